@@ -1,0 +1,126 @@
+# make                build into out/release       make VARIANT=asan check   the same tests under ASan+UBSan
+# make check          unit and command-line tests  make coverage             gcovr report
+# make interop        against real TVM             make bench                ratios against cp, cc and peers
+# make install DESTDIR= PREFIX=/usr/local          make lint | tidy          static checks
+VERSION := 0.1.0
+VARIANT ?= release
+O       ?= out/$(VARIANT)
+PREFIX  ?= /usr/local
+BINDIR  ?= $(PREFIX)/bin
+LIBEXECDIR ?= $(PREFIX)/libexec
+MANDIR  ?= $(PREFIX)/share/man
+DATADIR ?= $(PREFIX)/share
+DESTDIR ?=
+INSTALL ?= install
+LLVM_CONFIG ?= llvm-config-19
+PKG_CONFIG  ?= pkg-config
+V       ?= 0
+Q       := $(if $(filter 1,$(V)),,@)
+say      = $(if $(Q),@printf '  %-7s %s\n' '$(1)' '$(patsubst $(O)/%,%,$(2))')
+
+WARN := -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wvla -Wstrict-prototypes \
+        -Wmissing-prototypes -Wformat=2 -Wpointer-arith -Wcast-qual -Wwrite-strings \
+        -Wundef -Wswitch-enum -Wimplicit-fallthrough
+CXXWARN := -Wall -Wextra -Wpedantic -Wshadow
+# WERROR=1 (CI): a warning fails the build
+WERROR_FLAG := $(if $(filter 1,$(WERROR)),-Werror)
+HARDEN  := -fstack-protector-strong -D_FORTIFY_SOURCE=2
+CFLAGS  ?= -O2 -g
+CXXFLAGS ?= $(CFLAGS)
+CPPFLAGS += -Ilib -Iformats -Icmd -D_GNU_SOURCE
+LLVM_CPPFLAGS := -isystem $(shell $(LLVM_CONFIG) --includedir 2>/dev/null)
+ifeq ($(VARIANT),asan)
+VARIANT_CFLAGS := -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+else ifeq ($(VARIANT),cov)
+VARIANT_CFLAGS := -O0 --coverage -DMPK_COVERAGE
+else ifeq ($(VARIANT),fuzz)
+VARIANT_CFLAGS := -O1 -fsanitize=fuzzer-no-link,address,undefined
+else
+VARIANT_CFLAGS := $(HARDEN)
+endif
+COMMON_FLAGS = -fPIC -fvisibility=hidden -ffile-prefix-map=$(CURDIR)=. $(WERROR_FLAG)
+ALL_CFLAGS   = -std=c17 $(WARN) -fno-common $(COMMON_FLAGS) $(CFLAGS) $(VARIANT_CFLAGS)
+ALL_CXXFLAGS = -std=c++17 $(CXXWARN) $(COMMON_FLAGS) $(CXXFLAGS) $(VARIANT_CFLAGS)
+ifneq ($(VARIANT),fuzz)
+ALL_LDFLAGS  = -Wl,-z,relro,-z,now $(LDFLAGS)
+else
+ALL_LDFLAGS  = $(LDFLAGS)
+endif
+
+# --- what is built ---------------------------------------------------------------
+LIB_SRC  := $(sort $(filter-out $(wildcard lib/llvm/*.c),$(wildcard lib/*/*.c)) $(wildcard formats/*.c formats/*/*.c))
+LIB_CXX  := $(sort $(wildcard lib/*/*.cc))
+LLVM_SRC := $(sort $(wildcard lib/llvm/*.c))
+CMD_SRC  := $(sort $(wildcard cmd/common/*.c))
+LIB_OBJ  := $(LIB_SRC:%.c=$(O)/%.o)
+CXX_OBJ  := $(LIB_CXX:%.cc=$(O)/%.o)
+LLVM_OBJ := $(LLVM_SRC:%.c=$(O)/%.o)
+CMD_OBJ  := $(CMD_SRC:%.c=$(O)/%.o)
+UNIT     := $(sort $(wildcard tests/unit/check_*.c))
+UNIT_BIN := $(UNIT:%.c=$(O)/%)
+ALL_SRC  := $(LIB_SRC) $(LLVM_SRC) $(CMD_SRC) $(wildcard cmd/*/*.c lib/*/*/*.c) $(UNIT)
+
+BASE_LIBS  := -lelf -ljansson -lm -ldl -pthread
+CHECK_LIBS  = $(shell $(PKG_CONFIG) --libs check) -lsubunit
+LLVM_LIBS   = $(shell $(LLVM_CONFIG) --ldflags --libs 2>/dev/null)
+
+all: $(O)/bin/mpack $(O)/bin/minspect
+include $(wildcard lib/*/rules.mk cmd/*/rules.mk)
+
+$(O)/libmpk.a: $(LIB_OBJ)
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && $(AR) rcsD $@ $^
+
+$(O)/bin/mpack: $(patsubst %.c,$(O)/%.o,$(sort $(wildcard cmd/mpack/*.c))) $(CMD_OBJ) $(CXX_OBJ) $(LLVM_OBJ) $(O)/libmpk.a
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D) && $(CXX) $(ALL_CXXFLAGS) $(ALL_LDFLAGS) -o $@ $^ $(LLVM_LIBS) $(BASE_LIBS)
+
+$(O)/bin/minspect: $(patsubst %.c,$(O)/%.o,$(sort $(wildcard cmd/minspect/*.c))) $(CMD_OBJ) $(O)/libmpk.a
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^ $(BASE_LIBS)
+
+$(UNIT_BIN): $(O)/tests/unit/%: $(O)/tests/unit/%.o $(CMD_OBJ) $(CXX_OBJ) $(LLVM_OBJ) $(O)/libmpk.a
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D) && $(CXX) $(ALL_CXXFLAGS) $(ALL_LDFLAGS) -o $@ $^ $(if $(NEEDS_LLVM_$*),$(LLVM_LIBS)) $(CHECK_LIBS) $(BASE_LIBS)
+
+# --- how -------------------------------------------------------------------------
+# Written only when something changed, so that a changed flag or commit rebuilds its users.
+FLAGS_NOW = $(CC) $(CXX) $(CPPFLAGS) $(ALL_CFLAGS) $(ALL_CXXFLAGS) $(ALL_LDFLAGS)
+$(O)/flags: FORCE
+	$(Q)mkdir -p $(@D); echo '$(FLAGS_NOW)' | cmp -s - $@ || echo '$(FLAGS_NOW)' > $@
+
+COMMIT = $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
+VERSION_TEXT = \#define MPK_VERSION "$(VERSION)"\n\#define MPK_COMMIT "$(COMMIT)"\n\#define MPK_LIBELF_VERSION "$(shell $(PKG_CONFIG) --modversion libelf 2>/dev/null)"\n\#define MPK_LLVM_VERSION "$(shell $(LLVM_CONFIG) --version 2>/dev/null)"\n
+$(O)/gen/common/version.h: FORCE
+	$(Q)mkdir -p $(@D); printf '$(VERSION_TEXT)' | cmp -s - $@ || printf '$(VERSION_TEXT)' > $@
+$(O)/cmd/common/options.o: $(O)/gen/common/version.h
+$(O)/cmd/common/options.o: CPPFLAGS += -I$(O)/gen
+$(LLVM_OBJ): CPPFLAGS += $(LLVM_CPPFLAGS)
+
+$(O)/%.o: %.c $(O)/flags
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
+
+$(O)/%.o: %.cc $(O)/flags
+	$(call say,CXX,$@)
+	$(Q)mkdir -p $(@D) && $(CXX) $(CPPFLAGS) $(ALL_CXXFLAGS) -MMD -MP -c $< -o $@
+
+check: unit
+
+unit: $(UNIT_BIN) all
+	$(Q)rc=0; for t in $(UNIT_BIN); do CK_TAP_LOG_FILE_NAME=$$t.tap $$t || rc=1; done; exit $$rc
+
+asan:
+	$(Q)$(MAKE) --no-print-directory VARIANT=asan check
+
+compile_commands.json: FORCE
+	$(Q)for s in $(ALL_SRC); do printf '{"directory":"%s","file":"%s","command":"%s"},\n' '$(CURDIR)' "$$s" "$(CC) $(CPPFLAGS) $(LLVM_CPPFLAGS) -I$(O)/gen $(ALL_CFLAGS) -c $$s"; done | sed '1s/^/[/;$$s/,$$/]/' > $@
+
+clean:
+	rm -rf out compile_commands.json
+
+-include $(ALL_SRC:%.c=$(O)/%.d) $(LIB_CXX:%.cc=$(O)/%.d)
+.PHONY: all check unit asan clean FORCE
+.DELETE_ON_ERROR:
+.SECONDARY:
+FORCE:

@@ -1,0 +1,136 @@
+#include "common/diag.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct mpk_common mpk_common = { .program = "mpk" };
+
+int mpk_exit_status(enum mpk_code code)
+{
+	switch (code) {
+	case MPK_OK:
+		return MPK_EXIT_OK;
+	case MPK_E_DIFFERENT:
+		return MPK_EXIT_DIFFERENT;
+	case MPK_E_USAGE:
+		return MPK_EXIT_USAGE;
+	case MPK_E_IO:
+		return MPK_EXIT_FILE;
+	case MPK_E_SYNTAX:
+	case MPK_E_CORRUPT:
+	case MPK_E_RANGE:
+	case MPK_E_UNSUPPORTED:
+	case MPK_E_CONFLICT:
+	case MPK_E_TOOL:
+		return MPK_EXIT_MALFORMED;
+	case MPK_E_NO_BLOB:
+		return MPK_EXIT_NO_BLOB;
+	case MPK_E_NOTFOUND:
+	case MPK_E_LOAD:
+		return MPK_EXIT_LOAD;
+	case MPK_E_DEVICE:
+		return MPK_EXIT_DEVICE;
+	case MPK_E_RAISED:
+		return MPK_EXIT_RAISED;
+	case MPK_E_TIMEOUT:
+		return MPK_EXIT_TIMEOUT;
+	case MPK_E_NOMEM:
+	case MPK_E_INTERNAL:
+	case MPK_CODE_COUNT:
+		break;
+	}
+	return MPK_EXIT_INTERNAL;
+}
+
+bool mpk_color_on(FILE *stream)
+{
+	const char *term = getenv("TERM"), *none = getenv("NO_COLOR");
+
+	if (mpk_common.color != MPK_AUTO)
+		return mpk_common.color == MPK_ALWAYS;
+	if ((none && *none) || (term && strcmp(term, "dumb") == 0))
+		return false;
+	return isatty(fileno(stream));
+}
+
+static void print_finding(const char *severity, const char *check, const struct mpk_error *e)
+{
+	char place[768];
+	const char *color = strcmp(severity, "error") == 0 ? "\033[1;31m" : "\033[1;33m";
+	bool colored = mpk_color_on(stderr);
+
+	mpk_where_print(&e->at, place, sizeof place);
+	(void)fprintf(stderr, "%s: %s%s%s%s%s: %s", mpk_common.program, place,
+		      place[0] ? ": " : "", colored ? color : "", severity,
+		      colored ? "\033[0m" : "", e->text);
+	if (check)
+		(void)fprintf(stderr, " [%s]", check);
+	(void)fputc('\n', stderr);
+}
+
+int mpk_diag_error(const struct mpk_error *err)
+{
+	print_finding("error", NULL, err);
+	return mpk_exit_status(err->code);
+}
+
+void mpk_diag_report(struct mpk_report *report)
+{
+	static const char *const severities[] = { "note", "warning", "error" };
+
+	mpk_report_sort(report);
+	for (size_t i = 0; i < report->count; i++) {
+		const struct mpk_finding *f = &report->findings[i];
+
+		if (f->severity != MPK_ERROR && mpk_common.quiet)
+			continue;
+		print_finding(severities[f->severity], f->check, &f->error);
+	}
+	if (report->dropped)
+		(void)fprintf(stderr, "%s: and %zu more\n", mpk_common.program,
+			      report->dropped);
+}
+
+static void vline(const char *severity, const char *fmt, va_list ap) MPK_PRINTF(2, 0);
+
+static void vline(const char *severity, const char *fmt, va_list ap)
+{
+	(void)fprintf(stderr, "%s: %s", mpk_common.program, severity);
+	(void)vfprintf(stderr, fmt, ap);
+	(void)fputc('\n', stderr);
+}
+
+void mpk_diag_warn(const char *fmt, ...)
+{
+	va_list ap;
+
+	if (mpk_common.quiet)
+		return;
+	va_start(ap, fmt);
+	vline("warning: ", fmt, ap);
+	va_end(ap);
+}
+
+void mpk_diag_note(const char *fmt, ...)
+{
+	va_list ap;
+
+	if (mpk_common.quiet || !mpk_common.verbose)
+		return;
+	va_start(ap, fmt);
+	vline("note: ", fmt, ap);
+	va_end(ap);
+}
+
+int mpk_diag_usage(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vline("error: ", fmt, ap);
+	va_end(ap);
+	(void)fprintf(stderr, "Try '%s --help'.\n", mpk_common.program);
+	return MPK_EXIT_USAGE;
+}

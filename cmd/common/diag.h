@@ -1,0 +1,49 @@
+/* diag.h - what both programs say on stderr, and their exit statuses */
+#ifndef MPK_CMD_COMMON_DIAG_H
+#define MPK_CMD_COMMON_DIAG_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/error.h"
+#include "base/report.h"
+
+/* Exit statuses (INTERFACE "Exit codes"). */
+enum mpk_exit {
+	MPK_EXIT_OK = 0, MPK_EXIT_DIFFERENT = 1, MPK_EXIT_USAGE = 2, MPK_EXIT_FILE = 3,
+	MPK_EXIT_MALFORMED = 4, MPK_EXIT_NO_BLOB = 5, MPK_EXIT_LOAD = 6, MPK_EXIT_DEVICE = 7,
+	MPK_EXIT_RAISED = 8, MPK_EXIT_TIMEOUT = 9, MPK_EXIT_INTERNAL = 70,
+};
+
+enum mpk_when { MPK_AUTO, MPK_ALWAYS, MPK_NEVER };
+
+/* The settings that every command of both programs has. */
+struct mpk_common {
+	const char *program;      /* "mpack" */
+	unsigned verbose;         /* -v, counted */
+	bool quiet;               /* -q: errors only */
+	enum mpk_when color, progress;
+};
+
+extern struct mpk_common mpk_common;
+
+/* mpk_exit_status - the exit status for a code */
+int mpk_exit_status(enum mpk_code code);
+
+/* mpk_diag_error - print "program: place: text" and return mpk_exit_status(err->code) */
+int mpk_diag_error(const struct mpk_error *err);
+
+/* mpk_diag_report - print every finding, sorted; errors, warnings and notes alike */
+void mpk_diag_report(struct mpk_report *report);
+
+/* mpk_diag_warn, mpk_diag_note - one line; notes only with -v; both silent with -q */
+void mpk_diag_warn(const char *fmt, ...) MPK_PRINTF(1, 2);
+void mpk_diag_note(const char *fmt, ...) MPK_PRINTF(1, 2);
+
+/* mpk_diag_usage - print "program: text" and where help is; returns MPK_EXIT_USAGE */
+int mpk_diag_usage(const char *fmt, ...) MPK_PRINTF(1, 2);
+
+/* mpk_color_on - whether stream gets colours: --color, NO_COLOR, TERM=dumb, a terminal */
+bool mpk_color_on(FILE *stream);
+
+#endif

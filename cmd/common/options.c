@@ -1,0 +1,228 @@
+#include "common/options.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strmap.h"
+#include "base/vec.h"
+#include "blob/blob.h"
+#include "common/diag.h"
+#include "common/version.h"
+
+enum { OPTIONS_MAX = 96 };
+
+static bool version_wanted;
+static const char *help_wanted;
+
+static const struct mpk_option common_options[] = {
+	{ 'v', "verbose", MPK_OPT_COUNT, NULL, "say more on stderr (repeatable)",
+	  &mpk_common.verbose },
+	{ 'q', "quiet", MPK_OPT_FLAG, NULL, "print errors only", &mpk_common.quiet },
+	{ 0, "color", MPK_OPT_WHEN, "WHEN", "auto, always or never", &mpk_common.color },
+	{ 0, "progress", MPK_OPT_WHEN, "WHEN", "auto, always or never", &mpk_common.progress },
+	{ 'h', "help", MPK_OPT_MAYBE, "all", "this help; --help=all lists every option",
+	  &help_wanted },
+	{ 'V', "version", MPK_OPT_FLAG, NULL, "program, commit, library versions",
+	  &version_wanted },
+	{ 0 },
+};
+
+/* The command's rows and the common ones as one array. */
+struct table {
+	const struct mpk_option *rows[OPTIONS_MAX];
+	size_t count;
+	struct option longs[OPTIONS_MAX + 1];
+	char shorts[2 * OPTIONS_MAX + 2];
+};
+
+static bool takes_argument(enum mpk_option_kind kind)
+{
+	return kind == MPK_OPT_TEXT || kind == MPK_OPT_LIST || kind == MPK_OPT_WHEN;
+}
+
+static void table_add(struct table *t, const struct mpk_option *rows)
+{
+	size_t at = strlen(t->shorts);
+
+	for (; rows->name && t->count < OPTIONS_MAX; rows++) {
+		t->longs[t->count] = (struct option){
+			.name = rows->name,
+			.has_arg = rows->kind == MPK_OPT_MAYBE ? optional_argument
+				   : takes_argument(rows->kind) ? required_argument
+								: no_argument,
+			.val = 256 + (int)t->count,
+		};
+		if (rows->letter) {
+			t->shorts[at++] = rows->letter;
+			if (takes_argument(rows->kind))
+				t->shorts[at++] = ':';
+		}
+		t->rows[t->count++] = rows;
+	}
+	t->shorts[at] = '\0';
+}
+
+static bool set_when(const struct mpk_option *o, const char *value)
+{
+	static const char *const words[] = { "auto", "always", "never" };
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(words); i++) {
+		if (strcmp(value, words[i]) == 0) {
+			*(enum mpk_when *)o->target = (enum mpk_when)i;
+			return true;
+		}
+	}
+	(void)mpk_diag_usage("--%s takes auto, always or never, not '%s'", o->name, value);
+	return false;
+}
+
+static bool set(const struct mpk_option *o, const char *value)
+{
+	struct mpk_option_list *list;
+
+	switch (o->kind) {
+	case MPK_OPT_FLAG:
+		*(bool *)o->target = true;
+		return true;
+	case MPK_OPT_COUNT:
+		++*(unsigned *)o->target;
+		return true;
+	case MPK_OPT_TEXT:
+	case MPK_OPT_MAYBE:
+		*(const char **)o->target = value ? value : "";
+		return true;
+	case MPK_OPT_LIST:
+		list = o->target;
+		if (!mpk_vec_reserve(&list->items, &list->cap, list->count + 1,
+				     sizeof *list->items)) {
+			(void)mpk_diag_usage("out of memory");
+			return false;
+		}
+		list->items[list->count++] = (struct mpk_option_item){ o, value };
+		return true;
+	case MPK_OPT_WHEN:
+		return set_when(o, value);
+	}
+	return false;
+}
+
+static void unknown_option(const struct table *t, const char *word)
+{
+	struct mpk_span names[OPTIONS_MAX];
+	const char *name = word + strspn(word, "-");
+	struct mpk_span typed = mpk_span_of(name, strcspn(name, "="));
+
+	for (size_t i = 0; i < t->count; i++)
+		names[i] = mpk_span_str(t->rows[i]->name);
+
+	size_t near = word[1] == '-' ? mpk_closest(typed, names, t->count) : t->count;
+	if (near < t->count)
+		(void)mpk_diag_usage("unknown option '%s'; did you mean --%s?", word,
+				     t->rows[near]->name);
+	else
+		(void)mpk_diag_usage("unknown option '%s'", word);
+}
+
+static const struct mpk_option *by_value(const struct table *t, int value)
+{
+	if (value >= 256)
+		return t->rows[value - 256];
+	for (size_t i = 0; i < t->count; i++)
+		if (t->rows[i]->letter == value)
+			return t->rows[i];
+	return NULL;
+}
+
+static enum mpk_parsed bad_option(const struct table *t, int got, char **argv)
+{
+	const struct mpk_option *o = optopt ? by_value(t, optopt) : NULL;
+	char letter[3] = { '-', (char)optopt, 0 };
+
+	if (got == ':' && o)
+		(void)mpk_diag_usage("option '--%s' needs an argument: %s", o->name, o->argument);
+	else if (o && optopt >= 256)
+		(void)mpk_diag_usage("option '--%s' takes no argument", o->name);
+	else
+		unknown_option(t, optopt && optopt < 256 ? letter : argv[optind - 1]);
+	return MPK_PARSED_USAGE;
+}
+
+enum mpk_parsed mpk_options_parse(const struct mpk_command *command, int argc, char **argv,
+				  int *first)
+{
+	struct table t = { .shorts = ":" };
+	int got;
+
+	table_add(&t, command->options);
+	table_add(&t, common_options);
+	opterr = 0;
+	optind = 0;
+	while ((got = getopt_long(argc, argv, t.shorts, t.longs, NULL)) != -1) {
+		if (got == '?' || got == ':')
+			return bad_option(&t, got, argv);
+		if (!set(by_value(&t, got), optarg))
+			return MPK_PARSED_USAGE;
+	}
+	*first = optind;
+	if (help_wanted) {
+		mpk_options_help(command, strcmp(help_wanted, "all") == 0);
+		return MPK_PARSED_DONE;
+	}
+	if (version_wanted) {
+		mpk_version_print();
+		return MPK_PARSED_DONE;
+	}
+	return MPK_PARSED;
+}
+
+static void help_rows(const struct mpk_option *rows, size_t most)
+{
+	for (size_t i = 0; rows[i].name && i < most; i++) {
+		char left[64], letter[8] = "    ";
+
+		if (rows[i].letter)
+			(void)snprintf(letter, sizeof letter, "-%c, ", rows[i].letter);
+		(void)snprintf(left, sizeof left, "%s--%s%s%s%s%s", letter, rows[i].name,
+			       rows[i].kind == MPK_OPT_MAYBE ? "[=" : "",
+			       rows[i].argument && rows[i].kind != MPK_OPT_MAYBE ? " " : "",
+			       rows[i].argument ? rows[i].argument : "",
+			       rows[i].kind == MPK_OPT_MAYBE ? "]" : "");
+		(void)printf("  %-28s %s\n", left, rows[i].help);
+	}
+}
+
+void mpk_options_help(const struct mpk_command *command, bool all)
+{
+	size_t count = 0, most = all ? OPTIONS_MAX : 14;
+
+	while (command->options[count].name)
+		count++;
+	(void)printf("usage: %s\n%s\n\n", command->usage, command->summary);
+	help_rows(command->options, most);
+	if (all)
+		help_rows(common_options, OPTIONS_MAX);
+	else if (count > most)
+		(void)printf("  %-28s %s\n", "    --help=all", "every option");
+	(void)printf("\nexamples:\n%s", command->examples);
+}
+
+void mpk_version_print(void)
+{
+	(void)printf("%s %s (commit %s)\nlibelf %s\nLLVM %s\n", mpk_common.program,
+		     MPK_VERSION, MPK_COMMIT, MPK_LIBELF_VERSION, MPK_LLVM_VERSION);
+	for (unsigned g = 0; g < MPK_GENERATION_COUNT; g++) {
+		const struct mpk_generation_info *info =
+			mpk_generation_get((enum mpk_generation)g);
+
+		(void)printf("generation %-8s %s (%s)\n", info->abi, info->blob_symbol,
+			     info->releases);
+	}
+}
+
+void mpk_options_fini_list(struct mpk_option_list *list)
+{
+	free(list->items);
+	memset(list, 0, sizeof *list);
+}

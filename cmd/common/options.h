@@ -1,0 +1,67 @@
+/* options.h - one table per command drives parsing, --help, completion and the man check */
+#ifndef MPK_CMD_COMMON_OPTIONS_H
+#define MPK_CMD_COMMON_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum mpk_option_kind {
+	MPK_OPT_FLAG,    /* bool *target; no argument */
+	MPK_OPT_COUNT,   /* unsigned *target; counts how often it stands */
+	MPK_OPT_TEXT,    /* const char **target; takes an argument, the last one wins */
+	MPK_OPT_MAYBE,   /* const char **target; argument optional (--name=ARG), "" without */
+	MPK_OPT_LIST,    /* struct mpk_option_list *target; repeatable, in order; several
+			  * options may share a list to keep their common order */
+	MPK_OPT_WHEN,    /* enum mpk_when *target; auto, always or never */
+};
+
+struct mpk_option {
+	char letter;            /* 'o', or 0 for none */
+	const char *name;       /* "output" */
+	enum mpk_option_kind kind;
+	const char *argument;   /* "FILE"; NULL for flags */
+	const char *help;       /* one line, no full stop */
+	void *target;
+};
+
+struct mpk_option_item {
+	const struct mpk_option *option;
+	const char *value;
+};
+
+/* Zero-initialise; mpk_options_fini_list frees the array. */
+struct mpk_option_list {
+	struct mpk_option_item *items;
+	size_t count, cap;
+};
+
+/* A command: its table and the texts of its help. */
+struct mpk_command {
+	const char *name;       /* "build"; "" for minspect, which has none */
+	const char *usage;      /* "mpack build [MANIFEST] -o OUT" */
+	const char *summary;    /* one line */
+	const char *examples;   /* three lines */
+	const struct mpk_option *options; /* ended by a row with name NULL */
+};
+
+enum mpk_parsed { MPK_PARSED, MPK_PARSED_DONE, MPK_PARSED_USAGE };
+
+/* mpk_options_parse - fill the targets; common options (-v -q --color --progress --help
+ * --version) are understood in every command
+ * @argv    argv[0] is the command's name; permuted so that operands stand last
+ * @first   receives the index of the first operand
+ * Returns  MPK_PARSED; MPK_PARSED_DONE (help or version was printed: exit 0);
+ *          MPK_PARSED_USAGE (an error was printed, with "did you mean": exit 2) */
+enum mpk_parsed mpk_options_parse(const struct mpk_command *command, int argc, char **argv,
+				  int *first);
+
+/* mpk_options_help - print usage, options and examples to stdout; all: every option,
+ * else the first screen of at most 24 lines */
+void mpk_options_help(const struct mpk_command *command, bool all);
+
+/* mpk_version_print - program, commit, libelf and LLVM versions, generations known */
+void mpk_version_print(void);
+
+void mpk_options_fini_list(struct mpk_option_list *list);
+
+#endif

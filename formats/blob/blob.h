@@ -1,0 +1,111 @@
+/* blob.h - the module blob: a tree of modules as one run of bytes (FORMAT.md)
+ *
+ * Three containers hold the same tree. Readers give views into the blob they were
+ * given; writers take payloads as ropes and never copy them.
+ */
+#ifndef MPK_FORMATS_BLOB_BLOB_H
+#define MPK_FORMATS_BLOB_BLOB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/rope.h"
+#include "base/span.h"
+
+enum mpk_generation {
+	MPK_GEN_LEGACY,  /* TVM 0.2 - 0.20: item list, __tvm_dev_mblob */
+	MPK_GEN_HYBRID,  /* TVM 0.21: legacy items, tvm-ffi calls, __tvm_ffi_library_bin */
+	MPK_GEN_CURRENT, /* TVM 0.22 on and tvm-ffi: length-prefixed, __tvm_ffi__library_bin */
+	MPK_GENERATION_COUNT
+};
+
+/* What a generation is called and which symbols it uses; one row per enum value. */
+struct mpk_generation_info {
+	const char *abi;          /* INTERFACE name: "legacy", "ffi-0.21", "ffi" */
+	const char *releases;     /* "TVM 0.2 - 0.20" */
+	const char *blob_symbol;  /* "__tvm_dev_mblob" */
+	const char *ctx_symbol;   /* "__tvm_module_ctx" */
+	const char *function_prefix; /* "" or "__tvm_ffi_" */
+	const char *entry;        /* symbol of the default entry function */
+	const char *register_symbol; /* system-lib registration function */
+};
+
+const struct mpk_generation_info *mpk_generation_get(enum mpk_generation gen);
+
+/* The key under which the library's own code stands in the tree. */
+#define MPK_KIND_LIB "_lib"
+
+/* One module. In a tree that was read, kind and payload are views into the blob. */
+struct mpk_node {
+	struct mpk_span kind;
+	struct mpk_span payload;   /* read trees: the payload's bytes; empty for _lib */
+	const struct mpk_rope *content; /* trees to be written: the payload; NULL: payload */
+	uint64_t kind_off;         /* read trees: offset of the kind's length field in the blob */
+	uint64_t payload_off;      /* read trees: offset of payload in the blob */
+	const size_t *children;    /* node indices, ascending and unique when TVM wrote them */
+	size_t child_count;
+	bool is_lib;
+	bool opaque;               /* legacy container: kind unknown, its payload's end was
+				    * recovered from what follows or is the end of the blob */
+};
+
+struct mpk_tree {
+	enum mpk_generation gen;
+	struct mpk_node *nodes;    /* index order; node 0 is the root */
+	size_t count;
+	bool has_tree;             /* false: legacy blob without _import_tree; the root is
+				    * then the library and every module its direct import:
+				    * the reader puts a _lib node at index 0 */
+	bool implied_lib;          /* node 0 is that library and is not in the bytes */
+	bool truncated;            /* a legacy blob with an unknown kind: nodes after it and
+				    * the edges may be missing; see warning */
+	uint64_t nbytes;           /* the header's value: bytes after the first 8 */
+	uint64_t used;             /* bytes of the blob that were read, header included */
+	struct mpk_error warning;  /* code MPK_OK unless truncated */
+};
+
+/* mpk_blob_read - read a blob, header (nbytes) included
+ * @blob    at least 8 bytes; may be longer than its nbytes says (a section's tail)
+ * @arena   receives nodes and child lists; views point into blob
+ * Returns  MPK_OK; MPK_E_CORRUPT with the offset in "blob"; MPK_E_NOMEM.
+ *          A legacy blob with an unknown kind is MPK_OK with truncated set.
+ *          Refused: nbytes beyond the blob, counts beyond the bytes left, row pointers
+ *          that do not start at 0, descend or end beyond the child list, child
+ *          indices out of range, a child not after its parent (a cycle), no modules.
+ * Format   FORMAT.md 1 (FORMATS 1.2, 1.3) */
+enum mpk_code mpk_blob_read(struct mpk_span blob, enum mpk_generation gen,
+			    struct mpk_arena *arena, struct mpk_tree *out,
+			    struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_blob_read_bare - the same for the header-less framing that IR JSON embeds (FORMATS 1.2):
+ * no nbytes; current: import tree first, legacy: item count first */
+enum mpk_code mpk_blob_read_bare(struct mpk_span blob, enum mpk_generation gen,
+				 struct mpk_arena *arena, struct mpk_tree *out,
+				 struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_blob_guess - which generation a bare blob (no symbol to tell) is of
+ * Legacy and 0.21 have the same container; a FunctionInfo that only reads with
+ * arg_extra_tags makes it 0.21, else legacy is answered.
+ * Returns  MPK_OK; MPK_E_CORRUPT when no container fits */
+enum mpk_code mpk_blob_guess(struct mpk_span blob, enum mpk_generation *out,
+			     struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_blob_write - append the blob of tree to rope, as TVM's serializer writes it
+ * Uses gen, nodes (kind, content or payload, is_lib, children), count; a legacy tree
+ * of a single _lib without children gets no tree (count 0), as FORMATS 1.2 says.
+ * Node order is the caller's: see graph/graph.h.
+ * Returns  MPK_OK; MPK_E_NOMEM; MPK_E_RANGE (a size beyond 2^63) */
+enum mpk_code mpk_blob_write(const struct mpk_tree *tree, struct mpk_rope *rope,
+			     struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_tree_path - "/", "/0", "/0/1": the first way from the root to a node by child position
+ * @out     cut to size bytes, NUL-terminated; Returns out */
+const char *mpk_tree_path(const struct mpk_tree *tree, size_t node, char *out, size_t size);
+
+/* mpk_tree_find - the node at a path printed by mpk_tree_path; false when there is none */
+bool mpk_tree_find(const struct mpk_tree *tree, const char *path, size_t *node);
+
+#endif

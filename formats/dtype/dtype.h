@@ -1,0 +1,51 @@
+/* dtype.h - element types as DLPack and TVM number them (FORMAT.md) */
+#ifndef MPK_FORMATS_DTYPE_DTYPE_H
+#define MPK_FORMATS_DTYPE_DTYPE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cursor.h"
+#include "base/error.h"
+#include "base/rope.h"
+#include "base/span.h"
+
+enum mpk_dtype_code {
+	MPK_DTYPE_INT = 0, MPK_DTYPE_UINT = 1, MPK_DTYPE_FLOAT = 2, MPK_DTYPE_HANDLE = 3,
+	MPK_DTYPE_BFLOAT = 4, MPK_DTYPE_COMPLEX = 5, MPK_DTYPE_BOOL = 6,
+};
+
+/* Exactly DLDataType: 4 bytes, also on the wire. */
+struct mpk_dtype {
+	uint8_t code;   /* enum mpk_dtype_code, or a later DLPack code */
+	uint8_t bits;   /* of one lane */
+	uint16_t lanes; /* 1 for scalars; as int16 negative: scalable vector */
+};
+
+enum { MPK_DTYPE_TEXT = 40 }; /* bytes that hold any printed dtype and its NUL */
+
+/* mpk_dtype_print - TVM's spelling: "float32", "handle", "int8x4", "bool", "void"
+ * @out     MPK_DTYPE_TEXT bytes
+ * Returns  out. Never fails: unknown codes print as "custom[CODE]BITS". */
+const char *mpk_dtype_print(struct mpk_dtype t, char out[MPK_DTYPE_TEXT]);
+
+/* mpk_dtype_parse - TVM's or NumPy's names ("float32", "bool", "handle", "bfloat16",
+ * "float8_e4m3fn", "int32x4", "uint1") and short ones ("f32", "i64", "u8", "bf16")
+ * "bool" gives {6, 8, 1}; "uint1" the spelling of TVM up to 0.22.
+ * Returns  true and sets *out; false when it is no dtype */
+bool mpk_dtype_parse(struct mpk_span text, struct mpk_dtype *out);
+
+/* mpk_dtype_bytes - bytes of one element: ceil(bits * lanes / 8); 0 for void */
+size_t mpk_dtype_bytes(struct mpk_dtype t);
+
+/* mpk_dtype_is_bool - {6,8}, and {uint,1} as TVM up to 0.22 wrote it */
+bool mpk_dtype_is_bool(struct mpk_dtype t);
+
+bool mpk_dtype_equal(struct mpk_dtype a, struct mpk_dtype b);
+
+enum mpk_code mpk_dtype_read(struct mpk_cursor *c, const char *what, struct mpk_dtype *out,
+			     struct mpk_error *err) MPK_MUST_CHECK;
+void mpk_dtype_write(struct mpk_rope *r, struct mpk_dtype t);
+
+#endif

@@ -1,0 +1,108 @@
+#include "base/arena.h"
+
+#include <stdalign.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK_BYTES = 16384 };
+
+struct mpk_arena_block {
+	struct mpk_arena_block *next;
+	size_t used, size; /* bytes of data[] */
+	alignas(max_align_t) unsigned char data[];
+};
+
+static struct mpk_arena_block *block_create(size_t size)
+{
+	if (size > SIZE_MAX - sizeof(struct mpk_arena_block))
+		return NULL;
+
+	/* calloc: fresh pages of large blocks come zeroed from the kernel */
+	struct mpk_arena_block *b = calloc(1, sizeof *b + size);
+	if (b)
+		b->size = size;
+	return b;
+}
+
+void *mpk_arena_alloc(struct mpk_arena *arena, size_t size)
+{
+	const size_t align = alignof(max_align_t);
+
+	if (size > SIZE_MAX - align)
+		return NULL;
+	size = size ? (size + align - 1) / align * align : align;
+
+	struct mpk_arena_block *b = arena->head;
+	if (!b || b->size - b->used < size) {
+		bool large = size > BLOCK_BYTES / 4;
+
+		b = block_create(large ? size : BLOCK_BYTES);
+		if (!b)
+			return NULL;
+		if (large && arena->head) {
+			/* keep filling the current small block afterwards */
+			b->next = arena->head->next;
+			arena->head->next = b;
+		} else {
+			b->next = arena->head;
+			arena->head = b;
+		}
+	}
+	void *p = b->data + b->used;
+	b->used += size;
+	return p;
+}
+
+void *mpk_arena_array(struct mpk_arena *arena, size_t count, size_t size)
+{
+	size_t bytes;
+
+	if (__builtin_mul_overflow(count, size, &bytes))
+		return NULL;
+	return mpk_arena_alloc(arena, bytes);
+}
+
+char *mpk_arena_copy(struct mpk_arena *arena, const void *data, size_t len)
+{
+	if (len == SIZE_MAX)
+		return NULL;
+
+	char *p = mpk_arena_alloc(arena, len + 1);
+	if (p && len)
+		memcpy(p, data, len);
+	return p;
+}
+
+char *mpk_arena_printf(struct mpk_arena *arena, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	int n = vsnprintf(NULL, 0, fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		return NULL;
+
+	char *p = mpk_arena_alloc(arena, (size_t)n + 1);
+	if (!p)
+		return NULL;
+	va_start(ap, fmt);
+	(void)vsnprintf(p, (size_t)n + 1, fmt, ap);
+	va_end(ap);
+	return p;
+}
+
+void mpk_arena_fini(struct mpk_arena *arena)
+{
+	struct mpk_arena_block *b = arena->head;
+
+	arena->head = NULL;
+	while (b) {
+		struct mpk_arena_block *next = b->next;
+		free(b);
+		b = next;
+	}
+}

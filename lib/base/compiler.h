@@ -1,0 +1,29 @@
+/* compiler.h - the compiler extensions this project uses, under names of its own
+ *
+ * Nothing outside lib/base spells an attribute or a statement expression; that keeps
+ * the rest plain C17 and makes a port a matter of this one file.
+ */
+#ifndef MPK_BASE_COMPILER_H
+#define MPK_BASE_COMPILER_H
+
+#include <stddef.h>
+
+#define MPK_MUST_CHECK __attribute__((warn_unused_result))
+#define MPK_PRINTF(fmt, first) __attribute__((format(printf, fmt, first)))
+#define MPK_NORETURN __attribute__((noreturn))
+
+/* Calls fn(&variable) when the variable goes out of scope. The variable must be
+ * initialised where it is declared; fn must accept the initial value. */
+#define MPK_CLEANUP(fn) __attribute__((cleanup(fn)))
+
+#define MPK_ARRAY_COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+/* Hands the pointer in *p on and leaves NULL behind, so that a cleanup frees nothing. */
+#define MPK_STEAL(p)                                                                     \
+	(__extension__({                                                                 \
+		__typeof__(*(p)) mpk_stolen_ = *(p);                                     \
+		*(p) = NULL;                                                             \
+		mpk_stolen_;                                                             \
+	}))
+
+#endif

@@ -1,0 +1,149 @@
+#include "base/error.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static void fill(struct mpk_error *err, enum mpk_code code, const char *fmt, va_list ap)
+	MPK_PRINTF(3, 0);
+
+static void fill(struct mpk_error *err, enum mpk_code code, const char *fmt, va_list ap)
+{
+	memset(&err->at, 0, sizeof err->at);
+	err->code = code;
+	err->sys_errno = 0;
+	(void)vsnprintf(err->text, sizeof err->text, fmt, ap);
+}
+
+enum mpk_code (mpk_fail)(struct mpk_error *err, enum mpk_code code, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!err)
+		return code;
+	va_start(ap, fmt);
+	fill(err, code, fmt, ap);
+	va_end(ap);
+	return code;
+}
+
+enum mpk_code (mpk_fail_errno)(struct mpk_error *err, enum mpk_code code, int errno_value,
+			     const char *fmt, ...)
+{
+	va_list ap;
+
+	if (errno_value == ENOMEM)
+		code = MPK_E_NOMEM;
+	if (!err)
+		return code;
+	va_start(ap, fmt);
+	fill(err, code, fmt, ap);
+	va_end(ap);
+	err->sys_errno = errno_value;
+
+	size_t used = strlen(err->text);
+	(void)snprintf(err->text + used, sizeof err->text - used, ": %s",
+		       strerror(errno_value));
+	return code;
+}
+
+enum mpk_code (mpk_fail_offset)(struct mpk_error *err, enum mpk_code code, const char *space,
+			      uint64_t offset, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!err)
+		return code;
+	va_start(ap, fmt);
+	fill(err, code, fmt, ap);
+	va_end(ap);
+	err->at.offset = offset;
+	err->at.has_offset = true;
+	(void)snprintf(err->at.space, sizeof err->at.space, "%s", space);
+	return code;
+}
+
+enum mpk_code (mpk_fail_line)(struct mpk_error *err, enum mpk_code code, uint32_t line,
+			    uint32_t column, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!err)
+		return code;
+	va_start(ap, fmt);
+	fill(err, code, fmt, ap);
+	va_end(ap);
+	err->at.line = line;
+	err->at.column = column;
+	return code;
+}
+
+enum mpk_code (mpk_fail_nomem)(struct mpk_error *err)
+{
+	return mpk_fail(err, MPK_E_NOMEM, "out of memory");
+}
+
+void mpk_error_prefix(struct mpk_error *err, const char *fmt, ...)
+{
+	char text[sizeof err->text];
+	va_list ap;
+
+	if (!err)
+		return;
+	va_start(ap, fmt);
+	int used = vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	if (used < 0)
+		return;
+	if ((size_t)used < sizeof text) {
+		size_t room = sizeof text - (size_t)used - 1;
+		size_t n = strnlen(err->text, room);
+
+		memcpy(text + used, err->text, n);
+		text[(size_t)used + n] = '\0';
+	}
+	memcpy(err->text, text, sizeof text);
+}
+
+void mpk_error_at_file(struct mpk_error *err, const char *file)
+{
+	if (!err || !file || err->at.file[0])
+		return;
+
+	size_t len = strlen(file), room = sizeof err->at.file - 1;
+	if (len <= room)
+		memcpy(err->at.file, file, len + 1);
+	else
+		(void)snprintf(err->at.file, sizeof err->at.file, "...%s",
+			       file + (len - room + 3));
+}
+
+void mpk_error_at_path(struct mpk_error *err, const char *path)
+{
+	if (err && path && !err->at.path[0])
+		(void)snprintf(err->at.path, sizeof err->at.path, "%s", path);
+}
+
+const char *mpk_where_print(const struct mpk_where *at, char *out, size_t size)
+{
+	size_t used = 0;
+
+	out[0] = '\0';
+#define PUT(...)                                                                         \
+	do {                                                                             \
+		if (used < size)                                                         \
+			used += (size_t)snprintf(out + used, size - used, __VA_ARGS__);  \
+	} while (0)
+	if (at->file[0])
+		PUT("%s", at->file);
+	if (at->line)
+		PUT("%s%" PRIu32 ":%" PRIu32, used ? ":" : "", at->line, at->column);
+	if (at->has_offset)
+		PUT("%s%s+0x%" PRIx64, used ? ": " : "", at->space, at->offset);
+	if (at->path[0])
+		PUT("%s%s", used ? ": " : "", at->path);
+#undef PUT
+	return out;
+}

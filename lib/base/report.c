@@ -1,0 +1,61 @@
+#include "base/report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+
+void mpk_report_add(struct mpk_report *report, enum mpk_severity severity, const char *check,
+		    const struct mpk_error *error)
+{
+	report->errors += severity == MPK_ERROR;
+	report->warnings += severity == MPK_WARNING;
+	if (report->count >= MPK_REPORT_MAX) {
+		report->dropped++;
+		return;
+	}
+	if (!mpk_vec_reserve(&report->findings, &report->cap, report->count + 1,
+			     sizeof *report->findings)) {
+		report->failed = true;
+		return;
+	}
+	report->findings[report->count++] = (struct mpk_finding){
+		.severity = severity, .check = check, .error = *error
+	};
+}
+
+static int order(const struct mpk_where *a, const struct mpk_where *b)
+{
+	int r = strcmp(a->file, b->file);
+
+	if (r)
+		return r;
+	if (a->line != b->line)
+		return a->line < b->line ? -1 : 1;
+	if (a->column != b->column)
+		return a->column < b->column ? -1 : 1;
+	if (a->offset != b->offset)
+		return a->offset < b->offset ? -1 : 1;
+	return 0;
+}
+
+void mpk_report_sort(struct mpk_report *report)
+{
+	/* insertion sort: stable, and at most MPK_REPORT_MAX elements */
+	for (size_t i = 1; i < report->count; i++) {
+		struct mpk_finding f = report->findings[i];
+		size_t j = i;
+
+		while (j > 0 && order(&report->findings[j - 1].error.at, &f.error.at) > 0) {
+			report->findings[j] = report->findings[j - 1];
+			j--;
+		}
+		report->findings[j] = f;
+	}
+}
+
+void mpk_report_fini(struct mpk_report *report)
+{
+	free(report->findings);
+	memset(report, 0, sizeof *report);
+}

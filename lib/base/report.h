@@ -1,0 +1,40 @@
+/* report.h - many findings in one run: manifest checks, minspect --verify */
+#ifndef MPK_BASE_REPORT_H
+#define MPK_BASE_REPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+
+enum mpk_severity { MPK_NOTE, MPK_WARNING, MPK_ERROR };
+
+struct mpk_finding {
+	enum mpk_severity severity;
+	const char *check;   /* stable name of the check, "blob-size"; static storage */
+	struct mpk_error error; /* code, place and sentence */
+};
+
+enum { MPK_REPORT_MAX = 50 };
+
+/* Zero-initialise, use, mpk_report_fini. Findings beyond MPK_REPORT_MAX are counted
+ * but not kept: whoever has fifty errors reads the first ones. */
+struct mpk_report {
+	struct mpk_finding *findings;
+	size_t count, cap;
+	size_t dropped;
+	size_t errors, warnings; /* counted over all, dropped ones included */
+	bool failed;             /* out of memory: the report is incomplete */
+};
+
+/* mpk_report_add - append a finding; @error is copied
+ * @check   static storage */
+void mpk_report_add(struct mpk_report *report, enum mpk_severity severity, const char *check,
+		    const struct mpk_error *error);
+
+/* mpk_report_sort - by file, line, column, then offset; equal places keep their order */
+void mpk_report_sort(struct mpk_report *report);
+
+void mpk_report_fini(struct mpk_report *report);
+
+#endif

@@ -1,0 +1,65 @@
+/* span.h - a view of bytes that somebody else owns; never NUL-terminated */
+#ifndef MPK_BASE_SPAN_H
+#define MPK_BASE_SPAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct mpk_span {
+	const uint8_t *data;
+	size_t len; /* bytes */
+};
+
+/* "%.*s" arguments for a span that holds text */
+#define MPK_SPAN_FMT "%.*s"
+#define MPK_SPAN_ARG(s) (int)((s).len > 4096 ? 4096 : (s).len), (const char *)(s).data
+
+static inline struct mpk_span mpk_span_of(const void *data, size_t len)
+{
+	return (struct mpk_span){ .data = data, .len = len };
+}
+
+/* A view of a C string without its NUL. */
+static inline struct mpk_span mpk_span_str(const char *text)
+{
+	return (struct mpk_span){ .data = (const uint8_t *)text, .len = strlen(text) };
+}
+
+static inline bool mpk_span_equal(struct mpk_span a, struct mpk_span b)
+{
+	return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
+}
+
+static inline bool mpk_span_is(struct mpk_span a, const char *text)
+{
+	return mpk_span_equal(a, mpk_span_str(text));
+}
+
+static inline bool mpk_span_starts(struct mpk_span a, const char *prefix)
+{
+	size_t n = strlen(prefix);
+	return a.len >= n && memcmp(a.data, prefix, n) == 0;
+}
+
+/* Bytewise order, shorter first on a tie, as std::string compares. Returns <0, 0, >0. */
+static inline int mpk_span_compare(struct mpk_span a, struct mpk_span b)
+{
+	size_t n = a.len < b.len ? a.len : b.len;
+	int r = n ? memcmp(a.data, b.data, n) : 0;
+	return r ? r : (a.len > b.len) - (a.len < b.len);
+}
+
+/* mpk_span_sub - bytes [off, off+len) of s
+ * Returns  true and sets *out; false when they do not lie within s (*out untouched). */
+static inline bool mpk_span_sub(struct mpk_span s, uint64_t off, uint64_t len,
+				struct mpk_span *out)
+{
+	if (off > s.len || len > s.len - off)
+		return false;
+	*out = (struct mpk_span){ .data = s.data ? s.data + off : NULL, .len = (size_t)len };
+	return true;
+}
+
+#endif

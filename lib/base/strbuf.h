@@ -1,0 +1,35 @@
+/* strbuf.h - text that grows; a failed allocation is remembered, not reported each time */
+#ifndef MPK_BASE_STRBUF_H
+#define MPK_BASE_STRBUF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/span.h"
+
+/* Zero-initialise, append, check once, mpk_strbuf_fini.
+ * After a failed allocation further appends do nothing and `failed` stays set. */
+struct mpk_strbuf {
+	char *data; /* NUL-terminated once anything was appended, else NULL */
+	size_t len, cap;
+	bool failed;
+};
+
+void mpk_strbuf_put(struct mpk_strbuf *buf, const char *data, size_t len);
+void mpk_strbuf_puts(struct mpk_strbuf *buf, const char *text);
+void mpk_strbuf_putc(struct mpk_strbuf *buf, char c);
+void mpk_strbuf_put_span(struct mpk_strbuf *buf, struct mpk_span s);
+void mpk_strbuf_printf(struct mpk_strbuf *buf, const char *fmt, ...) MPK_PRINTF(2, 3);
+
+/* mpk_strbuf_text - the text so far as a C string, "" when empty; valid until the next append */
+const char *mpk_strbuf_text(const struct mpk_strbuf *buf);
+
+/* mpk_strbuf_status - MPK_OK, or MPK_E_NOMEM when any append failed */
+enum mpk_code mpk_strbuf_status(const struct mpk_strbuf *buf, struct mpk_error *err)
+	MPK_MUST_CHECK;
+
+void mpk_strbuf_fini(struct mpk_strbuf *buf);
+
+#endif

@@ -1,0 +1,138 @@
+#include "base/strmap.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct mpk_strmap_slot {
+	struct mpk_span key; /* data NULL: free */
+	size_t value;
+};
+
+static uint64_t hash(struct mpk_span key)
+{
+	uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a, 64 bits */
+
+	for (size_t i = 0; i < key.len; i++)
+		h = (h ^ key.data[i]) * UINT64_C(0x100000001b3);
+	return h ^ h >> 29;
+}
+
+static struct mpk_strmap_slot *probe(struct mpk_strmap_slot *slots, size_t cap,
+				     struct mpk_span key)
+{
+	size_t i = (size_t)hash(key) & (cap - 1);
+
+	while (slots[i].key.data && !mpk_span_equal(slots[i].key, key))
+		i = (i + 1) & (cap - 1);
+	return &slots[i];
+}
+
+static bool grow(struct mpk_strmap *map)
+{
+	size_t cap = map->cap ? map->cap * 2 : 16;
+	struct mpk_strmap_slot *slots = calloc(cap, sizeof *slots);
+
+	if (!slots)
+		return false;
+	for (size_t i = 0; i < map->cap; i++)
+		if (map->slots[i].key.data)
+			*probe(slots, cap, map->slots[i].key) = map->slots[i];
+	free(map->slots);
+	map->slots = slots;
+	map->cap = cap;
+	return true;
+}
+
+static struct mpk_span keyed(struct mpk_span key)
+{
+	/* an empty span may have no address; a slot needs one */
+	return key.data ? key : mpk_span_str("");
+}
+
+int mpk_strmap_put(struct mpk_strmap *map, struct mpk_span key, size_t value, size_t *found)
+{
+	if (map->count * 2 >= map->cap && !grow(map))
+		return -1;
+
+	struct mpk_strmap_slot *slot = probe(map->slots, map->cap, keyed(key));
+	bool fresh = !slot->key.data;
+	if (fresh) {
+		slot->key = keyed(key);
+		slot->value = value;
+		map->count++;
+	}
+	if (found)
+		*found = slot->value;
+	return fresh;
+}
+
+bool mpk_strmap_find(const struct mpk_strmap *map, struct mpk_span key, size_t *value)
+{
+	if (!map->cap)
+		return false;
+
+	const struct mpk_strmap_slot *slot = probe(map->slots, map->cap, keyed(key));
+	if (!slot->key.data)
+		return false;
+	*value = slot->value;
+	return true;
+}
+
+void mpk_strmap_fini(struct mpk_strmap *map)
+{
+	free(map->slots);
+	memset(map, 0, sizeof *map);
+}
+
+enum { WORD_MAX = 64 };
+
+/* Optimal string alignment distance; words longer than WORD_MAX are never close. */
+static size_t distance(struct mpk_span a, struct mpk_span b)
+{
+	size_t rows[3][WORD_MAX + 1];
+	size_t *before = rows[0], *last = rows[1], *row = rows[2];
+
+	if (a.len > WORD_MAX || b.len > WORD_MAX)
+		return SIZE_MAX;
+	for (size_t j = 0; j <= b.len; j++) {
+		before[j] = 0;
+		last[j] = j;
+	}
+	for (size_t i = 1; i <= a.len; i++) {
+		row[0] = i;
+		for (size_t j = 1; j <= b.len; j++) {
+			size_t best = last[j - 1] + (a.data[i - 1] != b.data[j - 1]);
+
+			if (last[j] + 1 < best)
+				best = last[j] + 1;
+			if (row[j - 1] + 1 < best)
+				best = row[j - 1] + 1;
+			if (i > 1 && j > 1 && a.data[i - 1] == b.data[j - 2] &&
+			    a.data[i - 2] == b.data[j - 1] && before[j - 2] + 1 < best)
+				best = before[j - 2] + 1;
+			row[j] = best;
+		}
+		size_t *spare = before;
+		before = last;
+		last = row;
+		row = spare;
+	}
+	return last[b.len];
+}
+
+size_t mpk_closest(struct mpk_span word, const struct mpk_span *names, size_t count)
+{
+	size_t limit = word.len / 3 ? word.len / 3 : 1;
+	size_t best = count, best_distance = limit + 1;
+
+	for (size_t i = 0; i < count; i++) {
+		size_t d = distance(word, names[i]);
+
+		if (d < best_distance) {
+			best = i;
+			best_distance = d;
+		}
+	}
+	return best;
+}

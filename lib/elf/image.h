@@ -1,0 +1,100 @@
+/* image.h - what stands in a file that may hold a module: its blob, functions and needs
+ *
+ * Reads ELF shared libraries and relocatable objects of any machine, class and byte
+ * order, members of ar archives ("lib.a(devc.o)"), the .tar files TVM exports and bare
+ * blobs. Nothing of the file is executed, loaded or mapped executable. Works on
+ * stripped files and on files without section headers (through PT_DYNAMIC).
+ */
+#ifndef MPK_ELF_IMAGE_H
+#define MPK_ELF_IMAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/span.h"
+#include "blob/blob.h"
+
+enum mpk_container {
+	MPK_CONTAINER_ELF_SO,   /* ET_DYN (or ET_EXEC) */
+	MPK_CONTAINER_ELF_OBJ,  /* ET_REL */
+	MPK_CONTAINER_ARCHIVE,  /* ar; the member with the blob was taken */
+	MPK_CONTAINER_TAR,      /* tar of objects; likewise */
+	MPK_CONTAINER_BLOB,     /* bare blob, header included */
+};
+
+/* Which calling convention the functions of a library have. */
+enum mpk_convention {
+	MPK_CONV_NONE,   /* no functions */
+	MPK_CONV_LEGACY, /* TVMValue arrays (FORMATS 5.1) */
+	MPK_CONV_FFI021, /* first tvm-ffi, plain symbol names */
+	MPK_CONV_FFI,    /* tvm-ffi, __tvm_ffi_ symbols */
+};
+
+struct mpk_image_function {
+	const char *name;     /* as a caller says it: symbol without the generation's prefix */
+	const char *symbol;
+	uint64_t address;     /* st_value */
+	uint64_t bytes;       /* st_size; 0 when unknown */
+	bool weak;
+	bool is_entry;        /* __tvm_ffi_main, __tvm_main__ */
+	const char *alias_of; /* __tvm_main__ data symbol: the function it names, else NULL */
+};
+
+struct mpk_image {
+	enum mpk_container container;
+	const char *member;        /* archive or tar member the rest speaks of, else NULL */
+	struct mpk_span bytes;     /* the ELF file (or bare blob) inside the input */
+	uint64_t bytes_off;        /* its offset in the input file */
+
+	/* ELF only; zero for a bare blob */
+	uint16_t machine;          /* EM_* */
+	const char *machine_name;  /* "x86-64", "AArch64", "S390", ...; "machine 0x1234" */
+	uint8_t elf_class;         /* 32 or 64 */
+	bool big_endian;
+	uint16_t type;             /* ET_* */
+
+	bool has_blob;
+	enum mpk_generation gen;   /* of the blob; without one: of the functions */
+	bool gen_known;            /* false: neither blob nor symbols tell the generation */
+	struct mpk_span blob;      /* st_size bytes when known, else to the section's end */
+	uint64_t blob_off;         /* of blob in the input file */
+	uint64_t blob_address;     /* st_value */
+	uint64_t blob_symbol_bytes; /* st_size; 0 when unknown */
+	const char *blob_symbol;   /* with the system-lib prefix, if any */
+	const char *blob_section;  /* ".rodata", ".lrodata"; NULL without section headers */
+	const char *prefix;        /* system-lib prefix; "" when none */
+
+	enum mpk_convention convention;
+	const struct mpk_image_function *functions; /* sorted by name; TVM's own helper
+						     * symbols and ctx pointers left out */
+	size_t function_count;
+
+	const char *const *context_symbols; /* __TVM... pointers the loader must fill */
+	size_t context_symbol_count;
+	bool has_ctx;              /* __tvm_ffi__library_ctx or an older name */
+	const char *const *undefined; /* undefined dynamic symbols, weak ones left out */
+	size_t undefined_count;
+	const char *const *needed; /* DT_NEEDED */
+	size_t needed_count;
+	const char *const *members; /* all members of an archive or tar */
+	size_t member_count;
+};
+
+/* mpk_image_open - see what a file is
+ * @bytes   the whole input; borrowed as long as the image is used
+ * @member  archive or tar member to take ("devc.o"), NULL: the first that has a blob,
+ *          else the first that has functions
+ * @arena   receives everything but the bytes
+ * Returns  MPK_OK, also for an ELF file with neither blob nor functions (has_blob false,
+ *          function_count 0: the caller decides whether that is exit 5);
+ *          MPK_E_CORRUPT for broken ELF, ar or tar and for bytes that are none of
+ *          these and no blob; MPK_E_NOTFOUND for a member that is not there
+ *          (with "did you mean"); MPK_E_NOMEM. */
+enum mpk_code mpk_image_open(struct mpk_span bytes, const char *member,
+			     struct mpk_arena *arena, struct mpk_image *out,
+			     struct mpk_error *err) MPK_MUST_CHECK;
+
+#endif

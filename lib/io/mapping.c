@@ -1,0 +1,98 @@
+#include "io/mapping.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/vec.h"
+
+static enum mpk_code read_all(int fd, struct mpk_span *out, struct mpk_error *err)
+{
+	uint8_t *data = NULL;
+	size_t len = 0, cap = 0;
+
+	for (;;) {
+		if (cap - len < 65536 && !mpk_vec_reserve(&data, &cap, len + 65536, 1)) {
+			free(data);
+			return mpk_fail_nomem(err);
+		}
+		ssize_t n = read(fd, data + len, cap - len);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0) {
+			enum mpk_code code = mpk_fail_errno(err, MPK_E_IO, errno, "cannot read");
+			free(data);
+			return code;
+		}
+		if (n == 0)
+			break;
+		len += (size_t)n;
+	}
+	*out = mpk_span_of(data, len); /* data is never NULL here: room was reserved */
+	return MPK_OK;
+}
+
+static enum mpk_code map_fd(int fd, struct mpk_mapping *m, struct mpk_error *err)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) != 0)
+		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot stat");
+	if (S_ISDIR(st.st_mode))
+		return mpk_fail_errno(err, MPK_E_IO, EISDIR, "cannot read");
+	if (!S_ISREG(st.st_mode))
+		return read_all(fd, &m->bytes, err);
+	if (st.st_size == 0) {
+		m->bytes = mpk_span_str("");
+		m->mapped = true;
+		return MPK_OK;
+	}
+
+	void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (p == MAP_FAILED)
+		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot map");
+	m->bytes = mpk_span_of(p, (size_t)st.st_size);
+	m->mapped = true;
+	return MPK_OK;
+}
+
+enum mpk_code mpk_mapping_open(const char *path, struct mpk_mapping *out,
+			       struct mpk_error *err)
+{
+	struct mpk_mapping m = { .fd = -1 };
+	bool from_stdin = strcmp(path, "-") == 0;
+
+	int fd = from_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
+		enum mpk_code code = mpk_fail_errno(err, MPK_E_IO, errno, "cannot open");
+		mpk_error_at_file(err, path);
+		return code;
+	}
+
+	enum mpk_code code = map_fd(fd, &m, err);
+	if (code != MPK_OK) {
+		mpk_error_at_file(err, path);
+		if (!from_stdin)
+			close(fd);
+		return code;
+	}
+	m.fd = from_stdin ? -1 : fd;
+	*out = m;
+	return MPK_OK;
+}
+
+void mpk_mapping_close(struct mpk_mapping *m)
+{
+	if (m->mapped && m->bytes.len)
+		(void)munmap((void *)(uintptr_t)m->bytes.data, m->bytes.len);
+	else if (!m->mapped)
+		free((void *)(uintptr_t)m->bytes.data);
+	if (m->bytes.data && m->fd >= 0)
+		close(m->fd);
+	memset(m, 0, sizeof *m);
+	m->fd = -1;
+}

@@ -1,0 +1,29 @@
+/* mapping.h - a whole input file as a view of bytes */
+#ifndef MPK_IO_MAPPING_H
+#define MPK_IO_MAPPING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/span.h"
+
+/* Zero-initialise; fill with mpk_mapping_open; mpk_mapping_close. */
+struct mpk_mapping {
+	struct mpk_span bytes; /* the content; valid until close */
+	int fd;                /* open for reading while the mapping is; -1 after standard input */
+	bool mapped;           /* bytes are a private read-only mmap; else heap memory */
+};
+
+/* mpk_mapping_open - open path and view its content
+ * A regular file is mapped (nothing is read until touched); a pipe, or "-" for standard
+ * input, is read to its end into memory.
+ * Returns  MPK_OK; MPK_E_IO (no such file, a directory, unreadable); MPK_E_NOMEM.
+ *          The error carries the file name. On failure *out stays closed. */
+enum mpk_code mpk_mapping_open(const char *path, struct mpk_mapping *out,
+			       struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_mapping_close - release; safe on a zeroed or closed mapping */
+void mpk_mapping_close(struct mpk_mapping *m);
+
+#endif

@@ -1,0 +1,56 @@
+/* output.h - a file that appears whole or not at all
+ *
+ * The bytes go to an unnamed file in the target's directory (O_TMPFILE), so that even
+ * SIGKILL leaves nothing behind; commit gives it a name and renames it over the target.
+ * Where the file system has no unnamed files, a temporary ".NAME.XXXXXX" beside the
+ * target is used, which mpk_output_abandon_all removes from a signal handler.
+ * "-" and targets that are not regular files (/dev/stdout, a pipe) are written through.
+ * Nothing is fsync'ed: "whole" is meant against crashes of programs, not of the machine.
+ */
+#ifndef MPK_IO_OUTPUT_H
+#define MPK_IO_OUTPUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/rope.h"
+#include "base/span.h"
+
+struct mpk_output;
+
+/* mpk_output_open - begin writing path
+ * @mode    permissions of the finished file before the umask, 0666 or 0777
+ * @out     receives the output; end it with commit or abandon
+ * Returns  MPK_OK; MPK_E_IO with the file name; MPK_E_NOMEM */
+enum mpk_code mpk_output_open(const char *path, unsigned mode, struct mpk_output **out,
+			      struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_output_fd - the descriptor to write to (seekable unless written through) */
+int mpk_output_fd(const struct mpk_output *o);
+
+/* mpk_output_write, mpk_output_write_rope - append; file ranges by copy_file_range
+ * where the kernel can, else by read and write
+ * Returns  MPK_OK; MPK_E_IO (also when a file range ends early) */
+enum mpk_code mpk_output_write(struct mpk_output *o, struct mpk_span bytes,
+			       struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_output_write_rope(struct mpk_output *o, const struct mpk_rope *rope,
+				    struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_output_commit - give the file its name, replacing an old one; frees o in any case
+ * Returns  MPK_OK; MPK_E_IO (the old file is untouched then) */
+enum mpk_code mpk_output_commit(struct mpk_output *o, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_output_abandon - drop everything written; the old file stays; NULL is fine */
+void mpk_output_abandon(struct mpk_output *o);
+
+/* mpk_output_abandon_all - remove every temporary name; async-signal-safe, for handlers */
+void mpk_output_abandon_all(void);
+
+/* mpk_copy_range - len bytes from one descriptor's offset to another's, or to its current
+ * position when out_off is NULL: copy_file_range, else read and write
+ * Returns  MPK_OK; MPK_E_IO */
+enum mpk_code mpk_copy_range(int in, uint64_t in_off, int out, const uint64_t *out_off,
+			     uint64_t len, struct mpk_error *err) MPK_MUST_CHECK;
+
+#endif

@@ -1,0 +1,91 @@
+/* manifest.h - mpack.toml as a checked structure with positions
+ *
+ * Keys and rules: INTERFACE "The manifest", man/mpack.toml.5. Every problem is a
+ * finding with line and column; all of them are reported in one run.
+ */
+#ifndef MPK_MANIFEST_MANIFEST_H
+#define MPK_MANIFEST_MANIFEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/report.h"
+#include "base/span.h"
+#include "blob/blob.h"
+#include "dtype/dtype.h"
+
+struct mpk_pos {
+	uint32_t line, column; /* 1-based; 0 when the value is a default */
+};
+
+/* A string value and where it stands. text is NULL when the key is absent. */
+struct mpk_mstr {
+	const char *text;
+	size_t len;            /* bytes; TOML strings may hold NUL */
+	struct mpk_pos pos;
+};
+
+struct mpk_mlist {
+	const struct mpk_mstr *items;
+	size_t count;
+	struct mpk_pos pos;
+	bool present;
+};
+
+struct mpk_mfunction {      /* [[module.function]]: one row of a kernel table */
+	struct mpk_mstr name;
+	const struct mpk_dtype *args;
+	size_t arg_count;
+	struct mpk_mlist arg_names; /* the dtype texts with their places */
+	struct mpk_mlist launch;
+	struct mpk_pos pos;
+};
+
+struct mpk_mmodule {        /* [[module]] */
+	struct mpk_mstr id, kind, format, data, payload;
+	struct mpk_mlist sources, imports;
+	const struct mpk_mfunction *functions;
+	size_t function_count;
+	bool is_host;
+	const size_t *import_index; /* module index of each import, resolved and checked */
+	/* Keys that belong to the kind (graph, params, name, symbol, ...): name and value */
+	const struct mpk_mstr *extra_keys;
+	const struct mpk_mstr *extra_values;
+	size_t extra_count;
+	struct mpk_pos pos;
+};
+
+struct mpk_mlaunch {        /* [[function]]: a launch function, checked elsewhere */
+	struct mpk_mstr name, kernel;
+	struct mpk_mlist params, args, grid, block; /* integers are kept as text */
+	struct mpk_mstr shared;
+	struct mpk_pos pos;
+};
+
+struct mpk_manifest {
+	const char *path;       /* as the user named it */
+	const char *dir;        /* what relative paths are relative to; "" for the cwd */
+	struct mpk_mstr name, abi, root, target, base;
+	bool standalone, dedup;
+	enum mpk_generation gen;
+	size_t root_index;
+	const struct mpk_mmodule *modules;
+	size_t module_count;
+	const struct mpk_mlaunch *launches;
+	size_t launch_count;
+};
+
+/* mpk_manifest_parse - TOML text to manifest, every rule that needs no other file checked
+ * @text    whole file, UTF-8; @path names it in findings
+ * @report  receives all problems; errors make the result unusable
+ * Returns  MPK_OK when report gained no errors; MPK_E_SYNTAX otherwise (details are in
+ *          the report, err carries the first); MPK_E_NOMEM */
+enum mpk_code mpk_manifest_parse(struct mpk_span text, const char *path,
+				 struct mpk_arena *arena, struct mpk_report *report,
+				 struct mpk_manifest *out, struct mpk_error *err)
+	MPK_MUST_CHECK;
+
+#endif

@@ -1,0 +1,90 @@
+#include "text/escape.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Length of the valid UTF-8 sequence at p (RFC 3629: no overlong forms, no surrogates),
+ * its code point in *cp; 0 when there is none. */
+static size_t utf8_at(const uint8_t *p, size_t left, uint32_t *cp)
+{
+	static const uint32_t least[5] = { 0, 0, 0x80, 0x800, 0x10000 };
+	size_t n = p[0] < 0x80 ? 1 : p[0] >> 5 == 6 ? 2 : p[0] >> 4 == 14 ? 3
+		   : p[0] >> 3 == 30 ? 4 : 0;
+
+	if (n == 0 || n > left)
+		return 0;
+	*cp = n == 1 ? p[0] : (uint32_t)p[0] & (0x7fU >> n);
+	for (size_t i = 1; i < n; i++) {
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+		*cp = *cp << 6 | (p[i] & 0x3fU);
+	}
+	if (*cp < least[n] || *cp > 0x10ffff || (*cp >= 0xd800 && *cp <= 0xdfff))
+		return 0;
+	return n;
+}
+
+static bool is_control(uint32_t cp)
+{
+	return cp < 0x20 || (cp >= 0x7f && cp < 0xa0) || (cp >= 0x202a && cp <= 0x202e) ||
+	       (cp >= 0x2066 && cp <= 0x2069) || cp == 0x200e || cp == 0x200f;
+}
+
+/* Writes the escaped form of what stands at p to out (at most 12 bytes and a NUL);
+ * returns the number of input bytes taken. */
+static size_t escape_one(const uint8_t *p, size_t left, char out[17])
+{
+	uint32_t cp;
+	size_t n = utf8_at(p, left, &cp);
+
+	if (n && !is_control(cp) && cp != '\\') {
+		memcpy(out, p, n);
+		out[n] = '\0';
+		return n;
+	}
+	if (n == 0)
+		n = 1;
+	if (p[0] == '\n' || p[0] == '\t' || p[0] == '\r' || p[0] == '\\') {
+		out[0] = '\\';
+		out[1] = p[0] == '\n' ? 'n' : p[0] == '\t' ? 't' : p[0] == '\r' ? 'r' : '\\';
+		out[2] = '\0';
+		return n;
+	}
+	for (size_t i = 0; i < n; i++)
+		(void)snprintf(out + 4 * i, 5, "\\x%02x", p[i]);
+	return n;
+}
+
+void mpk_escape(struct mpk_strbuf *buf, struct mpk_span s)
+{
+	char piece[17];
+
+	for (size_t i = 0; i < s.len;) {
+		i += escape_one(s.data + i, s.len - i, piece);
+		mpk_strbuf_puts(buf, piece);
+	}
+}
+
+const char *mpk_escape_to(struct mpk_span s, char *out, size_t size)
+{
+	size_t used = 0, cut = 0;
+	char piece[17];
+
+	for (size_t i = 0; i < s.len;) {
+		i += escape_one(s.data + i, s.len - i, piece);
+		size_t n = strlen(piece);
+
+		if (used + 4 <= size)
+			cut = used; /* the last place where "..." still fits */
+		if (used + n >= size) {
+			memcpy(out + cut, "...", 4);
+			return out;
+		}
+		memcpy(out + used, piece, n);
+		used += n;
+	}
+	out[used] = '\0';
+	return out;
+}

@@ -1,0 +1,23 @@
+/* escape.h - text from untrusted input, made safe for a terminal and a log line */
+#ifndef MPK_TEXT_ESCAPE_H
+#define MPK_TEXT_ESCAPE_H
+
+#include <stddef.h>
+
+#include "base/span.h"
+#include "base/strbuf.h"
+
+/* mpk_escape - append s with control bytes, backslash and bytes that are not UTF-8 as
+ * \n, \t, \\, \xNN; printable UTF-8 stays as it is. C1 controls and bidirectional
+ * override characters count as control bytes. */
+void mpk_escape(struct mpk_strbuf *buf, struct mpk_span s);
+
+/* mpk_escape_to - the same into a fixed buffer, cut with "..." when it does not fit
+ * @out     size bytes, size >= 8; NUL-terminated
+ * Returns  out */
+const char *mpk_escape_to(struct mpk_span s, char *out, size_t size);
+
+/* A name quoted in a message: MPK_QUOTE(span) is the escaped text, at most 120 bytes. */
+#define MPK_QUOTE(s) mpk_escape_to((s), (char[128]){ 0 }, 128)
+
+#endif

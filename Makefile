@@ -65,7 +65,6 @@ CHECK_LIBS  = $(shell $(PKG_CONFIG) --libs check) -lsubunit
 LLVM_LIBS   = $(shell $(LLVM_CONFIG) --ldflags --libs 2>/dev/null)
 
 all: $(O)/bin/mpack $(O)/bin/minspect
-include $(wildcard lib/*/rules.mk cmd/*/rules.mk)
 
 $(O)/libmpk.a: $(LIB_OBJ)
 	$(call say,AR,$@)

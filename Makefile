@@ -104,10 +104,13 @@ $(O)/%.o: %.cc $(O)/flags
 	$(call say,CXX,$@)
 	$(Q)mkdir -p $(@D) && $(CXX) $(CPPFLAGS) $(ALL_CXXFLAGS) -MMD -MP -c $< -o $@
 
-check: unit
+check: unit cli
 
 unit: $(UNIT_BIN) all
-	$(Q)rc=0; for t in $(UNIT_BIN); do CK_TAP_LOG_FILE_NAME=$$t.tap $$t || rc=1; done; exit $$rc
+	$(Q)sh tests/unit/run $(UNIT_BIN)
+
+cli: all
+	$(Q)tests/cli/run --bin $(O)/bin --work $(O)/cli
 
 asan:
 	$(Q)$(MAKE) --no-print-directory VARIANT=asan check
@@ -119,7 +122,7 @@ clean:
 	rm -rf out compile_commands.json
 
 -include $(ALL_SRC:%.c=$(O)/%.d) $(LIB_CXX:%.cc=$(O)/%.d)
-.PHONY: all check unit asan clean FORCE
+.PHONY: all check unit cli asan clean FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 FORCE:

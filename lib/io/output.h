@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/rope.h"
 #include "base/span.h"
+#include "io/copy.h"
 
 struct mpk_output;
 
@@ -46,11 +47,5 @@ void mpk_output_abandon(struct mpk_output *o);
 
 /* mpk_output_abandon_all - remove every temporary name; async-signal-safe, for handlers */
 void mpk_output_abandon_all(void);
-
-/* mpk_copy_range - len bytes from one descriptor's offset to another's, or to its current
- * position when out_off is NULL: copy_file_range, else read and write
- * Returns  MPK_OK; MPK_E_IO */
-enum mpk_code mpk_copy_range(int in, uint64_t in_off, int out, const uint64_t *out_off,
-			     uint64_t len, struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

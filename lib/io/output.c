@@ -1,0 +1,278 @@
+#include "io/output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { TEMPS_MAX = 16, NAME_TRIES = 100 };
+
+struct mpk_output {
+	char *path;     /* where the file will stand, links resolved; NULL: written through */
+	char *temp;     /* its temporary name while it has one, else NULL */
+	char *shown;    /* the path as the caller named it, for messages */
+	int fd;
+	bool own_fd;
+};
+
+/* Names that a killed build would leave behind. Slots hold the temp strings of live
+ * outputs; a signal handler reads them, hence the atomics. */
+static _Atomic(const char *) temps[TEMPS_MAX];
+
+static void temps_add(const char *name)
+{
+	for (size_t i = 0; i < TEMPS_MAX; i++) {
+		const char *expected = NULL;
+
+		if (atomic_compare_exchange_strong(&temps[i], &expected, name))
+			return;
+	}
+}
+
+static void temps_drop(const char *name)
+{
+	for (size_t i = 0; i < TEMPS_MAX; i++) {
+		const char *expected = name;
+
+		if (atomic_compare_exchange_strong(&temps[i], &expected, NULL))
+			return;
+	}
+}
+
+void mpk_output_abandon_all(void)
+{
+	for (size_t i = 0; i < TEMPS_MAX; i++) {
+		const char *name = atomic_load(&temps[i]);
+
+		if (name)
+			(void)unlink(name);
+	}
+}
+
+static void output_free(struct mpk_output *o)
+{
+	if (!o)
+		return;
+	if (o->temp) {
+		temps_drop(o->temp);
+		free(o->temp);
+	}
+	if (o->own_fd && o->fd >= 0)
+		(void)close(o->fd);
+	free(o->path);
+	free(o->shown);
+	free(o);
+}
+
+void mpk_output_abandon(struct mpk_output *o)
+{
+	if (o && o->temp)
+		(void)unlink(o->temp);
+	output_free(o);
+}
+
+static enum mpk_code fail_io(const struct mpk_output *o, const char *what,
+			     struct mpk_error *err)
+{
+	enum mpk_code code = mpk_fail_errno(err, MPK_E_IO, errno, "%s", what);
+
+	mpk_error_at_file(err, o->shown);
+	return code;
+}
+
+static size_t dir_length(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? (size_t)(slash - path) + 1 : 0;
+}
+
+/* ".NAME.XXXXXX" beside path; NULL when memory is out. */
+static char *temp_name(const char *path)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz012345";
+	size_t dir = dir_length(path), size = strlen(path) + sizeof "..XXXXXX";
+	unsigned char random[6] = { 0 };
+	char tail[sizeof random + 1] = "";
+	char *name = malloc(size);
+
+	if (!name)
+		return NULL;
+	if (getrandom(random, sizeof random, GRND_NONBLOCK) < 0)
+		memcpy(random, &(pid_t){ getpid() }, sizeof(pid_t));
+	for (size_t i = 0; i < sizeof random; i++)
+		tail[i] = letters[random[i] % 32];
+	/* A name of 255 bytes leaves no room for more: cut the middle part. */
+	(void)snprintf(name, size, "%.*s.%.200s.%s", (int)dir, path, path + dir, tail);
+	return name;
+}
+
+/* Unnamed files need a kernel and a file system that have them, and /proc to name them. */
+static int open_unnamed(const char *path, unsigned mode)
+{
+	size_t dir = dir_length(path);
+	char *parent = dir ? strndup(path, dir) : strdup(".");
+	int fd = -1;
+
+	if (parent && access("/proc/self/fd", X_OK) == 0)
+		fd = open(parent, O_TMPFILE | O_RDWR | O_CLOEXEC, (mode_t)mode);
+	free(parent);
+	return fd;
+}
+
+static enum mpk_code open_named(struct mpk_output *o, unsigned mode, struct mpk_error *err)
+{
+	for (unsigned tries = 0; tries < NAME_TRIES; tries++) {
+		char *name = temp_name(o->path);
+
+		if (!name)
+			return mpk_fail_nomem(err);
+		temps_add(name);
+		o->fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, (mode_t)mode);
+		if (o->fd >= 0) {
+			o->temp = name;
+			return MPK_OK;
+		}
+		int saved = errno;
+		temps_drop(name);
+		free(name);
+		errno = saved;
+		if (saved != EEXIST)
+			break;
+	}
+	return fail_io(o, "cannot create", err);
+}
+
+/* Standard output, under whichever name: its offset and append mode are the user's. */
+static bool is_stream_name(const char *path)
+{
+	return strcmp(path, "/dev/stdout") == 0 || strcmp(path, "/dev/stderr") == 0 ||
+	       strncmp(path, "/dev/fd/", 8) == 0;
+}
+
+static enum mpk_code open_target(struct mpk_output *o, unsigned mode, struct mpk_error *err)
+{
+	struct stat st;
+	bool exists = stat(o->shown, &st) == 0;
+
+	if (strcmp(o->shown, "-") == 0) {
+		o->fd = STDOUT_FILENO;
+		return MPK_OK;
+	}
+	o->own_fd = true;
+	if (exists && S_ISDIR(st.st_mode)) {
+		errno = EISDIR;
+		return fail_io(o, "cannot write", err);
+	}
+	if (exists && (!S_ISREG(st.st_mode) || is_stream_name(o->shown))) {
+		o->fd = open(o->shown, O_WRONLY | O_CLOEXEC);
+		return o->fd >= 0 ? MPK_OK : fail_io(o, "cannot open for writing", err);
+	}
+	/* The file behind a link is replaced, not the link. */
+	o->path = exists ? realpath(o->shown, NULL) : strdup(o->shown);
+	if (!o->path)
+		return mpk_fail_nomem(err);
+	o->fd = open_unnamed(o->path, mode);
+	return o->fd >= 0 ? MPK_OK : open_named(o, mode, err);
+}
+
+enum mpk_code mpk_output_open(const char *path, unsigned mode, struct mpk_output **out,
+			      struct mpk_error *err)
+{
+	struct mpk_output *o = calloc(1, sizeof *o);
+
+	if (!o)
+		return mpk_fail_nomem(err);
+	o->fd = -1;
+	o->shown = strdup(path);
+
+	enum mpk_code code = o->shown ? open_target(o, mode, err) : mpk_fail_nomem(err);
+	if (code != MPK_OK) {
+		output_free(o);
+		return code;
+	}
+	*out = o;
+	return MPK_OK;
+}
+
+int mpk_output_fd(const struct mpk_output *o)
+{
+	return o->fd;
+}
+
+enum mpk_code mpk_output_write(struct mpk_output *o, struct mpk_span bytes,
+			       struct mpk_error *err)
+{
+	struct mpk_piece piece = { .data = bytes.data, .fd = -1, .len = bytes.len };
+	struct mpk_rope rope = { .pieces = &piece, .count = bytes.len ? 1 : 0 };
+
+	return mpk_output_write_rope(o, &rope, err);
+}
+
+enum mpk_code mpk_output_write_rope(struct mpk_output *o, const struct mpk_rope *rope,
+				    struct mpk_error *err)
+{
+	enum mpk_code code = mpk_write_pieces(o->fd, rope->pieces, rope->count, err);
+
+	if (code != MPK_OK)
+		mpk_error_at_file(err, o->shown);
+	return code;
+}
+
+/* Gives an unnamed file its name. An old file can only be replaced by renaming over it,
+ * which takes a temporary name for that moment. */
+static enum mpk_code give_name(struct mpk_output *o, struct mpk_error *err)
+{
+	char self[32];
+
+	(void)snprintf(self, sizeof self, "/proc/self/fd/%d", o->fd);
+	if (linkat(AT_FDCWD, self, AT_FDCWD, o->path, AT_SYMLINK_FOLLOW) == 0)
+		return MPK_OK;
+	for (unsigned tries = 0; errno == EEXIST && tries < NAME_TRIES; tries++) {
+		char *name = temp_name(o->path);
+
+		if (!name)
+			return mpk_fail_nomem(err);
+		temps_add(name);
+		if (linkat(AT_FDCWD, self, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0) {
+			o->temp = name;
+			return MPK_OK;
+		}
+		int saved = errno;
+		temps_drop(name);
+		free(name);
+		errno = saved;
+	}
+	return fail_io(o, "cannot create", err);
+}
+
+static enum mpk_code commit(struct mpk_output *o, struct mpk_error *err)
+{
+	if (!o->path)
+		return MPK_OK;
+	/* Network file systems and quotas speak up when a descriptor is closed. */
+	int copy = dup(o->fd);
+	if (copy >= 0 && close(copy) != 0)
+		return fail_io(o, "cannot write", err);
+	if (!o->temp)
+		MPK_TRY(give_name(o, err));
+	if (o->temp && rename(o->temp, o->path) != 0)
+		return fail_io(o, "cannot replace", err);
+	return MPK_OK;
+}
+
+enum mpk_code mpk_output_commit(struct mpk_output *o, struct mpk_error *err)
+{
+	enum mpk_code code = commit(o, err);
+
+	if (code != MPK_OK)
+		mpk_output_abandon(o);
+	else
+		output_free(o);
+	return code;
+}

@@ -1,7 +1,7 @@
 /* graph.h - from modules that import one another to the tree that TVM's serializer writes
  *
  * Index order, merging of host modules into one _lib and child order are TVM's
- * (FORMATS 1.2, "Order in which modules get their index").
+ * (FORMAT.md of the blob, "order of modules").
  */
 #ifndef MPK_GRAPH_GRAPH_H
 #define MPK_GRAPH_GRAPH_H
@@ -24,12 +24,39 @@ struct mpk_module {
 	size_t import_count;
 };
 
+/* Modules that import one another in a ring: each imports the next, the last the first. */
+struct mpk_cycle {
+	const size_t *modules; /* indices; NULL and count 0: there is no cycle */
+	size_t count;
+	bool merged; /* first and last are host modules: the ring closes only because all
+		      * host modules become one library */
+};
+
+/* mpk_graph_find_cycle - a ring among all modules, reachable or not, or one that merging
+ * the host modules makes of those that root reaches
+ * @root    a module index
+ * @arena   receives the list
+ * Returns  MPK_OK, with out->count 0 when there is none; MPK_E_RANGE for an import that is
+ *          no module index; MPK_E_NOMEM. Linear in modules and imports; no recursion. */
+enum mpk_code mpk_graph_find_cycle(const struct mpk_module *modules, size_t module_count,
+				   size_t root, struct mpk_arena *arena,
+				   struct mpk_cycle *out, struct mpk_error *err)
+	MPK_MUST_CHECK;
+
+/* mpk_cycle_fail - MPK_E_CONFLICT with the sentence that names the modules of a cycle */
+enum mpk_code mpk_cycle_fail(const struct mpk_cycle *cycle, const struct mpk_module *modules,
+			     struct mpk_error *err);
+
 /* mpk_graph_order - the tree of everything reachable from root
+ * TVM refuses to export some graphs without a cycle, because its walk meets an import
+ * before one of its importers (a imports b and c, b imports c). Those get the nearest
+ * order in which every module stands before what it imports; every loader reads it.
  * @out     nodes in index order; kind, content and children set, gen as given
  * @unreached  may be NULL; receives for each module whether root does not reach it
  *          (module_count elements, the caller's)
  * Returns  MPK_OK; MPK_E_CONFLICT for a cycle, also one that only merging host modules
- *          makes; the message names the modules on it ("a -> b -> a"); MPK_E_NOMEM.
+ *          makes; the message names the modules on it ("a -> b -> a"); MPK_E_RANGE when
+ *          root or an import is no module index; MPK_E_NOMEM.
  *          Linear in modules and imports; no recursion. */
 enum mpk_code mpk_graph_order(const struct mpk_module *modules, size_t module_count,
 			      size_t root, enum mpk_generation gen, struct mpk_arena *arena,

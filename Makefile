@@ -109,20 +109,76 @@ check: unit cli
 unit: $(UNIT_BIN) all
 	$(Q)sh tests/unit/run $(UNIT_BIN)
 
+# The test programs without a run, for compilers whose build is all that is asked.
+unit-build: $(UNIT_BIN)
+
 cli: all
 	$(Q)tests/cli/run --bin $(O)/bin --work $(O)/cli
 
 asan:
 	$(Q)$(MAKE) --no-print-directory VARIANT=asan check
 
+# gcovr over the unit and command-line tests, from a build of its own; the report is out/cov/coverage.html
+coverage:
+	$(Q)$(MAKE) --no-print-directory VARIANT=cov check
+	$(Q)gcovr --root . --object-directory out/cov --filter 'lib/' --filter 'formats/' --filter 'cmd/' \
+		--gcov-ignore-errors=no_working_dir_found --exclude-throw-branches \
+		--html-details out/cov/coverage.html --txt out/cov/coverage.txt --print-summary
+
+# --- static checks -----------------------------------------------------------------
+HEADERS := $(sort $(wildcard lib/*/*.h formats/*.h formats/*/*.h cmd/*/*.h))
+headers-check: $(O)/gen/common/version.h
+	$(Q)rc=0; for h in $(HEADERS); do \
+		$(CC) $(CPPFLAGS) $(LLVM_CPPFLAGS) -I$(O)/gen $(ALL_CFLAGS) -Werror -fsyntax-only -include $$h -x c /dev/null || rc=1; \
+	done; exit $$rc
+
+lint: all
+	$(Q)sh scripts/lint $(O)
+
+TIDY ?= clang-tidy-19
+tidy: compile_commands.json $(O)/gen/common/version.h
+	$(Q)echo $(filter-out tests/%,$(ALL_SRC)) | xargs -n 4 -P $$(nproc) $(TIDY) --quiet -p .
+
 compile_commands.json: FORCE
 	$(Q)for s in $(ALL_SRC); do printf '{"directory":"%s","file":"%s","command":"%s"},\n' '$(CURDIR)' "$$s" "$(CC) $(CPPFLAGS) $(LLVM_CPPFLAGS) -I$(O)/gen $(ALL_CFLAGS) -c $$s"; done | sed '1s/^/[/;$$s/,$$/]/' > $@
+
+# --- against the world -------------------------------------------------------------
+interop: all
+	$(Q)sh tests/interop/run --bin $(O)/bin
+
+bench: all
+	$(Q)python3 tests/bench/bench.py --bin $(O)/bin --json out/bench.json
+
+# --- where it goes -----------------------------------------------------------------
+# Programs, helper programs and shared objects of minspect, manual pages, JSON Schemas, completion.
+LIBEXEC_FILES = $(wildcard $(O)/libexec/minspect/*)
+MAN_FILES     = $(wildcard man/*.[1-8])
+SCHEMA_FILES  = $(wildcard man/*.schema.json)
+COMPLETIONDIR ?= $(DATADIR)/bash-completion/completions
+install: all $(O)/completion
+	$(Q)$(INSTALL) -d '$(DESTDIR)$(BINDIR)' '$(DESTDIR)$(COMPLETIONDIR)'
+	$(Q)$(INSTALL) $(O)/bin/mpack $(O)/bin/minspect '$(DESTDIR)$(BINDIR)'
+	$(Q)$(INSTALL) -m 644 $(O)/completion '$(DESTDIR)$(COMPLETIONDIR)/minspect'
+	$(Q)$(INSTALL) -m 644 $(O)/completion '$(DESTDIR)$(COMPLETIONDIR)/mpack'
+	$(Q)for f in $(LIBEXEC_FILES); do $(INSTALL) -D $$f '$(DESTDIR)$(LIBEXECDIR)/minspect/'$${f##*/} || exit; done
+	$(Q)for f in $(MAN_FILES); do $(INSTALL) -D -m 644 $$f '$(DESTDIR)$(MANDIR)/man'$${f##*.}/$${f##*/} || exit; done
+	$(Q)for f in $(SCHEMA_FILES); do $(INSTALL) -D -m 644 $$f '$(DESTDIR)$(DATADIR)/minspect/'$${f##*/} || exit; done
+
+uninstall:
+	rm -f '$(DESTDIR)$(BINDIR)/mpack' '$(DESTDIR)$(BINDIR)/minspect' \
+		'$(DESTDIR)$(COMPLETIONDIR)/mpack' '$(DESTDIR)$(COMPLETIONDIR)/minspect'
+	rm -rf '$(DESTDIR)$(LIBEXECDIR)/minspect' '$(DESTDIR)$(DATADIR)/minspect'
+	rm -f $(foreach f,$(notdir $(MAN_FILES)),'$(DESTDIR)$(MANDIR)/man$(subst .,,$(suffix $(f)))/$(f)')
+
+# The words come from the programs' own help, which comes from their option tables.
+$(O)/completion: all scripts/completion
+	$(Q)PATH=$(O)/bin:$$PATH sh scripts/completion > $@
 
 clean:
 	rm -rf out compile_commands.json
 
 -include $(ALL_SRC:%.c=$(O)/%.d) $(LIB_CXX:%.cc=$(O)/%.d)
-.PHONY: all check unit cli asan clean FORCE
+.PHONY: all check unit unit-build cli asan coverage headers-check lint tidy interop bench install uninstall clean FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 FORCE:

@@ -33,6 +33,7 @@ struct mpk_generation_info {
 	const char *register_symbol; /* system-lib registration function */
 };
 
+/* mpk_generation_get - the row of a generation; static storage, never NULL */
 const struct mpk_generation_info *mpk_generation_get(enum mpk_generation gen);
 
 /* The key under which the library's own code stands in the tree. */

@@ -42,8 +42,13 @@ size_t mpk_dtype_bytes(struct mpk_dtype t);
 /* mpk_dtype_is_bool - {6,8}, and {uint,1} as TVM up to 0.22 wrote it */
 bool mpk_dtype_is_bool(struct mpk_dtype t);
 
+/* mpk_dtype_equal - same code, bits and lanes */
 bool mpk_dtype_equal(struct mpk_dtype a, struct mpk_dtype b);
 
+/* mpk_dtype_read, mpk_dtype_write - the four bytes of a dtype: u8 code, u8 bits, u16 lanes,
+ * little-endian
+ * @what    names the field in errors
+ * Returns  MPK_OK; MPK_E_CORRUPT when the bytes end */
 enum mpk_code mpk_dtype_read(struct mpk_cursor *c, const char *what, struct mpk_dtype *out,
 			     struct mpk_error *err) MPK_MUST_CHECK;
 void mpk_dtype_write(struct mpk_rope *r, struct mpk_dtype t);

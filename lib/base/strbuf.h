@@ -17,6 +17,8 @@ struct mpk_strbuf {
 	bool failed;
 };
 
+/* mpk_strbuf_put, _puts, _putc, _put_span, _printf - append bytes, a string, a character, a
+ * span, formatted text */
 void mpk_strbuf_put(struct mpk_strbuf *buf, const char *data, size_t len);
 void mpk_strbuf_puts(struct mpk_strbuf *buf, const char *text);
 void mpk_strbuf_putc(struct mpk_strbuf *buf, char c);

@@ -58,10 +58,22 @@ struct mpk_mmodule {        /* [[module]] */
 	struct mpk_pos pos;
 };
 
-struct mpk_mlaunch {        /* [[function]]: a launch function, checked elsewhere */
-	struct mpk_mstr name, kernel;
-	struct mpk_mlist params, args, grid, block; /* integers are kept as text */
-	struct mpk_mstr shared;
+struct mpk_mstep {          /* one kernel launch of a launch function */
+	struct mpk_mstr kernel; /* "module.kernel" */
+	struct mpk_mlist args, grid, block; /* TOML integers are kept as decimal text */
+	struct mpk_mstr shared; /* bytes of dynamic shared memory, an expression */
+	struct mpk_pos pos;
+};
+
+/* [[function]]: a launch function. Its language is checked by launch/launch.h. The keys
+ * kernel, args, grid, block, shared of the table itself make one step; `steps`, an
+ * array of tables with those keys, makes several and excludes them. */
+struct mpk_mlaunch {
+	struct mpk_mstr name;
+	struct mpk_mlist params; /* "A: float32[n]" */
+	struct mpk_mlist temps;  /* device temporaries: "part: float32[(n + 255) / 256]" */
+	const struct mpk_mstep *steps; /* at least one */
+	size_t step_count;
 	struct mpk_pos pos;
 };
 

@@ -60,7 +60,7 @@ UNIT     := $(sort $(wildcard tests/unit/check_*.c))
 UNIT_BIN := $(UNIT:%.c=$(O)/%)
 ALL_SRC  := $(LIB_SRC) $(LLVM_SRC) $(CMD_SRC) $(wildcard cmd/*/*.c lib/*/*/*.c) $(UNIT)
 
-BASE_LIBS  := -lelf -ljansson -lm -ldl -pthread
+BASE_LIBS  := -lelf -lz -ljansson -lm -ldl -pthread
 CHECK_LIBS  = $(shell $(PKG_CONFIG) --libs check) -lsubunit
 LLVM_LIBS   = $(shell $(LLVM_CONFIG) --ldflags --libs 2>/dev/null)
 

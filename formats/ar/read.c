@@ -1,0 +1,352 @@
+#include "ar/ar.h"
+
+#include <inttypes.h>
+
+#include "ar/layout.h"
+#include "base/num.h"
+#include "text/escape.h"
+
+/* What a member's raw name says it is (FORMAT.md 2). */
+enum role {
+	ROLE_MEMBER,
+	ROLE_INDEX32,   /* "/": big-endian u32 */
+	ROLE_INDEX64,   /* "/SYM64/": big-endian u64 */
+	ROLE_BSD32,     /* "__.SYMDEF": u32 in the target's byte order */
+	ROLE_BSD64,     /* "__.SYMDEF_64" */
+	ROLE_NAMES,     /* "//": long names */
+	ROLE_OTHER,     /* "/<...>/" and a second "/": Microsoft's; skipped */
+};
+
+struct item {
+	enum role role;
+	uint64_t header_off;
+	uint64_t data_off;
+	struct mpk_span raw_name; /* the 16 bytes without trailing spaces, or BSD's name */
+	bool spelled_out;         /* raw_name is the name itself, '/' means nothing in it */
+	struct mpk_span data;
+};
+
+/* Where the parts of the archive stand; filled by the first walk. */
+struct layout {
+	struct mpk_span bytes;
+	struct mpk_span names;
+	struct item index;        /* role ROLE_MEMBER: there is none */
+	size_t member_count;
+};
+
+static enum mpk_code fail_at(struct mpk_error *err, uint64_t off, const char *what)
+{
+	return mpk_fail_offset(err, MPK_E_CORRUPT, "file", off, "ar archive: %s", what);
+}
+
+static struct mpk_span trim_end(struct mpk_span s, char byte)
+{
+	while (s.len && s.data[s.len - 1] == (uint8_t)byte)
+		s.len--;
+	return s;
+}
+
+bool mpk_ar_is(struct mpk_span bytes)
+{
+	return mpk_span_starts(bytes, MPK_AR_MAGIC) || mpk_span_starts(bytes, MPK_AR_THIN_MAGIC);
+}
+
+/* BSD: the name stands in front of the data, its length in the header. */
+static enum mpk_code take_bsd_name(struct item *m, struct mpk_error *err)
+{
+	struct mpk_span digits = { m->raw_name.data + 3, m->raw_name.len - 3 };
+	struct mpk_span name;
+	uint64_t len;
+
+	if (!mpk_parse_u64(digits, &len) || !mpk_span_sub(m->data, 0, len, &name))
+		return fail_at(err, m->header_off, "the member's name is longer than the member");
+	m->data_off += len;
+	m->data = mpk_span_of(m->data.data + len, m->data.len - (size_t)len);
+	m->raw_name = trim_end(name, '\0');
+	m->spelled_out = true;
+	return MPK_OK;
+}
+
+static enum role role_of(const struct item *m)
+{
+	struct mpk_span raw = m->raw_name;
+
+	if (mpk_span_is(raw, "__.SYMDEF") || mpk_span_is(raw, "__.SYMDEF SORTED"))
+		return ROLE_BSD32;
+	if (mpk_span_is(raw, "__.SYMDEF_64") || mpk_span_is(raw, "__.SYMDEF_64 SORTED"))
+		return ROLE_BSD64;
+	if (m->spelled_out)
+		return ROLE_MEMBER;
+	if (mpk_span_is(raw, "/"))
+		return ROLE_INDEX32;
+	if (mpk_span_is(raw, "/SYM64/"))
+		return ROLE_INDEX64;
+	if (mpk_span_is(raw, "//"))
+		return ROLE_NAMES;
+	return mpk_span_starts(raw, "/<") ? ROLE_OTHER : ROLE_MEMBER;
+}
+
+/* The member at *pos; *pos moves behind it and its padding. */
+static enum mpk_code next_item(struct mpk_span bytes, uint64_t *pos, struct item *out,
+			       struct mpk_error *err)
+{
+	struct item m = { .header_off = *pos, .data_off = *pos + MPK_AR_HEADER_BYTES };
+	struct mpk_span head, digits;
+	uint64_t len;
+
+	if (!mpk_span_sub(bytes, *pos, MPK_AR_HEADER_BYTES, &head))
+		return fail_at(err, *pos, "cut off inside a member's header");
+	if (memcmp(head.data + MPK_AR_END_OFF, "`\n", 2) != 0)
+		return fail_at(err, *pos, "no member header here");
+	digits = trim_end(mpk_span_of(head.data + MPK_AR_SIZE_OFF, MPK_AR_SIZE_BYTES), ' ');
+	if (!mpk_parse_u64(digits, &len))
+		return fail_at(err, *pos + MPK_AR_SIZE_OFF, "the member's size is no number");
+	if (!mpk_span_sub(bytes, m.data_off, len, &m.data))
+		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", *pos,
+				       "ar archive: member of %" PRIu64 " bytes, %" PRIu64
+				       " left in the file", len, bytes.len - m.data_off);
+	m.raw_name = trim_end(mpk_span_of(head.data, MPK_AR_NAME_BYTES), ' ');
+	*pos = m.data_off + len;
+	/* A writer that forgot the last padding byte is forgiven. */
+	if (*pos % 2 && *pos < bytes.len)
+		++*pos;
+	if (mpk_span_starts(m.raw_name, "#1/"))
+		MPK_TRY(take_bsd_name(&m, err));
+	m.role = role_of(&m);
+	*out = m;
+	return MPK_OK;
+}
+
+/* "/123" names the text at byte 123 of the name table, up to "/\n", "\n" or NUL. */
+static enum mpk_code long_name(const struct item *m, struct mpk_span table,
+			       struct mpk_span *out, struct mpk_error *err)
+{
+	struct mpk_span digits = { m->raw_name.data + 1, m->raw_name.len - 1 };
+	uint64_t off;
+	size_t end;
+
+	if (!mpk_parse_u64(digits, &off) || off >= table.len)
+		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", m->header_off,
+				       "ar archive: name '%s' is not in the table of long names",
+				       MPK_QUOTE(m->raw_name));
+	for (end = (size_t)off; end < table.len; end++)
+		if (table.data[end] == '\n' || table.data[end] == '\0')
+			break;
+	*out = mpk_span_of(table.data + off, end - (size_t)off);
+	if (out->len && out->data[out->len - 1] == '/')
+		out->len--;
+	return MPK_OK;
+}
+
+static enum mpk_code member_of(const struct item *m, struct mpk_span table,
+			       struct mpk_ar_member *out, struct mpk_error *err)
+{
+	struct mpk_span name = m->raw_name;
+
+	if (!m->spelled_out && name.len > 1 && name.data[0] == '/')
+		MPK_TRY(long_name(m, table, &name, err));
+	else if (!m->spelled_out && name.len && name.data[name.len - 1] == '/')
+		name.len--;
+	if (!name.len)
+		return fail_at(err, m->header_off, "a member without a name");
+	*out = (struct mpk_ar_member){
+		.name = name,
+		.data = m->data,
+		.data_off = m->data_off,
+		.header_off = m->header_off,
+	};
+	return MPK_OK;
+}
+
+static enum mpk_code survey(struct layout *l, struct mpk_error *err)
+{
+	for (uint64_t pos = MPK_AR_MAGIC_BYTES; pos < l->bytes.len;) {
+		struct item m;
+
+		MPK_TRY(next_item(l->bytes, &pos, &m, err));
+		if (m.role == ROLE_MEMBER)
+			l->member_count++;
+		else if (m.role == ROLE_NAMES)
+			l->names = m.data;
+		else if (m.role != ROLE_OTHER && l->index.role == ROLE_MEMBER)
+			l->index = m; /* a second "/" is Microsoft's and repeats the first */
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code read_members(const struct layout *l, struct mpk_ar_member *members,
+				  struct mpk_error *err)
+{
+	size_t n = 0;
+
+	for (uint64_t pos = MPK_AR_MAGIC_BYTES; pos < l->bytes.len;) {
+		struct item m;
+
+		MPK_TRY(next_item(l->bytes, &pos, &m, err));
+		if (m.role == ROLE_MEMBER)
+			MPK_TRY(member_of(&m, l->names, &members[n++], err));
+	}
+	return MPK_OK;
+}
+
+/* An integer of the index; width is 4 or 8 and the caller has checked the bounds. */
+static uint64_t load(const uint8_t *p, size_t width, bool big)
+{
+	uint64_t v = 0;
+
+	for (size_t i = 0; i < width; i++)
+		v = v << 8 | p[big ? i : width - 1 - i];
+	return v;
+}
+
+/* Members stand in the order of their headers. */
+static bool member_at(const struct mpk_ar *ar, uint64_t header_off, size_t *out)
+{
+	size_t low = 0, high = ar->member_count;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (ar->members[mid].header_off < header_off)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (low == ar->member_count || ar->members[low].header_off != header_off)
+		return false;
+	*out = low;
+	return true;
+}
+
+static bool text_at(struct mpk_span strings, uint64_t off, struct mpk_span *out)
+{
+	const uint8_t *end;
+
+	if (off >= strings.len)
+		return false;
+	end = memchr(strings.data + off, 0, strings.len - (size_t)off);
+	if (!end)
+		return false;
+	*out = mpk_span_of(strings.data + off, (size_t)(end - (strings.data + off)));
+	return true;
+}
+
+/* FORMAT.md 3: count, that many header offsets, that many NUL-terminated names */
+static enum mpk_code read_sysv_index(const struct item *index, struct mpk_arena *arena,
+				     struct mpk_ar *ar, struct mpk_error *err)
+{
+	size_t width = index->role == ROLE_INDEX64 ? 8 : 4, count, name_off = 0;
+	struct mpk_ar_symbol *symbols;
+	struct mpk_span strings;
+	uint64_t n;
+
+	if (index->data.len < width)
+		return fail_at(err, index->data_off, "the symbol index is cut off");
+	n = load(index->data.data, width, true);
+	if (n > (index->data.len - width) / (width + 1))
+		return fail_at(err, index->data_off, "more symbols than the index has room for");
+	count = (size_t)n;
+	symbols = mpk_arena_array(arena, count, sizeof *symbols);
+	if (!symbols)
+		return mpk_fail_nomem(err);
+	strings = mpk_span_of(index->data.data + width * (count + 1),
+			      index->data.len - width * (count + 1));
+	for (size_t i = 0; i < count; i++) {
+		uint64_t at = load(index->data.data + width * (i + 1), width, true);
+
+		if (!text_at(strings, name_off, &symbols[i].name))
+			return fail_at(err, index->data_off, "a name of the symbol index is cut off");
+		if (!member_at(ar, at, &symbols[i].member))
+			return fail_at(err, index->data_off + width * (i + 1),
+				       "the symbol index points to no member; run ranlib on it");
+		name_off += symbols[i].name.len + 1;
+	}
+	ar->symbols = symbols;
+	ar->symbol_count = count;
+	return MPK_OK;
+}
+
+/* FORMAT.md 4: bytes of the pairs, pairs (name offset, header offset), bytes of names, names */
+static bool bsd_parts(struct mpk_span data, size_t width, bool big, struct mpk_span *pairs,
+		      struct mpk_span *strings)
+{
+	uint64_t n;
+
+	if (data.len < 2 * width)
+		return false;
+	n = load(data.data, width, big);
+	if (n > data.len - 2 * width || n % (2 * width))
+		return false;
+	*pairs = mpk_span_of(data.data + width, (size_t)n);
+	n = load(pairs->data + pairs->len, width, big);
+	return mpk_span_sub(data, 2 * width + pairs->len, n, strings);
+}
+
+static enum mpk_code read_bsd_index(const struct item *index, struct mpk_arena *arena,
+				    struct mpk_ar *ar, struct mpk_error *err)
+{
+	size_t width = index->role == ROLE_BSD64 ? 8 : 4, count;
+	struct mpk_ar_symbol *symbols;
+	struct mpk_span pairs, strings;
+	bool big = false;
+
+	/* The byte order is the target's and is not written down: the one that fits. */
+	if (!bsd_parts(index->data, width, false, &pairs, &strings)) {
+		big = true;
+		if (!bsd_parts(index->data, width, true, &pairs, &strings))
+			return fail_at(err, index->data_off, "the symbol index does not add up");
+	}
+	count = pairs.len / (2 * width);
+	symbols = mpk_arena_array(arena, count, sizeof *symbols);
+	if (!symbols)
+		return mpk_fail_nomem(err);
+	for (size_t i = 0; i < count; i++) {
+		const uint8_t *pair = pairs.data + 2 * width * i;
+
+		if (!text_at(strings, load(pair, width, big), &symbols[i].name))
+			return fail_at(err, index->data_off, "a name of the symbol index is cut off");
+		if (!member_at(ar, load(pair + width, width, big), &symbols[i].member))
+			return fail_at(err, index->data_off + width + 2 * width * i,
+				       "the symbol index points to no member; run ranlib on it");
+	}
+	ar->symbols = symbols;
+	ar->symbol_count = count;
+	return MPK_OK;
+}
+
+enum mpk_code mpk_ar_read(struct mpk_span bytes, struct mpk_arena *arena,
+			  struct mpk_ar *out, struct mpk_error *err)
+{
+	struct layout l = { .bytes = bytes };
+	struct mpk_ar_member *members;
+	struct mpk_ar ar = { 0 };
+
+	if (mpk_span_starts(bytes, MPK_AR_THIN_MAGIC))
+		return mpk_fail(err, MPK_E_UNSUPPORTED,
+				"a thin ar archive holds no members, only the names of files; "
+				"make a whole one with `ar rcs`");
+	if (!mpk_ar_is(bytes))
+		return fail_at(err, 0, "it does not begin with \"!<arch>\"");
+	MPK_TRY(survey(&l, err));
+	members = mpk_arena_array(arena, l.member_count, sizeof *members);
+	if (!members)
+		return mpk_fail_nomem(err);
+	MPK_TRY(read_members(&l, members, err));
+	ar.members = members;
+	ar.member_count = l.member_count;
+	ar.has_index = l.index.role != ROLE_MEMBER;
+	if (l.index.role == ROLE_INDEX32 || l.index.role == ROLE_INDEX64)
+		MPK_TRY(read_sysv_index(&l.index, arena, &ar, err));
+	else if (ar.has_index)
+		MPK_TRY(read_bsd_index(&l.index, arena, &ar, err));
+	*out = ar;
+	return MPK_OK;
+}
+
+const struct mpk_ar_member *mpk_ar_find(const struct mpk_ar *ar, struct mpk_span name)
+{
+	for (size_t i = 0; i < ar->member_count; i++)
+		if (mpk_span_equal(ar->members[i].name, name))
+			return &ar->members[i];
+	return NULL;
+}

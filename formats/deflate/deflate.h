@@ -1,0 +1,39 @@
+/* deflate.h - compressed bytes, through zlib: gzip files and zip members (FORMAT.md)
+ *
+ * Decoding runs twice: once to learn (and bound) the length, once into memory of exactly
+ * that size. A length field in the input is never believed.
+ */
+#ifndef MPK_FORMATS_DEFLATE_DEFLATE_H
+#define MPK_FORMATS_DEFLATE_DEFLATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/span.h"
+
+/* mpk_gzip_is - whether the bytes begin as a gzip file of deflated data does */
+bool mpk_gzip_is(struct mpk_span bytes);
+
+/* mpk_gzip_read - the content of a gzip file
+ * @bytes   the whole file; several gzip members one after the other give their
+ *          contents together, zeros behind the last are padding
+ * @limit   refuse more bytes than this
+ * @arena   receives the content
+ * Returns  MPK_OK; MPK_E_CORRUPT with the offset in "file" (not gzip, broken or cut off
+ *          data, wrong checksum); MPK_E_UNSUPPORTED (more than limit); MPK_E_NOMEM.
+ * Format   FORMAT.md 1 (RFC 1952) */
+enum mpk_code mpk_gzip_read(struct mpk_span bytes, uint64_t limit, struct mpk_arena *arena,
+			    struct mpk_span *out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_deflate_read - the content of one bare deflate stream (a member of a zip file)
+ * @bytes   the stream; nothing may follow it
+ * @limit, @arena  as above
+ * Returns  as above; a checksum is the caller's to check
+ * Format   FORMAT.md 2 (RFC 1951) */
+enum mpk_code mpk_deflate_read(struct mpk_span bytes, uint64_t limit,
+			       struct mpk_arena *arena, struct mpk_span *out,
+			       struct mpk_error *err) MPK_MUST_CHECK;
+
+#endif

@@ -1,0 +1,141 @@
+#include "deflate/deflate.h"
+
+#include <inttypes.h>
+#include <limits.h>
+
+#define ZLIB_CONST /* next_in points to const bytes */
+#include <zlib.h>
+
+/* windowBits of inflateInit2 (zlib.h) */
+enum { WINDOW_RAW = -15, WINDOW_GZIP = 15 + 16 };
+
+enum { SCRATCH_BYTES = 32768 };
+
+/* A decoding in progress. into NULL: the output is only counted. */
+struct decoder {
+	struct mpk_span bytes;
+	int window;
+	uint64_t limit;
+	uint8_t *into;
+	size_t in_pos;
+	uint64_t out_len;
+};
+
+bool mpk_gzip_is(struct mpk_span bytes)
+{
+	return bytes.len >= 3 && bytes.data[0] == 0x1f && bytes.data[1] == 0x8b &&
+	       bytes.data[2] == 8;
+}
+
+static enum mpk_code fail_in(const struct decoder *d, struct mpk_error *err, int rc,
+			     const char *detail)
+{
+	if (rc == Z_MEM_ERROR)
+		return mpk_fail_nomem(err);
+	if (rc == Z_BUF_ERROR || rc == Z_OK)
+		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", d->bytes.len,
+				       "compressed data: cut off");
+	return mpk_fail_offset(err, MPK_E_CORRUPT, "file", d->in_pos, "compressed data: %s",
+			       detail ? detail : "not what it claims");
+}
+
+/* One call of inflate with what zlib's 32-bit counters can take. */
+static int step(struct decoder *d, z_stream *z, uint8_t *scratch)
+{
+	size_t in_left = d->bytes.len - d->in_pos;
+	uint64_t out_left = d->into ? d->limit - d->out_len : SCRATCH_BYTES;
+	uInt in = in_left < UINT_MAX ? (uInt)in_left : UINT_MAX;
+	uInt out = out_left < UINT_MAX ? (uInt)out_left : UINT_MAX;
+	int rc;
+
+	z->next_in = d->bytes.data + d->in_pos;
+	z->avail_in = in;
+	z->next_out = d->into ? d->into + d->out_len : scratch;
+	z->avail_out = out;
+	rc = inflate(z, Z_NO_FLUSH);
+	d->in_pos += in - z->avail_in;
+	d->out_len += out - z->avail_out;
+	return rc;
+}
+
+static enum mpk_code run_stream(struct decoder *d, z_stream *z, struct mpk_error *err)
+{
+	uint8_t scratch[SCRATCH_BYTES];
+	int rc;
+
+	do {
+		rc = step(d, z, scratch);
+		if (d->out_len > d->limit)
+			return mpk_fail(err, MPK_E_UNSUPPORTED,
+					"compressed data: more than %" PRIu64
+					" bytes when unpacked", d->limit);
+	} while (rc == Z_OK);
+	return rc == Z_STREAM_END ? MPK_OK : fail_in(d, err, rc, z->msg);
+}
+
+static bool only_zeros(struct mpk_span bytes, size_t from)
+{
+	while (from < bytes.len)
+		if (bytes.data[from++])
+			return false;
+	return true;
+}
+
+static enum mpk_code run(struct decoder *d, struct mpk_error *err)
+{
+	enum mpk_code code = MPK_OK;
+	z_stream z = { 0 };
+	int rc = inflateInit2(&z, d->window);
+
+	if (rc != Z_OK)
+		return fail_in(d, err, rc, NULL);
+	do {
+		code = run_stream(d, &z, err);
+		if (code == MPK_OK && d->window == WINDOW_RAW)
+			break;
+		inflateReset(&z);
+	} while (code == MPK_OK && !only_zeros(d->bytes, d->in_pos));
+	inflateEnd(&z);
+	return code;
+}
+
+static enum mpk_code unpack(struct decoder d, struct mpk_arena *arena, struct mpk_span *out,
+			    struct mpk_error *err)
+{
+	struct decoder again = d;
+
+	MPK_TRY(run(&d, err));
+	if (d.window == WINDOW_RAW && d.in_pos != d.bytes.len)
+		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", d.in_pos,
+				       "compressed data: bytes behind its end");
+	if (d.out_len >= SIZE_MAX)
+		return mpk_fail_nomem(err);
+	/* one byte more than needed: inflate must meet the end without running out of room */
+	again.limit = d.out_len + 1;
+	again.into = mpk_arena_alloc(arena, (size_t)again.limit);
+	if (!again.into)
+		return mpk_fail_nomem(err);
+	MPK_TRY(run(&again, err));
+	*out = mpk_span_of(again.into, (size_t)again.out_len);
+	return MPK_OK;
+}
+
+enum mpk_code mpk_gzip_read(struct mpk_span bytes, uint64_t limit, struct mpk_arena *arena,
+			    struct mpk_span *out, struct mpk_error *err)
+{
+	struct decoder d = { .bytes = bytes, .window = WINDOW_GZIP, .limit = limit };
+
+	if (!mpk_gzip_is(bytes))
+		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", 0,
+				       "compressed data: no gzip header");
+	return unpack(d, arena, out, err);
+}
+
+enum mpk_code mpk_deflate_read(struct mpk_span bytes, uint64_t limit,
+			       struct mpk_arena *arena, struct mpk_span *out,
+			       struct mpk_error *err)
+{
+	struct decoder d = { .bytes = bytes, .window = WINDOW_RAW, .limit = limit };
+
+	return unpack(d, arena, out, err);
+}

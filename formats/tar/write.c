@@ -23,9 +23,13 @@ static void put_header(struct mpk_rope *rope, struct mpk_span name, char type, u
 	struct mpk_tar_header h = {
 		.mode = "0000644", .uid = "0000000", .gid = "0000000",
 		.type = type, .magic = { 'u', 's', 't', 'a', 'r', '\0', '0', '0' },
-		.dev_major = "0000000", .dev_minor = "0000000",
 	};
 
+	/* GNU tar and Python leave them empty in extension headers */
+	if (type == '0') {
+		memcpy(h.dev_major, "0000000", sizeof h.dev_major);
+		memcpy(h.dev_minor, "0000000", sizeof h.dev_minor);
+	}
 	memcpy(h.name, name.data, name.len < sizeof h.name ? name.len : sizeof h.name);
 	snprintf(h.size, sizeof h.size, "%011" PRIo64, size < octal_limit ? size : 0);
 	snprintf(h.mtime, sizeof h.mtime, "%011" PRIo64, mtime);

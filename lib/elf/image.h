@@ -21,7 +21,7 @@ enum mpk_container {
 	MPK_CONTAINER_ELF_SO,   /* ET_DYN (or ET_EXEC) */
 	MPK_CONTAINER_ELF_OBJ,  /* ET_REL */
 	MPK_CONTAINER_ARCHIVE,  /* ar; the member with the blob was taken */
-	MPK_CONTAINER_TAR,      /* tar of objects; likewise */
+	MPK_CONTAINER_TAR,      /* tar of objects, also gzip'ed as TVM writes it; likewise */
 	MPK_CONTAINER_BLOB,     /* bare blob, header included */
 };
 
@@ -41,13 +41,16 @@ struct mpk_image_function {
 	bool weak;
 	bool is_entry;        /* __tvm_ffi_main, __tvm_main__ */
 	const char *alias_of; /* __tvm_main__ data symbol: the function it names, else NULL */
+	const char *member;   /* archive or tar member that defines it; NULL: the image's own */
 };
 
 struct mpk_image {
 	enum mpk_container container;
 	const char *member;        /* archive or tar member the rest speaks of, else NULL */
 	struct mpk_span bytes;     /* the ELF file (or bare blob) inside the input */
-	uint64_t bytes_off;        /* its offset in the input file */
+	uint64_t bytes_off;        /* its offset in the input file, or, when is_packed, in
+				    * what the input file unpacks to */
+	bool is_packed;            /* the input is compressed; bytes are in the arena */
 
 	/* ELF only; zero for a bare blob */
 	uint16_t machine;          /* EM_* */
@@ -86,12 +89,14 @@ struct mpk_image {
 /* mpk_image_open - see what a file is
  * @bytes   the whole input; borrowed as long as the image is used
  * @member  archive or tar member to take ("devc.o"), NULL: the first that has a blob,
- *          else the first that has functions
+ *          else the first that has functions. Without a choice of the caller, functions
+ *          of the other members count as well: they are linked together
  * @arena   receives everything but the bytes
  * Returns  MPK_OK, also for an ELF file with neither blob nor functions (has_blob false,
  *          function_count 0: the caller decides whether that is exit 5);
  *          MPK_E_CORRUPT for broken ELF, ar or tar and for bytes that are none of
- *          these and no blob; MPK_E_NOTFOUND for a member that is not there
+ *          these and no blob; MPK_E_UNSUPPORTED for Mach-O, PE and the like, thin
+ *          archives, and what unpacks to more than 1 GiB; MPK_E_NOTFOUND for a member that is not there
  *          (with "did you mean"); MPK_E_NOMEM. */
 enum mpk_code mpk_image_open(struct mpk_span bytes, const char *member,
 			     struct mpk_arena *arena, struct mpk_image *out,

@@ -1,0 +1,272 @@
+#include "elf/reader.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <string.h>
+
+#include "base/num.h"
+
+static bool is_big(const struct mpk_elf *e)
+{
+	return e->header.e_ident[EI_DATA] == ELFDATA2MSB;
+}
+
+static enum mpk_code corrupt(const struct mpk_elf *e, uint64_t off, const char *what,
+			     struct mpk_error *err)
+{
+	return mpk_fail_offset(err, MPK_E_CORRUPT, "file", e->base + off, "%s", what);
+}
+
+/* A table of the header: count entries of size each at off, within the file. */
+static enum mpk_code check_table(const struct mpk_elf *e, uint64_t off, uint64_t count,
+				 uint64_t each, const char *what, struct mpk_error *err)
+{
+	struct mpk_span ignored;
+	uint64_t total;
+
+	if (!mpk_mul_u64(count, each, &total) || !mpk_span_sub(e->bytes, off, total, &ignored))
+		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", e->base + off,
+				       "the %s end beyond the end of the file (%zu bytes); "
+				       "is it truncated?",
+				       what, e->bytes.len);
+	return MPK_OK;
+}
+
+static enum mpk_code check_ident(const struct mpk_elf *e, struct mpk_error *err)
+{
+	const uint8_t *ident = e->bytes.data;
+
+	if (e->bytes.len < EI_NIDENT)
+		return corrupt(e, 0, "the ELF header ends beyond the end of the file", err);
+	if (ident[EI_CLASS] != ELFCLASS32 && ident[EI_CLASS] != ELFCLASS64)
+		return corrupt(e, EI_CLASS, "the ELF class is neither 32 nor 64 bit", err);
+	if (ident[EI_DATA] != ELFDATA2LSB && ident[EI_DATA] != ELFDATA2MSB)
+		return corrupt(e, EI_DATA, "the ELF byte order is neither little nor big", err);
+	if (ident[EI_VERSION] != EV_CURRENT)
+		return corrupt(e, EI_VERSION, "the ELF version is not 1", err);
+
+	size_t need = ident[EI_CLASS] == ELFCLASS64 ? sizeof(Elf64_Ehdr) : sizeof(Elf32_Ehdr);
+	if (e->bytes.len < need)
+		return corrupt(e, 0, "the ELF header ends beyond the end of the file", err);
+	return MPK_OK;
+}
+
+static enum mpk_code open_sections(struct mpk_elf *e, struct mpk_error *err)
+{
+	const GElf_Ehdr *h = &e->header;
+	size_t names;
+	GElf_Shdr shdr;
+
+	if (h->e_shoff == 0)
+		return MPK_OK;
+	if (h->e_shentsize != gelf_fsize(e->elf, ELF_T_SHDR, 1, EV_CURRENT))
+		return corrupt(e, h->e_shoff, "section headers have an impossible size", err);
+	MPK_TRY(check_table(e, h->e_shoff, h->e_shnum ? h->e_shnum : 1, h->e_shentsize,
+			    "section headers", err));
+	if (elf_getshdrnum(e->elf, &e->section_count) != 0)
+		return corrupt(e, h->e_shoff, "the section headers cannot be read", err);
+	MPK_TRY(check_table(e, h->e_shoff, e->section_count, h->e_shentsize,
+			    "section headers", err));
+	if (elf_getshdrstrndx(e->elf, &names) != 0 || names == SHN_UNDEF)
+		return MPK_OK;
+	MPK_TRY(mpk_elf_section(e, names, &shdr, err));
+	if (shdr.sh_type == SHT_STRTAB &&
+	    !mpk_span_sub(e->bytes, shdr.sh_offset, shdr.sh_size, &e->names))
+		return corrupt(e, shdr.sh_offset, "the section names lie beyond the file", err);
+	return MPK_OK;
+}
+
+static enum mpk_code open_segments(struct mpk_elf *e, struct mpk_error *err)
+{
+	const GElf_Ehdr *h = &e->header;
+	GElf_Phdr p;
+
+	if (h->e_phoff == 0)
+		return MPK_OK;
+	if (h->e_phentsize != gelf_fsize(e->elf, ELF_T_PHDR, 1, EV_CURRENT))
+		return corrupt(e, h->e_phoff, "program headers have an impossible size", err);
+	if (elf_getphdrnum(e->elf, &e->segment_count) != 0)
+		return corrupt(e, h->e_phoff, "the program headers cannot be read", err);
+	MPK_TRY(check_table(e, h->e_phoff, e->segment_count, h->e_phentsize,
+			    "program headers", err));
+	for (size_t i = 0; i < e->segment_count; i++) {
+		struct mpk_span ignored;
+
+		if (!mpk_elf_segment(e, i, &p))
+			return corrupt(e, h->e_phoff, "a program header cannot be read", err);
+		if (p.p_type == PT_LOAD &&
+		    !mpk_span_sub(e->bytes, p.p_offset, p.p_filesz, &ignored))
+			return mpk_fail_offset(err, MPK_E_CORRUPT, "file",
+					       e->base + h->e_phoff + i * h->e_phentsize,
+					       "segment %zu ends beyond the end of the file "
+					       "(%zu bytes); is it truncated?",
+					       i, e->bytes.len);
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code open_header(struct mpk_elf *e, struct mpk_error *err)
+{
+	MPK_TRY(check_ident(e, err));
+	(void)elf_version(EV_CURRENT);
+	/* libelf takes a mutable image but in this mode does not write to it */
+	e->elf = elf_memory((char *)(uintptr_t)e->bytes.data, e->bytes.len);
+	if (!e->elf || elf_kind(e->elf) != ELF_K_ELF || !gelf_getehdr(e->elf, &e->header))
+		return corrupt(e, 0, "the ELF header cannot be read", err);
+	MPK_TRY(open_segments(e, err));
+	return open_sections(e, err);
+}
+
+enum mpk_code mpk_elf_open(struct mpk_span bytes, uint64_t base, struct mpk_elf *out,
+			   struct mpk_error *err)
+{
+	struct mpk_elf e = { .bytes = bytes, .base = base };
+	enum mpk_code code = open_header(&e, err);
+
+	if (code != MPK_OK) {
+		mpk_elf_close(&e);
+		return code;
+	}
+	*out = e;
+	return MPK_OK;
+}
+
+void mpk_elf_close(struct mpk_elf *e)
+{
+	(void)elf_end(e->elf);
+	memset(e, 0, sizeof *e);
+}
+
+enum mpk_code mpk_elf_section(const struct mpk_elf *e, size_t index, GElf_Shdr *out,
+			      struct mpk_error *err)
+{
+	struct mpk_span ignored;
+	GElf_Shdr shdr;
+
+	if (index == 0 || index >= e->section_count ||
+	    !gelf_getshdr(elf_getscn(e->elf, index), &shdr))
+		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", e->base + e->header.e_shoff,
+				       "section %zu is named but there are only %zu", index,
+				       e->section_count);
+	if (shdr.sh_type != SHT_NOBITS &&
+	    !mpk_span_sub(e->bytes, shdr.sh_offset, shdr.sh_size, &ignored))
+		return mpk_fail_offset(err, MPK_E_CORRUPT, "file",
+				       e->base + e->header.e_shoff +
+					       index * e->header.e_shentsize,
+				       "section %zu ends beyond the end of the file (%zu bytes); "
+				       "is it truncated?",
+				       index, e->bytes.len);
+	*out = shdr;
+	return MPK_OK;
+}
+
+const char *mpk_elf_section_name(const struct mpk_elf *e, size_t index)
+{
+	GElf_Shdr shdr;
+
+	if (index == 0 || index >= e->section_count ||
+	    !gelf_getshdr(elf_getscn(e->elf, index), &shdr))
+		return NULL;
+	return mpk_elf_string(e->names, shdr.sh_name);
+}
+
+bool mpk_elf_segment(const struct mpk_elf *e, size_t index, GElf_Phdr *out)
+{
+	return index < e->segment_count && gelf_getphdr(e->elf, (int)index, out);
+}
+
+bool mpk_elf_at_address(const struct mpk_elf *e, uint64_t address, struct mpk_span *out,
+			uint64_t *off)
+{
+	GElf_Phdr p;
+
+	for (size_t i = 0; mpk_elf_segment(e, i, &p); i++) {
+		uint64_t into = address - p.p_vaddr;
+
+		if (p.p_type != PT_LOAD || address < p.p_vaddr || into >= p.p_filesz)
+			continue;
+		/* mpk_elf_open checked that the segment lies within the file */
+		*off = p.p_offset + into;
+		return mpk_span_sub(e->bytes, *off, p.p_filesz - into, out);
+	}
+	return false;
+}
+
+const char *mpk_elf_string(struct mpk_span table, uint64_t at)
+{
+	if (at >= table.len || !memchr(table.data + at, 0, table.len - (size_t)at))
+		return NULL;
+	return (const char *)table.data + at;
+}
+
+enum mpk_code mpk_elf_chunk(const struct mpk_elf *e, uint64_t off, uint64_t size,
+			    Elf_Type type, const char *what, Elf_Data **out, size_t *count,
+			    struct mpk_error *err)
+{
+	size_t each = gelf_fsize(e->elf, type, 1, EV_CURRENT);
+	struct mpk_span ignored;
+
+	if (!mpk_span_sub(e->bytes, off, size, &ignored))
+		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", e->base + off,
+				       "the %s ends beyond the end of the file", what);
+	if (size % each)
+		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", e->base + off,
+				       "the %s has %" PRIu64 " bytes, which is no multiple of %zu",
+				       what, size, each);
+
+	if (size / each > INT_MAX) /* libelf's accessors take int */
+		return corrupt(e, off, "a table has too many entries", err);
+
+	Elf_Data *data = elf_getdata_rawchunk(e->elf, (int64_t)off, (size_t)size, type);
+	if (!data)
+		return corrupt(e, off, elf_errmsg(-1), err);
+	*out = data;
+	*count = (size_t)size / each;
+	return MPK_OK;
+}
+
+bool mpk_elf_u32(const struct mpk_elf *e, uint64_t off, uint32_t *out)
+{
+	struct mpk_span s;
+	uint32_t v = 0;
+
+	if (!mpk_span_sub(e->bytes, off, sizeof v, &s))
+		return false;
+	for (size_t i = 0; i < sizeof v; i++)
+		v = v << 8 | s.data[is_big(e) ? i : sizeof v - 1 - i];
+	*out = v;
+	return true;
+}
+
+bool mpk_elf_u64(const struct mpk_elf *e, uint64_t off, uint64_t *out)
+{
+	uint32_t first, second;
+
+	if (off > UINT64_MAX - 4 || !mpk_elf_u32(e, off, &first) ||
+	    !mpk_elf_u32(e, off + 4, &second))
+		return false;
+	*out = is_big(e) ? (uint64_t)first << 32 | second : (uint64_t)second << 32 | first;
+	return true;
+}
+
+const char *mpk_elf_machine(uint16_t machine)
+{
+	static const struct {
+		uint16_t machine;
+		const char *name;
+	} names[] = {
+		{ EM_X86_64, "x86-64" }, { EM_AARCH64, "AArch64" }, { EM_386, "x86" },
+		{ EM_ARM, "ARM" }, { EM_RISCV, "RISC-V" }, { EM_S390, "S390" },
+		{ EM_PPC64, "PowerPC64" }, { EM_PPC, "PowerPC" }, { EM_MIPS, "MIPS" },
+		{ EM_LOONGARCH, "LoongArch" }, { EM_QDSP6, "Hexagon" },
+		{ EM_SPARCV9, "SPARC V9" }, { EM_SPARC, "SPARC" }, { EM_IA_64, "IA-64" },
+		{ EM_XTENSA, "Xtensa" }, { EM_CSKY, "C-SKY" }, { EM_ALPHA, "Alpha" },
+		{ EM_CUDA, "CUDA" }, { EM_AMDGPU, "AMD GPU" }, { EM_BPF, "BPF" },
+		{ EM_68K, "m68k" }, { EM_SH, "SuperH" }, { EM_PARISC, "PA-RISC" },
+	};
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(names); i++)
+		if (names[i].machine == machine)
+			return names[i].name;
+	return NULL;
+}

@@ -1,0 +1,78 @@
+/* reader.h - one ELF file, every size in it checked before it is used
+ *
+ * libelf converts classes and byte orders; it does not check what a file says about
+ * its own sizes. Here every table is compared with the bytes that exist, once, and
+ * nobody else divides by sh_entsize or follows a string offset. No section content is
+ * read but symbol tables, string tables and the dynamic section: a library with a
+ * gigabyte of weights costs what one without costs.
+ */
+#ifndef MPK_ELF_READER_H
+#define MPK_ELF_READER_H
+
+#include <gelf.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/span.h"
+
+/* Zero-initialise; fill with mpk_elf_open; mpk_elf_close. */
+struct mpk_elf {
+	Elf *elf;
+	struct mpk_span bytes;  /* the ELF file; borrowed */
+	uint64_t base;          /* its offset in the input: errors count from there */
+	GElf_Ehdr header;
+	size_t section_count;   /* 0: no section headers; index 0 included */
+	size_t segment_count;
+	struct mpk_span names;  /* section names, empty when there are none */
+};
+
+/* mpk_elf_open - parse the headers and check that all tables and all loaded segments
+ * lie within the file
+ * @base    offset of bytes in the input, for messages only
+ * Returns  MPK_OK; MPK_E_CORRUPT with the file offset of what is wrong; MPK_E_NOMEM.
+ *          On failure *out stays closed. */
+enum mpk_code mpk_elf_open(struct mpk_span bytes, uint64_t base, struct mpk_elf *out,
+			   struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_elf_close - release; safe on a zeroed or closed file */
+void mpk_elf_close(struct mpk_elf *e);
+
+/* mpk_elf_section - the header of section index, 0 < index < section_count
+ * Returns  MPK_OK; MPK_E_CORRUPT: no such section, or its content lies beyond the file */
+enum mpk_code mpk_elf_section(const struct mpk_elf *e, size_t index, GElf_Shdr *out,
+			      struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_elf_section_name - its name, or NULL when it has no readable one */
+const char *mpk_elf_section_name(const struct mpk_elf *e, size_t index);
+
+/* mpk_elf_segment - program header index < segment_count; false when it cannot be read */
+bool mpk_elf_segment(const struct mpk_elf *e, size_t index, GElf_Phdr *out);
+
+/* mpk_elf_at_address - the bytes of the file that a loader maps at address
+ * @out     from there to the end of the segment's bytes in the file
+ * @off     receives their offset in the ELF file
+ * Returns  false when no segment has bytes for that address */
+bool mpk_elf_at_address(const struct mpk_elf *e, uint64_t address, struct mpk_span *out,
+			uint64_t *off);
+
+/* mpk_elf_string - the NUL-terminated string at offset at of a string table, or NULL */
+const char *mpk_elf_string(struct mpk_span table, uint64_t at);
+
+/* mpk_elf_chunk - bytes of the file as an array of type, in this machine's layout
+ * @what    names the table in messages
+ * @count   receives the number of whole elements; trailing bytes are an error
+ * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_NOMEM. The data belongs to e. */
+enum mpk_code mpk_elf_chunk(const struct mpk_elf *e, uint64_t off, uint64_t size,
+			    Elf_Type type, const char *what, Elf_Data **out, size_t *count,
+			    struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_elf_u32, mpk_elf_u64 - an integer of the file's byte order; false beyond the end */
+bool mpk_elf_u32(const struct mpk_elf *e, uint64_t off, uint32_t *out);
+bool mpk_elf_u64(const struct mpk_elf *e, uint64_t off, uint64_t *out);
+
+/* mpk_elf_machine - "x86-64" for EM_X86_64; NULL for machines without a name here */
+const char *mpk_elf_machine(uint16_t machine);
+
+#endif

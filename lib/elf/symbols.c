@@ -1,0 +1,247 @@
+#include "elf/symbols.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "elf/dynamic.h"
+#include "text/escape.h"
+
+static enum mpk_code open_strings(const struct mpk_elf *e, size_t link, struct mpk_span *out,
+				  struct mpk_error *err)
+{
+	GElf_Shdr shdr;
+
+	MPK_TRY(mpk_elf_section(e, link, &shdr, err));
+	if (shdr.sh_type != SHT_STRTAB)
+		return mpk_fail_offset(err, MPK_E_CORRUPT, "file",
+				       e->base + e->header.e_shoff +
+					       link * e->header.e_shentsize,
+				       "section %zu serves as string table but is none", link);
+	if (!mpk_span_sub(e->bytes, shdr.sh_offset, shdr.sh_size, out))
+		return mpk_fail(err, MPK_E_INTERNAL, "a checked section is out of bounds");
+	return MPK_OK;
+}
+
+/* The SHT_SYMTAB_SHNDX section that belongs to symbol table index, if any. */
+static enum mpk_code open_extended(const struct mpk_elf *e, size_t index,
+				   struct mpk_symtab *t, struct mpk_error *err)
+{
+	for (size_t i = 1; i < e->section_count; i++) {
+		GElf_Shdr shdr;
+		size_t count;
+
+		if (!gelf_getshdr(elf_getscn(e->elf, i), &shdr) ||
+		    shdr.sh_type != SHT_SYMTAB_SHNDX || shdr.sh_link != index)
+			continue;
+		MPK_TRY(mpk_elf_section(e, i, &shdr, err));
+		return mpk_elf_chunk(e, shdr.sh_offset, shdr.sh_size, ELF_T_WORD,
+				     "extended section index table", &t->extended, &count, err);
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code open_section_table(const struct mpk_elf *e, size_t index,
+					struct mpk_symtab *out, struct mpk_error *err)
+{
+	struct mpk_symtab t = { .elf = e };
+	GElf_Shdr shdr;
+
+	MPK_TRY(mpk_elf_section(e, index, &shdr, err));
+	if (shdr.sh_entsize != gelf_fsize(e->elf, ELF_T_SYM, 1, EV_CURRENT))
+		return mpk_fail_offset(err, MPK_E_CORRUPT, "file",
+				       e->base + e->header.e_shoff +
+					       index * e->header.e_shentsize,
+				       "symbols have an impossible size: %" PRIu64 " bytes",
+				       (uint64_t)shdr.sh_entsize);
+	MPK_TRY(open_strings(e, shdr.sh_link, &t.strings, err));
+	MPK_TRY(open_extended(e, index, &t, err));
+	MPK_TRY(mpk_elf_chunk(e, shdr.sh_offset, shdr.sh_size, ELF_T_SYM, "symbol table",
+			      &t.symbols, &t.count, err));
+	t.off = shdr.sh_offset;
+	*out = t;
+	return MPK_OK;
+}
+
+static size_t find_section(const struct mpk_elf *e, uint32_t type)
+{
+	for (size_t i = 1; i < e->section_count; i++) {
+		GElf_Shdr shdr;
+
+		if (gelf_getshdr(elf_getscn(e->elf, i), &shdr) && shdr.sh_type == type)
+			return i;
+	}
+	return 0;
+}
+
+static enum mpk_code open_loader_table(const struct mpk_elf *e, struct mpk_symtab *out,
+				       struct mpk_error *err)
+{
+	struct mpk_symtab t = { .elf = e };
+	uint64_t address, off;
+	struct mpk_span rest;
+	Elf_Data *dynamic;
+	size_t entries, count;
+
+	*out = t;
+	MPK_TRY(mpk_dynamic_open(e, &dynamic, &entries, err));
+	if (!entries || !mpk_dynamic_find(dynamic, entries, DT_SYMTAB, &address))
+		return MPK_OK;
+	MPK_TRY(mpk_dynamic_strings(e, dynamic, entries, &t.strings, err));
+	MPK_TRY(mpk_dynamic_symbol_count(e, dynamic, entries, &count, err));
+	if (!mpk_elf_at_address(e, address, &rest, &off))
+		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", e->base,
+				       "the dynamic symbol table lies outside the file");
+	/* count is at most the file's size: the product cannot wrap */
+	MPK_TRY(mpk_elf_chunk(e, off, count * gelf_fsize(e->elf, ELF_T_SYM, 1, EV_CURRENT),
+			      ELF_T_SYM, "dynamic symbol table", &t.symbols, &t.count, err));
+	t.off = off;
+	*out = t;
+	return MPK_OK;
+}
+
+enum mpk_code mpk_symtab_dynamic(const struct mpk_elf *e, struct mpk_symtab *out,
+				 struct mpk_error *err)
+{
+	size_t index = find_section(e, SHT_DYNSYM);
+
+	return index ? open_section_table(e, index, out, err) : open_loader_table(e, out, err);
+}
+
+enum mpk_code mpk_symtab_static(const struct mpk_elf *e, struct mpk_symtab *out,
+				struct mpk_error *err)
+{
+	size_t index = find_section(e, SHT_SYMTAB);
+
+	if (index)
+		return open_section_table(e, index, out, err);
+	*out = (struct mpk_symtab){ .elf = e };
+	return MPK_OK;
+}
+
+enum mpk_code mpk_symtab_get(const struct mpk_symtab *t, size_t index, struct mpk_symbol *out,
+			     struct mpk_error *err)
+{
+	size_t each = gelf_fsize(t->elf->elf, ELF_T_SYM, 1, EV_CURRENT);
+	Elf32_Word extended = 0;
+	const char *name;
+	GElf_Sym sym;
+
+	if (!gelf_getsymshndx(t->symbols, t->extended, (int)index, &sym, &extended))
+		return mpk_fail_offset(err, MPK_E_CORRUPT, "file",
+				       t->elf->base + t->off + index * each,
+				       "symbol %zu cannot be read", index);
+	name = sym.st_name ? mpk_elf_string(t->strings, sym.st_name) : "";
+	if (!name)
+		return mpk_fail_offset(err, MPK_E_CORRUPT, "file",
+				       t->elf->base + t->off + index * each,
+				       "the name of symbol %zu lies outside the string table",
+				       index);
+	*out = (struct mpk_symbol){
+		.name = name,
+		.value = sym.st_value,
+		.bytes = sym.st_size,
+		.section = sym.st_shndx == SHN_XINDEX     ? extended
+			   : sym.st_shndx < SHN_LORESERVE ? sym.st_shndx
+							  : 0,
+		.type = GELF_ST_TYPE(sym.st_info),
+		.bind = GELF_ST_BIND(sym.st_info),
+		.visibility = GELF_ST_VISIBILITY(sym.st_other),
+		.defined = sym.st_shndx != SHN_UNDEF && sym.st_shndx != SHN_COMMON,
+	};
+	return MPK_OK;
+}
+
+static enum mpk_code no_bytes(const struct mpk_elf *e, const struct mpk_symbol *s,
+			      const char *why, struct mpk_error *err)
+{
+	enum mpk_code code = mpk_fail_offset(err, MPK_E_CORRUPT, "file", e->base,
+					     "symbol %s %s", MPK_QUOTE(mpk_span_str(s->name)), why);
+
+	return code;
+}
+
+/* ET_REL: st_value counts from the beginning of the section. */
+static enum mpk_code object_bytes(const struct mpk_elf *e, const struct mpk_symbol *s,
+				  struct mpk_span *rest, uint64_t *off, struct mpk_error *err)
+{
+	GElf_Shdr shdr;
+
+	if (!s->section)
+		return no_bytes(e, s, "stands in no section", err);
+	MPK_TRY(mpk_elf_section(e, s->section, &shdr, err));
+	if (shdr.sh_type == SHT_NOBITS)
+		return no_bytes(e, s, "stands in a section without bytes", err);
+	if (s->value > shdr.sh_size ||
+	    !mpk_span_sub(e->bytes, shdr.sh_offset + s->value, shdr.sh_size - s->value, rest))
+		return no_bytes(e, s, "begins beyond the end of its section", err);
+	*off = shdr.sh_offset + s->value;
+	return MPK_OK;
+}
+
+/* The bytes from the symbol to the end of its section, when the headers agree with what
+ * the loader maps; they only matter for a symbol without a size. */
+static void cut_at_section(const struct mpk_elf *e, const struct mpk_symbol *s, uint64_t off,
+			   struct mpk_span *rest)
+{
+	GElf_Shdr shdr;
+
+	if (!s->section || mpk_elf_section(e, s->section, &shdr, NULL) != MPK_OK ||
+	    shdr.sh_type == SHT_NOBITS || off < shdr.sh_offset)
+		return;
+
+	uint64_t into = off - shdr.sh_offset;
+	if (into < shdr.sh_size && shdr.sh_size - into < rest->len)
+		rest->len = (size_t)(shdr.sh_size - into);
+}
+
+enum mpk_code mpk_symbol_bytes(const struct mpk_elf *e, const struct mpk_symbol *s,
+			       struct mpk_span *out, uint64_t *off, struct mpk_error *err)
+{
+	struct mpk_span rest = { 0 };
+	uint64_t at = 0;
+
+	if (e->header.e_type == ET_REL)
+		MPK_TRY(object_bytes(e, s, &rest, &at, err));
+	else if (!mpk_elf_at_address(e, s->value, &rest, &at))
+		return no_bytes(e, s, "lies outside of what the file loads", err);
+	if (!s->bytes)
+		cut_at_section(e, s, at, &rest);
+	if (!mpk_span_sub(rest, 0, s->bytes ? s->bytes : rest.len, out))
+		return no_bytes(e, s, "ends beyond the bytes of its section or segment", err);
+	*off = at;
+	return MPK_OK;
+}
+
+enum mpk_code mpk_elf_needed(const struct mpk_elf *e, struct mpk_arena *arena,
+			     const char *const **out, size_t *count, struct mpk_error *err)
+{
+	struct mpk_span strings;
+	Elf_Data *dynamic = NULL;
+	size_t entries, n = 0;
+	GElf_Dyn d;
+
+	*count = 0;
+	MPK_TRY(mpk_dynamic_open(e, &dynamic, &entries, err));
+	if (!entries)
+		return MPK_OK;
+	MPK_TRY(mpk_dynamic_strings(e, dynamic, entries, &strings, err));
+
+	const char **names = mpk_arena_array(arena, entries, sizeof *names);
+	if (!names)
+		return mpk_fail_nomem(err);
+	for (size_t i = 0; i < entries && gelf_getdyn(dynamic, (int)i, &d); i++) {
+		if (d.d_tag == DT_NULL)
+			break;
+		if (d.d_tag != DT_NEEDED)
+			continue;
+		names[n] = mpk_elf_string(strings, d.d_un.d_val);
+		if (!names[n++])
+			return mpk_fail_offset(err, MPK_E_CORRUPT, "file", e->base,
+					       "the name of a needed library lies outside the "
+					       "dynamic string table");
+	}
+	*out = names;
+	*count = n;
+	return MPK_OK;
+}

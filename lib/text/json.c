@@ -1,0 +1,172 @@
+#include "text/json.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "text/escape.h"
+
+/* The largest integer up to which every one is exact in an IEEE double. */
+#define EXACT_MAX ((int64_t)1 << 53)
+
+static void put(struct mpk_json *j, json_t *at, const char *key, json_t *value)
+{
+	int rc = -1;
+
+	if (at && value)
+		rc = key ? json_object_set_new_nocheck(at, key, value)
+			 : json_array_append_new(at, value);
+	else
+		json_decref(value);
+	if (rc != 0)
+		j->failed = true;
+}
+
+void mpk_json_init(struct mpk_json *j, int schema_version)
+{
+	*j = (struct mpk_json){ .root = json_object() };
+	j->failed = !j->root;
+	if (schema_version)
+		mpk_json_i64(j, j->root, "schema_version", schema_version);
+}
+
+void mpk_json_fini(struct mpk_json *j)
+{
+	json_decref(j->root);
+	j->root = NULL;
+}
+
+static json_t *put_container(struct mpk_json *j, json_t *at, const char *key, json_t *value)
+{
+	put(j, at, key, value);
+	return at ? value : NULL;
+}
+
+struct json_t *mpk_json_object(struct mpk_json *j, struct json_t *at, const char *key)
+{
+	return at ? put_container(j, at, key, json_object()) : NULL;
+}
+
+struct json_t *mpk_json_array(struct mpk_json *j, struct json_t *at, const char *key)
+{
+	return at ? put_container(j, at, key, json_array()) : NULL;
+}
+
+void mpk_json_u64(struct mpk_json *j, struct json_t *at, const char *key, uint64_t v)
+{
+	char digits[24];
+
+	if (v <= (uint64_t)EXACT_MAX) {
+		put(j, at, key, json_integer((json_int_t)v));
+		return;
+	}
+	(void)snprintf(digits, sizeof digits, "%" PRIu64, v);
+	put(j, at, key, json_string(digits));
+}
+
+void mpk_json_i64(struct mpk_json *j, struct json_t *at, const char *key, int64_t v)
+{
+	char digits[24];
+
+	if (v <= EXACT_MAX && v >= -EXACT_MAX) {
+		put(j, at, key, json_integer((json_int_t)v));
+		return;
+	}
+	(void)snprintf(digits, sizeof digits, "%" PRId64, v);
+	put(j, at, key, json_string(digits));
+}
+
+void mpk_json_f64(struct mpk_json *j, struct json_t *at, const char *key, double v)
+{
+	if (isfinite(v))
+		put(j, at, key, json_real(v));
+	else
+		put(j, at, key, json_string(isnan(v) ? "nan" : v < 0 ? "-inf" : "inf"));
+}
+
+void mpk_json_bool(struct mpk_json *j, struct json_t *at, const char *key, bool v)
+{
+	put(j, at, key, json_boolean(v));
+}
+
+void mpk_json_null(struct mpk_json *j, struct json_t *at, const char *key)
+{
+	put(j, at, key, json_null());
+}
+
+void mpk_json_span(struct mpk_json *j, struct json_t *at, const char *key, struct mpk_span s)
+{
+	const char *text = s.len ? (const char *)s.data : "";
+	struct mpk_strbuf escaped = { 0 };
+	/* json_stringn refuses what is not UTF-8, and only that or memory can be wrong */
+	json_t *value = json_stringn(text, s.len);
+
+	if (!value) {
+		mpk_escape(&escaped, s);
+		value = json_string(mpk_strbuf_text(&escaped));
+		j->failed |= escaped.failed;
+	}
+	put(j, at, key, value);
+	mpk_strbuf_fini(&escaped);
+}
+
+void mpk_json_text(struct mpk_json *j, struct json_t *at, const char *key, const char *text)
+{
+	if (text)
+		mpk_json_span(j, at, key, mpk_span_str(text));
+	else
+		mpk_json_null(j, at, key);
+}
+
+static const char *code_name(enum mpk_code code)
+{
+	static const char *const names[MPK_CODE_COUNT] = {
+		[MPK_OK] = "ok", [MPK_E_DIFFERENT] = "different", [MPK_E_USAGE] = "usage",
+		[MPK_E_IO] = "io", [MPK_E_SYNTAX] = "syntax", [MPK_E_CORRUPT] = "corrupt",
+		[MPK_E_RANGE] = "range", [MPK_E_UNSUPPORTED] = "unsupported",
+		[MPK_E_CONFLICT] = "conflict", [MPK_E_TOOL] = "tool",
+		[MPK_E_NO_BLOB] = "no-blob", [MPK_E_NOTFOUND] = "not-found",
+		[MPK_E_LOAD] = "load", [MPK_E_DEVICE] = "device", [MPK_E_RAISED] = "raised",
+		[MPK_E_TIMEOUT] = "timeout", [MPK_E_NOMEM] = "no-memory",
+		[MPK_E_INTERNAL] = "internal",
+	};
+
+	return code < MPK_CODE_COUNT ? names[code] : "internal";
+}
+
+void mpk_json_error(struct mpk_json *j, struct json_t *at, const char *key,
+		    const struct mpk_error *error)
+{
+	json_t *o = mpk_json_object(j, at, key);
+
+	mpk_json_text(j, o, "code", code_name(error->code));
+	mpk_json_text(j, o, "message", error->text);
+	if (error->at.file[0])
+		mpk_json_text(j, o, "file", error->at.file);
+	if (error->at.line)
+		mpk_json_u64(j, o, "line", error->at.line);
+	if (error->at.column)
+		mpk_json_u64(j, o, "column", error->at.column);
+	if (error->at.has_offset) {
+		mpk_json_text(j, o, "space", error->at.space);
+		mpk_json_u64(j, o, "offset", error->at.offset);
+	}
+	if (error->at.path[0])
+		mpk_json_text(j, o, "path", error->at.path);
+}
+
+static int append(const char *data, size_t len, void *out)
+{
+	mpk_strbuf_put(out, data, len);
+	return 0;
+}
+
+enum mpk_code mpk_json_print(const struct mpk_json *j, struct mpk_strbuf *out,
+			     struct mpk_error *err)
+{
+	if (j->failed || json_dump_callback(j->root, append, out, JSON_INDENT(2)) != 0)
+		return mpk_fail_nomem(err);
+	mpk_strbuf_putc(out, '\n');
+	return mpk_strbuf_status(out, err);
+}

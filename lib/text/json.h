@@ -1,0 +1,64 @@
+/* json.h - building JSON documents; a failed allocation is remembered, not reported each time
+ *
+ * A thin layer over jansson for output: every value made through a builder is owned by
+ * the document once it is put somewhere, bytes from input files become valid UTF-8, and
+ * integers that a reader with IEEE doubles would round are written as strings. Members
+ * keep the order in which they were put; the same calls give the same bytes.
+ */
+#ifndef MPK_TEXT_JSON_H
+#define MPK_TEXT_JSON_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/span.h"
+#include "base/strbuf.h"
+
+struct json_t; /* jansson's value */
+
+/* One document. Use mpk_json_init, build from root, print once, mpk_json_fini. */
+struct mpk_json {
+	struct json_t *root; /* an object; NULL after a failed allocation */
+	bool failed;
+};
+
+/* mpk_json_init - an empty object whose first member is "schema_version"
+ * @schema_version  0: no such member */
+void mpk_json_init(struct mpk_json *j, int schema_version);
+
+void mpk_json_fini(struct mpk_json *j);
+
+/* mpk_json_object, mpk_json_array - put a new empty container and return it
+ * @at      the object or array that receives it; NULL (an earlier failure) is fine
+ * @key     member name when at is an object, valid UTF-8; NULL appends to an array
+ * Returns  the container, borrowed from the document; NULL after a failure */
+struct json_t *mpk_json_object(struct mpk_json *j, struct json_t *at, const char *key);
+struct json_t *mpk_json_array(struct mpk_json *j, struct json_t *at, const char *key);
+
+/* mpk_json_u64, mpk_json_i64 - a number, or its decimal digits as a string beyond 2^53 */
+void mpk_json_u64(struct mpk_json *j, struct json_t *at, const char *key, uint64_t v);
+void mpk_json_i64(struct mpk_json *j, struct json_t *at, const char *key, int64_t v);
+
+/* mpk_json_f64 - a number; "nan", "inf" or "-inf" as a string, which JSON has no numbers for */
+void mpk_json_f64(struct mpk_json *j, struct json_t *at, const char *key, double v);
+
+void mpk_json_bool(struct mpk_json *j, struct json_t *at, const char *key, bool v);
+void mpk_json_null(struct mpk_json *j, struct json_t *at, const char *key);
+
+/* mpk_json_text, mpk_json_span - a string; when the bytes are not UTF-8, the text that
+ * mpk_escape makes of them. A NULL text is null. */
+void mpk_json_text(struct mpk_json *j, struct json_t *at, const char *key, const char *text);
+void mpk_json_span(struct mpk_json *j, struct json_t *at, const char *key, struct mpk_span s);
+
+/* mpk_json_error - an error as {"code", "message", "file", "offset", ...}; parts that are
+ * unknown are left out */
+void mpk_json_error(struct mpk_json *j, struct json_t *at, const char *key,
+		    const struct mpk_error *error);
+
+/* mpk_json_print - append the document, indented by two, and a newline
+ * Returns  MPK_OK; MPK_E_NOMEM when anything failed since mpk_json_init */
+enum mpk_code mpk_json_print(const struct mpk_json *j, struct mpk_strbuf *out,
+			     struct mpk_error *err) MPK_MUST_CHECK;
+
+#endif

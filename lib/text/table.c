@@ -1,0 +1,137 @@
+#include "text/table.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+
+void mpk_table_row(struct mpk_table *t)
+{
+	if (!mpk_vec_reserve(&t->rows, &t->row_cap, t->row_count + 1, sizeof *t->rows)) {
+		t->failed = true;
+		return;
+	}
+	t->rows[t->row_count++] = t->count;
+}
+
+void mpk_table_cell(struct mpk_table *t, const char *fmt, ...)
+{
+	size_t column = t->row_count ? t->count - t->rows[t->row_count - 1] : 0;
+	char *text = NULL;
+	va_list ap;
+
+	if (t->failed || !t->row_count || column >= MPK_TABLE_COLUMNS)
+		return;
+	va_start(ap, fmt);
+	int len = vasprintf(&text, fmt, ap);
+	va_end(ap);
+	if (len < 0 || !mpk_vec_reserve(&t->cells, &t->cap, t->count + 1, sizeof *t->cells)) {
+		t->failed = true;
+	} else {
+		t->cells[t->count++] = t->text.len;
+		mpk_strbuf_put(&t->text, text, (size_t)len + 1);
+		t->columns = column + 1 > t->columns ? column + 1 : t->columns;
+	}
+	if (len >= 0)
+		free(text);
+}
+
+size_t mpk_text_width(const char *text)
+{
+	size_t n = 0;
+
+	for (; *text; text++)
+		n += ((unsigned char)*text & 0xc0) != 0x80;
+	return n;
+}
+
+static size_t row_end(const struct mpk_table *t, size_t row)
+{
+	return row + 1 < t->row_count ? t->rows[row + 1] : t->count;
+}
+
+static void measure(const struct mpk_table *t, size_t width[MPK_TABLE_COLUMNS])
+{
+	for (size_t r = 0; r < t->row_count; r++) {
+		for (size_t i = t->rows[r]; i < row_end(t, r); i++) {
+			size_t n = mpk_text_width(t->text.data + t->cells[i]);
+			size_t column = i - t->rows[r];
+
+			if (n > width[column])
+				width[column] = n;
+		}
+	}
+}
+
+static void pad(struct mpk_strbuf *out, size_t n)
+{
+	while (n--)
+		mpk_strbuf_putc(out, ' ');
+}
+
+static void print_row(const struct mpk_table *t, size_t row, const size_t *width,
+		      struct mpk_strbuf *out)
+{
+	size_t end = row_end(t, row);
+
+	/* empty cells at the end leave no trailing blanks */
+	while (end > t->rows[row] && !t->text.data[t->cells[end - 1]])
+		end--;
+	for (size_t i = t->rows[row]; i < end; i++) {
+		const char *text = t->text.data + t->cells[i];
+		size_t column = i - t->rows[row];
+		size_t fill = width[column] - mpk_text_width(text);
+		bool right = t->right >> column & 1;
+
+		if (column)
+			mpk_strbuf_puts(out, "  ");
+		if (right)
+			pad(out, fill);
+		mpk_strbuf_puts(out, text);
+		if (!right && i + 1 < end)
+			pad(out, fill);
+	}
+}
+
+void mpk_table_print(const struct mpk_table *t, const char *indent, struct mpk_strbuf *out)
+{
+	size_t width[MPK_TABLE_COLUMNS] = { 0 };
+
+	if (t->failed || t->text.failed) {
+		out->failed = true;
+		return;
+	}
+	measure(t, width);
+	for (size_t r = 0; r < t->row_count; r++) {
+		mpk_strbuf_puts(out, indent);
+		print_row(t, r, width, out);
+		mpk_strbuf_putc(out, '\n');
+	}
+}
+
+void mpk_table_fini(struct mpk_table *t)
+{
+	mpk_strbuf_fini(&t->text);
+	free(t->cells);
+	free(t->rows);
+	memset(t, 0, sizeof *t);
+}
+
+const char *mpk_size_print(uint64_t bytes, char out[MPK_SIZE_TEXT])
+{
+	static const char *const units[] = { "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+	double value = (double)bytes / 1024;
+	size_t u = 0;
+
+	if (bytes < 1024) {
+		(void)snprintf(out, MPK_SIZE_TEXT, "%u B", (unsigned)bytes);
+		return out;
+	}
+	/* what would print as 1024.0 belongs to the next unit */
+	for (; value >= 1023.95 && u + 1 < MPK_ARRAY_COUNT(units); u++)
+		value /= 1024;
+	(void)snprintf(out, MPK_SIZE_TEXT, "%.1f %s", value, units[u]);
+	return out;
+}

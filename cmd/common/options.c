@@ -195,12 +195,12 @@ static void help_rows(const struct mpk_option *rows, size_t most)
 
 void mpk_options_help(const struct mpk_command *command, bool all)
 {
-	size_t count = 0, most = all ? OPTIONS_MAX : 14;
+	size_t count = 0, most = command->screen ? command->screen : 14;
 
 	while (command->options[count].name)
 		count++;
 	(void)printf("usage: %s\n%s\n\n", command->usage, command->summary);
-	help_rows(command->options, most);
+	help_rows(command->options, all ? OPTIONS_MAX : most);
 	if (all)
 		help_rows(common_options, OPTIONS_MAX);
 	else if (count > most)

@@ -42,6 +42,8 @@ struct mpk_command {
 	const char *summary;    /* one line */
 	const char *examples;   /* three lines */
 	const struct mpk_option *options; /* ended by a row with name NULL */
+	size_t screen;          /* how many rows the first screen shows; 0: 14, which with
+				 * three examples makes 24 lines */
 };
 
 enum mpk_parsed { MPK_PARSED, MPK_PARSED_DONE, MPK_PARSED_USAGE };

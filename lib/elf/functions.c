@@ -266,6 +266,8 @@ static enum mpk_code read_tables(const struct mpk_elf *e, const enum mpk_generat
 		MPK_TRY(set_blob(e, &blob, arena, image, err));
 	set_convention(image, &marks, gen);
 	MPK_TRY(collect(&table, image, &lists, err));
+	if (!image->has_blob && !lists.function_count)
+		image->convention = MPK_CONV_NONE;
 	return finish(&lists, arena, image, err);
 }
 

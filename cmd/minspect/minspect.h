@@ -1,0 +1,67 @@
+/* minspect.h - the options of minspect and its actions */
+#ifndef MPK_CMD_MINSPECT_MINSPECT_H
+#define MPK_CMD_MINSPECT_MINSPECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "blob/blob.h"
+#include "common/options.h"
+#include "elf/image.h"
+#include "io/mapping.h"
+
+/* Everything a command line of minspect can say; filled from the table in options.c.
+ * Texts are as the user typed them, NULL when the option was not given: the action that
+ * uses one parses it. */
+struct minspect_options {
+	/* actions; main.c sees that there is at most one */
+	bool functions;
+	const char *run, *cases;
+
+	bool json;
+
+	/* --run and --cases */
+	struct mpk_option_list arguments; /* --input and --out, in the order they stand;
+					   * items[i].option->name tells which */
+	struct mpk_option_list expects;   /* --expect */
+	struct mpk_option_list outputs;   /* --output */
+	const char *device, *atol, *rtol, *repeat, *warmup, *timeout;
+	const char *params, *entry, *grid, *block, *tvm_ffi, *junit;
+	bool tap, devices;
+
+	/* operands */
+	char **files;
+	size_t file_count;
+};
+
+extern const struct mpk_command minspect_command;
+
+/* The one command line of this process; what the table's rows point into. */
+extern struct minspect_options minspect_options;
+
+/* One input file, opened: its bytes, what it is, and its module tree. */
+struct minspect_file {
+	const char *name;        /* as the user typed it */
+	struct mpk_mapping map;
+	struct mpk_arena arena;
+	struct mpk_image image;
+	struct mpk_tree tree;    /* when image.has_blob */
+};
+
+/* minspect_file_open - open FILE, also "lib.a(devc.o)" and "-"
+ * Returns  MPK_OK; MPK_E_NO_BLOB when there is neither a blob nor a function in it, with
+ *          everything else filled; else as mpk_mapping_open, mpk_image_open and
+ *          mpk_blob_read say, the error carrying the file's name.
+ *          minspect_file_close in every case. */
+enum mpk_code minspect_file_open(const char *name, struct minspect_file *out,
+				 struct mpk_error *err) MPK_MUST_CHECK;
+void minspect_file_close(struct minspect_file *file);
+
+/* Actions: they get the parsed command line and return an exit status. */
+int minspect_show(const struct minspect_options *o);
+int minspect_functions(const struct minspect_options *o);
+int minspect_run(const struct minspect_options *o);
+
+#endif

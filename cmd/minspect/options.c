@@ -1,0 +1,49 @@
+#include "minspect/minspect.h"
+
+struct minspect_options minspect_options;
+
+#define O minspect_options
+
+static const struct mpk_option options[] = {
+	{ 0, "functions", MPK_OPT_FLAG, NULL, "callable functions and kernels, with signatures",
+	  &O.functions },
+	{ 0, "run", MPK_OPT_TEXT, "FN", "load FILE and call FN", &O.run },
+	{ 0, "cases", MPK_OPT_TEXT, "FILE.toml", "many calls in one process, for CI", &O.cases },
+	{ 0, "json", MPK_OPT_FLAG, NULL, "one JSON document instead of text", &O.json },
+	{ 0, "input", MPK_OPT_LIST, "V", "an argument: 2x3xf32=1,2,3,4,5,6 @x.npy i64=5 5 str=a",
+	  &O.arguments },
+	{ 0, "out", MPK_OPT_LIST, "SPEC", "an argument that FN fills: 4xf32", &O.arguments },
+	{ 0, "expect", MPK_OPT_LIST, "V", "what the next result must be, or 'ignored'",
+	  &O.expects },
+	{ 0, "output", MPK_OPT_LIST, "[N=]@F.npy", "save a result", &O.outputs },
+	{ 0, "device", MPK_OPT_TEXT, "DEV[:N]", "where tensors live: cpu, opencl or cuda",
+	  &O.device },
+	{ 0, "atol", MPK_OPT_TEXT, "X", "absolute difference that --expect allows", &O.atol },
+	{ 0, "rtol", MPK_OPT_TEXT, "X", "relative difference that --expect allows", &O.rtol },
+	{ 0, "repeat", MPK_OPT_TEXT, "N", "call N times and print a timing summary", &O.repeat },
+	{ 0, "warmup", MPK_OPT_TEXT, "N", "calls before those that are timed", &O.warmup },
+	{ 0, "timeout", MPK_OPT_TEXT, "S", "give up after S seconds", &O.timeout },
+	{ 0, "params", MPK_OPT_TEXT, "FILE", "parameters for a model", &O.params },
+	{ 0, "entry", MPK_OPT_TEXT, "NAME", "the model's function to call", &O.entry },
+	{ 0, "grid", MPK_OPT_TEXT, "X[,Y[,Z]]", "blocks, when FN is a kernel", &O.grid },
+	{ 0, "block", MPK_OPT_TEXT, "X[,Y[,Z]]", "threads of a block, when FN is a kernel",
+	  &O.block },
+	{ 0, "tvm-ffi", MPK_OPT_TEXT, "PATH", "the libtvm_ffi.so that FILE needs", &O.tvm_ffi },
+	{ 0, "junit", MPK_OPT_TEXT, "OUT.xml", "write the result of --cases as JUnit XML",
+	  &O.junit },
+	{ 0, "tap", MPK_OPT_FLAG, NULL, "print the result of --cases as TAP", &O.tap },
+	{ 0, "devices", MPK_OPT_FLAG, NULL, "list the devices that --device can name",
+	  &O.devices },
+	{ 0 },
+};
+
+const struct mpk_command minspect_command = {
+	.name = "",
+	.usage = "minspect [ACTION] [OPTION]... FILE...",
+	.summary = "Show, check and call what a compiled module holds. FILE may be lib.a(devc.o).",
+	.examples = "  minspect deploy.so\n"
+		    "  minspect --functions --json deploy.so\n"
+		    "  minspect --run addone deploy.so --input 4xf32=1,2,3,4 --out 4xf32\n",
+	.options = options,
+	.screen = 9,
+};

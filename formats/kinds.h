@@ -1,19 +1,13 @@
 /* kinds.h - every module kind that TVM ever wrote: who wrote it, how its payload reads
  *
- * One row per (kind, layout). A new payload kind is one codec in formats/ and one row.
+ * One row per kind. A new payload kind is one codec in formats/ and one row.
  */
 #ifndef MPK_FORMATS_KINDS_H
 #define MPK_FORMATS_KINDS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
-#include "base/arena.h"
-#include "base/cursor.h"
-#include "base/error.h"
 #include "base/span.h"
-#include "blob/blob.h"
-#include "kernels/kernels.h"
 
 /* What a module is for; decides how a tree is drawn and what can run it. */
 enum mpk_role {
@@ -26,15 +20,19 @@ enum mpk_role {
 	MPK_ROLE_UNKNOWN,
 };
 
+/* The first release of the range is 0.<first>; this last means "still written". */
+enum { MPK_RELEASE_NOW = 99 };
+
+struct mpk_codec;         /* payload.h */
+struct mpk_record_schema; /* record/record.h */
+
 struct mpk_kind {
 	const char *name;      /* the key in the blob */
 	const char *title;     /* "CUDA kernels" */
 	enum mpk_role role;
 	unsigned first, last;  /* TVM minor releases that write it, 0.<first> - 0.<last> */
-	/* Reads past one payload and checks all of it; allocates from arena only. */
-	enum mpk_code (*skip)(struct mpk_cursor *c, const struct mpk_kind *kind,
-			      enum mpk_generation gen, struct mpk_arena *arena,
-			      struct mpk_error *err);
+	const struct mpk_codec *codec; /* how its payload reads and writes */
+	const struct mpk_record_schema *schema; /* of those kinds that are plain records */
 };
 
 /* mpk_kind_find - the row for a kind, or NULL for kinds this program does not know */

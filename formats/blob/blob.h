@@ -61,18 +61,19 @@ struct mpk_tree {
 				    * then the library and every module its direct import:
 				    * the reader puts a _lib node at index 0 */
 	bool implied_lib;          /* node 0 is that library and is not in the bytes */
-	bool truncated;            /* a legacy blob with an unknown kind: nodes after it and
-				    * the edges may be missing; see warning */
+	bool truncated;            /* a legacy blob in which nodes behind one of unknown kind are
+				    * missing, and the edges to them; see warning */
 	uint64_t nbytes;           /* the header's value: bytes after the first 8 */
 	uint64_t used;             /* bytes of the blob that were read, header included */
-	struct mpk_error warning;  /* code MPK_OK unless truncated */
+	struct mpk_error warning;  /* about the first opaque node; code MPK_OK when there is none */
 };
 
 /* mpk_blob_read - read a blob, header (nbytes) included
  * @blob    at least 8 bytes; may be longer than its nbytes says (a section's tail)
  * @arena   receives nodes and child lists; views point into blob
  * Returns  MPK_OK; MPK_E_CORRUPT with the offset in "blob"; MPK_E_NOMEM.
- *          A legacy blob with an unknown kind is MPK_OK with truncated set.
+ *          A legacy blob with a module of unknown kind is MPK_OK with a warning: the module
+ *          is opaque, and the tree is truncated when those behind it cannot be told apart.
  *          Refused: nbytes beyond the blob, counts beyond the bytes left, row pointers
  *          that do not start at 0, descend or end beyond the child list, child
  *          indices out of range, a child not after its parent (a cycle), no modules.
@@ -97,16 +98,25 @@ enum mpk_code mpk_blob_guess(struct mpk_span blob, enum mpk_generation *out,
 /* mpk_blob_write - append the blob of tree to rope, as TVM's serializer writes it
  * Uses gen, nodes (kind, content or payload, is_lib, children), count; a legacy tree
  * of a single _lib without children gets no tree (count 0), as FORMATS 1.2 says.
+ * A tree that was read with an implied _lib is written without it, as it was.
  * Node order is the caller's: see graph/graph.h.
- * Returns  MPK_OK; MPK_E_NOMEM; MPK_E_RANGE (a size beyond 2^63) */
+ * Returns  MPK_OK; MPK_E_NOMEM; MPK_E_RANGE (a size beyond 2^63); MPK_E_UNSUPPORTED for a
+ *          truncated tree */
 enum mpk_code mpk_blob_write(const struct mpk_tree *tree, struct mpk_rope *rope,
 			     struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_tree_path - "/", "/0", "/0/1": the first way from the root to a node by child position
- * @out     cut to size bytes, NUL-terminated; Returns out */
+/* mpk_blob_write_bare - the same in the header-less framing */
+enum mpk_code mpk_blob_write_bare(const struct mpk_tree *tree, struct mpk_rope *rope,
+				  struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_tree_path - "/", "/0", "/0/1": a way from the root to a node by child position
+ * Of several ways, the one through the importers of the lowest index. A node that nothing
+ * imports, and is not the root, is "#3".
+ * @out     size bytes, size >= 8; NUL-terminated; a long path loses its head to "..."
+ * Returns  out */
 const char *mpk_tree_path(const struct mpk_tree *tree, size_t node, char *out, size_t size);
 
-/* mpk_tree_find - the node at a path printed by mpk_tree_path; false when there is none */
+/* mpk_tree_find - the node at a path as mpk_tree_path prints it whole; false when there is none */
 bool mpk_tree_find(const struct mpk_tree *tree, const char *path, size_t *node);
 
 #endif

@@ -26,6 +26,9 @@ struct mpk_function_info {
 	size_t extra_tag_count;
 };
 
+/* What a METAL_013 payload begins with. */
+#define MPK_METAL_013_VERSION "0.1.0"
+
 /* The order in which a device payload stores its parts (FORMATS 3.2). */
 enum mpk_kernels_layout {
 	MPK_KERNELS_PLAIN,        /* str fmt, fmap, str data: cuda, opencl, hip, hexagon, ... */
@@ -58,7 +61,10 @@ struct mpk_kernels {
 };
 
 /* mpk_kernels_read - read a device payload from c; the layout follows from kind, gen and bytes
- * Consumes exactly the payload (needed for legacy containers, which have no length).
+ * Consumes exactly the payload (needed for legacy containers, which have no length). Where
+ * releases differ without saying so, the layout is taken after which the bytes end or, in
+ * the older generations, the next module's kind comes; failing that, the first that reads.
+ * Bytes that are left in c afterwards are the caller's to judge.
  * @kind    "cuda", "opencl", "metal", ...
  * @out     views into the cursor's bytes and arrays in arena
  * Returns  MPK_OK; MPK_E_CORRUPT with the offset; MPK_E_NOMEM. */

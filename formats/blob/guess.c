@@ -1,0 +1,34 @@
+#include "blob/blob.h"
+
+/* How well a generation explains the bytes: 2 all of them, 1 up to an unknown kind, 0 not. */
+static int explains(struct mpk_span blob, enum mpk_generation gen)
+{
+	struct mpk_arena scratch MPK_CLEANUP(mpk_arena_fini) = { 0 };
+	struct mpk_tree tree;
+
+	if (mpk_blob_read(blob, gen, &scratch, &tree, NULL) != MPK_OK)
+		return 0;
+	return tree.warning.code == MPK_OK && tree.used == tree.nbytes + 8 ? 2 : 1;
+}
+
+enum mpk_code mpk_blob_guess(struct mpk_span blob, enum mpk_generation *out,
+			     struct mpk_error *err)
+{
+	/* A blob that both older generations explain is the older one's. */
+	static const enum mpk_generation order[] = { MPK_GEN_CURRENT, MPK_GEN_LEGACY,
+						     MPK_GEN_HYBRID };
+	int best = 0;
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(order); i++) {
+		int score = explains(blob, order[i]);
+
+		if (score > best) {
+			best = score;
+			*out = order[i];
+		}
+	}
+	if (best)
+		return MPK_OK;
+	return mpk_fail_offset(err, MPK_E_CORRUPT, "blob", 0,
+			       "these bytes are no module blob of any TVM release");
+}

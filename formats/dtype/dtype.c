@@ -1,0 +1,209 @@
+#include "dtype/dtype.h"
+
+#include <stdio.h>
+
+#include "base/compiler.h"
+
+/* A base name. With fixed_bits the name alone is the type; else the bits follow it. */
+struct base_name {
+	const char *name;
+	uint8_t code, fixed_bits;
+};
+
+/* FORMAT.md 1. Longer names come before their prefixes. */
+static const struct base_name bases[] = {
+	{ "float8_e3m4", 7, 8 },
+	{ "float8_e4m3b11fnuz", 9, 8 },
+	{ "float8_e4m3fnuz", 11, 8 },
+	{ "float8_e4m3fn", 10, 8 },
+	{ "float8_e4m3", 8, 8 },
+	{ "float8_e5m2fnuz", 13, 8 },
+	{ "float8_e5m2", 12, 8 },
+	{ "float8_e8m0fnu", 14, 8 },
+	{ "float6_e2m3fn", 15, 6 },
+	{ "float6_e3m2fn", 16, 6 },
+	{ "float4_e2m1fn", 17, 4 },
+	{ "handle", MPK_DTYPE_HANDLE, 64 },
+	{ "bool", MPK_DTYPE_BOOL, 8 },
+	{ "int", MPK_DTYPE_INT, 0 },
+	{ "uint", MPK_DTYPE_UINT, 0 },
+	{ "float", MPK_DTYPE_FLOAT, 0 },
+	{ "bfloat", MPK_DTYPE_BFLOAT, 0 },
+	{ "complex", MPK_DTYPE_COMPLEX, 0 },
+	{ "bf", MPK_DTYPE_BFLOAT, 0 },
+	{ "i", MPK_DTYPE_INT, 0 },
+	{ "u", MPK_DTYPE_UINT, 0 },
+	{ "f", MPK_DTYPE_FLOAT, 0 },
+};
+
+static const struct mpk_dtype dtype_void = { MPK_DTYPE_HANDLE, 0, 0 };
+
+static const struct base_name *base_of_code(uint8_t code)
+{
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(bases); i++) {
+		if (bases[i].code == code)
+			return &bases[i];
+	}
+	return NULL;
+}
+
+/* How the lanes print after the element type. */
+static void print_lanes(uint16_t lanes, char *out, size_t size)
+{
+	if (lanes == 1)
+		*out = '\0';
+	else if (lanes < 0x8000)
+		snprintf(out, size, "x%u", (unsigned)lanes);
+	else
+		snprintf(out, size, "xvscalex%u", 0x10000u - lanes);
+}
+
+const char *mpk_dtype_print(struct mpk_dtype t, char out[MPK_DTYPE_TEXT])
+{
+	const struct base_name *base = base_of_code(t.code);
+	/* A table of fixed names without the usual bits is still told apart by them. */
+	bool fixed = base && base->fixed_bits && base->fixed_bits == t.bits;
+	bool named = fixed || (base && !base->fixed_bits);
+	char lanes[16];
+
+	if (mpk_dtype_equal(t, dtype_void)) {
+		snprintf(out, MPK_DTYPE_TEXT, "void");
+		return out;
+	}
+	print_lanes(t.lanes, lanes, sizeof lanes);
+	if (fixed)
+		snprintf(out, MPK_DTYPE_TEXT, "%s%s", base->name, lanes);
+	else if (named)
+		snprintf(out, MPK_DTYPE_TEXT, "%s%u%s", base->name, (unsigned)t.bits, lanes);
+	else
+		snprintf(out, MPK_DTYPE_TEXT, "custom[%u]%u%s", (unsigned)t.code,
+			 (unsigned)t.bits, lanes);
+	return out;
+}
+
+/* Takes decimal digits off the front of *text; false when there are none or too many. */
+static bool take_number(struct mpk_span *text, uint64_t max, uint64_t *out)
+{
+	uint64_t value = 0;
+	size_t i = 0;
+
+	for (; i < text->len && text->data[i] >= '0' && text->data[i] <= '9'; i++) {
+		value = value * 10 + (uint64_t)(text->data[i] - '0');
+		if (value > max)
+			return false;
+	}
+	if (i == 0)
+		return false;
+	*text = mpk_span_of(text->data + i, text->len - i);
+	*out = value;
+	return true;
+}
+
+static bool take_text(struct mpk_span *text, const char *prefix)
+{
+	size_t n = strlen(prefix);
+
+	if (!mpk_span_starts(*text, prefix))
+		return false;
+	*text = mpk_span_of(text->data + n, text->len - n);
+	return true;
+}
+
+/* What may follow the element type: nothing, "x4" or "xvscalex4". */
+static bool parse_lanes(struct mpk_span text, uint16_t *lanes)
+{
+	uint64_t n;
+
+	*lanes = 1;
+	if (text.len == 0)
+		return true;
+	if (take_text(&text, "xvscalex")) {
+		if (!take_number(&text, 0x8000, &n) || n == 0 || text.len)
+			return false;
+		*lanes = (uint16_t)(0x10000 - n);
+		return true;
+	}
+	if (!take_text(&text, "x") || !take_number(&text, 0x7fff, &n) || text.len)
+		return false;
+	*lanes = (uint16_t)n;
+	return true;
+}
+
+static bool parse_custom(struct mpk_span text, struct mpk_dtype *out)
+{
+	uint64_t code, bits;
+	uint16_t lanes;
+
+	if (!take_number(&text, UINT8_MAX, &code) || !take_text(&text, "]") ||
+	    !take_number(&text, UINT8_MAX, &bits) || !parse_lanes(text, &lanes))
+		return false;
+	*out = (struct mpk_dtype){ (uint8_t)code, (uint8_t)bits, lanes };
+	return true;
+}
+
+static bool parse_based(struct mpk_span text, const struct base_name *base,
+			struct mpk_dtype *out)
+{
+	uint64_t bits = base->fixed_bits;
+	uint16_t lanes;
+
+	if (!base->fixed_bits && (!take_number(&text, UINT8_MAX, &bits) || bits == 0))
+		return false;
+	if (!parse_lanes(text, &lanes))
+		return false;
+	*out = (struct mpk_dtype){ base->code, (uint8_t)bits, lanes };
+	return true;
+}
+
+bool mpk_dtype_parse(struct mpk_span text, struct mpk_dtype *out)
+{
+	struct mpk_span rest = text;
+
+	if (mpk_span_is(text, "void")) {
+		*out = dtype_void;
+		return true;
+	}
+	if (take_text(&rest, "custom["))
+		return parse_custom(rest, out);
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(bases); i++) {
+		rest = text;
+		if (take_text(&rest, bases[i].name) && parse_based(rest, &bases[i], out))
+			return true;
+	}
+	return false;
+}
+
+size_t mpk_dtype_bytes(struct mpk_dtype t)
+{
+	unsigned lanes = t.lanes < 0x8000 ? t.lanes : 0x10000u - t.lanes;
+
+	return ((size_t)t.bits * lanes + 7) / 8;
+}
+
+bool mpk_dtype_is_bool(struct mpk_dtype t)
+{
+	return (t.code == MPK_DTYPE_BOOL && t.bits == 8) ||
+	       (t.code == MPK_DTYPE_UINT && t.bits == 1);
+}
+
+bool mpk_dtype_equal(struct mpk_dtype a, struct mpk_dtype b)
+{
+	return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes;
+}
+
+enum mpk_code mpk_dtype_read(struct mpk_cursor *c, const char *what, struct mpk_dtype *out,
+			     struct mpk_error *err)
+{
+	struct mpk_span raw;
+
+	MPK_TRY(mpk_read_bytes(c, what, 4, &raw, err));
+	*out = (struct mpk_dtype){ raw.data[0], raw.data[1], mpk_load_u16(raw.data + 2) };
+	return MPK_OK;
+}
+
+void mpk_dtype_write(struct mpk_rope *r, struct mpk_dtype t)
+{
+	mpk_rope_put_u8(r, t.code);
+	mpk_rope_put_u8(r, t.bits);
+	mpk_rope_put_u16(r, t.lanes);
+}

@@ -1,0 +1,72 @@
+/* payload.h - one module's payload, whatever its kind, as a decoded structure */
+#ifndef MPK_FORMATS_PAYLOAD_H
+#define MPK_FORMATS_PAYLOAD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/cursor.h"
+#include "base/error.h"
+#include "base/rope.h"
+#include "base/span.h"
+#include "blob/blob.h"
+#include "kernels/kernels.h"
+#include "kinds.h"
+
+enum mpk_payload_tag {
+	MPK_PAYLOAD_EMPTY,   /* _lib, metadata_module: no bytes */
+	MPK_PAYLOAD_KERNELS, /* u.kernels */
+};
+
+struct mpk_payload {
+	enum mpk_payload_tag tag;
+	const struct mpk_kind *kind;
+	enum mpk_generation gen;
+	uint64_t surplus;     /* bytes after the last field; TVM ignores them. Not written back */
+	union {
+		struct mpk_kernels kernels;
+	} u;
+};
+
+/* How one payload layout reads and writes. A read starts at the cursor, stops after the
+ * last field and fills out->u; tag, kind and gen are set before. */
+struct mpk_codec {
+	enum mpk_payload_tag tag;
+	enum mpk_code (*read)(struct mpk_cursor *c, struct mpk_arena *arena,
+			      struct mpk_payload *out, struct mpk_error *err);
+	void (*write)(const struct mpk_payload *p, struct mpk_rope *rope);
+};
+
+/* mpk_payload_read - read the payload that begins at c, and no byte more
+ * For containers that do not say how long a payload is.
+ * Returns  MPK_OK; MPK_E_CORRUPT with the offset; MPK_E_NOMEM */
+enum mpk_code mpk_payload_read(struct mpk_cursor *c, const struct mpk_kind *kind,
+			       enum mpk_generation gen, struct mpk_arena *arena,
+			       struct mpk_payload *out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* Bytes and where they stand in the blob (what offsets of errors and parts count from). */
+struct mpk_source {
+	struct mpk_span span;
+	uint64_t off;
+};
+
+/* The payload of a node that was read. */
+static inline struct mpk_source mpk_source_of(const struct mpk_node *node)
+{
+	return (struct mpk_source){ node->payload, node->payload_off };
+}
+
+/* mpk_payload_decode - read a payload whose bytes are known: mpk_source_of(node)
+ * @out     views into bytes, arrays in arena; surplus says how many bytes are too many
+ * Returns  MPK_OK; MPK_E_CORRUPT with the offset in "blob"; MPK_E_NOMEM */
+enum mpk_code mpk_payload_decode(const struct mpk_kind *kind, enum mpk_generation gen,
+				 struct mpk_source bytes, struct mpk_arena *arena,
+				 struct mpk_payload *out, struct mpk_error *err)
+	MPK_MUST_CHECK;
+
+/* mpk_payload_encode - append the payload's bytes; the inverse of decoding to the byte,
+ * less the surplus. Failures are remembered by the rope. */
+void mpk_payload_encode(const struct mpk_payload *p, struct mpk_rope *rope);
+
+#endif

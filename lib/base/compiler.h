@@ -11,6 +11,7 @@
 #define MPK_MUST_CHECK __attribute__((warn_unused_result))
 #define MPK_PRINTF(fmt, first) __attribute__((format(printf, fmt, first)))
 #define MPK_NORETURN __attribute__((noreturn))
+#define MPK_EXPORT __attribute__((visibility("default")))
 
 /* Calls fn(&variable) when the variable goes out of scope. The variable must be
  * initialised where it is declared; fn must accept the initial value. */

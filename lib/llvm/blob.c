@@ -1,0 +1,108 @@
+#include <llvm-c/Target.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "llvm/session.h"
+
+static bool triple_has(const struct mpk_session *s, const char *word)
+{
+	return strstr(s->triple, word) != NULL;
+}
+
+static bool is_coff(const struct mpk_session *s)
+{
+	return triple_has(s, "windows") || triple_has(s, "mingw") || triple_has(s, "cygwin");
+}
+
+static bool is_elf(const struct mpk_session *s)
+{
+	return !is_coff(s) && !triple_has(s, "-apple-") && !triple_has(s, "darwin") &&
+	       !triple_has(s, "macos") && !triple_has(s, "wasm");
+}
+
+static LLVMValueRef add_symbol(struct mpk_session *s, const struct mpk_llvm_blob *blob)
+{
+	LLVMValueRef bytes = LLVMConstStringInContext2(
+		s->context, (const char *)blob->bytes.data, blob->bytes.len, 1);
+	LLVMValueRef symbol = LLVMAddGlobal(s->module, LLVMTypeOf(bytes), blob->symbol);
+
+	LLVMSetInitializer(symbol, bytes);
+	LLVMSetGlobalConstant(symbol, 1);
+	LLVMSetLinkage(symbol, LLVMExternalLinkage);
+	LLVMSetAlignment(symbol, blob->align);
+	if (is_coff(s))
+		LLVMSetDLLStorageClass(symbol, LLVMDLLExportStorageClass);
+	if (blob->large)
+		LLVMSetSection(symbol, ".lrodata");
+	return symbol;
+}
+
+/* static void _GLOBAL__sub_I_<prefix>devc(void) { register_fn("symbol", &symbol); } */
+static LLVMValueRef add_constructor(struct mpk_session *s, const struct mpk_llvm_blob *blob,
+				    LLVMValueRef symbol)
+{
+	LLVMTypeRef i32 = LLVMInt32TypeInContext(s->context);
+	LLVMTypeRef ptr = LLVMPointerTypeInContext(s->context, 0);
+	LLVMTypeRef ctor_type = LLVMFunctionType(LLVMVoidTypeInContext(s->context), NULL, 0, 0);
+	LLVMTypeRef fn_type = LLVMFunctionType(i32, (LLVMTypeRef[]){ ptr, ptr }, 2, 0);
+	LLVMValueRef fn = LLVMAddFunction(s->module, blob->register_fn, fn_type);
+	char name[300];
+
+	(void)snprintf(name, sizeof name, "_GLOBAL__sub_I_%.200sdevc", blob->prefix);
+	LLVMValueRef ctor = LLVMAddFunction(s->module, name, ctor_type);
+	LLVMSetLinkage(ctor, LLVMInternalLinkage);
+	if (is_elf(s))
+		LLVMSetSection(ctor, ".text.startup");
+
+	LLVMBuilderRef b = LLVMCreateBuilderInContext(s->context);
+	LLVMPositionBuilderAtEnd(b, LLVMAppendBasicBlockInContext(s->context, ctor, ""));
+	LLVMValueRef text = LLVMBuildGlobalStringPtr(b, blob->symbol, "");
+	(void)LLVMBuildCall2(b, fn_type, fn, (LLVMValueRef[]){ text, symbol }, 2, "");
+	(void)LLVMBuildRetVoid(b);
+	LLVMDisposeBuilder(b);
+	return ctor;
+}
+
+static void list_constructor(struct mpk_session *s, LLVMValueRef ctor)
+{
+	LLVMTypeRef i32 = LLVMInt32TypeInContext(s->context);
+	LLVMTypeRef ptr = LLVMPointerTypeInContext(s->context, 0);
+	LLVMValueRef row = LLVMConstStructInContext(
+		s->context,
+		(LLVMValueRef[]){ LLVMConstInt(i32, 65535, 0), ctor, LLVMConstNull(ptr) }, 3, 0);
+	LLVMValueRef rows = LLVMConstArray2(LLVMTypeOf(row), &row, 1);
+	LLVMValueRef list = LLVMAddGlobal(s->module, LLVMTypeOf(rows), "llvm.global_ctors");
+
+	LLVMSetInitializer(list, rows);
+	LLVMSetLinkage(list, LLVMAppendingLinkage);
+}
+
+static enum mpk_code emit(struct mpk_session *s, const struct mpk_llvm_blob *blob,
+			  struct mpk_arena *arena, struct mpk_span *out, struct mpk_error *err)
+{
+	char name[256];
+
+	MPK_TRY(mpk_session_open(s, blob->triple, err));
+	(void)snprintf(name, sizeof name, "%.200sdevc", blob->prefix);
+	s->module = LLVMModuleCreateWithNameInContext(name, s->context);
+	LLVMSetTarget(s->module, s->triple);
+
+	LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(s->machine);
+	LLVMSetModuleDataLayout(s->module, layout);
+	LLVMDisposeTargetData(layout);
+
+	LLVMValueRef symbol = add_symbol(s, blob);
+	if (blob->register_fn)
+		list_constructor(s, add_constructor(s, blob, symbol));
+	return mpk_session_emit(s, arena, out, err);
+}
+
+enum mpk_code mpk_llvm_emit_blob(const struct mpk_llvm_blob *blob, struct mpk_arena *arena,
+				 struct mpk_span *out, struct mpk_error *err)
+{
+	struct mpk_session s = { 0 };
+	enum mpk_code code = emit(&s, blob, arena, out, err);
+
+	mpk_session_close(&s);
+	return code;
+}

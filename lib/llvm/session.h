@@ -1,0 +1,44 @@
+/* session.h - one LLVM context, its target and what it complained about */
+#ifndef MPK_LLVM_SESSION_H
+#define MPK_LLVM_SESSION_H
+
+#include <llvm-c/Core.h>
+#include <llvm-c/TargetMachine.h>
+#include <stdbool.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/span.h"
+#include "llvm/llvm.h"
+
+/* Zero-initialise; mpk_session_open; mpk_session_close. */
+struct mpk_session {
+	LLVMContextRef context;
+	LLVMTargetMachineRef machine;
+	LLVMModuleRef module;      /* owned once set */
+	char *triple;              /* LLVM's normal form */
+	bool failed;               /* an error was reported; text holds the first */
+	char text[512];
+};
+
+/* mpk_session_open - a context with a diagnostic handler and the machine for triple
+ * LLVM's own handler would end the process; with ours a call may return success and a
+ * broken object, so `failed` must be looked at after every step that can complain.
+ * Returns  MPK_OK; MPK_E_UNSUPPORTED (unknown triple) */
+enum mpk_code mpk_session_open(struct mpk_session *s, const char *triple,
+			       struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_session_emit - the module as an object file, in arena
+ * Returns  MPK_OK; MPK_E_TOOL with LLVM's message; MPK_E_NOMEM */
+enum mpk_code mpk_session_emit(struct mpk_session *s, struct mpk_arena *arena,
+			       struct mpk_span *out, struct mpk_error *err) MPK_MUST_CHECK;
+
+void mpk_session_close(struct mpk_session *s);
+
+/* The two entries of the table. */
+enum mpk_code mpk_llvm_emit_blob(const struct mpk_llvm_blob *blob, struct mpk_arena *arena,
+				 struct mpk_span *out, struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_llvm_compile(const struct mpk_llvm_source *source, struct mpk_arena *arena,
+			       struct mpk_span *out, struct mpk_error *err) MPK_MUST_CHECK;
+
+#endif

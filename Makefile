@@ -63,6 +63,8 @@ ALL_SRC  := $(LIB_SRC) $(LLVM_SRC) $(CMD_SRC) $(wildcard cmd/*/*.c lib/*/*/*.c) 
 BASE_LIBS  := -lelf -lz -ljansson -lm -ldl -pthread
 CHECK_LIBS  = $(shell $(PKG_CONFIG) --libs check) -lsubunit
 LLVM_LIBS   = $(shell $(LLVM_CONFIG) --ldflags --libs 2>/dev/null)
+# unit tests that call lib/llvm directly
+NEEDS_LLVM_check_llvm := 1
 
 all: $(O)/bin/mpack $(O)/bin/minspect
 
@@ -70,9 +72,14 @@ $(O)/libmpk.a: $(LIB_OBJ)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcsD $@ $^
 
-$(O)/bin/mpack: $(patsubst %.c,$(O)/%.o,$(sort $(wildcard cmd/mpack/*.c))) $(CMD_OBJ) $(CXX_OBJ) $(LLVM_OBJ) $(O)/libmpk.a
+$(O)/bin/mpack: $(patsubst %.c,$(O)/%.o,$(sort $(wildcard cmd/mpack/*.c))) $(CMD_OBJ) $(CXX_OBJ) $(O)/libmpk.a | $(O)/libexec/mpack/llvm.so
 	$(call say,LD,$@)
-	$(Q)mkdir -p $(@D) && $(CXX) $(ALL_CXXFLAGS) $(ALL_LDFLAGS) -o $@ $^ $(LLVM_LIBS) $(BASE_LIBS)
+	$(Q)mkdir -p $(@D) && $(CXX) $(ALL_CXXFLAGS) $(ALL_LDFLAGS) -o $@ $^ $(BASE_LIBS)
+
+# What uses LLVM is opened by mpack when it is needed (lib/llvm/llvm.h).
+$(O)/libexec/mpack/llvm.so: $(LLVM_OBJ) $(O)/libmpk.a
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(if $(filter asan fuzz,$(VARIANT)),,-Wl,--no-undefined) -shared -o $@ $^ $(LLVM_LIBS)
 
 $(O)/bin/minspect: $(patsubst %.c,$(O)/%.o,$(sort $(wildcard cmd/minspect/*.c))) $(CMD_OBJ) $(O)/libmpk.a
 	$(call say,LD,$@)
@@ -80,7 +87,7 @@ $(O)/bin/minspect: $(patsubst %.c,$(O)/%.o,$(sort $(wildcard cmd/minspect/*.c)))
 
 $(UNIT_BIN): $(O)/tests/unit/%: $(O)/tests/unit/%.o $(CMD_OBJ) $(CXX_OBJ) $(LLVM_OBJ) $(O)/libmpk.a
 	$(call say,LD,$@)
-	$(Q)mkdir -p $(@D) && $(CXX) $(ALL_CXXFLAGS) $(ALL_LDFLAGS) -o $@ $^ $(if $(NEEDS_LLVM_$*),$(LLVM_LIBS)) $(CHECK_LIBS) $(BASE_LIBS)
+	$(Q)mkdir -p $(@D) && $(CXX) $(ALL_CXXFLAGS) $(ALL_LDFLAGS) -o $@ $(if $(NEEDS_LLVM_$*),$^ $(LLVM_LIBS),$(filter-out $(LLVM_OBJ),$^)) $(CHECK_LIBS) $(BASE_LIBS)
 
 # --- how -------------------------------------------------------------------------
 # Written only when something changed, so that a changed flag or commit rebuilds its users.
@@ -95,6 +102,7 @@ $(O)/gen/common/version.h: FORCE
 $(O)/cmd/common/options.o: $(O)/gen/common/version.h
 $(O)/cmd/common/options.o: CPPFLAGS += -I$(O)/gen
 $(LLVM_OBJ): CPPFLAGS += $(LLVM_CPPFLAGS)
+$(O)/cmd/mpack/build.o: CPPFLAGS += -DMPK_LIBEXECDIR='"$(LIBEXECDIR)/mpack"'
 
 $(O)/%.o: %.c $(O)/flags
 	$(call say,CC,$@)
@@ -160,6 +168,7 @@ install: all $(O)/completion
 	$(Q)$(INSTALL) $(O)/bin/mpack $(O)/bin/minspect '$(DESTDIR)$(BINDIR)'
 	$(Q)$(INSTALL) -m 644 $(O)/completion '$(DESTDIR)$(COMPLETIONDIR)/minspect'
 	$(Q)$(INSTALL) -m 644 $(O)/completion '$(DESTDIR)$(COMPLETIONDIR)/mpack'
+	$(Q)$(INSTALL) -D -m 755 $(O)/libexec/mpack/llvm.so '$(DESTDIR)$(LIBEXECDIR)/mpack/llvm.so'
 	$(Q)for f in $(LIBEXEC_FILES); do $(INSTALL) -D $$f '$(DESTDIR)$(LIBEXECDIR)/minspect/'$${f##*/} || exit; done
 	$(Q)for f in $(MAN_FILES); do $(INSTALL) -D -m 644 $$f '$(DESTDIR)$(MANDIR)/man'$${f##*.}/$${f##*/} || exit; done
 	$(Q)for f in $(SCHEMA_FILES); do $(INSTALL) -D -m 644 $$f '$(DESTDIR)$(DATADIR)/minspect/'$${f##*/} || exit; done
@@ -167,7 +176,7 @@ install: all $(O)/completion
 uninstall:
 	rm -f '$(DESTDIR)$(BINDIR)/mpack' '$(DESTDIR)$(BINDIR)/minspect' \
 		'$(DESTDIR)$(COMPLETIONDIR)/mpack' '$(DESTDIR)$(COMPLETIONDIR)/minspect'
-	rm -rf '$(DESTDIR)$(LIBEXECDIR)/minspect' '$(DESTDIR)$(DATADIR)/minspect'
+	rm -rf '$(DESTDIR)$(LIBEXECDIR)/minspect' '$(DESTDIR)$(LIBEXECDIR)/mpack' '$(DESTDIR)$(DATADIR)/minspect'
 	rm -f $(foreach f,$(notdir $(MAN_FILES)),'$(DESTDIR)$(MANDIR)/man$(subst .,,$(suffix $(f)))/$(f)')
 
 # The words come from the programs' own help, which comes from their option tables.

@@ -63,18 +63,35 @@ static LLVMValueRef add_constructor(struct mpk_session *s, const struct mpk_llvm
 	return ctor;
 }
 
+static void append_list(struct mpk_session *s, const char *name, LLVMValueRef row)
+{
+	LLVMValueRef rows = LLVMConstArray2(LLVMTypeOf(row), &row, 1);
+	LLVMValueRef list = LLVMAddGlobal(s->module, LLVMTypeOf(rows), name);
+
+	LLVMSetInitializer(list, rows);
+	LLVMSetLinkage(list, LLVMAppendingLinkage);
+	if (strcmp(name, "llvm.used") == 0)
+		LLVMSetSection(list, "llvm.metadata");
+}
+
+/* Through the C API, LLVM puts llvm.global_ctors of ELF objects into .ctors, which only
+ * some linkers still run; a pointer in .init_array is run by all. */
 static void list_constructor(struct mpk_session *s, LLVMValueRef ctor)
 {
 	LLVMTypeRef i32 = LLVMInt32TypeInContext(s->context);
 	LLVMTypeRef ptr = LLVMPointerTypeInContext(s->context, 0);
-	LLVMValueRef row = LLVMConstStructInContext(
-		s->context,
-		(LLVMValueRef[]){ LLVMConstInt(i32, 65535, 0), ctor, LLVMConstNull(ptr) }, 3, 0);
-	LLVMValueRef rows = LLVMConstArray2(LLVMTypeOf(row), &row, 1);
-	LLVMValueRef list = LLVMAddGlobal(s->module, LLVMTypeOf(rows), "llvm.global_ctors");
+	LLVMValueRef row[] = { LLVMConstInt(i32, 65535, 0), ctor, LLVMConstNull(ptr) };
 
-	LLVMSetInitializer(list, rows);
-	LLVMSetLinkage(list, LLVMAppendingLinkage);
+	if (!is_elf(s)) {
+		append_list(s, "llvm.global_ctors",
+			    LLVMConstStructInContext(s->context, row, 3, 0));
+		return;
+	}
+	LLVMValueRef entry = LLVMAddGlobal(s->module, ptr, "__mpk_register");
+	LLVMSetInitializer(entry, ctor);
+	LLVMSetLinkage(entry, LLVMInternalLinkage);
+	LLVMSetSection(entry, ".init_array");
+	append_list(s, "llvm.used", entry);
 }
 
 static enum mpk_code emit(struct mpk_session *s, const struct mpk_llvm_blob *blob,

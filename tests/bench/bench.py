@@ -1,0 +1,335 @@
+#!/usr/bin/env python3
+"""Ratios against cp, cc and peers, measured side by side in one run.
+
+    tests/bench/bench.py [--bin DIR] [--json FILE] [--runs N] [GROUP...]
+
+Wall time is the median of N runs (5) of the whole process tree, taken in turns with the reference,
+so that a noisy machine disturbs both alike; peers that take many seconds run once. Memory is the
+largest resident size of any process of the tree. BENCH_SIZE (1G) is the size of the large payload;
+the others follow it. Groups: start small large text many. A goal that is missed is
+marked, not an error; a program under test that fails is one.
+"""
+import argparse
+import json
+import os
+import pathlib
+import platform
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+MIB = 1 << 20
+
+
+def size_of(text):
+    return int(text[:-1]) * UNITS[text[-1]] if text[-1] in UNITS else int(text)
+
+
+def spawn(command, folder):
+    """Run to the end, without a shell; returns (seconds, exit status, what it said last)."""
+    log = folder / "bench.log"
+    with open(log, "wb") as out:
+        actions = [(os.POSIX_SPAWN_DUP2, out.fileno(), 1), (os.POSIX_SPAWN_DUP2, out.fileno(), 2)]
+        start = time.perf_counter()
+        child = os.posix_spawnp(command[0], command, os.environ, file_actions=actions,
+                                setsigdef=[signal.SIGPIPE])
+        _, status = os.waitpid(child, 0)
+        seconds = time.perf_counter() - start
+    said = log.read_bytes()[-400:].decode(errors="replace").strip().splitlines()
+    return seconds, os.waitstatus_to_exitcode(status), said[-1] if said else ""
+
+
+def peak_of(command, folder):
+    """Largest resident size of any process of the tree in bytes, or None without GNU time."""
+    if not os.access("/usr/bin/time", os.X_OK):
+        return None
+    report = folder / "bench.peak"
+    subprocess.run(["/usr/bin/time", "-o", report, "-f", "%M", *command],
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    return int(report.read_text().split()[-1]) * 1024
+
+
+class Bench:
+    def __init__(self, options):
+        self.bin = pathlib.Path(options.bin).resolve()
+        self.runs = options.runs
+        self.size = size_of(os.environ.get("BENCH_SIZE", "1G"))
+        self.folder = ROOT / "out" / "bench"
+        self.rows, self.failed = [], 0
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(parents=True)
+        os.environ["PATH"] = f"{self.bin}:{os.environ['PATH']}"
+
+    def path(self, name):
+        return str(self.folder / name)
+
+    def write(self, name, content):
+        path = self.folder / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return str(path)
+
+    def noise(self, name, size):
+        """A file of bytes that do not compress and are not sparse."""
+        path = self.folder / name
+        with open(path, "wb") as out:
+            for at in range(0, size, MIB):
+                out.write(os.urandom(min(MIB, size - at)))
+        return str(path)
+
+    def measure(self, commands, runs=None):
+        """Median seconds of each command, in turns; the first round warms the caches when
+        there are more rounds than one."""
+        runs = runs or self.runs
+        times = [[] for _ in commands]
+        for turn in range(runs + (runs > 1)):
+            for i, command in enumerate(commands):
+                seconds, status, said = spawn(command, self.folder)
+                if status != 0:
+                    return None, f"{' '.join(command)[:120]}: exit status {status}: {said}"
+                if turn > 0 or runs == 1:
+                    times[i].append(seconds)
+        return [statistics.median(t) for t in times], None
+
+    def row(self, group, what, ours, reference, goal, limit=None, peak_limit=None, extra=None):
+        """One figure of ours beside its reference. goal: (text, how far) with how far one of
+        ("ratio", x), ("plus", seconds) or ("wall", seconds)."""
+        commands = [ours] + ([reference] if reference else [])
+        medians, error = self.measure(commands)
+        row = {"group": group, "what": what, "command": " ".join(ours).replace(str(ROOT) + "/", ""),
+               "goal": goal}
+        if error:
+            row["error"] = error
+            self.failed += 1
+            self.rows.append(row)
+            self.show(row)
+            return
+        row["seconds"] = medians[0]
+        row["peak_bytes"] = peak_of(ours, self.folder)
+        if reference:
+            row["reference"] = " ".join(reference).replace(str(ROOT) + "/", "")
+            row["reference_seconds"] = medians[1]
+            row["reference_peak_bytes"] = peak_of(reference, self.folder)
+            row["ratio"] = medians[0] / medians[1]
+        met = True
+        if limit:
+            kind, most = limit
+            value = {"ratio": row.get("ratio"), "wall": medians[0],
+                     "plus": medians[0] - (medians[1] if reference else 0)}[kind]
+            met = value <= most
+        if peak_limit and row["peak_bytes"]:
+            met = met and row["peak_bytes"] <= peak_limit
+        row["met"] = met
+        if extra:
+            row.update(extra)
+        self.rows.append(row)
+        self.show(row)
+
+    def peer(self, group, what, command, needs, seconds_from_output=False):
+        """Somebody else's way to the same result, once; says why when it is missing."""
+        row = {"group": group, "what": what, "peer": True}
+        missing = [need for need in needs if not shutil.which(need)]
+        if missing:
+            row["missing"] = f"{missing[0]} is not installed"
+        else:
+            seconds, status, said = spawn(command, self.folder)
+            if status != 0:
+                row["missing"] = f"exit status {status}: {said[:90]}"
+            else:
+                row["seconds"] = float(said) if seconds_from_output else seconds
+                row["peak_bytes"] = peak_of(command, self.folder)
+        self.rows.append(row)
+        self.show(row)
+
+    def show(self, row):
+        def seconds(value):
+            return "" if value is None else f"{value * 1e3:.1f} ms" if value < 1 else f"{value:.2f} s"
+
+        def mib(value):
+            return "" if value is None else f"{value / MIB:.1f} MiB"
+
+        note = row.get("goal") or ""
+        if "error" in row:
+            note = "FAILED: " + row["error"]
+        elif "missing" in row:
+            note = "missing: " + row["missing"]
+        elif "met" in row and note:
+            note = ("met: " if row["met"] else "MISSED: ") + note
+        ratio = f"{row['ratio']:.2f}x" if "ratio" in row else ""
+        print(f"{row['what']:<44} {seconds(row.get('seconds')):>10} {mib(row.get('peak_bytes')):>11} "
+              f"{seconds(row.get('reference_seconds')):>10} {mib(row.get('reference_peak_bytes')):>11} "
+              f"{ratio:>7}  {note}", flush=True)
+
+
+def start(b):
+    """How long a look at a small library takes."""
+    library = str(ROOT / "tests/data/formats/03_cuda_ptx.so")
+    llvm = "libLLVM" in subprocess.run(["ldd", b.bin / "minspect"], capture_output=True,
+                                       text=True).stdout
+    b.row("start", "minspect, 24 KB library | readelf -a",
+          ["minspect", library], ["readelf", "-aW", library],
+          "5 ms, 10 MiB, no libLLVM", ("wall", 0.005), 10 * MIB, {"links_llvm": llvm})
+
+
+def small(b):
+    """Two kernels and one host object: what mpack adds to cc."""
+    example = ROOT / "tests/data/example"
+    for name in ("scale.cl", "vadd.ptx"):
+        shutil.copy(example / name, b.folder)
+    subprocess.run(["cc", "-O2", "-fPIC", "-c", example / "host.c", "-o", b.path("host.o")], check=True)
+    text = (example / "mpack.toml").read_text().replace("host.c", "host.o")
+    manifest = b.write("small.toml", text)
+    for via in ("llvm", "c"):
+        b.row("small", f"mpack build --via {via}, 2 kernels | cc -shared",
+              ["mpack", "build", manifest, "--via", via, "-o", b.path("small.so")],
+              ["cc", "-shared", b.path("host.o"), "-o", b.path("cc.so")],
+              "cc + 30 ms" if via == "llvm" else "", ("plus", 0.030) if via == "llvm" else None)
+
+
+def weights_manifest(b, name, payloads):
+    text = '[package]\nname = "big"\nroot = "host"\n[[module]]\nid = "host"\nkind = "host"\n' \
+           'sources = ["one.c"]\nimports = [' + ", ".join(f'"m{i}"' for i in range(len(payloads))) + "]\n"
+    for i, payload in enumerate(payloads):
+        text += f'[[module]]\nid = "m{i}"\nkind = "weights"\npayload = "{payload}"\n'
+    b.write("one.c", "int __tvm_ffi_one(void) { return 0; }\n")
+    return b.write(name, text)
+
+
+TVM_EXPORT = """
+import sys, time, numpy, tvm
+from tvm import relax
+size, out = int(sys.argv[1]), sys.argv[2]
+x = relax.Var("x", relax.TensorType((size // 4,), "float32"))
+builder = relax.BlockBuilder()
+with builder.function("main", [x]):
+    value = numpy.random.default_rng(1).random(size // 4, dtype="float32")
+    builder.emit_func_output(builder.emit(relax.op.add(x, relax.const(value))))
+executable = tvm.compile(builder.get(), target="llvm")
+start = time.perf_counter()
+executable.export_library(out)
+print(time.perf_counter() - start)
+"""
+
+
+def large(b):
+    """One payload of BENCH_SIZE: packing and looking at the speed of cp."""
+    payload = b.noise("payload.bin", b.size)
+    label = f"{b.size / MIB:.0f} MiB"
+    library = b.path("large.so")
+    manifest = weights_manifest(b, "large.toml", ["payload.bin"])
+    copy = ["cp", "--sparse=never", "--reflink=never", payload, b.path("copy.bin")]
+    b.row("large", f"mpack build, {label} payload | cp", ["mpack", "build", manifest, "-o", library],
+          copy, "1.3x, 64 MiB", ("ratio", 1.3), 64 * MIB)
+    if os.path.exists(library):
+        small_library = str(ROOT / "tests/data/formats/03_cuda_ptx.so")
+        b.row("large", f"minspect, {label} | minspect, 24 KB", ["minspect", library],
+              ["minspect", small_library], "24 KB + 5 ms", ("plus", 0.005))
+        b.row("large", f"minspect --verify, {label} | cp", ["minspect", "--verify", library], copy,
+              "1.5x", ("ratio", 1.5))
+        b.row("large", f"minspect --extract, {label} | cp",
+              ["minspect", "--extract", b.path("extracted"), library], copy, "1.5x", ("ratio", 1.5))
+        shutil.rmtree(b.path("extracted"), ignore_errors=True)
+    noun = b.path("peer")
+    declare = b.write("incbin.s", '.section .rodata\n.globl blob\nblob: .incbin "payload.bin"\n'
+                                  '.size blob, . - blob\n.section .note.GNU-stack,"",@progbits\n')
+    shell = {
+        "ld -r -b binary, cc -shared":
+            f"cd {b.folder} && ld -r -b binary payload.bin -o {noun}.o && cc -shared {noun}.o -o {noun}.so",
+        "objcopy -I binary, cc -shared":
+            f"cd {b.folder} && objcopy -I binary -O elf64-x86-64 payload.bin {noun}.o && "
+            f"cc -shared {noun}.o -o {noun}.so",
+        ".incbin, cc -shared": f"cd {b.folder} && cc -shared {declare} -o {noun}.so",
+    }
+    for what, command in shell.items():
+        b.peer("large", f"  peer: {what}", ["sh", "-c", command], [what.split()[0].strip(".")]
+               if what[0] != "." else ["cc"])
+    python = os.environ.get("INTEROP_PYTHON") or str(ROOT / "out/venv/bin/python")
+    script = b.write("export.py", TVM_EXPORT)
+    if os.access(python, os.X_OK):
+        b.peer("large", "  peer: TVM 0.27 export_library",
+               [python, script, str(b.size), f"{noun}.so"], [], seconds_from_output=True)
+    else:
+        b.rows.append({"group": "large", "what": "  peer: TVM 0.27 export_library", "peer": True,
+                       "missing": "no virtual environment with TVM; run make interop once"})
+        b.show(b.rows[-1])
+    for name in ("large.so", "copy.bin", "payload.bin", "peer.o", "peer.so"):
+        (b.folder / name).unlink(missing_ok=True)
+
+
+def text(b):
+    """Through C source: as an array it costs a compiler half a minute."""
+    size = max(b.size // 64, 64 << 10)
+    b.noise("text.bin", size)
+    label = f"{size / MIB:.3g} MiB"
+    manifest = weights_manifest(b, "text.toml", ["text.bin"])
+    b.row("text", f"mpack build --via c, {label}",
+          ["mpack", "build", manifest, "--via", "c", "-o", b.path("text.so")], None, "1 s",
+          ("wall", 1.0))
+    b.peer("text", "  peer: xxd -i, cc -shared",
+           ["sh", "-c", f"cd {b.folder} && xxd -i text.bin array.c && cc -shared -fPIC array.c -o array.so"],
+           ["xxd", "cc"])
+
+
+def many(b):
+    """Many small things: 10,000 modules, 100 host objects."""
+    (b.folder / "many").mkdir()
+    names = []
+    for i in range(10000):
+        names.append(f"many/{i}.bin")
+        b.write(names[-1], (f"{i} " * 256).encode()[:1024])
+    manifest = weights_manifest(b, "many.toml", names)
+    subprocess.run(["cc", "-fPIC", "-c", b.path("one.c"), "-o", b.path("one.o")], check=True)
+    link = ["cc", "-shared", "-fPIC", b.path("one.c"), "-o", b.path("cc.so")]
+    b.row("many", "mpack build, 10,000 modules | cc -shared",
+          ["mpack", "build", manifest, "-o", b.path("many.so")], link, "cc + 0.3 s", ("plus", 0.3))
+    if (b.folder / "many.so").exists():
+        b.row("many", "minspect --json, 10,000 modules", ["minspect", "--json", b.path("many.so")],
+              None, "0.2 s", ("wall", 0.2))
+    objects = []
+    for i in range(100):
+        b.write(f"object{i}.s", f'.globl __tvm_ffi_f{i}\n__tvm_ffi_f{i}: ret\n.data\n.fill {MIB // 8}, 8, {i}\n'
+                                '.section .note.GNU-stack,"",@progbits\n')
+        subprocess.run(["cc", "-c", b.path(f"object{i}.s"), "-o", b.path(f"object{i}.o")], check=True)
+        objects.append(f"object{i}.o")
+    manifest = b.write("objects.toml", '[package]\nname = "objects"\n[[module]]\nid = "host"\n'
+                       'kind = "host"\nsources = ' + json.dumps(objects) + "\n")
+    b.row("many", "mpack build, 100 host objects of 1 MiB | cc",
+          ["mpack", "build", manifest, "-o", b.path("objects.so")],
+          ["cc", "-shared", *(b.path(o) for o in objects), "-o", b.path("cc.so")], "1.1x", ("ratio", 1.1))
+
+
+GROUPS = {"start": start, "small": small, "large": large, "text": text, "many": many}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--bin", default=ROOT / "out/release/bin")
+    parser.add_argument("--json", default=ROOT / "out/bench.json")
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("groups", nargs="*", metavar="GROUP", help=" ".join(GROUPS))
+    options = parser.parse_args()
+    wrong = [name for name in options.groups if name not in GROUPS]
+    if wrong:
+        parser.error(f"no group {wrong[0]!r}: {' '.join(GROUPS)}")
+    b = Bench(options)
+    need = 5 * b.size
+    free = shutil.disk_usage(b.folder).free
+    if free < need:
+        sys.exit(f"bench: {free / MIB:.0f} MiB free, {need / MIB:.0f} MiB wanted; set BENCH_SIZE lower")
+    print(f"{'ours | reference':<44} {'median':>10} {'peak':>11} {'reference':>10} {'peak':>11} {'ratio':>7}")
+    for name in options.groups or GROUPS:
+        GROUPS[name](b)
+    report = {"schema_version": 1, "machine": platform.machine(), "cpus": os.cpu_count(),
+              "runs": b.runs, "payload_bytes": b.size, "rows": b.rows}
+    pathlib.Path(options.json).write_text(json.dumps(report, indent=1) + "\n")
+    shutil.rmtree(b.folder, ignore_errors=True)
+    print(f"{options.json} has the figures", file=sys.stderr)
+    return 1 if b.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,18 +1,74 @@
 #include "common/diag.h"
 #include "minspect/minspect.h"
 
+/* One row per action: the option that asks for it and the function that does it. */
+struct action {
+	const char *option;
+	const bool *flag;        /* set by an option without argument; or */
+	const char *const *text; /* by one with an argument */
+	int (*act)(const struct minspect_options *o);
+};
+
+#define O minspect_options
+
+static const struct action actions[] = {
+	{ "functions", &O.functions, NULL, minspect_functions },
+};
+
+static bool is_wanted(const struct action *a)
+{
+	return a->flag ? *a->flag : *a->text != NULL;
+}
+
+/* The action asked for; the summary when there is none; NULL after two. */
+static int (*choose(void))(const struct minspect_options *)
+{
+	const struct action *chosen = NULL;
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(actions); i++) {
+		if (!is_wanted(&actions[i]))
+			continue;
+		if (chosen) {
+			(void)mpk_diag_usage("--%s and --%s are two different actions; "
+					     "give one of them",
+					     chosen->option, actions[i].option);
+			return NULL;
+		}
+		chosen = &actions[i];
+	}
+	return chosen ? chosen->act : minspect_show;
+}
+
+static int act(void)
+{
+	int (*action)(const struct minspect_options *) = choose();
+
+	if (!action)
+		return MPK_EXIT_USAGE;
+	if (O.file_count == 0)
+		return mpk_diag_usage("no file given");
+	return action(&O);
+}
+
 int main(int argc, char **argv)
 {
-	int first;
+	int first, status = MPK_EXIT_USAGE;
 
 	mpk_common.program = "minspect";
 	switch (mpk_options_parse(&minspect_command, argc, argv, &first)) {
 	case MPK_PARSED_DONE:
-		return MPK_EXIT_OK;
+		status = MPK_EXIT_OK;
+		break;
 	case MPK_PARSED_USAGE:
-		return MPK_EXIT_USAGE;
+		break;
 	case MPK_PARSED:
+		O.files = argv + first;
+		O.file_count = (size_t)(argc - first);
+		status = act();
 		break;
 	}
-	return mpk_diag_usage("no file given");
+	mpk_options_fini_list(&O.arguments);
+	mpk_options_fini_list(&O.expects);
+	mpk_options_fini_list(&O.outputs);
+	return status;
 }

@@ -1,0 +1,72 @@
+#include "minspect/minspect.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "text/escape.h"
+
+/* "lib.a(devc.o)": the member, or NULL when name is a file as it stands. */
+static enum mpk_code split(struct minspect_file *f, const char **path, const char **member,
+			   struct mpk_error *err)
+{
+	size_t len = strlen(f->name);
+	const char *open = strrchr(f->name, '(');
+
+	*path = f->name;
+	*member = NULL;
+	if (!open || open == f->name || f->name[len - 1] != ')' || access(f->name, F_OK) == 0)
+		return MPK_OK;
+	*path = mpk_arena_copy(&f->arena, f->name, (size_t)(open - f->name));
+	*member = mpk_arena_copy(&f->arena, open + 1, len - 2 - (size_t)(open - f->name));
+	return *path && *member ? MPK_OK : mpk_fail_nomem(err);
+}
+
+static enum mpk_code nothing_in(const struct mpk_image *image, struct mpk_error *err)
+{
+	const char *what = image->container == MPK_CONTAINER_ELF_SO    ? "library"
+			   : image->container == MPK_CONTAINER_ELF_OBJ ? "object"
+								       : "archive";
+
+	return mpk_fail(err, MPK_E_NO_BLOB,
+			"this %s holds no compiled module: looked for the blob symbols %s, %s "
+			"and %s, and for functions named %s* or beside %s",
+			what, mpk_generation_get(MPK_GEN_CURRENT)->blob_symbol,
+			mpk_generation_get(MPK_GEN_HYBRID)->blob_symbol,
+			mpk_generation_get(MPK_GEN_LEGACY)->blob_symbol,
+			mpk_generation_get(MPK_GEN_CURRENT)->function_prefix,
+			mpk_generation_get(MPK_GEN_LEGACY)->entry);
+}
+
+static enum mpk_code open_all(struct minspect_file *f, struct mpk_error *err)
+{
+	const char *path, *member;
+	struct mpk_image *image = &f->image;
+
+	MPK_TRY(split(f, &path, &member, err));
+	MPK_TRY(mpk_mapping_open(path, &f->map, err));
+	enum mpk_code code = mpk_image_open(f->map.bytes, member, &f->arena, image, err);
+	if (code == MPK_E_NOTFOUND && err)
+		err->code = MPK_E_IO; /* a member that is missing is a file that is missing */
+	if (code != MPK_OK)
+		return err ? err->code : code;
+	if (image->has_blob)
+		return mpk_blob_read(image->blob, image->gen, &f->arena, &f->tree, err);
+	return image->function_count ? MPK_OK : nothing_in(image, err);
+}
+
+enum mpk_code minspect_file_open(const char *name, struct minspect_file *out,
+				 struct mpk_error *err)
+{
+	*out = (struct minspect_file){ .name = name, .map.fd = -1 };
+	enum mpk_code code = open_all(out, err);
+
+	if (code != MPK_OK)
+		mpk_error_at_file(err, MPK_QUOTE(mpk_span_str(name)));
+	return code;
+}
+
+void minspect_file_close(struct minspect_file *file)
+{
+	mpk_mapping_close(&file->map);
+	mpk_arena_fini(&file->arena);
+}

@@ -1,0 +1,144 @@
+#include "view/view.h"
+
+#include <string.h>
+
+#include "text/escape.h"
+#include "text/table.h"
+
+void mpk_view_kernel_text(const struct mpk_function_info *f, bool tags,
+			  struct mpk_strbuf *out)
+{
+	char type[MPK_DTYPE_TEXT];
+
+	mpk_escape(out, f->key);
+	mpk_strbuf_putc(out, '(');
+	for (size_t i = 0; i < f->arg_count; i++)
+		mpk_strbuf_printf(out, "%s%s%s", i ? ", " : "",
+				  mpk_dtype_print(f->arg_types[i], type),
+				  i < f->extra_tag_count && f->extra_tags[i] == 1 ? " tensormap"
+										  : "");
+	mpk_strbuf_putc(out, ')');
+	for (size_t i = 0; tags && i < f->launch_tag_count; i++) {
+		mpk_strbuf_puts(out, i ? " " : "  ");
+		mpk_escape(out, f->launch_tags[i]);
+	}
+}
+
+/* A word as a shell takes it back: as it is, or in single quotes. */
+static void put_word(struct mpk_strbuf *out, struct mpk_span word)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789_-+./:,@%=";
+	bool quote = word.len == 0;
+
+	for (size_t i = 0; i < word.len; i++)
+		quote |= !word.data[i] || !strchr(plain, word.data[i]);
+	if (!quote) {
+		mpk_strbuf_put_span(out, word);
+		return;
+	}
+	mpk_strbuf_putc(out, '\'');
+	for (size_t i = 0; i < word.len; i++) {
+		if (word.data[i] == '\'')
+			mpk_strbuf_puts(out, "'\\''");
+		else
+			mpk_escape(out, mpk_span_of(word.data + i, 1));
+	}
+	mpk_strbuf_putc(out, '\'');
+}
+
+static void put_kernel_arguments(const struct mpk_function_info *f, struct mpk_strbuf *out)
+{
+	char type[MPK_DTYPE_TEXT];
+
+	for (size_t i = 0; i < f->arg_count; i++) {
+		if (f->arg_types[i].code == MPK_DTYPE_HANDLE)
+			mpk_strbuf_puts(out, " --input SHAPExTYPE=VALUES");
+		else
+			mpk_strbuf_printf(out, " --input %s=VALUE",
+					  mpk_dtype_print(f->arg_types[i], type));
+	}
+	mpk_strbuf_puts(out, " --grid X,Y,Z --block X,Y,Z");
+}
+
+void mpk_view_call(const struct mpk_view *view, struct mpk_span function,
+		   const struct mpk_function_info *kernel, struct mpk_strbuf *out)
+{
+	mpk_strbuf_puts(out, "minspect --run ");
+	put_word(out, function);
+	mpk_strbuf_putc(out, ' ');
+	put_word(out, mpk_span_str(view->name));
+	if (kernel)
+		put_kernel_arguments(kernel, out);
+	else
+		mpk_strbuf_puts(out, " --input SHAPExTYPE=VALUES --out SHAPExTYPE");
+}
+
+static void put_function(const struct mpk_view *view, const struct mpk_image_function *f,
+			 struct mpk_strbuf *out)
+{
+	mpk_strbuf_puts(out, "  ");
+	mpk_escape(out, mpk_span_str(f->name));
+	if (f->alias_of) {
+		mpk_strbuf_puts(out, " = ");
+		mpk_escape(out, mpk_span_str(f->alias_of));
+	}
+	if (f->is_entry)
+		mpk_strbuf_puts(out, "  [entry]");
+	if (f->member) {
+		mpk_strbuf_puts(out, "  in ");
+		mpk_escape(out, mpk_span_str(f->member));
+	}
+	mpk_strbuf_puts(out, "\n    ");
+	mpk_view_call(view, mpk_span_str(f->alias_of ? f->alias_of : f->name), NULL, out);
+	mpk_strbuf_putc(out, '\n');
+}
+
+static void put_kernels(const struct mpk_view *view, const struct mpk_view_node *n,
+			struct mpk_strbuf *out)
+{
+	const struct mpk_kernels *k = mpk_view_kernels(n);
+
+	if (!k)
+		return;
+	mpk_strbuf_printf(out, "%s: ", n->path);
+	mpk_escape(out, n->node->kind);
+	mpk_strbuf_printf(out, " kernels\n");
+	for (size_t i = 0; i < k->function_count; i++) {
+		mpk_strbuf_puts(out, "  ");
+		mpk_view_kernel_text(&k->functions[i], true, out);
+		mpk_strbuf_puts(out, "\n    ");
+		mpk_view_call(view, k->functions[i].key, &k->functions[i], out);
+		mpk_strbuf_putc(out, '\n');
+	}
+}
+
+static const char *convention_text(enum mpk_convention convention)
+{
+	static const char *const texts[] = {
+		[MPK_CONV_NONE] = "no calling convention",
+		[MPK_CONV_LEGACY] = "TVMValue arrays, TVM 0.2 - 0.20",
+		[MPK_CONV_FFI021] = "tvm-ffi of TVM 0.21",
+		[MPK_CONV_FFI] = "tvm-ffi",
+	};
+
+	return texts[convention];
+}
+
+void mpk_view_functions(const struct mpk_view *view, struct mpk_style style,
+			struct mpk_strbuf *out)
+{
+	const struct mpk_image *image = view->image;
+
+	mpk_strbuf_puts(out, style.color ? "\033[1m" : "");
+	mpk_escape(out, mpk_span_str(view->name));
+	mpk_strbuf_printf(out, "%s\n", style.color ? "\033[0m" : "");
+	if (image->function_count)
+		mpk_strbuf_printf(out, "host functions (%s%s)\n",
+				  convention_text(image->convention),
+				  image->gen_known ? "" : " or tvm-ffi of TVM 0.21");
+	for (size_t i = 0; i < image->function_count; i++)
+		put_function(view, &image->functions[i], out);
+	for (size_t i = 0; i < view->count; i++)
+		put_kernels(view, &view->nodes[i], out);
+}

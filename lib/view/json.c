@@ -1,0 +1,201 @@
+#include "view/view.h"
+
+#include <elf.h>
+
+static void put_blob(const struct mpk_view *v, struct mpk_json *j, struct json_t *at)
+{
+	const struct mpk_image *image = v->image;
+	struct json_t *o;
+
+	if (!image->has_blob) {
+		mpk_json_null(j, at, "blob");
+		return;
+	}
+	o = mpk_json_object(j, at, "blob");
+	mpk_json_text(j, o, "symbol", image->blob_symbol);
+	mpk_json_text(j, o, "prefix", image->prefix);
+	mpk_json_text(j, o, "section", image->blob_section);
+	mpk_json_u64(j, o, "offset", image->blob_off);
+	mpk_json_u64(j, o, "address", image->blob_address);
+	mpk_json_u64(j, o, "bytes", image->blob.len);
+	mpk_json_u64(j, o, "used", v->tree ? v->tree->used : 0);
+}
+
+static void put_elf(const struct mpk_image *image, struct mpk_json *j, struct json_t *at)
+{
+	struct json_t *o;
+
+	if (!image->elf_class) {
+		mpk_json_null(j, at, "elf");
+		return;
+	}
+	o = mpk_json_object(j, at, "elf");
+	mpk_json_text(j, o, "machine", image->machine_name);
+	mpk_json_u64(j, o, "machine_number", image->machine);
+	mpk_json_u64(j, o, "class", image->elf_class);
+	mpk_json_text(j, o, "byte_order", image->big_endian ? "big" : "little");
+	mpk_json_text(j, o, "type",
+		      image->type == ET_REL    ? "REL"
+		      : image->type == ET_EXEC ? "EXEC"
+		      : image->type == ET_DYN  ? "DYN"
+					       : "other");
+}
+
+static void put_names(struct mpk_json *j, struct json_t *at, const char *key,
+		      const char *const *names, size_t count)
+{
+	struct json_t *list = mpk_json_array(j, at, key);
+
+	for (size_t i = 0; i < count; i++)
+		mpk_json_text(j, list, NULL, names[i]);
+}
+
+static struct json_t *put_function(const struct mpk_image_function *f, struct mpk_json *j,
+				   struct json_t *list)
+{
+	struct json_t *o = mpk_json_object(j, list, NULL);
+
+	mpk_json_text(j, o, "name", f->name);
+	mpk_json_text(j, o, "symbol", f->symbol);
+	mpk_json_u64(j, o, "address", f->address);
+	mpk_json_u64(j, o, "bytes", f->bytes);
+	mpk_json_bool(j, o, "entry", f->is_entry);
+	mpk_json_text(j, o, "alias_of", f->alias_of);
+	mpk_json_text(j, o, "member", f->member);
+	return o;
+}
+
+static struct json_t *put_kernel(const struct mpk_function_info *f, struct mpk_json *j,
+				 struct json_t *list)
+{
+	struct json_t *o = mpk_json_object(j, list, NULL), *sub;
+	char type[MPK_DTYPE_TEXT];
+
+	mpk_json_span(j, o, "name", f->key);
+	sub = mpk_json_array(j, o, "arguments");
+	for (size_t i = 0; i < f->arg_count; i++)
+		mpk_json_text(j, sub, NULL, mpk_dtype_print(f->arg_types[i], type));
+	sub = mpk_json_array(j, o, "launch");
+	for (size_t i = 0; i < f->launch_tag_count; i++)
+		mpk_json_span(j, sub, NULL, f->launch_tags[i]);
+	sub = mpk_json_array(j, o, "extra_tags");
+	for (size_t i = 0; i < f->extra_tag_count; i++)
+		mpk_json_i64(j, sub, NULL, f->extra_tags[i]);
+	return o;
+}
+
+static const char *role_name(const struct mpk_kind *kind)
+{
+	static const char *const names[] = {
+		[MPK_ROLE_HOST] = "host",	  [MPK_ROLE_DEVICE] = "device",
+		[MPK_ROLE_EXECUTOR] = "executor", [MPK_ROLE_DATA] = "data",
+		[MPK_ROLE_EXTERN] = "extern",	  [MPK_ROLE_SOURCE] = "source",
+		[MPK_ROLE_UNKNOWN] = "unknown",
+	};
+
+	return names[kind ? kind->role : MPK_ROLE_UNKNOWN];
+}
+
+static void put_node(const struct mpk_view_node *n, size_t index, struct mpk_json *j,
+		     struct json_t *list)
+{
+	const struct mpk_kernels *k = mpk_view_kernels(n);
+	struct json_t *o = mpk_json_object(j, list, NULL), *sub;
+
+	mpk_json_u64(j, o, "index", index);
+	mpk_json_text(j, o, "path", n->path);
+	mpk_json_span(j, o, "kind", n->node->kind);
+	mpk_json_text(j, o, "role", role_name(n->kind));
+	mpk_json_u64(j, o, "offset", n->node->payload_off);
+	mpk_json_u64(j, o, "bytes", n->node->payload.len);
+	sub = mpk_json_array(j, o, "children");
+	for (size_t i = 0; i < n->node->child_count; i++)
+		mpk_json_u64(j, sub, NULL, n->node->children[i]);
+	if (mpk_view_format(n).len)
+		mpk_json_span(j, o, "format", mpk_view_format(n));
+	if (k) {
+		sub = mpk_json_array(j, o, "kernels");
+		for (size_t i = 0; i < k->function_count; i++)
+			(void)put_kernel(&k->functions[i], j, sub);
+	}
+	if (n->problem.code != MPK_OK)
+		mpk_json_error(j, o, "problem", &n->problem);
+}
+
+static void put_head(const struct mpk_view *v, struct mpk_json *j, struct json_t *at)
+{
+	const struct mpk_image *image = v->image;
+
+	mpk_json_text(j, at, "file", v->name);
+	mpk_json_u64(j, at, "bytes", v->file_bytes);
+	mpk_json_text(j, at, "container", mpk_view_container(image->container));
+	mpk_json_text(j, at, "member", image->member);
+	mpk_json_text(j, at, "generation",
+		      image->gen_known ? mpk_generation_get(image->gen)->abi : NULL);
+	mpk_json_text(j, at, "convention", mpk_view_convention(image->convention));
+}
+
+void mpk_view_summary_json(const struct mpk_view *view, struct mpk_json *j,
+			   struct json_t *at)
+{
+	const struct mpk_image *image = view->image;
+	struct json_t *list;
+
+	put_head(view, j, at);
+	mpk_json_text(j, at, "releases",
+		      image->gen_known ? mpk_generation_get(image->gen)->releases : NULL);
+	put_elf(image, j, at);
+	put_names(j, at, "members", image->members, image->member_count);
+	put_blob(view, j, at);
+	list = mpk_json_array(j, at, "functions");
+	for (size_t i = 0; i < image->function_count; i++)
+		(void)put_function(&image->functions[i], j, list);
+	put_names(j, at, "context_symbols", image->context_symbols,
+		  image->context_symbol_count);
+	put_names(j, at, "undefined", image->undefined, image->undefined_count);
+	put_names(j, at, "needed", image->needed, image->needed_count);
+	list = mpk_json_array(j, at, "tree");
+	for (size_t i = 0; i < view->count; i++)
+		put_node(&view->nodes[i], i, j, list);
+	if (view->tree && view->tree->warning.code != MPK_OK)
+		mpk_json_error(j, at, "warning", &view->tree->warning);
+}
+
+static void put_call(const struct mpk_view *view, struct mpk_span name,
+		     const struct mpk_function_info *kernel, struct mpk_json *j,
+		     struct json_t *at)
+{
+	struct mpk_strbuf call = { 0 };
+
+	mpk_view_call(view, name, kernel, &call);
+	j->failed |= call.failed;
+	mpk_json_text(j, at, "call", mpk_strbuf_text(&call));
+	mpk_strbuf_fini(&call);
+}
+
+void mpk_view_functions_json(const struct mpk_view *view, struct mpk_json *j,
+			     struct json_t *at)
+{
+	const struct mpk_image *image = view->image;
+	struct json_t *list, *o;
+
+	put_head(view, j, at);
+	list = mpk_json_array(j, at, "functions");
+	for (size_t i = 0; i < image->function_count; i++) {
+		const struct mpk_image_function *f = &image->functions[i];
+
+		o = put_function(f, j, list);
+		put_call(view, mpk_span_str(f->alias_of ? f->alias_of : f->name), NULL, j, o);
+	}
+	list = mpk_json_array(j, at, "kernels");
+	for (size_t n = 0; n < view->count; n++) {
+		const struct mpk_kernels *k = mpk_view_kernels(&view->nodes[n]);
+
+		for (size_t i = 0; k && i < k->function_count; i++) {
+			o = put_kernel(&k->functions[i], j, list);
+			mpk_json_text(j, o, "module", view->nodes[n].path);
+			mpk_json_span(j, o, "kind", view->nodes[n].node->kind);
+			put_call(view, k->functions[i].key, &k->functions[i], j, o);
+		}
+	}
+}

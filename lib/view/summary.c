@@ -1,0 +1,136 @@
+#include "view/view.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "text/escape.h"
+#include "text/table.h"
+
+static const char *what(const struct mpk_image *image)
+{
+	switch (image->container) {
+	case MPK_CONTAINER_ELF_SO:
+		return image->type == 2 /* ET_EXEC */ ? "program" : "library";
+	case MPK_CONTAINER_ELF_OBJ:
+		return "object";
+	case MPK_CONTAINER_ARCHIVE:
+		return "static archive";
+	case MPK_CONTAINER_TAR:
+		return image->is_packed ? "tar.gz of objects" : "tar of objects";
+	case MPK_CONTAINER_BLOB:
+		return "bare module blob";
+	}
+	return "file";
+}
+
+static void put_head(const struct mpk_view *v, struct mpk_style style, struct mpk_strbuf *out)
+{
+	const struct mpk_image *image = v->image;
+
+	mpk_strbuf_puts(out, style.color ? "\033[1m" : "");
+	mpk_escape(out, mpk_span_str(v->name));
+	mpk_strbuf_printf(out, "%s: ", style.color ? "\033[0m" : "");
+	if (image->elf_class)
+		mpk_strbuf_printf(out, "%s %u-bit%s ", image->machine_name, image->elf_class,
+				  image->big_endian ? " big-endian" : "");
+	mpk_strbuf_printf(out, "%s, %s\n", what(image), MPK_SIZE(v->file_bytes));
+	if (image->member) {
+		mpk_strbuf_puts(out, "  member     ");
+		mpk_escape(out, mpk_span_str(image->member));
+		mpk_strbuf_printf(out, ", %s, of %zu\n", MPK_SIZE(image->bytes.len),
+				  image->member_count);
+	}
+}
+
+static void put_generation(const struct mpk_image *image, struct mpk_strbuf *out)
+{
+	const struct mpk_generation_info *info = mpk_generation_get(image->gen);
+
+	if (image->gen_known)
+		mpk_strbuf_printf(out, "  loads in   %s (abi \"%s\")\n", info->releases,
+				  info->abi);
+	else
+		mpk_strbuf_printf(out, "  loads in   %s or 0.21: the symbols do not tell which\n",
+				  info->releases);
+}
+
+static void put_blob(const struct mpk_view *v, struct mpk_strbuf *out)
+{
+	const struct mpk_image *image = v->image;
+
+	if (!image->has_blob) {
+		mpk_strbuf_puts(out, "  blob       no module blob: host code only\n");
+		return;
+	}
+	mpk_strbuf_printf(out, "  blob       %s, %zu module%s", MPK_SIZE(image->blob.len),
+			  v->count, v->count == 1 ? "" : "s");
+	if (image->blob_symbol) {
+		mpk_strbuf_puts(out, ", ");
+		mpk_escape(out, mpk_span_str(image->blob_symbol));
+		mpk_strbuf_printf(out, " at file+0x%" PRIx64, image->blob_off);
+	}
+	if (image->blob_section) {
+		mpk_strbuf_puts(out, " in ");
+		mpk_escape(out, mpk_span_str(image->blob_section));
+	}
+	mpk_strbuf_putc(out, '\n');
+}
+
+static void put_list(const char *label, const char *const *names, size_t count,
+		     struct mpk_strbuf *out)
+{
+	enum { SHOWN = 8 };
+
+	if (!count)
+		return;
+	mpk_strbuf_puts(out, label);
+	for (size_t i = 0; i < count && i < SHOWN; i++) {
+		mpk_strbuf_puts(out, i ? " " : "");
+		mpk_escape(out, mpk_span_str(names[i]));
+	}
+	if (count > SHOWN)
+		mpk_strbuf_printf(out, " and %zu more", count - SHOWN);
+	mpk_strbuf_putc(out, '\n');
+}
+
+static void put_functions(const struct mpk_image *image, struct mpk_strbuf *out)
+{
+	enum { SHOWN = 8 };
+
+	if (!image->function_count)
+		return;
+	mpk_strbuf_puts(out, "  functions  ");
+	for (size_t i = 0; i < image->function_count && i < SHOWN; i++) {
+		const struct mpk_image_function *f = &image->functions[i];
+
+		mpk_strbuf_puts(out, i ? " " : "");
+		mpk_escape(out, mpk_span_str(f->name));
+		if (f->alias_of) {
+			mpk_strbuf_puts(out, "=");
+			mpk_escape(out, mpk_span_str(f->alias_of));
+		}
+	}
+	if (image->function_count > SHOWN)
+		mpk_strbuf_printf(out, " and %zu more", image->function_count - SHOWN);
+	mpk_strbuf_putc(out, '\n');
+}
+
+void mpk_view_summary(const struct mpk_view *view, struct mpk_style style,
+		      struct mpk_strbuf *out)
+{
+	const struct mpk_image *image = view->image;
+
+	put_head(view, style, out);
+	put_generation(image, out);
+	put_blob(view, out);
+	put_functions(image, out);
+	put_list("  needs      ", image->needed, image->needed_count, out);
+	if (!view->tree)
+		return;
+	if (view->tree->warning.code != MPK_OK)
+		mpk_strbuf_printf(out, "  warning    %s+0x%" PRIx64 ": %s\n",
+				  view->tree->warning.at.space, view->tree->warning.at.offset,
+				  view->tree->warning.text);
+	mpk_strbuf_putc(out, '\n');
+	mpk_view_tree(view, style, out);
+}

@@ -1,0 +1,160 @@
+/* The tree as text. The walk keeps its own stack: how deep a tree is, the file decides. */
+#include "view/view.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "text/escape.h"
+#include "text/table.h"
+
+enum {
+	KERNELS_SHOWN = 12, /* of one module; --functions has all */
+	LEVELS_DRAWN = 32,  /* deeper nodes are drawn at this level; their path tells */
+};
+
+struct frame {
+	size_t node, next; /* the next child to visit */
+};
+
+struct walk {
+	const struct mpk_view *view;
+	struct mpk_style style;
+	struct mpk_strbuf *out;
+	struct frame *stack; /* view->count frames are enough: indices grow downwards */
+	size_t depth;
+	bool *seen;
+};
+
+static void color(const struct walk *w, const char *code)
+{
+	if (w->style.color)
+		mpk_strbuf_puts(w->out, code);
+}
+
+/* The lines in front of a node at the walk's depth, or in front of its kernels. */
+static void draw_lines(const struct walk *w, bool kernel, bool has_children)
+{
+	const char *const *pen;
+	static const char *const ascii[] = { "|  ", "   ", "|- ", "`- " };
+	static const char *const unicode[] = { "\u2502  ", "   ", "\u251c\u2500 ", "\u2514\u2500 " };
+
+	pen = w->style.unicode ? unicode : ascii;
+	size_t levels = w->depth < LEVELS_DRAWN ? w->depth : LEVELS_DRAWN;
+
+	for (size_t i = 0; i < levels; i++) {
+		const struct frame *f = &w->stack[i];
+		bool last = f->next == w->view->nodes[f->node].node->child_count;
+		bool branch = i + 1 == levels && !kernel;
+
+		mpk_strbuf_puts(w->out, pen[(branch ? 2 : 0) + (last ? 1 : 0)]);
+	}
+	if (kernel)
+		mpk_strbuf_puts(w->out, pen[has_children ? 0 : 1]);
+}
+
+static void draw_kernels(const struct walk *w, const struct mpk_view_node *n)
+{
+	const struct mpk_kernels *k = mpk_view_kernels(n);
+	size_t count = k ? k->function_count : 0;
+
+	for (size_t i = 0; i < count && i < KERNELS_SHOWN; i++) {
+		draw_lines(w, true, n->node->child_count > 0);
+		mpk_view_kernel_text(&k->functions[i], true, w->out);
+		mpk_strbuf_putc(w->out, '\n');
+	}
+	if (count > KERNELS_SHOWN) {
+		draw_lines(w, true, n->node->child_count > 0);
+		mpk_strbuf_printf(w->out, "and %zu more (--functions lists all)\n",
+				  count - KERNELS_SHOWN);
+	}
+}
+
+static void draw_title(const struct walk *w, const struct mpk_view_node *n)
+{
+	struct mpk_span format = mpk_view_format(n);
+	const struct mpk_kernels *k = mpk_view_kernels(n);
+
+	mpk_strbuf_printf(w->out, "%s: ", n->path);
+	color(w, "\033[1m");
+	mpk_escape(w->out, n->node->kind);
+	color(w, "\033[0m");
+	mpk_strbuf_printf(w->out, "  %s", mpk_view_title(n));
+	if (format.len) {
+		mpk_strbuf_puts(w->out, ", ");
+		mpk_escape(w->out, format);
+	}
+	if (k)
+		mpk_strbuf_printf(w->out, ", %zu kernel%s", k->function_count,
+				  k->function_count == 1 ? "" : "s");
+	if (!n->node->is_lib)
+		mpk_strbuf_printf(w->out, ", %s at blob+0x%" PRIx64,
+				  MPK_SIZE(n->node->payload.len), n->node->payload_off);
+	else if (w->view->image->function_count)
+		mpk_strbuf_printf(w->out, ", %zu function%s", w->view->image->function_count,
+				  w->view->image->function_count == 1 ? "" : "s");
+}
+
+static void draw_node(const struct walk *w, size_t index)
+{
+	const struct mpk_view_node *n = &w->view->nodes[index];
+
+	draw_lines(w, false, false);
+	if (w->seen[index]) {
+		mpk_strbuf_printf(w->out, "see %s: ", n->path);
+		mpk_escape(w->out, n->node->kind);
+		mpk_strbuf_putc(w->out, '\n');
+		return;
+	}
+	draw_title(w, n);
+	mpk_strbuf_putc(w->out, '\n');
+	if (n->problem.code != MPK_OK) {
+		draw_lines(w, true, n->node->child_count > 0);
+		color(w, "\033[1;31m");
+		mpk_strbuf_printf(w->out, "broken: %s+0x%" PRIx64 ": %s", n->problem.at.space,
+				  n->problem.at.offset, n->problem.text);
+		color(w, "\033[0m");
+		mpk_strbuf_putc(w->out, '\n');
+	}
+	draw_kernels(w, n);
+}
+
+static void walk_from(struct walk *w, size_t root)
+{
+	draw_node(w, root);
+	w->seen[root] = true;
+	w->stack[w->depth++] = (struct frame){ root, 0 };
+	while (w->depth) {
+		struct frame *f = &w->stack[w->depth - 1];
+		const struct mpk_node *n = w->view->nodes[f->node].node;
+
+		if (f->next == n->child_count) {
+			w->depth--;
+			continue;
+		}
+		size_t child = n->children[f->next++];
+		draw_node(w, child);
+		if (w->seen[child])
+			continue;
+		w->seen[child] = true;
+		w->stack[w->depth++] = (struct frame){ child, 0 };
+	}
+}
+
+void mpk_view_tree(const struct mpk_view *view, struct mpk_style style,
+		   struct mpk_strbuf *out)
+{
+	struct walk w = { .view = view, .style = style, .out = out };
+
+	w.stack = calloc(view->count + 1, sizeof *w.stack);
+	w.seen = calloc(view->count + 1, sizeof *w.seen);
+	if (!w.stack || !w.seen) {
+		out->failed = true;
+	} else {
+		/* the root first; then what a broken blob no longer connects */
+		for (size_t i = 0; i < view->count; i++)
+			if (!w.seen[i])
+				walk_from(&w, i);
+	}
+	free(w.stack);
+	free(w.seen);
+}

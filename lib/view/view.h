@@ -1,0 +1,97 @@
+/* view.h - a module tree made ready to be shown: every payload decoded once
+ *
+ * What the text, JSON, file and check views share. Nothing here prints: the views
+ * append to a buffer that cmd/ writes.
+ */
+#ifndef MPK_VIEW_VIEW_H
+#define MPK_VIEW_VIEW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/strbuf.h"
+#include "blob/blob.h"
+#include "elf/image.h"
+#include "payload.h"
+#include "text/json.h"
+
+enum { MPK_VIEW_PATH = 64 };
+
+struct mpk_view_node {
+	const struct mpk_node *node;
+	const struct mpk_kind *kind;  /* NULL: a kind this program does not know */
+	char path[MPK_VIEW_PATH];     /* as mpk_tree_path prints it */
+	bool decoded;                 /* payload is filled */
+	struct mpk_payload payload;
+	struct mpk_error problem;     /* why not; code MPK_OK for unknown kinds */
+};
+
+struct mpk_view {
+	const char *name;             /* the file as the user named it, not escaped */
+	uint64_t file_bytes;
+	const struct mpk_image *image;
+	const struct mpk_tree *tree;  /* NULL when the image has no blob */
+	struct mpk_view_node *nodes;  /* tree->count of them */
+	size_t count;
+};
+
+/* mpk_view_init - decode every payload of tree; a payload that does not decode is kept
+ * as its problem
+ * @tree    may be NULL; image, tree and name are borrowed
+ * @arena   receives the nodes and what payloads decode to
+ * Returns  MPK_OK; MPK_E_NOMEM. Linear in the size of the tree. */
+enum mpk_code mpk_view_init(struct mpk_view *view, const char *name, uint64_t file_bytes,
+			    const struct mpk_image *image, const struct mpk_tree *tree,
+			    struct mpk_arena *arena, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* How text is drawn; cmd/ knows what the terminal can. */
+struct mpk_style {
+	bool color;
+	bool unicode;
+};
+
+/* mpk_view_kernels - the kernels of a decoded device module, or NULL */
+const struct mpk_kernels *mpk_view_kernels(const struct mpk_view_node *node);
+
+/* mpk_view_format - "ptx", "cl", ...: how a payload's code is written, or an empty span */
+struct mpk_span mpk_view_format(const struct mpk_view_node *node);
+
+/* mpk_view_title - "CUDA kernels"; "unknown kind" for kinds that have no row */
+const char *mpk_view_title(const struct mpk_view_node *node);
+
+/* mpk_view_container, mpk_view_convention - words that JSON and text share: "elf-so",
+ * "ffi"; stable */
+const char *mpk_view_container(enum mpk_container container);
+const char *mpk_view_convention(enum mpk_convention convention);
+
+/* mpk_view_summary - what the file is, and its tree, as text
+ * mpk_view_functions - callable functions and kernels, each with a call to paste
+ * Failures are remembered by out. */
+void mpk_view_summary(const struct mpk_view *view, struct mpk_style style,
+		      struct mpk_strbuf *out);
+void mpk_view_functions(const struct mpk_view *view, struct mpk_style style,
+			struct mpk_strbuf *out);
+
+/* mpk_view_tree - the tree alone, one module a line and its kernels below */
+void mpk_view_tree(const struct mpk_view *view, struct mpk_style style,
+		   struct mpk_strbuf *out);
+
+/* mpk_view_kernel_text - append "name(handle, int32)", and the launch tags when tags */
+void mpk_view_kernel_text(const struct mpk_function_info *f, bool tags,
+			  struct mpk_strbuf *out);
+
+/* mpk_view_call - append a command line that calls the function or kernel; kernel may be NULL */
+void mpk_view_call(const struct mpk_view *view, struct mpk_span function,
+		   const struct mpk_function_info *kernel, struct mpk_strbuf *out);
+
+/* mpk_view_summary_json, mpk_view_functions_json - the same as members of object at
+ * (schemas minspect.schema.json and minspect-functions.schema.json) */
+void mpk_view_summary_json(const struct mpk_view *view, struct mpk_json *j,
+			   struct json_t *at);
+void mpk_view_functions_json(const struct mpk_view *view, struct mpk_json *j,
+			     struct json_t *at);
+
+#endif

@@ -43,6 +43,7 @@ void mpk_json_i64(struct mpk_json *j, struct json_t *at, const char *key, int64_
 /* mpk_json_f64 - a number; "nan", "inf" or "-inf" as a string, which JSON has no numbers for */
 void mpk_json_f64(struct mpk_json *j, struct json_t *at, const char *key, double v);
 
+/* mpk_json_bool, mpk_json_null - true or false; null */
 void mpk_json_bool(struct mpk_json *j, struct json_t *at, const char *key, bool v);
 void mpk_json_null(struct mpk_json *j, struct json_t *at, const char *key);
 

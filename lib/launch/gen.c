@@ -1,0 +1,145 @@
+#include "launch/gen.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+const char *mpk_gen_literal(struct mpk_gen *g, struct mpk_span text)
+{
+	char *out = mpk_arena_array(g->arena, text.len + 1, 2);
+	size_t n = 0;
+
+	if (!out) {
+		g->f->failed = true;
+		return "";
+	}
+	for (size_t i = 0; i < text.len; i++) {
+		if (text.data[i] == '%')
+			out[n++] = '%';
+		out[n++] = (char)text.data[i];
+	}
+	return out;
+}
+
+const char *mpk_gen_format(struct mpk_gen *g, const char *fmt, ...)
+{
+	va_list ap;
+	char text[MPK_GEN_MESSAGE];
+
+	va_start(ap, fmt);
+	int n = vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+
+	char *copy = n < 0 ? NULL : mpk_arena_printf(g->arena, "%s", text);
+	if (!copy)
+		g->f->failed = true;
+	return copy ? copy : "";
+}
+
+void mpk_gen_guard(struct mpk_gen *g, int good, const char *kind, const char *format,
+		   const char *pass, const int *values)
+{
+	int fine = mpk_host_label(g->f);
+
+	mpk_host_jump_if(g->f, good, fine);
+	mpk_host_store(g->f, MPK_MEM_PTR, g->kind, 0, mpk_host_text(g->f, kind));
+	mpk_host_snprintf(g->f, g->buf, MPK_GEN_MESSAGE, format, values, pass);
+	mpk_host_jump(g->f, g->raise_label);
+	mpk_host_place(g->f, fine);
+}
+
+int mpk_gen_equals(struct mpk_gen *g, int value, int64_t constant)
+{
+	return mpk_host_op2(g->f, MPK_OP_EQ, value, mpk_host_const(g->f, constant));
+}
+
+int mpk_gen_is_null(struct mpk_gen *g, int pointer)
+{
+	return mpk_gen_equals(g, mpk_host_convert(g->f, MPK_OP_ADDRESS, pointer), 0);
+}
+
+int mpk_gen_fits(struct mpk_gen *g, int value, struct mpk_dtype type)
+{
+	unsigned bits = mpk_dtype_is_bool(type) ? 1 : type.bits;
+	bool is_signed = type.code == MPK_DTYPE_INT;
+
+	if (bits >= 64)
+		return -1;
+
+	int64_t high = (int64_t)(UINT64_MAX >> (64 - bits + (is_signed ? 1 : 0)));
+	int low = mpk_host_const(g->f, is_signed ? -high - 1 : 0);
+	return mpk_host_op2(g->f, MPK_OP_AND, mpk_host_op2(g->f, MPK_OP_LE, low, value),
+			    mpk_host_op2(g->f, MPK_OP_LE, value, mpk_host_const(g->f, high)));
+}
+
+static int checked(struct mpk_gen *g, enum mpk_host_op over, enum mpk_host_op op, int a, int b,
+		   struct mpk_span text)
+{
+	int wraps = mpk_host_op2(g->f, over, a, b);
+	int zero = mpk_host_const(g->f, 0);
+
+	mpk_gen_guard(g, mpk_host_op2(g->f, MPK_OP_EQ, wraps, zero), "ValueError",
+		      mpk_gen_format(g, "%s: '%s' overflows 64 bits", g->launch->name,
+				     mpk_gen_literal(g, text)), "", NULL);
+	return mpk_host_op2(g->f, op, a, b);
+}
+
+/* Division where b is neither 0 nor -1, so that no machine traps. */
+static int divided(struct mpk_gen *g, enum mpk_expr_op op, int a, int b, struct mpk_span text)
+{
+	int zero = mpk_host_const(g->f, 0);
+
+	mpk_gen_guard(g, mpk_host_op2(g->f, MPK_OP_LT, zero, b), "ValueError",
+		      mpk_gen_format(g, "%s: '%s' divides by %%lld", g->launch->name,
+				     mpk_gen_literal(g, text)), "l", &b);
+	if (op == MPK_EXPR_MOD)
+		return mpk_host_op2(g->f, MPK_OP_REM, a, b);
+
+	int quotient = mpk_host_op2(g->f, MPK_OP_DIV, a, b);
+	if (op == MPK_EXPR_DIV)
+		return quotient;
+	int rest = mpk_host_op2(g->f, MPK_OP_REM, a, b);
+	return mpk_host_op2(g->f, MPK_OP_ADD, quotient,
+			    mpk_host_op2(g->f, MPK_OP_LT, zero, rest));
+}
+
+static int variable(struct mpk_gen *g, struct mpk_span name)
+{
+	for (size_t i = 0; i < g->launch->var_count; i++)
+		if (mpk_span_equal(g->launch->vars[i].name, name))
+			return g->vars[i];
+	g->f->failed = true; /* mpk_launch_resolve has seen to it that this cannot be */
+	return -1;
+}
+
+int mpk_gen_expr(struct mpk_gen *g, const struct mpk_expr *e, struct mpk_span text)
+{
+	if (e->op == MPK_EXPR_NUMBER)
+		return mpk_host_const(g->f, e->value);
+	if (e->op == MPK_EXPR_NAME)
+		return variable(g, e->name);
+
+	int a = mpk_gen_expr(g, e->a, text), b = mpk_gen_expr(g, e->b, text);
+	int less;
+
+	switch (e->op) {
+	case MPK_EXPR_ADD:
+		return checked(g, MPK_OP_ADD_OVER, MPK_OP_ADD, a, b, text);
+	case MPK_EXPR_SUB:
+		return checked(g, MPK_OP_SUB_OVER, MPK_OP_SUB, a, b, text);
+	case MPK_EXPR_MUL:
+		return checked(g, MPK_OP_MUL_OVER, MPK_OP_MUL, a, b, text);
+	case MPK_EXPR_MIN:
+	case MPK_EXPR_MAX:
+		less = mpk_host_op2(g->f, MPK_OP_LT, a, b);
+		return e->op == MPK_EXPR_MIN ? mpk_host_select(g->f, less, a, b, MPK_HOST_I64)
+					     : mpk_host_select(g->f, less, b, a, MPK_HOST_I64);
+	case MPK_EXPR_DIV:
+	case MPK_EXPR_MOD:
+	case MPK_EXPR_CEILDIV:
+		return divided(g, e->op, a, b, text);
+	case MPK_EXPR_NUMBER:
+	case MPK_EXPR_NAME:
+		break;
+	}
+	return -1;
+}

@@ -1,0 +1,74 @@
+/* gen.h - inside mpk_launch_build: state shared by the steps of generating one function */
+#ifndef MPK_LAUNCH_GEN_H
+#define MPK_LAUNCH_GEN_H
+
+#include "launch/hostcode.h"
+#include "launch/launch.h"
+
+/* What differs between the three function ABIs (FORMATS 5.1, 5.3). */
+struct mpk_gen_abi {
+	bool legacy;
+	int64_t tensor_index;   /* type index of a Tensor object; legacy: NDArray code */
+	int64_t tensor_header;  /* bytes from the object to its DLTensor */
+	int64_t none, opaque, integer, boolean, real;
+	const char *const *type_names; /* what was passed, for messages; the last is "object" */
+	size_t type_name_count;
+};
+
+struct mpk_gen {
+	struct mpk_hostfn *f;
+	const struct mpk_launch *launch;
+	const struct mpk_gen_abi *abi;
+	struct mpk_arena *arena;
+	const char *ctx, *lookup, *lookup_old, *call, *raise, *alloc, *free; /* globals */
+	const char *const *kernel_slots; /* globals that cache kernels, one a step */
+	const char *device_slot;
+
+	int args, codes;        /* values: the packed arguments; codes is legacy only */
+	int buf, kind;          /* slots: message text, address of the error's kind */
+	int raise_label, unwind_label;
+	int *dl;                /* tensors: DLTensor address; optional ones: slot holding it or 0 */
+	int *data;              /* tensors: slot with the pointer that the kernel gets */
+	int *scalar;            /* scalars: the value, I64 or F64 */
+	int *vars;              /* shape variables, I64 */
+	int *temps;             /* slots with the temporaries' pointers */
+	int device_id;
+};
+
+enum { MPK_GEN_MESSAGE = 512 };
+
+/* mpk_gen_literal - text for a printf format: every % doubled; arena memory, never NULL
+ * (an allocation failure marks the function as failed and gives "") */
+const char *mpk_gen_literal(struct mpk_gen *g, struct mpk_span text);
+
+/* mpk_gen_format - a printf format made from literals; like mpk_arena_printf */
+const char *mpk_gen_format(struct mpk_gen *g, const char *fmt, ...) MPK_PRINTF(2, 3);
+
+/* mpk_gen_guard - unless good, raise kind with the formatted message
+ * @pass    letters of the values, as mpk_host_snprintf takes them */
+void mpk_gen_guard(struct mpk_gen *g, int good, const char *kind, const char *format,
+		   const char *pass, const int *values);
+
+/* mpk_gen_equals - 1 when the integer value is the constant, else 0 */
+int mpk_gen_equals(struct mpk_gen *g, int value, int64_t constant);
+
+/* mpk_gen_is_null - 1 when the pointer is null, else 0 */
+int mpk_gen_is_null(struct mpk_gen *g, int pointer);
+
+/* mpk_gen_fits - 1 when the integer value fits the type, else 0; -1 (no value) for 64-bit
+ * types, which every value fits: an unsigned one arrives as the same bits */
+int mpk_gen_fits(struct mpk_gen *g, int value, struct mpk_dtype type);
+
+/* mpk_gen_expr - value of an expression; guards against overflow and division by zero */
+int mpk_gen_expr(struct mpk_gen *g, const struct mpk_expr *e, struct mpk_span text);
+
+/* mpk_gen_arguments - check and unpack everything the caller passed */
+void mpk_gen_arguments(struct mpk_gen *g);
+
+/* mpk_gen_steps - temporaries and kernel calls */
+void mpk_gen_steps(struct mpk_gen *g);
+
+/* mpk_gen_release_temps - give the temporaries back; used on both ways out */
+void mpk_gen_release_temps(struct mpk_gen *g);
+
+#endif

@@ -1,0 +1,361 @@
+#include "launch/gen.h"
+
+#include <inttypes.h>
+
+/* Offsets in a DLTensor (FORMATS 5). */
+enum {
+	DL_DATA = 0, DL_DEVICE_TYPE = 8, DL_DEVICE_ID = 12, DL_NDIM = 16, DL_CODE = 20,
+	DL_BITS = 21, DL_LANES = 22, DL_SHAPE = 24, DL_STRIDES = 32, DL_OFFSET = 40,
+};
+
+static int either(struct mpk_gen *g, int a, int b)
+{
+	return mpk_host_op2(g->f, MPK_OP_OR, a, b);
+}
+
+static int both(struct mpk_gen *g, int a, int b)
+{
+	return mpk_host_op2(g->f, MPK_OP_AND, a, b);
+}
+
+/* "vadd: argument 'A'" as a printf format */
+static const char *who(struct mpk_gen *g, const struct mpk_launch_param *p)
+{
+	return mpk_gen_format(g, "%s: argument '%.*s'", g->launch->name, MPK_SPAN_ARG(p->name));
+}
+
+static int type_of(struct mpk_gen *g, size_t i)
+{
+	return g->abi->legacy ? mpk_host_load(g->f, MPK_MEM_I32, g->codes, 4 * (int64_t)i)
+			      : mpk_host_load(g->f, MPK_MEM_I32, g->args, 16 * (int64_t)i);
+}
+
+static int64_t cell(const struct mpk_gen *g, size_t i)
+{
+	return g->abi->legacy ? 8 * (int64_t)i : 16 * (int64_t)i + 8;
+}
+
+/* The name of a type index that is anything at all. */
+static int type_name(struct mpk_gen *g, int type)
+{
+	int64_t last = (int64_t)g->abi->type_name_count - 1;
+	int known = both(g, mpk_host_op2(g->f, MPK_OP_LE, mpk_host_const(g->f, 0), type),
+			 mpk_host_op2(g->f, MPK_OP_LT, type, mpk_host_const(g->f, last)));
+	int index = mpk_host_select(g->f, known, type, mpk_host_const(g->f, last), MPK_HOST_I64);
+
+	return mpk_host_name(g->f, g->abi->type_names, g->abi->type_name_count, index);
+}
+
+static void wrong_type(struct mpk_gen *g, const struct mpk_launch_param *p, int good, int type,
+		       const char *expected)
+{
+	int fine = mpk_host_label(g->f);
+
+	mpk_host_jump_if(g->f, good, fine);
+	int name = type_name(g, type);
+	mpk_gen_guard(g, mpk_host_const(g->f, 0), "TypeError",
+		      mpk_gen_format(g, "%s: expected %s, got %%s", who(g, p), expected), "p",
+		      &name);
+	mpk_host_place(g->f, fine);
+}
+
+/* --- scalars ------------------------------------------------------------------------ */
+
+static void int_range(struct mpk_gen *g, const struct mpk_launch_param *p, int value)
+{
+	char name[MPK_DTYPE_TEXT];
+	int good = mpk_gen_fits(g, value, p->dtype);
+
+	if (good >= 0)
+		mpk_gen_guard(g, good, "OverflowError",
+			      mpk_gen_format(g, "%s: %%lld does not fit %s", who(g, p),
+					     mpk_dtype_print(p->dtype, name)), "l", &value);
+}
+
+static int int_scalar(struct mpk_gen *g, size_t i)
+{
+	const struct mpk_launch_param *p = &g->launch->params[i];
+	int type = type_of(g, i);
+	char name[MPK_DTYPE_TEXT];
+	int good = either(g, mpk_gen_equals(g, type, g->abi->integer), mpk_gen_equals(g, type, g->abi->boolean));
+
+	wrong_type(g, p, good, type,
+		   mpk_gen_format(g, "an integer (%s)", mpk_dtype_print(p->dtype, name)));
+	int value = mpk_host_load(g->f, MPK_MEM_I64, g->args, cell(g, i));
+	int_range(g, p, value);
+	return value;
+}
+
+static int real_scalar(struct mpk_gen *g, size_t i)
+{
+	const struct mpk_launch_param *p = &g->launch->params[i];
+	int type = type_of(g, i);
+	char name[MPK_DTYPE_TEXT];
+	int whole = either(g, mpk_gen_equals(g, type, g->abi->integer), mpk_gen_equals(g, type, g->abi->boolean));
+
+	wrong_type(g, p, either(g, whole, mpk_gen_equals(g, type, g->abi->real)), type,
+		   mpk_gen_format(g, "a number (%s)", mpk_dtype_print(p->dtype, name)));
+	int as_int = mpk_host_convert(g->f, MPK_OP_TO_F64,
+				      mpk_host_load(g->f, MPK_MEM_I64, g->args, cell(g, i)));
+	int as_real = mpk_host_load(g->f, MPK_MEM_F64, g->args, cell(g, i));
+	return mpk_host_select(g->f, whole, as_int, as_real, MPK_HOST_F64);
+}
+
+/* --- tensors ------------------------------------------------------------------------ */
+
+/* The DLTensor behind argument i, whatever form it was passed in. */
+static int tensor_address(struct mpk_gen *g, size_t i, int type)
+{
+	int p = mpk_host_load(g->f, MPK_MEM_PTR, g->args, cell(g, i));
+	int object = mpk_gen_equals(g, type, g->abi->tensor_index);
+	int header = mpk_host_select(g->f, object, mpk_host_const(g->f, g->abi->tensor_header),
+				     mpk_host_const(g->f, 0), MPK_HOST_I64);
+
+	return mpk_host_op2(g->f, MPK_OP_OFFSET, p, header);
+}
+
+static void check_dtype(struct mpk_gen *g, const struct mpk_launch_param *p, int dl)
+{
+	static const char *const codes[] = { "int", "uint", "float", "handle", "bfloat",
+					     "complex", "bool", "float8 or other type of bits " };
+	char want[MPK_DTYPE_TEXT];
+	int code = mpk_host_load(g->f, MPK_MEM_U8, dl, DL_CODE);
+	int bits = mpk_host_load(g->f, MPK_MEM_U8, dl, DL_BITS);
+	int lanes = mpk_host_load(g->f, MPK_MEM_U16, dl, DL_LANES);
+	int good = both(g, mpk_gen_equals(g, code, p->dtype.code),
+			mpk_gen_equals(g, bits, p->dtype.bits));
+	int fine = mpk_host_label(g->f);
+
+	if (mpk_dtype_is_bool(p->dtype)) /* TVM up to 0.22 says bool as uint1 */
+		good = either(g, good, both(g, mpk_gen_equals(g, code, MPK_DTYPE_UINT),
+					    mpk_gen_equals(g, bits, 1)));
+	mpk_host_jump_if(g->f, good, fine);
+	int last = mpk_host_const(g->f, MPK_ARRAY_COUNT(codes) - 1);
+	int index = mpk_host_select(g->f, mpk_host_op2(g->f, MPK_OP_LT, code, last), code, last,
+				    MPK_HOST_I64);
+	int name = mpk_host_name(g->f, codes, MPK_ARRAY_COUNT(codes), index);
+	mpk_gen_guard(g, mpk_host_const(g->f, 0), "TypeError",
+		      mpk_gen_format(g, "%s: expected %s, got %%s%%lld", who(g, p),
+				     mpk_dtype_print(p->dtype, want)), "pl",
+		      (int[]){ name, bits });
+	mpk_host_place(g->f, fine);
+	mpk_gen_guard(g, mpk_gen_equals(g, lanes, 1), "TypeError",
+		      mpk_gen_format(g, "%s: expected %s, got vectors of %%lld lanes", who(g, p),
+				     mpk_dtype_print(p->dtype, want)), "l", &lanes);
+}
+
+static void check_head(struct mpk_gen *g, const struct mpk_launch_param *p, int dl)
+{
+	int ndim = mpk_host_load(g->f, MPK_MEM_I32, dl, DL_NDIM);
+
+	mpk_gen_guard(g, mpk_gen_equals(g, ndim, (int64_t)p->rank), "ValueError",
+		      mpk_gen_format(g, "%s: expected %zu dimension%s, got %%lld", who(g, p),
+				     p->rank, p->rank == 1 ? "" : "s"), "l", &ndim);
+	check_dtype(g, p, dl);
+	int device = mpk_host_load(g->f, MPK_MEM_I32, dl, DL_DEVICE_TYPE);
+	mpk_gen_guard(g, mpk_gen_equals(g, device, g->launch->device_type), "ValueError",
+		      mpk_gen_format(g, "%s: expected a tensor on device type %" PRId32
+				     " (%s), got device type %%lld", who(g, p),
+				     g->launch->device_type,
+				     g->launch->device_type == 2 ? "cuda"
+				     : g->launch->device_type == 4 ? "opencl"
+				     : g->launch->device_type == 10 ? "rocm" : "the module's kind"),
+		      "l", &device);
+}
+
+static int shape_at(struct mpk_gen *g, int dl, size_t d)
+{
+	int shape = mpk_host_load(g->f, MPK_MEM_PTR, dl, DL_SHAPE);
+
+	return mpk_host_load(g->f, MPK_MEM_I64, shape, 8 * (int64_t)d);
+}
+
+/* Compact row-major strides; an extent of 1 may have any, as may an empty tensor. */
+static void check_strides(struct mpk_gen *g, const struct mpk_launch_param *p, int dl, int elements)
+{
+	int strides = mpk_host_load(g->f, MPK_MEM_PTR, dl, DL_STRIDES);
+	int expected = mpk_host_const(g->f, 1), one = mpk_host_const(g->f, 1);
+	int free_choice = either(g, mpk_gen_is_null(g, strides), mpk_gen_equals(g, elements, 0));
+	int done = mpk_host_label(g->f);
+
+	mpk_host_jump_if(g->f, free_choice, done);
+	for (size_t d = p->rank; d-- > 0;) {
+		int extent = shape_at(g, dl, d);
+		int stride = mpk_host_load(g->f, MPK_MEM_I64, strides, 8 * (int64_t)d);
+		int good = either(g, mpk_host_op2(g->f, MPK_OP_EQ, extent, one),
+				  mpk_host_op2(g->f, MPK_OP_EQ, stride, expected));
+
+		mpk_gen_guard(g, good, "ValueError",
+			      mpk_gen_format(g, "%s: must be contiguous: stride of dimension %zu is "
+					     "%%lld, expected %%lld", who(g, p), d), "ll",
+			      (int[]){ stride, expected });
+		expected = mpk_host_op2(g->f, MPK_OP_MUL, expected, extent);
+	}
+	mpk_host_place(g->f, done);
+}
+
+/* The pointer the kernel gets, with byte_offset and alignment seen to. */
+static void check_data(struct mpk_gen *g, size_t i, int dl, int elements)
+{
+	const struct mpk_launch_param *p = &g->launch->params[i];
+	size_t align = mpk_dtype_bytes(p->dtype);
+	int data = mpk_host_load(g->f, MPK_MEM_PTR, dl, DL_DATA);
+	int offset = mpk_host_load(g->f, MPK_MEM_I64, dl, DL_OFFSET);
+	int present = mpk_gen_equals(g, mpk_gen_is_null(g, data), 0);
+
+	mpk_gen_guard(g, either(g, present, mpk_gen_equals(g, elements, 0)), "ValueError",
+		      mpk_gen_format(g, "%s: has a null data pointer", who(g, p)), "", NULL);
+	if (!g->launch->plain_pointers) {
+		mpk_gen_guard(g, mpk_gen_equals(g, offset, 0), "ValueError",
+			      mpk_gen_format(g, "%s: byte_offset is %%lld; buffers of this device "
+					     "must be passed from their start", who(g, p)), "l",
+			      &offset);
+	} else {
+		data = mpk_host_op2(g->f, MPK_OP_OFFSET, data, offset);
+		int address = mpk_host_convert(g->f, MPK_OP_ADDRESS, data);
+		int rest = mpk_host_op2(g->f, MPK_OP_AND, address,
+					mpk_host_const(g->f, (int64_t)align - 1));
+		mpk_gen_guard(g, mpk_gen_equals(g, rest, 0), "ValueError",
+			      mpk_gen_format(g, "%s: data is not aligned to %zu bytes", who(g, p),
+					     align), "", NULL);
+	}
+	mpk_host_store(g->f, MPK_MEM_PTR, g->data[i], 0, data);
+}
+
+/* Everything about one tensor that needs no shape variable. */
+static void check_tensor(struct mpk_gen *g, size_t i, int dl)
+{
+	const struct mpk_launch_param *p = &g->launch->params[i];
+	int elements = mpk_host_const(g->f, 1), zero = mpk_host_const(g->f, 0);
+
+	mpk_gen_guard(g, mpk_gen_equals(g, mpk_gen_is_null(g, dl), 0), "ValueError",
+		      mpk_gen_format(g, "%s: is a null pointer", who(g, p)), "", NULL);
+	check_head(g, p, dl);
+	for (size_t d = 0; d < p->rank; d++) {
+		int extent = shape_at(g, dl, d);
+
+		mpk_gen_guard(g, mpk_host_op2(g->f, MPK_OP_LE, zero, extent), "ValueError",
+			      mpk_gen_format(g, "%s: dimension %zu is %%lld", who(g, p), d), "l",
+			      &extent);
+		elements = mpk_host_op2(g->f, MPK_OP_MUL, elements, extent);
+	}
+	check_strides(g, p, dl, elements);
+	check_data(g, i, dl, elements);
+}
+
+static const char *described(struct mpk_gen *g, const struct mpk_launch_param *p)
+{
+	const char *text = mpk_gen_format(g, "a tensor of %zu dimension%s", p->rank,
+					  p->rank == 1 ? "" : "s");
+
+	return p->optional ? mpk_gen_format(g, "%s or None", text) : text;
+}
+
+static void unpack_tensor(struct mpk_gen *g, size_t i)
+{
+	const struct mpk_launch_param *p = &g->launch->params[i];
+	int type = type_of(g, i), done = mpk_host_label(g->f);
+	int good = either(g, either(g, mpk_gen_equals(g, type, 7), mpk_gen_equals(g, type, g->abi->opaque)),
+			  mpk_gen_equals(g, type, g->abi->tensor_index));
+
+	g->data[i] = mpk_host_slot(g->f, 16);
+	if (p->optional) {
+		g->dl[i] = mpk_host_slot(g->f, 16);
+		mpk_host_jump_if(g->f, mpk_gen_equals(g, type, g->abi->none), done);
+	}
+	wrong_type(g, p, good, type, described(g, p));
+	int dl = tensor_address(g, i, type);
+	check_tensor(g, i, dl);
+	if (p->optional)
+		mpk_host_store(g->f, MPK_MEM_PTR, g->dl[i], 0, dl);
+	else
+		g->dl[i] = dl;
+	mpk_host_place(g->f, done);
+}
+
+/* --- shapes --------------------------------------------------------------------------- */
+
+static void bind_variables(struct mpk_gen *g)
+{
+	for (size_t i = 0; i < g->launch->var_count; i++) {
+		const struct mpk_launch_var *v = &g->launch->vars[i];
+
+		g->vars[i] = v->dim == SIZE_MAX ? g->scalar[v->param]
+						: shape_at(g, g->dl[v->param], v->dim);
+	}
+}
+
+static void check_shape(struct mpk_gen *g, size_t i, int dl)
+{
+	const struct mpk_launch_param *p = &g->launch->params[i];
+	int id = mpk_host_load(g->f, MPK_MEM_I32, dl, DL_DEVICE_ID);
+
+	mpk_gen_guard(g, mpk_host_op2(g->f, MPK_OP_EQ, id, g->device_id), "ValueError",
+		      mpk_gen_format(g, "%s: is on device %%lld, the first tensor on device %%lld",
+				     who(g, p)), "ll", (int[]){ id, g->device_id });
+	for (size_t d = 0; d < p->rank; d++) {
+		int extent = shape_at(g, dl, d);
+		int want = mpk_gen_expr(g, p->dims[d], p->dim_texts[d]);
+
+		mpk_gen_guard(g, mpk_host_op2(g->f, MPK_OP_EQ, extent, want), "ValueError",
+			      mpk_gen_format(g, "%s: dimension %zu is %%lld, expected %s = %%lld",
+					     who(g, p), d, mpk_gen_literal(g, p->dim_texts[d])),
+			      "ll", (int[]){ extent, want });
+	}
+}
+
+static void check_shapes(struct mpk_gen *g)
+{
+	for (size_t i = 0; i < g->launch->param_count; i++) {
+		const struct mpk_launch_param *p = &g->launch->params[i];
+		int absent = mpk_host_label(g->f), dl = g->dl[i];
+
+		if (!p->is_tensor)
+			continue;
+		if (p->optional) {
+			dl = mpk_host_load(g->f, MPK_MEM_PTR, dl, 0);
+			mpk_host_jump_if(g->f, mpk_gen_is_null(g, dl), absent);
+		}
+		check_shape(g, i, dl);
+		mpk_host_place(g->f, absent);
+	}
+}
+
+static void check_count(struct mpk_gen *g)
+{
+	const struct mpk_launch *l = g->launch;
+	int count = mpk_host_arg(g->f, 2, MPK_HOST_I64);
+	const char *names = "";
+
+	for (size_t i = 0; i < l->param_count; i++)
+		names = mpk_gen_format(g, "%s%s%.*s", names, i ? ", " : "",
+				       MPK_SPAN_ARG(l->params[i].name));
+	mpk_gen_guard(g, mpk_gen_equals(g, count, (int64_t)l->param_count), "TypeError",
+		      mpk_gen_format(g, "%s: takes %zu argument%s (%s), got %%lld", l->name,
+				     l->param_count, l->param_count == 1 ? "" : "s", names),
+		      "l", &count);
+}
+
+void mpk_gen_arguments(struct mpk_gen *g)
+{
+	const struct mpk_launch *l = g->launch;
+
+	check_count(g);
+	for (size_t i = 0; i < l->param_count; i++) {
+		mpk_host_comment(g->f, mpk_gen_format(g, "argument %.*s",
+						      MPK_SPAN_ARG(l->params[i].name)));
+		if (l->params[i].is_tensor)
+			unpack_tensor(g, i);
+		else if (l->params[i].dtype.code == MPK_DTYPE_FLOAT ||
+			 l->params[i].dtype.code == MPK_DTYPE_BFLOAT)
+			g->scalar[i] = real_scalar(g, i);
+		else
+			g->scalar[i] = int_scalar(g, i);
+	}
+	for (size_t i = l->param_count; i-- > 0;)
+		if (l->params[i].is_tensor && !l->params[i].optional)
+			g->device_id = mpk_host_load(g->f, MPK_MEM_I32, g->dl[i], DL_DEVICE_ID);
+	mpk_host_comment(g->f, "shapes");
+	bind_variables(g);
+	check_shapes(g);
+}

@@ -1,0 +1,347 @@
+#include "launch/gen.h"
+
+#include <inttypes.h>
+
+static int load_global(struct mpk_gen *g, const char *name)
+{
+	return mpk_host_load(g->f, MPK_MEM_PTR, mpk_host_global(g->f, name), 0);
+}
+
+/* --- calling what the environment provides --------------------------------------------- */
+
+/* A function by name through the imports, cached in a global; leaves it in `slot`. A
+ * failed look-up has raised its own error. */
+static void look_up(struct mpk_gen *g, const char *cache, const char *name, int slot)
+{
+	int have = mpk_host_label(g->f), found = mpk_host_label(g->f);
+	int place = mpk_host_global(g->f, cache);
+	int cached = mpk_host_acquire(g->f, place);
+	int text = mpk_host_text(g->f, name);
+
+	mpk_host_store(g->f, MPK_MEM_PTR, slot, 0, cached);
+	mpk_host_jump_if(g->f, mpk_gen_equals(g, mpk_gen_is_null(g, cached), 0), have);
+
+	int ctx = load_global(g, g->ctx), fn = load_global(g, g->lookup);
+	if (g->lookup_old) { /* TVM 0.22 - 0.25 provide the older name */
+		int old = load_global(g, g->lookup_old);
+		fn = mpk_host_select(g->f, mpk_gen_is_null(g, fn), old, fn, MPK_HOST_PTR);
+	}
+	mpk_gen_guard(g, mpk_gen_equals(g, mpk_gen_is_null(g, fn), 0), "RuntimeError",
+		      mpk_gen_format(g, "%s: the loader provides no import look-up",
+				     g->launch->name), "", NULL);
+	int rc = mpk_host_call(g->f, fn, 'i', "ppp", (int[]){ ctx, text, slot });
+	mpk_host_jump_if(g->f, mpk_gen_equals(g, rc, 0), found);
+	mpk_host_jump(g->f, g->unwind_label);
+	mpk_host_place(g->f, found);
+	mpk_host_release(g->f, place, mpk_host_load(g->f, MPK_MEM_PTR, slot, 0));
+	mpk_host_place(g->f, have);
+}
+
+/* Packed arguments being collected for one call. */
+struct packed {
+	int args, codes, result, result_code;
+	size_t count;
+};
+
+static struct packed packed_begin(struct mpk_gen *g, size_t most)
+{
+	struct packed p = { .codes = -1, .result_code = -1 };
+
+	p.args = mpk_host_slot(g->f, (g->abi->legacy ? 8 : 16) * (most ? most : 1));
+	p.result = mpk_host_slot(g->f, 16);
+	if (g->abi->legacy) {
+		p.codes = mpk_host_slot(g->f, 4 * (most ? most : 1));
+		p.result_code = mpk_host_slot(g->f, 16);
+	}
+	return p;
+}
+
+static void packed_add(struct mpk_gen *g, struct packed *p, int type, enum mpk_host_mem mem,
+		       int value)
+{
+	int64_t at = (int64_t)p->count++;
+
+	if (g->abi->legacy) {
+		mpk_host_store(g->f, MPK_MEM_I32, p->codes, 4 * at, type);
+		mpk_host_store(g->f, mem, p->args, 8 * at, value);
+		return;
+	}
+	mpk_host_store(g->f, MPK_MEM_I32, p->args, 16 * at, type);
+	mpk_host_store(g->f, MPK_MEM_I32, p->args, 16 * at + 4, mpk_host_const(g->f, 0));
+	mpk_host_store(g->f, mem, p->args, 16 * at + 8, value);
+}
+
+static void packed_int(struct mpk_gen *g, struct packed *p, int value)
+{
+	packed_add(g, p, mpk_host_const(g->f, g->abi->integer), MPK_MEM_I64, value);
+}
+
+static void packed_call(struct mpk_gen *g, const struct packed *p, int slot)
+{
+	int done = mpk_host_label(g->f);
+	int fn = mpk_host_load(g->f, MPK_MEM_PTR, slot, 0), call = load_global(g, g->call);
+	int count = mpk_host_const(g->f, (int64_t)p->count), rc;
+
+	mpk_gen_guard(g, mpk_gen_equals(g, mpk_gen_is_null(g, call), 0), "RuntimeError",
+		      mpk_gen_format(g, "%s: the loader provides no way to call functions",
+				     g->launch->name), "", NULL);
+	if (g->abi->legacy)
+		rc = mpk_host_call(g->f, call, 'i', "pppipp",
+				   (int[]){ fn, p->args, p->codes, count, p->result,
+					    p->result_code });
+	else
+		rc = mpk_host_call(g->f, call, 'i', "ppip",
+				   (int[]){ fn, p->args, count, p->result });
+	mpk_host_jump_if(g->f, mpk_gen_equals(g, rc, 0), done);
+	mpk_host_jump(g->f, g->unwind_label);
+	mpk_host_place(g->f, done);
+}
+
+static void set_device(struct mpk_gen *g)
+{
+	int slot = mpk_host_slot(g->f, 16);
+	struct packed p = packed_begin(g, 2);
+
+	look_up(g, g->device_slot, "__tvm_set_device", slot);
+	packed_int(g, &p, mpk_host_const(g->f, g->launch->device_type));
+	packed_int(g, &p, g->device_id);
+	packed_call(g, &p, slot);
+}
+
+/* --- temporaries -------------------------------------------------------------------------- */
+
+static int temp_bytes(struct mpk_gen *g, const struct mpk_launch_param *t)
+{
+	int bytes = mpk_host_const(g->f, (int64_t)mpk_dtype_bytes(t->dtype));
+	int zero = mpk_host_const(g->f, 0);
+
+	for (size_t d = 0; d < t->rank; d++) {
+		int extent = mpk_gen_expr(g, t->dims[d], t->dim_texts[d]);
+
+		mpk_gen_guard(g, mpk_host_op2(g->f, MPK_OP_LE, zero, extent), "ValueError",
+			      mpk_gen_format(g, "%s: temporary '%.*s': dimension %zu is %%lld",
+					     g->launch->name, MPK_SPAN_ARG(t->name), d), "l",
+			      &extent);
+		int wraps = mpk_host_op2(g->f, MPK_OP_MUL_OVER, bytes, extent);
+		mpk_gen_guard(g, mpk_gen_equals(g, wraps, 0), "ValueError",
+			      mpk_gen_format(g, "%s: temporary '%.*s' is too large",
+					     g->launch->name, MPK_SPAN_ARG(t->name)), "", NULL);
+		bytes = mpk_host_op2(g->f, MPK_OP_MUL, bytes, extent);
+	}
+	return bytes;
+}
+
+static void allocate_temp(struct mpk_gen *g, size_t i)
+{
+	const struct mpk_launch_param *t = &g->launch->temps[i];
+	int bytes = temp_bytes(g, t), none = mpk_host_label(g->f);
+	int alloc = load_global(g, g->alloc);
+
+	mpk_host_jump_if(g->f, mpk_gen_equals(g, bytes, 0), none);
+	mpk_gen_guard(g, mpk_gen_equals(g, mpk_gen_is_null(g, alloc), 0), "RuntimeError",
+		      mpk_gen_format(g, "%s: the loader provides no workspace", g->launch->name),
+		      "", NULL);
+	int p = mpk_host_call(g->f, alloc, 'p', "iilii",
+			      (int[]){ mpk_host_const(g->f, g->launch->device_type), g->device_id,
+				       bytes, mpk_host_const(g->f, MPK_DTYPE_FLOAT),
+				       mpk_host_const(g->f, 32) });
+	mpk_gen_guard(g, mpk_gen_equals(g, mpk_gen_is_null(g, p), 0), "RuntimeError",
+		      mpk_gen_format(g, "%s: no device memory for temporary '%.*s' of %%lld bytes",
+				     g->launch->name, MPK_SPAN_ARG(t->name)), "l", &bytes);
+	mpk_host_store(g->f, MPK_MEM_PTR, g->temps[i], 0, p);
+	mpk_host_place(g->f, none);
+}
+
+void mpk_gen_release_temps(struct mpk_gen *g)
+{
+	for (size_t i = g->launch->temp_count; i-- > 0;) {
+		int none = mpk_host_label(g->f);
+		int p = mpk_host_load(g->f, MPK_MEM_PTR, g->temps[i], 0);
+		/* the slot below the pointer keeps the device number for both ways out */
+		int id = mpk_host_load(g->f, MPK_MEM_I64, g->temps[i], 8);
+
+		mpk_host_jump_if(g->f, mpk_gen_is_null(g, p), none);
+		(void)mpk_host_call(g->f, load_global(g, g->free), 'i', "iip",
+				    (int[]){ mpk_host_const(g->f, g->launch->device_type), id, p });
+		mpk_host_place(g->f, none);
+	}
+}
+
+/* --- kernels --------------------------------------------------------------------------------- */
+
+static void narrow(struct mpk_gen *g, const struct mpk_launch_step *s,
+		   const struct mpk_launch_arg *a, int value)
+{
+	char name[MPK_DTYPE_TEXT];
+	int good = mpk_gen_fits(g, value, a->dtype);
+
+	if (good >= 0)
+		mpk_gen_guard(g, good, "OverflowError",
+			      mpk_gen_format(g, "%s: '%s' = %%lld does not fit the %s that kernel "
+					     "'%s' takes", g->launch->name,
+					     mpk_gen_literal(g, a->text),
+					     mpk_dtype_print(a->dtype, name),
+					     mpk_gen_literal(g, mpk_span_str(s->kernel))),
+			      "l", &value);
+}
+
+static void add_pointer(struct mpk_gen *g, struct packed *p, int slot)
+{
+	int value = mpk_host_load(g->f, MPK_MEM_PTR, slot, 0);
+	int type = mpk_host_select(g->f, mpk_gen_is_null(g, value),
+				   mpk_host_const(g->f, g->abi->none),
+				   mpk_host_const(g->f, g->abi->opaque), MPK_HOST_I64);
+
+	packed_add(g, p, type, MPK_MEM_PTR, value);
+}
+
+static void add_argument(struct mpk_gen *g, const struct mpk_launch_step *s,
+			 const struct mpk_launch_arg *a, struct packed *p)
+{
+	int real = mpk_host_const(g->f, g->abi->real), value;
+
+	switch (a->kind) {
+	case MPK_ARG_PARAM:
+		add_pointer(g, p, g->data[a->index]);
+		break;
+	case MPK_ARG_TEMP:
+		add_pointer(g, p, g->temps[a->index]);
+		break;
+	case MPK_ARG_REAL:
+		packed_add(g, p, real, MPK_MEM_F64, g->scalar[a->index]);
+		break;
+	case MPK_ARG_LITERAL:
+		packed_add(g, p, real, MPK_MEM_F64, mpk_host_fconst(g->f, a->literal));
+		break;
+	case MPK_ARG_INT:
+		value = mpk_gen_expr(g, a->expr, a->text);
+		if (a->dtype.code == MPK_DTYPE_FLOAT || a->dtype.code == MPK_DTYPE_BFLOAT) {
+			packed_add(g, p, real, MPK_MEM_F64,
+				   mpk_host_convert(g->f, MPK_OP_TO_F64, value));
+		} else {
+			narrow(g, s, a, value);
+			packed_int(g, p, value);
+		}
+		break;
+	}
+}
+
+/* Extents of one step, by axis: grid 0-2, block 3-5. */
+struct extents {
+	int value[6];
+};
+
+static int extent(struct mpk_gen *g, const struct mpk_launch_extent *e, const char *what,
+		  int64_t low, int64_t high)
+{
+	if (!e->expr)
+		return mpk_host_const(g->f, 1);
+
+	int value = mpk_gen_expr(g, e->expr, e->text);
+	int good = mpk_host_op2(g->f, MPK_OP_AND,
+				mpk_host_op2(g->f, MPK_OP_LE, mpk_host_const(g->f, low), value),
+				mpk_host_op2(g->f, MPK_OP_LE, value, mpk_host_const(g->f, high)));
+	mpk_gen_guard(g, good, "ValueError",
+		      mpk_gen_format(g, "%s: %s '%s' is %%lld; it must be %" PRId64 " to %" PRId64,
+				     g->launch->name, what, mpk_gen_literal(g, e->text), low, high),
+		      "l", &value);
+	return value;
+}
+
+static struct extents step_extents(struct mpk_gen *g, const struct mpk_launch_step *s)
+{
+	static const char *const names[6] = { "grid.x", "grid.y", "grid.z",
+					      "block.x", "block.y", "block.z" };
+	/* CUDA's limits (FORMATS 5.6); other devices check their own at launch */
+	static const int64_t cuda[6] = { INT32_MAX, 65535, 65535, 1024, 1024, 64 };
+	bool is_cuda = g->launch->device_type == 2;
+	struct extents e;
+	int threads = mpk_host_const(g->f, 1);
+
+	for (unsigned i = 0; i < 6; i++)
+		e.value[i] = extent(g, i < 3 ? &s->grid[i] : &s->block[i - 3], names[i], i / 3,
+				    is_cuda ? cuda[i] : INT32_MAX);
+	for (unsigned i = 3; i < 6; i++)
+		threads = mpk_host_op2(g->f, MPK_OP_MUL, threads, e.value[i]);
+	if (is_cuda)
+		mpk_gen_guard(g, mpk_host_op2(g->f, MPK_OP_LE, threads,
+					      mpk_host_const(g->f, 1024)), "ValueError",
+			      mpk_gen_format(g, "%s: a block of %%lld threads; at most 1024 are possible",
+					     g->launch->name), "l", &threads);
+	return e;
+}
+
+/* 1 when there is nothing to do: an empty grid, or every tensor of the step is empty. */
+static int nothing_to_do(struct mpk_gen *g, const struct mpk_launch_step *s,
+			 const struct extents *e)
+{
+	int empty = mpk_host_const(g->f, 0), all = -1, one = mpk_host_const(g->f, 1);
+
+	for (unsigned i = 0; i < 3; i++)
+		empty = mpk_host_op2(g->f, MPK_OP_OR, empty, mpk_gen_equals(g, e->value[i], 0));
+	for (size_t i = 0; i < s->arg_count; i++) {
+		const struct mpk_launch_arg *a = &s->args[i];
+		int size = one;
+
+		if (a->kind != MPK_ARG_PARAM && a->kind != MPK_ARG_TEMP)
+			continue;
+		const struct mpk_launch_param *p = a->kind == MPK_ARG_PARAM
+							   ? &g->launch->params[a->index]
+							   : &g->launch->temps[a->index];
+		for (size_t d = 0; d < p->rank; d++) {
+			int zero = mpk_gen_equals(g, mpk_gen_expr(g, p->dims[d], p->dim_texts[d]), 0);
+
+			size = mpk_host_op2(g->f, MPK_OP_AND, size, mpk_gen_equals(g, zero, 0));
+		}
+		int none = mpk_gen_equals(g, size, 0);
+		all = all < 0 ? none : mpk_host_op2(g->f, MPK_OP_AND, all, none);
+	}
+	return all < 0 ? empty : mpk_host_op2(g->f, MPK_OP_OR, empty, all);
+}
+
+static void add_extents(struct mpk_gen *g, const struct mpk_launch_step *s,
+			const struct extents *e, struct packed *p)
+{
+	for (size_t i = 0; i < s->tag_count; i++) {
+		enum mpk_launch_tag tag = s->tags[i];
+
+		if (tag <= MPK_TAG_BLOCK_Z)
+			packed_int(g, p, e->value[tag]);
+		else if (tag == MPK_TAG_DYN_SHARED)
+			packed_int(g, p, s->shared.expr ? extent(g, &s->shared, "shared", 0, INT32_MAX)
+							: mpk_host_const(g->f, 0));
+		else if (mpk_launch_tag_takes_argument(tag))
+			packed_int(g, p, mpk_host_const(g->f, 1)); /* cluster extents */
+	}
+}
+
+static void launch_step(struct mpk_gen *g, size_t i, int slot)
+{
+	const struct mpk_launch_step *s = &g->launch->steps[i];
+	int skip = mpk_host_label(g->f);
+
+	mpk_host_comment(g->f, mpk_gen_format(g, "kernel %s", s->kernel));
+	struct extents e = step_extents(g, s);
+	struct packed p = packed_begin(g, s->arg_count + s->tag_count);
+
+	mpk_host_jump_if(g->f, nothing_to_do(g, s, &e), skip);
+	look_up(g, g->kernel_slots[i], s->kernel, slot);
+	for (size_t a = 0; a < s->arg_count; a++)
+		add_argument(g, s, &s->args[a], &p);
+	add_extents(g, s, &e, &p);
+	packed_call(g, &p, slot);
+	mpk_host_place(g->f, skip);
+}
+
+void mpk_gen_steps(struct mpk_gen *g)
+{
+	int slot = mpk_host_slot(g->f, 16);
+
+	set_device(g);
+	for (size_t i = 0; i < g->launch->temp_count; i++) {
+		mpk_host_store(g->f, MPK_MEM_I64, g->temps[i], 8, g->device_id);
+		allocate_temp(g, i);
+	}
+	for (size_t i = 0; i < g->launch->step_count; i++)
+		launch_step(g, i, slot);
+}

@@ -1,0 +1,190 @@
+#include "launch/hostcode.h"
+
+#include <string.h>
+
+/* Appends an instruction; gives it a value number when it has a result. */
+static int add(struct mpk_hostfn *f, struct mpk_host_insn insn, bool has_value)
+{
+	if (f->failed)
+		return -1;
+	if (f->count == f->cap) {
+		size_t cap = f->cap ? f->cap * 2 : 64;
+		struct mpk_host_insn *grown = mpk_arena_array(f->arena, cap, sizeof *grown);
+
+		if (!grown) {
+			f->failed = true;
+			return -1;
+		}
+		if (f->count)
+			memcpy(grown, f->insns, f->count * sizeof *grown);
+		f->insns = grown;
+		f->cap = cap;
+	}
+	insn.dst = has_value ? f->values++ : -1;
+	f->insns[f->count++] = insn;
+	return insn.dst;
+}
+
+int mpk_host_const(struct mpk_hostfn *f, int64_t v)
+{
+	return add(f, (struct mpk_host_insn){ .op = MPK_OP_CONST, .imm = v }, true);
+}
+
+int mpk_host_fconst(struct mpk_hostfn *f, double v)
+{
+	return add(f, (struct mpk_host_insn){ .op = MPK_OP_FCONST, .type = MPK_HOST_F64,
+					      .fimm = v }, true);
+}
+
+int mpk_host_null(struct mpk_hostfn *f)
+{
+	return add(f, (struct mpk_host_insn){ .op = MPK_OP_NULL, .type = MPK_HOST_PTR }, true);
+}
+
+int mpk_host_text(struct mpk_hostfn *f, const char *text)
+{
+	return add(f, (struct mpk_host_insn){ .op = MPK_OP_TEXT, .type = MPK_HOST_PTR,
+					      .text = text }, true);
+}
+
+int mpk_host_name(struct mpk_hostfn *f, const char *const *names, size_t count, int index)
+{
+	return add(f, (struct mpk_host_insn){ .op = MPK_OP_NAMES, .type = MPK_HOST_PTR,
+					      .names = names, .name_count = count,
+					      .a = index }, true);
+}
+
+int mpk_host_global(struct mpk_hostfn *f, const char *name)
+{
+	return add(f, (struct mpk_host_insn){ .op = MPK_OP_GLOBAL, .type = MPK_HOST_PTR,
+					      .text = name }, true);
+}
+
+int mpk_host_arg(struct mpk_hostfn *f, unsigned index, enum mpk_host_type type)
+{
+	return add(f, (struct mpk_host_insn){ .op = MPK_OP_ARG, .type = type, .imm = index },
+		   true);
+}
+
+int mpk_host_slot(struct mpk_hostfn *f, size_t bytes)
+{
+	return add(f, (struct mpk_host_insn){ .op = MPK_OP_SLOT, .type = MPK_HOST_PTR,
+					      .imm = (int64_t)bytes }, true);
+}
+
+int mpk_host_load(struct mpk_hostfn *f, enum mpk_host_mem mem, int base, int64_t off)
+{
+	enum mpk_host_type type = mem == MPK_MEM_PTR ? MPK_HOST_PTR
+				  : mem == MPK_MEM_F64 ? MPK_HOST_F64 : MPK_HOST_I64;
+
+	return add(f, (struct mpk_host_insn){ .op = MPK_OP_LOAD, .type = type, .mem = mem,
+					      .a = base, .imm = off }, true);
+}
+
+int mpk_host_acquire(struct mpk_hostfn *f, int base)
+{
+	return add(f, (struct mpk_host_insn){ .op = MPK_OP_ACQUIRE, .type = MPK_HOST_PTR,
+					      .a = base }, true);
+}
+
+void mpk_host_store(struct mpk_hostfn *f, enum mpk_host_mem mem, int base, int64_t off, int value)
+{
+	(void)add(f, (struct mpk_host_insn){ .op = MPK_OP_STORE, .mem = mem, .a = base,
+					     .b = value, .imm = off }, false);
+}
+
+void mpk_host_release(struct mpk_hostfn *f, int base, int value)
+{
+	(void)add(f, (struct mpk_host_insn){ .op = MPK_OP_RELEASE, .a = base, .b = value },
+		  false);
+}
+
+int mpk_host_op2(struct mpk_hostfn *f, enum mpk_host_op op, int a, int b)
+{
+	enum mpk_host_type type = op == MPK_OP_OFFSET ? MPK_HOST_PTR : MPK_HOST_I64;
+
+	return add(f, (struct mpk_host_insn){ .op = op, .type = type, .a = a, .b = b }, true);
+}
+
+int mpk_host_select(struct mpk_hostfn *f, int cond, int yes, int no, enum mpk_host_type type)
+{
+	return add(f, (struct mpk_host_insn){ .op = MPK_OP_SELECT, .type = type, .a = cond,
+					      .b = yes, .c = no }, true);
+}
+
+int mpk_host_convert(struct mpk_hostfn *f, enum mpk_host_op op, int a)
+{
+	enum mpk_host_type type = op == MPK_OP_TO_F64 ? MPK_HOST_F64 : MPK_HOST_I64;
+
+	return add(f, (struct mpk_host_insn){ .op = op, .type = type, .a = a }, true);
+}
+
+int mpk_host_label(struct mpk_hostfn *f)
+{
+	return f->labels++;
+}
+
+void mpk_host_place(struct mpk_hostfn *f, int label)
+{
+	(void)add(f, (struct mpk_host_insn){ .op = MPK_OP_LABEL, .imm = label }, false);
+}
+
+void mpk_host_jump_if(struct mpk_hostfn *f, int cond, int label)
+{
+	(void)add(f, (struct mpk_host_insn){ .op = MPK_OP_JUMP_IF, .a = cond, .imm = label },
+		  false);
+}
+
+void mpk_host_jump(struct mpk_hostfn *f, int label)
+{
+	(void)add(f, (struct mpk_host_insn){ .op = MPK_OP_JUMP, .imm = label }, false);
+}
+
+void mpk_host_return(struct mpk_hostfn *f, int32_t value)
+{
+	(void)add(f, (struct mpk_host_insn){ .op = MPK_OP_RETURN, .imm = value }, false);
+}
+
+void mpk_host_comment(struct mpk_hostfn *f, const char *text)
+{
+	char *copy = mpk_arena_copy(f->arena, text, strlen(text));
+
+	if (!copy) {
+		f->failed = true;
+		return;
+	}
+	for (char *p = copy; *p; p++)
+		if (*p == '*' || *p == '/' || *p == '\\' || *p < ' ')
+			*p = '?';
+	(void)add(f, (struct mpk_host_insn){ .op = MPK_OP_COMMENT, .text = copy }, false);
+}
+
+int mpk_host_call(struct mpk_hostfn *f, int function, char result, const char *pass,
+		  const int *args)
+{
+	struct mpk_host_insn insn = {
+		.op = MPK_OP_CALL, .a = function, .result = result, .pass = pass,
+		.type = result == 'p' ? MPK_HOST_PTR : MPK_HOST_I64,
+	};
+
+	memcpy(insn.args, args, strlen(pass) * sizeof *args);
+	return add(f, insn, result != 'v');
+}
+
+void mpk_host_snprintf(struct mpk_hostfn *f, int buf, size_t size, const char *format,
+		       const int *args, const char *pass)
+{
+	struct mpk_host_insn insn = {
+		.op = MPK_OP_SNPRINTF, .a = buf, .imm = (int64_t)size, .text = format,
+		.pass = pass,
+	};
+
+	if (*pass)
+		memcpy(insn.args, args, strlen(pass) * sizeof *args);
+	(void)add(f, insn, false);
+}
+
+enum mpk_code mpk_host_status(const struct mpk_hostfn *f, struct mpk_error *err)
+{
+	return f->failed ? mpk_fail_nomem(err) : MPK_OK;
+}

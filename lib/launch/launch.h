@@ -1,0 +1,118 @@
+/* launch.h - launch functions: a kernel and ten lines of TOML become a typed callable
+ *
+ * A [[function]] of the manifest is parsed and checked against the kernel tables here
+ * (mpk_launch_resolve) and turned into host code that checks its arguments, computes
+ * the launch extents and calls the kernels through the library's imports, in the ABI
+ * of the package (mpk_launch_build). The language:
+ *
+ *     param = NAME ":" { "in" | "out" | "inout" | "optional" } DTYPE [ "[" dims "]" ]
+ *     dims  = [ expression { "," expression } ]            see expr.h
+ *
+ * A dimension that is a bare name binds that name (a shape variable) where it first
+ * stands in a parameter that is not optional; every other dimension is checked. Integer
+ * scalar parameters are names in expressions too.
+ */
+#ifndef MPK_LAUNCH_LAUNCH_H
+#define MPK_LAUNCH_LAUNCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/report.h"
+#include "base/span.h"
+#include "blob/blob.h"
+#include "dtype/dtype.h"
+#include "kernels/kernels.h"
+#include "launch/expr.h"
+#include "launch/hostcode.h"
+#include "manifest/manifest.h"
+
+enum { MPK_LAUNCH_RANK_MAX = 16, MPK_LAUNCH_ARGS_MAX = 256 };
+
+enum mpk_launch_direction { MPK_LAUNCH_INOUT, MPK_LAUNCH_IN, MPK_LAUNCH_OUT };
+
+/* A parameter of the function, or a device temporary. */
+struct mpk_launch_param {
+	struct mpk_span name;
+	struct mpk_dtype dtype;
+	enum mpk_launch_direction direction;
+	bool optional;          /* None may be passed; the kernel then gets a null pointer */
+	bool is_tensor;
+	const struct mpk_expr *const *dims;
+	const struct mpk_span *dim_texts; /* each dimension as written, for messages */
+	size_t rank;
+	struct mpk_pos pos;
+};
+
+/* A name that expressions may use: a bound dimension or an integer scalar. */
+struct mpk_launch_var {
+	struct mpk_span name;
+	size_t param, dim;      /* dim is SIZE_MAX for a scalar parameter */
+};
+
+enum mpk_launch_arg_kind { MPK_ARG_PARAM, MPK_ARG_TEMP, MPK_ARG_INT, MPK_ARG_REAL, MPK_ARG_LITERAL };
+
+/* One argument of a kernel. */
+struct mpk_launch_arg {
+	enum mpk_launch_arg_kind kind;
+	size_t index;           /* PARAM (a tensor), REAL (a float scalar), TEMP */
+	const struct mpk_expr *expr; /* INT */
+	double literal;         /* LITERAL: a floating constant */
+	struct mpk_span text;   /* as written */
+	struct mpk_dtype dtype; /* what the kernel takes */
+};
+
+struct mpk_launch_extent {
+	const struct mpk_expr *expr; /* NULL: not given, 1 */
+	struct mpk_span text;
+};
+
+struct mpk_launch_step {
+	const char *kernel;     /* the kernel's key */
+	size_t module;          /* index of its module in the manifest */
+	const struct mpk_launch_arg *args;
+	size_t arg_count;
+	struct mpk_launch_extent grid[3], block[3], shared;
+	const enum mpk_launch_tag *tags;
+	size_t tag_count;
+};
+
+struct mpk_launch {
+	const char *name;
+	enum mpk_generation gen;
+	int32_t device_type;    /* DLPack number the tensors must have */
+	bool plain_pointers;    /* data is an address one may add to (all but OpenCL) */
+	const struct mpk_launch_param *params, *temps;
+	size_t param_count, temp_count;
+	const struct mpk_launch_var *vars;
+	size_t var_count;
+	const struct mpk_launch_step *steps;
+	size_t step_count;
+};
+
+/* mpk_launch_resolve - parse and check every [[function]] of a manifest
+ * @report  receives every problem with its line and column
+ * @out     receives manifest->launch_count elements in arena
+ * Returns  MPK_OK when report gained no errors; MPK_E_SYNTAX otherwise; MPK_E_NOMEM */
+enum mpk_code mpk_launch_resolve(const struct mpk_manifest *manifest, struct mpk_arena *arena,
+				 struct mpk_report *report, const struct mpk_launch **out,
+				 struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_launch_build - host code of launch functions, ready to be printed as C or LLVM IR
+ * @system_lib  call the runtime's functions by name instead of through context pointers
+ * @prefix      of a system library, "" otherwise; goes into symbol names
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_launch_build(const struct mpk_launch *launches, size_t count, bool system_lib,
+			       const char *prefix, struct mpk_arena *arena,
+			       struct mpk_host_unit *out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_launch_param_parse - one parameter text; a piece of mpk_launch_resolve, for tests
+ * Returns  MPK_OK; MPK_E_SYNTAX with line and column; MPK_E_NOMEM */
+enum mpk_code mpk_launch_param_parse(const struct mpk_mstr *text, struct mpk_arena *arena,
+				     struct mpk_launch_param *out, struct mpk_error *err)
+	MPK_MUST_CHECK;
+
+#endif

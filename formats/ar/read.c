@@ -26,6 +26,10 @@ struct item {
 	struct mpk_span data;
 };
 
+/* Long names and names of a BSD index may overlap: without a limit, reading n of them
+ * would take n * n steps. */
+enum { NAME_LIMIT = 65536 };
+
 /* Where the parts of the archive stand; filled by the first walk. */
 struct layout {
 	struct mpk_span bytes;
@@ -129,9 +133,12 @@ static enum mpk_code long_name(const struct item *m, struct mpk_span table,
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", m->header_off,
 				       "ar archive: name '%s' is not in the table of long names",
 				       MPK_QUOTE(m->raw_name));
-	for (end = (size_t)off; end < table.len; end++)
-		if (table.data[end] == '\n' || table.data[end] == '\0')
-			break;
+	end = (size_t)off;
+	while (end < table.len && table.data[end] != '\n' && table.data[end] != '\0') {
+		if (end - off >= NAME_LIMIT)
+			return fail_at(err, m->header_off, "a name of 64 KiB or more");
+		end++;
+	}
 	*out = mpk_span_of(table.data + off, end - (size_t)off);
 	if (out->len && out->data[out->len - 1] == '/')
 		out->len--;
@@ -221,10 +228,12 @@ static bool member_at(const struct mpk_ar *ar, uint64_t header_off, size_t *out)
 static bool text_at(struct mpk_span strings, uint64_t off, struct mpk_span *out)
 {
 	const uint8_t *end;
+	size_t left;
 
 	if (off >= strings.len)
 		return false;
-	end = memchr(strings.data + off, 0, strings.len - (size_t)off);
+	left = strings.len - (size_t)off;
+	end = memchr(strings.data + off, 0, left < NAME_LIMIT ? left : NAME_LIMIT);
 	if (!end)
 		return false;
 	*out = mpk_span_of(strings.data + off, (size_t)(end - (strings.data + off)));
@@ -255,7 +264,7 @@ static enum mpk_code read_sysv_index(const struct item *index, struct mpk_arena 
 		uint64_t at = load(index->data.data + width * (i + 1), width, true);
 
 		if (!text_at(strings, name_off, &symbols[i].name))
-			return fail_at(err, index->data_off, "a name of the symbol index is cut off");
+			return fail_at(err, index->data_off, "a name of the symbol index has no end");
 		if (!member_at(ar, at, &symbols[i].member))
 			return fail_at(err, index->data_off + width * (i + 1),
 				       "the symbol index points to no member; run ranlib on it");
@@ -304,7 +313,7 @@ static enum mpk_code read_bsd_index(const struct item *index, struct mpk_arena *
 		const uint8_t *pair = pairs.data + 2 * width * i;
 
 		if (!text_at(strings, load(pair, width, big), &symbols[i].name))
-			return fail_at(err, index->data_off, "a name of the symbol index is cut off");
+			return fail_at(err, index->data_off, "a name of the symbol index has no end");
 		if (!member_at(ar, load(pair + width, width, big), &symbols[i].member))
 			return fail_at(err, index->data_off + width + 2 * width * i,
 				       "the symbol index points to no member; run ranlib on it");

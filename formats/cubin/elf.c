@@ -1,0 +1,155 @@
+#include "cubin/elf.h"
+
+#include <inttypes.h>
+
+#include "base/cursor.h"
+#include "text/escape.h"
+
+enum {
+	HEADER_BYTES = 64,
+	SECTION_BYTES = 64,
+	/* Names may overlap: without a limit, reading n of them would take n * n steps. */
+	NAME_LIMIT = 65536,
+};
+
+static enum mpk_code fail_at(struct mpk_error *err, uint64_t off, const char *what)
+{
+	return mpk_fail_offset(err, MPK_E_CORRUPT, "payload", off, "cubin: %s", what);
+}
+
+static bool text_at(struct mpk_span strings, uint64_t off, struct mpk_span *out)
+{
+	const uint8_t *end;
+	size_t left;
+
+	if (off >= strings.len)
+		return false;
+	left = strings.len - (size_t)off;
+	end = memchr(strings.data + off, 0, left < NAME_LIMIT ? left : NAME_LIMIT);
+	if (!end)
+		return false;
+	*out = mpk_span_of(strings.data + off, (size_t)(end - (strings.data + off)));
+	return true;
+}
+
+/* The i-th header without its name. */
+static void load_section(const struct mpk_cubin_elf *elf, size_t i,
+			 struct mpk_cubin_section *out, uint32_t *name_off)
+{
+	const uint8_t *p = elf->bytes.data + elf->sections_off + i * SECTION_BYTES;
+
+	*name_off = mpk_load_u32(p);
+	*out = (struct mpk_cubin_section){
+		.type = mpk_load_u32(p + 4),
+		.flags = mpk_load_u64(p + 8),
+		.off = mpk_load_u64(p + 24),
+		.size = mpk_load_u64(p + 32),
+		.link = mpk_load_u32(p + 40),
+		.info = mpk_load_u32(p + 44),
+	};
+}
+
+/* More than 65279 sections: count and name table stand in the first header. */
+static enum mpk_code open_table(struct mpk_cubin_elf *elf, struct mpk_error *err)
+{
+	const uint8_t *p = elf->bytes.data;
+	uint64_t count = mpk_load_u16(p + 60), names = mpk_load_u16(p + 62);
+	struct mpk_cubin_section s;
+	struct mpk_span table;
+	uint32_t name_off;
+
+	elf->sections_off = mpk_load_u64(p + 40);
+	if (!mpk_span_sub(elf->bytes, elf->sections_off, SECTION_BYTES, &table))
+		return fail_at(err, 40, "the section table lies beyond the end");
+	load_section(elf, 0, &s, &name_off);
+	if (count == 0)
+		count = s.size;
+	if (names == 0xffff)
+		names = s.link;
+	if (count > (elf->bytes.len - elf->sections_off) / SECTION_BYTES)
+		return mpk_fail_offset(err, MPK_E_CORRUPT, "payload", elf->sections_off,
+				       "cubin: %" PRIu64 " section headers do not fit in the file",
+				       count);
+	if (names >= count)
+		return fail_at(err, 62, "no table of section names");
+	elf->section_count = (size_t)count;
+	load_section(elf, (size_t)names, &s, &name_off);
+	if (s.type == MPK_CUBIN_SHT_NOBITS ||
+	    !mpk_span_sub(elf->bytes, s.off, s.size, &elf->section_names))
+		return fail_at(err, 62, "the table of section names lies beyond the end");
+	return MPK_OK;
+}
+
+enum mpk_code mpk_cubin_elf_open(struct mpk_span bytes, struct mpk_cubin_elf *out,
+				 struct mpk_error *err)
+{
+	struct mpk_cubin_elf elf = { .bytes = bytes };
+	const uint8_t *p = bytes.data;
+
+	if (!mpk_span_starts(bytes, "\177ELF"))
+		return fail_at(err, 0, "no ELF file");
+	if (bytes.len < HEADER_BYTES)
+		return fail_at(err, bytes.len, "cut off inside the ELF header");
+	elf.machine = mpk_load_u16(p + 18);
+	if (p[4] != 2 || p[5] != 1)
+		return mpk_fail_offset(err, MPK_E_UNSUPPORTED, "payload", 4,
+				       "cubin: only 64-bit little-endian files are read");
+	if (elf.machine != MPK_CUBIN_EM_CUDA)
+		return mpk_fail_offset(err, MPK_E_CORRUPT, "payload", 18,
+				       "cubin: an ELF file for machine %u, not for CUDA (%d)",
+				       elf.machine, MPK_CUBIN_EM_CUDA);
+	elf.osabi = p[7];
+	elf.abi = p[8];
+	elf.type = mpk_load_u16(p + 16);
+	elf.flags = mpk_load_u32(p + 48);
+	if (mpk_load_u16(p + 58) != SECTION_BYTES)
+		return fail_at(err, 58, "section headers are not of 64 bytes");
+	MPK_TRY(open_table(&elf, err));
+	*out = elf;
+	return MPK_OK;
+}
+
+enum mpk_code mpk_cubin_elf_section(const struct mpk_cubin_elf *elf, size_t i,
+				    struct mpk_cubin_section *out, struct mpk_error *err)
+{
+	struct mpk_cubin_section s;
+	uint32_t name_off;
+
+	load_section(elf, i, &s, &name_off);
+	if (!text_at(elf->section_names, name_off, &s.name))
+		return fail_at(err, elf->sections_off + i * SECTION_BYTES,
+			       "a section's name is too long or lies beyond the table of names");
+	*out = s;
+	return MPK_OK;
+}
+
+enum mpk_code mpk_cubin_elf_data(const struct mpk_cubin_elf *elf,
+				 const struct mpk_cubin_section *section,
+				 struct mpk_span *out, struct mpk_error *err)
+{
+	if (section->type == MPK_CUBIN_SHT_NOBITS)
+		return mpk_fail(err, MPK_E_CORRUPT, "cubin: section '%s' has no bytes in the file",
+				MPK_QUOTE(section->name));
+	if (!mpk_span_sub(elf->bytes, section->off, section->size, out))
+		return mpk_fail_offset(err, MPK_E_CORRUPT, "payload", section->off,
+				       "cubin: section '%s' of %" PRIu64
+				       " bytes reaches beyond the end; the file was cut off",
+				       MPK_QUOTE(section->name), section->size);
+	return MPK_OK;
+}
+
+enum mpk_code mpk_cubin_elf_symbol(struct mpk_span table, struct mpk_span strings, size_t i,
+				   struct mpk_cubin_symbol *out, struct mpk_error *err)
+{
+	const uint8_t *p = table.data + i * MPK_CUBIN_SYMBOL_BYTES;
+	struct mpk_cubin_symbol s = {
+		.type = p[4] & 0xf, .other = p[5], .section = mpk_load_u16(p + 6),
+	};
+
+	if (!text_at(strings, mpk_load_u32(p), &s.name))
+		return mpk_fail(err, MPK_E_CORRUPT,
+				"cubin: the name of symbol %zu is too long or lies beyond the "
+				"strings", i);
+	*out = s;
+	return MPK_OK;
+}

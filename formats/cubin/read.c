@@ -1,0 +1,388 @@
+#include "cubin/cubin.h"
+
+#include "base/cursor.h"
+#include "base/num.h"
+#include "base/strmap.h"
+#include "cubin/elf.h"
+#include "cubin/info.h"
+#include "text/escape.h"
+
+enum {
+	OSABI_V2 = 0x41,          /* CUDA 13; 0x33 before */
+	FLAG_ARCH_SPECIFIC = 0x800,
+	STT_FUNC = 2,
+	OTHER_ENTRY = 0x10,       /* st_other of a kernel, as against a device function */
+	SYSTEM_SHARED = 1024,     /* from sm_90 on a part of .nv.shared.NAME in linked files */
+};
+
+/* A read in progress. */
+struct reader {
+	struct mpk_cubin_elf elf;
+	struct mpk_arena *arena;
+	struct mpk_span symbols, strings;
+	size_t symbol_count;
+	struct mpk_cubin *out;
+	struct mpk_cubin_kernel *kernels; /* out->kernels, to be filled */
+	size_t *kernel_symbols;           /* the symbol index of each kernel, ascending */
+	struct mpk_strmap by_name;
+};
+
+static void reader_fini(struct reader *r)
+{
+	mpk_strmap_fini(&r->by_name);
+}
+
+bool mpk_cubin_is(struct mpk_span bytes)
+{
+	return bytes.len >= 20 && mpk_span_starts(bytes, "\177ELF") &&
+	       mpk_load_u16(bytes.data + 18) == MPK_CUBIN_EM_CUDA;
+}
+
+static struct mpk_span skip(struct mpk_span s, size_t n)
+{
+	return mpk_span_of(s.data + n, s.len - n);
+}
+
+/* --- kernels: FORMAT.md 2 ------------------------------------------------------------ */
+
+static enum mpk_code find_symbols(struct reader *r, struct mpk_error *err)
+{
+	struct mpk_cubin_section s;
+
+	for (size_t i = 0; i < r->elf.section_count; i++) {
+		MPK_TRY(mpk_cubin_elf_section(&r->elf, i, &s, err));
+		if (s.type != MPK_CUBIN_SHT_SYMTAB)
+			continue;
+		MPK_TRY(mpk_cubin_elf_data(&r->elf, &s, &r->symbols, err));
+		if (s.link >= r->elf.section_count)
+			break;
+		MPK_TRY(mpk_cubin_elf_section(&r->elf, s.link, &s, err));
+		MPK_TRY(mpk_cubin_elf_data(&r->elf, &s, &r->strings, err));
+		r->symbol_count = r->symbols.len / MPK_CUBIN_SYMBOL_BYTES;
+		return MPK_OK;
+	}
+	return mpk_fail(err, MPK_E_CORRUPT, "cubin: no symbol table, so no kernel can be found");
+}
+
+static bool is_kernel(const struct mpk_cubin_symbol *s)
+{
+	return s->type == STT_FUNC && (s->other & OTHER_ENTRY) && s->section != 0;
+}
+
+static enum mpk_code add_kernel(struct reader *r, size_t symbol, struct mpk_span name,
+				struct mpk_error *err)
+{
+	size_t n = r->out->kernel_count, found;
+	int rc = mpk_strmap_put(&r->by_name, name, n, &found);
+
+	if (rc < 0)
+		return mpk_fail_nomem(err);
+	if (rc == 0)
+		return mpk_fail(err, MPK_E_CORRUPT, "cubin: two kernels are called '%s'",
+				MPK_QUOTE(name));
+	r->kernels[n].name = name;
+	r->kernel_symbols[n] = symbol;
+	r->out->kernel_count++;
+	return MPK_OK;
+}
+
+static enum mpk_code read_kernels(struct reader *r, struct mpk_error *err)
+{
+	struct mpk_cubin_symbol s;
+	size_t count = 0;
+
+	for (size_t i = 0; i < r->symbol_count; i++) {
+		MPK_TRY(mpk_cubin_elf_symbol(r->symbols, r->strings, i, &s, err));
+		count += is_kernel(&s);
+	}
+	r->kernels = mpk_arena_array(r->arena, count, sizeof *r->kernels);
+	r->kernel_symbols = mpk_arena_array(r->arena, count, sizeof *r->kernel_symbols);
+	if (!r->kernels || !r->kernel_symbols)
+		return mpk_fail_nomem(err);
+	for (size_t i = 0; i < r->symbol_count; i++) {
+		MPK_TRY(mpk_cubin_elf_symbol(r->symbols, r->strings, i, &s, err));
+		if (is_kernel(&s))
+			MPK_TRY(add_kernel(r, i, s.name, err));
+	}
+	r->out->kernels = r->kernels;
+	return MPK_OK;
+}
+
+/* The kernel a section belongs to, or NULL: sections of device functions have one, too. */
+static struct mpk_cubin_kernel *kernel_of(struct reader *r, struct mpk_span name)
+{
+	size_t i;
+
+	return mpk_strmap_find(&r->by_name, name, &i) ? &r->kernels[i] : NULL;
+}
+
+static struct mpk_cubin_kernel *kernel_at(struct reader *r, uint32_t symbol)
+{
+	size_t low = 0, high = r->out->kernel_count;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (r->kernel_symbols[mid] < symbol)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < r->out->kernel_count && r->kernel_symbols[low] == symbol ?
+	       &r->kernels[low] : NULL;
+}
+
+/* --- attributes: FORMAT.md 4 --------------------------------------------------------- */
+
+/* .nv.info: figures by symbol index */
+static enum mpk_code take_module(struct reader *r, const struct mpk_cubin_attribute *a,
+				 struct mpk_error *err)
+{
+	struct mpk_cubin_kernel *k;
+
+	if (a->id != MPK_CUBIN_REGISTERS && a->id != MPK_CUBIN_FRAME_BYTES)
+		return MPK_OK;
+	MPK_TRY(mpk_cubin_attribute_need(a, 8, err));
+	k = kernel_at(r, mpk_load_u32(a->data.data));
+	if (k && a->id == MPK_CUBIN_REGISTERS)
+		k->registers = mpk_load_u32(a->data.data + 4);
+	else if (k)
+		k->stack_bytes = mpk_load_u32(a->data.data + 4);
+	return MPK_OK;
+}
+
+static enum mpk_code take_triple(const struct mpk_cubin_attribute *a, uint32_t out[3],
+				 struct mpk_error *err)
+{
+	MPK_TRY(mpk_cubin_attribute_need(a, 12, err));
+	for (size_t i = 0; i < 3; i++)
+		out[i] = mpk_load_u32(a->data.data + 4 * i);
+	return MPK_OK;
+}
+
+static enum mpk_code take_param(const struct mpk_cubin_attribute *a, struct mpk_cubin_param *params,
+				size_t count, struct mpk_error *err)
+{
+	size_t ordinal;
+
+	MPK_TRY(mpk_cubin_attribute_need(a, 12, err));
+	ordinal = mpk_load_u16(a->data.data + 4);
+	if (ordinal >= count || params[ordinal].bytes)
+		return mpk_fail_offset(err, MPK_E_CORRUPT, "payload", a->off,
+				       "cubin: parameter %zu of %zu is out of place or described twice",
+				       ordinal, count);
+	params[ordinal].offset = mpk_load_u16(a->data.data + 6);
+	params[ordinal].bytes = a->id == MPK_CUBIN_PARAM_V2 ? mpk_load_u16(a->data.data + 8) :
+				mpk_load_u32(a->data.data + 8) >> 18;
+	return MPK_OK;
+}
+
+/* .nv.info.KERNEL, all but the parameters */
+static enum mpk_code take_kernel(struct mpk_cubin_kernel *k, const struct mpk_cubin_attribute *a,
+				 struct mpk_error *err)
+{
+	switch (a->id) {
+	case MPK_CUBIN_MAX_THREADS:
+		return take_triple(a, k->max_threads, err);
+	case MPK_CUBIN_REQUIRED_BLOCK:
+		return take_triple(a, k->block, err);
+	case MPK_CUBIN_CLUSTER:
+		return take_triple(a, k->cluster, err);
+	case MPK_CUBIN_PARAM_BYTES:
+		k->param_bytes = a->value;
+		return MPK_OK;
+	case MPK_CUBIN_BARRIERS:
+		k->barriers = a->value;
+		return MPK_OK;
+	default:
+		return MPK_OK;
+	}
+}
+
+static bool is_param(const struct mpk_cubin_attribute *a)
+{
+	return a->id == MPK_CUBIN_PARAM || a->id == MPK_CUBIN_PARAM_V2;
+}
+
+static enum mpk_code read_kernel_info(struct reader *r, struct mpk_cubin_kernel *k,
+				      struct mpk_cursor c, struct mpk_error *err)
+{
+	struct mpk_cursor again = c;
+	struct mpk_cubin_attribute a;
+	struct mpk_cubin_param *params;
+	size_t count = 0;
+
+	while (mpk_cursor_left(&c)) {
+		MPK_TRY(mpk_cubin_attribute_next(&c, &a, err));
+		count += is_param(&a);
+		MPK_TRY(take_kernel(k, &a, err));
+	}
+	params = mpk_arena_array(r->arena, count, sizeof *params);
+	if (!params)
+		return mpk_fail_nomem(err);
+	while (mpk_cursor_left(&again)) {
+		MPK_TRY(mpk_cubin_attribute_next(&again, &a, err));
+		if (is_param(&a))
+			MPK_TRY(take_param(&a, params, count, err));
+	}
+	k->params = params;
+	k->param_count = count;
+	return MPK_OK;
+}
+
+static enum mpk_code read_info(struct reader *r, const struct mpk_cubin_section *s,
+			       struct mpk_error *err)
+{
+	struct mpk_cubin_attribute a;
+	struct mpk_cubin_kernel *k;
+	struct mpk_cursor c;
+	struct mpk_span data;
+
+	MPK_TRY(mpk_cubin_elf_data(&r->elf, s, &data, err));
+	c = mpk_cursor_of(data, s->off, "payload");
+	if (mpk_span_starts(s->name, ".nv.info.")) {
+		k = kernel_of(r, skip(s->name, strlen(".nv.info.")));
+		return k ? read_kernel_info(r, k, c, err) : MPK_OK;
+	}
+	while (mpk_cursor_left(&c)) {
+		MPK_TRY(mpk_cubin_attribute_next(&c, &a, err));
+		if (mpk_span_is(s->name, ".nv.info"))
+			MPK_TRY(take_module(r, &a, err));
+		else if (a.id == MPK_CUBIN_COMPAT_CLASS)
+			r->out->arch_specific = a.value == 1;
+	}
+	return MPK_OK;
+}
+
+/* --- notes: FORMAT.md 5 -------------------------------------------------------------- */
+
+/* The text at an offset of the note's strings, as long as it lies within them. */
+static struct mpk_span note_text(struct mpk_span strings, uint32_t off)
+{
+	size_t len;
+
+	if (off >= strings.len)
+		return (struct mpk_span){ 0 };
+	len = strnlen((const char *)strings.data + off, strings.len - off);
+	while (len && strings.data[off + len - 1] == ' ')
+		len--;
+	return mpk_span_of(strings.data + off, len);
+}
+
+/* A note of another shape is not an error: nothing but two texts comes from it. */
+static enum mpk_code read_tool_note(struct reader *r, const struct mpk_cubin_section *s,
+				    struct mpk_error *err)
+{
+	enum { NAME_OFF = 12, DESC_OFF = 24, TEXTS_OFF = DESC_OFF + 24 };
+	struct mpk_span data;
+
+	MPK_TRY(mpk_cubin_elf_data(&r->elf, s, &data, err));
+	if (data.len < TEXTS_OFF || memcmp(data.data + NAME_OFF, "NVIDIA Corp", 12) != 0)
+		return MPK_OK;
+	r->out->tool = note_text(skip(data, TEXTS_OFF), mpk_load_u32(data.data + DESC_OFF + 12));
+	r->out->options = note_text(skip(data, TEXTS_OFF), mpk_load_u32(data.data + DESC_OFF + 20));
+	return MPK_OK;
+}
+
+/* --- sections: FORMAT.md 3 ----------------------------------------------------------- */
+
+static enum mpk_code take_code(struct reader *r, const struct mpk_cubin_section *s,
+			       struct mpk_error *err)
+{
+	struct mpk_cubin_kernel *k = kernel_of(r, skip(s->name, strlen(".text.")));
+	struct mpk_span code;
+
+	if (!k)
+		return MPK_OK;
+	MPK_TRY(mpk_cubin_elf_data(&r->elf, s, &code, err));
+	k->code_off = s->off;
+	k->code_bytes = s->size;
+	/* where older assemblers noted these; the attributes, if any, win */
+	if (!k->registers)
+		k->registers = s->info >> 24;
+	if (!k->barriers)
+		k->barriers = (uint32_t)(s->flags >> 20 & 0x7f);
+	return MPK_OK;
+}
+
+static void take_shared(struct reader *r, const struct mpk_cubin_section *s)
+{
+	struct mpk_cubin_kernel *k = kernel_of(r, skip(s->name, strlen(".nv.shared.")));
+	bool reserved = r->out->sm >= 90 && !r->out->relocatable && s->size >= SYSTEM_SHARED;
+
+	if (k)
+		k->shared_bytes = s->size - (reserved ? SYSTEM_SHARED : 0);
+}
+
+static enum mpk_code take_section(struct reader *r, const struct mpk_cubin_section *s,
+				  struct mpk_error *err)
+{
+	struct mpk_cubin_kernel *k;
+
+	if (mpk_span_starts(s->name, ".text."))
+		return take_code(r, s, err);
+	if (mpk_span_is(s->name, ".nv.info") || mpk_span_starts(s->name, ".nv.info.") ||
+	    mpk_span_is(s->name, ".nv.compat"))
+		return read_info(r, s, err);
+	if (mpk_span_is(s->name, ".note.nv.tkinfo"))
+		return read_tool_note(r, s, err);
+	if (mpk_span_starts(s->name, ".nv.shared.")) {
+		take_shared(r, s);
+	} else if (mpk_span_starts(s->name, ".nv.constant0.")) {
+		k = kernel_of(r, skip(s->name, strlen(".nv.constant0.")));
+		if (k)
+			k->bank0_bytes = s->size;
+	} else if (mpk_span_is(s->name, ".nv.constant3")) {
+		r->out->constant_bytes = s->size;
+	} else if (mpk_span_is(s->name, ".nv.global") || mpk_span_is(s->name, ".nv.global.init")) {
+		if (!mpk_add_u64(r->out->global_bytes, s->size, &r->out->global_bytes))
+			return mpk_fail(err, MPK_E_CORRUPT, "cubin: variables beyond 2^64 bytes");
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code read_sections(struct reader *r, struct mpk_error *err)
+{
+	for (size_t i = 0; i < r->elf.section_count; i++) {
+		struct mpk_cubin_section s;
+
+		MPK_TRY(mpk_cubin_elf_section(&r->elf, i, &s, err));
+		MPK_TRY(take_section(r, &s, err));
+	}
+	for (size_t i = 0; i < r->out->kernel_count; i++)
+		if (!r->kernels[i].code_bytes)
+			return mpk_fail(err, MPK_E_CORRUPT, "cubin: kernel '%s' has no code",
+					MPK_QUOTE(r->kernels[i].name));
+	return MPK_OK;
+}
+
+enum mpk_code mpk_cubin_read(struct mpk_span bytes, struct mpk_arena *arena,
+			     struct mpk_cubin *out, struct mpk_error *err)
+{
+	struct mpk_cubin cubin = { 0 };
+	MPK_CLEANUP(reader_fini) struct reader r = { .arena = arena, .out = &cubin };
+
+	MPK_TRY(mpk_cubin_elf_open(bytes, &r.elf, err));
+	cubin.abi = r.elf.abi;
+	cubin.relocatable = r.elf.type == MPK_CUBIN_ET_REL;
+	if (r.elf.osabi == OSABI_V2) {
+		cubin.sm = r.elf.flags >> 8 & 0xff;
+	} else {
+		cubin.sm = r.elf.flags & 0xff;
+		cubin.arch_specific = r.elf.flags & FLAG_ARCH_SPECIFIC;
+	}
+	MPK_TRY(find_symbols(&r, err));
+	MPK_TRY(read_kernels(&r, err));
+	MPK_TRY(read_sections(&r, err));
+	*out = cubin;
+	return MPK_OK;
+}
+
+const struct mpk_cubin_kernel *mpk_cubin_find(const struct mpk_cubin *cubin,
+					      struct mpk_span name)
+{
+	for (size_t i = 0; i < cubin->kernel_count; i++)
+		if (mpk_span_equal(cubin->kernels[i].name, name))
+			return &cubin->kernels[i];
+	return NULL;
+}

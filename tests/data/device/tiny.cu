@@ -1,0 +1,1 @@
+extern "C" __global__ void tiny(int *out) { out[threadIdx.x] = 1; }

@@ -1,0 +1,255 @@
+/* formats/cubin: figures against what ptxas -v printed and the driver of an H100 answered */
+#include "robust.h"
+
+#include "base/compiler.h"
+#include "base/cursor.h"
+#include "cubin/cubin.h"
+#include "cubin/info.h"
+
+#define DATA "tests/data/device/"
+
+static struct mpk_arena arena;
+
+static void clear(void)
+{
+	mpk_arena_fini(&arena);
+}
+
+static struct mpk_cubin open_cubin(const char *path)
+{
+	struct mpk_error err = { 0 };
+	struct mpk_cubin cubin;
+
+	ck_assert_msg(mpk_cubin_read(robust_load(&arena, path), &arena, &cubin, &err) == MPK_OK,
+		      "%s: %s", path, err.text);
+	return cubin;
+}
+
+static const struct {
+	const char *path;
+	unsigned sm, abi;
+	bool arch_specific, relocatable;
+	size_t kernel_count;
+	uint64_t constant_bytes;
+} files[] = {
+	{ DATA "two.sm_52.cuda12.cubin", 52, 7, false, false, 2, 64 },
+	{ DATA "two.sm_75.cubin", 75, 8, false, false, 2, 64 },
+	{ DATA "two.sm_90.cubin", 90, 8, false, false, 2, 64 },
+	{ DATA "two.sm_90a.cuda12.cubin", 90, 7, true, false, 2, 64 },
+	{ DATA "shape.sm_90.cubin", 90, 8, false, true, 4, 0 },
+	{ DATA "tiny.sm_100.cubin", 100, 8, false, false, 1, 0 },
+	{ DATA "tiny.sm_120a.cubin", 120, 8, true, false, 1, 0 },
+};
+
+START_TEST(architecture)
+{
+	struct mpk_cubin c = open_cubin(files[_i].path);
+	const char *path = files[_i].path;
+
+	ck_assert_msg(c.sm == files[_i].sm, "%s: sm_%u", path, c.sm);
+	ck_assert_msg(c.abi == files[_i].abi, "%s: abi %u", path, c.abi);
+	ck_assert_msg(c.arch_specific == files[_i].arch_specific, "%s", path);
+	ck_assert_msg(c.relocatable == files[_i].relocatable, "%s", path);
+	ck_assert_msg(c.kernel_count == files[_i].kernel_count, "%s", path);
+	ck_assert_msg(c.constant_bytes == files[_i].constant_bytes, "%s", path);
+}
+END_TEST
+
+static const struct {
+	const char *path, *kernel;
+	uint32_t registers, shared, stack, barriers, bank0, max_threads, param_bytes;
+	uint32_t params[4][2]; /* offset, bytes */
+} kernels[] = {
+	{ DATA "two.sm_52.cuda12.cubin", "gather", 30, 512, 0, 1, 360, 0, 40,
+	  { { 0, 8 }, { 8, 24 }, { 32, 8 } } },
+	{ DATA "two.sm_52.cuda12.cubin", "scale", 7, 0, 0, 0, 344, 128, 24,
+	  { { 0, 8 }, { 8, 8 }, { 16, 4 }, { 20, 4 } } },
+	{ DATA "two.sm_75.cubin", "gather", 30, 512, 0, 1, 392, 0, 40,
+	  { { 0, 8 }, { 8, 24 }, { 32, 8 } } },
+	{ DATA "two.sm_75.cubin", "scale", 10, 0, 0, 0, 376, 128, 24,
+	  { { 0, 8 }, { 8, 8 }, { 16, 4 }, { 20, 4 } } },
+	{ DATA "two.sm_90.cubin", "gather", 30, 512, 0, 1, 568, 0, 40,
+	  { { 0, 8 }, { 8, 24 }, { 32, 8 } } },
+	{ DATA "two.sm_90.cubin", "scale", 12, 0, 0, 0, 552, 128, 24,
+	  { { 0, 8 }, { 8, 8 }, { 16, 4 }, { 20, 4 } } },
+	{ DATA "two.sm_90a.cuda12.cubin", "gather", 30, 512, 0, 1, 568, 0, 40,
+	  { { 0, 8 }, { 8, 24 }, { 32, 8 } } },
+	{ DATA "shape.sm_90.cubin", "stack", 10, 0, 400, 0, 540, 0, 12, { { 0, 8 }, { 8, 4 } } },
+	{ DATA "shape.sm_90.cubin", "wide", 8, 0, 0, 0, 4660, 0, 4132,
+	  { { 0, 4120 }, { 4120, 8 }, { 4128, 4 } } },
+	{ DATA "tiny.sm_100.cubin", "tiny", 10, 0, 0, 0, 904, 0, 8, { { 0, 8 } } },
+	{ DATA "tiny.sm_120a.cubin", "tiny", 10, 0, 0, 0, 904, 0, 8, { { 0, 8 } } },
+};
+
+START_TEST(figures)
+{
+	struct mpk_cubin c = open_cubin(kernels[_i].path);
+	const struct mpk_cubin_kernel *k = mpk_cubin_find(&c, mpk_span_str(kernels[_i].kernel));
+	size_t n = 0;
+
+	ck_assert_ptr_nonnull(k);
+	ck_assert_uint_eq(k->registers, kernels[_i].registers);
+	ck_assert_uint_eq(k->shared_bytes, kernels[_i].shared);
+	ck_assert_uint_eq(k->stack_bytes, kernels[_i].stack);
+	ck_assert_uint_eq(k->barriers, kernels[_i].barriers);
+	ck_assert_uint_eq(k->bank0_bytes, kernels[_i].bank0);
+	ck_assert_uint_eq(k->max_threads[0], kernels[_i].max_threads);
+	ck_assert_uint_eq(k->param_bytes, kernels[_i].param_bytes);
+	ck_assert_uint_eq(k->code_bytes % 128 * (c.sm > 52), 0);
+	while (n < 4 && kernels[_i].params[n][1])
+		n++;
+	ck_assert_uint_eq(k->param_count, n);
+	for (size_t i = 0; i < n; i++) {
+		ck_assert_uint_eq(k->params[i].offset, kernels[_i].params[i][0]);
+		ck_assert_uint_eq(k->params[i].bytes, kernels[_i].params[i][1]);
+	}
+}
+END_TEST
+
+START_TEST(launch_shapes)
+{
+	struct mpk_cubin c = open_cubin(DATA "shape.sm_90.cubin");
+	const struct mpk_cubin_kernel *k = mpk_cubin_find(&c, mpk_span_str("cluster"));
+
+	ck_assert_uint_eq(k->cluster[0], 2);
+	ck_assert_uint_eq(k->cluster[1], 1);
+	ck_assert_uint_eq(k->block[0], 0);
+	k = mpk_cubin_find(&c, mpk_span_str("block"));
+	ck_assert_uint_eq(k->block[0], 32);
+	ck_assert_uint_eq(k->block[1], 2);
+	ck_assert_uint_eq(k->block[2], 1);
+	ck_assert_ptr_null(mpk_cubin_find(&c, mpk_span_str("blocks")));
+}
+END_TEST
+
+START_TEST(tool)
+{
+	struct mpk_cubin c = open_cubin(DATA "two.sm_90.cubin");
+
+	ck_assert(mpk_span_is(c.tool, "Cuda compilation tools, release 13.0, V13.0.88"));
+	ck_assert(mpk_span_is(c.options, "-arch sm_90 -m 64"));
+	c = open_cubin(DATA "two.sm_52.cuda12.cubin");
+	ck_assert_uint_eq(c.tool.len, 0);
+}
+END_TEST
+
+/* What a load of each library's cubin found; TVM labels it, nvcc wrote it. */
+START_TEST(inside_a_library)
+{
+	struct mpk_span so = robust_load(&arena, "tests/data/cuda/cubin/vadd_cuda.so");
+	const uint8_t *at = so.data + 1, *end = so.data + so.len;
+	struct mpk_cubin c;
+
+	while ((at = memmem(at, (size_t)(end - at), "\177ELF", 4)) != NULL &&
+	       !mpk_cubin_is(mpk_span_of(at, (size_t)(end - at))))
+		at++;
+	ck_assert_ptr_nonnull(at);
+	ck_assert_int_eq(mpk_cubin_read(mpk_span_of(at, (size_t)(end - at)), &arena, &c, NULL),
+			 MPK_OK);
+	ck_assert_uint_eq(c.sm, 90);
+	ck_assert_uint_eq(c.kernel_count, 1);
+	ck_assert_uint_eq(c.kernels[0].param_count, 3);
+}
+END_TEST
+
+START_TEST(refuses)
+{
+	static const struct {
+		size_t off;
+		uint8_t value;
+		enum mpk_code code;
+		uint64_t at;
+		const char *text;
+	} rows[] = {
+		{ 4, 1, MPK_E_UNSUPPORTED, 4, "cubin: only 64-bit little-endian files are read" },
+		{ 5, 2, MPK_E_UNSUPPORTED, 4, "cubin: only 64-bit little-endian files are read" },
+		{ 18, 62, MPK_E_CORRUPT, 18,
+		  "cubin: an ELF file for machine 62, not for CUDA (190)" },
+		{ 47, 1, MPK_E_CORRUPT, 40, "cubin: the section table lies beyond the end" },
+		{ 58, 40, MPK_E_CORRUPT, 58, "cubin: section headers are not of 64 bytes" },
+		{ 62, 200, MPK_E_CORRUPT, 62, "cubin: no table of section names" },
+	};
+	struct mpk_span good = robust_load(&arena, DATA "two.sm_90.cubin");
+	uint8_t *bytes = mpk_arena_alloc(&arena, good.len);
+	struct mpk_cubin c = { .sm = 7 };
+	struct mpk_error err;
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++) {
+		memcpy(bytes, good.data, good.len);
+		bytes[rows[i].off] = rows[i].value;
+		ck_assert_int_eq(mpk_cubin_read(mpk_span_of(bytes, good.len), &arena, &c, &err),
+				 rows[i].code);
+		ck_assert_str_eq(err.text, rows[i].text);
+		ck_assert_uint_eq(err.at.offset, rows[i].at);
+	}
+	ck_assert_uint_eq(c.sm, 7);
+	ck_assert_int_eq(mpk_cubin_read(mpk_span_str("text"), &arena, &c, &err), MPK_E_CORRUPT);
+}
+END_TEST
+
+START_TEST(attributes)
+{
+	static const uint8_t list[] = { 4, 0x2f, 4, 0, 1, 2, 3, 4, 2, 0x4c, 7, 1, 3, 0x19, 8, 1,
+					1, 0x3e, 9, 9, 5, 0, 0, 0 };
+	struct mpk_cursor c = mpk_cursor_of(mpk_span_of(list, sizeof list), 100, "payload");
+	struct mpk_cubin_attribute a;
+	struct mpk_error err;
+
+	ck_assert_int_eq(mpk_cubin_attribute_next(&c, &a, NULL), MPK_OK);
+	ck_assert_uint_eq(a.id, 0x2f);
+	ck_assert_uint_eq(a.data.len, 4);
+	ck_assert_int_eq(mpk_cubin_attribute_need(&a, 4, NULL), MPK_OK);
+	ck_assert_int_eq(mpk_cubin_attribute_need(&a, 8, &err), MPK_E_CORRUPT);
+	ck_assert_uint_eq(err.at.offset, 100);
+	ck_assert_int_eq(mpk_cubin_attribute_next(&c, &a, NULL), MPK_OK);
+	ck_assert_uint_eq(a.value, 7); /* one byte */
+	ck_assert_int_eq(mpk_cubin_attribute_next(&c, &a, NULL), MPK_OK);
+	ck_assert_uint_eq(a.value, 0x108);
+	ck_assert_int_eq(mpk_cubin_attribute_next(&c, &a, NULL), MPK_OK);
+	ck_assert_uint_eq(a.id, 0x3e);
+	ck_assert_int_eq(mpk_cubin_attribute_next(&c, &a, &err), MPK_E_CORRUPT);
+	ck_assert_str_eq(err.text, "cubin: attribute 0x00 has the unknown form 5");
+	ck_assert_uint_eq(err.at.offset, 120);
+}
+END_TEST
+
+static enum mpk_code try_cubin(struct mpk_span bytes, struct mpk_error *err)
+{
+	struct mpk_arena a = { 0 };
+	struct mpk_cubin c;
+	enum mpk_code code = mpk_cubin_read(bytes, &a, &c, err);
+
+	mpk_arena_fini(&a);
+	return code;
+}
+
+START_TEST(hostile)
+{
+	robust_check(files[_i].path, try_cubin, 10000);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("cubin");
+	TCase *tc = tcase_create("cubin");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_checked_fixture(tc, NULL, clear);
+	tcase_set_timeout(tc, 120);
+	tcase_add_loop_test(tc, architecture, 0, (int)MPK_ARRAY_COUNT(files));
+	tcase_add_loop_test(tc, figures, 0, (int)MPK_ARRAY_COUNT(kernels));
+	tcase_add_test(tc, launch_shapes);
+	tcase_add_test(tc, tool);
+	tcase_add_test(tc, inside_a_library);
+	tcase_add_test(tc, refuses);
+	tcase_add_test(tc, attributes);
+	tcase_add_loop_test(tc, hostile, 0, (int)MPK_ARRAY_COUNT(files));
+	suite_add_tcase(suite, tc);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}

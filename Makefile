@@ -130,7 +130,7 @@ asan:
 coverage:
 	$(Q)$(MAKE) --no-print-directory VARIANT=cov check
 	$(Q)gcovr --root . --object-directory out/cov --filter 'lib/' --filter 'formats/' --filter 'cmd/' \
-		--gcov-ignore-errors=no_working_dir_found --exclude-throw-branches \
+		--exclude-throw-branches \
 		--html-details out/cov/coverage.html --txt out/cov/coverage.txt --print-summary
 
 # --- static checks -----------------------------------------------------------------

@@ -268,6 +268,7 @@ static void assert_copied(int fd, size_t at, size_t from, size_t len)
 
 START_TEST(rope_of_pieces)
 {
+	static const uint8_t piece = 0x5a;
 	struct mpk_arena arena = { 0 };
 	struct mpk_rope rope = mpk_rope_of(&arena);
 	struct mpk_output *o = NULL;
@@ -275,7 +276,7 @@ START_TEST(rope_of_pieces)
 
 	/* More pieces than one system call takes, memory and file mixed. */
 	for (size_t i = 0; i < 600; i++)
-		mpk_rope_put_view(&rope, mpk_span_of((uint8_t[]){ 0x5a }, 1));
+		mpk_rope_put_view(&rope, mpk_span_of(&piece, 1));
 	mpk_rope_put_file(&rope, in, 100, 5000);
 	mpk_rope_put_view(&rope, mpk_span_str("mid"));
 	mpk_rope_put_file(&rope, in, 0, BIG);

@@ -3,8 +3,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "text/escape.h"
-
 /* "lib.a(devc.o)": the member, or NULL when name is a file as it stands. */
 static enum mpk_code split(struct minspect_file *f, const char **path, const char **member,
 			   struct mpk_error *err)
@@ -61,7 +59,7 @@ enum mpk_code minspect_file_open(const char *name, struct minspect_file *out,
 	enum mpk_code code = open_all(out, err);
 
 	if (code != MPK_OK)
-		mpk_error_at_file(err, MPK_QUOTE(mpk_span_str(name)));
+		mpk_error_at_file(err, name);
 	return code;
 }
 

@@ -171,6 +171,8 @@ static enum mpk_code read_blob(struct mpk_span bytes, uint64_t off, struct mpk_i
 {
 	enum mpk_generation gen;
 
+	if (bytes.len == 0)
+		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", off, "there are no bytes in it");
 	MPK_TRY(refuse_foreign(bytes, err));
 	if (mpk_blob_guess(bytes, &gen, NULL) != MPK_OK)
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", off,

@@ -1,0 +1,1 @@
+minspect --functions --json data/formats/01_opencl_scale.so

@@ -1,0 +1,1 @@
+minspect no/such.so

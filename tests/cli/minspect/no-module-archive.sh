@@ -1,0 +1,3 @@
+echo text >notes.txt
+ar rc a.a notes.txt
+minspect a.a

@@ -1,0 +1,2 @@
+echo 'int x;' >a.c
+minspect a.c

@@ -1,0 +1,1 @@
+minspect - <data/formats/01_opencl_scale.blob

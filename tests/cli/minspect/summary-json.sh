@@ -1,0 +1,1 @@
+minspect --json data/formats/01_opencl_scale.so

@@ -1,0 +1,2 @@
+printf 'MZ\220\0' >a.dll
+minspect a.dll

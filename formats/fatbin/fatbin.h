@@ -1,0 +1,64 @@
+/* fatbin.h - several CUDA images for several architectures in one piece (FORMAT.md) */
+#ifndef MPK_FORMATS_FATBIN_FATBIN_H
+#define MPK_FORMATS_FATBIN_FATBIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/span.h"
+
+enum mpk_fatbin_kind {
+	MPK_FATBIN_PTX,
+	MPK_FATBIN_ELF,    /* a cubin */
+	MPK_FATBIN_LTO,    /* NVVM IR for link-time optimisation: nothing a driver runs */
+	MPK_FATBIN_OTHER,
+};
+
+enum mpk_fatbin_packing {
+	MPK_FATBIN_STORED,
+	MPK_FATBIN_LZ4,
+	MPK_FATBIN_ZSTD,
+};
+
+struct mpk_fatbin_entry {
+	enum mpk_fatbin_kind kind;
+	uint16_t kind_code;       /* as stored */
+	unsigned sm;              /* 90 for sm_90 and compute_90 */
+	bool arch_specific;       /* sm_90a */
+	bool family_specific;     /* sm_100f */
+	bool debug;
+	unsigned ptx_major, ptx_minor; /* PTX: its .version; else 0 */
+	enum mpk_fatbin_packing packing;
+	struct mpk_span data;     /* the image, or its packed bytes; may end with padding */
+	uint64_t data_off;        /* of data in the payload */
+	uint64_t plain_bytes;     /* of the image when unpacked */
+	struct mpk_span name;     /* the source's name in debug builds; else empty */
+};
+
+struct mpk_fatbin {
+	const struct mpk_fatbin_entry *entries;
+	size_t entry_count;
+	uint64_t used;            /* bytes of the container; what follows is not read */
+};
+
+/* mpk_fatbin_is - whether the bytes begin as a fatbin container or its wrapper does */
+bool mpk_fatbin_is(struct mpk_span bytes);
+
+/* mpk_fatbin_read - list the images of a fatbin
+ * @bytes   the container, possibly with more behind it; borrowed
+ * @arena   receives the list; data and names are views of bytes
+ * Returns  MPK_OK; MPK_E_CORRUPT with the offset in "payload" (no fatbin, parts beyond
+ *          the end); MPK_E_UNSUPPORTED (the wrapper of an executable, which holds only
+ *          an address; a container of another version); MPK_E_NOMEM.
+ * Format   FORMAT.md 1 - 3 */
+enum mpk_code mpk_fatbin_read(struct mpk_span bytes, struct mpk_arena *arena,
+			      struct mpk_fatbin *out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_fatbin_kind_name, mpk_fatbin_packing_name - "PTX", "cubin", ...; "stored", "LZ4", "zstd" */
+const char *mpk_fatbin_kind_name(enum mpk_fatbin_kind kind);
+const char *mpk_fatbin_packing_name(enum mpk_fatbin_packing packing);
+
+#endif

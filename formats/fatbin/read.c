@@ -1,0 +1,213 @@
+#include "fatbin/fatbin.h"
+
+#include "base/cursor.h"
+
+#define CONTAINER_MAGIC UINT32_C(0xba55ed50)
+#define WRAPPER_MAGIC UINT32_C(0x466243b1)
+
+enum {
+	CONTAINER_VERSION = 1,
+	CONTAINER_BYTES = 16,
+	ENTRY_BYTES = 64,
+	/* FORMAT.md 3 */
+	FLAG_DEBUG = 0x2,
+	FLAG_LZ4 = 0x2000,
+	FLAG_ZSTD = 0x8000,
+	FLAG_ARCH = 0x100000,
+	FLAG_FAMILY = 0x200000,
+};
+
+/* An entry's fixed header, FORMAT.md 2. */
+struct head {
+	uint16_t kind;
+	uint32_t head_bytes;
+	uint64_t data_bytes;
+	uint32_t packed_bytes;
+	uint16_t minor, major;
+	uint32_t sm;
+	uint32_t name_off, name_bytes;
+	uint64_t flags;
+	uint64_t plain_bytes;
+};
+
+static enum mpk_code fail_at(struct mpk_error *err, uint64_t off, const char *what)
+{
+	return mpk_fail_offset(err, MPK_E_CORRUPT, "payload", off, "fatbin: %s", what);
+}
+
+bool mpk_fatbin_is(struct mpk_span bytes)
+{
+	uint32_t magic = bytes.len >= 4 ? mpk_load_u32(bytes.data) : 0;
+
+	return magic == CONTAINER_MAGIC || magic == WRAPPER_MAGIC;
+}
+
+static struct head load_head(const uint8_t *p)
+{
+	return (struct head){
+		.kind = mpk_load_u16(p),
+		.head_bytes = mpk_load_u32(p + 4),
+		.data_bytes = mpk_load_u64(p + 8),
+		.packed_bytes = mpk_load_u32(p + 16),
+		.minor = mpk_load_u16(p + 24),
+		.major = mpk_load_u16(p + 26),
+		.sm = mpk_load_u32(p + 28),
+		.name_off = mpk_load_u32(p + 32),
+		.name_bytes = mpk_load_u32(p + 36),
+		.flags = mpk_load_u64(p + 40),
+		.plain_bytes = mpk_load_u64(p + 56),
+	};
+}
+
+static enum mpk_fatbin_kind kind_of(uint16_t code)
+{
+	switch (code) {
+	case 1:
+		return MPK_FATBIN_PTX;
+	case 2:
+		return MPK_FATBIN_ELF;
+	case 8:
+		return MPK_FATBIN_LTO;
+	default:
+		return MPK_FATBIN_OTHER;
+	}
+}
+
+static enum mpk_fatbin_packing packing_of(uint64_t flags)
+{
+	if (flags & FLAG_ZSTD)
+		return MPK_FATBIN_ZSTD;
+	return flags & FLAG_LZ4 ? MPK_FATBIN_LZ4 : MPK_FATBIN_STORED;
+}
+
+/* The image: what is packed may be shorter than the room it has. */
+static enum mpk_code take_data(const struct head *h, struct mpk_fatbin_entry *e, uint64_t off,
+			       struct mpk_error *err)
+{
+	e->plain_bytes = h->data_bytes;
+	if (e->packing == MPK_FATBIN_STORED)
+		return MPK_OK;
+	if (h->packed_bytes > e->data.len)
+		return fail_at(err, off + 16, "a packed image is longer than its entry");
+	e->data.len = h->packed_bytes;
+	e->plain_bytes = h->plain_bytes;
+	return MPK_OK;
+}
+
+static enum mpk_code take_name(struct mpk_span head, const struct head *h,
+			       struct mpk_fatbin_entry *e, uint64_t off, struct mpk_error *err)
+{
+	if (!h->name_off)
+		return MPK_OK;
+	if (!mpk_span_sub(head, h->name_off, h->name_bytes, &e->name))
+		return fail_at(err, off + 32, "an image's name lies outside its header");
+	return MPK_OK;
+}
+
+/* One entry; the cursor counts offsets within the payload. */
+static enum mpk_code read_entry(struct mpk_cursor *c, struct mpk_fatbin_entry *out,
+				struct mpk_error *err)
+{
+	uint64_t off = mpk_cursor_offset(c);
+	struct mpk_cursor at = *c;
+	struct mpk_fatbin_entry e = { .kind = MPK_FATBIN_OTHER };
+	struct mpk_span head;
+	struct head h;
+
+	MPK_TRY(mpk_read_bytes(&at, "fatbin: header of an image", ENTRY_BYTES, &head, err));
+	h = load_head(head.data);
+	if (h.head_bytes < ENTRY_BYTES)
+		return fail_at(err, off + 4, "the header of an image is shorter than 64 bytes");
+	at = *c;
+	MPK_TRY(mpk_read_bytes(&at, "fatbin: header of an image", h.head_bytes, &head, err));
+	e.data_off = mpk_cursor_offset(&at);
+	MPK_TRY(mpk_read_bytes(&at, "fatbin: image", h.data_bytes, &e.data, err));
+	e.kind_code = h.kind;
+	e.kind = kind_of(h.kind);
+	e.sm = h.sm;
+	e.arch_specific = h.flags & FLAG_ARCH;
+	e.family_specific = h.flags & FLAG_FAMILY;
+	e.debug = h.flags & FLAG_DEBUG;
+	e.packing = packing_of(h.flags);
+	if (e.kind == MPK_FATBIN_PTX) {
+		e.ptx_major = h.major;
+		e.ptx_minor = h.minor;
+	}
+	MPK_TRY(take_data(&h, &e, off, err));
+	MPK_TRY(take_name(head, &h, &e, off, err));
+	*out = e;
+	*c = at;
+	return MPK_OK;
+}
+
+/* The entries' bytes. */
+static enum mpk_code open_container(struct mpk_span bytes, struct mpk_cursor *entries,
+				    struct mpk_error *err)
+{
+	struct mpk_span body;
+
+	if (!mpk_fatbin_is(bytes))
+		return fail_at(err, 0, "no fatbin magic");
+	if (mpk_load_u32(bytes.data) == WRAPPER_MAGIC)
+		return mpk_fail_offset(err, MPK_E_UNSUPPORTED, "payload", 0,
+				       "fatbin: this is the wrapper of an executable, which holds "
+				       "only an address; take the section .nv_fatbin instead");
+	if (bytes.len < CONTAINER_BYTES)
+		return fail_at(err, bytes.len, "cut off inside its header");
+	if (mpk_load_u16(bytes.data + 4) != CONTAINER_VERSION ||
+	    mpk_load_u16(bytes.data + 6) != CONTAINER_BYTES)
+		return mpk_fail_offset(err, MPK_E_UNSUPPORTED, "payload", 4,
+				       "fatbin: version %u with a header of %u bytes is not known",
+				       mpk_load_u16(bytes.data + 4), mpk_load_u16(bytes.data + 6));
+	if (!mpk_span_sub(bytes, CONTAINER_BYTES, mpk_load_u64(bytes.data + 8), &body))
+		return fail_at(err, 8, "the images reach beyond the end; it was cut off");
+	*entries = mpk_cursor_of(body, CONTAINER_BYTES, "payload");
+	return MPK_OK;
+}
+
+enum mpk_code mpk_fatbin_read(struct mpk_span bytes, struct mpk_arena *arena,
+			      struct mpk_fatbin *out, struct mpk_error *err)
+{
+	struct mpk_cursor start, c;
+	struct mpk_fatbin_entry *entries, probe;
+	size_t count = 0;
+
+	MPK_TRY(open_container(bytes, &start, err));
+	for (c = start; mpk_cursor_left(&c); count++)
+		MPK_TRY(read_entry(&c, &probe, err));
+	entries = mpk_arena_array(arena, count, sizeof *entries);
+	if (!entries)
+		return mpk_fail_nomem(err);
+	c = start;
+	for (size_t i = 0; i < count; i++)
+		MPK_TRY(read_entry(&c, &entries[i], err));
+	*out = (struct mpk_fatbin){
+		.entries = entries,
+		.entry_count = count,
+		.used = CONTAINER_BYTES + start.bytes.len,
+	};
+	return MPK_OK;
+}
+
+const char *mpk_fatbin_kind_name(enum mpk_fatbin_kind kind)
+{
+	static const char *const names[] = {
+		[MPK_FATBIN_PTX] = "PTX",
+		[MPK_FATBIN_ELF] = "cubin",
+		[MPK_FATBIN_LTO] = "LTO IR",
+		[MPK_FATBIN_OTHER] = "other",
+	};
+
+	return names[kind];
+}
+
+const char *mpk_fatbin_packing_name(enum mpk_fatbin_packing packing)
+{
+	static const char *const names[] = {
+		[MPK_FATBIN_STORED] = "stored",
+		[MPK_FATBIN_LZ4] = "LZ4",
+		[MPK_FATBIN_ZSTD] = "zstd",
+	};
+
+	return names[packing];
+}

@@ -1,0 +1,194 @@
+/* formats/fatbin: what nvcc was told against what is read */
+#include "robust.h"
+
+#include "base/compiler.h"
+#include "base/cursor.h"
+#include "cubin/cubin.h"
+#include "fatbin/fatbin.h"
+
+#define DATA "tests/data/device/"
+
+static struct mpk_arena arena;
+
+static void clear(void)
+{
+	mpk_arena_fini(&arena);
+}
+
+static struct mpk_fatbin open_fatbin(struct mpk_span bytes)
+{
+	struct mpk_error err = { 0 };
+	struct mpk_fatbin f;
+
+	ck_assert_msg(mpk_fatbin_read(bytes, &arena, &f, &err) == MPK_OK, "%s", err.text);
+	return f;
+}
+
+static const struct {
+	const char *path;
+	size_t count;
+	struct {
+		enum mpk_fatbin_kind kind;
+		unsigned sm;
+		enum mpk_fatbin_packing packing;
+		uint64_t plain_bytes;
+		bool arch, family, debug;
+	} entries[3];
+} files[] = {
+	{ DATA "tiny.none.fatbin", 3,
+	  { { MPK_FATBIN_ELF, 80, MPK_FATBIN_STORED, 3112, 0, 0, 0 },
+	    { MPK_FATBIN_PTX, 90, MPK_FATBIN_STORED, 336, 0, 0, 0 },
+	    { MPK_FATBIN_ELF, 90, MPK_FATBIN_STORED, 3568, 0, 0, 0 } } },
+	{ DATA "tiny.speed.fatbin", 3,
+	  { { MPK_FATBIN_ELF, 80, MPK_FATBIN_STORED, 3112, 0, 0, 0 },
+	    { MPK_FATBIN_PTX, 90, MPK_FATBIN_LZ4, 336, 0, 0, 0 },
+	    { MPK_FATBIN_ELF, 90, MPK_FATBIN_STORED, 3568, 0, 0, 0 } } },
+	{ DATA "tiny.size.fatbin", 3,
+	  { { MPK_FATBIN_ELF, 80, MPK_FATBIN_ZSTD, 3112, 0, 0, 0 },
+	    { MPK_FATBIN_PTX, 90, MPK_FATBIN_ZSTD, 336, 0, 0, 0 },
+	    { MPK_FATBIN_ELF, 90, MPK_FATBIN_ZSTD, 3568, 0, 0, 0 } } },
+	{ DATA "tiny.lto.fatbin", 3,
+	  { { MPK_FATBIN_ELF, 90, MPK_FATBIN_ZSTD, 3568, 1, 0, 0 },
+	    { MPK_FATBIN_LTO, 90, MPK_FATBIN_ZSTD, 2160, 0, 0, 0 },
+	    { MPK_FATBIN_ELF, 100, MPK_FATBIN_ZSTD, 5272, 0, 1, 0 } } },
+	{ DATA "tiny.debug.fatbin", 1,
+	  { { MPK_FATBIN_ELF, 75, MPK_FATBIN_ZSTD, 2856, 0, 0, 1 } } },
+};
+
+START_TEST(entries)
+{
+	struct mpk_span bytes = robust_load(&arena, files[_i].path);
+	struct mpk_fatbin f = open_fatbin(bytes);
+
+	ck_assert_uint_eq(f.entry_count, files[_i].count);
+	ck_assert_uint_eq(f.used, bytes.len);
+	for (size_t i = 0; i < f.entry_count; i++) {
+		const struct mpk_fatbin_entry *e = &f.entries[i];
+
+		ck_assert_msg(e->kind == files[_i].entries[i].kind, "%s %zu", files[_i].path, i);
+		ck_assert_uint_eq(e->sm, files[_i].entries[i].sm);
+		ck_assert_int_eq(e->packing, files[_i].entries[i].packing);
+		ck_assert_uint_eq(e->plain_bytes, files[_i].entries[i].plain_bytes);
+		ck_assert_int_eq(e->arch_specific, files[_i].entries[i].arch);
+		ck_assert_int_eq(e->family_specific, files[_i].entries[i].family);
+		ck_assert_int_eq(e->debug, files[_i].entries[i].debug);
+		ck_assert_ptr_eq(e->data.data, bytes.data + e->data_off);
+	}
+}
+END_TEST
+
+START_TEST(images)
+{
+	struct mpk_fatbin f = open_fatbin(robust_load(&arena, DATA "tiny.none.fatbin"));
+	struct mpk_cubin c;
+
+	for (size_t i = 0; i < 3; i += 2) {
+		ck_assert_int_eq(mpk_cubin_read(f.entries[i].data, &arena, &c, NULL), MPK_OK);
+		ck_assert_uint_eq(c.sm, f.entries[i].sm);
+		ck_assert(mpk_span_is(c.kernels[0].name, "tiny"));
+	}
+	ck_assert_ptr_nonnull(memmem(f.entries[1].data.data, f.entries[1].data.len,
+				     ".entry tiny", 11));
+	ck_assert_uint_eq(f.entries[1].ptx_major, 9);
+	ck_assert_uint_eq(f.entries[1].ptx_minor, 0);
+	/* a zstd frame, RFC 8878 */
+	f = open_fatbin(robust_load(&arena, DATA "tiny.size.fatbin"));
+	ck_assert_uint_eq(mpk_load_u32(f.entries[0].data.data), 0xfd2fb528);
+	f = open_fatbin(robust_load(&arena, DATA "tiny.debug.fatbin"));
+	ck_assert(mpk_span_is(f.entries[0].name, "tiny.cu"));
+}
+END_TEST
+
+START_TEST(inside_a_library)
+{
+	struct mpk_span so = robust_load(&arena, "tests/data/cuda/fatbin/saxpy_cuda.so");
+	const uint8_t *at = memmem(so.data, so.len, "\x50\xed\x55\xba\x01", 5);
+	struct mpk_fatbin f;
+
+	ck_assert_ptr_nonnull(at);
+	f = open_fatbin(mpk_span_of(at, (size_t)(so.data + so.len - at)));
+	ck_assert_uint_eq(f.entry_count, 2);
+	for (size_t i = 0; i < 2; i++)
+		ck_assert_uint_eq(f.entries[i].sm, 90);
+	ck_assert_int_ne(f.entries[0].kind, f.entries[1].kind);
+}
+END_TEST
+
+START_TEST(refuses)
+{
+	static const struct {
+		size_t off;
+		uint8_t value;
+		enum mpk_code code;
+		uint64_t at;
+		const char *text;
+	} rows[] = {
+		{ 0, 0, MPK_E_CORRUPT, 0, "fatbin: no fatbin magic" },
+		{ 4, 2, MPK_E_UNSUPPORTED, 4,
+		  "fatbin: version 2 with a header of 16 bytes is not known" },
+		{ 10, 1, MPK_E_CORRUPT, 8,
+		  "fatbin: the images reach beyond the end; it was cut off" },
+		{ 20, 63, MPK_E_CORRUPT, 20,
+		  "fatbin: the header of an image is shorter than 64 bytes" },
+		{ 33, 0xff, MPK_E_CORRUPT, 32,
+		  "fatbin: a packed image is longer than its entry" },
+		{ 48, 200, MPK_E_CORRUPT, 48,
+		  "fatbin: an image's name lies outside its header" },
+	};
+	static const uint8_t wrapper[24] = { 0xb1, 0x43, 0x62, 0x46, 1 };
+	struct mpk_span good = robust_load(&arena, DATA "tiny.debug.fatbin");
+	uint8_t *bytes = mpk_arena_alloc(&arena, good.len);
+	struct mpk_error err;
+	struct mpk_fatbin f;
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++) {
+		memcpy(bytes, good.data, good.len);
+		bytes[rows[i].off] = rows[i].value;
+		ck_assert_int_eq(mpk_fatbin_read(mpk_span_of(bytes, good.len), &arena, &f, &err),
+				 rows[i].code);
+		ck_assert_str_eq(err.text, rows[i].text);
+		ck_assert_uint_eq(err.at.offset, rows[i].at);
+	}
+	ck_assert(mpk_fatbin_is(mpk_span_of(wrapper, sizeof wrapper)));
+	ck_assert_int_eq(mpk_fatbin_read(mpk_span_of(wrapper, sizeof wrapper), &arena, &f, &err),
+			 MPK_E_UNSUPPORTED);
+}
+END_TEST
+
+static enum mpk_code try_fatbin(struct mpk_span bytes, struct mpk_error *err)
+{
+	struct mpk_arena a = { 0 };
+	struct mpk_fatbin f;
+	enum mpk_code code = mpk_fatbin_read(bytes, &a, &f, err);
+
+	mpk_arena_fini(&a);
+	return code;
+}
+
+START_TEST(hostile)
+{
+	robust_check(files[_i].path, try_fatbin, 10000);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("fatbin");
+	TCase *tc = tcase_create("fatbin");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_checked_fixture(tc, NULL, clear);
+	tcase_set_timeout(tc, 120);
+	tcase_add_loop_test(tc, entries, 0, (int)MPK_ARRAY_COUNT(files));
+	tcase_add_test(tc, images);
+	tcase_add_test(tc, inside_a_library);
+	tcase_add_test(tc, refuses);
+	tcase_add_loop_test(tc, hostile, 0, (int)MPK_ARRAY_COUNT(files));
+	suite_add_tcase(suite, tc);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed != 0;
+}

@@ -16,9 +16,12 @@ enum mpk_code mpk_payload_decode(const struct mpk_kind *kind, enum mpk_generatio
 				 struct mpk_payload *out, struct mpk_error *err)
 {
 	struct mpk_cursor c = mpk_cursor_of(bytes.span, bytes.off, "blob");
+	struct mpk_payload p;
 
-	MPK_TRY(mpk_payload_read(&c, kind, gen, arena, out, err));
-	out->surplus = mpk_cursor_left(&c);
+	MPK_TRY(mpk_payload_read(&c, kind, gen, arena, &p, err));
+	p.source = bytes;
+	p.surplus += mpk_cursor_left(&c);
+	*out = p;
 	return MPK_OK;
 }
 

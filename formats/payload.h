@@ -2,6 +2,7 @@
 #ifndef MPK_FORMATS_PAYLOAD_H
 #define MPK_FORMATS_PAYLOAD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -11,21 +12,46 @@
 #include "base/rope.h"
 #include "base/span.h"
 #include "blob/blob.h"
+#include "constloader/constloader.h"
+#include "ethosn/ethosn.h"
+#include "factory/factory.h"
 #include "kernels/kernels.h"
 #include "kinds.h"
+#include "record/record.h"
+#include "relaxvm/relaxvm.h"
+#include "relayvm/relayvm.h"
 
 enum mpk_payload_tag {
 	MPK_PAYLOAD_EMPTY,   /* _lib, metadata_module: no bytes */
-	MPK_PAYLOAD_KERNELS, /* u.kernels */
+	MPK_PAYLOAD_KERNELS, /* cuda, opencl, ... */
+	MPK_PAYLOAD_RECORD,  /* external runtimes, c, static_library */
+	MPK_PAYLOAD_FACTORY, /* graph and AOT executors */
+	MPK_PAYLOAD_CONSTS,  /* const_loader, metadata */
+	MPK_PAYLOAD_ETHOSN,
+	MPK_PAYLOAD_RELAX,   /* relax.VMExecutable, relax.Executable */
+	MPK_PAYLOAD_RELAY,   /* VMExecutable */
+};
+
+/* Bytes and where they stand in the blob (what offsets of errors and parts count from). */
+struct mpk_source {
+	struct mpk_span span;
+	uint64_t off;
 };
 
 struct mpk_payload {
 	enum mpk_payload_tag tag;
 	const struct mpk_kind *kind;
 	enum mpk_generation gen;
+	struct mpk_source source; /* decoded payloads: the bytes this was read from */
 	uint64_t surplus;     /* bytes after the last field; TVM ignores them. Not written back */
 	union {
 		struct mpk_kernels kernels;
+		struct mpk_record record;
+		struct mpk_factory factory;
+		struct mpk_const_loader consts;
+		struct mpk_ethosn ethosn;
+		struct mpk_relax relax;
+		struct mpk_relay relay;
 	} u;
 };
 
@@ -45,12 +71,6 @@ enum mpk_code mpk_payload_read(struct mpk_cursor *c, const struct mpk_kind *kind
 			       enum mpk_generation gen, struct mpk_arena *arena,
 			       struct mpk_payload *out, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* Bytes and where they stand in the blob (what offsets of errors and parts count from). */
-struct mpk_source {
-	struct mpk_span span;
-	uint64_t off;
-};
-
 /* The payload of a node that was read. */
 static inline struct mpk_source mpk_source_of(const struct mpk_node *node)
 {
@@ -68,5 +88,30 @@ enum mpk_code mpk_payload_decode(const struct mpk_kind *kind, enum mpk_generatio
 /* mpk_payload_encode - append the payload's bytes; the inverse of decoding to the byte,
  * less the surplus. Failures are remembered by the rope. */
 void mpk_payload_encode(const struct mpk_payload *p, struct mpk_rope *rope);
+
+/* One file that a payload would make. */
+struct mpk_part {
+	const char *name;     /* relative, "params/w1"; only letters, digits and "._-/", unique */
+	struct mpk_span data;
+	uint64_t off;         /* of data in the blob, when stored */
+	bool stored;          /* false: data was made from the payload, "functions.json" */
+	const struct mpk_tensor_record *tensor; /* what data is the elements of, or NULL */
+	struct mpk_span title; /* the name as the payload spells it: a tensor, a kernel; may be empty */
+};
+
+struct mpk_parts {
+	const struct mpk_part *items;
+	size_t count;
+};
+
+/* mpk_payload_parts - the files that a decoded payload consists of, in stored order
+ * Code as "kernels.ptx" or "kernels/<name>.metal" with the suffix of its format, function tables as
+ * "functions.json" in the layout of TVM's .tvm_meta.json, tensors as "params/<name>" or
+ * "constants/<index>", graphs as "graph.json", bytecode as a listing "bytecode.txt".
+ * Names that are no file names are changed; title keeps what they were.
+ * @out     in arena, views into the payload's bytes
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_payload_parts(const struct mpk_payload *p, struct mpk_arena *arena,
+				struct mpk_parts *out, struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

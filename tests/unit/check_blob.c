@@ -76,6 +76,7 @@ START_TEST(fixture_reads_and_writes_back)
 	ck_assert_str_eq(kinds, f->kinds);
 	ck_assert_str_eq(children, f->children);
 	ck_assert(tree.has_tree && !tree.implied_lib && !tree.truncated);
+	ck_assert_int_eq(tree.warning.code, MPK_OK);
 	ck_assert_uint_eq(tree.nbytes + 8, blob.len);
 	ck_assert_uint_eq(tree.used, blob.len);
 	ck_assert(mpk_span_equal(written(&tree, &arena), blob));
@@ -117,6 +118,30 @@ START_TEST(guess_finds_the_generation)
 }
 END_TEST
 
+/* What decodes must encode to the same bytes, and its parts must lie in it. */
+static void check_payload(const struct mpk_payload *p, const struct mpk_node *n,
+			  struct mpk_arena *arena)
+{
+	struct mpk_rope rope = mpk_rope_of(arena);
+	struct mpk_parts parts;
+	struct mpk_span flat;
+
+	mpk_payload_encode(p, &rope);
+	ck_assert_int_eq(mpk_rope_flat(&rope, &flat, NULL), MPK_OK);
+	if (p->surplus == 0)
+		ck_assert(mpk_span_equal(flat, n->payload));
+	ck_assert_int_eq(mpk_payload_parts(p, arena, &parts, NULL), MPK_OK);
+	for (size_t i = 0; i < parts.count; i++) {
+		const struct mpk_part *part = &parts.items[i];
+
+		ck_assert_ptr_null(strstr(part->name, ".."));
+		if (!part->stored || part->data.len == 0)
+			continue;
+		ck_assert_uint_ge(part->off, n->payload_off);
+		ck_assert_uint_le(part->off + part->data.len, n->payload_off + n->payload.len);
+	}
+}
+
 /* Whatever was read must hang together: views within the blob, children after parents. */
 static void check_sound(struct mpk_span blob, enum mpk_generation gen)
 {
@@ -141,8 +166,9 @@ static void check_sound(struct mpk_span blob, enum mpk_generation gen)
 		for (size_t j = 0; j < n->child_count; j++)
 			ck_assert(n->children[j] > i && n->children[j] < tree.count);
 		mpk_tree_path(&tree, i, path, sizeof path);
-		if (kind && !n->is_lib)
-			(void)!mpk_payload_decode(kind, gen, mpk_source_of(n), &arena, &payload, NULL);
+		if (kind && mpk_payload_decode(kind, gen, mpk_source_of(n), &arena, &payload,
+					       NULL) == MPK_OK)
+			check_payload(&payload, n, &arena);
 	}
 	if (!tree.truncated) {
 		struct mpk_span copy = written(&tree, &arena);

@@ -1,0 +1,29 @@
+/* constloader.h - constants for external modules: const_loader and metadata (FORMAT.md) */
+#ifndef MPK_FORMATS_CONSTLOADER_CONSTLOADER_H
+#define MPK_FORMATS_CONSTLOADER_CONSTLOADER_H
+
+#include "base/arena.h"
+#include "base/cursor.h"
+#include "base/error.h"
+#include "base/rope.h"
+#include "base/span.h"
+#include "params/params.h"
+#include "wire.h"
+
+struct mpk_const_loader {
+	struct mpk_params consts;
+	struct mpk_strs symbols;       /* functions of other modules */
+	const struct mpk_strs *needs;  /* for each symbol: names of constants, in the order of
+					* the call of __init_<symbol> */
+};
+
+/* mpk_const_loader_read - one payload
+ * Returns  MPK_OK; MPK_E_CORRUPT with the offset; MPK_E_NOMEM */
+enum mpk_code mpk_const_loader_read(struct mpk_cursor *c, struct mpk_arena *arena,
+				    struct mpk_const_loader *out, struct mpk_error *err)
+	MPK_MUST_CHECK;
+
+/* mpk_const_loader_write - the inverse, to the byte */
+void mpk_const_loader_write(struct mpk_rope *r, const struct mpk_const_loader *l);
+
+#endif

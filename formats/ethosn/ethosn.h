@@ -1,0 +1,37 @@
+/* ethosn.h - compiled networks for Arm Ethos-N (FORMAT.md) */
+#ifndef MPK_FORMATS_ETHOSN_ETHOSN_H
+#define MPK_FORMATS_ETHOSN_ETHOSN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/cursor.h"
+#include "base/error.h"
+#include "base/rope.h"
+#include "base/span.h"
+
+/* The lists are u32 elements as stored, 4 bytes each; sizes are empty without has_sizes. */
+struct mpk_ethosn_network {
+	struct mpk_span name;
+	struct mpk_span compiled;
+	struct mpk_span input_order, input_sizes;
+	struct mpk_span output_order, output_sizes;
+};
+
+struct mpk_ethosn {
+	const struct mpk_ethosn_network *networks;
+	size_t count;
+	bool has_sizes; /* TVM 0.10 on */
+};
+
+/* mpk_ethosn_read - one payload; whether it has sizes is found out by trying
+ * @unbounded  the payload's length is not known: the next module's kind may follow
+ * Returns  MPK_OK; MPK_E_CORRUPT with the offset; MPK_E_NOMEM */
+enum mpk_code mpk_ethosn_read(struct mpk_cursor *c, bool unbounded, struct mpk_arena *arena,
+			      struct mpk_ethosn *out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_ethosn_write - the inverse, to the byte */
+void mpk_ethosn_write(struct mpk_rope *r, const struct mpk_ethosn *e);
+
+#endif

@@ -1,0 +1,29 @@
+/* factory.h - graph and AOT executors as packed: graph, parameters, name (FORMAT.md) */
+#ifndef MPK_FORMATS_FACTORY_FACTORY_H
+#define MPK_FORMATS_FACTORY_FACTORY_H
+
+#include <stdbool.h>
+
+#include "base/arena.h"
+#include "base/cursor.h"
+#include "base/error.h"
+#include "base/rope.h"
+#include "base/span.h"
+#include "params/params.h"
+
+struct mpk_factory {
+	bool has_graph;             /* false: AotExecutorFactory */
+	struct mpk_span graph_json; /* read it with graphjson/graphjson.h */
+	struct mpk_params params;   /* names as the graph's inputs are called */
+	struct mpk_span module_name; /* the function that makes an executor, "default" */
+};
+
+/* mpk_factory_read - GraphExecutorFactory (has_graph) or AotExecutorFactory
+ * Returns  MPK_OK; MPK_E_CORRUPT with the offset; MPK_E_NOMEM */
+enum mpk_code mpk_factory_read(struct mpk_cursor *c, bool has_graph, struct mpk_arena *arena,
+			       struct mpk_factory *out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_factory_write - the inverse, to the byte */
+void mpk_factory_write(struct mpk_rope *r, const struct mpk_factory *f);
+
+#endif

@@ -1,0 +1,242 @@
+#include "payload.h"
+
+#include <stdlib.h>
+
+#include "base/strbuf.h"
+#include "base/strmap.h"
+#include "base/vec.h"
+#include "kernels/meta.h"
+
+struct builder {
+	const struct mpk_payload *p;
+	struct mpk_arena *arena;
+	struct mpk_part *parts;  /* malloc'ed while it grows */
+	size_t count, cap;
+	struct mpk_strmap names; /* of the parts so far */
+	struct mpk_error *err;
+};
+
+static void builder_fini(struct builder *b)
+{
+	free(b->parts);
+	mpk_strmap_fini(&b->names);
+}
+
+/* --- names -------------------------------------------------------------------------------- */
+
+static bool file_char(uint8_t c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       c == '_' || c == '-' || c == '.';
+}
+
+enum { STEM_MAX = 120 }; /* bytes of a title that go into a name: file systems end at 255 */
+
+/* What of a title can be in a file name; *same says whether that is all of it. */
+static const char *file_stem(struct mpk_arena *arena, struct mpk_span title, bool *same)
+{
+	size_t len = title.len < STEM_MAX ? title.len : STEM_MAX;
+	char *stem = mpk_arena_copy(arena, title.data, len);
+
+	*same = len == title.len && len > 0;
+	for (size_t i = 0; stem && i < len; i++) {
+		if (file_char(title.data[i]) && (i > 0 || stem[i] != '.'))
+			continue;
+		stem[i] = '_';
+		*same = false;
+	}
+	return stem;
+}
+
+/* dir/title.suffix, with the part's number before the suffix when title had to be changed
+ * or the name is taken. */
+static const char *make_name(struct builder *b, const char *dir, struct mpk_span title,
+			     const char *suffix)
+{
+	bool same;
+	size_t found;
+	const char *stem = file_stem(b->arena, title, &same);
+	const char *number = same ? "" : mpk_arena_printf(b->arena, "-%zu", b->count);
+	const char *name = NULL;
+
+	while (stem && number) {
+		name = mpk_arena_printf(b->arena, "%s%s%s%s", dir, stem, number, suffix);
+		if (!name || !mpk_strmap_find(&b->names, mpk_span_str(name), &found))
+			break;
+		number = mpk_arena_printf(b->arena, "%s-%zu", number, b->count);
+		name = NULL;
+	}
+	return name;
+}
+
+/* --- adding ------------------------------------------------------------------------------- */
+
+static enum mpk_code add(struct builder *b, const char *name, struct mpk_part part)
+{
+	const uint8_t *bytes = b->p->source.span.data;
+	size_t len = b->p->source.span.len, at;
+	size_t ignored;
+
+	if (!name || !mpk_vec_reserve(&b->parts, &b->cap, b->count + 1, sizeof *b->parts) ||
+	    mpk_strmap_put(&b->names, mpk_span_str(name), b->count, &ignored) < 0)
+		return mpk_fail_nomem(b->err);
+	part.name = name;
+	if (part.stored && bytes && part.data.data) {
+		at = (size_t)((uintptr_t)part.data.data - (uintptr_t)bytes);
+		part.off = at <= len ? b->p->source.off + at : 0;
+	}
+	b->parts[b->count++] = part;
+	return MPK_OK;
+}
+
+static enum mpk_code add_bytes(struct builder *b, const char *name, struct mpk_span data)
+{
+	return add(b, name, (struct mpk_part){ .data = data, .stored = true });
+}
+
+/* Takes the text over into the arena. */
+static enum mpk_code add_text(struct builder *b, const char *name, struct mpk_strbuf *text)
+{
+	char *copy = text->failed ? NULL : mpk_arena_copy(b->arena, text->data, text->len);
+	struct mpk_part part = { .data = mpk_span_of(copy, text->len) };
+
+	mpk_strbuf_fini(text);
+	return copy ? add(b, name, part) : mpk_fail_nomem(b->err);
+}
+
+static enum mpk_code add_tensor(struct builder *b, const char *name, struct mpk_span title,
+				const struct mpk_tensor_record *t)
+{
+	return add(b, name, (struct mpk_part){ .data = t->data, .stored = true, .tensor = t,
+					       .title = title });
+}
+
+static enum mpk_code add_params(struct builder *b, const char *dir, const struct mpk_params *p)
+{
+	for (size_t i = 0; i < p->names.count; i++) {
+		struct mpk_span title = p->names.items[i];
+
+		MPK_TRY(add_tensor(b, make_name(b, dir, title, ""), title, &p->tensors[i]));
+	}
+	return MPK_OK;
+}
+
+/* --- by payload --------------------------------------------------------------------------- */
+
+static enum mpk_code kernels_parts(struct builder *b)
+{
+	const struct mpk_kernels *k = &b->p->u.kernels;
+	const char *suffix = mpk_kernels_suffix(k, mpk_span_str(b->p->kind->name));
+	struct mpk_strbuf json = { 0 };
+
+	if (k->layout == MPK_KERNELS_PLAIN)
+		MPK_TRY(add_bytes(b, mpk_arena_printf(b->arena, "kernels%s", suffix), k->data));
+	for (size_t i = 0; i < k->source_count; i++) {
+		const struct mpk_kernel_source *s = &k->sources[i];
+		struct mpk_part part = { .data = s->data, .stored = true, .title = s->key };
+
+		MPK_TRY(add(b, make_name(b, "kernels/", s->key, suffix), part));
+	}
+	mpk_kernels_meta(k, &json);
+	return add_text(b, "functions.json", &json);
+}
+
+static enum mpk_code record_parts(struct builder *b)
+{
+	const struct mpk_record *r = &b->p->u.record;
+
+	for (size_t i = 0; i < r->schema->count; i++) {
+		if (r->schema->fields[i].file)
+			MPK_TRY(add_bytes(b, r->schema->fields[i].file, r->values[i].str));
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code factory_parts(struct builder *b)
+{
+	const struct mpk_factory *f = &b->p->u.factory;
+
+	if (f->has_graph)
+		MPK_TRY(add_bytes(b, "graph.json", f->graph_json));
+	return add_params(b, "params/", &f->params);
+}
+
+static enum mpk_code ethosn_parts(struct builder *b)
+{
+	const struct mpk_ethosn *e = &b->p->u.ethosn;
+
+	for (size_t i = 0; i < e->count; i++) {
+		const struct mpk_ethosn_network *n = &e->networks[i];
+		struct mpk_part part = { .data = n->compiled, .stored = true, .title = n->name };
+
+		MPK_TRY(add(b, make_name(b, "networks/", n->name, ".bin"), part));
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code relax_parts(struct builder *b)
+{
+	const struct mpk_relax *x = &b->p->u.relax;
+	struct mpk_strbuf listing = { 0 };
+
+	for (size_t i = 0; i < x->const_count; i++) {
+		if (x->consts[i].kind == MPK_RELAX_TENSOR)
+			MPK_TRY(add_tensor(b, mpk_arena_printf(b->arena, "constants/%zu", i),
+					   (struct mpk_span){ 0 }, &x->consts[i].u.tensor));
+	}
+	mpk_relax_dump(x, &listing);
+	return add_text(b, "bytecode.txt", &listing);
+}
+
+static enum mpk_code relay_parts(struct builder *b)
+{
+	const struct mpk_relay *x = &b->p->u.relay;
+	struct mpk_strbuf listing = { 0 };
+
+	for (size_t i = 0; i < x->const_count; i++) {
+		if (!x->consts[i].late_bound)
+			MPK_TRY(add_tensor(b, mpk_arena_printf(b->arena, "constants/%zu", i),
+					   (struct mpk_span){ 0 }, &x->consts[i].tensor));
+	}
+	mpk_relay_dump(x, &listing);
+	return add_text(b, "bytecode.txt", &listing);
+}
+
+static enum mpk_code all_parts(struct builder *b)
+{
+	switch (b->p->tag) {
+	case MPK_PAYLOAD_EMPTY:
+		return MPK_OK;
+	case MPK_PAYLOAD_KERNELS:
+		return kernels_parts(b);
+	case MPK_PAYLOAD_RECORD:
+		return record_parts(b);
+	case MPK_PAYLOAD_FACTORY:
+		return factory_parts(b);
+	case MPK_PAYLOAD_CONSTS:
+		return add_params(b, "constants/", &b->p->u.consts.consts);
+	case MPK_PAYLOAD_ETHOSN:
+		return ethosn_parts(b);
+	case MPK_PAYLOAD_RELAX:
+		return relax_parts(b);
+	case MPK_PAYLOAD_RELAY:
+		return relay_parts(b);
+	}
+	return MPK_OK;
+}
+
+enum mpk_code mpk_payload_parts(const struct mpk_payload *p, struct mpk_arena *arena,
+				struct mpk_parts *out, struct mpk_error *err)
+{
+	struct builder b MPK_CLEANUP(builder_fini) = { .p = p, .arena = arena, .err = err };
+	struct mpk_part *items;
+
+	MPK_TRY(all_parts(&b));
+	items = mpk_arena_array(arena, b.count, sizeof *items);
+	if (!items)
+		return mpk_fail_nomem(err);
+	if (b.count)
+		memcpy(items, b.parts, b.count * sizeof *items);
+	*out = (struct mpk_parts){ items, b.count };
+	return MPK_OK;
+}

@@ -1,0 +1,74 @@
+/* record.h - payloads that are a fixed list of strings, string lists and numbers (FORMAT.md)
+ *
+ * The external runtimes (dnnl_json, tensorrt, coreml, ...) and the source modules (c,
+ * static_library) differ only in that list; each list is a row of schemas.c.
+ */
+#ifndef MPK_FORMATS_RECORD_RECORD_H
+#define MPK_FORMATS_RECORD_RECORD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/cursor.h"
+#include "base/error.h"
+#include "base/rope.h"
+#include "base/span.h"
+#include "wire.h"
+
+enum mpk_field_type {
+	MPK_FIELD_STR,  /* u64 length, bytes */
+	MPK_FIELD_STRS, /* vec<str> */
+	MPK_FIELD_I32,
+};
+
+struct mpk_record_field {
+	const char *name;   /* "symbol", "graph_json" */
+	enum mpk_field_type type;
+	const char *file;   /* what to call it as a file, "graph.json"; NULL: not worth one */
+};
+
+enum { MPK_RECORD_FIELDS = 6 };
+
+struct mpk_record_schema {
+	struct mpk_record_field fields[MPK_RECORD_FIELDS];
+	size_t count;
+};
+
+/* The value of one field; which member counts follows from the field's type. */
+struct mpk_record_value {
+	struct mpk_span str;
+	struct mpk_strs strs;
+	int32_t number;
+};
+
+struct mpk_record {
+	const struct mpk_record_schema *schema;
+	struct mpk_record_value values[MPK_RECORD_FIELDS];
+};
+
+extern const struct mpk_record_schema mpk_schema_json_runtime; /* symbol, graph_json, const_names */
+extern const struct mpk_record_schema mpk_schema_example_json; /* graph_json */
+extern const struct mpk_record_schema mpk_schema_coreml;       /* symbol, model */
+extern const struct mpk_record_schema mpk_schema_torch;        /* symbol, module */
+extern const struct mpk_record_schema mpk_schema_vitis_ai;
+extern const struct mpk_record_schema mpk_schema_mrvl_sim;
+extern const struct mpk_record_schema mpk_schema_mrvl_hw;
+extern const struct mpk_record_schema mpk_schema_c;            /* code, fmt, func_names, const_vars */
+extern const struct mpk_record_schema mpk_schema_static_library; /* data, func_names */
+
+/* mpk_record_read - the fields of schema in order
+ * @out     strings are views of the cursor's bytes, lists are in arena
+ * Returns  MPK_OK; MPK_E_CORRUPT with the offset; MPK_E_NOMEM */
+enum mpk_code mpk_record_read(struct mpk_cursor *c, const struct mpk_record_schema *schema,
+			      struct mpk_arena *arena, struct mpk_record *out,
+			      struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_record_write - the inverse, to the byte; strings are borrowed until r is written */
+void mpk_record_write(struct mpk_rope *r, const struct mpk_record *record);
+
+/* mpk_record_get - the value of the field with this name, or NULL */
+const struct mpk_record_value *mpk_record_get(const struct mpk_record *record,
+					      const char *name);
+
+#endif

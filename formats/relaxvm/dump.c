@@ -1,0 +1,192 @@
+#include "relaxvm/relaxvm.h"
+
+#include <inttypes.h>
+
+#include "text/escape.h"
+
+/* Columns of TVM's own listing: mnemonic, called function, arguments. */
+enum { OP_WIDTH = 6, FUNC_WIDTH = 16, ARGS_WIDTH = 12 };
+
+/* Pads what was appended since from up to width columns. */
+static void pad(struct mpk_strbuf *out, size_t from, size_t width)
+{
+	while (!out->failed && out->len - from < width)
+		mpk_strbuf_putc(out, ' ');
+}
+
+static void put_reg(struct mpk_strbuf *out, int64_t reg)
+{
+	if (reg == MPK_RELAX_REG_VOID)
+		mpk_strbuf_puts(out, "%void");
+	else if (reg == MPK_RELAX_REG_VM)
+		mpk_strbuf_puts(out, "%vm");
+	else
+		mpk_strbuf_printf(out, "%%%" PRId64, reg);
+}
+
+static void put_func_name(const struct mpk_relax *x, int64_t func, struct mpk_strbuf *out)
+{
+	if ((uint64_t)func < x->func_count)
+		mpk_escape(out, x->funcs[func].name);
+	else
+		mpk_strbuf_printf(out, "unknown_func_index(%" PRId64 ")", func);
+}
+
+static void put_arg(const struct mpk_relax *x, struct mpk_relax_arg arg,
+		    struct mpk_strbuf *out)
+{
+	switch (arg.kind) {
+	case MPK_RELAX_ARG_REG:
+		put_reg(out, arg.value);
+		return;
+	case MPK_RELAX_ARG_INT:
+		mpk_strbuf_printf(out, "i%" PRId64, arg.value);
+		return;
+	case MPK_RELAX_ARG_CONST:
+		mpk_strbuf_printf(out, "c[%" PRId64 "]", arg.value);
+		return;
+	case MPK_RELAX_ARG_FUNC:
+		mpk_strbuf_puts(out, "f[");
+		put_func_name(x, arg.value, out);
+		mpk_strbuf_putc(out, ']');
+		return;
+	default:
+		mpk_strbuf_printf(out, "?%u:%" PRId64, arg.kind, arg.value);
+		return;
+	}
+}
+
+static void put_call(const struct mpk_relax *x, const struct mpk_relax_instr *instr,
+		     struct mpk_strbuf *out)
+{
+	size_t from = out->len;
+
+	put_func_name(x, instr->func, out);
+	pad(out, from, FUNC_WIDTH);
+	mpk_strbuf_puts(out, " in: ");
+	from = out->len;
+	for (size_t i = 0; i < instr->arg_count; i++) {
+		if (i)
+			mpk_strbuf_puts(out, ", ");
+		put_arg(x, mpk_relax_arg(instr, i), out);
+	}
+	pad(out, from, ARGS_WIDTH);
+	mpk_strbuf_puts(out, " dst: ");
+	put_reg(out, instr->reg);
+}
+
+static void put_instr(const struct mpk_relax *x, const struct mpk_relax_instr *instr,
+		      struct mpk_strbuf *out)
+{
+	static const char *const names[] = { [MPK_RELAX_CALL] = "call", [MPK_RELAX_RET] = "ret",
+					     [MPK_RELAX_GOTO] = "goto", [MPK_RELAX_IF] = "If" };
+
+	mpk_strbuf_printf(out, "%-*s", OP_WIDTH, names[instr->op]);
+	switch (instr->op) {
+	case MPK_RELAX_CALL:
+		put_call(x, instr, out);
+		return;
+	case MPK_RELAX_RET:
+		put_reg(out, instr->reg);
+		return;
+	case MPK_RELAX_GOTO:
+		mpk_strbuf_printf(out, "%" PRId64, instr->offset);
+		return;
+	case MPK_RELAX_IF:
+		put_reg(out, instr->reg);
+		mpk_strbuf_printf(out, ", %" PRId64, instr->offset);
+		return;
+	}
+}
+
+static void put_code(const struct mpk_relax *x, const struct mpk_relax_func *f,
+		     struct mpk_strbuf *out)
+{
+	uint64_t count = mpk_relax_instr_count(x);
+	struct mpk_relax_instr instr;
+	struct mpk_error err;
+
+	if (f->start < 0 || f->end < f->start || (uint64_t)f->end > count) {
+		mpk_strbuf_printf(out, "  (instructions %" PRId64 " to %" PRId64 " of %" PRIu64 ")\n",
+				  f->start, f->end, count);
+		return;
+	}
+	for (int64_t i = f->start; i < f->end && !out->failed; i++) {
+		mpk_strbuf_puts(out, "  ");
+		if (mpk_relax_instr(x, (size_t)i, &instr, &err) == MPK_OK)
+			put_instr(x, &instr, out);
+		else
+			mpk_strbuf_printf(out, "(%s)", err.text);
+		mpk_strbuf_putc(out, '\n');
+	}
+}
+
+void mpk_relax_dump(const struct mpk_relax *x, struct mpk_strbuf *out)
+{
+	for (size_t i = 0; i < x->func_count && !out->failed; i++) {
+		const struct mpk_relax_func *f = &x->funcs[i];
+
+		mpk_strbuf_putc(out, '@');
+		mpk_escape(out, f->name);
+		if (f->kind == MPK_RELAX_PACKED) {
+			mpk_strbuf_puts(out, " packed_func;\n\n");
+		} else if (f->kind == MPK_RELAX_TIR) {
+			mpk_strbuf_printf(out, " num_inputs=%" PRId64 " vm_tir_func;\n\n", f->num_args);
+		} else {
+			mpk_strbuf_puts(out, ":\n");
+			put_code(x, f, out);
+			mpk_strbuf_putc(out, '\n');
+		}
+	}
+}
+
+/* --- constants ---------------------------------------------------------------------------- */
+
+static void put_tensor(const struct mpk_tensor_record *t, struct mpk_strbuf *out)
+{
+	char text[MPK_DTYPE_TEXT];
+
+	mpk_strbuf_puts(out, "tensor ");
+	for (size_t i = 0; i < t->ndim; i++)
+		mpk_strbuf_printf(out, "%" PRId64 "x", t->shape[i]);
+	mpk_strbuf_puts(out, mpk_dtype_print(t->dtype, text));
+}
+
+static void put_shape(struct mpk_span shape, struct mpk_strbuf *out)
+{
+	mpk_strbuf_puts(out, "shape[");
+	for (size_t i = 0; i < shape.len; i += 8)
+		mpk_strbuf_printf(out, "%s%" PRId64, i ? ", " : "",
+				  (int64_t)mpk_load_u64(shape.data + i));
+	mpk_strbuf_putc(out, ']');
+}
+
+void mpk_relax_dump_const(const struct mpk_relax_const *c, struct mpk_strbuf *out)
+{
+	char text[MPK_DTYPE_TEXT];
+
+	switch (c->kind) {
+	case MPK_RELAX_TENSOR:
+		put_tensor(&c->u.tensor, out);
+		return;
+	case MPK_RELAX_DTYPE:
+		mpk_strbuf_puts(out, mpk_dtype_print(c->u.dtype, text));
+		return;
+	case MPK_RELAX_SHAPE:
+		put_shape(c->u.shape, out);
+		return;
+	case MPK_RELAX_STRING:
+		mpk_strbuf_putc(out, '"');
+		mpk_escape(out, c->u.string);
+		mpk_strbuf_putc(out, '"');
+		return;
+	case MPK_RELAX_INT:
+		mpk_strbuf_printf(out, "%" PRId64, c->u.i);
+		return;
+	case MPK_RELAX_FLOAT:
+		mpk_strbuf_printf(out, "%.17g", c->u.f);
+		return;
+	case MPK_RELAX_CONST_KINDS:
+		return;
+	}
+}

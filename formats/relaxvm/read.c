@@ -1,0 +1,169 @@
+#include "relaxvm/relaxvm.h"
+
+#include <inttypes.h>
+
+#include "relaxvm/format.h"
+
+/* kind, name, four numbers, parameter names; constant: tag and a dtype; scope: index, name */
+enum { FUNC_MIN = 4 + 8 + 4 * 8 + 8, CONST_MIN = 4 + 4, SCOPE_MIN = 8 + 8 };
+
+static enum mpk_code read_header(struct mpk_cursor *c, struct mpk_relax *x,
+				 struct mpk_error *err)
+{
+	uint64_t start = mpk_cursor_offset(c), magic;
+
+	MPK_TRY(mpk_read_u64(c, "Relax executable", &magic, err));
+	if (magic != MPK_RELAX_MAGIC && magic != MPK_RELAX_MAGIC_SCOPES)
+		return mpk_fail_offset(err, MPK_E_CORRUPT, c->space, start,
+				       "no Relax executable: magic number %#" PRIx64, magic);
+	x->has_scopes = magic == MPK_RELAX_MAGIC_SCOPES;
+	return mpk_read_str(c, "bytecode version", &x->version, err);
+}
+
+static enum mpk_code read_func(struct mpk_cursor *c, struct mpk_arena *arena,
+			       struct mpk_relax_func *f, struct mpk_error *err)
+{
+	uint64_t start = mpk_cursor_offset(c);
+
+	MPK_TRY(mpk_read_i32(c, "function kind", &f->kind, err));
+	if (f->kind < MPK_RELAX_PACKED || f->kind > MPK_RELAX_TIR)
+		return mpk_fail_offset(err, MPK_E_CORRUPT, c->space, start,
+				       "function kind %" PRId32 " is not known", f->kind);
+	MPK_TRY(mpk_read_str(c, "function name", &f->name, err));
+	MPK_TRY(mpk_read_i64(c, "start_instr", &f->start, err));
+	MPK_TRY(mpk_read_i64(c, "end_instr", &f->end, err));
+	MPK_TRY(mpk_read_i64(c, "num_args", &f->num_args, err));
+	MPK_TRY(mpk_read_i64(c, "register_file_size", &f->register_file_size, err));
+	return mpk_read_strs(c, "parameter names", arena, &f->params, err);
+}
+
+static enum mpk_code read_funcs(struct mpk_cursor *c, struct mpk_arena *arena,
+				struct mpk_relax *x, struct mpk_error *err)
+{
+	struct mpk_relax_func *funcs;
+
+	MPK_TRY(mpk_read_count(c, "function table", FUNC_MIN, &x->func_count, err));
+	funcs = mpk_arena_array(arena, x->func_count, sizeof *funcs);
+	if (!funcs)
+		return mpk_fail_nomem(err);
+	for (size_t i = 0; i < x->func_count; i++)
+		MPK_TRY(read_func(c, arena, &funcs[i], err));
+	x->funcs = funcs;
+	return MPK_OK;
+}
+
+static enum mpk_code read_scopes(struct mpk_cursor *c, struct mpk_arena *arena,
+				 struct mpk_relax *x, struct mpk_error *err)
+{
+	struct mpk_relax_scope *scopes;
+
+	if (!x->has_scopes)
+		return MPK_OK;
+	MPK_TRY(mpk_read_count(c, "memory scopes", SCOPE_MIN, &x->scope_count, err));
+	scopes = mpk_arena_array(arena, x->scope_count, sizeof *scopes);
+	if (!scopes)
+		return mpk_fail_nomem(err);
+	for (size_t i = 0; i < x->scope_count; i++) {
+		MPK_TRY(mpk_read_i64(c, "memory scope index", &scopes[i].constant, err));
+		MPK_TRY(mpk_read_str(c, "memory scope", &scopes[i].scope, err));
+	}
+	x->scopes = scopes;
+	return MPK_OK;
+}
+
+static enum mpk_code read_value(struct mpk_cursor *c, struct mpk_arena *arena,
+				struct mpk_relax_const *k, struct mpk_error *err)
+{
+	uint64_t bits;
+
+	switch (k->kind) {
+	case MPK_RELAX_TENSOR:
+		return mpk_tensor_read(c, arena, &k->u.tensor, err);
+	case MPK_RELAX_DTYPE:
+		return mpk_dtype_read(c, "constant", &k->u.dtype, err);
+	case MPK_RELAX_SHAPE:
+		return mpk_read_words(c, "constant", 8, &k->u.shape, err);
+	case MPK_RELAX_STRING:
+		return mpk_read_str(c, "constant", &k->u.string, err);
+	case MPK_RELAX_INT:
+		return mpk_read_i64(c, "constant", &k->u.i, err);
+	case MPK_RELAX_FLOAT:
+	case MPK_RELAX_CONST_KINDS:
+		break;
+	}
+	MPK_TRY(mpk_read_u64(c, "constant", &bits, err));
+	memcpy(&k->u.f, &bits, sizeof bits);
+	return MPK_OK;
+}
+
+static enum mpk_code read_const(struct mpk_cursor *c, struct mpk_arena *arena,
+				enum mpk_generation gen, struct mpk_relax_const *k,
+				struct mpk_error *err)
+{
+	uint64_t start = mpk_cursor_offset(c);
+	unsigned kind = 0;
+	int32_t tag;
+
+	MPK_TRY(mpk_read_i32(c, "constant tag", &tag, err));
+	while (kind < MPK_RELAX_CONST_KINDS && mpk_relax_tags[gen][kind] != tag)
+		kind++;
+	if (kind == MPK_RELAX_CONST_KINDS)
+		return mpk_fail_offset(err, MPK_E_CORRUPT, c->space, start,
+				       "constant tag %" PRId32 " is not known in %s", tag,
+				       mpk_generation_get(gen)->releases);
+	k->kind = (enum mpk_relax_const_kind)kind;
+	return read_value(c, arena, k, err);
+}
+
+static enum mpk_code read_consts(struct mpk_cursor *c, struct mpk_arena *arena,
+				 struct mpk_relax *x, struct mpk_error *err)
+{
+	struct mpk_relax_const *consts;
+
+	MPK_TRY(mpk_read_count(c, "constants", CONST_MIN, &x->const_count, err));
+	consts = mpk_arena_array(arena, x->const_count, sizeof *consts);
+	if (!consts)
+		return mpk_fail_nomem(err);
+	for (size_t i = 0; i < x->const_count; i++) {
+		enum mpk_code code = read_const(c, arena, x->gen, &consts[i], err);
+
+		if (code != MPK_OK) {
+			mpk_error_prefix(err, "constant %zu: ", i);
+			return code;
+		}
+	}
+	x->consts = consts;
+	return MPK_OK;
+}
+
+static enum mpk_code read_content(struct mpk_cursor *c, struct mpk_arena *arena,
+				  struct mpk_relax *x, struct mpk_error *err)
+{
+	MPK_TRY(read_header(c, x, err));
+	MPK_TRY(read_funcs(c, arena, x, err));
+	MPK_TRY(read_scopes(c, arena, x, err));
+	MPK_TRY(read_consts(c, arena, x, err));
+	MPK_TRY(mpk_read_words(c, "instruction offsets", 8, &x->instr_offset, err));
+	return mpk_read_words(c, "instruction words", 8, &x->instr_data, err);
+}
+
+enum mpk_code mpk_relax_read(struct mpk_cursor *c, enum mpk_generation gen,
+			     struct mpk_arena *arena, struct mpk_relax *out,
+			     struct mpk_error *err)
+{
+	struct mpk_relax x = { .gen = gen };
+	struct mpk_cursor at = *c, inner;
+	struct mpk_span content;
+
+	if (gen == MPK_GEN_CURRENT) {
+		MPK_TRY(read_content(&at, arena, &x, err));
+	} else {
+		MPK_TRY(mpk_read_str(&at, "Relax executable", &content, err));
+		inner = mpk_cursor_of(content, mpk_cursor_offset(&at) - content.len, c->space);
+		MPK_TRY(read_content(&inner, arena, &x, err));
+		x.surplus = mpk_cursor_left(&inner);
+	}
+	*out = x;
+	*c = at;
+	return MPK_OK;
+}

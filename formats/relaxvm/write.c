@@ -1,0 +1,90 @@
+#include "relaxvm/relaxvm.h"
+
+#include "relaxvm/format.h"
+
+const int32_t mpk_relax_tags[MPK_GENERATION_COUNT][MPK_RELAX_CONST_KINDS] = {
+	[MPK_GEN_LEGACY] = { [MPK_RELAX_TENSOR] = 0, [MPK_RELAX_DTYPE] = 1,
+			     [MPK_RELAX_SHAPE] = 2, [MPK_RELAX_STRING] = 3,
+			     [MPK_RELAX_INT] = 4, [MPK_RELAX_FLOAT] = 5 },
+	[MPK_GEN_HYBRID] = { [MPK_RELAX_TENSOR] = 72, [MPK_RELAX_DTYPE] = 5,
+			     [MPK_RELAX_SHAPE] = 71, [MPK_RELAX_STRING] = 65,
+			     [MPK_RELAX_INT] = 1, [MPK_RELAX_FLOAT] = 3 },
+	[MPK_GEN_CURRENT] = { [MPK_RELAX_TENSOR] = 70, [MPK_RELAX_DTYPE] = 5,
+			      [MPK_RELAX_SHAPE] = 69, [MPK_RELAX_STRING] = 65,
+			      [MPK_RELAX_INT] = 1, [MPK_RELAX_FLOAT] = 3 },
+};
+
+static void put_func(struct mpk_rope *r, const struct mpk_relax_func *f)
+{
+	mpk_rope_put_u32(r, (uint32_t)f->kind);
+	mpk_rope_put_str(r, f->name);
+	mpk_rope_put_u64(r, (uint64_t)f->start);
+	mpk_rope_put_u64(r, (uint64_t)f->end);
+	mpk_rope_put_u64(r, (uint64_t)f->num_args);
+	mpk_rope_put_u64(r, (uint64_t)f->register_file_size);
+	mpk_rope_put_strs(r, f->params);
+}
+
+static void put_const(struct mpk_rope *r, enum mpk_generation gen,
+		      const struct mpk_relax_const *k)
+{
+	uint64_t bits;
+
+	mpk_rope_put_u32(r, (uint32_t)mpk_relax_tags[gen][k->kind]);
+	switch (k->kind) {
+	case MPK_RELAX_TENSOR:
+		mpk_tensor_write(r, &k->u.tensor);
+		return;
+	case MPK_RELAX_DTYPE:
+		mpk_dtype_write(r, k->u.dtype);
+		return;
+	case MPK_RELAX_SHAPE:
+		mpk_rope_put_words(r, k->u.shape, 8);
+		return;
+	case MPK_RELAX_STRING:
+		mpk_rope_put_str(r, k->u.string);
+		return;
+	case MPK_RELAX_INT:
+		mpk_rope_put_u64(r, (uint64_t)k->u.i);
+		return;
+	case MPK_RELAX_FLOAT:
+		memcpy(&bits, &k->u.f, sizeof bits);
+		mpk_rope_put_u64(r, bits);
+		return;
+	case MPK_RELAX_CONST_KINDS:
+		return;
+	}
+}
+
+static void put_content(struct mpk_rope *r, const struct mpk_relax *x)
+{
+	mpk_rope_put_u64(r, x->has_scopes ? MPK_RELAX_MAGIC_SCOPES : MPK_RELAX_MAGIC);
+	mpk_rope_put_str(r, x->version);
+	mpk_rope_put_u64(r, x->func_count);
+	for (size_t i = 0; i < x->func_count; i++)
+		put_func(r, &x->funcs[i]);
+	if (x->has_scopes)
+		mpk_rope_put_u64(r, x->scope_count);
+	for (size_t i = 0; i < x->scope_count; i++) {
+		mpk_rope_put_u64(r, (uint64_t)x->scopes[i].constant);
+		mpk_rope_put_str(r, x->scopes[i].scope);
+	}
+	mpk_rope_put_u64(r, x->const_count);
+	for (size_t i = 0; i < x->const_count; i++)
+		put_const(r, x->gen, &x->consts[i]);
+	mpk_rope_put_words(r, x->instr_offset, 8);
+	mpk_rope_put_words(r, x->instr_data, 8);
+}
+
+void mpk_relax_write(struct mpk_rope *r, const struct mpk_relax *x)
+{
+	struct mpk_rope inner = mpk_rope_of(r->arena);
+
+	if (x->gen == MPK_GEN_CURRENT) {
+		put_content(r, x);
+		return;
+	}
+	put_content(&inner, x);
+	mpk_rope_put_u64(r, inner.len);
+	mpk_rope_put_rope(r, &inner);
+}

@@ -1,0 +1,87 @@
+#include "relayvm/relayvm.h"
+
+#include <inttypes.h>
+
+#include "relayvm/ops.h"
+#include "text/escape.h"
+
+static void put_name(struct mpk_strbuf *out, struct mpk_strs names, int64_t index)
+{
+	if ((uint64_t)index < names.count)
+		mpk_escape(out, names.items[index]);
+	else
+		mpk_strbuf_printf(out, "#%" PRId64, index);
+}
+
+static void put_field(const struct mpk_relay *x, char letter, int64_t value,
+		      struct mpk_strbuf *out)
+{
+	switch (letter) {
+	case 'r':
+	case 'd':
+		mpk_strbuf_printf(out, "%%%" PRId64, value);
+		return;
+	case 'f':
+		put_name(out, x->globals, value);
+		return;
+	case 'p':
+		put_name(out, x->primitives, value);
+		return;
+	case 'c':
+		mpk_strbuf_printf(out, "c[%" PRId64 "]", value);
+		return;
+	case 'j':
+		mpk_strbuf_printf(out, "%+" PRId64, value);
+		return;
+	default:
+		mpk_strbuf_printf(out, "%" PRId64, value);
+		return;
+	}
+}
+
+/* The destination comes first, as in an assignment; the count of what follows is left out. */
+static void put_instr(const struct mpk_relay *x, const struct mpk_relay_instr *instr,
+		      struct mpk_strbuf *out)
+{
+	const struct mpk_relay_shape *shape =
+		mpk_relay_shape(mpk_relay_word(instr, 0), x->layout);
+	const char *dst = strchr(shape->fields, 'd');
+	size_t fixed = strlen(shape->fields);
+	const char *separator = " ";
+
+	if (dst)
+		mpk_strbuf_printf(out, "%%%" PRId64 " = ",
+				  mpk_relay_word(instr, 1 + (size_t)(dst - shape->fields)));
+	mpk_strbuf_puts(out, shape->name);
+	for (size_t i = 0; i < instr->count - 1; i++) {
+		char letter = i < fixed ? shape->fields[i] : shape->rest;
+
+		if (letter == 'd' || letter == 'n')
+			continue;
+		mpk_strbuf_puts(out, separator);
+		put_field(x, letter, mpk_relay_word(instr, i + 1), out);
+		separator = ", ";
+	}
+}
+
+void mpk_relay_dump(const struct mpk_relay *x, struct mpk_strbuf *out)
+{
+	for (size_t i = 0; i < x->func_count && !out->failed; i++) {
+		const struct mpk_relay_func *f = &x->funcs[i];
+
+		mpk_strbuf_putc(out, '@');
+		mpk_escape(out, f->info.items[0]);
+		mpk_strbuf_putc(out, '(');
+		for (size_t j = 0; j < f->params.count; j++) {
+			mpk_strbuf_puts(out, j ? ", " : "");
+			mpk_escape(out, f->params.items[j]);
+		}
+		mpk_strbuf_printf(out, ") registers=%" PRIu64 ":\n", f->register_file_size);
+		for (size_t j = 0; j < f->instr_count && !out->failed; j++) {
+			mpk_strbuf_printf(out, "  %4zu: ", j);
+			put_instr(x, &f->instrs[j], out);
+			mpk_strbuf_putc(out, '\n');
+		}
+		mpk_strbuf_putc(out, '\n');
+	}
+}

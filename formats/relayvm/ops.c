@@ -1,0 +1,68 @@
+#include "relayvm/ops.h"
+
+/* FORMAT.md 3 */
+static const struct mpk_relay_shape shapes[MPK_RELAY_OPS] = {
+	[MPK_RELAY_MOVE] = { "move", "rd", 0 },
+	[MPK_RELAY_RET] = { "ret", "r", 0 },
+	[MPK_RELAY_INVOKE] = { "invoke", "fnd", 'r' },
+	[MPK_RELAY_INVOKE_CLOSURE] = { "invoke_closure", "rnd", 'r' },
+	[MPK_RELAY_INVOKE_PACKED] = { "invoke_packed", "pni", 'r' },
+	[MPK_RELAY_ALLOC_TENSOR] = { "alloc_tensor", "rriiind", 'i' },
+	[MPK_RELAY_ALLOC_TENSOR_REG] = { "alloc_tensor_reg", "rrriiid", 0 },
+	[MPK_RELAY_ALLOC_ADT] = { "alloc_adt", "ind", 'r' },
+	[MPK_RELAY_ALLOC_CLOSURE] = { "alloc_closure", "fnd", 'r' },
+	[MPK_RELAY_GET_FIELD] = { "get_field", "rid", 0 },
+	[MPK_RELAY_IF] = { "if", "rrjj", 0 },
+	[MPK_RELAY_LOAD_CONST] = { "load_const", "cid", 0 },
+	[MPK_RELAY_GOTO] = { "goto", "j", 0 },
+	[MPK_RELAY_GET_TAG] = { "get_tag", "rd", 0 },
+	[MPK_RELAY_LOAD_CONSTI] = { "load_consti", "id", 0 },
+	[MPK_RELAY_FATAL] = { "fatal", "", 0 },
+	[MPK_RELAY_ALLOC_STORAGE] = { "alloc_storage", "riiiiind", 'i' },
+	[MPK_RELAY_SHAPE_OF] = { "shape_of", "rd", 0 },
+	[MPK_RELAY_RESHAPE_TENSOR] = { "reshape_tensor", "rrd", 0 },
+	[MPK_RELAY_DEVICE_COPY] = { "device_copy", "riid", 0 },
+	[MPK_RELAY_KILL_REGISTER] = { "kill_register", "r", 0 },
+};
+
+/* The two instructions that 0.14 made longer, as they were before. */
+static const struct mpk_relay_shape load_const_08 = { "load_const", "cd", 0 };
+static const struct mpk_relay_shape alloc_storage_08 = { "alloc_storage", "riiiiid", 0 };
+
+const struct mpk_relay_shape *mpk_relay_shape(int64_t op, enum mpk_relay_layout layout)
+{
+	if (op < 0 || op >= MPK_RELAY_OPS)
+		return NULL;
+	if (layout != MPK_RELAY_14 && op == MPK_RELAY_LOAD_CONST)
+		return &load_const_08;
+	if (layout != MPK_RELAY_14 && op == MPK_RELAY_ALLOC_STORAGE)
+		return &alloc_storage_08;
+	return &shapes[op];
+}
+
+bool mpk_relay_fits(const struct mpk_relay_instr *instr, enum mpk_relay_layout layout)
+{
+	const struct mpk_relay_shape *shape =
+		mpk_relay_shape(mpk_relay_word(instr, 0), layout);
+	size_t fixed, rest = 0;
+	const char *n;
+
+	if (!shape)
+		return false;
+	fixed = strlen(shape->fields);
+	if (instr->count - 1 < fixed)
+		return false;
+	n = strchr(shape->fields, 'n');
+	if (n)
+		rest = (size_t)mpk_relay_word(instr, 1 + (size_t)(n - shape->fields));
+	return instr->count - 1 - fixed == rest;
+}
+
+uint64_t mpk_relay_hash(const struct mpk_relay_instr *instr)
+{
+	uint64_t key = (uint64_t)mpk_relay_word(instr, 0);
+
+	for (size_t i = 1; i < instr->count; i++)
+		key ^= (uint64_t)mpk_relay_word(instr, i) + 0x9e3779b9 + (key << 6) + (key >> 2);
+	return key;
+}

@@ -1,0 +1,227 @@
+#include "relayvm/relayvm.h"
+
+#include <inttypes.h>
+
+#include "base/num.h"
+#include "relayvm/ops.h"
+
+/* Least bytes of a record: a device, attributes, a function, an instruction. */
+enum { DEVICE_MIN = 8, ATTRS_MIN = 16, FUNC_MIN = 8 + 3 * 8 + 8 + 8, INSTR_MIN = 8 + 2 * 8 };
+
+struct reader {
+	struct mpk_cursor c; /* over the inner string */
+	struct mpk_arena *arena;
+	struct mpk_relay *x;
+	struct mpk_error *err;
+};
+
+static enum mpk_code read_devices(struct reader *r)
+{
+	struct mpk_relay_device *devices;
+
+	if (r->x->layout == MPK_RELAY_08)
+		return MPK_OK;
+	MPK_TRY(mpk_read_count(&r->c, "virtual devices", DEVICE_MIN, &r->x->device_count, r->err));
+	devices = mpk_arena_array(r->arena, r->x->device_count, sizeof *devices);
+	if (!devices)
+		return mpk_fail_nomem(r->err);
+	for (size_t i = 0; i < r->x->device_count; i++) {
+		MPK_TRY(mpk_read_i32(&r->c, "device type", &devices[i].type, r->err));
+		MPK_TRY(mpk_read_i32(&r->c, "device id", &devices[i].id, r->err));
+		if (r->x->layout == MPK_RELAY_14)
+			MPK_TRY(mpk_read_str(&r->c, "memory scope", &devices[i].scope, r->err));
+	}
+	r->x->devices = devices;
+	return mpk_read_i32(&r->c, "host device", &r->x->host_device, r->err);
+}
+
+static enum mpk_code read_const(struct reader *r, struct mpk_relay_const *k)
+{
+	uint64_t start = mpk_cursor_offset(&r->c);
+	uint32_t late = 0;
+
+	if (r->x->layout != MPK_RELAY_08)
+		MPK_TRY(mpk_read_u32(&r->c, "constant", &late, r->err));
+	if (late > 1)
+		return mpk_fail_offset(r->err, MPK_E_CORRUPT, r->c.space, start,
+				       "constant kind %" PRIu32 " is not known", late);
+	k->late_bound = late == 1;
+	if (k->late_bound)
+		return mpk_read_str(&r->c, "constant name", &k->name, r->err);
+	return mpk_tensor_read(&r->c, r->arena, &k->tensor, r->err);
+}
+
+static enum mpk_code read_consts(struct reader *r)
+{
+	struct mpk_relay_const *consts;
+
+	MPK_TRY(mpk_read_count(&r->c, "constants", 4 + 8, &r->x->const_count, r->err));
+	consts = mpk_arena_array(r->arena, r->x->const_count, sizeof *consts);
+	if (!consts)
+		return mpk_fail_nomem(r->err);
+	for (size_t i = 0; i < r->x->const_count; i++) {
+		enum mpk_code code = read_const(r, &consts[i]);
+
+		if (code != MPK_OK) {
+			mpk_error_prefix(r->err, "constant %zu: ", i);
+			return code;
+		}
+	}
+	r->x->consts = consts;
+	return mpk_read_words(&r->c, "constant devices", 8, &r->x->const_devices, r->err);
+}
+
+static enum mpk_code read_attrs(struct reader *r)
+{
+	struct mpk_relay_attrs *attrs;
+
+	MPK_TRY(mpk_read_count(&r->c, "attributes", ATTRS_MIN, &r->x->attr_count, r->err));
+	attrs = mpk_arena_array(r->arena, r->x->attr_count, sizeof *attrs);
+	if (!attrs)
+		return mpk_fail_nomem(r->err);
+	for (size_t i = 0; i < r->x->attr_count; i++) {
+		struct mpk_span *pairs;
+
+		MPK_TRY(mpk_read_u64(&r->c, "attributes", &attrs[i].packed_index, r->err));
+		MPK_TRY(mpk_read_count(&r->c, "attributes", 16, &attrs[i].count, r->err));
+		pairs = mpk_arena_array(r->arena, attrs[i].count * 2, sizeof *pairs);
+		if (!pairs)
+			return mpk_fail_nomem(r->err);
+		for (size_t j = 0; j < attrs[i].count * 2; j++)
+			MPK_TRY(mpk_read_str(&r->c, "attribute", &pairs[j], r->err));
+		attrs[i].pairs = pairs;
+	}
+	r->x->attrs = attrs;
+	return MPK_OK;
+}
+
+static enum mpk_code read_instr(struct reader *r, struct mpk_relay_instr *instr)
+{
+	uint64_t start = mpk_cursor_offset(&r->c);
+	struct mpk_span words;
+
+	MPK_TRY(mpk_read_words(&r->c, "instruction", 8, &words, r->err));
+	if (words.len < 16)
+		return mpk_fail_offset(r->err, MPK_E_CORRUPT, r->c.space, start,
+				       "instruction without hash and opcode");
+	*instr = (struct mpk_relay_instr){ words.data + 8, words.len / 8 - 1 };
+	if (mpk_relay_hash(instr) != mpk_load_u64(words.data))
+		return mpk_fail_offset(r->err, MPK_E_CORRUPT, r->c.space, start,
+				       "instruction does not agree with its hash");
+	if (!mpk_relay_fits(instr, r->x->layout))
+		return mpk_fail_offset(r->err, MPK_E_CORRUPT, r->c.space, start,
+				       "no instruction has opcode %" PRId64 " and %zu fields",
+				       mpk_relay_word(instr, 0), instr->count - 1);
+	return MPK_OK;
+}
+
+static enum mpk_code read_func(struct reader *r, struct mpk_relay_func *f)
+{
+	uint64_t start = mpk_cursor_offset(&r->c), count;
+	struct mpk_relay_instr *instrs;
+
+	MPK_TRY(mpk_read_strs(&r->c, "function", r->arena, &f->info, r->err));
+	if (f->info.count != 3 || !mpk_parse_u64(f->info.items[1], &f->register_file_size) ||
+	    !mpk_parse_u64(f->info.items[2], &count))
+		return mpk_fail_offset(r->err, MPK_E_CORRUPT, r->c.space, start,
+				       "function is not a name and two numbers");
+	MPK_TRY(mpk_read_strs(&r->c, "parameter names", r->arena, &f->params, r->err));
+	MPK_TRY(mpk_read_words(&r->c, "parameter devices", 8, &f->param_devices, r->err));
+	if (count > mpk_cursor_left(&r->c) / INSTR_MIN)
+		return mpk_fail_offset(r->err, MPK_E_CORRUPT, r->c.space, start,
+				       "%" PRIu64 " instructions do not fit in the %zu bytes left",
+				       count, mpk_cursor_left(&r->c));
+	f->instr_count = (size_t)count;
+	instrs = mpk_arena_array(r->arena, f->instr_count, sizeof *instrs);
+	if (!instrs)
+		return mpk_fail_nomem(r->err);
+	for (size_t i = 0; i < f->instr_count; i++)
+		MPK_TRY(read_instr(r, &instrs[i]));
+	f->instrs = instrs;
+	return MPK_OK;
+}
+
+static enum mpk_code read_funcs(struct reader *r)
+{
+	struct mpk_relay_func *funcs;
+
+	MPK_TRY(mpk_read_count(&r->c, "functions", FUNC_MIN, &r->x->func_count, r->err));
+	funcs = mpk_arena_array(r->arena, r->x->func_count, sizeof *funcs);
+	if (!funcs)
+		return mpk_fail_nomem(r->err);
+	for (size_t i = 0; i < r->x->func_count; i++)
+		MPK_TRY(read_func(r, &funcs[i]));
+	r->x->funcs = funcs;
+	return MPK_OK;
+}
+
+/* Everything behind the version, in the layout that r->x names. */
+static enum mpk_code read_body(struct reader *r)
+{
+	MPK_TRY(read_devices(r));
+	MPK_TRY(mpk_read_strs(&r->c, "globals", r->arena, &r->x->globals, r->err));
+	MPK_TRY(read_consts(r));
+	MPK_TRY(mpk_read_strs(&r->c, "primitives", r->arena, &r->x->primitives, r->err));
+	MPK_TRY(read_attrs(r));
+	MPK_TRY(read_funcs(r));
+	r->x->surplus = mpk_cursor_left(&r->c);
+	return MPK_OK;
+}
+
+static enum mpk_relay_layout layout_of(struct mpk_span version)
+{
+	uint64_t minor = 0;
+
+	/* "0.18.0", "0.14.dev212+gabc" */
+	for (size_t i = 2; i < version.len && i < 5 && version.data[i] >= '0' &&
+			   version.data[i] <= '9'; i++)
+		minor = minor * 10 + (uint64_t)(version.data[i] - '0');
+	if (!mpk_span_starts(version, "0.") || minor >= 14)
+		return MPK_RELAY_14;
+	return minor >= 9 ? MPK_RELAY_09 : MPK_RELAY_08;
+}
+
+/* The layout that the version names first; a development build may be on either side. */
+static enum mpk_code read_layouts(struct mpk_cursor c, struct mpk_arena *arena,
+				  struct mpk_relay *out, struct mpk_error *err)
+{
+	enum mpk_relay_layout likely = layout_of(out->version);
+	struct reader first = { c, arena, out, err };
+	struct mpk_relay x = *out;
+
+	out->layout = likely;
+	enum mpk_code code = read_body(&first);
+
+	for (unsigned i = 0; i < MPK_RELAY_LAYOUTS && (code != MPK_OK || out->surplus); i++) {
+		struct mpk_relay other = x;
+		struct reader r = { c, arena, &other, NULL };
+
+		other.layout = (enum mpk_relay_layout)i;
+		if (other.layout != likely && read_body(&r) == MPK_OK && !other.surplus) {
+			*out = other;
+			return MPK_OK;
+		}
+	}
+	return code;
+}
+
+enum mpk_code mpk_relay_read(struct mpk_cursor *c, struct mpk_arena *arena,
+			     struct mpk_relay *out, struct mpk_error *err)
+{
+	struct mpk_cursor at = *c, inner;
+	struct mpk_relay x = { 0 };
+	struct mpk_span content;
+	uint64_t magic;
+
+	MPK_TRY(mpk_read_str(&at, "Relay executable", &content, err));
+	inner = mpk_cursor_of(content, mpk_cursor_offset(&at) - content.len, c->space);
+	MPK_TRY(mpk_read_u64(&inner, "Relay executable", &magic, err));
+	if (magic != MPK_RELAY_MAGIC)
+		return mpk_fail_offset(err, MPK_E_CORRUPT, c->space, inner.base,
+				       "no Relay executable: magic number %#" PRIx64, magic);
+	MPK_TRY(mpk_read_str(&inner, "TVM version", &x.version, err));
+	MPK_TRY(read_layouts(inner, arena, &x, err));
+	*out = x;
+	*c = at;
+	return MPK_OK;
+}

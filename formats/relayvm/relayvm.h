@@ -1,0 +1,113 @@
+/* relayvm.h - executables of the Relay virtual machine, TVM 0.8 - 0.19 (FORMAT.md) */
+#ifndef MPK_FORMATS_RELAYVM_RELAYVM_H
+#define MPK_FORMATS_RELAYVM_RELAYVM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/cursor.h"
+#include "base/error.h"
+#include "base/rope.h"
+#include "base/span.h"
+#include "base/strbuf.h"
+#include "tensor/tensor.h"
+#include "wire.h"
+
+/* What the releases changed. */
+enum mpk_relay_layout {
+	MPK_RELAY_08, /* no devices; constants are tensors */
+	MPK_RELAY_09, /* devices; a constant may be a name that is bound later */
+	MPK_RELAY_14, /* a device has a memory scope; two instructions are longer */
+	MPK_RELAY_LAYOUTS
+};
+
+struct mpk_relay_device {
+	int32_t type, id;
+	struct mpk_span scope; /* empty before 0.14 */
+};
+
+struct mpk_relay_const {
+	bool late_bound;
+	struct mpk_span name;  /* of a late-bound one */
+	struct mpk_tensor_record tensor;
+};
+
+/* Attributes of one packed function; only those with string values were kept. */
+struct mpk_relay_attrs {
+	uint64_t packed_index;
+	const struct mpk_span *pairs; /* key, value, key, value, ... */
+	size_t count;                 /* of pairs */
+};
+
+/* The words of one instruction: opcode and its fields, the hash left out. */
+struct mpk_relay_instr {
+	const uint8_t *words; /* i64; mpk_relay_word reads one */
+	size_t count;         /* at least 1 */
+};
+
+struct mpk_relay_func {
+	struct mpk_strs info;       /* name, register file size, instruction count: as stored */
+	struct mpk_strs params;
+	struct mpk_span param_devices; /* i64 each */
+	const struct mpk_relay_instr *instrs;
+	size_t instr_count;
+	uint64_t register_file_size;
+};
+
+struct mpk_relay {
+	enum mpk_relay_layout layout;
+	struct mpk_span version;    /* of the TVM that wrote it, "0.18.0" */
+	const struct mpk_relay_device *devices;
+	size_t device_count;
+	int32_t host_device;        /* index into devices */
+	struct mpk_strs globals;    /* function names */
+	const struct mpk_relay_const *consts;
+	size_t const_count;
+	struct mpk_span const_devices; /* i64 each */
+	struct mpk_strs primitives; /* packed functions */
+	const struct mpk_relay_attrs *attrs;
+	size_t attr_count;
+	const struct mpk_relay_func *funcs;
+	size_t func_count;
+	uint64_t surplus;           /* bytes behind the last function, inside the inner length */
+};
+
+enum mpk_relay_op {
+	MPK_RELAY_MOVE, MPK_RELAY_RET, MPK_RELAY_INVOKE, MPK_RELAY_INVOKE_CLOSURE,
+	MPK_RELAY_INVOKE_PACKED, MPK_RELAY_ALLOC_TENSOR, MPK_RELAY_ALLOC_TENSOR_REG,
+	MPK_RELAY_ALLOC_ADT, MPK_RELAY_ALLOC_CLOSURE, MPK_RELAY_GET_FIELD, MPK_RELAY_IF,
+	MPK_RELAY_LOAD_CONST, MPK_RELAY_GOTO, MPK_RELAY_GET_TAG, MPK_RELAY_LOAD_CONSTI,
+	MPK_RELAY_FATAL, MPK_RELAY_ALLOC_STORAGE, MPK_RELAY_SHAPE_OF, MPK_RELAY_RESHAPE_TENSOR,
+	MPK_RELAY_DEVICE_COPY, MPK_RELAY_KILL_REGISTER,
+	MPK_RELAY_OPS
+};
+
+/* mpk_relay_read - one payload of kind VMExecutable
+ * The layout follows from the version, or, when that does not fit, from the bytes.
+ * Every instruction's hash, opcode and number of fields are checked; operands are not.
+ * Returns  MPK_OK; MPK_E_CORRUPT with the offset; MPK_E_NOMEM */
+enum mpk_code mpk_relay_read(struct mpk_cursor *c, struct mpk_arena *arena,
+			     struct mpk_relay *out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_relay_write - the inverse, to the byte, less the surplus; hashes are computed */
+void mpk_relay_write(struct mpk_rope *r, const struct mpk_relay *x);
+
+/* mpk_relay_word - word i of an instruction; 0 is the opcode */
+static inline int64_t mpk_relay_word(const struct mpk_relay_instr *instr, size_t i)
+{
+	uint64_t bits = mpk_load_u64(instr->words + 8 * i);
+	int64_t value;
+
+	memcpy(&value, &bits, sizeof value);
+	return value;
+}
+
+/* mpk_relay_hash - what the record of an instruction begins with */
+uint64_t mpk_relay_hash(const struct mpk_relay_instr *instr);
+
+/* mpk_relay_dump - append a listing: a function after the other, an instruction a line */
+void mpk_relay_dump(const struct mpk_relay *x, struct mpk_strbuf *out);
+
+#endif

@@ -230,7 +230,7 @@ static bool text_at(struct mpk_span strings, uint64_t off, struct mpk_span *out)
 	const uint8_t *end;
 	size_t left;
 
-	if (off >= strings.len)
+	if (!strings.data || off >= strings.len)
 		return false;
 	left = strings.len - (size_t)off;
 	end = memchr(strings.data + off, 0, left < NAME_LIMIT ? left : NAME_LIMIT);

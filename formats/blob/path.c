@@ -30,7 +30,7 @@ static const char *cut_head(char *out, size_t size, size_t at)
 	if (size - at < sizeof "...")
 		snprintf(out, size, "...");
 	else
-		memcpy(out, "...", 3);
+		memset(out, '.', 3);
 	return out;
 }
 

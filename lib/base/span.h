@@ -56,7 +56,7 @@ static inline int mpk_span_compare(struct mpk_span a, struct mpk_span b)
 static inline bool mpk_span_sub(struct mpk_span s, uint64_t off, uint64_t len,
 				struct mpk_span *out)
 {
-	if (off > s.len || len > s.len - off)
+	if (off > s.len || len > s.len - off || (len > 0 && !s.data))
 		return false;
 	*out = (struct mpk_span){ .data = s.data ? s.data + off : NULL, .len = (size_t)len };
 	return true;

@@ -62,7 +62,7 @@ int mpk_gen_fits(struct mpk_gen *g, int value, struct mpk_dtype type)
 	unsigned bits = mpk_dtype_is_bool(type) ? 1 : type.bits;
 	bool is_signed = type.code == MPK_DTYPE_INT;
 
-	if (bits >= 64)
+	if (bits == 0 || bits >= 64)
 		return -1;
 
 	int64_t high = (int64_t)(UINT64_MAX >> (64 - bits + (is_signed ? 1 : 0)));

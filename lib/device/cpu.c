@@ -1,0 +1,124 @@
+/* cpu.c - host memory behind the interface of devices; runs no kernels */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/num.h"
+#include "device/backend.h"
+
+enum { CPU_ALIGN = 64 };
+
+static void describe(struct mpk_device_info *info)
+{
+	long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+	long cores = sysconf(_SC_NPROCESSORS_ONLN);
+
+	*info = (struct mpk_device_info){
+		.kind = MPK_DEVICE_CPU,
+		.name = "host memory",
+		.platform = "host",
+		.memory_bytes = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0,
+		.compute_units = cores > 0 ? (unsigned)cores : 1,
+	};
+}
+
+static enum mpk_code cpu_list(struct mpk_device_list *list, struct mpk_error *err)
+{
+	struct mpk_device_info info;
+
+	describe(&info);
+	return mpk_device_list_push(list, &info, err);
+}
+
+static enum mpk_code cpu_open(unsigned ordinal, struct mpk_device **out, struct mpk_error *err)
+{
+	if (ordinal != 0)
+		return mpk_device_no_such(err, "cpu", ordinal, 1);
+	struct mpk_device *device = calloc(1, sizeof *device);
+
+	if (!device)
+		return mpk_fail_nomem(err);
+	device->ops = &mpk_cpu_ops;
+	describe(&device->info);
+	*out = device;
+	return MPK_OK;
+}
+
+static void cpu_close(struct mpk_device *device)
+{
+	free(device);
+}
+
+static enum mpk_code cpu_alloc(struct mpk_device *device, uint64_t bytes, void **out,
+			       struct mpk_error *err)
+{
+	uint64_t rounded;
+
+	(void)device;
+	if (!mpk_align_up(bytes ? bytes : 1, CPU_ALIGN, &rounded) || rounded > SIZE_MAX / 2)
+		return mpk_fail_nomem(err);
+	void *data = aligned_alloc(CPU_ALIGN, (size_t)rounded);
+
+	if (!data)
+		return mpk_fail_nomem(err);
+	*out = data;
+	return MPK_OK;
+}
+
+static void cpu_free(struct mpk_device *device, void *data)
+{
+	(void)device;
+	free(data);
+}
+
+static enum mpk_code cpu_write(struct mpk_device *device, void *to, uint64_t to_off,
+			       struct mpk_span from, struct mpk_error *err)
+{
+	(void)device;
+	(void)err;
+	memmove((uint8_t *)to + to_off, from.data, from.len);
+	return MPK_OK;
+}
+
+static enum mpk_code cpu_read(struct mpk_device *device, const void *from, uint64_t from_off,
+			      void *to, size_t n, struct mpk_error *err)
+{
+	(void)device;
+	(void)err;
+	memmove(to, (const uint8_t *)from + from_off, n);
+	return MPK_OK;
+}
+
+static enum mpk_code cpu_copy(struct mpk_device *device, const struct mpk_device_copy *copy,
+			      struct mpk_error *err)
+{
+	(void)device;
+	(void)err;
+	memmove((uint8_t *)copy->to + copy->to_off,
+		(const uint8_t *)copy->from + copy->from_off, (size_t)copy->bytes);
+	return MPK_OK;
+}
+
+static enum mpk_code cpu_sync(struct mpk_device *device, struct mpk_error *err)
+{
+	(void)device;
+	(void)err;
+	return MPK_OK;
+}
+
+static enum mpk_code cpu_check(const struct mpk_device_info *info,
+			       const struct mpk_kernels *kernels, struct mpk_error *err)
+{
+	(void)info;
+	(void)kernels;
+	return mpk_fail(err, MPK_E_UNSUPPORTED, "device kernels do not run on the cpu");
+}
+
+/* No load, bind or launch: cpu_check refuses every payload before they are reached. */
+const struct mpk_device_ops mpk_cpu_ops = {
+	.kind = MPK_DEVICE_CPU, .name = "cpu",
+	.list = cpu_list, .open = cpu_open, .close = cpu_close,
+	.alloc = cpu_alloc, .free = cpu_free,
+	.write = cpu_write, .read = cpu_read, .copy = cpu_copy, .sync = cpu_sync,
+	.check = cpu_check,
+};

@@ -1,0 +1,201 @@
+/* device.h - memory and kernels of CPUs, OpenCL devices and NVIDIA GPUs behind one table
+ *
+ * The driver libraries (libOpenCL.so.1, libcuda.so.1, libnvrtc.so) are opened at first
+ * use and stay open; where one is missing or finds no hardware the call that needed it
+ * returns MPK_E_DEVICE with one line that says why. Every failure of a driver carries
+ * the driver's own name of the error ("CL_OUT_OF_RESOURCES") and its likely cause.
+ *
+ * Ownership: a device owns its modules, a module its kernels. Memory belongs to whoever
+ * allocated it. Close what was opened in the reverse order: memory and modules before
+ * the device; mpk_device_close unloads modules that are left.
+ *
+ * Threads: a device, its modules and its memory may be used from any thread, by one at a
+ * time; launches alone may also come from several threads at once.
+ *
+ * Order: launches and copies of one device happen in the order of the calls. Launches
+ * return before the kernel ends; copies to and from the host wait for it.
+ */
+#ifndef MPK_DEVICE_DEVICE_H
+#define MPK_DEVICE_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/span.h"
+#include "kernels/kernels.h"
+
+/* The numbers are DLPack's DLDeviceType. */
+enum mpk_device_kind {
+	MPK_DEVICE_NONE = 0,
+	MPK_DEVICE_CPU = 1,
+	MPK_DEVICE_CUDA = 2,
+	MPK_DEVICE_OPENCL = 4,
+};
+
+struct mpk_device;
+struct mpk_device_module;
+struct mpk_device_kernel;
+
+/* What a driver says about a device. Texts are escaped and NUL-terminated. */
+struct mpk_device_info {
+	enum mpk_device_kind kind;
+	unsigned ordinal;         /* N of "opencl:N" */
+	char name[128];           /* "NVIDIA H100 80GB HBM3" */
+	char platform[128];       /* "Portable Computing Language"; "CUDA driver 13.0" */
+	char arch[64];            /* "sm_90"; "OpenCL C 1.2" */
+	uint64_t memory_bytes;
+	unsigned compute_units;   /* multiprocessors, cores */
+	uint64_t block_limit;     /* work items (threads) in one group (block) */
+	uint64_t shared_bytes;    /* local (shared) memory one group may use */
+	unsigned sm;              /* CUDA: 10 * major + minor of the capability; else 0 */
+	bool takes_spirv;         /* OpenCL: clCreateProgramWithIL works */
+};
+
+/* Zero-initialise, fill, mpk_device_list_fini. */
+struct mpk_device_list {
+	struct mpk_device_info *items;
+	size_t count, cap;
+};
+
+/* mpk_device_kind_name - "cpu", "cuda", "opencl"; "none" */
+const char *mpk_device_kind_name(enum mpk_device_kind kind);
+
+/* mpk_device_kind_of - the kind of device that runs modules of a kind ("cuda", "opencl")
+ * Returns  MPK_DEVICE_NONE for those that no back end here runs */
+enum mpk_device_kind mpk_device_kind_of(struct mpk_span module_kind);
+
+/* mpk_device_kind_from - the kind with DLPack's number, or MPK_DEVICE_NONE */
+enum mpk_device_kind mpk_device_kind_from(int64_t dlpack_type);
+
+/* mpk_device_parse - "cpu", "cuda", "opencl", "opencl:1"
+ * @kind, @ordinal  receive the kind and the number (0 when there is none)
+ * Returns  MPK_OK; MPK_E_USAGE with a "did you mean" */
+enum mpk_code mpk_device_parse(struct mpk_span text, enum mpk_device_kind *kind,
+			       unsigned *ordinal, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_device_list_add - append all devices of a kind, by ordinal; OpenCL: devices that are
+ * not CPUs first, so that `opencl` means a GPU where there is one
+ * Returns  MPK_OK (at least one was added); MPK_E_DEVICE with the reason; MPK_E_NOMEM */
+enum mpk_code mpk_device_list_add(struct mpk_device_list *list, enum mpk_device_kind kind,
+				  struct mpk_error *err) MPK_MUST_CHECK;
+void mpk_device_list_fini(struct mpk_device_list *list);
+
+/* mpk_device_open - start using device `ordinal` of a kind
+ * @out     to be closed by the caller
+ * Returns  MPK_OK; MPK_E_DEVICE (no library, no driver, no such device); MPK_E_NOMEM */
+enum mpk_code mpk_device_open(enum mpk_device_kind kind, unsigned ordinal,
+			      struct mpk_device **out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_device_close - unload modules, release the device; NULL is allowed */
+void mpk_device_close(struct mpk_device *device);
+
+/* mpk_device_get_info - valid until the device is closed */
+const struct mpk_device_info *mpk_device_get_info(const struct mpk_device *device);
+
+/* mpk_device_alloc - memory on the device
+ * @bytes   0 is allowed and gives memory that can be freed
+ * @out     the value of DLTensor.data. CUDA: the device address. OpenCL: the address of a
+ *          descriptor whose first field is the cl_mem (what TVM 0.8 on passes to kernels).
+ *          CPU: an address aligned to 64 bytes
+ * Returns  MPK_OK; MPK_E_DEVICE (out of device memory, ...); MPK_E_NOMEM */
+enum mpk_code mpk_device_alloc(struct mpk_device *device, uint64_t bytes, void **out,
+			       struct mpk_error *err) MPK_MUST_CHECK;
+
+/* A texture as TVM allocates it for OpenCL (FORMATS 6.2). */
+struct mpk_device_texture {
+	struct mpk_span scope;    /* "global.texture", "global.texture-weight", "...-nhwc" */
+	struct mpk_dtype dtype;   /* of one channel; lanes are ignored */
+	const int64_t *shape;     /* the last of ndim dimensions is the 4 channels */
+	size_t ndim;
+};
+
+/* mpk_device_alloc_texture - an image of the device; for kernels only, not for copies
+ * @out     like mpk_device_alloc's, freed the same way
+ * Returns  MPK_OK; MPK_E_UNSUPPORTED (back end without images, unknown scope, a shape that
+ *          does not end in 4, an element type without an image format); MPK_E_DEVICE */
+enum mpk_code mpk_device_alloc_texture(struct mpk_device *device,
+				       const struct mpk_device_texture *texture, void **out,
+				       struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_device_free - free what mpk_device_alloc gave; NULL is allowed
+ * Waits for kernels that use it, as far as the driver requires. */
+void mpk_device_free(struct mpk_device *device, void *data);
+
+/* Copies of n bytes; offsets and sizes in bytes. A range beyond the allocation is
+ * MPK_E_RANGE where the back end knows its size (opencl), else the driver's error.
+ * n = 0 does nothing. write and read block until the host memory may be reused. */
+enum mpk_code mpk_device_write(struct mpk_device *device, void *to, uint64_t to_off,
+			       struct mpk_span from, struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_device_read(struct mpk_device *device, const void *from, uint64_t from_off,
+			      void *to, size_t n, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* One copy within a device. */
+struct mpk_device_copy {
+	void *to;
+	uint64_t to_off;
+	const void *from;
+	uint64_t from_off;
+	uint64_t bytes;
+};
+enum mpk_code mpk_device_copy(struct mpk_device *device, const struct mpk_device_copy *copy,
+			      struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_device_sync - wait for everything issued so far; reports what kernels did wrong
+ * Returns  MPK_OK; MPK_E_RAISED (a kernel faulted); MPK_E_DEVICE */
+enum mpk_code mpk_device_sync(struct mpk_device *device, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_device_set_stream - where later launches and copies are queued
+ * @stream  CUDA: a CUstream of the caller, or NULL for the default stream. OpenCL and CPU
+ *          have one queue: anything but NULL is MPK_E_UNSUPPORTED */
+enum mpk_code mpk_device_set_stream(struct mpk_device *device, void *stream,
+				    struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_device_load - make a payload's kernels available on the device
+ * Code is compiled when a kernel is first asked for where the payload allows that
+ * (OpenCL), else here.
+ * @kernels its arrays and payload bytes are borrowed until the module is unloaded
+ * @out     owned by the device; mpk_device_unload frees it earlier
+ * Returns  MPK_OK; MPK_E_UNSUPPORTED (a format the back end cannot run, with the list);
+ *          MPK_E_LOAD (the driver refuses the code: its log, and for an architecture
+ *          mismatch both architectures); MPK_E_CORRUPT (not what its format says);
+ *          MPK_E_NOMEM */
+enum mpk_code mpk_device_load(struct mpk_device *device, const struct mpk_kernels *kernels,
+			      struct mpk_device_module **out,
+			      struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_device_unload - waits for running kernels; NULL is allowed */
+void mpk_device_unload(struct mpk_device_module *module);
+
+/* mpk_device_get_kernel - the kernel with this key of the function table
+ * @out     owned by the module; the same key gives the same pointer
+ * Returns  MPK_OK; MPK_E_NOTFOUND with a "did you mean"; MPK_E_LOAD (build log);
+ *          MPK_E_UNSUPPORTED (an argument type that cannot be passed, an unknown launch
+ *          tag); MPK_E_CONFLICT (the code's parameters are not those of the table) */
+enum mpk_code mpk_device_get_kernel(struct mpk_device_module *module, struct mpk_span key,
+				    struct mpk_device_kernel **out,
+				    struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_device_kernel_info - what the function table says of it; valid like the kernel */
+const struct mpk_function_info *mpk_device_kernel_info(const struct mpk_device_kernel *k);
+
+/* mpk_device_launch - run a kernel; does not wait for it
+ * @slots   one 64-bit value per parameter of the table, then one per launch tag that takes
+ *          a value, in the order of the tags (FORMATS 5.5). Handles: what mpk_device_alloc
+ *          gave (0: null). Integers: sign- or zero-extended. Floats of every width: the
+ *          bits of the double. Extents: int64; 0 counts as 1
+ * @count   number of slots
+ * Returns  MPK_OK; MPK_E_RANGE (wrong count, extent negative or above the device's limit,
+ *          which is named beside the request); MPK_E_DEVICE; MPK_E_RAISED (an earlier
+ *          kernel faulted) */
+enum mpk_code mpk_device_launch(struct mpk_device_kernel *kernel, const uint64_t *slots,
+				size_t count, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_device_check - whether a device could run a payload, judged without the driver
+ * Returns  MPK_OK; MPK_E_UNSUPPORTED with the reason (format; architecture: both named) */
+enum mpk_code mpk_device_check(const struct mpk_device_info *info,
+			       const struct mpk_kernels *kernels,
+			       struct mpk_error *err) MPK_MUST_CHECK;
+
+#endif

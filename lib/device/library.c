@@ -1,0 +1,44 @@
+#include "device/library.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/span.h"
+#include "text/escape.h"
+
+static enum mpk_code fill(void *handle, const char *library,
+			  const struct mpk_library_symbol *symbols, void *table,
+			  struct mpk_error *err)
+{
+	for (const struct mpk_library_symbol *s = symbols; s->name; s++) {
+		void *address = dlsym(handle, s->name);
+
+		if (!address && s->required)
+			return mpk_fail(err, MPK_E_DEVICE,
+					"%s has no '%s': the driver is too old", library,
+					s->name);
+		memcpy((char *)table + s->offset, &address, sizeof address);
+	}
+	return MPK_OK;
+}
+
+enum mpk_code mpk_library_open(const char *const *names,
+			       const struct mpk_library_symbol *symbols, void *table,
+			       struct mpk_error *err)
+{
+	char reason[512] = ""; /* the linker's text for the first name: the best known one */
+
+	for (const char *const *name = names; *name; name++) {
+		void *handle = dlopen(*name, RTLD_NOW | RTLD_LOCAL);
+
+		if (handle)
+			return fill(handle, *name, symbols, table, err);
+		const char *said = dlerror();
+
+		if (!reason[0] && said)
+			(void)snprintf(reason, sizeof reason, "%s", said);
+	}
+	return mpk_fail(err, MPK_E_DEVICE, "cannot open %s",
+			MPK_QUOTE(mpk_span_str(reason[0] ? reason : names[0])));
+}

@@ -1,0 +1,136 @@
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "device/library.h"
+#include "device/opencl.h"
+
+static struct mpk_opencl_api api;
+static struct mpk_error api_error;
+static enum mpk_code api_code;
+static pthread_once_t api_once = PTHREAD_ONCE_INIT;
+
+static const struct mpk_library_symbol symbols[] = {
+#define SYMBOL(function, required)                                                       \
+	{ #function, offsetof(struct mpk_opencl_api, function), required },
+	MPK_OPENCL_SYMBOLS(SYMBOL)
+#undef SYMBOL
+	{ 0 },
+};
+
+static void open_api(void)
+{
+	static const char *const names[] = { "libOpenCL.so.1", NULL };
+
+	api_code = mpk_library_open(names, symbols, &api, &api_error);
+	if (api_code != MPK_OK)
+		mpk_error_prefix(&api_error, "no OpenCL here: ");
+}
+
+enum mpk_code mpk_opencl_api_get(const struct mpk_opencl_api **out, struct mpk_error *err)
+{
+	(void)pthread_once(&api_once, open_api);
+	if (api_code != MPK_OK) {
+		if (err)
+			*err = api_error;
+		return mpk_failed(api_code);
+	}
+	*out = &api;
+	return MPK_OK;
+}
+
+/* The statuses that the calls above can give, and for some what usually is behind them. */
+static const struct {
+	cl_int status;
+	const char *name;
+	const char *cause;
+	enum mpk_code code; /* MPK_OK: MPK_E_DEVICE */
+} statuses[] = {
+#define STATUS(name) { name, #name, NULL, MPK_OK }
+#define CAUSE(name, cause) { name, #name, cause, MPK_OK }
+#define CODE(name, cause, code) { name, #name, cause, code }
+	CAUSE(CL_DEVICE_NOT_FOUND, "no device behind this platform"),
+	STATUS(CL_DEVICE_NOT_AVAILABLE),
+	CAUSE(CL_COMPILER_NOT_AVAILABLE, "this driver takes binaries only, no source"),
+	CAUSE(CL_MEM_OBJECT_ALLOCATION_FAILURE, "out of device memory"),
+	CAUSE(CL_OUT_OF_RESOURCES, "out of device memory or registers, or a kernel faulted"),
+	CAUSE(CL_OUT_OF_HOST_MEMORY, "the driver got no host memory"),
+	STATUS(CL_MEM_COPY_OVERLAP),
+	CAUSE(CL_IMAGE_FORMAT_NOT_SUPPORTED, "the device has no such image format"),
+	CODE(CL_BUILD_PROGRAM_FAILURE, "the kernel's source does not compile", MPK_E_LOAD),
+	CODE(CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST, "an earlier kernel faulted", MPK_E_RAISED),
+	STATUS(CL_COMPILE_PROGRAM_FAILURE),
+	STATUS(CL_LINKER_NOT_AVAILABLE),
+	STATUS(CL_LINK_PROGRAM_FAILURE),
+	CAUSE(CL_INVALID_VALUE, "an argument the driver refuses"),
+	STATUS(CL_INVALID_DEVICE_TYPE),
+	STATUS(CL_INVALID_PLATFORM),
+	STATUS(CL_INVALID_DEVICE),
+	STATUS(CL_INVALID_CONTEXT),
+	STATUS(CL_INVALID_QUEUE_PROPERTIES),
+	STATUS(CL_INVALID_COMMAND_QUEUE),
+	CAUSE(CL_INVALID_MEM_OBJECT, "an argument is not memory of this device"),
+	STATUS(CL_INVALID_IMAGE_FORMAT_DESCRIPTOR),
+	CAUSE(CL_INVALID_IMAGE_SIZE, "the image is larger than the device allows"),
+	CODE(CL_INVALID_BINARY, "the code was built for another device or driver", MPK_E_LOAD),
+	STATUS(CL_INVALID_BUILD_OPTIONS),
+	STATUS(CL_INVALID_PROGRAM),
+	STATUS(CL_INVALID_PROGRAM_EXECUTABLE),
+	CODE(CL_INVALID_KERNEL_NAME, "the code has no kernel of this name", MPK_E_LOAD),
+	STATUS(CL_INVALID_KERNEL_DEFINITION),
+	STATUS(CL_INVALID_KERNEL),
+	STATUS(CL_INVALID_ARG_INDEX),
+	STATUS(CL_INVALID_ARG_VALUE),
+	CAUSE(CL_INVALID_ARG_SIZE, "the parameter has another width in the kernel's code"),
+	CAUSE(CL_INVALID_KERNEL_ARGS, "an argument is not set"),
+	STATUS(CL_INVALID_WORK_DIMENSION),
+	CAUSE(CL_INVALID_WORK_GROUP_SIZE,
+	      "the kernel was compiled for another block size, or the block is too large"),
+	CAUSE(CL_INVALID_WORK_ITEM_SIZE, "one block dimension is above the device's limit"),
+	STATUS(CL_INVALID_GLOBAL_OFFSET),
+	STATUS(CL_INVALID_EVENT_WAIT_LIST),
+	STATUS(CL_INVALID_EVENT),
+	STATUS(CL_INVALID_OPERATION),
+	CAUSE(CL_INVALID_BUFFER_SIZE, "larger than one allocation of the device may be"),
+	CAUSE(CL_INVALID_GLOBAL_WORK_SIZE, "the grid is larger than the device can address"),
+	STATUS(CL_INVALID_PROPERTY),
+	STATUS(CL_INVALID_IMAGE_DESCRIPTOR),
+	/* The ICD loader's own: it found no driver. */
+	{ -1001, "CL_PLATFORM_NOT_FOUND_KHR",
+	  "no OpenCL driver is installed: no .icd file in /etc/OpenCL/vendors", MPK_OK },
+#undef STATUS
+#undef CAUSE
+#undef CODE
+};
+
+static size_t find_status(cl_int status)
+{
+	size_t i = 0;
+
+	while (i < MPK_ARRAY_COUNT(statuses) && statuses[i].status != status)
+		i++;
+	return i;
+}
+
+const char *mpk_opencl_error_name(cl_int status)
+{
+	size_t i = find_status(status);
+
+	return i < MPK_ARRAY_COUNT(statuses) ? statuses[i].name : "unknown OpenCL error";
+}
+
+enum mpk_code mpk_opencl_fail(struct mpk_error *err, cl_int status, const char *fmt, ...)
+{
+	size_t i = find_status(status);
+	bool known = i < MPK_ARRAY_COUNT(statuses);
+	const char *cause = known ? statuses[i].cause : NULL;
+	enum mpk_code code = known && statuses[i].code ? statuses[i].code : MPK_E_DEVICE;
+	char what[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(what, sizeof what, fmt, ap);
+	va_end(ap);
+	return mpk_fail(err, code, "%s: %s (%d)%s%s", what,
+			mpk_opencl_error_name(status), status, cause ? ": " : "",
+			cause ? cause : "");
+}

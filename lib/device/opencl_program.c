@@ -1,0 +1,232 @@
+/* opencl_program.c - payloads to programs: source whole or by kernel, SPIR-V, binaries */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/opencl.h"
+#include "text/escape.h"
+
+/* The line that begins a kernel's own source in text that TVM 0.8 and later wrote. */
+#define DELIMITER "// Function: "
+
+static struct mpk_opencl_module *module_of(struct mpk_device_module *module)
+{
+	return (struct mpk_opencl_module *)module;
+}
+
+static bool is_binary(struct mpk_span fmt)
+{
+	return mpk_span_is(fmt, "xclbin") || mpk_span_is(fmt, "awsxclbin") ||
+	       mpk_span_is(fmt, "aocx");
+}
+
+enum mpk_code mpk_opencl_check(const struct mpk_device_info *info,
+			       const struct mpk_kernels *k, struct mpk_error *err)
+{
+	if (k->layout == MPK_KERNELS_OPENCL_SPIRV) {
+		if (!info->takes_spirv)
+			return mpk_fail(err, MPK_E_UNSUPPORTED,
+					"the kernels are SPIR-V, but '%s' (%s) takes none: that "
+					"needs OpenCL 2.1 or cl_khr_il_program", info->name,
+					info->platform);
+		return MPK_OK;
+	}
+	if (k->layout != MPK_KERNELS_PLAIN)
+		return mpk_fail(err, MPK_E_UNSUPPORTED,
+				"these kernels are not for OpenCL (no 'cl' source in them)");
+	if (!mpk_span_is(k->fmt, "cl") && !is_binary(k->fmt))
+		return mpk_fail(err, MPK_E_UNSUPPORTED,
+				"format '%s' is not one that OpenCL runs (cl, aocx, xclbin, "
+				"awsxclbin)", MPK_QUOTE(k->fmt));
+	return MPK_OK;
+}
+
+/* The next line that begins with the delimiter, from `at` on; len when there is none. */
+static size_t next_delimiter(struct mpk_span text, size_t at)
+{
+	size_t width = strlen(DELIMITER);
+
+	while (at < text.len) {
+		if (text.len - at >= width && memcmp(text.data + at, DELIMITER, width) == 0)
+			return at;
+		const uint8_t *end = memchr(text.data + at, '\n', text.len - at);
+
+		at = end ? (size_t)(end - text.data) + 1 : text.len;
+	}
+	return text.len;
+}
+
+static size_t count_pieces(struct mpk_span text)
+{
+	size_t count = 0;
+
+	for (size_t at = next_delimiter(text, 0); at < text.len;
+	     at = next_delimiter(text, at + 1))
+		count++;
+	return count;
+}
+
+static struct mpk_opencl_program read_piece(struct mpk_span text, size_t *at)
+{
+	size_t name = *at + strlen(DELIMITER), next = next_delimiter(text, name);
+	const uint8_t *end = memchr(text.data + name, '\n', next - name);
+	size_t code = end ? (size_t)(end - text.data) + 1 : next;
+
+	*at = next;
+	return (struct mpk_opencl_program){
+		.name = mpk_span_of(text.data + name, end ? code - 1 - name : next - name),
+		.code = mpk_span_of(text.data + code, next - code),
+	};
+}
+
+/* Text without delimiters (TVM up to 0.7) is one program for all kernels. */
+static void split_source(struct mpk_opencl_module *module, struct mpk_span text)
+{
+	size_t at = next_delimiter(text, 0), i = 0;
+
+	if (at == text.len) {
+		module->programs[0] = (struct mpk_opencl_program){ .code = text };
+		return;
+	}
+	while (at < text.len)
+		module->programs[i++] = read_piece(text, &at);
+}
+
+static size_t count_programs(const struct mpk_kernels *k)
+{
+	size_t pieces = mpk_span_is(k->fmt, "cl") ? count_pieces(k->data) : 0;
+
+	if (k->layout == MPK_KERNELS_OPENCL_SPIRV)
+		return k->source_count;
+	return pieces ? pieces : 1;
+}
+
+enum mpk_code mpk_opencl_load(struct mpk_device *device, const struct mpk_kernels *k,
+			      struct mpk_device_module **out, struct mpk_error *err)
+{
+	struct mpk_opencl_module *module = calloc(1, sizeof *module);
+
+	(void)device;
+	if (!module)
+		return mpk_fail_nomem(err);
+	module->program_count = count_programs(k);
+	module->programs = calloc(module->program_count + 1, sizeof *module->programs);
+	if (!module->programs) {
+		free(module);
+		return mpk_fail_nomem(err);
+	}
+	if (k->layout == MPK_KERNELS_OPENCL_SPIRV) {
+		module->form = MPK_OPENCL_SPIRV;
+		for (size_t i = 0; i < k->source_count; i++) {
+			module->programs[i].name = k->sources[i].key;
+			module->programs[i].code = k->sources[i].data;
+		}
+	} else if (is_binary(k->fmt)) {
+		module->form = MPK_OPENCL_BINARY;
+		module->programs[0].code = k->data;
+	} else {
+		module->form = MPK_OPENCL_SOURCE;
+		split_source(module, k->data);
+	}
+	*out = &module->base;
+	return MPK_OK;
+}
+
+void mpk_opencl_unload(struct mpk_device_module *base)
+{
+	struct mpk_opencl_module *module = module_of(base);
+	const struct mpk_opencl_api *cl = mpk_opencl_device_of(base->device)->cl;
+
+	for (size_t i = 0; i < module->program_count; i++)
+		if (module->programs[i].program)
+			(void)cl->clReleaseProgram(module->programs[i].program);
+	free(module->programs);
+	free(module);
+}
+
+static cl_program create(struct mpk_opencl_module *module, struct mpk_span code,
+			 cl_int *status)
+{
+	struct mpk_opencl_device *device = mpk_opencl_device_of(module->base.device);
+	const struct mpk_opencl_api *cl = device->cl;
+	const unsigned char *bytes = code.data;
+	const char *text = (const char *)code.data;
+	cl_int loaded;
+
+	switch (module->form) {
+	case MPK_OPENCL_SOURCE:
+		return cl->clCreateProgramWithSource(device->context, 1, &text, &code.len,
+						     status);
+	case MPK_OPENCL_SPIRV:
+		return cl->clCreateProgramWithIL(device->context, code.data, code.len, status);
+	case MPK_OPENCL_BINARY:
+		return cl->clCreateProgramWithBinary(device->context, 1, &device->id, &code.len,
+						     &bytes, &loaded, status);
+	}
+	return NULL;
+}
+
+static enum mpk_code fail_build(const struct mpk_device_kernel *kernel, cl_program program,
+				cl_int status, struct mpk_error *err)
+{
+	struct mpk_opencl_device *device = mpk_opencl_device_of(kernel->module->device);
+	char what[400];
+	size_t len = 0;
+	char *log = NULL;
+
+	(void)snprintf(what, sizeof what, "kernel '%s' does not build on '%s': %s",
+		       kernel->shown, device->base.info.name, mpk_opencl_error_name(status));
+	if (!device->cl->clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_LOG, 0,
+					       NULL, &len))
+		log = calloc(len + 1, 1);
+	if (log && device->cl->clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_LOG,
+						     len, log, NULL))
+		log[0] = '\0';
+	enum mpk_code code = mpk_device_fail_log(err, MPK_E_LOAD, what, log ? log : "");
+
+	free(log);
+	return mpk_failed(code);
+}
+
+static enum mpk_code build(struct mpk_opencl_program *program,
+			   const struct mpk_device_kernel *kernel, struct mpk_error *err)
+{
+	struct mpk_opencl_device *device = mpk_opencl_device_of(kernel->module->device);
+	cl_int status = CL_SUCCESS;
+	cl_program made = create(module_of(kernel->module), program->code, &status);
+
+	if (!made)
+		return mpk_opencl_fail(err, status, "kernel '%s'", kernel->shown);
+	status = device->cl->clBuildProgram(made, 1, &device->id, NULL, NULL, NULL);
+	if (status != CL_SUCCESS) {
+		enum mpk_code code = fail_build(kernel, made, status, err);
+
+		(void)device->cl->clReleaseProgram(made);
+		return mpk_failed(code);
+	}
+	program->program = made;
+	return MPK_OK;
+}
+
+enum mpk_code mpk_opencl_program_for(const struct mpk_device_kernel *kernel, cl_program *out,
+				     struct mpk_error *err)
+{
+	struct mpk_opencl_module *module = module_of(kernel->module);
+	struct mpk_opencl_program *program = NULL;
+
+	/* Of several pieces with one name the first wins, as in TVM. */
+	for (size_t i = 0; i < module->program_count && !program; i++) {
+		struct mpk_span name = module->programs[i].name;
+
+		if (!name.data || mpk_span_equal(name, kernel->info->key))
+			program = &module->programs[i];
+	}
+	if (!program)
+		return mpk_fail(err, MPK_E_LOAD,
+				"kernel '%s' is in the function table, but the payload has no "
+				"code for it", kernel->shown);
+	if (!program->program)
+		MPK_TRY(build(program, kernel, err));
+	*out = program->program;
+	return MPK_OK;
+}

@@ -7,6 +7,8 @@
 #ifndef MPK_DEVICE_BACKEND_H
 #define MPK_DEVICE_BACKEND_H
 
+#include <pthread.h>
+
 #include "device/device.h"
 #include "device/launch.h"
 
@@ -64,6 +66,7 @@ struct mpk_device_kernel {
 	struct mpk_launch_plan plan;
 	const char *name;                    /* the key as a C string, raw, for drivers */
 	char shown[128];                     /* the key escaped, for messages */
+	pthread_mutex_t lock;                /* held by launches: arguments are set, then used */
 };
 
 extern const struct mpk_device_ops mpk_cpu_ops, mpk_opencl_ops, mpk_cuda_ops;

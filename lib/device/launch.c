@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/half.h"
 #include "base/num.h"
 #include "text/escape.h"
 
@@ -182,56 +183,10 @@ void mpk_launch_pack(const struct mpk_launch_arg *arg, uint64_t slot, uint64_t *
 		memcpy(value, &narrow, sizeof narrow);
 		return;
 	case MPK_ARG_FLOAT16:
-		*value = mpk_half_bits(slot_double(slot));
+		*value = mpk_f64_to_f16(slot_double(slot));
 		return;
 	case MPK_ARG_BFLOAT16:
-		*value = mpk_bfloat_bits(slot_double(slot));
+		*value = mpk_f64_to_bf16(slot_double(slot));
 		return;
 	}
-}
-
-/* One rounding from the double's 52 fraction bits to a 16-bit float with `fraction` bits
- * of its own and an exponent bias of `bias`. */
-static uint16_t narrow_bits(double value, int fraction, int bias)
-{
-	uint64_t bits;
-	int exponent_max = 2 * bias + 1;
-
-	memcpy(&bits, &value, sizeof bits);
-	uint32_t sign = (uint32_t)(bits >> 63) << 15;
-	int exponent = (int)(bits >> 52 & 0x7ff) - 1023 + bias;
-	uint64_t mantissa = bits & ((UINT64_C(1) << 52) - 1);
-
-	if ((bits >> 52 & 0x7ff) == 0x7ff) /* infinity; NaN: the quiet bit stays set */
-		return (uint16_t)(sign | (uint32_t)exponent_max << fraction |
-				  (mantissa ? 1u << (fraction - 1) : 0));
-	int drop = 52 - fraction;
-
-	if (exponent <= 0) { /* subnormal: the leading one becomes explicit */
-		drop += 1 - exponent;
-		mantissa |= UINT64_C(1) << 52;
-		exponent = 0;
-	}
-	if (drop > 54)
-		return (uint16_t)sign;
-	uint64_t kept = mantissa >> drop, rest = mantissa & ((UINT64_C(1) << drop) - 1);
-	uint64_t half = UINT64_C(1) << (drop - 1);
-
-	kept += rest > half || (rest == half && (kept & 1));
-	/* A carry out of the fraction raises the exponent, at the end to infinity. */
-	uint64_t result = ((uint64_t)exponent << fraction) + kept;
-	uint64_t infinity = (uint64_t)exponent_max << fraction;
-
-	return (uint16_t)(sign | (exponent >= exponent_max || result > infinity ? infinity
-									  : result));
-}
-
-uint16_t mpk_half_bits(double value)
-{
-	return narrow_bits(value, 10, 15);
-}
-
-uint16_t mpk_bfloat_bits(double value)
-{
-	return narrow_bits(value, 7, 127);
 }

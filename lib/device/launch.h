@@ -66,8 +66,4 @@ void mpk_launch_pack(const struct mpk_launch_arg *arg, uint64_t slot, uint64_t *
 /* mpk_launch_block_size - threads in one block; cannot wrap after mpk_launch_shape_of */
 uint64_t mpk_launch_block_size(const struct mpk_launch_shape *shape);
 
-/* mpk_half_bits, mpk_bfloat_bits - a double rounded once to nearest even; NaN stays NaN */
-uint16_t mpk_half_bits(double value);
-uint16_t mpk_bfloat_bits(double value);
-
 #endif

@@ -27,6 +27,12 @@ enum mpk_code mpk_device_load(struct mpk_device *device, const struct mpk_kernel
 	return MPK_OK;
 }
 
+static void unbind(struct mpk_device_kernel *kernel)
+{
+	kernel->module->device->ops->unbind(kernel);
+	(void)pthread_mutex_destroy(&kernel->lock);
+}
+
 void mpk_device_unload(struct mpk_device_module *module)
 {
 	if (!module)
@@ -41,7 +47,7 @@ void mpk_device_unload(struct mpk_device_module *module)
 	(void)ops->sync(module->device, NULL);
 	for (size_t i = 0; module->bound && i < module->kernels.function_count; i++)
 		if (module->bound[i])
-			ops->unbind(module->bound[i]);
+			unbind(module->bound[i]);
 	mpk_arena_fini(&module->arena);
 	ops->unload(module);
 }
@@ -85,6 +91,7 @@ static enum mpk_code bind_kernel(struct mpk_device_module *module,
 				kernel->shown);
 	MPK_TRY(mpk_launch_plan_make(info, &module->arena, &kernel->plan, err));
 	MPK_TRY(ops->bind(kernel, err));
+	(void)pthread_mutex_init(&kernel->lock, NULL);
 	*out = kernel;
 	return MPK_OK;
 }
@@ -115,5 +122,9 @@ enum mpk_code mpk_device_launch(struct mpk_device_kernel *kernel, const uint64_t
 	struct mpk_launch_shape shape;
 
 	MPK_TRY(mpk_launch_shape_of(&kernel->plan, slots, count, &shape, err));
-	return kernel->module->device->ops->launch(kernel, slots, &shape, err);
+	(void)pthread_mutex_lock(&kernel->lock);
+	enum mpk_code code = kernel->module->device->ops->launch(kernel, slots, &shape, err);
+
+	(void)pthread_mutex_unlock(&kernel->lock);
+	return code;
 }

@@ -2,8 +2,6 @@
 #ifndef MPK_DEVICE_OPENCL_H
 #define MPK_DEVICE_OPENCL_H
 
-#include <pthread.h>
-
 #define CL_TARGET_OPENCL_VERSION 300
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #include <CL/cl.h>
@@ -93,7 +91,6 @@ struct mpk_opencl_kernel {
 	struct mpk_device_kernel base;
 	cl_kernel kernel;
 	uint64_t group_limit;      /* work items in one group of this kernel */
-	pthread_mutex_t lock;      /* setting arguments and enqueuing is one step */
 };
 
 static inline struct mpk_opencl_device *mpk_opencl_device_of(struct mpk_device *device)

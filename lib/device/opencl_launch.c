@@ -10,7 +10,7 @@ static struct mpk_opencl_kernel *kernel_of(struct mpk_device_kernel *kernel)
 	return (struct mpk_opencl_kernel *)kernel;
 }
 
-static struct mpk_opencl_device *device_of(const struct mpk_device_kernel *kernel)
+static const struct mpk_opencl_device *device_of(const struct mpk_device_kernel *kernel)
 {
 	return mpk_opencl_device_of(kernel->module->device);
 }
@@ -35,7 +35,7 @@ static enum mpk_code check_params(struct mpk_opencl_kernel *kernel, struct mpk_e
 enum mpk_code mpk_opencl_bind(struct mpk_device_kernel *base, struct mpk_error *err)
 {
 	struct mpk_opencl_kernel *kernel = kernel_of(base);
-	struct mpk_opencl_device *device = device_of(base);
+	const struct mpk_opencl_device *device = device_of(base);
 	cl_program program;
 	size_t limit = 0;
 	cl_int status;
@@ -54,16 +54,12 @@ enum mpk_code mpk_opencl_bind(struct mpk_device_kernel *base, struct mpk_error *
 						   CL_KERNEL_WORK_GROUP_SIZE, sizeof limit,
 						   &limit, NULL);
 	kernel->group_limit = limit;
-	(void)pthread_mutex_init(&kernel->lock, NULL);
 	return MPK_OK;
 }
 
 void mpk_opencl_unbind(struct mpk_device_kernel *base)
 {
-	struct mpk_opencl_kernel *kernel = kernel_of(base);
-
-	(void)device_of(base)->cl->clReleaseKernel(kernel->kernel);
-	(void)pthread_mutex_destroy(&kernel->lock);
+	(void)device_of(base)->cl->clReleaseKernel(kernel_of(base)->kernel);
 }
 
 static enum mpk_code check_limits(const struct mpk_opencl_kernel *kernel,
@@ -116,44 +112,32 @@ static enum mpk_code set_arg(const struct mpk_opencl_kernel *kernel, size_t i, u
 	return MPK_OK;
 }
 
-static enum mpk_code enqueue(const struct mpk_opencl_kernel *kernel, const uint64_t *slots,
-			     const struct mpk_launch_shape *shape, struct mpk_error *err)
+enum mpk_code mpk_opencl_launch(struct mpk_device_kernel *base, const uint64_t *slots,
+				const struct mpk_launch_shape *shape, struct mpk_error *err)
 {
-	const struct mpk_opencl_device *device = device_of(&kernel->base);
+	const struct mpk_opencl_kernel *kernel = kernel_of(base);
+	const struct mpk_opencl_device *device = device_of(base);
 	size_t local[3], global[3];
 
+	MPK_TRY(check_limits(kernel, shape, err));
 	for (unsigned axis = 0; axis < 3; axis++) {
 		uint64_t total;
 
 		if (!mpk_mul_u64(shape->grid[axis], shape->block[axis], &total))
 			return mpk_fail(err, MPK_E_RANGE, "kernel '%s': the grid is too large",
-					kernel->base.shown);
+					base->shown);
 		local[axis] = (size_t)shape->block[axis];
 		global[axis] = (size_t)total;
 	}
-	for (size_t i = 0; i < kernel->base.plan.arg_count; i++)
+	for (size_t i = 0; i < base->plan.arg_count; i++)
 		MPK_TRY(set_arg(kernel, i, slots[i], err));
 	cl_int status = device->cl->clEnqueueNDRangeKernel(device->queue, kernel->kernel,
-							   kernel->base.plan.work_dim, NULL,
-							   global, local, 0, NULL, NULL);
+							   base->plan.work_dim, NULL, global,
+							   local, 0, NULL, NULL);
 
 	if (status != CL_SUCCESS)
-		return mpk_opencl_fail(err, status, "cannot launch kernel '%s'",
-				       kernel->base.shown);
+		return mpk_opencl_fail(err, status, "cannot launch kernel '%s'", base->shown);
 	/* Without it a driver may hold the kernel back until somebody waits. */
 	(void)device->cl->clFlush(device->queue);
 	return MPK_OK;
-}
-
-enum mpk_code mpk_opencl_launch(struct mpk_device_kernel *base, const uint64_t *slots,
-				const struct mpk_launch_shape *shape, struct mpk_error *err)
-{
-	struct mpk_opencl_kernel *kernel = kernel_of(base);
-
-	MPK_TRY(check_limits(kernel, shape, err));
-	(void)pthread_mutex_lock(&kernel->lock);
-	enum mpk_code code = enqueue(kernel, slots, shape, err);
-
-	(void)pthread_mutex_unlock(&kernel->lock);
-	return code;
 }

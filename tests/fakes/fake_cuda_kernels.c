@@ -1,0 +1,98 @@
+/* fake_cuda_kernels.c - the kernels of the tests' modules, done by the host
+ *
+ * Each thread of the grid reads and writes what the real kernel would, so that a wrong
+ * pointer, width or extent shows as a wrong result or a fault.
+ */
+#include <stdint.h>
+#include <string.h>
+
+#include "device/cuda_abi.h"
+#include "fake_cuda.h"
+
+static unsigned threads_of(const struct fake_launch *l)
+{
+	return l->grid[0] * l->block[0];
+}
+
+static unsigned long long address_at(const struct fake_launch *l, unsigned i)
+{
+	unsigned long long address;
+
+	memcpy(&address, l->params[i], sizeof address);
+	return address;
+}
+
+static float *floats_at(const struct fake_launch *l, unsigned i, size_t count)
+{
+	return fake_host(address_at(l, i), count * sizeof(float));
+}
+
+static unsigned run_add(const struct fake_launch *l)
+{
+	unsigned n = threads_of(l);
+	const float *a = floats_at(l, 0, n), *b = floats_at(l, 1, n);
+	float *c = floats_at(l, 2, n);
+
+	if (!a || !b || !c)
+		return MPK_CU_ILLEGAL_ADDRESS;
+	for (unsigned i = 0; i < n; i++)
+		c[i] = a[i] + b[i];
+	return MPK_CU_SUCCESS;
+}
+
+static unsigned run_saxpy(const struct fake_launch *l)
+{
+	float alpha;
+	int64_t n;
+
+	memcpy(&alpha, l->params[2], sizeof alpha);
+	memcpy(&n, l->params[3], sizeof n);
+	if (n > (int64_t)threads_of(l))
+		n = threads_of(l);
+	if (n < 0)
+		return MPK_CU_ILLEGAL_ADDRESS;
+	const float *x = floats_at(l, 0, (size_t)n);
+	float *y = floats_at(l, 1, (size_t)n);
+
+	if (!x || !y)
+		return MPK_CU_ILLEGAL_ADDRESS;
+	for (int64_t i = 0; i < n; i++)
+		y[i] = x[i] * alpha + y[i];
+	return MPK_CU_SUCCESS;
+}
+
+/* B = A reversed, through 64 floats of dynamic shared memory. */
+static unsigned run_rev(const struct fake_launch *l)
+{
+	unsigned n = threads_of(l);
+	const float *a = floats_at(l, 0, n);
+	float *b = floats_at(l, 1, n);
+
+	if (!a || !b || l->shared_bytes < n * sizeof(float))
+		return MPK_CU_ILLEGAL_ADDRESS;
+	for (unsigned i = 0; i < n; i++)
+		b[i] = a[n - 1 - i];
+	return MPK_CU_SUCCESS;
+}
+
+static unsigned run_spin(const struct fake_launch *l)
+{
+	(void)l;
+	return MPK_CU_SUCCESS;
+}
+
+const struct fake_kernel *fake_kernel_find(const char *name)
+{
+	static const struct fake_kernel kernels[] = {
+		{ "vadd_kernel", { 8, 8, 8 }, run_add },
+		{ "add_kernel", { 8, 8, 8 }, run_add },
+		{ "saxpy_kernel", { 8, 8, 4, 8 }, run_saxpy },
+		{ "rev_kernel", { 8, 8 }, run_rev },
+		{ "spin_kernel", { 0 }, run_spin },
+	};
+
+	for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
+		if (strcmp(kernels[i].name, name) == 0)
+			return &kernels[i];
+	return NULL;
+}

@@ -1,0 +1,89 @@
+/* fake_cuda_state.h - what the files of the fake share */
+#ifndef TESTS_FAKES_FAKE_CUDA_STATE_H
+#define TESTS_FAKES_FAKE_CUDA_STATE_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "device/cuda_abi.h"
+#include "fake_cuda.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* Every function gets the type of the table and the symbol that the driver exports. */
+#define DECLARE(name, symbol, driver, required, params)                                  \
+	EXPORT unsigned name params __asm__(symbol);
+MPK_CUDA_SYMBOLS(DECLARE)
+#undef DECLARE
+
+enum {
+	DEVICE_MAX = 8, LIVE_MAX = 512, FAIL_MAX = 8, SYMBOL_MAX = 64,
+	LEAK_STATUS = 86, SHARED_DEFAULT = 48 * 1024, SHARED_OPTIN = 227 * 1024,
+	INVALID_CONTEXT = 201, INVALID_HANDLE = 400, INVALID_DEVICE = 101,
+	NOT_INITIALIZED = 3,
+};
+
+/* Device addresses are not host addresses: who dereferences one faults at once. */
+#define DEVICE_BIT 0x1000000000000000ull
+
+struct CUctx_st {
+	unsigned retained;
+};
+
+struct CUfunc_st {
+	char name[256];
+	struct CUmod_st *module;
+	unsigned dynamic_shared;
+	bool big_cluster;
+};
+
+struct CUmod_st {
+	bool live;
+	char *image;
+	size_t bytes;
+	bool is_ptx;
+	struct CUfunc_st functions[32];
+	unsigned function_count;
+};
+
+struct region {
+	unsigned char *host;
+	size_t bytes;
+};
+
+struct fake_state {
+	bool started;
+	int devices, sm, driver;
+	FILE *log;
+	struct CUctx_st contexts[DEVICE_MAX];
+	struct region regions[LIVE_MAX];
+	struct CUmod_st *modules[LIVE_MAX];
+	size_t module_count;
+	struct { char symbol[64]; unsigned left, status; } fails[FAIL_MAX];
+	struct { char symbol[64]; unsigned calls; } counts[SYMBOL_MAX];
+	unsigned misuses;
+	char first_misuse[256];
+	unsigned sticky; /* a kernel faulted: every later call gives this */
+	struct fake_launch last;
+	char last_kernel[256];
+};
+
+extern struct fake_state fake;
+
+/* fake_enter - what every call begins with: counts, logs, injected failures, order
+ * Returns  0, or the status that the call gives */
+unsigned fake_enter(const char *symbol, bool needs_context, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+#define ENTER(symbol, needs_context, ...)                                                \
+	do {                                                                             \
+		unsigned status_ = fake_enter(symbol, needs_context, __VA_ARGS__);       \
+		if (status_)                                                             \
+			return status_;                                                  \
+	} while (0)
+
+/* fake_misuse - count and print what no correct program does; returns status */
+unsigned fake_misuse(unsigned status, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+#endif

@@ -89,6 +89,21 @@ $(UNIT_BIN): $(O)/tests/unit/%: $(O)/tests/unit/%.o $(CMD_OBJ) $(CXX_OBJ) $(LLVM
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CXX) $(ALL_CXXFLAGS) $(ALL_LDFLAGS) -o $@ $(if $(NEEDS_LLVM_$*),$^ $(LLVM_LIBS),$(filter-out $(LLVM_OBJ),$^)) $(CHECK_LIBS) $(BASE_LIBS)
 
+# Driver libraries of the tests: minspect and the unit tests open them in place of the real ones.
+FAKE_SRC  := $(sort $(wildcard tests/fakes/*.c))
+FAKE_CUDA := $(O)/tests/fakes/libcuda.so.1
+FAKES     := $(FAKE_CUDA) $(O)/tests/fakes/old/libcuda.so.1
+fakes: $(FAKES)
+$(FAKES): CPPFLAGS += -Itests/fakes
+$(O)/tests/fakes/old/libcuda.so.1: CPPFLAGS += -DFAKE_CUDA_OLD_DRIVER
+$(FAKES): $(FAKE_SRC) $(wildcard tests/fakes/*.h) lib/device/cuda_abi.h $(O)/flags
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -o $@ $(FAKE_SRC)
+$(O)/tests/unit/check_device_cuda.o: CPPFLAGS += -Itests/fakes
+$(O)/tests/unit/check_device_cuda: | $(FAKES)
+# Where NVIDIA's toolkit is installed, its declarations are compared with ours.
+$(O)/tests/unit/check_cuda_abi.o: CPPFLAGS += -isystem /usr/local/cuda/include
+
 # --- how -------------------------------------------------------------------------
 # Written only when something changed, so that a changed flag or commit rebuilds its users.
 FLAGS_NOW = $(CC) $(CXX) $(CPPFLAGS) $(ALL_CFLAGS) $(ALL_CXXFLAGS) $(ALL_LDFLAGS)
@@ -120,7 +135,7 @@ unit: $(UNIT_BIN) all
 # The test programs without a run, for compilers whose build is all that is asked.
 unit-build: $(UNIT_BIN)
 
-cli: all
+cli: all $(FAKES)
 	$(Q)tests/cli/run --bin $(O)/bin --work $(O)/cli
 
 asan:
@@ -186,7 +201,7 @@ clean:
 	rm -rf out compile_commands.json
 
 -include $(ALL_SRC:%.c=$(O)/%.d) $(LIB_CXX:%.cc=$(O)/%.d)
-.PHONY: all check unit unit-build cli asan coverage headers-check lint tidy interop bench install uninstall clean FORCE
+.PHONY: all fakes check unit unit-build cli asan coverage headers-check lint tidy interop bench install uninstall clean FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 FORCE:

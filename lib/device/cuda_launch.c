@@ -33,7 +33,11 @@ static enum mpk_code check_params(struct mpk_cuda_kernel *kernel, struct mpk_err
 	if (!cu->cuFuncGetParamInfo)
 		return MPK_OK;
 	for (size_t i = 0; i < plan->arg_count; i++) {
-		if (cu->cuFuncGetParamInfo(kernel->function, i, &off, &bytes) != MPK_CU_SUCCESS)
+		unsigned status = cu->cuFuncGetParamInfo(kernel->function, i, &off, &bytes);
+
+		if (status != MPK_CU_SUCCESS && status != MPK_CU_INVALID_VALUE)
+			return MPK_OK; /* the driver does not know either */
+		if (status == MPK_CU_INVALID_VALUE)
 			return mpk_fail(err, MPK_E_CONFLICT,
 					"kernel '%s' has %zu parameters in its code, but %zu in "
 					"the function table", kernel->base.shown, i,

@@ -20,7 +20,7 @@ struct fake_cuda_probe {
 	/* calls of a symbol so far */
 	unsigned (*calls)(const char *symbol);
 	/* let the nth next call of symbol (1: the next one) give status */
-	void (*fail)(const char *symbol, unsigned nth, unsigned status);
+	void (*inject)(const char *symbol, unsigned nth, unsigned status);
 	/* misuses found so far, and the text of the first */
 	unsigned (*misuses)(const char **first);
 	/* live allocations, modules and retained contexts */

@@ -217,12 +217,38 @@ unsigned cuDevicePrimaryCtxRetain(struct CUctx_st **context, int device)
 	return 0;
 }
 
+static size_t probe_live(void);
+
+/* The end of a context is the end of all in it, and of the fault that stopped it. */
+static void end_context(void)
+{
+	fake.sticky = 0;
+	for (size_t i = 0; i < LIVE_MAX; i++) {
+		free(fake.regions[i].host);
+		fake.regions[i] = (struct region){ 0 };
+	}
+	for (size_t i = 0; i < fake.module_count; i++) {
+		free(fake.modules[i]->image);
+		fake.modules[i]->image = NULL;
+		fake.modules[i]->live = false;
+	}
+}
+
 unsigned cuDevicePrimaryCtxRelease(int device)
 {
+	unsigned faulted = fake.sticky;
+
+	fake.sticky = 0;
 	ENTER("cuDevicePrimaryCtxRelease_v2", false, "device=%d", device);
 	if (!is_device(device) || !fake.contexts[device].retained)
 		return fake_misuse(INVALID_CONTEXT, "release of device %d, not retained", device);
 	fake.contexts[device].retained--;
+	size_t live = probe_live();
+
+	if (faulted)
+		end_context();
+	else if (live && fake.devices == 1 && !fake.contexts[device].retained)
+		return fake_misuse(0, "release of a context with %zu things in it", live);
 	return 0;
 }
 

@@ -1,16 +1,54 @@
+#include <string.h>
+
+#include "base/strmap.h"
 #include "common/diag.h"
 #include "common/options.h"
+#include "mpack/mpack.h"
+
+static const struct {
+	const char *name;
+	int (*run)(int argc, char **argv);
+} commands[] = {
+	{ "check", mpack_check },
+};
+
+static int run_command(int argc, char **argv)
+{
+	struct mpk_span names[MPK_ARRAY_COUNT(commands)];
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(commands); i++) {
+		if (strcmp(argv[0], commands[i].name) == 0)
+			return commands[i].run(argc, argv);
+		names[i] = mpk_span_str(commands[i].name);
+	}
+
+	size_t near = mpk_closest(mpk_span_str(argv[0]), names, MPK_ARRAY_COUNT(names));
+	if (near < MPK_ARRAY_COUNT(names))
+		return mpk_diag_usage("unknown command '%s'; did you mean %s?", argv[0],
+				      commands[near].name);
+	return mpk_diag_usage("unknown command '%s'", argv[0]);
+}
 
 int main(int argc, char **argv)
 {
 	static const struct mpk_option options[] = { { 0 } };
 	static const struct mpk_command command = {
-		.name = "", .usage = "mpack COMMAND", .summary = "Pack compiled modules into a library.",
-		.examples = "  mpack deploy.so\n", .options = options,
+		.name = "",
+		.usage = "mpack COMMAND [OPTION]... [FILE]",
+		.summary = "Pack compiled modules into a library that TVM and tvm-ffi load.\n"
+			   "\n"
+			   "  check [MANIFEST]            validate the manifest and every payload\n"
+			   "\n"
+			   "mpack COMMAND --help tells more. MANIFEST is ./" MPACK_MANIFEST
+			   " when it is not given.",
+		.examples = "  mpack check\n",
+		.options = options,
 	};
 	int first;
 
 	mpk_common.program = "mpack";
+	if (argc > 1 && argv[1][0] != '-')
+		return run_command(argc - 1, argv + 1);
 	switch (mpk_options_parse(&command, argc, argv, &first)) {
 	case MPK_PARSED_DONE:
 		return MPK_EXIT_OK;
@@ -19,5 +57,7 @@ int main(int argc, char **argv)
 	case MPK_PARSED:
 		break;
 	}
-	return mpk_diag_usage("no file given");
+	if (first < argc)
+		return mpk_diag_usage("options come after the command: mpack %s ...", argv[first]);
+	return mpk_diag_usage("no command given");
 }

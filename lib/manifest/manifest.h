@@ -1,6 +1,6 @@
 /* manifest.h - mpack.toml as a checked structure with positions
  *
- * Keys and rules: INTERFACE "The manifest", man/mpack.toml.5. Every problem is a
+ * Keys and rules: man/mpack.toml.5. Every problem is a
  * finding with line and column; all of them are reported in one run.
  */
 #ifndef MPK_MANIFEST_MANIFEST_H
@@ -16,17 +16,20 @@
 #include "base/span.h"
 #include "blob/blob.h"
 #include "dtype/dtype.h"
+#include "manifest/toml_shim.h"
 
-struct mpk_pos {
-	uint32_t line, column; /* 1-based; 0 when the value is a default */
-};
-
-/* A string value and where it stands. text is NULL when the key is absent. */
+/* A string value and where it stands. text is NULL when the key is absent, and never
+ * holds a NUL within. */
 struct mpk_mstr {
 	const char *text;
-	size_t len;            /* bytes; TOML strings may hold NUL */
-	struct mpk_pos pos;
+	size_t len;            /* bytes */
+	struct mpk_pos pos;    /* 0:0 when the value is a default */
 };
+
+static inline struct mpk_span mpk_mstr_span(struct mpk_mstr s)
+{
+	return mpk_span_of(s.text, s.len);
+}
 
 struct mpk_mlist {
 	const struct mpk_mstr *items;
@@ -41,7 +44,13 @@ struct mpk_mfunction {      /* [[module.function]]: one row of a kernel table */
 	size_t arg_count;
 	struct mpk_mlist arg_names; /* the dtype texts with their places */
 	struct mpk_mlist launch;
+	struct mpk_mstr data;       /* file with this kernel alone; absent: the module's data */
+	bool uniform_buffer;        /* vulkan: scalars come in a uniform buffer */
 	struct mpk_pos pos;
+};
+
+struct mpk_mextra {
+	struct mpk_mstr key, value;
 };
 
 struct mpk_mmodule {        /* [[module]] */
@@ -49,12 +58,12 @@ struct mpk_mmodule {        /* [[module]] */
 	struct mpk_mlist sources, imports;
 	const struct mpk_mfunction *functions;
 	size_t function_count;
+	struct mpk_mstr key;        /* the kind as the blob spells it; host: empty */
 	bool is_host;
 	const size_t *import_index; /* module index of each import, resolved and checked */
-	/* Keys that belong to the kind (graph, params, name, symbol, ...): name and value */
-	const struct mpk_mstr *extra_keys;
-	const struct mpk_mstr *extra_values;
+	struct mpk_mextra *extras;  /* keys that belong to the kind: graph, params, name, ... */
 	size_t extra_count;
+	bool sound;                 /* nothing is wrong with this table by itself */
 	struct mpk_pos pos;
 };
 
@@ -88,11 +97,24 @@ struct mpk_manifest {
 	size_t module_count;
 	const struct mpk_mlaunch *launches;
 	size_t launch_count;
+	bool sound;             /* nothing is wrong at all; else only modules that are sound
+				 * may be looked at, and only to find what else is wrong */
 };
+
+/* mpk_mmodule_extra - the value of a key that belongs to the kind; text NULL when absent */
+struct mpk_mstr mpk_mmodule_extra(const struct mpk_mmodule *module, const char *key);
+
+/* mpk_manifest_add - append a finding at a place of the manifest
+ * @check   stable name of the rule; static storage */
+void mpk_manifest_add(struct mpk_report *report, const char *path, struct mpk_pos pos,
+		      enum mpk_severity severity, const char *check, const char *fmt, ...)
+	MPK_PRINTF(6, 7);
 
 /* mpk_manifest_parse - TOML text to manifest, every rule that needs no other file checked
  * @text    whole file, UTF-8; @path names it in findings
- * @report  receives all problems; errors make the result unusable
+ * @report  receives all problems
+ * @out     set also after MPK_E_SYNTAX, with sound false; without modules when the text is
+ *          no TOML
  * Returns  MPK_OK when report gained no errors; MPK_E_SYNTAX otherwise (details are in
  *          the report, err carries the first); MPK_E_NOMEM */
 enum mpk_code mpk_manifest_parse(struct mpk_span text, const char *path,

@@ -1,0 +1,83 @@
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "common/diag.h"
+#include "common/options.h"
+#include "io/mapping.h"
+#include "launch/launch.h"
+#include "mpack/mpack.h"
+#include "package/package.h"
+
+static void print_summary(const char *path, const struct mpk_package *p)
+{
+	(void)printf("%s: no errors: %zu module%s", path, p->manifest.module_count,
+		     p->manifest.module_count == 1 ? "" : "s");
+	if (p->needs_blob)
+		(void)printf(", blob of %" PRIu64 " bytes\n", p->blob.len);
+	else
+		(void)printf(", host code alone: no blob\n");
+}
+
+/* The manifest's own language and that of its launch functions. */
+static enum mpk_code check(struct mpk_span text, const char *path, struct mpk_arena *arena,
+			   struct mpk_report *report, struct mpk_package *package)
+{
+	struct mpk_package_input input = { .text = text, .path = path };
+	const struct mpk_launch *launches;
+	enum mpk_code code = mpk_package_load(&input, arena, report, package, NULL);
+
+	if (package->manifest.sound && package->manifest.launch_count) {
+		enum mpk_code more =
+			mpk_launch_resolve(&package->manifest, arena, report, &launches, NULL);
+
+		code = code == MPK_OK || code == MPK_E_IO ? (more != MPK_OK ? more : code) : code;
+	}
+	return code;
+}
+
+static int check_file(const char *path)
+{
+	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping text = { 0 };
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
+	MPK_CLEANUP(mpk_report_fini) struct mpk_report report = { 0 };
+	MPK_CLEANUP(mpk_package_close) struct mpk_package package = { 0 };
+	struct mpk_error err = { 0 };
+
+	if (mpk_mapping_open(path, &text, &err) != MPK_OK)
+		return mpk_diag_error(&err);
+
+	enum mpk_code code = check(text.bytes, path, &arena, &report, &package);
+	mpk_diag_report(&report);
+	if (code == MPK_OK)
+		print_summary(path, &package);
+	else if (!report.errors && mpk_fail(&err, code, "the package cannot be checked"))
+		return mpk_diag_error(&err);
+	return mpk_exit_status(code);
+}
+
+int mpack_check(int argc, char **argv)
+{
+	static const struct mpk_option options[] = { { 0 } };
+	static const struct mpk_command command = {
+		.name = "check",
+		.usage = "mpack check [MANIFEST]",
+		.summary = "Validate a manifest and every payload; write nothing.",
+		.examples = "  mpack check\n"
+			    "  mpack check models/deploy.toml\n"
+			    "  generate-manifest | mpack check -\n",
+		.options = options,
+	};
+	int first;
+
+	switch (mpk_options_parse(&command, argc, argv, &first)) {
+	case MPK_PARSED_DONE:
+		return MPK_EXIT_OK;
+	case MPK_PARSED_USAGE:
+		return MPK_EXIT_USAGE;
+	case MPK_PARSED:
+		break;
+	}
+	if (argc - first > 1)
+		return mpk_diag_usage("check takes one manifest, not %d", argc - first);
+	return check_file(first < argc ? argv[first] : MPACK_MANIFEST);
+}

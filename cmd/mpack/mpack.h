@@ -1,0 +1,12 @@
+/* mpack.h - the commands of mpack: one file each */
+#ifndef MPK_CMD_MPACK_MPACK_H
+#define MPK_CMD_MPACK_MPACK_H
+
+/* What a manifest is called when none is named. */
+#define MPACK_MANIFEST "mpack.toml"
+
+/* mpack_check - validate a manifest and every payload; argv[0] is the command's name
+ * Returns  the exit status */
+int mpack_check(int argc, char **argv);
+
+#endif

@@ -1,0 +1,334 @@
+#include "manifest/manifest.h"
+
+#include <string.h>
+
+#include "base/strmap.h"
+#include "graph/graph.h"
+#include "manifest/schema.h"
+#include "text/escape.h"
+
+#define QUOTE(mstr) MPK_QUOTE(mpk_mstr_span(mstr))
+
+struct mpk_mstr mpk_mmodule_extra(const struct mpk_mmodule *module, const char *key)
+{
+	for (size_t i = 0; i < module->extra_count; i++)
+		if (strcmp(module->extras[i].key.text, key) == 0)
+			return module->extras[i].value;
+	return (struct mpk_mstr){ 0 };
+}
+
+/* --- rules that look at several tables ---------------------------------------------- */
+
+struct check {
+	struct mpk_mreader *r;
+	struct mpk_mdraft *draft;
+	struct mpk_strmap ids; /* id -> module index, the first of each name */
+};
+
+static void check_not_empty(struct check *c)
+{
+	if (!c->draft->module_count)
+		mpk_mread_error(c->r, (struct mpk_pos){ 1, 1 }, "empty",
+				"nothing to pack: there is no [[module]]");
+}
+
+static void check_ids(struct check *c)
+{
+	for (size_t i = 0; i < c->draft->module_count; i++) {
+		struct mpk_mstr id = c->draft->modules[i].id;
+		size_t first = i;
+
+		if (!id.text)
+			continue;
+		if (mpk_strmap_put(&c->ids, mpk_mstr_span(id), i, &first) < 0)
+			c->r->failed = true;
+		else if (first != i)
+			mpk_mread_error(c->r, id.pos, "duplicate-id",
+					"'%s' is the id of the module on line %u already",
+					QUOTE(id), c->draft->modules[first].id.pos.line);
+	}
+}
+
+static void unknown_module(struct check *c, struct mpk_mstr name, const char *check)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	size_t count = c->draft->module_count, used = 0;
+	struct mpk_span *names = mpk_arena_array(&scratch, count, sizeof *names);
+	char near[MPK_MSUGGEST_BYTES] = "";
+
+	for (size_t i = 0; names && i < count; i++)
+		if (c->draft->modules[i].id.text)
+			names[used++] = mpk_mstr_span(c->draft->modules[i].id);
+	if (names)
+		mpk_msuggest(mpk_mstr_span(name), names, used, near);
+	mpk_mread_error(c->r, name.pos, check, "no module has the id '%s'%s", QUOTE(name), near);
+}
+
+static void check_root(struct check *c)
+{
+	struct mpk_mstr root = c->draft->package.root;
+
+	if (root.text && !mpk_strmap_find(&c->ids, mpk_mstr_span(root),
+					  &c->draft->package.root_index))
+		unknown_module(c, root, "unknown-root");
+}
+
+static void resolve_imports(struct check *c, struct mpk_mmodule *m)
+{
+	size_t *index = mpk_arena_array(c->r->arena, m->imports.count, sizeof *index);
+
+	if (!index) {
+		c->r->failed = true;
+		return;
+	}
+	for (size_t i = 0; i < m->imports.count; i++)
+		if (!mpk_strmap_find(&c->ids, mpk_mstr_span(m->imports.items[i]), &index[i]))
+			unknown_module(c, m->imports.items[i], "unknown-import");
+	m->import_index = index;
+}
+
+static void check_imports(struct check *c)
+{
+	for (size_t i = 0; i < c->draft->module_count; i++)
+		resolve_imports(c, &c->draft->modules[i]);
+}
+
+static void check_host_code(struct check *c)
+{
+	bool generated = c->draft->launch_count || c->draft->package.base.text;
+
+	for (size_t i = 0; i < c->draft->module_count; i++) {
+		const struct mpk_mmodule *m = &c->draft->modules[i];
+
+		if (m->is_host && !m->sources.count && !generated)
+			mpk_mread_error(c->r, m->sources.present ? m->sources.pos : m->pos,
+					"missing-key",
+					"a host module needs 'sources' (or [package] a 'base')");
+	}
+}
+
+static void check_function_names(struct check *c)
+{
+	for (size_t i = 0; i < c->draft->module_count; i++) {
+		const struct mpk_mmodule *m = &c->draft->modules[i];
+		struct mpk_strmap names = { 0 };
+
+		for (size_t k = 0; k < m->function_count; k++) {
+			struct mpk_mstr name = m->functions[k].name;
+			size_t first = k;
+
+			if (!name.text)
+				continue;
+			if (mpk_strmap_put(&names, mpk_mstr_span(name), k, &first) < 0)
+				c->r->failed = true;
+			else if (first != k)
+				mpk_mread_error(c->r, name.pos, "duplicate-function",
+						"'%s' is listed twice in this module",
+						QUOTE(name));
+		}
+		mpk_strmap_fini(&names);
+	}
+}
+
+static void check_launch_names(struct check *c)
+{
+	struct mpk_strmap names = { 0 };
+
+	for (size_t i = 0; i < c->draft->launch_count; i++) {
+		struct mpk_mstr name = c->draft->launches[i].launch.name;
+		size_t first = i;
+
+		if (!name.text)
+			continue;
+		if (mpk_strmap_put(&names, mpk_mstr_span(name), i, &first) < 0)
+			c->r->failed = true;
+		else if (first != i)
+			mpk_mread_error(c->r, name.pos, "duplicate-function",
+					"there are two launch functions '%s'", QUOTE(name));
+	}
+	mpk_strmap_fini(&names);
+}
+
+/* --- rules of the graph, when every name in it is known ------------------------------- */
+
+static struct mpk_module *graph_of(struct check *c, struct mpk_arena *scratch)
+{
+	size_t count = c->draft->module_count;
+	struct mpk_module *modules = mpk_arena_array(scratch, count, sizeof *modules);
+
+	for (size_t i = 0; modules && i < count; i++) {
+		const struct mpk_mmodule *m = &c->draft->modules[i];
+
+		modules[i] = (struct mpk_module){
+			.name = mpk_mstr_span(m->id), .kind = mpk_mstr_span(m->key),
+			.is_host = m->is_host, .imports = m->import_index,
+			.import_count = m->imports.count,
+		};
+	}
+	return modules;
+}
+
+/* Where the import stands that closes the ring. */
+static struct mpk_pos closing_import(const struct check *c, const struct mpk_cycle *cycle)
+{
+	size_t last = cycle->merged ? cycle->count - 2 : cycle->count - 1;
+	size_t target = cycle->modules[cycle->merged ? cycle->count - 1 : 0];
+	const struct mpk_mmodule *m = &c->draft->modules[cycle->modules[last]];
+
+	for (size_t i = 0; i < m->imports.count; i++)
+		if (m->import_index[i] == target)
+			return m->imports.items[i].pos;
+	return m->pos;
+}
+
+static void report_cycle(struct check *c, const struct mpk_cycle *cycle,
+			 const struct mpk_module *modules)
+{
+	struct mpk_error err = { 0 };
+
+	(void)mpk_cycle_fail(cycle, modules, &err);
+	mpk_mread_error(c->r, closing_import(c, cycle), "cycle", "%s", err.text);
+}
+
+static void check_graph(struct check *c)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	size_t count = c->draft->module_count, root = c->draft->package.root_index;
+	struct mpk_module *modules = graph_of(c, &scratch);
+	bool *unreached = mpk_arena_array(&scratch, count, sizeof *unreached);
+	struct mpk_cycle cycle = { 0 };
+	struct mpk_tree tree;
+
+	if (!modules || !unreached ||
+	    mpk_graph_find_cycle(modules, count, root, &scratch, &cycle, NULL) != MPK_OK) {
+		c->r->failed = true;
+		return;
+	}
+	if (cycle.count) {
+		report_cycle(c, &cycle, modules);
+		return;
+	}
+	if (mpk_graph_order(modules, count, root, c->draft->package.gen, &scratch, &tree,
+			    unreached, NULL) != MPK_OK)
+		c->r->failed = true;
+	for (size_t i = 0; i < count; i++)
+		if (unreached[i] && !c->draft->launch_count)
+			mpk_mread_warn(c->r, c->draft->modules[i].id.pos, "unreached",
+				       "the root '%s' does not import '%s', directly or "
+				       "indirectly: it is left out",
+				       QUOTE(c->draft->modules[root].id),
+				       QUOTE(c->draft->modules[i].id));
+}
+
+/* One row a rule. Those that need sound names run when nothing was wrong before. */
+static const struct {
+	void (*run)(struct check *c);
+	bool needs_names;
+} checks[] = {
+	{ check_not_empty, false },      { check_ids, false },
+	{ check_root, false },           { check_imports, false },
+	{ check_host_code, false },      { check_function_names, false },
+	{ check_launch_names, false },   { check_graph, true },
+};
+
+/* Whether every module has an id of its own and every import leads to one. */
+static bool names_are_sound(const struct mpk_report *report, size_t errors_before)
+{
+	static const char *const fatal[] = { "missing-key", "empty-value", "wrong-type", "empty",
+					     "duplicate-id", "unknown-root", "unknown-import" };
+
+	if (report->errors == errors_before)
+		return true;
+	if (report->dropped)
+		return false;
+	for (size_t i = 0; i < report->count; i++)
+		for (size_t k = 0; k < MPK_ARRAY_COUNT(fatal); k++)
+			if (strcmp(report->findings[i].check, fatal[k]) == 0)
+				return false;
+	return true;
+}
+
+static void run_checks(struct mpk_mreader *r, struct mpk_mdraft *draft, size_t errors_before)
+{
+	struct check c = { .r = r, .draft = draft };
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(checks); i++)
+		if (!checks[i].needs_names || names_are_sound(r->report, errors_before))
+			checks[i].run(&c);
+	mpk_strmap_fini(&c.ids);
+}
+
+/* --- the whole ------------------------------------------------------------------------ */
+
+static const char *dir_of(struct mpk_arena *arena, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? mpk_arena_copy(arena, path, (size_t)(slash - path) + 1) : "";
+}
+
+static bool publish(struct mpk_mreader *r, const struct mpk_mdraft *draft,
+		    struct mpk_manifest *out)
+{
+	struct mpk_mlaunch *launches =
+		mpk_arena_array(r->arena, draft->launch_count, sizeof *launches);
+
+	if (!launches)
+		return false;
+	for (size_t i = 0; i < draft->launch_count; i++)
+		launches[i] = draft->launches[i].launch;
+	*out = draft->package;
+	out->modules = draft->modules;
+	out->module_count = draft->module_count;
+	out->launches = launches;
+	out->launch_count = draft->launch_count;
+	out->path = mpk_arena_text(r->arena, mpk_span_str(r->path));
+	out->dir = dir_of(r->arena, r->path);
+	return out->path && out->dir;
+}
+
+static enum mpk_code fail_with_first(const struct mpk_report *report, struct mpk_error *err)
+{
+	for (size_t i = 0; i < report->count; i++) {
+		if (report->findings[i].severity != MPK_ERROR)
+			continue;
+		if (err)
+			*err = report->findings[i].error;
+		return MPK_E_SYNTAX;
+	}
+	return mpk_fail(err, MPK_E_SYNTAX, "the manifest has errors");
+}
+
+static enum mpk_code read_draft(struct mpk_mreader *r, struct mpk_span text,
+				struct mpk_mdraft *draft, struct mpk_error *err)
+{
+	struct mpk_toml root;
+	struct mpk_error why = { 0 };
+	enum mpk_code code = mpk_toml_parse(text, r->arena, &root, &why);
+
+	mpk_error_at_file(&why, r->path);
+	if (code == MPK_E_SYNTAX) /* the one error that hides all others */
+		mpk_report_add(r->report, MPK_ERROR, "syntax", &why);
+	if (code != MPK_OK && err)
+		*err = why;
+	MPK_TRY(code);
+	mpk_mread_table(r, &mpk_mschema_file, &root, draft);
+	return MPK_OK;
+}
+
+enum mpk_code mpk_manifest_parse(struct mpk_span text, const char *path,
+				 struct mpk_arena *arena, struct mpk_report *report,
+				 struct mpk_manifest *out, struct mpk_error *err)
+{
+	struct mpk_mdraft draft = { 0 };
+	struct mpk_mreader r = { .arena = arena, .report = report, .path = path,
+				 .manifest = &draft.package };
+	size_t errors_before = report->errors;
+
+	MPK_TRY(read_draft(&r, text, &draft, err));
+	run_checks(&r, &draft, errors_before);
+	if (!publish(&r, &draft, out) || r.failed || report->failed)
+		return mpk_fail_nomem(err);
+	out->sound = report->errors == errors_before;
+	return out->sound ? MPK_OK : fail_with_first(report, err);
+}

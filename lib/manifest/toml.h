@@ -1,0 +1,34 @@
+/* toml.h - TOML text as a tree in which every key and every value knows its place */
+#ifndef MPK_MANIFEST_TOML_H
+#define MPK_MANIFEST_TOML_H
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/span.h"
+#include "manifest/toml_shim.h"
+
+/* mpk_toml_parse - TOML 1.0 text as a tree
+ * @text    whole document, UTF-8; need not outlive the call
+ * @arena   receives the tree
+ * @out     the root table
+ * Returns  MPK_OK; MPK_E_SYNTAX with line and column; MPK_E_NOMEM */
+enum mpk_code mpk_toml_parse(struct mpk_span text, struct mpk_arena *arena,
+			     struct mpk_toml *out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_toml_find - the entry with this key, or NULL */
+const struct mpk_toml_entry *mpk_toml_find(const struct mpk_toml *table, const char *key);
+
+/* mpk_toml_type_name - "a string", "an array", ...: static text for messages */
+const char *mpk_toml_type_name(enum mpk_toml_type type);
+
+static inline struct mpk_span mpk_toml_text(const struct mpk_toml *v)
+{
+	return mpk_span_of(v->text, v->len);
+}
+
+static inline struct mpk_span mpk_toml_key(const struct mpk_toml_entry *e)
+{
+	return mpk_span_of(e->key, e->key_len);
+}
+
+#endif

@@ -1,0 +1,76 @@
+#include "package/loader.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/vec.h"
+#include "text/escape.h"
+
+/* Payloads from here on are not read but copied from file to file. Smaller ones give
+ * their descriptor back: a package may have more of them than a process has descriptors. */
+enum { LARGE_BYTES = 1 << 20 };
+
+const char *mpk_loader_path(struct mpk_loader *l, struct mpk_mstr name)
+{
+	const char *dir = name.text[0] == '/' ? "" : l->manifest->dir;
+
+	/* "-" is a file here; standard input is for command lines */
+	if (!dir[0] && name.text[0] == '-')
+		dir = "./";
+	const char *path = mpk_arena_printf(l->arena, "%s%s", dir, name.text);
+	if (!path || !mpk_vec_reserve(&l->inputs, &l->input_cap, l->input_count + 1,
+				      sizeof *l->inputs)) {
+		l->failed = true;
+		return NULL;
+	}
+	return l->inputs[l->input_count++] = path;
+}
+
+void mpk_loader_error(struct mpk_loader *l, struct mpk_pos pos, enum mpk_code code,
+		      const char *check, const char *fmt, ...)
+{
+	struct mpk_error err = { .code = code, .at = { .line = pos.line, .column = pos.column } };
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(err.text, sizeof err.text, fmt, ap);
+	va_end(ap);
+	mpk_error_at_file(&err, l->manifest->path);
+	mpk_report_add(l->report, MPK_ERROR, check, &err);
+}
+
+const struct mpk_file *mpk_loader_open(struct mpk_loader *l, struct mpk_mstr name)
+{
+	const char *path = mpk_loader_path(l, name);
+	struct mpk_file *f = path ? mpk_arena_alloc(l->arena, sizeof *f) : NULL;
+	struct mpk_error err = { 0 };
+
+	if (!f) {
+		l->failed = true;
+		return NULL;
+	}
+	if (mpk_mapping_open(path, &f->map, &err) != MPK_OK) {
+		mpk_loader_error(l, name.pos, err.code, "payload-file", "'%s': %s",
+				 MPK_QUOTE(mpk_mstr_span(name)), err.text);
+		return NULL;
+	}
+	if (f->map.fd >= 0 && f->map.bytes.len < LARGE_BYTES) {
+		(void)close(f->map.fd);
+		f->map.fd = -1;
+	}
+	f->path = path;
+	f->next = l->files;
+	return l->files = f;
+}
+
+void mpk_loader_put(const struct mpk_file *f, uint64_t off, uint64_t len,
+		    struct mpk_rope *rope)
+{
+	struct mpk_span view;
+
+	if (f->map.fd >= 0 && f->map.mapped)
+		mpk_rope_put_file(rope, f->map.fd, off, len);
+	else if (mpk_span_sub(f->map.bytes, off, len, &view))
+		mpk_rope_put_view(rope, view);
+}

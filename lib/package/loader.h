@@ -1,0 +1,50 @@
+/* loader.h - what the parts of mpk_package_load share (internal) */
+#ifndef MPK_PACKAGE_LOADER_H
+#define MPK_PACKAGE_LOADER_H
+
+#include "io/mapping.h"
+#include "package/package.h"
+
+/* An input file, open until the package is closed. */
+struct mpk_file {
+	struct mpk_mapping map;
+	const char *path;
+	struct mpk_file *next;
+};
+
+struct mpk_loader {
+	const struct mpk_manifest *manifest;
+	struct mpk_arena *arena;
+	struct mpk_report *report;
+	struct mpk_file *files;
+	const char **inputs; /* malloc'ed */
+	size_t input_count, input_cap;
+	bool failed;         /* out of memory */
+};
+
+/* mpk_loader_path - what stands in the manifest as a path to open; NULL: out of memory.
+ * Remembers it as an input. */
+const char *mpk_loader_path(struct mpk_loader *l, struct mpk_mstr name);
+
+/* mpk_loader_open - the file a key names, mapped; NULL when it cannot be read: a finding
+ * at the key's value then */
+const struct mpk_file *mpk_loader_open(struct mpk_loader *l, struct mpk_mstr name);
+
+/* mpk_loader_put - append a range of a file to a rope: large ones as a range of the file,
+ * small ones as a view of the mapping */
+void mpk_loader_put(const struct mpk_file *f, uint64_t off, uint64_t len,
+		    struct mpk_rope *rope);
+
+/* mpk_loader_error - a finding at a place of the manifest */
+void mpk_loader_error(struct mpk_loader *l, struct mpk_pos pos, enum mpk_code code,
+		      const char *check, const char *fmt, ...) MPK_PRINTF(5, 6);
+
+/* mpk_device_load - the payload of a device module from its code files and kernel table
+ * mpk_executor_load - the payload of a GraphExecutorFactory or AotExecutorFactory
+ * Append to rope; problems become findings. */
+void mpk_device_load(struct mpk_loader *l, const struct mpk_mmodule *m,
+		     struct mpk_rope *rope);
+void mpk_executor_load(struct mpk_loader *l, const struct mpk_mmodule *m,
+		       struct mpk_rope *rope);
+
+#endif

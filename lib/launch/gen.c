@@ -77,7 +77,7 @@ int mpk_gen_fits(struct mpk_gen *g, int value, struct mpk_dtype type)
 	if (bits == 0 || bits >= 64)
 		return -1;
 
-	int64_t high = (int64_t)(UINT64_MAX >> (64 - bits + (is_signed ? 1 : 0)));
+	int64_t high = (int64_t)((UINT64_C(1) << (bits - (is_signed ? 1 : 0))) - 1);
 	int low = mpk_host_const(g->f, is_signed ? -high - 1 : 0);
 	return mpk_host_op2(g->f, MPK_OP_AND, mpk_host_op2(g->f, MPK_OP_LE, low, value),
 			    mpk_host_op2(g->f, MPK_OP_LE, value, mpk_host_const(g->f, high)));

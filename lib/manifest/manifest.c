@@ -22,12 +22,13 @@ struct mpk_mstr mpk_mmodule_extra(const struct mpk_mmodule *module, const char *
 struct check {
 	struct mpk_mreader *r;
 	struct mpk_mdraft *draft;
+	bool has_modules;      /* the file says `module`, rightly or not */
 	struct mpk_strmap ids; /* id -> module index, the first of each name */
 };
 
 static void check_not_empty(struct check *c)
 {
-	if (!c->draft->module_count)
+	if (!c->draft->module_count && !c->has_modules)
 		mpk_mread_error(c->r, (struct mpk_pos){ 1, 1 }, "empty",
 				"nothing to pack: there is no [[module]]");
 }
@@ -100,7 +101,7 @@ static void check_host_code(struct check *c)
 	for (size_t i = 0; i < c->draft->module_count; i++) {
 		const struct mpk_mmodule *m = &c->draft->modules[i];
 
-		if (m->is_host && !m->sources.count && !generated)
+		if (m->is_host && m->sound && !m->sources.count && !generated)
 			mpk_mread_error(c->r, m->sources.present ? m->sources.pos : m->pos,
 					"missing-key",
 					"a host module needs 'sources' (or [package] a 'base')");
@@ -248,9 +249,11 @@ static bool names_are_sound(const struct mpk_report *report, size_t errors_befor
 	return true;
 }
 
-static void run_checks(struct mpk_mreader *r, struct mpk_mdraft *draft, size_t errors_before)
+static void run_checks(struct mpk_mreader *r, struct mpk_mdraft *draft,
+		       const struct mpk_toml *root, size_t errors_before)
 {
-	struct check c = { .r = r, .draft = draft };
+	struct check c = { .r = r, .draft = draft,
+			   .has_modules = mpk_toml_find(root, "module") };
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(checks); i++)
 		if (!checks[i].needs_names || names_are_sound(r->report, errors_before))
@@ -299,21 +302,18 @@ static enum mpk_code fail_with_first(const struct mpk_report *report, struct mpk
 	return mpk_fail(err, MPK_E_SYNTAX, "the manifest has errors");
 }
 
-static enum mpk_code read_draft(struct mpk_mreader *r, struct mpk_span text,
-				struct mpk_mdraft *draft, struct mpk_error *err)
+static enum mpk_code parse_toml(struct mpk_mreader *r, struct mpk_span text,
+				struct mpk_toml *root, struct mpk_error *err)
 {
-	struct mpk_toml root;
 	struct mpk_error why = { 0 };
-	enum mpk_code code = mpk_toml_parse(text, r->arena, &root, &why);
+	enum mpk_code code = mpk_toml_parse(text, r->arena, root, &why);
 
 	mpk_error_at_file(&why, r->path);
 	if (code == MPK_E_SYNTAX) /* the one error that hides all others */
 		mpk_report_add(r->report, MPK_ERROR, "syntax", &why);
 	if (code != MPK_OK && err)
 		*err = why;
-	MPK_TRY(code);
-	mpk_mread_table(r, &mpk_mschema_file, &root, draft);
-	return MPK_OK;
+	return code;
 }
 
 enum mpk_code mpk_manifest_parse(struct mpk_span text, const char *path,
@@ -321,12 +321,14 @@ enum mpk_code mpk_manifest_parse(struct mpk_span text, const char *path,
 				 struct mpk_manifest *out, struct mpk_error *err)
 {
 	struct mpk_mdraft draft = { 0 };
+	struct mpk_toml root;
 	struct mpk_mreader r = { .arena = arena, .report = report, .path = path,
 				 .manifest = &draft.package };
 	size_t errors_before = report->errors;
 
-	MPK_TRY(read_draft(&r, text, &draft, err));
-	run_checks(&r, &draft, errors_before);
+	MPK_TRY(parse_toml(&r, text, &root, err));
+	mpk_mread_table(&r, &mpk_mschema_file, &root, &draft);
+	run_checks(&r, &draft, &root, errors_before);
 	if (!publish(&r, &draft, out) || r.failed || report->failed)
 		return mpk_fail_nomem(err);
 	out->sound = report->errors == errors_before;

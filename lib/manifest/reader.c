@@ -208,6 +208,16 @@ static bool is_field(const struct mpk_mschema *schema, const struct mpk_toml_ent
 	return false;
 }
 
+static void missing(struct mpk_mreader *r, const struct mpk_mschema *schema,
+		    const struct mpk_mfield *f, struct mpk_pos pos)
+{
+	if (f->rows)
+		mpk_mread_error(r, pos, "missing-key", "%s needs %s", schema->what,
+				f->rows->what);
+	else
+		mpk_mread_error(r, pos, "missing-key", "%s needs '%s'", schema->what, f->name);
+}
+
 void mpk_mread_table(struct mpk_mreader *r, const struct mpk_mschema *schema,
 		     const struct mpk_toml *table, void *out)
 {
@@ -221,8 +231,7 @@ void mpk_mread_table(struct mpk_mreader *r, const struct mpk_mschema *schema,
 		if (e)
 			read_field(r, f, &e->value, out);
 		else if (f->required)
-			mpk_mread_error(r, table->pos, "missing-key", "%s needs '%s'",
-					schema->what, f->name);
+			missing(r, schema, f, table->pos);
 	}
 	for (size_t i = 0; i < table->count; i++)
 		if (!is_field(schema, &table->entries[i]))

@@ -349,10 +349,9 @@ static void check_launch(struct mpk_mreader *r, const struct mpk_mfunction *f)
 					QUOTE(text));
 		if (seen[MPK_TAG_DYN_SHARED] && mpk_launch_tag_takes_argument(tag) &&
 		    tag != MPK_TAG_DYN_SHARED)
-			mpk_mread_error(r, f->launch.items[seen[MPK_TAG_DYN_SHARED] - 1].pos,
-					"launch-tag",
-					"dynamic shared memory is the last value a caller passes: "
-					"put '%s' before it",
+			mpk_mread_error(r, text.pos, "launch-tag",
+					"'%s' stands behind dynamic shared memory, which is the "
+					"last value a caller passes",
 					QUOTE(text));
 		check_spelling(r, text);
 		seen[tag] = i + 1;

@@ -318,7 +318,7 @@ static void encode(struct device *d, struct mpk_rope *rope)
 		mpk_kernels_write(&k, rope);
 }
 
-void mpk_device_load(struct mpk_loader *l, const struct mpk_mmodule *m, struct mpk_rope *rope)
+void mpk_loader_put_device(struct mpk_loader *l, const struct mpk_mmodule *m, struct mpk_rope *rope)
 {
 	struct device d = { .l = l, .m = m, .kind = mpk_mkind_find(mpk_mstr_span(m->kind)),
 			    .sound = true };

@@ -122,7 +122,7 @@ static bool put_graph(struct mpk_loader *l, const struct mpk_mmodule *m, struct 
 }
 
 /* [str graph ;] u64 n ; vec<str> names ; n tensors ; str name */
-void mpk_executor_load(struct mpk_loader *l, const struct mpk_mmodule *m, struct mpk_rope *rope)
+void mpk_loader_put_executor(struct mpk_loader *l, const struct mpk_mmodule *m, struct mpk_rope *rope)
 {
 	struct mpk_mstr name = mpk_mmodule_extra(m, "name");
 	struct params p = { 0 };

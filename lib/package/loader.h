@@ -39,12 +39,12 @@ void mpk_loader_put(const struct mpk_file *f, uint64_t off, uint64_t len,
 void mpk_loader_error(struct mpk_loader *l, struct mpk_pos pos, enum mpk_code code,
 		      const char *check, const char *fmt, ...) MPK_PRINTF(5, 6);
 
-/* mpk_device_load - the payload of a device module from its code files and kernel table
- * mpk_executor_load - the payload of a GraphExecutorFactory or AotExecutorFactory
+/* mpk_loader_put_device - the payload of a device module from its code files and kernel table
+ * mpk_loader_put_executor - the payload of a GraphExecutorFactory or AotExecutorFactory
  * Append to rope; problems become findings. */
-void mpk_device_load(struct mpk_loader *l, const struct mpk_mmodule *m,
+void mpk_loader_put_device(struct mpk_loader *l, const struct mpk_mmodule *m,
 		     struct mpk_rope *rope);
-void mpk_executor_load(struct mpk_loader *l, const struct mpk_mmodule *m,
+void mpk_loader_put_executor(struct mpk_loader *l, const struct mpk_mmodule *m,
 		       struct mpk_rope *rope);
 
 #endif

@@ -49,9 +49,9 @@ static void load_payload(struct mpk_loader *l, const struct mpk_mmodule *m,
 		if (f)
 			mpk_loader_put(f, 0, f->map.bytes.len, rope);
 	} else if (kind && kind->device) {
-		mpk_device_load(l, m, rope);
+		mpk_loader_put_device(l, m, rope);
 	} else if (kind && kind->keys[0].name) {
-		mpk_executor_load(l, m, rope);
+		mpk_loader_put_executor(l, m, rope);
 	}
 }
 

@@ -1,0 +1,2 @@
+: > mpack.toml
+mpack check

@@ -1,0 +1,20 @@
+cat > mpack.toml <<'END'
+[package]
+name = "m"
+[[module]]
+id = "main"
+kind = "host"
+sources = ["p.c"]
+imports = ["data"]
+[[module]]
+id = "data"
+kind = "x"
+payload = "p.c"
+imports = ["helper"]
+[[module]]
+id = "helper"
+kind = "host"
+sources = ["p.c"]
+END
+touch p.c
+mpack check

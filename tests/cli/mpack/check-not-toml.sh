@@ -1,0 +1,2 @@
+printf '[package]\nname = "m"\nabi = ffi\n' > mpack.toml
+mpack check

@@ -1,0 +1,1 @@
+mpack check a.toml b.toml

@@ -1,0 +1,1 @@
+mpack check --help

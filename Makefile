@@ -177,7 +177,7 @@ bench: all
 # --- where it goes -----------------------------------------------------------------
 # Programs, helper programs and shared objects of minspect, manual pages, JSON Schemas, completion.
 MAN_FILES     = $(wildcard man/*.[1-8])
-SCHEMA_FILES  = $(wildcard man/*.schema.json)
+SCHEMA_FILES  = $(wildcard man/schema/*.json)
 COMPLETIONDIR ?= $(DATADIR)/bash-completion/completions
 install: all $(O)/completion
 	$(Q)$(INSTALL) -d '$(DESTDIR)$(BINDIR)' '$(DESTDIR)$(COMPLETIONDIR)'
@@ -187,12 +187,12 @@ install: all $(O)/completion
 	$(Q)$(INSTALL) -D -m 755 $(O)/libexec/mpack/llvm.so '$(DESTDIR)$(LIBEXECDIR)/mpack/llvm.so'
 	$(Q)cd $(O)/libexec && for f in */*; do $(INSTALL) -D $$f '$(DESTDIR)$(LIBEXECDIR)/'$$f || exit; done
 	$(Q)for f in $(MAN_FILES); do $(INSTALL) -D -m 644 $$f '$(DESTDIR)$(MANDIR)/man'$${f##*.}/$${f##*/} || exit; done
-	$(Q)for f in $(SCHEMA_FILES); do $(INSTALL) -D -m 644 $$f '$(DESTDIR)$(DATADIR)/minspect/'$${f##*/} || exit; done
+	$(Q)for f in $(SCHEMA_FILES); do $(INSTALL) -D -m 644 $$f '$(DESTDIR)$(DATADIR)/mpack/schema/'$${f##*/} || exit; done
 
 uninstall:
 	rm -f '$(DESTDIR)$(BINDIR)/mpack' '$(DESTDIR)$(BINDIR)/minspect' \
 		'$(DESTDIR)$(COMPLETIONDIR)/mpack' '$(DESTDIR)$(COMPLETIONDIR)/minspect'
-	rm -rf '$(DESTDIR)$(LIBEXECDIR)/mpack' '$(DESTDIR)$(LIBEXECDIR)/minspect' '$(DESTDIR)$(LIBEXECDIR)/mpack' '$(DESTDIR)$(DATADIR)/minspect'
+	rm -rf '$(DESTDIR)$(LIBEXECDIR)/mpack' '$(DESTDIR)$(LIBEXECDIR)/minspect' '$(DESTDIR)$(LIBEXECDIR)/mpack' '$(DESTDIR)$(DATADIR)/mpack/schema'
 	rm -f $(foreach f,$(notdir $(MAN_FILES)),'$(DESTDIR)$(MANDIR)/man$(subst .,,$(suffix $(f)))/$(f)')
 
 # The words come from the programs' own help, which comes from their option tables.

@@ -1,0 +1,48 @@
+#include "view/verify.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+void mpk_verify_say(struct mpk_verify *v, enum mpk_severity severity, const char *space,
+		    uint64_t offset, const char *path, const char *fmt, ...)
+{
+	struct mpk_error e = { 0 };
+	char text[sizeof e.text];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	if (space)
+		(void)mpk_fail_offset(&e, MPK_E_CORRUPT, space, offset, "%s", text);
+	else
+		(void)mpk_fail(&e, MPK_E_CORRUPT, "%s", text);
+	mpk_error_at_file(&e, v->view->name);
+	mpk_error_at_path(&e, path);
+	mpk_report_add(v->report, severity, v->check, &e);
+}
+
+static void run_table(struct mpk_verify *v, const struct mpk_check *checks)
+{
+	for (; checks->name; checks++) {
+		v->check = checks->name;
+		checks->run(v);
+	}
+}
+
+enum mpk_code mpk_verify_run(const struct mpk_view *view, struct mpk_arena *arena,
+			     struct mpk_report *report, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_elf_close) struct mpk_elf elf = { 0 };
+	struct mpk_verify v = { .view = view, .arena = arena, .report = report };
+	const struct mpk_image *image = view->image;
+
+	if (image->elf_class) {
+		MPK_TRY(mpk_elf_open(image->bytes, image->bytes_off, &elf, err));
+		v.elf = &elf;
+		run_table(&v, mpk_checks_elf);
+	}
+	run_table(&v, mpk_checks_tree);
+	run_table(&v, mpk_checks_payload);
+	return report->failed ? mpk_fail_nomem(err) : MPK_OK;
+}

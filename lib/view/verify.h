@@ -1,0 +1,47 @@
+/* verify.h - minspect --verify: a table of named checks over one opened file
+ *
+ * A check sees what was decoded already and reports what is wrong, with the tree path
+ * and the offset. Its name is stable: scripts and CI rely on it. What could not be read
+ * at all never comes here.
+ */
+#ifndef MPK_VIEW_VERIFY_H
+#define MPK_VIEW_VERIFY_H
+
+#include "base/report.h"
+#include "elf/reader.h"
+#include "view/view.h"
+
+struct mpk_verify {
+	const struct mpk_view *view;
+	const struct mpk_elf *elf;  /* NULL for a bare blob */
+	struct mpk_arena *arena;    /* scratch */
+	struct mpk_report *report;
+	const char *check;          /* the one that runs */
+};
+
+struct mpk_check {
+	const char *name;           /* "blob-size" */
+	const char *about;          /* one line: what it looks for */
+	void (*run)(struct mpk_verify *v);
+};
+
+/* The checks in the order they run; each array ends with a row whose name is NULL. */
+extern const struct mpk_check mpk_checks_elf[];
+extern const struct mpk_check mpk_checks_tree[];
+extern const struct mpk_check mpk_checks_payload[];
+
+/* mpk_verify_run - run every check
+ * @arena   scratch memory that lives as long as the report
+ * Returns  MPK_OK, whatever was found; MPK_E_CORRUPT when the ELF file no longer opens;
+ *          MPK_E_NOMEM */
+enum mpk_code mpk_verify_run(const struct mpk_view *view, struct mpk_arena *arena,
+			     struct mpk_report *report, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_verify_say - report a finding of the check that runs
+ * @space, @offset  its place ("blob", "file"), or NULL when it has none
+ * @path            tree path or symbol, or NULL */
+void mpk_verify_say(struct mpk_verify *v, enum mpk_severity severity, const char *space,
+		    uint64_t offset, const char *path, const char *fmt, ...)
+	MPK_PRINTF(6, 7);
+
+#endif

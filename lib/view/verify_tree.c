@@ -1,0 +1,86 @@
+/* Checks of the container: what the reader accepts but a writer would not write */
+#include "view/verify.h"
+
+#include <inttypes.h>
+
+#include "text/escape.h"
+
+static void container(struct mpk_verify *v)
+{
+	const struct mpk_tree *tree = v->view->tree;
+
+	if (tree && tree->warning.code != MPK_OK)
+		mpk_verify_say(v, tree->truncated ? MPK_ERROR : MPK_WARNING,
+			       tree->warning.at.space, tree->warning.at.offset, NULL, "%s",
+			       tree->warning.text);
+}
+
+static void blob_tail(struct mpk_verify *v)
+{
+	const struct mpk_tree *tree = v->view->tree;
+
+	if (tree && !tree->truncated && tree->used < tree->nbytes + 8)
+		mpk_verify_say(v, MPK_WARNING, "blob", tree->used, NULL,
+			       "%" PRIu64 " bytes follow the last module",
+			       tree->nbytes + 8 - tree->used);
+}
+
+static void several_libs(struct mpk_verify *v)
+{
+	size_t libs = 0;
+
+	for (size_t i = 0; i < v->view->count; i++) {
+		const struct mpk_view_node *n = &v->view->nodes[i];
+
+		if (n->node->is_lib && libs++ == 1)
+			mpk_verify_say(v, MPK_WARNING, "blob", n->node->kind_off, n->path,
+				       "a second _lib: only TVM 0.7 writes several, and TVM 0.8 - "
+				       "0.20 refuse them");
+	}
+}
+
+/* Nodes that nothing imports, other than the root: TVM loads them for nothing. */
+static void unreached(struct mpk_verify *v)
+{
+	const struct mpk_view *view = v->view;
+	bool *seen = mpk_arena_array(v->arena, view->count + 1, sizeof *seen);
+
+	if (!seen || !view->tree || view->tree->truncated) {
+		v->report->failed |= !seen;
+		return;
+	}
+	for (size_t i = 0; i < view->count; i++) {
+		const struct mpk_node *n = view->nodes[i].node;
+
+		for (size_t k = 0; k < n->child_count; k++)
+			seen[n->children[k]] = true;
+		if (i && !seen[i])
+			mpk_verify_say(v, MPK_WARNING, "blob", n->kind_off, view->nodes[i].path,
+				       "nothing imports this module");
+	}
+}
+
+static void child_order(struct mpk_verify *v)
+{
+	for (size_t i = 0; i < v->view->count; i++) {
+		const struct mpk_view_node *n = &v->view->nodes[i];
+
+		for (size_t k = 1; k < n->node->child_count; k++) {
+			if (n->node->children[k - 1] < n->node->children[k])
+				continue;
+			mpk_verify_say(v, MPK_NOTE, "blob", n->node->kind_off, n->path,
+				       "imports are not ascending and unique, as TVM since 0.8 "
+				       "writes them");
+			break;
+		}
+	}
+}
+
+const struct mpk_check mpk_checks_tree[] = {
+	{ "container", "every module could be told from the next", container },
+	{ "blob-tail", "nothing follows the last module", blob_tail },
+	{ "several-libs", "there is one _lib", several_libs },
+	{ "unreached", "the root reaches every module", unreached },
+	{ "child-order", "imports are in the order TVM writes", child_order },
+	{ NULL, NULL, NULL },
+};

@@ -13,6 +13,7 @@ struct action {
 
 static const struct action actions[] = {
 	{ "functions", &O.functions, NULL, minspect_functions },
+	{ "verify", &O.verify, NULL, minspect_verify },
 };
 
 static bool is_wanted(const struct action *a)

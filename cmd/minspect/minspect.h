@@ -17,7 +17,7 @@
  * uses one parses it. */
 struct minspect_options {
 	/* actions; main.c sees that there is at most one */
-	bool functions;
+	bool functions, verify;
 	const char *run, *cases;
 
 	bool json;
@@ -62,6 +62,7 @@ void minspect_file_close(struct minspect_file *file);
 /* Actions: they get the parsed command line and return an exit status. */
 int minspect_show(const struct minspect_options *o);
 int minspect_functions(const struct minspect_options *o);
+int minspect_verify(const struct minspect_options *o);
 int minspect_run(const struct minspect_options *o);
 
 #endif

@@ -7,6 +7,8 @@ struct minspect_options minspect_options;
 static const struct mpk_option options[] = {
 	{ 0, "functions", MPK_OPT_FLAG, NULL, "callable functions and kernels, with signatures",
 	  &O.functions },
+	{ 0, "verify", MPK_OPT_FLAG, NULL, "check structure and payloads to the last byte",
+	  &O.verify },
 	{ 0, "run", MPK_OPT_TEXT, "FN", "load FILE and call FN", &O.run },
 	{ 0, "cases", MPK_OPT_TEXT, "FILE.toml", "many calls in one process, for CI", &O.cases },
 	{ 0, "json", MPK_OPT_FLAG, NULL, "one JSON document instead of text", &O.json },
@@ -45,5 +47,5 @@ const struct mpk_command minspect_command = {
 		    "  minspect --functions --json deploy.so\n"
 		    "  minspect --run addone deploy.so --input 4xf32=1,2,3,4 --out 4xf32\n",
 	.options = options,
-	.screen = 9,
+	.screen = 10,
 };

@@ -37,6 +37,15 @@ extern const struct mpk_check mpk_checks_payload[];
 enum mpk_code mpk_verify_run(const struct mpk_view *view, struct mpk_arena *arena,
 			     struct mpk_report *report, struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_verify_print - append the findings, sorted, one a line, then the verdict: "a.so: no
+ * errors" or "a.so: 2 errors, 1 warning"
+ * @notes   whether notes are printed too
+ * mpk_verify_json - the same as members of object at */
+void mpk_verify_print(const char *name, struct mpk_report *report, struct mpk_style style,
+		      bool notes, struct mpk_strbuf *out);
+void mpk_verify_json(const char *name, struct mpk_report *report, struct mpk_json *j,
+		     struct json_t *at);
+
 /* mpk_verify_say - report a finding of the check that runs
  * @space, @offset  its place ("blob", "file"), or NULL when it has none
  * @path            tree path or symbol, or NULL */

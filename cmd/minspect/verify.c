@@ -1,0 +1,47 @@
+#include "view/verify.h"
+
+#include <string.h>
+
+#include "common/diag.h"
+#include "minspect/document.h"
+
+static int finish(struct minspect_look *l, struct mpk_report *report)
+{
+	int status = report->errors ? MPK_EXIT_DIFFERENT : MPK_EXIT_OK;
+
+	if (l->json)
+		mpk_verify_json(l->file->name, report, l->json, l->at);
+	else
+		mpk_verify_print(l->file->name, report, minspect_style(),
+				 mpk_common.verbose > 0, l->out);
+	mpk_report_fini(report);
+	return status;
+}
+
+static int verify(const struct minspect_options *o, struct minspect_look *l)
+{
+	struct mpk_report report = { 0 };
+	struct mpk_error err = { 0 };
+
+	(void)o;
+	if (mpk_verify_run(l->view, &l->file->arena, &report, &err) != MPK_OK) {
+		mpk_report_fini(&report);
+		return mpk_diag_error(&err);
+	}
+	return finish(l, &report);
+}
+
+/* A file that cannot be read at all is the first thing that verification finds. */
+static int refuse(struct minspect_look *l, const struct mpk_error *err)
+{
+	struct mpk_report report = { 0 };
+
+	mpk_report_add(&report, MPK_ERROR,
+		       strcmp(err->at.space, "blob") == 0 ? "container" : "file", err);
+	return finish(l, &report);
+}
+
+int minspect_verify(const struct minspect_options *o)
+{
+	return minspect_each(o, verify, refuse);
+}

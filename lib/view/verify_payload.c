@@ -183,15 +183,19 @@ static bool is_word(uint8_t c)
 	       (c >= 'A' && c <= 'Z');
 }
 
-/* Whether a word of the text is name, and not only part of one. */
-static bool has_word(struct mpk_span text, struct mpk_span name)
+/* Whether a definition or declaration of name begins in the text: the word and, behind
+ * blanks, a parenthesis or brace. Mentions in comments do not count. */
+static bool has_function(struct mpk_span text, struct mpk_span name)
 {
 	const uint8_t *at = text.data, *end = text.data + text.len;
 
-	while (name.len && (at = memmem(at, (size_t)(end - at), name.data, name.len))) {
+	while ((at = memmem(at, (size_t)(end - at), name.data, name.len))) {
 		const uint8_t *after = at + name.len;
 
-		if ((at == text.data || !is_word(at[-1])) && (after == end || !is_word(*after)))
+		while (after < end && (*after == ' ' || *after == '\n' || *after == '\t'))
+			after++;
+		if ((at == text.data || !is_word(at[-1])) && after < end &&
+		    (*after == '(' || *after == '{'))
 			return true;
 		at++;
 	}
@@ -210,7 +214,7 @@ static void check_text(struct mpk_verify *v, const struct mpk_view_node *n,
 		       const struct mpk_kernels *k)
 {
 	for (size_t i = 0; i < k->function_count; i++)
-		if (!has_word(k->data, k->functions[i].key))
+		if (k->functions[i].key.len && !has_function(k->data, k->functions[i].key))
 			say_missing(v, n, k, i);
 }
 
@@ -229,7 +233,7 @@ static void check_cubin(struct mpk_verify *v, const struct mpk_view_node *n,
 		return;
 	}
 	for (size_t i = 0; i < k->function_count; i++)
-		if (!mpk_cubin_find(&cubin, k->functions[i].key))
+		if (k->functions[i].key.len && !mpk_cubin_find(&cubin, k->functions[i].key))
 			say_missing(v, n, k, i);
 }
 

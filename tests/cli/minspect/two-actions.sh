@@ -1,0 +1,1 @@
+minspect --functions --verify data/formats/01_opencl_scale.so

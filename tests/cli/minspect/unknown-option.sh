@@ -1,0 +1,1 @@
+minspect --verfy data/formats/01_opencl_scale.so

@@ -1,0 +1,120 @@
+#include "ptx/lex.h"
+
+static int peek(const struct mpk_ptx_lexer *lex, size_t ahead)
+{
+	return ahead < lex->bytes.len - lex->pos ? lex->bytes.data[lex->pos + ahead] : -1;
+}
+
+static void step(struct mpk_ptx_lexer *lex)
+{
+	if (lex->bytes.data[lex->pos++] == '\n') {
+		lex->line++;
+		lex->line_start = lex->pos;
+	}
+}
+
+static uint32_t column(const struct mpk_ptx_lexer *lex)
+{
+	return (uint32_t)(lex->pos - lex->line_start) + 1;
+}
+
+static bool is_digit(int c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static bool is_name(int c)
+{
+	return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+	       c == '_' || c == '$' || c == '%';
+}
+
+static enum mpk_code skip_block_comment(struct mpk_ptx_lexer *lex, struct mpk_error *err)
+{
+	uint32_t line = lex->line + 1, at = column(lex);
+
+	lex->pos += 2;
+	while (peek(lex, 0) >= 0) {
+		if (peek(lex, 0) == '*' && peek(lex, 1) == '/') {
+			lex->pos += 2;
+			return MPK_OK;
+		}
+		step(lex);
+	}
+	return mpk_fail_line(err, MPK_E_SYNTAX, line, at, "PTX: this comment has no end");
+}
+
+static enum mpk_code skip_blanks(struct mpk_ptx_lexer *lex, struct mpk_error *err)
+{
+	for (;;) {
+		int c = peek(lex, 0);
+
+		if (c == ' ' || (c >= '\t' && c <= '\r')) {
+			step(lex);
+		} else if (c == '/' && peek(lex, 1) == '/') {
+			while (peek(lex, 0) >= 0 && peek(lex, 0) != '\n')
+				lex->pos++;
+		} else if (c == '/' && peek(lex, 1) == '*') {
+			MPK_TRY(skip_block_comment(lex, err));
+		} else {
+			return MPK_OK;
+		}
+	}
+}
+
+/* A dot belongs to a word at its beginning, and between the digits of a number. */
+static size_t word_length(const struct mpk_ptx_lexer *lex)
+{
+	bool number = is_digit(peek(lex, 0));
+	size_t n = peek(lex, 0) == '.';
+
+	for (;; n++) {
+		if (number && peek(lex, n) == '.' && is_digit(peek(lex, n + 1)))
+			continue;
+		if (!is_name(peek(lex, n)))
+			return n;
+	}
+}
+
+static enum mpk_code string_length(const struct mpk_ptx_lexer *lex, size_t *out,
+				   struct mpk_error *err)
+{
+	for (size_t n = 1; peek(lex, n) >= 0 && peek(lex, n) != '\n'; n++) {
+		if (peek(lex, n) == '"') {
+			*out = n + 1;
+			return MPK_OK;
+		}
+		if (peek(lex, n) == '\\' && peek(lex, n + 1) >= 0 &&
+			peek(lex, n + 1) != '\n')
+			n++;
+	}
+	return mpk_fail_line(err, MPK_E_SYNTAX, lex->line + 1, column(lex),
+			     "PTX: this string has no end");
+}
+
+enum mpk_code mpk_ptx_next(struct mpk_ptx_lexer *lex, struct mpk_ptx_token *out,
+			   struct mpk_error *err)
+{
+	struct mpk_ptx_token t = { .kind = MPK_PTX_PUNCT };
+	size_t len = 1;
+	int c;
+
+	MPK_TRY(skip_blanks(lex, err));
+	t.line = lex->line + 1;
+	t.column = column(lex);
+	c = peek(lex, 0);
+	if (c < 0) {
+		t.kind = MPK_PTX_END;
+		len = 0;
+	} else if (c == '"') {
+		t.kind = MPK_PTX_STRING;
+		MPK_TRY(string_length(lex, &len, err));
+	} else if (is_name(c) || (c == '.' && is_name(peek(lex, 1)))) {
+		t.kind = MPK_PTX_WORD;
+		len = word_length(lex);
+	}
+	t.text = mpk_span_of(lex->bytes.data + lex->pos, len);
+	lex->pos += len;
+	*out = t;
+	return MPK_OK;
+}

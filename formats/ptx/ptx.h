@@ -1,0 +1,79 @@
+/* ptx.h - CUDA's assembly text: its target and the kernels it defines (FORMAT.md)
+ *
+ * Declarations are read, instructions are passed over.
+ */
+#ifndef MPK_FORMATS_PTX_PTX_H
+#define MPK_FORMATS_PTX_PTX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/span.h"
+
+struct mpk_ptx_param {
+	struct mpk_span name;
+	struct mpk_span type;     /* "u64", "f32", "b8" */
+	uint64_t bytes;           /* of the whole parameter, arrays and vectors included */
+	uint32_t align;           /* bytes */
+	bool pointer;             /* marked .ptr */
+};
+
+struct mpk_ptx_kernel {
+	struct mpk_span name;
+	const struct mpk_ptx_param *params;
+	size_t param_count;
+	uint32_t max_threads[3];  /* .maxntid; zeros: not given, else 1 where left out */
+	uint32_t block[3];        /* .reqntid; likewise */
+	uint32_t cluster[3];      /* .reqnctapercluster; likewise */
+	uint32_t min_blocks;      /* .minnctapersm; 0: not given */
+	uint32_t max_registers;   /* .maxnreg; 0: not given */
+	bool has_body;            /* false: a mere declaration */
+};
+
+/* The variable stands outside of all kernels (any of them may use it). */
+#define MPK_PTX_MODULE SIZE_MAX
+
+struct mpk_ptx_shared {
+	struct mpk_span name;
+	uint64_t bytes;           /* 0 when dynamic */
+	uint32_t align;           /* bytes */
+	bool dynamic;             /* .extern: its size is given at launch */
+	size_t kernel;            /* index of the kernel it stands in, or MPK_PTX_MODULE */
+};
+
+struct mpk_ptx {
+	unsigned major, minor;    /* .version */
+	unsigned sm;              /* 90 for sm_90 */
+	char suffix;              /* 'a' or 'f', or NUL */
+	unsigned address_bits;    /* 32 or 64 */
+	bool debug;               /* .target ..., debug */
+	bool terminated;          /* the text is followed by a NUL, as drivers want it */
+	const struct mpk_ptx_kernel *kernels; /* .entry, in file order */
+	size_t kernel_count;
+	const struct mpk_ptx_shared *shared;  /* in file order */
+	size_t shared_count;
+	const struct mpk_span *functions;     /* names of .func: no driver launches these */
+	size_t function_count;
+};
+
+/* mpk_ptx_is - whether the bytes look like PTX: .version comes first, comments aside */
+bool mpk_ptx_is(struct mpk_span bytes);
+
+/* mpk_ptx_read - read the declarations of a PTX text
+ * @bytes   the text; NULs at its end do not count; borrowed
+ * @arena   receives the lists; names are views of bytes
+ * Returns  MPK_OK; MPK_E_SYNTAX with line and column (a declaration that does not parse,
+ *          no .version or .target, braces that do not match, an unfinished comment or
+ *          string); MPK_E_CORRUPT with the offset in "payload" (a NUL inside the text);
+ *          MPK_E_CONFLICT (two kernels of one name); MPK_E_NOMEM.
+ * Format   FORMAT.md 1 - 3 */
+enum mpk_code mpk_ptx_read(struct mpk_span bytes, struct mpk_arena *arena,
+			   struct mpk_ptx *out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_ptx_find - the kernel with this name, or NULL */
+const struct mpk_ptx_kernel *mpk_ptx_find(const struct mpk_ptx *ptx, struct mpk_span name);
+
+#endif

@@ -1,0 +1,420 @@
+#include "ptx/ptx.h"
+
+#include <stdlib.h>
+
+#include "base/num.h"
+#include "base/strmap.h"
+#include "base/vec.h"
+#include "ptx/parse.h"
+#include "text/escape.h"
+
+/* A read in progress. */
+struct reader {
+	struct mpk_ptx_parser p;
+	struct mpk_arena *arena;
+	struct mpk_ptx ptx;
+	struct mpk_ptx_kernel *kernels; /* malloc'ed until the end, as are the others */
+	size_t kernel_cap;
+	struct mpk_ptx_shared *shared;
+	size_t shared_cap;
+	struct mpk_span *functions;
+	size_t function_cap;
+	struct mpk_ptx_param *params;
+	size_t param_count, param_cap;
+	struct mpk_strmap names;
+	bool has_target;
+};
+
+static void reader_fini(struct reader *r)
+{
+	free(r->kernels);
+	free(r->shared);
+	free(r->functions);
+	free(r->params);
+	mpk_strmap_fini(&r->names);
+}
+
+/* A copy in the arena of what was collected; NULL when memory is out. */
+static void *kept(struct mpk_arena *arena, const void *from, size_t count, size_t size)
+{
+	void *copy = mpk_arena_array(arena, count, size);
+
+	if (copy && count)
+		memcpy(copy, from, count * size);
+	return copy;
+}
+
+/* --- shared memory: FORMAT.md 2 --------------------------------------------------- */
+
+static enum mpk_code add_shared(struct reader *r, const struct mpk_ptx_variable *v,
+				bool is_extern, size_t kernel, struct mpk_error *err)
+{
+	size_t n = r->ptx.shared_count;
+
+	if (!mpk_vec_reserve(&r->shared, &r->shared_cap, n + 1, sizeof *r->shared))
+		return mpk_fail_nomem(err);
+	r->shared[n] = (struct mpk_ptx_shared){
+		.name = v->name,
+		.bytes = v->open ? 0 : v->bytes,
+		.align = v->align,
+		.dynamic = is_extern && v->open,
+		.kernel = kernel,
+	};
+	r->ptx.shared_count++;
+	return MPK_OK;
+}
+
+/* Behind ".shared": modifiers and a list of names. */
+static enum mpk_code read_shared(struct reader *r, bool is_extern, size_t kernel,
+				 struct mpk_error *err)
+{
+	struct mpk_ptx_variable common = { 0 };
+
+	MPK_TRY(mpk_ptx_take_modifiers(&r->p, &common, err));
+	for (;;) {
+		struct mpk_ptx_variable v = common;
+
+		MPK_TRY(mpk_ptx_take_name(&r->p, &v.name, err));
+		MPK_TRY(mpk_ptx_take_dimensions(&r->p, &v, err));
+		MPK_TRY(add_shared(r, &v, is_extern, kernel, err));
+		if (!mpk_ptx_at(&r->p, ','))
+			return mpk_ptx_skip_past(&r->p, ';', err);
+		MPK_TRY(mpk_ptx_step(&r->p, err));
+	}
+}
+
+/* --- kernels: FORMAT.md 3 --------------------------------------------------------- */
+
+static enum mpk_code read_param(struct reader *r, struct mpk_error *err)
+{
+	struct mpk_ptx_variable v = { 0 };
+
+	if (!mpk_ptx_is_word(&r->p.t, ".param"))
+		return mpk_ptx_wanted(&r->p, "'.param'", err);
+	MPK_TRY(mpk_ptx_step(&r->p, err));
+	MPK_TRY(mpk_ptx_take_modifiers(&r->p, &v, err));
+	MPK_TRY(mpk_ptx_take_name(&r->p, &v.name, err));
+	MPK_TRY(mpk_ptx_take_dimensions(&r->p, &v, err));
+	if (!mpk_vec_reserve(&r->params, &r->param_cap, r->param_count + 1,
+			     sizeof *r->params))
+		return mpk_fail_nomem(err);
+	r->params[r->param_count++] = (struct mpk_ptx_param){
+		.name = v.name,
+		.type = v.type,
+		.bytes = v.bytes,
+		.align = v.align,
+		.pointer = v.pointer,
+	};
+	return MPK_OK;
+}
+
+static enum mpk_code read_params(struct reader *r, struct mpk_ptx_kernel *k,
+				 struct mpk_error *err)
+{
+	r->param_count = 0;
+	if (!mpk_ptx_at(&r->p, '('))
+		return MPK_OK;
+	MPK_TRY(mpk_ptx_step(&r->p, err));
+	while (!mpk_ptx_at(&r->p, ')')) {
+		MPK_TRY(read_param(r, err));
+		if (mpk_ptx_at(&r->p, ','))
+			MPK_TRY(mpk_ptx_step(&r->p, err));
+		else if (!mpk_ptx_at(&r->p, ')'))
+			return mpk_ptx_wanted(&r->p, "',' or ')'", err);
+	}
+	k->params = kept(r->arena, r->params, r->param_count, sizeof *r->params);
+	if (!k->params)
+		return mpk_fail_nomem(err);
+	k->param_count = r->param_count;
+	return mpk_ptx_step(&r->p, err);
+}
+
+/* Between parameters and body; directives that are not known have nothing that is. */
+static enum mpk_code read_performance(struct reader *r, struct mpk_ptx_kernel *k,
+				      struct mpk_error *err)
+{
+	while (!mpk_ptx_at(&r->p, '{') && !mpk_ptx_at(&r->p, ';')) {
+		struct mpk_ptx_token t = r->p.t;
+
+		if (t.kind == MPK_PTX_END)
+			return mpk_ptx_wanted(&r->p, "'{' or ';'", err);
+		MPK_TRY(mpk_ptx_step(&r->p, err));
+		if (mpk_ptx_is_word(&t, ".maxntid"))
+			MPK_TRY(mpk_ptx_take_triple(&r->p, k->max_threads, err));
+		else if (mpk_ptx_is_word(&t, ".reqntid"))
+			MPK_TRY(mpk_ptx_take_triple(&r->p, k->block, err));
+		else if (mpk_ptx_is_word(&t, ".reqnctapercluster"))
+			MPK_TRY(mpk_ptx_take_triple(&r->p, k->cluster, err));
+		else if (mpk_ptx_is_word(&t, ".minnctapersm"))
+			MPK_TRY(mpk_ptx_take_u32(&r->p, &k->min_blocks, err));
+		else if (mpk_ptx_is_word(&t, ".maxnreg"))
+			MPK_TRY(mpk_ptx_take_u32(&r->p, &k->max_registers, err));
+		else if (mpk_ptx_is_word(&t,
+					 ".pragma")) /* its ';' does not end the header */
+			MPK_TRY(mpk_ptx_skip_past(&r->p, ';', err));
+	}
+	return MPK_OK;
+}
+
+/* From '{' to its '}': only declarations at the beginning of a statement count. */
+static enum mpk_code read_body(struct reader *r, size_t kernel, struct mpk_error *err)
+{
+	size_t depth = 0;
+	bool start;
+
+	do {
+		start =
+			r->p.t.kind == MPK_PTX_PUNCT && strchr("{};:", r->p.t.text.data[0]);
+		if (mpk_ptx_at(&r->p, '{'))
+			depth++;
+		else if (mpk_ptx_at(&r->p, '}'))
+			depth--;
+		else if (r->p.t.kind == MPK_PTX_END)
+			return mpk_ptx_wanted(&r->p, "'}'", err);
+		MPK_TRY(mpk_ptx_step(&r->p, err));
+		while (start && depth && mpk_ptx_is_word(&r->p.t, ".shared")) {
+			MPK_TRY(mpk_ptx_step(&r->p, err));
+			MPK_TRY(read_shared(r, false, kernel, err));
+		}
+	} while (depth);
+	return MPK_OK;
+}
+
+static enum mpk_code add_kernel(struct reader *r, const struct mpk_ptx_kernel *k,
+				const struct mpk_ptx_token *where, struct mpk_error *err)
+{
+	size_t n = r->ptx.kernel_count, found;
+	int rc = mpk_strmap_put(&r->names, k->name, n, &found);
+
+	if (rc < 0)
+		return mpk_fail_nomem(err);
+	if (rc == 0 && (r->kernels[found].has_body && k->has_body))
+		return mpk_fail_line(err, MPK_E_CONFLICT, where->line, where->column,
+				     "PTX: a second kernel is called '%s'",
+				     MPK_QUOTE(k->name));
+	if (rc == 0) {
+		/* a declaration and its definition are one kernel */
+		if (k->has_body)
+			r->kernels[found] = *k;
+		return MPK_OK;
+	}
+	if (!mpk_vec_reserve(&r->kernels, &r->kernel_cap, n + 1, sizeof *k))
+		return mpk_fail_nomem(err);
+	r->kernels[n] = *k;
+	r->ptx.kernel_count++;
+	return MPK_OK;
+}
+
+static enum mpk_code read_entry(struct reader *r, struct mpk_error *err)
+{
+	struct mpk_ptx_token where = r->p.t;
+	struct mpk_ptx_kernel k = { 0 };
+	size_t index;
+
+	MPK_TRY(mpk_ptx_take_name(&r->p, &k.name, err));
+	MPK_TRY(read_params(r, &k, err));
+	MPK_TRY(read_performance(r, &k, err));
+	k.has_body = mpk_ptx_at(&r->p, '{');
+	MPK_TRY(add_kernel(r, &k, &where, err));
+	if (!k.has_body)
+		return mpk_ptx_step(&r->p, err);
+	(void)mpk_strmap_find(&r->names, k.name, &index);
+	return read_body(r, index, err);
+}
+
+/* A device function with a body: ".func (RESULT) NAME (PARAMETERS)". What it declares may
+ * be used by any kernel. */
+static enum mpk_code read_func(struct reader *r, struct mpk_error *err)
+{
+	size_t n = r->ptx.function_count;
+	struct mpk_span name;
+
+	if (mpk_ptx_at(&r->p, '(')) {
+		MPK_TRY(mpk_ptx_step(&r->p, err));
+		MPK_TRY(mpk_ptx_skip_past(&r->p, ')', err));
+	}
+	MPK_TRY(mpk_ptx_take_name(&r->p, &name, err));
+	while (!mpk_ptx_at(&r->p, '{')) {
+		if (r->p.t.kind == MPK_PTX_END)
+			return mpk_ptx_wanted(&r->p, "'{' or ';'", err);
+		if (mpk_ptx_at(&r->p, ';'))
+			return mpk_ptx_step(&r->p, err);
+		MPK_TRY(mpk_ptx_step(&r->p, err));
+	}
+	if (!mpk_vec_reserve(&r->functions, &r->function_cap, n + 1, sizeof name))
+		return mpk_fail_nomem(err);
+	r->functions[r->ptx.function_count++] = name;
+	return read_body(r, MPK_PTX_MODULE, err);
+}
+
+/* --- the module: FORMAT.md 3 ------------------------------------------------------ */
+
+static enum mpk_code read_version(struct reader *r, struct mpk_error *err)
+{
+	struct mpk_span text = r->p.t.text;
+	const uint8_t *dot =
+		r->p.t.kind == MPK_PTX_WORD ? memchr(text.data, '.', text.len) : NULL;
+	size_t head = dot ? (size_t)(dot - text.data) : 0;
+	uint64_t major, minor;
+
+	if (!head || !mpk_parse_u64(mpk_span_of(text.data, head), &major) ||
+	    !mpk_parse_u64(mpk_span_of(dot + 1, text.len - head - 1), &minor) ||
+		major > 999 || minor > 999)
+		return mpk_ptx_wanted(&r->p, "a version such as 8.4", err);
+	r->ptx.major = (unsigned)major;
+	r->ptx.minor = (unsigned)minor;
+	return mpk_ptx_step(&r->p, err);
+}
+
+/* "sm_90", "sm_90a", "sm_100f" */
+static bool parse_target(struct mpk_span text, unsigned *sm, char *suffix)
+{
+	uint64_t n;
+
+	if (!mpk_span_starts(text, "sm_") || text.len < 4)
+		return false;
+	text = mpk_span_of(text.data + 3, text.len - 3);
+	*suffix = '\0';
+	if (text.data[text.len - 1] == 'a' || text.data[text.len - 1] == 'f')
+		*suffix = (char)text.data[--text.len];
+	if (!mpk_parse_u64(text, &n) || n > 9999)
+		return false;
+	*sm = (unsigned)n;
+	return true;
+}
+
+static enum mpk_code read_target(struct reader *r, struct mpk_error *err)
+{
+	for (;;) {
+		struct mpk_span text = r->p.t.text;
+
+		if (r->p.t.kind != MPK_PTX_WORD)
+			return mpk_ptx_wanted(&r->p, "a target such as sm_90", err);
+		if (mpk_span_starts(text, "sm_")) {
+			if (!parse_target(text, &r->ptx.sm, &r->ptx.suffix))
+				return mpk_ptx_wanted(&r->p, "a target such as sm_90",
+						      err);
+			r->has_target = true;
+		} else if (mpk_span_is(text, "debug")) {
+			r->ptx.debug = true;
+		}
+		MPK_TRY(mpk_ptx_step(&r->p, err));
+		if (!mpk_ptx_at(&r->p, ','))
+			return MPK_OK;
+		MPK_TRY(mpk_ptx_step(&r->p, err));
+	}
+}
+
+static enum mpk_code read_address_size(struct reader *r, struct mpk_error *err)
+{
+	uint64_t bits;
+
+	MPK_TRY(mpk_ptx_take_number(&r->p, 64, &bits, err));
+	if (bits != 32 && bits != 64)
+		return mpk_fail_line(err, MPK_E_SYNTAX, r->p.t.line, r->p.t.column,
+				     "PTX: .address_size must be 32 or 64");
+	r->ptx.address_bits = (unsigned)bits;
+	return MPK_OK;
+}
+
+/* One statement outside of functions. is_extern: .extern came right before. */
+static enum mpk_code read_statement(struct reader *r, bool *is_extern,
+					struct mpk_error *err)
+{
+	static const char *const variables[] = {".global", ".const", ".tex",   ".local",
+						".param",  ".reg",   ".alias", ".pragma"};
+	struct mpk_ptx_token t = r->p.t;
+	bool was_extern = *is_extern;
+
+	*is_extern = mpk_ptx_is_word(&t, ".extern");
+	MPK_TRY(mpk_ptx_step(&r->p, err));
+	if (mpk_ptx_is_word(&t, ".version"))
+		return read_version(r, err);
+	if (mpk_ptx_is_word(&t, ".target"))
+		return read_target(r, err);
+	if (mpk_ptx_is_word(&t, ".address_size"))
+		return read_address_size(r, err);
+	if (mpk_ptx_is_word(&t, ".entry"))
+		return read_entry(r, err);
+	if (mpk_ptx_is_word(&t, ".func"))
+		return read_func(r, err);
+	if (mpk_ptx_is_word(&t, ".shared"))
+		return read_shared(r, was_extern, MPK_PTX_MODULE, err);
+	if (mpk_ptx_is_punct(&t, '{')) /* .section NAME { ... } */
+		return mpk_ptx_skip_past(&r->p, '}', err);
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(variables); i++)
+		if (mpk_ptx_is_word(&t, variables[i]))
+			return mpk_ptx_skip_past(&r->p, ';', err);
+	return MPK_OK; /* .visible, .weak, .file 1 "x.cu", ... */
+}
+
+static enum mpk_code read_module(struct reader *r, struct mpk_error *err)
+{
+	bool is_extern = false;
+
+	MPK_TRY(mpk_ptx_step(&r->p, err));
+	if (!mpk_ptx_is_word(&r->p.t, ".version"))
+		return mpk_ptx_wanted(&r->p, "'.version'", err);
+	while (r->p.t.kind != MPK_PTX_END)
+		MPK_TRY(read_statement(r, &is_extern, err));
+	if (!r->has_target)
+		return mpk_ptx_wanted(&r->p, "'.target sm_NN'", err);
+	return MPK_OK;
+}
+
+static enum mpk_code keep(struct reader *r, struct mpk_ptx *out, struct mpk_error *err)
+{
+	struct mpk_ptx ptx = r->ptx;
+
+	ptx.kernels = kept(r->arena, r->kernels, ptx.kernel_count, sizeof *r->kernels);
+	ptx.shared = kept(r->arena, r->shared, ptx.shared_count, sizeof *r->shared);
+	ptx.functions = kept(r->arena, r->functions, ptx.function_count, sizeof *r->functions);
+	if (!ptx.kernels || !ptx.shared || !ptx.functions)
+		return mpk_fail_nomem(err);
+	*out = ptx;
+	return MPK_OK;
+}
+
+static struct mpk_span without_end(struct mpk_span bytes)
+{
+	while (bytes.len && bytes.data[bytes.len - 1] == '\0')
+		bytes.len--;
+	return bytes;
+}
+
+bool mpk_ptx_is(struct mpk_span bytes)
+{
+	struct mpk_ptx_lexer lex = { .bytes = bytes };
+	struct mpk_ptx_token t;
+
+	return mpk_ptx_next(&lex, &t, NULL) == MPK_OK && mpk_ptx_is_word(&t, ".version");
+}
+
+enum mpk_code mpk_ptx_read(struct mpk_span bytes, struct mpk_arena *arena,
+			   struct mpk_ptx *out, struct mpk_error *err)
+{
+	struct mpk_span text = without_end(bytes);
+	MPK_CLEANUP(reader_fini)
+	struct reader r = {
+		.p = {.lex = { .bytes = text }},
+		.arena = arena,
+		.ptx = { .address_bits = 32, .terminated = text.len < bytes.len },
+	};
+	const uint8_t *nul = text.len ? memchr(text.data, 0, text.len) : NULL;
+
+	if (nul)
+		return mpk_fail_offset(
+			err, MPK_E_CORRUPT, "payload", (size_t)(nul - text.data),
+		    "PTX: a NUL inside the text; a driver would stop reading "
+		    "here");
+	MPK_TRY(read_module(&r, err));
+	return keep(&r, out, err);
+}
+
+const struct mpk_ptx_kernel *mpk_ptx_find(const struct mpk_ptx *ptx, struct mpk_span name)
+{
+	for (size_t i = 0; i < ptx->kernel_count; i++)
+		if (mpk_span_equal(ptx->kernels[i].name, name))
+			return &ptx->kernels[i];
+	return NULL;
+}

@@ -40,7 +40,9 @@ static const char *file_stem(struct mpk_arena *arena, struct mpk_span title, boo
 
 	*same = len == title.len && len > 0;
 	for (size_t i = 0; stem && i < len; i++) {
-		if (file_char(title.data[i]) && (i > 0 || stem[i] != '.'))
+		bool dots = stem[i] == '.' && (i == 0 || stem[i - 1] == '.');
+
+		if (file_char(title.data[i]) && !dots)
 			continue;
 		stem[i] = '_';
 		*same = false;

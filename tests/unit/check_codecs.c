@@ -1,0 +1,450 @@
+/* formats/<fmt>: random values of every payload layout are written, read and written again
+ *
+ * The fixtures cover what TVM 0.18 and 0.27 write; this covers what other releases wrote.
+ */
+#include "harness.h"
+
+#include <inttypes.h>
+
+#include "payload.h"
+
+struct gen {
+	uint64_t seed;
+	struct mpk_arena arena;
+};
+
+static uint64_t below(struct gen *g, uint64_t bound)
+{
+	return random_below(&g->seed, bound);
+}
+
+static void *make(struct gen *g, size_t count, size_t size)
+{
+	void *p = mpk_arena_array(&g->arena, count, size);
+
+	ck_assert_ptr_nonnull(p);
+	return p;
+}
+
+/* Any bytes, also none. */
+static struct mpk_span bytes(struct gen *g, size_t most)
+{
+	size_t len = below(g, most);
+	uint8_t *p = make(g, len + 1, 1);
+
+	for (size_t i = 0; i < len; i++)
+		p[i] = (uint8_t)random_next(&g->seed);
+	return mpk_span_of(p, len);
+}
+
+static struct mpk_span words(struct gen *g, size_t most, size_t each)
+{
+	struct mpk_span s = bytes(g, most * each);
+
+	s.len -= s.len % each;
+	return s;
+}
+
+static struct mpk_strs strs(struct gen *g, size_t most)
+{
+	size_t count = below(g, most);
+	struct mpk_span *items = make(g, count, sizeof *items);
+
+	for (size_t i = 0; i < count; i++)
+		items[i] = bytes(g, 20);
+	return (struct mpk_strs){ items, count };
+}
+
+static struct mpk_tensor_record tensor(struct gen *g)
+{
+	static const struct mpk_dtype types[] = { { 2, 32, 1 }, { 0, 8, 1 }, { 1, 1, 1 }, { 6, 8, 1 },
+						  { 2, 64, 1 }, { 0, 4, 1 }, { 4, 16, 1 } };
+	struct mpk_tensor_record t = { .dtype = types[below(g, 7)], .ndim = below(g, 4) };
+	int64_t *shape = make(g, t.ndim, sizeof *shape);
+	uint64_t size;
+
+	for (size_t i = 0; i < t.ndim; i++)
+		shape[i] = (int64_t)below(g, 4);
+	t.shape = shape;
+	ck_assert(mpk_tensor_bytes(t.dtype, shape, t.ndim, &size));
+	t.data = mpk_span_of(make(g, size + 1, 1), size);
+	return t;
+}
+
+static struct mpk_params params(struct gen *g)
+{
+	struct mpk_params p = { .names = strs(g, 4) };
+	struct mpk_tensor_record *tensors = make(g, p.names.count, sizeof *tensors);
+
+	for (size_t i = 0; i < p.names.count; i++)
+		tensors[i] = tensor(g);
+	p.tensors = tensors;
+	return p;
+}
+
+/* --- one function for each codec: fills the union ------------------------------------------ */
+
+static void fill_record(struct gen *g, struct mpk_payload *p)
+{
+	struct mpk_record *r = &p->u.record;
+
+	r->schema = p->kind->schema;
+	for (size_t i = 0; i < r->schema->count; i++) {
+		r->values[i].str = bytes(g, 60);
+		r->values[i].strs = strs(g, 5);
+		r->values[i].number = (int32_t)random_next(&g->seed);
+	}
+}
+
+static void fill_factory(struct gen *g, struct mpk_payload *p)
+{
+	p->u.factory = (struct mpk_factory){
+		.has_graph = p->kind->name[0] == 'G',
+		.graph_json = bytes(g, 100),
+		.params = params(g),
+		.module_name = bytes(g, 10),
+	};
+}
+
+static void fill_consts(struct gen *g, struct mpk_payload *p)
+{
+	struct mpk_const_loader *l = &p->u.consts;
+	struct mpk_strs *needs;
+
+	*l = (struct mpk_const_loader){ .consts = params(g), .symbols = strs(g, 4) };
+	needs = make(g, l->symbols.count, sizeof *needs);
+	for (size_t i = 0; i < l->symbols.count; i++)
+		needs[i] = strs(g, 3);
+	l->needs = needs;
+}
+
+static void fill_ethosn(struct gen *g, struct mpk_payload *p)
+{
+	size_t count = below(g, 3);
+	struct mpk_ethosn_network *n = make(g, count, sizeof *n);
+	bool sizes = below(g, 2);
+
+	for (size_t i = 0; i < count; i++) {
+		n[i] = (struct mpk_ethosn_network){
+			.name = mpk_span_str("network"),
+			.compiled = bytes(g, 100),
+			.input_order = words(g, 4, 4),
+			.output_order = words(g, 4, 4),
+		};
+		n[i].input_sizes = mpk_span_of(make(g, 16, 1), sizes ? n[i].input_order.len : 0);
+		n[i].output_sizes = mpk_span_of(make(g, 16, 1), sizes ? n[i].output_order.len : 0);
+	}
+	p->u.ethosn = (struct mpk_ethosn){ n, count, sizes };
+}
+
+static struct mpk_relax_const relax_const(struct gen *g)
+{
+	struct mpk_relax_const k = { .kind = (enum mpk_relax_const_kind)below(g, 6) };
+
+	if (k.kind == MPK_RELAX_TENSOR)
+		k.u.tensor = tensor(g);
+	else if (k.kind == MPK_RELAX_DTYPE)
+		k.u.dtype = (struct mpk_dtype){ 2, 16, 4 };
+	else if (k.kind == MPK_RELAX_SHAPE)
+		k.u.shape = words(g, 5, 8);
+	else if (k.kind == MPK_RELAX_STRING)
+		k.u.string = bytes(g, 20);
+	else
+		k.u.i = (int64_t)random_next(&g->seed);
+	return k;
+}
+
+static void fill_relax(struct gen *g, struct mpk_payload *p)
+{
+	size_t nfuncs = below(g, 4), nconsts = below(g, 8), nscopes = below(g, 3);
+	struct mpk_relax_func *funcs = make(g, nfuncs, sizeof *funcs);
+	struct mpk_relax_const *consts = make(g, nconsts, sizeof *consts);
+	struct mpk_relax_scope *scopes = make(g, nscopes, sizeof *scopes);
+	bool has_scopes = below(g, 2);
+
+	for (size_t i = 0; i < nfuncs; i++)
+		funcs[i] = (struct mpk_relax_func){
+			.kind = (int32_t)below(g, 3), .name = bytes(g, 20), .start = 0,
+			.end = (int64_t)below(g, 9), .num_args = -2,
+			.register_file_size = (int64_t)below(g, 9), .params = strs(g, 3) };
+	for (size_t i = 0; i < nconsts; i++)
+		consts[i] = relax_const(g);
+	for (size_t i = 0; i < nscopes; i++)
+		scopes[i] = (struct mpk_relax_scope){ (int64_t)i, bytes(g, 9) };
+	p->u.relax = (struct mpk_relax){
+		.gen = p->gen, .has_scopes = has_scopes, .version = mpk_span_str("0.14"),
+		.funcs = funcs, .func_count = nfuncs, .consts = consts, .const_count = nconsts,
+		.scopes = scopes, .scope_count = has_scopes ? nscopes : 0,
+		.instr_offset = words(g, 9, 8), .instr_data = words(g, 30, 8) };
+}
+
+/* The number of fields of each opcode without what follows, and which field counts that (0:
+ * none), for the layouts before and from 0.14. */
+static const struct {
+	uint8_t fields[2], counter[2];
+} relay_ops[MPK_RELAY_OPS] = {
+	{ { 2, 2 }, { 0 } },	   { { 1, 1 }, { 0 } },	      { { 3, 3 }, { 2, 2 } },
+	{ { 3, 3 }, { 2, 2 } },	   { { 3, 3 }, { 2, 2 } },    { { 7, 7 }, { 6, 6 } },
+	{ { 7, 7 }, { 0 } },	   { { 3, 3 }, { 2, 2 } },    { { 3, 3 }, { 2, 2 } },
+	{ { 3, 3 }, { 0 } },	   { { 4, 4 }, { 0 } },	      { { 2, 3 }, { 0 } },
+	{ { 1, 1 }, { 0 } },	   { { 2, 2 }, { 0 } },	      { { 2, 2 }, { 0 } },
+	{ { 0, 0 }, { 0 } },	   { { 7, 8 }, { 0, 7 } },    { { 2, 2 }, { 0 } },
+	{ { 3, 3 }, { 0 } },	   { { 4, 4 }, { 0 } },	      { { 1, 1 }, { 0 } },
+};
+
+static struct mpk_relay_instr relay_instr(struct gen *g, enum mpk_relay_layout layout)
+{
+	size_t op = below(g, MPK_RELAY_OPS), late = layout == MPK_RELAY_14;
+	size_t counter = relay_ops[op].counter[late], rest = counter ? below(g, 5) : 0;
+	size_t count = 1 + relay_ops[op].fields[late] + rest;
+	uint64_t *w = make(g, count, sizeof *w);
+
+	for (size_t i = 1; i < count; i++)
+		w[i] = random_next(&g->seed);
+	w[0] = op;
+	if (counter)
+		w[counter] = rest;
+	return (struct mpk_relay_instr){ (const uint8_t *)w, count };
+}
+
+static struct mpk_relay_func relay_func(struct gen *g, enum mpk_relay_layout layout)
+{
+	struct mpk_relay_func f = { .instr_count = below(g, 20), .params = strs(g, 3),
+				    .param_devices = words(g, 3, 8) };
+	struct mpk_relay_instr *instrs = make(g, f.instr_count, sizeof *instrs);
+	struct mpk_span *info = make(g, 3, sizeof *info);
+
+	for (size_t i = 0; i < f.instr_count; i++)
+		instrs[i] = relay_instr(g, layout);
+	info[0] = bytes(g, 10);
+	info[1] = mpk_span_str("17");
+	info[2] = mpk_span_str(mpk_arena_printf(&g->arena, "%zu", f.instr_count));
+	f.info = (struct mpk_strs){ info, 3 };
+	f.instrs = instrs;
+	return f;
+}
+
+static void fill_relay(struct gen *g, struct mpk_payload *p)
+{
+	static const char *const versions[] = { "0.8.0", "0.9.0", "0.13.0", "0.14.0", "0.19.0" };
+	static const enum mpk_relay_layout layouts[] = { MPK_RELAY_08, MPK_RELAY_09, MPK_RELAY_09,
+							 MPK_RELAY_14, MPK_RELAY_14 };
+	size_t which = below(g, 5), nconsts = below(g, 4), nfuncs = 1 + below(g, 3), pairs = below(g, 3);
+	struct mpk_relay_device *devices = make(g, 2, sizeof *devices);
+	struct mpk_relay_const *consts = make(g, nconsts, sizeof *consts);
+	struct mpk_relay_func *funcs = make(g, nfuncs, sizeof *funcs);
+	struct mpk_relay_attrs *attrs = make(g, 1, sizeof *attrs);
+	struct mpk_span *texts = make(g, 2 * pairs, sizeof *texts);
+	struct mpk_relay *x = &p->u.relay;
+
+	*x = (struct mpk_relay){ .layout = layouts[which], .version = mpk_span_str(versions[which]),
+				 .devices = devices, .device_count = layouts[which] ? 2 : 0,
+				 .globals = strs(g, 4), .consts = consts, .const_count = nconsts,
+				 .const_devices = words(g, 4, 8), .primitives = strs(g, 4),
+				 .attrs = attrs, .attr_count = 1, .funcs = funcs,
+				 .func_count = nfuncs };
+	devices[1] = (struct mpk_relay_device){ 2, 1, { 0 } };
+	if (x->layout == MPK_RELAY_14)
+		devices[1].scope = bytes(g, 9);
+	for (size_t i = 0; i < nconsts; i++) {
+		consts[i].late_bound = x->layout != MPK_RELAY_08 && below(g, 2);
+		consts[i].name = bytes(g, 9);
+		consts[i].tensor = tensor(g);
+	}
+	for (size_t i = 0; i < 2 * pairs; i++)
+		texts[i] = bytes(g, 9);
+	*attrs = (struct mpk_relay_attrs){ 3, texts, pairs };
+	for (size_t i = 0; i < nfuncs; i++)
+		funcs[i] = relay_func(g, x->layout);
+}
+
+/* --- tests ----------------------------------------------------------------------------------- */
+
+static void fill(struct gen *g, struct mpk_payload *p)
+{
+	switch (p->tag) {
+	case MPK_PAYLOAD_EMPTY:
+	case MPK_PAYLOAD_KERNELS: /* check_kernels */
+		return;
+	case MPK_PAYLOAD_RECORD:
+		fill_record(g, p);
+		return;
+	case MPK_PAYLOAD_FACTORY:
+		fill_factory(g, p);
+		return;
+	case MPK_PAYLOAD_CONSTS:
+		fill_consts(g, p);
+		return;
+	case MPK_PAYLOAD_ETHOSN:
+		fill_ethosn(g, p);
+		return;
+	case MPK_PAYLOAD_RELAX:
+		fill_relax(g, p);
+		return;
+	case MPK_PAYLOAD_RELAY:
+		fill_relay(g, p);
+		return;
+	}
+}
+
+static struct mpk_span encoded(const struct mpk_payload *p, struct gen *g)
+{
+	struct mpk_rope rope = mpk_rope_of(&g->arena);
+	struct mpk_span flat;
+
+	mpk_payload_encode(p, &rope);
+	ck_assert_int_eq(mpk_rope_flat(&rope, &flat, NULL), MPK_OK);
+	return flat;
+}
+
+static void round_trip(const struct mpk_kind *kind, enum mpk_generation gen, uint64_t seed)
+{
+	struct gen g = { .seed = seed };
+	struct mpk_payload p = { .tag = kind->codec->tag, .kind = kind, .gen = gen }, back;
+	struct mpk_error err = { 0 };
+	struct mpk_parts parts;
+	struct mpk_span first, second;
+
+	fill(&g, &p);
+	first = encoded(&p, &g);
+	ck_assert_msg(mpk_payload_decode(kind, gen, (struct mpk_source){ first, 0 }, &g.arena,
+					 &back, &err) == MPK_OK, "%s: %s", kind->name, err.text);
+	ck_assert_uint_eq(back.surplus, 0);
+	second = encoded(&back, &g);
+	ck_assert_msg(mpk_span_equal(first, second), "%s, seed %" PRIu64, kind->name, seed);
+	if (p.tag == MPK_PAYLOAD_RELAY)
+		ck_assert_int_eq(back.u.relay.layout, p.u.relay.layout);
+	ck_assert_int_eq(mpk_payload_parts(&back, &g.arena, &parts, NULL), MPK_OK);
+	mpk_arena_fini(&g.arena);
+}
+
+START_TEST(random_values_come_back)
+{
+	const struct mpk_kind *kind = mpk_kind_at((size_t)_i);
+
+	if (kind->codec->tag == MPK_PAYLOAD_KERNELS)
+		return;
+	for (unsigned gen = 0; gen < MPK_GENERATION_COUNT; gen++) {
+		for (uint64_t seed = 1; seed <= 100; seed++)
+			round_trip(kind, (enum mpk_generation)gen, seed * 7919 + gen);
+	}
+}
+END_TEST
+
+/* Every prefix of a payload is refused, and never with a byte read behind its end. */
+START_TEST(prefixes_are_refused)
+{
+	const struct mpk_kind *kind = mpk_kind_at((size_t)_i);
+	struct mpk_payload p = { .tag = kind->codec->tag, .kind = kind, .gen = MPK_GEN_CURRENT }, back;
+	struct gen g = { .seed = 12345 };
+	struct guarded guard;
+	struct mpk_span all;
+
+	if (kind->codec->tag == MPK_PAYLOAD_KERNELS || kind->codec->tag == MPK_PAYLOAD_EMPTY)
+		return;
+	fill(&g, &p);
+	all = encoded(&p, &g);
+	guard = guarded_create(all.len);
+	for (size_t n = 0; n < all.len; n++) {
+		struct mpk_span cut = guarded_put(&guard, mpk_span_of(all.data, n));
+		enum mpk_code code = mpk_payload_decode(kind, p.gen, (struct mpk_source){ cut, 0 },
+							&g.arena, &back, NULL);
+
+		ck_assert_int_eq(code, MPK_E_CORRUPT);
+	}
+	guarded_free(&guard);
+	mpk_arena_fini(&g.arena);
+}
+END_TEST
+
+START_TEST(flips_never_crash)
+{
+	const struct mpk_kind *kind = mpk_kind_at((size_t)_i);
+	struct mpk_payload p = { .tag = kind->codec->tag, .kind = kind, .gen = MPK_GEN_LEGACY };
+	struct gen g = { .seed = 999 };
+	struct guarded guard;
+	struct mpk_span all;
+
+	if (kind->codec->tag == MPK_PAYLOAD_KERNELS || kind->codec->tag == MPK_PAYLOAD_EMPTY)
+		return;
+	fill(&g, &p);
+	all = encoded(&p, &g);
+	guard = guarded_create(all.len);
+	for (size_t bit = 0; bit < all.len * 8; bit++) {
+		struct mpk_span copy = guarded_put(&guard, all);
+		struct mpk_arena arena = { 0 };
+		struct mpk_payload back;
+		struct mpk_parts parts;
+
+		guard.map[guard.room - all.len + bit / 8] ^= (uint8_t)(1 << bit % 8);
+		if (mpk_payload_decode(kind, p.gen, (struct mpk_source){ copy, 0 }, &arena, &back,
+				       NULL) == MPK_OK)
+			ck_assert_int_eq(mpk_payload_parts(&back, &arena, &parts, NULL), MPK_OK);
+		mpk_arena_fini(&arena);
+	}
+	guarded_free(&guard);
+	mpk_arena_fini(&g.arena);
+}
+END_TEST
+
+/* --- tensors --------------------------------------------------------------------------------- */
+
+static enum mpk_code read_tensor(struct mpk_dtype dtype, int64_t dim, uint64_t size)
+{
+	struct mpk_arena arena = { 0 };
+	struct mpk_rope rope = mpk_rope_of(&arena);
+	struct mpk_tensor_record t = { .dtype = dtype, .shape = &dim, .ndim = 1 }, back;
+	struct mpk_span flat;
+	enum mpk_code code;
+
+	t.data = mpk_span_of(mpk_arena_alloc(&arena, size + 1), size);
+	mpk_tensor_write(&rope, &t);
+	ck_assert_int_eq(mpk_rope_flat(&rope, &flat, NULL), MPK_OK);
+
+	struct mpk_cursor c = mpk_cursor_of(flat, 0, "payload");
+
+	code = mpk_tensor_read(&c, &arena, &back, NULL);
+	mpk_arena_fini(&arena);
+	return code;
+}
+
+START_TEST(tensor_sizes)
+{
+	struct mpk_dtype f32 = { 2, 32, 1 }, f32x4 = { 2, 32, 4 }, i4 = { 0, 4, 1 };
+
+	ck_assert_int_eq(read_tensor(f32, 5, 20), MPK_OK);
+	ck_assert_int_eq(read_tensor(f32, 5, 19), MPK_E_CORRUPT);
+	ck_assert_int_eq(read_tensor(f32, 0, 0), MPK_OK);
+	ck_assert_int_eq(read_tensor(f32, -1, 0), MPK_E_CORRUPT);
+	ck_assert_int_eq(read_tensor(f32, INT64_MAX, 4), MPK_E_CORRUPT);
+	/* without lanes as all releases but the first write, and with them as that one reads */
+	ck_assert_int_eq(read_tensor(f32x4, 2, 8), MPK_OK);
+	ck_assert_int_eq(read_tensor(f32x4, 2, 32), MPK_OK);
+	/* a byte for each element; packed */
+	ck_assert_int_eq(read_tensor(i4, 6, 6), MPK_OK);
+	ck_assert_int_eq(read_tensor(i4, 6, 3), MPK_OK);
+	ck_assert_int_eq(read_tensor(i4, 6, 4), MPK_E_CORRUPT);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("codecs");
+	TCase *t = tcase_create("codecs");
+	int kinds = 0;
+
+	while (mpk_kind_at((size_t)kinds))
+		kinds++;
+	tcase_set_timeout(t, 300);
+	tcase_add_loop_test(t, random_values_come_back, 0, kinds);
+	tcase_add_loop_test(t, prefixes_are_refused, 0, kinds);
+	tcase_add_loop_test(t, flips_never_crash, 0, kinds);
+	tcase_add_test(t, tensor_sizes);
+	suite_add_tcase(s, t);
+
+	SRunner *r = srunner_create(s);
+	srunner_run_all(r, CK_NORMAL);
+	int failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -115,6 +115,7 @@ static inline size_t mpk_relax_instr_count(const struct mpk_relax *x)
 enum mpk_code mpk_relax_instr(const struct mpk_relax *x, size_t index,
 			      struct mpk_relax_instr *out, struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_relax_arg - operand i of an instruction, which must have so many */
 struct mpk_relax_arg mpk_relax_arg(const struct mpk_relax_instr *instr, size_t i);
 
 /* mpk_relax_check - everything that an interpreter may rely on: functions own existing

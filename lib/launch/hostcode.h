@@ -152,6 +152,7 @@ int mpk_host_call(struct mpk_hostfn *f, int function, char result, const char *p
 void mpk_host_snprintf(struct mpk_hostfn *f, int buf, size_t size, const char *format,
 		       const int *args, const char *pass);
 
+/* mpk_host_status - MPK_OK; MPK_E_NOMEM when any step before failed */
 enum mpk_code mpk_host_status(const struct mpk_hostfn *f, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_host_print_c - the unit as one C11 source; GNU C for weak symbols and overflow checks

@@ -224,6 +224,51 @@ enum mpk_code mpk_output_write_rope(struct mpk_output *o, const struct mpk_rope 
 	return code;
 }
 
+static enum mpk_code copy_in(struct mpk_output *o, const char *file, struct mpk_error *err)
+{
+	struct stat st;
+	int in = open(file, O_RDONLY | O_CLOEXEC);
+
+	if (in < 0 || fstat(in, &st) != 0) {
+		enum mpk_code code = mpk_fail_errno(err, MPK_E_IO, errno, "cannot open");
+
+		mpk_error_at_file(err, file);
+		if (in >= 0)
+			(void)close(in);
+		return code;
+	}
+	enum mpk_code code = mpk_copy_range(in, 0, o->fd, NULL, (uint64_t)st.st_size, err);
+	(void)close(in);
+	if (code == MPK_OK)
+		(void)unlink(file);
+	else
+		mpk_error_at_file(err, o->shown);
+	return code;
+}
+
+enum mpk_code mpk_output_take(struct mpk_output *o, const char *file, struct mpk_error *err)
+{
+	char *name = o->path ? temp_name(o->path) : NULL;
+
+	if (o->path && !name)
+		return mpk_fail_nomem(err);
+	if (name) {
+		temps_add(name);
+		if (rename(file, name) == 0) {
+			if (o->temp) {
+				(void)unlink(o->temp);
+				temps_drop(o->temp);
+				free(o->temp);
+			}
+			o->temp = name;
+			return MPK_OK;
+		}
+		temps_drop(name);
+		free(name);
+	}
+	return copy_in(o, file, err);
+}
+
 /* Gives an unnamed file its name. An old file can only be replaced by renaming over it,
  * which takes a temporary name for that moment. */
 static enum mpk_code give_name(struct mpk_output *o, struct mpk_error *err)

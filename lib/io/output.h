@@ -38,6 +38,13 @@ enum mpk_code mpk_output_write(struct mpk_output *o, struct mpk_span bytes,
 enum mpk_code mpk_output_write_rope(struct mpk_output *o, const struct mpk_rope *rope,
 				    struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_output_take - make an existing file the content, and remove it there
+ * Nothing may have been written yet. Within one file system the file is renamed, so that
+ * its size costs nothing; else it is copied.
+ * Returns  MPK_OK; MPK_E_IO; MPK_E_NOMEM */
+enum mpk_code mpk_output_take(struct mpk_output *o, const char *file,
+			      struct mpk_error *err) MPK_MUST_CHECK;
+
 /* mpk_output_commit - give the file its name, replacing an old one; frees o in any case
  * Returns  MPK_OK; MPK_E_IO (the old file is untouched then) */
 enum mpk_code mpk_output_commit(struct mpk_output *o, struct mpk_error *err) MPK_MUST_CHECK;

@@ -1,0 +1,37 @@
+/* reader.h - the bytes of a rope in order, chunk by chunk, whatever its pieces are */
+#ifndef MPK_IO_READER_H
+#define MPK_IO_READER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/rope.h"
+#include "base/span.h"
+
+enum { MPK_READER_BYTES = 64 * 1024 };
+
+/* 64 KiB: keep it on the heap. */
+struct mpk_reader {
+	const struct mpk_rope *rope;
+	size_t piece;
+	uint64_t at;                       /* bytes of that piece already given out */
+	uint8_t buffer[MPK_READER_BYTES];
+};
+
+void mpk_reader_init(struct mpk_reader *r, const struct mpk_rope *rope);
+
+/* mpk_reader_next - the next bytes; empty at the end
+ * @out     a view that is valid until the next call
+ * Returns  MPK_OK; MPK_E_IO (also when a file range ends early) */
+enum mpk_code mpk_reader_next(struct mpk_reader *r, struct mpk_span *out,
+			      struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_rope_load - the whole rope in memory, file ranges included
+ * @out     a view in arena, or of the only piece when that is in memory
+ * Returns  MPK_OK; MPK_E_IO; MPK_E_NOMEM */
+enum mpk_code mpk_rope_load(const struct mpk_rope *rope, struct mpk_arena *arena,
+			    struct mpk_span *out, struct mpk_error *err) MPK_MUST_CHECK;
+
+#endif

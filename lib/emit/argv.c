@@ -1,0 +1,52 @@
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "emit/build.h"
+
+void mpk_argv_add(struct mpk_argv *v, const char *arg)
+{
+	if (!arg)
+		v->failed = true;
+	if (v->failed)
+		return;
+	if (v->count + 2 > v->cap) {
+		size_t cap = v->cap ? v->cap * 2 : 32;
+		const char **grown = mpk_arena_array(v->arena, cap, sizeof *grown);
+
+		if (!grown) {
+			v->failed = true;
+			return;
+		}
+		if (v->count)
+			memcpy(grown, v->items, v->count * sizeof *grown);
+		v->items = grown;
+		v->cap = cap;
+	}
+	v->items[v->count++] = arg;
+	v->items[v->count] = NULL;
+}
+
+void mpk_argv_add_all(struct mpk_argv *v, const struct mpk_args *args)
+{
+	for (size_t i = 0; i < args->count; i++)
+		mpk_argv_add(v, args->items[i]);
+}
+
+void mpk_argv_printf(struct mpk_argv *v, const char *fmt, ...)
+{
+	char *text = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	int n = vsnprintf(NULL, 0, fmt, ap);
+	va_end(ap);
+	if (n >= 0)
+		text = mpk_arena_alloc(v->arena, (size_t)n + 1);
+	if (text) {
+		va_start(ap, fmt);
+		(void)vsnprintf(text, (size_t)n + 1, fmt, ap);
+		va_end(ap);
+	}
+	mpk_argv_add(v, text);
+}

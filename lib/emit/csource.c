@@ -1,0 +1,194 @@
+#include "emit/csource.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+#include "elf/grow.h"
+#include "io/reader.h"
+
+enum { TEXT_BYTES = 64 * 1024, LINE_COLUMNS = 84 };
+
+/* Text on its way to the output; flushed when full and at the end. */
+struct printer {
+	struct mpk_output *out;
+	struct mpk_strbuf text;
+	size_t column;
+};
+
+static enum mpk_code flush(struct printer *p, struct mpk_error *err)
+{
+	MPK_TRY(mpk_strbuf_status(&p->text, err));
+
+	struct mpk_span text = mpk_span_of(p->text.data, p->text.len);
+	p->text.len = 0;
+	return text.len ? mpk_output_write(p->out, text, err) : MPK_OK;
+}
+
+static void put_array_bytes(struct printer *p, struct mpk_span bytes)
+{
+	for (size_t i = 0; i < bytes.len; i++) {
+		char item[8];
+		int n = snprintf(item, sizeof item, "%u,", bytes.data[i]);
+
+		if (p->column + (size_t)n > LINE_COLUMNS) {
+			mpk_strbuf_puts(&p->text, "\n\t");
+			p->column = 0;
+		}
+		mpk_strbuf_put(&p->text, item, (size_t)n);
+		p->column += (size_t)n;
+	}
+}
+
+/* One byte of a string literal. Octal escapes always have three digits, so that what
+ * follows is never part of them; '?' is escaped because of trigraphs. */
+static size_t escape(uint8_t byte, char out[5])
+{
+	if (byte == '\n') {
+		memcpy(out, "\\n", 2);
+		return 2;
+	}
+	if (byte >= 0x20 && byte < 0x7f && byte != '"' && byte != '\\' && byte != '?') {
+		out[0] = (char)byte;
+		return 1;
+	}
+	out[0] = '\\';
+	out[1] = (char)('0' + (byte >> 6));
+	out[2] = (char)('0' + (byte >> 3 & 7));
+	out[3] = (char)('0' + (byte & 7));
+	return 4;
+}
+
+static void put_string_bytes(struct printer *p, struct mpk_span bytes)
+{
+	for (size_t i = 0; i < bytes.len; i++) {
+		char item[5];
+		size_t n = escape(bytes.data[i], item);
+
+		if (p->column + n > LINE_COLUMNS) {
+			mpk_strbuf_puts(&p->text, "\"\n\t\"");
+			p->column = 0;
+		}
+		mpk_strbuf_put(&p->text, item, n);
+		p->column = bytes.data[i] == '\n' ? LINE_COLUMNS : p->column + n;
+	}
+}
+
+static enum mpk_code put_bytes(struct printer *p, const struct mpk_rope *bytes,
+			       void (*put)(struct printer *, struct mpk_span),
+			       struct mpk_error *err)
+{
+	enum mpk_code code = MPK_OK;
+	struct mpk_span some = { 0 }, chunk;
+	struct mpk_reader *r = malloc(sizeof *r);
+
+	if (!r)
+		return mpk_fail_nomem(err);
+	mpk_reader_init(r, bytes);
+	do {
+		code = mpk_reader_next(r, &some, err);
+		for (size_t at = 0; code == MPK_OK && at < some.len; at += chunk.len) {
+			size_t left = some.len - at;
+
+			chunk = mpk_span_of(some.data + at, left < TEXT_BYTES ? left : TEXT_BYTES);
+			put(p, chunk);
+			code = flush(p, err);
+		}
+	} while (code == MPK_OK && some.len);
+	free(r);
+	return code;
+}
+
+static enum mpk_code put_plain(struct printer *p, const struct mpk_csource *c,
+			       struct mpk_error *err)
+{
+	bool small = c->bytes->len <= MPK_CSOURCE_ARRAY_MAX;
+
+	mpk_strbuf_printf(&p->text, small ? "MPK_EXPORT const unsigned char %s[%" PRIu64 "] = {\n\t"
+					  : "MPK_EXPORT const unsigned char %s[%" PRIu64
+					    " MPK_NUL] =\n\t\"", c->symbol, c->bytes->len);
+	MPK_TRY(put_bytes(p, c->bytes, small ? put_array_bytes : put_string_bytes, err));
+	mpk_strbuf_puts(&p->text, small ? "\n};\n" : "\";\n");
+	return MPK_OK;
+}
+
+static void put_quoted(struct mpk_strbuf *text, const char *name)
+{
+	/* Twice: once for the assembler's string, once for C's. */
+	for (; *name; name++) {
+		if (*name == '"' || *name == '\\')
+			mpk_strbuf_puts(text, "\\\\\\");
+		mpk_strbuf_putc(text, *name);
+	}
+}
+
+static void put_assembly(struct mpk_strbuf *text, const struct mpk_csource *c)
+{
+	bool stub = c->form == MPK_CSOURCE_STUB;
+
+	mpk_strbuf_printf(text, "__asm__(\".section %s\\n\"\n\t\"\\t.balign %d\\n\"\n"
+			  "\t\"\\t.globl %s\\n\\t.type %s, STT_OBJECT\\n\"\n"
+			  "\t\"\\t.size %s, %" PRIu64 "\\n%s:\\n\"\n\t\"\\t",
+			  c->lrodata ? ".lrodata,\\\"al\\\",@progbits" : ".rodata", stub ? 4096 : 16,
+			  c->symbol, c->symbol, c->symbol,
+			  stub ? (uint64_t)MPK_STUB_BYTES : c->size, c->symbol);
+	if (stub) {
+		mpk_strbuf_printf(text, ".zero %d", MPK_STUB_BYTES);
+	} else {
+		mpk_strbuf_puts(text, ".incbin \\\"");
+		put_quoted(text, c->file);
+		mpk_strbuf_puts(text, "\\\"");
+	}
+	mpk_strbuf_printf(text, "\\n\"\n\t\"\\t.text\\n\");\n"
+			  "MPK_EXPORT extern const unsigned char %s[];\n", c->symbol);
+}
+
+static void put_registration(struct mpk_strbuf *text, const struct mpk_csource *c)
+{
+	mpk_strbuf_printf(text,
+			  "int %s(const char *name, void *symbol);\n"
+			  "#ifdef __cplusplus\n"
+			  "static int mpk_registered = %s(\"%s\", (void *)%s);\n"
+			  "#else\n"
+			  "__attribute__((constructor)) static void mpk_register(void)\n"
+			  "{\n\t(void)%s(\"%s\", (void *)%s);\n}\n"
+			  "#endif\n", c->register_fn, c->register_fn, c->symbol, c->symbol,
+			  c->register_fn, c->symbol, c->symbol);
+}
+
+static enum mpk_code put_source(struct printer *p, const struct mpk_csource *c,
+				struct mpk_error *err)
+{
+	mpk_strbuf_printf(&p->text,
+			  "/* The module blob, made by mpack. */\n"
+			  "#if defined _WIN32\n#define MPK_EXPORT __declspec(dllexport)\n"
+			  "#elif defined __GNUC__\n"
+			  "#define MPK_EXPORT __attribute__((visibility(\"default\")))\n"
+			  "#else\n#define MPK_EXPORT\n#endif\n"
+			  "/* C++ wants room for a string's NUL. */\n"
+			  "#ifdef __cplusplus\n#define MPK_NUL +1\nextern \"C\" {\n"
+			  "#else\n#define MPK_NUL\n#endif\n");
+	if (c->form == MPK_CSOURCE_PLAIN) {
+		mpk_strbuf_printf(&p->text, "MPK_EXPORT extern const unsigned char %s[];\n",
+				  c->symbol);
+		MPK_TRY(put_plain(p, c, err));
+	} else {
+		put_assembly(&p->text, c);
+	}
+	if (c->register_fn)
+		put_registration(&p->text, c);
+	mpk_strbuf_puts(&p->text, "#ifdef __cplusplus\n}\n#endif\n");
+	return flush(p, err);
+}
+
+enum mpk_code mpk_csource_write(const struct mpk_csource *c, struct mpk_output *out,
+				struct mpk_error *err)
+{
+	struct printer p = { .out = out };
+	enum mpk_code code = put_source(&p, c, err);
+
+	mpk_strbuf_fini(&p.text);
+	return code;
+}

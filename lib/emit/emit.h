@@ -1,0 +1,93 @@
+/* emit.h - a blob and host sources as a library, an object, C source or an archive */
+#ifndef MPK_EMIT_EMIT_H
+#define MPK_EMIT_EMIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/rope.h"
+#include "blob/blob.h"
+#include "emit/target.h"
+
+enum mpk_emit_kind {
+	MPK_EMIT_SO,    /* linked library */
+	MPK_EMIT_OBJ,   /* relocatable object with the blob symbol alone */
+	MPK_EMIT_C,     /* C source with the blob symbol */
+	MPK_EMIT_A,     /* static archive of all objects */
+	MPK_EMIT_TAR,   /* tar archive of all objects, as TVM exports it */
+	MPK_EMIT_BLOB,  /* the bare bytes */
+	MPK_EMIT_KIND_COUNT
+};
+
+enum mpk_source_kind {
+	MPK_SOURCE_IR,       /* .ll, .bc: through LLVM */
+	MPK_SOURCE_C,        /* .c: through cc */
+	MPK_SOURCE_OBJECT,   /* .o */
+	MPK_SOURCE_ARCHIVE,  /* .a */
+};
+
+struct mpk_source {
+	const char *path;    /* as this process opens it */
+	enum mpk_source_kind kind;
+};
+
+/* mpk_source_classify - what a host source is, by its suffix
+ * Returns  MPK_OK; MPK_E_UNSUPPORTED with the reason (a shared library, C++, unknown) */
+enum mpk_code mpk_source_classify(const char *path, enum mpk_source_kind *out,
+				  struct mpk_error *err) MPK_MUST_CHECK;
+
+struct mpk_args {
+	const char *const *items;
+	size_t count;
+};
+
+/* What the caller wants to hear while the work goes on; none may be NULL. */
+struct mpk_emit_hooks {
+	void (*command)(void *data, const char *const *argv); /* before a tool is run */
+	void (*step)(void *data, const char *text);           /* work done without a tool */
+	void (*note)(void *data, const char *text);           /* a choice that was made */
+	void *data;
+};
+
+/* Everything that decides the output's bytes, and where to work. All borrowed. */
+struct mpk_emit {
+	enum mpk_emit_kind kind;
+	const char *out;                 /* path, or "-" for C and BLOB */
+	struct mpk_target target;
+	enum mpk_generation gen;
+	const struct mpk_rope *blob;     /* NULL: a host-only package, which has none */
+	const struct mpk_source *sources;
+	size_t source_count;
+	bool via_c;                      /* the blob becomes an object through C, not LLVM */
+	bool system_lib;                 /* register the symbol at start */
+	const char *prefix;              /* of the blob symbol; "" */
+	struct mpk_args cc;              /* the compiler driver, at least one word */
+	struct mpk_args cflags, ldflags;
+	const char *dir, *cwd;           /* directories kept out of compiled objects; or NULL */
+	unsigned jobs;                   /* children at a time; 0 is 1 */
+	const char *llvm;                /* path of libexec/mpack/llvm.so */
+	const char *tmpdir;              /* where intermediate files may go */
+	const char *save_temps;          /* where they go and stay instead; NULL */
+	bool dry_run;                    /* call the hooks, run and write nothing */
+	const struct mpk_emit_hooks *hooks;
+};
+
+/* mpk_emit - write e->out, whole or not at all
+ * The same input gives the same bytes, whatever cwd, tmpdir, jobs and time are.
+ * Returns  MPK_OK; MPK_E_UNSUPPORTED (an object or C source of a host-only package);
+ *          MPK_E_CONFLICT (an object for another machine); MPK_E_LOAD (no LLVM);
+ *          MPK_E_TOOL; MPK_E_SYNTAX, MPK_E_CORRUPT (IR); MPK_E_RANGE; MPK_E_IO;
+ *          MPK_E_NOMEM */
+enum mpk_code mpk_emit(const struct mpk_emit *e, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* The names that --emit and suffixes have. */
+struct mpk_emit_name {
+	const char *name;    /* "so" */
+	const char *suffix;  /* ".so" */
+};
+
+const struct mpk_emit_name *mpk_emit_name(enum mpk_emit_kind kind);
+
+#endif

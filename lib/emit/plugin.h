@@ -1,0 +1,13 @@
+/* plugin.h - opening lib/llvm when it is needed */
+#ifndef MPK_EMIT_PLUGIN_H
+#define MPK_EMIT_PLUGIN_H
+
+#include "base/error.h"
+#include "llvm/llvm.h"
+
+/* mpk_llvm_open - the functions of the plug-in at path; it stays open
+ * Returns  MPK_OK; MPK_E_LOAD with the loader's reason and what to do */
+enum mpk_code mpk_llvm_open(const char *path, const struct mpk_llvm **out,
+			    struct mpk_error *err) MPK_MUST_CHECK;
+
+#endif

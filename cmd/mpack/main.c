@@ -9,6 +9,7 @@ static const struct {
 	const char *name;
 	int (*run)(int argc, char **argv);
 } commands[] = {
+	{ "build", mpack_build },
 	{ "check", mpack_check },
 };
 
@@ -37,11 +38,14 @@ int main(int argc, char **argv)
 		.usage = "mpack COMMAND [OPTION]... [FILE]",
 		.summary = "Pack compiled modules into a library that TVM and tvm-ffi load.\n"
 			   "\n"
+			   "  build [MANIFEST] -o OUT     pack what a manifest names into one file\n"
 			   "  check [MANIFEST]            validate the manifest and every payload\n"
 			   "\n"
 			   "mpack COMMAND --help tells more. MANIFEST is ./" MPACK_MANIFEST
 			   " when it is not given.",
-		.examples = "  mpack check\n",
+		.examples = "  mpack build -o deploy.so\n"
+			    "  mpack build model.blob -o model.o --target aarch64-linux-gnu\n"
+			    "  mpack check\n",
 		.options = options,
 	};
 	int first;

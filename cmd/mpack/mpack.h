@@ -5,6 +5,10 @@
 /* What a manifest is called when none is named. */
 #define MPACK_MANIFEST "mpack.toml"
 
+/* mpack_build - pack what a manifest names; argv[0] is the command's name
+ * Returns  the exit status */
+int mpack_build(int argc, char **argv);
+
 /* mpack_check - validate a manifest and every payload; argv[0] is the command's name
  * Returns  the exit status */
 int mpack_check(int argc, char **argv);

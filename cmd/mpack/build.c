@@ -1,0 +1,362 @@
+#include "mpack/build.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/num.h"
+#include "base/strmap.h"
+#include "common/diag.h"
+#include "common/options.h"
+#include "mpack/input.h"
+#include "io/output.h"
+#include "mpack/mpack.h"
+
+struct mpk_build_options mpk_build_options;
+
+#define opt mpk_build_options
+
+static const struct mpk_option options[] = {
+	{ 'o', "output", MPK_OPT_TEXT, "FILE", "write FILE; its suffix says what: .so .o .c .a .tar .blob",
+	  &opt.output },
+	{ 0, "emit", MPK_OPT_TEXT, "WHAT", "so, obj, c, a, tar or blob, whatever the suffix",
+	  &opt.emit },
+	{ 0, "via", MPK_OPT_TEXT, "WAY", "how the blob becomes an object: llvm (default) or c",
+	  &opt.via },
+	{ 0, "abi", MPK_OPT_TEXT, "ABI", "ffi, ffi-0.21 or legacy, instead of the manifest's",
+	  &opt.abi },
+	{ 0, "target", MPK_OPT_TEXT, "TRIPLE", "the machine, instead of the manifest's",
+	  &opt.target },
+	{ 0, "cc", MPK_OPT_TEXT, "CC", "compiler driver (default: $CC, else cc)", &opt.cc },
+	{ 0, "cflag", MPK_OPT_LIST, "FLAG", "give FLAG to the compiler (repeatable)",
+	  &opt.cflags },
+	{ 0, "ldflag", MPK_OPT_LIST, "FLAG", "give FLAG to the linker's command line (repeatable)",
+	  &opt.ldflags },
+	{ 'j', "jobs", MPK_OPT_TEXT, "N", "compile N sources at a time (default: processors)",
+	  &opt.jobs },
+	{ 0, "system-lib", MPK_OPT_FLAG, NULL, "register the blob at start, for static linking",
+	  &opt.system_lib },
+	{ 0, "prefix", MPK_OPT_TEXT, "P", "prefix of a system library's symbols", &opt.prefix },
+	{ 'n', "dry-run", MPK_OPT_FLAG, NULL, "print what would be done, on standard output",
+	  &opt.dry_run },
+	{ 0, "print-commands", MPK_OPT_FLAG, NULL, "print each command before it is run",
+	  &opt.print_commands },
+	{ 0, "depfile", MPK_OPT_TEXT, "FILE", "write the files read, in Makefile syntax",
+	  &opt.depfile },
+	{ 0, "save-temps", MPK_OPT_TEXT, "DIR", "keep intermediate files in DIR", &opt.save_temps },
+	{ 0, "check-repro", MPK_OPT_FLAG, NULL, "build twice, under other circumstances, and compare",
+	  &opt.check_repro },
+	{ 0 },
+};
+
+static const struct mpk_command command = {
+	.name = "build",
+	.usage = "mpack build [MANIFEST|FILE.blob] -o OUT",
+	.summary = "Pack what a manifest (./mpack.toml) names into one file.",
+	.examples = "  mpack build mpack.toml -o deploy.so\n"
+		    "  mpack build model.blob -o model.o --target aarch64-linux-gnu\n"
+		    "  mpack build -o deploy.a --system-lib --prefix net_\n",
+	.options = options,
+};
+
+/* --- options --------------------------------------------------------------------- */
+
+static int find_kind(enum mpk_emit_kind *out)
+{
+	struct mpk_span words[MPK_EMIT_KIND_COUNT];
+	const char *dot = strrchr(opt.output, '.');
+
+	for (unsigned k = 0; k < MPK_EMIT_KIND_COUNT; k++) {
+		const struct mpk_emit_name *name = mpk_emit_name((enum mpk_emit_kind)k);
+
+		words[k] = mpk_span_str(name->name);
+		if (opt.emit ? strcmp(opt.emit, name->name) == 0
+			     : dot && strcmp(dot, name->suffix) == 0) {
+			*out = (enum mpk_emit_kind)k;
+			return MPK_EXIT_OK;
+		}
+	}
+	if (!opt.emit)
+		return mpk_diag_usage("the suffix of '%s' does not say what to write; name it "
+				      ".so, .o, .c, .a, .tar or .blob, or use --emit", opt.output);
+	size_t near = mpk_closest(mpk_span_str(opt.emit), words, MPK_EMIT_KIND_COUNT);
+	if (near < MPK_EMIT_KIND_COUNT)
+		return mpk_diag_usage("--emit takes so, obj, c, a, tar or blob, not '%s'; did you "
+				      "mean %s?", opt.emit,
+				      mpk_emit_name((enum mpk_emit_kind)near)->name);
+	return mpk_diag_usage("--emit takes so, obj, c, a, tar or blob, not '%s'", opt.emit);
+}
+
+static bool is_symbol_part(const char *text)
+{
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
+
+	return strspn(text, letters) > 0 &&
+	       text[strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789")] ==
+		       '\0';
+}
+
+static int check_words(enum mpk_emit_kind kind)
+{
+	if (opt.via && strcmp(opt.via, "llvm") != 0 && strcmp(opt.via, "c") != 0)
+		return mpk_diag_usage("--via takes llvm or c, not '%s'", opt.via);
+	if (opt.prefix && !opt.system_lib)
+		return mpk_diag_usage("--prefix is for system libraries: add --system-lib");
+	if (opt.prefix && *opt.prefix && !is_symbol_part(opt.prefix))
+		return mpk_diag_usage("--prefix takes letters, digits and '_', not '%s'", opt.prefix);
+	if (strcmp(opt.output, "-") == 0 && kind != MPK_EMIT_C && kind != MPK_EMIT_BLOB)
+		return mpk_diag_usage("only C source and blobs are written to standard output");
+	if (opt.check_repro && (strcmp(opt.output, "-") == 0 || opt.dry_run))
+		return mpk_diag_usage("--check-repro compares files: name one with -o");
+	return MPK_EXIT_OK;
+}
+
+static int count_jobs(unsigned *out)
+{
+	uint64_t n = 0;
+	cpu_set_t set;
+
+	if (opt.jobs && (!mpk_parse_u64(mpk_span_str(opt.jobs), &n) || n == 0 || n > 1024))
+		return mpk_diag_usage("--jobs takes a number from 1 to 1024, not '%s'", opt.jobs);
+	if (!opt.jobs)
+		n = sched_getaffinity(0, sizeof set, &set) == 0 ? (uint64_t)CPU_COUNT(&set) : 1;
+	*out = (unsigned)n;
+	return MPK_EXIT_OK;
+}
+
+/* --- the compiler's name: words, since CC may be "ccache gcc" -------------------- */
+
+static enum mpk_code split_words(struct mpk_arena *arena, const char *text,
+				 struct mpk_args *out, struct mpk_error *err)
+{
+	size_t most = strlen(text) / 2 + 1;
+	const char **words = mpk_arena_array(arena, most, sizeof *words);
+	char *copy = mpk_arena_copy(arena, text, strlen(text)), *rest = NULL;
+
+	if (!words || !copy)
+		return mpk_fail_nomem(err);
+	for (char *w = strtok_r(copy, " \t", &rest); w; w = strtok_r(NULL, " \t", &rest))
+		words[out->count++] = w;
+	if (!out->count)
+		return mpk_fail(err, MPK_E_USAGE, "--cc names no program");
+	out->items = words;
+	return MPK_OK;
+}
+
+static enum mpk_code list_args(struct mpk_arena *arena, const struct mpk_option_list *list,
+			       struct mpk_args *out, struct mpk_error *err)
+{
+	const char **items = mpk_arena_array(arena, list->count + 1, sizeof *items);
+
+	if (!items)
+		return mpk_fail_nomem(err);
+	for (size_t i = 0; i < list->count; i++)
+		items[i] = list->items[i].value;
+	*out = (struct mpk_args){ items, list->count };
+	return MPK_OK;
+}
+
+/* The plug-in lies beside the program, in the build tree as when installed. */
+static const char *find_llvm(struct mpk_arena *arena)
+{
+	char self[4096];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+	const char *path = NULL;
+
+	if (n > 0) {
+		self[n] = '\0';
+		char *slash = strrchr(self, '/');
+		if (slash)
+			path = mpk_arena_printf(arena, "%.*s/../libexec/mpack/llvm.so",
+						(int)(slash - self), self);
+	}
+	return path && access(path, R_OK) == 0 ? path : MPK_LIBEXECDIR "/llvm.so";
+}
+
+/* --- telling what happens -------------------------------------------------------- */
+
+static FILE *command_stream(void)
+{
+	return opt.dry_run ? stdout : stderr;
+}
+
+/* As a shell would need it, so that a line can be pasted. */
+static void print_word(FILE *f, const char *word)
+{
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				    "0123456789_-+=./,:@%^$";
+
+	if (*word && word[strspn(word, plain)] == '\0') {
+		(void)fputs(word, f);
+		return;
+	}
+	(void)fputc('\'', f);
+	for (; *word; word++)
+		(void)fputs(*word == '\'' ? "'\\''" : (char[2]){ *word, 0 }, f);
+	(void)fputc('\'', f);
+}
+
+static void on_command(void *data, const char *const *argv)
+{
+	FILE *f = command_stream();
+
+	(void)data;
+	if (!opt.dry_run && !opt.print_commands && mpk_common.verbose < 2)
+		return;
+	for (size_t i = 0; argv[i]; i++) {
+		if (i)
+			(void)fputc(' ', f);
+		print_word(f, argv[i]);
+	}
+	(void)fputc('\n', f);
+	(void)fflush(f);
+}
+
+static void on_step(void *data, const char *text)
+{
+	(void)data;
+	if (opt.dry_run || opt.print_commands || mpk_common.verbose > 1)
+		(void)fprintf(command_stream(), "# %s\n", text);
+}
+
+static void on_note(void *data, const char *text)
+{
+	(void)data;
+	mpk_diag_note("%s", text);
+}
+
+/* --- signals --------------------------------------------------------------------- */
+
+/* Tools end with us (emit/job.h) and the scratch directory has its janitor: what is left
+ * are temporary names of outputs. */
+static void on_signal(int sig)
+{
+	mpk_output_abandon_all();
+	(void)signal(sig, SIG_DFL);
+	(void)raise(sig);
+}
+
+static void catch_signals(void)
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(signals); i++) {
+		struct sigaction old, mine = { .sa_handler = on_signal };
+
+		/* What the caller ignores (nohup) stays ignored. */
+		if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+			(void)sigaction(signals[i], &mine, NULL);
+	}
+}
+
+/* --- the build ------------------------------------------------------------------- */
+
+static bool needs_compiler(const struct mpk_emit *e)
+{
+	bool compiles = e->kind == MPK_EMIT_SO || (e->via_c && e->kind != MPK_EMIT_C &&
+						   e->kind != MPK_EMIT_BLOB);
+
+	for (size_t i = 0; i < e->source_count && e->kind != MPK_EMIT_OBJ; i++)
+		compiles = compiles || e->sources[i].kind == MPK_SOURCE_C;
+	return compiles;
+}
+
+static enum mpk_code fill(struct mpk_input *in, struct mpk_emit *e, struct mpk_error *err)
+{
+	const char *cc = opt.cc ? opt.cc : getenv("CC"), *tmp = getenv("TMPDIR");
+	char *cwd = getcwd(NULL, 0);
+
+	e->cwd = cwd ? mpk_arena_text(&in->arena, mpk_span_str(cwd)) : NULL;
+	free(cwd);
+	e->out = opt.output;
+	e->target = mpk_target_parse(opt.target ? opt.target : in->target);
+	e->gen = in->gen;
+	e->blob = in->has_blob ? &in->blob : NULL;
+	e->sources = in->sources;
+	e->source_count = in->source_count;
+	e->via_c = opt.via && strcmp(opt.via, "c") == 0;
+	e->system_lib = opt.system_lib;
+	e->prefix = opt.prefix ? opt.prefix : "";
+	e->dir = in->dir;
+	e->llvm = find_llvm(&in->arena);
+	e->tmpdir = tmp && *tmp ? tmp : "/tmp";
+	e->save_temps = opt.save_temps;
+	e->dry_run = opt.dry_run;
+	MPK_TRY(list_args(&in->arena, &opt.cflags, &e->cflags, err));
+	MPK_TRY(list_args(&in->arena, &opt.ldflags, &e->ldflags, err));
+	MPK_TRY(split_words(&in->arena, cc && *cc ? cc : "cc", &e->cc, err));
+	if (!e->target.is_native && !opt.cc && needs_compiler(e))
+		return mpk_fail(err, MPK_E_USAGE,
+				"making this for %s takes a compiler for that machine: name it "
+				"with --cc", e->target.triple);
+	return MPK_OK;
+}
+
+static int finish(struct mpk_input *in, const struct mpk_emit *e)
+{
+	struct mpk_error err = { 0 };
+
+	if (opt.dry_run) {
+		(void)printf("# write %s, blob of %llu bytes\n", e->out,
+			     e->blob ? (unsigned long long)e->blob->len : 0ULL);
+		return MPK_EXIT_OK;
+	}
+	if (opt.depfile && mpk_depfile_write(opt.depfile, opt.output, in->files, in->file_count,
+					     &err) != MPK_OK)
+		return mpk_diag_error(&err);
+	return MPK_EXIT_OK;
+}
+
+static int build(enum mpk_emit_kind kind, const char *path)
+{
+	static const struct mpk_emit_hooks hooks = { on_command, on_step, on_note, NULL };
+	struct mpk_input in = { 0 };
+	struct mpk_error err = { 0 };
+	struct mpk_emit e = { .kind = kind, .hooks = &hooks };
+	int status = count_jobs(&e.jobs);
+
+	if (status == MPK_EXIT_OK)
+		status = mpk_input_load(path, opt.abi, &in);
+	if (status == MPK_EXIT_OK && fill(&in, &e, &err) != MPK_OK)
+		status = mpk_diag_error(&err);
+	catch_signals();
+	if (status == MPK_EXIT_OK && mpk_emit(&e, &err) != MPK_OK)
+		status = mpk_diag_error(&err);
+	if (status == MPK_EXIT_OK)
+		status = finish(&in, &e);
+	mpk_input_close(&in);
+	return status;
+}
+
+int mpack_build(int argc, char **argv)
+{
+	enum mpk_emit_kind kind = MPK_EMIT_SO;
+	int first, status;
+
+	switch (mpk_options_parse(&command, argc, argv, &first)) {
+	case MPK_PARSED_DONE:
+		return MPK_EXIT_OK;
+	case MPK_PARSED_USAGE:
+		return MPK_EXIT_USAGE;
+	case MPK_PARSED:
+		break;
+	}
+	if (argc - first > 1)
+		return mpk_diag_usage("one manifest at a time: '%s' is too much", argv[first + 1]);
+	if (!opt.output)
+		return mpk_diag_usage("no output given: name it with -o");
+	status = find_kind(&kind);
+	if (status == MPK_EXIT_OK)
+		status = check_words(kind);
+	if (status == MPK_EXIT_OK)
+		status = build(kind, first < argc ? argv[first] : MPACK_MANIFEST);
+	if (status == MPK_EXIT_OK && opt.check_repro)
+		status = mpk_repro_check(argc, argv, first);
+	mpk_options_fini_list(&opt.cflags);
+	mpk_options_fini_list(&opt.ldflags);
+	return status;
+}

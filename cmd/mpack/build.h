@@ -1,0 +1,32 @@
+/* build.h - the options of `mpack build`, and its parts */
+#ifndef MPK_CMD_MPACK_BUILD_H
+#define MPK_CMD_MPACK_BUILD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "common/options.h"
+
+struct mpk_build_options {
+	const char *output, *emit, *via, *abi, *target, *cc, *jobs, *prefix, *depfile;
+	const char *save_temps;
+	struct mpk_option_list cflags, ldflags;
+	bool system_lib, dry_run, print_commands, check_repro;
+};
+
+extern struct mpk_build_options mpk_build_options;
+
+/* mpk_depfile_write - "OUT: FILE ..." for make, ninja and their kin
+ * Returns  MPK_OK; MPK_E_IO; MPK_E_NOMEM */
+enum mpk_code mpk_depfile_write(const char *path, const char *out, const char *const *files,
+				size_t count, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_repro_check - build once more, from another directory, in another second, locale, time
+ * zone and job count, and compare with what was built
+ * @argv    the command line of the first build, as mpk_options_parse left it
+ * @first   index of its operand, which may be missing
+ * Returns  the exit status: MPK_EXIT_DIFFERENT with the first byte that differs */
+int mpk_repro_check(int argc, char **argv, int first);
+
+#endif

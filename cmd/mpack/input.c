@@ -1,0 +1,181 @@
+#include "mpack/input.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strmap.h"
+#include "common/diag.h"
+
+static bool has_suffix(const char *text, const char *suffix)
+{
+	size_t n = strlen(text), m = strlen(suffix);
+
+	return n >= m && strcmp(text + n - m, suffix) == 0;
+}
+
+/* The generation that --abi names; false: it names none (an error was printed). */
+static bool parse_abi(const char *abi, enum mpk_generation *out)
+{
+	struct mpk_span names[MPK_GENERATION_COUNT];
+
+	for (unsigned g = 0; g < MPK_GENERATION_COUNT; g++) {
+		names[g] = mpk_span_str(mpk_generation_get((enum mpk_generation)g)->abi);
+		if (mpk_span_is(names[g], abi)) {
+			*out = (enum mpk_generation)g;
+			return true;
+		}
+	}
+	(void)mpk_diag_usage("--abi takes ffi, ffi-0.21 or legacy, not '%s'", abi);
+	return false;
+}
+
+static int set_files(struct mpk_input *in, const char *path)
+{
+	size_t count = in->package.input_count + 1;
+	const char **files = mpk_arena_array(&in->arena, count, sizeof *files);
+
+	if (!files)
+		return mpk_diag_error(&(struct mpk_error){ .code = MPK_E_NOMEM,
+							   .text = "out of memory" });
+	files[0] = path;
+	for (size_t i = 1; i < count; i++)
+		files[i] = in->package.inputs[i - 1];
+	in->files = files;
+	in->file_count = count;
+	return MPK_EXIT_OK;
+}
+
+/* --- a bare blob ----------------------------------------------------------------- */
+
+static enum mpk_code check_blob(struct mpk_input *in, const char *abi, struct mpk_error *err)
+{
+	struct mpk_tree tree;
+	struct mpk_span bytes = in->text.bytes;
+
+	if (!abi)
+		MPK_TRY(mpk_blob_guess(bytes, &in->gen, err));
+	MPK_TRY(mpk_blob_read(bytes, in->gen, &in->arena, &tree, err));
+	if (tree.nbytes + 8 != bytes.len)
+		return mpk_fail_offset(err, MPK_E_CORRUPT, "blob", 0,
+				       "the header says %llu bytes, the file has %zu",
+				       (unsigned long long)tree.nbytes + 8, bytes.len);
+	in->blob = mpk_rope_of(&in->arena);
+	if (in->text.fd >= 0)
+		mpk_rope_put_file(&in->blob, in->text.fd, 0, bytes.len);
+	else
+		mpk_rope_put_view(&in->blob, bytes);
+	in->has_blob = true;
+	return mpk_rope_status(&in->blob, err);
+}
+
+static int load_blob(struct mpk_input *in, const char *path, const char *abi)
+{
+	struct mpk_error err = { 0 };
+
+	in->is_blob = true;
+	if (check_blob(in, abi, &err) != MPK_OK) {
+		mpk_error_at_file(&err, path);
+		return mpk_diag_error(&err);
+	}
+	return set_files(in, path);
+}
+
+/* --- a manifest ------------------------------------------------------------------ */
+
+static int report_status(struct mpk_input *in, enum mpk_code code, const struct mpk_error *err)
+{
+	if (code == MPK_E_NOMEM || code == MPK_E_INTERNAL)
+		return mpk_diag_error(err);
+	mpk_diag_report(&in->report);
+	if (code != MPK_OK && !in->report.errors)
+		return mpk_diag_error(err);
+	return code == MPK_OK ? MPK_EXIT_OK : mpk_exit_status(code);
+}
+
+/* Host sources are classified here and not by the package, which does not compile. */
+static void add_sources(struct mpk_input *in)
+{
+	const struct mpk_package *p = &in->package;
+
+	for (size_t i = 0; i < p->source_count; i++) {
+		struct mpk_error err = { 0 };
+		struct mpk_source *s = &in->sources[in->source_count];
+
+		s->path = p->sources[i].path;
+		if (mpk_source_classify(s->path, &s->kind, &err) == MPK_OK) {
+			in->source_count++;
+			continue;
+		}
+		err.at.line = p->sources[i].pos.line;
+		err.at.column = p->sources[i].pos.column;
+		mpk_error_at_file(&err, in->package.manifest.path);
+		mpk_report_add(&in->report, MPK_ERROR, "host-source", &err);
+	}
+}
+
+static enum mpk_code load_package(struct mpk_input *in, const char *path, const char *abi,
+				  struct mpk_error *err)
+{
+	struct mpk_package_input input = { .text = in->text.bytes, .path = path,
+					   .gen = abi ? &in->gen : NULL };
+
+	MPK_TRY(mpk_package_load(&input, &in->arena, &in->report, &in->package, err));
+	in->gen = in->package.manifest.gen;
+	in->sources = mpk_arena_array(&in->arena, in->package.source_count + 1,
+				      sizeof *in->sources);
+	if (!in->sources)
+		return mpk_fail_nomem(err);
+	add_sources(in);
+	if (in->report.errors)
+		return mpk_fail(err, MPK_E_UNSUPPORTED, "host sources cannot be used");
+	in->blob = in->package.blob;
+	in->has_blob = in->package.needs_blob;
+	in->base = in->package.base;
+	in->target = in->package.manifest.target.text;
+	return MPK_OK;
+}
+
+static int load_manifest(struct mpk_input *in, const char *path, const char *abi)
+{
+	struct mpk_error err = { 0 };
+	enum mpk_code code = load_package(in, path, abi, &err);
+	int status = report_status(in, code, &err);
+	char *dir;
+
+	if (status != MPK_EXIT_OK)
+		return status;
+	dir = realpath(*in->package.manifest.dir ? in->package.manifest.dir : ".", NULL);
+	if (dir)
+		in->dir = mpk_arena_text(&in->arena, mpk_span_str(dir));
+	free(dir);
+	return set_files(in, path);
+}
+
+/* On standard input both may come; only a blob has NUL bytes, in the sizes it begins with. */
+static bool is_blob(const char *path, struct mpk_span bytes)
+{
+	if (strcmp(path, "-") != 0)
+		return has_suffix(path, ".blob");
+	return bytes.len >= 8 && memchr(bytes.data, 0, 8);
+}
+
+int mpk_input_load(const char *path, const char *abi, struct mpk_input *in)
+{
+	struct mpk_error err = { 0 };
+
+	if (abi && !parse_abi(abi, &in->gen))
+		return MPK_EXIT_USAGE;
+	if (mpk_mapping_open(path, &in->text, &err) != MPK_OK)
+		return mpk_diag_error(&err);
+	return is_blob(path, in->text.bytes)
+		       ? load_blob(in, path, abi)
+		       : load_manifest(in, path, abi);
+}
+
+void mpk_input_close(struct mpk_input *in)
+{
+	mpk_package_close(&in->package);
+	mpk_mapping_close(&in->text);
+	mpk_report_fini(&in->report);
+	mpk_arena_fini(&in->arena);
+}

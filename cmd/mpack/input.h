@@ -1,0 +1,39 @@
+/* input.h - what a build starts from: a manifest with its files, or a bare blob */
+#ifndef MPK_CMD_MPACK_INPUT_H
+#define MPK_CMD_MPACK_INPUT_H
+
+#include "base/arena.h"
+#include "base/report.h"
+#include "emit/emit.h"
+#include "io/mapping.h"
+#include "package/package.h"
+
+/* Zero-initialise; mpk_input_load; mpk_input_close. */
+struct mpk_input {
+	struct mpk_arena arena;
+	struct mpk_report report;
+	struct mpk_mapping text;        /* the manifest or the blob */
+	struct mpk_package package;     /* of a manifest */
+	bool is_blob;
+
+	enum mpk_generation gen;
+	struct mpk_rope blob;           /* when has_blob */
+	bool has_blob;
+	const char *dir;                /* of the manifest, absolute; NULL: a bare blob */
+	const char *target;             /* triple, or NULL: this machine */
+	const char *base;               /* a finished library that gives the code, or NULL */
+	struct mpk_source *sources;
+	size_t source_count;
+	const char *const *files;       /* every file read, the input itself first */
+	size_t file_count;
+};
+
+/* mpk_input_load - read and check path: a .blob or a manifest, "-" for either on standard input
+ * @abi     generation instead of the manifest's ("ffi", ...), or NULL
+ * Prints every finding and error.
+ * Returns  the exit status; MPK_EXIT_OK: loaded */
+int mpk_input_load(const char *path, const char *abi, struct mpk_input *in);
+
+void mpk_input_close(struct mpk_input *in);
+
+#endif

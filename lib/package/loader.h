@@ -2,7 +2,9 @@
 #ifndef MPK_PACKAGE_LOADER_H
 #define MPK_PACKAGE_LOADER_H
 
+#include "graph/graph.h"
 #include "io/mapping.h"
+#include "launch/launch.h"
 #include "package/package.h"
 
 /* An input file, open until the package is closed. */
@@ -46,5 +48,13 @@ void mpk_loader_put_device(struct mpk_loader *l, const struct mpk_mmodule *m,
 		     struct mpk_rope *rope);
 void mpk_loader_put_executor(struct mpk_loader *l, const struct mpk_mmodule *m,
 		       struct mpk_rope *rope);
+
+/* mpk_loader_launches - check the launch functions and give their code a place in the tree
+ * @modules  room for one more than *count; a host module may be added
+ * @root    set to that host module unless the manifest names a root
+ * Returns  manifest->launch_count functions, or NULL when there are none or they do not
+ *          hold (findings) */
+const struct mpk_launch *mpk_loader_launches(struct mpk_loader *l, struct mpk_module *modules,
+					     size_t *count, size_t *root);
 
 #endif

@@ -58,7 +58,8 @@ static void load_payload(struct mpk_loader *l, const struct mpk_mmodule *m,
 static struct mpk_module *load_modules(struct mpk_loader *l)
 {
 	size_t count = l->manifest->module_count;
-	struct mpk_module *modules = mpk_arena_array(l->arena, count, sizeof *modules);
+	/* one more: launch functions may bring a host module of their own */
+	struct mpk_module *modules = mpk_arena_array(l->arena, count + 1, sizeof *modules);
 	struct mpk_rope *ropes = mpk_arena_array(l->arena, count, sizeof *ropes);
 
 	if (!modules || !ropes)
@@ -134,15 +135,17 @@ static enum mpk_code fail_with_first(const struct mpk_report *report, size_t fro
 static enum mpk_code build(struct mpk_loader *l, struct mpk_package *out, struct mpk_error *err)
 {
 	const struct mpk_manifest *manifest = l->manifest;
-	size_t count = manifest->module_count;
-	bool *unreached = mpk_arena_array(l->arena, count, sizeof *unreached);
+	size_t count = manifest->module_count, root = manifest->root_index;
+	bool *unreached = mpk_arena_array(l->arena, count + 1, sizeof *unreached);
 	struct mpk_module *modules = load_modules(l);
 
 	if (!modules || !unreached)
 		return mpk_fail_nomem(err);
+	out->launches = mpk_loader_launches(l, modules, &count, &root);
+	out->launch_count = out->launches ? manifest->launch_count : 0;
 	if (manifest->sound)
-		MPK_TRY(mpk_graph_order(modules, count, manifest->root_index, manifest->gen,
-					l->arena, &out->tree, unreached, err));
+		MPK_TRY(mpk_graph_order(modules, count, root, manifest->gen, l->arena,
+					&out->tree, unreached, err));
 	list_sources(l, unreached, out);
 	return MPK_OK;
 }

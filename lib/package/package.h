@@ -10,6 +10,7 @@
 #include "base/report.h"
 #include "base/rope.h"
 #include "blob/blob.h"
+#include "launch/launch.h"
 #include "manifest/manifest.h"
 
 /* Host code to be compiled or linked. */
@@ -30,6 +31,8 @@ struct mpk_package {
 	struct mpk_rope blob;  /* its bytes, header included; large payloads are file ranges */
 	const struct mpk_host_source *sources; /* of the modules that root reaches, in order */
 	size_t source_count;
+	const struct mpk_launch *launches; /* functions whose host code is generated */
+	size_t launch_count;
 	const char *base;      /* the finished library that gives the code, or NULL */
 	const char *const *inputs; /* every file read or named, in order, for --depfile */
 	size_t input_count;

@@ -1,5 +1,6 @@
 #include "view/view.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "text/escape.h"
@@ -61,8 +62,43 @@ static void put_kernel_arguments(const struct mpk_function_info *f, struct mpk_s
 	mpk_strbuf_puts(out, " --grid X,Y,Z --block X,Y,Z");
 }
 
+static void put_value(const struct mpk_model_tensor *t, struct mpk_strbuf *out)
+{
+	char type[MPK_DTYPE_TEXT];
+
+	if (!t->typed) {
+		mpk_strbuf_puts(out, "SHAPExTYPE=VALUES");
+		return;
+	}
+	for (size_t i = 0; i < t->ndim; i++)
+		mpk_strbuf_printf(out, "%" PRId64 "x", t->shape[i]);
+	mpk_strbuf_printf(out, "%s%s=rand", t->ndim ? "" : "[]",
+			  mpk_dtype_print(t->dtype, type));
+}
+
+static void put_model_inputs(const struct mpk_model *m, struct mpk_strbuf *out)
+{
+	struct mpk_strbuf word = { 0 };
+
+	if (m->named_inputs && !m->inputs)
+		mpk_strbuf_puts(out, " --input NAME=SHAPExTYPE=VALUES");
+	for (size_t i = 0; i < m->input_count; i++) {
+		word.len = 0;
+		if (m->named_inputs) {
+			mpk_strbuf_put_span(&word, m->inputs[i].name);
+			mpk_strbuf_putc(&word, '=');
+		}
+		put_value(&m->inputs[i], &word);
+		mpk_strbuf_puts(out, " --input ");
+		put_word(out, mpk_span_of(word.data, word.len));
+	}
+	out->failed |= word.failed;
+	mpk_strbuf_fini(&word);
+}
+
 void mpk_view_call(const struct mpk_view *view, struct mpk_span function,
-		   const struct mpk_function_info *kernel, struct mpk_strbuf *out)
+		   const struct mpk_function_info *kernel, const struct mpk_model *model,
+		   struct mpk_strbuf *out)
 {
 	mpk_strbuf_puts(out, "minspect --run ");
 	put_word(out, function);
@@ -70,6 +106,8 @@ void mpk_view_call(const struct mpk_view *view, struct mpk_span function,
 	put_word(out, mpk_span_str(view->name));
 	if (kernel)
 		put_kernel_arguments(kernel, out);
+	else if (model)
+		put_model_inputs(model, out);
 	else
 		mpk_strbuf_puts(out, " --input SHAPExTYPE=VALUES --out SHAPExTYPE");
 }
@@ -90,7 +128,7 @@ static void put_function(const struct mpk_view *view, const struct mpk_image_fun
 		mpk_escape(out, mpk_span_str(f->member));
 	}
 	mpk_strbuf_puts(out, "\n    ");
-	mpk_view_call(view, mpk_span_str(f->alias_of ? f->alias_of : f->name), NULL, out);
+	mpk_view_call(view, mpk_span_str(f->alias_of ? f->alias_of : f->name), NULL, NULL, out);
 	mpk_strbuf_putc(out, '\n');
 }
 
@@ -108,7 +146,26 @@ static void put_kernels(const struct mpk_view *view, const struct mpk_view_node 
 		mpk_strbuf_puts(out, "  ");
 		mpk_view_kernel_text(&k->functions[i], true, out);
 		mpk_strbuf_puts(out, "\n    ");
-		mpk_view_call(view, k->functions[i].key, &k->functions[i], out);
+		mpk_view_call(view, k->functions[i].key, &k->functions[i], NULL, out);
+		mpk_strbuf_putc(out, '\n');
+	}
+}
+
+static void put_models(const struct mpk_view *view, const struct mpk_view_node *n,
+		       struct mpk_strbuf *out)
+{
+	if (!n->models.count)
+		return;
+	mpk_strbuf_printf(out, "%s: ", n->path);
+	mpk_escape(out, n->node->kind);
+	mpk_strbuf_puts(out, " functions\n");
+	for (size_t i = 0; i < n->models.count; i++) {
+		const struct mpk_model *m = &n->models.items[i];
+
+		mpk_strbuf_puts(out, "  ");
+		mpk_model_text(m, out);
+		mpk_strbuf_puts(out, "\n    ");
+		mpk_view_call(view, m->name, NULL, m, out);
 		mpk_strbuf_putc(out, '\n');
 	}
 }
@@ -133,6 +190,8 @@ void mpk_view_functions(const struct mpk_view *view, struct mpk_style style,
 	mpk_strbuf_puts(out, style.color ? "\033[1m" : "");
 	mpk_escape(out, mpk_span_str(view->name));
 	mpk_strbuf_printf(out, "%s\n", style.color ? "\033[0m" : "");
+	for (size_t i = 0; i < view->count; i++)
+		put_models(view, &view->nodes[i], out);
 	if (image->function_count)
 		mpk_strbuf_printf(out, "host functions (%s%s)\n",
 				  convention_text(image->convention),

@@ -84,6 +84,42 @@ static struct json_t *put_kernel(const struct mpk_function_info *f, struct mpk_j
 	return o;
 }
 
+static void put_tensors(const struct mpk_model_tensor *list, size_t count, const char *key,
+			struct mpk_json *j, struct json_t *at)
+{
+	struct json_t *array = mpk_json_array(j, at, key), *o, *shape;
+	char type[MPK_DTYPE_TEXT];
+
+	for (size_t i = 0; i < count; i++) {
+		o = mpk_json_object(j, array, NULL);
+		mpk_json_span(j, o, "name", list[i].name);
+		mpk_json_text(j, o, "dtype",
+			      list[i].typed ? mpk_dtype_print(list[i].dtype, type) : NULL);
+		if (!list[i].typed) {
+			mpk_json_null(j, o, "shape");
+			continue;
+		}
+		shape = mpk_json_array(j, o, "shape");
+		for (size_t d = 0; d < list[i].ndim; d++)
+			mpk_json_i64(j, shape, NULL, list[i].shape[d]);
+	}
+}
+
+static struct json_t *put_model(const struct mpk_model *m, struct mpk_json *j,
+				struct json_t *list)
+{
+	struct json_t *o = mpk_json_object(j, list, NULL);
+
+	mpk_json_span(j, o, "name", m->name);
+	mpk_json_bool(j, o, "named_inputs", m->named_inputs);
+	put_tensors(m->inputs, m->input_count, "inputs", j, o);
+	if (m->outputs_known)
+		put_tensors(m->outputs, m->output_count, "outputs", j, o);
+	else
+		mpk_json_null(j, o, "outputs");
+	return o;
+}
+
 static const char *role_name(const struct mpk_kind *kind)
 {
 	static const char *const names[] = {
@@ -117,6 +153,11 @@ static void put_node(const struct mpk_view_node *n, size_t index, struct mpk_jso
 		sub = mpk_json_array(j, o, "kernels");
 		for (size_t i = 0; i < k->function_count; i++)
 			(void)put_kernel(&k->functions[i], j, sub);
+	}
+	if (n->models.count) {
+		sub = mpk_json_array(j, o, "models");
+		for (size_t i = 0; i < n->models.count; i++)
+			(void)put_model(&n->models.items[i], j, sub);
 	}
 	if (n->problem.code != MPK_OK)
 		mpk_json_error(j, o, "problem", &n->problem);
@@ -162,12 +203,12 @@ void mpk_view_summary_json(const struct mpk_view *view, struct mpk_json *j,
 }
 
 static void put_call(const struct mpk_view *view, struct mpk_span name,
-		     const struct mpk_function_info *kernel, struct mpk_json *j,
-		     struct json_t *at)
+		     const struct mpk_function_info *kernel, const struct mpk_model *model,
+		     struct mpk_json *j, struct json_t *at)
 {
 	struct mpk_strbuf call = { 0 };
 
-	mpk_view_call(view, name, kernel, &call);
+	mpk_view_call(view, name, kernel, model, &call);
 	j->failed |= call.failed;
 	mpk_json_text(j, at, "call", mpk_strbuf_text(&call));
 	mpk_strbuf_fini(&call);
@@ -185,7 +226,18 @@ void mpk_view_functions_json(const struct mpk_view *view, struct mpk_json *j,
 		const struct mpk_image_function *f = &image->functions[i];
 
 		o = put_function(f, j, list);
-		put_call(view, mpk_span_str(f->alias_of ? f->alias_of : f->name), NULL, j, o);
+		put_call(view, mpk_span_str(f->alias_of ? f->alias_of : f->name), NULL, NULL, j, o);
+	}
+	list = mpk_json_array(j, at, "models");
+	for (size_t n = 0; n < view->count; n++) {
+		const struct mpk_models *m = &view->nodes[n].models;
+
+		for (size_t i = 0; i < m->count; i++) {
+			o = put_model(&m->items[i], j, list);
+			mpk_json_text(j, o, "module", view->nodes[n].path);
+			mpk_json_span(j, o, "kind", view->nodes[n].node->kind);
+			put_call(view, m->items[i].name, NULL, &m->items[i], j, o);
+		}
 	}
 	list = mpk_json_array(j, at, "kernels");
 	for (size_t n = 0; n < view->count; n++) {
@@ -195,7 +247,7 @@ void mpk_view_functions_json(const struct mpk_view *view, struct mpk_json *j,
 			o = put_kernel(&k->functions[i], j, list);
 			mpk_json_text(j, o, "module", view->nodes[n].path);
 			mpk_json_span(j, o, "kind", view->nodes[n].node->kind);
-			put_call(view, k->functions[i].key, &k->functions[i], j, o);
+			put_call(view, k->functions[i].key, &k->functions[i], NULL, j, o);
 		}
 	}
 }

@@ -3,12 +3,13 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "text/escape.h"
 #include "text/table.h"
 
 enum {
-	KERNELS_SHOWN = 12, /* of one module; --functions has all */
+	DETAILS_SHOWN = 12, /* lines of one module */
 	LEVELS_DRAWN = 32,  /* deeper nodes are drawn at this level; their path tells */
 };
 
@@ -31,8 +32,8 @@ static void color(const struct walk *w, const char *code)
 		mpk_strbuf_puts(w->out, code);
 }
 
-/* The lines in front of a node at the walk's depth, or in front of its kernels. */
-static void draw_lines(const struct walk *w, bool kernel, bool has_children)
+/* The lines in front of a node at the walk's depth, or in front of its details. */
+static void draw_lines(const struct walk *w, bool detail, bool has_children)
 {
 	const char *const *pen;
 	static const char *const ascii[] = { "|  ", "   ", "|- ", "`- " };
@@ -44,35 +45,39 @@ static void draw_lines(const struct walk *w, bool kernel, bool has_children)
 	for (size_t i = 0; i < levels; i++) {
 		const struct frame *f = &w->stack[i];
 		bool last = f->next == w->view->nodes[f->node].node->child_count;
-		bool branch = i + 1 == levels && !kernel;
+		bool branch = i + 1 == levels && !detail;
 
 		mpk_strbuf_puts(w->out, pen[(branch ? 2 : 0) + (last ? 1 : 0)]);
 	}
-	if (kernel)
+	if (detail)
 		mpk_strbuf_puts(w->out, pen[has_children ? 0 : 1]);
 }
 
-static void draw_kernels(const struct walk *w, const struct mpk_view_node *n)
+static void draw_details(const struct walk *w, const struct mpk_view_node *n)
 {
-	const struct mpk_kernels *k = mpk_view_kernels(n);
-	size_t count = k ? k->function_count : 0;
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf lines = { 0 };
+	size_t shown = 0, left = 0;
 
-	for (size_t i = 0; i < count && i < KERNELS_SHOWN; i++) {
-		draw_lines(w, true, n->node->child_count > 0);
-		mpk_view_kernel_text(&k->functions[i], true, w->out);
-		mpk_strbuf_putc(w->out, '\n');
+	mpk_view_details(n, &lines);
+	w->out->failed |= lines.failed;
+	for (const char *at = mpk_strbuf_text(&lines), *end; *at; at = end + 1) {
+		end = strchr(at, '\n');
+		if (shown++ < DETAILS_SHOWN) {
+			draw_lines(w, true, n->node->child_count > 0);
+			mpk_strbuf_put(w->out, at, (size_t)(end + 1 - at));
+		} else {
+			left++;
+		}
 	}
-	if (count > KERNELS_SHOWN) {
+	if (left) {
 		draw_lines(w, true, n->node->child_count > 0);
-		mpk_strbuf_printf(w->out, "and %zu more (--functions lists all)\n",
-				  count - KERNELS_SHOWN);
+		mpk_strbuf_printf(w->out, "and %zu more (--functions, --json)\n", left);
 	}
 }
 
 static void draw_title(const struct walk *w, const struct mpk_view_node *n)
 {
 	struct mpk_span format = mpk_view_format(n);
-	const struct mpk_kernels *k = mpk_view_kernels(n);
 
 	mpk_strbuf_printf(w->out, "%s: ", n->path);
 	color(w, "\033[1m");
@@ -83,9 +88,7 @@ static void draw_title(const struct walk *w, const struct mpk_view_node *n)
 		mpk_strbuf_puts(w->out, ", ");
 		mpk_escape(w->out, format);
 	}
-	if (k)
-		mpk_strbuf_printf(w->out, ", %zu kernel%s", k->function_count,
-				  k->function_count == 1 ? "" : "s");
+	mpk_view_counts(n, w->out);
 	if (!n->node->is_lib)
 		mpk_strbuf_printf(w->out, ", %s at blob+0x%" PRIx64,
 				  MPK_SIZE(n->node->payload.len), n->node->payload_off);
@@ -110,12 +113,15 @@ static void draw_node(const struct walk *w, size_t index)
 	if (n->problem.code != MPK_OK) {
 		draw_lines(w, true, n->node->child_count > 0);
 		color(w, "\033[1;31m");
-		mpk_strbuf_printf(w->out, "broken: %s+0x%" PRIx64 ": %s", n->problem.at.space,
-				  n->problem.at.offset, n->problem.text);
+		mpk_strbuf_puts(w->out, "broken: ");
+		if (n->problem.at.has_offset)
+			mpk_strbuf_printf(w->out, "%s+0x%" PRIx64 ": ", n->problem.at.space,
+					  n->problem.at.offset);
+		mpk_strbuf_puts(w->out, n->problem.text);
 		color(w, "\033[0m");
 		mpk_strbuf_putc(w->out, '\n');
 	}
-	draw_kernels(w, n);
+	draw_details(w, n);
 }
 
 static void walk_from(struct walk *w, size_t root)

@@ -45,7 +45,8 @@ static void decode(struct mpk_view_node *n, enum mpk_generation gen, struct mpk_
 		return;
 	n->decoded = mpk_payload_decode(n->kind, gen, mpk_source_of(n->node), arena,
 					&n->payload, &n->problem) == MPK_OK;
-	if (!n->decoded)
+	if (!n->decoded ||
+	    mpk_models_of(&n->payload, arena, &n->models, &n->problem) != MPK_OK)
 		mpk_error_at_path(&n->problem, n->path);
 }
 

@@ -17,6 +17,7 @@
 #include "elf/image.h"
 #include "payload.h"
 #include "text/json.h"
+#include "view/model.h"
 
 enum { MPK_VIEW_PATH = 64 };
 
@@ -26,7 +27,9 @@ struct mpk_view_node {
 	char path[MPK_VIEW_PATH];     /* as mpk_tree_path prints it */
 	bool decoded;                 /* payload is filled */
 	struct mpk_payload payload;
-	struct mpk_error problem;     /* why not; code MPK_OK for unknown kinds */
+	struct mpk_models models;     /* executors: what can be called */
+	struct mpk_error problem;     /* why there is no payload, or no models; code MPK_OK for
+				       * unknown kinds */
 };
 
 struct mpk_view {
@@ -62,6 +65,12 @@ struct mpk_span mpk_view_format(const struct mpk_view_node *node);
 /* mpk_view_title - "CUDA kernels"; "unknown kind" for kinds that have no row */
 const char *mpk_view_title(const struct mpk_view_node *node);
 
+/* mpk_view_counts - append ", 2 kernels" or ", 1 function, 3 constants (1.2 KiB)": what
+ * a module holds; nothing when there is nothing to count
+ * mpk_view_details - append one line for each kernel, callable function, constant list */
+void mpk_view_counts(const struct mpk_view_node *node, struct mpk_strbuf *out);
+void mpk_view_details(const struct mpk_view_node *node, struct mpk_strbuf *out);
+
 /* mpk_view_container, mpk_view_convention - words that JSON and text share: "elf-so",
  * "ffi"; stable */
 const char *mpk_view_container(enum mpk_container container);
@@ -83,9 +92,12 @@ void mpk_view_tree(const struct mpk_view *view, struct mpk_style style,
 void mpk_view_kernel_text(const struct mpk_function_info *f, bool tags,
 			  struct mpk_strbuf *out);
 
-/* mpk_view_call - append a command line that calls the function or kernel; kernel may be NULL */
+/* mpk_view_call - append a command line that calls a function
+ * @kernel, @model  what is known of it; NULL both for host functions, whose arguments no
+ *          file tells. Capitals stand for what only the caller knows. */
 void mpk_view_call(const struct mpk_view *view, struct mpk_span function,
-		   const struct mpk_function_info *kernel, struct mpk_strbuf *out);
+		   const struct mpk_function_info *kernel, const struct mpk_model *model,
+		   struct mpk_strbuf *out);
 
 /* mpk_view_summary_json, mpk_view_functions_json - the same as members of object at
  * (schemas minspect.schema.json and minspect-functions.schema.json) */

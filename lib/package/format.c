@@ -89,7 +89,8 @@ static bool is_hexagon(struct mpk_span s)
 }
 
 static const struct mpk_code_format formats[] = {
-	{ "ptx", "PTX text", { ".ptx" }, is_ptx, mpk_list_ptx, true },
+	/* Not exact: TVM writes kernels as .func, which no entry is, and means them. */
+	{ "ptx", "PTX text", { ".ptx" }, is_ptx, mpk_list_ptx, false },
 	{ "cubin", "a cubin", { ".cubin" }, is_cubin, mpk_list_cubin, true },
 	{ "fatbin", "a fatbin", { ".fatbin" }, is_fatbin, NULL, false },
 	{ "cuda", "CUDA source", { ".cu", ".cuda" }, is_cuda, NULL, false },

@@ -49,7 +49,7 @@ define i32 @__tvm_ffi_answer(ptr %self, ptr %args, i32 %count, ptr %result) {
 @VIA
 @LOADER
 def test_hosts_of_every_sort(via, load, mpack, tmp_path):
-    """C, LLVM text, bitcode, an object and an archive beside imported modules."""
+    """C, LLVM text, bitcode, an object, and an archive that one of them calls into."""
     def answer(name):
         return LL.replace("answer", name)
 
@@ -57,8 +57,12 @@ def test_hosts_of_every_sort(via, load, mpack, tmp_path):
         subprocess.run(list(map(str, words)), check=True)
 
     (tmp_path / "text.ll").write_text(answer("text"))
-    for name in ("bits", "object", "member"):
+    for name in ("bits", "object"):
         (tmp_path / f"{name}.ll").write_text(answer(name))
+    (tmp_path / "member.ll").write_text(answer("member").replace("__tvm_ffi_", ""))
+    (tmp_path / "calls.c").write_text(
+        "int member(void *, void *, int, void *);\n"
+        "int __tvm_ffi_calls(void *s, void *a, int n, void *r) { return member(s, a, n, r); }\n")
     tool("clang-19", "-w", "-c", "-emit-llvm", tmp_path / "bits.ll", "-o", tmp_path / "bits.bc")
     for name in ("object", "member"):
         tool("clang-19", "-w", "-c", "-fPIC", tmp_path / f"{name}.ll", "-o", tmp_path / f"{name}.o")
@@ -76,7 +80,7 @@ imports = ["two", "data"]
 [[module]]
 id = "two"
 kind = "host"
-sources = ["object.o", "libmember.a"]
+sources = ["object.o", "calls.c", "libmember.a"]
 [[module]]
 id = "data"
 kind = "const_loader"
@@ -85,7 +89,7 @@ payload = "data.bin"
     mpack("build", tmp_path / "mpack.toml", "--via", via, "-o", tmp_path / "mixed.so")
     module = load(str(tmp_path / "mixed.so"))
     check_addone(module)
-    for name in ("text", "bits", "object", "member"):
+    for name in ("text", "bits", "object", "calls"):
         assert module[name]() == 42, name
     assert [m.kind for m in module.imports] == ["const_loader"]
 

@@ -1,0 +1,67 @@
+/* spirv.h - SPIR-V modules: capabilities, entry points, workgroup sizes (FORMAT.md)
+ *
+ * The stream of instructions is walked from end to end; what they compute is not read.
+ */
+#ifndef MPK_FORMATS_SPIRV_SPIRV_H
+#define MPK_FORMATS_SPIRV_SPIRV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/span.h"
+
+struct mpk_spirv_entry {
+	const char *name;
+	uint32_t model;             /* execution model: 5 GLCompute, 6 Kernel, ... */
+	uint32_t function;          /* result id of its function */
+	const uint32_t *interface;  /* ids of the variables it uses */
+	size_t interface_count;
+	uint32_t local_size[3];     /* workgroup size; zeros: not fixed */
+	uint32_t size_hint[3];      /* LocalSizeHint of OpenCL kernels; zeros: none */
+};
+
+struct mpk_spirv {
+	unsigned major, minor;
+	uint32_t generator;         /* tool number in the high half, its version in the low */
+	uint32_t bound;             /* all ids are below */
+	bool big_endian;
+	uint32_t addressing, memory; /* OpMemoryModel: 0 Logical ...; 1 GLSL450, 2 OpenCL, ... */
+	const uint32_t *capabilities; /* in file order */
+	size_t capability_count;
+	const struct mpk_spirv_entry *entries; /* in file order */
+	size_t entry_count;
+	size_t instruction_count;
+	size_t function_count;      /* definitions and declarations */
+};
+
+/* mpk_spirv_is - whether the bytes begin with SPIR-V's magic number in either byte order */
+bool mpk_spirv_is(struct mpk_span bytes);
+
+/* mpk_spirv_read - check the instruction stream and read what stands at its beginning
+ * @bytes   the module; need not be aligned; borrowed only during the call
+ * @arena   receives lists and names
+ * Returns  MPK_OK, also for a module without entry points;
+ *          MPK_E_CORRUPT with the offset in "payload": no magic, not a multiple of 4
+ *          bytes, an instruction without words or beyond the end, operands missing, a
+ *          name without end, an id not below the bound or with two definitions, no or
+ *          two memory models, an entry point or execution mode without its function;
+ *          MPK_E_NOMEM.
+ * Format   FORMAT.md 1 - 3 */
+enum mpk_code mpk_spirv_read(struct mpk_span bytes, struct mpk_arena *arena,
+			     struct mpk_spirv *out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_spirv_find - the first entry point with this name, or NULL */
+const struct mpk_spirv_entry *mpk_spirv_find(const struct mpk_spirv *spirv,
+					     struct mpk_span name);
+
+/* mpk_spirv_*_name - the specification's name of a number, or NULL when it is not known
+ * here: "GLCompute", "Float16", "Logical", "GLSL450" */
+const char *mpk_spirv_model_name(uint32_t model);
+const char *mpk_spirv_capability_name(uint32_t capability);
+const char *mpk_spirv_addressing_name(uint32_t addressing);
+const char *mpk_spirv_memory_name(uint32_t memory);
+
+#endif

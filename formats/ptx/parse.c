@@ -6,13 +6,13 @@
 
 enum mpk_code mpk_ptx_step(struct mpk_ptx_parser *r, struct mpk_error *err)
 {
-	return mpk_ptx_next(&r->lex, &r->t, err);
+	return mpk_lexer_next(&r->lex, &r->t, err);
 }
 
 enum mpk_code mpk_ptx_wanted(const struct mpk_ptx_parser *r, const char *what,
 			     struct mpk_error *err)
 {
-	if (r->t.kind == MPK_PTX_END)
+	if (r->t.kind == MPK_TOKEN_END)
 		return mpk_fail_line(err, MPK_E_SYNTAX, r->t.line, r->t.column,
 				     "PTX: the text ends where %s is wanted", what);
 	return mpk_fail_line(err, MPK_E_SYNTAX, r->t.line, r->t.column,
@@ -30,7 +30,7 @@ enum mpk_code mpk_ptx_expect(struct mpk_ptx_parser *r, char c, struct mpk_error 
 enum mpk_code mpk_ptx_take_name(struct mpk_ptx_parser *r, struct mpk_span *out,
 				struct mpk_error *err)
 {
-	uint8_t c = r->t.kind == MPK_PTX_WORD ? r->t.text.data[0] : '.';
+	uint8_t c = r->t.kind == MPK_TOKEN_WORD ? r->t.text.data[0] : '.';
 
 	if (c == '.' || (c >= '0' && c <= '9'))
 		return mpk_ptx_wanted(r, "a name", err);
@@ -67,7 +67,7 @@ static bool parse_number(struct mpk_span text, uint64_t *out)
 enum mpk_code mpk_ptx_take_number(struct mpk_ptx_parser *r, uint64_t max, uint64_t *out,
 				  struct mpk_error *err)
 {
-	if (r->t.kind != MPK_PTX_WORD || !parse_number(r->t.text, out) || *out > max)
+	if (r->t.kind != MPK_TOKEN_WORD || !parse_number(r->t.text, out) || *out > max)
 		return mpk_ptx_wanted(r, "a number in its range", err);
 	return mpk_ptx_step(r, err);
 }
@@ -104,7 +104,7 @@ enum mpk_code mpk_ptx_skip_past(struct mpk_ptx_parser *r, char stop,
 	size_t depth = 0;
 
 	for (;;) {
-		if (r->t.kind == MPK_PTX_END)
+		if (r->t.kind == MPK_TOKEN_END)
 			return mpk_ptx_wanted(r, stop == ';' ? "';'" : "the closing bracket", err);
 		if (!depth && mpk_ptx_at(r, stop))
 			return mpk_ptx_step(r, err);
@@ -130,10 +130,10 @@ static const struct {
 	{ ".texref", 8 }, { ".samplerref", 8 }, { ".surfref", 8 },
 };
 
-static uint32_t type_bytes(const struct mpk_ptx_token *t)
+static uint32_t type_bytes(const struct mpk_token *t)
 {
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(types); i++)
-		if (mpk_ptx_is_word(t, types[i].name))
+		if (mpk_token_is_word(t, types[i].name))
 			return types[i].bytes;
 	return 0;
 }
@@ -144,18 +144,18 @@ enum mpk_code mpk_ptx_take_modifiers(struct mpk_ptx_parser *r, struct mpk_ptx_va
 {
 	uint32_t lanes = 1, align = 0, ignored;
 
-	while (r->t.kind == MPK_PTX_WORD && r->t.text.data[0] == '.') {
-		struct mpk_ptx_token t = r->t;
+	while (r->t.kind == MPK_TOKEN_WORD && r->t.text.data[0] == '.') {
+		struct mpk_token t = r->t;
 
 		MPK_TRY(mpk_ptx_step(r, err));
-		if (mpk_ptx_is_word(&t, ".align")) {
+		if (mpk_token_is_word(&t, ".align")) {
 			MPK_TRY(mpk_ptx_take_u32(r, v->pointer ? &ignored : &align, err));
-		} else if (mpk_ptx_is_word(&t, ".v2") || mpk_ptx_is_word(&t, ".v4") ||
-			   mpk_ptx_is_word(&t, ".v8")) {
+		} else if (mpk_token_is_word(&t, ".v2") || mpk_token_is_word(&t, ".v4") ||
+			   mpk_token_is_word(&t, ".v8")) {
 			lanes = (uint32_t)(t.text.data[2] - '0');
-		} else if (mpk_ptx_is_word(&t, ".ptr")) {
+		} else if (mpk_token_is_word(&t, ".ptr")) {
 			v->pointer = true;
-		} else if (mpk_ptx_is_word(&t, ".attribute")) {
+		} else if (mpk_token_is_word(&t, ".attribute")) {
 			MPK_TRY(mpk_ptx_expect(r, '(', err));
 			MPK_TRY(mpk_ptx_skip_past(r, ')', err));
 		} else if (type_bytes(&t)) {

@@ -2,12 +2,12 @@
 #ifndef MPK_FORMATS_PTX_PARSE_H
 #define MPK_FORMATS_PTX_PARSE_H
 
-#include "ptx/lex.h"
+#include "lexer/lexer.h"
 
 /* t is the token that comes next. */
 struct mpk_ptx_parser {
-	struct mpk_ptx_lexer lex;
-	struct mpk_ptx_token t;
+	struct mpk_lexer lex;
+	struct mpk_token t;
 };
 
 /* A variable or parameter as it is declared. */
@@ -21,7 +21,7 @@ struct mpk_ptx_variable {
 
 static inline bool mpk_ptx_at(const struct mpk_ptx_parser *r, char c)
 {
-	return mpk_ptx_is_punct(&r->t, c);
+	return mpk_token_is_punct(&r->t, c);
 }
 
 /* Every function below returns MPK_OK or MPK_E_SYNTAX at the token that does not fit. */

@@ -89,7 +89,7 @@ static enum mpk_code read_param(struct reader *r, struct mpk_error *err)
 {
 	struct mpk_ptx_variable v = { 0 };
 
-	if (!mpk_ptx_is_word(&r->p.t, ".param"))
+	if (!mpk_token_is_word(&r->p.t, ".param"))
 		return mpk_ptx_wanted(&r->p, "'.param'", err);
 	MPK_TRY(mpk_ptx_step(&r->p, err));
 	MPK_TRY(mpk_ptx_take_modifiers(&r->p, &v, err));
@@ -134,22 +134,22 @@ static enum mpk_code read_performance(struct reader *r, struct mpk_ptx_kernel *k
 				      struct mpk_error *err)
 {
 	while (!mpk_ptx_at(&r->p, '{') && !mpk_ptx_at(&r->p, ';')) {
-		struct mpk_ptx_token t = r->p.t;
+		struct mpk_token t = r->p.t;
 
-		if (t.kind == MPK_PTX_END)
+		if (t.kind == MPK_TOKEN_END)
 			return mpk_ptx_wanted(&r->p, "'{' or ';'", err);
 		MPK_TRY(mpk_ptx_step(&r->p, err));
-		if (mpk_ptx_is_word(&t, ".maxntid"))
+		if (mpk_token_is_word(&t, ".maxntid"))
 			MPK_TRY(mpk_ptx_take_triple(&r->p, k->max_threads, err));
-		else if (mpk_ptx_is_word(&t, ".reqntid"))
+		else if (mpk_token_is_word(&t, ".reqntid"))
 			MPK_TRY(mpk_ptx_take_triple(&r->p, k->block, err));
-		else if (mpk_ptx_is_word(&t, ".reqnctapercluster"))
+		else if (mpk_token_is_word(&t, ".reqnctapercluster"))
 			MPK_TRY(mpk_ptx_take_triple(&r->p, k->cluster, err));
-		else if (mpk_ptx_is_word(&t, ".minnctapersm"))
+		else if (mpk_token_is_word(&t, ".minnctapersm"))
 			MPK_TRY(mpk_ptx_take_u32(&r->p, &k->min_blocks, err));
-		else if (mpk_ptx_is_word(&t, ".maxnreg"))
+		else if (mpk_token_is_word(&t, ".maxnreg"))
 			MPK_TRY(mpk_ptx_take_u32(&r->p, &k->max_registers, err));
-		else if (mpk_ptx_is_word(&t,
+		else if (mpk_token_is_word(&t,
 					 ".pragma")) /* its ';' does not end the header */
 			MPK_TRY(mpk_ptx_skip_past(&r->p, ';', err));
 	}
@@ -164,15 +164,15 @@ static enum mpk_code read_body(struct reader *r, size_t kernel, struct mpk_error
 
 	do {
 		start =
-			r->p.t.kind == MPK_PTX_PUNCT && strchr("{};:", r->p.t.text.data[0]);
+			r->p.t.kind == MPK_TOKEN_PUNCT && strchr("{};:", r->p.t.text.data[0]);
 		if (mpk_ptx_at(&r->p, '{'))
 			depth++;
 		else if (mpk_ptx_at(&r->p, '}'))
 			depth--;
-		else if (r->p.t.kind == MPK_PTX_END)
+		else if (r->p.t.kind == MPK_TOKEN_END)
 			return mpk_ptx_wanted(&r->p, "'}'", err);
 		MPK_TRY(mpk_ptx_step(&r->p, err));
-		while (start && depth && mpk_ptx_is_word(&r->p.t, ".shared")) {
+		while (start && depth && mpk_token_is_word(&r->p.t, ".shared")) {
 			MPK_TRY(mpk_ptx_step(&r->p, err));
 			MPK_TRY(read_shared(r, false, kernel, err));
 		}
@@ -181,7 +181,7 @@ static enum mpk_code read_body(struct reader *r, size_t kernel, struct mpk_error
 }
 
 static enum mpk_code add_kernel(struct reader *r, const struct mpk_ptx_kernel *k,
-				const struct mpk_ptx_token *where, struct mpk_error *err)
+				const struct mpk_token *where, struct mpk_error *err)
 {
 	size_t n = r->ptx.kernel_count, found;
 	int rc = mpk_strmap_put(&r->names, k->name, n, &found);
@@ -207,7 +207,7 @@ static enum mpk_code add_kernel(struct reader *r, const struct mpk_ptx_kernel *k
 
 static enum mpk_code read_entry(struct reader *r, struct mpk_error *err)
 {
-	struct mpk_ptx_token where = r->p.t;
+	struct mpk_token where = r->p.t;
 	struct mpk_ptx_kernel k = { 0 };
 	size_t index;
 
@@ -235,7 +235,7 @@ static enum mpk_code read_func(struct reader *r, struct mpk_error *err)
 	}
 	MPK_TRY(mpk_ptx_take_name(&r->p, &name, err));
 	while (!mpk_ptx_at(&r->p, '{')) {
-		if (r->p.t.kind == MPK_PTX_END)
+		if (r->p.t.kind == MPK_TOKEN_END)
 			return mpk_ptx_wanted(&r->p, "'{' or ';'", err);
 		if (mpk_ptx_at(&r->p, ';'))
 			return mpk_ptx_step(&r->p, err);
@@ -253,7 +253,7 @@ static enum mpk_code read_version(struct reader *r, struct mpk_error *err)
 {
 	struct mpk_span text = r->p.t.text;
 	const uint8_t *dot =
-		r->p.t.kind == MPK_PTX_WORD ? memchr(text.data, '.', text.len) : NULL;
+		r->p.t.kind == MPK_TOKEN_WORD ? memchr(text.data, '.', text.len) : NULL;
 	size_t head = dot ? (size_t)(dot - text.data) : 0;
 	uint64_t major, minor;
 
@@ -288,7 +288,7 @@ static enum mpk_code read_target(struct reader *r, struct mpk_error *err)
 	for (;;) {
 		struct mpk_span text = r->p.t.text;
 
-		if (r->p.t.kind != MPK_PTX_WORD)
+		if (r->p.t.kind != MPK_TOKEN_WORD)
 			return mpk_ptx_wanted(&r->p, "a target such as sm_90", err);
 		if (mpk_span_starts(text, "sm_")) {
 			if (!parse_target(text, &r->ptx.sm, &r->ptx.suffix))
@@ -323,27 +323,27 @@ static enum mpk_code read_statement(struct reader *r, bool *is_extern,
 {
 	static const char *const variables[] = {".global", ".const", ".tex",   ".local",
 						".param",  ".reg",   ".alias", ".pragma"};
-	struct mpk_ptx_token t = r->p.t;
+	struct mpk_token t = r->p.t;
 	bool was_extern = *is_extern;
 
-	*is_extern = mpk_ptx_is_word(&t, ".extern");
+	*is_extern = mpk_token_is_word(&t, ".extern");
 	MPK_TRY(mpk_ptx_step(&r->p, err));
-	if (mpk_ptx_is_word(&t, ".version"))
+	if (mpk_token_is_word(&t, ".version"))
 		return read_version(r, err);
-	if (mpk_ptx_is_word(&t, ".target"))
+	if (mpk_token_is_word(&t, ".target"))
 		return read_target(r, err);
-	if (mpk_ptx_is_word(&t, ".address_size"))
+	if (mpk_token_is_word(&t, ".address_size"))
 		return read_address_size(r, err);
-	if (mpk_ptx_is_word(&t, ".entry"))
+	if (mpk_token_is_word(&t, ".entry"))
 		return read_entry(r, err);
-	if (mpk_ptx_is_word(&t, ".func"))
+	if (mpk_token_is_word(&t, ".func"))
 		return read_func(r, err);
-	if (mpk_ptx_is_word(&t, ".shared"))
+	if (mpk_token_is_word(&t, ".shared"))
 		return read_shared(r, was_extern, MPK_PTX_MODULE, err);
-	if (mpk_ptx_is_punct(&t, '{')) /* .section NAME { ... } */
+	if (mpk_token_is_punct(&t, '{')) /* .section NAME { ... } */
 		return mpk_ptx_skip_past(&r->p, '}', err);
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(variables); i++)
-		if (mpk_ptx_is_word(&t, variables[i]))
+		if (mpk_token_is_word(&t, variables[i]))
 			return mpk_ptx_skip_past(&r->p, ';', err);
 	return MPK_OK; /* .visible, .weak, .file 1 "x.cu", ... */
 }
@@ -353,9 +353,9 @@ static enum mpk_code read_module(struct reader *r, struct mpk_error *err)
 	bool is_extern = false;
 
 	MPK_TRY(mpk_ptx_step(&r->p, err));
-	if (!mpk_ptx_is_word(&r->p.t, ".version"))
+	if (!mpk_token_is_word(&r->p.t, ".version"))
 		return mpk_ptx_wanted(&r->p, "'.version'", err);
-	while (r->p.t.kind != MPK_PTX_END)
+	while (r->p.t.kind != MPK_TOKEN_END)
 		MPK_TRY(read_statement(r, &is_extern, err));
 	if (!r->has_target)
 		return mpk_ptx_wanted(&r->p, "'.target sm_NN'", err);
@@ -384,10 +384,10 @@ static struct mpk_span without_end(struct mpk_span bytes)
 
 bool mpk_ptx_is(struct mpk_span bytes)
 {
-	struct mpk_ptx_lexer lex = { .bytes = bytes };
-	struct mpk_ptx_token t;
+	struct mpk_lexer lex = { .bytes = bytes, .language = "PTX" };
+	struct mpk_token t;
 
-	return mpk_ptx_next(&lex, &t, NULL) == MPK_OK && mpk_ptx_is_word(&t, ".version");
+	return mpk_lexer_next(&lex, &t, NULL) == MPK_OK && mpk_token_is_word(&t, ".version");
 }
 
 enum mpk_code mpk_ptx_read(struct mpk_span bytes, struct mpk_arena *arena,
@@ -396,7 +396,7 @@ enum mpk_code mpk_ptx_read(struct mpk_span bytes, struct mpk_arena *arena,
 	struct mpk_span text = without_end(bytes);
 	MPK_CLEANUP(reader_fini)
 	struct reader r = {
-		.p = {.lex = { .bytes = text }},
+		.p = { .lex = { .bytes = text, .language = "PTX" } },
 		.arena = arena,
 		.ptx = { .address_bits = 32, .terminated = text.len < bytes.len },
 	};

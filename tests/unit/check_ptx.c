@@ -2,7 +2,7 @@
 #include "robust.h"
 
 #include "base/compiler.h"
-#include "ptx/lex.h"
+#include "lexer/lexer.h"
 #include "ptx/ptx.h"
 
 #define DATA "tests/data/device/"

@@ -1,11 +1,11 @@
-#include "ptx/lex.h"
+#include "lexer/lexer.h"
 
-static int peek(const struct mpk_ptx_lexer *lex, size_t ahead)
+static int peek(const struct mpk_lexer *lex, size_t ahead)
 {
 	return ahead < lex->bytes.len - lex->pos ? lex->bytes.data[lex->pos + ahead] : -1;
 }
 
-static void step(struct mpk_ptx_lexer *lex)
+static void step(struct mpk_lexer *lex)
 {
 	if (lex->bytes.data[lex->pos++] == '\n') {
 		lex->line++;
@@ -13,7 +13,7 @@ static void step(struct mpk_ptx_lexer *lex)
 	}
 }
 
-static uint32_t column(const struct mpk_ptx_lexer *lex)
+static uint32_t column(const struct mpk_lexer *lex)
 {
 	return (uint32_t)(lex->pos - lex->line_start) + 1;
 }
@@ -29,7 +29,7 @@ static bool is_name(int c)
 	       c == '_' || c == '$' || c == '%';
 }
 
-static enum mpk_code skip_block_comment(struct mpk_ptx_lexer *lex, struct mpk_error *err)
+static enum mpk_code skip_block_comment(struct mpk_lexer *lex, struct mpk_error *err)
 {
 	uint32_t line = lex->line + 1, at = column(lex);
 
@@ -41,10 +41,28 @@ static enum mpk_code skip_block_comment(struct mpk_ptx_lexer *lex, struct mpk_er
 		}
 		step(lex);
 	}
-	return mpk_fail_line(err, MPK_E_SYNTAX, line, at, "PTX: this comment has no end");
+	return mpk_fail_line(err, MPK_E_SYNTAX, line, at, "%s: this comment has no end", lex->language);
 }
 
-static enum mpk_code skip_blanks(struct mpk_ptx_lexer *lex, struct mpk_error *err)
+/* A preprocessor line, with those that continue it. */
+static void skip_directive(struct mpk_lexer *lex)
+{
+	while (peek(lex, 0) >= 0 && peek(lex, 0) != '\n') {
+		if (peek(lex, 0) == '\\' && peek(lex, 1) == '\n')
+			step(lex);
+		step(lex);
+	}
+}
+
+static bool begins_line(const struct mpk_lexer *lex)
+{
+	for (size_t i = lex->line_start; i < lex->pos; i++)
+		if (lex->bytes.data[i] != ' ' && lex->bytes.data[i] != '\t')
+			return false;
+	return true;
+}
+
+static enum mpk_code skip_blanks(struct mpk_lexer *lex, struct mpk_error *err)
 {
 	for (;;) {
 		int c = peek(lex, 0);
@@ -56,6 +74,8 @@ static enum mpk_code skip_blanks(struct mpk_ptx_lexer *lex, struct mpk_error *er
 				lex->pos++;
 		} else if (c == '/' && peek(lex, 1) == '*') {
 			MPK_TRY(skip_block_comment(lex, err));
+		} else if (c == '#' && lex->c_like && begins_line(lex)) {
+			skip_directive(lex);
 		} else {
 			return MPK_OK;
 		}
@@ -63,7 +83,7 @@ static enum mpk_code skip_blanks(struct mpk_ptx_lexer *lex, struct mpk_error *er
 }
 
 /* A dot belongs to a word at its beginning, and between the digits of a number. */
-static size_t word_length(const struct mpk_ptx_lexer *lex)
+static size_t word_length(const struct mpk_lexer *lex)
 {
 	bool number = is_digit(peek(lex, 0));
 	size_t n = peek(lex, 0) == '.';
@@ -76,26 +96,31 @@ static size_t word_length(const struct mpk_ptx_lexer *lex)
 	}
 }
 
-static enum mpk_code string_length(const struct mpk_ptx_lexer *lex, size_t *out,
+static enum mpk_code string_length(const struct mpk_lexer *lex, size_t *out,
 				   struct mpk_error *err)
 {
-	for (size_t n = 1; peek(lex, n) >= 0 && peek(lex, n) != '\n'; n++) {
-		if (peek(lex, n) == '"') {
+	int quote = peek(lex, 0);
+	size_t n = 1;
+
+	for (; peek(lex, n) >= 0 && peek(lex, n) != '\n'; n++) {
+		if (peek(lex, n) == quote) {
 			*out = n + 1;
 			return MPK_OK;
 		}
-		if (peek(lex, n) == '\\' && peek(lex, n + 1) >= 0 &&
-			peek(lex, n + 1) != '\n')
+		if (peek(lex, n) == '\\' && peek(lex, n + 1) >= 0 && peek(lex, n + 1) != '\n')
 			n++;
 	}
-	return mpk_fail_line(err, MPK_E_SYNTAX, lex->line + 1, column(lex),
-			     "PTX: this string has no end");
+	if (!lex->c_like)
+		return mpk_fail_line(err, MPK_E_SYNTAX, lex->line + 1, column(lex),
+				     "%s: this string has no end", lex->language);
+	*out = n;
+	return MPK_OK;
 }
 
-enum mpk_code mpk_ptx_next(struct mpk_ptx_lexer *lex, struct mpk_ptx_token *out,
+enum mpk_code mpk_lexer_next(struct mpk_lexer *lex, struct mpk_token *out,
 			   struct mpk_error *err)
 {
-	struct mpk_ptx_token t = { .kind = MPK_PTX_PUNCT };
+	struct mpk_token t = { .kind = MPK_TOKEN_PUNCT };
 	size_t len = 1;
 	int c;
 
@@ -104,13 +129,13 @@ enum mpk_code mpk_ptx_next(struct mpk_ptx_lexer *lex, struct mpk_ptx_token *out,
 	t.column = column(lex);
 	c = peek(lex, 0);
 	if (c < 0) {
-		t.kind = MPK_PTX_END;
+		t.kind = MPK_TOKEN_END;
 		len = 0;
-	} else if (c == '"') {
-		t.kind = MPK_PTX_STRING;
+	} else if (c == '"' || (c == '\'' && lex->c_like)) {
+		t.kind = MPK_TOKEN_STRING;
 		MPK_TRY(string_length(lex, &len, err));
 	} else if (is_name(c) || (c == '.' && is_name(peek(lex, 1)))) {
-		t.kind = MPK_PTX_WORD;
+		t.kind = MPK_TOKEN_WORD;
 		len = word_length(lex);
 	}
 	t.text = mpk_span_of(lex->bytes.data + lex->pos, len);

@@ -1,5 +1,6 @@
 # make                build into out/release       make VARIANT=asan check   the same tests under ASan+UBSan
 # make check          unit and command-line tests  make coverage             gcovr report
+# make fuzz           libFuzzer, FUZZ_TIME s each
 # make interop        against real TVM             make bench                ratios against cp, cc and peers
 # make install DESTDIR= PREFIX=/usr/local          make lint | tidy          static checks
 VERSION := 0.1.0
@@ -162,6 +163,24 @@ TIDY ?= clang-tidy-19
 tidy: compile_commands.json $(O)/gen/common/version.h
 	$(Q)echo $(filter-out tests/%,$(ALL_SRC)) | xargs -n 4 -P $$(nproc) $(TIDY) --quiet -p .
 
+# Fuzzers need clang (FUZZ_CC); FUZZ_TIME seconds each, findings in $(O)/fuzz.
+FUZZ_CC   ?= clang-19
+FUZZ_TIME ?= 60
+FUZZ_SRC  := $(sort $(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_BIN  := $(FUZZ_SRC:%.c=$(O)/%)
+
+fuzz-build: $(FUZZ_BIN)
+$(FUZZ_BIN): %: %.o $(O)/libmpk.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer -o $@ $^ $(BASE_LIBS)
+
+fuzz:
+	$(Q)$(MAKE) --no-print-directory VARIANT=fuzz CC=$(FUZZ_CC) fuzz-build
+	$(Q)python3 tests/fuzz/seed.py out/fuzz/seed $$(find tests/data -name '*.blob' | sort)
+	$(Q)for f in $(notdir $(FUZZ_SRC:.c=)); do mkdir -p out/fuzz/corpus/$$f out/fuzz/seed/$$f out/fuzz/found; \
+	  out/fuzz/tests/fuzz/$$f -max_total_time=$(FUZZ_TIME) -max_len=16384 -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
+	  -verbosity=0 -artifact_prefix=out/fuzz/found/$$f- out/fuzz/corpus/$$f out/fuzz/seed/$$f || exit 1; done
+
 compile_commands.json: FORCE
 	$(Q)for s in $(ALL_SRC); do printf '{"directory":"%s","file":"%s","command":"%s"},\n' '$(CURDIR)' "$$s" "$(CC) $(CPPFLAGS) $(LLVM_CPPFLAGS) -I$(O)/gen $(ALL_CFLAGS) -c $$s"; done | sed '1s/^/[/;$$s/,$$/]/' > $@
 
@@ -201,7 +220,7 @@ clean:
 	rm -rf out compile_commands.json
 
 -include $(ALL_SRC:%.c=$(O)/%.d) $(LIB_CXX:%.cc=$(O)/%.d)
-.PHONY: all fakes check unit unit-build cli asan coverage headers-check lint tidy interop bench install uninstall clean FORCE
+.PHONY: all fuzz fuzz-build fakes check unit unit-build cli asan coverage headers-check lint tidy interop bench install uninstall clean FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 FORCE:

@@ -77,12 +77,12 @@ struct mpk_tree {
  *          Refused: nbytes beyond the blob, counts beyond the bytes left, row pointers
  *          that do not start at 0, descend or end beyond the child list, child
  *          indices out of range, a child not after its parent (a cycle), no modules.
- * Format   FORMAT.md 1 (FORMATS 1.2, 1.3) */
+ * Format   FORMAT.md 3 */
 enum mpk_code mpk_blob_read(struct mpk_span blob, enum mpk_generation gen,
 			    struct mpk_arena *arena, struct mpk_tree *out,
 			    struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_blob_read_bare - the same for the header-less framing that IR JSON embeds (FORMATS 1.2):
+/* mpk_blob_read_bare - the same for the header-less framing that IR JSON embeds (FORMAT.md 3.3):
  * no nbytes; current: import tree first, legacy: item count first */
 enum mpk_code mpk_blob_read_bare(struct mpk_span blob, enum mpk_generation gen,
 				 struct mpk_arena *arena, struct mpk_tree *out,
@@ -97,7 +97,7 @@ enum mpk_code mpk_blob_guess(struct mpk_span blob, enum mpk_generation *out,
 
 /* mpk_blob_write - append the blob of tree to rope, as TVM's serializer writes it
  * Uses gen, nodes (kind, content or payload, is_lib, children), count; a legacy tree
- * of a single _lib without children gets no tree (count 0), as FORMATS 1.2 says.
+ * of a single _lib without children gets no tree (count 0), as FORMAT.md 3.1 says.
  * A tree that was read with an implied _lib is written without it, as it was.
  * Node order is the caller's: see graph/graph.h.
  * Returns  MPK_OK; MPK_E_NOMEM; MPK_E_RANGE (a size beyond 2^63); MPK_E_UNSUPPORTED for a

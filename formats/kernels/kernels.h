@@ -14,7 +14,7 @@
 #include "blob/blob.h"
 #include "dtype/dtype.h"
 
-/* One kernel as the host code calls it (FORMATS 3.1). */
+/* One kernel as the host code calls it. */
 struct mpk_function_info {
 	struct mpk_span key;        /* map key: the kernel's symbol */
 	struct mpk_span name;       /* empty when written by TVM 0.2 - 0.23 */
@@ -29,7 +29,7 @@ struct mpk_function_info {
 /* What a METAL_013 payload begins with. */
 #define MPK_METAL_013_VERSION "0.1.0"
 
-/* The order in which a device payload stores its parts (FORMATS 3.2). */
+/* The order in which a device payload stores its parts (FORMAT.md 2). */
 enum mpk_kernels_layout {
 	MPK_KERNELS_PLAIN,        /* str fmt, fmap, str data: cuda, opencl, hip, hexagon, ... */
 	MPK_KERNELS_METAL_013,    /* str "0.1.0", map<str,str>, fmap, str fmt */
@@ -80,7 +80,7 @@ void mpk_kernels_write(const struct mpk_kernels *k, struct mpk_rope *rope);
 const struct mpk_function_info *mpk_kernels_find(const struct mpk_kernels *k,
 						 struct mpk_span key);
 
-/* What a launch tag means (FORMATS 5.6). */
+/* What a launch tag means (FORMAT.md 3). */
 enum mpk_launch_tag {
 	MPK_TAG_GRID_X, MPK_TAG_GRID_Y, MPK_TAG_GRID_Z,
 	MPK_TAG_BLOCK_X, MPK_TAG_BLOCK_Y, MPK_TAG_BLOCK_Z,

@@ -124,6 +124,8 @@ $(O)/%.o: %.c $(O)/flags
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
 
+$(O)/lib/launch/standalone.o: lib/launch/standalone/runtime.c
+
 $(O)/%.o: %.cc $(O)/flags
 	$(call say,CXX,$@)
 	$(Q)mkdir -p $(@D) && $(CXX) $(CPPFLAGS) $(ALL_CXXFLAGS) -MMD -MP -c $< -o $@

@@ -26,10 +26,8 @@ static const struct mpk_gen_abi abis[MPK_GENERATION_COUNT] = {
 			      .type_name_count = MPK_ARRAY_COUNT(ffi_names) },
 };
 
-/* The runtime's functions that generated code calls. */
-enum { F_CALL, F_RAISE, F_LOOKUP, F_LOOKUP_OLD, F_ALLOC, F_FREE, F_COUNT };
-
-static const char *const runtime_names[MPK_GENERATION_COUNT][F_COUNT] = {
+/* What they are called; context pointers put "__" before the name. */
+static const char *const runtime_names[MPK_GENERATION_COUNT][MPK_GEN_RUNTIME_COUNT] = {
 	[MPK_GEN_LEGACY] = { "TVMFuncCall", "TVMAPISetLastError", "TVMBackendGetFuncFromEnv", NULL,
 			     "TVMBackendAllocWorkspace", "TVMBackendFreeWorkspace" },
 	[MPK_GEN_HYBRID] = { "TVMFFIFunctionCall", "TVMFFIErrorSetRaisedFromCStr",
@@ -40,12 +38,22 @@ static const char *const runtime_names[MPK_GENERATION_COUNT][F_COUNT] = {
 			      "TVMBackendAllocWorkspace", "TVMBackendFreeWorkspace" },
 };
 
+/* The library's own, in a standalone package. */
+static const char *const standalone_names[MPK_GEN_RUNTIME_COUNT] = {
+	"mpk_sa_call", "mpk_sa_raise", "mpk_sa_lookup", NULL, "mpk_sa_alloc", "mpk_sa_free",
+	"mpk_sa_stage", "mpk_sa_unstage",
+};
+
 /* Everything the functions of one unit share. */
 struct unit {
 	struct mpk_arena *arena;
+	enum mpk_launch_mode mode;
+	const char *prefix;
 	struct mpk_host_global *globals;
-	size_t global_count;
-	const char *ctx, *names[F_COUNT], *device_slot;
+	struct mpk_host_extern *externs;
+	size_t global_count, extern_count;
+	const char *ctx, *device_slot;
+	const char *const *names;
 	bool failed;
 };
 
@@ -57,24 +65,43 @@ static const char *text(struct unit *u, const char *a, const char *b, const char
 	return t ? t : "";
 }
 
-static void runtime_globals(struct unit *u, enum mpk_generation gen, bool system_lib,
-			    const char *prefix)
+static void add_global(struct unit *u, const char *name, bool weak)
 {
-	u->ctx = text(u, prefix, mpk_generation_get(gen)->ctx_symbol, "");
-	u->globals[u->global_count++] = (struct mpk_host_global){ .name = u->ctx, .weak = true };
-	for (unsigned i = 0; i < F_COUNT; i++) {
-		const char *name = runtime_names[gen][i];
+	u->globals[u->global_count++] = (struct mpk_host_global){ .name = name, .weak = weak };
+}
 
-		if (!name || (system_lib && i == F_LOOKUP_OLD))
-			continue;
-		u->names[i] = system_lib ? text(u, "mpk_", name, "") : text(u, "__", name, "");
-		u->globals[u->global_count++] = (struct mpk_host_global){
-			.name = u->names[i], .weak = !system_lib,
-			.function = system_lib ? name : NULL,
-		};
+static void shared_names(struct unit *u, enum mpk_generation gen)
+{
+	static const enum mpk_host_link links[] = { [MPK_LAUNCH_IMPORTS] = MPK_HOST_WEAK,
+						    [MPK_LAUNCH_SYSTEM_LIB] = MPK_HOST_STRONG,
+						    [MPK_LAUNCH_STANDALONE] = MPK_HOST_HIDDEN };
+	bool imports = u->mode == MPK_LAUNCH_IMPORTS;
+	const char **names = mpk_arena_array(u->arena, MPK_GEN_RUNTIME_COUNT, sizeof *names);
+
+	if (!names) {
+		u->failed = true;
+		return;
 	}
+	u->names = names;
 	u->device_slot = "mpk_set_device_slot";
-	u->globals[u->global_count++] = (struct mpk_host_global){ .name = u->device_slot };
+	u->ctx = u->mode == MPK_LAUNCH_STANDALONE
+			 ? "mpk_no_context"
+			 : text(u, u->prefix, mpk_generation_get(gen)->ctx_symbol, "");
+	add_global(u, u->ctx, u->mode != MPK_LAUNCH_STANDALONE);
+	add_global(u, u->device_slot, false);
+	for (unsigned i = 0; i < MPK_GEN_RUNTIME_COUNT; i++) {
+		const char *name = u->mode == MPK_LAUNCH_STANDALONE ? standalone_names[i]
+								    : runtime_names[gen][i];
+
+		/* a program that is linked has one release of TVM: no older name there */
+		if (!name || (i == MPK_GEN_LOOKUP_OLD && !imports))
+			continue;
+		names[i] = name;
+		u->externs[u->extern_count++] =
+			(struct mpk_host_extern){ .name = name, .link = links[u->mode] };
+		if (imports)
+			add_global(u, text(u, "__", name, ""), true);
+	}
 }
 
 static const char *const *kernel_slots(struct unit *u, size_t function, size_t count)
@@ -84,7 +111,7 @@ static const char *const *kernel_slots(struct unit *u, size_t function, size_t c
 	for (size_t i = 0; slots && i < count; i++) {
 		slots[i] = mpk_arena_printf(u->arena, "mpk_kernel_slot_%zu_%zu", function, i);
 		u->failed |= !slots[i];
-		u->globals[u->global_count++] = (struct mpk_host_global){ .name = slots[i] };
+		add_global(u, slots[i], false);
 	}
 	u->failed |= !slots;
 	return slots;
@@ -103,12 +130,10 @@ static int *numbers(struct mpk_gen *g, size_t count)
 static void raise_error(struct mpk_gen *g)
 {
 	int kind = mpk_host_load(g->f, MPK_MEM_PTR, g->kind, 0);
-	int raise = mpk_host_load(g->f, MPK_MEM_PTR, mpk_host_global(g->f, g->raise), 0);
-	int absent = mpk_host_op2(g->f, MPK_OP_EQ, mpk_host_convert(g->f, MPK_OP_ADDRESS, raise),
-				  mpk_host_const(g->f, 0));
+	int raise = mpk_gen_runtime(g, MPK_GEN_RAISE);
 
-	mpk_host_jump_if(g->f, absent, g->unwind_label);
-	if (g->abi->legacy) { /* one text: "TypeError: ..." */
+	mpk_host_jump_if(g->f, mpk_gen_is_null(g, raise), g->unwind_label);
+	if (g->abi->legacy && g->mode != MPK_LAUNCH_STANDALONE) { /* one text: "TypeError: ..." */
 		int whole = mpk_host_slot(g->f, MPK_GEN_MESSAGE + 64);
 
 		mpk_host_snprintf(g->f, whole, MPK_GEN_MESSAGE + 64, "%s: %s",
@@ -135,35 +160,37 @@ static void open_function(struct mpk_gen *g)
 	g->scalar = numbers(g, l->param_count);
 	g->vars = numbers(g, l->var_count);
 	g->temps = numbers(g, l->temp_count);
+	g->staged = numbers(g, l->param_count);
 	for (size_t i = 0; g->temps && i < l->temp_count; i++)
 		g->temps[i] = mpk_host_slot(g->f, 16);
+	for (size_t i = 0; g->staged && i < l->param_count; i++)
+		if (g->mode == MPK_LAUNCH_STANDALONE && l->params[i].is_tensor)
+			g->staged[i] = mpk_host_slot(g->f, MPK_GEN_STAGED_BYTES);
 }
 
 static void close_function(struct mpk_gen *g)
 {
-	mpk_gen_release_temps(g);
+	mpk_gen_release(g, true);
 	mpk_host_return(g->f, 0);
 	mpk_host_place(g->f, g->raise_label);
 	raise_error(g);
 	mpk_host_place(g->f, g->unwind_label);
-	mpk_gen_release_temps(g);
+	mpk_gen_release(g, false);
 	mpk_host_return(g->f, -1);
 }
 
 static void build_function(struct unit *u, const struct mpk_launch *l, size_t index,
-			   const char *prefix, struct mpk_hostfn *f)
+			   struct mpk_hostfn *f)
 {
 	struct mpk_gen g = {
-		.f = f, .launch = l, .abi = &abis[l->gen], .arena = u->arena, .ctx = u->ctx,
-		.lookup = u->names[F_LOOKUP], .lookup_old = u->names[F_LOOKUP_OLD],
-		.call = u->names[F_CALL], .raise = u->names[F_RAISE], .alloc = u->names[F_ALLOC],
-		.free = u->names[F_FREE], .device_slot = u->device_slot, .codes = -1,
+		.f = f, .launch = l, .abi = &abis[l->gen], .arena = u->arena, .mode = u->mode,
+		.ctx = u->ctx, .runtime = u->names, .device_slot = u->device_slot, .codes = -1,
 		.kernel_slots = kernel_slots(u, index, l->step_count),
 	};
 
 	*f = (struct mpk_hostfn){
 		.arena = u->arena,
-		.symbol = text(u, mpk_generation_get(l->gen)->function_prefix, prefix, l->name),
+		.symbol = text(u, mpk_generation_get(l->gen)->function_prefix, u->prefix, l->name),
 		.params = g.abi->legacy ? "PPiPPP" : "PPiP",
 	};
 	if (u->failed)
@@ -177,29 +204,32 @@ static void build_function(struct unit *u, const struct mpk_launch *l, size_t in
 	u->failed |= f->failed;
 }
 
-enum mpk_code mpk_launch_build(const struct mpk_launch *launches, size_t count, bool system_lib,
-			       const char *prefix, struct mpk_arena *arena,
-			       struct mpk_host_unit *out, struct mpk_error *err)
+enum mpk_code mpk_launch_build(const struct mpk_launch *launches, size_t count,
+			       enum mpk_launch_mode mode, const char *prefix,
+			       struct mpk_arena *arena, struct mpk_host_unit *out,
+			       struct mpk_error *err)
 {
 	struct mpk_hostfn *functions = mpk_arena_array(arena, count ? count : 1, sizeof *functions);
-	struct unit u = { .arena = arena };
-	size_t globals = F_COUNT + 2;
+	struct unit u = { .arena = arena, .mode = mode, .prefix = prefix };
+	size_t globals = MPK_GEN_RUNTIME_COUNT + 2;
 
 	for (size_t i = 0; i < count; i++)
 		globals += launches[i].step_count;
 	u.globals = mpk_arena_array(arena, globals, sizeof *u.globals);
-	if (!functions || !u.globals)
+	u.externs = mpk_arena_array(arena, MPK_GEN_RUNTIME_COUNT, sizeof *u.externs);
+	if (!functions || !u.globals || !u.externs)
 		return mpk_fail_nomem(err);
 	if (count)
-		runtime_globals(&u, launches[0].gen, system_lib, prefix);
-	for (size_t i = 0; i < count; i++)
-		build_function(&u, &launches[i], i, prefix, &functions[i]);
+		shared_names(&u, launches[0].gen);
+	for (size_t i = 0; !u.failed && i < count; i++)
+		build_function(&u, &launches[i], i, &functions[i]);
 	if (u.failed)
 		return mpk_fail_nomem(err);
 	*out = (struct mpk_host_unit){
 		.functions = functions, .function_count = count, .globals = u.globals,
-		.global_count = u.global_count, .source_name = "launch.c",
-		.register_function = system_lib && count
+		.global_count = u.global_count, .externs = u.externs,
+		.extern_count = u.extern_count, .source_name = "launch.c",
+		.register_function = mode == MPK_LAUNCH_SYSTEM_LIB && count
 			? mpk_generation_get(launches[0].gen)->register_symbol : NULL,
 	};
 	return MPK_OK;

@@ -57,6 +57,18 @@ int mpk_gen_is_null(struct mpk_gen *g, int pointer)
 	return mpk_gen_equals(g, mpk_host_convert(g->f, MPK_OP_ADDRESS, pointer), 0);
 }
 
+int mpk_gen_runtime(struct mpk_gen *g, enum mpk_gen_runtime which)
+{
+	int function = mpk_host_function(g->f, g->runtime[which]);
+
+	if (g->mode != MPK_LAUNCH_IMPORTS)
+		return function;
+
+	const char *pointer = mpk_gen_format(g, "__%s", g->runtime[which]);
+	int given = mpk_host_load(g->f, MPK_MEM_PTR, mpk_host_global(g->f, pointer), 0);
+	return mpk_host_select(g->f, mpk_gen_is_null(g, given), function, given, MPK_HOST_PTR);
+}
+
 int mpk_gen_fits(struct mpk_gen *g, int value, struct mpk_dtype type)
 {
 	unsigned bits = mpk_dtype_is_bool(type) ? 1 : type.bits;

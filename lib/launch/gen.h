@@ -15,12 +15,20 @@ struct mpk_gen_abi {
 	size_t type_name_count;
 };
 
+/* The runtime's functions that generated code calls. */
+enum mpk_gen_runtime {
+	MPK_GEN_CALL, MPK_GEN_RAISE, MPK_GEN_LOOKUP, MPK_GEN_LOOKUP_OLD, MPK_GEN_ALLOC,
+	MPK_GEN_FREE, MPK_GEN_STAGE, MPK_GEN_UNSTAGE, MPK_GEN_RUNTIME_COUNT
+};
+
 struct mpk_gen {
 	struct mpk_hostfn *f;
 	const struct mpk_launch *launch;
 	const struct mpk_gen_abi *abi;
 	struct mpk_arena *arena;
-	const char *ctx, *lookup, *lookup_old, *call, *raise, *alloc, *free; /* globals */
+	enum mpk_launch_mode mode;
+	const char *ctx;        /* the context symbol */
+	const char *const *runtime; /* names of the runtime's functions, by enum mpk_gen_runtime */
 	const char *const *kernel_slots; /* globals that cache kernels, one a step */
 	const char *device_slot;
 
@@ -32,10 +40,16 @@ struct mpk_gen {
 	int *scalar;            /* scalars: the value, I64 or F64 */
 	int *vars;              /* shape variables, I64 */
 	int *temps;             /* slots with the temporaries' pointers */
+	int *staged;            /* standalone: slots about tensors copied from the host */
 	int device_id;
 };
 
-enum { MPK_GEN_MESSAGE = 512 };
+/* A staged tensor's slot: device pointer, host pointer, bytes, device number. */
+enum {
+	MPK_GEN_MESSAGE = 512,
+	MPK_GEN_STAGED_DEVICE = 0, MPK_GEN_STAGED_HOST = 8, MPK_GEN_STAGED_SIZE = 16,
+	MPK_GEN_STAGED_ID = 24, MPK_GEN_STAGED_BYTES = 32,
+};
 
 /* mpk_gen_literal - text for a printf format: every % doubled; arena memory, never NULL
  * (an allocation failure marks the function as failed and gives "") */
@@ -59,16 +73,24 @@ int mpk_gen_is_null(struct mpk_gen *g, int pointer);
  * types, which every value fits: an unsigned one arrives as the same bits */
 int mpk_gen_fits(struct mpk_gen *g, int value, struct mpk_dtype type);
 
+/* mpk_gen_runtime - the address of a runtime function: what the loader put into the
+ * context pointer, else the function itself where the process has it, else null */
+int mpk_gen_runtime(struct mpk_gen *g, enum mpk_gen_runtime which);
+
 /* mpk_gen_expr - value of an expression; guards against overflow and division by zero */
 int mpk_gen_expr(struct mpk_gen *g, const struct mpk_expr *e, struct mpk_span text);
 
 /* mpk_gen_arguments - check and unpack everything the caller passed */
 void mpk_gen_arguments(struct mpk_gen *g);
 
-/* mpk_gen_steps - temporaries and kernel calls */
+/* mpk_gen_on_host - 1 when the tensor is in host memory, else 0; standalone only */
+int mpk_gen_on_host(struct mpk_gen *g, int dl);
+
+/* mpk_gen_steps - temporaries, copies of host tensors and kernel calls */
 void mpk_gen_steps(struct mpk_gen *g);
 
-/* mpk_gen_release_temps - give the temporaries back; used on both ways out */
-void mpk_gen_release_temps(struct mpk_gen *g);
+/* mpk_gen_release - give temporaries and copies back, on both ways out
+ * @success  copy results to the host first */
+void mpk_gen_release(struct mpk_gen *g, bool success);
 
 #endif

@@ -144,6 +144,36 @@ static void check_dtype(struct mpk_gen *g, const struct mpk_launch_param *p, int
 				     mpk_dtype_print(p->dtype, want)), "l", &lanes);
 }
 
+int mpk_gen_on_host(struct mpk_gen *g, int dl)
+{
+	enum { CPU = 1, CUDA_HOST = 3 };
+	int device = mpk_host_load(g->f, MPK_MEM_I32, dl, DL_DEVICE_TYPE);
+
+	return either(g, mpk_gen_equals(g, device, CPU), mpk_gen_equals(g, device, CUDA_HOST));
+}
+
+static void check_device(struct mpk_gen *g, const struct mpk_launch_param *p, int dl)
+{
+	int32_t type = g->launch->device_type;
+	const char *name = type == 2 ? "cuda" : type == 4 ? "opencl" : type == 10 ? "rocm"
+								     : "the module's kind";
+	int device = mpk_host_load(g->f, MPK_MEM_I32, dl, DL_DEVICE_TYPE);
+	int good = mpk_gen_equals(g, device, type);
+
+	const char *where = mpk_gen_format(g, "on device type %" PRId32 " (%s)", type, name);
+	if (g->mode == MPK_LAUNCH_STANDALONE && !g->launch->plain_pointers) {
+		/* a buffer handle could be of any OpenCL context, and cannot be asked safely */
+		good = mpk_gen_on_host(g, dl);
+		where = "in host memory";
+	} else if (g->mode == MPK_LAUNCH_STANDALONE) {
+		good = either(g, good, mpk_gen_on_host(g, dl));
+		where = mpk_gen_format(g, "%s or in host memory", where);
+	}
+	mpk_gen_guard(g, good, "ValueError",
+		      mpk_gen_format(g, "%s: expected a tensor %s, got device type %%lld", who(g, p),
+				     where), "l", &device);
+}
+
 static void check_head(struct mpk_gen *g, const struct mpk_launch_param *p, int dl)
 {
 	int ndim = mpk_host_load(g->f, MPK_MEM_I32, dl, DL_NDIM);
@@ -152,15 +182,7 @@ static void check_head(struct mpk_gen *g, const struct mpk_launch_param *p, int 
 		      mpk_gen_format(g, "%s: expected %zu dimension%s, got %%lld", who(g, p),
 				     p->rank, p->rank == 1 ? "" : "s"), "l", &ndim);
 	check_dtype(g, p, dl);
-	int device = mpk_host_load(g->f, MPK_MEM_I32, dl, DL_DEVICE_TYPE);
-	mpk_gen_guard(g, mpk_gen_equals(g, device, g->launch->device_type), "ValueError",
-		      mpk_gen_format(g, "%s: expected a tensor on device type %" PRId32
-				     " (%s), got device type %%lld", who(g, p),
-				     g->launch->device_type,
-				     g->launch->device_type == 2 ? "cuda"
-				     : g->launch->device_type == 4 ? "opencl"
-				     : g->launch->device_type == 10 ? "rocm" : "the module's kind"),
-		      "l", &device);
+	check_device(g, p, dl);
 }
 
 static int shape_at(struct mpk_gen *g, int dl, size_t d)
@@ -194,32 +216,42 @@ static void check_strides(struct mpk_gen *g, const struct mpk_launch_param *p, i
 	mpk_host_place(g->f, done);
 }
 
+static void check_alignment(struct mpk_gen *g, const struct mpk_launch_param *p, int data)
+{
+	size_t align = mpk_dtype_bytes(p->dtype);
+	int rest = mpk_host_op2(g->f, MPK_OP_AND, mpk_host_convert(g->f, MPK_OP_ADDRESS, data),
+				mpk_host_const(g->f, (int64_t)align - 1));
+
+	mpk_gen_guard(g, mpk_gen_equals(g, rest, 0), "ValueError",
+		      mpk_gen_format(g, "%s: data is not aligned to %zu bytes", who(g, p), align),
+		      "", NULL);
+}
+
 /* The pointer the kernel gets, with byte_offset and alignment seen to. */
 static void check_data(struct mpk_gen *g, size_t i, int dl, int elements)
 {
 	const struct mpk_launch_param *p = &g->launch->params[i];
-	size_t align = mpk_dtype_bytes(p->dtype);
 	int data = mpk_host_load(g->f, MPK_MEM_PTR, dl, DL_DATA);
 	int offset = mpk_host_load(g->f, MPK_MEM_I64, dl, DL_OFFSET);
 	int present = mpk_gen_equals(g, mpk_gen_is_null(g, data), 0);
 
 	mpk_gen_guard(g, either(g, present, mpk_gen_equals(g, elements, 0)), "ValueError",
 		      mpk_gen_format(g, "%s: has a null data pointer", who(g, p)), "", NULL);
-	if (!g->launch->plain_pointers) {
+	int whole = mpk_host_op2(g->f, MPK_OP_OFFSET, data, offset);
+	int done = mpk_host_label(g->f);
+	if (g->mode == MPK_LAUNCH_STANDALONE) {
+		mpk_host_store(g->f, MPK_MEM_PTR, g->data[i], 0, whole);
+		mpk_host_jump_if(g->f, mpk_gen_on_host(g, dl), done);
+	}
+	if (!g->launch->plain_pointers)
 		mpk_gen_guard(g, mpk_gen_equals(g, offset, 0), "ValueError",
 			      mpk_gen_format(g, "%s: byte_offset is %%lld; buffers of this device "
 					     "must be passed from their start", who(g, p)), "l",
 			      &offset);
-	} else {
-		data = mpk_host_op2(g->f, MPK_OP_OFFSET, data, offset);
-		int address = mpk_host_convert(g->f, MPK_OP_ADDRESS, data);
-		int rest = mpk_host_op2(g->f, MPK_OP_AND, address,
-					mpk_host_const(g->f, (int64_t)align - 1));
-		mpk_gen_guard(g, mpk_gen_equals(g, rest, 0), "ValueError",
-			      mpk_gen_format(g, "%s: data is not aligned to %zu bytes", who(g, p),
-					     align), "", NULL);
-	}
-	mpk_host_store(g->f, MPK_MEM_PTR, g->data[i], 0, data);
+	else
+		check_alignment(g, p, whole);
+	mpk_host_store(g->f, MPK_MEM_PTR, g->data[i], 0, whole);
+	mpk_host_place(g->f, done);
 }
 
 /* Everything about one tensor that needs no shape variable. */
@@ -289,8 +321,11 @@ static void check_shape(struct mpk_gen *g, size_t i, int dl)
 {
 	const struct mpk_launch_param *p = &g->launch->params[i];
 	int id = mpk_host_load(g->f, MPK_MEM_I32, dl, DL_DEVICE_ID);
+	int good = mpk_host_op2(g->f, MPK_OP_EQ, id, g->device_id);
 
-	mpk_gen_guard(g, mpk_host_op2(g->f, MPK_OP_EQ, id, g->device_id), "ValueError",
+	if (g->mode == MPK_LAUNCH_STANDALONE)
+		good = either(g, good, mpk_gen_on_host(g, dl));
+	mpk_gen_guard(g, good, "ValueError",
 		      mpk_gen_format(g, "%s: is on device %%lld, the first tensor on device %%lld",
 				     who(g, p)), "ll", (int[]){ id, g->device_id });
 	for (size_t d = 0; d < p->rank; d++) {
@@ -336,6 +371,25 @@ static void check_count(struct mpk_gen *g)
 		      "l", &count);
 }
 
+/* The device number of the first tensor that is always there; standalone: of the first
+ * such one on the device, 0 when all are in host memory. */
+static int device_of_first(struct mpk_gen *g)
+{
+	const struct mpk_launch *l = g->launch;
+	int id = mpk_host_const(g->f, 0);
+
+	for (size_t i = l->param_count; i-- > 0;) {
+		if (!l->params[i].is_tensor || l->params[i].optional)
+			continue;
+		int own = mpk_host_load(g->f, MPK_MEM_I32, g->dl[i], DL_DEVICE_ID);
+		id = g->mode == MPK_LAUNCH_STANDALONE
+			     ? mpk_host_select(g->f, mpk_gen_on_host(g, g->dl[i]), id, own,
+					       MPK_HOST_I64)
+			     : own;
+	}
+	return id;
+}
+
 void mpk_gen_arguments(struct mpk_gen *g)
 {
 	const struct mpk_launch *l = g->launch;
@@ -352,9 +406,7 @@ void mpk_gen_arguments(struct mpk_gen *g)
 		else
 			g->scalar[i] = int_scalar(g, i);
 	}
-	for (size_t i = l->param_count; i-- > 0;)
-		if (l->params[i].is_tensor && !l->params[i].optional)
-			g->device_id = mpk_host_load(g->f, MPK_MEM_I32, g->dl[i], DL_DEVICE_ID);
+	g->device_id = device_of_first(g);
 	mpk_host_comment(g->f, "shapes");
 	bind_variables(g);
 	check_shapes(g);

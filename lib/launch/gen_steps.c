@@ -2,11 +2,6 @@
 
 #include <inttypes.h>
 
-static int load_global(struct mpk_gen *g, const char *name)
-{
-	return mpk_host_load(g->f, MPK_MEM_PTR, mpk_host_global(g->f, name), 0);
-}
-
 /* --- calling what the environment provides --------------------------------------------- */
 
 /* A function by name through the imports, cached in a global; leaves it in `slot`. A
@@ -21,9 +16,10 @@ static void look_up(struct mpk_gen *g, const char *cache, const char *name, int 
 	mpk_host_store(g->f, MPK_MEM_PTR, slot, 0, cached);
 	mpk_host_jump_if(g->f, mpk_gen_equals(g, mpk_gen_is_null(g, cached), 0), have);
 
-	int ctx = load_global(g, g->ctx), fn = load_global(g, g->lookup);
-	if (g->lookup_old) { /* TVM 0.22 - 0.25 provide the older name */
-		int old = load_global(g, g->lookup_old);
+	int ctx = mpk_host_load(g->f, MPK_MEM_PTR, mpk_host_global(g->f, g->ctx), 0);
+	int fn = mpk_gen_runtime(g, MPK_GEN_LOOKUP);
+	if (g->runtime[MPK_GEN_LOOKUP_OLD]) { /* TVM 0.22 - 0.25 provide the older name */
+		int old = mpk_gen_runtime(g, MPK_GEN_LOOKUP_OLD);
 		fn = mpk_host_select(g->f, mpk_gen_is_null(g, fn), old, fn, MPK_HOST_PTR);
 	}
 	mpk_gen_guard(g, mpk_gen_equals(g, mpk_gen_is_null(g, fn), 0), "RuntimeError",
@@ -79,7 +75,7 @@ static void packed_int(struct mpk_gen *g, struct packed *p, int value)
 static void packed_call(struct mpk_gen *g, const struct packed *p, int slot)
 {
 	int done = mpk_host_label(g->f);
-	int fn = mpk_host_load(g->f, MPK_MEM_PTR, slot, 0), call = load_global(g, g->call);
+	int fn = mpk_host_load(g->f, MPK_MEM_PTR, slot, 0), call = mpk_gen_runtime(g, MPK_GEN_CALL);
 	int count = mpk_host_const(g->f, (int64_t)p->count), rc;
 
 	mpk_gen_guard(g, mpk_gen_equals(g, mpk_gen_is_null(g, call), 0), "RuntimeError",
@@ -135,7 +131,7 @@ static void allocate_temp(struct mpk_gen *g, size_t i)
 {
 	const struct mpk_launch_param *t = &g->launch->temps[i];
 	int bytes = temp_bytes(g, t), none = mpk_host_label(g->f);
-	int alloc = load_global(g, g->alloc);
+	int alloc = mpk_gen_runtime(g, MPK_GEN_ALLOC);
 
 	mpk_host_jump_if(g->f, mpk_gen_equals(g, bytes, 0), none);
 	mpk_gen_guard(g, mpk_gen_equals(g, mpk_gen_is_null(g, alloc), 0), "RuntimeError",
@@ -152,18 +148,93 @@ static void allocate_temp(struct mpk_gen *g, size_t i)
 	mpk_host_place(g->f, none);
 }
 
-void mpk_gen_release_temps(struct mpk_gen *g)
+static void release_temp(struct mpk_gen *g, int slot)
 {
-	for (size_t i = g->launch->temp_count; i-- > 0;) {
-		int none = mpk_host_label(g->f);
-		int p = mpk_host_load(g->f, MPK_MEM_PTR, g->temps[i], 0);
-		/* the slot below the pointer keeps the device number for both ways out */
-		int id = mpk_host_load(g->f, MPK_MEM_I64, g->temps[i], 8);
+	int none = mpk_host_label(g->f);
+	int p = mpk_host_load(g->f, MPK_MEM_PTR, slot, 0);
+	/* behind the pointer the slot keeps the device number, for both ways out */
+	int id = mpk_host_load(g->f, MPK_MEM_I64, slot, 8);
 
-		mpk_host_jump_if(g->f, mpk_gen_is_null(g, p), none);
-		(void)mpk_host_call(g->f, load_global(g, g->free), 'i', "iip",
-				    (int[]){ mpk_host_const(g->f, g->launch->device_type), id, p });
-		mpk_host_place(g->f, none);
+	mpk_host_jump_if(g->f, mpk_gen_is_null(g, p), none);
+	(void)mpk_host_call(g->f, mpk_gen_runtime(g, MPK_GEN_FREE), 'i', "iip",
+			    (int[]){ mpk_host_const(g->f, g->launch->device_type), id, p });
+	mpk_host_place(g->f, none);
+}
+
+/* --- tensors in host memory ----------------------------------------------------------------- */
+
+static int elements(struct mpk_gen *g, const struct mpk_launch_param *p)
+{
+	int n = mpk_host_const(g->f, (int64_t)mpk_dtype_bytes(p->dtype));
+
+	for (size_t d = 0; d < p->rank; d++)
+		n = mpk_host_op2(g->f, MPK_OP_MUL, n,
+				 mpk_gen_expr(g, p->dims[d], p->dim_texts[d]));
+	return n;
+}
+
+/* Copies a host tensor to the device and lets the kernels see the copy. */
+static void stage(struct mpk_gen *g, size_t i)
+{
+	const struct mpk_launch_param *p = &g->launch->params[i];
+	int none = mpk_host_label(g->f), copied = mpk_host_label(g->f), dl = g->dl[i];
+
+	if (p->optional) {
+		dl = mpk_host_load(g->f, MPK_MEM_PTR, dl, 0);
+		mpk_host_jump_if(g->f, mpk_gen_is_null(g, dl), none);
+	}
+	mpk_host_jump_if(g->f, mpk_gen_equals(g, mpk_gen_on_host(g, dl), 0), none);
+	int bytes = elements(g, p);
+	mpk_host_jump_if(g->f, mpk_gen_equals(g, bytes, 0), none);
+	int host = mpk_host_load(g->f, MPK_MEM_PTR, g->data[i], 0);
+	int copy = mpk_host_call(g->f, mpk_gen_runtime(g, MPK_GEN_STAGE), 'p', "ipli",
+				 (int[]){ g->device_id, host, bytes,
+					  mpk_host_const(g->f, p->direction != MPK_LAUNCH_OUT) });
+	mpk_host_jump_if(g->f, mpk_gen_equals(g, mpk_gen_is_null(g, copy), 0), copied);
+	mpk_host_jump(g->f, g->unwind_label);
+	mpk_host_place(g->f, copied);
+	mpk_host_store(g->f, MPK_MEM_PTR, g->data[i], 0, copy);
+	mpk_host_store(g->f, MPK_MEM_PTR, g->staged[i], MPK_GEN_STAGED_DEVICE, copy);
+	mpk_host_store(g->f, MPK_MEM_PTR, g->staged[i], MPK_GEN_STAGED_HOST, host);
+	mpk_host_store(g->f, MPK_MEM_I64, g->staged[i], MPK_GEN_STAGED_SIZE, bytes);
+	mpk_host_store(g->f, MPK_MEM_I64, g->staged[i], MPK_GEN_STAGED_ID, g->device_id);
+	mpk_host_place(g->f, none);
+}
+
+/* Frees a copy, after copying results back when the call went well. */
+static void unstage(struct mpk_gen *g, size_t i, bool success)
+{
+	const struct mpk_launch_param *p = &g->launch->params[i];
+	int slot = g->staged[i], none = mpk_host_label(g->f);
+	int copy = mpk_host_load(g->f, MPK_MEM_PTR, slot, MPK_GEN_STAGED_DEVICE);
+
+	mpk_host_jump_if(g->f, mpk_gen_is_null(g, copy), none);
+	mpk_host_store(g->f, MPK_MEM_PTR, slot, MPK_GEN_STAGED_DEVICE, mpk_host_null(g->f));
+	bool back = success && p->direction != MPK_LAUNCH_IN;
+	int rc = mpk_host_call(g->f, mpk_gen_runtime(g, MPK_GEN_UNSTAGE), 'i', "ippli",
+			       (int[]){ mpk_host_load(g->f, MPK_MEM_I64, slot, MPK_GEN_STAGED_ID),
+					copy,
+					mpk_host_load(g->f, MPK_MEM_PTR, slot, MPK_GEN_STAGED_HOST),
+					mpk_host_load(g->f, MPK_MEM_I64, slot, MPK_GEN_STAGED_SIZE),
+					mpk_host_const(g->f, back) });
+	if (success) {
+		mpk_host_jump_if(g->f, mpk_gen_equals(g, rc, 0), none);
+		mpk_host_jump(g->f, g->unwind_label);
+	}
+	mpk_host_place(g->f, none);
+}
+
+void mpk_gen_release(struct mpk_gen *g, bool success)
+{
+	bool standalone = g->mode == MPK_LAUNCH_STANDALONE;
+
+	for (size_t i = 0; standalone && i < g->launch->param_count; i++)
+		if (g->launch->params[i].is_tensor)
+			unstage(g, i, success);
+	for (size_t i = g->launch->temp_count; i-- > 0;) {
+		release_temp(g, g->temps[i]);
+		/* a failure after this point comes here again */
+		mpk_host_store(g->f, MPK_MEM_PTR, g->temps[i], 0, mpk_host_null(g->f));
 	}
 }
 
@@ -338,6 +409,9 @@ void mpk_gen_steps(struct mpk_gen *g)
 	int slot = mpk_host_slot(g->f, 16);
 
 	set_device(g);
+	for (size_t i = 0; g->mode == MPK_LAUNCH_STANDALONE && i < g->launch->param_count; i++)
+		if (g->launch->params[i].is_tensor)
+			stage(g, i);
 	for (size_t i = 0; i < g->launch->temp_count; i++) {
 		mpk_host_store(g->f, MPK_MEM_I64, g->temps[i], 8, g->device_id);
 		allocate_temp(g, i);

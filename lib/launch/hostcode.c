@@ -60,6 +60,12 @@ int mpk_host_global(struct mpk_hostfn *f, const char *name)
 					      .text = name }, true);
 }
 
+int mpk_host_function(struct mpk_hostfn *f, const char *name)
+{
+	return add(f, (struct mpk_host_insn){ .op = MPK_OP_FUNCTION, .type = MPK_HOST_PTR,
+					      .text = name }, true);
+}
+
 int mpk_host_arg(struct mpk_hostfn *f, unsigned index, enum mpk_host_type type)
 {
 	return add(f, (struct mpk_host_insn){ .op = MPK_OP_ARG, .type = type, .imm = index },

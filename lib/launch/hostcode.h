@@ -33,6 +33,7 @@ enum mpk_host_op {
 	MPK_OP_TEXT,     /* address of the constant C string text */
 	MPK_OP_NAMES,    /* the C string names[a]; 0 <= a < name_count is the builder's duty */
 	MPK_OP_GLOBAL,   /* address of the global pointer variable text */
+	MPK_OP_FUNCTION, /* address of the external function text; null when weak and absent */
 	MPK_OP_ARG,      /* function parameter imm; I64 or PTR by type */
 	MPK_OP_SLOT,     /* address of imm bytes of stack, 16-byte aligned, zeroed */
 	MPK_OP_LOAD,     /* mem at pointer a + imm */
@@ -92,7 +93,14 @@ struct mpk_hostfn {
 struct mpk_host_global {
 	const char *name;
 	bool weak;    /* external, weak, initially null: loaders fill it (FORMATS 5.4) */
-	const char *function; /* non-NULL: strong constant, the address of this extern function */
+};
+
+enum mpk_host_link { MPK_HOST_WEAK, MPK_HOST_STRONG, MPK_HOST_HIDDEN };
+
+/* A function that the code refers to and somebody else defines. */
+struct mpk_host_extern {
+	const char *name;
+	enum mpk_host_link link; /* weak: may be absent; hidden: in the same library */
 };
 
 struct mpk_host_unit {
@@ -100,6 +108,8 @@ struct mpk_host_unit {
 	size_t function_count;
 	const struct mpk_host_global *globals;
 	size_t global_count;
+	const struct mpk_host_extern *externs;
+	size_t extern_count;
 	const char *source_name; /* for comments and file symbols */
 	const char *register_function; /* system library: int f(const char *, void *), called
 				* at start-up for every function; NULL otherwise */
@@ -112,6 +122,7 @@ int mpk_host_null(struct mpk_hostfn *f);
 int mpk_host_text(struct mpk_hostfn *f, const char *text);
 int mpk_host_name(struct mpk_hostfn *f, const char *const *names, size_t count, int index);
 int mpk_host_global(struct mpk_hostfn *f, const char *name);
+int mpk_host_function(struct mpk_hostfn *f, const char *name);
 int mpk_host_arg(struct mpk_hostfn *f, unsigned index, enum mpk_host_type type);
 int mpk_host_slot(struct mpk_hostfn *f, size_t bytes);
 int mpk_host_load(struct mpk_hostfn *f, enum mpk_host_mem mem, int base, int64_t off);

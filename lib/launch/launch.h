@@ -101,13 +101,21 @@ enum mpk_code mpk_launch_resolve(const struct mpk_manifest *manifest, struct mpk
 				 struct mpk_report *report, const struct mpk_launch **out,
 				 struct mpk_error *err) MPK_MUST_CHECK;
 
+/* Where the generated code finds kernels and the functions of a runtime. */
+enum mpk_launch_mode {
+	MPK_LAUNCH_IMPORTS,    /* a loader fills context pointers; kernels are imports */
+	MPK_LAUNCH_SYSTEM_LIB, /* linked into a program: the runtime's functions by name */
+	MPK_LAUNCH_STANDALONE, /* the library's own driver loader (standalone.h); tensors in
+				* host memory are accepted too and copied */
+};
+
 /* mpk_launch_build - host code of launch functions, ready to be printed as C or LLVM IR
- * @system_lib  call the runtime's functions by name instead of through context pointers
  * @prefix      of a system library, "" otherwise; goes into symbol names
  * Returns  MPK_OK; MPK_E_NOMEM */
-enum mpk_code mpk_launch_build(const struct mpk_launch *launches, size_t count, bool system_lib,
-			       const char *prefix, struct mpk_arena *arena,
-			       struct mpk_host_unit *out, struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_launch_build(const struct mpk_launch *launches, size_t count,
+			       enum mpk_launch_mode mode, const char *prefix,
+			       struct mpk_arena *arena, struct mpk_host_unit *out,
+			       struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_launch_param_parse - one parameter text; a piece of mpk_launch_resolve, for tests
  * Returns  MPK_OK; MPK_E_SYNTAX with line and column; MPK_E_NOMEM */

@@ -246,6 +246,7 @@ static void put_leaf(struct printer *p, const struct mpk_hostfn *f,
 		mpk_strbuf_printf(p->out, "  %%v%d = getelementptr i8, ptr @mpk.c.%u, i64 0\n",
 				  in->dst, string_constant(p, in->text));
 		break;
+	case MPK_OP_FUNCTION:
 	case MPK_OP_GLOBAL:
 		mpk_strbuf_printf(p->out, "  %%v%d = getelementptr i8, ptr @%s, i64 0\n", in->dst,
 				  in->text);
@@ -338,14 +339,19 @@ static void put_function(struct printer *p, const struct mpk_hostfn *f)
 	mpk_strbuf_puts(p->out, "}\n\n");
 }
 
-static void put_global(struct mpk_strbuf *out, const struct mpk_host_global *g)
+static void put_globals(struct mpk_strbuf *out, const struct mpk_host_unit *unit)
 {
-	if (g->function)
-		mpk_strbuf_printf(out, "@%s = internal global ptr @%s, align 8\ndeclare void @%s()\n",
-				  g->name, g->function, g->function);
-	else
-		mpk_strbuf_printf(out, "@%s = %s global ptr null, align 8\n", g->name,
-				  g->weak ? "weak" : "internal");
+	static const char *const links[] = { [MPK_HOST_WEAK] = "extern_weak ",
+					     [MPK_HOST_STRONG] = "",
+					     [MPK_HOST_HIDDEN] = "hidden " };
+
+	for (size_t i = 0; i < unit->extern_count; i++)
+		mpk_strbuf_printf(out, "declare %svoid @%s()\n", links[unit->externs[i].link],
+				  unit->externs[i].name);
+	for (size_t i = 0; i < unit->global_count; i++)
+		mpk_strbuf_printf(out, "@%s = %s global ptr null, align 8\n",
+				  unit->globals[i].name,
+				  unit->globals[i].weak ? "weak" : "internal");
 }
 
 static void put_registration(struct printer *p, const struct mpk_host_unit *unit)
@@ -369,8 +375,7 @@ enum mpk_code mpk_host_print_ll(const struct mpk_host_unit *unit, struct mpk_str
 	struct printer p = { .out = out };
 
 	mpk_strbuf_printf(out, "source_filename = \"%s\"\n\n", unit->source_name);
-	for (size_t i = 0; i < unit->global_count; i++)
-		put_global(out, &unit->globals[i]);
+	put_globals(out, unit);
 	mpk_strbuf_puts(out, "\ndeclare i32 @snprintf(ptr, i64, ptr, ...)\n"
 			     "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)\n"
 			     "declare { i64, i1 } @llvm.sadd.with.overflow.i64(i64, i64)\n"

@@ -62,7 +62,7 @@ static void *build(enum mpk_generation gen, bool llvm, const char *kind)
 	module.kind = (struct mpk_mstr){ .text = kind, .len = strlen(kind) };
 	ck_assert_msg(mpk_launch_resolve(&manifest, &arena, &report, &launches, &err) == MPK_OK,
 		      "%s", report.count ? report.findings[0].error.text : err.text);
-	ck_assert_int_eq(mpk_launch_build(launches, 1, false, "", &arena, &unit, &err), MPK_OK);
+	ck_assert_int_eq(mpk_launch_build(launches, 1, MPK_LAUNCH_IMPORTS, "", &arena, &unit, &err), MPK_OK);
 	ck_assert_int_eq(llvm ? mpk_host_print_ll(&unit, &text, &err)
 			      : mpk_host_print_c(&unit, &text, &err), MPK_OK);
 

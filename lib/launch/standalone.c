@@ -1,0 +1,59 @@
+#include "launch/standalone.h"
+
+#include <inttypes.h>
+
+/* The loader's source, as it stands in the tree. */
+__asm__(".pushsection .rodata,\"a\",@progbits\n"
+	".hidden mpk_standalone_source\n"
+	".globl mpk_standalone_source\n"
+	"mpk_standalone_source:\n"
+	".incbin \"lib/launch/standalone/runtime.c\"\n"
+	".byte 0\n"
+	".popsection\n");
+extern const char mpk_standalone_source[];
+
+static void put_kernel(struct mpk_strbuf *out, const struct mpk_standalone_kernel *k, size_t i)
+{
+	mpk_strbuf_printf(out, "static const unsigned char types_%zu[][2] = {", i);
+	for (size_t a = 0; a < k->arg_count; a++)
+		mpk_strbuf_printf(out, " { %u, %u },", k->args[a].code, k->args[a].bits);
+	mpk_strbuf_printf(out, " { 0, 0 } };\nstatic const unsigned char tags_%zu[] = {", i);
+	for (size_t t = 0; t < k->tag_count; t++)
+		if (mpk_launch_tag_takes_argument(k->tags[t]))
+			mpk_strbuf_printf(out, " %u,", (unsigned)k->tags[t]);
+	mpk_strbuf_puts(out, " 255 };\n");
+}
+
+static size_t value_tags(const struct mpk_standalone_kernel *k)
+{
+	size_t n = 0;
+
+	for (size_t t = 0; t < k->tag_count; t++)
+		n += mpk_launch_tag_takes_argument(k->tags[t]);
+	return n;
+}
+
+enum mpk_code mpk_standalone_print(const struct mpk_standalone_kernel *kernels, size_t count,
+				   int32_t device_type, bool legacy, struct mpk_strbuf *out,
+				   struct mpk_error *err)
+{
+	if (device_type != 2 && device_type != 4)
+		return mpk_fail(err, MPK_E_UNSUPPORTED,
+				"standalone libraries are for cuda and opencl kernels");
+	if (legacy)
+		mpk_strbuf_puts(out, "#define MPK_SA_LEGACY 1\n");
+	mpk_strbuf_puts(out, mpk_standalone_source);
+	mpk_strbuf_printf(out, "\nextern const unsigned char %s[];\n", MPK_STANDALONE_SYMBOL);
+	for (size_t i = 0; i < count; i++)
+		put_kernel(out, &kernels[i], i);
+	mpk_strbuf_puts(out, "const struct mpk_sa_kernel mpk_sa_kernels[] = {\n");
+	for (size_t i = 0; i < count; i++)
+		mpk_strbuf_printf(out, "\t{ \"%s\", \"%s\", %s + %" PRIu64 ", %" PRIu64
+				  ", types_%zu, %zu, tags_%zu, %zu },\n",
+				  kernels[i].name, kernels[i].format, MPK_STANDALONE_SYMBOL,
+				  kernels[i].offset, kernels[i].size, i, kernels[i].arg_count, i,
+				  value_tags(&kernels[i]));
+	mpk_strbuf_printf(out, "};\nconst unsigned mpk_sa_kernel_count = %zu;\n"
+			  "const int mpk_sa_device_type = %" PRId32 ";\n", count, device_type);
+	return mpk_strbuf_status(out, err);
+}

@@ -1,0 +1,56 @@
+/* npy.h - NumPy's array files: .npy, and members of .npz archives (FORMAT.md) */
+#ifndef MPK_FORMATS_NPY_NPY_H
+#define MPK_FORMATS_NPY_NPY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/rope.h"
+#include "base/span.h"
+#include "dtype/dtype.h"
+
+enum { MPK_NPY_NDIM_MAX = 32 };
+
+struct mpk_npy {
+	struct mpk_dtype dtype;  /* opaque elements ("V2"): code HANDLE, bits as wide */
+	bool is_opaque;
+	bool is_swapped;         /* elements are big-endian, of more than one byte */
+	size_t ndim;
+	int64_t shape[MPK_NPY_NDIM_MAX]; /* elements, outermost first; >= 0 */
+	struct mpk_span data;    /* row-major, without gaps; a view of what was read */
+	uint64_t data_off;       /* of data in the file; numpy makes it a multiple of 64 */
+};
+
+/* mpk_npy_is - whether the bytes begin as an .npy file does */
+bool mpk_npy_is(struct mpk_span bytes);
+
+/* mpk_npz_is - whether the bytes begin as a zip archive does */
+bool mpk_npz_is(struct mpk_span bytes);
+
+/* mpk_npy_read - view an .npy file of version 1.0 to 3.0 as an array
+ * @bytes   the whole file; surplus bytes behind the data are ignored, as numpy does
+ * Returns  MPK_OK; MPK_E_CORRUPT (offset in "npy"); MPK_E_UNSUPPORTED: Fortran order of a
+ *          matrix, Python objects, text, dates, records, a version or rank beyond ours */
+enum mpk_code mpk_npy_read(struct mpk_span bytes, struct mpk_npy *out,
+			   struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_npy_write_header - what stands before the data: version 1.0, byte for byte what
+ * numpy.save writes; the caller appends the elements
+ * @dtype   bfloat16 is written as opaque 2-byte elements, as ml_dtypes does
+ * Returns  MPK_OK; MPK_E_UNSUPPORTED for a type NumPy does not have; MPK_E_NOMEM */
+enum mpk_code mpk_npy_write_header(struct mpk_rope *rope, struct mpk_dtype dtype,
+				   const int64_t *shape, size_t ndim,
+				   struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_npz_find - the bytes of one array file in an archive made by numpy.savez
+ * @key     the array's name, with or without ".npy"; NULL or "": the only member
+ * Returns  MPK_OK; MPK_E_CORRUPT (offset in "npz"); MPK_E_NOTFOUND with "did you mean" or,
+ *          without a key, the names there are; MPK_E_UNSUPPORTED for a compressed or encrypted
+ *          member, naming numpy.savez; MPK_E_NOMEM */
+enum mpk_code mpk_npz_find(struct mpk_span bytes, const char *key, struct mpk_span *out,
+			   struct mpk_error *err) MPK_MUST_CHECK;
+
+#endif

@@ -1,0 +1,228 @@
+/* A bounded reader of the zip archives that numpy.savez writes: the central directory,
+ * stored members, the 64-bit extensions. */
+#include "npy/npy.h"
+
+#include <string.h>
+
+#include "base/cursor.h"
+#include "base/strbuf.h"
+#include "base/strmap.h"
+#include "base/vec.h"
+#include "text/escape.h"
+
+enum {
+	SIG_LOCAL = 0x04034b50, SIG_CENTRAL = 0x02014b50, SIG_END = 0x06054b50,
+	SIG_END64 = 0x06064b50, SIG_LOCATOR64 = 0x07064b50,
+	END_BYTES = 22, END64_BYTES = 56, LOCATOR_BYTES = 20, LOCAL_BYTES = 30,
+	CENTRAL_BYTES = 46, COMMENT_MAX = 65535, EXTRA_ZIP64 = 1,
+};
+
+struct member {
+	struct mpk_span name;
+	uint16_t flags, method;
+	uint64_t stored, plain; /* bytes compressed and not */
+	uint64_t local;         /* offset of the local header */
+};
+
+struct directory {
+	uint64_t count, off;
+};
+
+bool mpk_npz_is(struct mpk_span bytes)
+{
+	return bytes.len >= 4 && (mpk_load_u32(bytes.data) == SIG_LOCAL ||
+				  mpk_load_u32(bytes.data) == SIG_END);
+}
+
+static enum mpk_code bad(uint64_t off, const char *what, struct mpk_error *err)
+{
+	return mpk_fail_offset(err, MPK_E_CORRUPT, "npz", off, "broken zip archive: %s", what);
+}
+
+/* The record that ends the archive may be followed by a comment. */
+static enum mpk_code find_end(struct mpk_span zip, size_t *out, struct mpk_error *err)
+{
+	if (zip.len >= END_BYTES) {
+		size_t last = zip.len - END_BYTES;
+		size_t first = last > COMMENT_MAX ? last - COMMENT_MAX : 0;
+
+		for (size_t at = last + 1; at-- > first;) {
+			if (mpk_load_u32(zip.data + at) == SIG_END) {
+				*out = at;
+				return MPK_OK;
+			}
+		}
+	}
+	return bad(zip.len, "the directory at its end is missing", err);
+}
+
+static enum mpk_code read_directory64(struct mpk_span zip, size_t end, struct directory *out,
+				      struct mpk_error *err)
+{
+	struct mpk_span record;
+	uint64_t off;
+
+	if (end < LOCATOR_BYTES ||
+	    mpk_load_u32(zip.data + end - LOCATOR_BYTES) != SIG_LOCATOR64)
+		return bad(end, "no 64-bit directory where one is needed", err);
+	off = mpk_load_u64(zip.data + end - LOCATOR_BYTES + 8);
+	if (!mpk_span_sub(zip, off, END64_BYTES, &record) ||
+	    mpk_load_u32(record.data) != SIG_END64)
+		return bad(end, "the 64-bit directory is not where it should be", err);
+	out->count = mpk_load_u64(record.data + 32);
+	out->off = mpk_load_u64(record.data + 48);
+	return MPK_OK;
+}
+
+static enum mpk_code read_directory(struct mpk_span zip, struct directory *out,
+				    struct mpk_error *err)
+{
+	size_t end;
+
+	MPK_TRY(find_end(zip, &end, err));
+	out->count = mpk_load_u16(zip.data + end + 10);
+	out->off = mpk_load_u32(zip.data + end + 16);
+	if (out->count == UINT16_MAX || out->off == UINT32_MAX)
+		MPK_TRY(read_directory64(zip, end, out, err));
+	if (out->off > zip.len || out->count > (zip.len - out->off) / CENTRAL_BYTES)
+		return bad(end, "the directory does not fit the file", err);
+	return MPK_OK;
+}
+
+/* Replaces each of the three values that did not fit 32 bits, in this order. */
+static enum mpk_code read_zip64(struct mpk_span extra, struct member *m,
+				struct mpk_error *err)
+{
+	struct mpk_cursor c = mpk_cursor_of(extra, 0, "npz");
+	uint64_t *const values[] = { &m->plain, &m->stored, &m->local };
+	struct mpk_span body;
+	uint16_t id, len;
+
+	while (mpk_cursor_left(&c) >= 4) {
+		MPK_TRY(mpk_read_u16(&c, "extra field", &id, err));
+		MPK_TRY(mpk_read_u16(&c, "extra field", &len, err));
+		MPK_TRY(mpk_read_bytes(&c, "extra field", len, &body, err));
+		if (id != EXTRA_ZIP64)
+			continue;
+
+		struct mpk_cursor v = mpk_cursor_of(body, 0, "npz");
+		for (size_t i = 0; i < MPK_ARRAY_COUNT(values); i++)
+			if (*values[i] == UINT32_MAX)
+				MPK_TRY(mpk_read_u64(&v, "64-bit size", values[i], err));
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code read_member(struct mpk_cursor *c, struct member *out,
+				 struct mpk_error *err)
+{
+	struct mpk_span head, name, extra, comment;
+
+	MPK_TRY(mpk_read_bytes(c, "directory entry", CENTRAL_BYTES, &head, err));
+	if (mpk_load_u32(head.data) != SIG_CENTRAL)
+		return bad(mpk_cursor_offset(c) - CENTRAL_BYTES, "no directory entry", err);
+	MPK_TRY(mpk_read_bytes(c, "member name", mpk_load_u16(head.data + 28), &name, err));
+	MPK_TRY(mpk_read_bytes(c, "extra fields", mpk_load_u16(head.data + 30), &extra, err));
+	MPK_TRY(mpk_read_bytes(c, "comment", mpk_load_u16(head.data + 32), &comment, err));
+
+	struct member m = {
+		.name = name,
+		.flags = mpk_load_u16(head.data + 8),
+		.method = mpk_load_u16(head.data + 10),
+		.stored = mpk_load_u32(head.data + 20),
+		.plain = mpk_load_u32(head.data + 24),
+		.local = mpk_load_u32(head.data + 42),
+	};
+	MPK_TRY(read_zip64(extra, &m, err));
+	*out = m;
+	return MPK_OK;
+}
+
+static enum mpk_code member_bytes(struct mpk_span zip, const struct member *m,
+				  struct mpk_span *out, struct mpk_error *err)
+{
+	struct mpk_span head;
+
+	if (m->flags & 1)
+		return mpk_fail(err, MPK_E_UNSUPPORTED, "'%s' is encrypted",
+				MPK_QUOTE(m->name));
+	if (m->method != 0)
+		return mpk_fail(err, MPK_E_UNSUPPORTED,
+				"'%s' is compressed; save it with numpy.savez instead of "
+				"numpy.savez_compressed",
+				MPK_QUOTE(m->name));
+	if (!mpk_span_sub(zip, m->local, LOCAL_BYTES, &head) ||
+	    mpk_load_u32(head.data) != SIG_LOCAL)
+		return bad(m->local, "a member is not where the directory says", err);
+
+	/* name and extra fields of the local header may differ in length from the directory's */
+	uint64_t data = m->local + LOCAL_BYTES + mpk_load_u16(head.data + 26) +
+			mpk_load_u16(head.data + 28);
+	if (m->stored != m->plain || !mpk_span_sub(zip, data, m->plain, out))
+		return bad(m->local, "a member reaches beyond the file", err);
+	return MPK_OK;
+}
+
+static bool ends_npy(struct mpk_span name)
+{
+	return name.len >= 4 && memcmp(name.data + name.len - 4, ".npy", 4) == 0;
+}
+
+/* The array's name: the member's without ".npy". */
+static struct mpk_span array_name(struct mpk_span name)
+{
+	return ends_npy(name) ? mpk_span_of(name.data, name.len - 4) : name;
+}
+
+static enum mpk_code not_found(const char *key, const struct mpk_span *names, size_t count,
+			       struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf list = { 0 };
+	struct mpk_span word = mpk_span_str(key ? key : "");
+	size_t close = word.len ? mpk_closest(word, names, count) : count;
+
+	for (size_t i = 0; i < count && i < 16; i++)
+		mpk_strbuf_printf(&list, "%s%s", i ? ", " : "", MPK_QUOTE(names[i]));
+	if (!word.len)
+		return mpk_fail(err, MPK_E_NOTFOUND,
+				"the archive holds %zu arrays; name one as FILE:KEY (%s)",
+				count, mpk_strbuf_text(&list));
+	if (close < count)
+		return mpk_fail(err, MPK_E_NOTFOUND,
+				"the archive has no array '%s'; did you mean '%s'?",
+				MPK_QUOTE(word), MPK_QUOTE(names[close]));
+	return mpk_fail(err, MPK_E_NOTFOUND, "the archive has no array '%s' (it has: %s)",
+			MPK_QUOTE(word), mpk_strbuf_text(&list));
+}
+
+enum mpk_code mpk_npz_find(struct mpk_span bytes, const char *key, struct mpk_span *out,
+			   struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
+	struct mpk_span word = array_name(mpk_span_str(key ? key : ""));
+	struct member m = { 0 }, found = { 0 };
+	struct directory dir;
+	size_t hits = 0;
+
+	MPK_TRY(read_directory(bytes, &dir, err));
+
+	struct mpk_span *names = mpk_arena_array(&arena, (size_t)dir.count, sizeof *names);
+	struct mpk_span rest;
+	if (!names)
+		return mpk_fail_nomem(err);
+	if (!mpk_span_sub(bytes, dir.off, bytes.len - dir.off, &rest))
+		return bad(dir.off, "the directory does not fit the file", err);
+
+	struct mpk_cursor c = mpk_cursor_of(rest, dir.off, "npz");
+	for (uint64_t i = 0; i < dir.count; i++) {
+		MPK_TRY(read_member(&c, &m, err));
+		names[i] = array_name(m.name);
+		if (word.len ? mpk_span_equal(names[i], word) : dir.count == 1) {
+			found = m;
+			hits++;
+		}
+	}
+	if (!hits)
+		return not_found(key, names, (size_t)dir.count, err);
+	return member_bytes(bytes, &found, out, err);
+}

@@ -30,7 +30,10 @@ struct mpk_function {
 	void *address;
 	enum mpk_convention convention;
 
-	void *handle;        /* what module code was given for it; convention.h owns this */
+	/* What module code was given for it; convention.h owns these. */
+	void *handle;
+	enum mpk_convention handle_convention;
+	void (*handle_drop)(struct mpk_function *self);
 };
 
 /* mpk_function_hold, mpk_function_drop - count references; NULL is fine */

@@ -170,7 +170,11 @@ struct mpk_function *mpk_function_hold(struct mpk_function *f)
 
 void mpk_function_drop(struct mpk_function *f)
 {
-	if (f && drop(&f->refs) && f->destroy)
+	if (!f || !drop(&f->refs))
+		return;
+	if (f->handle)
+		f->handle_drop(f);
+	if (f->destroy)
 		f->destroy(f);
 }
 

@@ -14,11 +14,15 @@
 
 enum { MPK_ARGS_MAX = 1024 };
 
+typedef void mpk_ffi_move_raised_fn(void **out);
+typedef void mpk_ffi_raise_fn(const char *kind, const char *message);
+typedef int mpk_ffi_get_global_fn(const struct mpk_ffi_bytes *name, void **out);
+
 /* What a real libtvm_ffi.so does for us when the library brings it; see tvm_ffi.h. */
 struct mpk_ffi_real {
-	void (*move_raised)(void **out);
-	void (*raise)(const char *kind, const char *message);
-	int (*get_global)(const struct mpk_ffi_bytes *name, void **out);
+	mpk_ffi_move_raised_fn *move_raised;
+	mpk_ffi_raise_fn *raise;
+	mpk_ffi_get_global_fn *get_global;
 };
 
 /* mpk_conv_use_real - the real API, or NULL for none; for all ffi calls of this process */

@@ -7,6 +7,7 @@
 #ifndef MPK_RUN_LIBRARY_H
 #define MPK_RUN_LIBRARY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/error.h"
@@ -29,6 +30,8 @@ struct mpk_library_options {
 	const struct mpk_tree *tree;    /* of its blob; NULL without one; borrowed */
 	const char *shim_dir;           /* where the mpk-*.so shims are */
 	struct mpk_tvm_ffi_search tvm_ffi;
+	bool use_real_tvm_ffi;          /* something the library needs wants the real one,
+					 * though the library itself does not say so */
 	const struct mpk_node_loader *const *loaders;
 	size_t loader_count;
 	unsigned threads;               /* of parallel launches; 0: as many as this process
@@ -52,7 +55,9 @@ enum mpk_code mpk_library_check(const struct mpk_library_options *options,
  * @options borrowed, with all it points to, until close
  * Returns  MPK_OK; MPK_E_LOAD: unresolved symbols (all named), a missing shared library,
  *          no libtvm_ffi.so (with where it was looked for) and all that
- *          mpk_library_check says; MPK_E_INTERNAL: one is open already */
+ *          mpk_library_check says; MPK_E_CONFLICT: something it needs wants the real
+ *          libtvm_ffi.so: try again in a fresh process with use_real_tvm_ffi;
+ *          MPK_E_INTERNAL: one is open already */
 enum mpk_code mpk_library_open(const struct mpk_library_options *options,
 			       struct mpk_library **out,
 			       struct mpk_error *err) MPK_MUST_CHECK;

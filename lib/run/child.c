@@ -1,0 +1,223 @@
+#include "run/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "text/escape.h"
+
+/* A page both processes see. */
+struct control {
+	volatile enum mpk_child_phase phase;
+	volatile bool done;      /* fn returned; the members below are set */
+	enum mpk_code code;
+	struct mpk_error error;
+};
+
+struct job {
+	mpk_child_fn *fn;
+	void *user;
+	const struct mpk_child_options *options;
+	struct control *control;
+	int fd;                  /* the reply */
+	pid_t parent;
+	sigset_t mask;           /* before we blocked anything */
+};
+
+/* --- the child ------------------------------------------------------------------------ */
+
+static void reset_signals(const sigset_t *mask)
+{
+	/* handlers of this program or of a sanitizer would hide what happened */
+	static const int signals[] = { SIGINT,	SIGTERM, SIGHUP,  SIGPIPE, SIGSEGV, SIGBUS,
+				       SIGFPE,	SIGILL,	 SIGABRT, SIGTRAP, SIGSYS,  SIGCHLD };
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(signals); i++)
+		(void)signal(signals[i], SIG_DFL);
+	(void)sigprocmask(SIG_SETMASK, mask, NULL);
+}
+
+static void redirect(void)
+{
+	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	if (null >= 0)
+		(void)dup2(null, STDIN_FILENO);
+	(void)dup2(STDERR_FILENO, STDOUT_FILENO);
+}
+
+static void run_child(const struct job *job)
+{
+	struct mpk_child_side side = { .wire = { .fd = job->fd },
+				       .phase = &job->control->phase };
+	struct control *c = job->control;
+
+	(void)setpgid(0, 0);
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != job->parent)
+		_exit(1); /* it died before the line above */
+	reset_signals(&job->mask);
+	redirect();
+	c->code = job->fn(&side, job->user, &c->error);
+	*side.phase = MPK_CHILD_ENDING;
+	(void)fflush(NULL); /* what the module printed */
+	c->done = true;
+	_exit(0);
+}
+
+/* --- the parent ----------------------------------------------------------------------- */
+
+static struct timespec now(void)
+{
+	struct timespec t = { 0 };
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return t;
+}
+
+static double seconds_since(struct timespec start)
+{
+	struct timespec t = now();
+
+	return (double)(t.tv_sec - start.tv_sec) +
+	       (double)(t.tv_nsec - start.tv_nsec) / 1e9;
+}
+
+/* Waits for SIGCHLD, which is blocked: no race between looking and sleeping. */
+static bool wait_child(pid_t pid, double timeout)
+{
+	struct timespec start = now();
+	siginfo_t info;
+	sigset_t set;
+
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGCHLD);
+	for (;;) {
+		double left = timeout > 0 ? timeout - seconds_since(start) : 3600;
+		struct timespec wait = { .tv_sec = (time_t)fmax(left, 0) };
+
+		info.si_pid = 0;
+		if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT | WNOHANG) != 0 ||
+		    info.si_pid == pid)
+			return true;
+		if (left <= 0)
+			return false;
+		wait.tv_nsec = (long)((left - (double)wait.tv_sec) * 1e9);
+		(void)sigtimedwait(&set, NULL, &wait);
+	}
+}
+
+static const char *phase_text(enum mpk_child_phase phase)
+{
+	switch (phase) {
+	case MPK_CHILD_LOADING:
+		return " while the library was loaded";
+	case MPK_CHILD_CALLING:
+		return "";
+	case MPK_CHILD_ENDING:
+		break;
+	}
+	return " after the call";
+}
+
+static enum mpk_code report_end(const struct job *job, int status, struct mpk_error *err)
+{
+	const struct control *c = job->control;
+	const char *what = MPK_QUOTE(mpk_span_str(job->options->what));
+
+	if (WIFSIGNALED(status)) {
+		int sig = WTERMSIG(status);
+		const char *name = sigabbrev_np(sig), *meaning = sigdescr_np(sig);
+
+		return mpk_fail(err, MPK_E_RAISED, "'%s' crashed%s: SIG%s (%s)", what,
+				phase_text(c->phase), name ? name : "?",
+				meaning ? meaning : "unknown signal");
+	}
+	if (!c->done)
+		return mpk_fail(err, MPK_E_RAISED, "'%s' ended the process%s with status %d",
+				what, phase_text(c->phase), WEXITSTATUS(status));
+	if (c->code != MPK_OK && err)
+		*err = c->error;
+	return c->code;
+}
+
+static enum mpk_code watch(const struct job *job, pid_t pid, struct mpk_error *err)
+{
+	int status = 0;
+	bool ended;
+
+	(void)setpgid(pid, pid); /* whoever comes first */
+	ended = wait_child(pid, job->options->timeout);
+	/* the zombie keeps the group's number ours until it is reaped */
+	(void)kill(-pid, SIGKILL);
+	(void)kill(pid, SIGKILL);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (!ended)
+		return mpk_fail(err, MPK_E_TIMEOUT, "'%s' did not return within %g seconds%s",
+				MPK_QUOTE(mpk_span_str(job->options->what)),
+				job->options->timeout,
+				phase_text(job->control->phase));
+	return report_end(job, status, err);
+}
+
+static enum mpk_code fork_and_watch(struct job *job, struct mpk_error *err)
+{
+	sigset_t block;
+	pid_t pid;
+
+	(void)sigemptyset(&block);
+	(void)sigaddset(&block, SIGCHLD);
+	(void)sigprocmask(SIG_BLOCK, &block, &job->mask);
+	(void)fflush(NULL); /* else what is buffered here would be written twice */
+	job->parent = getpid();
+	pid = fork();
+	if (pid == 0)
+		run_child(job);
+
+	enum mpk_code rc = pid < 0 ? mpk_fail_errno(err, MPK_E_IO, errno, "cannot fork")
+				   : watch(job, pid, err);
+	(void)sigprocmask(SIG_SETMASK, &job->mask, NULL);
+	return rc;
+}
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		(void)close(*fd);
+}
+
+static void unmap_control(struct control **c)
+{
+	if (*c)
+		(void)munmap(*c, sizeof **c);
+}
+
+enum mpk_code mpk_child_run(mpk_child_fn *fn, void *user,
+			    const struct mpk_child_options *options,
+			    struct mpk_wire_map **reply, struct mpk_error *err)
+{
+	MPK_CLEANUP(close_fd) int fd = memfd_create("minspect-reply", MFD_CLOEXEC);
+	MPK_CLEANUP(unmap_control) struct control *control = NULL;
+	struct job job = { .fn = fn, .user = user, .options = options, .fd = fd };
+	void *page;
+
+	if (fd < 0)
+		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot make a file in memory");
+	page = mmap(NULL, sizeof *control, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		    -1, 0);
+	if (page == MAP_FAILED)
+		return mpk_fail_nomem(err);
+	control = page;
+	job.control = control;
+	MPK_TRY(fork_and_watch(&job, err));
+	return mpk_wire_map_fd(fd, reply, err);
+}

@@ -59,7 +59,7 @@ LLVM_OBJ := $(LLVM_SRC:%.c=$(O)/%.o)
 CMD_OBJ  := $(CMD_SRC:%.c=$(O)/%.o)
 UNIT     := $(sort $(wildcard tests/unit/check_*.c))
 UNIT_BIN := $(UNIT:%.c=$(O)/%)
-ALL_SRC  := $(LIB_SRC) $(LLVM_SRC) $(CMD_SRC) $(wildcard cmd/*/*.c lib/*/*/*.c) $(UNIT)
+ALL_SRC  := $(LIB_SRC) $(LLVM_SRC) $(CMD_SRC) $(wildcard cmd/*/*.c lib/run/shim/*.c) $(UNIT)
 
 BASE_LIBS  := -lelf -lz -ljansson -lm -ldl -pthread
 CHECK_LIBS  = $(shell $(PKG_CONFIG) --libs check) -lsubunit
@@ -67,7 +67,11 @@ LLVM_LIBS   = $(shell $(LLVM_CONFIG) --ldflags --libs 2>/dev/null)
 # unit tests that call lib/llvm directly
 NEEDS_LLVM_check_llvm := 1
 
-all: $(O)/bin/mpack $(O)/bin/minspect
+# What compiled code imports by name from its loader; opened only where it runs (lib/run/shim.h).
+SHIM_SRC := $(sort $(wildcard lib/run/shim/*.c))
+SHIMS    := $(SHIM_SRC:lib/run/shim/%.c=$(O)/libexec/minspect/mpk-%.so)
+
+all: $(O)/bin/mpack $(O)/bin/minspect $(SHIMS)
 
 $(O)/libmpk.a: $(LIB_OBJ)
 	$(call say,AR,$@)
@@ -85,6 +89,11 @@ $(O)/libexec/mpack/llvm.so: $(LLVM_OBJ) $(O)/libmpk.a
 $(O)/bin/minspect: $(patsubst %.c,$(O)/%.o,$(sort $(wildcard cmd/minspect/*.c))) $(CMD_OBJ) $(O)/libmpk.a
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^ $(BASE_LIBS)
+
+# Nobody calls these functions through a declaration of ours; their callers were compiled by TVM.
+$(SHIMS): $(O)/libexec/minspect/mpk-%.so: lib/run/shim/%.c lib/run/shim.h lib/run/shim/shim.h $(O)/flags
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(ALL_CFLAGS) -Wno-missing-prototypes $(ALL_LDFLAGS) -shared -Wl,-soname,$(@F) -o $@ $<
 
 $(UNIT_BIN): $(O)/tests/unit/%: $(O)/tests/unit/%.o $(CMD_OBJ) $(CXX_OBJ) $(LLVM_OBJ) $(O)/libmpk.a
 	$(call say,LD,$@)
@@ -118,6 +127,7 @@ $(O)/gen/common/version.h: FORCE
 $(O)/cmd/common/options.o: $(O)/gen/common/version.h
 $(O)/cmd/common/options.o: CPPFLAGS += -I$(O)/gen
 $(LLVM_OBJ): CPPFLAGS += $(LLVM_CPPFLAGS)
+$(O)/cmd/minspect/runtime.o: CPPFLAGS += -DMPK_LIBEXECDIR='"$(LIBEXECDIR)/minspect"'
 $(O)/cmd/mpack/build.o: CPPFLAGS += -DMPK_LIBEXECDIR='"$(LIBEXECDIR)/mpack"'
 
 $(O)/%.o: %.c $(O)/flags

@@ -14,6 +14,7 @@ struct action {
 static const struct action actions[] = {
 	{ "functions", &O.functions, NULL, minspect_functions },
 	{ "verify", &O.verify, NULL, minspect_verify },
+	{ "run", NULL, &O.run, minspect_run },
 };
 
 static bool is_wanted(const struct action *a)

@@ -55,6 +55,23 @@ void mpk_raised_set_error(const struct mpk_error *error)
 	mpk_raised_set(error->code, mpk_span_str("RuntimeError"), mpk_span_str(text));
 }
 
+/* An error of ours is one line; TVM breaks and indents its messages. */
+static void join_lines(char *text)
+{
+	char *to = text;
+
+	for (char *from = text; *from; from++) {
+		if (*from != '\n') {
+			*to++ = *from;
+			continue;
+		}
+		from += strspn(from, " \t\n") - 1;
+		if (from[1])
+			*to++ = ' ';
+	}
+	*to = '\0';
+}
+
 enum mpk_code mpk_raised_take(int status, struct mpk_error *err)
 {
 	struct mpk_raised r = raised;
@@ -64,6 +81,7 @@ enum mpk_code mpk_raised_take(int status, struct mpk_error *err)
 	if (!r.is_set)
 		return mpk_fail(err, MPK_E_RAISED,
 				"the function returned %d without saying why", status);
+	join_lines(r.message);
 	mpk_escape_to(mpk_span_str(r.message), text, sizeof text);
 	if (r.code != MPK_E_RAISED)
 		return mpk_fail(err, r.code, "%s", text);

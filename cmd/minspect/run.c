@@ -1,0 +1,238 @@
+/* --run: call a function of the file in a child process. */
+#include "minspect/run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "common/diag.h"
+#include "run/parse.h"
+#include "text/escape.h"
+
+/* --- the command line ------------------------------------------------------------------- */
+
+static enum mpk_code parse_number(const char *option, const char *text, double least,
+				  double most, double *out, struct mpk_error *err)
+{
+	double value;
+
+	if (!text)
+		return MPK_OK;
+	if (!mpk_parse_f64(mpk_span_str(text), &value) || !(value >= least && value <= most))
+		return mpk_fail(err, MPK_E_USAGE, "--%s: expected a number from %g to %g, got '%s'",
+				option, least, most, MPK_QUOTE(mpk_span_str(text)));
+	*out = value;
+	return MPK_OK;
+}
+
+static enum mpk_code parse_count(const char *option, const char *text, uint64_t least,
+				 unsigned *out, struct mpk_error *err)
+{
+	uint64_t value;
+
+	if (!text)
+		return MPK_OK;
+	if (!mpk_parse_u64(mpk_span_str(text), &value) || value < least || value > 1000000000)
+		return mpk_fail(err, MPK_E_USAGE,
+				"--%s: expected a number from %u to 1000000000, got '%s'", option,
+				(unsigned)least, MPK_QUOTE(mpk_span_str(text)));
+	*out = (unsigned)value;
+	return MPK_OK;
+}
+
+static enum mpk_code parse_argument(const struct mpk_option_item *item, bool is_out,
+				    struct mpk_value *out, struct mpk_error *err)
+{
+	struct mpk_span name;
+	const char *rest;
+	enum mpk_code rc;
+
+	if (mpk_value_split_name(item->value, &name, &rest))
+		return mpk_fail(err, MPK_E_USAGE,
+				"--%s %s: a host function has no named arguments; give the value "
+				"alone, in the order the function takes it",
+				item->option->name, MPK_QUOTE(mpk_span_str(item->value)));
+	rc = is_out ? mpk_value_parse_out(item->value, out, err)
+		    : mpk_value_parse(item->value, out, err);
+	if (rc != MPK_OK)
+		mpk_error_prefix(err, "--%s: ", item->option->name);
+	return rc;
+}
+
+static enum mpk_code parse_arguments(const struct minspect_options *o, struct run_request *r,
+				     struct mpk_error *err)
+{
+	size_t room = o->arguments.count + 1;
+
+	r->args = calloc(room, sizeof *r->args);
+	r->is_out = calloc(room, sizeof *r->is_out);
+	if (!r->args || !r->is_out)
+		return mpk_fail_nomem(err);
+	for (size_t i = 0; i < o->arguments.count; i++) {
+		const struct mpk_option_item *item = &o->arguments.items[i];
+
+		r->is_out[i] = strcmp(item->option->name, "out") == 0;
+		MPK_TRY(parse_argument(item, r->is_out[i], &r->args[i], err));
+		r->arg_count++;
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code parse_expects(const struct minspect_options *o, struct run_request *r,
+				   struct mpk_error *err)
+{
+	r->expects = calloc(o->expects.count + 1, sizeof *r->expects);
+	if (!r->expects)
+		return mpk_fail_nomem(err);
+	for (size_t i = 0; i < o->expects.count; i++) {
+		struct run_expect *e = &r->expects[i];
+
+		e->text = o->expects.items[i].value;
+		e->is_ignored = strcmp(e->text, "ignored") == 0 ||
+				strcmp(e->text, "(ignored)") == 0;
+		if (!e->is_ignored && mpk_value_parse(e->text, &e->value, err) != MPK_OK) {
+			mpk_error_prefix(err, "--expect: ");
+			return err->code;
+		}
+		r->expect_count++;
+	}
+	return MPK_OK;
+}
+
+/* "[N=][@]FILE" */
+static enum mpk_code parse_saves(const struct minspect_options *o, struct run_request *r,
+				 struct mpk_error *err)
+{
+	r->saves = calloc(o->outputs.count + 1, sizeof *r->saves);
+	if (!r->saves)
+		return mpk_fail_nomem(err);
+	for (size_t i = 0; i < o->outputs.count; i++) {
+		const char *text = o->outputs.items[i].value;
+		size_t digits = strspn(text, "0123456789");
+		uint64_t number = i;
+
+		if (digits && text[digits] == '=') {
+			if (!mpk_parse_u64(mpk_span_of(text, digits), &number))
+				return mpk_fail(err, MPK_E_USAGE,
+						"--output: '%s' is no number of a result",
+						MPK_QUOTE(mpk_span_of(text, digits)));
+			text += digits + 1;
+		}
+		text += text[0] == '@';
+		if (!text[0])
+			return mpk_fail(err, MPK_E_USAGE, "--output: a file name is missing");
+		r->saves[r->save_count++] = (struct run_save){ (size_t)number, text };
+	}
+	return MPK_OK;
+}
+
+/* Options that speak of models or kernels have nothing to say about a host function. */
+static enum mpk_code refuse_others(const struct minspect_options *o, struct mpk_error *err)
+{
+	const struct {
+		const char *name, *value, *what;
+	} others[] = {
+		{ "params", o->params, "models" },  { "entry", o->entry, "models" },
+		{ "grid", o->grid, "kernels" },	    { "block", o->block, "kernels" },
+		{ "junit", o->junit, "--cases" },
+	};
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(others); i++)
+		if (others[i].value)
+			return mpk_fail(err, MPK_E_USAGE, "--%s is for %s; '%s' is a host function",
+					others[i].name, others[i].what,
+					MPK_QUOTE(mpk_span_str(o->run)));
+	if (o->device && strcmp(o->device, "cpu") != 0 && strcmp(o->device, "cpu:0") != 0)
+		return mpk_fail(err, MPK_E_DEVICE, "no driver for the device '%s'",
+				MPK_QUOTE(mpk_span_str(o->device)));
+	return MPK_OK;
+}
+
+enum mpk_code run_request_parse(const struct minspect_options *o, struct run_request *out,
+				struct mpk_error *err)
+{
+	*out = (struct run_request){ .tolerance = { -1, -1 }, .repeat = 1 };
+	out->is_timed = o->repeat || o->warmup;
+	MPK_TRY(refuse_others(o, err));
+	MPK_TRY(parse_number("atol", o->atol, 0, 1e300, &out->tolerance.atol, err));
+	MPK_TRY(parse_number("rtol", o->rtol, 0, 1e300, &out->tolerance.rtol, err));
+	MPK_TRY(parse_number("timeout", o->timeout, 0.001, 1e9, &out->timeout, err));
+	MPK_TRY(parse_count("repeat", o->repeat, 1, &out->repeat, err));
+	MPK_TRY(parse_count("warmup", o->warmup, 0, &out->warmup, err));
+	MPK_TRY(parse_saves(o, out, err));
+	MPK_TRY(parse_arguments(o, out, err));
+	return parse_expects(o, out, err);
+}
+
+void run_request_fini(struct run_request *r)
+{
+	for (size_t i = 0; i < r->arg_count; i++)
+		mpk_value_drop(&r->args[i]);
+	for (size_t i = 0; i < r->expect_count; i++)
+		mpk_value_drop(&r->expects[i].value);
+	free(r->args);
+	free(r->is_out);
+	free(r->expects);
+	free(r->saves);
+}
+
+/* --- the call --------------------------------------------------------------------------- */
+
+static enum mpk_code call(const struct minspect_options *o, const struct run_request *r,
+			  struct minspect_file *file, struct mpk_call_result *result,
+			  struct mpk_error *err)
+{
+	struct mpk_library_options library = {
+		.path = file->name, .image = &file->image,
+		.tree = file->image.has_blob ? &file->tree : NULL,
+	};
+	struct mpk_call call = {
+		.function = o->run, .args = r->args, .is_out = r->is_out,
+		.arg_count = r->arg_count, .warmup = r->warmup, .repeat = r->repeat,
+	};
+
+	MPK_TRY(run_runtime_fill(o, &file->arena, &library, err));
+	return mpk_call_run(&library, &call, r->timeout, result, err);
+}
+
+static enum mpk_code open_file(const char *name, struct minspect_file *file,
+			       struct mpk_error *err)
+{
+	if (strcmp(name, "-") == 0)
+		return mpk_fail(err, MPK_E_USAGE, "--run needs a file, not standard input");
+	return minspect_file_open(name, file, err);
+}
+
+static enum mpk_code run(const struct minspect_options *o, struct run_request *r,
+			 struct mpk_call_result *result, struct mpk_error *err)
+{
+	struct minspect_file file = { .map.fd = -1 };
+	enum mpk_code rc;
+
+	MPK_TRY(run_request_parse(o, r, err));
+	rc = open_file(o->files[0], &file, err);
+	if (rc == MPK_OK)
+		rc = call(o, r, &file, result, err);
+	if (rc != MPK_OK)
+		mpk_error_at_file(err, o->files[0]);
+	minspect_file_close(&file);
+	return rc;
+}
+
+int minspect_run(const struct minspect_options *o)
+{
+	struct run_request request = { 0 };
+	struct mpk_call_result result = { 0 };
+	struct mpk_error err = { 0 };
+	int status;
+
+	if (o->file_count != 1)
+		return mpk_diag_usage("--run takes one file, not %zu", o->file_count);
+	if (run(o, &request, &result, &err) == MPK_OK)
+		status = run_report(o, &request, &result);
+	else
+		status = run_report_error(o, &err);
+	mpk_call_result_fini(&result);
+	run_request_fini(&request);
+	return status;
+}

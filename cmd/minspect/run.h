@@ -1,0 +1,52 @@
+/* run.h - the parts of --run */
+#ifndef MPK_CMD_MINSPECT_RUN_H
+#define MPK_CMD_MINSPECT_RUN_H
+
+#include "minspect/minspect.h"
+#include "run/call.h"
+#include "run/compare.h"
+#include "run/library.h"
+
+/* What a command line asks for, parsed. Zero-initialise; run_request_fini. */
+struct run_request {
+	struct mpk_value *args;
+	bool *is_out;
+	size_t arg_count;
+	struct run_expect {
+		const char *text;        /* as typed */
+		bool is_ignored;
+		struct mpk_value value;
+	} *expects;
+	size_t expect_count;
+	struct run_save {
+		size_t result;           /* which one */
+		const char *path;
+	} *saves;
+	size_t save_count;
+	struct mpk_tolerance tolerance;
+	unsigned warmup, repeat;
+	double timeout;              /* seconds; 0: none */
+	bool is_timed;               /* --repeat or --warmup was given */
+};
+
+/* run_request_parse - everything that the options say about the call
+ * Returns  MPK_OK; MPK_E_USAGE with the option's name in front; what reading a file said */
+enum mpk_code run_request_parse(const struct minspect_options *o, struct run_request *out,
+				struct mpk_error *err) MPK_MUST_CHECK;
+void run_request_fini(struct run_request *r);
+
+/* run_runtime_fill - where the shims are and where libtvm_ffi.so may be
+ * @arena   receives the paths */
+enum mpk_code run_runtime_fill(const struct minspect_options *o, struct mpk_arena *arena,
+			       struct mpk_library_options *out,
+			       struct mpk_error *err) MPK_MUST_CHECK;
+
+/* run_report - print, save and compare the results
+ * Returns  an exit status: MPK_EXIT_DIFFERENT when one is not what was expected */
+int run_report(const struct minspect_options *o, const struct run_request *request,
+	       struct mpk_call_result *result);
+
+/* run_report_error - say what failed, with --json also on standard output */
+int run_report_error(const struct minspect_options *o, const struct mpk_error *err);
+
+#endif

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "device/cuda.h"
-#include "device/library.h"
+#include "device/driver.h"
 #include "text/escape.h"
 
 static struct mpk_cuda_api api;
@@ -11,7 +11,7 @@ static struct mpk_error api_error;
 static enum mpk_code api_code;
 static pthread_once_t api_once = PTHREAD_ONCE_INIT;
 
-static const struct mpk_library_symbol symbols[] = {
+static const struct mpk_driver_symbol symbols[] = {
 #define SYMBOL(name, symbol, driver, required, params)                                   \
 	{ symbol, offsetof(struct mpk_cuda_api, name), required },
 	MPK_CUDA_SYMBOLS(SYMBOL)
@@ -23,7 +23,7 @@ static enum mpk_code start(void)
 {
 	static const char *const names[] = { "libcuda.so.1", NULL };
 
-	MPK_TRY(mpk_library_open(names, symbols, &api, &api_error));
+	MPK_TRY(mpk_driver_open(names, symbols, &api, &api_error));
 	unsigned status = api.cuInit(0);
 
 	if (status != MPK_CU_SUCCESS)

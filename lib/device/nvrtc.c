@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "device/backend.h"
-#include "device/library.h"
+#include "device/driver.h"
 
 struct _nvrtcProgram;
 
@@ -36,7 +36,7 @@ static struct mpk_error api_error;
 static enum mpk_code api_code;
 static pthread_once_t api_once = PTHREAD_ONCE_INIT;
 
-static const struct mpk_library_symbol symbols[] = {
+static const struct mpk_driver_symbol symbols[] = {
 #define SYMBOL(name, params) { #name, offsetof(struct nvrtc_api, name), true },
 	NVRTC_SYMBOLS(SYMBOL)
 #undef SYMBOL
@@ -51,7 +51,7 @@ static void open_api(void)
 		"/usr/local/cuda/lib64/libnvrtc.so", NULL,
 	};
 
-	api_code = mpk_library_open(names, symbols, &api, &api_error);
+	api_code = mpk_driver_open(names, symbols, &api, &api_error);
 	if (api_code != MPK_OK)
 		mpk_error_prefix(&api_error,
 				 "the kernels are CUDA source, which needs NVIDIA's run-time "

@@ -2,7 +2,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "device/library.h"
+#include "device/driver.h"
 #include "device/opencl.h"
 
 static struct mpk_opencl_api api;
@@ -10,7 +10,7 @@ static struct mpk_error api_error;
 static enum mpk_code api_code;
 static pthread_once_t api_once = PTHREAD_ONCE_INIT;
 
-static const struct mpk_library_symbol symbols[] = {
+static const struct mpk_driver_symbol symbols[] = {
 #define SYMBOL(function, required)                                                       \
 	{ #function, offsetof(struct mpk_opencl_api, function), required },
 	MPK_OPENCL_SYMBOLS(SYMBOL)
@@ -22,7 +22,7 @@ static void open_api(void)
 {
 	static const char *const names[] = { "libOpenCL.so.1", NULL };
 
-	api_code = mpk_library_open(names, symbols, &api, &api_error);
+	api_code = mpk_driver_open(names, symbols, &api, &api_error);
 	if (api_code != MPK_OK)
 		mpk_error_prefix(&api_error, "no OpenCL here: ");
 }

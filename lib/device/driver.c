@@ -1,4 +1,4 @@
-#include "device/library.h"
+#include "device/driver.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -8,10 +8,10 @@
 #include "text/escape.h"
 
 static enum mpk_code fill(void *handle, const char *library,
-			  const struct mpk_library_symbol *symbols, void *table,
+			  const struct mpk_driver_symbol *symbols, void *table,
 			  struct mpk_error *err)
 {
-	for (const struct mpk_library_symbol *s = symbols; s->name; s++) {
+	for (const struct mpk_driver_symbol *s = symbols; s->name; s++) {
 		void *address = dlsym(handle, s->name);
 
 		if (!address && s->required)
@@ -23,8 +23,8 @@ static enum mpk_code fill(void *handle, const char *library,
 	return MPK_OK;
 }
 
-enum mpk_code mpk_library_open(const char *const *names,
-			       const struct mpk_library_symbol *symbols, void *table,
+enum mpk_code mpk_driver_open(const char *const *names,
+			       const struct mpk_driver_symbol *symbols, void *table,
 			       struct mpk_error *err)
 {
 	char reason[512] = ""; /* the linker's text for the first name: the best known one */

@@ -257,8 +257,11 @@ void set_fault(mpk_toml_fault &fault, const toml::parse_error &error)
 	if (text.substr(0, noise.size()) == noise)
 		text.remove_prefix(noise.size());
 	fault.pos = position(error.source());
-	std::snprintf(fault.text, sizeof fault.text, "not TOML: %.*s",
+	int said = std::snprintf(fault.text, sizeof fault.text, "not TOML: ");
+	std::snprintf(fault.text + said, sizeof fault.text - static_cast<size_t>(said), "%.*s",
 		      static_cast<int>(text.size()), text.data());
+	if (fault.text[said] >= 'A' && fault.text[said] <= 'Z')
+		fault.text[said] = static_cast<char>(fault.text[said] - 'A' + 'a');
 }
 
 mpk_toml_status parse(std::string_view text, const mpk_toml_memory &memory, mpk_toml &out,

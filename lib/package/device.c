@@ -154,6 +154,11 @@ static void check_kernels_from(struct device *d, size_t i)
 		if (d->format->exact ||
 		    (!may_hide_names(bytes) && !mpk_text_has_word(bytes, name)))
 			missing_kernel(d, k, names, count);
+		else if (d->format->unlisted)
+			mpk_manifest_add(d->l->report, d->l->manifest->path,
+					 d->m->functions[k].name.pos, MPK_WARNING,
+					 "missing-kernel", "'%s' %s",
+					 QUOTE(d->m->functions[k].name), d->format->unlisted);
 	}
 }
 

@@ -89,22 +89,23 @@ static bool is_hexagon(struct mpk_span s)
 }
 
 static const struct mpk_code_format formats[] = {
-	/* Not exact: TVM writes kernels as .func, which no entry is, and means them. */
-	{ "ptx", "PTX text", { ".ptx" }, is_ptx, mpk_list_ptx, false },
-	{ "cubin", "a cubin", { ".cubin" }, is_cubin, mpk_list_cubin, true },
-	{ "fatbin", "a fatbin", { ".fatbin" }, is_fatbin, NULL, false },
-	{ "cuda", "CUDA source", { ".cu", ".cuda" }, is_cuda, NULL, false },
-	{ "cl", "OpenCL C source", { ".cl" }, is_text, mpk_list_opencl, false },
-	{ "xclbin", "an xclbin", { ".xclbin" }, is_xclbin, NULL, false },
-	{ "awsxclbin", "an awsxclbin", { ".awsxclbin" }, NULL, NULL, false },
-	{ "aocx", "an aocx", { ".aocx" }, NULL, NULL, false },
-	{ "metal", "Metal source", { ".metal" }, is_text, mpk_list_metal, false },
-	{ "metallib", "a Metal library", { ".metallib" }, is_metallib, NULL, false },
-	{ "vulkan", "SPIR-V", { ".spv", ".spirv" }, is_spirv, mpk_list_spirv, true },
-	{ "hsaco", "an AMD GPU code object", { ".hsaco", ".co" }, is_hsaco, NULL, false },
-	{ "hip", "HIP code", { ".hip" }, NULL, NULL, false },
-	{ "wgsl", "WGSL source", { ".wgsl" }, is_text, mpk_list_wgsl, false },
-	{ "so", "a Hexagon library", { ".so" }, is_hexagon, NULL, false },
+	/* PTX not exact: TVM writes kernels as .func, which is no entry, and means them */
+	{ "ptx", "PTX text", { ".ptx" }, is_ptx, mpk_list_ptx, false,
+	  "is a function in it, but no .entry: the driver will not find it" },
+	{ "cubin", "a cubin", { ".cubin" }, is_cubin, mpk_list_cubin, true, NULL },
+	{ "fatbin", "a fatbin", { ".fatbin" }, is_fatbin, NULL, false, NULL },
+	{ "cuda", "CUDA source", { ".cu", ".cuda" }, is_cuda, NULL, false, NULL },
+	{ "cl", "OpenCL C source", { ".cl" }, is_text, mpk_list_opencl, false, NULL },
+	{ "xclbin", "an xclbin", { ".xclbin" }, is_xclbin, NULL, false, NULL },
+	{ "awsxclbin", "an awsxclbin", { ".awsxclbin" }, NULL, NULL, false, NULL },
+	{ "aocx", "an aocx", { ".aocx" }, NULL, NULL, false, NULL },
+	{ "metal", "Metal source", { ".metal" }, is_text, mpk_list_metal, false, NULL },
+	{ "metallib", "a Metal library", { ".metallib" }, is_metallib, NULL, false, NULL },
+	{ "vulkan", "SPIR-V", { ".spv", ".spirv" }, is_spirv, mpk_list_spirv, true, NULL },
+	{ "hsaco", "an AMD GPU code object", { ".hsaco", ".co" }, is_hsaco, NULL, false, NULL },
+	{ "hip", "HIP code", { ".hip" }, NULL, NULL, false, NULL },
+	{ "wgsl", "WGSL source", { ".wgsl" }, is_text, mpk_list_wgsl, false, NULL },
+	{ "so", "a Hexagon library", { ".so" }, is_hexagon, NULL, false, NULL },
 };
 
 const struct mpk_code_format *mpk_code_format_find(const char *name)
@@ -134,7 +135,7 @@ const struct mpk_code_format *mpk_code_format_guess(const char *const *names, si
 	for (size_t i = 0; i < max && names[i]; i++) {
 		const struct mpk_code_format *f = mpk_code_format_find(names[i]);
 
-		if (f && suffix_fits(f, path) && (!f->fits || f->fits(bytes)))
+		if (f && suffix_fits(f, path))
 			return f;
 	}
 	for (size_t i = 0; i < max && names[i]; i++) {

@@ -17,13 +17,14 @@ struct mpk_code_format {
 	bool (*list)(struct mpk_span bytes, struct mpk_arena *arena, struct mpk_span **names,
 		     size_t *count);
 	bool exact;
+	const char *unlisted;    /* what is wrong with a name that is only mentioned; NULL: nothing */
 };
 
 /* mpk_code_format_find - the row of a format by name, or NULL */
 const struct mpk_code_format *mpk_code_format_find(const char *name);
 
-/* mpk_code_format_guess - the first of the formats (NULL ends, at most max) that the file's
- * suffix names and its bytes do not contradict, else the first that its bytes fit
+/* mpk_code_format_guess - of the formats (NULL ends, at most max) the one that the file's
+ * suffix names, else the first that its bytes fit
  * Returns  NULL when none fits */
 const struct mpk_code_format *mpk_code_format_guess(const char *const *formats, size_t max,
 						    const char *path, struct mpk_span bytes);

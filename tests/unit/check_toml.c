@@ -273,7 +273,7 @@ END_TEST
 
 START_TEST(values_keep_their_content)
 {
-	static const char text[] = "s = \"a\\u0000b\"\nd = 1979-05-27T07:32:00.120-08:30\n"
+	static const char text[] = "s = \"a\\u0000b\"\nday = 1979-05-27T07:32:00.120-08:30\n"
 				   "i = -0x7f\nf = 6.5e-1\n";
 	struct mpk_arena arena = { 0 };
 	struct mpk_toml root;
@@ -288,7 +288,7 @@ START_TEST(values_keep_their_content)
 	const struct mpk_toml *s = &mpk_toml_find(&root, "s")->value;
 	ck_assert_uint_eq(s->len, 3);
 	ck_assert_mem_eq(s->text, "a\0b", 4);
-	ck_assert_str_eq(mpk_toml_find(&root, "d")->value.text, "1979-05-27T07:32:00.12-08:30");
+	ck_assert_str_eq(mpk_toml_find(&root, "day")->value.text, "1979-05-27T07:32:00.12-08:30");
 	ck_assert_ptr_null(mpk_toml_find(&root, "x"));
 	mpk_arena_fini(&arena);
 }
@@ -352,7 +352,7 @@ START_TEST(dots_in_strings_are_not_keys)
 }
 END_TEST
 
-static const char sample[] = "[p]\nn = \"x\\u00e4\"\nd = 1979-05-27T07:32:00Z\nf = [1.5, inf, "
+static const char sample[] = "[p]\nn = \"x\\u00e4\"\nday = 1979-05-27T07:32:00Z\nf = [1.5, inf, "
 			     "0x1F, 1_000]\n[[m]]\na.b = {c = true, d = '''\nx\n'''}\n[[m.f]]\n";
 
 START_TEST(every_beginning_and_every_change_is_survived)

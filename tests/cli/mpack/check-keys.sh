@@ -3,7 +3,7 @@ cat > mpack.toml <<'END'
 packages = 1
 
 [package]
-nmae = "m"
+namm = "m"
 abi = 5
 root = ""
 dedup = "yes"
@@ -19,7 +19,7 @@ kind = "my_runtime"
 payload = "b.bin"
 imports = ["x", 1979-05-27, 1.5]
 
-[[modul]]
+[[modulex]]
 END
 touch b.bin
 mpack check

@@ -1,1 +1,1 @@
-mpack chek
+mpack chexk

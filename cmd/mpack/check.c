@@ -4,7 +4,6 @@
 #include "common/diag.h"
 #include "common/options.h"
 #include "io/mapping.h"
-#include "launch/launch.h"
 #include "mpack/mpack.h"
 #include "package/package.h"
 
@@ -18,39 +17,24 @@ static void print_summary(const char *path, const struct mpk_package *p)
 		(void)printf(", host code alone: no blob\n");
 }
 
-/* The manifest's own language and that of its launch functions. */
-static enum mpk_code check(struct mpk_span text, const char *path, struct mpk_arena *arena,
-			   struct mpk_report *report, struct mpk_package *package)
-{
-	struct mpk_package_input input = { .text = text, .path = path };
-	const struct mpk_launch *launches;
-	enum mpk_code code = mpk_package_load(&input, arena, report, package, NULL);
-
-	if (package->manifest.sound && package->manifest.launch_count) {
-		enum mpk_code more =
-			mpk_launch_resolve(&package->manifest, arena, report, &launches, NULL);
-
-		code = code == MPK_OK || code == MPK_E_IO ? (more != MPK_OK ? more : code) : code;
-	}
-	return code;
-}
-
 static int check_file(const char *path)
 {
 	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping text = { 0 };
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
 	MPK_CLEANUP(mpk_report_fini) struct mpk_report report = { 0 };
 	MPK_CLEANUP(mpk_package_close) struct mpk_package package = { 0 };
+	struct mpk_package_input input = { .path = path };
 	struct mpk_error err = { 0 };
 
 	if (mpk_mapping_open(path, &text, &err) != MPK_OK)
 		return mpk_diag_error(&err);
+	input.text = text.bytes;
 
-	enum mpk_code code = check(text.bytes, path, &arena, &report, &package);
+	enum mpk_code code = mpk_package_load(&input, &arena, &report, &package, &err);
 	mpk_diag_report(&report);
 	if (code == MPK_OK)
 		print_summary(path, &package);
-	else if (!report.errors && mpk_fail(&err, code, "the package cannot be checked"))
+	else if (!report.errors)
 		return mpk_diag_error(&err);
 	return mpk_exit_status(code);
 }

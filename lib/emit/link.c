@@ -1,5 +1,9 @@
+#include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/hash.h"
 #include "emit/build.h"
@@ -51,16 +55,20 @@ static enum mpk_code hash_code(const struct mpk_build *b, uint64_t *out,
 }
 
 /* The linker would hash what it sees, which may be a stub: two libraries with different
- * weights would share an id. Ours is a hash of the blob and one of everything else. */
+ * weights would share an id. Ours is a hash of the blob and one of everything else. The
+ * blob of a linked stub is hashed while it is copied, so its half comes later. */
 static enum mpk_code build_id(const struct mpk_build *b, uint64_t id[2],
 			      struct mpk_error *err)
 {
 	id[0] = id[1] = 0;
 	if (b->e->dry_run)
 		return MPK_OK;
-	if (b->e->blob)
-		MPK_TRY(hash_rope(b->e->blob, &id[0], err));
-	return hash_code(b, &id[1], err);
+	MPK_TRY(hash_code(b, &id[1], err));
+	if (b->placement == MPK_PLACE_GROW_LINKED) {
+		id[0] = ~id[1];
+		return MPK_OK;
+	}
+	return b->e->blob ? hash_rope(b->e->blob, &id[0], err) : MPK_OK;
 }
 
 /* --- the link line --------------------------------------------------------------- */
@@ -144,8 +152,80 @@ static enum mpk_code link_grown_object(struct mpk_build *b, const char *linked,
 	return code == MPK_OK ? run_link(b, linked, full, id, err) : code;
 }
 
-static enum mpk_code grow_linked(struct mpk_build *b, const char *linked,
+struct hashing {
+	pthread_t thread;
+	const struct mpk_rope *rope;
+	uint64_t hash;
+	enum mpk_code code;
+	struct mpk_error err;
+};
+
+static void *hash_thread(void *data)
+{
+	struct hashing *h = data;
+
+	h->code = hash_rope(h->rope, &h->hash, &h->err);
+	return NULL;
+}
+
+static void put_big(uint8_t *out, uint64_t v)
+{
+	for (unsigned i = 0; i < 8; i++)
+		out[i] = (uint8_t)(v >> (56 - 8 * i));
+}
+
+/* The id's first half in the linked file; NULL when the user's flags gave another id. */
+static uint8_t *find_id(const struct mpk_grown *g, const uint64_t id[2])
+{
+	uint8_t note[20] = { 'G', 'N', 'U', 0 };
+
+	put_big(note + 4, id[0]);
+	put_big(note + 12, id[1]);
+	uint8_t *at = memmem(g->file, g->len, note, sizeof note);
+	return at ? at + 4 : NULL;
+}
+
+static enum mpk_code write_and_hash(struct mpk_build *b, struct mpk_grown *g,
+				    struct mpk_output *o, const uint64_t id[2],
+				    struct mpk_error *err)
+{
+	struct hashing h = { .rope = b->e->blob };
+	uint8_t *at = find_id(g, id), bytes[8];
+	bool can_patch = lseek(mpk_output_fd(o), 0, SEEK_CUR) == 0;
+	bool threaded = at && can_patch && pthread_create(&h.thread, NULL, hash_thread, &h) == 0;
+
+	if (at && !threaded) {
+		(void)hash_thread(&h);
+		put_big(at, h.hash);
+	}
+	enum mpk_code code = mpk_output_write_rope(o, &g->rope, err);
+	if (threaded) {
+		(void)pthread_join(h.thread, NULL);
+		put_big(bytes, h.hash);
+		if (code == MPK_OK && pwrite(mpk_output_fd(o), bytes, sizeof bytes,
+					     at - g->file) != (ssize_t)sizeof bytes)
+			code = mpk_fail_errno(err, MPK_E_IO, errno, "cannot write");
+	}
+	if (code == MPK_OK && h.code != MPK_OK && err)
+		*err = h.err;
+	return code == MPK_OK ? h.code : code;
+}
+
+static enum mpk_code write_grown(struct mpk_build *b, struct mpk_grown *g,
 				 const uint64_t id[2], struct mpk_error *err)
+{
+	struct mpk_output *o = NULL;
+
+	MPK_TRY(mpk_output_open(b->e->out, 0777, &o, err));
+	enum mpk_code code = write_and_hash(b, g, o, id, err);
+	if (code == MPK_OK)
+		return mpk_output_commit(o, err);
+	mpk_output_abandon(o);
+	return code;
+}
+
+static enum mpk_code grow_linked(struct mpk_build *b, const char *linked, uint64_t id[2],
+				 struct mpk_error *err)
 {
 	const struct mpk_emit_hooks *hooks = b->e->hooks;
 	struct mpk_grown g = { 0 };
@@ -154,7 +234,7 @@ static enum mpk_code grow_linked(struct mpk_build *b, const char *linked,
 
 	if (code == MPK_OK) {
 		hooks->step(hooks->data, "growing the linked stub to the blob");
-		code = mpk_build_write(b, &g.rope, 0777, err);
+		code = write_grown(b, &g, id, err);
 		mpk_build_unmap(&g);
 		return code;
 	}
@@ -166,6 +246,7 @@ static enum mpk_code grow_linked(struct mpk_build *b, const char *linked,
 	}
 	mpk_error_prefix(&why, "the linked file cannot be grown, so the linker copies the blob: ");
 	hooks->note(hooks->data, why.text);
+	MPK_TRY(hash_rope(b->e->blob, &id[0], err));
 	MPK_TRY(link_grown_object(b, linked, id, err));
 	return take(b, linked, err);
 }

@@ -317,10 +317,13 @@ static int build(enum mpk_emit_kind kind, const char *path)
 	struct mpk_input in = { 0 };
 	struct mpk_error err = { 0 };
 	struct mpk_emit e = { .kind = kind, .hooks = &hooks };
+	struct mpk_input_options how = { .abi = opt.abi, .system_lib = opt.system_lib,
+					 .prefix = opt.prefix ? opt.prefix : "",
+					 .via_c = opt.via && strcmp(opt.via, "c") == 0 };
 	int status = count_jobs(&e.jobs);
 
 	if (status == MPK_EXIT_OK)
-		status = mpk_input_load(path, opt.abi, &in);
+		status = mpk_input_load(path, &how, &in);
 	if (status == MPK_EXIT_OK && fill(&in, &e, &err) != MPK_OK)
 		status = mpk_diag_error(&err);
 	catch_signals();

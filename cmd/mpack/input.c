@@ -3,8 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/strbuf.h"
 #include "base/strmap.h"
 #include "common/diag.h"
+#include "launch/launch.h"
 
 static bool has_suffix(const char *text, const char *suffix)
 {
@@ -113,11 +115,41 @@ static void add_sources(struct mpk_input *in)
 	}
 }
 
-static enum mpk_code load_package(struct mpk_input *in, const char *path, const char *abi,
+/* Host code of the launch functions, as one more source. */
+static enum mpk_code add_launches(struct mpk_input *in, const struct mpk_input_options *o,
 				  struct mpk_error *err)
 {
+	const struct mpk_manifest *m = &in->package.manifest;
+	const struct mpk_launch *launches;
+	struct mpk_host_unit unit;
+	struct mpk_strbuf text = { 0 };
+
+	MPK_TRY(mpk_launch_resolve(m, &in->arena, &in->report, &launches, err));
+	MPK_TRY(mpk_launch_build(launches, m->launch_count, o->system_lib, o->prefix, &in->arena,
+				 &unit, err));
+	enum mpk_code code = o->via_c ? mpk_host_print_c(&unit, &text, err)
+				      : mpk_host_print_ll(&unit, &text, err);
+	char *copy = code == MPK_OK ? mpk_arena_copy(&in->arena, text.data, text.len) : NULL;
+	size_t len = text.len;
+
+	mpk_strbuf_fini(&text);
+	if (code != MPK_OK)
+		return code;
+	if (!copy)
+		return mpk_fail_nomem(err);
+	in->sources[in->source_count++] = (struct mpk_source){
+		.path = o->via_c ? "launch.c" : "launch.ll",
+		.kind = o->via_c ? MPK_SOURCE_C : MPK_SOURCE_IR,
+		.text = mpk_span_of(copy, len),
+	};
+	return MPK_OK;
+}
+
+static enum mpk_code load_package(struct mpk_input *in, const char *path,
+				  const struct mpk_input_options *o, struct mpk_error *err)
+{
 	struct mpk_package_input input = { .text = in->text.bytes, .path = path,
-					   .gen = abi ? &in->gen : NULL };
+					   .gen = o->abi ? &in->gen : NULL };
 
 	MPK_TRY(mpk_package_load(&input, &in->arena, &in->report, &in->package, err));
 	in->gen = in->package.manifest.gen;
@@ -128,6 +160,8 @@ static enum mpk_code load_package(struct mpk_input *in, const char *path, const 
 	add_sources(in);
 	if (in->report.errors)
 		return mpk_fail(err, MPK_E_UNSUPPORTED, "host sources cannot be used");
+	if (in->package.manifest.launch_count)
+		MPK_TRY(add_launches(in, o, err));
 	in->blob = in->package.blob;
 	in->has_blob = in->package.needs_blob;
 	in->base = in->package.base;
@@ -135,10 +169,11 @@ static enum mpk_code load_package(struct mpk_input *in, const char *path, const 
 	return MPK_OK;
 }
 
-static int load_manifest(struct mpk_input *in, const char *path, const char *abi)
+static int load_manifest(struct mpk_input *in, const char *path,
+			 const struct mpk_input_options *o)
 {
 	struct mpk_error err = { 0 };
-	enum mpk_code code = load_package(in, path, abi, &err);
+	enum mpk_code code = load_package(in, path, o, &err);
 	int status = report_status(in, code, &err);
 	char *dir;
 
@@ -159,17 +194,17 @@ static bool is_blob(const char *path, struct mpk_span bytes)
 	return bytes.len >= 8 && memchr(bytes.data, 0, 8);
 }
 
-int mpk_input_load(const char *path, const char *abi, struct mpk_input *in)
+int mpk_input_load(const char *path, const struct mpk_input_options *o, struct mpk_input *in)
 {
 	struct mpk_error err = { 0 };
 
-	if (abi && !parse_abi(abi, &in->gen))
+	if (o->abi && !parse_abi(o->abi, &in->gen))
 		return MPK_EXIT_USAGE;
 	if (mpk_mapping_open(path, &in->text, &err) != MPK_OK)
 		return mpk_diag_error(&err);
 	return is_blob(path, in->text.bytes)
-		       ? load_blob(in, path, abi)
-		       : load_manifest(in, path, abi);
+		       ? load_blob(in, path, o->abi)
+		       : load_manifest(in, path, o);
 }
 
 void mpk_input_close(struct mpk_input *in)

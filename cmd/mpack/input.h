@@ -28,11 +28,19 @@ struct mpk_input {
 	size_t file_count;
 };
 
+/* What of the command line decides how the input is read. */
+struct mpk_input_options {
+	const char *abi;    /* generation instead of the manifest's ("ffi", ...), or NULL */
+	const char *prefix; /* of a system library, "" otherwise */
+	bool system_lib;
+	bool via_c;         /* launch functions become C, not LLVM IR */
+};
+
 /* mpk_input_load - read and check path: a .blob or a manifest, "-" for either on standard input
- * @abi     generation instead of the manifest's ("ffi", ...), or NULL
  * Prints every finding and error.
  * Returns  the exit status; MPK_EXIT_OK: loaded */
-int mpk_input_load(const char *path, const char *abi, struct mpk_input *in);
+int mpk_input_load(const char *path, const struct mpk_input_options *o,
+		   struct mpk_input *in);
 
 void mpk_input_close(struct mpk_input *in);
 

@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/rope.h"
+#include "base/span.h"
 #include "blob/blob.h"
 #include "emit/target.h"
 
@@ -29,8 +30,9 @@ enum mpk_source_kind {
 };
 
 struct mpk_source {
-	const char *path;    /* as this process opens it */
+	const char *path;    /* as this process opens it; of a text: the name it goes by */
 	enum mpk_source_kind kind;
+	struct mpk_span text; /* IR or C that is in no file; data NULL: in the file */
 };
 
 /* mpk_source_classify - what a host source is, by its suffix

@@ -55,11 +55,13 @@ static enum mpk_code run_ir(void *data, struct mpk_error *err)
 	struct mpk_span object;
 
 	MPK_TRY(mpk_llvm_open(t->b->e->llvm, &llvm, err));
-	MPK_TRY(mpk_mapping_open(t->source->path, &map, err));
+	if (!t->source->text.data)
+		MPK_TRY(mpk_mapping_open(t->source->path, &map, err));
 
 	struct mpk_llvm_source source = { .triple = t->b->e->target.triple,
 					  .name = base_name(t->source->path),
-					  .bytes = map.bytes };
+					  .bytes = t->source->text.data ? t->source->text
+									 : map.bytes };
 	enum mpk_code code = llvm->compile(&source, &arena, &object, err);
 	if (code == MPK_OK)
 		code = write_object(t->out, object, err);
@@ -251,8 +253,17 @@ static enum mpk_code source_job(struct mpk_build *b, size_t i, struct mpk_job *j
 	if (!object)
 		return mpk_fail_nomem(err);
 	b->objects[i] = object;
-	return s->kind == MPK_SOURCE_C ? c_job(b, s->path, object, job, err)
-				       : llvm_job(b, s, object, job, err);
+	if (s->kind == MPK_SOURCE_IR)
+		return llvm_job(b, s, object, job, err);
+	if (!s->text.data)
+		return c_job(b, s->path, object, job, err);
+
+	const char *file = mpk_scratch_file(&b->scratch, b->arena, base_name(s->path));
+	if (!file)
+		return mpk_fail_nomem(err);
+	if (!b->e->dry_run)
+		MPK_TRY(write_object(file, s->text, err));
+	return c_job(b, file, object, job, err);
 }
 
 static enum mpk_code blob_job(struct mpk_build *b, struct mpk_job *job, struct mpk_error *err)

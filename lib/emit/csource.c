@@ -106,8 +106,8 @@ static enum mpk_code put_plain(struct printer *p, const struct mpk_csource *c,
 {
 	bool small = c->bytes->len <= MPK_CSOURCE_ARRAY_MAX;
 
-	mpk_strbuf_printf(&p->text, small ? "MPK_EXPORT const unsigned char %s[%" PRIu64 "] = {\n\t"
-					  : "MPK_EXPORT const unsigned char %s[%" PRIu64
+	mpk_strbuf_printf(&p->text, small ? "const unsigned char %s[%" PRIu64 "] = {\n\t"
+					  : "const unsigned char %s[%" PRIu64
 					    " MPK_NUL] =\n\t\"", c->symbol, c->bytes->len);
 	MPK_TRY(put_bytes(p, c->bytes, small ? put_array_bytes : put_string_bytes, err));
 	mpk_strbuf_puts(&p->text, small ? "\n};\n" : "\";\n");

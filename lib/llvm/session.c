@@ -75,6 +75,14 @@ static void on_diagnostic(LLVMDiagnosticInfoRef info, void *data)
 	s->failed = true;
 }
 
+/* A bare triple means the base instruction set; Linux on RISC-V means the set and the ABI of
+ * its distributions, and their linkers refuse objects of another. */
+static const char *features_for(const char *triple)
+{
+	return strncmp(triple, "riscv64", 7) == 0 && strstr(triple, "linux") ? "+m,+a,+f,+d,+c"
+									      : "";
+}
+
 static enum mpk_code open_machine(struct mpk_session *s, struct mpk_error *err)
 {
 	LLVMTargetRef target;
@@ -86,8 +94,9 @@ static enum mpk_code open_machine(struct mpk_session *s, struct mpk_error *err)
 		return mpk_fail(err, MPK_E_UNSUPPORTED, "LLVM %s knows no target '%s'",
 				mpk_llvm_table()->version, MPK_QUOTE(mpk_span_str(s->triple)));
 	}
-	s->machine = LLVMCreateTargetMachine(target, s->triple, "", "", LLVMCodeGenLevelDefault,
-					     LLVMRelocPIC, LLVMCodeModelDefault);
+	s->machine = LLVMCreateTargetMachine(target, s->triple, "", features_for(s->triple),
+					     LLVMCodeGenLevelDefault, LLVMRelocPIC,
+					     LLVMCodeModelDefault);
 	if (!s->machine || !LLVMTargetHasAsmBackend(target))
 		return mpk_fail(err, MPK_E_UNSUPPORTED,
 				"LLVM %s cannot make object files for '%s'",

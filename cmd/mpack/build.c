@@ -282,6 +282,7 @@ static enum mpk_code fill(struct mpk_input *in, struct mpk_emit *e, struct mpk_e
 	e->system_lib = opt.system_lib;
 	e->prefix = opt.prefix ? opt.prefix : "";
 	e->dir = in->dir;
+	e->dir_named = in->package.manifest.dir;
 	e->llvm = find_llvm(&in->arena);
 	e->tmpdir = tmp && *tmp ? tmp : "/tmp";
 	e->save_temps = opt.save_temps;

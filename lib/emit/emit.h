@@ -67,7 +67,10 @@ struct mpk_emit {
 	const char *prefix;              /* of the blob symbol; "" */
 	struct mpk_args cc;              /* the compiler driver, at least one word */
 	struct mpk_args cflags, ldflags;
-	const char *dir, *cwd;           /* directories kept out of compiled objects; or NULL */
+	const char *dir;                 /* of the manifest: absolute, or NULL */
+	const char *dir_named;           /* the same as it stands in the sources' paths, or "" */
+	const char *cwd;                 /* absolute, or NULL; none of these three gets into
+					  * compiled objects */
 	unsigned jobs;                   /* children at a time; 0 is 1 */
 	const char *llvm;                /* path of libexec/mpack/llvm.so */
 	const char *tmpdir;              /* where intermediate files may go */

@@ -188,8 +188,22 @@ static enum mpk_code choose_form(struct mpk_build *b, struct mpk_csource *c,
 
 /* --- command lines --------------------------------------------------------------- */
 
-/* Directories would get into debug information and __FILE__; of several maps that fit,
- * compilers take the last. */
+/* Directories would get into debug information and __FILE__: what is named from the
+ * manifest's folder goes by its name there. Of several maps that fit, compilers take the
+ * last. */
+static void add_prefix_maps(struct mpk_build *b, struct mpk_argv *v)
+{
+	const struct mpk_emit *e = b->e;
+
+	mpk_argv_printf(v, "-ffile-prefix-map=%s=.", b->scratch.path);
+	if (e->cwd && strcmp(e->cwd, "/") != 0)
+		mpk_argv_printf(v, "-ffile-prefix-map=%s=.", e->cwd);
+	if (e->dir)
+		mpk_argv_printf(v, "-ffile-prefix-map=%s/=", e->dir);
+	if (e->dir_named && *e->dir_named && (!e->dir || strcmp(e->dir, e->dir_named) != 0))
+		mpk_argv_printf(v, "-ffile-prefix-map=%s/=", e->dir_named);
+}
+
 static void add_compile_flags(struct mpk_build *b, struct mpk_argv *v, const char *seed)
 {
 	const struct mpk_emit *e = b->e;
@@ -199,11 +213,7 @@ static void add_compile_flags(struct mpk_build *b, struct mpk_argv *v, const cha
 	mpk_argv_add(v, "-O2");
 	if (e->target.format != MPK_OBJECT_COFF)
 		mpk_argv_add(v, "-fPIC");
-	mpk_argv_printf(v, "-ffile-prefix-map=%s=.", b->scratch.path);
-	if (e->cwd)
-		mpk_argv_printf(v, "-ffile-prefix-map=%s=.", e->cwd);
-	if (e->dir && *e->dir)
-		mpk_argv_printf(v, "-ffile-prefix-map=%s=.", e->dir);
+	add_prefix_maps(b, v);
 	mpk_argv_printf(v, "-frandom-seed=%s", seed);
 	mpk_argv_add_all(v, &e->cflags);
 }

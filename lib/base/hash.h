@@ -17,6 +17,7 @@ struct mpk_hash {
 	uint8_t pending[32];  /* total % 32 bytes of an unfinished stripe */
 };
 
+/* mpk_hash_init, mpk_hash_add - begin; take in more bytes, in pieces of any size */
 void mpk_hash_init(struct mpk_hash *h, uint64_t seed);
 void mpk_hash_add(struct mpk_hash *h, struct mpk_span bytes);
 

@@ -67,6 +67,7 @@ struct mpk_argv {
 	bool failed;
 };
 
+/* mpk_argv_add, _add_all, _printf - append; a failed allocation sets `failed` */
 void mpk_argv_add(struct mpk_argv *v, const char *arg);
 void mpk_argv_add_all(struct mpk_argv *v, const struct mpk_args *args);
 void mpk_argv_printf(struct mpk_argv *v, const char *fmt, ...) MPK_PRINTF(2, 3);

@@ -93,6 +93,7 @@ struct mpk_emit_name {
 	const char *suffix;  /* ".so" */
 };
 
+/* mpk_emit_name - the row of a kind; static storage */
 const struct mpk_emit_name *mpk_emit_name(enum mpk_emit_kind kind);
 
 #endif

@@ -20,6 +20,7 @@ struct mpk_reader {
 	uint8_t buffer[MPK_READER_BYTES];
 };
 
+/* mpk_reader_init - begin at the first byte of a rope, which is borrowed */
 void mpk_reader_init(struct mpk_reader *r, const struct mpk_rope *rope);
 
 /* mpk_reader_next - the next bytes; empty at the end

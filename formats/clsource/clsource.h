@@ -9,15 +9,15 @@
 #include "base/error.h"
 #include "base/span.h"
 
-enum mpk_source_language {
-	MPK_SOURCE_OPENCL,
-	MPK_SOURCE_METAL,
-	MPK_SOURCE_WGSL,
-	MPK_SOURCE_CUDA,
+enum mpk_clsource_language {
+	MPK_CLSOURCE_OPENCL,
+	MPK_CLSOURCE_METAL,
+	MPK_CLSOURCE_WGSL,
+	MPK_CLSOURCE_CUDA,
 };
 
 /* One definition; declarations without a body are left out. */
-struct mpk_source_kernel {
+struct mpk_clsource_kernel {
 	struct mpk_span name;
 	struct mpk_span params;    /* the text between the parentheses */
 	size_t param_count;
@@ -26,21 +26,21 @@ struct mpk_source_kernel {
 				    * or not as numbers; 1 where left out */
 };
 
-struct mpk_source {
-	const struct mpk_source_kernel *kernels; /* in file order */
+struct mpk_clsource {
+	const struct mpk_clsource_kernel *kernels; /* in file order */
 	size_t kernel_count;
 };
 
 /* One program of an OpenCL or Metal text that TVM wrote. */
-struct mpk_source_piece {
+struct mpk_clsource_piece {
 	struct mpk_span name;      /* what stands behind "// Function: " */
 	struct mpk_span text;      /* from the next line up to the next delimiter */
 	size_t off;                /* of text in the whole, bytes */
 };
 
-#define MPK_SOURCE_DELIMITER "// Function: "
+#define MPK_CLSOURCE_DELIMITER "// Function: "
 
-/* mpk_source_read - find the kernels that a text defines
+/* mpk_clsource_read - find the kernels that a text defines
  * @bytes   the text; NULs at its end do not count; borrowed
  * @arena   receives the list; names and parameters are views of bytes
  * Returns  MPK_OK, also for a text without kernels; MPK_E_SYNTAX with line and column
@@ -48,26 +48,26 @@ struct mpk_source_piece {
  *          offset in "payload" (a NUL inside the text); MPK_E_NOMEM.
  *          Nothing is preprocessed: a kernel that a macro makes is not found.
  * Format   FORMAT.md 1 */
-enum mpk_code mpk_source_read(struct mpk_span bytes, enum mpk_source_language language,
-			      struct mpk_arena *arena, struct mpk_source *out,
+enum mpk_code mpk_clsource_read(struct mpk_span bytes, enum mpk_clsource_language language,
+			      struct mpk_arena *arena, struct mpk_clsource *out,
 			      struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_source_split - the pieces of a text with delimiters, as TVM's loader splits it
+/* mpk_clsource_split - the pieces of a text with delimiters, as TVM's loader splits it
  * Text before the first delimiter belongs to no piece. Of two pieces with one name the
  * loader takes the first; both are listed.
  * @arena   receives the list; names and texts are views of bytes
  * @count   0 when there is no delimiter
  * Returns  MPK_OK; MPK_E_NOMEM
  * Format   FORMAT.md 2 */
-enum mpk_code mpk_source_split(struct mpk_span bytes, struct mpk_arena *arena,
-			       const struct mpk_source_piece **pieces, size_t *count,
+enum mpk_code mpk_clsource_split(struct mpk_span bytes, struct mpk_arena *arena,
+			       const struct mpk_clsource_piece **pieces, size_t *count,
 			       struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_source_find - the kernel with this name, or NULL */
-const struct mpk_source_kernel *mpk_source_find(const struct mpk_source *source,
+/* mpk_clsource_find - the kernel with this name, or NULL */
+const struct mpk_clsource_kernel *mpk_clsource_find(const struct mpk_clsource *source,
 						struct mpk_span name);
 
-/* mpk_source_language_name - "OpenCL C", "Metal", "WGSL", "CUDA C++" */
-const char *mpk_source_language_name(enum mpk_source_language language);
+/* mpk_clsource_language_name - "OpenCL C", "Metal", "WGSL", "CUDA C++" */
+const char *mpk_clsource_language_name(enum mpk_clsource_language language);
 
 #endif

@@ -13,10 +13,10 @@ struct language {
 };
 
 static const struct language languages[] = {
-	[MPK_SOURCE_OPENCL] = { "OpenCL C", { "__kernel", "kernel" } },
-	[MPK_SOURCE_METAL] = { "Metal", { "kernel", NULL } },
-	[MPK_SOURCE_WGSL] = { "WGSL", { "compute", NULL } },
-	[MPK_SOURCE_CUDA] = { "CUDA C++", { "__global__", NULL } },
+	[MPK_CLSOURCE_OPENCL] = { "OpenCL C", { "__kernel", "kernel" } },
+	[MPK_CLSOURCE_METAL] = { "Metal", { "kernel", NULL } },
+	[MPK_CLSOURCE_WGSL] = { "WGSL", { "compute", NULL } },
+	[MPK_CLSOURCE_CUDA] = { "CUDA C++", { "__global__", NULL } },
 };
 
 /* A read in progress: t is the token that comes next. */
@@ -25,7 +25,7 @@ struct reader {
 	struct mpk_lexer lex;
 	struct mpk_token t;
 	uint32_t group[3];       /* given since the last declaration ended */
-	struct mpk_source_kernel *kernels; /* malloc'ed until the end */
+	struct mpk_clsource_kernel *kernels; /* malloc'ed until the end */
 	size_t count, cap;
 };
 
@@ -34,7 +34,7 @@ static void reader_fini(struct reader *r)
 	free(r->kernels);
 }
 
-const char *mpk_source_language_name(enum mpk_source_language language)
+const char *mpk_clsource_language_name(enum mpk_clsource_language language)
 {
 	return languages[language].name;
 }
@@ -145,7 +145,7 @@ static enum mpk_code skip_parens(struct reader *r, struct mpk_error *err)
 }
 
 /* Parameters: commas count outside of brackets of any kind. */
-static enum mpk_code read_params(struct reader *r, struct mpk_source_kernel *k,
+static enum mpk_code read_params(struct reader *r, struct mpk_clsource_kernel *k,
 				 struct mpk_error *err)
 {
 	struct mpk_token open = r->t;
@@ -172,7 +172,7 @@ static enum mpk_code read_params(struct reader *r, struct mpk_source_kernel *k,
 	return MPK_OK;
 }
 
-static enum mpk_code add(struct reader *r, const struct mpk_source_kernel *k,
+static enum mpk_code add(struct reader *r, const struct mpk_clsource_kernel *k,
 			 struct mpk_error *err)
 {
 	if (!mpk_vec_reserve(&r->kernels, &r->cap, r->count + 1, sizeof *k))
@@ -186,7 +186,7 @@ static enum mpk_code add(struct reader *r, const struct mpk_source_kernel *k,
  * not an attribute's; ';' or '{' before that means that this is no function. */
 static enum mpk_code read_kernel(struct reader *r, struct mpk_error *err)
 {
-	struct mpk_source_kernel k = { 0 };
+	struct mpk_clsource_kernel k = { 0 };
 	struct mpk_token last = { 0 };
 
 	while (!at(r, '(') || is_attribute(last.text) || !is_name(&last)) {
@@ -232,15 +232,15 @@ static enum mpk_code read_all(struct reader *r, struct mpk_error *err)
 	return MPK_OK;
 }
 
-enum mpk_code mpk_source_read(struct mpk_span bytes, enum mpk_source_language language,
-			      struct mpk_arena *arena, struct mpk_source *out,
+enum mpk_code mpk_clsource_read(struct mpk_span bytes, enum mpk_clsource_language language,
+			      struct mpk_arena *arena, struct mpk_clsource *out,
 			      struct mpk_error *err)
 {
 	MPK_CLEANUP(reader_fini) struct reader r = {
 		.language = &languages[language],
 		.lex = { .language = languages[language].name, .c_like = true },
 	};
-	struct mpk_source_kernel *kernels;
+	struct mpk_clsource_kernel *kernels;
 	const uint8_t *nul;
 
 	while (bytes.len && bytes.data[bytes.len - 1] == '\0')
@@ -256,11 +256,11 @@ enum mpk_code mpk_source_read(struct mpk_span bytes, enum mpk_source_language la
 		return mpk_fail_nomem(err);
 	if (r.count)
 		memcpy(kernels, r.kernels, r.count * sizeof *kernels);
-	*out = (struct mpk_source){ .kernels = kernels, .kernel_count = r.count };
+	*out = (struct mpk_clsource){ .kernels = kernels, .kernel_count = r.count };
 	return MPK_OK;
 }
 
-const struct mpk_source_kernel *mpk_source_find(const struct mpk_source *source,
+const struct mpk_clsource_kernel *mpk_clsource_find(const struct mpk_clsource *source,
 						struct mpk_span name)
 {
 	for (size_t i = 0; i < source->kernel_count; i++)

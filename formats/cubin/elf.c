@@ -85,6 +85,7 @@ enum mpk_code mpk_cubin_elf_open(struct mpk_span bytes, struct mpk_cubin_elf *ou
 {
 	struct mpk_cubin_elf elf = { .bytes = bytes };
 	const uint8_t *p = bytes.data;
+	struct mpk_span segments;
 
 	if (!mpk_span_starts(bytes, "\177ELF"))
 		return fail_at(err, 0, "no ELF file");
@@ -104,6 +105,10 @@ enum mpk_code mpk_cubin_elf_open(struct mpk_span bytes, struct mpk_cubin_elf *ou
 	elf.flags = mpk_load_u32(p + 48);
 	if (mpk_load_u16(p + 58) != SECTION_BYTES)
 		return fail_at(err, 58, "section headers are not of 64 bytes");
+	/* they stand last in linked files: a file that was cut off lacks them */
+	if (!mpk_span_sub(bytes, mpk_load_u64(p + 32),
+			  (uint64_t)mpk_load_u16(p + 54) * mpk_load_u16(p + 56), &segments))
+		return fail_at(err, 32, "the program headers lie beyond the end; it was cut off");
 	MPK_TRY(open_table(&elf, err));
 	*out = elf;
 	return MPK_OK;

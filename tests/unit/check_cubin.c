@@ -182,6 +182,9 @@ START_TEST(refuses)
 		ck_assert_str_eq(err.text, rows[i].text);
 		ck_assert_uint_eq(err.at.offset, rows[i].at);
 	}
+	for (size_t n = 1; n < 64; n++)
+		ck_assert_int_eq(mpk_cubin_read(mpk_span_of(good.data, good.len - n), &arena, &c,
+						&err), MPK_E_CORRUPT);
 	ck_assert_uint_eq(c.sm, 7);
 	ck_assert_int_eq(mpk_cubin_read(mpk_span_str("text"), &arena, &c, &err), MPK_E_CORRUPT);
 }

@@ -1,0 +1,381 @@
+#include "probe.h"
+
+#include <stdint.h>
+
+#include "ar/ar.h"
+#include "base/compiler.h"
+#include "base/cursor.h"
+#include "clsource/clsource.h"
+#include "cubin/cubin.h"
+#include "deflate/deflate.h"
+#include "fatbin/fatbin.h"
+#include "params/magic.h"
+#include "ptx/ptx.h"
+#include "spirv/spirv.h"
+#include "tar/tar.h"
+
+enum { EM_AMDGPU = 224, EM_HEXAGON = 164 };
+
+/* Texts are told by words near the beginning: the rest may be megabytes of code. */
+enum { TEXT_BYTES = 65536 };
+
+/* --- what it is ---------------------------------------------------------------------- */
+
+static bool has(struct mpk_span s, const char *word)
+{
+	return s.len && memmem(s.data, s.len, word, strlen(word));
+}
+
+static bool is_text(struct mpk_span s)
+{
+	while (s.len && s.data[s.len - 1] == '\0')
+		s.len--;
+	if (s.len > TEXT_BYTES)
+		s.len = TEXT_BYTES;
+	for (size_t i = 0; i < s.len; i++)
+		if (s.data[i] < ' ' && (s.data[i] < '\t' || s.data[i] > '\r'))
+			return false;
+	return s.len > 0;
+}
+
+static bool begins_json(struct mpk_span s)
+{
+	size_t i = 0;
+
+	while (i < s.len && s.data[i] <= ' ')
+		i++;
+	return i < s.len && s.data[i] == '{';
+}
+
+static enum mpk_probe probe_text(struct mpk_span s)
+{
+	if (!is_text(s))
+		return MPK_PROBE_UNKNOWN;
+	if (mpk_ptx_is(s))
+		return MPK_PROBE_PTX;
+	if (s.len > TEXT_BYTES)
+		s.len = TEXT_BYTES;
+	if (has(s, "__global__"))
+		return MPK_PROBE_CUDA;
+	if (has(s, "metal_stdlib") || has(s, "using namespace metal") || has(s, "[[buffer("))
+		return MPK_PROBE_METAL;
+	if (has(s, "@compute") || (has(s, "@group(") && has(s, "@binding(")))
+		return MPK_PROBE_WGSL;
+	if (has(s, "__kernel") || has(s, "get_global_id(") || has(s, "get_group_id("))
+		return MPK_PROBE_OPENCL;
+	if (has(s, "target triple = ") || has(s, "\ndefine ") || has(s, "source_filename = "))
+		return MPK_PROBE_LLVM;
+	return begins_json(s) ? MPK_PROBE_JSON : MPK_PROBE_TEXT;
+}
+
+static enum mpk_probe probe_elf(struct mpk_span s)
+{
+	unsigned machine = s.len >= 20 ? mpk_load_u16(s.data + 18) : 0;
+
+	if (mpk_cubin_is(s))
+		return MPK_PROBE_CUBIN;
+	if (machine == EM_AMDGPU)
+		return MPK_PROBE_HSACO;
+	return machine == EM_HEXAGON ? MPK_PROBE_HEXAGON : MPK_PROBE_ELF;
+}
+
+static enum mpk_probe probe_magic(struct mpk_span s)
+{
+	static const struct {
+		const char *bytes;
+		enum mpk_probe probe;
+	} magics[] = {
+		{ "\x93NUMPY", MPK_PROBE_NPY },
+		{ "PK\3\4", MPK_PROBE_ZIP },
+		{ "MTLB", MPK_PROBE_METALLIB },
+		{ "xclbin2", MPK_PROBE_XCLBIN },
+		{ "BC\xc0\xde", MPK_PROBE_BITCODE },
+		{ "\xde\xc0\x17\x0b", MPK_PROBE_BITCODE },
+		{ "__CLANG_OFFLOAD_BUNDLE__", MPK_PROBE_HSACO },
+	};
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(magics); i++)
+		if (mpk_span_starts(s, magics[i].bytes))
+			return magics[i].probe;
+	return MPK_PROBE_UNKNOWN;
+}
+
+enum mpk_probe mpk_probe(struct mpk_span bytes)
+{
+	enum mpk_probe probe;
+
+	if (!bytes.len)
+		return MPK_PROBE_EMPTY;
+	if (mpk_span_starts(bytes, "\177ELF"))
+		return probe_elf(bytes);
+	if (mpk_fatbin_is(bytes))
+		return MPK_PROBE_FATBIN;
+	if (mpk_spirv_is(bytes))
+		return MPK_PROBE_SPIRV;
+	if (mpk_ar_is(bytes))
+		return MPK_PROBE_AR;
+	if (mpk_gzip_is(bytes))
+		return MPK_PROBE_GZIP;
+	if (bytes.len >= 8 && mpk_load_u64(bytes.data) == MPK_PARAMS_MAGIC)
+		return MPK_PROBE_PARAMS;
+	probe = probe_magic(bytes);
+	if (probe != MPK_PROBE_UNKNOWN)
+		return probe;
+	return mpk_tar_is(bytes) ? MPK_PROBE_TAR : probe_text(bytes);
+}
+
+const char *mpk_probe_name(enum mpk_probe probe)
+{
+	static const char *const names[MPK_PROBE_COUNT] = {
+		[MPK_PROBE_UNKNOWN] = "an unknown format",
+		[MPK_PROBE_EMPTY] = "empty",
+		[MPK_PROBE_PTX] = "PTX text",
+		[MPK_PROBE_CUBIN] = "a cubin",
+		[MPK_PROBE_FATBIN] = "a fatbin",
+		[MPK_PROBE_SPIRV] = "SPIR-V",
+		[MPK_PROBE_HSACO] = "an AMD GPU code object",
+		[MPK_PROBE_HEXAGON] = "a Hexagon library",
+		[MPK_PROBE_ELF] = "an ELF file",
+		[MPK_PROBE_AR] = "an ar archive",
+		[MPK_PROBE_TAR] = "a tar archive",
+		[MPK_PROBE_GZIP] = "a gzip file",
+		[MPK_PROBE_ZIP] = "a zip file",
+		[MPK_PROBE_NPY] = "a .npy array",
+		[MPK_PROBE_PARAMS] = "a TVM parameter file",
+		[MPK_PROBE_METALLIB] = "a Metal library",
+		[MPK_PROBE_XCLBIN] = "an xclbin",
+		[MPK_PROBE_BITCODE] = "LLVM bitcode",
+		[MPK_PROBE_JSON] = "JSON",
+		[MPK_PROBE_OPENCL] = "OpenCL C source",
+		[MPK_PROBE_METAL] = "Metal source",
+		[MPK_PROBE_WGSL] = "WGSL source",
+		[MPK_PROBE_CUDA] = "CUDA C++ source",
+		[MPK_PROBE_LLVM] = "LLVM IR",
+		[MPK_PROBE_TEXT] = "text of an unknown language",
+	};
+
+	return names[probe];
+}
+
+/* --- what it should be ---------------------------------------------------------------- */
+
+/* One format of one kind: what its bytes are, and what else is let through. */
+struct rule {
+	const char *kind, *format;
+	enum mpk_probe is, also;
+};
+
+static const struct rule rules[] = {
+	{ "cuda", "ptx", MPK_PROBE_PTX, MPK_PROBE_PTX },
+	{ "cuda", "cubin", MPK_PROBE_CUBIN, MPK_PROBE_FATBIN }, /* TVM labels fatbins so */
+	{ "cuda", "fatbin", MPK_PROBE_FATBIN, MPK_PROBE_FATBIN },
+	{ "cuda", "cuda", MPK_PROBE_CUDA, MPK_PROBE_TEXT },
+	{ "opencl", "cl", MPK_PROBE_OPENCL, MPK_PROBE_TEXT },
+	{ "opencl", "xclbin", MPK_PROBE_XCLBIN, MPK_PROBE_XCLBIN },
+	{ "opencl", "awsxclbin", MPK_PROBE_XCLBIN, MPK_PROBE_XCLBIN },
+	{ "sdaccel", "xclbin", MPK_PROBE_XCLBIN, MPK_PROBE_XCLBIN },
+	{ "sdaccel", "awsxclbin", MPK_PROBE_XCLBIN, MPK_PROBE_XCLBIN },
+	{ "metal", "metal", MPK_PROBE_METAL, MPK_PROBE_TEXT },
+	{ "metal", "metallib", MPK_PROBE_METALLIB, MPK_PROBE_METALLIB },
+	{ "vulkan", "vulkan", MPK_PROBE_SPIRV, MPK_PROBE_SPIRV },
+	{ "vulkan", "spirv", MPK_PROBE_SPIRV, MPK_PROBE_SPIRV },
+	{ "hip", "hsaco", MPK_PROBE_HSACO, MPK_PROBE_HSACO },
+	{ "hip", "hip", MPK_PROBE_HSACO, MPK_PROBE_HSACO },
+	{ "hsaco", "hsaco", MPK_PROBE_HSACO, MPK_PROBE_HSACO },
+	{ "hsaco", "hip", MPK_PROBE_HSACO, MPK_PROBE_HSACO },
+	{ "rocm", "hsaco", MPK_PROBE_HSACO, MPK_PROBE_HSACO },
+	{ "hexagon", "so", MPK_PROBE_HEXAGON, MPK_PROBE_HEXAGON },
+	{ "hex", "so", MPK_PROBE_HEXAGON, MPK_PROBE_HEXAGON },
+	{ "webgpu", "wgsl", MPK_PROBE_WGSL, MPK_PROBE_TEXT },
+};
+
+const char *mpk_probe_format(struct mpk_span kind, enum mpk_probe probe)
+{
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(rules); i++)
+		if (mpk_span_is(kind, rules[i].kind) && rules[i].is == probe)
+			return rules[i].format;
+	return NULL;
+}
+
+static enum mpk_code fail_claim(const struct rule *rule, struct mpk_span kind,
+				enum mpk_probe found, struct mpk_error *err)
+{
+	const char *format = mpk_probe_format(kind, found);
+
+	if (format)
+		return mpk_fail(err, MPK_E_CORRUPT,
+				"format \"%s\" of kind \"%s\" expects %s, but this is %s: say "
+				"format = \"%s\" or give another file", rule->format, rule->kind,
+				mpk_probe_name(rule->is), mpk_probe_name(found), format);
+	return mpk_fail(err, MPK_E_CORRUPT,
+			"format \"%s\" of kind \"%s\" expects %s, but this is %s", rule->format,
+			rule->kind, mpk_probe_name(rule->is), mpk_probe_name(found));
+}
+
+/* What this kind can hold: for a manifest that says no format. */
+static enum mpk_code fail_kind(const struct rule *first, enum mpk_probe found,
+			       struct mpk_error *err)
+{
+	return mpk_fail(err, MPK_E_CORRUPT,
+			"a module of kind \"%s\" cannot hold this: it is %s; expected was %s or "
+			"another of its formats", first->kind, mpk_probe_name(found),
+			mpk_probe_name(first->is));
+}
+
+static bool accepts(const struct rule *rule, enum mpk_probe found)
+{
+	return rule->is == found || rule->also == found;
+}
+
+/* *known: kind and format stand in the table, so that the claim could be checked. */
+static enum mpk_code check_claim(struct mpk_span kind, struct mpk_span format,
+				 enum mpk_probe found, bool *known, struct mpk_error *err)
+{
+	const struct rule *first = NULL;
+
+	*known = true;
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(rules); i++) {
+		const struct rule *rule = &rules[i];
+
+		if (!mpk_span_is(kind, rule->kind))
+			continue;
+		if (mpk_span_is(format, rule->format))
+			return accepts(rule, found) ? MPK_OK : fail_claim(rule, kind, found, err);
+		if (!first)
+			first = rule;
+		if (!format.len && accepts(rule, found))
+			return MPK_OK;
+	}
+	*known = false;
+	return first && !format.len ? fail_kind(first, found, err) : MPK_OK;
+}
+
+enum mpk_code mpk_probe_check(struct mpk_span bytes, struct mpk_span kind,
+			      struct mpk_span format, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
+	struct mpk_probe_names names;
+	bool known;
+
+	MPK_TRY(check_claim(kind, format, mpk_probe(bytes), &known, err));
+	return known ? mpk_probe_kernels(bytes, &arena, &names, err) : MPK_OK;
+}
+
+/* --- what is in it -------------------------------------------------------------------- */
+
+static enum mpk_code add_ptx(struct mpk_span bytes, struct mpk_arena *arena,
+			     struct mpk_probe_names *out, struct mpk_error *err)
+{
+	struct mpk_ptx ptx;
+	struct mpk_span *names;
+
+	MPK_TRY(mpk_ptx_read(bytes, arena, &ptx, err));
+	names = mpk_arena_array(arena, ptx.kernel_count, sizeof *names);
+	if (!names)
+		return mpk_fail_nomem(err);
+	for (size_t i = 0; i < ptx.kernel_count; i++)
+		names[i] = ptx.kernels[i].name;
+	*out = (struct mpk_probe_names){ names, ptx.kernel_count, true };
+	return MPK_OK;
+}
+
+static enum mpk_code add_cubin(struct mpk_span bytes, struct mpk_arena *arena,
+			       struct mpk_probe_names *out, struct mpk_error *err)
+{
+	struct mpk_cubin cubin;
+	struct mpk_span *names;
+
+	MPK_TRY(mpk_cubin_read(bytes, arena, &cubin, err));
+	names = mpk_arena_array(arena, cubin.kernel_count, sizeof *names);
+	if (!names)
+		return mpk_fail_nomem(err);
+	for (size_t i = 0; i < cubin.kernel_count; i++)
+		names[i] = cubin.kernels[i].name;
+	*out = (struct mpk_probe_names){ names, cubin.kernel_count, true };
+	return MPK_OK;
+}
+
+/* All images of a fatbin hold the same kernels: the first one that can be read counts,
+ * but all that can be are checked. */
+static enum mpk_code add_fatbin(struct mpk_span bytes, struct mpk_arena *arena,
+				struct mpk_probe_names *out, struct mpk_error *err)
+{
+	struct mpk_fatbin fatbin;
+	struct mpk_probe_names found, first = { 0 };
+
+	MPK_TRY(mpk_fatbin_read(bytes, arena, &fatbin, err));
+	for (size_t i = 0; i < fatbin.entry_count; i++) {
+		const struct mpk_fatbin_entry *e = &fatbin.entries[i];
+
+		if (e->packing != MPK_FATBIN_STORED)
+			continue;
+		if (e->kind == MPK_FATBIN_PTX)
+			MPK_TRY(add_ptx(e->data, arena, &found, err));
+		else if (e->kind == MPK_FATBIN_ELF)
+			MPK_TRY(add_cubin(e->data, arena, &found, err));
+		else
+			continue;
+		if (!first.complete)
+			first = found;
+	}
+	*out = first;
+	return MPK_OK;
+}
+
+static enum mpk_code add_spirv(struct mpk_span bytes, struct mpk_arena *arena,
+			       struct mpk_probe_names *out, struct mpk_error *err)
+{
+	struct mpk_spirv spirv;
+	struct mpk_span *names;
+
+	MPK_TRY(mpk_spirv_read(bytes, arena, &spirv, err));
+	names = mpk_arena_array(arena, spirv.entry_count, sizeof *names);
+	if (!names)
+		return mpk_fail_nomem(err);
+	for (size_t i = 0; i < spirv.entry_count; i++)
+		names[i] = mpk_span_str(spirv.entries[i].name);
+	*out = (struct mpk_probe_names){ names, spirv.entry_count, true };
+	return MPK_OK;
+}
+
+static enum mpk_code add_source(struct mpk_span bytes, enum mpk_clsource_language language,
+				struct mpk_arena *arena, struct mpk_probe_names *out,
+				struct mpk_error *err)
+{
+	struct mpk_clsource source;
+	struct mpk_span *names;
+
+	MPK_TRY(mpk_clsource_read(bytes, language, arena, &source, err));
+	names = mpk_arena_array(arena, source.kernel_count, sizeof *names);
+	if (!names)
+		return mpk_fail_nomem(err);
+	for (size_t i = 0; i < source.kernel_count; i++)
+		names[i] = source.kernels[i].name;
+	*out = (struct mpk_probe_names){ names, source.kernel_count, false };
+	return MPK_OK;
+}
+
+enum mpk_code mpk_probe_kernels(struct mpk_span bytes, struct mpk_arena *arena,
+				struct mpk_probe_names *out, struct mpk_error *err)
+{
+	enum mpk_probe probe = mpk_probe(bytes);
+
+	if (probe == MPK_PROBE_PTX)
+		return add_ptx(bytes, arena, out, err);
+	if (probe == MPK_PROBE_CUBIN)
+		return add_cubin(bytes, arena, out, err);
+	if (probe == MPK_PROBE_FATBIN)
+		return add_fatbin(bytes, arena, out, err);
+	if (probe == MPK_PROBE_SPIRV)
+		return add_spirv(bytes, arena, out, err);
+	if (probe == MPK_PROBE_OPENCL)
+		return add_source(bytes, MPK_CLSOURCE_OPENCL, arena, out, err);
+	if (probe == MPK_PROBE_METAL)
+		return add_source(bytes, MPK_CLSOURCE_METAL, arena, out, err);
+	if (probe == MPK_PROBE_WGSL)
+		return add_source(bytes, MPK_CLSOURCE_WGSL, arena, out, err);
+	if (probe == MPK_PROBE_CUDA)
+		return add_source(bytes, MPK_CLSOURCE_CUDA, arena, out, err);
+	*out = (struct mpk_probe_names){ 0 };
+	return MPK_OK;
+}

@@ -39,12 +39,6 @@ static void put_field(const struct mpk_relay *x, char letter, int64_t value,
 	}
 }
 
-/* TVM leaves the size register unset, whatever was in memory, when a shape follows. */
-static bool has_garbage(const struct mpk_relay_instr *instr, size_t fixed)
-{
-	return mpk_relay_word(instr, 0) == MPK_RELAY_ALLOC_STORAGE && instr->count - 1 > fixed;
-}
-
 /* The destination comes first, as in an assignment; the count of what follows is left out. */
 static void put_instr(const struct mpk_relay *x, const struct mpk_relay_instr *instr,
 		      struct mpk_strbuf *out)
@@ -59,7 +53,7 @@ static void put_instr(const struct mpk_relay *x, const struct mpk_relay_instr *i
 		mpk_strbuf_printf(out, "%%%" PRId64 " = ",
 				  mpk_relay_word(instr, 1 + (size_t)(dst - shape->fields)));
 	mpk_strbuf_puts(out, shape->name);
-	for (size_t i = has_garbage(instr, fixed); i < instr->count - 1; i++) {
+	for (size_t i = mpk_relay_garbage(instr, shape); i < instr->count - 1; i++) {
 		char letter = i < fixed ? shape->fields[i] : shape->rest;
 
 		if (letter == 'd' || letter == 'n')

@@ -40,6 +40,13 @@ const struct mpk_relay_shape *mpk_relay_shape(int64_t op, enum mpk_relay_layout 
 	return &shapes[op];
 }
 
+size_t mpk_relay_garbage(const struct mpk_relay_instr *instr,
+			 const struct mpk_relay_shape *shape)
+{
+	return mpk_relay_word(instr, 0) == MPK_RELAY_ALLOC_STORAGE &&
+	       instr->count - 1 > strlen(shape->fields);
+}
+
 bool mpk_relay_fits(const struct mpk_relay_instr *instr, enum mpk_relay_layout layout)
 {
 	const struct mpk_relay_shape *shape =

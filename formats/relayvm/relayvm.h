@@ -107,6 +107,11 @@ static inline int64_t mpk_relay_word(const struct mpk_relay_instr *instr, size_t
 /* mpk_relay_hash - what the record of an instruction begins with */
 uint64_t mpk_relay_hash(const struct mpk_relay_instr *instr);
 
+/* mpk_relay_check - what an interpreter may rely on besides: registers lie in their files,
+ * indices in their tables, jumps in their function
+ * Returns  MPK_OK; MPK_E_CORRUPT: the first fault, naming function and instruction */
+enum mpk_code mpk_relay_check(const struct mpk_relay *x, struct mpk_error *err) MPK_MUST_CHECK;
+
 /* mpk_relay_dump - append a listing: a function after the other, an instruction a line */
 void mpk_relay_dump(const struct mpk_relay *x, struct mpk_strbuf *out);
 

@@ -43,6 +43,8 @@ static inline void fuzz_payload(const struct mpk_kind *kind, enum mpk_generation
 		(void)!mpk_graph_json_read(p.u.factory.graph_json, arena, &graph, NULL);
 	if (p.tag == MPK_PAYLOAD_RELAX)
 		(void)!mpk_relax_check(&p.u.relax, NULL);
+	if (p.tag == MPK_PAYLOAD_RELAY)
+		(void)!mpk_relay_check(&p.u.relay, NULL);
 }
 
 static inline void fuzz_tree(const struct mpk_tree *tree, struct mpk_span blob,

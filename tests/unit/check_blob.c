@@ -243,50 +243,6 @@ static struct mpk_tree diamond(struct mpk_node nodes[4], enum mpk_generation gen
 	return (struct mpk_tree){ .gen = gen, .nodes = nodes, .count = 4 };
 }
 
-START_TEST(paths_name_nodes)
-{
-	struct mpk_node nodes[4];
-	struct mpk_tree tree = diamond(nodes, MPK_GEN_CURRENT);
-	static const char *const paths[] = { "/", "/0", "/1", "/0/0" };
-	static const char *const wrong[] = { "", "/2", "/0/1", "/x", "//", "/0/", "0", "/0x0",
-					     "#4", "#", "/99999999999999999999" };
-	char out[16];
-	size_t at;
-
-	for (size_t i = 0; i < 4; i++) {
-		ck_assert_str_eq(mpk_tree_path(&tree, i, out, sizeof out), paths[i]);
-		ck_assert(mpk_tree_find(&tree, paths[i], &at));
-		ck_assert_uint_eq(at, i);
-	}
-	ck_assert(mpk_tree_find(&tree, "/1/0", &at));
-	ck_assert_uint_eq(at, 3);
-	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-		ck_assert_msg(!mpk_tree_find(&tree, wrong[i], &at), "'%s' found", wrong[i]);
-	nodes[0].child_count = 1;
-	ck_assert_str_eq(mpk_tree_path(&tree, 2, out, sizeof out), "#2");
-	ck_assert(mpk_tree_find(&tree, "#2/0", &at));
-	ck_assert_uint_eq(at, 3);
-}
-END_TEST
-
-START_TEST(long_paths_lose_their_head)
-{
-	enum { DEPTH = 100 };
-	struct mpk_node nodes[DEPTH];
-	size_t child[DEPTH];
-	struct mpk_tree tree = { .nodes = nodes, .count = DEPTH };
-	char out[16];
-
-	for (size_t i = 0; i < DEPTH; i++) {
-		child[i] = i + 1;
-		nodes[i] = (struct mpk_node){ .children = &child[i],
-					      .child_count = i + 1 < DEPTH };
-	}
-	ck_assert_str_eq(mpk_tree_path(&tree, DEPTH - 1, out, sizeof out), "...0/0/0/0/0/0");
-	ck_assert_str_eq(mpk_tree_path(&tree, 7, out, sizeof out), "/0/0/0/0/0/0/0");
-}
-END_TEST
-
 START_TEST(diamond_survives_every_container)
 {
 	struct mpk_arena arena = { 0 };
@@ -486,8 +442,6 @@ int main(void)
 	tcase_add_loop_test(t, guess_finds_the_generation, 0, FIXTURES);
 	tcase_add_loop_test(t, every_prefix_is_an_error_or_sound, 0, FIXTURES);
 	tcase_add_loop_test(t, every_flip_is_an_error_or_sound, 0, FIXTURES);
-	tcase_add_test(t, paths_name_nodes);
-	tcase_add_test(t, long_paths_lose_their_head);
 	tcase_add_loop_test(t, diamond_survives_every_container, 0, MPK_GENERATION_COUNT);
 	tcase_add_loop_test(t, header_less_fixtures, 0, 2);
 	tcase_add_loop_test(t, refused, 0, sizeof refusals / sizeof *refusals);

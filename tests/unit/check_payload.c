@@ -223,6 +223,25 @@ START_TEST(relay_listing)
 	ck_assert_ptr_nonnull(strstr(out.data, "invoke_packed vm_mod_fused_add, 1, %0, %5, %4\n"));
 	ck_assert_ptr_nonnull(strstr(out.data, "     8: ret %4\n"));
 	mpk_strbuf_fini(&out);
+
+	/* every operand in turn points at nothing */
+	struct mpk_relay *x = &l.p.u.relay;
+	struct mpk_error err;
+	struct mpk_relay_func f = x->funcs[0];
+
+	ck_assert_int_eq(mpk_relay_check(x, NULL), MPK_OK);
+	x->funcs = &f;
+	f.register_file_size = 5;
+	ck_assert_int_eq(mpk_relay_check(x, &err), MPK_E_CORRUPT);
+	ck_assert_str_eq(err.text, "function \"main\", instruction 5: register 5 does not exist");
+	f.register_file_size = 0;
+	ck_assert_int_eq(mpk_relay_check(x, NULL), MPK_E_CORRUPT);
+	f.register_file_size = 6;
+	x->const_count = 2;
+	ck_assert_int_eq(mpk_relay_check(x, NULL), MPK_E_CORRUPT);
+	x->const_count = 3;
+	x->primitives.count = 0;
+	ck_assert_int_eq(mpk_relay_check(x, NULL), MPK_E_CORRUPT);
 	unload(&l);
 }
 END_TEST

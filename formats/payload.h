@@ -43,7 +43,7 @@ struct mpk_payload {
 	const struct mpk_kind *kind;
 	enum mpk_generation gen;
 	struct mpk_source source; /* decoded payloads: the bytes this was read from */
-	uint64_t surplus;     /* bytes after the last field; TVM ignores them. Not written back */
+	uint64_t surplus; /* bytes after the last field: ignored by TVM, not written back */
 	union {
 		struct mpk_kernels kernels;
 		struct mpk_record record;
@@ -91,12 +91,12 @@ void mpk_payload_encode(const struct mpk_payload *p, struct mpk_rope *rope);
 
 /* One file that a payload would make. */
 struct mpk_part {
-	const char *name;     /* relative, "params/w1"; only letters, digits and "._-/", unique */
+	const char *name;     /* relative, "params/w1"; letters, digits, "._-/"; unique */
 	struct mpk_span data;
 	uint64_t off;         /* of data in the blob, when stored */
 	bool stored;          /* false: data was made from the payload, "functions.json" */
 	const struct mpk_tensor_record *tensor; /* what data is the elements of, or NULL */
-	struct mpk_span title; /* the name as the payload spells it: a tensor, a kernel; may be empty */
+	struct mpk_span title; /* the name as the payload spells it; may be empty */
 };
 
 struct mpk_parts {
@@ -105,9 +105,10 @@ struct mpk_parts {
 };
 
 /* mpk_payload_parts - the files that a decoded payload consists of, in stored order
- * Code as "kernels.ptx" or "kernels/<name>.metal" with the suffix of its format, function tables as
- * "functions.json" in the layout of TVM's .tvm_meta.json, tensors as "params/<name>" or
- * "constants/<index>", graphs as "graph.json", bytecode as a listing "bytecode.txt".
+ * Code as "kernels.ptx" or "kernels/<name>.metal" with the suffix of its format, function
+ * tables as "functions.json" in the layout of TVM's .tvm_meta.json, tensors as
+ * "params/<name>", "constants/<name>" or "constants/<index>", graphs as "graph.json",
+ * bytecode as a listing "bytecode.txt".
  * Names that are no file names are changed; title keeps what they were.
  * @out     in arena, views into the payload's bytes
  * Returns  MPK_OK; MPK_E_NOMEM */

@@ -31,7 +31,8 @@ static enum mpk_code read_module(struct mpk_legacy *r, struct mpk_node *node,
 
 	enum mpk_code code = read_payload(r, kind, err);
 	if (code != MPK_OK) {
-		mpk_error_prefix(err, "module %zu (%s): ", r->tree->count, MPK_QUOTE(node->kind));
+		mpk_error_prefix(err, "module %zu (%s): ", r->tree->count,
+				 MPK_QUOTE(node->kind));
 		return code;
 	}
 	node->payload = mpk_span_of(r->c.bytes.data + node->payload_off,
@@ -70,8 +71,10 @@ static enum mpk_code imply_lib(struct mpk_legacy *r, struct mpk_error *err)
 	for (size_t i = 0; i < tree->count; i++)
 		children[i] = i + 1;
 	tree->nodes--;
-	tree->nodes[0] = (struct mpk_node){ .kind = mpk_span_str(MPK_KIND_LIB), .is_lib = true,
-					    .children = children, .child_count = tree->count };
+	tree->nodes[0] = (struct mpk_node){ .kind = mpk_span_str(MPK_KIND_LIB),
+					    .is_lib = true,
+					    .children = children,
+					    .child_count = tree->count };
 	tree->count++;
 	tree->implied_lib = true;
 	return MPK_OK;

@@ -26,16 +26,17 @@ static enum mpk_code bad_row(const struct mpk_links *links, size_t row, const ch
 			       "import tree: row %zu %s", row, why);
 }
 
-static enum mpk_code check_rows(const struct mpk_links *links, const struct mpk_tree *tree,
-				struct mpk_error *err)
+static enum mpk_code check_rows(const struct mpk_links *links,
+				const struct mpk_tree *tree, struct mpk_error *err)
 {
 	size_t count = links->rows.len / 8;
 	uint64_t children = links->child.len / 8, last = 0;
 
 	if (count < tree->count + 1 || (count > tree->count + 1 && !tree->truncated))
-		return mpk_fail_offset(err, MPK_E_CORRUPT, "blob", links->rows_off - 8,
-				       "import tree: %zu rows for %zu modules, %zu expected",
-				       count, tree->count, tree->count + 1);
+		return mpk_fail_offset(
+			err, MPK_E_CORRUPT, "blob", links->rows_off - 8,
+			"import tree: %zu rows for %zu modules, %zu expected", count,
+			tree->count, tree->count + 1);
 	for (size_t i = 0; i < count; i++) {
 		uint64_t row = mpk_load_u64(links->rows.data + 8 * i);
 
@@ -63,12 +64,14 @@ static enum mpk_code link_node(const struct mpk_links *links, struct mpk_tree *t
 		uint64_t child = mpk_load_u64(links->child.data + 8 * i);
 
 		if (child >= modules || child <= node)
-			return mpk_fail_offset(err, MPK_E_CORRUPT, "blob",
-					       links->child_off + 8 * i,
-					       "import tree: module %zu cannot import module "
-					       "%" PRIu64 " (of %" PRIu64 "): %s", node, child, modules,
-					       child >= modules ? "there is none" :
-					       "modules come before what they import");
+			return mpk_fail_offset(
+				err, MPK_E_CORRUPT, "blob", links->child_off + 8 * i,
+				"import tree: module %zu cannot import module "
+				"%" PRIu64 " (of %" PRIu64 "): %s",
+				node, child, modules,
+				child >= modules ?
+					"there is none" :
+					"modules come before what they import");
 		if (child < tree->count)
 			list[kept++] = (size_t)child;
 	}

@@ -34,7 +34,8 @@ static const char *cut_head(char *out, size_t size, size_t at)
 	return out;
 }
 
-const char *mpk_tree_path(const struct mpk_tree *tree, size_t node, char *out, size_t size)
+const char *mpk_tree_path(const struct mpk_tree *tree, size_t node, char *out,
+			  size_t size)
 {
 	size_t at = size - 1, parent, position;
 	char step[32];

@@ -1,6 +1,7 @@
 #include "record/record.h"
 
-static enum mpk_code read_field(struct mpk_cursor *c, const struct mpk_record_field *field,
+static enum mpk_code read_field(struct mpk_cursor *c,
+				const struct mpk_record_field *field,
 				struct mpk_arena *arena, struct mpk_record_value *out,
 				struct mpk_error *err)
 {
@@ -15,7 +16,8 @@ static enum mpk_code read_field(struct mpk_cursor *c, const struct mpk_record_fi
 	return mpk_read_i32(c, field->name, &out->number, err);
 }
 
-enum mpk_code mpk_record_read(struct mpk_cursor *c, const struct mpk_record_schema *schema,
+enum mpk_code mpk_record_read(struct mpk_cursor *c,
+			      const struct mpk_record_schema *schema,
 			      struct mpk_arena *arena, struct mpk_record *out,
 			      struct mpk_error *err)
 {
@@ -23,7 +25,8 @@ enum mpk_code mpk_record_read(struct mpk_cursor *c, const struct mpk_record_sche
 	struct mpk_cursor at = *c;
 
 	for (size_t i = 0; i < schema->count; i++)
-		MPK_TRY(read_field(&at, &schema->fields[i], arena, &record.values[i], err));
+		MPK_TRY(read_field(&at, &schema->fields[i], arena, &record.values[i],
+				   err));
 	*out = record;
 	*c = at;
 	return MPK_OK;

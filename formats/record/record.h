@@ -25,7 +25,7 @@ enum mpk_field_type {
 struct mpk_record_field {
 	const char *name;   /* "symbol", "graph_json" */
 	enum mpk_field_type type;
-	const char *file;   /* what to call it as a file, "graph.json"; NULL: not worth one */
+	const char *file;   /* its name as a file, "graph.json"; NULL: not worth one */
 };
 
 enum { MPK_RECORD_FIELDS = 6 };
@@ -47,15 +47,18 @@ struct mpk_record {
 	struct mpk_record_value values[MPK_RECORD_FIELDS];
 };
 
-extern const struct mpk_record_schema mpk_schema_json_runtime; /* symbol, graph_json, const_names */
+/* symbol, graph_json, const_names */
+extern const struct mpk_record_schema mpk_schema_json_runtime;
 extern const struct mpk_record_schema mpk_schema_example_json; /* graph_json */
 extern const struct mpk_record_schema mpk_schema_coreml;       /* symbol, model */
 extern const struct mpk_record_schema mpk_schema_torch;        /* symbol, module */
 extern const struct mpk_record_schema mpk_schema_vitis_ai;
 extern const struct mpk_record_schema mpk_schema_mrvl_sim;
 extern const struct mpk_record_schema mpk_schema_mrvl_hw;
-extern const struct mpk_record_schema mpk_schema_c;            /* code, fmt, func_names, const_vars */
-extern const struct mpk_record_schema mpk_schema_static_library; /* data, func_names */
+/* code, fmt, func_names, const_vars */
+extern const struct mpk_record_schema mpk_schema_c;
+/* data, func_names */
+extern const struct mpk_record_schema mpk_schema_static_library;
 
 /* mpk_record_read - the fields of schema in order
  * @out     strings are views of the cursor's bytes, lists are in arena

@@ -65,18 +65,19 @@ enum mpk_code mpk_relax_instr(const struct mpk_relax *x, size_t index,
 	at = mpk_load_u64(x->instr_offset.data + 8 * index);
 	if (at >= words)
 		return mpk_fail(err, MPK_E_CORRUPT,
-				"instruction %zu begins at word %" PRIu64 " of %" PRIu64, index, at,
-				words);
+				"instruction %zu begins at word %" PRIu64 " of %" PRIu64,
+				index, at, words);
 	p = x->instr_data.data + 8 * at;
 
 	size_t fixed = fixed_words(word_at(p));
 
 	if (fixed == 0)
-		return mpk_fail(err, MPK_E_CORRUPT, "instruction %zu: opcode %" PRId64
-				" is not known", index, word_at(p));
+		return mpk_fail(err, MPK_E_CORRUPT,
+				"instruction %zu: opcode %" PRId64 " is not known", index,
+				word_at(p));
 	if (fixed > words - at || (fixed == 4 && mpk_load_u64(p + 24) > words - at - 4))
-		return mpk_fail(err, MPK_E_CORRUPT, "instruction %zu goes beyond the last word",
-				index);
+		return mpk_fail(err, MPK_E_CORRUPT,
+				"instruction %zu goes beyond the last word", index);
 	*out = decode(p);
 	return MPK_OK;
 }
@@ -102,29 +103,34 @@ struct checker {
 
 static enum mpk_code fault(const struct checker *k, const char *what, int64_t value)
 {
-	return mpk_fail(k->err, MPK_E_CORRUPT, "function \"%s\", instruction %" PRId64
-			": %s %" PRId64 " does not exist", MPK_QUOTE(k->f->name), k->at, what, value);
+	return mpk_fail(k->err, MPK_E_CORRUPT,
+			"function \"%s\", instruction %" PRId64 ": %s %" PRId64
+			" does not exist",
+			MPK_QUOTE(k->f->name), k->at, what, value);
 }
 
 static bool register_exists(const struct checker *k, int64_t reg)
 {
-	return (reg >= 0 && reg < k->f->register_file_size) || reg == MPK_RELAX_REG_VOID ||
-	       reg == MPK_RELAX_REG_VM;
+	return (reg >= 0 && reg < k->f->register_file_size) ||
+	       reg == MPK_RELAX_REG_VOID || reg == MPK_RELAX_REG_VM;
 }
 
 static enum mpk_code check_arg(const struct checker *k, struct mpk_relax_arg arg)
 {
 	switch (arg.kind) {
 	case MPK_RELAX_ARG_REG:
-		return register_exists(k, arg.value) ? MPK_OK : fault(k, "register", arg.value);
+		return register_exists(k, arg.value) ? MPK_OK :
+						       fault(k, "register", arg.value);
 	case MPK_RELAX_ARG_INT:
 		return MPK_OK;
 	case MPK_RELAX_ARG_CONST:
-		return (uint64_t)arg.value < k->x->const_count ? MPK_OK :
-			fault(k, "constant", arg.value);
+		return (uint64_t)arg.value < k->x->const_count ?
+			       MPK_OK :
+			       fault(k, "constant", arg.value);
 	case MPK_RELAX_ARG_FUNC:
-		return (uint64_t)arg.value < k->x->func_count ? MPK_OK :
-			fault(k, "function", arg.value);
+		return (uint64_t)arg.value < k->x->func_count ?
+			       MPK_OK :
+			       fault(k, "function", arg.value);
 	default:
 		return fault(k, "argument kind", (int64_t)arg.kind);
 	}
@@ -170,10 +176,13 @@ static enum mpk_code check_func(const struct mpk_relax *x, const struct mpk_rela
 
 	if (f->start < 0 || f->end <= f->start ||
 	    (uint64_t)f->end > mpk_relax_instr_count(x))
-		return mpk_fail(err, MPK_E_CORRUPT, "function \"%s\": instructions %" PRId64 " to %"
-				PRId64 " do not exist", MPK_QUOTE(f->name), f->start, f->end);
+		return mpk_fail(err, MPK_E_CORRUPT,
+				"function \"%s\": instructions %" PRId64 " to %" PRId64
+				" do not exist",
+				MPK_QUOTE(f->name), f->start, f->end);
 	if (f->num_args < 0 || f->num_args > f->register_file_size)
-		return mpk_fail(err, MPK_E_CORRUPT, "function \"%s\": %" PRId64
+		return mpk_fail(err, MPK_E_CORRUPT,
+				"function \"%s\": %" PRId64
 				" arguments do not fit in %" PRId64 " registers",
 				MPK_QUOTE(f->name), f->num_args, f->register_file_size);
 	for (; k.at < f->end; k.at++)
@@ -189,8 +198,10 @@ enum mpk_code mpk_relax_check(const struct mpk_relax *x, struct mpk_error *err)
 	}
 	for (size_t i = 0; i < x->scope_count; i++) {
 		if ((uint64_t)x->scopes[i].constant >= x->const_count)
-			return mpk_fail(err, MPK_E_CORRUPT, "memory scope %zu is for constant %"
-					PRId64 ", which does not exist", i, x->scopes[i].constant);
+			return mpk_fail(err, MPK_E_CORRUPT,
+					"memory scope %zu is for constant %" PRId64
+					", which does not exist",
+					i, x->scopes[i].constant);
 	}
 	return MPK_OK;
 }

@@ -78,8 +78,10 @@ static void put_call(const struct mpk_relax *x, const struct mpk_relax_instr *in
 static void put_instr(const struct mpk_relax *x, const struct mpk_relax_instr *instr,
 		      struct mpk_strbuf *out)
 {
-	static const char *const names[] = { [MPK_RELAX_CALL] = "call", [MPK_RELAX_RET] = "ret",
-					     [MPK_RELAX_GOTO] = "goto", [MPK_RELAX_IF] = "If" };
+	static const char *const names[] = { [MPK_RELAX_CALL] = "call",
+					     [MPK_RELAX_RET] = "ret",
+					     [MPK_RELAX_GOTO] = "goto",
+					     [MPK_RELAX_IF] = "If" };
 
 	mpk_strbuf_printf(out, "%-*s", OP_WIDTH, names[instr->op]);
 	switch (instr->op) {
@@ -107,7 +109,9 @@ static void put_code(const struct mpk_relax *x, const struct mpk_relax_func *f,
 	struct mpk_error err;
 
 	if (f->start < 0 || f->end < f->start || (uint64_t)f->end > count) {
-		mpk_strbuf_printf(out, "  (instructions %" PRId64 " to %" PRId64 " of %" PRIu64 ")\n",
+		mpk_strbuf_printf(out,
+				  "  (instructions %" PRId64 " to %" PRId64 " of %" PRIu64
+				  ")\n",
 				  f->start, f->end, count);
 		return;
 	}
@@ -131,7 +135,8 @@ void mpk_relax_dump(const struct mpk_relax *x, struct mpk_strbuf *out)
 		if (f->kind == MPK_RELAX_PACKED) {
 			mpk_strbuf_puts(out, " packed_func;\n\n");
 		} else if (f->kind == MPK_RELAX_TIR) {
-			mpk_strbuf_printf(out, " num_inputs=%" PRId64 " vm_tir_func;\n\n", f->num_args);
+			mpk_strbuf_printf(out, " num_inputs=%" PRId64 " vm_tir_func;\n\n",
+					  f->num_args);
 		} else {
 			mpk_strbuf_puts(out, ":\n");
 			put_code(x, f, out);

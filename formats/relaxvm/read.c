@@ -15,7 +15,8 @@ static enum mpk_code read_header(struct mpk_cursor *c, struct mpk_relax *x,
 	MPK_TRY(mpk_read_u64(c, "Relax executable", &magic, err));
 	if (magic != MPK_RELAX_MAGIC && magic != MPK_RELAX_MAGIC_SCOPES)
 		return mpk_fail_offset(err, MPK_E_CORRUPT, c->space, start,
-				       "no Relax executable: magic number %#" PRIx64, magic);
+				       "no Relax executable: magic number %#" PRIx64,
+				       magic);
 	x->has_scopes = magic == MPK_RELAX_MAGIC_SCOPES;
 	return mpk_read_str(c, "bytecode version", &x->version, err);
 }
@@ -159,7 +160,8 @@ enum mpk_code mpk_relax_read(struct mpk_cursor *c, enum mpk_generation gen,
 		MPK_TRY(read_content(&at, arena, &x, err));
 	} else {
 		MPK_TRY(mpk_read_str(&at, "Relax executable", &content, err));
-		inner = mpk_cursor_of(content, mpk_cursor_offset(&at) - content.len, c->space);
+		inner = mpk_cursor_of(content, mpk_cursor_offset(&at) - content.len,
+				      c->space);
 		MPK_TRY(read_content(&inner, arena, &x, err));
 		x.surplus = mpk_cursor_left(&inner);
 	}

@@ -81,7 +81,12 @@ enum mpk_code mpk_relax_read(struct mpk_cursor *c, enum mpk_generation gen,
 /* mpk_relax_write - the inverse, to the byte, less the surplus */
 void mpk_relax_write(struct mpk_rope *r, const struct mpk_relax *x);
 
-enum mpk_relax_op { MPK_RELAX_CALL = 1, MPK_RELAX_RET = 2, MPK_RELAX_GOTO = 3, MPK_RELAX_IF = 4 };
+enum mpk_relax_op {
+	MPK_RELAX_CALL = 1,
+	MPK_RELAX_RET = 2,
+	MPK_RELAX_GOTO = 3,
+	MPK_RELAX_IF = 4,
+};
 
 #define MPK_RELAX_REG_VOID (INT64_C(1) << 54)       /* as destination: drop the result */
 #define MPK_RELAX_REG_VM ((INT64_C(1) << 54) + 1)   /* the machine itself */
@@ -110,10 +115,13 @@ static inline size_t mpk_relax_instr_count(const struct mpk_relax *x)
 }
 
 /* mpk_relax_instr - instruction at index, words checked against instr_data
- * Returns  MPK_OK; MPK_E_RANGE: no such instruction; MPK_E_CORRUPT: an unknown opcode, or words
- *          beyond the end. Operands are not checked against tables: see mpk_relax_check. */
+ * Returns  MPK_OK; MPK_E_RANGE: no such instruction; MPK_E_CORRUPT: an unknown opcode, or
+ *          words beyond the end. Operands are not checked: see mpk_relax_check. */
 enum mpk_code mpk_relax_instr(const struct mpk_relax *x, size_t index,
-			      struct mpk_relax_instr *out, struct mpk_error *err) MPK_MUST_CHECK;
+			      struct mpk_relax_instr *out, struct mpk_error *err)
+	MPK_MUST_CHECK;
+
+/* mpk_relax_arg - argument i of a call; i < arg_count */
 
 /* mpk_relax_arg - operand i of an instruction, which must have so many */
 struct mpk_relax_arg mpk_relax_arg(const struct mpk_relax_instr *instr, size_t i);
@@ -127,7 +135,7 @@ enum mpk_code mpk_relax_check(const struct mpk_relax *x, struct mpk_error *err) 
  * Instructions read as in TVM's own as_text. Words that make no sense are printed as such. */
 void mpk_relax_dump(const struct mpk_relax *x, struct mpk_strbuf *out);
 
-/* mpk_relax_dump_const - append one constant, short: "float32", "shape[1, 16]", "tensor 4xfloat32" */
+/* mpk_relax_dump_const - append one constant: "float32", "shape[1, 16]", "tensor 4xfloat32" */
 void mpk_relax_dump_const(const struct mpk_relax_const *c, struct mpk_strbuf *out);
 
 #endif

@@ -3,15 +3,24 @@
 #include "relaxvm/format.h"
 
 const int32_t mpk_relax_tags[MPK_GENERATION_COUNT][MPK_RELAX_CONST_KINDS] = {
-	[MPK_GEN_LEGACY] = { [MPK_RELAX_TENSOR] = 0, [MPK_RELAX_DTYPE] = 1,
-			     [MPK_RELAX_SHAPE] = 2, [MPK_RELAX_STRING] = 3,
-			     [MPK_RELAX_INT] = 4, [MPK_RELAX_FLOAT] = 5 },
-	[MPK_GEN_HYBRID] = { [MPK_RELAX_TENSOR] = 72, [MPK_RELAX_DTYPE] = 5,
-			     [MPK_RELAX_SHAPE] = 71, [MPK_RELAX_STRING] = 65,
-			     [MPK_RELAX_INT] = 1, [MPK_RELAX_FLOAT] = 3 },
-	[MPK_GEN_CURRENT] = { [MPK_RELAX_TENSOR] = 70, [MPK_RELAX_DTYPE] = 5,
-			      [MPK_RELAX_SHAPE] = 69, [MPK_RELAX_STRING] = 65,
-			      [MPK_RELAX_INT] = 1, [MPK_RELAX_FLOAT] = 3 },
+	[MPK_GEN_LEGACY] = { [MPK_RELAX_TENSOR] = 0,
+			     [MPK_RELAX_DTYPE] = 1,
+			     [MPK_RELAX_SHAPE] = 2,
+			     [MPK_RELAX_STRING] = 3,
+			     [MPK_RELAX_INT] = 4,
+			     [MPK_RELAX_FLOAT] = 5 },
+	[MPK_GEN_HYBRID] = { [MPK_RELAX_TENSOR] = 72,
+			     [MPK_RELAX_DTYPE] = 5,
+			     [MPK_RELAX_SHAPE] = 71,
+			     [MPK_RELAX_STRING] = 65,
+			     [MPK_RELAX_INT] = 1,
+			     [MPK_RELAX_FLOAT] = 3 },
+	[MPK_GEN_CURRENT] = { [MPK_RELAX_TENSOR] = 70,
+			      [MPK_RELAX_DTYPE] = 5,
+			      [MPK_RELAX_SHAPE] = 69,
+			      [MPK_RELAX_STRING] = 65,
+			      [MPK_RELAX_INT] = 1,
+			      [MPK_RELAX_FLOAT] = 3 },
 };
 
 static void put_func(struct mpk_rope *r, const struct mpk_relax_func *f)

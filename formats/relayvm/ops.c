@@ -70,6 +70,7 @@ uint64_t mpk_relay_hash(const struct mpk_relay_instr *instr)
 	uint64_t key = (uint64_t)mpk_relay_word(instr, 0);
 
 	for (size_t i = 1; i < instr->count; i++)
-		key ^= (uint64_t)mpk_relay_word(instr, i) + 0x9e3779b9 + (key << 6) + (key >> 2);
+		key ^= (uint64_t)mpk_relay_word(instr, i) + 0x9e3779b9 + (key << 6) +
+		       (key >> 2);
 	return key;
 }

@@ -36,10 +36,13 @@ static bool size_agrees(const struct mpk_tensor_record *t, uint64_t n, uint64_t 
 {
 	uint64_t lanes = t->dtype.lanes ? t->dtype.lanes : 1, whole, bits;
 
-	return (mpk_mul_u64(n, ((uint64_t)t->dtype.bits + 7) / 8, &whole) && whole == size) ||
+	return (mpk_mul_u64(n, ((uint64_t)t->dtype.bits + 7) / 8, &whole) &&
+		whole == size) ||
 	       (mpk_mul_u64(n, t->dtype.bits / 8, &whole) && whole == size) ||
-	       (mpk_mul_u64(n, (t->dtype.bits * lanes + 7) / 8, &whole) && whole == size) ||
-	       (mpk_mul_u64(n, t->dtype.bits * lanes, &bits) && bits / 8 + (bits % 8 != 0) == size);
+	       (mpk_mul_u64(n, (t->dtype.bits * lanes + 7) / 8, &whole) &&
+		whole == size) ||
+	       (mpk_mul_u64(n, t->dtype.bits * lanes, &bits) &&
+		bits / 8 + (bits % 8 != 0) == size);
 }
 
 static enum mpk_code read_shape(struct mpk_cursor *c, struct mpk_arena *arena,
@@ -51,7 +54,8 @@ static enum mpk_code read_shape(struct mpk_cursor *c, struct mpk_arena *arena,
 
 	if (ndim < 0 || (uint64_t)ndim > mpk_cursor_left(c) / 8)
 		return mpk_fail_offset(err, MPK_E_CORRUPT, c->space, start - 8,
-				       "tensor: %" PRId32 " dimensions do not fit in the %zu bytes left",
+				       "tensor: %" PRId32
+				       " dimensions do not fit in the %zu bytes left",
 				       ndim, mpk_cursor_left(c));
 	shape = mpk_arena_array(arena, (size_t)ndim, sizeof *shape);
 	if (!shape)
@@ -59,9 +63,9 @@ static enum mpk_code read_shape(struct mpk_cursor *c, struct mpk_arena *arena,
 	for (int32_t i = 0; i < ndim; i++) {
 		MPK_TRY(mpk_read_i64(c, "tensor shape", &shape[i], err));
 		if (shape[i] < 0)
-			return mpk_fail_offset(err, MPK_E_CORRUPT, c->space,
-					       mpk_cursor_offset(c) - 8,
-					       "tensor: dimension %" PRId32 " is %" PRId64, i, shape[i]);
+			return mpk_fail_offset(
+				err, MPK_E_CORRUPT, c->space, mpk_cursor_offset(c) - 8,
+				"tensor: dimension %" PRId32 " is %" PRId64, i, shape[i]);
 	}
 	t->shape = shape;
 	t->ndim = (size_t)ndim;
@@ -77,7 +81,8 @@ static enum mpk_code read_data(struct mpk_cursor *c, struct mpk_tensor_record *t
 	MPK_TRY(mpk_read_u64(c, "tensor size", &size, err));
 	if (!element_count(t->shape, t->ndim, &n) || !size_agrees(t, n, size))
 		return mpk_fail_offset(err, MPK_E_CORRUPT, c->space, start,
-				       "tensor: %" PRIu64 " bytes are not what its shape and %s take",
+				       "tensor: %" PRIu64
+				       " bytes are not what its shape and %s take",
 				       size, mpk_dtype_print(t->dtype, text));
 	t->data_off = mpk_cursor_offset(c);
 	return mpk_read_bytes(c, "tensor data", size, &t->data, err);
@@ -94,12 +99,14 @@ enum mpk_code mpk_tensor_read(struct mpk_cursor *c, struct mpk_arena *arena,
 	MPK_TRY(mpk_read_u64(&at, "tensor", &magic, err));
 	if (magic != MPK_TENSOR_MAGIC)
 		return mpk_fail_offset(err, MPK_E_CORRUPT, c->space, start,
-				       "no tensor begins here: magic number %#" PRIx64, magic);
+				       "no tensor begins here: magic number %#" PRIx64,
+				       magic);
 	MPK_TRY(mpk_read_u64(&at, "tensor", &t.reserved, err));
 	MPK_TRY(mpk_read_i32(&at, "tensor device", &device, err));
 	if (device != DEVICE_CPU)
 		return mpk_fail_offset(err, MPK_E_CORRUPT, c->space, start + 16,
-				       "tensor: device type %" PRId32 ", but only the CPU's (1) is stored",
+				       "tensor: device type %" PRId32
+				       ", but only the CPU's (1) is stored",
 				       device);
 	MPK_TRY(mpk_read_i32(&at, "tensor device", &t.device_id, err));
 	MPK_TRY(mpk_read_i32(&at, "tensor rank", &ndim, err));

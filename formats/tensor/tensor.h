@@ -12,10 +12,11 @@
 #include "base/span.h"
 #include "dtype/dtype.h"
 
-enum { MPK_TENSOR_MIN = 8 + 8 + 4 + 4 + 4 + 4 + 8 }; /* bytes of a record without shape and data */
+/* Bytes of a record without shape and data. */
+enum { MPK_TENSOR_MIN = 8 + 8 + 4 + 4 + 4 + 4 + 8 };
 
 /* One record. The bytes are C-contiguous, elements little-endian; a type of less than 8 bits
- * takes a byte each, and lanes are as the writer counted them. */
+ * takes a byte each or is packed, as the writer counted (FORMAT.md 2). */
 struct mpk_tensor_record {
 	uint64_t reserved;     /* 0 */
 	int32_t device_id;     /* 0; the device type is always 1, the CPU */
@@ -30,8 +31,8 @@ struct mpk_tensor_record {
 /* mpk_tensor_read - one record
  * @out     data is a view of the cursor's bytes, shape is in arena
  * Returns  MPK_OK; MPK_E_CORRUPT: the magic, a device other than the CPU, a negative
- *          dimension, a shape whose size overflows, or a byte count that is not that of shape and type
- *          (by any of the rules that releases had); MPK_E_NOMEM */
+ *          dimension, a shape whose size overflows, or a byte count that is not that of
+ *          shape and type (by any of the rules that releases had); MPK_E_NOMEM */
 enum mpk_code mpk_tensor_read(struct mpk_cursor *c, struct mpk_arena *arena,
 			      struct mpk_tensor_record *out, struct mpk_error *err)
 	MPK_MUST_CHECK;
@@ -39,7 +40,7 @@ enum mpk_code mpk_tensor_read(struct mpk_cursor *c, struct mpk_arena *arena,
 /* mpk_tensor_write - the inverse, to the byte; data is borrowed until r is written */
 void mpk_tensor_write(struct mpk_rope *r, const struct mpk_tensor_record *t);
 
-/* mpk_tensor_bytes - what TVM 0.7 and later demand of data.len: ceil(bits / 8) for each element
+/* mpk_tensor_bytes - what TVM 0.7 and later demand of data.len: ceil(bits / 8) an element
  * Returns  false when it does not fit in 63 bits */
 bool mpk_tensor_bytes(struct mpk_dtype dtype, const int64_t *shape, size_t ndim,
 		      uint64_t *out);

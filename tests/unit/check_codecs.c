@@ -57,8 +57,9 @@ static struct mpk_strs strs(struct gen *g, size_t most)
 
 static struct mpk_tensor_record tensor(struct gen *g)
 {
-	static const struct mpk_dtype types[] = { { 2, 32, 1 }, { 0, 8, 1 }, { 1, 1, 1 }, { 6, 8, 1 },
-						  { 2, 64, 1 }, { 0, 4, 1 }, { 4, 16, 1 } };
+	static const struct mpk_dtype types[] = { { 2, 32, 1 }, { 0, 8, 1 },  { 1, 1, 1 },
+						  { 6, 8, 1 },  { 2, 64, 1 }, { 0, 4, 1 },
+						  { 4, 16, 1 } };
 	struct mpk_tensor_record t = { .dtype = types[below(g, 7)], .ndim = below(g, 4) };
 	int64_t *shape = make(g, t.ndim, sizeof *shape);
 	uint64_t size;
@@ -131,8 +132,10 @@ static void fill_ethosn(struct gen *g, struct mpk_payload *p)
 			.input_order = words(g, 4, 4),
 			.output_order = words(g, 4, 4),
 		};
-		n[i].input_sizes = mpk_span_of(make(g, 16, 1), sizes ? n[i].input_order.len : 0);
-		n[i].output_sizes = mpk_span_of(make(g, 16, 1), sizes ? n[i].output_order.len : 0);
+		n[i].input_sizes = mpk_span_of(make(g, 16, 1),
+					       sizes ? n[i].input_order.len : 0);
+		n[i].output_sizes = mpk_span_of(make(g, 16, 1),
+						sizes ? n[i].output_order.len : 0);
 	}
 	p->u.ethosn = (struct mpk_ethosn){ n, count, sizes };
 }
@@ -163,19 +166,29 @@ static void fill_relax(struct gen *g, struct mpk_payload *p)
 	bool has_scopes = below(g, 2);
 
 	for (size_t i = 0; i < nfuncs; i++)
-		funcs[i] = (struct mpk_relax_func){
-			.kind = (int32_t)below(g, 3), .name = bytes(g, 20), .start = 0,
-			.end = (int64_t)below(g, 9), .num_args = -2,
-			.register_file_size = (int64_t)below(g, 9), .params = strs(g, 3) };
+		funcs[i] = (struct mpk_relax_func){ .kind = (int32_t)below(g, 3),
+						    .name = bytes(g, 20),
+						    .start = 0,
+						    .end = (int64_t)below(g, 9),
+						    .num_args = -2,
+						    .register_file_size = (int64_t)below(
+							    g, 9),
+						    .params = strs(g, 3) };
 	for (size_t i = 0; i < nconsts; i++)
 		consts[i] = relax_const(g);
 	for (size_t i = 0; i < nscopes; i++)
 		scopes[i] = (struct mpk_relax_scope){ (int64_t)i, bytes(g, 9) };
-	p->u.relax = (struct mpk_relax){
-		.gen = p->gen, .has_scopes = has_scopes, .version = mpk_span_str("0.14"),
-		.funcs = funcs, .func_count = nfuncs, .consts = consts, .const_count = nconsts,
-		.scopes = scopes, .scope_count = has_scopes ? nscopes : 0,
-		.instr_offset = words(g, 9, 8), .instr_data = words(g, 30, 8) };
+	p->u.relax = (struct mpk_relax){ .gen = p->gen,
+					 .has_scopes = has_scopes,
+					 .version = mpk_span_str("0.14"),
+					 .funcs = funcs,
+					 .func_count = nfuncs,
+					 .consts = consts,
+					 .const_count = nconsts,
+					 .scopes = scopes,
+					 .scope_count = has_scopes ? nscopes : 0,
+					 .instr_offset = words(g, 9, 8),
+					 .instr_data = words(g, 30, 8) };
 }
 
 /* The number of fields of each opcode without what follows, and which field counts that (0:
@@ -183,13 +196,13 @@ static void fill_relax(struct gen *g, struct mpk_payload *p)
 static const struct {
 	uint8_t fields[2], counter[2];
 } relay_ops[MPK_RELAY_OPS] = {
-	{ { 2, 2 }, { 0 } },	   { { 1, 1 }, { 0 } },	      { { 3, 3 }, { 2, 2 } },
-	{ { 3, 3 }, { 2, 2 } },	   { { 3, 3 }, { 2, 2 } },    { { 7, 7 }, { 6, 6 } },
-	{ { 7, 7 }, { 0 } },	   { { 3, 3 }, { 2, 2 } },    { { 3, 3 }, { 2, 2 } },
-	{ { 3, 3 }, { 0 } },	   { { 4, 4 }, { 0 } },	      { { 2, 3 }, { 0 } },
-	{ { 1, 1 }, { 0 } },	   { { 2, 2 }, { 0 } },	      { { 2, 2 }, { 0 } },
-	{ { 0, 0 }, { 0 } },	   { { 7, 8 }, { 0, 7 } },    { { 2, 2 }, { 0 } },
-	{ { 3, 3 }, { 0 } },	   { { 4, 4 }, { 0 } },	      { { 1, 1 }, { 0 } },
+	{ { 2, 2 }, { 0 } },    { { 1, 1 }, { 0 } },    { { 3, 3 }, { 2, 2 } },
+	{ { 3, 3 }, { 2, 2 } }, { { 3, 3 }, { 2, 2 } }, { { 7, 7 }, { 6, 6 } },
+	{ { 7, 7 }, { 0 } },    { { 3, 3 }, { 2, 2 } }, { { 3, 3 }, { 2, 2 } },
+	{ { 3, 3 }, { 0 } },    { { 4, 4 }, { 0 } },    { { 2, 3 }, { 0 } },
+	{ { 1, 1 }, { 0 } },    { { 2, 2 }, { 0 } },    { { 2, 2 }, { 0 } },
+	{ { 0, 0 }, { 0 } },    { { 7, 8 }, { 0, 7 } }, { { 2, 2 }, { 0 } },
+	{ { 3, 3 }, { 0 } },    { { 4, 4 }, { 0 } },    { { 1, 1 }, { 0 } },
 };
 
 static struct mpk_relay_instr relay_instr(struct gen *g, enum mpk_relay_layout layout)
@@ -209,7 +222,8 @@ static struct mpk_relay_instr relay_instr(struct gen *g, enum mpk_relay_layout l
 
 static struct mpk_relay_func relay_func(struct gen *g, enum mpk_relay_layout layout)
 {
-	struct mpk_relay_func f = { .instr_count = below(g, 20), .params = strs(g, 3),
+	struct mpk_relay_func f = { .instr_count = below(g, 20),
+				    .params = strs(g, 3),
 				    .param_devices = words(g, 3, 8) };
 	struct mpk_relay_instr *instrs = make(g, f.instr_count, sizeof *instrs);
 	struct mpk_span *info = make(g, 3, sizeof *info);
@@ -226,10 +240,13 @@ static struct mpk_relay_func relay_func(struct gen *g, enum mpk_relay_layout lay
 
 static void fill_relay(struct gen *g, struct mpk_payload *p)
 {
-	static const char *const versions[] = { "0.8.0", "0.9.0", "0.13.0", "0.14.0", "0.19.0" };
-	static const enum mpk_relay_layout layouts[] = { MPK_RELAY_08, MPK_RELAY_09, MPK_RELAY_09,
-							 MPK_RELAY_14, MPK_RELAY_14 };
-	size_t which = below(g, 5), nconsts = below(g, 4), nfuncs = 1 + below(g, 3), pairs = below(g, 3);
+	static const char *const versions[] = { "0.8.0", "0.9.0", "0.13.0", "0.14.0",
+						"0.19.0" };
+	static const enum mpk_relay_layout layouts[] = { MPK_RELAY_08, MPK_RELAY_09,
+							 MPK_RELAY_09, MPK_RELAY_14,
+							 MPK_RELAY_14 };
+	size_t which = below(g, 5), nconsts = below(g, 4), nfuncs = 1 + below(g, 3),
+	       pairs = below(g, 3);
 	struct mpk_relay_device *devices = make(g, 2, sizeof *devices);
 	struct mpk_relay_const *consts = make(g, nconsts, sizeof *consts);
 	struct mpk_relay_func *funcs = make(g, nfuncs, sizeof *funcs);
@@ -237,11 +254,18 @@ static void fill_relay(struct gen *g, struct mpk_payload *p)
 	struct mpk_span *texts = make(g, 2 * pairs, sizeof *texts);
 	struct mpk_relay *x = &p->u.relay;
 
-	*x = (struct mpk_relay){ .layout = layouts[which], .version = mpk_span_str(versions[which]),
-				 .devices = devices, .device_count = layouts[which] ? 2 : 0,
-				 .globals = strs(g, 4), .consts = consts, .const_count = nconsts,
-				 .const_devices = words(g, 4, 8), .primitives = strs(g, 4),
-				 .attrs = attrs, .attr_count = 1, .funcs = funcs,
+	*x = (struct mpk_relay){ .layout = layouts[which],
+				 .version = mpk_span_str(versions[which]),
+				 .devices = devices,
+				 .device_count = layouts[which] ? 2 : 0,
+				 .globals = strs(g, 4),
+				 .consts = consts,
+				 .const_count = nconsts,
+				 .const_devices = words(g, 4, 8),
+				 .primitives = strs(g, 4),
+				 .attrs = attrs,
+				 .attr_count = 1,
+				 .funcs = funcs,
 				 .func_count = nfuncs };
 	devices[1] = (struct mpk_relay_device){ 2, 1, { 0 } };
 	if (x->layout == MPK_RELAY_14)
@@ -297,21 +321,25 @@ static struct mpk_span encoded(const struct mpk_payload *p, struct gen *g)
 	return flat;
 }
 
-static void round_trip(const struct mpk_kind *kind, enum mpk_generation gen, uint64_t seed)
+static void round_trip(const struct mpk_kind *kind, enum mpk_generation gen,
+		       uint64_t seed)
 {
 	struct gen g = { .seed = seed };
-	struct mpk_payload p = { .tag = kind->codec->tag, .kind = kind, .gen = gen }, back;
+	struct mpk_payload p = { .tag = kind->codec->tag, .kind = kind, .gen = gen },
+			   back;
 	struct mpk_error err = { 0 };
 	struct mpk_parts parts;
 	struct mpk_span first, second;
 
 	fill(&g, &p);
 	first = encoded(&p, &g);
-	ck_assert_msg(mpk_payload_decode(kind, gen, (struct mpk_source){ first, 0 }, &g.arena,
-					 &back, &err) == MPK_OK, "%s: %s", kind->name, err.text);
+	ck_assert_msg(mpk_payload_decode(kind, gen, (struct mpk_source){ first, 0 },
+					 &g.arena, &back, &err) == MPK_OK,
+		      "%s: %s", kind->name, err.text);
 	ck_assert_uint_eq(back.surplus, 0);
 	second = encoded(&back, &g);
-	ck_assert_msg(mpk_span_equal(first, second), "%s, seed %" PRIu64, kind->name, seed);
+	ck_assert_msg(mpk_span_equal(first, second), "%s, seed %" PRIu64, kind->name,
+		      seed);
 	if (p.tag == MPK_PAYLOAD_RELAY)
 		ck_assert_int_eq(back.u.relay.layout, p.u.relay.layout);
 	ck_assert_int_eq(mpk_payload_parts(&back, &g.arena, &parts, NULL), MPK_OK);
@@ -335,19 +363,24 @@ END_TEST
 START_TEST(prefixes_are_refused)
 {
 	const struct mpk_kind *kind = mpk_kind_at((size_t)_i);
-	struct mpk_payload p = { .tag = kind->codec->tag, .kind = kind, .gen = MPK_GEN_CURRENT }, back;
+	struct mpk_payload p = { .tag = kind->codec->tag,
+				 .kind = kind,
+				 .gen = MPK_GEN_CURRENT },
+			   back;
 	struct gen g = { .seed = 12345 };
 	struct guarded guard;
 	struct mpk_span all;
 
-	if (kind->codec->tag == MPK_PAYLOAD_KERNELS || kind->codec->tag == MPK_PAYLOAD_EMPTY)
+	if (kind->codec->tag == MPK_PAYLOAD_KERNELS ||
+	    kind->codec->tag == MPK_PAYLOAD_EMPTY)
 		return;
 	fill(&g, &p);
 	all = encoded(&p, &g);
 	guard = guarded_create(all.len);
 	for (size_t n = 0; n < all.len; n++) {
 		struct mpk_span cut = guarded_put(&guard, mpk_span_of(all.data, n));
-		enum mpk_code code = mpk_payload_decode(kind, p.gen, (struct mpk_source){ cut, 0 },
+		enum mpk_code code = mpk_payload_decode(kind, p.gen,
+							(struct mpk_source){ cut, 0 },
 							&g.arena, &back, NULL);
 
 		ck_assert_int_eq(code, MPK_E_CORRUPT);
@@ -360,12 +393,15 @@ END_TEST
 START_TEST(flips_never_crash)
 {
 	const struct mpk_kind *kind = mpk_kind_at((size_t)_i);
-	struct mpk_payload p = { .tag = kind->codec->tag, .kind = kind, .gen = MPK_GEN_LEGACY };
+	struct mpk_payload p = { .tag = kind->codec->tag,
+				 .kind = kind,
+				 .gen = MPK_GEN_LEGACY };
 	struct gen g = { .seed = 999 };
 	struct guarded guard;
 	struct mpk_span all;
 
-	if (kind->codec->tag == MPK_PAYLOAD_KERNELS || kind->codec->tag == MPK_PAYLOAD_EMPTY)
+	if (kind->codec->tag == MPK_PAYLOAD_KERNELS ||
+	    kind->codec->tag == MPK_PAYLOAD_EMPTY)
 		return;
 	fill(&g, &p);
 	all = encoded(&p, &g);
@@ -377,9 +413,10 @@ START_TEST(flips_never_crash)
 		struct mpk_parts parts;
 
 		guard.map[guard.room - all.len + bit / 8] ^= (uint8_t)(1 << bit % 8);
-		if (mpk_payload_decode(kind, p.gen, (struct mpk_source){ copy, 0 }, &arena, &back,
-				       NULL) == MPK_OK)
-			ck_assert_int_eq(mpk_payload_parts(&back, &arena, &parts, NULL), MPK_OK);
+		if (mpk_payload_decode(kind, p.gen, (struct mpk_source){ copy, 0 },
+				       &arena, &back, NULL) == MPK_OK)
+			ck_assert_int_eq(mpk_payload_parts(&back, &arena, &parts, NULL),
+					 MPK_OK);
 		mpk_arena_fini(&arena);
 	}
 	guarded_free(&guard);

@@ -52,14 +52,30 @@ END_TEST
 
 START_TEST(refused)
 {
-	static const char *const texts[] = { "", "int", "int0", "int256", "float", "float32x",
-					     "float32x-1", "float32 ", " int8", "int8x99999", "boo",
-					     "handle64x", "custom[1]", "custom[300]8", "custom[]8",
-					     "int32xvscalex0", "float8_e9m9", "i", "f32x2x2" };
+	static const char *const texts[] = { "",
+					     "int",
+					     "int0",
+					     "int256",
+					     "float",
+					     "float32x",
+					     "float32x-1",
+					     "float32 ",
+					     " int8",
+					     "int8x99999",
+					     "boo",
+					     "handle64x",
+					     "custom[1]",
+					     "custom[300]8",
+					     "custom[]8",
+					     "int32xvscalex0",
+					     "float8_e9m9",
+					     "i",
+					     "f32x2x2" };
 	struct mpk_dtype t;
 
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-		ck_assert_msg(!mpk_dtype_parse(mpk_span_str(texts[i]), &t), "'%s' parsed", texts[i]);
+		ck_assert_msg(!mpk_dtype_parse(mpk_span_str(texts[i]), &t), "'%s' parsed",
+			      texts[i]);
 }
 END_TEST
 
@@ -72,12 +88,14 @@ START_TEST(every_code_and_width_prints_and_parses_back)
 	for (unsigned code = 0; code < 256; code++) {
 		for (unsigned bits = 1; bits < 256; bits++) {
 			for (size_t i = 0; i < sizeof lanes / sizeof *lanes; i++) {
-				struct mpk_dtype t = { (uint8_t)code, (uint8_t)bits, lanes[i] };
+				struct mpk_dtype t = { (uint8_t)code, (uint8_t)bits,
+						       lanes[i] };
 				struct mpk_dtype back;
 
 				mpk_dtype_print(t, out);
 				ck_assert_msg(mpk_dtype_parse(mpk_span_str(out), &back) &&
-					      mpk_dtype_equal(t, back), "%s", out);
+						      mpk_dtype_equal(t, back),
+					      "%s", out);
 			}
 		}
 	}

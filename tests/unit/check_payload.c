@@ -24,13 +24,15 @@ static bool load(struct loaded *l, const char *file, enum mpk_generation gen, bo
 	memset(l, 0, sizeof *l);
 	if (!fixture_load(file, &l->blob))
 		return false;
-	ck_assert_int_eq(bare ? mpk_blob_read_bare(l->blob, gen, &l->arena, &l->tree, &err) :
-				mpk_blob_read(l->blob, gen, &l->arena, &l->tree, &err), MPK_OK);
+	ck_assert_int_eq(
+		bare ? mpk_blob_read_bare(l->blob, gen, &l->arena, &l->tree, &err) :
+		       mpk_blob_read(l->blob, gen, &l->arena, &l->tree, &err),
+		MPK_OK);
 	kind = mpk_kind_find(l->tree.nodes[node].kind);
 	ck_assert_ptr_nonnull(kind);
 	ck_assert_msg(mpk_payload_decode(kind, gen, mpk_source_of(&l->tree.nodes[node]),
-					 &l->arena, &l->p, &err) == MPK_OK, "%s: %s", file,
-		      err.text);
+					 &l->arena, &l->p, &err) == MPK_OK,
+		      "%s: %s", file, err.text);
 	return true;
 }
 
@@ -51,10 +53,13 @@ static const struct fixture {
 	const char *parts; /* names, separated by spaces */
 } fixtures[] = {
 	{ "formats/01_opencl_scale.blob", CUR, false, 1, "kernels.cl functions.json" },
-	{ "formats/02_cuda_source_dynshmem.blob", CUR, false, 1, "kernels.cu functions.json" },
+	{ "formats/02_cuda_source_dynshmem.blob", CUR, false, 1,
+	  "kernels.cu functions.json" },
 	{ "formats/03_cuda_ptx.blob", CUR, false, 1, "kernels.ptx functions.json" },
-	{ "formats/04_metal.blob", CUR, false, 1, "kernels/add_kernel.metal functions.json" },
-	{ "formats/05_webgpu.blob", CUR, false, 1, "kernels/add_kernel.wgsl functions.json" },
+	{ "formats/04_metal.blob", CUR, false, 1,
+	  "kernels/add_kernel.metal functions.json" },
+	{ "formats/05_webgpu.blob", CUR, false, 1,
+	  "kernels/add_kernel.wgsl functions.json" },
 	{ "formats/06_relax_vm.blob", CUR, false, 0, "constants/6 bytecode.txt" },
 	{ "formats/07_relax_opencl.blob", CUR, false, 0, "constants/6 bytecode.txt" },
 	{ "formats/07_relax_opencl.blob", CUR, false, 2, "kernels.cl functions.json" },
@@ -64,7 +69,8 @@ static const struct fixture {
 	{ "formats/15_relax_cond.blob", CUR, false, 0, "bytecode.txt" },
 	{ "formats/16_relax_vmtir.blob", CUR, false, 0, "bytecode.txt" },
 	{ "formats/20_legacy_opencl.blob", OLD, false, 1, "kernels.cl functions.json" },
-	{ "formats/21_legacy_metal_off.blob", OLD, false, 1, "kernels.metal functions.json" },
+	{ "formats/21_legacy_metal_off.blob", OLD, false, 1,
+	  "kernels.metal functions.json" },
 	{ "formats/22_legacy_webgpu.blob", OLD, false, 1,
 	  "kernels/add_kernel.wgsl functions.json" },
 	{ "formats/23_legacy_graph.blob", OLD, false, 0, "graph.json params/p0" },
@@ -118,9 +124,13 @@ START_TEST(surplus_is_counted)
 		return;
 	longer = calloc(1, l.p.source.span.len + 3);
 	memcpy(longer, l.p.source.span.data, l.p.source.span.len);
-	ck_assert_int_eq(mpk_payload_decode(l.p.kind, f->gen, (struct mpk_source){
-			 mpk_span_of(longer, l.p.source.span.len + 3), 0 }, &l.arena, &p, NULL),
-			 MPK_OK);
+	ck_assert_int_eq(
+		mpk_payload_decode(
+			l.p.kind, f->gen,
+			(struct mpk_source){ mpk_span_of(longer, l.p.source.span.len + 3),
+					     0 },
+			&l.arena, &p, NULL),
+		MPK_OK);
 	ck_assert_uint_eq(p.surplus, 3);
 	free(longer);
 	unload(&l);
@@ -146,7 +156,8 @@ START_TEST(const_loader_values)
 	ck_assert_uint_eq(c->consts.tensors[0].ndim, 0);
 	ck_assert(mpk_span_equal(c->consts.tensors[0].data, mpk_span_of(&b, 8)));
 	for (size_t i = 0; i < c->symbols.count; i++)
-		ck_assert_uint_eq(c->needs[i].count, mpk_span_is(c->symbols.items[i], "sub0") ? 2 : 0);
+		ck_assert_uint_eq(c->needs[i].count,
+				  mpk_span_is(c->symbols.items[i], "sub0") ? 2 : 0);
 	unload(&l);
 }
 END_TEST
@@ -175,8 +186,10 @@ START_TEST(parameter_file_values)
 
 	g = guarded_create(file.len);
 	for (size_t n = 0; n < file.len; n++)
-		ck_assert_int_eq(mpk_params_read(guarded_put(&g, mpk_span_of(file.data, n)), &arena,
-						 &p, NULL), MPK_E_CORRUPT);
+		ck_assert_int_eq(
+			mpk_params_read(guarded_put(&g, mpk_span_of(file.data, n)),
+					&arena, &p, NULL),
+			MPK_E_CORRUPT);
 	guarded_free(&g);
 	mpk_arena_fini(&arena);
 	fixture_free(file);
@@ -185,7 +198,8 @@ END_TEST
 
 /* --- listings against TVM's own ------------------------------------------------------------ */
 
-static const char *const listings[] = { "06_relax_vm", "15_relax_cond", "16_relax_vmtir" };
+static const char *const listings[] = { "06_relax_vm", "15_relax_cond",
+					"16_relax_vmtir" };
 
 START_TEST(relax_listing_is_as_text)
 {
@@ -219,8 +233,10 @@ START_TEST(relay_listing)
 	ck_assert(mpk_span_is(l.p.u.relay.version, "0.18.0"));
 	mpk_relay_dump(&l.p.u.relay, &out);
 	/* TVM leaves the size register of alloc_storage unset when a shape follows */
-	ck_assert_ptr_nonnull(strstr(out.data, "%2 = alloc_storage 64, 2, 32, 1, 0, 4\n"));
-	ck_assert_ptr_nonnull(strstr(out.data, "invoke_packed vm_mod_fused_add, 1, %0, %5, %4\n"));
+	ck_assert_ptr_nonnull(
+		strstr(out.data, "%2 = alloc_storage 64, 2, 32, 1, 0, 4\n"));
+	ck_assert_ptr_nonnull(
+		strstr(out.data, "invoke_packed vm_mod_fused_add, 1, %0, %5, %4\n"));
 	ck_assert_ptr_nonnull(strstr(out.data, "     8: ret %4\n"));
 	mpk_strbuf_fini(&out);
 
@@ -233,7 +249,8 @@ START_TEST(relay_listing)
 	x->funcs = &f;
 	f.register_file_size = 5;
 	ck_assert_int_eq(mpk_relay_check(x, &err), MPK_E_CORRUPT);
-	ck_assert_str_eq(err.text, "function \"main\", instruction 5: register 5 does not exist");
+	ck_assert_str_eq(err.text,
+			 "function \"main\", instruction 5: register 5 does not exist");
 	f.register_file_size = 0;
 	ck_assert_int_eq(mpk_relay_check(x, NULL), MPK_E_CORRUPT);
 	f.register_file_size = 6;
@@ -254,7 +271,8 @@ START_TEST(any_bytecode_is_listed_and_checked)
 	ck_assert(load(&l, "formats/15_relax_cond.blob", CUR, false, 0));
 
 	struct mpk_relax *x = &l.p.u.relax;
-	size_t offsets = x->instr_offset.len, all = offsets + x->instr_data.len, faults = 0;
+	size_t offsets = x->instr_offset.len, all = offsets + x->instr_data.len,
+	       faults = 0;
 	struct guarded a = guarded_create(offsets), b = guarded_create(x->instr_data.len);
 	struct mpk_span data = x->instr_data, offs = x->instr_offset;
 
@@ -272,7 +290,8 @@ START_TEST(any_bytecode_is_listed_and_checked)
 		faults += mpk_relax_check(x, NULL) != MPK_OK;
 		mpk_strbuf_fini(&out);
 	}
-	ck_assert_uint_gt(faults, all); /* most of the upper bits lead out of the tables */
+	/* most of the upper bits lead out of the tables */
+	ck_assert_uint_gt(faults, all);
 	guarded_free(&a);
 	guarded_free(&b);
 	unload(&l);
@@ -283,33 +302,43 @@ END_TEST
 
 START_TEST(function_table_is_valid_json)
 {
-	struct mpk_span tags[] = { mpk_span_str("blockIdx.x"), mpk_span_of("\"\\\n\xff\xe2\x82\xac", 7) };
+	struct mpk_span tags[] = { mpk_span_str("blockIdx.x"),
+				   mpk_span_of("\"\\\n\xff\xe2\x82\xac", 7) };
 	struct mpk_dtype types[] = { { 3, 64, 1 }, { 2, 32, 1 } };
 	int32_t extra[] = { 1, 0 };
-	struct mpk_function_info f = { .key = mpk_span_str("k\"1"), .arg_types = types,
-				       .arg_count = 2, .launch_tags = tags,
-				       .launch_tag_count = 2, .extra_tags = extra,
+	struct mpk_function_info f = { .key = mpk_span_str("k\"1"),
+				       .arg_types = types,
+				       .arg_count = 2,
+				       .launch_tags = tags,
+				       .launch_tag_count = 2,
+				       .extra_tags = extra,
 				       .extra_tag_count = 2 };
-	struct mpk_payload p = { .tag = MPK_PAYLOAD_KERNELS, .gen = CUR,
+	struct mpk_payload p = { .tag = MPK_PAYLOAD_KERNELS,
+				 .gen = CUR,
 				 .kind = mpk_kind_find(mpk_span_str("cuda")) };
 	struct mpk_arena arena = { 0 };
 	struct mpk_parts parts;
 	json_t *root, *info;
 
-	p.u.kernels = (struct mpk_kernels){ .gen = CUR, .fmt = mpk_span_str("cubin"),
-					    .functions = &f, .function_count = 1 };
+	p.u.kernels = (struct mpk_kernels){ .gen = CUR,
+					    .fmt = mpk_span_str("cubin"),
+					    .functions = &f,
+					    .function_count = 1 };
 	ck_assert_int_eq(mpk_payload_parts(&p, &arena, &parts, NULL), MPK_OK);
 	ck_assert_uint_eq(parts.count, 2);
 	ck_assert_str_eq(parts.items[0].name, "kernels.cubin");
-	root = json_loadb((const char *)parts.items[1].data.data, parts.items[1].data.len, 0, NULL);
+	root = json_loadb((const char *)parts.items[1].data.data, parts.items[1].data.len,
+			  0, NULL);
 	info = json_object_get(json_object_get(root, "func_info"), "k\"1");
-	ck_assert_str_eq(json_string_value(json_array_get(json_object_get(info, "arg_types"), 1)),
-			 "float32");
-	ck_assert_str_eq(json_string_value(json_array_get(json_object_get(info,
-							  "launch_param_tags"), 1)),
+	ck_assert_str_eq(
+		json_string_value(json_array_get(json_object_get(info, "arg_types"), 1)),
+		"float32");
+	ck_assert_str_eq(json_string_value(json_array_get(
+				 json_object_get(info, "launch_param_tags"), 1)),
 			 "\"\\\n\xef\xbf\xbd\xe2\x82\xac");
-	ck_assert_int_eq(json_integer_value(json_array_get(json_object_get(info,
-							   "arg_extra_tags"), 0)), 1);
+	ck_assert_int_eq(json_integer_value(json_array_get(
+				 json_object_get(info, "arg_extra_tags"), 0)),
+			 1);
 	json_decref(root);
 	mpk_arena_fini(&arena);
 }
@@ -318,16 +347,22 @@ END_TEST
 /* Names come from strangers: nothing may leave the directory or fall on another's file. */
 START_TEST(names_are_safe_and_unique)
 {
-	struct mpk_span names[] = { mpk_span_str("../../etc/passwd"), mpk_span_str("w"),
-				    mpk_span_str("w-3"), mpk_span_str("w"), mpk_span_str(""),
-				    mpk_span_str(".."), mpk_span_of("a\0b", 3) };
+	struct mpk_span names[] = { mpk_span_str("../../etc/passwd"),
+				    mpk_span_str("w"),
+				    mpk_span_str("w-3"),
+				    mpk_span_str("w"),
+				    mpk_span_str(""),
+				    mpk_span_str(".."),
+				    mpk_span_of("a\0b", 3) };
 	struct mpk_tensor_record tensors[7] = { 0 };
-	struct mpk_payload p = { .tag = MPK_PAYLOAD_CONSTS, .gen = CUR,
+	struct mpk_payload p = { .tag = MPK_PAYLOAD_CONSTS,
+				 .gen = CUR,
 				 .kind = mpk_kind_find(mpk_span_str("const_loader")) };
 	struct mpk_arena arena = { 0 };
 	struct mpk_parts parts;
 
-	p.u.consts.consts = (struct mpk_params){ .names = { names, 7 }, .tensors = tensors };
+	p.u.consts.consts = (struct mpk_params){ .names = { names, 7 },
+						 .tensors = tensors };
 	ck_assert_int_eq(mpk_payload_parts(&p, &arena, &parts, NULL), MPK_OK);
 	ck_assert_uint_eq(parts.count, 7);
 	ck_assert_str_eq(parts.items[0].name, "constants/_._.__etc_passwd-0");
@@ -372,7 +407,8 @@ int main(void)
 	tcase_add_loop_test(t, surplus_is_counted, 0, fixture_count);
 	tcase_add_test(t, const_loader_values);
 	tcase_add_test(t, parameter_file_values);
-	tcase_add_loop_test(t, relax_listing_is_as_text, 0, sizeof listings / sizeof *listings);
+	tcase_add_loop_test(t, relax_listing_is_as_text, 0,
+			    sizeof listings / sizeof *listings);
 	tcase_add_test(t, relay_listing);
 	tcase_add_test(t, any_bytecode_is_listed_and_checked);
 	tcase_add_test(t, function_table_is_valid_json);

@@ -13,6 +13,9 @@ struct action {
 
 static const struct action actions[] = {
 	{ "functions", &O.functions, NULL, minspect_functions },
+	{ "size", &O.size, NULL, minspect_size },
+	{ "diff", NULL, &O.diff, minspect_diff },
+	{ "extract", NULL, &O.extract, minspect_extract },
 	{ "verify", &O.verify, NULL, minspect_verify },
 	{ "run", NULL, &O.run, minspect_run },
 };
@@ -47,6 +50,8 @@ static int act(void)
 
 	if (!action)
 		return MPK_EXIT_USAGE;
+	if (O.budget && !O.size)
+		return mpk_diag_usage("--budget goes with --size");
 	if (O.file_count == 0)
 		return mpk_diag_usage("no file given");
 	return action(&O);

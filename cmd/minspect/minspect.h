@@ -17,10 +17,11 @@
  * uses one parses it. */
 struct minspect_options {
 	/* actions; main.c sees that there is at most one */
-	bool functions, verify;
-	const char *run, *cases;
+	bool functions, verify, size;
+	const char *extract, *diff, *run, *cases;
 
 	bool json;
+	const char *budget;               /* --size */
 
 	/* --run and --cases */
 	struct mpk_option_list arguments; /* --input and --out, in the order they stand;
@@ -62,6 +63,9 @@ void minspect_file_close(struct minspect_file *file);
 /* Actions: they get the parsed command line and return an exit status. */
 int minspect_show(const struct minspect_options *o);
 int minspect_functions(const struct minspect_options *o);
+int minspect_size(const struct minspect_options *o);
+int minspect_diff(const struct minspect_options *o);
+int minspect_extract(const struct minspect_options *o);
 int minspect_verify(const struct minspect_options *o);
 int minspect_run(const struct minspect_options *o);
 

@@ -7,6 +7,11 @@ struct minspect_options minspect_options;
 static const struct mpk_option options[] = {
 	{ 0, "functions", MPK_OPT_FLAG, NULL, "callable functions and kernels, with signatures",
 	  &O.functions },
+	{ 0, "size", MPK_OPT_FLAG, NULL, "bytes by section, module and kernel; duplicates", &O.size },
+	{ 0, "diff", MPK_OPT_TEXT, "OTHER", "what FILE has that OTHER has not, and the other way",
+	  &O.diff },
+	{ 0, "extract", MPK_OPT_TEXT, "DIR", "every payload and its parts as files, and an index",
+	  &O.extract },
 	{ 0, "verify", MPK_OPT_FLAG, NULL, "check structure and payloads to the last byte",
 	  &O.verify },
 	{ 0, "run", MPK_OPT_TEXT, "FN", "load FILE and call FN", &O.run },
@@ -20,6 +25,7 @@ static const struct mpk_option options[] = {
 	{ 0, "output", MPK_OPT_LIST, "[N=]@F.npy", "save a result", &O.outputs },
 	{ 0, "device", MPK_OPT_TEXT, "DEV[:N]", "where tensors live: cpu, opencl or cuda",
 	  &O.device },
+	{ 0, "budget", MPK_OPT_TEXT, "SIZE", "with --size: status 1 when FILE is larger", &O.budget },
 	{ 0, "atol", MPK_OPT_TEXT, "X", "absolute difference that --expect allows", &O.atol },
 	{ 0, "rtol", MPK_OPT_TEXT, "X", "relative difference that --expect allows", &O.rtol },
 	{ 0, "repeat", MPK_OPT_TEXT, "N", "call N times and print a timing summary", &O.repeat },
@@ -47,5 +53,5 @@ const struct mpk_command minspect_command = {
 		    "  minspect --functions --json deploy.so\n"
 		    "  minspect --run addone deploy.so --input 4xf32=1,2,3,4 --out 4xf32\n",
 	.options = options,
-	.screen = 10,
+	.screen = 13,
 };

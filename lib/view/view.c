@@ -3,39 +3,57 @@
 #include <stdio.h>
 #include <string.h>
 
-/* path + "/" + position; a path that grows too long loses its head, as mpk_tree_path does. */
-static void set_path(struct mpk_view_node *child, const struct mpk_view_node *parent,
-		     size_t position)
-{
-	char whole[MPK_VIEW_PATH + 32];
-	const char *up = strcmp(parent->path, "/") == 0 ? "" : parent->path;
-	size_t len = (size_t)snprintf(whole, sizeof whole, "%s/%zu", up, position);
+/* The first importer of a node and the node's position among its imports. */
+struct step {
+	size_t parent, position;
+	bool known;
+};
 
-	if (len < MPK_VIEW_PATH) {
-		memcpy(child->path, whole, len + 1);
-		return;
+/* The way up from a node, written from its end; what does not fit is cut at the front, as
+ * mpk_tree_path does. A step takes two characters at least: few fit. */
+static void set_path(const struct step *steps, size_t node, char out[MPK_VIEW_PATH])
+{
+	size_t at = MPK_VIEW_PATH - 1, start = node;
+	bool cut = false;
+	char text[32];
+
+	out[at] = '\0';
+	while (node && !cut) {
+		int n = steps[node].known ?
+				snprintf(text, sizeof text, "/%zu", steps[node].position) :
+				snprintf(text, sizeof text, "#%zu", node);
+
+		cut = (size_t)n > at;
+		if (cut)
+			break;
+		at -= (size_t)n;
+		memcpy(out + at, text, (size_t)n);
+		node = steps[node].known ? steps[node].parent : 0;
 	}
-	memcpy(child->path, whole + len - (MPK_VIEW_PATH - 1), MPK_VIEW_PATH);
-	memcpy(child->path, "...", 3);
+	if (start == 0)
+		out[--at] = '/';
+	if (cut)
+		memcpy(out + at, "...", 3);
+	memmove(out, out + at, MPK_VIEW_PATH - at);
 }
 
 /* Children stand behind their parents, so one pass reaches every node from above. */
-static void set_paths(struct mpk_view *view)
+static enum mpk_code set_paths(struct mpk_view *view, struct mpk_arena *arena,
+			       struct mpk_error *err)
 {
+	struct step *steps = mpk_arena_array(arena, view->count, sizeof *steps);
+
+	if (!steps)
+		return mpk_fail_nomem(err);
 	for (size_t i = 0; i < view->count; i++) {
-		struct mpk_view_node *n = &view->nodes[i];
+		const struct mpk_node *n = view->nodes[i].node;
 
-		if (i == 0)
-			(void)snprintf(n->path, sizeof n->path, "/");
-		else if (!n->path[0])
-			(void)snprintf(n->path, sizeof n->path, "#%zu", i);
-		for (size_t j = 0; j < n->node->child_count; j++) {
-			struct mpk_view_node *child = &view->nodes[n->node->children[j]];
-
-			if (!child->path[0])
-				set_path(child, n, j);
-		}
+		for (size_t j = 0; j < n->child_count; j++)
+			if (!steps[n->children[j]].known)
+				steps[n->children[j]] = (struct step){ i, j, true };
+		set_path(steps, i, view->nodes[i].path);
 	}
+	return MPK_OK;
 }
 
 static void decode(struct mpk_view_node *n, enum mpk_generation gen, struct mpk_arena *arena)
@@ -65,7 +83,7 @@ enum mpk_code mpk_view_init(struct mpk_view *view, const char *name, uint64_t fi
 	}
 	for (size_t i = 0; i < v.count; i++)
 		v.nodes[i].node = &tree->nodes[i];
-	set_paths(&v);
+	MPK_TRY(set_paths(&v, arena, err));
 	for (size_t i = 0; i < v.count; i++) {
 		decode(&v.nodes[i], tree->gen, arena);
 		if (v.nodes[i].problem.code == MPK_E_NOMEM)

@@ -1,0 +1,48 @@
+#include "view/size.h"
+
+#include "common/diag.h"
+#include "minspect/document.h"
+#include "text/escape.h"
+#include "text/table.h"
+
+static int over_budget(const struct minspect_look *l, uint64_t budget)
+{
+	struct mpk_error err = { 0 };
+	uint64_t bytes = l->view->file_bytes;
+
+	if (bytes <= budget)
+		return MPK_EXIT_OK;
+	(void)mpk_fail(&err, MPK_E_DIFFERENT,
+		       "%s is %s over the budget of %s", MPK_SIZE(bytes),
+		       MPK_SIZE(bytes - budget), MPK_SIZE(budget));
+	mpk_error_at_file(&err, l->file->name);
+	return mpk_diag_error(&err);
+}
+
+static int measure(const struct minspect_options *o, struct minspect_look *l)
+{
+	struct mpk_error err = { 0 };
+	uint64_t budget = UINT64_MAX;
+	struct mpk_size size;
+
+	if (o->budget && !mpk_size_parse(mpk_span_str(o->budget), &budget))
+		return mpk_diag_usage("--budget takes a size such as 2GiB, 500MB or 4096, "
+				      "not '%s'",
+				      MPK_QUOTE(mpk_span_str(o->budget)));
+	if (mpk_size_read(l->view, &l->file->arena, &size, &err) != MPK_OK) {
+		mpk_error_at_file(&err, l->file->name);
+		return mpk_diag_error(&err);
+	}
+	if (l->json) {
+		mpk_size_json(l->view, &size, l->json, l->at);
+	} else {
+		mpk_strbuf_puts(l->out, l->out->len ? "\n" : "");
+		mpk_size_text(l->view, &size, minspect_style(), l->out);
+	}
+	return over_budget(l, budget);
+}
+
+int minspect_size(const struct minspect_options *o)
+{
+	return minspect_each(o, measure, NULL);
+}

@@ -1,0 +1,42 @@
+/* diff.h - minspect --diff: what differs between two files, by what it means */
+#ifndef MPK_VIEW_DIFF_H
+#define MPK_VIEW_DIFF_H
+
+#include "view/view.h"
+
+enum mpk_diff_sign { MPK_DIFF_REMOVED, MPK_DIFF_ADDED, MPK_DIFF_CHANGED };
+
+struct mpk_difference {
+	enum mpk_diff_sign sign;
+	const char *path;   /* tree path in the file that has it; "" for the library itself */
+	const char *what;   /* "function", "module", "kernel", "part", ...; static storage */
+	struct mpk_span name; /* of the thing; may be empty */
+	const char *text;   /* how it changed: "4 B -> 8 B"; "" for removed and added */
+};
+
+struct mpk_diff {
+	struct mpk_difference *items;
+	size_t count, cap;
+	bool failed;
+};
+
+/* mpk_diff_views - compare two files, the older first: generation and machine, host
+ * functions, modules by tree path, and within modules of one kind the parts, kernels and
+ * callable functions by name. Two files that differ in nothing of that but in bytes
+ * give one entry "bytes".
+ * @a_bytes, @b_bytes  the whole input files
+ * @arena   receives texts
+ * Returns  MPK_OK; MPK_E_NOMEM. mpk_diff_fini in any case. */
+enum mpk_code mpk_diff_views(const struct mpk_view *a, struct mpk_span a_bytes,
+			     const struct mpk_view *b, struct mpk_span b_bytes,
+			     struct mpk_arena *arena, struct mpk_diff *out,
+			     struct mpk_error *err) MPK_MUST_CHECK;
+
+void mpk_diff_fini(struct mpk_diff *diff);
+
+/* mpk_diff_text - one line each: "- /0 kernel add", "~ /0 part kernels.cl: 1 KiB -> 2 KiB" */
+void mpk_diff_text(const struct mpk_diff *diff, struct mpk_style style,
+		   struct mpk_strbuf *out);
+void mpk_diff_json(const struct mpk_diff *diff, struct mpk_json *j, struct json_t *at);
+
+#endif

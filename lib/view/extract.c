@@ -1,0 +1,198 @@
+#include "view/extract.h"
+
+#include <stdlib.h>
+
+#include "base/vec.h"
+#include "npy/npy.h"
+#include "text/json.h"
+
+struct planner {
+	const struct mpk_view *view;
+	struct mpk_arena *arena;
+	struct mpk_extract_file *files; /* malloc'ed while it grows */
+	size_t count, cap;
+	struct mpk_error *err;
+};
+
+static void planner_fini(struct planner *p)
+{
+	free(p->files);
+}
+
+/* "12-relax.VMExecutable": what of a kind can stand in a file name; "0-host" for _lib. */
+static const char *directory_of(struct planner *p, size_t index)
+{
+	enum { KIND_MAX = 40 };
+	const struct mpk_node *n = p->view->nodes[index].node;
+	char kind[KIND_MAX + 1] = "host";
+
+	for (size_t i = 0; i < KIND_MAX && !n->is_lib; i++) {
+		uint8_t c = i < n->kind.len ? n->kind.data[i] : 0;
+		bool fits = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+			    (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
+
+		kind[i] = (char)(fits || !c ? c : '_');
+		if (!c)
+			break;
+	}
+	return mpk_arena_printf(p->arena, "%zu-%s", index, kind);
+}
+
+/* Room for one more file; its rope makes what it needs in the arena. */
+static struct mpk_extract_file *add(struct planner *p, const struct mpk_view_node *node,
+				    const char *name)
+{
+	if (!name || !mpk_vec_reserve(&p->files, &p->cap, p->count + 1, sizeof *p->files)) {
+		(void)mpk_fail_nomem(p->err);
+		return NULL;
+	}
+	p->files[p->count] = (struct mpk_extract_file){
+		.name = name, .node = node, .content = { .arena = p->arena }
+	};
+	return &p->files[p->count++];
+}
+
+static enum mpk_code add_raw(struct planner *p, const struct mpk_view_node *n,
+			     const char *directory)
+{
+	struct mpk_extract_file *f =
+		add(p, n, mpk_arena_printf(p->arena, "%s/payload.bin", directory));
+
+	if (!f)
+		return MPK_E_NOMEM;
+	mpk_rope_put_view(&f->content, n->node->payload);
+	f->stored = true;
+	f->off = n->node->payload_off;
+	f->bytes = n->node->payload.len;
+	return mpk_rope_status(&f->content, p->err);
+}
+
+static enum mpk_code add_part(struct planner *p, const struct mpk_view_node *n,
+			      const char *directory, const struct mpk_part *part)
+{
+	struct mpk_rope header = { .arena = p->arena };
+	const struct mpk_tensor_record *t = part->tensor;
+	bool npy = t && mpk_npy_write_header(&header, t->dtype, t->shape, t->ndim, NULL) == MPK_OK;
+	const char *suffix = npy ? ".npy" : t ? ".bin" : "";
+	struct mpk_extract_file *f = add(
+		p, n, mpk_arena_printf(p->arena, "%s/%s%s", directory, part->name, suffix));
+
+	if (!f)
+		return MPK_E_NOMEM;
+	if (npy)
+		mpk_rope_put_rope(&f->content, &header);
+	mpk_rope_put_view(&f->content, part->data);
+	f->title = part->title;
+	f->stored = part->stored;
+	f->off = part->off;
+	f->bytes = part->data.len;
+	f->tensor = t;
+	return mpk_rope_status(&f->content, p->err);
+}
+
+/* Host code cannot be cut out of a library; its functions can be named. */
+static enum mpk_code add_host(struct planner *p, const struct mpk_view_node *n,
+			      const char *directory)
+{
+	const struct mpk_image *image = p->view->image;
+	struct mpk_strbuf text = { 0 };
+	struct mpk_extract_file *f;
+	struct mpk_json j;
+	struct json_t *list;
+	enum mpk_code code;
+
+	mpk_json_init(&j, 0);
+	list = mpk_json_array(&j, j.root, "functions");
+	for (size_t i = 0; i < image->function_count; i++)
+		mpk_json_text(&j, list, NULL, image->functions[i].name);
+	code = mpk_json_print(&j, &text, p->err);
+	mpk_json_fini(&j);
+	f = code == MPK_OK ?
+		    add(p, n, mpk_arena_printf(p->arena, "%s/functions.json", directory)) :
+		    NULL;
+	if (f) {
+		mpk_rope_put_bytes(&f->content, mpk_span_of(text.data, text.len));
+		code = mpk_rope_status(&f->content, p->err);
+	} else {
+		code = mpk_fail_nomem(p->err);
+	}
+	mpk_strbuf_fini(&text);
+	return code;
+}
+
+static enum mpk_code plan_node(struct planner *p, size_t index)
+{
+	const struct mpk_view_node *n = &p->view->nodes[index];
+	const char *directory = directory_of(p, index);
+	struct mpk_parts parts = { 0 };
+
+	if (!directory)
+		return mpk_fail_nomem(p->err);
+	if (n->node->is_lib)
+		return add_host(p, n, directory);
+	if (n->decoded)
+		MPK_TRY(mpk_payload_parts(&n->payload, p->arena, &parts, p->err));
+	for (size_t i = 0; i < parts.count; i++)
+		MPK_TRY(add_part(p, n, directory, &parts.items[i]));
+	if (!n->decoded || (!parts.count && n->node->payload.len))
+		return add_raw(p, n, directory);
+	return MPK_OK;
+}
+
+enum mpk_code mpk_extract_plan(const struct mpk_view *view, struct mpk_arena *arena,
+			       struct mpk_extract *out, struct mpk_error *err)
+{
+	MPK_CLEANUP(planner_fini) struct planner p = { view, arena, NULL, 0, 0, err };
+	struct mpk_extract_file *files;
+
+	for (size_t i = 0; i < view->count; i++)
+		MPK_TRY(plan_node(&p, i));
+	files = mpk_arena_array(arena, p.count, sizeof *files);
+	if (!files)
+		return mpk_fail_nomem(err);
+	if (p.count)
+		memcpy(files, p.files, p.count * sizeof *files);
+	*out = (struct mpk_extract){ files, p.count };
+	return MPK_OK;
+}
+
+static void put_file(const struct mpk_extract_file *f, const char *digest, struct mpk_json *j,
+		     struct json_t *list)
+{
+	struct json_t *o = mpk_json_object(j, list, NULL), *shape;
+	char type[MPK_DTYPE_TEXT];
+
+	mpk_json_text(j, o, "name", f->name);
+	mpk_json_text(j, o, "path", f->node->path);
+	mpk_json_span(j, o, "kind", f->node->node->kind);
+	if (f->title.len)
+		mpk_json_span(j, o, "title", f->title);
+	mpk_json_u64(j, o, "bytes", f->content.len);
+	mpk_json_text(j, o, "sha256", digest);
+	if (f->stored) {
+		mpk_json_u64(j, o, "offset", f->off);
+		mpk_json_u64(j, o, "stored_bytes", f->bytes);
+	}
+	if (!f->tensor)
+		return;
+	mpk_json_text(j, o, "dtype", mpk_dtype_print(f->tensor->dtype, type));
+	shape = mpk_json_array(j, o, "shape");
+	for (size_t i = 0; i < f->tensor->ndim; i++)
+		mpk_json_i64(j, shape, NULL, f->tensor->shape[i]);
+}
+
+void mpk_extract_json(const struct mpk_view *view, const struct mpk_extract *plan,
+		      const char *const *digests, struct mpk_json *j, struct json_t *at)
+{
+	const struct mpk_image *image = view->image;
+	struct json_t *o, *list;
+
+	mpk_json_text(j, at, "file", view->name);
+	mpk_json_text(j, at, "generation", mpk_generation_get(image->gen)->abi);
+	o = mpk_json_object(j, at, "blob");
+	mpk_json_u64(j, o, "offset", image->blob_off);
+	mpk_json_u64(j, o, "bytes", image->blob.len);
+	list = mpk_json_array(j, at, "files");
+	for (size_t i = 0; i < plan->count; i++)
+		put_file(&plan->files[i], digests[i], j, list);
+}

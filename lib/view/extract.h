@@ -1,0 +1,36 @@
+/* extract.h - minspect --extract: the files that a module tree consists of */
+#ifndef MPK_VIEW_EXTRACT_H
+#define MPK_VIEW_EXTRACT_H
+
+#include "base/rope.h"
+#include "view/view.h"
+
+struct mpk_extract_file {
+	const char *name;            /* "1-cuda/kernels.ptx": safe, and unique in the list */
+	const struct mpk_view_node *node;
+	struct mpk_span title;       /* the name in the payload; may be empty */
+	struct mpk_rope content;     /* views of the blob and what was made for it */
+	bool stored;                 /* data stands in the blob as it is; else it was made */
+	uint64_t off, bytes;         /* stored: where in the blob, and how long */
+	const struct mpk_tensor_record *tensor; /* what an .npy file holds, or NULL */
+};
+
+struct mpk_extract {
+	struct mpk_extract_file *files;
+	size_t count;
+};
+
+/* mpk_extract_plan - one directory a module, "<index>-<kind>", and its files in stored order
+ * Tensors become .npy files where NumPy has the type, else .bin; a payload that does not
+ * decode, or of unknown kind, is "payload.bin"; host code "functions.json".
+ * @arena   receives the list and what was made
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_extract_plan(const struct mpk_view *view, struct mpk_arena *arena,
+			       struct mpk_extract *out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_extract_json - the index: one entry a file, with its SHA-256
+ * @digests  MPK_DIGEST_TEXT characters a file, or NULL texts where there is none */
+void mpk_extract_json(const struct mpk_view *view, const struct mpk_extract *plan,
+		      const char *const *digests, struct mpk_json *j, struct json_t *at);
+
+#endif

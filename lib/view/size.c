@@ -1,0 +1,216 @@
+#include "view/size.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "base/vec.h"
+#include "cubin/cubin.h"
+#include "elf/reader.h"
+
+enum { COPY_MIN = 64 }; /* shorter pieces are alike by chance, and not worth a line */
+
+/* A list while it grows; moved to the arena at the end. */
+struct growing {
+	struct mpk_size_item *items;
+	size_t count, cap;
+};
+
+static void growing_fini(struct growing *g)
+{
+	free(g->items);
+}
+
+static enum mpk_code add(struct growing *g, struct mpk_size_item item, struct mpk_error *err)
+{
+	if (!item.name || !mpk_vec_reserve(&g->items, &g->cap, g->count + 1, sizeof *g->items))
+		return mpk_fail_nomem(err);
+	g->items[g->count++] = item;
+	return MPK_OK;
+}
+
+static enum mpk_code settle(const struct growing *g, struct mpk_arena *arena,
+			    struct mpk_size_list *out, struct mpk_error *err)
+{
+	out->items = mpk_arena_array(arena, g->count, sizeof *out->items);
+	if (!out->items)
+		return mpk_fail_nomem(err);
+	if (g->count)
+		memcpy(out->items, g->items, g->count * sizeof *g->items);
+	out->count = g->count;
+	return MPK_OK;
+}
+
+static int larger_first(const void *a, const void *b)
+{
+	const struct mpk_size_item *x = a, *y = b;
+
+	if (x->bytes != y->bytes)
+		return x->bytes > y->bytes ? -1 : 1;
+	return strcmp(x->name, y->name);
+}
+
+static enum mpk_code read_sections(const struct mpk_view *view, struct mpk_arena *arena,
+				   struct mpk_size *out, struct mpk_error *err)
+{
+	MPK_CLEANUP(growing_fini) struct growing list = { 0 };
+	MPK_CLEANUP(mpk_elf_close) struct mpk_elf elf = { 0 };
+	uint64_t sum = 0;
+
+	if (view->image->elf_class)
+		MPK_TRY(mpk_elf_open(view->image->bytes, view->image->bytes_off, &elf, err));
+	for (size_t i = 1; i < elf.section_count; i++) {
+		const char *name = mpk_elf_section_name(&elf, i);
+		GElf_Shdr s;
+
+		MPK_TRY(mpk_elf_section(&elf, i, &s, err));
+		if (s.sh_type == SHT_NOBITS || !s.sh_size)
+			continue;
+		struct mpk_size_item item = {
+			.name = mpk_arena_copy(arena, name ? name : "", name ? strlen(name) : 0),
+			.bytes = s.sh_size,
+		};
+		MPK_TRY(add(&list, item, err));
+		/* sections of a hostile file may overlap: the sum is then beyond the file */
+		sum = sum > UINT64_MAX - s.sh_size ? UINT64_MAX : sum + s.sh_size;
+	}
+	if (list.count)
+		qsort(list.items, list.count, sizeof *list.items, larger_first);
+	out->other = sum < view->file_bytes ? view->file_bytes - sum : 0;
+	return settle(&list, arena, &out->sections, err);
+}
+
+static enum mpk_code read_parts(const struct mpk_view *view, struct mpk_arena *arena,
+				struct mpk_size *out, struct mpk_error *err)
+{
+	MPK_CLEANUP(growing_fini) struct growing list = { 0 };
+
+	for (size_t n = 0; n < view->count; n++) {
+		const struct mpk_view_node *node = &view->nodes[n];
+		struct mpk_parts parts = { 0 };
+
+		if (node->decoded)
+			MPK_TRY(mpk_payload_parts(&node->payload, arena, &parts, err));
+		for (size_t i = 0; i < parts.count; i++) {
+			const struct mpk_part *p = &parts.items[i];
+
+			if (p->stored)
+				MPK_TRY(add(&list, (struct mpk_size_item){ node, p->name, p->data,
+									   p->data.len }, err));
+		}
+		if (!node->decoded && node->node->payload.len)
+			MPK_TRY(add(&list, (struct mpk_size_item){ node, "payload",
+								   node->node->payload,
+								   node->node->payload.len },
+				    err));
+	}
+	return settle(&list, arena, &out->parts, err);
+}
+
+static enum mpk_code read_kernels(const struct mpk_view *view, struct mpk_arena *arena,
+				  struct mpk_size *out, struct mpk_error *err)
+{
+	MPK_CLEANUP(growing_fini) struct growing list = { 0 };
+
+	for (size_t n = 0; n < view->count; n++) {
+		const struct mpk_kernels *k = mpk_view_kernels(&view->nodes[n]);
+		struct mpk_cubin cubin = { 0 };
+
+		for (size_t i = 0; k && i < k->source_count; i++)
+			MPK_TRY(add(&list, (struct mpk_size_item){
+						   &view->nodes[n],
+						   mpk_arena_text(arena, k->sources[i].key),
+						   k->sources[i].data, k->sources[i].data.len },
+				    err));
+		if (!k || !mpk_cubin_is(k->data) ||
+		    mpk_cubin_read(k->data, arena, &cubin, NULL) != MPK_OK)
+			continue; /* --verify tells what is wrong with it */
+		for (size_t i = 0; i < cubin.kernel_count; i++)
+			MPK_TRY(add(&list, (struct mpk_size_item){
+						   &view->nodes[n],
+						   mpk_arena_text(arena, cubin.kernels[i].name),
+						   { 0 }, cubin.kernels[i].code_bytes },
+				    err));
+	}
+	return settle(&list, arena, &out->kernels, err);
+}
+
+static int by_content(const void *a, const void *b)
+{
+	const struct mpk_size_item *x = a, *y = b;
+	int order;
+
+	if (x->bytes != y->bytes)
+		return x->bytes > y->bytes ? -1 : 1;
+	order = mpk_span_compare(x->data, y->data);
+	if (order)
+		return order;
+	/* equal content stays in stored order */
+	return x->data.data < y->data.data ? -1 : x->data.data > y->data.data;
+}
+
+static enum mpk_code find_copies(struct mpk_arena *arena, struct mpk_size *out,
+				 struct mpk_error *err)
+{
+	size_t count = out->parts.count, runs = 0, end;
+	struct mpk_size_item *sorted = mpk_arena_array(arena, count, sizeof *sorted);
+	struct mpk_size_copies *copies = mpk_arena_array(arena, count, sizeof *copies);
+
+	if (!sorted || !copies)
+		return mpk_fail_nomem(err);
+	if (count) {
+		memcpy(sorted, out->parts.items, count * sizeof *sorted);
+		qsort(sorted, count, sizeof *sorted, by_content);
+	}
+	for (size_t i = 0; i < count && sorted[i].bytes >= COPY_MIN; i = end) {
+		for (end = i + 1; end < count &&
+				  mpk_span_equal(sorted[i].data, sorted[end].data); end++)
+			out->wasted += sorted[i].bytes;
+		if (end > i + 1)
+			copies[runs++] = (struct mpk_size_copies){ i, end - i };
+	}
+	out->sorted = (struct mpk_size_list){ sorted, count };
+	out->copies = copies;
+	out->copy_count = runs;
+	return MPK_OK;
+}
+
+enum mpk_code mpk_size_read(const struct mpk_view *view, struct mpk_arena *arena,
+			    struct mpk_size *out, struct mpk_error *err)
+{
+	struct mpk_size size = { 0 };
+
+	MPK_TRY(read_sections(view, arena, &size, err));
+	MPK_TRY(read_parts(view, arena, &size, err));
+	MPK_TRY(read_kernels(view, arena, &size, err));
+	MPK_TRY(find_copies(arena, &size, err));
+	*out = size;
+	return MPK_OK;
+}
+
+bool mpk_size_parse(struct mpk_span text, uint64_t *out)
+{
+	static const struct {
+		const char *name;
+		uint64_t bytes;
+	} units[] = {
+		{ "", 1 }, { "B", 1 }, { "KiB", 1024 }, { "MiB", 1 << 20 }, { "GiB", 1 << 30 },
+		{ "TiB", (uint64_t)1 << 40 }, { "kB", 1000 }, { "KB", 1000 }, { "MB", 1000000 },
+		{ "GB", 1000000000 }, { "TB", 1000000000000 },
+	};
+	struct mpk_span number = text, unit;
+	uint64_t value;
+
+	for (number.len = 0; number.len < text.len; number.len++)
+		if (text.data[number.len] < '0' || text.data[number.len] > '9')
+			break;
+	unit = mpk_span_of(text.data + number.len, text.len - number.len);
+	while (unit.len && unit.data[0] == ' ')
+		unit = mpk_span_of(unit.data + 1, unit.len - 1);
+	if (!mpk_parse_u64(number, &value))
+		return false;
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(units); i++)
+		if (mpk_span_is(unit, units[i].name))
+			return mpk_mul_u64(value, units[i].bytes, out);
+	return false;
+}

@@ -1,0 +1,51 @@
+/* size.h - minspect --size: where a file's bytes are, and which stand in it twice */
+#ifndef MPK_VIEW_SIZE_H
+#define MPK_VIEW_SIZE_H
+
+#include "view/view.h"
+
+/* Something that takes bytes: a section, a part of a payload, a kernel's machine code. */
+struct mpk_size_item {
+	const struct mpk_view_node *node; /* NULL for sections */
+	const char *name;                 /* in the arena; not escaped */
+	struct mpk_span data;             /* empty when the bytes are not the item's alone */
+	uint64_t bytes;
+};
+
+struct mpk_size_list {
+	struct mpk_size_item *items;
+	size_t count;
+};
+
+/* Items of equal content: items[first .. first + count) of the parts sorted by content. */
+struct mpk_size_copies {
+	size_t first, count;
+};
+
+struct mpk_size {
+	struct mpk_size_list sections; /* largest first; empty for a bare blob */
+	uint64_t other;                /* headers, padding and, in archives, other members */
+	struct mpk_size_list parts;    /* stored parts of payloads, in stored order */
+	struct mpk_size_list kernels;  /* machine code by kernel, where the format tells */
+	struct mpk_size_list sorted;   /* parts by length and content, longest first */
+	const struct mpk_size_copies *copies; /* runs of sorted; longest first */
+	size_t copy_count;
+	uint64_t wasted;               /* bytes of all copies but the first of each run */
+};
+
+/* mpk_size_read - measure
+ * @arena   receives everything
+ * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_NOMEM */
+enum mpk_code mpk_size_read(const struct mpk_view *view, struct mpk_arena *arena,
+			    struct mpk_size *out, struct mpk_error *err) MPK_MUST_CHECK;
+
+void mpk_size_text(const struct mpk_view *view, const struct mpk_size *size,
+		   struct mpk_style style, struct mpk_strbuf *out);
+void mpk_size_json(const struct mpk_view *view, const struct mpk_size *size,
+		   struct mpk_json *j, struct json_t *at);
+
+/* mpk_size_parse - "2GiB", "500 MB", "4096": KiB is 1024, kB and KB are 1000
+ * Returns  true and sets *out; false when it is no size or does not fit */
+bool mpk_size_parse(struct mpk_span text, uint64_t *out);
+
+#endif

@@ -1,0 +1,1 @@
+minspect --budget 1MB data/cuda/cubin/vadd_cuda.so

@@ -1,0 +1,1 @@
+minspect --diff missing.so data/cuda/ptx/vadd_cuda.so

@@ -1,0 +1,2 @@
+minspect --extract out --json data/formats/04_metal.blob
+ls -A

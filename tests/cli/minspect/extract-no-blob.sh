@@ -1,0 +1,1 @@
+minspect --extract out data/formats/14_llvm_noblob.so

@@ -1,0 +1,6 @@
+mkdir out
+echo mine >out/file
+minspect --extract out data/formats/01_opencl_scale.blob || status=$?
+test "$(ls -A)" = "$(printf 'data\nout')"
+cat out/file
+exit "$status"

@@ -49,6 +49,12 @@ void mpk_loader_put_device(struct mpk_loader *l, const struct mpk_mmodule *m,
 void mpk_loader_put_executor(struct mpk_loader *l, const struct mpk_mmodule *m,
 		       struct mpk_rope *rope);
 
+/* mpk_loader_dedup - let the importers of modules with equal kind, bytes and imports import
+ * the first of them, so that the others are left out
+ * @root    likewise; modules with empty bytes count, host modules do not */
+void mpk_loader_dedup(struct mpk_loader *l, struct mpk_module *modules, size_t count,
+		      size_t *root);
+
 /* mpk_loader_launches - check the launch functions and give their code a place in the tree
  * @modules  room for one more than *count; a host module may be added
  * @root    set to that host module unless the manifest names a root

@@ -143,6 +143,8 @@ static enum mpk_code build(struct mpk_loader *l, struct mpk_package *out, struct
 		return mpk_fail_nomem(err);
 	out->launches = mpk_loader_launches(l, modules, &count, &root);
 	out->launch_count = out->launches ? manifest->launch_count : 0;
+	if (manifest->dedup && manifest->sound && !l->report->errors && !l->failed)
+		mpk_loader_dedup(l, modules, count, &root);
 	if (manifest->sound)
 		MPK_TRY(mpk_graph_order(modules, count, root, manifest->gen, l->arena,
 					&out->tree, unreached, err));

@@ -144,6 +144,57 @@ START_TEST(more_payloads_than_descriptors)
 }
 END_TEST
 
+/* --- twins --------------------------------------------------------------------------------------- */
+
+#define TWIN_HEAD "[package]\nname = \"m\"\n"
+#define HOST(imports) "[[module]]\nid = \"h\"\nkind = \"host\"\nsources = [\"a.c\"]\nimports = [" imports "]\n"
+#define DATA(id, kind, file, imports)                                                    \
+	"[[module]]\nid = \"" id "\"\nkind = \"" kind "\"\npayload = \"" file               \
+	"\"\nimports = [" imports "]\n"
+
+static const struct {
+	const char *manifest;
+	size_t nodes;
+} twin_rows[] = {
+	/* off; on; another kind; other bytes of the same length; twins that import twins; twins
+	 * that import different ones; large files; the root is a twin */
+	{ TWIN_HEAD HOST("\"a\", \"b\"") DATA("a", "x", "1", "") DATA("b", "x", "1", ""), 3 },
+	{ TWIN_HEAD "dedup = true\n" HOST("\"a\", \"b\"") DATA("a", "x", "1", "")
+	  DATA("b", "x", "1b", ""), 2 },
+	{ TWIN_HEAD "dedup = true\n" HOST("\"a\", \"b\"") DATA("a", "x", "1", "")
+	  DATA("b", "y", "1b", ""), 3 },
+	{ TWIN_HEAD "dedup = true\n" HOST("\"a\", \"b\"") DATA("a", "x", "1", "")
+	  DATA("b", "x", "2", ""), 3 },
+	{ TWIN_HEAD "dedup = true\n" HOST("\"a\", \"b\"") DATA("a", "x", "1", "\"c\"")
+	  DATA("b", "x", "1", "\"d\"") DATA("c", "x", "2", "") DATA("d", "x", "2", ""), 3 },
+	{ TWIN_HEAD "dedup = true\n" HOST("\"a\", \"b\"") DATA("a", "x", "1", "\"c\"")
+	  DATA("b", "x", "1", "\"d\"") DATA("c", "x", "2", "") DATA("d", "y", "2", ""), 5 },
+	{ TWIN_HEAD "dedup = true\n" HOST("\"a\", \"b\", \"c\"") DATA("a", "x", "big", "")
+	  DATA("b", "x", "big copy", "") DATA("c", "x", "big other", ""), 3 },
+	{ TWIN_HEAD "root = \"b\"\ndedup = true\n" DATA("a", "x", "1", "")
+	  DATA("b", "x", "1", ""), 1 },
+};
+
+START_TEST(twins_are_stored_once)
+{
+	static const char *const big[] = { "big", "big copy", "big other" };
+	struct loaded l;
+
+	write_text("a.c", "");
+	write_text("1", "one");
+	write_text("1b", "one");
+	write_text("2", "two");
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(big); i++) {
+		write_text(big[i], i == 2 ? "y" : "x");
+		ck_assert_int_eq(truncate(in_folder(big[i]), 3 << 20), 0);
+	}
+	load(&l, twin_rows[_i].manifest);
+	ck_assert_msg(l.code == MPK_OK, "%s", l.err.text);
+	ck_assert_uint_eq(l.package.tree.count, twin_rows[_i].nodes);
+	unload(&l);
+}
+END_TEST
+
 /* --- what the package knows ------------------------------------------------------------------ */
 
 START_TEST(sources_and_inputs_are_listed)
@@ -257,6 +308,7 @@ int main(void)
 	tcase_add_test(tc, generation_can_be_given);
 	tcase_add_test(tc, large_payloads_stay_in_their_file);
 	tcase_add_test(tc, more_payloads_than_descriptors);
+	tcase_add_loop_test(tc, twins_are_stored_once, 0, (int)MPK_ARRAY_COUNT(twin_rows));
 	tcase_add_test(tc, sources_and_inputs_are_listed);
 	tcase_add_test(tc, contents_outweigh_missing_files);
 	tcase_add_loop_test(tc, code_of_real_compilers_is_recognised, 0,

@@ -122,8 +122,6 @@ enum mpk_code mpk_relax_instr(const struct mpk_relax *x, size_t index,
 	MPK_MUST_CHECK;
 
 /* mpk_relax_arg - argument i of a call; i < arg_count */
-
-/* mpk_relax_arg - operand i of an instruction, which must have so many */
 struct mpk_relax_arg mpk_relax_arg(const struct mpk_relax_instr *instr, size_t i);
 
 /* mpk_relax_check - everything that an interpreter may rely on: functions own existing

@@ -68,7 +68,7 @@ struct mpk_emit {
 	struct mpk_args cc;              /* the compiler driver, at least one word */
 	struct mpk_args cflags, ldflags;
 	const char *dir;                 /* of the manifest: absolute, or NULL */
-	const char *dir_named;           /* the same as it stands in the sources' paths, or "" */
+	const char *dir_named;           /* the same as the sources' paths begin: "sub/"; or "" */
 	const char *cwd;                 /* absolute, or NULL; none of these three gets into
 					  * compiled objects */
 	unsigned jobs;                   /* children at a time; 0 is 1 */

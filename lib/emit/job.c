@@ -25,8 +25,13 @@ static void prepare_child(pid_t parent, int out)
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE };
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(signals); i++)
-		(void)signal(signals[i], SIG_DFL);
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(signals); i++) {
+		struct sigaction old;
+
+		/* What our caller ignores (nohup) stays ignored. */
+		if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+			(void)signal(signals[i], SIG_DFL);
+	}
 	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (getppid() != parent)
 		_exit(127);
@@ -50,8 +55,10 @@ static MPK_NORETURN void child_main(const struct mpk_job *job, int report)
 		(void)job->run(job->data, &err);
 	} else {
 		exec_tool(job->argv);
-		(void)mpk_fail_errno(&err, MPK_E_TOOL, errno, "cannot start '%s'",
-				     MPK_QUOTE(mpk_span_str(job->argv[0])));
+		(void)mpk_fail(&err, MPK_E_TOOL,
+			       "cannot start '%s' (%s); install it, or name another compiler "
+			       "with --cc", MPK_QUOTE(mpk_span_str(job->argv[0])),
+			       strerror(errno));
 	}
 	if (err.code != MPK_OK)
 		(void)!write(report, &err, sizeof err);

@@ -200,8 +200,8 @@ static void add_prefix_maps(struct mpk_build *b, struct mpk_argv *v)
 		mpk_argv_printf(v, "-ffile-prefix-map=%s=.", e->cwd);
 	if (e->dir)
 		mpk_argv_printf(v, "-ffile-prefix-map=%s/=", e->dir);
-	if (e->dir_named && *e->dir_named && (!e->dir || strcmp(e->dir, e->dir_named) != 0))
-		mpk_argv_printf(v, "-ffile-prefix-map=%s/=", e->dir_named);
+	if (e->dir_named && *e->dir_named)
+		mpk_argv_printf(v, "-ffile-prefix-map=%s=", e->dir_named);
 }
 
 static void add_compile_flags(struct mpk_build *b, struct mpk_argv *v, const char *seed)

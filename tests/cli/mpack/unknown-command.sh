@@ -1,1 +1,1 @@
-mpack chexk
+mpack bulid -o x.so

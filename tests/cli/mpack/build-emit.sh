@@ -1,0 +1,1 @@
+mpack build data/formats/01_opencl_scale.blob -o deploy --emit=blobb

@@ -1,0 +1,1 @@
+mpack build --help=all

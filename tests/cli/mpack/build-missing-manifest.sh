@@ -1,0 +1,3 @@
+mpack build -o deploy.so || status=$?
+test ! -e deploy.so
+exit "$status"

@@ -1,0 +1,2 @@
+mkdir deploy.so
+mpack build data/formats/01_opencl_scale.blob -o deploy.so

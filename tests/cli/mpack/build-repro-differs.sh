@@ -1,0 +1,3 @@
+printf '[package]\nname = "deploy"\n[[module]]\nid = "host"\nkind = "host"\nsources = ["%s"]\n' host.c >mpack.toml
+echo 'const char *f(void) { return __TIME__; }' >host.c
+mpack build -o deploy.so --check-repro

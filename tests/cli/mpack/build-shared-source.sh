@@ -1,0 +1,3 @@
+printf '[package]\nname = "deploy"\n[[module]]\nid = "host"\nkind = "host"\nsources = ["%s"]\n' libm.so.6 >mpack.toml
+touch libm.so.6
+mpack build -o deploy.so

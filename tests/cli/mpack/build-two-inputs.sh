@@ -1,0 +1,1 @@
+mpack build a.toml b.toml -o deploy.so

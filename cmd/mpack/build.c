@@ -276,6 +276,7 @@ static enum mpk_code fill(struct mpk_input *in, struct mpk_emit *e, struct mpk_e
 	e->target = mpk_target_parse(opt.target ? opt.target : in->target);
 	e->gen = in->gen;
 	e->blob = in->has_blob ? &in->blob : NULL;
+	e->base = in->base;
 	e->sources = in->sources;
 	e->source_count = in->source_count;
 	e->via_c = opt.via && strcmp(opt.via, "c") == 0;
@@ -290,12 +291,11 @@ static enum mpk_code fill(struct mpk_input *in, struct mpk_emit *e, struct mpk_e
 	MPK_TRY(list_args(&in->arena, &opt.cflags, &e->cflags, err));
 	MPK_TRY(list_args(&in->arena, &opt.ldflags, &e->ldflags, err));
 	MPK_TRY(split_words(&in->arena, cc && *cc ? cc : "cc", &e->cc, err));
-	if (in->base && (e->kind == MPK_EMIT_SO || e->kind == MPK_EMIT_A ||
-			 e->kind == MPK_EMIT_TAR))
+	if (in->base && (e->kind == MPK_EMIT_A || e->kind == MPK_EMIT_TAR))
 		return mpk_fail(err, MPK_E_UNSUPPORTED,
-				"the code of this package is the finished library '%s'; only its "
-				"blob can be written: as .blob, .c or .o", in->base);
-	if (!e->target.is_native && !opt.cc && needs_compiler(e))
+				"the code of this package is the finished library '%s', which has "
+				"no objects; build a .so, .blob, .c or .o", in->base);
+	if (!in->base && !e->target.is_native && !opt.cc && needs_compiler(e))
 		return mpk_fail(err, MPK_E_USAGE,
 				"making this for %s takes a compiler for that machine: name it "
 				"with --cc", e->target.triple);

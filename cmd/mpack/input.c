@@ -101,7 +101,7 @@ static void add_sources(struct mpk_input *in)
 
 	for (size_t i = 0; i < p->source_count; i++) {
 		struct mpk_error err = { 0 };
-		struct mpk_source *s = &in->sources[in->source_count];
+		struct mpk_emit_source *s = &in->sources[in->source_count];
 
 		s->path = p->sources[i].path;
 		if (mpk_source_classify(s->path, &s->kind, &err) == MPK_OK) {
@@ -137,7 +137,7 @@ static enum mpk_code add_launches(struct mpk_input *in, const struct mpk_input_o
 		return code;
 	if (!copy)
 		return mpk_fail_nomem(err);
-	in->sources[in->source_count++] = (struct mpk_source){
+	in->sources[in->source_count++] = (struct mpk_emit_source){
 		.path = o->via_c ? "launch.c" : "launch.ll",
 		.kind = o->via_c ? MPK_SOURCE_C : MPK_SOURCE_IR,
 		.text = mpk_span_of(copy, len),

@@ -22,7 +22,7 @@ struct mpk_input {
 	const char *dir;                /* of the manifest, absolute; NULL: a bare blob */
 	const char *target;             /* triple, or NULL: this machine */
 	const char *base;               /* a finished library that gives the code, or NULL */
-	struct mpk_source *sources;
+	struct mpk_emit_source *sources;
 	size_t source_count;
 	const char *const *files;       /* every file read, the input itself first */
 	size_t file_count;

@@ -11,6 +11,7 @@ static const struct {
 } commands[] = {
 	{ "build", mpack_build },
 	{ "check", mpack_check },
+	{ "edit", mpack_edit },
 };
 
 static int run_command(int argc, char **argv)
@@ -40,6 +41,7 @@ int main(int argc, char **argv)
 			   "\n"
 			   "  build [MANIFEST] -o OUT     pack what a manifest names into one file\n"
 			   "  check [MANIFEST]            validate the manifest and every payload\n"
+			   "  edit FILE -o OUT            swap payloads in a library or blob\n"
 			   "\n"
 			   "mpack COMMAND --help tells more. MANIFEST is ./" MPACK_MANIFEST
 			   " when it is not given.",

@@ -13,4 +13,8 @@ int mpack_build(int argc, char **argv);
  * Returns  the exit status */
 int mpack_check(int argc, char **argv);
 
+/* mpack_edit - swap payloads in a library or blob; argv[0] is the command's name
+ * Returns  the exit status */
+int mpack_edit(int argc, char **argv);
+
 #endif

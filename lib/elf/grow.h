@@ -29,7 +29,7 @@ enum { MPK_STUB_BYTES = 64 };
  * Returns  MPK_OK; MPK_E_UNSUPPORTED when the linker laid the file out in a way that
  *          cannot be grown, with the reason (the caller links the full object then);
  *          MPK_E_CORRUPT for tables that leave the file; MPK_E_RANGE when a 32-bit file
- *          would pass 4 GiB; MPK_E_NOMEM. On failure file may have been changed. */
+ *          would pass 4 GiB; MPK_E_NOMEM. After MPK_E_UNSUPPORTED file is unchanged. */
 enum mpk_code mpk_elf_grow(uint8_t *file, size_t len, const char *symbol,
 			   const struct mpk_rope *content, struct mpk_rope *out,
 			   struct mpk_error *err) MPK_MUST_CHECK;

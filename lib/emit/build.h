@@ -48,6 +48,9 @@ void mpk_build_unmap(struct mpk_grown *g);
 /* link.c: the library at e->out */
 enum mpk_code mpk_build_library(struct mpk_build *b, struct mpk_error *err) MPK_MUST_CHECK;
 
+/* base.c: the library at e->out, a copy of e->base with another blob */
+enum mpk_code mpk_build_base(struct mpk_build *b, struct mpk_error *err) MPK_MUST_CHECK;
+
 /* archive.c: the archive at e->out, .a or .tar */
 enum mpk_code mpk_build_archive(struct mpk_build *b, struct mpk_error *err) MPK_MUST_CHECK;
 

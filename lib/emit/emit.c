@@ -171,6 +171,8 @@ static enum mpk_code emit(struct mpk_build *b, struct mpk_error *err)
 		return mpk_fail(err, MPK_E_UNSUPPORTED,
 				"a package of host code alone has no blob, so there is nothing to "
 				"write as %s; build a .so, .a or .tar", names[e->kind].suffix);
+	if (e->base && e->kind == MPK_EMIT_SO && e->blob)
+		return mpk_build_base(b, err);
 	place(b);
 	switch (e->kind) {
 	case MPK_EMIT_BLOB:

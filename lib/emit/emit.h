@@ -29,7 +29,7 @@ enum mpk_source_kind {
 	MPK_SOURCE_ARCHIVE,  /* .a */
 };
 
-struct mpk_source {
+struct mpk_emit_source {
 	const char *path;    /* as this process opens it; of a text: the name it goes by */
 	enum mpk_source_kind kind;
 	struct mpk_span text; /* IR or C that is in no file; data NULL: in the file */
@@ -60,7 +60,9 @@ struct mpk_emit {
 	struct mpk_target target;
 	enum mpk_generation gen;
 	const struct mpk_rope *blob;     /* NULL: a host-only package, which has none */
-	const struct mpk_source *sources;
+	const char *base;                /* SO: a finished library that gives the code, instead of
+					  * sources; NULL */
+	const struct mpk_emit_source *sources;
 	size_t source_count;
 	bool via_c;                      /* the blob becomes an object through C, not LLVM */
 	bool system_lib;                 /* register the symbol at start */

@@ -17,7 +17,7 @@
 /* What a job of ours needs to know; the jobs are forked, so pointers stay valid. */
 struct task {
 	struct mpk_build *b;
-	const struct mpk_source *source;  /* NULL: the blob */
+	const struct mpk_emit_source *source;  /* NULL: the blob */
 	const char *out;
 };
 
@@ -235,7 +235,7 @@ static enum mpk_code c_job(struct mpk_build *b, const char *source, const char *
 	return MPK_OK;
 }
 
-static enum mpk_code llvm_job(struct mpk_build *b, const struct mpk_source *source,
+static enum mpk_code llvm_job(struct mpk_build *b, const struct mpk_emit_source *source,
 			      const char *object, struct mpk_job *job, struct mpk_error *err)
 {
 	struct task *t = mpk_arena_alloc(b->arena, sizeof *t);
@@ -256,7 +256,7 @@ static enum mpk_code llvm_job(struct mpk_build *b, const struct mpk_source *sour
 static enum mpk_code source_job(struct mpk_build *b, size_t i, struct mpk_job *job,
 				struct mpk_error *err)
 {
-	const struct mpk_source *s = &b->e->sources[i];
+	const struct mpk_emit_source *s = &b->e->sources[i];
 	const char *name = mpk_arena_printf(b->arena, "lib%zu.o", i);
 	const char *object = name ? mpk_scratch_file(&b->scratch, b->arena, name) : NULL;
 
@@ -334,7 +334,7 @@ static enum mpk_code collect_jobs(struct mpk_build *b, struct mpk_job *jobs, siz
 	if (b->placement != MPK_PLACE_NONE)
 		MPK_TRY(blob_job(b, &jobs[(*count)++], err));
 	for (size_t i = 0; i < e->source_count && e->kind != MPK_EMIT_OBJ; i++) {
-		const struct mpk_source *s = &e->sources[i];
+		const struct mpk_emit_source *s = &e->sources[i];
 
 		if (s->kind == MPK_SOURCE_C || s->kind == MPK_SOURCE_IR) {
 			MPK_TRY(source_job(b, i, &jobs[(*count)++], err));

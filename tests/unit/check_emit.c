@@ -400,7 +400,7 @@ START_TEST(same_bytes_always)
 {
 	struct mpk_span bytes, first;
 	struct mpk_rope rope = bytes_rope(sizes[_i], &bytes);
-	struct mpk_source sources[] = { { .path = "f.c", .kind = MPK_SOURCE_C },
+	struct mpk_emit_source sources[] = { { .path = "f.c", .kind = MPK_SOURCE_C },
 					{ .path = "g.ll", .kind = MPK_SOURCE_IR } };
 	struct mpk_emit e = plan(MPK_EMIT_SO, "a.so", &rope);
 
@@ -463,7 +463,7 @@ START_TEST(archives)
 {
 	struct mpk_span bytes;
 	struct mpk_rope rope = bytes_rope(_i ? 2000000 : 50, &bytes);
-	struct mpk_source sources[] = { { .path = "f.c", .kind = MPK_SOURCE_C },
+	struct mpk_emit_source sources[] = { { .path = "f.c", .kind = MPK_SOURCE_C },
 					{ .path = "more.a", .kind = MPK_SOURCE_ARCHIVE } };
 	struct mpk_emit e = plan(MPK_EMIT_A, "x.a", &rope);
 
@@ -517,7 +517,7 @@ START_TEST(failures_leave_nothing)
 {
 	struct mpk_span bytes;
 	struct mpk_rope rope = bytes_rope(50, &bytes);
-	struct mpk_source source = { .path = "f.c", .kind = MPK_SOURCE_C };
+	struct mpk_emit_source source = { .path = "f.c", .kind = MPK_SOURCE_C };
 	struct mpk_emit e = plan(MPK_EMIT_SO, "old", &rope);
 	static const char *const no_cc[] = { "no-such-cc" };
 
@@ -525,11 +525,11 @@ START_TEST(failures_leave_nothing)
 	e.source_count = 1;
 	write_file("f.c", "syntax error\n");
 	assert_fails(&e, MPK_E_TOOL, "compiling f.c: gcc failed with status 1");
-	source = (struct mpk_source){ .path = "g.ll", .kind = MPK_SOURCE_IR };
+	source = (struct mpk_emit_source){ .path = "g.ll", .kind = MPK_SOURCE_IR };
 	write_file("g.ll", "define nonsense");
 	assert_fails(&e, MPK_E_SYNTAX, "LLVM 19");
 	run("printf 'int x;' > y.c && gcc -m32 -c y.c -o y.o");
-	source = (struct mpk_source){ .path = "y.o", .kind = MPK_SOURCE_OBJECT };
+	source = (struct mpk_emit_source){ .path = "y.o", .kind = MPK_SOURCE_OBJECT };
 	assert_fails(&e, MPK_E_CONFLICT, "an object for i386, but the target is x86_64");
 	source.path = "missing.o";
 	assert_fails(&e, MPK_E_IO, "No such file");
@@ -548,7 +548,7 @@ START_TEST(dry_run_does_nothing)
 {
 	struct mpk_span bytes;
 	struct mpk_rope rope = bytes_rope(2000000, &bytes);
-	struct mpk_source source = { .path = "f.c", .kind = MPK_SOURCE_C };
+	struct mpk_emit_source source = { .path = "f.c", .kind = MPK_SOURCE_C };
 	struct mpk_emit e = plan(MPK_EMIT_SO, "x.so", &rope);
 
 	e.sources = &source;

@@ -1,0 +1,266 @@
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "common/diag.h"
+#include "common/options.h"
+#include "elf/image.h"
+#include "elf/replace.h"
+#include "io/mapping.h"
+#include "io/output.h"
+#include "kernels/kernels.h"
+#include "kinds.h"
+#include "mpack/mpack.h"
+#include "text/escape.h"
+
+/* Unchanged payloads from here on are copied from file to file. */
+enum { LARGE_BYTES = 1 << 20 };
+
+static const char *output;
+static struct mpk_option_list replacements;
+
+static const struct mpk_option options[] = {
+	{ 'o', "output", MPK_OPT_TEXT, "FILE", "write FILE; it may be the input", &output },
+	{ 0, "replace", MPK_OPT_LIST, "PATH=FILE", "give the module at PATH another payload (repeatable)",
+	  &replacements },
+	{ 0 },
+};
+
+static const struct mpk_command command = {
+	.name = "edit",
+	.usage = "mpack edit FILE -o OUT --replace PATH=PAYLOAD...",
+	.summary = "Swap payloads in a library or blob; everything else stays.",
+	.examples = "  mpack edit deploy.so -o deploy.so --replace /0=vadd.cubin\n"
+		    "  mpack edit model.blob -o new.blob --replace /0/1=weights.bin\n"
+		    "  minspect deploy.so\n",
+	.options = options,
+};
+
+struct edit {
+	struct mpk_arena arena;
+	struct mpk_mapping file;
+	struct mpk_image image;
+	struct mpk_tree tree;
+	struct mpk_mapping *payloads;   /* one a replacement */
+};
+
+/* --- reading --------------------------------------------------------------------- */
+
+/* Whether writing the tree gives the bytes that were read: a blob that TVM's serializer did
+ * not lay out would change in places that nobody asked for. */
+static enum mpk_code check_faithful(struct edit *e, struct mpk_error *err)
+{
+	struct mpk_rope rope = mpk_rope_of(&e->arena);
+	struct mpk_span old = e->image.blob;
+	uint64_t at = 0;
+	bool same = !e->tree.truncated && !e->tree.implied_lib;
+
+	if (same)
+		MPK_TRY(mpk_blob_write(&e->tree, &rope, err));
+	same = same && rope.len == e->tree.nbytes + 8 && rope.len <= old.len;
+	for (size_t i = 0; same && i < rope.count; i++) {
+		const struct mpk_piece *p = &rope.pieces[i];
+
+		same = p->data == old.data + at ||
+		       memcmp(p->data, old.data + at, (size_t)p->len) == 0;
+		at += p->len;
+	}
+	if (same)
+		return MPK_OK;
+	return mpk_fail(err, MPK_E_UNSUPPORTED,
+			"this blob is not laid out as TVM writes it, so it cannot be edited; "
+			"build it anew");
+}
+
+static enum mpk_code load(struct edit *e, const char *path, struct mpk_error *err)
+{
+	MPK_TRY(mpk_mapping_open(path, &e->file, err));
+	MPK_TRY(mpk_image_open(e->file.bytes, NULL, &e->arena, &e->image, err));
+	if (!e->image.has_blob)
+		return mpk_fail(err, MPK_E_NO_BLOB, "there is no module blob in this file");
+	if (e->image.container != MPK_CONTAINER_ELF_SO &&
+	    e->image.container != MPK_CONTAINER_BLOB)
+		return mpk_fail(err, MPK_E_UNSUPPORTED,
+				"only shared libraries and bare blobs are edited; build objects "
+				"and archives anew from the edited .blob");
+	MPK_TRY(mpk_blob_read(e->image.blob, e->image.gen, &e->arena, &e->tree, err));
+	return check_faithful(e, err);
+}
+
+/* --- replacing ------------------------------------------------------------------- */
+
+/* Of device code, the code is swapped and its kernel table kept. */
+static enum mpk_code put_kernels(struct edit *e, const struct mpk_node *node,
+				 const struct mpk_rope *code_bytes, struct mpk_rope *out,
+				 struct mpk_error *err)
+{
+	struct mpk_cursor c = mpk_cursor_of(node->payload, node->payload_off, "blob");
+	struct mpk_kernels k;
+
+	MPK_TRY(mpk_kernels_read(&c, node->kind, e->tree.gen, &e->arena, &k, err));
+	if (k.source_count)
+		return mpk_fail(err, MPK_E_UNSUPPORTED,
+				"'%s' keeps its kernels one by one, so that one file cannot stand "
+				"for them", MPK_QUOTE(node->kind));
+	k.content = code_bytes;
+	mpk_kernels_write(&k, out);
+	return MPK_OK;
+}
+
+static enum mpk_code replace_node(struct edit *e, struct mpk_node *node,
+				  const struct mpk_mapping *map, struct mpk_error *err)
+{
+	const struct mpk_kind *kind = mpk_kind_find(node->kind);
+	struct mpk_rope *bytes = mpk_arena_alloc(&e->arena, sizeof *bytes);
+	struct mpk_rope *content = mpk_arena_alloc(&e->arena, sizeof *content);
+
+	if (!bytes || !content)
+		return mpk_fail_nomem(err);
+	*bytes = *content = mpk_rope_of(&e->arena);
+	if (map->fd >= 0 && map->bytes.len >= LARGE_BYTES)
+		mpk_rope_put_file(bytes, map->fd, 0, map->bytes.len);
+	else
+		mpk_rope_put_view(bytes, map->bytes);
+	if (kind && kind->role == MPK_ROLE_DEVICE)
+		MPK_TRY(put_kernels(e, node, bytes, content, err));
+	else
+		content = bytes;
+	node->content = content;
+	return mpk_rope_status(content, err);
+}
+
+static enum mpk_code replace(struct edit *e, const char *word, struct mpk_mapping *map,
+			     struct mpk_error *err)
+{
+	const char *equals = strchr(word, '=');
+	size_t node;
+
+	if (!equals || equals == word || !equals[1])
+		return mpk_fail(err, MPK_E_USAGE, "--replace takes PATH=FILE, not '%s'",
+				MPK_QUOTE(mpk_span_str(word)));
+	char *path = mpk_arena_copy(&e->arena, word, (size_t)(equals - word));
+	if (!path)
+		return mpk_fail_nomem(err);
+	if (!mpk_tree_find(&e->tree, path, &node))
+		return mpk_fail(err, MPK_E_USAGE,
+				"there is no module at '%s'; minspect shows the paths",
+				MPK_QUOTE(mpk_span_str(path)));
+	if (e->tree.nodes[node].is_lib)
+		return mpk_fail(err, MPK_E_USAGE,
+				"'%s' is the library's own code, which has no payload", path);
+	if (e->tree.nodes[node].content)
+		return mpk_fail(err, MPK_E_USAGE, "'%s' is replaced twice", path);
+	MPK_TRY(mpk_mapping_open(equals + 1, map, err));
+	return replace_node(e, &e->tree.nodes[node], map, err);
+}
+
+/* --- writing --------------------------------------------------------------------- */
+
+static void use_file_ranges(const struct edit *e, struct mpk_rope *rope)
+{
+	uintptr_t base = (uintptr_t)e->file.bytes.data;
+
+	for (size_t i = 0; e->file.fd >= 0 && i < rope->count; i++) {
+		struct mpk_piece *p = &rope->pieces[i];
+		uintptr_t at = (uintptr_t)p->data;
+
+		if (p->len >= LARGE_BYTES && at >= base && at - base < e->file.bytes.len)
+			*p = (struct mpk_piece){ .fd = e->file.fd, .off = at - base,
+						 .len = p->len };
+	}
+}
+
+static enum mpk_code write_out(const struct mpk_rope *rope, unsigned mode,
+			       struct mpk_error *err)
+{
+	struct mpk_output *o = NULL;
+
+	MPK_TRY(mpk_output_open(output, mode, &o, err));
+	enum mpk_code code = mpk_output_write_rope(o, rope, err);
+	if (code == MPK_OK)
+		return mpk_output_commit(o, err);
+	mpk_output_abandon(o);
+	return code;
+}
+
+static enum mpk_code write_library(struct edit *e, const struct mpk_rope *blob,
+				   struct mpk_error *err)
+{
+	struct mpk_rope rope = mpk_rope_of(&e->arena);
+	size_t len = e->file.bytes.len;
+	/* Headers are patched in a copy of their own; what came from a pipe is one already. */
+	void *copy = e->file.fd >= 0 ? mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE,
+					    e->file.fd, 0)
+				     : (void *)(uintptr_t)e->file.bytes.data;
+
+	if (copy == MAP_FAILED)
+		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot map");
+	enum mpk_code code = mpk_elf_replace(copy, len, e->image.blob_symbol, blob, &e->arena,
+					     &rope, err);
+	if (code == MPK_OK)
+		code = write_out(&rope, 0777, err);
+	if (e->file.fd >= 0)
+		(void)munmap(copy, len);
+	return code;
+}
+
+static enum mpk_code run(struct edit *e, const char *path, struct mpk_error *err)
+{
+	struct mpk_rope blob = mpk_rope_of(&e->arena);
+	enum mpk_code code = load(e, path, err);
+
+	e->payloads = mpk_arena_array(&e->arena, replacements.count, sizeof *e->payloads);
+	for (size_t i = 0; code == MPK_OK && i < replacements.count; i++)
+		code = e->payloads ? replace(e, replacements.items[i].value, &e->payloads[i], err)
+				   : mpk_fail_nomem(err);
+	if (code == MPK_OK)
+		code = mpk_blob_write(&e->tree, &blob, err);
+	if (code == MPK_OK)
+		code = mpk_rope_status(&blob, err);
+	if (code != MPK_OK) {
+		if (code != MPK_E_USAGE)
+			mpk_error_at_file(err, path);
+		return code;
+	}
+	use_file_ranges(e, &blob);
+	return e->image.container == MPK_CONTAINER_BLOB ? write_out(&blob, 0666, err)
+							: write_library(e, &blob, err);
+}
+
+static int edit(const char *path)
+{
+	struct edit e = { 0 };
+	struct mpk_error err = { 0 };
+	int status = run(&e, path, &err) == MPK_OK ? MPK_EXIT_OK : mpk_diag_error(&err);
+
+	for (size_t i = 0; e.payloads && i < replacements.count; i++)
+		mpk_mapping_close(&e.payloads[i]);
+	mpk_mapping_close(&e.file);
+	mpk_arena_fini(&e.arena);
+	return status;
+}
+
+int mpack_edit(int argc, char **argv)
+{
+	int first, status;
+
+	switch (mpk_options_parse(&command, argc, argv, &first)) {
+	case MPK_PARSED_DONE:
+		return MPK_EXIT_OK;
+	case MPK_PARSED_USAGE:
+		return MPK_EXIT_USAGE;
+	case MPK_PARSED:
+		break;
+	}
+	if (argc - first != 1)
+		status = mpk_diag_usage("edit takes one file, not %d", argc - first);
+	else if (!output)
+		status = mpk_diag_usage("no output given: name it with -o");
+	else if (!replacements.count)
+		status = mpk_diag_usage("nothing to replace: name it with --replace PATH=FILE");
+	else
+		status = edit(argv[first]);
+	mpk_options_fini_list(&replacements);
+	return status;
+}

@@ -1,0 +1,223 @@
+/* Another blob in a finished library (elf/replace.h). The judges are the dynamic loader,
+ * readelf, strip and objcopy. */
+#include <check.h>
+#include <dlfcn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "elf/replace.h"
+
+static char dir[64];
+static struct mpk_arena arena;
+
+static void run(const char *fmt, ...) MPK_PRINTF(1, 2);
+
+static void run(const char *fmt, ...)
+{
+	char command[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(command, sizeof command, fmt, ap);
+	va_end(ap);
+	ck_assert_msg(system(command) == 0, "failed: %s", command);
+}
+
+static struct mpk_span read_file(const char *name)
+{
+	FILE *f = fopen(name, "r");
+
+	ck_assert_msg(f != NULL, "%s is missing", name);
+	ck_assert_int_eq(fseek(f, 0, SEEK_END), 0);
+	size_t len = (size_t)ftell(f);
+	char *data = mpk_arena_alloc(&arena, len + 1);
+	rewind(f);
+	ck_assert_uint_eq(fread(data, 1, len, f), len);
+	fclose(f);
+	return mpk_span_of(data, len);
+}
+
+static void setup(void)
+{
+	FILE *f;
+
+	strcpy(dir, "/tmp/mpk-replace-XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	ck_assert_int_eq(chdir(dir), 0);
+	f = fopen("lib.c", "w");
+	ck_assert_ptr_nonnull(f);
+	(void)fputs("const unsigned char blob[1000] = { 1, 2, 3 };\n"
+		    "static const char *const words[] = { \"a\", \"b\" };\n"
+		    "__thread int t = 4; int data = 30; static char bss[9000];\n"
+		    "int f(int i) { bss[5] += 1; return data + t + words[i][0] - 'a' + bss[5]; }\n", f);
+	ck_assert_int_eq(fclose(f), 0);
+	run("gcc -shared -fPIC -O1 lib.c -o lib.so");
+}
+
+static void teardown(void)
+{
+	mpk_arena_fini(&arena);
+	run("rm -rf %s", dir);
+}
+
+static struct mpk_span content(size_t len)
+{
+	uint8_t *data = mpk_arena_alloc(&arena, len);
+
+	ck_assert_ptr_nonnull(data);
+	for (size_t i = 0; i < len; i++)
+		data[i] = (uint8_t)(i * 29 + (i >> 8) + len);
+	return mpk_span_of(data, len);
+}
+
+static enum mpk_code replace(const char *from, const char *to, struct mpk_span bytes,
+			     struct mpk_error *err)
+{
+	struct mpk_span file = read_file(from), flat;
+	struct mpk_rope in = mpk_rope_of(&arena), out = mpk_rope_of(&arena);
+
+	mpk_rope_put_view(&in, bytes);
+	MPK_TRY(mpk_elf_replace((uint8_t *)(uintptr_t)file.data, file.len, "blob", &in, &arena,
+				&out, err));
+	MPK_TRY(mpk_rope_flat(&out, &flat, err));
+	FILE *f = fopen(to, "w");
+	ck_assert_uint_eq(fwrite(flat.data, 1, flat.len, f), flat.len);
+	ck_assert_int_eq(fclose(f), 0);
+	return MPK_OK;
+}
+
+static void assert_works(const char *library, struct mpk_span bytes)
+{
+	void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+	int (*f)(int);
+
+	ck_assert_msg(handle != NULL, "%s", dlerror());
+	const void *blob = dlsym(handle, "blob");
+	ck_assert_ptr_nonnull(blob);
+	ck_assert_int_eq(memcmp(blob, bytes.data, bytes.len), 0);
+	*(void **)&f = dlsym(handle, "f");
+	ck_assert_int_eq(f(1), 30 + 4 + 1 + 1);
+	dlclose(handle);
+	run("nm -D -S %s | grep -qE ' 0*%zx R blob'", library, bytes.len);
+	run("readelf -aW %s > /dev/null 2> warnings && test ! -s warnings", library);
+}
+
+static const size_t sizes[] = { 1, 999, 1000, 1001, 70000, 3000001 };
+
+START_TEST(any_size)
+{
+	struct mpk_span bytes = content(sizes[_i]);
+	struct mpk_error err = { 0 };
+
+	ck_assert_msg(replace("lib.so", "new.so", bytes, &err) == MPK_OK, "%s", err.text);
+	assert_works("./new.so", bytes);
+	run("strip new.so -o s.so && objcopy --remove-section=.comment new.so o.so");
+	assert_works("./s.so", bytes);
+	assert_works("./o.so", bytes);
+}
+END_TEST
+
+/* The new place is the last of the file: from then on it grows. */
+START_TEST(again_and_again)
+{
+	struct mpk_span bytes = { 0 };
+
+	run("cp lib.so new.so");
+	for (size_t len = 500; len < 2000000; len = len * 3 + 1) {
+		struct mpk_error err = { 0 };
+
+		bytes = content(len);
+		ck_assert_msg(replace("new.so", "next.so", bytes, &err) == MPK_OK, "%s",
+			      err.text);
+		run("mv next.so new.so");
+	}
+	assert_works("./new.so", bytes);
+	bytes = content(20);
+	ck_assert_int_eq(replace("new.so", "next.so", bytes, NULL), MPK_OK);
+	assert_works("./next.so", bytes);
+}
+END_TEST
+
+/* Whatever of the old file can stay stays where it was. */
+START_TEST(the_rest_stays)
+{
+	struct mpk_span old, new;
+	size_t differing = 0;
+
+	ck_assert_int_eq(replace("lib.so", "new.so", content(70000), NULL), MPK_OK);
+	old = read_file("lib.so");
+	new = read_file("new.so");
+	for (size_t i = 0; i < old.len; i++)
+		differing += old.data[i] != new.data[i];
+	/* A program header, three fields of the ELF header, two symbols; and section numbers of
+	 * the few sections behind the loaded ones. */
+	ck_assert_uint_le(differing, 56 + 12 + 2 * 18 + 20);
+}
+END_TEST
+
+START_TEST(refused)
+{
+	static const struct { const char *make, *reason; } rows[] = {
+		{ "gcc -c lib.c -o no.so", "not a shared library" },
+		{ "gcc -shared -fPIC -Dblob=other lib.c -o no.so", "not there" },
+		{ "cp lib.c no.so", "not an ELF" },
+		{ "gcc -shared -fPIC -fcf-protection=none -Wl,--build-id=none -nostdlib lib.c -o no.so",
+		  "no program header to spare" },
+	};
+	struct mpk_error err = { 0 };
+
+	run("%s", rows[_i].make);
+	ck_assert_int_eq(replace("no.so", "new.so", content(5000), &err), MPK_E_UNSUPPORTED);
+	ck_assert_msg(strstr(err.text, rows[_i].reason) != NULL, "%s", err.text);
+}
+END_TEST
+
+/* Cut and damaged libraries give an error or a file, never a read outside the bytes. */
+START_TEST(damaged)
+{
+	struct mpk_span bytes = content(_i ? 5000 : 10);
+
+	run("strip lib.so");
+	struct mpk_span file = read_file("lib.so");
+	struct mpk_rope in = mpk_rope_of(&arena);
+	mpk_rope_put_view(&in, bytes);
+	for (size_t i = 0; i < 2 * file.len; i++) {
+		struct mpk_arena scratch = { 0 };
+		struct mpk_rope out = mpk_rope_of(&scratch);
+		size_t len = i < file.len ? file.len : i - file.len;
+		uint8_t *copy = malloc(len ? len : 1);
+
+		memcpy(copy, file.data, len);
+		if (i < len)
+			copy[i] ^= 0xff;
+		(void)!mpk_elf_replace(copy, len, "blob", &in, &scratch, &out, NULL);
+		free(copy);
+		mpk_arena_fini(&scratch);
+	}
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("replace");
+	TCase *tc = tcase_create("replace");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_set_timeout(tc, 60);
+	tcase_add_loop_test(tc, any_size, 0, MPK_ARRAY_COUNT(sizes));
+	tcase_add_test(tc, again_and_again);
+	tcase_add_test(tc, the_rest_stays);
+	tcase_add_loop_test(tc, refused, 0, 4);
+	tcase_add_loop_test(tc, damaged, 0, 2);
+	suite_add_tcase(suite, tc);
+
+	SRunner *runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	int failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -161,6 +161,6 @@ enum mpk_code mpk_raw_find(const struct mpk_raw *e, const char *symbol,
 		}
 	}
 	if (found->count == 0)
-		return mpk_fail(err, MPK_E_UNSUPPORTED, "the blob symbol is not there");
+		return mpk_fail(err, MPK_E_UNSUPPORTED, "it has no symbol for the blob");
 	return MPK_OK;
 }

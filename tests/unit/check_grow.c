@@ -185,7 +185,7 @@ static const struct {
 	  "gcc -shared -fuse-ld=bfd more.o -o stub.so", "not the last thing" },
 	{ "code that uses _end", "extern char _end[]; char *e(void) { return _end; }",
 	  "gcc -shared -fuse-ld=bfd more.o stub.o -o stub.so", "another symbol" },
-	{ "no such symbol", "int x;", "gcc -shared -fuse-ld=bfd more.o -o stub.so", "not there" },
+	{ "no such symbol", "int x;", "gcc -shared -fuse-ld=bfd more.o -o stub.so", "no symbol for" },
 	{ "a writable blob", "char blob[64] = {1};",
 	  "gcc -shared -fuse-ld=bfd more.o -o stub.so", "read-only" },
 	{ "bytes behind the headers", "int x;",

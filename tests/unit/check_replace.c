@@ -163,7 +163,7 @@ START_TEST(refused)
 {
 	static const struct { const char *make, *reason; } rows[] = {
 		{ "gcc -c lib.c -o no.so", "not a shared library" },
-		{ "gcc -shared -fPIC -Dblob=other lib.c -o no.so", "not there" },
+		{ "gcc -shared -fPIC -Dblob=other lib.c -o no.so", "no symbol for" },
 		{ "cp lib.c no.so", "not an ELF" },
 		{ "gcc -shared -fPIC -fcf-protection=none -Wl,--build-id=none -nostdlib lib.c -o no.so",
 		  "no program header to spare" },

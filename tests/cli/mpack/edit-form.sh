@@ -1,0 +1,1 @@
+mpack edit data/formats/01_opencl_scale.so -o new.so --replace /0

@@ -1,0 +1,1 @@
+mpack edit a.so b.so -o c.so --replace /0=x

@@ -2,9 +2,11 @@
 #include "view/verify.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "base/strmap.h"
-#include "cubin/cubin.h"
+#include "probe.h"
+#include "ptx/ptx.h"
 #include "text/escape.h"
 
 static void payload(struct mpk_verify *v)
@@ -202,67 +204,107 @@ static bool has_function(struct mpk_span text, struct mpk_span name)
 	return false;
 }
 
-static void say_missing(struct mpk_verify *v, const struct mpk_view_node *n,
-			const struct mpk_kernels *k, size_t i)
+/* One piece of code and where it stands in the blob. */
+struct code {
+	const struct mpk_view_node *node;
+	const struct mpk_kernels *kernels;
+	struct mpk_span data;
+	uint64_t off;
+};
+
+static void say_broken(struct mpk_verify *v, const struct code *c, const struct mpk_error *e)
 {
-	mpk_verify_say(v, MPK_ERROR, "blob", n->node->payload_off + k->data_off, n->path,
-		       "the code (%s) does not define kernel '%s'", MPK_QUOTE(k->fmt),
-		       MPK_QUOTE(k->functions[i].key));
+	char line[32] = "";
+
+	if (e->code == MPK_E_NOMEM)
+		v->report->failed = true;
+	if (e->at.line)
+		(void)snprintf(line, sizeof line, "line %u: ", (unsigned)e->at.line);
+	mpk_verify_say(v, MPK_ERROR, "blob", c->off + (e->at.has_offset ? e->at.offset : 0),
+		       c->node->path, "%s%s", line, e->text);
 }
 
-static void check_text(struct mpk_verify *v, const struct mpk_view_node *n,
-		       const struct mpk_kernels *k)
+static bool is_source(struct mpk_span data)
 {
-	for (size_t i = 0; i < k->function_count; i++)
-		if (k->functions[i].key.len && !has_function(k->data, k->functions[i].key))
-			say_missing(v, n, k, i);
+	enum mpk_probe probe = mpk_probe(data);
+
+	return probe == MPK_PROBE_OPENCL || probe == MPK_PROBE_CUDA || probe == MPK_PROBE_METAL ||
+	       probe == MPK_PROBE_WGSL || probe == MPK_PROBE_TEXT;
 }
 
-static void check_cubin(struct mpk_verify *v, const struct mpk_view_node *n,
-			const struct mpk_kernels *k)
+/* Whether the code defines the kernel; what cannot be known counts as yes. */
+static bool defines(const struct mpk_probe_names *names, struct mpk_span data,
+		    struct mpk_span key)
 {
-	struct mpk_error err = { 0 };
-	struct mpk_cubin cubin;
+	for (size_t i = 0; i < names->count; i++)
+		if (mpk_span_equal(names->names[i], key))
+			return true;
+	return !names->complete && (!is_source(data) || has_function(data, key));
+}
 
-	if (!mpk_cubin_is(k->data)) /* fatbins go by this name too, TVM does not mind */
+/* TVM's own code generator for PTX writes kernels as .func at times. */
+static bool is_ptx_function(struct mpk_verify *v, const struct code *c, struct mpk_span key)
+{
+	struct mpk_ptx ptx;
+
+	if (!mpk_ptx_is(c->data) || mpk_ptx_read(c->data, v->arena, &ptx, NULL) != MPK_OK)
+		return false;
+	for (size_t i = 0; i < ptx.function_count; i++)
+		if (mpk_span_equal(ptx.functions[i], key))
+			return true;
+	return false;
+}
+
+/* A source text may make kernels by macros: what is missing there is a warning. */
+static void check_defined(struct mpk_verify *v, const struct code *c,
+			  const struct mpk_probe_names *names, struct mpk_span key)
+{
+	if (!key.len || defines(names, c->data, key))
 		return;
-	if (mpk_cubin_read(k->data, v->arena, &cubin, &err) != MPK_OK) {
-		mpk_verify_say(v, MPK_ERROR, "blob",
-			       n->node->payload_off + k->data_off + err.at.offset, n->path,
-			       "the cubin is broken: %s", err.text);
+	if (is_ptx_function(v, c, key))
+		mpk_verify_say(v, MPK_WARNING, "blob", c->off, c->node->path,
+			       "kernel '%s' is a .func, not an .entry: no driver can launch it",
+			       MPK_QUOTE(key));
+	else
+		mpk_verify_say(v, names->complete ? MPK_ERROR : MPK_WARNING, "blob", c->off,
+			       c->node->path, "the code does not define kernel '%s'",
+			       MPK_QUOTE(key));
+}
+
+/* @only  the one kernel that the code is for; NULL: all of the table */
+static void check_code(struct mpk_verify *v, const struct code *c, const struct mpk_span *only)
+{
+	const struct mpk_kernels *k = c->kernels;
+	struct mpk_probe_names names = { 0 };
+	struct mpk_error err = { 0 };
+
+	if (mpk_probe_check(c->data, c->node->node->kind, k->fmt, &err) != MPK_OK) {
+		say_broken(v, c, &err);
 		return;
 	}
-	for (size_t i = 0; i < k->function_count; i++)
-		if (k->functions[i].key.len && !mpk_cubin_find(&cubin, k->functions[i].key))
-			say_missing(v, n, k, i);
+	if (mpk_probe_kernels(c->data, v->arena, &names, NULL) != MPK_OK)
+		return; /* no list: of a format that only its driver reads */
+	if (only)
+		check_defined(v, c, &names, *only);
+	for (size_t i = 0; !only && i < k->function_count; i++)
+		check_defined(v, c, &names, k->functions[i].key);
 }
-
-/* What the data of a format begins with, and how its kernels are found. */
-static const struct format {
-	const char *name;
-	const char *word; /* a word that the text must hold, or NULL */
-	void (*check)(struct mpk_verify *v, const struct mpk_view_node *n,
-		      const struct mpk_kernels *k);
-} formats[] = {
-	{ "ptx", ".version", check_text },  { "cl", "__kernel", check_text },
-	{ "cuda", "__global__", check_text }, { "metal", "kernel", check_text },
-	{ "cubin", NULL, check_cubin },
-};
 
 static void format_in(struct mpk_verify *v, const struct mpk_view_node *n,
 		      const struct mpk_kernels *k)
 {
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(formats); i++) {
-		const struct format *f = &formats[i];
+	for (size_t i = 0; i < k->source_count; i++) {
+		/* pieces are views of the payload */
+		size_t at = (size_t)(k->sources[i].data.data - n->node->payload.data);
+		struct code piece = { n, k, k->sources[i].data,
+				      n->node->payload_off + (k->sources[i].data.len ? at : 0) };
 
-		if (!mpk_span_is(k->fmt, f->name) || k->source_count)
-			continue;
-		if (f->word && !memmem(k->data.data, k->data.len, f->word, strlen(f->word)))
-			mpk_verify_say(v, MPK_ERROR, "blob", n->node->payload_off + k->data_off,
-				       n->path, "the code claims to be %s but has no '%s'",
-				       f->name, f->word);
-		else
-			f->check(v, n, k);
+		check_code(v, &piece, &k->sources[i].key);
+	}
+	if (k->layout == MPK_KERNELS_PLAIN) {
+		struct code whole = { n, k, k->data, n->node->payload_off + k->data_off };
+
+		check_code(v, &whole, NULL);
 	}
 }
 

@@ -51,7 +51,8 @@ static void expect(const char *check, enum mpk_severity severity, const char *te
 /* --- trees and payloads ------------------------------------------------------------- */
 
 #define SPAN(text) { (const uint8_t *)(text), sizeof(text) - 1 }
-#define PTX ".version 6.0\n.entry f()\n"
+#define PTX                                                                              \
+	".version 6.0\n.target sm_30\n.address_size 64\n.visible .entry f() { ret; }\n"
 
 static const struct mpk_dtype handle = { MPK_DTYPE_HANDLE, 64, 1 };
 static const struct mpk_dtype wide[] = { { MPK_DTYPE_FLOAT, 32, 4 } };
@@ -81,9 +82,9 @@ static const struct mpk_function_info over_tagged[] = {
 	{ .key = SPAN("f"), .arg_types = &handle, .arg_count = 1, .extra_tags = extra,
 	  .extra_tag_count = 2 },
 };
-static const struct mpk_kernel_source source_f[] = { { SPAN("f"), SPAN("kernel f"), 0 } };
-static const struct mpk_kernel_source source_fg[] = { { SPAN("f"), SPAN("kernel f"), 0 },
-						      { SPAN("g"), SPAN("kernel g"), 0 } };
+static const struct mpk_kernel_source source_f[] = { { SPAN("f"), SPAN("kernel void f() {}"), 0 } };
+static const struct mpk_kernel_source source_fg[] = { { SPAN("f"), SPAN("kernel void f() {}"), 0 },
+						      { SPAN("g"), SPAN("kernel void g() {}"), 0 } };
 
 #define PLAIN(kind_, fmt_, data_, table)                                                 \
 	kind_, { .layout = MPK_KERNELS_PLAIN, .gen = MPK_GEN_CURRENT, .fmt = SPAN(fmt_),    \
@@ -113,10 +114,15 @@ static const struct {
 	{ PLAIN("cuda", "ptx", PTX, over_tagged), 0, "kernel-argument", MPK_WARNING, "more" },
 	{ PLAIN("cuda", "ptx", PTX, missing), 0, "code-format", MPK_ERROR,
 	  "does not define kernel 'entr'" },
-	{ PLAIN("cuda", "ptx", "MZ f", good), 0, "code-format", MPK_ERROR, "claims to be ptx" },
+	{ PLAIN("cuda", "ptx", "\x7f" "ELF no", good), 0, "code-format", MPK_ERROR, "" },
+	{ PLAIN("cuda", "ptx", ".version 6.0\n.entry f()", good), 0, "code-format", MPK_ERROR,
+	  "" },
+	{ PLAIN("cuda", "ptx", ".version 6.0\n.target sm_30\n.func f() { ret; }\n", good), 0,
+	  "code-format", MPK_WARNING, "is a .func" },
 	{ PLAIN("opencl", "cl", "__kernel void f();", good), 0, NULL, MPK_NOTE, NULL },
-	{ PLAIN("opencl", "cl", "void f();", good), 0, "code-format", MPK_ERROR, "__kernel" },
-	{ PLAIN("cuda", "cubin", "\x50\xed\x55\xba", good), 0, NULL, MPK_NOTE, NULL },
+	{ PLAIN("opencl", "cl", "__kernel void g() {} // f", good), 0, "code-format",
+	  MPK_WARNING, "does not define kernel 'f'" },
+	{ PLAIN("cuda", "cubin", "\x7f" "ELF\2\1\1", good), 0, "code-format", MPK_ERROR, "" },
 	{ PLAIN("cuda", "ptx", PTX, good), 3, "payload-tail", MPK_WARNING, "3 bytes follow" },
 	{ PLAIN("opengl", "gl", "{}", good), 0, "kind-release", MPK_WARNING, "TVM 0.2 - 0.6" },
 	{ PLAIN("my_kind", "x", "y", good), 0, "kind", MPK_WARNING, "'my_kind' is unknown" },
@@ -367,7 +373,7 @@ START_TEST(legacy_unknown_kind)
 END_TEST
 
 static const char *const sound[] = {
-	"formats/01_opencl_scale.so", "formats/02_cuda_source_dynshmem.so", "formats/03_cuda_ptx.so",
+	"formats/01_opencl_scale.so", "formats/02_cuda_source_dynshmem.so",
 	"formats/04_metal.blob", "formats/05_webgpu.blob", "formats/06_relax_vm.so",
 	"formats/07_relax_opencl.so", "formats/08_const_loader.blob", "formats/12_syslib_prefix.tar",
 	"formats/13_chost_opencl.so", "formats/14_llvm_noblob.so", "ffi/ffi_cpp.so",

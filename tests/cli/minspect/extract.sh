@@ -1,6 +1,6 @@
 # files, index, digests: sha256sum agrees with the index
 minspect --extract out data/formats/07_relax_opencl.so
-cd out
+cd out || exit
 find . -type f | LC_ALL=C sort
 python3 -c '
 import json

@@ -1,3 +1,3 @@
-# a kernel whose name is not in its code, bytes behind the last module
-sed 's/scale_kernel(/other_kernel(/g' data/formats/01_opencl_scale.blob >a.blob
-minspect --verify a.blob
+# a kernel whose name is not in its code
+sed 's/vadd_kernel(/vsub_kernel(/g' data/cuda/ptx/vadd_cuda.so >a.so
+minspect --verify a.so

@@ -1,2 +1,2 @@
-sed 's/scale_kernel(/other_kernel(/g' data/formats/01_opencl_scale.blob >a.blob
-minspect --verify --json a.blob
+sed 's/vadd_kernel(/vsub_kernel(/g' data/cuda/ptx/vadd_cuda.so >a.so
+minspect --verify --json a.so

@@ -109,8 +109,9 @@ $(O)/tests/fakes/old/libcuda.so.1: CPPFLAGS += -DFAKE_CUDA_OLD_DRIVER
 $(FAKES): $(FAKE_SRC) $(wildcard tests/fakes/*.h) lib/device/cuda_abi.h $(O)/flags
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -o $@ $(FAKE_SRC)
-$(O)/tests/unit/check_device_cuda.o: CPPFLAGS += -Itests/fakes
-$(O)/tests/unit/check_device_cuda: | $(FAKES)
+FAKE_USERS := $(filter $(O)/tests/unit/check_device_cuda%,$(UNIT_BIN))
+$(FAKE_USERS:%=%.o): CPPFLAGS += -Itests/fakes
+$(FAKE_USERS): | $(FAKES)
 # Where NVIDIA's toolkit is installed, its declarations are compared with ours.
 $(O)/tests/unit/check_cuda_abi.o: CPPFLAGS += -isystem /usr/local/cuda/include
 
@@ -201,6 +202,10 @@ compile_commands.json: FORCE
 interop: all
 	$(Q)sh tests/interop/run --bin $(O)/bin
 
+# CUDA modules on a real GPU; says SKIP without a driver. The log of such a run is in tests/gpu.
+check-cuda: all
+	$(Q)sh scripts/check-cuda --bin $(O)/bin
+
 bench: all
 	$(Q)python3 tests/bench/bench.py --bin $(O)/bin --json out/bench.json
 
@@ -233,7 +238,7 @@ clean:
 	rm -rf out compile_commands.json
 
 -include $(ALL_SRC:%.c=$(O)/%.d) $(LIB_CXX:%.cc=$(O)/%.d)
-.PHONY: all fuzz fuzz-build fakes check unit unit-build cli asan coverage headers-check lint tidy interop bench install uninstall clean FORCE
+.PHONY: all fuzz fuzz-build fakes check check-cuda unit unit-build cli asan coverage headers-check lint tidy interop bench install uninstall clean FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 FORCE:

@@ -34,7 +34,7 @@ struct mpk_device_ops {
 	bool takes_streams;
 	enum mpk_code (*load)(struct mpk_device *device, const struct mpk_kernels *kernels,
 			      struct mpk_device_module **out, struct mpk_error *err);
-	void (*unload)(struct mpk_device_module *module);
+	void (*unload)(struct mpk_device_module *module); /* frees its arena and itself */
 	/* A kernel whose base part device.c has filled already. */
 	enum mpk_code (*bind)(struct mpk_device_kernel *kernel, struct mpk_error *err);
 	void (*unbind)(struct mpk_device_kernel *kernel);

@@ -114,11 +114,18 @@ static enum mpk_code cpu_check(const struct mpk_device_info *info,
 	return mpk_fail(err, MPK_E_UNSUPPORTED, "device kernels do not run on the cpu");
 }
 
-/* No load, bind or launch: cpu_check refuses every payload before they are reached. */
+static enum mpk_code cpu_load(struct mpk_device *device, const struct mpk_kernels *kernels,
+			      struct mpk_device_module **out, struct mpk_error *err)
+{
+	(void)out;
+	return cpu_check(&device->info, kernels, err);
+}
+
+/* No bind or launch: without a module there are no kernels. */
 const struct mpk_device_ops mpk_cpu_ops = {
 	.kind = MPK_DEVICE_CPU, .name = "cpu",
 	.list = cpu_list, .open = cpu_open, .close = cpu_close,
 	.alloc = cpu_alloc, .free = cpu_free,
 	.write = cpu_write, .read = cpu_read, .copy = cpu_copy, .sync = cpu_sync,
-	.check = cpu_check,
+	.load = cpu_load, .check = cpu_check,
 };

@@ -21,19 +21,19 @@ struct mpk_cuda_device {
 	struct mpk_device base;
 	const struct mpk_cuda_api *cu;
 	int id;                       /* CUdevice */
-	struct CUctx_st *context;     /* the primary context, retained */
+	struct mpk_cu_context *context;     /* the primary context, retained */
 	unsigned block_limits[3], grid_limits[3];
 	unsigned shared_optin;        /* bytes one block may use when asked for */
 };
 
 struct mpk_cuda_module {
 	struct mpk_device_module base;
-	struct CUmod_st *module;
+	struct mpk_cu_module *module;
 };
 
 struct mpk_cuda_kernel {
 	struct mpk_device_kernel base;
-	struct CUfunc_st *function;
+	struct mpk_cu_function *function;
 	unsigned thread_limit;        /* threads in one block of this kernel */
 	unsigned static_shared;       /* bytes its code uses itself */
 	unsigned dynamic_shared;      /* bytes allowed so far by cuFuncSetAttribute */

@@ -1,8 +1,8 @@
 /* cuda_abi.h - the part of the CUDA driver's binary interface that is called here
  *
  * Declared here so that neither building nor running needs NVIDIA's toolkit. Enums are
- * unsigned as in the driver's C interface; struct tags are the driver's own. A test
- * compares every row with <cudaTypedefs.h> where that header is installed.
+ * unsigned as in the driver's C interface; handles are pointers to structs nobody knows. A
+ * test compares every row with <cudaTypedefs.h> where that header is installed.
  */
 #ifndef MPK_DEVICE_CUDA_ABI_H
 #define MPK_DEVICE_CUDA_ABI_H
@@ -10,10 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct CUctx_st;
-struct CUmod_st;
-struct CUfunc_st;
-struct CUstream_st;
+struct mpk_cu_context;
+struct mpk_cu_module;
+struct mpk_cu_function;
+struct mpk_cu_stream;
 
 /* CUlaunchAttribute: the value is a union of 64 bytes. */
 struct mpk_cu_launch_attribute {
@@ -31,7 +31,7 @@ struct mpk_cu_launch_attribute {
 /* CUlaunchConfig */
 struct mpk_cu_launch_config {
 	unsigned grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes;
-	struct CUstream_st *stream;
+	struct mpk_cu_stream *stream;
 	struct mpk_cu_launch_attribute *attributes;
 	unsigned attribute_count;
 };
@@ -115,12 +115,12 @@ enum mpk_cu_status {
 	X(cuDeviceGetAttribute, "cuDeviceGetAttribute", 2000, true,                      \
 	  (int *value, unsigned attribute, int device))                                  \
 	X(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", 7000, true,              \
-	  (struct CUctx_st **context, int device))                                       \
+	  (struct mpk_cu_context **context, int device))                                       \
 	X(cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2", 11000, true,        \
 	  (int device))                                                                  \
-	X(cuCtxSetCurrent, "cuCtxSetCurrent", 4000, true, (struct CUctx_st *context))    \
+	X(cuCtxSetCurrent, "cuCtxSetCurrent", 4000, true, (struct mpk_cu_context *context))    \
 	X(cuStreamSynchronize, "cuStreamSynchronize", 2000, true,                        \
-	  (struct CUstream_st *stream))                                                  \
+	  (struct mpk_cu_stream *stream))                                                  \
 	X(cuMemAlloc, "cuMemAlloc_v2", 3020, true,                                       \
 	  (unsigned long long *address, size_t bytes))                                   \
 	X(cuMemFree, "cuMemFree_v2", 3020, true, (unsigned long long address))           \
@@ -131,24 +131,24 @@ enum mpk_cu_status {
 	X(cuMemcpyDtoD, "cuMemcpyDtoD_v2", 3020, true,                                   \
 	  (unsigned long long to, unsigned long long from, size_t bytes))                \
 	X(cuModuleLoadDataEx, "cuModuleLoadDataEx", 2010, true,                          \
-	  (struct CUmod_st **module, const void *image, unsigned count,                  \
+	  (struct mpk_cu_module **module, const void *image, unsigned count,                  \
 	   unsigned *options, void **values))                                            \
-	X(cuModuleUnload, "cuModuleUnload", 2000, true, (struct CUmod_st *module))       \
+	X(cuModuleUnload, "cuModuleUnload", 2000, true, (struct mpk_cu_module *module))       \
 	X(cuModuleGetFunction, "cuModuleGetFunction", 2000, true,                        \
-	  (struct CUfunc_st **function, struct CUmod_st *module, const char *name))      \
+	  (struct mpk_cu_function **function, struct mpk_cu_module *module, const char *name))      \
 	X(cuFuncGetAttribute, "cuFuncGetAttribute", 2020, true,                          \
-	  (int *value, unsigned attribute, struct CUfunc_st *function))                  \
+	  (int *value, unsigned attribute, struct mpk_cu_function *function))                  \
 	X(cuFuncSetAttribute, "cuFuncSetAttribute", 9000, true,                          \
-	  (struct CUfunc_st *function, unsigned attribute, int value))                   \
+	  (struct mpk_cu_function *function, unsigned attribute, int value))                   \
 	X(cuFuncGetParamInfo, "cuFuncGetParamInfo", 12040, false,                        \
-	  (struct CUfunc_st *function, size_t index, size_t *offset, size_t *bytes))     \
+	  (struct mpk_cu_function *function, size_t index, size_t *offset, size_t *bytes))     \
 	X(cuLaunchKernel, "cuLaunchKernel", 4000, true,                                  \
-	  (struct CUfunc_st *function, unsigned grid_x, unsigned grid_y,                 \
+	  (struct mpk_cu_function *function, unsigned grid_x, unsigned grid_y,                 \
 	   unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,        \
-	   unsigned shared_bytes, struct CUstream_st *stream, void **params,             \
+	   unsigned shared_bytes, struct mpk_cu_stream *stream, void **params,             \
 	   void **extra))                                                                \
 	X(cuLaunchKernelEx, "cuLaunchKernelEx", 11060, false,                            \
-	  (const MPK_CU_LAUNCH_CONFIG *config, struct CUfunc_st *function,               \
+	  (const MPK_CU_LAUNCH_CONFIG *config, struct mpk_cu_function *function,               \
 	   void **params, void **extra))
 
 struct mpk_cuda_api {

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "device/cuda.h"
+#include "device/cuda_code.h"
 
 enum {
 	SHARED_DEFAULT = 48 * 1024, /* what a block may use without asking */
@@ -83,6 +84,11 @@ enum mpk_code mpk_cuda_bind(struct mpk_device_kernel *base, struct mpk_error *er
 	unsigned status = device->cu->cuModuleGetFunction(&kernel->function, module->module,
 							  base->name);
 
+	if (status == MPK_CU_NOT_FOUND &&
+	    mpk_cuda_code_is_func(base->module->kernels.data, base->info->key))
+		return mpk_fail(err, MPK_E_LOAD,
+				"kernel '%s': the PTX defines it as .func, which is no kernel; "
+				"the compiler must emit .entry for it", base->shown);
 	if (status != MPK_CU_SUCCESS)
 		return mpk_cuda_fail(device->cu, err, status, "kernel '%s'", base->shown);
 	MPK_TRY(check_params(kernel, err));

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "device/cuda.h"
+#include "device/cuda_code.h"
 #include "device/nvrtc.h"
 #include "text/escape.h"
 
@@ -24,15 +25,20 @@ static bool is_format(struct mpk_span fmt)
 	return false;
 }
 
-enum mpk_code mpk_cuda_check(const struct mpk_device_info *info,
-			     const struct mpk_kernels *k, struct mpk_error *err)
+static enum mpk_code check_format(const struct mpk_kernels *k, struct mpk_error *err)
 {
-	(void)info;
 	if (k->layout != MPK_KERNELS_PLAIN || !is_format(k->fmt))
 		return mpk_fail(err, MPK_E_UNSUPPORTED,
 				"format '%s' is not one that CUDA runs (ptx, cubin, fatbin, cuda)",
 				MPK_QUOTE(k->fmt));
 	return MPK_OK;
+}
+
+enum mpk_code mpk_cuda_check(const struct mpk_device_info *info,
+			     const struct mpk_kernels *k, struct mpk_error *err)
+{
+	MPK_TRY(check_format(k, err));
+	return mpk_cuda_code_check(k->data, info, err);
 }
 
 static void *as_value(unsigned number)
@@ -41,7 +47,7 @@ static void *as_value(unsigned number)
 }
 
 static unsigned load_image(const struct mpk_cuda_api *cu, const char *image,
-			   struct jit_logs *logs, struct CUmod_st **out)
+			   struct jit_logs *logs, struct mpk_cu_module **out)
 {
 	unsigned options[] = { MPK_CU_JIT_INFO_LOG, MPK_CU_JIT_INFO_LOG_BYTES,
 			       MPK_CU_JIT_ERROR_LOG, MPK_CU_JIT_ERROR_LOG_BYTES };
@@ -55,16 +61,19 @@ static enum mpk_code fail_load(const struct mpk_cuda_device *device,
 			       const struct mpk_kernels *k, unsigned status,
 			       const struct jit_logs *logs, struct mpk_error *err)
 {
-	char what[600];
+	const struct mpk_device_info *info = &device->base.info;
 	struct mpk_error reason;
+	char held[MPK_CUDA_CODE_TEXT];
 	const char *log = logs->error[0] ? logs->error : logs->info;
 	enum mpk_code code = mpk_cuda_fail(device->cu, &reason, status,
-					   "'%s' code does not load on %s (%s)",
-					   MPK_QUOTE(k->fmt), device->base.info.name,
-					   device->base.info.arch);
+					   "'%s' code does not load on %s", MPK_QUOTE(k->fmt),
+					   info->name);
+	size_t used = strlen(reason.text), left = sizeof reason.text - used;
 
-	(void)snprintf(what, sizeof what, "%.599s", reason.text);
-	return mpk_device_fail_log(err, code, what, log);
+	mpk_cuda_code_describe(k->data, held);
+	(void)snprintf(reason.text + used, left, "; the device is %s, the code is %s",
+		       info->arch, held[0] ? held : "neither cubin, fatbin nor PTX");
+	return mpk_device_fail_log(err, code, reason.text, log);
 }
 
 /* A copy that ends in NUL: text of the module blob does not. */
@@ -97,11 +106,11 @@ static enum mpk_code get_image(const struct mpk_cuda_device *device,
 }
 
 static enum mpk_code load_module(struct mpk_cuda_device *device, const struct mpk_kernels *k,
-				 const char *image, struct CUmod_st **out,
+				 const char *image, struct mpk_cu_module **out,
 				 struct mpk_error *err)
 {
 	struct jit_logs *logs = calloc(1, sizeof *logs);
-	struct CUmod_st *module = NULL;
+	struct mpk_cu_module *module = NULL;
 
 	if (!logs)
 		return mpk_fail_nomem(err);
@@ -122,6 +131,7 @@ enum mpk_code mpk_cuda_load(struct mpk_device *base, const struct mpk_kernels *k
 	struct mpk_cuda_device *device = mpk_cuda_device_of(base);
 	char *image = NULL;
 
+	MPK_TRY(check_format(k, err));
 	MPK_TRY(mpk_cuda_enter(device, err));
 	MPK_TRY(get_image(device, k, &image, err));
 	struct mpk_cuda_module *module = calloc(1, sizeof *module);
@@ -144,5 +154,6 @@ void mpk_cuda_unload(struct mpk_device_module *base)
 
 	if (mpk_cuda_enter(device, NULL) == MPK_OK)
 		(void)device->cu->cuModuleUnload(module->module);
+	mpk_arena_fini(&base->arena);
 	free(module);
 }

@@ -193,7 +193,8 @@ enum mpk_code mpk_device_launch(struct mpk_device_kernel *kernel, const uint64_t
 				size_t count, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_device_check - whether a device could run a payload, judged without the driver
- * Returns  MPK_OK; MPK_E_UNSUPPORTED with the reason (format; architecture: both named) */
+ * Returns  MPK_OK; MPK_E_UNSUPPORTED (format); MPK_E_LOAD (architecture: both named);
+ *          MPK_E_NOMEM */
 enum mpk_code mpk_device_check(const struct mpk_device_info *info,
 			       const struct mpk_kernels *kernels,
 			       struct mpk_error *err) MPK_MUST_CHECK;

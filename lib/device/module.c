@@ -11,7 +11,6 @@ enum mpk_code mpk_device_load(struct mpk_device *device, const struct mpk_kernel
 {
 	struct mpk_device_module *module;
 
-	MPK_TRY(device->ops->check(&device->info, kernels, err));
 	MPK_TRY(device->ops->load(device, kernels, &module, err));
 	module->device = device;
 	module->kernels = *kernels;
@@ -48,7 +47,6 @@ void mpk_device_unload(struct mpk_device_module *module)
 	for (size_t i = 0; module->bound && i < module->kernels.function_count; i++)
 		if (module->bound[i])
 			unbind(module->bound[i]);
-	mpk_arena_fini(&module->arena);
 	ops->unload(module);
 }
 

@@ -3,11 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clsource/clsource.h"
 #include "device/opencl.h"
 #include "text/escape.h"
-
-/* The line that begins a kernel's own source in text that TVM 0.8 and later wrote. */
-#define DELIMITER "// Function: "
 
 static struct mpk_opencl_module *module_of(struct mpk_device_module *module)
 {
@@ -41,92 +39,84 @@ enum mpk_code mpk_opencl_check(const struct mpk_device_info *info,
 	return MPK_OK;
 }
 
-/* The next line that begins with the delimiter, from `at` on; len when there is none. */
-static size_t next_delimiter(struct mpk_span text, size_t at)
-{
-	size_t width = strlen(DELIMITER);
-
-	while (at < text.len) {
-		if (text.len - at >= width && memcmp(text.data + at, DELIMITER, width) == 0)
-			return at;
-		const uint8_t *end = memchr(text.data + at, '\n', text.len - at);
-
-		at = end ? (size_t)(end - text.data) + 1 : text.len;
-	}
-	return text.len;
-}
-
-static size_t count_pieces(struct mpk_span text)
-{
-	size_t count = 0;
-
-	for (size_t at = next_delimiter(text, 0); at < text.len;
-	     at = next_delimiter(text, at + 1))
-		count++;
-	return count;
-}
-
-static struct mpk_opencl_program read_piece(struct mpk_span text, size_t *at)
-{
-	size_t name = *at + strlen(DELIMITER), next = next_delimiter(text, name);
-	const uint8_t *end = memchr(text.data + name, '\n', next - name);
-	size_t code = end ? (size_t)(end - text.data) + 1 : next;
-
-	*at = next;
-	return (struct mpk_opencl_program){
-		.name = mpk_span_of(text.data + name, end ? code - 1 - name : next - name),
-		.code = mpk_span_of(text.data + code, next - code),
-	};
-}
-
 /* Text without delimiters (TVM up to 0.7) is one program for all kernels. */
-static void split_source(struct mpk_opencl_module *module, struct mpk_span text)
+static enum mpk_code programs_of_source(struct mpk_opencl_module *module,
+					struct mpk_span text, struct mpk_error *err)
 {
-	size_t at = next_delimiter(text, 0), i = 0;
+	struct mpk_arena *arena = &module->base.arena;
+	const struct mpk_source_piece *pieces;
 
-	if (at == text.len) {
-		module->programs[0] = (struct mpk_opencl_program){ .code = text };
-		return;
+	MPK_TRY(mpk_source_split(text, arena, &pieces, &module->program_count, err));
+	bool is_whole = module->program_count == 0;
+
+	if (is_whole)
+		module->program_count = 1;
+	module->programs = mpk_arena_array(arena, module->program_count,
+					   sizeof *module->programs);
+	if (!module->programs)
+		return mpk_fail_nomem(err);
+	if (is_whole)
+		module->programs[0].code = text;
+	for (size_t i = 0; !is_whole && i < module->program_count; i++) {
+		module->programs[i].name = pieces[i].name;
+		module->programs[i].code = pieces[i].text;
 	}
-	while (at < text.len)
-		module->programs[i++] = read_piece(text, &at);
+	return MPK_OK;
 }
 
-static size_t count_programs(const struct mpk_kernels *k)
+static enum mpk_code programs_of_spirv(struct mpk_opencl_module *module,
+				       const struct mpk_kernels *k, struct mpk_error *err)
 {
-	size_t pieces = mpk_span_is(k->fmt, "cl") ? count_pieces(k->data) : 0;
+	module->form = MPK_OPENCL_SPIRV;
+	module->program_count = k->source_count;
+	module->programs = mpk_arena_array(&module->base.arena, k->source_count + 1,
+					   sizeof *module->programs);
+	if (!module->programs)
+		return mpk_fail_nomem(err);
+	for (size_t i = 0; i < k->source_count; i++) {
+		module->programs[i].name = k->sources[i].key;
+		module->programs[i].code = k->sources[i].data;
+	}
+	return MPK_OK;
+}
 
+static enum mpk_code programs_of_binary(struct mpk_opencl_module *module,
+					struct mpk_span code, struct mpk_error *err)
+{
+	module->form = MPK_OPENCL_BINARY;
+	module->program_count = 1;
+	module->programs = mpk_arena_array(&module->base.arena, 1, sizeof *module->programs);
+	if (!module->programs)
+		return mpk_fail_nomem(err);
+	module->programs[0].code = code;
+	return MPK_OK;
+}
+
+static enum mpk_code make_programs(struct mpk_opencl_module *module,
+				   const struct mpk_kernels *k, struct mpk_error *err)
+{
 	if (k->layout == MPK_KERNELS_OPENCL_SPIRV)
-		return k->source_count;
-	return pieces ? pieces : 1;
+		return programs_of_spirv(module, k, err);
+	if (is_binary(k->fmt))
+		return programs_of_binary(module, k->data, err);
+	return programs_of_source(module, k->data, err);
 }
 
 enum mpk_code mpk_opencl_load(struct mpk_device *device, const struct mpk_kernels *k,
 			      struct mpk_device_module **out, struct mpk_error *err)
 {
+	MPK_TRY(mpk_opencl_check(&device->info, k, err));
 	struct mpk_opencl_module *module = calloc(1, sizeof *module);
 
-	(void)device;
 	if (!module)
 		return mpk_fail_nomem(err);
-	module->program_count = count_programs(k);
-	module->programs = calloc(module->program_count + 1, sizeof *module->programs);
-	if (!module->programs) {
+	module->form = MPK_OPENCL_SOURCE;
+	enum mpk_code code = make_programs(module, k, err);
+
+	if (code != MPK_OK) {
+		mpk_arena_fini(&module->base.arena);
 		free(module);
-		return mpk_fail_nomem(err);
-	}
-	if (k->layout == MPK_KERNELS_OPENCL_SPIRV) {
-		module->form = MPK_OPENCL_SPIRV;
-		for (size_t i = 0; i < k->source_count; i++) {
-			module->programs[i].name = k->sources[i].key;
-			module->programs[i].code = k->sources[i].data;
-		}
-	} else if (is_binary(k->fmt)) {
-		module->form = MPK_OPENCL_BINARY;
-		module->programs[0].code = k->data;
-	} else {
-		module->form = MPK_OPENCL_SOURCE;
-		split_source(module, k->data);
+		return mpk_failed(code);
 	}
 	*out = &module->base;
 	return MPK_OK;
@@ -140,7 +130,7 @@ void mpk_opencl_unload(struct mpk_device_module *base)
 	for (size_t i = 0; i < module->program_count; i++)
 		if (module->programs[i].program)
 			(void)cl->clReleaseProgram(module->programs[i].program);
-	free(module->programs);
+	mpk_arena_fini(&base->arena);
 	free(module);
 }
 

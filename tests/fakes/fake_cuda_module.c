@@ -48,7 +48,7 @@ static unsigned check_ptx(const char *image, char *log, size_t log_bytes)
 	return atoi(target + 11) > fake.sm ? MPK_CU_NO_BINARY_FOR_GPU : 0;
 }
 
-static unsigned check_image(struct CUmod_st *module, const char *image, char *log,
+static unsigned check_image(struct mpk_cu_module *module, const char *image, char *log,
 			    size_t log_bytes)
 {
 	if (memcmp(image, "\177ELF", 4) == 0) {
@@ -82,10 +82,10 @@ static char *log_option(unsigned count, const unsigned *options, void **values, 
 	return log;
 }
 
-unsigned cuModuleLoadDataEx(struct CUmod_st **out, const void *image, unsigned count,
+unsigned cuModuleLoadDataEx(struct mpk_cu_module **out, const void *image, unsigned count,
 			    unsigned *options, void **values)
 {
-	struct CUmod_st *module = calloc(1, sizeof *module);
+	struct mpk_cu_module *module = calloc(1, sizeof *module);
 	size_t log_bytes = 0;
 	char *log = log_option(count, options, values, MPK_CU_JIT_ERROR_LOG, &log_bytes);
 	unsigned status = fake_enter("cuModuleLoadDataEx", true, "options=%u", count);
@@ -106,7 +106,7 @@ unsigned cuModuleLoadDataEx(struct CUmod_st **out, const void *image, unsigned c
 	return 0;
 }
 
-static bool is_module(const struct CUmod_st *module)
+static bool is_module(const struct mpk_cu_module *module)
 {
 	for (size_t i = 0; i < fake.module_count; i++)
 		if (fake.modules[i] == module)
@@ -114,7 +114,7 @@ static bool is_module(const struct CUmod_st *module)
 	return false;
 }
 
-unsigned cuModuleUnload(struct CUmod_st *module)
+unsigned cuModuleUnload(struct mpk_cu_module *module)
 {
 	ENTER("cuModuleUnload", true, "%s", "");
 	if (!is_module(module))
@@ -125,7 +125,7 @@ unsigned cuModuleUnload(struct CUmod_st *module)
 	return 0;
 }
 
-static bool has_kernel(const struct CUmod_st *module, const char *name)
+static bool has_kernel(const struct mpk_cu_module *module, const char *name)
 {
 	char pattern[300];
 
@@ -133,14 +133,14 @@ static bool has_kernel(const struct CUmod_st *module, const char *name)
 	return memmem(module->image, module->bytes, pattern, strlen(pattern)) != NULL;
 }
 
-unsigned cuModuleGetFunction(struct CUfunc_st **out, struct CUmod_st *module, const char *name)
+unsigned cuModuleGetFunction(struct mpk_cu_function **out, struct mpk_cu_module *module, const char *name)
 {
 	ENTER("cuModuleGetFunction", true, "%s", name);
 	if (!is_module(module))
 		return fake_misuse(INVALID_HANDLE, "cuModuleGetFunction of what is not loaded");
 	if (!has_kernel(module, name))
 		return MPK_CU_NOT_FOUND;
-	struct CUfunc_st *f = &module->functions[module->function_count++];
+	struct mpk_cu_function *f = &module->functions[module->function_count++];
 
 	(void)snprintf(f->name, sizeof f->name, "%s", name);
 	f->module = module;
@@ -149,7 +149,7 @@ unsigned cuModuleGetFunction(struct CUfunc_st **out, struct CUmod_st *module, co
 	return 0;
 }
 
-unsigned cuFuncGetAttribute(int *value, unsigned attribute, struct CUfunc_st *f)
+unsigned cuFuncGetAttribute(int *value, unsigned attribute, struct mpk_cu_function *f)
 {
 	ENTER("cuFuncGetAttribute", true, "attribute=%u %s", attribute, f->name);
 	if (attribute == MPK_CU_FUNC_MAX_THREADS)
@@ -161,7 +161,7 @@ unsigned cuFuncGetAttribute(int *value, unsigned attribute, struct CUfunc_st *f)
 	return 0;
 }
 
-unsigned cuFuncSetAttribute(struct CUfunc_st *f, unsigned attribute, int value)
+unsigned cuFuncSetAttribute(struct mpk_cu_function *f, unsigned attribute, int value)
 {
 	ENTER("cuFuncSetAttribute", true, "attribute=%u value=%d", attribute, value);
 	if (attribute == MPK_CU_FUNC_MAX_DYNAMIC_SHARED) {
@@ -176,7 +176,7 @@ unsigned cuFuncSetAttribute(struct CUfunc_st *f, unsigned attribute, int value)
 	return 0;
 }
 
-static unsigned check_launch(const struct CUfunc_st *f, const struct fake_launch *l)
+static unsigned check_launch(const struct mpk_cu_function *f, const struct fake_launch *l)
 {
 	static const unsigned long long limits[6] = { 2147483647, 65535, 65535, 1024, 1024, 64 };
 	unsigned long long threads = 1;
@@ -206,7 +206,7 @@ static unsigned check_launch(const struct CUfunc_st *f, const struct fake_launch
 	return 0;
 }
 
-static unsigned run(struct CUfunc_st *f, const struct fake_launch *launch)
+static unsigned run(struct mpk_cu_function *f, const struct fake_launch *launch)
 {
 	const struct fake_kernel *kernel = fake_kernel_find(f->name);
 	unsigned status = check_launch(f, launch);
@@ -222,9 +222,9 @@ static unsigned run(struct CUfunc_st *f, const struct fake_launch *launch)
 	return 0;
 }
 
-unsigned cuLaunchKernel(struct CUfunc_st *f, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+unsigned cuLaunchKernel(struct mpk_cu_function *f, unsigned grid_x, unsigned grid_y, unsigned grid_z,
 			unsigned block_x, unsigned block_y, unsigned block_z,
-			unsigned shared_bytes, struct CUstream_st *stream, void **params,
+			unsigned shared_bytes, struct mpk_cu_stream *stream, void **params,
 			void **extra)
 {
 	struct fake_launch launch = {
@@ -240,7 +240,7 @@ unsigned cuLaunchKernel(struct CUfunc_st *f, unsigned grid_x, unsigned grid_y, u
 }
 
 #ifndef FAKE_CUDA_OLD_DRIVER
-unsigned cuFuncGetParamInfo(struct CUfunc_st *f, size_t index, size_t *offset, size_t *bytes)
+unsigned cuFuncGetParamInfo(struct mpk_cu_function *f, size_t index, size_t *offset, size_t *bytes)
 {
 	const struct fake_kernel *kernel = fake_kernel_find(f->name);
 
@@ -252,7 +252,7 @@ unsigned cuFuncGetParamInfo(struct CUfunc_st *f, size_t index, size_t *offset, s
 	return 0;
 }
 
-unsigned cuLaunchKernelEx(const struct mpk_cu_launch_config *c, struct CUfunc_st *f,
+unsigned cuLaunchKernelEx(const struct mpk_cu_launch_config *c, struct mpk_cu_function *f,
 			  void **params, void **extra)
 {
 	struct fake_launch launch = {

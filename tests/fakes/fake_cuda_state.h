@@ -26,23 +26,23 @@ enum {
 /* Device addresses are not host addresses: who dereferences one faults at once. */
 #define DEVICE_BIT 0x1000000000000000ull
 
-struct CUctx_st {
+struct mpk_cu_context {
 	unsigned retained;
 };
 
-struct CUfunc_st {
+struct mpk_cu_function {
 	char name[256];
-	struct CUmod_st *module;
+	struct mpk_cu_module *module;
 	unsigned dynamic_shared;
 	bool big_cluster;
 };
 
-struct CUmod_st {
+struct mpk_cu_module {
 	bool live;
 	char *image;
 	size_t bytes;
 	bool is_ptx;
-	struct CUfunc_st functions[32];
+	struct mpk_cu_function functions[32];
 	unsigned function_count;
 };
 
@@ -55,9 +55,9 @@ struct fake_state {
 	bool started;
 	int devices, sm, driver;
 	FILE *log;
-	struct CUctx_st contexts[DEVICE_MAX];
+	struct mpk_cu_context contexts[DEVICE_MAX];
 	struct region regions[LIVE_MAX];
-	struct CUmod_st *modules[LIVE_MAX];
+	struct mpk_cu_module *modules[LIVE_MAX];
 	size_t module_count;
 	struct { char symbol[64]; unsigned left, status; } fails[FAIL_MAX];
 	struct { char symbol[64]; unsigned calls; } counts[SYMBOL_MAX];

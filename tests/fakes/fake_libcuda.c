@@ -8,7 +8,7 @@
 
 struct fake_state fake = { .devices = 1, .sm = 90, .driver = 12040 };
 
-static _Thread_local struct CUctx_st *current;
+static _Thread_local struct mpk_cu_context *current;
 
 unsigned fake_misuse(unsigned status, const char *fmt, ...)
 {
@@ -115,9 +115,18 @@ unsigned cuInit(unsigned flags)
 
 unsigned cuDriverGetVersion(int *version)
 {
-	ENTER("cuDriverGetVersion", false, "%s", "");
+	++*count_of("cuDriverGetVersion"); /* the one call that may come before cuInit */
 	*version = fake.driver;
 	return 0;
+}
+
+/* NVRTC asks the driver beside it for private tables, and fails when this is missing. */
+EXPORT unsigned cuGetExportTable(const void **table, const void *id);
+unsigned cuGetExportTable(const void **table, const void *id)
+{
+	(void)table;
+	(void)id;
+	return MPK_CU_NOT_FOUND;
 }
 
 unsigned cuGetErrorName(unsigned status, const char **name)
@@ -131,7 +140,9 @@ unsigned cuGetErrorName(unsigned status, const char **name)
 		{ 201, "CUDA_ERROR_INVALID_CONTEXT" }, { 209, "CUDA_ERROR_NO_BINARY_FOR_GPU" },
 		{ 218, "CUDA_ERROR_INVALID_PTX" }, { 400, "CUDA_ERROR_INVALID_HANDLE" },
 		{ 222, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION" }, { 500, "CUDA_ERROR_NOT_FOUND" },
-		{ 700, "CUDA_ERROR_ILLEGAL_ADDRESS" }, { 719, "CUDA_ERROR_LAUNCH_FAILED" },
+		{ 700, "CUDA_ERROR_ILLEGAL_ADDRESS" },
+		{ 701, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES" },
+		{ 719, "CUDA_ERROR_LAUNCH_FAILED" },
 		{ 803, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH" },
 		{ 912, "CUDA_ERROR_INVALID_CLUSTER_SIZE" },
 	};
@@ -207,7 +218,7 @@ unsigned cuDeviceGetAttribute(int *value, unsigned attribute, int device)
 	return 0;
 }
 
-unsigned cuDevicePrimaryCtxRetain(struct CUctx_st **context, int device)
+unsigned cuDevicePrimaryCtxRetain(struct mpk_cu_context **context, int device)
 {
 	ENTER("cuDevicePrimaryCtxRetain", false, "device=%d", device);
 	if (!is_device(device))
@@ -252,7 +263,7 @@ unsigned cuDevicePrimaryCtxRelease(int device)
 	return 0;
 }
 
-unsigned cuCtxSetCurrent(struct CUctx_st *context)
+unsigned cuCtxSetCurrent(struct mpk_cu_context *context)
 {
 	ENTER("cuCtxSetCurrent", false, "device=%d", context ? (int)(context - fake.contexts) : -1);
 	if (context && !context->retained)
@@ -261,7 +272,7 @@ unsigned cuCtxSetCurrent(struct CUctx_st *context)
 	return 0;
 }
 
-unsigned cuStreamSynchronize(struct CUstream_st *stream)
+unsigned cuStreamSynchronize(struct mpk_cu_stream *stream)
 {
 	ENTER("cuStreamSynchronize", true, "stream=%p", (void *)stream);
 	return 0;

@@ -6,6 +6,10 @@
 #define HAVE_TOOLKIT 1
 #include <cudaTypedefs.h>
 #define MPK_CU_LAUNCH_CONFIG CUlaunchConfig
+#define mpk_cu_context CUctx_st
+#define mpk_cu_module CUmod_st
+#define mpk_cu_function CUfunc_st
+#define mpk_cu_stream CUstream_st
 #endif
 #include "device/cuda_abi.h"
 

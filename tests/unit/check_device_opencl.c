@@ -269,7 +269,7 @@ START_TEST(failures_name_the_kernel)
 	ck_assert_int_eq(mpk_device_get_kernel(module, mpk_span_str("absent"), &kernel, &err),
 			 MPK_E_LOAD);
 	ck_assert_text(err, "no code for it");
-	ck_assert_int_eq(mpk_device_get_kernel(module, mpk_span_str("brokem"), &kernel, &err),
+	ck_assert_int_eq(mpk_device_get_kernel(module, mpk_span_str("broker"), &kernel, &err),
 			 MPK_E_NOTFOUND);
 	ck_assert_text(err, "did you mean 'broken'");
 	ck_assert_ptr_null(kernel);

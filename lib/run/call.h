@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "run/child.h"
+#include "run/devices.h"
 #include "run/library.h"
 #include "run/value.h"
 
@@ -15,6 +16,10 @@ struct mpk_call {
 	const struct mpk_value *args; /* outputs made by mpk_value_parse_out */
 	const bool *is_out;           /* arg_count; which arguments are results */
 	size_t arg_count;
+	struct mpk_dldevice device;   /* where tensors live; type 0: nobody said, the CPU or
+				       * what the kernel is for */
+	const struct mpk_kernel_extents *kernel; /* function is a kernel of the tree, called
+				       * without host code; NULL: one of the library */
 	unsigned warmup;              /* calls before those that are timed */
 	unsigned repeat;              /* timed calls, at least 1 */
 };
@@ -34,7 +39,8 @@ struct mpk_timing {
 };
 
 /* mpk_call_run - load the library in a child process and call the function there
- * Returns  MPK_OK; all that mpk_library_open, mpk_library_find, mpk_function_call and
+ * For a kernel only library->tree is used.
+ * Returns  MPK_OK; all that mpk_devices_kernel, mpk_library_open, mpk_library_find, mpk_function_call and
  *          mpk_child_run say. Nothing of the library is executed in this process. */
 enum mpk_code mpk_call_run(const struct mpk_library_options *library,
 			   const struct mpk_call *call, double timeout,

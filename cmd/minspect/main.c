@@ -18,6 +18,7 @@ static const struct action actions[] = {
 	{ "extract", NULL, &O.extract, minspect_extract },
 	{ "verify", &O.verify, NULL, minspect_verify },
 	{ "run", NULL, &O.run, minspect_run },
+	{ "devices", &O.devices, NULL, minspect_devices },
 };
 
 static bool is_wanted(const struct action *a)
@@ -52,7 +53,7 @@ static int act(void)
 		return MPK_EXIT_USAGE;
 	if (O.budget && !O.size)
 		return mpk_diag_usage("--budget goes with --size");
-	if (O.file_count == 0)
+	if (O.file_count == 0 && action != minspect_devices)
 		return mpk_diag_usage("no file given");
 	return action(&O);
 }

@@ -36,6 +36,8 @@ static const struct mpk_option options[] = {
 	{ 0, "grid", MPK_OPT_TEXT, "X[,Y[,Z]]", "blocks, when FN is a kernel", &O.grid },
 	{ 0, "block", MPK_OPT_TEXT, "X[,Y[,Z]]", "threads of a block, when FN is a kernel",
 	  &O.block },
+	{ 0, "shared", MPK_OPT_TEXT, "BYTES", "dynamic shared memory, when FN is a kernel",
+	  &O.shared },
 	{ 0, "tvm-ffi", MPK_OPT_TEXT, "PATH", "the libtvm_ffi.so that FILE needs", &O.tvm_ffi },
 	{ 0, "junit", MPK_OPT_TEXT, "OUT.xml", "write the result of --cases as JUnit XML",
 	  &O.junit },

@@ -126,14 +126,13 @@ static enum mpk_code parse_saves(const struct minspect_options *o, struct run_re
 	return MPK_OK;
 }
 
-/* Options that speak of models or kernels have nothing to say about a host function. */
+/* Options that speak of models have nothing to say about a host function. */
 static enum mpk_code refuse_others(const struct minspect_options *o, struct mpk_error *err)
 {
 	const struct {
 		const char *name, *value, *what;
 	} others[] = {
 		{ "params", o->params, "models" },  { "entry", o->entry, "models" },
-		{ "grid", o->grid, "kernels" },	    { "block", o->block, "kernels" },
 		{ "junit", o->junit, "--cases" },
 	};
 
@@ -142,9 +141,6 @@ static enum mpk_code refuse_others(const struct minspect_options *o, struct mpk_
 			return mpk_fail(err, MPK_E_USAGE, "--%s is for %s; '%s' is a host function",
 					others[i].name, others[i].what,
 					MPK_QUOTE(mpk_span_str(o->run)));
-	if (o->device && strcmp(o->device, "cpu") != 0 && strcmp(o->device, "cpu:0") != 0)
-		return mpk_fail(err, MPK_E_DEVICE, "no driver for the device '%s'",
-				MPK_QUOTE(mpk_span_str(o->device)));
 	return MPK_OK;
 }
 
@@ -159,6 +155,7 @@ enum mpk_code run_request_parse(const struct minspect_options *o, struct run_req
 	MPK_TRY(parse_number("timeout", o->timeout, 0.001, 1e9, &out->timeout, err));
 	MPK_TRY(parse_count("repeat", o->repeat, 1, &out->repeat, err));
 	MPK_TRY(parse_count("warmup", o->warmup, 0, &out->warmup, err));
+	MPK_TRY(run_place_parse(o, &out->place, err));
 	MPK_TRY(parse_saves(o, out, err));
 	MPK_TRY(parse_arguments(o, out, err));
 	return parse_expects(o, out, err);
@@ -191,6 +188,7 @@ static enum mpk_code call(const struct minspect_options *o, const struct run_req
 		.arg_count = r->arg_count, .warmup = r->warmup, .repeat = r->repeat,
 	};
 
+	MPK_TRY(run_place_fill(&r->place, library.tree, &call, err));
 	MPK_TRY(run_runtime_fill(o, &file->arena, &library, err));
 	return mpk_call_run(&library, &call, r->timeout, result, err);
 }

@@ -5,7 +5,26 @@
 #include "minspect/minspect.h"
 #include "run/call.h"
 #include "run/compare.h"
+#include "run/devices.h"
 #include "run/library.h"
+
+/* --device, --grid, --block, --shared: where and how wide. */
+struct run_place {
+	struct mpk_dldevice device;          /* type 0: not said */
+	bool is_kernel;                      /* an extent was given: FN is a kernel */
+	struct mpk_kernel_extents extents;
+};
+
+/* run_place_parse - MPK_OK; MPK_E_USAGE with the option's name in front */
+enum mpk_code run_place_parse(const struct minspect_options *o, struct run_place *out,
+			      struct mpk_error *err) MPK_MUST_CHECK;
+
+/* run_place_fill - tell a call where it takes place; unless the user said, on the device that
+ * the tree's code is for
+ * @tree    may be NULL; place is borrowed by call
+ * Returns  MPK_OK; MPK_E_DEVICE as mpk_devices_default says */
+enum mpk_code run_place_fill(const struct run_place *place, const struct mpk_tree *tree,
+			     struct mpk_call *call, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* What a command line asks for, parsed. Zero-initialise; run_request_fini. */
 struct run_request {
@@ -23,6 +42,7 @@ struct run_request {
 		const char *path;
 	} *saves;
 	size_t save_count;
+	struct run_place place;
 	struct mpk_tolerance tolerance;
 	unsigned warmup, repeat;
 	double timeout;              /* seconds; 0: none */

@@ -44,9 +44,9 @@ static enum mpk_code programs_of_source(struct mpk_opencl_module *module,
 					struct mpk_span text, struct mpk_error *err)
 {
 	struct mpk_arena *arena = &module->base.arena;
-	const struct mpk_source_piece *pieces;
+	const struct mpk_clsource_piece *pieces;
 
-	MPK_TRY(mpk_source_split(text, arena, &pieces, &module->program_count, err));
+	MPK_TRY(mpk_clsource_split(text, arena, &pieces, &module->program_count, err));
 	bool is_whole = module->program_count == 0;
 
 	if (is_whole)

@@ -109,7 +109,7 @@ $(O)/tests/fakes/old/libcuda.so.1: CPPFLAGS += -DFAKE_CUDA_OLD_DRIVER
 $(FAKES): $(FAKE_SRC) $(wildcard tests/fakes/*.h) lib/device/cuda_abi.h $(O)/flags
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -o $@ $(FAKE_SRC)
-FAKE_USERS := $(filter $(O)/tests/unit/check_device_cuda%,$(UNIT_BIN))
+FAKE_USERS := $(filter $(O)/tests/unit/check_device_cuda% $(O)/tests/unit/check_run_devices,$(UNIT_BIN))
 $(FAKE_USERS:%=%.o): CPPFLAGS += -Itests/fakes
 $(FAKE_USERS): | $(FAKES)
 # Where NVIDIA's toolkit is installed, its declarations are compared with ours.

@@ -90,7 +90,7 @@ unsigned cuModuleLoadDataEx(struct mpk_cu_module **out, const void *image, unsig
 	char *log = log_option(count, options, values, MPK_CU_JIT_ERROR_LOG, &log_bytes);
 	unsigned status = fake_enter("cuModuleLoadDataEx", true, "options=%u", count);
 
-	if (!module || fake.module_count == LIVE_MAX)
+	if (!module || fake.module_count == MODULE_MAX)
 		abort();
 	if (!status)
 		status = check_image(module, image, log, log_bytes);

@@ -17,7 +17,7 @@ MPK_CUDA_SYMBOLS(DECLARE)
 #undef DECLARE
 
 enum {
-	DEVICE_MAX = 8, LIVE_MAX = 512, FAIL_MAX = 8, SYMBOL_MAX = 64,
+	DEVICE_MAX = 8, LIVE_MAX = 512, MODULE_MAX = 4096, FAIL_MAX = 8, SYMBOL_MAX = 64,
 	LEAK_STATUS = 86, SHARED_DEFAULT = 48 * 1024, SHARED_OPTIN = 227 * 1024,
 	INVALID_CONTEXT = 201, INVALID_HANDLE = 400, INVALID_DEVICE = 101,
 	NOT_INITIALIZED = 3,
@@ -57,7 +57,7 @@ struct fake_state {
 	FILE *log;
 	struct mpk_cu_context contexts[DEVICE_MAX];
 	struct region regions[LIVE_MAX];
-	struct mpk_cu_module *modules[LIVE_MAX];
+	struct mpk_cu_module *modules[MODULE_MAX];
 	size_t module_count;
 	struct { char symbol[64]; unsigned left, status; } fails[FAIL_MAX];
 	struct { char symbol[64]; unsigned calls; } counts[SYMBOL_MAX];

@@ -1,0 +1,256 @@
+/* device nodes of a tree: kernels called alone, tensors on devices, over and over, textures */
+#include <ftw.h>
+
+#include "device_fake.h"
+#include "elf/image.h"
+#include "io/mapping.h"
+#include "run/devices.h"
+
+/* A file of the test data, opened as minspect does. */
+struct file {
+	struct mpk_mapping map;
+	struct mpk_arena arena;
+	struct mpk_image image;
+	struct mpk_tree tree;
+};
+
+static char cache[] = "/tmp/check_run_devices_XXXXXX";
+
+static void file_open(struct file *f, const char *path)
+{
+	struct mpk_error err = { 0 };
+
+	*f = (struct file){ .map.fd = -1 };
+	ck_assert_ok(mpk_mapping_open(path, &f->map, &err), err);
+	ck_assert_ok(mpk_image_open(f->map.bytes, NULL, &f->arena, &f->image, &err), err);
+	ck_assert_ok(mpk_blob_read(f->image.blob, f->image.gen, &f->arena, &f->tree, &err), err);
+}
+
+static void file_close(struct file *f)
+{
+	mpk_mapping_close(&f->map);
+	mpk_arena_fini(&f->arena);
+}
+
+static struct mpk_tensor *tensor_of(int64_t count, float value)
+{
+	static const struct mpk_dtype f32 = { MPK_DTYPE_FLOAT, 32, 1 };
+	struct mpk_error err = { 0 };
+	struct mpk_tensor *t = NULL;
+
+	ck_assert_ok(mpk_tensor_create(f32, &count, 1, MPK_TENSOR_PRIVATE, &t, &err), err);
+	for (int64_t i = 0; i < count; i++)
+		((float *)t->dl.data)[i] = value * (float)(i + 1);
+	return t;
+}
+
+/* y = alpha * x + y by the file's saxpy kernel, from nothing to nothing */
+static void saxpy_once(const struct mpk_tree *tree, enum mpk_dldevice_type type)
+{
+	struct mpk_kernel_extents extents = { .grid = { 1 }, .block = { 256 } };
+	struct mpk_devices *devices = NULL;
+	struct mpk_function *saxpy = NULL;
+	struct mpk_dldevice where = { 0, 0 };
+	struct mpk_error err = { 0 };
+	struct mpk_tensor *x = tensor_of(8, 1), *y = tensor_of(8, 10), *placed[2];
+
+	ck_assert_ok(mpk_devices_create(&devices, &err), err);
+	ck_assert_ok(mpk_devices_kernel(devices, tree, "saxpy_kernel", &extents, &saxpy, &where,
+					&err), err);
+	ck_assert_int_eq(where.type, (int)type);
+	ck_assert_ok(mpk_devices_send(devices, x, where, &placed[0], &err), err);
+	ck_assert_ok(mpk_devices_send(devices, y, where, &placed[1], &err), err);
+	struct mpk_value args[] = { mpk_value_of_tensor(placed[0]),
+				    mpk_value_of_tensor(placed[1]), mpk_value_of_float(2),
+				    mpk_value_of_int(6) };
+	struct mpk_value result = { 0 };
+
+	ck_assert_ok(mpk_function_call(saxpy, args, 4, &result, &err), err);
+	ck_assert_ok(mpk_devices_fetch(devices, &placed[1]->dl, y, &err), err);
+	for (int i = 0; i < 8; i++)
+		ck_assert_float_eq(((float *)y->dl.data)[i],
+				   (float)(i + 1) * (i < 6 ? 12.0f : 10.0f));
+	for (int i = 0; i < 2; i++)
+		mpk_tensor_drop(placed[i]);
+	mpk_tensor_drop(x);
+	mpk_tensor_drop(y);
+	mpk_function_drop(saxpy);
+	mpk_devices_destroy(devices);
+}
+
+START_TEST(cuda_a_thousand_times)
+{
+	const char *first;
+	struct file f;
+
+	fake = open_fake("libcuda.so.1");
+	file_open(&f, "tests/data/cuda/fatbin/saxpy_cuda.so");
+	for (int i = 0; i < 1000; i++) {
+		saxpy_once(&f.tree, MPK_DL_CUDA);
+		ck_assert_uint_eq(fake->live(), 0);
+	}
+	ck_assert_uint_eq(fake->calls("cuLaunchKernel"), 1000);
+	ck_assert_msg(fake->misuses(&first) == 0, "%s", first);
+	file_close(&f);
+}
+END_TEST
+
+static bool has_opencl(void)
+{
+	struct mpk_device_list list = { 0 };
+	struct mpk_error err = { 0 };
+	bool found = mpk_device_list_add(&list, MPK_DEVICE_OPENCL, &err) == MPK_OK;
+
+	if (!found)
+		printf("SKIP: %s\n", err.text);
+	mpk_device_list_fini(&list);
+	return found;
+}
+
+static long resident_pages(void)
+{
+	long size = 0, resident = 0;
+	FILE *statm = fopen("/proc/self/statm", "r");
+
+	ck_assert_ptr_nonnull(statm);
+	ck_assert_int_eq(fscanf(statm, "%ld %ld", &size, &resident), 2);
+	fclose(statm);
+	return resident;
+}
+
+/* The driver compiles once and keeps what it needs; after that nothing may grow. */
+START_TEST(opencl_again_and_again)
+{
+	struct file f;
+
+	if (!has_opencl())
+		return;
+	file_open(&f, "tests/data/cuda/saxpy_opencl.so");
+	for (int i = 0; i < 20; i++)
+		saxpy_once(&f.tree, MPK_DL_OPENCL);
+	long before = resident_pages();
+
+	for (int i = 0; i < 100; i++)
+		saxpy_once(&f.tree, MPK_DL_OPENCL);
+	ck_assert_int_lt(resident_pages() - before, 2048); /* 8 MiB: the driver's own caches */
+	file_close(&f);
+}
+END_TEST
+
+START_TEST(defaults_follow_the_tree)
+{
+	static const struct {
+		const char *path;
+		int32_t type;
+	} rows[] = {
+		{ "tests/data/cuda/saxpy_opencl.so", MPK_DL_OPENCL },
+		{ "tests/data/cuda/ptx/saxpy_cuda.so", MPK_DL_CUDA },
+		{ "tests/data/formats/06_relax_vm.so", MPK_DL_CPU },
+	};
+	struct mpk_dldevice where = { 99, 0 };
+	struct mpk_error err = { 0 };
+	struct file f;
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++) {
+		file_open(&f, rows[i].path);
+		ck_assert_ok(mpk_devices_default(&f.tree, &where, &err), err);
+		ck_assert_int_eq(where.type, rows[i].type);
+		file_close(&f);
+	}
+	ck_assert_ok(mpk_devices_default(NULL, &where, &err), err);
+	ck_assert_int_eq(where.type, MPK_DL_CPU);
+	file_open(&f, "tests/data/formats/04_metal.blob");
+	ck_assert_int_eq(mpk_devices_default(&f.tree, &where, &err), MPK_E_DEVICE);
+	ck_assert_text(err, "'metal'");
+	file_close(&f);
+}
+END_TEST
+
+static enum mpk_code call_global(struct mpk_library *lib, const char *name,
+				 const struct mpk_value *args, size_t count,
+				 struct mpk_value *result, struct mpk_error *err)
+{
+	struct mpk_function *f = mpk_library_find_global(lib, name);
+
+	ck_assert_ptr_nonnull(f);
+	return mpk_function_call(f, args, count, result, err);
+}
+
+/* What module code calls to get an image: through the library's global functions. */
+START_TEST(textures_by_name)
+{
+	static int64_t shape[] = { 3, 5, 4 };
+	struct mpk_devices *devices = NULL;
+	struct mpk_library *lib = NULL;
+	struct mpk_error err = { 0 };
+	struct mpk_value scope = { 0 }, image = { 0 }, none = { 0 };
+	const struct mpk_node_loader *loader;
+	struct file f;
+
+	if (!has_opencl())
+		return;
+	file_open(&f, "tests/data/cuda/saxpy_opencl.so");
+	ck_assert_ok(mpk_devices_create(&devices, &err), err);
+	loader = mpk_devices_loader(devices);
+	struct mpk_library_options options = {
+		.path = "tests/data/cuda/saxpy_opencl.so", .image = &f.image, .tree = &f.tree,
+		.shim_dir = shims, .loaders = &loader, .loader_count = 1,
+	};
+
+	mpk_devices_attach(devices, &options);
+	ck_assert_ok(mpk_library_open(&options, &lib, &err), err);
+	ck_assert_ok(mpk_devices_add_globals(devices, lib, &err), err);
+	ck_assert_ok(mpk_value_of_text(MPK_VALUE_STR, mpk_span_str("global.texture"), &scope,
+				       &err), err);
+	struct mpk_value alloc[] = {
+		mpk_value_of_int(4), mpk_value_of_int(0), mpk_value_of_int(2),
+		mpk_value_of_int(32), scope, mpk_value_of_int(3), mpk_value_of_opaque(shape),
+	};
+
+	ck_assert_ok(call_global(lib, "device_api.opencl.alloc_nd", alloc, 7, &image, &err), err);
+	ck_assert_int_eq(image.kind, MPK_VALUE_OPAQUE);
+	struct mpk_value release[] = { alloc[0], alloc[1], scope, image };
+
+	ck_assert_ok(call_global(lib, "device_api.opencl.free_nd", release, 4, &none, &err), err);
+	ck_assert_int_eq(call_global(lib, "device_api.opencl.alloc_nd", alloc, 6, &none, &err),
+			 MPK_E_RAISED);
+	shape[2] = 3;
+	ck_assert_int_eq(call_global(lib, "device_api.opencl.alloc_nd", alloc, 7, &none, &err),
+			 MPK_E_UNSUPPORTED);
+	mpk_value_drop(&scope);
+	mpk_library_close(lib);
+	mpk_devices_destroy(devices);
+	file_close(&f);
+}
+END_TEST
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	(void)st;
+	(void)type;
+	(void)at;
+	return remove(path);
+}
+
+int main(void)
+{
+	Suite *s = suite_create("run_devices");
+	TCase *tc = tcase_create("run_devices");
+	SRunner *r = srunner_create(s);
+
+	if (!find_fakes() || !mkdtemp(cache))
+		return 1;
+	setenv("POCL_CACHE_DIR", cache, 1);
+	tcase_set_timeout(tc, 120);
+	tcase_add_test(tc, cuda_a_thousand_times);
+	tcase_add_test(tc, opencl_again_and_again);
+	tcase_add_test(tc, defaults_follow_the_tree);
+	tcase_add_test(tc, textures_by_name);
+	suite_add_tcase(s, tc);
+	srunner_run_all(r, CK_NORMAL);
+	int failed = srunner_ntests_failed(r);
+
+	srunner_free(r);
+	(void)nftw(cache, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	return failed != 0;
+}

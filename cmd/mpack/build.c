@@ -277,6 +277,7 @@ static enum mpk_code fill(struct mpk_input *in, struct mpk_emit *e, struct mpk_e
 	e->gen = in->gen;
 	e->blob = in->has_blob ? &in->blob : NULL;
 	e->base = in->base;
+	e->symbol = in->symbol;
 	e->sources = in->sources;
 	e->source_count = in->source_count;
 	e->via_c = opt.via && strcmp(opt.via, "c") == 0;

@@ -3,10 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/strbuf.h"
 #include "base/strmap.h"
 #include "common/diag.h"
-#include "launch/launch.h"
+#include "emit/generated.h"
 
 static bool has_suffix(const char *text, const char *suffix)
 {
@@ -115,33 +114,17 @@ static void add_sources(struct mpk_input *in)
 	}
 }
 
-/* Host code of the launch functions, as one more source. */
-static enum mpk_code add_launches(struct mpk_input *in, const struct mpk_input_options *o,
-				  struct mpk_error *err)
+/* Host code that mpack writes itself stands behind the user's. */
+static enum mpk_code add_generated(struct mpk_input *in, const struct mpk_input_options *o,
+				   struct mpk_error *err)
 {
-	const struct mpk_manifest *m = &in->package.manifest;
-	const struct mpk_launch *launches;
-	struct mpk_host_unit unit;
-	struct mpk_strbuf text = { 0 };
+	size_t count = 0;
 
-	MPK_TRY(mpk_launch_resolve(m, &in->arena, &in->report, &launches, err));
-	MPK_TRY(mpk_launch_build(launches, m->launch_count, o->system_lib, o->prefix, &in->arena,
-				 &unit, err));
-	enum mpk_code code = o->via_c ? mpk_host_print_c(&unit, &text, err)
-				      : mpk_host_print_ll(&unit, &text, err);
-	char *copy = code == MPK_OK ? mpk_arena_copy(&in->arena, text.data, text.len) : NULL;
-	size_t len = text.len;
-
-	mpk_strbuf_fini(&text);
-	if (code != MPK_OK)
-		return code;
-	if (!copy)
-		return mpk_fail_nomem(err);
-	in->sources[in->source_count++] = (struct mpk_emit_source){
-		.path = o->via_c ? "launch.c" : "launch.ll",
-		.kind = o->via_c ? MPK_SOURCE_C : MPK_SOURCE_IR,
-		.text = mpk_span_of(copy, len),
-	};
+	MPK_TRY(mpk_generate(&in->package, o->via_c, o->system_lib, o->prefix, &in->arena,
+			     in->sources + in->source_count, &count, err));
+	in->source_count += count;
+	if (in->package.manifest.standalone)
+		in->symbol = mpk_generation_get(in->gen)->standalone_symbol;
 	return MPK_OK;
 }
 
@@ -153,15 +136,14 @@ static enum mpk_code load_package(struct mpk_input *in, const char *path,
 
 	MPK_TRY(mpk_package_load(&input, &in->arena, &in->report, &in->package, err));
 	in->gen = in->package.manifest.gen;
-	in->sources = mpk_arena_array(&in->arena, in->package.source_count + 1,
+	in->sources = mpk_arena_array(&in->arena, in->package.source_count + MPK_GENERATED_MAX,
 				      sizeof *in->sources);
 	if (!in->sources)
 		return mpk_fail_nomem(err);
 	add_sources(in);
 	if (in->report.errors)
 		return mpk_fail(err, MPK_E_UNSUPPORTED, "host sources cannot be used");
-	if (in->package.manifest.launch_count)
-		MPK_TRY(add_launches(in, o, err));
+	MPK_TRY(add_generated(in, o, err));
 	in->blob = in->package.blob;
 	in->has_blob = in->package.needs_blob;
 	in->base = in->package.base;

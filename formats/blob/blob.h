@@ -27,6 +27,8 @@ struct mpk_generation_info {
 	const char *abi;          /* INTERFACE name: "legacy", "ffi-0.21", "ffi" */
 	const char *releases;     /* "TVM 0.2 - 0.20" */
 	const char *blob_symbol;  /* "__tvm_dev_mblob" */
+	const char *standalone_symbol; /* the same blob in a library of ours that brings its
+				   * own loader: a name that no runtime looks for */
 	const char *ctx_symbol;   /* "__tvm_module_ctx" */
 	const char *function_prefix; /* "" or "__tvm_ffi_" */
 	const char *entry;        /* symbol of the default entry function */

@@ -37,10 +37,12 @@ static void consider_blob(struct found *best, const struct mpk_symbol *s)
 	if (!s->defined || (s->type != STT_OBJECT && s->type != STT_NOTYPE))
 		return;
 	for (unsigned g = 0; g < MPK_GENERATION_COUNT; g++) {
-		const char *name = mpk_generation_get((enum mpk_generation)g)->blob_symbol;
-		size_t prefix;
+		const struct mpk_generation_info *info =
+			mpk_generation_get((enum mpk_generation)g);
+		size_t prefix = 0;
 
-		if (!mpk_symbol_suffix(s->name, name, &prefix))
+		if (!mpk_symbol_suffix(s->name, info->blob_symbol, &prefix) &&
+		    strcmp(s->name, info->standalone_symbol) != 0)
 			continue;
 		unsigned rank = 1 + g + (prefix ? 0 : MPK_GENERATION_COUNT);
 		if (rank > best->rank)
@@ -211,6 +213,8 @@ static enum mpk_code set_blob(const struct mpk_elf *e, const struct found *blob,
 	image->has_blob = true;
 	image->gen = blob->gen;
 	image->gen_known = true;
+	image->standalone = strcmp(blob->symbol.name,
+				   mpk_generation_get(blob->gen)->standalone_symbol) == 0;
 	image->blob_off = e->base + off;
 	image->blob_address = blob->symbol.value;
 	image->blob_symbol_bytes = blob->symbol.bytes;

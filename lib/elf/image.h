@@ -62,6 +62,7 @@ struct mpk_image {
 	bool has_blob;
 	enum mpk_generation gen;   /* of the blob; without one: of the functions */
 	bool gen_known;            /* false: neither blob nor symbols tell the generation */
+	bool standalone;           /* the library loads the blob's kernels itself */
 	struct mpk_span blob;      /* st_size bytes when known, else to the section's end */
 	uint64_t blob_off;         /* of blob in the input file */
 	uint64_t blob_address;     /* st_value */

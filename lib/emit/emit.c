@@ -163,7 +163,8 @@ static enum mpk_code emit(struct mpk_build *b, struct mpk_error *err)
 	bool blob_only = e->kind == MPK_EMIT_C || e->kind == MPK_EMIT_BLOB ||
 			 e->kind == MPK_EMIT_OBJ;
 
-	b->symbol = mpk_arena_printf(b->arena, "%s%s", e->prefix, gen->blob_symbol);
+	b->symbol = mpk_arena_printf(b->arena, "%s%s", e->prefix,
+				     e->symbol ? e->symbol : gen->blob_symbol);
 	if (!b->symbol)
 		return mpk_fail_nomem(err);
 	b->register_fn = e->system_lib ? gen->register_symbol : NULL;

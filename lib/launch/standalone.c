@@ -34,23 +34,25 @@ static size_t value_tags(const struct mpk_standalone_kernel *k)
 }
 
 enum mpk_code mpk_standalone_print(const struct mpk_standalone_kernel *kernels, size_t count,
-				   int32_t device_type, bool legacy, struct mpk_strbuf *out,
-				   struct mpk_error *err)
+				   int32_t device_type, enum mpk_generation gen,
+				   struct mpk_strbuf *out, struct mpk_error *err)
 {
+	const char *symbol = mpk_generation_get(gen)->standalone_symbol;
+
 	if (device_type != 2 && device_type != 4)
 		return mpk_fail(err, MPK_E_UNSUPPORTED,
 				"standalone libraries are for cuda and opencl kernels");
-	if (legacy)
+	if (gen == MPK_GEN_LEGACY)
 		mpk_strbuf_puts(out, "#define MPK_SA_LEGACY 1\n");
 	mpk_strbuf_puts(out, mpk_standalone_source);
-	mpk_strbuf_printf(out, "\nextern const unsigned char %s[];\n", MPK_STANDALONE_SYMBOL);
+	mpk_strbuf_printf(out, "\nextern const unsigned char %s[];\n", symbol);
 	for (size_t i = 0; i < count; i++)
 		put_kernel(out, &kernels[i], i);
 	mpk_strbuf_puts(out, "const struct mpk_sa_kernel mpk_sa_kernels[] = {\n");
 	for (size_t i = 0; i < count; i++)
 		mpk_strbuf_printf(out, "\t{ \"%s\", \"%s\", %s + %" PRIu64 ", %" PRIu64
 				  ", types_%zu, %zu, tags_%zu, %zu },\n",
-				  kernels[i].name, kernels[i].format, MPK_STANDALONE_SYMBOL,
+				  kernels[i].name, kernels[i].format, symbol,
 				  kernels[i].offset, kernels[i].size, i, kernels[i].arg_count, i,
 				  value_tags(&kernels[i]));
 	mpk_strbuf_printf(out, "};\nconst unsigned mpk_sa_kernel_count = %zu;\n"

@@ -16,9 +16,6 @@
 #include "dtype/dtype.h"
 #include "kernels/kernels.h"
 
-/* The blob's symbol in a standalone library; minspect reads it like any other blob. */
-#define MPK_STANDALONE_SYMBOL "__mpk_standalone_bin"
-
 struct mpk_standalone_kernel {
 	const char *name;       /* a C identifier, as device compilers make them */
 	const char *format;     /* "ptx", "cubin", "fatbin", "cl" */
@@ -31,10 +28,10 @@ struct mpk_standalone_kernel {
 
 /* mpk_standalone_print - one C source: the loader and the table of the library's kernels
  * @device_type  DLPack number: 2 (CUDA) or 4 (OpenCL)
- * @legacy  TVM's convention before tvm-ffi
+ * @gen     decides the calling convention and the blob's symbol
  * Returns  MPK_OK; MPK_E_UNSUPPORTED (another device type); MPK_E_NOMEM */
 enum mpk_code mpk_standalone_print(const struct mpk_standalone_kernel *kernels, size_t count,
-				   int32_t device_type, bool legacy, struct mpk_strbuf *out,
-				   struct mpk_error *err) MPK_MUST_CHECK;
+				   int32_t device_type, enum mpk_generation gen,
+				   struct mpk_strbuf *out, struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

@@ -46,7 +46,10 @@ static void put_generation(const struct mpk_image *image, struct mpk_strbuf *out
 {
 	const struct mpk_generation_info *info = mpk_generation_get(image->gen);
 
-	if (image->gen_known)
+	if (image->standalone)
+		mpk_strbuf_printf(out, "  loads in   %s, without a loader for its kernels: it "
+				  "brings its own (abi \"%s\")\n", info->releases, info->abi);
+	else if (image->gen_known)
 		mpk_strbuf_printf(out, "  loads in   %s (abi \"%s\")\n", info->releases,
 				  info->abi);
 	else

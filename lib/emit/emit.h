@@ -64,7 +64,6 @@ struct mpk_emit {
 					  * sources; NULL */
 	const struct mpk_emit_source *sources;
 	const char *symbol;              /* of the blob, instead of the generation's; or NULL */
-	const struct mpk_source *sources;
 	size_t source_count;
 	bool via_c;                      /* the blob becomes an object through C, not LLVM */
 	bool system_lib;                 /* register the symbol at start */

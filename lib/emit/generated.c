@@ -11,7 +11,7 @@ static enum mpk_code keep(struct mpk_strbuf *text, const char *name, enum mpk_so
 
 	if (!copy)
 		return mpk_fail_nomem(err);
-	*out = (struct mpk_source){ .path = name, .kind = kind,
+	*out = (struct mpk_emit_source){ .path = name, .kind = kind,
 				    .text = mpk_span_of(copy, text->len) };
 	return MPK_OK;
 }

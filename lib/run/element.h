@@ -22,6 +22,7 @@ struct mpk_element {
 	double f;   /* FLOAT */
 };
 
+/* mpk_element_class - which member holds the values of a type */
 enum mpk_element_class mpk_element_class(struct mpk_dtype t);
 
 /* mpk_element_load - the number at p (any alignment); class NONE for types without one */

@@ -17,11 +17,13 @@ struct mpk_ffi_types {
 	bool has_small; /* small strings and bytes */
 };
 
+/* mpk_ffi_types_of - the numbers of a convention; static storage */
 const struct mpk_ffi_types *mpk_ffi_types_of(enum mpk_convention conv);
 
 /* mpk_ffi_cell - what stands behind the header */
 void *mpk_ffi_cell(enum mpk_convention conv, void *object);
 
+/* mpk_ffi_object_type - the type index in an object's header */
 int32_t mpk_ffi_object_type(enum mpk_convention conv, const void *object);
 
 /* mpk_ffi_hold, mpk_ffi_drop - count strong references; the last drop runs the deleter */

@@ -92,7 +92,7 @@ struct mpk_target mpk_target_parse(const char *triple)
 	return t;
 }
 
-static const char *machine_name(uint16_t machine, uint8_t class, uint8_t data, char *out,
+static const char *machine_name(unsigned machine, uint8_t class, uint8_t data, char *out,
 				size_t size)
 {
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(arches); i++)
@@ -108,7 +108,7 @@ static enum mpk_code check_elf(const struct mpk_target *target, struct mpk_span 
 {
 	uint8_t class = bytes.data[EI_CLASS], data = bytes.data[EI_DATA];
 	const uint8_t *field = bytes.data + offsetof(Elf64_Ehdr, e_machine);
-	uint16_t machine = data == ELFDATA2MSB ? (uint16_t)(field[0] << 8 | field[1])
+	unsigned machine = data == ELFDATA2MSB ? (unsigned)(field[0] << 8 | field[1])
 					       : mpk_load_u16(field);
 	char name[24];
 

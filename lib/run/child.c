@@ -162,7 +162,7 @@ static enum mpk_code watch(const struct job *job, pid_t pid, struct mpk_error *e
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	if (!ended)
-		return mpk_fail(err, MPK_E_TIMEOUT, "'%s' did not return within %g seconds%s",
+		return mpk_fail(err, MPK_E_TIMEOUT, "'%s' did not return within %g s%s",
 				MPK_QUOTE(mpk_span_str(job->options->what)),
 				job->options->timeout,
 				phase_text(job->control->phase));

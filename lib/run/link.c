@@ -98,7 +98,9 @@ static enum mpk_code open_library(struct mpk_library *lib, struct mpk_error *err
 	(void)snprintf(why, sizeof why, "%s", dlerror());
 	/* the message begins with the path, which the caller puts in front anyway */
 	const char *text = strncmp(why, path.data, path.len) == 0 ? why + path.len + 2 : why;
-	return check_symbols(lib, text, err);
+	if (strstr(text, "undefined symbol"))
+		return check_symbols(lib, text, err);
+	return mpk_fail(err, MPK_E_LOAD, "%s", MPK_QUOTE(mpk_span_str(text)));
 }
 
 /* The context in a direct import goes to the real look-up, which knows no module of ours. */

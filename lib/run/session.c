@@ -115,6 +115,19 @@ static double clock_seconds(void)
 }
 
 /* A call ends when what it started on devices has ended. */
+static enum mpk_code call_once(struct session *s, struct mpk_value *result,
+			       struct mpk_error *err)
+{
+	const struct mpk_call *call = s->call;
+	enum mpk_code rc =
+		mpk_function_call(s->function, s->args, call->arg_count, result, err);
+
+	if (rc == MPK_OK)
+		return mpk_devices_sync(s->devices, err);
+	mpk_error_at_path(err, call->function);
+	return rc;
+}
+
 static enum mpk_code call_all(struct session *s, double *seconds, struct mpk_value *result,
 			      struct mpk_error *err)
 {
@@ -124,8 +137,7 @@ static enum mpk_code call_all(struct session *s, double *seconds, struct mpk_val
 		mpk_value_drop(result);
 
 		double start = clock_seconds();
-		MPK_TRY(mpk_function_call(s->function, s->args, call->arg_count, result, err));
-		MPK_TRY(mpk_devices_sync(s->devices, err));
+		MPK_TRY(call_once(s, result, err));
 		if (i >= call->warmup)
 			seconds[i - call->warmup] = clock_seconds() - start;
 	}

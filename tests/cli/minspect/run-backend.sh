@@ -1,0 +1,16 @@
+# threads with barriers, workspace, initialisation: what compiled code asks of its loader
+cc -shared -fPIC -o ffi.so "$ROOT/tests/modules/ffi.c"
+cc -shared -fPIC -DV021 -o ffi021.so "$ROOT/tests/modules/ffi.c"
+cc -shared -fPIC -o legacy.so "$ROOT/tests/modules/legacy.c"
+for m in ffi ffi021 legacy; do
+	minspect --run parallel $m.so --input 1 --out 1xi32
+	minspect --run parallel $m.so --input 37 --out 37xi32
+	minspect --run workspace $m.so
+done
+for m in ffi ffi021; do
+	minspect --run init_once $m.so
+	minspect --run run_once $m.so
+	TVM_NUM_THREADS=3 minspect --run task_count $m.so
+	minspect --run parallel_failure $m.so || echo $?
+	minspect --run device_workspace $m.so || echo $?
+done

@@ -45,12 +45,15 @@ enum mpk_code mpk_npy_write_header(struct mpk_rope *rope, struct mpk_dtype dtype
 				   const int64_t *shape, size_t ndim,
 				   struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_npz_find - the bytes of one array file in an archive made by numpy.savez
+/* mpk_npz_find - the bytes of one array file in an archive made by numpy.savez or
+ * numpy.savez_compressed
  * @key     the array's name, with or without ".npy"; NULL or "": the only member
- * Returns  MPK_OK; MPK_E_CORRUPT (offset in "npz"); MPK_E_NOTFOUND with "did you mean" or,
- *          without a key, the names there are; MPK_E_UNSUPPORTED for a compressed or encrypted
- *          member, naming numpy.savez; MPK_E_NOMEM */
-enum mpk_code mpk_npz_find(struct mpk_span bytes, const char *key, struct mpk_span *out,
-			   struct mpk_error *err) MPK_MUST_CHECK;
+ * @arena   receives the content of a compressed member; a stored one is a view of bytes
+ * Returns  MPK_OK; MPK_E_CORRUPT (offset in "npz"), also when a compressed member does not
+ *          give what the directory says; MPK_E_NOTFOUND with "did you mean" or, without a
+ *          key, the names there are; MPK_E_UNSUPPORTED for an encrypted member or a
+ *          compression other than deflate; MPK_E_NOMEM */
+enum mpk_code mpk_npz_find(struct mpk_span bytes, const char *key, struct mpk_arena *arena,
+			   struct mpk_span *out, struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

@@ -1,13 +1,15 @@
 /* A bounded reader of the zip archives that numpy.savez writes: the central directory,
- * stored members, the 64-bit extensions. */
+ * stored and deflated members, the 64-bit extensions. */
 #include "npy/npy.h"
 
 #include <string.h>
+#include <zlib.h>
 
 #include "base/cursor.h"
 #include "base/strbuf.h"
 #include "base/strmap.h"
 #include "base/vec.h"
+#include "deflate/deflate.h"
 #include "text/escape.h"
 
 enum {
@@ -15,11 +17,13 @@ enum {
 	SIG_END64 = 0x06064b50, SIG_LOCATOR64 = 0x07064b50,
 	END_BYTES = 22, END64_BYTES = 56, LOCATOR_BYTES = 20, LOCAL_BYTES = 30,
 	CENTRAL_BYTES = 46, COMMENT_MAX = 65535, EXTRA_ZIP64 = 1,
+	METHOD_STORED = 0, METHOD_DEFLATED = 8,
 };
 
 struct member {
 	struct mpk_span name;
 	uint16_t flags, method;
+	uint32_t checksum;
 	uint64_t stored, plain; /* bytes compressed and not */
 	uint64_t local;         /* offset of the local header */
 };
@@ -129,6 +133,7 @@ static enum mpk_code read_member(struct mpk_cursor *c, struct member *out,
 		.name = name,
 		.flags = mpk_load_u16(head.data + 8),
 		.method = mpk_load_u16(head.data + 10),
+		.checksum = mpk_load_u32(head.data + 16),
 		.stored = mpk_load_u32(head.data + 20),
 		.plain = mpk_load_u32(head.data + 24),
 		.local = mpk_load_u32(head.data + 42),
@@ -138,19 +143,11 @@ static enum mpk_code read_member(struct mpk_cursor *c, struct member *out,
 	return MPK_OK;
 }
 
-static enum mpk_code member_bytes(struct mpk_span zip, const struct member *m,
+static enum mpk_code stored_bytes(struct mpk_span zip, const struct member *m,
 				  struct mpk_span *out, struct mpk_error *err)
 {
 	struct mpk_span head;
 
-	if (m->flags & 1)
-		return mpk_fail(err, MPK_E_UNSUPPORTED, "'%s' is encrypted",
-				MPK_QUOTE(m->name));
-	if (m->method != 0)
-		return mpk_fail(err, MPK_E_UNSUPPORTED,
-				"'%s' is compressed; save it with numpy.savez instead of "
-				"numpy.savez_compressed",
-				MPK_QUOTE(m->name));
 	if (!mpk_span_sub(zip, m->local, LOCAL_BYTES, &head) ||
 	    mpk_load_u32(head.data) != SIG_LOCAL)
 		return bad(m->local, "a member is not where the directory says", err);
@@ -158,8 +155,44 @@ static enum mpk_code member_bytes(struct mpk_span zip, const struct member *m,
 	/* name and extra fields of the local header may differ in length from the directory's */
 	uint64_t data = m->local + LOCAL_BYTES + mpk_load_u16(head.data + 26) +
 			mpk_load_u16(head.data + 28);
-	if (m->stored != m->plain || !mpk_span_sub(zip, data, m->plain, out))
+	if (!mpk_span_sub(zip, data, m->stored, out))
 		return bad(m->local, "a member reaches beyond the file", err);
+	return MPK_OK;
+}
+
+static enum mpk_code unpack(const struct member *m, struct mpk_span packed,
+			    struct mpk_arena *arena, struct mpk_span *out,
+			    struct mpk_error *err)
+{
+	struct mpk_span data;
+
+	MPK_TRY(mpk_deflate_read(packed, m->plain, arena, &data, err));
+	if (data.len != m->plain ||
+	    crc32_z(crc32_z(0, NULL, 0), data.data, data.len) != m->checksum)
+		return bad(m->local, "a compressed member is not what its checksum says", err);
+	*out = data;
+	return MPK_OK;
+}
+
+static enum mpk_code member_bytes(struct mpk_span zip, const struct member *m,
+				  struct mpk_arena *arena, struct mpk_span *out,
+				  struct mpk_error *err)
+{
+	struct mpk_span stored;
+
+	if (m->flags & 1)
+		return mpk_fail(err, MPK_E_UNSUPPORTED, "'%s' is encrypted",
+				MPK_QUOTE(m->name));
+	if (m->method != METHOD_STORED && m->method != METHOD_DEFLATED)
+		return mpk_fail(err, MPK_E_UNSUPPORTED,
+				"'%s' is compressed by method %u; save it with numpy.savez",
+				MPK_QUOTE(m->name), m->method);
+	MPK_TRY(stored_bytes(zip, m, &stored, err));
+	if (m->method == METHOD_DEFLATED)
+		return unpack(m, stored, arena, out, err);
+	if (m->stored != m->plain)
+		return bad(m->local, "a stored member has two sizes", err);
+	*out = stored;
 	return MPK_OK;
 }
 
@@ -195,10 +228,9 @@ static enum mpk_code not_found(const char *key, const struct mpk_span *names, si
 			MPK_QUOTE(word), mpk_strbuf_text(&list));
 }
 
-enum mpk_code mpk_npz_find(struct mpk_span bytes, const char *key, struct mpk_span *out,
-			   struct mpk_error *err)
+enum mpk_code mpk_npz_find(struct mpk_span bytes, const char *key, struct mpk_arena *arena,
+			   struct mpk_span *out, struct mpk_error *err)
 {
-	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
 	struct mpk_span word = array_name(mpk_span_str(key ? key : ""));
 	struct member m = { 0 }, found = { 0 };
 	struct directory dir;
@@ -206,7 +238,7 @@ enum mpk_code mpk_npz_find(struct mpk_span bytes, const char *key, struct mpk_sp
 
 	MPK_TRY(read_directory(bytes, &dir, err));
 
-	struct mpk_span *names = mpk_arena_array(&arena, (size_t)dir.count, sizeof *names);
+	struct mpk_span *names = mpk_arena_array(arena, (size_t)dir.count, sizeof *names);
 	struct mpk_span rest;
 	if (!names)
 		return mpk_fail_nomem(err);
@@ -224,5 +256,5 @@ enum mpk_code mpk_npz_find(struct mpk_span bytes, const char *key, struct mpk_sp
 	}
 	if (!hits)
 		return not_found(key, names, (size_t)dir.count, err);
-	return member_bytes(bytes, &found, out, err);
+	return member_bytes(bytes, &found, arena, out, err);
 }

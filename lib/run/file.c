@@ -13,8 +13,15 @@
 /* What a file says it holds. */
 struct content {
 	struct mpk_npy npy;
-	bool is_raw; /* bytes only; npy.data is all of them */
+	bool is_raw;      /* bytes only; npy.data is all of them */
+	bool is_unpacked; /* npy.data is not in the file but in arena */
+	struct mpk_arena arena;
 };
+
+static void content_fini(struct content *c)
+{
+	mpk_arena_fini(&c->arena);
+}
 
 static void release_mapping(struct mpk_tensor *t)
 {
@@ -51,7 +58,7 @@ static enum mpk_code adopt(struct mpk_mapping *m, const struct content *c,
 			   struct mpk_tensor **out, struct mpk_error *err)
 {
 	const struct mpk_npy *npy = &c->npy;
-	bool in_place = !npy->is_swapped && npy->data.len >= (1u << 16) &&
+	bool in_place = !npy->is_swapped && npy->data.len >= (1u << 16) && !c->is_unpacked &&
 			(uintptr_t)npy->data.data % MPK_TENSOR_ALIGN == 0 && make_writable(m);
 	struct mpk_mapping *kept = in_place ? malloc(sizeof *kept) : NULL;
 	struct mpk_tensor *t;
@@ -132,12 +139,12 @@ static enum mpk_code read_content(struct mpk_span bytes, const char *key, bool r
 	struct mpk_span file = bytes;
 	enum mpk_code rc;
 
-	*out = (struct content){ 0 };
 	if (mpk_npz_is(bytes) && (key || !raw_ok)) {
-		rc = mpk_npz_find(bytes, key, &file, err);
+		rc = mpk_npz_find(bytes, key, &out->arena, &file, err);
 		if (rc == MPK_E_NOTFOUND && err)
 			err->code = MPK_E_USAGE;
 		MPK_TRY(rc == MPK_E_NOTFOUND ? MPK_E_USAGE : rc);
+		out->is_unpacked = file.data < bytes.data || file.data >= bytes.data + bytes.len;
 	} else if (key) {
 		return mpk_fail(err, MPK_E_USAGE,
 				"only an .npz archive has arrays by name; this file is none");
@@ -173,7 +180,7 @@ enum mpk_code mpk_tensor_load_file(const char *spec, const struct mpk_tensor *wa
 {
 	MPK_CLEANUP(free_text) char *path = strdup(spec);
 	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping m = { 0 };
-	struct content content;
+	MPK_CLEANUP(content_fini) struct content content = { 0 };
 
 	if (!path)
 		return mpk_fail_nomem(err);

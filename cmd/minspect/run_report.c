@@ -12,7 +12,7 @@
 #include "text/escape.h"
 #include "text/json.h"
 
-/* --- files ------------------------------------------------------------------------------ */
+/* --- files -------------------------------------------------------------------------- */
 
 static enum mpk_code write_npy(struct mpk_output *output, const struct mpk_tensor *t,
 			       struct mpk_error *err)
@@ -20,7 +20,8 @@ static enum mpk_code write_npy(struct mpk_output *output, const struct mpk_tenso
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
 	struct mpk_rope rope = mpk_rope_of(&arena);
 
-	MPK_TRY(mpk_npy_write_header(&rope, t->dl.dtype, t->dl.shape, (size_t)t->dl.ndim, err));
+	MPK_TRY(mpk_npy_write_header(&rope, t->dl.dtype, t->dl.shape, (size_t)t->dl.ndim,
+				     err));
 	mpk_rope_put_view(&rope, mpk_tensor_span(t));
 	MPK_TRY(mpk_rope_status(&rope, err));
 	return mpk_output_write_rope(output, &rope, err);
@@ -41,19 +42,21 @@ static enum mpk_code save_tensor(const char *path, const struct mpk_tensor *t,
 	return mpk_output_commit(output, err);
 }
 
-static enum mpk_code save_one(const struct run_save *save, const struct mpk_call_result *r,
-			      struct mpk_error *err)
+static enum mpk_code save_one(const struct run_save *save,
+			      const struct mpk_call_result *r, struct mpk_error *err)
 {
 	const struct mpk_value *v;
 	enum mpk_code rc;
 
 	if (save->result >= r->count)
-		return mpk_fail(err, MPK_E_USAGE, "--output: there is no result %zu; there are %zu",
+		return mpk_fail(err, MPK_E_USAGE,
+				"--output: there is no result %zu; there are %zu",
 				save->result, r->count);
 	v = &r->values[save->result];
 	if (v->kind != MPK_VALUE_TENSOR)
 		return mpk_fail(err, MPK_E_USAGE,
-				"--output: result %zu is no tensor but a value of type %s",
+				"--output: result %zu is no tensor but a value of type "
+				"%s",
 				save->result, mpk_value_kind_name(v->kind));
 	rc = save_tensor(save->path, v->tensor, err);
 	if (rc != MPK_OK)
@@ -71,7 +74,7 @@ static int save_all(const struct run_request *request, const struct mpk_call_res
 	return MPK_EXIT_OK;
 }
 
-/* --- JSON ------------------------------------------------------------------------------- */
+/* --- JSON --------------------------------------------------------------------------- */
 
 static void put_element(struct mpk_json *j, struct json_t *at, struct mpk_dtype t,
 			const void *p)
@@ -119,7 +122,8 @@ static void put_tensor(struct mpk_json *j, struct json_t *at, const struct mpk_t
 	mpk_json_bool(j, at, "complete", all);
 }
 
-static void put_shape(struct mpk_json *j, struct json_t *at, const struct mpk_shape *shape)
+static void put_shape(struct mpk_json *j, struct json_t *at,
+		      const struct mpk_shape *shape)
 {
 	struct json_t *list = mpk_json_array(j, at, "value");
 
@@ -208,7 +212,7 @@ int run_report_error(const struct minspect_options *o, const struct mpk_error *e
 	return status;
 }
 
-/* --- comparison ------------------------------------------------------------------------- */
+/* --- comparison --------------------------------------------------------------------- */
 
 /* One expectation against its result: a line on stderr and a member of the document. */
 static int compare_one(const struct run_request *request, const struct mpk_call_result *r,
@@ -227,7 +231,8 @@ static int compare_one(const struct run_request *request, const struct mpk_call_
 		return MPK_EXIT_OK;
 	}
 	if (i >= r->count)
-		mpk_strbuf_printf(&why, "there is no such result; there are %zu", r->count);
+		mpk_strbuf_printf(&why, "there is no such result; there are %zu",
+				  r->count);
 	else if (mpk_value_compare(&r->values[i], &request->expects[i].value,
 				   request->tolerance, &c, &why, &err) != MPK_OK)
 		return mpk_diag_error(&err);
@@ -258,7 +263,7 @@ static int compare_all(const struct run_request *request, const struct mpk_call_
 	return status;
 }
 
-/* --- all of it -------------------------------------------------------------------------- */
+/* --- all of it ---------------------------------------------------------------------- */
 
 static void put_seconds(struct mpk_strbuf *out, const char *name, double seconds)
 {
@@ -270,7 +275,8 @@ static void put_seconds(struct mpk_strbuf *out, const char *name, double seconds
 
 	while (i + 1 < MPK_ARRAY_COUNT(units) && seconds * units[i].scale < 1)
 		i++;
-	mpk_strbuf_printf(out, ", %s %.3g %s", name, seconds * units[i].scale, units[i].unit);
+	mpk_strbuf_printf(out, ", %s %.3g %s", name, seconds * units[i].scale,
+			  units[i].unit);
 }
 
 static int report_text(const struct run_request *request, struct mpk_call_result *r)
@@ -296,8 +302,8 @@ static int report_text(const struct run_request *request, struct mpk_call_result
 	return status != MPK_EXIT_OK ? status : compare_all(request, r, NULL);
 }
 
-static int report_json(const struct minspect_options *o, const struct run_request *request,
-		       struct mpk_call_result *r)
+static int report_json(const struct minspect_options *o,
+		       const struct run_request *request, struct mpk_call_result *r)
 {
 	struct mpk_json j;
 	struct json_t *at;
@@ -326,7 +332,8 @@ int run_report(const struct minspect_options *o, const struct run_request *reque
 	       struct mpk_call_result *result)
 {
 	int saved = save_all(request, result);
-	int status = o->json ? report_json(o, request, result) : report_text(request, result);
+	int status = o->json ? report_json(o, request, result)
+			     : report_text(request, result);
 
 	return saved != MPK_EXIT_OK ? saved : status;
 }

@@ -1,4 +1,5 @@
-/* Where the parts that --run opens are; the only place that asks the environment for them. */
+/* Where the parts that --run opens are; the only place that asks the environment for
+ * them. */
 #include "minspect/run.h"
 
 #include <glob.h>
@@ -7,7 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Beside the program where it was built or installed; else where it was to be installed. */
+/* Beside the program where it was built or installed; else where it was to be
+ * installed. */
 static const char *shim_dir(struct mpk_arena *arena)
 {
 	char self[PATH_MAX];

@@ -15,7 +15,8 @@ struct literal {
 static enum mpk_code bad(const struct literal *l, const char *what, struct mpk_error *err)
 {
 	return mpk_fail_offset(err, MPK_E_CORRUPT, "npy", l->base + l->pos,
-			       "the header is not the dict that numpy writes: expected %s",
+			       "the header is not the dict that numpy writes: expected "
+			       "%s",
 			       what);
 }
 
@@ -94,8 +95,10 @@ static enum mpk_code read_shape(struct literal *l, struct mpk_npy_header *out,
 	out->ndim = 0;
 	while (!take(l, ')')) {
 		if (out->ndim == MPK_NPY_NDIM_MAX)
-			return mpk_fail_offset(err, MPK_E_UNSUPPORTED, "npy", l->base + l->pos,
-					       "more than %d dimensions", MPK_NPY_NDIM_MAX);
+			return mpk_fail_offset(err, MPK_E_UNSUPPORTED, "npy",
+					       l->base + l->pos,
+					       "more than %d dimensions",
+					       MPK_NPY_NDIM_MAX);
 		MPK_TRY(read_extent(l, &out->shape[out->ndim], err));
 		out->ndim++;
 		if (!take(l, ',') && peek(l) != ')')

@@ -21,7 +21,7 @@ struct mpk_npy {
 	size_t ndim;
 	int64_t shape[MPK_NPY_NDIM_MAX]; /* elements, outermost first; >= 0 */
 	struct mpk_span data;    /* row-major, without gaps; a view of what was read */
-	uint64_t data_off;       /* of data in the file; numpy makes it a multiple of 64 */
+	uint64_t data_off;       /* of data in the file; numpy aligns it to 64 */
 };
 
 /* mpk_npy_is - whether the bytes begin as an .npy file does */
@@ -49,11 +49,12 @@ enum mpk_code mpk_npy_write_header(struct mpk_rope *rope, struct mpk_dtype dtype
  * numpy.savez_compressed
  * @key     the array's name, with or without ".npy"; NULL or "": the only member
  * @arena   receives the content of a compressed member; a stored one is a view of bytes
- * Returns  MPK_OK; MPK_E_CORRUPT (offset in "npz"), also when a compressed member does not
- *          give what the directory says; MPK_E_NOTFOUND with "did you mean" or, without a
- *          key, the names there are; MPK_E_UNSUPPORTED for an encrypted member or a
- *          compression other than deflate; MPK_E_NOMEM */
-enum mpk_code mpk_npz_find(struct mpk_span bytes, const char *key, struct mpk_arena *arena,
-			   struct mpk_span *out, struct mpk_error *err) MPK_MUST_CHECK;
+ * Returns  MPK_OK; MPK_E_CORRUPT (offset in "npz"), also when a compressed member does
+ *          not give what the directory says; MPK_E_NOTFOUND with "did you mean" or,
+ *          without a key, the names there are; MPK_E_UNSUPPORTED for an encrypted member
+ *          or a compression other than deflate; MPK_E_NOMEM */
+enum mpk_code mpk_npz_find(struct mpk_span bytes, const char *key,
+			   struct mpk_arena *arena, struct mpk_span *out,
+			   struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

@@ -40,7 +40,8 @@ bool mpk_npz_is(struct mpk_span bytes)
 
 static enum mpk_code bad(uint64_t off, const char *what, struct mpk_error *err)
 {
-	return mpk_fail_offset(err, MPK_E_CORRUPT, "npz", off, "broken zip archive: %s", what);
+	return mpk_fail_offset(err, MPK_E_CORRUPT, "npz", off, "broken zip archive: %s",
+			       what);
 }
 
 /* The record that ends the archive may be followed by a comment. */
@@ -60,8 +61,8 @@ static enum mpk_code find_end(struct mpk_span zip, size_t *out, struct mpk_error
 	return bad(zip.len, "the directory at its end is missing", err);
 }
 
-static enum mpk_code read_directory64(struct mpk_span zip, size_t end, struct directory *out,
-				      struct mpk_error *err)
+static enum mpk_code read_directory64(struct mpk_span zip, size_t end,
+				      struct directory *out, struct mpk_error *err)
 {
 	struct mpk_span record;
 	uint64_t off;
@@ -81,7 +82,7 @@ static enum mpk_code read_directory64(struct mpk_span zip, size_t end, struct di
 static enum mpk_code read_directory(struct mpk_span zip, struct directory *out,
 				    struct mpk_error *err)
 {
-	size_t end;
+	size_t end = 0;
 
 	MPK_TRY(find_end(zip, &end, err));
 	out->count = mpk_load_u16(zip.data + end + 10);
@@ -124,10 +125,14 @@ static enum mpk_code read_member(struct mpk_cursor *c, struct member *out,
 
 	MPK_TRY(mpk_read_bytes(c, "directory entry", CENTRAL_BYTES, &head, err));
 	if (mpk_load_u32(head.data) != SIG_CENTRAL)
-		return bad(mpk_cursor_offset(c) - CENTRAL_BYTES, "no directory entry", err);
-	MPK_TRY(mpk_read_bytes(c, "member name", mpk_load_u16(head.data + 28), &name, err));
-	MPK_TRY(mpk_read_bytes(c, "extra fields", mpk_load_u16(head.data + 30), &extra, err));
-	MPK_TRY(mpk_read_bytes(c, "comment", mpk_load_u16(head.data + 32), &comment, err));
+		return bad(mpk_cursor_offset(c) - CENTRAL_BYTES, "no directory entry",
+			   err);
+	MPK_TRY(mpk_read_bytes(c, "member name", mpk_load_u16(head.data + 28), &name,
+			       err));
+	MPK_TRY(mpk_read_bytes(c, "extra fields", mpk_load_u16(head.data + 30), &extra,
+			       err));
+	MPK_TRY(mpk_read_bytes(c, "comment", mpk_load_u16(head.data + 32), &comment,
+			       err));
 
 	struct member m = {
 		.name = name,
@@ -152,7 +157,8 @@ static enum mpk_code stored_bytes(struct mpk_span zip, const struct member *m,
 	    mpk_load_u32(head.data) != SIG_LOCAL)
 		return bad(m->local, "a member is not where the directory says", err);
 
-	/* name and extra fields of the local header may differ in length from the directory's */
+	/* name and extra fields of the local header may differ in length from the
+	 * directory's */
 	uint64_t data = m->local + LOCAL_BYTES + mpk_load_u16(head.data + 26) +
 			mpk_load_u16(head.data + 28);
 	if (!mpk_span_sub(zip, data, m->stored, out))
@@ -169,7 +175,8 @@ static enum mpk_code unpack(const struct member *m, struct mpk_span packed,
 	MPK_TRY(mpk_deflate_read(packed, m->plain, arena, &data, err));
 	if (data.len != m->plain ||
 	    crc32_z(crc32_z(0, NULL, 0), data.data, data.len) != m->checksum)
-		return bad(m->local, "a compressed member is not what its checksum says", err);
+		return bad(m->local, "a compressed member is not what its checksum says",
+			   err);
 	*out = data;
 	return MPK_OK;
 }
@@ -185,7 +192,8 @@ static enum mpk_code member_bytes(struct mpk_span zip, const struct member *m,
 				MPK_QUOTE(m->name));
 	if (m->method != METHOD_STORED && m->method != METHOD_DEFLATED)
 		return mpk_fail(err, MPK_E_UNSUPPORTED,
-				"'%s' is compressed by method %u; save it with numpy.savez",
+				"'%s' is compressed by method %u; save it with "
+				"numpy.savez",
 				MPK_QUOTE(m->name), m->method);
 	MPK_TRY(stored_bytes(zip, m, &stored, err));
 	if (m->method == METHOD_DEFLATED)
@@ -207,8 +215,8 @@ static struct mpk_span array_name(struct mpk_span name)
 	return ends_npy(name) ? mpk_span_of(name.data, name.len - 4) : name;
 }
 
-static enum mpk_code not_found(const char *key, const struct mpk_span *names, size_t count,
-			       struct mpk_error *err)
+static enum mpk_code not_found(const char *key, const struct mpk_span *names,
+			       size_t count, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf list = { 0 };
 	struct mpk_span word = mpk_span_str(key ? key : "");
@@ -228,8 +236,9 @@ static enum mpk_code not_found(const char *key, const struct mpk_span *names, si
 			MPK_QUOTE(word), mpk_strbuf_text(&list));
 }
 
-enum mpk_code mpk_npz_find(struct mpk_span bytes, const char *key, struct mpk_arena *arena,
-			   struct mpk_span *out, struct mpk_error *err)
+enum mpk_code mpk_npz_find(struct mpk_span bytes, const char *key,
+			   struct mpk_arena *arena, struct mpk_span *out,
+			   struct mpk_error *err)
 {
 	struct mpk_span word = array_name(mpk_span_str(key ? key : ""));
 	struct member m = { 0 }, found = { 0 };

@@ -68,7 +68,8 @@ static void pad(struct mpk_strbuf *buf, const int64_t *shape, size_t ndim)
 }
 
 enum mpk_code mpk_npy_write_header(struct mpk_rope *rope, struct mpk_dtype dtype,
-				   const int64_t *shape, size_t ndim, struct mpk_error *err)
+				   const int64_t *shape, size_t ndim,
+				   struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf buf = { 0 };
 
@@ -83,7 +84,8 @@ enum mpk_code mpk_npy_write_header(struct mpk_rope *rope, struct mpk_dtype dtype
 	pad(&buf, shape, ndim);
 	MPK_TRY(mpk_strbuf_status(&buf, err));
 
-	mpk_rope_put_bytes(rope, mpk_span_of("\x93NUMPY\x01", 8)); /* the NUL is the minor */
+	/* the NUL behind the text is the minor version */
+	mpk_rope_put_bytes(rope, mpk_span_of("\x93NUMPY\x01", 8));
 	mpk_rope_put_u16(rope, (uint16_t)buf.len);
 	mpk_rope_put_bytes(rope, mpk_span_of(buf.data, buf.len));
 	return mpk_rope_status(rope, err);

@@ -33,11 +33,13 @@ struct mpk_tvm_bytes {
 	size_t size;
 };
 
-/* resource_handle came with 0.7; older functions ignore the arguments behind their third */
+/* resource_handle came with 0.7; older functions ignore the arguments behind their
+ * third */
 typedef int mpk_tvm_function(union mpk_tvm_value *args, int *codes, int count,
-			     union mpk_tvm_value *result, int *result_code, void *resource);
+			     union mpk_tvm_value *result, int *result_code,
+			     void *resource);
 
-/* --- tvm-ffi: TVM 0.21 and 0.22 on --------------------------------------------------- */
+/* --- tvm-ffi: TVM 0.21 and 0.22 on -------------------------------------------------- */
 
 struct mpk_ffi_any {
 	int32_t type_index;
@@ -72,7 +74,7 @@ enum { MPK_FFI_SMALL_MAX = 7 };
 
 /* Header of an object from 0.22 on, 24 bytes. */
 struct mpk_ffi_object {
-	uint64_t refs; /* low half strong, high half weak; all strong ones together are one weak */
+	uint64_t refs; /* low half strong, high half weak; all strong ones are one weak */
 	int32_t type_index;
 	uint32_t padding;
 	void (*deleter)(void *self, int flags);
@@ -104,12 +106,13 @@ struct mpk_ffi_shape_cell {
 struct mpk_ffi_function_cell {
 	mpk_ffi_safe_call *safe_call;
 	void *cpp_call;              /* 0.22 on */
-	struct mpk_function *target; /* ours: what safe_call calls; NULL once it is gone */
+	struct mpk_function *target; /* ours: what is called; NULL once it is gone */
 };
 
 struct mpk_ffi_error_cell {
 	struct mpk_ffi_bytes kind, message, backtrace;
-	void (*update_backtrace)(void *self, const struct mpk_ffi_bytes *text, int32_t mode);
+	void (*update_backtrace)(void *self, const struct mpk_ffi_bytes *text,
+				 int32_t mode);
 	void *cause_chain, *extra_context; /* tvm-ffi 0.1.8 on */
 };
 

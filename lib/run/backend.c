@@ -28,7 +28,7 @@ static int fail_text(enum mpk_code code, const char *text)
 	return fail(&error);
 }
 
-/* --- look-up --------------------------------------------------------------------------- */
+/* --- look-up ------------------------------------------------------------------------ */
 
 /* The context is whatever we stored in the library's context symbol: an instance. */
 static struct mpk_instance *instance_of(const struct mpk_library *lib, void *ctx)
@@ -65,7 +65,7 @@ static int get_func_from_env(void *ctx, const char *name, void **out)
 	return fail(&error);
 }
 
-/* --- memory and threads ------------------------------------------------------------------ */
+/* --- memory and threads ------------------------------------------------------------- */
 
 static void *alloc_workspace(int type, int id, uint64_t bytes, int code, int bits)
 {
@@ -79,7 +79,8 @@ static void *alloc_workspace(int type, int id, uint64_t bytes, int code, int bit
 	else if (o->device_alloc)
 		data = o->device_alloc((struct mpk_dldevice){ type, id }, bytes, o->user);
 	if (!data)
-		(void)fail_text(MPK_E_RAISED, "no memory for the workspace of a function");
+		(void)fail_text(MPK_E_RAISED,
+				"no memory for the workspace of a function");
 	return data;
 }
 
@@ -131,11 +132,12 @@ static int register_symbol(const char *name, void *address)
 	if (!lib || !mpk_vec_reserve(&lib->registered, &lib->registered_cap,
 				     lib->registered_count + 1, sizeof *lib->registered))
 		return -1;
-	lib->registered[lib->registered_count++] = (struct mpk_registered){ name, address };
+	lib->registered[lib->registered_count++] = (struct mpk_registered){ name,
+									    address };
 	return 0;
 }
 
-/* --- tvm-ffi ----------------------------------------------------------------------------- */
+/* --- tvm-ffi ------------------------------------------------------------------------ */
 
 static enum mpk_convention ffi_convention(void)
 {
@@ -228,7 +230,8 @@ static int ffi_drop(void *object)
 	return 0;
 }
 
-/* A name nobody registered is no error: *out becomes NULL. The caller owns a reference. */
+/* A name nobody registered is no error: *out becomes NULL. The caller owns a
+ * reference. */
 static int ffi_get_global(const struct mpk_ffi_bytes *name, void **out)
 {
 	struct mpk_library *lib = mpk_library_active();
@@ -253,15 +256,16 @@ static int ffi_make_text(const struct mpk_ffi_bytes *text, struct mpk_ffi_any *o
 	MPK_CLEANUP(mpk_value_drop) struct mpk_value v = { 0 };
 	struct mpk_error error;
 	enum mpk_code rc = mpk_value_of_text(is_bytes ? MPK_VALUE_BYTES : MPK_VALUE_STR,
-					     mpk_span_of(text->data, text->size), &v, &error);
+					     mpk_span_of(text->data, text->size), &v,
+					     &error);
 
 	if (rc == MPK_OK)
 		rc = mpk_ffi_encode(ffi_convention(), &v, out, &error);
 	return rc == MPK_OK ? 0 : fail(&error);
 }
 
-static int ffi_make_error(const struct mpk_ffi_bytes *kind, const struct mpk_ffi_bytes *message,
-			  void **out)
+static int ffi_make_error(const struct mpk_ffi_bytes *kind,
+			  const struct mpk_ffi_bytes *message, void **out)
 {
 	*out = mpk_ffi_make_error(ffi_convention(), mpk_span_of(kind->data, kind->size),
 				  mpk_span_of(message->data, message->size));
@@ -285,7 +289,7 @@ static int ffi_own(const struct mpk_ffi_any *view, struct mpk_ffi_any *out)
 	return 0;
 }
 
-/* --- legacy ------------------------------------------------------------------------------ */
+/* --- legacy ------------------------------------------------------------------------- */
 
 static void tvm_set_last_error(const char *message)
 {
@@ -344,7 +348,7 @@ const struct mpk_shim_table *mpk_shim_functions(void)
 	return &functions;
 }
 
-/* --- the library's pointers ------------------------------------------------------------- */
+/* --- the library's pointers --------------------------------------------------------- */
 
 typedef void any_code(void);
 
@@ -389,7 +393,8 @@ void mpk_library_fill_context(struct mpk_library *lib)
 		{ "__TVMBackendParallelBarrier", (any_code *)functions.parallel_barrier },
 		{ "__TVMFFIFunctionCall", (any_code *)functions.ffi_call },
 		{ "__TVMFFIErrorSetRaisedFromCStr", (any_code *)functions.ffi_raise },
-		{ "__TVMFFIEnvModLookupFromImports", (any_code *)functions.get_func_from_env },
+		{ "__TVMFFIEnvModLookupFromImports",
+		  (any_code *)functions.get_func_from_env },
 		{ "__TVMFFIHandleInitOnce", (any_code *)functions.ffi_init_once },
 	};
 
@@ -398,11 +403,11 @@ void mpk_library_fill_context(struct mpk_library *lib)
 	set_context(lib);
 }
 
-/* --- global functions every loader has ------------------------------------------------------ */
+/* --- global functions every loader has ---------------------------------------------- */
 
-static enum mpk_code call_set_device(struct mpk_function *self, const struct mpk_value *args,
-				     size_t count, struct mpk_value *result,
-				     struct mpk_error *err)
+static enum mpk_code call_set_device(struct mpk_function *self,
+				     const struct mpk_value *args, size_t count,
+				     struct mpk_value *result, struct mpk_error *err)
 {
 	const struct mpk_library_options *o = mpk_library_options(mpk_library_active());
 	struct mpk_dldevice device = { 0 };
@@ -417,7 +422,8 @@ static enum mpk_code call_set_device(struct mpk_function *self, const struct mpk
 		return o->set_device(device, o->user, err);
 	if (device.type == MPK_DL_CPU)
 		return MPK_OK;
-	return mpk_fail(err, MPK_E_DEVICE, "no driver for devices of type %d", device.type);
+	return mpk_fail(err, MPK_E_DEVICE, "no driver for devices of type %d",
+			device.type);
 }
 
 enum mpk_code mpk_library_add_builtins(struct mpk_library *lib, struct mpk_error *err)
@@ -425,7 +431,8 @@ enum mpk_code mpk_library_add_builtins(struct mpk_library *lib, struct mpk_error
 	static struct mpk_function set_device = { .name = "__tvm_set_device",
 						  .call = call_set_device };
 
-	atomic_store(&set_device.refs, 1); /* static: the count never reaches zero again */
-	return mpk_library_add_global(lib, set_device.name, mpk_function_hold(&set_device),
-				      err);
+	/* static: the count never reaches zero again */
+	atomic_store(&set_device.refs, 1);
+	return mpk_library_add_global(lib, set_device.name,
+				      mpk_function_hold(&set_device), err);
 }

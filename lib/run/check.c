@@ -5,13 +5,22 @@
 #include "text/escape.h"
 
 #if defined(__x86_64__)
-static const struct { uint16_t machine; const char *name; } here = { EM_X86_64, "x86-64" };
+static const struct {
+	uint16_t machine;
+	const char *name;
+} here = { EM_X86_64, "x86-64" };
 #elif defined(__aarch64__)
-static const struct { uint16_t machine; const char *name; } here = { EM_AARCH64, "AArch64" };
+static const struct {
+	uint16_t machine;
+	const char *name;
+} here = { EM_AARCH64, "AArch64" };
 #elif defined(__riscv)
 static const struct { uint16_t machine; const char *name; } here = { EM_RISCV, "RISC-V" };
 #elif defined(__powerpc64__)
-static const struct { uint16_t machine; const char *name; } here = { EM_PPC64, "PowerPC64" };
+static const struct {
+	uint16_t machine;
+	const char *name;
+} here = { EM_PPC64, "PowerPC64" };
 #elif defined(__s390x__)
 static const struct { uint16_t machine; const char *name; } here = { EM_S390, "S390" };
 #else
@@ -33,7 +42,8 @@ static enum mpk_code check_machine(const struct mpk_image *image, struct mpk_err
 	    image->big_endian == !is_little_endian())
 		return MPK_OK;
 	return mpk_fail(err, MPK_E_LOAD,
-			"the library is for %s (%u-bit, %s-endian); this machine is %s (%u-bit, "
+			"the library is for %s (%u-bit, %s-endian); this machine is %s "
+			"(%u-bit, "
 			"%s-endian)",
 			image->machine_name, image->elf_class,
 			image->big_endian ? "big" : "little", here.name, class,
@@ -50,7 +60,8 @@ enum mpk_code mpk_library_check(const struct mpk_library_options *options,
 		break;
 	case MPK_CONTAINER_BLOB:
 		return mpk_fail(err, MPK_E_LOAD,
-				"a bare blob has no code to call; build a library of it with "
+				"a bare blob has no code to call; build a library of it "
+				"with "
 				"'mpack build'");
 	case MPK_CONTAINER_ELF_OBJ:
 	case MPK_CONTAINER_ARCHIVE:

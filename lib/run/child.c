@@ -32,13 +32,15 @@ struct job {
 	sigset_t mask;           /* before we blocked anything */
 };
 
-/* --- the child ------------------------------------------------------------------------ */
+/* --- the child ---------------------------------------------------------------------- */
 
 static void reset_signals(const sigset_t *mask)
 {
 	/* handlers of this program or of a sanitizer would hide what happened */
-	static const int signals[] = { SIGINT,	SIGTERM, SIGHUP,  SIGPIPE, SIGSEGV, SIGBUS,
-				       SIGFPE,	SIGILL,	 SIGABRT, SIGTRAP, SIGSYS,  SIGCHLD };
+	static const int signals[] = {
+		SIGINT, SIGTERM, SIGHUP,  SIGPIPE, SIGSEGV, SIGBUS,
+		SIGFPE, SIGILL,  SIGABRT, SIGTRAP, SIGSYS,  SIGCHLD
+	};
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(signals); i++)
 		(void)signal(signals[i], SIG_DFL);
@@ -73,7 +75,7 @@ static void run_child(const struct job *job)
 	_exit(0);
 }
 
-/* --- the parent ----------------------------------------------------------------------- */
+/* --- the parent --------------------------------------------------------------------- */
 
 static struct timespec now(void)
 {
@@ -142,8 +144,9 @@ static enum mpk_code report_end(const struct job *job, int status, struct mpk_er
 				meaning ? meaning : "unknown signal");
 	}
 	if (!c->done)
-		return mpk_fail(err, MPK_E_RAISED, "'%s' ended the process%s with status %d",
-				what, phase_text(c->phase), WEXITSTATUS(status));
+		return mpk_fail(err, MPK_E_RAISED,
+				"'%s' ended the process%s with status %d", what,
+				phase_text(c->phase), WEXITSTATUS(status));
 	if (c->code != MPK_OK && err)
 		*err = c->error;
 	return c->code;
@@ -211,9 +214,10 @@ enum mpk_code mpk_child_run(mpk_child_fn *fn, void *user,
 	void *page;
 
 	if (fd < 0)
-		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot make a file in memory");
-	page = mmap(NULL, sizeof *control, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-		    -1, 0);
+		return mpk_fail_errno(err, MPK_E_IO, errno,
+				      "cannot make a file in memory");
+	page = mmap(NULL, sizeof *control, PROT_READ | PROT_WRITE,
+		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (page == MAP_FAILED)
 		return mpk_fail_nomem(err);
 	control = page;

@@ -1,4 +1,5 @@
-/* child.h - a function of ours in a process of its own, so that a crash is only a result */
+/* child.h - a function of ours in a process of its own, so that a crash is only a
+ * result */
 #ifndef MPK_RUN_CHILD_H
 #define MPK_RUN_CHILD_H
 
@@ -24,14 +25,16 @@ struct mpk_child_options {
 };
 
 /* mpk_child_run - fork, run fn there, wait
- * The child has a process group of its own, no standard input, and its standard output goes
- * to standard error. It and what it started are killed at the timeout and when this
+ * The child has a process group of its own, no standard input, and its standard output
+ * goes to standard error. It and what it started are killed at the timeout and when this
  * process ends. Memory shared before (MPK_TENSOR_SHARED) is shared with it.
  * @reply   receives what fn wrote; mpk_wire_map_drop it
- * Returns  MPK_OK; what fn failed with; MPK_E_RAISED: killed by a signal (named) or ended by the
- *          module itself; MPK_E_TIMEOUT; MPK_E_IO, MPK_E_NOMEM: no child could be made */
+ * Returns  MPK_OK; what fn failed with; MPK_E_RAISED: killed by a signal (named) or ended
+ *          by the module itself; MPK_E_TIMEOUT; MPK_E_IO, MPK_E_NOMEM: no child could be
+ *          made */
 enum mpk_code mpk_child_run(mpk_child_fn *fn, void *user,
 			    const struct mpk_child_options *options,
-			    struct mpk_wire_map **reply, struct mpk_error *err) MPK_MUST_CHECK;
+			    struct mpk_wire_map **reply,
+			    struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

@@ -62,9 +62,10 @@ static bool is_close(struct mpk_element got, struct mpk_element want,
 	return (tol.atol > 0 || tol.rtol > 0) && error <= tol.atol + tol.rtol * fabs(w);
 }
 
-/* --- tensors ---------------------------------------------------------------------------- */
+/* --- tensors ------------------------------------------------------------------------ */
 
-static void put_index(struct mpk_strbuf *why, const struct mpk_dltensor *dl, uint64_t index)
+static void put_index(struct mpk_strbuf *why, const struct mpk_dltensor *dl,
+		      uint64_t index)
 {
 	uint64_t place[MPK_TENSOR_NDIM_MAX];
 
@@ -90,11 +91,11 @@ static void explain(struct mpk_strbuf *why, const struct mpk_tensor *got,
 	mpk_element_print(why, got->dl.dtype, g + c->first * each);
 	mpk_strbuf_puts(why, ", expected ");
 	mpk_element_print(why, want->dl.dtype, w + c->first * each);
-	mpk_strbuf_printf(why, "; %" PRIu64 " of %" PRIu64 " elements differ", c->differing,
-			  c->total);
+	mpk_strbuf_printf(why, "; %" PRIu64 " of %" PRIu64 " elements differ",
+			  c->differing, c->total);
 	if (mpk_element_class(got->dl.dtype) != MPK_ELEMENT_NONE)
-		mpk_strbuf_printf(why, ", largest error %g absolute, %g relative", c->max_abs,
-				  c->max_rel);
+		mpk_strbuf_printf(why, ", largest error %g absolute, %g relative",
+				  c->max_abs, c->max_rel);
 }
 
 static bool is_same_type(const struct mpk_dltensor *a, const struct mpk_dltensor *b)
@@ -146,7 +147,7 @@ static void compare_tensors(const struct mpk_tensor *got, const struct mpk_tenso
 	mpk_tensor_print_type(why, &want->dl);
 }
 
-/* --- plain values ------------------------------------------------------------------------ */
+/* --- plain values ------------------------------------------------------------------- */
 
 static bool is_number(const struct mpk_value *v)
 {
@@ -167,7 +168,8 @@ static struct mpk_element element_of(const struct mpk_value *v)
 static bool compare_numbers(const struct mpk_value *got, const struct mpk_value *want,
 			    struct mpk_tolerance tol, struct mpk_comparison *c)
 {
-	struct mpk_dtype f64 = { MPK_DTYPE_FLOAT, 64, 1 }, whole = { MPK_DTYPE_INT, 64, 1 };
+	struct mpk_dtype f64 = { MPK_DTYPE_FLOAT, 64, 1 },
+			 whole = { MPK_DTYPE_INT, 64, 1 };
 	bool is_float = got->kind == MPK_VALUE_FLOAT || want->kind == MPK_VALUE_FLOAT;
 	struct mpk_dtype t = is_float ? f64 : whole;
 
@@ -183,8 +185,9 @@ static bool is_same_shape(const struct mpk_shape *a, const struct mpk_shape *b)
 		memcmp(a->extents, b->extents, a->ndim * sizeof a->extents[0]) == 0);
 }
 
-static enum mpk_code compare_plain(const struct mpk_value *got, const struct mpk_value *want,
-				   bool *same, struct mpk_error *err)
+static enum mpk_code compare_plain(const struct mpk_value *got,
+				   const struct mpk_value *want, bool *same,
+				   struct mpk_error *err)
 {
 	*same = false;
 	if (got->kind != want->kind)
@@ -195,7 +198,8 @@ static enum mpk_code compare_plain(const struct mpk_value *got, const struct mpk
 		return MPK_OK;
 	case MPK_VALUE_STR:
 	case MPK_VALUE_BYTES:
-		*same = mpk_span_equal(mpk_value_text_span(got), mpk_value_text_span(want));
+		*same = mpk_span_equal(mpk_value_text_span(got),
+				       mpk_value_text_span(want));
 		return MPK_OK;
 	case MPK_VALUE_SHAPE:
 		*same = is_same_shape(got->shape, want->shape);
@@ -224,8 +228,9 @@ static enum mpk_code compare_plain(const struct mpk_value *got, const struct mpk
 }
 
 enum mpk_code mpk_value_compare(const struct mpk_value *got, const struct mpk_value *want,
-				struct mpk_tolerance tolerance, struct mpk_comparison *out,
-				struct mpk_strbuf *why, struct mpk_error *err)
+				struct mpk_tolerance tolerance,
+				struct mpk_comparison *out, struct mpk_strbuf *why,
+				struct mpk_error *err)
 {
 	struct mpk_comparison c = { .total = 1 };
 

@@ -15,7 +15,7 @@ void mpk_conv_use_real(const struct mpk_ffi_real *api)
 	mpk_raised_forward(api ? api->raise : NULL);
 }
 
-/* --- values to cells ----------------------------------------------------------------- */
+/* --- values to cells ---------------------------------------------------------------- */
 
 static enum mpk_code encode_text(enum mpk_convention conv, const struct mpk_value *v,
 				 struct mpk_ffi_any *out, struct mpk_error *err)
@@ -64,34 +64,40 @@ enum mpk_code mpk_ffi_encode(enum mpk_convention conv, const struct mpk_value *v
 	case MPK_VALUE_NONE:
 		break;
 	case MPK_VALUE_BOOL:
-		any = (struct mpk_ffi_any){ .type_index = MPK_FFI_BOOL, .v_int64 = v->boolean };
+		any = (struct mpk_ffi_any){ .type_index = MPK_FFI_BOOL,
+					    .v_int64 = v->boolean };
 		break;
 	case MPK_VALUE_INT:
-		any = (struct mpk_ffi_any){ .type_index = MPK_FFI_INT, .v_int64 = v->integer };
+		any = (struct mpk_ffi_any){ .type_index = MPK_FFI_INT,
+					    .v_int64 = v->integer };
 		break;
 	case MPK_VALUE_FLOAT:
-		any = (struct mpk_ffi_any){ .type_index = MPK_FFI_FLOAT, .v_float64 = v->real };
+		any = (struct mpk_ffi_any){ .type_index = MPK_FFI_FLOAT,
+					    .v_float64 = v->real };
 		break;
 	case MPK_VALUE_DTYPE:
-		any = (struct mpk_ffi_any){ .type_index = MPK_FFI_DTYPE, .v_dtype = v->dtype };
+		any = (struct mpk_ffi_any){ .type_index = MPK_FFI_DTYPE,
+					    .v_dtype = v->dtype };
 		break;
 	case MPK_VALUE_DEVICE:
 		any = (struct mpk_ffi_any){ .type_index = MPK_FFI_DEVICE,
 					    .v_device = v->device };
 		break;
 	case MPK_VALUE_OPAQUE:
-		any = (struct mpk_ffi_any){ .type_index = MPK_FFI_OPAQUE, .v_ptr = v->opaque };
+		any = (struct mpk_ffi_any){ .type_index = MPK_FFI_OPAQUE,
+					    .v_ptr = v->opaque };
 		break;
 	case MPK_VALUE_STR:
 	case MPK_VALUE_BYTES:
 		return encode_text(conv, v, out, err);
 	case MPK_VALUE_SHAPE:
 		return give_object(types->shape,
-				   mpk_ffi_make_shape(conv, v->shape->extents, v->shape->ndim),
+				   mpk_ffi_make_shape(conv, v->shape->extents,
+						      v->shape->ndim),
 				   out, err);
 	case MPK_VALUE_TENSOR:
-		return give_object(types->tensor, mpk_ffi_make_tensor(conv, v->tensor), out,
-				   err);
+		return give_object(types->tensor, mpk_ffi_make_tensor(conv, v->tensor),
+				   out, err);
 	case MPK_VALUE_FUNCTION:
 		return encode_function(conv, v->function, out, err);
 	case MPK_VALUE_OBJECT:
@@ -109,7 +115,7 @@ enum mpk_code mpk_ffi_encode(enum mpk_convention conv, const struct mpk_value *v
 	return MPK_OK;
 }
 
-/* --- cells to values ----------------------------------------------------------------- */
+/* --- cells to values ---------------------------------------------------------------- */
 
 /* An object of the module, kept alive by a value of ours. */
 struct kept {
@@ -154,10 +160,12 @@ static void release_tensor(struct mpk_tensor *t)
 
 /* A tensor of the module: its data where it is, when compact; else a copy.
  * @object  keeps the data alive; NULL: only for the time of the call, so copy */
-static enum mpk_code decode_tensor(enum mpk_convention conv, const struct mpk_dltensor *dl,
-				   void *object, struct mpk_value *out, struct mpk_error *err)
+static enum mpk_code decode_tensor(enum mpk_convention conv,
+				   const struct mpk_dltensor *dl, void *object,
+				   struct mpk_value *out, struct mpk_error *err)
 {
-	bool on_cpu = dl->device.type == MPK_DL_CPU || dl->device.type == MPK_DL_CUDA_HOST;
+	bool on_cpu = dl->device.type == MPK_DL_CPU ||
+		      dl->device.type == MPK_DL_CUDA_HOST;
 	bool in_place = mpk_dltensor_is_compact(dl) && (object || !on_cpu);
 	struct mpk_tensor *t;
 
@@ -171,7 +179,8 @@ static enum mpk_code decode_tensor(enum mpk_convention conv, const struct mpk_dl
 				  err));
 	if (in_place) {
 		t->dl.device = dl->device;
-		t->dl.data = on_cpu && dl->data ? (char *)dl->data + dl->byte_offset : dl->data;
+		t->dl.data = on_cpu && dl->data ? (char *)dl->data + dl->byte_offset
+						: dl->data;
 		t->dl.byte_offset = on_cpu ? 0 : dl->byte_offset;
 	} else {
 		mpk_tensor_copy_from(t, dl);
@@ -206,7 +215,8 @@ static enum mpk_code call_foreign(struct mpk_function *self, const struct mpk_va
 	struct foreign *f = (struct foreign *)self;
 	struct mpk_ffi_function_cell *cell = mpk_ffi_cell(f->conv, f->object);
 
-	return mpk_ffi_call(f->conv, cell->safe_call, f->object, args, count, result, err);
+	return mpk_ffi_call(f->conv, cell->safe_call, f->object, args, count, result,
+			    err);
 }
 
 static void destroy_foreign(struct mpk_function *self)
@@ -278,9 +288,11 @@ static enum mpk_code decode_array(const struct mpk_ffi_any *any, struct mpk_valu
 	for (size_t i = 0; i < v.array->count; i++) {
 		args[1].v_int64 = (int64_t)i;
 		if (!call_global("ffi.ArrayGetItem", args, 2, &got))
-			return mpk_fail(err, MPK_E_RAISED, "item %zu of an array is missing", i);
+			return mpk_fail(err, MPK_E_RAISED,
+					"item %zu of an array is missing", i);
 
-		enum mpk_code rc = mpk_ffi_decode(MPK_CONV_FFI, &got, &v.array->items[i], err);
+		enum mpk_code rc = mpk_ffi_decode(MPK_CONV_FFI, &got, &v.array->items[i],
+						  err);
 		mpk_ffi_any_drop(MPK_CONV_FFI, &got);
 		MPK_TRY(rc);
 	}
@@ -334,15 +346,18 @@ enum mpk_code mpk_ffi_decode(enum mpk_convention conv, const struct mpk_ffi_any 
 		*out = mpk_value_of_opaque(any->v_ptr);
 		return MPK_OK;
 	case MPK_FFI_DTYPE:
-		*out = (struct mpk_value){ .kind = MPK_VALUE_DTYPE, .dtype = any->v_dtype };
+		*out = (struct mpk_value){ .kind = MPK_VALUE_DTYPE,
+					   .dtype = any->v_dtype };
 		return MPK_OK;
 	case MPK_FFI_DEVICE:
-		*out = (struct mpk_value){ .kind = MPK_VALUE_DEVICE, .device = any->v_device };
+		*out = (struct mpk_value){ .kind = MPK_VALUE_DEVICE,
+					   .device = any->v_device };
 		return MPK_OK;
 	case MPK_FFI_DLTENSOR:
 		return decode_tensor(conv, any->v_ptr, NULL, out, err);
 	case MPK_FFI_RAW_STR:
-		return decode_text(MPK_VALUE_STR, any->v_c_str, strlen(any->v_c_str), out, err);
+		return decode_text(MPK_VALUE_STR, any->v_c_str, strlen(any->v_c_str), out,
+				   err);
 	case MPK_FFI_BYTE_ARRAY:
 		return decode_text(MPK_VALUE_BYTES, bytes->data, bytes->size, out, err);
 	case MPK_FFI_SMALL_STR:
@@ -350,8 +365,9 @@ enum mpk_code mpk_ffi_decode(enum mpk_convention conv, const struct mpk_ffi_any 
 		return decode_text(any->type_index == MPK_FFI_SMALL_STR ? MPK_VALUE_STR
 									: MPK_VALUE_BYTES,
 				   any->v_bytes,
-				   any->small_len <= MPK_FFI_SMALL_MAX ? any->small_len
-								       : MPK_FFI_SMALL_MAX,
+				   any->small_len <= MPK_FFI_SMALL_MAX
+					   ? any->small_len
+					   : MPK_FFI_SMALL_MAX,
 				   out, err);
 	default:
 		if (any->type_index >= MPK_FFI_OBJECT && any->v_ptr)
@@ -361,7 +377,7 @@ enum mpk_code mpk_ffi_decode(enum mpk_convention conv, const struct mpk_ffi_any 
 	}
 }
 
-/* --- calling module code --------------------------------------------------------------- */
+/* --- calling module code ------------------------------------------------------------ */
 
 /* The error that the real library keeps becomes ours, unless it is one of ours anyway. */
 static void fetch_real_error(void)
@@ -379,8 +395,8 @@ static void fetch_real_error(void)
 	struct mpk_span message = mpk_span_of(cell->message.data, cell->message.size);
 	if (!r->is_set || !mpk_span_is(message, r->message)) {
 		mpk_raised_forward(NULL);
-		mpk_raised_set(MPK_E_RAISED, mpk_span_of(cell->kind.data, cell->kind.size),
-			       message);
+		mpk_raised_set(MPK_E_RAISED,
+			       mpk_span_of(cell->kind.data, cell->kind.size), message);
 		mpk_raised_forward(real->raise);
 	}
 	mpk_ffi_drop(MPK_CONV_FFI, object);
@@ -393,8 +409,8 @@ static void drop_cells(enum mpk_convention conv, struct mpk_ffi_any *cells, size
 	free(cells);
 }
 
-static enum mpk_code call_cells(enum mpk_convention conv, mpk_ffi_safe_call *code, void *self,
-				const struct mpk_ffi_any *cells, size_t count,
+static enum mpk_code call_cells(enum mpk_convention conv, mpk_ffi_safe_call *code,
+				void *self, const struct mpk_ffi_any *cells, size_t count,
 				struct mpk_value *result, struct mpk_error *err)
 {
 	struct mpk_ffi_any got = { 0 };

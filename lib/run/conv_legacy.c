@@ -1,4 +1,5 @@
-/* The calling convention of TVM 0.2 to 0.20: an array of 8-byte values, an array of codes. */
+/* The calling convention of TVM 0.2 to 0.20: an array of 8-byte values, an array of
+ * codes. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,7 +53,8 @@ static enum mpk_code encode(const struct mpk_value *v, struct slot *slot,
 		*code = MPK_TVM_NULL;
 		return MPK_OK;
 	case MPK_VALUE_BOOL:
-		/* every release takes an integer for a bool, the bool code only from 0.18 */
+		/* every release takes an integer for a bool, the bool code only from
+		 * 0.18 */
 		out->v_int64 = v->boolean;
 		*code = MPK_TVM_INT;
 		return MPK_OK;
@@ -101,22 +103,25 @@ static enum mpk_code encode(const struct mpk_value *v, struct slot *slot,
 		break;
 	}
 	return mpk_fail(err, MPK_E_UNSUPPORTED,
-			"a value of type %s cannot be passed to a function of TVM 0.20 or older",
+			"a value of type %s cannot be passed to a function of TVM 0.20 "
+			"or older",
 			mpk_value_kind_name(v->kind));
 }
 
-/* A DLTensor that somebody else owns becomes a tensor of ours with a copy of its content, or
- * on a device with its very data. */
+/* A DLTensor that somebody else owns becomes a tensor of ours with a copy of its content,
+ * or on a device with its very data. */
 static enum mpk_code copy_tensor(const struct mpk_dltensor *dl, struct mpk_value *out,
 				 struct mpk_error *err)
 {
-	bool on_cpu = dl->device.type == MPK_DL_CPU || dl->device.type == MPK_DL_CUDA_HOST;
+	bool on_cpu = dl->device.type == MPK_DL_CPU ||
+		      dl->device.type == MPK_DL_CUDA_HOST;
 	struct mpk_tensor *t;
 
 	if (dl->ndim < 0)
 		return mpk_fail(err, MPK_E_RANGE, "a tensor of %d dimensions", dl->ndim);
 	MPK_TRY(mpk_tensor_create(dl->dtype, dl->shape, (size_t)dl->ndim,
-				  on_cpu ? MPK_TENSOR_PRIVATE : MPK_TENSOR_NO_DATA, &t, err));
+				  on_cpu ? MPK_TENSOR_PRIVATE : MPK_TENSOR_NO_DATA, &t,
+				  err));
 	if (on_cpu) {
 		mpk_tensor_copy_from(t, dl);
 	} else {
@@ -154,7 +159,8 @@ static enum mpk_code decode(union mpk_tvm_value v, int code, struct mpk_value *o
 		*out = (struct mpk_value){ .kind = MPK_VALUE_DTYPE, .dtype = v.v_type };
 		return MPK_OK;
 	case MPK_TVM_DEVICE:
-		*out = (struct mpk_value){ .kind = MPK_VALUE_DEVICE, .device = v.v_device };
+		*out = (struct mpk_value){ .kind = MPK_VALUE_DEVICE,
+					   .device = v.v_device };
 		return MPK_OK;
 	case MPK_TVM_DLTENSOR:
 	case MPK_TVM_NDARRAY: /* the handle of an NDArray is its DLTensor */
@@ -170,12 +176,15 @@ static enum mpk_code decode(union mpk_tvm_value v, int code, struct mpk_value *o
 		return MPK_OK;
 	default:
 		return mpk_fail(err, MPK_E_UNSUPPORTED,
-				"a value with type code %d, which needs TVM's own runtime", code);
+				"a value with type code %d, which needs TVM's own "
+				"runtime",
+				code);
 	}
 }
 
 enum mpk_code mpk_legacy_call(mpk_tvm_function *code, const struct mpk_value *args,
-			      size_t count, struct mpk_value *result, struct mpk_error *err)
+			      size_t count, struct mpk_value *result,
+			      struct mpk_error *err)
 {
 	MPK_CLEANUP(pack_fini) struct pack p = { 0 };
 	union mpk_tvm_value returned = { 0 };
@@ -183,7 +192,8 @@ enum mpk_code mpk_legacy_call(mpk_tvm_function *code, const struct mpk_value *ar
 
 	MPK_TRY(pack_init(&p, count, err));
 	for (size_t i = 0; i < count; i++) {
-		enum mpk_code rc = encode(&args[i], &p.slots[i], &p.values[i], &p.codes[i], err);
+		enum mpk_code rc = encode(&args[i], &p.slots[i], &p.values[i],
+					  &p.codes[i], err);
 
 		if (rc != MPK_OK) {
 			mpk_error_prefix(err, "argument %zu: ", i);
@@ -198,9 +208,10 @@ enum mpk_code mpk_legacy_call(mpk_tvm_function *code, const struct mpk_value *ar
 	return decode(returned, returned_code, result, err);
 }
 
-/* --- module code calls us --------------------------------------------------------------- */
+/* --- module code calls us ----------------------------------------------------------- */
 
-/* Text returned to module code must outlive the call: the last one of each thread does. */
+/* Text returned to module code must outlive the call: the last one of each thread
+ * does. */
 static _Thread_local struct mpk_value kept_result;
 
 static int fail(const struct mpk_error *error)
@@ -215,15 +226,17 @@ static void drop_all(struct mpk_value *values, size_t count)
 		mpk_value_drop(&values[i]);
 }
 
-static int return_result(union mpk_tvm_value *result, int *result_code, struct mpk_value got)
+static int return_result(union mpk_tvm_value *result, int *result_code,
+			 struct mpk_value got)
 {
 	static _Thread_local struct slot slot;
 	struct mpk_error error;
 
 	mpk_value_drop(&kept_result);
 	kept_result = got;
-	return encode(&kept_result, &slot, result, result_code, &error) == MPK_OK ? 0
-										   : fail(&error);
+	return encode(&kept_result, &slot, result, result_code, &error) == MPK_OK
+		       ? 0
+		       : fail(&error);
 }
 
 int mpk_legacy_enter(void *handle, union mpk_tvm_value *args, int *codes, int count,

@@ -13,11 +13,12 @@ enum mpk_code mpk_conv_call(enum mpk_convention conv, void *address,
 {
 	switch (conv) {
 	case MPK_CONV_LEGACY:
-		return mpk_legacy_call(MPK_CODE(mpk_tvm_function, address), args, count, result, err);
+		return mpk_legacy_call(MPK_CODE(mpk_tvm_function, address), args, count,
+				       result, err);
 	case MPK_CONV_FFI021:
 	case MPK_CONV_FFI:
-		return mpk_ffi_call(conv, MPK_CODE(mpk_ffi_safe_call, address), NULL, args, count,
-				    result, err);
+		return mpk_ffi_call(conv, MPK_CODE(mpk_ffi_safe_call, address), NULL,
+				    args, count, result, err);
 	case MPK_CONV_NONE:
 		break;
 	}
@@ -25,7 +26,8 @@ enum mpk_code mpk_conv_call(enum mpk_convention conv, void *address,
 }
 
 static enum mpk_code call_host(struct mpk_function *self, const struct mpk_value *args,
-			       size_t count, struct mpk_value *result, struct mpk_error *err)
+			       size_t count, struct mpk_value *result,
+			       struct mpk_error *err)
 {
 	return mpk_conv_call(self->convention, self->address, args, count, result, err);
 }

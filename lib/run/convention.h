@@ -1,7 +1,7 @@
 /* convention.h - values across the C boundary, in TVM's calling conventions
  *
- * conv_legacy.c (value array and type codes) and conv_ffi.c (16-byte tagged cells) are the
- * only places that know how arguments look to module code.
+ * conv_legacy.c (value array and type codes) and conv_ffi.c (16-byte tagged cells) are
+ * the only places that know how arguments look to module code.
  */
 #ifndef MPK_RUN_CONVENTION_H
 #define MPK_RUN_CONVENTION_H
@@ -25,18 +25,20 @@ struct mpk_ffi_real {
 	mpk_ffi_get_global_fn *get_global;
 };
 
-/* mpk_conv_use_real - the real API, or NULL for none; for all ffi calls of this process */
+/* mpk_conv_use_real - the real API, or NULL for none; for all ffi calls of this
+ * process */
 void mpk_conv_use_real(const struct mpk_ffi_real *real);
 
 /* mpk_conv_call - call host code at an address
  * @args    borrowed
  * @result  none on entry; owned afterwards
- * Returns  MPK_OK; MPK_E_RAISED "Kind: message", or the code of our own function that failed
- *          further in; MPK_E_UNSUPPORTED: a value this convention cannot pass; MPK_E_RANGE: more
- *          than MPK_ARGS_MAX arguments; MPK_E_NOMEM */
+ * Returns  MPK_OK; MPK_E_RAISED "Kind: message", or the code of our own function that
+ *          failed further in; MPK_E_UNSUPPORTED: a value this convention cannot pass;
+ *          MPK_E_RANGE: more than MPK_ARGS_MAX arguments; MPK_E_NOMEM */
 enum mpk_code mpk_conv_call(enum mpk_convention conv, void *address,
 			    const struct mpk_value *args, size_t count,
-			    struct mpk_value *result, struct mpk_error *err) MPK_MUST_CHECK;
+			    struct mpk_value *result,
+			    struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_conv_handle - what module code is given for a function: stays valid, with f
  * Returns  NULL when memory is out */
@@ -52,7 +54,8 @@ enum mpk_code mpk_conv_host_function(enum mpk_convention conv, const char *name,
 /* The conventions themselves. The legacy handle is the function; what a handle of tvm-ffi
  * is, FORMATS.md 5.3 says. */
 enum mpk_code mpk_legacy_call(mpk_tvm_function *code, const struct mpk_value *args,
-			      size_t count, struct mpk_value *result, struct mpk_error *err);
+			      size_t count, struct mpk_value *result,
+			      struct mpk_error *err);
 int mpk_legacy_enter(void *handle, union mpk_tvm_value *args, int *codes, int count,
 		     union mpk_tvm_value *result, int *result_code);
 enum mpk_code mpk_ffi_call(enum mpk_convention conv, mpk_ffi_safe_call *code, void *self,
@@ -66,7 +69,8 @@ void *mpk_ffi_handle(enum mpk_convention conv, struct mpk_function *f);
 
 /* mpk_ffi_encode - a value as an owned cell */
 enum mpk_code mpk_ffi_encode(enum mpk_convention conv, const struct mpk_value *v,
-			     struct mpk_ffi_any *out, struct mpk_error *err) MPK_MUST_CHECK;
+			     struct mpk_ffi_any *out,
+			     struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_ffi_decode - a cell as a value; the cell stays as it is (borrowed) */
 enum mpk_code mpk_ffi_decode(enum mpk_convention conv, const struct mpk_ffi_any *any,

@@ -10,7 +10,7 @@
 #include "dtype/dtype.h"
 
 enum mpk_element_class {
-	MPK_ELEMENT_NONE, /* a type without text form (float8, complex, vectors): bits only */
+	MPK_ELEMENT_NONE, /* float8, complex, vectors: no text form, bits only */
 	MPK_ELEMENT_BOOL, MPK_ELEMENT_INT, MPK_ELEMENT_UINT, MPK_ELEMENT_FLOAT,
 };
 
@@ -28,7 +28,8 @@ enum mpk_element_class mpk_element_class(struct mpk_dtype t);
 /* mpk_element_load - the number at p (any alignment); class NONE for types without one */
 struct mpk_element mpk_element_load(struct mpk_dtype t, const void *p);
 
-/* mpk_element_store - write it as t, floats rounded once; the caller chose one that fits */
+/* mpk_element_store - write it as t, floats rounded once; the caller chose one that
+ * fits */
 void mpk_element_store(struct mpk_dtype t, struct mpk_element e, void *p);
 
 enum mpk_element_parsed {

@@ -79,7 +79,7 @@ void mpk_ffi_any_drop(enum mpk_convention conv, struct mpk_ffi_any *any)
 	*any = (struct mpk_ffi_any){ 0 };
 }
 
-/* --- making them --------------------------------------------------------------------- */
+/* --- making them -------------------------------------------------------------------- */
 
 static void delete_plain(void *self, int flags)
 {
@@ -208,7 +208,8 @@ void *mpk_ffi_make_error(enum mpk_convention conv, struct mpk_span kind,
 			 struct mpk_span message)
 {
 	struct mpk_ffi_error_cell *cell;
-	void *object = make(conv, MPK_FFI_ERROR, sizeof *cell + kind.len + message.len + 2);
+	void *object = make(conv, MPK_FFI_ERROR,
+			    sizeof *cell + kind.len + message.len + 2);
 	char *text;
 
 	if (!object)

@@ -1,7 +1,8 @@
-/* ffi_object.h - heap objects with the exact layouts of tvm-ffi, 0.21's and the current one
+/* ffi_object.h - heap objects with the exact layouts of tvm-ffi, 0.21's and the current
+ * one
  *
- * Objects are made by us or by the module; either side may hold and drop either's. `conv` is
- * MPK_CONV_FFI or MPK_CONV_FFI021 and decides header and type indices.
+ * Objects are made by us or by the module; either side may hold and drop either's. `conv`
+ * is MPK_CONV_FFI or MPK_CONV_FFI021 and decides header and type indices.
  */
 #ifndef MPK_RUN_FFI_OBJECT_H
 #define MPK_RUN_FFI_OBJECT_H

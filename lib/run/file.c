@@ -29,7 +29,8 @@ static void release_mapping(struct mpk_tensor *t)
 	free(t->owner);
 }
 
-/* Code may write into its inputs: the pages become private to us, copied on first write. */
+/* Code may write into its inputs: the pages become private to us, copied on first
+ * write. */
 static bool make_writable(const struct mpk_mapping *m)
 {
 	return m->mapped && mprotect((void *)(uintptr_t)m->bytes.data, m->bytes.len,
@@ -58,8 +59,10 @@ static enum mpk_code adopt(struct mpk_mapping *m, const struct content *c,
 			   struct mpk_tensor **out, struct mpk_error *err)
 {
 	const struct mpk_npy *npy = &c->npy;
-	bool in_place = !npy->is_swapped && npy->data.len >= (1u << 16) && !c->is_unpacked &&
-			(uintptr_t)npy->data.data % MPK_TENSOR_ALIGN == 0 && make_writable(m);
+	bool in_place = !npy->is_swapped && npy->data.len >= (1u << 16) &&
+			!c->is_unpacked &&
+			(uintptr_t)npy->data.data % MPK_TENSOR_ALIGN == 0 &&
+			make_writable(m);
 	struct mpk_mapping *kept = in_place ? malloc(sizeof *kept) : NULL;
 	struct mpk_tensor *t;
 
@@ -96,8 +99,8 @@ static enum mpk_code mismatch(struct mpk_npy *npy, const struct mpk_dltensor *wa
 
 	mpk_tensor_print_type(&got, &has);
 	mpk_tensor_print_type(&wanted, want);
-	return mpk_fail(err, MPK_E_USAGE, "the array is %s, not %s", mpk_strbuf_text(&got),
-			mpk_strbuf_text(&wanted));
+	return mpk_fail(err, MPK_E_USAGE, "the array is %s, not %s",
+			mpk_strbuf_text(&got), mpk_strbuf_text(&wanted));
 }
 
 /* Make the content what was asked for, or say why it is not. */
@@ -128,7 +131,8 @@ static enum mpk_code fit(struct content *c, const struct mpk_tensor *want,
 	if (!want)
 		return MPK_OK;
 	if (npy->ndim != (size_t)dl->ndim || !mpk_dtype_equal(npy->dtype, dl->dtype) ||
-	    (npy->ndim && memcmp(npy->shape, dl->shape, npy->ndim * sizeof dl->shape[0]) != 0))
+	    (npy->ndim &&
+	     memcmp(npy->shape, dl->shape, npy->ndim * sizeof dl->shape[0]) != 0))
 		return mismatch(npy, dl, err);
 	return MPK_OK;
 }
@@ -144,16 +148,19 @@ static enum mpk_code read_content(struct mpk_span bytes, const char *key, bool r
 		if (rc == MPK_E_NOTFOUND && err)
 			err->code = MPK_E_USAGE;
 		MPK_TRY(rc == MPK_E_NOTFOUND ? MPK_E_USAGE : rc);
-		out->is_unpacked = file.data < bytes.data || file.data >= bytes.data + bytes.len;
+		out->is_unpacked = file.data < bytes.data ||
+				   file.data >= bytes.data + bytes.len;
 	} else if (key) {
 		return mpk_fail(err, MPK_E_USAGE,
-				"only an .npz archive has arrays by name; this file is none");
+				"only an .npz archive has arrays by name; this file is "
+				"none");
 	}
 	if (mpk_npy_is(file))
 		return mpk_npy_read(file, &out->npy, err);
 	if (!raw_ok)
 		return mpk_fail(err, MPK_E_CORRUPT,
-				"neither .npy nor .npz; write 4xf32=@FILE to read raw bytes");
+				"neither .npy nor .npz; write 4xf32=@FILE to read raw "
+				"bytes");
 	out->is_raw = true;
 	out->npy.data = file;
 	return MPK_OK;

@@ -13,7 +13,8 @@ struct filler {
 	size_t each;         /* bytes of an element */
 	uint64_t done, total; /* elements */
 	int32_t depth;       /* brackets open; with the outermost left out one more */
-	int64_t counts[MPK_TENSOR_NDIM_MAX + 1]; /* parts so far of the list at each depth */
+	/* parts so far of the list at each depth */
+	int64_t counts[MPK_TENSOR_NDIM_MAX + 1];
 };
 
 static enum mpk_code bad(const struct filler *f, const char *what, struct mpk_error *err)
@@ -60,7 +61,7 @@ static void store_all(const struct filler *f, struct mpk_element e)
 		store(f, i, e);
 }
 
-/* --- random numbers ------------------------------------------------------------------- */
+/* --- random numbers ----------------------------------------------------------------- */
 
 static uint64_t split_mix(uint64_t *state)
 {
@@ -96,7 +97,7 @@ static enum mpk_code fill_random(struct filler *f, struct mpk_error *err)
 	return MPK_OK;
 }
 
-/* --- lists ----------------------------------------------------------------------------- */
+/* --- lists -------------------------------------------------------------------------- */
 
 /* Spaces and at most one comma; the comma must stand between two parts. */
 static enum mpk_code skip_separator(struct filler *f, struct mpk_error *err)
@@ -129,7 +130,8 @@ static enum mpk_code check_count(const struct filler *f, struct mpk_error *err)
 	if (got == expected)
 		return MPK_OK;
 	return mpk_fail(err, MPK_E_USAGE,
-			"this list has %lld parts, dimension %d of the type %lld (column %zu of "
+			"this list has %lld parts, dimension %d of the type %lld (column "
+			"%zu of "
 			"'%s')",
 			(long long)got, f->depth, (long long)expected, f->pos + 1,
 			MPK_QUOTE(mpk_span_str(f->text)));
@@ -207,7 +209,9 @@ static enum mpk_code fill_flat(struct filler *f, struct mpk_error *err)
 		if (!f->text[f->pos])
 			break;
 		if (strchr("[]", f->text[f->pos]))
-			return bad(f, "brackets stand around the whole list or not at all", err);
+			return bad(f,
+				   "brackets stand around the whole list or not at all",
+				   err);
 		MPK_TRY(read_element(f, &e, err));
 		if (f->done < f->total)
 			store(f, f->done, e);
@@ -235,7 +239,8 @@ enum mpk_code mpk_tensor_fill(struct mpk_tensor *t, const char *text, size_t pos
 
 	if (mpk_element_class(t->dl.dtype) == MPK_ELEMENT_NONE)
 		return mpk_fail(err, MPK_E_UNSUPPORTED,
-				"elements of type %s have no text form; give a file: TYPE=@FILE",
+				"elements of type %s have no text form; give a file: "
+				"TYPE=@FILE",
 				mpk_dtype_print(t->dl.dtype, name));
 	if (strncmp(text + pos, "rand", 4) == 0)
 		return fill_random(&f, err);

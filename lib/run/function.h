@@ -1,8 +1,8 @@
 /* function.h - something that can be called with values, whatever stands behind it
  *
- * Host code of the library, device kernels, executors and the global functions of a loader
- * are all functions. The calling conventions (convention.h) give module code handles for
- * them.
+ * Host code of the library, device kernels, executors and the global functions of a
+ * loader are all functions. The calling conventions (convention.h) give module code
+ * handles for them.
  */
 #ifndef MPK_RUN_FUNCTION_H
 #define MPK_RUN_FUNCTION_H
@@ -20,10 +20,12 @@ struct mpk_function {
 
 	/* Calls the function. args are borrowed; *result is none on entry and receives an
 	 * owned value. May be called from several threads at once.
-	 * Returns  MPK_OK; MPK_E_RAISED (what the called code raised), MPK_E_DEVICE, ... */
+	 * Returns  MPK_OK; MPK_E_RAISED (what the called code raised), MPK_E_DEVICE */
 	enum mpk_code (*call)(struct mpk_function *self, const struct mpk_value *args,
-			      size_t count, struct mpk_value *result, struct mpk_error *err);
-	void (*destroy)(struct mpk_function *self); /* last reference gone; NULL: static */
+			      size_t count, struct mpk_value *result,
+			      struct mpk_error *err);
+	/* the last reference is gone; NULL: static */
+	void (*destroy)(struct mpk_function *self);
 
 	/* Host code: its address and convention, so that a call between libraries of the
 	 * same convention passes arguments as they are. address NULL: not host code. */

@@ -24,10 +24,11 @@ struct mpk_node_loader {
 	/* whether this loader is for nodes of that kind */
 	bool (*accepts)(struct mpk_span kind, void *user);
 
-	/* Reads the payload and makes inst ready; sets inst->state. Called at most once per
-	 * node, before its first find, never for nodes that are not needed.
+	/* Reads the payload and makes inst ready; sets inst->state. Called at most once
+	 * per node, before its first find, never for nodes that are not needed.
 	 * Returns  MPK_OK; MPK_E_DEVICE, MPK_E_LOAD, MPK_E_CORRUPT, ... */
-	enum mpk_code (*open)(struct mpk_instance *inst, void *user, struct mpk_error *err);
+	enum mpk_code (*open)(struct mpk_instance *inst, void *user,
+			      struct mpk_error *err);
 
 	/* The node's own function of that name, one reference in *out, or NULL in *out.
 	 * Names stay valid as long as the library is open. */
@@ -43,11 +44,11 @@ struct mpk_node_loader {
 /* One node of the tree in a loaded library. */
 struct mpk_instance {
 	struct mpk_library *library;
-	const struct mpk_node *node;          /* NULL: the library itself, without a blob */
+	const struct mpk_node *node;          /* NULL: a library without a blob */
 	size_t index;
 	const struct mpk_node_loader *loader; /* NULL: nobody can load this kind */
 	bool opened;
-	struct mpk_error failure;             /* of open; code MPK_OK when there was none */
+	struct mpk_error failure;             /* of open; MPK_OK: none */
 	void *state;                          /* the loader's own */
 };
 

@@ -28,7 +28,7 @@ const struct mpk_library_options *mpk_library_options(const struct mpk_library *
 	return &lib->options;
 }
 
-/* --- opening --------------------------------------------------------------------------- */
+/* --- opening ------------------------------------------------------------------------ */
 
 static const struct mpk_node_loader *find_loader(const struct mpk_library_options *o,
 						 struct mpk_span kind)
@@ -150,7 +150,7 @@ void mpk_library_close(struct mpk_library *lib)
 	free(lib);
 }
 
-/* --- host functions -------------------------------------------------------------------- */
+/* --- host functions ----------------------------------------------------------------- */
 
 static const struct mpk_image_function *image_function(const struct mpk_image *image,
 						       const char *name)
@@ -173,7 +173,8 @@ static void *registered_address(const struct mpk_library *lib, const char *name)
 	for (size_t i = 0; i < lib->registered_count; i++) {
 		const char *symbol = lib->registered[i].name;
 
-		if (strncmp(symbol, prefix, skip) == 0 && strcmp(symbol + skip, name) == 0)
+		if (strncmp(symbol, prefix, skip) == 0 &&
+		    strcmp(symbol + skip, name) == 0)
 			return lib->registered[i].address;
 	}
 	return NULL;
@@ -194,10 +195,11 @@ enum mpk_code mpk_library_find_host(struct mpk_library *lib, const char *name,
 		address = registered_address(lib, name);
 	if (!address)
 		return MPK_OK;
-	return mpk_conv_host_function(lib->convention, f ? f->name : name, address, out, err);
+	return mpk_conv_host_function(lib->convention, f ? f->name : name, address, out,
+				      err);
 }
 
-/* --- what the user named ------------------------------------------------------------------ */
+/* --- what the user named ------------------------------------------------------------ */
 
 static bool is_entry_name(const char *name)
 {
@@ -236,11 +238,13 @@ static const struct mpk_kind *executor_of(const struct mpk_library *lib, size_t 
 	return NULL;
 }
 
-static void suggest(const struct mpk_image *image, const char *name, struct mpk_strbuf *text)
+static void suggest(const struct mpk_image *image, const char *name,
+		    struct mpk_strbuf *text)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
 	size_t count = image->function_count;
-	struct mpk_span *names = mpk_arena_array(&arena, count ? count : 1, sizeof *names);
+	struct mpk_span *names = mpk_arena_array(&arena, count ? count : 1,
+						 sizeof *names);
 
 	if (!names || !count)
 		return;
@@ -270,7 +274,8 @@ static enum mpk_code not_found(struct mpk_library *lib, const char *name,
 	suggest(lib->options.image, name, &hint);
 	if (kind)
 		return mpk_fail(err, MPK_E_NOTFOUND,
-				"no host function '%s'%s; functions of the model itself are "
+				"no host function '%s'%s; functions of the model itself "
+				"are "
 				"held by the %s module at %s",
 				MPK_QUOTE(mpk_span_str(name)), mpk_strbuf_text(&hint),
 				kind->name,
@@ -286,8 +291,8 @@ enum mpk_code mpk_library_find(struct mpk_library *lib, const char *name,
 	struct mpk_function *f = NULL;
 
 	MPK_TRY(mpk_instance_find(mpk_library_root(lib), wanted, &f, err));
-	/* a tree without _lib hides the library's own functions from TVM; a user who names
-	 * one still means it */
+	/* a tree without _lib hides the library's own functions from TVM; a user who
+	 * names one still means it */
 	if (!f)
 		MPK_TRY(mpk_library_find_host(lib, wanted, &f, err));
 	if (!f)

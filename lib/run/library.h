@@ -18,14 +18,14 @@
 
 /* Where the real libtvm_ffi.so is looked for when a library needs it. */
 struct mpk_tvm_ffi_search {
-	const char *explicit_path;  /* --tvm-ffi or $MPK_TVM_FFI; NULL: none. Only this then. */
-	const char *const *paths;   /* files to try after the dynamic linker's own search */
+	const char *explicit_path;  /* named by the user: only this; NULL: not named */
+	const char *const *paths;   /* files to try after the linker's own search */
 	size_t path_count;
 };
 
 struct mpk_library_options {
-	const char *path;               /* the library's file; a relative one is taken from
-					 * the working directory, never from the linker's path */
+	const char *path;               /* the library's file; relative to the working
+					 * directory, never searched for */
 	const struct mpk_image *image;  /* of that file; borrowed */
 	const struct mpk_tree *tree;    /* of its blob; NULL without one; borrowed */
 	const char *shim_dir;           /* where the mpk-*.so shims are */
@@ -34,8 +34,8 @@ struct mpk_library_options {
 					 * though the library itself does not say so */
 	const struct mpk_node_loader *const *loaders;
 	size_t loader_count;
-	unsigned threads;               /* of parallel launches; 0: as many as this process
-					 * may use cores */
+	unsigned threads;               /* of parallel launches; 0: one for each core
+					 * that this process may use */
 	/* `__tvm_set_device`; NULL: only the CPU can be chosen */
 	enum mpk_code (*set_device)(struct mpk_dldevice device, void *user,
 				    struct mpk_error *err);
@@ -72,8 +72,8 @@ const struct mpk_library_options *mpk_library_options(const struct mpk_library *
 
 /* mpk_library_find - the function a user named, entry names resolved ("main",
  * "__tvm_main__", a data symbol that names another function)
- * Returns  MPK_OK, one reference in *out; MPK_E_NOTFOUND with "did you mean" and, when the
- *          root is an executor, what kind holds the entry; a node's failure */
+ * Returns  MPK_OK, one reference in *out; MPK_E_NOTFOUND with "did you mean" and, when
+ *          the root is an executor, what kind holds the entry; a node's failure */
 enum mpk_code mpk_library_find(struct mpk_library *lib, const char *name,
 			       struct mpk_function **out,
 			       struct mpk_error *err) MPK_MUST_CHECK;

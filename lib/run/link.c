@@ -1,4 +1,5 @@
-/* Opening the shared object: shims first, then the library, then the check of its symbols. */
+/* Opening the shared object: shims first, then the library, then the check of its
+ * symbols. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,12 +35,13 @@ static void library_path(const struct mpk_library *lib, struct mpk_strbuf *out)
 	mpk_strbuf_printf(out, "%s%s", strchr(path, '/') ? "" : "./", path);
 }
 
-/* --- symbols nobody has ------------------------------------------------------------------ */
+/* --- symbols nobody has ------------------------------------------------------------- */
 
 static bool is_resolved(const struct mpk_library *lib, const char *name)
 {
 	const struct mpk_image *image = lib->options.image;
-	bool found = dlsym(RTLD_DEFAULT, name) || (lib->handle && dlsym(lib->handle, name));
+	bool found = dlsym(RTLD_DEFAULT, name) ||
+		     (lib->handle && dlsym(lib->handle, name));
 
 	/* when the library could not be opened its needs are asked one by one */
 	for (size_t i = 0; i < image->needed_count && !found && !lib->handle; i++) {
@@ -82,7 +84,7 @@ static enum mpk_code check_symbols(const struct mpk_library *lib, const char *wh
 	return MPK_OK;
 }
 
-/* --- the library ------------------------------------------------------------------------- */
+/* --- the library -------------------------------------------------------------------- */
 
 static enum mpk_code open_library(struct mpk_library *lib, struct mpk_error *err)
 {
@@ -97,13 +99,15 @@ static enum mpk_code open_library(struct mpk_library *lib, struct mpk_error *err
 	char why[512];
 	(void)snprintf(why, sizeof why, "%s", dlerror());
 	/* the message begins with the path, which the caller puts in front anyway */
-	const char *text = strncmp(why, path.data, path.len) == 0 ? why + path.len + 2 : why;
+	const char *text = strncmp(why, path.data, path.len) == 0 ? why + path.len + 2
+								  : why;
 	if (strstr(text, "undefined symbol"))
 		return check_symbols(lib, text, err);
 	return mpk_fail(err, MPK_E_LOAD, "%s", MPK_QUOTE(mpk_span_str(text)));
 }
 
-/* The context in a direct import goes to the real look-up, which knows no module of ours. */
+/* The context in a direct import goes to the real look-up, which knows no module of
+ * ours. */
 static bool looks_up_directly(const struct mpk_image *image)
 {
 	for (size_t i = 0; i < image->undefined_count; i++)
@@ -118,7 +122,8 @@ static enum mpk_code open_with_real(struct mpk_library *lib, struct mpk_error *e
 
 	if (looks_up_directly(o->image))
 		return mpk_fail(err, MPK_E_LOAD,
-				"it needs " MPK_TVM_FFI_SONAME " and looks its imports up through "
+				"it needs " MPK_TVM_FFI_SONAME
+				" and looks its imports up through "
 				"it; only TVM's own loader can open such a library");
 	/* its own run path may lead to the real one */
 	if (!o->tvm_ffi.explicit_path && open_library(lib, NULL) == MPK_OK &&

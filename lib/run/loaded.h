@@ -50,11 +50,12 @@ enum mpk_code mpk_library_find_host(struct mpk_library *lib, const char *name,
  * lib->handle. Returns as mpk_library_open. */
 enum mpk_code mpk_library_link(struct mpk_library *lib, struct mpk_error *err);
 
-/* mpk_shim_functions - what the shims forward to and context pointers point at (backend.c) */
+/* mpk_shim_functions - what the shims forward to and context pointers point at
+ * (backend.c) */
 const struct mpk_shim_table *mpk_shim_functions(void);
 
-/* mpk_library_fill_context - store our functions in the library's __TVM... pointers and the
- * host instance in its context symbol (backend.c) */
+/* mpk_library_fill_context - store our functions in the library's __TVM... pointers and
+ * the host instance in its context symbol (backend.c) */
 void mpk_library_fill_context(struct mpk_library *lib);
 
 /* mpk_library_add_builtins - the global functions every loader has (backend.c) */

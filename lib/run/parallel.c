@@ -168,7 +168,8 @@ static int no_threads(int count)
 {
 	struct mpk_error e;
 
-	(void)mpk_fail(&e, MPK_E_NOMEM, "cannot start %d threads for a parallel loop", count);
+	(void)mpk_fail(&e, MPK_E_NOMEM, "cannot start %d threads for a parallel loop",
+		       count);
 	mpk_raised_set_error(&e);
 	return -1;
 }

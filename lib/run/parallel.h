@@ -10,8 +10,8 @@ enum { MPK_PARALLEL_TASKS_MAX = 4096 };
 unsigned mpk_parallel_cores(void);
 
 /* mpk_parallel_launch - run fn(task, env, data) for task 0 to count - 1 at the same time
- * Every task has a thread of its own, so that barriers between them work; task 0 runs in the
- * caller. Threads are kept for the next launch. May be called from within a task.
+ * Every task has a thread of its own, so that barriers between them work; task 0 runs in
+ * the caller. Threads are kept for the next launch. May be called from within a task.
  * @count   1 to MPK_PARALLEL_TASKS_MAX
  * Returns  0; the first non-zero status of a task (what it raised is then raised in the
  *          caller); -1 when threads cannot be made */

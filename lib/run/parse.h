@@ -45,13 +45,15 @@ enum { MPK_PRINT_ELEMENTS_MAX = 1024 };
  * @limit   elements of a tensor to print at most; "..." stands for the rest; 0: all */
 void mpk_value_print(struct mpk_strbuf *buf, const struct mpk_value *v, size_t limit);
 
-/* mpk_value_print_type - append what a value is without its content: "2x3xf32", "str", "i64" */
+/* mpk_value_print_type - append what a value is without its content: "2x3xf32", "str",
+ * "i64" */
 void mpk_value_print_type(struct mpk_strbuf *buf, const struct mpk_value *v);
 
 /* mpk_tensor_print_type - append "2x3xf32", "[]i64" */
 void mpk_tensor_print_type(struct mpk_strbuf *buf, const struct mpk_dltensor *dl);
 
-/* mpk_dtype_short - "f32", "i64", "bool", "bf16"; the long name where there is no short one */
+/* mpk_dtype_short - "f32", "i64", "bool", "bf16"; the long name where there is no short
+ * one */
 const char *mpk_dtype_short(struct mpk_dtype t, char out[MPK_DTYPE_TEXT]);
 
 /* mpk_tensor_load_file - the array in a file as a CPU tensor (file.c)

@@ -17,15 +17,16 @@ static void release_map(struct mpk_tensor *t)
 	(void)munmap(t->dl.data, (size_t)t->owner_bytes);
 }
 
-static enum mpk_code count_bytes(struct mpk_dtype dtype, const int64_t *shape, size_t ndim,
-				 uint64_t *out, struct mpk_error *err)
+static enum mpk_code count_bytes(struct mpk_dtype dtype, const int64_t *shape,
+				 size_t ndim, uint64_t *out, struct mpk_error *err)
 {
 	uint64_t bytes = mpk_dtype_bytes(dtype);
 	bool empty = false;
 
 	if (ndim > MPK_TENSOR_NDIM_MAX)
-		return mpk_fail(err, MPK_E_RANGE, "a tensor of %zu dimensions; at most %d",
-				ndim, MPK_TENSOR_NDIM_MAX);
+		return mpk_fail(err, MPK_E_RANGE,
+				"a tensor of %zu dimensions; at most %d", ndim,
+				MPK_TENSOR_NDIM_MAX);
 	for (size_t i = 0; i < ndim; i++)
 		empty |= shape[i] == 0;
 	for (size_t i = 0; i < ndim; i++) {
@@ -34,7 +35,8 @@ static enum mpk_code count_bytes(struct mpk_dtype dtype, const int64_t *shape, s
 					(long long)shape[i], i);
 		if (!empty && (!mpk_mul_u64(bytes, (uint64_t)shape[i], &bytes) ||
 			       bytes > INT64_MAX))
-			return mpk_fail(err, MPK_E_RANGE, "a tensor of more than 2^63 bytes");
+			return mpk_fail(err, MPK_E_RANGE,
+					"a tensor of more than 2^63 bytes");
 	}
 	*out = empty ? 0 : bytes;
 	return MPK_OK;
@@ -73,7 +75,8 @@ static void fill_strides(struct mpk_tensor *t)
 
 	for (int32_t i = t->dl.ndim - 1; i >= 0; i--) {
 		t->dl.strides[i] = stride;
-		/* in a tensor without elements an outer product may not fit; it is not used */
+		/* in a tensor without elements an outer product may not fit; it is not
+		 * used */
 		if (__builtin_mul_overflow(stride, t->dl.shape[i], &stride))
 			stride = 0;
 	}
@@ -171,5 +174,6 @@ void mpk_tensor_copy_from(struct mpk_tensor *to, const struct mpk_dltensor *from
 		return;
 	}
 	for (uint64_t i = 0, n = mpk_tensor_count(to); i < n; i++)
-		memcpy(dest + i * each, data + element_offset(from, i) * (int64_t)each, each);
+		memcpy(dest + i * each, data + element_offset(from, i) * (int64_t)each,
+		       each);
 }

@@ -53,7 +53,8 @@ static enum mpk_code use(void *handle, struct mpk_error *err)
 	/* 0.21 has no version function, and objects of another layout */
 	if (!move || !raise || !get_global || !dlsym(handle, "TVMFFIGetVersion"))
 		return mpk_fail(err, MPK_E_LOAD,
-				"the " MPK_TVM_FFI_SONAME " that was found has not the C API of "
+				"the " MPK_TVM_FFI_SONAME
+				" that was found has not the C API of "
 				"apache-tvm-ffi");
 	api.move_raised = MPK_CODE(mpk_ffi_move_raised_fn, move);
 	api.raise = MPK_CODE(mpk_ffi_raise_fn, raise);
@@ -67,20 +68,24 @@ static void *try_open(const char *path)
 	return dlopen(path, RTLD_LAZY | RTLD_GLOBAL);
 }
 
-static enum mpk_code not_found(const struct mpk_tvm_ffi_search *search, struct mpk_error *err)
+static enum mpk_code not_found(const struct mpk_tvm_ffi_search *search,
+			       struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf places = { 0 };
 
 	mpk_strbuf_puts(&places, "the dynamic linker's path");
 	for (size_t i = 0; i < search->path_count; i++)
-		mpk_strbuf_printf(&places, ", %s", MPK_QUOTE(mpk_span_str(search->paths[i])));
+		mpk_strbuf_printf(&places, ", %s",
+				  MPK_QUOTE(mpk_span_str(search->paths[i])));
 	return mpk_fail(err, MPK_E_LOAD,
-			"it needs " MPK_TVM_FFI_SONAME ", looked for in: %s; get it with 'pip "
+			"it needs " MPK_TVM_FFI_SONAME
+			", looked for in: %s; get it with 'pip "
 			"install apache-tvm-ffi' and name it with --tvm-ffi PATH",
 			mpk_strbuf_text(&places));
 }
 
-enum mpk_code mpk_tvm_ffi_open(const struct mpk_tvm_ffi_search *search, struct mpk_error *err)
+enum mpk_code mpk_tvm_ffi_open(const struct mpk_tvm_ffi_search *search,
+			       struct mpk_error *err)
 {
 	void *handle;
 
@@ -88,7 +93,8 @@ enum mpk_code mpk_tvm_ffi_open(const struct mpk_tvm_ffi_search *search, struct m
 		handle = try_open(search->explicit_path);
 		if (!handle)
 			return mpk_fail(err, MPK_E_LOAD,
-					"it needs " MPK_TVM_FFI_SONAME ", and the one named "
+					"it needs " MPK_TVM_FFI_SONAME
+					", and the one named "
 					"cannot be opened: %s",
 					MPK_QUOTE(mpk_span_str(dlerror())));
 		return use(handle, err);

@@ -37,8 +37,8 @@ enum mpk_code mpk_value_of_text(enum mpk_value_kind kind, struct mpk_span s,
 	return MPK_OK;
 }
 
-enum mpk_code mpk_value_of_shape(const int64_t *extents, size_t ndim, struct mpk_value *out,
-				 struct mpk_error *err)
+enum mpk_code mpk_value_of_shape(const int64_t *extents, size_t ndim,
+				 struct mpk_value *out, struct mpk_error *err)
 {
 	struct mpk_shape *shape = malloc(sizeof *shape + ndim * sizeof extents[0]);
 
@@ -52,9 +52,11 @@ enum mpk_code mpk_value_of_shape(const int64_t *extents, size_t ndim, struct mpk
 	return MPK_OK;
 }
 
-enum mpk_code mpk_value_of_array(size_t count, struct mpk_value *out, struct mpk_error *err)
+enum mpk_code mpk_value_of_array(size_t count, struct mpk_value *out,
+				 struct mpk_error *err)
 {
-	struct mpk_array *array = calloc(1, sizeof *array + count * sizeof array->items[0]);
+	struct mpk_array *array = calloc(1,
+					 sizeof *array + count * sizeof array->items[0]);
 
 	if (!array)
 		return mpk_fail_nomem(err);
@@ -179,7 +181,8 @@ void mpk_function_drop(struct mpk_function *f)
 }
 
 enum mpk_code mpk_function_call(struct mpk_function *f, const struct mpk_value *args,
-				size_t count, struct mpk_value *result, struct mpk_error *err)
+				size_t count, struct mpk_value *result,
+				struct mpk_error *err)
 {
 	struct mpk_value got = { 0 };
 	enum mpk_code rc = f->call(f, args, count, &got, err);

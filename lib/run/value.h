@@ -75,7 +75,8 @@ struct mpk_object {
 	atomic_uint refs;
 	const char *type;     /* "object of type 64"; static or owned by the object */
 	void *handle;
-	void (*release)(struct mpk_object *object); /* gives the handle back and frees object */
+	/* gives the handle back and frees object */
+	void (*release)(struct mpk_object *object);
 };
 
 enum mpk_value_kind {
@@ -89,7 +90,7 @@ enum mpk_value_kind {
 /* Zero-initialised it is MPK_VALUE_NONE. */
 struct mpk_value {
 	enum mpk_value_kind kind;
-	struct mpk_dtype type; /* INT and FLOAT: as the user wrote it ("f32=1.5"); else 0 */
+	struct mpk_dtype type; /* INT, FLOAT: as the user wrote it ("f32=1.5"); else 0 */
 	union {
 		bool boolean;
 		int64_t integer;
@@ -145,10 +146,12 @@ static inline struct mpk_value mpk_value_of_tensor(struct mpk_tensor *t)
 /* mpk_value_of_text - a string or bytes (kind says which) holding a copy of s
  * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_value_of_text(enum mpk_value_kind kind, struct mpk_span s,
-				struct mpk_value *out, struct mpk_error *err) MPK_MUST_CHECK;
+				struct mpk_value *out,
+				struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_value_of_shape - a shape holding a copy of ndim extents */
-enum mpk_code mpk_value_of_shape(const int64_t *extents, size_t ndim, struct mpk_value *out,
+enum mpk_code mpk_value_of_shape(const int64_t *extents, size_t ndim,
+				 struct mpk_value *out,
 				 struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_value_of_array - an array of count values, all none; fill out->array->items */
@@ -185,8 +188,8 @@ enum mpk_code mpk_tensor_create(struct mpk_dtype dtype, const int64_t *shape, si
 /* mpk_tensor_drop - give a reference back; NULL is fine */
 void mpk_tensor_drop(struct mpk_tensor *t);
 
-/* mpk_tensor_copy_from - fill a CPU tensor from any CPU DLTensor of the same dtype and shape,
- * whatever its strides and offset */
+/* mpk_tensor_copy_from - fill a CPU tensor from any CPU DLTensor of the same dtype and
+ * shape, whatever its strides and offset */
 void mpk_tensor_copy_from(struct mpk_tensor *to, const struct mpk_dltensor *from);
 
 /* mpk_dltensor_is_compact - row-major without gaps; strides of extents 1 do not count */

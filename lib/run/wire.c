@@ -24,9 +24,10 @@ struct head {
 	};
 };
 
-/* --- writing -------------------------------------------------------------------------- */
+/* --- writing ------------------------------------------------------------------------ */
 
-enum mpk_code mpk_wire_put(struct mpk_wire *w, struct mpk_span bytes, struct mpk_error *err)
+enum mpk_code mpk_wire_put(struct mpk_wire *w, struct mpk_span bytes,
+			   struct mpk_error *err)
 {
 	size_t done = 0;
 
@@ -36,7 +37,8 @@ enum mpk_code mpk_wire_put(struct mpk_wire *w, struct mpk_span bytes, struct mpk
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return mpk_fail_errno(err, MPK_E_IO, errno, "cannot hand the result over");
+			return mpk_fail_errno(err, MPK_E_IO, errno,
+					      "cannot hand the result over");
 		done += (size_t)n;
 		w->off += (uint64_t)n;
 	}
@@ -48,7 +50,8 @@ static enum mpk_code put_padding(struct mpk_wire *w, struct mpk_error *err)
 	static const uint8_t zeros[MPK_TENSOR_ALIGN];
 	size_t over = w->off % MPK_TENSOR_ALIGN;
 
-	return mpk_wire_put(w, mpk_span_of(zeros, over ? MPK_TENSOR_ALIGN - over : 0), err);
+	return mpk_wire_put(w, mpk_span_of(zeros, over ? MPK_TENSOR_ALIGN - over : 0),
+			    err);
 }
 
 static enum mpk_code put_tensor(struct mpk_wire *w, struct head *h,
@@ -62,14 +65,16 @@ static enum mpk_code put_tensor(struct mpk_wire *w, struct head *h,
 	h->count = (uint64_t)dl->ndim;
 	h->dtype = dl->dtype;
 	MPK_TRY(mpk_wire_put(w, mpk_span_of(h, sizeof *h), err));
-	MPK_TRY(mpk_wire_put(w, mpk_span_of(dl->shape,
-					    (size_t)dl->ndim * sizeof dl->shape[0]), err));
+	MPK_TRY(mpk_wire_put(w,
+			     mpk_span_of(dl->shape,
+					 (size_t)dl->ndim * sizeof dl->shape[0]),
+			     err));
 	MPK_TRY(put_padding(w, err));
 	return mpk_wire_put(w, mpk_tensor_span(t), err);
 }
 
-static enum mpk_code put_array(struct mpk_wire *w, struct head *h, const struct mpk_array *a,
-			       struct mpk_error *err)
+static enum mpk_code put_array(struct mpk_wire *w, struct head *h,
+			       const struct mpk_array *a, struct mpk_error *err)
 {
 	h->count = a->count;
 	MPK_TRY(mpk_wire_put(w, mpk_span_of(h, sizeof *h), err));
@@ -129,7 +134,7 @@ enum mpk_code mpk_wire_put_value(struct mpk_wire *w, const struct mpk_value *v,
 	return mpk_wire_put(w, content, err);
 }
 
-/* --- reading -------------------------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------------------ */
 
 enum mpk_code mpk_wire_map_fd(int fd, struct mpk_wire_map **out, struct mpk_error *err)
 {
@@ -141,12 +146,13 @@ enum mpk_code mpk_wire_map_fd(int fd, struct mpk_wire_map **out, struct mpk_erro
 	atomic_init(&m->refs, 1);
 	if (fstat(fd, &st) == 0 && st.st_size > 0) {
 		/* private: results may be worked on without touching the file */
-		void *data = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE,
-				  fd, 0);
+		void *data = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE, fd, 0);
 
 		if (data == MAP_FAILED) {
 			free(m);
-			return mpk_fail_errno(err, MPK_E_NOMEM, errno, "cannot map the result");
+			return mpk_fail_errno(err, MPK_E_NOMEM, errno,
+					      "cannot map the result");
 		}
 		m->bytes = mpk_span_of(data, (size_t)st.st_size);
 	}
@@ -166,7 +172,8 @@ void mpk_wire_map_drop(struct mpk_wire_map *m)
 static enum mpk_code damaged(struct mpk_error *err)
 {
 	return mpk_fail(err, MPK_E_RAISED,
-			"the module damaged its process: the result that came back is broken");
+			"the module damaged its process: the result that came back is "
+			"broken");
 }
 
 enum mpk_code mpk_wire_get(struct mpk_wire_map *m, uint64_t len, struct mpk_span *out,
@@ -223,8 +230,8 @@ static enum mpk_code get_tensor(struct mpk_wire_map *m, const struct head *h,
 	return MPK_OK;
 }
 
-static enum mpk_code get_value(struct mpk_wire_map *m, unsigned depth, struct mpk_value *out,
-			       struct mpk_error *err);
+static enum mpk_code get_value(struct mpk_wire_map *m, unsigned depth,
+			       struct mpk_value *out, struct mpk_error *err);
 
 static enum mpk_code get_array(struct mpk_wire_map *m, uint64_t count, unsigned depth,
 			       struct mpk_value *out, struct mpk_error *err)
@@ -261,8 +268,9 @@ static enum mpk_code get_shadow(enum mpk_value_kind kind, struct mpk_value *out,
 	return MPK_OK;
 }
 
-static enum mpk_code get_counted(struct mpk_wire_map *m, const struct head *h, unsigned depth,
-				 struct mpk_value *out, struct mpk_error *err)
+static enum mpk_code get_counted(struct mpk_wire_map *m, const struct head *h,
+				 unsigned depth, struct mpk_value *out,
+				 struct mpk_error *err)
 {
 	int64_t extents[MPK_TENSOR_NDIM_MAX];
 	struct mpk_span text;
@@ -279,8 +287,8 @@ static enum mpk_code get_counted(struct mpk_wire_map *m, const struct head *h, u
 	return mpk_value_of_text((enum mpk_value_kind)h->kind, text, out, err);
 }
 
-static enum mpk_code get_value(struct mpk_wire_map *m, unsigned depth, struct mpk_value *out,
-			       struct mpk_error *err)
+static enum mpk_code get_value(struct mpk_wire_map *m, unsigned depth,
+			       struct mpk_value *out, struct mpk_error *err)
 {
 	struct mpk_span raw;
 	struct head h;

@@ -1,4 +1,5 @@
-/* workspace.h - scratch memory of compiled functions: taken and given back on each call */
+/* workspace.h - scratch memory of compiled functions: taken and given back on each
+ * call */
 #ifndef MPK_RUN_WORKSPACE_H
 #define MPK_RUN_WORKSPACE_H
 
@@ -6,8 +7,8 @@
 
 enum { MPK_WORKSPACE_ALIGN = 128 }; /* what the strictest release of TVM assumed */
 
-/* mpk_workspace_alloc - memory on the CPU; NULL when there is none. Each thread keeps what it
- * freed for its next request; the thread's end frees it. */
+/* mpk_workspace_alloc - memory on the CPU; NULL when there is none. Each thread keeps
+ * what it freed for its next request; the thread's end frees it. */
 void *mpk_workspace_alloc(uint64_t bytes);
 
 /* mpk_workspace_free - from any thread; NULL is fine */

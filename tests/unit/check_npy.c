@@ -24,12 +24,18 @@ static const struct {
 	const char *name;
 	struct mpk_dtype dtype;
 } types[] = {
-	{ "int8", { MPK_DTYPE_INT, 8, 1 } },	 { "int16", { MPK_DTYPE_INT, 16, 1 } },
-	{ "int32", { MPK_DTYPE_INT, 32, 1 } },	 { "int64", { MPK_DTYPE_INT, 64, 1 } },
-	{ "uint8", { MPK_DTYPE_UINT, 8, 1 } },	 { "uint16", { MPK_DTYPE_UINT, 16, 1 } },
-	{ "uint32", { MPK_DTYPE_UINT, 32, 1 } }, { "uint64", { MPK_DTYPE_UINT, 64, 1 } },
-	{ "float16", { MPK_DTYPE_FLOAT, 16, 1 } }, { "float32", { MPK_DTYPE_FLOAT, 32, 1 } },
-	{ "float64", { MPK_DTYPE_FLOAT, 64, 1 } }, { "bool", { MPK_DTYPE_BOOL, 8, 1 } },
+	{ "int8", { MPK_DTYPE_INT, 8, 1 } },
+	{ "int16", { MPK_DTYPE_INT, 16, 1 } },
+	{ "int32", { MPK_DTYPE_INT, 32, 1 } },
+	{ "int64", { MPK_DTYPE_INT, 64, 1 } },
+	{ "uint8", { MPK_DTYPE_UINT, 8, 1 } },
+	{ "uint16", { MPK_DTYPE_UINT, 16, 1 } },
+	{ "uint32", { MPK_DTYPE_UINT, 32, 1 } },
+	{ "uint64", { MPK_DTYPE_UINT, 64, 1 } },
+	{ "float16", { MPK_DTYPE_FLOAT, 16, 1 } },
+	{ "float32", { MPK_DTYPE_FLOAT, 32, 1 } },
+	{ "float64", { MPK_DTYPE_FLOAT, 64, 1 } },
+	{ "bool", { MPK_DTYPE_BOOL, 8, 1 } },
 };
 
 START_TEST(every_type_is_read)
@@ -47,7 +53,8 @@ START_TEST(every_type_is_read)
 	ck_assert_uint_eq(npy.data_off % 64, 0);
 	for (size_t i = 0; i < 6; i++) {
 		size_t each = mpk_dtype_bytes(npy.dtype);
-		double want = types[_i].dtype.code == MPK_DTYPE_BOOL ? (double)(i % 2) : (double)i;
+		double want = types[_i].dtype.code == MPK_DTYPE_BOOL ? (double)(i % 2)
+								     : (double)i;
 
 		ck_assert_double_eq(mpk_element_to_double(mpk_element_load(
 					    npy.dtype, npy.data.data + i * each)),
@@ -74,7 +81,8 @@ START_TEST(written_bytes_are_numpys)
 	ck_assert_int_eq(mpk_npy_read(file, &npy, NULL), MPK_OK);
 	if (npy.is_opaque)
 		npy.dtype = (struct mpk_dtype){ MPK_DTYPE_BFLOAT, 16, 1 };
-	ck_assert_int_eq(mpk_npy_write_header(&rope, npy.dtype, npy.shape, npy.ndim, NULL),
+	ck_assert_int_eq(mpk_npy_write_header(&rope, npy.dtype, npy.shape, npy.ndim,
+					      NULL),
 			 MPK_OK);
 	mpk_rope_put_view(&rope, npy.data);
 	ck_assert_int_eq(mpk_rope_flat(&rope, &flat, NULL), MPK_OK);
@@ -140,7 +148,8 @@ START_TEST(archives)
 	ck_assert_int_eq(mpk_npz_find(one, NULL, &arena, &member, &err), MPK_OK);
 	ck_assert_int_eq(mpk_npz_find(pair, NULL, &arena, &member, &err), MPK_E_NOTFOUND);
 	ck_assert_ptr_nonnull(strstr(err.text, "x, y"));
-	ck_assert_int_eq(mpk_npz_find(one, "onyl", &arena, &member, &err), MPK_E_NOTFOUND);
+	ck_assert_int_eq(mpk_npz_find(one, "onyl", &arena, &member, &err),
+			 MPK_E_NOTFOUND);
 	ck_assert_ptr_nonnull(strstr(err.text, "did you mean 'only'"));
 	ck_assert_int_eq(mpk_npz_find(packed, "x", &arena, &member, &err), MPK_OK);
 	ck_assert_int_eq(mpk_npy_read(member, &npy, &err), MPK_OK);
@@ -153,7 +162,8 @@ START_TEST(archives)
 }
 END_TEST
 
-/* Every beginning and every single changed byte: an error or an array that lies within. */
+/* Every beginning and every single changed byte: an error or an array that lies
+ * within. */
 static void try_all(struct mpk_span file, bool is_archive)
 {
 	struct guarded g = guarded_create(file.len);
@@ -178,7 +188,8 @@ static void try_all(struct mpk_span file, bool is_archive)
 		if (!is_archive)
 			member = s;
 		if (mpk_npy_read(member, &npy, NULL) == MPK_OK)
-			ck_assert(npy.data.data + npy.data.len <= member.data + member.len);
+			ck_assert(npy.data.data + npy.data.len <=
+				  member.data + member.len);
 	}
 	mpk_arena_fini(&arena);
 	guarded_free(&g);
@@ -195,18 +206,21 @@ START_TEST(damage_is_harmless)
 }
 END_TEST
 
-/* Files as values: byte order is turned, a declared type is checked, raw bytes are taken. */
+/* Files as values: byte order is turned, a declared type is checked, raw bytes are
+ * taken. */
 START_TEST(files_as_tensors)
 {
 	struct mpk_value v = { 0 };
 	struct mpk_error err = { 0 };
 	struct mpk_strbuf text = { 0 };
 
-	ck_assert_int_eq(mpk_value_parse("@tests/data/npy/big_endian.npy", &v, &err), MPK_OK);
+	ck_assert_int_eq(mpk_value_parse("@tests/data/npy/big_endian.npy", &v, &err),
+			 MPK_OK);
 	mpk_value_print(&text, &v, 0);
 	ck_assert_str_eq(mpk_strbuf_text(&text), "2x3xf32=[[0 1 2][3 4 5]]");
 	mpk_value_drop(&v);
-	ck_assert_int_eq(mpk_value_parse("@tests/data/npy/opaque2.npy", &v, &err), MPK_OK);
+	ck_assert_int_eq(mpk_value_parse("@tests/data/npy/opaque2.npy", &v, &err),
+			 MPK_OK);
 	text.len = 0;
 	mpk_value_print(&text, &v, 0);
 	ck_assert_str_eq(mpk_strbuf_text(&text), "2xbf16=1 2");
@@ -224,9 +238,12 @@ START_TEST(files_as_tensors)
 			 MPK_E_USAGE);
 	ck_assert_ptr_nonnull(strstr(err.text, "8 are needed"));
 	ck_assert_int_eq(mpk_value_parse("@tests/data/npy/none.npy", &v, &err), MPK_E_IO);
-	ck_assert_int_eq(mpk_value_parse("@tests/data/npy/make.py", &v, &err), MPK_E_CORRUPT);
-	ck_assert_int_eq(mpk_value_parse("@tests/data/npy/pair.npz:z", &v, &err), MPK_E_USAGE);
-	ck_assert_int_eq(mpk_value_parse("@tests/data/npy/int8.npy:z", &v, &err), MPK_E_USAGE);
+	ck_assert_int_eq(mpk_value_parse("@tests/data/npy/make.py", &v, &err),
+			 MPK_E_CORRUPT);
+	ck_assert_int_eq(mpk_value_parse("@tests/data/npy/pair.npz:z", &v, &err),
+			 MPK_E_USAGE);
+	ck_assert_int_eq(mpk_value_parse("@tests/data/npy/int8.npy:z", &v, &err),
+			 MPK_E_USAGE);
 	mpk_strbuf_fini(&text);
 }
 END_TEST

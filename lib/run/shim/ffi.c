@@ -79,12 +79,14 @@ SHIM int TVMFFIFunctionGetGlobal(const struct mpk_ffi_bytes *name, void **out)
 	return table->ffi_get_global(name, out);
 }
 
-SHIM int TVMFFIStringFromByteArray(const struct mpk_ffi_bytes *text, struct mpk_ffi_any *out)
+SHIM int TVMFFIStringFromByteArray(const struct mpk_ffi_bytes *text,
+				   struct mpk_ffi_any *out)
 {
 	return table->ffi_make_text(text, out, 0);
 }
 
-SHIM int TVMFFIBytesFromByteArray(const struct mpk_ffi_bytes *text, struct mpk_ffi_any *out)
+SHIM int TVMFFIBytesFromByteArray(const struct mpk_ffi_bytes *text,
+				  struct mpk_ffi_any *out)
 {
 	return table->ffi_make_text(text, out, 1);
 }

@@ -14,12 +14,13 @@ static int explains(struct mpk_span blob, enum mpk_generation gen)
 enum mpk_code mpk_blob_guess(struct mpk_span blob, enum mpk_generation *out,
 			     struct mpk_error *err)
 {
-	/* A blob that both older generations explain is the older one's. */
+	/* A blob that both older generations explain is the older one's. Once one explains
+	 * all of it the others are not tried: reading by a wrong rule may search the payloads. */
 	static const enum mpk_generation order[] = { MPK_GEN_CURRENT, MPK_GEN_LEGACY,
 						     MPK_GEN_HYBRID };
 	int best = 0;
 
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(order); i++) {
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(order) && best < 2; i++) {
 		int score = explains(blob, order[i]);
 
 		if (score > best) {

@@ -39,8 +39,12 @@ struct mpk_size {
 enum mpk_code mpk_size_read(const struct mpk_view *view, struct mpk_arena *arena,
 			    struct mpk_size *out, struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_size_text - append tables of sections, modules, parts, kernels and duplicates; the
+ * first sixteen rows of each */
 void mpk_size_text(const struct mpk_view *view, const struct mpk_size *size,
 		   struct mpk_style style, struct mpk_strbuf *out);
+
+/* mpk_size_json - the same, complete, as members of object at */
 void mpk_size_json(const struct mpk_view *view, const struct mpk_size *size,
 		   struct mpk_json *j, struct json_t *at);
 

@@ -52,6 +52,7 @@ struct mpk_raw_symbol {
  *          MPK_E_CORRUPT (tables that leave the file) */
 enum mpk_code mpk_raw_open(struct mpk_raw *e, struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_raw_get - the field f of the structure at file offset base, in the file's byte order */
 uint64_t mpk_raw_get(const struct mpk_raw *e, uint64_t base, struct mpk_raw_field f);
 
 /* mpk_raw_put - set a field; MPK_E_RANGE when the file's class cannot hold the value */

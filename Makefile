@@ -166,7 +166,8 @@ coverage:
 HEADERS := $(sort $(wildcard lib/*/*.h formats/*.h formats/*/*.h cmd/*/*.h))
 headers-check: $(O)/gen/common/version.h
 	$(Q)rc=0; for h in $(HEADERS); do \
-		$(CC) $(CPPFLAGS) $(LLVM_CPPFLAGS) -I$(O)/gen $(ALL_CFLAGS) -Werror -fsyntax-only -include $$h -x c /dev/null || rc=1; \
+		echo 'typedef int mpk_nothing;' | \
+		$(CC) $(CPPFLAGS) $(LLVM_CPPFLAGS) -I$(O)/gen $(ALL_CFLAGS) -Werror -fsyntax-only -include $$h -x c - || rc=1; \
 	done; exit $$rc
 
 lint: all

@@ -204,7 +204,7 @@ interop: all
 	$(Q)sh tests/interop/run --bin $(O)/bin
 
 # CUDA modules on a real GPU; says SKIP without a driver. The log of such a run is in tests/gpu.
-check-cuda: all
+check-cuda: all $(O)/tests/unit/check_device_gpu
 	$(Q)sh scripts/check-cuda --bin $(O)/bin
 
 bench: all

@@ -76,7 +76,11 @@ static void get_text(const struct mpk_opencl_api *cl, cl_device_id id, cl_device
 	char raw[256] = "";
 
 	(void)cl->clGetDeviceInfo(id, what, sizeof raw - 1, raw, NULL);
-	mpk_escape_to(mpk_span_str(raw), out, size);
+	size_t len = strlen(raw);
+
+	while (len && raw[len - 1] == ' ') /* "OpenCL C 1.2 " is how it must end */
+		len--;
+	mpk_escape_to(mpk_span_of(raw, len), out, size);
 }
 
 static uint64_t get_u64(const struct mpk_opencl_api *cl, cl_device_id id, cl_device_info what)

@@ -9,7 +9,7 @@
 #include "run/parse.h"
 #include "text/escape.h"
 
-/* --- the command line ------------------------------------------------------------------- */
+/* --- the command line --------------------------------------------------------------- */
 
 static enum mpk_code parse_number(const char *option, const char *text, double least,
 				  double most, double *out, struct mpk_error *err)
@@ -18,9 +18,11 @@ static enum mpk_code parse_number(const char *option, const char *text, double l
 
 	if (!text)
 		return MPK_OK;
-	if (!mpk_parse_f64(mpk_span_str(text), &value) || !(value >= least && value <= most))
-		return mpk_fail(err, MPK_E_USAGE, "--%s: expected a number from %g to %g, got '%s'",
-				option, least, most, MPK_QUOTE(mpk_span_str(text)));
+	if (!mpk_parse_f64(mpk_span_str(text), &value) ||
+	    !(value >= least && value <= most))
+		return mpk_fail(err, MPK_E_USAGE,
+				"--%s: expected a number from %g to %g, got '%s'", option,
+				least, most, MPK_QUOTE(mpk_span_str(text)));
 	*out = value;
 	return MPK_OK;
 }
@@ -32,10 +34,11 @@ static enum mpk_code parse_count(const char *option, const char *text, uint64_t 
 
 	if (!text)
 		return MPK_OK;
-	if (!mpk_parse_u64(mpk_span_str(text), &value) || value < least || value > 1000000000)
+	if (!mpk_parse_u64(mpk_span_str(text), &value) || value < least ||
+	    value > 1000000000)
 		return mpk_fail(err, MPK_E_USAGE,
-				"--%s: expected a number from %u to 1000000000, got '%s'", option,
-				(unsigned)least, MPK_QUOTE(mpk_span_str(text)));
+				"--%s: expected a number from %u to 1000000000, got '%s'",
+				option, (unsigned)least, MPK_QUOTE(mpk_span_str(text)));
 	*out = (unsigned)value;
 	return MPK_OK;
 }
@@ -49,7 +52,8 @@ static enum mpk_code parse_argument(const struct mpk_option_item *item, bool is_
 
 	if (mpk_value_split_name(item->value, &name, &rest))
 		return mpk_fail(err, MPK_E_USAGE,
-				"--%s %s: a host function has no named arguments; give the value "
+				"--%s %s: a host function has no named arguments; give "
+				"the value "
 				"alone, in the order the function takes it",
 				item->option->name, MPK_QUOTE(mpk_span_str(item->value)));
 	rc = is_out ? mpk_value_parse_out(item->value, out, err)
@@ -59,8 +63,8 @@ static enum mpk_code parse_argument(const struct mpk_option_item *item, bool is_
 	return rc;
 }
 
-static enum mpk_code parse_arguments(const struct minspect_options *o, struct run_request *r,
-				     struct mpk_error *err)
+static enum mpk_code parse_arguments(const struct minspect_options *o,
+				     struct run_request *r, struct mpk_error *err)
 {
 	size_t room = o->arguments.count + 1;
 
@@ -78,8 +82,8 @@ static enum mpk_code parse_arguments(const struct minspect_options *o, struct ru
 	return MPK_OK;
 }
 
-static enum mpk_code parse_expects(const struct minspect_options *o, struct run_request *r,
-				   struct mpk_error *err)
+static enum mpk_code parse_expects(const struct minspect_options *o,
+				   struct run_request *r, struct mpk_error *err)
 {
 	r->expects = calloc(o->expects.count + 1, sizeof *r->expects);
 	if (!r->expects)
@@ -90,7 +94,8 @@ static enum mpk_code parse_expects(const struct minspect_options *o, struct run_
 		e->text = o->expects.items[i].value;
 		e->is_ignored = strcmp(e->text, "ignored") == 0 ||
 				strcmp(e->text, "(ignored)") == 0;
-		if (!e->is_ignored && mpk_value_parse(e->text, &e->value, err) != MPK_OK) {
+		if (!e->is_ignored &&
+		    mpk_value_parse(e->text, &e->value, err) != MPK_OK) {
 			mpk_error_prefix(err, "--expect: ");
 			return err->code;
 		}
@@ -120,14 +125,16 @@ static enum mpk_code parse_saves(const struct minspect_options *o, struct run_re
 		}
 		text += text[0] == '@';
 		if (!text[0])
-			return mpk_fail(err, MPK_E_USAGE, "--output: a file name is missing");
+			return mpk_fail(err, MPK_E_USAGE,
+					"--output: a file name is missing");
 		r->saves[r->save_count++] = (struct run_save){ (size_t)number, text };
 	}
 	return MPK_OK;
 }
 
 /* Options that speak of models have nothing to say about a host function. */
-static enum mpk_code refuse_others(const struct minspect_options *o, struct mpk_error *err)
+static enum mpk_code refuse_others(const struct minspect_options *o,
+				   struct mpk_error *err)
 {
 	const struct {
 		const char *name, *value, *what;
@@ -138,7 +145,8 @@ static enum mpk_code refuse_others(const struct minspect_options *o, struct mpk_
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(others); i++)
 		if (others[i].value)
-			return mpk_fail(err, MPK_E_USAGE, "--%s is for %s; '%s' is a host function",
+			return mpk_fail(err, MPK_E_USAGE,
+					"--%s is for %s; '%s' is a host function",
 					others[i].name, others[i].what,
 					MPK_QUOTE(mpk_span_str(o->run)));
 	return MPK_OK;
@@ -173,7 +181,7 @@ void run_request_fini(struct run_request *r)
 	free(r->saves);
 }
 
-/* --- the call --------------------------------------------------------------------------- */
+/* --- the call ----------------------------------------------------------------------- */
 
 static enum mpk_code call(const struct minspect_options *o, const struct run_request *r,
 			  struct minspect_file *file, struct mpk_call_result *result,
@@ -197,7 +205,8 @@ static enum mpk_code open_file(const char *name, struct minspect_file *file,
 			       struct mpk_error *err)
 {
 	if (strcmp(name, "-") == 0)
-		return mpk_fail(err, MPK_E_USAGE, "--run needs a file, not standard input");
+		return mpk_fail(err, MPK_E_USAGE,
+				"--run needs a file, not standard input");
 	return minspect_file_open(name, file, err);
 }
 

@@ -19,8 +19,8 @@ struct run_place {
 enum mpk_code run_place_parse(const struct minspect_options *o, struct run_place *out,
 			      struct mpk_error *err) MPK_MUST_CHECK;
 
-/* run_place_fill - tell a call where it takes place; unless the user said, on the device that
- * the tree's code is for
+/* run_place_fill - tell a call where it takes place; unless the user said, on the device
+ * that the tree's code is for
  * @tree    may be NULL; place is borrowed by call
  * Returns  MPK_OK; MPK_E_DEVICE as mpk_devices_default says */
 enum mpk_code run_place_fill(const struct run_place *place, const struct mpk_tree *tree,
@@ -50,7 +50,8 @@ struct run_request {
 };
 
 /* run_request_parse - everything that the options say about the call
- * Returns  MPK_OK; MPK_E_USAGE with the option's name in front; what reading a file said */
+ * Returns  MPK_OK; MPK_E_USAGE with the option's name in front; what reading a file
+ *          said */
 enum mpk_code run_request_parse(const struct minspect_options *o, struct run_request *out,
 				struct mpk_error *err) MPK_MUST_CHECK;
 void run_request_fini(struct run_request *r);

@@ -29,7 +29,7 @@ struct mpk_call_result {
 				       * returned, arrays flattened; none is left out
 				       * unless it is all there is */
 	size_t count;
-	double *seconds;              /* of each timed call, in the order they were made */
+	double *seconds;              /* of each timed call, in order */
 	size_t seconds_count;
 };
 
@@ -40,11 +40,13 @@ struct mpk_timing {
 
 /* mpk_call_run - load the library in a child process and call the function there
  * For a kernel only library->tree is used.
- * Returns  MPK_OK; all that mpk_devices_kernel, mpk_library_open, mpk_library_find, mpk_function_call and
- *          mpk_child_run say. Nothing of the library is executed in this process. */
+ * Returns  MPK_OK; all that mpk_devices_kernel, mpk_library_open, mpk_library_find,
+ *          mpk_function_call and mpk_child_run say. Nothing of the library is executed in
+ *          this process. */
 enum mpk_code mpk_call_run(const struct mpk_library_options *library,
 			   const struct mpk_call *call, double timeout,
-			   struct mpk_call_result *out, struct mpk_error *err) MPK_MUST_CHECK;
+			   struct mpk_call_result *out,
+			   struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_call_result_fini - drop the values; safe on a zeroed result */
 void mpk_call_result_fini(struct mpk_call_result *r);

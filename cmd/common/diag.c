@@ -38,6 +38,7 @@ int mpk_exit_status(enum mpk_code code)
 		return MPK_EXIT_RAISED;
 	case MPK_E_TIMEOUT:
 		return MPK_EXIT_TIMEOUT;
+	case MPK_E_AGAIN:
 	case MPK_E_NOMEM:
 	case MPK_E_INTERNAL:
 	case MPK_CODE_COUNT:

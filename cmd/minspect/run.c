@@ -196,7 +196,7 @@ static enum mpk_code call(const struct minspect_options *o, const struct run_req
 		.arg_count = r->arg_count, .warmup = r->warmup, .repeat = r->repeat,
 	};
 
-	MPK_TRY(run_place_fill(&r->place, library.tree, &call, err));
+	MPK_TRY(run_place_fill(&r->place, &library, &call, err));
 	MPK_TRY(run_runtime_fill(o, &file->arena, &library, err));
 	return mpk_call_run(&library, &call, r->timeout, result, err);
 }

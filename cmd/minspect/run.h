@@ -19,12 +19,13 @@ struct run_place {
 enum mpk_code run_place_parse(const struct minspect_options *o, struct run_place *out,
 			      struct mpk_error *err) MPK_MUST_CHECK;
 
-/* run_place_fill - tell a call where it takes place; unless the user said, on the device
- * that the tree's code is for
- * @tree    may be NULL; place is borrowed by call
+/* run_place_fill - tell a call where it takes place; unless the user said, on the device that
+ * the tree's code is for, or in host memory when the library brings its own loader
+ * @library its tree may be NULL; place is borrowed by call
  * Returns  MPK_OK; MPK_E_DEVICE as mpk_devices_default says */
-enum mpk_code run_place_fill(const struct run_place *place, const struct mpk_tree *tree,
-			     struct mpk_call *call, struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code run_place_fill(const struct run_place *place,
+			     const struct mpk_library_options *library, struct mpk_call *call,
+			     struct mpk_error *err) MPK_MUST_CHECK;
 
 /* What a command line asks for, parsed. Zero-initialise; run_request_fini. */
 struct run_request {

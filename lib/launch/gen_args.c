@@ -332,9 +332,12 @@ static void check_shape(struct mpk_gen *g, size_t i, int dl)
 		int extent = shape_at(g, dl, d);
 		int want = mpk_gen_expr(g, p->dims[d], p->dim_texts[d]);
 
+		const char *name = p->dims[d]->op == MPK_EXPR_NUMBER
+					   ? "" : mpk_gen_literal(g, p->dim_texts[d]);
+
 		mpk_gen_guard(g, mpk_host_op2(g->f, MPK_OP_EQ, extent, want), "ValueError",
-			      mpk_gen_format(g, "%s: dimension %zu is %%lld, expected %s = %%lld",
-					     who(g, p), d, mpk_gen_literal(g, p->dim_texts[d])),
+			      mpk_gen_format(g, "%s: dimension %zu is %%lld, expected %s%s%%lld",
+					     who(g, p), d, name, *name ? " = " : ""),
 			      "ll", (int[]){ extent, want });
 	}
 }

@@ -135,17 +135,16 @@ static void bind_all(struct resolve *r)
 	}
 }
 
-static void check_names(struct resolve *r, const struct mpk_expr *e, struct mpk_pos pos)
+/* False when a name in it is unknown (reported). */
+static bool check_names(struct resolve *r, const struct mpk_expr *e, struct mpk_pos pos)
 {
 	struct mpk_span names[64];
 	size_t count = r->launch->var_count < 64 ? r->launch->var_count : 64;
 
-	if (e->a)
-		check_names(r, e->a, pos);
-	if (e->b)
-		check_names(r, e->b, pos);
+	bool a = !e->a || check_names(r, e->a, pos), b = !e->b || check_names(r, e->b, pos);
+
 	if (e->op != MPK_EXPR_NAME || find_var(r->launch, e->name) < r->launch->var_count)
-		return;
+		return a && b;
 	for (size_t i = 0; i < count; i++)
 		names[i] = r->launch->vars[i].name;
 
@@ -156,13 +155,14 @@ static void check_names(struct resolve *r, const struct mpk_expr *e, struct mpk_
 	else
 		COMPLAIN(r, pos, "'%s' is neither an integer parameter nor a dimension of a parameter "
 			 "that is always there", MPK_QUOTE(e->name));
+	return false;
 }
 
 static void check_dims(struct resolve *r, const struct mpk_launch_param *params, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		for (size_t d = 0; d < params[i].rank; d++)
-			check_names(r, params[i].dims[d], params[i].pos);
+			(void)check_names(r, params[i].dims[d], params[i].pos);
 }
 
 /* --- kernels ----------------------------------------------------------------------- */
@@ -263,7 +263,8 @@ static void check_arg_type(struct resolve *r, const struct mpk_launch_arg *a, st
 		 handle ? "a buffer" : mpk_dtype_print(a->dtype, want));
 }
 
-static void resolve_arg(struct resolve *r, const struct mpk_mstr *text, struct mpk_launch_arg *a)
+/* False when it cannot be told what the argument is (reported). */
+static bool resolve_arg(struct resolve *r, const struct mpk_mstr *text, struct mpk_launch_arg *a)
 {
 	struct mpk_scan s = scan_of(text);
 	struct mpk_error err;
@@ -271,10 +272,10 @@ static void resolve_arg(struct resolve *r, const struct mpk_mstr *text, struct m
 
 	a->text = s.text;
 	if (name.len && !mpk_scan_space(&s) && named_arg(r, a, name))
-		return;
+		return true;
 	if (memchr(text->text, '.', text->len) && mpk_parse_f64(s.text, &a->literal)) {
 		a->kind = MPK_ARG_LITERAL;
-		return;
+		return true;
 	}
 	s.at = 0;
 	a->kind = MPK_ARG_INT;
@@ -283,7 +284,8 @@ static void resolve_arg(struct resolve *r, const struct mpk_mstr *text, struct m
 	else if (mpk_scan_space(&s))
 		COMPLAIN(r, text->pos, "'%s' is no expression", MPK_QUOTE(s.text));
 	else
-		check_names(r, a->expr, text->pos);
+		return check_names(r, a->expr, text->pos);
+	return false;
 }
 
 static void resolve_args(struct resolve *r, const struct mpk_mstep *m,
@@ -297,8 +299,8 @@ static void resolve_args(struct resolve *r, const struct mpk_mstep *m,
 	step->arg_count = m->args.count;
 	if (m->args.count != kernel->arg_count) {
 		COMPLAIN(r, m->args.present ? m->args.pos : m->pos,
-			 "%zu arguments are given, kernel '%s' takes %zu", m->args.count,
-			 step->kernel, kernel->arg_count);
+			 "kernel '%s' takes %zu argument%s, %zu given", step->kernel,
+			 kernel->arg_count, kernel->arg_count == 1 ? "" : "s", m->args.count);
 		return;
 	}
 	if (m->args.count > MPK_LAUNCH_ARGS_MAX) {
@@ -307,8 +309,8 @@ static void resolve_args(struct resolve *r, const struct mpk_mstep *m,
 	}
 	for (size_t i = 0; i < m->args.count; i++) {
 		args[i].dtype = kernel->args[i];
-		resolve_arg(r, &m->args.items[i], &args[i]);
-		check_arg_type(r, &args[i], m->args.items[i].pos, step->kernel);
+		if (resolve_arg(r, &m->args.items[i], &args[i]))
+			check_arg_type(r, &args[i], m->args.items[i].pos, step->kernel);
 	}
 }
 
@@ -326,7 +328,7 @@ static void resolve_extent(struct resolve *r, const struct mpk_mstr *text,
 	else if (mpk_scan_space(&s))
 		COMPLAIN(r, text->pos, "'%s' is no expression", MPK_QUOTE(s.text));
 	else
-		check_names(r, out->expr, text->pos);
+		(void)check_names(r, out->expr, text->pos);
 }
 
 static void resolve_extents(struct resolve *r, const struct mpk_mlist *list, const char *what,

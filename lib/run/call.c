@@ -61,7 +61,7 @@ enum mpk_code mpk_call_run(const struct mpk_library_options *library,
 	if (!call->kernel)
 		MPK_TRY(mpk_library_check(library, err));
 	rc = mpk_child_run(mpk_session_work_in_child, &work, &child, &reply, err);
-	if (rc == MPK_E_CONFLICT && !work.library.use_real_tvm_ffi) {
+	if (rc == MPK_E_AGAIN && !work.library.use_real_tvm_ffi) {
 		work.library.use_real_tvm_ffi = true;
 		rc = mpk_child_run(mpk_session_work_in_child, &work, &child, &reply, err);
 	}

@@ -55,7 +55,7 @@ enum mpk_code mpk_library_check(const struct mpk_library_options *options,
  * @options borrowed, with all it points to, until close
  * Returns  MPK_OK; MPK_E_LOAD: unresolved symbols (all named), a missing shared library,
  *          no libtvm_ffi.so (with where it was looked for) and all that
- *          mpk_library_check says; MPK_E_CONFLICT: something it needs wants the real
+ *          mpk_library_check says; MPK_E_AGAIN: something it needs wants the real
  *          libtvm_ffi.so: try again in a fresh process with use_real_tvm_ffi;
  *          MPK_E_INTERNAL: one is open already */
 enum mpk_code mpk_library_open(const struct mpk_library_options *options,

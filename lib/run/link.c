@@ -148,7 +148,7 @@ enum mpk_code mpk_library_link(struct mpk_library *lib, struct mpk_error *err)
 	if (!legacy && !o->use_real_tvm_ffi &&
 	    (mpk_tvm_ffi_is_loaded() ||
 	     (rc == MPK_E_LOAD && err && strstr(err->text, MPK_TVM_FFI_SONAME))))
-		return mpk_fail(err, MPK_E_CONFLICT, "a needed library needs "
+		return mpk_fail(err, MPK_E_AGAIN, "a needed library needs "
 				MPK_TVM_FFI_SONAME);
 	return rc;
 }

@@ -423,7 +423,7 @@ static const struct {
 	{ m_y_device, "ValueError: saxpy: argument 'Y': is on device 0, the first tensor on device 1" },
 	{ m_z_device, "ValueError: saxpy: argument 'Z': is on device 3, the first tensor on device 1" },
 	{ m_y_rows, "ValueError: saxpy: argument 'Y': dimension 0 is 299, expected n = 300" },
-	{ m_x_columns, "ValueError: saxpy: argument 'X': dimension 1 is 5, expected 4 = 4" },
+	{ m_x_columns, "ValueError: saxpy: argument 'X': dimension 1 is 5, expected 4" },
 	{ m_z_size, "ValueError: saxpy: argument 'Z': dimension 0 is 300, expected n + 1 = 301" },
 	{ m_negative, "ValueError: saxpy: argument 'X': dimension 0 is -300" },
 	{ m_strides, "ValueError: saxpy: argument 'X': must be contiguous: stride of dimension 0 is 8, "

@@ -5,7 +5,6 @@
 #include "ar/ar.h"
 #include "base/compiler.h"
 #include "base/cursor.h"
-#include "clsource/clsource.h"
 #include "cubin/cubin.h"
 #include "deflate/deflate.h"
 #include "fatbin/fatbin.h"
@@ -157,6 +156,12 @@ const char *mpk_probe_name(enum mpk_probe probe)
 	return names[probe];
 }
 
+bool mpk_probe_is_source(enum mpk_probe probe)
+{
+	return probe == MPK_PROBE_OPENCL || probe == MPK_PROBE_METAL || probe == MPK_PROBE_WGSL ||
+	       probe == MPK_PROBE_CUDA || probe == MPK_PROBE_TEXT;
+}
+
 /* --- what it should be ---------------------------------------------------------------- */
 
 /* One format of one kind: what its bytes are, and what else is let through. */
@@ -194,7 +199,37 @@ const char *mpk_probe_format(struct mpk_span kind, enum mpk_probe probe)
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(rules); i++)
 		if (mpk_span_is(kind, rules[i].kind) && rules[i].is == probe)
 			return rules[i].format;
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(rules); i++)
+		if (mpk_span_is(kind, rules[i].kind) && rules[i].also == probe)
+			return rules[i].format;
 	return NULL;
+}
+
+static const struct rule *find_rule(struct mpk_span kind, struct mpk_span format)
+{
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(rules); i++)
+		if (mpk_span_is(kind, rules[i].kind) && mpk_span_is(format, rules[i].format))
+			return &rules[i];
+	return NULL;
+}
+
+static bool accepts(const struct rule *rule, enum mpk_probe found)
+{
+	return rule->is == found || rule->also == found;
+}
+
+enum mpk_probe mpk_probe_expected(struct mpk_span kind, struct mpk_span format)
+{
+	const struct rule *rule = find_rule(kind, format);
+
+	return rule ? rule->is : MPK_PROBE_UNKNOWN;
+}
+
+bool mpk_probe_fits(struct mpk_span kind, struct mpk_span format, enum mpk_probe probe)
+{
+	const struct rule *rule = find_rule(kind, format);
+
+	return !rule || accepts(rule, probe);
 }
 
 static enum mpk_code fail_claim(const struct rule *rule, struct mpk_span kind,
@@ -222,32 +257,25 @@ static enum mpk_code fail_kind(const struct rule *first, enum mpk_probe found,
 			mpk_probe_name(first->is));
 }
 
-static bool accepts(const struct rule *rule, enum mpk_probe found)
-{
-	return rule->is == found || rule->also == found;
-}
-
 /* *known: kind and format stand in the table, so that the claim could be checked. */
 static enum mpk_code check_claim(struct mpk_span kind, struct mpk_span format,
 				 enum mpk_probe found, bool *known, struct mpk_error *err)
 {
-	const struct rule *first = NULL;
+	const struct rule *first = NULL, *claimed = find_rule(kind, format);
 
 	*known = true;
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(rules); i++) {
-		const struct rule *rule = &rules[i];
-
-		if (!mpk_span_is(kind, rule->kind))
+	if (claimed)
+		return accepts(claimed, found) ? MPK_OK : fail_claim(claimed, kind, found, err);
+	for (size_t i = 0; !format.len && i < MPK_ARRAY_COUNT(rules); i++) {
+		if (!mpk_span_is(kind, rules[i].kind))
 			continue;
-		if (mpk_span_is(format, rule->format))
-			return accepts(rule, found) ? MPK_OK : fail_claim(rule, kind, found, err);
-		if (!first)
-			first = rule;
-		if (!format.len && accepts(rule, found))
+		if (accepts(&rules[i], found))
 			return MPK_OK;
+		if (!first)
+			first = &rules[i];
 	}
 	*known = false;
-	return first && !format.len ? fail_kind(first, found, err) : MPK_OK;
+	return first ? fail_kind(first, found, err) : MPK_OK;
 }
 
 enum mpk_code mpk_probe_check(struct mpk_span bytes, struct mpk_span kind,
@@ -259,123 +287,4 @@ enum mpk_code mpk_probe_check(struct mpk_span bytes, struct mpk_span kind,
 
 	MPK_TRY(check_claim(kind, format, mpk_probe(bytes), &known, err));
 	return known ? mpk_probe_kernels(bytes, &arena, &names, err) : MPK_OK;
-}
-
-/* --- what is in it -------------------------------------------------------------------- */
-
-static enum mpk_code add_ptx(struct mpk_span bytes, struct mpk_arena *arena,
-			     struct mpk_probe_names *out, struct mpk_error *err)
-{
-	struct mpk_ptx ptx;
-	struct mpk_span *names;
-
-	MPK_TRY(mpk_ptx_read(bytes, arena, &ptx, err));
-	names = mpk_arena_array(arena, ptx.kernel_count, sizeof *names);
-	if (!names)
-		return mpk_fail_nomem(err);
-	for (size_t i = 0; i < ptx.kernel_count; i++)
-		names[i] = ptx.kernels[i].name;
-	*out = (struct mpk_probe_names){ names, ptx.kernel_count, true };
-	return MPK_OK;
-}
-
-static enum mpk_code add_cubin(struct mpk_span bytes, struct mpk_arena *arena,
-			       struct mpk_probe_names *out, struct mpk_error *err)
-{
-	struct mpk_cubin cubin;
-	struct mpk_span *names;
-
-	MPK_TRY(mpk_cubin_read(bytes, arena, &cubin, err));
-	names = mpk_arena_array(arena, cubin.kernel_count, sizeof *names);
-	if (!names)
-		return mpk_fail_nomem(err);
-	for (size_t i = 0; i < cubin.kernel_count; i++)
-		names[i] = cubin.kernels[i].name;
-	*out = (struct mpk_probe_names){ names, cubin.kernel_count, true };
-	return MPK_OK;
-}
-
-/* All images of a fatbin hold the same kernels: the first one that can be read counts,
- * but all that can be are checked. */
-static enum mpk_code add_fatbin(struct mpk_span bytes, struct mpk_arena *arena,
-				struct mpk_probe_names *out, struct mpk_error *err)
-{
-	struct mpk_fatbin fatbin;
-	struct mpk_probe_names found, first = { 0 };
-
-	MPK_TRY(mpk_fatbin_read(bytes, arena, &fatbin, err));
-	for (size_t i = 0; i < fatbin.entry_count; i++) {
-		const struct mpk_fatbin_entry *e = &fatbin.entries[i];
-
-		if (e->packing != MPK_FATBIN_STORED)
-			continue;
-		if (e->kind == MPK_FATBIN_PTX)
-			MPK_TRY(add_ptx(e->data, arena, &found, err));
-		else if (e->kind == MPK_FATBIN_ELF)
-			MPK_TRY(add_cubin(e->data, arena, &found, err));
-		else
-			continue;
-		if (!first.complete)
-			first = found;
-	}
-	*out = first;
-	return MPK_OK;
-}
-
-static enum mpk_code add_spirv(struct mpk_span bytes, struct mpk_arena *arena,
-			       struct mpk_probe_names *out, struct mpk_error *err)
-{
-	struct mpk_spirv spirv;
-	struct mpk_span *names;
-
-	MPK_TRY(mpk_spirv_read(bytes, arena, &spirv, err));
-	names = mpk_arena_array(arena, spirv.entry_count, sizeof *names);
-	if (!names)
-		return mpk_fail_nomem(err);
-	for (size_t i = 0; i < spirv.entry_count; i++)
-		names[i] = mpk_span_str(spirv.entries[i].name);
-	*out = (struct mpk_probe_names){ names, spirv.entry_count, true };
-	return MPK_OK;
-}
-
-static enum mpk_code add_source(struct mpk_span bytes, enum mpk_clsource_language language,
-				struct mpk_arena *arena, struct mpk_probe_names *out,
-				struct mpk_error *err)
-{
-	struct mpk_clsource source;
-	struct mpk_span *names;
-
-	MPK_TRY(mpk_clsource_read(bytes, language, arena, &source, err));
-	names = mpk_arena_array(arena, source.kernel_count, sizeof *names);
-	if (!names)
-		return mpk_fail_nomem(err);
-	for (size_t i = 0; i < source.kernel_count; i++)
-		names[i] = source.kernels[i].name;
-	*out = (struct mpk_probe_names){ names, source.kernel_count, false };
-	return MPK_OK;
-}
-
-enum mpk_code mpk_probe_kernels(struct mpk_span bytes, struct mpk_arena *arena,
-				struct mpk_probe_names *out, struct mpk_error *err)
-{
-	enum mpk_probe probe = mpk_probe(bytes);
-
-	if (probe == MPK_PROBE_PTX)
-		return add_ptx(bytes, arena, out, err);
-	if (probe == MPK_PROBE_CUBIN)
-		return add_cubin(bytes, arena, out, err);
-	if (probe == MPK_PROBE_FATBIN)
-		return add_fatbin(bytes, arena, out, err);
-	if (probe == MPK_PROBE_SPIRV)
-		return add_spirv(bytes, arena, out, err);
-	if (probe == MPK_PROBE_OPENCL)
-		return add_source(bytes, MPK_CLSOURCE_OPENCL, arena, out, err);
-	if (probe == MPK_PROBE_METAL)
-		return add_source(bytes, MPK_CLSOURCE_METAL, arena, out, err);
-	if (probe == MPK_PROBE_WGSL)
-		return add_source(bytes, MPK_CLSOURCE_WGSL, arena, out, err);
-	if (probe == MPK_PROBE_CUDA)
-		return add_source(bytes, MPK_CLSOURCE_CUDA, arena, out, err);
-	*out = (struct mpk_probe_names){ 0 };
-	return MPK_OK;
 }

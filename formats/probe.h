@@ -48,10 +48,24 @@ enum mpk_probe mpk_probe(struct mpk_span bytes);
 /* mpk_probe_name - for messages: "a cubin", "OpenCL C source", "an unknown format" */
 const char *mpk_probe_name(enum mpk_probe probe);
 
+/* mpk_probe_is_source - whether a driver's compiler reads it: text in a language with a
+ * preprocessor, or in one that is not known */
+bool mpk_probe_is_source(enum mpk_probe probe);
+
 /* mpk_probe_format - the `format` under which a module of this kind holds such bytes
  * @kind    key in the blob: "cuda"
- * Returns  "ptx", ...; NULL when the kind has none for them or is not a device's */
+ * Returns  "ptx", ...; for text that could be in any language the kind's source format;
+ *          NULL when the kind has none for them or is not a device's */
 const char *mpk_probe_format(struct mpk_span kind, enum mpk_probe probe);
+
+/* mpk_probe_expected - what the bytes of a format are
+ * Returns  MPK_PROBE_UNKNOWN when kind or format is not known here: any bytes can be it */
+enum mpk_probe mpk_probe_expected(struct mpk_span kind, struct mpk_span format);
+
+/* mpk_probe_fits - whether bytes that look like this can be of a format: source texts
+ * count as what they claim unless they are certainly something else
+ * Returns  true when kind or format is not known here */
+bool mpk_probe_fits(struct mpk_span kind, struct mpk_span format, enum mpk_probe probe);
 
 /* mpk_probe_check - whether bytes are what kind and format say
  * Reads them with the reader of their format, as far as there is one; texts count as
@@ -63,10 +77,13 @@ const char *mpk_probe_format(struct mpk_span kind, enum mpk_probe probe);
 enum mpk_code mpk_probe_check(struct mpk_span bytes, struct mpk_span kind,
 			      struct mpk_span format, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* What mpk_probe_kernels found. */
+/* What mpk_probe_kernels found; the lists are views of the bytes or lie in the arena. */
 struct mpk_probe_names {
-	const struct mpk_span *names; /* kernels, in file order; views of the bytes or arena */
+	const struct mpk_span *names; /* kernels, in file order */
 	size_t count;
+	const struct mpk_span *functions; /* PTX: each .func, as TVM writes some kernels */
+	size_t function_count;
+	struct mpk_span source;       /* the bytes when they are a source text, else empty */
 	bool complete;                /* false: there may be more, or the format has no list */
 };
 
@@ -77,5 +94,16 @@ struct mpk_probe_names {
 enum mpk_code mpk_probe_kernels(struct mpk_span bytes, struct mpk_arena *arena,
 				struct mpk_probe_names *out,
 				struct mpk_error *err) MPK_MUST_CHECK;
+
+/* What a payload says of one name. */
+enum mpk_probe_kernel {
+	MPK_PROBE_DEFINED,   /* a kernel of it */
+	MPK_PROBE_FUNCTION,  /* PTX: a .func, which no driver can launch */
+	MPK_PROBE_POSSIBLE,  /* the format has no list, or the source's macros may make it */
+	MPK_PROBE_MISSING,   /* certainly none of its kernels */
+};
+
+/* mpk_probe_find - whether a payload has a kernel, by what mpk_probe_kernels found */
+enum mpk_probe_kernel mpk_probe_find(const struct mpk_probe_names *names, struct mpk_span name);
 
 #endif

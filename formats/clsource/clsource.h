@@ -2,6 +2,7 @@
 #ifndef MPK_FORMATS_CLSOURCE_CLSOURCE_H
 #define MPK_FORMATS_CLSOURCE_CLSOURCE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -66,6 +67,11 @@ enum mpk_code mpk_clsource_split(struct mpk_span bytes, struct mpk_arena *arena,
 /* mpk_clsource_find - the kernel with this name, or NULL */
 const struct mpk_clsource_kernel *mpk_clsource_find(const struct mpk_clsource *source,
 						struct mpk_span name);
+
+/* mpk_clsource_may_define - whether preprocessing may make a kernel of this name
+ * Returns  false when the text names it nowhere outside of comments, joins no names with
+ *          ## and includes no file of its own; true also for names that C++ makes */
+bool mpk_clsource_may_define(struct mpk_span bytes, struct mpk_span name);
 
 /* mpk_clsource_language_name - "OpenCL C", "Metal", "WGSL", "CUDA C++" */
 const char *mpk_clsource_language_name(enum mpk_clsource_language language);

@@ -4,13 +4,14 @@
 #include <string.h>
 
 #include "base/strmap.h"
+#include "clsource/clsource.h"
 #include "kernels/kernels.h"
 #include "manifest/mkind.h"
 #include "package/format.h"
 #include "package/loader.h"
+#include "probe.h"
 #include "text/escape.h"
 
-#define DELIMITER "// Function: "
 #define QUOTE(mstr) MPK_QUOTE(mpk_mstr_span(mstr))
 
 /* One module on its way. */
@@ -18,7 +19,7 @@ struct device {
 	struct mpk_loader *l;
 	const struct mpk_mmodule *m;
 	const struct mpk_mkind *kind;
-	const struct mpk_code_format *format;
+	const char *format;            /* NULL: not known yet, or none fits */
 	const struct mpk_file **files; /* of each kernel; all the same when the module has one */
 	enum mpk_kernels_layout layout;
 	bool own_files;                /* kernels bring files of their own */
@@ -50,13 +51,14 @@ static struct mpk_mstr data_of(const struct device *d, size_t i)
 /* The format is one for the whole module: as the manifest says, else as the first file is. */
 static void check_format(struct device *d, struct mpk_mstr name, const struct mpk_file *f)
 {
-	struct mpk_mstr said = d->m->format;
-	const char *const *formats = d->kind->formats;
+	struct mpk_span kind = mpk_span_str(d->kind->key), format;
 
 	if (!d->format)
-		d->format = said.text ? mpk_code_format_find(said.text) :
-					mpk_code_format_guess(formats, MPK_MKIND_FORMATS,
-							      f->path, f->map.bytes);
+		d->format = d->m->format.text ? d->m->format.text :
+						mpk_code_format_guess(d->kind->formats,
+								      MPK_MKIND_FORMATS, d->kind->key,
+								      f->path, f->map.bytes);
+	format = mpk_span_str(d->format ? d->format : "");
 	if (!f->map.bytes.len) {
 		mpk_loader_error(d->l, name.pos, MPK_E_CORRUPT, "payload-format",
 				 "'%s' is empty", QUOTE(name));
@@ -64,10 +66,10 @@ static void check_format(struct device *d, struct mpk_mstr name, const struct mp
 		mpk_loader_error(d->l, name.pos, MPK_E_CORRUPT, "payload-format",
 				 "'%s' is in no format of kind '%s': say 'format' if it is",
 				 QUOTE(name), d->kind->name);
-	} else if (d->format->fits && !d->format->fits(f->map.bytes)) {
+	} else if (!mpk_probe_fits(kind, format, mpk_probe(f->map.bytes))) {
 		mpk_loader_error(d->l, name.pos, MPK_E_CORRUPT, "payload-format",
-				 "'%s' is not %s (format '%s')", QUOTE(name), d->format->what,
-				 d->format->name);
+				 "'%s' is not %s (format '%s')", QUOTE(name),
+				 mpk_probe_name(mpk_probe_expected(kind, format)), d->format);
 	} else {
 		return;
 	}
@@ -108,57 +110,70 @@ static bool open_files(struct device *d)
 
 /* --- kernels --------------------------------------------------------------------------- */
 
-static bool is_among(struct mpk_span name, const struct mpk_span *names, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (mpk_span_equal(names[i], name))
-			return true;
-	return false;
-}
-
-static void missing_kernel(struct device *d, size_t i, const struct mpk_span *names,
-			   size_t count)
+static void missing_kernel(struct device *d, size_t i, const struct mpk_probe_names *found)
 {
 	struct mpk_mstr name = d->m->functions[i].name;
-	size_t near = mpk_closest(mpk_mstr_span(name), names, count);
+	size_t near = mpk_closest(mpk_mstr_span(name), found->names, found->count);
 	char hint[160] = "";
 
-	if (near < count)
-		(void)snprintf(hint, sizeof hint, "; did you mean '%s'?", MPK_QUOTE(names[near]));
-	else if (count == 1)
-		(void)snprintf(hint, sizeof hint, "; it has '%s'", MPK_QUOTE(names[0]));
+	if (near < found->count)
+		(void)snprintf(hint, sizeof hint, "; did you mean '%s'?",
+			       MPK_QUOTE(found->names[near]));
+	else if (found->count == 1)
+		(void)snprintf(hint, sizeof hint, "; it has '%s'", MPK_QUOTE(found->names[0]));
 	mpk_loader_error(d->l, name.pos, MPK_E_CONFLICT, "missing-kernel",
 			 "'%s' has no kernel '%s'%s", QUOTE(data_of(d, i)), QUOTE(name), hint);
 	d->sound = false;
 }
 
-/* Macros may build names in sources that no scan can see. */
-static bool may_hide_names(struct mpk_span text)
+/* TVM's own code generator for PTX writes kernels as .func, and means them. */
+static void warn_function(struct device *d, struct mpk_mstr name)
 {
-	return memmem(text.data, text.len, "##", 2) != NULL;
+	mpk_manifest_add(d->l->report, d->l->manifest->path, name.pos, MPK_WARNING,
+			 "missing-kernel",
+			 "'%s' is a function in it, but no .entry: the driver will not find it",
+			 QUOTE(name));
+}
+
+/* What its reader found wrong with a file; a preprocessor may leave sound text of a source. */
+static void broken_file(struct device *d, size_t i, const struct mpk_error *err)
+{
+	struct mpk_mstr name = data_of(d, i);
+
+	if (mpk_probe_is_source(mpk_probe(d->files[i]->map.bytes))) {
+		mpk_manifest_add(d->l->report, d->l->manifest->path, name.pos, MPK_WARNING,
+				 "payload-format", "'%s': %s", QUOTE(name), err->text);
+		return;
+	}
+	mpk_loader_error(d->l, name.pos, err->code, "payload-format", "'%s': %s", QUOTE(name),
+			 err->text);
+	d->sound = false;
 }
 
 /* The kernels of the file that function i and maybe others lie in. */
 static void check_kernels_from(struct device *d, size_t i)
 {
-	struct mpk_span bytes = d->files[i]->map.bytes, *names;
-	size_t count;
+	struct mpk_span bytes = d->files[i]->map.bytes;
+	struct mpk_probe_names found;
+	struct mpk_error err = { 0 };
 
-	if (!d->format->list || !d->format->list(bytes, d->l->arena, &names, &count))
+	if (mpk_probe_kernels(bytes, d->l->arena, &found, &err) != MPK_OK) {
+		if (err.code == MPK_E_NOMEM)
+			d->l->failed = true;
+		else
+			broken_file(d, i, &err);
 		return;
+	}
 	for (size_t k = i; k < d->m->function_count; k++) {
-		struct mpk_span name = mpk_mstr_span(d->m->functions[k].name);
+		enum mpk_probe_kernel there =
+			mpk_probe_find(&found, mpk_mstr_span(d->m->functions[k].name));
 
-		if (d->files[k] != d->files[i] || is_among(name, names, count))
+		if (d->files[k] != d->files[i])
 			continue;
-		if (d->format->exact ||
-		    (!may_hide_names(bytes) && !mpk_text_has_word(bytes, name)))
-			missing_kernel(d, k, names, count);
-		else if (d->format->unlisted)
-			mpk_manifest_add(d->l->report, d->l->manifest->path,
-					 d->m->functions[k].name.pos, MPK_WARNING,
-					 "missing-kernel", "'%s' %s",
-					 QUOTE(d->m->functions[k].name), d->format->unlisted);
+		if (there == MPK_PROBE_MISSING)
+			missing_kernel(d, k, &found);
+		else if (there == MPK_PROBE_FUNCTION)
+			warn_function(d, d->m->functions[k].name);
 	}
 }
 
@@ -201,67 +216,44 @@ static struct mpk_function_info *build_table(struct device *d)
 
 /* --- code -------------------------------------------------------------------------------- */
 
-/* How many pieces the loader will see, and whether one of them is for this kernel. */
-static size_t count_pieces(struct mpk_span source, struct mpk_span kernel, bool *found)
+static bool has_piece(const struct mpk_clsource_piece *pieces, size_t count,
+		      struct mpk_span kernel)
 {
-	size_t count = 0, n = sizeof DELIMITER - 1;
-	const uint8_t *at = source.data, *end = source.data + source.len;
-
-	*found = false;
-	while (at < end && (at = memmem(at, (size_t)(end - at), DELIMITER, n))) {
-		bool begins_line = at == source.data || at[-1] == '\n';
-		const uint8_t *stop;
-
-		at += n;
-		stop = memchr(at, '\n', (size_t)(end - at));
-		count += begins_line;
-		*found |= begins_line && stop &&
-			  mpk_span_equal(mpk_span_of(at, (size_t)(stop - at)), kernel);
-	}
-	return count;
+	for (size_t i = 0; i < count; i++)
+		if (mpk_span_equal(pieces[i].name, kernel))
+			return true;
+	return false;
 }
 
-static void check_pieces(struct device *d, size_t pieces)
+/* What loaders make of a source that comes with lines of its own. */
+static void check_pieces(struct device *d, const struct mpk_clsource_piece *pieces,
+			 size_t count)
 {
 	for (size_t i = 0; i < d->m->function_count; i++) {
 		struct mpk_mstr name = d->m->functions[i].name;
-		bool found;
 
-		(void)count_pieces(d->files[i]->map.bytes, mpk_mstr_span(name), &found);
-		if (!found)
+		if (!has_piece(pieces, count, mpk_mstr_span(name)))
 			mpk_loader_error(d->l, name.pos, MPK_E_CONFLICT, "missing-kernel",
-					 "'%s' has '" DELIMITER "' lines, but none for '%s'",
+					 "'%s' has '" MPK_CLSOURCE_DELIMITER
+					 "' lines, but none for '%s'",
 					 QUOTE(data_of(d, i)), QUOTE(name));
 	}
-	if (pieces != d->m->function_count)
+	if (count != d->m->function_count)
 		mpk_loader_error(d->l, d->m->data.pos, MPK_E_CONFLICT, "pieces",
-				 "'%s' has %zu '" DELIMITER "' lines for %zu kernels; loaders "
-				 "want one for each",
-				 QUOTE(d->m->data), pieces, d->m->function_count);
+				 "'%s' has %zu '" MPK_CLSOURCE_DELIMITER
+				 "' lines for %zu kernels; loaders want one for each",
+				 QUOTE(d->m->data), count, d->m->function_count);
 }
 
-/* OpenCL source is one text in which a line names the kernel that the text behind it is
- * for: loaders compile each piece by itself. A source without such lines becomes one
- * piece for each kernel. */
-static void put_opencl(struct device *d, struct mpk_rope *code)
+/* A source without lines that name kernels: one piece of it for each kernel. */
+static void put_pieces(struct device *d, struct mpk_rope *code)
 {
-	const struct mpk_file *first = d->files[0];
-	bool found;
-	size_t pieces = d->own_files ? 0 :
-				       count_pieces(first->map.bytes, (struct mpk_span){ 0 },
-						    &found);
-
-	if (pieces) {
-		check_pieces(d, pieces);
-		mpk_loader_put(first, 0, first->map.bytes.len, code);
-		return;
-	}
 	for (size_t i = 0; i < d->m->function_count; i++) {
 		struct mpk_span source = d->files[i]->map.bytes;
 
 		while (source.len && source.data[source.len - 1] == 0)
 			source.len--;
-		mpk_rope_put_bytes(code, mpk_span_str(DELIMITER));
+		mpk_rope_put_bytes(code, mpk_span_str(MPK_CLSOURCE_DELIMITER));
 		mpk_rope_put_bytes(code, mpk_mstr_span(d->m->functions[i].name));
 		mpk_rope_put_bytes(code, mpk_span_str("\n"));
 		mpk_loader_put(d->files[i], 0, source.len, code);
@@ -270,11 +262,32 @@ static void put_opencl(struct device *d, struct mpk_rope *code)
 	}
 }
 
+/* OpenCL source is one text in which a line names the kernel that the text behind it is
+ * for: loaders compile each piece by itself. */
+static void put_opencl(struct device *d, struct mpk_rope *code)
+{
+	const struct mpk_file *first = d->files[0];
+	const struct mpk_clsource_piece *pieces;
+	size_t count = 0;
+
+	if (!d->own_files && mpk_clsource_split(first->map.bytes, d->l->arena, &pieces, &count,
+						NULL) != MPK_OK) {
+		d->l->failed = true;
+		return;
+	}
+	if (count) {
+		check_pieces(d, pieces, count);
+		mpk_loader_put(first, 0, first->map.bytes.len, code);
+	} else {
+		put_pieces(d, code);
+	}
+}
+
 static void put_plain(struct device *d, struct mpk_rope *code)
 {
 	const struct mpk_file *f = d->files[0];
 
-	if (strcmp(d->format->name, "cl") == 0) {
+	if (strcmp(d->format, "cl") == 0) {
 		put_opencl(d, code);
 		return;
 	}
@@ -308,7 +321,7 @@ static void encode(struct device *d, struct mpk_rope *rope)
 	struct mpk_rope code = mpk_rope_of(d->l->arena);
 	struct mpk_kernels k = {
 		.layout = d->layout, .gen = d->l->manifest->gen,
-		.fmt = mpk_span_str(d->format->name), .functions = build_table(d),
+		.fmt = mpk_span_str(d->format), .functions = build_table(d),
 		.function_count = d->m->function_count, .source_count = d->m->function_count,
 		.content = &code,
 	};

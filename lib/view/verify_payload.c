@@ -6,7 +6,6 @@
 
 #include "base/strmap.h"
 #include "probe.h"
-#include "ptx/ptx.h"
 #include "text/escape.h"
 
 static void payload(struct mpk_verify *v)
@@ -179,31 +178,6 @@ static void kernel_arguments(struct mpk_verify *v)
 
 /* --- code ------------------------------------------------------------------------- */
 
-static bool is_word(uint8_t c)
-{
-	return c == '_' || c == '$' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
-	       (c >= 'A' && c <= 'Z');
-}
-
-/* Whether a definition or declaration of name begins in the text: the word and, behind
- * blanks, a parenthesis or brace. Mentions in comments do not count. */
-static bool has_function(struct mpk_span text, struct mpk_span name)
-{
-	const uint8_t *at = text.data, *end = text.data + text.len;
-
-	while ((at = memmem(at, (size_t)(end - at), name.data, name.len))) {
-		const uint8_t *after = at + name.len;
-
-		while (after < end && (*after == ' ' || *after == '\n' || *after == '\t'))
-			after++;
-		if ((at == text.data || !is_word(at[-1])) && after < end &&
-		    (*after == '(' || *after == '{'))
-			return true;
-		at++;
-	}
-	return false;
-}
-
 /* One piece of code and where it stands in the blob. */
 struct code {
 	const struct mpk_view_node *node;
@@ -224,48 +198,17 @@ static void say_broken(struct mpk_verify *v, const struct code *c, const struct 
 		       c->node->path, "%s%s", line, e->text);
 }
 
-static bool is_source(struct mpk_span data)
-{
-	enum mpk_probe probe = mpk_probe(data);
-
-	return probe == MPK_PROBE_OPENCL || probe == MPK_PROBE_CUDA || probe == MPK_PROBE_METAL ||
-	       probe == MPK_PROBE_WGSL || probe == MPK_PROBE_TEXT;
-}
-
-/* Whether the code defines the kernel; what cannot be known counts as yes. */
-static bool defines(const struct mpk_probe_names *names, struct mpk_span data,
-		    struct mpk_span key)
-{
-	for (size_t i = 0; i < names->count; i++)
-		if (mpk_span_equal(names->names[i], key))
-			return true;
-	return !names->complete && (!is_source(data) || has_function(data, key));
-}
-
-/* TVM's own code generator for PTX writes kernels as .func at times. */
-static bool is_ptx_function(struct mpk_verify *v, const struct code *c, struct mpk_span key)
-{
-	struct mpk_ptx ptx;
-
-	if (!mpk_ptx_is(c->data) || mpk_ptx_read(c->data, v->arena, &ptx, NULL) != MPK_OK)
-		return false;
-	for (size_t i = 0; i < ptx.function_count; i++)
-		if (mpk_span_equal(ptx.functions[i], key))
-			return true;
-	return false;
-}
-
 /* A source text may make kernels by macros: what is missing there is a warning. */
 static void check_defined(struct mpk_verify *v, const struct code *c,
 			  const struct mpk_probe_names *names, struct mpk_span key)
 {
-	if (!key.len || defines(names, c->data, key))
-		return;
-	if (is_ptx_function(v, c, key))
+	enum mpk_probe_kernel found = key.len ? mpk_probe_find(names, key) : MPK_PROBE_POSSIBLE;
+
+	if (found == MPK_PROBE_FUNCTION)
 		mpk_verify_say(v, MPK_WARNING, "blob", c->off, c->node->path,
 			       "kernel '%s' is a .func, not an .entry: no driver can launch it",
 			       MPK_QUOTE(key));
-	else
+	else if (found == MPK_PROBE_MISSING)
 		mpk_verify_say(v, names->complete ? MPK_ERROR : MPK_WARNING, "blob", c->off,
 			       c->node->path, "the code does not define kernel '%s'",
 			       MPK_QUOTE(key));

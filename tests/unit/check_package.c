@@ -295,6 +295,78 @@ START_TEST(code_of_real_compilers_is_recognised)
 }
 END_TEST
 
+#define DEVICE "tests/data/device/"
+
+static const struct {
+	const char *file, *kind, *kernel;
+	enum mpk_code code;
+} kernel_rows[] = {
+	{ DEVICE "two.sm_75.cubin", "cuda", "scale", MPK_OK },
+	{ DEVICE "two.sm_75.cubin", "cuda", "scael", MPK_E_CONFLICT },
+	{ DEVICE "tiny.none.fatbin", "cuda", "tiny", MPK_OK },
+	{ DEVICE "tiny.none.fatbin", "cuda", "tyni", MPK_E_CONFLICT },
+	{ DEVICE "tiny.size.fatbin", "cuda", "tyni", MPK_OK }, /* packed: nobody can tell */
+	{ DEVICE "two.ptx", "cuda", "scael", MPK_E_CONFLICT },
+	{ DEVICE "two.cu", "cuda", "scale", MPK_OK },
+	{ DEVICE "two.cu", "cuda", "scael", MPK_E_CONFLICT },
+	{ DEVICE "two.cu", "cuda", "_Z5scaelPf", MPK_OK },
+	{ DEVICE "compute.spv", "vulkan", "plain", MPK_OK },
+	{ DEVICE "compute.spv", "vulkan", "plane", MPK_E_CONFLICT },
+};
+
+static void load_code(struct loaded *l, const char *kind, const char *kernel)
+{
+	char manifest[512];
+
+	(void)snprintf(manifest, sizeof manifest,
+		       "[package]\nname = \"m\"\n[[module]]\nid = \"k\"\nkind = \"%s\"\n"
+		       "data = \"code\"\n[[module.function]]\nname = \"%s\"\nargs = []\n"
+		       "launch = []\n",
+		       kind, kernel);
+	load(l, manifest);
+}
+
+START_TEST(kernels_are_looked_up_in_code)
+{
+	struct mpk_mapping file = { 0 };
+	struct loaded l;
+
+	ck_assert_int_eq(mpk_mapping_open(kernel_rows[_i].file, &file, NULL), MPK_OK);
+	write_file("code", file.bytes);
+	load_code(&l, kernel_rows[_i].kind, kernel_rows[_i].kernel);
+	ck_assert_msg(l.code == kernel_rows[_i].code, "%s in %s: %d %s", kernel_rows[_i].kernel,
+		      kernel_rows[_i].file, l.code, l.err.text);
+	unload(&l);
+	mpk_mapping_close(&file);
+}
+END_TEST
+
+static const struct {
+	const char *kind, *text;
+	enum mpk_code code;
+	size_t findings;
+} text_rows[] = {
+	{ "cuda", ".version 8.0\n.target sm_90\n.visible .entry f() { ret; }\n", MPK_OK, 0 },
+	{ "cuda", ".version 8.0\n.target sm_90\n.visible .func f() { ret; }\n", MPK_OK, 1 },
+	{ "cuda", ".version 8.0\n.target sm_90\n.entry f(", MPK_E_SYNTAX, 1 },
+	{ "opencl", "__kernel void g() {} // f", MPK_E_CONFLICT, 1 },
+	{ "opencl", "#define K(n) __kernel void n##_k() {}\nK(f)\n", MPK_OK, 0 },
+	{ "opencl", "__kernel void f(\n", MPK_OK, 1 },
+};
+
+START_TEST(texts_are_read_by_their_language)
+{
+	struct loaded l;
+
+	write_text("code", text_rows[_i].text);
+	load_code(&l, text_rows[_i].kind, "f");
+	ck_assert_msg(l.code == text_rows[_i].code, "%s: %d %s", text_rows[_i].text, l.code,
+		      l.err.text);
+	ck_assert_msg(l.report.count == text_rows[_i].findings, "%s", text_rows[_i].text);
+	unload(&l);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("package");
@@ -313,6 +385,10 @@ int main(void)
 	tcase_add_test(tc, contents_outweigh_missing_files);
 	tcase_add_loop_test(tc, code_of_real_compilers_is_recognised, 0,
 			    (int)MPK_ARRAY_COUNT(code_rows));
+	tcase_add_loop_test(tc, kernels_are_looked_up_in_code, 0,
+			    (int)MPK_ARRAY_COUNT(kernel_rows));
+	tcase_add_loop_test(tc, texts_are_read_by_their_language, 0,
+			    (int)MPK_ARRAY_COUNT(text_rows));
 	suite_add_tcase(s, tc);
 
 	SRunner *sr = srunner_create(s);

@@ -1,0 +1,21 @@
+# A reader written from tvm-blob(5) alone reads every blob here as minspect does.
+command -v python3 >/dev/null || { echo "python3 is not installed"; exit 77; }
+export PYTHONDONTWRITEBYTECODE=1
+
+for abi in legacy ffi-0.21 ffi; do
+	mpack build data/example/mpack.toml --abi "$abi" -o "$abi.blob"
+done
+files=$(find data/ -name '*.so' -o -name '*_syslib_*.tar' | sort)
+bare=$(find data/ -name '*.blob' | sort | sed 's/^/ffi:/')
+test "$(echo "$files" "$bare" | wc -w)" -ge 25
+# shellcheck disable=SC2086
+python3 "$ROOT/tests/manual/compare.py" --page "$ROOT/man/tvm-blob.5" $files $bare \
+	legacy:legacy.blob ffi-0.21:ffi-0.21.blob ffi:ffi.blob
+
+# What older releases wrote is not in the repository.
+fixtures=$ROOT/../shared/fixtures
+if [ -d "$fixtures/legacy" ]; then
+	# shellcheck disable=SC2046
+	python3 "$ROOT/tests/manual/compare.py" "$fixtures"/legacy/*.so \
+		$(find "$fixtures/formats" -name '*_legacy_*.blob' | sed 's/^/legacy:/')
+fi

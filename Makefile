@@ -207,7 +207,12 @@ interop: all
 check-cuda: all $(O)/tests/unit/check_device_gpu
 	$(Q)sh scripts/check-cuda --bin $(O)/bin
 
-bench: all
+BENCH_BIN := $(patsubst %.c,$(O)/%,$(sort $(wildcard tests/bench/native/*.c)))
+$(BENCH_BIN): $(O)/%: %.c
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu17 $(WARN) -O2 $(WERROR_FLAG) -o $@ $< -lOpenCL -ldl
+
+bench: all $(BENCH_BIN)
 	$(Q)python3 tests/bench/bench.py --bin $(O)/bin --json out/bench.json
 
 # --- where it goes -----------------------------------------------------------------

@@ -1,0 +1,18 @@
+# What the manual shows is what comes out.
+ln -s "$ROOT/tests" tests
+export POCL_CACHE_DIR="$PWD/cache"
+sed -n '/^\.Sh EXAMPLES/,$p' "$ROOT/man/minspect.1" |
+awk '/^\.Bd/ { on = 1; next } /^\.Ed/ { on = 0; next } !on { next }
+	/^\$ / { n++; print substr($0, 3) > ("command" n); printf "" > ("wanted" n); next }
+	{ print > ("wanted" n) }'
+n=1
+while [ -e command$n ]; do
+	case $(cat command$n) in
+	*jq*) command -v jq >/dev/null || { n=$((n + 1)); continue; } ;;
+	*--grid*) minspect --devices | grep -q '^opencl:0 ' || { n=$((n + 1)); continue; } ;;
+	esac
+	sh command$n >got$n 2>&1 || test $? = 1
+	cmp -s wanted$n got$n || { cat command$n; diff wanted$n got$n; }
+	n=$((n + 1))
+done
+test $n -gt 6

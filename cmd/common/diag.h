@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/report.h"
 
-/* Exit statuses (INTERFACE "Exit codes"). */
+/* Exit statuses (minspect(1), mpack(1), EXIT STATUS). */
 enum mpk_exit {
 	MPK_EXIT_OK = 0, MPK_EXIT_DIFFERENT = 1, MPK_EXIT_USAGE = 2, MPK_EXIT_FILE = 3,
 	MPK_EXIT_MALFORMED = 4, MPK_EXIT_NO_BLOB = 5, MPK_EXIT_LOAD = 6, MPK_EXIT_DEVICE = 7,

@@ -24,7 +24,7 @@ enum mpk_generation {
 
 /* What a generation is called and which symbols it uses; one row per enum value. */
 struct mpk_generation_info {
-	const char *abi;          /* INTERFACE name: "legacy", "ffi-0.21", "ffi" */
+	const char *abi;          /* as --abi has it: "legacy", "ffi-0.21", "ffi" */
 	const char *releases;     /* "TVM 0.2 - 0.20" */
 	const char *blob_symbol;  /* "__tvm_dev_mblob" */
 	const char *standalone_symbol; /* the same blob in a library of ours that brings its

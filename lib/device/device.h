@@ -103,7 +103,7 @@ const struct mpk_device_info *mpk_device_get_info(const struct mpk_device *devic
 enum mpk_code mpk_device_alloc(struct mpk_device *device, uint64_t bytes, void **out,
 			       struct mpk_error *err) MPK_MUST_CHECK;
 
-/* A texture as TVM allocates it for OpenCL (FORMATS 6.2). */
+/* A texture as TVM allocates it for OpenCL (src/runtime/texture.h of apache/tvm). */
 struct mpk_device_texture {
 	struct mpk_span scope;    /* "global.texture", "global.texture-weight", "...-nhwc" */
 	struct mpk_dtype dtype;   /* of one channel; lanes are ignored */
@@ -182,9 +182,9 @@ const struct mpk_function_info *mpk_device_kernel_info(const struct mpk_device_k
 
 /* mpk_device_launch - run a kernel; does not wait for it
  * @slots   one 64-bit value per parameter of the table, then one per launch tag that takes
- *          a value, in the order of the tags (FORMATS 5.5). Handles: what mpk_device_alloc
- *          gave (0: null). Integers: sign- or zero-extended. Floats of every width: the
- *          bits of the double. Extents: int64; 0 counts as 1
+ *          a value, in the order of the tags (tvm-blob(5), LAUNCH TAGS). Handles: what
+ *          mpk_device_alloc gave (0: null). Integers: sign- or zero-extended. Floats of
+ *          every width: the bits of the double. Extents: int64; 0 counts as 1
  * @count   number of slots
  * Returns  MPK_OK; MPK_E_RANGE (wrong count, extent negative or above the device's limit,
  *          which is named beside the request); MPK_E_DEVICE; MPK_E_RAISED (an earlier

@@ -1,7 +1,7 @@
 /* launch.h - from the 64-bit values of a packed call to what a driver's launch wants
  *
- * Drivers share these rules (FORMATS 5.6, 5.7): which slot is which extent, how wide an
- * argument is, what counts as 1.
+ * Drivers share these rules (tvm-blob(5), CALLING KERNELS): which slot is which extent,
+ * how wide an argument is, what counts as 1.
  */
 #ifndef MPK_DEVICE_LAUNCH_H
 #define MPK_DEVICE_LAUNCH_H

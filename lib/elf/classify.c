@@ -18,7 +18,7 @@ static bool is_one_of(const char *name, const char *const *list, size_t count)
 	return false;
 }
 
-/* Names that share the prefix of functions but are none (FORMATS 1.5). */
+/* Names that share the prefix of functions but are none (tvm-blob(5), SYMBOLS). */
 static bool is_ffi_special(const char *name)
 {
 	size_t prefix;

@@ -1,4 +1,4 @@
-/* classify.h - what a symbol name means to TVM (FORMATS 1.1, 1.5, 5.2, 5.4) */
+/* classify.h - what a symbol name means to TVM (tvm-blob(5), SYMBOLS) */
 #ifndef MPK_ELF_CLASSIFY_H
 #define MPK_ELF_CLASSIFY_H
 

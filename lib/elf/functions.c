@@ -224,7 +224,7 @@ static enum mpk_code set_blob(const struct mpk_elf *e, const struct found *blob,
 	return image->prefix ? MPK_OK : mpk_fail_nomem(err);
 }
 
-/* FORMATS 0, detection rule 4 */
+/* Without a blob the other symbols tell (tvm-blob(5), SYMBOLS). */
 static void set_convention(struct mpk_image *image, const struct mpk_marks *marks,
 			   const enum mpk_generation *gen)
 {

@@ -28,7 +28,7 @@ enum mpk_container {
 /* Which calling convention the functions of a library have. */
 enum mpk_convention {
 	MPK_CONV_NONE,   /* neither a blob nor functions */
-	MPK_CONV_LEGACY, /* TVMValue arrays (FORMATS 5.1) */
+	MPK_CONV_LEGACY, /* TVMValue arrays (tvm-blob(5), Conventions) */
 	MPK_CONV_FFI021, /* first tvm-ffi, plain symbol names */
 	MPK_CONV_FFI,    /* tvm-ffi, __tvm_ffi_ symbols */
 };

@@ -4,7 +4,8 @@
 
 #include "launch/gen.h"
 
-/* Type indices and codes by value (FORMATS 5.1, 5.3); the last name stands for the rest. */
+/* Type indices and codes by value (tvm-blob(5), Conventions); the last name stands for
+ * the rest. */
 static const char *const ffi_names[] = {
 	"None", "int", "bool", "float", "pointer", "dtype", "device", "DLTensor", "str",
 	"bytes", "rvalue", "str", "bytes", "object",

@@ -5,7 +5,7 @@
 #include "launch/hostcode.h"
 #include "launch/launch.h"
 
-/* What differs between the three function ABIs (FORMATS 5.1, 5.3). */
+/* What differs between the three function ABIs (tvm-blob(5), Conventions). */
 struct mpk_gen_abi {
 	bool legacy;
 	int64_t tensor_index;   /* type index of a Tensor object; legacy: NDArray code */

@@ -2,7 +2,7 @@
 
 #include <inttypes.h>
 
-/* Offsets in a DLTensor (FORMATS 5). */
+/* Offsets in a DLTensor (dlpack.h), LP64. */
 enum {
 	DL_DATA = 0, DL_DEVICE_TYPE = 8, DL_DEVICE_ID = 12, DL_NDIM = 16, DL_CODE = 20,
 	DL_BITS = 21, DL_LANES = 22, DL_SHAPE = 24, DL_STRIDES = 32, DL_OFFSET = 40,

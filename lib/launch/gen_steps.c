@@ -323,7 +323,8 @@ static struct extents step_extents(struct mpk_gen *g, const struct mpk_launch_st
 {
 	static const char *const names[6] = { "grid.x", "grid.y", "grid.z",
 					      "block.x", "block.y", "block.z" };
-	/* CUDA's limits (FORMATS 5.6); other devices check their own at launch */
+	/* CUDA's limits (Technical Specifications in its programming guide); other devices
+	 * check their own at launch */
 	static const int64_t cuda[6] = { INT32_MAX, 65535, 65535, 1024, 1024, 64 };
 	bool is_cuda = g->launch->device_type == 2;
 	struct extents e;

@@ -92,7 +92,7 @@ struct mpk_hostfn {
 /* A global pointer variable. */
 struct mpk_host_global {
 	const char *name;
-	bool weak;    /* external, weak, initially null: loaders fill it (FORMATS 5.4) */
+	bool weak;    /* external, weak, initially null: loaders fill it (tvm-blob(5)) */
 };
 
 enum mpk_host_link { MPK_HOST_WEAK, MPK_HOST_STRONG, MPK_HOST_HIDDEN };

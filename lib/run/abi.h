@@ -1,4 +1,4 @@
-/* abi.h - the C layouts of both calling conventions (FORMATS.md 5), LP64 */
+/* abi.h - the C layouts of both calling conventions (tvm-blob(5), Conventions), LP64 */
 #ifndef MPK_RUN_ABI_H
 #define MPK_RUN_ABI_H
 

@@ -51,8 +51,8 @@ enum mpk_code mpk_conv_host_function(enum mpk_convention conv, const char *name,
 				     void *address, struct mpk_function **out,
 				     struct mpk_error *err) MPK_MUST_CHECK;
 
-/* The conventions themselves. The legacy handle is the function; what a handle of tvm-ffi
- * is, FORMATS.md 5.3 says. */
+/* The conventions themselves. The legacy handle is the function; that of tvm-ffi is an
+ * object whose code is mpk_ffi_enter, or mpk_ffi021_enter. */
 enum mpk_code mpk_legacy_call(mpk_tvm_function *code, const struct mpk_value *args,
 			      size_t count, struct mpk_value *result,
 			      struct mpk_error *err);

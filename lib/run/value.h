@@ -28,7 +28,7 @@ enum mpk_dldevice_type {
 	MPK_DL_VULKAN = 7, MPK_DL_METAL = 8, MPK_DL_ROCM = 10,
 };
 
-/* Exactly DLTensor (FORMATS 5, "Common"). */
+/* Exactly DLTensor (dlpack.h). */
 struct mpk_dltensor {
 	void *data;
 	struct mpk_dldevice device;

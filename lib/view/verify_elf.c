@@ -104,7 +104,8 @@ static bool has_name(const char *const *names, size_t count, const char *name)
 	return false;
 }
 
-/* Pointers that loaders know to fill (FORMATS 5.2, 5.4); others stay NULL and crash. */
+/* Pointers that loaders know to fill (tvm-blob(5), CALLING KERNELS); others stay NULL and
+ * crash. */
 static void context_symbols(struct mpk_verify *v)
 {
 	static const char *const known[] = {

@@ -108,7 +108,7 @@ static bool set(const struct mpk_option *o, const char *value)
 	return false;
 }
 
-static void unknown_option(const struct table *t, const char *word)
+static int unknown_option(const struct table *t, const char *word)
 {
 	struct mpk_span names[OPTIONS_MAX];
 	const char *name = word + strspn(word, "-");
@@ -119,10 +119,9 @@ static void unknown_option(const struct table *t, const char *word)
 
 	size_t near = word[1] == '-' ? mpk_closest(typed, names, t->count) : t->count;
 	if (near < t->count)
-		(void)mpk_diag_usage("unknown option '%s'; did you mean --%s?", word,
-				     t->rows[near]->name);
-	else
-		(void)mpk_diag_usage("unknown option '%s'", word);
+		return mpk_diag_usage("unknown option '%s'; did you mean --%s?", word,
+				      t->rows[near]->name);
+	return mpk_diag_usage("unknown option '%s'", word);
 }
 
 static const struct mpk_option *by_value(const struct table *t, int value)
@@ -135,46 +134,50 @@ static const struct mpk_option *by_value(const struct table *t, int value)
 	return NULL;
 }
 
-static enum mpk_parsed bad_option(const struct table *t, int got, char **argv)
+static int bad_option(const struct table *t, int got, char **argv)
 {
 	const struct mpk_option *o = optopt ? by_value(t, optopt) : NULL;
 	char letter[3] = { '-', (char)optopt, 0 };
 
 	if (got == ':' && o)
-		(void)mpk_diag_usage("option '--%s' needs an argument: %s", o->name, o->argument);
-	else if (o && optopt >= 256)
-		(void)mpk_diag_usage("option '--%s' takes no argument", o->name);
-	else
-		unknown_option(t, optopt && optopt < 256 ? letter : argv[optind - 1]);
-	return MPK_PARSED_USAGE;
+		return mpk_diag_usage("option '--%s' needs an argument: %s", o->name, o->argument);
+	if (o && optopt >= 256)
+		return mpk_diag_usage("option '--%s' takes no argument", o->name);
+	return unknown_option(t, optopt && optopt < 256 ? letter : argv[optind - 1]);
 }
 
-enum mpk_parsed mpk_options_parse(const struct mpk_command *command, int argc, char **argv,
-				  int *first)
+/* MPK_EXIT_OK: all of them are understood. */
+static int parse(const struct table *t, int argc, char **argv)
+{
+	int got;
+
+	opterr = 0;
+	optind = 0;
+	while ((got = getopt_long(argc, argv, t->shorts, t->longs, NULL)) != -1) {
+		if (got == '?' || got == ':')
+			return bad_option(t, got, argv);
+		if (!set(by_value(t, got), optarg))
+			return MPK_EXIT_USAGE;
+	}
+	return MPK_EXIT_OK;
+}
+
+bool mpk_options_parse(const struct mpk_command *command, int argc, char **argv, int *first,
+		       int *status)
 {
 	struct table t = { .shorts = ":" };
-	int got;
 
 	table_add(&t, command->options);
 	table_add(&t, common_options);
-	opterr = 0;
-	optind = 0;
-	while ((got = getopt_long(argc, argv, t.shorts, t.longs, NULL)) != -1) {
-		if (got == '?' || got == ':')
-			return bad_option(&t, got, argv);
-		if (!set(by_value(&t, got), optarg))
-			return MPK_PARSED_USAGE;
-	}
+	*status = parse(&t, argc, argv);
+	if (*status != MPK_EXIT_OK)
+		return false;
 	*first = optind;
-	if (help_wanted) {
+	if (help_wanted)
 		mpk_options_help(command, strcmp(help_wanted, "all") == 0);
-		return MPK_PARSED_DONE;
-	}
-	if (version_wanted) {
+	else if (version_wanted)
 		mpk_version_print();
-		return MPK_PARSED_DONE;
-	}
-	return MPK_PARSED;
+	return !help_wanted && !version_wanted;
 }
 
 static void help_rows(const struct mpk_option *rows, size_t most)

@@ -46,16 +46,15 @@ struct mpk_command {
 				 * three examples makes 24 lines */
 };
 
-enum mpk_parsed { MPK_PARSED, MPK_PARSED_DONE, MPK_PARSED_USAGE };
-
 /* mpk_options_parse - fill the targets; common options (-v -q --color --progress --help
  * --version) are understood in every command
  * @argv    argv[0] is the command's name; permuted so that operands stand last
  * @first   receives the index of the first operand
- * Returns  MPK_PARSED; MPK_PARSED_DONE (help or version was printed: exit 0);
- *          MPK_PARSED_USAGE (an error was printed, with "did you mean": exit 2) */
-enum mpk_parsed mpk_options_parse(const struct mpk_command *command, int argc, char **argv,
-				  int *first);
+ * @status  receives what to exit with where there is nothing left to do
+ * Returns  false then: MPK_EXIT_OK after help or version, MPK_EXIT_USAGE after a message,
+ *          with "did you mean" */
+bool mpk_options_parse(const struct mpk_command *command, int argc, char **argv, int *first,
+		       int *status);
 
 /* mpk_options_help - print usage, options and examples to stdout; all: every option,
  * else the first screen of at most 24 lines */

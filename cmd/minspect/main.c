@@ -60,20 +60,13 @@ static int act(void)
 
 int main(int argc, char **argv)
 {
-	int first, status = MPK_EXIT_USAGE;
+	int first, status;
 
 	mpk_common.program = "minspect";
-	switch (mpk_options_parse(&minspect_command, argc, argv, &first)) {
-	case MPK_PARSED_DONE:
-		status = MPK_EXIT_OK;
-		break;
-	case MPK_PARSED_USAGE:
-		break;
-	case MPK_PARSED:
+	if (mpk_options_parse(&minspect_command, argc, argv, &first, &status)) {
 		O.files = argv + first;
 		O.file_count = (size_t)(argc - first);
 		status = act();
-		break;
 	}
 	mpk_options_fini_list(&O.arguments);
 	mpk_options_fini_list(&O.expects);

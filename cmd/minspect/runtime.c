@@ -3,29 +3,11 @@
 #include "minspect/run.h"
 
 #include <glob.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* Beside the program where it was built or installed; else where it was to be
- * installed. */
-static const char *shim_dir(struct mpk_arena *arena)
-{
-	char self[PATH_MAX];
-	ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
-	char *slash, *dir;
-
-	if (len > 0) {
-		self[len] = '\0';
-		slash = strrchr(self, '/');
-		*slash = '\0';
-		dir = mpk_arena_printf(arena, "%s/../libexec/minspect", self);
-		if (!dir || access(dir, X_OK) == 0)
-			return dir;
-	}
-	return MPK_LIBEXECDIR;
-}
+#include "common/libexec.h"
 
 /* Python environments keep it with the package tvm_ffi. */
 static const struct {
@@ -91,9 +73,7 @@ enum mpk_code run_runtime_fill(const struct minspect_options *o, struct mpk_aren
 {
 	const char *set = getenv("MPK_TVM_FFI");
 
-	out->shim_dir = shim_dir(arena);
-	if (!out->shim_dir)
-		return mpk_fail_nomem(err);
+	out->shim_dir = mpk_libexec_find(arena, "minspect", MPK_LIBEXECDIR);
 	out->threads = thread_count();
 	out->tvm_ffi.explicit_path = o->tvm_ffi ? o->tvm_ffi : set && set[0] ? set : NULL;
 	return find_tvm_ffi(arena, &out->tvm_ffi, err);

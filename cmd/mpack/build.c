@@ -11,9 +11,10 @@
 #include "base/num.h"
 #include "base/strmap.h"
 #include "common/diag.h"
+#include "common/libexec.h"
 #include "common/options.h"
-#include "mpack/input.h"
 #include "io/output.h"
+#include "mpack/input.h"
 #include "mpack/mpack.h"
 
 struct mpk_build_options mpk_build_options;
@@ -160,23 +161,6 @@ static enum mpk_code list_args(struct mpk_arena *arena, const struct mpk_option_
 	return MPK_OK;
 }
 
-/* The plug-in lies beside the program, in the build tree as when installed. */
-static const char *find_llvm(struct mpk_arena *arena)
-{
-	char self[4096];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-	const char *path = NULL;
-
-	if (n > 0) {
-		self[n] = '\0';
-		char *slash = strrchr(self, '/');
-		if (slash)
-			path = mpk_arena_printf(arena, "%.*s/../libexec/mpack/llvm.so",
-						(int)(slash - self), self);
-	}
-	return path && access(path, R_OK) == 0 ? path : MPK_LIBEXECDIR "/llvm.so";
-}
-
 /* --- telling what happens -------------------------------------------------------- */
 
 static FILE *command_stream(void)
@@ -285,7 +269,7 @@ static enum mpk_code fill(struct mpk_input *in, struct mpk_emit *e, struct mpk_e
 	e->prefix = opt.prefix ? opt.prefix : "";
 	e->dir = in->dir;
 	e->dir_named = in->package.manifest.dir;
-	e->llvm = find_llvm(&in->arena);
+	e->llvm = mpk_libexec_find(&in->arena, "mpack/llvm.so", MPK_LIBEXECDIR "/llvm.so");
 	e->tmpdir = tmp && *tmp ? tmp : "/tmp";
 	e->save_temps = opt.save_temps;
 	e->dry_run = opt.dry_run;
@@ -347,14 +331,8 @@ int mpack_build(int argc, char **argv)
 	enum mpk_emit_kind kind = MPK_EMIT_SO;
 	int first, status;
 
-	switch (mpk_options_parse(&command, argc, argv, &first)) {
-	case MPK_PARSED_DONE:
-		return MPK_EXIT_OK;
-	case MPK_PARSED_USAGE:
-		return MPK_EXIT_USAGE;
-	case MPK_PARSED:
-		break;
-	}
+	if (!mpk_options_parse(&command, argc, argv, &first, &status))
+		return status;
 	if (argc - first > 1)
 		return mpk_diag_usage("one manifest at a time: '%s' is too much", argv[first + 1]);
 	if (!opt.output)

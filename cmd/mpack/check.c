@@ -51,16 +51,10 @@ int mpack_check(int argc, char **argv)
 			    "  generate-manifest | mpack check -\n",
 		.options = options,
 	};
-	int first;
+	int first, status;
 
-	switch (mpk_options_parse(&command, argc, argv, &first)) {
-	case MPK_PARSED_DONE:
-		return MPK_EXIT_OK;
-	case MPK_PARSED_USAGE:
-		return MPK_EXIT_USAGE;
-	case MPK_PARSED:
-		break;
-	}
+	if (!mpk_options_parse(&command, argc, argv, &first, &status))
+		return status;
 	if (argc - first > 1)
 		return mpk_diag_usage("check takes one manifest, not %d", argc - first);
 	return check_file(first < argc ? argv[first] : MPACK_MANIFEST);

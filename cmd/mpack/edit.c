@@ -245,14 +245,8 @@ int mpack_edit(int argc, char **argv)
 {
 	int first, status;
 
-	switch (mpk_options_parse(&command, argc, argv, &first)) {
-	case MPK_PARSED_DONE:
-		return MPK_EXIT_OK;
-	case MPK_PARSED_USAGE:
-		return MPK_EXIT_USAGE;
-	case MPK_PARSED:
-		break;
-	}
+	if (!mpk_options_parse(&command, argc, argv, &first, &status))
+		return status;
 	if (argc - first != 1)
 		status = mpk_diag_usage("edit takes one file, not %d", argc - first);
 	else if (!output)

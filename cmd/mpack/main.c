@@ -50,19 +50,13 @@ int main(int argc, char **argv)
 			    "  mpack check\n",
 		.options = options,
 	};
-	int first;
+	int first, status;
 
 	mpk_common.program = "mpack";
 	if (argc > 1 && argv[1][0] != '-')
 		return run_command(argc - 1, argv + 1);
-	switch (mpk_options_parse(&command, argc, argv, &first)) {
-	case MPK_PARSED_DONE:
-		return MPK_EXIT_OK;
-	case MPK_PARSED_USAGE:
-		return MPK_EXIT_USAGE;
-	case MPK_PARSED:
-		break;
-	}
+	if (!mpk_options_parse(&command, argc, argv, &first, &status))
+		return status;
 	if (first < argc)
 		return mpk_diag_usage("options come after the command: mpack %s ...", argv[first]);
 	return mpk_diag_usage("no command given");

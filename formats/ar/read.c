@@ -225,21 +225,6 @@ static bool member_at(const struct mpk_ar *ar, uint64_t header_off, size_t *out)
 	return true;
 }
 
-static bool text_at(struct mpk_span strings, uint64_t off, struct mpk_span *out)
-{
-	const uint8_t *end;
-	size_t left;
-
-	if (!strings.data || off >= strings.len)
-		return false;
-	left = strings.len - (size_t)off;
-	end = memchr(strings.data + off, 0, left < NAME_LIMIT ? left : NAME_LIMIT);
-	if (!end)
-		return false;
-	*out = mpk_span_of(strings.data + off, (size_t)(end - (strings.data + off)));
-	return true;
-}
-
 /* FORMAT.md 3: count, that many header offsets, that many NUL-terminated names */
 static enum mpk_code read_sysv_index(const struct item *index, struct mpk_arena *arena,
 				     struct mpk_ar *ar, struct mpk_error *err)
@@ -263,7 +248,7 @@ static enum mpk_code read_sysv_index(const struct item *index, struct mpk_arena 
 	for (size_t i = 0; i < count; i++) {
 		uint64_t at = load(index->data.data + width * (i + 1), width, true);
 
-		if (!text_at(strings, name_off, &symbols[i].name))
+		if (!mpk_span_text(strings, name_off, NAME_LIMIT, &symbols[i].name))
 			return fail_at(err, index->data_off, "a name of the symbol index has no end");
 		if (!member_at(ar, at, &symbols[i].member))
 			return fail_at(err, index->data_off + width * (i + 1),
@@ -312,7 +297,7 @@ static enum mpk_code read_bsd_index(const struct item *index, struct mpk_arena *
 	for (size_t i = 0; i < count; i++) {
 		const uint8_t *pair = pairs.data + 2 * width * i;
 
-		if (!text_at(strings, load(pair, width, big), &symbols[i].name))
+		if (!mpk_span_text(strings, load(pair, width, big), NAME_LIMIT, &symbols[i].name))
 			return fail_at(err, index->data_off, "a name of the symbol index has no end");
 		if (!member_at(ar, load(pair + width, width, big), &symbols[i].member))
 			return fail_at(err, index->data_off + width + 2 * width * i,

@@ -17,21 +17,6 @@ static enum mpk_code fail_at(struct mpk_error *err, uint64_t off, const char *wh
 	return mpk_fail_offset(err, MPK_E_CORRUPT, "payload", off, "cubin: %s", what);
 }
 
-static bool text_at(struct mpk_span strings, uint64_t off, struct mpk_span *out)
-{
-	const uint8_t *end;
-	size_t left;
-
-	if (off >= strings.len)
-		return false;
-	left = strings.len - (size_t)off;
-	end = memchr(strings.data + off, 0, left < NAME_LIMIT ? left : NAME_LIMIT);
-	if (!end)
-		return false;
-	*out = mpk_span_of(strings.data + off, (size_t)(end - (strings.data + off)));
-	return true;
-}
-
 /* The i-th header without its name. */
 static void load_section(const struct mpk_cubin_elf *elf, size_t i,
 			 struct mpk_cubin_section *out, uint32_t *name_off)
@@ -121,7 +106,7 @@ enum mpk_code mpk_cubin_elf_section(const struct mpk_cubin_elf *elf, size_t i,
 	uint32_t name_off;
 
 	load_section(elf, i, &s, &name_off);
-	if (!text_at(elf->section_names, name_off, &s.name))
+	if (!mpk_span_text(elf->section_names, name_off, NAME_LIMIT, &s.name))
 		return fail_at(err, elf->sections_off + i * SECTION_BYTES,
 			       "a section's name is too long or lies beyond the table of names");
 	*out = s;
@@ -151,7 +136,7 @@ enum mpk_code mpk_cubin_elf_symbol(struct mpk_span table, struct mpk_span string
 		.type = p[4] & 0xf, .other = p[5], .section = mpk_load_u16(p + 6),
 	};
 
-	if (!text_at(strings, mpk_load_u32(p), &s.name))
+	if (!mpk_span_text(strings, mpk_load_u32(p), NAME_LIMIT, &s.name))
 		return mpk_fail(err, MPK_E_CORRUPT,
 				"cubin: the name of symbol %zu is too long or lies beyond the "
 				"strings", i);

@@ -76,21 +76,26 @@ char *mpk_arena_copy(struct mpk_arena *arena, const void *data, size_t len)
 	return p;
 }
 
+char *mpk_arena_vprintf(struct mpk_arena *arena, const char *fmt, va_list ap)
+{
+	va_list again;
+
+	va_copy(again, ap);
+	int n = vsnprintf(NULL, 0, fmt, ap);
+	char *p = n < 0 ? NULL : mpk_arena_alloc(arena, (size_t)n + 1);
+
+	if (p)
+		(void)vsnprintf(p, (size_t)n + 1, fmt, again);
+	va_end(again);
+	return p;
+}
+
 char *mpk_arena_printf(struct mpk_arena *arena, const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
-	int n = vsnprintf(NULL, 0, fmt, ap);
-	va_end(ap);
-	if (n < 0)
-		return NULL;
-
-	char *p = mpk_arena_alloc(arena, (size_t)n + 1);
-	if (!p)
-		return NULL;
-	va_start(ap, fmt);
-	(void)vsnprintf(p, (size_t)n + 1, fmt, ap);
+	char *p = mpk_arena_vprintf(arena, fmt, ap);
 	va_end(ap);
 	return p;
 }

@@ -2,6 +2,7 @@
 #ifndef MPK_BASE_ARENA_H
 #define MPK_BASE_ARENA_H
 
+#include <stdarg.h>
 #include <stddef.h>
 
 #include "base/compiler.h"
@@ -29,8 +30,10 @@ static inline char *mpk_arena_text(struct mpk_arena *arena, struct mpk_span s)
 	return mpk_arena_copy(arena, s.data, s.len);
 }
 
-/* mpk_arena_printf - a formatted C string; NULL when memory is out */
+/* mpk_arena_printf, mpk_arena_vprintf - a formatted C string; NULL when memory is out */
 char *mpk_arena_printf(struct mpk_arena *arena, const char *fmt, ...) MPK_PRINTF(2, 3);
+char *mpk_arena_vprintf(struct mpk_arena *arena, const char *fmt, va_list ap)
+	MPK_PRINTF(2, 0);
 
 /* mpk_arena_fini - free everything allocated from the arena; safe to call twice */
 void mpk_arena_fini(struct mpk_arena *arena);

@@ -62,4 +62,21 @@ static inline bool mpk_span_sub(struct mpk_span s, uint64_t off, uint64_t len,
 	return true;
 }
 
+/* mpk_span_text - the text that begins at off in a table of NUL-terminated ones
+ * @max     bytes within which its NUL must stand
+ * Returns  true and sets *out, without the NUL; false when there is none (*out untouched) */
+static inline bool mpk_span_text(struct mpk_span table, uint64_t off, size_t max,
+				 struct mpk_span *out)
+{
+	size_t left = off < table.len ? table.len - (size_t)off : 0;
+	const uint8_t *text = left ? table.data + off : NULL;
+	const uint8_t *end = text ? (const uint8_t *)memchr(text, 0, left < max ? left : max)
+				  : NULL;
+
+	if (!end)
+		return false;
+	*out = mpk_span_of(text, (size_t)(end - text));
+	return true;
+}
+
 #endif

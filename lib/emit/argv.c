@@ -1,5 +1,4 @@
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "emit/build.h"
@@ -35,18 +34,9 @@ void mpk_argv_add_all(struct mpk_argv *v, const struct mpk_args *args)
 
 void mpk_argv_printf(struct mpk_argv *v, const char *fmt, ...)
 {
-	char *text = NULL;
 	va_list ap;
 
 	va_start(ap, fmt);
-	int n = vsnprintf(NULL, 0, fmt, ap);
+	mpk_argv_add(v, mpk_arena_vprintf(v->arena, fmt, ap));
 	va_end(ap);
-	if (n >= 0)
-		text = mpk_arena_alloc(v->arena, (size_t)n + 1);
-	if (text) {
-		va_start(ap, fmt);
-		(void)vsnprintf(text, (size_t)n + 1, fmt, ap);
-		va_end(ap);
-	}
-	mpk_argv_add(v, text);
 }

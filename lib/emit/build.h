@@ -62,6 +62,9 @@ enum mpk_code mpk_build_tool(struct mpk_build *b, const char *const *argv, const
 enum mpk_code mpk_build_write(struct mpk_build *b, const struct mpk_rope *rope,
 			      unsigned mode, struct mpk_error *err) MPK_MUST_CHECK;
 
+/* The last part of a path. */
+const char *mpk_path_name(const char *path);
+
 /* An argument vector in the build's arena. */
 struct mpk_argv {
 	struct mpk_arena *arena;

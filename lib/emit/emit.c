@@ -18,6 +18,13 @@ const struct mpk_emit_name *mpk_emit_name(enum mpk_emit_kind kind)
 	return &names[kind];
 }
 
+const char *mpk_path_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
 enum mpk_code mpk_source_classify(const char *path, enum mpk_source_kind *out,
 				  struct mpk_error *err)
 {
@@ -29,7 +36,7 @@ enum mpk_code mpk_source_classify(const char *path, enum mpk_source_kind *out,
 		{ ".o", MPK_SOURCE_OBJECT }, { ".obj", MPK_SOURCE_OBJECT },
 		{ ".a", MPK_SOURCE_ARCHIVE },
 	};
-	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+	const char *base = mpk_path_name(path);
 	const char *dot = strrchr(base, '.'), *suffix = dot ? dot : "";
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++) {

@@ -21,13 +21,6 @@ struct task {
 	const char *out;
 };
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static enum mpk_code write_object(const char *path, struct mpk_span bytes,
 				  struct mpk_error *err)
 {
@@ -59,7 +52,7 @@ static enum mpk_code run_ir(void *data, struct mpk_error *err)
 		MPK_TRY(mpk_mapping_open(t->source->path, &map, err));
 
 	struct mpk_llvm_source source = { .triple = t->b->e->target.triple,
-					  .name = base_name(t->source->path),
+					  .name = mpk_path_name(t->source->path),
 					  .bytes = t->source->text.data ? t->source->text
 									 : map.bytes };
 	enum mpk_code code = llvm->compile(&source, &arena, &object, err);
@@ -223,11 +216,11 @@ static enum mpk_code c_job(struct mpk_build *b, const char *source, const char *
 {
 	struct mpk_argv v = { .arena = b->arena };
 
-	add_compile_flags(b, &v, base_name(source));
+	add_compile_flags(b, &v, mpk_path_name(source));
 	mpk_argv_add(&v, source);
 	mpk_argv_add(&v, "-o");
 	mpk_argv_add(&v, object);
-	job->what = mpk_arena_printf(b->arena, "compiling %s", base_name(source));
+	job->what = mpk_arena_printf(b->arena, "compiling %s", mpk_path_name(source));
 	job->argv = v.items;
 	if (v.failed || !job->what)
 		return mpk_fail_nomem(err);
@@ -239,7 +232,7 @@ static enum mpk_code llvm_job(struct mpk_build *b, const struct mpk_emit_source 
 			      const char *object, struct mpk_job *job, struct mpk_error *err)
 {
 	struct task *t = mpk_arena_alloc(b->arena, sizeof *t);
-	const char *name = source ? base_name(source->path) : "the blob";
+	const char *name = source ? mpk_path_name(source->path) : "the blob";
 
 	job->what = mpk_arena_printf(b->arena, "compiling %s", name);
 	const char *step = mpk_arena_printf(b->arena, "LLVM: %s -> %s",
@@ -268,7 +261,7 @@ static enum mpk_code source_job(struct mpk_build *b, size_t i, struct mpk_job *j
 	if (!s->text.data)
 		return c_job(b, s->path, object, job, err);
 
-	const char *file = mpk_scratch_file(&b->scratch, b->arena, base_name(s->path));
+	const char *file = mpk_scratch_file(&b->scratch, b->arena, mpk_path_name(s->path));
 	if (!file)
 		return mpk_fail_nomem(err);
 	if (!b->e->dry_run)

@@ -7,3 +7,5 @@ printf '.version 8.0\n.target sm_90\n.visible .entry vadd_kernel() { ret; }\n' >
 mpack check example1.toml
 mpack check both.toml
 mpack check example3.toml
+cp "$DATA/launch/kernels.cl" .
+mpack check example4.toml

@@ -135,7 +135,7 @@ $(O)/%.o: %.c $(O)/flags
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
 
-$(O)/lib/launch/standalone.o: lib/launch/standalone/runtime.c
+$(O)/lib/launch/standalone.o: $(wildcard lib/launch/standalone/*.c)
 
 $(O)/%.o: %.cc $(O)/flags
 	$(call say,CXX,$@)

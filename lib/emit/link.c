@@ -73,6 +73,22 @@ static enum mpk_code build_id(const struct mpk_build *b, uint64_t id[2],
 
 /* --- the link line --------------------------------------------------------------- */
 
+/* All members of an archive: nothing refers to the functions that a caller looks up by
+ * name, so the linker would leave them out. As .a and .tar output hold them, too. */
+static void add_source(struct mpk_argv *v, const struct mpk_emit *e,
+		       const struct mpk_emit_source *source, const char *object)
+{
+	if (source->kind != MPK_SOURCE_ARCHIVE) {
+		mpk_argv_add(v, object);
+	} else if (e->target.format == MPK_OBJECT_MACHO) {
+		mpk_argv_printf(v, "-Wl,-force_load,%s", object);
+	} else {
+		mpk_argv_add(v, "-Wl,--whole-archive");
+		mpk_argv_add(v, object);
+		mpk_argv_add(v, "-Wl,--no-whole-archive");
+	}
+}
+
 static enum mpk_code run_link(struct mpk_build *b, const char *out, const char *blob_object,
 			      const uint64_t id[2], struct mpk_error *err)
 {
@@ -91,7 +107,7 @@ static enum mpk_code run_link(struct mpk_build *b, const char *out, const char *
 	mpk_argv_add(&v, "-o");
 	mpk_argv_add(&v, out);
 	for (size_t i = 0; i < e->source_count; i++)
-		mpk_argv_add(&v, b->objects[i]);
+		add_source(&v, e, &e->sources[i], b->objects[i]);
 	/* Behind all others: the stub must end its section (elf/grow.h). */
 	if (blob_object)
 		mpk_argv_add(&v, blob_object);

@@ -2,12 +2,15 @@
 
 #include <inttypes.h>
 
-/* The loader's source, as it stands in the tree. */
+/* The loader's source, as it stands in the tree: one text of four files. */
 __asm__(".pushsection .rodata,\"a\",@progbits\n"
 	".hidden mpk_standalone_source\n"
 	".globl mpk_standalone_source\n"
 	"mpk_standalone_source:\n"
-	".incbin \"lib/launch/standalone/runtime.c\"\n"
+	".incbin \"lib/launch/standalone/shared.c\"\n"
+	".incbin \"lib/launch/standalone/cuda.c\"\n"
+	".incbin \"lib/launch/standalone/opencl.c\"\n"
+	".incbin \"lib/launch/standalone/calls.c\"\n"
 	".byte 0\n"
 	".popsection\n");
 extern const char mpk_standalone_source[];

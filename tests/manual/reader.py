@@ -291,7 +291,7 @@ def ethos_n(sized):
     def order(r):
         count = r.u64()
         r.many(count * (2 if sized else 1), r.u32)
-    return lambda r: r.list(lambda: (r.text(), len(r.bytes()), order(r), order(r)))
+    return lambda r: {"networks": r.list(lambda: (r.text(), len(r.bytes()), order(r), order(r)))}
 
 
 def nothing(_):

@@ -1,4 +1,5 @@
-# A reader written from tvm-blob(5) alone reads every blob here as minspect does.
+# A reader written from tvm-blob(5) alone reads as minspect does: every blob here, and one of
+# each payload layout of each generation, which a writer makes from the page.
 command -v python3 >/dev/null || { echo "python3 is not installed"; exit 77; }
 export PYTHONDONTWRITEBYTECODE=1
 
@@ -11,6 +12,12 @@ test "$(echo "$files" "$bare" | wc -w)" -ge 25
 # shellcheck disable=SC2086
 python3 "$ROOT/tests/manual/compare.py" --page "$ROOT/man/tvm-blob.5" $files $bare \
 	legacy:legacy.blob ffi-0.21:ffi-0.21.blob ffi:ffi.blob
+
+mkdir made
+python3 "$ROOT/tests/manual/writer.py" made >made.list
+test "$(wc -l <made.list)" -ge 100
+# shellcheck disable=SC2046
+python3 "$ROOT/tests/manual/compare.py" $(cat made.list)
 
 # What older releases wrote is not in the repository.
 fixtures=$ROOT/../shared/fixtures

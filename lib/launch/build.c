@@ -98,8 +98,11 @@ static void shared_names(struct unit *u, enum mpk_generation gen)
 		if (!name || (i == MPK_GEN_LOOKUP_OLD && !imports))
 			continue;
 		names[i] = name;
-		u->externs[u->extern_count++] =
-			(struct mpk_host_extern){ .name = name, .link = links[u->mode] };
+		/* plain tvm-ffi has no workspace: only functions with temporaries miss it */
+		bool optional = imports || (u->mode == MPK_LAUNCH_SYSTEM_LIB &&
+					    (i == MPK_GEN_ALLOC || i == MPK_GEN_FREE));
+		u->externs[u->extern_count++] = (struct mpk_host_extern){
+			.name = name, .link = optional ? MPK_HOST_WEAK : links[u->mode] };
 		if (imports)
 			add_global(u, text(u, "__", name, ""), true);
 	}

@@ -118,10 +118,11 @@ static void add_sources(struct mpk_input *in)
 static enum mpk_code add_generated(struct mpk_input *in, const struct mpk_input_options *o,
 				   struct mpk_error *err)
 {
+	struct mpk_generate_options how = { o->via_c, o->system_lib, o->prefix };
 	size_t count = 0;
 
-	MPK_TRY(mpk_generate(&in->package, o->via_c, o->system_lib, o->prefix, &in->arena,
-			     in->sources + in->source_count, &count, err));
+	MPK_TRY(mpk_generate(&in->package, &how, &in->arena, in->sources + in->source_count,
+			     &count, err));
 	in->source_count += count;
 	if (in->package.manifest.standalone)
 		in->symbol = mpk_generation_get(in->gen)->standalone_symbol;

@@ -10,8 +10,10 @@ enum mpk_code mpk_dynamic_open(const struct mpk_elf *e, Elf_Data **out, size_t *
 	*count = 0;
 	for (size_t i = 0; mpk_elf_segment(e, i, &p); i++)
 		if (p.p_type == PT_DYNAMIC && p.p_filesz)
-			return mpk_elf_chunk(e, p.p_offset, p.p_filesz, ELF_T_DYN,
-					     "dynamic section", out, count, err);
+			return mpk_elf_chunk(e, &(struct mpk_elf_table){ p.p_offset, p.p_filesz,
+									 ELF_T_DYN,
+									 "dynamic section" },
+					     out, count, err);
 	return MPK_OK;
 }
 

@@ -199,25 +199,25 @@ const char *mpk_elf_string(struct mpk_span table, uint64_t at)
 	return (const char *)table.data + at;
 }
 
-enum mpk_code mpk_elf_chunk(const struct mpk_elf *e, uint64_t off, uint64_t size,
-			    Elf_Type type, const char *what, Elf_Data **out, size_t *count,
-			    struct mpk_error *err)
+enum mpk_code mpk_elf_chunk(const struct mpk_elf *e, const struct mpk_elf_table *table,
+			    Elf_Data **out, size_t *count, struct mpk_error *err)
 {
-	size_t each = gelf_fsize(e->elf, type, 1, EV_CURRENT);
+	size_t each = gelf_fsize(e->elf, table->type, 1, EV_CURRENT);
+	uint64_t off = table->off, size = table->size;
 	struct mpk_span ignored;
 
 	if (!mpk_span_sub(e->bytes, off, size, &ignored))
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", e->base + off,
-				       "the %s ends beyond the end of the file", what);
+				       "the %s ends beyond the end of the file", table->what);
 	if (size % each)
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", e->base + off,
 				       "the %s has %" PRIu64 " bytes, which is no multiple of %zu",
-				       what, size, each);
+				       table->what, size, each);
 
 	if (size / each > INT_MAX) /* libelf's accessors take int */
 		return corrupt(e, off, "a table has too many entries", err);
 
-	Elf_Data *data = elf_getdata_rawchunk(e->elf, (int64_t)off, (size_t)size, type);
+	Elf_Data *data = elf_getdata_rawchunk(e->elf, (int64_t)off, (size_t)size, table->type);
 	if (!data)
 		return corrupt(e, off, elf_errmsg(-1), err);
 	*out = data;

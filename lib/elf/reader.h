@@ -60,13 +60,18 @@ bool mpk_elf_at_address(const struct mpk_elf *e, uint64_t address, struct mpk_sp
 /* mpk_elf_string - the NUL-terminated string at offset at of a string table, or NULL */
 const char *mpk_elf_string(struct mpk_span table, uint64_t at);
 
-/* mpk_elf_chunk - bytes of the file as an array of type, in this machine's layout
- * @what    names the table in messages
+/* Where an array lies in a file. */
+struct mpk_elf_table {
+	uint64_t off, size; /* bytes */
+	Elf_Type type;
+	const char *what;   /* names it in messages */
+};
+
+/* mpk_elf_chunk - an array of the file, in this machine's layout
  * @count   receives the number of whole elements; trailing bytes are an error
  * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_NOMEM. The data belongs to e. */
-enum mpk_code mpk_elf_chunk(const struct mpk_elf *e, uint64_t off, uint64_t size,
-			    Elf_Type type, const char *what, Elf_Data **out, size_t *count,
-			    struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_elf_chunk(const struct mpk_elf *e, const struct mpk_elf_table *table,
+			    Elf_Data **out, size_t *count, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_elf_u32, mpk_elf_u64 - an integer of the file's byte order; false beyond the end */
 bool mpk_elf_u32(const struct mpk_elf *e, uint64_t off, uint32_t *out);

@@ -28,6 +28,7 @@ static enum mpk_code open_extended(const struct mpk_elf *e, size_t index,
 				   struct mpk_symtab *t, struct mpk_error *err)
 {
 	for (size_t i = 1; i < e->section_count; i++) {
+		struct mpk_elf_table table;
 		GElf_Shdr shdr;
 		size_t count;
 
@@ -35,8 +36,9 @@ static enum mpk_code open_extended(const struct mpk_elf *e, size_t index,
 		    shdr.sh_type != SHT_SYMTAB_SHNDX || shdr.sh_link != index)
 			continue;
 		MPK_TRY(mpk_elf_section(e, i, &shdr, err));
-		return mpk_elf_chunk(e, shdr.sh_offset, shdr.sh_size, ELF_T_WORD,
-				     "extended section index table", &t->extended, &count, err);
+		table = (struct mpk_elf_table){ shdr.sh_offset, shdr.sh_size, ELF_T_WORD,
+						"extended section index table" };
+		return mpk_elf_chunk(e, &table, &t->extended, &count, err);
 	}
 	return MPK_OK;
 }
@@ -45,6 +47,7 @@ static enum mpk_code open_section_table(const struct mpk_elf *e, size_t index,
 					struct mpk_symtab *out, struct mpk_error *err)
 {
 	struct mpk_symtab t = { .elf = e };
+	struct mpk_elf_table table;
 	GElf_Shdr shdr;
 
 	MPK_TRY(mpk_elf_section(e, index, &shdr, err));
@@ -56,8 +59,8 @@ static enum mpk_code open_section_table(const struct mpk_elf *e, size_t index,
 				       (uint64_t)shdr.sh_entsize);
 	MPK_TRY(open_strings(e, shdr.sh_link, &t.strings, err));
 	MPK_TRY(open_extended(e, index, &t, err));
-	MPK_TRY(mpk_elf_chunk(e, shdr.sh_offset, shdr.sh_size, ELF_T_SYM, "symbol table",
-			      &t.symbols, &t.count, err));
+	table = (struct mpk_elf_table){ shdr.sh_offset, shdr.sh_size, ELF_T_SYM, "symbol table" };
+	MPK_TRY(mpk_elf_chunk(e, &table, &t.symbols, &t.count, err));
 	t.off = shdr.sh_offset;
 	*out = t;
 	return MPK_OK;
@@ -78,6 +81,7 @@ static enum mpk_code open_loader_table(const struct mpk_elf *e, struct mpk_symta
 				       struct mpk_error *err)
 {
 	struct mpk_symtab t = { .elf = e };
+	struct mpk_elf_table table;
 	uint64_t address, off;
 	struct mpk_span rest;
 	Elf_Data *dynamic;
@@ -93,8 +97,9 @@ static enum mpk_code open_loader_table(const struct mpk_elf *e, struct mpk_symta
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", e->base,
 				       "the dynamic symbol table lies outside the file");
 	/* count is at most the file's size: the product cannot wrap */
-	MPK_TRY(mpk_elf_chunk(e, off, count * gelf_fsize(e->elf, ELF_T_SYM, 1, EV_CURRENT),
-			      ELF_T_SYM, "dynamic symbol table", &t.symbols, &t.count, err));
+	table = (struct mpk_elf_table){ off, count * gelf_fsize(e->elf, ELF_T_SYM, 1, EV_CURRENT),
+					ELF_T_SYM, "dynamic symbol table" };
+	MPK_TRY(mpk_elf_chunk(e, &table, &t.symbols, &t.count, err));
 	t.off = off;
 	*out = t;
 	return MPK_OK;

@@ -16,16 +16,19 @@ static enum mpk_code keep(struct mpk_strbuf *text, const char *name, enum mpk_so
 	return MPK_OK;
 }
 
-static enum mpk_code functions(const struct mpk_package *p, bool via_c,
-			       enum mpk_launch_mode mode, const char *prefix,
-			       struct mpk_arena *arena, struct mpk_emit_source *out,
-			       struct mpk_error *err)
+static enum mpk_code functions(const struct mpk_package *p,
+			       const struct mpk_generate_options *how, struct mpk_arena *arena,
+			       struct mpk_emit_source *out, struct mpk_error *err)
 {
+	enum mpk_launch_mode mode = p->manifest.standalone ? MPK_LAUNCH_STANDALONE
+				    : how->system_lib	   ? MPK_LAUNCH_SYSTEM_LIB
+							   : MPK_LAUNCH_IMPORTS;
 	struct mpk_strbuf text MPK_CLEANUP(mpk_strbuf_fini) = { 0 };
 	struct mpk_host_unit unit;
 
-	MPK_TRY(mpk_launch_build(p->launches, p->launch_count, mode, prefix, arena, &unit, err));
-	if (via_c) {
+	MPK_TRY(mpk_launch_build(p->launches, p->launch_count, mode, how->prefix, arena, &unit,
+				 err));
+	if (how->via_c) {
 		MPK_TRY(mpk_host_print_c(&unit, &text, err));
 		return keep(&text, "launch.c", MPK_SOURCE_C, arena, out, err);
 	}
@@ -51,14 +54,12 @@ static enum mpk_code loader(const struct mpk_package *p, struct mpk_arena *arena
 	return keep(&text, "standalone.c", MPK_SOURCE_C, arena, out, err);
 }
 
-enum mpk_code mpk_generate(const struct mpk_package *package, bool via_c, bool system_lib,
-			   const char *prefix, struct mpk_arena *arena,
+enum mpk_code mpk_generate(const struct mpk_package *package,
+			   const struct mpk_generate_options *how, struct mpk_arena *arena,
 			   struct mpk_emit_source out[MPK_GENERATED_MAX], size_t *count,
 			   struct mpk_error *err)
 {
 	bool standalone = package->manifest.standalone;
-	enum mpk_launch_mode mode = standalone ? MPK_LAUNCH_STANDALONE
-				    : system_lib ? MPK_LAUNCH_SYSTEM_LIB : MPK_LAUNCH_IMPORTS;
 
 	*count = 0;
 	if (standalone && !package->launch_count)
@@ -66,11 +67,11 @@ enum mpk_code mpk_generate(const struct mpk_package *package, bool via_c, bool s
 				"a standalone package is made of launch functions: it has none");
 	if (!package->launch_count)
 		return MPK_OK;
-	if (standalone && system_lib)
+	if (standalone && how->system_lib)
 		return mpk_fail(err, MPK_E_CONFLICT,
 				"a standalone package loads its kernels itself; a system library "
 				"leaves that to the program it is linked into");
-	MPK_TRY(functions(package, via_c, mode, prefix, arena, &out[0], err));
+	MPK_TRY(functions(package, how, arena, &out[0], err));
 	if (standalone)
 		MPK_TRY(loader(package, arena, &out[1], err));
 	*count = standalone ? 2 : 1;

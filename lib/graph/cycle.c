@@ -136,18 +136,16 @@ static size_t return_to_host(struct search *s, size_t module_count, const size_t
 	return SIZE_MAX;
 }
 
-static enum mpk_code find_merged(struct search *s, size_t count, size_t root,
-				 struct mpk_arena *scratch, struct mpk_arena *arena,
-				 struct mpk_cycle *out, struct mpk_error *err)
+/* @hosts   room for every module */
+static enum mpk_code find_merged(struct search *s, const struct mpk_graph *graph, size_t *hosts,
+				 struct mpk_arena *arena, struct mpk_cycle *out,
+				 struct mpk_error *err)
 {
-	size_t *hosts = mpk_arena_array(scratch, count, sizeof *hosts);
 	size_t host_count = 0, last, length = 1;
 
-	if (!hosts)
-		return mpk_fail_nomem(err);
-	reach_hosts(s, root, hosts, &host_count);
+	reach_hosts(s, graph->root, hosts, &host_count);
 
-	size_t tail = return_to_host(s, count, hosts, host_count, &last);
+	size_t tail = return_to_host(s, graph->count, hosts, host_count, &last);
 	if (tail == SIZE_MAX)
 		return MPK_OK;
 	for (size_t at = tail; at != SIZE_MAX; at = s->from[at])
@@ -163,11 +161,13 @@ static enum mpk_code find_merged(struct search *s, size_t count, size_t root,
 	return keep(ring, length + 1, true, arena, out, err);
 }
 
-static enum mpk_code check_indices(const struct mpk_module *modules, size_t count,
-				   size_t root, struct mpk_error *err)
+static enum mpk_code check_indices(const struct mpk_graph *graph, struct mpk_error *err)
 {
-	if (root >= count)
-		return mpk_fail(err, MPK_E_RANGE, "root %zu of %zu modules", root, count);
+	const struct mpk_module *modules = graph->modules;
+	size_t count = graph->count;
+
+	if (graph->root >= count)
+		return mpk_fail(err, MPK_E_RANGE, "root %zu of %zu modules", graph->root, count);
 	for (size_t i = 0; i < count; i++)
 		for (size_t k = 0; k < modules[i].import_count; k++)
 			if (modules[i].imports[k] >= count)
@@ -177,30 +177,31 @@ static enum mpk_code check_indices(const struct mpk_module *modules, size_t coun
 	return MPK_OK;
 }
 
-enum mpk_code mpk_graph_find_cycle(const struct mpk_module *modules, size_t module_count,
-				   size_t root, struct mpk_arena *arena,
+enum mpk_code mpk_graph_find_cycle(const struct mpk_graph *graph, struct mpk_arena *arena,
 				   struct mpk_cycle *out, struct mpk_error *err)
 {
+	size_t count = graph->count;
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
 	struct mpk_cycle found = { 0 };
 
-	MPK_TRY(check_indices(modules, module_count, root, err));
+	MPK_TRY(check_indices(graph, err));
 
-	size_t *first = mpk_arena_array(&scratch, module_count, sizeof *first);
-	size_t *second = mpk_arena_array(&scratch, module_count, sizeof *second);
-	unsigned char *color = mpk_arena_array(&scratch, module_count, 1);
-	if (!first || !second || !color)
+	size_t *first = mpk_arena_array(&scratch, count, sizeof *first);
+	size_t *second = mpk_arena_array(&scratch, count, sizeof *second);
+	size_t *hosts = mpk_arena_array(&scratch, count, sizeof *hosts);
+	unsigned char *color = mpk_arena_array(&scratch, count, 1);
+	if (!first || !second || !hosts || !color)
 		return mpk_fail_nomem(err);
 
-	struct walk w = { .modules = modules, .count = module_count, .path = first,
+	struct walk w = { .modules = graph->modules, .count = count, .path = first,
 			  .next = second, .color = color };
 	MPK_TRY(find_ring(&w, arena, &found, err));
 	if (!found.count) {
-		struct search s = { .modules = modules, .queue = first, .from = second };
+		struct search s = { .modules = graph->modules, .queue = first, .from = second };
 
-		for (size_t i = 0; i < module_count; i++)
+		for (size_t i = 0; i < count; i++)
 			second[i] = SIZE_MAX;
-		MPK_TRY(find_merged(&s, module_count, root, &scratch, arena, &found, err));
+		MPK_TRY(find_merged(&s, graph, hosts, arena, &found, err));
 	}
 	*out = found;
 	return MPK_OK;

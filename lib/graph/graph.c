@@ -288,26 +288,27 @@ static bool build_nodes(struct order *o, struct mpk_tree *out)
 	return true;
 }
 
-enum mpk_code mpk_graph_order(const struct mpk_module *modules, size_t module_count,
-			      size_t root, enum mpk_generation gen, struct mpk_arena *arena,
-			      struct mpk_tree *out, bool *unreached, struct mpk_error *err)
+enum mpk_code mpk_graph_order(const struct mpk_graph *graph, enum mpk_generation gen,
+			      struct mpk_arena *arena, struct mpk_tree *out, bool *unreached,
+			      struct mpk_error *err)
 {
 	MPK_CLEANUP(order_fini) struct order o = {
-		.modules = modules, .module_count = module_count, .arena = arena, .lib = NONE
+		.modules = graph->modules, .module_count = graph->count, .arena = arena,
+		.lib = NONE
 	};
 	struct mpk_tree tree = { .gen = gen, .has_tree = true };
 	struct mpk_cycle cycle;
 
-	MPK_TRY(mpk_graph_find_cycle(modules, module_count, root, arena, &cycle, err));
+	MPK_TRY(mpk_graph_find_cycle(graph, arena, &cycle, err));
 	if (cycle.count)
-		return mpk_cycle_fail(&cycle, modules, err);
+		return mpk_cycle_fail(&cycle, graph->modules, err);
 	if (!order_alloc(&o))
 		return mpk_fail_nomem(err);
-	walk(&o, root);
+	walk(&o, graph->root);
 	if (!build_children(&o) || (!is_topological(&o) && !renumber(&o)) ||
 	    !build_nodes(&o, &tree))
 		return mpk_fail_nomem(err);
-	for (size_t i = 0; unreached && i < module_count; i++)
+	for (size_t i = 0; unreached && i < graph->count; i++)
 		unreached[i] = !o.visited[i];
 	*out = tree;
 	return MPK_OK;

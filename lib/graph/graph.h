@@ -24,6 +24,13 @@ struct mpk_module {
 	size_t import_count;
 };
 
+/* What a package holds; borrowed. */
+struct mpk_graph {
+	const struct mpk_module *modules;
+	size_t count;
+	size_t root;           /* a module index */
+};
+
 /* Modules that import one another in a ring: each imports the next, the last the first. */
 struct mpk_cycle {
 	const size_t *modules; /* indices; NULL and count 0: there is no cycle */
@@ -34,12 +41,10 @@ struct mpk_cycle {
 
 /* mpk_graph_find_cycle - a ring among all modules, reachable or not, or one that merging
  * the host modules makes of those that root reaches
- * @root    a module index
  * @arena   receives the list
- * Returns  MPK_OK, with out->count 0 when there is none; MPK_E_RANGE for an import that is
- *          no module index; MPK_E_NOMEM. Linear in modules and imports; no recursion. */
-enum mpk_code mpk_graph_find_cycle(const struct mpk_module *modules, size_t module_count,
-				   size_t root, struct mpk_arena *arena,
+ * Returns  MPK_OK, with out->count 0 when there is none; MPK_E_RANGE when root or an
+ *          import is no module index; MPK_E_NOMEM. Linear in modules and imports; no recursion. */
+enum mpk_code mpk_graph_find_cycle(const struct mpk_graph *graph, struct mpk_arena *arena,
 				   struct mpk_cycle *out, struct mpk_error *err)
 	MPK_MUST_CHECK;
 
@@ -53,15 +58,14 @@ enum mpk_code mpk_cycle_fail(const struct mpk_cycle *cycle, const struct mpk_mod
  * order in which every module stands before what it imports; every loader reads it.
  * @out     nodes in index order; kind, content and children set, gen as given
  * @unreached  may be NULL; receives for each module whether root does not reach it
- *          (module_count elements, the caller's)
+ *          (graph->count elements, the caller's)
  * Returns  MPK_OK; MPK_E_CONFLICT for a cycle, also one that only merging host modules
  *          makes; the message names the modules on it ("a -> b -> a"); MPK_E_RANGE when
  *          root or an import is no module index; MPK_E_NOMEM.
  *          Linear in modules and imports; no recursion. */
-enum mpk_code mpk_graph_order(const struct mpk_module *modules, size_t module_count,
-			      size_t root, enum mpk_generation gen, struct mpk_arena *arena,
-			      struct mpk_tree *out, bool *unreached, struct mpk_error *err)
-	MPK_MUST_CHECK;
+enum mpk_code mpk_graph_order(const struct mpk_graph *graph, enum mpk_generation gen,
+			      struct mpk_arena *arena, struct mpk_tree *out, bool *unreached,
+			      struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_graph_needs_blob - false for a host-only package: TVM writes no blob then */
 bool mpk_graph_needs_blob(const struct mpk_tree *tree);

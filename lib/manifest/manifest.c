@@ -197,11 +197,12 @@ static void check_graph(struct check *c)
 	size_t count = c->draft->module_count, root = c->draft->package.root_index;
 	struct mpk_module *modules = graph_of(c, &scratch);
 	bool *unreached = mpk_arena_array(&scratch, count, sizeof *unreached);
+	struct mpk_graph graph = { modules, count, root };
 	struct mpk_cycle cycle = { 0 };
 	struct mpk_tree tree;
 
 	if (!modules || !unreached ||
-	    mpk_graph_find_cycle(modules, count, root, &scratch, &cycle, NULL) != MPK_OK) {
+	    mpk_graph_find_cycle(&graph, &scratch, &cycle, NULL) != MPK_OK) {
 		c->r->failed = true;
 		return;
 	}
@@ -209,8 +210,8 @@ static void check_graph(struct check *c)
 		report_cycle(c, &cycle, modules);
 		return;
 	}
-	if (mpk_graph_order(modules, count, root, c->draft->package.gen, &scratch, &tree,
-			    unreached, NULL) != MPK_OK)
+	if (mpk_graph_order(&graph, c->draft->package.gen, &scratch, &tree, unreached, NULL) !=
+	    MPK_OK)
 		c->r->failed = true;
 	for (size_t i = 0; i < count; i++)
 		if (unreached[i] && !c->draft->launch_count)

@@ -146,8 +146,8 @@ static enum mpk_code build(struct mpk_loader *l, struct mpk_package *out, struct
 	if (manifest->dedup && manifest->sound && !l->report->errors && !l->failed)
 		mpk_loader_dedup(l, modules, count, &root);
 	if (manifest->sound)
-		MPK_TRY(mpk_graph_order(modules, count, root, manifest->gen, l->arena,
-					&out->tree, unreached, err));
+		MPK_TRY(mpk_graph_order(&(struct mpk_graph){ modules, count, root },
+					manifest->gen, l->arena, &out->tree, unreached, err));
 	list_sources(l, unreached, out);
 	return MPK_OK;
 }

@@ -122,14 +122,12 @@ $(O)/flags: FORCE
 	$(Q)mkdir -p $(@D); echo '$(FLAGS_NOW)' | cmp -s - $@ || echo '$(FLAGS_NOW)' > $@
 
 COMMIT = $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
-VERSION_TEXT = \#define MPK_VERSION "$(VERSION)"\n\#define MPK_COMMIT "$(COMMIT)"\n\#define MPK_LIBELF_VERSION "$(shell $(PKG_CONFIG) --modversion libelf 2>/dev/null)"\n\#define MPK_LLVM_VERSION "$(shell $(LLVM_CONFIG) --version 2>/dev/null)"\n
-$(O)/gen/common/version.h: FORCE
-	$(Q)mkdir -p $(@D); printf '$(VERSION_TEXT)' | cmp -s - $@ || printf '$(VERSION_TEXT)' > $@
-$(O)/cmd/common/options.o: $(O)/gen/common/version.h
-$(O)/cmd/common/options.o: CPPFLAGS += -I$(O)/gen
+CONFIG_TEXT = \#define MPK_VERSION "$(VERSION)"\n\#define MPK_COMMIT "$(COMMIT)"\n\#define MPK_LIBELF_VERSION "$(shell $(PKG_CONFIG) --modversion libelf 2>/dev/null)"\n\#define MPK_LLVM_VERSION "$(shell $(LLVM_CONFIG) --version 2>/dev/null)"\n\#define MPK_LIBEXECDIR "$(LIBEXECDIR)"\n
+$(O)/gen/common/config.h: FORCE
+	$(Q)mkdir -p $(@D); printf '$(CONFIG_TEXT)' | cmp -s - $@ || printf '$(CONFIG_TEXT)' > $@
+$(O)/cmd/common/options.o $(O)/cmd/common/libexec.o: $(O)/gen/common/config.h
+$(O)/cmd/common/options.o $(O)/cmd/common/libexec.o: CPPFLAGS += -I$(O)/gen
 $(LLVM_OBJ): CPPFLAGS += $(LLVM_CPPFLAGS)
-$(O)/cmd/minspect/runtime.o: CPPFLAGS += -DMPK_LIBEXECDIR='"$(LIBEXECDIR)/minspect"'
-$(O)/cmd/mpack/build.o: CPPFLAGS += -DMPK_LIBEXECDIR='"$(LIBEXECDIR)/mpack"'
 
 $(O)/%.o: %.c $(O)/flags
 	$(call say,CC,$@)
@@ -164,7 +162,7 @@ coverage:
 
 # --- static checks -----------------------------------------------------------------
 HEADERS := $(sort $(wildcard lib/*/*.h formats/*.h formats/*/*.h cmd/*/*.h))
-headers-check: $(O)/gen/common/version.h
+headers-check: $(O)/gen/common/config.h
 	$(Q)rc=0; for h in $(HEADERS); do \
 		echo 'typedef int mpk_nothing;' | \
 		$(CC) $(CPPFLAGS) $(LLVM_CPPFLAGS) -I$(O)/gen $(ALL_CFLAGS) -Werror -fsyntax-only -include $$h -x c - || rc=1; \
@@ -174,7 +172,7 @@ lint: all
 	$(Q)sh scripts/lint $(O)
 
 TIDY ?= clang-tidy-19
-tidy: compile_commands.json $(O)/gen/common/version.h
+tidy: compile_commands.json $(O)/gen/common/config.h
 	$(Q)echo $(filter-out tests/%,$(ALL_SRC)) | xargs -n 4 -P $$(nproc) $(TIDY) --quiet -p .
 
 # Fuzzers need clang (FUZZ_CC); FUZZ_TIME seconds each, findings in $(O)/fuzz.

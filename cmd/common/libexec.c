@@ -4,7 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 
-const char *mpk_libexec_find(struct mpk_arena *arena, const char *name, const char *fallback)
+#include "common/config.h"
+
+const char *mpk_libexec_find(struct mpk_arena *arena, const char *name)
 {
 	char self[PATH_MAX];
 	ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -17,5 +19,6 @@ const char *mpk_libexec_find(struct mpk_arena *arena, const char *name, const ch
 			path = mpk_arena_printf(arena, "%.*s/../libexec/%s", (int)(slash - self),
 						self, name);
 	}
-	return path && access(path, R_OK) == 0 ? path : fallback;
+	return path && access(path, R_OK) == 0 ? path :
+						 mpk_arena_printf(arena, MPK_LIBEXECDIR "/%s", name);
 }

@@ -8,8 +8,8 @@
 #include "base/strmap.h"
 #include "base/vec.h"
 #include "blob/blob.h"
+#include "common/config.h"
 #include "common/diag.h"
-#include "common/version.h"
 
 enum { OPTIONS_MAX = 96 };
 

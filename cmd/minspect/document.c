@@ -58,6 +58,8 @@ static int one(const struct minspect_options *o, const char *name, struct minspe
 		     : refuse && code == MPK_E_CORRUPT ? refuse(l, &err)
 						       : report(l, &err);
 
+	l->file = NULL;
+	l->view = NULL;
 	minspect_file_close(&file);
 	return status;
 }

@@ -269,7 +269,9 @@ static enum mpk_code fill(struct mpk_input *in, struct mpk_emit *e, struct mpk_e
 	e->prefix = opt.prefix ? opt.prefix : "";
 	e->dir = in->dir;
 	e->dir_named = in->package.manifest.dir;
-	e->llvm = mpk_libexec_find(&in->arena, "mpack/llvm.so", MPK_LIBEXECDIR "/llvm.so");
+	e->llvm = mpk_libexec_find(&in->arena, "mpack/llvm.so");
+	if (!e->llvm)
+		return mpk_fail_nomem(err);
 	e->tmpdir = tmp && *tmp ? tmp : "/tmp";
 	e->save_temps = opt.save_temps;
 	e->dry_run = opt.dry_run;

@@ -1,54 +1,120 @@
 #include "view/extract.h"
 
+#include <pthread.h>
+#include <stdlib.h>
+
 #include "common/diag.h"
 #include "io/directory.h"
+#include "io/reader.h"
 #include "minspect/document.h"
 #include "text/digest.h"
 
-/* The SHA-256 of every file, as text; without libcrypto none, and one warning. */
-static enum mpk_code digest_all(const struct mpk_extract *plan, struct mpk_arena *arena,
-				const char **out, struct mpk_error *err)
-{
-	for (size_t i = 0; i < plan->count; i++) {
-		const struct mpk_rope *rope = &plan->files[i].content;
-		MPK_CLEANUP(mpk_digest_fini) struct mpk_digest d = { 0 };
-		uint8_t bytes[MPK_DIGEST_BYTES];
-		char *text = mpk_arena_alloc(arena, MPK_DIGEST_TEXT);
-		enum mpk_code code = mpk_digest_init(&d, err);
+/* From here on a copy runs beside the digest, which takes as long. */
+enum { LARGE_BYTES = 1 << 20 };
 
-		if (code == MPK_E_LOAD) {
-			mpk_diag_warn("no digests: %s", err->text);
-			return MPK_OK;
-		}
-		for (size_t k = 0; code == MPK_OK && k < rope->count; k++)
-			code = mpk_digest_update(&d, mpk_span_of(rope->pieces[k].data,
-								 (size_t)rope->pieces[k].len),
-						 err);
-		if (code == MPK_OK)
-			code = mpk_digest_final(&d, bytes, err);
-		if (code != MPK_OK)
-			return code;
+/* One file's digest, computed in a thread of its own where that pays. */
+struct hashing {
+	pthread_t thread;
+	const struct mpk_rope *rope;
+	struct mpk_digest digest;
+	char *text;
+	enum mpk_code code;
+	struct mpk_error err;
+};
+
+static void hashing_fini(struct hashing *h)
+{
+	mpk_digest_fini(&h->digest);
+}
+
+static void *hash(void *data)
+{
+	struct hashing *h = data;
+	struct mpk_reader *r = malloc(sizeof *r);
+	struct mpk_span some = { 0 };
+	uint8_t bytes[MPK_DIGEST_BYTES];
+
+	h->code = r ? MPK_OK : mpk_fail_nomem(&h->err);
+	if (r)
+		mpk_reader_init(r, h->rope);
+	do {
+		if (h->code == MPK_OK)
+			h->code = mpk_reader_next(r, &some, &h->err);
+		if (h->code == MPK_OK)
+			h->code = mpk_digest_update(&h->digest, some, &h->err);
+	} while (h->code == MPK_OK && some.len);
+	if (r)
+		mpk_reader_fini(r);
+	free(r);
+	if (h->code == MPK_OK)
+		h->code = mpk_digest_final(&h->digest, bytes, &h->err);
+	if (h->code == MPK_OK)
+		(void)mpk_digest_print(bytes, h->text);
+	return NULL;
+}
+
+static enum mpk_code write_and_hash(const struct mpk_directory *d,
+				    const struct mpk_extract_file *f, char *text,
+				    struct mpk_error *err)
+{
+	MPK_CLEANUP(hashing_fini) struct hashing h = { .rope = &f->content, .text = text };
+	bool threaded;
+
+	MPK_TRY(mpk_digest_init(&h.digest, err));
+	threaded = f->content.len >= LARGE_BYTES &&
+		   pthread_create(&h.thread, NULL, hash, &h) == 0;
+
+	enum mpk_code code = mpk_directory_write(d, f->name, &f->content, err);
+	if (threaded)
+		(void)pthread_join(h.thread, NULL);
+	else if (code == MPK_OK)
+		(void)hash(&h);
+	if (code == MPK_OK && h.code != MPK_OK && err)
+		*err = h.err;
+	return code == MPK_OK ? h.code : code;
+}
+
+/* Every file and its SHA-256 as text; without libcrypto no digests, and one warning. */
+static enum mpk_code write_files(const struct mpk_directory *d, struct minspect_look *l,
+				 struct mpk_extract *plan, const char **digests,
+				 struct mpk_error *err)
+{
+	const struct mpk_mapping *map = &l->file->map;
+	struct mpk_digest probe = { 0 };
+	enum mpk_code code = mpk_digest_init(&probe, err);
+	bool can_hash = code == MPK_OK;
+
+	mpk_digest_fini(&probe);
+	if (code == MPK_E_LOAD)
+		mpk_diag_warn("no digests: %s", err->text);
+	else if (code != MPK_OK)
+		return code;
+	for (size_t i = 0; i < plan->count; i++) {
+		struct mpk_extract_file *f = &plan->files[i];
+		char *text = mpk_arena_alloc(&l->file->arena, MPK_DIGEST_TEXT);
+
+		if (map->fd >= 0)
+			mpk_rope_use_file(&f->content, map->bytes, map->fd, LARGE_BYTES);
 		if (!text)
 			return mpk_fail_nomem(err);
-		out[i] = mpk_digest_print(bytes, text);
+		if (can_hash)
+			MPK_TRY(write_and_hash(d, f, text, err));
+		else
+			MPK_TRY(mpk_directory_write(d, f->name, &f->content, err));
+		digests[i] = can_hash ? text : NULL;
 	}
 	return MPK_OK;
 }
 
 /* index.json, and with --json the same on standard output */
 static enum mpk_code write_index(const struct mpk_directory *d, struct minspect_look *l,
-				 const struct mpk_extract *plan, struct mpk_strbuf *text,
-				 struct mpk_error *err)
+				 const struct mpk_extract *plan, const char *const *digests,
+				 struct mpk_strbuf *text, struct mpk_error *err)
 {
-	struct mpk_arena *arena = &l->file->arena;
-	const char **digests = mpk_arena_array(arena, plan->count, sizeof *digests);
-	struct mpk_rope rope = { .arena = arena };
+	struct mpk_rope rope = { .arena = &l->file->arena };
 	struct mpk_json j;
 	enum mpk_code code;
 
-	if (!digests)
-		return mpk_fail_nomem(err);
-	MPK_TRY(digest_all(plan, arena, digests, err));
 	mpk_json_init(&j, 1);
 	mpk_extract_json(l->view, plan, digests, &j, j.root);
 	if (l->json)
@@ -65,12 +131,16 @@ static enum mpk_code write_index(const struct mpk_directory *d, struct minspect_
 static enum mpk_code write_all(const struct mpk_directory *d, struct minspect_look *l,
 			       struct mpk_strbuf *index, struct mpk_error *err)
 {
+	struct mpk_arena *arena = &l->file->arena;
 	struct mpk_extract plan;
 
-	MPK_TRY(mpk_extract_plan(l->view, &l->file->arena, &plan, err));
-	for (size_t i = 0; i < plan.count; i++)
-		MPK_TRY(mpk_directory_write(d, plan.files[i].name, &plan.files[i].content, err));
-	MPK_TRY(write_index(d, l, &plan, index, err));
+	MPK_TRY(mpk_extract_plan(l->view, arena, &plan, err));
+
+	const char **digests = mpk_arena_array(arena, plan.count, sizeof *digests);
+	if (!digests)
+		return mpk_fail_nomem(err);
+	MPK_TRY(write_files(d, l, &plan, digests, err));
+	MPK_TRY(write_index(d, l, &plan, digests, index, err));
 	for (size_t i = 0; i < plan.count; i++)
 		mpk_diag_note("%s", plan.files[i].name);
 	mpk_diag_note("index.json");

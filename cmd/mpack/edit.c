@@ -157,20 +157,6 @@ static enum mpk_code replace(struct edit *e, const char *word, struct mpk_mappin
 
 /* --- writing --------------------------------------------------------------------- */
 
-static void use_file_ranges(const struct edit *e, struct mpk_rope *rope)
-{
-	uintptr_t base = (uintptr_t)e->file.bytes.data;
-
-	for (size_t i = 0; e->file.fd >= 0 && i < rope->count; i++) {
-		struct mpk_piece *p = &rope->pieces[i];
-		uintptr_t at = (uintptr_t)p->data;
-
-		if (p->len >= LARGE_BYTES && at >= base && at - base < e->file.bytes.len)
-			*p = (struct mpk_piece){ .fd = e->file.fd, .off = at - base,
-						 .len = p->len };
-	}
-}
-
 static enum mpk_code write_out(const struct mpk_rope *rope, unsigned mode,
 			       struct mpk_error *err)
 {
@@ -223,7 +209,8 @@ static enum mpk_code run(struct edit *e, const char *path, struct mpk_error *err
 			mpk_error_at_file(err, path);
 		return code;
 	}
-	use_file_ranges(e, &blob);
+	if (e->file.fd >= 0)
+		mpk_rope_use_file(&blob, e->file.bytes, e->file.fd, LARGE_BYTES);
 	return e->image.container == MPK_CONTAINER_BLOB ? write_out(&blob, 0666, err)
 							: write_library(e, &blob, err);
 }

@@ -97,6 +97,7 @@ static enum mpk_code put_bytes(struct printer *p, const struct mpk_rope *bytes,
 			code = flush(p, err);
 		}
 	} while (code == MPK_OK && some.len);
+	mpk_reader_fini(r);
 	free(r);
 	return code;
 }

@@ -1,6 +1,5 @@
 #include <errno.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -29,6 +28,8 @@ static enum mpk_code hash_rope(const struct mpk_rope *rope, uint64_t *out,
 			break;
 		mpk_hash_add(&h, some);
 	}
+	if (r)
+		mpk_reader_fini(r);
 	free(r);
 	*out = mpk_hash_get(&h);
 	return code;
@@ -168,20 +169,37 @@ static enum mpk_code link_grown_object(struct mpk_build *b, const char *linked,
 	return code == MPK_OK ? run_link(b, linked, full, id, err) : code;
 }
 
-struct hashing {
-	pthread_t thread;
-	const struct mpk_rope *rope;
-	uint64_t hash;
-	enum mpk_code code;
-	struct mpk_error err;
+/* Hashes the blob while the file around it is written. */
+struct blob_hash {
+	struct mpk_hash hash;
+	uint64_t skip, left;   /* bytes before the rest of the blob, and of it */
 };
 
-static void *hash_thread(void *data)
+static void see(void *data, struct mpk_span bytes)
 {
-	struct hashing *h = data;
+	struct blob_hash *h = data;
+	size_t skip = h->skip < bytes.len ? (size_t)h->skip : bytes.len;
+	size_t n = bytes.len - skip;
 
-	h->code = hash_rope(h->rope, &h->hash, &h->err);
-	return NULL;
+	n = h->left < n ? (size_t)h->left : n;
+	mpk_hash_add(&h->hash, mpk_span_of(bytes.data + skip, n));
+	h->skip -= skip;
+	h->left -= n;
+}
+
+/* Where the blob begins in the grown file. */
+static uint64_t find_blob(const struct mpk_rope *file, const struct mpk_rope *blob)
+{
+	uint64_t at = 0;
+
+	for (size_t i = 0; i < file->count; i++) {
+		const struct mpk_piece *p = &file->pieces[i], *first = &blob->pieces[0];
+
+		if (p->data == first->data && p->fd == first->fd && p->off == first->off)
+			break;
+		at += p->len;
+	}
+	return at;
 }
 
 static void put_big(uint8_t *out, uint64_t v)
@@ -205,26 +223,28 @@ static enum mpk_code write_and_hash(struct mpk_build *b, struct mpk_grown *g,
 				    struct mpk_output *o, const uint64_t id[2],
 				    struct mpk_error *err)
 {
-	struct hashing h = { .rope = b->e->blob };
+	struct blob_hash h = { .skip = find_blob(&g->rope, b->e->blob), .left = b->e->blob->len };
+	struct mpk_tap tap = { see, &h };
 	uint8_t *at = find_id(g, id), bytes[8];
-	bool can_patch = lseek(mpk_output_fd(o), 0, SEEK_CUR) == 0;
-	bool threaded = at && can_patch && pthread_create(&h.thread, NULL, hash_thread, &h) == 0;
+	uint64_t hash;
 
-	if (at && !threaded) {
-		(void)hash_thread(&h);
-		put_big(at, h.hash);
+	if (!at)
+		return mpk_output_write_rope(o, &g->rope, err);
+	/* What is written through cannot be patched behind. */
+	if (lseek(mpk_output_fd(o), 0, SEEK_CUR) != 0) {
+		MPK_TRY(hash_rope(b->e->blob, &hash, err));
+		put_big(at, hash);
+		return mpk_output_write_rope(o, &g->rope, err);
 	}
+	mpk_hash_init(&h.hash, 0);
+	mpk_output_tap(o, &tap);
 	enum mpk_code code = mpk_output_write_rope(o, &g->rope, err);
-	if (threaded) {
-		(void)pthread_join(h.thread, NULL);
-		put_big(bytes, h.hash);
-		if (code == MPK_OK && pwrite(mpk_output_fd(o), bytes, sizeof bytes,
-					     at - g->file) != (ssize_t)sizeof bytes)
-			code = mpk_fail_errno(err, MPK_E_IO, errno, "cannot write");
-	}
-	if (code == MPK_OK && h.code != MPK_OK && err)
-		*err = h.err;
-	return code == MPK_OK ? h.code : code;
+	mpk_output_tap(o, NULL);
+	put_big(bytes, mpk_hash_get(&h.hash));
+	if (code == MPK_OK && pwrite(mpk_output_fd(o), bytes, sizeof bytes, at - g->file) !=
+				      (ssize_t)sizeof bytes)
+		code = mpk_fail_errno(err, MPK_E_IO, errno, "cannot write");
+	return code;
 }
 
 static enum mpk_code write_grown(struct mpk_build *b, struct mpk_grown *g,

@@ -29,7 +29,7 @@ static enum mpk_code write_object(const char *path, struct mpk_span bytes,
 	enum mpk_code code = MPK_OK;
 
 	if (fd >= 0)
-		code = mpk_write_pieces(fd, &piece, 1, err);
+		code = mpk_write_pieces(fd, &piece, 1, NULL, err);
 	if (fd < 0 || (close(fd) != 0 && code == MPK_OK))
 		code = mpk_fail_errno(err, MPK_E_IO, errno, "cannot write");
 	if (code != MPK_OK)

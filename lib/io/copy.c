@@ -4,10 +4,14 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/uio.h>
+#include <sys/vfs.h>
 #include <unistd.h>
+
+#include "io/window.h"
 
 enum {
 	BUFFER_BYTES = 256 * 1024,
+	WRITE_BYTES = 128 * 1024,      /* more at a time makes page caches look for huge pages */
 	GATHER_MAX = 256,              /* pieces in one writev */
 	STEP_BYTES = 256 * 1024 * 1024 /* per call, so that signals are seen in time */
 };
@@ -47,30 +51,50 @@ static bool write_all(int fd, const char *data, size_t len, const uint64_t *off)
 	return true;
 }
 
-static enum mpk_code copy_by_hand(int in, uint64_t in_off, int out, const uint64_t *out_off,
-				  uint64_t len, struct mpk_error *err)
+/* One range on its way. */
+struct copy {
+	int in, out;
+	uint64_t from, to, left;   /* to: where the next byte goes, when that is known */
+	bool positioned;           /* by offset; false: at the current position of out */
+	bool in_kernel;            /* copy_file_range is worth a try */
+	const struct mpk_tap *tap; /* or NULL */
+};
+
+static void see(const struct mpk_tap *tap, const void *data, size_t len)
+{
+	if (tap)
+		tap->see(tap->data, mpk_span_of(data, len));
+}
+
+static void advance(struct copy *c, uint64_t n)
+{
+	c->from += n;
+	c->to += n;
+	c->left -= n;
+}
+
+static enum mpk_code copy_by_hand(struct copy *c, struct mpk_error *err)
 {
 	enum mpk_code code = MPK_OK;
-	uint64_t to = out_off ? *out_off : 0;
 	char *buffer = malloc(BUFFER_BYTES);
 
 	if (!buffer)
 		return mpk_fail_nomem(err);
-	while (len && code == MPK_OK) {
-		ssize_t n = read_some(in, buffer, (size_t)min_u64(len, BUFFER_BYTES), in_off);
+	while (c->left && code == MPK_OK) {
+		size_t want = (size_t)min_u64(c->left, BUFFER_BYTES);
+		ssize_t n = read_some(c->in, buffer, want, c->from);
 
 		if (n < 0)
 			code = mpk_fail_errno(err, MPK_E_IO, errno, "cannot read the input");
 		else if (n == 0)
-			code = mpk_fail(err, MPK_E_IO, "an input file became shorter while "
-					"it was being copied");
-		else if (!write_all(out, buffer, (size_t)n, out_off ? &to : NULL))
+			code = mpk_fail(err, MPK_E_IO, "an input file became shorter while it "
+					"was being copied");
+		else if (!write_all(c->out, buffer, (size_t)n, c->positioned ? &c->to : NULL))
 			code = mpk_fail_errno(err, MPK_E_IO, errno, "cannot write");
 		if (code != MPK_OK)
 			break;
-		in_off += (size_t)n;
-		to += (size_t)n;
-		len -= (size_t)n;
+		see(c->tap, buffer, (size_t)n);
+		advance(c, (uint64_t)n);
 	}
 	free(buffer);
 	return code;
@@ -83,32 +107,112 @@ static bool is_final(int error)
 	return error == ENOSPC || error == EDQUOT || error == EFBIG || error == EIO;
 }
 
-enum mpk_code mpk_copy_range(int in, uint64_t in_off, int out, const uint64_t *out_off,
-			     uint64_t len, struct mpk_error *err)
+/* Up to len bytes inside the kernel; when it will not, in_kernel becomes false. */
+static enum mpk_code copy_in_kernel(struct copy *c, uint64_t len, struct mpk_error *err)
 {
-	off64_t from = (off64_t)in_off, to = out_off ? (off64_t)*out_off : 0;
-
 	while (len) {
-		ssize_t n = copy_file_range(in, &from, out, out_off ? &to : NULL,
+		off64_t from = (off64_t)c->from, to = (off64_t)c->to;
+		ssize_t n = copy_file_range(c->in, &from, c->out, c->positioned ? &to : NULL,
 					    (size_t)min_u64(len, STEP_BYTES), 0);
 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0 && is_final(errno))
 			return mpk_fail_errno(err, MPK_E_IO, errno, "cannot write");
+		c->in_kernel = n > 0;
 		if (n <= 0)
 			break;
-		len -= (size_t)n;
+		advance(c, (uint64_t)n);
+		len -= (uint64_t)n;
 	}
-	if (!len)
-		return MPK_OK;
-	return copy_by_hand(in, (uint64_t)from, out, out_off ? &(uint64_t){ (uint64_t)to } : NULL,
-			    len, err);
+	return MPK_OK;
+}
+
+/* Writes that end where a large page of the target ends leave no page half done. */
+static enum mpk_code write_window(struct copy *c, struct mpk_span bytes,
+				  struct mpk_error *err)
+{
+	for (size_t at = 0; at < bytes.len;) {
+		uint64_t room = WRITE_BYTES - c->to % WRITE_BYTES;
+		size_t n = (size_t)min_u64(room, bytes.len - at);
+
+		if (!write_all(c->out, (const char *)bytes.data + at, n,
+			       c->positioned ? &c->to : NULL))
+			return mpk_fail_errno(err, MPK_E_IO, errno, "cannot write");
+		at += n;
+		advance(c, n);
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code copy_window(struct copy *c, const struct mpk_window *w,
+				 struct mpk_error *err)
+{
+	uint64_t start = c->from;
+
+	if (c->in_kernel)
+		MPK_TRY(copy_in_kernel(c, w->bytes.len, err));
+	size_t done = (size_t)(c->from - start);
+	MPK_TRY(write_window(c, mpk_span_of(w->bytes.data + done, w->bytes.len - done), err));
+	see(c->tap, w->bytes.data, w->bytes.len);
+	return MPK_OK;
+}
+
+static enum mpk_code copy(struct copy *c, struct mpk_error *err)
+{
+	struct mpk_window w = { 0 };
+
+	if (c->in_kernel && !c->tap)
+		MPK_TRY(copy_in_kernel(c, c->left, err));
+	while (mpk_window_open(c->in, c->from, c->left, &w)) {
+		enum mpk_code code = copy_window(c, &w, err);
+
+		mpk_window_close(&w);
+		if (code != MPK_OK)
+			return code;
+	}
+	return c->left ? copy_by_hand(c, err) : MPK_OK;
+}
+
+/* File systems of another machine copy there, at any offset. */
+static bool is_remote(int fd)
+{
+	static const uint32_t kinds[] = { 0x6969 /* NFS */, 0xff534d42 /* CIFS */,
+					  0xfe534d42 /* SMB2 */, 0x00c36400 /* Ceph */ };
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs) != 0)
+		return false;
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(kinds); i++)
+		if ((uint32_t)fs.f_type == kinds[i])
+			return true;
+	return false;
+}
+
+static enum mpk_code copy_range(struct copy *c, struct mpk_error *err)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	off_t here = c->positioned ? (off_t)c->to : lseek(c->out, 0, SEEK_CUR);
+
+	c->to = here < 0 ? 0 : (uint64_t)here;
+	c->in_kernel = here >= 0 && (c->from % page == c->to % page || is_remote(c->out));
+	return copy(c, err);
+}
+
+enum mpk_code mpk_copy_range(int in, uint64_t in_off, int out, const uint64_t *out_off,
+			     uint64_t len, struct mpk_error *err)
+{
+	struct copy c = { .in = in, .out = out, .from = in_off, .to = out_off ? *out_off : 0,
+			  .left = len, .positioned = out_off };
+
+	return copy_range(&c, err);
 }
 
 static enum mpk_code write_gathered(int out, struct iovec *iov, size_t count,
-				    struct mpk_error *err)
+				    const struct mpk_tap *tap, struct mpk_error *err)
 {
+	for (size_t i = 0; i < count; i++)
+		see(tap, iov[i].iov_base, iov[i].iov_len);
 	while (count) {
 		ssize_t n = writev(out, iov, (int)count);
 
@@ -132,7 +236,7 @@ static enum mpk_code write_gathered(int out, struct iovec *iov, size_t count,
 }
 
 enum mpk_code mpk_write_pieces(int out, const struct mpk_piece *pieces, size_t count,
-			       struct mpk_error *err)
+			       const struct mpk_tap *tap, struct mpk_error *err)
 {
 	struct iovec iov[GATHER_MAX];
 	size_t gathered = 0;
@@ -145,11 +249,13 @@ enum mpk_code mpk_write_pieces(int out, const struct mpk_piece *pieces, size_t c
 							  (size_t)p->len };
 		bool last = i + 1 == count;
 		if (gathered && (last || gathered == GATHER_MAX || !pieces[i + 1].data)) {
-			MPK_TRY(write_gathered(out, iov, gathered, err));
+			MPK_TRY(write_gathered(out, iov, gathered, tap, err));
 			gathered = 0;
 		}
+		struct copy c = { .in = p->fd, .out = out, .from = p->off, .left = p->len,
+				  .tap = tap };
 		if (!p->data)
-			MPK_TRY(mpk_copy_range(p->fd, p->off, out, NULL, p->len, err));
+			MPK_TRY(copy_range(&c, err));
 	}
 	return MPK_OK;
 }

@@ -7,20 +7,29 @@
 
 #include "base/error.h"
 #include "base/rope.h"
+#include "base/span.h"
+
+/* Who looks at bytes while they are copied: a digest, which then costs no second reading. */
+struct mpk_tap {
+	void (*see)(void *data, struct mpk_span bytes); /* in order, every byte once */
+	void *data;
+};
 
 /* mpk_copy_range - len bytes from one descriptor's offset to another's, or to its current
  * position when out_off is NULL
- * Uses copy_file_range (which shares extents where the file system can) and falls back
- * to read and write: other file systems, pipes, terminals. A pipe as @in is read from
- * where it stands. Holes of a sparse input arrive as zeros.
+ * Uses copy_file_range where that can share extents or spares a network; else whole pages
+ * are written out of a mapping, which the kernel does faster than copy_file_range between
+ * offsets that differ within a page; else read and write: pipes, terminals, what became
+ * shorter. A pipe as @in is read from where it stands. Holes arrive as zeros.
  * Returns  MPK_OK; MPK_E_IO (also when @in ends early); MPK_E_NOMEM */
 enum mpk_code mpk_copy_range(int in, uint64_t in_off, int out, const uint64_t *out_off,
 			     uint64_t len, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_write_pieces - append pieces of a rope to out at its current position
  * Neighbouring pieces in memory are gathered into one system call.
+ * @tap     sees every byte; may be NULL
  * Returns  as mpk_copy_range */
 enum mpk_code mpk_write_pieces(int out, const struct mpk_piece *pieces, size_t count,
-			       struct mpk_error *err) MPK_MUST_CHECK;
+			       const struct mpk_tap *tap, struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

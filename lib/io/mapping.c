@@ -10,6 +10,10 @@
 
 #include "base/vec.h"
 
+/* Up to here a copy costs less than a mapping, its page fault and what each mapping adds to
+ * a fork. Copies are aligned as tensors want to be, as a mapping would be. */
+enum { SMALL_BYTES = 16 * 1024, ALIGN_BYTES = 64 };
+
 static enum mpk_code read_all(int fd, struct mpk_span *out, struct mpk_error *err)
 {
 	uint8_t *data = NULL;
@@ -36,6 +40,32 @@ static enum mpk_code read_all(int fd, struct mpk_span *out, struct mpk_error *er
 	return MPK_OK;
 }
 
+static enum mpk_code read_small(int fd, size_t size, struct mpk_span *out,
+				struct mpk_error *err)
+{
+	size_t room = (size + ALIGN_BYTES - 1) / ALIGN_BYTES * ALIGN_BYTES, len = 0;
+	uint8_t *data = aligned_alloc(ALIGN_BYTES, room);
+
+	if (!data)
+		return mpk_fail_nomem(err);
+	while (len < size) {
+		ssize_t n = pread(fd, data + len, size - len, (off_t)len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0) {
+			enum mpk_code code = mpk_fail_errno(err, MPK_E_IO, errno, "cannot read");
+			free(data);
+			return code;
+		}
+		if (n == 0)
+			break; /* it became shorter just now */
+		len += (size_t)n;
+	}
+	*out = mpk_span_of(data, len);
+	return MPK_OK;
+}
+
 static enum mpk_code map_fd(int fd, struct mpk_mapping *m, struct mpk_error *err)
 {
 	struct stat st;
@@ -51,6 +81,8 @@ static enum mpk_code map_fd(int fd, struct mpk_mapping *m, struct mpk_error *err
 		m->mapped = true;
 		return MPK_OK;
 	}
+	if (st.st_size <= SMALL_BYTES)
+		return read_small(fd, (size_t)st.st_size, &m->bytes, err);
 
 	void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (p == MAP_FAILED)

@@ -16,8 +16,8 @@ struct mpk_mapping {
 };
 
 /* mpk_mapping_open - open path and view its content
- * A regular file is mapped (nothing is read until touched); a pipe, or "-" for standard
- * input, is read to its end into memory.
+ * A regular file is mapped (nothing is read until touched), a small one read into memory
+ * aligned to 64 bytes; a pipe, or "-" for standard input, is read to its end into memory.
  * Returns  MPK_OK; MPK_E_IO (no such file, a directory, unreadable); MPK_E_NOMEM.
  *          The error carries the file name. On failure *out stays closed. */
 enum mpk_code mpk_mapping_open(const char *path, struct mpk_mapping *out,

@@ -18,6 +18,7 @@ struct mpk_output {
 	char *shown;    /* the path as the caller named it, for messages */
 	int fd;
 	bool own_fd;
+	const struct mpk_tap *tap;
 };
 
 /* Names that a killed build would leave behind. Slots hold the temp strings of live
@@ -205,6 +206,11 @@ int mpk_output_fd(const struct mpk_output *o)
 	return o->fd;
 }
 
+void mpk_output_tap(struct mpk_output *o, const struct mpk_tap *tap)
+{
+	o->tap = tap;
+}
+
 enum mpk_code mpk_output_write(struct mpk_output *o, struct mpk_span bytes,
 			       struct mpk_error *err)
 {
@@ -217,7 +223,7 @@ enum mpk_code mpk_output_write(struct mpk_output *o, struct mpk_span bytes,
 enum mpk_code mpk_output_write_rope(struct mpk_output *o, const struct mpk_rope *rope,
 				    struct mpk_error *err)
 {
-	enum mpk_code code = mpk_write_pieces(o->fd, rope->pieces, rope->count, err);
+	enum mpk_code code = mpk_write_pieces(o->fd, rope->pieces, rope->count, o->tap, err);
 
 	if (code != MPK_OK)
 		mpk_error_at_file(err, o->shown);

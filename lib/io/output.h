@@ -30,8 +30,11 @@ enum mpk_code mpk_output_open(const char *path, unsigned mode, struct mpk_output
 /* mpk_output_fd - the descriptor to write to (seekable unless written through) */
 int mpk_output_fd(const struct mpk_output *o);
 
-/* mpk_output_write, mpk_output_write_rope - append; file ranges by copy_file_range
- * where the kernel can, else by read and write
+/* mpk_output_tap - from now on, let tap see every byte that is written; borrowed, and NULL
+ * ends it */
+void mpk_output_tap(struct mpk_output *o, const struct mpk_tap *tap);
+
+/* mpk_output_write, mpk_output_write_rope - append; file ranges as mpk_copy_range does
  * Returns  MPK_OK; MPK_E_IO (also when a file range ends early) */
 enum mpk_code mpk_output_write(struct mpk_output *o, struct mpk_span bytes,
 			       struct mpk_error *err) MPK_MUST_CHECK;

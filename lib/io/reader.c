@@ -9,6 +9,12 @@ void mpk_reader_init(struct mpk_reader *r, const struct mpk_rope *rope)
 	r->rope = rope;
 	r->piece = 0;
 	r->at = 0;
+	r->window = (struct mpk_window){ 0 };
+}
+
+void mpk_reader_fini(struct mpk_reader *r)
+{
+	mpk_window_close(&r->window);
 }
 
 static enum mpk_code read_piece(struct mpk_reader *r, const struct mpk_piece *p, size_t len,
@@ -31,6 +37,7 @@ static enum mpk_code read_piece(struct mpk_reader *r, const struct mpk_piece *p,
 enum mpk_code mpk_reader_next(struct mpk_reader *r, struct mpk_span *out,
 			      struct mpk_error *err)
 {
+	mpk_reader_fini(r);
 	while (r->piece < r->rope->count && r->at == r->rope->pieces[r->piece].len) {
 		r->piece++;
 		r->at = 0;
@@ -45,6 +52,11 @@ enum mpk_code mpk_reader_next(struct mpk_reader *r, struct mpk_span *out,
 	if (p->data) {
 		*out = mpk_span_of(p->data + r->at, (size_t)left);
 		r->at = p->len;
+		return MPK_OK;
+	}
+	if (mpk_window_open(p->fd, p->off + r->at, left, &r->window)) {
+		*out = r->window.bytes;
+		r->at += out->len;
 		return MPK_OK;
 	}
 	return read_piece(r, p, left < sizeof r->buffer ? (size_t)left : sizeof r->buffer, out,
@@ -79,6 +91,7 @@ enum mpk_code mpk_rope_load(const struct mpk_rope *rope, struct mpk_arena *arena
 	if (code == MPK_OK) {
 		mpk_reader_init(r, rope);
 		code = load(r, data, err);
+		mpk_reader_fini(r);
 	}
 	free(r);
 	if (code == MPK_OK)

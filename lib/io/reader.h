@@ -9,19 +9,25 @@
 #include "base/error.h"
 #include "base/rope.h"
 #include "base/span.h"
+#include "io/window.h"
 
 enum { MPK_READER_BYTES = 64 * 1024 };
 
-/* 64 KiB: keep it on the heap. */
+/* 64 KiB: keep it on the heap. File ranges are seen through a window; what has none is read
+ * into the buffer. */
 struct mpk_reader {
 	const struct mpk_rope *rope;
 	size_t piece;
 	uint64_t at;                       /* bytes of that piece already given out */
+	struct mpk_window window;
 	uint8_t buffer[MPK_READER_BYTES];
 };
 
 /* mpk_reader_init - begin at the first byte of a rope, which is borrowed */
 void mpk_reader_init(struct mpk_reader *r, const struct mpk_rope *rope);
+
+/* mpk_reader_fini - give the window back; safe to call twice */
+void mpk_reader_fini(struct mpk_reader *r);
 
 /* mpk_reader_next - the next bytes; empty at the end
  * @out     a view that is valid until the next call

@@ -12,7 +12,9 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/hash.h"
 #include "io/output.h"
+#include "io/reader.h"
 
 static char dir[64];
 static bool no_unnamed_files;
@@ -350,6 +352,58 @@ START_TEST(copy_sparse)
 }
 END_TEST
 
+/* More than two windows (io/window.h), and no whole number of them. */
+enum { LARGE = 9 << 20 };
+
+static void hash_bytes(void *data, struct mpk_span bytes)
+{
+	mpk_hash_add(data, bytes);
+}
+
+/* Row: how far source and target lie apart within a page; 0 goes inside the kernel. */
+START_TEST(tap_sees_every_byte)
+{
+	static const uint8_t head[4096 + 107];
+	static const size_t heads[] = { 0, 107, 4096, 4096 + 107 };
+	struct mpk_arena arena = { 0 };
+	struct mpk_rope rope = mpk_rope_of(&arena);
+	struct mpk_output *o = NULL;
+	struct mpk_hash seen, stored;
+	struct mpk_tap tap = { hash_bytes, &seen };
+	struct mpk_reader *r = malloc(sizeof *r);
+	struct mpk_span some;
+	int in = big_file("in");
+
+	ck_assert_int_eq(ftruncate(in, LARGE + 5), 0);
+	ck_assert_int_eq(pwrite(in, "tail", 4, LARGE + 1), 4);
+	mpk_rope_put_view(&rope, mpk_span_of(head, heads[_i]));
+	mpk_rope_put_file(&rope, in, 0, LARGE + 5);
+	mpk_rope_put_view(&rope, mpk_span_str("end"));
+	mpk_hash_init(&seen, 0);
+	mpk_hash_init(&stored, 0);
+	ck_assert_int_eq(mpk_output_open("out", 0666, &o, NULL), MPK_OK);
+	mpk_output_tap(o, &tap);
+	ck_assert_int_eq(mpk_output_write_rope(o, &rope, NULL), MPK_OK);
+
+	struct mpk_piece whole = { .fd = mpk_output_fd(o), .len = rope.len };
+	struct mpk_rope written = { .pieces = &whole, .count = 1, .len = rope.len };
+	assert_copied(whole.fd, heads[_i], 0, BIG);
+	mpk_reader_init(r, &written);
+	do {
+		ck_assert_int_eq(mpk_reader_next(r, &some, NULL), MPK_OK);
+		mpk_hash_add(&stored, some);
+	} while (some.len);
+	mpk_reader_fini(r);
+	free(r);
+	ck_assert_uint_eq(stored.total, heads[_i] + LARGE + 5 + 3);
+	ck_assert_uint_eq(seen.total, stored.total);
+	ck_assert_uint_eq(mpk_hash_get(&seen), mpk_hash_get(&stored));
+	mpk_output_abandon(o);
+	mpk_arena_fini(&arena);
+	close(in);
+}
+END_TEST
+
 START_TEST(copy_of_short_file_fails)
 {
 	struct mpk_error err = { 0 };
@@ -385,6 +439,7 @@ int main(void)
 	tcase_add_test(copy, copy_appends);
 	tcase_add_test(copy, copy_from_pipe);
 	tcase_add_test(copy, copy_sparse);
+	tcase_add_loop_test(copy, tap_sees_every_byte, 0, 4);
 	tcase_add_test(copy, copy_of_short_file_fails);
 	suite_add_tcase(suite, copy);
 

@@ -18,11 +18,3 @@ python3 "$ROOT/tests/manual/writer.py" made >made.list
 test "$(wc -l <made.list)" -ge 100
 # shellcheck disable=SC2046
 python3 "$ROOT/tests/manual/compare.py" $(cat made.list)
-
-# What older releases wrote is not in the repository.
-fixtures=$ROOT/../shared/fixtures
-if [ -d "$fixtures/legacy" ]; then
-	# shellcheck disable=SC2046
-	python3 "$ROOT/tests/manual/compare.py" "$fixtures"/legacy/*.so \
-		$(find "$fixtures/formats" -name '*_legacy_*.blob' | sed 's/^/legacy:/')
-fi

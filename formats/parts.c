@@ -72,6 +72,19 @@ static const char *make_name(struct builder *b, const char *dir, struct mpk_span
 	return name;
 }
 
+const char *mpk_node_folder(const struct mpk_node *node, size_t index, struct mpk_arena *arena)
+{
+	enum { KIND_MAX = 40 };
+	char kind[KIND_MAX + 1] = "host";
+	size_t len = node->kind.len < KIND_MAX ? node->kind.len : KIND_MAX;
+
+	for (size_t i = 0; i < len && !node->is_lib; i++)
+		kind[i] = (char)(file_char(node->kind.data[i]) ? node->kind.data[i] : '_');
+	if (!node->is_lib)
+		kind[len] = '\0';
+	return mpk_arena_printf(arena, "%zu-%s", index, kind);
+}
+
 /* --- adding ------------------------------------------------------------------------------- */
 
 static enum mpk_code add(struct builder *b, const char *name, struct mpk_part part)

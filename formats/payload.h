@@ -104,6 +104,11 @@ struct mpk_parts {
 	size_t count;
 };
 
+/* mpk_node_folder - "12-relax.VMExecutable", "0-host": a folder for the files of one module
+ * What of a kind cannot stand in a file name becomes '_'; the index makes it unique.
+ * Returns  a text in arena, or NULL when memory is out */
+const char *mpk_node_folder(const struct mpk_node *node, size_t index, struct mpk_arena *arena);
+
 /* mpk_payload_parts - the files that a decoded payload consists of, in stored order
  * Code as "kernels.ptx" or "kernels/<name>.metal" with the suffix of its format, function
  * tables as "functions.json" in the layout of TVM's .tvm_meta.json, tensors as

@@ -14,9 +14,6 @@
 #include "mpack/mpack.h"
 #include "text/escape.h"
 
-/* Unchanged payloads from here on are copied from file to file. */
-enum { LARGE_BYTES = 1 << 20 };
-
 static const char *output;
 static struct mpk_option_list replacements;
 
@@ -52,21 +49,13 @@ struct edit {
 static enum mpk_code check_faithful(struct edit *e, struct mpk_error *err)
 {
 	struct mpk_rope rope = mpk_rope_of(&e->arena);
-	struct mpk_span old = e->image.blob;
-	uint64_t at = 0;
-	bool same = !e->tree.truncated && !e->tree.implied_lib;
+	struct mpk_span old;
+	bool same = !e->tree.truncated && !e->tree.implied_lib &&
+		    mpk_span_sub(e->image.blob, 0, e->tree.nbytes + 8, &old);
 
 	if (same)
 		MPK_TRY(mpk_blob_write(&e->tree, &rope, err));
-	same = same && rope.len == e->tree.nbytes + 8 && rope.len <= old.len;
-	for (size_t i = 0; same && i < rope.count; i++) {
-		const struct mpk_piece *p = &rope.pieces[i];
-
-		same = p->data == old.data + at ||
-		       memcmp(p->data, old.data + at, (size_t)p->len) == 0;
-		at += p->len;
-	}
-	if (same)
+	if (same && mpk_rope_equals(&rope, old))
 		return MPK_OK;
 	return mpk_fail(err, MPK_E_UNSUPPORTED,
 			"this blob is not laid out as TVM writes it, so it cannot be edited; "
@@ -118,10 +107,8 @@ static enum mpk_code replace_node(struct edit *e, struct mpk_node *node,
 	if (!bytes || !content)
 		return mpk_fail_nomem(err);
 	*bytes = *content = mpk_rope_of(&e->arena);
-	if (map->fd >= 0 && map->bytes.len >= LARGE_BYTES)
-		mpk_rope_put_file(bytes, map->fd, 0, map->bytes.len);
-	else
-		mpk_rope_put_view(bytes, map->bytes);
+	mpk_rope_put_view(bytes, map->bytes);
+	mpk_mapping_use_file(map, bytes);
 	if (kind && kind->role == MPK_ROLE_DEVICE)
 		MPK_TRY(put_kernels(e, node, bytes, content, err));
 	else
@@ -209,8 +196,7 @@ static enum mpk_code run(struct edit *e, const char *path, struct mpk_error *err
 			mpk_error_at_file(err, path);
 		return code;
 	}
-	if (e->file.fd >= 0)
-		mpk_rope_use_file(&blob, e->file.bytes, e->file.fd, LARGE_BYTES);
+	mpk_mapping_use_file(&e->file, &blob);
 	return e->image.container == MPK_CONTAINER_BLOB ? write_out(&blob, 0666, err)
 							: write_library(e, &blob, err);
 }

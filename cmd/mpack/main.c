@@ -12,6 +12,7 @@ static const struct {
 	{ "build", mpack_build },
 	{ "check", mpack_check },
 	{ "edit", mpack_edit },
+	{ "unpack", mpack_unpack },
 };
 
 static int run_command(int argc, char **argv)
@@ -42,6 +43,7 @@ int main(int argc, char **argv)
 			   "  build [MANIFEST] -o OUT     pack what a manifest names into one file\n"
 			   "  check [MANIFEST]            validate the manifest and every payload\n"
 			   "  edit FILE -o OUT            swap payloads in a library or blob\n"
+			   "  unpack FILE -o DIR          take one apart into a manifest and files\n"
 			   "\n"
 			   "mpack COMMAND --help tells more. MANIFEST is ./" MPACK_MANIFEST
 			   " when it is not given.",

@@ -147,6 +147,23 @@ enum mpk_code mpk_rope_status(const struct mpk_rope *r, struct mpk_error *err)
 	return r->failed ? mpk_fail_nomem(err) : MPK_OK;
 }
 
+bool mpk_rope_equals(const struct mpk_rope *r, struct mpk_span bytes)
+{
+	size_t at = 0;
+
+	if (r->failed || r->len != bytes.len)
+		return false;
+	for (size_t i = 0; i < r->count; i++) {
+		const struct mpk_piece *p = &r->pieces[i];
+		const uint8_t *here = bytes.data + at;
+
+		if (!p->data || (p->data != here && memcmp(p->data, here, (size_t)p->len) != 0))
+			return false;
+		at += (size_t)p->len;
+	}
+	return true;
+}
+
 enum mpk_code mpk_rope_flat(const struct mpk_rope *r, struct mpk_span *out,
 			    struct mpk_error *err)
 {

@@ -68,6 +68,10 @@ void mpk_rope_use_file(struct mpk_rope *r, struct mpk_span mapped, int fd, uint6
 /* mpk_rope_status - MPK_OK; MPK_E_NOMEM when any append failed */
 enum mpk_code mpk_rope_status(const struct mpk_rope *r, struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_rope_equals - whether the content is these bytes; false also when there is a file range
+ * that cannot be looked at */
+bool mpk_rope_equals(const struct mpk_rope *r, struct mpk_span bytes);
+
 /* mpk_rope_flat - the whole content as one view, in the rope's arena
  * For ropes without file ranges (tests, small payloads).
  * Returns  MPK_OK; MPK_E_NOMEM; MPK_E_INTERNAL when there is a file range */

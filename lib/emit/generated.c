@@ -62,7 +62,7 @@ enum mpk_code mpk_generate(const struct mpk_package *package,
 	bool standalone = package->manifest.standalone;
 
 	*count = 0;
-	if (standalone && !package->launch_count)
+	if (standalone && !package->launch_count && !package->base)
 		return mpk_fail(err, MPK_E_CONFLICT,
 				"a standalone package is made of launch functions: it has none");
 	if (!package->launch_count)

@@ -3,6 +3,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "text/escape.h"
+
 static const size_t NONE = SIZE_MAX;
 
 struct order {
@@ -246,13 +248,27 @@ static bool sort_nodes(struct order *o, size_t *rank)
 	return true;
 }
 
-static bool renumber(struct order *o)
+/* New indices in the order in which the modules are listed; the library stands where the
+ * first of its modules does. */
+static bool list_nodes(struct order *o, size_t *rank)
+{
+	size_t next = 0;
+
+	for (size_t i = 0; i < o->node_count; i++)
+		rank[i] = NONE;
+	for (size_t m = 0; m < o->module_count; m++)
+		if (o->node_of[m] != NONE && rank[o->node_of[m]] == NONE)
+			rank[o->node_of[m]] = next++;
+	return true;
+}
+
+static bool renumber(struct order *o, bool (*decide)(struct order *o, size_t *rank))
 {
 	size_t n = o->node_count;
 	size_t *rank = mpk_arena_array(&o->scratch, n, sizeof *rank);
 	size_t *module_of = mpk_arena_array(&o->scratch, n, sizeof *module_of);
 
-	if (!rank || !module_of || !sort_nodes(o, rank))
+	if (!rank || !module_of || !decide(o, rank))
 		return false;
 	for (size_t i = 0; i < n; i++)
 		module_of[rank[i]] = o->module_of[i];
@@ -288,14 +304,42 @@ static bool build_nodes(struct order *o, struct mpk_tree *out)
 	return true;
 }
 
+static enum mpk_code not_listed_so(const struct order *o, struct mpk_error *err)
+{
+	for (size_t m = 0; m < o->module_count; m++)
+		for (size_t i = 0; o->node_of[m] != NONE && i < o->modules[m].import_count; i++) {
+			const struct mpk_module *import = &o->modules[o->modules[m].imports[i]];
+
+			if (o->node_of[o->modules[m].imports[i]] < o->node_of[m])
+				return mpk_fail(err, MPK_E_CONFLICT,
+						"the order of modules cannot be kept: '%s' stands "
+						"before '%s', which imports it",
+						MPK_QUOTE(import->name),
+						MPK_QUOTE(o->modules[m].name));
+		}
+	return mpk_fail(err, MPK_E_CONFLICT, "the order of modules cannot be kept");
+}
+
+/* From the order of the walk to the one that is asked for. */
+static enum mpk_code arrange(struct order *o, bool listed, struct mpk_error *err)
+{
+	if (!build_children(o))
+		return mpk_fail_nomem(err);
+	if (!listed)
+		return is_topological(o) || renumber(o, sort_nodes) ? MPK_OK :
+								      mpk_fail_nomem(err);
+	if (!renumber(o, list_nodes))
+		return mpk_fail_nomem(err);
+	return is_topological(o) ? MPK_OK : not_listed_so(o, err);
+}
+
 enum mpk_code mpk_graph_order(const struct mpk_graph *graph, enum mpk_generation gen,
 			      struct mpk_arena *arena, struct mpk_tree *out, bool *unreached,
 			      struct mpk_error *err)
 {
-	MPK_CLEANUP(order_fini) struct order o = {
-		.modules = graph->modules, .module_count = graph->count, .arena = arena,
-		.lib = NONE
-	};
+	MPK_CLEANUP(order_fini) struct order o = { .modules = graph->modules,
+						   .module_count = graph->count,
+						   .arena = arena, .lib = NONE };
 	struct mpk_tree tree = { .gen = gen, .has_tree = true };
 	struct mpk_cycle cycle;
 
@@ -305,8 +349,8 @@ enum mpk_code mpk_graph_order(const struct mpk_graph *graph, enum mpk_generation
 	if (!order_alloc(&o))
 		return mpk_fail_nomem(err);
 	walk(&o, graph->root);
-	if (!build_children(&o) || (!is_topological(&o) && !renumber(&o)) ||
-	    !build_nodes(&o, &tree))
+	MPK_TRY(arrange(&o, graph->listed, err));
+	if (!build_nodes(&o, &tree))
 		return mpk_fail_nomem(err);
 	for (size_t i = 0; unreached && i < graph->count; i++)
 		unreached[i] = !o.visited[i];

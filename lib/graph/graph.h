@@ -29,6 +29,7 @@ struct mpk_graph {
 	const struct mpk_module *modules;
 	size_t count;
 	size_t root;           /* a module index */
+	bool listed;           /* the tree keeps the order of modules */
 };
 
 /* Modules that import one another in a ring: each imports the next, the last the first. */
@@ -56,11 +57,13 @@ enum mpk_code mpk_cycle_fail(const struct mpk_cycle *cycle, const struct mpk_mod
  * TVM refuses to export some graphs without a cycle, because its walk meets an import
  * before one of its importers (a imports b and c, b imports c). Those get the nearest
  * order in which every module stands before what it imports; every loader reads it.
+ * A listed graph keeps its order instead; the library stands where its first module does.
  * @out     nodes in index order; kind, content and children set, gen as given
  * @unreached  may be NULL; receives for each module whether root does not reach it
  *          (graph->count elements, the caller's)
  * Returns  MPK_OK; MPK_E_CONFLICT for a cycle, also one that only merging host modules
- *          makes; the message names the modules on it ("a -> b -> a"); MPK_E_RANGE when
+ *          makes; the message names the modules on it ("a -> b -> a"); MPK_E_CONFLICT when
+ *          a listed module stands behind one that it imports; MPK_E_RANGE when
  *          root or an import is no module index; MPK_E_NOMEM.
  *          Linear in modules and imports; no recursion. */
 enum mpk_code mpk_graph_order(const struct mpk_graph *graph, enum mpk_generation gen,

@@ -117,6 +117,12 @@ enum mpk_code mpk_mapping_open(const char *path, struct mpk_mapping *out,
 	return MPK_OK;
 }
 
+void mpk_mapping_use_file(const struct mpk_mapping *m, struct mpk_rope *rope)
+{
+	if (m->mapped && m->fd >= 0)
+		mpk_rope_use_file(rope, m->bytes, m->fd, MPK_MAPPING_LARGE);
+}
+
 void mpk_mapping_close(struct mpk_mapping *m)
 {
 	if (m->mapped && m->bytes.len)

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/rope.h"
 #include "base/span.h"
 
 /* Zero-initialise; fill with mpk_mapping_open; mpk_mapping_close. */
@@ -22,6 +23,14 @@ struct mpk_mapping {
  *          The error carries the file name. On failure *out stays closed. */
 enum mpk_code mpk_mapping_open(const char *path, struct mpk_mapping *out,
 			       struct mpk_error *err) MPK_MUST_CHECK;
+
+/* Pieces from here on are worth copying from file to file. */
+enum { MPK_MAPPING_LARGE = 1 << 20 };
+
+/* mpk_mapping_use_file - turn the large pieces of a rope that are views of a mapping into
+ * ranges of its file, which are written without touching them
+ * A mapping of a pipe has no file: nothing changes then. */
+void mpk_mapping_use_file(const struct mpk_mapping *m, struct mpk_rope *rope);
 
 /* mpk_mapping_close - release; safe on a zeroed or closed mapping */
 void mpk_mapping_close(struct mpk_mapping *m);

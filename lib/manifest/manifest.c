@@ -101,9 +101,9 @@ static void check_host_code(struct check *c)
 	for (size_t i = 0; i < c->draft->module_count; i++) {
 		const struct mpk_mmodule *m = &c->draft->modules[i];
 
-		if (m->is_host && m->sound && !m->sources.count && !generated)
-			mpk_mread_error(c->r, m->sources.present ? m->sources.pos : m->pos,
-					"missing-key",
+		/* An empty list says that there is no code to be had, which is enough for a blob. */
+		if (m->is_host && m->sound && !m->sources.present && !generated)
+			mpk_mread_error(c->r, m->pos, "missing-key",
 					"a host module needs 'sources' (or [package] a 'base')");
 	}
 }
@@ -191,13 +191,44 @@ static void report_cycle(struct check *c, const struct mpk_cycle *cycle,
 	mpk_mread_error(c->r, closing_import(c, cycle), "cycle", "%s", err.text);
 }
 
+/* Where a module stands: all host modules stand where the first of them does. */
+static size_t place_of(const struct check *c, size_t module)
+{
+	size_t first = 0;
+
+	if (!c->draft->modules[module].is_host)
+		return module;
+	while (!c->draft->modules[first].is_host)
+		first++;
+	return first;
+}
+
+/* keep_order needs every module to stand before what it imports.
+ * Returns  whether something was wrong */
+static bool check_kept_order(struct check *c)
+{
+	size_t errors = c->r->report->errors;
+
+	for (size_t i = 0; c->draft->package.keep_order && i < c->draft->module_count; i++) {
+		const struct mpk_mmodule *m = &c->draft->modules[i];
+
+		for (size_t k = 0; k < m->imports.count; k++)
+			if (place_of(c, m->import_index[k]) < place_of(c, i))
+				mpk_mread_error(c->r, m->imports.items[k].pos, "keep-order",
+						"with 'keep_order' a module stands before those it "
+						"imports, but '%s' stands before '%s'",
+						QUOTE(m->imports.items[k]), QUOTE(m->id));
+	}
+	return c->r->report->errors != errors;
+}
+
 static void check_graph(struct check *c)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
 	size_t count = c->draft->module_count, root = c->draft->package.root_index;
 	struct mpk_module *modules = graph_of(c, &scratch);
 	bool *unreached = mpk_arena_array(&scratch, count, sizeof *unreached);
-	struct mpk_graph graph = { modules, count, root };
+	struct mpk_graph graph = { modules, count, root, false };
 	struct mpk_cycle cycle = { 0 };
 	struct mpk_tree tree;
 
@@ -210,6 +241,8 @@ static void check_graph(struct check *c)
 		report_cycle(c, &cycle, modules);
 		return;
 	}
+	if (check_kept_order(c))
+		return;
 	if (mpk_graph_order(&graph, c->draft->package.gen, &scratch, &tree, unreached, NULL) !=
 	    MPK_OK)
 		c->r->failed = true;

@@ -91,6 +91,7 @@ struct mpk_manifest {
 	const char *dir;        /* what relative paths are relative to; "" for the cwd */
 	struct mpk_mstr name, abi, root, target, base;
 	bool standalone, dedup;
+	bool keep_order;        /* modules get their indices as they stand in the manifest */
 	enum mpk_generation gen;
 	size_t root_index;
 	const struct mpk_mmodule *modules;

@@ -250,8 +250,10 @@ static void check_kind(struct mpk_mreader *r, struct mpk_mmodule *m)
 	const struct mpk_mkind *kind = mpk_mkind_find(mpk_mstr_span(m->kind));
 
 	m->is_host = strcmp(m->kind.text, MPK_KIND_HOST) == 0;
-	m->key = (struct mpk_mstr){ kind ? kind->key : m->kind.text,
-				    kind ? strlen(kind->key) : m->kind.len, m->kind.pos };
+	/* Raw bytes are of the kind that the blob is to say, whatever else that word means. */
+	m->key = m->kind;
+	if (kind && !m->payload.text)
+		m->key = (struct mpk_mstr){ kind->key, strlen(kind->key), m->kind.pos };
 	if (!m->is_host)
 		refuse(r, m->sources.pos, "sources", "only host modules have sources");
 	if (is_reserved(m->kind)) {

@@ -166,6 +166,7 @@ static const struct mpk_mfield package_fields[] = {
 	KEY(TEXT, struct mpk_manifest, base, false),
 	KEY(BOOL, struct mpk_manifest, standalone, false),
 	KEY(BOOL, struct mpk_manifest, dedup, false),
+	KEY(BOOL, struct mpk_manifest, keep_order, false),
 };
 
 static const struct mpk_mschema package_schema = {

@@ -40,8 +40,16 @@ void mpk_loader_error(struct mpk_loader *l, struct mpk_pos pos, enum mpk_code co
 	mpk_report_add(l->report, MPK_ERROR, check, &err);
 }
 
+const struct mpk_given_file *mpk_loader_given(const struct mpk_loader *l, struct mpk_mstr name)
+{
+	size_t i;
+
+	return mpk_strmap_find(&l->given_names, mpk_mstr_span(name), &i) ? &l->given[i] : NULL;
+}
+
 const struct mpk_file *mpk_loader_open(struct mpk_loader *l, struct mpk_mstr name)
 {
+	const struct mpk_given_file *given = mpk_loader_given(l, name);
 	const char *path = mpk_loader_path(l, name);
 	struct mpk_file *f = path ? mpk_arena_alloc(l->arena, sizeof *f) : NULL;
 	struct mpk_error err = { 0 };
@@ -49,6 +57,10 @@ const struct mpk_file *mpk_loader_open(struct mpk_loader *l, struct mpk_mstr nam
 	if (!f) {
 		l->failed = true;
 		return NULL;
+	}
+	if (given) { /* nobody's to close, so it is not listed */
+		*f = (struct mpk_file){ .map = { .bytes = given->bytes, .fd = -1 }, .path = path };
+		return f;
 	}
 	if (mpk_mapping_open(path, &f->map, &err) != MPK_OK) {
 		mpk_loader_error(l, name.pos, err.code, "payload-file", "'%s': %s",

@@ -2,6 +2,7 @@
 #ifndef MPK_PACKAGE_LOADER_H
 #define MPK_PACKAGE_LOADER_H
 
+#include "base/strmap.h"
 #include "graph/graph.h"
 #include "io/mapping.h"
 #include "launch/launch.h"
@@ -19,6 +20,8 @@ struct mpk_loader {
 	struct mpk_arena *arena;
 	struct mpk_report *report;
 	struct mpk_file *files;
+	const struct mpk_given_file *given;
+	struct mpk_strmap given_names; /* name -> index in given */
 	const char **inputs; /* malloc'ed */
 	size_t input_count, input_cap;
 	bool failed;         /* out of memory */
@@ -27,6 +30,9 @@ struct mpk_loader {
 /* mpk_loader_path - what stands in the manifest as a path to open; NULL: out of memory.
  * Remembers it as an input. */
 const char *mpk_loader_path(struct mpk_loader *l, struct mpk_mstr name);
+
+/* mpk_loader_given - the file of that name that stands in memory, or NULL */
+const struct mpk_given_file *mpk_loader_given(const struct mpk_loader *l, struct mpk_mstr name);
 
 /* mpk_loader_open - the file a key names, mapped; NULL when it cannot be read: a finding
  * at the key's value then */

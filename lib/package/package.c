@@ -20,7 +20,7 @@ static const char *look_for(struct mpk_loader *l, struct mpk_mstr name)
 
 	if (!path)
 		return NULL;
-	if (access(path, R_OK) != 0)
+	if (!mpk_loader_given(l, name) && access(path, R_OK) != 0)
 		mpk_loader_error(l, name.pos, MPK_E_IO, "source-file",
 				 "'%s': cannot read: %s", MPK_QUOTE(mpk_mstr_span(name)),
 				 strerror(errno));
@@ -146,7 +146,8 @@ static enum mpk_code build(struct mpk_loader *l, struct mpk_package *out, struct
 	if (manifest->dedup && manifest->sound && !l->report->errors && !l->failed)
 		mpk_loader_dedup(l, modules, count, &root);
 	if (manifest->sound)
-		MPK_TRY(mpk_graph_order(&(struct mpk_graph){ modules, count, root },
+		MPK_TRY(mpk_graph_order(&(struct mpk_graph){ modules, count, root,
+							     manifest->keep_order },
 					manifest->gen, l->arena, &out->tree, unreached, err));
 	list_sources(l, unreached, out);
 	return MPK_OK;
@@ -177,11 +178,29 @@ static enum mpk_code load(struct mpk_loader *l, struct mpk_package *out, struct 
 	return code;
 }
 
+static bool name_given(struct mpk_loader *l, size_t count)
+{
+	size_t found;
+
+	for (size_t i = 0; i < count; i++)
+		if (mpk_strmap_put(&l->given_names, mpk_span_str(l->given[i].name), i, &found) < 0)
+			return false;
+	return true;
+}
+
+static void loader_fini(struct mpk_loader *l)
+{
+	mpk_strmap_fini(&l->given_names);
+}
+
 enum mpk_code mpk_package_load(const struct mpk_package_input *input, struct mpk_arena *arena,
 			       struct mpk_report *report, struct mpk_package *out,
 			       struct mpk_error *err)
 {
-	struct mpk_loader l = { .manifest = &out->manifest, .arena = arena, .report = report };
+	MPK_CLEANUP(loader_fini) struct mpk_loader l = {
+		.manifest = &out->manifest, .arena = arena, .report = report,
+		.given = input->given,
+	};
 	size_t errors = report->errors, from = report->count;
 	enum mpk_code code;
 
@@ -191,6 +210,8 @@ enum mpk_code mpk_package_load(const struct mpk_package_input *input, struct mpk
 		return code;
 	if (input->gen)
 		out->manifest.gen = *input->gen;
+	if (!name_given(&l, input->given_count))
+		return mpk_fail_nomem(err);
 	if (out->manifest.module_count)
 		MPK_TRY(load(&l, out, err));
 	if (report->errors != errors)

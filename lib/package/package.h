@@ -39,10 +39,18 @@ struct mpk_package {
 	struct mpk_file *files; /* what the blob's pieces lie in */
 };
 
+/* A file that stands in memory. */
+struct mpk_given_file {
+	const char *name;      /* as the manifest names it */
+	struct mpk_span bytes; /* borrowed as long as the package */
+};
+
 struct mpk_package_input {
 	struct mpk_span text;  /* the manifest, TOML */
 	const char *path;      /* names it in findings; paths in it are relative to its folder */
 	const enum mpk_generation *gen; /* instead of what it says; NULL: as it says */
+	const struct mpk_given_file *given; /* taken before files of the same name; may be NULL */
+	size_t given_count;
 };
 
 /* mpk_package_load - read a manifest and every payload, build the tree and the blob

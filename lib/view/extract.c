@@ -19,25 +19,6 @@ static void planner_fini(struct planner *p)
 	free(p->files);
 }
 
-/* "12-relax.VMExecutable": what of a kind can stand in a file name; "0-host" for _lib. */
-static const char *directory_of(struct planner *p, size_t index)
-{
-	enum { KIND_MAX = 40 };
-	const struct mpk_node *n = p->view->nodes[index].node;
-	char kind[KIND_MAX + 1] = "host";
-
-	for (size_t i = 0; i < KIND_MAX && !n->is_lib; i++) {
-		uint8_t c = i < n->kind.len ? n->kind.data[i] : 0;
-		bool fits = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-			    (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
-
-		kind[i] = (char)(fits || !c ? c : '_');
-		if (!c)
-			break;
-	}
-	return mpk_arena_printf(p->arena, "%zu-%s", index, kind);
-}
-
 /* Room for one more file; its rope makes what it needs in the arena. */
 static struct mpk_extract_file *add(struct planner *p, const struct mpk_view_node *node,
 				    const char *name)
@@ -123,7 +104,7 @@ static enum mpk_code add_host(struct planner *p, const struct mpk_view_node *n,
 static enum mpk_code plan_node(struct planner *p, size_t index)
 {
 	const struct mpk_view_node *n = &p->view->nodes[index];
-	const char *directory = directory_of(p, index);
+	const char *directory = mpk_node_folder(n->node, index, p->arena);
 	struct mpk_parts parts = { 0 };
 
 	if (!directory)

@@ -1,0 +1,123 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "common/diag.h"
+#include "common/options.h"
+#include "elf/image.h"
+#include "io/directory.h"
+#include "io/mapping.h"
+#include "mpack/mpack.h"
+#include "package/unpack.h"
+
+static const char *output;
+
+static const struct mpk_option options[] = {
+	{ 'o', "output", MPK_OPT_TEXT, "DIR", "write DIR, which must be empty or not there yet",
+	  &output },
+	{ 0 },
+};
+
+static const struct mpk_command command = {
+	.name = "unpack",
+	.usage = "mpack unpack FILE -o DIR",
+	.summary = "Take a library or blob apart: a manifest and payload files that\n"
+		   "'mpack build DIR/" MPACK_MANIFEST "' turns back into the same blob.",
+	.examples = "  mpack unpack deploy.so -o deploy\n"
+		    "  mpack build deploy/" MPACK_MANIFEST " -o again.so\n"
+		    "  mpack unpack model.blob -o model\n",
+	.options = options,
+};
+
+struct unpack {
+	struct mpk_arena arena;
+	struct mpk_mapping file;
+	struct mpk_image image;
+	struct mpk_tree tree;
+	struct mpk_unpack plan;
+};
+
+/* "dir/deploy.so": deploy */
+static const char *name_of(struct mpk_arena *arena, const char *path)
+{
+	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+	size_t len = strcspn(base, ".");
+
+	return mpk_arena_copy(arena, base, strcmp(path, "-") == 0 ? 0 : len);
+}
+
+static enum mpk_code read_file(struct unpack *u, const char *path, struct mpk_error *err)
+{
+	MPK_TRY(mpk_mapping_open(path, &u->file, err));
+	MPK_TRY(mpk_image_open(u->file.bytes, NULL, &u->arena, &u->image, err));
+	if (!u->image.has_blob)
+		return mpk_fail(err, MPK_E_NO_BLOB, "there is no module blob in this file, only "
+				"host code or nothing of TVM's: there is nothing to unpack");
+	return mpk_blob_read(u->image.blob, u->image.gen, &u->arena, &u->tree, err);
+}
+
+static enum mpk_code make_plan(struct unpack *u, const char *path, struct mpk_error *err)
+{
+	struct mpk_unpack_input input = { .tree = &u->tree, .blob = u->image.blob,
+					  .name = name_of(&u->arena, path),
+					  .standalone = u->image.standalone };
+
+	if (!input.name)
+		return mpk_fail_nomem(err);
+	if (u->image.container == MPK_CONTAINER_ELF_SO)
+		input.library = u->file.bytes;
+	return mpk_unpack_plan(&input, &u->arena, &u->plan, err);
+}
+
+static enum mpk_code write_all(struct unpack *u, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_directory_abandon) struct mpk_directory d = { 0 };
+
+	MPK_TRY(mpk_directory_open(output, &d, err));
+	for (size_t i = 0; i < u->plan.count; i++) {
+		const struct mpk_given_file *f = &u->plan.files[i];
+		struct mpk_rope rope = mpk_rope_of(&u->arena);
+
+		mpk_rope_put_view(&rope, f->bytes);
+		mpk_mapping_use_file(&u->file, &rope);
+		MPK_TRY(mpk_rope_status(&rope, err));
+		MPK_TRY(mpk_directory_write(&d, f->name, &rope, err));
+		mpk_diag_note("%s", f->name);
+	}
+	return mpk_directory_commit(&d, err);
+}
+
+static int unpack(const char *path)
+{
+	struct unpack u = { .file.fd = -1 };
+	struct mpk_error err = { 0 };
+	enum mpk_code code = read_file(&u, path, &err);
+
+	if (code == MPK_OK)
+		code = make_plan(&u, path, &err);
+	if (code != MPK_OK)
+		mpk_error_at_file(&err, path);
+	else
+		code = write_all(&u, &err);
+	mpk_mapping_close(&u.file);
+	mpk_arena_fini(&u.arena);
+	return code == MPK_OK ? MPK_EXIT_OK : mpk_diag_error(&err);
+}
+
+int mpack_unpack(int argc, char **argv)
+{
+	int first;
+
+	switch (mpk_options_parse(&command, argc, argv, &first)) {
+	case MPK_PARSED_DONE:
+		return MPK_EXIT_OK;
+	case MPK_PARSED_USAGE:
+		return MPK_EXIT_USAGE;
+	case MPK_PARSED:
+		break;
+	}
+	if (argc - first != 1)
+		return mpk_diag_usage("unpack takes one file, not %d", argc - first);
+	if (!output)
+		return mpk_diag_usage("no directory given: name it with -o");
+	return unpack(argv[first]);
+}

@@ -1,0 +1,268 @@
+#include "package/unpack.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+#include "base/vec.h"
+#include "package/unpack_body.h"
+#include "text/escape.h"
+
+struct unpacker {
+	const struct mpk_unpack_input *in;
+	struct mpk_arena *arena;
+	struct mpk_unpack_files files;
+	const char **folders, **bodies; /* of each node; a library has no body */
+	struct mpk_error *err;
+};
+
+static void unpacker_fini(struct unpacker *u)
+{
+	free(u->files.items);
+}
+
+/* --- one module: the form that gives its payload again ----------------------------------- */
+
+/* Whether a package of this module alone has the payload of the node. */
+static enum mpk_code try_body(struct unpacker *u, size_t node, size_t first_file,
+			      struct mpk_strbuf *body, bool *same)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	MPK_CLEANUP(mpk_report_fini) struct mpk_report report = { 0 };
+	MPK_CLEANUP(mpk_package_close) struct mpk_package package = { 0 };
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+	const struct mpk_tree *tree = u->in->tree;
+	struct mpk_package_input input = { .path = MPK_UNPACK_MANIFEST,
+					   .given = u->files.items + first_file,
+					   .given_count = u->files.count - first_file };
+
+	mpk_strbuf_printf(&text, "[package]\nname = \"x\"\nabi = \"%s\"\n[[module]]\nid = \"x\"\n"
+			  "kind = ", mpk_generation_get(tree->gen)->abi);
+	mpk_unpack_put_text(&text, tree->nodes[node].kind);
+	mpk_strbuf_putc(&text, '\n');
+	mpk_strbuf_puts(&text, mpk_strbuf_text(body));
+	MPK_TRY(mpk_strbuf_status(body, u->err));
+	MPK_TRY(mpk_strbuf_status(&text, u->err));
+	input.text = mpk_span_of(text.data, text.len);
+
+	enum mpk_code code = mpk_package_load(&input, &scratch, &report, &package, u->err);
+	if (code == MPK_E_NOMEM)
+		return code;
+	*same = code == MPK_OK && package.tree.count == 1 &&
+		mpk_span_equal(package.tree.nodes[0].kind, tree->nodes[node].kind) &&
+		mpk_rope_equals(package.tree.nodes[0].content, tree->nodes[node].payload);
+	return MPK_OK;
+}
+
+static enum mpk_code choose_body(struct unpacker *u, size_t node)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf body = { 0 };
+	const struct mpk_node *n = &u->in->tree->nodes[node];
+	size_t first = u->files.count;
+	bool same = false;
+
+	MPK_TRY(mpk_unpack_body_parts(n, u->in->tree->gen, u->folders[node], &u->files, u->arena,
+				      &body, u->err));
+	if (body.len || n->payload.len == 0)
+		MPK_TRY(try_body(u, node, first, &body, &same));
+	if (!same) {
+		u->files.count = first;
+		body.len = 0;
+		MPK_TRY(mpk_unpack_body_raw(n, u->folders[node], &u->files, u->arena, &body,
+					    u->err));
+	}
+	MPK_TRY(mpk_strbuf_status(&body, u->err));
+	u->bodies[node] = mpk_arena_text(u->arena, mpk_span_of(body.data, body.len));
+	return u->bodies[node] ? MPK_OK : mpk_fail_nomem(u->err);
+}
+
+static enum mpk_code choose_bodies(struct unpacker *u)
+{
+	const struct mpk_tree *tree = u->in->tree;
+
+	u->folders = mpk_arena_array(u->arena, tree->count, sizeof *u->folders);
+	u->bodies = mpk_arena_array(u->arena, tree->count, sizeof *u->bodies);
+	if (!u->folders || !u->bodies)
+		return mpk_fail_nomem(u->err);
+	for (size_t i = 0; i < tree->count; i++) {
+		u->folders[i] = mpk_node_folder(&tree->nodes[i], i, u->arena);
+		if (!u->folders[i])
+			return mpk_fail_nomem(u->err);
+		if (!tree->nodes[i].is_lib)
+			MPK_TRY(choose_body(u, i));
+	}
+	return MPK_OK;
+}
+
+/* --- the manifest ---------------------------------------------------------------------- */
+
+/* Characters that a name has on every system; the user may well choose a better one. */
+static void put_name(struct mpk_strbuf *out, const char *name)
+{
+	mpk_strbuf_puts(out, "name = \"");
+	for (const char *p = *name ? name : "package"; *p; p++) {
+		bool plain = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
+			     (*p >= '0' && *p <= '9') || strchr("._-+", *p);
+
+		mpk_strbuf_putc(out, plain ? *p : '_');
+	}
+	mpk_strbuf_puts(out, "\"\n");
+}
+
+static void put_package(const struct unpacker *u, bool keep_order, struct mpk_strbuf *out)
+{
+	mpk_strbuf_puts(out, "[package]\n");
+	put_name(out, u->in->name);
+	mpk_strbuf_printf(out, "abi = \"%s\"\nroot = \"%s\"\n",
+			  mpk_generation_get(u->in->tree->gen)->abi, u->folders[0]);
+	if (u->in->standalone)
+		mpk_strbuf_puts(out, "standalone = true\n");
+	if (keep_order)
+		mpk_strbuf_puts(out, "keep_order = true\n");
+	if (u->in->library.len)
+		mpk_strbuf_puts(out, "base = \"" MPK_UNPACK_BASE "\" # its code is kept, its blob "
+				     "replaced\n");
+}
+
+/* Imports are met last to first (graph/graph.h), so the first index has to stand last. */
+static void put_imports(const struct unpacker *u, const struct mpk_node *n,
+			struct mpk_strbuf *out)
+{
+	if (!n->child_count)
+		return;
+	mpk_strbuf_puts(out, "imports = [");
+	for (size_t i = n->child_count; i-- > 0;)
+		mpk_strbuf_printf(out, "\"%s\"%s", u->folders[n->children[i]], i ? ", " : "");
+	mpk_strbuf_puts(out, "]\n");
+}
+
+static void put_host_keys(const struct unpacker *u, struct mpk_strbuf *out)
+{
+	mpk_strbuf_puts(out, "kind = \"host\"\n");
+	if (!u->in->library.len)
+		mpk_strbuf_puts(out, "sources = [] # name host code here to build a library\n");
+}
+
+static void put_module(const struct unpacker *u, size_t node, struct mpk_strbuf *out)
+{
+	const struct mpk_node *n = &u->in->tree->nodes[node];
+
+	mpk_strbuf_printf(out, "\n[[module]]\nid = \"%s\"\n", u->folders[node]);
+	if (n->is_lib) {
+		put_host_keys(u, out);
+		put_imports(u, n, out);
+	} else {
+		mpk_strbuf_puts(out, "kind = ");
+		mpk_unpack_put_text(out, n->kind);
+		mpk_strbuf_putc(out, '\n');
+		put_imports(u, n, out);
+		mpk_strbuf_puts(out, u->bodies[node]);
+	}
+}
+
+static enum mpk_code print_manifest(struct unpacker *u, bool keep_order,
+				    struct mpk_span *out)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+
+	put_package(u, keep_order, &text);
+	for (size_t i = 0; i < u->in->tree->count; i++)
+		put_module(u, i, &text);
+	MPK_TRY(mpk_strbuf_status(&text, u->err));
+
+	const char *copy = mpk_arena_copy(u->arena, text.data, text.len);
+	if (!copy)
+		return mpk_fail_nomem(u->err);
+	*out = mpk_span_of(copy, text.len);
+	return MPK_OK;
+}
+
+/* --- the proof ------------------------------------------------------------------------- */
+
+/* Build what was planned, all of it in memory, and compare.
+ * Returns  MPK_OK; MPK_E_UNSUPPORTED: another blob, or none; MPK_E_NOMEM */
+static enum mpk_code prove(struct unpacker *u, struct mpk_span manifest, struct mpk_span blob)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	MPK_CLEANUP(mpk_report_fini) struct mpk_report report = { 0 };
+	MPK_CLEANUP(mpk_package_close) struct mpk_package package = { 0 };
+	struct mpk_package_input input = { .text = manifest, .path = MPK_UNPACK_MANIFEST,
+					   .given = u->files.items,
+					   .given_count = u->files.count };
+	struct mpk_error why = { 0 };
+	enum mpk_code code = mpk_package_load(&input, &scratch, &report, &package, &why);
+
+	if (code == MPK_E_NOMEM)
+		return mpk_fail_nomem(u->err);
+	if (code != MPK_OK)
+		return mpk_fail(u->err, MPK_E_UNSUPPORTED,
+				"no manifest can say what this blob has: %s", why.text);
+	if (!package.needs_blob)
+		return mpk_fail(u->err, MPK_E_UNSUPPORTED,
+				"this blob lists host code alone, for which none is written");
+	if (mpk_rope_equals(&package.blob, blob))
+		return MPK_OK;
+	return mpk_fail(u->err, MPK_E_UNSUPPORTED,
+			"no manifest gives the tree of this blob: a module that nothing imports, or "
+			"host code in several places");
+}
+
+/* What cannot come back, whatever the manifest says. */
+static enum mpk_code check_tree(const struct mpk_unpack_input *in, struct mpk_error *err)
+{
+	const struct mpk_tree *tree = in->tree;
+
+	if (tree->truncated)
+		return mpk_fail(err, MPK_E_UNSUPPORTED,
+				"the modules of this blob cannot be told apart: %s",
+				tree->warning.text);
+	if (tree->implied_lib)
+		return mpk_fail(err, MPK_E_UNSUPPORTED,
+				"this blob has no import tree (TVM 0.7 and older wrote it so); "
+				"a package built from its modules would get one");
+	if (tree->used != tree->nbytes + 8)
+		return mpk_fail_offset(err, MPK_E_UNSUPPORTED, "blob", tree->used,
+				       "%" PRIu64 " bytes behind the last module, which no manifest "
+				       "can name", tree->nbytes + 8 - tree->used);
+	return MPK_OK;
+}
+
+static enum mpk_code plan(struct unpacker *u, struct mpk_span *manifest)
+{
+	const struct mpk_tree *tree = u->in->tree;
+	enum mpk_code code = MPK_E_UNSUPPORTED;
+	struct mpk_span blob;
+
+	MPK_TRY(check_tree(u->in, u->err));
+	if (!mpk_span_sub(u->in->blob, 0, tree->nbytes + 8, &blob))
+		return mpk_fail_offset(u->err, MPK_E_CORRUPT, "blob", 0,
+				       "the blob ends before its header says");
+	if (u->in->library.len)
+		MPK_TRY(mpk_unpack_add(&u->files, MPK_UNPACK_BASE, u->in->library, u->err));
+	MPK_TRY(choose_bodies(u));
+	/* The usual order is TVM's, which follows from the imports; serializers that merged
+	 * several libraries leave others. */
+	for (unsigned keep = 0; code == MPK_E_UNSUPPORTED && keep < 2; keep++) {
+		MPK_TRY(print_manifest(u, keep, manifest));
+		code = prove(u, *manifest, blob);
+	}
+	return code;
+}
+
+enum mpk_code mpk_unpack_plan(const struct mpk_unpack_input *input, struct mpk_arena *arena,
+			      struct mpk_unpack *out, struct mpk_error *err)
+{
+	MPK_CLEANUP(unpacker_fini) struct unpacker u = { .in = input, .arena = arena, .err = err };
+	struct mpk_span manifest = { 0 };
+	struct mpk_given_file *files;
+
+	MPK_TRY(plan(&u, &manifest));
+	MPK_TRY(mpk_unpack_add(&u.files, MPK_UNPACK_MANIFEST, manifest, err));
+	files = mpk_arena_array(arena, u.files.count, sizeof *files);
+	if (!files)
+		return mpk_fail_nomem(err);
+	memcpy(files, u.files.items, u.files.count * sizeof *files);
+	*out = (struct mpk_unpack){ files, u.files.count };
+	return MPK_OK;
+}

@@ -304,6 +304,19 @@ static int finish(struct mpk_input *in, const struct mpk_emit *e)
 	return MPK_EXIT_OK;
 }
 
+/* A host module may have an empty list of sources, which does for everything but this. */
+static void warn_no_code(const struct mpk_input *in, const struct mpk_emit *e)
+{
+	const struct mpk_manifest *m = &in->package.manifest;
+
+	for (size_t i = 0; i < m->module_count && e->kind == MPK_EMIT_SO; i++)
+		if (m->modules[i].is_host && !in->source_count && !in->base) {
+			mpk_diag_warn("%s: there are no host sources: the library gets no code but "
+				      "what --ldflag names", opt.output);
+			return;
+		}
+}
+
 static int build(enum mpk_emit_kind kind, const char *path)
 {
 	static const struct mpk_emit_hooks hooks = { on_command, on_step, on_note, NULL };
@@ -319,6 +332,8 @@ static int build(enum mpk_emit_kind kind, const char *path)
 		status = mpk_input_load(path, &how, &in);
 	if (status == MPK_EXIT_OK && fill(&in, &e, &err) != MPK_OK)
 		status = mpk_diag_error(&err);
+	if (status == MPK_EXIT_OK)
+		warn_no_code(&in, &e);
 	catch_signals();
 	if (status == MPK_EXIT_OK && mpk_emit(&e, &err) != MPK_OK)
 		status = mpk_diag_error(&err);

@@ -1,0 +1,1 @@
+mpack unpack --help

@@ -1,0 +1,3 @@
+mpack unpack missing.so -o dir || status=$?
+test ! -e dir
+exit "$status"

@@ -1,0 +1,3 @@
+mpack unpack data/formats/14_llvm_noblob.so -o dir || status=$?
+test ! -e dir
+exit "$status"

@@ -1,0 +1,1 @@
+mpack unpack data/formats/01_opencl_scale.so

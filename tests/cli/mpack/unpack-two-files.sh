@@ -1,0 +1,1 @@
+mpack unpack a.so b.so -o dir

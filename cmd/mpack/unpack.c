@@ -105,16 +105,10 @@ static int unpack(const char *path)
 
 int mpack_unpack(int argc, char **argv)
 {
-	int first;
+	int first, status;
 
-	switch (mpk_options_parse(&command, argc, argv, &first)) {
-	case MPK_PARSED_DONE:
-		return MPK_EXIT_OK;
-	case MPK_PARSED_USAGE:
-		return MPK_EXIT_USAGE;
-	case MPK_PARSED:
-		break;
-	}
+	if (!mpk_options_parse(&command, argc, argv, &first, &status))
+		return status;
 	if (argc - first != 1)
 		return mpk_diag_usage("unpack takes one file, not %d", argc - first);
 	if (!output)

@@ -22,7 +22,10 @@ static enum mpk_code bad(const struct literal *l, const char *what, struct mpk_e
 
 static int peek(struct literal *l)
 {
-	while (l->pos < l->text.len && memchr(" \t\r\n", l->text.data[l->pos], 4))
+	static const char blanks[] = " \t\r\n";
+
+	while (l->pos < l->text.len &&
+	       memchr(blanks, l->text.data[l->pos], sizeof blanks - 1))
 		l->pos++;
 	return l->pos < l->text.len ? l->text.data[l->pos] : -1;
 }

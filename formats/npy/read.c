@@ -38,10 +38,11 @@ static enum mpk_code refuse(struct mpk_span descr, struct mpk_error *err)
 static enum mpk_code read_dtype(struct mpk_span descr, struct mpk_npy *out,
 				struct mpk_error *err)
 {
+	static const char orders[] = "<>|=";
 	uint64_t bytes;
 	struct mpk_span digits;
 
-	if (descr.len < 3 || !memchr("<>|=", descr.data[0], 4) ||
+	if (descr.len < 3 || !memchr(orders, descr.data[0], sizeof orders - 1) ||
 	    !mpk_span_sub(descr, 2, descr.len - 2, &digits) ||
 	    !mpk_parse_u64(digits, &bytes))
 		return refuse(descr, err);

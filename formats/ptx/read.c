@@ -129,7 +129,33 @@ static enum mpk_code read_params(struct reader *r, struct mpk_ptx_kernel *k,
 	return mpk_ptx_step(&r->p, err);
 }
 
-/* Between parameters and body; directives that are not known have nothing that is. */
+/* What stands behind a directive in front of a body; the rest of one that is not known
+ * looks like none. */
+static enum mpk_code read_directive(struct reader *r, const struct mpk_token *directive,
+				    struct mpk_ptx_kernel *k, struct mpk_error *err)
+{
+	const struct {
+		const char *name;
+		uint32_t *triple, *number;
+	} rows[] = {
+		{ ".maxntid", k->max_threads, NULL },
+		{ ".reqntid", k->block, NULL },
+		{ ".reqnctapercluster", k->cluster, NULL },
+		{ ".minnctapersm", NULL, &k->min_blocks },
+		{ ".maxnreg", NULL, &k->max_registers },
+	};
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++)
+		if (mpk_token_is_word(directive, rows[i].name))
+			return rows[i].triple ?
+				       mpk_ptx_take_triple(&r->p, rows[i].triple, err) :
+				       mpk_ptx_take_u32(&r->p, rows[i].number, err);
+	if (mpk_token_is_word(directive, ".pragma")) /* its ';' does not end the header */
+		return mpk_ptx_skip_past(&r->p, ';', err);
+	return MPK_OK;
+}
+
+/* Between parameters and body. */
 static enum mpk_code read_performance(struct reader *r, struct mpk_ptx_kernel *k,
 				      struct mpk_error *err)
 {
@@ -139,19 +165,7 @@ static enum mpk_code read_performance(struct reader *r, struct mpk_ptx_kernel *k
 		if (t.kind == MPK_TOKEN_END)
 			return mpk_ptx_wanted(&r->p, "'{' or ';'", err);
 		MPK_TRY(mpk_ptx_step(&r->p, err));
-		if (mpk_token_is_word(&t, ".maxntid"))
-			MPK_TRY(mpk_ptx_take_triple(&r->p, k->max_threads, err));
-		else if (mpk_token_is_word(&t, ".reqntid"))
-			MPK_TRY(mpk_ptx_take_triple(&r->p, k->block, err));
-		else if (mpk_token_is_word(&t, ".reqnctapercluster"))
-			MPK_TRY(mpk_ptx_take_triple(&r->p, k->cluster, err));
-		else if (mpk_token_is_word(&t, ".minnctapersm"))
-			MPK_TRY(mpk_ptx_take_u32(&r->p, &k->min_blocks, err));
-		else if (mpk_token_is_word(&t, ".maxnreg"))
-			MPK_TRY(mpk_ptx_take_u32(&r->p, &k->max_registers, err));
-		else if (mpk_token_is_word(&t,
-					 ".pragma")) /* its ';' does not end the header */
-			MPK_TRY(mpk_ptx_skip_past(&r->p, ';', err));
+		MPK_TRY(read_directive(r, &t, k, err));
 	}
 	return MPK_OK;
 }

@@ -20,7 +20,7 @@ static uint64_t mix(uint64_t lane, uint64_t input)
 
 static void stripe(struct mpk_hash *h, const uint8_t *p)
 {
-	for (unsigned i = 0; i < 4; i++)
+	for (size_t i = 0; i < 4; i++)
 		h->lanes[i] = mix(h->lanes[i], mpk_load_u64(p + 8 * i));
 }
 

@@ -13,6 +13,7 @@ enum mpk_code mpk_cuda_api_get(const struct mpk_cuda_api **out,
 /* mpk_cuda_fail - "<what>: CUDA_ERROR_NAME (N): likely cause", with the code that fits */
 enum mpk_code mpk_cuda_fail(const struct mpk_cuda_api *cu, struct mpk_error *err,
 			    unsigned status, const char *fmt, ...) MPK_PRINTF(4, 5);
+#define mpk_cuda_fail(...) mpk_failed(mpk_cuda_fail(__VA_ARGS__))
 
 /* mpk_cuda_status_name - "CUDA_ERROR_NO_BINARY_FOR_GPU"; static storage of the driver */
 const char *mpk_cuda_status_name(const struct mpk_cuda_api *cu, unsigned status);

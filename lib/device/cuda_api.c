@@ -96,7 +96,7 @@ const char *mpk_cuda_status_name(const struct mpk_cuda_api *cu, unsigned status)
 	return name;
 }
 
-enum mpk_code mpk_cuda_fail(const struct mpk_cuda_api *cu, struct mpk_error *err,
+enum mpk_code (mpk_cuda_fail)(const struct mpk_cuda_api *cu, struct mpk_error *err,
 			    unsigned status, const char *fmt, ...)
 {
 	const char *cause = NULL;

@@ -28,8 +28,9 @@ enum mpk_code mpk_driver_open(const char *const *names,
 			       struct mpk_error *err)
 {
 	char reason[512] = ""; /* the linker's text for the first name: the best known one */
+	const char *const *name = names;
 
-	for (const char *const *name = names; *name; name++) {
+	do {
 		void *handle = dlopen(*name, RTLD_NOW | RTLD_LOCAL);
 
 		if (handle)
@@ -38,7 +39,7 @@ enum mpk_code mpk_driver_open(const char *const *names,
 
 		if (!reason[0] && said)
 			(void)snprintf(reason, sizeof reason, "%s", said);
-	}
+	} while (*++name);
 	return mpk_fail(err, MPK_E_DEVICE, "cannot open %s",
 			MPK_QUOTE(mpk_span_str(reason[0] ? reason : names[0])));
 }

@@ -34,8 +34,9 @@ static bool arg_form(struct mpk_dtype t, int32_t extra, struct mpk_launch_arg *o
 	case MPK_DTYPE_BFLOAT:
 		out->form = MPK_ARG_BFLOAT16;
 		return t.bits == 16;
+	default:
+		return false;
 	}
-	return false;
 }
 
 static enum mpk_code plan_args(const struct mpk_function_info *info, struct mpk_arena *arena,

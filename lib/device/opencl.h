@@ -56,6 +56,7 @@ const char *mpk_opencl_error_name(cl_int status);
 /* mpk_opencl_fail - "<what>: CL_NAME (likely cause)" with the code that fits the status */
 enum mpk_code mpk_opencl_fail(struct mpk_error *err, cl_int status, const char *fmt, ...)
 	MPK_PRINTF(3, 4);
+#define mpk_opencl_fail(...) mpk_failed(mpk_opencl_fail(__VA_ARGS__))
 
 struct mpk_opencl_device {
 	struct mpk_device base;

@@ -119,7 +119,7 @@ const char *mpk_opencl_error_name(cl_int status)
 	return i < MPK_ARRAY_COUNT(statuses) ? statuses[i].name : "unknown OpenCL error";
 }
 
-enum mpk_code mpk_opencl_fail(struct mpk_error *err, cl_int status, const char *fmt, ...)
+enum mpk_code (mpk_opencl_fail)(struct mpk_error *err, cl_int status, const char *fmt, ...)
 {
 	size_t i = find_status(status);
 	bool known = i < MPK_ARRAY_COUNT(statuses);

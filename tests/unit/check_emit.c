@@ -22,7 +22,7 @@ static void setup_builds(void)
 static void teardown_builds(void)
 {
 	mpk_strbuf_fini(&heard);
-	teardown();
+	workdir_leave();
 }
 
 static void on_command(void *data, const char *const *argv)

@@ -241,7 +241,7 @@ static Suite *suite(void)
 	Suite *suite = suite_create("emit_parts");
 	TCase *parts = tcase_create("parts");
 
-	tcase_add_checked_fixture(parts, setup, teardown);
+	tcase_add_checked_fixture(parts, setup, workdir_leave);
 	tcase_set_timeout(parts, 30);
 	tcase_add_loop_test(parts, jobs_succeed, 0, 2);
 	tcase_add_loop_test(parts, jobs_fail, 0, 5);

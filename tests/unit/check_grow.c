@@ -1,54 +1,7 @@
 /* Growing a stub (elf/grow.h). The oracle is GNU ld: the grown file must be, byte for
  * byte, what ld makes of an object with the full content. */
-#include <check.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "base/arena.h"
 #include "elf/grow.h"
-
-static char dir[64];
-static struct mpk_arena arena;
-
-static void run(const char *fmt, ...) MPK_PRINTF(1, 2);
-
-static void run(const char *fmt, ...)
-{
-	char command[1024];
-	va_list ap;
-
-	va_start(ap, fmt);
-	(void)vsnprintf(command, sizeof command, fmt, ap);
-	va_end(ap);
-	ck_assert_msg(system(command) == 0, "failed: %s", command);
-}
-
-static void write_file(const char *name, const char *text)
-{
-	FILE *f = fopen(name, "w");
-
-	ck_assert_ptr_nonnull(f);
-	ck_assert_int_ge(fputs(text, f), 0);
-	ck_assert_int_eq(fclose(f), 0);
-}
-
-static struct mpk_span read_file(const char *name)
-{
-	FILE *f = fopen(name, "r");
-
-	ck_assert_msg(f != NULL, "%s is missing", name);
-	ck_assert_int_eq(fseek(f, 0, SEEK_END), 0);
-	size_t len = (size_t)ftell(f);
-	char *data = mpk_arena_alloc(&arena, len + 1);
-	ck_assert_ptr_nonnull(data);
-	rewind(f);
-	ck_assert_uint_eq(fread(data, 1, len, f), len);
-	fclose(f);
-	return mpk_span_of(data, len);
-}
+#include "workdir.h"
 
 /* Content of len bytes that repeats nowhere near, in memory and in a file. */
 static struct mpk_span content(size_t len, const char *name)
@@ -79,9 +32,7 @@ static void assemble(const char *name, const char *bytes, size_t len)
 
 static void setup(void)
 {
-	strcpy(dir, "/tmp/mpk-grow-XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(dir));
-	ck_assert_int_eq(chdir(dir), 0);
+	workdir_enter();
 	write_file("host.c",
 		   "#include <stdio.h>\n"
 		   "extern const unsigned char blob[];\n"
@@ -96,12 +47,6 @@ static void setup(void)
 	run("gcc -c -O1 -g -fPIC host.c -o host.o");
 	(void)content(MPK_STUB_BYTES, "stub.bin");
 	assemble("stub.o", "stub.bin", MPK_STUB_BYTES);
-}
-
-static void teardown(void)
-{
-	mpk_arena_fini(&arena);
-	run("rm -rf %s", dir);
 }
 
 static enum mpk_code grow(const char *name, struct mpk_span bytes, struct mpk_span *out,
@@ -241,11 +186,11 @@ int main(void)
 	TCase *same = tcase_create("same as GNU ld"), *no = tcase_create("refused");
 
 #if defined __x86_64__
-	tcase_add_checked_fixture(same, setup, teardown);
+	tcase_add_checked_fixture(same, setup, workdir_leave);
 	tcase_add_loop_test(same, same_as_ld, 0, MPK_ARRAY_COUNT(sizes));
 	tcase_add_loop_test(same, same_as_ld_with_options, 0, MPK_ARRAY_COUNT(flags));
 	tcase_add_test(same, grown_object);
-	tcase_add_checked_fixture(no, setup, teardown);
+	tcase_add_checked_fixture(no, setup, workdir_leave);
 	tcase_add_loop_test(no, refusals, 0, MPK_ARRAY_COUNT(refused));
 	tcase_add_loop_test(no, damaged, 0, 3);
 	tcase_set_timeout(same, 60);

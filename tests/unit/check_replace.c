@@ -1,67 +1,19 @@
 /* Another blob in a finished library (elf/replace.h). The judges are the dynamic loader,
  * readelf, strip and objcopy. */
-#include <check.h>
 #include <dlfcn.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "base/arena.h"
 #include "elf/replace.h"
-
-static char dir[64];
-static struct mpk_arena arena;
-
-static void run(const char *fmt, ...) MPK_PRINTF(1, 2);
-
-static void run(const char *fmt, ...)
-{
-	char command[1024];
-	va_list ap;
-
-	va_start(ap, fmt);
-	(void)vsnprintf(command, sizeof command, fmt, ap);
-	va_end(ap);
-	ck_assert_msg(system(command) == 0, "failed: %s", command);
-}
-
-static struct mpk_span read_file(const char *name)
-{
-	FILE *f = fopen(name, "r");
-
-	ck_assert_msg(f != NULL, "%s is missing", name);
-	ck_assert_int_eq(fseek(f, 0, SEEK_END), 0);
-	size_t len = (size_t)ftell(f);
-	char *data = mpk_arena_alloc(&arena, len + 1);
-	rewind(f);
-	ck_assert_uint_eq(fread(data, 1, len, f), len);
-	fclose(f);
-	return mpk_span_of(data, len);
-}
+#include "workdir.h"
 
 static void setup(void)
 {
-	FILE *f;
-
-	strcpy(dir, "/tmp/mpk-replace-XXXXXX");
-	ck_assert_ptr_nonnull(mkdtemp(dir));
-	ck_assert_int_eq(chdir(dir), 0);
-	f = fopen("lib.c", "w");
-	ck_assert_ptr_nonnull(f);
-	(void)fputs("const unsigned char blob[1000] = { 1, 2, 3 };\n"
-		    "static const char *const words[] = { \"a\", \"b\" };\n"
-		    "__thread int t = 4; int data = 30; static char bss[9000];\n"
-		    "int f(int i) { bss[5] += 1; return data + t + words[i][0] - 'a' + bss[5]; }\n", f);
-	ck_assert_int_eq(fclose(f), 0);
+	workdir_enter();
+	write_file("lib.c",
+		   "const unsigned char blob[1000] = { 1, 2, 3 };\n"
+		   "static const char *const words[] = { \"a\", \"b\" };\n"
+		   "__thread int t = 4; int data = 30; static char bss[9000];\n"
+		   "int f(int i) { bss[5] += 1; return data + t + words[i][0] - 'a' + bss[5]; }\n");
 	run("gcc -shared -fPIC -O1 lib.c -o lib.so");
-}
-
-static void teardown(void)
-{
-	mpk_arena_fini(&arena);
-	run("rm -rf %s", dir);
 }
 
 static struct mpk_span content(size_t len)
@@ -206,7 +158,7 @@ int main(void)
 	Suite *suite = suite_create("replace");
 	TCase *tc = tcase_create("replace");
 
-	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_checked_fixture(tc, setup, workdir_leave);
 	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, any_size, 0, MPK_ARRAY_COUNT(sizes));
 	tcase_add_test(tc, again_and_again);

@@ -42,7 +42,7 @@ static bool has_gpu(struct mpk_error *err)
 	return mpk_device_open(MPK_DEVICE_CUDA, 0, &device, err) == MPK_OK;
 }
 
-static struct mpk_device_kernel *kernel_of(const char *key)
+static struct mpk_device_kernel *kernel_here(const char *key)
 {
 	static const struct table_row rows[] = {
 		{ "widths", "handle int8 uint8 int16 int32 int64 uint32 float32 float64 float16 "
@@ -53,17 +53,12 @@ static struct mpk_device_kernel *kernel_of(const char *key)
 					    "tirx.use_dyn_shared_memory" },
 		{ "stray", "handle int64", "threadIdx.x" },
 	};
-	struct mpk_device_module *module = NULL;
-	struct mpk_device_kernel *kernel = NULL;
-	struct mpk_error err = { 0 };
 
 	table.kernels.fmt = mpk_span_str("cuda");
 	table.kernels.data = mpk_span_str(source);
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++)
 		table_add(&table, &rows[i]);
-	ck_assert_ok(mpk_device_load(device, &table.kernels, &module, &err), err);
-	ck_assert_ok(mpk_device_get_kernel(module, mpk_span_str(key), &kernel, &err), err);
-	return kernel;
+	return kernel_of(load_on(device, &table), key);
 }
 
 /* Each test runs in its own process and opens the driver there. */
@@ -84,7 +79,7 @@ START_TEST(every_width_arrives)
 
 	if (!open_or_skip())
 		return;
-	struct mpk_device_kernel *widths = kernel_of("widths");
+	struct mpk_device_kernel *widths = kernel_here("widths");
 	void *out = floats_on(device, 32, 0, 0);
 	uint64_t slots[] = { slot_at(out), (uint64_t)-3, 200, (uint64_t)-30000,
 			     (uint64_t)-2000000000, (uint64_t)-9000000000000000, 4000000000u,
@@ -108,7 +103,7 @@ START_TEST(clusters_have_their_size)
 
 	if (!open_or_skip())
 		return;
-	struct mpk_device_kernel *clusters = kernel_of("clusters");
+	struct mpk_device_kernel *clusters = kernel_here("clusters");
 	void *out = floats_on(device, 32, 0, 0);
 	uint64_t slots[] = { slot_at(out), 8, 4, 4, 2 };
 
@@ -130,7 +125,7 @@ START_TEST(a_cooperative_grid_waits_for_itself)
 
 	if (!open_or_skip())
 		return;
-	struct mpk_device_kernel *together = kernel_of("together");
+	struct mpk_device_kernel *together = kernel_here("together");
 	void *out = floats_on(device, 65, 0, 0);
 	uint64_t slots[] = { slot_at(out), 64, 128 };
 
@@ -152,7 +147,7 @@ START_TEST(shared_memory_beyond_48_kib)
 
 	if (!open_or_skip())
 		return;
-	struct mpk_device_kernel *shared = kernel_of("shared");
+	struct mpk_device_kernel *shared = kernel_here("shared");
 	void *out = floats_on(device, 1, 0, 0);
 
 	for (unsigned kib = 16; kib <= 96; kib *= 2) {
@@ -175,7 +170,7 @@ START_TEST(a_fault_is_the_kernels)
 
 	if (!open_or_skip())
 		return;
-	struct mpk_device_kernel *stray = kernel_of("stray");
+	struct mpk_device_kernel *stray = kernel_here("stray");
 	void *out = floats_on(device, 1, 0, 0);
 
 	slots[0] = slot_at(out);

@@ -1,7 +1,6 @@
 /* OpenCL back end, on whatever OpenCL device there is (in CI: PoCL on the CPU) */
 #include <check.h>
 #include <dlfcn.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -10,6 +9,7 @@
 #include "base/compiler.h"
 #include "device/opencl.h"
 #include "device_kernels.h"
+#include "harness.h"
 
 static const char two_kernels[] =
 	"this text stands before the first delimiter and is not compiled\n"
@@ -52,20 +52,7 @@ static struct table *table_with(const char *source)
 
 static struct mpk_device_module *load(struct table *t)
 {
-	struct mpk_device_module *module = NULL;
-	struct mpk_error err = { 0 };
-
-	ck_assert_ok(mpk_device_load(device, &t->kernels, &module, &err), err);
-	return module;
-}
-
-static struct mpk_device_kernel *kernel_of(struct mpk_device_module *module, const char *key)
-{
-	struct mpk_device_kernel *kernel = NULL;
-	struct mpk_error err = { 0 };
-
-	ck_assert_ok(mpk_device_get_kernel(module, mpk_span_str(key), &kernel, &err), err);
-	return kernel;
+	return load_on(device, t);
 }
 
 START_TEST(devices_are_listed)
@@ -408,14 +395,6 @@ static bool has_device(void)
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-	(void)st;
-	(void)type;
-	(void)at;
-	return remove(path);
-}
-
 int main(void)
 {
 	const TTest *const tests[] = {
@@ -446,7 +425,7 @@ int main(void)
 	srunner_run_all(r, CK_NORMAL);
 	int failed = srunner_ntests_failed(r);
 
-	(void)nftw(cache, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	folder_remove(cache);
 
 	srunner_free(r);
 	return failed != 0;

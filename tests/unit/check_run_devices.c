@@ -1,8 +1,7 @@
 /* device nodes of a tree: kernels called alone, tensors on devices, over and over, textures */
-#include <ftw.h>
-
 #include "device_fake.h"
 #include "elf/image.h"
+#include "harness.h"
 #include "io/mapping.h"
 #include "run/devices.h"
 
@@ -224,14 +223,6 @@ START_TEST(textures_by_name)
 }
 END_TEST
 
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-	(void)st;
-	(void)type;
-	(void)at;
-	return remove(path);
-}
-
 int main(void)
 {
 	Suite *s = suite_create("run_devices");
@@ -251,6 +242,6 @@ int main(void)
 	int failed = srunner_ntests_failed(r);
 
 	srunner_free(r);
-	(void)nftw(cache, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	folder_remove(cache);
 	return failed != 0;
 }

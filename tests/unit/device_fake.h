@@ -90,20 +90,7 @@ static inline struct table *ptx_table(const char *text)
 
 static inline struct mpk_device_module *load(struct table *t)
 {
-	struct mpk_device_module *module = NULL;
-	struct mpk_error err = { 0 };
-
-	ck_assert_ok(mpk_device_load(device, &t->kernels, &module, &err), err);
-	return module;
-}
-
-static inline struct mpk_device_kernel *kernel_of(struct mpk_device_module *module, const char *key)
-{
-	struct mpk_device_kernel *kernel = NULL;
-	struct mpk_error err = { 0 };
-
-	ck_assert_ok(mpk_device_get_kernel(module, mpk_span_str(key), &kernel, &err), err);
-	return kernel;
+	return load_on(device, t);
 }
 
 /* <dir>/tests/unit/check_device_cuda -> <dir>/tests/fakes */

@@ -98,4 +98,22 @@ static inline void *floats_on(struct mpk_device *device, size_t count, float fir
 			      (err).text);                                               \
 	} while (0)
 
+static inline struct mpk_device_module *load_on(struct mpk_device *device, struct table *t)
+{
+	struct mpk_device_module *module = NULL;
+	struct mpk_error err = { 0 };
+
+	ck_assert_ok(mpk_device_load(device, &t->kernels, &module, &err), err);
+	return module;
+}
+
+static inline struct mpk_device_kernel *kernel_of(struct mpk_device_module *module, const char *key)
+{
+	struct mpk_device_kernel *kernel = NULL;
+	struct mpk_error err = { 0 };
+
+	ck_assert_ok(mpk_device_get_kernel(module, mpk_span_str(key), &kernel, &err), err);
+	return kernel;
+}
+
 #endif

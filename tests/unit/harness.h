@@ -7,6 +7,7 @@
 #define MPK_TESTS_UNIT_HARNESS_H
 
 #include <check.h>
+#include <ftw.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -53,6 +54,19 @@ HARNESS_FN struct mpk_span guarded_put(struct guarded *g, struct mpk_span s)
 HARNESS_FN void guarded_free(struct guarded *g)
 {
 	munmap(g->map, g->map_len);
+}
+
+HARNESS_FN int folder_remove_entry(const char *path, const struct stat *st, int type,
+				   struct FTW *at)
+{
+	(void)st, (void)type, (void)at;
+	return remove(path);
+}
+
+/* folder_remove - a directory with all that is in it */
+HARNESS_FN void folder_remove(const char *path)
+{
+	(void)nftw(path, folder_remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 /* fixture_open - tests/data/<name>, or where the full set lies next to the checkout */

@@ -3,7 +3,6 @@
 #define MPK_TESTS_UNIT_PACKAGE_MADE_H
 
 #include <check.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/strbuf.h"
+#include "harness.h"
 #include "io/mapping.h"
 #include "kernels/kernels.h"
 #include "package/package.h"
@@ -31,15 +31,9 @@ static inline void make_folder(void)
 	ck_assert_ptr_nonnull(mkdtemp(folder));
 }
 
-static inline int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-	(void)st, (void)type, (void)at;
-	return remove(path);
-}
-
 static inline void remove_folder(void)
 {
-	(void)nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	folder_remove(folder);
 }
 
 static inline void write_file(const char *name, struct mpk_span bytes)

@@ -47,7 +47,8 @@ static void put_array_bytes(struct printer *p, struct mpk_span bytes)
 static size_t escape(uint8_t byte, char out[5])
 {
 	if (byte == '\n') {
-		memcpy(out, "\\n", 2);
+		out[0] = '\\';
+		out[1] = 'n';
 		return 2;
 	}
 	if (byte >= 0x20 && byte < 0x7f && byte != '"' && byte != '\\' && byte != '?') {

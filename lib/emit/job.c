@@ -205,7 +205,7 @@ enum mpk_code mpk_jobs_run(const struct mpk_job *jobs, size_t count, unsigned pa
 int mpk_job_try(const char *const *argv)
 {
 	pid_t self = getpid(), pid = fork(), got;
-	int status;
+	int status = 0;
 
 	if (pid == 0) {
 		prepare_child(self, -1);

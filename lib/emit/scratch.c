@@ -16,12 +16,13 @@ enum { JANITOR_TRIES = 100, JANITOR_PAUSE_US = 20000 };
 static bool remove_all(const char *path)
 {
 	DIR *dir = opendir(path);
+	int fd = dir ? dirfd(dir) : -1;
 
 	if (!dir)
 		return errno == ENOENT;
-	for (struct dirent *e; (e = readdir(dir)) != NULL;)
+	for (struct dirent *e; fd >= 0 && (e = readdir(dir)) != NULL;)
 		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-			(void)unlinkat(dirfd(dir), e->d_name, 0);
+			(void)unlinkat(fd, e->d_name, 0);
 	(void)closedir(dir);
 	return rmdir(path) == 0 || errno == ENOENT;
 }

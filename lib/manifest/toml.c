@@ -45,10 +45,11 @@ static size_t opaque_length(struct mpk_span s)
  * Returns whether all keys are short; else *line is where one is not. */
 static bool keys_are_short(struct mpk_span text, uint32_t *line)
 {
+	static const char ends[] = "\n=,[{"; /* of keys */
 	size_t dots = 0;
 
 	*line = 1;
-	for (size_t i = 0; i < text.len;) {
+	for (size_t i = 0; text.data && i < text.len;) {
 		struct mpk_span rest = mpk_span_of(text.data + i, text.len - i);
 		size_t skip = opaque_length(rest);
 
@@ -58,7 +59,7 @@ static bool keys_are_short(struct mpk_span text, uint32_t *line)
 		if (skip)
 			continue;
 		*line += rest.data[0] == '\n';
-		if (memchr("\n=,[{", rest.data[0], 5))
+		if (memchr(ends, rest.data[0], sizeof ends - 1))
 			dots = 0;
 		if (rest.data[0] == '.' && ++dots >= KEY_PARTS_MAX)
 			return false;

@@ -104,6 +104,7 @@ static bool open_files(struct device *d)
 
 		d->own_files |= own.text != NULL;
 		d->files[i] = own.text ? open_checked(d, own) : shared;
+		d->sound &= d->files[i] != NULL;
 	}
 	return d->sound;
 }

@@ -77,8 +77,8 @@ static enum mpk_code fail_claim(const struct rule *rule, struct mpk_span kind,
 
 	if (format)
 		return mpk_fail(err, MPK_E_CORRUPT,
-				"format \"%s\" of kind \"%s\" expects %s, but this is %s: say "
-				"format = \"%s\" or give another file", rule->format, rule->kind,
+				"format \"%s\" of kind \"%s\" expects %s, but this is %s "
+				"(its format \"%s\")", rule->format, rule->kind,
 				mpk_probe_name(rule->is), mpk_probe_name(found), format);
 	return mpk_fail(err, MPK_E_CORRUPT,
 			"format \"%s\" of kind \"%s\" expects %s, but this is %s", rule->format,

@@ -9,9 +9,8 @@
 #include "elf/replace.h"
 #include "io/mapping.h"
 #include "io/output.h"
-#include "kernels/kernels.h"
-#include "kinds.h"
 #include "mpack/mpack.h"
+#include "package/swap.h"
 #include "text/escape.h"
 
 static const char *output;
@@ -19,7 +18,7 @@ static struct mpk_option_list replacements;
 
 static const struct mpk_option options[] = {
 	{ 'o', "output", MPK_OPT_TEXT, "FILE", "write FILE; it may be the input", &output },
-	{ 0, "replace", MPK_OPT_LIST, "PATH=FILE", "give the module at PATH another payload (repeatable)",
+	{ 0, "replace", MPK_OPT_LIST, "PATH=FILE", "other bytes for a module, or for PATH#KERNEL (repeatable)",
 	  &replacements },
 	{ 0 },
 };
@@ -39,6 +38,7 @@ struct edit {
 	struct mpk_mapping file;
 	struct mpk_image image;
 	struct mpk_tree tree;
+	struct mpk_swap swap;
 	struct mpk_mapping *payloads;   /* one a replacement */
 };
 
@@ -73,73 +73,30 @@ static enum mpk_code load(struct edit *e, const char *path, struct mpk_error *er
 		return mpk_fail(err, MPK_E_UNSUPPORTED,
 				"only shared libraries and bare blobs are edited; build objects "
 				"and archives anew from the edited .blob");
+	if (e->image.standalone)
+		return mpk_fail(err, MPK_E_UNSUPPORTED,
+				"this library loads its kernels itself, from places in its blob that "
+				"its code knows: build it anew from its manifest");
 	MPK_TRY(mpk_blob_read(e->image.blob, e->image.gen, &e->arena, &e->tree, err));
+	e->swap = (struct mpk_swap){ .tree = &e->tree, .arena = &e->arena };
 	return check_faithful(e, err);
 }
 
 /* --- replacing ------------------------------------------------------------------- */
 
-/* Of device code, the code is swapped and its kernel table kept. */
-static enum mpk_code put_kernels(struct edit *e, const struct mpk_node *node,
-				 const struct mpk_rope *code_bytes, struct mpk_rope *out,
-				 struct mpk_error *err)
-{
-	struct mpk_cursor c = mpk_cursor_of(node->payload, node->payload_off, "blob");
-	struct mpk_kernels k;
-
-	MPK_TRY(mpk_kernels_read(&c, node->kind, e->tree.gen, &e->arena, &k, err));
-	if (k.source_count)
-		return mpk_fail(err, MPK_E_UNSUPPORTED,
-				"'%s' keeps its kernels one by one, so that one file cannot stand "
-				"for them", MPK_QUOTE(node->kind));
-	k.content = code_bytes;
-	mpk_kernels_write(&k, out);
-	return MPK_OK;
-}
-
-static enum mpk_code replace_node(struct edit *e, struct mpk_node *node,
-				  const struct mpk_mapping *map, struct mpk_error *err)
-{
-	const struct mpk_kind *kind = mpk_kind_find(node->kind);
-	struct mpk_rope *bytes = mpk_arena_alloc(&e->arena, sizeof *bytes);
-	struct mpk_rope *content = mpk_arena_alloc(&e->arena, sizeof *content);
-
-	if (!bytes || !content)
-		return mpk_fail_nomem(err);
-	*bytes = *content = mpk_rope_of(&e->arena);
-	mpk_rope_put_view(bytes, map->bytes);
-	mpk_mapping_use_file(map, bytes);
-	if (kind && kind->role == MPK_ROLE_DEVICE)
-		MPK_TRY(put_kernels(e, node, bytes, content, err));
-	else
-		content = bytes;
-	node->content = content;
-	return mpk_rope_status(content, err);
-}
-
 static enum mpk_code replace(struct edit *e, const char *word, struct mpk_mapping *map,
 			     struct mpk_error *err)
 {
 	const char *equals = strchr(word, '=');
-	size_t node;
 
 	if (!equals || equals == word || !equals[1])
 		return mpk_fail(err, MPK_E_USAGE, "--replace takes PATH=FILE, not '%s'",
 				MPK_QUOTE(mpk_span_str(word)));
-	char *path = mpk_arena_copy(&e->arena, word, (size_t)(equals - word));
-	if (!path)
+	const char *place = mpk_arena_copy(&e->arena, word, (size_t)(equals - word));
+	if (!place)
 		return mpk_fail_nomem(err);
-	if (!mpk_tree_find(&e->tree, path, &node))
-		return mpk_fail(err, MPK_E_USAGE,
-				"there is no module at '%s'; minspect shows the paths",
-				MPK_QUOTE(mpk_span_str(path)));
-	if (e->tree.nodes[node].is_lib)
-		return mpk_fail(err, MPK_E_USAGE,
-				"'%s' is the library's own code, which has no payload", path);
-	if (e->tree.nodes[node].content)
-		return mpk_fail(err, MPK_E_USAGE, "'%s' is replaced twice", path);
 	MPK_TRY(mpk_mapping_open(equals + 1, map, err));
-	return replace_node(e, &e->tree.nodes[node], map, err);
+	return mpk_swap_payload(&e->swap, place, map, equals + 1, err);
 }
 
 /* --- writing --------------------------------------------------------------------- */

@@ -141,7 +141,7 @@ START_TEST(claims_that_fail)
 
 	ck_assert_int_eq(check(cubin, "cuda", "ptx", &err), MPK_E_CORRUPT);
 	ck_assert_str_eq(err.text, "format \"ptx\" of kind \"cuda\" expects PTX text, but this is a "
-				   "cubin: say format = \"cubin\" or give another file");
+				   "cubin (its format \"cubin\")");
 	ck_assert_int_eq(check(spirv, "cuda", "ptx", &err), MPK_E_CORRUPT);
 	ck_assert_str_eq(err.text, "format \"ptx\" of kind \"cuda\" expects PTX text, but this is "
 				   "SPIR-V");

@@ -1,5 +1,6 @@
 # A payload that does not fit where the old one is; the library still loads and strips.
-{ cat data/formats/01_opencl_scale.blob; printf '/* %2000s */' more; } >new.cl
+mpack unpack data/formats/01_opencl_scale.blob -o dir
+{ cat dir/1-opencl/kernels.cl; printf '/* %2000s */' more; } >new.cl
 mpack edit data/formats/01_opencl_scale.so -o new.so --replace /0=new.cl
 minspect --json new.so | grep -c '"opencl"'
 strip new.so -o stripped.so

@@ -1,0 +1,240 @@
+#include "package/swap.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/strmap.h"
+#include "kinds.h"
+#include "payload.h"
+#include "probe.h"
+#include "text/escape.h"
+
+/* One swap on its way. */
+struct job {
+	struct mpk_swap *s;
+	struct mpk_node *node;
+	size_t index;
+	const char *path;
+	const char *kernel; /* NULL: the whole module */
+	const struct mpk_mapping *file;
+	struct mpk_error *err;
+};
+
+static struct mpk_rope *new_rope(const struct job *j)
+{
+	struct mpk_rope *rope = mpk_arena_alloc(j->s->arena, sizeof *rope);
+
+	if (rope)
+		*rope = mpk_rope_of(j->s->arena);
+	return rope;
+}
+
+/* The new bytes, large ones as a range of their file. */
+static struct mpk_rope *file_rope(const struct job *j)
+{
+	struct mpk_rope *rope = new_rope(j);
+
+	if (rope) {
+		mpk_rope_put_view(rope, j->file->bytes);
+		mpk_mapping_use_file(j->file, rope);
+	}
+	return rope;
+}
+
+static enum mpk_code swapped_twice(const struct job *j)
+{
+	return mpk_fail(j->err, MPK_E_USAGE, "'%s%s%s' is replaced twice", j->path,
+			j->kernel ? "#" : "",
+			j->kernel ? MPK_QUOTE(mpk_span_str(j->kernel)) : "");
+}
+
+/* --- device code ----------------------------------------------------------------------- */
+
+static enum mpk_code read_kernels(const struct job *j, struct mpk_kernels **out)
+{
+	const struct mpk_node *n = j->node;
+	struct mpk_cursor c = mpk_cursor_of(n->payload, n->payload_off, "blob");
+	struct mpk_kernels *k = mpk_arena_alloc(j->s->arena, sizeof *k);
+
+	if (!k)
+		return mpk_fail_nomem(j->err);
+	MPK_TRY(mpk_kernels_read(&c, n->kind, j->s->tree->gen, j->s->arena, k, j->err));
+	*out = k;
+	return MPK_OK;
+}
+
+static enum mpk_code put_kernels(const struct job *j, const struct mpk_kernels *k)
+{
+	struct mpk_rope *content = new_rope(j);
+
+	if (!content)
+		return mpk_fail_nomem(j->err);
+	mpk_kernels_write(k, content);
+	j->node->content = content;
+	return mpk_rope_status(content, j->err);
+}
+
+static enum mpk_code swap_code(const struct job *j)
+{
+	struct mpk_kernels *k;
+
+	if (j->node->content)
+		return swapped_twice(j);
+	MPK_TRY(read_kernels(j, &k));
+	if (k->layout != MPK_KERNELS_PLAIN)
+		return mpk_fail(j->err, MPK_E_UNSUPPORTED,
+				"'%s' keeps its kernels one by one, so that one file cannot stand "
+				"for them: name one, %s#%s=FILE", MPK_QUOTE(j->node->kind), j->path,
+				k->source_count ? MPK_QUOTE(k->sources[0].key) : "KERNEL");
+	MPK_TRY(mpk_probe_check(j->file->bytes, j->node->kind, k->fmt, j->err));
+	k->content = file_rope(j);
+	return k->content ? put_kernels(j, k) : mpk_fail_nomem(j->err);
+}
+
+static enum mpk_code find_kernel(const struct job *j, const struct mpk_kernels *k, size_t *out)
+{
+	struct mpk_span name = mpk_span_str(j->kernel);
+	struct mpk_span *names = mpk_arena_array(j->s->arena, k->source_count, sizeof *names);
+	char hint[160] = "";
+	size_t near;
+
+	if (!names)
+		return mpk_fail_nomem(j->err);
+	for (size_t i = 0; i < k->source_count; i++) {
+		names[i] = k->sources[i].key;
+		if (mpk_span_equal(names[i], name)) {
+			*out = i;
+			return MPK_OK;
+		}
+	}
+	near = mpk_closest(name, names, k->source_count);
+	if (near < k->source_count)
+		(void)snprintf(hint, sizeof hint, "; did you mean '%s'?", MPK_QUOTE(names[near]));
+	return mpk_fail(j->err, MPK_E_USAGE, "the module at '%s' has no kernel '%s'%s", j->path,
+			MPK_QUOTE(name), hint);
+}
+
+/* The kernels of a module as they are by now. */
+static enum mpk_code current_kernels(const struct job *j, struct mpk_kernels **out)
+{
+	struct mpk_swap *s = j->s;
+	struct mpk_kernels *k;
+
+	if (!s->kernels)
+		s->kernels = mpk_arena_array(s->arena, s->tree->count, sizeof *s->kernels);
+	if (!s->kernels)
+		return mpk_fail_nomem(j->err);
+	if (!s->kernels[j->index]) {
+		MPK_TRY(read_kernels(j, &k));
+		if (k->layout == MPK_KERNELS_PLAIN)
+			return mpk_fail(j->err, MPK_E_UNSUPPORTED,
+					"'%s' keeps all its kernels in one file: replace that, "
+					"%s=FILE", MPK_QUOTE(j->node->kind), j->path);
+		s->kernels[j->index] = k;
+	}
+	*out = s->kernels[j->index];
+	return MPK_OK;
+}
+
+static bool is_inside(struct mpk_span part, struct mpk_span whole)
+{
+	return (uintptr_t)part.data >= (uintptr_t)whole.data &&
+	       (uintptr_t)part.data - (uintptr_t)whole.data <= whole.len;
+}
+
+static enum mpk_code swap_kernel(const struct job *j)
+{
+	struct mpk_kernel_source *sources;
+	struct mpk_kernels *k;
+	size_t at;
+
+	MPK_TRY(current_kernels(j, &k));
+	MPK_TRY(find_kernel(j, k, &at));
+	/* What was not swapped yet still stands in the old payload. */
+	if (!is_inside(k->sources[at].data, j->node->payload))
+		return swapped_twice(j);
+	MPK_TRY(mpk_probe_check(j->file->bytes, j->node->kind, k->fmt, j->err));
+	sources = mpk_arena_array(j->s->arena, k->source_count, sizeof *sources);
+	if (!sources)
+		return mpk_fail_nomem(j->err);
+	memcpy(sources, k->sources, k->source_count * sizeof *sources);
+	sources[at].data = j->file->bytes;
+	k->sources = sources;
+	return put_kernels(j, k);
+}
+
+/* --- any module ------------------------------------------------------------------------ */
+
+/* Payloads of known kinds must read as such, whole. */
+static enum mpk_code check_payload(const struct job *j, const struct mpk_kind *kind)
+{
+	struct mpk_payload p;
+
+	if (!kind)
+		return MPK_OK;
+	enum mpk_code code = mpk_payload_decode(kind, j->s->tree->gen,
+						(struct mpk_source){ j->file->bytes, 0 },
+						j->s->arena, &p, j->err);
+	if (code == MPK_OK && p.surplus)
+		code = mpk_fail_offset(j->err, MPK_E_CORRUPT, "payload",
+				       j->file->bytes.len - p.surplus,
+				       "%llu bytes behind its last field",
+				       (unsigned long long)p.surplus);
+	if (j->err) /* the reader knows it as a blob */
+		(void)snprintf(j->err->at.space, sizeof j->err->at.space, "file");
+	if (code != MPK_OK && code != MPK_E_NOMEM)
+		mpk_error_prefix(j->err, "not the payload of a module of kind '%s': ", kind->name);
+	return code;
+}
+
+static enum mpk_code swap_whole(const struct job *j, const struct mpk_kind *kind)
+{
+	if (j->node->content)
+		return swapped_twice(j);
+	if (j->kernel)
+		return mpk_fail(j->err, MPK_E_USAGE, "the module at '%s' is of kind '%s' and has no "
+				"kernels", j->path, MPK_QUOTE(j->node->kind));
+	MPK_TRY(check_payload(j, kind));
+	j->node->content = file_rope(j);
+	return j->node->content ? mpk_rope_status(j->node->content, j->err) :
+				  mpk_fail_nomem(j->err);
+}
+
+static enum mpk_code swap(struct job *j)
+{
+	struct mpk_tree *tree = j->s->tree;
+
+	if (!mpk_tree_find(tree, j->path, &j->index))
+		return mpk_fail(j->err, MPK_E_USAGE,
+				"there is no module at '%s'; minspect shows the paths",
+				MPK_QUOTE(mpk_span_str(j->path)));
+	j->node = &tree->nodes[j->index];
+	if (j->node->is_lib)
+		return mpk_fail(j->err, MPK_E_USAGE,
+				"'%s' is the library's own code, which has no payload", j->path);
+
+	const struct mpk_kind *kind = mpk_kind_find(j->node->kind);
+	if (!kind || kind->role != MPK_ROLE_DEVICE)
+		return swap_whole(j, kind);
+	return j->kernel ? swap_kernel(j) : swap_code(j);
+}
+
+enum mpk_code mpk_swap_payload(struct mpk_swap *s, const char *place,
+			       const struct mpk_mapping *file, const char *name,
+			       struct mpk_error *err)
+{
+	/* A path may itself begin with '#' (mpk_tree_path). */
+	const char *hash = *place ? strchr(place + 1, '#') : NULL;
+	size_t len = hash ? (size_t)(hash - place) : strlen(place);
+	struct job j = { .s = s, .path = mpk_arena_copy(s->arena, place, len),
+			 .kernel = hash ? hash + 1 : NULL, .file = file, .err = err };
+
+	if (!j.path)
+		return mpk_fail_nomem(err);
+	enum mpk_code code = swap(&j);
+	if (code == MPK_E_CORRUPT || code == MPK_E_SYNTAX || code == MPK_E_CONFLICT) {
+		mpk_error_at_file(err, name);
+		mpk_error_at_path(err, j.path);
+	}
+	return code;
+}

@@ -71,7 +71,10 @@ NEEDS_LLVM_check_llvm := 1
 SHIM_SRC := $(sort $(wildcard lib/run/shim/*.c))
 SHIMS    := $(SHIM_SRC:lib/run/shim/%.c=$(O)/libexec/minspect/mpk-%.so)
 
-all: $(O)/bin/mpack $(O)/bin/minspect $(SHIMS)
+# The C++ parser of --cases; minspect itself starts without libstdc++.
+TOML_SO  := $(O)/libexec/minspect/toml.so
+
+all: $(O)/bin/mpack $(O)/bin/minspect $(SHIMS) $(TOML_SO)
 
 $(O)/libmpk.a: $(LIB_OBJ)
 	$(call say,AR,$@)
@@ -89,6 +92,10 @@ $(O)/libexec/mpack/llvm.so: $(LLVM_OBJ) $(O)/libmpk.a
 $(O)/bin/minspect: $(patsubst %.c,$(O)/%.o,$(sort $(wildcard cmd/minspect/*.c))) $(CMD_OBJ) $(O)/libmpk.a
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^ $(BASE_LIBS)
+
+$(TOML_SO): $(CXX_OBJ)
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D) && $(CXX) $(ALL_CXXFLAGS) $(ALL_LDFLAGS) -shared -Wl,-soname,$(@F) -o $@ $^
 
 # Nobody calls these functions through a declaration of ours; their callers were compiled by TVM.
 $(SHIMS): $(O)/libexec/minspect/mpk-%.so: lib/run/shim/%.c lib/run/shim.h lib/run/shim/shim.h $(O)/flags

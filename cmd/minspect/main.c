@@ -18,6 +18,7 @@ static const struct action actions[] = {
 	{ "extract", NULL, &O.extract, minspect_extract },
 	{ "verify", &O.verify, NULL, minspect_verify },
 	{ "run", NULL, &O.run, minspect_run },
+	{ "cases", NULL, &O.cases, minspect_cases },
 	{ "devices", &O.devices, NULL, minspect_devices },
 };
 
@@ -53,6 +54,8 @@ static int act(void)
 		return MPK_EXIT_USAGE;
 	if (O.budget && !O.size)
 		return mpk_diag_usage("--budget goes with --size");
+	if ((O.junit || O.tap) && !O.cases)
+		return mpk_diag_usage("--%s goes with --cases", O.tap ? "tap" : "junit");
 	if (O.file_count == 0 && action != minspect_devices)
 		return mpk_diag_usage("no file given");
 	return action(&O);

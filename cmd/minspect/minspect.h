@@ -29,7 +29,7 @@ struct minspect_options {
 	struct mpk_option_list expects;   /* --expect */
 	struct mpk_option_list outputs;   /* --output */
 	const char *device, *atol, *rtol, *repeat, *warmup, *timeout;
-	const char *params, *entry, *grid, *block, *shared, *tvm_ffi, *junit;
+	const char *grid, *block, *shared, *tvm_ffi, *junit;
 	bool tap, devices;
 
 	/* operands */
@@ -68,6 +68,7 @@ int minspect_diff(const struct minspect_options *o);
 int minspect_extract(const struct minspect_options *o);
 int minspect_verify(const struct minspect_options *o);
 int minspect_run(const struct minspect_options *o);
+int minspect_cases(const struct minspect_options *o);
 int minspect_devices(const struct minspect_options *o);
 
 #endif

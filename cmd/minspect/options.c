@@ -31,8 +31,6 @@ static const struct mpk_option options[] = {
 	{ 0, "repeat", MPK_OPT_TEXT, "N", "call N times and print a timing summary", &O.repeat },
 	{ 0, "warmup", MPK_OPT_TEXT, "N", "calls before those that are timed", &O.warmup },
 	{ 0, "timeout", MPK_OPT_TEXT, "S", "give up after S seconds", &O.timeout },
-	{ 0, "params", MPK_OPT_TEXT, "FILE", "parameters for a model", &O.params },
-	{ 0, "entry", MPK_OPT_TEXT, "NAME", "the model's function to call", &O.entry },
 	{ 0, "grid", MPK_OPT_TEXT, "X[,Y[,Z]]", "blocks, when FN is a kernel", &O.grid },
 	{ 0, "block", MPK_OPT_TEXT, "X[,Y[,Z]]", "threads of a block, when FN is a kernel",
 	  &O.block },

@@ -89,13 +89,7 @@ static enum mpk_code parse_expects(const struct minspect_options *o,
 	if (!r->expects)
 		return mpk_fail_nomem(err);
 	for (size_t i = 0; i < o->expects.count; i++) {
-		struct run_expect *e = &r->expects[i];
-
-		e->text = o->expects.items[i].value;
-		e->is_ignored = strcmp(e->text, "ignored") == 0 ||
-				strcmp(e->text, "(ignored)") == 0;
-		if (!e->is_ignored &&
-		    mpk_value_parse(e->text, &e->value, err) != MPK_OK) {
+		if (mpk_expect_parse(o->expects.items[i].value, &r->expects[i], err) != MPK_OK) {
 			mpk_error_prefix(err, "--expect: ");
 			return err->code;
 		}
@@ -132,32 +126,11 @@ static enum mpk_code parse_saves(const struct minspect_options *o, struct run_re
 	return MPK_OK;
 }
 
-/* Options that speak of models have nothing to say about a host function. */
-static enum mpk_code refuse_others(const struct minspect_options *o,
-				   struct mpk_error *err)
-{
-	const struct {
-		const char *name, *value, *what;
-	} others[] = {
-		{ "params", o->params, "models" },  { "entry", o->entry, "models" },
-		{ "junit", o->junit, "--cases" },
-	};
-
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(others); i++)
-		if (others[i].value)
-			return mpk_fail(err, MPK_E_USAGE,
-					"--%s is for %s; '%s' is a host function",
-					others[i].name, others[i].what,
-					MPK_QUOTE(mpk_span_str(o->run)));
-	return MPK_OK;
-}
-
 enum mpk_code run_request_parse(const struct minspect_options *o, struct run_request *out,
 				struct mpk_error *err)
 {
 	*out = (struct run_request){ .tolerance = { -1, -1 }, .repeat = 1 };
 	out->is_timed = o->repeat || o->warmup;
-	MPK_TRY(refuse_others(o, err));
 	MPK_TRY(parse_number("atol", o->atol, 0, 1e300, &out->tolerance.atol, err));
 	MPK_TRY(parse_number("rtol", o->rtol, 0, 1e300, &out->tolerance.rtol, err));
 	MPK_TRY(parse_number("timeout", o->timeout, 0.001, 1e9, &out->timeout, err));
@@ -183,31 +156,38 @@ void run_request_fini(struct run_request *r)
 
 /* --- the call ----------------------------------------------------------------------- */
 
+enum mpk_code run_file_open(const char *action, const char *name, struct minspect_file *file,
+			    struct mpk_error *err)
+{
+	if (strcmp(name, "-") == 0)
+		return mpk_fail(err, MPK_E_USAGE, "--%s needs a file, not standard input",
+				action);
+	return minspect_file_open(name, file, err);
+}
+
+enum mpk_code run_library_fill(const struct minspect_options *o, struct minspect_file *file,
+			       struct mpk_library_options *out, struct mpk_error *err)
+{
+	*out = (struct mpk_library_options){
+		.path = file->name, .image = &file->image,
+		.tree = file->image.has_blob ? &file->tree : NULL,
+	};
+	return run_runtime_fill(o, &file->arena, out, err);
+}
+
 static enum mpk_code call(const struct minspect_options *o, const struct run_request *r,
 			  struct minspect_file *file, struct mpk_call_result *result,
 			  struct mpk_error *err)
 {
-	struct mpk_library_options library = {
-		.path = file->name, .image = &file->image,
-		.tree = file->image.has_blob ? &file->tree : NULL,
-	};
+	struct mpk_library_options library;
 	struct mpk_call call = {
 		.function = o->run, .args = r->args, .is_out = r->is_out,
 		.arg_count = r->arg_count, .warmup = r->warmup, .repeat = r->repeat,
 	};
 
-	MPK_TRY(run_place_fill(&r->place, &library, &call, err));
-	MPK_TRY(run_runtime_fill(o, &file->arena, &library, err));
+	MPK_TRY(run_library_fill(o, file, &library, err));
+	MPK_TRY(run_place_fill(&r->place, library.tree, &call, err));
 	return mpk_call_run(&library, &call, r->timeout, result, err);
-}
-
-static enum mpk_code open_file(const char *name, struct minspect_file *file,
-			       struct mpk_error *err)
-{
-	if (strcmp(name, "-") == 0)
-		return mpk_fail(err, MPK_E_USAGE,
-				"--run needs a file, not standard input");
-	return minspect_file_open(name, file, err);
 }
 
 static enum mpk_code run(const struct minspect_options *o, struct run_request *r,
@@ -217,7 +197,7 @@ static enum mpk_code run(const struct minspect_options *o, struct run_request *r
 	enum mpk_code rc;
 
 	MPK_TRY(run_request_parse(o, r, err));
-	rc = open_file(o->files[0], &file, err);
+	rc = run_file_open("run", o->files[0], &file, err);
 	if (rc == MPK_OK)
 		rc = call(o, r, &file, result, err);
 	if (rc != MPK_OK)

@@ -4,9 +4,10 @@
 
 #include "minspect/minspect.h"
 #include "run/call.h"
-#include "run/compare.h"
 #include "run/devices.h"
+#include "run/expect.h"
 #include "run/library.h"
+#include "text/json.h"
 
 /* --device, --grid, --block, --shared: where and how wide. */
 struct run_place {
@@ -32,11 +33,7 @@ struct run_request {
 	struct mpk_value *args;
 	bool *is_out;
 	size_t arg_count;
-	struct run_expect {
-		const char *text;        /* as typed */
-		bool is_ignored;
-		struct mpk_value value;
-	} *expects;
+	struct mpk_expect *expects;
 	size_t expect_count;
 	struct run_save {
 		size_t result;           /* which one */
@@ -62,6 +59,31 @@ void run_request_fini(struct run_request *r);
 enum mpk_code run_runtime_fill(const struct minspect_options *o, struct mpk_arena *arena,
 			       struct mpk_library_options *out,
 			       struct mpk_error *err) MPK_MUST_CHECK;
+
+/* run_file_open - FILE of --run and --cases
+ * Returns  as minspect_file_open; MPK_E_USAGE for standard input */
+enum mpk_code run_file_open(const char *action, const char *name, struct minspect_file *file,
+			    struct mpk_error *err) MPK_MUST_CHECK;
+
+/* run_library_fill - how the library of an open file is loaded; borrows from file */
+enum mpk_code run_library_fill(const struct minspect_options *o, struct minspect_file *file,
+			       struct mpk_library_options *out,
+			       struct mpk_error *err) MPK_MUST_CHECK;
+
+/* run_json_comparison - append how result i compares; c is not looked at when the result is
+ * ignored */
+void run_json_comparison(struct mpk_json *j, struct json_t *list, size_t i, bool is_ignored,
+			 const struct mpk_comparison *c);
+
+/* run_json_seconds, run_put_timing, run_put_seconds - the figures of timed calls as a member
+ * "seconds", as text ", min 1 us, ..."; a time with its unit */
+void run_json_seconds(struct mpk_json *j, struct json_t *at, size_t calls,
+		      const struct mpk_timing *t);
+void run_put_timing(struct mpk_strbuf *out, size_t calls, const struct mpk_timing *t);
+void run_put_seconds(struct mpk_strbuf *out, double seconds);
+
+/* run_print_json - the document to standard output; frees it; returns an exit status */
+int run_print_json(struct mpk_json *j);
 
 /* run_report - print, save and compare the results
  * Returns  an exit status: MPK_EXIT_DIFFERENT when one is not what was expected */

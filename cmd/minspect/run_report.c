@@ -10,7 +10,6 @@
 #include "run/element.h"
 #include "run/parse.h"
 #include "text/escape.h"
-#include "text/json.h"
 
 /* --- files -------------------------------------------------------------------------- */
 
@@ -182,7 +181,7 @@ static void put_value(struct mpk_json *j, struct json_t *at, const struct mpk_va
 	}
 }
 
-static int print_json(struct mpk_json *j)
+int run_print_json(struct mpk_json *j)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf out = { 0 };
 	struct mpk_error err = { 0 };
@@ -207,46 +206,42 @@ int run_report_error(const struct minspect_options *o, const struct mpk_error *e
 	if (o->json) {
 		begin_json(o, &j);
 		mpk_json_error(&j, j.root, "error", err);
-		(void)print_json(&j);
+		(void)run_print_json(&j);
 	}
 	return status;
 }
 
 /* --- comparison --------------------------------------------------------------------- */
 
+void run_json_comparison(struct mpk_json *j, struct json_t *list, size_t i, bool is_ignored,
+			 const struct mpk_comparison *c)
+{
+	struct json_t *at = mpk_json_object(j, list, NULL);
+
+	mpk_json_u64(j, at, "result", i);
+	if (is_ignored) {
+		mpk_json_bool(j, at, "ignored", true);
+		return;
+	}
+	mpk_json_bool(j, at, "equal", c->is_equal);
+	mpk_json_u64(j, at, "differing", c->differing);
+	mpk_json_u64(j, at, "total", c->total);
+	mpk_json_f64(j, at, "max_abs_error", c->max_abs);
+	mpk_json_f64(j, at, "max_rel_error", c->max_rel);
+}
+
 /* One expectation against its result: a line on stderr and a member of the document. */
 static int compare_one(const struct run_request *request, const struct mpk_call_result *r,
 		       size_t i, struct mpk_json *j, struct json_t *list)
 {
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf why = { 0 };
-	struct json_t *at = j ? mpk_json_object(j, list, NULL) : NULL;
+	const struct mpk_expect *expect = &request->expects[i];
 	struct mpk_comparison c = { 0 };
 	struct mpk_error err = { 0 };
+	enum mpk_code rc = mpk_expect_check(expect, r, i, request->tolerance, &c, &err);
 
-	if (j)
-		mpk_json_u64(j, at, "result", i);
-	if (request->expects[i].is_ignored) {
-		if (j)
-			mpk_json_bool(j, at, "ignored", true);
-		return MPK_EXIT_OK;
-	}
-	if (i >= r->count)
-		mpk_strbuf_printf(&why, "there is no such result; there are %zu",
-				  r->count);
-	else if (mpk_value_compare(&r->values[i], &request->expects[i].value,
-				   request->tolerance, &c, &why, &err) != MPK_OK)
-		return mpk_diag_error(&err);
-	if (j) {
-		mpk_json_bool(j, at, "equal", c.is_equal);
-		mpk_json_u64(j, at, "differing", c.differing);
-		mpk_json_u64(j, at, "total", c.total);
-		mpk_json_f64(j, at, "max_abs_error", c.max_abs);
-		mpk_json_f64(j, at, "max_rel_error", c.max_rel);
-	}
-	if (c.is_equal)
-		return MPK_EXIT_OK;
-	(void)mpk_fail(&err, MPK_E_DIFFERENT, "result %zu: %s", i, mpk_strbuf_text(&why));
-	return mpk_diag_error(&err);
+	if (j && (rc == MPK_OK || rc == MPK_E_DIFFERENT))
+		run_json_comparison(j, list, i, expect->is_ignored, &c);
+	return rc == MPK_OK ? MPK_EXIT_OK : mpk_diag_error(&err);
 }
 
 static int compare_all(const struct run_request *request, const struct mpk_call_result *r,
@@ -265,7 +260,7 @@ static int compare_all(const struct run_request *request, const struct mpk_call_
 
 /* --- all of it ---------------------------------------------------------------------- */
 
-static void put_seconds(struct mpk_strbuf *out, const char *name, double seconds)
+void run_put_seconds(struct mpk_strbuf *out, double seconds)
 {
 	static const struct {
 		double scale;
@@ -275,8 +270,35 @@ static void put_seconds(struct mpk_strbuf *out, const char *name, double seconds
 
 	while (i + 1 < MPK_ARRAY_COUNT(units) && seconds * units[i].scale < 1)
 		i++;
-	mpk_strbuf_printf(out, ", %s %.3g %s", name, seconds * units[i].scale,
-			  units[i].unit);
+	mpk_strbuf_printf(out, "%.3g %s", seconds * units[i].scale, units[i].unit);
+}
+
+void run_put_timing(struct mpk_strbuf *out, size_t calls, const struct mpk_timing *t)
+{
+	const struct {
+		const char *name;
+		double seconds;
+	} figures[] = {
+		{ "min", t->min }, { "median", t->median }, { "p95", t->p95 },
+		{ "mean", t->mean },
+	};
+
+	mpk_strbuf_printf(out, "%zu calls", calls);
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(figures); i++) {
+		mpk_strbuf_printf(out, ", %s ", figures[i].name);
+		run_put_seconds(out, figures[i].seconds);
+	}
+}
+
+void run_json_seconds(struct mpk_json *j, struct json_t *at, size_t calls,
+		      const struct mpk_timing *t)
+{
+	at = mpk_json_object(j, at, "seconds");
+	mpk_json_u64(j, at, "calls", calls);
+	mpk_json_f64(j, at, "min", t->min);
+	mpk_json_f64(j, at, "median", t->median);
+	mpk_json_f64(j, at, "p95", t->p95);
+	mpk_json_f64(j, at, "mean", t->mean);
 }
 
 static int report_text(const struct run_request *request, struct mpk_call_result *r)
@@ -290,11 +312,8 @@ static int report_text(const struct run_request *request, struct mpk_call_result
 	if (request->is_timed) {
 		struct mpk_timing t = mpk_timing_of(r->seconds, r->seconds_count);
 
-		mpk_strbuf_printf(&out, "time: %zu calls", r->seconds_count);
-		put_seconds(&out, "min", t.min);
-		put_seconds(&out, "median", t.median);
-		put_seconds(&out, "p95", t.p95);
-		put_seconds(&out, "mean", t.mean);
+		mpk_strbuf_puts(&out, "time: ");
+		run_put_timing(&out, r->seconds_count, &t);
 		mpk_strbuf_putc(&out, '\n');
 	}
 
@@ -317,14 +336,9 @@ static int report_json(const struct minspect_options *o,
 	if (request->is_timed) {
 		struct mpk_timing t = mpk_timing_of(r->seconds, r->seconds_count);
 
-		at = mpk_json_object(&j, j.root, "seconds");
-		mpk_json_u64(&j, at, "calls", r->seconds_count);
-		mpk_json_f64(&j, at, "min", t.min);
-		mpk_json_f64(&j, at, "median", t.median);
-		mpk_json_f64(&j, at, "p95", t.p95);
-		mpk_json_f64(&j, at, "mean", t.mean);
+		run_json_seconds(&j, j.root, r->seconds_count, &t);
 	}
-	int printed = print_json(&j);
+	int printed = run_print_json(&j);
 	return status != MPK_EXIT_OK ? status : printed;
 }
 

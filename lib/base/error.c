@@ -126,6 +126,22 @@ void mpk_error_at_path(struct mpk_error *err, const char *path)
 		(void)snprintf(err->at.path, sizeof err->at.path, "%s", path);
 }
 
+const char *mpk_code_name(enum mpk_code code)
+{
+	static const char *const names[MPK_CODE_COUNT] = {
+		[MPK_OK] = "ok", [MPK_E_DIFFERENT] = "different", [MPK_E_USAGE] = "usage",
+		[MPK_E_IO] = "io", [MPK_E_SYNTAX] = "syntax", [MPK_E_CORRUPT] = "corrupt",
+		[MPK_E_RANGE] = "range", [MPK_E_UNSUPPORTED] = "unsupported",
+		[MPK_E_CONFLICT] = "conflict", [MPK_E_TOOL] = "tool",
+		[MPK_E_NO_BLOB] = "no-blob", [MPK_E_NOTFOUND] = "not-found",
+		[MPK_E_LOAD] = "load", [MPK_E_DEVICE] = "device", [MPK_E_RAISED] = "raised",
+		[MPK_E_TIMEOUT] = "timeout", [MPK_E_NOMEM] = "no-memory",
+		[MPK_E_INTERNAL] = "internal",
+	};
+
+	return code < MPK_CODE_COUNT && names[code] ? names[code] : "internal";
+}
+
 const char *mpk_where_print(const struct mpk_where *at, char *out, size_t size)
 {
 	size_t used = 0;

@@ -86,6 +86,9 @@ void mpk_error_prefix(struct mpk_error *err, const char *fmt, ...) MPK_PRINTF(2,
 void mpk_error_at_file(struct mpk_error *err, const char *file);
 void mpk_error_at_path(struct mpk_error *err, const char *path);
 
+/* mpk_code_name - "different", "not-found", ...: the word in documents; static text */
+const char *mpk_code_name(enum mpk_code code);
+
 /* mpk_where_print - "file:12:5", "file: blob+0x58: /0/1" or ""; for messages
  * @out     receives a NUL-terminated text, cut to size bytes
  * Returns  out */

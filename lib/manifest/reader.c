@@ -155,6 +155,17 @@ static void read_rows(struct mpk_mreader *r, const struct mpk_mfield *f,
 	memcpy(out + f->count_off, &count, sizeof count);
 }
 
+static void read_number(struct mpk_mreader *r, const char *name, const struct mpk_toml *v,
+			struct mpk_mnumber *out)
+{
+	if (v->type == MPK_TOML_INTEGER)
+		*out = (struct mpk_mnumber){ (double)v->integer, true, v->pos };
+	else if (v->type == MPK_TOML_FLOAT)
+		*out = (struct mpk_mnumber){ v->number, false, v->pos };
+	else
+		wrong_type(r, name, "a number", v);
+}
+
 static void read_field(struct mpk_mreader *r, const struct mpk_mfield *f,
 		       const struct mpk_toml *v, char *out)
 {
@@ -174,6 +185,9 @@ static void read_field(struct mpk_mreader *r, const struct mpk_mfield *f,
 			*(bool *)at = v->boolean;
 		else
 			wrong_type(r, f->name, "true or false", v);
+		return;
+	case MPK_MFIELD_NUMBER:
+		read_number(r, f->name, v, at);
 		return;
 	case MPK_MFIELD_TABLE:
 		if (v->type == MPK_TOML_TABLE)

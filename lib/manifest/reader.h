@@ -26,8 +26,16 @@ enum mpk_mfield_kind {
 	MPK_MFIELD_TEXTS,  /* struct mpk_mlist: an array of such strings */
 	MPK_MFIELD_EXPRS,  /* struct mpk_mlist: an array of strings and integers */
 	MPK_MFIELD_BOOL,   /* bool */
+	MPK_MFIELD_NUMBER, /* struct mpk_mnumber: an integer or a floating-point number */
 	MPK_MFIELD_TABLE,  /* the rows' structure itself */
 	MPK_MFIELD_TABLES, /* pointer to and number of the rows' structures */
+};
+
+/* A number and where it stands; absent: the position is 0:0. */
+struct mpk_mnumber {
+	double value;
+	bool is_integer;
+	struct mpk_pos pos;
 };
 
 struct mpk_mschema;

@@ -1,5 +1,6 @@
 #include "manifest/toml.h"
 
+#include <dlfcn.h>
 #include <string.h>
 
 #include "text/escape.h"
@@ -68,8 +69,9 @@ static bool keys_are_short(struct mpk_span text, uint32_t *line)
 	return true;
 }
 
-enum mpk_code mpk_toml_parse(struct mpk_span text, struct mpk_arena *arena,
-			     struct mpk_toml *out, struct mpk_error *err)
+enum mpk_code mpk_toml_parse_by(mpk_toml_parser *parser, struct mpk_span text,
+				struct mpk_arena *arena, struct mpk_toml *out,
+				struct mpk_error *err)
 {
 	const struct mpk_toml_memory memory = { .alloc = alloc_in_arena, .context = arena };
 	const char *bytes = text.data ? (const char *)text.data : "";
@@ -80,7 +82,7 @@ enum mpk_code mpk_toml_parse(struct mpk_span text, struct mpk_arena *arena,
 	if (!keys_are_short(text, &line))
 		return mpk_fail_line(err, MPK_E_SYNTAX, line, 1,
 				     "a key of more than %d parts", KEY_PARTS_MAX);
-	switch (mpk_toml_shim_parse(bytes, text.len, &memory, out, &fault)) {
+	switch (parser(bytes, text.len, &memory, out, &fault)) {
 	case MPK_TOML_PARSED:
 		return MPK_OK;
 	case MPK_TOML_NO_MEMORY:
@@ -93,6 +95,20 @@ enum mpk_code mpk_toml_parse(struct mpk_span text, struct mpk_arena *arena,
 	unescape_backslashes(escaped);
 	return mpk_fail_line(err, MPK_E_SYNTAX, fault.pos.line, fault.pos.column, "%s",
 			     escaped);
+}
+
+enum mpk_code mpk_toml_open(const char *path, mpk_toml_parser **out, struct mpk_error *err)
+{
+	void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	mpk_toml_parser *parser = NULL;
+
+	if (handle)
+		*(void **)&parser = dlsym(handle, "mpk_toml_shim_parse");
+	if (!parser)
+		return mpk_fail(err, MPK_E_LOAD, "cannot load the TOML parser: %s",
+				MPK_QUOTE(mpk_span_str(dlerror())));
+	*out = parser;
+	return MPK_OK;
 }
 
 const struct mpk_toml_entry *mpk_toml_find(const struct mpk_toml *table, const char *key)

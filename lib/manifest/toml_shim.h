@@ -61,12 +61,16 @@ enum mpk_toml_status { MPK_TOML_PARSED, MPK_TOML_INVALID, MPK_TOML_NO_MEMORY };
 
 enum { MPK_TOML_DEPTH_MAX = 256 }; /* tables and arrays within one another */
 
+typedef enum mpk_toml_status mpk_toml_parser(const char *text, size_t len,
+					     const struct mpk_toml_memory *memory,
+					     struct mpk_toml *out,
+					     struct mpk_toml_fault *fault);
+
 /* mpk_toml_shim_parse - parse TOML 1.0; no exception leaves it
+ * Also the one symbol of libexec/minspect/toml.so, for the program that must not link C++.
  * @out     the root table; set when MPK_TOML_PARSED is returned
  * @fault   place and sentence; set when MPK_TOML_INVALID is returned */
-enum mpk_toml_status mpk_toml_shim_parse(const char *text, size_t len,
-					 const struct mpk_toml_memory *memory,
-					 struct mpk_toml *out, struct mpk_toml_fault *fault);
+__attribute__((visibility("default"))) mpk_toml_parser mpk_toml_shim_parse;
 
 #ifdef __cplusplus
 }

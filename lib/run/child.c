@@ -2,8 +2,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,22 +15,41 @@
 #include "text/escape.h"
 
 /* A page both processes see. */
-struct control {
+struct mpk_child_control {
 	volatile enum mpk_child_phase phase;
+	char what[192];          /* what the child does; the module may have damaged it */
+	double timeout;          /* that it began with, in seconds */
+	_Atomic int64_t deadline; /* nanoseconds of the monotonic clock; 0: none */
 	volatile bool done;      /* fn returned; the members below are set */
 	enum mpk_code code;
 	struct mpk_error error;
 };
 
+enum { NANO = 1000000000 };
+
 struct job {
 	mpk_child_fn *fn;
 	void *user;
-	const struct mpk_child_options *options;
-	struct control *control;
+	struct mpk_child_control *control;
 	int fd;                  /* the reply */
 	pid_t parent;
 	sigset_t mask;           /* before we blocked anything */
 };
+
+static int64_t now(void)
+{
+	struct timespec t = { 0 };
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * NANO + t.tv_nsec;
+}
+
+static void set_task(struct mpk_child_control *c, const char *what, double timeout)
+{
+	(void)snprintf(c->what, sizeof c->what, "%s", what);
+	c->timeout = timeout;
+	c->deadline = timeout > 0 ? now() + (int64_t)(timeout * NANO) : 0;
+}
 
 /* --- the child ---------------------------------------------------------------------- */
 
@@ -56,11 +75,19 @@ static void redirect(void)
 	(void)dup2(STDERR_FILENO, STDOUT_FILENO);
 }
 
+void mpk_child_begin(struct mpk_child_side *side, const char *what, double timeout)
+{
+	set_task(side->control, what, timeout);
+	/* wakes the parent from sleeping to the deadline before */
+	(void)kill(getppid(), SIGCHLD);
+}
+
 static void run_child(const struct job *job)
 {
 	struct mpk_child_side side = { .wire = { .fd = job->fd },
-				       .phase = &job->control->phase };
-	struct control *c = job->control;
+				       .phase = &job->control->phase,
+				       .control = job->control };
+	struct mpk_child_control *c = job->control;
 
 	(void)setpgid(0, 0);
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -77,34 +104,20 @@ static void run_child(const struct job *job)
 
 /* --- the parent --------------------------------------------------------------------- */
 
-static struct timespec now(void)
+/* Waits for SIGCHLD, which is blocked: no race between looking and sleeping. The child
+ * sends one too when it sets another deadline. */
+static bool wait_child(pid_t pid, const struct mpk_child_control *c)
 {
-	struct timespec t = { 0 };
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return t;
-}
-
-static double seconds_since(struct timespec start)
-{
-	struct timespec t = now();
-
-	return (double)(t.tv_sec - start.tv_sec) +
-	       (double)(t.tv_nsec - start.tv_nsec) / 1e9;
-}
-
-/* Waits for SIGCHLD, which is blocked: no race between looking and sleeping. */
-static bool wait_child(pid_t pid, double timeout)
-{
-	struct timespec start = now();
 	siginfo_t info;
 	sigset_t set;
 
 	(void)sigemptyset(&set);
 	(void)sigaddset(&set, SIGCHLD);
 	for (;;) {
-		double left = timeout > 0 ? timeout - seconds_since(start) : 3600;
-		struct timespec wait = { .tv_sec = (time_t)fmax(left, 0) };
+		int64_t deadline = c->deadline;
+		int64_t left = deadline ? deadline - now() : (int64_t)3600 * NANO;
+		struct timespec wait = { .tv_sec = (time_t)(left / NANO),
+					 .tv_nsec = (long)(left % NANO) };
 
 		info.si_pid = 0;
 		if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT | WNOHANG) != 0 ||
@@ -112,7 +125,6 @@ static bool wait_child(pid_t pid, double timeout)
 			return true;
 		if (left <= 0)
 			return false;
-		wait.tv_nsec = (long)((left - (double)wait.tv_sec) * 1e9);
 		(void)sigtimedwait(&set, NULL, &wait);
 	}
 }
@@ -130,10 +142,15 @@ static const char *phase_text(enum mpk_child_phase phase)
 	return " after the call";
 }
 
+static struct mpk_span task_of(const struct mpk_child_control *c)
+{
+	return mpk_span_of(c->what, strnlen(c->what, sizeof c->what));
+}
+
 static enum mpk_code report_end(const struct job *job, int status, struct mpk_error *err)
 {
-	const struct control *c = job->control;
-	const char *what = MPK_QUOTE(mpk_span_str(job->options->what));
+	const struct mpk_child_control *c = job->control;
+	const char *what = MPK_QUOTE(task_of(c));
 
 	if (WIFSIGNALED(status)) {
 		int sig = WTERMSIG(status);
@@ -158,7 +175,7 @@ static enum mpk_code watch(const struct job *job, pid_t pid, struct mpk_error *e
 	bool ended;
 
 	(void)setpgid(pid, pid); /* whoever comes first */
-	ended = wait_child(pid, job->options->timeout);
+	ended = wait_child(pid, job->control);
 	/* the zombie keeps the group's number ours until it is reaped */
 	(void)kill(-pid, SIGKILL);
 	(void)kill(pid, SIGKILL);
@@ -166,8 +183,7 @@ static enum mpk_code watch(const struct job *job, pid_t pid, struct mpk_error *e
 		;
 	if (!ended)
 		return mpk_fail(err, MPK_E_TIMEOUT, "'%s' did not return within %g s%s",
-				MPK_QUOTE(mpk_span_str(job->options->what)),
-				job->options->timeout,
+				MPK_QUOTE(task_of(job->control)), job->control->timeout,
 				phase_text(job->control->phase));
 	return report_end(job, status, err);
 }
@@ -198,7 +214,7 @@ static void close_fd(int *fd)
 		(void)close(*fd);
 }
 
-static void unmap_control(struct control **c)
+static void unmap_control(struct mpk_child_control **c)
 {
 	if (*c)
 		(void)munmap(*c, sizeof **c);
@@ -209,8 +225,8 @@ enum mpk_code mpk_child_run(mpk_child_fn *fn, void *user,
 			    struct mpk_wire_map **reply, struct mpk_error *err)
 {
 	MPK_CLEANUP(close_fd) int fd = memfd_create("minspect-reply", MFD_CLOEXEC);
-	MPK_CLEANUP(unmap_control) struct control *control = NULL;
-	struct job job = { .fn = fn, .user = user, .options = options, .fd = fd };
+	MPK_CLEANUP(unmap_control) struct mpk_child_control *control = NULL;
+	struct job job = { .fn = fn, .user = user, .fd = fd };
 	void *page;
 
 	if (fd < 0)
@@ -222,6 +238,11 @@ enum mpk_code mpk_child_run(mpk_child_fn *fn, void *user,
 		return mpk_fail_nomem(err);
 	control = page;
 	job.control = control;
-	MPK_TRY(fork_and_watch(&job, err));
-	return mpk_wire_map_fd(fd, reply, err);
+	set_task(control, options->what, options->timeout);
+
+	enum mpk_code rc = fork_and_watch(&job, err);
+	if (rc != MPK_OK && options->keep_reply)
+		/* what cannot be mapped is missing: the failure is known already */
+		(void)!mpk_wire_map_fd(fd, reply, NULL);
+	return rc != MPK_OK ? rc : mpk_wire_map_fd(fd, reply, err);
 }

@@ -3,16 +3,21 @@
 #ifndef MPK_RUN_CHILD_H
 #define MPK_RUN_CHILD_H
 
+#include <stdbool.h>
+
 #include "base/error.h"
 #include "run/wire.h"
 
 /* What the child is doing; named in the message when it does not come back. */
 enum mpk_child_phase { MPK_CHILD_LOADING, MPK_CHILD_CALLING, MPK_CHILD_ENDING };
 
+struct mpk_child_control;
+
 /* The child's view of the connection. */
 struct mpk_child_side {
 	struct mpk_wire wire;                  /* the reply */
 	volatile enum mpk_child_phase *phase;  /* set it as the work proceeds */
+	struct mpk_child_control *control;     /* for mpk_child_begin */
 };
 
 /* The work; runs in the child. What it writes to side->wire is the reply. */
@@ -22,7 +27,14 @@ typedef enum mpk_code mpk_child_fn(struct mpk_child_side *side, void *user,
 struct mpk_child_options {
 	double timeout;    /* seconds; 0: none */
 	const char *what;  /* the function's name, for messages */
+	bool keep_reply;   /* *reply is set to what was written also when this fails; NULL
+			    * when there was no child */
 };
+
+/* mpk_child_begin - in the child: from now on it does another thing
+ * @what    as in the options; copied
+ * @timeout seconds from now; 0: none. Takes the place of the time that was left. */
+void mpk_child_begin(struct mpk_child_side *side, const char *what, double timeout);
 
 /* mpk_child_run - fork, run fn there, wait
  * The child has a process group of its own, no standard input, and its standard output

@@ -369,6 +369,15 @@ enum mpk_code mpk_value_parse_out(const char *text, struct mpk_value *out,
 	return MPK_OK;
 }
 
+const char *mpk_value_file(const char *text)
+{
+	const char *at = strstr(text, "=@");
+
+	if (text[0] == '@')
+		return text + 1;
+	return at && !find_keyword(text) ? at + 2 : NULL;
+}
+
 bool mpk_value_split_name(const char *text, struct mpk_span *name, const char **value)
 {
 	size_t len = strcspn(text, "=");

@@ -39,6 +39,10 @@ enum mpk_code mpk_value_parse_out(const char *text, struct mpk_value *out,
  *          identifier: then all of text is the value */
 bool mpk_value_split_name(const char *text, struct mpk_span *name, const char **value);
 
+/* mpk_value_file - where in text the path of the file begins that the value is read from;
+ * NULL when it names none */
+const char *mpk_value_file(const char *text);
+
 enum { MPK_PRINT_ELEMENTS_MAX = 1024 };
 
 /* mpk_value_print - append the value as text

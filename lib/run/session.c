@@ -5,23 +5,32 @@
 
 #include "run/devices.h"
 
-/* Everything that lives from the first call to the last. Zero-initialised. */
+/* What lives from the first call to the last, and what belongs to the current one.
+ * Zero-initialised. */
 struct session {
-	const struct mpk_call *call;
+	struct mpk_session_work *work;
 	struct mpk_devices *devices;
 	const struct mpk_node_loader **loaders; /* the caller's and that of the devices */
-	struct mpk_library *library;            /* NULL for a kernel called alone */
+	struct mpk_library *library;            /* NULL while only kernels were called */
+
+	const struct mpk_call *call;
 	struct mpk_function *function;
 	struct mpk_dldevice where;              /* of the tensors */
 	struct mpk_value *args;                 /* call->arg_count */
 };
 
-static void session_fini(struct session *s)
+static void end_call(struct session *s)
 {
 	for (size_t i = 0; s->args && i < s->call->arg_count; i++)
 		mpk_value_drop(&s->args[i]);
 	free(s->args);
 	mpk_function_drop(s->function);
+	s->args = NULL;
+	s->function = NULL;
+}
+
+static void session_fini(struct session *s)
+{
 	mpk_library_close(s->library);
 	mpk_devices_destroy(s->devices);
 	free(s->loaders);
@@ -42,13 +51,31 @@ static enum mpk_code add_loader(struct session *s, struct mpk_library_options *o
 	return MPK_OK;
 }
 
-static enum mpk_code open_library(struct session *s, struct mpk_library_options *o,
+static enum mpk_code load_library(struct session *s, struct mpk_library_options *o,
 				  struct mpk_error *err)
 {
 	MPK_TRY(add_loader(s, o, err));
 	mpk_devices_attach(s->devices, o);
 	MPK_TRY(mpk_library_open(o, &s->library, err));
-	MPK_TRY(mpk_devices_add_globals(s->devices, s->library, err));
+	return mpk_devices_add_globals(s->devices, s->library, err);
+}
+
+/* Loads the library unless it is loaded; tries that only once. */
+static enum mpk_code need_library(struct session *s, struct mpk_error *err)
+{
+	struct mpk_error *failure = &s->work->unloadable;
+
+	if (s->library)
+		return MPK_OK;
+	if (failure->code == MPK_OK && load_library(s, &s->work->library, failure) == MPK_OK)
+		return MPK_OK;
+	*err = *failure;
+	return mpk_failed(err->code);
+}
+
+static enum mpk_code open_function(struct session *s, struct mpk_error *err)
+{
+	MPK_TRY(need_library(s, err));
 	MPK_TRY(mpk_library_find(s->library, s->call->function, &s->function, err));
 	s->where = s->call->device;
 	return MPK_OK;
@@ -90,14 +117,12 @@ static enum mpk_code place_args(struct session *s, struct mpk_error *err)
 	return MPK_OK;
 }
 
-static enum mpk_code session_open(struct session *s, struct mpk_library_options *o,
-				  struct mpk_error *err)
+static enum mpk_code begin_call(struct session *s, struct mpk_error *err)
 {
-	MPK_TRY(mpk_devices_create(&s->devices, err));
 	if (s->call->kernel)
-		MPK_TRY(open_kernel(s, o->tree, err));
+		MPK_TRY(open_kernel(s, s->work->library.tree, err));
 	else
-		MPK_TRY(open_library(s, o, err));
+		MPK_TRY(open_function(s, err));
 	if (s->where.type == 0)
 		s->where.type = MPK_DL_CPU;
 	MPK_TRY(mpk_devices_use(s->devices, s->where, err));
@@ -106,7 +131,7 @@ static enum mpk_code session_open(struct session *s, struct mpk_library_options 
 
 /* --- calling ------------------------------------------------------------------------------ */
 
-static double clock_seconds(void)
+double mpk_session_clock(void)
 {
 	struct timespec t = { 0 };
 
@@ -136,10 +161,10 @@ static enum mpk_code call_all(struct session *s, double *seconds, struct mpk_val
 	for (unsigned i = 0; i < call->warmup + call->repeat; i++) {
 		mpk_value_drop(result);
 
-		double start = clock_seconds();
+		double start = mpk_session_clock();
 		MPK_TRY(call_once(s, result, err));
 		if (i >= call->warmup)
-			seconds[i - call->warmup] = clock_seconds() - start;
+			seconds[i - call->warmup] = mpk_session_clock() - start;
 	}
 	return MPK_OK;
 }
@@ -200,17 +225,74 @@ static enum mpk_code call_and_reply(struct session *s, struct mpk_wire *wire,
 	return rc;
 }
 
+/* --- one after the other ------------------------------------------------------------------ */
+
+/* An error inside the current call is the caller's news, not a failure of the session. */
+static enum mpk_code do_item(struct session *s, size_t i, struct mpk_child_side *side,
+			     struct mpk_error *err)
+{
+	struct mpk_session_slot *slot = &s->work->slots[i];
+	const struct mpk_batch_item *item = &s->work->items[i];
+	bool loads = !s->library && !item->call->kernel;
+	enum mpk_code rc;
+
+	s->call = item->call;
+	s->where = (struct mpk_dldevice){ 0 };
+	slot->started = mpk_session_clock();
+	slot->state = loads ? MPK_SLOT_LOADING : MPK_SLOT_CALLING;
+	*side->phase = loads ? MPK_CHILD_LOADING : MPK_CHILD_CALLING;
+	mpk_child_begin(side, item->call->function, item->timeout);
+	rc = begin_call(s, err);
+	if (rc == MPK_OK) {
+		slot->state = MPK_SLOT_CALLING;
+		*side->phase = MPK_CHILD_CALLING;
+		slot->reply_off = side->wire.off;
+		rc = call_and_reply(s, &side->wire, err);
+	}
+	end_call(s);
+	slot->ended = mpk_session_clock();
+	return rc;
+}
+
+/* A driver does not always recover from what a kernel did. */
+static bool is_worn(const struct session *s, enum mpk_code rc)
+{
+	return rc == MPK_E_RAISED && s->where.type > MPK_DL_CPU;
+}
+
+static enum mpk_code do_all(struct session *s, struct mpk_child_side *side,
+			    struct mpk_error *err)
+{
+	struct mpk_session_work *work = s->work;
+	bool worn = false;
+
+	MPK_TRY(mpk_devices_create(&s->devices, err));
+	for (size_t i = 0; i < work->count && !worn; i++) {
+		struct mpk_session_slot *slot = &work->slots[i];
+		struct mpk_error failure = { 0 };
+		enum mpk_code rc;
+
+		if (slot->state != MPK_SLOT_WAITING)
+			continue;
+		rc = do_item(s, i, side, &failure);
+		if (rc == MPK_E_AGAIN && !work->library.use_real_tvm_ffi) {
+			slot->state = MPK_SLOT_WAITING;
+			*err = failure;
+			return rc;
+		}
+		slot->error = failure;
+		slot->state = MPK_SLOT_DONE;
+		worn = is_worn(s, rc);
+	}
+	return MPK_OK;
+}
+
 enum mpk_code mpk_session_work_in_child(struct mpk_child_side *side, void *user,
 					struct mpk_error *err)
 {
-	struct mpk_session_work *work = user;
-	struct session s = { .call = work->call };
-	enum mpk_code rc = session_open(&s, &work->library, err);
+	struct session s = { .work = user };
+	enum mpk_code rc = do_all(&s, side, err);
 
-	if (rc == MPK_OK) {
-		*side->phase = MPK_CHILD_CALLING;
-		rc = call_and_reply(&s, &side->wire, err);
-	}
 	*side->phase = MPK_CHILD_ENDING;
 	session_fini(&s);
 	return rc;

@@ -119,28 +119,12 @@ void mpk_json_text(struct mpk_json *j, struct json_t *at, const char *key, const
 		mpk_json_null(j, at, key);
 }
 
-static const char *code_name(enum mpk_code code)
-{
-	static const char *const names[MPK_CODE_COUNT] = {
-		[MPK_OK] = "ok", [MPK_E_DIFFERENT] = "different", [MPK_E_USAGE] = "usage",
-		[MPK_E_IO] = "io", [MPK_E_SYNTAX] = "syntax", [MPK_E_CORRUPT] = "corrupt",
-		[MPK_E_RANGE] = "range", [MPK_E_UNSUPPORTED] = "unsupported",
-		[MPK_E_CONFLICT] = "conflict", [MPK_E_TOOL] = "tool",
-		[MPK_E_NO_BLOB] = "no-blob", [MPK_E_NOTFOUND] = "not-found",
-		[MPK_E_LOAD] = "load", [MPK_E_DEVICE] = "device", [MPK_E_RAISED] = "raised",
-		[MPK_E_TIMEOUT] = "timeout", [MPK_E_NOMEM] = "no-memory",
-		[MPK_E_INTERNAL] = "internal",
-	};
-
-	return code < MPK_CODE_COUNT ? names[code] : "internal";
-}
-
 void mpk_json_error(struct mpk_json *j, struct json_t *at, const char *key,
 		    const struct mpk_error *error)
 {
 	json_t *o = mpk_json_object(j, at, key);
 
-	mpk_json_text(j, o, "code", code_name(error->code));
+	mpk_json_text(j, o, "code", mpk_code_name(error->code));
 	mpk_json_text(j, o, "message", error->text);
 	if (error->at.file[0])
 		mpk_json_text(j, o, "file", error->at.file);

@@ -1,0 +1,177 @@
+/* --cases: the calls of a case file, each judged; for CI. */
+#include "minspect/cases.h"
+
+#include <stdlib.h>
+
+#include "common/diag.h"
+#include "common/libexec.h"
+
+/* --- the command line ------------------------------------------------------------------- */
+
+static int refuse_others(const struct minspect_options *o)
+{
+	const struct {
+		const char *name;
+		bool given;
+	} others[] = {
+		{ "expect", o->expects.count > 0 }, { "output", o->outputs.count > 0 },
+		{ "repeat", o->repeat }, { "warmup", o->warmup }, { "grid", o->grid },
+		{ "block", o->block },   { "shared", o->shared },
+	};
+
+	if (o->arguments.count)
+		return mpk_diag_usage("--%s is for --run; the cases have arguments of their own",
+				      o->arguments.items[0].option->name);
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(others); i++)
+		if (others[i].given)
+			return mpk_diag_usage("--%s is for --run; a case says that in its file",
+					      others[i].name);
+	if (o->tap && o->json)
+		return mpk_diag_usage("--tap and --json are two forms of the same output; "
+				      "give one of them");
+	if (o->file_count != 1)
+		return mpk_diag_usage("--cases takes one file to call, not %zu", o->file_count);
+	return MPK_EXIT_OK;
+}
+
+/* What the options say for all cases. */
+static enum mpk_code read_defaults(const struct minspect_options *o,
+				   struct mpk_case_defaults *out, struct mpk_error *err)
+{
+	MPK_CLEANUP(run_request_fini) struct run_request request = { 0 };
+
+	MPK_TRY(run_request_parse(o, &request, err));
+	*out = (struct mpk_case_defaults){
+		.device = request.place.device,
+		.tolerance = request.tolerance,
+		.timeout = request.timeout,
+	};
+	return MPK_OK;
+}
+
+/* --- the case file ------------------------------------------------------------------------ */
+
+static enum mpk_code open_parser(struct mpk_arena *arena, mpk_toml_parser **out,
+				 struct mpk_error *err)
+{
+	const char *path = mpk_libexec_find(arena, "minspect/toml.so");
+
+	if (!path)
+		return mpk_fail_nomem(err);
+	return mpk_toml_open(path, out, err);
+}
+
+static enum mpk_code read_cases(const struct minspect_options *o, struct mpk_cases *out,
+				struct mpk_report *report, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping map = { .fd = -1 };
+	struct mpk_cases_source source = { .path = o->cases };
+
+	MPK_TRY(read_defaults(o, &source.defaults, err));
+	MPK_TRY(mpk_mapping_open(o->cases, &map, err));
+	MPK_TRY(open_parser(&out->arena, &source.parser, err));
+	source.text = map.bytes;
+	return mpk_cases_read(&source, out, report, err);
+}
+
+/* --- the run ------------------------------------------------------------------------------ */
+
+static enum mpk_code call_all(const struct minspect_options *o, const struct mpk_cases *cases,
+			      struct mpk_case_outcome *outcomes, struct mpk_error *err)
+{
+	MPK_CLEANUP(minspect_file_close) struct minspect_file file = { .map.fd = -1 };
+	struct mpk_library_options library;
+	enum mpk_code rc = run_file_open("cases", o->files[0], &file, err);
+
+	if (rc == MPK_OK)
+		rc = run_library_fill(o, &file, &library, err);
+	if (rc == MPK_OK)
+		rc = mpk_cases_run(&library, cases, outcomes, err);
+	if (rc != MPK_OK)
+		mpk_error_at_file(err, o->files[0]);
+	return rc;
+}
+
+/* The first of these that any case has is the status of all. */
+static const int by_weight[] = {
+	MPK_EXIT_INTERNAL, MPK_EXIT_DIFFERENT, MPK_EXIT_RAISED, MPK_EXIT_TIMEOUT,
+	MPK_EXIT_LOAD, MPK_EXIT_MALFORMED, MPK_EXIT_FILE, MPK_EXIT_NO_BLOB, MPK_EXIT_USAGE,
+};
+
+static int status_of(const struct cases_run *run)
+{
+	size_t weight = MPK_ARRAY_COUNT(by_weight), no_device = 0;
+
+	for (size_t i = 0; i < run->cases->count; i++) {
+		const struct mpk_case_outcome *out = &run->outcomes[i];
+		int status = mpk_exit_status(out->code);
+
+		no_device += out->verdict == MPK_CASE_SKIPPED && out->code == MPK_E_DEVICE;
+		for (size_t k = 0; out->verdict == MPK_CASE_FAILED && k < weight; k++)
+			if (by_weight[k] == status)
+				weight = k;
+	}
+	if (run->failed)
+		return weight < MPK_ARRAY_COUNT(by_weight) ? by_weight[weight]
+							   : MPK_EXIT_INTERNAL;
+	return no_device == run->cases->count ? MPK_EXIT_DEVICE : MPK_EXIT_OK;
+}
+
+static void count(struct cases_run *run)
+{
+	for (size_t i = 0; i < run->cases->count; i++) {
+		run->passed += run->outcomes[i].verdict == MPK_CASE_PASSED;
+		run->failed += run->outcomes[i].verdict == MPK_CASE_FAILED;
+		run->skipped += run->outcomes[i].verdict == MPK_CASE_SKIPPED;
+	}
+}
+
+static int report(struct cases_run *run)
+{
+	count(run);
+
+	int status = status_of(run);
+	int printed = cases_print(run);
+	int written = cases_write_junit(run);
+
+	return status ? status : printed ? printed : written;
+}
+
+static int run_cases(const struct minspect_options *o, const struct mpk_cases *cases,
+		     struct mpk_report *problems, struct mpk_error *err)
+{
+	struct mpk_case_outcome *outcomes = calloc(cases->count, sizeof *outcomes);
+	struct cases_run run = { .o = o, .cases = cases, .outcomes = outcomes };
+	int status = MPK_EXIT_OK;
+
+	if (!outcomes)
+		(void)mpk_fail_nomem(err);
+	else if (call_all(o, cases, outcomes, err) == MPK_OK)
+		status = report(&run);
+	if (err->code != MPK_OK)
+		mpk_report_add(problems, MPK_ERROR, NULL, err);
+	for (size_t i = 0; outcomes && i < cases->count; i++)
+		mpk_case_outcome_fini(&outcomes[i]);
+	free(outcomes);
+	return status;
+}
+
+int minspect_cases(const struct minspect_options *o)
+{
+	MPK_CLEANUP(mpk_report_fini) struct mpk_report problems = { 0 };
+	MPK_CLEANUP(mpk_cases_fini) struct mpk_cases cases = { 0 };
+	struct mpk_error err = { 0 };
+	int status = refuse_others(o);
+
+	if (status != MPK_EXIT_OK)
+		return status;
+	if (read_cases(o, &cases, &problems, &err) != MPK_OK)
+		mpk_report_add(&problems, MPK_ERROR, NULL, &err);
+	if (!problems.count)
+		status = run_cases(o, &cases, &problems, &err);
+	if (!problems.count)
+		return status;
+	mpk_diag_report(&problems);
+	(void)cases_print_errors(o, &problems);
+	return mpk_exit_status(err.code != MPK_OK ? err.code : MPK_E_SYNTAX);
+}

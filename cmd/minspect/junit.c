@@ -1,0 +1,145 @@
+/* --junit: the outcome of --cases as JUnit XML, in the form Jenkins and its kin read */
+#include "minspect/cases.h"
+
+#include <string.h>
+
+#include "common/diag.h"
+#include "io/output.h"
+#include "text/escape.h"
+
+/* The characters U+FFFE and U+FFFF, which XML does not allow even as references. */
+static bool is_noncharacter(const char *p)
+{
+	return memcmp(p, "\xef\xbf", 2) == 0 && (p[2] == '\xbe' || p[2] == '\xbf');
+}
+
+static void put_char(struct mpk_strbuf *out, const char **at)
+{
+	static const struct {
+		char c;
+		const char *reference;
+	} special[] = { { '&', "&amp;" }, { '<', "&lt;" }, { '>', "&gt;" }, { '"', "&quot;" } };
+	const char *p = (*at)++;
+
+	if (strnlen(p, 3) == 3 && is_noncharacter(p)) {
+		mpk_strbuf_puts(out, "\xef\xbf\xbd");
+		*at += 2;
+		return;
+	}
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(special); i++)
+		if (*p == special[i].c) {
+			mpk_strbuf_puts(out, special[i].reference);
+			return;
+		}
+	mpk_strbuf_putc(out, *p);
+}
+
+/* ` name="value"`; what the text has of control bytes and broken UTF-8 is shown escaped */
+static void put_attribute(struct mpk_strbuf *out, const char *name, const char *value)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf escaped = { 0 };
+
+	mpk_escape(&escaped, mpk_span_str(value));
+	out->failed |= escaped.failed;
+	mpk_strbuf_printf(out, " %s=\"", name);
+	for (const char *p = mpk_strbuf_text(&escaped); *p;)
+		put_char(out, &p);
+	mpk_strbuf_putc(out, '"');
+}
+
+/* A reason is escaped already; only what XML asks for is left to do. */
+static void put_message(struct mpk_strbuf *out, const struct mpk_case_outcome *o)
+{
+	mpk_strbuf_puts(out, " message=\"");
+	for (const char *p = mpk_strbuf_text(&o->why); *p;)
+		put_char(out, &p);
+	mpk_strbuf_puts(out, "\"/>\n");
+}
+
+/* A failure is an assertion that did not hold; anything else that goes wrong, an error. */
+static bool is_failure(const struct mpk_case_outcome *o)
+{
+	return o->verdict == MPK_CASE_FAILED && o->code == MPK_E_DIFFERENT;
+}
+
+static void put_verdict(struct mpk_strbuf *out, const struct mpk_case_outcome *o)
+{
+	switch (o->verdict) {
+	case MPK_CASE_PASSED:
+		break;
+	case MPK_CASE_FAILED:
+		mpk_strbuf_puts(out, is_failure(o) ? "      <failure" : "      <error");
+		put_attribute(out, "type", mpk_code_name(o->code));
+		put_message(out, o);
+		break;
+	case MPK_CASE_SKIPPED:
+		mpk_strbuf_puts(out, "      <skipped");
+		put_message(out, o);
+		break;
+	}
+}
+
+static void put_case(struct mpk_strbuf *out, const struct cases_run *run, size_t i)
+{
+	const struct mpk_case_outcome *o = &run->outcomes[i];
+	bool passed = o->verdict == MPK_CASE_PASSED;
+
+	mpk_strbuf_puts(out, "    <testcase");
+	put_attribute(out, "name", run->cases->items[i].name);
+	put_attribute(out, "classname", run->o->files[0]);
+	mpk_strbuf_printf(out, " time=\"%.6f\"%s>\n", o->seconds, passed ? "/" : "");
+	put_verdict(out, o);
+	if (!passed)
+		mpk_strbuf_puts(out, "    </testcase>\n");
+}
+
+static void put_document(struct mpk_strbuf *out, const struct cases_run *run)
+{
+	size_t failures = 0;
+	double seconds = 0;
+
+	for (size_t i = 0; i < run->cases->count; i++) {
+		failures += is_failure(&run->outcomes[i]);
+		seconds += run->outcomes[i].seconds;
+	}
+	mpk_strbuf_puts(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"
+			     "  <testsuite");
+	put_attribute(out, "name", run->o->cases);
+	mpk_strbuf_printf(out, " tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" skipped=\"%zu\" "
+			       "time=\"%.6f\">\n",
+			  run->cases->count, failures, run->failed - failures, run->skipped,
+			  seconds);
+	for (size_t i = 0; i < run->cases->count; i++)
+		put_case(out, run, i);
+	mpk_strbuf_puts(out, "  </testsuite>\n</testsuites>\n");
+}
+
+static enum mpk_code write_file(const char *path, const struct mpk_strbuf *text,
+				struct mpk_error *err)
+{
+	struct mpk_output *output;
+	enum mpk_code rc;
+
+	MPK_TRY(mpk_strbuf_status(text, err));
+	MPK_TRY(mpk_output_open(path, 0666, &output, err));
+	rc = mpk_output_write(output, mpk_span_of(text->data, text->len), err);
+	if (rc != MPK_OK) {
+		mpk_output_abandon(output);
+		return rc;
+	}
+	return mpk_output_commit(output, err);
+}
+
+int cases_write_junit(const struct cases_run *run)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf out = { 0 };
+	struct mpk_error err = { 0 };
+
+	if (!run->o->junit)
+		return MPK_EXIT_OK;
+	put_document(&out, run);
+	if (write_file(run->o->junit, &out, &err) == MPK_OK)
+		return MPK_EXIT_OK;
+	mpk_error_at_file(&err, run->o->junit);
+	return mpk_diag_error(&err);
+}

@@ -111,13 +111,13 @@ FAKE_SRC  := $(sort $(wildcard tests/fakes/*.c))
 FAKE_CUDA := $(O)/tests/fakes/libcuda.so.1
 FAKES     := $(FAKE_CUDA) $(O)/tests/fakes/old/libcuda.so.1
 fakes: $(FAKES)
-$(FAKES): CPPFLAGS += -Itests/fakes
-$(O)/tests/fakes/old/libcuda.so.1: CPPFLAGS += -DFAKE_CUDA_OLD_DRIVER
+$(FAKES): private CPPFLAGS += -Itests/fakes
+$(O)/tests/fakes/old/libcuda.so.1: private CPPFLAGS += -DFAKE_CUDA_OLD_DRIVER
 $(FAKES): $(FAKE_SRC) $(wildcard tests/fakes/*.h) lib/device/cuda_abi.h $(O)/flags
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -o $@ $(FAKE_SRC)
 FAKE_USERS := $(filter $(O)/tests/unit/check_device_cuda% $(O)/tests/unit/check_run_devices,$(UNIT_BIN))
-$(FAKE_USERS:%=%.o): CPPFLAGS += -Itests/fakes
+$(FAKE_USERS:%=%.o): private CPPFLAGS += -Itests/fakes
 $(FAKE_USERS): | $(FAKES)
 # Where NVIDIA's toolkit is installed, its declarations are compared with ours.
 $(O)/tests/unit/check_cuda_abi.o: CPPFLAGS += -isystem /usr/local/cuda/include

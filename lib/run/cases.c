@@ -41,15 +41,15 @@ static bool is_given(struct mpk_pos pos)
 
 /* Leaves *out alone when the key is absent or wrong. */
 static void take_number(struct builder *b, const char *key, struct mpk_mnumber n, double least,
-			double *out)
+			double most, double *out)
 {
 	if (!is_given(n.pos))
 		return;
-	if (n.value >= least && n.value <= 1e9)
+	if (n.value >= least && n.value <= most)
 		*out = n.value;
 	else
 		mpk_mread_error(&b->r, n.pos, "number",
-				"'%s' takes a number from %g to 1000000000", key, least);
+				"'%s' takes a number from %g to %g", key, least, most);
 }
 
 static void take_count(struct builder *b, const char *key, struct mpk_mnumber n,
@@ -82,9 +82,9 @@ static void take_place(struct builder *b, const struct mpk_case_place *place,
 		       struct mpk_case_defaults *out)
 {
 	take_device(b, place->device, &out->device);
-	take_number(b, "atol", place->atol, 0, &out->tolerance.atol);
-	take_number(b, "rtol", place->rtol, 0, &out->tolerance.rtol);
-	take_number(b, "timeout", place->timeout, 0.001, &out->timeout);
+	take_number(b, "atol", place->atol, 0, 1e300, &out->tolerance.atol);
+	take_number(b, "rtol", place->rtol, 0, 1e300, &out->tolerance.rtol);
+	take_number(b, "timeout", place->timeout, 0.001, 1e9, &out->timeout);
 }
 
 /* What over says; what it leaves open, as under says. */
@@ -173,9 +173,11 @@ static void take_args(struct builder *b, const struct mpk_case_table *t, struct 
 
 		is_out[i] = arg->out.text != NULL;
 		c->call.arg_count++;
-		if (said.text && is_out[i])
+		if (!arg->input.text == !arg->out.text)
+			continue; /* a mistake that is reported already */
+		if (is_out[i])
 			rc = mpk_value_parse_out(from_here(b, said.text), &args[i], &why);
-		else if (said.text)
+		else
 			rc = mpk_value_parse(from_here(b, said.text), &args[i], &why);
 		if (rc != MPK_OK)
 			put_error(b, said.pos, "value", &why);

@@ -25,7 +25,7 @@ struct mpk_child_control {
 	struct mpk_error error;
 };
 
-enum { NANO = 1000000000 };
+static const int64_t NANO = 1000000000;
 
 struct job {
 	mpk_child_fn *fn;
@@ -48,7 +48,7 @@ static void set_task(struct mpk_child_control *c, const char *what, double timeo
 {
 	(void)snprintf(c->what, sizeof c->what, "%s", what);
 	c->timeout = timeout;
-	c->deadline = timeout > 0 ? now() + (int64_t)(timeout * NANO) : 0;
+	c->deadline = timeout > 0 ? now() + (int64_t)(timeout * (double)NANO) : 0;
 }
 
 /* --- the child ---------------------------------------------------------------------- */
@@ -115,7 +115,7 @@ static bool wait_child(pid_t pid, const struct mpk_child_control *c)
 	(void)sigaddset(&set, SIGCHLD);
 	for (;;) {
 		int64_t deadline = c->deadline;
-		int64_t left = deadline ? deadline - now() : (int64_t)3600 * NANO;
+		int64_t left = deadline ? deadline - now() : 3600 * NANO;
 		struct timespec wait = { .tv_sec = (time_t)(left / NANO),
 					 .tv_nsec = (long)(left % NANO) };
 

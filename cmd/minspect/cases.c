@@ -6,7 +6,7 @@
 #include "common/diag.h"
 #include "common/libexec.h"
 
-/* --- the command line ------------------------------------------------------------------- */
+/* --- the command line --------------------------------------------------------------- */
 
 static int refuse_others(const struct minspect_options *o)
 {
@@ -14,23 +14,31 @@ static int refuse_others(const struct minspect_options *o)
 		const char *name;
 		bool given;
 	} others[] = {
-		{ "expect", o->expects.count > 0 }, { "output", o->outputs.count > 0 },
-		{ "repeat", o->repeat }, { "warmup", o->warmup }, { "grid", o->grid },
-		{ "block", o->block },   { "shared", o->shared },
+		{ "expect", o->expects.count > 0 },
+		{ "output", o->outputs.count > 0 },
+		{ "repeat", o->repeat },
+		{ "warmup", o->warmup },
+		{ "grid", o->grid },
+		{ "block", o->block },
+		{ "shared", o->shared },
 	};
 
 	if (o->arguments.count)
-		return mpk_diag_usage("--%s is for --run; the cases have arguments of their own",
-				      o->arguments.items[0].option->name);
+		return mpk_diag_usage(
+			"--%s is for --run; the cases have arguments of their own",
+			o->arguments.items[0].option->name);
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(others); i++)
 		if (others[i].given)
-			return mpk_diag_usage("--%s is for --run; a case says that in its file",
-					      others[i].name);
+			return mpk_diag_usage(
+				"--%s is for --run; a case says that in its file",
+				others[i].name);
 	if (o->tap && o->json)
-		return mpk_diag_usage("--tap and --json are two forms of the same output; "
-				      "give one of them");
+		return mpk_diag_usage(
+			"--tap and --json are two forms of the same output; "
+			"give one of them");
 	if (o->file_count != 1)
-		return mpk_diag_usage("--cases takes one file to call, not %zu", o->file_count);
+		return mpk_diag_usage("--cases takes one file to call, not %zu",
+				      o->file_count);
 	return MPK_EXIT_OK;
 }
 
@@ -49,7 +57,7 @@ static enum mpk_code read_defaults(const struct minspect_options *o,
 	return MPK_OK;
 }
 
-/* --- the case file ------------------------------------------------------------------------ */
+/* --- the case file ------------------------------------------------------------------ */
 
 static enum mpk_code open_parser(struct mpk_arena *arena, mpk_toml_parser **out,
 				 struct mpk_error *err)
@@ -74,9 +82,10 @@ static enum mpk_code read_cases(const struct minspect_options *o, struct mpk_cas
 	return mpk_cases_read(&source, out, report, err);
 }
 
-/* --- the run ------------------------------------------------------------------------------ */
+/* --- the run ------------------------------------------------------------------------ */
 
-static enum mpk_code call_all(const struct minspect_options *o, const struct mpk_cases *cases,
+static enum mpk_code call_all(const struct minspect_options *o,
+			      const struct mpk_cases *cases,
 			      struct mpk_case_outcome *outcomes, struct mpk_error *err)
 {
 	MPK_CLEANUP(minspect_file_close) struct minspect_file file = { .map.fd = -1 };
@@ -94,8 +103,9 @@ static enum mpk_code call_all(const struct minspect_options *o, const struct mpk
 
 /* The first of these that any case has is the status of all. */
 static const int by_weight[] = {
-	MPK_EXIT_INTERNAL, MPK_EXIT_DIFFERENT, MPK_EXIT_RAISED, MPK_EXIT_TIMEOUT,
-	MPK_EXIT_LOAD, MPK_EXIT_MALFORMED, MPK_EXIT_FILE, MPK_EXIT_NO_BLOB, MPK_EXIT_USAGE,
+	MPK_EXIT_INTERNAL, MPK_EXIT_DIFFERENT, MPK_EXIT_RAISED,
+	MPK_EXIT_TIMEOUT,  MPK_EXIT_LOAD,      MPK_EXIT_MALFORMED,
+	MPK_EXIT_FILE,     MPK_EXIT_NO_BLOB,   MPK_EXIT_USAGE,
 };
 
 static int status_of(const struct cases_run *run)
@@ -106,7 +116,8 @@ static int status_of(const struct cases_run *run)
 		const struct mpk_case_outcome *out = &run->outcomes[i];
 		int status = mpk_exit_status(out->code);
 
-		no_device += out->verdict == MPK_CASE_SKIPPED && out->code == MPK_E_DEVICE;
+		no_device +=
+			out->verdict == MPK_CASE_SKIPPED && out->code == MPK_E_DEVICE;
 		for (size_t k = 0; out->verdict == MPK_CASE_FAILED && k < weight; k++)
 			if (by_weight[k] == status)
 				weight = k;

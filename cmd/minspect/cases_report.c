@@ -7,11 +7,11 @@
 
 static void put_summary(struct mpk_strbuf *out, const struct cases_run *run)
 {
-	mpk_strbuf_printf(out, "%zu passed, %zu failed, %zu skipped\n", run->passed, run->failed,
-			  run->skipped);
+	mpk_strbuf_printf(out, "%zu passed, %zu failed, %zu skipped\n", run->passed,
+			  run->failed, run->skipped);
 }
 
-/* --- lines -------------------------------------------------------------------------------- */
+/* --- lines -------------------------------------------------------------------------- */
 
 static void put_times(struct mpk_strbuf *out, const struct mpk_case *c,
 		      const struct mpk_case_outcome *o)
@@ -45,7 +45,7 @@ static void print_lines(struct mpk_strbuf *out, const struct cases_run *run)
 	put_summary(out, run);
 }
 
-/* --- TAP 13 ------------------------------------------------------------------------------- */
+/* --- TAP 13 ------------------------------------------------------------------------- */
 
 /* One line of a description; a '#' in it would begin a directive. */
 static void put_tap_text(struct mpk_strbuf *out, const char *text)
@@ -95,7 +95,7 @@ static void print_tap(struct mpk_strbuf *out, const struct cases_run *run)
 	put_summary(out, run);
 }
 
-/* --- JSON --------------------------------------------------------------------------------- */
+/* --- JSON --------------------------------------------------------------------------- */
 
 static void begin_json(const struct minspect_options *o, struct mpk_json *j)
 {

@@ -18,7 +18,9 @@ static void put_char(struct mpk_strbuf *out, const char **at)
 	static const struct {
 		char c;
 		const char *reference;
-	} special[] = { { '&', "&amp;" }, { '<', "&lt;" }, { '>', "&gt;" }, { '"', "&quot;" } };
+	} special[] = {
+		{ '&', "&amp;" }, { '<', "&lt;" }, { '>', "&gt;" }, { '"', "&quot;" }
+	};
 	const char *p = (*at)++;
 
 	if (strnlen(p, 3) == 3 && is_noncharacter(p)) {
@@ -34,7 +36,7 @@ static void put_char(struct mpk_strbuf *out, const char **at)
 	mpk_strbuf_putc(out, *p);
 }
 
-/* ` name="value"`; what the text has of control bytes and broken UTF-8 is shown escaped */
+/* ` name="value"`; control bytes and broken UTF-8 of the text are shown escaped */
 static void put_attribute(struct mpk_strbuf *out, const char *name, const char *value)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf escaped = { 0 };
@@ -56,7 +58,7 @@ static void put_message(struct mpk_strbuf *out, const struct mpk_case_outcome *o
 	mpk_strbuf_puts(out, "\"/>\n");
 }
 
-/* A failure is an assertion that did not hold; anything else that goes wrong, an error. */
+/* A failure is an assertion that did not hold; else it is an error. */
 static bool is_failure(const struct mpk_case_outcome *o)
 {
 	return o->verdict == MPK_CASE_FAILED && o->code == MPK_E_DIFFERENT;
@@ -105,10 +107,12 @@ static void put_document(struct mpk_strbuf *out, const struct cases_run *run)
 	mpk_strbuf_puts(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"
 			     "  <testsuite");
 	put_attribute(out, "name", run->o->cases);
-	mpk_strbuf_printf(out, " tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" skipped=\"%zu\" "
-			       "time=\"%.6f\">\n",
-			  run->cases->count, failures, run->failed - failures, run->skipped,
-			  seconds);
+	mpk_strbuf_printf(
+		out,
+		" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" skipped=\"%zu\" "
+		"time=\"%.6f\">\n",
+		run->cases->count, failures, run->failed - failures, run->skipped,
+		seconds);
 	for (size_t i = 0; i < run->cases->count; i++)
 		put_case(out, run, i);
 	mpk_strbuf_puts(out, "  </testsuite>\n</testsuites>\n");

@@ -7,7 +7,7 @@
 #include "base/vec.h"
 #include "run/session.h"
 
-/* --- one result --------------------------------------------------------------------------- */
+/* --- one result --------------------------------------------------------------------- */
 
 /* Appends v, or the items of an array one by one; takes v over. */
 static enum mpk_code flatten(struct mpk_call_result *r, size_t *cap, struct mpk_value v,
@@ -73,12 +73,12 @@ static void collect(struct mpk_batch_item *item, const struct mpk_session_slot *
 		mpk_call_result_fini(&item->result);
 }
 
-/* --- one child ---------------------------------------------------------------------------- */
+/* --- one child ---------------------------------------------------------------------- */
 
 struct batch {
 	struct mpk_session_work work;
 	struct mpk_batch_item *items;
-	bool *is_known;                /* of count: the item has its outcome */
+	bool *is_known; /* of count: the item has its outcome */
 };
 
 static size_t next_waiting(const struct batch *b, size_t from)
@@ -100,7 +100,8 @@ static void record_crash(struct batch *b, size_t i, const struct mpk_error *why)
 	item->seconds = mpk_session_clock() - slot->started;
 	/* the next child would end at the same place */
 	if (slot->state == MPK_SLOT_LOADING)
-		(void)mpk_fail(&b->work.unloadable, why->code, "not called: %s", why->text);
+		(void)mpk_fail(&b->work.unloadable, why->code, "not called: %s",
+			       why->text);
 }
 
 /* Take over what a child has done. Returns how many items it brought to an end. */
@@ -110,7 +111,8 @@ static size_t harvest(struct batch *b, struct mpk_wire_map *reply, enum mpk_code
 	size_t known = 0, last = b->work.count;
 	bool in_call = false;
 
-	for (size_t i = next_waiting(b, 0); i < b->work.count; i = next_waiting(b, i + 1)) {
+	for (size_t i = next_waiting(b, 0); i < b->work.count;
+	     i = next_waiting(b, i + 1)) {
 		struct mpk_session_slot *slot = &b->work.slots[i];
 
 		if (slot->state == MPK_SLOT_WAITING)
@@ -136,12 +138,14 @@ static enum mpk_code run_child(struct batch *b, size_t first, struct mpk_error *
 {
 	const struct mpk_batch_item *item = &b->items[first];
 	struct mpk_child_options options = {
-		.timeout = item->timeout, .what = item->call->function, .keep_reply = true,
+		.timeout = item->timeout,
+		.what = item->call->function,
+		.keep_reply = true,
 	};
 	struct mpk_wire_map *reply = NULL;
 	struct mpk_error why = { 0 };
-	enum mpk_code rc =
-		mpk_child_run(mpk_session_work_in_child, &b->work, &options, &reply, &why);
+	enum mpk_code rc = mpk_child_run(mpk_session_work_in_child, &b->work, &options,
+					 &reply, &why);
 	bool again = rc == MPK_E_AGAIN && !b->work.library.use_real_tvm_ffi;
 	size_t known = harvest(b, reply, again ? MPK_OK : rc, &why);
 
@@ -156,7 +160,7 @@ static enum mpk_code run_child(struct batch *b, size_t first, struct mpk_error *
 	return MPK_OK;
 }
 
-/* --- all of them -------------------------------------------------------------------------- */
+/* --- all of them -------------------------------------------------------------------- */
 
 static enum mpk_code run_all(struct batch *b, struct mpk_error *err)
 {
@@ -178,7 +182,8 @@ static enum mpk_code run_all(struct batch *b, struct mpk_error *err)
 }
 
 enum mpk_code mpk_batch_run(const struct mpk_library_options *library,
-			    struct mpk_batch_item *items, size_t count, struct mpk_error *err)
+			    struct mpk_batch_item *items, size_t count,
+			    struct mpk_error *err)
 {
 	struct batch b = { .items = items };
 	size_t bytes;
@@ -198,7 +203,10 @@ enum mpk_code mpk_batch_run(const struct mpk_library_options *library,
 		return mpk_fail_nomem(err);
 	}
 	b.work = (struct mpk_session_work){
-		.library = *library, .items = items, .slots = shared, .count = count,
+		.library = *library,
+		.items = items,
+		.slots = shared,
+		.count = count,
 	};
 	rc = run_all(&b, err);
 	(void)munmap(shared, bytes);

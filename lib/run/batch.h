@@ -23,7 +23,7 @@ struct mpk_batch_item {
  * The library is loaded for the first item that needs it; when that fails, all such items
  * have the failure as their error.
  * @items   the calls' outputs must be their own: no two calls share one
- * Returns  MPK_OK whatever the calls did; MPK_E_IO, MPK_E_NOMEM: no child could be made */
+ * Returns  MPK_OK whatever the calls did; MPK_E_IO, MPK_E_NOMEM: there was no child */
 enum mpk_code mpk_batch_run(const struct mpk_library_options *library,
 			    struct mpk_batch_item *items, size_t count,
 			    struct mpk_error *err) MPK_MUST_CHECK;

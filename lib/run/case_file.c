@@ -30,7 +30,8 @@ static void check_arg(struct mpk_mreader *r, void *row)
 
 	if (r->report->errors == r->row_errors && !arg->input.text == !arg->out.text)
 		mpk_mread_error(r, arg->pos, "argument",
-				"an argument is either { input = \"V\" } or { out = \"SPEC\" }");
+				"an argument is either { input = \"V\" } or "
+				"{ out = \"SPEC\" }");
 }
 
 static const struct mpk_mfield arg_fields[] = {
@@ -41,7 +42,8 @@ static const struct mpk_mfield arg_fields[] = {
 static const struct mpk_mschema arg_schema = {
 	.what = "args = [{ input = \"V\" }, { out = \"SPEC\" }]",
 	.fields = arg_fields, .field_count = MPK_ARRAY_COUNT(arg_fields),
-	.bytes = sizeof(struct mpk_case_arg), .pos_off = offsetof(struct mpk_case_arg, pos),
+	.bytes = sizeof(struct mpk_case_arg),
+	.pos_off = offsetof(struct mpk_case_arg, pos),
 	.done = check_arg,
 };
 
@@ -58,8 +60,9 @@ static const struct mpk_mfield case_fields[] = {
 	FIELD(struct mpk_case_table, name, MPK_MFIELD_TEXT),
 	{ .name = "run", .kind = MPK_MFIELD_TEXT, .required = true,
 	  .off = offsetof(struct mpk_case_table, run) },
-	{ .name = "args", .kind = MPK_MFIELD_TABLES, .off = offsetof(struct mpk_case_table, args),
-	  .count_off = offsetof(struct mpk_case_table, arg_count), .rows = &arg_schema },
+	{ .name = "args", .kind = MPK_MFIELD_TABLES, .rows = &arg_schema,
+	  .off = offsetof(struct mpk_case_table, args),
+	  .count_off = offsetof(struct mpk_case_table, arg_count) },
 	FIELD(struct mpk_case_table, expect, MPK_MFIELD_TEXTS),
 	FIELD(struct mpk_case_table, raises, MPK_MFIELD_TEXT),
 	FIELD(struct mpk_case_table, skip, MPK_MFIELD_TEXT),
@@ -77,7 +80,8 @@ static const struct mpk_mfield case_fields[] = {
 static const struct mpk_mschema case_schema = {
 	.what = "[[case]]",
 	.fields = case_fields, .field_count = MPK_ARRAY_COUNT(case_fields),
-	.bytes = sizeof(struct mpk_case_table), .pos_off = offsetof(struct mpk_case_table, pos),
+	.bytes = sizeof(struct mpk_case_table),
+	.pos_off = offsetof(struct mpk_case_table, pos),
 	.done = check_case,
 };
 

@@ -1,4 +1,4 @@
-/* From the tables of a case file to calls that can be made; every mistake with its place. */
+/* From the tables of a case file to calls; every mistake with its place. */
 #include "run/cases.h"
 
 #include <string.h>
@@ -12,12 +12,12 @@
 struct builder {
 	struct mpk_mreader r;
 	struct mpk_arena *arena;
-	const char *dir;               /* of the case file, "" or with the slash */
+	const char *dir; /* of the case file, "" or with the slash */
 	struct mpk_case_defaults options, file;
 };
 
-/* An error of a value, at the value's place in the case file. A file that it names is part
- * of the sentence. */
+/* An error of a value, at the value's place in the case file. A file that it names is
+ * part of the sentence. */
 static void put_error(struct builder *b, struct mpk_pos pos, const char *check,
 		      const struct mpk_error *why)
 {
@@ -26,13 +26,13 @@ static void put_error(struct builder *b, struct mpk_pos pos, const char *check,
 	if (why->code == MPK_E_NOMEM)
 		b->r.failed = true;
 	else if (file[0])
-		mpk_mread_error(&b->r, pos, check, "'%s': %s", MPK_QUOTE(mpk_span_str(file)),
-				why->text);
+		mpk_mread_error(&b->r, pos, check, "'%s': %s",
+				MPK_QUOTE(mpk_span_str(file)), why->text);
 	else
 		mpk_mread_error(&b->r, pos, check, "%s", why->text);
 }
 
-/* --- numbers and places --------------------------------------------------------------- */
+/* --- numbers and places ------------------------------------------------------------- */
 
 static bool is_given(struct mpk_pos pos)
 {
@@ -40,8 +40,8 @@ static bool is_given(struct mpk_pos pos)
 }
 
 /* Leaves *out alone when the key is absent or wrong. */
-static void take_number(struct builder *b, const char *key, struct mpk_mnumber n, double least,
-			double most, double *out)
+static void take_number(struct builder *b, const char *key, struct mpk_mnumber n,
+			double least, double most, double *out)
 {
 	if (!is_given(n.pos))
 		return;
@@ -61,7 +61,8 @@ static void take_count(struct builder *b, const char *key, struct mpk_mnumber n,
 		*out = (uint64_t)n.value;
 	else
 		mpk_mread_error(&b->r, n.pos, "number",
-				"'%s' takes an integer from %u to 1000000000", key, least);
+				"'%s' takes an integer from %u to 1000000000", key,
+				least);
 }
 
 static void take_device(struct builder *b, struct mpk_mstr text, struct mpk_dldevice *out)
@@ -109,18 +110,21 @@ static void take_extents(struct builder *b, const char *key, const struct mpk_ml
 		return;
 	if (list->count < 1 || list->count > 3)
 		mpk_mread_error(&b->r, list->pos, "extents",
-				"'%s' takes one to three extents, not %zu", key, list->count);
+				"'%s' takes one to three extents, not %zu", key,
+				list->count);
 	for (size_t i = 0; i < list->count && i < 3; i++) {
 		struct mpk_span text = mpk_mstr_span(list->items[i]);
 
 		if (!mpk_parse_u64(text, &out[i]) || out[i] < 1 || out[i] > INT32_MAX)
-			mpk_mread_error(&b->r, list->items[i].pos, "extents",
-					"'%s' takes integers from 1 to 2147483647, not '%s'",
-					key, MPK_QUOTE(text));
+			mpk_mread_error(
+				&b->r, list->items[i].pos, "extents",
+				"'%s' takes integers from 1 to 2147483647, not '%s'", key,
+				MPK_QUOTE(text));
 	}
 }
 
-static void take_kernel(struct builder *b, const struct mpk_case_table *t, struct mpk_case *c)
+static void take_kernel(struct builder *b, const struct mpk_case_table *t,
+			struct mpk_case *c)
 {
 	take_extents(b, "grid", &t->grid, c->extents.grid);
 	take_extents(b, "block", &t->block, c->extents.block);
@@ -129,7 +133,8 @@ static void take_kernel(struct builder *b, const struct mpk_case_table *t, struc
 		c->call.kernel = &c->extents;
 }
 
-static void take_repeat(struct builder *b, const struct mpk_case_table *t, struct mpk_case *c)
+static void take_repeat(struct builder *b, const struct mpk_case_table *t,
+			struct mpk_case *c)
 {
 	uint64_t repeat = 1, warmup = 0;
 
@@ -140,7 +145,7 @@ static void take_repeat(struct builder *b, const struct mpk_case_table *t, struc
 	c->is_timed = is_given(t->repeat.pos) || is_given(t->warmup.pos);
 }
 
-/* --- values --------------------------------------------------------------------------- */
+/* --- values ------------------------------------------------------------------------- */
 
 /* The value's text with the file it names found from the directory of the case file. */
 static const char *from_here(struct builder *b, const char *text)
@@ -149,14 +154,17 @@ static const char *from_here(struct builder *b, const char *text)
 
 	if (!file || file[0] == '/' || !b->dir[0])
 		return text;
-	moved = mpk_arena_printf(b->arena, "%.*s%s%s", (int)(file - text), text, b->dir, file);
+	moved = mpk_arena_printf(b->arena, "%.*s%s%s", (int)(file - text), text, b->dir,
+				 file);
 	b->r.failed |= !moved;
 	return moved ? moved : text;
 }
 
-static void take_args(struct builder *b, const struct mpk_case_table *t, struct mpk_case *c)
+static void take_args(struct builder *b, const struct mpk_case_table *t,
+		      struct mpk_case *c)
 {
-	struct mpk_value *args = mpk_arena_array(b->arena, t->arg_count + 1, sizeof *args);
+	struct mpk_value *args =
+		mpk_arena_array(b->arena, t->arg_count + 1, sizeof *args);
 	bool *is_out = mpk_arena_array(b->arena, t->arg_count + 1, sizeof *is_out);
 
 	if (!args || !is_out) {
@@ -184,7 +192,8 @@ static void take_args(struct builder *b, const struct mpk_case_table *t, struct 
 	}
 }
 
-static void take_expects(struct builder *b, const struct mpk_mlist *list, struct mpk_case *c)
+static void take_expects(struct builder *b, const struct mpk_mlist *list,
+			 struct mpk_case *c)
 {
 	c->expects = mpk_arena_array(b->arena, list->count + 1, sizeof *c->expects);
 	if (!c->expects) {
@@ -194,13 +203,14 @@ static void take_expects(struct builder *b, const struct mpk_mlist *list, struct
 	for (size_t i = 0; i < list->count; i++) {
 		struct mpk_error why = { 0 };
 
-		if (mpk_expect_parse(from_here(b, list->items[i].text), &c->expects[i], &why))
+		if (mpk_expect_parse(from_here(b, list->items[i].text), &c->expects[i],
+				     &why))
 			put_error(b, list->items[i].pos, "value", &why);
 		c->expect_count++;
 	}
 }
 
-/* --- cases ---------------------------------------------------------------------------- */
+/* --- cases -------------------------------------------------------------------------- */
 
 static void take_case(struct builder *b, const struct mpk_case_table *t, size_t number,
 		      struct mpk_case *c)
@@ -210,7 +220,8 @@ static void take_case(struct builder *b, const struct mpk_case_table *t, size_t 
 	c->pos = t->pos;
 	c->call.function = t->run.text ? t->run.text : "";
 	c->name = t->name.text ? t->name.text
-			       : mpk_arena_printf(b->arena, "%s %zu", c->call.function, number);
+			       : mpk_arena_printf(b->arena, "%s %zu", c->call.function,
+						  number);
 	b->r.failed |= !c->name;
 	c->raises = t->raises.text;
 	c->skip = t->skip.text;
@@ -243,11 +254,13 @@ static void check_names(struct builder *b, const struct mpk_cases *cases,
 		if (put == 0)
 			mpk_mread_error(&b->r, pos, "duplicate-name",
 					"the case of line %u is named '%s' too",
-					(unsigned)cases->items[first].pos.line, MPK_QUOTE(name));
+					(unsigned)cases->items[first].pos.line,
+					MPK_QUOTE(name));
 	}
 }
 
-static void build(struct builder *b, const struct mpk_case_file *file, struct mpk_cases *out)
+static void build(struct builder *b, const struct mpk_case_file *file,
+		  struct mpk_cases *out)
 {
 	out->items = mpk_arena_array(b->arena, file->count + 1, sizeof *out->items);
 	if (!out->items) {
@@ -275,14 +288,16 @@ enum mpk_code mpk_cases_read(const struct mpk_cases_source *source, struct mpk_c
 {
 	struct builder b = {
 		.r = { .arena = &out->arena, .report = report, .path = source->path },
-		.arena = &out->arena, .dir = directory_of(source->path, &out->arena),
-		.options = source->defaults, .file = { .tolerance = { -1, -1 } },
+		.arena = &out->arena,
+		.dir = directory_of(source->path, &out->arena),
+		.options = source->defaults,
+		.file = { .tolerance = { -1, -1 } },
 	};
 	struct mpk_case_file file = { 0 };
 	struct mpk_error why = { 0 };
 	struct mpk_toml root;
-	enum mpk_code rc = mpk_toml_parse_by(source->parser, source->text, &out->arena, &root,
-					     &why);
+	enum mpk_code rc =
+		mpk_toml_parse_by(source->parser, source->text, &out->arena, &root, &why);
 
 	if (rc == MPK_E_SYNTAX) {
 		mpk_error_at_file(&why, source->path);

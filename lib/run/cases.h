@@ -49,7 +49,7 @@ struct mpk_case_defaults {
 };
 
 struct mpk_cases_source {
-	const char *path;               /* of the case file, for messages and its directory */
+	const char *path;               /* of the case file; its values are relative to it */
 	struct mpk_span text;
 	mpk_toml_parser *parser;
 	struct mpk_case_defaults defaults;
@@ -57,11 +57,12 @@ struct mpk_cases_source {
 
 /* mpk_cases_read - everything that the file says; the arguments of cases that are not
  * skipped are made, files they name are read
- * @report  receives each mistake with its line and column; with errors in it the cases must
- *          not be run
+ * @report  receives each mistake with its line and column; with errors in it the cases
+ *          must not be run
  * Returns  MPK_OK, also with mistakes; MPK_E_NOMEM. mpk_cases_fini in every case. */
 enum mpk_code mpk_cases_read(const struct mpk_cases_source *source, struct mpk_cases *out,
-			     struct mpk_report *report, struct mpk_error *err) MPK_MUST_CHECK;
+			     struct mpk_report *report,
+			     struct mpk_error *err) MPK_MUST_CHECK;
 void mpk_cases_fini(struct mpk_cases *cases);
 
 enum mpk_verdict { MPK_CASE_PASSED, MPK_CASE_FAILED, MPK_CASE_SKIPPED };
@@ -70,11 +71,11 @@ enum mpk_verdict { MPK_CASE_PASSED, MPK_CASE_FAILED, MPK_CASE_SKIPPED };
 struct mpk_case_outcome {
 	enum mpk_verdict verdict;
 	enum mpk_code code;            /* of what failed; MPK_E_DIFFERENT when results or
-					* errors are not as expected; MPK_E_DEVICE: skipped
-					* because the device is missing; else MPK_OK */
+					* errors are not as expected; MPK_E_DEVICE:
+					* skipped, the device is missing; else MPK_OK */
 	struct mpk_strbuf why;         /* one line, escaped; empty when it passed */
-	struct mpk_comparison *comparisons; /* one for each expectation; NULL when there was
-					* no result to compare */
+	struct mpk_comparison *comparisons; /* one for each expectation; NULL: there
+					* was no result to compare */
 	double seconds;                /* all of it */
 	size_t calls;                  /* that were timed; 0: it did not return */
 	struct mpk_timing timing;      /* of them */

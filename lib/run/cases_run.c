@@ -14,9 +14,10 @@ static void fail(struct mpk_case_outcome *out, enum mpk_code code, const char *w
 	mpk_strbuf_printf(&out->why, "%s%s", out->why.len ? "; " : "", why);
 }
 
-/* --- one case ------------------------------------------------------------------------- */
+/* --- one case ----------------------------------------------------------------------- */
 
-static enum mpk_code compare(const struct mpk_case *c, const struct mpk_call_result *results,
+static enum mpk_code compare(const struct mpk_case *c,
+			     const struct mpk_call_result *results,
 			     struct mpk_case_outcome *out, struct mpk_error *err)
 {
 	out->comparisons = calloc(c->expect_count + 1, sizeof *out->comparisons);
@@ -24,8 +25,9 @@ static enum mpk_code compare(const struct mpk_case *c, const struct mpk_call_res
 		return mpk_fail_nomem(err);
 	for (size_t i = 0; i < c->expect_count; i++) {
 		struct mpk_error why;
-		enum mpk_code rc = mpk_expect_check(&c->expects[i], results, i, c->tolerance,
-						    &out->comparisons[i], &why);
+		enum mpk_code rc =
+			mpk_expect_check(&c->expects[i], results, i, c->tolerance,
+					 &out->comparisons[i], &why);
 
 		if (rc != MPK_OK)
 			fail(out, rc, why.text);
@@ -87,7 +89,7 @@ static enum mpk_code judge(const struct mpk_case *c, const struct mpk_batch_item
 	return compare(c, r, out, err);
 }
 
-/* --- all of them ---------------------------------------------------------------------- */
+/* --- all of them -------------------------------------------------------------------- */
 
 /* Where the call takes place; a case that has no place is skipped. */
 static void prepare(const struct mpk_library_options *library, const struct mpk_case *c,

@@ -18,7 +18,8 @@ enum mpk_code mpk_expect_parse(const char *text, struct mpk_expect *out,
 
 /* mpk_expect_check - compare result number i, counted from 0
  * @out     untouched for what is ignored; all 0 when there is no such result
- * Returns  MPK_OK; MPK_E_DIFFERENT: "result N: " and one sentence; as mpk_value_compare */
+ * Returns  MPK_OK; MPK_E_DIFFERENT: "result N: " and one sentence;
+ *          as mpk_value_compare */
 enum mpk_code mpk_expect_check(const struct mpk_expect *expect,
 			       const struct mpk_call_result *results, size_t i,
 			       struct mpk_tolerance tolerance, struct mpk_comparison *out,

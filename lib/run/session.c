@@ -15,8 +15,8 @@ struct session {
 
 	const struct mpk_call *call;
 	struct mpk_function *function;
-	struct mpk_dldevice where;              /* of the tensors */
-	struct mpk_value *args;                 /* call->arg_count */
+	struct mpk_dldevice where; /* of the tensors */
+	struct mpk_value *args;    /* call->arg_count */
 };
 
 static void end_call(struct session *s)
@@ -36,7 +36,7 @@ static void session_fini(struct session *s)
 	free(s->loaders);
 }
 
-/* --- opening ------------------------------------------------------------------------------ */
+/* --- opening ------------------------------------------------------------------------ */
 
 static enum mpk_code add_loader(struct session *s, struct mpk_library_options *o,
 				struct mpk_error *err)
@@ -65,9 +65,8 @@ static enum mpk_code need_library(struct session *s, struct mpk_error *err)
 {
 	struct mpk_error *failure = &s->work->unloadable;
 
-	if (s->library)
-		return MPK_OK;
-	if (failure->code == MPK_OK && load_library(s, &s->work->library, failure) == MPK_OK)
+	if (failure->code == MPK_OK &&
+	    (s->library || load_library(s, &s->work->library, failure) == MPK_OK))
 		return MPK_OK;
 	*err = *failure;
 	return mpk_failed(err->code);
@@ -91,7 +90,8 @@ static enum mpk_code open_kernel(struct session *s, const struct mpk_tree *tree,
 	if (asked.type == s->where.type)
 		s->where = asked;
 	else if (asked.type)
-		return mpk_fail(err, MPK_E_USAGE, "kernel '%s' is code for %s, not for %s",
+		return mpk_fail(err, MPK_E_USAGE,
+				"kernel '%s' is code for %s, not for %s",
 				s->function->name,
 				mpk_device_kind_name(mpk_device_kind_from(s->where.type)),
 				mpk_device_kind_name(mpk_device_kind_from(asked.type)));
@@ -129,7 +129,7 @@ static enum mpk_code begin_call(struct session *s, struct mpk_error *err)
 	return place_args(s, err);
 }
 
-/* --- calling ------------------------------------------------------------------------------ */
+/* --- calling ------------------------------------------------------------------------ */
 
 double mpk_session_clock(void)
 {
@@ -153,8 +153,8 @@ static enum mpk_code call_once(struct session *s, struct mpk_value *result,
 	return rc;
 }
 
-static enum mpk_code call_all(struct session *s, double *seconds, struct mpk_value *result,
-			      struct mpk_error *err)
+static enum mpk_code call_all(struct session *s, double *seconds,
+			      struct mpk_value *result, struct mpk_error *err)
 {
 	const struct mpk_call *call = s->call;
 
@@ -169,7 +169,7 @@ static enum mpk_code call_all(struct session *s, double *seconds, struct mpk_val
 	return MPK_OK;
 }
 
-/* --- results ------------------------------------------------------------------------------ */
+/* --- results ------------------------------------------------------------------------ */
 
 static enum mpk_code fetch_outputs(struct session *s, struct mpk_error *err)
 {
@@ -183,7 +183,8 @@ static enum mpk_code fetch_outputs(struct session *s, struct mpk_error *err)
 }
 
 /* Tensors that the function returned on a device, replaced by copies on the CPU. */
-static enum mpk_code fetch_value(struct session *s, struct mpk_value *v, struct mpk_error *err)
+static enum mpk_code fetch_value(struct session *s, struct mpk_value *v,
+				 struct mpk_error *err)
 {
 	struct mpk_tensor *copy;
 
@@ -193,8 +194,8 @@ static enum mpk_code fetch_value(struct session *s, struct mpk_value *v, struct 
 		return MPK_OK;
 	const struct mpk_dltensor *dl = &v->tensor->dl;
 
-	MPK_TRY(mpk_tensor_create(dl->dtype, dl->shape, (size_t)dl->ndim, MPK_TENSOR_PRIVATE,
-				  &copy, err));
+	MPK_TRY(mpk_tensor_create(dl->dtype, dl->shape, (size_t)dl->ndim,
+				  MPK_TENSOR_PRIVATE, &copy, err));
 	enum mpk_code code = mpk_devices_fetch(s->devices, dl, copy, err);
 
 	mpk_value_drop(v);
@@ -225,7 +226,7 @@ static enum mpk_code call_and_reply(struct session *s, struct mpk_wire *wire,
 	return rc;
 }
 
-/* --- one after the other ------------------------------------------------------------------ */
+/* --- one after the other ------------------------------------------------------------ */
 
 /* An error inside the current call is the caller's news, not a failure of the session. */
 static enum mpk_code do_item(struct session *s, size_t i, struct mpk_child_side *side,

@@ -1,4 +1,4 @@
-/* What a case file becomes. The sentences of its errors: tests/cli/minspect/cases-errors. */
+/* What a case file becomes. Its errors in full: tests/cli/minspect/cases-errors */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,17 +12,20 @@ struct parsed {
 
 static const struct mpk_case_defaults nothing = { .tolerance = { -1, -1 } };
 
-static void parse(struct parsed *p, struct mpk_span text, struct mpk_case_defaults options)
+static void parse(struct parsed *p, struct mpk_span text,
+		  struct mpk_case_defaults options)
 {
 	struct mpk_cases_source source = {
-		.path = "dir/cases.toml", .text = text, .parser = mpk_toml_shim_parse,
+		.path = "dir/cases.toml",
+		.text = text,
+		.parser = mpk_toml_shim_parse,
 		.defaults = options,
 	};
 	struct mpk_error err = { 0 };
 
 	memset(p, 0, sizeof *p);
-	ck_assert_msg(mpk_cases_read(&source, &p->cases, &p->report, &err) == MPK_OK, "%s",
-		      err.text);
+	ck_assert_msg(mpk_cases_read(&source, &p->cases, &p->report, &err) == MPK_OK,
+		      "%s", err.text);
 }
 
 static void drop(struct parsed *p)
@@ -36,27 +39,27 @@ static const char full[] = "[defaults]\n"
 			   "device = \"cpu\"\n"
 			   "atol = 1\n"
 			   "rtol = 0.5\n"
-			   "timeout = 9\n"                                   /* 5 */
+			   "timeout = 9\n" /* 5 */
 			   "[[case]]\n"
 			   "name = \"first\"\n"
 			   "run = \"f\"\n"
 			   "args = [{ input = \"2xf32=1,2\" }, { out = \"3xi8\" },\n"
-			   "        { input = \"i64=7\" }]\n"                /* 10 */
+			   "        { input = \"i64=7\" }]\n" /* 10 */
 			   "expect = [\"ignored\", \"3xi8=1\"]\n"
 			   "device = \"opencl:2\"\n"
 			   "atol = 0\n"
 			   "rtol = 0.25\n"
-			   "timeout = 0.5\n"                                 /* 15 */
+			   "timeout = 0.5\n" /* 15 */
 			   "grid = [4, 2]\n"
 			   "block = [\"8\"]\n"
 			   "shared = 16\n"
 			   "repeat = 3\n"
-			   "warmup = 2\n"                                    /* 20 */
+			   "warmup = 2\n" /* 20 */
 			   "[[case]]\n"
 			   "run = \"g\"\n"
 			   "raises = \"no\"\n"
 			   "[[case]]\n"
-			   "run = \"h\"\n"                                   /* 25 */
+			   "run = \"h\"\n" /* 25 */
 			   "skip = \"later\"\n"
 			   "args = [{ input = \"@is/not/there.npy\" }]\n";
 
@@ -145,7 +148,8 @@ static const struct {
 	{ "case = []", 1, 1, "missing-key" },
 	{ "case = 5", 1, 8, "wrong-type" },
 	{ "[[case]]\n", 1, 1, "missing-key" },
-	{ "[[case]]\nrun = \"f\"\n[[case]]\nname = \"f 1\"\nrun = \"f\"", 4, 8, "duplicate-name" },
+	{ "[[case]]\nrun = \"f\"\n[[case]]\nname = \"f 1\"\nrun = \"f\"", 4, 8,
+	  "duplicate-name" },
 	{ "[[case]]\nrun = \"f\"\nshared = 1.5", 3, 10, "number" },
 	{ "[[case]]\nrun = \"f\"\nrepeat = 0", 3, 10, "number" },
 	{ "[[case]]\nrun = \"f\"\ntimeout = nan", 3, 11, "number" },
@@ -167,7 +171,8 @@ START_TEST(test_wrong)
 	const struct mpk_finding *f = &p.report.findings[0];
 	ck_assert_str_eq(f->check, wrong[_i].check);
 	ck_assert_str_eq(f->error.at.file, "dir/cases.toml");
-	ck_assert_msg(f->error.at.line == wrong[_i].line && f->error.at.column == wrong[_i].column,
+	ck_assert_msg(f->error.at.line == wrong[_i].line &&
+			      f->error.at.column == wrong[_i].column,
 		      "row %d: at %u:%u: %s", _i, f->error.at.line, f->error.at.column,
 		      f->error.text);
 	drop(&p);
@@ -183,7 +188,8 @@ START_TEST(test_prefixes)
 		parse(&p, mpk_span_of(full, len), nothing);
 		for (size_t i = 0; i < p.report.count; i++)
 			ck_assert_uint_ge(p.report.findings[i].error.at.line, 1);
-		ck_assert_msg(p.report.errors || p.cases.count, "%zu bytes are nothing", len);
+		ck_assert_msg(p.report.errors || p.cases.count, "%zu bytes are nothing",
+			      len);
 		drop(&p);
 	}
 }

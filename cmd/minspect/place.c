@@ -52,15 +52,11 @@ enum mpk_code run_place_parse(const struct minspect_options *o, struct run_place
 	return MPK_OK;
 }
 
-enum mpk_code run_place_fill(const struct run_place *place, const struct mpk_library_options *library,
-			     struct mpk_call *call, struct mpk_error *err)
+enum mpk_code run_place_fill(const struct run_place *place,
+			     const struct mpk_library_options *library, struct mpk_call *call, struct mpk_error *err)
 {
 	call->device = place->device;
 	if (place->is_kernel)
 		call->kernel = &place->extents;
-	else if (!place->device.type && library->image->standalone)
-		call->device.type = MPK_DEVICE_CPU;
-	else if (!place->device.type)
-		return mpk_devices_default(library->tree, &call->device, err);
-	return MPK_OK;
+	return mpk_call_place(library, call, err);
 }

@@ -89,7 +89,9 @@ static enum mpk_code parse_expects(const struct minspect_options *o,
 	if (!r->expects)
 		return mpk_fail_nomem(err);
 	for (size_t i = 0; i < o->expects.count; i++) {
-		if (mpk_expect_parse(o->expects.items[i].value, &r->expects[i], err) != MPK_OK) {
+		const char *text = o->expects.items[i].value;
+
+		if (mpk_expect_parse(text, &r->expects[i], err) != MPK_OK) {
 			mpk_error_prefix(err, "--expect: ");
 			return err->code;
 		}
@@ -156,8 +158,8 @@ void run_request_fini(struct run_request *r)
 
 /* --- the call ----------------------------------------------------------------------- */
 
-enum mpk_code run_file_open(const char *action, const char *name, struct minspect_file *file,
-			    struct mpk_error *err)
+enum mpk_code run_file_open(const char *action, const char *name,
+			    struct minspect_file *file, struct mpk_error *err)
 {
 	if (strcmp(name, "-") == 0)
 		return mpk_fail(err, MPK_E_USAGE, "--%s needs a file, not standard input",
@@ -165,7 +167,8 @@ enum mpk_code run_file_open(const char *action, const char *name, struct minspec
 	return minspect_file_open(name, file, err);
 }
 
-enum mpk_code run_library_fill(const struct minspect_options *o, struct minspect_file *file,
+enum mpk_code run_library_fill(const struct minspect_options *o,
+			       struct minspect_file *file,
 			       struct mpk_library_options *out, struct mpk_error *err)
 {
 	*out = (struct mpk_library_options){
@@ -186,7 +189,7 @@ static enum mpk_code call(const struct minspect_options *o, const struct run_req
 	};
 
 	MPK_TRY(run_library_fill(o, file, &library, err));
-	MPK_TRY(run_place_fill(&r->place, library.tree, &call, err));
+	MPK_TRY(run_place_fill(&r->place, &library, &call, err));
 	return mpk_call_run(&library, &call, r->timeout, result, err);
 }
 

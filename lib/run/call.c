@@ -4,6 +4,18 @@
 
 #include "run/batch.h"
 
+enum mpk_code mpk_call_place(const struct mpk_library_options *library, struct mpk_call *call,
+			     struct mpk_error *err)
+{
+	if (call->kernel || call->device.type)
+		return MPK_OK;
+	/* a standalone library moves its tensors to its device itself */
+	if (!library->image->standalone)
+		return mpk_devices_default(library->tree, &call->device, err);
+	call->device.type = MPK_DL_CPU;
+	return MPK_OK;
+}
+
 enum mpk_code mpk_call_run(const struct mpk_library_options *library,
 			   const struct mpk_call *call, double timeout,
 			   struct mpk_call_result *out, struct mpk_error *err)

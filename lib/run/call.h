@@ -38,6 +38,12 @@ struct mpk_timing {
 	double min, median, p95, mean;
 };
 
+/* mpk_call_place - unless the call says where it takes place: on the device that the tree's
+ * code is for; a kernel finds its device itself
+ * Returns  MPK_OK; MPK_E_DEVICE as mpk_devices_default says */
+enum mpk_code mpk_call_place(const struct mpk_library_options *library, struct mpk_call *call,
+			     struct mpk_error *err) MPK_MUST_CHECK;
+
 /* mpk_call_run - load the library in a child process and call the function there
  * For a kernel only library->tree is used.
  * Returns  MPK_OK; all that mpk_devices_kernel, mpk_library_open, mpk_library_find,

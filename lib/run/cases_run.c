@@ -104,8 +104,7 @@ static void prepare(const struct mpk_library_options *library, const struct mpk_
 		return;
 	}
 	*call = c->call;
-	if (!call->kernel && !call->device.type &&
-	    mpk_devices_default(library->tree, &call->device, &err) != MPK_OK) {
+	if (mpk_call_place(library, call, &err) != MPK_OK) {
 		fail(out, err.code, err.text);
 		return;
 	}

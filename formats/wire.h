@@ -26,7 +26,8 @@ struct mpk_strs {
 enum mpk_code mpk_read_strs(struct mpk_cursor *c, const char *what, struct mpk_arena *arena,
 			    struct mpk_strs *out, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_read_words - u64 count and that many elements of each bytes, as one view */
+/* mpk_read_words - u64 count and that many elements of each bytes, as one view
+ * Returns  MPK_OK; MPK_E_CORRUPT */
 enum mpk_code mpk_read_words(struct mpk_cursor *c, const char *what, size_t each,
 			     struct mpk_span *out, struct mpk_error *err) MPK_MUST_CHECK;
 

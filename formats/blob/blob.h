@@ -85,7 +85,8 @@ enum mpk_code mpk_blob_read(struct mpk_span blob, enum mpk_generation gen,
 			    struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_blob_read_bare - the same for the header-less framing that IR JSON embeds (FORMAT.md 3.3):
- * no nbytes; current: import tree first, legacy: item count first */
+ * no nbytes; current: import tree first, legacy: item count first
+ * Returns  as mpk_blob_read */
 enum mpk_code mpk_blob_read_bare(struct mpk_span blob, enum mpk_generation gen,
 				 struct mpk_arena *arena, struct mpk_tree *out,
 				 struct mpk_error *err) MPK_MUST_CHECK;
@@ -107,7 +108,8 @@ enum mpk_code mpk_blob_guess(struct mpk_span blob, enum mpk_generation *out,
 enum mpk_code mpk_blob_write(const struct mpk_tree *tree, struct mpk_rope *rope,
 			     struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_blob_write_bare - the same in the header-less framing */
+/* mpk_blob_write_bare - the same in the header-less framing
+ * Returns  as mpk_blob_write */
 enum mpk_code mpk_blob_write_bare(const struct mpk_tree *tree, struct mpk_rope *rope,
 				  struct mpk_error *err) MPK_MUST_CHECK;
 

@@ -14,7 +14,8 @@ struct mpk_links {
 	uint64_t rows_off, child_off; /* offsets of the elements, for messages */
 };
 
-/* mpk_links_read - both vectors; nothing is checked but that they fit */
+/* mpk_links_read - both vectors, as views; nothing is checked but that they fit
+ * Returns  MPK_OK; MPK_E_CORRUPT, and c stays where it was */
 enum mpk_code mpk_links_read(struct mpk_cursor *c, struct mpk_links *out,
 			     struct mpk_error *err) MPK_MUST_CHECK;
 

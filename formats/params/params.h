@@ -29,7 +29,9 @@ enum mpk_code mpk_params_read(struct mpk_span file, struct mpk_arena *arena,
 void mpk_params_write(struct mpk_rope *r, const struct mpk_params *p);
 
 /* mpk_tensors_read - the tensors that belong to names which were read before
- * @count   how many tensors the payload announces; another number than names' is refused */
+ * @count   how many tensors the payload announces; another number than names' is refused
+ * @out     as many as names, in arena; data are views of the bytes
+ * Returns  MPK_OK; MPK_E_CORRUPT with the offset in the cursor's space; MPK_E_NOMEM */
 enum mpk_code mpk_tensors_read(struct mpk_cursor *c, struct mpk_strs names, uint64_t count,
 			       struct mpk_arena *arena, const struct mpk_tensor_record **out,
 			       struct mpk_error *err) MPK_MUST_CHECK;

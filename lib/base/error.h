@@ -66,11 +66,13 @@ enum mpk_code mpk_fail_errno(struct mpk_error *err, enum mpk_code code, int errn
 			     const char *fmt, ...) MPK_PRINTF(4, 5);
 
 /* mpk_fail_offset - mpk_fail at a byte offset
- * @space   what the offset counts in ("blob", "file", "payload"); at most 23 bytes */
+ * @space   what the offset counts in ("blob", "file", "payload"); at most 23 bytes
+ * Returns  code */
 enum mpk_code mpk_fail_offset(struct mpk_error *err, enum mpk_code code, const char *space,
 			      uint64_t offset, const char *fmt, ...) MPK_PRINTF(5, 6);
 
-/* mpk_fail_line - mpk_fail at a place in a text; line and column count from 1 */
+/* mpk_fail_line - mpk_fail at a place in a text; line and column count from 1
+ * Returns  code */
 enum mpk_code mpk_fail_line(struct mpk_error *err, enum mpk_code code, uint32_t line,
 			    uint32_t column, const char *fmt, ...) MPK_PRINTF(5, 6);
 

@@ -71,14 +71,16 @@ struct mpk_device_kernel {
 
 extern const struct mpk_device_ops mpk_cpu_ops, mpk_opencl_ops, mpk_cuda_ops;
 
-/* mpk_device_list_push - append one row */
+/* mpk_device_list_push - append one row
+ * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_device_list_push(struct mpk_device_list *list,
 				   const struct mpk_device_info *info,
 				   struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_device_fail_log - a failure that quotes the end of a compiler's log
  * @log     NUL-terminated text of a driver; escaped but for its line breaks, and shortened
- *          in the middle of lines never: whole lines from its start, as many as fit */
+ *          in the middle of lines never: whole lines from its start, as many as fit
+ * Returns  code */
 enum mpk_code mpk_device_fail_log(struct mpk_error *err, enum mpk_code code, const char *what,
 				  const char *log);
 

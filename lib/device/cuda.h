@@ -48,18 +48,19 @@ static inline struct mpk_cuda_device *mpk_cuda_device_of(struct mpk_device *devi
 	return (struct mpk_cuda_device *)device;
 }
 
-/* mpk_cuda_enter - make the device's context the thread's current one */
+/* mpk_cuda_enter - make the device's context the thread's current one
+ * Returns  MPK_OK; what mpk_cuda_fail makes of the driver's status */
 enum mpk_code mpk_cuda_enter(struct mpk_cuda_device *device,
 			     struct mpk_error *err) MPK_MUST_CHECK;
 
-/* cuda_module.c */
+/* cuda_module.c: operations of backend.h, as mpk_device_* describe them */
 enum mpk_code mpk_cuda_check(const struct mpk_device_info *info,
 			     const struct mpk_kernels *kernels, struct mpk_error *err);
 enum mpk_code mpk_cuda_load(struct mpk_device *device, const struct mpk_kernels *kernels,
 			    struct mpk_device_module **out, struct mpk_error *err);
 void mpk_cuda_unload(struct mpk_device_module *module);
 
-/* cuda_launch.c */
+/* cuda_launch.c: likewise */
 enum mpk_code mpk_cuda_bind(struct mpk_device_kernel *kernel, struct mpk_error *err);
 void mpk_cuda_unbind(struct mpk_device_kernel *kernel);
 enum mpk_code mpk_cuda_launch(struct mpk_device_kernel *kernel, const uint64_t *slots,

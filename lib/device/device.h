@@ -123,9 +123,11 @@ enum mpk_code mpk_device_alloc_texture(struct mpk_device *device,
  * Waits for kernels that use it, as far as the driver requires. */
 void mpk_device_free(struct mpk_device *device, void *data);
 
-/* Copies of n bytes; offsets and sizes in bytes. A range beyond the allocation is
- * MPK_E_RANGE where the back end knows its size (opencl), else the driver's error.
- * n = 0 does nothing. write and read block until the host memory may be reused. */
+/* mpk_device_write, _read, _copy - to, from and within a device; offsets and sizes in bytes
+ * No bytes: nothing is done. write and read block until the host memory may be reused.
+ * Returns  MPK_OK; MPK_E_RANGE for a range beyond the allocation where the back end knows
+ *          its size (opencl), else the driver's error: MPK_E_DEVICE, or MPK_E_RAISED when
+ *          a kernel before faulted; MPK_E_UNSUPPORTED for a texture */
 enum mpk_code mpk_device_write(struct mpk_device *device, void *to, uint64_t to_off,
 			       struct mpk_span from, struct mpk_error *err) MPK_MUST_CHECK;
 enum mpk_code mpk_device_read(struct mpk_device *device, const void *from, uint64_t from_off,
@@ -148,7 +150,8 @@ enum mpk_code mpk_device_sync(struct mpk_device *device, struct mpk_error *err) 
 
 /* mpk_device_set_stream - where later launches and copies are queued
  * @stream  CUDA: a CUstream of the caller, or NULL for the default stream. OpenCL and CPU
- *          have one queue: anything but NULL is MPK_E_UNSUPPORTED */
+ *          have one queue and take NULL alone
+ * Returns  MPK_OK; MPK_E_UNSUPPORTED for a stream that the back end cannot have */
 enum mpk_code mpk_device_set_stream(struct mpk_device *device, void *stream,
 				    struct mpk_error *err) MPK_MUST_CHECK;
 

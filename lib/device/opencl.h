@@ -99,7 +99,7 @@ static inline struct mpk_opencl_device *mpk_opencl_device_of(struct mpk_device *
 	return (struct mpk_opencl_device *)device;
 }
 
-/* opencl_memory.c */
+/* opencl_memory.c: operations of backend.h, as mpk_device_* describe them */
 enum mpk_code mpk_opencl_alloc(struct mpk_device *device, uint64_t bytes, void **out,
 			       struct mpk_error *err);
 enum mpk_code mpk_opencl_alloc_texture(struct mpk_device *device,
@@ -114,7 +114,7 @@ enum mpk_code mpk_opencl_copy(struct mpk_device *device, const struct mpk_device
 			      struct mpk_error *err);
 enum mpk_code mpk_opencl_sync(struct mpk_device *device, struct mpk_error *err);
 
-/* opencl_program.c */
+/* opencl_program.c: likewise */
 enum mpk_code mpk_opencl_check(const struct mpk_device_info *info,
 			       const struct mpk_kernels *kernels, struct mpk_error *err);
 enum mpk_code mpk_opencl_load(struct mpk_device *device, const struct mpk_kernels *kernels,
@@ -125,7 +125,7 @@ void mpk_opencl_unload(struct mpk_device_module *module);
 enum mpk_code mpk_opencl_program_for(const struct mpk_device_kernel *kernel, cl_program *out,
 				     struct mpk_error *err);
 
-/* opencl_launch.c */
+/* opencl_launch.c: likewise */
 enum mpk_code mpk_opencl_bind(struct mpk_device_kernel *kernel, struct mpk_error *err);
 void mpk_opencl_unbind(struct mpk_device_kernel *kernel);
 enum mpk_code mpk_opencl_launch(struct mpk_device_kernel *kernel, const uint64_t *slots,

@@ -31,6 +31,9 @@ struct mpk_build {
 	const char **objects;      /* per source: its object, or the archive */
 };
 
+/* What follows fails with MPK_E_TOOL (a compiler or linker did), MPK_E_IO, MPK_E_NOMEM, or
+ * as mpk_emit says. */
+
 /* objects.c: compile the sources and the blob, in parallel; check objects' machines */
 enum mpk_code mpk_build_objects(struct mpk_build *b, struct mpk_error *err) MPK_MUST_CHECK;
 

@@ -35,7 +35,7 @@ enum mpk_code mpk_session_emit(struct mpk_session *s, struct mpk_arena *arena,
 
 void mpk_session_close(struct mpk_session *s);
 
-/* The two entries of the table. */
+/* The two entries of the table; llvm.h says what they do and how they fail. */
 enum mpk_code mpk_llvm_emit_blob(const struct mpk_llvm_blob *blob, struct mpk_arena *arena,
 				 struct mpk_span *out, struct mpk_error *err) MPK_MUST_CHECK;
 enum mpk_code mpk_llvm_compile(const struct mpk_llvm_source *source, struct mpk_arena *arena,

@@ -52,7 +52,8 @@ enum mpk_code mpk_conv_host_function(enum mpk_convention conv, const char *name,
 				     struct mpk_error *err) MPK_MUST_CHECK;
 
 /* The conventions themselves. The legacy handle is the function; that of tvm-ffi is an
- * object whose code is mpk_ffi_enter, or mpk_ffi021_enter. */
+ * object whose code is mpk_ffi_enter, or mpk_ffi021_enter. Calls fail as mpk_conv_call
+ * does; enter returns what host code wants: 0, or -1 with the error kept (raised.h). */
 enum mpk_code mpk_legacy_call(mpk_tvm_function *code, const struct mpk_value *args,
 			      size_t count, struct mpk_value *result,
 			      struct mpk_error *err);
@@ -67,12 +68,15 @@ int mpk_ffi021_enter(void *handle, const struct mpk_ffi_any *args, int32_t count
 		     struct mpk_ffi_any *result);
 void *mpk_ffi_handle(enum mpk_convention conv, struct mpk_function *f);
 
-/* mpk_ffi_encode - a value as an owned cell */
+/* mpk_ffi_encode - a value as an owned cell
+ * Returns  MPK_OK; MPK_E_UNSUPPORTED: a value that cells cannot hold; MPK_E_NOMEM */
 enum mpk_code mpk_ffi_encode(enum mpk_convention conv, const struct mpk_value *v,
 			     struct mpk_ffi_any *out,
 			     struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_ffi_decode - a cell as a value; the cell stays as it is (borrowed) */
+/* mpk_ffi_decode - a cell as a value; the cell stays as it is (borrowed)
+ * Returns  MPK_OK, *out owned; MPK_E_UNSUPPORTED: an object of unknown type; MPK_E_RANGE: a
+ *          tensor of too many dimensions; MPK_E_NOMEM */
 enum mpk_code mpk_ffi_decode(enum mpk_convention conv, const struct mpk_ffi_any *any,
 			     struct mpk_value *out, struct mpk_error *err) MPK_MUST_CHECK;
 

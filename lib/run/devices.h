@@ -43,7 +43,8 @@ void mpk_devices_attach(struct mpk_devices *devices, struct mpk_library_options 
 const struct mpk_node_loader *mpk_devices_loader(struct mpk_devices *devices);
 
 /* mpk_devices_add_globals - functions that module code looks up by name for its device:
- * device_api.opencl.alloc_nd and free_nd (textures) */
+ * device_api.opencl.alloc_nd and free_nd (textures)
+ * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_devices_add_globals(struct mpk_devices *devices, struct mpk_library *lib,
 				      struct mpk_error *err) MPK_MUST_CHECK;
 

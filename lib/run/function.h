@@ -43,7 +43,9 @@ struct mpk_function *mpk_function_hold(struct mpk_function *f);
 void mpk_function_drop(struct mpk_function *f);
 
 /* mpk_function_call - call f
- * @result  untouched on failure */
+ * @args    borrowed
+ * @result  none on entry; owned afterwards, untouched on failure
+ * Returns  as f->call */
 enum mpk_code mpk_function_call(struct mpk_function *f, const struct mpk_value *args,
 				size_t count, struct mpk_value *result,
 				struct mpk_error *err) MPK_MUST_CHECK;

@@ -48,7 +48,9 @@ enum mpk_code mpk_kernel_node_create(struct mpk_devices *devices, const struct m
 /* mpk_kernel_node_destroy - its modules must be unloaded or their devices closed before */
 void mpk_kernel_node_destroy(struct mpk_kernel_node *node);
 
-/* mpk_kernel_node_module - the node on the current device of its kind, loaded at first use */
+/* mpk_kernel_node_module - the node on the current device of its kind, loaded at first use
+ * @out     owned by its device
+ * Returns  MPK_OK; as mpk_device_open and mpk_device_load */
 enum mpk_code mpk_kernel_node_module(struct mpk_kernel_node *node,
 				     struct mpk_device_module **out,
 				     struct mpk_error *err) MPK_MUST_CHECK;

@@ -79,7 +79,9 @@ enum mpk_code mpk_library_find(struct mpk_library *lib, const char *name,
 			       struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_library_add_global - a global function module code may look up; one reference to f
- * is taken over. A later one of the same name wins. */
+ * is taken over. A later one of the same name wins.
+ * @name    borrowed as long as the library lives
+ * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_library_add_global(struct mpk_library *lib, const char *name,
 				     struct mpk_function *f,
 				     struct mpk_error *err) MPK_MUST_CHECK;

@@ -42,7 +42,8 @@ static inline bool mpk_instance_is_host(const struct mpk_instance *inst)
 	return !inst->node || inst->node->is_lib;
 }
 
-/* mpk_library_find_host - the library's own function, one reference in *out, or NULL */
+/* mpk_library_find_host - the library's own function, one reference in *out
+ * Returns  MPK_OK, *out untouched when it has none of this name; MPK_E_NOMEM */
 enum mpk_code mpk_library_find_host(struct mpk_library *lib, const char *name,
 				    struct mpk_function **out, struct mpk_error *err);
 
@@ -58,7 +59,8 @@ const struct mpk_shim_table *mpk_shim_functions(void);
  * the host instance in its context symbol (backend.c) */
 void mpk_library_fill_context(struct mpk_library *lib);
 
-/* mpk_library_add_builtins - the global functions every loader has (backend.c) */
+/* mpk_library_add_builtins - the global functions every loader has (backend.c)
+ * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_library_add_builtins(struct mpk_library *lib, struct mpk_error *err);
 
 #endif

@@ -149,12 +149,14 @@ enum mpk_code mpk_value_of_text(enum mpk_value_kind kind, struct mpk_span s,
 				struct mpk_value *out,
 				struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_value_of_shape - a shape holding a copy of ndim extents */
+/* mpk_value_of_shape - a shape holding a copy of ndim extents
+ * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_value_of_shape(const int64_t *extents, size_t ndim,
 				 struct mpk_value *out,
 				 struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_value_of_array - an array of count values, all none; fill out->array->items */
+/* mpk_value_of_array - an array of count values, all none; fill out->array->items
+ * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_value_of_array(size_t count, struct mpk_value *out,
 				 struct mpk_error *err) MPK_MUST_CHECK;
 

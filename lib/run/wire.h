@@ -21,7 +21,8 @@ struct mpk_wire {
 	uint64_t off; /* bytes written */
 };
 
-/* mpk_wire_put - append bytes; MPK_E_IO */
+/* mpk_wire_put - append bytes
+ * Returns  MPK_OK; MPK_E_IO */
 enum mpk_code mpk_wire_put(struct mpk_wire *w, struct mpk_span bytes,
 			   struct mpk_error *err) MPK_MUST_CHECK;
 
@@ -38,12 +39,14 @@ struct mpk_wire_map {
 	uint64_t pos;
 };
 
-/* mpk_wire_map_fd - map what was written to fd; one reference in *out */
+/* mpk_wire_map_fd - map what was written to fd; one reference in *out
+ * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_wire_map_fd(int fd, struct mpk_wire_map **out,
 			      struct mpk_error *err) MPK_MUST_CHECK;
 void mpk_wire_map_drop(struct mpk_wire_map *m);
 
-/* mpk_wire_get - the next bytes as a view; MPK_E_RAISED when the reply ends early */
+/* mpk_wire_get - the next bytes as a view
+ * Returns  MPK_OK; MPK_E_RAISED when the reply ends early */
 enum mpk_code mpk_wire_get(struct mpk_wire_map *m, uint64_t len, struct mpk_span *out,
 			   struct mpk_error *err) MPK_MUST_CHECK;
 

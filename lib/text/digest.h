@@ -22,18 +22,21 @@ struct mpk_digest {
  *          install); MPK_E_NOMEM. Not thread-safe at the first call of a process. */
 enum mpk_code mpk_digest_init(struct mpk_digest *d, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_digest_update - add bytes, any number of times; MPK_OK or MPK_E_INTERNAL */
+/* mpk_digest_update - add bytes, any number of times
+ * Returns  MPK_OK; MPK_E_INTERNAL (libcrypto refused) */
 enum mpk_code mpk_digest_update(struct mpk_digest *d, struct mpk_span bytes,
 				struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_digest_final - the digest of all bytes added; nothing may be added afterwards */
+/* mpk_digest_final - the digest of all bytes added; nothing may be added afterwards
+ * Returns  MPK_OK; MPK_E_INTERNAL */
 enum mpk_code mpk_digest_final(struct mpk_digest *d, uint8_t out[MPK_DIGEST_BYTES],
 			       struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_digest_fini - free it; safe to call twice */
 void mpk_digest_fini(struct mpk_digest *d);
 
-/* mpk_digest_of - the digest of a view; errors as above */
+/* mpk_digest_of - the digest of a view
+ * Returns  MPK_OK; MPK_E_LOAD, MPK_E_NOMEM, MPK_E_INTERNAL as above */
 enum mpk_code mpk_digest_of(struct mpk_span bytes, uint8_t out[MPK_DIGEST_BYTES],
 			    struct mpk_error *err) MPK_MUST_CHECK;
 

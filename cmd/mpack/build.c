@@ -252,7 +252,7 @@ static bool needs_compiler(const struct mpk_emit *e)
 static enum mpk_code fill(struct mpk_input *in, struct mpk_emit *e, struct mpk_error *err)
 {
 	const char *cc = opt.cc ? opt.cc : getenv("CC"), *tmp = getenv("TMPDIR");
-	char *cwd = getcwd(NULL, 0);
+	char *cwd = realpath(".", NULL);
 
 	e->cwd = cwd ? mpk_arena_text(&in->arena, mpk_span_str(cwd)) : NULL;
 	free(cwd);

@@ -17,13 +17,10 @@ struct reader {
 	struct mpk_error *err;
 };
 
-static enum mpk_code fail_wrong(const struct reader *r, const char *what, const char *want)
+static enum mpk_code wrong(const struct reader *r, const char *what, const char *want)
 {
 	return mpk_fail(r->err, MPK_E_CORRUPT, "graph: %s is not %s", what, want);
 }
-
-/* As mpk_fail: analyzers are to know that this is never MPK_OK. */
-#define wrong(r, what, want) mpk_failed(fail_wrong(r, what, want))
 
 /* An array of objects in the arena, as long as the JSON array. */
 static enum mpk_code make_array(const struct reader *r, const json_t *list,

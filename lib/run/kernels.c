@@ -173,7 +173,7 @@ static enum mpk_code fill_slots(const struct kernel_function *f, const struct mp
 static enum mpk_code find_kernel(struct kernel_function *f, struct mpk_device_kernel **out,
 				 struct mpk_error *err)
 {
-	struct mpk_device_module *module;
+	struct mpk_device_module *module = NULL;
 
 	MPK_TRY(mpk_kernel_node_module(f->node, &module, err));
 	if (module != f->module) {

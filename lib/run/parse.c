@@ -176,7 +176,10 @@ static enum mpk_code parse_shape(struct source *s, struct mpk_value *out,
 				      err);
 		ndim++;
 		s->pos += len;
-		if (s->text[s->pos] == ',' && !s->text[++s->pos])
+		if (s->text[s->pos] != ',')
+			continue;
+		s->pos++;
+		if (!s->text[s->pos])
 			return bad_at(s, s->pos, "an extent is missing behind the comma",
 				      err);
 	}

@@ -82,7 +82,7 @@ static void put_model_inputs(const struct mpk_model *m, struct mpk_strbuf *out)
 
 	if (m->named_inputs && !m->inputs)
 		mpk_strbuf_puts(out, " --input NAME=SHAPExTYPE=VALUES");
-	for (size_t i = 0; i < m->input_count; i++) {
+	for (size_t i = 0; m->inputs && i < m->input_count; i++) {
 		word.len = 0;
 		if (m->named_inputs) {
 			mpk_strbuf_put_span(&word, m->inputs[i].name);

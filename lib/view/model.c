@@ -150,7 +150,7 @@ void mpk_model_text(const struct mpk_model *m, struct mpk_strbuf *out)
 {
 	mpk_escape(out, m->name);
 	mpk_strbuf_puts(out, m->named_inputs && !m->inputs ? "(..." : "(");
-	for (size_t i = 0; i < m->input_count; i++) {
+	for (size_t i = 0; m->inputs && i < m->input_count; i++) {
 		mpk_strbuf_puts(out, i ? ", " : "");
 		put_tensor(&m->inputs[i], out);
 	}
@@ -158,7 +158,7 @@ void mpk_model_text(const struct mpk_model *m, struct mpk_strbuf *out)
 	if (!m->outputs_known)
 		return;
 	mpk_strbuf_puts(out, " -> (");
-	for (size_t i = 0; i < m->output_count; i++) {
+	for (size_t i = 0; m->outputs && i < m->output_count; i++) {
 		mpk_strbuf_puts(out, i ? ", " : "");
 		put_tensor(&m->outputs[i], out);
 	}

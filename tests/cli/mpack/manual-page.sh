@@ -10,4 +10,4 @@ while [ -e command$n ]; do
 	cmp -s wanted$n got$n || { cat command$n; diff wanted$n got$n; }
 	n=$((n + 1))
 done
-test $n -gt 9
+test $n -gt 12

@@ -1,23 +1,16 @@
 #include "view/extract.h"
 
-#include <pthread.h>
-#include <stdlib.h>
-
 #include "common/diag.h"
 #include "io/directory.h"
-#include "io/reader.h"
 #include "minspect/document.h"
 #include "text/digest.h"
 
-/* From here on a copy runs beside the digest, which takes as long. */
+/* Below, copying inside the kernel saves nothing. */
 enum { LARGE_BYTES = 1 << 20 };
 
-/* One file's digest, computed in a thread of its own where that pays. */
+/* A digest in progress, and its first failure. */
 struct hashing {
-	pthread_t thread;
-	const struct mpk_rope *rope;
 	struct mpk_digest digest;
-	char *text;
 	enum mpk_code code;
 	struct mpk_error err;
 };
@@ -27,55 +20,39 @@ static void hashing_fini(struct hashing *h)
 	mpk_digest_fini(&h->digest);
 }
 
-static void *hash(void *data)
+static void see(void *data, struct mpk_span bytes)
 {
 	struct hashing *h = data;
-	struct mpk_reader *r = malloc(sizeof *r);
-	struct mpk_span some = { 0 };
-	uint8_t bytes[MPK_DIGEST_BYTES];
 
-	h->code = r ? MPK_OK : mpk_fail_nomem(&h->err);
-	if (r)
-		mpk_reader_init(r, h->rope);
-	do {
-		if (h->code == MPK_OK)
-			h->code = mpk_reader_next(r, &some, &h->err);
-		if (h->code == MPK_OK)
-			h->code = mpk_digest_update(&h->digest, some, &h->err);
-	} while (h->code == MPK_OK && some.len);
-	if (r)
-		mpk_reader_fini(r);
-	free(r);
 	if (h->code == MPK_OK)
-		h->code = mpk_digest_final(&h->digest, bytes, &h->err);
-	if (h->code == MPK_OK)
-		(void)mpk_digest_print(bytes, h->text);
-	return NULL;
+		h->code = mpk_digest_update(&h->digest, bytes, &h->err);
 }
 
-static enum mpk_code write_and_hash(const struct mpk_directory *d,
+static enum mpk_code write_and_hash(struct mpk_directory *d,
 				    const struct mpk_extract_file *f, char *text,
 				    struct mpk_error *err)
 {
-	MPK_CLEANUP(hashing_fini) struct hashing h = { .rope = &f->content, .text = text };
-	bool threaded;
+	MPK_CLEANUP(hashing_fini) struct hashing h = { .code = MPK_OK };
+	struct mpk_tap tap = { see, &h };
+	uint8_t bytes[MPK_DIGEST_BYTES];
 
 	MPK_TRY(mpk_digest_init(&h.digest, err));
-	threaded = f->content.len >= LARGE_BYTES &&
-		   pthread_create(&h.thread, NULL, hash, &h) == 0;
-
+	d->tap = &tap;
 	enum mpk_code code = mpk_directory_write(d, f->name, &f->content, err);
-	if (threaded)
-		(void)pthread_join(h.thread, NULL);
-	else if (code == MPK_OK)
-		(void)hash(&h);
-	if (code == MPK_OK && h.code != MPK_OK && err)
+	d->tap = NULL;
+	if (code != MPK_OK)
+		return code;
+	if (h.code != MPK_OK && err)
 		*err = h.err;
-	return code == MPK_OK ? h.code : code;
+	if (h.code != MPK_OK)
+		return h.code;
+	MPK_TRY(mpk_digest_final(&h.digest, bytes, err));
+	(void)mpk_digest_print(bytes, text);
+	return MPK_OK;
 }
 
 /* Every file and its SHA-256 as text; without libcrypto no digests, and one warning. */
-static enum mpk_code write_files(const struct mpk_directory *d, struct minspect_look *l,
+static enum mpk_code write_files(struct mpk_directory *d, struct minspect_look *l,
 				 struct mpk_extract *plan, const char **digests,
 				 struct mpk_error *err)
 {
@@ -128,7 +105,7 @@ static enum mpk_code write_index(const struct mpk_directory *d, struct minspect_
 	return mpk_directory_write(d, "index.json", &rope, err);
 }
 
-static enum mpk_code write_all(const struct mpk_directory *d, struct minspect_look *l,
+static enum mpk_code write_all(struct mpk_directory *d, struct minspect_look *l,
 			       struct mpk_strbuf *index, struct mpk_error *err)
 {
 	struct mpk_arena *arena = &l->file->arena;

@@ -7,6 +7,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "io/side.h"
 #include "io/window.h"
 
 enum {
@@ -145,32 +146,58 @@ static enum mpk_code write_window(struct copy *c, struct mpk_span bytes,
 	return MPK_OK;
 }
 
-static enum mpk_code copy_window(struct copy *c, const struct mpk_window *w,
-				 struct mpk_error *err)
+static enum mpk_code write_or_share(struct copy *c, const struct mpk_window *w,
+				    struct mpk_error *err)
 {
 	uint64_t start = c->from;
 
-	if (c->in_kernel)
+	if (c->in_kernel && w->base)
 		MPK_TRY(copy_in_kernel(c, w->bytes.len, err));
 	size_t done = (size_t)(c->from - start);
-	MPK_TRY(write_window(c, mpk_span_of(w->bytes.data + done, w->bytes.len - done), err));
-	see(c->tap, w->bytes.data, w->bytes.len);
-	return MPK_OK;
+	return write_window(c, mpk_span_of(w->bytes.data + done, w->bytes.len - done), err);
+}
+
+static enum mpk_code copy_window(struct copy *c, const struct mpk_window *w,
+				 struct mpk_side *side, struct mpk_error *err)
+{
+	if (side)
+		mpk_side_post(side, w->bytes);
+	enum mpk_code code = write_or_share(c, w, err);
+
+	if (side)
+		mpk_side_wait(side);
+	else
+		see(c->tap, w->bytes.data, w->bytes.len);
+	return code;
+}
+
+/* So that a window ends where a large page of the target does. */
+static uint64_t next_length(const struct copy *c)
+{
+	return min_u64(c->left, MPK_WINDOW_BYTES - WRITE_BYTES - c->to % WRITE_BYTES);
+}
+
+static enum mpk_code copy_windows(struct copy *c, struct mpk_error *err)
+{
+	struct mpk_window w = { 0 };
+	struct mpk_side side;
+	enum mpk_code code = MPK_OK;
+	bool beside = c->tap && c->left > MPK_WINDOW_BYTES && mpk_side_start(&side, c->tap);
+
+	while (code == MPK_OK && mpk_window_open(c->in, c->from, next_length(c), &w)) {
+		code = copy_window(c, &w, beside ? &side : NULL, err);
+		mpk_window_close(&w);
+	}
+	if (beside)
+		mpk_side_stop(&side);
+	return code;
 }
 
 static enum mpk_code copy(struct copy *c, struct mpk_error *err)
 {
-	struct mpk_window w = { 0 };
-
 	if (c->in_kernel && !c->tap)
 		MPK_TRY(copy_in_kernel(c, c->left, err));
-	while (mpk_window_open(c->in, c->from, c->left, &w)) {
-		enum mpk_code code = copy_window(c, &w, err);
-
-		mpk_window_close(&w);
-		if (code != MPK_OK)
-			return code;
-	}
+	MPK_TRY(copy_windows(c, err));
 	return c->left ? copy_by_hand(c, err) : MPK_OK;
 }
 

@@ -9,9 +9,11 @@
 #include "base/rope.h"
 #include "base/span.h"
 
-/* Who looks at bytes while they are copied: a digest, which then costs no second reading. */
+/* Who looks at bytes while they are copied: a digest, which then costs no second reading.
+ * Called for every byte once, in order, never twice at the same time, but large ranges from
+ * another thread. */
 struct mpk_tap {
-	void (*see)(void *data, struct mpk_span bytes); /* in order, every byte once */
+	void (*see)(void *data, struct mpk_span bytes);
 	void *data;
 };
 

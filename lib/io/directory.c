@@ -112,12 +112,13 @@ static enum mpk_code make_parents(char *path, size_t skip, struct mpk_error *err
 }
 
 static enum mpk_code write_file(const char *path, const struct mpk_rope *content,
-				struct mpk_error *err)
+				const struct mpk_tap *tap, struct mpk_error *err)
 {
 	struct mpk_output *output;
 	enum mpk_code code;
 
 	MPK_TRY(mpk_output_open(path, 0666, &output, err));
+	mpk_output_tap(output, tap);
 	code = mpk_output_write_rope(output, content, err);
 	if (code != MPK_OK) {
 		mpk_output_abandon(output);
@@ -139,7 +140,7 @@ enum mpk_code mpk_directory_write(const struct mpk_directory *d, const char *nam
 		return mpk_fail_nomem(err);
 	code = make_parents(path, strlen(d->temp) + 1, err);
 	if (code == MPK_OK)
-		code = write_file(path, content, err);
+		code = write_file(path, content, d->tap, err);
 	free(path);
 	return code;
 }

@@ -9,11 +9,13 @@
 
 #include "base/error.h"
 #include "base/rope.h"
+#include "io/copy.h"
 
 /* Zero-initialise; mpk_directory_open; commit or abandon. */
 struct mpk_directory {
 	char *path; /* the target */
 	char *temp; /* where files are written until commit; NULL when closed */
+	const struct mpk_tap *tap; /* sees what is written from when it is set; or NULL */
 };
 
 /* mpk_directory_open - begin writing a directory

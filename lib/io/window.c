@@ -1,28 +1,52 @@
 #include "io/window.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Pages behind the end of a file raise a signal when touched, hence a look at its size
- * for every window. */
-static bool is_inside(int fd, uint64_t off, uint64_t len)
+/* What a hole reads as. Never written, so that no memory stands behind it. */
+static const uint8_t *zeros(void)
+{
+	static uint8_t bytes[MPK_WINDOW_BYTES];
+
+	return bytes;
+}
+
+/* How much of the range the window may show. Pages behind the end of a file raise a signal
+ * when touched, hence a look at its size for every window. Returns 0 for no window. */
+static uint64_t measure(int fd, uint64_t off, uint64_t len, bool *hole)
 {
 	struct stat st;
 
-	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (uint64_t)st.st_size >= off &&
-	       (uint64_t)st.st_size - off >= len;
+	*hole = false;
+	if (len < MPK_WINDOW_LEAST || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) ||
+	    (uint64_t)st.st_size < off || (uint64_t)st.st_size - off < len)
+		return 0;
+	if ((uint64_t)st.st_blocks >= (uint64_t)st.st_size / 512)
+		return len;
+	off_t data = lseek(fd, (off_t)off, SEEK_DATA);
+	*hole = data < 0 ? errno == ENXIO : (uint64_t)data > off;
+	off_t end = *hole ? data : lseek(fd, (off_t)off, SEEK_HOLE);
+	return end > (off_t)off && (uint64_t)end - off < len ? (uint64_t)end - off : len;
 }
 
 bool mpk_window_open(int fd, uint64_t off, uint64_t len, struct mpk_window *w)
 {
 	uint64_t skip = off % (uint64_t)sysconf(_SC_PAGESIZE), start = off - skip;
-	uint64_t most = MPK_WINDOW_BYTES - skip, n = len < most ? len : most;
+	uint64_t most = MPK_WINDOW_BYTES - skip;
+	bool hole;
+	uint64_t n = measure(fd, off, len, &hole);
 
-	if (len < MPK_WINDOW_LEAST || !is_inside(fd, off, n))
+	if (!n)
 		return false;
+	n = n < most ? n : most;
+	if (hole) {
+		*w = (struct mpk_window){ .bytes = mpk_span_of(zeros(), (size_t)n) };
+		return true;
+	}
 	void *base = mmap(NULL, (size_t)(skip + n), PROT_READ, MAP_SHARED | MAP_POPULATE, fd,
 			  (off_t)start);
 	if (base == MAP_FAILED)

@@ -1,7 +1,8 @@
 /* window.h - a part of a file, mapped for a moment
  *
  * Reading through a window spares the copy into a buffer of ours; because a window is
- * small, a file of any size costs a few MiB at its peak.
+ * small, a file of any size costs a few MiB at its peak. Holes of a sparse file are shown
+ * as zeros that are nobody's pages.
  */
 #ifndef MPK_IO_WINDOW_H
 #define MPK_IO_WINDOW_H
@@ -19,12 +20,13 @@ enum {
 
 /* Zero-initialise. */
 struct mpk_window {
-	void *base;
+	void *base;            /* mapped; NULL: closed, or a hole */
 	size_t len;
 	struct mpk_span bytes; /* of the file, from the offset that was asked for */
 };
 
 /* mpk_window_open - map the first bytes of a range of a file, at most MPK_WINDOW_BYTES
+ * Moves the descriptor's own position when the file is sparse.
  * @w       closed; w->bytes is then a non-empty beginning of the range
  * Returns  false when the range is shorter than MPK_WINDOW_LEAST, leaves the file, or the
  *          file cannot be mapped (a pipe): read it instead */

@@ -10,7 +10,7 @@
 /* One file under one action. */
 struct minspect_look {
 	struct minspect_file *file;
-	const struct mpk_view *view;
+	struct mpk_view *view;
 	struct mpk_strbuf *out;      /* text; NULL when JSON was asked for */
 	struct mpk_json *json;       /* JSON; NULL when text is wanted */
 	struct json_t *at;           /* this file's object in the document */

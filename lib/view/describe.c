@@ -1,5 +1,5 @@
 /* What a module holds, in a few words and in lines: one function a kind of payload */
-#include "view/view.h"
+#include "view/inside.h"
 
 #include <inttypes.h>
 
@@ -80,11 +80,14 @@ void mpk_view_counts(const struct mpk_view_node *node, struct mpk_strbuf *out)
 	}
 }
 
-static void kernel_lines(const struct mpk_kernels *k, struct mpk_strbuf *out)
+static void kernel_lines(const struct mpk_view_node *node, struct mpk_strbuf *out)
 {
+	const struct mpk_kernels *k = &node->payload.u.kernels;
+
 	for (size_t i = 0; i < k->function_count; i++) {
 		mpk_view_kernel_text(&k->functions[i], true, out);
 		mpk_strbuf_putc(out, '\n');
+		mpk_inside_function_lines(node, i, "  ", out);
 	}
 }
 
@@ -130,22 +133,26 @@ static void record_lines(const struct mpk_record *r, struct mpk_strbuf *out)
 void mpk_view_details(const struct mpk_view_node *node, struct mpk_strbuf *out)
 {
 	const struct mpk_payload *p = &node->payload;
+	bool measured = node->inside && node->inside->measured;
 
 	if (!node->decoded)
 		return;
+	mpk_inside_lines(node, "", out);
 	for (size_t i = 0; i < node->models.count; i++) {
 		mpk_model_text(&node->models.items[i], out);
 		mpk_strbuf_putc(out, '\n');
 	}
 	switch (p->tag) {
 	case MPK_PAYLOAD_KERNELS:
-		kernel_lines(&p->u.kernels, out);
+		kernel_lines(node, out);
 		break;
 	case MPK_PAYLOAD_FACTORY:
-		param_lines(&p->u.factory.params, out);
+		if (!measured)
+			param_lines(&p->u.factory.params, out);
 		break;
 	case MPK_PAYLOAD_CONSTS:
-		param_lines(&p->u.consts.consts, out);
+		if (!measured)
+			param_lines(&p->u.consts.consts, out);
 		break;
 	case MPK_PAYLOAD_RECORD:
 		record_lines(&p->u.record, out);
@@ -155,5 +162,6 @@ void mpk_view_details(const struct mpk_view_node *node, struct mpk_strbuf *out)
 	case MPK_PAYLOAD_RELAY:
 	case MPK_PAYLOAD_ETHOSN:
 		break;
-	}
+	}	if (measured)
+		mpk_inside_tensor_lines(node->inside, out);
 }

@@ -1,4 +1,4 @@
-#include "view/view.h"
+#include "view/inside.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -142,10 +142,13 @@ static void put_kernels(const struct mpk_view *view, const struct mpk_view_node 
 	mpk_strbuf_printf(out, "%s: ", n->path);
 	mpk_escape(out, n->node->kind);
 	mpk_strbuf_printf(out, " kernels\n");
+	mpk_inside_lines(n, "  ", out);
 	for (size_t i = 0; i < k->function_count; i++) {
 		mpk_strbuf_puts(out, "  ");
 		mpk_view_kernel_text(&k->functions[i], true, out);
-		mpk_strbuf_puts(out, "\n    ");
+		mpk_strbuf_putc(out, '\n');
+		mpk_inside_function_lines(n, i, "    ", out);
+		mpk_strbuf_puts(out, "    ");
 		mpk_view_call(view, k->functions[i].key, &k->functions[i], NULL, out);
 		mpk_strbuf_putc(out, '\n');
 	}
@@ -159,6 +162,7 @@ static void put_models(const struct mpk_view *view, const struct mpk_view_node *
 	mpk_strbuf_printf(out, "%s: ", n->path);
 	mpk_escape(out, n->node->kind);
 	mpk_strbuf_puts(out, " functions\n");
+	mpk_inside_lines(n, "  ", out);
 	for (size_t i = 0; i < n->models.count; i++) {
 		const struct mpk_model *m = &n->models.items[i];
 
@@ -168,6 +172,17 @@ static void put_models(const struct mpk_view *view, const struct mpk_view_node *
 		mpk_view_call(view, m->name, NULL, m, out);
 		mpk_strbuf_putc(out, '\n');
 	}
+}
+
+/* Code of modules that have neither a table of kernels nor functions to call. */
+static void put_other_code(const struct mpk_view_node *n, struct mpk_strbuf *out)
+{
+	if (!n->inside || !n->inside->piece_count || mpk_view_kernels(n))
+		return;
+	mpk_strbuf_printf(out, "%s: ", n->path);
+	mpk_escape(out, n->node->kind);
+	mpk_strbuf_putc(out, '\n');
+	mpk_inside_lines(n, "  ", out);
 }
 
 static const char *convention_text(enum mpk_convention convention)
@@ -198,6 +213,8 @@ void mpk_view_functions(const struct mpk_view *view, struct mpk_style style,
 				  image->gen_known ? "" : " or tvm-ffi of TVM 0.21");
 	for (size_t i = 0; i < image->function_count; i++)
 		put_function(view, &image->functions[i], out);
-	for (size_t i = 0; i < view->count; i++)
+	for (size_t i = 0; i < view->count; i++) {
 		put_kernels(view, &view->nodes[i], out);
+		put_other_code(&view->nodes[i], out);
+	}
 }

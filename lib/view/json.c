@@ -1,4 +1,4 @@
-#include "view/view.h"
+#include "view/inside.h"
 
 #include <elf.h>
 
@@ -152,13 +152,14 @@ static void put_node(const struct mpk_view_node *n, size_t index, struct mpk_jso
 	if (k) {
 		sub = mpk_json_array(j, o, "kernels");
 		for (size_t i = 0; i < k->function_count; i++)
-			(void)put_kernel(&k->functions[i], j, sub);
+			mpk_inside_function_json(n, i, j, put_kernel(&k->functions[i], j, sub));
 	}
 	if (n->models.count) {
 		sub = mpk_json_array(j, o, "models");
 		for (size_t i = 0; i < n->models.count; i++)
 			(void)put_model(&n->models.items[i], j, sub);
 	}
+	mpk_inside_json(n, j, o);
 	if (n->problem.code != MPK_OK)
 		mpk_json_error(j, o, "problem", &n->problem);
 }
@@ -214,6 +215,23 @@ static void put_call(const struct mpk_view *view, struct mpk_span name,
 	mpk_strbuf_fini(&call);
 }
 
+/* What is inside those modules that hold code or run it. */
+static void put_modules(const struct mpk_view *view, struct mpk_json *j, struct json_t *at)
+{
+	struct json_t *list = mpk_json_array(j, at, "modules"), *o;
+
+	for (size_t i = 0; i < view->count; i++) {
+		const struct mpk_view_node *n = &view->nodes[i];
+
+		if (!n->inside || (!n->inside->piece_count && !n->models.count))
+			continue;
+		o = mpk_json_object(j, list, NULL);
+		mpk_json_text(j, o, "module", n->path);
+		mpk_json_span(j, o, "kind", n->node->kind);
+		mpk_inside_json(n, j, o);
+	}
+}
+
 void mpk_view_functions_json(const struct mpk_view *view, struct mpk_json *j,
 			     struct json_t *at)
 {
@@ -245,9 +263,11 @@ void mpk_view_functions_json(const struct mpk_view *view, struct mpk_json *j,
 
 		for (size_t i = 0; k && i < k->function_count; i++) {
 			o = put_kernel(&k->functions[i], j, list);
+			mpk_inside_function_json(&view->nodes[n], i, j, o);
 			mpk_json_text(j, o, "module", view->nodes[n].path);
 			mpk_json_span(j, o, "kind", view->nodes[n].node->kind);
 			put_call(view, k->functions[i].key, &k->functions[i], NULL, j, o);
 		}
 	}
+	put_modules(view, j, at);
 }

@@ -9,7 +9,7 @@
 #include "text/table.h"
 
 enum {
-	DETAILS_SHOWN = 12, /* lines of one module */
+	DETAILS_SHOWN = 12, /* lines of one module that nobody asked to look into */
 	LEVELS_DRAWN = 32,  /* deeper nodes are drawn at this level; their path tells */
 };
 
@@ -62,7 +62,7 @@ static void draw_details(const struct walk *w, const struct mpk_view_node *n)
 	w->out->failed |= lines.failed;
 	for (const char *at = mpk_strbuf_text(&lines), *end; *at; at = end + 1) {
 		end = strchr(at, '\n');
-		if (shown++ < DETAILS_SHOWN) {
+		if (shown++ < DETAILS_SHOWN || n->inside) {
 			draw_lines(w, true, n->node->child_count > 0);
 			mpk_strbuf_put(w->out, at, (size_t)(end + 1 - at));
 		} else {

@@ -21,6 +21,8 @@
 
 enum { MPK_VIEW_PATH = 64 };
 
+struct mpk_inside; /* inside.h */
+
 struct mpk_view_node {
 	const struct mpk_node *node;
 	const struct mpk_kind *kind;  /* NULL: a kind this program does not know */
@@ -30,6 +32,7 @@ struct mpk_view_node {
 	struct mpk_models models;     /* executors: what can be called */
 	struct mpk_error problem;     /* why there is no payload, or no models; code MPK_OK for
 				       * unknown kinds */
+	const struct mpk_inside *inside; /* what its code says; NULL until mpk_view_look_inside */
 };
 
 struct mpk_view {

@@ -301,8 +301,9 @@ static void relax_lines(const struct mpk_relax *x, const char *indent, struct mp
 		of_kind[x->funcs[i].kind]++; /* the reader refuses other kinds */
 	mpk_strbuf_printf(out, "%sbytecode ", indent);
 	mpk_escape(out, x->version);
-	mpk_strbuf_printf(out, ": %zu in bytecode, %zu compiled, %zu called by name; ",
-			  of_kind[MPK_RELAX_VM], of_kind[MPK_RELAX_TIR],
+	mpk_strbuf_puts(out, ": ");
+	put_count(of_kind[MPK_RELAX_VM], "function", out);
+	mpk_strbuf_printf(out, ", %zu compiled, %zu called by name, ", of_kind[MPK_RELAX_TIR],
 			  of_kind[MPK_RELAX_PACKED]);
 	put_count(mpk_relax_instr_count(x), "instruction", out);
 	mpk_strbuf_puts(out, ", ");
@@ -317,9 +318,9 @@ static void relax_lines(const struct mpk_relax *x, const char *indent, struct mp
 		mpk_escape(out, f->name);
 		mpk_strbuf_puts(out, ": ");
 		put_count(f->params.count, "parameter", out);
-		if (f->kind == MPK_RELAX_VM)
+		if (f->kind == MPK_RELAX_VM && f->end > f->start && f->start >= 0)
 			mpk_strbuf_printf(out, ", instructions %" PRId64 " to %" PRId64,
-					  f->start, f->end);
+					  f->start, f->end - 1);
 		mpk_strbuf_printf(out, ", %" PRId64 " registers%s\n", f->register_file_size,
 				  f->kind == MPK_RELAX_TIR ? ", compiled" : "");
 	}

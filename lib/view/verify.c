@@ -3,6 +3,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "view/inside.h"
+
 void mpk_verify_say(struct mpk_verify *v, enum mpk_severity severity, const char *space,
 		    uint64_t offset, const char *path, const char *fmt, ...)
 {
@@ -30,6 +32,18 @@ static void run_table(struct mpk_verify *v, const struct mpk_check *checks)
 	}
 }
 
+static enum mpk_code read_inside(struct mpk_verify *v, struct mpk_error *err)
+{
+	struct mpk_inside *list = mpk_arena_array(v->arena, v->view->count, sizeof *list);
+
+	if (!list)
+		return mpk_fail_nomem(err);
+	for (size_t i = 0; i < v->view->count; i++)
+		MPK_TRY(mpk_inside_read(&v->view->nodes[i], v->arena, &list[i], err));
+	v->inside = list;
+	return MPK_OK;
+}
+
 enum mpk_code mpk_verify_run(const struct mpk_view *view, struct mpk_arena *arena,
 			     struct mpk_report *report, struct mpk_error *err)
 {
@@ -37,6 +51,7 @@ enum mpk_code mpk_verify_run(const struct mpk_view *view, struct mpk_arena *aren
 	struct mpk_verify v = { .view = view, .arena = arena, .report = report };
 	const struct mpk_image *image = view->image;
 
+	MPK_TRY(read_inside(&v, err));
 	if (image->elf_class) {
 		MPK_TRY(mpk_elf_open(image->bytes, image->bytes_off, &elf, err));
 		v.elf = &elf;
@@ -44,5 +59,6 @@ enum mpk_code mpk_verify_run(const struct mpk_view *view, struct mpk_arena *aren
 	}
 	run_table(&v, mpk_checks_tree);
 	run_table(&v, mpk_checks_payload);
+	run_table(&v, mpk_checks_code);
 	return report->failed ? mpk_fail_nomem(err) : MPK_OK;
 }

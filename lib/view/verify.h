@@ -14,6 +14,7 @@
 struct mpk_verify {
 	const struct mpk_view *view;
 	const struct mpk_elf *elf;  /* NULL for a bare blob */
+	const struct mpk_inside *inside; /* what the code of each module says, as many as nodes */
 	struct mpk_arena *arena;    /* scratch */
 	struct mpk_report *report;
 	const char *check;          /* the one that runs */
@@ -29,6 +30,7 @@ struct mpk_check {
 extern const struct mpk_check mpk_checks_elf[];
 extern const struct mpk_check mpk_checks_tree[];
 extern const struct mpk_check mpk_checks_payload[];
+extern const struct mpk_check mpk_checks_code[];
 
 /* mpk_verify_run - run every check
  * @arena   scratch memory that lives as long as the report
@@ -52,5 +54,10 @@ void mpk_verify_json(const char *name, struct mpk_report *report, struct mpk_jso
 void mpk_verify_say(struct mpk_verify *v, enum mpk_severity severity, const char *space,
 		    uint64_t offset, const char *path, const char *fmt, ...)
 	MPK_PRINTF(6, 7);
+
+/* mpk_verify_kernels - call fn for every device module that decoded */
+void mpk_verify_kernels(struct mpk_verify *v,
+			void (*fn)(struct mpk_verify *v, const struct mpk_view_node *n,
+				   const struct mpk_kernels *k));
 
 #endif

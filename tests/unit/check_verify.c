@@ -1,58 +1,11 @@
 /* minspect --verify: each check finds what it is for, and sound files pass (view/verify.h) */
-#include "base/report.h"
-#include "image_made.h"
-#include "view/verify.h"
-
-static struct mpk_report report;
-
-static void finish(void)
-{
-	mpk_report_fini(&report);
-	teardown();
-}
-
-static void verify_image(const struct mpk_image *image, const struct mpk_tree *tree)
-{
-	struct mpk_view view;
-
-	ck_assert_int_eq(mpk_view_init(&view, "a.so", 0, image, tree, &arena, NULL), MPK_OK);
-	ck_assert_int_eq(mpk_verify_run(&view, &arena, &report, NULL), MPK_OK);
-}
-
-static void verify_bytes(struct mpk_span bytes)
-{
-	struct mpk_error err = { 0 };
-	struct mpk_image image;
-	struct mpk_tree tree;
-
-	ck_assert_msg(mpk_image_open(bytes, NULL, &arena, &image, &err) == MPK_OK, "%s",
-		      err.text);
-	if (image.has_blob)
-		ck_assert_msg(mpk_blob_read(image.blob, image.gen, &arena, &tree, &err) == MPK_OK,
-			      "%s", err.text);
-	verify_image(&image, image.has_blob ? &tree : NULL);
-}
-
-/* Exactly one finding, or, without a check, none. */
-static void expect(const char *check, enum mpk_severity severity, const char *text)
-{
-	for (size_t i = 0; i < report.count; i++)
-		ck_assert_msg(check && strcmp(report.findings[i].check, check) == 0, "%s: %s",
-			      report.findings[i].check, report.findings[i].error.text);
-	if (!check)
-		return;
-	ck_assert_uint_eq(report.count, 1);
-	ck_assert_int_eq(report.findings[0].severity, severity);
-	ck_assert_msg(strstr(report.findings[0].error.text, text) != NULL, "%s",
-		      report.findings[0].error.text);
-	ck_assert_str_eq(report.findings[0].error.at.file, "a.so");
-}
+#include "verify_made.h"
 
 /* --- trees and payloads ------------------------------------------------------------- */
 
-#define SPAN(text) { (const uint8_t *)(text), sizeof(text) - 1 }
 #define PTX                                                                              \
-	".version 6.0\n.target sm_30\n.address_size 64\n.visible .entry f() { ret; }\n"
+	".version 6.0\n.target sm_30\n.address_size 64\n.visible .entry f(.param .u64 a) "     \
+	"{ ret; }\n"
 
 static const struct mpk_dtype handle = { MPK_DTYPE_HANDLE, 64, 1 };
 static const struct mpk_dtype wide[] = { { MPK_DTYPE_FLOAT, 32, 4 } };
@@ -112,15 +65,19 @@ static const struct {
 	{ PLAIN("cuda", "ptx", PTX, tag_strange), 0, "launch-tag", MPK_WARNING, "warpIdx.x" },
 	{ PLAIN("cuda", "ptx", PTX, vectors), 0, "kernel-argument", MPK_WARNING, "float32x4" },
 	{ PLAIN("cuda", "ptx", PTX, over_tagged), 0, "kernel-argument", MPK_WARNING, "more" },
-	{ PLAIN("cuda", "ptx", PTX, missing), 0, "code-format", MPK_ERROR,
+	{ PLAIN("cuda", "ptx", PTX, missing), 0, "kernel-defined", MPK_ERROR,
 	  "does not define kernel 'entr'" },
 	{ PLAIN("cuda", "ptx", "\x7f" "ELF no", good), 0, "code-format", MPK_ERROR, "" },
 	{ PLAIN("cuda", "ptx", ".version 6.0\n.entry f()", good), 0, "code-format", MPK_ERROR,
 	  "" },
 	{ PLAIN("cuda", "ptx", ".version 6.0\n.target sm_30\n.func f() { ret; }\n", good), 0,
-	  "code-format", MPK_WARNING, "is a .func" },
+	  "kernel-defined", MPK_WARNING, "is a .func" },
 	{ PLAIN("opencl", "cl", "__kernel void f();", good), 0, NULL, MPK_NOTE, NULL },
-	{ PLAIN("opencl", "cl", "__kernel void g() {} // f", good), 0, "code-format",
+	{ PLAIN("opencl", "cl", "__kernel void f(__global int *a, int n) {}", good), 0,
+	  "kernel-parameters", MPK_WARNING, "has 2 parameters in the code, 1 in the table" },
+	{ PLAIN("opencl", "cl", "__kernel void f(__global int *a) {}", good), 0, NULL, MPK_NOTE,
+	  NULL },
+	{ PLAIN("opencl", "cl", "__kernel void g() {} // f", good), 0, "kernel-defined",
 	  MPK_WARNING, "does not define kernel 'f'" },
 	{ PLAIN("cuda", "cubin", "\x7f" "ELF\2\1\1", good), 0, "code-format", MPK_ERROR, "" },
 	{ PLAIN("cuda", "ptx", PTX, good), 3, "payload-tail", MPK_WARNING, "3 bytes follow" },
@@ -130,25 +87,6 @@ static const struct {
 	{ PIECES(two, source_f), 0, "kernel-code", MPK_ERROR, "no code for kernel 'entr'" },
 	{ PIECES(good, source_fg), 0, "kernel-code", MPK_WARNING, "code for 'g'" },
 };
-
-/* A tree of _lib and one module, written and read back. */
-static struct mpk_span write_blob(const char *kind, const struct mpk_rope *packed)
-{
-	static const size_t child[] = { 1 };
-	struct mpk_node nodes[] = {
-		{ .kind = mpk_span_str("_lib"), .is_lib = true, .children = child,
-		  .child_count = 1 },
-		{ .kind = mpk_span_str(kind), .content = packed },
-	};
-	struct mpk_tree tree = { .gen = MPK_GEN_CURRENT, .nodes = nodes, .count = 2,
-				 .has_tree = true };
-	struct mpk_rope rope = { .arena = &arena };
-	struct mpk_span blob;
-
-	ck_assert_int_eq(mpk_blob_write(&tree, &rope, NULL), MPK_OK);
-	ck_assert_int_eq(mpk_rope_flat(&rope, &blob, NULL), MPK_OK);
-	return blob;
-}
 
 START_TEST(payload_rows)
 {
@@ -324,10 +262,11 @@ END_TEST
 START_TEST(every_check_is_tested)
 {
 	static const struct mpk_check *const tables[] = { mpk_checks_elf, mpk_checks_tree,
-							  mpk_checks_payload };
+							  mpk_checks_payload, mpk_checks_code };
 	static const char *const elsewhere[] = { "blob-size", "blob-section", "payload",
 						 "several-libs", "unreached", "child-order",
-						 "container" };
+						 "container", /* and in check_verify_code.c */
+						 "fatbin-image", "spirv-module" };
 
 	for (size_t t = 0; t < MPK_ARRAY_COUNT(tables); t++) {
 		for (const struct mpk_check *c = tables[t]; c->name; c++) {

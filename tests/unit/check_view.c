@@ -1,7 +1,9 @@
 /* The views of a module tree: drawing, sizes, and that no damage to a blob can hurt them */
 #include "harness.h"
+#include "robust.h"
 #include "view/diff.h"
 #include "view/extract.h"
+#include "view/inside.h"
 #include "view/size.h"
 #include "view/verify.h"
 
@@ -187,6 +189,10 @@ static void all_views(struct mpk_span blob, enum mpk_generation gen, const struc
 	mpk_view_functions(&view, (struct mpk_style){ 0 }, &out);
 	mpk_size_text(&view, &size, (struct mpk_style){ 0 }, &out);
 	json_views(&view, &size);
+	ck_assert_int_eq(mpk_view_look_inside(&view, true, &scratch, NULL), MPK_OK);
+	mpk_view_summary(&view, (struct mpk_style){ 0 }, &out);
+	mpk_view_functions(&view, (struct mpk_style){ 0 }, &out);
+	json_views(&view, &size);
 	ck_assert_int_eq(mpk_verify_run(&view, &scratch, &report, NULL), MPK_OK);
 	mpk_verify_print("x", &report, (struct mpk_style){ 0 }, true, &out);
 	ck_assert_int_eq(mpk_extract_plan(&view, &scratch, &plan, NULL), MPK_OK);
@@ -238,6 +244,62 @@ START_TEST(damaged_blob)
 }
 END_TEST
 
+/* Device code of real tools in a module of its own; one in so many bytes is damaged. */
+static const struct {
+	const char *file, *kind, *fmt, *kernel;
+	size_t step;
+} codes[] = {
+	{ "tests/data/device/tiny.none.fatbin", "cuda", "cubin", "tiny", 31 },
+	{ "tests/data/device/tiny.lto.fatbin", "cuda", "fatbin", "tiny", 31 },
+	{ "tests/data/device/two.sm_90.cubin", "cuda", "cubin", "scale", 37 },
+	{ "tests/data/device/two.ptx", "cuda", "ptx", "scale", 17 },
+	{ "tests/data/device/compute.spv", "vulkan", "spirv", "plain", 3 },
+};
+
+static struct mpk_span wrap_code(size_t row)
+{
+	static const size_t child[] = { 1 };
+	struct mpk_function_info f = { .key = mpk_span_str(codes[row].kernel) };
+	struct mpk_kernel_source source = { f.key, robust_load(&arena, codes[row].file), 0 };
+	struct mpk_kernels k = { .gen = MPK_GEN_CURRENT, .fmt = mpk_span_str(codes[row].fmt),
+				 .functions = &f, .function_count = 1, .data = source.data,
+				 .sources = &source, .source_count = 1 };
+	struct mpk_rope packed = { .arena = &arena }, rope = { .arena = &arena };
+	struct mpk_node nodes[] = {
+		{ .kind = mpk_span_str("_lib"), .is_lib = true, .children = child,
+		  .child_count = 1 },
+		{ .kind = mpk_span_str(codes[row].kind), .content = &packed },
+	};
+	struct mpk_tree tree = { .gen = MPK_GEN_CURRENT, .nodes = nodes, .count = 2,
+				 .has_tree = true };
+	struct mpk_span blob;
+
+	if (strcmp(codes[row].kind, "vulkan") == 0)
+		k.layout = MPK_KERNELS_SHADERS_024;
+	mpk_kernels_write(&k, &packed);
+	ck_assert_int_eq(mpk_blob_write(&tree, &rope, NULL), MPK_OK);
+	ck_assert_int_eq(mpk_rope_flat(&rope, &blob, NULL), MPK_OK);
+	return blob;
+}
+
+START_TEST(damaged_code)
+{
+	struct mpk_span blob = wrap_code((size_t)_i), put;
+	uint64_t state = 7 + (uint64_t)_i;
+	struct guarded g = guarded_create(blob.len);
+
+	put = guarded_put(&g, blob);
+	for (size_t i = 0; i < blob.len; i += codes[_i].step) {
+		uint8_t *at = (uint8_t *)(uintptr_t)put.data + i, old = *at;
+
+		*at ^= (uint8_t)(1 + random_below(&state, 255));
+		all_views(put, MPK_GEN_CURRENT, NULL);
+		*at = old;
+	}
+	guarded_free(&g);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("view");
@@ -250,6 +312,7 @@ int main(void)
 	tcase_add_test(tc, draws_deep_chain);
 	tcase_add_loop_test(tc, size_parse, 0, (int)MPK_ARRAY_COUNT(budgets));
 	tcase_add_loop_test(tc, damaged_blob, 0, (int)MPK_ARRAY_COUNT(blobs));
+	tcase_add_loop_test(tc, damaged_code, 0, (int)MPK_ARRAY_COUNT(codes));
 	suite_add_tcase(s, tc);
 
 	SRunner *r = srunner_create(s);

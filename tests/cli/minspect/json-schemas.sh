@@ -13,6 +13,7 @@ look()
 	minspect -q --json "$@" $files >"$name.json" 2>/dev/null || true
 }
 look minspect
+look verbose -v
 look minspect-functions --functions
 look minspect-verify --verify
 look minspect-size --size
@@ -23,7 +24,8 @@ cat >validate.py <<'END'
 import json, sys
 from jsonschema import Draft202012Validator
 for name in sys.argv[2:]:
-    schema = json.load(open(f"{sys.argv[1]}/{name}.schema.json"))
+    of = "minspect" if name == "verbose" else name
+    schema = json.load(open(f"{sys.argv[1]}/{of}.schema.json"))
     Draft202012Validator.check_schema(schema)
     document = json.load(open(f"{name}.json"))
     Draft202012Validator(schema).validate(document)
@@ -33,5 +35,5 @@ for name in sys.argv[2:]:
         assert broken == 3, name
     print(name)
 END
-python3 validate.py "$ROOT/man/schema" minspect minspect-functions minspect-verify minspect-size \
+python3 validate.py "$ROOT/man/schema" minspect verbose minspect-functions minspect-verify minspect-size \
 	minspect-diff minspect-extract minspect-index

@@ -213,6 +213,32 @@ START_TEST(ring_of_unreached_hosts_is_no_cycle)
 }
 END_TEST
 
+START_TEST(listed_modules_keep_their_order)
+{
+	static struct graph g;
+	struct mpk_arena arena = { 0 };
+	struct mpk_error err = { 0 };
+	struct mpk_tree tree = { 0 };
+	struct mpk_strbuf got = { 0 };
+
+	/* the walk gives r b d a c */
+	parse_graph(&g, "r:a,b a:c b:d c d");
+	ck_assert_int_eq(mpk_graph_order(&(struct mpk_graph){ g.modules, g.count, 0, true },
+					 MPK_GEN_CURRENT, &arena, &tree, NULL, &err),
+			 MPK_OK);
+	print_tree(&tree, &got);
+	ck_assert_str_eq(mpk_strbuf_text(&got), "r:1,2 a:3 b:4 c d");
+	parse_graph(&g, "a r:a");
+	ck_assert_int_eq(mpk_graph_order(&(struct mpk_graph){ g.modules, g.count, 1, true },
+					 MPK_GEN_CURRENT, &arena, &tree, NULL, &err),
+			 MPK_E_CONFLICT);
+	ck_assert_str_eq(err.text, "the order of modules cannot be kept: 'a' stands before 'r', "
+				   "which imports it");
+	mpk_strbuf_fini(&got);
+	mpk_arena_fini(&arena);
+}
+END_TEST
+
 START_TEST(unreached_modules_are_told)
 {
 	static struct graph g;
@@ -396,6 +422,7 @@ int main(void)
 			    (int)MPK_ARRAY_COUNT(sorted_rows));
 	tcase_add_loop_test(tc, cycles_are_named, 0, (int)MPK_ARRAY_COUNT(cycle_rows));
 	tcase_add_test(tc, ring_of_unreached_hosts_is_no_cycle);
+	tcase_add_test(tc, listed_modules_keep_their_order);
 	tcase_add_test(tc, unreached_modules_are_told);
 	tcase_add_test(tc, indices_out_of_range_are_refused);
 	tcase_add_test(tc, content_and_host_flag_reach_the_nodes);

@@ -1,0 +1,301 @@
+/* Every fixture of tests/data cut short at any length and with any byte changed, through all
+ * that minspect and mpack make of a file without running it: a clean error or an answer, no
+ * byte read that is not there, and memory in proportion to the file.
+ *
+ * The default takes some places of each file; MPK_EXHAUSTIVE=1 takes all (minutes). */
+#include <ftw.h>
+#include <malloc.h>
+
+#include "elf/image.h"
+#include "package/unpack.h"
+#include "robust.h"
+#include "view/extract.h"
+#include "view/size.h"
+#include "view/verify.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- memory is counted ------------------------------------------------------------------- */
+
+/* What one look at a file may hold: its decoded form, two texts, a JSON document. */
+enum { MEMORY_FACTOR = 16, MEMORY_BASE = 128 << 10 };
+
+#ifdef __has_feature
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#endif
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
+#define COUNTS_MEMORY 1
+static size_t live, peak;
+
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t count, size_t size);
+void *__libc_realloc(void *p, size_t size);
+void *__libc_memalign(size_t alignment, size_t size);
+void __libc_free(void *p);
+
+static void *taken(void *p)
+{
+	live += malloc_usable_size(p);
+	if (live > peak)
+		peak = live;
+	return p;
+}
+
+/* Libraries must call these, too. */
+#pragma GCC visibility push(default)
+
+void *malloc(size_t size)
+{
+	return taken(__libc_malloc(size));
+}
+
+void *calloc(size_t count, size_t size)
+{
+	return taken(__libc_calloc(count, size));
+}
+
+void *realloc(void *old, size_t size)
+{
+	size_t before = malloc_usable_size(old);
+	void *p = __libc_realloc(old, size);
+
+	if (p || !size)
+		live -= before;
+	return taken(p);
+}
+
+void free(void *p)
+{
+	live -= malloc_usable_size(p);
+	__libc_free(p);
+}
+
+void *aligned_alloc(size_t alignment, size_t size)
+{
+	return taken(__libc_memalign(alignment, size));
+}
+
+#pragma GCC visibility pop
+#else
+#define COUNTS_MEMORY 0
+static size_t live, peak;
+#endif
+
+/* --- all that is done with a file ---------------------------------------------------------- */
+
+static enum mpk_code look_tree(const struct mpk_view *view, struct mpk_arena *arena,
+			       struct mpk_strbuf *text, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_report_fini) struct mpk_report report = { 0 };
+	struct mpk_unpack_input input = { view->tree, view->image->blob, "x", view->image->bytes,
+					  view->image->standalone };
+	struct mpk_extract plan;
+	struct mpk_size size;
+	struct mpk_unpack unpack;
+	enum mpk_code code;
+
+	MPK_TRY(mpk_extract_plan(view, arena, &plan, err));
+	MPK_TRY(mpk_verify_run(view, arena, &report, err));
+	mpk_verify_print("x", &report, (struct mpk_style){ 0 }, true, text);
+	MPK_TRY(mpk_size_read(view, arena, &size, err));
+	mpk_size_text(view, &size, (struct mpk_style){ 0 }, text);
+	code = mpk_unpack_plan(&input, arena, &unpack, err);
+	return code == MPK_E_UNSUPPORTED ? MPK_OK : code;
+}
+
+static enum mpk_code look_json(const struct mpk_view *view, struct mpk_strbuf *text,
+			       struct mpk_error *err)
+{
+	struct mpk_json j;
+	enum mpk_code code;
+
+	mpk_json_init(&j, 1);
+	mpk_view_summary_json(view, &j, j.root);
+	mpk_view_functions_json(view, &j, mpk_json_object(&j, j.root, "functions_of"));
+	code = mpk_json_print(&j, text, err);
+	mpk_json_fini(&j);
+	return code;
+}
+
+static enum mpk_code look(struct mpk_span bytes, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+	struct mpk_tree tree = { 0 };
+	struct mpk_image image;
+	struct mpk_view view;
+
+	MPK_TRY(mpk_image_open(bytes, NULL, &arena, &image, err));
+	if (image.has_blob)
+		MPK_TRY(mpk_blob_read(image.blob, image.gen, &arena, &tree, err));
+	MPK_TRY(mpk_view_init(&view, "x", bytes.len, &image, image.has_blob ? &tree : NULL, &arena,
+			      err));
+	mpk_view_summary(&view, (struct mpk_style){ 0 }, &text);
+	mpk_view_functions(&view, (struct mpk_style){ 0 }, &text);
+	MPK_TRY(look_json(&view, &text, err));
+	if (image.has_blob)
+		MPK_TRY(look_tree(&view, &arena, &text, err));
+	return mpk_strbuf_status(&text, err);
+}
+
+/* What the last look held at most, and what it left; Check allocates, too, but not meanwhile. */
+static size_t held, left;
+
+static enum mpk_code counted_look(struct mpk_span bytes, struct mpk_error *err)
+{
+	size_t before = live;
+
+	peak = live;
+	enum mpk_code code = look(bytes, err);
+	held = peak - before;
+	left = live - before;
+	return code;
+}
+
+/* --- the files --------------------------------------------------------------------------- */
+
+enum { FILES_MAX = 128 };
+
+static char *files[FILES_MAX];
+static int file_count;
+
+static int add_file(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	static const char *const suffixes[] = { ".so", ".blob", ".nohdr", ".tar", ".gz", ".a", ".o" };
+	const char *dot = strrchr(path, '.');
+
+	(void)st, (void)at;
+	for (size_t i = 0; type == FTW_F && dot && i < MPK_ARRAY_COUNT(suffixes); i++)
+		if (strcmp(dot, suffixes[i]) == 0 && file_count < FILES_MAX)
+			files[file_count++] = strdup(path);
+	return 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Most of a library is machine code, which nobody reads: its ends, where the headers and
+ * tables are, and its blob are taken more densely than the rest. */
+struct places {
+	size_t len, ends, blob, blob_len, dense, sparse;
+};
+
+static struct places places_of(struct mpk_span file)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	bool all = getenv("MPK_EXHAUSTIVE") != NULL;
+	struct places p = { .len = file.len, .ends = 2048, .dense = 7, .sparse = 331 };
+	struct mpk_image image;
+
+	if (mpk_image_open(file, NULL, &scratch, &image, NULL) == MPK_OK && image.has_blob &&
+	    !image.is_packed) {
+		p.blob = (size_t)image.blob_off;
+		p.blob_len = image.blob.len;
+	}
+	if (all || file.len < 1024)
+		p.dense = p.sparse = 1;
+	return p;
+}
+
+static size_t next_place(const struct places *p, size_t at)
+{
+	bool dense = at < p->ends || p->len - at < p->ends ||
+		     (at >= p->blob && at - p->blob < p->blob_len && p->blob_len < 4096);
+
+	return at + (dense ? p->dense : p->sparse);
+}
+
+static void try_bytes(struct mpk_span bytes, size_t len, const char *what)
+{
+	robust_try(counted_look, bytes, what);
+	ck_assert_msg(held <= MEMORY_BASE + MEMORY_FACTOR * len,
+		      "%s: %zu bytes of memory for a file of %zu", what, held, len);
+	ck_assert_msg(left == 0, "%s: %zu bytes leaked", what, left);
+}
+
+START_TEST(every_prefix)
+{
+	struct mpk_arena arena = { 0 };
+	struct mpk_span good = robust_load(&arena, files[_i]);
+	struct robust_page page = robust_page_of(good.len);
+	struct places places = places_of(good);
+	char what[300];
+
+	for (size_t n = 0; n <= good.len; n = next_place(&places, n)) {
+		uint8_t *at = page.map + page.room - n;
+
+		memcpy(at, good.data, n);
+		(void)snprintf(what, sizeof what, "%s cut to %zu bytes", files[_i], n);
+		try_bytes(mpk_span_of(at, n), good.len, what);
+	}
+	munmap(page.map, page.room + (size_t)sysconf(_SC_PAGESIZE));
+	mpk_arena_fini(&arena);
+}
+END_TEST
+
+START_TEST(every_byte_flipped)
+{
+	static const uint8_t masks[] = { 0xff, 0x01, 0x80 };
+	struct mpk_arena arena = { 0 };
+	struct mpk_span good = robust_load(&arena, files[_i]);
+	struct robust_page page = robust_page_of(good.len);
+	struct places places = places_of(good);
+	uint8_t *at = page.map + page.room - good.len;
+	char what[300];
+
+	memcpy(at, good.data, good.len);
+	for (size_t i = 0, n = 0; i < good.len; i = next_place(&places, i), n++) {
+		uint8_t mask = masks[n % MPK_ARRAY_COUNT(masks)];
+
+		at[i] ^= mask;
+		(void)snprintf(what, sizeof what, "%s, byte %zu ^ 0x%02x", files[_i], i, mask);
+		try_bytes(mpk_span_of(at, good.len), good.len, what);
+		at[i] ^= mask;
+	}
+	munmap(page.map, page.room + (size_t)sysconf(_SC_PAGESIZE));
+	mpk_arena_fini(&arena);
+}
+END_TEST
+
+/* The count counts, and what is sound is cheap. */
+START_TEST(memory_is_counted)
+{
+	struct mpk_arena arena = { 0 };
+	struct mpk_span good = robust_load(&arena, "tests/data/relax/gelu.so");
+
+	ck_assert_int_eq(counted_look(good, NULL), MPK_OK);
+	if (COUNTS_MEMORY)
+		ck_assert_uint_gt(held, good.len / 100);
+	else
+		(void)printf("SKIP: memory is not counted under a sanitizer\n");
+	mpk_arena_fini(&arena);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("hostile");
+	TCase *tc = tcase_create("hostile");
+
+	if (nftw("tests/data", add_file, 16, FTW_PHYS) != 0 || file_count < 20) {
+		(void)fprintf(stderr, "tests/data has %d files\n", file_count);
+		return EXIT_FAILURE;
+	}
+	qsort(files, (size_t)file_count, sizeof *files, by_name);
+	tcase_set_timeout(tc, getenv("MPK_EXHAUSTIVE") ? 0 : 300);
+	tcase_add_test(tc, memory_is_counted);
+	tcase_add_loop_test(tc, every_prefix, 0, file_count);
+	tcase_add_loop_test(tc, every_byte_flipped, 0, file_count);
+	suite_add_tcase(s, tc);
+
+	SRunner *r = srunner_create(s);
+	srunner_run_all(r, CK_ENV);
+	int failed = srunner_ntests_failed(r);
+	srunner_free(r);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -18,7 +18,8 @@ static struct mpk_option_list replacements;
 
 static const struct mpk_option options[] = {
 	{ 'o', "output", MPK_OPT_TEXT, "FILE", "write FILE; it may be the input", &output },
-	{ 0, "replace", MPK_OPT_LIST, "PATH=FILE", "other bytes for a module, or for PATH#KERNEL (repeatable)",
+	{ 0, "replace", MPK_OPT_LIST, "PATH=FILE",
+	  "other bytes for a module, or for PATH#KERNEL (repeatable)",
 	  &replacements },
 	{ 0 },
 };

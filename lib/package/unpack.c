@@ -121,8 +121,8 @@ static void put_package(const struct unpacker *u, bool keep_order, struct mpk_st
 	if (keep_order)
 		mpk_strbuf_puts(out, "keep_order = true\n");
 	if (u->in->library.len)
-		mpk_strbuf_puts(out, "base = \"" MPK_UNPACK_BASE "\" # its code is kept, its blob "
-				     "replaced\n");
+		mpk_strbuf_puts(out, "base = \"" MPK_UNPACK_BASE "\""
+				     " # its code is kept, its blob replaced\n");
 }
 
 /* Imports are met last to first (graph/graph.h), so the first index has to stand last. */
@@ -204,8 +204,8 @@ static enum mpk_code prove(struct unpacker *u, struct mpk_span manifest, struct 
 	if (mpk_rope_equals(&package.blob, blob))
 		return MPK_OK;
 	return mpk_fail(u->err, MPK_E_UNSUPPORTED,
-			"no manifest gives the tree of this blob: a module that nothing imports, or "
-			"host code in several places");
+			"no manifest gives the tree of this blob: a module that nothing "
+			"imports, or host code in several places");
 }
 
 /* What cannot come back, whatever the manifest says. */
@@ -223,8 +223,8 @@ static enum mpk_code check_tree(const struct mpk_unpack_input *in, struct mpk_er
 				"a package built from its modules would get one");
 	if (tree->used != tree->nbytes + 8)
 		return mpk_fail_offset(err, MPK_E_UNSUPPORTED, "blob", tree->used,
-				       "%" PRIu64 " bytes behind the last module, which no manifest "
-				       "can name", tree->nbytes + 8 - tree->used);
+				       "%" PRIu64 " bytes behind the last module, which no "
+				       "manifest can name", tree->nbytes + 8 - tree->used);
 	return MPK_OK;
 }
 
@@ -253,7 +253,8 @@ static enum mpk_code plan(struct unpacker *u, struct mpk_span *manifest)
 enum mpk_code mpk_unpack_plan(const struct mpk_unpack_input *input, struct mpk_arena *arena,
 			      struct mpk_unpack *out, struct mpk_error *err)
 {
-	MPK_CLEANUP(unpacker_fini) struct unpacker u = { .in = input, .arena = arena, .err = err };
+	MPK_CLEANUP(unpacker_fini) struct unpacker u = { .in = input, .arena = arena,
+							 .err = err };
 	struct mpk_span manifest = { 0 };
 	struct mpk_given_file *files;
 

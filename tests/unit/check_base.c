@@ -101,7 +101,14 @@ START_TEST(rope_pieces)
 	ck_assert_uint_eq(outer.len, 2 + sizeof expect - 1);
 	ck_assert_int_eq(mpk_rope_flat(&outer, &flat, NULL), MPK_OK);
 	ck_assert_mem_eq(flat.data + 2, expect, sizeof expect - 1);
+	ck_assert(mpk_rope_equals(&outer, flat));
+	ck_assert(!mpk_rope_equals(&r, flat));
+	ck_assert(!mpk_rope_equals(&outer, mpk_span_of(flat.data, flat.len - 1)));
+	((uint8_t *)(uintptr_t)flat.data)[flat.len - 1] ^= 1;
+	ck_assert(!mpk_rope_equals(&outer, flat));
 
+	mpk_rope_put_file(&r, 0, 0, 1);
+	ck_assert(!mpk_rope_equals(&r, mpk_span_of(flat.data, (size_t)r.len)));
 	mpk_rope_put_file(&outer, 0, 5, UINT64_MAX - 3);
 	ck_assert_int_eq(mpk_rope_status(&outer, NULL), MPK_E_NOMEM); /* total wraps */
 	mpk_arena_fini(&arena);

@@ -8,6 +8,9 @@
 
 enum { MODULES_MAX = 64 };
 
+/* In the order that follows from the imports. */
+#define GRAPH(modules, count, root) (&(struct mpk_graph){ modules, count, root, false })
+
 /* A graph as text: "*h:a,b a b": host module h imports a and b. The first is the root. */
 struct graph {
 	struct mpk_module modules[MODULES_MAX];
@@ -73,7 +76,8 @@ static void expect_tree(const char *row, const char *text, const char *expected)
 	struct mpk_tree tree = { 0 };
 
 	parse_graph(&g, text);
-	ck_assert_msg(mpk_graph_order(&(struct mpk_graph){ g.modules, g.count, 0, false }, MPK_GEN_CURRENT, &arena, &tree,
+	ck_assert_msg(mpk_graph_order(GRAPH(g.modules, g.count, 0),
+				      MPK_GEN_CURRENT, &arena, &tree,
 				      NULL, &err) == MPK_OK,
 		      "%s: %s", row, err.text);
 	print_tree(&tree, &got);
@@ -197,7 +201,8 @@ START_TEST(cycles_are_named)
 	struct mpk_tree tree = { .count = 77 };
 
 	parse_graph(&g, cycle_rows[_i].graph);
-	ck_assert_int_eq(mpk_graph_order(&(struct mpk_graph){ g.modules, g.count, 0, false }, MPK_GEN_LEGACY, &arena, &tree,
+	ck_assert_int_eq(mpk_graph_order(GRAPH(g.modules, g.count, 0),
+					 MPK_GEN_LEGACY, &arena, &tree,
 					 NULL, &err),
 			 MPK_E_CONFLICT);
 	ck_assert_str_eq(err.text, cycle_rows[_i].message);
@@ -247,7 +252,8 @@ START_TEST(unreached_modules_are_told)
 	bool unreached[4] = { true, true, false, false };
 
 	parse_graph(&g, "r:a a b:a *h");
-	ck_assert_int_eq(mpk_graph_order(&(struct mpk_graph){ g.modules, g.count, 0, false }, MPK_GEN_HYBRID, &arena, &tree,
+	ck_assert_int_eq(mpk_graph_order(GRAPH(g.modules, g.count, 0),
+					 MPK_GEN_HYBRID, &arena, &tree,
 					 unreached, NULL),
 			 MPK_OK);
 	ck_assert_uint_eq(tree.count, 2);
@@ -264,12 +270,15 @@ START_TEST(indices_out_of_range_are_refused)
 				.import_count = 1 };
 	struct mpk_tree tree;
 
-	ck_assert_int_eq(mpk_graph_order(&(struct mpk_graph){ &m, 1, 0, false }, MPK_GEN_CURRENT, &arena, &tree, NULL, NULL),
+	ck_assert_int_eq(mpk_graph_order(GRAPH(&m, 1, 0),
+					 MPK_GEN_CURRENT, &arena, &tree, NULL, NULL),
 			 MPK_E_RANGE);
 	import = 0;
-	ck_assert_int_eq(mpk_graph_order(&(struct mpk_graph){ &m, 1, 1, false }, MPK_GEN_CURRENT, &arena, &tree, NULL, NULL),
+	ck_assert_int_eq(mpk_graph_order(GRAPH(&m, 1, 1),
+					 MPK_GEN_CURRENT, &arena, &tree, NULL, NULL),
 			 MPK_E_RANGE);
-	ck_assert_int_eq(mpk_graph_order(&(struct mpk_graph){ &m, 0, 0, false }, MPK_GEN_CURRENT, &arena, &tree, NULL, NULL),
+	ck_assert_int_eq(mpk_graph_order(GRAPH(&m, 0, 0),
+					 MPK_GEN_CURRENT, &arena, &tree, NULL, NULL),
 			 MPK_E_RANGE);
 	mpk_arena_fini(&arena);
 }
@@ -284,7 +293,8 @@ START_TEST(content_and_host_flag_reach_the_nodes)
 
 	parse_graph(&g, "*h:a a");
 	g.modules[1].content = &content;
-	ck_assert_int_eq(mpk_graph_order(&(struct mpk_graph){ g.modules, g.count, 0, false }, MPK_GEN_CURRENT, &arena, &tree,
+	ck_assert_int_eq(mpk_graph_order(GRAPH(g.modules, g.count, 0),
+					 MPK_GEN_CURRENT, &arena, &tree,
 					 NULL, NULL),
 			 MPK_OK);
 	ck_assert(tree.nodes[0].is_lib && !tree.nodes[0].content);
@@ -306,7 +316,8 @@ START_TEST(host_code_alone_needs_no_blob)
 		struct mpk_tree tree = { 0 };
 
 		parse_graph(&g, rows[i].graph);
-		ck_assert_int_eq(mpk_graph_order(&(struct mpk_graph){ g.modules, g.count, 0, false }, MPK_GEN_CURRENT, &arena,
+		ck_assert_int_eq(mpk_graph_order(GRAPH(g.modules, g.count, 0),
+						 MPK_GEN_CURRENT, &arena,
 						 &tree, NULL, NULL),
 				 MPK_OK);
 		ck_assert_int_eq(mpk_graph_needs_blob(&tree), rows[i].needed);
@@ -364,7 +375,8 @@ START_TEST(ten_thousand_modules_deep)
 		make_many(&arena, many_rows[_i].reach, many_rows[_i].host_tail);
 	struct mpk_tree tree = { 0 };
 
-	ck_assert_int_eq(mpk_graph_order(&(struct mpk_graph){ modules, MANY, 0, false }, MPK_GEN_CURRENT, &arena, &tree, NULL,
+	ck_assert_int_eq(mpk_graph_order(GRAPH(modules, MANY, 0),
+					 MPK_GEN_CURRENT, &arena, &tree, NULL,
 					 NULL),
 			 MPK_OK);
 	expect_sound(&tree, many_rows[_i].nodes);
@@ -384,7 +396,8 @@ START_TEST(ten_thousand_modules_wide)
 		imports[i - 1] = i;
 	modules[0] = (struct mpk_module){ .is_host = true, .imports = imports,
 					  .import_count = MANY - 1 };
-	ck_assert_int_eq(mpk_graph_order(&(struct mpk_graph){ modules, MANY, 0, false }, MPK_GEN_CURRENT, &arena, &tree, NULL,
+	ck_assert_int_eq(mpk_graph_order(GRAPH(modules, MANY, 0),
+					 MPK_GEN_CURRENT, &arena, &tree, NULL,
 					 NULL),
 			 MPK_OK);
 	expect_sound(&tree, MANY);
@@ -403,7 +416,7 @@ START_TEST(ring_of_ten_thousand)
 
 	modules[MANY - 1].imports = &first;
 	modules[MANY - 1].import_count = 1;
-	ck_assert_int_eq(mpk_graph_find_cycle(&(struct mpk_graph){ modules, MANY, 0, false }, &arena, &cycle, NULL), MPK_OK);
+	ck_assert_int_eq(mpk_graph_find_cycle(GRAPH(modules, MANY, 0), &arena, &cycle, NULL), MPK_OK);
 	ck_assert_uint_eq(cycle.count, MANY);
 	ck_assert(!cycle.merged);
 	ck_assert_int_eq(mpk_cycle_fail(&cycle, modules, &err), MPK_E_CONFLICT);

@@ -105,7 +105,9 @@ enum mpk_code mpk_toml_open(const char *path, mpk_toml_parser **out, struct mpk_
 	if (handle)
 		*(void **)&parser = dlsym(handle, "mpk_toml_shim_parse");
 	if (!parser)
-		return mpk_fail(err, MPK_E_LOAD, "cannot load the TOML parser: %s",
+		return mpk_fail(err, MPK_E_LOAD,
+				"cannot load the TOML parser, which is installed with this "
+				"program: %s",
 				MPK_QUOTE(mpk_span_str(dlerror())));
 	*out = parser;
 	return MPK_OK;

@@ -19,3 +19,16 @@ int __tvm_ffi_f(void *self, const void *args, int n, void *out)
 END
 cc -shared -fPIC -o m.so m.c ./libcpp.so -Wl,--unresolved-symbols=ignore-all
 minspect --tvm-ffi "$real" --run f m.so --input 5 --input 5 --expect 25
+# several calls in a process: the first child gives up for one that opens the real library
+cat >m.toml <<'END'
+[[case]]
+run = "f"
+args = [{ input = "5" }, { input = "6" }]
+expect = ["30"]
+
+[[case]]
+run = "f"
+args = [{ input = "5" }]
+raises = "TypeError"
+END
+minspect --tvm-ffi "$real" --cases m.toml m.so

@@ -214,9 +214,9 @@ static enum mpk_code call_foreign(struct mpk_function *self, const struct mpk_va
 {
 	struct foreign *f = (struct foreign *)self;
 	struct mpk_ffi_function_cell *cell = mpk_ffi_cell(f->conv, f->object);
+	struct mpk_ffi_code code = { f->conv, cell->safe_call, f->object };
 
-	return mpk_ffi_call(f->conv, cell->safe_call, f->object, args, count, result,
-			    err);
+	return mpk_ffi_call(&code, args, count, result, err);
 }
 
 static void destroy_foreign(struct mpk_function *self)
@@ -409,28 +409,26 @@ static void drop_cells(enum mpk_convention conv, struct mpk_ffi_any *cells, size
 	free(cells);
 }
 
-static enum mpk_code call_cells(enum mpk_convention conv, mpk_ffi_safe_call *code,
-				void *self, const struct mpk_ffi_any *cells, size_t count,
-				struct mpk_value *result, struct mpk_error *err)
+static enum mpk_code call_cells(const struct mpk_ffi_code *code, const struct mpk_ffi_any *cells,
+				size_t count, struct mpk_value *result, struct mpk_error *err)
 {
 	struct mpk_ffi_any got = { 0 };
 
 	mpk_raised_get()->is_set = false;
 
-	int status = code(self, cells, (int32_t)count, &got);
+	int status = code->call(code->self, cells, (int32_t)count, &got);
 	if (status) {
 		fetch_real_error();
 		return mpk_raised_take(status, err);
 	}
 
-	enum mpk_code rc = mpk_ffi_decode(conv, &got, result, err);
-	mpk_ffi_any_drop(conv, &got);
+	enum mpk_code rc = mpk_ffi_decode(code->conv, &got, result, err);
+	mpk_ffi_any_drop(code->conv, &got);
 	return rc;
 }
 
-enum mpk_code mpk_ffi_call(enum mpk_convention conv, mpk_ffi_safe_call *code, void *self,
-			   const struct mpk_value *args, size_t count,
-			   struct mpk_value *result, struct mpk_error *err)
+enum mpk_code mpk_ffi_call(const struct mpk_ffi_code *code, const struct mpk_value *args,
+			   size_t count, struct mpk_value *result, struct mpk_error *err)
 {
 	struct mpk_ffi_any *cells;
 	enum mpk_code rc = MPK_OK;
@@ -442,12 +440,12 @@ enum mpk_code mpk_ffi_call(enum mpk_convention conv, mpk_ffi_safe_call *code, vo
 	if (!cells)
 		return mpk_fail_nomem(err);
 	for (size_t i = 0; i < count && rc == MPK_OK; i++) {
-		rc = mpk_ffi_encode(conv, &args[i], &cells[i], err);
+		rc = mpk_ffi_encode(code->conv, &args[i], &cells[i], err);
 		if (rc != MPK_OK)
 			mpk_error_prefix(err, "argument %zu: ", i);
 	}
 	if (rc == MPK_OK)
-		rc = call_cells(conv, code, self, cells, count, result, err);
-	drop_cells(conv, cells, count);
+		rc = call_cells(code, cells, count, result, err);
+	drop_cells(code->conv, cells, count);
 	return rc;
 }

@@ -53,8 +53,7 @@ static enum mpk_code encode(const struct mpk_value *v, struct slot *slot,
 		*code = MPK_TVM_NULL;
 		return MPK_OK;
 	case MPK_VALUE_BOOL:
-		/* every release takes an integer for a bool, the bool code only from
-		 * 0.18 */
+		/* every release takes an integer for a bool; the code came with 0.18 */
 		out->v_int64 = v->boolean;
 		*code = MPK_TVM_INT;
 		return MPK_OK;

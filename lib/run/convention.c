@@ -17,7 +17,8 @@ enum mpk_code mpk_conv_call(enum mpk_convention conv, void *address,
 				       result, err);
 	case MPK_CONV_FFI021:
 	case MPK_CONV_FFI:
-		return mpk_ffi_call(conv, MPK_CODE(mpk_ffi_safe_call, address), NULL,
+		return mpk_ffi_call(&(struct mpk_ffi_code){ conv, MPK_CODE(mpk_ffi_safe_call,
+									   address), NULL },
 				    args, count, result, err);
 	case MPK_CONV_NONE:
 		break;

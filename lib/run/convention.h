@@ -51,6 +51,13 @@ enum mpk_code mpk_conv_host_function(enum mpk_convention conv, const char *name,
 				     void *address, struct mpk_function **out,
 				     struct mpk_error *err) MPK_MUST_CHECK;
 
+/* A function of tvm-ffi's conventions. */
+struct mpk_ffi_code {
+	enum mpk_convention conv;
+	mpk_ffi_safe_call *call;
+	void *self;              /* its object; NULL: the code of a library */
+};
+
 /* The conventions themselves. The legacy handle is the function; that of tvm-ffi is an
  * object whose code is mpk_ffi_enter, or mpk_ffi021_enter. Calls fail as mpk_conv_call
  * does; enter returns what host code wants: 0, or -1 with the error kept (raised.h). */
@@ -59,9 +66,8 @@ enum mpk_code mpk_legacy_call(mpk_tvm_function *code, const struct mpk_value *ar
 			      struct mpk_error *err);
 int mpk_legacy_enter(void *handle, union mpk_tvm_value *args, int *codes, int count,
 		     union mpk_tvm_value *result, int *result_code);
-enum mpk_code mpk_ffi_call(enum mpk_convention conv, mpk_ffi_safe_call *code, void *self,
-			   const struct mpk_value *args, size_t count,
-			   struct mpk_value *result, struct mpk_error *err);
+enum mpk_code mpk_ffi_call(const struct mpk_ffi_code *code, const struct mpk_value *args,
+			   size_t count, struct mpk_value *result, struct mpk_error *err);
 int mpk_ffi_enter(void *handle, const struct mpk_ffi_any *args, int32_t count,
 		  struct mpk_ffi_any *result);
 int mpk_ffi021_enter(void *handle, const struct mpk_ffi_any *args, int32_t count,

@@ -55,6 +55,39 @@ static enum mpk_code read_file(struct unpack *u, const char *path, struct mpk_er
 	return mpk_blob_read(u->image.blob, u->image.gen, &u->arena, &u->tree, err);
 }
 
+/* The objects of an archive, less the one that holds the blob. An archive whose blob stands in
+ * an object with code has none: that object would bring the old blob. */
+static enum mpk_code take_objects(struct unpack *u, struct mpk_unpack_input *input,
+				  struct mpk_error *err)
+{
+	const struct mpk_image *image = &u->image;
+	struct mpk_span *objects = mpk_arena_array(&u->arena, image->member_count,
+						   sizeof *objects);
+
+	if (!objects)
+		return mpk_fail_nomem(err);
+	for (size_t i = 0; i < image->function_count; i++)
+		if (!image->functions[i].member)
+			return MPK_OK;
+	input->objects = objects;
+	for (size_t i = 0; i < image->member_count; i++) {
+		const char *dot = strrchr(image->members[i], '.');
+
+		if (image->member_bytes[i].data != image->bytes.data && dot &&
+		    strcmp(dot, ".o") == 0)
+			objects[input->object_count++] = image->member_bytes[i];
+	}
+	return MPK_OK;
+}
+
+static bool has_host(const struct mpk_tree *tree)
+{
+	for (size_t i = 0; i < tree->count; i++)
+		if (tree->nodes[i].is_lib)
+			return true;
+	return false;
+}
+
 static enum mpk_code make_plan(struct unpack *u, const char *path, struct mpk_error *err)
 {
 	struct mpk_unpack_input input = { .tree = &u->tree, .blob = u->image.blob,
@@ -65,6 +98,8 @@ static enum mpk_code make_plan(struct unpack *u, const char *path, struct mpk_er
 		return mpk_fail_nomem(err);
 	if (u->image.container == MPK_CONTAINER_ELF_SO)
 		input.library = u->file.bytes;
+	else if (u->image.member_count && has_host(&u->tree))
+		MPK_TRY(take_objects(u, &input, err));
 	return mpk_unpack_plan(&input, &u->arena, &u->plan, err);
 }
 

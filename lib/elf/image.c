@@ -112,13 +112,16 @@ static enum mpk_code read_members(const struct mpk_member *members, size_t count
 				  struct mpk_image *out, struct mpk_error *err)
 {
 	const char **names = mpk_arena_array(arena, count, sizeof *names);
+	struct mpk_span *contents = mpk_arena_array(arena, count, sizeof *contents);
 	struct mpk_image image = { .prefix = "" };
 	size_t chosen = 0;
 
-	if (!names)
+	if (!names || !contents)
 		return mpk_fail_nomem(err);
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
 		names[i] = members[i].name;
+		contents[i] = members[i].bytes;
+	}
 	if (wanted) {
 		MPK_TRY(mpk_members_find(members, count, wanted, &chosen, err));
 		MPK_TRY(read_one(members[chosen].bytes, members[chosen].off, arena, &image,
@@ -130,6 +133,7 @@ static enum mpk_code read_members(const struct mpk_member *members, size_t count
 	}
 	image.member = chosen < count ? members[chosen].name : NULL;
 	image.members = names;
+	image.member_bytes = contents;
 	image.member_count = count;
 	*out = image;
 	return MPK_OK;

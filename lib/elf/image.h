@@ -84,6 +84,7 @@ struct mpk_image {
 	const char *const *needed; /* DT_NEEDED */
 	size_t needed_count;
 	const char *const *members; /* all members of an archive or tar */
+	const struct mpk_span *member_bytes; /* likewise */
 	size_t member_count;
 };
 

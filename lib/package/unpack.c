@@ -140,8 +140,13 @@ static void put_imports(const struct unpacker *u, const struct mpk_node *n,
 static void put_host_keys(const struct unpacker *u, struct mpk_strbuf *out)
 {
 	mpk_strbuf_puts(out, "kind = \"host\"\n");
-	if (!u->in->library.len)
-		mpk_strbuf_puts(out, "sources = [] # name host code here to build a library\n");
+	if (u->in->library.len)
+		return;
+	mpk_strbuf_puts(out, "sources = [");
+	for (size_t i = 0; i < u->in->object_count; i++)
+		mpk_strbuf_printf(out, "%s\"%s\"", i ? ", " : "", u->files.items[i].name);
+	mpk_strbuf_puts(out, u->in->object_count ? "]\n" :
+						   "] # name host code here to build a library\n");
 }
 
 static void put_module(const struct unpacker *u, size_t node, struct mpk_strbuf *out)
@@ -228,6 +233,17 @@ static enum mpk_code check_tree(const struct mpk_unpack_input *in, struct mpk_er
 	return MPK_OK;
 }
 
+/* Host code comes first among the files (put_host_keys). */
+static enum mpk_code add_code(struct unpacker *u)
+{
+	if (u->in->library.len)
+		MPK_TRY(mpk_unpack_add(&u->files, MPK_UNPACK_BASE, u->in->library, u->err));
+	for (size_t i = 0; i < u->in->object_count; i++)
+		MPK_TRY(mpk_unpack_add(&u->files, mpk_arena_printf(u->arena, "host/%zu.o", i),
+				       u->in->objects[i], u->err));
+	return MPK_OK;
+}
+
 static enum mpk_code plan(struct unpacker *u, struct mpk_span *manifest)
 {
 	const struct mpk_tree *tree = u->in->tree;
@@ -238,8 +254,7 @@ static enum mpk_code plan(struct unpacker *u, struct mpk_span *manifest)
 	if (!mpk_span_sub(u->in->blob, 0, tree->nbytes + 8, &blob))
 		return mpk_fail_offset(u->err, MPK_E_CORRUPT, "blob", 0,
 				       "the blob ends before its header says");
-	if (u->in->library.len)
-		MPK_TRY(mpk_unpack_add(&u->files, MPK_UNPACK_BASE, u->in->library, u->err));
+	MPK_TRY(add_code(u));
 	MPK_TRY(choose_bodies(u));
 	/* The usual order is TVM's, which follows from the imports; serializers that merged
 	 * several libraries leave others. */

@@ -21,6 +21,8 @@ struct mpk_unpack_input {
 	const char *name;            /* of the package; characters that no name has are changed */
 	struct mpk_span library;     /* the finished library that has the host code; empty: the
 				      * code is not at hand, and host modules get no sources */
+	const struct mpk_span *objects; /* instead of a library: object files with the code */
+	size_t object_count;
 	bool standalone;             /* the library brings its own loader */
 };
 

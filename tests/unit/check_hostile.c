@@ -90,8 +90,9 @@ static enum mpk_code look_tree(const struct mpk_view *view, struct mpk_arena *ar
 			       struct mpk_strbuf *text, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_report_fini) struct mpk_report report = { 0 };
-	struct mpk_unpack_input input = { view->tree, view->image->blob, "x", view->image->bytes,
-					  view->image->standalone };
+	struct mpk_unpack_input input = { .tree = view->tree, .blob = view->image->blob,
+					  .name = "x", .library = view->image->bytes,
+					  .standalone = view->image->standalone };
 	struct mpk_extract plan;
 	struct mpk_size size;
 	struct mpk_unpack unpack;

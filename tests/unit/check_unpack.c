@@ -64,7 +64,8 @@ static void check_names(const struct mpk_unpack *plan, const char *what)
 static bool round_trip(const struct mpk_tree *tree, struct mpk_span blob,
 		       struct mpk_span library, const char *what, struct mpk_error *err)
 {
-	struct mpk_unpack_input input = { tree, blob, "round", library, false };
+	struct mpk_unpack_input input = { .tree = tree, .blob = blob, .name = "round",
+					  .library = library };
 	struct mpk_unpack plan;
 	enum mpk_code code = mpk_unpack_plan(&input, &arena, &plan, err);
 

@@ -1,5 +1,6 @@
 #include "view/inside.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "base/num.h"
@@ -42,20 +43,56 @@ static struct mpk_span kernel_name(const struct mpk_inside_code *c, size_t i)
 	return c->u.source.kernels[i].name;
 }
 
-/* A table of kernels may be long, and so may the code: a search for each must not be. */
-static enum mpk_code sort_names(struct mpk_inside_code *c, struct mpk_arena *arena,
+/* The names that count rows, each `stride` bytes long, begin with. */
+static enum mpk_code sort_names(const void *rows, size_t stride, size_t count,
+				struct mpk_arena *arena, struct mpk_inside_names *out,
 				struct mpk_error *err)
 {
-	size_t count = c->problem ? 0 : kernel_count(c);
 	struct mpk_inside_name *names = mpk_arena_array(arena, count, sizeof *names);
 
 	if (!names)
 		return mpk_fail_nomem(err);
+	for (size_t i = 0; i < count; i++) {
+		memcpy(&names[i].name, (const uint8_t *)rows + i * stride, sizeof names[i].name);
+		names[i].index = i;
+	}
+	if (count)
+		qsort(names, count, sizeof *names, by_name);
+	*out = (struct mpk_inside_names){ names, count };
+	return MPK_OK;
+}
+
+static enum mpk_code sort_kernels(struct mpk_inside_code *c, struct mpk_arena *arena,
+				  struct mpk_error *err)
+{
+	size_t count = c->problem ? 0 : kernel_count(c);
+	struct mpk_span *names = mpk_arena_array(arena, count, sizeof *names);
+
+	if (!names)
+		return mpk_fail_nomem(err);
 	for (size_t i = 0; i < count; i++)
-		names[i] = (struct mpk_inside_name){ kernel_name(c, i), i };
-	qsort(names, count, sizeof *names, by_name);
-	c->names = names;
-	c->name_count = count;
+		names[i] = kernel_name(c, i);
+	return sort_names(names, sizeof *names, count, arena, &c->names, err);
+}
+
+static enum mpk_code sum_shared(struct mpk_inside_code *c, struct mpk_arena *arena,
+				struct mpk_error *err)
+{
+	const struct mpk_ptx *p = &c->u.ptx;
+	struct mpk_inside_shared *sums = mpk_arena_array(arena, p->kernel_count + 1, sizeof *sums);
+
+	if (!sums)
+		return mpk_fail_nomem(err);
+	for (size_t i = 0; i < p->shared_count; i++) {
+		const struct mpk_ptx_shared *v = &p->shared[i];
+		struct mpk_inside_shared *sum =
+			&sums[v->kernel == MPK_PTX_MODULE ? p->kernel_count : v->kernel];
+
+		sum->dynamic |= v->dynamic;
+		if (!mpk_add_u64(sum->bytes, v->bytes, &sum->bytes))
+			sum->bytes = UINT64_MAX;
+	}
+	c->shared = sums;
 	return MPK_OK;
 }
 
@@ -104,7 +141,9 @@ static enum mpk_code read_code(struct mpk_inside_code *c, struct mpk_arena *aren
 		*kept = problem;
 		c->problem = kept;
 	}
-	return sort_names(c, arena, err);
+	if (c->probe == MPK_PROBE_PTX && !c->problem)
+		MPK_TRY(sum_shared(c, arena, err));
+	return sort_kernels(c, arena, err);
 }
 
 /* Images hold no images: what a fatbin claims is PTX or machine code is read as that. */
@@ -149,7 +188,8 @@ static enum mpk_code read_piece(struct mpk_inside_piece *p, enum mpk_probe claim
 		MPK_TRY(read_images(c, arena, err));
 	if (mpk_probe_kernels(c->bytes, arena, &p->defined, NULL) == MPK_E_NOMEM)
 		return mpk_fail_nomem(err);
-	return MPK_OK;
+	return sort_names(p->defined.functions, sizeof *p->defined.functions,
+			  p->defined.function_count, arena, &p->functions, err);
 }
 
 /* --- modules ------------------------------------------------------------------------ */
@@ -177,7 +217,9 @@ static enum mpk_code match_pieces(const struct mpk_kernels *k, struct mpk_arena 
 			piece_of[i] = SIZE_MAX;
 	}
 	out->piece_of = piece_of;
-	return MPK_OK;
+	_Static_assert(offsetof(struct mpk_function_info, key) == 0, "names stand first in rows");
+	return sort_names(k->functions, sizeof *k->functions, k->function_count, arena,
+			  &out->table, err);
 }
 
 static enum mpk_code read_kernels(const struct mpk_view_node *n, struct mpk_arena *arena,
@@ -229,75 +271,6 @@ static enum mpk_code read_library(const struct mpk_view_node *n, struct mpk_aren
 	return MPK_OK;
 }
 
-/* The bytes of one entry; what no memory can hold counts as the most there is. */
-static uint64_t entry_bytes(const struct mpk_graph_entry *e)
-{
-	uint64_t bytes = mpk_dtype_bytes(e->dtype);
-
-	for (size_t i = 0; i < e->ndim; i++)
-		if (!mpk_mul_u64(bytes, (uint64_t)e->shape[i], &bytes))
-			return UINT64_MAX;
-	return bytes;
-}
-
-struct storage {
-	int64_t id;
-	uint64_t bytes;
-};
-
-static int by_storage(const void *left, const void *right)
-{
-	const struct storage *a = left, *b = right;
-
-	if (a->id != b->id)
-		return a->id < b->id ? -1 : 1;
-	return (a->bytes < b->bytes) - (a->bytes > b->bytes);
-}
-
-/* Entries with one storage id share memory, as much as the largest needs. */
-static enum mpk_code sum_storage(const struct mpk_graph_json *graph, struct mpk_inside *out,
-				 struct mpk_error *err)
-{
-	struct storage *list = calloc(graph->entry_count + 1, sizeof *list);
-	uint64_t total = 0;
-	size_t n = 0;
-
-	if (!list)
-		return mpk_fail_nomem(err);
-	for (size_t i = 0; i < graph->entry_count; i++)
-		list[i] = (struct storage){ graph->entries[i].storage_id,
-					    entry_bytes(&graph->entries[i]) };
-	qsort(list, graph->entry_count, sizeof *list, by_storage);
-	for (size_t i = 0; i < graph->entry_count; i++) {
-		if (i && list[i].id == list[i - 1].id)
-			continue;
-		if (!mpk_add_u64(total, list[i].bytes, &total))
-			total = UINT64_MAX;
-		n++;
-	}
-	free(list);
-	out->storage_bytes = total;
-	out->storage_count = n;
-	return MPK_OK;
-}
-
-static enum mpk_code read_graph(const struct mpk_factory *f, struct mpk_arena *arena,
-				struct mpk_inside *out, struct mpk_error *err)
-{
-	struct mpk_graph_json *graph = mpk_arena_alloc(arena, sizeof *graph);
-	enum mpk_code code;
-
-	if (!graph)
-		return mpk_fail_nomem(err);
-	code = mpk_graph_json_read(f->graph_json, arena, graph, NULL);
-	if (code == MPK_E_NOMEM)
-		return mpk_fail_nomem(err);
-	if (code != MPK_OK) /* the node's problem says why */
-		return MPK_OK;
-	out->graph = graph;
-	return sum_storage(graph, out, err);
-}
-
 enum mpk_code mpk_inside_read(const struct mpk_view_node *node, struct mpk_arena *arena,
 			      struct mpk_inside *out, struct mpk_error *err)
 {
@@ -309,7 +282,7 @@ enum mpk_code mpk_inside_read(const struct mpk_view_node *node, struct mpk_arena
 		MPK_TRY(read_library(node, arena, &inside, err));
 	else if (node->decoded && node->payload.tag == MPK_PAYLOAD_FACTORY &&
 		 node->payload.u.factory.has_graph)
-		MPK_TRY(read_graph(&node->payload.u.factory, arena, &inside, err));
+		MPK_TRY(mpk_inside_read_graph(&node->payload.u.factory, arena, &inside, err));
 	*out = inside;
 	return MPK_OK;
 }
@@ -371,24 +344,34 @@ enum mpk_code mpk_view_look_inside(struct mpk_view *view, bool tensors,
 
 /* --- questions ---------------------------------------------------------------------- */
 
-bool mpk_inside_find(const struct mpk_inside_code *code, struct mpk_span name,
-		     struct mpk_inside_kernel *out)
+const struct mpk_inside_name *mpk_inside_has(const struct mpk_inside_names *names,
+					     struct mpk_span name)
 {
 	const struct mpk_inside_name wanted = { name, 0 };
-	size_t low = 0, high = code->name_count;
+	size_t low = 0, high = names->count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (by_name(&code->names[middle], &wanted) < 0)
+		if (by_name(&names->items[middle], &wanted) < 0)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	if (low == code->name_count || !mpk_span_equal(code->names[low].name, name))
+	if (low == names->count || !mpk_span_equal(names->items[low].name, name))
+		return NULL;
+	return &names->items[low];
+}
+
+bool mpk_inside_find(const struct mpk_inside_code *code, struct mpk_span name,
+		     struct mpk_inside_kernel *out)
+{
+	const struct mpk_inside_name *found = mpk_inside_has(&code->names, name);
+
+	if (!found)
 		return false;
 
-	size_t i = code->names[low].index;
+	size_t i = found->index;
 
 	*out = (struct mpk_inside_kernel){ .code = code };
 	if (code->probe == MPK_PROBE_PTX)
@@ -426,33 +409,28 @@ void mpk_inside_each(const struct mpk_inside *inside, const struct mpk_kernels *
 			fn(&k, arg);
 }
 
+/* As mpk_probe_find, but by search where the code has lists. */
+enum mpk_probe_kernel mpk_inside_defines(const struct mpk_inside_piece *piece,
+					 struct mpk_span name)
+{
+	const struct mpk_inside_code *c = &piece->code;
+
+	if (!name.len)
+		return MPK_PROBE_POSSIBLE;
+	if (mpk_inside_has(&c->names, name))
+		return MPK_PROBE_DEFINED;
+	for (size_t i = 0; c->images && i < c->u.fatbin.entry_count; i++)
+		if (mpk_inside_has(&c->images[i].names, name))
+			return MPK_PROBE_DEFINED;
+	if (mpk_inside_has(&piece->functions, name))
+		return MPK_PROBE_FUNCTION;
+	return piece->defined.complete ? MPK_PROBE_MISSING : mpk_probe_find(&piece->defined, name);
+}
+
 enum mpk_probe_kernel mpk_inside_state(const struct mpk_inside *inside,
 				       const struct mpk_kernels *table, size_t index)
 {
 	const struct mpk_inside_piece *piece = piece_of(inside, index);
-	struct mpk_span name = table->functions[index].key;
-	struct mpk_inside_kernel k;
 
-	if (!piece)
-		return MPK_PROBE_MISSING;
-	if (!name.len)
-		return MPK_PROBE_POSSIBLE;
-	if (mpk_inside_find(&piece->code, name, &k))
-		return MPK_PROBE_DEFINED;
-	return mpk_probe_find(&piece->defined, name);
-}
-
-uint64_t mpk_inside_shared(const struct mpk_ptx *ptx, size_t kernel, bool *dynamic)
-{
-	uint64_t bytes = 0;
-
-	*dynamic = false;
-	for (size_t i = 0; i < ptx->shared_count; i++) {
-		if (ptx->shared[i].kernel != kernel)
-			continue;
-		*dynamic |= ptx->shared[i].dynamic;
-		if (!mpk_add_u64(bytes, ptx->shared[i].bytes, &bytes))
-			bytes = UINT64_MAX;
-	}
-	return bytes;
+	return piece ? mpk_inside_defines(piece, table->functions[index].key) : MPK_PROBE_MISSING;
 }

@@ -16,10 +16,22 @@
 #include "view/stats.h"
 #include "view/view.h"
 
-/* A kernel's name and its index in the list that its reader made. */
+/* A name and its index in the list that it is from. */
 struct mpk_inside_name {
 	struct mpk_span name;
 	size_t index;
+};
+
+/* Names in order, to be searched: tables and code may be long. */
+struct mpk_inside_names {
+	const struct mpk_inside_name *items;
+	size_t count;
+};
+
+/* Shared memory that PTX declares in one place. */
+struct mpk_inside_shared {
+	uint64_t bytes;  /* static */
+	bool dynamic;    /* some of it gets its size at launch */
 };
 
 /* One run of code in one format. */
@@ -37,8 +49,9 @@ struct mpk_inside_code {
 		struct mpk_clsource source; /* OPENCL, METAL, WGSL, CUDA */
 		struct mpk_ar ar;
 	} u;
-	const struct mpk_inside_name *names; /* of its kernels, sorted */
-	size_t name_count;
+	struct mpk_inside_names names; /* of its kernels */
+	const struct mpk_inside_shared *shared; /* PTX: one a kernel, then one for what stands
+				    * outside of kernels */
 	const struct mpk_inside_code *images; /* a fatbin's, as many as it has entries */
 };
 
@@ -47,6 +60,7 @@ struct mpk_inside_piece {
 	const struct mpk_span *key;  /* the one kernel it is for; NULL: all of the table */
 	struct mpk_inside_code code;
 	struct mpk_probe_names defined; /* empty and not complete when nobody can tell */
+	struct mpk_inside_names functions; /* of defined */
 };
 
 /* A tensor of the payload, and its values in short. */
@@ -61,6 +75,7 @@ struct mpk_inside {
 	size_t piece_count;
 	const size_t *piece_of;      /* device modules: the piece of each kernel of the table,
 				      * or SIZE_MAX */
+	struct mpk_inside_names table; /* device modules: the kernels of the table */
 	const struct mpk_graph_json *graph; /* graph executors, else NULL */
 	uint64_t storage_bytes;      /* of a graph: the largest tensor of each storage id */
 	size_t storage_count;        /* ids */
@@ -85,6 +100,11 @@ struct mpk_inside_kernel {
 enum mpk_code mpk_inside_read(const struct mpk_view_node *node, struct mpk_arena *arena,
 			      struct mpk_inside *out, struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_inside_read_graph - the part of mpk_inside_read that is for graph executors */
+enum mpk_code mpk_inside_read_graph(const struct mpk_factory *f, struct mpk_arena *arena,
+				    struct mpk_inside *out, struct mpk_error *err)
+	MPK_MUST_CHECK;
+
 /* mpk_inside_measure - list the tensors of a payload; reads every element
  * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_inside_measure(const struct mpk_view_node *node, struct mpk_arena *arena,
@@ -108,14 +128,16 @@ void mpk_inside_each(const struct mpk_inside *inside, const struct mpk_kernels *
 		     size_t index, void (*fn)(const struct mpk_inside_kernel *k, void *arg),
 		     void *arg);
 
-/* mpk_inside_state - whether kernel `index` of the table is in the code */
+/* mpk_inside_state - whether kernel `index` of the table is in the code
+ * mpk_inside_defines - whether a kernel of this name is in a piece */
 enum mpk_probe_kernel mpk_inside_state(const struct mpk_inside *inside,
 				       const struct mpk_kernels *table, size_t index);
+enum mpk_probe_kernel mpk_inside_defines(const struct mpk_inside_piece *piece,
+					 struct mpk_span name);
 
-/* mpk_inside_shared - bytes of static shared memory that PTX declares
- * @kernel  index, or MPK_PTX_MODULE for what stands outside of kernels
- * @dynamic receives whether some of it gets its size at launch */
-uint64_t mpk_inside_shared(const struct mpk_ptx *ptx, size_t kernel, bool *dynamic);
+/* mpk_inside_has - the first of the names that is this one, or NULL */
+const struct mpk_inside_name *mpk_inside_has(const struct mpk_inside_names *names,
+					     struct mpk_span name);
 
 /* mpk_inside_language - of a source text that was read */
 enum mpk_clsource_language mpk_inside_language(enum mpk_probe probe);

@@ -69,16 +69,17 @@ static void put_ptx_target(const struct mpk_ptx *p, struct mpk_json *j, struct j
 	put_printed(j, o, "target", "sm_", p->sm, (const char[]){ p->suffix, '\0' });
 }
 
-static void put_ptx(const struct mpk_ptx *p, struct mpk_json *j, struct json_t *o)
+static void put_ptx(const struct mpk_inside_code *c, struct mpk_json *j, struct json_t *o)
 {
-	bool dynamic;
+	const struct mpk_ptx *p = &c->u.ptx;
+	const struct mpk_inside_shared *shared = &c->shared[p->kernel_count];
 
 	put_version(j, o, "version", p->major, p->minor);
 	put_ptx_target(p, j, o);
 	mpk_json_u64(j, o, "address_bits", p->address_bits);
 	mpk_json_bool(j, o, "debug", p->debug);
-	mpk_json_u64(j, o, "shared_bytes", mpk_inside_shared(p, MPK_PTX_MODULE, &dynamic));
-	mpk_json_bool(j, o, "dynamic_shared", dynamic);
+	mpk_json_u64(j, o, "shared_bytes", shared->bytes);
+	mpk_json_bool(j, o, "dynamic_shared", shared->dynamic);
 	put_spans(j, o, "functions", p->functions, p->function_count);
 }
 
@@ -128,7 +129,7 @@ static void put_entries(const struct mpk_inside_code *c, struct mpk_json *j, str
 {
 	struct json_t *list = mpk_json_array(j, o, "entries");
 
-	for (size_t i = 0; i < c->name_count; i++) {
+	for (size_t i = 0; i < c->names.count; i++) {
 		if (c->probe == MPK_PROBE_PTX)
 			mpk_json_span(j, list, NULL, c->u.ptx.kernels[i].name);
 		else if (c->probe == MPK_PROBE_CUBIN)
@@ -152,7 +153,7 @@ static void put_code(const struct mpk_inside_code *c, struct mpk_json *j, struct
 	}
 	put_entries(c, j, o);
 	if (c->probe == MPK_PROBE_PTX)
-		put_ptx(&c->u.ptx, j, o);
+		put_ptx(c, j, o);
 	else if (c->probe == MPK_PROBE_CUBIN)
 		put_cubin(&c->u.cubin, j, o);
 	else if (c->probe == MPK_PROBE_SPIRV)
@@ -216,8 +217,8 @@ static void put_ptx_figures(const struct mpk_inside_kernel *k, struct mpk_json *
 {
 	const struct mpk_ptx *ptx = &k->code->u.ptx;
 	const struct mpk_ptx_kernel *e = k->ptx;
+	const struct mpk_inside_shared *shared = &k->code->shared[e - ptx->kernels];
 	struct json_t *list, *p;
-	bool dynamic;
 
 	put_ptx_target(ptx, j, o);
 	list = mpk_json_array(j, o, "parameters");
@@ -226,9 +227,8 @@ static void put_ptx_figures(const struct mpk_inside_kernel *k, struct mpk_json *
 		mpk_json_span(j, p, "type", e->params[i].type);
 		mpk_json_u64(j, p, "bytes", e->params[i].bytes);
 	}
-	mpk_json_u64(j, o, "shared_bytes",
-		     mpk_inside_shared(ptx, (size_t)(e - ptx->kernels), &dynamic));
-	mpk_json_bool(j, o, "dynamic_shared", dynamic);
+	mpk_json_u64(j, o, "shared_bytes", shared->bytes);
+	mpk_json_bool(j, o, "dynamic_shared", shared->dynamic);
 	put_shape(j, o, "max_threads", e->max_threads);
 	put_shape(j, o, "block", e->block);
 	put_shape(j, o, "cluster", e->cluster);

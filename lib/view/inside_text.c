@@ -37,19 +37,19 @@ static void put_shape(const char *what, const uint32_t n[3], struct mpk_strbuf *
 
 /* --- code --------------------------------------------------------------------------- */
 
-static void ptx_text(const struct mpk_ptx *p, struct mpk_strbuf *out)
+static void ptx_text(const struct mpk_inside_code *c, struct mpk_strbuf *out)
 {
-	bool dynamic;
-	uint64_t shared = mpk_inside_shared(p, MPK_PTX_MODULE, &dynamic);
+	const struct mpk_ptx *p = &c->u.ptx;
+	const struct mpk_inside_shared *shared = &c->shared[p->kernel_count];
 
 	mpk_strbuf_printf(out, "PTX %u.%u for sm_%u", p->major, p->minor, p->sm);
 	if (p->suffix)
 		mpk_strbuf_putc(out, p->suffix);
 	mpk_strbuf_printf(out, ", %u-bit, ", p->address_bits);
 	put_count(p->kernel_count, "kernel", out);
-	if (shared)
-		mpk_strbuf_printf(out, ", %" PRIu64 " B shared by its kernels", shared);
-	mpk_strbuf_puts(out, dynamic ? ", shared memory of a size given at launch" : "");
+	if (shared->bytes)
+		mpk_strbuf_printf(out, ", %" PRIu64 " B shared by its kernels", shared->bytes);
+	mpk_strbuf_puts(out, shared->dynamic ? ", shared memory of a size given at launch" : "");
 	mpk_strbuf_puts(out, p->debug ? ", with debug information" : "");
 }
 
@@ -121,7 +121,7 @@ static void code_text(const struct mpk_inside_code *c, struct mpk_strbuf *out)
 			mpk_strbuf_printf(out, "line %" PRIu32 ": ", c->problem->at.line);
 		mpk_strbuf_puts(out, c->problem->text);
 	} else if (c->probe == MPK_PROBE_PTX) {
-		ptx_text(&c->u.ptx, out);
+		ptx_text(c, out);
 	} else if (c->probe == MPK_PROBE_CUBIN) {
 		cubin_text(&c->u.cubin, out);
 	} else if (c->probe == MPK_PROBE_FATBIN) {
@@ -181,8 +181,7 @@ static void member_lines(const struct mpk_ar *ar, const char *indent, struct mpk
 static void ptx_figures(const struct mpk_inside_kernel *k, struct mpk_strbuf *out)
 {
 	const struct mpk_ptx *ptx = &k->code->u.ptx;
-	bool dynamic;
-	uint64_t shared = mpk_inside_shared(ptx, (size_t)(k->ptx - ptx->kernels), &dynamic);
+	const struct mpk_inside_shared *shared = &k->code->shared[k->ptx - ptx->kernels];
 
 	mpk_strbuf_printf(out, "PTX sm_%u%.*s: ", ptx->sm, ptx->suffix ? 1 : 0, &ptx->suffix);
 	put_count(k->ptx->param_count, "parameter", out);
@@ -195,7 +194,8 @@ static void ptx_figures(const struct mpk_inside_kernel *k, struct mpk_strbuf *ou
 			mpk_strbuf_printf(out, "[%" PRIu64 "]", p->bytes);
 	}
 	mpk_strbuf_puts(out, k->ptx->param_count ? ")" : "");
-	mpk_strbuf_printf(out, ", %" PRIu64 " B shared%s", shared, dynamic ? " and more" : "");
+	mpk_strbuf_printf(out, ", %" PRIu64 " B shared%s", shared->bytes,
+			  shared->dynamic ? " and more" : "");
 	put_shape("at most", k->ptx->max_threads, out);
 	put_shape("block", k->ptx->block, out);
 	put_shape("cluster", k->ptx->cluster, out);
@@ -372,13 +372,6 @@ static void graph_lines(const struct mpk_inside *inside, const char *indent,
 
 /* --- modules ------------------------------------------------------------------------ */
 
-static bool is_listed(const struct mpk_view_node *node, struct mpk_span name)
-{
-	const struct mpk_kernels *k = mpk_view_kernels(node);
-
-	return k && mpk_kernels_find(k, name);
-}
-
 /* Names that a reader of the code finds and the table does not tell of. */
 static void unlisted_lines(const struct mpk_view_node *node, const struct mpk_probe_names *names,
 			   const char *indent, struct mpk_strbuf *out)
@@ -386,7 +379,7 @@ static void unlisted_lines(const struct mpk_view_node *node, const struct mpk_pr
 	size_t extra = 0;
 
 	for (size_t i = 0; i < names->count && extra <= NAMES_SHOWN; i++) {
-		if (is_listed(node, names->names[i]))
+		if (mpk_inside_has(&node->inside->table, names->names[i]))
 			continue;
 		if (!extra)
 			mpk_strbuf_printf(out, "%sin the code, not in the table: ", indent);

@@ -177,21 +177,15 @@ static void spirv_module(struct mpk_verify *v)
 /* A source text may make kernels by macros: what is missing there is a warning. */
 static void check_defined(const struct piece *p, struct mpk_span key)
 {
-	const struct mpk_probe_names *names = &p->piece->defined;
-	struct mpk_inside_kernel k;
-
-	if (!key.len || mpk_inside_find(p->code, key, &k))
-		return;
-
-	enum mpk_probe_kernel found = mpk_probe_find(names, key);
+	enum mpk_probe_kernel found = mpk_inside_defines(p->piece, key);
 
 	if (found == MPK_PROBE_FUNCTION)
 		mpk_verify_say(p->v, MPK_WARNING, "blob", p->code->off, p->node->path,
 			       "kernel '%s' is a .func, not an .entry: no driver can launch it",
 			       MPK_QUOTE(key));
 	else if (found == MPK_PROBE_MISSING)
-		mpk_verify_say(p->v, names->complete ? MPK_ERROR : MPK_WARNING, "blob",
-			       p->code->off, p->node->path,
+		mpk_verify_say(p->v, p->piece->defined.complete ? MPK_ERROR : MPK_WARNING,
+			       "blob", p->code->off, p->node->path,
 			       "the code does not define kernel '%s'", MPK_QUOTE(key));
 }
 
@@ -228,7 +222,7 @@ static void sources_in(struct mpk_verify *v, const struct mpk_view_node *n,
 				       "there is no code for kernel '%s'",
 				       MPK_QUOTE(k->functions[i].key));
 	for (size_t i = 0; i < k->source_count; i++)
-		if (!mpk_kernels_find(k, k->sources[i].key))
+		if (!mpk_inside_has(&v->inside[n - v->view->nodes].table, k->sources[i].key))
 			mpk_verify_say(v, MPK_WARNING, "blob", n->node->payload_off, n->path,
 				       "there is code for '%s', which the table does not list",
 				       MPK_QUOTE(k->sources[i].key));

@@ -1,0 +1,74 @@
+/* A graph executor in short: what its graph allocates */
+#include <stdlib.h>
+
+#include "base/num.h"
+#include "view/inside.h"
+
+/* The bytes of one entry; what no memory can hold counts as the most there is. */
+static uint64_t entry_bytes(const struct mpk_graph_entry *e)
+{
+	uint64_t bytes = mpk_dtype_bytes(e->dtype);
+
+	for (size_t i = 0; i < e->ndim; i++)
+		if (!mpk_mul_u64(bytes, (uint64_t)e->shape[i], &bytes))
+			return UINT64_MAX;
+	return bytes;
+}
+
+struct storage {
+	int64_t id;
+	uint64_t bytes;
+};
+
+static int by_storage(const void *left, const void *right)
+{
+	const struct storage *a = left, *b = right;
+
+	if (a->id != b->id)
+		return a->id < b->id ? -1 : 1;
+	return (a->bytes < b->bytes) - (a->bytes > b->bytes);
+}
+
+/* Entries with one storage id share memory, as much as the largest needs. */
+static enum mpk_code sum_storage(const struct mpk_graph_json *graph, struct mpk_inside *out,
+				 struct mpk_error *err)
+{
+	struct storage *list = calloc(graph->entry_count + 1, sizeof *list);
+	uint64_t total = 0;
+	size_t n = 0;
+
+	if (!list)
+		return mpk_fail_nomem(err);
+	for (size_t i = 0; i < graph->entry_count; i++)
+		list[i] = (struct storage){ graph->entries[i].storage_id,
+					    entry_bytes(&graph->entries[i]) };
+	qsort(list, graph->entry_count, sizeof *list, by_storage);
+	for (size_t i = 0; i < graph->entry_count; i++) {
+		if (i && list[i].id == list[i - 1].id)
+			continue;
+		if (!mpk_add_u64(total, list[i].bytes, &total))
+			total = UINT64_MAX;
+		n++;
+	}
+	free(list);
+	out->storage_bytes = total;
+	out->storage_count = n;
+	return MPK_OK;
+}
+
+enum mpk_code mpk_inside_read_graph(const struct mpk_factory *f, struct mpk_arena *arena,
+				    struct mpk_inside *out, struct mpk_error *err)
+{
+	struct mpk_graph_json *graph = mpk_arena_alloc(arena, sizeof *graph);
+	enum mpk_code code;
+
+	if (!graph)
+		return mpk_fail_nomem(err);
+	code = mpk_graph_json_read(f->graph_json, arena, graph, NULL);
+	if (code == MPK_E_NOMEM)
+		return mpk_fail_nomem(err);
+	if (code != MPK_OK) /* the node's problem says why */
+		return MPK_OK;
+	out->graph = graph;
+	return sum_storage(graph, out, err);
+}

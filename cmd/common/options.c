@@ -1,5 +1,6 @@
 #include "common/options.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -177,7 +178,15 @@ bool mpk_options_parse(const struct mpk_command *command, int argc, char **argv,
 		mpk_options_help(command, strcmp(help_wanted, "all") == 0);
 	else if (version_wanted)
 		mpk_version_print();
-	return !help_wanted && !version_wanted;
+	else
+		return true;
+	if (fflush(stdout) != 0) {
+		struct mpk_error err = { 0 };
+
+		(void)mpk_fail_errno(&err, MPK_E_IO, errno, "cannot write to standard output");
+		*status = mpk_diag_error(&err);
+	}
+	return false;
 }
 
 static void help_rows(const struct mpk_option *rows, size_t most)
@@ -202,7 +211,7 @@ void mpk_options_help(const struct mpk_command *command, bool all)
 
 	while (command->options[count].name)
 		count++;
-	(void)printf("usage: %s\n%s\n\n", command->usage, command->summary);
+	(void)printf("usage: %s\n%s\n%s", command->usage, command->summary, count ? "\n" : "");
 	help_rows(command->options, all ? OPTIONS_MAX : most);
 	if (all)
 		help_rows(common_options, OPTIONS_MAX);

@@ -31,7 +31,7 @@ int minspect_write(const struct mpk_strbuf *out)
 	return MPK_EXIT_OK;
 }
 
-static int report(struct minspect_look *l, const struct mpk_error *err)
+int minspect_report(struct minspect_look *l, const struct mpk_error *err)
 {
 	if (l->json) {
 		mpk_json_text(l->json, l->at, "file", l->file->name);
@@ -56,7 +56,7 @@ static int one(const struct minspect_options *o, const char *name, struct minspe
 	l->view = &view;
 	int status = code == MPK_OK                      ? look(o, l)
 		     : refuse && code == MPK_E_CORRUPT ? refuse(l, &err)
-						       : report(l, &err);
+						       : minspect_report(l, &err);
 
 	l->file = NULL;
 	l->view = NULL;

@@ -22,6 +22,10 @@ struct mpk_style minspect_style(void);
 /* minspect_write - buffer to standard output; returns an exit status */
 int minspect_write(const struct mpk_strbuf *out);
 
+/* minspect_report - an error about the file that is looked at: on standard error, and as
+ * "file" and "error" of its object in the document; returns its exit status */
+int minspect_report(struct minspect_look *l, const struct mpk_error *err);
+
 /* minspect_each - open every file of the command line and let look at it
  * Prints one document, or the texts with an empty line between. A file that does not
  * open is reported, unless refuse takes the error over (may be NULL: then it does not).

@@ -144,7 +144,7 @@ static int extract(const struct minspect_options *o, struct minspect_look *l)
 
 	if (extract_to(o->extract, l, &index, &err) != MPK_OK) {
 		mpk_error_at_file(&err, l->file->name);
-		return mpk_diag_error(&err);
+		return minspect_report(l, &err);
 	}
 	return MPK_EXIT_OK;
 }

@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include "common/diag.h"
 #include "minspect/minspect.h"
 
@@ -46,8 +48,41 @@ static int (*choose(void))(const struct minspect_options *)
 	return chosen ? chosen->act : minspect_show;
 }
 
+/* An option that only calls understand, given without one: else a check that was meant to
+ * be made would pass unmade. */
+static const char *stray_option(void)
+{
+	const struct {
+		const char *name;
+		bool given;
+	} rows[] = {
+		{ "expect", O.expects.count > 0 },
+		{ "output", O.outputs.count > 0 },
+		{ "device", O.device },
+		{ "atol", O.atol },
+		{ "rtol", O.rtol },
+		{ "repeat", O.repeat },
+		{ "warmup", O.warmup },
+		{ "timeout", O.timeout },
+		{ "grid", O.grid },
+		{ "block", O.block },
+		{ "shared", O.shared },
+		{ "tvm-ffi", O.tvm_ffi },
+	};
+
+	if (O.run || O.cases)
+		return NULL;
+	if (O.arguments.count)
+		return O.arguments.items[0].option->name;
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++)
+		if (rows[i].given)
+			return rows[i].name;
+	return NULL;
+}
+
 static int act(void)
 {
+	const char *stray = stray_option();
 	int (*action)(const struct minspect_options *) = choose();
 
 	if (!action)
@@ -56,6 +91,10 @@ static int act(void)
 		return mpk_diag_usage("--budget goes with --size");
 	if ((O.junit || O.tap) && !O.cases)
 		return mpk_diag_usage("--%s goes with --cases", O.tap ? "tap" : "junit");
+	if (stray)
+		return mpk_diag_usage("--%s goes with --run%s", stray,
+				      strcmp(stray, "input") && strcmp(stray, "out") ? " or --cases"
+										     : "");
 	if (O.file_count == 0 && action != minspect_devices)
 		return mpk_diag_usage("no file given");
 	return action(&O);

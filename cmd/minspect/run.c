@@ -58,9 +58,14 @@ static enum mpk_code parse_argument(const struct mpk_option_item *item, bool is_
 				item->option->name, MPK_QUOTE(mpk_span_str(item->value)));
 	rc = is_out ? mpk_value_parse_out(item->value, out, err)
 		    : mpk_value_parse(item->value, out, err);
-	if (rc != MPK_OK)
-		mpk_error_prefix(err, "--%s: ", item->option->name);
-	return rc;
+	if (rc == MPK_OK)
+		return MPK_OK;
+	mpk_error_prefix(err, "--%s: ", item->option->name);
+	/* a value that cannot be is the command line's fault; one in a file is the file's */
+	bool is_text = !strchr(item->value, '@');
+	if (err && is_text && (rc == MPK_E_SYNTAX || rc == MPK_E_RANGE || rc == MPK_E_NOMEM))
+		err->code = MPK_E_USAGE;
+	return is_text && err ? mpk_failed(err->code) : rc;
 }
 
 static enum mpk_code parse_arguments(const struct minspect_options *o,

@@ -301,10 +301,21 @@ void run_json_seconds(struct mpk_json *j, struct json_t *at, size_t calls,
 	mpk_json_f64(j, at, "mean", t->mean);
 }
 
+/* A result that was saved to standard output must not be followed by text. */
+static bool owns_stdout(const struct run_request *request)
+{
+	for (size_t i = 0; i < request->save_count; i++)
+		if (strcmp(request->saves[i].path, "-") == 0)
+			return true;
+	return false;
+}
+
 static int report_text(const struct run_request *request, struct mpk_call_result *r)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf out = { 0 };
 
+	if (owns_stdout(request))
+		return compare_all(request, r, NULL);
 	for (size_t i = 0; i < r->count; i++) {
 		mpk_value_print(&out, &r->values[i], MPK_PRINT_ELEMENTS_MAX);
 		mpk_strbuf_putc(&out, '\n');

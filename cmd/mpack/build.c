@@ -335,6 +335,7 @@ static int build(enum mpk_emit_kind kind, const char *path)
 	if (status == MPK_EXIT_OK)
 		warn_no_code(&in, &e);
 	catch_signals();
+	(void)signal(SIGXFSZ, SIG_IGN); /* a size limit is an error of write() then */
 	if (status == MPK_EXIT_OK && mpk_emit(&e, &err) != MPK_OK)
 		status = mpk_diag_error(&err);
 	if (status == MPK_EXIT_OK)

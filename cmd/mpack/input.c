@@ -53,8 +53,15 @@ static enum mpk_code check_blob(struct mpk_input *in, const char *abi, struct mp
 	struct mpk_tree tree;
 	struct mpk_span bytes = in->text.bytes;
 
+	enum mpk_generation seen = in->gen;
+
+	MPK_TRY(mpk_blob_guess(bytes, &seen, err));
 	if (!abi)
-		MPK_TRY(mpk_blob_guess(bytes, &in->gen, err));
+		in->gen = seen;
+	else if ((in->gen == MPK_GEN_CURRENT) != (seen == MPK_GEN_CURRENT))
+		return mpk_fail(err, MPK_E_CONFLICT,
+				"the blob is of abi \"%s\"; a finished blob is packed as it is and "
+				"cannot become \"%s\"", mpk_generation_get(seen)->abi, abi);
 	MPK_TRY(mpk_blob_read(bytes, in->gen, &in->arena, &tree, err));
 	if (tree.nbytes + 8 != bytes.len)
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "blob", 0,
@@ -152,12 +159,29 @@ static enum mpk_code load_package(struct mpk_input *in, const char *path,
 	return MPK_OK;
 }
 
+/* A library or object in a manifest's place gets better words than TOML's. */
+static int check_text(const char *path, struct mpk_span bytes)
+{
+	struct mpk_error err = { 0 };
+
+	if (!mpk_span_starts(bytes, "\177ELF") && !mpk_span_starts(bytes, "!<arch>\n"))
+		return MPK_EXIT_OK;
+	(void)mpk_fail(&err, MPK_E_SYNTAX, "this is a library or an archive, not a manifest; "
+		       "'mpack unpack' makes one of it");
+	mpk_error_at_file(&err, path);
+	return mpk_diag_error(&err);
+}
+
 static int load_manifest(struct mpk_input *in, const char *path,
 			 const struct mpk_input_options *o)
 {
 	struct mpk_error err = { 0 };
+	int status = check_text(path, in->text.bytes);
+
+	if (status != MPK_EXIT_OK)
+		return status;
 	enum mpk_code code = load_package(in, path, o, &err);
-	int status = report_status(in, code, &err);
+	status = report_status(in, code, &err);
 	char *dir;
 
 	if (status != MPK_EXIT_OK)

@@ -35,6 +35,12 @@ static enum mpk_code read_all(int fd, struct mpk_span *out, struct mpk_error *er
 		if (n == 0)
 			break;
 		len += (size_t)n;
+		if (len > MPK_PIPE_MAX) {
+			free(data);
+			return mpk_fail(err, MPK_E_UNSUPPORTED,
+					"more than 2 GiB come from what is not a regular file; "
+					"store them in one");
+		}
 	}
 	*out = mpk_span_of(data, len); /* data is never NULL here: room was reserved */
 	return MPK_OK;

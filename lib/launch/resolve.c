@@ -338,8 +338,14 @@ static void resolve_extents(struct resolve *r, const struct mpk_mlist *list, con
 		COMPLAIN(r, list->pos, "%s has more than three extents", what);
 		return;
 	}
-	for (size_t i = 0; i < list->count; i++)
+	int64_t least = strcmp(what, "block") == 0, value;
+
+	for (size_t i = 0; i < list->count; i++) {
 		resolve_extent(r, &list->items[i], &out[i]);
+		if (out[i].expr && mpk_expr_constant(out[i].expr, &value) && value < least)
+			COMPLAIN(r, list->items[i].pos, "a %s extent is at least %d, not %lld", what,
+				 (int)least, (long long)value);
+	}
 }
 
 static bool has_tag(const struct mpk_launch_step *step, enum mpk_launch_tag tag)

@@ -1,10 +1,12 @@
 #include "run/child.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -169,6 +171,49 @@ static enum mpk_code report_end(const struct job *job, int status, struct mpk_er
 	return c->code;
 }
 
+/* The parent of a process, 0 when it is gone. */
+static pid_t parent_of(const char *pid)
+{
+	char path[64], stat[512];
+	int parent = 0;
+
+	(void)snprintf(path, sizeof path, "/proc/%.20s/stat", pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, stat, sizeof stat - 1) : 0;
+
+	if (fd >= 0)
+		(void)close(fd);
+	stat[n > 0 ? n : 0] = '\0';
+	/* the name in parentheses may hold anything, a parenthesis too */
+	const char *name_end = strrchr(stat, ')');
+	return name_end && sscanf(name_end, ") %*c %d", &parent) == 1 ? (pid_t)parent : 0;
+}
+
+/* What the child started and took out of its process group is ours since its parent died:
+ * fork_and_watch asked for that. Some may be born while we look, hence the repetition. */
+static void kill_orphans(void)
+{
+	enum { TRIES = 100 };
+
+	for (unsigned i = 0; i < TRIES; i++) {
+		siginfo_t info;
+		DIR *proc = NULL;
+
+		if (waitid(P_ALL, 0, &info, WEXITED | WNOWAIT | WNOHANG) == 0)
+			proc = opendir("/proc");
+		if (!proc)
+			return; /* no child is left, which is the usual case */
+		for (struct dirent *e; (e = readdir(proc)) != NULL;) {
+			if (e->d_name[0] < '1' || e->d_name[0] > '9' ||
+			    parent_of(e->d_name) != getpid())
+				continue;
+			(void)kill((pid_t)strtol(e->d_name, NULL, 10), SIGKILL);
+			(void)waitpid((pid_t)strtol(e->d_name, NULL, 10), NULL, 0);
+		}
+		(void)closedir(proc);
+	}
+}
+
 static enum mpk_code watch(const struct job *job, pid_t pid, struct mpk_error *err)
 {
 	int status = 0;
@@ -181,6 +226,7 @@ static enum mpk_code watch(const struct job *job, pid_t pid, struct mpk_error *e
 	(void)kill(pid, SIGKILL);
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
+	kill_orphans();
 	if (!ended)
 		return mpk_fail(err, MPK_E_TIMEOUT, "'%s' did not return within %g s%s",
 				MPK_QUOTE(task_of(job->control)), job->control->timeout,
@@ -197,6 +243,7 @@ static enum mpk_code fork_and_watch(struct job *job, struct mpk_error *err)
 	(void)sigaddset(&block, SIGCHLD);
 	(void)sigprocmask(SIG_BLOCK, &block, &job->mask);
 	(void)fflush(NULL); /* else what is buffered here would be written twice */
+	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
 	job->parent = getpid();
 	pid = fork();
 	if (pid == 0)

@@ -36,6 +36,9 @@ enum mpk_code mpk_wire_put(struct mpk_wire *w, struct mpk_span bytes,
 
 		if (n < 0 && errno == EINTR)
 			continue;
+		if (n < 0 && errno == EBADF)
+			return mpk_fail(err, MPK_E_RAISED, "the function closed the descriptor "
+					"that its result goes through");
 		if (n < 0)
 			return mpk_fail_errno(err, MPK_E_IO, errno,
 					      "cannot hand the result over");

@@ -251,6 +251,33 @@ FN(hang)
 		pause();
 }
 
+/* the same, but the child leaves its process group, session and parent */
+FN(hang_away)
+{
+	NEED(0);
+	if (fork() == 0) {
+		setsid();
+		if (fork() == 0) {
+			FILE *f = fopen("pid", "w");
+
+			fprintf(f, "%d\n", (int)getpid());
+			fclose(f);
+		} else {
+			_exit(0);
+		}
+	}
+	for (;;)
+		pause();
+}
+
+FN(close_all)
+{
+	NEED(0);
+	for (int fd = 0; fd < 64; fd++)
+		close(fd);
+	return 0;
+}
+
 FN(chatter)
 {
 	NEED(0);

@@ -1,0 +1,2 @@
+# a finished blob cannot be packed as another generation's
+mpack build data/formats/08_const_loader.blob --abi legacy -o x.so

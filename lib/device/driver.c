@@ -27,9 +27,11 @@ enum mpk_code mpk_driver_open(const char *const *names,
 			       const struct mpk_driver_symbol *symbols, void *table,
 			       struct mpk_error *err)
 {
-	char reason[512] = ""; /* the linker's text for the first name: the best known one */
 	const char *const *name = names;
+	bool explained = false;
+	char reason[512]; /* the linker's text for the first name: the best known one */
 
+	(void)snprintf(reason, sizeof reason, "%s", names[0]);
 	do {
 		void *handle = dlopen(*name, RTLD_NOW | RTLD_LOCAL);
 
@@ -37,9 +39,9 @@ enum mpk_code mpk_driver_open(const char *const *names,
 			return fill(handle, *name, symbols, table, err);
 		const char *said = dlerror();
 
-		if (!reason[0] && said)
+		if (!explained && said)
 			(void)snprintf(reason, sizeof reason, "%s", said);
+		explained = explained || said;
 	} while (*++name);
-	return mpk_fail(err, MPK_E_DEVICE, "cannot open %s",
-			MPK_QUOTE(mpk_span_str(reason[0] ? reason : names[0])));
+	return mpk_fail(err, MPK_E_DEVICE, "cannot open %s", MPK_QUOTE(mpk_span_str(reason)));
 }

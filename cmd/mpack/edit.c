@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "common/diag.h"
 #include "common/options.h"
@@ -115,14 +116,33 @@ static enum mpk_code write_out(const struct mpk_rope *rope, unsigned mode,
 	return code;
 }
 
+/* The file with its headers open to changes. The blob stays read-only: a gigabyte that could
+ * be written would count as a gigabyte of memory. */
+static void *map_headers(const struct edit *e)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), len = e->file.bytes.len;
+	size_t head = ((size_t)e->image.blob_off + page - 1) / page * page;
+	size_t tail = ((size_t)e->image.blob_off + e->image.blob.len) / page * page;
+	char *p = mmap(NULL, len, PROT_READ, MAP_PRIVATE, e->file.fd, 0);
+
+	if (p == MAP_FAILED)
+		return p;
+	if (tail < head)
+		head = tail = 0; /* small: all of it */
+	if (mprotect(p, head, PROT_READ | PROT_WRITE) == 0 &&
+	    mprotect(p + tail, len - tail, PROT_READ | PROT_WRITE) == 0)
+		return p;
+	(void)munmap(p, len);
+	return MAP_FAILED;
+}
+
 static enum mpk_code write_library(struct edit *e, const struct mpk_rope *blob,
 				   struct mpk_error *err)
 {
 	struct mpk_rope rope = mpk_rope_of(&e->arena);
 	size_t len = e->file.bytes.len;
 	/* Headers are patched in a copy of their own; what came from a pipe is one already. */
-	void *copy = e->file.fd >= 0 ? mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE,
-					    e->file.fd, 0)
+	void *copy = e->file.fd >= 0 ? map_headers(e)
 				     : (void *)(uintptr_t)e->file.bytes.data;
 
 	if (copy == MAP_FAILED)

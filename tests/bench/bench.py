@@ -4,12 +4,16 @@
     tests/bench/bench.py [--bin DIR] [--json FILE] [--runs N] [GROUP...]
 
 Wall time is the median of N runs (5) of the whole process tree, taken in turns with the reference,
-so that a noisy machine disturbs both alike; peers that take many seconds run once. Memory is the
+so that a noisy machine disturbs both alike; peers that take many seconds run once. Beside it stands
+the CPU time (user and system) of the tree, which other work on the machine disturbs less: a goal
+missed by the clock and kept by CPU time is "met in CPU time". Outputs are removed before each run,
+outside of its time, since replacing a large file costs as much as writing one. Memory is the
 largest resident size of any process of the tree. BENCH_SIZE (1G) is the size of the large payload;
-the others follow it. Groups: start small large text many. A goal that is missed is
+the others follow it. Groups: start small large huge text many. A goal that is missed is
 marked, not an error; a program under test that fails is one.
 """
 import argparse
+import ctypes
 import json
 import os
 import pathlib
@@ -31,17 +35,26 @@ def size_of(text):
 
 
 def spawn(command, folder):
-    """Run to the end, without a shell; returns (seconds, exit status, what it said last)."""
+    """Run to the end, without a shell; returns (seconds, CPU seconds, exit status, what it said
+    last)."""
     log = folder / "bench.log"
     with open(log, "wb") as out:
         actions = [(os.POSIX_SPAWN_DUP2, out.fileno(), 1), (os.POSIX_SPAWN_DUP2, out.fileno(), 2)]
         start = time.perf_counter()
         child = os.posix_spawnp(command[0], command, os.environ, file_actions=actions,
                                 setsigdef=[signal.SIGPIPE])
-        _, status = os.waitpid(child, 0)
+        _, status, used = os.wait4(child, 0)
         seconds = time.perf_counter() - start
     said = log.read_bytes()[-400:].decode(errors="replace").strip().splitlines()
-    return seconds, os.waitstatus_to_exitcode(status), said[-1] if said else ""
+    return (seconds, used.ru_utime + used.ru_stime, os.waitstatus_to_exitcode(status),
+            said[-1] if said else "")
+
+
+def remove(path):
+    if os.path.isdir(path):
+        shutil.rmtree(path)
+    elif os.path.exists(path):
+        os.unlink(path)
 
 
 def peak_of(command, folder):
@@ -81,52 +94,59 @@ class Bench:
                 out.write(os.urandom(min(MIB, size - at)))
         return str(path)
 
-    def measure(self, commands, runs=None):
-        """Median seconds of each command, in turns; the first round warms the caches when
-        there are more rounds than one."""
-        runs = runs or self.runs
+    def measure(self, commands, fresh=()):
+        """Median (seconds, CPU seconds) of each command, in turns; the first round warms the
+        caches. fresh: what is removed before each run."""
         times = [[] for _ in commands]
-        for turn in range(runs + (runs > 1)):
+        for turn in range(self.runs + 1):
             for i, command in enumerate(commands):
-                seconds, status, said = spawn(command, self.folder)
+                for path in fresh:
+                    if path in command:
+                        remove(path)
+                *taken, status, said = spawn(command, self.folder)
                 if status != 0:
                     return None, f"{' '.join(command)[:120]}: exit status {status}: {said}"
-                if turn > 0 or runs == 1:
-                    times[i].append(seconds)
-        return [statistics.median(t) for t in times], None
+                if turn > 0:
+                    times[i].append(taken)
+        return [[statistics.median(column) for column in zip(*t)] for t in times], None
 
-    def row(self, group, what, ours, reference, goal, limit=None, peak_limit=None, extra=None):
-        """One figure of ours beside its reference. goal: (text, how far) with how far one of
+    @staticmethod
+    def keeps(limit, ours, reference):
+        kind, most = limit
+        value = {"ratio": ours / reference if reference else 0, "wall": ours,
+                 "plus": ours - (reference or 0)}[kind]
+        return value <= most
+
+    def row(self, group, what, ours, reference, goal, limit=None, peak_limit=None, extra=None,
+            fresh=()):
+        """One figure of ours beside its reference. limit: how far the goal allows, one of
         ("ratio", x), ("plus", seconds) or ("wall", seconds)."""
         commands = [ours] + ([reference] if reference else [])
-        medians, error = self.measure(commands)
-        row = {"group": group, "what": what, "command": " ".join(ours).replace(str(ROOT) + "/", ""),
-               "goal": goal}
+        row = {"group": group, "what": what, "goal": goal,
+               "command": " ".join(ours).replace(str(ROOT) + "/", "")}
+        self.rows.append(row)
+        medians, error = self.measure(commands, fresh)
         if error:
             row["error"] = error
             self.failed += 1
-            self.rows.append(row)
             self.show(row)
             return
-        row["seconds"] = medians[0]
+        for path in fresh:
+            remove(path)
+        row["seconds"], row["cpu_seconds"] = medians[0]
         row["peak_bytes"] = peak_of(ours, self.folder)
+        base = [None, None]
         if reference:
+            base = medians[1]
             row["reference"] = " ".join(reference).replace(str(ROOT) + "/", "")
-            row["reference_seconds"] = medians[1]
+            row["reference_seconds"], row["reference_cpu_seconds"] = base
             row["reference_peak_bytes"] = peak_of(reference, self.folder)
-            row["ratio"] = medians[0] / medians[1]
-        met = True
-        if limit:
-            kind, most = limit
-            value = {"ratio": row.get("ratio"), "wall": medians[0],
-                     "plus": medians[0] - (medians[1] if reference else 0)}[kind]
-            met = value <= most
-        if peak_limit and row["peak_bytes"]:
-            met = met and row["peak_bytes"] <= peak_limit
-        row["met"] = met
-        if extra:
-            row.update(extra)
-        self.rows.append(row)
+            row["ratio"] = medians[0][0] / base[0]
+            row["cpu_ratio"] = medians[0][1] / base[1]
+        fits = not peak_limit or not row["peak_bytes"] or row["peak_bytes"] <= peak_limit
+        row["met"] = fits and (not limit or self.keeps(limit, medians[0][0], base[0]))
+        row["met_in_cpu_time"] = fits and (not limit or self.keeps(limit, medians[0][1], base[1]))
+        row.update(extra or {})
         self.show(row)
 
     def peer(self, group, what, command, needs, seconds_from_output=False):
@@ -136,11 +156,13 @@ class Bench:
         if missing:
             row["missing"] = f"{missing[0]} is not installed"
         else:
-            seconds, status, said = spawn(command, self.folder)
+            seconds, cpu, status, said = spawn(command, self.folder)
             if status != 0:
                 row["missing"] = f"exit status {status}: {said[:90]}"
             else:
                 row["seconds"] = float(said) if seconds_from_output else seconds
+                if not seconds_from_output:
+                    row["cpu_seconds"] = cpu
                 row["peak_bytes"] = peak_of(command, self.folder)
         self.rows.append(row)
         self.show(row)
@@ -158,11 +180,14 @@ class Bench:
         elif "missing" in row:
             note = "missing: " + row["missing"]
         elif "met" in row and note:
-            note = ("met: " if row["met"] else "MISSED: ") + note
+            note = ("met: " if row["met"] else
+                    "met in CPU time: " if row["met_in_cpu_time"] else "MISSED: ") + note
         ratio = f"{row['ratio']:.2f}x" if "ratio" in row else ""
-        print(f"{row['what']:<44} {seconds(row.get('seconds')):>10} {mib(row.get('peak_bytes')):>11} "
-              f"{seconds(row.get('reference_seconds')):>10} {mib(row.get('reference_peak_bytes')):>11} "
-              f"{ratio:>7}  {note}", flush=True)
+        cpu_ratio = f"{row['cpu_ratio']:.2f}x" if "cpu_ratio" in row else ""
+        print(f"{row['what']:<46} {seconds(row.get('seconds')):>9} {seconds(row.get('cpu_seconds')):>9} "
+              f"{mib(row.get('peak_bytes')):>10} {seconds(row.get('reference_seconds')):>9} "
+              f"{seconds(row.get('reference_cpu_seconds')):>9} {ratio:>7} {cpu_ratio:>7}  {note}",
+              flush=True)
 
 
 def start(b):
@@ -201,6 +226,17 @@ def weights_manifest(b, name, payloads):
     return b.write(name, text)
 
 
+def tree_of(library):
+    """Its modules."""
+    return told_of(library)["tree"]
+
+
+def told_of(library):
+    """What minspect says of a file."""
+    told = subprocess.run(["minspect", "--json", library], capture_output=True, check=True).stdout
+    return json.loads(told)["files"][0]
+
+
 TVM_EXPORT = """
 import sys, time, numpy, tvm
 from tvm import relax
@@ -221,21 +257,35 @@ def large(b):
     """One payload of BENCH_SIZE: packing and looking at the speed of cp."""
     payload = b.noise("payload.bin", b.size)
     label = f"{b.size / MIB:.0f} MiB"
-    library = b.path("large.so")
-    manifest = weights_manifest(b, "large.toml", ["payload.bin"])
-    copy = ["cp", "--sparse=never", "--reflink=never", payload, b.path("copy.bin")]
+    library, edited, copied = b.path("large.so"), b.path("edited.so"), b.path("copy.bin")
+    manifest = weights_manifest(b, "large.toml", ["payload.bin", "kernel.bin"])
+    for name in ("kernel.bin", "kernel2.bin"):
+        b.noise(name, 1024)
+    copy = ["cp", "--sparse=never", "--reflink=never", payload, copied]
     b.row("large", f"mpack build, {label} payload | cp", ["mpack", "build", manifest, "-o", library],
-          copy, "1.3x, 64 MiB", ("ratio", 1.3), 64 * MIB)
+          copy, "1.3x, 64 MiB", ("ratio", 1.3), 64 * MIB, fresh=[library, copied])
     if os.path.exists(library):
         small_library = str(ROOT / "tests/data/formats/03_cuda_ptx.so")
+        small_peak = peak_of(["minspect", small_library], b.folder) or 0
         b.row("large", f"minspect, {label} | minspect, 24 KB", ["minspect", library],
-              ["minspect", small_library], "24 KB + 5 ms", ("plus", 0.005))
+              ["minspect", small_library], "24 KB + 5 ms, + 8 MiB", ("plus", 0.005),
+              small_peak + 8 * MIB)
         b.row("large", f"minspect --verify, {label} | cp", ["minspect", "--verify", library], copy,
-              "1.5x", ("ratio", 1.5))
+              "1.5x", ("ratio", 1.5), fresh=[copied])
+        extracted = b.path("extracted")
         b.row("large", f"minspect --extract, {label} | cp",
-              ["sh", "-c", 'rm -rf "$1" && exec minspect --extract "$1" "$2"', "sh",
-               b.path("extracted"), library], copy, "1.5x", ("ratio", 1.5))
-        shutil.rmtree(b.path("extracted"), ignore_errors=True)
+              ["minspect", "--extract", extracted, library], copy, "1.5x", ("ratio", 1.5),
+              fresh=[extracted, copied])
+        path = min((node for node in tree_of(library) if node["kind"] == "weights"),
+                   key=lambda node: node["bytes"])["path"]
+        replace = ["--replace", f"{path}=" + b.path("kernel2.bin")]
+        b.row("large", f"mpack edit, 1 KiB beside {label} | cp",
+              ["mpack", "edit", library, "-o", edited, *replace], copy, "1.3x", ("ratio", 1.3),
+              fresh=[edited, copied])
+        if os.path.exists(edited):
+            b.row("large", "mpack edit, onto the same file | cp",
+                  ["mpack", "edit", edited, "-o", edited, *replace], copy, "1.3x", ("ratio", 1.3))
+        remove(edited)
     noun = b.path("peer")
     declare = b.write("incbin.s", '.section .rodata\n.globl blob\nblob: .incbin "payload.bin"\n'
                                   '.size blob, . - blob\n.section .note.GNU-stack,"",@progbits\n')
@@ -261,6 +311,60 @@ def large(b):
         b.show(b.rows[-1])
     for name in ("large.so", "copy.bin", "payload.bin", "peer.o", "peer.so"):
         (b.folder / name).unlink(missing_ok=True)
+
+
+MARKS = 3
+
+
+def marked(b, name, size):
+    """A sparse payload with a number of its own at its start, middle and end."""
+    with open(b.path(name), "wb") as out:
+        out.truncate(size)
+        for at in range(MARKS):
+            out.seek((size - 8) * at // (MARKS - 1))
+            out.write(f"{name[:5]:<5}{at:03}".encode())
+    return name
+
+
+def check_marks(b, library, names, size):
+    """Load the library and look at the marks where minspect says the payloads are."""
+    told = told_of(library)
+    nodes = [node for node in told["tree"] if node["kind"] == "weights"]
+    loaded = ctypes.CDLL(library)
+    base = ctypes.addressof(ctypes.c_char.in_dll(loaded, told["blob"]["symbol"]))
+    wrong = 0
+    for node, name in zip(nodes, names, strict=True):
+        for at in range(MARKS):
+            where = base + node["offset"] + node["bytes"] - size + (size - 8) * at // (MARKS - 1)
+            wrong += ctypes.string_at(where, 8) != f"{name[:5]:<5}{at:03}".encode()
+    return {"marks_checked": MARKS * len(names), "marks_wrong": wrong,
+            "page_aligned": base % 4096 == 0, "last_offset": nodes[-1]["offset"]}
+
+
+def huge(b):
+    """Past 4 GiB in one payload and in a tree of ten. Sparse inputs, which cp also writes in
+    full; the result is loaded, and bytes past 2 and 4 GiB are looked at."""
+    for names, size in ((["huge0"], 4 * b.size + 12288), ([f"part{i}" for i in range(10)], b.size)):
+        for name in names:
+            marked(b, name, size)
+        out, copied = b.path("huge.so"), b.path("copies")
+        manifest = weights_manifest(b, "huge.toml", names)
+        label = f"{len(names)} x {size / MIB:.0f} MiB"
+        copy = ["sh", "-c", f"mkdir {copied} && cp --sparse=never --reflink=never "
+                            f"{' '.join(b.path(n) for n in names)} {copied}", copied]
+        runs, b.runs = b.runs, min(b.runs, 3)
+        b.row("huge", f"mpack build, {label} payload | cp", ["mpack", "build", manifest, "-o", out],
+              copy, "1.3x, 64 MiB", ("ratio", 1.3), 64 * MIB, fresh=[out, copied])
+        b.runs = runs
+        if os.path.exists(out):
+            found = check_marks(b, out, names, size)
+            b.rows[-1].update(found)
+            b.failed += found["marks_wrong"] > 0
+            print(f"  loaded: {found['marks_checked'] - found['marks_wrong']} of "
+                  f"{found['marks_checked']} marks, the last payload at "
+                  f"{found['last_offset'] / (1 << 30):.2f} GiB", flush=True)
+        for path in (out, copied, *(b.path(n) for n in names)):
+            remove(path)
 
 
 def text(b):
@@ -304,7 +408,7 @@ def many(b):
           ["cc", "-shared", *(b.path(o) for o in objects), "-o", b.path("cc.so")], "1.1x", ("ratio", 1.1))
 
 
-GROUPS = {"start": start, "small": small, "large": large, "text": text, "many": many}
+GROUPS = {"start": start, "small": small, "large": large, "huge": huge, "text": text, "many": many}
 
 
 def main():
@@ -318,14 +422,16 @@ def main():
     if wrong:
         parser.error(f"no group {wrong[0]!r}: {' '.join(GROUPS)}")
     b = Bench(options)
-    need = 5 * b.size
+    need = (21 if "huge" in (options.groups or GROUPS) else 5) * b.size
     free = shutil.disk_usage(b.folder).free
     if free < need:
         sys.exit(f"bench: {free / MIB:.0f} MiB free, {need / MIB:.0f} MiB wanted; set BENCH_SIZE lower")
-    print(f"{'ours | reference':<44} {'median':>10} {'peak':>11} {'reference':>10} {'peak':>11} {'ratio':>7}")
+    print(f"{'ours | reference':<46} {'median':>9} {'cpu':>9} {'peak':>10} {'reference':>9} "
+          f"{'cpu':>9} {'ratio':>7} {'cpu':>7}   goal")
     for name in options.groups or GROUPS:
         GROUPS[name](b)
     report = {"schema_version": 1, "machine": platform.machine(), "cpus": os.cpu_count(),
+              "load": os.getloadavg()[0],
               "runs": b.runs, "payload_bytes": b.size, "rows": b.rows}
     pathlib.Path(options.json).write_text(json.dumps(report, indent=1) + "\n")
     shutil.rmtree(b.folder, ignore_errors=True)

@@ -274,9 +274,9 @@ static enum mpk_code not_found(struct mpk_library *lib, const char *name,
 	suggest(lib->options.image, name, &hint);
 	if (kind)
 		return mpk_fail(err, MPK_E_NOTFOUND,
-				"no host function '%s'%s; functions of the model itself "
-				"are "
-				"held by the %s module at %s",
+				"no host function '%s'%s; functions of the model itself are held "
+				"by the %s module at %s, for an executor, which this minspect "
+				"has not",
 				MPK_QUOTE(mpk_span_str(name)), mpk_strbuf_text(&hint),
 				kind->name,
 				mpk_tree_path(lib->options.tree, at, path, sizeof path));

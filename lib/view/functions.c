@@ -161,7 +161,8 @@ static void put_models(const struct mpk_view *view, const struct mpk_view_node *
 		return;
 	mpk_strbuf_printf(out, "%s: ", n->path);
 	mpk_escape(out, n->node->kind);
-	mpk_strbuf_puts(out, " functions\n");
+	mpk_strbuf_puts(out, " functions, for an executor: this minspect calls host functions and "
+			     "kernels\n");
 	mpk_inside_lines(n, "  ", out);
 	for (size_t i = 0; i < n->models.count; i++) {
 		const struct mpk_model *m = &n->models.items[i];

@@ -1,12 +1,11 @@
 #include "view/extract.h"
 
 #include "common/diag.h"
+#include "common/interrupt.h"
+#include "common/progress.h"
 #include "io/directory.h"
 #include "minspect/document.h"
 #include "text/digest.h"
-
-/* Below, copying inside the kernel saves nothing. */
-enum { LARGE_BYTES = 1 << 20 };
 
 /* A digest in progress, and its first failure. */
 struct hashing {
@@ -56,7 +55,6 @@ static enum mpk_code write_files(struct mpk_directory *d, struct minspect_look *
 				 struct mpk_extract *plan, const char **digests,
 				 struct mpk_error *err)
 {
-	const struct mpk_mapping *map = &l->file->map;
 	struct mpk_digest probe = { 0 };
 	enum mpk_code code = mpk_digest_init(&probe, err);
 	bool can_hash = code == MPK_OK;
@@ -70,8 +68,7 @@ static enum mpk_code write_files(struct mpk_directory *d, struct minspect_look *
 		struct mpk_extract_file *f = &plan->files[i];
 		char *text = mpk_arena_alloc(&l->file->arena, MPK_DIGEST_TEXT);
 
-		if (map->fd >= 0)
-			mpk_rope_use_file(&f->content, map->bytes, map->fd, LARGE_BYTES);
+		mpk_mapping_use_file(&l->file->map, &f->content);
 		if (!text)
 			return mpk_fail_nomem(err);
 		if (can_hash)
@@ -116,7 +113,14 @@ static enum mpk_code write_all(struct mpk_directory *d, struct minspect_look *l,
 	const char **digests = mpk_arena_array(arena, plan.count, sizeof *digests);
 	if (!digests)
 		return mpk_fail_nomem(err);
-	MPK_TRY(write_files(d, l, &plan, digests, err));
+	uint64_t total = 0;
+	for (size_t i = 0; i < plan.count; i++)
+		total += plan.files[i].content.len;
+	mpk_progress_begin("extracting", total);
+	enum mpk_code code = write_files(d, l, &plan, digests, err);
+	mpk_progress_end();
+	if (code != MPK_OK)
+		return code;
 	MPK_TRY(write_index(d, l, &plan, digests, index, err));
 	for (size_t i = 0; i < plan.count; i++)
 		mpk_diag_note("%s", plan.files[i].name);
@@ -142,7 +146,11 @@ static int extract(const struct minspect_options *o, struct minspect_look *l)
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf index = { 0 };
 	struct mpk_error err = { 0 };
 
-	if (extract_to(o->extract, l, &index, &err) != MPK_OK) {
+	mpk_interrupt_catch();
+	enum mpk_code code = extract_to(o->extract, l, &index, &err);
+
+	mpk_interrupt_raise();
+	if (code != MPK_OK) {
 		mpk_error_at_file(&err, l->file->name);
 		return minspect_report(l, &err);
 	}

@@ -13,6 +13,7 @@
 #include "common/diag.h"
 #include "common/libexec.h"
 #include "common/options.h"
+#include "common/progress.h"
 #include "io/output.h"
 #include "mpack/input.h"
 #include "mpack/mpack.h"
@@ -336,8 +337,14 @@ static int build(enum mpk_emit_kind kind, const char *path)
 		warn_no_code(&in, &e);
 	catch_signals();
 	(void)signal(SIGXFSZ, SIG_IGN); /* a size limit is an error of write() then */
-	if (status == MPK_EXIT_OK && mpk_emit(&e, &err) != MPK_OK)
-		status = mpk_diag_error(&err);
+	if (status == MPK_EXIT_OK) {
+		mpk_progress_begin("packing", e.blob ? e.blob->len : 0);
+		enum mpk_code code = mpk_emit(&e, &err);
+
+		mpk_progress_end();
+		if (code != MPK_OK)
+			status = mpk_diag_error(&err);
+	}
 	if (status == MPK_EXIT_OK)
 		status = finish(&in, &e);
 	mpk_input_close(&in);

@@ -6,6 +6,7 @@
 
 #include "common/diag.h"
 #include "common/options.h"
+#include "common/progress.h"
 #include "elf/image.h"
 #include "elf/replace.h"
 #include "io/mapping.h"
@@ -109,7 +110,9 @@ static enum mpk_code write_out(const struct mpk_rope *rope, unsigned mode,
 	struct mpk_output *o = NULL;
 
 	MPK_TRY(mpk_output_open(output, mode, &o, err));
+	mpk_progress_begin("writing", rope->len);
 	enum mpk_code code = mpk_output_write_rope(o, rope, err);
+	mpk_progress_end();
 	if (code == MPK_OK)
 		return mpk_output_commit(o, err);
 	mpk_output_abandon(o);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "common/diag.h"
+#include "common/interrupt.h"
 #include "common/options.h"
 #include "elf/image.h"
 #include "io/directory.h"
@@ -107,6 +108,7 @@ static enum mpk_code write_all(struct unpack *u, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_directory_abandon) struct mpk_directory d = { 0 };
 
+	mpk_interrupt_catch();
 	MPK_TRY(mpk_directory_open(output, &d, err));
 	for (size_t i = 0; i < u->plan.count; i++) {
 		const struct mpk_given_file *f = &u->plan.files[i];
@@ -133,6 +135,7 @@ static int unpack(const char *path)
 		mpk_error_at_file(&err, path);
 	else
 		code = write_all(&u, &err);
+	mpk_interrupt_raise();
 	mpk_mapping_close(&u.file);
 	mpk_arena_fini(&u.arena);
 	return code == MPK_OK ? MPK_EXIT_OK : mpk_diag_error(&err);

@@ -1,6 +1,7 @@
 #include "io/copy.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/uio.h>
@@ -14,7 +15,7 @@ enum {
 	BUFFER_BYTES = 256 * 1024,
 	WRITE_BYTES = 128 * 1024,      /* more at a time makes page caches look for huge pages */
 	GATHER_MAX = 256,              /* pieces in one writev */
-	STEP_BYTES = 256 * 1024 * 1024 /* per call, so that signals are seen in time */
+	STEP_BYTES = 64 * 1024 * 1024  /* per call, so that signals and watchers see it in time */
 };
 
 static uint64_t min_u64(uint64_t a, uint64_t b)
@@ -67,8 +68,29 @@ static void see(const struct mpk_tap *tap, const void *data, size_t len)
 		tap->see(tap->data, mpk_span_of(data, len));
 }
 
+static volatile sig_atomic_t stopped;
+
+void mpk_copy_stop(void)
+{
+	stopped = 1;
+}
+
+static enum mpk_code check_stopped(struct mpk_error *err)
+{
+	return stopped ? mpk_fail(err, MPK_E_IO, "interrupted") : MPK_OK;
+}
+
+static void (*watcher)(uint64_t bytes);
+
+void mpk_copy_watch(void (*moved)(uint64_t bytes))
+{
+	watcher = moved;
+}
+
 static void advance(struct copy *c, uint64_t n)
 {
+	if (watcher)
+		watcher(n);
 	c->from += n;
 	c->to += n;
 	c->left -= n;
@@ -112,6 +134,7 @@ static bool is_final(int error)
 static enum mpk_code copy_in_kernel(struct copy *c, uint64_t len, struct mpk_error *err)
 {
 	while (len) {
+		MPK_TRY(check_stopped(err));
 		off64_t from = (off64_t)c->from, to = (off64_t)c->to;
 		ssize_t n = copy_file_range(c->in, &from, c->out, c->positioned ? &to : NULL,
 					    (size_t)min_u64(len, STEP_BYTES), 0);
@@ -187,6 +210,8 @@ static enum mpk_code copy_windows(struct copy *c, struct mpk_error *err)
 	while (code == MPK_OK && mpk_window_open(c->in, c->from, next_length(c), &w)) {
 		code = copy_window(c, &w, beside ? &side : NULL, err);
 		mpk_window_close(&w);
+		if (code == MPK_OK)
+			code = check_stopped(err);
 	}
 	if (beside)
 		mpk_side_stop(&side);
@@ -271,6 +296,7 @@ enum mpk_code mpk_write_pieces(int out, const struct mpk_piece *pieces, size_t c
 	for (size_t i = 0; i < count; i++) {
 		const struct mpk_piece *p = &pieces[i];
 
+		MPK_TRY(check_stopped(err));
 		if (p->data)
 			iov[gathered++] = (struct iovec){ (void *)(uintptr_t)p->data,
 							  (size_t)p->len };

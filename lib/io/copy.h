@@ -23,9 +23,18 @@ struct mpk_tap {
  * are written out of a mapping, which the kernel does faster than copy_file_range between
  * offsets that differ within a page; else read and write: pipes, terminals, what became
  * shorter. A pipe as @in is read from where it stands. Holes arrive as zeros.
- * Returns  MPK_OK; MPK_E_IO (also when @in ends early); MPK_E_NOMEM */
+ * Returns  MPK_OK; MPK_E_IO (also when @in ends early, and after mpk_copy_stop);
+ *          MPK_E_NOMEM */
 enum mpk_code mpk_copy_range(int in, uint64_t in_off, int out, const uint64_t *out_off,
 			     uint64_t len, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_copy_stop - fail every copy of this process from now on; async-signal-safe, so that a
+ * handler can end work that then cleans up after itself */
+void mpk_copy_stop(void);
+
+/* mpk_copy_watch - from now on, tell how many bytes of file ranges were copied just now,
+ * after every few MiB, in the thread that copies; for the whole process, NULL ends it */
+void mpk_copy_watch(void (*moved)(uint64_t bytes));
 
 /* mpk_write_pieces - append pieces of a rope to out at its current position
  * Neighbouring pieces in memory are gathered into one system call.

@@ -1,0 +1,35 @@
+#include "common/interrupt.h"
+
+#include <signal.h>
+#include <stddef.h>
+
+#include "base/compiler.h"
+#include "io/copy.h"
+
+static volatile sig_atomic_t caught;
+
+static void on_signal(int sig)
+{
+	caught = sig;
+	mpk_copy_stop();
+}
+
+void mpk_interrupt_catch(void)
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(signals); i++) {
+		struct sigaction old, mine = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
+
+		if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+			(void)sigaction(signals[i], &mine, NULL);
+	}
+}
+
+void mpk_interrupt_raise(void)
+{
+	if (!caught)
+		return;
+	(void)signal(caught, SIG_DFL);
+	(void)raise(caught);
+}

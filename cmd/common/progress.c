@@ -1,0 +1,77 @@
+#include "common/progress.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/diag.h"
+#include "io/copy.h"
+
+/* In milliseconds: work that is done sooner shows nothing, and how often the line changes. */
+enum { PATIENCE_MS = 500, PERIOD_MS = 100 };
+
+static struct {
+	const char *what;
+	uint64_t total, done;   /* bytes */
+	uint64_t began, drawn;  /* ms */
+	bool shown;
+} line;
+
+static uint64_t now(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static void draw(uint64_t ms)
+{
+	uint64_t part = line.done < line.total ? line.done : line.total;
+	double rate = (double)line.done / (double)(ms ? ms : 1); /* bytes a ms */
+	double left = rate > 0 ? (double)(line.total - part) / rate / 1000 : 0;
+	double percent = line.total ? 100 * (double)part / (double)line.total : 100;
+
+	(void)fprintf(stderr, "\r%s %3.0f%%  %.0f MiB/s  %.0f s left \033[K", line.what, percent,
+		      rate * 1000 / (1 << 20), left);
+	(void)fflush(stderr);
+	line.shown = true;
+}
+
+static void moved(uint64_t bytes)
+{
+	uint64_t t = now();
+
+	line.done += bytes;
+	if (mpk_common.progress == MPK_AUTO && t - line.began < PATIENCE_MS)
+		return;
+	if (line.shown && t - line.drawn < PERIOD_MS)
+		return;
+	draw(t - line.began);
+	line.drawn = t;
+}
+
+void mpk_progress_begin(const char *what, uint64_t total)
+{
+	bool wanted = mpk_common.progress == MPK_ALWAYS ||
+		      (mpk_common.progress == MPK_AUTO && isatty(STDERR_FILENO));
+
+	if (!wanted || mpk_common.quiet)
+		return;
+	memset(&line, 0, sizeof line);
+	line.what = what;
+	line.total = total;
+	line.began = now();
+	mpk_copy_watch(moved);
+}
+
+void mpk_progress_end(void)
+{
+	mpk_copy_watch(NULL);
+	if (line.shown)
+		(void)fputs("\r\033[K", stderr);
+	line.shown = false;
+}

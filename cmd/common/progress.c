@@ -10,7 +10,7 @@
 #include "common/diag.h"
 #include "io/copy.h"
 
-/* In milliseconds: work that is done sooner shows nothing, and how often the line changes. */
+/* Work that is done sooner shows nothing; how often the line changes. */
 enum { PATIENCE_MS = 500, PERIOD_MS = 100 };
 
 static struct {

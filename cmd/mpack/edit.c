@@ -119,8 +119,8 @@ static enum mpk_code write_out(const struct mpk_rope *rope, unsigned mode,
 	return code;
 }
 
-/* The file with its headers open to changes. The blob stays read-only: a gigabyte that could
- * be written would count as a gigabyte of memory. */
+/* The file with its headers open to changes. The blob stays read-only: a gigabyte that
+ * could be written would count as a gigabyte of memory. */
 static void *map_headers(const struct edit *e)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE), len = e->file.bytes.len;

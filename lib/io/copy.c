@@ -15,7 +15,7 @@ enum {
 	BUFFER_BYTES = 256 * 1024,
 	WRITE_BYTES = 128 * 1024,      /* more at a time makes page caches look for huge pages */
 	GATHER_MAX = 256,              /* pieces in one writev */
-	STEP_BYTES = 64 * 1024 * 1024  /* per call, so that signals and watchers see it in time */
+	STEP_BYTES = 64 * 1024 * 1024  /* per call: signals and watchers want to see it */
 };
 
 static uint64_t min_u64(uint64_t a, uint64_t b)

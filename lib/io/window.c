@@ -15,8 +15,8 @@ static const uint8_t *zeros(void)
 	return bytes;
 }
 
-/* How much of the range the window may show. Pages behind the end of a file raise a signal
- * when touched, hence a look at its size for every window. Returns 0 for no window. */
+/* How much of the range the window may show; 0: no window. Pages behind the end of a file
+ * raise a signal when touched, hence a look at its size for every window. */
 static uint64_t measure(int fd, uint64_t off, uint64_t len, bool *hole)
 {
 	struct stat st;

@@ -114,13 +114,15 @@ def test_tree_as_tvm_sees_it(via, name, mpack, tmp_path):
 
 
 @VIA
-def test_relax_model(via, mpack, tmp_path):
-    """A model of TVM, taken apart and packed by mpack, runs in TVM's VM as it did before."""
+@pytest.mark.parametrize("columns", [3, 1 << 19], ids=["small", "grown"])
+def test_relax_model(columns, via, mpack, tmp_path):
+    """A model of TVM, taken apart and packed by mpack, runs in TVM's VM as it did before; with
+    weights of 4 MiB in a library that was grown, and after tools have been over it."""
     from tvm import relax
 
-    x = relax.Var("x", relax.TensorType((2, 3), "float32"))
+    x = relax.Var("x", relax.TensorType((2, columns), "float32"))
     builder = relax.BlockBuilder()
-    weight = numpy.arange(6, dtype="float32").reshape(2, 3)
+    weight = numpy.arange(2 * columns, dtype="float32").reshape(2, columns)
     with builder.function("main", [x]):
         builder.emit_func_output(builder.emit(relax.op.add(x, relax.const(weight))))
     executable = tvm.compile(builder.get(), target="llvm")
@@ -146,6 +148,9 @@ sources = ["lib0.o"]
 """)
     mpack("build", tmp_path / "mpack.toml", "--via", via, "-o", tmp_path / "model.so")
     assert tvmlib.blob_in(tmp_path / "model.so") == tvmlib.blob_in(tmp_path / "tvm.so")
+    for tool in (["strip"], ["patchelf", "--set-rpath", "/opt/somewhere"]):
+        if columns > 3 and shutil.which(tool[0]):
+            subprocess.run([*tool, tmp_path / "model.so"], check=True)
     machine = relax.VirtualMachine(tvm.runtime.load_module(str(tmp_path / "model.so")), tvm.cpu())
-    x = numpy.full((2, 3), 0.5, "float32")
+    x = numpy.full((2, columns), 0.5, "float32")
     assert (machine["main"](tvm.runtime.tensor(x)).numpy() == x + weight).all()

@@ -18,10 +18,21 @@ static uint64_t mix(uint64_t lane, uint64_t input)
 	return rotate(lane + input * P2, 31) * P1;
 }
 
-static void stripe(struct mpk_hash *h, const uint8_t *p)
+/* The lanes in variables, which stay in registers: bytes that are read could be h's own. */
+static void stripes(struct mpk_hash *h, const uint8_t *p, size_t count)
 {
-	for (size_t i = 0; i < 4; i++)
-		h->lanes[i] = mix(h->lanes[i], mpk_load_u64(p + 8 * i));
+	uint64_t a = h->lanes[0], b = h->lanes[1], c = h->lanes[2], d = h->lanes[3];
+
+	for (; count; count--, p += 32) {
+		a = mix(a, mpk_load_u64(p));
+		b = mix(b, mpk_load_u64(p + 8));
+		c = mix(c, mpk_load_u64(p + 16));
+		d = mix(d, mpk_load_u64(p + 24));
+	}
+	h->lanes[0] = a;
+	h->lanes[1] = b;
+	h->lanes[2] = c;
+	h->lanes[3] = d;
 }
 
 void mpk_hash_init(struct mpk_hash *h, uint64_t seed)
@@ -42,12 +53,12 @@ void mpk_hash_add(struct mpk_hash *h, struct mpk_span bytes)
 		bytes = mpk_span_of(bytes.data + n, bytes.len - n);
 		if (held + n < 32)
 			return;
-		stripe(h, h->pending);
+		stripes(h, h->pending, 1);
 	}
-	for (; bytes.len >= 32; bytes = mpk_span_of(bytes.data + 32, bytes.len - 32))
-		stripe(h, bytes.data);
-	if (bytes.len)
-		memcpy(h->pending, bytes.data, bytes.len);
+	size_t whole = bytes.len / 32 * 32;
+	stripes(h, bytes.data, whole / 32);
+	if (bytes.len > whole)
+		memcpy(h->pending, bytes.data + whole, bytes.len - whole);
 }
 
 static uint64_t merge(const struct mpk_hash *h)

@@ -23,6 +23,12 @@ static void blob_tail(struct mpk_verify *v)
 		mpk_verify_say(v, MPK_WARNING, "blob", tree->used, NULL,
 			       "%" PRIu64 " bytes follow the last module",
 			       tree->nbytes + 8 - tree->used);
+	/* in a library that is the symbol's size, which blob-size looks at */
+	const struct mpk_image *image = v->view->image;
+	if (tree && image->container == MPK_CONTAINER_BLOB && image->blob.len > tree->nbytes + 8)
+		mpk_verify_say(v, MPK_WARNING, "blob", tree->nbytes + 8, NULL,
+			       "the file goes on behind the blob: %" PRIu64 " bytes more",
+			       image->blob.len - (tree->nbytes + 8));
 }
 
 static void several_libs(struct mpk_verify *v)

@@ -9,7 +9,7 @@ the CPU time (user and system) of the tree, which other work on the machine dist
 missed by the clock and kept by CPU time is "met in CPU time". Outputs are removed before each run,
 outside of its time, since replacing a large file costs as much as writing one. Memory is the
 largest resident size of any process of the tree. BENCH_SIZE (1G) is the size of the large payload;
-the others follow it. Groups: start small large huge text many. A goal that is missed is
+the others follow it. Groups: start small large huge text many calls. A goal that is missed is
 marked, not an error; a program under test that fails is one.
 """
 import argparse
@@ -408,7 +408,54 @@ def many(b):
           ["cc", "-shared", *(b.path(o) for o in objects), "-o", b.path("cc.so")], "1.1x", ("ratio", 1.1))
 
 
-GROUPS = {"start": start, "small": small, "large": large, "huge": huge, "text": text, "many": many}
+def figure(command, read):
+    """What a program says a call costs, in seconds; None and why when it cannot."""
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        return None, (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
+    return read(done.stdout), None
+
+
+def calls(b):
+    """What a call costs: the host part of a launch function, a kernel beside the OpenCL API.
+    Here the programs measure themselves: processor time and the median of 5000 calls."""
+    native = b.bin.parent / "tests" / "bench" / "native"
+    manifest = str(ROOT / "tests/data/launch/opencl.toml")
+    for via in ("llvm", "c"):
+        library = b.path(f"launch-{via}.so")
+        subprocess.run(["mpack", "build", manifest, "--via", via, "-o", library], check=True)
+        got = [figure([native / "launch_call", library], lambda said: float(said) * 1e-9)
+               for _ in range(b.runs)]
+        seconds = statistics.median(value for value, _ in got if value is not None)
+        row = {"group": "calls", "what": f"launch function, host part, --via {via}",
+               "goal": "300 ns a call", "cpu_seconds": seconds, "met": seconds <= 300e-9,
+               "met_in_cpu_time": seconds <= 300e-9}
+        b.rows.append(row)
+        print(f"{row['what']:<46} {seconds * 1e9:>6.1f} ns  "
+              f"{'met' if row['met'] else 'MISSED'}: {row['goal']}", flush=True)
+    ours = ["minspect", "--json", "--run", "vadd_kernel", str(ROOT / "tests/data/cuda/vadd_opencl.so"),
+            "--grid", "8", "--block", "128", "--input", "1024xf32=1", "--input", "1024xf32=1",
+            "--out", "1024xf32", "--warmup", "200", "--repeat", "5000"]
+    row = {"group": "calls", "what": "minspect --run KERNEL, warmed | OpenCL API", "goal": "1.1x"}
+    b.rows.append(row)
+    pairs = []
+    for _ in range(b.runs):
+        mine, why = figure(ours, lambda said: json.loads(said)["seconds"]["median"])
+        api, why_not = figure([native / "opencl_call"], lambda said: float(said) * 1e-6)
+        if mine is None or api is None:
+            row["missing"] = why or why_not
+            b.show(row)
+            return
+        pairs.append((mine, api))
+    row["seconds"], row["reference_seconds"] = (statistics.median(column) for column in zip(*pairs))
+    row["ratio"] = statistics.median(mine / api for mine, api in pairs)
+    row["met"] = row["met_in_cpu_time"] = row["ratio"] <= 1.1
+    print(f"{row['what']:<46} {row['seconds'] * 1e6:>6.1f} us  {row['reference_seconds'] * 1e6:.1f} us  "
+          f"{row['ratio']:.2f}x  {'met' if row['met'] else 'MISSED'}: {row['goal']}", flush=True)
+
+
+GROUPS = {"start": start, "small": small, "large": large, "huge": huge, "text": text, "many": many,
+          "calls": calls}
 
 
 def main():

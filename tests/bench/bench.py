@@ -347,7 +347,8 @@ def huge(b):
     for names, size in ((["huge0"], 4 * b.size + 12288), ([f"part{i}" for i in range(10)], b.size)):
         for name in names:
             marked(b, name, size)
-        out, copied = b.path("huge.so"), b.path("copies")
+        # The loader knows a library by its name: each has its own.
+        out, copied = b.path(f"huge{len(names)}.so"), b.path("copies")
         manifest = weights_manifest(b, "huge.toml", names)
         label = f"{len(names)} x {size / MIB:.0f} MiB"
         copy = ["sh", "-c", f"mkdir {copied} && cp --sparse=never --reflink=never "

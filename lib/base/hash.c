@@ -45,6 +45,8 @@ void mpk_hash_add(struct mpk_hash *h, struct mpk_span bytes)
 {
 	size_t held = (size_t)(h->total % 32);
 
+	if (!bytes.len)
+		return; /* an empty span may have no address */
 	h->total += bytes.len;
 	if (held) {
 		size_t n = bytes.len < 32 - held ? bytes.len : 32 - held;

@@ -1,5 +1,8 @@
 # the statistics of -v against NumPy's, for the constants of TVM's own libraries
-python3 -c 'import numpy' 2>/dev/null || { echo "python3 has no numpy"; exit 77; }
+for python in "$ROOT"/out/venv/bin/python python3; do
+	"$python" -c 'import numpy' 2>/dev/null && break
+done
+"$python" -c 'import numpy' 2>/dev/null || { echo "python3 has no numpy"; exit 77; }
 files='data/formats/06_relax_vm.so data/formats/08_const_loader.blob data/relax/gelu.so data/relax/embed_dyn.so'
 # shellcheck disable=SC2086 # a list
 minspect -v --json $files >v.json
@@ -8,7 +11,7 @@ for file in $files; do
 	minspect --extract "$number" "$file" >/dev/null
 	number=$((number + 1))
 done
-python3 - <<'END'
+"$python" - <<'END'
 import json, numpy
 count = 0
 for number, file in enumerate(json.load(open("v.json"))["files"]):

@@ -131,7 +131,13 @@ START_TEST(opencl_again_and_again)
 
 	for (int i = 0; i < 100; i++)
 		saxpy_once(&f.tree, MPK_DL_OPENCL);
+#ifdef __SANITIZE_ADDRESS__
+	/* it keeps freed memory for a while, and reports leaks itself */
+	(void)before;
+	printf("SKIP: memory is not counted under a sanitizer\n");
+#else
 	ck_assert_int_lt(resident_pages() - before, 2048); /* 8 MiB: the driver's own caches */
+#endif
 	file_close(&f);
 }
 END_TEST

@@ -3,7 +3,7 @@ head -c 67108864 /dev/zero | tr '\0' w >weights.bin
 printf '[package]\nname = "w"\n[[module]]\nid = "w"\nkind = "weights"\npayload = "weights.bin"\n' >mpack.toml
 mpack build -o big.so
 mkdir here
-cd here
+cd here || exit
 for signal in TERM HUP TERM HUP; do
 	minspect -q --extract files ../big.so &
 	while [ -z "$(ls -A)" ]; do sleep 0.005; done

@@ -181,6 +181,36 @@ static enum mpk_code run_all(struct batch *b, struct mpk_error *err)
 	return MPK_OK;
 }
 
+/* Whether a standalone library's call failed in its own loader, which raises RuntimeError
+ * and nothing else does: mistakes in arguments are of other kinds. */
+static bool may_lack_driver(const struct mpk_batch_item *item)
+{
+	return item->call && !item->crashed && item->error.code == MPK_E_RAISED &&
+	       mpk_span_starts(mpk_span_str(item->error.text), "RuntimeError: ");
+}
+
+/* A standalone library that finds no driver raises an error like any other; for the caller
+ * it is the lack of a device. */
+static void explain_standalone(const struct mpk_library_options *library,
+			       struct mpk_batch_item *items, size_t count)
+{
+	struct mpk_device_list list = { 0 };
+	struct mpk_dldevice device = { 0 };
+	struct mpk_error why = { 0 };
+	size_t i = 0;
+
+	while (i < count && !may_lack_driver(&items[i]))
+		i++;
+	if (i == count || !library->image->standalone)
+		return;
+	if (mpk_devices_default(library->tree, &device, NULL) == MPK_OK &&
+	    mpk_device_list_add(&list, mpk_device_kind_from(device.type), &why) == MPK_E_DEVICE)
+		for (; i < count; i++)
+			if (may_lack_driver(&items[i]))
+				items[i].error = why;
+	mpk_device_list_fini(&list);
+}
+
 enum mpk_code mpk_batch_run(const struct mpk_library_options *library,
 			    struct mpk_batch_item *items, size_t count,
 			    struct mpk_error *err)
@@ -209,6 +239,8 @@ enum mpk_code mpk_batch_run(const struct mpk_library_options *library,
 		.count = count,
 	};
 	rc = run_all(&b, err);
+	if (rc == MPK_OK)
+		explain_standalone(library, items, count);
 	(void)munmap(shared, bytes);
 	free(b.is_known);
 	return rc;

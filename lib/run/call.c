@@ -16,22 +16,6 @@ enum mpk_code mpk_call_place(const struct mpk_library_options *library, struct m
 	return MPK_OK;
 }
 
-/* A standalone library that finds no driver raises an error like any other; for the caller
- * it is the lack of a device. */
-static void explain_standalone(const struct mpk_library_options *library, struct mpk_error *error)
-{
-	struct mpk_device_list list = { 0 };
-	struct mpk_dldevice device = { 0 };
-	struct mpk_error why = { 0 };
-
-	if (error->code != MPK_E_RAISED || !library->image->standalone)
-		return;
-	if (mpk_devices_default(library->tree, &device, NULL) == MPK_OK &&
-	    mpk_device_list_add(&list, mpk_device_kind_from(device.type), &why) == MPK_E_DEVICE)
-		*error = why;
-	mpk_device_list_fini(&list);
-}
-
 enum mpk_code mpk_call_run(const struct mpk_library_options *library,
 			   const struct mpk_call *call, double timeout,
 			   struct mpk_call_result *out, struct mpk_error *err)
@@ -42,7 +26,6 @@ enum mpk_code mpk_call_run(const struct mpk_library_options *library,
 		MPK_TRY(mpk_library_check(library, err));
 	MPK_TRY(mpk_batch_run(library, &item, 1, err));
 	if (item.error.code != MPK_OK) {
-		explain_standalone(library, &item.error);
 		if (err)
 			*err = item.error;
 		return mpk_failed(item.error.code);

@@ -172,12 +172,12 @@ static enum mpk_code report_end(const struct job *job, int status, struct mpk_er
 }
 
 /* The parent of a process, 0 when it is gone. */
-static pid_t parent_of(const char *pid)
+static pid_t parent_of(pid_t pid)
 {
 	char path[64], stat[512];
 	int parent = 0;
 
-	(void)snprintf(path, sizeof path, "/proc/%.20s/stat", pid);
+	(void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t n = fd >= 0 ? read(fd, stat, sizeof stat - 1) : 0;
 
@@ -204,11 +204,12 @@ static void kill_orphans(void)
 		if (!proc)
 			return; /* no child is left, which is the usual case */
 		for (struct dirent *e; (e = readdir(proc)) != NULL;) {
-			if (e->d_name[0] < '1' || e->d_name[0] > '9' ||
-			    parent_of(e->d_name) != getpid())
+			pid_t pid = (pid_t)strtol(e->d_name, NULL, 10); /* 0: not a process */
+
+			if (pid <= 0 || parent_of(pid) != getpid())
 				continue;
-			(void)kill((pid_t)strtol(e->d_name, NULL, 10), SIGKILL);
-			(void)waitpid((pid_t)strtol(e->d_name, NULL, 10), NULL, 0);
+			(void)kill(pid, SIGKILL);
+			(void)waitpid(pid, NULL, 0);
 		}
 		(void)closedir(proc);
 	}

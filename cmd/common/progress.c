@@ -54,6 +54,12 @@ static void moved(uint64_t bytes)
 	line.drawn = t;
 }
 
+void mpk_progress_add(uint64_t bytes)
+{
+	if (line.what)
+		moved(bytes);
+}
+
 void mpk_progress_begin(const char *what, uint64_t total)
 {
 	bool wanted = mpk_common.progress == MPK_ALWAYS ||
@@ -73,5 +79,5 @@ void mpk_progress_end(void)
 	mpk_copy_watch(NULL);
 	if (line.shown)
 		(void)fputs("\r\033[K", stderr);
-	line.shown = false;
+	memset(&line, 0, sizeof line);
 }

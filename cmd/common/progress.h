@@ -10,6 +10,9 @@
  * @what    "packing", borrowed */
 void mpk_progress_begin(const char *what, uint64_t total);
 
+/* mpk_progress_add - bytes that were only read; what is copied counts by itself */
+void mpk_progress_add(uint64_t bytes);
+
 /* mpk_progress_end - wipe the line; safe without a begin */
 void mpk_progress_end(void);
 

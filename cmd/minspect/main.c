@@ -87,6 +87,8 @@ static int act(void)
 
 	if (!action)
 		return MPK_EXIT_USAGE;
+	if (O.digest && !O.extract)
+		return mpk_diag_usage("--digest goes with --extract");
 	if (O.budget && !O.size)
 		return mpk_diag_usage("--budget goes with --size");
 	if ((O.junit || O.tap) && !O.cases)

@@ -22,6 +22,7 @@ struct minspect_options {
 
 	bool json;
 	const char *budget;               /* --size */
+	const char *digest;               /* --extract */
 
 	/* --run and --cases */
 	struct mpk_option_list arguments; /* --input and --out, in the order they stand;

@@ -25,6 +25,8 @@ static const struct mpk_option options[] = {
 	{ 0, "output", MPK_OPT_LIST, "[N=]@F.npy", "save a result", &O.outputs },
 	{ 0, "device", MPK_OPT_TEXT, "DEV[:N]", "where tensors live: cpu, opencl or cuda",
 	  &O.device },
+	{ 0, "digest", MPK_OPT_TEXT, "NAME", "with --extract: xxh128 (default), sha256 or none",
+	  &O.digest },
 	{ 0, "budget", MPK_OPT_TEXT, "SIZE", "with --size: status 1 when FILE is larger", &O.budget },
 	{ 0, "atol", MPK_OPT_TEXT, "X", "absolute difference that --expect allows", &O.atol },
 	{ 0, "rtol", MPK_OPT_TEXT, "X", "relative difference that --expect allows", &O.rtol },

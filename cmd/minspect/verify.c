@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/diag.h"
+#include "common/progress.h"
 #include "minspect/document.h"
 
 static int finish(struct minspect_look *l, struct mpk_report *report)
@@ -18,13 +19,24 @@ static int finish(struct minspect_look *l, struct mpk_report *report)
 	return status;
 }
 
+static void see(void *data, struct mpk_span bytes)
+{
+	(void)data;
+	mpk_progress_add(bytes.len);
+}
+
 static int verify(const struct minspect_options *o, struct minspect_look *l)
 {
+	static const struct mpk_tap tap = { see, NULL };
+	struct mpk_verify_file file = { &l->file->map, &tap };
 	struct mpk_report report = { 0 };
 	struct mpk_error err = { 0 };
 
 	(void)o;
-	if (mpk_verify_run(l->view, &l->file->arena, &report, &err) != MPK_OK) {
+	mpk_progress_begin("verifying", l->view->image->blob.len);
+	enum mpk_code code = mpk_verify_run(l->view, &file, &l->file->arena, &report, &err);
+	mpk_progress_end();
+	if (code != MPK_OK) {
 		mpk_report_fini(&report);
 		return mpk_diag_error(&err);
 	}

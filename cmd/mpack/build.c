@@ -258,6 +258,7 @@ static enum mpk_code fill(struct mpk_input *in, struct mpk_emit *e, struct mpk_e
 	e->cwd = cwd ? mpk_arena_text(&in->arena, mpk_span_str(cwd)) : NULL;
 	free(cwd);
 	e->out = opt.output;
+	e->name = in->name;
 	e->target = mpk_target_parse(opt.target ? opt.target : in->target);
 	e->gen = in->gen;
 	e->blob = in->has_blob ? &in->blob : NULL;

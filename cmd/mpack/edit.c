@@ -9,6 +9,7 @@
 #include "common/progress.h"
 #include "elf/image.h"
 #include "elf/replace.h"
+#include "emit/stamped.h"
 #include "io/mapping.h"
 #include "io/output.h"
 #include "mpack/mpack.h"
@@ -104,14 +105,14 @@ static enum mpk_code replace(struct edit *e, const char *word, struct mpk_mappin
 
 /* --- writing --------------------------------------------------------------------- */
 
-static enum mpk_code write_out(const struct mpk_rope *rope, unsigned mode,
+static enum mpk_code write_out(struct edit *e, const struct mpk_stamped *s, unsigned mode,
 			       struct mpk_error *err)
 {
 	struct mpk_output *o = NULL;
 
 	MPK_TRY(mpk_output_open(output, mode, &o, err));
-	mpk_progress_begin("writing", rope->len);
-	enum mpk_code code = mpk_output_write_rope(o, rope, err);
+	mpk_progress_begin("writing", s->rope->len);
+	enum mpk_code code = mpk_stamped_write(s, &e->arena, o, err);
 	mpk_progress_end();
 	if (code == MPK_OK)
 		return mpk_output_commit(o, err);
@@ -153,7 +154,9 @@ static enum mpk_code write_library(struct edit *e, const struct mpk_rope *blob,
 	enum mpk_code code = mpk_elf_replace(copy, len, e->image.blob_symbol, blob, &e->arena,
 					     &rope, err);
 	if (code == MPK_OK)
-		code = write_out(&rope, 0777, err);
+		code = write_out(e, &(struct mpk_stamped){ mpk_span_of(copy, len),
+							   e->image.stamp, &rope, blob },
+				 0777, err);
 	if (e->file.fd >= 0)
 		(void)munmap(copy, len);
 	return code;
@@ -178,8 +181,9 @@ static enum mpk_code run(struct edit *e, const char *path, struct mpk_error *err
 		return code;
 	}
 	mpk_mapping_use_file(&e->file, &blob);
-	return e->image.container == MPK_CONTAINER_BLOB ? write_out(&blob, 0666, err)
-							: write_library(e, &blob, err);
+	if (e->image.container != MPK_CONTAINER_BLOB)
+		return write_library(e, &blob, err);
+	return write_out(e, &(struct mpk_stamped){ .rope = &blob }, 0666, err);
 }
 
 static int edit(const char *path)

@@ -76,12 +76,26 @@ static enum mpk_code check_blob(struct mpk_input *in, const char *abi, struct mp
 	return mpk_rope_status(&in->blob, err);
 }
 
+/* "out/model.blob" is the package "model". */
+static const char *name_of(struct mpk_arena *arena, const char *path)
+{
+	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+	const char *dot = strrchr(base, '.');
+
+	return mpk_arena_copy(arena, base, dot && dot != base ? (size_t)(dot - base)
+							      : strlen(base));
+}
+
 static int load_blob(struct mpk_input *in, const char *path, const char *abi)
 {
 	struct mpk_error err = { 0 };
+	enum mpk_code code = check_blob(in, abi, &err);
 
 	in->is_blob = true;
-	if (check_blob(in, abi, &err) != MPK_OK) {
+	in->name = name_of(&in->arena, path);
+	if (code == MPK_OK && !in->name)
+		code = mpk_fail_nomem(&err);
+	if (code != MPK_OK) {
 		mpk_error_at_file(&err, path);
 		return mpk_diag_error(&err);
 	}
@@ -154,6 +168,7 @@ static enum mpk_code load_package(struct mpk_input *in, const char *path,
 	MPK_TRY(add_generated(in, o, err));
 	in->blob = in->package.blob;
 	in->has_blob = in->package.needs_blob;
+	in->name = in->package.manifest.name.text;
 	in->base = in->package.base;
 	in->target = in->package.manifest.target.text;
 	return MPK_OK;

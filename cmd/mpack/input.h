@@ -19,6 +19,7 @@ struct mpk_input {
 	enum mpk_generation gen;
 	struct mpk_rope blob;           /* when has_blob */
 	bool has_blob;
+	const char *name;               /* of the package; of a bare blob that of its file */
 	const char *symbol;             /* of the blob, when it is not the generation's */
 	const char *dir;                /* of the manifest, absolute; NULL: a bare blob */
 	const char *target;             /* triple, or NULL: this machine */

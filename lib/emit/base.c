@@ -26,7 +26,7 @@ static enum mpk_code find_symbol(struct mpk_build *b, const struct mpk_grown *g,
 	struct mpk_image image;
 
 	*symbol = b->symbol;
-	if (mpk_image_open(mpk_span_of(g->file, g->len), NULL, b->arena, &image, NULL) != MPK_OK ||
+	if (mpk_image_open(g->stamped.file, NULL, b->arena, &image, NULL) != MPK_OK ||
 	    !image.has_blob || image.gen != b->e->gen)
 		return MPK_OK;
 	if (image.standalone)
@@ -47,9 +47,12 @@ enum mpk_code mpk_build_base(struct mpk_build *b, struct mpk_error *err)
 	if (code == MPK_OK)
 		code = find_symbol(b, &g, &symbol, err);
 	if (code == MPK_OK)
-		code = mpk_elf_replace(g.file, g.len, symbol, b->e->blob, b->arena, &rope, err);
+		code = mpk_stamped_find(g.stamped.file, symbol, b->arena, &g.stamped.stamp, err);
 	if (code == MPK_OK)
-		code = mpk_build_write(b, &rope, 0777, err);
+		code = mpk_elf_replace(g.file, g.len, symbol, b->e->blob, b->arena, &rope, err);
+	g.stamped.rope = &rope;
+	if (code == MPK_OK)
+		code = mpk_build_write_stamped(b, b->e->out, 0777, &g.stamped, err);
 	else
 		mpk_error_at_file(err, b->e->base);
 	mpk_build_unmap(&g);

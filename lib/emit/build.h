@@ -5,6 +5,7 @@
 #include "emit/emit.h"
 #include "emit/job.h"
 #include "emit/scratch.h"
+#include "emit/stamped.h"
 #include "io/output.h"
 
 /* From this size on a blob is not given to compiler and linker. Measured: below it the
@@ -27,6 +28,8 @@ struct mpk_build {
 	bool lrodata;              /* the blob symbol's section */
 	const char *symbol;        /* of the blob, prefix included */
 	const char *register_fn;   /* or NULL */
+	const char *stamp;         /* text of the note in the blob's object; NULL without blob */
+	uint8_t digest[MPK_DIGEST_BYTES]; /* XXH128 of the blob; zeros as long as unknown */
 	const char *blob_object;   /* path; NULL without blob */
 	const char **objects;      /* per source: its object, or the archive */
 };
@@ -43,6 +46,7 @@ struct mpk_grown {
 	uint8_t *file;
 	size_t len;
 	struct mpk_rope rope;
+	struct mpk_stamped stamped;   /* the same, with the blob; the stamp only if grown */
 };
 enum mpk_code mpk_build_grow(struct mpk_build *b, const char *path, bool grow,
 			     struct mpk_grown *out, struct mpk_error *err) MPK_MUST_CHECK;
@@ -61,9 +65,12 @@ enum mpk_code mpk_build_archive(struct mpk_build *b, struct mpk_error *err) MPK_
 enum mpk_code mpk_build_tool(struct mpk_build *b, const char *const *argv, const char *what,
 			     struct mpk_error *err) MPK_MUST_CHECK;
 
-/* Write a rope to e->out, whole or not at all. */
+/* Write a rope to e->out, or a file with its stamp renewed to path; whole or not at all. */
 enum mpk_code mpk_build_write(struct mpk_build *b, const struct mpk_rope *rope,
 			      unsigned mode, struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_build_write_stamped(struct mpk_build *b, const char *path, unsigned mode,
+				      const struct mpk_stamped *s,
+				      struct mpk_error *err) MPK_MUST_CHECK;
 
 /* The last part of a path. */
 const char *mpk_path_name(const char *path);

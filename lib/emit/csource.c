@@ -7,6 +7,7 @@
 
 #include "base/strbuf.h"
 #include "elf/grow.h"
+#include "elf/stamp.h"
 #include "io/reader.h"
 
 enum { TEXT_BYTES = 64 * 1024, LINE_COLUMNS = 84 };
@@ -160,6 +161,27 @@ static void put_registration(struct mpk_strbuf *text, const struct mpk_csource *
 			  c->register_fn, c->symbol, c->symbol);
 }
 
+/* The text is JSON in ASCII: quotes, backslashes and trigraphs are all that C wants escaped. */
+static void put_stamp(struct mpk_strbuf *text, const struct mpk_csource *c)
+{
+	size_t len = strlen(c->stamp) + 1;
+
+	mpk_strbuf_printf(text,
+			  "#if defined __GNUC__ && defined __ELF__\n"
+			  "__attribute__((section(\"" MPK_STAMP_SECTION "\"), used, aligned(4)))\n"
+			  "static const struct {\n"
+			  "\tunsigned int owner_bytes, text_bytes, type;\n"
+			  "\tchar owner[4], text[%zu];\n} mpk_stamp = {\n"
+			  "\t4, %zu, 0x%" PRIx32 ", \"" MPK_STAMP_OWNER "\",\n\t\"",
+			  (len + 3) / 4 * 4, len, MPK_STAMP_TYPE);
+	for (const char *at = c->stamp; *at; at++) {
+		if (*at == '"' || *at == '\\' || *at == '?')
+			mpk_strbuf_putc(text, '\\');
+		mpk_strbuf_putc(text, *at);
+	}
+	mpk_strbuf_puts(text, "\"\n};\n#endif\n");
+}
+
 static enum mpk_code put_source(struct printer *p, const struct mpk_csource *c,
 				struct mpk_error *err)
 {
@@ -181,6 +203,8 @@ static enum mpk_code put_source(struct printer *p, const struct mpk_csource *c,
 	}
 	if (c->register_fn)
 		put_registration(&p->text, c);
+	if (c->stamp)
+		put_stamp(&p->text, c);
 	mpk_strbuf_puts(&p->text, "#ifdef __cplusplus\n}\n#endif\n");
 	return flush(p, err);
 }

@@ -27,6 +27,7 @@ struct mpk_csource {
 	uint64_t size;                 /* INCBIN: of the file, bytes */
 	bool lrodata;                  /* STUB: in .lrodata, not .rodata */
 	const char *register_fn;       /* system library: called with name and address; NULL */
+	const char *stamp;             /* text of the note (elf/stamp.h), for ELF; NULL */
 };
 
 /* mpk_csource_write - append the source to out

@@ -67,26 +67,35 @@ enum mpk_code mpk_build_tool(struct mpk_build *b, const char *const *argv, const
 	return b->e->dry_run ? MPK_OK : mpk_jobs_run(&job, 1, 1, err);
 }
 
-enum mpk_code mpk_build_write(struct mpk_build *b, const struct mpk_rope *rope,
-			      unsigned mode, struct mpk_error *err)
+enum mpk_code mpk_build_write_stamped(struct mpk_build *b, const char *path, unsigned mode,
+				      const struct mpk_stamped *s, struct mpk_error *err)
 {
 	struct mpk_output *o = NULL;
 
-	MPK_TRY(mpk_rope_status(rope, err));
+	MPK_TRY(mpk_rope_status(s->rope, err));
 	if (b->e->dry_run)
 		return MPK_OK;
-	MPK_TRY(mpk_output_open(b->e->out, mode, &o, err));
-	enum mpk_code code = mpk_output_write_rope(o, rope, err);
+	MPK_TRY(mpk_output_open(path, mode, &o, err));
+	enum mpk_code code = mpk_stamped_write(s, b->arena, o, err);
 	if (code == MPK_OK)
 		return mpk_output_commit(o, err);
 	mpk_output_abandon(o);
 	return code;
 }
 
+enum mpk_code mpk_build_write(struct mpk_build *b, const struct mpk_rope *rope,
+			      unsigned mode, struct mpk_error *err)
+{
+	struct mpk_stamped s = { .rope = rope };
+
+	return mpk_build_write_stamped(b, b->e->out, mode, &s, err);
+}
+
 static enum mpk_code emit_c(struct mpk_build *b, struct mpk_error *err)
 {
 	struct mpk_csource c = { .form = MPK_CSOURCE_PLAIN, .symbol = b->symbol,
-				 .bytes = b->e->blob, .register_fn = b->register_fn };
+				 .bytes = b->e->blob, .register_fn = b->register_fn,
+				 .stamp = b->stamp };
 	struct mpk_output *o = NULL;
 
 	if (b->e->dry_run)
@@ -109,7 +118,7 @@ static enum mpk_code emit_object(struct mpk_build *b, struct mpk_error *err)
 	enum mpk_code code = mpk_build_grow(b, b->blob_object,
 					    b->placement == MPK_PLACE_GROW_OBJECT, &g, err);
 	if (code == MPK_OK)
-		code = mpk_build_write(b, &g.rope, 0666, err);
+		code = mpk_build_write_stamped(b, b->e->out, 0666, &g.stamped, err);
 	mpk_build_unmap(&g);
 	return code;
 }
@@ -132,6 +141,22 @@ static void place(struct mpk_build *b)
 		b->placement = MPK_PLACE_GROW_OBJECT;
 	b->lrodata = b->placement == MPK_PLACE_GROW_LINKED ||
 		     (e->target.has_large && size > (uint64_t)1 << 30);
+}
+
+/* The digest that the blob's object tells. One that is grown last is given its digest
+ * while it is written. */
+static enum mpk_code make_stamp(struct mpk_build *b, struct mpk_error *err)
+{
+	const struct mpk_emit *e = b->e;
+	bool later = b->placement == MPK_PLACE_GROW_LINKED ||
+		     (b->placement == MPK_PLACE_GROW_OBJECT && e->kind == MPK_EMIT_OBJ);
+
+	if (!e->blob || !e->name || e->target.format != MPK_OBJECT_ELF)
+		return MPK_OK;
+	if (!later && !e->dry_run)
+		MPK_TRY(mpk_digest_rope(MPK_DIGEST_XXH128, e->blob, NULL, b->digest, err));
+	b->stamp = mpk_stamp_text(b->arena, e->name, b->symbol, b->digest);
+	return b->stamp ? MPK_OK : mpk_fail_nomem(err);
 }
 
 static enum mpk_code open_scratch(struct mpk_build *b, struct mpk_error *err)
@@ -182,6 +207,8 @@ static enum mpk_code emit(struct mpk_build *b, struct mpk_error *err)
 	if (e->base && e->kind == MPK_EMIT_SO && e->blob)
 		return mpk_build_base(b, err);
 	place(b);
+	if (e->kind != MPK_EMIT_BLOB)
+		MPK_TRY(make_stamp(b, err));
 	switch (e->kind) {
 	case MPK_EMIT_BLOB:
 		return mpk_build_write(b, e->blob, 0666, err);

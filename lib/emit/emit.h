@@ -57,6 +57,8 @@ struct mpk_emit_hooks {
 struct mpk_emit {
 	enum mpk_emit_kind kind;
 	const char *out;                 /* path, or "-" for C and BLOB */
+	const char *name;                /* of the package, for the stamp (elf/stamp.h); NULL:
+					  * no stamp is made */
 	struct mpk_target target;
 	enum mpk_generation gen;
 	const struct mpk_rope *blob;     /* NULL: a host-only package, which has none */

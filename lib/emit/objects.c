@@ -7,6 +7,7 @@
 
 #include "ar/ar.h"
 #include "elf/grow.h"
+#include "elf/stamp.h"
 #include "emit/build.h"
 #include "emit/csource.h"
 #include "emit/plugin.h"
@@ -76,6 +77,7 @@ static enum mpk_code run_blob(void *data, struct mpk_error *err)
 		.triple = b->e->target.triple, .symbol = b->symbol, .large = b->lrodata,
 		.bytes = mpk_span_of(stub, sizeof stub), .register_fn = b->register_fn,
 		.align = b->placement == MPK_PLACE_FULL ? 16 : 4096, .prefix = b->e->prefix,
+		.note = { MPK_STAMP_SECTION, MPK_STAMP_OWNER, MPK_STAMP_TYPE, b->stamp },
 	};
 	struct mpk_span object;
 
@@ -272,7 +274,7 @@ static enum mpk_code source_job(struct mpk_build *b, size_t i, struct mpk_job *j
 static enum mpk_code blob_job(struct mpk_build *b, struct mpk_job *job, struct mpk_error *err)
 {
 	struct mpk_csource c = { .symbol = b->symbol, .bytes = b->e->blob,
-				 .register_fn = b->register_fn };
+				 .register_fn = b->register_fn, .stamp = b->stamp };
 	const char *source = mpk_scratch_file(&b->scratch, b->arena, "devc.c");
 
 	b->blob_object = mpk_scratch_file(&b->scratch, b->arena, "devc.o");
@@ -374,6 +376,11 @@ enum mpk_code mpk_build_grow(struct mpk_build *b, const char *path, bool grow,
 	}
 	*out = (struct mpk_grown){ .file = p, .len = (size_t)st.st_size,
 				   .rope = mpk_rope_of(b->arena) };
+	out->stamped = (struct mpk_stamped){ .file = mpk_span_of(p, out->len),
+					     .rope = &out->rope, .blob = b->e->blob };
+	if (grow)
+		MPK_TRY(mpk_stamped_find(out->stamped.file, b->symbol, b->arena,
+					 &out->stamped.stamp, err));
 	if (grow)
 		return mpk_elf_grow(out->file, out->len, b->symbol, b->e->blob, &out->rope, err);
 	mpk_rope_put_view(&out->rope, mpk_span_of(out->file, out->len));

@@ -37,6 +37,42 @@ static LLVMValueRef add_symbol(struct mpk_session *s, const struct mpk_llvm_blob
 	return symbol;
 }
 
+static void append_list(struct mpk_session *s, const char *name, LLVMValueRef row)
+{
+	LLVMValueRef rows = LLVMConstArray2(LLVMTypeOf(row), &row, 1);
+	LLVMValueRef list = LLVMAddGlobal(s->module, LLVMTypeOf(rows), name);
+
+	LLVMSetInitializer(list, rows);
+	LLVMSetLinkage(list, LLVMAppendingLinkage);
+	if (strncmp(name, "llvm.global", 11) != 0)
+		LLVMSetSection(list, "llvm.metadata");
+}
+
+/* An ELF note (elf/stamp.h), as a structure, so that LLVM takes care of the byte order. */
+static void add_note(struct mpk_session *s, const struct mpk_llvm_note *note)
+{
+	LLVMTypeRef i32 = LLVMInt32TypeInContext(s->context), i8 = LLVMInt8TypeInContext(s->context);
+	size_t owner = strlen(note->owner) + 1, text = strlen(note->text) + 1;
+	LLVMValueRef fields[] = {
+		LLVMConstInt(i32, owner, 0),
+		LLVMConstInt(i32, text, 0),
+		LLVMConstInt(i32, note->type, 0),
+		LLVMConstStringInContext2(s->context, note->owner, owner, 1),
+		LLVMConstStringInContext2(s->context, note->text, text, 1),
+		LLVMConstNull(LLVMArrayType2(i8, (4 - text % 4) % 4)),
+	};
+	LLVMValueRef value = LLVMConstStructInContext(s->context, fields,
+						      sizeof fields / sizeof *fields, 0);
+	LLVMValueRef global = LLVMAddGlobal(s->module, LLVMTypeOf(value), "mpk_note");
+
+	LLVMSetInitializer(global, value);
+	LLVMSetGlobalConstant(global, 1);
+	LLVMSetLinkage(global, LLVMPrivateLinkage);
+	LLVMSetAlignment(global, 4);
+	LLVMSetSection(global, note->section);
+	append_list(s, "llvm.compiler.used", global);
+}
+
 /* static void _GLOBAL__sub_I_<prefix>devc(void) { register_fn("symbol", &symbol); } */
 static LLVMValueRef add_constructor(struct mpk_session *s, const struct mpk_llvm_blob *blob,
 				    LLVMValueRef symbol)
@@ -61,17 +97,6 @@ static LLVMValueRef add_constructor(struct mpk_session *s, const struct mpk_llvm
 	(void)LLVMBuildRetVoid(b);
 	LLVMDisposeBuilder(b);
 	return ctor;
-}
-
-static void append_list(struct mpk_session *s, const char *name, LLVMValueRef row)
-{
-	LLVMValueRef rows = LLVMConstArray2(LLVMTypeOf(row), &row, 1);
-	LLVMValueRef list = LLVMAddGlobal(s->module, LLVMTypeOf(rows), name);
-
-	LLVMSetInitializer(list, rows);
-	LLVMSetLinkage(list, LLVMAppendingLinkage);
-	if (strcmp(name, "llvm.used") == 0)
-		LLVMSetSection(list, "llvm.metadata");
 }
 
 /* Through the C API, LLVM puts llvm.global_ctors of ELF objects into .ctors, which only
@@ -109,6 +134,8 @@ static enum mpk_code emit(struct mpk_session *s, const struct mpk_llvm_blob *blo
 	LLVMDisposeTargetData(layout);
 
 	LLVMValueRef symbol = add_symbol(s, blob);
+	if (blob->note.text && is_elf(s))
+		add_note(s, &blob->note);
 	if (blob->register_fn)
 		list_constructor(s, add_constructor(s, blob, symbol));
 	return mpk_session_emit(s, arena, out, err);

@@ -16,6 +16,15 @@
 #include "base/error.h"
 #include "base/span.h"
 
+/* An ELF note: sizes and type as the target's 32-bit words, both texts with their NUL,
+ * padded to four bytes. Other object formats have none. */
+struct mpk_llvm_note {
+	const char *section;
+	const char *owner;       /* three characters */
+	uint32_t type;
+	const char *text;        /* NULL: no note */
+};
+
 /* A read-only symbol as an object file. */
 struct mpk_llvm_blob {
 	const char *triple;      /* "x86_64-linux-gnu", "arm64-apple-macos" */
@@ -25,6 +34,7 @@ struct mpk_llvm_blob {
 	bool large;              /* x86-64 ELF: in .lrodata, not .rodata */
 	const char *register_fn; /* a constructor calls register_fn(symbol, &symbol); NULL: none */
 	const char *prefix;      /* of the constructor's name; "" */
+	struct mpk_llvm_note note;
 };
 
 /* LLVM IR (.ll) or bitcode (.bc); which one is seen from the bytes. */

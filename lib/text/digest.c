@@ -1,117 +1,101 @@
 #include "text/digest.h"
 
-#include <dlfcn.h>
-#include <string.h>
+#include <stdlib.h>
 
-/* The part of OpenSSL 3's EVP interface that is used (openssl/evp.h). The types are
- * opaque there, too. */
-struct evp {
-	void *(*ctx_new)(void);
-	void (*ctx_free)(void *ctx);
-	const void *(*sha256)(void);
-	int (*init)(void *ctx, const void *type, void *engine);
-	int (*update)(void *ctx, const void *data, size_t len);
-	int (*final)(void *ctx, unsigned char *out, unsigned *len);
-};
+#include "io/reader.h"
+#include "text/digest_kinds.h"
 
-static const char *const names[] = {
-	"EVP_MD_CTX_new", "EVP_MD_CTX_free", "EVP_sha256",
-	"EVP_DigestInit_ex", "EVP_DigestUpdate", "EVP_DigestFinal_ex",
-};
-
-_Static_assert(sizeof(struct evp) == sizeof names / sizeof *names * sizeof(void *),
-	       "one name for each function");
-
-/* The library stays loaded: there is no moment at which nobody will want it again. */
-static const struct evp *load(struct mpk_error *err)
+static const struct mpk_digest_ops *ops_of(enum mpk_digest_kind kind)
 {
-	static struct evp evp;
-	static bool loaded;
-	void *symbols[MPK_ARRAY_COUNT(names)];
-	void *lib;
-
-	if (loaded)
-		return &evp;
-	lib = dlopen("libcrypto.so.3", RTLD_NOW | RTLD_LOCAL);
-	if (!lib) {
-		(void)mpk_fail(err, MPK_E_LOAD,
-			       "SHA-256 needs OpenSSL's libcrypto.so.3, which cannot be loaded; "
-			       "install OpenSSL 3 (Debian: apt install libssl3)");
-		return NULL;
-	}
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(names); i++) {
-		symbols[i] = dlsym(lib, names[i]);
-		if (!symbols[i]) {
-			(void)mpk_fail(err, MPK_E_LOAD, "libcrypto.so.3 has no %s", names[i]);
-			dlclose(lib);
-			return NULL;
-		}
-	}
-	memcpy(&evp, symbols, sizeof evp);
-	loaded = true;
-	return &evp;
+	return kind == MPK_DIGEST_SHA256 ? &mpk_digest_sha256 : &mpk_digest_xxh128;
 }
 
-static enum mpk_code broken(struct mpk_error *err)
+const char *mpk_digest_name(enum mpk_digest_kind kind)
 {
-	return mpk_fail(err, MPK_E_INTERNAL, "libcrypto failed to compute a SHA-256");
+	return ops_of(kind)->name;
 }
 
-enum mpk_code mpk_digest_init(struct mpk_digest *d, struct mpk_error *err)
+size_t mpk_digest_bytes(enum mpk_digest_kind kind)
 {
-	const struct evp *evp = load(err);
-	void *ctx;
+	return ops_of(kind)->bytes;
+}
 
-	if (!evp)
-		return MPK_E_LOAD;
-	ctx = evp->ctx_new();
-	if (!ctx)
-		return mpk_fail_nomem(err);
-	if (evp->init(ctx, evp->sha256(), NULL) != 1) {
-		evp->ctx_free(ctx);
-		return broken(err);
-	}
-	d->ctx = ctx;
-	return MPK_OK;
+enum mpk_code mpk_digest_init(struct mpk_digest *d, enum mpk_digest_kind kind,
+			      struct mpk_error *err)
+{
+	d->kind = kind;
+	return ops_of(kind)->init(&d->state, err);
 }
 
 enum mpk_code mpk_digest_update(struct mpk_digest *d, struct mpk_span bytes,
 				struct mpk_error *err)
 {
-	return load(NULL)->update(d->ctx, bytes.data, bytes.len) == 1 ? MPK_OK : broken(err);
+	return ops_of(d->kind)->update(d->state, bytes, err);
 }
 
 enum mpk_code mpk_digest_final(struct mpk_digest *d, uint8_t out[MPK_DIGEST_BYTES],
 			       struct mpk_error *err)
 {
-	return load(NULL)->final(d->ctx, out, NULL) == 1 ? MPK_OK : broken(err);
+	return ops_of(d->kind)->final(d->state, out, err);
 }
 
 void mpk_digest_fini(struct mpk_digest *d)
 {
-	if (d->ctx)
-		load(NULL)->ctx_free(d->ctx);
-	d->ctx = NULL;
+	if (d->state)
+		ops_of(d->kind)->fini(d->state);
+	d->state = NULL;
 }
 
-enum mpk_code mpk_digest_of(struct mpk_span bytes, uint8_t out[MPK_DIGEST_BYTES],
-			    struct mpk_error *err)
+enum mpk_code mpk_digest_of(enum mpk_digest_kind kind, struct mpk_span bytes,
+			    uint8_t out[MPK_DIGEST_BYTES], struct mpk_error *err)
 {
-	MPK_CLEANUP(mpk_digest_fini) struct mpk_digest d = { 0 };
+	MPK_CLEANUP(mpk_digest_fini) struct mpk_digest d = { .state = NULL };
 
-	MPK_TRY(mpk_digest_init(&d, err));
+	MPK_TRY(mpk_digest_init(&d, kind, err));
 	MPK_TRY(mpk_digest_update(&d, bytes, err));
 	return mpk_digest_final(&d, out, err);
 }
 
-const char *mpk_digest_print(const uint8_t digest[MPK_DIGEST_BYTES], char out[MPK_DIGEST_TEXT])
+static enum mpk_code add_all(struct mpk_digest *d, struct mpk_reader *r,
+			     const struct mpk_tap *tap, struct mpk_error *err)
+{
+	struct mpk_span some = { 0 };
+
+	do {
+		MPK_TRY(mpk_reader_next(r, &some, err));
+		MPK_TRY(mpk_digest_update(d, some, err));
+		if (tap)
+			tap->see(tap->data, some);
+	} while (some.len);
+	return MPK_OK;
+}
+
+enum mpk_code mpk_digest_rope(enum mpk_digest_kind kind, const struct mpk_rope *rope,
+			      const struct mpk_tap *tap, uint8_t out[MPK_DIGEST_BYTES],
+			      struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_digest_fini) struct mpk_digest d = { .state = NULL };
+	struct mpk_reader *r;
+
+	MPK_TRY(mpk_digest_init(&d, kind, err));
+	r = malloc(sizeof *r);
+	if (!r)
+		return mpk_fail_nomem(err);
+	mpk_reader_init(r, rope);
+	enum mpk_code code = add_all(&d, r, tap, err);
+	mpk_reader_fini(r);
+	free(r);
+	return code == MPK_OK ? mpk_digest_final(&d, out, err) : code;
+}
+
+const char *mpk_digest_print(const uint8_t *digest, size_t bytes, char out[MPK_DIGEST_TEXT])
 {
 	static const char hex[] = "0123456789abcdef";
 
-	for (size_t i = 0; i < MPK_DIGEST_BYTES; i++) {
+	for (size_t i = 0; i < bytes; i++) {
 		out[2 * i] = hex[digest[i] >> 4];
 		out[2 * i + 1] = hex[digest[i] & 15];
 	}
-	out[MPK_DIGEST_TEXT - 1] = '\0';
+	out[2 * bytes] = '\0';
 	return out;
 }

@@ -133,12 +133,12 @@ enum mpk_code mpk_extract_plan(const struct mpk_view *view, struct mpk_arena *ar
 		return mpk_fail_nomem(err);
 	if (p.count)
 		memcpy(files, p.files, p.count * sizeof *files);
-	*out = (struct mpk_extract){ files, p.count };
+	*out = (struct mpk_extract){ files, p.count, MPK_DIGEST_KIND_COUNT };
 	return MPK_OK;
 }
 
-static void put_file(const struct mpk_extract_file *f, const char *digest, struct mpk_json *j,
-		     struct json_t *list)
+static void put_file(const struct mpk_extract_file *f, enum mpk_digest_kind digest,
+		     struct mpk_json *j, struct json_t *list)
 {
 	struct json_t *o = mpk_json_object(j, list, NULL), *shape;
 	char type[MPK_DTYPE_TEXT];
@@ -149,7 +149,8 @@ static void put_file(const struct mpk_extract_file *f, const char *digest, struc
 	if (f->title.len)
 		mpk_json_span(j, o, "title", f->title);
 	mpk_json_u64(j, o, "bytes", f->content.len);
-	mpk_json_text(j, o, "sha256", digest);
+	if (f->digest)
+		mpk_json_text(j, o, mpk_digest_name(digest), f->digest);
 	if (f->stored) {
 		mpk_json_u64(j, o, "offset", f->off);
 		mpk_json_u64(j, o, "stored_bytes", f->bytes);
@@ -163,7 +164,7 @@ static void put_file(const struct mpk_extract_file *f, const char *digest, struc
 }
 
 void mpk_extract_json(const struct mpk_view *view, const struct mpk_extract *plan,
-		      const char *const *digests, struct mpk_json *j, struct json_t *at)
+		      struct mpk_json *j, struct json_t *at)
 {
 	const struct mpk_image *image = view->image;
 	struct json_t *o, *list;
@@ -175,5 +176,5 @@ void mpk_extract_json(const struct mpk_view *view, const struct mpk_extract *pla
 	mpk_json_u64(j, o, "bytes", image->blob.len);
 	list = mpk_json_array(j, at, "files");
 	for (size_t i = 0; i < plan->count; i++)
-		put_file(&plan->files[i], digests[i], j, list);
+		put_file(&plan->files[i], plan->digest, j, list);
 }

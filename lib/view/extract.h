@@ -3,6 +3,7 @@
 #define MPK_VIEW_EXTRACT_H
 
 #include "base/rope.h"
+#include "text/digest.h"
 #include "view/view.h"
 
 struct mpk_extract_file {
@@ -13,11 +14,13 @@ struct mpk_extract_file {
 	bool stored;                 /* data stands in the blob as it is; else it was made */
 	uint64_t off, bytes;         /* stored: where in the blob, and how long */
 	const struct mpk_tensor_record *tensor; /* what an .npy file holds, or NULL */
+	const char *digest;          /* of content, as text; set by who writes it, or NULL */
 };
 
 struct mpk_extract {
 	struct mpk_extract_file *files;
 	size_t count;
+	enum mpk_digest_kind digest; /* which one the files have; set by who writes them */
 };
 
 /* mpk_extract_plan - one directory a module, "<index>-<kind>", and its files in stored order
@@ -28,9 +31,8 @@ struct mpk_extract {
 enum mpk_code mpk_extract_plan(const struct mpk_view *view, struct mpk_arena *arena,
 			       struct mpk_extract *out, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_extract_json - the index: one entry a file, with its SHA-256
- * @digests  MPK_DIGEST_TEXT characters a file, or NULL texts where there is none */
+/* mpk_extract_json - the index: one entry a file, with its digest under the digest's name */
 void mpk_extract_json(const struct mpk_view *view, const struct mpk_extract *plan,
-		      const char *const *digests, struct mpk_json *j, struct json_t *at);
+		      struct mpk_json *j, struct json_t *at);
 
 #endif

@@ -44,11 +44,13 @@ static enum mpk_code read_inside(struct mpk_verify *v, struct mpk_error *err)
 	return MPK_OK;
 }
 
-enum mpk_code mpk_verify_run(const struct mpk_view *view, struct mpk_arena *arena,
-			     struct mpk_report *report, struct mpk_error *err)
+enum mpk_code mpk_verify_run(const struct mpk_view *view, const struct mpk_verify_file *file,
+			     struct mpk_arena *arena, struct mpk_report *report,
+			     struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_elf_close) struct mpk_elf elf = { 0 };
-	struct mpk_verify v = { .view = view, .arena = arena, .report = report };
+	struct mpk_verify v = { .view = view, .file = file, .arena = arena,
+				.report = report };
 	const struct mpk_image *image = view->image;
 
 	MPK_TRY(read_inside(&v, err));

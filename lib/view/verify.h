@@ -9,11 +9,21 @@
 
 #include "base/report.h"
 #include "elf/reader.h"
+#include "io/copy.h"
+#include "io/mapping.h"
 #include "view/view.h"
+
+/* Where the bytes of a view come from. */
+struct mpk_verify_file {
+	const struct mpk_mapping *map; /* what is large is read through windows of its file, as
+					* the mapping itself would count as memory */
+	const struct mpk_tap *tap;     /* sees what has been read of the blob; NULL: nobody does */
+};
 
 struct mpk_verify {
 	const struct mpk_view *view;
 	const struct mpk_elf *elf;  /* NULL for a bare blob */
+	const struct mpk_verify_file *file; /* or NULL */
 	const struct mpk_inside *inside; /* what the code of each module says, as many as nodes */
 	struct mpk_arena *arena;    /* scratch */
 	struct mpk_report *report;
@@ -33,11 +43,13 @@ extern const struct mpk_check mpk_checks_payload[];
 extern const struct mpk_check mpk_checks_code[];
 
 /* mpk_verify_run - run every check
+ * @file    NULL: the view's bytes are in memory
  * @arena   scratch memory that lives as long as the report
  * Returns  MPK_OK, whatever was found; MPK_E_CORRUPT when the ELF file no longer opens;
  *          MPK_E_NOMEM */
-enum mpk_code mpk_verify_run(const struct mpk_view *view, struct mpk_arena *arena,
-			     struct mpk_report *report, struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_verify_run(const struct mpk_view *view, const struct mpk_verify_file *file,
+			     struct mpk_arena *arena, struct mpk_report *report,
+			     struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_verify_print - append the findings, sorted, one a line, then the verdict: "a.so: no
  * errors" or "a.so: 2 errors, 1 warning"

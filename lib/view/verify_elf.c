@@ -182,10 +182,53 @@ static void host_code(struct mpk_verify *v)
 			       "the root is host code, but the library has no functions");
 }
 
+static enum mpk_code digest_blob(struct mpk_verify *v, uint8_t out[MPK_DIGEST_BYTES],
+				 struct mpk_error *err)
+{
+	struct mpk_rope blob = mpk_rope_of(v->arena);
+
+	mpk_rope_put_view(&blob, v->view->image->blob);
+	if (v->file)
+		mpk_mapping_use_file(v->file->map, &blob);
+	MPK_TRY(mpk_rope_status(&blob, err));
+	return mpk_digest_rope(MPK_DIGEST_XXH128, &blob, v->file ? v->file->tap : NULL, out, err);
+}
+
+/* Nothing else tells a flipped bit among weights from a weight. */
+static void blob_digest(struct mpk_verify *v)
+{
+	const struct mpk_image *image = v->view->image;
+	const struct mpk_stamp *stamp = &image->stamp;
+	uint8_t digest[MPK_DIGEST_BYTES];
+	char want[MPK_DIGEST_TEXT], got[MPK_DIGEST_TEXT];
+	struct mpk_error err = { 0 };
+	enum mpk_code code;
+
+	if (!image->has_blob || !stamp->name || !image->blob_symbol_bytes)
+		return;
+	code = digest_blob(v, digest, &err);
+	v->report->failed |= code == MPK_E_NOMEM;
+	if (code != MPK_OK) {
+		mpk_verify_say(v, MPK_ERROR, "file", image->blob_off, image->blob_symbol,
+			       "the blob cannot be read: %s", err.text);
+		return;
+	}
+	(void)mpk_digest_print(digest, MPK_XXH128_BYTES, got);
+	(void)mpk_digest_print(stamp->digest, MPK_XXH128_BYTES, want);
+	if (strcmp(want, got) == 0)
+		mpk_verify_say(v, MPK_NOTE, "file", image->blob_off, image->blob_symbol,
+			       "the blob is what was packed, xxh128 %s", got);
+	else
+		mpk_verify_say(v, MPK_ERROR, "file", image->blob_off, image->blob_symbol,
+			       "the blob is damaged: its xxh128 is %s, what was packed had %s",
+			       got, want);
+}
+
 const struct mpk_check mpk_checks_elf[] = {
 	{ "blob-size", "the symbol is as long as the blob says", blob_size },
 	{ "blob-section", "a loaded section covers the blob", blob_section },
 	{ "blob-segment", "the blob can be mapped and read", blob_segment },
+	{ "blob-digest", "the blob is what mpack packed, by its note", blob_digest },
 	{ "context-symbol", "loaders fill every pointer the code uses", context_symbols },
 	{ "library-context", "code that looks functions up has a context", library_context },
 	{ "entry-function", "what __tvm_main__ names is there", entry_function },

@@ -45,8 +45,8 @@ static const struct mpk_emit_hooks hooks = { on_command, on_text, on_text, NULL 
 static struct mpk_emit plan(enum mpk_emit_kind kind, const char *out,
 			    const struct mpk_rope *blob)
 {
-	return (struct mpk_emit){ .kind = kind, .out = out, .target = mpk_target_parse(NULL),
-				  .gen = MPK_GEN_CURRENT, .blob = blob, .prefix = "",
+	return (struct mpk_emit){ .kind = kind, .out = out, .name = "unit",
+				  .target = mpk_target_parse(NULL), .gen = MPK_GEN_CURRENT, .blob = blob, .prefix = "",
 				  .cc = { cc_words, 1 }, .jobs = 2, .llvm = plugin,
 				  .tmpdir = "tmp", .hooks = &hooks };
 }

@@ -99,7 +99,7 @@ static enum mpk_code look_tree(const struct mpk_view *view, struct mpk_arena *ar
 	enum mpk_code code;
 
 	MPK_TRY(mpk_extract_plan(view, arena, &plan, err));
-	MPK_TRY(mpk_verify_run(view, arena, &report, err));
+	MPK_TRY(mpk_verify_run(view, NULL, arena, &report, err));
 	mpk_verify_print("x", &report, (struct mpk_style){ 0 }, true, text);
 	MPK_TRY(mpk_size_read(view, arena, &size, err));
 	mpk_size_text(view, &size, (struct mpk_style){ 0 }, text);

@@ -169,6 +169,12 @@ END_TEST
 	"\\\"%s/blob\\\"\\n.size __tvm_ffi__library_bin,.-__tvm_ffi__library_bin\\n"        \
 	".previous\");\n"
 #define RODATA BLOB(".section .rodata")
+#define Q(text) "\\\\\\\"" text "\\\\\\\""
+#define STAMP(digits)                                                                    \
+	"__asm__(\".pushsection .note.package,\\\"a\\\",%%note\\n.balign 4\\n"               \
+	".long 4, 2f-1f, 0xcafe1a7e\\n.asciz \\\"FDO\\\"\\n1: .asciz \\\""               \
+	"{" Q("type") ":" Q("mpack") "," Q("name") ":" Q("x") "," Q("blob") ":"            \
+	Q("__tvm_ffi__library_bin") "," Q("xxh128") ":" Q(digits) "}\\\"\\n2: .balign 4\\n.popsection\");\n"
 
 static const struct {
 	const char *code;
@@ -187,6 +193,11 @@ static const struct {
 	  "writable" },
 	{ BLOB(".section .text") "int __tvm_ffi_f(void) { return 0; }", "blob-section",
 	  MPK_WARNING, "executable" },
+	{ RODATA STAMP("00112233445566778899aabbccddeeff") "int __tvm_ffi_f(void) { return 0; }",
+	  "blob-digest", MPK_ERROR, "is damaged" },
+	/* as xxh128sum prints it for the blob */
+	{ RODATA STAMP("0b60dc99a961ea2b93a699e2bd13d0b6") "int __tvm_ffi_f(void) { return 0; }",
+	  "blob-digest", MPK_NOTE, "is what was packed" },
 	{ "const char __tvm_main__[] = \"gone\"; void *__tvm_module_ctx;"
 	  "int here(void) { return 0; }", "entry-function", MPK_ERROR, "'gone' is not defined" },
 };

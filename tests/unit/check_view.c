@@ -193,7 +193,7 @@ static void all_views(struct mpk_span blob, enum mpk_generation gen, const struc
 	mpk_view_summary(&view, (struct mpk_style){ 0 }, &out);
 	mpk_view_functions(&view, (struct mpk_style){ 0 }, &out);
 	json_views(&view, &size);
-	ck_assert_int_eq(mpk_verify_run(&view, &scratch, &report, NULL), MPK_OK);
+	ck_assert_int_eq(mpk_verify_run(&view, NULL, &scratch, &report, NULL), MPK_OK);
 	mpk_verify_print("x", &report, (struct mpk_style){ 0 }, true, &out);
 	ck_assert_int_eq(mpk_extract_plan(&view, &scratch, &plan, NULL), MPK_OK);
 	if (other) {

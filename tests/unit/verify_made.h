@@ -23,7 +23,7 @@ HARNESS_FN void verify_image(const struct mpk_image *image, const struct mpk_tre
 	struct mpk_view view;
 
 	ck_assert_int_eq(mpk_view_init(&view, "a.so", 0, image, tree, &arena, NULL), MPK_OK);
-	ck_assert_int_eq(mpk_verify_run(&view, &arena, &report, NULL), MPK_OK);
+	ck_assert_int_eq(mpk_verify_run(&view, NULL, &arena, &report, NULL), MPK_OK);
 }
 
 HARNESS_FN void verify_bytes(struct mpk_span bytes)

@@ -1,11 +1,7 @@
-# files, index, digests: sha256sum agrees with the index
+# files and index; what stands in the blob is extracted as it is
 minspect --extract out data/formats/07_relax_opencl.so
 cd out || exit
 find . -type f | LC_ALL=C sort
-python3 -c '
-import json
-for f in json.load(open("index.json"))["files"]:
-    print(f["sha256"], "", f["name"])' | sha256sum --quiet -c
 cat 2-opencl/functions.json
 # what stands in the blob is extracted as it is
 python3 -c '

@@ -66,11 +66,18 @@ EOF
 	comm -23 linked.lint plain.lint
 fi
 
+# The note tells the digest of the blob that is there.
+told_right()
+{
+	minspect -v --verify "$1" | grep -q 'note: the blob is what was packed'
+}
+
 # A tool that is not installed changes nothing; the others must leave the blob alone.
 changed()
 {
 	cp linked.so changed.so
-	! command -v "$1" >/dev/null || { "$@" changed.so && ./load ./changed.so; } ||
+	! command -v "$1" >/dev/null ||
+		{ "$@" changed.so && ./load ./changed.so && told_right changed.so; } ||
 		echo "broken by: $*"
 }
 changed strip
@@ -84,5 +91,5 @@ changed patchelf --set-soname other.so
 for linker in bfd gold lld mold; do
 	command -v ld.$linker >/dev/null || command -v "$linker" >/dev/null || continue
 	mpack build -q -o $linker.so --ldflag -fuse-ld=$linker 2>stderr || { echo "$linker failed:"; cat stderr; }
-	./load ./$linker.so || echo "broken by $linker"
+	{ ./load ./$linker.so && told_right $linker.so; } || echo "broken by $linker"
 done

@@ -1,0 +1,180 @@
+#include "elf/stamp.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "elf/reader.h"
+#include "text/json.h"
+
+/* Text beyond this is none of ours: names of packages and symbols are short. */
+enum { TEXT_MAX = 64 * 1024, ID_BYTES = 16, NOTE_HEADER = 12 };
+
+/* --- writing --------------------------------------------------------------------- */
+
+const char *mpk_stamp_text(struct mpk_arena *arena, const char *name, const char *symbol,
+			   const uint8_t *digest)
+{
+	static const uint8_t zeros[MPK_XXH128_BYTES];
+	char digits[MPK_DIGEST_TEXT], *printed, *out = NULL;
+	struct mpk_json j;
+
+	mpk_json_init(&j, 0);
+	mpk_json_text(&j, j.root, "type", "mpack");
+	mpk_json_text(&j, j.root, "name", name);
+	mpk_json_text(&j, j.root, "blob", symbol);
+	mpk_json_text(&j, j.root, "xxh128",
+		      mpk_digest_print(digest ? digest : zeros, MPK_XXH128_BYTES, digits));
+	printed = j.failed ? NULL : json_dumps(j.root, JSON_COMPACT | JSON_ENSURE_ASCII);
+	if (printed)
+		out = mpk_arena_text(arena, mpk_span_str(printed));
+	free(printed);
+	mpk_json_fini(&j);
+	return out;
+}
+
+/* --- reading --------------------------------------------------------------------- */
+
+struct note {
+	uint32_t type;
+	struct mpk_span owner, text; /* owner with its NUL */
+	uint64_t off;                /* of text in the file */
+};
+
+struct search {
+	const struct mpk_elf *e;
+	const char *symbol;
+	struct mpk_arena *arena;
+	struct mpk_stamp *out;
+	struct mpk_span id; /* of the build id */
+	uint64_t id_off;
+	bool failed;        /* out of memory */
+};
+
+static bool hex_digit(char c, uint8_t *out)
+{
+	static const char digits[] = "0123456789abcdef";
+	const char *at = c ? strchr(digits, c) : NULL;
+
+	if (at)
+		*out = (uint8_t)(at - digits);
+	return at != NULL;
+}
+
+static bool parse_digest(const char *text, uint8_t out[MPK_XXH128_BYTES])
+{
+	for (size_t i = 0; i < MPK_XXH128_BYTES; i++) {
+		uint8_t high, low;
+
+		if (!hex_digit(text[2 * i], &high) || !hex_digit(text[2 * i + 1], &low))
+			return false;
+		out[i] = (uint8_t)(high << 4 | low);
+	}
+	return text[2 * MPK_XXH128_BYTES] == '\0';
+}
+
+/* A member that JSON writers other than ours may have laid out otherwise: without the
+ * place of its digits a stamp can be read, not renewed. */
+static uint64_t find_digits(const struct note *n, const char *digits)
+{
+	const uint8_t *at = memmem(n->text.data, n->text.len, digits, 2 * MPK_XXH128_BYTES);
+
+	return at ? n->off + (uint64_t)(at - n->text.data) : 0;
+}
+
+static void take_stamp(struct search *s, const struct note *n)
+{
+	json_error_t ignored;
+	size_t len = strnlen((const char *)n->text.data, n->text.len);
+	json_t *o = json_loadb((const char *)n->text.data, len, 0, &ignored);
+	const char *type = json_string_value(json_object_get(o, "type"));
+	const char *name = json_string_value(json_object_get(o, "name"));
+	const char *blob = json_string_value(json_object_get(o, "blob"));
+	const char *digits = json_string_value(json_object_get(o, "xxh128"));
+	struct mpk_stamp stamp = { 0 };
+
+	if (type && name && blob && digits && strcmp(type, "mpack") == 0 &&
+	    strcmp(blob, s->symbol) == 0 && parse_digest(digits, stamp.digest)) {
+		stamp.name = mpk_arena_text(s->arena, mpk_span_str(name));
+		stamp.digits_off = find_digits(n, digits);
+		s->failed |= !stamp.name;
+		*s->out = stamp;
+	}
+	json_decref(o);
+}
+
+static bool owned_by(const struct note *n, const char *owner)
+{
+	return n->owner.len == strlen(owner) + 1 &&
+	       memcmp(n->owner.data, owner, n->owner.len) == 0;
+}
+
+static void see_note(struct search *s, const struct note *n)
+{
+	if (n->type == NT_GNU_BUILD_ID && owned_by(n, ELF_NOTE_GNU)) {
+		s->id = n->text;
+		s->id_off = n->off;
+	} else if (n->type == MPK_STAMP_TYPE && owned_by(n, MPK_STAMP_OWNER) &&
+		   n->text.len <= TEXT_MAX && !s->out->name) {
+		take_stamp(s, n);
+	}
+}
+
+/* The note at *at of a list, which is moved behind it; false at the end. */
+static bool next_note(const struct mpk_elf *e, uint64_t off, uint64_t size, uint64_t align,
+		      uint64_t *at, struct note *out)
+{
+	uint32_t owner = 0, text = 0;
+	uint64_t start = off + *at, body;
+
+	if (size - *at < NOTE_HEADER || !mpk_elf_u32(e, start, &owner) ||
+	    !mpk_elf_u32(e, start + 4, &text) || !mpk_elf_u32(e, start + 8, &out->type))
+		return false;
+	if (!mpk_align_up(NOTE_HEADER + (uint64_t)owner, align, &body) ||
+	    !mpk_span_sub(e->bytes, start + NOTE_HEADER, owner, &out->owner) ||
+	    !mpk_span_sub(e->bytes, start + body, text, &out->text))
+		return false;
+	out->off = start + body;
+	return mpk_align_up(*at + body + text, align, at) && *at <= size;
+}
+
+static void see_notes(struct search *s, uint64_t off, uint64_t size, uint64_t align)
+{
+	uint64_t at = 0;
+	struct note n;
+
+	while (next_note(s->e, off, size, align == 8 ? 8 : 4, &at, &n))
+		see_note(s, &n);
+}
+
+static void see_file(struct search *s)
+{
+	const struct mpk_elf *e = s->e;
+	GElf_Shdr section;
+	GElf_Phdr segment;
+
+	for (size_t i = 1; i < e->section_count; i++)
+		if (mpk_elf_section(e, i, &section, NULL) == MPK_OK &&
+		    section.sh_type == SHT_NOTE)
+			see_notes(s, section.sh_offset, section.sh_size, section.sh_addralign);
+	for (size_t i = 0; !e->section_count && i < e->segment_count; i++)
+		if (mpk_elf_segment(e, i, &segment) && segment.p_type == PT_NOTE)
+			see_notes(s, segment.p_offset, segment.p_filesz, segment.p_align);
+}
+
+enum mpk_code mpk_stamp_find(const struct mpk_elf *e, const char *symbol,
+			     struct mpk_arena *arena, struct mpk_stamp *out,
+			     struct mpk_error *err)
+{
+	struct mpk_stamp found = { 0 };
+	struct search s = { .e = e, .symbol = symbol, .arena = arena, .out = &found };
+
+	see_file(&s);
+	if (s.failed)
+		return mpk_fail_nomem(err);
+	if (found.name && s.id.len == ID_BYTES && memcmp(s.id.data, found.digest, 8) == 0)
+		found.id_off = s.id_off;
+	*out = found;
+	return MPK_OK;
+}

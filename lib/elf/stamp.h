@@ -1,0 +1,49 @@
+/* stamp.h - the note by which a library tells what was packed into it
+ *
+ * ELF package metadata as systemd's ELF_PACKAGE_METADATA specifies it: section
+ * .note.package, owner "FDO", type 0xcafe1a7e, a JSON object with a NUL, padded to four
+ * bytes. `readelf -n` prints it and strip keeps it. Ours has four members:
+ *
+ *     {"type":"mpack","name":"deploy","blob":"__tvm_ffi__library_bin","xxh128":"99aa..."}
+ *
+ * blob is the symbol that is meant (a program may hold several), xxh128 the digest of
+ * its st_size bytes, 32 lower-case hexadecimal digits.
+ */
+#ifndef MPK_ELF_STAMP_H
+#define MPK_ELF_STAMP_H
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "text/digest.h"
+
+struct mpk_elf;
+
+#define MPK_STAMP_SECTION ".note.package"
+#define MPK_STAMP_OWNER "FDO"
+#define MPK_STAMP_TYPE UINT32_C(0xcafe1a7e)
+
+struct mpk_stamp {
+	const char *name;                 /* of the package; NULL: there is no stamp */
+	uint8_t digest[MPK_XXH128_BYTES]; /* all zero until the blob is known */
+	uint64_t digits_off;              /* where the digits stand in the ELF file */
+	uint64_t id_off;                  /* of the build id, when its first eight of 16 bytes
+					   * are the digest's; else 0 */
+};
+
+/* mpk_stamp_text - the note's JSON, without the NUL, in arena
+ * @name    of the package, any bytes
+ * @digest  NULL: zeros
+ * Returns  NULL when memory is out */
+const char *mpk_stamp_text(struct mpk_arena *arena, const char *name, const char *symbol,
+			   const uint8_t *digest);
+
+/* mpk_stamp_find - the stamp of a blob symbol
+ * Looks into notes by section headers, without these by program headers. What is no
+ * note of ours is passed over; nothing in a file makes this fail.
+ * @out     name in arena; name NULL: none
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_stamp_find(const struct mpk_elf *e, const char *symbol,
+			     struct mpk_arena *arena, struct mpk_stamp *out,
+			     struct mpk_error *err) MPK_MUST_CHECK;
+
+#endif

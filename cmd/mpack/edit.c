@@ -38,6 +38,7 @@ static const struct mpk_command command = {
 };
 
 struct edit {
+	const char *name;               /* of the file */
 	struct mpk_arena arena;
 	struct mpk_mapping file;
 	struct mpk_image image;
@@ -143,8 +144,12 @@ static void *map_headers(const struct edit *e)
 static enum mpk_code write_library(struct edit *e, const struct mpk_rope *blob,
 				   struct mpk_error *err)
 {
-	struct mpk_rope rope = mpk_rope_of(&e->arena);
+	struct mpk_rope rope = mpk_rope_of(&e->arena), old = mpk_rope_of(&e->arena);
 	size_t len = e->file.bytes.len;
+
+	mpk_rope_put_view(&old, mpk_image_blob(&e->image));
+	mpk_mapping_use_file(&e->file, &old);
+	MPK_TRY(mpk_rope_status(&old, err));
 	/* Headers are patched in a copy of their own; what came from a pipe is one already. */
 	void *copy = e->file.fd >= 0 ? map_headers(e)
 				     : (void *)(uintptr_t)e->file.bytes.data;
@@ -154,9 +159,11 @@ static enum mpk_code write_library(struct edit *e, const struct mpk_rope *blob,
 	enum mpk_code code = mpk_elf_replace(copy, len, e->image.blob_symbol, blob, &e->arena,
 					     &rope, err);
 	if (code == MPK_OK)
-		code = write_out(e, &(struct mpk_stamped){ mpk_span_of(copy, len),
-							   e->image.stamp, &rope, blob },
+		code = write_out(e, &(struct mpk_stamped){ mpk_span_of(copy, len), e->image.stamp,
+							   &rope, blob, &old },
 				 0777, err);
+	if (code == MPK_E_CORRUPT)
+		mpk_error_at_file(err, e->name);
 	if (e->file.fd >= 0)
 		(void)munmap(copy, len);
 	return code;
@@ -188,7 +195,7 @@ static enum mpk_code run(struct edit *e, const char *path, struct mpk_error *err
 
 static int edit(const char *path)
 {
-	struct edit e = { 0 };
+	struct edit e = { .name = path };
 	struct mpk_error err = { 0 };
 	int status = run(&e, path, &err) == MPK_OK ? MPK_EXIT_OK : mpk_diag_error(&err);
 

@@ -37,13 +37,26 @@ struct unpack {
 	struct mpk_unpack plan;
 };
 
-/* "dir/deploy.so": deploy */
+/* For a library that does not tell its package's: "dir/deploy.so": deploy */
 static const char *name_of(struct mpk_arena *arena, const char *path)
 {
 	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
 	size_t len = strcspn(base, ".");
 
 	return mpk_arena_copy(arena, base, strcmp(path, "-") == 0 ? 0 : len);
+}
+
+/* What is built from the parts of a damaged blob would look sound. */
+static enum mpk_code check_digest(struct unpack *u, struct mpk_error *err)
+{
+	struct mpk_rope blob = mpk_rope_of(&u->arena);
+	uint8_t digest[MPK_DIGEST_BYTES];
+
+	mpk_rope_put_view(&blob, mpk_image_blob(&u->image));
+	mpk_mapping_use_file(&u->file, &blob);
+	MPK_TRY(mpk_rope_status(&blob, err));
+	MPK_TRY(mpk_digest_rope(MPK_DIGEST_XXH128, &blob, NULL, digest, err));
+	return mpk_stamp_compare(&u->image.stamp, digest, err);
 }
 
 static enum mpk_code read_file(struct unpack *u, const char *path, struct mpk_error *err)
@@ -53,7 +66,8 @@ static enum mpk_code read_file(struct unpack *u, const char *path, struct mpk_er
 	if (!u->image.has_blob)
 		return mpk_fail(err, MPK_E_NO_BLOB, "there is no module blob in this file, only "
 				"host code or nothing of TVM's: there is nothing to unpack");
-	return mpk_blob_read(u->image.blob, u->image.gen, &u->arena, &u->tree, err);
+	MPK_TRY(mpk_blob_read(u->image.blob, u->image.gen, &u->arena, &u->tree, err));
+	return u->image.stamp.name ? check_digest(u, err) : MPK_OK;
 }
 
 /* The objects of an archive, less the one that holds the blob. An archive whose blob stands in
@@ -92,9 +106,11 @@ static bool has_host(const struct mpk_tree *tree)
 static enum mpk_code make_plan(struct unpack *u, const char *path, struct mpk_error *err)
 {
 	struct mpk_unpack_input input = { .tree = &u->tree, .blob = u->image.blob,
-					  .name = name_of(&u->arena, path),
+					  .name = u->image.stamp.name,
 					  .standalone = u->image.standalone };
 
+	if (!input.name)
+		input.name = name_of(&u->arena, path);
 	if (!input.name)
 		return mpk_fail_nomem(err);
 	if (u->image.container == MPK_CONTAINER_ELF_SO)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ar/ar.h"
+#include "base/cursor.h"
 #include "deflate/deflate.h"
 #include "elf/functions.h"
 #include "elf/members.h"
@@ -236,4 +237,13 @@ enum mpk_code mpk_image_open(struct mpk_span bytes, const char *member,
 		MPK_TRY(read_one(content, 0, arena, out, err));
 	out->is_packed = packed;
 	return MPK_OK;
+}
+
+struct mpk_span mpk_image_blob(const struct mpk_image *image)
+{
+	struct mpk_span blob = image->blob;
+
+	if (blob.len >= 8 && mpk_load_u64(blob.data) <= blob.len - 8)
+		blob.len = (size_t)mpk_load_u64(blob.data) + 8;
+	return blob;
 }

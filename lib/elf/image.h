@@ -106,4 +106,8 @@ enum mpk_code mpk_image_open(struct mpk_span bytes, const char *member,
 			     struct mpk_arena *arena, struct mpk_image *out,
 			     struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_image_blob - as much of image->blob as the blob itself says it has: the symbol may have
+ * more, a string's NUL or a sanitizer's red zone; all of it when the blob says too much */
+struct mpk_span mpk_image_blob(const struct mpk_image *image);
+
 #endif

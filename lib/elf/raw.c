@@ -121,6 +121,20 @@ static bool name_is(const struct mpk_raw *e, const struct mpk_raw_section *strin
 	       memcmp(e->data + strings->off + at, symbol, size) == 0;
 }
 
+/* The section that is loaded at an address; 0: none. objcopy --remove-section leaves the
+ * section numbers of .dynsym as they were, and loaders do not mind: addresses count. */
+static uint64_t section_at(const struct mpk_raw *e, uint64_t address)
+{
+	for (size_t i = 1; i < e->shnum; i++) {
+		struct mpk_raw_section s = mpk_raw_section(e, i);
+
+		if ((s.flags & SHF_ALLOC) && !(s.flags & SHF_TLS) && mpk_raw_has_bytes(&s) &&
+		    address >= s.addr && address - s.addr < s.size)
+			return i;
+	}
+	return 0;
+}
+
 static enum mpk_code take_symbol(const struct mpk_raw *e, uint64_t at,
 				 struct mpk_raw_symbol *found, struct mpk_error *err)
 {
@@ -128,6 +142,8 @@ static enum mpk_code take_symbol(const struct mpk_raw *e, uint64_t at,
 	uint64_t value = mpk_raw_get(e, at, MPK_RAW_FIELD(e, Sym, st_value));
 	uint64_t size = mpk_raw_get(e, at, MPK_RAW_FIELD(e, Sym, st_size));
 
+	if (e->linked && index != SHN_UNDEF)
+		index = section_at(e, value);
 	if (index == SHN_UNDEF || index >= e->shnum)
 		return mpk_fail(err, MPK_E_UNSUPPORTED, "the blob symbol has no section");
 	if (found->count == 0) {

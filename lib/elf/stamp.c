@@ -1,6 +1,7 @@
 #include "elf/stamp.h"
 
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,8 +9,9 @@
 #include "elf/reader.h"
 #include "text/json.h"
 
-/* Text beyond this is none of ours: names of packages and symbols are short. */
-enum { TEXT_MAX = 64 * 1024, ID_BYTES = 16, NOTE_HEADER = 12 };
+/* A real file has a handful of notes. Files can name the same bytes as notes many times, so
+ * what is looked at is limited, and more so what is parsed. */
+enum { NOTES_MAX = 1000, TEXTS_MAX = 50, NOTE_HEADER = 12 };
 
 /* --- writing --------------------------------------------------------------------- */
 
@@ -49,6 +51,7 @@ struct search {
 	struct mpk_stamp *out;
 	struct mpk_span id; /* of the build id */
 	uint64_t id_off;
+	unsigned notes, texts; /* looked at and parsed so far */
 	bool failed;        /* out of memory */
 };
 
@@ -74,13 +77,17 @@ static bool parse_digest(const char *text, uint8_t out[MPK_XXH128_BYTES])
 	return text[2 * MPK_XXH128_BYTES] == '\0';
 }
 
-/* A member that JSON writers other than ours may have laid out otherwise: without the
- * place of its digits a stamp can be read, not renewed. */
+/* The member as our writer lays it out, which no other text can hold, for quotes within
+ * texts are escaped. Laid out otherwise, a stamp can be read, not renewed. */
 static uint64_t find_digits(const struct note *n, const char *digits)
 {
-	const uint8_t *at = memmem(n->text.data, n->text.len, digits, 2 * MPK_XXH128_BYTES);
+	char member[64];
+	int len = snprintf(member, sizeof member, "\"xxh128\":\"%s\"", digits);
+	const uint8_t *at = memmem(n->text.data, n->text.len, member, (size_t)len);
 
-	return at ? n->off + (uint64_t)(at - n->text.data) : 0;
+	if (!at)
+		return 0;
+	return n->off + (uint64_t)(at - n->text.data) + strlen("\"xxh128\":\"");
 }
 
 static void take_stamp(struct search *s, const struct note *n)
@@ -116,7 +123,8 @@ static void see_note(struct search *s, const struct note *n)
 		s->id = n->text;
 		s->id_off = n->off;
 	} else if (n->type == MPK_STAMP_TYPE && owned_by(n, MPK_STAMP_OWNER) &&
-		   n->text.len <= TEXT_MAX && !s->out->name) {
+		   n->text.len <= MPK_STAMP_TEXT_MAX && !s->out->name && s->texts < TEXTS_MAX) {
+		s->texts++;
 		take_stamp(s, n);
 	}
 }
@@ -136,7 +144,10 @@ static bool next_note(const struct mpk_elf *e, uint64_t off, uint64_t size, uint
 	    !mpk_span_sub(e->bytes, start + body, text, &out->text))
 		return false;
 	out->off = start + body;
-	return mpk_align_up(*at + body + text, align, at) && *at <= size;
+	if (!mpk_align_up(*at + body + text, align, at))
+		return false;
+	*at = *at < size ? *at : size; /* the last one may lack its padding */
+	return true;
 }
 
 static void see_notes(struct search *s, uint64_t off, uint64_t size, uint64_t align)
@@ -144,8 +155,10 @@ static void see_notes(struct search *s, uint64_t off, uint64_t size, uint64_t al
 	uint64_t at = 0;
 	struct note n;
 
-	while (next_note(s->e, off, size, align == 8 ? 8 : 4, &at, &n))
+	while (s->notes < NOTES_MAX && next_note(s->e, off, size, align == 8 ? 8 : 4, &at, &n)) {
+		s->notes++;
 		see_note(s, &n);
+	}
 }
 
 static void see_file(struct search *s)
@@ -173,8 +186,20 @@ enum mpk_code mpk_stamp_find(const struct mpk_elf *e, const char *symbol,
 	see_file(&s);
 	if (s.failed)
 		return mpk_fail_nomem(err);
-	if (found.name && s.id.len == ID_BYTES && memcmp(s.id.data, found.digest, 8) == 0)
+	if (found.name && s.id.len == 2 * MPK_STAMP_ID_HALF &&
+	    memcmp(s.id.data, found.digest, MPK_STAMP_ID_HALF) == 0)
 		found.id_off = s.id_off;
 	*out = found;
 	return MPK_OK;
+}
+
+enum mpk_code mpk_stamp_compare(const struct mpk_stamp *stamp,
+				const uint8_t digest[MPK_XXH128_BYTES], struct mpk_error *err)
+{
+	if (memcmp(digest, stamp->digest, MPK_XXH128_BYTES) == 0)
+		return MPK_OK;
+	return mpk_fail(err, MPK_E_CORRUPT,
+			"the blob is damaged: it has not the digest that the file's note tells; to "
+			"go on with it as it is, remove the note: objcopy --remove-section "
+			MPK_STAMP_SECTION);
 }

@@ -7,7 +7,8 @@
  *     {"type":"mpack","name":"deploy","blob":"__tvm_ffi__library_bin","xxh128":"99aa..."}
  *
  * blob is the symbol that is meant (a program may hold several), xxh128 the digest of
- * its st_size bytes, 32 lower-case hexadecimal digits.
+ * its bytes, of as many as the blob itself says (8 + nbytes), 32 lower-case hexadecimal
+ * digits.
  */
 #ifndef MPK_ELF_STAMP_H
 #define MPK_ELF_STAMP_H
@@ -22,15 +23,19 @@ struct mpk_elf;
 #define MPK_STAMP_OWNER "FDO"
 #define MPK_STAMP_TYPE UINT32_C(0xcafe1a7e)
 
+/* What a stamp's text may have at most, bytes with the NUL; and half a build id. */
+enum { MPK_STAMP_TEXT_MAX = 16 * 1024, MPK_STAMP_ID_HALF = 8 };
+
 struct mpk_stamp {
 	const char *name;                 /* of the package; NULL: there is no stamp */
 	uint8_t digest[MPK_XXH128_BYTES]; /* all zero until the blob is known */
 	uint64_t digits_off;              /* where the digits stand in the ELF file */
-	uint64_t id_off;                  /* of the build id, when its first eight of 16 bytes
-					   * are the digest's; else 0 */
+	uint64_t id_off;                  /* of the build id, when it has 16 bytes and the first
+					   * half are the digest's; else 0 */
 };
 
-/* mpk_stamp_text - the note's JSON, without the NUL, in arena
+/* mpk_stamp_text - the note's JSON in arena; one of MPK_STAMP_TEXT_MAX bytes or more is
+ * not found again
  * @name    of the package, any bytes
  * @digest  NULL: zeros
  * Returns  NULL when memory is out */
@@ -38,12 +43,21 @@ const char *mpk_stamp_text(struct mpk_arena *arena, const char *name, const char
 			   const uint8_t *digest);
 
 /* mpk_stamp_find - the stamp of a blob symbol
- * Looks into notes by section headers, without these by program headers. What is no
- * note of ours is passed over; nothing in a file makes this fail.
+ * Looks into notes by section headers, without these by program headers; of a file with
+ * thousands of notes at the first ones. What is no note of ours is passed over; nothing in
+ * a file makes this fail.
  * @out     name in arena; name NULL: none
  * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_stamp_find(const struct mpk_elf *e, const char *symbol,
 			     struct mpk_arena *arena, struct mpk_stamp *out,
 			     struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_stamp_compare - whether a blob has the digest that its stamp tells
+ * Whoever makes another file of a blob asks first: a new stamp would pass damage off as
+ * sound.
+ * Returns  MPK_OK; MPK_E_CORRUPT with what can be done */
+enum mpk_code mpk_stamp_compare(const struct mpk_stamp *stamp,
+				const uint8_t digest[MPK_XXH128_BYTES],
+				struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

@@ -47,7 +47,8 @@ enum mpk_code mpk_build_base(struct mpk_build *b, struct mpk_error *err)
 	if (code == MPK_OK)
 		code = find_symbol(b, &g, &symbol, err);
 	if (code == MPK_OK)
-		code = mpk_stamped_find(g.stamped.file, symbol, b->arena, &g.stamped.stamp, err);
+		code = mpk_stamped_find(g.stamped.file, symbol, NULL, b->arena,
+					&g.stamped.stamp, err);
 	if (code == MPK_OK)
 		code = mpk_elf_replace(g.file, g.len, symbol, b->e->blob, b->arena, &rope, err);
 	g.stamped.rope = &rope;

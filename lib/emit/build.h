@@ -30,12 +30,17 @@ struct mpk_build {
 	const char *register_fn;   /* or NULL */
 	const char *stamp;         /* text of the note in the blob's object; NULL without blob */
 	uint8_t digest[MPK_DIGEST_BYTES]; /* XXH128 of the blob; zeros as long as unknown */
+	uint8_t id[2 * MPK_STAMP_ID_HALF]; /* the build id that the linker is given */
 	const char *blob_object;   /* path; NULL without blob */
 	const char **objects;      /* per source: its object, or the archive */
 };
 
 /* What follows fails with MPK_E_TOOL (a compiler or linker did), MPK_E_IO, MPK_E_NOMEM, or
  * as mpk_emit says. */
+
+/* emit.c: the stamp of the blob's object, for the placement. An object or library that is
+ * grown last is given its digest while it is written, any other has it from the start. */
+enum mpk_code mpk_build_stamp(struct mpk_build *b, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* objects.c: compile the sources and the blob, in parallel; check objects' machines */
 enum mpk_code mpk_build_objects(struct mpk_build *b, struct mpk_error *err) MPK_MUST_CHECK;

@@ -143,9 +143,7 @@ static void place(struct mpk_build *b)
 		     (e->target.has_large && size > (uint64_t)1 << 30);
 }
 
-/* The digest that the blob's object tells. One that is grown last is given its digest
- * while it is written. */
-static enum mpk_code make_stamp(struct mpk_build *b, struct mpk_error *err)
+enum mpk_code mpk_build_stamp(struct mpk_build *b, struct mpk_error *err)
 {
 	const struct mpk_emit *e = b->e;
 	bool later = b->placement == MPK_PLACE_GROW_LINKED ||
@@ -156,7 +154,12 @@ static enum mpk_code make_stamp(struct mpk_build *b, struct mpk_error *err)
 	if (!later && !e->dry_run)
 		MPK_TRY(mpk_digest_rope(MPK_DIGEST_XXH128, e->blob, NULL, b->digest, err));
 	b->stamp = mpk_stamp_text(b->arena, e->name, b->symbol, b->digest);
-	return b->stamp ? MPK_OK : mpk_fail_nomem(err);
+	if (!b->stamp)
+		return mpk_fail_nomem(err);
+	if (strlen(b->stamp) >= MPK_STAMP_TEXT_MAX)
+		return mpk_fail(err, MPK_E_RANGE, "the package's name, of %zu bytes, is too long for "
+				"the note that tells it", strlen(e->name));
+	return MPK_OK;
 }
 
 static enum mpk_code open_scratch(struct mpk_build *b, struct mpk_error *err)
@@ -208,7 +211,7 @@ static enum mpk_code emit(struct mpk_build *b, struct mpk_error *err)
 		return mpk_build_base(b, err);
 	place(b);
 	if (e->kind != MPK_EMIT_BLOB)
-		MPK_TRY(make_stamp(b, err));
+		MPK_TRY(mpk_build_stamp(b, err));
 	switch (e->kind) {
 	case MPK_EMIT_BLOB:
 		return mpk_build_write(b, e->blob, 0666, err);

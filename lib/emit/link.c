@@ -3,9 +3,6 @@
 #include "emit/build.h"
 #include "io/mapping.h"
 
-/* Half a build id, bytes. */
-enum { HALF = 8 };
-
 /* --- build id -------------------------------------------------------------------- */
 
 static enum mpk_code hash_objects(const struct mpk_build *b, struct mpk_digest *d,
@@ -28,20 +25,18 @@ static enum mpk_code hash_objects(const struct mpk_build *b, struct mpk_digest *
  * weights would share an id. Ours is half the digest of the blob and half of one of
  * everything else. The blob of a linked stub is hashed while it is copied, so its half
  * comes later (emit/stamped.h). */
-static enum mpk_code build_id(const struct mpk_build *b, uint8_t id[2 * HALF],
-			      struct mpk_error *err)
+static enum mpk_code build_id(struct mpk_build *b, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_digest_fini) struct mpk_digest d = { .state = NULL };
 	uint8_t digest[MPK_DIGEST_BYTES];
 
-	memset(id, 0, 2 * HALF);
 	if (b->e->dry_run)
 		return MPK_OK;
 	MPK_TRY(mpk_digest_init(&d, MPK_DIGEST_XXH128, err));
 	MPK_TRY(hash_objects(b, &d, err));
 	MPK_TRY(mpk_digest_final(&d, digest, err));
-	memcpy(id, b->digest, HALF);
-	memcpy(id + HALF, digest, HALF);
+	memcpy(b->id, b->digest, MPK_STAMP_ID_HALF);
+	memcpy(b->id + MPK_STAMP_ID_HALF, digest, MPK_STAMP_ID_HALF);
 	return MPK_OK;
 }
 
@@ -64,7 +59,7 @@ static void add_source(struct mpk_argv *v, const struct mpk_emit *e,
 }
 
 static enum mpk_code run_link(struct mpk_build *b, const char *out, const char *blob_object,
-			      const uint8_t id[2 * HALF], struct mpk_error *err)
+			      struct mpk_error *err)
 {
 	const struct mpk_emit *e = b->e;
 	struct mpk_argv v = { .arena = b->arena };
@@ -74,7 +69,7 @@ static enum mpk_code run_link(struct mpk_build *b, const char *out, const char *
 	mpk_argv_add(&v, "-shared");
 	if (e->target.format == MPK_OBJECT_ELF) {
 		mpk_argv_add(&v, "-fPIC");
-		mpk_argv_printf(&v, "-Wl,--build-id=0x%s", mpk_digest_print(id, 2 * HALF, digits));
+		mpk_argv_printf(&v, "-Wl,--build-id=0x%s", mpk_digest_print(b->id, sizeof b->id, digits));
 		/* Host code calls into libraries that only its loader knows. */
 		if (e->source_count == 0 && !e->system_lib)
 			mpk_argv_add(&v, "-Wl,--no-undefined");
@@ -122,7 +117,7 @@ static enum mpk_code take(struct mpk_build *b, const char *linked, struct mpk_er
 /* The way round when the linker's layout cannot be grown, and for machines without
  * .lrodata: grow the object and let the linker copy it. */
 static enum mpk_code link_grown_object(struct mpk_build *b, const char *linked,
-				       const uint8_t id[2 * HALF], struct mpk_error *err)
+				       struct mpk_error *err)
 {
 	const char *full = mpk_scratch_file(&b->scratch, b->arena, "full.o");
 	struct mpk_grown g = { 0 };
@@ -134,11 +129,10 @@ static enum mpk_code link_grown_object(struct mpk_build *b, const char *linked,
 			code = mpk_build_write_stamped(b, full, 0666, &g.stamped, err);
 		mpk_build_unmap(&g);
 	}
-	return code == MPK_OK ? run_link(b, linked, full, id, err) : code;
+	return code == MPK_OK ? run_link(b, linked, full, err) : code;
 }
 
-static enum mpk_code grow_linked(struct mpk_build *b, const char *linked,
-				 uint8_t id[2 * HALF], struct mpk_error *err)
+static enum mpk_code grow_linked(struct mpk_build *b, const char *linked, struct mpk_error *err)
 {
 	const struct mpk_emit_hooks *hooks = b->e->hooks;
 	struct mpk_grown g = { 0 };
@@ -160,8 +154,8 @@ static enum mpk_code grow_linked(struct mpk_build *b, const char *linked,
 	mpk_error_prefix(&why, "the linked file cannot be grown, so the linker copies the blob: ");
 	hooks->note(hooks->data, why.text);
 	MPK_TRY(mpk_digest_rope(MPK_DIGEST_XXH128, b->e->blob, NULL, b->digest, err));
-	memcpy(id, b->digest, HALF);
-	MPK_TRY(link_grown_object(b, linked, id, err));
+	memcpy(b->id, b->digest, MPK_STAMP_ID_HALF);
+	MPK_TRY(link_grown_object(b, linked, err));
 	return take(b, linked, err);
 }
 
@@ -169,18 +163,17 @@ enum mpk_code mpk_build_library(struct mpk_build *b, struct mpk_error *err)
 {
 	const char *linked = mpk_scratch_file(&b->scratch, b->arena, "linked.so");
 	bool as_object = b->placement == MPK_PLACE_GROW_OBJECT;
-	uint8_t id[2 * HALF];
 
 	if (!linked)
 		return mpk_fail_nomem(err);
-	MPK_TRY(build_id(b, id, err));
+	MPK_TRY(build_id(b, err));
 	if (as_object)
-		MPK_TRY(link_grown_object(b, linked, id, err));
+		MPK_TRY(link_grown_object(b, linked, err));
 	else
-		MPK_TRY(run_link(b, linked, b->blob_object, id, err));
+		MPK_TRY(run_link(b, linked, b->blob_object, err));
 	if (b->e->dry_run)
 		return MPK_OK;
 	MPK_TRY(check_machine(b, linked, err));
-	return b->placement == MPK_PLACE_GROW_LINKED ? grow_linked(b, linked, id, err)
+	return b->placement == MPK_PLACE_GROW_LINKED ? grow_linked(b, linked, err)
 						     : take(b, linked, err);
 }

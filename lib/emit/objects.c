@@ -108,19 +108,6 @@ static enum mpk_code write_csource(struct mpk_build *b, const struct mpk_csource
 	return code;
 }
 
-static enum mpk_code write_rope(const char *path, const struct mpk_rope *rope,
-				struct mpk_error *err)
-{
-	struct mpk_output *o = NULL;
-
-	MPK_TRY(mpk_output_open(path, 0666, &o, err));
-	enum mpk_code code = mpk_output_write_rope(o, rope, err);
-	if (code == MPK_OK)
-		return mpk_output_commit(o, err);
-	mpk_output_abandon(o);
-	return code;
-}
-
 /* Whether the compiler takes file-scope assembly with .incbin for ELF. */
 static enum mpk_code probe_incbin(struct mpk_build *b, bool *yes, struct mpk_error *err)
 {
@@ -166,6 +153,8 @@ static enum mpk_code choose_form(struct mpk_build *b, struct mpk_csource *c,
 			     "assembly for ELF");
 	if (!can) {
 		b->placement = MPK_PLACE_FULL;
+		MPK_TRY(mpk_build_stamp(b, err));
+		c->stamp = b->stamp;
 		return MPK_OK;
 	}
 	if (b->placement != MPK_PLACE_FULL) {
@@ -178,7 +167,7 @@ static enum mpk_code choose_form(struct mpk_build *b, struct mpk_csource *c,
 	c->file = mpk_scratch_file(&b->scratch, b->arena, "devc.blob");
 	if (!c->file)
 		return mpk_fail_nomem(err);
-	return e->dry_run ? MPK_OK : write_rope(c->file, e->blob, err);
+	return mpk_build_write_stamped(b, c->file, 0666, &(struct mpk_stamped){ .rope = e->blob }, err);
 }
 
 /* --- command lines --------------------------------------------------------------- */
@@ -379,7 +368,7 @@ enum mpk_code mpk_build_grow(struct mpk_build *b, const char *path, bool grow,
 	out->stamped = (struct mpk_stamped){ .file = mpk_span_of(p, out->len),
 					     .rope = &out->rope, .blob = b->e->blob };
 	if (grow)
-		MPK_TRY(mpk_stamped_find(out->stamped.file, b->symbol, b->arena,
+		MPK_TRY(mpk_stamped_find(out->stamped.file, b->symbol, b->id, b->arena,
 					 &out->stamped.stamp, err));
 	if (grow)
 		return mpk_elf_grow(out->file, out->len, b->symbol, b->e->blob, &out->rope, err);

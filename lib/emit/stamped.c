@@ -1,13 +1,14 @@
 #include "emit/stamped.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "elf/reader.h"
 
 /* From here on hashing on the side is worth the thread. */
-enum { LARGE_BYTES = 1 << 20, DIGITS = 2 * MPK_XXH128_BYTES, ID_HALF = 8 };
+enum { LARGE_BYTES = 1 << 20, DIGITS = 2 * MPK_XXH128_BYTES, ID_BYTES = 2 * MPK_STAMP_ID_HALF };
 
 /* Bytes to be changed: of the file they stand in, and of what is written. */
 struct place {
@@ -26,7 +27,7 @@ static void set_places(struct places *p, const uint8_t digest[MPK_XXH128_BYTES])
 
 	(void)mpk_digest_print(digest, MPK_XXH128_BYTES, text);
 	memcpy(p->digits.bytes, text, DIGITS);
-	memcpy(p->id.bytes, digest, ID_HALF);
+	memcpy(p->id.bytes, digest, MPK_STAMP_ID_HALF);
 }
 
 /* --- finding them ---------------------------------------------------------------- */
@@ -49,7 +50,17 @@ static struct place find_place(const struct mpk_stamped *s, uint64_t off, size_t
 	return (struct place){ .len = 0 };
 }
 
-enum mpk_code mpk_stamped_find(struct mpk_span file, const char *symbol,
+/* Where a note of GNU's with this id is; 0: nowhere. */
+static uint64_t find_id(struct mpk_span file, const uint8_t *id)
+{
+	uint8_t note[4 + ID_BYTES] = { 'G', 'N', 'U', 0 };
+
+	memcpy(note + 4, id, ID_BYTES);
+	const uint8_t *at = memmem(file.data, file.len, note, sizeof note);
+	return at ? (uint64_t)(at - file.data) + 4 : 0;
+}
+
+enum mpk_code mpk_stamped_find(struct mpk_span file, const char *symbol, const uint8_t *id,
 			       struct mpk_arena *arena, struct mpk_stamp *out,
 			       struct mpk_error *err)
 {
@@ -58,7 +69,10 @@ enum mpk_code mpk_stamped_find(struct mpk_span file, const char *symbol,
 	*out = (struct mpk_stamp){ .name = NULL };
 	if (mpk_elf_open(file, 0, &elf, NULL) != MPK_OK)
 		return MPK_OK;
-	return mpk_stamp_find(&elf, symbol, arena, out, err);
+	MPK_TRY(mpk_stamp_find(&elf, symbol, arena, out, err));
+	if (id)
+		out->id_off = find_id(file, id);
+	return MPK_OK;
 }
 
 /* Where the blob begins in the rope; false when it is not there in one run. */
@@ -175,25 +189,74 @@ static enum mpk_code patch(const struct mpk_output *o, const struct place *p,
 	return MPK_OK;
 }
 
+/* The rope with both places renewed, by the quickest way there is. */
+static enum mpk_code write_renewed(const struct mpk_stamped *s, struct places *places,
+				   struct mpk_arena *arena, struct mpk_output *o,
+				   struct mpk_error *err)
+{
+	uint8_t digest[MPK_DIGEST_BYTES];
+	uint64_t blob_at;
+
+	/* What is out cannot be patched. */
+	if (s->blob->len < LARGE_BYTES || !find_blob(s, &blob_at) || mpk_output_is_through(o)) {
+		MPK_TRY(mpk_digest_rope(MPK_DIGEST_XXH128, s->blob, NULL, digest, err));
+		set_places(places, digest);
+		return write_patched(s, places, arena, o, err);
+	}
+	MPK_TRY(write_digesting(s, blob_at, digest, o, err));
+	set_places(places, digest);
+	MPK_TRY(patch(o, &places->digits, err));
+	return patch(o, &places->id, err);
+}
+
+/* --- the blob before ------------------------------------------------------------- */
+
+struct old_digest {
+	const struct mpk_rope *rope;
+	uint8_t digest[MPK_DIGEST_BYTES];
+	enum mpk_code code;
+	struct mpk_error err;
+};
+
+static void *digest_old(void *data)
+{
+	struct old_digest *old = data;
+
+	old->code = mpk_digest_rope(MPK_DIGEST_XXH128, old->rope, NULL, old->digest, &old->err);
+	return NULL;
+}
+
+static enum mpk_code compare_old(const struct mpk_stamped *s, const struct old_digest *old,
+				 struct mpk_error *err)
+{
+	if (old->code != MPK_OK && err)
+		*err = old->err;
+	if (old->code != MPK_OK)
+		return old->code;
+	return mpk_stamp_compare(&s->stamp, old->digest, err);
+}
+
 enum mpk_code mpk_stamped_write(const struct mpk_stamped *s, struct mpk_arena *arena,
 				struct mpk_output *o, struct mpk_error *err)
 {
-	uint8_t digest[MPK_DIGEST_BYTES];
 	struct places places = { find_place(s, s->stamp.digits_off, DIGITS),
-				 find_place(s, s->stamp.id_off, ID_HALF) };
-	uint64_t blob_at;
+				 find_place(s, s->stamp.id_off, MPK_STAMP_ID_HALF) };
+	struct old_digest old = { .rope = s->old };
+	pthread_t thread;
 
-	if (!s->stamp.name || !places.digits.len)
+	if (!places.digits.len && !places.id.len)
 		return mpk_output_write_rope(o, s->rope, err);
-	/* What is written through cannot be patched behind. */
-	if (s->blob->len < LARGE_BYTES || !find_blob(s, &blob_at) ||
-	    lseek(mpk_output_fd(o), 0, SEEK_CUR) != 0) {
-		MPK_TRY(mpk_digest_rope(MPK_DIGEST_XXH128, s->blob, NULL, digest, err));
-		set_places(&places, digest);
-		return write_patched(s, &places, arena, o, err);
+	if (!s->old || !s->stamp.name)
+		return write_renewed(s, &places, arena, o, err);
+
+	/* Nor taken back. */
+	if (s->old->len < LARGE_BYTES || mpk_output_is_through(o) ||
+	    pthread_create(&thread, NULL, digest_old, &old) != 0) {
+		(void)digest_old(&old);
+		MPK_TRY(compare_old(s, &old, err));
+		return write_renewed(s, &places, arena, o, err);
 	}
-	MPK_TRY(write_digesting(s, blob_at, digest, o, err));
-	set_places(&places, digest);
-	MPK_TRY(patch(o, &places.digits, err));
-	return patch(o, &places.id, err);
+	enum mpk_code code = write_renewed(s, &places, arena, o, err);
+	(void)pthread_join(thread, NULL);
+	return code == MPK_OK ? compare_old(s, &old, err) : code;
 }

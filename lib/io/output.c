@@ -201,6 +201,11 @@ enum mpk_code mpk_output_open(const char *path, unsigned mode, struct mpk_output
 	return MPK_OK;
 }
 
+bool mpk_output_is_through(const struct mpk_output *o)
+{
+	return !o->path;
+}
+
 int mpk_output_fd(const struct mpk_output *o)
 {
 	return o->fd;

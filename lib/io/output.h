@@ -30,6 +30,10 @@ enum mpk_code mpk_output_open(const char *path, unsigned mode, struct mpk_output
 /* mpk_output_fd - the descriptor to write to (seekable unless written through) */
 int mpk_output_fd(const struct mpk_output *o);
 
+/* mpk_output_is_through - whether what is written is out at once, and for good: to standard
+ * output, a pipe, a device */
+bool mpk_output_is_through(const struct mpk_output *o);
+
 /* mpk_output_tap - from now on, let tap see every byte that is written; borrowed, and NULL
  * ends it */
 void mpk_output_tap(struct mpk_output *o, const struct mpk_tap *tap);

@@ -37,15 +37,16 @@ static LLVMValueRef add_symbol(struct mpk_session *s, const struct mpk_llvm_blob
 	return symbol;
 }
 
-static void append_list(struct mpk_session *s, const char *name, LLVMValueRef row)
+static void append_list(struct mpk_session *s, const char *name, const char *section,
+			LLVMValueRef row)
 {
 	LLVMValueRef rows = LLVMConstArray2(LLVMTypeOf(row), &row, 1);
 	LLVMValueRef list = LLVMAddGlobal(s->module, LLVMTypeOf(rows), name);
 
 	LLVMSetInitializer(list, rows);
 	LLVMSetLinkage(list, LLVMAppendingLinkage);
-	if (strncmp(name, "llvm.global", 11) != 0)
-		LLVMSetSection(list, "llvm.metadata");
+	if (section)
+		LLVMSetSection(list, section);
 }
 
 /* An ELF note (elf/stamp.h), as a structure, so that LLVM takes care of the byte order. */
@@ -70,7 +71,7 @@ static void add_note(struct mpk_session *s, const struct mpk_llvm_note *note)
 	LLVMSetLinkage(global, LLVMPrivateLinkage);
 	LLVMSetAlignment(global, 4);
 	LLVMSetSection(global, note->section);
-	append_list(s, "llvm.compiler.used", global);
+	append_list(s, "llvm.compiler.used", "llvm.metadata", global);
 }
 
 /* static void _GLOBAL__sub_I_<prefix>devc(void) { register_fn("symbol", &symbol); } */
@@ -108,7 +109,7 @@ static void list_constructor(struct mpk_session *s, LLVMValueRef ctor)
 	LLVMValueRef row[] = { LLVMConstInt(i32, 65535, 0), ctor, LLVMConstNull(ptr) };
 
 	if (!is_elf(s)) {
-		append_list(s, "llvm.global_ctors",
+		append_list(s, "llvm.global_ctors", NULL,
 			    LLVMConstStructInContext(s->context, row, 3, 0));
 		return;
 	}
@@ -116,7 +117,7 @@ static void list_constructor(struct mpk_session *s, LLVMValueRef ctor)
 	LLVMSetInitializer(entry, ctor);
 	LLVMSetLinkage(entry, LLVMInternalLinkage);
 	LLVMSetSection(entry, ".init_array");
-	append_list(s, "llvm.used", entry);
+	append_list(s, "llvm.used", "llvm.metadata", entry);
 }
 
 static enum mpk_code emit(struct mpk_session *s, const struct mpk_llvm_blob *blob,

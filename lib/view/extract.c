@@ -149,8 +149,9 @@ static void put_file(const struct mpk_extract_file *f, enum mpk_digest_kind dige
 	if (f->title.len)
 		mpk_json_span(j, o, "title", f->title);
 	mpk_json_u64(j, o, "bytes", f->content.len);
-	if (f->digest)
-		mpk_json_text(j, o, mpk_digest_name(digest), f->digest);
+	for (unsigned k = 0; k < MPK_DIGEST_KIND_COUNT; k++)
+		mpk_json_text(j, o, mpk_digest_name((enum mpk_digest_kind)k),
+			      k == digest ? f->digest : NULL);
 	if (f->stored) {
 		mpk_json_u64(j, o, "offset", f->off);
 		mpk_json_u64(j, o, "stored_bytes", f->bytes);

@@ -31,7 +31,8 @@ struct mpk_extract {
 enum mpk_code mpk_extract_plan(const struct mpk_view *view, struct mpk_arena *arena,
 			       struct mpk_extract *out, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_extract_json - the index: one entry a file, with its digest under the digest's name */
+/* mpk_extract_json - the index: one entry a file, with a member for each kind of digest;
+ * null is one that it has not */
 void mpk_extract_json(const struct mpk_view *view, const struct mpk_extract *plan,
 		      struct mpk_json *j, struct json_t *at);
 

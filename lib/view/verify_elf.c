@@ -187,7 +187,7 @@ static enum mpk_code digest_blob(struct mpk_verify *v, uint8_t out[MPK_DIGEST_BY
 {
 	struct mpk_rope blob = mpk_rope_of(v->arena);
 
-	mpk_rope_put_view(&blob, v->view->image->blob);
+	mpk_rope_put_view(&blob, mpk_image_blob(v->view->image));
 	if (v->file)
 		mpk_mapping_use_file(v->file->map, &blob);
 	MPK_TRY(mpk_rope_status(&blob, err));
@@ -204,7 +204,7 @@ static void blob_digest(struct mpk_verify *v)
 	struct mpk_error err = { 0 };
 	enum mpk_code code;
 
-	if (!image->has_blob || !stamp->name || !image->blob_symbol_bytes)
+	if (!image->has_blob || !stamp->name)
 		return;
 	code = digest_blob(v, digest, &err);
 	v->report->failed |= code == MPK_E_NOMEM;

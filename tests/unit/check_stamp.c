@@ -56,6 +56,8 @@ static const struct {
 	{ NOTE("GNU", "1", "abc") OURS("{\\\"type\\\":\\\"deb\\\",\\\"name\\\":\\\"x\\\"}")
 		  OURS(JSON("other", "net_" SYMBOL, DIGITS)) OURS(JSON("net", SYMBOL, DIGITS)),
 	  "net" },
+	/* the digits stand in the name, too */
+	{ OURS(JSON(DIGITS, SYMBOL, DIGITS)), DIGITS },
 	{ OURS(JSON("first", SYMBOL, DIGITS)) OURS(JSON("second", SYMBOL, DIGITS)), "first" },
 	/* none of ours */
 	{ "", NULL },
@@ -77,7 +79,8 @@ static const struct {
 
 START_TEST(found)
 {
-	struct mpk_stamp s = stamp_of(library(rows[_i].notes));
+	struct mpk_span bytes = library(rows[_i].notes);
+	struct mpk_stamp s = stamp_of(bytes);
 
 	if (!rows[_i].name) {
 		ck_assert_ptr_null(s.name);
@@ -88,6 +91,22 @@ START_TEST(found)
 	ck_assert_uint_eq(s.digest[0], 0);
 	ck_assert_uint_eq(s.digest[15], 0xff);
 	ck_assert_uint_ne(s.id_off, 0);
+	ck_assert_int_eq(memcmp(bytes.data + s.digits_off, DIGITS "\"}", 34), 0);
+}
+END_TEST
+
+/* Thousands of notes are not all looked at, whatever is in them. */
+START_TEST(many_notes)
+{
+	struct mpk_span file = library(".rept 900\n" NOTE("GNU", "9", "abc") ".endr\n"
+				       OURS(JSON("net", SYMBOL, DIGITS)));
+
+	ck_assert_ptr_nonnull(stamp_of(file).name);
+	file = library(".rept 100\n" OURS("{}") ".endr\n" OURS(JSON("net", SYMBOL, DIGITS)));
+	ck_assert_ptr_null(stamp_of(file).name);
+	file = library(".rept 5000\n" NOTE("GNU", "9", "abc") ".endr\n"
+		       OURS(JSON("net", SYMBOL, DIGITS)));
+	ck_assert_ptr_null(stamp_of(file).name);
 }
 END_TEST
 
@@ -125,7 +144,7 @@ START_TEST(hostile)
 			struct mpk_stamp s;
 
 			*p = values[i];
-			ck_assert_int_eq(mpk_stamped_find(file, SYMBOL, &own, &s, NULL), MPK_OK);
+			ck_assert_int_eq(mpk_stamped_find(file, SYMBOL, NULL, &own, &s, NULL), MPK_OK);
 			ck_assert(!s.name || s.digits_off + 32 <= file.len);
 			ck_assert(!s.name || s.id_off + 8 <= file.len);
 			mpk_arena_fini(&own);
@@ -215,6 +234,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, workdir_enter, workdir_leave);
 	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, found, 0, MPK_ARRAY_COUNT(rows));
+	tcase_add_test(tc, many_notes);
 	tcase_add_test(tc, without_sections);
 	tcase_add_test(tc, hostile);
 	tcase_add_test(tc, written);

@@ -88,6 +88,43 @@ bad based.so
 readelf -nW large-llvm.so based.so | grep -c 'Build ID: '
 readelf -nW large-llvm.so based.so | grep 'Build ID: ' | sort -u | wc -l
 
+# A damaged blob is not passed off as sound; without the note nobody can tell.
+cp large-llvm.so damaged.so
+printf x | dd of=damaged.so bs=1 seek=2000000 conv=notrunc status=none
+cp damaged.so before.so
+mpack edit damaged.so -o damaged.so --replace /=other.bin || echo "edit: status $?"
+cmp damaged.so before.so
+mpack edit damaged.so -o /dev/stdout --replace /=other.bin >nothing || echo "edit to a pipe: status $?"
+test ! -s nothing
+mpack unpack damaged.so -o apart || echo "unpack: status $?"
+test ! -e apart
+objcopy --remove-section .note.package damaged.so
+mpack edit damaged.so -o repaired.so --replace /=large.bin
+minspect --json repaired.so | jq -c '.files[0].blob.stamp'
+
+# The name may look like a digest, and the symbol may be longer than the blob.
+sed "s/^name = .*/name = \"x00000000000000000000000000000000\"/" large.toml >zeros.toml
+mpack build -q zeros.toml -o zeros.so
+mpack build -q zeros.toml -o zeros.o
+good zeros.so zeros.o
+mpack build -q large.toml -o plus.c
+g++ -x c++ -shared -fPIC plus.c -o plus.so
+minspect --verify plus.so | grep -c 'blob-digest' || true
+# A compiler that takes no assembly gets the blob as C, digest included.
+! command -v clang-19 >/dev/null || {
+	mpack build -q large.toml --via c --cc clang-19 --cflag -fno-gnu-inline-asm -o plain.so
+	mpack build -q large.toml --via c --cc clang-19 --cflag -fno-gnu-inline-asm -o plain.o
+	good plain.so plain.o
+}
+# Whoever throws notes away keeps a build id that follows the blob.
+echo '/DISCARD/ : { *(.note.package) }' | sed 's/.*/SECTIONS { & } INSERT AFTER .text;/' >discard.ld
+for payload in large longer; do
+	sed "s/payload = .*/payload = \"$payload.bin\"/" large.toml >id.toml
+	mpack build -q id.toml --ldflag -Wl,-T,discard.ld -o $payload-id.so
+	minspect --json $payload-id.so | jq -c '.files[0].blob.stamp'
+done
+readelf -nW large-id.so longer-id.so | grep 'Build ID: ' | sort -u | wc -l
+
 # A library that TVM exported has no note; none is made up.
 minspect --json data/formats/01_opencl_scale.so | jq -c '.files[0].blob.stamp'
 minspect -v --verify data/formats/01_opencl_scale.so | grep -c 'blob-digest' || true

@@ -1,11 +1,11 @@
 #include "emit/stamped.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "elf/reader.h"
+#include "emit/follow.h"
 
 /* From here on hashing on the side is worth the thread. */
 enum { LARGE_BYTES = 1 << 20, DIGITS = 2 * MPK_XXH128_BYTES, ID_BYTES = 2 * MPK_STAMP_ID_HALF };
@@ -140,47 +140,6 @@ static enum mpk_code write_patched(const struct mpk_stamped *s, const struct pla
 
 /* --- both at once ---------------------------------------------------------------- */
 
-/* Hashes the blob while the file around it is written. */
-struct blob_digest {
-	struct mpk_digest digest;
-	uint64_t skip, left;   /* bytes before the rest of the blob, and of it */
-	enum mpk_code code;
-};
-
-static void see(void *data, struct mpk_span bytes)
-{
-	struct blob_digest *d = data;
-	size_t skip = d->skip < bytes.len ? (size_t)d->skip : bytes.len;
-	size_t n = bytes.len - skip;
-
-	n = d->left < n ? (size_t)d->left : n;
-	if (d->code == MPK_OK)
-		d->code = mpk_digest_update(&d->digest, mpk_span_of(bytes.data + skip, n), NULL);
-	d->skip -= skip;
-	d->left -= n;
-}
-
-static enum mpk_code write_digesting(const struct mpk_stamped *s, uint64_t blob_at,
-				     uint8_t digest[MPK_DIGEST_BYTES], struct mpk_output *o,
-				     struct mpk_error *err)
-{
-	struct blob_digest d = { .skip = blob_at, .left = s->blob->len };
-	struct mpk_tap tap = { see, &d };
-	enum mpk_code code = mpk_digest_init(&d.digest, MPK_DIGEST_XXH128, err);
-
-	if (code == MPK_OK) {
-		mpk_output_tap(o, &tap);
-		code = mpk_output_write_rope(o, s->rope, err);
-		mpk_output_tap(o, NULL);
-	}
-	if (code == MPK_OK && d.code != MPK_OK)
-		code = mpk_fail(err, d.code, "cannot compute the blob's digest");
-	if (code == MPK_OK)
-		code = mpk_digest_final(&d.digest, digest, err);
-	mpk_digest_fini(&d.digest);
-	return code;
-}
-
 static enum mpk_code patch(const struct mpk_output *o, const struct place *p,
 			   struct mpk_error *err)
 {
@@ -189,51 +148,33 @@ static enum mpk_code patch(const struct mpk_output *o, const struct place *p,
 	return MPK_OK;
 }
 
-/* The rope with both places renewed, by the quickest way there is. */
-static enum mpk_code write_renewed(const struct mpk_stamped *s, struct places *places,
-				   struct mpk_arena *arena, struct mpk_output *o,
-				   struct mpk_error *err)
+static enum mpk_code write_following(const struct mpk_follow *f, const struct mpk_stamp *stamp,
+				     struct places *places, struct mpk_output *o,
+				     struct mpk_error *err)
 {
-	uint8_t digest[MPK_DIGEST_BYTES];
-	uint64_t blob_at;
+	uint8_t digest[MPK_DIGEST_BYTES], old[MPK_DIGEST_BYTES];
 
-	/* What is out cannot be patched. */
-	if (s->blob->len < LARGE_BYTES || !find_blob(s, &blob_at) || mpk_output_is_through(o)) {
-		MPK_TRY(mpk_digest_rope(MPK_DIGEST_XXH128, s->blob, NULL, digest, err));
-		set_places(places, digest);
-		return write_patched(s, places, arena, o, err);
-	}
-	MPK_TRY(write_digesting(s, blob_at, digest, o, err));
+	MPK_TRY(mpk_follow_write(f, o, digest, old, err));
+	if (f->old)
+		MPK_TRY(mpk_stamp_compare(stamp, old, err));
 	set_places(places, digest);
 	MPK_TRY(patch(o, &places->digits, err));
 	return patch(o, &places->id, err);
 }
 
-/* --- the blob before ------------------------------------------------------------- */
-
-struct old_digest {
-	const struct mpk_rope *rope;
+static enum mpk_code write_after_reading(const struct mpk_stamped *s, const struct mpk_rope *old,
+					 struct places *places, struct mpk_arena *arena,
+					 struct mpk_output *o, struct mpk_error *err)
+{
 	uint8_t digest[MPK_DIGEST_BYTES];
-	enum mpk_code code;
-	struct mpk_error err;
-};
 
-static void *digest_old(void *data)
-{
-	struct old_digest *old = data;
-
-	old->code = mpk_digest_rope(MPK_DIGEST_XXH128, old->rope, NULL, old->digest, &old->err);
-	return NULL;
-}
-
-static enum mpk_code compare_old(const struct mpk_stamped *s, const struct old_digest *old,
-				 struct mpk_error *err)
-{
-	if (old->code != MPK_OK && err)
-		*err = old->err;
-	if (old->code != MPK_OK)
-		return old->code;
-	return mpk_stamp_compare(&s->stamp, old->digest, err);
+	if (old) {
+		MPK_TRY(mpk_digest_rope(MPK_DIGEST_XXH128, old, NULL, digest, err));
+		MPK_TRY(mpk_stamp_compare(&s->stamp, digest, err));
+	}
+	MPK_TRY(mpk_digest_rope(MPK_DIGEST_XXH128, s->blob, NULL, digest, err));
+	set_places(places, digest);
+	return write_patched(s, places, arena, o, err);
 }
 
 enum mpk_code mpk_stamped_write(const struct mpk_stamped *s, struct mpk_arena *arena,
@@ -241,22 +182,17 @@ enum mpk_code mpk_stamped_write(const struct mpk_stamped *s, struct mpk_arena *a
 {
 	struct places places = { find_place(s, s->stamp.digits_off, DIGITS),
 				 find_place(s, s->stamp.id_off, MPK_STAMP_ID_HALF) };
-	struct old_digest old = { .rope = s->old };
-	pthread_t thread;
+	const struct mpk_rope *old = s->stamp.name ? s->old : NULL;
+	struct mpk_follow follow = { .rope = s->rope };
 
 	if (!places.digits.len && !places.id.len)
 		return mpk_output_write_rope(o, s->rope, err);
-	if (!s->old || !s->stamp.name)
-		return write_renewed(s, &places, arena, o, err);
-
-	/* Nor taken back. */
-	if (s->old->len < LARGE_BYTES || mpk_output_is_through(o) ||
-	    pthread_create(&thread, NULL, digest_old, &old) != 0) {
-		(void)digest_old(&old);
-		MPK_TRY(compare_old(s, &old, err));
-		return write_renewed(s, &places, arena, o, err);
-	}
-	enum mpk_code code = write_renewed(s, &places, arena, o, err);
-	(void)pthread_join(thread, NULL);
-	return code == MPK_OK ? compare_old(s, &old, err) : code;
+	follow.len = s->blob->len;
+	if (old && old->count == 1 && !old->pieces[0].data)
+		follow.old = &old->pieces[0];
+	/* What is out at once can neither be patched nor taken back. */
+	if (s->blob->len < LARGE_BYTES || (old && !follow.old) || mpk_output_is_through(o) ||
+	    !find_blob(s, &follow.at))
+		return write_after_reading(s, old, &places, arena, o, err);
+	return write_following(&follow, &s->stamp, &places, o, err);
 }

@@ -1,6 +1,7 @@
 #include "io/copy.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -12,8 +13,10 @@
 #include "io/window.h"
 
 enum {
-	BUFFER_BYTES = 256 * 1024,
-	WRITE_BYTES = 128 * 1024,      /* more at a time makes page caches look for huge pages */
+	CHUNK_BYTES = 128 * 1024,      /* more at a time makes page caches look for huge pages,
+					* and leaves the processor's cache before it is written */
+	BATCH_BYTES = 1024 * 1024,     /* what a tap is shown at a time */
+	PAGE_BYTES = 4096,
 	GATHER_MAX = 256,              /* pieces in one writev */
 	STEP_BYTES = 64 * 1024 * 1024  /* per call: signals and watchers want to see it */
 };
@@ -60,6 +63,7 @@ struct copy {
 	bool positioned;           /* by offset; false: at the current position of out */
 	bool in_kernel;            /* copy_file_range is worth a try */
 	const struct mpk_tap *tap; /* or NULL */
+	struct mpk_side *side;     /* where the tap looks; NULL: here */
 };
 
 static void see(const struct mpk_tap *tap, const void *data, size_t len)
@@ -96,33 +100,6 @@ static void advance(struct copy *c, uint64_t n)
 	c->left -= n;
 }
 
-static enum mpk_code copy_by_hand(struct copy *c, struct mpk_error *err)
-{
-	enum mpk_code code = MPK_OK;
-	char *buffer = malloc(BUFFER_BYTES);
-
-	if (!buffer)
-		return mpk_fail_nomem(err);
-	while (c->left && code == MPK_OK) {
-		size_t want = (size_t)min_u64(c->left, BUFFER_BYTES);
-		ssize_t n = read_some(c->in, buffer, want, c->from);
-
-		if (n < 0)
-			code = mpk_fail_errno(err, MPK_E_IO, errno, "cannot read the input");
-		else if (n == 0)
-			code = mpk_fail(err, MPK_E_IO, "an input file became shorter while it "
-					"was being copied");
-		else if (!write_all(c->out, buffer, (size_t)n, c->positioned ? &c->to : NULL))
-			code = mpk_fail_errno(err, MPK_E_IO, errno, "cannot write");
-		if (code != MPK_OK)
-			break;
-		see(c->tap, buffer, (size_t)n);
-		advance(c, (uint64_t)n);
-	}
-	free(buffer);
-	return code;
-}
-
 /* Whether a failed copy_file_range is worth trying by hand: everything but a full or
  * broken disk, which would only fail again with less to say. */
 static bool is_final(int error)
@@ -152,69 +129,120 @@ static enum mpk_code copy_in_kernel(struct copy *c, uint64_t len, struct mpk_err
 	return MPK_OK;
 }
 
-/* Writes that end where a large page of the target ends leave no page half done. */
-static enum mpk_code write_window(struct copy *c, struct mpk_span bytes,
-				  struct mpk_error *err)
-{
-	for (size_t at = 0; at < bytes.len;) {
-		uint64_t room = WRITE_BYTES - c->to % WRITE_BYTES;
-		size_t n = (size_t)min_u64(room, bytes.len - at);
+/* --- through memory -------------------------------------------------------------- */
 
-		if (!write_all(c->out, (const char *)bytes.data + at, n,
-			       c->positioned ? &c->to : NULL))
-			return mpk_fail_errno(err, MPK_E_IO, errno, "cannot write");
-		at += n;
-		advance(c, n);
-	}
+/* The next bytes of a write, at most len: up to a multiple of CHUNK_BYTES in the target, so
+ * that no page is half done. */
+static size_t next_chunk(const struct copy *c, size_t len)
+{
+	return (size_t)min_u64(CHUNK_BYTES - c->to % CHUNK_BYTES, len);
+}
+
+static enum mpk_code write_chunk(struct copy *c, const void *data, size_t len,
+				 struct mpk_error *err)
+{
+	if (!write_all(c->out, data, len, c->positioned ? &c->to : NULL))
+		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot write");
+	advance(c, len);
 	return MPK_OK;
 }
 
-static enum mpk_code write_or_share(struct copy *c, const struct mpk_window *w,
-				    struct mpk_error *err)
+/* Lets the tap see bytes: beside the next step, when there is a side. */
+static void show(struct copy *c, struct mpk_span bytes)
 {
-	uint64_t start = c->from;
-
-	if (c->in_kernel && w->base)
-		MPK_TRY(copy_in_kernel(c, w->bytes.len, err));
-	size_t done = (size_t)(c->from - start);
-	return write_window(c, mpk_span_of(w->bytes.data + done, w->bytes.len - done), err);
+	if (c->side) {
+		mpk_side_wait(c->side);
+		mpk_side_post(c->side, bytes);
+	} else {
+		see(c->tap, bytes.data, bytes.len);
+	}
 }
 
-static enum mpk_code copy_window(struct copy *c, const struct mpk_window *w,
-				 struct mpk_side *side, struct mpk_error *err)
+/* What a chunk is read into is still in the processor's cache when it is written, and lies
+ * in its page as it will in the target: copying within a page has a quick way for that.
+ * @buffer  at a page, with a page more than len */
+static enum mpk_code copy_batch(struct copy *c, char *buffer, size_t len, struct mpk_error *err)
 {
-	if (side)
-		mpk_side_post(side, w->bytes);
-	enum mpk_code code = write_or_share(c, w, err);
+	size_t at = 0;
 
-	if (side)
-		mpk_side_wait(side);
-	else
-		see(c->tap, w->bytes.data, w->bytes.len);
+	buffer += c->to % PAGE_BYTES;
+
+	while (at < len) {
+		ssize_t n = read_some(c->in, buffer + at, next_chunk(c, len - at), c->from);
+
+		if (n < 0)
+			return mpk_fail_errno(err, MPK_E_IO, errno, "cannot read the input");
+		if (n == 0)
+			return mpk_fail(err, MPK_E_IO, "an input file became shorter while it "
+					"was being copied");
+		MPK_TRY(write_chunk(c, buffer + at, (size_t)n, err));
+		at += (size_t)n;
+	}
+	show(c, mpk_span_of(buffer, at));
+	return MPK_OK;
+}
+
+/* A hole, whose zeros need not be read; or what is copied in the kernel, for the tap. */
+static enum mpk_code copy_window(struct copy *c, const struct mpk_window *w,
+				 struct mpk_error *err)
+{
+	uint64_t start = c->from;
+	enum mpk_code code = MPK_OK;
+
+	show(c, w->bytes);
+	if (c->in_kernel && w->base)
+		code = copy_in_kernel(c, w->bytes.len, err);
+	for (size_t at = (size_t)(c->from - start), n; code == MPK_OK && at < w->bytes.len; at += n) {
+		n = next_chunk(c, w->bytes.len - at);
+		code = write_chunk(c, w->bytes.data + at, n, err);
+	}
+	if (c->side)
+		mpk_side_wait(c->side);
 	return code;
 }
 
-/* So that a window ends where a large page of the target does. */
-static uint64_t next_length(const struct copy *c)
-{
-	return min_u64(c->left, MPK_WINDOW_BYTES - WRITE_BYTES - c->to % WRITE_BYTES);
-}
-
-static enum mpk_code copy_windows(struct copy *c, struct mpk_error *err)
+static enum mpk_code copy_step(struct copy *c, char *buffer, struct mpk_error *err)
 {
 	struct mpk_window w = { 0 };
+	size_t most = BATCH_BYTES - (size_t)(c->to % CHUNK_BYTES);
+	bool hole;
+	uint64_t n = mpk_window_measure(c->in, c->from, c->left, &hole);
+
+	MPK_TRY(check_stopped(err));
+	/* A window ends where a chunk of the target does, as a batch does. */
+	if (n && (hole || (c->in_kernel && c->tap)) &&
+	    mpk_window_open(c->in, c->from,
+			    min_u64(n, MPK_WINDOW_BYTES - CHUNK_BYTES - c->to % CHUNK_BYTES), &w)) {
+		enum mpk_code code = copy_window(c, &w, err);
+
+		mpk_window_close(&w);
+		return code;
+	}
+	return copy_batch(c, buffer, (size_t)min_u64(n ? n : c->left, most), err);
+}
+
+/* While one buffer is filled and written, the tap looks at the other. */
+static enum mpk_code copy_through(struct copy *c, struct mpk_error *err)
+{
+	size_t size = (size_t)min_u64(c->left, BATCH_BYTES) / PAGE_BYTES * PAGE_BYTES +
+		      2 * PAGE_BYTES;
+	char *buffers = aligned_alloc(PAGE_BYTES, 2 * size);
 	struct mpk_side side;
 	enum mpk_code code = MPK_OK;
-	bool beside = c->tap && c->left > MPK_WINDOW_BYTES && mpk_side_start(&side, c->tap);
 
-	while (code == MPK_OK && mpk_window_open(c->in, c->from, next_length(c), &w)) {
-		code = copy_window(c, &w, beside ? &side : NULL, err);
-		mpk_window_close(&w);
-		if (code == MPK_OK)
-			code = check_stopped(err);
+	if (!buffers)
+		return mpk_fail_nomem(err);
+	if (c->tap && c->left > BATCH_BYTES && mpk_side_start(&side, c->tap))
+		c->side = &side;
+	(void)posix_fadvise(c->in, (off_t)c->from, (off_t)c->left, POSIX_FADV_SEQUENTIAL);
+	for (size_t turn = 0; c->left && code == MPK_OK; turn ^= 1)
+		code = copy_step(c, buffers + turn * size, err);
+	if (c->side) {
+		mpk_side_wait(c->side);
+		mpk_side_stop(c->side);
+		c->side = NULL;
 	}
-	if (beside)
-		mpk_side_stop(&side);
+	free(buffers);
 	return code;
 }
 
@@ -222,8 +250,7 @@ static enum mpk_code copy(struct copy *c, struct mpk_error *err)
 {
 	if (c->in_kernel && !c->tap)
 		MPK_TRY(copy_in_kernel(c, c->left, err));
-	MPK_TRY(copy_windows(c, err));
-	return c->left ? copy_by_hand(c, err) : MPK_OK;
+	return c->left ? copy_through(c, err) : MPK_OK;
 }
 
 /* File systems of another machine copy there, at any offset. */

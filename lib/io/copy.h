@@ -19,10 +19,10 @@ struct mpk_tap {
 
 /* mpk_copy_range - len bytes from one descriptor's offset to another's, or to its current
  * position when out_off is NULL
- * Uses copy_file_range where that can share extents or spares a network; else whole pages
- * are written out of a mapping, which the kernel does faster than copy_file_range between
- * offsets that differ within a page; else read and write: pipes, terminals, what became
- * shorter. A pipe as @in is read from where it stands. Holes arrive as zeros.
+ * Uses copy_file_range where that can share extents or spares a network; else read and
+ * write, chunk by chunk, which between offsets that differ within a page is faster than
+ * copy_file_range and than writing out of a mapping. A pipe as @in is read from where it
+ * stands. Holes arrive as zeros and are not read.
  * Returns  MPK_OK; MPK_E_IO (also when @in ends early, and after mpk_copy_stop);
  *          MPK_E_NOMEM */
 enum mpk_code mpk_copy_range(int in, uint64_t in_off, int out, const uint64_t *out_off,

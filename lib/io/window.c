@@ -15,9 +15,9 @@ static const uint8_t *zeros(void)
 	return bytes;
 }
 
-/* How much of the range the window may show; 0: no window. Pages behind the end of a file
- * raise a signal when touched, hence a look at its size for every window. */
-static uint64_t measure(int fd, uint64_t off, uint64_t len, bool *hole)
+/* Pages behind the end of a file raise a signal when touched, hence a look at its size for
+ * every window. */
+uint64_t mpk_window_measure(int fd, uint64_t off, uint64_t len, bool *hole)
 {
 	struct stat st;
 
@@ -38,7 +38,7 @@ bool mpk_window_open(int fd, uint64_t off, uint64_t len, struct mpk_window *w)
 	uint64_t skip = off % (uint64_t)sysconf(_SC_PAGESIZE), start = off - skip;
 	uint64_t most = MPK_WINDOW_BYTES - skip;
 	bool hole;
-	uint64_t n = measure(fd, off, len, &hole);
+	uint64_t n = mpk_window_measure(fd, off, len, &hole);
 
 	if (!n)
 		return false;

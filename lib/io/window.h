@@ -25,6 +25,12 @@ struct mpk_window {
 	struct mpk_span bytes; /* of the file, from the offset that was asked for */
 };
 
+/* mpk_window_measure - how many of len bytes from off on are alike: data, or a hole
+ * Moves the descriptor's own position when the file is sparse.
+ * Returns  0 when the range is shorter than MPK_WINDOW_LEAST or leaves the file, or the file
+ *          is none that could be mapped */
+uint64_t mpk_window_measure(int fd, uint64_t off, uint64_t len, bool *hole);
+
 /* mpk_window_open - map the first bytes of a range of a file, at most MPK_WINDOW_BYTES
  * Moves the descriptor's own position when the file is sparse.
  * @w       closed; w->bytes is then a non-empty beginning of the range

@@ -70,22 +70,29 @@ static enum mpk_code add_all(struct mpk_digest *d, struct mpk_reader *r,
 	return MPK_OK;
 }
 
+enum mpk_code mpk_digest_add_rope(struct mpk_digest *d, const struct mpk_rope *rope,
+				  const struct mpk_tap *tap, struct mpk_error *err)
+{
+	struct mpk_reader *r = malloc(sizeof *r);
+
+	if (!r)
+		return mpk_fail_nomem(err);
+	mpk_reader_init(r, rope);
+	enum mpk_code code = add_all(d, r, tap, err);
+	mpk_reader_fini(r);
+	free(r);
+	return code;
+}
+
 enum mpk_code mpk_digest_rope(enum mpk_digest_kind kind, const struct mpk_rope *rope,
 			      const struct mpk_tap *tap, uint8_t out[MPK_DIGEST_BYTES],
 			      struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_digest_fini) struct mpk_digest d = { .state = NULL };
-	struct mpk_reader *r;
 
 	MPK_TRY(mpk_digest_init(&d, kind, err));
-	r = malloc(sizeof *r);
-	if (!r)
-		return mpk_fail_nomem(err);
-	mpk_reader_init(r, rope);
-	enum mpk_code code = add_all(&d, r, tap, err);
-	mpk_reader_fini(r);
-	free(r);
-	return code == MPK_OK ? mpk_digest_final(&d, out, err) : code;
+	MPK_TRY(mpk_digest_add_rope(&d, rope, tap, err));
+	return mpk_digest_final(&d, out, err);
 }
 
 const char *mpk_digest_print(const uint8_t *digest, size_t bytes, char out[MPK_DIGEST_TEXT])

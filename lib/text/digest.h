@@ -47,6 +47,12 @@ enum mpk_code mpk_digest_init(struct mpk_digest *d, enum mpk_digest_kind kind,
 enum mpk_code mpk_digest_update(struct mpk_digest *d, struct mpk_span bytes,
 				struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_digest_add_rope - add all bytes of a rope, file ranges read through windows
+ * @tap     sees the bytes, too, piece by piece; or NULL
+ * Returns  MPK_OK; MPK_E_INTERNAL; MPK_E_IO; MPK_E_NOMEM */
+enum mpk_code mpk_digest_add_rope(struct mpk_digest *d, const struct mpk_rope *rope,
+				  const struct mpk_tap *tap, struct mpk_error *err) MPK_MUST_CHECK;
+
 /* mpk_digest_final - the digest of all bytes added; nothing may be added afterwards
  * @out     its first mpk_digest_bytes(kind) bytes are set
  * Returns  MPK_OK; MPK_E_INTERNAL */
@@ -57,8 +63,7 @@ enum mpk_code mpk_digest_final(struct mpk_digest *d, uint8_t out[MPK_DIGEST_BYTE
 void mpk_digest_fini(struct mpk_digest *d);
 
 /* mpk_digest_of - the digest of a view
- * mpk_digest_rope - of all bytes of a rope, file ranges read through windows
- * @tap     sees the bytes, too, piece by piece; or NULL
+ * mpk_digest_rope - of a rope, as mpk_digest_add_rope
  * Returns  MPK_OK; MPK_E_LOAD, MPK_E_NOMEM, MPK_E_INTERNAL as above; MPK_E_IO of a rope */
 enum mpk_code mpk_digest_of(enum mpk_digest_kind kind, struct mpk_span bytes,
 			    uint8_t out[MPK_DIGEST_BYTES], struct mpk_error *err) MPK_MUST_CHECK;

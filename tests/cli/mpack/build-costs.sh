@@ -33,7 +33,7 @@ costs()
 		/ (read|pread64|readv)(\(| resumed).*= [0-9]+$/ { got += $NF }
 		/ (write|pwrite64|writev|copy_file_range)(\(| resumed).*= [0-9]+$/ { put += $NF }
 		END {
-			print what ": brought in " (got < size / 4 ? "little" : got " bytes") \
+			print what ": brought in " (got < size * 1.1 ? "once" : got " bytes") \
 			      ", written " (put >= size && put < size * 1.1 ? "once" : put " bytes") \
 			      ", " (NR < 8000 ? "few" : NR) " calls"
 		}' trace

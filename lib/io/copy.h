@@ -33,7 +33,7 @@ enum mpk_code mpk_copy_range(int in, uint64_t in_off, int out, const uint64_t *o
 void mpk_copy_stop(void);
 
 /* mpk_copy_watch - from now on, tell how many bytes of file ranges were copied just now,
- * after every few MiB, in the thread that copies; for the whole process, NULL ends it */
+ * after every chunk, in the thread that copies; for the whole process, NULL ends it */
 void mpk_copy_watch(void (*moved)(uint64_t bytes));
 
 /* mpk_write_pieces - append pieces of a rope to out at its current position

@@ -6,9 +6,9 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/uio.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
+#include "io/filesystem.h"
 #include "io/side.h"
 #include "io/window.h"
 
@@ -253,28 +253,16 @@ static enum mpk_code copy(struct copy *c, struct mpk_error *err)
 	return c->left ? copy_through(c, err) : MPK_OK;
 }
 
-/* File systems of another machine copy there, at any offset. */
-static bool is_remote(int fd)
-{
-	static const uint32_t kinds[] = { 0x6969 /* NFS */, 0xff534d42 /* CIFS */,
-					  0xfe534d42 /* SMB2 */, 0x00c36400 /* Ceph */ };
-	struct statfs fs;
-
-	if (fstatfs(fd, &fs) != 0)
-		return false;
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(kinds); i++)
-		if ((uint32_t)fs.f_type == kinds[i])
-			return true;
-	return false;
-}
-
 static enum mpk_code copy_range(struct copy *c, struct mpk_error *err)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	off_t here = c->positioned ? (off_t)c->to : lseek(c->out, 0, SEEK_CUR);
 
 	c->to = here < 0 ? 0 : (uint64_t)here;
-	c->in_kernel = here >= 0 && (c->from % page == c->to % page || is_remote(c->out));
+	c->in_kernel = here >= 0 && (c->from % page == c->to % page || mpk_is_remote(c->out));
+	/* Where extents may come to be shared, what is full now need not be full then. */
+	if (here >= 0 && mpk_reserve(c->out, c->to, c->left, err) != MPK_OK && !c->in_kernel)
+		return MPK_E_IO;
 	return copy(c, err);
 }
 

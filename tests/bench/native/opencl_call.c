@@ -1,8 +1,8 @@
 /* opencl_call - what one kernel call costs through the OpenCL API alone
  *
  * The yardstick for `minspect --run KERNEL --repeat`: the kernel, arguments and extents of
- * tests/data/cuda/vadd_opencl.so, each call waited for. Prints the median in microseconds;
- * exits 7 without a device.
+ * tests/data/cuda/vadd_opencl.so, each call waited for. Prints the median and the fastest call
+ * in microseconds; exits 7 without a device.
  */
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
@@ -66,6 +66,6 @@ int main(void)
 			times[c] = now() - start;
 	}
 	qsort(times, CALLS, sizeof *times, order);
-	(void)printf("%.3f\n", times[CALLS / 2]);
+	(void)printf("%.3f %.3f\n", times[CALLS / 2], times[0]);
 	return 0;
 }

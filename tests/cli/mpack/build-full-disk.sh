@@ -1,0 +1,37 @@
+# A disk that cannot take the output says so before anything is copied, and is left as it was.
+# It is an ext4 file system, where blocks are reserved ahead.
+PATH=$PATH:/usr/sbin:/sbin
+truncate -s 8M image
+mkfs.ext4 -q -m 0 image >mkfs.log 2>&1 || { echo "no file system can be made here"; exit 77; }
+head -c 16777216 /dev/zero | tr '\0' w >weights.bin
+cat >mpack.toml <<EOF
+[package]
+name = "full"
+[[module]]
+id = "a"
+kind = "weights"
+payload = "weights.bin"
+EOF
+sed s/weights.bin/small.bin/ mpack.toml >small.toml
+truncate -s 4M small.bin
+mpack build -o whole.so
+mkdir disk
+unshare -m sh -c '
+	mount -o loop image disk 2>mount.log || { echo "no file system can be mounted here"; exit 77; }
+	df --output=avail disk >before
+	mpack build -o disk/full.so
+	echo "build: $?"
+	minspect --extract disk/files whole.so 2>said
+	echo "extract: $?"
+	sed "s/files\.[0-9]*/files.N/" said >&2
+	mpack build small.toml -o disk/small.so
+	echo "small: $?"
+	minspect --verify disk/small.so >verified || cat verified
+	rm disk/small.so
+	ls -A disk
+	df --output=avail disk | cmp - before
+' 2>stderr
+status=$?
+cat stderr >&2
+grep -q 'unshare failed' stderr && exit 77
+exit $status

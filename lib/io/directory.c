@@ -128,6 +128,17 @@ static enum mpk_code write_file(const char *path, const struct mpk_rope *content
 	return mpk_output_commit(output, err);
 }
 
+/* An error tells the name that the user gave, which is shorter than the temporary one. */
+static void name_target(const struct mpk_directory *d, struct mpk_error *err)
+{
+	size_t from = strlen(d->temp), to = strlen(d->path);
+
+	if (!err || strncmp(err->at.file, d->temp, from) != 0)
+		return;
+	memcpy(err->at.file, d->path, to);
+	memmove(err->at.file + to, err->at.file + from, strlen(err->at.file + from) + 1);
+}
+
 enum mpk_code mpk_directory_write(const struct mpk_directory *d, const char *name,
 				  const struct mpk_rope *content, struct mpk_error *err)
 {
@@ -141,6 +152,8 @@ enum mpk_code mpk_directory_write(const struct mpk_directory *d, const char *nam
 	code = make_parents(path, strlen(d->temp) + 1, err);
 	if (code == MPK_OK)
 		code = write_file(path, content, d->tap, err);
+	if (code != MPK_OK)
+		name_target(d, err);
 	free(path);
 	return code;
 }

@@ -129,6 +129,20 @@ START_TEST(names_stay_inside)
 }
 END_TEST
 
+/* The user knows nothing of the directory that the files are written below at first. */
+START_TEST(errors_tell_the_target)
+{
+	struct mpk_directory d = { 0 };
+	struct mpk_error err = { 0 };
+
+	ck_assert_int_eq(mpk_directory_open("out", &d, NULL), MPK_OK);
+	ck_assert_int_eq(mpk_directory_write(&d, "f", &content, NULL), MPK_OK);
+	ck_assert_int_eq(mpk_directory_write(&d, "f/g", &content, &err), MPK_E_IO);
+	ck_assert_str_eq(err.at.file, "out/f/g");
+	mpk_directory_abandon(&d);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("directory");
@@ -140,6 +154,7 @@ int main(void)
 	tcase_add_test(tc, empty_target_is_taken);
 	tcase_add_test(tc, used_target_is_refused);
 	tcase_add_test(tc, late_conflict_leaves_nothing);
+	tcase_add_test(tc, errors_tell_the_target);
 	tcase_add_loop_test(tc, names_stay_inside, 0, sizeof outside / sizeof *outside);
 	suite_add_tcase(s, tc);
 

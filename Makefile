@@ -59,7 +59,7 @@ LLVM_OBJ := $(LLVM_SRC:%.c=$(O)/%.o)
 CMD_OBJ  := $(CMD_SRC:%.c=$(O)/%.o)
 UNIT     := $(sort $(wildcard tests/unit/check_*.c))
 UNIT_BIN := $(UNIT:%.c=$(O)/%)
-ALL_SRC  := $(LIB_SRC) $(LLVM_SRC) $(CMD_SRC) $(wildcard cmd/*/*.c lib/run/shim/*.c) $(UNIT)
+ALL_SRC  := $(LIB_SRC) $(LLVM_SRC) $(CMD_SRC) $(wildcard cmd/*/*.c lib/runtime/stub/*.c) $(UNIT)
 
 BASE_LIBS  := -lelf -lz -ljansson -lm -ldl -pthread
 CHECK_LIBS  = $(shell $(PKG_CONFIG) --libs check) -lsubunit
@@ -67,14 +67,14 @@ LLVM_LIBS   = $(shell $(LLVM_CONFIG) --ldflags --libs 2>/dev/null)
 # unit tests that call lib/llvm directly
 NEEDS_LLVM_check_llvm := 1
 
-# What compiled code imports by name from its loader; opened only where it runs (lib/run/shim.h).
-SHIM_SRC := $(sort $(wildcard lib/run/shim/*.c))
-SHIMS    := $(SHIM_SRC:lib/run/shim/%.c=$(O)/libexec/minspect/mpk-%.so)
+# What compiled code imports by name from its loader; opened only where it runs (lib/runtime/stub.h).
+STUB_SRC := $(sort $(wildcard lib/runtime/stub/*.c))
+STUBS    := $(STUB_SRC:lib/runtime/stub/%.c=$(O)/libexec/minspect/mpk-%.so)
 
 # The C++ parser of --cases; minspect itself starts without libstdc++.
 TOML_SO  := $(O)/libexec/minspect/toml.so
 
-all: $(O)/bin/mpack $(O)/bin/minspect $(SHIMS) $(TOML_SO)
+all: $(O)/bin/mpack $(O)/bin/minspect $(STUBS) $(TOML_SO)
 
 $(O)/libmpk.a: $(LIB_OBJ)
 	$(call say,AR,$@)
@@ -98,7 +98,7 @@ $(TOML_SO): $(CXX_OBJ)
 	$(Q)mkdir -p $(@D) && $(CXX) $(ALL_CXXFLAGS) $(ALL_LDFLAGS) -shared -Wl,-soname,$(@F) -o $@ $^
 
 # Nobody calls these functions through a declaration of ours; their callers were compiled by TVM.
-$(SHIMS): $(O)/libexec/minspect/mpk-%.so: lib/run/shim/%.c lib/run/shim.h lib/run/shim/shim.h $(O)/flags
+$(STUBS): $(O)/libexec/minspect/mpk-%.so: lib/runtime/stub/%.c lib/runtime/stub.h lib/runtime/stub/export.h $(O)/flags
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(ALL_CFLAGS) -Wno-missing-prototypes $(ALL_LDFLAGS) -shared -Wl,-soname,$(@F) -o $@ $<
 

@@ -3,7 +3,7 @@
 #define MPK_CMD_MINSPECT_CASES_H
 
 #include "minspect/run.h"
-#include "run/cases.h"
+#include "session/cases.h"
 
 /* What is reported, in whatever form. */
 struct cases_run {

@@ -7,7 +7,7 @@
 #include "common/progress.h"
 #include "io/directory.h"
 #include "minspect/document.h"
-#include "text/digest.h"
+#include "digest/digest.h"
 #include "text/escape.h"
 
 /* A digest in progress, and its first failure. */

@@ -6,7 +6,7 @@
 
 #include "base/num.h"
 #include "common/diag.h"
-#include "run/parse.h"
+#include "value/parse.h"
 #include "text/escape.h"
 
 /* --- the command line --------------------------------------------------------------- */

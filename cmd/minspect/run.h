@@ -3,10 +3,10 @@
 #define MPK_CMD_MINSPECT_RUN_H
 
 #include "minspect/minspect.h"
-#include "run/call.h"
-#include "run/devices.h"
-#include "run/expect.h"
-#include "run/library.h"
+#include "session/call.h"
+#include "runtime/devices.h"
+#include "session/expect.h"
+#include "runtime/library.h"
 #include "text/json.h"
 
 /* --device, --grid, --block, --shared: where and how wide. */
@@ -54,7 +54,7 @@ enum mpk_code run_request_parse(const struct minspect_options *o, struct run_req
 				struct mpk_error *err) MPK_MUST_CHECK;
 void run_request_fini(struct run_request *r);
 
-/* run_runtime_fill - where the shims are and where libtvm_ffi.so may be
+/* run_runtime_fill - where the runtime stubs are and where libtvm_ffi.so may be
  * @arena   receives the paths */
 enum mpk_code run_runtime_fill(const struct minspect_options *o, struct mpk_arena *arena,
 			       struct mpk_library_options *out,

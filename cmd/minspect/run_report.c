@@ -7,8 +7,8 @@
 #include "io/output.h"
 #include "minspect/document.h"
 #include "npy/npy.h"
-#include "run/element.h"
-#include "run/parse.h"
+#include "value/element.h"
+#include "value/parse.h"
 #include "text/escape.h"
 
 /* --- files -------------------------------------------------------------------------- */

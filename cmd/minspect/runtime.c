@@ -73,8 +73,8 @@ enum mpk_code run_runtime_fill(const struct minspect_options *o, struct mpk_aren
 {
 	const char *set = getenv("MPK_TVM_FFI");
 
-	out->shim_dir = mpk_libexec_find(arena, "minspect");
-	if (!out->shim_dir)
+	out->stub_dir = mpk_libexec_find(arena, "minspect");
+	if (!out->stub_dir)
 		return mpk_fail_nomem(err);
 	out->threads = thread_count();
 	out->tvm_ffi.explicit_path = o->tvm_ffi ? o->tvm_ffi : set && set[0] ? set : NULL;

@@ -15,7 +15,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
-#include "text/digest.h"
+#include "digest/digest.h"
 
 struct mpk_elf;
 

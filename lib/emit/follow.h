@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/rope.h"
 #include "io/output.h"
-#include "text/digest.h"
+#include "digest/digest.h"
 
 struct mpk_follow {
 	const struct mpk_rope *rope; /* all bytes that are written */

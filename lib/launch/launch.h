@@ -119,7 +119,7 @@ enum mpk_code mpk_launch_build(const struct mpk_launch *launches, size_t count,
 
 /* mpk_launch_param_parse - one parameter text; a piece of mpk_launch_resolve, for tests
  * Returns  MPK_OK; MPK_E_SYNTAX with line and column; MPK_E_NOMEM */
-enum mpk_code mpk_launch_param_parse(const struct mpk_mstr *text, struct mpk_arena *arena,
+enum mpk_code mpk_launch_param_parse(const struct mpk_toml_str *text, struct mpk_arena *arena,
 				     struct mpk_launch_param *out, struct mpk_error *err)
 	MPK_MUST_CHECK;
 

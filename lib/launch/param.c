@@ -5,7 +5,7 @@
 #include "text/escape.h"
 
 /* The text stands behind an opening quote. */
-static struct mpk_scan scan_of(const struct mpk_mstr *m)
+static struct mpk_scan scan_of(const struct mpk_toml_str *m)
 {
 	return (struct mpk_scan){ .text = mpk_span_of(m->text, m->len),
 				  .line = m->pos.line,
@@ -80,7 +80,7 @@ static enum mpk_code scan_dims(struct mpk_scan *s, struct mpk_arena *arena,
 	return MPK_OK;
 }
 
-enum mpk_code mpk_launch_param_parse(const struct mpk_mstr *text, struct mpk_arena *arena,
+enum mpk_code mpk_launch_param_parse(const struct mpk_toml_str *text, struct mpk_arena *arena,
 				     struct mpk_launch_param *out, struct mpk_error *err)
 {
 	struct mpk_scan s = scan_of(text);

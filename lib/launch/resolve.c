@@ -41,7 +41,7 @@ static void *array(struct resolve *r, size_t count, size_t size)
 	return p;
 }
 
-static struct mpk_scan scan_of(const struct mpk_mstr *m)
+static struct mpk_scan scan_of(const struct mpk_toml_str *m)
 {
 	/* integers of the manifest are kept as text and have no quote before them */
 	bool quoted = m->len == 0 || strspn(m->text, "-0123456789") < m->len;
@@ -68,7 +68,7 @@ static size_t find_param(const struct mpk_launch_param *params, size_t count,
 	return i;
 }
 
-static struct mpk_launch_param *parse_list(struct resolve *r, const struct mpk_mlist *list,
+static struct mpk_launch_param *parse_list(struct resolve *r, const struct mpk_toml_list *list,
 					   bool temps, size_t *count)
 {
 	struct mpk_launch_param *params = array(r, list->count, sizeof *params);
@@ -177,7 +177,7 @@ static const struct {
 	{ "hsaco", 10, true },
 };
 
-static const struct mpk_mfunction *find_kernel(struct resolve *r, const struct mpk_mstr *name,
+static const struct mpk_mfunction *find_kernel(struct resolve *r, const struct mpk_toml_str *name,
 					       struct mpk_launch_step *step)
 {
 	struct mpk_span text = mpk_span_of(name->text, name->len);
@@ -191,7 +191,7 @@ static const struct mpk_mfunction *find_kernel(struct resolve *r, const struct m
 		if (!mpk_span_equal(id, mpk_span_of(module->id.text, module->id.len)))
 			continue;
 		for (size_t k = 0; k < module->function_count; k++) {
-			const struct mpk_mstr *n = &module->functions[k].name;
+			const struct mpk_toml_str *n = &module->functions[k].name;
 
 			if (mpk_span_equal(key, mpk_span_of(n->text, n->len))) {
 				step->module = m;
@@ -209,7 +209,7 @@ static const struct mpk_mfunction *find_kernel(struct resolve *r, const struct m
 
 static void set_device(struct resolve *r, const struct mpk_launch_step *step, struct mpk_pos pos)
 {
-	const struct mpk_mstr *kind = &r->manifest->modules[step->module].kind;
+	const struct mpk_toml_str *kind = &r->manifest->modules[step->module].kind;
 	struct mpk_launch *l = r->launch;
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(devices); i++) {
@@ -264,7 +264,7 @@ static void check_arg_type(struct resolve *r, const struct mpk_launch_arg *a, st
 }
 
 /* False when it cannot be told what the argument is (reported). */
-static bool resolve_arg(struct resolve *r, const struct mpk_mstr *text, struct mpk_launch_arg *a)
+static bool resolve_arg(struct resolve *r, const struct mpk_toml_str *text, struct mpk_launch_arg *a)
 {
 	struct mpk_scan s = scan_of(text);
 	struct mpk_error err;
@@ -316,7 +316,7 @@ static void resolve_args(struct resolve *r, const struct mpk_mstep *m,
 
 /* --- extents ------------------------------------------------------------------------ */
 
-static void resolve_extent(struct resolve *r, const struct mpk_mstr *text,
+static void resolve_extent(struct resolve *r, const struct mpk_toml_str *text,
 			   struct mpk_launch_extent *out)
 {
 	struct mpk_scan s = scan_of(text);
@@ -331,7 +331,7 @@ static void resolve_extent(struct resolve *r, const struct mpk_mstr *text,
 		(void)check_names(r, out->expr, text->pos);
 }
 
-static void resolve_extents(struct resolve *r, const struct mpk_mlist *list, const char *what,
+static void resolve_extents(struct resolve *r, const struct mpk_toml_list *list, const char *what,
 			    struct mpk_launch_extent out[3])
 {
 	if (list->count > 3) {
@@ -387,7 +387,7 @@ static void resolve_tags(struct resolve *r, const struct mpk_mfunction *kernel,
 	enum mpk_launch_tag *tags = array(r, kernel->launch.count, sizeof *tags);
 
 	for (size_t i = 0; tags && i < kernel->launch.count; i++) {
-		const struct mpk_mstr *t = &kernel->launch.items[i];
+		const struct mpk_toml_str *t = &kernel->launch.items[i];
 
 		tags[i] = mpk_launch_tag_parse(mpk_span_of(t->text, t->len));
 	}

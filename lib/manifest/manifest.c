@@ -7,20 +7,20 @@
 #include "manifest/schema.h"
 #include "text/escape.h"
 
-#define QUOTE(mstr) MPK_QUOTE(mpk_mstr_span(mstr))
+#define QUOTE(mstr) MPK_QUOTE(mpk_toml_str_span(mstr))
 
-struct mpk_mstr mpk_mmodule_extra(const struct mpk_mmodule *module, const char *key)
+struct mpk_toml_str mpk_mmodule_extra(const struct mpk_mmodule *module, const char *key)
 {
 	for (size_t i = 0; i < module->extra_count; i++)
 		if (strcmp(module->extras[i].key.text, key) == 0)
 			return module->extras[i].value;
-	return (struct mpk_mstr){ 0 };
+	return (struct mpk_toml_str){ 0 };
 }
 
 /* --- rules that look at several tables ---------------------------------------------- */
 
 struct check {
-	struct mpk_mreader *r;
+	struct mpk_toml_reader *r;
 	struct mpk_mdraft *draft;
 	bool has_modules;      /* the file says `module`, rightly or not */
 	struct mpk_strmap ids; /* id -> module index, the first of each name */
@@ -29,47 +29,47 @@ struct check {
 static void check_not_empty(struct check *c)
 {
 	if (!c->draft->module_count && !c->has_modules)
-		mpk_mread_error(c->r, (struct mpk_pos){ 1, 1 }, "empty",
+		mpk_toml_read_error(c->r, (struct mpk_pos){ 1, 1 }, "empty",
 				"nothing to pack: there is no [[module]]");
 }
 
 static void check_ids(struct check *c)
 {
 	for (size_t i = 0; i < c->draft->module_count; i++) {
-		struct mpk_mstr id = c->draft->modules[i].id;
+		struct mpk_toml_str id = c->draft->modules[i].id;
 		size_t first = i;
 
 		if (!id.text)
 			continue;
-		if (mpk_strmap_put(&c->ids, mpk_mstr_span(id), i, &first) < 0)
+		if (mpk_strmap_put(&c->ids, mpk_toml_str_span(id), i, &first) < 0)
 			c->r->failed = true;
 		else if (first != i)
-			mpk_mread_error(c->r, id.pos, "duplicate-id",
+			mpk_toml_read_error(c->r, id.pos, "duplicate-id",
 					"'%s' is the id of the module on line %u already",
 					QUOTE(id), c->draft->modules[first].id.pos.line);
 	}
 }
 
-static void unknown_module(struct check *c, struct mpk_mstr name, const char *check)
+static void unknown_module(struct check *c, struct mpk_toml_str name, const char *check)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
 	size_t count = c->draft->module_count, used = 0;
 	struct mpk_span *names = mpk_arena_array(&scratch, count, sizeof *names);
-	char near[MPK_MSUGGEST_BYTES] = "";
+	char near[MPK_TOML_SUGGEST_BYTES] = "";
 
 	for (size_t i = 0; names && i < count; i++)
 		if (c->draft->modules[i].id.text)
-			names[used++] = mpk_mstr_span(c->draft->modules[i].id);
+			names[used++] = mpk_toml_str_span(c->draft->modules[i].id);
 	if (names)
-		mpk_msuggest(mpk_mstr_span(name), names, used, near);
-	mpk_mread_error(c->r, name.pos, check, "no module has the id '%s'%s", QUOTE(name), near);
+		mpk_toml_suggest(mpk_toml_str_span(name), names, used, near);
+	mpk_toml_read_error(c->r, name.pos, check, "no module has the id '%s'%s", QUOTE(name), near);
 }
 
 static void check_root(struct check *c)
 {
-	struct mpk_mstr root = c->draft->package.root;
+	struct mpk_toml_str root = c->draft->package.root;
 
-	if (root.text && !mpk_strmap_find(&c->ids, mpk_mstr_span(root),
+	if (root.text && !mpk_strmap_find(&c->ids, mpk_toml_str_span(root),
 					  &c->draft->package.root_index))
 		unknown_module(c, root, "unknown-root");
 }
@@ -83,7 +83,7 @@ static void resolve_imports(struct check *c, struct mpk_mmodule *m)
 		return;
 	}
 	for (size_t i = 0; i < m->imports.count; i++)
-		if (!mpk_strmap_find(&c->ids, mpk_mstr_span(m->imports.items[i]), &index[i]))
+		if (!mpk_strmap_find(&c->ids, mpk_toml_str_span(m->imports.items[i]), &index[i]))
 			unknown_module(c, m->imports.items[i], "unknown-import");
 	m->import_index = index;
 }
@@ -103,7 +103,7 @@ static void check_host_code(struct check *c)
 
 		/* An empty list says that there is no code to be had, which is enough for a blob. */
 		if (m->is_host && m->sound && !m->sources.present && !generated)
-			mpk_mread_error(c->r, m->pos, "missing-key",
+			mpk_toml_read_error(c->r, m->pos, "missing-key",
 					"a host module needs 'sources' (or [package] a 'base')");
 	}
 }
@@ -115,15 +115,15 @@ static void check_function_names(struct check *c)
 		struct mpk_strmap names = { 0 };
 
 		for (size_t k = 0; k < m->function_count; k++) {
-			struct mpk_mstr name = m->functions[k].name;
+			struct mpk_toml_str name = m->functions[k].name;
 			size_t first = k;
 
 			if (!name.text)
 				continue;
-			if (mpk_strmap_put(&names, mpk_mstr_span(name), k, &first) < 0)
+			if (mpk_strmap_put(&names, mpk_toml_str_span(name), k, &first) < 0)
 				c->r->failed = true;
 			else if (first != k)
-				mpk_mread_error(c->r, name.pos, "duplicate-function",
+				mpk_toml_read_error(c->r, name.pos, "duplicate-function",
 						"'%s' is listed twice in this module",
 						QUOTE(name));
 		}
@@ -136,15 +136,15 @@ static void check_launch_names(struct check *c)
 	struct mpk_strmap names = { 0 };
 
 	for (size_t i = 0; i < c->draft->launch_count; i++) {
-		struct mpk_mstr name = c->draft->launches[i].launch.name;
+		struct mpk_toml_str name = c->draft->launches[i].launch.name;
 		size_t first = i;
 
 		if (!name.text)
 			continue;
-		if (mpk_strmap_put(&names, mpk_mstr_span(name), i, &first) < 0)
+		if (mpk_strmap_put(&names, mpk_toml_str_span(name), i, &first) < 0)
 			c->r->failed = true;
 		else if (first != i)
-			mpk_mread_error(c->r, name.pos, "duplicate-function",
+			mpk_toml_read_error(c->r, name.pos, "duplicate-function",
 					"there are two launch functions '%s'", QUOTE(name));
 	}
 	mpk_strmap_fini(&names);
@@ -161,7 +161,7 @@ static struct mpk_module *graph_of(struct check *c, struct mpk_arena *scratch)
 		const struct mpk_mmodule *m = &c->draft->modules[i];
 
 		modules[i] = (struct mpk_module){
-			.name = mpk_mstr_span(m->id), .kind = mpk_mstr_span(m->key),
+			.name = mpk_toml_str_span(m->id), .kind = mpk_toml_str_span(m->key),
 			.is_host = m->is_host, .imports = m->import_index,
 			.import_count = m->imports.count,
 		};
@@ -188,7 +188,7 @@ static void report_cycle(struct check *c, const struct mpk_cycle *cycle,
 	struct mpk_error err = { 0 };
 
 	(void)mpk_cycle_fail(cycle, modules, &err);
-	mpk_mread_error(c->r, closing_import(c, cycle), "cycle", "%s", err.text);
+	mpk_toml_read_error(c->r, closing_import(c, cycle), "cycle", "%s", err.text);
 }
 
 /* Where a module stands: all host modules stand where the first of them does. */
@@ -214,7 +214,7 @@ static bool check_kept_order(struct check *c)
 
 		for (size_t k = 0; k < m->imports.count; k++)
 			if (place_of(c, m->import_index[k]) < place_of(c, i))
-				mpk_mread_error(c->r, m->imports.items[k].pos, "keep-order",
+				mpk_toml_read_error(c->r, m->imports.items[k].pos, "keep-order",
 						"with 'keep_order' a module stands before those it "
 						"imports, but '%s' stands before '%s'",
 						QUOTE(m->imports.items[k]), QUOTE(m->id));
@@ -248,7 +248,7 @@ static void check_graph(struct check *c)
 		c->r->failed = true;
 	for (size_t i = 0; i < count; i++)
 		if (unreached[i] && !c->draft->launch_count)
-			mpk_mread_warn(c->r, c->draft->modules[i].id.pos, "unreached",
+			mpk_toml_read_warn(c->r, c->draft->modules[i].id.pos, "unreached",
 				       "the root '%s' does not import '%s', directly or "
 				       "indirectly: it is left out",
 				       QUOTE(c->draft->modules[root].id),
@@ -283,7 +283,7 @@ static bool names_are_sound(const struct mpk_report *report, size_t errors_befor
 	return true;
 }
 
-static void run_checks(struct mpk_mreader *r, struct mpk_mdraft *draft,
+static void run_checks(struct mpk_toml_reader *r, struct mpk_mdraft *draft,
 		       const struct mpk_toml *root, size_t errors_before)
 {
 	struct check c = { .r = r, .draft = draft,
@@ -304,7 +304,7 @@ static const char *dir_of(struct mpk_arena *arena, const char *path)
 	return slash ? mpk_arena_copy(arena, path, (size_t)(slash - path) + 1) : "";
 }
 
-static bool publish(struct mpk_mreader *r, const struct mpk_mdraft *draft,
+static bool publish(struct mpk_toml_reader *r, const struct mpk_mdraft *draft,
 		    struct mpk_manifest *out)
 {
 	struct mpk_mlaunch *launches =
@@ -336,7 +336,7 @@ static enum mpk_code fail_with_first(const struct mpk_report *report, struct mpk
 	return mpk_fail(err, MPK_E_SYNTAX, "the manifest has errors");
 }
 
-static enum mpk_code parse_toml(struct mpk_mreader *r, struct mpk_span text,
+static enum mpk_code parse_toml(struct mpk_toml_reader *r, struct mpk_span text,
 				struct mpk_toml *root, struct mpk_error *err)
 {
 	struct mpk_error why = { 0 };
@@ -356,12 +356,12 @@ enum mpk_code mpk_manifest_parse(struct mpk_span text, const char *path,
 {
 	struct mpk_mdraft draft = { 0 };
 	struct mpk_toml root;
-	struct mpk_mreader r = { .arena = arena, .report = report, .path = path,
-				 .manifest = &draft.package };
+	struct mpk_toml_reader r = { .arena = arena, .report = report, .path = path,
+				 .user = &draft.package };
 	size_t errors_before = report->errors;
 
 	MPK_TRY(parse_toml(&r, text, &root, err));
-	mpk_mread_table(&r, &mpk_mschema_file, &root, &draft);
+	mpk_toml_read_table(&r, &mpk_mschema_file, &root, &draft);
 	run_checks(&r, &draft, &root, errors_before);
 	if (!publish(&r, &draft, out) || r.failed || report->failed)
 		return mpk_fail_nomem(err);

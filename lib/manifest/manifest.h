@@ -16,49 +16,29 @@
 #include "base/span.h"
 #include "blob/blob.h"
 #include "dtype/dtype.h"
-#include "manifest/toml_shim.h"
-
-/* A string value and where it stands. text is NULL when the key is absent, and never
- * holds a NUL within. */
-struct mpk_mstr {
-	const char *text;
-	size_t len;            /* bytes */
-	struct mpk_pos pos;    /* 0:0 when the value is a default */
-};
-
-static inline struct mpk_span mpk_mstr_span(struct mpk_mstr s)
-{
-	return mpk_span_of(s.text, s.len);
-}
-
-struct mpk_mlist {
-	const struct mpk_mstr *items;
-	size_t count;
-	struct mpk_pos pos;
-	bool present;
-};
+#include "toml/reader.h"
 
 struct mpk_mfunction {      /* [[module.function]]: one row of a kernel table */
-	struct mpk_mstr name;
+	struct mpk_toml_str name;
 	const struct mpk_dtype *args;
 	size_t arg_count;
-	struct mpk_mlist arg_names; /* the dtype texts with their places */
-	struct mpk_mlist launch;
-	struct mpk_mstr data;       /* file with this kernel alone; absent: the module's data */
+	struct mpk_toml_list arg_names; /* the dtype texts with their places */
+	struct mpk_toml_list launch;
+	struct mpk_toml_str data;       /* file with this kernel alone; absent: the module's data */
 	bool uniform_buffer;        /* vulkan: scalars come in a uniform buffer */
 	struct mpk_pos pos;
 };
 
 struct mpk_mextra {
-	struct mpk_mstr key, value;
+	struct mpk_toml_str key, value;
 };
 
 struct mpk_mmodule {        /* [[module]] */
-	struct mpk_mstr id, kind, format, data, payload;
-	struct mpk_mlist sources, imports;
+	struct mpk_toml_str id, kind, format, data, payload;
+	struct mpk_toml_list sources, imports;
 	const struct mpk_mfunction *functions;
 	size_t function_count;
-	struct mpk_mstr key;        /* the kind as the blob spells it; host: empty */
+	struct mpk_toml_str key;        /* the kind as the blob spells it; host: empty */
 	bool is_host;
 	const size_t *import_index; /* module index of each import, resolved and checked */
 	struct mpk_mextra *extras;  /* keys that belong to the kind: graph, params, name, ... */
@@ -68,9 +48,9 @@ struct mpk_mmodule {        /* [[module]] */
 };
 
 struct mpk_mstep {          /* one kernel launch of a launch function */
-	struct mpk_mstr kernel; /* "module.kernel" */
-	struct mpk_mlist args, grid, block; /* TOML integers are kept as decimal text */
-	struct mpk_mstr shared; /* bytes of dynamic shared memory, an expression */
+	struct mpk_toml_str kernel; /* "module.kernel" */
+	struct mpk_toml_list args, grid, block; /* TOML integers are kept as decimal text */
+	struct mpk_toml_str shared; /* bytes of dynamic shared memory, an expression */
 	struct mpk_pos pos;
 };
 
@@ -78,9 +58,9 @@ struct mpk_mstep {          /* one kernel launch of a launch function */
  * kernel, args, grid, block, shared of the table itself make one step; `steps`, an
  * array of tables with those keys, makes several and excludes them. */
 struct mpk_mlaunch {
-	struct mpk_mstr name;
-	struct mpk_mlist params; /* "A: float32[n]" */
-	struct mpk_mlist temps;  /* device temporaries: "part: float32[(n + 255) / 256]" */
+	struct mpk_toml_str name;
+	struct mpk_toml_list params; /* "A: float32[n]" */
+	struct mpk_toml_list temps;  /* device temporaries: "part: float32[(n + 255) / 256]" */
 	const struct mpk_mstep *steps; /* at least one */
 	size_t step_count;
 	struct mpk_pos pos;
@@ -89,7 +69,7 @@ struct mpk_mlaunch {
 struct mpk_manifest {
 	const char *path;       /* as the user named it */
 	const char *dir;        /* what relative paths are relative to; "" for the cwd */
-	struct mpk_mstr name, abi, root, target, base;
+	struct mpk_toml_str name, abi, root, target, base;
 	bool standalone, dedup;
 	bool keep_order;        /* modules get their indices as they stand in the manifest */
 	enum mpk_generation gen;
@@ -103,13 +83,7 @@ struct mpk_manifest {
 };
 
 /* mpk_mmodule_extra - the value of a key that belongs to the kind; text NULL when absent */
-struct mpk_mstr mpk_mmodule_extra(const struct mpk_mmodule *module, const char *key);
-
-/* mpk_manifest_add - append a finding at a place of the manifest
- * @check   stable name of the rule; static storage */
-void mpk_manifest_add(struct mpk_report *report, const char *path, struct mpk_pos pos,
-		      enum mpk_severity severity, const char *check, const char *fmt, ...)
-	MPK_PRINTF(6, 7);
+struct mpk_toml_str mpk_mmodule_extra(const struct mpk_mmodule *module, const char *key);
 
 /* mpk_manifest_parse - TOML text to manifest, every rule that needs no other file checked
  * @text    whole file, UTF-8; @path names it in findings

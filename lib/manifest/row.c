@@ -12,66 +12,72 @@
 
 enum { NAMES_MAX = 64 };
 
-#define QUOTE(mstr) MPK_QUOTE(mpk_mstr_span(mstr))
+/* What [package] said, which comes before all that needs it. */
+static const struct mpk_manifest *package_of(const struct mpk_toml_reader *r)
+{
+	return r->user;
+}
+
+#define QUOTE(mstr) MPK_QUOTE(mpk_toml_str_span(mstr))
 
 /* --- [package] ---------------------------------------------------------------------- */
 
-static void check_abi(struct mpk_mreader *r, struct mpk_manifest *m)
+static void check_abi(struct mpk_toml_reader *r, struct mpk_manifest *m)
 {
 	struct mpk_span names[MPK_GENERATION_COUNT];
-	char near[MPK_MSUGGEST_BYTES];
+	char near[MPK_TOML_SUGGEST_BYTES];
 
 	m->gen = MPK_GEN_CURRENT;
 	if (!m->abi.text)
 		return;
 	for (unsigned g = 0; g < MPK_GENERATION_COUNT; g++) {
 		names[g] = mpk_span_str(mpk_generation_get((enum mpk_generation)g)->abi);
-		if (mpk_span_equal(mpk_mstr_span(m->abi), names[g])) {
+		if (mpk_span_equal(mpk_toml_str_span(m->abi), names[g])) {
 			m->gen = (enum mpk_generation)g;
 			return;
 		}
 	}
-	mpk_mread_error(r, m->abi.pos, "abi", "'abi' is ffi, ffi-0.21 or legacy, not '%s'%s",
+	mpk_toml_read_error(r, m->abi.pos, "abi", "'abi' is ffi, ffi-0.21 or legacy, not '%s'%s",
 			QUOTE(m->abi),
-			mpk_msuggest(mpk_mstr_span(m->abi), names, MPK_GENERATION_COUNT, near));
+			mpk_toml_suggest(mpk_toml_str_span(m->abi), names, MPK_GENERATION_COUNT, near));
 }
 
-void mpk_mpackage_check(struct mpk_mreader *r, void *package)
+void mpk_mpackage_check(struct mpk_toml_reader *r, void *package)
 {
 	struct mpk_manifest *m = package;
 
 	check_abi(r, m);
 	if (m->name.text && strchr(m->name.text, '/'))
-		mpk_mread_error(r, m->name.pos, "name", "'name' is a name, not a path: '%s'",
+		mpk_toml_read_error(r, m->name.pos, "name", "'name' is a name, not a path: '%s'",
 				QUOTE(m->name));
 }
 
 /* --- [[module]] --------------------------------------------------------------------- */
 
-static void refuse(struct mpk_mreader *r, struct mpk_pos pos, const char *key,
+static void refuse(struct mpk_toml_reader *r, struct mpk_pos pos, const char *key,
 		   const char *because)
 {
 	if (pos.line)
-		mpk_mread_error(r, pos, "misplaced-key", "'%s' has no place here: %s", key,
+		mpk_toml_read_error(r, pos, "misplaced-key", "'%s' has no place here: %s", key,
 				because);
 }
 
-static void refuse_functions(struct mpk_mreader *r, const struct mpk_mmodule *m,
+static void refuse_functions(struct mpk_toml_reader *r, const struct mpk_mmodule *m,
 			     const char *because)
 {
 	if (m->function_count)
 		refuse(r, m->functions[0].pos, "function", because);
 }
 
-static void refuse_extras(struct mpk_mreader *r, const struct mpk_mmodule *m,
+static void refuse_extras(struct mpk_toml_reader *r, const struct mpk_mmodule *m,
 			  const char *because)
 {
 	for (size_t i = 0; i < m->extra_count; i++)
-		refuse(r, m->extras[i].key.pos, MPK_QUOTE(mpk_mstr_span(m->extras[i].key)),
+		refuse(r, m->extras[i].key.pos, MPK_QUOTE(mpk_toml_str_span(m->extras[i].key)),
 		       because);
 }
 
-static void check_source(struct mpk_mreader *r, struct mpk_mstr source)
+static void check_source(struct mpk_toml_reader *r, struct mpk_toml_str source)
 {
 	static const char *const suffixes[] = { ".ll", ".bc", ".c", ".o", ".a" };
 	const char *dot = strrchr(source.text, '.');
@@ -79,12 +85,12 @@ static void check_source(struct mpk_mreader *r, struct mpk_mstr source)
 	for (size_t i = 0; dot && i < MPK_ARRAY_COUNT(suffixes); i++)
 		if (strcmp(dot, suffixes[i]) == 0)
 			return;
-	mpk_mread_error(r, source.pos, "source-suffix",
+	mpk_toml_read_error(r, source.pos, "source-suffix",
 			"'%s' is no host source: they end in .ll, .bc, .c, .o or .a",
 			QUOTE(source));
 }
 
-static void check_host(struct mpk_mreader *r, const struct mpk_mmodule *m)
+static void check_host(struct mpk_toml_reader *r, const struct mpk_mmodule *m)
 {
 	static const char why[] = "a host module has 'sources'";
 
@@ -94,12 +100,12 @@ static void check_host(struct mpk_mreader *r, const struct mpk_mmodule *m)
 	refuse_functions(r, m, why);
 	for (size_t i = 0; i < m->sources.count; i++)
 		check_source(r, m->sources.items[i]);
-	if (r->manifest->base.text && m->sources.present)
-		mpk_mread_error(r, m->sources.pos, "base",
+	if (package_of(r)->base.text && m->sources.present)
+		mpk_toml_read_error(r, m->sources.pos, "base",
 				"'base' gives the host code: leave 'sources' out, or 'base'");
 }
 
-static void check_payload_only(struct mpk_mreader *r, const struct mpk_mmodule *m)
+static void check_payload_only(struct mpk_toml_reader *r, const struct mpk_mmodule *m)
 {
 	static const char why[] = "'payload' is the whole module";
 
@@ -109,26 +115,26 @@ static void check_payload_only(struct mpk_mreader *r, const struct mpk_mmodule *
 	refuse_extras(r, m, why);
 }
 
-static void check_format(struct mpk_mreader *r, const struct mpk_mmodule *m,
+static void check_format(struct mpk_toml_reader *r, const struct mpk_mmodule *m,
 			 const struct mpk_mkind *kind)
 {
 	struct mpk_span names[MPK_MKIND_FORMATS];
-	char near[MPK_MSUGGEST_BYTES], list[128] = "";
+	char near[MPK_TOML_SUGGEST_BYTES], list[128] = "";
 	size_t count = 0;
 
 	if (!m->format.text)
 		return;
 	for (; count < MPK_MKIND_FORMATS && kind->formats[count]; count++) {
 		names[count] = mpk_span_str(kind->formats[count]);
-		if (mpk_span_equal(mpk_mstr_span(m->format), names[count]))
+		if (mpk_span_equal(mpk_toml_str_span(m->format), names[count]))
 			return;
 		if (count)
 			strncat(list, ", ", sizeof list - strlen(list) - 1);
 		strncat(list, kind->formats[count], sizeof list - strlen(list) - 1);
 	}
-	mpk_mread_error(r, m->format.pos, "format", "kind '%s' has no format '%s' (it has %s)%s",
+	mpk_toml_read_error(r, m->format.pos, "format", "kind '%s' has no format '%s' (it has %s)%s",
 			kind->name, QUOTE(m->format), list,
-			mpk_msuggest(mpk_mstr_span(m->format), names, count, near));
+			mpk_toml_suggest(mpk_toml_str_span(m->format), names, count, near));
 }
 
 /* Whether every kernel brings a file of its own. */
@@ -140,22 +146,22 @@ static bool has_own_data(const struct mpk_mmodule *m)
 	return m->function_count > 0;
 }
 
-static void check_device(struct mpk_mreader *r, const struct mpk_mmodule *m,
+static void check_device(struct mpk_toml_reader *r, const struct mpk_mmodule *m,
 			 const struct mpk_mkind *kind)
 {
 	check_format(r, m, kind);
 	refuse_extras(r, m, "no device kind has such a key");
 	if (!m->data.text && !has_own_data(m))
-		mpk_mread_error(r, m->pos, "missing-key",
+		mpk_toml_read_error(r, m->pos, "missing-key",
 				"[[module]] of kind '%s' needs 'data' (or 'payload')", kind->name);
 	if (!m->function_count)
-		mpk_mread_error(r, m->pos, "missing-key",
+		mpk_toml_read_error(r, m->pos, "missing-key",
 				"[[module]] of kind '%s' needs [[module.function]]: a code file "
 				"does not say how its kernels are launched",
 				kind->name);
 }
 
-static void check_extra_keys(struct mpk_mreader *r, const struct mpk_mmodule *m,
+static void check_extra_keys(struct mpk_toml_reader *r, const struct mpk_mmodule *m,
 			     const struct mpk_mkind *kind)
 {
 	static const char *const common[] = { "id", "kind", "imports", "payload" };
@@ -168,7 +174,7 @@ static void check_extra_keys(struct mpk_mreader *r, const struct mpk_mmodule *m,
 
 		names[count++] = mpk_span_str(key->name);
 		if (key->required && !mpk_mmodule_extra(m, key->name).text)
-			mpk_mread_error(r, m->pos, "missing-key",
+			mpk_toml_read_error(r, m->pos, "missing-key",
 					"[[module]] of kind '%s' needs '%s' (or 'payload')",
 					kind->name, key->name);
 	}
@@ -178,14 +184,14 @@ static void check_extra_keys(struct mpk_mreader *r, const struct mpk_mmodule *m,
 	for (size_t i = 0; i < m->extra_count; i++) {
 		size_t k = 0;
 
-		while (k < known && !mpk_span_equal(mpk_mstr_span(m->extras[i].key), names[k]))
+		while (k < known && !mpk_span_equal(mpk_toml_str_span(m->extras[i].key), names[k]))
 			k++;
 		if (k == known)
-			mpk_mread_unknown(r, what, m->extras[i].key, names, count);
+			mpk_toml_read_unknown(r, what, m->extras[i].key, names, count);
 	}
 }
 
-static void check_structured(struct mpk_mreader *r, const struct mpk_mmodule *m,
+static void check_structured(struct mpk_toml_reader *r, const struct mpk_mmodule *m,
 			     const struct mpk_mkind *kind)
 {
 	static const char why[] = "only device kinds have it";
@@ -196,33 +202,33 @@ static void check_structured(struct mpk_mreader *r, const struct mpk_mmodule *m,
 	check_extra_keys(r, m, kind);
 }
 
-static void unknown_kind(struct mpk_mreader *r, const struct mpk_mmodule *m)
+static void unknown_kind(struct mpk_toml_reader *r, const struct mpk_mmodule *m)
 {
 	struct mpk_span names[NAMES_MAX];
-	char near[MPK_MSUGGEST_BYTES];
+	char near[MPK_TOML_SUGGEST_BYTES];
 	size_t count = 0;
 
-	if (mpk_kind_find(mpk_mstr_span(m->kind))) {
-		mpk_mread_error(r, m->kind.pos, "missing-key",
+	if (mpk_kind_find(mpk_toml_str_span(m->kind))) {
+		mpk_toml_read_error(r, m->kind.pos, "missing-key",
 				"kind '%s' is packed from its bytes: 'payload'", QUOTE(m->kind));
 		return;
 	}
 	for (const struct mpk_mkind *k; count < NAMES_MAX && (k = mpk_mkind_at(count)); count++)
 		names[count] = mpk_span_str(k->name);
-	mpk_mread_error(r, m->kind.pos, "kind",
+	mpk_toml_read_error(r, m->kind.pos, "kind",
 			"kind '%s' is not known, so it needs 'payload', its bytes%s",
 			QUOTE(m->kind),
-			mpk_msuggest(mpk_mstr_span(m->kind), names, count, near));
+			mpk_toml_suggest(mpk_toml_str_span(m->kind), names, count, near));
 }
 
 /* Keys the containers use for themselves. */
-static bool is_reserved(struct mpk_mstr kind)
+static bool is_reserved(struct mpk_toml_str kind)
 {
 	return strcmp(kind.text, MPK_KIND_LIB) == 0 || strcmp(kind.text, "_import_tree") == 0;
 }
 
 /* Old kinds in new containers and the other way round: no loader will know them. */
-static void check_age(struct mpk_mreader *r, const struct mpk_mmodule *m)
+static void check_age(struct mpk_toml_reader *r, const struct mpk_mmodule *m)
 {
 	static const struct {
 		unsigned first, last;
@@ -230,34 +236,34 @@ static void check_age(struct mpk_mreader *r, const struct mpk_mmodule *m)
 		[MPK_GEN_LEGACY] = { 2, 20 }, [MPK_GEN_HYBRID] = { 21, 21 },
 		[MPK_GEN_CURRENT] = { 22, MPK_RELEASE_NOW },
 	};
-	const struct mpk_kind *kind = mpk_kind_find(mpk_mstr_span(m->key));
-	enum mpk_generation gen = r->manifest->gen;
+	const struct mpk_kind *kind = mpk_kind_find(mpk_toml_str_span(m->key));
+	enum mpk_generation gen = package_of(r)->gen;
 
 	if (!kind)
 		return;
 	if (kind->last < ages[gen].first)
-		mpk_mread_warn(r, m->kind.pos, "kind",
+		mpk_toml_read_warn(r, m->kind.pos, "kind",
 			       "no loader of ABI %s knows kind '%s': TVM 0.%u was the last",
 			       mpk_generation_get(gen)->abi, QUOTE(m->kind), kind->last);
 	if (kind->first > ages[gen].last)
-		mpk_mread_warn(r, m->kind.pos, "kind",
+		mpk_toml_read_warn(r, m->kind.pos, "kind",
 			       "no loader of ABI %s knows kind '%s': TVM 0.%u is the first",
 			       mpk_generation_get(gen)->abi, QUOTE(m->kind), kind->first);
 }
 
-static void check_kind(struct mpk_mreader *r, struct mpk_mmodule *m)
+static void check_kind(struct mpk_toml_reader *r, struct mpk_mmodule *m)
 {
-	const struct mpk_mkind *kind = mpk_mkind_find(mpk_mstr_span(m->kind));
+	const struct mpk_mkind *kind = mpk_mkind_find(mpk_toml_str_span(m->kind));
 
 	m->is_host = strcmp(m->kind.text, MPK_KIND_HOST) == 0;
 	/* Raw bytes are of the kind that the blob is to say, whatever else that word means. */
 	m->key = m->kind;
 	if (kind && !m->payload.text)
-		m->key = (struct mpk_mstr){ kind->key, strlen(kind->key), m->kind.pos };
+		m->key = (struct mpk_toml_str){ kind->key, strlen(kind->key), m->kind.pos };
 	if (!m->is_host)
 		refuse(r, m->sources.pos, "sources", "only host modules have sources");
 	if (is_reserved(m->kind)) {
-		mpk_mread_error(r, m->kind.pos, "kind",
+		mpk_toml_read_error(r, m->kind.pos, "kind",
 				"'%s' is the container's own; host code is kind 'host'",
 				QUOTE(m->kind));
 	} else if (m->is_host) {
@@ -275,7 +281,7 @@ static void check_kind(struct mpk_mreader *r, struct mpk_mmodule *m)
 	check_age(r, m);
 }
 
-void mpk_mmodule_check(struct mpk_mreader *r, void *module)
+void mpk_mmodule_check(struct mpk_toml_reader *r, void *module)
 {
 	struct mpk_mmodule *m = module;
 
@@ -286,7 +292,7 @@ void mpk_mmodule_check(struct mpk_mreader *r, void *module)
 
 /* --- [[module.function]] --------------------------------------------------------------- */
 
-static void read_args(struct mpk_mreader *r, struct mpk_mfunction *f)
+static void read_args(struct mpk_toml_reader *r, struct mpk_mfunction *f)
 {
 	struct mpk_dtype *args = mpk_arena_array(r->arena, f->arg_names.count, sizeof *args);
 
@@ -295,10 +301,10 @@ static void read_args(struct mpk_mreader *r, struct mpk_mfunction *f)
 		return;
 	}
 	for (size_t i = 0; i < f->arg_names.count; i++) {
-		struct mpk_mstr name = f->arg_names.items[i];
+		struct mpk_toml_str name = f->arg_names.items[i];
 
-		if (!mpk_dtype_parse(mpk_mstr_span(name), &args[i]))
-			mpk_mread_error(r, name.pos, "dtype",
+		if (!mpk_dtype_parse(mpk_toml_str_span(name), &args[i]))
+			mpk_toml_read_error(r, name.pos, "dtype",
 					"'%s' is no data type: handle for a buffer, or float32, "
 					"int64, uint8, ...",
 					QUOTE(name));
@@ -307,7 +313,7 @@ static void read_args(struct mpk_mreader *r, struct mpk_mfunction *f)
 	f->arg_count = f->arg_names.count;
 }
 
-static void unknown_tag(struct mpk_mreader *r, struct mpk_mstr tag)
+static void unknown_tag(struct mpk_toml_reader *r, struct mpk_toml_str tag)
 {
 	static const char *const known[] = {
 		"blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y",
@@ -316,42 +322,42 @@ static void unknown_tag(struct mpk_mreader *r, struct mpk_mstr tag)
 		"tirx.use_programtic_dependent_launch",
 	};
 	struct mpk_span names[MPK_ARRAY_COUNT(known)];
-	char near[MPK_MSUGGEST_BYTES];
+	char near[MPK_TOML_SUGGEST_BYTES];
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(known); i++)
 		names[i] = mpk_span_str(known[i]);
-	mpk_mread_error(r, tag.pos, "launch-tag", "'%s' is no launch tag%s", QUOTE(tag),
-			mpk_msuggest(mpk_mstr_span(tag), names, MPK_ARRAY_COUNT(names), near));
+	mpk_toml_read_error(r, tag.pos, "launch-tag", "'%s' is no launch tag%s", QUOTE(tag),
+			mpk_toml_suggest(mpk_toml_str_span(tag), names, MPK_ARRAY_COUNT(names), near));
 }
 
 /* Older loaders know the tir. spelling, newer ones tirx.; 0.22 and 0.23 write as ffi does
  * but still say tir., so that only the old containers are certain. */
-static void check_spelling(struct mpk_mreader *r, struct mpk_mstr tag)
+static void check_spelling(struct mpk_toml_reader *r, struct mpk_toml_str tag)
 {
-	if (strncmp(tag.text, "tirx.", 5) == 0 && r->manifest->gen != MPK_GEN_CURRENT)
-		mpk_mread_warn(r, tag.pos, "launch-tag",
+	if (strncmp(tag.text, "tirx.", 5) == 0 && package_of(r)->gen != MPK_GEN_CURRENT)
+		mpk_toml_read_warn(r, tag.pos, "launch-tag",
 			       "loaders of ABI %s know it as 'tir.%s'",
-			       mpk_generation_get(r->manifest->gen)->abi, QUOTE(tag) + 5);
+			       mpk_generation_get(package_of(r)->gen)->abi, QUOTE(tag) + 5);
 }
 
-static void check_launch(struct mpk_mreader *r, const struct mpk_mfunction *f)
+static void check_launch(struct mpk_toml_reader *r, const struct mpk_mfunction *f)
 {
 	size_t seen[MPK_TAG_UNKNOWN] = { 0 }; /* position + 1 */
 
 	for (size_t i = 0; i < f->launch.count; i++) {
-		struct mpk_mstr text = f->launch.items[i];
-		enum mpk_launch_tag tag = mpk_launch_tag_parse(mpk_mstr_span(text));
+		struct mpk_toml_str text = f->launch.items[i];
+		enum mpk_launch_tag tag = mpk_launch_tag_parse(mpk_toml_str_span(text));
 
 		if (tag == MPK_TAG_UNKNOWN) {
 			unknown_tag(r, text);
 			continue;
 		}
 		if (seen[tag])
-			mpk_mread_error(r, text.pos, "launch-tag", "'%s' stands here twice",
+			mpk_toml_read_error(r, text.pos, "launch-tag", "'%s' stands here twice",
 					QUOTE(text));
 		if (seen[MPK_TAG_DYN_SHARED] && mpk_launch_tag_takes_argument(tag) &&
 		    tag != MPK_TAG_DYN_SHARED)
-			mpk_mread_error(r, text.pos, "launch-tag",
+			mpk_toml_read_error(r, text.pos, "launch-tag",
 					"'%s' stands behind dynamic shared memory, which is the "
 					"last value a caller passes",
 					QUOTE(text));
@@ -360,7 +366,7 @@ static void check_launch(struct mpk_mreader *r, const struct mpk_mfunction *f)
 	}
 }
 
-void mpk_mfunction_check(struct mpk_mreader *r, void *function)
+void mpk_mfunction_check(struct mpk_toml_reader *r, void *function)
 {
 	struct mpk_mfunction *f = function;
 

@@ -5,10 +5,10 @@
 
 #define ROWS(schema) .rows = &(schema)
 #define KEY(kind_, type, member, required_)                                              \
-	{ .name = #member, .kind = MPK_MFIELD_##kind_, .required = (required_),          \
+	{ .name = #member, .kind = MPK_TOML_FIELD_##kind_, .required = (required_),          \
 	  .off = offsetof(type, member) }
 #define TABLES(name_, type, member, counter, schema)                                     \
-	{ .name = name_, .kind = MPK_MFIELD_TABLES, .off = offsetof(type, member),       \
+	{ .name = name_, .kind = MPK_TOML_FIELD_TABLES, .off = offsetof(type, member),       \
 	  .count_off = offsetof(type, counter), ROWS(schema) }
 #define SCHEMA(what_, type, rows_)                                                       \
 	.what = what_, .fields = rows_, .field_count = MPK_ARRAY_COUNT(rows_),           \
@@ -16,21 +16,21 @@
 
 /* --- [[module]] and [[module.function]] -------------------------------------------- */
 
-static const struct mpk_mfield function_fields[] = {
+static const struct mpk_toml_field function_fields[] = {
 	KEY(TEXT, struct mpk_mfunction, name, true),
-	{ .name = "args", .kind = MPK_MFIELD_TEXTS, .required = true,
+	{ .name = "args", .kind = MPK_TOML_FIELD_TEXTS, .required = true,
 	  .off = offsetof(struct mpk_mfunction, arg_names) },
 	KEY(TEXTS, struct mpk_mfunction, launch, true),
 	KEY(TEXT, struct mpk_mfunction, data, false),
 	KEY(BOOL, struct mpk_mfunction, uniform_buffer, false),
 };
 
-static const struct mpk_mschema function_schema = {
+static const struct mpk_toml_schema function_schema = {
 	SCHEMA("[[module.function]]", struct mpk_mfunction, function_fields),
 	.done = mpk_mfunction_check,
 };
 
-static const struct mpk_mfield module_fields[] = {
+static const struct mpk_toml_field module_fields[] = {
 	KEY(TEXT, struct mpk_mmodule, id, true),
 	KEY(TEXT, struct mpk_mmodule, kind, true),
 	KEY(TEXT, struct mpk_mmodule, format, false),
@@ -42,7 +42,7 @@ static const struct mpk_mfield module_fields[] = {
 };
 
 /* Keys that belong to a kind are kept; which kind has which is checked afterwards. */
-static bool keep_extra(struct mpk_mreader *r, const struct mpk_toml *table,
+static bool keep_extra(struct mpk_toml_reader *r, const struct mpk_toml *table,
 		       const struct mpk_toml_entry *entry, void *out)
 {
 	struct mpk_mmodule *m = out;
@@ -63,7 +63,7 @@ static bool keep_extra(struct mpk_mreader *r, const struct mpk_toml *table,
 	return true;
 }
 
-static const struct mpk_mschema module_schema = {
+static const struct mpk_toml_schema module_schema = {
 	SCHEMA("[[module]]", struct mpk_mmodule, module_fields),
 	.unknown = keep_extra,
 	.done = mpk_mmodule_check,
@@ -71,7 +71,7 @@ static const struct mpk_mschema module_schema = {
 
 /* --- [[function]] ------------------------------------------------------------------- */
 
-static const struct mpk_mfield step_fields[] = {
+static const struct mpk_toml_field step_fields[] = {
 	KEY(TEXT, struct mpk_mstep, kernel, true),
 	KEY(EXPRS, struct mpk_mstep, args, true),
 	KEY(EXPRS, struct mpk_mstep, grid, true),
@@ -79,20 +79,20 @@ static const struct mpk_mfield step_fields[] = {
 	KEY(EXPR, struct mpk_mstep, shared, false),
 };
 
-static const struct mpk_mschema step_schema = {
+static const struct mpk_toml_schema step_schema = {
 	SCHEMA("[[function.steps]]", struct mpk_mstep, step_fields),
 };
 
 #define OWN(kind_, member)                                                               \
-	{ .name = #member, .kind = MPK_MFIELD_##kind_,                                   \
+	{ .name = #member, .kind = MPK_TOML_FIELD_##kind_,                                   \
 	  .off = offsetof(struct mpk_mlaunch_row, own.member) }
 
-static const struct mpk_mfield launch_fields[] = {
-	{ .name = "name", .kind = MPK_MFIELD_TEXT, .required = true,
+static const struct mpk_toml_field launch_fields[] = {
+	{ .name = "name", .kind = MPK_TOML_FIELD_TEXT, .required = true,
 	  .off = offsetof(struct mpk_mlaunch_row, launch.name) },
-	{ .name = "params", .kind = MPK_MFIELD_TEXTS, .required = true,
+	{ .name = "params", .kind = MPK_TOML_FIELD_TEXTS, .required = true,
 	  .off = offsetof(struct mpk_mlaunch_row, launch.params) },
-	{ .name = "temps", .kind = MPK_MFIELD_TEXTS,
+	{ .name = "temps", .kind = MPK_TOML_FIELD_TEXTS,
 	  .off = offsetof(struct mpk_mlaunch_row, launch.temps) },
 	OWN(TEXT, kernel), OWN(EXPRS, args), OWN(EXPRS, grid), OWN(EXPRS, block),
 	OWN(EXPR, shared),
@@ -110,15 +110,15 @@ static struct mpk_pos own_step_pos(const struct mpk_mstep *own)
 	return (struct mpk_pos){ 0 };
 }
 
-static void need(struct mpk_mreader *r, const struct mpk_mlaunch_row *row, bool present,
+static void need(struct mpk_toml_reader *r, const struct mpk_mlaunch_row *row, bool present,
 		 const char *key)
 {
 	if (!present)
-		mpk_mread_error(r, row->launch.pos, "missing-key", "[[function]] needs '%s'",
+		mpk_toml_read_error(r, row->launch.pos, "missing-key", "[[function]] needs '%s'",
 				key);
 }
 
-static void take_own_step(struct mpk_mreader *r, struct mpk_mlaunch_row *row)
+static void take_own_step(struct mpk_toml_reader *r, struct mpk_mlaunch_row *row)
 {
 	struct mpk_mstep *step = mpk_arena_alloc(r->arena, sizeof *step);
 
@@ -136,7 +136,7 @@ static void take_own_step(struct mpk_mreader *r, struct mpk_mlaunch_row *row)
 	row->launch.step_count = 1;
 }
 
-static void finish_launch(struct mpk_mreader *r, void *out)
+static void finish_launch(struct mpk_toml_reader *r, void *out)
 {
 	struct mpk_mlaunch_row *row = out;
 	struct mpk_pos own = own_step_pos(&row->own);
@@ -144,13 +144,13 @@ static void finish_launch(struct mpk_mreader *r, void *out)
 	if (!row->launch.steps)
 		take_own_step(r, row);
 	else if (own.line)
-		mpk_mread_error(r, own, "steps",
+		mpk_toml_read_error(r, own, "steps",
 				"'steps' holds the kernels; this belongs into one of them");
 	else if (!row->launch.step_count)
-		mpk_mread_error(r, row->launch.pos, "steps", "'steps' is empty");
+		mpk_toml_read_error(r, row->launch.pos, "steps", "'steps' is empty");
 }
 
-static const struct mpk_mschema launch_schema = {
+static const struct mpk_toml_schema launch_schema = {
 	.what = "[[function]]", .fields = launch_fields,
 	.field_count = MPK_ARRAY_COUNT(launch_fields), .bytes = sizeof(struct mpk_mlaunch_row),
 	.pos_off = offsetof(struct mpk_mlaunch_row, launch.pos), .done = finish_launch,
@@ -158,7 +158,7 @@ static const struct mpk_mschema launch_schema = {
 
 /* --- [package] and the file ----------------------------------------------------------- */
 
-static const struct mpk_mfield package_fields[] = {
+static const struct mpk_toml_field package_fields[] = {
 	KEY(TEXT, struct mpk_manifest, name, true),
 	KEY(TEXT, struct mpk_manifest, abi, false),
 	KEY(TEXT, struct mpk_manifest, root, false),
@@ -169,21 +169,21 @@ static const struct mpk_mfield package_fields[] = {
 	KEY(BOOL, struct mpk_manifest, keep_order, false),
 };
 
-static const struct mpk_mschema package_schema = {
+static const struct mpk_toml_schema package_schema = {
 	.what = "[package]", .fields = package_fields,
 	.field_count = MPK_ARRAY_COUNT(package_fields), .bytes = sizeof(struct mpk_manifest),
 	.pos_off = SIZE_MAX, .done = mpk_mpackage_check,
 };
 
 /* [package] first: what it says decides what modules may say. */
-static const struct mpk_mfield file_fields[] = {
-	{ .name = "package", .kind = MPK_MFIELD_TABLE, .required = true,
+static const struct mpk_toml_field file_fields[] = {
+	{ .name = "package", .kind = MPK_TOML_FIELD_TABLE, .required = true,
 	  .off = offsetof(struct mpk_mdraft, package), ROWS(package_schema) },
 	TABLES("module", struct mpk_mdraft, modules, module_count, module_schema),
 	TABLES("function", struct mpk_mdraft, launches, launch_count, launch_schema),
 };
 
-const struct mpk_mschema mpk_mschema_file = {
+const struct mpk_toml_schema mpk_mschema_file = {
 	.what = "the manifest", .fields = file_fields,
 	.field_count = MPK_ARRAY_COUNT(file_fields), .bytes = sizeof(struct mpk_mdraft),
 	.pos_off = SIZE_MAX,

@@ -2,7 +2,7 @@
 #ifndef MPK_MANIFEST_SCHEMA_H
 #define MPK_MANIFEST_SCHEMA_H
 
-#include "manifest/reader.h"
+#include "manifest/manifest.h"
 
 /* A [[function]] as it is written: the keys of a single step stand in the table itself. */
 struct mpk_mlaunch_row {
@@ -20,15 +20,15 @@ struct mpk_mdraft {
 };
 
 /* The whole file, into struct mpk_mdraft. */
-extern const struct mpk_mschema mpk_mschema_file;
+extern const struct mpk_toml_schema mpk_mschema_file;
 
 /* mpk_mpackage_check - the rules of [package] that need no module (struct mpk_manifest) */
-void mpk_mpackage_check(struct mpk_mreader *r, void *package);
+void mpk_mpackage_check(struct mpk_toml_reader *r, void *package);
 
 /* mpk_mmodule_check - the rules of one [[module]] that need no other module (struct mpk_mmodule) */
-void mpk_mmodule_check(struct mpk_mreader *r, void *module);
+void mpk_mmodule_check(struct mpk_toml_reader *r, void *module);
 
 /* mpk_mfunction_check - the same for one [[module.function]] (struct mpk_mfunction) */
-void mpk_mfunction_check(struct mpk_mreader *r, void *function);
+void mpk_mfunction_check(struct mpk_toml_reader *r, void *function);
 
 #endif

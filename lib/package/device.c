@@ -12,7 +12,7 @@
 #include "probe.h"
 #include "text/escape.h"
 
-#define QUOTE(mstr) MPK_QUOTE(mpk_mstr_span(mstr))
+#define QUOTE(mstr) MPK_QUOTE(mpk_toml_str_span(mstr))
 
 /* One module on its way. */
 struct device {
@@ -39,7 +39,7 @@ static enum mpk_kernels_layout layout_of(const char *key, enum mpk_generation ge
 	return MPK_KERNELS_PLAIN;
 }
 
-static struct mpk_mstr data_of(const struct device *d, size_t i)
+static struct mpk_toml_str data_of(const struct device *d, size_t i)
 {
 	const struct mpk_mfunction *f = &d->m->functions[i];
 
@@ -49,7 +49,7 @@ static struct mpk_mstr data_of(const struct device *d, size_t i)
 /* --- files ------------------------------------------------------------------------------- */
 
 /* The format is one for the whole module: as the manifest says, else as the first file is. */
-static void check_format(struct device *d, struct mpk_mstr name, const struct mpk_file *f)
+static void check_format(struct device *d, struct mpk_toml_str name, const struct mpk_file *f)
 {
 	struct mpk_span kind = mpk_span_str(d->kind->key), format;
 
@@ -76,7 +76,7 @@ static void check_format(struct device *d, struct mpk_mstr name, const struct mp
 	d->sound = false;
 }
 
-static const struct mpk_file *open_checked(struct device *d, struct mpk_mstr name)
+static const struct mpk_file *open_checked(struct device *d, struct mpk_toml_str name)
 {
 	const struct mpk_file *f = mpk_loader_open(d->l, name);
 
@@ -100,7 +100,7 @@ static bool open_files(struct device *d)
 	if (d->m->data.text)
 		shared = open_checked(d, d->m->data);
 	for (size_t i = 0; i < count; i++) {
-		struct mpk_mstr own = d->m->functions[i].data;
+		struct mpk_toml_str own = d->m->functions[i].data;
 
 		d->own_files |= own.text != NULL;
 		d->files[i] = own.text ? open_checked(d, own) : shared;
@@ -113,8 +113,8 @@ static bool open_files(struct device *d)
 
 static void missing_kernel(struct device *d, size_t i, const struct mpk_probe_names *found)
 {
-	struct mpk_mstr name = d->m->functions[i].name;
-	size_t near = mpk_closest(mpk_mstr_span(name), found->names, found->count);
+	struct mpk_toml_str name = d->m->functions[i].name;
+	size_t near = mpk_closest(mpk_toml_str_span(name), found->names, found->count);
 	char hint[160] = "";
 
 	if (near < found->count)
@@ -128,9 +128,9 @@ static void missing_kernel(struct device *d, size_t i, const struct mpk_probe_na
 }
 
 /* TVM's own code generator for PTX writes kernels as .func, and means them. */
-static void warn_function(struct device *d, struct mpk_mstr name)
+static void warn_function(struct device *d, struct mpk_toml_str name)
 {
-	mpk_manifest_add(d->l->report, d->l->manifest->path, name.pos, MPK_WARNING,
+	mpk_toml_add_finding(d->l->report, d->l->manifest->path, name.pos, MPK_WARNING,
 			 "missing-kernel",
 			 "'%s' is a function in it, but no .entry: the driver will not find it",
 			 QUOTE(name));
@@ -139,10 +139,10 @@ static void warn_function(struct device *d, struct mpk_mstr name)
 /* What its reader found wrong with a file; a preprocessor may leave sound text of a source. */
 static void broken_file(struct device *d, size_t i, const struct mpk_error *err)
 {
-	struct mpk_mstr name = data_of(d, i);
+	struct mpk_toml_str name = data_of(d, i);
 
 	if (mpk_probe_is_source(mpk_probe(d->files[i]->map.bytes))) {
-		mpk_manifest_add(d->l->report, d->l->manifest->path, name.pos, MPK_WARNING,
+		mpk_toml_add_finding(d->l->report, d->l->manifest->path, name.pos, MPK_WARNING,
 				 "payload-format", "'%s': %s", QUOTE(name), err->text);
 		return;
 	}
@@ -167,7 +167,7 @@ static void check_kernels_from(struct device *d, size_t i)
 	}
 	for (size_t k = i; k < d->m->function_count; k++) {
 		enum mpk_probe_kernel there =
-			mpk_probe_find(&found, mpk_mstr_span(d->m->functions[k].name));
+			mpk_probe_find(&found, mpk_toml_str_span(d->m->functions[k].name));
 
 		if (d->files[k] != d->files[i])
 			continue;
@@ -200,9 +200,9 @@ static struct mpk_function_info *build_table(struct device *d)
 		if (!tags || !extra)
 			return NULL;
 		for (size_t k = 0; k < f->launch.count; k++)
-			tags[k] = mpk_mstr_span(f->launch.items[k]);
+			tags[k] = mpk_toml_str_span(f->launch.items[k]);
 		table[i] = (struct mpk_function_info){
-			.key = mpk_mstr_span(f->name), .arg_types = f->args,
+			.key = mpk_toml_str_span(f->name), .arg_types = f->args,
 			.arg_count = f->arg_count, .launch_tags = tags,
 			.launch_tag_count = f->launch.count, .extra_tags = extra,
 		};
@@ -231,9 +231,9 @@ static void check_pieces(struct device *d, const struct mpk_clsource_piece *piec
 			 size_t count)
 {
 	for (size_t i = 0; i < d->m->function_count; i++) {
-		struct mpk_mstr name = d->m->functions[i].name;
+		struct mpk_toml_str name = d->m->functions[i].name;
 
-		if (!has_piece(pieces, count, mpk_mstr_span(name)))
+		if (!has_piece(pieces, count, mpk_toml_str_span(name)))
 			mpk_loader_error(d->l, name.pos, MPK_E_CONFLICT, "missing-kernel",
 					 "'%s' has '" MPK_CLSOURCE_DELIMITER
 					 "' lines, but none for '%s'",
@@ -255,7 +255,7 @@ static void put_pieces(struct device *d, struct mpk_rope *code)
 		while (source.len && source.data[source.len - 1] == 0)
 			source.len--;
 		mpk_rope_put_bytes(code, mpk_span_str(MPK_CLSOURCE_DELIMITER));
-		mpk_rope_put_bytes(code, mpk_mstr_span(d->m->functions[i].name));
+		mpk_rope_put_bytes(code, mpk_toml_str_span(d->m->functions[i].name));
 		mpk_rope_put_bytes(code, mpk_span_str("\n"));
 		mpk_loader_put(d->files[i], 0, source.len, code);
 		if (source.len && source.data[source.len - 1] != '\n')
@@ -310,7 +310,7 @@ static struct mpk_kernel_source *build_sources(struct device *d)
 
 	for (size_t i = 0; sources && i < count; i++)
 		sources[i] = (struct mpk_kernel_source){
-			.key = mpk_mstr_span(d->m->functions[i].name),
+			.key = mpk_toml_str_span(d->m->functions[i].name),
 			.data = d->files[i]->map.bytes,
 			.flag = d->m->functions[i].uniform_buffer,
 		};
@@ -339,7 +339,7 @@ static void encode(struct device *d, struct mpk_rope *rope)
 
 void mpk_loader_put_device(struct mpk_loader *l, const struct mpk_mmodule *m, struct mpk_rope *rope)
 {
-	struct device d = { .l = l, .m = m, .kind = mpk_mkind_find(mpk_mstr_span(m->kind)),
+	struct device d = { .l = l, .m = m, .kind = mpk_mkind_find(mpk_toml_str_span(m->kind)),
 			    .sound = true };
 
 	d.layout = layout_of(d.kind->key, l->manifest->gen);

@@ -9,7 +9,7 @@
 
 #define PARAMS_MAGIC UINT64_C(0xf7e58d4f05049cb7)
 #define TENSOR_MAGIC UINT64_C(0xdd5e40f096b4a13f)
-#define QUOTE(mstr) MPK_QUOTE(mpk_mstr_span(mstr))
+#define QUOTE(mstr) MPK_QUOTE(mpk_toml_str_span(mstr))
 
 enum { DIM_BYTES = 8, TENSOR_MIN = 40, DIMS_MAX = 64 };
 
@@ -78,7 +78,7 @@ static enum mpk_code scan_params(struct mpk_span bytes, struct params *p, struct
 
 static bool load_params(struct mpk_loader *l, const struct mpk_mmodule *m, struct params *p)
 {
-	struct mpk_mstr name = mpk_mmodule_extra(m, "params");
+	struct mpk_toml_str name = mpk_mmodule_extra(m, "params");
 	struct mpk_error err = { 0 };
 
 	if (!name.text)
@@ -93,7 +93,7 @@ static bool load_params(struct mpk_loader *l, const struct mpk_mmodule *m, struc
 	return false;
 }
 
-static void check_graph(struct mpk_loader *l, struct mpk_mstr name, struct mpk_span text)
+static void check_graph(struct mpk_loader *l, struct mpk_toml_str name, struct mpk_span text)
 {
 	json_error_t why;
 	json_t *graph = json_loadb((const char *)text.data, text.len, 0, &why);
@@ -110,7 +110,7 @@ static void check_graph(struct mpk_loader *l, struct mpk_mstr name, struct mpk_s
 
 static bool put_graph(struct mpk_loader *l, const struct mpk_mmodule *m, struct mpk_rope *rope)
 {
-	struct mpk_mstr name = mpk_mmodule_extra(m, "graph");
+	struct mpk_toml_str name = mpk_mmodule_extra(m, "graph");
 	const struct mpk_file *f = name.text ? mpk_loader_open(l, name) : NULL;
 
 	if (!f)
@@ -124,7 +124,7 @@ static bool put_graph(struct mpk_loader *l, const struct mpk_mmodule *m, struct 
 /* [str graph ;] u64 n ; vec<str> names ; n tensors ; str name */
 void mpk_loader_put_executor(struct mpk_loader *l, const struct mpk_mmodule *m, struct mpk_rope *rope)
 {
-	struct mpk_mstr name = mpk_mmodule_extra(m, "name");
+	struct mpk_toml_str name = mpk_mmodule_extra(m, "name");
 	struct params p = { 0 };
 	bool sound = put_graph(l, m, rope);
 
@@ -137,5 +137,5 @@ void mpk_loader_put_executor(struct mpk_loader *l, const struct mpk_mmodule *m, 
 	} else {
 		mpk_rope_put_u64(rope, 0);
 	}
-	mpk_rope_put_str(rope, name.text ? mpk_mstr_span(name) : mpk_span_str("default"));
+	mpk_rope_put_str(rope, name.text ? mpk_toml_str_span(name) : mpk_span_str("default"));
 }

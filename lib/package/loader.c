@@ -11,7 +11,7 @@
  * their descriptor back: a package may have more of them than a process has descriptors. */
 enum { LARGE_BYTES = 1 << 20 };
 
-const char *mpk_loader_path(struct mpk_loader *l, struct mpk_mstr name)
+const char *mpk_loader_path(struct mpk_loader *l, struct mpk_toml_str name)
 {
 	const char *dir = name.text[0] == '/' ? "" : l->manifest->dir;
 
@@ -40,14 +40,14 @@ void mpk_loader_error(struct mpk_loader *l, struct mpk_pos pos, enum mpk_code co
 	mpk_report_add(l->report, MPK_ERROR, check, &err);
 }
 
-const struct mpk_given_file *mpk_loader_given(const struct mpk_loader *l, struct mpk_mstr name)
+const struct mpk_given_file *mpk_loader_given(const struct mpk_loader *l, struct mpk_toml_str name)
 {
 	size_t i;
 
-	return mpk_strmap_find(&l->given_names, mpk_mstr_span(name), &i) ? &l->given[i] : NULL;
+	return mpk_strmap_find(&l->given_names, mpk_toml_str_span(name), &i) ? &l->given[i] : NULL;
 }
 
-const struct mpk_file *mpk_loader_open(struct mpk_loader *l, struct mpk_mstr name)
+const struct mpk_file *mpk_loader_open(struct mpk_loader *l, struct mpk_toml_str name)
 {
 	const struct mpk_given_file *given = mpk_loader_given(l, name);
 	const char *path = mpk_loader_path(l, name);
@@ -64,7 +64,7 @@ const struct mpk_file *mpk_loader_open(struct mpk_loader *l, struct mpk_mstr nam
 	}
 	if (mpk_mapping_open(path, &f->map, &err) != MPK_OK) {
 		mpk_loader_error(l, name.pos, err.code, "payload-file", "'%s': %s",
-				 MPK_QUOTE(mpk_mstr_span(name)), err.text);
+				 MPK_QUOTE(mpk_toml_str_span(name)), err.text);
 		return NULL;
 	}
 	if (f->map.fd >= 0 && f->map.bytes.len < LARGE_BYTES) {

@@ -29,14 +29,14 @@ struct mpk_loader {
 
 /* mpk_loader_path - what stands in the manifest as a path to open; NULL: out of memory.
  * Remembers it as an input. */
-const char *mpk_loader_path(struct mpk_loader *l, struct mpk_mstr name);
+const char *mpk_loader_path(struct mpk_loader *l, struct mpk_toml_str name);
 
 /* mpk_loader_given - the file of that name that stands in memory, or NULL */
-const struct mpk_given_file *mpk_loader_given(const struct mpk_loader *l, struct mpk_mstr name);
+const struct mpk_given_file *mpk_loader_given(const struct mpk_loader *l, struct mpk_toml_str name);
 
 /* mpk_loader_open - the file a key names, mapped; NULL when it cannot be read: a finding
  * at the key's value then */
-const struct mpk_file *mpk_loader_open(struct mpk_loader *l, struct mpk_mstr name);
+const struct mpk_file *mpk_loader_open(struct mpk_loader *l, struct mpk_toml_str name);
 
 /* mpk_loader_put - append a range of a file to a rope: large ones as a range of the file,
  * small ones as a view of the mapping */

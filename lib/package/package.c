@@ -14,7 +14,7 @@
 
 /* What the compiler is to read is only looked for, so that a slip is found here with its
  * place and together with all others. */
-static const char *look_for(struct mpk_loader *l, struct mpk_mstr name)
+static const char *look_for(struct mpk_loader *l, struct mpk_toml_str name)
 {
 	const char *path = mpk_loader_path(l, name);
 
@@ -22,7 +22,7 @@ static const char *look_for(struct mpk_loader *l, struct mpk_mstr name)
 		return NULL;
 	if (!mpk_loader_given(l, name) && access(path, R_OK) != 0)
 		mpk_loader_error(l, name.pos, MPK_E_IO, "source-file",
-				 "'%s': cannot read: %s", MPK_QUOTE(mpk_mstr_span(name)),
+				 "'%s': cannot read: %s", MPK_QUOTE(mpk_toml_str_span(name)),
 				 strerror(errno));
 	return path;
 }
@@ -41,7 +41,7 @@ static void look_for_payload(struct mpk_loader *l, const struct mpk_mmodule *m)
 static void load_payload(struct mpk_loader *l, const struct mpk_mmodule *m,
 			 struct mpk_rope *rope)
 {
-	const struct mpk_mkind *kind = mpk_mkind_find(mpk_mstr_span(m->kind));
+	const struct mpk_mkind *kind = mpk_mkind_find(mpk_toml_str_span(m->kind));
 
 	if (m->payload.text) {
 		const struct mpk_file *f = mpk_loader_open(l, m->payload);
@@ -74,7 +74,7 @@ static struct mpk_module *load_modules(struct mpk_loader *l)
 			look_for_payload(l, m);
 		l->failed |= ropes[i].failed;
 		modules[i] = (struct mpk_module){
-			.name = mpk_mstr_span(m->id), .kind = mpk_mstr_span(m->key),
+			.name = mpk_toml_str_span(m->id), .kind = mpk_toml_str_span(m->key),
 			.is_host = m->is_host, .content = m->is_host ? NULL : &ropes[i],
 			.imports = m->import_index, .import_count = m->imports.count,
 		};
@@ -97,7 +97,7 @@ static void list_sources(struct mpk_loader *l, const bool *unreached, struct mpk
 		return;
 	}
 	for (size_t i = 0; i < l->manifest->module_count; i++) {
-		const struct mpk_mlist *list = &l->manifest->modules[i].sources;
+		const struct mpk_toml_list *list = &l->manifest->modules[i].sources;
 
 		for (size_t k = 0; k < list->count && !unreached[i]; k++)
 			sources[out->source_count++] = (struct mpk_host_source){

@@ -3,7 +3,7 @@
 #define MPK_VIEW_EXTRACT_H
 
 #include "base/rope.h"
-#include "text/digest.h"
+#include "digest/digest.h"
 #include "view/view.h"
 
 struct mpk_extract_file {

@@ -17,7 +17,7 @@
 #include "elf/image.h"
 #include "payload.h"
 #include "text/json.h"
-#include "view/model.h"
+#include "executor/model.h"
 
 enum { MPK_VIEW_PATH = 64 };
 

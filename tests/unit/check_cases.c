@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "run/cases.h"
+#include "session/cases.h"
 
 struct parsed {
 	struct mpk_cases cases;

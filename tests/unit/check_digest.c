@@ -6,7 +6,7 @@
 
 #include "base/compiler.h"
 #include "io/mapping.h"
-#include "text/digest.h"
+#include "digest/digest.h"
 
 static bool hide_libcrypto;
 

@@ -17,23 +17,23 @@
 static const struct mpk_dtype saxpy_args[] = { { 3, 64, 1 }, { 3, 64, 1 }, { 3, 64, 1 },
 					       { 2, 32, 1 }, { 0, 32, 1 }, { 0, 64, 1 } };
 static const struct mpk_dtype fill_args[] = { { 3, 64, 1 }, { 2, 32, 1 } };
-static const struct mpk_mstr launch_tags[] = { S("blockIdx.x"), S("threadIdx.x") };
-static const struct mpk_mstr shared_tags[] = { S("blockIdx.x"), S("blockIdx.y"), S("threadIdx.x"),
+static const struct mpk_toml_str launch_tags[] = { S("blockIdx.x"), S("threadIdx.x") };
+static const struct mpk_toml_str shared_tags[] = { S("blockIdx.x"), S("blockIdx.y"), S("threadIdx.x"),
 					       S("tirx.use_dyn_shared_memory") };
 static const struct mpk_mfunction kernels[] = {
 	{ .name = S("saxpy_kernel"), .args = saxpy_args, .arg_count = 6, .launch = LIST(launch_tags) },
 	{ .name = S("fill_kernel"), .args = fill_args, .arg_count = 2, .launch = LIST(shared_tags) },
 };
-static const struct mpk_mstr params[] = {
+static const struct mpk_toml_str params[] = {
 	S("alpha: float32"), S("X: in float32[n, 4]"), S("Y: inout float32[n, 4]"),
 	S("Z: optional out float32[n + 1]"), S("k: uint8"),
 };
-static const struct mpk_mstr temps[] = { S("part: float32[2 * n]") };
-static const struct mpk_mstr saxpy_call[] = { S("X"), S("Y"), S("Z"), S("alpha"), S("n * 1000000"),
+static const struct mpk_toml_str temps[] = { S("part: float32[2 * n]") };
+static const struct mpk_toml_str saxpy_call[] = { S("X"), S("Y"), S("Z"), S("alpha"), S("n * 1000000"),
 					      S("k") };
-static const struct mpk_mstr fill_call[] = { S("part"), S("2.5") };
-static const struct mpk_mstr grid1[] = { S("ceildiv(n, 128 % 129)") }, block1[] = { S("128") };
-static const struct mpk_mstr grid2[] = { S("max(n, 1)"), S("2") }, block2[] = { S("64") };
+static const struct mpk_toml_str fill_call[] = { S("part"), S("2.5") };
+static const struct mpk_toml_str grid1[] = { S("ceildiv(n, 128 % 129)") }, block1[] = { S("128") };
+static const struct mpk_toml_str grid2[] = { S("max(n, 1)"), S("2") }, block2[] = { S("64") };
 static const struct mpk_mstep steps[] = {
 	{ .kernel = S("k.fill_kernel"), .args = LIST(fill_call), .grid = LIST(grid2),
 	  .block = LIST(block2), .shared = S("n * 16"), .pos = { 7, 1 } },
@@ -59,7 +59,7 @@ static void *build(enum mpk_generation gen, bool llvm, const char *kind)
 	struct mpk_error err = { 0 };
 	char dir[] = "/tmp/check_launch.XXXXXX", file[64], command[256];
 
-	module.kind = (struct mpk_mstr){ .text = kind, .len = strlen(kind) };
+	module.kind = (struct mpk_toml_str){ .text = kind, .len = strlen(kind) };
 	ck_assert_msg(mpk_launch_resolve(&manifest, &arena, &report, &launches, &err) == MPK_OK,
 		      "%s", report.count ? report.findings[0].error.text : err.text);
 	ck_assert_int_eq(mpk_launch_build(launches, 1, MPK_LAUNCH_IMPORTS, "", &arena, &unit, &err), MPK_OK);

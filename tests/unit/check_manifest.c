@@ -33,7 +33,7 @@ static void drop(struct parsed *p)
 	mpk_arena_fini(&p->arena);
 }
 
-static void expect_text(struct mpk_mstr s, const char *text, uint32_t line, uint32_t column)
+static void expect_text(struct mpk_toml_str s, const char *text, uint32_t line, uint32_t column)
 {
 	ck_assert_str_eq(s.text, text);
 	ck_assert_uint_eq(s.len, strlen(text));

@@ -2,8 +2,8 @@
 #include "harness.h"
 
 #include "npy/npy.h"
-#include "run/element.h"
-#include "run/parse.h"
+#include "value/element.h"
+#include "value/parse.h"
 
 static struct mpk_span load(const char *name)
 {

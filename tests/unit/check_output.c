@@ -14,7 +14,7 @@
 #include "base/arena.h"
 #include "io/output.h"
 #include "io/reader.h"
-#include "text/digest.h"
+#include "digest/digest.h"
 
 static char dir[64];
 static bool no_unnamed_files;

@@ -3,7 +3,7 @@
 #include "elf/image.h"
 #include "harness.h"
 #include "io/mapping.h"
-#include "run/devices.h"
+#include "runtime/devices.h"
 
 /* A file of the test data, opened as minspect does. */
 struct file {
@@ -199,7 +199,7 @@ START_TEST(textures_by_name)
 	loader = mpk_devices_loader(devices);
 	struct mpk_library_options options = {
 		.path = "tests/data/cuda/saxpy_opencl.so", .image = &f.image, .tree = &f.tree,
-		.shim_dir = shims, .loaders = &loader, .loader_count = 1,
+		.stub_dir = stubs, .loaders = &loader, .loader_count = 1,
 	};
 
 	mpk_devices_attach(devices, &options);

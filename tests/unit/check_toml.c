@@ -10,7 +10,7 @@
 #include "base/num.h"
 #include "base/strbuf.h"
 #include "io/mapping.h"
-#include "manifest/toml.h"
+#include "toml/toml.h"
 
 /* --- the toml-test corpus ------------------------------------------------------------------ */
 

@@ -6,11 +6,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "run/call.h"
-#include "run/compare.h"
-#include "run/element.h"
-#include "run/parse.h"
-#include "run/wire.h"
+#include "session/call.h"
+#include "value/compare.h"
+#include "value/element.h"
+#include "value/parse.h"
+#include "session/wire.h"
 
 static struct mpk_value parse(const char *text)
 {

@@ -1,0 +1,90 @@
+#include "abi/raised.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "text/escape.h"
+
+static _Thread_local struct mpk_raised raised;
+static void (*forward)(const char *kind, const char *message);
+
+struct mpk_raised *mpk_raised_get(void)
+{
+	return &raised;
+}
+
+void mpk_raised_forward(void (*fn)(const char *kind, const char *message))
+{
+	forward = fn;
+}
+
+static void copy_text(char *out, size_t size, struct mpk_span s)
+{
+	size_t n = s.len < size - 1 ? s.len : size - 1;
+
+	if (n)
+		memcpy(out, s.data, n);
+	out[n] = '\0';
+}
+
+void mpk_raised_set(enum mpk_code code, struct mpk_span kind, struct mpk_span message)
+{
+	raised.is_set = true;
+	raised.code = code;
+	copy_text(raised.kind, sizeof raised.kind, kind);
+	copy_text(raised.message, sizeof raised.message, message);
+	if (forward)
+		forward(raised.kind, raised.message);
+}
+
+void mpk_raised_set_error(const struct mpk_error *error)
+{
+	const char *text = error->text;
+
+	/* "Kind: message" of an error that was raised further in */
+	if (error->code == MPK_E_RAISED) {
+		const char *colon = strstr(text, ": ");
+		size_t len = colon ? (size_t)(colon - text) : 0;
+
+		if (len && len < MPK_RAISED_KIND_MAX && strcspn(text, " ") == len + 1) {
+			mpk_raised_set(error->code, mpk_span_of(text, len),
+				       mpk_span_str(colon + 2));
+			return;
+		}
+	}
+	mpk_raised_set(error->code, mpk_span_str("RuntimeError"), mpk_span_str(text));
+}
+
+/* An error of ours is one line; TVM breaks and indents its messages. */
+static void join_lines(char *text)
+{
+	char *to = text;
+
+	for (char *from = text; *from; from++) {
+		if (*from != '\n') {
+			*to++ = *from;
+			continue;
+		}
+		from += strspn(from, " \t\n") - 1;
+		if (from[1])
+			*to++ = ' ';
+	}
+	*to = '\0';
+}
+
+enum mpk_code mpk_raised_take(int status, struct mpk_error *err)
+{
+	struct mpk_raised r = raised;
+	char text[sizeof r.message];
+
+	raised.is_set = false;
+	if (!r.is_set)
+		return mpk_fail(err, MPK_E_RAISED,
+				"the function returned %d without saying why", status);
+	join_lines(r.message);
+	mpk_escape_to(mpk_span_str(r.message), text, sizeof text);
+	if (r.code != MPK_E_RAISED)
+		return mpk_fail(err, r.code, "%s", text);
+	return mpk_fail(err, MPK_E_RAISED, "%s: %s", MPK_QUOTE(mpk_span_str(r.kind)),
+			text);
+}

@@ -1,0 +1,166 @@
+#include "executor/model.h"
+
+#include <inttypes.h>
+
+#include "graphjson/graphjson.h"
+#include "text/escape.h"
+
+static struct mpk_model_tensor *untyped(struct mpk_strs names, struct mpk_arena *arena)
+{
+	struct mpk_model_tensor *list = mpk_arena_array(arena, names.count, sizeof *list);
+
+	for (size_t i = 0; list && i < names.count; i++)
+		list[i].name = names.items[i];
+	return list;
+}
+
+/* Functions in bytecode; the rest of the table is what they call. */
+static enum mpk_code relax_models(const struct mpk_relax *x, struct mpk_arena *arena,
+				  struct mpk_models *out, struct mpk_error *err)
+{
+	struct mpk_model *list = mpk_arena_array(arena, x->func_count, sizeof *list);
+	size_t n = 0;
+
+	if (!list)
+		return mpk_fail_nomem(err);
+	for (size_t i = 0; i < x->func_count; i++) {
+		const struct mpk_relax_func *f = &x->funcs[i];
+
+		if (f->kind == MPK_RELAX_PACKED)
+			continue;
+		list[n] = (struct mpk_model){ .name = f->name,
+					      .inputs = untyped(f->params, arena),
+					      .input_count = f->params.count };
+		if (!list[n++].inputs)
+			return mpk_fail_nomem(err);
+	}
+	*out = (struct mpk_models){ list, n };
+	return MPK_OK;
+}
+
+static enum mpk_code relay_models(const struct mpk_relay *x, struct mpk_arena *arena,
+				  struct mpk_models *out, struct mpk_error *err)
+{
+	struct mpk_model *list = mpk_arena_array(arena, x->func_count, sizeof *list);
+
+	if (!list)
+		return mpk_fail_nomem(err);
+	for (size_t i = 0; i < x->func_count; i++) {
+		const struct mpk_relay_func *f = &x->funcs[i];
+
+		list[i] = (struct mpk_model){
+			.name = f->info.count ? f->info.items[0] : (struct mpk_span){ 0 },
+			.inputs = untyped(f->params, arena),
+			.input_count = f->params.count,
+		};
+		if (!list[i].inputs)
+			return mpk_fail_nomem(err);
+	}
+	*out = (struct mpk_models){ list, x->func_count };
+	return MPK_OK;
+}
+
+static struct mpk_model_tensor typed(const struct mpk_graph_json *g, struct mpk_graph_ref ref,
+				     struct mpk_span name)
+{
+	const struct mpk_graph_entry *e = &g->entries[mpk_graph_json_entry(g, ref)];
+
+	return (struct mpk_model_tensor){ name, true, e->dtype, e->shape, e->ndim };
+}
+
+/* Inputs that no parameter of the file fills, with the types the graph gives them. */
+static enum mpk_code graph_model(const struct mpk_factory *f, struct mpk_model *m,
+				 struct mpk_arena *arena, struct mpk_error *err)
+{
+	struct mpk_model_tensor *inputs, *outputs;
+	struct mpk_graph_json g;
+
+	MPK_TRY(mpk_graph_json_read(f->graph_json, arena, &g, err));
+	inputs = mpk_arena_array(arena, g.arg_count, sizeof *inputs);
+	outputs = mpk_arena_array(arena, g.head_count, sizeof *outputs);
+	if (!inputs || !outputs)
+		return mpk_fail_nomem(err);
+	for (size_t i = 0; i < g.arg_count; i++) {
+		struct mpk_graph_ref ref = { g.arg_nodes[i], 0 };
+		struct mpk_span name = mpk_span_str(g.nodes[ref.node].name);
+
+		if (mpk_params_find(&f->params, name) == f->params.names.count)
+			inputs[m->input_count++] = typed(&g, ref, name);
+	}
+	for (size_t i = 0; i < g.head_count; i++)
+		outputs[i] = typed(&g, g.heads[i], (struct mpk_span){ 0 });
+	m->inputs = inputs;
+	m->outputs = outputs;
+	m->output_count = g.head_count;
+	m->outputs_known = true;
+	return MPK_OK;
+}
+
+static enum mpk_code factory_models(const struct mpk_factory *f, struct mpk_arena *arena,
+				    struct mpk_models *out, struct mpk_error *err)
+{
+	struct mpk_model *m = mpk_arena_alloc(arena, sizeof *m);
+
+	if (!m)
+		return mpk_fail_nomem(err);
+	m->name = f->module_name;
+	m->named_inputs = true;
+	if (f->has_graph)
+		MPK_TRY(graph_model(f, m, arena, err));
+	*out = (struct mpk_models){ m, 1 };
+	return MPK_OK;
+}
+
+enum mpk_code mpk_models_of(const struct mpk_payload *p, struct mpk_arena *arena,
+			    struct mpk_models *out, struct mpk_error *err)
+{
+	*out = (struct mpk_models){ 0 };
+	switch (p->tag) {
+	case MPK_PAYLOAD_RELAX:
+		return relax_models(&p->u.relax, arena, out, err);
+	case MPK_PAYLOAD_RELAY:
+		return relay_models(&p->u.relay, arena, out, err);
+	case MPK_PAYLOAD_FACTORY:
+		return factory_models(&p->u.factory, arena, out, err);
+	case MPK_PAYLOAD_EMPTY:
+	case MPK_PAYLOAD_KERNELS:
+	case MPK_PAYLOAD_RECORD:
+	case MPK_PAYLOAD_CONSTS:
+	case MPK_PAYLOAD_ETHOSN:
+		break;
+	}
+	return MPK_OK;
+}
+
+static void put_tensor(const struct mpk_model_tensor *t, struct mpk_strbuf *out)
+{
+	char type[MPK_DTYPE_TEXT];
+
+	mpk_escape(out, t->name);
+	if (!t->typed)
+		return;
+	mpk_strbuf_printf(out, "%s%s[", t->name.len ? ": " : "",
+			  mpk_dtype_print(t->dtype, type));
+	for (size_t i = 0; i < t->ndim; i++)
+		mpk_strbuf_printf(out, "%s%" PRId64, i ? ", " : "", t->shape[i]);
+	mpk_strbuf_putc(out, ']');
+}
+
+void mpk_model_text(const struct mpk_model *m, struct mpk_strbuf *out)
+{
+	mpk_escape(out, m->name);
+	mpk_strbuf_puts(out, m->named_inputs && !m->inputs ? "(..." : "(");
+	for (size_t i = 0; m->inputs && i < m->input_count; i++) {
+		mpk_strbuf_puts(out, i ? ", " : "");
+		put_tensor(&m->inputs[i], out);
+	}
+	mpk_strbuf_putc(out, ')');
+	if (!m->outputs_known)
+		return;
+	mpk_strbuf_puts(out, " -> (");
+	for (size_t i = 0; m->outputs && i < m->output_count; i++) {
+		mpk_strbuf_puts(out, i ? ", " : "");
+		put_tensor(&m->outputs[i], out);
+	}
+	mpk_strbuf_putc(out, ')');
+}

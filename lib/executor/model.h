@@ -1,0 +1,48 @@
+/* model.h - what a caller may call in an executor: names, inputs, outputs */
+#ifndef MPK_EXECUTOR_MODEL_H
+#define MPK_EXECUTOR_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/span.h"
+#include "base/strbuf.h"
+#include "payload.h"
+
+struct mpk_model_tensor {
+	struct mpk_span name;   /* may be empty */
+	bool typed;             /* dtype and shape are known */
+	struct mpk_dtype dtype;
+	const int64_t *shape;
+	size_t ndim;
+};
+
+struct mpk_model {
+	struct mpk_span name;   /* as --run takes it: "main", "default" */
+	bool named_inputs;      /* inputs are set by name (executors), not by position */
+	bool outputs_known;
+	const struct mpk_model_tensor *inputs;  /* parameters that the file has left out */
+	size_t input_count;
+	const struct mpk_model_tensor *outputs;
+	size_t output_count;
+};
+
+struct mpk_models {
+	const struct mpk_model *items;
+	size_t count;
+};
+
+/* mpk_models_of - the callable functions of an executor's payload, in stored order
+ * @p       decoded
+ * @out     in arena; count 0 for payloads that are no executors
+ * Returns  MPK_OK; MPK_E_CORRUPT (a graph that does not parse); MPK_E_NOMEM */
+enum mpk_code mpk_models_of(const struct mpk_payload *p, struct mpk_arena *arena,
+			    struct mpk_models *out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_model_text - append "main(x: float32[1, 16]) -> (float32[1, 4])" */
+void mpk_model_text(const struct mpk_model *m, struct mpk_strbuf *out);
+
+#endif

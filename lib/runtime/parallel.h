@@ -1,0 +1,24 @@
+/* parallel.h - tasks of a parallel loop on real threads, with barriers */
+#ifndef MPK_RUNTIME_PARALLEL_H
+#define MPK_RUNTIME_PARALLEL_H
+
+#include "runtime/stub.h"
+
+enum { MPK_PARALLEL_TASKS_MAX = 4096 };
+
+/* mpk_parallel_cores - how many cores this process may use; at least 1 */
+unsigned mpk_parallel_cores(void);
+
+/* mpk_parallel_launch - run fn(task, env, data) for task 0 to count - 1 at the same time
+ * Every task has a thread of its own, so that barriers between them work; task 0 runs in
+ * the caller. Threads are kept for the next launch. May be called from within a task.
+ * @count   1 to MPK_PARALLEL_TASKS_MAX
+ * Returns  0; the first non-zero status of a task (what it raised is then raised in the
+ *          caller); -1 when threads cannot be made */
+int mpk_parallel_launch(mpk_parallel_fn *fn, void *data, int count);
+
+/* mpk_parallel_barrier - wait until every task of the launch is here
+ * Returns  0; -1 when a task ended instead, so that the others do not wait for ever */
+int mpk_parallel_barrier(struct mpk_parallel_env *env);
+
+#endif

@@ -1,0 +1,326 @@
+/* From the tables of a case file to calls; every mistake with its place. */
+#include "session/cases.h"
+
+#include <string.h>
+
+#include "base/num.h"
+#include "base/strmap.h"
+#include "session/case_file.h"
+#include "value/parse.h"
+#include "text/escape.h"
+
+struct builder {
+	struct mpk_toml_reader r;
+	struct mpk_arena *arena;
+	const char *dir; /* of the case file, "" or with the slash */
+	struct mpk_case_defaults options, file;
+};
+
+/* An error of a value, at the value's place in the case file. A file that it names is
+ * part of the sentence. */
+static void put_error(struct builder *b, struct mpk_pos pos, const char *check,
+		      const struct mpk_error *why)
+{
+	const char *file = why->at.file;
+
+	if (why->code == MPK_E_NOMEM)
+		b->r.failed = true;
+	else if (file[0])
+		mpk_toml_read_error(&b->r, pos, check, "'%s': %s",
+				MPK_QUOTE(mpk_span_str(file)), why->text);
+	else
+		mpk_toml_read_error(&b->r, pos, check, "%s", why->text);
+}
+
+/* --- numbers and places ------------------------------------------------------------- */
+
+static bool is_given(struct mpk_pos pos)
+{
+	return pos.line != 0;
+}
+
+/* Leaves *out alone when the key is absent or wrong. */
+static void take_number(struct builder *b, const char *key, struct mpk_toml_number n,
+			double least, double most, double *out)
+{
+	if (!is_given(n.pos))
+		return;
+	if (n.value >= least && n.value <= most)
+		*out = n.value;
+	else
+		mpk_toml_read_error(&b->r, n.pos, "number",
+				"'%s' takes a number from %g to %g", key, least, most);
+}
+
+static void take_count(struct builder *b, const char *key, struct mpk_toml_number n,
+		       unsigned least, uint64_t *out)
+{
+	if (!is_given(n.pos))
+		return;
+	if (n.is_integer && n.value >= least && n.value <= 1000000000)
+		*out = (uint64_t)n.value;
+	else
+		mpk_toml_read_error(&b->r, n.pos, "number",
+				"'%s' takes an integer from %u to 1000000000", key,
+				least);
+}
+
+static void take_device(struct builder *b, struct mpk_toml_str text, struct mpk_dldevice *out)
+{
+	enum mpk_device_kind kind;
+	struct mpk_error why = { 0 };
+	unsigned ordinal;
+
+	if (!text.text)
+		return;
+	if (mpk_device_parse(mpk_toml_str_span(text), &kind, &ordinal, &why) == MPK_OK)
+		*out = (struct mpk_dldevice){ (int32_t)kind, (int32_t)ordinal };
+	else
+		put_error(b, text.pos, "device", &why);
+}
+
+static void take_place(struct builder *b, const struct mpk_case_place *place,
+		       struct mpk_case_defaults *out)
+{
+	take_device(b, place->device, &out->device);
+	take_number(b, "atol", place->atol, 0, 1e300, &out->tolerance.atol);
+	take_number(b, "rtol", place->rtol, 0, 1e300, &out->tolerance.rtol);
+	take_number(b, "timeout", place->timeout, 0.001, 1e9, &out->timeout);
+}
+
+/* What over says; what it leaves open, as under says. */
+static struct mpk_case_defaults prefer(struct mpk_case_defaults over,
+				       struct mpk_case_defaults under)
+{
+	if (over.device.type)
+		under.device = over.device;
+	if (over.tolerance.atol >= 0)
+		under.tolerance.atol = over.tolerance.atol;
+	if (over.tolerance.rtol >= 0)
+		under.tolerance.rtol = over.tolerance.rtol;
+	if (over.timeout > 0)
+		under.timeout = over.timeout;
+	return under;
+}
+
+static void take_extents(struct builder *b, const char *key, const struct mpk_toml_list *list,
+			 uint64_t out[3])
+{
+	if (!list->present)
+		return;
+	if (list->count < 1 || list->count > 3)
+		mpk_toml_read_error(&b->r, list->pos, "extents",
+				"'%s' takes one to three extents, not %zu", key,
+				list->count);
+	for (size_t i = 0; i < list->count && i < 3; i++) {
+		struct mpk_span text = mpk_toml_str_span(list->items[i]);
+
+		if (!mpk_parse_u64(text, &out[i]) || out[i] < 1 || out[i] > INT32_MAX)
+			mpk_toml_read_error(
+				&b->r, list->items[i].pos, "extents",
+				"'%s' takes integers from 1 to 2147483647, not '%s'", key,
+				MPK_QUOTE(text));
+	}
+}
+
+static void take_kernel(struct builder *b, const struct mpk_case_table *t,
+			struct mpk_case *c)
+{
+	take_extents(b, "grid", &t->grid, c->extents.grid);
+	take_extents(b, "block", &t->block, c->extents.block);
+	take_count(b, "shared", t->shared, 0, &c->extents.shared_bytes);
+	if (t->grid.present || t->block.present || is_given(t->shared.pos))
+		c->call.kernel = &c->extents;
+}
+
+static void take_repeat(struct builder *b, const struct mpk_case_table *t,
+			struct mpk_case *c)
+{
+	uint64_t repeat = 1, warmup = 0;
+
+	take_count(b, "repeat", t->repeat, 1, &repeat);
+	take_count(b, "warmup", t->warmup, 0, &warmup);
+	c->call.repeat = (unsigned)repeat;
+	c->call.warmup = (unsigned)warmup;
+	c->is_timed = is_given(t->repeat.pos) || is_given(t->warmup.pos);
+}
+
+/* --- values ------------------------------------------------------------------------- */
+
+/* The value's text with the file it names found from the directory of the case file. */
+static const char *from_here(struct builder *b, const char *text)
+{
+	const char *file = mpk_value_file(text), *moved;
+
+	if (!file || file[0] == '/' || !b->dir[0])
+		return text;
+	moved = mpk_arena_printf(b->arena, "%.*s%s%s", (int)(file - text), text, b->dir,
+				 file);
+	b->r.failed |= !moved;
+	return moved ? moved : text;
+}
+
+static void take_args(struct builder *b, const struct mpk_case_table *t,
+		      struct mpk_case *c)
+{
+	struct mpk_value *args =
+		mpk_arena_array(b->arena, t->arg_count + 1, sizeof *args);
+	bool *is_out = mpk_arena_array(b->arena, t->arg_count + 1, sizeof *is_out);
+
+	if (!args || !is_out) {
+		b->r.failed = true;
+		return;
+	}
+	c->call.args = c->args = args;
+	c->call.is_out = is_out;
+	for (size_t i = 0; i < t->arg_count; i++) {
+		const struct mpk_case_arg *arg = &t->args[i];
+		struct mpk_toml_str said = arg->out.text ? arg->out : arg->input;
+		struct mpk_error why = { 0 };
+		enum mpk_code rc = MPK_OK;
+
+		is_out[i] = arg->out.text != NULL;
+		c->call.arg_count++;
+		if (!arg->input.text == !arg->out.text)
+			continue; /* a mistake that is reported already */
+		if (is_out[i])
+			rc = mpk_value_parse_out(from_here(b, said.text), &args[i], &why);
+		else
+			rc = mpk_value_parse(from_here(b, said.text), &args[i], &why);
+		if (rc != MPK_OK)
+			put_error(b, said.pos, "value", &why);
+	}
+}
+
+static void take_expects(struct builder *b, const struct mpk_toml_list *list,
+			 struct mpk_case *c)
+{
+	c->expects = mpk_arena_array(b->arena, list->count + 1, sizeof *c->expects);
+	if (!c->expects) {
+		b->r.failed = true;
+		return;
+	}
+	for (size_t i = 0; i < list->count; i++) {
+		struct mpk_error why = { 0 };
+
+		if (mpk_expect_parse(from_here(b, list->items[i].text), &c->expects[i],
+				     &why))
+			put_error(b, list->items[i].pos, "value", &why);
+		c->expect_count++;
+	}
+}
+
+/* --- cases -------------------------------------------------------------------------- */
+
+static void take_case(struct builder *b, const struct mpk_case_table *t, size_t number,
+		      struct mpk_case *c)
+{
+	struct mpk_case_defaults own = { .tolerance = { -1, -1 } };
+
+	c->pos = t->pos;
+	c->call.function = t->run.text ? t->run.text : "";
+	c->name = t->name.text ? t->name.text
+			       : mpk_arena_printf(b->arena, "%s %zu", c->call.function,
+						  number);
+	b->r.failed |= !c->name;
+	c->raises = t->raises.text;
+	c->skip = t->skip.text;
+	take_place(b, &t->place, &own);
+	own = prefer(own, prefer(b->options, b->file));
+	c->call.device = own.device;
+	c->tolerance = own.tolerance;
+	c->timeout = own.timeout;
+	take_kernel(b, t, c);
+	take_repeat(b, t, c);
+	if (c->skip)
+		return; /* the files it names need not be there */
+	take_args(b, t, c);
+	take_expects(b, &t->expect, c);
+}
+
+static void check_names(struct builder *b, const struct mpk_cases *cases,
+			const struct mpk_case_file *file)
+{
+	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap names = { 0 };
+
+	for (size_t i = 0; i < cases->count && !b->r.failed; i++) {
+		struct mpk_span name = mpk_span_str(cases->items[i].name);
+		struct mpk_pos pos = file->cases[i].name.text ? file->cases[i].name.pos
+							      : file->cases[i].pos;
+		size_t first;
+		int put = mpk_strmap_put(&names, name, i, &first);
+
+		b->r.failed |= put < 0;
+		if (put == 0)
+			mpk_toml_read_error(&b->r, pos, "duplicate-name",
+					"the case of line %u is named '%s' too",
+					(unsigned)cases->items[first].pos.line,
+					MPK_QUOTE(name));
+	}
+}
+
+static void build(struct builder *b, const struct mpk_case_file *file,
+		  struct mpk_cases *out)
+{
+	out->items = mpk_arena_array(b->arena, file->count + 1, sizeof *out->items);
+	if (!out->items) {
+		b->r.failed = true;
+		return;
+	}
+	if (file->count == 0 && b->r.report->errors == 0)
+		mpk_toml_read_error(&b->r, (struct mpk_pos){ 1, 1 }, "missing-key",
+				"a case file needs [[case]]");
+	take_place(b, &file->defaults, &b->file);
+	for (size_t i = 0; i < file->count; i++)
+		take_case(b, &file->cases[i], i + 1, &out->items[out->count++]);
+	check_names(b, out, file);
+}
+
+static const char *directory_of(const char *path, struct mpk_arena *arena)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? mpk_arena_copy(arena, path, (size_t)(slash - path) + 1) : "";
+}
+
+enum mpk_code mpk_cases_read(const struct mpk_cases_source *source, struct mpk_cases *out,
+			     struct mpk_report *report, struct mpk_error *err)
+{
+	struct builder b = {
+		.r = { .arena = &out->arena, .report = report, .path = source->path },
+		.arena = &out->arena,
+		.dir = directory_of(source->path, &out->arena),
+		.options = source->defaults,
+		.file = { .tolerance = { -1, -1 } },
+	};
+	struct mpk_case_file file = { 0 };
+	struct mpk_error why = { 0 };
+	struct mpk_toml root;
+	enum mpk_code rc =
+		mpk_toml_parse_by(source->parser, source->text, &out->arena, &root, &why);
+
+	if (rc == MPK_E_SYNTAX) {
+		mpk_error_at_file(&why, source->path);
+		mpk_report_add(report, MPK_ERROR, "syntax", &why);
+		return MPK_OK;
+	}
+	if (rc != MPK_OK || !b.dir)
+		return mpk_fail_nomem(err);
+	mpk_toml_read_table(&b.r, &mpk_case_file_schema, &root, &file);
+	build(&b, &file, out);
+	return b.r.failed || report->failed ? mpk_fail_nomem(err) : MPK_OK;
+}
+
+void mpk_cases_fini(struct mpk_cases *cases)
+{
+	for (size_t i = 0; i < cases->count; i++) {
+		struct mpk_case *c = &cases->items[i];
+
+		for (size_t k = 0; k < c->call.arg_count; k++)
+			mpk_value_drop(&c->args[k]);
+		for (size_t k = 0; k < c->expect_count; k++)
+			mpk_value_drop(&c->expects[k].value);
+	}
+	mpk_arena_fini(&cases->arena);
+	*cases = (struct mpk_cases){ 0 };
+}

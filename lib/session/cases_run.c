@@ -1,0 +1,153 @@
+/* The cases of a file, called and judged. */
+#include "session/cases.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "text/escape.h"
+
+static void fail(struct mpk_case_outcome *out, enum mpk_code code, const char *why)
+{
+	out->verdict = code == MPK_E_DEVICE ? MPK_CASE_SKIPPED : MPK_CASE_FAILED;
+	if (out->code == MPK_OK)
+		out->code = code;
+	mpk_strbuf_printf(&out->why, "%s%s", out->why.len ? "; " : "", why);
+}
+
+/* --- one case ----------------------------------------------------------------------- */
+
+static enum mpk_code compare(const struct mpk_case *c,
+			     const struct mpk_call_result *results,
+			     struct mpk_case_outcome *out, struct mpk_error *err)
+{
+	out->comparisons = calloc(c->expect_count + 1, sizeof *out->comparisons);
+	if (!out->comparisons)
+		return mpk_fail_nomem(err);
+	for (size_t i = 0; i < c->expect_count; i++) {
+		struct mpk_error why;
+		enum mpk_code rc =
+			mpk_expect_check(&c->expects[i], results, i, c->tolerance,
+					 &out->comparisons[i], &why);
+
+		if (rc != MPK_OK)
+			fail(out, rc, why.text);
+	}
+	return MPK_OK;
+}
+
+/* Messages are escaped already; so must be what is looked for in them. */
+static bool contains(const char *text, const char *part)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf escaped = { 0 };
+
+	mpk_escape(&escaped, mpk_span_str(part));
+	return strstr(text, mpk_strbuf_text(&escaped)) != NULL;
+}
+
+static void judge_raised(const struct mpk_case *c, const struct mpk_error *raised,
+			 struct mpk_case_outcome *out)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf why = { 0 };
+
+	if (contains(raised->text, c->raises))
+		return;
+	mpk_strbuf_printf(&why, "raised '%s', expected an error with '%s'", raised->text,
+			  MPK_QUOTE(mpk_span_str(c->raises)));
+	fail(out, MPK_E_DIFFERENT, mpk_strbuf_text(&why));
+}
+
+static void judge_silent(const struct mpk_case *c, struct mpk_case_outcome *out)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf why = { 0 };
+
+	mpk_strbuf_printf(&why, "returned, expected an error with '%s'",
+			  MPK_QUOTE(mpk_span_str(c->raises)));
+	fail(out, MPK_E_DIFFERENT, mpk_strbuf_text(&why));
+}
+
+static enum mpk_code judge(const struct mpk_case *c, const struct mpk_batch_item *item,
+			   struct mpk_case_outcome *out, struct mpk_error *err)
+{
+	const struct mpk_call_result *r = &item->result;
+	enum mpk_code code = item->error.code;
+
+	out->seconds = item->seconds;
+	if (code == MPK_E_RAISED && !item->crashed && c->raises) {
+		judge_raised(c, &item->error, out);
+		return MPK_OK;
+	}
+	if (code != MPK_OK) {
+		fail(out, code, item->error.text);
+		return MPK_OK;
+	}
+	out->calls = r->seconds_count;
+	out->timing = mpk_timing_of(r->seconds, r->seconds_count);
+	if (c->raises) {
+		judge_silent(c, out);
+		return MPK_OK;
+	}
+	return compare(c, r, out, err);
+}
+
+/* --- all of them -------------------------------------------------------------------- */
+
+/* Where the call takes place; a case that has no place is skipped. */
+static void prepare(const struct mpk_library_options *library, const struct mpk_case *c,
+		    struct mpk_call *call, struct mpk_batch_item *item,
+		    struct mpk_case_outcome *out)
+{
+	struct mpk_error err = { 0 };
+
+	if (c->skip) {
+		out->verdict = MPK_CASE_SKIPPED;
+		mpk_escape(&out->why, mpk_span_str(c->skip));
+		return;
+	}
+	*call = c->call;
+	if (mpk_call_place(library, call, &err) != MPK_OK) {
+		fail(out, err.code, err.text);
+		return;
+	}
+	item->call = call;
+	item->timeout = c->timeout;
+}
+
+struct plan {
+	struct mpk_call *calls;
+	struct mpk_batch_item *items;
+	size_t count;
+};
+
+static void plan_fini(struct plan *p)
+{
+	for (size_t i = 0; p->items && i < p->count; i++)
+		mpk_call_result_fini(&p->items[i].result);
+	free(p->items);
+	free(p->calls);
+}
+
+enum mpk_code mpk_cases_run(const struct mpk_library_options *library,
+			    const struct mpk_cases *cases, struct mpk_case_outcome *out,
+			    struct mpk_error *err)
+{
+	MPK_CLEANUP(plan_fini) struct plan p = { .count = cases->count };
+
+	p.calls = calloc(p.count + 1, sizeof *p.calls);
+	p.items = calloc(p.count + 1, sizeof *p.items);
+	if (!p.calls || !p.items)
+		return mpk_fail_nomem(err);
+	for (size_t i = 0; i < p.count; i++)
+		prepare(library, &cases->items[i], &p.calls[i], &p.items[i], &out[i]);
+	MPK_TRY(mpk_batch_run(library, p.items, p.count, err));
+	for (size_t i = 0; i < p.count; i++)
+		if (p.items[i].call)
+			MPK_TRY(judge(&cases->items[i], &p.items[i], &out[i], err));
+	return MPK_OK;
+}
+
+void mpk_case_outcome_fini(struct mpk_case_outcome *outcome)
+{
+	mpk_strbuf_fini(&outcome->why);
+	free(outcome->comparisons);
+	*outcome = (struct mpk_case_outcome){ 0 };
+}

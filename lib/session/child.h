@@ -1,0 +1,52 @@
+/* child.h - a function of ours in a process of its own, so that a crash is only a
+ * result */
+#ifndef MPK_SESSION_CHILD_H
+#define MPK_SESSION_CHILD_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "session/wire.h"
+
+/* What the child is doing; named in the message when it does not come back. */
+enum mpk_child_phase { MPK_CHILD_LOADING, MPK_CHILD_CALLING, MPK_CHILD_ENDING };
+
+struct mpk_child_control;
+
+/* The child's view of the connection. */
+struct mpk_child_side {
+	struct mpk_wire wire;                  /* the reply */
+	volatile enum mpk_child_phase *phase;  /* set it as the work proceeds */
+	struct mpk_child_control *control;     /* for mpk_child_begin */
+};
+
+/* The work; runs in the child. What it writes to side->wire is the reply. */
+typedef enum mpk_code mpk_child_fn(struct mpk_child_side *side, void *user,
+				   struct mpk_error *err);
+
+struct mpk_child_options {
+	double timeout;    /* seconds; 0: none */
+	const char *what;  /* the function's name, for messages */
+	bool keep_reply;   /* *reply is set to what was written also when this fails; NULL
+			    * when there was no child */
+};
+
+/* mpk_child_begin - in the child: from now on it does another thing
+ * @what    as in the options; copied
+ * @timeout seconds from now; 0: none. Takes the place of the time that was left. */
+void mpk_child_begin(struct mpk_child_side *side, const char *what, double timeout);
+
+/* mpk_child_run - fork, run fn there, wait
+ * The child has a process group of its own, no standard input, and its standard output
+ * goes to standard error. It and what it started are killed at the timeout and when this
+ * process ends. Memory shared before (MPK_TENSOR_SHARED) is shared with it.
+ * @reply   receives what fn wrote; mpk_wire_map_drop it
+ * Returns  MPK_OK; what fn failed with; MPK_E_RAISED: killed by a signal (named) or ended
+ *          by the module itself; MPK_E_TIMEOUT; MPK_E_IO, MPK_E_NOMEM: no child could be
+ *          made */
+enum mpk_code mpk_child_run(mpk_child_fn *fn, void *user,
+			    const struct mpk_child_options *options,
+			    struct mpk_wire_map **reply,
+			    struct mpk_error *err) MPK_MUST_CHECK;
+
+#endif

@@ -1,0 +1,300 @@
+#include "session/session.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "runtime/devices.h"
+
+/* What lives from the first call to the last, and what belongs to the current one.
+ * Zero-initialised. */
+struct session {
+	struct mpk_session_work *work;
+	struct mpk_devices *devices;
+	const struct mpk_node_loader **loaders; /* the caller's and that of the devices */
+	struct mpk_library *library;            /* NULL while only kernels were called */
+
+	const struct mpk_call *call;
+	struct mpk_function *function;
+	struct mpk_dldevice where; /* of the tensors */
+	struct mpk_value *args;    /* call->arg_count */
+};
+
+static void end_call(struct session *s)
+{
+	for (size_t i = 0; s->args && i < s->call->arg_count; i++)
+		mpk_value_drop(&s->args[i]);
+	free(s->args);
+	mpk_function_drop(s->function);
+	s->args = NULL;
+	s->function = NULL;
+}
+
+static void session_fini(struct session *s)
+{
+	mpk_library_close(s->library);
+	mpk_devices_destroy(s->devices);
+	free(s->loaders);
+}
+
+/* --- opening ------------------------------------------------------------------------ */
+
+static enum mpk_code add_loader(struct session *s, struct mpk_library_options *o,
+				struct mpk_error *err)
+{
+	s->loaders = calloc(o->loader_count + 1, sizeof *s->loaders);
+	if (!s->loaders)
+		return mpk_fail_nomem(err);
+	for (size_t i = 0; i < o->loader_count; i++)
+		s->loaders[i] = o->loaders[i];
+	s->loaders[o->loader_count++] = mpk_devices_loader(s->devices);
+	o->loaders = s->loaders;
+	return MPK_OK;
+}
+
+static enum mpk_code load_library(struct session *s, struct mpk_library_options *o,
+				  struct mpk_error *err)
+{
+	MPK_TRY(add_loader(s, o, err));
+	mpk_devices_attach(s->devices, o);
+	MPK_TRY(mpk_library_open(o, &s->library, err));
+	return mpk_devices_add_globals(s->devices, s->library, err);
+}
+
+/* Loads the library unless it is loaded; tries that only once. */
+static enum mpk_code need_library(struct session *s, struct mpk_error *err)
+{
+	struct mpk_error *failure = &s->work->unloadable;
+
+	if (failure->code == MPK_OK &&
+	    (s->library || load_library(s, &s->work->library, failure) == MPK_OK))
+		return MPK_OK;
+	*err = *failure;
+	return mpk_failed(err->code);
+}
+
+static enum mpk_code open_function(struct session *s, struct mpk_error *err)
+{
+	MPK_TRY(need_library(s, err));
+	MPK_TRY(mpk_library_find(s->library, s->call->function, &s->function, err));
+	s->where = s->call->device;
+	return MPK_OK;
+}
+
+static enum mpk_code open_kernel(struct session *s, const struct mpk_tree *tree,
+				 struct mpk_error *err)
+{
+	struct mpk_dldevice asked = s->call->device;
+
+	MPK_TRY(mpk_devices_kernel(s->devices, tree, s->call->function, s->call->kernel,
+				   &s->function, &s->where, err));
+	if (asked.type == s->where.type)
+		s->where = asked;
+	else if (asked.type)
+		return mpk_fail(err, MPK_E_USAGE,
+				"kernel '%s' is code for %s, not for %s",
+				s->function->name,
+				mpk_device_kind_name(mpk_device_kind_from(s->where.type)),
+				mpk_device_kind_name(mpk_device_kind_from(asked.type)));
+	return MPK_OK;
+}
+
+static enum mpk_code place_args(struct session *s, struct mpk_error *err)
+{
+	const struct mpk_call *call = s->call;
+
+	s->args = calloc(call->arg_count + 1, sizeof *s->args);
+	if (!s->args)
+		return mpk_fail_nomem(err);
+	for (size_t i = 0; i < call->arg_count; i++) {
+		if (call->args[i].kind != MPK_VALUE_TENSOR) {
+			s->args[i] = mpk_value_hold(call->args[i]);
+			continue;
+		}
+		MPK_TRY(mpk_devices_send(s->devices, call->args[i].tensor, s->where,
+					 &s->args[i].tensor, err));
+		s->args[i].kind = MPK_VALUE_TENSOR;
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code begin_call(struct session *s, struct mpk_error *err)
+{
+	if (s->call->kernel)
+		MPK_TRY(open_kernel(s, s->work->library.tree, err));
+	else
+		MPK_TRY(open_function(s, err));
+	if (s->where.type == 0)
+		s->where.type = MPK_DL_CPU;
+	MPK_TRY(mpk_devices_use(s->devices, s->where, err));
+	return place_args(s, err);
+}
+
+/* --- calling ------------------------------------------------------------------------ */
+
+double mpk_session_clock(void)
+{
+	struct timespec t = { 0 };
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* A call ends when what it started on devices has ended. */
+static enum mpk_code call_once(struct session *s, struct mpk_value *result,
+			       struct mpk_error *err)
+{
+	const struct mpk_call *call = s->call;
+	enum mpk_code rc =
+		mpk_function_call(s->function, s->args, call->arg_count, result, err);
+
+	if (rc == MPK_OK)
+		return mpk_devices_sync(s->devices, err);
+	mpk_error_at_path(err, call->function);
+	return rc;
+}
+
+static enum mpk_code call_all(struct session *s, double *seconds,
+			      struct mpk_value *result, struct mpk_error *err)
+{
+	const struct mpk_call *call = s->call;
+
+	for (unsigned i = 0; i < call->warmup + call->repeat; i++) {
+		mpk_value_drop(result);
+
+		double start = mpk_session_clock();
+		MPK_TRY(call_once(s, result, err));
+		if (i >= call->warmup)
+			seconds[i - call->warmup] = mpk_session_clock() - start;
+	}
+	return MPK_OK;
+}
+
+/* --- results ------------------------------------------------------------------------ */
+
+static enum mpk_code fetch_outputs(struct session *s, struct mpk_error *err)
+{
+	const struct mpk_call *call = s->call;
+
+	for (size_t i = 0; i < call->arg_count; i++)
+		if (call->is_out[i] && s->args[i].tensor != call->args[i].tensor)
+			MPK_TRY(mpk_devices_fetch(s->devices, &s->args[i].tensor->dl,
+						  call->args[i].tensor, err));
+	return MPK_OK;
+}
+
+/* Tensors that the function returned on a device, replaced by copies on the CPU. */
+static enum mpk_code fetch_value(struct session *s, struct mpk_value *v,
+				 struct mpk_error *err)
+{
+	struct mpk_tensor *copy;
+
+	for (size_t i = 0; v->kind == MPK_VALUE_ARRAY && i < v->array->count; i++)
+		MPK_TRY(fetch_value(s, &v->array->items[i], err));
+	if (v->kind != MPK_VALUE_TENSOR || v->tensor->dl.device.type == MPK_DL_CPU)
+		return MPK_OK;
+	const struct mpk_dltensor *dl = &v->tensor->dl;
+
+	MPK_TRY(mpk_tensor_create(dl->dtype, dl->shape, (size_t)dl->ndim,
+				  MPK_TENSOR_PRIVATE, &copy, err));
+	enum mpk_code code = mpk_devices_fetch(s->devices, dl, copy, err);
+
+	mpk_value_drop(v);
+	*v = mpk_value_of_tensor(copy);
+	return code;
+}
+
+static enum mpk_code call_and_reply(struct session *s, struct mpk_wire *wire,
+				    struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_value_drop) struct mpk_value result = { 0 };
+	size_t bytes = s->call->repeat * sizeof(double);
+	double *seconds = calloc(s->call->repeat, sizeof *seconds);
+	enum mpk_code rc;
+
+	if (!seconds)
+		return mpk_fail_nomem(err);
+	rc = call_all(s, seconds, &result, err);
+	if (rc == MPK_OK)
+		rc = fetch_outputs(s, err);
+	if (rc == MPK_OK)
+		rc = fetch_value(s, &result, err);
+	if (rc == MPK_OK)
+		rc = mpk_wire_put(wire, mpk_span_of(seconds, bytes), err);
+	if (rc == MPK_OK)
+		rc = mpk_wire_put_value(wire, &result, err);
+	free(seconds);
+	return rc;
+}
+
+/* --- one after the other ------------------------------------------------------------ */
+
+/* An error inside the current call is the caller's news, not a failure of the session. */
+static enum mpk_code do_item(struct session *s, size_t i, struct mpk_child_side *side,
+			     struct mpk_error *err)
+{
+	struct mpk_session_slot *slot = &s->work->slots[i];
+	const struct mpk_batch_item *item = &s->work->items[i];
+	bool loads = !s->library && !item->call->kernel;
+	enum mpk_code rc;
+
+	s->call = item->call;
+	s->where = (struct mpk_dldevice){ 0 };
+	slot->started = mpk_session_clock();
+	slot->state = loads ? MPK_SLOT_LOADING : MPK_SLOT_CALLING;
+	*side->phase = loads ? MPK_CHILD_LOADING : MPK_CHILD_CALLING;
+	mpk_child_begin(side, item->call->function, item->timeout);
+	rc = begin_call(s, err);
+	if (rc == MPK_OK) {
+		slot->state = MPK_SLOT_CALLING;
+		*side->phase = MPK_CHILD_CALLING;
+		slot->reply_off = side->wire.off;
+		rc = call_and_reply(s, &side->wire, err);
+	}
+	end_call(s);
+	slot->ended = mpk_session_clock();
+	return rc;
+}
+
+/* A driver does not always recover from what a kernel did. */
+static bool is_worn(const struct session *s, enum mpk_code rc)
+{
+	return rc == MPK_E_RAISED && s->where.type > MPK_DL_CPU;
+}
+
+static enum mpk_code do_all(struct session *s, struct mpk_child_side *side,
+			    struct mpk_error *err)
+{
+	struct mpk_session_work *work = s->work;
+	bool worn = false;
+
+	MPK_TRY(mpk_devices_create(&s->devices, err));
+	for (size_t i = 0; i < work->count && !worn; i++) {
+		struct mpk_session_slot *slot = &work->slots[i];
+		struct mpk_error failure = { 0 };
+		enum mpk_code rc;
+
+		if (slot->state != MPK_SLOT_WAITING)
+			continue;
+		rc = do_item(s, i, side, &failure);
+		if (rc == MPK_E_AGAIN && !work->library.use_real_tvm_ffi) {
+			slot->state = MPK_SLOT_WAITING;
+			*err = failure;
+			return rc;
+		}
+		slot->error = failure;
+		slot->state = MPK_SLOT_DONE;
+		worn = is_worn(s, rc);
+	}
+	return MPK_OK;
+}
+
+enum mpk_code mpk_session_work_in_child(struct mpk_child_side *side, void *user,
+					struct mpk_error *err)
+{
+	struct session s = { .work = user };
+	enum mpk_code rc = do_all(&s, side, err);
+
+	*side->phase = MPK_CHILD_ENDING;
+	session_fini(&s);
+	return rc;
+}

@@ -1,0 +1,344 @@
+#include "session/wire.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/num.h"
+
+enum { DEPTH_MAX = 16 }; /* arrays within arrays */
+
+/* What stands before each value; both ends are this very program. */
+struct head {
+	uint32_t kind;
+	struct mpk_dtype type;
+	uint64_t count;  /* text: bytes; shape, tensor: dimensions; array: items */
+	union {
+		int64_t integer;
+		double real;
+		struct mpk_dtype dtype;
+		struct mpk_dldevice device;
+	};
+};
+
+/* --- writing ------------------------------------------------------------------------ */
+
+enum mpk_code mpk_wire_put(struct mpk_wire *w, struct mpk_span bytes,
+			   struct mpk_error *err)
+{
+	size_t done = 0;
+
+	while (done < bytes.len) {
+		ssize_t n = write(w->fd, bytes.data + done, bytes.len - done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EBADF)
+			return mpk_fail(err, MPK_E_RAISED, "the function closed the descriptor "
+					"that its result goes through");
+		if (n < 0)
+			return mpk_fail_errno(err, MPK_E_IO, errno,
+					      "cannot hand the result over");
+		done += (size_t)n;
+		w->off += (uint64_t)n;
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code put_padding(struct mpk_wire *w, struct mpk_error *err)
+{
+	static const uint8_t zeros[MPK_TENSOR_ALIGN];
+	size_t over = w->off % MPK_TENSOR_ALIGN;
+
+	return mpk_wire_put(w, mpk_span_of(zeros, over ? MPK_TENSOR_ALIGN - over : 0),
+			    err);
+}
+
+static enum mpk_code put_tensor(struct mpk_wire *w, struct head *h,
+				const struct mpk_tensor *t, struct mpk_error *err)
+{
+	const struct mpk_dltensor *dl = &t->dl;
+
+	if (dl->device.type != MPK_DL_CPU && dl->device.type != MPK_DL_CUDA_HOST)
+		return mpk_fail(err, MPK_E_UNSUPPORTED,
+				"a result lies on a device of type %d", dl->device.type);
+	h->count = (uint64_t)dl->ndim;
+	h->dtype = dl->dtype;
+	MPK_TRY(mpk_wire_put(w, mpk_span_of(h, sizeof *h), err));
+	MPK_TRY(mpk_wire_put(w,
+			     mpk_span_of(dl->shape,
+					 (size_t)dl->ndim * sizeof dl->shape[0]),
+			     err));
+	MPK_TRY(put_padding(w, err));
+	return mpk_wire_put(w, mpk_tensor_span(t), err);
+}
+
+static enum mpk_code put_array(struct mpk_wire *w, struct head *h,
+			       const struct mpk_array *a, struct mpk_error *err)
+{
+	h->count = a->count;
+	MPK_TRY(mpk_wire_put(w, mpk_span_of(h, sizeof *h), err));
+	for (size_t i = 0; i < a->count; i++)
+		MPK_TRY(mpk_wire_put_value(w, &a->items[i], err));
+	return MPK_OK;
+}
+
+enum mpk_code mpk_wire_put_value(struct mpk_wire *w, const struct mpk_value *v,
+				 struct mpk_error *err)
+{
+	struct head h;
+	struct mpk_span content = { 0 };
+
+	memset(&h, 0, sizeof h); /* the padding travels too */
+	h.kind = (uint32_t)v->kind;
+	h.type = v->type;
+	switch (v->kind) {
+	case MPK_VALUE_TENSOR:
+		return put_tensor(w, &h, v->tensor, err);
+	case MPK_VALUE_ARRAY:
+		return put_array(w, &h, v->array, err);
+	case MPK_VALUE_STR:
+	case MPK_VALUE_BYTES:
+		content = mpk_value_text_span(v);
+		h.count = content.len;
+		break;
+	case MPK_VALUE_SHAPE:
+		content = mpk_span_of(v->shape->extents,
+				      v->shape->ndim * sizeof v->shape->extents[0]);
+		h.count = v->shape->ndim;
+		break;
+	case MPK_VALUE_BOOL:
+		h.integer = v->boolean;
+		break;
+	case MPK_VALUE_INT:
+		h.integer = v->integer;
+		break;
+	case MPK_VALUE_FLOAT:
+		h.real = v->real;
+		break;
+	case MPK_VALUE_DTYPE:
+		h.dtype = v->dtype;
+		break;
+	case MPK_VALUE_DEVICE:
+		h.device = v->device;
+		break;
+	case MPK_VALUE_NONE:
+	case MPK_VALUE_OPAQUE:
+	case MPK_VALUE_FUNCTION:
+	case MPK_VALUE_MODULE:
+	case MPK_VALUE_OBJECT:
+	case MPK_VALUE_KIND_COUNT:
+		break;
+	}
+	MPK_TRY(mpk_wire_put(w, mpk_span_of(&h, sizeof h), err));
+	return mpk_wire_put(w, content, err);
+}
+
+/* --- reading ------------------------------------------------------------------------ */
+
+enum mpk_code mpk_wire_map_fd(int fd, struct mpk_wire_map **out, struct mpk_error *err)
+{
+	struct mpk_wire_map *m = calloc(1, sizeof *m);
+	struct stat st;
+
+	if (!m)
+		return mpk_fail_nomem(err);
+	atomic_init(&m->refs, 1);
+	if (fstat(fd, &st) == 0 && st.st_size > 0) {
+		/* private: results may be worked on without touching the file */
+		void *data = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE, fd, 0);
+
+		if (data == MAP_FAILED) {
+			free(m);
+			return mpk_fail_errno(err, MPK_E_NOMEM, errno,
+					      "cannot map the result");
+		}
+		m->bytes = mpk_span_of(data, (size_t)st.st_size);
+	}
+	*out = m;
+	return MPK_OK;
+}
+
+void mpk_wire_map_drop(struct mpk_wire_map *m)
+{
+	if (!m || atomic_fetch_sub_explicit(&m->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	if (m->bytes.data)
+		(void)munmap((void *)(uintptr_t)m->bytes.data, m->bytes.len);
+	free(m);
+}
+
+static enum mpk_code damaged(struct mpk_error *err)
+{
+	return mpk_fail(err, MPK_E_RAISED,
+			"the module damaged its process: the result that came back is "
+			"broken");
+}
+
+enum mpk_code mpk_wire_get(struct mpk_wire_map *m, uint64_t len, struct mpk_span *out,
+			   struct mpk_error *err)
+{
+	if (!mpk_span_sub(m->bytes, m->pos, len, out))
+		return damaged(err);
+	m->pos += len;
+	return MPK_OK;
+}
+
+static void release_view(struct mpk_tensor *t)
+{
+	mpk_wire_map_drop(t->owner);
+}
+
+static enum mpk_code get_extents(struct mpk_wire_map *m, uint64_t ndim, int64_t *out,
+				 struct mpk_error *err)
+{
+	struct mpk_span raw;
+
+	if (ndim > MPK_TENSOR_NDIM_MAX)
+		return damaged(err);
+	MPK_TRY(mpk_wire_get(m, ndim * sizeof out[0], &raw, err));
+	if (raw.len)
+		memcpy(out, raw.data, raw.len);
+	return MPK_OK;
+}
+
+static enum mpk_code get_tensor(struct mpk_wire_map *m, const struct head *h,
+				struct mpk_value *out, struct mpk_error *err)
+{
+	int64_t extents[MPK_TENSOR_NDIM_MAX];
+	struct mpk_span data;
+	struct mpk_tensor *t;
+
+	MPK_TRY(get_extents(m, h->count, extents, err));
+	if (!mpk_align_up(m->pos, MPK_TENSOR_ALIGN, &m->pos))
+		return damaged(err);
+	if (mpk_tensor_create(h->dtype, extents, (size_t)h->count, MPK_TENSOR_NO_DATA, &t,
+			      NULL) != MPK_OK)
+		return damaged(err);
+
+	enum mpk_code rc = mpk_wire_get(m, t->bytes, &data, err);
+	if (rc != MPK_OK) {
+		mpk_tensor_drop(t);
+		return rc;
+	}
+	t->dl.data = (void *)(uintptr_t)data.data;
+	t->owner = m;
+	t->release = release_view;
+	(void)atomic_fetch_add_explicit(&m->refs, 1, memory_order_relaxed);
+	*out = mpk_value_of_tensor(t);
+	return MPK_OK;
+}
+
+static enum mpk_code get_value(struct mpk_wire_map *m, unsigned depth,
+			       struct mpk_value *out, struct mpk_error *err);
+
+static enum mpk_code get_array(struct mpk_wire_map *m, uint64_t count, unsigned depth,
+			       struct mpk_value *out, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_value_drop) struct mpk_value v = { 0 };
+
+	if (depth == DEPTH_MAX || count > (m->bytes.len - m->pos) / sizeof(struct head))
+		return damaged(err);
+	MPK_TRY(mpk_value_of_array((size_t)count, &v, err));
+	for (size_t i = 0; i < v.array->count; i++)
+		MPK_TRY(get_value(m, depth + 1, &v.array->items[i], err));
+	*out = v;
+	v = (struct mpk_value){ 0 };
+	return MPK_OK;
+}
+
+static void release_shadow(struct mpk_object *object)
+{
+	free(object);
+}
+
+/* What cannot travel is shown by its kind. */
+static enum mpk_code get_shadow(enum mpk_value_kind kind, struct mpk_value *out,
+				struct mpk_error *err)
+{
+	struct mpk_object *object = calloc(1, sizeof *object);
+
+	if (!object)
+		return mpk_fail_nomem(err);
+	atomic_init(&object->refs, 1);
+	object->type = mpk_value_kind_name(kind);
+	object->release = release_shadow;
+	*out = (struct mpk_value){ .kind = MPK_VALUE_OBJECT, .object = object };
+	return MPK_OK;
+}
+
+static enum mpk_code get_counted(struct mpk_wire_map *m, const struct head *h,
+				 unsigned depth, struct mpk_value *out,
+				 struct mpk_error *err)
+{
+	int64_t extents[MPK_TENSOR_NDIM_MAX];
+	struct mpk_span text;
+
+	if (h->kind == MPK_VALUE_TENSOR)
+		return get_tensor(m, h, out, err);
+	if (h->kind == MPK_VALUE_ARRAY)
+		return get_array(m, h->count, depth, out, err);
+	if (h->kind == MPK_VALUE_SHAPE) {
+		MPK_TRY(get_extents(m, h->count, extents, err));
+		return mpk_value_of_shape(extents, (size_t)h->count, out, err);
+	}
+	MPK_TRY(mpk_wire_get(m, h->count, &text, err));
+	return mpk_value_of_text((enum mpk_value_kind)h->kind, text, out, err);
+}
+
+static enum mpk_code get_value(struct mpk_wire_map *m, unsigned depth,
+			       struct mpk_value *out, struct mpk_error *err)
+{
+	struct mpk_span raw;
+	struct head h;
+
+	MPK_TRY(mpk_wire_get(m, sizeof h, &raw, err));
+	memcpy(&h, raw.data, sizeof h);
+	if (h.kind >= MPK_VALUE_KIND_COUNT)
+		return damaged(err);
+
+	struct mpk_value v = { .kind = (enum mpk_value_kind)h.kind, .type = h.type };
+	switch (v.kind) {
+	case MPK_VALUE_NONE:
+		break;
+	case MPK_VALUE_BOOL:
+		v.boolean = h.integer != 0;
+		break;
+	case MPK_VALUE_INT:
+		v.integer = h.integer;
+		break;
+	case MPK_VALUE_FLOAT:
+		v.real = h.real;
+		break;
+	case MPK_VALUE_DTYPE:
+		v.dtype = h.dtype;
+		break;
+	case MPK_VALUE_DEVICE:
+		v.device = h.device;
+		break;
+	case MPK_VALUE_STR:
+	case MPK_VALUE_BYTES:
+	case MPK_VALUE_SHAPE:
+	case MPK_VALUE_TENSOR:
+	case MPK_VALUE_ARRAY:
+		return get_counted(m, &h, depth, out, err);
+	case MPK_VALUE_OPAQUE:
+	case MPK_VALUE_FUNCTION:
+	case MPK_VALUE_MODULE:
+	case MPK_VALUE_OBJECT:
+	case MPK_VALUE_KIND_COUNT:
+		return get_shadow(v.kind, out, err);
+	}
+	*out = v;
+	return MPK_OK;
+}
+
+enum mpk_code mpk_wire_get_value(struct mpk_wire_map *m, struct mpk_value *out,
+				 struct mpk_error *err)
+{
+	return get_value(m, 0, out, err);
+}

@@ -1,0 +1,255 @@
+#include "value/compare.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "value/element.h"
+#include "value/parse.h"
+
+struct mpk_tolerance mpk_tolerance_default(struct mpk_dtype t)
+{
+	if (mpk_element_class(t) != MPK_ELEMENT_FLOAT)
+		return (struct mpk_tolerance){ 0, 0 };
+	if (t.code == MPK_DTYPE_BFLOAT)
+		return (struct mpk_tolerance){ 1e-2, 1e-5 };
+	return (struct mpk_tolerance){ t.bits == 16 ? 1e-3 : 1e-4, 1e-5 };
+}
+
+static struct mpk_tolerance resolve(struct mpk_tolerance asked, struct mpk_dtype t)
+{
+	struct mpk_tolerance by_type = mpk_tolerance_default(t);
+
+	return (struct mpk_tolerance){
+		.atol = asked.atol < 0 ? by_type.atol : asked.atol,
+		.rtol = asked.rtol < 0 ? by_type.rtol : asked.rtol,
+	};
+}
+
+static bool is_exact(struct mpk_element a, struct mpk_element b)
+{
+	if (a.class != b.class)
+		return mpk_element_to_double(a) == mpk_element_to_double(b);
+	switch (a.class) {
+	case MPK_ELEMENT_NONE:
+		return false;
+	case MPK_ELEMENT_BOOL:
+	case MPK_ELEMENT_INT:
+		return a.i == b.i;
+	case MPK_ELEMENT_UINT:
+		return a.u == b.u;
+	case MPK_ELEMENT_FLOAT:
+		break;
+	}
+	return a.f == b.f || (isnan(a.f) && isnan(b.f));
+}
+
+/* Compares two numbers and keeps account of the errors. */
+static bool is_close(struct mpk_element got, struct mpk_element want,
+		     struct mpk_tolerance tol, struct mpk_comparison *c)
+{
+	double g = mpk_element_to_double(got), w = mpk_element_to_double(want);
+	double error = fabs(g - w), relative;
+
+	if (is_exact(got, want))
+		return true;
+	if (!isfinite(g) || !isfinite(w))
+		return false;
+	relative = w != 0 ? error / fabs(w) : INFINITY;
+	c->max_abs = fmax(c->max_abs, error);
+	c->max_rel = fmax(c->max_rel, relative);
+	/* integers beyond 2^53 may differ where their doubles do not */
+	return (tol.atol > 0 || tol.rtol > 0) && error <= tol.atol + tol.rtol * fabs(w);
+}
+
+/* --- tensors ------------------------------------------------------------------------ */
+
+static void put_index(struct mpk_strbuf *why, const struct mpk_dltensor *dl,
+		      uint64_t index)
+{
+	uint64_t place[MPK_TENSOR_NDIM_MAX];
+
+	for (int32_t d = dl->ndim - 1; d >= 0; d--) {
+		place[d] = index % (uint64_t)dl->shape[d];
+		index /= (uint64_t)dl->shape[d];
+	}
+	mpk_strbuf_putc(why, '[');
+	for (int32_t d = 0; d < dl->ndim; d++)
+		mpk_strbuf_printf(why, "%s%" PRIu64, d ? "," : "", place[d]);
+	mpk_strbuf_putc(why, ']');
+}
+
+static void explain(struct mpk_strbuf *why, const struct mpk_tensor *got,
+		    const struct mpk_tensor *want, const struct mpk_comparison *c)
+{
+	size_t each = mpk_dtype_bytes(got->dl.dtype);
+	const uint8_t *g = got->dl.data, *w = want->dl.data;
+
+	mpk_strbuf_puts(why, "element ");
+	put_index(why, &got->dl, c->first);
+	mpk_strbuf_puts(why, " is ");
+	mpk_element_print(why, got->dl.dtype, g + c->first * each);
+	mpk_strbuf_puts(why, ", expected ");
+	mpk_element_print(why, want->dl.dtype, w + c->first * each);
+	mpk_strbuf_printf(why, "; %" PRIu64 " of %" PRIu64 " elements differ",
+			  c->differing, c->total);
+	if (mpk_element_class(got->dl.dtype) != MPK_ELEMENT_NONE)
+		mpk_strbuf_printf(why, ", largest error %g absolute, %g relative",
+				  c->max_abs, c->max_rel);
+}
+
+static bool is_same_type(const struct mpk_dltensor *a, const struct mpk_dltensor *b)
+{
+	bool same_dtype = mpk_dtype_equal(a->dtype, b->dtype) ||
+			  (mpk_dtype_is_bool(a->dtype) && mpk_dtype_is_bool(b->dtype));
+
+	return same_dtype && a->ndim == b->ndim &&
+	       (!a->ndim ||
+		memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof a->shape[0]) == 0);
+}
+
+static void compare_elements(const struct mpk_tensor *got, const struct mpk_tensor *want,
+			     struct mpk_tolerance tol, struct mpk_comparison *c)
+{
+	struct mpk_dtype t = got->dl.dtype;
+	bool bits_only = mpk_element_class(t) == MPK_ELEMENT_NONE;
+	size_t each = mpk_dtype_bytes(t);
+	const uint8_t *g = got->dl.data, *w = want->dl.data;
+
+	for (uint64_t i = 0; i < c->total; i++, g += each, w += each) {
+		bool same = bits_only ? memcmp(g, w, each) == 0
+				      : is_close(mpk_element_load(t, g),
+						 mpk_element_load(t, w), tol, c);
+
+		if (same)
+			continue;
+		if (!c->differing++)
+			c->first = i;
+	}
+}
+
+static void compare_tensors(const struct mpk_tensor *got, const struct mpk_tensor *want,
+			    struct mpk_tolerance tol, struct mpk_comparison *c,
+			    struct mpk_strbuf *why)
+{
+	c->total = mpk_tensor_count(want);
+	if (is_same_type(&got->dl, &want->dl)) {
+		compare_elements(got, want, resolve(tol, got->dl.dtype), c);
+		c->is_equal = c->differing == 0;
+		if (!c->is_equal)
+			explain(why, got, want, c);
+		return;
+	}
+	c->differing = c->total;
+	mpk_strbuf_puts(why, "it is ");
+	mpk_tensor_print_type(why, &got->dl);
+	mpk_strbuf_puts(why, ", expected ");
+	mpk_tensor_print_type(why, &want->dl);
+}
+
+/* --- plain values ------------------------------------------------------------------- */
+
+static bool is_number(const struct mpk_value *v)
+{
+	return v->kind == MPK_VALUE_BOOL || v->kind == MPK_VALUE_INT ||
+	       v->kind == MPK_VALUE_FLOAT;
+}
+
+static struct mpk_element element_of(const struct mpk_value *v)
+{
+	if (v->kind == MPK_VALUE_FLOAT)
+		return (struct mpk_element){ .class = MPK_ELEMENT_FLOAT, .f = v->real };
+	return (struct mpk_element){
+		.class = MPK_ELEMENT_INT,
+		.i = v->kind == MPK_VALUE_BOOL ? (int64_t)v->boolean : v->integer,
+	};
+}
+
+static bool compare_numbers(const struct mpk_value *got, const struct mpk_value *want,
+			    struct mpk_tolerance tol, struct mpk_comparison *c)
+{
+	struct mpk_dtype f64 = { MPK_DTYPE_FLOAT, 64, 1 },
+			 whole = { MPK_DTYPE_INT, 64, 1 };
+	bool is_float = got->kind == MPK_VALUE_FLOAT || want->kind == MPK_VALUE_FLOAT;
+	struct mpk_dtype t = is_float ? f64 : whole;
+
+	if (is_float && want->kind == MPK_VALUE_FLOAT && want->type.bits)
+		t = want->type;
+	return is_close(element_of(got), element_of(want), resolve(tol, t), c);
+}
+
+static bool is_same_shape(const struct mpk_shape *a, const struct mpk_shape *b)
+{
+	return a->ndim == b->ndim &&
+	       (!a->ndim ||
+		memcmp(a->extents, b->extents, a->ndim * sizeof a->extents[0]) == 0);
+}
+
+static enum mpk_code compare_plain(const struct mpk_value *got,
+				   const struct mpk_value *want, bool *same,
+				   struct mpk_error *err)
+{
+	*same = false;
+	if (got->kind != want->kind)
+		return MPK_OK;
+	switch (got->kind) {
+	case MPK_VALUE_NONE:
+		*same = true;
+		return MPK_OK;
+	case MPK_VALUE_STR:
+	case MPK_VALUE_BYTES:
+		*same = mpk_span_equal(mpk_value_text_span(got),
+				       mpk_value_text_span(want));
+		return MPK_OK;
+	case MPK_VALUE_SHAPE:
+		*same = is_same_shape(got->shape, want->shape);
+		return MPK_OK;
+	case MPK_VALUE_DTYPE:
+		*same = mpk_dtype_equal(got->dtype, want->dtype);
+		return MPK_OK;
+	case MPK_VALUE_DEVICE:
+		*same = got->device.type == want->device.type &&
+			got->device.id == want->device.id;
+		return MPK_OK;
+	case MPK_VALUE_BOOL:
+	case MPK_VALUE_INT:
+	case MPK_VALUE_FLOAT:
+	case MPK_VALUE_TENSOR:
+	case MPK_VALUE_ARRAY:
+	case MPK_VALUE_OPAQUE:
+	case MPK_VALUE_FUNCTION:
+	case MPK_VALUE_MODULE:
+	case MPK_VALUE_OBJECT:
+	case MPK_VALUE_KIND_COUNT:
+		break;
+	}
+	return mpk_fail(err, MPK_E_UNSUPPORTED, "a %s cannot be compared",
+			mpk_value_kind_name(got->kind));
+}
+
+enum mpk_code mpk_value_compare(const struct mpk_value *got, const struct mpk_value *want,
+				struct mpk_tolerance tolerance,
+				struct mpk_comparison *out, struct mpk_strbuf *why,
+				struct mpk_error *err)
+{
+	struct mpk_comparison c = { .total = 1 };
+
+	if (got->kind == MPK_VALUE_TENSOR && want->kind == MPK_VALUE_TENSOR) {
+		compare_tensors(got->tensor, want->tensor, tolerance, &c, why);
+		*out = c;
+		return mpk_strbuf_status(why, err);
+	}
+	if (is_number(got) && is_number(want))
+		c.is_equal = compare_numbers(got, want, tolerance, &c);
+	else
+		MPK_TRY(compare_plain(got, want, &c.is_equal, err));
+	if (!c.is_equal) {
+		c.differing = 1;
+		mpk_strbuf_puts(why, "it is ");
+		mpk_value_print(why, got, 16);
+		mpk_strbuf_puts(why, ", expected ");
+		mpk_value_print(why, want, 16);
+	}
+	*out = c;
+	return mpk_strbuf_status(why, err);
+}

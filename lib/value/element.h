@@ -1,0 +1,53 @@
+/* element.h - single numbers inside tensors, of every type that text can hold */
+#ifndef MPK_VALUE_ELEMENT_H
+#define MPK_VALUE_ELEMENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/span.h"
+#include "base/strbuf.h"
+#include "dtype/dtype.h"
+
+enum mpk_element_class {
+	MPK_ELEMENT_NONE, /* float8, complex, vectors: no text form, bits only */
+	MPK_ELEMENT_BOOL, MPK_ELEMENT_INT, MPK_ELEMENT_UINT, MPK_ELEMENT_FLOAT,
+};
+
+/* A number, exactly: each class has its member. */
+struct mpk_element {
+	enum mpk_element_class class;
+	int64_t i;  /* INT; BOOL 0 or 1 */
+	uint64_t u; /* UINT */
+	double f;   /* FLOAT */
+};
+
+/* mpk_element_class - which member holds the values of a type */
+enum mpk_element_class mpk_element_class(struct mpk_dtype t);
+
+/* mpk_element_load - the number at p (any alignment); class NONE for types without one */
+struct mpk_element mpk_element_load(struct mpk_dtype t, const void *p);
+
+/* mpk_element_store - write it as t, floats rounded once; the caller chose one that
+ * fits */
+void mpk_element_store(struct mpk_dtype t, struct mpk_element e, void *p);
+
+enum mpk_element_parsed {
+	MPK_ELEMENT_OK,
+	MPK_ELEMENT_NO_NUMBER, /* not a number at all, or a fraction for an integer */
+	MPK_ELEMENT_NO_FIT,    /* outside of what t holds */
+};
+
+/* mpk_element_parse - text as a number of type t
+ * bool takes true, false, 0 and 1; floats take inf, nan and hexadecimal forms too */
+enum mpk_element_parsed mpk_element_parse(struct mpk_dtype t, struct mpk_span text,
+					  struct mpk_element *out);
+
+/* mpk_element_print - the shortest text that parses to the same element of type t;
+ * bits in hexadecimal for a type without text form */
+void mpk_element_print(struct mpk_strbuf *buf, struct mpk_dtype t, const void *p);
+
+/* mpk_element_to_double - for statistics; not exact above 2^53 */
+double mpk_element_to_double(struct mpk_element e);
+
+#endif

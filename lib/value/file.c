@@ -1,0 +1,206 @@
+/* Tensors out of files. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "io/mapping.h"
+#include "npy/npy.h"
+#include "value/parse.h"
+#include "text/escape.h"
+
+/* What a file says it holds. */
+struct content {
+	struct mpk_npy npy;
+	bool is_raw;      /* bytes only; npy.data is all of them */
+	bool is_unpacked; /* npy.data is not in the file but in arena */
+	struct mpk_arena arena;
+};
+
+static void content_fini(struct content *c)
+{
+	mpk_arena_fini(&c->arena);
+}
+
+static void release_mapping(struct mpk_tensor *t)
+{
+	mpk_mapping_close(t->owner);
+	free(t->owner);
+}
+
+/* Code may write into its inputs: the pages become private to us, copied on first
+ * write. */
+static bool make_writable(const struct mpk_mapping *m)
+{
+	return m->mapped && mprotect((void *)(uintptr_t)m->bytes.data, m->bytes.len,
+				     PROT_READ | PROT_WRITE) == 0;
+}
+
+static void swap_elements(struct mpk_tensor *t)
+{
+	size_t each = mpk_dtype_bytes(t->dl.dtype);
+	/* the halves of a complex number are swapped one by one */
+	size_t unit = t->dl.dtype.code == MPK_DTYPE_COMPLEX ? each / 2 : each;
+	uint8_t *data = t->dl.data;
+
+	for (uint64_t at = 0; at < t->bytes; at += unit) {
+		for (size_t i = 0; i < unit / 2; i++) {
+			uint8_t byte = data[at + i];
+
+			data[at + i] = data[at + unit - 1 - i];
+			data[at + unit - 1 - i] = byte;
+		}
+	}
+}
+
+/* The mapping moves into *t when its bytes can be used where they are. */
+static enum mpk_code adopt(struct mpk_mapping *m, const struct content *c,
+			   struct mpk_tensor **out, struct mpk_error *err)
+{
+	const struct mpk_npy *npy = &c->npy;
+	bool in_place = !npy->is_swapped && npy->data.len >= (1u << 16) &&
+			!c->is_unpacked &&
+			(uintptr_t)npy->data.data % MPK_TENSOR_ALIGN == 0 &&
+			make_writable(m);
+	struct mpk_mapping *kept = in_place ? malloc(sizeof *kept) : NULL;
+	struct mpk_tensor *t;
+
+	in_place = kept != NULL;
+	enum mpk_code rc = mpk_tensor_create(npy->dtype, npy->shape, npy->ndim,
+					     in_place ? MPK_TENSOR_NO_DATA
+						      : MPK_TENSOR_PRIVATE,
+					     &t, err);
+	if (rc != MPK_OK) {
+		free(kept);
+		return rc;
+	}
+	if (in_place) {
+		*kept = *m;
+		*m = (struct mpk_mapping){ .fd = -1 };
+		t->dl.data = (void *)(uintptr_t)npy->data.data;
+		t->owner = kept;
+		t->release = release_mapping;
+	} else if (t->bytes) {
+		memcpy(t->dl.data, npy->data.data, (size_t)t->bytes);
+		if (npy->is_swapped)
+			swap_elements(t);
+	}
+	*out = t;
+	return MPK_OK;
+}
+
+static enum mpk_code mismatch(struct mpk_npy *npy, const struct mpk_dltensor *want,
+			      struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf got = { 0 }, wanted = { 0 };
+	struct mpk_dltensor has = { .ndim = (int32_t)npy->ndim, .dtype = npy->dtype,
+				    .shape = npy->shape };
+
+	mpk_tensor_print_type(&got, &has);
+	mpk_tensor_print_type(&wanted, want);
+	return mpk_fail(err, MPK_E_USAGE, "the array is %s, not %s",
+			mpk_strbuf_text(&got), mpk_strbuf_text(&wanted));
+}
+
+/* Make the content what was asked for, or say why it is not. */
+static enum mpk_code fit(struct content *c, const struct mpk_tensor *want,
+			 struct mpk_error *err)
+{
+	struct mpk_npy *npy = &c->npy;
+	const struct mpk_dltensor *dl = want ? &want->dl : NULL;
+
+	if (c->is_raw && want) { /* raw bytes are read only where somebody says what they are */
+		if (npy->data.len != want->bytes)
+			return mpk_fail(err, MPK_E_USAGE,
+					"the file has %zu bytes; %llu are needed",
+					npy->data.len, (unsigned long long)want->bytes);
+		npy->dtype = dl->dtype;
+		npy->ndim = (size_t)dl->ndim;
+		memcpy(npy->shape, dl->shape, npy->ndim * sizeof npy->shape[0]);
+		return MPK_OK;
+	}
+	if (npy->is_opaque && want && mpk_dtype_bytes(dl->dtype) == npy->dtype.bits / 8u)
+		npy->dtype = dl->dtype;
+	else if (npy->is_opaque && npy->dtype.bits == 16)
+		npy->dtype = (struct mpk_dtype){ MPK_DTYPE_BFLOAT, 16, 1 };
+	else if (npy->is_opaque)
+		return mpk_fail(err, MPK_E_UNSUPPORTED,
+				"the elements are opaque; say what they are, as in "
+				"4x3xfloat8_e4m3fn=@FILE");
+	if (!want)
+		return MPK_OK;
+	if (npy->ndim != (size_t)dl->ndim || !mpk_dtype_equal(npy->dtype, dl->dtype) ||
+	    (npy->ndim &&
+	     memcmp(npy->shape, dl->shape, npy->ndim * sizeof dl->shape[0]) != 0))
+		return mismatch(npy, dl, err);
+	return MPK_OK;
+}
+
+static enum mpk_code read_content(struct mpk_span bytes, const char *key, bool raw_ok,
+				  struct content *out, struct mpk_error *err)
+{
+	struct mpk_span file = bytes;
+	enum mpk_code rc;
+
+	if (mpk_npz_is(bytes) && (key || !raw_ok)) {
+		rc = mpk_npz_find(bytes, key, &out->arena, &file, err);
+		if (rc == MPK_E_NOTFOUND && err)
+			err->code = MPK_E_USAGE;
+		MPK_TRY(rc == MPK_E_NOTFOUND ? MPK_E_USAGE : rc);
+		out->is_unpacked = file.data < bytes.data ||
+				   file.data >= bytes.data + bytes.len;
+	} else if (key) {
+		return mpk_fail(err, MPK_E_USAGE,
+				"only an .npz archive has arrays by name; this file is "
+				"none");
+	}
+	if (mpk_npy_is(file))
+		return mpk_npy_read(file, &out->npy, err);
+	if (!raw_ok)
+		return mpk_fail(err, MPK_E_CORRUPT,
+				"neither .npy nor .npz; write 4xf32=@FILE to read raw "
+				"bytes");
+	out->is_raw = true;
+	out->npy.data = file;
+	return MPK_OK;
+}
+
+/* "PATH.npz:KEY" - a file of the whole name comes first, a colon may be part of it */
+static char *split_key(char *path)
+{
+	char *colon = strrchr(path, ':');
+
+	if (!colon || access(path, F_OK) == 0)
+		return NULL;
+	*colon = '\0';
+	return colon + 1;
+}
+
+static void free_text(char **text)
+{
+	free(*text);
+}
+
+enum mpk_code mpk_tensor_load_file(const char *spec, const struct mpk_tensor *want,
+				   struct mpk_tensor **out, struct mpk_error *err)
+{
+	MPK_CLEANUP(free_text) char *path = strdup(spec);
+	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping m = { 0 };
+	MPK_CLEANUP(content_fini) struct content content = { 0 };
+
+	if (!path)
+		return mpk_fail_nomem(err);
+
+	const char *key = split_key(path);
+	MPK_TRY(mpk_mapping_open(path, &m, err));
+
+	enum mpk_code rc = read_content(m.bytes, key, want != NULL, &content, err);
+	if (rc == MPK_OK)
+		rc = fit(&content, want, err);
+	if (rc == MPK_OK)
+		rc = adopt(&m, &content, out, err);
+	if (rc != MPK_OK)
+		mpk_error_at_file(err, path);
+	return rc;
+}

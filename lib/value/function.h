@@ -1,0 +1,53 @@
+/* function.h - something that can be called with values, whatever stands behind it
+ *
+ * Host code of the library, device kernels, executors and the global functions of a
+ * loader are all functions. The calling conventions (convention.h) give module code
+ * handles for them.
+ */
+#ifndef MPK_VALUE_FUNCTION_H
+#define MPK_VALUE_FUNCTION_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "elf/image.h"
+#include "value/value.h"
+
+struct mpk_function {
+	atomic_uint refs;
+	const char *name;    /* borrowed from what made the function, or owned by it */
+
+	/* Calls the function. args are borrowed; *result is none on entry and receives an
+	 * owned value. May be called from several threads at once.
+	 * Returns  MPK_OK; MPK_E_RAISED (what the called code raised), MPK_E_DEVICE */
+	enum mpk_code (*call)(struct mpk_function *self, const struct mpk_value *args,
+			      size_t count, struct mpk_value *result,
+			      struct mpk_error *err);
+	/* the last reference is gone; NULL: static */
+	void (*destroy)(struct mpk_function *self);
+
+	/* Host code: its address and convention, so that a call between libraries of the
+	 * same convention passes arguments as they are. address NULL: not host code. */
+	void *address;
+	enum mpk_convention convention;
+
+	/* What module code was given for it; convention.h owns these. */
+	void *handle;
+	enum mpk_convention handle_convention;
+	void (*handle_drop)(struct mpk_function *self);
+};
+
+/* mpk_function_hold, mpk_function_drop - count references; NULL is fine */
+struct mpk_function *mpk_function_hold(struct mpk_function *f);
+void mpk_function_drop(struct mpk_function *f);
+
+/* mpk_function_call - call f
+ * @args    borrowed
+ * @result  none on entry; owned afterwards, untouched on failure
+ * Returns  as f->call */
+enum mpk_code mpk_function_call(struct mpk_function *f, const struct mpk_value *args,
+				size_t count, struct mpk_value *result,
+				struct mpk_error *err) MPK_MUST_CHECK;
+
+#endif

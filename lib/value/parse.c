@@ -1,0 +1,397 @@
+#include "value/parse.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "value/element.h"
+#include "value/fill.h"
+#include "text/escape.h"
+
+/* The argument being read. */
+struct source {
+	const char *text;
+	size_t pos;
+};
+
+static enum mpk_code bad_at(const struct source *s, size_t pos, const char *what,
+			    struct mpk_error *err)
+{
+	return mpk_fail(err, MPK_E_USAGE, "%s (column %zu of '%s')", what, pos + 1,
+			MPK_QUOTE(mpk_span_str(s->text)));
+}
+
+static struct mpk_span rest_of(const struct source *s)
+{
+	return mpk_span_str(s->text + s->pos);
+}
+
+/* --- the type before '=' ------------------------------------------------------------ */
+
+struct spec {
+	struct mpk_dtype dtype;
+	bool is_tensor; /* has extents, or "[]" */
+	size_t ndim;
+	int64_t shape[MPK_TENSOR_NDIM_MAX];
+};
+
+static enum mpk_code read_extents(struct source *s, struct spec *spec,
+				  struct mpk_error *err)
+{
+	const char *text = s->text;
+
+	while (isdigit((unsigned char)text[s->pos])) {
+		size_t start = s->pos;
+
+		while (isdigit((unsigned char)text[s->pos]))
+			s->pos++;
+		if (text[s->pos] != 'x')
+			return bad_at(s, s->pos, "expected 'x' and a type, as in 2x3xf32",
+				      err);
+		if (spec->ndim == MPK_TENSOR_NDIM_MAX)
+			return bad_at(s, start, "more than 32 dimensions", err);
+		if (!mpk_parse_i64(mpk_span_of(text + start, s->pos - start),
+				   &spec->shape[spec->ndim]))
+			return bad_at(s, start, "the extent is too large", err);
+		spec->ndim++;
+		s->pos++;
+	}
+	spec->is_tensor = spec->ndim > 0;
+	return MPK_OK;
+}
+
+static enum mpk_code read_spec(struct source *s, struct spec *spec, struct mpk_error *err)
+{
+	*spec = (struct spec){ 0 };
+	if (strncmp(s->text + s->pos, "[]", 2) == 0) {
+		s->pos += 2;
+		spec->is_tensor = true;
+	} else {
+		MPK_TRY(read_extents(s, spec, err));
+	}
+
+	size_t start = s->pos;
+	s->pos += strcspn(s->text + s->pos, "=");
+	struct mpk_span name = mpk_span_of(s->text + start, s->pos - start);
+	if (!mpk_dtype_parse(name, &spec->dtype) || mpk_dtype_bytes(spec->dtype) == 0)
+		return bad_at(s, start,
+			      "expected a type: f16 f32 f64 bf16 i8 i16 i32 i64 u8 u16 "
+			      "u32 "
+			      "u64 bool",
+			      err);
+	return MPK_OK;
+}
+
+/* Whether the text begins as a tensor's type does: "[]" or an extent. */
+static bool is_tensor_text(const char *text)
+{
+	size_t digits = strspn(text, "0123456789");
+
+	return strncmp(text, "[]", 2) == 0 || (digits && text[digits] == 'x');
+}
+
+/* Whether it surely is one: "0xf32" is a tensor without elements, not a number. */
+static bool is_tensor_type(const char *text)
+{
+	struct source s = { .text = text };
+	struct spec spec;
+
+	return is_tensor_text(text) && read_spec(&s, &spec, NULL) == MPK_OK;
+}
+
+static enum mpk_code parse_tensor(struct source *s, enum mpk_tensor_memory memory,
+				  struct mpk_value *out, struct mpk_error *err)
+{
+	struct mpk_tensor *t = NULL, *wanted = NULL;
+	struct spec spec;
+	enum mpk_code rc;
+
+	MPK_TRY(read_spec(s, &spec, err));
+	if (strncmp(s->text + s->pos, "=@", 2) == 0) {
+		MPK_TRY(mpk_tensor_create(spec.dtype, spec.shape, spec.ndim,
+					  MPK_TENSOR_NO_DATA, &wanted, err));
+		rc = mpk_tensor_load_file(s->text + s->pos + 2, wanted, &t, err);
+		mpk_tensor_drop(wanted);
+	} else {
+		MPK_TRY(mpk_tensor_create(spec.dtype, spec.shape, spec.ndim, memory, &t,
+					  err));
+		rc = s->text[s->pos] ? mpk_tensor_fill(t, s->text, s->pos + 1, err)
+				     : MPK_OK;
+		if (rc != MPK_OK)
+			mpk_tensor_drop(t);
+	}
+	if (rc == MPK_OK)
+		*out = mpk_value_of_tensor(t);
+	return rc;
+}
+
+/* --- plain values ------------------------------------------------------------------- */
+
+static enum mpk_code parse_scalar(struct source *s, struct mpk_value *out,
+				  struct mpk_error *err)
+{
+	struct mpk_element e;
+	struct spec spec;
+
+	MPK_TRY(read_spec(s, &spec, err));
+	if (!s->text[s->pos])
+		return bad_at(s, s->pos,
+			      "a number is missing: write i64=5 for a scalar or "
+			      "[]i64=5 for a tensor of rank 0",
+			      err);
+	s->pos++;
+	switch (mpk_element_parse(spec.dtype, rest_of(s), &e)) {
+	case MPK_ELEMENT_NO_NUMBER:
+		return bad_at(s, s->pos, "not a number of this type", err);
+	case MPK_ELEMENT_NO_FIT:
+		return bad_at(s, s->pos, "the number does not fit the type", err);
+	case MPK_ELEMENT_OK:
+		break;
+	}
+	if (e.class == MPK_ELEMENT_BOOL)
+		*out = mpk_value_of_bool(e.i != 0);
+	else if (e.class == MPK_ELEMENT_FLOAT)
+		*out = mpk_value_of_float(e.f);
+	else
+		*out = mpk_value_of_int(e.class == MPK_ELEMENT_UINT ? (int64_t)e.u : e.i);
+	if (out->kind != MPK_VALUE_BOOL)
+		out->type = spec.dtype;
+	return MPK_OK;
+}
+
+static enum mpk_code parse_shape(struct source *s, struct mpk_value *out,
+				 struct mpk_error *err)
+{
+	int64_t extents[MPK_TENSOR_NDIM_MAX];
+	size_t ndim = 0;
+
+	while (s->text[s->pos]) {
+		size_t len = strcspn(s->text + s->pos, ",");
+
+		if (ndim == MPK_TENSOR_NDIM_MAX)
+			return bad_at(s, s->pos, "more than 32 dimensions", err);
+		if (!mpk_parse_i64(mpk_span_of(s->text + s->pos, len), &extents[ndim]))
+			return bad_at(s, s->pos, "expected integers, as in shape=2,3",
+				      err);
+		ndim++;
+		s->pos += len;
+		if (s->text[s->pos] != ',')
+			continue;
+		s->pos++;
+		if (!s->text[s->pos])
+			return bad_at(s, s->pos, "an extent is missing behind the comma",
+				      err);
+	}
+	return mpk_value_of_shape(extents, ndim, out, err);
+}
+
+static int hex_digit(char c)
+{
+	const char *digits = "0123456789abcdef",
+		   *at = strchr(digits, tolower((unsigned char)c));
+
+	return c && at ? (int)(at - digits) : -1;
+}
+
+static enum mpk_code parse_bytes(struct source *s, struct mpk_value *out,
+				 struct mpk_error *err)
+{
+	size_t len = strlen(s->text + s->pos);
+	struct mpk_value v;
+
+	MPK_TRY(mpk_value_of_text(MPK_VALUE_BYTES, mpk_span_of(s->text + s->pos, len / 2),
+				  &v, err));
+	for (size_t i = 0; i < len; i++) {
+		int digit = hex_digit(s->text[s->pos + i]);
+
+		if (digit < 0 || len % 2) {
+			mpk_value_drop(&v);
+			return bad_at(s, s->pos + (digit < 0 ? i : len),
+				      "bytes are written as pairs of hexadecimal digits",
+				      err);
+		}
+		if (i % 2 == 0)
+			v.text->data[i / 2] = (char)(digit << 4);
+		else
+			v.text->data[i / 2] = (char)(v.text->data[i / 2] | digit);
+	}
+	*out = v;
+	return MPK_OK;
+}
+
+static enum mpk_code parse_str(struct source *s, struct mpk_value *out,
+			       struct mpk_error *err)
+{
+	return mpk_value_of_text(MPK_VALUE_STR, rest_of(s), out, err);
+}
+
+static enum mpk_code parse_dtype(struct source *s, struct mpk_value *out,
+				 struct mpk_error *err)
+{
+	struct mpk_dtype dtype;
+
+	if (!mpk_dtype_parse(rest_of(s), &dtype))
+		return bad_at(s, s->pos, "expected a type, as in dtype=float32", err);
+	*out = (struct mpk_value){ .kind = MPK_VALUE_DTYPE, .dtype = dtype };
+	return MPK_OK;
+}
+
+static const struct {
+	const char *name;
+	int32_t type;
+} devices[] = {
+	{ "cpu", MPK_DL_CPU },
+	{ "cuda", MPK_DL_CUDA },
+	{ "opencl", MPK_DL_OPENCL },
+	{ "vulkan", MPK_DL_VULKAN },
+	{ "metal", MPK_DL_METAL },
+	{ "rocm", MPK_DL_ROCM },
+	{ "cuda_host", MPK_DL_CUDA_HOST },
+};
+
+static enum mpk_code parse_device(struct source *s, struct mpk_value *out,
+				  struct mpk_error *err)
+{
+	const char *name = s->text + s->pos;
+	size_t len = strcspn(name, ":");
+	int64_t id = 0;
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(devices); i++) {
+		if (!mpk_span_is(mpk_span_of(name, len), devices[i].name))
+			continue;
+		if (name[len] && (!mpk_parse_i64(mpk_span_str(name + len + 1), &id) ||
+				  id < 0 || id > INT32_MAX))
+			return bad_at(s, s->pos + len + 1, "expected the device's number",
+				      err);
+		*out = (struct mpk_value){ .kind = MPK_VALUE_DEVICE,
+					   .device = { devices[i].type, (int32_t)id } };
+		return MPK_OK;
+	}
+	return bad_at(s, s->pos, "expected cpu, cuda, opencl, vulkan, metal or rocm",
+		      err);
+}
+
+static const struct keyword {
+	const char *name; /* with its '=' */
+	enum mpk_code (*parse)(struct source *s, struct mpk_value *out,
+			       struct mpk_error *err);
+} keywords[] = {
+	{ "str=", parse_str },	   { "shape=", parse_shape },	{ "bytes=", parse_bytes },
+	{ "dtype=", parse_dtype }, { "device=", parse_device },
+};
+
+static const struct keyword *find_keyword(const char *text)
+{
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(keywords); i++)
+		if (strncmp(text, keywords[i].name, strlen(keywords[i].name)) == 0)
+			return &keywords[i];
+	return NULL;
+}
+
+/* "5", "1.5", "true", "none" */
+static bool parse_literal(struct mpk_span text, struct mpk_value *out)
+{
+	struct mpk_value v = { 0 };
+	bool yes = mpk_span_is(text, "true");
+
+	if (yes || mpk_span_is(text, "false"))
+		v = mpk_value_of_bool(yes);
+	else if (mpk_parse_i64(text, &v.integer))
+		v.kind = MPK_VALUE_INT;
+	else if (mpk_parse_f64(text, &v.real))
+		v.kind = MPK_VALUE_FLOAT;
+	else if (!mpk_span_is(text, "none"))
+		return false;
+	*out = v;
+	return true;
+}
+
+static bool is_scalar_text(const char *text)
+{
+	struct mpk_dtype dtype;
+
+	return mpk_dtype_parse(mpk_span_of(text, strcspn(text, "=")), &dtype);
+}
+
+static enum mpk_code parse_any(const char *text, enum mpk_tensor_memory memory,
+			       struct mpk_value *out, struct mpk_error *err)
+{
+	struct source s = { .text = text };
+	const struct keyword *keyword = find_keyword(text);
+	struct mpk_tensor *t;
+
+	if (keyword) {
+		s.pos = strlen(keyword->name);
+		return keyword->parse(&s, out, err);
+	}
+	if (text[0] == '@') {
+		MPK_TRY(mpk_tensor_load_file(text + 1, NULL, &t, err));
+		*out = mpk_value_of_tensor(t);
+		return MPK_OK;
+	}
+	if (!is_tensor_type(text) && parse_literal(mpk_span_str(text), out))
+		return MPK_OK;
+	if (is_tensor_text(text))
+		return parse_tensor(&s, memory, out, err);
+	if (is_scalar_text(text))
+		return parse_scalar(&s, out, err);
+	return bad_at(&s, 0,
+		      "not a value: tensors are 2x3xf32=1,2,3,4,5,6 or @file.npy, "
+		      "scalars i64=5, "
+		      "texts str=hello",
+		      err);
+}
+
+enum mpk_code mpk_value_parse(const char *text, struct mpk_value *out,
+			      struct mpk_error *err)
+{
+	return parse_any(text, MPK_TENSOR_PRIVATE, out, err);
+}
+
+enum mpk_code mpk_value_parse_out(const char *text, struct mpk_value *out,
+				  struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_value_drop) struct mpk_value v = { 0 };
+	struct source s = { .text = text };
+	struct mpk_tensor *shared;
+
+	MPK_TRY(parse_any(text, MPK_TENSOR_SHARED, &v, err));
+	if (v.kind != MPK_VALUE_TENSOR)
+		return bad_at(&s, 0, "an output is a tensor, as in 4xf32 or []f32", err);
+
+	const struct mpk_dltensor *dl = &v.tensor->dl;
+	if (!strchr(text, '@')) {
+		*out = mpk_value_hold(v);
+		return MPK_OK;
+	}
+	MPK_TRY(mpk_tensor_create(dl->dtype, dl->shape, (size_t)dl->ndim,
+				  MPK_TENSOR_SHARED, &shared, err));
+	mpk_tensor_copy_from(shared, dl);
+	*out = mpk_value_of_tensor(shared);
+	return MPK_OK;
+}
+
+const char *mpk_value_file(const char *text)
+{
+	const char *at = strstr(text, "=@");
+
+	if (text[0] == '@')
+		return text + 1;
+	return at && !find_keyword(text) ? at + 2 : NULL;
+}
+
+bool mpk_value_split_name(const char *text, struct mpk_span *name, const char **value)
+{
+	size_t len = strcspn(text, "=");
+
+	if (!text[len] || !len || find_keyword(text) || is_scalar_text(text) ||
+	    isdigit((unsigned char)text[0]))
+		return false;
+	for (size_t i = 0; i < len; i++)
+		if (!isalnum((unsigned char)text[i]) && !strchr("_.:/-", text[i]))
+			return false;
+	*name = mpk_span_of(text, len);
+	*value = text + len + 1;
+	return true;
+}

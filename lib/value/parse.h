@@ -1,0 +1,75 @@
+/* parse.h - values as a user types them, and as they are printed
+ *
+ *   2x3xf32=1,2,3,4,5,6    2x3xf32=[[1 2 3][4 5 6]]    2x3xf32=7     2x3xf32
+ *   2x3xf32=rand           2x3xf32=rand:SEED           []f32=1.5     2x3xf32=@raw.bin
+ *   @file.npy              @file.npz:key               i64=5         f32=1.5
+ *   5   1.5   true   none  str=hello                   shape=2,3     bytes=00ff
+ *   dtype=f32              device=cuda:0
+ *
+ * What is printed parses to the same value, except beyond the limit of elements and for
+ * values without a text form (functions, pointers, objects).
+ */
+#ifndef MPK_VALUE_PARSE_H
+#define MPK_VALUE_PARSE_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "base/span.h"
+#include "base/strbuf.h"
+#include "value/value.h"
+
+/* mpk_value_parse - one value; files it names are read (large ones mapped, not copied)
+ * @text    NUL-terminated
+ * Returns  MPK_OK, one reference in *out; MPK_E_USAGE: the text is no value (the message
+ *          names the column, counted from 1, and quotes text); MPK_E_IO, MPK_E_CORRUPT,
+ *          MPK_E_UNSUPPORTED: a file it names; MPK_E_RANGE, MPK_E_NOMEM */
+enum mpk_code mpk_value_parse(const char *text, struct mpk_value *out,
+			      struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_value_parse_out - the specification of a tensor that the function fills; its memory
+ * is shared with children forked later. Same grammar; data, if given, is what it holds
+ * before the call.
+ * Returns  as mpk_value_parse; MPK_E_USAGE also when it is no tensor */
+enum mpk_code mpk_value_parse_out(const char *text, struct mpk_value *out,
+				  struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_value_split_name - "data=@x.npy" into its name and the rest
+ * Returns  false when the text before the first '=' is a type, "str" and the like or no
+ *          identifier: then all of text is the value */
+bool mpk_value_split_name(const char *text, struct mpk_span *name, const char **value);
+
+/* mpk_value_file - where in text the path of the file begins that the value is read from;
+ * NULL when it names none */
+const char *mpk_value_file(const char *text);
+
+enum { MPK_PRINT_ELEMENTS_MAX = 1024 };
+
+/* mpk_value_print - append the value as text
+ * @limit   elements of a tensor to print at most; "..." stands for the rest; 0: all */
+void mpk_value_print(struct mpk_strbuf *buf, const struct mpk_value *v, size_t limit);
+
+/* mpk_value_print_type - append what a value is without its content: "2x3xf32", "str",
+ * "i64" */
+void mpk_value_print_type(struct mpk_strbuf *buf, const struct mpk_value *v);
+
+/* mpk_tensor_print_type - append "2x3xf32", "[]i64" */
+void mpk_tensor_print_type(struct mpk_strbuf *buf, const struct mpk_dltensor *dl);
+
+/* mpk_dtype_short - "f32", "i64", "bool", "bf16"; the long name where there is no short
+ * one */
+const char *mpk_dtype_short(struct mpk_dtype t, char out[MPK_DTYPE_TEXT]);
+
+/* mpk_tensor_load_file - the array in a file as a CPU tensor (file.c)
+ * @spec    "PATH" or "PATH.npz:KEY"
+ * @want    NULL: the file must say its type (.npy, .npz); else a tensor made with
+ *          MPK_TENSOR_NO_DATA whose dtype and shape the content must have; raw bytes are
+ *          taken then, an .npy file is recognised by its first bytes
+ * Returns  MPK_OK, one reference in *out; MPK_E_IO; MPK_E_CORRUPT; MPK_E_UNSUPPORTED;
+ *          MPK_E_USAGE: another type, shape or size than wanted, or no array of that
+ *          key; MPK_E_NOMEM */
+enum mpk_code mpk_tensor_load_file(const char *spec, const struct mpk_tensor *want,
+				   struct mpk_tensor **out,
+				   struct mpk_error *err) MPK_MUST_CHECK;
+
+#endif

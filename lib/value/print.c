@@ -1,0 +1,226 @@
+#include "value/parse.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "value/element.h"
+#include "value/function.h"
+#include "text/escape.h"
+
+const char *mpk_dtype_short(struct mpk_dtype t, char out[MPK_DTYPE_TEXT])
+{
+	static const char letters[] = { [MPK_DTYPE_INT] = 'i', [MPK_DTYPE_UINT] = 'u',
+					[MPK_DTYPE_FLOAT] = 'f' };
+
+	switch (mpk_element_class(t)) {
+	case MPK_ELEMENT_NONE:
+		return mpk_dtype_print(t, out);
+	case MPK_ELEMENT_BOOL:
+		return "bool";
+	case MPK_ELEMENT_INT:
+	case MPK_ELEMENT_UINT:
+	case MPK_ELEMENT_FLOAT:
+		break;
+	}
+	if (t.code == MPK_DTYPE_BFLOAT)
+		return "bf16";
+	(void)snprintf(out, MPK_DTYPE_TEXT, "%c%u", letters[t.code], t.bits);
+	return out;
+}
+
+void mpk_tensor_print_type(struct mpk_strbuf *buf, const struct mpk_dltensor *dl)
+{
+	char name[MPK_DTYPE_TEXT];
+
+	if (dl->ndim == 0)
+		mpk_strbuf_puts(buf, "[]");
+	for (int32_t i = 0; i < dl->ndim; i++)
+		mpk_strbuf_printf(buf, "%" PRId64 "x", dl->shape[i]);
+	mpk_strbuf_puts(buf, mpk_dtype_short(dl->dtype, name));
+}
+
+/* Brackets that open before or close behind element i of count. */
+static size_t edges(const struct mpk_dltensor *dl, uint64_t i)
+{
+	size_t n = 0;
+	uint64_t run = 1;
+
+	for (int32_t d = dl->ndim - 1; d >= 0; d--) {
+		run *= (uint64_t)dl->shape[d];
+		n += i % run == 0;
+	}
+	return n;
+}
+
+static void put_many(struct mpk_strbuf *buf, char c, size_t n)
+{
+	while (n--)
+		mpk_strbuf_putc(buf, c);
+}
+
+static void print_tensor(struct mpk_strbuf *buf, const struct mpk_tensor *t, size_t limit)
+{
+	const struct mpk_dltensor *dl = &t->dl;
+	uint64_t count = mpk_tensor_count(t);
+	uint64_t shown = limit && limit < count ? limit : count;
+	size_t each = mpk_dtype_bytes(dl->dtype);
+	bool nested = dl->ndim > 1 && count;
+	const uint8_t *data = dl->data;
+
+	mpk_tensor_print_type(buf, dl);
+	mpk_strbuf_putc(buf, '=');
+	if (dl->device.type != MPK_DL_CPU && dl->device.type != MPK_DL_CUDA_HOST) {
+		mpk_strbuf_puts(buf, "(on another device)");
+		return;
+	}
+	for (uint64_t i = 0; i < shown; i++) {
+		size_t opened = nested ? edges(dl, i) : 0;
+
+		if (nested && i)
+			put_many(buf, ']', opened);
+		if (i && !opened)
+			mpk_strbuf_putc(buf, ' ');
+		put_many(buf, '[', opened);
+		mpk_element_print(buf, dl->dtype, data + i * each);
+	}
+	if (shown < count)
+		mpk_strbuf_puts(buf, " ...");
+	else if (nested)
+		put_many(buf, ']', (size_t)dl->ndim);
+}
+
+static void print_shape(struct mpk_strbuf *buf, const struct mpk_shape *shape)
+{
+	mpk_strbuf_puts(buf, "shape=");
+	for (size_t i = 0; i < shape->ndim; i++)
+		mpk_strbuf_printf(buf, "%s%" PRId64, i ? "," : "", shape->extents[i]);
+}
+
+static void print_bytes(struct mpk_strbuf *buf, struct mpk_span s)
+{
+	mpk_strbuf_puts(buf, "bytes=");
+	for (size_t i = 0; i < s.len; i++)
+		mpk_strbuf_printf(buf, "%02x", s.data[i]);
+}
+
+static void print_device(struct mpk_strbuf *buf, struct mpk_dldevice d)
+{
+	static const char *const names[] = {
+		[MPK_DL_CPU] = "cpu",
+		[MPK_DL_CUDA] = "cuda",
+		[MPK_DL_CUDA_HOST] = "cuda_host",
+		[MPK_DL_OPENCL] = "opencl",
+		[MPK_DL_VULKAN] = "vulkan",
+		[MPK_DL_METAL] = "metal",
+		[MPK_DL_ROCM] = "rocm",
+	};
+	const char *name = d.type > 0 && (size_t)d.type < MPK_ARRAY_COUNT(names)
+				   ? names[d.type]
+				   : NULL;
+
+	if (name)
+		mpk_strbuf_printf(buf, "device=%s:%" PRId32, name, d.id);
+	else
+		mpk_strbuf_printf(buf, "device=%" PRId32 ":%" PRId32, d.type, d.id);
+}
+
+static void print_number(struct mpk_strbuf *buf, const struct mpk_value *v)
+{
+	bool is_int = v->kind == MPK_VALUE_INT;
+	struct mpk_dtype natural = { is_int ? MPK_DTYPE_INT : MPK_DTYPE_FLOAT, 64, 1 };
+	struct mpk_dtype t = v->type.bits ? v->type : natural;
+	struct mpk_element e = { .class = mpk_element_class(t), .i = v->integer,
+				 .u = (uint64_t)v->integer };
+	uint8_t raw[8] = { 0 };
+	char name[MPK_DTYPE_TEXT];
+
+	if (!is_int)
+		e.f = v->real;
+	mpk_element_store(t, e, raw);
+	mpk_strbuf_printf(buf, "%s=", mpk_dtype_short(t, name));
+	mpk_element_print(buf, t, raw);
+}
+
+static void print_opaque(struct mpk_strbuf *buf, const struct mpk_value *v)
+{
+	/* addresses differ from run to run: the same call prints the same text */
+	if (v->kind == MPK_VALUE_FUNCTION && v->function->name)
+		mpk_strbuf_printf(buf, "(function %s)",
+				  MPK_QUOTE(mpk_span_str(v->function->name)));
+	else if (v->kind == MPK_VALUE_OBJECT)
+		mpk_strbuf_printf(buf, "(%s)", v->object->type);
+	else
+		mpk_strbuf_printf(buf, "(%s)", mpk_value_kind_name(v->kind));
+}
+
+static void print_one(struct mpk_strbuf *buf, const struct mpk_value *v, size_t limit)
+{
+	char name[MPK_DTYPE_TEXT];
+
+	switch (v->kind) {
+	case MPK_VALUE_NONE:
+		mpk_strbuf_puts(buf, "none");
+		break;
+	case MPK_VALUE_BOOL:
+		mpk_strbuf_puts(buf, v->boolean ? "true" : "false");
+		break;
+	case MPK_VALUE_INT:
+	case MPK_VALUE_FLOAT:
+		print_number(buf, v);
+		break;
+	case MPK_VALUE_STR:
+		mpk_strbuf_puts(buf, "str=");
+		mpk_escape(buf, mpk_value_text_span(v));
+		break;
+	case MPK_VALUE_BYTES:
+		print_bytes(buf, mpk_value_text_span(v));
+		break;
+	case MPK_VALUE_SHAPE:
+		print_shape(buf, v->shape);
+		break;
+	case MPK_VALUE_DTYPE:
+		mpk_strbuf_printf(buf, "dtype=%s", mpk_dtype_print(v->dtype, name));
+		break;
+	case MPK_VALUE_DEVICE:
+		print_device(buf, v->device);
+		break;
+	case MPK_VALUE_TENSOR:
+		print_tensor(buf, v->tensor, limit);
+		break;
+	case MPK_VALUE_ARRAY:
+	case MPK_VALUE_OPAQUE:
+	case MPK_VALUE_FUNCTION:
+	case MPK_VALUE_MODULE:
+	case MPK_VALUE_OBJECT:
+	case MPK_VALUE_KIND_COUNT:
+		print_opaque(buf, v);
+		break;
+	}
+}
+
+void mpk_value_print(struct mpk_strbuf *buf, const struct mpk_value *v, size_t limit)
+{
+	if (v->kind != MPK_VALUE_ARRAY) {
+		print_one(buf, v, limit);
+		return;
+	}
+	/* results are flattened before they are printed; an array within one is a list */
+	mpk_strbuf_putc(buf, '(');
+	for (size_t i = 0; i < v->array->count; i++) {
+		mpk_strbuf_puts(buf, i ? "; " : "");
+		print_one(buf, &v->array->items[i], limit);
+	}
+	mpk_strbuf_putc(buf, ')');
+}
+
+void mpk_value_print_type(struct mpk_strbuf *buf, const struct mpk_value *v)
+{
+	char name[MPK_DTYPE_TEXT];
+
+	if (v->kind == MPK_VALUE_TENSOR)
+		mpk_tensor_print_type(buf, &v->tensor->dl);
+	else if (v->type.bits)
+		mpk_strbuf_puts(buf, mpk_dtype_short(v->type, name));
+	else
+		mpk_strbuf_puts(buf, mpk_value_kind_name(v->kind));
+}

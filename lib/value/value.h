@@ -1,0 +1,208 @@
+/* value.h - what goes into a function and what comes out, in no calling convention
+ *
+ * A value is small and copied by assignment; what it points to (text, shape, tensor,
+ * array, function, object) is reference-counted. mpk_value_hold adds a reference,
+ * mpk_value_drop gives one back. Counts are atomic: module code may call from threads.
+ */
+#ifndef MPK_VALUE_VALUE_H
+#define MPK_VALUE_VALUE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/span.h"
+#include "base/strbuf.h"
+#include "dtype/dtype.h"
+
+/* Exactly DLDevice. */
+struct mpk_dldevice {
+	int32_t type; /* enum mpk_dldevice_type */
+	int32_t id;
+};
+
+enum mpk_dldevice_type {
+	MPK_DL_CPU = 1, MPK_DL_CUDA = 2, MPK_DL_CUDA_HOST = 3, MPK_DL_OPENCL = 4,
+	MPK_DL_VULKAN = 7, MPK_DL_METAL = 8, MPK_DL_ROCM = 10,
+};
+
+/* Exactly DLTensor (dlpack.h). */
+struct mpk_dltensor {
+	void *data;
+	struct mpk_dldevice device;
+	int32_t ndim;
+	struct mpk_dtype dtype;
+	int64_t *shape;       /* ndim extents, outermost first */
+	int64_t *strides;     /* in elements; compact row-major when NULL */
+	uint64_t byte_offset; /* of the first element from data */
+};
+
+enum { MPK_TENSOR_ALIGN = 64, MPK_TENSOR_NDIM_MAX = 32 };
+
+/* A tensor; always compact, row-major and with byte_offset 0. dl.shape and dl.strides
+ * point into the same allocation; strides are the products of the extents behind them, as
+ * TVM's own tensors have them (0 where a later extent is 0). */
+struct mpk_tensor {
+	struct mpk_dltensor dl;
+	uint64_t bytes;       /* of the content */
+	atomic_uint refs;
+	/* frees dl.data; NULL when that is not ours to free */
+	void (*release)(struct mpk_tensor *tensor);
+	void *owner;          /* for release */
+	uint64_t owner_bytes; /* for release */
+	int64_t extents[];    /* shape, then strides */
+};
+
+struct mpk_text {
+	atomic_uint refs;
+	size_t len;           /* bytes without the NUL behind them */
+	char data[];
+};
+
+struct mpk_shape {
+	atomic_uint refs;
+	size_t ndim;
+	int64_t extents[];
+};
+
+struct mpk_function; /* function.h */
+struct mpk_instance; /* instance.h */
+
+/* Anything else that a module returned: kept alive, never looked into. */
+struct mpk_object {
+	atomic_uint refs;
+	const char *type;     /* "object of type 64"; static or owned by the object */
+	void *handle;
+	/* gives the handle back and frees object */
+	void (*release)(struct mpk_object *object);
+};
+
+enum mpk_value_kind {
+	MPK_VALUE_NONE, MPK_VALUE_BOOL, MPK_VALUE_INT, MPK_VALUE_FLOAT, MPK_VALUE_STR,
+	MPK_VALUE_BYTES, MPK_VALUE_SHAPE, MPK_VALUE_DTYPE, MPK_VALUE_DEVICE,
+	MPK_VALUE_TENSOR, MPK_VALUE_ARRAY, MPK_VALUE_OPAQUE, MPK_VALUE_FUNCTION,
+	MPK_VALUE_MODULE, MPK_VALUE_OBJECT,
+	MPK_VALUE_KIND_COUNT
+};
+
+/* Zero-initialised it is MPK_VALUE_NONE. */
+struct mpk_value {
+	enum mpk_value_kind kind;
+	struct mpk_dtype type; /* INT, FLOAT: as the user wrote it ("f32=1.5"); else 0 */
+	union {
+		bool boolean;
+		int64_t integer;
+		double real;
+		struct mpk_text *text; /* STR, BYTES */
+		struct mpk_shape *shape;
+		struct mpk_dtype dtype;
+		struct mpk_dldevice device;
+		struct mpk_tensor *tensor;
+		struct mpk_array *array;
+		void *opaque;
+		struct mpk_function *function;
+		struct mpk_instance *module; /* borrowed: lives as long as its library */
+		struct mpk_object *object;
+	};
+};
+
+struct mpk_array {
+	atomic_uint refs;
+	size_t count;
+	struct mpk_value items[];
+};
+
+/* mpk_value_kind_name - "none", "int", "tensor", ...; for messages */
+const char *mpk_value_kind_name(enum mpk_value_kind kind);
+
+/* mpk_value_of_* - plain values */
+static inline struct mpk_value mpk_value_of_int(int64_t i)
+{
+	return (struct mpk_value){ .kind = MPK_VALUE_INT, .integer = i };
+}
+
+static inline struct mpk_value mpk_value_of_bool(bool b)
+{
+	return (struct mpk_value){ .kind = MPK_VALUE_BOOL, .boolean = b };
+}
+
+static inline struct mpk_value mpk_value_of_float(double f)
+{
+	return (struct mpk_value){ .kind = MPK_VALUE_FLOAT, .real = f };
+}
+
+static inline struct mpk_value mpk_value_of_opaque(void *p)
+{
+	return (struct mpk_value){ .kind = MPK_VALUE_OPAQUE, .opaque = p };
+}
+
+static inline struct mpk_value mpk_value_of_tensor(struct mpk_tensor *t)
+{
+	return (struct mpk_value){ .kind = MPK_VALUE_TENSOR, .tensor = t };
+}
+
+/* mpk_value_of_text - a string or bytes (kind says which) holding a copy of s
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_value_of_text(enum mpk_value_kind kind, struct mpk_span s,
+				struct mpk_value *out,
+				struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_value_of_shape - a shape holding a copy of ndim extents
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_value_of_shape(const int64_t *extents, size_t ndim,
+				 struct mpk_value *out,
+				 struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_value_of_array - an array of count values, all none; fill out->array->items
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_value_of_array(size_t count, struct mpk_value *out,
+				 struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_value_hold - v itself with one more reference to what it points to */
+struct mpk_value mpk_value_hold(struct mpk_value v);
+
+/* mpk_value_drop - give the reference back and make *v none; safe on none */
+void mpk_value_drop(struct mpk_value *v);
+
+/* mpk_value_text_span - the bytes of a STR or BYTES value */
+static inline struct mpk_span mpk_value_text_span(const struct mpk_value *v)
+{
+	return mpk_span_of(v->text->data, v->text->len);
+}
+
+/* Where the memory of a new tensor comes from. */
+enum mpk_tensor_memory {
+	MPK_TENSOR_PRIVATE, /* zeroed memory of this process */
+	MPK_TENSOR_SHARED,  /* zeroed; a child forked later writes to the same pages */
+	MPK_TENSOR_NO_DATA, /* dl.data NULL: the caller sets it, release and owner */
+};
+
+/* mpk_tensor_create - a CPU tensor
+ * @shape   ndim extents >= 0, ndim <= MPK_TENSOR_NDIM_MAX
+ * Returns  MPK_OK, one reference in *out; MPK_E_RANGE (an extent below 0, too many
+ *          dimensions, a size beyond 2^63); MPK_E_NOMEM */
+enum mpk_code mpk_tensor_create(struct mpk_dtype dtype, const int64_t *shape, size_t ndim,
+				enum mpk_tensor_memory memory, struct mpk_tensor **out,
+				struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_tensor_drop - give a reference back; NULL is fine */
+void mpk_tensor_drop(struct mpk_tensor *t);
+
+/* mpk_tensor_copy_from - fill a CPU tensor from any CPU DLTensor of the same dtype and
+ * shape, whatever its strides and offset */
+void mpk_tensor_copy_from(struct mpk_tensor *to, const struct mpk_dltensor *from);
+
+/* mpk_dltensor_is_compact - row-major without gaps; strides of extents 1 do not count */
+bool mpk_dltensor_is_compact(const struct mpk_dltensor *t);
+
+/* mpk_tensor_count - number of elements */
+uint64_t mpk_tensor_count(const struct mpk_tensor *t);
+
+static inline struct mpk_span mpk_tensor_span(const struct mpk_tensor *t)
+{
+	return mpk_span_of(t->dl.data, (size_t)t->bytes);
+}
+
+#endif

@@ -19,8 +19,8 @@ const struct mpk_codec mpk_codec_empty = { MPK_PAYLOAD_EMPTY, read_empty, write_
 static enum mpk_code read_kernels(struct mpk_cursor *c, struct mpk_arena *arena,
 				  struct mpk_payload *out, struct mpk_error *err)
 {
-	return mpk_kernels_read(c, mpk_span_str(out->kind->name), out->gen, arena,
-				&out->u.kernels, err);
+	return mpk_kernels_read(c, mpk_span_str(out->kind->name), out->gen, arena, &out->u.kernels,
+				err);
 }
 
 static void write_kernels(const struct mpk_payload *p, struct mpk_rope *rope)
@@ -28,8 +28,7 @@ static void write_kernels(const struct mpk_payload *p, struct mpk_rope *rope)
 	mpk_kernels_write(&p->u.kernels, rope);
 }
 
-const struct mpk_codec mpk_codec_kernels = { MPK_PAYLOAD_KERNELS, read_kernels,
-					     write_kernels };
+const struct mpk_codec mpk_codec_kernels = { MPK_PAYLOAD_KERNELS, read_kernels, write_kernels };
 
 static enum mpk_code read_record(struct mpk_cursor *c, struct mpk_arena *arena,
 				 struct mpk_payload *out, struct mpk_error *err)
@@ -42,8 +41,7 @@ static void write_record(const struct mpk_payload *p, struct mpk_rope *rope)
 	mpk_record_write(rope, &p->u.record);
 }
 
-const struct mpk_codec mpk_codec_record = { MPK_PAYLOAD_RECORD, read_record,
-					    write_record };
+const struct mpk_codec mpk_codec_record = { MPK_PAYLOAD_RECORD, read_record, write_record };
 
 static void write_factory(const struct mpk_payload *p, struct mpk_rope *rope)
 {
@@ -56,8 +54,7 @@ static enum mpk_code read_graph(struct mpk_cursor *c, struct mpk_arena *arena,
 	return mpk_factory_read(c, true, arena, &out->u.factory, err);
 }
 
-const struct mpk_codec mpk_codec_graph = { MPK_PAYLOAD_FACTORY, read_graph,
-					   write_factory };
+const struct mpk_codec mpk_codec_graph = { MPK_PAYLOAD_FACTORY, read_graph, write_factory };
 
 static enum mpk_code read_aot(struct mpk_cursor *c, struct mpk_arena *arena,
 			      struct mpk_payload *out, struct mpk_error *err)
@@ -78,14 +75,12 @@ static void write_consts(const struct mpk_payload *p, struct mpk_rope *rope)
 	mpk_const_loader_write(rope, &p->u.consts);
 }
 
-const struct mpk_codec mpk_codec_consts = { MPK_PAYLOAD_CONSTS, read_consts,
-					    write_consts };
+const struct mpk_codec mpk_codec_consts = { MPK_PAYLOAD_CONSTS, read_consts, write_consts };
 
 static enum mpk_code read_ethosn(struct mpk_cursor *c, struct mpk_arena *arena,
 				 struct mpk_payload *out, struct mpk_error *err)
 {
-	return mpk_ethosn_read(c, out->gen != MPK_GEN_CURRENT, arena, &out->u.ethosn,
-			       err);
+	return mpk_ethosn_read(c, out->gen != MPK_GEN_CURRENT, arena, &out->u.ethosn, err);
 }
 
 static void write_ethosn(const struct mpk_payload *p, struct mpk_rope *rope)
@@ -93,8 +88,7 @@ static void write_ethosn(const struct mpk_payload *p, struct mpk_rope *rope)
 	mpk_ethosn_write(rope, &p->u.ethosn);
 }
 
-const struct mpk_codec mpk_codec_ethosn = { MPK_PAYLOAD_ETHOSN, read_ethosn,
-					    write_ethosn };
+const struct mpk_codec mpk_codec_ethosn = { MPK_PAYLOAD_ETHOSN, read_ethosn, write_ethosn };
 
 static enum mpk_code read_relax(struct mpk_cursor *c, struct mpk_arena *arena,
 				struct mpk_payload *out, struct mpk_error *err)

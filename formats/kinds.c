@@ -4,15 +4,15 @@
 #include "codecs.h"
 
 #define NOW MPK_RELEASE_NOW
-#define DEVICE(name, title, first, last)                                                 \
+#define DEVICE(name, title, first, last)                                                           \
 	{ name, title, MPK_ROLE_DEVICE, first, last, &mpk_codec_kernels, NULL }
-#define EXECUTOR(name, title, first, last, codec)                                        \
+#define EXECUTOR(name, title, first, last, codec)                                                  \
 	{ name, title, MPK_ROLE_EXECUTOR, first, last, codec, NULL }
-#define DATA(name, title, first, last, codec)                                            \
+#define DATA(name, title, first, last, codec)                                                      \
 	{ name, title, MPK_ROLE_DATA, first, last, codec, NULL }
-#define RECORD(name, title, role, first, last, schema)                                   \
+#define RECORD(name, title, role, first, last, schema)                                             \
 	{ name, title, role, first, last, &mpk_codec_record, schema }
-#define EXTERN(name, title, first, last)                                                 \
+#define EXTERN(name, title, first, last)                                                           \
 	RECORD(name, title, MPK_ROLE_EXTERN, first, last, &mpk_schema_json_runtime)
 
 static const struct mpk_kind kinds[] = {
@@ -55,13 +55,10 @@ static const struct mpk_kind kinds[] = {
 	EXTERN("hipblas_json", "hipBLAS graph", 18, NOW),
 	EXTERN("nnapi", "Android NNAPI graph", 18, NOW),
 	EXTERN("example_npu_json", "example graph", 24, NOW),
-	RECORD("examplejson", "example graph", MPK_ROLE_EXTERN, 6, 6,
-	       &mpk_schema_example_json),
-	{ "ethos-n", "Arm Ethos-N networks", MPK_ROLE_EXTERN, 7, 18, &mpk_codec_ethosn,
-	  NULL },
+	RECORD("examplejson", "example graph", MPK_ROLE_EXTERN, 6, 6, &mpk_schema_example_json),
+	{ "ethos-n", "Arm Ethos-N networks", MPK_ROLE_EXTERN, 7, 18, &mpk_codec_ethosn, NULL },
 	RECORD("coreml", "Core ML model", MPK_ROLE_EXTERN, 7, NOW, &mpk_schema_coreml),
-	RECORD("VitisAIRuntime", "Vitis AI model", MPK_ROLE_EXTERN, 8, 19,
-	       &mpk_schema_vitis_ai),
+	RECORD("VitisAIRuntime", "Vitis AI model", MPK_ROLE_EXTERN, 8, 19, &mpk_schema_vitis_ai),
 	RECORD("torch", "TorchScript module", MPK_ROLE_EXTERN, 9, 19, &mpk_schema_torch),
 	RECORD("mrvl_sim", "Marvell simulator model", MPK_ROLE_EXTERN, 16, 23,
 	       &mpk_schema_mrvl_sim),

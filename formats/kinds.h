@@ -27,10 +27,10 @@ struct mpk_codec;         /* payload.h */
 struct mpk_record_schema; /* record/record.h */
 
 struct mpk_kind {
-	const char *name;      /* the key in the blob */
-	const char *title;     /* "CUDA kernels" */
+	const char *name;  /* the key in the blob */
+	const char *title; /* "CUDA kernels" */
 	enum mpk_role role;
-	unsigned first, last;  /* TVM minor releases that write it, 0.<first> - 0.<last> */
+	unsigned first, last;          /* TVM minor releases that write it, 0.<first> - 0.<last> */
 	const struct mpk_codec *codec; /* how its payload reads and writes */
 	const struct mpk_record_schema *schema; /* of those kinds that are plain records */
 };

@@ -26,8 +26,8 @@ static void builder_fini(struct builder *b)
 
 static bool file_char(uint8_t c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-	       (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.';
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       c == '_' || c == '-' || c == '.';
 }
 
 /* Bytes of a title that go into a name: file systems end at 255. */
@@ -93,8 +93,7 @@ static enum mpk_code add(struct builder *b, const char *name, struct mpk_part pa
 	size_t len = b->p->source.span.len, at;
 	size_t ignored;
 
-	if (!name ||
-	    !mpk_vec_reserve(&b->parts, &b->cap, b->count + 1, sizeof *b->parts) ||
+	if (!name || !mpk_vec_reserve(&b->parts, &b->cap, b->count + 1, sizeof *b->parts) ||
 	    mpk_strmap_put(&b->names, mpk_span_str(name), b->count, &ignored) < 0)
 		return mpk_fail_nomem(b->err);
 	part.name = name;
@@ -112,34 +111,29 @@ static enum mpk_code add_bytes(struct builder *b, const char *name, struct mpk_s
 }
 
 /* Takes the text over into the arena. */
-static enum mpk_code add_text(struct builder *b, const char *name,
-			      struct mpk_strbuf *text)
+static enum mpk_code add_text(struct builder *b, const char *name, struct mpk_strbuf *text)
 {
-	char *copy = text->failed ? NULL :
-				    mpk_arena_copy(b->arena, text->data, text->len);
+	char *copy = text->failed ? NULL : mpk_arena_copy(b->arena, text->data, text->len);
 	struct mpk_part part = { .data = mpk_span_of(copy, text->len) };
 
 	mpk_strbuf_fini(text);
 	return copy ? add(b, name, part) : mpk_fail_nomem(b->err);
 }
 
-static enum mpk_code add_tensor(struct builder *b, const char *name,
-				struct mpk_span title, const struct mpk_tensor_record *t)
+static enum mpk_code add_tensor(struct builder *b, const char *name, struct mpk_span title,
+				const struct mpk_tensor_record *t)
 {
 	return add(
 		b, name,
-		(struct mpk_part){
-			.data = t->data, .stored = true, .tensor = t, .title = title });
+		(struct mpk_part){ .data = t->data, .stored = true, .tensor = t, .title = title });
 }
 
-static enum mpk_code add_params(struct builder *b, const char *dir,
-				const struct mpk_params *p)
+static enum mpk_code add_params(struct builder *b, const char *dir, const struct mpk_params *p)
 {
 	for (size_t i = 0; i < p->names.count; i++) {
 		struct mpk_span title = p->names.items[i];
 
-		MPK_TRY(add_tensor(b, make_name(b, dir, title, ""), title,
-				   &p->tensors[i]));
+		MPK_TRY(add_tensor(b, make_name(b, dir, title, ""), title, &p->tensors[i]));
 	}
 	return MPK_OK;
 }
@@ -153,13 +147,10 @@ static enum mpk_code kernels_parts(struct builder *b)
 	struct mpk_strbuf json = { 0 };
 
 	if (k->layout == MPK_KERNELS_PLAIN)
-		MPK_TRY(add_bytes(b, mpk_arena_printf(b->arena, "kernels%s", suffix),
-				  k->data));
+		MPK_TRY(add_bytes(b, mpk_arena_printf(b->arena, "kernels%s", suffix), k->data));
 	for (size_t i = 0; i < k->source_count; i++) {
 		const struct mpk_kernel_source *s = &k->sources[i];
-		struct mpk_part part = { .data = s->data,
-					 .stored = true,
-					 .title = s->key };
+		struct mpk_part part = { .data = s->data, .stored = true, .title = s->key };
 
 		MPK_TRY(add(b, make_name(b, "kernels/", s->key, suffix), part));
 	}
@@ -173,8 +164,7 @@ static enum mpk_code record_parts(struct builder *b)
 
 	for (size_t i = 0; i < r->schema->count; i++) {
 		if (r->schema->fields[i].file)
-			MPK_TRY(add_bytes(b, r->schema->fields[i].file,
-					  r->values[i].str));
+			MPK_TRY(add_bytes(b, r->schema->fields[i].file, r->values[i].str));
 	}
 	return MPK_OK;
 }
@@ -194,9 +184,7 @@ static enum mpk_code ethosn_parts(struct builder *b)
 
 	for (size_t i = 0; i < e->count; i++) {
 		const struct mpk_ethosn_network *n = &e->networks[i];
-		struct mpk_part part = { .data = n->compiled,
-					 .stored = true,
-					 .title = n->name };
+		struct mpk_part part = { .data = n->compiled, .stored = true, .title = n->name };
 
 		MPK_TRY(add(b, make_name(b, "networks/", n->name, ".bin"), part));
 	}
@@ -210,9 +198,8 @@ static enum mpk_code relax_parts(struct builder *b)
 
 	for (size_t i = 0; i < x->const_count; i++) {
 		if (x->consts[i].kind == MPK_RELAX_TENSOR)
-			MPK_TRY(add_tensor(
-				b, mpk_arena_printf(b->arena, "constants/%zu", i),
-				(struct mpk_span){ 0 }, &x->consts[i].u.tensor));
+			MPK_TRY(add_tensor(b, mpk_arena_printf(b->arena, "constants/%zu", i),
+					   (struct mpk_span){ 0 }, &x->consts[i].u.tensor));
 	}
 	mpk_relax_dump(x, &listing);
 	return add_text(b, "bytecode.txt", &listing);
@@ -225,8 +212,7 @@ static enum mpk_code relay_parts(struct builder *b)
 
 	for (size_t i = 0; i < x->const_count; i++) {
 		if (!x->consts[i].late_bound)
-			MPK_TRY(add_tensor(b,
-					   mpk_arena_printf(b->arena, "constants/%zu", i),
+			MPK_TRY(add_tensor(b, mpk_arena_printf(b->arena, "constants/%zu", i),
 					   (struct mpk_span){ 0 }, &x->consts[i].tensor));
 	}
 	mpk_relay_dump(x, &listing);

@@ -28,8 +28,8 @@ enum mpk_payload_tag {
 	MPK_PAYLOAD_FACTORY, /* graph and AOT executors */
 	MPK_PAYLOAD_CONSTS,  /* const_loader, metadata */
 	MPK_PAYLOAD_ETHOSN,
-	MPK_PAYLOAD_RELAX,   /* relax.VMExecutable, relax.Executable */
-	MPK_PAYLOAD_RELAY,   /* VMExecutable */
+	MPK_PAYLOAD_RELAX, /* relax.VMExecutable, relax.Executable */
+	MPK_PAYLOAD_RELAY, /* VMExecutable */
 };
 
 /* Bytes and where they stand in the blob (what offsets of errors and parts count from). */
@@ -43,7 +43,7 @@ struct mpk_payload {
 	const struct mpk_kind *kind;
 	enum mpk_generation gen;
 	struct mpk_source source; /* decoded payloads: the bytes this was read from */
-	uint64_t surplus; /* bytes after the last field: ignored by TVM, not written back */
+	uint64_t surplus;         /* bytes after the last field: ignored by TVM, not written back */
 	union {
 		struct mpk_kernels kernels;
 		struct mpk_record record;
@@ -82,8 +82,7 @@ static inline struct mpk_source mpk_source_of(const struct mpk_node *node)
  * Returns  MPK_OK; MPK_E_CORRUPT with the offset in "blob"; MPK_E_NOMEM */
 enum mpk_code mpk_payload_decode(const struct mpk_kind *kind, enum mpk_generation gen,
 				 struct mpk_source bytes, struct mpk_arena *arena,
-				 struct mpk_payload *out, struct mpk_error *err)
-	MPK_MUST_CHECK;
+				 struct mpk_payload *out, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_payload_encode - append the payload's bytes; the inverse of decoding to the byte,
  * less the surplus. Failures are remembered by the rope. */
@@ -91,10 +90,10 @@ void mpk_payload_encode(const struct mpk_payload *p, struct mpk_rope *rope);
 
 /* One file that a payload would make. */
 struct mpk_part {
-	const char *name;     /* relative, "params/w1"; letters, digits, "._-/"; unique */
+	const char *name; /* relative, "params/w1"; letters, digits, "._-/"; unique */
 	struct mpk_span data;
-	uint64_t off;         /* of data in the blob, when stored */
-	bool stored;          /* false: data was made from the payload, "functions.json" */
+	uint64_t off; /* of data in the blob, when stored */
+	bool stored;  /* false: data was made from the payload, "functions.json" */
 	const struct mpk_tensor_record *tensor; /* what data is the elements of, or NULL */
 	struct mpk_span title; /* the name as the payload spells it; may be empty */
 };

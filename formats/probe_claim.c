@@ -70,16 +70,17 @@ bool mpk_probe_fits(struct mpk_span kind, struct mpk_span format, enum mpk_probe
 	return !rule || accepts(rule, probe);
 }
 
-static enum mpk_code fail_claim(const struct rule *rule, struct mpk_span kind,
-				enum mpk_probe found, struct mpk_error *err)
+static enum mpk_code fail_claim(const struct rule *rule, struct mpk_span kind, enum mpk_probe found,
+				struct mpk_error *err)
 {
 	const char *format = mpk_probe_format(kind, found);
 
 	if (format)
-		return mpk_fail(err, MPK_E_CORRUPT,
-				"format \"%s\" of kind \"%s\" expects %s, but this is %s "
-				"(its format \"%s\")", rule->format, rule->kind,
-				mpk_probe_name(rule->is), mpk_probe_name(found), format);
+		return mpk_fail(
+			err, MPK_E_CORRUPT,
+			"format \"%s\" of kind \"%s\" expects %s, but this is %s (its format \"%s\")",
+			rule->format, rule->kind, mpk_probe_name(rule->is), mpk_probe_name(found),
+			format);
 	return mpk_fail(err, MPK_E_CORRUPT,
 			"format \"%s\" of kind \"%s\" expects %s, but this is %s", rule->format,
 			rule->kind, mpk_probe_name(rule->is), mpk_probe_name(found));
@@ -89,15 +90,15 @@ static enum mpk_code fail_claim(const struct rule *rule, struct mpk_span kind,
 static enum mpk_code fail_kind(const struct rule *first, enum mpk_probe found,
 			       struct mpk_error *err)
 {
-	return mpk_fail(err, MPK_E_CORRUPT,
-			"a module of kind \"%s\" cannot hold this: it is %s; expected was %s or "
-			"another of its formats", first->kind, mpk_probe_name(found),
-			mpk_probe_name(first->is));
+	return mpk_fail(
+		err, MPK_E_CORRUPT,
+		"a module of kind \"%s\" cannot hold this: it is %s; expected was %s or another of its formats",
+		first->kind, mpk_probe_name(found), mpk_probe_name(first->is));
 }
 
 /* *known: kind and format stand in the table, so that the claim could be checked. */
-static enum mpk_code check_claim(struct mpk_span kind, struct mpk_span format,
-				 enum mpk_probe found, bool *known, struct mpk_error *err)
+static enum mpk_code check_claim(struct mpk_span kind, struct mpk_span format, enum mpk_probe found,
+				 bool *known, struct mpk_error *err)
 {
 	const struct rule *first = NULL, *claimed = find_rule(kind, format);
 
@@ -116,8 +117,8 @@ static enum mpk_code check_claim(struct mpk_span kind, struct mpk_span format,
 	return first ? fail_kind(first, found, err) : MPK_OK;
 }
 
-enum mpk_code mpk_probe_check(struct mpk_span bytes, struct mpk_span kind,
-			      struct mpk_span format, struct mpk_error *err)
+enum mpk_code mpk_probe_check(struct mpk_span bytes, struct mpk_span kind, struct mpk_span format,
+			      struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
 	struct mpk_probe_names names;

@@ -10,7 +10,7 @@
 #include "spirv/spirv.h"
 
 /* The member `name` of each row; NULL: memory is out. */
-#define NAMES_OF(rows, count, arena)                                                     \
+#define NAMES_OF(rows, count, arena)                                                               \
 	copy_names(rows, sizeof *(rows), offsetof(__typeof__(*(rows)), name), count, arena)
 
 static struct mpk_span *copy_names(const void *rows, size_t stride, size_t off, size_t count,
@@ -33,7 +33,8 @@ static enum mpk_code list_ptx(struct mpk_span bytes, struct mpk_arena *arena,
 	names = NAMES_OF(ptx.kernels, ptx.kernel_count, arena);
 	if (!names)
 		return mpk_fail_nomem(err);
-	*out = (struct mpk_probe_names){ .names = names, .count = ptx.kernel_count,
+	*out = (struct mpk_probe_names){ .names = names,
+					 .count = ptx.kernel_count,
 					 .functions = ptx.functions,
 					 .function_count = ptx.function_count,
 					 .complete = true };
@@ -50,7 +51,8 @@ static enum mpk_code list_cubin(struct mpk_span bytes, struct mpk_arena *arena,
 	names = NAMES_OF(cubin.kernels, cubin.kernel_count, arena);
 	if (!names)
 		return mpk_fail_nomem(err);
-	*out = (struct mpk_probe_names){ .names = names, .count = cubin.kernel_count,
+	*out = (struct mpk_probe_names){ .names = names,
+					 .count = cubin.kernel_count,
 					 .complete = true };
 	return MPK_OK;
 }
@@ -94,7 +96,8 @@ static enum mpk_code list_spirv(struct mpk_span bytes, struct mpk_arena *arena,
 		return mpk_fail_nomem(err);
 	for (size_t i = 0; i < spirv.entry_count; i++)
 		names[i] = mpk_span_str(spirv.entries[i].name);
-	*out = (struct mpk_probe_names){ .names = names, .count = spirv.entry_count,
+	*out = (struct mpk_probe_names){ .names = names,
+					 .count = spirv.entry_count,
 					 .complete = true };
 	return MPK_OK;
 }
@@ -110,7 +113,8 @@ static enum mpk_code list_source(struct mpk_span bytes, enum mpk_clsource_langua
 	names = NAMES_OF(source.kernels, source.kernel_count, arena);
 	if (!names)
 		return mpk_fail_nomem(err);
-	*out = (struct mpk_probe_names){ .names = names, .count = source.kernel_count,
+	*out = (struct mpk_probe_names){ .names = names,
+					 .count = source.kernel_count,
 					 .source = bytes };
 	return MPK_OK;
 }
@@ -136,8 +140,9 @@ enum mpk_code mpk_probe_kernels(struct mpk_span bytes, struct mpk_arena *arena,
 		return list_source(bytes, MPK_CLSOURCE_WGSL, arena, out, err);
 	if (probe == MPK_PROBE_CUDA)
 		return list_source(bytes, MPK_CLSOURCE_CUDA, arena, out, err);
-	*out = (struct mpk_probe_names){ .source = probe == MPK_PROBE_TEXT ? bytes :
-						   (struct mpk_span){ 0 } };
+	*out = (struct mpk_probe_names){ .source = probe == MPK_PROBE_TEXT
+							   ? bytes
+							   : (struct mpk_span){ 0 } };
 	return MPK_OK;
 }
 

@@ -2,9 +2,8 @@
 
 enum { KIND_NAME_MAX = 255 };
 
-enum mpk_code mpk_read_strs(struct mpk_cursor *c, const char *what,
-			    struct mpk_arena *arena, struct mpk_strs *out,
-			    struct mpk_error *err)
+enum mpk_code mpk_read_strs(struct mpk_cursor *c, const char *what, struct mpk_arena *arena,
+			    struct mpk_strs *out, struct mpk_error *err)
 {
 	struct mpk_span *items;
 	size_t count;

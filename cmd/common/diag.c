@@ -66,9 +66,8 @@ static void print_finding(const char *severity, const char *check, const struct 
 
 	mpk_where_print(&e->at, raw, sizeof raw);
 	mpk_escape_to(mpk_span_str(raw), place, sizeof place);
-	(void)fprintf(stderr, "%s: %s%s%s%s%s: %s", mpk_common.program, place,
-		      place[0] ? ": " : "", colored ? color : "", severity,
-		      colored ? "\033[0m" : "", e->text);
+	(void)fprintf(stderr, "%s: %s%s%s%s%s: %s", mpk_common.program, place, place[0] ? ": " : "",
+		      colored ? color : "", severity, colored ? "\033[0m" : "", e->text);
 	if (check)
 		(void)fprintf(stderr, " [%s]", check);
 	(void)fputc('\n', stderr);
@@ -93,8 +92,7 @@ void mpk_diag_report(struct mpk_report *report)
 		print_finding(severities[f->severity], f->check, &f->error);
 	}
 	if (report->dropped)
-		(void)fprintf(stderr, "%s: and %zu more\n", mpk_common.program,
-			      report->dropped);
+		(void)fprintf(stderr, "%s: and %zu more\n", mpk_common.program, report->dropped);
 }
 
 static void vline(const char *severity, const char *fmt, va_list ap) MPK_PRINTF(2, 0);

@@ -10,18 +10,26 @@
 
 /* Exit statuses (minspect(1), mpack(1), EXIT STATUS). */
 enum mpk_exit {
-	MPK_EXIT_OK = 0, MPK_EXIT_DIFFERENT = 1, MPK_EXIT_USAGE = 2, MPK_EXIT_FILE = 3,
-	MPK_EXIT_MALFORMED = 4, MPK_EXIT_NO_BLOB = 5, MPK_EXIT_LOAD = 6, MPK_EXIT_DEVICE = 7,
-	MPK_EXIT_RAISED = 8, MPK_EXIT_TIMEOUT = 9, MPK_EXIT_INTERNAL = 70,
+	MPK_EXIT_OK = 0,
+	MPK_EXIT_DIFFERENT = 1,
+	MPK_EXIT_USAGE = 2,
+	MPK_EXIT_FILE = 3,
+	MPK_EXIT_MALFORMED = 4,
+	MPK_EXIT_NO_BLOB = 5,
+	MPK_EXIT_LOAD = 6,
+	MPK_EXIT_DEVICE = 7,
+	MPK_EXIT_RAISED = 8,
+	MPK_EXIT_TIMEOUT = 9,
+	MPK_EXIT_INTERNAL = 70,
 };
 
 enum mpk_when { MPK_AUTO, MPK_ALWAYS, MPK_NEVER };
 
 /* The settings that every command of both programs has. */
 struct mpk_common {
-	const char *program;      /* "mpack" */
-	unsigned verbose;         /* -v, counted */
-	bool quiet;               /* -q: errors only */
+	const char *program; /* "mpack" */
+	unsigned verbose;    /* -v, counted */
+	bool quiet;          /* -q: errors only */
 	enum mpk_when color, progress;
 };
 

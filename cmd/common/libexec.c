@@ -19,6 +19,7 @@ const char *mpk_libexec_find(struct mpk_arena *arena, const char *name)
 			path = mpk_arena_printf(arena, "%.*s/../libexec/%s", (int)(slash - self),
 						self, name);
 	}
-	return path && access(path, R_OK) == 0 ? path :
-						 mpk_arena_printf(arena, MPK_LIBEXECDIR "/%s", name);
+	return path && access(path, R_OK) == 0
+		       ? path
+		       : mpk_arena_printf(arena, MPK_LIBEXECDIR "/%s", name);
 }

@@ -50,7 +50,7 @@ static void table_add(struct table *t, const struct mpk_option *rows)
 	for (; rows->name && t->count < OPTIONS_MAX; rows++) {
 		t->longs[t->count] = (struct option){
 			.name = rows->name,
-			.has_arg = rows->kind == MPK_OPT_MAYBE ? optional_argument
+			.has_arg = rows->kind == MPK_OPT_MAYBE  ? optional_argument
 				   : takes_argument(rows->kind) ? required_argument
 								: no_argument,
 			.val = 256 + (int)t->count,
@@ -222,11 +222,10 @@ void mpk_options_help(const struct mpk_command *command, bool all)
 
 void mpk_version_print(void)
 {
-	(void)printf("%s %s (commit %s)\nlibelf %s\nLLVM %s\n", mpk_common.program,
-		     MPK_VERSION, MPK_COMMIT, MPK_LIBELF_VERSION, MPK_LLVM_VERSION);
+	(void)printf("%s %s (commit %s)\nlibelf %s\nLLVM %s\n", mpk_common.program, MPK_VERSION,
+		     MPK_COMMIT, MPK_LIBELF_VERSION, MPK_LLVM_VERSION);
 	for (unsigned g = 0; g < MPK_GENERATION_COUNT; g++) {
-		const struct mpk_generation_info *info =
-			mpk_generation_get((enum mpk_generation)g);
+		const struct mpk_generation_info *info = mpk_generation_get((enum mpk_generation)g);
 
 		(void)printf("generation %-8s %s (%s)\n", info->abi, info->blob_symbol,
 			     info->releases);

@@ -6,21 +6,21 @@
 #include <stddef.h>
 
 enum mpk_option_kind {
-	MPK_OPT_FLAG,    /* bool *target; no argument */
-	MPK_OPT_COUNT,   /* unsigned *target; counts how often it stands */
-	MPK_OPT_TEXT,    /* const char **target; takes an argument, the last one wins */
-	MPK_OPT_MAYBE,   /* const char **target; argument optional (--name=ARG), "" without */
-	MPK_OPT_LIST,    /* struct mpk_option_list *target; repeatable, in order; several
+	MPK_OPT_FLAG,  /* bool *target; no argument */
+	MPK_OPT_COUNT, /* unsigned *target; counts how often it stands */
+	MPK_OPT_TEXT,  /* const char **target; takes an argument, the last one wins */
+	MPK_OPT_MAYBE, /* const char **target; argument optional (--name=ARG), "" without */
+	MPK_OPT_LIST,  /* struct mpk_option_list *target; repeatable, in order; several
 			  * options may share a list to keep their common order */
-	MPK_OPT_WHEN,    /* enum mpk_when *target; auto, always or never */
+	MPK_OPT_WHEN,  /* enum mpk_when *target; auto, always or never */
 };
 
 struct mpk_option {
-	char letter;            /* 'o', or 0 for none */
-	const char *name;       /* "output" */
+	char letter;      /* 'o', or 0 for none */
+	const char *name; /* "output" */
 	enum mpk_option_kind kind;
-	const char *argument;   /* "FILE"; NULL for flags */
-	const char *help;       /* one line, no full stop */
+	const char *argument; /* "FILE"; NULL for flags */
+	const char *help;     /* one line, no full stop */
 	void *target;
 };
 
@@ -37,12 +37,12 @@ struct mpk_option_list {
 
 /* A command: its table and the texts of its help. */
 struct mpk_command {
-	const char *name;       /* "build"; "" for minspect, which has none */
-	const char *usage;      /* "mpack build [MANIFEST] -o OUT" */
-	const char *summary;    /* one line */
-	const char *examples;   /* three lines */
+	const char *name;                 /* "build"; "" for minspect, which has none */
+	const char *usage;                /* "mpack build [MANIFEST] -o OUT" */
+	const char *summary;              /* one line */
+	const char *examples;             /* three lines */
 	const struct mpk_option *options; /* ended by a row with name NULL */
-	size_t screen;          /* how many rows the first screen shows; 0: 14, which with
+	size_t screen;                    /* how many rows the first screen shows; 0: 14, which with
 				 * three examples makes 24 lines */
 };
 

@@ -15,8 +15,8 @@ enum { PATIENCE_MS = 500, PERIOD_MS = 100 };
 
 static struct {
 	const char *what;
-	uint64_t total, done;   /* bytes */
-	uint64_t began, drawn;  /* ms */
+	uint64_t total, done;  /* bytes */
+	uint64_t began, drawn; /* ms */
 	bool shown;
 } line;
 

@@ -24,27 +24,23 @@ static int refuse_others(const struct minspect_options *o)
 	};
 
 	if (o->arguments.count)
-		return mpk_diag_usage(
-			"--%s is for --run; the cases have arguments of their own",
-			o->arguments.items[0].option->name);
+		return mpk_diag_usage("--%s is for --run; the cases have arguments of their own",
+				      o->arguments.items[0].option->name);
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(others); i++)
 		if (others[i].given)
-			return mpk_diag_usage(
-				"--%s is for --run; a case says that in its file",
-				others[i].name);
+			return mpk_diag_usage("--%s is for --run; a case says that in its file",
+					      others[i].name);
 	if (o->tap && o->json)
 		return mpk_diag_usage(
-			"--tap and --json are two forms of the same output; "
-			"give one of them");
+			"--tap and --json are two forms of the same output; give one of them");
 	if (o->file_count != 1)
-		return mpk_diag_usage("--cases takes one file to call, not %zu",
-				      o->file_count);
+		return mpk_diag_usage("--cases takes one file to call, not %zu", o->file_count);
 	return MPK_EXIT_OK;
 }
 
 /* What the options say for all cases. */
-static enum mpk_code read_defaults(const struct minspect_options *o,
-				   struct mpk_case_defaults *out, struct mpk_error *err)
+static enum mpk_code read_defaults(const struct minspect_options *o, struct mpk_case_defaults *out,
+				   struct mpk_error *err)
 {
 	MPK_CLEANUP(run_request_fini) struct run_request request = { 0 };
 
@@ -84,8 +80,7 @@ static enum mpk_code read_cases(const struct minspect_options *o, struct mpk_cas
 
 /* --- the run ------------------------------------------------------------------------ */
 
-static enum mpk_code call_all(const struct minspect_options *o,
-			      const struct mpk_cases *cases,
+static enum mpk_code call_all(const struct minspect_options *o, const struct mpk_cases *cases,
 			      struct mpk_case_outcome *outcomes, struct mpk_error *err)
 {
 	MPK_CLEANUP(minspect_file_close) struct minspect_file file = { .map.fd = -1 };
@@ -103,9 +98,8 @@ static enum mpk_code call_all(const struct minspect_options *o,
 
 /* The first of these that any case has is the status of all. */
 static const int by_weight[] = {
-	MPK_EXIT_INTERNAL, MPK_EXIT_DIFFERENT, MPK_EXIT_RAISED,
-	MPK_EXIT_TIMEOUT,  MPK_EXIT_LOAD,      MPK_EXIT_MALFORMED,
-	MPK_EXIT_FILE,     MPK_EXIT_NO_BLOB,   MPK_EXIT_USAGE,
+	MPK_EXIT_INTERNAL,  MPK_EXIT_DIFFERENT, MPK_EXIT_RAISED,  MPK_EXIT_TIMEOUT, MPK_EXIT_LOAD,
+	MPK_EXIT_MALFORMED, MPK_EXIT_FILE,      MPK_EXIT_NO_BLOB, MPK_EXIT_USAGE,
 };
 
 static int status_of(const struct cases_run *run)
@@ -116,15 +110,13 @@ static int status_of(const struct cases_run *run)
 		const struct mpk_case_outcome *out = &run->outcomes[i];
 		int status = mpk_exit_status(out->code);
 
-		no_device +=
-			out->verdict == MPK_CASE_SKIPPED && out->code == MPK_E_DEVICE;
+		no_device += out->verdict == MPK_CASE_SKIPPED && out->code == MPK_E_DEVICE;
 		for (size_t k = 0; out->verdict == MPK_CASE_FAILED && k < weight; k++)
 			if (by_weight[k] == status)
 				weight = k;
 	}
 	if (run->failed)
-		return weight < MPK_ARRAY_COUNT(by_weight) ? by_weight[weight]
-							   : MPK_EXIT_INTERNAL;
+		return weight < MPK_ARRAY_COUNT(by_weight) ? by_weight[weight] : MPK_EXIT_INTERNAL;
 	return no_device == run->cases->count ? MPK_EXIT_DEVICE : MPK_EXIT_OK;
 }
 

@@ -7,8 +7,8 @@
 
 static void put_summary(struct mpk_strbuf *out, const struct cases_run *run)
 {
-	mpk_strbuf_printf(out, "%zu passed, %zu failed, %zu skipped\n", run->passed,
-			  run->failed, run->skipped);
+	mpk_strbuf_printf(out, "%zu passed, %zu failed, %zu skipped\n", run->passed, run->failed,
+			  run->skipped);
 }
 
 /* --- lines -------------------------------------------------------------------------- */

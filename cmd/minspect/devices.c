@@ -14,12 +14,11 @@
 /* One kind of device: all that the driver lists, or why there is none. */
 struct shelf {
 	enum mpk_device_kind kind;
-	size_t first, count;      /* in the common list */
-	struct mpk_error reason;  /* when count is 0 */
+	size_t first, count;     /* in the common list */
+	struct mpk_error reason; /* when count is 0 */
 };
 
-static const enum mpk_device_kind kinds[] = { MPK_DEVICE_CPU, MPK_DEVICE_OPENCL,
-					      MPK_DEVICE_CUDA };
+static const enum mpk_device_kind kinds[] = { MPK_DEVICE_CPU, MPK_DEVICE_OPENCL, MPK_DEVICE_CUDA };
 enum { KIND_COUNT = sizeof kinds / sizeof *kinds };
 
 struct shelves {
@@ -100,8 +99,7 @@ static void put_devices_json(const struct shelves *s, struct mpk_json *j)
 /* Whether a module's code runs on one of the devices here.
  * Returns  that device, or NULL and the reason in *err */
 static const struct mpk_device_info *judge(const struct shelves *s,
-					   const struct mpk_view_node *node,
-					   struct mpk_error *err)
+					   const struct mpk_view_node *node, struct mpk_error *err)
 {
 	enum mpk_device_kind kind = mpk_device_kind_of(node->node->kind);
 	const struct mpk_kernels *kernels = mpk_view_kernels(node);
@@ -165,8 +163,8 @@ static bool is_device_code(const struct mpk_view_node *node)
 	return node->kind && node->kind->role == MPK_ROLE_DEVICE;
 }
 
-static int report_view(const struct shelves *s, const struct mpk_view *view,
-		       struct report *r, struct json_t *at)
+static int report_view(const struct shelves *s, const struct mpk_view *view, struct report *r,
+		       struct json_t *at)
 {
 	struct json_t *list = r->as_json ? mpk_json_array(&r->json, at, "modules") : NULL;
 	int status = MPK_EXIT_OK;

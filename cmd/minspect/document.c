@@ -23,8 +23,7 @@ int minspect_write(const struct mpk_strbuf *out)
 
 	if (mpk_strbuf_status(out, &err) != MPK_OK)
 		return mpk_diag_error(&err);
-	if (fwrite(mpk_strbuf_text(out), 1, out->len, stdout) != out->len ||
-	    fflush(stdout) != 0) {
+	if (fwrite(mpk_strbuf_text(out), 1, out->len, stdout) != out->len || fflush(stdout) != 0) {
 		(void)mpk_fail_errno(&err, MPK_E_IO, errno, "cannot write to standard output");
 		return mpk_diag_error(&err);
 	}
@@ -54,7 +53,7 @@ static int one(const struct minspect_options *o, const char *name, struct minspe
 		code = mpk_view_init(&view, name, file.map.bytes.len, &file.image, &file.tree,
 				     &file.arena, &err);
 	l->view = &view;
-	int status = code == MPK_OK                      ? look(o, l)
+	int status = code == MPK_OK                    ? look(o, l)
 		     : refuse && code == MPK_E_CORRUPT ? refuse(l, &err)
 						       : minspect_report(l, &err);
 

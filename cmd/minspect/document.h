@@ -11,9 +11,9 @@
 struct minspect_look {
 	struct minspect_file *file;
 	struct mpk_view *view;
-	struct mpk_strbuf *out;      /* text; NULL when JSON was asked for */
-	struct mpk_json *json;       /* JSON; NULL when text is wanted */
-	struct json_t *at;           /* this file's object in the document */
+	struct mpk_strbuf *out; /* text; NULL when JSON was asked for */
+	struct mpk_json *json;  /* JSON; NULL when text is wanted */
+	struct json_t *at;      /* this file's object in the document */
 };
 
 /* mpk_style that standard output can show */

@@ -5,9 +5,9 @@
 #include "common/diag.h"
 #include "common/interrupt.h"
 #include "common/progress.h"
+#include "digest/digest.h"
 #include "io/directory.h"
 #include "minspect/document.h"
-#include "digest/digest.h"
 #include "text/escape.h"
 
 /* A digest in progress, and its first failure. */
@@ -43,9 +43,8 @@ static bool find_digest(const char *word, enum mpk_digest_kind *out)
 	return !word || strcmp(word, "none") == 0;
 }
 
-static enum mpk_code write_and_hash(struct mpk_directory *d,
-				    const struct mpk_extract_file *f, enum mpk_digest_kind kind,
-				    char *text, struct mpk_error *err)
+static enum mpk_code write_and_hash(struct mpk_directory *d, const struct mpk_extract_file *f,
+				    enum mpk_digest_kind kind, char *text, struct mpk_error *err)
 {
 	MPK_CLEANUP(hashing_fini) struct hashing h = { .code = MPK_OK };
 	struct mpk_tap tap = { see, &h };
@@ -140,8 +139,8 @@ static enum mpk_code extract_to(const struct minspect_options *o, struct minspec
 
 	(void)find_digest(o->digest, &digest);
 	if (!l->view->tree)
-		return mpk_fail(err, MPK_E_NO_BLOB, "there is nothing to extract: no module "
-						    "blob, host code only");
+		return mpk_fail(err, MPK_E_NO_BLOB,
+				"there is nothing to extract: no module blob, host code only");
 	MPK_TRY(mpk_directory_open(o->extract, &d, err));
 	MPK_TRY(write_all(&d, l, digest, index, err));
 	return mpk_directory_commit(&d, err);

@@ -25,14 +25,14 @@ static enum mpk_code nothing_in(const struct mpk_image *image, struct mpk_error 
 			   : image->container == MPK_CONTAINER_ELF_OBJ ? "object"
 								       : "archive";
 
-	return mpk_fail(err, MPK_E_NO_BLOB,
-			"this %s holds no compiled module: looked for the blob symbols %s, %s "
-			"and %s, and for functions named %s* or beside %s",
-			what, mpk_generation_get(MPK_GEN_CURRENT)->blob_symbol,
-			mpk_generation_get(MPK_GEN_HYBRID)->blob_symbol,
-			mpk_generation_get(MPK_GEN_LEGACY)->blob_symbol,
-			mpk_generation_get(MPK_GEN_CURRENT)->function_prefix,
-			mpk_generation_get(MPK_GEN_LEGACY)->entry);
+	return mpk_fail(
+		err, MPK_E_NO_BLOB,
+		"this %s holds no compiled module: looked for the blob symbols %s, %s and %s, and for functions named %s* or beside %s",
+		what, mpk_generation_get(MPK_GEN_CURRENT)->blob_symbol,
+		mpk_generation_get(MPK_GEN_HYBRID)->blob_symbol,
+		mpk_generation_get(MPK_GEN_LEGACY)->blob_symbol,
+		mpk_generation_get(MPK_GEN_CURRENT)->function_prefix,
+		mpk_generation_get(MPK_GEN_LEGACY)->entry);
 }
 
 static enum mpk_code open_all(struct minspect_file *f, struct mpk_error *err)
@@ -52,8 +52,7 @@ static enum mpk_code open_all(struct minspect_file *f, struct mpk_error *err)
 	return image->function_count ? MPK_OK : nothing_in(image, err);
 }
 
-enum mpk_code minspect_file_open(const char *name, struct minspect_file *out,
-				 struct mpk_error *err)
+enum mpk_code minspect_file_open(const char *name, struct minspect_file *out, struct mpk_error *err)
 {
 	*out = (struct minspect_file){ .name = name, .map.fd = -1 };
 	enum mpk_code code = open_all(out, err);

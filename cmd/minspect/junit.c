@@ -18,9 +18,7 @@ static void put_char(struct mpk_strbuf *out, const char **at)
 	static const struct {
 		char c;
 		const char *reference;
-	} special[] = {
-		{ '&', "&amp;" }, { '<', "&lt;" }, { '>', "&gt;" }, { '"', "&quot;" }
-	};
+	} special[] = { { '&', "&amp;" }, { '<', "&lt;" }, { '>', "&gt;" }, { '"', "&quot;" } };
 	const char *p = (*at)++;
 
 	if (strnlen(p, 3) == 3 && is_noncharacter(p)) {
@@ -109,10 +107,8 @@ static void put_document(struct mpk_strbuf *out, const struct cases_run *run)
 	put_attribute(out, "name", run->o->cases);
 	mpk_strbuf_printf(
 		out,
-		" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" skipped=\"%zu\" "
-		"time=\"%.6f\">\n",
-		run->cases->count, failures, run->failed - failures, run->skipped,
-		seconds);
+		" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" skipped=\"%zu\" time=\"%.6f\">\n",
+		run->cases->count, failures, run->failed - failures, run->skipped, seconds);
 	for (size_t i = 0; i < run->cases->count; i++)
 		put_case(out, run, i);
 	mpk_strbuf_puts(out, "  </testsuite>\n</testsuites>\n");

@@ -38,9 +38,9 @@ static int (*choose(void))(const struct minspect_options *)
 		if (!is_wanted(&actions[i]))
 			continue;
 		if (chosen) {
-			(void)mpk_diag_usage("--%s and --%s are two different actions; "
-					     "give one of them",
-					     chosen->option, actions[i].option);
+			(void)mpk_diag_usage(
+				"--%s and --%s are two different actions; give one of them",
+				chosen->option, actions[i].option);
 			return NULL;
 		}
 		chosen = &actions[i];

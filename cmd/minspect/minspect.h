@@ -21,8 +21,8 @@ struct minspect_options {
 	const char *extract, *diff, *run, *cases;
 
 	bool json;
-	const char *budget;               /* --size */
-	const char *digest;               /* --extract */
+	const char *budget; /* --size */
+	const char *digest; /* --extract */
 
 	/* --run and --cases */
 	struct mpk_option_list arguments; /* --input and --out, in the order they stand;
@@ -45,11 +45,11 @@ extern struct minspect_options minspect_options;
 
 /* One input file, opened: its bytes, what it is, and its module tree. */
 struct minspect_file {
-	const char *name;        /* as the user typed it */
+	const char *name; /* as the user typed it */
 	struct mpk_mapping map;
 	struct mpk_arena arena;
 	struct mpk_image image;
-	struct mpk_tree tree;    /* when image.has_blob */
+	struct mpk_tree tree; /* when image.has_blob */
 };
 
 /* minspect_file_open - open FILE, also "lib.a(devc.o)" and "-"

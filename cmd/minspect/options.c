@@ -7,7 +7,8 @@ struct minspect_options minspect_options;
 static const struct mpk_option options[] = {
 	{ 0, "functions", MPK_OPT_FLAG, NULL, "callable functions and kernels, with signatures",
 	  &O.functions },
-	{ 0, "size", MPK_OPT_FLAG, NULL, "bytes by section, module and kernel; duplicates", &O.size },
+	{ 0, "size", MPK_OPT_FLAG, NULL, "bytes by section, module and kernel; duplicates",
+	  &O.size },
 	{ 0, "diff", MPK_OPT_TEXT, "OTHER", "what FILE has that OTHER has not, and the other way",
 	  &O.diff },
 	{ 0, "extract", MPK_OPT_TEXT, "DIR", "every payload and its parts as files, and an index",
@@ -27,7 +28,8 @@ static const struct mpk_option options[] = {
 	  &O.device },
 	{ 0, "digest", MPK_OPT_TEXT, "NAME", "with --extract: xxh128 (default), sha256 or none",
 	  &O.digest },
-	{ 0, "budget", MPK_OPT_TEXT, "SIZE", "with --size: status 1 when FILE is larger", &O.budget },
+	{ 0, "budget", MPK_OPT_TEXT, "SIZE", "with --size: status 1 when FILE is larger",
+	  &O.budget },
 	{ 0, "atol", MPK_OPT_TEXT, "X", "absolute difference that --expect allows", &O.atol },
 	{ 0, "rtol", MPK_OPT_TEXT, "X", "relative difference that --expect allows", &O.rtol },
 	{ 0, "repeat", MPK_OPT_TEXT, "N", "call N times and print a timing summary", &O.repeat },
@@ -42,8 +44,7 @@ static const struct mpk_option options[] = {
 	{ 0, "junit", MPK_OPT_TEXT, "OUT.xml", "write the result of --cases as JUnit XML",
 	  &O.junit },
 	{ 0, "tap", MPK_OPT_FLAG, NULL, "print the result of --cases as TAP", &O.tap },
-	{ 0, "devices", MPK_OPT_FLAG, NULL, "list the devices that --device can name",
-	  &O.devices },
+	{ 0, "devices", MPK_OPT_FLAG, NULL, "list the devices that --device can name", &O.devices },
 	{ 0 },
 };
 

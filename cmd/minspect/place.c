@@ -45,15 +45,17 @@ enum mpk_code run_place_parse(const struct minspect_options *o, struct run_place
 	MPK_TRY(parse_extents("block", o->block, place.extents.block, err));
 	if (o->shared && (!mpk_parse_u64(mpk_span_str(o->shared), &place.extents.shared_bytes) ||
 			  place.extents.shared_bytes > INT32_MAX))
-		return mpk_fail(err, MPK_E_USAGE,
-				"--shared: expected a number of bytes from 0 to 2147483647, "
-				"got '%s'", MPK_QUOTE(mpk_span_str(o->shared)));
+		return mpk_fail(
+			err, MPK_E_USAGE,
+			"--shared: expected a number of bytes from 0 to 2147483647, got '%s'",
+			MPK_QUOTE(mpk_span_str(o->shared)));
 	*out = place;
 	return MPK_OK;
 }
 
 enum mpk_code run_place_fill(const struct run_place *place,
-			     const struct mpk_library_options *library, struct mpk_call *call, struct mpk_error *err)
+			     const struct mpk_library_options *library, struct mpk_call *call,
+			     struct mpk_error *err)
 {
 	call->device = place->device;
 	if (place->is_kernel)

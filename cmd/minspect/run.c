@@ -6,23 +6,21 @@
 
 #include "base/num.h"
 #include "common/diag.h"
-#include "value/parse.h"
 #include "text/escape.h"
+#include "value/parse.h"
 
 /* --- the command line --------------------------------------------------------------- */
 
-static enum mpk_code parse_number(const char *option, const char *text, double least,
-				  double most, double *out, struct mpk_error *err)
+static enum mpk_code parse_number(const char *option, const char *text, double least, double most,
+				  double *out, struct mpk_error *err)
 {
 	double value;
 
 	if (!text)
 		return MPK_OK;
-	if (!mpk_parse_f64(mpk_span_str(text), &value) ||
-	    !(value >= least && value <= most))
-		return mpk_fail(err, MPK_E_USAGE,
-				"--%s: expected a number from %g to %g, got '%s'", option,
-				least, most, MPK_QUOTE(mpk_span_str(text)));
+	if (!mpk_parse_f64(mpk_span_str(text), &value) || !(value >= least && value <= most))
+		return mpk_fail(err, MPK_E_USAGE, "--%s: expected a number from %g to %g, got '%s'",
+				option, least, most, MPK_QUOTE(mpk_span_str(text)));
 	*out = value;
 	return MPK_OK;
 }
@@ -34,11 +32,10 @@ static enum mpk_code parse_count(const char *option, const char *text, uint64_t 
 
 	if (!text)
 		return MPK_OK;
-	if (!mpk_parse_u64(mpk_span_str(text), &value) || value < least ||
-	    value > 1000000000)
+	if (!mpk_parse_u64(mpk_span_str(text), &value) || value < least || value > 1000000000)
 		return mpk_fail(err, MPK_E_USAGE,
-				"--%s: expected a number from %u to 1000000000, got '%s'",
-				option, (unsigned)least, MPK_QUOTE(mpk_span_str(text)));
+				"--%s: expected a number from %u to 1000000000, got '%s'", option,
+				(unsigned)least, MPK_QUOTE(mpk_span_str(text)));
 	*out = (unsigned)value;
 	return MPK_OK;
 }
@@ -51,11 +48,10 @@ static enum mpk_code parse_argument(const struct mpk_option_item *item, bool is_
 	enum mpk_code rc;
 
 	if (mpk_value_split_name(item->value, &name, &rest))
-		return mpk_fail(err, MPK_E_USAGE,
-				"--%s %s: a host function has no named arguments; give "
-				"the value "
-				"alone, in the order the function takes it",
-				item->option->name, MPK_QUOTE(mpk_span_str(item->value)));
+		return mpk_fail(
+			err, MPK_E_USAGE,
+			"--%s %s: a host function has no named arguments; give the value alone, in the order the function takes it",
+			item->option->name, MPK_QUOTE(mpk_span_str(item->value)));
 	rc = is_out ? mpk_value_parse_out(item->value, out, err)
 		    : mpk_value_parse(item->value, out, err);
 	if (rc == MPK_OK)
@@ -68,8 +64,8 @@ static enum mpk_code parse_argument(const struct mpk_option_item *item, bool is_
 	return is_text && err ? mpk_failed(err->code) : rc;
 }
 
-static enum mpk_code parse_arguments(const struct minspect_options *o,
-				     struct run_request *r, struct mpk_error *err)
+static enum mpk_code parse_arguments(const struct minspect_options *o, struct run_request *r,
+				     struct mpk_error *err)
 {
 	size_t room = o->arguments.count + 1;
 
@@ -87,8 +83,8 @@ static enum mpk_code parse_arguments(const struct minspect_options *o,
 	return MPK_OK;
 }
 
-static enum mpk_code parse_expects(const struct minspect_options *o,
-				   struct run_request *r, struct mpk_error *err)
+static enum mpk_code parse_expects(const struct minspect_options *o, struct run_request *r,
+				   struct mpk_error *err)
 {
 	r->expects = calloc(o->expects.count + 1, sizeof *r->expects);
 	if (!r->expects)
@@ -126,8 +122,7 @@ static enum mpk_code parse_saves(const struct minspect_options *o, struct run_re
 		}
 		text += text[0] == '@';
 		if (!text[0])
-			return mpk_fail(err, MPK_E_USAGE,
-					"--output: a file name is missing");
+			return mpk_fail(err, MPK_E_USAGE, "--output: a file name is missing");
 		r->saves[r->save_count++] = (struct run_save){ (size_t)number, text };
 	}
 	return MPK_OK;
@@ -163,21 +158,20 @@ void run_request_fini(struct run_request *r)
 
 /* --- the call ----------------------------------------------------------------------- */
 
-enum mpk_code run_file_open(const char *action, const char *name,
-			    struct minspect_file *file, struct mpk_error *err)
+enum mpk_code run_file_open(const char *action, const char *name, struct minspect_file *file,
+			    struct mpk_error *err)
 {
 	if (strcmp(name, "-") == 0)
-		return mpk_fail(err, MPK_E_USAGE, "--%s needs a file, not standard input",
-				action);
+		return mpk_fail(err, MPK_E_USAGE, "--%s needs a file, not standard input", action);
 	return minspect_file_open(name, file, err);
 }
 
-enum mpk_code run_library_fill(const struct minspect_options *o,
-			       struct minspect_file *file,
+enum mpk_code run_library_fill(const struct minspect_options *o, struct minspect_file *file,
 			       struct mpk_library_options *out, struct mpk_error *err)
 {
 	*out = (struct mpk_library_options){
-		.path = file->name, .image = &file->image,
+		.path = file->name,
+		.image = &file->image,
 		.tree = file->image.has_blob ? &file->tree : NULL,
 	};
 	return run_runtime_fill(o, &file->arena, out, err);
@@ -189,8 +183,12 @@ static enum mpk_code call(const struct minspect_options *o, const struct run_req
 {
 	struct mpk_library_options library;
 	struct mpk_call call = {
-		.function = o->run, .args = r->args, .is_out = r->is_out,
-		.arg_count = r->arg_count, .warmup = r->warmup, .repeat = r->repeat,
+		.function = o->run,
+		.args = r->args,
+		.is_out = r->is_out,
+		.arg_count = r->arg_count,
+		.warmup = r->warmup,
+		.repeat = r->repeat,
 	};
 
 	MPK_TRY(run_library_fill(o, file, &library, err));

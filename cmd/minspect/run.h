@@ -3,16 +3,16 @@
 #define MPK_CMD_MINSPECT_RUN_H
 
 #include "minspect/minspect.h"
-#include "session/call.h"
 #include "runtime/devices.h"
-#include "session/expect.h"
 #include "runtime/library.h"
+#include "session/call.h"
+#include "session/expect.h"
 #include "text/json.h"
 
 /* --device, --grid, --block, --shared: where and how wide. */
 struct run_place {
-	struct mpk_dldevice device;          /* type 0: not said */
-	bool is_kernel;                      /* an extent was given: FN is a kernel */
+	struct mpk_dldevice device; /* type 0: not said */
+	bool is_kernel;             /* an extent was given: FN is a kernel */
 	struct mpk_kernel_extents extents;
 };
 
@@ -36,15 +36,15 @@ struct run_request {
 	struct mpk_expect *expects;
 	size_t expect_count;
 	struct run_save {
-		size_t result;           /* which one */
+		size_t result; /* which one */
 		const char *path;
 	} *saves;
 	size_t save_count;
 	struct run_place place;
 	struct mpk_tolerance tolerance;
 	unsigned warmup, repeat;
-	double timeout;              /* seconds; 0: none */
-	bool is_timed;               /* --repeat or --warmup was given */
+	double timeout; /* seconds; 0: none */
+	bool is_timed;  /* --repeat or --warmup was given */
 };
 
 /* run_request_parse - everything that the options say about the call

@@ -7,9 +7,9 @@
 #include "io/output.h"
 #include "minspect/document.h"
 #include "npy/npy.h"
+#include "text/escape.h"
 #include "value/element.h"
 #include "value/parse.h"
-#include "text/escape.h"
 
 /* --- files -------------------------------------------------------------------------- */
 
@@ -19,8 +19,7 @@ static enum mpk_code write_npy(struct mpk_output *output, const struct mpk_tenso
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
 	struct mpk_rope rope = mpk_rope_of(&arena);
 
-	MPK_TRY(mpk_npy_write_header(&rope, t->dl.dtype, t->dl.shape, (size_t)t->dl.ndim,
-				     err));
+	MPK_TRY(mpk_npy_write_header(&rope, t->dl.dtype, t->dl.shape, (size_t)t->dl.ndim, err));
 	mpk_rope_put_view(&rope, mpk_tensor_span(t));
 	MPK_TRY(mpk_rope_status(&rope, err));
 	return mpk_output_write_rope(output, &rope, err);
@@ -41,21 +40,19 @@ static enum mpk_code save_tensor(const char *path, const struct mpk_tensor *t,
 	return mpk_output_commit(output, err);
 }
 
-static enum mpk_code save_one(const struct run_save *save,
-			      const struct mpk_call_result *r, struct mpk_error *err)
+static enum mpk_code save_one(const struct run_save *save, const struct mpk_call_result *r,
+			      struct mpk_error *err)
 {
 	const struct mpk_value *v;
 	enum mpk_code rc;
 
 	if (save->result >= r->count)
-		return mpk_fail(err, MPK_E_USAGE,
-				"--output: there is no result %zu; there are %zu",
+		return mpk_fail(err, MPK_E_USAGE, "--output: there is no result %zu; there are %zu",
 				save->result, r->count);
 	v = &r->values[save->result];
 	if (v->kind != MPK_VALUE_TENSOR)
 		return mpk_fail(err, MPK_E_USAGE,
-				"--output: result %zu is no tensor but a value of type "
-				"%s",
+				"--output: result %zu is no tensor but a value of type %s",
 				save->result, mpk_value_kind_name(v->kind));
 	rc = save_tensor(save->path, v->tensor, err);
 	if (rc != MPK_OK)
@@ -75,8 +72,7 @@ static int save_all(const struct run_request *request, const struct mpk_call_res
 
 /* --- JSON --------------------------------------------------------------------------- */
 
-static void put_element(struct mpk_json *j, struct json_t *at, struct mpk_dtype t,
-			const void *p)
+static void put_element(struct mpk_json *j, struct json_t *at, struct mpk_dtype t, const void *p)
 {
 	struct mpk_element e = mpk_element_load(t, p);
 	struct mpk_strbuf bits = { 0 };
@@ -121,8 +117,7 @@ static void put_tensor(struct mpk_json *j, struct json_t *at, const struct mpk_t
 	mpk_json_bool(j, at, "complete", all);
 }
 
-static void put_shape(struct mpk_json *j, struct json_t *at,
-		      const struct mpk_shape *shape)
+static void put_shape(struct mpk_json *j, struct json_t *at, const struct mpk_shape *shape)
 {
 	struct json_t *list = mpk_json_array(j, at, "value");
 
@@ -231,8 +226,8 @@ void run_json_comparison(struct mpk_json *j, struct json_t *list, size_t i, bool
 }
 
 /* One expectation against its result: a line on stderr and a member of the document. */
-static int compare_one(const struct run_request *request, const struct mpk_call_result *r,
-		       size_t i, struct mpk_json *j, struct json_t *list)
+static int compare_one(const struct run_request *request, const struct mpk_call_result *r, size_t i,
+		       struct mpk_json *j, struct json_t *list)
 {
 	const struct mpk_expect *expect = &request->expects[i];
 	struct mpk_comparison c = { 0 };
@@ -279,7 +274,9 @@ void run_put_timing(struct mpk_strbuf *out, size_t calls, const struct mpk_timin
 		const char *name;
 		double seconds;
 	} figures[] = {
-		{ "min", t->min }, { "median", t->median }, { "p95", t->p95 },
+		{ "min", t->min },
+		{ "median", t->median },
+		{ "p95", t->p95 },
 		{ "mean", t->mean },
 	};
 
@@ -332,8 +329,8 @@ static int report_text(const struct run_request *request, struct mpk_call_result
 	return status != MPK_EXIT_OK ? status : compare_all(request, r, NULL);
 }
 
-static int report_json(const struct minspect_options *o,
-		       const struct run_request *request, struct mpk_call_result *r)
+static int report_json(const struct minspect_options *o, const struct run_request *request,
+		       struct mpk_call_result *r)
 {
 	struct mpk_json j;
 	struct json_t *at;
@@ -357,8 +354,7 @@ int run_report(const struct minspect_options *o, const struct run_request *reque
 	       struct mpk_call_result *result)
 {
 	int saved = save_all(request, result);
-	int status = o->json ? report_json(o, request, result)
-			     : report_text(request, result);
+	int status = o->json ? report_json(o, request, result) : report_text(request, result);
 
 	return saved != MPK_EXIT_OK ? saved : status;
 }

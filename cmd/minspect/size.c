@@ -12,8 +12,7 @@ static int over_budget(const struct minspect_look *l, uint64_t budget)
 
 	if (bytes <= budget)
 		return MPK_EXIT_OK;
-	(void)mpk_fail(&err, MPK_E_DIFFERENT,
-		       "%s is %s over the budget of %s", MPK_SIZE(bytes),
+	(void)mpk_fail(&err, MPK_E_DIFFERENT, "%s is %s over the budget of %s", MPK_SIZE(bytes),
 		       MPK_SIZE(bytes - budget), MPK_SIZE(budget));
 	mpk_error_at_file(&err, l->file->name);
 	return mpk_diag_error(&err);
@@ -26,8 +25,7 @@ static int measure(const struct minspect_options *o, struct minspect_look *l)
 	struct mpk_size size;
 
 	if (o->budget && !mpk_size_parse(mpk_span_str(o->budget), &budget))
-		return mpk_diag_usage("--budget takes a size such as 2GiB, 500MB or 4096, "
-				      "not '%s'",
+		return mpk_diag_usage("--budget takes a size such as 2GiB, 500MB or 4096, not '%s'",
 				      MPK_QUOTE(mpk_span_str(o->budget)));
 	if (mpk_size_read(l->view, &l->file->arena, &size, &err) != MPK_OK) {
 		mpk_error_at_file(&err, l->file->name);

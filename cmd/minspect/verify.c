@@ -13,8 +13,8 @@ static int finish(struct minspect_look *l, struct mpk_report *report)
 	if (l->json)
 		mpk_verify_json(l->file->name, report, l->json, l->at);
 	else
-		mpk_verify_print(l->file->name, report, minspect_style(),
-				 mpk_common.verbose > 0, l->out);
+		mpk_verify_print(l->file->name, report, minspect_style(), mpk_common.verbose > 0,
+				 l->out);
 	mpk_report_fini(report);
 	return status;
 }

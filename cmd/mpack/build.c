@@ -23,8 +23,8 @@ struct mpk_build_options mpk_build_options;
 #define opt mpk_build_options
 
 static const struct mpk_option options[] = {
-	{ 'o', "output", MPK_OPT_TEXT, "FILE", "write FILE; its suffix says what: .so .o .c .a .tar .blob",
-	  &opt.output },
+	{ 'o', "output", MPK_OPT_TEXT, "FILE",
+	  "write FILE; its suffix says what: .so .o .c .a .tar .blob", &opt.output },
 	{ 0, "emit", MPK_OPT_TEXT, "WHAT", "so, obj, c, a, tar or blob, whatever the suffix",
 	  &opt.emit },
 	{ 0, "via", MPK_OPT_TEXT, "WAY", "how the blob becomes an object: llvm (default) or c",
@@ -34,8 +34,7 @@ static const struct mpk_option options[] = {
 	{ 0, "target", MPK_OPT_TEXT, "TRIPLE", "the machine, instead of the manifest's",
 	  &opt.target },
 	{ 0, "cc", MPK_OPT_TEXT, "CC", "compiler driver (default: $CC, else cc)", &opt.cc },
-	{ 0, "cflag", MPK_OPT_LIST, "FLAG", "give FLAG to the compiler (repeatable)",
-	  &opt.cflags },
+	{ 0, "cflag", MPK_OPT_LIST, "FLAG", "give FLAG to the compiler (repeatable)", &opt.cflags },
 	{ 0, "ldflag", MPK_OPT_LIST, "FLAG", "give FLAG to the linker's command line (repeatable)",
 	  &opt.ldflags },
 	{ 'j', "jobs", MPK_OPT_TEXT, "N", "compile N sources at a time (default: processors)",
@@ -50,8 +49,8 @@ static const struct mpk_option options[] = {
 	{ 0, "depfile", MPK_OPT_TEXT, "FILE", "write the files read, in Makefile syntax",
 	  &opt.depfile },
 	{ 0, "save-temps", MPK_OPT_TEXT, "DIR", "keep intermediate files in DIR", &opt.save_temps },
-	{ 0, "check-repro", MPK_OPT_FLAG, NULL, "build twice, under other circumstances, and compare",
-	  &opt.check_repro },
+	{ 0, "check-repro", MPK_OPT_FLAG, NULL,
+	  "build twice, under other circumstances, and compare", &opt.check_repro },
 	{ 0 },
 };
 
@@ -83,13 +82,14 @@ static int find_kind(enum mpk_emit_kind *out)
 		}
 	}
 	if (!opt.emit)
-		return mpk_diag_usage("the suffix of '%s' does not say what to write; name it "
-				      ".so, .o, .c, .a, .tar or .blob, or use --emit", opt.output);
+		return mpk_diag_usage(
+			"the suffix of '%s' does not say what to write; name it .so, .o, .c, .a, .tar or .blob, or use --emit",
+			opt.output);
 	size_t near = mpk_closest(mpk_span_str(opt.emit), words, MPK_EMIT_KIND_COUNT);
 	if (near < MPK_EMIT_KIND_COUNT)
-		return mpk_diag_usage("--emit takes so, obj, c, a, tar or blob, not '%s'; did you "
-				      "mean %s?", opt.emit,
-				      mpk_emit_name((enum mpk_emit_kind)near)->name);
+		return mpk_diag_usage(
+			"--emit takes so, obj, c, a, tar or blob, not '%s'; did you mean %s?",
+			opt.emit, mpk_emit_name((enum mpk_emit_kind)near)->name);
 	return mpk_diag_usage("--emit takes so, obj, c, a, tar or blob, not '%s'", opt.emit);
 }
 
@@ -98,7 +98,8 @@ static bool is_symbol_part(const char *text)
 	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
 
 	return strspn(text, letters) > 0 &&
-	       text[strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789")] ==
+	       text[strspn(text,
+			   "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789")] ==
 		       '\0';
 }
 
@@ -109,7 +110,8 @@ static int check_words(enum mpk_emit_kind kind)
 	if (opt.prefix && !opt.system_lib)
 		return mpk_diag_usage("--prefix is for system libraries: add --system-lib");
 	if (opt.prefix && *opt.prefix && !is_symbol_part(opt.prefix))
-		return mpk_diag_usage("--prefix takes letters, digits and '_', not '%s'", opt.prefix);
+		return mpk_diag_usage("--prefix takes letters, digits and '_', not '%s'",
+				      opt.prefix);
 	if (strcmp(opt.output, "-") == 0 && kind != MPK_EMIT_C && kind != MPK_EMIT_BLOB)
 		return mpk_diag_usage("only C source and blobs are written to standard output");
 	if (opt.check_repro && (strcmp(opt.output, "-") == 0 || opt.dry_run))
@@ -132,8 +134,8 @@ static int count_jobs(unsigned *out)
 
 /* --- the compiler's name: words, since CC may be "ccache gcc" -------------------- */
 
-static enum mpk_code split_words(struct mpk_arena *arena, const char *text,
-				 struct mpk_args *out, struct mpk_error *err)
+static enum mpk_code split_words(struct mpk_arena *arena, const char *text, struct mpk_args *out,
+				 struct mpk_error *err)
 {
 	size_t most = strlen(text) / 2 + 1;
 	const char **words = mpk_arena_array(arena, most, sizeof *words);
@@ -172,8 +174,8 @@ static FILE *command_stream(void)
 /* As a shell would need it, so that a line can be pasted. */
 static void print_word(FILE *f, const char *word)
 {
-	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-				    "0123456789_-+=./,:@%^$";
+	static const char plain[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=./,:@%^$";
 
 	if (*word && word[strspn(word, plain)] == '\0') {
 		(void)fputs(word, f);
@@ -242,8 +244,8 @@ static void catch_signals(void)
 
 static bool needs_compiler(const struct mpk_emit *e)
 {
-	bool compiles = e->kind == MPK_EMIT_SO || (e->via_c && e->kind != MPK_EMIT_C &&
-						   e->kind != MPK_EMIT_BLOB);
+	bool compiles = e->kind == MPK_EMIT_SO ||
+			(e->via_c && e->kind != MPK_EMIT_C && e->kind != MPK_EMIT_BLOB);
 
 	for (size_t i = 0; i < e->source_count && e->kind != MPK_EMIT_OBJ; i++)
 		compiles = compiles || e->sources[i].kind == MPK_SOURCE_C;
@@ -281,13 +283,15 @@ static enum mpk_code fill(struct mpk_input *in, struct mpk_emit *e, struct mpk_e
 	MPK_TRY(list_args(&in->arena, &opt.ldflags, &e->ldflags, err));
 	MPK_TRY(split_words(&in->arena, cc && *cc ? cc : "cc", &e->cc, err));
 	if (in->base && (e->kind == MPK_EMIT_A || e->kind == MPK_EMIT_TAR))
-		return mpk_fail(err, MPK_E_UNSUPPORTED,
-				"the code of this package is the finished library '%s', which has "
-				"no objects; build a .so, .blob, .c or .o", in->base);
+		return mpk_fail(
+			err, MPK_E_UNSUPPORTED,
+			"the code of this package is the finished library '%s', which has no objects; build a .so, .blob, .c or .o",
+			in->base);
 	if (!in->base && !e->target.is_native && !opt.cc && needs_compiler(e))
-		return mpk_fail(err, MPK_E_USAGE,
-				"making this for %s takes a compiler for that machine: name it "
-				"with --cc", e->target.triple);
+		return mpk_fail(
+			err, MPK_E_USAGE,
+			"making this for %s takes a compiler for that machine: name it with --cc",
+			e->target.triple);
 	return MPK_OK;
 }
 
@@ -300,8 +304,8 @@ static int finish(struct mpk_input *in, const struct mpk_emit *e)
 			     e->blob ? (unsigned long long)e->blob->len : 0ULL);
 		return MPK_EXIT_OK;
 	}
-	if (opt.depfile && mpk_depfile_write(opt.depfile, opt.output, in->files, in->file_count,
-					     &err) != MPK_OK)
+	if (opt.depfile &&
+	    mpk_depfile_write(opt.depfile, opt.output, in->files, in->file_count, &err) != MPK_OK)
 		return mpk_diag_error(&err);
 	return MPK_EXIT_OK;
 }
@@ -313,8 +317,9 @@ static void warn_no_code(const struct mpk_input *in, const struct mpk_emit *e)
 
 	for (size_t i = 0; i < m->module_count && e->kind == MPK_EMIT_SO; i++)
 		if (m->modules[i].is_host && !in->source_count && !in->base) {
-			mpk_diag_warn("%s: there are no host sources: the library gets no code but "
-				      "what --ldflag names", opt.output);
+			mpk_diag_warn(
+				"%s: there are no host sources: the library gets no code but what --ldflag names",
+				opt.output);
 			return;
 		}
 }
@@ -325,7 +330,8 @@ static int build(enum mpk_emit_kind kind, const char *path)
 	struct mpk_input in = { 0 };
 	struct mpk_error err = { 0 };
 	struct mpk_emit e = { .kind = kind, .hooks = &hooks };
-	struct mpk_input_options how = { .abi = opt.abi, .system_lib = opt.system_lib,
+	struct mpk_input_options how = { .abi = opt.abi,
+					 .system_lib = opt.system_lib,
 					 .prefix = opt.prefix ? opt.prefix : "",
 					 .via_c = opt.via && strcmp(opt.via, "c") == 0 };
 	int status = count_jobs(&e.jobs);

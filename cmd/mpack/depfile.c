@@ -1,8 +1,8 @@
 #include <string.h>
 
 #include "base/strbuf.h"
-#include "mpack/build.h"
 #include "io/output.h"
+#include "mpack/build.h"
 
 /* make has no way to write a newline or a ':' in a name that all its readers share; blanks,
  * '#' and '$' have one. */

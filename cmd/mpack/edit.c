@@ -22,8 +22,7 @@ static struct mpk_option_list replacements;
 static const struct mpk_option options[] = {
 	{ 'o', "output", MPK_OPT_TEXT, "FILE", "write FILE; it may be the input", &output },
 	{ 0, "replace", MPK_OPT_LIST, "PATH=FILE",
-	  "other bytes for a module, or for PATH#KERNEL (repeatable)",
-	  &replacements },
+	  "other bytes for a module, or for PATH#KERNEL (repeatable)", &replacements },
 	{ 0 },
 };
 
@@ -38,13 +37,13 @@ static const struct mpk_command command = {
 };
 
 struct edit {
-	const char *name;               /* of the file */
+	const char *name; /* of the file */
 	struct mpk_arena arena;
 	struct mpk_mapping file;
 	struct mpk_image image;
 	struct mpk_tree tree;
 	struct mpk_swap swap;
-	struct mpk_mapping *payloads;   /* one a replacement */
+	struct mpk_mapping *payloads; /* one a replacement */
 };
 
 /* --- reading --------------------------------------------------------------------- */
@@ -62,9 +61,9 @@ static enum mpk_code check_faithful(struct edit *e, struct mpk_error *err)
 		MPK_TRY(mpk_blob_write(&e->tree, &rope, err));
 	if (same && mpk_rope_equals(&rope, old))
 		return MPK_OK;
-	return mpk_fail(err, MPK_E_UNSUPPORTED,
-			"this blob is not laid out as TVM writes it, so it cannot be edited; "
-			"build it anew");
+	return mpk_fail(
+		err, MPK_E_UNSUPPORTED,
+		"this blob is not laid out as TVM writes it, so it cannot be edited; build it anew");
 }
 
 static enum mpk_code load(struct edit *e, const char *path, struct mpk_error *err)
@@ -73,15 +72,14 @@ static enum mpk_code load(struct edit *e, const char *path, struct mpk_error *er
 	MPK_TRY(mpk_image_open(e->file.bytes, NULL, &e->arena, &e->image, err));
 	if (!e->image.has_blob)
 		return mpk_fail(err, MPK_E_NO_BLOB, "there is no module blob in this file");
-	if (e->image.container != MPK_CONTAINER_ELF_SO &&
-	    e->image.container != MPK_CONTAINER_BLOB)
-		return mpk_fail(err, MPK_E_UNSUPPORTED,
-				"only shared libraries and bare blobs are edited; build objects "
-				"and archives anew from the edited .blob");
+	if (e->image.container != MPK_CONTAINER_ELF_SO && e->image.container != MPK_CONTAINER_BLOB)
+		return mpk_fail(
+			err, MPK_E_UNSUPPORTED,
+			"only shared libraries and bare blobs are edited; build objects and archives anew from the edited .blob");
 	if (e->image.standalone)
-		return mpk_fail(err, MPK_E_UNSUPPORTED,
-				"this library loads its kernels itself, from places in its blob that "
-				"its code knows: build it anew from its manifest");
+		return mpk_fail(
+			err, MPK_E_UNSUPPORTED,
+			"this library loads its kernels itself, from places in its blob that its code knows: build it anew from its manifest");
 	MPK_TRY(mpk_blob_read(e->image.blob, e->image.gen, &e->arena, &e->tree, err));
 	e->swap = (struct mpk_swap){ .tree = &e->tree, .arena = &e->arena };
 	return check_faithful(e, err);
@@ -151,16 +149,16 @@ static enum mpk_code write_library(struct edit *e, const struct mpk_rope *blob,
 	mpk_mapping_use_file(&e->file, &old);
 	MPK_TRY(mpk_rope_status(&old, err));
 	/* Headers are patched in a copy of their own; what came from a pipe is one already. */
-	void *copy = e->file.fd >= 0 ? map_headers(e)
-				     : (void *)(uintptr_t)e->file.bytes.data;
+	void *copy = e->file.fd >= 0 ? map_headers(e) : (void *)(uintptr_t)e->file.bytes.data;
 
 	if (copy == MAP_FAILED)
 		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot map");
-	enum mpk_code code = mpk_elf_replace(copy, len, e->image.blob_symbol, blob, &e->arena,
-					     &rope, err);
+	enum mpk_code code =
+		mpk_elf_replace(copy, len, e->image.blob_symbol, blob, &e->arena, &rope, err);
 	if (code == MPK_OK)
-		code = write_out(e, &(struct mpk_stamped){ mpk_span_of(copy, len), e->image.stamp,
-							   &rope, blob, &old },
+		code = write_out(e,
+				 &(struct mpk_stamped){ mpk_span_of(copy, len), e->image.stamp,
+							&rope, blob, &old },
 				 0777, err);
 	if (code == MPK_E_CORRUPT)
 		mpk_error_at_file(err, e->name);

@@ -36,8 +36,8 @@ static int set_files(struct mpk_input *in, const char *path)
 	const char **files = mpk_arena_array(&in->arena, count, sizeof *files);
 
 	if (!files)
-		return mpk_diag_error(&(struct mpk_error){ .code = MPK_E_NOMEM,
-							   .text = "out of memory" });
+		return mpk_diag_error(
+			&(struct mpk_error){ .code = MPK_E_NOMEM, .text = "out of memory" });
 	files[0] = path;
 	for (size_t i = 1; i < count; i++)
 		files[i] = in->package.inputs[i - 1];
@@ -59,9 +59,10 @@ static enum mpk_code check_blob(struct mpk_input *in, const char *abi, struct mp
 	if (!abi)
 		in->gen = seen;
 	else if ((in->gen == MPK_GEN_CURRENT) != (seen == MPK_GEN_CURRENT))
-		return mpk_fail(err, MPK_E_CONFLICT,
-				"the blob is of abi \"%s\"; a finished blob is packed as it is and "
-				"cannot become \"%s\"", mpk_generation_get(seen)->abi, abi);
+		return mpk_fail(
+			err, MPK_E_CONFLICT,
+			"the blob is of abi \"%s\"; a finished blob is packed as it is and cannot become \"%s\"",
+			mpk_generation_get(seen)->abi, abi);
 	MPK_TRY(mpk_blob_read(bytes, in->gen, &in->arena, &tree, err));
 	if (tree.nbytes + 8 != bytes.len)
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "blob", 0,
@@ -82,8 +83,8 @@ static const char *name_of(struct mpk_arena *arena, const char *path)
 	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
 	const char *dot = strrchr(base, '.');
 
-	return mpk_arena_copy(arena, base, dot && dot != base ? (size_t)(dot - base)
-							      : strlen(base));
+	return mpk_arena_copy(arena, base,
+			      dot && dot != base ? (size_t)(dot - base) : strlen(base));
 }
 
 static int load_blob(struct mpk_input *in, const char *path, const char *abi)
@@ -142,8 +143,8 @@ static enum mpk_code add_generated(struct mpk_input *in, const struct mpk_input_
 	struct mpk_generate_options how = { o->via_c, o->system_lib, o->prefix };
 	size_t count = 0;
 
-	MPK_TRY(mpk_generate(&in->package, &how, &in->arena, in->sources + in->source_count,
-			     &count, err));
+	MPK_TRY(mpk_generate(&in->package, &how, &in->arena, in->sources + in->source_count, &count,
+			     err));
 	in->source_count += count;
 	if (in->package.manifest.standalone)
 		in->symbol = mpk_generation_get(in->gen)->standalone_symbol;
@@ -153,7 +154,8 @@ static enum mpk_code add_generated(struct mpk_input *in, const struct mpk_input_
 static enum mpk_code load_package(struct mpk_input *in, const char *path,
 				  const struct mpk_input_options *o, struct mpk_error *err)
 {
-	struct mpk_package_input input = { .text = in->text.bytes, .path = path,
+	struct mpk_package_input input = { .text = in->text.bytes,
+					   .path = path,
 					   .gen = o->abi ? &in->gen : NULL };
 
 	MPK_TRY(mpk_package_load(&input, &in->arena, &in->report, &in->package, err));
@@ -181,14 +183,14 @@ static int check_text(const char *path, struct mpk_span bytes)
 
 	if (!mpk_span_starts(bytes, "\177ELF") && !mpk_span_starts(bytes, "!<arch>\n"))
 		return MPK_EXIT_OK;
-	(void)mpk_fail(&err, MPK_E_SYNTAX, "this is a library or an archive, not a manifest; "
-		       "'mpack unpack' makes one of it");
+	(void)mpk_fail(
+		&err, MPK_E_SYNTAX,
+		"this is a library or an archive, not a manifest; 'mpack unpack' makes one of it");
 	mpk_error_at_file(&err, path);
 	return mpk_diag_error(&err);
 }
 
-static int load_manifest(struct mpk_input *in, const char *path,
-			 const struct mpk_input_options *o)
+static int load_manifest(struct mpk_input *in, const char *path, const struct mpk_input_options *o)
 {
 	struct mpk_error err = { 0 };
 	int status = check_text(path, in->text.bytes);
@@ -224,9 +226,8 @@ int mpk_input_load(const char *path, const struct mpk_input_options *o, struct m
 		return MPK_EXIT_USAGE;
 	if (mpk_mapping_open(path, &in->text, &err) != MPK_OK)
 		return mpk_diag_error(&err);
-	return is_blob(path, in->text.bytes)
-		       ? load_blob(in, path, o->abi)
-		       : load_manifest(in, path, o);
+	return is_blob(path, in->text.bytes) ? load_blob(in, path, o->abi)
+					     : load_manifest(in, path, o);
 }
 
 void mpk_input_close(struct mpk_input *in)

@@ -12,21 +12,21 @@
 struct mpk_input {
 	struct mpk_arena arena;
 	struct mpk_report report;
-	struct mpk_mapping text;        /* the manifest or the blob */
-	struct mpk_package package;     /* of a manifest */
+	struct mpk_mapping text;    /* the manifest or the blob */
+	struct mpk_package package; /* of a manifest */
 	bool is_blob;
 
 	enum mpk_generation gen;
-	struct mpk_rope blob;           /* when has_blob */
+	struct mpk_rope blob; /* when has_blob */
 	bool has_blob;
-	const char *name;               /* of the package; of a bare blob that of its file */
-	const char *symbol;             /* of the blob, when it is not the generation's */
-	const char *dir;                /* of the manifest, absolute; NULL: a bare blob */
-	const char *target;             /* triple, or NULL: this machine */
-	const char *base;               /* a finished library that gives the code, or NULL */
+	const char *name;   /* of the package; of a bare blob that of its file */
+	const char *symbol; /* of the blob, when it is not the generation's */
+	const char *dir;    /* of the manifest, absolute; NULL: a bare blob */
+	const char *target; /* triple, or NULL: this machine */
+	const char *base;   /* a finished library that gives the code, or NULL */
 	struct mpk_emit_source *sources;
 	size_t source_count;
-	const char *const *files;       /* every file read, the input itself first */
+	const char *const *files; /* every file read, the input itself first */
 	size_t file_count;
 };
 
@@ -35,14 +35,13 @@ struct mpk_input_options {
 	const char *abi;    /* generation instead of the manifest's ("ffi", ...), or NULL */
 	const char *prefix; /* of a system library, "" otherwise */
 	bool system_lib;
-	bool via_c;         /* launch functions become C, not LLVM IR */
+	bool via_c; /* launch functions become C, not LLVM IR */
 };
 
 /* mpk_input_load - read and check path: a .blob or a manifest, "-" for either on standard input
  * Prints every finding and error.
  * Returns  the exit status; MPK_EXIT_OK: loaded */
-int mpk_input_load(const char *path, const struct mpk_input_options *o,
-		   struct mpk_input *in);
+int mpk_input_load(const char *path, const struct mpk_input_options *o, struct mpk_input *in);
 
 void mpk_input_close(struct mpk_input *in);
 

@@ -38,15 +38,16 @@ int main(int argc, char **argv)
 	static const struct mpk_command command = {
 		.name = "",
 		.usage = "mpack COMMAND [OPTION]... [FILE]",
-		.summary = "Pack compiled modules into a library that TVM and tvm-ffi load.\n"
-			   "\n"
-			   "  build [MANIFEST] -o OUT     pack what a manifest names into one file\n"
-			   "  check [MANIFEST]            validate the manifest and every payload\n"
-			   "  edit FILE -o OUT            swap payloads in a library or blob\n"
-			   "  unpack FILE -o DIR          take one apart into a manifest and files\n"
-			   "\n"
-			   "mpack COMMAND --help tells more. MANIFEST is ./" MPACK_MANIFEST
-			   " when it is not given.",
+		.summary =
+			"Pack compiled modules into a library that TVM and tvm-ffi load.\n"
+			"\n"
+			"  build [MANIFEST] -o OUT     pack what a manifest names into one file\n"
+			"  check [MANIFEST]            validate the manifest and every payload\n"
+			"  edit FILE -o OUT            swap payloads in a library or blob\n"
+			"  unpack FILE -o DIR          take one apart into a manifest and files\n"
+			"\n"
+			"mpack COMMAND --help tells more. MANIFEST is ./" MPACK_MANIFEST
+			" when it is not given.",
 		.examples = "  mpack build -o deploy.so\n"
 			    "  mpack build model.blob -o model.o --target aarch64-linux-gnu\n"
 			    "  mpack check\n",

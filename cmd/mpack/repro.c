@@ -111,17 +111,18 @@ static int compare(const char *first, const char *second)
 		return mpk_diag_error(&err);
 	}
 	bool same = mpk_span_equal(a.bytes, b.bytes);
-	while (!same && at < a.bytes.len && at < b.bytes.len && a.bytes.data[at] == b.bytes.data[at])
+	while (!same && at < a.bytes.len && at < b.bytes.len &&
+	       a.bytes.data[at] == b.bytes.data[at])
 		at++;
 	size_t sizes[2] = { a.bytes.len, b.bytes.len };
 	mpk_mapping_close(&a);
 	mpk_mapping_close(&b);
 	if (same)
 		return MPK_EXIT_OK;
-	(void)mpk_fail_offset(&err, MPK_E_DIFFERENT, "file", at,
-			      "a second build gave another file (%zu and %zu bytes); look for "
-			      "__DATE__, __TIME__ or absolute paths in the sources and flags",
-			      sizes[0], sizes[1]);
+	(void)mpk_fail_offset(
+		&err, MPK_E_DIFFERENT, "file", at,
+		"a second build gave another file (%zu and %zu bytes); look for __DATE__, __TIME__ or absolute paths in the sources and flags",
+		sizes[0], sizes[1]);
 	mpk_error_at_file(&err, first);
 	return mpk_diag_error(&err);
 }

@@ -64,8 +64,9 @@ static enum mpk_code read_file(struct unpack *u, const char *path, struct mpk_er
 	MPK_TRY(mpk_mapping_open(path, &u->file, err));
 	MPK_TRY(mpk_image_open(u->file.bytes, NULL, &u->arena, &u->image, err));
 	if (!u->image.has_blob)
-		return mpk_fail(err, MPK_E_NO_BLOB, "there is no module blob in this file, only "
-				"host code or nothing of TVM's: there is nothing to unpack");
+		return mpk_fail(
+			err, MPK_E_NO_BLOB,
+			"there is no module blob in this file, only host code or nothing of TVM's: there is nothing to unpack");
 	MPK_TRY(mpk_blob_read(u->image.blob, u->image.gen, &u->arena, &u->tree, err));
 	return u->image.stamp.name ? check_digest(u, err) : MPK_OK;
 }
@@ -76,8 +77,7 @@ static enum mpk_code take_objects(struct unpack *u, struct mpk_unpack_input *inp
 				  struct mpk_error *err)
 {
 	const struct mpk_image *image = &u->image;
-	struct mpk_span *objects = mpk_arena_array(&u->arena, image->member_count,
-						   sizeof *objects);
+	struct mpk_span *objects = mpk_arena_array(&u->arena, image->member_count, sizeof *objects);
 
 	if (!objects)
 		return mpk_fail_nomem(err);
@@ -105,7 +105,8 @@ static bool has_host(const struct mpk_tree *tree)
 
 static enum mpk_code make_plan(struct unpack *u, const char *path, struct mpk_error *err)
 {
-	struct mpk_unpack_input input = { .tree = &u->tree, .blob = u->image.blob,
+	struct mpk_unpack_input input = { .tree = &u->tree,
+					  .blob = u->image.blob,
 					  .name = u->image.stamp.name,
 					  .standalone = u->image.standalone };
 

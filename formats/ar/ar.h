@@ -15,16 +15,16 @@
 #include "base/span.h"
 
 struct mpk_ar_member {
-	struct mpk_span name;   /* without padding and '/'; never empty; may hold any byte,
+	struct mpk_span name; /* without padding and '/'; never empty; may hold any byte,
 				 * slashes and ".." included: check before making a file of it */
 	struct mpk_span data;
-	uint64_t data_off;      /* of data in the archive, bytes */
-	uint64_t header_off;    /* of the member's header in the archive, bytes */
+	uint64_t data_off;   /* of data in the archive, bytes */
+	uint64_t header_off; /* of the member's header in the archive, bytes */
 };
 
 struct mpk_ar_symbol {
 	struct mpk_span name;
-	size_t member;          /* index of the member that defines it */
+	size_t member; /* index of the member that defines it */
 };
 
 struct mpk_ar {
@@ -46,8 +46,8 @@ bool mpk_ar_is(struct mpk_span bytes);
  *          beyond the end, a long name that is not in the table, an index entry that
  *          names no member; MPK_E_UNSUPPORTED: a thin archive; MPK_E_NOMEM.
  * Format   FORMAT.md 1 - 4 */
-enum mpk_code mpk_ar_read(struct mpk_span bytes, struct mpk_arena *arena,
-			  struct mpk_ar *out, struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_ar_read(struct mpk_span bytes, struct mpk_arena *arena, struct mpk_ar *out,
+			  struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_ar_find - the first member with this name, or NULL */
 const struct mpk_ar_member *mpk_ar_find(const struct mpk_ar *ar, struct mpk_span name);
@@ -67,7 +67,7 @@ struct mpk_ar_entry {
  * Returns  MPK_OK; MPK_E_RANGE (a name as above, a symbol that is empty or holds a NUL,
  *          a member of 10^10 bytes or more); MPK_E_NOMEM. On failure the rope's content
  *          is undefined. */
-enum mpk_code mpk_ar_write(const struct mpk_ar_entry *entries, size_t count,
-			   struct mpk_rope *rope, struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_ar_write(const struct mpk_ar_entry *entries, size_t count, struct mpk_rope *rope,
+			   struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

@@ -9,12 +9,12 @@
 /* What a member's raw name says it is (FORMAT.md 2). */
 enum role {
 	ROLE_MEMBER,
-	ROLE_INDEX32,   /* "/": big-endian u32 */
-	ROLE_INDEX64,   /* "/SYM64/": big-endian u64 */
-	ROLE_BSD32,     /* "__.SYMDEF": u32 in the target's byte order */
-	ROLE_BSD64,     /* "__.SYMDEF_64" */
-	ROLE_NAMES,     /* "//": long names */
-	ROLE_OTHER,     /* "/<...>/" and a second "/": Microsoft's; skipped */
+	ROLE_INDEX32, /* "/": big-endian u32 */
+	ROLE_INDEX64, /* "/SYM64/": big-endian u64 */
+	ROLE_BSD32,   /* "__.SYMDEF": u32 in the target's byte order */
+	ROLE_BSD64,   /* "__.SYMDEF_64" */
+	ROLE_NAMES,   /* "//": long names */
+	ROLE_OTHER,   /* "/<...>/" and a second "/": Microsoft's; skipped */
 };
 
 struct item {
@@ -34,7 +34,7 @@ enum { NAME_LIMIT = 65536 };
 struct layout {
 	struct mpk_span bytes;
 	struct mpk_span names;
-	struct item index;        /* role ROLE_MEMBER: there is none */
+	struct item index; /* role ROLE_MEMBER: there is none */
 	size_t member_count;
 };
 
@@ -108,7 +108,8 @@ static enum mpk_code next_item(struct mpk_span bytes, uint64_t *pos, struct item
 	if (!mpk_span_sub(bytes, m.data_off, len, &m.data))
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", *pos,
 				       "ar archive: member of %" PRIu64 " bytes, %" PRIu64
-				       " left in the file", len, bytes.len - m.data_off);
+				       " left in the file",
+				       len, bytes.len - m.data_off);
 	m.raw_name = trim_end(mpk_span_of(head.data, MPK_AR_NAME_BYTES), ' ');
 	*pos = m.data_off + len;
 	/* A writer that forgot the last padding byte is forgiven. */
@@ -122,8 +123,8 @@ static enum mpk_code next_item(struct mpk_span bytes, uint64_t *pos, struct item
 }
 
 /* "/123" names the text at byte 123 of the name table, up to "/\n", "\n" or NUL. */
-static enum mpk_code long_name(const struct item *m, struct mpk_span table,
-			       struct mpk_span *out, struct mpk_error *err)
+static enum mpk_code long_name(const struct item *m, struct mpk_span table, struct mpk_span *out,
+			       struct mpk_error *err)
 {
 	struct mpk_span digits = { m->raw_name.data + 1, m->raw_name.len - 1 };
 	uint64_t off;
@@ -249,7 +250,8 @@ static enum mpk_code read_sysv_index(const struct item *index, struct mpk_arena 
 		uint64_t at = load(index->data.data + width * (i + 1), width, true);
 
 		if (!mpk_span_text(strings, name_off, NAME_LIMIT, &symbols[i].name))
-			return fail_at(err, index->data_off, "a name of the symbol index has no end");
+			return fail_at(err, index->data_off,
+				       "a name of the symbol index has no end");
 		if (!member_at(ar, at, &symbols[i].member))
 			return fail_at(err, index->data_off + width * (i + 1),
 				       "the symbol index points to no member; run ranlib on it");
@@ -298,7 +300,8 @@ static enum mpk_code read_bsd_index(const struct item *index, struct mpk_arena *
 		const uint8_t *pair = pairs.data + 2 * width * i;
 
 		if (!mpk_span_text(strings, load(pair, width, big), NAME_LIMIT, &symbols[i].name))
-			return fail_at(err, index->data_off, "a name of the symbol index has no end");
+			return fail_at(err, index->data_off,
+				       "a name of the symbol index has no end");
 		if (!member_at(ar, load(pair + width, width, big), &symbols[i].member))
 			return fail_at(err, index->data_off + width + 2 * width * i,
 				       "the symbol index points to no member; run ranlib on it");
@@ -308,17 +311,17 @@ static enum mpk_code read_bsd_index(const struct item *index, struct mpk_arena *
 	return MPK_OK;
 }
 
-enum mpk_code mpk_ar_read(struct mpk_span bytes, struct mpk_arena *arena,
-			  struct mpk_ar *out, struct mpk_error *err)
+enum mpk_code mpk_ar_read(struct mpk_span bytes, struct mpk_arena *arena, struct mpk_ar *out,
+			  struct mpk_error *err)
 {
 	struct layout l = { .bytes = bytes };
 	struct mpk_ar_member *members;
 	struct mpk_ar ar = { 0 };
 
 	if (mpk_span_starts(bytes, MPK_AR_THIN_MAGIC))
-		return mpk_fail(err, MPK_E_UNSUPPORTED,
-				"a thin ar archive holds no members, only the names of files; "
-				"make a whole one with `ar rcs`");
+		return mpk_fail(
+			err, MPK_E_UNSUPPORTED,
+			"a thin ar archive holds no members, only the names of files; make a whole one with `ar rcs`");
 	if (!mpk_ar_is(bytes))
 		return fail_at(err, 0, "it does not begin with \"!<arch>\"");
 	MPK_TRY(survey(&l, err));

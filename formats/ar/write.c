@@ -12,9 +12,9 @@ struct plan {
 	const struct mpk_ar_entry *entries;
 	size_t count;
 	size_t symbol_count;
-	uint64_t string_bytes;  /* symbol names with their NULs */
-	uint64_t name_bytes;    /* the table of long names */
-	size_t width;           /* of an integer in the index: 4, 8 or 0 (no index) */
+	uint64_t string_bytes; /* symbol names with their NULs */
+	uint64_t name_bytes;   /* the table of long names */
+	size_t width;          /* of an integer in the index: 4, 8 or 0 (no index) */
 };
 
 static const uint64_t member_limit = UINT64_C(10000000000); /* ten digits */
@@ -34,16 +34,17 @@ static enum mpk_code check_entry(const struct mpk_ar_entry *e, struct mpk_error 
 {
 	if (!e->name.len || memchr(e->name.data, '/', e->name.len) ||
 	    memchr(e->name.data, '\n', e->name.len) || memchr(e->name.data, 0, e->name.len))
-		return mpk_fail(err, MPK_E_RANGE,
-				"'%s' cannot be the name of an archive member: it is empty or "
-				"holds '/', a newline or NUL", MPK_QUOTE(e->name));
+		return mpk_fail(
+			err, MPK_E_RANGE,
+			"'%s' cannot be the name of an archive member: it is empty or holds '/', a newline or NUL",
+			MPK_QUOTE(e->name));
 	if (e->content->len >= member_limit)
 		return mpk_fail(err, MPK_E_RANGE,
-				"archive member '%s' has %" PRIu64 " bytes; ar members end at "
-				"10^10 - 1", MPK_QUOTE(e->name), e->content->len);
+				"archive member '%s' has %" PRIu64
+				" bytes; ar members end at 10^10 - 1",
+				MPK_QUOTE(e->name), e->content->len);
 	for (size_t i = 0; i < e->symbol_count; i++)
-		if (!e->symbols[i].len ||
-		    memchr(e->symbols[i].data, 0, e->symbols[i].len))
+		if (!e->symbols[i].len || memchr(e->symbols[i].data, 0, e->symbols[i].len))
 			return mpk_fail(err, MPK_E_RANGE,
 					"archive member '%s': a symbol name is empty or holds NUL",
 					MPK_QUOTE(e->name));
@@ -90,7 +91,8 @@ static enum mpk_code make_plan(struct plan *p, struct mpk_error *err)
 	if (end > UINT32_MAX)
 		p->width = 8;
 	if (index_bytes(p) >= member_limit)
-		return mpk_fail(err, MPK_E_RANGE, "too many symbols for the index of an ar archive");
+		return mpk_fail(err, MPK_E_RANGE,
+				"too many symbols for the index of an ar archive");
 	return MPK_OK;
 }
 
@@ -168,8 +170,8 @@ static void put_members(const struct plan *p, struct mpk_rope *rope)
 	}
 }
 
-enum mpk_code mpk_ar_write(const struct mpk_ar_entry *entries, size_t count,
-			   struct mpk_rope *rope, struct mpk_error *err)
+enum mpk_code mpk_ar_write(const struct mpk_ar_entry *entries, size_t count, struct mpk_rope *rope,
+			   struct mpk_error *err)
 {
 	struct plan p = { .entries = entries, .count = count };
 

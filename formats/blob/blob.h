@@ -24,15 +24,15 @@ enum mpk_generation {
 
 /* What a generation is called and which symbols it uses; one row per enum value. */
 struct mpk_generation_info {
-	const char *abi;          /* as --abi has it: "legacy", "ffi-0.21", "ffi" */
-	const char *releases;     /* "TVM 0.2 - 0.20" */
-	const char *blob_symbol;  /* "__tvm_dev_mblob" */
+	const char *abi;               /* as --abi has it: "legacy", "ffi-0.21", "ffi" */
+	const char *releases;          /* "TVM 0.2 - 0.20" */
+	const char *blob_symbol;       /* "__tvm_dev_mblob" */
 	const char *standalone_symbol; /* the same blob in a library of ours that brings its
 				   * own loader: a name that no runtime looks for */
-	const char *ctx_symbol;   /* "__tvm_module_ctx" */
-	const char *function_prefix; /* "" or "__tvm_ffi_" */
-	const char *entry;        /* symbol of the default entry function */
-	const char *register_symbol; /* system-lib registration function */
+	const char *ctx_symbol;        /* "__tvm_module_ctx" */
+	const char *function_prefix;   /* "" or "__tvm_ffi_" */
+	const char *entry;             /* symbol of the default entry function */
+	const char *register_symbol;   /* system-lib registration function */
 };
 
 /* mpk_generation_get - the row of a generation; static storage, never NULL */
@@ -44,30 +44,30 @@ const struct mpk_generation_info *mpk_generation_get(enum mpk_generation gen);
 /* One module. In a tree that was read, kind and payload are views into the blob. */
 struct mpk_node {
 	struct mpk_span kind;
-	struct mpk_span payload;   /* read trees: the payload's bytes; empty for _lib */
+	struct mpk_span payload;        /* read trees: the payload's bytes; empty for _lib */
 	const struct mpk_rope *content; /* trees to be written: the payload; NULL: payload */
-	uint64_t kind_off;         /* read trees: offset of the kind's length field in the blob */
-	uint64_t payload_off;      /* read trees: offset of payload in the blob */
-	const size_t *children;    /* node indices, ascending and unique when TVM wrote them */
+	uint64_t kind_off;      /* read trees: offset of the kind's length field in the blob */
+	uint64_t payload_off;   /* read trees: offset of payload in the blob */
+	const size_t *children; /* node indices, ascending and unique when TVM wrote them */
 	size_t child_count;
 	bool is_lib;
-	bool opaque;               /* legacy container: kind unknown, its payload's end was
+	bool opaque; /* legacy container: kind unknown, its payload's end was
 				    * recovered from what follows or is the end of the blob */
 };
 
 struct mpk_tree {
 	enum mpk_generation gen;
-	struct mpk_node *nodes;    /* index order; node 0 is the root */
+	struct mpk_node *nodes; /* index order; node 0 is the root */
 	size_t count;
-	bool has_tree;             /* false: legacy blob without _import_tree; the root is
+	bool has_tree;            /* false: legacy blob without _import_tree; the root is
 				    * then the library and every module its direct import:
 				    * the reader puts a _lib node at index 0 */
-	bool implied_lib;          /* node 0 is that library and is not in the bytes */
-	bool truncated;            /* a legacy blob in which nodes behind one of unknown kind are
+	bool implied_lib;         /* node 0 is that library and is not in the bytes */
+	bool truncated;           /* a legacy blob in which nodes behind one of unknown kind are
 				    * missing, and the edges to them; see warning */
-	uint64_t nbytes;           /* the header's value: bytes after the first 8 */
-	uint64_t used;             /* bytes of the blob that were read, header included */
-	struct mpk_error warning;  /* about the first opaque node; code MPK_OK when there is none */
+	uint64_t nbytes;          /* the header's value: bytes after the first 8 */
+	uint64_t used;            /* bytes of the blob that were read, header included */
+	struct mpk_error warning; /* about the first opaque node; code MPK_OK when there is none */
 };
 
 /* mpk_blob_read - read a blob, header (nbytes) included
@@ -80,9 +80,8 @@ struct mpk_tree {
  *          that do not start at 0, descend or end beyond the child list, child
  *          indices out of range, a child not after its parent (a cycle), no modules.
  * Format   FORMAT.md 3 */
-enum mpk_code mpk_blob_read(struct mpk_span blob, enum mpk_generation gen,
-			    struct mpk_arena *arena, struct mpk_tree *out,
-			    struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_blob_read(struct mpk_span blob, enum mpk_generation gen, struct mpk_arena *arena,
+			    struct mpk_tree *out, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_blob_read_bare - the same for the header-less framing that IR JSON embeds (FORMAT.md 3.3):
  * no nbytes; current: import tree first, legacy: item count first

@@ -11,8 +11,7 @@ static int explains(struct mpk_span blob, enum mpk_generation gen)
 	return tree.warning.code == MPK_OK && tree.used == tree.nbytes + 8 ? 2 : 1;
 }
 
-enum mpk_code mpk_blob_guess(struct mpk_span blob, enum mpk_generation *out,
-			     struct mpk_error *err)
+enum mpk_code mpk_blob_guess(struct mpk_span blob, enum mpk_generation *out, struct mpk_error *err)
 {
 	/* A blob that both older generations explain is the older one's. Once one explains
 	 * all of it the others are not tried: reading by a wrong rule may search the payloads. */

@@ -13,8 +13,7 @@ static enum mpk_code read_payload(struct mpk_legacy *r, const struct mpk_kind *k
 	return mpk_payload_read(&r->c, kind, r->tree->gen, &scratch, &ignored, err);
 }
 
-static enum mpk_code read_module(struct mpk_legacy *r, struct mpk_node *node,
-				 struct mpk_error *err)
+static enum mpk_code read_module(struct mpk_legacy *r, struct mpk_node *node, struct mpk_error *err)
 {
 	const struct mpk_kind *kind = mpk_kind_find(node->kind);
 
@@ -31,8 +30,7 @@ static enum mpk_code read_module(struct mpk_legacy *r, struct mpk_node *node,
 
 	enum mpk_code code = read_payload(r, kind, err);
 	if (code != MPK_OK) {
-		mpk_error_prefix(err, "module %zu (%s): ", r->tree->count,
-				 MPK_QUOTE(node->kind));
+		mpk_error_prefix(err, "module %zu (%s): ", r->tree->count, MPK_QUOTE(node->kind));
 		return code;
 	}
 	node->payload = mpk_span_of(r->c.bytes.data + node->payload_off,

@@ -7,10 +7,10 @@
 #include "blob/link.h"
 
 struct mpk_legacy {
-	struct mpk_cursor c;    /* over the whole blob, so that positions are blob offsets */
+	struct mpk_cursor c; /* over the whole blob, so that positions are blob offsets */
 	struct mpk_arena *arena;
-	struct mpk_tree *tree;  /* gen is set; nodes are added */
-	size_t items, done;     /* items the header announces, items read */
+	struct mpk_tree *tree; /* gen is set; nodes are added */
+	size_t items, done;    /* items the header announces, items read */
 	struct mpk_links links;
 	bool has_links;
 };

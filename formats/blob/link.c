@@ -4,8 +4,7 @@
 
 #include "wire.h"
 
-enum mpk_code mpk_links_read(struct mpk_cursor *c, struct mpk_links *out,
-			     struct mpk_error *err)
+enum mpk_code mpk_links_read(struct mpk_cursor *c, struct mpk_links *out, struct mpk_error *err)
 {
 	struct mpk_cursor at = *c;
 	struct mpk_links links;
@@ -26,17 +25,16 @@ static enum mpk_code bad_row(const struct mpk_links *links, size_t row, const ch
 			       "import tree: row %zu %s", row, why);
 }
 
-static enum mpk_code check_rows(const struct mpk_links *links,
-				const struct mpk_tree *tree, struct mpk_error *err)
+static enum mpk_code check_rows(const struct mpk_links *links, const struct mpk_tree *tree,
+				struct mpk_error *err)
 {
 	size_t count = links->rows.len / 8;
 	uint64_t children = links->child.len / 8, last = 0;
 
 	if (count < tree->count + 1 || (count > tree->count + 1 && !tree->truncated))
-		return mpk_fail_offset(
-			err, MPK_E_CORRUPT, "blob", links->rows_off - 8,
-			"import tree: %zu rows for %zu modules, %zu expected", count,
-			tree->count, tree->count + 1);
+		return mpk_fail_offset(err, MPK_E_CORRUPT, "blob", links->rows_off - 8,
+				       "import tree: %zu rows for %zu modules, %zu expected", count,
+				       tree->count, tree->count + 1);
 	for (size_t i = 0; i < count; i++) {
 		uint64_t row = mpk_load_u64(links->rows.data + 8 * i);
 
@@ -52,8 +50,8 @@ static enum mpk_code check_rows(const struct mpk_links *links,
 }
 
 /* The children of one node; index counts through the stored list. */
-static enum mpk_code link_node(const struct mpk_links *links, struct mpk_tree *tree,
-			       size_t node, size_t *list, struct mpk_error *err)
+static enum mpk_code link_node(const struct mpk_links *links, struct mpk_tree *tree, size_t node,
+			       size_t *list, struct mpk_error *err)
 {
 	uint64_t first = mpk_load_u64(links->rows.data + 8 * node);
 	uint64_t end = mpk_load_u64(links->rows.data + 8 * (node + 1));
@@ -66,12 +64,11 @@ static enum mpk_code link_node(const struct mpk_links *links, struct mpk_tree *t
 		if (child >= modules || child <= node)
 			return mpk_fail_offset(
 				err, MPK_E_CORRUPT, "blob", links->child_off + 8 * i,
-				"import tree: module %zu cannot import module "
-				"%" PRIu64 " (of %" PRIu64 "): %s",
+				"import tree: module %zu cannot import module %" PRIu64
+				" (of %" PRIu64 "): %s",
 				node, child, modules,
-				child >= modules ?
-					"there is none" :
-					"modules come before what they import");
+				child >= modules ? "there is none"
+						 : "modules come before what they import");
 		if (child < tree->count)
 			list[kept++] = (size_t)child;
 	}

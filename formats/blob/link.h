@@ -10,7 +10,7 @@
 
 /* Two vec<u64>, unchecked. */
 struct mpk_links {
-	struct mpk_span rows, child; /* the elements, 8 bytes each */
+	struct mpk_span rows, child;  /* the elements, 8 bytes each */
 	uint64_t rows_off, child_off; /* offsets of the elements, for messages */
 };
 

@@ -6,8 +6,7 @@
 #include "base/num.h"
 
 /* The importer of the lowest index and the position of node among its imports. */
-static bool find_parent(const struct mpk_tree *tree, size_t node, size_t *parent,
-			size_t *position)
+static bool find_parent(const struct mpk_tree *tree, size_t node, size_t *parent, size_t *position)
 {
 	for (size_t i = 0; i < node; i++) {
 		const struct mpk_node *n = &tree->nodes[i];
@@ -34,8 +33,7 @@ static const char *cut_head(char *out, size_t size, size_t at)
 	return out;
 }
 
-const char *mpk_tree_path(const struct mpk_tree *tree, size_t node, char *out,
-			  size_t size)
+const char *mpk_tree_path(const struct mpk_tree *tree, size_t node, char *out, size_t size)
 {
 	size_t at = size - 1, parent, position;
 	char step[32];
@@ -48,8 +46,8 @@ const char *mpk_tree_path(const struct mpk_tree *tree, size_t node, char *out,
 	/* from the node up, so the text grows towards the front */
 	for (;;) {
 		bool up = node != 0 && find_parent(tree, node, &parent, &position);
-		int n = up ? snprintf(step, sizeof step, "/%zu", position) :
-			     snprintf(step, sizeof step, "#%zu", node);
+		int n = up ? snprintf(step, sizeof step, "/%zu", position)
+			   : snprintf(step, sizeof step, "#%zu", node);
 
 		if (!up && node == 0)
 			break;

@@ -5,8 +5,7 @@
 #include "blob/legacy.h"
 #include "blob/link.h"
 
-static enum mpk_code read_node(struct mpk_cursor *c, struct mpk_node *node,
-			       struct mpk_error *err)
+static enum mpk_code read_node(struct mpk_cursor *c, struct mpk_node *node, struct mpk_error *err)
 {
 	node->kind_off = c->pos;
 	MPK_TRY(mpk_read_str(c, "module kind", &node->kind, err));
@@ -35,8 +34,8 @@ static enum mpk_code read_current(struct mpk_cursor *c, struct mpk_arena *arena,
 	tree->count = links.rows.len / 8 - 1;
 	if (tree->count > mpk_cursor_left(c) / 8)
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "blob", start,
-				       "%zu modules do not fit in the %zu bytes left",
-				       tree->count, mpk_cursor_left(c));
+				       "%zu modules do not fit in the %zu bytes left", tree->count,
+				       mpk_cursor_left(c));
 	tree->nodes = mpk_arena_array(arena, tree->count, sizeof *tree->nodes);
 	if (!tree->nodes)
 		return mpk_fail_nomem(err);
@@ -54,8 +53,8 @@ static enum mpk_code read_current(struct mpk_cursor *c, struct mpk_arena *arena,
 	return MPK_OK;
 }
 
-static enum mpk_code read_body(struct mpk_cursor *c, struct mpk_arena *arena,
-			       struct mpk_tree *out, struct mpk_error *err)
+static enum mpk_code read_body(struct mpk_cursor *c, struct mpk_arena *arena, struct mpk_tree *out,
+			       struct mpk_error *err)
 {
 	struct mpk_tree tree = *out;
 
@@ -70,9 +69,8 @@ static enum mpk_code read_body(struct mpk_cursor *c, struct mpk_arena *arena,
 	return MPK_OK;
 }
 
-enum mpk_code mpk_blob_read(struct mpk_span blob, enum mpk_generation gen,
-			    struct mpk_arena *arena, struct mpk_tree *out,
-			    struct mpk_error *err)
+enum mpk_code mpk_blob_read(struct mpk_span blob, enum mpk_generation gen, struct mpk_arena *arena,
+			    struct mpk_tree *out, struct mpk_error *err)
 {
 	struct mpk_cursor c = mpk_cursor_of(blob, 0, "blob");
 	struct mpk_tree tree = { .gen = gen };

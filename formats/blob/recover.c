@@ -33,8 +33,8 @@ static size_t find_end(const struct mpk_legacy *r, bool *found)
 		if (c.bytes.len - at < key_len || memcmp(data + at, key, key_len) != 0)
 			continue;
 		c.pos = at + key_len;
-		if (mpk_links_read(&c, &links, NULL) == MPK_OK &&
-		    mpk_cursor_left(&c) == 0 && links.rows.len / 8 == r->items) {
+		if (mpk_links_read(&c, &links, NULL) == MPK_OK && mpk_cursor_left(&c) == 0 &&
+		    links.rows.len / 8 == r->items) {
 			*found = true;
 			return at;
 		}
@@ -54,8 +54,7 @@ static bool modules_fill(struct mpk_cursor c, size_t count, enum mpk_generation 
 			return false;
 
 		const struct mpk_kind *kind = mpk_kind_find(key);
-		if (!kind ||
-		    mpk_payload_read(&c, kind, gen, &scratch, &ignored, NULL) != MPK_OK)
+		if (!kind || mpk_payload_read(&c, kind, gen, &scratch, &ignored, NULL) != MPK_OK)
 			return false;
 	}
 	return mpk_cursor_left(&c) == 0;
@@ -71,8 +70,7 @@ static size_t find_next(const struct mpk_legacy *r, size_t end, size_t remaining
 		uint64_t n = mpk_load_u64(c.bytes.data + c.pos);
 		struct mpk_span key;
 
-		if (n == 0 || !mpk_span_sub(c.bytes, c.pos + 8, n, &key) ||
-		    !mpk_kind_find(key))
+		if (n == 0 || !mpk_span_sub(c.bytes, c.pos + 8, n, &key) || !mpk_kind_find(key))
 			continue;
 		if (modules_fill(c, remaining, r->tree->gen))
 			return c.pos;
@@ -86,11 +84,10 @@ static void warn(struct mpk_tree *tree, const struct mpk_node *node)
 	if (tree->warning.code != MPK_OK && !tree->truncated)
 		return;
 	mpk_fail_offset(&tree->warning, MPK_E_UNSUPPORTED, "blob", node->kind_off,
-			"module kind \"%s\" is not known and says not how long its "
-			"payload is; %s",
+			"module kind \"%s\" is not known and says not how long its payload is; %s",
 			MPK_QUOTE(node->kind),
-			tree->truncated ? "the modules behind it cannot be told apart" :
-					  "its end was inferred from what follows");
+			tree->truncated ? "the modules behind it cannot be told apart"
+					: "its end was inferred from what follows");
 }
 
 void mpk_legacy_recover(struct mpk_legacy *r, struct mpk_node *node)

@@ -27,8 +27,7 @@ static void put_module(const struct mpk_node *node, bool sized, struct mpk_rope 
 	}
 	mpk_rope_put_str(rope, node->kind);
 	if (sized)
-		mpk_rope_put_u64(rope,
-				 node->content ? node->content->len : node->payload.len);
+		mpk_rope_put_u64(rope, node->content ? node->content->len : node->payload.len);
 	if (node->content)
 		mpk_rope_put_rope(rope, node->content);
 	else
@@ -44,8 +43,8 @@ static void put_current(const struct mpk_tree *tree, struct mpk_rope *rope)
 
 static void put_legacy(const struct mpk_tree *tree, struct mpk_rope *rope)
 {
-	bool lone_lib = tree->count == 1 && tree->nodes[0].is_lib &&
-			tree->nodes[0].child_count == 0;
+	bool lone_lib =
+		tree->count == 1 && tree->nodes[0].is_lib && tree->nodes[0].child_count == 0;
 	bool links = !tree->implied_lib && !lone_lib;
 	size_t first = links ? 0 : 1;
 
@@ -62,17 +61,15 @@ enum mpk_code mpk_blob_write_bare(const struct mpk_tree *tree, struct mpk_rope *
 				  struct mpk_error *err)
 {
 	if (tree->truncated)
-		return mpk_fail(
-			err, MPK_E_UNSUPPORTED,
-			"a blob with modules that could not be read cannot be written");
+		return mpk_fail(err, MPK_E_UNSUPPORTED,
+				"a blob with modules that could not be read cannot be written");
 	if (tree->gen == MPK_GEN_CURRENT)
 		put_current(tree, rope);
 	else
 		put_legacy(tree, rope);
 	MPK_TRY(mpk_rope_status(rope, err));
 	if (rope->len > INT64_MAX)
-		return mpk_fail(err, MPK_E_RANGE,
-				"the blob would be larger than 2^63 bytes");
+		return mpk_fail(err, MPK_E_RANGE, "the blob would be larger than 2^63 bytes");
 	return MPK_OK;
 }
 

@@ -20,10 +20,10 @@ enum mpk_clsource_language {
 /* One definition; declarations without a body are left out. */
 struct mpk_clsource_kernel {
 	struct mpk_span name;
-	struct mpk_span params;    /* the text between the parentheses */
+	struct mpk_span params; /* the text between the parentheses */
 	size_t param_count;
-	uint32_t line;             /* of the name, from 1 */
-	uint32_t group[3];         /* @workgroup_size, reqd_work_group_size; zeros: not given
+	uint32_t line;     /* of the name, from 1 */
+	uint32_t group[3]; /* @workgroup_size, reqd_work_group_size; zeros: not given
 				    * or not as numbers; 1 where left out */
 };
 
@@ -34,9 +34,9 @@ struct mpk_clsource {
 
 /* One program of an OpenCL or Metal text that TVM wrote. */
 struct mpk_clsource_piece {
-	struct mpk_span name;      /* what stands behind "// Function: " */
-	struct mpk_span text;      /* from the next line up to the next delimiter */
-	size_t off;                /* of text in the whole, bytes */
+	struct mpk_span name; /* what stands behind "// Function: " */
+	struct mpk_span text; /* from the next line up to the next delimiter */
+	size_t off;           /* of text in the whole, bytes */
 };
 
 #define MPK_CLSOURCE_DELIMITER "// Function: "
@@ -50,8 +50,8 @@ struct mpk_clsource_piece {
  *          Nothing is preprocessed: a kernel that a macro makes is not found.
  * Format   FORMAT.md 1 */
 enum mpk_code mpk_clsource_read(struct mpk_span bytes, enum mpk_clsource_language language,
-			      struct mpk_arena *arena, struct mpk_clsource *out,
-			      struct mpk_error *err) MPK_MUST_CHECK;
+				struct mpk_arena *arena, struct mpk_clsource *out,
+				struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_clsource_split - the pieces of a text with delimiters, as TVM's loader splits it
  * Text before the first delimiter belongs to no piece. Of two pieces with one name the
@@ -61,12 +61,12 @@ enum mpk_code mpk_clsource_read(struct mpk_span bytes, enum mpk_clsource_languag
  * Returns  MPK_OK; MPK_E_NOMEM
  * Format   FORMAT.md 2 */
 enum mpk_code mpk_clsource_split(struct mpk_span bytes, struct mpk_arena *arena,
-			       const struct mpk_clsource_piece **pieces, size_t *count,
-			       struct mpk_error *err) MPK_MUST_CHECK;
+				 const struct mpk_clsource_piece **pieces, size_t *count,
+				 struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_clsource_find - the kernel with this name, or NULL */
 const struct mpk_clsource_kernel *mpk_clsource_find(const struct mpk_clsource *source,
-						struct mpk_span name);
+						    struct mpk_span name);
 
 /* mpk_clsource_may_define - whether preprocessing may make a kernel of this name
  * Returns  false when the text names it nowhere outside of comments, joins no names with

@@ -9,7 +9,7 @@
 
 struct language {
 	const char *name;
-	const char *markers[2];  /* words that make a function a kernel */
+	const char *markers[2]; /* words that make a function a kernel */
 };
 
 static const struct language languages[] = {
@@ -24,7 +24,7 @@ struct reader {
 	const struct language *language;
 	struct mpk_lexer lex;
 	struct mpk_token t;
-	uint32_t group[3];       /* given since the last declaration ended */
+	uint32_t group[3];                   /* given since the last declaration ended */
 	struct mpk_clsource_kernel *kernels; /* malloc'ed until the end */
 	size_t count, cap;
 };
@@ -67,9 +67,19 @@ static bool is_marker(const struct reader *r)
 static bool is_attribute(struct mpk_span name)
 {
 	static const char *const names[] = {
-		"__attribute__", "__launch_bounds__", "__cluster_dims__", "__block_size__",
-		"__declspec", "__align__", "alignas", "workgroup_size", "reqd_work_group_size",
-		"work_group_size_hint", "vec_type_hint", "maxnreg", "__maxnreg__",
+		"__attribute__",
+		"__launch_bounds__",
+		"__cluster_dims__",
+		"__block_size__",
+		"__declspec",
+		"__align__",
+		"alignas",
+		"workgroup_size",
+		"reqd_work_group_size",
+		"work_group_size_hint",
+		"vec_type_hint",
+		"maxnreg",
+		"__maxnreg__",
 	};
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(names); i++)
@@ -233,10 +243,11 @@ static enum mpk_code read_all(struct reader *r, struct mpk_error *err)
 }
 
 enum mpk_code mpk_clsource_read(struct mpk_span bytes, enum mpk_clsource_language language,
-			      struct mpk_arena *arena, struct mpk_clsource *out,
-			      struct mpk_error *err)
+				struct mpk_arena *arena, struct mpk_clsource *out,
+				struct mpk_error *err)
 {
-	MPK_CLEANUP(reader_fini) struct reader r = {
+	MPK_CLEANUP(reader_fini)
+	struct reader r = {
 		.language = &languages[language],
 		.lex = { .language = languages[language].name, .c_like = true },
 	};
@@ -261,7 +272,7 @@ enum mpk_code mpk_clsource_read(struct mpk_span bytes, enum mpk_clsource_languag
 }
 
 const struct mpk_clsource_kernel *mpk_clsource_find(const struct mpk_clsource *source,
-						struct mpk_span name)
+						    struct mpk_span name)
 {
 	for (size_t i = 0; i < source->kernel_count; i++)
 		if (mpk_span_equal(source->kernels[i].name, name))

@@ -25,8 +25,8 @@ static struct mpk_clsource_piece piece_at(struct mpk_span s, size_t off)
 }
 
 enum mpk_code mpk_clsource_split(struct mpk_span bytes, struct mpk_arena *arena,
-			       const struct mpk_clsource_piece **pieces, size_t *count,
-			       struct mpk_error *err)
+				 const struct mpk_clsource_piece **pieces, size_t *count,
+				 struct mpk_error *err)
 {
 	struct mpk_clsource_piece *list;
 	size_t n = 0, i = 0;

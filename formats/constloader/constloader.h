@@ -12,16 +12,16 @@
 
 struct mpk_const_loader {
 	struct mpk_params consts;
-	struct mpk_strs symbols;       /* functions of other modules */
-	const struct mpk_strs *needs;  /* for each symbol: names of constants, in the order of
+	struct mpk_strs symbols;      /* functions of other modules */
+	const struct mpk_strs *needs; /* for each symbol: names of constants, in the order of
 					* the call of __init_<symbol> */
 };
 
 /* mpk_const_loader_read - one payload
  * Returns  MPK_OK; MPK_E_CORRUPT with the offset; MPK_E_NOMEM */
 enum mpk_code mpk_const_loader_read(struct mpk_cursor *c, struct mpk_arena *arena,
-				    struct mpk_const_loader *out, struct mpk_error *err)
-	MPK_MUST_CHECK;
+				    struct mpk_const_loader *out,
+				    struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_const_loader_write - the inverse, to the byte */
 void mpk_const_loader_write(struct mpk_rope *r, const struct mpk_const_loader *l);

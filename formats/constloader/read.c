@@ -30,8 +30,7 @@ enum mpk_code mpk_const_loader_read(struct mpk_cursor *c, struct mpk_arena *aren
 
 	MPK_TRY(mpk_read_strs(&at, "constant names", arena, &l.consts.names, err));
 	MPK_TRY(mpk_read_u64(&at, "constant count", &count, err));
-	MPK_TRY(mpk_tensors_read(&at, l.consts.names, count, arena, &l.consts.tensors,
-				 err));
+	MPK_TRY(mpk_tensors_read(&at, l.consts.names, count, arena, &l.consts.tensors, err));
 	MPK_TRY(mpk_read_strs(&at, "symbols", arena, &l.symbols, err));
 	MPK_TRY(read_needs(&at, arena, &l, err));
 	*out = l;

@@ -15,38 +15,38 @@
 #include "base/span.h"
 
 struct mpk_cubin_param {
-	uint32_t offset;   /* bytes from the first parameter; meaningful up to 32 KiB */
+	uint32_t offset; /* bytes from the first parameter; meaningful up to 32 KiB */
 	uint32_t bytes;
 };
 
 struct mpk_cubin_kernel {
 	struct mpk_span name;
-	uint64_t code_off;        /* of the machine code in the file */
+	uint64_t code_off; /* of the machine code in the file */
 	uint64_t code_bytes;
-	uint32_t registers;       /* of a thread */
-	uint64_t shared_bytes;    /* static, of a block; as the driver counts them, without
+	uint32_t registers;    /* of a thread */
+	uint64_t shared_bytes; /* static, of a block; as the driver counts them, without
 				   * what the system reserves from sm_90 on */
-	uint32_t stack_bytes;     /* of a thread: the kernel's own frame, spills included */
-	uint64_t bank0_bytes;     /* constant bank 0: the launch's own values and parameters */
+	uint32_t stack_bytes;  /* of a thread: the kernel's own frame, spills included */
+	uint64_t bank0_bytes;  /* constant bank 0: the launch's own values and parameters */
 	uint32_t barriers;
-	uint32_t max_threads[3];  /* __launch_bounds__; zeros: not given */
-	uint32_t block[3];        /* required block size; zeros: any */
-	uint32_t cluster[3];      /* required cluster size in blocks; zeros: any */
+	uint32_t max_threads[3];              /* __launch_bounds__; zeros: not given */
+	uint32_t block[3];                    /* required block size; zeros: any */
+	uint32_t cluster[3];                  /* required cluster size in blocks; zeros: any */
 	const struct mpk_cubin_param *params; /* in the order of the declaration */
 	size_t param_count;
-	uint32_t param_bytes;     /* all of them, padding included */
+	uint32_t param_bytes; /* all of them, padding included */
 };
 
 struct mpk_cubin {
-	unsigned sm;              /* 90 for sm_90 */
-	bool arch_specific;       /* sm_90a: runs on this architecture only */
-	unsigned abi;             /* ELF ABI version: 7 up to CUDA 12, 8 from CUDA 13 */
-	bool relocatable;         /* made with -rdc=true: cannot be loaded before a link */
-	uint64_t constant_bytes;  /* __constant__ variables of the module */
-	uint64_t global_bytes;    /* __device__ variables of the module */
-	struct mpk_span tool;     /* "Cuda compilation tools, release 13.0, V13.0.88"; may be
+	unsigned sm;             /* 90 for sm_90 */
+	bool arch_specific;      /* sm_90a: runs on this architecture only */
+	unsigned abi;            /* ELF ABI version: 7 up to CUDA 12, 8 from CUDA 13 */
+	bool relocatable;        /* made with -rdc=true: cannot be loaded before a link */
+	uint64_t constant_bytes; /* __constant__ variables of the module */
+	uint64_t global_bytes;   /* __device__ variables of the module */
+	struct mpk_span tool;    /* "Cuda compilation tools, release 13.0, V13.0.88"; may be
 				   * empty */
-	struct mpk_span options;  /* the assembler's command line; may be empty */
+	struct mpk_span options; /* the assembler's command line; may be empty */
 	const struct mpk_cubin_kernel *kernels; /* in the order of the symbol table */
 	size_t kernel_count;
 };
@@ -62,11 +62,10 @@ bool mpk_cubin_is(struct mpk_span bytes);
  *          no symbol table, a kernel without code, broken attributes);
  *          MPK_E_UNSUPPORTED (32-bit or big-endian); MPK_E_NOMEM.
  * Format   FORMAT.md 1 - 5 */
-enum mpk_code mpk_cubin_read(struct mpk_span bytes, struct mpk_arena *arena,
-			     struct mpk_cubin *out, struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_cubin_read(struct mpk_span bytes, struct mpk_arena *arena, struct mpk_cubin *out,
+			     struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_cubin_find - the kernel with this name, or NULL */
-const struct mpk_cubin_kernel *mpk_cubin_find(const struct mpk_cubin *cubin,
-					      struct mpk_span name);
+const struct mpk_cubin_kernel *mpk_cubin_find(const struct mpk_cubin *cubin, struct mpk_span name);
 
 #endif

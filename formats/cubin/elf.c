@@ -18,8 +18,8 @@ static enum mpk_code fail_at(struct mpk_error *err, uint64_t off, const char *wh
 }
 
 /* The i-th header without its name. */
-static void load_section(const struct mpk_cubin_elf *elf, size_t i,
-			 struct mpk_cubin_section *out, uint32_t *name_off)
+static void load_section(const struct mpk_cubin_elf *elf, size_t i, struct mpk_cubin_section *out,
+			 uint32_t *name_off)
 {
 	const uint8_t *p = elf->bytes.data + elf->sections_off + i * SECTION_BYTES;
 
@@ -114,8 +114,8 @@ enum mpk_code mpk_cubin_elf_section(const struct mpk_cubin_elf *elf, size_t i,
 }
 
 enum mpk_code mpk_cubin_elf_data(const struct mpk_cubin_elf *elf,
-				 const struct mpk_cubin_section *section,
-				 struct mpk_span *out, struct mpk_error *err)
+				 const struct mpk_cubin_section *section, struct mpk_span *out,
+				 struct mpk_error *err)
 {
 	if (section->type == MPK_CUBIN_SHT_NOBITS)
 		return mpk_fail(err, MPK_E_CORRUPT, "cubin: section '%s' has no bytes in the file",
@@ -133,13 +133,15 @@ enum mpk_code mpk_cubin_elf_symbol(struct mpk_span table, struct mpk_span string
 {
 	const uint8_t *p = table.data + i * MPK_CUBIN_SYMBOL_BYTES;
 	struct mpk_cubin_symbol s = {
-		.type = p[4] & 0xf, .other = p[5], .section = mpk_load_u16(p + 6),
+		.type = p[4] & 0xf,
+		.other = p[5],
+		.section = mpk_load_u16(p + 6),
 	};
 
 	if (!mpk_span_text(strings, mpk_load_u32(p), NAME_LIMIT, &s.name))
-		return mpk_fail(err, MPK_E_CORRUPT,
-				"cubin: the name of symbol %zu is too long or lies beyond the "
-				"strings", i);
+		return mpk_fail(
+			err, MPK_E_CORRUPT,
+			"cubin: the name of symbol %zu is too long or lies beyond the strings", i);
 	*out = s;
 	return MPK_OK;
 }

@@ -27,7 +27,7 @@ struct mpk_cubin_section {
 
 struct mpk_cubin_symbol {
 	struct mpk_span name;
-	uint8_t type;          /* STT_* */
+	uint8_t type; /* STT_* */
 	uint8_t other;
 	uint16_t section;
 };
@@ -54,8 +54,8 @@ enum mpk_code mpk_cubin_elf_section(const struct mpk_cubin_elf *elf, size_t i,
 
 /* mpk_cubin_elf_data - a section's bytes; MPK_E_CORRUPT when they lie beyond the end */
 enum mpk_code mpk_cubin_elf_data(const struct mpk_cubin_elf *elf,
-				 const struct mpk_cubin_section *section,
-				 struct mpk_span *out, struct mpk_error *err) MPK_MUST_CHECK;
+				 const struct mpk_cubin_section *section, struct mpk_span *out,
+				 struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_cubin_elf_symbol - the i-th symbol of a table; the caller has checked i
  * Returns  MPK_OK; MPK_E_CORRUPT (its name lies outside the strings or has 64 KiB or more) */

@@ -15,7 +15,8 @@ enum mpk_code mpk_cubin_attribute_next(struct mpk_cursor *c, struct mpk_cubin_at
 	MPK_TRY(mpk_read_u16(&at, "cubin: attribute value", &a.value, err));
 	if (form < FORM_NONE || form > FORM_LIST)
 		return mpk_fail_offset(err, MPK_E_CORRUPT, c->space, a.off,
-				       "cubin: attribute 0x%02x has the unknown form %u", a.id, form);
+				       "cubin: attribute 0x%02x has the unknown form %u", a.id,
+				       form);
 	if (form == FORM_LIST) {
 		MPK_TRY(mpk_read_bytes(&at, "cubin: attribute list", a.value, &a.data, err));
 		a.value = 0;

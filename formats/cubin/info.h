@@ -25,9 +25,9 @@ enum {
 
 struct mpk_cubin_attribute {
 	uint8_t id;
-	uint16_t value;          /* of the short forms; 0 for lists */
-	struct mpk_span data;    /* of the long form, else empty */
-	uint64_t off;            /* of the attribute in the payload */
+	uint16_t value;       /* of the short forms; 0 for lists */
+	struct mpk_span data; /* of the long form, else empty */
+	uint64_t off;         /* of the attribute in the payload */
 };
 
 /* mpk_cubin_attribute_next - the next attribute of a section; the cursor must not be at its end

@@ -8,11 +8,11 @@
 #include "text/escape.h"
 
 enum {
-	OSABI_V2 = 0x41,          /* CUDA 13; 0x33 before */
+	OSABI_V2 = 0x41, /* CUDA 13; 0x33 before */
 	FLAG_ARCH_SPECIFIC = 0x800,
 	STT_FUNC = 2,
-	OTHER_ENTRY = 0x10,       /* st_other of a kernel, as against a device function */
-	SYSTEM_SHARED = 1024,     /* from sm_90 on a part of .nv.shared.NAME in linked files */
+	OTHER_ENTRY = 0x10,   /* st_other of a kernel, as against a device function */
+	SYSTEM_SHARED = 1024, /* from sm_90 on a part of .nv.shared.NAME in linked files */
 };
 
 /* A read in progress. */
@@ -128,8 +128,8 @@ static struct mpk_cubin_kernel *kernel_at(struct reader *r, uint32_t symbol)
 		else
 			high = mid;
 	}
-	return low < r->out->kernel_count && r->kernel_symbols[low] == symbol ?
-	       &r->kernels[low] : NULL;
+	return low < r->out->kernel_count && r->kernel_symbols[low] == symbol ? &r->kernels[low]
+									      : NULL;
 }
 
 /* --- attributes: FORMAT.md 4 --------------------------------------------------------- */
@@ -168,12 +168,13 @@ static enum mpk_code take_param(const struct mpk_cubin_attribute *a, struct mpk_
 	MPK_TRY(mpk_cubin_attribute_need(a, 12, err));
 	ordinal = mpk_load_u16(a->data.data + 4);
 	if (ordinal >= count || params[ordinal].bytes)
-		return mpk_fail_offset(err, MPK_E_CORRUPT, "payload", a->off,
-				       "cubin: parameter %zu of %zu is out of place or described twice",
-				       ordinal, count);
+		return mpk_fail_offset(
+			err, MPK_E_CORRUPT, "payload", a->off,
+			"cubin: parameter %zu of %zu is out of place or described twice", ordinal,
+			count);
 	params[ordinal].offset = mpk_load_u16(a->data.data + 6);
-	params[ordinal].bytes = a->id == MPK_CUBIN_PARAM_V2 ? mpk_load_u16(a->data.data + 8) :
-				mpk_load_u32(a->data.data + 8) >> 18;
+	params[ordinal].bytes = a->id == MPK_CUBIN_PARAM_V2 ? mpk_load_u16(a->data.data + 8)
+							    : mpk_load_u32(a->data.data + 8) >> 18;
 	return MPK_OK;
 }
 
@@ -356,8 +357,8 @@ static enum mpk_code read_sections(struct reader *r, struct mpk_error *err)
 	return MPK_OK;
 }
 
-enum mpk_code mpk_cubin_read(struct mpk_span bytes, struct mpk_arena *arena,
-			     struct mpk_cubin *out, struct mpk_error *err)
+enum mpk_code mpk_cubin_read(struct mpk_span bytes, struct mpk_arena *arena, struct mpk_cubin *out,
+			     struct mpk_error *err)
 {
 	struct mpk_cubin cubin = { 0 };
 	MPK_CLEANUP(reader_fini) struct reader r = { .arena = arena, .out = &cubin };
@@ -378,8 +379,7 @@ enum mpk_code mpk_cubin_read(struct mpk_span bytes, struct mpk_arena *arena,
 	return MPK_OK;
 }
 
-const struct mpk_cubin_kernel *mpk_cubin_find(const struct mpk_cubin *cubin,
-					      struct mpk_span name)
+const struct mpk_cubin_kernel *mpk_cubin_find(const struct mpk_cubin *cubin, struct mpk_span name)
 {
 	for (size_t i = 0; i < cubin->kernel_count; i++)
 		if (mpk_span_equal(cubin->kernels[i].name, name))

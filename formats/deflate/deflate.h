@@ -32,8 +32,7 @@ enum mpk_code mpk_gzip_read(struct mpk_span bytes, uint64_t limit, struct mpk_ar
  * @limit, @arena  as above
  * Returns  as above; a checksum is the caller's to check
  * Format   FORMAT.md 2 (RFC 1951) */
-enum mpk_code mpk_deflate_read(struct mpk_span bytes, uint64_t limit,
-			       struct mpk_arena *arena, struct mpk_span *out,
-			       struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_deflate_read(struct mpk_span bytes, uint64_t limit, struct mpk_arena *arena,
+			       struct mpk_span *out, struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

@@ -68,7 +68,8 @@ static enum mpk_code run_stream(struct decoder *d, z_stream *z, struct mpk_error
 		if (d->out_len > d->limit)
 			return mpk_fail(err, MPK_E_UNSUPPORTED,
 					"compressed data: more than %" PRIu64
-					" bytes when unpacked", d->limit);
+					" bytes when unpacked",
+					d->limit);
 	} while (rc == Z_OK);
 	return rc == Z_STREAM_END ? MPK_OK : fail_in(d, err, rc, z->msg);
 }
@@ -131,9 +132,8 @@ enum mpk_code mpk_gzip_read(struct mpk_span bytes, uint64_t limit, struct mpk_ar
 	return unpack(d, arena, out, err);
 }
 
-enum mpk_code mpk_deflate_read(struct mpk_span bytes, uint64_t limit,
-			       struct mpk_arena *arena, struct mpk_span *out,
-			       struct mpk_error *err)
+enum mpk_code mpk_deflate_read(struct mpk_span bytes, uint64_t limit, struct mpk_arena *arena,
+			       struct mpk_span *out, struct mpk_error *err)
 {
 	struct decoder d = { .bytes = bytes, .window = WINDOW_RAW, .limit = limit };
 

@@ -12,28 +12,17 @@ struct base_name {
 
 /* FORMAT.md 1. Longer names come before their prefixes. */
 static const struct base_name bases[] = {
-	{ "float8_e3m4", 7, 8 },
-	{ "float8_e4m3b11fnuz", 9, 8 },
-	{ "float8_e4m3fnuz", 11, 8 },
-	{ "float8_e4m3fn", 10, 8 },
-	{ "float8_e4m3", 8, 8 },
-	{ "float8_e5m2fnuz", 13, 8 },
-	{ "float8_e5m2", 12, 8 },
-	{ "float8_e8m0fnu", 14, 8 },
-	{ "float6_e2m3fn", 15, 6 },
-	{ "float6_e3m2fn", 16, 6 },
-	{ "float4_e2m1fn", 17, 4 },
-	{ "handle", MPK_DTYPE_HANDLE, 64 },
-	{ "bool", MPK_DTYPE_BOOL, 8 },
-	{ "int", MPK_DTYPE_INT, 0 },
-	{ "uint", MPK_DTYPE_UINT, 0 },
-	{ "float", MPK_DTYPE_FLOAT, 0 },
-	{ "bfloat", MPK_DTYPE_BFLOAT, 0 },
-	{ "complex", MPK_DTYPE_COMPLEX, 0 },
-	{ "bf", MPK_DTYPE_BFLOAT, 0 },
-	{ "i", MPK_DTYPE_INT, 0 },
-	{ "u", MPK_DTYPE_UINT, 0 },
-	{ "f", MPK_DTYPE_FLOAT, 0 },
+	{ "float8_e3m4", 7, 8 },           { "float8_e4m3b11fnuz", 9, 8 },
+	{ "float8_e4m3fnuz", 11, 8 },      { "float8_e4m3fn", 10, 8 },
+	{ "float8_e4m3", 8, 8 },           { "float8_e5m2fnuz", 13, 8 },
+	{ "float8_e5m2", 12, 8 },          { "float8_e8m0fnu", 14, 8 },
+	{ "float6_e2m3fn", 15, 6 },        { "float6_e3m2fn", 16, 6 },
+	{ "float4_e2m1fn", 17, 4 },        { "handle", MPK_DTYPE_HANDLE, 64 },
+	{ "bool", MPK_DTYPE_BOOL, 8 },     { "int", MPK_DTYPE_INT, 0 },
+	{ "uint", MPK_DTYPE_UINT, 0 },     { "float", MPK_DTYPE_FLOAT, 0 },
+	{ "bfloat", MPK_DTYPE_BFLOAT, 0 }, { "complex", MPK_DTYPE_COMPLEX, 0 },
+	{ "bf", MPK_DTYPE_BFLOAT, 0 },     { "i", MPK_DTYPE_INT, 0 },
+	{ "u", MPK_DTYPE_UINT, 0 },        { "f", MPK_DTYPE_FLOAT, 0 },
 };
 
 static const struct mpk_dtype dtype_void = { MPK_DTYPE_HANDLE, 0, 0 };
@@ -76,8 +65,8 @@ const char *mpk_dtype_print(struct mpk_dtype t, char out[MPK_DTYPE_TEXT])
 	else if (named)
 		snprintf(out, MPK_DTYPE_TEXT, "%s%u%s", base->name, (unsigned)t.bits, lanes);
 	else
-		snprintf(out, MPK_DTYPE_TEXT, "custom[%u]%u%s", (unsigned)t.code,
-			 (unsigned)t.bits, lanes);
+		snprintf(out, MPK_DTYPE_TEXT, "custom[%u]%u%s", (unsigned)t.code, (unsigned)t.bits,
+			 lanes);
 	return out;
 }
 
@@ -141,8 +130,7 @@ static bool parse_custom(struct mpk_span text, struct mpk_dtype *out)
 	return true;
 }
 
-static bool parse_based(struct mpk_span text, const struct base_name *base,
-			struct mpk_dtype *out)
+static bool parse_based(struct mpk_span text, const struct base_name *base, struct mpk_dtype *out)
 {
 	uint64_t bits = base->fixed_bits;
 	uint16_t lanes;

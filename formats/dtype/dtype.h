@@ -12,8 +12,13 @@
 #include "base/span.h"
 
 enum mpk_dtype_code {
-	MPK_DTYPE_INT = 0, MPK_DTYPE_UINT = 1, MPK_DTYPE_FLOAT = 2, MPK_DTYPE_HANDLE = 3,
-	MPK_DTYPE_BFLOAT = 4, MPK_DTYPE_COMPLEX = 5, MPK_DTYPE_BOOL = 6,
+	MPK_DTYPE_INT = 0,
+	MPK_DTYPE_UINT = 1,
+	MPK_DTYPE_FLOAT = 2,
+	MPK_DTYPE_HANDLE = 3,
+	MPK_DTYPE_BFLOAT = 4,
+	MPK_DTYPE_COMPLEX = 5,
+	MPK_DTYPE_BOOL = 6,
 };
 
 /* Exactly DLDataType: 4 bytes, also on the wire. */

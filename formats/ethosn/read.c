@@ -14,9 +14,8 @@ static enum mpk_code read_ports(struct mpk_cursor *c, const char *what, bool has
 	return has_sizes ? mpk_read_bytes(c, what, order->len, sizes, err) : MPK_OK;
 }
 
-static enum mpk_code read_variant(struct mpk_cursor *c, bool has_sizes,
-				  struct mpk_arena *arena, struct mpk_ethosn *out,
-				  struct mpk_error *err)
+static enum mpk_code read_variant(struct mpk_cursor *c, bool has_sizes, struct mpk_arena *arena,
+				  struct mpk_ethosn *out, struct mpk_error *err)
 {
 	struct mpk_ethosn_network *networks;
 	size_t count;
@@ -30,18 +29,16 @@ static enum mpk_code read_variant(struct mpk_cursor *c, bool has_sizes,
 
 		MPK_TRY(mpk_read_str(c, "network name", &n->name, err));
 		MPK_TRY(mpk_read_str(c, "compiled network", &n->compiled, err));
-		MPK_TRY(read_ports(c, "inputs", has_sizes, &n->input_order,
-				   &n->input_sizes, err));
-		MPK_TRY(read_ports(c, "outputs", has_sizes, &n->output_order,
-				   &n->output_sizes, err));
+		MPK_TRY(read_ports(c, "inputs", has_sizes, &n->input_order, &n->input_sizes, err));
+		MPK_TRY(read_ports(c, "outputs", has_sizes, &n->output_order, &n->output_sizes,
+				   err));
 	}
 	*out = (struct mpk_ethosn){ networks, count, has_sizes };
 	return MPK_OK;
 }
 
-enum mpk_code mpk_ethosn_read(struct mpk_cursor *c, bool unbounded,
-			      struct mpk_arena *arena, struct mpk_ethosn *out,
-			      struct mpk_error *err)
+enum mpk_code mpk_ethosn_read(struct mpk_cursor *c, bool unbounded, struct mpk_arena *arena,
+			      struct mpk_ethosn *out, struct mpk_error *err)
 {
 	struct mpk_cursor with = *c, without = *c;
 	struct mpk_ethosn sized, unsized;
@@ -54,11 +51,10 @@ enum mpk_code mpk_ethosn_read(struct mpk_cursor *c, bool unbounded,
 		return MPK_OK;
 	}
 
-	enum mpk_code code = read_variant(&without, false, arena, &unsized,
-					  with_code == MPK_OK ? NULL : err);
+	enum mpk_code code =
+		read_variant(&without, false, arena, &unsized, with_code == MPK_OK ? NULL : err);
 	/* When both read but neither ends well, the later release is the likelier writer. */
-	if (code == MPK_OK &&
-	    (with_code != MPK_OK || mpk_item_follows(&without, unbounded))) {
+	if (code == MPK_OK && (with_code != MPK_OK || mpk_item_follows(&without, unbounded))) {
 		*c = without;
 		*out = unsized;
 		return MPK_OK;

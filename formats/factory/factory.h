@@ -12,9 +12,9 @@
 #include "params/params.h"
 
 struct mpk_factory {
-	bool has_graph;             /* false: AotExecutorFactory */
-	struct mpk_span graph_json; /* read it with graphjson/graphjson.h */
-	struct mpk_params params;   /* names as the graph's inputs are called */
+	bool has_graph;              /* false: AotExecutorFactory */
+	struct mpk_span graph_json;  /* read it with graphjson/graphjson.h */
+	struct mpk_params params;    /* names as the graph's inputs are called */
 	struct mpk_span module_name; /* the function that makes an executor, "default" */
 };
 

@@ -12,8 +12,8 @@
 
 enum mpk_fatbin_kind {
 	MPK_FATBIN_PTX,
-	MPK_FATBIN_ELF,    /* a cubin */
-	MPK_FATBIN_LTO,    /* NVVM IR for link-time optimisation: nothing a driver runs */
+	MPK_FATBIN_ELF, /* a cubin */
+	MPK_FATBIN_LTO, /* NVVM IR for link-time optimisation: nothing a driver runs */
 	MPK_FATBIN_OTHER,
 };
 
@@ -25,23 +25,23 @@ enum mpk_fatbin_packing {
 
 struct mpk_fatbin_entry {
 	enum mpk_fatbin_kind kind;
-	uint16_t kind_code;       /* as stored */
-	unsigned sm;              /* 90 for sm_90 and compute_90 */
-	bool arch_specific;       /* sm_90a */
-	bool family_specific;     /* sm_100f */
+	uint16_t kind_code;   /* as stored */
+	unsigned sm;          /* 90 for sm_90 and compute_90 */
+	bool arch_specific;   /* sm_90a */
+	bool family_specific; /* sm_100f */
 	bool debug;
 	unsigned ptx_major, ptx_minor; /* PTX: its .version; else 0 */
 	enum mpk_fatbin_packing packing;
-	struct mpk_span data;     /* the image, or its packed bytes; may end with padding */
-	uint64_t data_off;        /* of data in the payload */
-	uint64_t plain_bytes;     /* of the image when unpacked */
-	struct mpk_span name;     /* the source's name in debug builds; else empty */
+	struct mpk_span data; /* the image, or its packed bytes; may end with padding */
+	uint64_t data_off;    /* of data in the payload */
+	uint64_t plain_bytes; /* of the image when unpacked */
+	struct mpk_span name; /* the source's name in debug builds; else empty */
 };
 
 struct mpk_fatbin {
 	const struct mpk_fatbin_entry *entries;
 	size_t entry_count;
-	uint64_t used;            /* bytes of the container; what follows is not read */
+	uint64_t used; /* bytes of the container; what follows is not read */
 };
 
 /* mpk_fatbin_is - whether the bytes begin as a fatbin container or its wrapper does */

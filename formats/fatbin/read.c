@@ -149,9 +149,9 @@ static enum mpk_code open_container(struct mpk_span bytes, struct mpk_cursor *en
 	if (!mpk_fatbin_is(bytes))
 		return fail_at(err, 0, "no fatbin magic");
 	if (mpk_load_u32(bytes.data) == WRAPPER_MAGIC)
-		return mpk_fail_offset(err, MPK_E_UNSUPPORTED, "payload", 0,
-				       "fatbin: this is the wrapper of an executable, which holds "
-				       "only an address; take the section .nv_fatbin instead");
+		return mpk_fail_offset(
+			err, MPK_E_UNSUPPORTED, "payload", 0,
+			"fatbin: this is the wrapper of an executable, which holds only an address; take the section .nv_fatbin instead");
 	if (bytes.len < CONTAINER_BYTES)
 		return fail_at(err, bytes.len, "cut off inside its header");
 	if (mpk_load_u16(bytes.data + 4) != CONTAINER_VERSION ||

@@ -18,10 +18,10 @@ struct mpk_graph_ref {
 
 struct mpk_graph_node {
 	const char *name;
-	bool is_input;           /* op "null": an input or a parameter */
-	const char *func_name;   /* of operators; "__nop" and "__copy" are not functions */
+	bool is_input;         /* op "null": an input or a parameter */
+	const char *func_name; /* of operators; "__nop" and "__copy" are not functions */
 	uint32_t num_outputs;
-	bool flatten_data;       /* the function wants tensors of one dimension */
+	bool flatten_data; /* the function wants tensors of one dimension */
 	const struct mpk_graph_ref *inputs;
 	size_t input_count;
 };
@@ -29,10 +29,10 @@ struct mpk_graph_node {
 /* One tensor that flows through the graph: entry row_ptr[node] + index. */
 struct mpk_graph_entry {
 	struct mpk_dtype dtype;
-	const int64_t *shape;    /* >= 0 each */
+	const int64_t *shape; /* >= 0 each */
 	size_t ndim;
-	int64_t storage_id;      /* entries with the same one share memory; >= 0 */
-	int64_t device_type;     /* DLPack's number; 0: not said */
+	int64_t storage_id;        /* entries with the same one share memory; >= 0 */
+	int64_t device_type;       /* DLPack's number; 0: not said */
 	const char *storage_scope; /* "" when not said */
 };
 
@@ -43,9 +43,9 @@ struct mpk_graph_json {
 	size_t arg_count;
 	const struct mpk_graph_ref *heads; /* outputs */
 	size_t head_count;
-	const uint32_t *row_ptr;   /* node_count + 1 entry numbers, ascending */
+	const uint32_t *row_ptr; /* node_count + 1 entry numbers, ascending */
 	const struct mpk_graph_entry *entries;
-	size_t entry_count;        /* row_ptr[node_count] */
+	size_t entry_count; /* row_ptr[node_count] */
 };
 
 /* mpk_graph_json_read - parse the text and check that every number in it has its object
@@ -53,12 +53,10 @@ struct mpk_graph_json {
  * Returns  MPK_OK; MPK_E_SYNTAX with line and column: no JSON; MPK_E_CORRUPT: no graph,
  *          the sentence says what is missing or wrong; MPK_E_NOMEM */
 enum mpk_code mpk_graph_json_read(struct mpk_span text, struct mpk_arena *arena,
-				  struct mpk_graph_json *out, struct mpk_error *err)
-	MPK_MUST_CHECK;
+				  struct mpk_graph_json *out, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_graph_json_entry - the entry that a reference means */
-static inline size_t mpk_graph_json_entry(const struct mpk_graph_json *g,
-					  struct mpk_graph_ref ref)
+static inline size_t mpk_graph_json_entry(const struct mpk_graph_json *g, struct mpk_graph_ref ref)
 {
 	return (size_t)g->row_ptr[ref.node] + ref.index;
 }

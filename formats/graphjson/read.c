@@ -23,8 +23,8 @@ static enum mpk_code wrong(const struct reader *r, const char *what, const char 
 }
 
 /* An array of objects in the arena, as long as the JSON array. */
-static enum mpk_code make_array(const struct reader *r, const json_t *list,
-				const char *what, size_t size, void *out)
+static enum mpk_code make_array(const struct reader *r, const json_t *list, const char *what,
+				size_t size, void *out)
 {
 	void *p;
 
@@ -69,9 +69,8 @@ static enum mpk_code read_ref(const struct reader *r, const json_t *j, const cha
 	return read_u32(r, json_array_get(j, 1), what, &out->index);
 }
 
-static enum mpk_code read_refs(const struct reader *r, const json_t *list,
-			       const char *what, const struct mpk_graph_ref **out,
-			       size_t *count)
+static enum mpk_code read_refs(const struct reader *r, const json_t *list, const char *what,
+			       const struct mpk_graph_ref **out, size_t *count)
 {
 	struct mpk_graph_ref *refs;
 
@@ -83,8 +82,8 @@ static enum mpk_code read_refs(const struct reader *r, const json_t *list,
 	return MPK_OK;
 }
 
-static enum mpk_code read_numbers(const struct reader *r, const json_t *list,
-				  const char *what, const uint32_t **out, size_t *count)
+static enum mpk_code read_numbers(const struct reader *r, const json_t *list, const char *what,
+				  const uint32_t **out, size_t *count)
 {
 	uint32_t *numbers;
 
@@ -105,12 +104,12 @@ static enum mpk_code read_operator(const struct reader *r, const json_t *attrs,
 	const char *outputs, *flatten;
 	uint64_t n;
 
-	MPK_TRY(read_text(r, json_object_get(attrs, "func_name"),
-			  "func_name of an operator", &node->func_name));
-	MPK_TRY(read_text(r, json_object_get(attrs, "num_outputs"),
-			  "num_outputs of an operator", &outputs));
-	MPK_TRY(read_text(r, json_object_get(attrs, "flatten_data"),
-			  "flatten_data of an operator", &flatten));
+	MPK_TRY(read_text(r, json_object_get(attrs, "func_name"), "func_name of an operator",
+			  &node->func_name));
+	MPK_TRY(read_text(r, json_object_get(attrs, "num_outputs"), "num_outputs of an operator",
+			  &outputs));
+	MPK_TRY(read_text(r, json_object_get(attrs, "flatten_data"), "flatten_data of an operator",
+			  &flatten));
 	if (!mpk_parse_u64(mpk_span_str(outputs), &n) || n > UINT32_MAX)
 		return wrong(r, "num_outputs of an operator", "a number");
 	node->num_outputs = (uint32_t)n;
@@ -118,24 +117,22 @@ static enum mpk_code read_operator(const struct reader *r, const json_t *attrs,
 	return MPK_OK;
 }
 
-static enum mpk_code read_node(const struct reader *r, const json_t *j,
-			       struct mpk_graph_node *node)
+static enum mpk_code read_node(const struct reader *r, const json_t *j, struct mpk_graph_node *node)
 {
 	const json_t *attrs = json_object_get(j, "attrs");
 	const char *op;
 
 	MPK_TRY(read_text(r, json_object_get(j, "op"), "op of a node", &op));
 	MPK_TRY(read_text(r, json_object_get(j, "name"), "name of a node", &node->name));
-	MPK_TRY(read_refs(r, json_object_get(j, "inputs"), "inputs of a node",
-			  &node->inputs, &node->input_count));
+	MPK_TRY(read_refs(r, json_object_get(j, "inputs"), "inputs of a node", &node->inputs,
+			  &node->input_count));
 	node->is_input = strcmp(op, "null") == 0;
 	node->num_outputs = 1;
 	if (node->is_input)
 		return MPK_OK;
 	if (strcmp(op, "tvm_op") != 0)
-		return mpk_fail(
-			r->err, MPK_E_CORRUPT, "graph: node \"%s\" has operation \"%s\"",
-			MPK_QUOTE(mpk_span_str(node->name)), MPK_QUOTE(mpk_span_str(op)));
+		return mpk_fail(r->err, MPK_E_CORRUPT, "graph: node \"%s\" has operation \"%s\"",
+				MPK_QUOTE(mpk_span_str(node->name)), MPK_QUOTE(mpk_span_str(op)));
 	return read_operator(r, attrs ? attrs : json_object_get(j, "attr"), node);
 }
 
@@ -155,8 +152,8 @@ static enum mpk_code read_nodes(const struct reader *r, const json_t *list)
 
 /* ["list_int", [...]]: the list of an attribute, as long as there are entries.
  * Returns  MPK_OK and NULL when there is no such attribute and it may be missing */
-static enum mpk_code attr_list(const struct reader *r, const json_t *attrs,
-			       const char *name, bool required, const json_t **out)
+static enum mpk_code attr_list(const struct reader *r, const json_t *attrs, const char *name,
+			       bool required, const json_t **out)
 {
 	const json_t *attr = json_object_get(attrs, name);
 	const json_t *list = json_array_get(attr, 1);
@@ -170,8 +167,7 @@ static enum mpk_code attr_list(const struct reader *r, const json_t *attrs,
 	return MPK_OK;
 }
 
-static enum mpk_code read_shape(const struct reader *r, const json_t *j,
-				struct mpk_graph_entry *e)
+static enum mpk_code read_shape(const struct reader *r, const json_t *j, struct mpk_graph_entry *e)
 {
 	int64_t *shape;
 
@@ -180,8 +176,7 @@ static enum mpk_code read_shape(const struct reader *r, const json_t *j,
 	for (size_t i = 0; i < e->ndim; i++) {
 		shape[i] = json_integer_value(json_array_get(j, i));
 		if (!json_is_integer(json_array_get(j, i)) || shape[i] < 0)
-			return wrong(r, "shape of a tensor",
-				     "a list of numbers from 0 up");
+			return wrong(r, "shape of a tensor", "a list of numbers from 0 up");
 	}
 	e->shape = shape;
 	return MPK_OK;
@@ -191,8 +186,8 @@ struct entry_lists {
 	const json_t *dtypes, *shapes, *storage_ids, *devices, *scopes;
 };
 
-static enum mpk_code read_entry(const struct reader *r, const struct entry_lists *l,
-				size_t i, struct mpk_graph_entry *e)
+static enum mpk_code read_entry(const struct reader *r, const struct entry_lists *l, size_t i,
+				struct mpk_graph_entry *e)
 {
 	const char *dtype;
 	uint32_t storage;
@@ -243,8 +238,7 @@ static enum mpk_code read_rows(const struct reader *r, const json_t *list)
 	for (size_t i = 0; i < g->node_count; i++) {
 		if (g->row_ptr[i + 1] < g->row_ptr[i] ||
 		    g->row_ptr[i + 1] - g->row_ptr[i] < g->nodes[i].num_outputs)
-			return wrong(r, "node_row_ptr",
-				     "ascending by the outputs of each node");
+			return wrong(r, "node_row_ptr", "ascending by the outputs of each node");
 	}
 	g->entry_count = g->row_ptr[g->node_count];
 	return MPK_OK;
@@ -265,8 +259,7 @@ static enum mpk_code check_refs(const struct reader *r)
 			return wrong(r, "an output", "an output of a node");
 	}
 	for (size_t i = 0; i < g->arg_count; i++) {
-		if (g->arg_nodes[i] >= g->node_count ||
-		    !g->nodes[g->arg_nodes[i]].is_input ||
+		if (g->arg_nodes[i] >= g->node_count || !g->nodes[g->arg_nodes[i]].is_input ||
 		    !ref_exists(g, (struct mpk_graph_ref){ g->arg_nodes[i], 0 }))
 			return wrong(r, "an element of arg_nodes", "an input node");
 	}
@@ -288,10 +281,9 @@ static enum mpk_code read_graph(const struct reader *r, const json_t *root)
 	if (!json_is_object(root))
 		return wrong(r, "the text", "an object");
 	MPK_TRY(read_nodes(r, json_object_get(root, "nodes")));
-	MPK_TRY(read_numbers(r, json_object_get(root, "arg_nodes"), "arg_nodes",
-			     &g->arg_nodes, &g->arg_count));
-	MPK_TRY(read_refs(r, json_object_get(root, "heads"), "heads", &g->heads,
-			  &g->head_count));
+	MPK_TRY(read_numbers(r, json_object_get(root, "arg_nodes"), "arg_nodes", &g->arg_nodes,
+			     &g->arg_count));
+	MPK_TRY(read_refs(r, json_object_get(root, "heads"), "heads", &g->heads, &g->head_count));
 	MPK_TRY(read_rows(r, json_object_get(root, "node_row_ptr")));
 	MPK_TRY(read_entries(r, json_object_get(root, "attrs")));
 	return check_refs(r);
@@ -303,12 +295,10 @@ enum mpk_code mpk_graph_json_read(struct mpk_span text, struct mpk_arena *arena,
 	struct mpk_graph_json g = { 0 };
 	struct reader r = { arena, &g, err };
 	json_error_t at;
-	json_t *root MPK_CLEANUP(json_drop) = json_loadb((const char *)text.data,
-							 text.len, 0, &at);
+	json_t *root MPK_CLEANUP(json_drop) = json_loadb((const char *)text.data, text.len, 0, &at);
 
 	if (!root)
-		return mpk_fail_line(err, MPK_E_SYNTAX,
-				     at.line > 0 ? (uint32_t)at.line : 1,
+		return mpk_fail_line(err, MPK_E_SYNTAX, at.line > 0 ? (uint32_t)at.line : 1,
 				     at.column > 0 ? (uint32_t)at.column : 1, "graph: %s",
 				     MPK_QUOTE(mpk_span_str(at.text)));
 	MPK_TRY(read_graph(&r, root));

@@ -16,13 +16,13 @@
 
 /* One kernel as the host code calls it. */
 struct mpk_function_info {
-	struct mpk_span key;        /* map key: the kernel's symbol */
-	struct mpk_span name;       /* empty when written by TVM 0.2 - 0.23 */
+	struct mpk_span key;  /* map key: the kernel's symbol */
+	struct mpk_span name; /* empty when written by TVM 0.2 - 0.23 */
 	const struct mpk_dtype *arg_types;
 	size_t arg_count;
 	const struct mpk_span *launch_tags; /* "blockIdx.x", "tirx.use_dyn_shared_memory" */
 	size_t launch_tag_count;
-	const int32_t *extra_tags;  /* 0.21 on; may be fewer than arg_count; 1 = tensor map */
+	const int32_t *extra_tags; /* 0.21 on; may be fewer than arg_count; 1 = tensor map */
 	size_t extra_tag_count;
 };
 
@@ -43,19 +43,19 @@ enum mpk_kernels_layout {
 /* One entry of the per-kernel map of those layouts that have one. */
 struct mpk_kernel_source {
 	struct mpk_span key;
-	struct mpk_span data;   /* text, or SPIR-V words (a multiple of 4 bytes) */
-	uint32_t flag;          /* shaders: bit 0 = scalars in a uniform buffer */
+	struct mpk_span data; /* text, or SPIR-V words (a multiple of 4 bytes) */
+	uint32_t flag;        /* shaders: bit 0 = scalars in a uniform buffer */
 };
 
 struct mpk_kernels {
 	enum mpk_kernels_layout layout;
-	enum mpk_generation gen;      /* decides whether extra_tags are stored */
-	struct mpk_span fmt;          /* "ptx", "cubin", "cl", ...; empty where not stored */
+	enum mpk_generation gen; /* decides whether extra_tags are stored */
+	struct mpk_span fmt;     /* "ptx", "cubin", "cl", ...; empty where not stored */
 	const struct mpk_function_info *functions; /* in stored order */
 	size_t function_count;
-	struct mpk_span data;         /* layouts with one data blob */
-	uint64_t data_off;            /* its offset from the start of the payload, after reading */
-	const struct mpk_rope *content; /* for writing: the data blob; NULL: data */
+	struct mpk_span data; /* layouts with one data blob */
+	uint64_t data_off;    /* its offset from the start of the payload, after reading */
+	const struct mpk_rope *content;          /* for writing: the data blob; NULL: data */
 	const struct mpk_kernel_source *sources; /* layouts with a map */
 	size_t source_count;
 };
@@ -68,28 +68,35 @@ struct mpk_kernels {
  * @kind    "cuda", "opencl", "metal", ...
  * @out     views into the cursor's bytes and arrays in arena
  * Returns  MPK_OK; MPK_E_CORRUPT with the offset; MPK_E_NOMEM. */
-enum mpk_code mpk_kernels_read(struct mpk_cursor *c, struct mpk_span kind,
-			       enum mpk_generation gen, struct mpk_arena *arena,
-			       struct mpk_kernels *out, struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_kernels_read(struct mpk_cursor *c, struct mpk_span kind, enum mpk_generation gen,
+			       struct mpk_arena *arena, struct mpk_kernels *out,
+			       struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_kernels_write - append the payload to rope; the inverse of mpk_kernels_read to the byte
  * Failures are remembered by the rope. */
 void mpk_kernels_write(const struct mpk_kernels *k, struct mpk_rope *rope);
 
 /* mpk_kernels_find - the function with this key, or NULL */
-const struct mpk_function_info *mpk_kernels_find(const struct mpk_kernels *k,
-						 struct mpk_span key);
+const struct mpk_function_info *mpk_kernels_find(const struct mpk_kernels *k, struct mpk_span key);
 
 /* What a launch tag means (FORMAT.md 3). */
 enum mpk_launch_tag {
-	MPK_TAG_GRID_X, MPK_TAG_GRID_Y, MPK_TAG_GRID_Z,
-	MPK_TAG_BLOCK_X, MPK_TAG_BLOCK_Y, MPK_TAG_BLOCK_Z,
-	MPK_TAG_CLUSTER_X, MPK_TAG_CLUSTER_Y, MPK_TAG_CLUSTER_Z,
-	MPK_TAG_PREFERRED_CLUSTER_X, MPK_TAG_PREFERRED_CLUSTER_Y, MPK_TAG_PREFERRED_CLUSTER_Z,
-	MPK_TAG_DYN_SHARED,       /* consumes an argument: bytes; must stand last */
-	MPK_TAG_PROGRAMMATIC,     /* no argument: programmatic dependent launch */
-	MPK_TAG_COOPERATIVE,      /* no argument */
-	MPK_TAG_WRITE_ACCESS,     /* no argument: webgpu's paramWriteAccess:[...] */
+	MPK_TAG_GRID_X,
+	MPK_TAG_GRID_Y,
+	MPK_TAG_GRID_Z,
+	MPK_TAG_BLOCK_X,
+	MPK_TAG_BLOCK_Y,
+	MPK_TAG_BLOCK_Z,
+	MPK_TAG_CLUSTER_X,
+	MPK_TAG_CLUSTER_Y,
+	MPK_TAG_CLUSTER_Z,
+	MPK_TAG_PREFERRED_CLUSTER_X,
+	MPK_TAG_PREFERRED_CLUSTER_Y,
+	MPK_TAG_PREFERRED_CLUSTER_Z,
+	MPK_TAG_DYN_SHARED,   /* consumes an argument: bytes; must stand last */
+	MPK_TAG_PROGRAMMATIC, /* no argument: programmatic dependent launch */
+	MPK_TAG_COOPERATIVE,  /* no argument */
+	MPK_TAG_WRITE_ACCESS, /* no argument: webgpu's paramWriteAccess:[...] */
 	MPK_TAG_UNKNOWN,
 };
 

@@ -7,8 +7,11 @@
 /* The number of bytes of the UTF-8 sequence at p, or 0. */
 static size_t utf8_length(const uint8_t *p, size_t left)
 {
-	size_t n = p[0] < 0x80 ? 1 : p[0] >= 0xc2 && p[0] < 0xe0 ? 2 : p[0] >= 0xe0 && p[0] < 0xf0 ? 3 :
-		   p[0] >= 0xf0 && p[0] < 0xf5 ? 4 : 0;
+	size_t n = p[0] < 0x80                   ? 1
+		   : p[0] >= 0xc2 && p[0] < 0xe0 ? 2
+		   : p[0] >= 0xe0 && p[0] < 0xf0 ? 3
+		   : p[0] >= 0xf0 && p[0] < 0xf5 ? 4
+						 : 0;
 
 	if (n == 0 || n > left)
 		return 0;
@@ -41,8 +44,7 @@ static void put_string(struct mpk_strbuf *out, struct mpk_span s)
 	mpk_strbuf_putc(out, '"');
 }
 
-static void put_function(const struct mpk_function_info *f, bool extra_tags,
-			 struct mpk_strbuf *out)
+static void put_function(const struct mpk_function_info *f, bool extra_tags, struct mpk_strbuf *out)
 {
 	char text[MPK_DTYPE_TEXT];
 
@@ -82,11 +84,21 @@ void mpk_kernels_meta(const struct mpk_kernels *k, struct mpk_strbuf *out)
 const char *mpk_kernels_suffix(const struct mpk_kernels *k, struct mpk_span kind)
 {
 	static const char *const suffixes[][2] = {
-		{ "ptx", ".ptx" },     { "cubin", ".cubin" },       { "fatbin", ".fatbin" },
-		{ "cuda", ".cu" },     { "cl", ".cl" },             { "xclbin", ".xclbin" },
-		{ "aocx", ".aocx" },   { "awsxclbin", ".awsxclbin" }, { "metal", ".metal" },
-		{ "hsaco", ".hsaco" }, { "metallib", ".metallib" }, { "hip", ".hip" },
-		{ "so", ".so" },       { "gl", ".gl.json" },        { "vulkan", ".spv" },
+		{ "ptx", ".ptx" },
+		{ "cubin", ".cubin" },
+		{ "fatbin", ".fatbin" },
+		{ "cuda", ".cu" },
+		{ "cl", ".cl" },
+		{ "xclbin", ".xclbin" },
+		{ "aocx", ".aocx" },
+		{ "awsxclbin", ".awsxclbin" },
+		{ "metal", ".metal" },
+		{ "hsaco", ".hsaco" },
+		{ "metallib", ".metallib" },
+		{ "hip", ".hip" },
+		{ "so", ".so" },
+		{ "gl", ".gl.json" },
+		{ "vulkan", ".spv" },
 	};
 
 	if (k->layout == MPK_KERNELS_WEBGPU || mpk_span_is(kind, "webgpu"))

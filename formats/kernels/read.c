@@ -99,9 +99,8 @@ static enum mpk_code read_shader(struct reader *r, struct mpk_kernel_source *s)
 	MPK_TRY(mpk_read_u32(c, "shader flag", &s->flag, r->err));
 	MPK_TRY(mpk_read_words(c, "shader words", 4, &s->data, r->err));
 	if (c == &inner && mpk_cursor_left(c) != 0)
-		return mpk_fail_offset(
-			r->err, MPK_E_CORRUPT, c->space, mpk_cursor_offset(c),
-			"shader: %zu bytes after its words", mpk_cursor_left(c));
+		return mpk_fail_offset(r->err, MPK_E_CORRUPT, c->space, mpk_cursor_offset(c),
+				       "shader: %zu bytes after its words", mpk_cursor_left(c));
 	return MPK_OK;
 }
 
@@ -117,8 +116,8 @@ static enum mpk_code read_sources(struct reader *r)
 	struct mpk_kernel_source *sources;
 	size_t count;
 
-	MPK_TRY(mpk_read_count(r->c, "kernel map", shaders ? SHADER_MIN : SOURCE_MIN,
-			       &count, r->err));
+	MPK_TRY(mpk_read_count(r->c, "kernel map", shaders ? SHADER_MIN : SOURCE_MIN, &count,
+			       r->err));
 	sources = mpk_arena_array(r->arena, count, sizeof *sources);
 	if (!sources)
 		return mpk_fail_nomem(r->err);
@@ -127,8 +126,7 @@ static enum mpk_code read_sources(struct reader *r)
 		if (shaders)
 			MPK_TRY(read_shader(r, &sources[i]));
 		else
-			MPK_TRY(mpk_read_str(r->c, "kernel source", &sources[i].data,
-					     r->err));
+			MPK_TRY(mpk_read_str(r->c, "kernel source", &sources[i].data, r->err));
 	}
 	r->out->sources = sources;
 	r->out->source_count = count;
@@ -146,10 +144,9 @@ static enum mpk_code read_metal_013(struct reader *r)
 
 	MPK_TRY(mpk_read_str(r->c, "version", &version, r->err));
 	if (!mpk_span_is(version, MPK_METAL_013_VERSION))
-		return mpk_fail_offset(r->err, MPK_E_CORRUPT, r->c->space,
-				       r->c->base + r->start,
-				       "version is \"%s\", not \"%s\"",
-				       MPK_QUOTE(version), MPK_METAL_013_VERSION);
+		return mpk_fail_offset(r->err, MPK_E_CORRUPT, r->c->space, r->c->base + r->start,
+				       "version is \"%s\", not \"%s\"", MPK_QUOTE(version),
+				       MPK_METAL_013_VERSION);
 	MPK_TRY(read_sources(r));
 	MPK_TRY(read_functions(r));
 	return read_fmt(r);
@@ -213,9 +210,9 @@ static bool plausible(const struct mpk_kernels *k)
 	return k->layout != MPK_KERNELS_PLAIN || k->fmt.len > 0;
 }
 
-enum mpk_code mpk_kernels_read(struct mpk_cursor *c, struct mpk_span kind,
-			       enum mpk_generation gen, struct mpk_arena *arena,
-			       struct mpk_kernels *out, struct mpk_error *err)
+enum mpk_code mpk_kernels_read(struct mpk_cursor *c, struct mpk_span kind, enum mpk_generation gen,
+			       struct mpk_arena *arena, struct mpk_kernels *out,
+			       struct mpk_error *err)
 {
 	enum mpk_kernels_layout layouts[3];
 	size_t count = candidates(kind, gen, layouts);

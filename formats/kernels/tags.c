@@ -33,8 +33,7 @@ enum mpk_launch_tag mpk_launch_tag_parse(struct mpk_span tag)
 		if (mpk_span_is(tag, tags[i].text))
 			return tags[i].tag;
 	}
-	return mpk_span_starts(tag, "paramWriteAccess:[") ? MPK_TAG_WRITE_ACCESS :
-							    MPK_TAG_UNKNOWN;
+	return mpk_span_starts(tag, "paramWriteAccess:[") ? MPK_TAG_WRITE_ACCESS : MPK_TAG_UNKNOWN;
 }
 
 bool mpk_launch_tag_takes_argument(enum mpk_launch_tag tag)
@@ -42,8 +41,7 @@ bool mpk_launch_tag_takes_argument(enum mpk_launch_tag tag)
 	return tag <= MPK_TAG_DYN_SHARED;
 }
 
-const struct mpk_function_info *mpk_kernels_find(const struct mpk_kernels *k,
-						 struct mpk_span key)
+const struct mpk_function_info *mpk_kernels_find(const struct mpk_kernels *k, struct mpk_span key)
 {
 	for (size_t i = 0; i < k->function_count; i++) {
 		if (mpk_span_equal(k->functions[i].key, key))

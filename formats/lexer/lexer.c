@@ -25,8 +25,8 @@ static bool is_digit(int c)
 
 static bool is_name(int c)
 {
-	return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-	       c == '_' || c == '$' || c == '%';
+	return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+	       c == '$' || c == '%';
 }
 
 static enum mpk_code skip_block_comment(struct mpk_lexer *lex, struct mpk_error *err)
@@ -41,7 +41,8 @@ static enum mpk_code skip_block_comment(struct mpk_lexer *lex, struct mpk_error 
 		}
 		step(lex);
 	}
-	return mpk_fail_line(err, MPK_E_SYNTAX, line, at, "%s: this comment has no end", lex->language);
+	return mpk_fail_line(err, MPK_E_SYNTAX, line, at, "%s: this comment has no end",
+			     lex->language);
 }
 
 /* A preprocessor line, with those that continue it. */
@@ -96,8 +97,7 @@ static size_t word_length(const struct mpk_lexer *lex)
 	}
 }
 
-static enum mpk_code string_length(const struct mpk_lexer *lex, size_t *out,
-				   struct mpk_error *err)
+static enum mpk_code string_length(const struct mpk_lexer *lex, size_t *out, struct mpk_error *err)
 {
 	int quote = peek(lex, 0);
 	size_t n = 1;
@@ -117,8 +117,7 @@ static enum mpk_code string_length(const struct mpk_lexer *lex, size_t *out,
 	return MPK_OK;
 }
 
-enum mpk_code mpk_lexer_next(struct mpk_lexer *lex, struct mpk_token *out,
-			   struct mpk_error *err)
+enum mpk_code mpk_lexer_next(struct mpk_lexer *lex, struct mpk_token *out, struct mpk_error *err)
 {
 	struct mpk_token t = { .kind = MPK_TOKEN_PUNCT };
 	size_t len = 1;

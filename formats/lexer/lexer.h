@@ -11,9 +11,9 @@
 
 enum mpk_token_kind {
 	MPK_TOKEN_END,
-	MPK_TOKEN_WORD,    /* name, number or ".name": "ld.param" is two words */
-	MPK_TOKEN_STRING,  /* with its quotes */
-	MPK_TOKEN_PUNCT,   /* one byte */
+	MPK_TOKEN_WORD,   /* name, number or ".name": "ld.param" is two words */
+	MPK_TOKEN_STRING, /* with its quotes */
+	MPK_TOKEN_PUNCT,  /* one byte */
 };
 
 struct mpk_token {
@@ -26,17 +26,17 @@ struct mpk_token {
 struct mpk_lexer {
 	struct mpk_span bytes;
 	const char *language;
-	bool c_like;        /* 'c' is a string, too; lines that begin with '#' are blank; a
+	bool c_like; /* 'c' is a string, too; lines that begin with '#' are blank; a
 			     * string without an end stops at the end of its line */
 	size_t pos;
-	uint32_t line;      /* 0-based */
+	uint32_t line; /* 0-based */
 	size_t line_start;
 };
 
 /* mpk_lexer_next - the next token; MPK_TOKEN_END again and again at the end
  * Returns  MPK_OK; MPK_E_SYNTAX with line and column (unfinished comment or string) */
 enum mpk_code mpk_lexer_next(struct mpk_lexer *lex, struct mpk_token *out,
-			   struct mpk_error *err) MPK_MUST_CHECK;
+			     struct mpk_error *err) MPK_MUST_CHECK;
 
 static inline bool mpk_token_is_word(const struct mpk_token *t, const char *text)
 {

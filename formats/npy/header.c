@@ -15,17 +15,14 @@ struct literal {
 static enum mpk_code bad(const struct literal *l, const char *what, struct mpk_error *err)
 {
 	return mpk_fail_offset(err, MPK_E_CORRUPT, "npy", l->base + l->pos,
-			       "the header is not the dict that numpy writes: expected "
-			       "%s",
-			       what);
+			       "the header is not the dict that numpy writes: expected %s", what);
 }
 
 static int peek(struct literal *l)
 {
 	static const char blanks[] = " \t\r\n";
 
-	while (l->pos < l->text.len &&
-	       memchr(blanks, l->text.data[l->pos], sizeof blanks - 1))
+	while (l->pos < l->text.len && memchr(blanks, l->text.data[l->pos], sizeof blanks - 1))
 		l->pos++;
 	return l->pos < l->text.len ? l->text.data[l->pos] : -1;
 }
@@ -38,8 +35,7 @@ static bool take(struct literal *l, char c)
 	return true;
 }
 
-static enum mpk_code read_string(struct literal *l, struct mpk_span *out,
-				 struct mpk_error *err)
+static enum mpk_code read_string(struct literal *l, struct mpk_span *out, struct mpk_error *err)
 {
 	int quote = peek(l);
 
@@ -81,8 +77,7 @@ static enum mpk_code read_extent(struct literal *l, int64_t *out, struct mpk_err
 
 	(void)peek(l);
 	start = l->pos;
-	while (l->pos < l->text.len && l->text.data[l->pos] >= '0' &&
-	       l->text.data[l->pos] <= '9')
+	while (l->pos < l->text.len && l->text.data[l->pos] >= '0' && l->text.data[l->pos] <= '9')
 		l->pos++;
 	if (!mpk_parse_i64(mpk_span_of(l->text.data + start, l->pos - start), out))
 		return bad(l, "an extent", err);
@@ -98,10 +93,8 @@ static enum mpk_code read_shape(struct literal *l, struct mpk_npy_header *out,
 	out->ndim = 0;
 	while (!take(l, ')')) {
 		if (out->ndim == MPK_NPY_NDIM_MAX)
-			return mpk_fail_offset(err, MPK_E_UNSUPPORTED, "npy",
-					       l->base + l->pos,
-					       "more than %d dimensions",
-					       MPK_NPY_NDIM_MAX);
+			return mpk_fail_offset(err, MPK_E_UNSUPPORTED, "npy", l->base + l->pos,
+					       "more than %d dimensions", MPK_NPY_NDIM_MAX);
 		MPK_TRY(read_extent(l, &out->shape[out->ndim], err));
 		out->ndim++;
 		if (!take(l, ',') && peek(l) != ')')
@@ -121,8 +114,8 @@ static enum mpk_code read_descr(struct literal *l, struct mpk_npy_header *out,
 
 enum { HAS_DESCR = 1, HAS_ORDER = 2, HAS_SHAPE = 4, HAS_ALL = 7 };
 
-static enum mpk_code read_entry(struct literal *l, struct mpk_npy_header *out,
-				unsigned *seen, struct mpk_error *err)
+static enum mpk_code read_entry(struct literal *l, struct mpk_npy_header *out, unsigned *seen,
+				struct mpk_error *err)
 {
 	struct mpk_span key;
 
@@ -146,8 +139,8 @@ static enum mpk_code read_entry(struct literal *l, struct mpk_npy_header *out,
 			       MPK_QUOTE(key));
 }
 
-enum mpk_code mpk_npy_header_parse(struct mpk_span text, uint64_t base,
-				   struct mpk_npy_header *out, struct mpk_error *err)
+enum mpk_code mpk_npy_header_parse(struct mpk_span text, uint64_t base, struct mpk_npy_header *out,
+				   struct mpk_error *err)
 {
 	struct literal l = { .text = text, .base = base };
 	struct mpk_npy_header header = { 0 };

@@ -14,8 +14,7 @@ struct mpk_npy_header {
 /* mpk_npy_header_parse - read the dict; keys in any order, each of the three needed
  * @base    offset of text in the file, for errors
  * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_UNSUPPORTED (records, rank) */
-enum mpk_code mpk_npy_header_parse(struct mpk_span text, uint64_t base,
-				   struct mpk_npy_header *out,
+enum mpk_code mpk_npy_header_parse(struct mpk_span text, uint64_t base, struct mpk_npy_header *out,
 				   struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

@@ -15,13 +15,13 @@
 enum { MPK_NPY_NDIM_MAX = 32 };
 
 struct mpk_npy {
-	struct mpk_dtype dtype;  /* opaque elements ("V2"): code HANDLE, bits as wide */
+	struct mpk_dtype dtype; /* opaque elements ("V2"): code HANDLE, bits as wide */
 	bool is_opaque;
-	bool is_swapped;         /* elements are big-endian, of more than one byte */
+	bool is_swapped; /* elements are big-endian, of more than one byte */
 	size_t ndim;
 	int64_t shape[MPK_NPY_NDIM_MAX]; /* elements, outermost first; >= 0 */
-	struct mpk_span data;    /* row-major, without gaps; a view of what was read */
-	uint64_t data_off;       /* of data in the file; numpy aligns it to 64 */
+	struct mpk_span data;            /* row-major, without gaps; a view of what was read */
+	uint64_t data_off;               /* of data in the file; numpy aligns it to 64 */
 };
 
 /* mpk_npy_is - whether the bytes begin as an .npy file does */
@@ -53,8 +53,7 @@ enum mpk_code mpk_npy_write_header(struct mpk_rope *rope, struct mpk_dtype dtype
  *          not give what the directory says; MPK_E_NOTFOUND with "did you mean" or,
  *          without a key, the names there are; MPK_E_UNSUPPORTED for an encrypted member
  *          or a compression other than deflate; MPK_E_NOMEM */
-enum mpk_code mpk_npz_find(struct mpk_span bytes, const char *key,
-			   struct mpk_arena *arena, struct mpk_span *out,
-			   struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_npz_find(struct mpk_span bytes, const char *key, struct mpk_arena *arena,
+			   struct mpk_span *out, struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

@@ -13,11 +13,20 @@
 #include "text/escape.h"
 
 enum {
-	SIG_LOCAL = 0x04034b50, SIG_CENTRAL = 0x02014b50, SIG_END = 0x06054b50,
-	SIG_END64 = 0x06064b50, SIG_LOCATOR64 = 0x07064b50,
-	END_BYTES = 22, END64_BYTES = 56, LOCATOR_BYTES = 20, LOCAL_BYTES = 30,
-	CENTRAL_BYTES = 46, COMMENT_MAX = 65535, EXTRA_ZIP64 = 1,
-	METHOD_STORED = 0, METHOD_DEFLATED = 8,
+	SIG_LOCAL = 0x04034b50,
+	SIG_CENTRAL = 0x02014b50,
+	SIG_END = 0x06054b50,
+	SIG_END64 = 0x06064b50,
+	SIG_LOCATOR64 = 0x07064b50,
+	END_BYTES = 22,
+	END64_BYTES = 56,
+	LOCATOR_BYTES = 20,
+	LOCAL_BYTES = 30,
+	CENTRAL_BYTES = 46,
+	COMMENT_MAX = 65535,
+	EXTRA_ZIP64 = 1,
+	METHOD_STORED = 0,
+	METHOD_DEFLATED = 8,
 };
 
 struct member {
@@ -34,14 +43,13 @@ struct directory {
 
 bool mpk_npz_is(struct mpk_span bytes)
 {
-	return bytes.len >= 4 && (mpk_load_u32(bytes.data) == SIG_LOCAL ||
-				  mpk_load_u32(bytes.data) == SIG_END);
+	return bytes.len >= 4 &&
+	       (mpk_load_u32(bytes.data) == SIG_LOCAL || mpk_load_u32(bytes.data) == SIG_END);
 }
 
 static enum mpk_code bad(uint64_t off, const char *what, struct mpk_error *err)
 {
-	return mpk_fail_offset(err, MPK_E_CORRUPT, "npz", off, "broken zip archive: %s",
-			       what);
+	return mpk_fail_offset(err, MPK_E_CORRUPT, "npz", off, "broken zip archive: %s", what);
 }
 
 /* The record that ends the archive may be followed by a comment. */
@@ -61,18 +69,16 @@ static enum mpk_code find_end(struct mpk_span zip, size_t *out, struct mpk_error
 	return bad(zip.len, "the directory at its end is missing", err);
 }
 
-static enum mpk_code read_directory64(struct mpk_span zip, size_t end,
-				      struct directory *out, struct mpk_error *err)
+static enum mpk_code read_directory64(struct mpk_span zip, size_t end, struct directory *out,
+				      struct mpk_error *err)
 {
 	struct mpk_span record;
 	uint64_t off;
 
-	if (end < LOCATOR_BYTES ||
-	    mpk_load_u32(zip.data + end - LOCATOR_BYTES) != SIG_LOCATOR64)
+	if (end < LOCATOR_BYTES || mpk_load_u32(zip.data + end - LOCATOR_BYTES) != SIG_LOCATOR64)
 		return bad(end, "no 64-bit directory where one is needed", err);
 	off = mpk_load_u64(zip.data + end - LOCATOR_BYTES + 8);
-	if (!mpk_span_sub(zip, off, END64_BYTES, &record) ||
-	    mpk_load_u32(record.data) != SIG_END64)
+	if (!mpk_span_sub(zip, off, END64_BYTES, &record) || mpk_load_u32(record.data) != SIG_END64)
 		return bad(end, "the 64-bit directory is not where it should be", err);
 	out->count = mpk_load_u64(record.data + 32);
 	out->off = mpk_load_u64(record.data + 48);
@@ -95,8 +101,7 @@ static enum mpk_code read_directory(struct mpk_span zip, struct directory *out,
 }
 
 /* Replaces each of the three values that did not fit 32 bits, in this order. */
-static enum mpk_code read_zip64(struct mpk_span extra, struct member *m,
-				struct mpk_error *err)
+static enum mpk_code read_zip64(struct mpk_span extra, struct member *m, struct mpk_error *err)
 {
 	struct mpk_cursor c = mpk_cursor_of(extra, 0, "npz");
 	uint64_t *const values[] = { &m->plain, &m->stored, &m->local };
@@ -118,21 +123,16 @@ static enum mpk_code read_zip64(struct mpk_span extra, struct member *m,
 	return MPK_OK;
 }
 
-static enum mpk_code read_member(struct mpk_cursor *c, struct member *out,
-				 struct mpk_error *err)
+static enum mpk_code read_member(struct mpk_cursor *c, struct member *out, struct mpk_error *err)
 {
 	struct mpk_span head, name, extra, comment;
 
 	MPK_TRY(mpk_read_bytes(c, "directory entry", CENTRAL_BYTES, &head, err));
 	if (mpk_load_u32(head.data) != SIG_CENTRAL)
-		return bad(mpk_cursor_offset(c) - CENTRAL_BYTES, "no directory entry",
-			   err);
-	MPK_TRY(mpk_read_bytes(c, "member name", mpk_load_u16(head.data + 28), &name,
-			       err));
-	MPK_TRY(mpk_read_bytes(c, "extra fields", mpk_load_u16(head.data + 30), &extra,
-			       err));
-	MPK_TRY(mpk_read_bytes(c, "comment", mpk_load_u16(head.data + 32), &comment,
-			       err));
+		return bad(mpk_cursor_offset(c) - CENTRAL_BYTES, "no directory entry", err);
+	MPK_TRY(mpk_read_bytes(c, "member name", mpk_load_u16(head.data + 28), &name, err));
+	MPK_TRY(mpk_read_bytes(c, "extra fields", mpk_load_u16(head.data + 30), &extra, err));
+	MPK_TRY(mpk_read_bytes(c, "comment", mpk_load_u16(head.data + 32), &comment, err));
 
 	struct member m = {
 		.name = name,
@@ -148,8 +148,8 @@ static enum mpk_code read_member(struct mpk_cursor *c, struct member *out,
 	return MPK_OK;
 }
 
-static enum mpk_code stored_bytes(struct mpk_span zip, const struct member *m,
-				  struct mpk_span *out, struct mpk_error *err)
+static enum mpk_code stored_bytes(struct mpk_span zip, const struct member *m, struct mpk_span *out,
+				  struct mpk_error *err)
 {
 	struct mpk_span head;
 
@@ -166,17 +166,15 @@ static enum mpk_code stored_bytes(struct mpk_span zip, const struct member *m,
 	return MPK_OK;
 }
 
-static enum mpk_code unpack(const struct member *m, struct mpk_span packed,
-			    struct mpk_arena *arena, struct mpk_span *out,
-			    struct mpk_error *err)
+static enum mpk_code unpack(const struct member *m, struct mpk_span packed, struct mpk_arena *arena,
+			    struct mpk_span *out, struct mpk_error *err)
 {
 	struct mpk_span data;
 
 	MPK_TRY(mpk_deflate_read(packed, m->plain, arena, &data, err));
 	if (data.len != m->plain ||
 	    crc32_z(crc32_z(0, NULL, 0), data.data, data.len) != m->checksum)
-		return bad(m->local, "a compressed member is not what its checksum says",
-			   err);
+		return bad(m->local, "a compressed member is not what its checksum says", err);
 	*out = data;
 	return MPK_OK;
 }
@@ -188,12 +186,10 @@ static enum mpk_code member_bytes(struct mpk_span zip, const struct member *m,
 	struct mpk_span stored;
 
 	if (m->flags & 1)
-		return mpk_fail(err, MPK_E_UNSUPPORTED, "'%s' is encrypted",
-				MPK_QUOTE(m->name));
+		return mpk_fail(err, MPK_E_UNSUPPORTED, "'%s' is encrypted", MPK_QUOTE(m->name));
 	if (m->method != METHOD_STORED && m->method != METHOD_DEFLATED)
 		return mpk_fail(err, MPK_E_UNSUPPORTED,
-				"'%s' is compressed by method %u; save it with "
-				"numpy.savez",
+				"'%s' is compressed by method %u; save it with numpy.savez",
 				MPK_QUOTE(m->name), m->method);
 	MPK_TRY(stored_bytes(zip, m, &stored, err));
 	if (m->method == METHOD_DEFLATED)
@@ -215,8 +211,8 @@ static struct mpk_span array_name(struct mpk_span name)
 	return ends_npy(name) ? mpk_span_of(name.data, name.len - 4) : name;
 }
 
-static enum mpk_code not_found(const char *key, const struct mpk_span *names,
-			       size_t count, struct mpk_error *err)
+static enum mpk_code not_found(const char *key, const struct mpk_span *names, size_t count,
+			       struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf list = { 0 };
 	struct mpk_span word = mpk_span_str(key ? key : "");
@@ -226,8 +222,8 @@ static enum mpk_code not_found(const char *key, const struct mpk_span *names,
 		mpk_strbuf_printf(&list, "%s%s", i ? ", " : "", MPK_QUOTE(names[i]));
 	if (!word.len)
 		return mpk_fail(err, MPK_E_NOTFOUND,
-				"the archive holds %zu arrays; name one as FILE:KEY (%s)",
-				count, mpk_strbuf_text(&list));
+				"the archive holds %zu arrays; name one as FILE:KEY (%s)", count,
+				mpk_strbuf_text(&list));
 	if (close < count)
 		return mpk_fail(err, MPK_E_NOTFOUND,
 				"the archive has no array '%s'; did you mean '%s'?",
@@ -236,9 +232,8 @@ static enum mpk_code not_found(const char *key, const struct mpk_span *names,
 			MPK_QUOTE(word), mpk_strbuf_text(&list));
 }
 
-enum mpk_code mpk_npz_find(struct mpk_span bytes, const char *key,
-			   struct mpk_arena *arena, struct mpk_span *out,
-			   struct mpk_error *err)
+enum mpk_code mpk_npz_find(struct mpk_span bytes, const char *key, struct mpk_arena *arena,
+			   struct mpk_span *out, struct mpk_error *err)
 {
 	struct mpk_span word = array_name(mpk_span_str(key ? key : ""));
 	struct member m = { 0 }, found = { 0 };

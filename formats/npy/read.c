@@ -20,31 +20,28 @@ struct letter {
 };
 
 static const struct letter letters[] = {
-	{ 'b', MPK_DTYPE_BOOL, "1" },	 { 'i', MPK_DTYPE_INT, "1248" },
+	{ 'b', MPK_DTYPE_BOOL, "1" },    { 'i', MPK_DTYPE_INT, "1248" },
 	{ 'u', MPK_DTYPE_UINT, "1248" }, { 'f', MPK_DTYPE_FLOAT, "248" },
 	{ 'c', MPK_DTYPE_COMPLEX, "8" }, { 'V', MPK_DTYPE_HANDLE, "12348" },
 };
 
 static enum mpk_code refuse(struct mpk_span descr, struct mpk_error *err)
 {
-	return mpk_fail(err, MPK_E_UNSUPPORTED,
-			"elements of NumPy type '%s'; supported are bool, integers, "
-			"floats "
-			"and complex64",
-			MPK_QUOTE(descr));
+	return mpk_fail(
+		err, MPK_E_UNSUPPORTED,
+		"elements of NumPy type '%s'; supported are bool, integers, floats and complex64",
+		MPK_QUOTE(descr));
 }
 
 /* "<f4": byte order, letter, bytes of one element. */
-static enum mpk_code read_dtype(struct mpk_span descr, struct mpk_npy *out,
-				struct mpk_error *err)
+static enum mpk_code read_dtype(struct mpk_span descr, struct mpk_npy *out, struct mpk_error *err)
 {
 	static const char orders[] = "<>|=";
 	uint64_t bytes;
 	struct mpk_span digits;
 
 	if (descr.len < 3 || !memchr(orders, descr.data[0], sizeof orders - 1) ||
-	    !mpk_span_sub(descr, 2, descr.len - 2, &digits) ||
-	    !mpk_parse_u64(digits, &bytes))
+	    !mpk_span_sub(descr, 2, descr.len - 2, &digits) || !mpk_parse_u64(digits, &bytes))
 		return refuse(descr, err);
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(letters); i++) {
 		const struct letter *l = &letters[i];
@@ -60,8 +57,7 @@ static enum mpk_code read_dtype(struct mpk_span descr, struct mpk_npy *out,
 	return refuse(descr, err);
 }
 
-static enum mpk_code read_length(struct mpk_cursor *c, uint64_t *out,
-				 struct mpk_error *err)
+static enum mpk_code read_length(struct mpk_cursor *c, uint64_t *out, struct mpk_error *err)
 {
 	uint8_t major, minor;
 	uint16_t short_len;
@@ -71,8 +67,7 @@ static enum mpk_code read_length(struct mpk_cursor *c, uint64_t *out,
 	MPK_TRY(mpk_read_u8(c, "version", &minor, err));
 	if (major < 1 || major > 3 || minor != 0)
 		return mpk_fail_offset(err, MPK_E_UNSUPPORTED, "npy", MAGIC_LEN,
-				       "format version %u.%u; 1.0 to 3.0 are known",
-				       major, minor);
+				       "format version %u.%u; 1.0 to 3.0 are known", major, minor);
 	if (major == 1) {
 		MPK_TRY(mpk_read_u16(c, "header length", &short_len, err));
 		*out = short_len;
@@ -83,8 +78,7 @@ static enum mpk_code read_length(struct mpk_cursor *c, uint64_t *out,
 	return MPK_OK;
 }
 
-static enum mpk_code count_bytes(const struct mpk_npy *npy, uint64_t *out,
-				 struct mpk_error *err)
+static enum mpk_code count_bytes(const struct mpk_npy *npy, uint64_t *out, struct mpk_error *err)
 {
 	uint64_t bytes = mpk_dtype_bytes(npy->dtype);
 
@@ -94,8 +88,7 @@ static enum mpk_code count_bytes(const struct mpk_npy *npy, uint64_t *out,
 	for (size_t i = 0; i < npy->ndim; i++)
 		if (!mpk_mul_u64(bytes, (uint64_t)npy->shape[i], &bytes))
 			return mpk_fail(err, MPK_E_CORRUPT,
-					"the shape in the header has more than 2^64 "
-					"bytes");
+					"the shape in the header has more than 2^64 bytes");
 	*out = bytes;
 	return MPK_OK;
 }
@@ -110,8 +103,7 @@ static bool is_order_relevant(const struct mpk_npy_header *h)
 	return wide > 1;
 }
 
-enum mpk_code mpk_npy_read(struct mpk_span bytes, struct mpk_npy *out,
-			   struct mpk_error *err)
+enum mpk_code mpk_npy_read(struct mpk_span bytes, struct mpk_npy *out, struct mpk_error *err)
 {
 	struct mpk_cursor c = mpk_cursor_of(bytes, 0, "npy");
 	struct mpk_npy npy = { 0 };
@@ -129,9 +121,9 @@ enum mpk_code mpk_npy_read(struct mpk_span bytes, struct mpk_npy *out,
 	MPK_TRY(mpk_read_bytes(&c, "header", len, &text, err));
 	MPK_TRY(mpk_npy_header_parse(text, text_off, &header, err));
 	if (header.is_fortran && is_order_relevant(&header))
-		return mpk_fail(err, MPK_E_UNSUPPORTED,
-				"the array is in Fortran order; save it with "
-				"numpy.ascontiguousarray");
+		return mpk_fail(
+			err, MPK_E_UNSUPPORTED,
+			"the array is in Fortran order; save it with numpy.ascontiguousarray");
 	npy.ndim = header.ndim;
 	memcpy(npy.shape, header.shape, sizeof npy.shape);
 	MPK_TRY(read_dtype(header.descr, &npy, err));

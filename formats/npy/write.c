@@ -25,8 +25,7 @@ static const char *kind_letter(struct mpk_dtype t)
 	}
 }
 
-static enum mpk_code put_descr(struct mpk_strbuf *buf, struct mpk_dtype t,
-			       struct mpk_error *err)
+static enum mpk_code put_descr(struct mpk_strbuf *buf, struct mpk_dtype t, struct mpk_error *err)
 {
 	const char *letter = kind_letter(t);
 	size_t bytes = mpk_dtype_bytes(t);
@@ -68,8 +67,7 @@ static void pad(struct mpk_strbuf *buf, const int64_t *shape, size_t ndim)
 }
 
 enum mpk_code mpk_npy_write_header(struct mpk_rope *rope, struct mpk_dtype dtype,
-				   const int64_t *shape, size_t ndim,
-				   struct mpk_error *err)
+				   const int64_t *shape, size_t ndim, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf buf = { 0 };
 

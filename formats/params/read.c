@@ -5,21 +5,18 @@
 #include "params/magic.h"
 #include "text/escape.h"
 
-enum mpk_code mpk_tensors_read(struct mpk_cursor *c, struct mpk_strs names,
-			       uint64_t count, struct mpk_arena *arena,
-			       const struct mpk_tensor_record **out,
+enum mpk_code mpk_tensors_read(struct mpk_cursor *c, struct mpk_strs names, uint64_t count,
+			       struct mpk_arena *arena, const struct mpk_tensor_record **out,
 			       struct mpk_error *err)
 {
 	struct mpk_tensor_record *tensors;
 
 	if (count != names.count)
 		return mpk_fail_offset(err, MPK_E_CORRUPT, c->space, mpk_cursor_offset(c),
-				       "%" PRIu64 " tensors for %zu names", count,
-				       names.count);
+				       "%" PRIu64 " tensors for %zu names", count, names.count);
 	if (count > mpk_cursor_left(c) / MPK_TENSOR_MIN)
 		return mpk_fail_offset(err, MPK_E_CORRUPT, c->space, mpk_cursor_offset(c),
-				       "%" PRIu64
-				       " tensors do not fit in the %zu bytes left",
+				       "%" PRIu64 " tensors do not fit in the %zu bytes left",
 				       count, mpk_cursor_left(c));
 	tensors = mpk_arena_array(arena, names.count, sizeof *tensors);
 	if (!tensors)
@@ -28,8 +25,7 @@ enum mpk_code mpk_tensors_read(struct mpk_cursor *c, struct mpk_strs names,
 		enum mpk_code code = mpk_tensor_read(c, arena, &tensors[i], err);
 
 		if (code != MPK_OK) {
-			mpk_error_prefix(err,
-					 "parameter \"%s\": ", MPK_QUOTE(names.items[i]));
+			mpk_error_prefix(err, "parameter \"%s\": ", MPK_QUOTE(names.items[i]));
 			return code;
 		}
 	}
@@ -37,8 +33,8 @@ enum mpk_code mpk_tensors_read(struct mpk_cursor *c, struct mpk_strs names,
 	return MPK_OK;
 }
 
-enum mpk_code mpk_params_read(struct mpk_span file, struct mpk_arena *arena,
-			      struct mpk_params *out, struct mpk_error *err)
+enum mpk_code mpk_params_read(struct mpk_span file, struct mpk_arena *arena, struct mpk_params *out,
+			      struct mpk_error *err)
 {
 	struct mpk_cursor c = mpk_cursor_of(file, 0, "file");
 	struct mpk_params p = { 0 };
@@ -47,16 +43,14 @@ enum mpk_code mpk_params_read(struct mpk_span file, struct mpk_arena *arena,
 	MPK_TRY(mpk_read_u64(&c, "parameter file", &magic, err));
 	if (magic != MPK_PARAMS_MAGIC)
 		return mpk_fail_offset(err, MPK_E_CORRUPT, c.space, 0,
-				       "not a parameter file: magic number %#" PRIx64,
-				       magic);
+				       "not a parameter file: magic number %#" PRIx64, magic);
 	MPK_TRY(mpk_read_u64(&c, "parameter file", &p.reserved, err));
 	MPK_TRY(mpk_read_strs(&c, "parameter names", arena, &p.names, err));
 	MPK_TRY(mpk_read_u64(&c, "tensor count", &count, err));
 	MPK_TRY(mpk_tensors_read(&c, p.names, count, arena, &p.tensors, err));
 	if (mpk_cursor_left(&c))
 		return mpk_fail_offset(err, MPK_E_CORRUPT, c.space, mpk_cursor_offset(&c),
-				       "%zu bytes behind the last tensor",
-				       mpk_cursor_left(&c));
+				       "%zu bytes behind the last tensor", mpk_cursor_left(&c));
 	*out = p;
 	return MPK_OK;
 }

@@ -54,11 +54,9 @@ static bool parse_number(struct mpk_span text, uint64_t *out)
 	if (!base)
 		return mpk_parse_u64(text, out);
 	for (size_t i = 0; i < text.len; i++) {
-		if (text.data[i] < '0' || text.data[i] >= '0' + base ||
-		    !mpk_mul_u64(v, base, &v))
+		if (text.data[i] < '0' || text.data[i] >= '0' + base || !mpk_mul_u64(v, base, &v))
 			return false;
-		v += (uint64_t)(text.data[i] -
-				'0'); /* base is even: the last digit fits */
+		v += (uint64_t)(text.data[i] - '0'); /* base is even: the last digit fits */
 	}
 	*out = v;
 	return true;
@@ -72,8 +70,7 @@ enum mpk_code mpk_ptx_take_number(struct mpk_ptx_parser *r, uint64_t max, uint64
 	return mpk_ptx_step(r, err);
 }
 
-enum mpk_code mpk_ptx_take_u32(struct mpk_ptx_parser *r, uint32_t *out,
-			       struct mpk_error *err)
+enum mpk_code mpk_ptx_take_u32(struct mpk_ptx_parser *r, uint32_t *out, struct mpk_error *err)
 {
 	uint64_t v;
 
@@ -83,8 +80,7 @@ enum mpk_code mpk_ptx_take_u32(struct mpk_ptx_parser *r, uint32_t *out,
 }
 
 /* "128", "128, 1" or "128, 1, 1" */
-enum mpk_code mpk_ptx_take_triple(struct mpk_ptx_parser *r, uint32_t out[3],
-				  struct mpk_error *err)
+enum mpk_code mpk_ptx_take_triple(struct mpk_ptx_parser *r, uint32_t out[3], struct mpk_error *err)
 {
 	MPK_TRY(mpk_ptx_take_u32(r, &out[0], err));
 	for (size_t i = 1; i < 3; i++) {
@@ -98,8 +94,7 @@ enum mpk_code mpk_ptx_take_triple(struct mpk_ptx_parser *r, uint32_t out[3],
 }
 
 /* Passes over tokens up to and including stop, brackets of any kind in balance. */
-enum mpk_code mpk_ptx_skip_past(struct mpk_ptx_parser *r, char stop,
-				struct mpk_error *err)
+enum mpk_code mpk_ptx_skip_past(struct mpk_ptx_parser *r, char stop, struct mpk_error *err)
 {
 	size_t depth = 0;
 
@@ -123,11 +118,12 @@ static const struct {
 	const char *name;
 	uint32_t bytes;
 } types[] = {
-	{ ".b8", 1 },    { ".u8", 1 },    { ".s8", 1 },     { ".b16", 2 },    { ".u16", 2 },
-	{ ".s16", 2 },   { ".f16", 2 },   { ".bf16", 2 },   { ".b32", 4 },    { ".u32", 4 },
-	{ ".s32", 4 },   { ".f32", 4 },   { ".f16x2", 4 },  { ".bf16x2", 4 }, { ".b64", 8 },
-	{ ".u64", 8 },   { ".s64", 8 },   { ".f64", 8 },    { ".b128", 16 },
-	{ ".texref", 8 }, { ".samplerref", 8 }, { ".surfref", 8 },
+	{ ".b8", 1 },         { ".u8", 1 },      { ".s8", 1 },    { ".b16", 2 },
+	{ ".u16", 2 },        { ".s16", 2 },     { ".f16", 2 },   { ".bf16", 2 },
+	{ ".b32", 4 },        { ".u32", 4 },     { ".s32", 4 },   { ".f32", 4 },
+	{ ".f16x2", 4 },      { ".bf16x2", 4 },  { ".b64", 8 },   { ".u64", 8 },
+	{ ".s64", 8 },        { ".f64", 8 },     { ".b128", 16 }, { ".texref", 8 },
+	{ ".samplerref", 8 }, { ".surfref", 8 },
 };
 
 static uint32_t type_bytes(const struct mpk_token *t)
@@ -170,8 +166,8 @@ enum mpk_code mpk_ptx_take_modifiers(struct mpk_ptx_parser *r, struct mpk_ptx_va
 	return MPK_OK;
 }
 
-enum mpk_code mpk_ptx_take_dimensions(struct mpk_ptx_parser *r,
-				      struct mpk_ptx_variable *v, struct mpk_error *err)
+enum mpk_code mpk_ptx_take_dimensions(struct mpk_ptx_parser *r, struct mpk_ptx_variable *v,
+				      struct mpk_error *err)
 {
 	uint64_t n;
 
@@ -182,8 +178,7 @@ enum mpk_code mpk_ptx_take_dimensions(struct mpk_ptx_parser *r,
 		} else {
 			MPK_TRY(mpk_ptx_take_number(r, UINT64_MAX, &n, err));
 			if (!mpk_mul_u64(v->bytes, n, &v->bytes))
-				return mpk_ptx_wanted(
-					r, "an array of less than 2^64 bytes", err);
+				return mpk_ptx_wanted(r, "an array of less than 2^64 bytes", err);
 		}
 		MPK_TRY(mpk_ptx_expect(r, ']', err));
 	}

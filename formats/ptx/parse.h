@@ -16,7 +16,7 @@ struct mpk_ptx_variable {
 	uint64_t bytes;
 	uint32_t align;
 	bool pointer;
-	bool open;     /* an array without a size: "x[]" */
+	bool open; /* an array without a size: "x[]" */
 };
 
 static inline bool mpk_ptx_at(const struct mpk_ptx_parser *r, char c)

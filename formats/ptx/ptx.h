@@ -15,22 +15,22 @@
 
 struct mpk_ptx_param {
 	struct mpk_span name;
-	struct mpk_span type;     /* "u64", "f32", "b8" */
-	uint64_t bytes;           /* of the whole parameter, arrays and vectors included */
-	uint32_t align;           /* bytes */
-	bool pointer;             /* marked .ptr */
+	struct mpk_span type; /* "u64", "f32", "b8" */
+	uint64_t bytes;       /* of the whole parameter, arrays and vectors included */
+	uint32_t align;       /* bytes */
+	bool pointer;         /* marked .ptr */
 };
 
 struct mpk_ptx_kernel {
 	struct mpk_span name;
 	const struct mpk_ptx_param *params;
 	size_t param_count;
-	uint32_t max_threads[3];  /* .maxntid; zeros: not given, else 1 where left out */
-	uint32_t block[3];        /* .reqntid; likewise */
-	uint32_t cluster[3];      /* .reqnctapercluster; likewise */
-	uint32_t min_blocks;      /* .minnctapersm; 0: not given */
-	uint32_t max_registers;   /* .maxnreg; 0: not given */
-	bool has_body;            /* false: a mere declaration */
+	uint32_t max_threads[3]; /* .maxntid; zeros: not given, else 1 where left out */
+	uint32_t block[3];       /* .reqntid; likewise */
+	uint32_t cluster[3];     /* .reqnctapercluster; likewise */
+	uint32_t min_blocks;     /* .minnctapersm; 0: not given */
+	uint32_t max_registers;  /* .maxnreg; 0: not given */
+	bool has_body;           /* false: a mere declaration */
 };
 
 /* The variable stands outside of all kernels (any of them may use it). */
@@ -38,24 +38,24 @@ struct mpk_ptx_kernel {
 
 struct mpk_ptx_shared {
 	struct mpk_span name;
-	uint64_t bytes;           /* 0 when dynamic */
-	uint32_t align;           /* bytes */
-	bool dynamic;             /* .extern: its size is given at launch */
-	size_t kernel;            /* index of the kernel it stands in, or MPK_PTX_MODULE */
+	uint64_t bytes; /* 0 when dynamic */
+	uint32_t align; /* bytes */
+	bool dynamic;   /* .extern: its size is given at launch */
+	size_t kernel;  /* index of the kernel it stands in, or MPK_PTX_MODULE */
 };
 
 struct mpk_ptx {
-	unsigned major, minor;    /* .version */
-	unsigned sm;              /* 90 for sm_90 */
-	char suffix;              /* 'a' or 'f', or NUL */
-	unsigned address_bits;    /* 32 or 64 */
-	bool debug;               /* .target ..., debug */
-	bool terminated;          /* the text is followed by a NUL, as drivers want it */
+	unsigned major, minor; /* .version */
+	unsigned sm;           /* 90 for sm_90 */
+	char suffix;           /* 'a' or 'f', or NUL */
+	unsigned address_bits; /* 32 or 64 */
+	bool debug;            /* .target ..., debug */
+	bool terminated;       /* the text is followed by a NUL, as drivers want it */
 	const struct mpk_ptx_kernel *kernels; /* .entry, in file order */
 	size_t kernel_count;
-	const struct mpk_ptx_shared *shared;  /* in file order */
+	const struct mpk_ptx_shared *shared; /* in file order */
 	size_t shared_count;
-	const struct mpk_span *functions;     /* names of .func: no driver launches these */
+	const struct mpk_span *functions; /* names of .func: no driver launches these */
 	size_t function_count;
 };
 
@@ -70,8 +70,8 @@ bool mpk_ptx_is(struct mpk_span bytes);
  *          string); MPK_E_CORRUPT with the offset in "payload" (a NUL inside the text);
  *          MPK_E_CONFLICT (two kernels of one name); MPK_E_NOMEM.
  * Format   FORMAT.md 1 - 3 */
-enum mpk_code mpk_ptx_read(struct mpk_span bytes, struct mpk_arena *arena,
-			   struct mpk_ptx *out, struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_ptx_read(struct mpk_span bytes, struct mpk_arena *arena, struct mpk_ptx *out,
+			   struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_ptx_find - the kernel with this name, or NULL */
 const struct mpk_ptx_kernel *mpk_ptx_find(const struct mpk_ptx *ptx, struct mpk_span name);

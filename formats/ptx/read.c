@@ -46,8 +46,8 @@ static void *kept(struct mpk_arena *arena, const void *from, size_t count, size_
 
 /* --- shared memory: FORMAT.md 2 --------------------------------------------------- */
 
-static enum mpk_code add_shared(struct reader *r, const struct mpk_ptx_variable *v,
-				bool is_extern, size_t kernel, struct mpk_error *err)
+static enum mpk_code add_shared(struct reader *r, const struct mpk_ptx_variable *v, bool is_extern,
+				size_t kernel, struct mpk_error *err)
 {
 	size_t n = r->ptx.shared_count;
 
@@ -95,8 +95,7 @@ static enum mpk_code read_param(struct reader *r, struct mpk_error *err)
 	MPK_TRY(mpk_ptx_take_modifiers(&r->p, &v, err));
 	MPK_TRY(mpk_ptx_take_name(&r->p, &v.name, err));
 	MPK_TRY(mpk_ptx_take_dimensions(&r->p, &v, err));
-	if (!mpk_vec_reserve(&r->params, &r->param_cap, r->param_count + 1,
-			     sizeof *r->params))
+	if (!mpk_vec_reserve(&r->params, &r->param_cap, r->param_count + 1, sizeof *r->params))
 		return mpk_fail_nomem(err);
 	r->params[r->param_count++] = (struct mpk_ptx_param){
 		.name = v.name,
@@ -108,8 +107,7 @@ static enum mpk_code read_param(struct reader *r, struct mpk_error *err)
 	return MPK_OK;
 }
 
-static enum mpk_code read_params(struct reader *r, struct mpk_ptx_kernel *k,
-				 struct mpk_error *err)
+static enum mpk_code read_params(struct reader *r, struct mpk_ptx_kernel *k, struct mpk_error *err)
 {
 	r->param_count = 0;
 	if (!mpk_ptx_at(&r->p, '('))
@@ -147,9 +145,8 @@ static enum mpk_code read_directive(struct reader *r, const struct mpk_token *di
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++)
 		if (mpk_token_is_word(directive, rows[i].name))
-			return rows[i].triple ?
-				       mpk_ptx_take_triple(&r->p, rows[i].triple, err) :
-				       mpk_ptx_take_u32(&r->p, rows[i].number, err);
+			return rows[i].triple ? mpk_ptx_take_triple(&r->p, rows[i].triple, err)
+					      : mpk_ptx_take_u32(&r->p, rows[i].number, err);
 	if (mpk_token_is_word(directive, ".pragma")) /* its ';' does not end the header */
 		return mpk_ptx_skip_past(&r->p, ';', err);
 	return MPK_OK;
@@ -177,8 +174,7 @@ static enum mpk_code read_body(struct reader *r, size_t kernel, struct mpk_error
 	bool start;
 
 	do {
-		start =
-			r->p.t.kind == MPK_TOKEN_PUNCT && strchr("{};:", r->p.t.text.data[0]);
+		start = r->p.t.kind == MPK_TOKEN_PUNCT && strchr("{};:", r->p.t.text.data[0]);
 		if (mpk_ptx_at(&r->p, '{'))
 			depth++;
 		else if (mpk_ptx_at(&r->p, '}'))
@@ -204,8 +200,7 @@ static enum mpk_code add_kernel(struct reader *r, const struct mpk_ptx_kernel *k
 		return mpk_fail_nomem(err);
 	if (rc == 0 && (r->kernels[found].has_body && k->has_body))
 		return mpk_fail_line(err, MPK_E_CONFLICT, where->line, where->column,
-				     "PTX: a second kernel is called '%s'",
-				     MPK_QUOTE(k->name));
+				     "PTX: a second kernel is called '%s'", MPK_QUOTE(k->name));
 	if (rc == 0) {
 		/* a declaration and its definition are one kernel */
 		if (k->has_body)
@@ -272,8 +267,8 @@ static enum mpk_code read_version(struct reader *r, struct mpk_error *err)
 	uint64_t major, minor;
 
 	if (!head || !mpk_parse_u64(mpk_span_of(text.data, head), &major) ||
-	    !mpk_parse_u64(mpk_span_of(dot + 1, text.len - head - 1), &minor) ||
-		major > 999 || minor > 999)
+	    !mpk_parse_u64(mpk_span_of(dot + 1, text.len - head - 1), &minor) || major > 999 ||
+	    minor > 999)
 		return mpk_ptx_wanted(&r->p, "a version such as 8.4", err);
 	r->ptx.major = (unsigned)major;
 	r->ptx.minor = (unsigned)minor;
@@ -306,8 +301,7 @@ static enum mpk_code read_target(struct reader *r, struct mpk_error *err)
 			return mpk_ptx_wanted(&r->p, "a target such as sm_90", err);
 		if (mpk_span_starts(text, "sm_")) {
 			if (!parse_target(text, &r->ptx.sm, &r->ptx.suffix))
-				return mpk_ptx_wanted(&r->p, "a target such as sm_90",
-						      err);
+				return mpk_ptx_wanted(&r->p, "a target such as sm_90", err);
 			r->has_target = true;
 		} else if (mpk_span_is(text, "debug")) {
 			r->ptx.debug = true;
@@ -332,11 +326,10 @@ static enum mpk_code read_address_size(struct reader *r, struct mpk_error *err)
 }
 
 /* One statement outside of functions. is_extern: .extern came right before. */
-static enum mpk_code read_statement(struct reader *r, bool *is_extern,
-					struct mpk_error *err)
+static enum mpk_code read_statement(struct reader *r, bool *is_extern, struct mpk_error *err)
 {
-	static const char *const variables[] = {".global", ".const", ".tex",   ".local",
-						".param",  ".reg",   ".alias", ".pragma"};
+	static const char *const variables[] = { ".global", ".const", ".tex",   ".local",
+						 ".param",  ".reg",   ".alias", ".pragma" };
 	struct mpk_token t = r->p.t;
 	bool was_extern = *is_extern;
 
@@ -404,8 +397,8 @@ bool mpk_ptx_is(struct mpk_span bytes)
 	return mpk_lexer_next(&lex, &t, NULL) == MPK_OK && mpk_token_is_word(&t, ".version");
 }
 
-enum mpk_code mpk_ptx_read(struct mpk_span bytes, struct mpk_arena *arena,
-			   struct mpk_ptx *out, struct mpk_error *err)
+enum mpk_code mpk_ptx_read(struct mpk_span bytes, struct mpk_arena *arena, struct mpk_ptx *out,
+			   struct mpk_error *err)
 {
 	struct mpk_span text = without_end(bytes);
 	MPK_CLEANUP(reader_fini)
@@ -419,8 +412,7 @@ enum mpk_code mpk_ptx_read(struct mpk_span bytes, struct mpk_arena *arena,
 	if (nul)
 		return mpk_fail_offset(
 			err, MPK_E_CORRUPT, "payload", (size_t)(nul - text.data),
-		    "PTX: a NUL inside the text; a driver would stop reading "
-		    "here");
+			"PTX: a NUL inside the text; a driver would stop reading here");
 	MPK_TRY(read_module(&r, err));
 	return keep(&r, out, err);
 }

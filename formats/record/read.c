@@ -1,7 +1,6 @@
 #include "record/record.h"
 
-static enum mpk_code read_field(struct mpk_cursor *c,
-				const struct mpk_record_field *field,
+static enum mpk_code read_field(struct mpk_cursor *c, const struct mpk_record_field *field,
 				struct mpk_arena *arena, struct mpk_record_value *out,
 				struct mpk_error *err)
 {
@@ -16,8 +15,7 @@ static enum mpk_code read_field(struct mpk_cursor *c,
 	return mpk_read_i32(c, field->name, &out->number, err);
 }
 
-enum mpk_code mpk_record_read(struct mpk_cursor *c,
-			      const struct mpk_record_schema *schema,
+enum mpk_code mpk_record_read(struct mpk_cursor *c, const struct mpk_record_schema *schema,
 			      struct mpk_arena *arena, struct mpk_record *out,
 			      struct mpk_error *err)
 {
@@ -25,15 +23,13 @@ enum mpk_code mpk_record_read(struct mpk_cursor *c,
 	struct mpk_cursor at = *c;
 
 	for (size_t i = 0; i < schema->count; i++)
-		MPK_TRY(read_field(&at, &schema->fields[i], arena, &record.values[i],
-				   err));
+		MPK_TRY(read_field(&at, &schema->fields[i], arena, &record.values[i], err));
 	*out = record;
 	*c = at;
 	return MPK_OK;
 }
 
-const struct mpk_record_value *mpk_record_get(const struct mpk_record *record,
-					      const char *name)
+const struct mpk_record_value *mpk_record_get(const struct mpk_record *record, const char *name)
 {
 	for (size_t i = 0; i < record->schema->count; i++) {
 		if (strcmp(record->schema->fields[i].name, name) == 0)

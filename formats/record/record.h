@@ -23,9 +23,9 @@ enum mpk_field_type {
 };
 
 struct mpk_record_field {
-	const char *name;   /* "symbol", "graph_json" */
+	const char *name; /* "symbol", "graph_json" */
 	enum mpk_field_type type;
-	const char *file;   /* its name as a file, "graph.json"; NULL: not worth one */
+	const char *file; /* its name as a file, "graph.json"; NULL: not worth one */
 };
 
 enum { MPK_RECORD_FIELDS = 6 };
@@ -71,7 +71,6 @@ enum mpk_code mpk_record_read(struct mpk_cursor *c, const struct mpk_record_sche
 void mpk_record_write(struct mpk_rope *r, const struct mpk_record *record);
 
 /* mpk_record_get - the value of the field with this name, or NULL */
-const struct mpk_record_value *mpk_record_get(const struct mpk_record *record,
-					      const char *name);
+const struct mpk_record_value *mpk_record_get(const struct mpk_record *record, const char *name);
 
 #endif

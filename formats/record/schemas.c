@@ -21,8 +21,7 @@ const struct mpk_record_schema mpk_schema_coreml = {
 };
 
 const struct mpk_record_schema mpk_schema_torch = {
-	.fields = { { "symbol", MPK_FIELD_STR, NULL },
-		    { "module", MPK_FIELD_STR, "module.pt" } },
+	.fields = { { "symbol", MPK_FIELD_STR, NULL }, { "module", MPK_FIELD_STR, "module.pt" } },
 	.count = 2,
 };
 

@@ -54,8 +54,8 @@ static struct mpk_relax_instr decode(const uint8_t *words)
 	return instr;
 }
 
-enum mpk_code mpk_relax_instr(const struct mpk_relax *x, size_t index,
-			      struct mpk_relax_instr *out, struct mpk_error *err)
+enum mpk_code mpk_relax_instr(const struct mpk_relax *x, size_t index, struct mpk_relax_instr *out,
+			      struct mpk_error *err)
 {
 	uint64_t words = x->instr_data.len / 8, at;
 	const uint8_t *p;
@@ -65,8 +65,8 @@ enum mpk_code mpk_relax_instr(const struct mpk_relax *x, size_t index,
 	at = mpk_load_u64(x->instr_offset.data + 8 * index);
 	if (at >= words)
 		return mpk_fail(err, MPK_E_CORRUPT,
-				"instruction %zu begins at word %" PRIu64 " of %" PRIu64,
-				index, at, words);
+				"instruction %zu begins at word %" PRIu64 " of %" PRIu64, index, at,
+				words);
 	p = x->instr_data.data + 8 * at;
 
 	size_t fixed = fixed_words(word_at(p));
@@ -76,8 +76,8 @@ enum mpk_code mpk_relax_instr(const struct mpk_relax *x, size_t index,
 				"instruction %zu: opcode %" PRId64 " is not known", index,
 				word_at(p));
 	if (fixed > words - at || (fixed == 4 && mpk_load_u64(p + 24) > words - at - 4))
-		return mpk_fail(err, MPK_E_CORRUPT,
-				"instruction %zu goes beyond the last word", index);
+		return mpk_fail(err, MPK_E_CORRUPT, "instruction %zu goes beyond the last word",
+				index);
 	*out = decode(p);
 	return MPK_OK;
 }
@@ -104,33 +104,29 @@ struct checker {
 static enum mpk_code fault(const struct checker *k, const char *what, int64_t value)
 {
 	return mpk_fail(k->err, MPK_E_CORRUPT,
-			"function \"%s\", instruction %" PRId64 ": %s %" PRId64
-			" does not exist",
+			"function \"%s\", instruction %" PRId64 ": %s %" PRId64 " does not exist",
 			MPK_QUOTE(k->f->name), k->at, what, value);
 }
 
 static bool register_exists(const struct checker *k, int64_t reg)
 {
-	return (reg >= 0 && reg < k->f->register_file_size) ||
-	       reg == MPK_RELAX_REG_VOID || reg == MPK_RELAX_REG_VM;
+	return (reg >= 0 && reg < k->f->register_file_size) || reg == MPK_RELAX_REG_VOID ||
+	       reg == MPK_RELAX_REG_VM;
 }
 
 static enum mpk_code check_arg(const struct checker *k, struct mpk_relax_arg arg)
 {
 	switch (arg.kind) {
 	case MPK_RELAX_ARG_REG:
-		return register_exists(k, arg.value) ? MPK_OK :
-						       fault(k, "register", arg.value);
+		return register_exists(k, arg.value) ? MPK_OK : fault(k, "register", arg.value);
 	case MPK_RELAX_ARG_INT:
 		return MPK_OK;
 	case MPK_RELAX_ARG_CONST:
-		return (uint64_t)arg.value < k->x->const_count ?
-			       MPK_OK :
-			       fault(k, "constant", arg.value);
+		return (uint64_t)arg.value < k->x->const_count ? MPK_OK
+							       : fault(k, "constant", arg.value);
 	case MPK_RELAX_ARG_FUNC:
-		return (uint64_t)arg.value < k->x->func_count ?
-			       MPK_OK :
-			       fault(k, "function", arg.value);
+		return (uint64_t)arg.value < k->x->func_count ? MPK_OK
+							      : fault(k, "function", arg.value);
 	default:
 		return fault(k, "argument kind", (int64_t)arg.kind);
 	}
@@ -174,16 +170,15 @@ static enum mpk_code check_func(const struct mpk_relax *x, const struct mpk_rela
 {
 	struct checker k = { x, f, f->start, err };
 
-	if (f->start < 0 || f->end <= f->start ||
-	    (uint64_t)f->end > mpk_relax_instr_count(x))
+	if (f->start < 0 || f->end <= f->start || (uint64_t)f->end > mpk_relax_instr_count(x))
 		return mpk_fail(err, MPK_E_CORRUPT,
 				"function \"%s\": instructions %" PRId64 " to %" PRId64
 				" do not exist",
 				MPK_QUOTE(f->name), f->start, f->end);
 	if (f->num_args < 0 || f->num_args > f->register_file_size)
 		return mpk_fail(err, MPK_E_CORRUPT,
-				"function \"%s\": %" PRId64
-				" arguments do not fit in %" PRId64 " registers",
+				"function \"%s\": %" PRId64 " arguments do not fit in %" PRId64
+				" registers",
 				MPK_QUOTE(f->name), f->num_args, f->register_file_size);
 	for (; k.at < f->end; k.at++)
 		MPK_TRY(check_instr(&k));

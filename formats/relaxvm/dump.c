@@ -32,8 +32,7 @@ static void put_func_name(const struct mpk_relax *x, int64_t func, struct mpk_st
 		mpk_strbuf_printf(out, "unknown_func_index(%" PRId64 ")", func);
 }
 
-static void put_arg(const struct mpk_relax *x, struct mpk_relax_arg arg,
-		    struct mpk_strbuf *out)
+static void put_arg(const struct mpk_relax *x, struct mpk_relax_arg arg, struct mpk_strbuf *out)
 {
 	switch (arg.kind) {
 	case MPK_RELAX_ARG_REG:
@@ -110,8 +109,7 @@ static void put_code(const struct mpk_relax *x, const struct mpk_relax_func *f,
 
 	if (f->start < 0 || f->end < f->start || (uint64_t)f->end > count) {
 		mpk_strbuf_printf(out,
-				  "  (instructions %" PRId64 " to %" PRId64 " of %" PRIu64
-				  ")\n",
+				  "  (instructions %" PRId64 " to %" PRId64 " of %" PRIu64 ")\n",
 				  f->start, f->end, count);
 		return;
 	}

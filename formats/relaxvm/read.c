@@ -7,16 +7,14 @@
 /* kind, name, four numbers, parameter names; constant: tag and a dtype; scope: index, name */
 enum { FUNC_MIN = 4 + 8 + 4 * 8 + 8, CONST_MIN = 4 + 4, SCOPE_MIN = 8 + 8 };
 
-static enum mpk_code read_header(struct mpk_cursor *c, struct mpk_relax *x,
-				 struct mpk_error *err)
+static enum mpk_code read_header(struct mpk_cursor *c, struct mpk_relax *x, struct mpk_error *err)
 {
 	uint64_t start = mpk_cursor_offset(c), magic;
 
 	MPK_TRY(mpk_read_u64(c, "Relax executable", &magic, err));
 	if (magic != MPK_RELAX_MAGIC && magic != MPK_RELAX_MAGIC_SCOPES)
 		return mpk_fail_offset(err, MPK_E_CORRUPT, c->space, start,
-				       "no Relax executable: magic number %#" PRIx64,
-				       magic);
+				       "no Relax executable: magic number %#" PRIx64, magic);
 	x->has_scopes = magic == MPK_RELAX_MAGIC_SCOPES;
 	return mpk_read_str(c, "bytecode version", &x->version, err);
 }
@@ -38,8 +36,8 @@ static enum mpk_code read_func(struct mpk_cursor *c, struct mpk_arena *arena,
 	return mpk_read_strs(c, "parameter names", arena, &f->params, err);
 }
 
-static enum mpk_code read_funcs(struct mpk_cursor *c, struct mpk_arena *arena,
-				struct mpk_relax *x, struct mpk_error *err)
+static enum mpk_code read_funcs(struct mpk_cursor *c, struct mpk_arena *arena, struct mpk_relax *x,
+				struct mpk_error *err)
 {
 	struct mpk_relax_func *funcs;
 
@@ -53,8 +51,8 @@ static enum mpk_code read_funcs(struct mpk_cursor *c, struct mpk_arena *arena,
 	return MPK_OK;
 }
 
-static enum mpk_code read_scopes(struct mpk_cursor *c, struct mpk_arena *arena,
-				 struct mpk_relax *x, struct mpk_error *err)
+static enum mpk_code read_scopes(struct mpk_cursor *c, struct mpk_arena *arena, struct mpk_relax *x,
+				 struct mpk_error *err)
 {
 	struct mpk_relax_scope *scopes;
 
@@ -116,8 +114,8 @@ static enum mpk_code read_const(struct mpk_cursor *c, struct mpk_arena *arena,
 	return read_value(c, arena, k, err);
 }
 
-static enum mpk_code read_consts(struct mpk_cursor *c, struct mpk_arena *arena,
-				 struct mpk_relax *x, struct mpk_error *err)
+static enum mpk_code read_consts(struct mpk_cursor *c, struct mpk_arena *arena, struct mpk_relax *x,
+				 struct mpk_error *err)
 {
 	struct mpk_relax_const *consts;
 
@@ -148,9 +146,8 @@ static enum mpk_code read_content(struct mpk_cursor *c, struct mpk_arena *arena,
 	return mpk_read_words(c, "instruction words", 8, &x->instr_data, err);
 }
 
-enum mpk_code mpk_relax_read(struct mpk_cursor *c, enum mpk_generation gen,
-			     struct mpk_arena *arena, struct mpk_relax *out,
-			     struct mpk_error *err)
+enum mpk_code mpk_relax_read(struct mpk_cursor *c, enum mpk_generation gen, struct mpk_arena *arena,
+			     struct mpk_relax *out, struct mpk_error *err)
 {
 	struct mpk_relax x = { .gen = gen };
 	struct mpk_cursor at = *c, inner;
@@ -160,8 +157,7 @@ enum mpk_code mpk_relax_read(struct mpk_cursor *c, enum mpk_generation gen,
 		MPK_TRY(read_content(&at, arena, &x, err));
 	} else {
 		MPK_TRY(mpk_read_str(&at, "Relax executable", &content, err));
-		inner = mpk_cursor_of(content, mpk_cursor_offset(&at) - content.len,
-				      c->space);
+		inner = mpk_cursor_of(content, mpk_cursor_offset(&at) - content.len, c->space);
 		MPK_TRY(read_content(&inner, arena, &x, err));
 		x.surplus = mpk_cursor_left(&inner);
 	}

@@ -24,16 +24,20 @@ enum mpk_relax_func_kind {
 };
 
 struct mpk_relax_func {
-	int32_t kind;            /* enum mpk_relax_func_kind; others are refused */
+	int32_t kind; /* enum mpk_relax_func_kind; others are refused */
 	struct mpk_span name;
-	int64_t start, end;      /* instructions [start, end) */
-	int64_t num_args;        /* -2 for packed functions */
+	int64_t start, end; /* instructions [start, end) */
+	int64_t num_args;   /* -2 for packed functions */
 	int64_t register_file_size;
-	struct mpk_strs params;  /* names */
+	struct mpk_strs params; /* names */
 };
 
 enum mpk_relax_const_kind {
-	MPK_RELAX_TENSOR, MPK_RELAX_DTYPE, MPK_RELAX_SHAPE, MPK_RELAX_STRING, MPK_RELAX_INT,
+	MPK_RELAX_TENSOR,
+	MPK_RELAX_DTYPE,
+	MPK_RELAX_SHAPE,
+	MPK_RELAX_STRING,
+	MPK_RELAX_INT,
 	MPK_RELAX_FLOAT,
 	MPK_RELAX_CONST_KINDS
 };
@@ -43,7 +47,7 @@ struct mpk_relax_const {
 	union {
 		struct mpk_tensor_record tensor;
 		struct mpk_dtype dtype;
-		struct mpk_span shape;  /* i64 elements as stored, 8 bytes each */
+		struct mpk_span shape; /* i64 elements as stored, 8 bytes each */
 		struct mpk_span string;
 		int64_t i;
 		double f;
@@ -57,26 +61,25 @@ struct mpk_relax_scope {
 };
 
 struct mpk_relax {
-	enum mpk_generation gen;       /* decides the inner length and the constants' tags */
-	bool has_scopes;               /* the later magic number */
-	struct mpk_span version;       /* of the bytecode, "0.14" */
+	enum mpk_generation gen; /* decides the inner length and the constants' tags */
+	bool has_scopes;         /* the later magic number */
+	struct mpk_span version; /* of the bytecode, "0.14" */
 	const struct mpk_relax_func *funcs;
 	size_t func_count;
 	const struct mpk_relax_scope *scopes;
 	size_t scope_count;
 	const struct mpk_relax_const *consts;
 	size_t const_count;
-	struct mpk_span instr_offset;  /* i64: where each instruction begins in instr_data */
-	struct mpk_span instr_data;    /* i64 words */
-	uint64_t surplus;              /* bytes behind the code, inside the inner length */
+	struct mpk_span instr_offset; /* i64: where each instruction begins in instr_data */
+	struct mpk_span instr_data;   /* i64 words */
+	uint64_t surplus;             /* bytes behind the code, inside the inner length */
 };
 
 /* mpk_relax_read - one payload of kind relax.Executable or relax.VMExecutable
  * The instruction words are not looked at; see mpk_relax_instr.
  * Returns  MPK_OK; MPK_E_CORRUPT with the offset; MPK_E_NOMEM */
-enum mpk_code mpk_relax_read(struct mpk_cursor *c, enum mpk_generation gen,
-			     struct mpk_arena *arena, struct mpk_relax *out,
-			     struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_relax_read(struct mpk_cursor *c, enum mpk_generation gen, struct mpk_arena *arena,
+			     struct mpk_relax *out, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_relax_write - the inverse, to the byte, less the surplus */
 void mpk_relax_write(struct mpk_rope *r, const struct mpk_relax *x);
@@ -88,8 +91,8 @@ enum mpk_relax_op {
 	MPK_RELAX_IF = 4,
 };
 
-#define MPK_RELAX_REG_VOID (INT64_C(1) << 54)       /* as destination: drop the result */
-#define MPK_RELAX_REG_VM ((INT64_C(1) << 54) + 1)   /* the machine itself */
+#define MPK_RELAX_REG_VOID (INT64_C(1) << 54)     /* as destination: drop the result */
+#define MPK_RELAX_REG_VM ((INT64_C(1) << 54) + 1) /* the machine itself */
 
 /* One instruction; the members that op does not name are 0. */
 struct mpk_relax_instr {
@@ -101,8 +104,12 @@ struct mpk_relax_instr {
 	size_t arg_count;
 };
 
-enum mpk_relax_arg_kind { MPK_RELAX_ARG_REG, MPK_RELAX_ARG_INT, MPK_RELAX_ARG_CONST,
-			  MPK_RELAX_ARG_FUNC };
+enum mpk_relax_arg_kind {
+	MPK_RELAX_ARG_REG,
+	MPK_RELAX_ARG_INT,
+	MPK_RELAX_ARG_CONST,
+	MPK_RELAX_ARG_FUNC
+};
 
 struct mpk_relax_arg {
 	unsigned kind; /* enum mpk_relax_arg_kind, or a number that nothing writes */
@@ -117,9 +124,8 @@ static inline size_t mpk_relax_instr_count(const struct mpk_relax *x)
 /* mpk_relax_instr - instruction at index, words checked against instr_data
  * Returns  MPK_OK; MPK_E_RANGE: no such instruction; MPK_E_CORRUPT: an unknown opcode, or
  *          words beyond the end. Operands are not checked: see mpk_relax_check. */
-enum mpk_code mpk_relax_instr(const struct mpk_relax *x, size_t index,
-			      struct mpk_relax_instr *out, struct mpk_error *err)
-	MPK_MUST_CHECK;
+enum mpk_code mpk_relax_instr(const struct mpk_relax *x, size_t index, struct mpk_relax_instr *out,
+			      struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_relax_arg - argument i of a call; i < arg_count */
 struct mpk_relax_arg mpk_relax_arg(const struct mpk_relax_instr *instr, size_t i);

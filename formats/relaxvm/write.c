@@ -34,8 +34,7 @@ static void put_func(struct mpk_rope *r, const struct mpk_relax_func *f)
 	mpk_rope_put_strs(r, f->params);
 }
 
-static void put_const(struct mpk_rope *r, enum mpk_generation gen,
-		      const struct mpk_relax_const *k)
+static void put_const(struct mpk_rope *r, enum mpk_generation gen, const struct mpk_relax_const *k)
 {
 	uint64_t bits;
 

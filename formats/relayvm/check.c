@@ -60,8 +60,8 @@ static const char *operand_name(char letter)
 static enum mpk_code check_instr(const struct checker *k, struct mpk_error *err)
 {
 	const struct mpk_relay_instr *instr = &k->f->instrs[k->at];
-	const struct mpk_relay_shape *shape = mpk_relay_shape(mpk_relay_word(instr, 0),
-							      k->x->layout);
+	const struct mpk_relay_shape *shape =
+		mpk_relay_shape(mpk_relay_word(instr, 0), k->x->layout);
 	size_t fixed = strlen(shape->fields);
 
 	for (size_t i = mpk_relay_garbage(instr, shape); i < instr->count - 1; i++) {
@@ -69,11 +69,10 @@ static enum mpk_code check_instr(const struct checker *k, struct mpk_error *err)
 		int64_t value = mpk_relay_word(instr, i + 1);
 
 		if (!operand_exists(k, letter, value))
-			return mpk_fail(err, MPK_E_CORRUPT,
-					"function \"%s\", instruction %zu: %s %" PRId64
-					" does not exist",
-					MPK_QUOTE(k->f->info.items[0]), k->at,
-					operand_name(letter), value);
+			return mpk_fail(
+				err, MPK_E_CORRUPT,
+				"function \"%s\", instruction %zu: %s %" PRId64 " does not exist",
+				MPK_QUOTE(k->f->info.items[0]), k->at, operand_name(letter), value);
 	}
 	return MPK_OK;
 }
@@ -84,12 +83,11 @@ enum mpk_code mpk_relay_check(const struct mpk_relay *x, struct mpk_error *err)
 		struct checker k = { x, &x->funcs[i], 0 };
 
 		if (k.f->params.count > k.f->register_file_size)
-			return mpk_fail(
-				err, MPK_E_CORRUPT,
-				"function \"%s\": %zu parameters do not fit in %" PRIu64
-				" registers",
-				MPK_QUOTE(k.f->info.items[0]), k.f->params.count,
-				k.f->register_file_size);
+			return mpk_fail(err, MPK_E_CORRUPT,
+					"function \"%s\": %zu parameters do not fit in %" PRIu64
+					" registers",
+					MPK_QUOTE(k.f->info.items[0]), k.f->params.count,
+					k.f->register_file_size);
 		for (; k.at < k.f->instr_count; k.at++)
 			MPK_TRY(check_instr(&k, err));
 	}

@@ -13,8 +13,7 @@ static void put_name(struct mpk_strbuf *out, struct mpk_strs names, int64_t inde
 		mpk_strbuf_printf(out, "#%" PRId64, index);
 }
 
-static void put_field(const struct mpk_relay *x, char letter, int64_t value,
-		      struct mpk_strbuf *out)
+static void put_field(const struct mpk_relay *x, char letter, int64_t value, struct mpk_strbuf *out)
 {
 	switch (letter) {
 	case 'r':
@@ -43,16 +42,14 @@ static void put_field(const struct mpk_relay *x, char letter, int64_t value,
 static void put_instr(const struct mpk_relay *x, const struct mpk_relay_instr *instr,
 		      struct mpk_strbuf *out)
 {
-	const struct mpk_relay_shape *shape = mpk_relay_shape(mpk_relay_word(instr, 0),
-							      x->layout);
+	const struct mpk_relay_shape *shape = mpk_relay_shape(mpk_relay_word(instr, 0), x->layout);
 	const char *dst = strchr(shape->fields, 'd');
 	size_t fixed = strlen(shape->fields);
 	const char *separator = " ";
 
 	if (dst)
-		mpk_strbuf_printf(
-			out, "%%%" PRId64 " = ",
-			mpk_relay_word(instr, 1 + (size_t)(dst - shape->fields)));
+		mpk_strbuf_printf(out, "%%%" PRId64 " = ",
+				  mpk_relay_word(instr, 1 + (size_t)(dst - shape->fields)));
 	mpk_strbuf_puts(out, shape->name);
 	for (size_t i = mpk_relay_garbage(instr, shape); i < instr->count - 1; i++) {
 		char letter = i < fixed ? shape->fields[i] : shape->rest;
@@ -77,8 +74,7 @@ void mpk_relay_dump(const struct mpk_relay *x, struct mpk_strbuf *out)
 			mpk_strbuf_puts(out, j ? ", " : "");
 			mpk_escape(out, f->params.items[j]);
 		}
-		mpk_strbuf_printf(out, ") registers=%" PRIu64 ":\n",
-				  f->register_file_size);
+		mpk_strbuf_printf(out, ") registers=%" PRIu64 ":\n", f->register_file_size);
 		for (size_t j = 0; j < f->instr_count && !out->failed; j++) {
 			mpk_strbuf_printf(out, "  %4zu: ", j);
 			put_instr(x, &f->instrs[j], out);

@@ -40,8 +40,7 @@ const struct mpk_relay_shape *mpk_relay_shape(int64_t op, enum mpk_relay_layout 
 	return &shapes[op];
 }
 
-size_t mpk_relay_garbage(const struct mpk_relay_instr *instr,
-			 const struct mpk_relay_shape *shape)
+size_t mpk_relay_garbage(const struct mpk_relay_instr *instr, const struct mpk_relay_shape *shape)
 {
 	return mpk_relay_word(instr, 0) == MPK_RELAY_ALLOC_STORAGE &&
 	       instr->count - 1 > strlen(shape->fields);
@@ -49,8 +48,7 @@ size_t mpk_relay_garbage(const struct mpk_relay_instr *instr,
 
 bool mpk_relay_fits(const struct mpk_relay_instr *instr, enum mpk_relay_layout layout)
 {
-	const struct mpk_relay_shape *shape =
-		mpk_relay_shape(mpk_relay_word(instr, 0), layout);
+	const struct mpk_relay_shape *shape = mpk_relay_shape(mpk_relay_word(instr, 0), layout);
 	size_t fixed, rest = 0;
 	const char *n;
 
@@ -70,7 +68,6 @@ uint64_t mpk_relay_hash(const struct mpk_relay_instr *instr)
 	uint64_t key = (uint64_t)mpk_relay_word(instr, 0);
 
 	for (size_t i = 1; i < instr->count; i++)
-		key ^= (uint64_t)mpk_relay_word(instr, i) + 0x9e3779b9 + (key << 6) +
-		       (key >> 2);
+		key ^= (uint64_t)mpk_relay_word(instr, i) + 0x9e3779b9 + (key << 6) + (key >> 2);
 	return key;
 }

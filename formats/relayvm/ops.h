@@ -19,8 +19,7 @@ const struct mpk_relay_shape *mpk_relay_shape(int64_t op, enum mpk_relay_layout 
 
 /* mpk_relay_garbage - how many of the first fields TVM left unset: the size register of
  * alloc_storage, when a shape follows */
-size_t mpk_relay_garbage(const struct mpk_relay_instr *instr,
-			 const struct mpk_relay_shape *shape);
+size_t mpk_relay_garbage(const struct mpk_relay_instr *instr, const struct mpk_relay_shape *shape);
 
 /* mpk_relay_fits - whether the instruction has the fields that its opcode wants */
 bool mpk_relay_fits(const struct mpk_relay_instr *instr, enum mpk_relay_layout layout);

@@ -6,12 +6,7 @@
 #include "relayvm/ops.h"
 
 /* Least bytes of a record: a device, attributes, a function, an instruction. */
-enum {
-	DEVICE_MIN = 8,
-	ATTRS_MIN = 16,
-	FUNC_MIN = 8 + 3 * 8 + 8 + 8,
-	INSTR_MIN = 8 + 2 * 8
-};
+enum { DEVICE_MIN = 8, ATTRS_MIN = 16, FUNC_MIN = 8 + 3 * 8 + 8 + 8, INSTR_MIN = 8 + 2 * 8 };
 
 struct reader {
 	struct mpk_cursor c; /* over the inner string */
@@ -26,8 +21,7 @@ static enum mpk_code read_devices(struct reader *r)
 
 	if (r->x->layout == MPK_RELAY_08)
 		return MPK_OK;
-	MPK_TRY(mpk_read_count(&r->c, "virtual devices", DEVICE_MIN, &r->x->device_count,
-			       r->err));
+	MPK_TRY(mpk_read_count(&r->c, "virtual devices", DEVICE_MIN, &r->x->device_count, r->err));
 	devices = mpk_arena_array(r->arena, r->x->device_count, sizeof *devices);
 	if (!devices)
 		return mpk_fail_nomem(r->err);
@@ -35,8 +29,7 @@ static enum mpk_code read_devices(struct reader *r)
 		MPK_TRY(mpk_read_i32(&r->c, "device type", &devices[i].type, r->err));
 		MPK_TRY(mpk_read_i32(&r->c, "device id", &devices[i].id, r->err));
 		if (r->x->layout == MPK_RELAY_14)
-			MPK_TRY(mpk_read_str(&r->c, "memory scope", &devices[i].scope,
-					     r->err));
+			MPK_TRY(mpk_read_str(&r->c, "memory scope", &devices[i].scope, r->err));
 	}
 	r->x->devices = devices;
 	return mpk_read_i32(&r->c, "host device", &r->x->host_device, r->err);
@@ -82,16 +75,14 @@ static enum mpk_code read_attrs(struct reader *r)
 {
 	struct mpk_relay_attrs *attrs;
 
-	MPK_TRY(mpk_read_count(&r->c, "attributes", ATTRS_MIN, &r->x->attr_count,
-			       r->err));
+	MPK_TRY(mpk_read_count(&r->c, "attributes", ATTRS_MIN, &r->x->attr_count, r->err));
 	attrs = mpk_arena_array(r->arena, r->x->attr_count, sizeof *attrs);
 	if (!attrs)
 		return mpk_fail_nomem(r->err);
 	for (size_t i = 0; i < r->x->attr_count; i++) {
 		struct mpk_span *pairs;
 
-		MPK_TRY(mpk_read_u64(&r->c, "attributes", &attrs[i].packed_index,
-				     r->err));
+		MPK_TRY(mpk_read_u64(&r->c, "attributes", &attrs[i].packed_index, r->err));
 		MPK_TRY(mpk_read_count(&r->c, "attributes", 16, &attrs[i].count, r->err));
 		pairs = mpk_arena_array(r->arena, attrs[i].count * 2, sizeof *pairs);
 		if (!pairs)
@@ -119,8 +110,7 @@ static enum mpk_code read_instr(struct reader *r, struct mpk_relay_instr *instr)
 				       "instruction does not agree with its hash");
 	if (!mpk_relay_fits(instr, r->x->layout))
 		return mpk_fail_offset(r->err, MPK_E_CORRUPT, r->c.space, start,
-				       "no instruction has opcode %" PRId64
-				       " and %zu fields",
+				       "no instruction has opcode %" PRId64 " and %zu fields",
 				       mpk_relay_word(instr, 0), instr->count - 1);
 	return MPK_OK;
 }
@@ -131,8 +121,7 @@ static enum mpk_code read_func(struct reader *r, struct mpk_relay_func *f)
 	struct mpk_relay_instr *instrs;
 
 	MPK_TRY(mpk_read_strs(&r->c, "function", r->arena, &f->info, r->err));
-	if (f->info.count != 3 ||
-	    !mpk_parse_u64(f->info.items[1], &f->register_file_size) ||
+	if (f->info.count != 3 || !mpk_parse_u64(f->info.items[1], &f->register_file_size) ||
 	    !mpk_parse_u64(f->info.items[2], &count))
 		return mpk_fail_offset(r->err, MPK_E_CORRUPT, r->c.space, start,
 				       "function is not a name and two numbers");
@@ -140,8 +129,7 @@ static enum mpk_code read_func(struct reader *r, struct mpk_relay_func *f)
 	MPK_TRY(mpk_read_words(&r->c, "parameter devices", 8, &f->param_devices, r->err));
 	if (count > mpk_cursor_left(&r->c) / INSTR_MIN)
 		return mpk_fail_offset(r->err, MPK_E_CORRUPT, r->c.space, start,
-				       "%" PRIu64
-				       " instructions do not fit in the %zu bytes left",
+				       "%" PRIu64 " instructions do not fit in the %zu bytes left",
 				       count, mpk_cursor_left(&r->c));
 	f->instr_count = (size_t)count;
 	instrs = mpk_arena_array(r->arena, f->instr_count, sizeof *instrs);
@@ -186,8 +174,7 @@ static enum mpk_relay_layout layout_of(struct mpk_span version)
 
 	/* "0.18.0", "0.14.dev212+gabc" */
 	for (size_t i = 2;
-	     i < version.len && i < 5 && version.data[i] >= '0' && version.data[i] <= '9';
-	     i++)
+	     i < version.len && i < 5 && version.data[i] >= '0' && version.data[i] <= '9'; i++)
 		minor = minor * 10 + (uint64_t)(version.data[i] - '0');
 	if (!mpk_span_starts(version, "0.") || minor >= 14)
 		return MPK_RELAY_14;
@@ -205,8 +192,7 @@ static enum mpk_code read_layouts(struct mpk_cursor c, struct mpk_arena *arena,
 	out->layout = likely;
 	enum mpk_code code = read_body(&first);
 
-	for (unsigned i = 0; i < MPK_RELAY_LAYOUTS && (code != MPK_OK || out->surplus);
-	     i++) {
+	for (unsigned i = 0; i < MPK_RELAY_LAYOUTS && (code != MPK_OK || out->surplus); i++) {
 		struct mpk_relay other = x;
 		struct reader r = { c, arena, &other, NULL };
 
@@ -219,8 +205,8 @@ static enum mpk_code read_layouts(struct mpk_cursor c, struct mpk_arena *arena,
 	return code;
 }
 
-enum mpk_code mpk_relay_read(struct mpk_cursor *c, struct mpk_arena *arena,
-			     struct mpk_relay *out, struct mpk_error *err)
+enum mpk_code mpk_relay_read(struct mpk_cursor *c, struct mpk_arena *arena, struct mpk_relay *out,
+			     struct mpk_error *err)
 {
 	struct mpk_cursor at = *c, inner;
 	struct mpk_relay x = { 0 };
@@ -232,8 +218,7 @@ enum mpk_code mpk_relay_read(struct mpk_cursor *c, struct mpk_arena *arena,
 	MPK_TRY(mpk_read_u64(&inner, "Relay executable", &magic, err));
 	if (magic != MPK_RELAY_MAGIC)
 		return mpk_fail_offset(err, MPK_E_CORRUPT, c->space, inner.base,
-				       "no Relay executable: magic number %#" PRIx64,
-				       magic);
+				       "no Relay executable: magic number %#" PRIx64, magic);
 	MPK_TRY(mpk_read_str(&inner, "TVM version", &x.version, err));
 	MPK_TRY(read_layouts(inner, arena, &x, err));
 	*out = x;

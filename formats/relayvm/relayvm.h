@@ -30,7 +30,7 @@ struct mpk_relay_device {
 
 struct mpk_relay_const {
 	bool late_bound;
-	struct mpk_span name;  /* of a late-bound one */
+	struct mpk_span name; /* of a late-bound one */
 	struct mpk_tensor_record tensor;
 };
 
@@ -48,7 +48,7 @@ struct mpk_relay_instr {
 };
 
 struct mpk_relay_func {
-	struct mpk_strs info;       /* name, register file size, instruction count: as stored */
+	struct mpk_strs info; /* name, register file size, instruction count: as stored */
 	struct mpk_strs params;
 	struct mpk_span param_devices; /* i64 each */
 	const struct mpk_relay_instr *instrs;
@@ -58,29 +58,44 @@ struct mpk_relay_func {
 
 struct mpk_relay {
 	enum mpk_relay_layout layout;
-	struct mpk_span version;    /* of the TVM that wrote it, "0.18.0" */
+	struct mpk_span version; /* of the TVM that wrote it, "0.18.0" */
 	const struct mpk_relay_device *devices;
 	size_t device_count;
-	int32_t host_device;        /* index into devices */
-	struct mpk_strs globals;    /* function names */
+	int32_t host_device;     /* index into devices */
+	struct mpk_strs globals; /* function names */
 	const struct mpk_relay_const *consts;
 	size_t const_count;
 	struct mpk_span const_devices; /* i64 each */
-	struct mpk_strs primitives; /* packed functions */
+	struct mpk_strs primitives;    /* packed functions */
 	const struct mpk_relay_attrs *attrs;
 	size_t attr_count;
 	const struct mpk_relay_func *funcs;
 	size_t func_count;
-	uint64_t surplus;           /* bytes behind the last function, inside the inner length */
+	uint64_t surplus; /* bytes behind the last function, inside the inner length */
 };
 
 enum mpk_relay_op {
-	MPK_RELAY_MOVE, MPK_RELAY_RET, MPK_RELAY_INVOKE, MPK_RELAY_INVOKE_CLOSURE,
-	MPK_RELAY_INVOKE_PACKED, MPK_RELAY_ALLOC_TENSOR, MPK_RELAY_ALLOC_TENSOR_REG,
-	MPK_RELAY_ALLOC_ADT, MPK_RELAY_ALLOC_CLOSURE, MPK_RELAY_GET_FIELD, MPK_RELAY_IF,
-	MPK_RELAY_LOAD_CONST, MPK_RELAY_GOTO, MPK_RELAY_GET_TAG, MPK_RELAY_LOAD_CONSTI,
-	MPK_RELAY_FATAL, MPK_RELAY_ALLOC_STORAGE, MPK_RELAY_SHAPE_OF, MPK_RELAY_RESHAPE_TENSOR,
-	MPK_RELAY_DEVICE_COPY, MPK_RELAY_KILL_REGISTER,
+	MPK_RELAY_MOVE,
+	MPK_RELAY_RET,
+	MPK_RELAY_INVOKE,
+	MPK_RELAY_INVOKE_CLOSURE,
+	MPK_RELAY_INVOKE_PACKED,
+	MPK_RELAY_ALLOC_TENSOR,
+	MPK_RELAY_ALLOC_TENSOR_REG,
+	MPK_RELAY_ALLOC_ADT,
+	MPK_RELAY_ALLOC_CLOSURE,
+	MPK_RELAY_GET_FIELD,
+	MPK_RELAY_IF,
+	MPK_RELAY_LOAD_CONST,
+	MPK_RELAY_GOTO,
+	MPK_RELAY_GET_TAG,
+	MPK_RELAY_LOAD_CONSTI,
+	MPK_RELAY_FATAL,
+	MPK_RELAY_ALLOC_STORAGE,
+	MPK_RELAY_SHAPE_OF,
+	MPK_RELAY_RESHAPE_TENSOR,
+	MPK_RELAY_DEVICE_COPY,
+	MPK_RELAY_KILL_REGISTER,
 	MPK_RELAY_OPS
 };
 
@@ -88,8 +103,8 @@ enum mpk_relay_op {
  * The layout follows from the version, or, when that does not fit, from the bytes.
  * Every instruction's hash, opcode and number of fields are checked; operands are not.
  * Returns  MPK_OK; MPK_E_CORRUPT with the offset; MPK_E_NOMEM */
-enum mpk_code mpk_relay_read(struct mpk_cursor *c, struct mpk_arena *arena,
-			     struct mpk_relay *out, struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_relay_read(struct mpk_cursor *c, struct mpk_arena *arena, struct mpk_relay *out,
+			     struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_relay_write - the inverse, to the byte, less the surplus; hashes are computed */
 void mpk_relay_write(struct mpk_rope *r, const struct mpk_relay *x);

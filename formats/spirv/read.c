@@ -33,15 +33,15 @@ enum {
 
 struct instruction {
 	uint16_t op;
-	uint16_t words;   /* the first one included; at least 1 */
-	size_t at;        /* index of the first word */
+	uint16_t words; /* the first one included; at least 1 */
+	size_t at;      /* index of the first word */
 };
 
 /* Something an id stands for. */
 struct definition {
 	uint32_t id;
 	uint16_t op;
-	size_t at;        /* index of the defining instruction's first word */
+	size_t at; /* index of the defining instruction's first word */
 	uint16_t words;
 };
 
@@ -66,7 +66,7 @@ struct reader {
 	size_t definition_count, definition_cap;
 	struct mode *modes;
 	size_t mode_count, mode_cap;
-	uint32_t workgroup_size;         /* id with that built-in decoration; 0: none */
+	uint32_t workgroup_size; /* id with that built-in decoration; 0: none */
 	bool has_memory_model;
 };
 
@@ -100,8 +100,7 @@ bool mpk_spirv_is(struct mpk_span bytes)
 
 static enum mpk_code need(const struct instruction *i, uint16_t words, struct mpk_error *err)
 {
-	return i->words >= words ? MPK_OK :
-	       fail_at(err, i->at, "an instruction lacks operands");
+	return i->words >= words ? MPK_OK : fail_at(err, i->at, "an instruction lacks operands");
 }
 
 /* An id in word n of the instruction. */
@@ -193,8 +192,7 @@ static bool is_size_mode(uint32_t mode)
 	       mode == MODE_LOCAL_SIZE_ID || mode == MODE_LOCAL_SIZE_HINT_ID;
 }
 
-static enum mpk_code take_mode(struct reader *r, const struct instruction *i,
-			       struct mpk_error *err)
+static enum mpk_code take_mode(struct reader *r, const struct instruction *i, struct mpk_error *err)
 {
 	struct mode m = { .at = i->at };
 
@@ -312,7 +310,8 @@ static const struct definition *find_definition(const struct reader *r, uint32_t
 	struct definition key = { .id = id };
 
 	return r->definition_count ? bsearch(&key, r->definitions, r->definition_count, sizeof key,
-					     compare_definitions) : NULL;
+					     compare_definitions)
+				   : NULL;
 }
 
 /* The (default) value of a constant of one word; 0 when it is anything else. */
@@ -362,14 +361,16 @@ static enum mpk_code apply_modes(struct reader *r, struct mpk_error *err)
 		const struct definition *d = find_definition(r, r->modes[i].function);
 
 		if (!d || d->op != OP_FUNCTION)
-			return fail_at(err, r->modes[i].at, "an execution mode without its function");
+			return fail_at(err, r->modes[i].at,
+				       "an execution mode without its function");
 	}
 	if (r->mode_count)
 		qsort(r->modes, r->mode_count, sizeof *r->modes, compare_functions);
 	for (size_t i = 0; i < r->out.entry_count; i++) {
 		struct mode key = { .function = r->entries[i].function };
-		const struct mode *m = r->mode_count ?
-			bsearch(&key, r->modes, r->mode_count, sizeof key, compare_functions) : NULL;
+		const struct mode *m = r->mode_count ? bsearch(&key, r->modes, r->mode_count,
+							       sizeof key, compare_functions)
+						     : NULL;
 
 		if (!m)
 			continue;
@@ -435,8 +436,8 @@ static enum mpk_code keep(struct reader *r, struct mpk_spirv *out, struct mpk_er
 	return MPK_OK;
 }
 
-enum mpk_code mpk_spirv_read(struct mpk_span bytes, struct mpk_arena *arena,
-			     struct mpk_spirv *out, struct mpk_error *err)
+enum mpk_code mpk_spirv_read(struct mpk_span bytes, struct mpk_arena *arena, struct mpk_spirv *out,
+			     struct mpk_error *err)
 {
 	MPK_CLEANUP(reader_fini) struct reader r = { .bytes = bytes, .arena = arena };
 
@@ -449,8 +450,7 @@ enum mpk_code mpk_spirv_read(struct mpk_span bytes, struct mpk_arena *arena,
 	return keep(&r, out, err);
 }
 
-const struct mpk_spirv_entry *mpk_spirv_find(const struct mpk_spirv *spirv,
-					     struct mpk_span name)
+const struct mpk_spirv_entry *mpk_spirv_find(const struct mpk_spirv *spirv, struct mpk_span name)
 {
 	for (size_t i = 0; i < spirv->entry_count; i++)
 		if (mpk_span_is(name, spirv->entries[i].name))

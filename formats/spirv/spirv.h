@@ -15,26 +15,26 @@
 
 struct mpk_spirv_entry {
 	const char *name;
-	uint32_t model;             /* execution model: 5 GLCompute, 6 Kernel, ... */
-	uint32_t function;          /* result id of its function */
-	const uint32_t *interface;  /* ids of the variables it uses */
+	uint32_t model;            /* execution model: 5 GLCompute, 6 Kernel, ... */
+	uint32_t function;         /* result id of its function */
+	const uint32_t *interface; /* ids of the variables it uses */
 	size_t interface_count;
-	uint32_t local_size[3];     /* workgroup size; zeros: not fixed */
-	uint32_t size_hint[3];      /* LocalSizeHint of OpenCL kernels; zeros: none */
+	uint32_t local_size[3]; /* workgroup size; zeros: not fixed */
+	uint32_t size_hint[3];  /* LocalSizeHint of OpenCL kernels; zeros: none */
 };
 
 struct mpk_spirv {
 	unsigned major, minor;
-	uint32_t generator;         /* tool number in the high half, its version in the low */
-	uint32_t bound;             /* all ids are below */
+	uint32_t generator; /* tool number in the high half, its version in the low */
+	uint32_t bound;     /* all ids are below */
 	bool big_endian;
-	uint32_t addressing, memory; /* OpMemoryModel: 0 Logical ...; 1 GLSL450, 2 OpenCL, ... */
+	uint32_t addressing, memory;  /* OpMemoryModel: 0 Logical ...; 1 GLSL450, 2 OpenCL, ... */
 	const uint32_t *capabilities; /* in file order */
 	size_t capability_count;
 	const struct mpk_spirv_entry *entries; /* in file order */
 	size_t entry_count;
 	size_t instruction_count;
-	size_t function_count;      /* definitions and declarations */
+	size_t function_count; /* definitions and declarations */
 };
 
 /* mpk_spirv_is - whether the bytes begin with SPIR-V's magic number in either byte order */
@@ -50,12 +50,11 @@ bool mpk_spirv_is(struct mpk_span bytes);
  *          two memory models, an entry point or execution mode without its function;
  *          MPK_E_NOMEM.
  * Format   FORMAT.md 1 - 3 */
-enum mpk_code mpk_spirv_read(struct mpk_span bytes, struct mpk_arena *arena,
-			     struct mpk_spirv *out, struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_spirv_read(struct mpk_span bytes, struct mpk_arena *arena, struct mpk_spirv *out,
+			     struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_spirv_find - the first entry point with this name, or NULL */
-const struct mpk_spirv_entry *mpk_spirv_find(const struct mpk_spirv *spirv,
-					     struct mpk_span name);
+const struct mpk_spirv_entry *mpk_spirv_find(const struct mpk_spirv *spirv, struct mpk_span name);
 
 /* mpk_spirv_*_name - the specification's name of a number, or NULL when it is not known
  * here: "GLCompute", "Float16", "Logical", "GLSL450" */

@@ -17,12 +17,12 @@ struct mpk_tar_header {
 	char checksum[8];
 	char type;
 	char link[100];
-	char magic[8];     /* "ustar\0" "00"; GNU: "ustar  \0"; v7: zero */
+	char magic[8]; /* "ustar\0" "00"; GNU: "ustar  \0"; v7: zero */
 	char uname[32];
 	char gname[32];
 	char dev_major[8];
 	char dev_minor[8];
-	char prefix[155];  /* ustar only */
+	char prefix[155]; /* ustar only */
 	char pad[12];
 };
 

@@ -10,7 +10,7 @@
 
 /* What extension members say about the next real one (FORMAT.md 2, 3). */
 struct pending {
-	struct mpk_span path;   /* data NULL: not given */
+	struct mpk_span path; /* data NULL: not given */
 	uint64_t size;
 	bool has_size;
 };
@@ -140,16 +140,16 @@ static enum mpk_code read_pax(struct pending *next, struct mpk_span data, uint64
 				return fail_at(err, off, "the size in a pax record is no number");
 			next->has_size = true;
 		} else if (mpk_span_starts(key, "GNU.sparse.")) {
-			return mpk_fail_offset(err, MPK_E_UNSUPPORTED, "file", off,
-					       "tar archive: sparse members are not read; write "
-					       "it without --sparse");
+			return mpk_fail_offset(
+				err, MPK_E_UNSUPPORTED, "file", off,
+				"tar archive: sparse members are not read; write it without --sparse");
 		}
 	}
 	return MPK_OK;
 }
 
-static enum mpk_code member_name(struct reader *r, const struct mpk_tar_header *h,
-				 uint64_t off, const char **out, struct mpk_error *err)
+static enum mpk_code member_name(struct reader *r, const struct mpk_tar_header *h, uint64_t off,
+				 const char **out, struct mpk_error *err)
 {
 	struct mpk_span name = field_text(h->name, sizeof h->name);
 	struct mpk_span prefix = field_text(h->prefix, sizeof h->prefix);
@@ -185,8 +185,8 @@ static enum mpk_tar_type type_of(char type, const char *name)
 	}
 }
 
-static enum mpk_code add_member(struct reader *r, const struct mpk_tar_header *h,
-				uint64_t off, struct mpk_span data, struct mpk_error *err)
+static enum mpk_code add_member(struct reader *r, const struct mpk_tar_header *h, uint64_t off,
+				struct mpk_span data, struct mpk_error *err)
 {
 	struct mpk_tar_member m = { .header_off = off, .data_off = off + MPK_TAR_BLOCK };
 
@@ -223,8 +223,8 @@ static enum mpk_code take_data(struct reader *r, const struct mpk_tar_header *h,
 	if (!mpk_span_sub(r->bytes, r->pos + MPK_TAR_BLOCK, size, out))
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", r->pos,
 				       "tar archive: member of %" PRIu64 " bytes, %" PRIu64
-				       " left in the file; it was cut off", size,
-				       r->bytes.len - r->pos - MPK_TAR_BLOCK);
+				       " left in the file; it was cut off",
+				       size, r->bytes.len - r->pos - MPK_TAR_BLOCK);
 	if (!mpk_align_up(size, MPK_TAR_BLOCK, &padded) ||
 	    padded > r->bytes.len - r->pos - MPK_TAR_BLOCK)
 		return fail_at(err, r->bytes.len, "the archive was cut off after a member");
@@ -264,8 +264,8 @@ static enum mpk_code next_block(struct reader *r, bool *done, struct mpk_error *
 	}
 }
 
-enum mpk_code mpk_tar_read(struct mpk_span bytes, struct mpk_arena *arena,
-			   struct mpk_tar *out, struct mpk_error *err)
+enum mpk_code mpk_tar_read(struct mpk_span bytes, struct mpk_arena *arena, struct mpk_tar *out,
+			   struct mpk_error *err)
 {
 	MPK_CLEANUP(reader_fini) struct reader r = { .bytes = bytes, .arena = arena };
 	struct mpk_tar_member *members;

@@ -19,17 +19,17 @@
 enum mpk_tar_type {
 	MPK_TAR_FILE,
 	MPK_TAR_DIRECTORY,
-	MPK_TAR_LINK,      /* hard or symbolic */
-	MPK_TAR_SPECIAL,   /* device, fifo, or a type this program does not know */
+	MPK_TAR_LINK,    /* hard or symbolic */
+	MPK_TAR_SPECIAL, /* device, fifo, or a type this program does not know */
 };
 
 struct mpk_tar_member {
-	const char *name;       /* in the arena; may be absolute or hold "..": check before
+	const char *name; /* in the arena; may be absolute or hold "..": check before
 				 * making a file of it */
 	enum mpk_tar_type type;
-	struct mpk_span data;   /* files only, else empty */
-	uint64_t data_off;      /* of data in the archive, bytes */
-	uint64_t header_off;    /* of the member's own header, bytes */
+	struct mpk_span data; /* files only, else empty */
+	uint64_t data_off;    /* of data in the archive, bytes */
+	uint64_t header_off;  /* of the member's own header, bytes */
 };
 
 struct mpk_tar {
@@ -48,8 +48,8 @@ bool mpk_tar_is(struct mpk_span bytes);
  *          empty or holds NUL, a broken pax record, no end marker;
  *          MPK_E_UNSUPPORTED: sparse and multi-volume members; MPK_E_NOMEM.
  * Format   FORMAT.md 1 - 3 */
-enum mpk_code mpk_tar_read(struct mpk_span bytes, struct mpk_arena *arena,
-			   struct mpk_tar *out, struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_tar_read(struct mpk_span bytes, struct mpk_arena *arena, struct mpk_tar *out,
+			   struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_tar_find - the last file with this name ("./" in front does not count), or NULL
  * The last one wins, as it does when an archive is unpacked. */
@@ -66,8 +66,7 @@ struct mpk_tar_entry {
  * Ends with two zero blocks. The bytes depend on the arguments alone.
  * Returns  MPK_OK; MPK_E_RANGE (a name as above, mtime of 2^33 or more); MPK_E_NOMEM.
  *          On failure the rope's content is undefined. */
-enum mpk_code mpk_tar_write(const struct mpk_tar_entry *entries, size_t count,
-			    uint64_t mtime, struct mpk_rope *rope,
-			    struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_tar_write(const struct mpk_tar_entry *entries, size_t count, uint64_t mtime,
+			    struct mpk_rope *rope, struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

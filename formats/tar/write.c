@@ -21,8 +21,11 @@ static void put_header(struct mpk_rope *rope, struct mpk_span name, char type, u
 		       uint64_t mtime)
 {
 	struct mpk_tar_header h = {
-		.mode = "0000644", .uid = "0000000", .gid = "0000000",
-		.type = type, .magic = { 'u', 's', 't', 'a', 'r', '\0', '0', '0' },
+		.mode = "0000644",
+		.uid = "0000000",
+		.gid = "0000000",
+		.type = type,
+		.magic = { 'u', 's', 't', 'a', 'r', '\0', '0', '0' },
 	};
 
 	/* GNU tar and Python leave them empty in extension headers */
@@ -87,8 +90,8 @@ static enum mpk_code put_member(struct mpk_rope *rope, const struct mpk_tar_entr
 
 	if (!e->name.len || memchr(e->name.data, 0, e->name.len))
 		return mpk_fail(err, MPK_E_RANGE,
-				"'%s' cannot be the name of a tar member: it is empty or holds "
-				"NUL", MPK_QUOTE(e->name));
+				"'%s' cannot be the name of a tar member: it is empty or holds NUL",
+				MPK_QUOTE(e->name));
 	if (long_name || large)
 		put_pax(rope, e, long_name, large, mtime);
 	put_header(rope, e->name, '0', e->content->len, mtime);
@@ -97,12 +100,12 @@ static enum mpk_code put_member(struct mpk_rope *rope, const struct mpk_tar_entr
 	return MPK_OK;
 }
 
-enum mpk_code mpk_tar_write(const struct mpk_tar_entry *entries, size_t count,
-			    uint64_t mtime, struct mpk_rope *rope, struct mpk_error *err)
+enum mpk_code mpk_tar_write(const struct mpk_tar_entry *entries, size_t count, uint64_t mtime,
+			    struct mpk_rope *rope, struct mpk_error *err)
 {
 	if (mtime >= octal_limit)
-		return mpk_fail(err, MPK_E_RANGE,
-				"time %" PRIu64 " does not fit in a tar header", mtime);
+		return mpk_fail(err, MPK_E_RANGE, "time %" PRIu64 " does not fit in a tar header",
+				mtime);
 	for (size_t i = 0; i < count; i++)
 		MPK_TRY(put_member(rope, &entries[i], mtime, err));
 	mpk_rope_put_bytes(rope, mpk_span_of(zeros, sizeof zeros));

@@ -19,8 +19,7 @@ static bool element_count(const int64_t *shape, size_t ndim, uint64_t *out)
 	return true;
 }
 
-bool mpk_tensor_bytes(struct mpk_dtype dtype, const int64_t *shape, size_t ndim,
-		      uint64_t *out)
+bool mpk_tensor_bytes(struct mpk_dtype dtype, const int64_t *shape, size_t ndim, uint64_t *out)
 {
 	uint64_t n, bytes;
 
@@ -36,18 +35,14 @@ static bool size_agrees(const struct mpk_tensor_record *t, uint64_t n, uint64_t 
 {
 	uint64_t lanes = t->dtype.lanes ? t->dtype.lanes : 1, whole, bits;
 
-	return (mpk_mul_u64(n, ((uint64_t)t->dtype.bits + 7) / 8, &whole) &&
-		whole == size) ||
+	return (mpk_mul_u64(n, ((uint64_t)t->dtype.bits + 7) / 8, &whole) && whole == size) ||
 	       (mpk_mul_u64(n, t->dtype.bits / 8, &whole) && whole == size) ||
-	       (mpk_mul_u64(n, (t->dtype.bits * lanes + 7) / 8, &whole) &&
-		whole == size) ||
-	       (mpk_mul_u64(n, t->dtype.bits * lanes, &bits) &&
-		bits / 8 + (bits % 8 != 0) == size);
+	       (mpk_mul_u64(n, (t->dtype.bits * lanes + 7) / 8, &whole) && whole == size) ||
+	       (mpk_mul_u64(n, t->dtype.bits * lanes, &bits) && bits / 8 + (bits % 8 != 0) == size);
 }
 
 static enum mpk_code read_shape(struct mpk_cursor *c, struct mpk_arena *arena,
-				struct mpk_tensor_record *t, int32_t ndim,
-				struct mpk_error *err)
+				struct mpk_tensor_record *t, int32_t ndim, struct mpk_error *err)
 {
 	uint64_t start = mpk_cursor_offset(c);
 	int64_t *shape;
@@ -99,8 +94,7 @@ enum mpk_code mpk_tensor_read(struct mpk_cursor *c, struct mpk_arena *arena,
 	MPK_TRY(mpk_read_u64(&at, "tensor", &magic, err));
 	if (magic != MPK_TENSOR_MAGIC)
 		return mpk_fail_offset(err, MPK_E_CORRUPT, c->space, start,
-				       "no tensor begins here: magic number %#" PRIx64,
-				       magic);
+				       "no tensor begins here: magic number %#" PRIx64, magic);
 	MPK_TRY(mpk_read_u64(&at, "tensor", &t.reserved, err));
 	MPK_TRY(mpk_read_i32(&at, "tensor device", &device, err));
 	if (device != DEVICE_CPU)

@@ -18,13 +18,13 @@ enum { MPK_TENSOR_MIN = 8 + 8 + 4 + 4 + 4 + 4 + 8 };
 /* One record. The bytes are C-contiguous, elements little-endian; a type of less than 8 bits
  * takes a byte each or is packed, as the writer counted (FORMAT.md 2). */
 struct mpk_tensor_record {
-	uint64_t reserved;     /* 0 */
-	int32_t device_id;     /* 0; the device type is always 1, the CPU */
+	uint64_t reserved; /* 0 */
+	int32_t device_id; /* 0; the device type is always 1, the CPU */
 	struct mpk_dtype dtype;
-	const int64_t *shape;  /* >= 0 each */
-	size_t ndim;           /* 0: a scalar */
+	const int64_t *shape; /* >= 0 each */
+	size_t ndim;          /* 0: a scalar */
 	struct mpk_span data;
-	uint64_t data_off;     /* after reading: where data stands, in the cursor's space */
+	uint64_t data_off; /* after reading: where data stands, in the cursor's space */
 	const struct mpk_rope *content; /* for writing: the data; NULL: data */
 };
 
@@ -34,15 +34,13 @@ struct mpk_tensor_record {
  *          dimension, a shape whose size overflows, or a byte count that is not that of
  *          shape and type (by any of the rules that releases had); MPK_E_NOMEM */
 enum mpk_code mpk_tensor_read(struct mpk_cursor *c, struct mpk_arena *arena,
-			      struct mpk_tensor_record *out, struct mpk_error *err)
-	MPK_MUST_CHECK;
+			      struct mpk_tensor_record *out, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_tensor_write - the inverse, to the byte; data is borrowed until r is written */
 void mpk_tensor_write(struct mpk_rope *r, const struct mpk_tensor_record *t);
 
 /* mpk_tensor_bytes - what TVM 0.7 and later demand of data.len: ceil(bits / 8) an element
  * Returns  false when it does not fit in 63 bits */
-bool mpk_tensor_bytes(struct mpk_dtype dtype, const int64_t *shape, size_t ndim,
-		      uint64_t *out);
+bool mpk_tensor_bytes(struct mpk_dtype dtype, const int64_t *shape, size_t ndim, uint64_t *out);
 
 #endif

@@ -6,9 +6,9 @@
 #ifndef MPK_ABI_CONVENTION_H
 #define MPK_ABI_CONVENTION_H
 
+#include "abi/layout.h"
 #include "base/error.h"
 #include "elf/image.h"
-#include "abi/layout.h"
 #include "value/function.h"
 #include "value/value.h"
 
@@ -35,9 +35,8 @@ void mpk_conv_use_real(const struct mpk_ffi_real *real);
  * Returns  MPK_OK; MPK_E_RAISED "Kind: message", or the code of our own function that
  *          failed further in; MPK_E_UNSUPPORTED: a value this convention cannot pass;
  *          MPK_E_RANGE: more than MPK_ARGS_MAX arguments; MPK_E_NOMEM */
-enum mpk_code mpk_conv_call(enum mpk_convention conv, void *address,
-			    const struct mpk_value *args, size_t count,
-			    struct mpk_value *result,
+enum mpk_code mpk_conv_call(enum mpk_convention conv, void *address, const struct mpk_value *args,
+			    size_t count, struct mpk_value *result,
 			    struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_conv_handle - what module code is given for a function: stays valid, with f
@@ -47,23 +46,22 @@ void *mpk_conv_handle(enum mpk_convention conv, struct mpk_function *f);
 /* mpk_conv_host_function - host code as a function
  * @name    borrowed as long as the function lives
  * Returns  MPK_OK, one reference in *out; MPK_E_NOMEM */
-enum mpk_code mpk_conv_host_function(enum mpk_convention conv, const char *name,
-				     void *address, struct mpk_function **out,
+enum mpk_code mpk_conv_host_function(enum mpk_convention conv, const char *name, void *address,
+				     struct mpk_function **out,
 				     struct mpk_error *err) MPK_MUST_CHECK;
 
 /* A function of tvm-ffi's conventions. */
 struct mpk_ffi_code {
 	enum mpk_convention conv;
 	mpk_ffi_safe_call *call;
-	void *self;              /* its object; NULL: the code of a library */
+	void *self; /* its object; NULL: the code of a library */
 };
 
 /* The conventions themselves. The legacy handle is the function; that of tvm-ffi is an
  * object whose code is mpk_ffi_enter, or mpk_ffi021_enter. Calls fail as mpk_conv_call
  * does; enter returns what host code wants: 0, or -1 with the error kept (raised.h). */
-enum mpk_code mpk_legacy_call(mpk_tvm_function *code, const struct mpk_value *args,
-			      size_t count, struct mpk_value *result,
-			      struct mpk_error *err);
+enum mpk_code mpk_legacy_call(mpk_tvm_function *code, const struct mpk_value *args, size_t count,
+			      struct mpk_value *result, struct mpk_error *err);
 int mpk_legacy_enter(void *handle, union mpk_tvm_value *args, int *codes, int count,
 		     union mpk_tvm_value *result, int *result_code);
 enum mpk_code mpk_ffi_call(const struct mpk_ffi_code *code, const struct mpk_value *args,
@@ -77,8 +75,7 @@ void *mpk_ffi_handle(enum mpk_convention conv, struct mpk_function *f);
 /* mpk_ffi_encode - a value as an owned cell
  * Returns  MPK_OK; MPK_E_UNSUPPORTED: a value that cells cannot hold; MPK_E_NOMEM */
 enum mpk_code mpk_ffi_encode(enum mpk_convention conv, const struct mpk_value *v,
-			     struct mpk_ffi_any *out,
-			     struct mpk_error *err) MPK_MUST_CHECK;
+			     struct mpk_ffi_any *out, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_ffi_decode - a cell as a value; the cell stays as it is (borrowed)
  * Returns  MPK_OK, *out owned; MPK_E_UNSUPPORTED: an object of unknown type; MPK_E_RANGE: a

@@ -64,46 +64,38 @@ enum mpk_code mpk_ffi_encode(enum mpk_convention conv, const struct mpk_value *v
 	case MPK_VALUE_NONE:
 		break;
 	case MPK_VALUE_BOOL:
-		any = (struct mpk_ffi_any){ .type_index = MPK_FFI_BOOL,
-					    .v_int64 = v->boolean };
+		any = (struct mpk_ffi_any){ .type_index = MPK_FFI_BOOL, .v_int64 = v->boolean };
 		break;
 	case MPK_VALUE_INT:
-		any = (struct mpk_ffi_any){ .type_index = MPK_FFI_INT,
-					    .v_int64 = v->integer };
+		any = (struct mpk_ffi_any){ .type_index = MPK_FFI_INT, .v_int64 = v->integer };
 		break;
 	case MPK_VALUE_FLOAT:
-		any = (struct mpk_ffi_any){ .type_index = MPK_FFI_FLOAT,
-					    .v_float64 = v->real };
+		any = (struct mpk_ffi_any){ .type_index = MPK_FFI_FLOAT, .v_float64 = v->real };
 		break;
 	case MPK_VALUE_DTYPE:
-		any = (struct mpk_ffi_any){ .type_index = MPK_FFI_DTYPE,
-					    .v_dtype = v->dtype };
+		any = (struct mpk_ffi_any){ .type_index = MPK_FFI_DTYPE, .v_dtype = v->dtype };
 		break;
 	case MPK_VALUE_DEVICE:
-		any = (struct mpk_ffi_any){ .type_index = MPK_FFI_DEVICE,
-					    .v_device = v->device };
+		any = (struct mpk_ffi_any){ .type_index = MPK_FFI_DEVICE, .v_device = v->device };
 		break;
 	case MPK_VALUE_OPAQUE:
-		any = (struct mpk_ffi_any){ .type_index = MPK_FFI_OPAQUE,
-					    .v_ptr = v->opaque };
+		any = (struct mpk_ffi_any){ .type_index = MPK_FFI_OPAQUE, .v_ptr = v->opaque };
 		break;
 	case MPK_VALUE_STR:
 	case MPK_VALUE_BYTES:
 		return encode_text(conv, v, out, err);
 	case MPK_VALUE_SHAPE:
 		return give_object(types->shape,
-				   mpk_ffi_make_shape(conv, v->shape->extents,
-						      v->shape->ndim),
-				   out, err);
+				   mpk_ffi_make_shape(conv, v->shape->extents, v->shape->ndim), out,
+				   err);
 	case MPK_VALUE_TENSOR:
-		return give_object(types->tensor, mpk_ffi_make_tensor(conv, v->tensor),
-				   out, err);
+		return give_object(types->tensor, mpk_ffi_make_tensor(conv, v->tensor), out, err);
 	case MPK_VALUE_FUNCTION:
 		return encode_function(conv, v->function, out, err);
 	case MPK_VALUE_OBJECT:
 		mpk_ffi_hold(conv, v->object->handle);
-		return give_object(mpk_ffi_object_type(conv, v->object->handle),
-				   v->object->handle, out, err);
+		return give_object(mpk_ffi_object_type(conv, v->object->handle), v->object->handle,
+				   out, err);
 	case MPK_VALUE_ARRAY:
 	case MPK_VALUE_MODULE:
 	case MPK_VALUE_KIND_COUNT:
@@ -132,8 +124,8 @@ static void release_kept(struct mpk_object *object)
 	free(k);
 }
 
-static enum mpk_code decode_object(enum mpk_convention conv, void *handle,
-				   struct mpk_value *out, struct mpk_error *err)
+static enum mpk_code decode_object(enum mpk_convention conv, void *handle, struct mpk_value *out,
+				   struct mpk_error *err)
 {
 	struct kept *k = calloc(1, sizeof *k);
 
@@ -160,12 +152,10 @@ static void release_tensor(struct mpk_tensor *t)
 
 /* A tensor of the module: its data where it is, when compact; else a copy.
  * @object  keeps the data alive; NULL: only for the time of the call, so copy */
-static enum mpk_code decode_tensor(enum mpk_convention conv,
-				   const struct mpk_dltensor *dl, void *object,
-				   struct mpk_value *out, struct mpk_error *err)
+static enum mpk_code decode_tensor(enum mpk_convention conv, const struct mpk_dltensor *dl,
+				   void *object, struct mpk_value *out, struct mpk_error *err)
 {
-	bool on_cpu = dl->device.type == MPK_DL_CPU ||
-		      dl->device.type == MPK_DL_CUDA_HOST;
+	bool on_cpu = dl->device.type == MPK_DL_CPU || dl->device.type == MPK_DL_CUDA_HOST;
 	bool in_place = mpk_dltensor_is_compact(dl) && (object || !on_cpu);
 	struct mpk_tensor *t;
 
@@ -175,12 +165,10 @@ static enum mpk_code decode_tensor(enum mpk_convention conv,
 		return mpk_fail(err, MPK_E_UNSUPPORTED,
 				"a tensor on a device whose rows are not contiguous");
 	MPK_TRY(mpk_tensor_create(dl->dtype, dl->shape, (size_t)dl->ndim,
-				  in_place ? MPK_TENSOR_NO_DATA : MPK_TENSOR_PRIVATE, &t,
-				  err));
+				  in_place ? MPK_TENSOR_NO_DATA : MPK_TENSOR_PRIVATE, &t, err));
 	if (in_place) {
 		t->dl.device = dl->device;
-		t->dl.data = on_cpu && dl->data ? (char *)dl->data + dl->byte_offset
-						: dl->data;
+		t->dl.data = on_cpu && dl->data ? (char *)dl->data + dl->byte_offset : dl->data;
 		t->dl.byte_offset = on_cpu ? 0 : dl->byte_offset;
 	} else {
 		mpk_tensor_copy_from(t, dl);
@@ -209,8 +197,7 @@ struct foreign {
 };
 
 static enum mpk_code call_foreign(struct mpk_function *self, const struct mpk_value *args,
-				  size_t count, struct mpk_value *result,
-				  struct mpk_error *err)
+				  size_t count, struct mpk_value *result, struct mpk_error *err)
 {
 	struct foreign *f = (struct foreign *)self;
 	struct mpk_ffi_function_cell *cell = mpk_ffi_cell(f->conv, f->object);
@@ -227,8 +214,8 @@ static void destroy_foreign(struct mpk_function *self)
 	free(f);
 }
 
-static enum mpk_code decode_function(enum mpk_convention conv, void *object,
-				     struct mpk_value *out, struct mpk_error *err)
+static enum mpk_code decode_function(enum mpk_convention conv, void *object, struct mpk_value *out,
+				     struct mpk_error *err)
 {
 	struct mpk_ffi_function_cell *cell = mpk_ffi_cell(conv, object);
 	struct foreign *f;
@@ -288,11 +275,9 @@ static enum mpk_code decode_array(const struct mpk_ffi_any *any, struct mpk_valu
 	for (size_t i = 0; i < v.array->count; i++) {
 		args[1].v_int64 = (int64_t)i;
 		if (!call_global("ffi.ArrayGetItem", args, 2, &got))
-			return mpk_fail(err, MPK_E_RAISED,
-					"item %zu of an array is missing", i);
+			return mpk_fail(err, MPK_E_RAISED, "item %zu of an array is missing", i);
 
-		enum mpk_code rc = mpk_ffi_decode(MPK_CONV_FFI, &got, &v.array->items[i],
-						  err);
+		enum mpk_code rc = mpk_ffi_decode(MPK_CONV_FFI, &got, &v.array->items[i], err);
 		mpk_ffi_any_drop(MPK_CONV_FFI, &got);
 		MPK_TRY(rc);
 	}
@@ -310,8 +295,7 @@ static enum mpk_code decode_heap(enum mpk_convention conv, const struct mpk_ffi_
 	const struct mpk_ffi_shape_cell *shape = mpk_ffi_cell(conv, object);
 
 	if (any->type_index == MPK_FFI_STR || any->type_index == MPK_FFI_BYTES)
-		return decode_text(any->type_index == MPK_FFI_STR ? MPK_VALUE_STR
-								  : MPK_VALUE_BYTES,
+		return decode_text(any->type_index == MPK_FFI_STR ? MPK_VALUE_STR : MPK_VALUE_BYTES,
 				   text->data, text->size, out, err);
 	if (any->type_index == types->shape)
 		return mpk_value_of_shape(shape->data, shape->size, out, err);
@@ -346,29 +330,24 @@ enum mpk_code mpk_ffi_decode(enum mpk_convention conv, const struct mpk_ffi_any 
 		*out = mpk_value_of_opaque(any->v_ptr);
 		return MPK_OK;
 	case MPK_FFI_DTYPE:
-		*out = (struct mpk_value){ .kind = MPK_VALUE_DTYPE,
-					   .dtype = any->v_dtype };
+		*out = (struct mpk_value){ .kind = MPK_VALUE_DTYPE, .dtype = any->v_dtype };
 		return MPK_OK;
 	case MPK_FFI_DEVICE:
-		*out = (struct mpk_value){ .kind = MPK_VALUE_DEVICE,
-					   .device = any->v_device };
+		*out = (struct mpk_value){ .kind = MPK_VALUE_DEVICE, .device = any->v_device };
 		return MPK_OK;
 	case MPK_FFI_DLTENSOR:
 		return decode_tensor(conv, any->v_ptr, NULL, out, err);
 	case MPK_FFI_RAW_STR:
-		return decode_text(MPK_VALUE_STR, any->v_c_str, strlen(any->v_c_str), out,
-				   err);
+		return decode_text(MPK_VALUE_STR, any->v_c_str, strlen(any->v_c_str), out, err);
 	case MPK_FFI_BYTE_ARRAY:
 		return decode_text(MPK_VALUE_BYTES, bytes->data, bytes->size, out, err);
 	case MPK_FFI_SMALL_STR:
 	case MPK_FFI_SMALL_BYTES:
-		return decode_text(any->type_index == MPK_FFI_SMALL_STR ? MPK_VALUE_STR
-									: MPK_VALUE_BYTES,
-				   any->v_bytes,
-				   any->small_len <= MPK_FFI_SMALL_MAX
-					   ? any->small_len
-					   : MPK_FFI_SMALL_MAX,
-				   out, err);
+		return decode_text(
+			any->type_index == MPK_FFI_SMALL_STR ? MPK_VALUE_STR : MPK_VALUE_BYTES,
+			any->v_bytes,
+			any->small_len <= MPK_FFI_SMALL_MAX ? any->small_len : MPK_FFI_SMALL_MAX,
+			out, err);
 	default:
 		if (any->type_index >= MPK_FFI_OBJECT && any->v_ptr)
 			return decode_heap(conv, any, out, err);
@@ -395,8 +374,8 @@ static void fetch_real_error(void)
 	struct mpk_span message = mpk_span_of(cell->message.data, cell->message.size);
 	if (!r->is_set || !mpk_span_is(message, r->message)) {
 		mpk_raised_forward(NULL);
-		mpk_raised_set(MPK_E_RAISED,
-			       mpk_span_of(cell->kind.data, cell->kind.size), message);
+		mpk_raised_set(MPK_E_RAISED, mpk_span_of(cell->kind.data, cell->kind.size),
+			       message);
 		mpk_raised_forward(real->raise);
 	}
 	mpk_ffi_drop(MPK_CONV_FFI, object);
@@ -434,8 +413,7 @@ enum mpk_code mpk_ffi_call(const struct mpk_ffi_code *code, const struct mpk_val
 	enum mpk_code rc = MPK_OK;
 
 	if (count > MPK_ARGS_MAX)
-		return mpk_fail(err, MPK_E_RANGE, "%zu arguments; at most %d", count,
-				MPK_ARGS_MAX);
+		return mpk_fail(err, MPK_E_RANGE, "%zu arguments; at most %d", count, MPK_ARGS_MAX);
 	cells = calloc(count + 1, sizeof *cells);
 	if (!cells)
 		return mpk_fail_nomem(err);

@@ -16,8 +16,8 @@ static int fail(const struct mpk_error *error)
 }
 
 static enum mpk_code call_values(struct mpk_function *f, const struct mpk_ffi_any *args,
-				 size_t count, struct mpk_value *values,
-				 struct mpk_ffi_any *result, struct mpk_error *err)
+				 size_t count, struct mpk_value *values, struct mpk_ffi_any *result,
+				 struct mpk_error *err)
 {
 	enum mpk_convention conv = f->handle_convention;
 	struct mpk_value got = { 0 };
@@ -79,8 +79,7 @@ int mpk_ffi021_enter(void *handle, const struct mpk_ffi_any *args, int32_t count
 
 static void drop_handle(struct mpk_function *f)
 {
-	struct mpk_ffi_function_cell *cell = mpk_ffi_cell(f->handle_convention,
-							  f->handle);
+	struct mpk_ffi_function_cell *cell = mpk_ffi_cell(f->handle_convention, f->handle);
 
 	cell->target = NULL; /* the module may hold the handle longer than we live */
 	mpk_ffi_drop(f->handle_convention, f->handle);
@@ -94,11 +93,8 @@ void *mpk_ffi_handle(enum mpk_convention conv, struct mpk_function *f)
 	(void)pthread_mutex_lock(&lock);
 	if (!f->handle) {
 		f->handle_convention = conv;
-		f->handle = mpk_ffi_make_function(conv,
-						  conv == MPK_CONV_FFI021
-							  ? mpk_ffi021_enter
-							  : mpk_ffi_enter,
-						  f);
+		f->handle = mpk_ffi_make_function(
+			conv, conv == MPK_CONV_FFI021 ? mpk_ffi021_enter : mpk_ffi_enter, f);
 		f->handle_drop = drop_handle;
 	}
 	(void)pthread_mutex_unlock(&lock);

@@ -4,12 +4,20 @@
 #include <string.h>
 
 static const struct mpk_ffi_types types_current = {
-	.array = 71, .map = 72, .shape = 69, .tensor = 70,
-	.header = sizeof(struct mpk_ffi_object), .has_small = true,
+	.array = 71,
+	.map = 72,
+	.shape = 69,
+	.tensor = 70,
+	.header = sizeof(struct mpk_ffi_object),
+	.has_small = true,
 };
 static const struct mpk_ffi_types types_021 = {
-	.array = 69, .map = 70, .shape = 71, .tensor = 72,
-	.header = sizeof(struct mpk_ffi021_object), .has_small = false,
+	.array = 69,
+	.map = 70,
+	.shape = 71,
+	.tensor = 72,
+	.header = sizeof(struct mpk_ffi021_object),
+	.has_small = false,
 };
 
 const struct mpk_ffi_types *mpk_ffi_types_of(enum mpk_convention conv)
@@ -124,11 +132,15 @@ static void *make(enum mpk_convention conv, int32_t type, size_t cell_bytes)
 		return NULL;
 	if (conv == MPK_CONV_FFI021)
 		*(struct mpk_ffi021_object *)object = (struct mpk_ffi021_object){
-			.type_index = type, .refs = 1, .deleter = delete_plain_021,
+			.type_index = type,
+			.refs = 1,
+			.deleter = delete_plain_021,
 		};
 	else
 		*(struct mpk_ffi_object *)object = (struct mpk_ffi_object){
-			.refs = WEAK_ONE | 1, .type_index = type, .deleter = delete_plain,
+			.refs = WEAK_ONE | 1,
+			.type_index = type,
+			.deleter = delete_plain,
 		};
 	return object;
 }
@@ -151,8 +163,8 @@ void *mpk_ffi_make_text(enum mpk_convention conv, int32_t type, struct mpk_span 
 void *mpk_ffi_make_shape(enum mpk_convention conv, const int64_t *extents, size_t ndim)
 {
 	struct mpk_ffi_shape_cell *cell;
-	void *object = make(conv, mpk_ffi_types_of(conv)->shape,
-			    sizeof *cell + ndim * sizeof extents[0]);
+	void *object =
+		make(conv, mpk_ffi_types_of(conv)->shape, sizeof *cell + ndim * sizeof extents[0]);
 
 	if (!object)
 		return NULL;
@@ -204,12 +216,10 @@ static void keep_backtrace(void *self, const struct mpk_ffi_bytes *text, int32_t
 	(void)mode;
 }
 
-void *mpk_ffi_make_error(enum mpk_convention conv, struct mpk_span kind,
-			 struct mpk_span message)
+void *mpk_ffi_make_error(enum mpk_convention conv, struct mpk_span kind, struct mpk_span message)
 {
 	struct mpk_ffi_error_cell *cell;
-	void *object = make(conv, MPK_FFI_ERROR,
-			    sizeof *cell + kind.len + message.len + 2);
+	void *object = make(conv, MPK_FFI_ERROR, sizeof *cell + kind.len + message.len + 2);
 	char *text;
 
 	if (!object)

@@ -7,14 +7,14 @@
 #ifndef MPK_ABI_FFI_OBJECT_H
 #define MPK_ABI_FFI_OBJECT_H
 
+#include "abi/layout.h"
 #include "base/error.h"
 #include "elf/image.h"
-#include "abi/layout.h"
 
 /* Type indices that the two number differently. */
 struct mpk_ffi_types {
 	int32_t array, map, shape, tensor;
-	size_t header; /* bytes before an object's cell */
+	size_t header;  /* bytes before an object's cell */
 	bool has_small; /* small strings and bytes */
 };
 
@@ -42,7 +42,6 @@ void *mpk_ffi_make_tensor(enum mpk_convention conv, struct mpk_tensor *tensor);
 /* target is borrowed: set it to NULL in the cell before it goes */
 void *mpk_ffi_make_function(enum mpk_convention conv, mpk_ffi_safe_call *call,
 			    struct mpk_function *target);
-void *mpk_ffi_make_error(enum mpk_convention conv, struct mpk_span kind,
-			 struct mpk_span message);
+void *mpk_ffi_make_error(enum mpk_convention conv, struct mpk_span kind, struct mpk_span message);
 
 #endif

@@ -22,10 +22,21 @@ union mpk_tvm_value {
 };
 
 enum mpk_tvm_code {
-	MPK_TVM_INT = 0, MPK_TVM_UINT = 1, MPK_TVM_FLOAT = 2, MPK_TVM_HANDLE = 3,
-	MPK_TVM_NULL = 4, MPK_TVM_DTYPE = 5, MPK_TVM_DEVICE = 6, MPK_TVM_DLTENSOR = 7,
-	MPK_TVM_OBJECT = 8, MPK_TVM_MODULE = 9, MPK_TVM_FUNCTION = 10, MPK_TVM_STR = 11,
-	MPK_TVM_BYTES = 12, MPK_TVM_NDARRAY = 13, MPK_TVM_BOOL = 15, /* 0.18 on */
+	MPK_TVM_INT = 0,
+	MPK_TVM_UINT = 1,
+	MPK_TVM_FLOAT = 2,
+	MPK_TVM_HANDLE = 3,
+	MPK_TVM_NULL = 4,
+	MPK_TVM_DTYPE = 5,
+	MPK_TVM_DEVICE = 6,
+	MPK_TVM_DLTENSOR = 7,
+	MPK_TVM_OBJECT = 8,
+	MPK_TVM_MODULE = 9,
+	MPK_TVM_FUNCTION = 10,
+	MPK_TVM_STR = 11,
+	MPK_TVM_BYTES = 12,
+	MPK_TVM_NDARRAY = 13,
+	MPK_TVM_BOOL = 15, /* 0.18 on */
 };
 
 struct mpk_tvm_bytes {
@@ -36,8 +47,7 @@ struct mpk_tvm_bytes {
 /* resource_handle came with 0.7; older functions ignore the arguments behind their
  * third */
 typedef int mpk_tvm_function(union mpk_tvm_value *args, int *codes, int count,
-			     union mpk_tvm_value *result, int *result_code,
-			     void *resource);
+			     union mpk_tvm_value *result, int *result_code, void *resource);
 
 /* --- tvm-ffi: TVM 0.21 and 0.22 on -------------------------------------------------- */
 
@@ -62,12 +72,25 @@ struct mpk_ffi_bytes {
 
 /* Type indices that both layouts number alike. */
 enum mpk_ffi_type {
-	MPK_FFI_NONE = 0, MPK_FFI_INT = 1, MPK_FFI_BOOL = 2, MPK_FFI_FLOAT = 3,
-	MPK_FFI_OPAQUE = 4, MPK_FFI_DTYPE = 5, MPK_FFI_DEVICE = 6, MPK_FFI_DLTENSOR = 7,
-	MPK_FFI_RAW_STR = 8, MPK_FFI_BYTE_ARRAY = 9, MPK_FFI_RVALUE = 10,
-	MPK_FFI_SMALL_STR = 11, MPK_FFI_SMALL_BYTES = 12, /* 0.22 on */
-	MPK_FFI_OBJECT = 64, MPK_FFI_STR = 65, MPK_FFI_BYTES = 66, MPK_FFI_ERROR = 67,
-	MPK_FFI_FUNCTION = 68, MPK_FFI_MODULE = 73,
+	MPK_FFI_NONE = 0,
+	MPK_FFI_INT = 1,
+	MPK_FFI_BOOL = 2,
+	MPK_FFI_FLOAT = 3,
+	MPK_FFI_OPAQUE = 4,
+	MPK_FFI_DTYPE = 5,
+	MPK_FFI_DEVICE = 6,
+	MPK_FFI_DLTENSOR = 7,
+	MPK_FFI_RAW_STR = 8,
+	MPK_FFI_BYTE_ARRAY = 9,
+	MPK_FFI_RVALUE = 10,
+	MPK_FFI_SMALL_STR = 11,
+	MPK_FFI_SMALL_BYTES = 12, /* 0.22 on */
+	MPK_FFI_OBJECT = 64,
+	MPK_FFI_STR = 65,
+	MPK_FFI_BYTES = 66,
+	MPK_FFI_ERROR = 67,
+	MPK_FFI_FUNCTION = 68,
+	MPK_FFI_MODULE = 73,
 };
 
 enum { MPK_FFI_SMALL_MAX = 7 };
@@ -111,8 +134,7 @@ struct mpk_ffi_function_cell {
 
 struct mpk_ffi_error_cell {
 	struct mpk_ffi_bytes kind, message, backtrace;
-	void (*update_backtrace)(void *self, const struct mpk_ffi_bytes *text,
-				 int32_t mode);
+	void (*update_backtrace)(void *self, const struct mpk_ffi_bytes *text, int32_t mode);
 	void *cause_chain, *extra_context; /* tvm-ffi 0.1.8 on */
 };
 

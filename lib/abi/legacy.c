@@ -28,8 +28,7 @@ static enum mpk_code pack_init(struct pack *p, size_t count, struct mpk_error *e
 	size_t room = count ? count : 1;
 
 	if (count > MPK_ARGS_MAX)
-		return mpk_fail(err, MPK_E_RANGE, "%zu arguments; at most %d", count,
-				MPK_ARGS_MAX);
+		return mpk_fail(err, MPK_E_RANGE, "%zu arguments; at most %d", count, MPK_ARGS_MAX);
 	p->values = calloc(room, sizeof *p->values);
 	p->codes = calloc(room, sizeof *p->codes);
 	p->slots = calloc(room, sizeof *p->slots);
@@ -44,8 +43,8 @@ static void *tensor_handle(const struct mpk_tensor *t, struct slot *slot)
 	return &slot->dl;
 }
 
-static enum mpk_code encode(const struct mpk_value *v, struct slot *slot,
-			    union mpk_tvm_value *out, int *code, struct mpk_error *err)
+static enum mpk_code encode(const struct mpk_value *v, struct slot *slot, union mpk_tvm_value *out,
+			    int *code, struct mpk_error *err)
 {
 	*out = (union mpk_tvm_value){ 0 };
 	switch (v->kind) {
@@ -102,8 +101,7 @@ static enum mpk_code encode(const struct mpk_value *v, struct slot *slot,
 		break;
 	}
 	return mpk_fail(err, MPK_E_UNSUPPORTED,
-			"a value of type %s cannot be passed to a function of TVM 0.20 "
-			"or older",
+			"a value of type %s cannot be passed to a function of TVM 0.20 or older",
 			mpk_value_kind_name(v->kind));
 }
 
@@ -112,15 +110,13 @@ static enum mpk_code encode(const struct mpk_value *v, struct slot *slot,
 static enum mpk_code copy_tensor(const struct mpk_dltensor *dl, struct mpk_value *out,
 				 struct mpk_error *err)
 {
-	bool on_cpu = dl->device.type == MPK_DL_CPU ||
-		      dl->device.type == MPK_DL_CUDA_HOST;
+	bool on_cpu = dl->device.type == MPK_DL_CPU || dl->device.type == MPK_DL_CUDA_HOST;
 	struct mpk_tensor *t;
 
 	if (dl->ndim < 0)
 		return mpk_fail(err, MPK_E_RANGE, "a tensor of %d dimensions", dl->ndim);
 	MPK_TRY(mpk_tensor_create(dl->dtype, dl->shape, (size_t)dl->ndim,
-				  on_cpu ? MPK_TENSOR_PRIVATE : MPK_TENSOR_NO_DATA, &t,
-				  err));
+				  on_cpu ? MPK_TENSOR_PRIVATE : MPK_TENSOR_NO_DATA, &t, err));
 	if (on_cpu) {
 		mpk_tensor_copy_from(t, dl);
 	} else {
@@ -158,8 +154,7 @@ static enum mpk_code decode(union mpk_tvm_value v, int code, struct mpk_value *o
 		*out = (struct mpk_value){ .kind = MPK_VALUE_DTYPE, .dtype = v.v_type };
 		return MPK_OK;
 	case MPK_TVM_DEVICE:
-		*out = (struct mpk_value){ .kind = MPK_VALUE_DEVICE,
-					   .device = v.v_device };
+		*out = (struct mpk_value){ .kind = MPK_VALUE_DEVICE, .device = v.v_device };
 		return MPK_OK;
 	case MPK_TVM_DLTENSOR:
 	case MPK_TVM_NDARRAY: /* the handle of an NDArray is its DLTensor */
@@ -167,23 +162,20 @@ static enum mpk_code decode(union mpk_tvm_value v, int code, struct mpk_value *o
 	case MPK_TVM_STR:
 		return mpk_value_of_text(MPK_VALUE_STR, mpk_span_str(v.v_str), out, err);
 	case MPK_TVM_BYTES:
-		return mpk_value_of_text(MPK_VALUE_BYTES,
-					 mpk_span_of(bytes->data, bytes->size), out, err);
+		return mpk_value_of_text(MPK_VALUE_BYTES, mpk_span_of(bytes->data, bytes->size),
+					 out, err);
 	case MPK_TVM_FUNCTION:
-		*out = mpk_value_hold((struct mpk_value){ .kind = MPK_VALUE_FUNCTION,
-							  .function = v.v_handle });
+		*out = mpk_value_hold(
+			(struct mpk_value){ .kind = MPK_VALUE_FUNCTION, .function = v.v_handle });
 		return MPK_OK;
 	default:
 		return mpk_fail(err, MPK_E_UNSUPPORTED,
-				"a value with type code %d, which needs TVM's own "
-				"runtime",
-				code);
+				"a value with type code %d, which needs TVM's own runtime", code);
 	}
 }
 
-enum mpk_code mpk_legacy_call(mpk_tvm_function *code, const struct mpk_value *args,
-			      size_t count, struct mpk_value *result,
-			      struct mpk_error *err)
+enum mpk_code mpk_legacy_call(mpk_tvm_function *code, const struct mpk_value *args, size_t count,
+			      struct mpk_value *result, struct mpk_error *err)
 {
 	MPK_CLEANUP(pack_fini) struct pack p = { 0 };
 	union mpk_tvm_value returned = { 0 };
@@ -191,8 +183,7 @@ enum mpk_code mpk_legacy_call(mpk_tvm_function *code, const struct mpk_value *ar
 
 	MPK_TRY(pack_init(&p, count, err));
 	for (size_t i = 0; i < count; i++) {
-		enum mpk_code rc = encode(&args[i], &p.slots[i], &p.values[i],
-					  &p.codes[i], err);
+		enum mpk_code rc = encode(&args[i], &p.slots[i], &p.values[i], &p.codes[i], err);
 
 		if (rc != MPK_OK) {
 			mpk_error_prefix(err, "argument %zu: ", i);
@@ -225,17 +216,15 @@ static void drop_all(struct mpk_value *values, size_t count)
 		mpk_value_drop(&values[i]);
 }
 
-static int return_result(union mpk_tvm_value *result, int *result_code,
-			 struct mpk_value got)
+static int return_result(union mpk_tvm_value *result, int *result_code, struct mpk_value got)
 {
 	static _Thread_local struct slot slot;
 	struct mpk_error error;
 
 	mpk_value_drop(&kept_result);
 	kept_result = got;
-	return encode(&kept_result, &slot, result, result_code, &error) == MPK_OK
-		       ? 0
-		       : fail(&error);
+	return encode(&kept_result, &slot, result, result_code, &error) == MPK_OK ? 0
+										  : fail(&error);
 }
 
 int mpk_legacy_enter(void *handle, union mpk_tvm_value *args, int *codes, int count,

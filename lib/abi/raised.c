@@ -79,12 +79,11 @@ enum mpk_code mpk_raised_take(int status, struct mpk_error *err)
 
 	raised.is_set = false;
 	if (!r.is_set)
-		return mpk_fail(err, MPK_E_RAISED,
-				"the function returned %d without saying why", status);
+		return mpk_fail(err, MPK_E_RAISED, "the function returned %d without saying why",
+				status);
 	join_lines(r.message);
 	mpk_escape_to(mpk_span_str(r.message), text, sizeof text);
 	if (r.code != MPK_E_RAISED)
 		return mpk_fail(err, r.code, "%s", text);
-	return mpk_fail(err, MPK_E_RAISED, "%s: %s", MPK_QUOTE(mpk_span_str(r.kind)),
-			text);
+	return mpk_fail(err, MPK_E_RAISED, "%s: %s", MPK_QUOTE(mpk_span_str(r.kind)), text);
 }

@@ -16,7 +16,7 @@ enum { MPK_RAISED_KIND_MAX = 64 };
 
 struct mpk_raised {
 	bool is_set;
-	enum mpk_code code; /* MPK_E_RAISED, or what our function failed with */
+	enum mpk_code code;             /* MPK_E_RAISED, or what our function failed with */
 	char kind[MPK_RAISED_KIND_MAX]; /* "ValueError" */
 	char message[sizeof((struct mpk_error *)0)->text];
 };

@@ -32,8 +32,7 @@ static inline char *mpk_arena_text(struct mpk_arena *arena, struct mpk_span s)
 
 /* mpk_arena_printf, mpk_arena_vprintf - a formatted C string; NULL when memory is out */
 char *mpk_arena_printf(struct mpk_arena *arena, const char *fmt, ...) MPK_PRINTF(2, 3);
-char *mpk_arena_vprintf(struct mpk_arena *arena, const char *fmt, va_list ap)
-	MPK_PRINTF(2, 0);
+char *mpk_arena_vprintf(struct mpk_arena *arena, const char *fmt, va_list ap) MPK_PRINTF(2, 0);
 
 /* mpk_arena_fini - free everything allocated from the arena; safe to call twice */
 void mpk_arena_fini(struct mpk_arena *arena);

@@ -20,11 +20,11 @@
 #define MPK_ARRAY_COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 /* Hands the pointer in *p on and leaves NULL behind, so that a cleanup frees nothing. */
-#define MPK_STEAL(p)                                                                     \
-	(__extension__({                                                                 \
-		__typeof__(*(p)) mpk_stolen_ = *(p);                                     \
-		*(p) = NULL;                                                             \
-		mpk_stolen_;                                                             \
+#define MPK_STEAL(p)                                                                               \
+	(__extension__({                                                                           \
+		__typeof__(*(p)) mpk_stolen_ = *(p);                                               \
+		*(p) = NULL;                                                                       \
+		mpk_stolen_;                                                                       \
 	}))
 
 #endif

@@ -2,8 +2,8 @@
 
 #include <inttypes.h>
 
-static enum mpk_code take(struct mpk_cursor *c, const char *what, uint64_t n,
-			  const uint8_t **out, struct mpk_error *err)
+static enum mpk_code take(struct mpk_cursor *c, const char *what, uint64_t n, const uint8_t **out,
+			  struct mpk_error *err)
 {
 	if (n > mpk_cursor_left(c))
 		return mpk_fail_offset(err, MPK_E_CORRUPT, c->space, mpk_cursor_offset(c),
@@ -96,8 +96,8 @@ enum mpk_code mpk_read_str(struct mpk_cursor *c, const char *what, struct mpk_sp
 	return MPK_OK;
 }
 
-enum mpk_code mpk_read_count(struct mpk_cursor *c, const char *what, uint64_t each,
-			     size_t *out, struct mpk_error *err)
+enum mpk_code mpk_read_count(struct mpk_cursor *c, const char *what, uint64_t each, size_t *out,
+			     struct mpk_error *err)
 {
 	struct mpk_cursor at = *c;
 	uint64_t n;

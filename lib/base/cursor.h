@@ -16,9 +16,9 @@
 
 struct mpk_cursor {
 	struct mpk_span bytes;
-	size_t pos;           /* bytes consumed; never beyond bytes.len */
-	uint64_t base;        /* offset of bytes.data[0] in the space errors count in */
-	const char *space;    /* the name of that space: "blob", "file", "payload" */
+	size_t pos;        /* bytes consumed; never beyond bytes.len */
+	uint64_t base;     /* offset of bytes.data[0] in the space errors count in */
+	const char *space; /* the name of that space: "blob", "file", "payload" */
 };
 
 static inline struct mpk_cursor mpk_cursor_of(struct mpk_span bytes, uint64_t base,
@@ -63,8 +63,8 @@ enum mpk_code mpk_read_str(struct mpk_cursor *c, const char *what, struct mpk_sp
 
 /* mpk_read_count - a u64 element count that the bytes left can hold
  * @each    the least number of bytes one element takes, > 0 */
-enum mpk_code mpk_read_count(struct mpk_cursor *c, const char *what, uint64_t each,
-			     size_t *out, struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_read_count(struct mpk_cursor *c, const char *what, uint64_t each, size_t *out,
+			     struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_load_* - unaligned little-endian loads; the caller has checked the bounds */
 static inline uint16_t mpk_load_u16(const uint8_t *p)

@@ -17,7 +17,7 @@ static void fill(struct mpk_error *err, enum mpk_code code, const char *fmt, va_
 	(void)vsnprintf(err->text, sizeof err->text, fmt, ap);
 }
 
-enum mpk_code (mpk_fail)(struct mpk_error *err, enum mpk_code code, const char *fmt, ...)
+enum mpk_code(mpk_fail)(struct mpk_error *err, enum mpk_code code, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -29,8 +29,8 @@ enum mpk_code (mpk_fail)(struct mpk_error *err, enum mpk_code code, const char *
 	return code;
 }
 
-enum mpk_code (mpk_fail_errno)(struct mpk_error *err, enum mpk_code code, int errno_value,
-			     const char *fmt, ...)
+enum mpk_code(mpk_fail_errno)(struct mpk_error *err, enum mpk_code code, int errno_value,
+			      const char *fmt, ...)
 {
 	va_list ap;
 
@@ -44,13 +44,12 @@ enum mpk_code (mpk_fail_errno)(struct mpk_error *err, enum mpk_code code, int er
 	err->sys_errno = errno_value;
 
 	size_t used = strlen(err->text);
-	(void)snprintf(err->text + used, sizeof err->text - used, ": %s",
-		       strerror(errno_value));
+	(void)snprintf(err->text + used, sizeof err->text - used, ": %s", strerror(errno_value));
 	return code;
 }
 
-enum mpk_code (mpk_fail_offset)(struct mpk_error *err, enum mpk_code code, const char *space,
-			      uint64_t offset, const char *fmt, ...)
+enum mpk_code(mpk_fail_offset)(struct mpk_error *err, enum mpk_code code, const char *space,
+			       uint64_t offset, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -65,8 +64,8 @@ enum mpk_code (mpk_fail_offset)(struct mpk_error *err, enum mpk_code code, const
 	return code;
 }
 
-enum mpk_code (mpk_fail_line)(struct mpk_error *err, enum mpk_code code, uint32_t line,
-			    uint32_t column, const char *fmt, ...)
+enum mpk_code(mpk_fail_line)(struct mpk_error *err, enum mpk_code code, uint32_t line,
+			     uint32_t column, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -80,7 +79,7 @@ enum mpk_code (mpk_fail_line)(struct mpk_error *err, enum mpk_code code, uint32_
 	return code;
 }
 
-enum mpk_code (mpk_fail_nomem)(struct mpk_error *err)
+enum mpk_code(mpk_fail_nomem)(struct mpk_error *err)
 {
 	return mpk_fail(err, MPK_E_NOMEM, "out of memory");
 }
@@ -116,8 +115,7 @@ void mpk_error_at_file(struct mpk_error *err, const char *file)
 	if (len <= room)
 		memcpy(err->at.file, file, len + 1);
 	else
-		(void)snprintf(err->at.file, sizeof err->at.file, "...%s",
-			       file + (len - room + 3));
+		(void)snprintf(err->at.file, sizeof err->at.file, "...%s", file + (len - room + 3));
 }
 
 void mpk_error_at_path(struct mpk_error *err, const char *path)
@@ -129,13 +127,23 @@ void mpk_error_at_path(struct mpk_error *err, const char *path)
 const char *mpk_code_name(enum mpk_code code)
 {
 	static const char *const names[MPK_CODE_COUNT] = {
-		[MPK_OK] = "ok", [MPK_E_DIFFERENT] = "different", [MPK_E_USAGE] = "usage",
-		[MPK_E_IO] = "io", [MPK_E_SYNTAX] = "syntax", [MPK_E_CORRUPT] = "corrupt",
-		[MPK_E_RANGE] = "range", [MPK_E_UNSUPPORTED] = "unsupported",
-		[MPK_E_CONFLICT] = "conflict", [MPK_E_TOOL] = "tool",
-		[MPK_E_NO_BLOB] = "no-blob", [MPK_E_NOTFOUND] = "not-found",
-		[MPK_E_LOAD] = "load", [MPK_E_DEVICE] = "device", [MPK_E_RAISED] = "raised",
-		[MPK_E_TIMEOUT] = "timeout", [MPK_E_NOMEM] = "no-memory",
+		[MPK_OK] = "ok",
+		[MPK_E_DIFFERENT] = "different",
+		[MPK_E_USAGE] = "usage",
+		[MPK_E_IO] = "io",
+		[MPK_E_SYNTAX] = "syntax",
+		[MPK_E_CORRUPT] = "corrupt",
+		[MPK_E_RANGE] = "range",
+		[MPK_E_UNSUPPORTED] = "unsupported",
+		[MPK_E_CONFLICT] = "conflict",
+		[MPK_E_TOOL] = "tool",
+		[MPK_E_NO_BLOB] = "no-blob",
+		[MPK_E_NOTFOUND] = "not-found",
+		[MPK_E_LOAD] = "load",
+		[MPK_E_DEVICE] = "device",
+		[MPK_E_RAISED] = "raised",
+		[MPK_E_TIMEOUT] = "timeout",
+		[MPK_E_NOMEM] = "no-memory",
 		[MPK_E_INTERNAL] = "internal",
 	};
 
@@ -147,10 +155,10 @@ const char *mpk_where_print(const struct mpk_where *at, char *out, size_t size)
 	size_t used = 0;
 
 	out[0] = '\0';
-#define PUT(...)                                                                         \
-	do {                                                                             \
-		if (used < size)                                                         \
-			used += (size_t)snprintf(out + used, size - used, __VA_ARGS__);  \
+#define PUT(...)                                                                                   \
+	do {                                                                                       \
+		if (used < size)                                                                   \
+			used += (size_t)snprintf(out + used, size - used, __VA_ARGS__);            \
 	} while (0)
 	if (at->file[0])
 		PUT("%s", at->file);

@@ -39,20 +39,20 @@ enum mpk_code {
 
 /* Where in the input the fault is. All parts are optional; empty and zero mean unknown. */
 struct mpk_where {
-	char file[512];    /* the file as the user named it; long names lose their head */
-	uint32_t line;     /* 1-based; 0: not a place in a text */
-	uint32_t column;   /* 1-based, in characters */
-	uint64_t offset;   /* bytes from the start of `space`, when has_offset */
+	char file[512];  /* the file as the user named it; long names lose their head */
+	uint32_t line;   /* 1-based; 0: not a place in a text */
+	uint32_t column; /* 1-based, in characters */
+	uint64_t offset; /* bytes from the start of `space`, when has_offset */
 	bool has_offset;
-	char space[24];    /* what offset counts in: "blob", "file", "payload" */
-	char path[64];     /* module tree path such as "/0/1", or a symbol name */
+	char space[24]; /* what offset counts in: "blob", "file", "payload" */
+	char path[64];  /* module tree path such as "/0/1", or a symbol name */
 };
 
 struct mpk_error {
 	enum mpk_code code;
-	int sys_errno;     /* errno of the failed call; 0 when none was involved */
+	int sys_errno; /* errno of the failed call; 0 when none was involved */
 	struct mpk_where at;
-	char text[1024];   /* one sentence, no newline at its end, already escaped */
+	char text[1024]; /* one sentence, no newline at its end, already escaped */
 };
 
 /* mpk_fail - fill *err with code and a formatted sentence; at becomes empty
@@ -112,11 +112,11 @@ static inline enum mpk_code mpk_failed(enum mpk_code code)
 #define mpk_fail_nomem(err) mpk_failed(mpk_fail_nomem(err))
 
 /* Propagates a failure to the caller. */
-#define MPK_TRY(expr)                                                                    \
-	do {                                                                             \
-		enum mpk_code mpk_try_code_ = (expr);                                    \
-		if (mpk_try_code_ != MPK_OK)                                             \
-			return mpk_try_code_;                                            \
+#define MPK_TRY(expr)                                                                              \
+	do {                                                                                       \
+		enum mpk_code mpk_try_code_ = (expr);                                              \
+		if (mpk_try_code_ != MPK_OK)                                                       \
+			return mpk_try_code_;                                                      \
 	} while (0)
 
 #endif

@@ -78,8 +78,7 @@ static uint16_t narrow_f64(double value, struct narrow to)
 
 	if (exponent < 1 - bias)
 		return (uint16_t)(sign |
-				  round_shift(magnitude,
-					      shift + (unsigned)(1 - bias - exponent)));
+				  round_shift(magnitude, shift + (unsigned)(1 - bias - exponent)));
 	/* the hidden bit adds one to the exponent, as does a carry out of the fraction;
 	 * a carry past the largest number makes infinity */
 	return (uint16_t)(sign | (((uint64_t)(exponent + bias - 1) << to.fraction) +

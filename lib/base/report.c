@@ -19,9 +19,8 @@ void mpk_report_add(struct mpk_report *report, enum mpk_severity severity, const
 		report->failed = true;
 		return;
 	}
-	report->findings[report->count++] = (struct mpk_finding){
-		.severity = severity, .check = check, .error = *error
-	};
+	report->findings[report->count++] =
+		(struct mpk_finding){ .severity = severity, .check = check, .error = *error };
 }
 
 static int order(const struct mpk_where *a, const struct mpk_where *b)

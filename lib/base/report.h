@@ -11,7 +11,7 @@ enum mpk_severity { MPK_NOTE, MPK_WARNING, MPK_ERROR };
 
 struct mpk_finding {
 	enum mpk_severity severity;
-	const char *check;   /* stable name of the check, "blob-size"; static storage */
+	const char *check;      /* stable name of the check, "blob-size"; static storage */
 	struct mpk_error error; /* code, place and sentence */
 };
 

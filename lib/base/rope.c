@@ -164,8 +164,7 @@ bool mpk_rope_equals(const struct mpk_rope *r, struct mpk_span bytes)
 	return true;
 }
 
-enum mpk_code mpk_rope_flat(const struct mpk_rope *r, struct mpk_span *out,
-			    struct mpk_error *err)
+enum mpk_code mpk_rope_flat(const struct mpk_rope *r, struct mpk_span *out, struct mpk_error *err)
 {
 	size_t at = 0;
 

@@ -28,9 +28,9 @@ struct mpk_rope {
 	struct mpk_arena *arena;
 	struct mpk_piece *pieces;
 	size_t count, cap;
-	uint64_t len;          /* total bytes */
-	uint8_t *tail;         /* where the last piece may grow in place, or NULL */
-	size_t tail_left;      /* bytes free there */
+	uint64_t len;     /* total bytes */
+	uint8_t *tail;    /* where the last piece may grow in place, or NULL */
+	size_t tail_left; /* bytes free there */
 	bool failed;
 };
 

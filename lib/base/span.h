@@ -53,8 +53,7 @@ static inline int mpk_span_compare(struct mpk_span a, struct mpk_span b)
 
 /* mpk_span_sub - bytes [off, off+len) of s
  * Returns  true and sets *out; false when they do not lie within s (*out untouched). */
-static inline bool mpk_span_sub(struct mpk_span s, uint64_t off, uint64_t len,
-				struct mpk_span *out)
+static inline bool mpk_span_sub(struct mpk_span s, uint64_t off, uint64_t len, struct mpk_span *out)
 {
 	if (off > s.len || len > s.len - off || (len > 0 && !s.data))
 		return false;
@@ -70,8 +69,8 @@ static inline bool mpk_span_text(struct mpk_span table, uint64_t off, size_t max
 {
 	size_t left = off < table.len ? table.len - (size_t)off : 0;
 	const uint8_t *text = left ? table.data + off : NULL;
-	const uint8_t *end = text ? (const uint8_t *)memchr(text, 0, left < max ? left : max)
-				  : NULL;
+	const uint8_t *end =
+		text ? (const uint8_t *)memchr(text, 0, left < max ? left : max) : NULL;
 
 	if (!end)
 		return false;

@@ -29,8 +29,7 @@ void mpk_strbuf_printf(struct mpk_strbuf *buf, const char *fmt, ...) MPK_PRINTF(
 const char *mpk_strbuf_text(const struct mpk_strbuf *buf);
 
 /* mpk_strbuf_status - MPK_OK, or MPK_E_NOMEM when any append failed */
-enum mpk_code mpk_strbuf_status(const struct mpk_strbuf *buf, struct mpk_error *err)
-	MPK_MUST_CHECK;
+enum mpk_code mpk_strbuf_status(const struct mpk_strbuf *buf, struct mpk_error *err) MPK_MUST_CHECK;
 
 void mpk_strbuf_fini(struct mpk_strbuf *buf);
 

@@ -18,8 +18,7 @@ static uint64_t hash(struct mpk_span key)
 	return h ^ h >> 29;
 }
 
-static struct mpk_strmap_slot *probe(struct mpk_strmap_slot *slots, size_t cap,
-				     struct mpk_span key)
+static struct mpk_strmap_slot *probe(struct mpk_strmap_slot *slots, size_t cap, struct mpk_span key)
 {
 	size_t i = (size_t)hash(key) & (cap - 1);
 

@@ -19,8 +19,8 @@ struct mpk_strmap {
 /* mpk_strmap_put - key -> value unless key is there already
  * @found   receives the value that key has afterwards: the old one if there was one
  * Returns  1 inserted, 0 was there already, -1 out of memory (*found untouched) */
-int mpk_strmap_put(struct mpk_strmap *map, struct mpk_span key, size_t value, size_t *found)
-	MPK_MUST_CHECK;
+int mpk_strmap_put(struct mpk_strmap *map, struct mpk_span key, size_t value,
+		   size_t *found) MPK_MUST_CHECK;
 
 /* mpk_strmap_find - true and the value, or false */
 bool mpk_strmap_find(const struct mpk_strmap *map, struct mpk_span key, size_t *value);

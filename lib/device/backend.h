@@ -55,8 +55,8 @@ struct mpk_device {
 struct mpk_device_module {
 	struct mpk_device *device;
 	struct mpk_device_module *next;
-	struct mpk_kernels kernels;          /* arrays and bytes borrowed */
-	struct mpk_device_kernel **bound;    /* by index in the function table; NULL: not yet */
+	struct mpk_kernels kernels;       /* arrays and bytes borrowed */
+	struct mpk_device_kernel **bound; /* by index in the function table; NULL: not yet */
 	struct mpk_arena arena;
 };
 
@@ -64,17 +64,16 @@ struct mpk_device_kernel {
 	struct mpk_device_module *module;
 	const struct mpk_function_info *info;
 	struct mpk_launch_plan plan;
-	const char *name;                    /* the key as a C string, raw, for drivers */
-	char shown[128];                     /* the key escaped, for messages */
-	pthread_mutex_t lock;                /* held by launches: arguments are set, then used */
+	const char *name;     /* the key as a C string, raw, for drivers */
+	char shown[128];      /* the key escaped, for messages */
+	pthread_mutex_t lock; /* held by launches: arguments are set, then used */
 };
 
 extern const struct mpk_device_ops mpk_cpu_ops, mpk_opencl_ops, mpk_cuda_ops;
 
 /* mpk_device_list_push - append one row
  * Returns  MPK_OK; MPK_E_NOMEM */
-enum mpk_code mpk_device_list_push(struct mpk_device_list *list,
-				   const struct mpk_device_info *info,
+enum mpk_code mpk_device_list_push(struct mpk_device_list *list, const struct mpk_device_info *info,
 				   struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_device_fail_log - a failure that quotes the end of a compiler's log

@@ -94,8 +94,8 @@ static enum mpk_code cpu_copy(struct mpk_device *device, const struct mpk_device
 {
 	(void)device;
 	(void)err;
-	memmove((uint8_t *)copy->to + copy->to_off,
-		(const uint8_t *)copy->from + copy->from_off, (size_t)copy->bytes);
+	memmove((uint8_t *)copy->to + copy->to_off, (const uint8_t *)copy->from + copy->from_off,
+		(size_t)copy->bytes);
 	return MPK_OK;
 }
 
@@ -123,9 +123,17 @@ static enum mpk_code cpu_load(struct mpk_device *device, const struct mpk_kernel
 
 /* No bind or launch: without a module there are no kernels. */
 const struct mpk_device_ops mpk_cpu_ops = {
-	.kind = MPK_DEVICE_CPU, .name = "cpu",
-	.list = cpu_list, .open = cpu_open, .close = cpu_close,
-	.alloc = cpu_alloc, .free = cpu_free,
-	.write = cpu_write, .read = cpu_read, .copy = cpu_copy, .sync = cpu_sync,
-	.load = cpu_load, .check = cpu_check,
+	.kind = MPK_DEVICE_CPU,
+	.name = "cpu",
+	.list = cpu_list,
+	.open = cpu_open,
+	.close = cpu_close,
+	.alloc = cpu_alloc,
+	.free = cpu_free,
+	.write = cpu_write,
+	.read = cpu_read,
+	.copy = cpu_copy,
+	.sync = cpu_sync,
+	.load = cpu_load,
+	.check = cpu_check,
 };

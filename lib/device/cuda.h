@@ -11,8 +11,8 @@ enum mpk_code mpk_cuda_api_get(const struct mpk_cuda_api **out,
 			       struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_cuda_fail - "<what>: CUDA_ERROR_NAME (N): likely cause", with the code that fits */
-enum mpk_code mpk_cuda_fail(const struct mpk_cuda_api *cu, struct mpk_error *err,
-			    unsigned status, const char *fmt, ...) MPK_PRINTF(4, 5);
+enum mpk_code mpk_cuda_fail(const struct mpk_cuda_api *cu, struct mpk_error *err, unsigned status,
+			    const char *fmt, ...) MPK_PRINTF(4, 5);
 #define mpk_cuda_fail(...) mpk_failed(mpk_cuda_fail(__VA_ARGS__))
 
 /* mpk_cuda_status_name - "CUDA_ERROR_NO_BINARY_FOR_GPU"; static storage of the driver */
@@ -21,10 +21,10 @@ const char *mpk_cuda_status_name(const struct mpk_cuda_api *cu, unsigned status)
 struct mpk_cuda_device {
 	struct mpk_device base;
 	const struct mpk_cuda_api *cu;
-	int id;                       /* CUdevice */
-	struct mpk_cu_context *context;     /* the primary context, retained */
+	int id;                         /* CUdevice */
+	struct mpk_cu_context *context; /* the primary context, retained */
 	unsigned block_limits[3], grid_limits[3];
-	unsigned shared_optin;        /* bytes one block may use when asked for */
+	unsigned shared_optin; /* bytes one block may use when asked for */
 };
 
 struct mpk_cuda_module {
@@ -35,12 +35,12 @@ struct mpk_cuda_module {
 struct mpk_cuda_kernel {
 	struct mpk_device_kernel base;
 	struct mpk_cu_function *function;
-	unsigned thread_limit;        /* threads in one block of this kernel */
-	unsigned static_shared;       /* bytes its code uses itself */
-	unsigned dynamic_shared;      /* bytes allowed so far by cuFuncSetAttribute */
-	bool big_cluster;             /* clusters above 8 blocks are allowed already */
-	void **params;                /* arg_count addresses, into values */
-	uint64_t *values;             /* arg_count packed arguments */
+	unsigned thread_limit;   /* threads in one block of this kernel */
+	unsigned static_shared;  /* bytes its code uses itself */
+	unsigned dynamic_shared; /* bytes allowed so far by cuFuncSetAttribute */
+	bool big_cluster;        /* clusters above 8 blocks are allowed already */
+	void **params;           /* arg_count addresses, into values */
+	uint64_t *values;        /* arg_count packed arguments */
 };
 
 static inline struct mpk_cuda_device *mpk_cuda_device_of(struct mpk_device *device)
@@ -50,12 +50,11 @@ static inline struct mpk_cuda_device *mpk_cuda_device_of(struct mpk_device *devi
 
 /* mpk_cuda_enter - make the device's context the thread's current one
  * Returns  MPK_OK; what mpk_cuda_fail makes of the driver's status */
-enum mpk_code mpk_cuda_enter(struct mpk_cuda_device *device,
-			     struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_cuda_enter(struct mpk_cuda_device *device, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* cuda_module.c: operations of backend.h, as mpk_device_* describe them */
-enum mpk_code mpk_cuda_check(const struct mpk_device_info *info,
-			     const struct mpk_kernels *kernels, struct mpk_error *err);
+enum mpk_code mpk_cuda_check(const struct mpk_device_info *info, const struct mpk_kernels *kernels,
+			     struct mpk_error *err);
 enum mpk_code mpk_cuda_load(struct mpk_device *device, const struct mpk_kernels *kernels,
 			    struct mpk_device_module **out, struct mpk_error *err);
 void mpk_cuda_unload(struct mpk_device_module *module);

@@ -17,14 +17,14 @@ struct mpk_cu_stream;
 
 /* CUlaunchAttribute: the value is a union of 64 bytes. */
 struct mpk_cu_launch_attribute {
-	unsigned id;               /* enum mpk_cu_launch_attribute_id */
+	unsigned id; /* enum mpk_cu_launch_attribute_id */
 	char pad[4];
 	union {
 		char bytes[64];
 		struct {
 			unsigned x, y, z;
-		} dims;            /* both cluster attributes */
-		int flag;          /* cooperative, programmatic */
+		} dims;   /* both cluster attributes */
+		int flag; /* cooperative, programmatic */
 	} value;
 };
 
@@ -50,8 +50,8 @@ enum mpk_cu_launch_attribute_id {
 
 enum mpk_cu_device_attribute {
 	MPK_CU_MAX_THREADS_PER_BLOCK = 1,
-	MPK_CU_MAX_BLOCK_X = 2,    /* y and z follow */
-	MPK_CU_MAX_GRID_X = 5,     /* y and z follow */
+	MPK_CU_MAX_BLOCK_X = 2, /* y and z follow */
+	MPK_CU_MAX_GRID_X = 5,  /* y and z follow */
 	MPK_CU_MAX_SHARED_PER_BLOCK = 8,
 	MPK_CU_MULTIPROCESSORS = 16,
 	MPK_CU_CAPABILITY_MAJOR = 75,
@@ -101,58 +101,51 @@ enum mpk_cu_status {
 /* X(name, exported symbol, least driver (1000 * major + 10 * minor), required, parameters)
  * Each returns CUresult. The name and the driver together are those of the toolkit's
  * function pointer type: PFN_<name>_v<driver>. */
-#define MPK_CUDA_SYMBOLS(X)                                                              \
-	X(cuInit, "cuInit", 2000, true, (unsigned flags))                                \
-	X(cuDriverGetVersion, "cuDriverGetVersion", 2020, true, (int *version))          \
-	X(cuGetErrorName, "cuGetErrorName", 6000, true,                                  \
-	  (unsigned status, const char **name))                                          \
-	X(cuDeviceGetCount, "cuDeviceGetCount", 2000, true, (int *count))                \
-	X(cuDeviceGet, "cuDeviceGet", 2000, true, (int *device, int ordinal))            \
-	X(cuDeviceGetName, "cuDeviceGetName", 2000, true,                                \
-	  (char *name, int size, int device))                                            \
-	X(cuDeviceTotalMem, "cuDeviceTotalMem_v2", 3020, true,                           \
-	  (size_t *bytes, int device))                                                   \
-	X(cuDeviceGetAttribute, "cuDeviceGetAttribute", 2000, true,                      \
-	  (int *value, unsigned attribute, int device))                                  \
-	X(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", 7000, true,              \
-	  (struct mpk_cu_context **context, int device))                                       \
-	X(cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2", 11000, true,        \
-	  (int device))                                                                  \
-	X(cuCtxSetCurrent, "cuCtxSetCurrent", 4000, true, (struct mpk_cu_context *context))    \
-	X(cuStreamSynchronize, "cuStreamSynchronize", 2000, true,                        \
-	  (struct mpk_cu_stream *stream))                                                  \
-	X(cuMemAlloc, "cuMemAlloc_v2", 3020, true,                                       \
-	  (unsigned long long *address, size_t bytes))                                   \
-	X(cuMemFree, "cuMemFree_v2", 3020, true, (unsigned long long address))           \
-	X(cuMemcpyHtoD, "cuMemcpyHtoD_v2", 3020, true,                                   \
-	  (unsigned long long to, const void *from, size_t bytes))                       \
-	X(cuMemcpyDtoH, "cuMemcpyDtoH_v2", 3020, true,                                   \
-	  (void *to, unsigned long long from, size_t bytes))                             \
-	X(cuMemcpyDtoD, "cuMemcpyDtoD_v2", 3020, true,                                   \
-	  (unsigned long long to, unsigned long long from, size_t bytes))                \
-	X(cuModuleLoadDataEx, "cuModuleLoadDataEx", 2010, true,                          \
-	  (struct mpk_cu_module **module, const void *image, unsigned count,                  \
-	   unsigned *options, void **values))                                            \
-	X(cuModuleUnload, "cuModuleUnload", 2000, true, (struct mpk_cu_module *module))       \
-	X(cuModuleGetFunction, "cuModuleGetFunction", 2000, true,                        \
-	  (struct mpk_cu_function **function, struct mpk_cu_module *module, const char *name))      \
-	X(cuFuncGetAttribute, "cuFuncGetAttribute", 2020, true,                          \
-	  (int *value, unsigned attribute, struct mpk_cu_function *function))                  \
-	X(cuFuncSetAttribute, "cuFuncSetAttribute", 9000, true,                          \
-	  (struct mpk_cu_function *function, unsigned attribute, int value))                   \
-	X(cuFuncGetParamInfo, "cuFuncGetParamInfo", 12040, false,                        \
-	  (struct mpk_cu_function *function, size_t index, size_t *offset, size_t *bytes))     \
-	X(cuLaunchKernel, "cuLaunchKernel", 4000, true,                                  \
-	  (struct mpk_cu_function *function, unsigned grid_x, unsigned grid_y,                 \
-	   unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,        \
-	   unsigned shared_bytes, struct mpk_cu_stream *stream, void **params,             \
-	   void **extra))                                                                \
-	X(cuLaunchKernelEx, "cuLaunchKernelEx", 11060, false,                            \
-	  (const MPK_CU_LAUNCH_CONFIG *config, struct mpk_cu_function *function,               \
-	   void **params, void **extra))
+#define MPK_CUDA_SYMBOLS(X)                                                                        \
+	X(cuInit, "cuInit", 2000, true, (unsigned flags))                                          \
+	X(cuDriverGetVersion, "cuDriverGetVersion", 2020, true, (int *version))                    \
+	X(cuGetErrorName, "cuGetErrorName", 6000, true, (unsigned status, const char **name))      \
+	X(cuDeviceGetCount, "cuDeviceGetCount", 2000, true, (int *count))                          \
+	X(cuDeviceGet, "cuDeviceGet", 2000, true, (int *device, int ordinal))                      \
+	X(cuDeviceGetName, "cuDeviceGetName", 2000, true, (char *name, int size, int device))      \
+	X(cuDeviceTotalMem, "cuDeviceTotalMem_v2", 3020, true, (size_t *bytes, int device))        \
+	X(cuDeviceGetAttribute, "cuDeviceGetAttribute", 2000, true,                                \
+	  (int *value, unsigned attribute, int device))                                            \
+	X(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", 7000, true,                        \
+	  (struct mpk_cu_context * *context, int device))                                          \
+	X(cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2", 11000, true, (int device))    \
+	X(cuCtxSetCurrent, "cuCtxSetCurrent", 4000, true, (struct mpk_cu_context * context))       \
+	X(cuStreamSynchronize, "cuStreamSynchronize", 2000, true, (struct mpk_cu_stream * stream)) \
+	X(cuMemAlloc, "cuMemAlloc_v2", 3020, true, (unsigned long long *address, size_t bytes))    \
+	X(cuMemFree, "cuMemFree_v2", 3020, true, (unsigned long long address))                     \
+	X(cuMemcpyHtoD, "cuMemcpyHtoD_v2", 3020, true,                                             \
+	  (unsigned long long to, const void *from, size_t bytes))                                 \
+	X(cuMemcpyDtoH, "cuMemcpyDtoH_v2", 3020, true,                                             \
+	  (void *to, unsigned long long from, size_t bytes))                                       \
+	X(cuMemcpyDtoD, "cuMemcpyDtoD_v2", 3020, true,                                             \
+	  (unsigned long long to, unsigned long long from, size_t bytes))                          \
+	X(cuModuleLoadDataEx, "cuModuleLoadDataEx", 2010, true,                                    \
+	  (struct mpk_cu_module * *module, const void *image, unsigned count, unsigned *options,   \
+	   void **values))                                                                         \
+	X(cuModuleUnload, "cuModuleUnload", 2000, true, (struct mpk_cu_module * module))           \
+	X(cuModuleGetFunction, "cuModuleGetFunction", 2000, true,                                  \
+	  (struct mpk_cu_function * *function, struct mpk_cu_module * module, const char *name))   \
+	X(cuFuncGetAttribute, "cuFuncGetAttribute", 2020, true,                                    \
+	  (int *value, unsigned attribute, struct mpk_cu_function *function))                      \
+	X(cuFuncSetAttribute, "cuFuncSetAttribute", 9000, true,                                    \
+	  (struct mpk_cu_function * function, unsigned attribute, int value))                      \
+	X(cuFuncGetParamInfo, "cuFuncGetParamInfo", 12040, false,                                  \
+	  (struct mpk_cu_function * function, size_t index, size_t *offset, size_t *bytes))        \
+	X(cuLaunchKernel, "cuLaunchKernel", 4000, true,                                            \
+	  (struct mpk_cu_function * function, unsigned grid_x, unsigned grid_y, unsigned grid_z,   \
+	   unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,            \
+	   struct mpk_cu_stream *stream, void **params, void **extra))                             \
+	X(cuLaunchKernelEx, "cuLaunchKernelEx", 11060, false,                                      \
+	  (const MPK_CU_LAUNCH_CONFIG *config, struct mpk_cu_function *function, void **params,    \
+	   void **extra))
 
 struct mpk_cuda_api {
-#define MPK_CUDA_MEMBER(name, symbol, driver, required, params) unsigned (*name) params;
+#define MPK_CUDA_MEMBER(name, symbol, driver, required, params) unsigned(*name) params;
 	MPK_CUDA_SYMBOLS(MPK_CUDA_MEMBER)
 #undef MPK_CUDA_MEMBER
 };

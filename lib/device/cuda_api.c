@@ -12,11 +12,11 @@ static enum mpk_code api_code;
 static pthread_once_t api_once = PTHREAD_ONCE_INIT;
 
 static const struct mpk_driver_symbol symbols[] = {
-#define SYMBOL(name, symbol, driver, required, params)                                   \
+#define SYMBOL(name, symbol, driver, required, params)                                             \
 	{ symbol, offsetof(struct mpk_cuda_api, name), required },
 	MPK_CUDA_SYMBOLS(SYMBOL)
 #undef SYMBOL
-	{ 0 },
+		{ 0 },
 };
 
 static enum mpk_code start(void)
@@ -65,13 +65,11 @@ static const struct {
 	{ MPK_CU_NO_BINARY_FOR_GPU, MPK_E_LOAD, "the code is for another GPU architecture" },
 	{ MPK_CU_INVALID_PTX, MPK_E_LOAD, "the PTX does not compile" },
 	{ MPK_CU_UNSUPPORTED_PTX_VERSION, MPK_E_LOAD,
-	  "the PTX is newer than the driver: update the driver, or compile with an older "
-	  "toolkit" },
+	  "the PTX is newer than the driver: update the driver, or compile with an older toolkit" },
 	{ MPK_CU_INVALID_SOURCE, MPK_E_LOAD, "the code does not compile" },
 	{ MPK_CU_NOT_FOUND, MPK_E_LOAD, "the code has no kernel of this name" },
 	{ MPK_CU_ILLEGAL_ADDRESS, MPK_E_RAISED,
-	  "a kernel read or wrote outside its memory; the device cannot be used further by "
-	  "this process" },
+	  "a kernel read or wrote outside its memory; the device cannot be used further by this process" },
 	{ MPK_CU_LAUNCH_OUT_OF_RESOURCES, MPK_E_DEVICE,
 	  "too many registers or too much shared memory for this block size" },
 	{ MPK_CU_LAUNCH_TIMEOUT, MPK_E_RAISED, "the kernel ran too long" },
@@ -96,8 +94,8 @@ const char *mpk_cuda_status_name(const struct mpk_cuda_api *cu, unsigned status)
 	return name;
 }
 
-enum mpk_code (mpk_cuda_fail)(const struct mpk_cuda_api *cu, struct mpk_error *err,
-			    unsigned status, const char *fmt, ...)
+enum mpk_code(mpk_cuda_fail)(const struct mpk_cuda_api *cu, struct mpk_error *err, unsigned status,
+			     const char *fmt, ...)
 {
 	const char *cause = NULL;
 	enum mpk_code code = MPK_E_DEVICE;

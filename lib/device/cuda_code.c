@@ -12,16 +12,15 @@
 struct image {
 	unsigned sm;
 	bool is_ptx;
-	unsigned major, minor;    /* PTX: its .version */
-	char suffix;              /* 'a': this architecture alone; 'f': its family; NUL */
+	unsigned major, minor; /* PTX: its .version */
+	char suffix;           /* 'a': this architecture alone; 'f': its family; NUL */
 };
 
 /* Calls visit for every image that a driver could choose.
  * Returns  false when the bytes are no CUDA code this program reads */
 typedef void visitor(const struct image *image, void *user);
 
-static bool visit_fatbin(struct mpk_span code, struct mpk_arena *arena, visitor *visit,
-			 void *user)
+static bool visit_fatbin(struct mpk_span code, struct mpk_arena *arena, visitor *visit, void *user)
 {
 	struct mpk_fatbin fatbin;
 
@@ -30,9 +29,13 @@ static bool visit_fatbin(struct mpk_span code, struct mpk_arena *arena, visitor 
 	for (size_t i = 0; i < fatbin.entry_count; i++) {
 		const struct mpk_fatbin_entry *e = &fatbin.entries[i];
 		struct image image = {
-			.sm = e->sm, .is_ptx = e->kind == MPK_FATBIN_PTX,
-			.major = e->ptx_major, .minor = e->ptx_minor,
-			.suffix = e->arch_specific ? 'a' : e->family_specific ? 'f' : '\0',
+			.sm = e->sm,
+			.is_ptx = e->kind == MPK_FATBIN_PTX,
+			.major = e->ptx_major,
+			.minor = e->ptx_minor,
+			.suffix = e->arch_specific     ? 'a'
+				  : e->family_specific ? 'f'
+						       : '\0',
 		};
 
 		if (e->kind == MPK_FATBIN_PTX || e->kind == MPK_FATBIN_ELF)
@@ -41,8 +44,7 @@ static bool visit_fatbin(struct mpk_span code, struct mpk_arena *arena, visitor 
 	return true;
 }
 
-static bool visit_images(struct mpk_span code, struct mpk_arena *arena, visitor *visit,
-			 void *user)
+static bool visit_images(struct mpk_span code, struct mpk_arena *arena, visitor *visit, void *user)
 {
 	struct mpk_cubin cubin;
 	struct mpk_ptx ptx;
@@ -52,14 +54,18 @@ static bool visit_images(struct mpk_span code, struct mpk_arena *arena, visitor 
 	if (mpk_cubin_is(code)) {
 		if (mpk_cubin_read(code, arena, &cubin, NULL) != MPK_OK)
 			return false;
-		visit(&(struct image){ .sm = cubin.sm,
-				       .suffix = cubin.arch_specific ? 'a' : '\0' }, user);
+		visit(&(struct image){ .sm = cubin.sm, .suffix = cubin.arch_specific ? 'a' : '\0' },
+		      user);
 		return true;
 	}
 	if (!mpk_ptx_is(code) || mpk_ptx_read(code, arena, &ptx, NULL) != MPK_OK)
 		return false;
-	visit(&(struct image){ .sm = ptx.sm, .is_ptx = true, .major = ptx.major,
-			       .minor = ptx.minor, .suffix = ptx.suffix }, user);
+	visit(&(struct image){ .sm = ptx.sm,
+			       .is_ptx = true,
+			       .major = ptx.major,
+			       .minor = ptx.minor,
+			       .suffix = ptx.suffix },
+	      user);
 	return true;
 }
 
@@ -81,8 +87,8 @@ static void append(const struct image *image, void *user)
 		(void)snprintf(form, sizeof form, "PTX %u.%u", image->major, image->minor);
 	else if (image->is_ptx)
 		(void)snprintf(form, sizeof form, "PTX");
-	int n = snprintf(t->out + t->used, left, "%ssm_%u%s (%s)", t->used ? ", " : "",
-			 image->sm, suffix, form);
+	int n = snprintf(t->out + t->used, left, "%ssm_%u%s (%s)", t->used ? ", " : "", image->sm,
+			 suffix, form);
 
 	t->used += n < 0 ? 0 : (size_t)n < left ? (size_t)n : left - 1;
 }
@@ -131,10 +137,10 @@ enum mpk_code mpk_cuda_code_check(struct mpk_span code, const struct mpk_device_
 	mpk_arena_fini(&arena);
 	if (!known || verdict.runs)
 		return MPK_OK;
-	return mpk_fail(err, MPK_E_LOAD,
-			"the code is for %s, but %s is %s: build it for that architecture, or as "
-			"PTX of it or an earlier one", mpk_cuda_code_describe(code, held),
-			info->name, info->arch);
+	return mpk_fail(
+		err, MPK_E_LOAD,
+		"the code is for %s, but %s is %s: build it for that architecture, or as PTX of it or an earlier one",
+		mpk_cuda_code_describe(code, held), info->name, info->arch);
 }
 
 bool mpk_cuda_code_is_func(struct mpk_span code, struct mpk_span name)

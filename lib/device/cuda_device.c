@@ -30,8 +30,8 @@ static enum mpk_code describe(const struct mpk_cuda_api *cu, unsigned ordinal, i
 	mpk_escape_to(mpk_span_str(raw), info->name, sizeof info->name);
 	(void)cu->cuDeviceTotalMem(&bytes, *id);
 	(void)cu->cuDriverGetVersion(&version);
-	(void)snprintf(info->platform, sizeof info->platform, "CUDA driver %d.%d",
-		       version / 1000, version % 1000 / 10);
+	(void)snprintf(info->platform, sizeof info->platform, "CUDA driver %d.%d", version / 1000,
+		       version % 1000 / 10);
 	info->memory_bytes = bytes;
 	info->compute_units = attribute(cu, *id, MPK_CU_MULTIPROCESSORS);
 	info->block_limit = attribute(cu, *id, MPK_CU_MAX_THREADS_PER_BLOCK);
@@ -44,8 +44,7 @@ static enum mpk_code describe(const struct mpk_cuda_api *cu, unsigned ordinal, i
 	return MPK_OK;
 }
 
-static enum mpk_code get_count(const struct mpk_cuda_api *cu, size_t *out,
-			       struct mpk_error *err)
+static enum mpk_code get_count(const struct mpk_cuda_api *cu, size_t *out, struct mpk_error *err)
 {
 	int count = 0;
 	unsigned status = cu->cuDeviceGetCount(&count);
@@ -75,15 +74,13 @@ static enum mpk_code cuda_list(struct mpk_device_list *list, struct mpk_error *e
 	return MPK_OK;
 }
 
-static enum mpk_code start(struct mpk_cuda_device *device, unsigned ordinal,
-			   struct mpk_error *err)
+static enum mpk_code start(struct mpk_cuda_device *device, unsigned ordinal, struct mpk_error *err)
 {
 	const struct mpk_cuda_api *cu = device->cu;
 
 	MPK_TRY(describe(cu, ordinal, &device->id, &device->base.info, err));
 	for (unsigned axis = 0; axis < 3; axis++) {
-		device->block_limits[axis] = attribute(cu, device->id,
-						       MPK_CU_MAX_BLOCK_X + axis);
+		device->block_limits[axis] = attribute(cu, device->id, MPK_CU_MAX_BLOCK_X + axis);
 		device->grid_limits[axis] = attribute(cu, device->id, MPK_CU_MAX_GRID_X + axis);
 	}
 	device->shared_optin = (unsigned)device->base.info.shared_bytes;
@@ -95,8 +92,7 @@ static enum mpk_code start(struct mpk_cuda_device *device, unsigned ordinal,
 	return MPK_OK;
 }
 
-static enum mpk_code cuda_open(unsigned ordinal, struct mpk_device **out,
-			       struct mpk_error *err)
+static enum mpk_code cuda_open(unsigned ordinal, struct mpk_device **out, struct mpk_error *err)
 {
 	const struct mpk_cuda_api *cu;
 	size_t count;
@@ -134,8 +130,7 @@ enum mpk_code mpk_cuda_enter(struct mpk_cuda_device *device, struct mpk_error *e
 	unsigned status = device->cu->cuCtxSetCurrent(device->context);
 
 	if (status != MPK_CU_SUCCESS)
-		return mpk_cuda_fail(device->cu, err, status, "cuda:%u",
-				     device->base.info.ordinal);
+		return mpk_cuda_fail(device->cu, err, status, "cuda:%u", device->base.info.ordinal);
 	return MPK_OK;
 }
 
@@ -200,8 +195,8 @@ static enum mpk_code cuda_write(struct mpk_device *base, void *to, uint64_t to_o
 	unsigned status = cu->cuMemcpyHtoD(address_of(to, to_off), from.data, from.len);
 
 	if (status != MPK_CU_SUCCESS)
-		return mpk_cuda_fail(cu, err, status, "cannot copy %zu bytes to cuda:%u",
-				     from.len, base->info.ordinal);
+		return mpk_cuda_fail(cu, err, status, "cannot copy %zu bytes to cuda:%u", from.len,
+				     base->info.ordinal);
 	return MPK_OK;
 }
 
@@ -225,9 +220,9 @@ static enum mpk_code cuda_copy(struct mpk_device *base, const struct mpk_device_
 	const struct mpk_cuda_api *cu = mpk_cuda_device_of(base)->cu;
 
 	MPK_TRY(before_copy(base, err));
-	unsigned status = cu->cuMemcpyDtoD(address_of(copy->to, copy->to_off),
-					   address_of(copy->from, copy->from_off),
-					   (size_t)copy->bytes);
+	unsigned status =
+		cu->cuMemcpyDtoD(address_of(copy->to, copy->to_off),
+				 address_of(copy->from, copy->from_off), (size_t)copy->bytes);
 
 	if (status != MPK_CU_SUCCESS)
 		return mpk_cuda_fail(cu, err, status, "cannot copy %" PRIu64 " bytes on cuda:%u",
@@ -236,13 +231,23 @@ static enum mpk_code cuda_copy(struct mpk_device *base, const struct mpk_device_
 }
 
 const struct mpk_device_ops mpk_cuda_ops = {
-	.kind = MPK_DEVICE_CUDA, .name = "cuda",
-	.list = cuda_list, .open = cuda_open, .close = cuda_close,
-	.alloc = cuda_alloc, .free = cuda_free,
-	.write = cuda_write, .read = cuda_read, .copy = cuda_copy, .sync = cuda_sync,
+	.kind = MPK_DEVICE_CUDA,
+	.name = "cuda",
+	.list = cuda_list,
+	.open = cuda_open,
+	.close = cuda_close,
+	.alloc = cuda_alloc,
+	.free = cuda_free,
+	.write = cuda_write,
+	.read = cuda_read,
+	.copy = cuda_copy,
+	.sync = cuda_sync,
 	.takes_streams = true,
-	.load = mpk_cuda_load, .unload = mpk_cuda_unload,
-	.bind = mpk_cuda_bind, .unbind = mpk_cuda_unbind,
+	.load = mpk_cuda_load,
+	.unload = mpk_cuda_unload,
+	.bind = mpk_cuda_bind,
+	.unbind = mpk_cuda_unbind,
 	.kernel_bytes = sizeof(struct mpk_cuda_kernel),
-	.launch = mpk_cuda_launch, .check = mpk_cuda_check,
+	.launch = mpk_cuda_launch,
+	.check = mpk_cuda_check,
 };

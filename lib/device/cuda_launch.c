@@ -39,21 +39,22 @@ static enum mpk_code check_params(struct mpk_cuda_kernel *kernel, struct mpk_err
 		if (status != MPK_CU_SUCCESS && status != MPK_CU_INVALID_VALUE)
 			return MPK_OK; /* the driver does not know either */
 		if (status == MPK_CU_INVALID_VALUE)
-			return mpk_fail(err, MPK_E_CONFLICT,
-					"kernel '%s' has %zu parameters in its code, but %zu in "
-					"the function table", kernel->base.shown, i,
-					plan->arg_count);
+			return mpk_fail(
+				err, MPK_E_CONFLICT,
+				"kernel '%s' has %zu parameters in its code, but %zu in the function table",
+				kernel->base.shown, i, plan->arg_count);
 		if (bytes != param_bytes(&plan->args[i]))
-			return mpk_fail(err, MPK_E_CONFLICT,
-					"kernel '%s': parameter %zu has %zu bytes in the code, "
-					"but %zu in the function table", kernel->base.shown, i,
-					bytes, param_bytes(&plan->args[i]));
+			return mpk_fail(
+				err, MPK_E_CONFLICT,
+				"kernel '%s': parameter %zu has %zu bytes in the code, but %zu in the function table",
+				kernel->base.shown, i, bytes, param_bytes(&plan->args[i]));
 	}
 	if (cu->cuFuncGetParamInfo(kernel->function, plan->arg_count, &off, &bytes) ==
 	    MPK_CU_SUCCESS)
-		return mpk_fail(err, MPK_E_CONFLICT,
-				"kernel '%s' has more parameters in its code than the %zu of the "
-				"function table", kernel->base.shown, plan->arg_count);
+		return mpk_fail(
+			err, MPK_E_CONFLICT,
+			"kernel '%s' has more parameters in its code than the %zu of the function table",
+			kernel->base.shown, plan->arg_count);
 	return MPK_OK;
 }
 
@@ -62,7 +63,8 @@ static unsigned attribute(const struct mpk_cuda_kernel *kernel, unsigned which)
 	int value = 0;
 
 	if (device_of(kernel)->cu->cuFuncGetAttribute(&value, which, kernel->function) !=
-	    MPK_CU_SUCCESS || value < 0)
+		    MPK_CU_SUCCESS ||
+	    value < 0)
 		return 0;
 	return (unsigned)value;
 }
@@ -74,21 +76,20 @@ enum mpk_code mpk_cuda_bind(struct mpk_device_kernel *base, struct mpk_error *er
 	struct mpk_cuda_device *device = device_of(kernel);
 	size_t count = base->plan.arg_count;
 
-	kernel->params = mpk_arena_array(&base->module->arena, count + 1,
-					 sizeof *kernel->params);
-	kernel->values = mpk_arena_array(&base->module->arena, count + 1,
-					 sizeof *kernel->values);
+	kernel->params = mpk_arena_array(&base->module->arena, count + 1, sizeof *kernel->params);
+	kernel->values = mpk_arena_array(&base->module->arena, count + 1, sizeof *kernel->values);
 	if (!kernel->params || !kernel->values)
 		return mpk_fail_nomem(err);
 	MPK_TRY(mpk_cuda_enter(device, err));
-	unsigned status = device->cu->cuModuleGetFunction(&kernel->function, module->module,
-							  base->name);
+	unsigned status =
+		device->cu->cuModuleGetFunction(&kernel->function, module->module, base->name);
 
 	if (status == MPK_CU_NOT_FOUND &&
 	    mpk_cuda_code_is_func(base->module->kernels.data, base->info->key))
-		return mpk_fail(err, MPK_E_LOAD,
-				"kernel '%s': the PTX defines it as .func, which is no kernel; "
-				"the compiler must emit .entry for it", base->shown);
+		return mpk_fail(
+			err, MPK_E_LOAD,
+			"kernel '%s': the PTX defines it as .func, which is no kernel; the compiler must emit .entry for it",
+			base->shown);
 	if (status != MPK_CU_SUCCESS)
 		return mpk_cuda_fail(device->cu, err, status, "kernel '%s'", base->shown);
 	MPK_TRY(check_params(kernel, err));
@@ -111,9 +112,9 @@ static enum mpk_code check_axis(const struct mpk_cuda_kernel *kernel, const char
 		if (dims[axis] > (limits[axis] ? limits[axis] : UINT32_MAX))
 			return mpk_fail(err, MPK_E_RANGE,
 					"kernel '%s': %s dimension %c is %" PRIu64
-					", but %s allows at most %u", kernel->base.shown, what,
-					"xyz"[axis], dims[axis],
-					device_of(kernel)->base.info.name, limits[axis]);
+					", but %s allows at most %u",
+					kernel->base.shown, what, "xyz"[axis], dims[axis],
+					device_of(kernel) -> base.info.name, limits[axis]);
 	return MPK_OK;
 }
 
@@ -137,11 +138,12 @@ static enum mpk_code check_limits(const struct mpk_cuda_kernel *kernel,
 				kernel->thread_limit);
 	if (shape->shared_bytes > device->shared_optin ||
 	    shape->shared_bytes + kernel->static_shared > device->shared_optin)
-		return mpk_fail(err, MPK_E_RANGE,
-				"kernel '%s': %" PRIu64 " bytes of dynamic and %u of static "
-				"shared memory, but %s allows at most %u in a block",
-				kernel->base.shown, shape->shared_bytes, kernel->static_shared,
-				device->base.info.name, device->shared_optin);
+		return mpk_fail(
+			err, MPK_E_RANGE,
+			"kernel '%s': %" PRIu64
+			" bytes of dynamic and %u of static shared memory, but %s allows at most %u in a block",
+			kernel->base.shown, shape->shared_bytes, kernel->static_shared,
+			device->base.info.name, device->shared_optin);
 	return MPK_OK;
 }
 
@@ -162,8 +164,8 @@ static uint64_t cluster_size(const uint64_t dims[3])
 	return dims[0] * dims[1] * dims[2]; /* each at most a block dimension: cannot wrap */
 }
 
-static enum mpk_code prepare(struct mpk_cuda_kernel *kernel,
-			     const struct mpk_launch_shape *shape, struct mpk_error *err)
+static enum mpk_code prepare(struct mpk_cuda_kernel *kernel, const struct mpk_launch_shape *shape,
+			     struct mpk_error *err)
 {
 	MPK_TRY(check_limits(kernel, shape, err));
 	if (shape->shared_bytes + kernel->static_shared > kernel->dynamic_shared) {
@@ -172,16 +174,14 @@ static enum mpk_code prepare(struct mpk_cuda_kernel *kernel,
 		kernel->dynamic_shared = (unsigned)shape->shared_bytes + kernel->static_shared;
 	}
 	if (!kernel->big_cluster && (cluster_size(shape->cluster) > CLUSTER_PORTABLE ||
-				     cluster_size(shape->preferred_cluster) >
-					     CLUSTER_PORTABLE)) {
+				     cluster_size(shape->preferred_cluster) > CLUSTER_PORTABLE)) {
 		MPK_TRY(set_attribute(kernel, MPK_CU_FUNC_NON_PORTABLE_CLUSTER, 1, err));
 		kernel->big_cluster = true;
 	}
 	return MPK_OK;
 }
 
-static void add_cluster(struct mpk_cu_launch_config *config, unsigned id,
-			const uint64_t dims[3])
+static void add_cluster(struct mpk_cu_launch_config *config, unsigned id, const uint64_t dims[3])
 {
 	if (cluster_size(dims) == 1)
 		return;
@@ -208,8 +208,8 @@ static enum mpk_code launch_plain(const struct mpk_cuda_kernel *kernel,
 {
 	const struct mpk_cuda_api *cu = device_of(kernel)->cu;
 	unsigned status = cu->cuLaunchKernel(kernel->function, c->grid_x, c->grid_y, c->grid_z,
-					     c->block_x, c->block_y, c->block_z,
-					     c->shared_bytes, c->stream, kernel->params, NULL);
+					     c->block_x, c->block_y, c->block_z, c->shared_bytes,
+					     c->stream, kernel->params, NULL);
 
 	if (status != MPK_CU_SUCCESS)
 		return mpk_cuda_fail(cu, err, status, "cannot launch kernel '%s'",
@@ -224,10 +224,10 @@ static enum mpk_code launch_extended(const struct mpk_cuda_kernel *kernel,
 	const struct mpk_cuda_api *cu = device_of(kernel)->cu;
 
 	if (!cu->cuLaunchKernelEx)
-		return mpk_fail(err, MPK_E_DEVICE,
-				"kernel '%s' needs launch attributes (cluster, cooperative or "
-				"programmatic), which this driver does not have: it must be 11.6 "
-				"or later", kernel->base.shown);
+		return mpk_fail(
+			err, MPK_E_DEVICE,
+			"kernel '%s' needs launch attributes (cluster, cooperative or programmatic), which this driver does not have: it must be 11.6 or later",
+			kernel->base.shown);
 	unsigned status = cu->cuLaunchKernelEx(config, kernel->function, kernel->params, NULL);
 
 	if (status != MPK_CU_SUCCESS)

@@ -34,8 +34,8 @@ static enum mpk_code check_format(const struct mpk_kernels *k, struct mpk_error 
 	return MPK_OK;
 }
 
-enum mpk_code mpk_cuda_check(const struct mpk_device_info *info,
-			     const struct mpk_kernels *k, struct mpk_error *err)
+enum mpk_code mpk_cuda_check(const struct mpk_device_info *info, const struct mpk_kernels *k,
+			     struct mpk_error *err)
 {
 	MPK_TRY(check_format(k, err));
 	return mpk_cuda_code_check(k->data, info, err);
@@ -46,33 +46,32 @@ static void *as_value(unsigned number)
 	return (void *)(uintptr_t)number;
 }
 
-static unsigned load_image(const struct mpk_cuda_api *cu, const char *image,
-			   struct jit_logs *logs, struct mpk_cu_module **out)
+static unsigned load_image(const struct mpk_cuda_api *cu, const char *image, struct jit_logs *logs,
+			   struct mpk_cu_module **out)
 {
-	unsigned options[] = { MPK_CU_JIT_INFO_LOG, MPK_CU_JIT_INFO_LOG_BYTES,
-			       MPK_CU_JIT_ERROR_LOG, MPK_CU_JIT_ERROR_LOG_BYTES };
+	unsigned options[] = { MPK_CU_JIT_INFO_LOG, MPK_CU_JIT_INFO_LOG_BYTES, MPK_CU_JIT_ERROR_LOG,
+			       MPK_CU_JIT_ERROR_LOG_BYTES };
 	void *values[] = { logs->info, as_value(LOG_BYTES - 1), logs->error,
 			   as_value(LOG_BYTES - 1) };
 
 	return cu->cuModuleLoadDataEx(out, image, MPK_ARRAY_COUNT(options), options, values);
 }
 
-static enum mpk_code fail_load(const struct mpk_cuda_device *device,
-			       const struct mpk_kernels *k, unsigned status,
-			       const struct jit_logs *logs, struct mpk_error *err)
+static enum mpk_code fail_load(const struct mpk_cuda_device *device, const struct mpk_kernels *k,
+			       unsigned status, const struct jit_logs *logs, struct mpk_error *err)
 {
 	const struct mpk_device_info *info = &device->base.info;
 	struct mpk_error reason;
 	char held[MPK_CUDA_CODE_TEXT];
 	const char *log = logs->error[0] ? logs->error : logs->info;
-	enum mpk_code code = mpk_cuda_fail(device->cu, &reason, status,
-					   "'%s' code does not load on %s", MPK_QUOTE(k->fmt),
-					   info->name);
+	enum mpk_code code =
+		mpk_cuda_fail(device->cu, &reason, status, "'%s' code does not load on %s",
+			      MPK_QUOTE(k->fmt), info->name);
 	size_t used = strlen(reason.text), left = sizeof reason.text - used;
 
 	mpk_cuda_code_describe(k->data, held);
-	(void)snprintf(reason.text + used, left, "; the device is %s, the code is %s",
-		       info->arch, held[0] ? held : "neither cubin, fatbin nor PTX");
+	(void)snprintf(reason.text + used, left, "; the device is %s, the code is %s", info->arch,
+		       held[0] ? held : "neither cubin, fatbin nor PTX");
 	return mpk_device_fail_log(err, code, reason.text, log);
 }
 
@@ -88,8 +87,8 @@ static char *copy_image(struct mpk_span data)
 	return image;
 }
 
-static enum mpk_code get_image(const struct mpk_cuda_device *device,
-			       const struct mpk_kernels *k, char **out, struct mpk_error *err)
+static enum mpk_code get_image(const struct mpk_cuda_device *device, const struct mpk_kernels *k,
+			       char **out, struct mpk_error *err)
 {
 	size_t bytes;
 
@@ -135,8 +134,8 @@ enum mpk_code mpk_cuda_load(struct mpk_device *base, const struct mpk_kernels *k
 	MPK_TRY(mpk_cuda_enter(device, err));
 	MPK_TRY(get_image(device, k, &image, err));
 	struct mpk_cuda_module *module = calloc(1, sizeof *module);
-	enum mpk_code code = module ? load_module(device, k, image, &module->module, err)
-				    : mpk_fail_nomem(err);
+	enum mpk_code code =
+		module ? load_module(device, k, image, &module->module, err) : mpk_fail_nomem(err);
 
 	free(image);
 	if (code != MPK_OK) {

@@ -11,7 +11,7 @@
 #include "text/escape.h"
 
 static const struct mpk_device_ops *const back_ends[] = { &mpk_cpu_ops, &mpk_cuda_ops,
-							   &mpk_opencl_ops };
+							  &mpk_opencl_ops };
 
 static const struct mpk_device_ops *find_ops(enum mpk_device_kind kind)
 {
@@ -59,8 +59,8 @@ static enum mpk_code fail_kind(struct mpk_span word, struct mpk_error *err)
 			MPK_QUOTE(word));
 }
 
-enum mpk_code mpk_device_parse(struct mpk_span text, enum mpk_device_kind *kind,
-			       unsigned *ordinal, struct mpk_error *err)
+enum mpk_code mpk_device_parse(struct mpk_span text, enum mpk_device_kind *kind, unsigned *ordinal,
+			       struct mpk_error *err)
 {
 	const uint8_t *colon = text.len ? memchr(text.data, ':', text.len) : NULL;
 	size_t len = colon ? (size_t)(colon - text.data) : text.len;
@@ -70,8 +70,8 @@ enum mpk_code mpk_device_parse(struct mpk_span text, enum mpk_device_kind *kind,
 
 	if (found == MPK_DEVICE_NONE)
 		return fail_kind(word, err);
-	if (colon && (!mpk_parse_u64(mpk_span_of(colon + 1, text.len - len - 1), &number) ||
-		      number > 1024))
+	if (colon &&
+	    (!mpk_parse_u64(mpk_span_of(colon + 1, text.len - len - 1), &number) || number > 1024))
 		return mpk_fail(err, MPK_E_USAGE, "'%s': the device number must be 0 to 1024",
 				MPK_QUOTE(text));
 	*kind = found;
@@ -89,8 +89,8 @@ enum mpk_code mpk_device_list_add(struct mpk_device_list *list, enum mpk_device_
 	return ops->list(list, err);
 }
 
-enum mpk_code mpk_device_list_push(struct mpk_device_list *list,
-				   const struct mpk_device_info *info, struct mpk_error *err)
+enum mpk_code mpk_device_list_push(struct mpk_device_list *list, const struct mpk_device_info *info,
+				   struct mpk_error *err)
 {
 	if (!mpk_vec_reserve(&list->items, &list->cap, list->count + 1, sizeof *list->items))
 		return mpk_fail_nomem(err);
@@ -129,16 +129,15 @@ enum mpk_code mpk_device_fail_log(struct mpk_error *err, enum mpk_code code, con
 			mpk_escape_to(mpk_span_of(log, len), line, sizeof line);
 			if (used + strlen(line) + 4 > sizeof shown)
 				break;
-			used += (size_t)snprintf(shown + used, sizeof shown - used, "\n  %s",
-						 line);
+			used += (size_t)snprintf(shown + used, sizeof shown - used, "\n  %s", line);
 		}
 		log += len + (log[len] == '\n');
 	}
 	return mpk_fail(err, code, "%s%s%s", what, used ? ":" : "", shown);
 }
 
-enum mpk_code mpk_device_open(enum mpk_device_kind kind, unsigned ordinal,
-			      struct mpk_device **out, struct mpk_error *err)
+enum mpk_code mpk_device_open(enum mpk_device_kind kind, unsigned ordinal, struct mpk_device **out,
+			      struct mpk_error *err)
 {
 	const struct mpk_device_ops *ops = find_ops(kind);
 
@@ -206,8 +205,7 @@ enum mpk_code mpk_device_sync(struct mpk_device *device, struct mpk_error *err)
 	return device->ops->sync(device, err);
 }
 
-enum mpk_code mpk_device_set_stream(struct mpk_device *device, void *stream,
-				    struct mpk_error *err)
+enum mpk_code mpk_device_set_stream(struct mpk_device *device, void *stream, struct mpk_error *err)
 {
 	if (stream && !device->ops->takes_streams)
 		return mpk_fail(err, MPK_E_UNSUPPORTED, "%s devices have one queue, no streams",

@@ -41,16 +41,16 @@ struct mpk_device_kernel;
 /* What a driver says about a device. Texts are escaped and NUL-terminated. */
 struct mpk_device_info {
 	enum mpk_device_kind kind;
-	unsigned ordinal;         /* N of "opencl:N" */
-	char name[128];           /* "NVIDIA H100 80GB HBM3" */
-	char platform[128];       /* "Portable Computing Language"; "CUDA driver 13.0" */
-	char arch[64];            /* "sm_90"; "OpenCL C 1.2" */
+	unsigned ordinal;   /* N of "opencl:N" */
+	char name[128];     /* "NVIDIA H100 80GB HBM3" */
+	char platform[128]; /* "Portable Computing Language"; "CUDA driver 13.0" */
+	char arch[64];      /* "sm_90"; "OpenCL C 1.2" */
 	uint64_t memory_bytes;
-	unsigned compute_units;   /* multiprocessors, cores */
-	uint64_t block_limit;     /* work items (threads) in one group (block) */
-	uint64_t shared_bytes;    /* local (shared) memory one group may use */
-	unsigned sm;              /* CUDA: 10 * major + minor of the capability; else 0 */
-	bool takes_spirv;         /* OpenCL: clCreateProgramWithIL works */
+	unsigned compute_units; /* multiprocessors, cores */
+	uint64_t block_limit;   /* work items (threads) in one group (block) */
+	uint64_t shared_bytes;  /* local (shared) memory one group may use */
+	unsigned sm;            /* CUDA: 10 * major + minor of the capability; else 0 */
+	bool takes_spirv;       /* OpenCL: clCreateProgramWithIL works */
 };
 
 /* Zero-initialise, fill, mpk_device_list_fini. */
@@ -72,8 +72,8 @@ enum mpk_device_kind mpk_device_kind_from(int64_t dlpack_type);
 /* mpk_device_parse - "cpu", "cuda", "opencl", "opencl:1"
  * @kind, @ordinal  receive the kind and the number (0 when there is none)
  * Returns  MPK_OK; MPK_E_USAGE with a "did you mean" */
-enum mpk_code mpk_device_parse(struct mpk_span text, enum mpk_device_kind *kind,
-			       unsigned *ordinal, struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_device_parse(struct mpk_span text, enum mpk_device_kind *kind, unsigned *ordinal,
+			       struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_device_list_add - append all devices of a kind, by ordinal; OpenCL: devices that are
  * not CPUs first, so that `opencl` means a GPU where there is one
@@ -85,8 +85,8 @@ void mpk_device_list_fini(struct mpk_device_list *list);
 /* mpk_device_open - start using device `ordinal` of a kind
  * @out     to be closed by the caller
  * Returns  MPK_OK; MPK_E_DEVICE (no library, no driver, no such device); MPK_E_NOMEM */
-enum mpk_code mpk_device_open(enum mpk_device_kind kind, unsigned ordinal,
-			      struct mpk_device **out, struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_device_open(enum mpk_device_kind kind, unsigned ordinal, struct mpk_device **out,
+			      struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_device_close - unload modules, release the device; NULL is allowed */
 void mpk_device_close(struct mpk_device *device);
@@ -105,9 +105,9 @@ enum mpk_code mpk_device_alloc(struct mpk_device *device, uint64_t bytes, void *
 
 /* A texture as TVM allocates it for OpenCL (src/runtime/texture.h of apache/tvm). */
 struct mpk_device_texture {
-	struct mpk_span scope;    /* "global.texture", "global.texture-weight", "...-nhwc" */
-	struct mpk_dtype dtype;   /* of one channel; lanes are ignored */
-	const int64_t *shape;     /* the last of ndim dimensions is the 4 channels */
+	struct mpk_span scope;  /* "global.texture", "global.texture-weight", "...-nhwc" */
+	struct mpk_dtype dtype; /* of one channel; lanes are ignored */
+	const int64_t *shape;   /* the last of ndim dimensions is the 4 channels */
 	size_t ndim;
 };
 
@@ -165,8 +165,7 @@ enum mpk_code mpk_device_set_stream(struct mpk_device *device, void *stream,
  *          mismatch both architectures); MPK_E_CORRUPT (not what its format says);
  *          MPK_E_NOMEM */
 enum mpk_code mpk_device_load(struct mpk_device *device, const struct mpk_kernels *kernels,
-			      struct mpk_device_module **out,
-			      struct mpk_error *err) MPK_MUST_CHECK;
+			      struct mpk_device_module **out, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_device_unload - waits for running kernels; NULL is allowed */
 void mpk_device_unload(struct mpk_device_module *module);

@@ -15,17 +15,15 @@ static enum mpk_code fill(void *handle, const char *library,
 		void *address = dlsym(handle, s->name);
 
 		if (!address && s->required)
-			return mpk_fail(err, MPK_E_DEVICE,
-					"%s has no '%s': the driver is too old", library,
-					s->name);
+			return mpk_fail(err, MPK_E_DEVICE, "%s has no '%s': the driver is too old",
+					library, s->name);
 		memcpy((char *)table + s->offset, &address, sizeof address);
 	}
 	return MPK_OK;
 }
 
-enum mpk_code mpk_driver_open(const char *const *names,
-			       const struct mpk_driver_symbol *symbols, void *table,
-			       struct mpk_error *err)
+enum mpk_code mpk_driver_open(const char *const *names, const struct mpk_driver_symbol *symbols,
+			      void *table, struct mpk_error *err)
 {
 	const char *const *name = names;
 	bool explained = false;

@@ -10,7 +10,7 @@
 /* One symbol: where in the table of function pointers it goes. */
 struct mpk_driver_symbol {
 	const char *name;
-	size_t offset;   /* of the pointer within the table struct */
+	size_t offset; /* of the pointer within the table struct */
 	bool required;
 };
 
@@ -21,8 +21,7 @@ struct mpk_driver_symbol {
  * @table   the struct of function pointers
  * Returns  MPK_OK; MPK_E_DEVICE naming the library, the dynamic linker's reason or the
  *          missing symbol. An opened library is never closed: drivers keep threads. */
-enum mpk_code mpk_driver_open(const char *const *names,
-			       const struct mpk_driver_symbol *symbols, void *table,
-			       struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_driver_open(const char *const *names, const struct mpk_driver_symbol *symbols,
+			      void *table, struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

@@ -28,8 +28,9 @@ static bool arg_form(struct mpk_dtype t, int32_t extra, struct mpk_launch_arg *o
 		return mpk_dtype_is_bool(t) || t.bits == 8 || t.bits == 16 || t.bits == 32 ||
 		       t.bits == 64;
 	case MPK_DTYPE_FLOAT:
-		out->form = bytes == 8 ? MPK_ARG_FLOAT64
-				       : bytes == 4 ? MPK_ARG_FLOAT32 : MPK_ARG_FLOAT16;
+		out->form = bytes == 8   ? MPK_ARG_FLOAT64
+			    : bytes == 4 ? MPK_ARG_FLOAT32
+					 : MPK_ARG_FLOAT16;
 		return t.bits == 64 || t.bits == 32 || t.bits == 16;
 	case MPK_DTYPE_BFLOAT:
 		out->form = MPK_ARG_BFLOAT16;
@@ -51,10 +52,10 @@ static enum mpk_code plan_args(const struct mpk_function_info *info, struct mpk_
 		char type[MPK_DTYPE_TEXT];
 
 		if (!arg_form(info->arg_types[i], extra, &plan->args[i]))
-			return mpk_fail(err, MPK_E_UNSUPPORTED,
-					"kernel '%s': parameter %zu has type %s, which cannot be "
-					"passed to a kernel", MPK_QUOTE(info->key), i,
-					mpk_dtype_print(info->arg_types[i], type));
+			return mpk_fail(
+				err, MPK_E_UNSUPPORTED,
+				"kernel '%s': parameter %zu has type %s, which cannot be passed to a kernel",
+				MPK_QUOTE(info->key), i, mpk_dtype_print(info->arg_types[i], type));
 	}
 	return MPK_OK;
 }
@@ -88,9 +89,8 @@ static enum mpk_code plan_tag(struct mpk_launch_plan *plan, struct mpk_span text
 	return MPK_OK;
 }
 
-enum mpk_code mpk_launch_plan_make(const struct mpk_function_info *info,
-				   struct mpk_arena *arena, struct mpk_launch_plan *plan,
-				   struct mpk_error *err)
+enum mpk_code mpk_launch_plan_make(const struct mpk_function_info *info, struct mpk_arena *arena,
+				   struct mpk_launch_plan *plan, struct mpk_error *err)
 {
 	struct mpk_launch_plan made = { .key = info->key, .work_dim = 1 };
 
@@ -115,8 +115,7 @@ static bool product_fits(const uint64_t dims[3])
 {
 	uint64_t product;
 
-	return mpk_mul_u64(dims[0], dims[1], &product) &&
-	       mpk_mul_u64(product, dims[2], &product);
+	return mpk_mul_u64(dims[0], dims[1], &product) && mpk_mul_u64(product, dims[2], &product);
 }
 
 enum mpk_code mpk_launch_shape_of(const struct mpk_launch_plan *plan, const uint64_t *slots,
@@ -124,16 +123,18 @@ enum mpk_code mpk_launch_shape_of(const struct mpk_launch_plan *plan, const uint
 				  struct mpk_error *err)
 {
 	struct mpk_launch_shape made = {
-		.grid = { 1, 1, 1 }, .block = { 1, 1, 1 },
-		.cluster = { 1, 1, 1 }, .preferred_cluster = { 1, 1, 1 },
+		.grid = { 1, 1, 1 },
+		.block = { 1, 1, 1 },
+		.cluster = { 1, 1, 1 },
+		.preferred_cluster = { 1, 1, 1 },
 	};
 
 	if (count != plan->arg_count + plan->tag_count)
-		return mpk_fail(err, MPK_E_RANGE,
-				"kernel '%s' takes %zu values (%zu arguments, %zu launch "
-				"extents), but %zu were passed", MPK_QUOTE(plan->key),
-				plan->arg_count + plan->tag_count, plan->arg_count,
-				plan->tag_count, count);
+		return mpk_fail(
+			err, MPK_E_RANGE,
+			"kernel '%s' takes %zu values (%zu arguments, %zu launch extents), but %zu were passed",
+			MPK_QUOTE(plan->key), plan->arg_count + plan->tag_count, plan->arg_count,
+			plan->tag_count, count);
 	for (size_t i = 0; i < plan->tag_count; i++) {
 		uint64_t value = slots[plan->arg_count + i];
 

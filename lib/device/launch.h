@@ -16,9 +16,12 @@
 
 /* How a slot becomes the bytes of an argument. */
 enum mpk_arg_form {
-	MPK_ARG_HANDLE,     /* 8 bytes as they are */
-	MPK_ARG_BITS,       /* the low `bytes` of an integer */
-	MPK_ARG_FLOAT64, MPK_ARG_FLOAT32, MPK_ARG_FLOAT16, MPK_ARG_BFLOAT16,
+	MPK_ARG_HANDLE, /* 8 bytes as they are */
+	MPK_ARG_BITS,   /* the low `bytes` of an integer */
+	MPK_ARG_FLOAT64,
+	MPK_ARG_FLOAT32,
+	MPK_ARG_FLOAT16,
+	MPK_ARG_BFLOAT16,
 	MPK_ARG_TENSOR_MAP, /* the handle is the address of 128 bytes to pass by value */
 };
 
@@ -29,12 +32,12 @@ struct mpk_launch_arg {
 
 /* What is known of a kernel before it is called. */
 struct mpk_launch_plan {
-	struct mpk_span key;          /* for messages */
+	struct mpk_span key; /* for messages */
 	struct mpk_launch_arg *args;
 	size_t arg_count;
 	enum mpk_launch_tag tags[MPK_TAG_UNKNOWN]; /* those that take a slot, in order */
 	size_t tag_count;
-	unsigned work_dim;            /* 1 - 3: the highest axis the tags use */
+	unsigned work_dim; /* 1 - 3: the highest axis the tags use */
 	bool cooperative, programmatic;
 };
 
@@ -48,8 +51,8 @@ struct mpk_launch_shape {
  * @plan    arrays live in arena; key is borrowed from info
  * Returns  MPK_OK; MPK_E_UNSUPPORTED (argument type, tag; both named); MPK_E_CORRUPT (a tag
  *          twice); MPK_E_NOMEM */
-enum mpk_code mpk_launch_plan_make(const struct mpk_function_info *info,
-				   struct mpk_arena *arena, struct mpk_launch_plan *plan,
+enum mpk_code mpk_launch_plan_make(const struct mpk_function_info *info, struct mpk_arena *arena,
+				   struct mpk_launch_plan *plan,
 				   struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_launch_shape_of - extents from the slots behind the arguments

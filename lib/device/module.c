@@ -14,8 +14,8 @@ enum mpk_code mpk_device_load(struct mpk_device *device, const struct mpk_kernel
 	MPK_TRY(device->ops->load(device, kernels, &module, err));
 	module->device = device;
 	module->kernels = *kernels;
-	module->bound = mpk_arena_array(&module->arena, kernels->function_count + 1,
-					sizeof *module->bound);
+	module->bound =
+		mpk_arena_array(&module->arena, kernels->function_count + 1, sizeof *module->bound);
 	module->next = device->modules;
 	device->modules = module;
 	if (!module->bound) {

@@ -12,20 +12,20 @@
 struct _nvrtcProgram;
 
 /* X(function, parameters) - what is called of NVRTC 11.1 and later; each returns a status */
-#define NVRTC_SYMBOLS(X)                                                                 \
-	X(nvrtcCreateProgram, (struct _nvrtcProgram **program, const char *source,       \
-			       const char *name, int headers, const char *const *texts,  \
-			       const char *const *names))                                \
-	X(nvrtcCompileProgram,                                                           \
-	  (struct _nvrtcProgram *program, int count, const char *const *options))        \
-	X(nvrtcGetCUBINSize, (struct _nvrtcProgram *program, size_t *bytes))             \
-	X(nvrtcGetCUBIN, (struct _nvrtcProgram *program, char *cubin))                   \
-	X(nvrtcGetProgramLogSize, (struct _nvrtcProgram *program, size_t *bytes))        \
-	X(nvrtcGetProgramLog, (struct _nvrtcProgram *program, char *log))                \
-	X(nvrtcDestroyProgram, (struct _nvrtcProgram **program))
+#define NVRTC_SYMBOLS(X)                                                                           \
+	X(nvrtcCreateProgram,                                                                      \
+	  (struct _nvrtcProgram * *program, const char *source, const char *name, int headers,     \
+	   const char *const *texts, const char *const *names))                                    \
+	X(nvrtcCompileProgram,                                                                     \
+	  (struct _nvrtcProgram * program, int count, const char *const *options))                 \
+	X(nvrtcGetCUBINSize, (struct _nvrtcProgram * program, size_t *bytes))                      \
+	X(nvrtcGetCUBIN, (struct _nvrtcProgram * program, char *cubin))                            \
+	X(nvrtcGetProgramLogSize, (struct _nvrtcProgram * program, size_t *bytes))                 \
+	X(nvrtcGetProgramLog, (struct _nvrtcProgram * program, char *log))                         \
+	X(nvrtcDestroyProgram, (struct _nvrtcProgram * *program))
 
 struct nvrtc_api {
-#define MEMBER(name, params) int (*name) params;
+#define MEMBER(name, params) int(*name) params;
 	NVRTC_SYMBOLS(MEMBER)
 #undef MEMBER
 	const char *(*nvrtcGetErrorString)(int status);
@@ -40,22 +40,26 @@ static const struct mpk_driver_symbol symbols[] = {
 #define SYMBOL(name, params) { #name, offsetof(struct nvrtc_api, name), true },
 	NVRTC_SYMBOLS(SYMBOL)
 #undef SYMBOL
-	{ "nvrtcGetErrorString", offsetof(struct nvrtc_api, nvrtcGetErrorString), true },
+		{ "nvrtcGetErrorString", offsetof(struct nvrtc_api, nvrtcGetErrorString), true },
 	{ 0 },
 };
 
 static void open_api(void)
 {
 	static const char *const names[] = {
-		"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so.11.1",
-		"/usr/local/cuda/lib64/libnvrtc.so", NULL,
+		"libnvrtc.so.13",
+		"libnvrtc.so.12",
+		"libnvrtc.so.11.2",
+		"libnvrtc.so.11.1",
+		"/usr/local/cuda/lib64/libnvrtc.so",
+		NULL,
 	};
 
 	api_code = mpk_driver_open(names, symbols, &api, &api_error);
 	if (api_code != MPK_OK)
-		mpk_error_prefix(&api_error,
-				 "the kernels are CUDA source, which needs NVIDIA's run-time "
-				 "compiler: ");
+		mpk_error_prefix(
+			&api_error,
+			"the kernels are CUDA source, which needs NVIDIA's run-time compiler: ");
 }
 
 static enum mpk_code get_api(struct mpk_error *err)
@@ -142,8 +146,8 @@ static enum mpk_code get_cubin(struct _nvrtcProgram *program, char **out, size_t
 	return MPK_OK;
 }
 
-enum mpk_code mpk_nvrtc_compile(struct mpk_span source, unsigned sm, char **out,
-				size_t *out_bytes, struct mpk_error *err)
+enum mpk_code mpk_nvrtc_compile(struct mpk_span source, unsigned sm, char **out, size_t *out_bytes,
+				struct mpk_error *err)
 {
 	struct _nvrtcProgram *program = NULL;
 

@@ -13,7 +13,7 @@
  * @sm      10 * major + minor of the compute capability
  * @out     a cubin, malloc'ed; the caller frees it
  * Returns  MPK_OK; MPK_E_DEVICE (no NVRTC library); MPK_E_LOAD with the compiler's log */
-enum mpk_code mpk_nvrtc_compile(struct mpk_span source, unsigned sm, char **out,
-				size_t *out_bytes, struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_nvrtc_compile(struct mpk_span source, unsigned sm, char **out, size_t *out_bytes,
+				struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

@@ -9,34 +9,34 @@
 #include "device/backend.h"
 
 /* X(function, required) - all that is called; the types come from the OpenCL headers */
-#define MPK_OPENCL_SYMBOLS(X)                                                            \
-	X(clGetPlatformIDs, true)                                                        \
-	X(clGetPlatformInfo, true)                                                       \
-	X(clGetDeviceIDs, true)                                                          \
-	X(clGetDeviceInfo, true)                                                         \
-	X(clCreateContext, true)                                                         \
-	X(clReleaseContext, true)                                                        \
-	X(clCreateCommandQueue, true)                                                    \
-	X(clReleaseCommandQueue, true)                                                   \
-	X(clCreateBuffer, true)                                                          \
-	X(clCreateImage, true)                                                           \
-	X(clReleaseMemObject, true)                                                      \
-	X(clEnqueueReadBuffer, true)                                                     \
-	X(clEnqueueWriteBuffer, true)                                                    \
-	X(clEnqueueCopyBuffer, true)                                                     \
-	X(clFinish, true)                                                                \
-	X(clFlush, true)                                                                 \
-	X(clCreateProgramWithSource, true)                                               \
-	X(clCreateProgramWithBinary, true)                                               \
-	X(clCreateProgramWithIL, false)                                                  \
-	X(clBuildProgram, true)                                                          \
-	X(clGetProgramBuildInfo, true)                                                   \
-	X(clReleaseProgram, true)                                                        \
-	X(clCreateKernel, true)                                                          \
-	X(clReleaseKernel, true)                                                         \
-	X(clGetKernelInfo, true)                                                         \
-	X(clGetKernelWorkGroupInfo, true)                                                \
-	X(clSetKernelArg, true)                                                          \
+#define MPK_OPENCL_SYMBOLS(X)                                                                      \
+	X(clGetPlatformIDs, true)                                                                  \
+	X(clGetPlatformInfo, true)                                                                 \
+	X(clGetDeviceIDs, true)                                                                    \
+	X(clGetDeviceInfo, true)                                                                   \
+	X(clCreateContext, true)                                                                   \
+	X(clReleaseContext, true)                                                                  \
+	X(clCreateCommandQueue, true)                                                              \
+	X(clReleaseCommandQueue, true)                                                             \
+	X(clCreateBuffer, true)                                                                    \
+	X(clCreateImage, true)                                                                     \
+	X(clReleaseMemObject, true)                                                                \
+	X(clEnqueueReadBuffer, true)                                                               \
+	X(clEnqueueWriteBuffer, true)                                                              \
+	X(clEnqueueCopyBuffer, true)                                                               \
+	X(clFinish, true)                                                                          \
+	X(clFlush, true)                                                                           \
+	X(clCreateProgramWithSource, true)                                                         \
+	X(clCreateProgramWithBinary, true)                                                         \
+	X(clCreateProgramWithIL, false)                                                            \
+	X(clBuildProgram, true)                                                                    \
+	X(clGetProgramBuildInfo, true)                                                             \
+	X(clReleaseProgram, true)                                                                  \
+	X(clCreateKernel, true)                                                                    \
+	X(clReleaseKernel, true)                                                                   \
+	X(clGetKernelInfo, true)                                                                   \
+	X(clGetKernelWorkGroupInfo, true)                                                          \
+	X(clSetKernelArg, true)                                                                    \
 	X(clEnqueueNDRangeKernel, true)
 
 struct mpk_opencl_api {
@@ -64,7 +64,7 @@ struct mpk_opencl_device {
 	cl_device_id id;
 	cl_context context;
 	cl_command_queue queue;
-	uint64_t item_limits[3];   /* CL_DEVICE_MAX_WORK_ITEM_SIZES */
+	uint64_t item_limits[3]; /* CL_DEVICE_MAX_WORK_ITEM_SIZES */
 };
 
 /* What DLTensor.data points to: TVM's kernels read the cl_mem out of its first field. */
@@ -76,9 +76,9 @@ struct mpk_opencl_memory {
 
 /* One compiled program: a kernel's own source, or the whole payload. */
 struct mpk_opencl_program {
-	struct mpk_span name;      /* of the kernel; empty: the program has all of them */
-	struct mpk_span code;      /* source text, SPIR-V words or a device binary */
-	cl_program program;        /* NULL: not built yet */
+	struct mpk_span name; /* of the kernel; empty: the program has all of them */
+	struct mpk_span code; /* source text, SPIR-V words or a device binary */
+	cl_program program;   /* NULL: not built yet */
 };
 
 struct mpk_opencl_module {
@@ -91,7 +91,7 @@ struct mpk_opencl_module {
 struct mpk_opencl_kernel {
 	struct mpk_device_kernel base;
 	cl_kernel kernel;
-	uint64_t group_limit;      /* work items in one group of this kernel */
+	uint64_t group_limit; /* work items in one group of this kernel */
 };
 
 static inline struct mpk_opencl_device *mpk_opencl_device_of(struct mpk_device *device)

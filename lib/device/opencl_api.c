@@ -11,11 +11,11 @@ static enum mpk_code api_code;
 static pthread_once_t api_once = PTHREAD_ONCE_INIT;
 
 static const struct mpk_driver_symbol symbols[] = {
-#define SYMBOL(function, required)                                                       \
+#define SYMBOL(function, required)                                                                 \
 	{ #function, offsetof(struct mpk_opencl_api, function), required },
 	MPK_OPENCL_SYMBOLS(SYMBOL)
 #undef SYMBOL
-	{ 0 },
+		{ 0 },
 };
 
 static void open_api(void)
@@ -58,7 +58,8 @@ static const struct {
 	STATUS(CL_MEM_COPY_OVERLAP),
 	CAUSE(CL_IMAGE_FORMAT_NOT_SUPPORTED, "the device has no such image format"),
 	CODE(CL_BUILD_PROGRAM_FAILURE, "the kernel's source does not compile", MPK_E_LOAD),
-	CODE(CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST, "an earlier kernel faulted", MPK_E_RAISED),
+	CODE(CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST, "an earlier kernel faulted",
+	     MPK_E_RAISED),
 	STATUS(CL_COMPILE_PROGRAM_FAILURE),
 	STATUS(CL_LINKER_NOT_AVAILABLE),
 	STATUS(CL_LINK_PROGRAM_FAILURE),
@@ -119,7 +120,7 @@ const char *mpk_opencl_error_name(cl_int status)
 	return i < MPK_ARRAY_COUNT(statuses) ? statuses[i].name : "unknown OpenCL error";
 }
 
-enum mpk_code (mpk_opencl_fail)(struct mpk_error *err, cl_int status, const char *fmt, ...)
+enum mpk_code(mpk_opencl_fail)(struct mpk_error *err, cl_int status, const char *fmt, ...)
 {
 	size_t i = find_status(status);
 	bool known = i < MPK_ARRAY_COUNT(statuses);
@@ -131,7 +132,6 @@ enum mpk_code (mpk_opencl_fail)(struct mpk_error *err, cl_int status, const char
 	va_start(ap, fmt);
 	(void)vsnprintf(what, sizeof what, fmt, ap);
 	va_end(ap);
-	return mpk_fail(err, code, "%s: %s (%d)%s%s", what,
-			mpk_opencl_error_name(status), status, cause ? ": " : "",
-			cause ? cause : "");
+	return mpk_fail(err, code, "%s: %s (%d)%s%s", what, mpk_opencl_error_name(status), status,
+			cause ? ": " : "", cause ? cause : "");
 }

@@ -33,8 +33,8 @@ static void find_in_platform(const struct mpk_opencl_api *cl, cl_platform_id pla
 		cl_device_type type = 0;
 
 		(void)cl->clGetDeviceInfo(ids[i], CL_DEVICE_TYPE, sizeof type, &type, NULL);
-		list->items[list->count++] = (struct found){ platform, ids[i],
-							     type & CL_DEVICE_TYPE_CPU };
+		list->items[list->count++] =
+			(struct found){ platform, ids[i], type & CL_DEVICE_TYPE_CPU };
 	}
 }
 
@@ -91,8 +91,8 @@ static uint64_t get_u64(const struct mpk_opencl_api *cl, cl_device_id id, cl_dev
 	return value;
 }
 
-static void describe(const struct mpk_opencl_api *cl, const struct found *found,
-		     unsigned ordinal, struct mpk_device_info *info)
+static void describe(const struct mpk_opencl_api *cl, const struct found *found, unsigned ordinal,
+		     struct mpk_device_info *info)
 {
 	char raw[256] = "", il[256] = "";
 	cl_uint units = 0;
@@ -101,11 +101,10 @@ static void describe(const struct mpk_opencl_api *cl, const struct found *found,
 	*info = (struct mpk_device_info){ .kind = MPK_DEVICE_OPENCL, .ordinal = ordinal };
 	get_text(cl, found->device, CL_DEVICE_NAME, info->name, sizeof info->name);
 	get_text(cl, found->device, CL_DEVICE_OPENCL_C_VERSION, info->arch, sizeof info->arch);
-	(void)cl->clGetPlatformInfo(found->platform, CL_PLATFORM_NAME, sizeof raw - 1, raw,
-				    NULL);
+	(void)cl->clGetPlatformInfo(found->platform, CL_PLATFORM_NAME, sizeof raw - 1, raw, NULL);
 	mpk_escape_to(mpk_span_str(raw), info->platform, sizeof info->platform);
-	(void)cl->clGetDeviceInfo(found->device, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof units,
-				  &units, NULL);
+	(void)cl->clGetDeviceInfo(found->device, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof units, &units,
+				  NULL);
 	(void)cl->clGetDeviceInfo(found->device, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof group,
 				  &group, NULL);
 	if (cl->clGetDeviceInfo(found->device, CL_DEVICE_IL_VERSION, sizeof il - 1, il, NULL) ==
@@ -139,14 +138,13 @@ static enum mpk_code start(struct mpk_opencl_device *device, struct mpk_error *e
 	size_t limits[8] = { 0 };
 	cl_int status;
 
-	(void)cl->clGetDeviceInfo(device->id, CL_DEVICE_MAX_WORK_ITEM_SIZES, sizeof limits,
-				  limits, NULL);
+	(void)cl->clGetDeviceInfo(device->id, CL_DEVICE_MAX_WORK_ITEM_SIZES, sizeof limits, limits,
+				  NULL);
 	for (int axis = 0; axis < 3; axis++)
 		device->item_limits[axis] = limits[axis];
 	device->context = cl->clCreateContext(NULL, 1, &device->id, NULL, NULL, &status);
 	if (!device->context)
-		return mpk_opencl_fail(err, status, "cannot start '%s'",
-				       device->base.info.name);
+		return mpk_opencl_fail(err, status, "cannot start '%s'", device->base.info.name);
 	device->queue = cl->clCreateCommandQueue(device->context, device->id, 0, &status);
 	if (!device->queue)
 		return mpk_opencl_fail(err, status, "cannot open a queue of '%s'",
@@ -167,8 +165,7 @@ static void opencl_close(struct mpk_device *base)
 	free(device);
 }
 
-static enum mpk_code opencl_open(unsigned ordinal, struct mpk_device **out,
-				 struct mpk_error *err)
+static enum mpk_code opencl_open(unsigned ordinal, struct mpk_device **out, struct mpk_error *err)
 {
 	const struct mpk_opencl_api *cl;
 	struct found_list found;
@@ -196,13 +193,23 @@ static enum mpk_code opencl_open(unsigned ordinal, struct mpk_device **out,
 }
 
 const struct mpk_device_ops mpk_opencl_ops = {
-	.kind = MPK_DEVICE_OPENCL, .name = "opencl",
-	.list = opencl_list, .open = opencl_open, .close = opencl_close,
-	.alloc = mpk_opencl_alloc, .alloc_texture = mpk_opencl_alloc_texture,
-	.free = mpk_opencl_free, .write = mpk_opencl_write, .read = mpk_opencl_read,
-	.copy = mpk_opencl_copy, .sync = mpk_opencl_sync,
-	.load = mpk_opencl_load, .unload = mpk_opencl_unload,
-	.bind = mpk_opencl_bind, .unbind = mpk_opencl_unbind,
+	.kind = MPK_DEVICE_OPENCL,
+	.name = "opencl",
+	.list = opencl_list,
+	.open = opencl_open,
+	.close = opencl_close,
+	.alloc = mpk_opencl_alloc,
+	.alloc_texture = mpk_opencl_alloc_texture,
+	.free = mpk_opencl_free,
+	.write = mpk_opencl_write,
+	.read = mpk_opencl_read,
+	.copy = mpk_opencl_copy,
+	.sync = mpk_opencl_sync,
+	.load = mpk_opencl_load,
+	.unload = mpk_opencl_unload,
+	.bind = mpk_opencl_bind,
+	.unbind = mpk_opencl_unbind,
 	.kernel_bytes = sizeof(struct mpk_opencl_kernel),
-	.launch = mpk_opencl_launch, .check = mpk_opencl_check,
+	.launch = mpk_opencl_launch,
+	.check = mpk_opencl_check,
 };

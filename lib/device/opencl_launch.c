@@ -19,16 +19,16 @@ static enum mpk_code check_params(struct mpk_opencl_kernel *kernel, struct mpk_e
 {
 	const struct mpk_opencl_api *cl = device_of(&kernel->base)->cl;
 	cl_uint count = 0;
-	cl_int status = cl->clGetKernelInfo(kernel->kernel, CL_KERNEL_NUM_ARGS, sizeof count,
-					    &count, NULL);
+	cl_int status =
+		cl->clGetKernelInfo(kernel->kernel, CL_KERNEL_NUM_ARGS, sizeof count, &count, NULL);
 
 	if (status != CL_SUCCESS)
 		return mpk_opencl_fail(err, status, "kernel '%s'", kernel->base.shown);
 	if (count != kernel->base.plan.arg_count)
-		return mpk_fail(err, MPK_E_CONFLICT,
-				"kernel '%s' has %u parameters in its code, but %zu in the "
-				"function table", kernel->base.shown, count,
-				kernel->base.plan.arg_count);
+		return mpk_fail(
+			err, MPK_E_CONFLICT,
+			"kernel '%s' has %u parameters in its code, but %zu in the function table",
+			kernel->base.shown, count, kernel->base.plan.arg_count);
 	return MPK_OK;
 }
 
@@ -50,9 +50,8 @@ enum mpk_code mpk_opencl_bind(struct mpk_device_kernel *base, struct mpk_error *
 		(void)device->cl->clReleaseKernel(kernel->kernel);
 		return mpk_failed(code);
 	}
-	(void)device->cl->clGetKernelWorkGroupInfo(kernel->kernel, device->id,
-						   CL_KERNEL_WORK_GROUP_SIZE, sizeof limit,
-						   &limit, NULL);
+	(void)device->cl->clGetKernelWorkGroupInfo(
+		kernel->kernel, device->id, CL_KERNEL_WORK_GROUP_SIZE, sizeof limit, &limit, NULL);
 	kernel->group_limit = limit;
 	return MPK_OK;
 }
@@ -72,16 +71,16 @@ static enum mpk_code check_limits(const struct mpk_opencl_kernel *kernel,
 		if (device->item_limits[axis] && shape->block[axis] > device->item_limits[axis])
 			return mpk_fail(err, MPK_E_RANGE,
 					"kernel '%s': block dimension %c is %" PRIu64
-					", but '%s' allows at most %" PRIu64, kernel->base.shown,
-					"xyz"[axis], shape->block[axis], device->base.info.name,
-					device->item_limits[axis]);
+					", but '%s' allows at most %" PRIu64,
+					kernel->base.shown, "xyz"[axis], shape -> block[axis],
+					device -> base.info.name, device->item_limits[axis]);
 	if (kernel->group_limit && items > kernel->group_limit)
-		return mpk_fail(err, MPK_E_RANGE,
-				"kernel '%s': a block of %" PRIu64 "x%" PRIu64 "x%" PRIu64
-				" = %" PRIu64 " work items, but '%s' allows at most %" PRIu64
-				" for this kernel", kernel->base.shown, shape->block[0],
-				shape->block[1], shape->block[2], items,
-				device->base.info.name, kernel->group_limit);
+		return mpk_fail(
+			err, MPK_E_RANGE,
+			"kernel '%s': a block of %" PRIu64 "x%" PRIu64 "x%" PRIu64 " = %" PRIu64
+			" work items, but '%s' allows at most %" PRIu64 " for this kernel",
+			kernel->base.shown, shape->block[0], shape->block[1], shape->block[2],
+			items, device->base.info.name, kernel->group_limit);
 	return MPK_OK;
 }
 
@@ -132,8 +131,8 @@ enum mpk_code mpk_opencl_launch(struct mpk_device_kernel *base, const uint64_t *
 	for (size_t i = 0; i < base->plan.arg_count; i++)
 		MPK_TRY(set_arg(kernel, i, slots[i], err));
 	cl_int status = device->cl->clEnqueueNDRangeKernel(device->queue, kernel->kernel,
-							   base->plan.work_dim, NULL, global,
-							   local, 0, NULL, NULL);
+							   base->plan.work_dim, NULL, global, local,
+							   0, NULL, NULL);
 
 	if (status != CL_SUCCESS)
 		return mpk_opencl_fail(err, status, "cannot launch kernel '%s'", base->shown);

@@ -7,8 +7,7 @@
 #include "text/escape.h"
 
 static enum mpk_code wrap(cl_mem mem, uint64_t bytes, bool is_image,
-			  const struct mpk_opencl_device *device, void **out,
-			  struct mpk_error *err)
+			  const struct mpk_opencl_device *device, void **out, struct mpk_error *err)
 {
 	struct mpk_opencl_memory *memory = malloc(sizeof *memory);
 
@@ -73,19 +72,20 @@ static bool channel_type(struct mpk_dtype t, cl_channel_type *out)
 	if (t.code == MPK_DTYPE_FLOAT && (t.bits == 32 || t.bits == 16))
 		*out = t.bits == 32 ? CL_FLOAT : CL_HALF_FLOAT;
 	else if (t.code == MPK_DTYPE_INT && (t.bits == 32 || t.bits == 16 || t.bits == 8))
-		*out = t.bits == 32 ? CL_SIGNED_INT32
-				    : t.bits == 16 ? CL_SIGNED_INT16 : CL_SIGNED_INT8;
+		*out = t.bits == 32   ? CL_SIGNED_INT32
+		       : t.bits == 16 ? CL_SIGNED_INT16
+				      : CL_SIGNED_INT8;
 	else if (t.code == MPK_DTYPE_UINT && (t.bits == 32 || t.bits == 16 || t.bits == 8))
-		*out = t.bits == 32 ? CL_UNSIGNED_INT32
-				    : t.bits == 16 ? CL_UNSIGNED_INT16 : CL_UNSIGNED_INT8;
+		*out = t.bits == 32   ? CL_UNSIGNED_INT32
+		       : t.bits == 16 ? CL_UNSIGNED_INT16
+				      : CL_UNSIGNED_INT8;
 	else
 		return false;
 	return true;
 }
 
-enum mpk_code mpk_opencl_alloc_texture(struct mpk_device *base,
-				       const struct mpk_device_texture *t, void **out,
-				       struct mpk_error *err)
+enum mpk_code mpk_opencl_alloc_texture(struct mpk_device *base, const struct mpk_device_texture *t,
+				       void **out, struct mpk_error *err)
 {
 	struct mpk_opencl_device *device = mpk_opencl_device_of(base);
 	cl_image_format format = { .image_channel_order = CL_RGBA };
@@ -104,9 +104,10 @@ enum mpk_code mpk_opencl_alloc_texture(struct mpk_device *base,
 				t->shape[t->ndim - 1]);
 	if (!product(t->shape, 0, axis, &desc.image_height) ||
 	    !product(t->shape, axis, t->ndim - 1, &desc.image_width))
-		return mpk_fail(err, MPK_E_UNSUPPORTED, "the texture's shape is empty or too large");
-	cl_mem mem = device->cl->clCreateImage(device->context, CL_MEM_READ_WRITE, &format,
-					       &desc, NULL, &status);
+		return mpk_fail(err, MPK_E_UNSUPPORTED,
+				"the texture's shape is empty or too large");
+	cl_mem mem = device->cl->clCreateImage(device->context, CL_MEM_READ_WRITE, &format, &desc,
+					       NULL, &status);
 
 	if (!mem)
 		return mpk_opencl_fail(err, status, "cannot allocate an image of %zux%zu",
@@ -176,8 +177,8 @@ enum mpk_code mpk_opencl_copy(struct mpk_device *base, const struct mpk_device_c
 	MPK_TRY(check_range(to, copy->to_off, copy->bytes, err));
 	MPK_TRY(check_range(from, copy->from_off, copy->bytes, err));
 	cl_int status = device->cl->clEnqueueCopyBuffer(
-		device->queue, from->mem, to->mem, (size_t)copy->from_off,
-		(size_t)copy->to_off, (size_t)copy->bytes, 0, NULL, NULL);
+		device->queue, from->mem, to->mem, (size_t)copy->from_off, (size_t)copy->to_off,
+		(size_t)copy->bytes, 0, NULL, NULL);
 
 	if (status != CL_SUCCESS)
 		return mpk_opencl_fail(err, status, "cannot copy %" PRIu64 " bytes on '%s'",

@@ -18,30 +18,31 @@ static bool is_binary(struct mpk_span fmt)
 	       mpk_span_is(fmt, "aocx");
 }
 
-enum mpk_code mpk_opencl_check(const struct mpk_device_info *info,
-			       const struct mpk_kernels *k, struct mpk_error *err)
+enum mpk_code mpk_opencl_check(const struct mpk_device_info *info, const struct mpk_kernels *k,
+			       struct mpk_error *err)
 {
 	if (k->layout == MPK_KERNELS_OPENCL_SPIRV) {
 		if (!info->takes_spirv)
-			return mpk_fail(err, MPK_E_UNSUPPORTED,
-					"the kernels are SPIR-V, but '%s' (%s) takes none: that "
-					"needs OpenCL 2.1 or cl_khr_il_program", info->name,
-					info->platform);
+			return mpk_fail(
+				err, MPK_E_UNSUPPORTED,
+				"the kernels are SPIR-V, but '%s' (%s) takes none: that needs OpenCL 2.1 or cl_khr_il_program",
+				info->name, info->platform);
 		return MPK_OK;
 	}
 	if (k->layout != MPK_KERNELS_PLAIN)
 		return mpk_fail(err, MPK_E_UNSUPPORTED,
 				"these kernels are not for OpenCL (no 'cl' source in them)");
 	if (!mpk_span_is(k->fmt, "cl") && !is_binary(k->fmt))
-		return mpk_fail(err, MPK_E_UNSUPPORTED,
-				"format '%s' is not one that OpenCL runs (cl, aocx, xclbin, "
-				"awsxclbin)", MPK_QUOTE(k->fmt));
+		return mpk_fail(
+			err, MPK_E_UNSUPPORTED,
+			"format '%s' is not one that OpenCL runs (cl, aocx, xclbin, awsxclbin)",
+			MPK_QUOTE(k->fmt));
 	return MPK_OK;
 }
 
 /* Text without delimiters (TVM up to 0.7) is one program for all kernels. */
-static enum mpk_code programs_of_source(struct mpk_opencl_module *module,
-					struct mpk_span text, struct mpk_error *err)
+static enum mpk_code programs_of_source(struct mpk_opencl_module *module, struct mpk_span text,
+					struct mpk_error *err)
 {
 	struct mpk_arena *arena = &module->base.arena;
 	const struct mpk_clsource_piece *pieces;
@@ -51,8 +52,7 @@ static enum mpk_code programs_of_source(struct mpk_opencl_module *module,
 
 	if (is_whole)
 		module->program_count = 1;
-	module->programs = mpk_arena_array(arena, module->program_count,
-					   sizeof *module->programs);
+	module->programs = mpk_arena_array(arena, module->program_count, sizeof *module->programs);
 	if (!module->programs)
 		return mpk_fail_nomem(err);
 	if (is_whole)
@@ -69,8 +69,8 @@ static enum mpk_code programs_of_spirv(struct mpk_opencl_module *module,
 {
 	module->form = MPK_OPENCL_SPIRV;
 	module->program_count = k->source_count;
-	module->programs = mpk_arena_array(&module->base.arena, k->source_count + 1,
-					   sizeof *module->programs);
+	module->programs =
+		mpk_arena_array(&module->base.arena, k->source_count + 1, sizeof *module->programs);
 	if (!module->programs)
 		return mpk_fail_nomem(err);
 	for (size_t i = 0; i < k->source_count; i++) {
@@ -80,8 +80,8 @@ static enum mpk_code programs_of_spirv(struct mpk_opencl_module *module,
 	return MPK_OK;
 }
 
-static enum mpk_code programs_of_binary(struct mpk_opencl_module *module,
-					struct mpk_span code, struct mpk_error *err)
+static enum mpk_code programs_of_binary(struct mpk_opencl_module *module, struct mpk_span code,
+					struct mpk_error *err)
 {
 	module->form = MPK_OPENCL_BINARY;
 	module->program_count = 1;
@@ -92,8 +92,8 @@ static enum mpk_code programs_of_binary(struct mpk_opencl_module *module,
 	return MPK_OK;
 }
 
-static enum mpk_code make_programs(struct mpk_opencl_module *module,
-				   const struct mpk_kernels *k, struct mpk_error *err)
+static enum mpk_code make_programs(struct mpk_opencl_module *module, const struct mpk_kernels *k,
+				   struct mpk_error *err)
 {
 	if (k->layout == MPK_KERNELS_OPENCL_SPIRV)
 		return programs_of_spirv(module, k, err);
@@ -134,8 +134,7 @@ void mpk_opencl_unload(struct mpk_device_module *base)
 	free(module);
 }
 
-static cl_program create(struct mpk_opencl_module *module, struct mpk_span code,
-			 cl_int *status)
+static cl_program create(struct mpk_opencl_module *module, struct mpk_span code, cl_int *status)
 {
 	struct mpk_opencl_device *device = mpk_opencl_device_of(module->base.device);
 	const struct mpk_opencl_api *cl = device->cl;
@@ -145,8 +144,7 @@ static cl_program create(struct mpk_opencl_module *module, struct mpk_span code,
 
 	switch (module->form) {
 	case MPK_OPENCL_SOURCE:
-		return cl->clCreateProgramWithSource(device->context, 1, &text, &code.len,
-						     status);
+		return cl->clCreateProgramWithSource(device->context, 1, &text, &code.len, status);
 	case MPK_OPENCL_SPIRV:
 		return cl->clCreateProgramWithIL(device->context, code.data, code.len, status);
 	case MPK_OPENCL_BINARY:
@@ -164,13 +162,13 @@ static enum mpk_code fail_build(const struct mpk_device_kernel *kernel, cl_progr
 	size_t len = 0;
 	char *log = NULL;
 
-	(void)snprintf(what, sizeof what, "kernel '%s' does not build on '%s': %s",
-		       kernel->shown, device->base.info.name, mpk_opencl_error_name(status));
-	if (!device->cl->clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_LOG, 0,
-					       NULL, &len))
+	(void)snprintf(what, sizeof what, "kernel '%s' does not build on '%s': %s", kernel->shown,
+		       device->base.info.name, mpk_opencl_error_name(status));
+	if (!device->cl->clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_LOG, 0, NULL,
+					       &len))
 		log = calloc(len + 1, 1);
-	if (log && device->cl->clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_LOG,
-						     len, log, NULL))
+	if (log && device->cl->clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_LOG, len,
+						     log, NULL))
 		log[0] = '\0';
 	enum mpk_code code = mpk_device_fail_log(err, MPK_E_LOAD, what, log ? log : "");
 
@@ -212,9 +210,10 @@ enum mpk_code mpk_opencl_program_for(const struct mpk_device_kernel *kernel, cl_
 			program = &module->programs[i];
 	}
 	if (!program)
-		return mpk_fail(err, MPK_E_LOAD,
-				"kernel '%s' is in the function table, but the payload has no "
-				"code for it", kernel->shown);
+		return mpk_fail(
+			err, MPK_E_LOAD,
+			"kernel '%s' is in the function table, but the payload has no code for it",
+			kernel->shown);
 	if (!program->program)
 		MPK_TRY(build(program, kernel, err));
 	*out = program->program;

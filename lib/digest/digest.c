@@ -2,8 +2,8 @@
 
 #include <stdlib.h>
 
-#include "io/reader.h"
 #include "digest/kinds.h"
+#include "io/reader.h"
 
 static const struct mpk_digest_ops *ops_of(enum mpk_digest_kind kind)
 {
@@ -27,8 +27,7 @@ enum mpk_code mpk_digest_init(struct mpk_digest *d, enum mpk_digest_kind kind,
 	return ops_of(kind)->init(&d->state, err);
 }
 
-enum mpk_code mpk_digest_update(struct mpk_digest *d, struct mpk_span bytes,
-				struct mpk_error *err)
+enum mpk_code mpk_digest_update(struct mpk_digest *d, struct mpk_span bytes, struct mpk_error *err)
 {
 	return ops_of(d->kind)->update(d->state, bytes, err);
 }
@@ -56,8 +55,8 @@ enum mpk_code mpk_digest_of(enum mpk_digest_kind kind, struct mpk_span bytes,
 	return mpk_digest_final(&d, out, err);
 }
 
-static enum mpk_code add_all(struct mpk_digest *d, struct mpk_reader *r,
-			     const struct mpk_tap *tap, struct mpk_error *err)
+static enum mpk_code add_all(struct mpk_digest *d, struct mpk_reader *r, const struct mpk_tap *tap,
+			     struct mpk_error *err)
 {
 	struct mpk_span some = { 0 };
 

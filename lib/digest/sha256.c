@@ -15,7 +15,7 @@ struct evp {
 };
 
 static const char *const names[] = {
-	"EVP_MD_CTX_new", "EVP_MD_CTX_free", "EVP_sha256",
+	"EVP_MD_CTX_new",    "EVP_MD_CTX_free",  "EVP_sha256",
 	"EVP_DigestInit_ex", "EVP_DigestUpdate", "EVP_DigestFinal_ex",
 };
 
@@ -34,9 +34,9 @@ static const struct evp *load(struct mpk_error *err)
 		return &evp;
 	lib = dlopen("libcrypto.so.3", RTLD_NOW | RTLD_LOCAL);
 	if (!lib) {
-		(void)mpk_fail(err, MPK_E_LOAD,
-			       "SHA-256 needs OpenSSL's libcrypto.so.3, which cannot be loaded; "
-			       "install OpenSSL 3 (Debian: apt install libssl3)");
+		(void)mpk_fail(
+			err, MPK_E_LOAD,
+			"SHA-256 needs OpenSSL's libcrypto.so.3, which cannot be loaded; install OpenSSL 3 (Debian: apt install libssl3)");
 		return NULL;
 	}
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(names); i++) {

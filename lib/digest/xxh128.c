@@ -39,4 +39,5 @@ static void fini(void *state)
 }
 
 const struct mpk_digest_ops mpk_digest_xxh128 = { "xxh128", sizeof(XXH128_canonical_t),
-						  init, update, final, fini };
+						  init,     update,
+						  final,    fini };

@@ -110,8 +110,7 @@ const char *mpk_symbol_function(const struct mpk_symbol *s, enum mpk_generation 
 		return NULL;
 	if (gen != MPK_GEN_CURRENT)
 		return plain_function(s->name);
-	if (!starts(s->name, FFI_PREFIX) || is_ffi_special(s->name) ||
-	    !s->name[strlen(FFI_PREFIX)])
+	if (!starts(s->name, FFI_PREFIX) || is_ffi_special(s->name) || !s->name[strlen(FFI_PREFIX)])
 		return NULL;
 	return s->name + strlen(FFI_PREFIX);
 }

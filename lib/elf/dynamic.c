@@ -10,9 +10,10 @@ enum mpk_code mpk_dynamic_open(const struct mpk_elf *e, Elf_Data **out, size_t *
 	*count = 0;
 	for (size_t i = 0; mpk_elf_segment(e, i, &p); i++)
 		if (p.p_type == PT_DYNAMIC && p.p_filesz)
-			return mpk_elf_chunk(e, &(struct mpk_elf_table){ p.p_offset, p.p_filesz,
-									 ELF_T_DYN,
-									 "dynamic section" },
+			return mpk_elf_chunk(e,
+					     &(struct mpk_elf_table){ p.p_offset, p.p_filesz,
+								      ELF_T_DYN,
+								      "dynamic section" },
 					     out, count, err);
 	return MPK_OK;
 }
@@ -96,8 +97,8 @@ static bool count_gnu(const struct mpk_elf *e, uint64_t off, uint64_t *out)
 	return true;
 }
 
-enum mpk_code mpk_dynamic_symbol_count(const struct mpk_elf *e, Elf_Data *dynamic,
-				       size_t count, size_t *out, struct mpk_error *err)
+enum mpk_code mpk_dynamic_symbol_count(const struct mpk_elf *e, Elf_Data *dynamic, size_t count,
+				       size_t *out, struct mpk_error *err)
 {
 	uint64_t address, off, symbols = 0;
 	struct mpk_span rest;
@@ -110,9 +111,9 @@ enum mpk_code mpk_dynamic_symbol_count(const struct mpk_elf *e, Elf_Data *dynami
 	    mpk_elf_at_address(e, address, &rest, &off))
 		known = count_gnu(e, off, &symbols);
 	if (!known || symbols > e->bytes.len)
-		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", e->base,
-				       "there are no section headers, and no sound hash table "
-				       "tells how many symbols there are");
+		return mpk_fail_offset(
+			err, MPK_E_CORRUPT, "file", e->base,
+			"there are no section headers, and no sound hash table tells how many symbols there are");
 	*out = (size_t)symbols;
 	return MPK_OK;
 }

@@ -37,8 +37,7 @@ static void consider_blob(struct found *best, const struct mpk_symbol *s)
 	if (!s->defined || (s->type != STT_OBJECT && s->type != STT_NOTYPE))
 		return;
 	for (unsigned g = 0; g < MPK_GENERATION_COUNT; g++) {
-		const struct mpk_generation_info *info =
-			mpk_generation_get((enum mpk_generation)g);
+		const struct mpk_generation_info *info = mpk_generation_get((enum mpk_generation)g);
 		size_t prefix = 0;
 
 		if (!mpk_symbol_suffix(s->name, info->blob_symbol, &prefix) &&
@@ -51,8 +50,8 @@ static void consider_blob(struct found *best, const struct mpk_symbol *s)
 	}
 }
 
-static enum mpk_code survey(const struct mpk_symtab *t, struct found *blob,
-			    struct mpk_marks *marks, bool *has_ctx, struct mpk_error *err)
+static enum mpk_code survey(const struct mpk_symtab *t, struct found *blob, struct mpk_marks *marks,
+			    bool *has_ctx, struct mpk_error *err)
 {
 	size_t prefix;
 
@@ -64,17 +63,16 @@ static enum mpk_code survey(const struct mpk_symtab *t, struct found *blob,
 		mpk_marks_add(marks, &s);
 		for (unsigned g = 0; g < MPK_GENERATION_COUNT; g++)
 			if (s.defined &&
-			    mpk_symbol_suffix(s.name,
-					      mpk_generation_get((enum mpk_generation)g)
-						      ->ctx_symbol,
-					      &prefix))
+			    mpk_symbol_suffix(
+				    s.name, mpk_generation_get((enum mpk_generation)g)->ctx_symbol,
+				    &prefix))
 				*has_ctx = true;
 	}
 	return MPK_OK;
 }
 
-static enum mpk_code add_name(const char ***list, size_t *count, size_t *cap,
-			      const char *name, struct mpk_error *err)
+static enum mpk_code add_name(const char ***list, size_t *count, size_t *cap, const char *name,
+			      struct mpk_error *err)
 {
 	if (!mpk_vec_reserve(list, cap, *count + 1, sizeof **list))
 		return mpk_fail_nomem(err);
@@ -138,8 +136,8 @@ static enum mpk_code collect(const struct mpk_symtab *t, const struct mpk_image 
 			MPK_TRY(add_name(&l->undefined, &l->undefined_count, &l->undefined_cap,
 					 s.name, err));
 		if (mpk_symbol_is_context(&s))
-			MPK_TRY(add_name(&l->context, &l->context_count, &l->context_cap,
-					 s.name, err));
+			MPK_TRY(add_name(&l->context, &l->context_count, &l->context_cap, s.name,
+					 err));
 		if (image->convention != MPK_CONV_NONE)
 			MPK_TRY(add_function(l, t->elf, &s, image, err));
 	}
@@ -193,8 +191,7 @@ static enum mpk_code finish(struct lists *l, struct mpk_arena *arena, struct mpk
 
 	image->functions = move(arena, l->functions, l->function_count, sizeof *l->functions);
 	image->context_symbols = move(arena, l->context, l->context_count, sizeof *l->context);
-	image->undefined =
-		move(arena, l->undefined, l->undefined_count, sizeof *l->undefined);
+	image->undefined = move(arena, l->undefined, l->undefined_count, sizeof *l->undefined);
 	if (!image->functions || !image->context_symbols || !image->undefined)
 		return mpk_fail_nomem(err);
 	image->function_count = l->function_count;
@@ -213,8 +210,8 @@ static enum mpk_code set_blob(const struct mpk_elf *e, const struct found *blob,
 	image->has_blob = true;
 	image->gen = blob->gen;
 	image->gen_known = true;
-	image->standalone = strcmp(blob->symbol.name,
-				   mpk_generation_get(blob->gen)->standalone_symbol) == 0;
+	image->standalone =
+		strcmp(blob->symbol.name, mpk_generation_get(blob->gen)->standalone_symbol) == 0;
 	image->blob_off = e->base + off;
 	image->blob_address = blob->symbol.value;
 	image->blob_symbol_bytes = blob->symbol.bytes;

@@ -20,10 +20,8 @@ static enum mpk_code check_home(const struct mpk_raw *e, const struct plan *plan
 	const struct mpk_raw_section *home = &plan->stub.home;
 	uint64_t end = plan->stub.value - home->addr + plan->stub.size;
 
-	if (home->type != SHT_PROGBITS ||
-	    (home->flags & (SHF_ALLOC | SHF_WRITE)) != SHF_ALLOC)
-		return mpk_fail(err, MPK_E_UNSUPPORTED,
-				"the blob is not in read-only data");
+	if (home->type != SHT_PROGBITS || (home->flags & (SHF_ALLOC | SHF_WRITE)) != SHF_ALLOC)
+		return mpk_fail(err, MPK_E_UNSUPPORTED, "the blob is not in read-only data");
 	if (plan->stub.value < home->addr || plan->stub.size == 0 || end != home->size)
 		return mpk_fail(err, MPK_E_UNSUPPORTED,
 				"the blob is not the last thing in its section");
@@ -39,8 +37,7 @@ static enum mpk_code check_home(const struct mpk_raw *e, const struct plan *plan
 }
 
 /* Symbols such as _end would have to move, and with them code that uses them. */
-static enum mpk_code check_no_symbol_behind(const struct mpk_raw *e,
-					    const struct plan *plan,
+static enum mpk_code check_no_symbol_behind(const struct mpk_raw *e, const struct plan *plan,
 					    struct mpk_error *err)
 {
 	for (size_t i = 0; i < e->shnum; i++) {
@@ -48,14 +45,11 @@ static enum mpk_code check_no_symbol_behind(const struct mpk_raw *e,
 
 		if (s.type != SHT_SYMTAB && s.type != SHT_DYNSYM)
 			continue;
-		for (uint64_t at = s.off; s.off + s.size - at >= s.entsize;
-		     at += s.entsize) {
-			uint64_t index =
-			    mpk_raw_get(e, at, MPK_RAW_FIELD(e, Sym, st_shndx));
-			uint64_t value =
-			    mpk_raw_get(e, at, MPK_RAW_FIELD(e, Sym, st_value));
-			bool near = index == plan->stub.home.index ||
-				    (e->linked && index != SHN_UNDEF);
+		for (uint64_t at = s.off; s.off + s.size - at >= s.entsize; at += s.entsize) {
+			uint64_t index = mpk_raw_get(e, at, MPK_RAW_FIELD(e, Sym, st_shndx));
+			uint64_t value = mpk_raw_get(e, at, MPK_RAW_FIELD(e, Sym, st_value));
+			bool near =
+				index == plan->stub.home.index || (e->linked && index != SHN_UNDEF);
 
 			if (near && value > plan->stub.value)
 				return mpk_fail(err, MPK_E_UNSUPPORTED,
@@ -65,8 +59,7 @@ static enum mpk_code check_no_symbol_behind(const struct mpk_raw *e,
 	return MPK_OK;
 }
 
-static enum mpk_code find_segment(const struct mpk_raw *e, struct plan *plan,
-				  struct mpk_error *err)
+static enum mpk_code find_segment(const struct mpk_raw *e, struct plan *plan, struct mpk_error *err)
 {
 	const struct mpk_raw_section *home = &plan->stub.home;
 
@@ -83,8 +76,7 @@ static enum mpk_code find_segment(const struct mpk_raw *e, struct plan *plan,
 			continue;
 		bool ends_here = off + filesz == home->off + home->size &&
 				 addr + memsz == home->addr + home->size;
-		if (plan->load ||
-		    mpk_raw_get(e, at, MPK_RAW_FIELD(e, Phdr, p_type)) != PT_LOAD ||
+		if (plan->load || mpk_raw_get(e, at, MPK_RAW_FIELD(e, Phdr, p_type)) != PT_LOAD ||
 		    !ends_here)
 			return mpk_fail(err, MPK_E_UNSUPPORTED,
 					"the blob is not the end of the last segment");
@@ -111,14 +103,13 @@ static void put_zeros(struct mpk_rope *out, uint64_t count)
 	static const uint8_t zeros[4096];
 
 	for (; count; count -= count < sizeof zeros ? count : sizeof zeros)
-		mpk_rope_put_view(out, mpk_span_of(zeros, count < sizeof zeros
-							      ? (size_t)count
-							      : sizeof zeros));
+		mpk_rope_put_view(out, mpk_span_of(zeros, count < sizeof zeros ? (size_t)count
+									       : sizeof zeros));
 }
 
 /* Appends a section's bytes at its alignment behind *end. */
-static enum mpk_code move(const struct mpk_raw *e, const struct mpk_raw_section *s,
-			  uint64_t *end, struct mpk_rope *out, struct mpk_error *err)
+static enum mpk_code move(const struct mpk_raw *e, const struct mpk_raw_section *s, uint64_t *end,
+			  struct mpk_rope *out, struct mpk_error *err)
 {
 	uint64_t off;
 
@@ -132,9 +123,8 @@ static enum mpk_code move(const struct mpk_raw *e, const struct mpk_raw_section 
 
 /* Whether every trailing section and the section headers follow one another. Found out
  * before anything is changed. */
-static enum mpk_code check_packed(const struct mpk_raw *e,
-				  const struct mpk_raw_section *list, size_t count,
-				  uint64_t end, struct mpk_error *err)
+static enum mpk_code check_packed(const struct mpk_raw *e, const struct mpk_raw_section *list,
+				  size_t count, uint64_t end, struct mpk_error *err)
 {
 	uint64_t table = e->wide ? 8 : 4;
 
@@ -143,20 +133,16 @@ static enum mpk_code check_packed(const struct mpk_raw *e,
 		uint64_t off = i < count ? list[i].off : e->shoff;
 
 		align = align ? align : 1;
-		if ((align & (align - 1)) || !mpk_align_up(end, align, &end) ||
-		    end != off)
-			return mpk_fail(err, MPK_E_UNSUPPORTED,
-					"sections are not packed");
+		if ((align & (align - 1)) || !mpk_align_up(end, align, &end) || end != off)
+			return mpk_fail(err, MPK_E_UNSUPPORTED, "sections are not packed");
 		end += i < count ? list[i].size : e->shnum * MPK_RAW_SIZE(e, Shdr);
 	}
 	if (end != e->len)
-		return mpk_fail(err, MPK_E_UNSUPPORTED,
-				"bytes follow the section headers");
+		return mpk_fail(err, MPK_E_UNSUPPORTED, "bytes follow the section headers");
 	return MPK_OK;
 }
 
-static size_t collect_trailing(const struct mpk_raw *e, uint64_t end,
-			       struct mpk_raw_section *list)
+static size_t collect_trailing(const struct mpk_raw *e, uint64_t end, struct mpk_raw_section *list)
 {
 	size_t count = 0;
 
@@ -176,9 +162,9 @@ static enum mpk_code put_trailing(struct mpk_raw *e, const struct mpk_raw_sectio
 				  size_t count, uint64_t end, struct mpk_rope *out,
 				  struct mpk_error *err)
 {
-	struct mpk_raw_section table = {.off = e->shoff,
-					.align = e->wide ? 8 : 4,
-					.size = e->shnum * MPK_RAW_SIZE(e, Shdr)};
+	struct mpk_raw_section table = { .off = e->shoff,
+					 .align = e->wide ? 8 : 4,
+					 .size = e->shnum * MPK_RAW_SIZE(e, Shdr) };
 	struct mpk_raw_field offset = MPK_RAW_FIELD(e, Shdr, sh_offset);
 
 	for (size_t i = 0; i < count; i++) {
@@ -190,24 +176,24 @@ static enum mpk_code put_trailing(struct mpk_raw *e, const struct mpk_raw_sectio
 	return mpk_raw_put(e, 0, MPK_RAW_FIELD(e, Ehdr, e_shoff), end - table.size, err);
 }
 
-static enum mpk_code patch_sizes(struct mpk_raw *e, const struct plan *plan,
-				 uint64_t size, struct mpk_error *err)
+static enum mpk_code patch_sizes(struct mpk_raw *e, const struct plan *plan, uint64_t size,
+				 struct mpk_error *err)
 {
 	struct mpk_raw_field filesz = MPK_RAW_FIELD(e, Phdr, p_filesz),
 			     memsz = MPK_RAW_FIELD(e, Phdr, p_memsz);
 
 	for (size_t i = 0; i < plan->stub.count; i++)
-		MPK_TRY(mpk_raw_put(e, plan->stub.entries[i],
-				    MPK_RAW_FIELD(e, Sym, st_size), size, err));
+		MPK_TRY(mpk_raw_put(e, plan->stub.entries[i], MPK_RAW_FIELD(e, Sym, st_size), size,
+				    err));
 	MPK_TRY(mpk_raw_put(e, mpk_raw_section_at(e, plan->stub.home.index),
-			    MPK_RAW_FIELD(e, Shdr, sh_size),
-			    plan->stub.home.size + plan->growth, err));
+			    MPK_RAW_FIELD(e, Shdr, sh_size), plan->stub.home.size + plan->growth,
+			    err));
 	if (!plan->load)
 		return MPK_OK;
 	MPK_TRY(mpk_raw_put(e, plan->load, filesz,
 			    mpk_raw_get(e, plan->load, filesz) + plan->growth, err));
-	return mpk_raw_put(e, plan->load, memsz,
-			   mpk_raw_get(e, plan->load, memsz) + plan->growth, err);
+	return mpk_raw_put(e, plan->load, memsz, mpk_raw_get(e, plan->load, memsz) + plan->growth,
+			   err);
 }
 
 static enum mpk_code put_file(struct mpk_raw *e, const struct plan *plan,
@@ -227,8 +213,7 @@ static enum mpk_code put_file(struct mpk_raw *e, const struct plan *plan,
 	if (code == MPK_OK)
 		code = patch_sizes(e, plan, content->len, err);
 	if (code == MPK_OK) {
-		mpk_rope_put_view(
-		    out, mpk_span_of(e->data, (size_t)(old_end - plan->stub.size)));
+		mpk_rope_put_view(out, mpk_span_of(e->data, (size_t)(old_end - plan->stub.size)));
 		mpk_rope_put_rope(out, content);
 		code = put_trailing(e, list, count, new_end, out, err);
 	}
@@ -236,14 +221,12 @@ static enum mpk_code put_file(struct mpk_raw *e, const struct plan *plan,
 	return code;
 }
 
-static enum mpk_code check_layout(const struct mpk_raw *e, struct plan *plan,
-				  struct mpk_error *err)
+static enum mpk_code check_layout(const struct mpk_raw *e, struct plan *plan, struct mpk_error *err)
 {
 	MPK_TRY(check_home(e, plan, err));
 	MPK_TRY(check_no_symbol_behind(e, plan, err));
 	if (e->shoff < plan->stub.home.off + plan->stub.home.size)
-		return mpk_fail(err, MPK_E_UNSUPPORTED,
-				"section headers precede the blob");
+		return mpk_fail(err, MPK_E_UNSUPPORTED, "section headers precede the blob");
 	return e->linked ? find_segment(e, plan, err) : MPK_OK;
 }
 
@@ -251,15 +234,14 @@ enum mpk_code mpk_elf_grow(uint8_t *file, size_t len, const char *symbol,
 			   const struct mpk_rope *content, struct mpk_rope *out,
 			   struct mpk_error *err)
 {
-	struct mpk_raw e = {.data = file, .len = len};
-	struct plan plan = {0};
+	struct mpk_raw e = { .data = file, .len = len };
+	struct plan plan = { 0 };
 
 	MPK_TRY(mpk_raw_open(&e, err));
 	MPK_TRY(mpk_raw_find(&e, symbol, &plan.stub, err));
 	MPK_TRY(check_layout(&e, &plan, err));
 	if (content->len < plan.stub.size)
-		return mpk_fail(err, MPK_E_UNSUPPORTED,
-				"the blob is smaller than its stub");
+		return mpk_fail(err, MPK_E_UNSUPPORTED, "the blob is smaller than its stub");
 	plan.growth = content->len - plan.stub.size;
 	MPK_TRY(put_file(&e, &plan, content, out, err));
 	return mpk_rope_status(out, err);

@@ -18,9 +18,8 @@ static bool is_elf(struct mpk_span bytes)
 	return mpk_span_starts(bytes, ELFMAG);
 }
 
-static enum mpk_code read_elf(struct mpk_span bytes, uint64_t off,
-			      const enum mpk_generation *gen, struct mpk_arena *arena,
-			      struct mpk_image *out, struct mpk_error *err)
+static enum mpk_code read_elf(struct mpk_span bytes, uint64_t off, const enum mpk_generation *gen,
+			      struct mpk_arena *arena, struct mpk_image *out, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_elf_close) struct mpk_elf elf = { 0 };
 	struct mpk_image image = { 0 };
@@ -40,9 +39,8 @@ static unsigned worth(const struct mpk_image *image)
 }
 
 /* The first member with a blob, else the first with functions, else the first object. */
-static enum mpk_code choose(const struct mpk_member *members, size_t count,
-			    struct mpk_arena *arena, size_t *chosen, struct mpk_image *out,
-			    struct mpk_error *err)
+static enum mpk_code choose(const struct mpk_member *members, size_t count, struct mpk_arena *arena,
+			    size_t *chosen, struct mpk_image *out, struct mpk_error *err)
 {
 	*chosen = count;
 	for (size_t i = 0; i < count && (*chosen == count || worth(out) < 2); i++) {
@@ -53,8 +51,8 @@ static enum mpk_code choose(const struct mpk_member *members, size_t count,
 			continue;
 		code = read_elf(members[i].bytes, members[i].off, NULL, arena, &image, err);
 		if (code != MPK_OK) {
-			mpk_error_prefix(err, "member '%s': ",
-					 MPK_QUOTE(mpk_span_str(members[i].name)));
+			mpk_error_prefix(err,
+					 "member '%s': ", MPK_QUOTE(mpk_span_str(members[i].name)));
 			return code;
 		}
 		if (*chosen == count || worth(&image) > worth(out)) {
@@ -125,8 +123,7 @@ static enum mpk_code read_members(const struct mpk_member *members, size_t count
 	}
 	if (wanted) {
 		MPK_TRY(mpk_members_find(members, count, wanted, &chosen, err));
-		MPK_TRY(read_one(members[chosen].bytes, members[chosen].off, arena, &image,
-				 err));
+		MPK_TRY(read_one(members[chosen].bytes, members[chosen].off, arena, &image, err));
 	} else {
 		MPK_TRY(choose(members, count, arena, &chosen, &image, err));
 		if (image.gen_known)
@@ -156,7 +153,9 @@ static enum mpk_code refuse_foreign(struct mpk_span bytes, struct mpk_error *err
 		{ "MZ", 2, "a Windows program or library" },
 		{ "\0asm", 4, "a WebAssembly module" },
 		{ "BC\xc0\xde", 4, "LLVM bitcode" },
-		{ "\xfd" "7zXZ", 5, "compressed with xz" },
+		{ "\xfd"
+		  "7zXZ",
+		  5, "compressed with xz" },
 		{ "\x28\xb5\x2f\xfd", 4, "compressed with zstd" },
 		{ "PK\3\4", 4, "a zip file" },
 	};
@@ -164,10 +163,10 @@ static enum mpk_code refuse_foreign(struct mpk_span bytes, struct mpk_error *err
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(foreign); i++)
 		if (bytes.len >= foreign[i].len &&
 		    memcmp(bytes.data, foreign[i].magic, foreign[i].len) == 0)
-			return mpk_fail(err, MPK_E_UNSUPPORTED,
-					"this is %s; ELF files, archives of them and bare "
-					"blobs can be read",
-					foreign[i].what);
+			return mpk_fail(
+				err, MPK_E_UNSUPPORTED,
+				"this is %s; ELF files, archives of them and bare blobs can be read",
+				foreign[i].what);
 	return MPK_OK;
 }
 
@@ -180,9 +179,9 @@ static enum mpk_code read_blob(struct mpk_span bytes, uint64_t off, struct mpk_i
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", off, "there are no bytes in it");
 	MPK_TRY(refuse_foreign(bytes, err));
 	if (mpk_blob_guess(bytes, &gen, NULL) != MPK_OK)
-		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", off,
-				       "this is neither an ELF file, nor an ar or tar archive, "
-				       "nor a module blob");
+		return mpk_fail_offset(
+			err, MPK_E_CORRUPT, "file", off,
+			"this is neither an ELF file, nor an ar or tar archive, nor a module blob");
 	*out = (struct mpk_image){
 		.container = MPK_CONTAINER_BLOB,
 		.bytes = bytes,
@@ -218,9 +217,8 @@ static enum mpk_code read_archive(struct mpk_span bytes, const char *member,
 	return MPK_OK;
 }
 
-enum mpk_code mpk_image_open(struct mpk_span bytes, const char *member,
-			     struct mpk_arena *arena, struct mpk_image *out,
-			     struct mpk_error *err)
+enum mpk_code mpk_image_open(struct mpk_span bytes, const char *member, struct mpk_arena *arena,
+			     struct mpk_image *out, struct mpk_error *err)
 {
 	struct mpk_span content = bytes;
 	bool packed = mpk_gzip_is(bytes);

@@ -19,11 +19,11 @@
 #include "elf/stamp.h"
 
 enum mpk_container {
-	MPK_CONTAINER_ELF_SO,   /* ET_DYN (or ET_EXEC) */
-	MPK_CONTAINER_ELF_OBJ,  /* ET_REL */
-	MPK_CONTAINER_ARCHIVE,  /* ar; the member with the blob was taken */
-	MPK_CONTAINER_TAR,      /* tar of objects, also gzip'ed as TVM writes it; likewise */
-	MPK_CONTAINER_BLOB,     /* bare blob, header included */
+	MPK_CONTAINER_ELF_SO,  /* ET_DYN (or ET_EXEC) */
+	MPK_CONTAINER_ELF_OBJ, /* ET_REL */
+	MPK_CONTAINER_ARCHIVE, /* ar; the member with the blob was taken */
+	MPK_CONTAINER_TAR,     /* tar of objects, also gzip'ed as TVM writes it; likewise */
+	MPK_CONTAINER_BLOB,    /* bare blob, header included */
 };
 
 /* Which calling convention the functions of a library have. */
@@ -35,10 +35,10 @@ enum mpk_convention {
 };
 
 struct mpk_image_function {
-	const char *name;     /* as a caller says it: symbol without the generation's prefix */
+	const char *name; /* as a caller says it: symbol without the generation's prefix */
 	const char *symbol;
-	uint64_t address;     /* st_value */
-	uint64_t bytes;       /* st_size; 0 when unknown */
+	uint64_t address; /* st_value */
+	uint64_t bytes;   /* st_size; 0 when unknown */
 	bool weak;
 	bool is_entry;        /* __tvm_ffi_main, __tvm_main__ */
 	const char *alias_of; /* __tvm_main__ data symbol: the function it names, else NULL */
@@ -47,31 +47,31 @@ struct mpk_image_function {
 
 struct mpk_image {
 	enum mpk_container container;
-	const char *member;        /* archive or tar member the rest speaks of, else NULL */
-	struct mpk_span bytes;     /* the ELF file (or bare blob) inside the input */
-	uint64_t bytes_off;        /* its offset in the input file, or, when is_packed, in
+	const char *member;    /* archive or tar member the rest speaks of, else NULL */
+	struct mpk_span bytes; /* the ELF file (or bare blob) inside the input */
+	uint64_t bytes_off;    /* its offset in the input file, or, when is_packed, in
 				    * what the input file unpacks to */
-	bool is_packed;            /* the input is compressed; bytes are in the arena */
+	bool is_packed;        /* the input is compressed; bytes are in the arena */
 
 	/* ELF only; zero for a bare blob */
-	uint16_t machine;          /* EM_* */
-	const char *machine_name;  /* "x86-64", "AArch64", "S390", ...; "machine 0x1234" */
-	uint8_t elf_class;         /* 32 or 64 */
+	uint16_t machine;         /* EM_* */
+	const char *machine_name; /* "x86-64", "AArch64", "S390", ...; "machine 0x1234" */
+	uint8_t elf_class;        /* 32 or 64 */
 	bool big_endian;
-	uint16_t type;             /* ET_* */
+	uint16_t type; /* ET_* */
 
 	bool has_blob;
-	enum mpk_generation gen;   /* of the blob; without one: of the functions */
-	bool gen_known;            /* false: neither blob nor symbols tell the generation */
-	bool standalone;           /* the library loads the blob's kernels itself */
-	struct mpk_span blob;      /* st_size bytes when known, else to the section's end */
-	uint64_t blob_off;         /* of blob in the input file */
-	uint64_t blob_address;     /* st_value */
+	enum mpk_generation gen;    /* of the blob; without one: of the functions */
+	bool gen_known;             /* false: neither blob nor symbols tell the generation */
+	bool standalone;            /* the library loads the blob's kernels itself */
+	struct mpk_span blob;       /* st_size bytes when known, else to the section's end */
+	uint64_t blob_off;          /* of blob in the input file */
+	uint64_t blob_address;      /* st_value */
 	uint64_t blob_symbol_bytes; /* st_size; 0 when unknown */
-	const char *blob_symbol;   /* with the system-lib prefix, if any */
-	const char *blob_section;  /* ".rodata", ".lrodata"; NULL without section headers */
-	const char *prefix;        /* system-lib prefix; "" when none */
-	struct mpk_stamp stamp;    /* what mpack noted about the blob; name NULL: nothing */
+	const char *blob_symbol;    /* with the system-lib prefix, if any */
+	const char *blob_section;   /* ".rodata", ".lrodata"; NULL without section headers */
+	const char *prefix;         /* system-lib prefix; "" when none */
+	struct mpk_stamp stamp;     /* what mpack noted about the blob; name NULL: nothing */
 
 	enum mpk_convention convention;
 	const struct mpk_image_function *functions; /* sorted by name; TVM's own helper
@@ -80,12 +80,12 @@ struct mpk_image {
 
 	const char *const *context_symbols; /* __TVM... pointers the loader must fill */
 	size_t context_symbol_count;
-	bool has_ctx;              /* __tvm_ffi__library_ctx or an older name */
+	bool has_ctx;                 /* __tvm_ffi__library_ctx or an older name */
 	const char *const *undefined; /* undefined dynamic symbols, weak ones left out */
 	size_t undefined_count;
 	const char *const *needed; /* DT_NEEDED */
 	size_t needed_count;
-	const char *const *members; /* all members of an archive or tar */
+	const char *const *members;          /* all members of an archive or tar */
 	const struct mpk_span *member_bytes; /* likewise */
 	size_t member_count;
 };
@@ -102,9 +102,8 @@ struct mpk_image {
  *          these and no blob; MPK_E_UNSUPPORTED for Mach-O, PE and the like, thin
  *          archives, and what unpacks to more than 1 GiB; MPK_E_NOTFOUND for a member that is not there
  *          (with "did you mean"); MPK_E_NOMEM. */
-enum mpk_code mpk_image_open(struct mpk_span bytes, const char *member,
-			     struct mpk_arena *arena, struct mpk_image *out,
-			     struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_image_open(struct mpk_span bytes, const char *member, struct mpk_arena *arena,
+			     struct mpk_image *out, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_image_blob - as much of image->blob as the blob itself says it has: the symbol may have
  * more, a string's NUL or a sanitizer's red zone; all of it when the blob says too much */

@@ -20,8 +20,8 @@ enum mpk_code mpk_members_ar(struct mpk_span bytes, struct mpk_arena *arena,
 	for (size_t i = 0; i < ar.member_count; i++) {
 		const struct mpk_ar_member *m = &ar.members[i];
 
-		list[i] = (struct mpk_member){ mpk_arena_text(arena, m->name), m->data,
-					       m->data_off };
+		list[i] =
+			(struct mpk_member){ mpk_arena_text(arena, m->name), m->data, m->data_off };
 		if (!list[i].name)
 			return mpk_fail_nomem(err);
 	}
@@ -52,8 +52,8 @@ enum mpk_code mpk_members_tar(struct mpk_span bytes, struct mpk_arena *arena,
 	return MPK_OK;
 }
 
-enum mpk_code mpk_members_find(const struct mpk_member *members, size_t count,
-			       const char *name, size_t *out, struct mpk_error *err)
+enum mpk_code mpk_members_find(const struct mpk_member *members, size_t count, const char *name,
+			       size_t *out, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
 	struct mpk_span *names;
@@ -72,8 +72,7 @@ enum mpk_code mpk_members_find(const struct mpk_member *members, size_t count,
 		names[i] = mpk_span_str(members[i].name);
 	near = mpk_closest(mpk_span_str(name), names, count);
 	if (near < count)
-		return mpk_fail(err, MPK_E_NOTFOUND,
-				"there is no member '%s'; did you mean '%s'?",
+		return mpk_fail(err, MPK_E_NOTFOUND, "there is no member '%s'; did you mean '%s'?",
 				MPK_QUOTE(mpk_span_str(name)), MPK_QUOTE(names[near]));
 	return mpk_fail(err, MPK_E_NOTFOUND, "there is no member '%s' among the %zu",
 			MPK_QUOTE(mpk_span_str(name)), count);

@@ -7,24 +7,23 @@
 #include "base/span.h"
 
 struct mpk_member {
-	const char *name;      /* in the arena */
+	const char *name; /* in the arena */
 	struct mpk_span bytes;
-	uint64_t off;          /* in the archive */
+	uint64_t off; /* in the archive */
 };
 
 /* mpk_members_ar, mpk_members_tar - list the files
  * Returns  as mpk_ar_read and mpk_tar_read */
 enum mpk_code mpk_members_ar(struct mpk_span bytes, struct mpk_arena *arena,
-			     struct mpk_member **out, size_t *count, struct mpk_error *err)
-	MPK_MUST_CHECK;
+			     struct mpk_member **out, size_t *count,
+			     struct mpk_error *err) MPK_MUST_CHECK;
 enum mpk_code mpk_members_tar(struct mpk_span bytes, struct mpk_arena *arena,
-			      struct mpk_member **out, size_t *count, struct mpk_error *err)
-	MPK_MUST_CHECK;
+			      struct mpk_member **out, size_t *count,
+			      struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_members_find - the member with this name
  * Returns  MPK_OK; MPK_E_NOTFOUND with "did you mean"; MPK_E_NOMEM */
-enum mpk_code mpk_members_find(const struct mpk_member *members, size_t count,
-			       const char *name, size_t *out, struct mpk_error *err)
-	MPK_MUST_CHECK;
+enum mpk_code mpk_members_find(const struct mpk_member *members, size_t count, const char *name,
+			       size_t *out, struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

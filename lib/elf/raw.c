@@ -9,20 +9,18 @@ uint64_t mpk_raw_get(const struct mpk_raw *e, uint64_t base, struct mpk_raw_fiel
 	uint64_t v = 0;
 
 	for (size_t i = 0; i < f.size; i++)
-		v |= (uint64_t)e->data[base + f.off + i]
-		     << 8 * (e->big ? f.size - 1 - i : i);
+		v |= (uint64_t)e->data[base + f.off + i] << 8 * (e->big ? f.size - 1 - i : i);
 	return v;
 }
 
-enum mpk_code mpk_raw_put(struct mpk_raw *e, uint64_t base, struct mpk_raw_field f,
-			  uint64_t v, struct mpk_error *err)
+enum mpk_code mpk_raw_put(struct mpk_raw *e, uint64_t base, struct mpk_raw_field f, uint64_t v,
+			  struct mpk_error *err)
 {
 	if (f.size < 8 && v >> 8 * f.size)
 		return mpk_fail(err, MPK_E_RANGE,
 				"a 32-bit ELF file cannot hold a blob of this size");
 	for (size_t i = 0; i < f.size; i++)
-		e->data[base + f.off + i] =
-		    (uint8_t)(v >> 8 * (e->big ? f.size - 1 - i : i));
+		e->data[base + f.off + i] = (uint8_t)(v >> 8 * (e->big ? f.size - 1 - i : i));
 	return MPK_OK;
 }
 
@@ -45,13 +43,11 @@ static enum mpk_code open_tables(struct mpk_raw *e, struct mpk_error *err)
 	e->phnum = mpk_raw_get(e, 0, MPK_RAW_FIELD(e, Ehdr, e_phnum));
 	e->shnum = mpk_raw_get(e, 0, MPK_RAW_FIELD(e, Ehdr, e_shnum));
 	if (type != ET_DYN && type != ET_REL)
-		return mpk_fail(err, MPK_E_UNSUPPORTED,
-				"neither a shared library nor an object");
+		return mpk_fail(err, MPK_E_UNSUPPORTED, "neither a shared library nor an object");
 	if (e->shnum == 0 || shsize != MPK_RAW_SIZE(e, Shdr) ||
 	    (e->phnum && phsize != MPK_RAW_SIZE(e, Phdr)))
 		return mpk_fail(err, MPK_E_UNSUPPORTED, "ELF tables of unusual form");
-	if (!in_file(e, e->shoff, e->shnum * shsize) ||
-	    !in_file(e, e->phoff, e->phnum * phsize))
+	if (!in_file(e, e->shoff, e->shnum * shsize) || !in_file(e, e->phoff, e->phnum * phsize))
 		return mpk_fail(err, MPK_E_CORRUPT, "ELF header tables leave the file");
 	return MPK_OK;
 }
@@ -66,15 +62,15 @@ struct mpk_raw_section mpk_raw_section(const struct mpk_raw *e, size_t index)
 	uint64_t at = mpk_raw_section_at(e, index);
 
 	return (struct mpk_raw_section){
-	    .index = index,
-	    .type = mpk_raw_get(e, at, MPK_RAW_FIELD(e, Shdr, sh_type)),
-	    .flags = mpk_raw_get(e, at, MPK_RAW_FIELD(e, Shdr, sh_flags)),
-	    .addr = mpk_raw_get(e, at, MPK_RAW_FIELD(e, Shdr, sh_addr)),
-	    .off = mpk_raw_get(e, at, MPK_RAW_FIELD(e, Shdr, sh_offset)),
-	    .size = mpk_raw_get(e, at, MPK_RAW_FIELD(e, Shdr, sh_size)),
-	    .align = mpk_raw_get(e, at, MPK_RAW_FIELD(e, Shdr, sh_addralign)),
-	    .link = mpk_raw_get(e, at, MPK_RAW_FIELD(e, Shdr, sh_link)),
-	    .entsize = mpk_raw_get(e, at, MPK_RAW_FIELD(e, Shdr, sh_entsize)),
+		.index = index,
+		.type = mpk_raw_get(e, at, MPK_RAW_FIELD(e, Shdr, sh_type)),
+		.flags = mpk_raw_get(e, at, MPK_RAW_FIELD(e, Shdr, sh_flags)),
+		.addr = mpk_raw_get(e, at, MPK_RAW_FIELD(e, Shdr, sh_addr)),
+		.off = mpk_raw_get(e, at, MPK_RAW_FIELD(e, Shdr, sh_offset)),
+		.size = mpk_raw_get(e, at, MPK_RAW_FIELD(e, Shdr, sh_size)),
+		.align = mpk_raw_get(e, at, MPK_RAW_FIELD(e, Shdr, sh_addralign)),
+		.link = mpk_raw_get(e, at, MPK_RAW_FIELD(e, Shdr, sh_link)),
+		.entsize = mpk_raw_get(e, at, MPK_RAW_FIELD(e, Shdr, sh_entsize)),
 	};
 }
 
@@ -90,11 +86,9 @@ static enum mpk_code check_sections(const struct mpk_raw *e, struct mpk_error *e
 		bool is_table = s.type == SHT_SYMTAB || s.type == SHT_DYNSYM;
 
 		if (mpk_raw_has_bytes(&s) && !in_file(e, s.off, s.size))
-			return mpk_fail(err, MPK_E_CORRUPT, "section %zu leaves the file",
-					i);
+			return mpk_fail(err, MPK_E_CORRUPT, "section %zu leaves the file", i);
 		if (is_table && (s.entsize != MPK_RAW_SIZE(e, Sym) || s.link >= e->shnum))
-			return mpk_fail(err, MPK_E_CORRUPT,
-					"symbol table %zu is malformed", i);
+			return mpk_fail(err, MPK_E_CORRUPT, "symbol table %zu is malformed", i);
 	}
 	return MPK_OK;
 }
@@ -111,13 +105,12 @@ enum mpk_code mpk_raw_open(struct mpk_raw *e, struct mpk_error *err)
 
 /* --- the symbol ------------------------------------------------------------------ */
 
-static bool name_is(const struct mpk_raw *e, const struct mpk_raw_section *strings,
-		    uint64_t at, const char *symbol)
+static bool name_is(const struct mpk_raw *e, const struct mpk_raw_section *strings, uint64_t at,
+		    const char *symbol)
 {
 	size_t size = strlen(symbol) + 1;
 
-	return mpk_raw_has_bytes(strings) && at <= strings->size &&
-	       size <= strings->size - at &&
+	return mpk_raw_has_bytes(strings) && at <= strings->size && size <= strings->size - at &&
 	       memcmp(e->data + strings->off + at, symbol, size) == 0;
 }
 
@@ -135,8 +128,8 @@ static uint64_t section_at(const struct mpk_raw *e, uint64_t address)
 	return 0;
 }
 
-static enum mpk_code take_symbol(const struct mpk_raw *e, uint64_t at,
-				 struct mpk_raw_symbol *found, struct mpk_error *err)
+static enum mpk_code take_symbol(const struct mpk_raw *e, uint64_t at, struct mpk_raw_symbol *found,
+				 struct mpk_error *err)
 {
 	uint64_t index = mpk_raw_get(e, at, MPK_RAW_FIELD(e, Sym, st_shndx));
 	uint64_t value = mpk_raw_get(e, at, MPK_RAW_FIELD(e, Sym, st_value));
@@ -150,10 +143,9 @@ static enum mpk_code take_symbol(const struct mpk_raw *e, uint64_t at,
 		found->home = mpk_raw_section(e, (size_t)index);
 		found->value = value;
 		found->size = size;
-	} else if (found->count == 2 || found->home.index != index ||
-		   found->value != value || found->size != size) {
-		return mpk_fail(err, MPK_E_UNSUPPORTED,
-				"the blob symbol stands there twice");
+	} else if (found->count == 2 || found->home.index != index || found->value != value ||
+		   found->size != size) {
+		return mpk_fail(err, MPK_E_UNSUPPORTED, "the blob symbol stands there twice");
 	}
 	found->entries[found->count++] = at;
 	return MPK_OK;
@@ -169,8 +161,7 @@ enum mpk_code mpk_raw_find(const struct mpk_raw *e, const char *symbol,
 			continue;
 		struct mpk_raw_section strings = mpk_raw_section(e, (size_t)s.link);
 		for (uint64_t at = 0; s.size - at >= s.entsize; at += s.entsize) {
-			uint64_t name =
-			    mpk_raw_get(e, s.off + at, MPK_RAW_FIELD(e, Sym, st_name));
+			uint64_t name = mpk_raw_get(e, s.off + at, MPK_RAW_FIELD(e, Sym, st_name));
 
 			if (name_is(e, &strings, name, symbol))
 				MPK_TRY(take_symbol(e, s.off + at, found, err));

@@ -18,11 +18,11 @@ struct mpk_raw_field {
 	size_t off, size;
 };
 
-#define MPK_RAW_FIELD(e, type, name)                                                     \
-	((e)->wide ? (struct mpk_raw_field){offsetof(Elf64_##type, name),                \
-					    sizeof(((Elf64_##type *)0)->name)}           \
-		   : (struct mpk_raw_field){offsetof(Elf32_##type, name),                \
-					    sizeof(((Elf32_##type *)0)->name)})
+#define MPK_RAW_FIELD(e, type, name)                                                               \
+	((e)->wide ? (struct mpk_raw_field){ offsetof(Elf64_##type, name),                         \
+					     sizeof(((Elf64_##type *)0)->name) }                   \
+		   : (struct mpk_raw_field){ offsetof(Elf32_##type, name),                         \
+					     sizeof(((Elf32_##type *)0)->name) })
 #define MPK_RAW_SIZE(e, type) ((e)->wide ? sizeof(Elf64_##type) : sizeof(Elf32_##type))
 
 struct mpk_raw {
@@ -56,8 +56,8 @@ enum mpk_code mpk_raw_open(struct mpk_raw *e, struct mpk_error *err) MPK_MUST_CH
 uint64_t mpk_raw_get(const struct mpk_raw *e, uint64_t base, struct mpk_raw_field f);
 
 /* mpk_raw_put - set a field; MPK_E_RANGE when the file's class cannot hold the value */
-enum mpk_code mpk_raw_put(struct mpk_raw *e, uint64_t base, struct mpk_raw_field f,
-			  uint64_t v, struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_raw_put(struct mpk_raw *e, uint64_t base, struct mpk_raw_field f, uint64_t v,
+			  struct mpk_error *err) MPK_MUST_CHECK;
 
 /* The file offset of a section's header, and the section; index < shnum. */
 uint64_t mpk_raw_section_at(const struct mpk_raw *e, size_t index);
@@ -68,8 +68,7 @@ bool mpk_raw_has_bytes(const struct mpk_raw_section *s);
 
 /* mpk_raw_find - the symbol of this name
  * Returns  MPK_OK; MPK_E_UNSUPPORTED (not there, undefined, several that differ) */
-enum mpk_code mpk_raw_find(const struct mpk_raw *e, const char *symbol,
-			   struct mpk_raw_symbol *out,
+enum mpk_code mpk_raw_find(const struct mpk_raw *e, const char *symbol, struct mpk_raw_symbol *out,
 			   struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

@@ -25,10 +25,10 @@ static enum mpk_code check_table(const struct mpk_elf *e, uint64_t off, uint64_t
 	uint64_t total;
 
 	if (!mpk_mul_u64(count, each, &total) || !mpk_span_sub(e->bytes, off, total, &ignored))
-		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", e->base + off,
-				       "the %s end beyond the end of the file (%zu bytes); "
-				       "is it truncated?",
-				       what, e->bytes.len);
+		return mpk_fail_offset(
+			err, MPK_E_CORRUPT, "file", e->base + off,
+			"the %s end beyond the end of the file (%zu bytes); is it truncated?", what,
+			e->bytes.len);
 	return MPK_OK;
 }
 
@@ -65,8 +65,8 @@ static enum mpk_code open_sections(struct mpk_elf *e, struct mpk_error *err)
 			    "section headers", err));
 	if (elf_getshdrnum(e->elf, &e->section_count) != 0)
 		return corrupt(e, h->e_shoff, "the section headers cannot be read", err);
-	MPK_TRY(check_table(e, h->e_shoff, e->section_count, h->e_shentsize,
-			    "section headers", err));
+	MPK_TRY(check_table(e, h->e_shoff, e->section_count, h->e_shentsize, "section headers",
+			    err));
 	if (elf_getshdrstrndx(e->elf, &names) != 0 || names == SHN_UNDEF)
 		return MPK_OK;
 	MPK_TRY(mpk_elf_section(e, names, &shdr, err));
@@ -87,8 +87,8 @@ static enum mpk_code open_segments(struct mpk_elf *e, struct mpk_error *err)
 		return corrupt(e, h->e_phoff, "program headers have an impossible size", err);
 	if (elf_getphdrnum(e->elf, &e->segment_count) != 0)
 		return corrupt(e, h->e_phoff, "the program headers cannot be read", err);
-	MPK_TRY(check_table(e, h->e_phoff, e->segment_count, h->e_phentsize,
-			    "program headers", err));
+	MPK_TRY(check_table(e, h->e_phoff, e->segment_count, h->e_phentsize, "program headers",
+			    err));
 	for (size_t i = 0; i < e->segment_count; i++) {
 		struct mpk_span ignored;
 
@@ -96,11 +96,11 @@ static enum mpk_code open_segments(struct mpk_elf *e, struct mpk_error *err)
 			return corrupt(e, h->e_phoff, "a program header cannot be read", err);
 		if (p.p_type == PT_LOAD &&
 		    !mpk_span_sub(e->bytes, p.p_offset, p.p_filesz, &ignored))
-			return mpk_fail_offset(err, MPK_E_CORRUPT, "file",
-					       e->base + h->e_phoff + i * h->e_phentsize,
-					       "segment %zu ends beyond the end of the file "
-					       "(%zu bytes); is it truncated?",
-					       i, e->bytes.len);
+			return mpk_fail_offset(
+				err, MPK_E_CORRUPT, "file",
+				e->base + h->e_phoff + i * h->e_phentsize,
+				"segment %zu ends beyond the end of the file (%zu bytes); is it truncated?",
+				i, e->bytes.len);
 	}
 	return MPK_OK;
 }
@@ -150,12 +150,11 @@ enum mpk_code mpk_elf_section(const struct mpk_elf *e, size_t index, GElf_Shdr *
 				       e->section_count);
 	if (shdr.sh_type != SHT_NOBITS &&
 	    !mpk_span_sub(e->bytes, shdr.sh_offset, shdr.sh_size, &ignored))
-		return mpk_fail_offset(err, MPK_E_CORRUPT, "file",
-				       e->base + e->header.e_shoff +
-					       index * e->header.e_shentsize,
-				       "section %zu ends beyond the end of the file (%zu bytes); "
-				       "is it truncated?",
-				       index, e->bytes.len);
+		return mpk_fail_offset(
+			err, MPK_E_CORRUPT, "file",
+			e->base + e->header.e_shoff + index * e->header.e_shentsize,
+			"section %zu ends beyond the end of the file (%zu bytes); is it truncated?",
+			index, e->bytes.len);
 	*out = shdr;
 	return MPK_OK;
 }
@@ -255,14 +254,18 @@ const char *mpk_elf_machine(uint16_t machine)
 		uint16_t machine;
 		const char *name;
 	} names[] = {
-		{ EM_X86_64, "x86-64" }, { EM_AARCH64, "AArch64" }, { EM_386, "x86" },
-		{ EM_ARM, "ARM" }, { EM_RISCV, "RISC-V" }, { EM_S390, "S390" },
-		{ EM_PPC64, "PowerPC64" }, { EM_PPC, "PowerPC" }, { EM_MIPS, "MIPS" },
-		{ EM_LOONGARCH, "LoongArch" }, { EM_QDSP6, "Hexagon" },
-		{ EM_SPARCV9, "SPARC V9" }, { EM_SPARC, "SPARC" }, { EM_IA_64, "IA-64" },
-		{ EM_XTENSA, "Xtensa" }, { EM_CSKY, "C-SKY" }, { EM_ALPHA, "Alpha" },
-		{ EM_CUDA, "CUDA" }, { EM_AMDGPU, "AMD GPU" }, { EM_BPF, "BPF" },
-		{ EM_68K, "m68k" }, { EM_SH, "SuperH" }, { EM_PARISC, "PA-RISC" },
+		{ EM_X86_64, "x86-64" },   { EM_AARCH64, "AArch64" },
+		{ EM_386, "x86" },         { EM_ARM, "ARM" },
+		{ EM_RISCV, "RISC-V" },    { EM_S390, "S390" },
+		{ EM_PPC64, "PowerPC64" }, { EM_PPC, "PowerPC" },
+		{ EM_MIPS, "MIPS" },       { EM_LOONGARCH, "LoongArch" },
+		{ EM_QDSP6, "Hexagon" },   { EM_SPARCV9, "SPARC V9" },
+		{ EM_SPARC, "SPARC" },     { EM_IA_64, "IA-64" },
+		{ EM_XTENSA, "Xtensa" },   { EM_CSKY, "C-SKY" },
+		{ EM_ALPHA, "Alpha" },     { EM_CUDA, "CUDA" },
+		{ EM_AMDGPU, "AMD GPU" },  { EM_BPF, "BPF" },
+		{ EM_68K, "m68k" },        { EM_SH, "SuperH" },
+		{ EM_PARISC, "PA-RISC" },
 	};
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(names); i++)

@@ -20,12 +20,12 @@
 /* Zero-initialise; fill with mpk_elf_open; mpk_elf_close. */
 struct mpk_elf {
 	Elf *elf;
-	struct mpk_span bytes;  /* the ELF file; borrowed */
-	uint64_t base;          /* its offset in the input: errors count from there */
+	struct mpk_span bytes; /* the ELF file; borrowed */
+	uint64_t base;         /* its offset in the input: errors count from there */
 	GElf_Ehdr header;
-	size_t section_count;   /* 0: no section headers; index 0 included */
+	size_t section_count; /* 0: no section headers; index 0 included */
 	size_t segment_count;
-	struct mpk_span names;  /* section names, empty when there are none */
+	struct mpk_span names; /* section names, empty when there are none */
 };
 
 /* mpk_elf_open - parse the headers and check that all tables and all loaded segments
@@ -64,7 +64,7 @@ const char *mpk_elf_string(struct mpk_span table, uint64_t at);
 struct mpk_elf_table {
 	uint64_t off, size; /* bytes */
 	Elf_Type type;
-	const char *what;   /* names it in messages */
+	const char *what; /* names it in messages */
 };
 
 /* mpk_elf_chunk - an array of the file, in this machine's layout

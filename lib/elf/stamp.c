@@ -52,7 +52,7 @@ struct search {
 	struct mpk_span id; /* of the build id */
 	uint64_t id_off;
 	unsigned notes, texts; /* looked at and parsed so far */
-	bool failed;        /* out of memory */
+	bool failed;           /* out of memory */
 };
 
 static bool hex_digit(char c, uint8_t *out)
@@ -113,8 +113,7 @@ static void take_stamp(struct search *s, const struct note *n)
 
 static bool owned_by(const struct note *n, const char *owner)
 {
-	return n->owner.len == strlen(owner) + 1 &&
-	       memcmp(n->owner.data, owner, n->owner.len) == 0;
+	return n->owner.len == strlen(owner) + 1 && memcmp(n->owner.data, owner, n->owner.len) == 0;
 }
 
 static void see_note(struct search *s, const struct note *n)
@@ -168,17 +167,15 @@ static void see_file(struct search *s)
 	GElf_Phdr segment;
 
 	for (size_t i = 1; i < e->section_count; i++)
-		if (mpk_elf_section(e, i, &section, NULL) == MPK_OK &&
-		    section.sh_type == SHT_NOTE)
+		if (mpk_elf_section(e, i, &section, NULL) == MPK_OK && section.sh_type == SHT_NOTE)
 			see_notes(s, section.sh_offset, section.sh_size, section.sh_addralign);
 	for (size_t i = 0; !e->section_count && i < e->segment_count; i++)
 		if (mpk_elf_segment(e, i, &segment) && segment.p_type == PT_NOTE)
 			see_notes(s, segment.p_offset, segment.p_filesz, segment.p_align);
 }
 
-enum mpk_code mpk_stamp_find(const struct mpk_elf *e, const char *symbol,
-			     struct mpk_arena *arena, struct mpk_stamp *out,
-			     struct mpk_error *err)
+enum mpk_code mpk_stamp_find(const struct mpk_elf *e, const char *symbol, struct mpk_arena *arena,
+			     struct mpk_stamp *out, struct mpk_error *err)
 {
 	struct mpk_stamp found = { 0 };
 	struct search s = { .e = e, .symbol = symbol, .arena = arena, .out = &found };
@@ -198,8 +195,7 @@ enum mpk_code mpk_stamp_compare(const struct mpk_stamp *stamp,
 {
 	if (memcmp(digest, stamp->digest, MPK_XXH128_BYTES) == 0)
 		return MPK_OK;
-	return mpk_fail(err, MPK_E_CORRUPT,
-			"the blob is damaged: it has not the digest that the file's note tells; to "
-			"go on with it as it is, remove the note: objcopy --remove-section "
-			MPK_STAMP_SECTION);
+	return mpk_fail(
+		err, MPK_E_CORRUPT,
+		"the blob is damaged: it has not the digest that the file's note tells; to go on with it as it is, remove the note: objcopy --remove-section " MPK_STAMP_SECTION);
 }

@@ -48,9 +48,8 @@ const char *mpk_stamp_text(struct mpk_arena *arena, const char *name, const char
  * a file makes this fail.
  * @out     name in arena; name NULL: none
  * Returns  MPK_OK; MPK_E_NOMEM */
-enum mpk_code mpk_stamp_find(const struct mpk_elf *e, const char *symbol,
-			     struct mpk_arena *arena, struct mpk_stamp *out,
-			     struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_stamp_find(const struct mpk_elf *e, const char *symbol, struct mpk_arena *arena,
+			     struct mpk_stamp *out, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_stamp_compare - whether a blob has the digest that its stamp tells
  * Whoever makes another file of a blob asks first: a new stamp would pass damage off as

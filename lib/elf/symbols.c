@@ -15,8 +15,7 @@ static enum mpk_code open_strings(const struct mpk_elf *e, size_t link, struct m
 	MPK_TRY(mpk_elf_section(e, link, &shdr, err));
 	if (shdr.sh_type != SHT_STRTAB)
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "file",
-				       e->base + e->header.e_shoff +
-					       link * e->header.e_shentsize,
+				       e->base + e->header.e_shoff + link * e->header.e_shentsize,
 				       "section %zu serves as string table but is none", link);
 	if (!mpk_span_sub(e->bytes, shdr.sh_offset, shdr.sh_size, out))
 		return mpk_fail(err, MPK_E_INTERNAL, "a checked section is out of bounds");
@@ -24,8 +23,8 @@ static enum mpk_code open_strings(const struct mpk_elf *e, size_t link, struct m
 }
 
 /* The SHT_SYMTAB_SHNDX section that belongs to symbol table index, if any. */
-static enum mpk_code open_extended(const struct mpk_elf *e, size_t index,
-				   struct mpk_symtab *t, struct mpk_error *err)
+static enum mpk_code open_extended(const struct mpk_elf *e, size_t index, struct mpk_symtab *t,
+				   struct mpk_error *err)
 {
 	for (size_t i = 1; i < e->section_count; i++) {
 		struct mpk_elf_table table;
@@ -53,8 +52,7 @@ static enum mpk_code open_section_table(const struct mpk_elf *e, size_t index,
 	MPK_TRY(mpk_elf_section(e, index, &shdr, err));
 	if (shdr.sh_entsize != gelf_fsize(e->elf, ELF_T_SYM, 1, EV_CURRENT))
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "file",
-				       e->base + e->header.e_shoff +
-					       index * e->header.e_shentsize,
+				       e->base + e->header.e_shoff + index * e->header.e_shentsize,
 				       "symbols have an impossible size: %" PRIu64 " bytes",
 				       (uint64_t)shdr.sh_entsize);
 	MPK_TRY(open_strings(e, shdr.sh_link, &t.strings, err));
@@ -138,10 +136,9 @@ enum mpk_code mpk_symtab_get(const struct mpk_symtab *t, size_t index, struct mp
 				       "symbol %zu cannot be read", index);
 	name = sym.st_name ? mpk_elf_string(t->strings, sym.st_name) : "";
 	if (!name)
-		return mpk_fail_offset(err, MPK_E_CORRUPT, "file",
-				       t->elf->base + t->off + index * each,
-				       "the name of symbol %zu lies outside the string table",
-				       index);
+		return mpk_fail_offset(
+			err, MPK_E_CORRUPT, "file", t->elf->base + t->off + index * each,
+			"the name of symbol %zu lies outside the string table", index);
 	*out = (struct mpk_symbol){
 		.name = name,
 		.value = sym.st_value,
@@ -157,11 +154,11 @@ enum mpk_code mpk_symtab_get(const struct mpk_symtab *t, size_t index, struct mp
 	return MPK_OK;
 }
 
-static enum mpk_code no_bytes(const struct mpk_elf *e, const struct mpk_symbol *s,
-			      const char *why, struct mpk_error *err)
+static enum mpk_code no_bytes(const struct mpk_elf *e, const struct mpk_symbol *s, const char *why,
+			      struct mpk_error *err)
 {
-	enum mpk_code code = mpk_fail_offset(err, MPK_E_CORRUPT, "file", e->base,
-					     "symbol %s %s", MPK_QUOTE(mpk_span_str(s->name)), why);
+	enum mpk_code code = mpk_fail_offset(err, MPK_E_CORRUPT, "file", e->base, "symbol %s %s",
+					     MPK_QUOTE(mpk_span_str(s->name)), why);
 
 	return code;
 }
@@ -242,9 +239,9 @@ enum mpk_code mpk_elf_needed(const struct mpk_elf *e, struct mpk_arena *arena,
 			continue;
 		names[n] = mpk_elf_string(strings, d.d_un.d_val);
 		if (!names[n++])
-			return mpk_fail_offset(err, MPK_E_CORRUPT, "file", e->base,
-					       "the name of a needed library lies outside the "
-					       "dynamic string table");
+			return mpk_fail_offset(
+				err, MPK_E_CORRUPT, "file", e->base,
+				"the name of a needed library lies outside the dynamic string table");
 	}
 	*out = names;
 	*count = n;

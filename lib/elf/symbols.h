@@ -9,16 +9,16 @@
 struct mpk_symtab {
 	const struct mpk_elf *elf;
 	Elf_Data *symbols;
-	Elf_Data *extended;     /* section indices beyond 0xff00, or NULL */
+	Elf_Data *extended; /* section indices beyond 0xff00, or NULL */
 	size_t count;
 	struct mpk_span strings;
-	uint64_t off;           /* of the table in the file, for messages */
+	uint64_t off; /* of the table in the file, for messages */
 };
 
 struct mpk_symbol {
-	const char *name;       /* "" when it has none */
+	const char *name; /* "" when it has none */
 	uint64_t value, bytes;
-	size_t section;         /* 0: undefined or not in a section */
+	size_t section;                 /* 0: undefined or not in a section */
 	uint8_t type, bind, visibility; /* STT_, STB_, STV_ */
 	bool defined;
 };
@@ -42,13 +42,13 @@ enum mpk_code mpk_symtab_get(const struct mpk_symtab *t, size_t index, struct mp
  * @off     receives their offset in the ELF file
  * Returns  MPK_OK; MPK_E_CORRUPT when there are no such bytes */
 enum mpk_code mpk_symbol_bytes(const struct mpk_elf *e, const struct mpk_symbol *s,
-			       struct mpk_span *out, uint64_t *off, struct mpk_error *err)
-	MPK_MUST_CHECK;
+			       struct mpk_span *out, uint64_t *off,
+			       struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_elf_needed - the DT_NEEDED names in order
  * Returns  MPK_OK, also with none; MPK_E_CORRUPT; MPK_E_NOMEM */
 enum mpk_code mpk_elf_needed(const struct mpk_elf *e, struct mpk_arena *arena,
-			     const char *const **out, size_t *count, struct mpk_error *err)
-	MPK_MUST_CHECK;
+			     const char *const **out, size_t *count,
+			     struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

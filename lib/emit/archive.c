@@ -23,8 +23,8 @@ static enum mpk_code add(struct bundle *u, const char *name, const struct mpk_ro
 {
 	struct mpk_ar_entry entry = { .content = content };
 
-	if (!name || !content || !mpk_vec_reserve(&u->entries, &u->cap, u->count + 1,
-						  sizeof *u->entries))
+	if (!name || !content ||
+	    !mpk_vec_reserve(&u->entries, &u->cap, u->count + 1, sizeof *u->entries))
 		return mpk_fail_nomem(err);
 	MPK_TRY(mpk_object_symbols(symbols_from, u->arena, &entry.symbols, &entry.symbol_count,
 				   err));
@@ -55,8 +55,7 @@ static enum mpk_code add_source(struct bundle *u, const char *path, size_t index
 	MPK_TRY(mpk_mapping_open(path, map, err));
 	u->map_count++;
 	if (!mpk_ar_is(map->bytes))
-		return add_bytes(u, mpk_arena_printf(u->arena, "lib%zu.o", index), map->bytes,
-				 err);
+		return add_bytes(u, mpk_arena_printf(u->arena, "lib%zu.o", index), map->bytes, err);
 	enum mpk_code code = mpk_ar_read(map->bytes, u->arena, &ar, err);
 	for (size_t i = 0; code == MPK_OK && i < ar.member_count; i++)
 		code = add_bytes(u, mpk_arena_printf(u->arena, "lib%zu_%zu.o", index, i),
@@ -86,8 +85,7 @@ static enum mpk_code collect(struct mpk_build *b, struct bundle *u, struct mpk_g
 		   err);
 }
 
-static enum mpk_code write_tar(const struct bundle *u, struct mpk_rope *rope,
-			       struct mpk_error *err)
+static enum mpk_code write_tar(const struct bundle *u, struct mpk_rope *rope, struct mpk_error *err)
 {
 	struct mpk_tar_entry *list = mpk_arena_array(u->arena, u->count, sizeof *list);
 

@@ -14,9 +14,9 @@ static enum mpk_code check_standalone(struct mpk_build *b, const struct mpk_imag
 	MPK_TRY(mpk_rope_load(b->e->blob, b->arena, &now, err));
 	if (image->blob.len >= now.len && memcmp(image->blob.data, now.data, now.len) == 0)
 		return MPK_OK;
-	return mpk_fail(err, MPK_E_UNSUPPORTED,
-			"this library loads its kernels itself, from places in its blob that its "
-			"code knows: another blob cannot be put in; build it from its sources");
+	return mpk_fail(
+		err, MPK_E_UNSUPPORTED,
+		"this library loads its kernels itself, from places in its blob that its code knows: another blob cannot be put in; build it from its sources");
 }
 
 /* The base's own name of the blob, which has a prefix when it was made for a system library. */
@@ -47,8 +47,8 @@ enum mpk_code mpk_build_base(struct mpk_build *b, struct mpk_error *err)
 	if (code == MPK_OK)
 		code = find_symbol(b, &g, &symbol, err);
 	if (code == MPK_OK)
-		code = mpk_stamped_find(g.stamped.file, symbol, NULL, b->arena,
-					&g.stamped.stamp, err);
+		code = mpk_stamped_find(g.stamped.file, symbol, NULL, b->arena, &g.stamped.stamp,
+					err);
 	if (code == MPK_OK)
 		code = mpk_elf_replace(g.file, g.len, symbol, b->e->blob, b->arena, &rope, err);
 	g.stamped.rope = &rope;

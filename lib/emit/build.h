@@ -14,10 +14,10 @@ enum { MPK_LARGE_BYTES = 1 << 20 };
 
 /* How the blob gets into its object. */
 enum mpk_placement {
-	MPK_PLACE_NONE,         /* there is no blob */
-	MPK_PLACE_FULL,         /* as it is */
-	MPK_PLACE_GROW_OBJECT,  /* a stub; the object is grown */
-	MPK_PLACE_GROW_LINKED,  /* a stub in .lrodata; the linked library is grown */
+	MPK_PLACE_NONE,        /* there is no blob */
+	MPK_PLACE_FULL,        /* as it is */
+	MPK_PLACE_GROW_OBJECT, /* a stub; the object is grown */
+	MPK_PLACE_GROW_LINKED, /* a stub in .lrodata; the linked library is grown */
 };
 
 struct mpk_build {
@@ -25,14 +25,14 @@ struct mpk_build {
 	struct mpk_arena *arena;
 	struct mpk_scratch scratch;
 	enum mpk_placement placement;
-	bool lrodata;              /* the blob symbol's section */
-	const char *symbol;        /* of the blob, prefix included */
-	const char *register_fn;   /* or NULL */
-	const char *stamp;         /* text of the note in the blob's object; NULL without blob */
-	uint8_t digest[MPK_DIGEST_BYTES]; /* XXH128 of the blob; zeros as long as unknown */
+	bool lrodata;            /* the blob symbol's section */
+	const char *symbol;      /* of the blob, prefix included */
+	const char *register_fn; /* or NULL */
+	const char *stamp;       /* text of the note in the blob's object; NULL without blob */
+	uint8_t digest[MPK_DIGEST_BYTES];  /* XXH128 of the blob; zeros as long as unknown */
 	uint8_t id[2 * MPK_STAMP_ID_HALF]; /* the build id that the linker is given */
-	const char *blob_object;   /* path; NULL without blob */
-	const char **objects;      /* per source: its object, or the archive */
+	const char *blob_object;           /* path; NULL without blob */
+	const char **objects;              /* per source: its object, or the archive */
 };
 
 /* What follows fails with MPK_E_TOOL (a compiler or linker did), MPK_E_IO, MPK_E_NOMEM, or
@@ -51,7 +51,7 @@ struct mpk_grown {
 	uint8_t *file;
 	size_t len;
 	struct mpk_rope rope;
-	struct mpk_stamped stamped;   /* the same, with the blob; the stamp only if grown */
+	struct mpk_stamped stamped; /* the same, with the blob; the stamp only if grown */
 };
 enum mpk_code mpk_build_grow(struct mpk_build *b, const char *path, bool grow,
 			     struct mpk_grown *out, struct mpk_error *err) MPK_MUST_CHECK;
@@ -71,8 +71,8 @@ enum mpk_code mpk_build_tool(struct mpk_build *b, const char *const *argv, const
 			     struct mpk_error *err) MPK_MUST_CHECK;
 
 /* Write a rope to e->out, or a file with its stamp renewed to path; whole or not at all. */
-enum mpk_code mpk_build_write(struct mpk_build *b, const struct mpk_rope *rope,
-			      unsigned mode, struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_build_write(struct mpk_build *b, const struct mpk_rope *rope, unsigned mode,
+			      struct mpk_error *err) MPK_MUST_CHECK;
 enum mpk_code mpk_build_write_stamped(struct mpk_build *b, const char *path, unsigned mode,
 				      const struct mpk_stamped *s,
 				      struct mpk_error *err) MPK_MUST_CHECK;
@@ -83,7 +83,7 @@ const char *mpk_path_name(const char *path);
 /* An argument vector in the build's arena. */
 struct mpk_argv {
 	struct mpk_arena *arena;
-	const char **items;        /* NULL-terminated */
+	const char **items; /* NULL-terminated */
 	size_t count, cap;
 	bool failed;
 };

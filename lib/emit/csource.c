@@ -109,9 +109,10 @@ static enum mpk_code put_plain(struct printer *p, const struct mpk_csource *c,
 {
 	bool small = c->bytes->len <= MPK_CSOURCE_ARRAY_MAX;
 
-	mpk_strbuf_printf(&p->text, small ? "const unsigned char %s[%" PRIu64 "] = {\n\t"
-					  : "const unsigned char %s[%" PRIu64
-					    " MPK_NUL] =\n\t\"", c->symbol, c->bytes->len);
+	mpk_strbuf_printf(&p->text,
+			  small ? "const unsigned char %s[%" PRIu64 "] = {\n\t"
+				: "const unsigned char %s[%" PRIu64 " MPK_NUL] =\n\t\"",
+			  c->symbol, c->bytes->len);
 	MPK_TRY(put_bytes(p, c->bytes, small ? put_array_bytes : put_string_bytes, err));
 	mpk_strbuf_puts(&p->text, small ? "\n};\n" : "\";\n");
 	return MPK_OK;
@@ -131,11 +132,12 @@ static void put_assembly(struct mpk_strbuf *text, const struct mpk_csource *c)
 {
 	bool stub = c->form == MPK_CSOURCE_STUB;
 
-	mpk_strbuf_printf(text, "__asm__(\".section %s\\n\"\n\t\"\\t.balign %d\\n\"\n"
+	mpk_strbuf_printf(text,
+			  "__asm__(\".section %s\\n\"\n\t\"\\t.balign %d\\n\"\n"
 			  "\t\"\\t.globl %s\\n\\t.type %s, STT_OBJECT\\n\"\n"
 			  "\t\"\\t.size %s, %" PRIu64 "\\n%s:\\n\"\n\t\"\\t",
-			  c->lrodata ? ".lrodata,\\\"al\\\",@progbits" : ".rodata", stub ? 4096 : 16,
-			  c->symbol, c->symbol, c->symbol,
+			  c->lrodata ? ".lrodata,\\\"al\\\",@progbits" : ".rodata",
+			  stub ? 4096 : 16, c->symbol, c->symbol, c->symbol,
 			  stub ? (uint64_t)MPK_STUB_BYTES : c->size, c->symbol);
 	if (stub) {
 		mpk_strbuf_printf(text, ".zero %d", MPK_STUB_BYTES);
@@ -144,8 +146,10 @@ static void put_assembly(struct mpk_strbuf *text, const struct mpk_csource *c)
 		put_quoted(text, c->file);
 		mpk_strbuf_puts(text, "\\\"");
 	}
-	mpk_strbuf_printf(text, "\\n\"\n\t\"\\t.text\\n\");\n"
-			  "MPK_EXPORT extern const unsigned char %s[];\n", c->symbol);
+	mpk_strbuf_printf(text,
+			  "\\n\"\n\t\"\\t.text\\n\");\n"
+			  "MPK_EXPORT extern const unsigned char %s[];\n",
+			  c->symbol);
 }
 
 static void put_registration(struct mpk_strbuf *text, const struct mpk_csource *c)
@@ -157,8 +161,9 @@ static void put_registration(struct mpk_strbuf *text, const struct mpk_csource *
 			  "#else\n"
 			  "__attribute__((constructor)) static void mpk_register(void)\n"
 			  "{\n\t(void)%s(\"%s\", (void *)%s);\n}\n"
-			  "#endif\n", c->register_fn, c->register_fn, c->symbol, c->symbol,
-			  c->register_fn, c->symbol, c->symbol);
+			  "#endif\n",
+			  c->register_fn, c->register_fn, c->symbol, c->symbol, c->register_fn,
+			  c->symbol, c->symbol);
 }
 
 /* The text is JSON in ASCII: quotes, backslashes and trigraphs are all that C wants escaped. */
@@ -185,15 +190,14 @@ static void put_stamp(struct mpk_strbuf *text, const struct mpk_csource *c)
 static enum mpk_code put_source(struct printer *p, const struct mpk_csource *c,
 				struct mpk_error *err)
 {
-	mpk_strbuf_printf(&p->text,
-			  "/* The module blob, made by mpack. */\n"
-			  "#if defined _WIN32\n#define MPK_EXPORT __declspec(dllexport)\n"
-			  "#elif defined __GNUC__\n"
-			  "#define MPK_EXPORT __attribute__((visibility(\"default\")))\n"
-			  "#else\n#define MPK_EXPORT\n#endif\n"
-			  "/* C++ wants room for a string's NUL. */\n"
-			  "#ifdef __cplusplus\n#define MPK_NUL +1\nextern \"C\" {\n"
-			  "#else\n#define MPK_NUL\n#endif\n");
+	mpk_strbuf_printf(&p->text, "/* The module blob, made by mpack. */\n"
+				    "#if defined _WIN32\n#define MPK_EXPORT __declspec(dllexport)\n"
+				    "#elif defined __GNUC__\n"
+				    "#define MPK_EXPORT __attribute__((visibility(\"default\")))\n"
+				    "#else\n#define MPK_EXPORT\n#endif\n"
+				    "/* C++ wants room for a string's NUL. */\n"
+				    "#ifdef __cplusplus\n#define MPK_NUL +1\nextern \"C\" {\n"
+				    "#else\n#define MPK_NUL\n#endif\n");
 	if (c->form == MPK_CSOURCE_PLAIN) {
 		mpk_strbuf_printf(&p->text, "MPK_EXPORT extern const unsigned char %s[];\n",
 				  c->symbol);

@@ -22,12 +22,12 @@ enum { MPK_CSOURCE_ARRAY_MAX = 16 * 1024 };
 struct mpk_csource {
 	enum mpk_csource_form form;
 	const char *symbol;
-	const struct mpk_rope *bytes;  /* PLAIN */
-	const char *file;              /* INCBIN: its path, as the assembler will open it */
-	uint64_t size;                 /* INCBIN: of the file, bytes */
-	bool lrodata;                  /* STUB: in .lrodata, not .rodata */
-	const char *register_fn;       /* system library: called with name and address; NULL */
-	const char *stamp;             /* text of the note (elf/stamp.h), for ELF; NULL */
+	const struct mpk_rope *bytes; /* PLAIN */
+	const char *file;             /* INCBIN: its path, as the assembler will open it */
+	uint64_t size;                /* INCBIN: of the file, bytes */
+	bool lrodata;                 /* STUB: in .lrodata, not .rodata */
+	const char *register_fn;      /* system library: called with name and address; NULL */
+	const char *stamp;            /* text of the note (elf/stamp.h), for ELF; NULL */
 };
 
 /* mpk_csource_write - append the source to out

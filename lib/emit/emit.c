@@ -9,7 +9,7 @@
 
 static const struct mpk_emit_name names[MPK_EMIT_KIND_COUNT] = {
 	[MPK_EMIT_SO] = { "so", ".so" },    [MPK_EMIT_OBJ] = { "obj", ".o" },
-	[MPK_EMIT_C] = { "c", ".c" },	    [MPK_EMIT_A] = { "a", ".a" },
+	[MPK_EMIT_C] = { "c", ".c" },       [MPK_EMIT_A] = { "a", ".a" },
 	[MPK_EMIT_TAR] = { "tar", ".tar" }, [MPK_EMIT_BLOB] = { "blob", ".blob" },
 };
 
@@ -32,9 +32,9 @@ enum mpk_code mpk_source_classify(const char *path, enum mpk_source_kind *out,
 		const char *suffix;
 		enum mpk_source_kind kind;
 	} rows[] = {
-		{ ".ll", MPK_SOURCE_IR },    { ".bc", MPK_SOURCE_IR },	   { ".c", MPK_SOURCE_C },
-		{ ".o", MPK_SOURCE_OBJECT }, { ".obj", MPK_SOURCE_OBJECT },
-		{ ".a", MPK_SOURCE_ARCHIVE },
+		{ ".ll", MPK_SOURCE_IR },      { ".bc", MPK_SOURCE_IR },
+		{ ".c", MPK_SOURCE_C },        { ".o", MPK_SOURCE_OBJECT },
+		{ ".obj", MPK_SOURCE_OBJECT }, { ".a", MPK_SOURCE_ARCHIVE },
 	};
 	const char *base = mpk_path_name(path);
 	const char *dot = strrchr(base, '.'), *suffix = dot ? dot : "";
@@ -46,9 +46,9 @@ enum mpk_code mpk_source_classify(const char *path, enum mpk_source_kind *out,
 		}
 	}
 	if (strcmp(suffix, ".so") == 0 || strstr(base, ".so."))
-		return mpk_fail(err, MPK_E_UNSUPPORTED,
-				"a shared library cannot become part of another; give its objects "
-				"or its .a, or link against it with --ldflag");
+		return mpk_fail(
+			err, MPK_E_UNSUPPORTED,
+			"a shared library cannot become part of another; give its objects or its .a, or link against it with --ldflag");
 	if (strcmp(suffix, ".cc") == 0 || strcmp(suffix, ".cpp") == 0 || strcmp(suffix, ".cu") == 0)
 		return mpk_fail(err, MPK_E_UNSUPPORTED,
 				"only C is compiled here; compile '%s' to an object and name that",
@@ -83,8 +83,8 @@ enum mpk_code mpk_build_write_stamped(struct mpk_build *b, const char *path, uns
 	return code;
 }
 
-enum mpk_code mpk_build_write(struct mpk_build *b, const struct mpk_rope *rope,
-			      unsigned mode, struct mpk_error *err)
+enum mpk_code mpk_build_write(struct mpk_build *b, const struct mpk_rope *rope, unsigned mode,
+			      struct mpk_error *err)
 {
 	struct mpk_stamped s = { .rope = rope };
 
@@ -93,8 +93,10 @@ enum mpk_code mpk_build_write(struct mpk_build *b, const struct mpk_rope *rope,
 
 static enum mpk_code emit_c(struct mpk_build *b, struct mpk_error *err)
 {
-	struct mpk_csource c = { .form = MPK_CSOURCE_PLAIN, .symbol = b->symbol,
-				 .bytes = b->e->blob, .register_fn = b->register_fn,
+	struct mpk_csource c = { .form = MPK_CSOURCE_PLAIN,
+				 .symbol = b->symbol,
+				 .bytes = b->e->blob,
+				 .register_fn = b->register_fn,
 				 .stamp = b->stamp };
 	struct mpk_output *o = NULL;
 
@@ -115,8 +117,8 @@ static enum mpk_code emit_object(struct mpk_build *b, struct mpk_error *err)
 	MPK_TRY(mpk_build_objects(b, err));
 	if (b->e->dry_run)
 		return MPK_OK;
-	enum mpk_code code = mpk_build_grow(b, b->blob_object,
-					    b->placement == MPK_PLACE_GROW_OBJECT, &g, err);
+	enum mpk_code code =
+		mpk_build_grow(b, b->blob_object, b->placement == MPK_PLACE_GROW_OBJECT, &g, err);
 	if (code == MPK_OK)
 		code = mpk_build_write_stamped(b, b->e->out, 0666, &g.stamped, err);
 	mpk_build_unmap(&g);
@@ -157,8 +159,10 @@ enum mpk_code mpk_build_stamp(struct mpk_build *b, struct mpk_error *err)
 	if (!b->stamp)
 		return mpk_fail_nomem(err);
 	if (strlen(b->stamp) >= MPK_STAMP_TEXT_MAX)
-		return mpk_fail(err, MPK_E_RANGE, "the package's name, of %zu bytes, is too long for "
-				"the note that tells it", strlen(e->name));
+		return mpk_fail(
+			err, MPK_E_RANGE,
+			"the package's name, of %zu bytes, is too long for the note that tells it",
+			strlen(e->name));
 	return MPK_OK;
 }
 
@@ -169,7 +173,8 @@ static enum mpk_code open_scratch(struct mpk_build *b, struct mpk_error *err)
 	/* Nothing is made: the paths are only shown. */
 	b->scratch = (struct mpk_scratch){
 		.path = strdup(b->e->save_temps ? b->e->save_temps : "$TMPDIR/mpack-XXXXXX"),
-		.janitor = -1, .keep = true,
+		.janitor = -1,
+		.keep = true,
 	};
 	return b->scratch.path ? MPK_OK : mpk_fail_nomem(err);
 }
@@ -195,8 +200,8 @@ static enum mpk_code emit(struct mpk_build *b, struct mpk_error *err)
 {
 	const struct mpk_emit *e = b->e;
 	const struct mpk_generation_info *gen = mpk_generation_get(e->gen);
-	bool blob_only = e->kind == MPK_EMIT_C || e->kind == MPK_EMIT_BLOB ||
-			 e->kind == MPK_EMIT_OBJ;
+	bool blob_only =
+		e->kind == MPK_EMIT_C || e->kind == MPK_EMIT_BLOB || e->kind == MPK_EMIT_OBJ;
 
 	b->symbol = mpk_arena_printf(b->arena, "%s%s", e->prefix,
 				     e->symbol ? e->symbol : gen->blob_symbol);
@@ -204,9 +209,10 @@ static enum mpk_code emit(struct mpk_build *b, struct mpk_error *err)
 		return mpk_fail_nomem(err);
 	b->register_fn = e->system_lib ? gen->register_symbol : NULL;
 	if (!e->blob && blob_only)
-		return mpk_fail(err, MPK_E_UNSUPPORTED,
-				"a package of host code alone has no blob, so there is nothing to "
-				"write as %s; build a .so, .a or .tar", names[e->kind].suffix);
+		return mpk_fail(
+			err, MPK_E_UNSUPPORTED,
+			"a package of host code alone has no blob, so there is nothing to write as %s; build a .so, .a or .tar",
+			names[e->kind].suffix);
 	if (e->base && e->kind == MPK_EMIT_SO && e->blob)
 		return mpk_build_base(b, err);
 	place(b);

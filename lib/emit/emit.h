@@ -13,24 +13,24 @@
 #include "emit/target.h"
 
 enum mpk_emit_kind {
-	MPK_EMIT_SO,    /* linked library */
-	MPK_EMIT_OBJ,   /* relocatable object with the blob symbol alone */
-	MPK_EMIT_C,     /* C source with the blob symbol */
-	MPK_EMIT_A,     /* static archive of all objects */
-	MPK_EMIT_TAR,   /* tar archive of all objects, as TVM exports it */
-	MPK_EMIT_BLOB,  /* the bare bytes */
+	MPK_EMIT_SO,   /* linked library */
+	MPK_EMIT_OBJ,  /* relocatable object with the blob symbol alone */
+	MPK_EMIT_C,    /* C source with the blob symbol */
+	MPK_EMIT_A,    /* static archive of all objects */
+	MPK_EMIT_TAR,  /* tar archive of all objects, as TVM exports it */
+	MPK_EMIT_BLOB, /* the bare bytes */
 	MPK_EMIT_KIND_COUNT
 };
 
 enum mpk_source_kind {
-	MPK_SOURCE_IR,       /* .ll, .bc: through LLVM */
-	MPK_SOURCE_C,        /* .c: through cc */
-	MPK_SOURCE_OBJECT,   /* .o */
-	MPK_SOURCE_ARCHIVE,  /* .a */
+	MPK_SOURCE_IR,      /* .ll, .bc: through LLVM */
+	MPK_SOURCE_C,       /* .c: through cc */
+	MPK_SOURCE_OBJECT,  /* .o */
+	MPK_SOURCE_ARCHIVE, /* .a */
 };
 
 struct mpk_emit_source {
-	const char *path;    /* as this process opens it; of a text: the name it goes by */
+	const char *path; /* as this process opens it; of a text: the name it goes by */
 	enum mpk_source_kind kind;
 	struct mpk_span text; /* IR or C that is in no file; data NULL: in the file */
 };
@@ -56,31 +56,31 @@ struct mpk_emit_hooks {
 /* Everything that decides the output's bytes, and where to work. All borrowed. */
 struct mpk_emit {
 	enum mpk_emit_kind kind;
-	const char *out;                 /* path, or "-" for C and BLOB */
-	const char *name;                /* of the package, for the stamp (elf/stamp.h); NULL:
+	const char *out;  /* path, or "-" for C and BLOB */
+	const char *name; /* of the package, for the stamp (elf/stamp.h); NULL:
 					  * no stamp is made */
 	struct mpk_target target;
 	enum mpk_generation gen;
-	const struct mpk_rope *blob;     /* NULL: a host-only package, which has none */
-	const char *base;                /* SO: a finished library that gives the code, instead of
+	const struct mpk_rope *blob; /* NULL: a host-only package, which has none */
+	const char *base;            /* SO: a finished library that gives the code, instead of
 					  * sources; NULL */
 	const struct mpk_emit_source *sources;
-	const char *symbol;              /* of the blob, instead of the generation's; or NULL */
+	const char *symbol; /* of the blob, instead of the generation's; or NULL */
 	size_t source_count;
-	bool via_c;                      /* the blob becomes an object through C, not LLVM */
-	bool system_lib;                 /* register the symbol at start */
-	const char *prefix;              /* of the blob symbol; "" */
-	struct mpk_args cc;              /* the compiler driver, at least one word */
+	bool via_c;         /* the blob becomes an object through C, not LLVM */
+	bool system_lib;    /* register the symbol at start */
+	const char *prefix; /* of the blob symbol; "" */
+	struct mpk_args cc; /* the compiler driver, at least one word */
 	struct mpk_args cflags, ldflags;
-	const char *dir;                 /* of the manifest: absolute, or NULL */
-	const char *dir_named;           /* the same as the sources' paths begin: "sub/"; or "" */
-	const char *cwd;                 /* absolute, or NULL; none of these three gets into
+	const char *dir;        /* of the manifest: absolute, or NULL */
+	const char *dir_named;  /* the same as the sources' paths begin: "sub/"; or "" */
+	const char *cwd;        /* absolute, or NULL; none of these three gets into
 					  * compiled objects */
-	unsigned jobs;                   /* children at a time; 0 is 1 */
-	const char *llvm;                /* path of libexec/mpack/llvm.so */
-	const char *tmpdir;              /* where intermediate files may go */
-	const char *save_temps;          /* where they go and stay instead; NULL */
-	bool dry_run;                    /* call the hooks, run and write nothing */
+	unsigned jobs;          /* children at a time; 0 is 1 */
+	const char *llvm;       /* path of libexec/mpack/llvm.so */
+	const char *tmpdir;     /* where intermediate files may go */
+	const char *save_temps; /* where they go and stay instead; NULL */
+	bool dry_run;           /* call the hooks, run and write nothing */
 	const struct mpk_emit_hooks *hooks;
 };
 
@@ -94,8 +94,8 @@ enum mpk_code mpk_emit(const struct mpk_emit *e, struct mpk_error *err) MPK_MUST
 
 /* The names that --emit and suffixes have. */
 struct mpk_emit_name {
-	const char *name;    /* "so" */
-	const char *suffix;  /* ".so" */
+	const char *name;   /* "so" */
+	const char *suffix; /* ".so" */
 };
 
 /* mpk_emit_name - the row of a kind; static storage */

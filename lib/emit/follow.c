@@ -3,10 +3,10 @@
 struct walk {
 	const struct mpk_follow *f;
 	struct mpk_digest fresh, old;
-	size_t piece;     /* of the rope */
-	uint64_t into;    /* bytes of it that were seen */
-	uint64_t at;      /* bytes of the rope that were seen */
-	uint64_t old_at;  /* where in its file the rest of the old blob begins */
+	size_t piece;    /* of the rope */
+	uint64_t into;   /* bytes of it that were seen */
+	uint64_t at;     /* bytes of the rope that were seen */
+	uint64_t old_at; /* where in its file the rest of the old blob begins */
 	enum mpk_code code;
 	struct mpk_error err;
 };

@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 #include "base/rope.h"
-#include "io/output.h"
 #include "digest/digest.h"
+#include "io/output.h"
 
 struct mpk_follow {
 	const struct mpk_rope *rope; /* all bytes that are written */

@@ -5,23 +5,25 @@
 
 /* The text in the arena, as a source that stands in no file. */
 static enum mpk_code keep(struct mpk_strbuf *text, const char *name, enum mpk_source_kind kind,
-			  struct mpk_arena *arena, struct mpk_emit_source *out, struct mpk_error *err)
+			  struct mpk_arena *arena, struct mpk_emit_source *out,
+			  struct mpk_error *err)
 {
 	char *copy = text->failed ? NULL : mpk_arena_copy(arena, text->data, text->len);
 
 	if (!copy)
 		return mpk_fail_nomem(err);
-	*out = (struct mpk_emit_source){ .path = name, .kind = kind,
-				    .text = mpk_span_of(copy, text->len) };
+	*out = (struct mpk_emit_source){ .path = name,
+					 .kind = kind,
+					 .text = mpk_span_of(copy, text->len) };
 	return MPK_OK;
 }
 
-static enum mpk_code functions(const struct mpk_package *p,
-			       const struct mpk_generate_options *how, struct mpk_arena *arena,
-			       struct mpk_emit_source *out, struct mpk_error *err)
+static enum mpk_code functions(const struct mpk_package *p, const struct mpk_generate_options *how,
+			       struct mpk_arena *arena, struct mpk_emit_source *out,
+			       struct mpk_error *err)
 {
 	enum mpk_launch_mode mode = p->manifest.standalone ? MPK_LAUNCH_STANDALONE
-				    : how->system_lib	   ? MPK_LAUNCH_SYSTEM_LIB
+				    : how->system_lib      ? MPK_LAUNCH_SYSTEM_LIB
 							   : MPK_LAUNCH_IMPORTS;
 	struct mpk_strbuf text MPK_CLEANUP(mpk_strbuf_fini) = { 0 };
 	struct mpk_host_unit unit;
@@ -45,12 +47,12 @@ static enum mpk_code loader(const struct mpk_package *p, struct mpk_arena *arena
 
 	for (size_t i = 1; i < p->launch_count; i++)
 		if (p->launches[i].device_type != p->launches[0].device_type)
-			return mpk_fail(err, MPK_E_CONFLICT,
-					"the functions of a standalone package must all run on one "
-					"kind of device");
+			return mpk_fail(
+				err, MPK_E_CONFLICT,
+				"the functions of a standalone package must all run on one kind of device");
 	MPK_TRY(mpk_package_standalone(p, arena, &kernels, &count, err));
-	MPK_TRY(mpk_standalone_print(kernels, count, p->launches[0].device_type,
-				     p->manifest.gen, &text, err));
+	MPK_TRY(mpk_standalone_print(kernels, count, p->launches[0].device_type, p->manifest.gen,
+				     &text, err));
 	return keep(&text, "standalone.c", MPK_SOURCE_C, arena, out, err);
 }
 
@@ -68,9 +70,9 @@ enum mpk_code mpk_generate(const struct mpk_package *package,
 	if (!package->launch_count)
 		return MPK_OK;
 	if (standalone && how->system_lib)
-		return mpk_fail(err, MPK_E_CONFLICT,
-				"a standalone package loads its kernels itself; a system library "
-				"leaves that to the program it is linked into");
+		return mpk_fail(
+			err, MPK_E_CONFLICT,
+			"a standalone package loads its kernels itself; a system library leaves that to the program it is linked into");
 	MPK_TRY(functions(package, how, arena, &out[0], err));
 	if (standalone)
 		MPK_TRY(loader(package, arena, &out[1], err));

@@ -12,7 +12,7 @@
 enum { MPK_GENERATED_MAX = 2 };
 
 struct mpk_generate_options {
-	bool via_c;         /* launch functions as C, else as LLVM IR; a standalone package's
+	bool via_c; /* launch functions as C, else as LLVM IR; a standalone package's
 			     * loader is C always */
 	bool system_lib;
 	const char *prefix; /* of a system library's symbols; "" */

@@ -13,7 +13,7 @@
 
 /* A job that runs, and the pipe on which the child tells how it failed. */
 struct child {
-	pid_t pid;        /* 0: not running */
+	pid_t pid; /* 0: not running */
 	int report;
 	size_t job;
 };
@@ -55,18 +55,17 @@ static MPK_NORETURN void child_main(const struct mpk_job *job, int report)
 		(void)job->run(job->data, &err);
 	} else {
 		exec_tool(job->argv);
-		(void)mpk_fail(&err, MPK_E_TOOL,
-			       "cannot start '%s' (%s); install it, or name another compiler "
-			       "with --cc", MPK_QUOTE(mpk_span_str(job->argv[0])),
-			       strerror(errno));
+		(void)mpk_fail(
+			&err, MPK_E_TOOL,
+			"cannot start '%s' (%s); install it, or name another compiler with --cc",
+			MPK_QUOTE(mpk_span_str(job->argv[0])), strerror(errno));
 	}
 	if (err.code != MPK_OK)
 		(void)!write(report, &err, sizeof err);
 	_exit(err.code == MPK_OK ? 0 : 1);
 }
 
-static enum mpk_code start(const struct mpk_job *job, struct child *child,
-			   struct mpk_error *err)
+static enum mpk_code start(const struct mpk_job *job, struct child *child, struct mpk_error *err)
 {
 	pid_t self = getpid();
 	int ends[2];
@@ -129,13 +128,12 @@ struct run {
 	const struct mpk_job *jobs;
 	struct child *children;
 	unsigned parallel, running;
-	size_t failed;           /* its index; SIZE_MAX: none */
+	size_t failed; /* its index; SIZE_MAX: none */
 	enum mpk_code code;
 	struct mpk_error *err;
 };
 
-static void note_failure(struct run *r, size_t job, enum mpk_code code,
-			 const struct mpk_error *err)
+static void note_failure(struct run *r, size_t job, enum mpk_code code, const struct mpk_error *err)
 {
 	if (code == MPK_OK || job >= r->failed)
 		return;
@@ -159,8 +157,9 @@ static void wait_one(struct run *r)
 	if (!child && pid > 0)
 		return; /* a child of somebody else in this process */
 	if (!child) {
-		note_failure(r, 0, mpk_fail_errno(&err, MPK_E_INTERNAL, errno,
-						  "lost a child process"), &err);
+		note_failure(r, 0,
+			     mpk_fail_errno(&err, MPK_E_INTERNAL, errno, "lost a child process"),
+			     &err);
 		r->running = 0;
 		return;
 	}
@@ -184,8 +183,9 @@ static void start_one(struct run *r, size_t job)
 enum mpk_code mpk_jobs_run(const struct mpk_job *jobs, size_t count, unsigned parallel,
 			   struct mpk_error *err)
 {
-	struct run r = { .jobs = jobs, .parallel = parallel ? parallel : 1,
-			 .failed = SIZE_MAX, .err = err };
+	struct run r = {
+		.jobs = jobs, .parallel = parallel ? parallel : 1, .failed = SIZE_MAX, .err = err
+	};
 
 	r.children = calloc(r.parallel, sizeof *r.children);
 	if (!r.children)
@@ -215,6 +215,6 @@ int mpk_job_try(const char *const *argv)
 	do
 		got = pid > 0 ? waitpid(pid, &status, 0) : -1;
 	while (got < 0 && errno == EINTR);
-	return got == pid && WIFEXITED(status) && WEXITSTATUS(status) != 127
-		       ? WEXITSTATUS(status) : -1;
+	return got == pid && WIFEXITED(status) && WEXITSTATUS(status) != 127 ? WEXITSTATUS(status)
+									     : -1;
 }

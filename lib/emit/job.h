@@ -8,12 +8,12 @@
 
 /* One child. Either argv or run is set. */
 struct mpk_job {
-	const char *const *argv;  /* NULL-terminated; argv[0] is looked up in PATH; no shell */
+	const char *const *argv; /* NULL-terminated; argv[0] is looked up in PATH; no shell */
 	/* Runs in a forked copy of this process; what it allocates and changes is lost, what
 	 * it writes to files stays. A crash of it is an error, not ours. */
 	enum mpk_code (*run)(void *data, struct mpk_error *err);
 	void *data;
-	const char *what;         /* for messages: "compiling glue.c" */
+	const char *what; /* for messages: "compiling glue.c" */
 };
 
 /* mpk_jobs_run - run all jobs, at most parallel at a time, started in order

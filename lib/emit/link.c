@@ -69,7 +69,8 @@ static enum mpk_code run_link(struct mpk_build *b, const char *out, const char *
 	mpk_argv_add(&v, "-shared");
 	if (e->target.format == MPK_OBJECT_ELF) {
 		mpk_argv_add(&v, "-fPIC");
-		mpk_argv_printf(&v, "-Wl,--build-id=0x%s", mpk_digest_print(b->id, sizeof b->id, digits));
+		mpk_argv_printf(&v, "-Wl,--build-id=0x%s",
+				mpk_digest_print(b->id, sizeof b->id, digits));
 		/* Host code calls into libraries that only its loader knows. */
 		if (e->source_count == 0 && !e->system_lib)
 			mpk_argv_add(&v, "-Wl,--no-undefined");

@@ -18,12 +18,11 @@
 /* What a job of ours needs to know; the jobs are forked, so pointers stay valid. */
 struct task {
 	struct mpk_build *b;
-	const struct mpk_emit_source *source;  /* NULL: the blob */
+	const struct mpk_emit_source *source; /* NULL: the blob */
 	const char *out;
 };
 
-static enum mpk_code write_object(const char *path, struct mpk_span bytes,
-				  struct mpk_error *err)
+static enum mpk_code write_object(const char *path, struct mpk_span bytes, struct mpk_error *err)
 {
 	struct mpk_piece piece = { .data = bytes.data, .fd = -1, .len = bytes.len };
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
@@ -55,7 +54,7 @@ static enum mpk_code run_ir(void *data, struct mpk_error *err)
 	struct mpk_llvm_source source = { .triple = t->b->e->target.triple,
 					  .name = mpk_path_name(t->source->path),
 					  .bytes = t->source->text.data ? t->source->text
-									 : map.bytes };
+									: map.bytes };
 	enum mpk_code code = llvm->compile(&source, &arena, &object, err);
 	if (code == MPK_OK)
 		code = write_object(t->out, object, err);
@@ -74,9 +73,13 @@ static enum mpk_code run_blob(void *data, struct mpk_error *err)
 	const struct mpk_llvm *llvm;
 	struct mpk_arena arena = { 0 };
 	struct mpk_llvm_blob blob = {
-		.triple = b->e->target.triple, .symbol = b->symbol, .large = b->lrodata,
-		.bytes = mpk_span_of(stub, sizeof stub), .register_fn = b->register_fn,
-		.align = b->placement == MPK_PLACE_FULL ? 16 : 4096, .prefix = b->e->prefix,
+		.triple = b->e->target.triple,
+		.symbol = b->symbol,
+		.large = b->lrodata,
+		.bytes = mpk_span_of(stub, sizeof stub),
+		.register_fn = b->register_fn,
+		.align = b->placement == MPK_PLACE_FULL ? 16 : 4096,
+		.prefix = b->e->prefix,
 		.note = { MPK_STAMP_SECTION, MPK_STAMP_OWNER, MPK_STAMP_TYPE, b->stamp },
 	};
 	struct mpk_span object;
@@ -138,8 +141,7 @@ static enum mpk_code probe_incbin(struct mpk_build *b, bool *yes, struct mpk_err
 
 /* A stub or an included file costs nothing to compile; where the compiler cannot do
  * either, or the blob is small, it is C that any compiler takes. */
-static enum mpk_code choose_form(struct mpk_build *b, struct mpk_csource *c,
-				 struct mpk_error *err)
+static enum mpk_code choose_form(struct mpk_build *b, struct mpk_csource *c, struct mpk_error *err)
 {
 	const struct mpk_emit *e = b->e;
 	bool can;
@@ -147,10 +149,10 @@ static enum mpk_code choose_form(struct mpk_build *b, struct mpk_csource *c,
 	if (e->blob->len <= MPK_CSOURCE_ARRAY_MAX)
 		return MPK_OK;
 	MPK_TRY(probe_incbin(b, &can, err));
-	e->hooks->note(e->hooks->data,
-		       can ? "the blob goes through file-scope assembly, which the compiler takes"
-			   : "the blob goes through portable C: the compiler takes no file-scope "
-			     "assembly for ELF");
+	e->hooks->note(
+		e->hooks->data,
+		can ? "the blob goes through file-scope assembly, which the compiler takes"
+		    : "the blob goes through portable C: the compiler takes no file-scope assembly for ELF");
 	if (!can) {
 		b->placement = MPK_PLACE_FULL;
 		MPK_TRY(mpk_build_stamp(b, err));
@@ -167,7 +169,8 @@ static enum mpk_code choose_form(struct mpk_build *b, struct mpk_csource *c,
 	c->file = mpk_scratch_file(&b->scratch, b->arena, "devc.blob");
 	if (!c->file)
 		return mpk_fail_nomem(err);
-	return mpk_build_write_stamped(b, c->file, 0666, &(struct mpk_stamped){ .rope = e->blob }, err);
+	return mpk_build_write_stamped(b, c->file, 0666, &(struct mpk_stamped){ .rope = e->blob },
+				       err);
 }
 
 /* --- command lines --------------------------------------------------------------- */
@@ -262,8 +265,10 @@ static enum mpk_code source_job(struct mpk_build *b, size_t i, struct mpk_job *j
 
 static enum mpk_code blob_job(struct mpk_build *b, struct mpk_job *job, struct mpk_error *err)
 {
-	struct mpk_csource c = { .symbol = b->symbol, .bytes = b->e->blob,
-				 .register_fn = b->register_fn, .stamp = b->stamp };
+	struct mpk_csource c = { .symbol = b->symbol,
+				 .bytes = b->e->blob,
+				 .register_fn = b->register_fn,
+				 .stamp = b->stamp };
 	const char *source = mpk_scratch_file(&b->scratch, b->arena, "devc.c");
 
 	b->blob_object = mpk_scratch_file(&b->scratch, b->arena, "devc.o");
@@ -363,10 +368,12 @@ enum mpk_code mpk_build_grow(struct mpk_build *b, const char *path, bool grow,
 		mpk_error_at_file(err, path);
 		return code;
 	}
-	*out = (struct mpk_grown){ .file = p, .len = (size_t)st.st_size,
+	*out = (struct mpk_grown){ .file = p,
+				   .len = (size_t)st.st_size,
 				   .rope = mpk_rope_of(b->arena) };
 	out->stamped = (struct mpk_stamped){ .file = mpk_span_of(p, out->len),
-					     .rope = &out->rope, .blob = b->e->blob };
+					     .rope = &out->rope,
+					     .blob = b->e->blob };
 	if (grow)
 		MPK_TRY(mpk_stamped_find(out->stamped.file, b->symbol, b->id, b->arena,
 					 &out->stamped.stamp, err));

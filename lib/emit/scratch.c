@@ -74,8 +74,7 @@ static enum mpk_code start_janitor(struct mpk_scratch *s, struct mpk_error *err)
 	return MPK_OK;
 }
 
-static enum mpk_code open_kept(const char *keep, struct mpk_scratch *out,
-			       struct mpk_error *err)
+static enum mpk_code open_kept(const char *keep, struct mpk_scratch *out, struct mpk_error *err)
 {
 	struct stat st;
 
@@ -111,9 +110,9 @@ enum mpk_code mpk_scratch_open(const char *parent, const char *keep, struct mpk_
 	if (printed < 0)
 		return mpk_fail_nomem(err);
 	if (!mkdtemp(s.path)) {
-		enum mpk_code code = mpk_fail_errno(err, MPK_E_IO, errno,
-						    "cannot make a directory for intermediate "
-						    "files; set TMPDIR");
+		enum mpk_code code = mpk_fail_errno(
+			err, MPK_E_IO, errno,
+			"cannot make a directory for intermediate files; set TMPDIR");
 		mpk_error_at_file(err, s.path);
 		free(s.path);
 		return code;
@@ -128,8 +127,7 @@ enum mpk_code mpk_scratch_open(const char *parent, const char *keep, struct mpk_
 	return MPK_OK;
 }
 
-const char *mpk_scratch_file(const struct mpk_scratch *s, struct mpk_arena *arena,
-			     const char *name)
+const char *mpk_scratch_file(const struct mpk_scratch *s, struct mpk_arena *arena, const char *name)
 {
 	return mpk_arena_printf(arena, "%s/%s", s->path, name);
 }

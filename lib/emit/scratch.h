@@ -9,9 +9,9 @@
 
 /* Zero-initialise; mpk_scratch_open; mpk_scratch_close. */
 struct mpk_scratch {
-	char *path;       /* no trailing slash */
-	int janitor;      /* pipe to the process that cleans up after our death */
-	bool keep;        /* a directory of the user's */
+	char *path;  /* no trailing slash */
+	int janitor; /* pipe to the process that cleans up after our death */
+	bool keep;   /* a directory of the user's */
 };
 
 /* mpk_scratch_open - make PARENT/mpack-XXXXXX, readable by its owner only

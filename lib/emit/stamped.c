@@ -12,8 +12,8 @@ enum { LARGE_BYTES = 1 << 20, DIGITS = 2 * MPK_XXH128_BYTES, ID_BYTES = 2 * MPK_
 
 /* Bytes to be changed: of the file they stand in, and of what is written. */
 struct place {
-	size_t len;       /* 0: there is none */
-	uint64_t at;      /* in the rope */
+	size_t len;  /* 0: there is none */
+	uint64_t at; /* in the rope */
 	uint8_t bytes[DIGITS];
 };
 
@@ -140,8 +140,7 @@ static enum mpk_code write_patched(const struct mpk_stamped *s, const struct pla
 
 /* --- both at once ---------------------------------------------------------------- */
 
-static enum mpk_code patch(const struct mpk_output *o, const struct place *p,
-			   struct mpk_error *err)
+static enum mpk_code patch(const struct mpk_output *o, const struct place *p, struct mpk_error *err)
 {
 	if (p->len && pwrite(mpk_output_fd(o), p->bytes, p->len, (off_t)p->at) != (ssize_t)p->len)
 		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot write");

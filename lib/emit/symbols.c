@@ -13,8 +13,7 @@ static bool is_defined(const GElf_Sym *s)
 }
 
 static enum mpk_code read_table(Elf *elf, Elf_Scn *scn, struct mpk_arena *arena,
-				const struct mpk_span **out, size_t *count,
-				struct mpk_error *err)
+				const struct mpk_span **out, size_t *count, struct mpk_error *err)
 {
 	GElf_Shdr header;
 	Elf_Data *data = elf_getdata(scn, NULL);
@@ -42,8 +41,7 @@ static enum mpk_code read_table(Elf *elf, Elf_Scn *scn, struct mpk_arena *arena,
 }
 
 enum mpk_code mpk_object_symbols(struct mpk_span bytes, struct mpk_arena *arena,
-				 const struct mpk_span **out, size_t *count,
-				 struct mpk_error *err)
+				 const struct mpk_span **out, size_t *count, struct mpk_error *err)
 {
 	*out = NULL;
 	*count = 0;
@@ -52,9 +50,8 @@ enum mpk_code mpk_object_symbols(struct mpk_span bytes, struct mpk_arena *arena,
 	(void)elf_version(EV_CURRENT);
 
 	Elf *elf = elf_memory((char *)(uintptr_t)bytes.data, bytes.len);
-	enum mpk_code code = elf ? MPK_OK
-				 : mpk_fail(err, MPK_E_CORRUPT, "broken ELF file: %s",
-					    elf_errmsg(-1));
+	enum mpk_code code =
+		elf ? MPK_OK : mpk_fail(err, MPK_E_CORRUPT, "broken ELF file: %s", elf_errmsg(-1));
 	for (Elf_Scn *scn = NULL; elf && code == MPK_OK && (scn = elf_nextscn(elf, scn));) {
 		GElf_Shdr header;
 

@@ -7,7 +7,7 @@
 #include "base/cursor.h"
 
 static const struct arch {
-	const char *prefix;     /* of the triple; the first row that fits counts */
+	const char *prefix; /* of the triple; the first row that fits counts */
 	uint16_t machine;
 	uint8_t elf_class, elf_data;
 } arches[] = {
@@ -64,10 +64,10 @@ static enum mpk_object_format find_format(const char *triple)
 		const char *word;
 		enum mpk_object_format format;
 	} rows[] = {
-		{ "-apple", MPK_OBJECT_MACHO },	 { "darwin", MPK_OBJECT_MACHO },
-		{ "macos", MPK_OBJECT_MACHO },	 { "-ios", MPK_OBJECT_MACHO },
-		{ "windows", MPK_OBJECT_COFF },	 { "mingw", MPK_OBJECT_COFF },
-		{ "cygwin", MPK_OBJECT_COFF },	 { "wasm", MPK_OBJECT_WASM },
+		{ "-apple", MPK_OBJECT_MACHO }, { "darwin", MPK_OBJECT_MACHO },
+		{ "macos", MPK_OBJECT_MACHO },  { "-ios", MPK_OBJECT_MACHO },
+		{ "windows", MPK_OBJECT_COFF }, { "mingw", MPK_OBJECT_COFF },
+		{ "cygwin", MPK_OBJECT_COFF },  { "wasm", MPK_OBJECT_WASM },
 	};
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++)
@@ -108,15 +108,15 @@ static enum mpk_code check_elf(const struct mpk_target *target, struct mpk_span 
 {
 	uint8_t class = bytes.data[EI_CLASS], data = bytes.data[EI_DATA];
 	const uint8_t *field = bytes.data + offsetof(Elf64_Ehdr, e_machine);
-	unsigned machine = data == ELFDATA2MSB ? (unsigned)(field[0] << 8 | field[1])
-					       : mpk_load_u16(field);
+	unsigned machine =
+		data == ELFDATA2MSB ? (unsigned)(field[0] << 8 | field[1]) : mpk_load_u16(field);
 	char name[24];
 
 	if (target->format != MPK_OBJECT_ELF)
 		return mpk_fail(err, MPK_E_CONFLICT, "an ELF object, but the target is %s",
 				target->triple);
-	if (!target->machine || (machine == target->machine && class == target->elf_class &&
-				 data == target->elf_data))
+	if (!target->machine ||
+	    (machine == target->machine && class == target->elf_class && data == target->elf_data))
 		return MPK_OK;
 	return mpk_fail(err, MPK_E_CONFLICT, "an object for %s, but the target is %s",
 			machine_name(machine, class, data, name, sizeof name), target->triple);

@@ -11,14 +11,14 @@
 enum mpk_object_format { MPK_OBJECT_ELF, MPK_OBJECT_MACHO, MPK_OBJECT_COFF, MPK_OBJECT_WASM };
 
 struct mpk_target {
-	const char *triple;             /* as given, or this machine's */
+	const char *triple; /* as given, or this machine's */
 	enum mpk_object_format format;
-	uint16_t machine;               /* ELF: EM_*; 0: an architecture this program does
+	uint16_t machine;  /* ELF: EM_*; 0: an architecture this program does
 					 * not know, for LLVM to judge */
-	uint8_t elf_class;              /* ELFCLASS32, ELFCLASS64 */
-	uint8_t elf_data;               /* ELFDATA2LSB, ELFDATA2MSB */
-	bool is_native;                 /* what cc makes here when nothing else is said */
-	bool has_large;                 /* x86-64 ELF: .lrodata */
+	uint8_t elf_class; /* ELFCLASS32, ELFCLASS64 */
+	uint8_t elf_data;  /* ELFDATA2LSB, ELFDATA2MSB */
+	bool is_native;    /* what cc makes here when nothing else is said */
+	bool has_large;    /* x86-64 ELF: .lrodata */
 };
 
 /* mpk_target_parse - what a triple means ("aarch64-linux-gnu", "arm64-apple-macos")

@@ -139,8 +139,7 @@ static void put_tensor(const struct mpk_model_tensor *t, struct mpk_strbuf *out)
 	mpk_escape(out, t->name);
 	if (!t->typed)
 		return;
-	mpk_strbuf_printf(out, "%s%s[", t->name.len ? ": " : "",
-			  mpk_dtype_print(t->dtype, type));
+	mpk_strbuf_printf(out, "%s%s[", t->name.len ? ": " : "", mpk_dtype_print(t->dtype, type));
 	for (size_t i = 0; i < t->ndim; i++)
 		mpk_strbuf_printf(out, "%s%" PRId64, i ? ", " : "", t->shape[i]);
 	mpk_strbuf_putc(out, ']');

@@ -13,18 +13,18 @@
 #include "payload.h"
 
 struct mpk_model_tensor {
-	struct mpk_span name;   /* may be empty */
-	bool typed;             /* dtype and shape are known */
+	struct mpk_span name; /* may be empty */
+	bool typed;           /* dtype and shape are known */
 	struct mpk_dtype dtype;
 	const int64_t *shape;
 	size_t ndim;
 };
 
 struct mpk_model {
-	struct mpk_span name;   /* as --run takes it: "main", "default" */
-	bool named_inputs;      /* inputs are set by name (executors), not by position */
+	struct mpk_span name; /* as --run takes it: "main", "default" */
+	bool named_inputs;    /* inputs are set by name (executors), not by position */
 	bool outputs_known;
-	const struct mpk_model_tensor *inputs;  /* parameters that the file has left out */
+	const struct mpk_model_tensor *inputs; /* parameters that the file has left out */
 	size_t input_count;
 	const struct mpk_model_tensor *outputs;
 	size_t output_count;

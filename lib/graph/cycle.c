@@ -14,8 +14,8 @@ enum color { WHITE, GREY, BLACK };
 struct walk {
 	const struct mpk_module *modules;
 	size_t count;
-	size_t *path;      /* module indices */
-	size_t *next;      /* for each of them, the import to look at next */
+	size_t *path; /* module indices */
+	size_t *next; /* for each of them, the import to look at next */
 	size_t depth;
 	unsigned char *color; /* enum color of every module */
 };
@@ -52,9 +52,8 @@ static bool walk_closes(struct walk *w, size_t from, size_t *back_to)
 	return false;
 }
 
-static enum mpk_code keep(const size_t *modules, size_t count, bool merged,
-			  struct mpk_arena *arena, struct mpk_cycle *out,
-			  struct mpk_error *err)
+static enum mpk_code keep(const size_t *modules, size_t count, bool merged, struct mpk_arena *arena,
+			  struct mpk_cycle *out, struct mpk_error *err)
 {
 	size_t *copy = mpk_arena_array(arena, count, sizeof *copy);
 
@@ -65,8 +64,8 @@ static enum mpk_code keep(const size_t *modules, size_t count, bool merged,
 	return MPK_OK;
 }
 
-static enum mpk_code find_ring(struct walk *w, struct mpk_arena *arena,
-			       struct mpk_cycle *out, struct mpk_error *err)
+static enum mpk_code find_ring(struct walk *w, struct mpk_arena *arena, struct mpk_cycle *out,
+			       struct mpk_error *err)
 {
 	for (size_t i = 0; i < w->count; i++) {
 		size_t back_to, begin = 0;
@@ -193,8 +192,11 @@ enum mpk_code mpk_graph_find_cycle(const struct mpk_graph *graph, struct mpk_are
 	if (!first || !second || !hosts || !color)
 		return mpk_fail_nomem(err);
 
-	struct walk w = { .modules = graph->modules, .count = count, .path = first,
-			  .next = second, .color = color };
+	struct walk w = { .modules = graph->modules,
+			  .count = count,
+			  .path = first,
+			  .next = second,
+			  .color = color };
 	MPK_TRY(find_ring(&w, arena, &found, err));
 	if (!found.count) {
 		struct search s = { .modules = graph->modules, .queue = first, .from = second };
@@ -237,8 +239,8 @@ enum mpk_code mpk_cycle_fail(const struct mpk_cycle *cycle, const struct mpk_mod
 	if (first == last)
 		return mpk_fail(err, MPK_E_CONFLICT, "modules import each other: %s",
 				mpk_strbuf_text(&text));
-	return mpk_fail(err, MPK_E_CONFLICT,
-			"modules import each other once the host modules '%s' and '%s' "
-			"become one library: %s",
-			MPK_QUOTE(first->name), MPK_QUOTE(last->name), mpk_strbuf_text(&text));
+	return mpk_fail(
+		err, MPK_E_CONFLICT,
+		"modules import each other once the host modules '%s' and '%s' become one library: %s",
+		MPK_QUOTE(first->name), MPK_QUOTE(last->name), mpk_strbuf_text(&text));
 }

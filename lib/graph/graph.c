@@ -10,18 +10,18 @@ static const size_t NONE = SIZE_MAX;
 struct order {
 	const struct mpk_module *modules;
 	size_t module_count;
-	struct mpk_arena *arena;  /* what the tree keeps */
+	struct mpk_arena *arena; /* what the tree keeps */
 	struct mpk_arena scratch;
-	size_t *node_of;          /* module -> node; NONE: not reached */
+	size_t *node_of; /* module -> node; NONE: not reached */
 	size_t *stack;
 	size_t depth;
 	bool *visited;
-	size_t *boundary;         /* the host modules that phase 0 met */
+	size_t *boundary; /* the host modules that phase 0 met */
 	size_t boundary_count;
-	size_t *module_of;        /* node -> its module; NONE: the library */
+	size_t *module_of; /* node -> its module; NONE: the library */
 	size_t node_count;
-	size_t lib;               /* node of the library, or NONE */
-	size_t *children;         /* each node's children stand in [begin, end) of its own */
+	size_t lib;       /* node of the library, or NONE */
+	size_t *children; /* each node's children stand in [begin, end) of its own */
 	size_t *child_begin, *child_end;
 };
 
@@ -311,11 +311,10 @@ static enum mpk_code not_listed_so(const struct order *o, struct mpk_error *err)
 			const struct mpk_module *import = &o->modules[o->modules[m].imports[i]];
 
 			if (o->node_of[o->modules[m].imports[i]] < o->node_of[m])
-				return mpk_fail(err, MPK_E_CONFLICT,
-						"the order of modules cannot be kept: '%s' stands "
-						"before '%s', which imports it",
-						MPK_QUOTE(import->name),
-						MPK_QUOTE(o->modules[m].name));
+				return mpk_fail(
+					err, MPK_E_CONFLICT,
+					"the order of modules cannot be kept: '%s' stands before '%s', which imports it",
+					MPK_QUOTE(import->name), MPK_QUOTE(o->modules[m].name));
 		}
 	return mpk_fail(err, MPK_E_CONFLICT, "the order of modules cannot be kept");
 }
@@ -326,8 +325,7 @@ static enum mpk_code arrange(struct order *o, bool listed, struct mpk_error *err
 	if (!build_children(o))
 		return mpk_fail_nomem(err);
 	if (!listed)
-		return is_topological(o) || renumber(o, sort_nodes) ? MPK_OK :
-								      mpk_fail_nomem(err);
+		return is_topological(o) || renumber(o, sort_nodes) ? MPK_OK : mpk_fail_nomem(err);
 	if (!renumber(o, list_nodes))
 		return mpk_fail_nomem(err);
 	return is_topological(o) ? MPK_OK : not_listed_so(o, err);
@@ -337,9 +335,10 @@ enum mpk_code mpk_graph_order(const struct mpk_graph *graph, enum mpk_generation
 			      struct mpk_arena *arena, struct mpk_tree *out, bool *unreached,
 			      struct mpk_error *err)
 {
-	MPK_CLEANUP(order_fini) struct order o = { .modules = graph->modules,
-						   .module_count = graph->count,
-						   .arena = arena, .lib = NONE };
+	MPK_CLEANUP(order_fini)
+	struct order o = {
+		.modules = graph->modules, .module_count = graph->count, .arena = arena, .lib = NONE
+	};
 	struct mpk_tree tree = { .gen = gen, .has_tree = true };
 	struct mpk_cycle cycle;
 

@@ -16,11 +16,11 @@
 #include "blob/blob.h"
 
 struct mpk_module {
-	struct mpk_span name;          /* for messages: the id in the manifest */
-	struct mpk_span kind;          /* ignored for host modules */
-	bool is_host;                  /* joins the _lib node */
+	struct mpk_span name;           /* for messages: the id in the manifest */
+	struct mpk_span kind;           /* ignored for host modules */
+	bool is_host;                   /* joins the _lib node */
 	const struct mpk_rope *content; /* payload; NULL for host modules */
-	const size_t *imports;         /* module indices, in import order */
+	const size_t *imports;          /* module indices, in import order */
 	size_t import_count;
 };
 
@@ -28,8 +28,8 @@ struct mpk_module {
 struct mpk_graph {
 	const struct mpk_module *modules;
 	size_t count;
-	size_t root;           /* a module index */
-	bool listed;           /* the tree keeps the order of modules */
+	size_t root; /* a module index */
+	bool listed; /* the tree keeps the order of modules */
 };
 
 /* Modules that import one another in a ring: each imports the next, the last the first. */
@@ -46,8 +46,7 @@ struct mpk_cycle {
  * Returns  MPK_OK, with out->count 0 when there is none; MPK_E_RANGE when root or an
  *          import is no module index; MPK_E_NOMEM. Linear in modules and imports; no recursion. */
 enum mpk_code mpk_graph_find_cycle(const struct mpk_graph *graph, struct mpk_arena *arena,
-				   struct mpk_cycle *out, struct mpk_error *err)
-	MPK_MUST_CHECK;
+				   struct mpk_cycle *out, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_cycle_fail - MPK_E_CONFLICT with the sentence that names the modules of a cycle */
 enum mpk_code mpk_cycle_fail(const struct mpk_cycle *cycle, const struct mpk_module *modules,

@@ -13,12 +13,12 @@
 #include "io/window.h"
 
 enum {
-	CHUNK_BYTES = 128 * 1024,      /* more at a time makes page caches look for huge pages,
+	CHUNK_BYTES = 128 * 1024,  /* more at a time makes page caches look for huge pages,
 					* and leaves the processor's cache before it is written */
-	BATCH_BYTES = 1024 * 1024,     /* what a tap is shown at a time */
+	BATCH_BYTES = 1024 * 1024, /* what a tap is shown at a time */
 	PAGE_BYTES = 4096,
-	GATHER_MAX = 256,              /* pieces in one writev */
-	STEP_BYTES = 64 * 1024 * 1024  /* per call: signals and watchers want to see it */
+	GATHER_MAX = 256,             /* pieces in one writev */
+	STEP_BYTES = 64 * 1024 * 1024 /* per call: signals and watchers want to see it */
 };
 
 static uint64_t min_u64(uint64_t a, uint64_t b)
@@ -173,8 +173,8 @@ static enum mpk_code copy_batch(struct copy *c, char *buffer, size_t len, struct
 		if (n < 0)
 			return mpk_fail_errno(err, MPK_E_IO, errno, "cannot read the input");
 		if (n == 0)
-			return mpk_fail(err, MPK_E_IO, "an input file became shorter while it "
-					"was being copied");
+			return mpk_fail(err, MPK_E_IO,
+					"an input file became shorter while it was being copied");
 		MPK_TRY(write_chunk(c, buffer + at, (size_t)n, err));
 		at += (size_t)n;
 	}
@@ -183,8 +183,7 @@ static enum mpk_code copy_batch(struct copy *c, char *buffer, size_t len, struct
 }
 
 /* A hole, whose zeros need not be read; or what is copied in the kernel, for the tap. */
-static enum mpk_code copy_window(struct copy *c, const struct mpk_window *w,
-				 struct mpk_error *err)
+static enum mpk_code copy_window(struct copy *c, const struct mpk_window *w, struct mpk_error *err)
 {
 	uint64_t start = c->from;
 	enum mpk_code code = MPK_OK;
@@ -192,7 +191,8 @@ static enum mpk_code copy_window(struct copy *c, const struct mpk_window *w,
 	show(c, w->bytes);
 	if (c->in_kernel && w->base)
 		code = copy_in_kernel(c, w->bytes.len, err);
-	for (size_t at = (size_t)(c->from - start), n; code == MPK_OK && at < w->bytes.len; at += n) {
+	for (size_t at = (size_t)(c->from - start), n; code == MPK_OK && at < w->bytes.len;
+	     at += n) {
 		n = next_chunk(c, w->bytes.len - at);
 		code = write_chunk(c, w->bytes.data + at, n, err);
 	}
@@ -224,8 +224,8 @@ static enum mpk_code copy_step(struct copy *c, char *buffer, struct mpk_error *e
 /* While one buffer is filled and written, the tap looks at the other. */
 static enum mpk_code copy_through(struct copy *c, struct mpk_error *err)
 {
-	size_t size = (size_t)min_u64(c->left, BATCH_BYTES) / PAGE_BYTES * PAGE_BYTES +
-		      2 * PAGE_BYTES;
+	size_t size =
+		(size_t)min_u64(c->left, BATCH_BYTES) / PAGE_BYTES * PAGE_BYTES + 2 * PAGE_BYTES;
 	char *buffers = aligned_alloc(PAGE_BYTES, 2 * size);
 	struct mpk_side side;
 	enum mpk_code code = MPK_OK;
@@ -269,8 +269,12 @@ static enum mpk_code copy_range(struct copy *c, struct mpk_error *err)
 enum mpk_code mpk_copy_range(int in, uint64_t in_off, int out, const uint64_t *out_off,
 			     uint64_t len, struct mpk_error *err)
 {
-	struct copy c = { .in = in, .out = out, .from = in_off, .to = out_off ? *out_off : 0,
-			  .left = len, .positioned = out_off };
+	struct copy c = { .in = in,
+			  .out = out,
+			  .from = in_off,
+			  .to = out_off ? *out_off : 0,
+			  .left = len,
+			  .positioned = out_off };
 
 	return copy_range(&c, err);
 }
@@ -313,15 +317,16 @@ enum mpk_code mpk_write_pieces(int out, const struct mpk_piece *pieces, size_t c
 
 		MPK_TRY(check_stopped(err));
 		if (p->data)
-			iov[gathered++] = (struct iovec){ (void *)(uintptr_t)p->data,
-							  (size_t)p->len };
+			iov[gathered++] =
+				(struct iovec){ (void *)(uintptr_t)p->data, (size_t)p->len };
 		bool last = i + 1 == count;
 		if (gathered && (last || gathered == GATHER_MAX || !pieces[i + 1].data)) {
 			MPK_TRY(write_gathered(out, iov, gathered, tap, err));
 			gathered = 0;
 		}
-		struct copy c = { .in = p->fd, .out = out, .from = p->off, .left = p->len,
-				  .tap = tap };
+		struct copy c = {
+			.in = p->fd, .out = out, .from = p->off, .left = p->len, .tap = tap
+		};
 		if (!p->data)
 			MPK_TRY(copy_range(&c, err));
 	}

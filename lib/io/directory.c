@@ -65,8 +65,7 @@ static enum mpk_code make_temp(struct mpk_directory *d, struct mpk_error *err)
 	return fail_at(d->path, "cannot create a directory", err);
 }
 
-enum mpk_code mpk_directory_open(const char *path, struct mpk_directory *out,
-				 struct mpk_error *err)
+enum mpk_code mpk_directory_open(const char *path, struct mpk_directory *out, struct mpk_error *err)
 {
 	struct mpk_directory d = { .path = strdup(path) };
 	enum mpk_code code = d.path ? MPK_OK : mpk_fail_nomem(err);

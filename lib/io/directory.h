@@ -13,8 +13,8 @@
 
 /* Zero-initialise; mpk_directory_open; commit or abandon. */
 struct mpk_directory {
-	char *path; /* the target */
-	char *temp; /* where files are written until commit; NULL when closed */
+	char *path;                /* the target */
+	char *temp;                /* where files are written until commit; NULL when closed */
 	const struct mpk_tap *tap; /* sees what is written from when it is set; or NULL */
 };
 
@@ -28,13 +28,12 @@ enum mpk_code mpk_directory_open(const char *path, struct mpk_directory *out,
  * @name    relative, "params/w1.npy": no part may be empty, "." or ".."
  * Returns  MPK_OK; MPK_E_RANGE for another name; MPK_E_IO; MPK_E_NOMEM */
 enum mpk_code mpk_directory_write(const struct mpk_directory *d, const char *name,
-				  const struct mpk_rope *content, struct mpk_error *err)
-	MPK_MUST_CHECK;
+				  const struct mpk_rope *content,
+				  struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_directory_commit - let the target appear; closes d in any case
  * Returns  MPK_OK; MPK_E_IO, and nothing is left behind */
-enum mpk_code mpk_directory_commit(struct mpk_directory *d, struct mpk_error *err)
-	MPK_MUST_CHECK;
+enum mpk_code mpk_directory_commit(struct mpk_directory *d, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_directory_abandon - remove everything written; safe on a closed one */
 void mpk_directory_abandon(struct mpk_directory *d);

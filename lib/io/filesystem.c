@@ -5,7 +5,7 @@
 #include <linux/magic.h>
 #include <sys/vfs.h>
 
-enum { LEAST_BYTES = 1024 * 1024 };  /* less is not worth the calls */
+enum { LEAST_BYTES = 1024 * 1024 }; /* less is not worth the calls */
 
 /* Its kind; 0: unknown. */
 static uint32_t kind_of(int fd)

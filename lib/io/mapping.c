@@ -37,17 +37,16 @@ static enum mpk_code read_all(int fd, struct mpk_span *out, struct mpk_error *er
 		len += (size_t)n;
 		if (len > MPK_PIPE_MAX) {
 			free(data);
-			return mpk_fail(err, MPK_E_UNSUPPORTED,
-					"more than 2 GiB come from what is not a regular file; "
-					"store them in one");
+			return mpk_fail(
+				err, MPK_E_UNSUPPORTED,
+				"more than 2 GiB come from what is not a regular file; store them in one");
 		}
 	}
 	*out = mpk_span_of(data, len); /* data is never NULL here: room was reserved */
 	return MPK_OK;
 }
 
-static enum mpk_code read_small(int fd, size_t size, struct mpk_span *out,
-				struct mpk_error *err)
+static enum mpk_code read_small(int fd, size_t size, struct mpk_span *out, struct mpk_error *err)
 {
 	size_t room = (size + ALIGN_BYTES - 1) / ALIGN_BYTES * ALIGN_BYTES, len = 0;
 	uint8_t *data = aligned_alloc(ALIGN_BYTES, room);
@@ -98,8 +97,7 @@ static enum mpk_code map_fd(int fd, struct mpk_mapping *m, struct mpk_error *err
 	return MPK_OK;
 }
 
-enum mpk_code mpk_mapping_open(const char *path, struct mpk_mapping *out,
-			       struct mpk_error *err)
+enum mpk_code mpk_mapping_open(const char *path, struct mpk_mapping *out, struct mpk_error *err)
 {
 	struct mpk_mapping m = { .fd = -1 };
 	bool from_stdin = strcmp(path, "-") == 0;

@@ -13,9 +13,9 @@
 enum { TEMPS_MAX = 16, NAME_TRIES = 100 };
 
 struct mpk_output {
-	char *path;     /* where the file will stand, links resolved; NULL: written through */
-	char *temp;     /* its temporary name while it has one, else NULL */
-	char *shown;    /* the path as the caller named it, for messages */
+	char *path;  /* where the file will stand, links resolved; NULL: written through */
+	char *temp;  /* its temporary name while it has one, else NULL */
+	char *shown; /* the path as the caller named it, for messages */
 	int fd;
 	bool own_fd;
 	const struct mpk_tap *tap;
@@ -77,8 +77,7 @@ void mpk_output_abandon(struct mpk_output *o)
 	output_free(o);
 }
 
-static enum mpk_code fail_io(const struct mpk_output *o, const char *what,
-			     struct mpk_error *err)
+static enum mpk_code fail_io(const struct mpk_output *o, const char *what, struct mpk_error *err)
 {
 	enum mpk_code code = mpk_fail_errno(err, MPK_E_IO, errno, "%s", what);
 
@@ -216,8 +215,7 @@ void mpk_output_tap(struct mpk_output *o, const struct mpk_tap *tap)
 	o->tap = tap;
 }
 
-enum mpk_code mpk_output_write(struct mpk_output *o, struct mpk_span bytes,
-			       struct mpk_error *err)
+enum mpk_code mpk_output_write(struct mpk_output *o, struct mpk_span bytes, struct mpk_error *err)
 {
 	struct mpk_piece piece = { .data = bytes.data, .fd = -1, .len = bytes.len };
 	struct mpk_rope rope = { .pieces = &piece, .count = bytes.len ? 1 : 0 };

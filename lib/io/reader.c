@@ -34,8 +34,7 @@ static enum mpk_code read_piece(struct mpk_reader *r, const struct mpk_piece *p,
 	return MPK_OK;
 }
 
-enum mpk_code mpk_reader_next(struct mpk_reader *r, struct mpk_span *out,
-			      struct mpk_error *err)
+enum mpk_code mpk_reader_next(struct mpk_reader *r, struct mpk_span *out, struct mpk_error *err)
 {
 	mpk_reader_fini(r);
 	while (r->piece < r->rope->count && r->at == r->rope->pieces[r->piece].len) {

@@ -18,7 +18,7 @@ enum { MPK_READER_BYTES = 64 * 1024 };
 struct mpk_reader {
 	const struct mpk_rope *rope;
 	size_t piece;
-	uint64_t at;                       /* bytes of that piece already given out */
+	uint64_t at; /* bytes of that piece already given out */
 	struct mpk_window window;
 	uint8_t buffer[MPK_READER_BYTES];
 };

@@ -29,7 +29,8 @@ static void *side_main(void *data)
 bool mpk_side_start(struct mpk_side *s, const struct mpk_tap *tap)
 {
 	*s = (struct mpk_side){ .lock = PTHREAD_MUTEX_INITIALIZER,
-				.changed = PTHREAD_COND_INITIALIZER, .tap = tap };
+				.changed = PTHREAD_COND_INITIALIZER,
+				.tap = tap };
 	return pthread_create(&s->thread, NULL, side_main, s) == 0;
 }
 

@@ -20,7 +20,7 @@ struct mpk_side {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	enum mpk_side_state state;
-	struct mpk_span bytes;     /* posted or taken */
+	struct mpk_span bytes; /* posted or taken */
 	const struct mpk_tap *tap;
 };
 

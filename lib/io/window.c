@@ -51,7 +51,8 @@ bool mpk_window_open(int fd, uint64_t off, uint64_t len, struct mpk_window *w)
 			  (off_t)start);
 	if (base == MAP_FAILED)
 		return false;
-	*w = (struct mpk_window){ .base = base, .len = (size_t)(skip + n),
+	*w = (struct mpk_window){ .base = base,
+				  .len = (size_t)(skip + n),
 				  .bytes = mpk_span_of((uint8_t *)base + skip, (size_t)n) };
 	/* From a disk, the next window is fetched while this one is worked on. */
 	(void)posix_fadvise(fd, (off_t)(off + n), MPK_WINDOW_BYTES, POSIX_FADV_WILLNEED);

@@ -20,7 +20,7 @@ enum {
 
 /* Zero-initialise. */
 struct mpk_window {
-	void *base;            /* mapped; NULL: closed, or a hole */
+	void *base; /* mapped; NULL: closed, or a hole */
 	size_t len;
 	struct mpk_span bytes; /* of the file, from the offset that was asked for */
 };

@@ -7,23 +7,39 @@
 /* Type indices and codes by value (tvm-blob(5), Conventions); the last name stands for
  * the rest. */
 static const char *const ffi_names[] = {
-	"None", "int", "bool", "float", "pointer", "dtype", "device", "DLTensor", "str",
-	"bytes", "rvalue", "str", "bytes", "object",
+	"None",     "int", "bool",  "float",  "pointer", "dtype", "device",
+	"DLTensor", "str", "bytes", "rvalue", "str",     "bytes", "object",
 };
 static const char *const legacy_names[] = {
-	"int", "unsigned int", "float", "pointer", "None", "dtype", "device", "DLTensor", "object",
-	"module", "function", "str", "bytes", "NDArray", "rvalue", "bool", "object",
+	"int",    "unsigned int", "float",  "pointer", "None",     "dtype",
+	"device", "DLTensor",     "object", "module",  "function", "str",
+	"bytes",  "NDArray",      "rvalue", "bool",    "object",
 };
 
 static const struct mpk_gen_abi abis[MPK_GENERATION_COUNT] = {
-	[MPK_GEN_LEGACY] = { .legacy = true, .tensor_index = 13, .none = 4, .opaque = 3,
-			     .boolean = 15, .real = 2, .type_names = legacy_names,
+	[MPK_GEN_LEGACY] = { .legacy = true,
+			     .tensor_index = 13,
+			     .none = 4,
+			     .opaque = 3,
+			     .boolean = 15,
+			     .real = 2,
+			     .type_names = legacy_names,
 			     .type_name_count = MPK_ARRAY_COUNT(legacy_names) },
-	[MPK_GEN_HYBRID] = { .tensor_index = 72, .tensor_header = 16, .opaque = 4, .integer = 1,
-			     .boolean = 2, .real = 3, .type_names = ffi_names,
+	[MPK_GEN_HYBRID] = { .tensor_index = 72,
+			     .tensor_header = 16,
+			     .opaque = 4,
+			     .integer = 1,
+			     .boolean = 2,
+			     .real = 3,
+			     .type_names = ffi_names,
 			     .type_name_count = MPK_ARRAY_COUNT(ffi_names) },
-	[MPK_GEN_CURRENT] = { .tensor_index = 70, .tensor_header = 24, .opaque = 4, .integer = 1,
-			      .boolean = 2, .real = 3, .type_names = ffi_names,
+	[MPK_GEN_CURRENT] = { .tensor_index = 70,
+			      .tensor_header = 24,
+			      .opaque = 4,
+			      .integer = 1,
+			      .boolean = 2,
+			      .real = 3,
+			      .type_names = ffi_names,
 			      .type_name_count = MPK_ARRAY_COUNT(ffi_names) },
 };
 
@@ -41,8 +57,8 @@ static const char *const runtime_names[MPK_GENERATION_COUNT][MPK_GEN_RUNTIME_COU
 
 /* The library's own, in a standalone package. */
 static const char *const standalone_names[MPK_GEN_RUNTIME_COUNT] = {
-	"mpk_sa_call", "mpk_sa_raise", "mpk_sa_lookup", NULL, "mpk_sa_alloc", "mpk_sa_free",
-	"mpk_sa_stage", "mpk_sa_unstage",
+	"mpk_sa_call",  "mpk_sa_raise", "mpk_sa_lookup", NULL,
+	"mpk_sa_alloc", "mpk_sa_free",  "mpk_sa_stage",  "mpk_sa_unstage",
 };
 
 /* Everything the functions of one unit share. */
@@ -102,7 +118,8 @@ static void shared_names(struct unit *u, enum mpk_generation gen)
 		bool optional = imports || (u->mode == MPK_LAUNCH_SYSTEM_LIB &&
 					    (i == MPK_GEN_ALLOC || i == MPK_GEN_FREE));
 		u->externs[u->extern_count++] = (struct mpk_host_extern){
-			.name = name, .link = optional ? MPK_HOST_WEAK : links[u->mode] };
+			.name = name, .link = optional ? MPK_HOST_WEAK : links[u->mode]
+		};
 		if (imports)
 			add_global(u, text(u, "__", name, ""), true);
 	}
@@ -187,8 +204,15 @@ static void build_function(struct unit *u, const struct mpk_launch *l, size_t in
 			   struct mpk_hostfn *f)
 {
 	struct mpk_gen g = {
-		.f = f, .launch = l, .abi = &abis[l->gen], .arena = u->arena, .mode = u->mode,
-		.ctx = u->ctx, .runtime = u->names, .device_slot = u->device_slot, .codes = -1,
+		.f = f,
+		.launch = l,
+		.abi = &abis[l->gen],
+		.arena = u->arena,
+		.mode = u->mode,
+		.ctx = u->ctx,
+		.runtime = u->names,
+		.device_slot = u->device_slot,
+		.codes = -1,
 		.kernel_slots = kernel_slots(u, index, l->step_count),
 	};
 
@@ -230,11 +254,16 @@ enum mpk_code mpk_launch_build(const struct mpk_launch *launches, size_t count,
 	if (u.failed)
 		return mpk_fail_nomem(err);
 	*out = (struct mpk_host_unit){
-		.functions = functions, .function_count = count, .globals = u.globals,
-		.global_count = u.global_count, .externs = u.externs,
-		.extern_count = u.extern_count, .source_name = "launch.c",
+		.functions = functions,
+		.function_count = count,
+		.globals = u.globals,
+		.global_count = u.global_count,
+		.externs = u.externs,
+		.extern_count = u.extern_count,
+		.source_name = "launch.c",
 		.register_function = mode == MPK_LAUNCH_SYSTEM_LIB && count
-			? mpk_generation_get(launches[0].gen)->register_symbol : NULL,
+					     ? mpk_generation_get(launches[0].gen)->register_symbol
+					     : NULL,
 	};
 	return MPK_OK;
 }

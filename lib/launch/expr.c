@@ -124,8 +124,7 @@ static enum mpk_code number(struct parse *p, const struct mpk_expr **out)
 	if (!mpk_parse_i64(mpk_span_of(s->text.data + from, s->at - from), &value))
 		return mpk_scan_fail(s, from, p->err, "'%.*s' is no 64-bit integer",
 				     (int)(s->at - from), (const char *)s->text.data + from);
-	return node(p, (struct mpk_expr){ .op = MPK_EXPR_NUMBER, .value = value, .at = from },
-		    out);
+	return node(p, (struct mpk_expr){ .op = MPK_EXPR_NUMBER, .value = value, .at = from }, out);
 }
 
 static enum mpk_code atom(struct parse *p, const struct mpk_expr **out)

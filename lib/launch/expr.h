@@ -20,24 +20,31 @@
 #include "base/span.h"
 
 enum mpk_expr_op {
-	MPK_EXPR_NUMBER, MPK_EXPR_NAME,
-	MPK_EXPR_ADD, MPK_EXPR_SUB, MPK_EXPR_MUL, MPK_EXPR_DIV, MPK_EXPR_MOD,
-	MPK_EXPR_MIN, MPK_EXPR_MAX, MPK_EXPR_CEILDIV,
+	MPK_EXPR_NUMBER,
+	MPK_EXPR_NAME,
+	MPK_EXPR_ADD,
+	MPK_EXPR_SUB,
+	MPK_EXPR_MUL,
+	MPK_EXPR_DIV,
+	MPK_EXPR_MOD,
+	MPK_EXPR_MIN,
+	MPK_EXPR_MAX,
+	MPK_EXPR_CEILDIV,
 };
 
 struct mpk_expr {
 	enum mpk_expr_op op;
-	int64_t value;          /* MPK_EXPR_NUMBER */
-	struct mpk_span name;   /* MPK_EXPR_NAME; view into the text */
+	int64_t value;        /* MPK_EXPR_NUMBER */
+	struct mpk_span name; /* MPK_EXPR_NAME; view into the text */
 	const struct mpk_expr *a, *b;
-	size_t at;              /* byte in the text where it begins */
+	size_t at; /* byte in the text where it begins */
 };
 
 /* A position in a text that is read from left to right. */
 struct mpk_scan {
 	struct mpk_span text;
 	size_t at;
-	uint32_t line, column;  /* of text.data[0], for messages; 0: unknown */
+	uint32_t line, column; /* of text.data[0], for messages; 0: unknown */
 };
 
 /* mpk_scan_fail - MPK_E_SYNTAX at byte `at` of the scanned text */

@@ -91,7 +91,8 @@ static int checked(struct mpk_gen *g, enum mpk_host_op over, enum mpk_host_op op
 
 	mpk_gen_guard(g, mpk_host_op2(g->f, MPK_OP_EQ, wraps, zero), "ValueError",
 		      mpk_gen_format(g, "%s: '%s' overflows 64 bits", g->launch->name,
-				     mpk_gen_literal(g, text)), "", NULL);
+				     mpk_gen_literal(g, text)),
+		      "", NULL);
 	return mpk_host_op2(g->f, op, a, b);
 }
 
@@ -102,7 +103,8 @@ static int divided(struct mpk_gen *g, enum mpk_expr_op op, int a, int b, struct 
 
 	mpk_gen_guard(g, mpk_host_op2(g->f, MPK_OP_LT, zero, b), "ValueError",
 		      mpk_gen_format(g, "%s: '%s' divides by %%lld", g->launch->name,
-				     mpk_gen_literal(g, text)), "l", &b);
+				     mpk_gen_literal(g, text)),
+		      "l", &b);
 	if (op == MPK_EXPR_MOD)
 		return mpk_host_op2(g->f, MPK_OP_REM, a, b);
 
@@ -110,8 +112,7 @@ static int divided(struct mpk_gen *g, enum mpk_expr_op op, int a, int b, struct 
 	if (op == MPK_EXPR_DIV)
 		return quotient;
 	int rest = mpk_host_op2(g->f, MPK_OP_REM, a, b);
-	return mpk_host_op2(g->f, MPK_OP_ADD, quotient,
-			    mpk_host_op2(g->f, MPK_OP_LT, zero, rest));
+	return mpk_host_op2(g->f, MPK_OP_ADD, quotient, mpk_host_op2(g->f, MPK_OP_LT, zero, rest));
 }
 
 static int variable(struct mpk_gen *g, struct mpk_span name)

@@ -8,8 +8,8 @@
 /* What differs between the three function ABIs (tvm-blob(5), Conventions). */
 struct mpk_gen_abi {
 	bool legacy;
-	int64_t tensor_index;   /* type index of a Tensor object; legacy: NDArray code */
-	int64_t tensor_header;  /* bytes from the object to its DLTensor */
+	int64_t tensor_index;  /* type index of a Tensor object; legacy: NDArray code */
+	int64_t tensor_header; /* bytes from the object to its DLTensor */
 	int64_t none, opaque, integer, boolean, real;
 	const char *const *type_names; /* what was passed, for messages; the last is "object" */
 	size_t type_name_count;
@@ -17,8 +17,15 @@ struct mpk_gen_abi {
 
 /* The runtime's functions that generated code calls. */
 enum mpk_gen_runtime {
-	MPK_GEN_CALL, MPK_GEN_RAISE, MPK_GEN_LOOKUP, MPK_GEN_LOOKUP_OLD, MPK_GEN_ALLOC,
-	MPK_GEN_FREE, MPK_GEN_STAGE, MPK_GEN_UNSTAGE, MPK_GEN_RUNTIME_COUNT
+	MPK_GEN_CALL,
+	MPK_GEN_RAISE,
+	MPK_GEN_LOOKUP,
+	MPK_GEN_LOOKUP_OLD,
+	MPK_GEN_ALLOC,
+	MPK_GEN_FREE,
+	MPK_GEN_STAGE,
+	MPK_GEN_UNSTAGE,
+	MPK_GEN_RUNTIME_COUNT
 };
 
 struct mpk_gen {
@@ -27,28 +34,31 @@ struct mpk_gen {
 	const struct mpk_gen_abi *abi;
 	struct mpk_arena *arena;
 	enum mpk_launch_mode mode;
-	const char *ctx;        /* the context symbol */
+	const char *ctx;            /* the context symbol */
 	const char *const *runtime; /* names of the runtime's functions, by enum mpk_gen_runtime */
 	const char *const *kernel_slots; /* globals that cache kernels, one a step */
 	const char *device_slot;
 
-	int args, codes;        /* values: the packed arguments; codes is legacy only */
-	int buf, kind;          /* slots: message text, address of the error's kind */
+	int args, codes; /* values: the packed arguments; codes is legacy only */
+	int buf, kind;   /* slots: message text, address of the error's kind */
 	int raise_label, unwind_label;
-	int *dl;                /* tensors: DLTensor address; optional ones: slot holding it or 0 */
-	int *data;              /* tensors: slot with the pointer that the kernel gets */
-	int *scalar;            /* scalars: the value, I64 or F64 */
-	int *vars;              /* shape variables, I64 */
-	int *temps;             /* slots with the temporaries' pointers */
-	int *staged;            /* standalone: slots about tensors copied from the host */
+	int *dl;     /* tensors: DLTensor address; optional ones: slot holding it or 0 */
+	int *data;   /* tensors: slot with the pointer that the kernel gets */
+	int *scalar; /* scalars: the value, I64 or F64 */
+	int *vars;   /* shape variables, I64 */
+	int *temps;  /* slots with the temporaries' pointers */
+	int *staged; /* standalone: slots about tensors copied from the host */
 	int device_id;
 };
 
 /* A staged tensor's slot: device pointer, host pointer, bytes, device number. */
 enum {
 	MPK_GEN_MESSAGE = 512,
-	MPK_GEN_STAGED_DEVICE = 0, MPK_GEN_STAGED_HOST = 8, MPK_GEN_STAGED_SIZE = 16,
-	MPK_GEN_STAGED_ID = 24, MPK_GEN_STAGED_BYTES = 32,
+	MPK_GEN_STAGED_DEVICE = 0,
+	MPK_GEN_STAGED_HOST = 8,
+	MPK_GEN_STAGED_SIZE = 16,
+	MPK_GEN_STAGED_ID = 24,
+	MPK_GEN_STAGED_BYTES = 32,
 };
 
 /* mpk_gen_literal - text for a printf format: every % doubled; arena memory, never NULL

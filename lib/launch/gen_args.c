@@ -4,8 +4,16 @@
 
 /* Offsets in a DLTensor (dlpack.h), LP64. */
 enum {
-	DL_DATA = 0, DL_DEVICE_TYPE = 8, DL_DEVICE_ID = 12, DL_NDIM = 16, DL_CODE = 20,
-	DL_BITS = 21, DL_LANES = 22, DL_SHAPE = 24, DL_STRIDES = 32, DL_OFFSET = 40,
+	DL_DATA = 0,
+	DL_DEVICE_TYPE = 8,
+	DL_DEVICE_ID = 12,
+	DL_NDIM = 16,
+	DL_CODE = 20,
+	DL_BITS = 21,
+	DL_LANES = 22,
+	DL_SHAPE = 24,
+	DL_STRIDES = 32,
+	DL_OFFSET = 40,
 };
 
 static int either(struct mpk_gen *g, int a, int b)
@@ -69,7 +77,8 @@ static void int_range(struct mpk_gen *g, const struct mpk_launch_param *p, int v
 	if (good >= 0)
 		mpk_gen_guard(g, good, "OverflowError",
 			      mpk_gen_format(g, "%s: %%lld does not fit %s", who(g, p),
-					     mpk_dtype_print(p->dtype, name)), "l", &value);
+					     mpk_dtype_print(p->dtype, name)),
+			      "l", &value);
 }
 
 static int int_scalar(struct mpk_gen *g, size_t i)
@@ -77,7 +86,8 @@ static int int_scalar(struct mpk_gen *g, size_t i)
 	const struct mpk_launch_param *p = &g->launch->params[i];
 	int type = type_of(g, i);
 	char name[MPK_DTYPE_TEXT];
-	int good = either(g, mpk_gen_equals(g, type, g->abi->integer), mpk_gen_equals(g, type, g->abi->boolean));
+	int good = either(g, mpk_gen_equals(g, type, g->abi->integer),
+			  mpk_gen_equals(g, type, g->abi->boolean));
 
 	wrong_type(g, p, good, type,
 		   mpk_gen_format(g, "an integer (%s)", mpk_dtype_print(p->dtype, name)));
@@ -91,7 +101,8 @@ static int real_scalar(struct mpk_gen *g, size_t i)
 	const struct mpk_launch_param *p = &g->launch->params[i];
 	int type = type_of(g, i);
 	char name[MPK_DTYPE_TEXT];
-	int whole = either(g, mpk_gen_equals(g, type, g->abi->integer), mpk_gen_equals(g, type, g->abi->boolean));
+	int whole = either(g, mpk_gen_equals(g, type, g->abi->integer),
+			   mpk_gen_equals(g, type, g->abi->boolean));
 
 	wrong_type(g, p, either(g, whole, mpk_gen_equals(g, type, g->abi->real)), type,
 		   mpk_gen_format(g, "a number (%s)", mpk_dtype_print(p->dtype, name)));
@@ -116,8 +127,10 @@ static int tensor_address(struct mpk_gen *g, size_t i, int type)
 
 static void check_dtype(struct mpk_gen *g, const struct mpk_launch_param *p, int dl)
 {
-	static const char *const codes[] = { "int", "uint", "float", "handle", "bfloat",
-					     "complex", "bool", "float8 or other type of bits " };
+	static const char *const codes[] = { "int",    "uint",
+					     "float",  "handle",
+					     "bfloat", "complex",
+					     "bool",   "float8 or other type of bits " };
 	char want[MPK_DTYPE_TEXT];
 	int code = mpk_host_load(g->f, MPK_MEM_U8, dl, DL_CODE);
 	int bits = mpk_host_load(g->f, MPK_MEM_U8, dl, DL_BITS);
@@ -127,8 +140,9 @@ static void check_dtype(struct mpk_gen *g, const struct mpk_launch_param *p, int
 	int fine = mpk_host_label(g->f);
 
 	if (mpk_dtype_is_bool(p->dtype)) /* TVM up to 0.22 says bool as uint1 */
-		good = either(g, good, both(g, mpk_gen_equals(g, code, MPK_DTYPE_UINT),
-					    mpk_gen_equals(g, bits, 1)));
+		good = either(g, good,
+			      both(g, mpk_gen_equals(g, code, MPK_DTYPE_UINT),
+				   mpk_gen_equals(g, bits, 1)));
 	mpk_host_jump_if(g->f, good, fine);
 	int last = mpk_host_const(g->f, MPK_ARRAY_COUNT(codes) - 1);
 	int index = mpk_host_select(g->f, mpk_host_op2(g->f, MPK_OP_LT, code, last), code, last,
@@ -136,12 +150,13 @@ static void check_dtype(struct mpk_gen *g, const struct mpk_launch_param *p, int
 	int name = mpk_host_name(g->f, codes, MPK_ARRAY_COUNT(codes), index);
 	mpk_gen_guard(g, mpk_host_const(g->f, 0), "TypeError",
 		      mpk_gen_format(g, "%s: expected %s, got %%s%%lld", who(g, p),
-				     mpk_dtype_print(p->dtype, want)), "pl",
-		      (int[]){ name, bits });
+				     mpk_dtype_print(p->dtype, want)),
+		      "pl", (int[]){ name, bits });
 	mpk_host_place(g->f, fine);
 	mpk_gen_guard(g, mpk_gen_equals(g, lanes, 1), "TypeError",
 		      mpk_gen_format(g, "%s: expected %s, got vectors of %%lld lanes", who(g, p),
-				     mpk_dtype_print(p->dtype, want)), "l", &lanes);
+				     mpk_dtype_print(p->dtype, want)),
+		      "l", &lanes);
 }
 
 int mpk_gen_on_host(struct mpk_gen *g, int dl)
@@ -155,8 +170,10 @@ int mpk_gen_on_host(struct mpk_gen *g, int dl)
 static void check_device(struct mpk_gen *g, const struct mpk_launch_param *p, int dl)
 {
 	int32_t type = g->launch->device_type;
-	const char *name = type == 2 ? "cuda" : type == 4 ? "opencl" : type == 10 ? "rocm"
-								     : "the module's kind";
+	const char *name = type == 2    ? "cuda"
+			   : type == 4  ? "opencl"
+			   : type == 10 ? "rocm"
+					: "the module's kind";
 	int device = mpk_host_load(g->f, MPK_MEM_I32, dl, DL_DEVICE_TYPE);
 	int good = mpk_gen_equals(g, device, type);
 
@@ -170,8 +187,9 @@ static void check_device(struct mpk_gen *g, const struct mpk_launch_param *p, in
 		where = mpk_gen_format(g, "%s or in host memory", where);
 	}
 	mpk_gen_guard(g, good, "ValueError",
-		      mpk_gen_format(g, "%s: expected a tensor %s, got device type %%lld", who(g, p),
-				     where), "l", &device);
+		      mpk_gen_format(g, "%s: expected a tensor %s, got device type %%lld",
+				     who(g, p), where),
+		      "l", &device);
 }
 
 static void check_head(struct mpk_gen *g, const struct mpk_launch_param *p, int dl)
@@ -180,7 +198,8 @@ static void check_head(struct mpk_gen *g, const struct mpk_launch_param *p, int 
 
 	mpk_gen_guard(g, mpk_gen_equals(g, ndim, (int64_t)p->rank), "ValueError",
 		      mpk_gen_format(g, "%s: expected %zu dimension%s, got %%lld", who(g, p),
-				     p->rank, p->rank == 1 ? "" : "s"), "l", &ndim);
+				     p->rank, p->rank == 1 ? "" : "s"),
+		      "l", &ndim);
 	check_dtype(g, p, dl);
 	check_device(g, p, dl);
 }
@@ -207,10 +226,13 @@ static void check_strides(struct mpk_gen *g, const struct mpk_launch_param *p, i
 		int good = either(g, mpk_host_op2(g->f, MPK_OP_EQ, extent, one),
 				  mpk_host_op2(g->f, MPK_OP_EQ, stride, expected));
 
-		mpk_gen_guard(g, good, "ValueError",
-			      mpk_gen_format(g, "%s: must be contiguous: stride of dimension %zu is "
-					     "%%lld, expected %%lld", who(g, p), d), "ll",
-			      (int[]){ stride, expected });
+		mpk_gen_guard(
+			g, good, "ValueError",
+			mpk_gen_format(
+				g,
+				"%s: must be contiguous: stride of dimension %zu is %%lld, expected %%lld",
+				who(g, p), d),
+			"ll", (int[]){ stride, expected });
 		expected = mpk_host_op2(g->f, MPK_OP_MUL, expected, extent);
 	}
 	mpk_host_place(g->f, done);
@@ -244,10 +266,13 @@ static void check_data(struct mpk_gen *g, size_t i, int dl, int elements)
 		mpk_host_jump_if(g->f, mpk_gen_on_host(g, dl), done);
 	}
 	if (!g->launch->plain_pointers)
-		mpk_gen_guard(g, mpk_gen_equals(g, offset, 0), "ValueError",
-			      mpk_gen_format(g, "%s: byte_offset is %%lld; buffers of this device "
-					     "must be passed from their start", who(g, p)), "l",
-			      &offset);
+		mpk_gen_guard(
+			g, mpk_gen_equals(g, offset, 0), "ValueError",
+			mpk_gen_format(
+				g,
+				"%s: byte_offset is %%lld; buffers of this device must be passed from their start",
+				who(g, p)),
+			"l", &offset);
 	else
 		check_alignment(g, p, whole);
 	mpk_host_store(g->f, MPK_MEM_PTR, g->data[i], 0, whole);
@@ -277,8 +302,8 @@ static void check_tensor(struct mpk_gen *g, size_t i, int dl)
 
 static const char *described(struct mpk_gen *g, const struct mpk_launch_param *p)
 {
-	const char *text = mpk_gen_format(g, "a tensor of %zu dimension%s", p->rank,
-					  p->rank == 1 ? "" : "s");
+	const char *text =
+		mpk_gen_format(g, "a tensor of %zu dimension%s", p->rank, p->rank == 1 ? "" : "s");
 
 	return p->optional ? mpk_gen_format(g, "%s or None", text) : text;
 }
@@ -287,8 +312,9 @@ static void unpack_tensor(struct mpk_gen *g, size_t i)
 {
 	const struct mpk_launch_param *p = &g->launch->params[i];
 	int type = type_of(g, i), done = mpk_host_label(g->f);
-	int good = either(g, either(g, mpk_gen_equals(g, type, 7), mpk_gen_equals(g, type, g->abi->opaque)),
-			  mpk_gen_equals(g, type, g->abi->tensor_index));
+	int good = either(
+		g, either(g, mpk_gen_equals(g, type, 7), mpk_gen_equals(g, type, g->abi->opaque)),
+		mpk_gen_equals(g, type, g->abi->tensor_index));
 
 	g->data[i] = mpk_host_slot(g->f, 16);
 	if (p->optional) {
@@ -327,13 +353,15 @@ static void check_shape(struct mpk_gen *g, size_t i, int dl)
 		good = either(g, good, mpk_gen_on_host(g, dl));
 	mpk_gen_guard(g, good, "ValueError",
 		      mpk_gen_format(g, "%s: is on device %%lld, the first tensor on device %%lld",
-				     who(g, p)), "ll", (int[]){ id, g->device_id });
+				     who(g, p)),
+		      "ll", (int[]){ id, g->device_id });
 	for (size_t d = 0; d < p->rank; d++) {
 		int extent = shape_at(g, dl, d);
 		int want = mpk_gen_expr(g, p->dims[d], p->dim_texts[d]);
 
 		const char *name = p->dims[d]->op == MPK_EXPR_NUMBER
-					   ? "" : mpk_gen_literal(g, p->dim_texts[d]);
+					   ? ""
+					   : mpk_gen_literal(g, p->dim_texts[d]);
 
 		mpk_gen_guard(g, mpk_host_op2(g->f, MPK_OP_EQ, extent, want), "ValueError",
 			      mpk_gen_format(g, "%s: dimension %zu is %%lld, expected %s%s%%lld",
@@ -399,8 +427,8 @@ void mpk_gen_arguments(struct mpk_gen *g)
 
 	check_count(g);
 	for (size_t i = 0; i < l->param_count; i++) {
-		mpk_host_comment(g->f, mpk_gen_format(g, "argument %.*s",
-						      MPK_SPAN_ARG(l->params[i].name)));
+		mpk_host_comment(
+			g->f, mpk_gen_format(g, "argument %.*s", MPK_SPAN_ARG(l->params[i].name)));
 		if (l->params[i].is_tensor)
 			unpack_tensor(g, i);
 		else if (l->params[i].dtype.code == MPK_DTYPE_FLOAT ||

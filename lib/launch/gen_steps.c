@@ -22,9 +22,10 @@ static void look_up(struct mpk_gen *g, const char *cache, const char *name, int 
 		int old = mpk_gen_runtime(g, MPK_GEN_LOOKUP_OLD);
 		fn = mpk_host_select(g->f, mpk_gen_is_null(g, fn), old, fn, MPK_HOST_PTR);
 	}
-	mpk_gen_guard(g, mpk_gen_equals(g, mpk_gen_is_null(g, fn), 0), "RuntimeError",
-		      mpk_gen_format(g, "%s: the loader provides no import look-up",
-				     g->launch->name), "", NULL);
+	mpk_gen_guard(
+		g, mpk_gen_equals(g, mpk_gen_is_null(g, fn), 0), "RuntimeError",
+		mpk_gen_format(g, "%s: the loader provides no import look-up", g->launch->name), "",
+		NULL);
 	int rc = mpk_host_call(g->f, fn, 'i', "ppp", (int[]){ ctx, text, slot });
 	mpk_host_jump_if(g->f, mpk_gen_equals(g, rc, 0), found);
 	mpk_host_jump(g->f, g->unwind_label);
@@ -80,11 +81,12 @@ static void packed_call(struct mpk_gen *g, const struct packed *p, int slot)
 
 	mpk_gen_guard(g, mpk_gen_equals(g, mpk_gen_is_null(g, call), 0), "RuntimeError",
 		      mpk_gen_format(g, "%s: the loader provides no way to call functions",
-				     g->launch->name), "", NULL);
+				     g->launch->name),
+		      "", NULL);
 	if (g->abi->legacy)
-		rc = mpk_host_call(g->f, call, 'i', "pppipp",
-				   (int[]){ fn, p->args, p->codes, count, p->result,
-					    p->result_code });
+		rc = mpk_host_call(
+			g->f, call, 'i', "pppipp",
+			(int[]){ fn, p->args, p->codes, count, p->result, p->result_code });
 	else
 		rc = mpk_host_call(g->f, call, 'i', "ppip",
 				   (int[]){ fn, p->args, count, p->result });
@@ -116,12 +118,13 @@ static int temp_bytes(struct mpk_gen *g, const struct mpk_launch_param *t)
 
 		mpk_gen_guard(g, mpk_host_op2(g->f, MPK_OP_LE, zero, extent), "ValueError",
 			      mpk_gen_format(g, "%s: temporary '%.*s': dimension %zu is %%lld",
-					     g->launch->name, MPK_SPAN_ARG(t->name), d), "l",
-			      &extent);
+					     g->launch->name, MPK_SPAN_ARG(t->name), d),
+			      "l", &extent);
 		int wraps = mpk_host_op2(g->f, MPK_OP_MUL_OVER, bytes, extent);
 		mpk_gen_guard(g, mpk_gen_equals(g, wraps, 0), "ValueError",
 			      mpk_gen_format(g, "%s: temporary '%.*s' is too large",
-					     g->launch->name, MPK_SPAN_ARG(t->name)), "", NULL);
+					     g->launch->name, MPK_SPAN_ARG(t->name)),
+			      "", NULL);
 		bytes = mpk_host_op2(g->f, MPK_OP_MUL, bytes, extent);
 	}
 	return bytes;
@@ -143,7 +146,8 @@ static void allocate_temp(struct mpk_gen *g, size_t i)
 				       mpk_host_const(g->f, 32) });
 	mpk_gen_guard(g, mpk_gen_equals(g, mpk_gen_is_null(g, p), 0), "RuntimeError",
 		      mpk_gen_format(g, "%s: no device memory for temporary '%.*s' of %%lld bytes",
-				     g->launch->name, MPK_SPAN_ARG(t->name)), "l", &bytes);
+				     g->launch->name, MPK_SPAN_ARG(t->name)),
+		      "l", &bytes);
 	mpk_host_store(g->f, MPK_MEM_PTR, g->temps[i], 0, p);
 	mpk_host_place(g->f, none);
 }
@@ -168,8 +172,7 @@ static int elements(struct mpk_gen *g, const struct mpk_launch_param *p)
 	int n = mpk_host_const(g->f, (int64_t)mpk_dtype_bytes(p->dtype));
 
 	for (size_t d = 0; d < p->rank; d++)
-		n = mpk_host_op2(g->f, MPK_OP_MUL, n,
-				 mpk_gen_expr(g, p->dims[d], p->dim_texts[d]));
+		n = mpk_host_op2(g->f, MPK_OP_MUL, n, mpk_gen_expr(g, p->dims[d], p->dim_texts[d]));
 	return n;
 }
 
@@ -248,20 +251,21 @@ static void narrow(struct mpk_gen *g, const struct mpk_launch_step *s,
 
 	if (good >= 0)
 		mpk_gen_guard(g, good, "OverflowError",
-			      mpk_gen_format(g, "%s: '%s' = %%lld does not fit the %s that kernel "
-					     "'%s' takes", g->launch->name,
-					     mpk_gen_literal(g, a->text),
-					     mpk_dtype_print(a->dtype, name),
-					     mpk_gen_literal(g, mpk_span_str(s->kernel))),
+			      mpk_gen_format(
+				      g,
+				      "%s: '%s' = %%lld does not fit the %s that kernel '%s' takes",
+				      g->launch->name, mpk_gen_literal(g, a->text),
+				      mpk_dtype_print(a->dtype, name),
+				      mpk_gen_literal(g, mpk_span_str(s->kernel))),
 			      "l", &value);
 }
 
 static void add_pointer(struct mpk_gen *g, struct packed *p, int slot)
 {
 	int value = mpk_host_load(g->f, MPK_MEM_PTR, slot, 0);
-	int type = mpk_host_select(g->f, mpk_gen_is_null(g, value),
-				   mpk_host_const(g->f, g->abi->none),
-				   mpk_host_const(g->f, g->abi->opaque), MPK_HOST_I64);
+	int type =
+		mpk_host_select(g->f, mpk_gen_is_null(g, value), mpk_host_const(g->f, g->abi->none),
+				mpk_host_const(g->f, g->abi->opaque), MPK_HOST_I64);
 
 	packed_add(g, p, type, MPK_MEM_PTR, value);
 }
@@ -321,7 +325,7 @@ static int extent(struct mpk_gen *g, const struct mpk_launch_extent *e, const ch
 
 static struct extents step_extents(struct mpk_gen *g, const struct mpk_launch_step *s)
 {
-	static const char *const names[6] = { "grid.x", "grid.y", "grid.z",
+	static const char *const names[6] = { "grid.x",  "grid.y",  "grid.z",
 					      "block.x", "block.y", "block.z" };
 	/* CUDA's limits (Technical Specifications in its programming guide); other devices
 	 * check their own at launch */
@@ -336,10 +340,12 @@ static struct extents step_extents(struct mpk_gen *g, const struct mpk_launch_st
 	for (unsigned i = 3; i < 6; i++)
 		threads = mpk_host_op2(g->f, MPK_OP_MUL, threads, e.value[i]);
 	if (is_cuda)
-		mpk_gen_guard(g, mpk_host_op2(g->f, MPK_OP_LE, threads,
-					      mpk_host_const(g->f, 1024)), "ValueError",
-			      mpk_gen_format(g, "%s: a block of %%lld threads; at most 1024 are possible",
-					     g->launch->name), "l", &threads);
+		mpk_gen_guard(
+			g, mpk_host_op2(g->f, MPK_OP_LE, threads, mpk_host_const(g->f, 1024)),
+			"ValueError",
+			mpk_gen_format(g, "%s: a block of %%lld threads; at most 1024 are possible",
+				       g->launch->name),
+			"l", &threads);
 	return e;
 }
 
@@ -361,7 +367,8 @@ static int nothing_to_do(struct mpk_gen *g, const struct mpk_launch_step *s,
 							   ? &g->launch->params[a->index]
 							   : &g->launch->temps[a->index];
 		for (size_t d = 0; d < p->rank; d++) {
-			int zero = mpk_gen_equals(g, mpk_gen_expr(g, p->dims[d], p->dim_texts[d]), 0);
+			int zero =
+				mpk_gen_equals(g, mpk_gen_expr(g, p->dims[d], p->dim_texts[d]), 0);
 
 			size = mpk_host_op2(g->f, MPK_OP_AND, size, mpk_gen_equals(g, zero, 0));
 		}
@@ -371,8 +378,8 @@ static int nothing_to_do(struct mpk_gen *g, const struct mpk_launch_step *s,
 	return all < 0 ? empty : mpk_host_op2(g->f, MPK_OP_OR, empty, all);
 }
 
-static void add_extents(struct mpk_gen *g, const struct mpk_launch_step *s,
-			const struct extents *e, struct packed *p)
+static void add_extents(struct mpk_gen *g, const struct mpk_launch_step *s, const struct extents *e,
+			struct packed *p)
 {
 	for (size_t i = 0; i < s->tag_count; i++) {
 		enum mpk_launch_tag tag = s->tags[i];
@@ -380,8 +387,9 @@ static void add_extents(struct mpk_gen *g, const struct mpk_launch_step *s,
 		if (tag <= MPK_TAG_BLOCK_Z)
 			packed_int(g, p, e->value[tag]);
 		else if (tag == MPK_TAG_DYN_SHARED)
-			packed_int(g, p, s->shared.expr ? extent(g, &s->shared, "shared", 0, INT32_MAX)
-							: mpk_host_const(g->f, 0));
+			packed_int(g, p,
+				   s->shared.expr ? extent(g, &s->shared, "shared", 0, INT32_MAX)
+						  : mpk_host_const(g->f, 0));
 		else if (mpk_launch_tag_takes_argument(tag))
 			packed_int(g, p, mpk_host_const(g->f, 1)); /* cluster extents */
 	}

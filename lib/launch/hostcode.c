@@ -32,8 +32,9 @@ int mpk_host_const(struct mpk_hostfn *f, int64_t v)
 
 int mpk_host_fconst(struct mpk_hostfn *f, double v)
 {
-	return add(f, (struct mpk_host_insn){ .op = MPK_OP_FCONST, .type = MPK_HOST_F64,
-					      .fimm = v }, true);
+	return add(f,
+		   (struct mpk_host_insn){ .op = MPK_OP_FCONST, .type = MPK_HOST_F64, .fimm = v },
+		   true);
 }
 
 int mpk_host_null(struct mpk_hostfn *f)
@@ -43,66 +44,81 @@ int mpk_host_null(struct mpk_hostfn *f)
 
 int mpk_host_text(struct mpk_hostfn *f, const char *text)
 {
-	return add(f, (struct mpk_host_insn){ .op = MPK_OP_TEXT, .type = MPK_HOST_PTR,
-					      .text = text }, true);
+	return add(f,
+		   (struct mpk_host_insn){ .op = MPK_OP_TEXT, .type = MPK_HOST_PTR, .text = text },
+		   true);
 }
 
 int mpk_host_name(struct mpk_hostfn *f, const char *const *names, size_t count, int index)
 {
-	return add(f, (struct mpk_host_insn){ .op = MPK_OP_NAMES, .type = MPK_HOST_PTR,
-					      .names = names, .name_count = count,
-					      .a = index }, true);
+	return add(f,
+		   (struct mpk_host_insn){ .op = MPK_OP_NAMES,
+					   .type = MPK_HOST_PTR,
+					   .names = names,
+					   .name_count = count,
+					   .a = index },
+		   true);
 }
 
 int mpk_host_global(struct mpk_hostfn *f, const char *name)
 {
-	return add(f, (struct mpk_host_insn){ .op = MPK_OP_GLOBAL, .type = MPK_HOST_PTR,
-					      .text = name }, true);
+	return add(
+		f,
+		(struct mpk_host_insn){ .op = MPK_OP_GLOBAL, .type = MPK_HOST_PTR, .text = name },
+		true);
 }
 
 int mpk_host_function(struct mpk_hostfn *f, const char *name)
 {
-	return add(f, (struct mpk_host_insn){ .op = MPK_OP_FUNCTION, .type = MPK_HOST_PTR,
-					      .text = name }, true);
+	return add(
+		f,
+		(struct mpk_host_insn){ .op = MPK_OP_FUNCTION, .type = MPK_HOST_PTR, .text = name },
+		true);
 }
 
 int mpk_host_arg(struct mpk_hostfn *f, unsigned index, enum mpk_host_type type)
 {
-	return add(f, (struct mpk_host_insn){ .op = MPK_OP_ARG, .type = type, .imm = index },
-		   true);
+	return add(f, (struct mpk_host_insn){ .op = MPK_OP_ARG, .type = type, .imm = index }, true);
 }
 
 int mpk_host_slot(struct mpk_hostfn *f, size_t bytes)
 {
-	return add(f, (struct mpk_host_insn){ .op = MPK_OP_SLOT, .type = MPK_HOST_PTR,
-					      .imm = (int64_t)bytes }, true);
+	return add(f,
+		   (struct mpk_host_insn){
+			   .op = MPK_OP_SLOT, .type = MPK_HOST_PTR, .imm = (int64_t)bytes },
+		   true);
 }
 
 int mpk_host_load(struct mpk_hostfn *f, enum mpk_host_mem mem, int base, int64_t off)
 {
-	enum mpk_host_type type = mem == MPK_MEM_PTR ? MPK_HOST_PTR
-				  : mem == MPK_MEM_F64 ? MPK_HOST_F64 : MPK_HOST_I64;
+	enum mpk_host_type type = mem == MPK_MEM_PTR   ? MPK_HOST_PTR
+				  : mem == MPK_MEM_F64 ? MPK_HOST_F64
+						       : MPK_HOST_I64;
 
-	return add(f, (struct mpk_host_insn){ .op = MPK_OP_LOAD, .type = type, .mem = mem,
-					      .a = base, .imm = off }, true);
+	return add(f,
+		   (struct mpk_host_insn){
+			   .op = MPK_OP_LOAD, .type = type, .mem = mem, .a = base, .imm = off },
+		   true);
 }
 
 int mpk_host_acquire(struct mpk_hostfn *f, int base)
 {
-	return add(f, (struct mpk_host_insn){ .op = MPK_OP_ACQUIRE, .type = MPK_HOST_PTR,
-					      .a = base }, true);
+	return add(f,
+		   (struct mpk_host_insn){ .op = MPK_OP_ACQUIRE, .type = MPK_HOST_PTR, .a = base },
+		   true);
 }
 
 void mpk_host_store(struct mpk_hostfn *f, enum mpk_host_mem mem, int base, int64_t off, int value)
 {
-	(void)add(f, (struct mpk_host_insn){ .op = MPK_OP_STORE, .mem = mem, .a = base,
-					     .b = value, .imm = off }, false);
+	(void)add(f,
+		  (struct mpk_host_insn){
+			  .op = MPK_OP_STORE, .mem = mem, .a = base, .b = value, .imm = off },
+		  false);
 }
 
 void mpk_host_release(struct mpk_hostfn *f, int base, int value)
 {
-	(void)add(f, (struct mpk_host_insn){ .op = MPK_OP_RELEASE, .a = base, .b = value },
-		  false);
+	(void)add(f, (struct mpk_host_insn){ .op = MPK_OP_RELEASE, .a = base, .b = value }, false);
 }
 
 int mpk_host_op2(struct mpk_hostfn *f, enum mpk_host_op op, int a, int b)
@@ -114,8 +130,10 @@ int mpk_host_op2(struct mpk_hostfn *f, enum mpk_host_op op, int a, int b)
 
 int mpk_host_select(struct mpk_hostfn *f, int cond, int yes, int no, enum mpk_host_type type)
 {
-	return add(f, (struct mpk_host_insn){ .op = MPK_OP_SELECT, .type = type, .a = cond,
-					      .b = yes, .c = no }, true);
+	return add(f,
+		   (struct mpk_host_insn){
+			   .op = MPK_OP_SELECT, .type = type, .a = cond, .b = yes, .c = no },
+		   true);
 }
 
 int mpk_host_convert(struct mpk_hostfn *f, enum mpk_host_op op, int a)
@@ -169,7 +187,10 @@ int mpk_host_call(struct mpk_hostfn *f, int function, char result, const char *p
 		  const int *args)
 {
 	struct mpk_host_insn insn = {
-		.op = MPK_OP_CALL, .a = function, .result = result, .pass = pass,
+		.op = MPK_OP_CALL,
+		.a = function,
+		.result = result,
+		.pass = pass,
 		.type = result == 'p' ? MPK_HOST_PTR : MPK_HOST_I64,
 	};
 
@@ -181,7 +202,10 @@ void mpk_host_snprintf(struct mpk_hostfn *f, int buf, size_t size, const char *f
 		       const int *args, const char *pass)
 {
 	struct mpk_host_insn insn = {
-		.op = MPK_OP_SNPRINTF, .a = buf, .imm = (int64_t)size, .text = format,
+		.op = MPK_OP_SNPRINTF,
+		.a = buf,
+		.imm = (int64_t)size,
+		.text = format,
 		.pass = pass,
 	};
 

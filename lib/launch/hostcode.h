@@ -22,7 +22,12 @@ enum mpk_host_type { MPK_HOST_I64, MPK_HOST_PTR, MPK_HOST_F64 };
 
 /* What lies in memory; loads extend to I64 by the sign of the type. */
 enum mpk_host_mem {
-	MPK_MEM_U8, MPK_MEM_U16, MPK_MEM_I32, MPK_MEM_I64, MPK_MEM_PTR, MPK_MEM_F64,
+	MPK_MEM_U8,
+	MPK_MEM_U16,
+	MPK_MEM_I32,
+	MPK_MEM_I64,
+	MPK_MEM_PTR,
+	MPK_MEM_F64,
 	MPK_MEM_COUNT
 };
 
@@ -42,11 +47,19 @@ enum mpk_host_op {
 	MPK_OP_RELEASE,  /* pointer at pointer a = b, release order */
 	MPK_OP_OFFSET,   /* pointer a + integer b bytes */
 	MPK_OP_ADDRESS,  /* pointer a as integer */
-	MPK_OP_ADD, MPK_OP_SUB, MPK_OP_MUL, /* wrap */
-	MPK_OP_DIV, MPK_OP_REM,            /* b is neither 0 nor -1 */
-	MPK_OP_AND, MPK_OP_OR,             /* bitwise */
-	MPK_OP_ADD_OVER, MPK_OP_SUB_OVER, MPK_OP_MUL_OVER, /* 1 when a op b overflows */
-	MPK_OP_EQ, MPK_OP_LT, MPK_OP_LE,   /* signed comparison: 0 or 1 */
+	MPK_OP_ADD,
+	MPK_OP_SUB,
+	MPK_OP_MUL, /* wrap */
+	MPK_OP_DIV,
+	MPK_OP_REM, /* b is neither 0 nor -1 */
+	MPK_OP_AND,
+	MPK_OP_OR, /* bitwise */
+	MPK_OP_ADD_OVER,
+	MPK_OP_SUB_OVER,
+	MPK_OP_MUL_OVER, /* 1 when a op b overflows */
+	MPK_OP_EQ,
+	MPK_OP_LT,
+	MPK_OP_LE,       /* signed comparison: 0 or 1 */
 	MPK_OP_SELECT,   /* a ? b : c */
 	MPK_OP_TO_F64,   /* integer a as F64 */
 	MPK_OP_CALL,     /* call pointer a with args; result by type; i32 results extend */
@@ -65,7 +78,7 @@ struct mpk_host_insn {
 	enum mpk_host_op op;
 	enum mpk_host_type type; /* of the result */
 	enum mpk_host_mem mem;
-	int dst;                 /* value number, -1 without result */
+	int dst; /* value number, -1 without result */
 	int a, b, c;
 	int64_t imm;
 	double fimm;
@@ -73,18 +86,18 @@ struct mpk_host_insn {
 	const char *const *names;
 	size_t name_count;
 	int args[MPK_HOST_ARGS_MAX];
-	const char *pass;        /* one letter an argument, see mpk_host_call */
-	char result;             /* likewise */
+	const char *pass; /* one letter an argument, see mpk_host_call */
+	char result;      /* likewise */
 };
 
 /* One generated function. Failed allocations are remembered: check mpk_host_status. */
 struct mpk_hostfn {
 	struct mpk_arena *arena;
-	const char *symbol;      /* external name */
-	const char *params;      /* "PPiP": P pointer, i 32-bit integer */
+	const char *symbol; /* external name */
+	const char *params; /* "PPiP": P pointer, i 32-bit integer */
 	struct mpk_host_insn *insns;
 	size_t count, cap;
-	int values;              /* values numbered so far */
+	int values; /* values numbered so far */
 	int labels;
 	bool failed;
 };
@@ -92,7 +105,7 @@ struct mpk_hostfn {
 /* A global pointer variable. */
 struct mpk_host_global {
 	const char *name;
-	bool weak;    /* external, weak, initially null: loaders fill it (tvm-blob(5)) */
+	bool weak; /* external, weak, initially null: loaders fill it (tvm-blob(5)) */
 };
 
 enum mpk_host_link { MPK_HOST_WEAK, MPK_HOST_STRONG, MPK_HOST_HIDDEN };
@@ -110,7 +123,7 @@ struct mpk_host_unit {
 	size_t global_count;
 	const struct mpk_host_extern *externs;
 	size_t extern_count;
-	const char *source_name; /* for comments and file symbols */
+	const char *source_name;       /* for comments and file symbols */
 	const char *register_function; /* system library: int f(const char *, void *), called
 				* at start-up for every function; NULL otherwise */
 };

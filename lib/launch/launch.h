@@ -39,7 +39,7 @@ struct mpk_launch_param {
 	struct mpk_span name;
 	struct mpk_dtype dtype;
 	enum mpk_launch_direction direction;
-	bool optional;          /* None may be passed; the kernel then gets a null pointer */
+	bool optional; /* None may be passed; the kernel then gets a null pointer */
 	bool is_tensor;
 	const struct mpk_expr *const *dims;
 	const struct mpk_span *dim_texts; /* each dimension as written, for messages */
@@ -50,19 +50,25 @@ struct mpk_launch_param {
 /* A name that expressions may use: a bound dimension or an integer scalar. */
 struct mpk_launch_var {
 	struct mpk_span name;
-	size_t param, dim;      /* dim is SIZE_MAX for a scalar parameter */
+	size_t param, dim; /* dim is SIZE_MAX for a scalar parameter */
 };
 
-enum mpk_launch_arg_kind { MPK_ARG_PARAM, MPK_ARG_TEMP, MPK_ARG_INT, MPK_ARG_REAL, MPK_ARG_LITERAL };
+enum mpk_launch_arg_kind {
+	MPK_ARG_PARAM,
+	MPK_ARG_TEMP,
+	MPK_ARG_INT,
+	MPK_ARG_REAL,
+	MPK_ARG_LITERAL
+};
 
 /* One argument of a kernel. */
 struct mpk_launch_arg {
 	enum mpk_launch_arg_kind kind;
-	size_t index;           /* PARAM (a tensor), REAL (a float scalar), TEMP */
+	size_t index;                /* PARAM (a tensor), REAL (a float scalar), TEMP */
 	const struct mpk_expr *expr; /* INT */
-	double literal;         /* LITERAL: a floating constant */
-	struct mpk_span text;   /* as written */
-	struct mpk_dtype dtype; /* what the kernel takes */
+	double literal;              /* LITERAL: a floating constant */
+	struct mpk_span text;        /* as written */
+	struct mpk_dtype dtype;      /* what the kernel takes */
 };
 
 struct mpk_launch_extent {
@@ -71,8 +77,8 @@ struct mpk_launch_extent {
 };
 
 struct mpk_launch_step {
-	const char *kernel;     /* the kernel's key */
-	size_t module;          /* index of its module in the manifest */
+	const char *kernel; /* the kernel's key */
+	size_t module;      /* index of its module in the manifest */
 	const struct mpk_launch_arg *args;
 	size_t arg_count;
 	struct mpk_launch_extent grid[3], block[3], shared;
@@ -83,8 +89,8 @@ struct mpk_launch_step {
 struct mpk_launch {
 	const char *name;
 	enum mpk_generation gen;
-	int32_t device_type;    /* DLPack number the tensors must have */
-	bool plain_pointers;    /* data is an address one may add to (all but OpenCL) */
+	int32_t device_type; /* DLPack number the tensors must have */
+	bool plain_pointers; /* data is an address one may add to (all but OpenCL) */
 	const struct mpk_launch_param *params, *temps;
 	size_t param_count, temp_count;
 	const struct mpk_launch_var *vars;
@@ -120,7 +126,7 @@ enum mpk_code mpk_launch_build(const struct mpk_launch *launches, size_t count,
 /* mpk_launch_param_parse - one parameter text; a piece of mpk_launch_resolve, for tests
  * Returns  MPK_OK; MPK_E_SYNTAX with line and column; MPK_E_NOMEM */
 enum mpk_code mpk_launch_param_parse(const struct mpk_toml_str *text, struct mpk_arena *arena,
-				     struct mpk_launch_param *out, struct mpk_error *err)
-	MPK_MUST_CHECK;
+				     struct mpk_launch_param *out,
+				     struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

@@ -88,7 +88,8 @@ enum mpk_code mpk_launch_param_parse(const struct mpk_toml_str *text, struct mpk
 
 	p.name = mpk_scan_name(&s);
 	if (!p.name.len)
-		return mpk_scan_fail(&s, s.at, err, "expected \"NAME: TYPE\" or \"NAME: TYPE[SHAPE]\"");
+		return mpk_scan_fail(&s, s.at, err,
+				     "expected \"NAME: TYPE\" or \"NAME: TYPE[SHAPE]\"");
 	if (!mpk_scan_char(&s, ':'))
 		return mpk_scan_fail(&s, s.at, err, "expected ':' after '%s'", MPK_QUOTE(p.name));
 	MPK_TRY(scan_dtype(&s, &p, err));
@@ -99,7 +100,8 @@ enum mpk_code mpk_launch_param_parse(const struct mpk_toml_str *text, struct mpk
 	if (p.dtype.lanes != 1)
 		return mpk_scan_fail(&s, 0, err, "vector element types cannot be passed");
 	if (!p.is_tensor && (p.optional || p.direction != MPK_LAUNCH_INOUT))
-		return mpk_scan_fail(&s, 0, err, "'%s' is a scalar: in, out and optional are for tensors",
+		return mpk_scan_fail(&s, 0, err,
+				     "'%s' is a scalar: in, out and optional are for tensors",
 				     MPK_QUOTE(p.name));
 	*out = p;
 	return MPK_OK;

@@ -73,8 +73,9 @@ static void put_call(struct mpk_strbuf *out, const struct mpk_host_insn *in)
 	mpk_strbuf_printf(out, "((%s (*)(", result);
 	for (size_t i = 0; in->pass[i]; i++)
 		mpk_strbuf_printf(out, "%s%s", i ? ", " : "",
-				  in->pass[i] == 'p' ? "void *"
-				  : in->pass[i] == 'i' ? "int32_t" : "int64_t");
+				  in->pass[i] == 'p'   ? "void *"
+				  : in->pass[i] == 'i' ? "int32_t"
+						       : "int64_t");
 	mpk_strbuf_printf(out, "))v%d)(", in->a);
 	for (size_t i = 0; in->pass[i]; i++)
 		mpk_strbuf_printf(out, "%s%sv%d", i ? ", " : "",
@@ -120,8 +121,12 @@ static void put_value(struct mpk_strbuf *out, const struct mpk_host_insn *in)
 		else
 			mpk_strbuf_printf(out, "INT64_C(%" PRId64 ")", in->imm);
 		break;
-	case MPK_OP_FCONST: mpk_strbuf_printf(out, "%a", in->fimm); break;
-	case MPK_OP_NULL: mpk_strbuf_puts(out, "0"); break;
+	case MPK_OP_FCONST:
+		mpk_strbuf_printf(out, "%a", in->fimm);
+		break;
+	case MPK_OP_NULL:
+		mpk_strbuf_puts(out, "0");
+		break;
 	case MPK_OP_TEXT:
 		mpk_strbuf_puts(out, "(void *)");
 		put_string(out, in->text);
@@ -134,10 +139,18 @@ static void put_value(struct mpk_strbuf *out, const struct mpk_host_insn *in)
 		}
 		mpk_strbuf_printf(out, "}[v%d]", in->a);
 		break;
-	case MPK_OP_GLOBAL: mpk_strbuf_printf(out, "&%s", in->text); break;
-	case MPK_OP_FUNCTION: mpk_strbuf_printf(out, "(void *)%s", in->text); break;
-	case MPK_OP_ARG: mpk_strbuf_printf(out, "a%" PRId64, in->imm); break;
-	case MPK_OP_SLOT: mpk_strbuf_printf(out, "s%d", in->dst); break;
+	case MPK_OP_GLOBAL:
+		mpk_strbuf_printf(out, "&%s", in->text);
+		break;
+	case MPK_OP_FUNCTION:
+		mpk_strbuf_printf(out, "(void *)%s", in->text);
+		break;
+	case MPK_OP_ARG:
+		mpk_strbuf_printf(out, "a%" PRId64, in->imm);
+		break;
+	case MPK_OP_SLOT:
+		mpk_strbuf_printf(out, "s%d", in->dst);
+		break;
 	case MPK_OP_LOAD:
 		mpk_strbuf_printf(out, "load_%s(v%d, %" PRId64 ")", mem_names[in->mem], in->a,
 				  in->imm);
@@ -145,13 +158,20 @@ static void put_value(struct mpk_strbuf *out, const struct mpk_host_insn *in)
 	case MPK_OP_ACQUIRE:
 		mpk_strbuf_printf(out, "__atomic_load_n((void **)v%d, __ATOMIC_ACQUIRE)", in->a);
 		break;
-	case MPK_OP_ADDRESS: mpk_strbuf_printf(out, "(int64_t)(intptr_t)v%d", in->a); break;
+	case MPK_OP_ADDRESS:
+		mpk_strbuf_printf(out, "(int64_t)(intptr_t)v%d", in->a);
+		break;
 	case MPK_OP_SELECT:
 		mpk_strbuf_printf(out, "v%d ? v%d : v%d", in->a, in->b, in->c);
 		break;
-	case MPK_OP_TO_F64: mpk_strbuf_printf(out, "(double)v%d", in->a); break;
-	case MPK_OP_CALL: put_call(out, in); break;
-	default: break;
+	case MPK_OP_TO_F64:
+		mpk_strbuf_printf(out, "(double)v%d", in->a);
+		break;
+	case MPK_OP_CALL:
+		put_call(out, in);
+		break;
+	default:
+		break;
 	}
 }
 
@@ -163,26 +183,34 @@ static void put_effect(struct mpk_strbuf *out, const struct mpk_host_insn *in)
 				  in->a, in->imm, in->b);
 		break;
 	case MPK_OP_RELEASE:
-		mpk_strbuf_printf(out,
-				  "\t__atomic_store_n((void **)v%d, v%d, __ATOMIC_RELEASE);\n",
+		mpk_strbuf_printf(out, "\t__atomic_store_n((void **)v%d, v%d, __ATOMIC_RELEASE);\n",
 				  in->a, in->b);
 		break;
-	case MPK_OP_SNPRINTF: put_snprintf(out, in); break;
+	case MPK_OP_SNPRINTF:
+		put_snprintf(out, in);
+		break;
 	case MPK_OP_LABEL:
 		mpk_strbuf_printf(out, "l%" PRId64 ": __attribute__((unused));\n", in->imm);
 		break;
-	case MPK_OP_COMMENT: mpk_strbuf_printf(out, "\n\t/* %s */\n", in->text); break;
+	case MPK_OP_COMMENT:
+		mpk_strbuf_printf(out, "\n\t/* %s */\n", in->text);
+		break;
 	case MPK_OP_JUMP_IF:
 		mpk_strbuf_printf(out, "\tif (v%d)\n\t\tgoto l%" PRId64 ";\n", in->a, in->imm);
 		break;
-	case MPK_OP_JUMP: mpk_strbuf_printf(out, "\tgoto l%" PRId64 ";\n", in->imm); break;
-	case MPK_OP_RETURN: mpk_strbuf_printf(out, "\treturn %" PRId64 ";\n", in->imm); break;
+	case MPK_OP_JUMP:
+		mpk_strbuf_printf(out, "\tgoto l%" PRId64 ";\n", in->imm);
+		break;
+	case MPK_OP_RETURN:
+		mpk_strbuf_printf(out, "\treturn %" PRId64 ";\n", in->imm);
+		break;
 	case MPK_OP_CALL:
 		mpk_strbuf_putc(out, '\t');
 		put_call(out, in);
 		mpk_strbuf_puts(out, ";\n");
 		break;
-	default: break;
+	default:
+		break;
 	}
 }
 
@@ -202,9 +230,9 @@ static void put_variables(struct mpk_strbuf *out, const struct mpk_hostfn *f)
 		const struct mpk_host_insn *in = &f->insns[i];
 
 		if (in->op == MPK_OP_SLOT)
-			mpk_strbuf_printf(
-				out, "\tchar s%d[%" PRId64 "] __attribute__((aligned(16)));\n",
-				in->dst, in->imm);
+			mpk_strbuf_printf(out,
+					  "\tchar s%d[%" PRId64 "] __attribute__((aligned(16)));\n",
+					  in->dst, in->imm);
 		if (in->dst >= 0)
 			mpk_strbuf_printf(out, "\t%sv%d;\n", c_type(in->type), in->dst);
 	}
@@ -263,11 +291,11 @@ static void put_registration(struct mpk_strbuf *out, const struct mpk_host_unit 
 {
 	mpk_strbuf_printf(out, "int %s(const char *name, void *symbol);\n",
 			  unit->register_function);
-	mpk_strbuf_puts(out, "__attribute__((constructor)) static void register_functions(void)\n{\n");
+	mpk_strbuf_puts(out,
+			"__attribute__((constructor)) static void register_functions(void)\n{\n");
 	for (size_t i = 0; i < unit->function_count; i++)
-		mpk_strbuf_printf(out, "\t(void)%s(\"%s\", (void *)%s);\n",
-				  unit->register_function, unit->functions[i].symbol,
-				  unit->functions[i].symbol);
+		mpk_strbuf_printf(out, "\t(void)%s(\"%s\", (void *)%s);\n", unit->register_function,
+				  unit->functions[i].symbol, unit->functions[i].symbol);
 	mpk_strbuf_puts(out, "}\n");
 }
 

@@ -8,8 +8,8 @@ struct printer {
 	struct mpk_strbuf *out;
 	struct mpk_strbuf constants;
 	unsigned constant_count;
-	unsigned temps;      /* helper values of the current function, %t0... */
-	bool open;           /* the current block still needs a terminator */
+	unsigned temps; /* helper values of the current function, %t0... */
+	bool open;      /* the current block still needs a terminator */
 };
 
 static const struct {
@@ -24,16 +24,16 @@ static const struct {
 
 static const char *ll_type(enum mpk_host_type type)
 {
-	static const char *const names[] = { [MPK_HOST_I64] = "i64", [MPK_HOST_PTR] = "ptr",
-					     [MPK_HOST_F64] = "double" };
+	static const char *const names[] = {
+		[MPK_HOST_I64] = "i64", [MPK_HOST_PTR] = "ptr", [MPK_HOST_F64] = "double"
+	};
 	return names[type];
 }
 
 /* A private constant C string; returns its number: @mpk.c.N */
 static unsigned string_constant(struct printer *p, const char *text)
 {
-	mpk_strbuf_printf(&p->constants,
-			  "@mpk.c.%u = private unnamed_addr constant [%zu x i8] c\"",
+	mpk_strbuf_printf(&p->constants, "@mpk.c.%u = private unnamed_addr constant [%zu x i8] c\"",
 			  p->constant_count, strlen(text) + 1);
 	for (const char *q = text; *q; q++) {
 		unsigned char c = (unsigned char)*q;
@@ -60,7 +60,8 @@ static void put_names(struct printer *p, const struct mpk_host_insn *in)
 		mpk_strbuf_printf(&p->constants, "%sptr @mpk.c.%u", i ? ", " : "",
 				  first + (unsigned)i);
 	mpk_strbuf_puts(&p->constants, "], align 8\n");
-	mpk_strbuf_printf(p->out, "  %%t%u = getelementptr [%zu x ptr], ptr @mpk.c.%u, i64 0, i64 %%v%d\n",
+	mpk_strbuf_printf(p->out,
+			  "  %%t%u = getelementptr [%zu x ptr], ptr @mpk.c.%u, i64 0, i64 %%v%d\n",
 			  p->temps, in->name_count, table, in->a);
 	mpk_strbuf_printf(p->out, "  %%v%d = load ptr, ptr %%t%u, align 8\n", in->dst, p->temps);
 	p->temps++;
@@ -106,8 +107,7 @@ static void put_store(struct printer *p, const struct mpk_host_insn *in)
 	p->temps++;
 }
 
-static void put_compare(struct printer *p, const char *op, const char *type, int a, int b,
-			int dst)
+static void put_compare(struct printer *p, const char *op, const char *type, int a, int b, int dst)
 {
 	mpk_strbuf_printf(p->out, "  %%t%u = icmp %s %s %%v%d, %%v%d\n", p->temps, op, type, a, b);
 	mpk_strbuf_printf(p->out, "  %%v%d = zext i1 %%t%u to i64\n", dst, p->temps);
@@ -116,12 +116,12 @@ static void put_compare(struct printer *p, const char *op, const char *type, int
 
 static void put_overflow(struct printer *p, const char *op, const struct mpk_host_insn *in)
 {
-	mpk_strbuf_printf(p->out,
-			  "  %%t%u = call { i64, i1 } @llvm.%s.with.overflow.i64(i64 %%v%d, i64 %%v%d)\n"
-			  "  %%t%u = extractvalue { i64, i1 } %%t%u, 1\n"
-			  "  %%v%d = zext i1 %%t%u to i64\n",
-			  p->temps, op, in->a, in->b, p->temps + 1, p->temps, in->dst,
-			  p->temps + 1);
+	mpk_strbuf_printf(
+		p->out,
+		"  %%t%u = call { i64, i1 } @llvm.%s.with.overflow.i64(i64 %%v%d, i64 %%v%d)\n"
+		"  %%t%u = extractvalue { i64, i1 } %%t%u, 1\n"
+		"  %%v%d = zext i1 %%t%u to i64\n",
+		p->temps, op, in->a, in->b, p->temps + 1, p->temps, in->dst, p->temps + 1);
 	p->temps += 2;
 }
 
@@ -178,7 +178,8 @@ static void put_snprintf(struct printer *p, const struct mpk_host_insn *in)
 
 	mpk_strbuf_printf(p->out,
 			  "  call i32 (ptr, i64, ptr, ...) @snprintf(ptr %%v%d, i64 %" PRId64
-			  ", ptr @mpk.c.%u", in->a, in->imm, format);
+			  ", ptr @mpk.c.%u",
+			  in->a, in->imm, format);
 	for (size_t i = 0; in->pass[i]; i++)
 		mpk_strbuf_printf(p->out, ", %s %%v%d", in->pass[i] == 'p' ? "ptr" : "i64",
 				  in->args[i]);
@@ -187,15 +188,18 @@ static void put_snprintf(struct printer *p, const struct mpk_host_insn *in)
 
 /* Plain operators of two integers. */
 static const char *const plain[MPK_OP_COUNT] = {
-	[MPK_OP_ADD] = "add", [MPK_OP_SUB] = "sub", [MPK_OP_MUL] = "mul",
-	[MPK_OP_DIV] = "sdiv", [MPK_OP_REM] = "srem", [MPK_OP_AND] = "and",
-	[MPK_OP_OR] = "or",
+	[MPK_OP_ADD] = "add",  [MPK_OP_SUB] = "sub", [MPK_OP_MUL] = "mul", [MPK_OP_DIV] = "sdiv",
+	[MPK_OP_REM] = "srem", [MPK_OP_AND] = "and", [MPK_OP_OR] = "or",
 };
 static const char *const overflow[MPK_OP_COUNT] = {
-	[MPK_OP_ADD_OVER] = "sadd", [MPK_OP_SUB_OVER] = "ssub", [MPK_OP_MUL_OVER] = "smul",
+	[MPK_OP_ADD_OVER] = "sadd",
+	[MPK_OP_SUB_OVER] = "ssub",
+	[MPK_OP_MUL_OVER] = "smul",
 };
 static const char *const compare[MPK_OP_COUNT] = {
-	[MPK_OP_EQ] = "eq", [MPK_OP_LT] = "slt", [MPK_OP_LE] = "sle",
+	[MPK_OP_EQ] = "eq",
+	[MPK_OP_LT] = "slt",
+	[MPK_OP_LE] = "sle",
 };
 
 static void put_jump(struct printer *p, const struct mpk_host_insn *in)
@@ -209,7 +213,8 @@ static void put_jump(struct printer *p, const struct mpk_host_insn *in)
 		break;
 	case MPK_OP_JUMP_IF:
 		put_condition(p, in->a);
-		mpk_strbuf_printf(p->out, "  br i1 %%t%u, label %%l%" PRId64 ", label %%n%u\nn%u:\n",
+		mpk_strbuf_printf(p->out,
+				  "  br i1 %%t%u, label %%l%" PRId64 ", label %%n%u\nn%u:\n",
 				  p->temps - 1, in->imm, p->temps, p->temps);
 		p->temps++;
 		break;
@@ -225,8 +230,7 @@ static void put_jump(struct printer *p, const struct mpk_host_insn *in)
 }
 
 /* Constants, parameters and addresses: one line each. */
-static void put_leaf(struct printer *p, const struct mpk_hostfn *f,
-		     const struct mpk_host_insn *in)
+static void put_leaf(struct printer *p, const struct mpk_hostfn *f, const struct mpk_host_insn *in)
 {
 	uint64_t bits;
 
@@ -236,8 +240,9 @@ static void put_leaf(struct printer *p, const struct mpk_hostfn *f,
 		break;
 	case MPK_OP_FCONST:
 		memcpy(&bits, &in->fimm, sizeof bits);
-		mpk_strbuf_printf(p->out, "  %%v%d = select i1 true, double 0x%016" PRIX64
-				  ", double 0.0\n", in->dst, bits);
+		mpk_strbuf_printf(p->out,
+				  "  %%v%d = select i1 true, double 0x%016" PRIX64 ", double 0.0\n",
+				  in->dst, bits);
 		break;
 	case MPK_OP_NULL:
 		mpk_strbuf_printf(p->out, "  %%v%d = getelementptr i8, ptr null, i64 0\n", in->dst);
@@ -261,21 +266,22 @@ static void put_leaf(struct printer *p, const struct mpk_hostfn *f,
 					  in->dst, in->imm);
 		break;
 	case MPK_OP_SLOT:
-		mpk_strbuf_printf(p->out,
-				  "  call void @llvm.memset.p0.i64(ptr align 16 %%v%d, i8 0, i64 %" PRId64
-				  ", i1 false)\n", in->dst, in->imm);
+		mpk_strbuf_printf(
+			p->out,
+			"  call void @llvm.memset.p0.i64(ptr align 16 %%v%d, i8 0, i64 %" PRId64
+			", i1 false)\n",
+			in->dst, in->imm);
 		break;
 	default:
 		break;
 	}
 }
 
-static void put_insn(struct printer *p, const struct mpk_hostfn *f,
-		     const struct mpk_host_insn *in)
+static void put_insn(struct printer *p, const struct mpk_hostfn *f, const struct mpk_host_insn *in)
 {
 	if (plain[in->op]) {
-		mpk_strbuf_printf(p->out, "  %%v%d = %s i64 %%v%d, %%v%d\n", in->dst,
-				  plain[in->op], in->a, in->b);
+		mpk_strbuf_printf(p->out, "  %%v%d = %s i64 %%v%d, %%v%d\n", in->dst, plain[in->op],
+				  in->a, in->b);
 		return;
 	}
 	if (overflow[in->op]) {
@@ -287,9 +293,15 @@ static void put_insn(struct printer *p, const struct mpk_hostfn *f,
 		return;
 	}
 	switch ((int)in->op) {
-	case MPK_OP_NAMES: put_names(p, in); break;
-	case MPK_OP_LOAD: put_load(p, in); break;
-	case MPK_OP_STORE: put_store(p, in); break;
+	case MPK_OP_NAMES:
+		put_names(p, in);
+		break;
+	case MPK_OP_LOAD:
+		put_load(p, in);
+		break;
+	case MPK_OP_STORE:
+		put_store(p, in);
+		break;
 	case MPK_OP_ACQUIRE:
 		mpk_strbuf_printf(p->out, "  %%v%d = load atomic ptr, ptr %%v%d acquire, align 8\n",
 				  in->dst, in->a);
@@ -308,15 +320,27 @@ static void put_insn(struct printer *p, const struct mpk_hostfn *f,
 	case MPK_OP_TO_F64:
 		mpk_strbuf_printf(p->out, "  %%v%d = sitofp i64 %%v%d to double\n", in->dst, in->a);
 		break;
-	case MPK_OP_COMMENT: mpk_strbuf_printf(p->out, "  ; %s\n", in->text); break;
-	case MPK_OP_SELECT: put_select(p, in); break;
-	case MPK_OP_CALL: put_call(p, in); break;
-	case MPK_OP_SNPRINTF: put_snprintf(p, in); break;
+	case MPK_OP_COMMENT:
+		mpk_strbuf_printf(p->out, "  ; %s\n", in->text);
+		break;
+	case MPK_OP_SELECT:
+		put_select(p, in);
+		break;
+	case MPK_OP_CALL:
+		put_call(p, in);
+		break;
+	case MPK_OP_SNPRINTF:
+		put_snprintf(p, in);
+		break;
 	case MPK_OP_LABEL:
 	case MPK_OP_JUMP_IF:
 	case MPK_OP_JUMP:
-	case MPK_OP_RETURN: put_jump(p, in); break;
-	default: put_leaf(p, f, in); break;
+	case MPK_OP_RETURN:
+		put_jump(p, in);
+		break;
+	default:
+		put_leaf(p, f, in);
+		break;
 	}
 }
 
@@ -349,17 +373,17 @@ static void put_globals(struct mpk_strbuf *out, const struct mpk_host_unit *unit
 		mpk_strbuf_printf(out, "declare %svoid @%s()\n", links[unit->externs[i].link],
 				  unit->externs[i].name);
 	for (size_t i = 0; i < unit->global_count; i++)
-		mpk_strbuf_printf(out, "@%s = %s global ptr null, align 8\n",
-				  unit->globals[i].name,
+		mpk_strbuf_printf(out, "@%s = %s global ptr null, align 8\n", unit->globals[i].name,
 				  unit->globals[i].weak ? "weak" : "internal");
 }
 
 static void put_registration(struct printer *p, const struct mpk_host_unit *unit)
 {
 	mpk_strbuf_printf(p->out, "declare i32 @%s(ptr, ptr)\n", unit->register_function);
-	mpk_strbuf_puts(p->out, "@llvm.global_ctors = appending global [1 x { i32, ptr, ptr }] "
-				"[{ i32, ptr, ptr } { i32 65535, ptr @register_functions, ptr null }]\n"
-				"define internal void @register_functions() {\n");
+	mpk_strbuf_puts(
+		p->out,
+		"@llvm.global_ctors = appending global [1 x { i32, ptr, ptr }] [{ i32, ptr, ptr } { i32 65535, ptr @register_functions, ptr null }]\n"
+		"define internal void @register_functions() {\n");
 	for (size_t i = 0; i < unit->function_count; i++) {
 		const char *symbol = unit->functions[i].symbol;
 

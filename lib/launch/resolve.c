@@ -24,12 +24,12 @@ static void finding(struct resolve *r, struct mpk_error *err)
 	mpk_report_add(r->report, MPK_ERROR, "launch-function", err);
 }
 
-#define COMPLAIN(r, position, ...)                                                       \
-	do {                                                                             \
-		struct mpk_error complaint_;                                             \
-		(void)mpk_fail_line(&complaint_, MPK_E_SYNTAX, (position).line,          \
-				    (position).column, __VA_ARGS__);                     \
-		finding((r), &complaint_);                                               \
+#define COMPLAIN(r, position, ...)                                                                 \
+	do {                                                                                       \
+		struct mpk_error complaint_;                                                       \
+		(void)mpk_fail_line(&complaint_, MPK_E_SYNTAX, (position).line, (position).column, \
+				    __VA_ARGS__);                                                  \
+		finding((r), &complaint_);                                                         \
 	} while (0)
 
 static void *array(struct resolve *r, size_t count, size_t size)
@@ -58,8 +58,7 @@ static bool is_real(struct mpk_dtype t)
 
 /* --- parameters and variables ------------------------------------------------------ */
 
-static size_t find_param(const struct mpk_launch_param *params, size_t count,
-			 struct mpk_span name)
+static size_t find_param(const struct mpk_launch_param *params, size_t count, struct mpk_span name)
 {
 	size_t i = 0;
 
@@ -153,8 +152,10 @@ static bool check_names(struct resolve *r, const struct mpk_expr *e, struct mpk_
 		COMPLAIN(r, pos, "unknown name '%s'; did you mean '%s'?", MPK_QUOTE(e->name),
 			 MPK_QUOTE(names[near]));
 	else
-		COMPLAIN(r, pos, "'%s' is neither an integer parameter nor a dimension of a parameter "
-			 "that is always there", MPK_QUOTE(e->name));
+		COMPLAIN(
+			r, pos,
+			"'%s' is neither an integer parameter nor a dimension of a parameter that is always there",
+			MPK_QUOTE(e->name));
 	return false;
 }
 
@@ -172,9 +173,8 @@ static const struct {
 	int32_t device_type;
 	bool plain_pointers;
 } devices[] = {
-	{ "cuda", 2, true },  { "opencl", 4, false }, { "vulkan", 7, false },
-	{ "metal", 8, false }, { "rocm", 10, true },   { "hip", 10, true },
-	{ "hsaco", 10, true },
+	{ "cuda", 2, true },  { "opencl", 4, false }, { "vulkan", 7, false }, { "metal", 8, false },
+	{ "rocm", 10, true }, { "hip", 10, true },    { "hsaco", 10, true },
 };
 
 static const struct mpk_mfunction *find_kernel(struct resolve *r, const struct mpk_toml_str *name,
@@ -203,7 +203,8 @@ static const struct mpk_mfunction *find_kernel(struct resolve *r, const struct m
 			 MPK_QUOTE(key));
 		return NULL;
 	}
-	COMPLAIN(r, name->pos, "'%s' names no kernel; it is written MODULE.KERNEL", MPK_QUOTE(text));
+	COMPLAIN(r, name->pos, "'%s' names no kernel; it is written MODULE.KERNEL",
+		 MPK_QUOTE(text));
 	return NULL;
 }
 
@@ -259,12 +260,15 @@ static void check_arg_type(struct resolve *r, const struct mpk_launch_arg *a, st
 	if (a->kind == MPK_ARG_INT && is_real(a->dtype))
 		return; /* an integer is a fine real number */
 	COMPLAIN(r, pos, "'%s' is a%s, but kernel '%s' takes %s there", MPK_QUOTE(a->text),
-		 tensor ? " tensor" : real ? " real number" : "n integer", kernel,
-		 handle ? "a buffer" : mpk_dtype_print(a->dtype, want));
+		 tensor ? " tensor"
+		 : real ? " real number"
+			: "n integer",
+		 kernel, handle ? "a buffer" : mpk_dtype_print(a->dtype, want));
 }
 
 /* False when it cannot be told what the argument is (reported). */
-static bool resolve_arg(struct resolve *r, const struct mpk_toml_str *text, struct mpk_launch_arg *a)
+static bool resolve_arg(struct resolve *r, const struct mpk_toml_str *text,
+			struct mpk_launch_arg *a)
 {
 	struct mpk_scan s = scan_of(text);
 	struct mpk_error err;
@@ -343,8 +347,8 @@ static void resolve_extents(struct resolve *r, const struct mpk_toml_list *list,
 	for (size_t i = 0; i < list->count; i++) {
 		resolve_extent(r, &list->items[i], &out[i]);
 		if (out[i].expr && mpk_expr_constant(out[i].expr, &value) && value < least)
-			COMPLAIN(r, list->items[i].pos, "a %s extent is at least %d, not %lld", what,
-				 (int)least, (long long)value);
+			COMPLAIN(r, list->items[i].pos, "a %s extent is at least %d, not %lld",
+				 what, (int)least, (long long)value);
 	}
 }
 
@@ -370,15 +374,17 @@ static void check_tags(struct resolve *r, const struct mpk_mstep *m,
 				 (mpk_expr_constant(step->block[i].expr, &one) && one == 1);
 
 		if (!grid_one && !has_tag(step, (enum mpk_launch_tag)(MPK_TAG_GRID_X + i)))
-			COMPLAIN(r, m->grid.pos, "kernel '%s' has no launch tag blockIdx.%c for its grid",
+			COMPLAIN(r, m->grid.pos,
+				 "kernel '%s' has no launch tag blockIdx.%c for its grid",
 				 step->kernel, axes[i]);
 		if (!block_one && !has_tag(step, (enum mpk_launch_tag)(MPK_TAG_BLOCK_X + i)))
-			COMPLAIN(r, m->block.pos, "kernel '%s' has no launch tag threadIdx.%c for its block",
+			COMPLAIN(r, m->block.pos,
+				 "kernel '%s' has no launch tag threadIdx.%c for its block",
 				 step->kernel, axes[i]);
 	}
 	if (m->shared.text && !has_tag(step, MPK_TAG_DYN_SHARED))
-		COMPLAIN(r, m->shared.pos, "kernel '%s' has no launch tag for dynamic shared memory",
-			 step->kernel);
+		COMPLAIN(r, m->shared.pos,
+			 "kernel '%s' has no launch tag for dynamic shared memory", step->kernel);
 }
 
 static void resolve_tags(struct resolve *r, const struct mpk_mfunction *kernel,
@@ -395,8 +401,7 @@ static void resolve_tags(struct resolve *r, const struct mpk_mfunction *kernel,
 	step->tag_count = tags ? kernel->launch.count : 0;
 }
 
-static void resolve_step(struct resolve *r, const struct mpk_mstep *m,
-			 struct mpk_launch_step *step)
+static void resolve_step(struct resolve *r, const struct mpk_mstep *m, struct mpk_launch_step *step)
 {
 	const struct mpk_mfunction *kernel;
 
@@ -422,8 +427,8 @@ static void check_anchor(struct resolve *r)
 	for (size_t i = 0; i < r->launch->param_count; i++)
 		if (r->launch->params[i].is_tensor && !r->launch->params[i].optional)
 			return;
-	COMPLAIN(r, r->source->pos, "it needs one tensor parameter that is not optional, "
-		 "which tells the device");
+	COMPLAIN(r, r->source->pos,
+		 "it needs one tensor parameter that is not optional, which tells the device");
 }
 
 static void resolve_one(struct resolve *r)
@@ -463,8 +468,10 @@ enum mpk_code mpk_launch_resolve(const struct mpk_manifest *manifest, struct mpk
 	if (!launches)
 		return mpk_fail_nomem(err);
 	for (size_t i = 0; i < manifest->launch_count; i++) {
-		struct resolve r = { .manifest = manifest, .source = &manifest->launches[i],
-				     .arena = arena, .report = report,
+		struct resolve r = { .manifest = manifest,
+				     .source = &manifest->launches[i],
+				     .arena = arena,
+				     .report = report,
 				     .launch = &launches[i] };
 
 		resolve_one(&r);

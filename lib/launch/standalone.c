@@ -53,12 +53,15 @@ enum mpk_code mpk_standalone_print(const struct mpk_standalone_kernel *kernels, 
 		put_kernel(out, &kernels[i], i);
 	mpk_strbuf_puts(out, "const struct mpk_sa_kernel mpk_sa_kernels[] = {\n");
 	for (size_t i = 0; i < count; i++)
-		mpk_strbuf_printf(out, "\t{ \"%s\", \"%s\", %s + %" PRIu64 ", %" PRIu64
+		mpk_strbuf_printf(out,
+				  "\t{ \"%s\", \"%s\", %s + %" PRIu64 ", %" PRIu64
 				  ", types_%zu, %zu, tags_%zu, %zu },\n",
-				  kernels[i].name, kernels[i].format, symbol,
-				  kernels[i].offset, kernels[i].size, i, kernels[i].arg_count, i,
+				  kernels[i].name, kernels[i].format, symbol, kernels[i].offset,
+				  kernels[i].size, i, kernels[i].arg_count, i,
 				  value_tags(&kernels[i]));
-	mpk_strbuf_printf(out, "};\nconst unsigned mpk_sa_kernel_count = %zu;\n"
-			  "const int mpk_sa_device_type = %" PRId32 ";\n", count, device_type);
+	mpk_strbuf_printf(out,
+			  "};\nconst unsigned mpk_sa_kernel_count = %zu;\n"
+			  "const int mpk_sa_device_type = %" PRId32 ";\n",
+			  count, device_type);
 	return mpk_strbuf_status(out, err);
 }

@@ -17,9 +17,9 @@
 #include "kernels/kernels.h"
 
 struct mpk_standalone_kernel {
-	const char *name;       /* a C identifier, as device compilers make them */
-	const char *format;     /* "ptx", "cubin", "fatbin", "cl" */
-	uint64_t offset, size;  /* of its code in the blob, bytes */
+	const char *name;      /* a C identifier, as device compilers make them */
+	const char *format;    /* "ptx", "cubin", "fatbin", "cl" */
+	uint64_t offset, size; /* of its code in the blob, bytes */
 	const struct mpk_dtype *args;
 	size_t arg_count;
 	const enum mpk_launch_tag *tags;

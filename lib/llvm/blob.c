@@ -22,8 +22,8 @@ static bool is_elf(const struct mpk_session *s)
 
 static LLVMValueRef add_symbol(struct mpk_session *s, const struct mpk_llvm_blob *blob)
 {
-	LLVMValueRef bytes = LLVMConstStringInContext2(
-		s->context, (const char *)blob->bytes.data, blob->bytes.len, 1);
+	LLVMValueRef bytes = LLVMConstStringInContext2(s->context, (const char *)blob->bytes.data,
+						       blob->bytes.len, 1);
 	LLVMValueRef symbol = LLVMAddGlobal(s->module, LLVMTypeOf(bytes), blob->symbol);
 
 	LLVMSetInitializer(symbol, bytes);
@@ -52,7 +52,8 @@ static void append_list(struct mpk_session *s, const char *name, const char *sec
 /* An ELF note (elf/stamp.h), as a structure, so that LLVM takes care of the byte order. */
 static void add_note(struct mpk_session *s, const struct mpk_llvm_note *note)
 {
-	LLVMTypeRef i32 = LLVMInt32TypeInContext(s->context), i8 = LLVMInt8TypeInContext(s->context);
+	LLVMTypeRef i32 = LLVMInt32TypeInContext(s->context),
+		    i8 = LLVMInt8TypeInContext(s->context);
 	size_t owner = strlen(note->owner) + 1, text = strlen(note->text) + 1;
 	LLVMValueRef fields[] = {
 		LLVMConstInt(i32, owner, 0),
@@ -62,8 +63,8 @@ static void add_note(struct mpk_session *s, const struct mpk_llvm_note *note)
 		LLVMConstStringInContext2(s->context, note->text, text, 1),
 		LLVMConstNull(LLVMArrayType2(i8, (4 - text % 4) % 4)),
 	};
-	LLVMValueRef value = LLVMConstStructInContext(s->context, fields,
-						      sizeof fields / sizeof *fields, 0);
+	LLVMValueRef value =
+		LLVMConstStructInContext(s->context, fields, sizeof fields / sizeof *fields, 0);
 	LLVMValueRef global = LLVMAddGlobal(s->module, LLVMTypeOf(value), "mpk_note");
 
 	LLVMSetInitializer(global, value);

@@ -4,15 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "llvm/session.h"
 #include "text/escape.h"
+#include "llvm/session.h"
 
 static bool is_bitcode(struct mpk_span bytes)
 {
-	static const uint8_t raw[] = { 'B', 'C', 0xc0, 0xde }, wrapped[] = { 0xde, 0xc0, 0x17, 0x0b };
+	static const uint8_t raw[] = { 'B', 'C', 0xc0, 0xde },
+			     wrapped[] = { 0xde, 0xc0, 0x17, 0x0b };
 
-	return bytes.len >= 4 && (memcmp(bytes.data, raw, 4) == 0 ||
-				  memcmp(bytes.data, wrapped, 4) == 0);
+	return bytes.len >= 4 &&
+	       (memcmp(bytes.data, raw, 4) == 0 || memcmp(bytes.data, wrapped, 4) == 0);
 }
 
 /* LLVM says "NAME:LINE:COLUMN: error: TEXT\n<the line>\n   ^\n"; LINE and COLUMN are kept,
@@ -32,8 +33,8 @@ static enum mpk_code fail_parse(const char *name, const char *message, struct mp
 		text = strncmp(end, ": error: ", 9) == 0 ? end + 9 : end;
 	}
 	struct mpk_span sentence = mpk_span_of(text, strcspn(text, "\n"));
-	return mpk_fail_line(err, MPK_E_SYNTAX, (uint32_t)line, (uint32_t)column,
-			     "LLVM %s: %s", mpk_llvm_table()->version, MPK_QUOTE(sentence));
+	return mpk_fail_line(err, MPK_E_SYNTAX, (uint32_t)line, (uint32_t)column, "LLVM %s: %s",
+			     mpk_llvm_table()->version, MPK_QUOTE(sentence));
 }
 
 static enum mpk_code parse(struct mpk_session *s, const struct mpk_llvm_source *source,
@@ -87,10 +88,10 @@ static enum mpk_code set_target(struct mpk_session *s, struct mpk_error *err)
 
 	LLVMDisposeMessage(normal);
 	if (!same)
-		return mpk_fail(err, MPK_E_CONFLICT,
-				"this IR is for '%s', the package for '%s'; compile the IR for "
-				"that target or set [package] target",
-				MPK_QUOTE(mpk_span_str(own)), MPK_QUOTE(mpk_span_str(s->triple)));
+		return mpk_fail(
+			err, MPK_E_CONFLICT,
+			"this IR is for '%s', the package for '%s'; compile the IR for that target or set [package] target",
+			MPK_QUOTE(mpk_span_str(own)), MPK_QUOTE(mpk_span_str(s->triple)));
 	LLVMSetTarget(s->module, s->triple);
 	if (!*LLVMGetDataLayoutStr(s->module)) {
 		LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(s->machine);
@@ -102,8 +103,7 @@ static enum mpk_code set_target(struct mpk_session *s, struct mpk_error *err)
 }
 
 static enum mpk_code compile(struct mpk_session *s, const struct mpk_llvm_source *source,
-			     struct mpk_arena *arena, struct mpk_span *out,
-			     struct mpk_error *err)
+			     struct mpk_arena *arena, struct mpk_span *out, struct mpk_error *err)
 {
 	MPK_TRY(mpk_session_open(s, source->triple, err));
 	MPK_TRY(parse(s, source, err));

@@ -20,14 +20,14 @@
  * padded to four bytes. Other object formats have none. */
 struct mpk_llvm_note {
 	const char *section;
-	const char *owner;       /* three characters */
+	const char *owner; /* three characters */
 	uint32_t type;
-	const char *text;        /* NULL: no note */
+	const char *text; /* NULL: no note */
 };
 
 /* A read-only symbol as an object file. */
 struct mpk_llvm_blob {
-	const char *triple;      /* "x86_64-linux-gnu", "arm64-apple-macos" */
+	const char *triple; /* "x86_64-linux-gnu", "arm64-apple-macos" */
 	const char *symbol;
 	struct mpk_span bytes;
 	unsigned align;          /* bytes, a power of two */
@@ -39,13 +39,13 @@ struct mpk_llvm_blob {
 
 /* LLVM IR (.ll) or bitcode (.bc); which one is seen from the bytes. */
 struct mpk_llvm_source {
-	const char *triple;      /* of the object; must agree with the module's own */
-	const char *name;        /* base name: the object's file symbol, when the IR has none */
+	const char *triple; /* of the object; must agree with the module's own */
+	const char *name;   /* base name: the object's file symbol, when the IR has none */
 	struct mpk_span bytes;
 };
 
 struct mpk_llvm {
-	const char *version;     /* of the library that is really loaded, "19.1.7" */
+	const char *version; /* of the library that is really loaded, "19.1.7" */
 
 	/* emit_blob - an object with the symbol: external, constant, default visibility
 	 * (COFF: exported)

@@ -7,14 +7,14 @@
 #include "text/escape.h"
 
 /* Only the wanted back end is initialised: each one costs page faults in libLLVM. */
-#define BACK_END(name)                                                                   \
-	static void init_##name(void)                                                    \
-	{                                                                                \
-		LLVMInitialize##name##TargetInfo();                                      \
-		LLVMInitialize##name##Target();                                          \
-		LLVMInitialize##name##TargetMC();                                        \
-		LLVMInitialize##name##AsmPrinter();                                      \
-		LLVMInitialize##name##AsmParser();                                       \
+#define BACK_END(name)                                                                             \
+	static void init_##name(void)                                                              \
+	{                                                                                          \
+		LLVMInitialize##name##TargetInfo();                                                \
+		LLVMInitialize##name##Target();                                                    \
+		LLVMInitialize##name##TargetMC();                                                  \
+		LLVMInitialize##name##AsmPrinter();                                                \
+		LLVMInitialize##name##AsmParser();                                                 \
 	}
 
 BACK_END(X86)
@@ -42,13 +42,13 @@ static void init_for(const char *triple)
 		const char *prefix;
 		void (*init)(void);
 	} rows[] = {
-		{ "x86_64", init_X86 },	    { "i386", init_X86 },
-		{ "i686", init_X86 },	    { "aarch64", init_AArch64 },
-		{ "arm64", init_AArch64 },  { "arm", init_ARM },
-		{ "thumb", init_ARM },	    { "riscv", init_RISCV },
-		{ "s390x", init_SystemZ },  { "powerpc", init_PowerPC },
-		{ "ppc", init_PowerPC },    { "loongarch", init_LoongArch },
-		{ "mips", init_Mips },	    { "wasm", init_WebAssembly },
+		{ "x86_64", init_X86 },    { "i386", init_X86 },
+		{ "i686", init_X86 },      { "aarch64", init_AArch64 },
+		{ "arm64", init_AArch64 }, { "arm", init_ARM },
+		{ "thumb", init_ARM },     { "riscv", init_RISCV },
+		{ "s390x", init_SystemZ }, { "powerpc", init_PowerPC },
+		{ "ppc", init_PowerPC },   { "loongarch", init_LoongArch },
+		{ "mips", init_Mips },     { "wasm", init_WebAssembly },
 	};
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++) {
@@ -80,7 +80,7 @@ static void on_diagnostic(LLVMDiagnosticInfoRef info, void *data)
 static const char *features_for(const char *triple)
 {
 	return strncmp(triple, "riscv64", 7) == 0 && strstr(triple, "linux") ? "+m,+a,+f,+d,+c"
-									      : "";
+									     : "";
 }
 
 static enum mpk_code open_machine(struct mpk_session *s, struct mpk_error *err)
@@ -98,14 +98,12 @@ static enum mpk_code open_machine(struct mpk_session *s, struct mpk_error *err)
 					     LLVMCodeGenLevelDefault, LLVMRelocPIC,
 					     LLVMCodeModelDefault);
 	if (!s->machine || !LLVMTargetHasAsmBackend(target))
-		return mpk_fail(err, MPK_E_UNSUPPORTED,
-				"LLVM %s cannot make object files for '%s'",
+		return mpk_fail(err, MPK_E_UNSUPPORTED, "LLVM %s cannot make object files for '%s'",
 				mpk_llvm_table()->version, MPK_QUOTE(mpk_span_str(s->triple)));
 	return MPK_OK;
 }
 
-enum mpk_code mpk_session_open(struct mpk_session *s, const char *triple,
-			       struct mpk_error *err)
+enum mpk_code mpk_session_open(struct mpk_session *s, const char *triple, struct mpk_error *err)
 {
 	s->context = LLVMContextCreate();
 	LLVMContextSetDiagnosticHandler(s->context, on_diagnostic, s);
@@ -113,16 +111,16 @@ enum mpk_code mpk_session_open(struct mpk_session *s, const char *triple,
 	return open_machine(s, err);
 }
 
-enum mpk_code mpk_session_emit(struct mpk_session *s, struct mpk_arena *arena,
-			       struct mpk_span *out, struct mpk_error *err)
+enum mpk_code mpk_session_emit(struct mpk_session *s, struct mpk_arena *arena, struct mpk_span *out,
+			       struct mpk_error *err)
 {
 	LLVMMemoryBufferRef buffer = NULL;
 	char *message = NULL;
 
-	if (LLVMTargetMachineEmitToMemoryBuffer(s->machine, s->module, LLVMObjectFile,
-						&message, &buffer)) {
-		enum mpk_code code = mpk_fail(err, MPK_E_TOOL, "LLVM: %s",
-					      MPK_QUOTE(mpk_span_str(message)));
+	if (LLVMTargetMachineEmitToMemoryBuffer(s->machine, s->module, LLVMObjectFile, &message,
+						&buffer)) {
+		enum mpk_code code =
+			mpk_fail(err, MPK_E_TOOL, "LLVM: %s", MPK_QUOTE(mpk_span_str(message)));
 		LLVMDisposeMessage(message);
 		return code;
 	}

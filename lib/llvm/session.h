@@ -15,9 +15,9 @@
 struct mpk_session {
 	LLVMContextRef context;
 	LLVMTargetMachineRef machine;
-	LLVMModuleRef module;      /* owned once set */
-	char *triple;              /* LLVM's normal form */
-	bool failed;               /* an error was reported; text holds the first */
+	LLVMModuleRef module; /* owned once set */
+	char *triple;         /* LLVM's normal form */
+	bool failed;          /* an error was reported; text holds the first */
 	char text[512];
 };
 
@@ -30,8 +30,8 @@ enum mpk_code mpk_session_open(struct mpk_session *s, const char *triple,
 
 /* mpk_session_emit - the module as an object file, in arena
  * Returns  MPK_OK; MPK_E_TOOL with LLVM's message; MPK_E_NOMEM */
-enum mpk_code mpk_session_emit(struct mpk_session *s, struct mpk_arena *arena,
-			       struct mpk_span *out, struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_session_emit(struct mpk_session *s, struct mpk_arena *arena, struct mpk_span *out,
+			       struct mpk_error *err) MPK_MUST_CHECK;
 
 void mpk_session_close(struct mpk_session *s);
 

@@ -30,7 +30,7 @@ static void check_not_empty(struct check *c)
 {
 	if (!c->draft->module_count && !c->has_modules)
 		mpk_toml_read_error(c->r, (struct mpk_pos){ 1, 1 }, "empty",
-				"nothing to pack: there is no [[module]]");
+				    "nothing to pack: there is no [[module]]");
 }
 
 static void check_ids(struct check *c)
@@ -45,8 +45,8 @@ static void check_ids(struct check *c)
 			c->r->failed = true;
 		else if (first != i)
 			mpk_toml_read_error(c->r, id.pos, "duplicate-id",
-					"'%s' is the id of the module on line %u already",
-					QUOTE(id), c->draft->modules[first].id.pos.line);
+					    "'%s' is the id of the module on line %u already",
+					    QUOTE(id), c->draft->modules[first].id.pos.line);
 	}
 }
 
@@ -62,15 +62,16 @@ static void unknown_module(struct check *c, struct mpk_toml_str name, const char
 			names[used++] = mpk_toml_str_span(c->draft->modules[i].id);
 	if (names)
 		mpk_toml_suggest(mpk_toml_str_span(name), names, used, near);
-	mpk_toml_read_error(c->r, name.pos, check, "no module has the id '%s'%s", QUOTE(name), near);
+	mpk_toml_read_error(c->r, name.pos, check, "no module has the id '%s'%s", QUOTE(name),
+			    near);
 }
 
 static void check_root(struct check *c)
 {
 	struct mpk_toml_str root = c->draft->package.root;
 
-	if (root.text && !mpk_strmap_find(&c->ids, mpk_toml_str_span(root),
-					  &c->draft->package.root_index))
+	if (root.text &&
+	    !mpk_strmap_find(&c->ids, mpk_toml_str_span(root), &c->draft->package.root_index))
 		unknown_module(c, root, "unknown-root");
 }
 
@@ -103,8 +104,9 @@ static void check_host_code(struct check *c)
 
 		/* An empty list says that there is no code to be had, which is enough for a blob. */
 		if (m->is_host && m->sound && !m->sources.present && !generated)
-			mpk_toml_read_error(c->r, m->pos, "missing-key",
-					"a host module needs 'sources' (or [package] a 'base')");
+			mpk_toml_read_error(
+				c->r, m->pos, "missing-key",
+				"a host module needs 'sources' (or [package] a 'base')");
 	}
 }
 
@@ -124,8 +126,8 @@ static void check_function_names(struct check *c)
 				c->r->failed = true;
 			else if (first != k)
 				mpk_toml_read_error(c->r, name.pos, "duplicate-function",
-						"'%s' is listed twice in this module",
-						QUOTE(name));
+						    "'%s' is listed twice in this module",
+						    QUOTE(name));
 		}
 		mpk_strmap_fini(&names);
 	}
@@ -145,7 +147,7 @@ static void check_launch_names(struct check *c)
 			c->r->failed = true;
 		else if (first != i)
 			mpk_toml_read_error(c->r, name.pos, "duplicate-function",
-					"there are two launch functions '%s'", QUOTE(name));
+					    "there are two launch functions '%s'", QUOTE(name));
 	}
 	mpk_strmap_fini(&names);
 }
@@ -161,8 +163,10 @@ static struct mpk_module *graph_of(struct check *c, struct mpk_arena *scratch)
 		const struct mpk_mmodule *m = &c->draft->modules[i];
 
 		modules[i] = (struct mpk_module){
-			.name = mpk_toml_str_span(m->id), .kind = mpk_toml_str_span(m->key),
-			.is_host = m->is_host, .imports = m->import_index,
+			.name = mpk_toml_str_span(m->id),
+			.kind = mpk_toml_str_span(m->key),
+			.is_host = m->is_host,
+			.imports = m->import_index,
 			.import_count = m->imports.count,
 		};
 	}
@@ -214,10 +218,10 @@ static bool check_kept_order(struct check *c)
 
 		for (size_t k = 0; k < m->imports.count; k++)
 			if (place_of(c, m->import_index[k]) < place_of(c, i))
-				mpk_toml_read_error(c->r, m->imports.items[k].pos, "keep-order",
-						"with 'keep_order' a module stands before those it "
-						"imports, but '%s' stands before '%s'",
-						QUOTE(m->imports.items[k]), QUOTE(m->id));
+				mpk_toml_read_error(
+					c->r, m->imports.items[k].pos, "keep-order",
+					"with 'keep_order' a module stands before those it imports, but '%s' stands before '%s'",
+					QUOTE(m->imports.items[k]), QUOTE(m->id));
 	}
 	return c->r->report->errors != errors;
 }
@@ -248,11 +252,10 @@ static void check_graph(struct check *c)
 		c->r->failed = true;
 	for (size_t i = 0; i < count; i++)
 		if (unreached[i] && !c->draft->launch_count)
-			mpk_toml_read_warn(c->r, c->draft->modules[i].id.pos, "unreached",
-				       "the root '%s' does not import '%s', directly or "
-				       "indirectly: it is left out",
-				       QUOTE(c->draft->modules[root].id),
-				       QUOTE(c->draft->modules[i].id));
+			mpk_toml_read_warn(
+				c->r, c->draft->modules[i].id.pos, "unreached",
+				"the root '%s' does not import '%s', directly or indirectly: it is left out",
+				QUOTE(c->draft->modules[root].id), QUOTE(c->draft->modules[i].id));
 }
 
 /* One row a rule. Those that need sound names run when nothing was wrong before. */
@@ -260,17 +263,17 @@ static const struct {
 	void (*run)(struct check *c);
 	bool needs_names;
 } checks[] = {
-	{ check_not_empty, false },      { check_ids, false },
-	{ check_root, false },           { check_imports, false },
-	{ check_host_code, false },      { check_function_names, false },
-	{ check_launch_names, false },   { check_graph, true },
+	{ check_not_empty, false },    { check_ids, false },       { check_root, false },
+	{ check_imports, false },      { check_host_code, false }, { check_function_names, false },
+	{ check_launch_names, false }, { check_graph, true },
 };
 
 /* Whether every module has an id of its own and every import leads to one. */
 static bool names_are_sound(const struct mpk_report *report, size_t errors_before)
 {
-	static const char *const fatal[] = { "missing-key", "empty-value", "wrong-type", "empty",
-					     "duplicate-id", "unknown-root", "unknown-import" };
+	static const char *const fatal[] = { "missing-key",   "empty-value",  "wrong-type",
+					     "empty",         "duplicate-id", "unknown-root",
+					     "unknown-import" };
 
 	if (report->errors == errors_before)
 		return true;
@@ -286,8 +289,7 @@ static bool names_are_sound(const struct mpk_report *report, size_t errors_befor
 static void run_checks(struct mpk_toml_reader *r, struct mpk_mdraft *draft,
 		       const struct mpk_toml *root, size_t errors_before)
 {
-	struct check c = { .r = r, .draft = draft,
-			   .has_modules = mpk_toml_find(root, "module") };
+	struct check c = { .r = r, .draft = draft, .has_modules = mpk_toml_find(root, "module") };
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(checks); i++)
 		if (!checks[i].needs_names || names_are_sound(r->report, errors_before))
@@ -350,14 +352,15 @@ static enum mpk_code parse_toml(struct mpk_toml_reader *r, struct mpk_span text,
 	return code;
 }
 
-enum mpk_code mpk_manifest_parse(struct mpk_span text, const char *path,
-				 struct mpk_arena *arena, struct mpk_report *report,
-				 struct mpk_manifest *out, struct mpk_error *err)
+enum mpk_code mpk_manifest_parse(struct mpk_span text, const char *path, struct mpk_arena *arena,
+				 struct mpk_report *report, struct mpk_manifest *out,
+				 struct mpk_error *err)
 {
 	struct mpk_mdraft draft = { 0 };
 	struct mpk_toml root;
-	struct mpk_toml_reader r = { .arena = arena, .report = report, .path = path,
-				 .user = &draft.package };
+	struct mpk_toml_reader r = {
+		.arena = arena, .report = report, .path = path, .user = &draft.package
+	};
 	size_t errors_before = report->errors;
 
 	MPK_TRY(parse_toml(&r, text, &root, err));

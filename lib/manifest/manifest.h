@@ -18,14 +18,14 @@
 #include "dtype/dtype.h"
 #include "toml/reader.h"
 
-struct mpk_mfunction {      /* [[module.function]]: one row of a kernel table */
+struct mpk_mfunction { /* [[module.function]]: one row of a kernel table */
 	struct mpk_toml_str name;
 	const struct mpk_dtype *args;
 	size_t arg_count;
 	struct mpk_toml_list arg_names; /* the dtype texts with their places */
 	struct mpk_toml_list launch;
-	struct mpk_toml_str data;       /* file with this kernel alone; absent: the module's data */
-	bool uniform_buffer;        /* vulkan: scalars come in a uniform buffer */
+	struct mpk_toml_str data; /* file with this kernel alone; absent: the module's data */
+	bool uniform_buffer;      /* vulkan: scalars come in a uniform buffer */
 	struct mpk_pos pos;
 };
 
@@ -33,24 +33,24 @@ struct mpk_mextra {
 	struct mpk_toml_str key, value;
 };
 
-struct mpk_mmodule {        /* [[module]] */
+struct mpk_mmodule { /* [[module]] */
 	struct mpk_toml_str id, kind, format, data, payload;
 	struct mpk_toml_list sources, imports;
 	const struct mpk_mfunction *functions;
 	size_t function_count;
-	struct mpk_toml_str key;        /* the kind as the blob spells it; host: empty */
+	struct mpk_toml_str key; /* the kind as the blob spells it; host: empty */
 	bool is_host;
 	const size_t *import_index; /* module index of each import, resolved and checked */
 	struct mpk_mextra *extras;  /* keys that belong to the kind: graph, params, name, ... */
 	size_t extra_count;
-	bool sound;                 /* nothing is wrong with this table by itself */
+	bool sound; /* nothing is wrong with this table by itself */
 	struct mpk_pos pos;
 };
 
-struct mpk_mstep {          /* one kernel launch of a launch function */
-	struct mpk_toml_str kernel; /* "module.kernel" */
+struct mpk_mstep {                              /* one kernel launch of a launch function */
+	struct mpk_toml_str kernel;             /* "module.kernel" */
 	struct mpk_toml_list args, grid, block; /* TOML integers are kept as decimal text */
-	struct mpk_toml_str shared; /* bytes of dynamic shared memory, an expression */
+	struct mpk_toml_str shared;             /* bytes of dynamic shared memory, an expression */
 	struct mpk_pos pos;
 };
 
@@ -59,26 +59,26 @@ struct mpk_mstep {          /* one kernel launch of a launch function */
  * array of tables with those keys, makes several and excludes them. */
 struct mpk_mlaunch {
 	struct mpk_toml_str name;
-	struct mpk_toml_list params; /* "A: float32[n]" */
-	struct mpk_toml_list temps;  /* device temporaries: "part: float32[(n + 255) / 256]" */
+	struct mpk_toml_list params;   /* "A: float32[n]" */
+	struct mpk_toml_list temps;    /* device temporaries: "part: float32[(n + 255) / 256]" */
 	const struct mpk_mstep *steps; /* at least one */
 	size_t step_count;
 	struct mpk_pos pos;
 };
 
 struct mpk_manifest {
-	const char *path;       /* as the user named it */
-	const char *dir;        /* what relative paths are relative to; "" for the cwd */
+	const char *path; /* as the user named it */
+	const char *dir;  /* what relative paths are relative to; "" for the cwd */
 	struct mpk_toml_str name, abi, root, target, base;
 	bool standalone, dedup;
-	bool keep_order;        /* modules get their indices as they stand in the manifest */
+	bool keep_order; /* modules get their indices as they stand in the manifest */
 	enum mpk_generation gen;
 	size_t root_index;
 	const struct mpk_mmodule *modules;
 	size_t module_count;
 	const struct mpk_mlaunch *launches;
 	size_t launch_count;
-	bool sound;             /* nothing is wrong at all; else only modules that are sound
+	bool sound; /* nothing is wrong at all; else only modules that are sound
 				 * may be looked at, and only to find what else is wrong */
 };
 
@@ -92,9 +92,8 @@ struct mpk_toml_str mpk_mmodule_extra(const struct mpk_mmodule *module, const ch
  *          no TOML
  * Returns  MPK_OK when report gained no errors; MPK_E_SYNTAX otherwise (details are in
  *          the report, err carries the first); MPK_E_NOMEM */
-enum mpk_code mpk_manifest_parse(struct mpk_span text, const char *path,
-				 struct mpk_arena *arena, struct mpk_report *report,
-				 struct mpk_manifest *out, struct mpk_error *err)
-	MPK_MUST_CHECK;
+enum mpk_code mpk_manifest_parse(struct mpk_span text, const char *path, struct mpk_arena *arena,
+				 struct mpk_report *report, struct mpk_manifest *out,
+				 struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

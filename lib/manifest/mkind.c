@@ -2,7 +2,11 @@
 
 #include "base/compiler.h"
 
-#define DEVICE(name, key, ...) { name, key, true, { __VA_ARGS__ }, { { 0 } } }
+#define DEVICE(name, key, ...)                                                                     \
+	{                                                                                          \
+		name, key, true, { __VA_ARGS__ },                                                  \
+		{ { 0 } }                       \
+	}
 
 static const struct mpk_mkind kinds[] = {
 	{ MPK_KIND_HOST, "", false, { 0 }, { { 0 } } },
@@ -18,11 +22,20 @@ static const struct mpk_mkind kinds[] = {
 	DEVICE("hexagon", "hexagon", "so"),
 	DEVICE("aocl", "aocl", "aocx"),
 	DEVICE("sdaccel", "sdaccel", "xclbin", "awsxclbin"),
-	{ "GraphExecutorFactory", "GraphExecutorFactory", false, { 0 },
+	{ "GraphExecutorFactory",
+	  "GraphExecutorFactory",
+	  false,
+	  { 0 },
 	  { { "name", false }, { "graph", true }, { "params", false } } },
-	{ "GraphRuntimeFactory", "GraphRuntimeFactory", false, { 0 },
+	{ "GraphRuntimeFactory",
+	  "GraphRuntimeFactory",
+	  false,
+	  { 0 },
 	  { { "name", false }, { "graph", true }, { "params", false } } },
-	{ "AotExecutorFactory", "AotExecutorFactory", false, { 0 },
+	{ "AotExecutorFactory",
+	  "AotExecutorFactory",
+	  false,
+	  { 0 },
 	  { { "name", false }, { "params", false } } },
 	{ "metadata_module", "metadata_module", false, { 0 }, { { 0 } } },
 };

@@ -20,10 +20,10 @@ struct mpk_mkind_key {
 };
 
 struct mpk_mkind {
-	const char *name;     /* what `kind` says */
-	const char *key;      /* what the blob says */
-	bool device;          /* takes data, format and [[module.function]] */
-	const char *formats[MPK_MKIND_FORMATS]; /* device: what `format` may say; NULL ends */
+	const char *name;                          /* what `kind` says */
+	const char *key;                           /* what the blob says */
+	bool device;                               /* takes data, format and [[module.function]] */
+	const char *formats[MPK_MKIND_FORMATS];    /* device: what `format` may say; NULL ends */
 	struct mpk_mkind_key keys[MPK_MKIND_KEYS]; /* others: keys of their own; NULL ends */
 };
 

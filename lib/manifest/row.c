@@ -37,9 +37,9 @@ static void check_abi(struct mpk_toml_reader *r, struct mpk_manifest *m)
 			return;
 		}
 	}
-	mpk_toml_read_error(r, m->abi.pos, "abi", "'abi' is ffi, ffi-0.21 or legacy, not '%s'%s",
-			QUOTE(m->abi),
-			mpk_toml_suggest(mpk_toml_str_span(m->abi), names, MPK_GENERATION_COUNT, near));
+	mpk_toml_read_error(
+		r, m->abi.pos, "abi", "'abi' is ffi, ffi-0.21 or legacy, not '%s'%s", QUOTE(m->abi),
+		mpk_toml_suggest(mpk_toml_str_span(m->abi), names, MPK_GENERATION_COUNT, near));
 }
 
 void mpk_mpackage_check(struct mpk_toml_reader *r, void *package)
@@ -49,7 +49,7 @@ void mpk_mpackage_check(struct mpk_toml_reader *r, void *package)
 	check_abi(r, m);
 	if (m->name.text && strchr(m->name.text, '/'))
 		mpk_toml_read_error(r, m->name.pos, "name", "'name' is a name, not a path: '%s'",
-				QUOTE(m->name));
+				    QUOTE(m->name));
 }
 
 /* --- [[module]] --------------------------------------------------------------------- */
@@ -59,7 +59,7 @@ static void refuse(struct mpk_toml_reader *r, struct mpk_pos pos, const char *ke
 {
 	if (pos.line)
 		mpk_toml_read_error(r, pos, "misplaced-key", "'%s' has no place here: %s", key,
-				because);
+				    because);
 }
 
 static void refuse_functions(struct mpk_toml_reader *r, const struct mpk_mmodule *m,
@@ -86,8 +86,8 @@ static void check_source(struct mpk_toml_reader *r, struct mpk_toml_str source)
 		if (strcmp(dot, suffixes[i]) == 0)
 			return;
 	mpk_toml_read_error(r, source.pos, "source-suffix",
-			"'%s' is no host source: they end in .ll, .bc, .c, .o or .a",
-			QUOTE(source));
+			    "'%s' is no host source: they end in .ll, .bc, .c, .o or .a",
+			    QUOTE(source));
 }
 
 static void check_host(struct mpk_toml_reader *r, const struct mpk_mmodule *m)
@@ -102,7 +102,7 @@ static void check_host(struct mpk_toml_reader *r, const struct mpk_mmodule *m)
 		check_source(r, m->sources.items[i]);
 	if (package_of(r)->base.text && m->sources.present)
 		mpk_toml_read_error(r, m->sources.pos, "base",
-				"'base' gives the host code: leave 'sources' out, or 'base'");
+				    "'base' gives the host code: leave 'sources' out, or 'base'");
 }
 
 static void check_payload_only(struct mpk_toml_reader *r, const struct mpk_mmodule *m)
@@ -132,9 +132,10 @@ static void check_format(struct mpk_toml_reader *r, const struct mpk_mmodule *m,
 			strncat(list, ", ", sizeof list - strlen(list) - 1);
 		strncat(list, kind->formats[count], sizeof list - strlen(list) - 1);
 	}
-	mpk_toml_read_error(r, m->format.pos, "format", "kind '%s' has no format '%s' (it has %s)%s",
-			kind->name, QUOTE(m->format), list,
-			mpk_toml_suggest(mpk_toml_str_span(m->format), names, count, near));
+	mpk_toml_read_error(r, m->format.pos, "format",
+			    "kind '%s' has no format '%s' (it has %s)%s", kind->name,
+			    QUOTE(m->format), list,
+			    mpk_toml_suggest(mpk_toml_str_span(m->format), names, count, near));
 }
 
 /* Whether every kernel brings a file of its own. */
@@ -153,12 +154,13 @@ static void check_device(struct mpk_toml_reader *r, const struct mpk_mmodule *m,
 	refuse_extras(r, m, "no device kind has such a key");
 	if (!m->data.text && !has_own_data(m))
 		mpk_toml_read_error(r, m->pos, "missing-key",
-				"[[module]] of kind '%s' needs 'data' (or 'payload')", kind->name);
+				    "[[module]] of kind '%s' needs 'data' (or 'payload')",
+				    kind->name);
 	if (!m->function_count)
-		mpk_toml_read_error(r, m->pos, "missing-key",
-				"[[module]] of kind '%s' needs [[module.function]]: a code file "
-				"does not say how its kernels are launched",
-				kind->name);
+		mpk_toml_read_error(
+			r, m->pos, "missing-key",
+			"[[module]] of kind '%s' needs [[module.function]]: a code file does not say how its kernels are launched",
+			kind->name);
 }
 
 static void check_extra_keys(struct mpk_toml_reader *r, const struct mpk_mmodule *m,
@@ -175,8 +177,8 @@ static void check_extra_keys(struct mpk_toml_reader *r, const struct mpk_mmodule
 		names[count++] = mpk_span_str(key->name);
 		if (key->required && !mpk_mmodule_extra(m, key->name).text)
 			mpk_toml_read_error(r, m->pos, "missing-key",
-					"[[module]] of kind '%s' needs '%s' (or 'payload')",
-					kind->name, key->name);
+					    "[[module]] of kind '%s' needs '%s' (or 'payload')",
+					    kind->name, key->name);
 	}
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(common); i++)
 		names[count++] = mpk_span_str(common[i]);
@@ -210,15 +212,16 @@ static void unknown_kind(struct mpk_toml_reader *r, const struct mpk_mmodule *m)
 
 	if (mpk_kind_find(mpk_toml_str_span(m->kind))) {
 		mpk_toml_read_error(r, m->kind.pos, "missing-key",
-				"kind '%s' is packed from its bytes: 'payload'", QUOTE(m->kind));
+				    "kind '%s' is packed from its bytes: 'payload'",
+				    QUOTE(m->kind));
 		return;
 	}
 	for (const struct mpk_mkind *k; count < NAMES_MAX && (k = mpk_mkind_at(count)); count++)
 		names[count] = mpk_span_str(k->name);
 	mpk_toml_read_error(r, m->kind.pos, "kind",
-			"kind '%s' is not known, so it needs 'payload', its bytes%s",
-			QUOTE(m->kind),
-			mpk_toml_suggest(mpk_toml_str_span(m->kind), names, count, near));
+			    "kind '%s' is not known, so it needs 'payload', its bytes%s",
+			    QUOTE(m->kind),
+			    mpk_toml_suggest(mpk_toml_str_span(m->kind), names, count, near));
 }
 
 /* Keys the containers use for themselves. */
@@ -233,7 +236,8 @@ static void check_age(struct mpk_toml_reader *r, const struct mpk_mmodule *m)
 	static const struct {
 		unsigned first, last;
 	} ages[MPK_GENERATION_COUNT] = {
-		[MPK_GEN_LEGACY] = { 2, 20 }, [MPK_GEN_HYBRID] = { 21, 21 },
+		[MPK_GEN_LEGACY] = { 2, 20 },
+		[MPK_GEN_HYBRID] = { 21, 21 },
 		[MPK_GEN_CURRENT] = { 22, MPK_RELEASE_NOW },
 	};
 	const struct mpk_kind *kind = mpk_kind_find(mpk_toml_str_span(m->key));
@@ -243,12 +247,12 @@ static void check_age(struct mpk_toml_reader *r, const struct mpk_mmodule *m)
 		return;
 	if (kind->last < ages[gen].first)
 		mpk_toml_read_warn(r, m->kind.pos, "kind",
-			       "no loader of ABI %s knows kind '%s': TVM 0.%u was the last",
-			       mpk_generation_get(gen)->abi, QUOTE(m->kind), kind->last);
+				   "no loader of ABI %s knows kind '%s': TVM 0.%u was the last",
+				   mpk_generation_get(gen)->abi, QUOTE(m->kind), kind->last);
 	if (kind->first > ages[gen].last)
 		mpk_toml_read_warn(r, m->kind.pos, "kind",
-			       "no loader of ABI %s knows kind '%s': TVM 0.%u is the first",
-			       mpk_generation_get(gen)->abi, QUOTE(m->kind), kind->first);
+				   "no loader of ABI %s knows kind '%s': TVM 0.%u is the first",
+				   mpk_generation_get(gen)->abi, QUOTE(m->kind), kind->first);
 }
 
 static void check_kind(struct mpk_toml_reader *r, struct mpk_mmodule *m)
@@ -264,8 +268,8 @@ static void check_kind(struct mpk_toml_reader *r, struct mpk_mmodule *m)
 		refuse(r, m->sources.pos, "sources", "only host modules have sources");
 	if (is_reserved(m->kind)) {
 		mpk_toml_read_error(r, m->kind.pos, "kind",
-				"'%s' is the container's own; host code is kind 'host'",
-				QUOTE(m->kind));
+				    "'%s' is the container's own; host code is kind 'host'",
+				    QUOTE(m->kind));
 	} else if (m->is_host) {
 		check_host(r, m);
 		refuse_extras(r, m, "a host module has 'id', 'kind', 'sources' and 'imports'");
@@ -304,10 +308,10 @@ static void read_args(struct mpk_toml_reader *r, struct mpk_mfunction *f)
 		struct mpk_toml_str name = f->arg_names.items[i];
 
 		if (!mpk_dtype_parse(mpk_toml_str_span(name), &args[i]))
-			mpk_toml_read_error(r, name.pos, "dtype",
-					"'%s' is no data type: handle for a buffer, or float32, "
-					"int64, uint8, ...",
-					QUOTE(name));
+			mpk_toml_read_error(
+				r, name.pos, "dtype",
+				"'%s' is no data type: handle for a buffer, or float32, int64, uint8, ...",
+				QUOTE(name));
 	}
 	f->args = args;
 	f->arg_count = f->arg_names.count;
@@ -316,9 +320,17 @@ static void read_args(struct mpk_toml_reader *r, struct mpk_mfunction *f)
 static void unknown_tag(struct mpk_toml_reader *r, struct mpk_toml_str tag)
 {
 	static const char *const known[] = {
-		"blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y",
-		"threadIdx.z", "clusterCtaIdx.x", "clusterCtaIdx.y", "clusterCtaIdx.z",
-		"tirx.use_dyn_shared_memory", "tirx.use_cooperative_launch",
+		"blockIdx.x",
+		"blockIdx.y",
+		"blockIdx.z",
+		"threadIdx.x",
+		"threadIdx.y",
+		"threadIdx.z",
+		"clusterCtaIdx.x",
+		"clusterCtaIdx.y",
+		"clusterCtaIdx.z",
+		"tirx.use_dyn_shared_memory",
+		"tirx.use_cooperative_launch",
 		"tirx.use_programtic_dependent_launch",
 	};
 	struct mpk_span names[MPK_ARRAY_COUNT(known)];
@@ -326,8 +338,9 @@ static void unknown_tag(struct mpk_toml_reader *r, struct mpk_toml_str tag)
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(known); i++)
 		names[i] = mpk_span_str(known[i]);
-	mpk_toml_read_error(r, tag.pos, "launch-tag", "'%s' is no launch tag%s", QUOTE(tag),
-			mpk_toml_suggest(mpk_toml_str_span(tag), names, MPK_ARRAY_COUNT(names), near));
+	mpk_toml_read_error(
+		r, tag.pos, "launch-tag", "'%s' is no launch tag%s", QUOTE(tag),
+		mpk_toml_suggest(mpk_toml_str_span(tag), names, MPK_ARRAY_COUNT(names), near));
 }
 
 /* Older loaders know the tir. spelling, newer ones tirx.; 0.22 and 0.23 write as ffi does
@@ -336,8 +349,8 @@ static void check_spelling(struct mpk_toml_reader *r, struct mpk_toml_str tag)
 {
 	if (strncmp(tag.text, "tirx.", 5) == 0 && package_of(r)->gen != MPK_GEN_CURRENT)
 		mpk_toml_read_warn(r, tag.pos, "launch-tag",
-			       "loaders of ABI %s know it as 'tir.%s'",
-			       mpk_generation_get(package_of(r)->gen)->abi, QUOTE(tag) + 5);
+				   "loaders of ABI %s know it as 'tir.%s'",
+				   mpk_generation_get(package_of(r)->gen)->abi, QUOTE(tag) + 5);
 }
 
 static void check_launch(struct mpk_toml_reader *r, const struct mpk_mfunction *f)
@@ -354,13 +367,13 @@ static void check_launch(struct mpk_toml_reader *r, const struct mpk_mfunction *
 		}
 		if (seen[tag])
 			mpk_toml_read_error(r, text.pos, "launch-tag", "'%s' stands here twice",
-					QUOTE(text));
+					    QUOTE(text));
 		if (seen[MPK_TAG_DYN_SHARED] && mpk_launch_tag_takes_argument(tag) &&
 		    tag != MPK_TAG_DYN_SHARED)
-			mpk_toml_read_error(r, text.pos, "launch-tag",
-					"'%s' stands behind dynamic shared memory, which is the "
-					"last value a caller passes",
-					QUOTE(text));
+			mpk_toml_read_error(
+				r, text.pos, "launch-tag",
+				"'%s' stands behind dynamic shared memory, which is the last value a caller passes",
+				QUOTE(text));
 		check_spelling(r, text);
 		seen[tag] = i + 1;
 	}

@@ -4,21 +4,28 @@
 #include <string.h>
 
 #define ROWS(schema) .rows = &(schema)
-#define KEY(kind_, type, member, required_)                                              \
-	{ .name = #member, .kind = MPK_TOML_FIELD_##kind_, .required = (required_),          \
+#define KEY(kind_, type, member, required_)                                                        \
+	{ .name = #member,                                                                         \
+	  .kind = MPK_TOML_FIELD_##kind_,                                                          \
+	  .required = (required_),                                                                 \
 	  .off = offsetof(type, member) }
-#define TABLES(name_, type, member, counter, schema)                                     \
-	{ .name = name_, .kind = MPK_TOML_FIELD_TABLES, .off = offsetof(type, member),       \
-	  .count_off = offsetof(type, counter), ROWS(schema) }
-#define SCHEMA(what_, type, rows_)                                                       \
-	.what = what_, .fields = rows_, .field_count = MPK_ARRAY_COUNT(rows_),           \
+#define TABLES(name_, type, member, counter, schema)                                               \
+	{ .name = name_,                                                                           \
+	  .kind = MPK_TOML_FIELD_TABLES,                                                           \
+	  .off = offsetof(type, member),                                                           \
+	  .count_off = offsetof(type, counter),                                                    \
+	  ROWS(schema) }
+#define SCHEMA(what_, type, rows_)                                                                 \
+	.what = what_, .fields = rows_, .field_count = MPK_ARRAY_COUNT(rows_),                     \
 	.bytes = sizeof(type), .pos_off = offsetof(type, pos)
 
 /* --- [[module]] and [[module.function]] -------------------------------------------- */
 
 static const struct mpk_toml_field function_fields[] = {
 	KEY(TEXT, struct mpk_mfunction, name, true),
-	{ .name = "args", .kind = MPK_TOML_FIELD_TEXTS, .required = true,
+	{ .name = "args",
+	  .kind = MPK_TOML_FIELD_TEXTS,
+	  .required = true,
 	  .off = offsetof(struct mpk_mfunction, arg_names) },
 	KEY(TEXTS, struct mpk_mfunction, launch, true),
 	KEY(TEXT, struct mpk_mfunction, data, false),
@@ -72,10 +79,8 @@ static const struct mpk_toml_schema module_schema = {
 /* --- [[function]] ------------------------------------------------------------------- */
 
 static const struct mpk_toml_field step_fields[] = {
-	KEY(TEXT, struct mpk_mstep, kernel, true),
-	KEY(EXPRS, struct mpk_mstep, args, true),
-	KEY(EXPRS, struct mpk_mstep, grid, true),
-	KEY(EXPRS, struct mpk_mstep, block, true),
+	KEY(TEXT, struct mpk_mstep, kernel, true),  KEY(EXPRS, struct mpk_mstep, args, true),
+	KEY(EXPRS, struct mpk_mstep, grid, true),   KEY(EXPRS, struct mpk_mstep, block, true),
 	KEY(EXPR, struct mpk_mstep, shared, false),
 };
 
@@ -83,18 +88,27 @@ static const struct mpk_toml_schema step_schema = {
 	SCHEMA("[[function.steps]]", struct mpk_mstep, step_fields),
 };
 
-#define OWN(kind_, member)                                                               \
-	{ .name = #member, .kind = MPK_TOML_FIELD_##kind_,                                   \
+#define OWN(kind_, member)                                                                         \
+	{ .name = #member,                                                                         \
+	  .kind = MPK_TOML_FIELD_##kind_,                                                          \
 	  .off = offsetof(struct mpk_mlaunch_row, own.member) }
 
 static const struct mpk_toml_field launch_fields[] = {
-	{ .name = "name", .kind = MPK_TOML_FIELD_TEXT, .required = true,
+	{ .name = "name",
+	  .kind = MPK_TOML_FIELD_TEXT,
+	  .required = true,
 	  .off = offsetof(struct mpk_mlaunch_row, launch.name) },
-	{ .name = "params", .kind = MPK_TOML_FIELD_TEXTS, .required = true,
+	{ .name = "params",
+	  .kind = MPK_TOML_FIELD_TEXTS,
+	  .required = true,
 	  .off = offsetof(struct mpk_mlaunch_row, launch.params) },
-	{ .name = "temps", .kind = MPK_TOML_FIELD_TEXTS,
+	{ .name = "temps",
+	  .kind = MPK_TOML_FIELD_TEXTS,
 	  .off = offsetof(struct mpk_mlaunch_row, launch.temps) },
-	OWN(TEXT, kernel), OWN(EXPRS, args), OWN(EXPRS, grid), OWN(EXPRS, block),
+	OWN(TEXT, kernel),
+	OWN(EXPRS, args),
+	OWN(EXPRS, grid),
+	OWN(EXPRS, block),
 	OWN(EXPR, shared),
 	TABLES("steps", struct mpk_mlaunch_row, launch.steps, launch.step_count, step_schema),
 };
@@ -115,7 +129,7 @@ static void need(struct mpk_toml_reader *r, const struct mpk_mlaunch_row *row, b
 {
 	if (!present)
 		mpk_toml_read_error(r, row->launch.pos, "missing-key", "[[function]] needs '%s'",
-				key);
+				    key);
 }
 
 static void take_own_step(struct mpk_toml_reader *r, struct mpk_mlaunch_row *row)
@@ -145,15 +159,18 @@ static void finish_launch(struct mpk_toml_reader *r, void *out)
 		take_own_step(r, row);
 	else if (own.line)
 		mpk_toml_read_error(r, own, "steps",
-				"'steps' holds the kernels; this belongs into one of them");
+				    "'steps' holds the kernels; this belongs into one of them");
 	else if (!row->launch.step_count)
 		mpk_toml_read_error(r, row->launch.pos, "steps", "'steps' is empty");
 }
 
 static const struct mpk_toml_schema launch_schema = {
-	.what = "[[function]]", .fields = launch_fields,
-	.field_count = MPK_ARRAY_COUNT(launch_fields), .bytes = sizeof(struct mpk_mlaunch_row),
-	.pos_off = offsetof(struct mpk_mlaunch_row, launch.pos), .done = finish_launch,
+	.what = "[[function]]",
+	.fields = launch_fields,
+	.field_count = MPK_ARRAY_COUNT(launch_fields),
+	.bytes = sizeof(struct mpk_mlaunch_row),
+	.pos_off = offsetof(struct mpk_mlaunch_row, launch.pos),
+	.done = finish_launch,
 };
 
 /* --- [package] and the file ----------------------------------------------------------- */
@@ -170,21 +187,29 @@ static const struct mpk_toml_field package_fields[] = {
 };
 
 static const struct mpk_toml_schema package_schema = {
-	.what = "[package]", .fields = package_fields,
-	.field_count = MPK_ARRAY_COUNT(package_fields), .bytes = sizeof(struct mpk_manifest),
-	.pos_off = SIZE_MAX, .done = mpk_mpackage_check,
+	.what = "[package]",
+	.fields = package_fields,
+	.field_count = MPK_ARRAY_COUNT(package_fields),
+	.bytes = sizeof(struct mpk_manifest),
+	.pos_off = SIZE_MAX,
+	.done = mpk_mpackage_check,
 };
 
 /* [package] first: what it says decides what modules may say. */
 static const struct mpk_toml_field file_fields[] = {
-	{ .name = "package", .kind = MPK_TOML_FIELD_TABLE, .required = true,
-	  .off = offsetof(struct mpk_mdraft, package), ROWS(package_schema) },
+	{ .name = "package",
+	  .kind = MPK_TOML_FIELD_TABLE,
+	  .required = true,
+	  .off = offsetof(struct mpk_mdraft, package),
+	  ROWS(package_schema) },
 	TABLES("module", struct mpk_mdraft, modules, module_count, module_schema),
 	TABLES("function", struct mpk_mdraft, launches, launch_count, launch_schema),
 };
 
 const struct mpk_toml_schema mpk_mschema_file = {
-	.what = "the manifest", .fields = file_fields,
-	.field_count = MPK_ARRAY_COUNT(file_fields), .bytes = sizeof(struct mpk_mdraft),
+	.what = "the manifest",
+	.fields = file_fields,
+	.field_count = MPK_ARRAY_COUNT(file_fields),
+	.bytes = sizeof(struct mpk_mdraft),
 	.pos_off = SIZE_MAX,
 };

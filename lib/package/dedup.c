@@ -68,8 +68,8 @@ static int compare(const void *a, const void *b)
 	return r ? r : (x->index > y->index) - (x->index < y->index);
 }
 
-static size_t list_candidates(const struct mpk_module *modules, const size_t *twin,
-			      size_t count, struct candidate *out)
+static size_t list_candidates(const struct mpk_module *modules, const size_t *twin, size_t count,
+			      struct candidate *out)
 {
 	size_t used = 0;
 
@@ -81,8 +81,8 @@ static size_t list_candidates(const struct mpk_module *modules, const size_t *tw
 }
 
 /* Finds twins among modules whose imports are as they stand now; true when there are any. */
-static bool find_twins(const struct mpk_loader *l, const struct mpk_module *modules,
-		       size_t *twin, size_t count, struct candidate *c)
+static bool find_twins(const struct mpk_loader *l, const struct mpk_module *modules, size_t *twin,
+		       size_t count, struct candidate *c)
 {
 	size_t used = list_candidates(modules, twin, count, c);
 	bool found = false;
@@ -107,7 +107,8 @@ static bool redirect(struct mpk_loader *l, struct mpk_module *modules, const siz
 		     size_t count, size_t *root)
 {
 	for (size_t i = 0; i < count; i++) {
-		size_t *imports = mpk_arena_array(l->arena, modules[i].import_count, sizeof *imports);
+		size_t *imports =
+			mpk_arena_array(l->arena, modules[i].import_count, sizeof *imports);
 
 		if (!imports)
 			return false;
@@ -120,8 +121,7 @@ static bool redirect(struct mpk_loader *l, struct mpk_module *modules, const siz
 }
 
 /* Importers of twins may be twins themselves, so it goes on until nothing is found. */
-void mpk_loader_dedup(struct mpk_loader *l, struct mpk_module *modules, size_t count,
-		      size_t *root)
+void mpk_loader_dedup(struct mpk_loader *l, struct mpk_module *modules, size_t count, size_t *root)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
 	size_t *twin = mpk_arena_array(&scratch, count, sizeof *twin);

@@ -22,8 +22,8 @@ struct device {
 	const char *format;            /* NULL: not known yet, or none fits */
 	const struct mpk_file **files; /* of each kernel; all the same when the module has one */
 	enum mpk_kernels_layout layout;
-	bool own_files;                /* kernels bring files of their own */
-	bool sound;                    /* no finding so far */
+	bool own_files; /* kernels bring files of their own */
+	bool sound;     /* no finding so far */
 };
 
 static enum mpk_kernels_layout layout_of(const char *key, enum mpk_generation gen)
@@ -54,14 +54,14 @@ static void check_format(struct device *d, struct mpk_toml_str name, const struc
 	struct mpk_span kind = mpk_span_str(d->kind->key), format;
 
 	if (!d->format)
-		d->format = d->m->format.text ? d->m->format.text :
-						mpk_code_format_guess(d->kind->formats,
-								      MPK_MKIND_FORMATS, d->kind->key,
-								      f->path, f->map.bytes);
+		d->format = d->m->format.text
+				    ? d->m->format.text
+				    : mpk_code_format_guess(d->kind->formats, MPK_MKIND_FORMATS,
+							    d->kind->key, f->path, f->map.bytes);
 	format = mpk_span_str(d->format ? d->format : "");
 	if (!f->map.bytes.len) {
-		mpk_loader_error(d->l, name.pos, MPK_E_CORRUPT, "payload-format",
-				 "'%s' is empty", QUOTE(name));
+		mpk_loader_error(d->l, name.pos, MPK_E_CORRUPT, "payload-format", "'%s' is empty",
+				 QUOTE(name));
 	} else if (!d->format) {
 		mpk_loader_error(d->l, name.pos, MPK_E_CORRUPT, "payload-format",
 				 "'%s' is in no format of kind '%s': say 'format' if it is",
@@ -131,9 +131,9 @@ static void missing_kernel(struct device *d, size_t i, const struct mpk_probe_na
 static void warn_function(struct device *d, struct mpk_toml_str name)
 {
 	mpk_toml_add_finding(d->l->report, d->l->manifest->path, name.pos, MPK_WARNING,
-			 "missing-kernel",
-			 "'%s' is a function in it, but no .entry: the driver will not find it",
-			 QUOTE(name));
+			     "missing-kernel",
+			     "'%s' is a function in it, but no .entry: the driver will not find it",
+			     QUOTE(name));
 }
 
 /* What its reader found wrong with a file; a preprocessor may leave sound text of a source. */
@@ -143,7 +143,7 @@ static void broken_file(struct device *d, size_t i, const struct mpk_error *err)
 
 	if (mpk_probe_is_source(mpk_probe(d->files[i]->map.bytes))) {
 		mpk_toml_add_finding(d->l->report, d->l->manifest->path, name.pos, MPK_WARNING,
-				 "payload-format", "'%s': %s", QUOTE(name), err->text);
+				     "payload-format", "'%s': %s", QUOTE(name), err->text);
 		return;
 	}
 	mpk_loader_error(d->l, name.pos, err->code, "payload-format", "'%s': %s", QUOTE(name),
@@ -193,8 +193,7 @@ static struct mpk_function_info *build_table(struct device *d)
 
 	for (size_t i = 0; table && i < count; i++) {
 		const struct mpk_mfunction *f = &d->m->functions[i];
-		struct mpk_span *tags =
-			mpk_arena_array(d->l->arena, f->launch.count, sizeof *tags);
+		struct mpk_span *tags = mpk_arena_array(d->l->arena, f->launch.count, sizeof *tags);
 		int32_t *extra = mpk_arena_array(d->l->arena, f->arg_count, sizeof *extra);
 
 		if (!tags || !extra)
@@ -202,9 +201,12 @@ static struct mpk_function_info *build_table(struct device *d)
 		for (size_t k = 0; k < f->launch.count; k++)
 			tags[k] = mpk_toml_str_span(f->launch.items[k]);
 		table[i] = (struct mpk_function_info){
-			.key = mpk_toml_str_span(f->name), .arg_types = f->args,
-			.arg_count = f->arg_count, .launch_tags = tags,
-			.launch_tag_count = f->launch.count, .extra_tags = extra,
+			.key = mpk_toml_str_span(f->name),
+			.arg_types = f->args,
+			.arg_count = f->arg_count,
+			.launch_tags = tags,
+			.launch_tag_count = f->launch.count,
+			.extra_tags = extra,
 		};
 		/* as TVM writes them: names from 0.24 on, no tags in webgpu tables */
 		if (gen == MPK_GEN_CURRENT)
@@ -217,8 +219,7 @@ static struct mpk_function_info *build_table(struct device *d)
 
 /* --- code -------------------------------------------------------------------------------- */
 
-static bool has_piece(const struct mpk_clsource_piece *pieces, size_t count,
-		      struct mpk_span kernel)
+static bool has_piece(const struct mpk_clsource_piece *pieces, size_t count, struct mpk_span kernel)
 {
 	for (size_t i = 0; i < count; i++)
 		if (mpk_span_equal(pieces[i].name, kernel))
@@ -227,8 +228,7 @@ static bool has_piece(const struct mpk_clsource_piece *pieces, size_t count,
 }
 
 /* What loaders make of a source that comes with lines of its own. */
-static void check_pieces(struct device *d, const struct mpk_clsource_piece *pieces,
-			 size_t count)
+static void check_pieces(struct device *d, const struct mpk_clsource_piece *pieces, size_t count)
 {
 	for (size_t i = 0; i < d->m->function_count; i++) {
 		struct mpk_toml_str name = d->m->functions[i].name;
@@ -271,8 +271,8 @@ static void put_opencl(struct device *d, struct mpk_rope *code)
 	const struct mpk_clsource_piece *pieces;
 	size_t count = 0;
 
-	if (!d->own_files && mpk_clsource_split(first->map.bytes, d->l->arena, &pieces, &count,
-						NULL) != MPK_OK) {
+	if (!d->own_files &&
+	    mpk_clsource_split(first->map.bytes, d->l->arena, &pieces, &count, NULL) != MPK_OK) {
 		d->l->failed = true;
 		return;
 	}
@@ -294,19 +294,17 @@ static void put_plain(struct device *d, struct mpk_rope *code)
 	}
 	for (size_t i = 0; i < d->m->function_count; i++)
 		if (d->m->functions[i].data.text)
-			mpk_loader_error(d->l, d->m->functions[i].data.pos, MPK_E_CONFLICT,
-					 "misplaced-key",
-					 "kind '%s' has one file for all kernels: 'data' of the "
-					 "module",
-					 d->kind->name);
+			mpk_loader_error(
+				d->l, d->m->functions[i].data.pos, MPK_E_CONFLICT, "misplaced-key",
+				"kind '%s' has one file for all kernels: 'data' of the module",
+				d->kind->name);
 	mpk_loader_put(f, 0, f->map.bytes.len, code);
 }
 
 static struct mpk_kernel_source *build_sources(struct device *d)
 {
 	size_t count = d->m->function_count;
-	struct mpk_kernel_source *sources =
-		mpk_arena_array(d->l->arena, count, sizeof *sources);
+	struct mpk_kernel_source *sources = mpk_arena_array(d->l->arena, count, sizeof *sources);
 
 	for (size_t i = 0; sources && i < count; i++)
 		sources[i] = (struct mpk_kernel_source){
@@ -321,9 +319,12 @@ static void encode(struct device *d, struct mpk_rope *rope)
 {
 	struct mpk_rope code = mpk_rope_of(d->l->arena);
 	struct mpk_kernels k = {
-		.layout = d->layout, .gen = d->l->manifest->gen,
-		.fmt = mpk_span_str(d->format), .functions = build_table(d),
-		.function_count = d->m->function_count, .source_count = d->m->function_count,
+		.layout = d->layout,
+		.gen = d->l->manifest->gen,
+		.fmt = mpk_span_str(d->format),
+		.functions = build_table(d),
+		.function_count = d->m->function_count,
+		.source_count = d->m->function_count,
 		.content = &code,
 	};
 
@@ -339,8 +340,9 @@ static void encode(struct device *d, struct mpk_rope *rope)
 
 void mpk_loader_put_device(struct mpk_loader *l, const struct mpk_mmodule *m, struct mpk_rope *rope)
 {
-	struct device d = { .l = l, .m = m, .kind = mpk_mkind_find(mpk_toml_str_span(m->kind)),
-			    .sound = true };
+	struct device d = {
+		.l = l, .m = m, .kind = mpk_mkind_find(mpk_toml_str_span(m->kind)), .sound = true
+	};
 
 	d.layout = layout_of(d.kind->key, l->manifest->gen);
 	if (!open_files(&d))

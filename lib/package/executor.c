@@ -100,8 +100,8 @@ static void check_graph(struct mpk_loader *l, struct mpk_toml_str name, struct m
 
 	if (!graph)
 		mpk_loader_error(l, name.pos, MPK_E_CORRUPT, "payload-format",
-				 "'%s': line %d, column %d: %s", QUOTE(name), why.line,
-				 why.column, MPK_QUOTE(mpk_span_str(why.text)));
+				 "'%s': line %d, column %d: %s", QUOTE(name), why.line, why.column,
+				 MPK_QUOTE(mpk_span_str(why.text)));
 	else if (!json_is_array(json_object_get(graph, "nodes")))
 		mpk_loader_error(l, name.pos, MPK_E_CORRUPT, "payload-format",
 				 "'%s' is no graph: it has no array 'nodes'", QUOTE(name));
@@ -122,7 +122,8 @@ static bool put_graph(struct mpk_loader *l, const struct mpk_mmodule *m, struct 
 }
 
 /* [str graph ;] u64 n ; vec<str> names ; n tensors ; str name */
-void mpk_loader_put_executor(struct mpk_loader *l, const struct mpk_mmodule *m, struct mpk_rope *rope)
+void mpk_loader_put_executor(struct mpk_loader *l, const struct mpk_mmodule *m,
+			     struct mpk_rope *rope)
 {
 	struct mpk_toml_str name = mpk_mmodule_extra(m, "name");
 	struct params p = { 0 };

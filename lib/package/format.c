@@ -6,12 +6,12 @@
 static const struct {
 	const char *suffix, *format;
 } suffixes[] = {
-	{ ".ptx", "ptx" },   { ".cubin", "cubin" },         { ".fatbin", "fatbin" },
-	{ ".cu", "cuda" },   { ".cuda", "cuda" },           { ".cl", "cl" },
+	{ ".ptx", "ptx" },       { ".cubin", "cubin" },         { ".fatbin", "fatbin" },
+	{ ".cu", "cuda" },       { ".cuda", "cuda" },           { ".cl", "cl" },
 	{ ".xclbin", "xclbin" }, { ".awsxclbin", "awsxclbin" }, { ".aocx", "aocx" },
-	{ ".metal", "metal" }, { ".metallib", "metallib" }, { ".spv", "vulkan" },
-	{ ".spirv", "vulkan" }, { ".hsaco", "hsaco" },      { ".co", "hsaco" },
-	{ ".hip", "hip" },   { ".wgsl", "wgsl" },           { ".so", "so" },
+	{ ".metal", "metal" },   { ".metallib", "metallib" },   { ".spv", "vulkan" },
+	{ ".spirv", "vulkan" },  { ".hsaco", "hsaco" },         { ".co", "hsaco" },
+	{ ".hip", "hip" },       { ".wgsl", "wgsl" },           { ".so", "so" },
 };
 
 static const char *format_of_suffix(const char *path)
@@ -37,6 +37,6 @@ const char *mpk_code_format_guess(const char *const *formats, size_t max, const 
 {
 	const char *format = find(formats, max, format_of_suffix(path));
 
-	return format ? format :
-			find(formats, max, mpk_probe_format(mpk_span_str(kind), mpk_probe(bytes)));
+	return format ? format
+		      : find(formats, max, mpk_probe_format(mpk_span_str(kind), mpk_probe(bytes)));
 }

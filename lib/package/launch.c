@@ -14,7 +14,8 @@ static size_t host_of(const struct mpk_manifest *m, struct mpk_module *modules, 
 		if (m->modules[i].is_host)
 			return i;
 	modules[*count] = (struct mpk_module){
-		.name = mpk_span_str("launch functions"), .is_host = true,
+		.name = mpk_span_str("launch functions"),
+		.is_host = true,
 	};
 	if (!m->root.text)
 		*root = *count;

@@ -19,8 +19,8 @@ const char *mpk_loader_path(struct mpk_loader *l, struct mpk_toml_str name)
 	if (!dir[0] && name.text[0] == '-')
 		dir = "./";
 	const char *path = mpk_arena_printf(l->arena, "%s%s", dir, name.text);
-	if (!path || !mpk_vec_reserve(&l->inputs, &l->input_cap, l->input_count + 1,
-				      sizeof *l->inputs)) {
+	if (!path ||
+	    !mpk_vec_reserve(&l->inputs, &l->input_cap, l->input_count + 1, sizeof *l->inputs)) {
 		l->failed = true;
 		return NULL;
 	}
@@ -76,8 +76,7 @@ const struct mpk_file *mpk_loader_open(struct mpk_loader *l, struct mpk_toml_str
 	return l->files = f;
 }
 
-void mpk_loader_put(const struct mpk_file *f, uint64_t off, uint64_t len,
-		    struct mpk_rope *rope)
+void mpk_loader_put(const struct mpk_file *f, uint64_t off, uint64_t len, struct mpk_rope *rope)
 {
 	struct mpk_span view;
 

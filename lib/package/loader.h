@@ -22,9 +22,9 @@ struct mpk_loader {
 	struct mpk_file *files;
 	const struct mpk_given_file *given;
 	struct mpk_strmap given_names; /* name -> index in given */
-	const char **inputs; /* malloc'ed */
+	const char **inputs;           /* malloc'ed */
 	size_t input_count, input_cap;
-	bool failed;         /* out of memory */
+	bool failed; /* out of memory */
 };
 
 /* mpk_loader_path - what stands in the manifest as a path to open; NULL: out of memory.
@@ -40,8 +40,7 @@ const struct mpk_file *mpk_loader_open(struct mpk_loader *l, struct mpk_toml_str
 
 /* mpk_loader_put - append a range of a file to a rope: large ones as a range of the file,
  * small ones as a view of the mapping */
-void mpk_loader_put(const struct mpk_file *f, uint64_t off, uint64_t len,
-		    struct mpk_rope *rope);
+void mpk_loader_put(const struct mpk_file *f, uint64_t off, uint64_t len, struct mpk_rope *rope);
 
 /* mpk_loader_error - a finding at a place of the manifest */
 void mpk_loader_error(struct mpk_loader *l, struct mpk_pos pos, enum mpk_code code,
@@ -51,15 +50,14 @@ void mpk_loader_error(struct mpk_loader *l, struct mpk_pos pos, enum mpk_code co
  * mpk_loader_put_executor - the payload of a GraphExecutorFactory or AotExecutorFactory
  * Append to rope; problems become findings. */
 void mpk_loader_put_device(struct mpk_loader *l, const struct mpk_mmodule *m,
-		     struct mpk_rope *rope);
+			   struct mpk_rope *rope);
 void mpk_loader_put_executor(struct mpk_loader *l, const struct mpk_mmodule *m,
-		       struct mpk_rope *rope);
+			     struct mpk_rope *rope);
 
 /* mpk_loader_dedup - let the importers of modules with equal kind, bytes and imports import
  * the first of them, so that the others are left out
  * @root    likewise; modules with empty bytes count, host modules do not */
-void mpk_loader_dedup(struct mpk_loader *l, struct mpk_module *modules, size_t count,
-		      size_t *root);
+void mpk_loader_dedup(struct mpk_loader *l, struct mpk_module *modules, size_t count, size_t *root);
 
 /* mpk_loader_launches - check the launch functions and give their code a place in the tree
  * @modules  room for one more than *count; a host module may be added

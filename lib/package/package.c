@@ -21,9 +21,8 @@ static const char *look_for(struct mpk_loader *l, struct mpk_toml_str name)
 	if (!path)
 		return NULL;
 	if (!mpk_loader_given(l, name) && access(path, R_OK) != 0)
-		mpk_loader_error(l, name.pos, MPK_E_IO, "source-file",
-				 "'%s': cannot read: %s", MPK_QUOTE(mpk_toml_str_span(name)),
-				 strerror(errno));
+		mpk_loader_error(l, name.pos, MPK_E_IO, "source-file", "'%s': cannot read: %s",
+				 MPK_QUOTE(mpk_toml_str_span(name)), strerror(errno));
 	return path;
 }
 
@@ -38,8 +37,7 @@ static void look_for_payload(struct mpk_loader *l, const struct mpk_mmodule *m)
 
 /* --- one module ---------------------------------------------------------------------------- */
 
-static void load_payload(struct mpk_loader *l, const struct mpk_mmodule *m,
-			 struct mpk_rope *rope)
+static void load_payload(struct mpk_loader *l, const struct mpk_mmodule *m, struct mpk_rope *rope)
 {
 	const struct mpk_mkind *kind = mpk_mkind_find(mpk_toml_str_span(m->kind));
 
@@ -74,9 +72,12 @@ static struct mpk_module *load_modules(struct mpk_loader *l)
 			look_for_payload(l, m);
 		l->failed |= ropes[i].failed;
 		modules[i] = (struct mpk_module){
-			.name = mpk_toml_str_span(m->id), .kind = mpk_toml_str_span(m->key),
-			.is_host = m->is_host, .content = m->is_host ? NULL : &ropes[i],
-			.imports = m->import_index, .import_count = m->imports.count,
+			.name = mpk_toml_str_span(m->id),
+			.kind = mpk_toml_str_span(m->key),
+			.is_host = m->is_host,
+			.content = m->is_host ? NULL : &ropes[i],
+			.imports = m->import_index,
+			.import_count = m->imports.count,
 		};
 	}
 	return modules;
@@ -101,7 +102,8 @@ static void list_sources(struct mpk_loader *l, const bool *unreached, struct mpk
 
 		for (size_t k = 0; k < list->count && !unreached[i]; k++)
 			sources[out->source_count++] = (struct mpk_host_source){
-				.path = look_for(l, list->items[k]), .module = i,
+				.path = look_for(l, list->items[k]),
+				.module = i,
 				.pos = list->items[k].pos,
 			};
 	}
@@ -146,9 +148,9 @@ static enum mpk_code build(struct mpk_loader *l, struct mpk_package *out, struct
 	if (manifest->dedup && manifest->sound && !l->report->errors && !l->failed)
 		mpk_loader_dedup(l, modules, count, &root);
 	if (manifest->sound)
-		MPK_TRY(mpk_graph_order(&(struct mpk_graph){ modules, count, root,
-							     manifest->keep_order },
-					manifest->gen, l->arena, &out->tree, unreached, err));
+		MPK_TRY(mpk_graph_order(
+			&(struct mpk_graph){ modules, count, root, manifest->keep_order },
+			manifest->gen, l->arena, &out->tree, unreached, err));
 	list_sources(l, unreached, out);
 	return MPK_OK;
 }
@@ -197,8 +199,11 @@ enum mpk_code mpk_package_load(const struct mpk_package_input *input, struct mpk
 			       struct mpk_report *report, struct mpk_package *out,
 			       struct mpk_error *err)
 {
-	MPK_CLEANUP(loader_fini) struct mpk_loader l = {
-		.manifest = &out->manifest, .arena = arena, .report = report,
+	MPK_CLEANUP(loader_fini)
+	struct mpk_loader l = {
+		.manifest = &out->manifest,
+		.arena = arena,
+		.report = report,
 		.given = input->given,
 	};
 	size_t errors = report->errors, from = report->count;

@@ -15,9 +15,9 @@
 
 /* Host code to be compiled or linked. */
 struct mpk_host_source {
-	const char *path;      /* to open it: the manifest's folder and what stands there */
-	size_t module;         /* index in the manifest */
-	struct mpk_pos pos;    /* where the manifest names it */
+	const char *path;   /* to open it: the manifest's folder and what stands there */
+	size_t module;      /* index in the manifest */
+	struct mpk_pos pos; /* where the manifest names it */
 };
 
 struct mpk_file;
@@ -27,13 +27,13 @@ struct mpk_file;
 struct mpk_package {
 	struct mpk_manifest manifest;
 	struct mpk_tree tree;
-	bool needs_blob;       /* false: host code alone, for which TVM writes no blob */
-	struct mpk_rope blob;  /* its bytes, header included; large payloads are file ranges */
+	bool needs_blob;      /* false: host code alone, for which TVM writes no blob */
+	struct mpk_rope blob; /* its bytes, header included; large payloads are file ranges */
 	const struct mpk_host_source *sources; /* of the modules that root reaches, in order */
 	size_t source_count;
 	const struct mpk_launch *launches; /* functions whose host code is generated */
 	size_t launch_count;
-	const char *base;      /* the finished library that gives the code, or NULL */
+	const char *base;          /* the finished library that gives the code, or NULL */
 	const char *const *inputs; /* every file read or named, in order, for --depfile */
 	size_t input_count;
 	struct mpk_file *files; /* what the blob's pieces lie in */
@@ -46,9 +46,9 @@ struct mpk_given_file {
 };
 
 struct mpk_package_input {
-	struct mpk_span text;  /* the manifest, TOML */
-	const char *path;      /* names it in findings; paths in it are relative to its folder */
-	const enum mpk_generation *gen; /* instead of what it says; NULL: as it says */
+	struct mpk_span text; /* the manifest, TOML */
+	const char *path;     /* names it in findings; paths in it are relative to its folder */
+	const enum mpk_generation *gen;     /* instead of what it says; NULL: as it says */
 	const struct mpk_given_file *given; /* taken before files of the same name; may be NULL */
 	size_t given_count;
 };

@@ -16,8 +16,8 @@ struct search {
 };
 
 /* The code of one kernel: all of the module's data, or its piece of a source text. */
-static enum mpk_code code_of(struct search *s, const struct mpk_kernels *k,
-			     struct mpk_span name, struct mpk_span *out, struct mpk_error *err)
+static enum mpk_code code_of(struct search *s, const struct mpk_kernels *k, struct mpk_span name,
+			     struct mpk_span *out, struct mpk_error *err)
 {
 	const struct mpk_clsource_piece *pieces;
 	size_t count = 0;
@@ -39,15 +39,17 @@ static enum mpk_code add_row(struct search *s, const struct mpk_kernels *k,
 			     const struct mpk_function_info *f, struct mpk_error *err)
 {
 	struct mpk_standalone_kernel *row = &s->rows[s->count];
-	enum mpk_launch_tag *tags = mpk_arena_array(s->arena, f->launch_tag_count + 1,
-						    sizeof *tags);
+	enum mpk_launch_tag *tags =
+		mpk_arena_array(s->arena, f->launch_tag_count + 1, sizeof *tags);
 	struct mpk_span code = { 0 };
 
 	*row = (struct mpk_standalone_kernel){
 		.name = mpk_arena_text(s->arena, f->key),
 		.format = mpk_arena_text(s->arena, k->fmt),
-		.args = f->arg_types, .arg_count = f->arg_count,
-		.tags = tags, .tag_count = f->launch_tag_count,
+		.args = f->arg_types,
+		.arg_count = f->arg_count,
+		.tags = tags,
+		.tag_count = f->launch_tag_count,
 	};
 	if (!tags || !row->name || !row->format)
 		return mpk_fail_nomem(err);
@@ -67,17 +69,18 @@ static enum mpk_code add_module(struct search *s, const struct mpk_node *node,
 	struct mpk_kernels k;
 
 	if (!mpk_span_is(node->kind, "cuda") && !mpk_span_is(node->kind, "opencl"))
-		return mpk_fail(err, MPK_E_UNSUPPORTED,
-				"a standalone package holds cuda or opencl kernels and nothing else, "
-				"but one module is of kind '%s'", MPK_QUOTE(node->kind));
+		return mpk_fail(
+			err, MPK_E_UNSUPPORTED,
+			"a standalone package holds cuda or opencl kernels and nothing else, but one module is of kind '%s'",
+			MPK_QUOTE(node->kind));
 	MPK_TRY(mpk_kernels_read(&c, node->kind, s->package->manifest.gen, s->arena, &k, err));
 	if (mpk_span_is(k.fmt, "cuda"))
-		return mpk_fail(err, MPK_E_UNSUPPORTED,
-				"a standalone package cannot compile CUDA C++ source; give PTX, a "
-				"cubin or a fatbin");
+		return mpk_fail(
+			err, MPK_E_UNSUPPORTED,
+			"a standalone package cannot compile CUDA C++ source; give PTX, a cubin or a fatbin");
 
-	struct mpk_standalone_kernel *grown = mpk_arena_array(
-		s->arena, s->count + k.function_count, sizeof *grown);
+	struct mpk_standalone_kernel *grown =
+		mpk_arena_array(s->arena, s->count + k.function_count, sizeof *grown);
 	if (!grown)
 		return mpk_fail_nomem(err);
 	for (size_t i = 0; i < s->count; i++)

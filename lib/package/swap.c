@@ -44,8 +44,7 @@ static struct mpk_rope *file_rope(const struct job *j)
 static enum mpk_code swapped_twice(const struct job *j)
 {
 	return mpk_fail(j->err, MPK_E_USAGE, "'%s%s%s' is replaced twice", j->path,
-			j->kernel ? "#" : "",
-			j->kernel ? MPK_QUOTE(mpk_span_str(j->kernel)) : "");
+			j->kernel ? "#" : "", j->kernel ? MPK_QUOTE(mpk_span_str(j->kernel)) : "");
 }
 
 /* --- device code ----------------------------------------------------------------------- */
@@ -82,10 +81,11 @@ static enum mpk_code swap_code(const struct job *j)
 		return swapped_twice(j);
 	MPK_TRY(read_kernels(j, &k));
 	if (k->layout != MPK_KERNELS_PLAIN)
-		return mpk_fail(j->err, MPK_E_UNSUPPORTED,
-				"'%s' keeps its kernels one by one, so that one file cannot stand "
-				"for them: name one, %s#%s=FILE", MPK_QUOTE(j->node->kind), j->path,
-				k->source_count ? MPK_QUOTE(k->sources[0].key) : "KERNEL");
+		return mpk_fail(
+			j->err, MPK_E_UNSUPPORTED,
+			"'%s' keeps its kernels one by one, so that one file cannot stand for them: name one, %s#%s=FILE",
+			MPK_QUOTE(j->node->kind), j->path,
+			k->source_count ? MPK_QUOTE(k->sources[0].key) : "KERNEL");
 	MPK_TRY(mpk_probe_check(j->file->bytes, j->node->kind, k->fmt, j->err));
 	k->content = file_rope(j);
 	return k->content ? put_kernels(j, k) : mpk_fail_nomem(j->err);
@@ -127,9 +127,10 @@ static enum mpk_code current_kernels(const struct job *j, struct mpk_kernels **o
 	if (!s->kernels[j->index]) {
 		MPK_TRY(read_kernels(j, &k));
 		if (k->layout == MPK_KERNELS_PLAIN)
-			return mpk_fail(j->err, MPK_E_UNSUPPORTED,
-					"'%s' keeps all its kernels in one file: replace that, "
-					"%s=FILE", MPK_QUOTE(j->node->kind), j->path);
+			return mpk_fail(
+				j->err, MPK_E_UNSUPPORTED,
+				"'%s' keeps all its kernels in one file: replace that, %s=FILE",
+				MPK_QUOTE(j->node->kind), j->path);
 		s->kernels[j->index] = k;
 	}
 	*out = s->kernels[j->index];
@@ -172,14 +173,13 @@ static enum mpk_code check_payload(const struct job *j, const struct mpk_kind *k
 
 	if (!kind)
 		return MPK_OK;
-	enum mpk_code code = mpk_payload_decode(kind, j->s->tree->gen,
-						(struct mpk_source){ j->file->bytes, 0 },
-						j->s->arena, &p, j->err);
+	enum mpk_code code =
+		mpk_payload_decode(kind, j->s->tree->gen, (struct mpk_source){ j->file->bytes, 0 },
+				   j->s->arena, &p, j->err);
 	if (code == MPK_OK && p.surplus)
-		code = mpk_fail_offset(j->err, MPK_E_CORRUPT, "payload",
-				       j->file->bytes.len - p.surplus,
-				       "%llu bytes behind its last field",
-				       (unsigned long long)p.surplus);
+		code = mpk_fail_offset(
+			j->err, MPK_E_CORRUPT, "payload", j->file->bytes.len - p.surplus,
+			"%llu bytes behind its last field", (unsigned long long)p.surplus);
 	if (j->err) /* the reader knows it as a blob */
 		(void)snprintf(j->err->at.space, sizeof j->err->at.space, "file");
 	if (code != MPK_OK && code != MPK_E_NOMEM)
@@ -192,12 +192,13 @@ static enum mpk_code swap_whole(const struct job *j, const struct mpk_kind *kind
 	if (j->node->content)
 		return swapped_twice(j);
 	if (j->kernel)
-		return mpk_fail(j->err, MPK_E_USAGE, "the module at '%s' is of kind '%s' and has no "
-				"kernels", j->path, MPK_QUOTE(j->node->kind));
+		return mpk_fail(j->err, MPK_E_USAGE,
+				"the module at '%s' is of kind '%s' and has no kernels", j->path,
+				MPK_QUOTE(j->node->kind));
 	MPK_TRY(check_payload(j, kind));
 	j->node->content = file_rope(j);
-	return j->node->content ? mpk_rope_status(j->node->content, j->err) :
-				  mpk_fail_nomem(j->err);
+	return j->node->content ? mpk_rope_status(j->node->content, j->err)
+				: mpk_fail_nomem(j->err);
 }
 
 static enum mpk_code swap(struct job *j)
@@ -226,8 +227,11 @@ enum mpk_code mpk_swap_payload(struct mpk_swap *s, const char *place,
 	/* A path may itself begin with '#' (mpk_tree_path). */
 	const char *hash = *place ? strchr(place + 1, '#') : NULL;
 	size_t len = hash ? (size_t)(hash - place) : strlen(place);
-	struct job j = { .s = s, .path = mpk_arena_copy(s->arena, place, len),
-			 .kernel = hash ? hash + 1 : NULL, .file = file, .err = err };
+	struct job j = { .s = s,
+			 .path = mpk_arena_copy(s->arena, place, len),
+			 .kernel = hash ? hash + 1 : NULL,
+			 .file = file,
+			 .err = err };
 
 	if (!j.path)
 		return mpk_fail_nomem(err);

@@ -10,7 +10,7 @@
 
 /* Set tree and arena, the rest zero; everything lives in the arena. */
 struct mpk_swap {
-	struct mpk_tree *tree;        /* its nodes get contents (blob/blob.h) */
+	struct mpk_tree *tree; /* its nodes get contents (blob/blob.h) */
 	struct mpk_arena *arena;
 	struct mpk_kernels **kernels; /* of nodes whose kernels are swapped one by one */
 };

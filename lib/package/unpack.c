@@ -37,8 +37,10 @@ static enum mpk_code try_body(struct unpacker *u, size_t node, size_t first_file
 					   .given = u->files.items + first_file,
 					   .given_count = u->files.count - first_file };
 
-	mpk_strbuf_printf(&text, "[package]\nname = \"x\"\nabi = \"%s\"\n[[module]]\nid = \"x\"\n"
-			  "kind = ", mpk_generation_get(tree->gen)->abi);
+	mpk_strbuf_printf(&text,
+			  "[package]\nname = \"x\"\nabi = \"%s\"\n[[module]]\nid = \"x\"\n"
+			  "kind = ",
+			  mpk_generation_get(tree->gen)->abi);
 	mpk_unpack_put_text(&text, tree->nodes[node].kind);
 	mpk_strbuf_putc(&text, '\n');
 	mpk_strbuf_puts(&text, mpk_strbuf_text(body));
@@ -121,13 +123,12 @@ static void put_package(const struct unpacker *u, bool keep_order, struct mpk_st
 	if (keep_order)
 		mpk_strbuf_puts(out, "keep_order = true\n");
 	if (u->in->library.len)
-		mpk_strbuf_puts(out, "base = \"" MPK_UNPACK_BASE "\""
-				     " # its code is kept, its blob replaced\n");
+		mpk_strbuf_puts(out, "base = \"" MPK_UNPACK_BASE
+				     "\" # its code is kept, its blob replaced\n");
 }
 
 /* Imports are met last to first (graph/graph.h), so the first index has to stand last. */
-static void put_imports(const struct unpacker *u, const struct mpk_node *n,
-			struct mpk_strbuf *out)
+static void put_imports(const struct unpacker *u, const struct mpk_node *n, struct mpk_strbuf *out)
 {
 	if (!n->child_count)
 		return;
@@ -145,8 +146,8 @@ static void put_host_keys(const struct unpacker *u, struct mpk_strbuf *out)
 	mpk_strbuf_puts(out, "sources = [");
 	for (size_t i = 0; i < u->in->object_count; i++)
 		mpk_strbuf_printf(out, "%s\"%s\"", i ? ", " : "", u->files.items[i].name);
-	mpk_strbuf_puts(out, u->in->object_count ? "]\n" :
-						   "] # name host code here to build a library\n");
+	mpk_strbuf_puts(out, u->in->object_count ? "]\n"
+						 : "] # name host code here to build a library\n");
 }
 
 static void put_module(const struct unpacker *u, size_t node, struct mpk_strbuf *out)
@@ -166,8 +167,7 @@ static void put_module(const struct unpacker *u, size_t node, struct mpk_strbuf 
 	}
 }
 
-static enum mpk_code print_manifest(struct unpacker *u, bool keep_order,
-				    struct mpk_span *out)
+static enum mpk_code print_manifest(struct unpacker *u, bool keep_order, struct mpk_span *out)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
 
@@ -192,7 +192,8 @@ static enum mpk_code prove(struct unpacker *u, struct mpk_span manifest, struct 
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
 	MPK_CLEANUP(mpk_report_fini) struct mpk_report report = { 0 };
 	MPK_CLEANUP(mpk_package_close) struct mpk_package package = { 0 };
-	struct mpk_package_input input = { .text = manifest, .path = MPK_UNPACK_MANIFEST,
+	struct mpk_package_input input = { .text = manifest,
+					   .path = MPK_UNPACK_MANIFEST,
 					   .given = u->files.items,
 					   .given_count = u->files.count };
 	struct mpk_error why = { 0 };
@@ -208,9 +209,9 @@ static enum mpk_code prove(struct unpacker *u, struct mpk_span manifest, struct 
 				"this blob lists host code alone, for which none is written");
 	if (mpk_rope_equals(&package.blob, blob))
 		return MPK_OK;
-	return mpk_fail(u->err, MPK_E_UNSUPPORTED,
-			"no manifest gives the tree of this blob: a module that nothing "
-			"imports, or host code in several places");
+	return mpk_fail(
+		u->err, MPK_E_UNSUPPORTED,
+		"no manifest gives the tree of this blob: a module that nothing imports, or host code in several places");
 }
 
 /* What cannot come back, whatever the manifest says. */
@@ -223,13 +224,14 @@ static enum mpk_code check_tree(const struct mpk_unpack_input *in, struct mpk_er
 				"the modules of this blob cannot be told apart: %s",
 				tree->warning.text);
 	if (tree->implied_lib)
-		return mpk_fail(err, MPK_E_UNSUPPORTED,
-				"this blob has no import tree (TVM 0.7 and older wrote it so); "
-				"a package built from its modules would get one");
+		return mpk_fail(
+			err, MPK_E_UNSUPPORTED,
+			"this blob has no import tree (TVM 0.7 and older wrote it so); a package built from its modules would get one");
 	if (tree->used != tree->nbytes + 8)
 		return mpk_fail_offset(err, MPK_E_UNSUPPORTED, "blob", tree->used,
-				       "%" PRIu64 " bytes behind the last module, which no "
-				       "manifest can name", tree->nbytes + 8 - tree->used);
+				       "%" PRIu64
+				       " bytes behind the last module, which no manifest can name",
+				       tree->nbytes + 8 - tree->used);
 	return MPK_OK;
 }
 
@@ -268,8 +270,7 @@ static enum mpk_code plan(struct unpacker *u, struct mpk_span *manifest)
 enum mpk_code mpk_unpack_plan(const struct mpk_unpack_input *input, struct mpk_arena *arena,
 			      struct mpk_unpack *out, struct mpk_error *err)
 {
-	MPK_CLEANUP(unpacker_fini) struct unpacker u = { .in = input, .arena = arena,
-							 .err = err };
+	MPK_CLEANUP(unpacker_fini) struct unpacker u = { .in = input, .arena = arena, .err = err };
 	struct mpk_span manifest = { 0 };
 	struct mpk_given_file *files;
 

@@ -23,7 +23,7 @@ struct mpk_unpack_input {
 				      * code is not at hand, and host modules get no sources */
 	const struct mpk_span *objects; /* instead of a library: object files with the code */
 	size_t object_count;
-	bool standalone;             /* the library brings its own loader */
+	bool standalone; /* the library brings its own loader */
 };
 
 struct mpk_unpack {

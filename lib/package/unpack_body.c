@@ -17,8 +17,8 @@ struct body {
 enum mpk_code mpk_unpack_add(struct mpk_unpack_files *files, const char *name,
 			     struct mpk_span bytes, struct mpk_error *err)
 {
-	if (!name || !mpk_vec_reserve(&files->items, &files->cap, files->count + 1,
-				      sizeof *files->items))
+	if (!name ||
+	    !mpk_vec_reserve(&files->items, &files->cap, files->count + 1, sizeof *files->items))
 		return mpk_fail_nomem(err);
 	files->items[files->count++] = (struct mpk_given_file){ name, bytes };
 	return MPK_OK;
@@ -79,8 +79,7 @@ static void put_function(const struct body *b, const struct mpk_function_info *f
 	mpk_strbuf_puts(b->out, "args = [");
 	for (size_t i = 0; i < f->arg_count; i++) {
 		mpk_strbuf_puts(b->out, i ? ", " : "");
-		mpk_unpack_put_text(b->out,
-				    mpk_span_str(spell_dtype(f->arg_types[i], dtype)));
+		mpk_unpack_put_text(b->out, mpk_span_str(spell_dtype(f->arg_types[i], dtype)));
 	}
 	mpk_strbuf_puts(b->out, "]\nlaunch = [");
 	for (size_t i = 0; i < f->launch_tag_count; i++) {

@@ -3,8 +3,8 @@
 #define MPK_PACKAGE_UNPACK_BODY_H
 
 #include "base/strbuf.h"
-#include "payload.h"
 #include "package/package.h"
+#include "payload.h"
 
 /* A list that grows; free items. */
 struct mpk_unpack_files {

@@ -19,8 +19,8 @@ static enum mpk_code open_node(struct mpk_instance *inst, void *user, struct mpk
 {
 	struct mpk_kernel_node *node;
 
-	MPK_TRY(mpk_kernel_node_create(user, mpk_library_options(inst->library)->tree,
-				       inst->index, &node, err));
+	MPK_TRY(mpk_kernel_node_create(user, mpk_library_options(inst->library)->tree, inst->index,
+				       &node, err));
 	inst->state = node;
 	return MPK_OK;
 }
@@ -46,7 +46,10 @@ enum mpk_code mpk_devices_create(struct mpk_devices **out, struct mpk_error *err
 	(void)pthread_mutexattr_destroy(&recursive);
 	/* Nodes stay until the devices go: a function of one may be called until then. */
 	devices->loader = (struct mpk_node_loader){
-		.accepts = accepts, .open = open_node, .find = find_kernel, .user = devices,
+		.accepts = accepts,
+		.open = open_node,
+		.find = find_kernel,
+		.user = devices,
 	};
 	*out = devices;
 	return MPK_OK;
@@ -87,9 +90,10 @@ static enum mpk_code open_device(struct mpk_devices *devices, struct mpk_dldevic
 			return MPK_OK;
 		}
 	if (kind == MPK_DEVICE_NONE || where.id < 0)
-		return mpk_fail(err, MPK_E_DEVICE,
-				"the code asks for device %d of DLPack type %d; minspect runs "
-				"cpu (1), cuda (2) and opencl (4)", where.id, where.type);
+		return mpk_fail(
+			err, MPK_E_DEVICE,
+			"the code asks for device %d of DLPack type %d; minspect runs cpu (1), cuda (2) and opencl (4)",
+			where.id, where.type);
 	if (!mpk_vec_reserve(&devices->open, &devices->open_cap, devices->open_count + 1,
 			     sizeof *devices->open))
 		return mpk_fail_nomem(err);
@@ -161,8 +165,7 @@ static bool is_foreign(struct mpk_span kind)
 {
 	const struct mpk_kind *row = mpk_kind_find(kind);
 
-	return row && row->role == MPK_ROLE_DEVICE &&
-	       mpk_device_kind_of(kind) == MPK_DEVICE_NONE;
+	return row && row->role == MPK_ROLE_DEVICE && mpk_device_kind_of(kind) == MPK_DEVICE_NONE;
 }
 
 enum mpk_code mpk_devices_default(const struct mpk_tree *tree, struct mpk_dldevice *out,
@@ -183,10 +186,10 @@ enum mpk_code mpk_devices_default(const struct mpk_tree *tree, struct mpk_dldevi
 		found.type = kind;
 	}
 	if (foreign && found.type == MPK_DL_CPU)
-		return mpk_fail(err, MPK_E_DEVICE,
-				"the device code is of kind '%s', which does not run here (opencl "
-				"and cuda do); --device cpu calls host code all the same",
-				MPK_QUOTE(foreign->kind));
+		return mpk_fail(
+			err, MPK_E_DEVICE,
+			"the device code is of kind '%s', which does not run here (opencl and cuda do); --device cpu calls host code all the same",
+			MPK_QUOTE(foreign->kind));
 	if (several)
 		found.type = MPK_DL_CPU;
 	*out = found;

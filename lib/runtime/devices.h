@@ -19,8 +19,7 @@ struct mpk_devices;
 
 /* mpk_devices_create - no device is opened yet
  * Returns  MPK_OK, to be destroyed by the caller; MPK_E_NOMEM */
-enum mpk_code mpk_devices_create(struct mpk_devices **out, struct mpk_error *err)
-	MPK_MUST_CHECK;
+enum mpk_code mpk_devices_create(struct mpk_devices **out, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_devices_destroy - close all; tensors on them must be gone, the library closed */
 void mpk_devices_destroy(struct mpk_devices *devices);
@@ -71,8 +70,7 @@ enum mpk_code mpk_devices_fetch(struct mpk_devices *devices, const struct mpk_dl
 
 /* mpk_devices_sync - wait for everything on every open device
  * Returns  MPK_OK; MPK_E_RAISED (a kernel faulted); MPK_E_DEVICE */
-enum mpk_code mpk_devices_sync(struct mpk_devices *devices, struct mpk_error *err)
-	MPK_MUST_CHECK;
+enum mpk_code mpk_devices_sync(struct mpk_devices *devices, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* What a direct call of a kernel says beside its arguments. 0: not given, counts as 1 */
 struct mpk_kernel_extents {

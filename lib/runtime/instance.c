@@ -11,7 +11,7 @@
 struct search {
 	const char *name;
 	struct mpk_function *found;
-	struct mpk_error failure;             /* of the first that did not open */
+	struct mpk_error failure;              /* of the first that did not open */
 	const struct mpk_instance *unloadable; /* the first node without a loader */
 };
 
@@ -130,29 +130,23 @@ static enum mpk_code not_found(const struct mpk_instance *inst, const struct sea
 		return s->failure.code;
 	}
 	if (s->unloadable)
-		return mpk_fail(err, MPK_E_LOAD,
-				"the code calls '%s', which the module of kind '%s' at "
-				"%s may "
-				"hold; there is no loader for that kind",
-				MPK_QUOTE(name), MPK_QUOTE(s->unloadable->node->kind),
-				mpk_tree_path(o->tree, s->unloadable->index, path,
-					      sizeof path));
-	return mpk_fail(err, MPK_E_LOAD,
-			"the code calls '%s', which is neither in its imports nor a "
-			"global "
-			"function of this loader; it needs the TVM runtime that provides "
-			"it",
-			MPK_QUOTE(name));
+		return mpk_fail(
+			err, MPK_E_LOAD,
+			"the code calls '%s', which the module of kind '%s' at %s may hold; there is no loader for that kind",
+			MPK_QUOTE(name), MPK_QUOTE(s->unloadable->node->kind),
+			mpk_tree_path(o->tree, s->unloadable->index, path, sizeof path));
+	return mpk_fail(
+		err, MPK_E_LOAD,
+		"the code calls '%s', which is neither in its imports nor a global function of this loader; it needs the TVM runtime that provides it",
+		MPK_QUOTE(name));
 }
 
-static struct mpk_function *known_import(const struct mpk_instance *inst,
-					 const char *name)
+static struct mpk_function *known_import(const struct mpk_instance *inst, const char *name)
 {
 	const struct mpk_library *lib = inst->library;
 
 	for (size_t i = 0; i < lib->import_count; i++)
-		if (lib->imports[i].where == inst &&
-		    strcmp(lib->imports[i].name, name) == 0)
+		if (lib->imports[i].where == inst && strcmp(lib->imports[i].name, name) == 0)
 			return lib->imports[i].function;
 	return NULL;
 }

@@ -27,8 +27,7 @@ struct mpk_node_loader {
 	/* Reads the payload and makes inst ready; sets inst->state. Called at most once
 	 * per node, before its first find, never for nodes that are not needed.
 	 * Returns  MPK_OK; MPK_E_DEVICE, MPK_E_LOAD, MPK_E_CORRUPT, ... */
-	enum mpk_code (*open)(struct mpk_instance *inst, void *user,
-			      struct mpk_error *err);
+	enum mpk_code (*open)(struct mpk_instance *inst, void *user, struct mpk_error *err);
 
 	/* The node's own function of that name, one reference in *out, or NULL in *out.
 	 * Names stay valid as long as the library is open. */
@@ -44,12 +43,12 @@ struct mpk_node_loader {
 /* One node of the tree in a loaded library. */
 struct mpk_instance {
 	struct mpk_library *library;
-	const struct mpk_node *node;          /* NULL: a library without a blob */
+	const struct mpk_node *node; /* NULL: a library without a blob */
 	size_t index;
 	const struct mpk_node_loader *loader; /* NULL: nobody can load this kind */
 	bool opened;
-	struct mpk_error failure;             /* of open; MPK_OK: none */
-	void *state;                          /* the loader's own */
+	struct mpk_error failure; /* of open; MPK_OK: none */
+	void *state;              /* the loader's own */
 };
 
 /* mpk_instance_find - the function `name` of inst itself, then depth-first of its imports
@@ -57,14 +56,12 @@ struct mpk_instance {
  * Returns  MPK_OK with one reference in *out, NULL when no node has it; the failure of a
  *          node that may have had it but could not be opened, when no other has it */
 enum mpk_code mpk_instance_find(struct mpk_instance *inst, const char *name,
-				struct mpk_function **out,
-				struct mpk_error *err) MPK_MUST_CHECK;
+				struct mpk_function **out, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_instance_import - what module code of inst sees: depth-first each import in order,
  * then the global functions of the library. The answer is kept and owned by inst.
  * Returns  MPK_OK; MPK_E_NOTFOUND naming where it was looked for; a node's failure */
 enum mpk_code mpk_instance_import(struct mpk_instance *inst, const char *name,
-				  struct mpk_function **out,
-				  struct mpk_error *err) MPK_MUST_CHECK;
+				  struct mpk_function **out, struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

@@ -31,7 +31,7 @@ struct mpk_kernel_node {
 };
 
 struct mpk_devices {
-	pthread_mutex_t lock;           /* recursive; over everything below */
+	pthread_mutex_t lock; /* recursive; over everything below */
 	struct mpk_open_device *open;
 	size_t open_count, open_cap;
 	int32_t current[MPK_DEVICE_OPENCL + 1]; /* ordinal, by kind */
@@ -51,14 +51,12 @@ void mpk_kernel_node_destroy(struct mpk_kernel_node *node);
 /* mpk_kernel_node_module - the node on the current device of its kind, loaded at first use
  * @out     owned by its device
  * Returns  MPK_OK; as mpk_device_open and mpk_device_load */
-enum mpk_code mpk_kernel_node_module(struct mpk_kernel_node *node,
-				     struct mpk_device_module **out,
+enum mpk_code mpk_kernel_node_module(struct mpk_kernel_node *node, struct mpk_device_module **out,
 				     struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_kernel_function - a kernel of the node as a function of its arguments and extents
  * Returns  MPK_OK: one reference in *out, NULL when there is no kernel of that name */
 enum mpk_code mpk_kernel_function(struct mpk_kernel_node *node, const char *name,
-				  struct mpk_function **out,
-				  struct mpk_error *err) MPK_MUST_CHECK;
+				  struct mpk_function **out, struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

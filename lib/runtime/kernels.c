@@ -15,7 +15,8 @@ struct kernel_function {
 	struct mpk_function base;
 	struct mpk_kernel_node *node;
 	const struct mpk_function_info *info;
-	struct mpk_device_module *module; /* what kernel belongs to; the current device may change */
+	struct mpk_device_module
+		*module; /* what kernel belongs to; the current device may change */
 	struct mpk_device_kernel *kernel;
 	bool is_direct;
 	size_t extent_count;
@@ -24,8 +25,8 @@ struct kernel_function {
 
 /* --- nodes -------------------------------------------------------------------------------- */
 
-static enum mpk_code decode(struct mpk_kernel_node *node, const struct mpk_tree *tree,
-			    size_t index, struct mpk_error *err)
+static enum mpk_code decode(struct mpk_kernel_node *node, const struct mpk_tree *tree, size_t index,
+			    struct mpk_error *err)
 {
 	const struct mpk_node *source = &tree->nodes[index];
 	const struct mpk_kind *kind = mpk_kind_find(source->kind);
@@ -92,8 +93,8 @@ static enum mpk_code load(struct mpk_kernel_node *node, struct mpk_device *devic
 	return MPK_OK;
 }
 
-enum mpk_code mpk_kernel_node_module(struct mpk_kernel_node *node,
-				     struct mpk_device_module **out, struct mpk_error *err)
+enum mpk_code mpk_kernel_node_module(struct mpk_kernel_node *node, struct mpk_device_module **out,
+				     struct mpk_error *err)
 {
 	struct mpk_dldevice where = { (int32_t)node->kind, node->devices->current[node->kind] };
 	struct mpk_device *device;
@@ -207,8 +208,8 @@ static enum mpk_code call_kernel(struct mpk_function *self, const struct mpk_val
 	(void)result;
 	if (f->is_direct && count != f->info->arg_count)
 		return mpk_fail(err, MPK_E_RAISED,
-				"TypeError: kernel '%s' takes %zu arguments, not %zu",
-				f->base.name, f->info->arg_count, count);
+				"TypeError: kernel '%s' takes %zu arguments, not %zu", f->base.name,
+				f->info->arg_count, count);
 	if (total > SLOTS_INLINE)
 		slots = calloc(total, sizeof *slots);
 	if (!slots)
@@ -228,8 +229,7 @@ static void destroy(struct mpk_function *self)
 }
 
 static enum mpk_code make(struct mpk_kernel_node *node, const struct mpk_function_info *info,
-			  size_t extent_count, struct kernel_function **out,
-			  struct mpk_error *err)
+			  size_t extent_count, struct kernel_function **out, struct mpk_error *err)
 {
 	struct kernel_function *f = calloc(1, sizeof *f + extent_count * sizeof f->extents[0]);
 	char shown[128];
@@ -255,8 +255,7 @@ static enum mpk_code make(struct mpk_kernel_node *node, const struct mpk_functio
 enum mpk_code mpk_kernel_function(struct mpk_kernel_node *node, const char *name,
 				  struct mpk_function **out, struct mpk_error *err)
 {
-	const struct mpk_function_info *info = mpk_kernels_find(&node->kernels,
-								mpk_span_str(name));
+	const struct mpk_function_info *info = mpk_kernels_find(&node->kernels, mpk_span_str(name));
 	struct kernel_function *f;
 
 	*out = NULL;
@@ -322,15 +321,14 @@ struct search {
 	size_t count, cap;
 };
 
-static enum mpk_code search_node(struct search *s, struct mpk_kernel_node *node,
-				 const char *name, struct mpk_error *err)
+static enum mpk_code search_node(struct search *s, struct mpk_kernel_node *node, const char *name,
+				 struct mpk_error *err)
 {
 	const struct mpk_kernels *k = &node->kernels;
 
 	if (mpk_kernels_find(k, mpk_span_str(name)))
 		s->node = node;
-	if (!mpk_vec_reserve(&s->names, &s->cap, s->count + k->function_count,
-			     sizeof *s->names))
+	if (!mpk_vec_reserve(&s->names, &s->cap, s->count + k->function_count, sizeof *s->names))
 		return mpk_fail_nomem(err);
 	for (size_t i = 0; i < k->function_count; i++)
 		s->names[s->count++] = k->functions[i].key;

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "abi/convention.h"
 #include "base/arena.h"
 #include "base/strmap.h"
 #include "kinds.h"
-#include "abi/convention.h"
 #include "runtime/loaded.h"
 #include "text/escape.h"
 
@@ -97,8 +97,8 @@ static enum mpk_code load(struct mpk_library *lib, struct mpk_error *err)
 	return MPK_OK;
 }
 
-enum mpk_code mpk_library_open(const struct mpk_library_options *options,
-			       struct mpk_library **out, struct mpk_error *err)
+enum mpk_code mpk_library_open(const struct mpk_library_options *options, struct mpk_library **out,
+			       struct mpk_error *err)
 {
 	struct mpk_library *lib;
 
@@ -165,16 +165,14 @@ static const struct mpk_image_function *image_function(const struct mpk_image *i
 static void *registered_address(const struct mpk_library *lib, const char *name)
 {
 	enum mpk_generation gen = lib->options.image->gen;
-	const char *prefix = lib->convention == MPK_CONV_FFI
-				     ? mpk_generation_get(gen)->function_prefix
-				     : "";
+	const char *prefix =
+		lib->convention == MPK_CONV_FFI ? mpk_generation_get(gen)->function_prefix : "";
 	size_t skip = strlen(prefix);
 
 	for (size_t i = 0; i < lib->registered_count; i++) {
 		const char *symbol = lib->registered[i].name;
 
-		if (strncmp(symbol, prefix, skip) == 0 &&
-		    strcmp(symbol + skip, name) == 0)
+		if (strncmp(symbol, prefix, skip) == 0 && strcmp(symbol + skip, name) == 0)
 			return lib->registered[i].address;
 	}
 	return NULL;
@@ -195,8 +193,7 @@ enum mpk_code mpk_library_find_host(struct mpk_library *lib, const char *name,
 		address = registered_address(lib, name);
 	if (!address)
 		return MPK_OK;
-	return mpk_conv_host_function(lib->convention, f ? f->name : name, address, out,
-				      err);
+	return mpk_conv_host_function(lib->convention, f ? f->name : name, address, out, err);
 }
 
 /* --- what the user named ------------------------------------------------------------ */
@@ -238,13 +235,11 @@ static const struct mpk_kind *executor_of(const struct mpk_library *lib, size_t 
 	return NULL;
 }
 
-static void suggest(const struct mpk_image *image, const char *name,
-		    struct mpk_strbuf *text)
+static void suggest(const struct mpk_image *image, const char *name, struct mpk_strbuf *text)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
 	size_t count = image->function_count;
-	struct mpk_span *names = mpk_arena_array(&arena, count ? count : 1,
-						 sizeof *names);
+	struct mpk_span *names = mpk_arena_array(&arena, count ? count : 1, sizeof *names);
 
 	if (!names || !count)
 		return;
@@ -263,8 +258,7 @@ static void suggest(const struct mpk_image *image, const char *name,
 		mpk_strbuf_printf(text, " and %zu more", count - 8);
 }
 
-static enum mpk_code not_found(struct mpk_library *lib, const char *name,
-			       struct mpk_error *err)
+static enum mpk_code not_found(struct mpk_library *lib, const char *name, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf hint = { 0 };
 	size_t at;
@@ -273,19 +267,17 @@ static enum mpk_code not_found(struct mpk_library *lib, const char *name,
 
 	suggest(lib->options.image, name, &hint);
 	if (kind)
-		return mpk_fail(err, MPK_E_NOTFOUND,
-				"no host function '%s'%s; functions of the model itself are held "
-				"by the %s module at %s, for an executor, which this minspect "
-				"has not",
-				MPK_QUOTE(mpk_span_str(name)), mpk_strbuf_text(&hint),
-				kind->name,
-				mpk_tree_path(lib->options.tree, at, path, sizeof path));
-	return mpk_fail(err, MPK_E_NOTFOUND, "no function '%s'%s",
-			MPK_QUOTE(mpk_span_str(name)), mpk_strbuf_text(&hint));
+		return mpk_fail(
+			err, MPK_E_NOTFOUND,
+			"no host function '%s'%s; functions of the model itself are held by the %s module at %s, for an executor, which this minspect has not",
+			MPK_QUOTE(mpk_span_str(name)), mpk_strbuf_text(&hint), kind->name,
+			mpk_tree_path(lib->options.tree, at, path, sizeof path));
+	return mpk_fail(err, MPK_E_NOTFOUND, "no function '%s'%s", MPK_QUOTE(mpk_span_str(name)),
+			mpk_strbuf_text(&hint));
 }
 
-enum mpk_code mpk_library_find(struct mpk_library *lib, const char *name,
-			       struct mpk_function **out, struct mpk_error *err)
+enum mpk_code mpk_library_find(struct mpk_library *lib, const char *name, struct mpk_function **out,
+			       struct mpk_error *err)
 {
 	const char *wanted = resolve(lib->options.image, name);
 	struct mpk_function *f = NULL;

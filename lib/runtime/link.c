@@ -19,10 +19,10 @@ static enum mpk_code open_stub(const char *dir, const char *name, struct mpk_err
 	handle = dlopen(path.data, RTLD_NOW | RTLD_GLOBAL);
 	bind = handle ? dlsym(handle, MPK_STUB_BIND) : NULL;
 	if (!bind)
-		return mpk_fail(err, MPK_E_LOAD,
-				"the program's own runtime part cannot be opened (is the "
-				"installation complete?): %s",
-				MPK_QUOTE(mpk_span_str(dlerror())));
+		return mpk_fail(
+			err, MPK_E_LOAD,
+			"the program's own runtime part cannot be opened (is the installation complete?): %s",
+			MPK_QUOTE(mpk_span_str(dlerror())));
 	((mpk_stub_bind_fn *)(uintptr_t)bind)(mpk_stub_functions());
 	return MPK_OK;
 }
@@ -40,8 +40,7 @@ static void library_path(const struct mpk_library *lib, struct mpk_strbuf *out)
 static bool is_resolved(const struct mpk_library *lib, const char *name)
 {
 	const struct mpk_image *image = lib->options.image;
-	bool found = dlsym(RTLD_DEFAULT, name) ||
-		     (lib->handle && dlsym(lib->handle, name));
+	bool found = dlsym(RTLD_DEFAULT, name) || (lib->handle && dlsym(lib->handle, name));
 
 	/* when the library could not be opened its needs are asked one by one */
 	for (size_t i = 0; i < image->needed_count && !found && !lib->handle; i++) {
@@ -76,9 +75,8 @@ static enum mpk_code check_symbols(const struct mpk_library *lib, const char *wh
 	size_t count = list_unresolved(lib, &list);
 
 	if (count)
-		return mpk_fail(err, MPK_E_LOAD,
-				"nobody defines %zu symbol%s that it imports: %s", count,
-				count == 1 ? "" : "s", mpk_strbuf_text(&list));
+		return mpk_fail(err, MPK_E_LOAD, "nobody defines %zu symbol%s that it imports: %s",
+				count, count == 1 ? "" : "s", mpk_strbuf_text(&list));
 	if (why)
 		return mpk_fail(err, MPK_E_LOAD, "%s", MPK_QUOTE(mpk_span_str(why)));
 	return MPK_OK;
@@ -99,8 +97,7 @@ static enum mpk_code open_library(struct mpk_library *lib, struct mpk_error *err
 	char why[512];
 	(void)snprintf(why, sizeof why, "%s", dlerror());
 	/* the message begins with the path, which the caller puts in front anyway */
-	const char *text = strncmp(why, path.data, path.len) == 0 ? why + path.len + 2
-								  : why;
+	const char *text = strncmp(why, path.data, path.len) == 0 ? why + path.len + 2 : why;
 	if (strstr(text, "undefined symbol"))
 		return check_symbols(lib, text, err);
 	return mpk_fail(err, MPK_E_LOAD, "%s", MPK_QUOTE(mpk_span_str(text)));
@@ -121,10 +118,10 @@ static enum mpk_code open_with_real(struct mpk_library *lib, struct mpk_error *e
 	const struct mpk_library_options *o = &lib->options;
 
 	if (looks_up_directly(o->image))
-		return mpk_fail(err, MPK_E_LOAD,
-				"it needs " MPK_TVM_FFI_SONAME
-				" and looks its imports up through "
-				"it; only TVM's own loader can open such a library");
+		return mpk_fail(
+			err, MPK_E_LOAD,
+			"it needs " MPK_TVM_FFI_SONAME
+			" and looks its imports up through it; only TVM's own loader can open such a library");
 	/* its own run path may lead to the real one */
 	if (!o->tvm_ffi.explicit_path && open_library(lib, NULL) == MPK_OK &&
 	    mpk_tvm_ffi_is_loaded())
@@ -148,7 +145,6 @@ enum mpk_code mpk_library_link(struct mpk_library *lib, struct mpk_error *err)
 	if (!legacy && !o->use_real_tvm_ffi &&
 	    (mpk_tvm_ffi_is_loaded() ||
 	     (rc == MPK_E_LOAD && err && strstr(err->text, MPK_TVM_FFI_SONAME))))
-		return mpk_fail(err, MPK_E_AGAIN, "a needed library needs "
-				MPK_TVM_FFI_SONAME);
+		return mpk_fail(err, MPK_E_AGAIN, "a needed library needs " MPK_TVM_FFI_SONAME);
 	return rc;
 }

@@ -23,15 +23,15 @@ struct mpk_registered {
 struct mpk_library {
 	struct mpk_library_options options;
 	enum mpk_convention convention;
-	void *handle;                  /* of dlopen */
+	void *handle;                   /* of dlopen */
 	struct mpk_instance *instances; /* one a node; one alone without a blob */
 	size_t count;
-	size_t edges;                  /* children of all nodes */
+	size_t edges; /* children of all nodes */
 	struct mpk_binding *globals, *imports;
 	size_t global_count, global_cap, import_count, import_cap;
 	struct mpk_registered *registered;
 	size_t registered_count, registered_cap;
-	pthread_mutex_t lock;          /* recursive: over bindings and opening of nodes */
+	pthread_mutex_t lock; /* recursive: over bindings and opening of nodes */
 };
 
 /* mpk_library_active - the one library of this process, NULL when none is open */

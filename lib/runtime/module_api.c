@@ -3,13 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/strbuf.h"
-#include "base/vec.h"
 #include "abi/convention.h"
 #include "abi/ffi_object.h"
+#include "abi/raised.h"
+#include "base/strbuf.h"
+#include "base/vec.h"
 #include "runtime/loaded.h"
 #include "runtime/parallel.h"
-#include "abi/raised.h"
 #include "runtime/tvm_ffi.h"
 #include "runtime/workspace.h"
 #include "text/escape.h"
@@ -79,8 +79,7 @@ static void *alloc_workspace(int type, int id, uint64_t bytes, int code, int bit
 	else if (o->device_alloc)
 		data = o->device_alloc((struct mpk_dldevice){ type, id }, bytes, o->user);
 	if (!data)
-		(void)fail_text(MPK_E_RAISED,
-				"no memory for the workspace of a function");
+		(void)fail_text(MPK_E_RAISED, "no memory for the workspace of a function");
 	return data;
 }
 
@@ -132,8 +131,7 @@ static int register_symbol(const char *name, void *address)
 	if (!lib || !mpk_vec_reserve(&lib->registered, &lib->registered_cap,
 				     lib->registered_count + 1, sizeof *lib->registered))
 		return -1;
-	lib->registered[lib->registered_count++] = (struct mpk_registered){ name,
-									    address };
+	lib->registered[lib->registered_count++] = (struct mpk_registered){ name, address };
 	return 0;
 }
 
@@ -250,22 +248,20 @@ static int ffi_get_global(const struct mpk_ffi_bytes *name, void **out)
 	return rc;
 }
 
-static int ffi_make_text(const struct mpk_ffi_bytes *text, struct mpk_ffi_any *out,
-			 int is_bytes)
+static int ffi_make_text(const struct mpk_ffi_bytes *text, struct mpk_ffi_any *out, int is_bytes)
 {
 	MPK_CLEANUP(mpk_value_drop) struct mpk_value v = { 0 };
 	struct mpk_error error;
 	enum mpk_code rc = mpk_value_of_text(is_bytes ? MPK_VALUE_BYTES : MPK_VALUE_STR,
-					     mpk_span_of(text->data, text->size), &v,
-					     &error);
+					     mpk_span_of(text->data, text->size), &v, &error);
 
 	if (rc == MPK_OK)
 		rc = mpk_ffi_encode(ffi_convention(), &v, out, &error);
 	return rc == MPK_OK ? 0 : fail(&error);
 }
 
-static int ffi_make_error(const struct mpk_ffi_bytes *kind,
-			  const struct mpk_ffi_bytes *message, void **out)
+static int ffi_make_error(const struct mpk_ffi_bytes *kind, const struct mpk_ffi_bytes *message,
+			  void **out)
 {
 	*out = mpk_ffi_make_error(ffi_convention(), mpk_span_of(kind->data, kind->size),
 				  mpk_span_of(message->data, message->size));
@@ -393,8 +389,7 @@ void mpk_library_fill_context(struct mpk_library *lib)
 		{ "__TVMBackendParallelBarrier", (any_code *)functions.parallel_barrier },
 		{ "__TVMFFIFunctionCall", (any_code *)functions.ffi_call },
 		{ "__TVMFFIErrorSetRaisedFromCStr", (any_code *)functions.ffi_raise },
-		{ "__TVMFFIEnvModLookupFromImports",
-		  (any_code *)functions.get_func_from_env },
+		{ "__TVMFFIEnvModLookupFromImports", (any_code *)functions.get_func_from_env },
 		{ "__TVMFFIHandleInitOnce", (any_code *)functions.ffi_init_once },
 	};
 
@@ -405,9 +400,8 @@ void mpk_library_fill_context(struct mpk_library *lib)
 
 /* --- global functions every loader has ---------------------------------------------- */
 
-static enum mpk_code call_set_device(struct mpk_function *self,
-				     const struct mpk_value *args, size_t count,
-				     struct mpk_value *result, struct mpk_error *err)
+static enum mpk_code call_set_device(struct mpk_function *self, const struct mpk_value *args,
+				     size_t count, struct mpk_value *result, struct mpk_error *err)
 {
 	const struct mpk_library_options *o = mpk_library_options(mpk_library_active());
 	struct mpk_dldevice device = { 0 };
@@ -422,8 +416,7 @@ static enum mpk_code call_set_device(struct mpk_function *self,
 		return o->set_device(device, o->user, err);
 	if (device.type == MPK_DL_CPU)
 		return MPK_OK;
-	return mpk_fail(err, MPK_E_DEVICE, "no driver for devices of type %d",
-			device.type);
+	return mpk_fail(err, MPK_E_DEVICE, "no driver for devices of type %d", device.type);
 }
 
 enum mpk_code mpk_library_add_builtins(struct mpk_library *lib, struct mpk_error *err)
@@ -433,6 +426,5 @@ enum mpk_code mpk_library_add_builtins(struct mpk_library *lib, struct mpk_error
 
 	/* static: the count never reaches zero again */
 	atomic_store(&set_device.refs, 1);
-	return mpk_library_add_global(lib, set_device.name,
-				      mpk_function_hold(&set_device), err);
+	return mpk_library_add_global(lib, set_device.name, mpk_function_hold(&set_device), err);
 }

@@ -15,10 +15,10 @@ struct launch {
 	mpk_parallel_fn *fn;
 	void *data;
 	int count;
-	int running;        /* tasks that have not ended */
-	int waiting;        /* tasks at the barrier */
-	unsigned round;     /* barriers passed */
-	int status;         /* of the first task that failed */
+	int running;    /* tasks that have not ended */
+	int waiting;    /* tasks at the barrier */
+	unsigned round; /* barriers passed */
+	int status;     /* of the first task that failed */
 	struct mpk_raised raised;
 };
 
@@ -29,7 +29,7 @@ struct worker {
 	pthread_cond_t woken;
 	struct launch *launch; /* NULL: idle */
 	int task;
-	struct worker *next;   /* in the list of idle ones */
+	struct worker *next; /* in the list of idle ones */
 };
 
 static pthread_mutex_t idle_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -168,8 +168,7 @@ static int no_threads(int count)
 {
 	struct mpk_error e;
 
-	(void)mpk_fail(&e, MPK_E_NOMEM, "cannot start %d threads for a parallel loop",
-		       count);
+	(void)mpk_fail(&e, MPK_E_NOMEM, "cannot start %d threads for a parallel loop", count);
 	mpk_raised_set_error(&e);
 	return -1;
 }

@@ -49,8 +49,8 @@ struct mpk_stub_table {
 	int (*ffi_get_global)(const struct mpk_ffi_bytes *name, void **out);
 	int (*ffi_make_text)(const struct mpk_ffi_bytes *text, struct mpk_ffi_any *out,
 			     int is_bytes);
-	int (*ffi_make_error)(const struct mpk_ffi_bytes *kind,
-			      const struct mpk_ffi_bytes *message, void **out);
+	int (*ffi_make_error)(const struct mpk_ffi_bytes *kind, const struct mpk_ffi_bytes *message,
+			      void **out);
 	int (*ffi_own)(const struct mpk_ffi_any *view, struct mpk_ffi_any *out);
 
 	/* legacy */

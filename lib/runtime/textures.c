@@ -15,8 +15,8 @@ static struct mpk_devices *devices_of(struct mpk_function *self)
 	return ((struct texture_function *)self)->devices;
 }
 
-static bool are_kinds(const struct mpk_value *args, size_t count,
-		      const enum mpk_value_kind *kinds, size_t wanted)
+static bool are_kinds(const struct mpk_value *args, size_t count, const enum mpk_value_kind *kinds,
+		      size_t wanted)
 {
 	for (size_t i = 0; i < count && i < wanted; i++)
 		if (args[i].kind != kinds[i])
@@ -24,19 +24,18 @@ static bool are_kinds(const struct mpk_value *args, size_t count,
 	return count == wanted;
 }
 
-static enum mpk_code alloc_nd(struct mpk_function *self, const struct mpk_value *args,
-			      size_t count, struct mpk_value *result, struct mpk_error *err)
+static enum mpk_code alloc_nd(struct mpk_function *self, const struct mpk_value *args, size_t count,
+			      struct mpk_value *result, struct mpk_error *err)
 {
 	static const enum mpk_value_kind kinds[] = {
-		MPK_VALUE_INT, MPK_VALUE_INT, MPK_VALUE_INT, MPK_VALUE_INT,
+		MPK_VALUE_INT, MPK_VALUE_INT, MPK_VALUE_INT,    MPK_VALUE_INT,
 		MPK_VALUE_STR, MPK_VALUE_INT, MPK_VALUE_OPAQUE,
 	};
 	struct mpk_device *device;
 	void *data;
 
 	if (!are_kinds(args, count, kinds, MPK_ARRAY_COUNT(kinds)))
-		return mpk_fail(err, MPK_E_RAISED, "TypeError: %s: wrong arguments",
-				self->name);
+		return mpk_fail(err, MPK_E_RAISED, "TypeError: %s: wrong arguments", self->name);
 	int64_t ndim = args[5].integer;
 
 	if (ndim < 0 || ndim > MPK_TENSOR_NDIM_MAX)
@@ -56,17 +55,16 @@ static enum mpk_code alloc_nd(struct mpk_function *self, const struct mpk_value 
 	return MPK_OK;
 }
 
-static enum mpk_code free_nd(struct mpk_function *self, const struct mpk_value *args,
-			     size_t count, struct mpk_value *result, struct mpk_error *err)
+static enum mpk_code free_nd(struct mpk_function *self, const struct mpk_value *args, size_t count,
+			     struct mpk_value *result, struct mpk_error *err)
 {
-	static const enum mpk_value_kind kinds[] = { MPK_VALUE_INT, MPK_VALUE_INT,
-						     MPK_VALUE_STR, MPK_VALUE_OPAQUE };
+	static const enum mpk_value_kind kinds[] = { MPK_VALUE_INT, MPK_VALUE_INT, MPK_VALUE_STR,
+						     MPK_VALUE_OPAQUE };
 	struct mpk_device *device;
 
 	(void)result;
 	if (!are_kinds(args, count, kinds, MPK_ARRAY_COUNT(kinds)))
-		return mpk_fail(err, MPK_E_RAISED, "TypeError: %s: wrong arguments",
-				self->name);
+		return mpk_fail(err, MPK_E_RAISED, "TypeError: %s: wrong arguments", self->name);
 	struct mpk_dldevice where = { (int32_t)args[0].integer, (int32_t)args[1].integer };
 
 	MPK_TRY(mpk_devices_get(devices_of(self), where, &device, err));
@@ -97,8 +95,9 @@ enum mpk_code mpk_devices_add_globals(struct mpk_devices *devices, struct mpk_li
 
 		if (!f)
 			return mpk_fail_nomem(err);
-		f->base = (struct mpk_function){ .refs = 1, .name = rows[i].name,
-						 .call = rows[i].call, .destroy = destroy };
+		f->base = (struct mpk_function){
+			.refs = 1, .name = rows[i].name, .call = rows[i].call, .destroy = destroy
+		};
 		f->devices = devices;
 		MPK_TRY(mpk_library_add_global(lib, rows[i].name, &f->base, err));
 	}

@@ -3,8 +3,8 @@
 #include <dlfcn.h>
 #include <string.h>
 
-#include "base/strbuf.h"
 #include "abi/convention.h"
+#include "base/strbuf.h"
 #include "text/escape.h"
 
 static struct mpk_ffi_real api;
@@ -13,8 +13,8 @@ static struct mpk_ffi_real api;
 static bool is_registry_function(const char *name)
 {
 	static const char *const names[] = {
-		"TVMFFIGetTypeInfo", "TVMFFIBacktrace", "TVMFFITypeGetOrAllocIndex",
-		"TVMFFITypeKeyToIndex", "TVMFFIFunctionCreate", "TVMFFIFunctionSetGlobal",
+		"TVMFFIGetTypeInfo",       "TVMFFIBacktrace",          "TVMFFITypeGetOrAllocIndex",
+		"TVMFFITypeKeyToIndex",    "TVMFFIFunctionCreate",     "TVMFFIFunctionSetGlobal",
 		"TVMFFITypeRegisterField", "TVMFFITypeRegisterMethod",
 	};
 
@@ -54,8 +54,7 @@ static enum mpk_code use(void *handle, struct mpk_error *err)
 	if (!move || !raise || !get_global || !dlsym(handle, "TVMFFIGetVersion"))
 		return mpk_fail(err, MPK_E_LOAD,
 				"the " MPK_TVM_FFI_SONAME
-				" that was found has not the C API of "
-				"apache-tvm-ffi");
+				" that was found has not the C API of apache-tvm-ffi");
 	api.move_raised = MPK_CODE(mpk_ffi_move_raised_fn, move);
 	api.raise = MPK_CODE(mpk_ffi_raise_fn, raise);
 	api.get_global = MPK_CODE(mpk_ffi_get_global_fn, get_global);
@@ -68,24 +67,21 @@ static void *try_open(const char *path)
 	return dlopen(path, RTLD_LAZY | RTLD_GLOBAL);
 }
 
-static enum mpk_code not_found(const struct mpk_tvm_ffi_search *search,
-			       struct mpk_error *err)
+static enum mpk_code not_found(const struct mpk_tvm_ffi_search *search, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf places = { 0 };
 
 	mpk_strbuf_puts(&places, "the dynamic linker's path");
 	for (size_t i = 0; i < search->path_count; i++)
-		mpk_strbuf_printf(&places, ", %s",
-				  MPK_QUOTE(mpk_span_str(search->paths[i])));
-	return mpk_fail(err, MPK_E_LOAD,
-			"it needs " MPK_TVM_FFI_SONAME
-			", looked for in: %s; get it with 'pip "
-			"install apache-tvm-ffi' and name it with --tvm-ffi PATH",
-			mpk_strbuf_text(&places));
+		mpk_strbuf_printf(&places, ", %s", MPK_QUOTE(mpk_span_str(search->paths[i])));
+	return mpk_fail(
+		err, MPK_E_LOAD,
+		"it needs " MPK_TVM_FFI_SONAME
+		", looked for in: %s; get it with 'pip install apache-tvm-ffi' and name it with --tvm-ffi PATH",
+		mpk_strbuf_text(&places));
 }
 
-enum mpk_code mpk_tvm_ffi_open(const struct mpk_tvm_ffi_search *search,
-			       struct mpk_error *err)
+enum mpk_code mpk_tvm_ffi_open(const struct mpk_tvm_ffi_search *search, struct mpk_error *err)
 {
 	void *handle;
 
@@ -94,8 +90,7 @@ enum mpk_code mpk_tvm_ffi_open(const struct mpk_tvm_ffi_search *search,
 		if (!handle)
 			return mpk_fail(err, MPK_E_LOAD,
 					"it needs " MPK_TVM_FFI_SONAME
-					", and the one named "
-					"cannot be opened: %s",
+					", and the one named cannot be opened: %s",
 					MPK_QUOTE(mpk_span_str(dlerror())));
 		return use(handle, err);
 	}

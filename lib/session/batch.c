@@ -100,8 +100,7 @@ static void record_crash(struct batch *b, size_t i, const struct mpk_error *why)
 	item->seconds = mpk_session_clock() - slot->started;
 	/* the next child would end at the same place */
 	if (slot->state == MPK_SLOT_LOADING)
-		(void)mpk_fail(&b->work.unloadable, why->code, "not called: %s",
-			       why->text);
+		(void)mpk_fail(&b->work.unloadable, why->code, "not called: %s", why->text);
 }
 
 /* Take over what a child has done. Returns how many items it brought to an end. */
@@ -111,8 +110,7 @@ static size_t harvest(struct batch *b, struct mpk_wire_map *reply, enum mpk_code
 	size_t known = 0, last = b->work.count;
 	bool in_call = false;
 
-	for (size_t i = next_waiting(b, 0); i < b->work.count;
-	     i = next_waiting(b, i + 1)) {
+	for (size_t i = next_waiting(b, 0); i < b->work.count; i = next_waiting(b, i + 1)) {
 		struct mpk_session_slot *slot = &b->work.slots[i];
 
 		if (slot->state == MPK_SLOT_WAITING)
@@ -144,8 +142,8 @@ static enum mpk_code run_child(struct batch *b, size_t first, struct mpk_error *
 	};
 	struct mpk_wire_map *reply = NULL;
 	struct mpk_error why = { 0 };
-	enum mpk_code rc = mpk_child_run(mpk_session_work_in_child, &b->work, &options,
-					 &reply, &why);
+	enum mpk_code rc =
+		mpk_child_run(mpk_session_work_in_child, &b->work, &options, &reply, &why);
 	bool again = rc == MPK_E_AGAIN && !b->work.library.use_real_tvm_ffi;
 	size_t known = harvest(b, reply, again ? MPK_OK : rc, &why);
 
@@ -211,9 +209,8 @@ static void explain_standalone(const struct mpk_library_options *library,
 	mpk_device_list_fini(&list);
 }
 
-enum mpk_code mpk_batch_run(const struct mpk_library_options *library,
-			    struct mpk_batch_item *items, size_t count,
-			    struct mpk_error *err)
+enum mpk_code mpk_batch_run(const struct mpk_library_options *library, struct mpk_batch_item *items,
+			    size_t count, struct mpk_error *err)
 {
 	struct batch b = { .items = items };
 	size_t bytes;

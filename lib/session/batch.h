@@ -9,8 +9,8 @@
 #include "session/call.h"
 
 struct mpk_batch_item {
-	const struct mpk_call *call;   /* NULL: left out */
-	double timeout;                /* seconds; 0: none */
+	const struct mpk_call *call; /* NULL: left out */
+	double timeout;              /* seconds; 0: none */
 
 	/* what mpk_batch_run found out */
 	struct mpk_error error;        /* code MPK_OK: the function returned */
@@ -24,8 +24,7 @@ struct mpk_batch_item {
  * have the failure as their error.
  * @items   the calls' outputs must be their own: no two calls share one
  * Returns  MPK_OK whatever the calls did; MPK_E_IO, MPK_E_NOMEM: there was no child */
-enum mpk_code mpk_batch_run(const struct mpk_library_options *library,
-			    struct mpk_batch_item *items, size_t count,
-			    struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_batch_run(const struct mpk_library_options *library, struct mpk_batch_item *items,
+			    size_t count, struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

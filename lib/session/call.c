@@ -16,9 +16,8 @@ enum mpk_code mpk_call_place(const struct mpk_library_options *library, struct m
 	return MPK_OK;
 }
 
-enum mpk_code mpk_call_run(const struct mpk_library_options *library,
-			   const struct mpk_call *call, double timeout,
-			   struct mpk_call_result *out, struct mpk_error *err)
+enum mpk_code mpk_call_run(const struct mpk_library_options *library, const struct mpk_call *call,
+			   double timeout, struct mpk_call_result *out, struct mpk_error *err)
 {
 	struct mpk_batch_item item = { .call = call, .timeout = timeout };
 

@@ -6,9 +6,9 @@
 #include <stddef.h>
 
 #include "base/error.h"
-#include "session/child.h"
 #include "runtime/devices.h"
 #include "runtime/library.h"
+#include "session/child.h"
 #include "value/value.h"
 
 struct mpk_call {
@@ -16,20 +16,20 @@ struct mpk_call {
 	const struct mpk_value *args; /* outputs made by mpk_value_parse_out */
 	const bool *is_out;           /* arg_count; which arguments are results */
 	size_t arg_count;
-	struct mpk_dldevice device;   /* where tensors live; type 0: nobody said, the CPU or
+	struct mpk_dldevice device; /* where tensors live; type 0: nobody said, the CPU or
 				       * what the kernel is for */
 	const struct mpk_kernel_extents *kernel; /* function is a kernel of the tree, called
 				       * without host code; NULL: one of the library */
-	unsigned warmup;              /* calls before those that are timed */
-	unsigned repeat;              /* timed calls, at least 1 */
+	unsigned warmup;                         /* calls before those that are timed */
+	unsigned repeat;                         /* timed calls, at least 1 */
 };
 
 struct mpk_call_result {
-	struct mpk_value *values;     /* the outputs in order, then what the last call
+	struct mpk_value *values; /* the outputs in order, then what the last call
 				       * returned, arrays flattened; none is left out
 				       * unless it is all there is */
 	size_t count;
-	double *seconds;              /* of each timed call, in order */
+	double *seconds; /* of each timed call, in order */
 	size_t seconds_count;
 };
 
@@ -49,9 +49,8 @@ enum mpk_code mpk_call_place(const struct mpk_library_options *library, struct m
  * Returns  MPK_OK; all that mpk_devices_kernel, mpk_library_open, mpk_library_find,
  *          mpk_function_call and mpk_child_run say. Nothing of the library is executed in
  *          this process. */
-enum mpk_code mpk_call_run(const struct mpk_library_options *library,
-			   const struct mpk_call *call, double timeout,
-			   struct mpk_call_result *out,
+enum mpk_code mpk_call_run(const struct mpk_library_options *library, const struct mpk_call *call,
+			   double timeout, struct mpk_call_result *out,
 			   struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_call_result_fini - drop the values; safe on a zeroed result */

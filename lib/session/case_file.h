@@ -10,12 +10,12 @@ struct mpk_case_place {
 	struct mpk_toml_number atol, rtol, timeout;
 };
 
-struct mpk_case_arg {           /* one of the two is there */
+struct mpk_case_arg { /* one of the two is there */
 	struct mpk_toml_str input, out;
 	struct mpk_pos pos;
 };
 
-struct mpk_case_table {         /* [[case]] */
+struct mpk_case_table { /* [[case]] */
 	struct mpk_case_place place;
 	struct mpk_toml_str name, run, raises, skip;
 	struct mpk_case_arg *args;

@@ -6,8 +6,8 @@
 #include "base/num.h"
 #include "base/strmap.h"
 #include "session/case_file.h"
-#include "value/parse.h"
 #include "text/escape.h"
+#include "value/parse.h"
 
 struct builder {
 	struct mpk_toml_reader r;
@@ -26,8 +26,8 @@ static void put_error(struct builder *b, struct mpk_pos pos, const char *check,
 	if (why->code == MPK_E_NOMEM)
 		b->r.failed = true;
 	else if (file[0])
-		mpk_toml_read_error(&b->r, pos, check, "'%s': %s",
-				MPK_QUOTE(mpk_span_str(file)), why->text);
+		mpk_toml_read_error(&b->r, pos, check, "'%s': %s", MPK_QUOTE(mpk_span_str(file)),
+				    why->text);
 	else
 		mpk_toml_read_error(&b->r, pos, check, "%s", why->text);
 }
@@ -40,20 +40,20 @@ static bool is_given(struct mpk_pos pos)
 }
 
 /* Leaves *out alone when the key is absent or wrong. */
-static void take_number(struct builder *b, const char *key, struct mpk_toml_number n,
-			double least, double most, double *out)
+static void take_number(struct builder *b, const char *key, struct mpk_toml_number n, double least,
+			double most, double *out)
 {
 	if (!is_given(n.pos))
 		return;
 	if (n.value >= least && n.value <= most)
 		*out = n.value;
 	else
-		mpk_toml_read_error(&b->r, n.pos, "number",
-				"'%s' takes a number from %g to %g", key, least, most);
+		mpk_toml_read_error(&b->r, n.pos, "number", "'%s' takes a number from %g to %g",
+				    key, least, most);
 }
 
-static void take_count(struct builder *b, const char *key, struct mpk_toml_number n,
-		       unsigned least, uint64_t *out)
+static void take_count(struct builder *b, const char *key, struct mpk_toml_number n, unsigned least,
+		       uint64_t *out)
 {
 	if (!is_given(n.pos))
 		return;
@@ -61,8 +61,7 @@ static void take_count(struct builder *b, const char *key, struct mpk_toml_numbe
 		*out = (uint64_t)n.value;
 	else
 		mpk_toml_read_error(&b->r, n.pos, "number",
-				"'%s' takes an integer from %u to 1000000000", key,
-				least);
+				    "'%s' takes an integer from %u to 1000000000", key, least);
 }
 
 static void take_device(struct builder *b, struct mpk_toml_str text, struct mpk_dldevice *out)
@@ -110,21 +109,18 @@ static void take_extents(struct builder *b, const char *key, const struct mpk_to
 		return;
 	if (list->count < 1 || list->count > 3)
 		mpk_toml_read_error(&b->r, list->pos, "extents",
-				"'%s' takes one to three extents, not %zu", key,
-				list->count);
+				    "'%s' takes one to three extents, not %zu", key, list->count);
 	for (size_t i = 0; i < list->count && i < 3; i++) {
 		struct mpk_span text = mpk_toml_str_span(list->items[i]);
 
 		if (!mpk_parse_u64(text, &out[i]) || out[i] < 1 || out[i] > INT32_MAX)
-			mpk_toml_read_error(
-				&b->r, list->items[i].pos, "extents",
-				"'%s' takes integers from 1 to 2147483647, not '%s'", key,
-				MPK_QUOTE(text));
+			mpk_toml_read_error(&b->r, list->items[i].pos, "extents",
+					    "'%s' takes integers from 1 to 2147483647, not '%s'",
+					    key, MPK_QUOTE(text));
 	}
 }
 
-static void take_kernel(struct builder *b, const struct mpk_case_table *t,
-			struct mpk_case *c)
+static void take_kernel(struct builder *b, const struct mpk_case_table *t, struct mpk_case *c)
 {
 	take_extents(b, "grid", &t->grid, c->extents.grid);
 	take_extents(b, "block", &t->block, c->extents.block);
@@ -133,8 +129,7 @@ static void take_kernel(struct builder *b, const struct mpk_case_table *t,
 		c->call.kernel = &c->extents;
 }
 
-static void take_repeat(struct builder *b, const struct mpk_case_table *t,
-			struct mpk_case *c)
+static void take_repeat(struct builder *b, const struct mpk_case_table *t, struct mpk_case *c)
 {
 	uint64_t repeat = 1, warmup = 0;
 
@@ -154,17 +149,14 @@ static const char *from_here(struct builder *b, const char *text)
 
 	if (!file || file[0] == '/' || !b->dir[0])
 		return text;
-	moved = mpk_arena_printf(b->arena, "%.*s%s%s", (int)(file - text), text, b->dir,
-				 file);
+	moved = mpk_arena_printf(b->arena, "%.*s%s%s", (int)(file - text), text, b->dir, file);
 	b->r.failed |= !moved;
 	return moved ? moved : text;
 }
 
-static void take_args(struct builder *b, const struct mpk_case_table *t,
-		      struct mpk_case *c)
+static void take_args(struct builder *b, const struct mpk_case_table *t, struct mpk_case *c)
 {
-	struct mpk_value *args =
-		mpk_arena_array(b->arena, t->arg_count + 1, sizeof *args);
+	struct mpk_value *args = mpk_arena_array(b->arena, t->arg_count + 1, sizeof *args);
 	bool *is_out = mpk_arena_array(b->arena, t->arg_count + 1, sizeof *is_out);
 
 	if (!args || !is_out) {
@@ -192,8 +184,7 @@ static void take_args(struct builder *b, const struct mpk_case_table *t,
 	}
 }
 
-static void take_expects(struct builder *b, const struct mpk_toml_list *list,
-			 struct mpk_case *c)
+static void take_expects(struct builder *b, const struct mpk_toml_list *list, struct mpk_case *c)
 {
 	c->expects = mpk_arena_array(b->arena, list->count + 1, sizeof *c->expects);
 	if (!c->expects) {
@@ -203,8 +194,7 @@ static void take_expects(struct builder *b, const struct mpk_toml_list *list,
 	for (size_t i = 0; i < list->count; i++) {
 		struct mpk_error why = { 0 };
 
-		if (mpk_expect_parse(from_here(b, list->items[i].text), &c->expects[i],
-				     &why))
+		if (mpk_expect_parse(from_here(b, list->items[i].text), &c->expects[i], &why))
 			put_error(b, list->items[i].pos, "value", &why);
 		c->expect_count++;
 	}
@@ -220,8 +210,7 @@ static void take_case(struct builder *b, const struct mpk_case_table *t, size_t 
 	c->pos = t->pos;
 	c->call.function = t->run.text ? t->run.text : "";
 	c->name = t->name.text ? t->name.text
-			       : mpk_arena_printf(b->arena, "%s %zu", c->call.function,
-						  number);
+			       : mpk_arena_printf(b->arena, "%s %zu", c->call.function, number);
 	b->r.failed |= !c->name;
 	c->raises = t->raises.text;
 	c->skip = t->skip.text;
@@ -245,22 +234,21 @@ static void check_names(struct builder *b, const struct mpk_cases *cases,
 
 	for (size_t i = 0; i < cases->count && !b->r.failed; i++) {
 		struct mpk_span name = mpk_span_str(cases->items[i].name);
-		struct mpk_pos pos = file->cases[i].name.text ? file->cases[i].name.pos
-							      : file->cases[i].pos;
+		struct mpk_pos pos =
+			file->cases[i].name.text ? file->cases[i].name.pos : file->cases[i].pos;
 		size_t first;
 		int put = mpk_strmap_put(&names, name, i, &first);
 
 		b->r.failed |= put < 0;
 		if (put == 0)
 			mpk_toml_read_error(&b->r, pos, "duplicate-name",
-					"the case of line %u is named '%s' too",
-					(unsigned)cases->items[first].pos.line,
-					MPK_QUOTE(name));
+					    "the case of line %u is named '%s' too",
+					    (unsigned)cases->items[first].pos.line,
+					    MPK_QUOTE(name));
 	}
 }
 
-static void build(struct builder *b, const struct mpk_case_file *file,
-		  struct mpk_cases *out)
+static void build(struct builder *b, const struct mpk_case_file *file, struct mpk_cases *out)
 {
 	out->items = mpk_arena_array(b->arena, file->count + 1, sizeof *out->items);
 	if (!out->items) {
@@ -269,7 +257,7 @@ static void build(struct builder *b, const struct mpk_case_file *file,
 	}
 	if (file->count == 0 && b->r.report->errors == 0)
 		mpk_toml_read_error(&b->r, (struct mpk_pos){ 1, 1 }, "missing-key",
-				"a case file needs [[case]]");
+				    "a case file needs [[case]]");
 	take_place(b, &file->defaults, &b->file);
 	for (size_t i = 0; i < file->count; i++)
 		take_case(b, &file->cases[i], i + 1, &out->items[out->count++]);

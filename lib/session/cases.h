@@ -15,23 +15,23 @@
 
 #include "base/arena.h"
 #include "base/report.h"
-#include "toml/toml.h"
 #include "session/batch.h"
 #include "session/expect.h"
+#include "toml/toml.h"
 
 struct mpk_case {
-	const char *name;              /* no two cases have the same */
+	const char *name; /* no two cases have the same */
 	struct mpk_pos pos;
-	const char *skip;              /* why it is not run; NULL: it is */
-	const char *raises;            /* part of the error it must raise, or NULL */
+	const char *skip;   /* why it is not run; NULL: it is */
+	const char *raises; /* part of the error it must raise, or NULL */
 	struct mpk_call call;
-	struct mpk_value *args;        /* what call.args points to */
+	struct mpk_value *args;            /* what call.args points to */
 	struct mpk_kernel_extents extents; /* what call.kernel points to, or unused */
 	struct mpk_expect *expects;
 	size_t expect_count;
 	struct mpk_tolerance tolerance;
-	double timeout;                /* seconds; 0: none */
-	bool is_timed;                 /* repeat or warmup was given */
+	double timeout; /* seconds; 0: none */
+	bool is_timed;  /* repeat or warmup was given */
 };
 
 /* Zero-initialise; fill with mpk_cases_read; mpk_cases_fini. */
@@ -49,7 +49,7 @@ struct mpk_case_defaults {
 };
 
 struct mpk_cases_source {
-	const char *path;               /* of the case file; its values are relative to it */
+	const char *path; /* of the case file; its values are relative to it */
 	struct mpk_span text;
 	mpk_toml_parser *parser;
 	struct mpk_case_defaults defaults;
@@ -61,8 +61,7 @@ struct mpk_cases_source {
  *          must not be run
  * Returns  MPK_OK, also with mistakes; MPK_E_NOMEM. mpk_cases_fini in every case. */
 enum mpk_code mpk_cases_read(const struct mpk_cases_source *source, struct mpk_cases *out,
-			     struct mpk_report *report,
-			     struct mpk_error *err) MPK_MUST_CHECK;
+			     struct mpk_report *report, struct mpk_error *err) MPK_MUST_CHECK;
 void mpk_cases_fini(struct mpk_cases *cases);
 
 enum mpk_verdict { MPK_CASE_PASSED, MPK_CASE_FAILED, MPK_CASE_SKIPPED };
@@ -70,15 +69,15 @@ enum mpk_verdict { MPK_CASE_PASSED, MPK_CASE_FAILED, MPK_CASE_SKIPPED };
 /* Zero-initialise; mpk_case_outcome_fini. */
 struct mpk_case_outcome {
 	enum mpk_verdict verdict;
-	enum mpk_code code;            /* of what failed; MPK_E_DIFFERENT when results or
+	enum mpk_code code;                 /* of what failed; MPK_E_DIFFERENT when results or
 					* errors are not as expected; MPK_E_DEVICE:
 					* skipped, the device is missing; else MPK_OK */
-	struct mpk_strbuf why;         /* one line, escaped; empty when it passed */
+	struct mpk_strbuf why;              /* one line, escaped; empty when it passed */
 	struct mpk_comparison *comparisons; /* one for each expectation; NULL: there
 					* was no result to compare */
-	double seconds;                /* all of it */
-	size_t calls;                  /* that were timed; 0: it did not return */
-	struct mpk_timing timing;      /* of them */
+	double seconds;                     /* all of it */
+	size_t calls;                       /* that were timed; 0: it did not return */
+	struct mpk_timing timing;           /* of them */
 };
 
 /* mpk_cases_run - make the calls as mpk_batch_run does, and judge them

@@ -16,8 +16,7 @@ static void fail(struct mpk_case_outcome *out, enum mpk_code code, const char *w
 
 /* --- one case ----------------------------------------------------------------------- */
 
-static enum mpk_code compare(const struct mpk_case *c,
-			     const struct mpk_call_result *results,
+static enum mpk_code compare(const struct mpk_case *c, const struct mpk_call_result *results,
 			     struct mpk_case_outcome *out, struct mpk_error *err)
 {
 	out->comparisons = calloc(c->expect_count + 1, sizeof *out->comparisons);
@@ -25,9 +24,8 @@ static enum mpk_code compare(const struct mpk_case *c,
 		return mpk_fail_nomem(err);
 	for (size_t i = 0; i < c->expect_count; i++) {
 		struct mpk_error why;
-		enum mpk_code rc =
-			mpk_expect_check(&c->expects[i], results, i, c->tolerance,
-					 &out->comparisons[i], &why);
+		enum mpk_code rc = mpk_expect_check(&c->expects[i], results, i, c->tolerance,
+						    &out->comparisons[i], &why);
 
 		if (rc != MPK_OK)
 			fail(out, rc, why.text);

@@ -15,14 +15,20 @@ static const struct {
 	const char *name;
 } here = { EM_AARCH64, "AArch64" };
 #elif defined(__riscv)
-static const struct { uint16_t machine; const char *name; } here = { EM_RISCV, "RISC-V" };
+static const struct {
+	uint16_t machine;
+	const char *name;
+} here = { EM_RISCV, "RISC-V" };
 #elif defined(__powerpc64__)
 static const struct {
 	uint16_t machine;
 	const char *name;
 } here = { EM_PPC64, "PowerPC64" };
 #elif defined(__s390x__)
-static const struct { uint16_t machine; const char *name; } here = { EM_S390, "S390" };
+static const struct {
+	uint16_t machine;
+	const char *name;
+} here = { EM_S390, "S390" };
 #else
 #error "name this machine here"
 #endif
@@ -41,17 +47,14 @@ static enum mpk_code check_machine(const struct mpk_image *image, struct mpk_err
 	if (image->machine == here.machine && image->elf_class == class &&
 	    image->big_endian == !is_little_endian())
 		return MPK_OK;
-	return mpk_fail(err, MPK_E_LOAD,
-			"the library is for %s (%u-bit, %s-endian); this machine is %s "
-			"(%u-bit, "
-			"%s-endian)",
-			image->machine_name, image->elf_class,
-			image->big_endian ? "big" : "little", here.name, class,
-			is_little_endian() ? "little" : "big");
+	return mpk_fail(
+		err, MPK_E_LOAD,
+		"the library is for %s (%u-bit, %s-endian); this machine is %s (%u-bit, %s-endian)",
+		image->machine_name, image->elf_class, image->big_endian ? "big" : "little",
+		here.name, class, is_little_endian() ? "little" : "big");
 }
 
-enum mpk_code mpk_library_check(const struct mpk_library_options *options,
-				struct mpk_error *err)
+enum mpk_code mpk_library_check(const struct mpk_library_options *options, struct mpk_error *err)
 {
 	const struct mpk_image *image = options->image;
 
@@ -59,16 +62,15 @@ enum mpk_code mpk_library_check(const struct mpk_library_options *options,
 	case MPK_CONTAINER_ELF_SO:
 		break;
 	case MPK_CONTAINER_BLOB:
-		return mpk_fail(err, MPK_E_LOAD,
-				"a bare blob has no code to call; build a library of it "
-				"with "
-				"'mpack build'");
+		return mpk_fail(
+			err, MPK_E_LOAD,
+			"a bare blob has no code to call; build a library of it with 'mpack build'");
 	case MPK_CONTAINER_ELF_OBJ:
 	case MPK_CONTAINER_ARCHIVE:
 	case MPK_CONTAINER_TAR:
-		return mpk_fail(err, MPK_E_LOAD,
-				"objects cannot be loaded before they are linked: "
-				"cc -shared -o LIBRARY.so OBJECTS");
+		return mpk_fail(
+			err, MPK_E_LOAD,
+			"objects cannot be loaded before they are linked: cc -shared -o LIBRARY.so OBJECTS");
 	}
 	if (image->type != ET_DYN)
 		return mpk_fail(err, MPK_E_LOAD, "not a shared library");

@@ -19,10 +19,10 @@
 /* A page both processes see. */
 struct mpk_child_control {
 	volatile enum mpk_child_phase phase;
-	char what[192];          /* what the child does; the module may have damaged it */
-	double timeout;          /* that it began with, in seconds */
+	char what[192];           /* what the child does; the module may have damaged it */
+	double timeout;           /* that it began with, in seconds */
 	_Atomic int64_t deadline; /* nanoseconds of the monotonic clock; 0: none */
-	volatile bool done;      /* fn returned; the members below are set */
+	volatile bool done;       /* fn returned; the members below are set */
 	enum mpk_code code;
 	struct mpk_error error;
 };
@@ -33,9 +33,9 @@ struct job {
 	mpk_child_fn *fn;
 	void *user;
 	struct mpk_child_control *control;
-	int fd;                  /* the reply */
+	int fd; /* the reply */
 	pid_t parent;
-	sigset_t mask;           /* before we blocked anything */
+	sigset_t mask; /* before we blocked anything */
 };
 
 static int64_t now(void)
@@ -58,10 +58,8 @@ static void set_task(struct mpk_child_control *c, const char *what, double timeo
 static void reset_signals(const sigset_t *mask)
 {
 	/* handlers of this program or of a sanitizer would hide what happened */
-	static const int signals[] = {
-		SIGINT, SIGTERM, SIGHUP,  SIGPIPE, SIGSEGV, SIGBUS,
-		SIGFPE, SIGILL,  SIGABRT, SIGTRAP, SIGSYS,  SIGCHLD
-	};
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP,  SIGPIPE, SIGSEGV, SIGBUS,
+				       SIGFPE, SIGILL,  SIGABRT, SIGTRAP, SIGSYS,  SIGCHLD };
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(signals); i++)
 		(void)signal(signals[i], SIG_DFL);
@@ -163,8 +161,7 @@ static enum mpk_code report_end(const struct job *job, int status, struct mpk_er
 				meaning ? meaning : "unknown signal");
 	}
 	if (!c->done)
-		return mpk_fail(err, MPK_E_RAISED,
-				"'%s' ended the process%s with status %d", what,
+		return mpk_fail(err, MPK_E_RAISED, "'%s' ended the process%s with status %d", what,
 				phase_text(c->phase), WEXITSTATUS(status));
 	if (c->code != MPK_OK && err)
 		*err = c->error;
@@ -268,8 +265,7 @@ static void unmap_control(struct mpk_child_control **c)
 		(void)munmap(*c, sizeof **c);
 }
 
-enum mpk_code mpk_child_run(mpk_child_fn *fn, void *user,
-			    const struct mpk_child_options *options,
+enum mpk_code mpk_child_run(mpk_child_fn *fn, void *user, const struct mpk_child_options *options,
 			    struct mpk_wire_map **reply, struct mpk_error *err)
 {
 	MPK_CLEANUP(close_fd) int fd = memfd_create("minspect-reply", MFD_CLOEXEC);
@@ -278,10 +274,9 @@ enum mpk_code mpk_child_run(mpk_child_fn *fn, void *user,
 	void *page;
 
 	if (fd < 0)
-		return mpk_fail_errno(err, MPK_E_IO, errno,
-				      "cannot make a file in memory");
-	page = mmap(NULL, sizeof *control, PROT_READ | PROT_WRITE,
-		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot make a file in memory");
+	page = mmap(NULL, sizeof *control, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		    0);
 	if (page == MAP_FAILED)
 		return mpk_fail_nomem(err);
 	control = page;

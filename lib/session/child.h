@@ -15,19 +15,18 @@ struct mpk_child_control;
 
 /* The child's view of the connection. */
 struct mpk_child_side {
-	struct mpk_wire wire;                  /* the reply */
-	volatile enum mpk_child_phase *phase;  /* set it as the work proceeds */
-	struct mpk_child_control *control;     /* for mpk_child_begin */
+	struct mpk_wire wire;                 /* the reply */
+	volatile enum mpk_child_phase *phase; /* set it as the work proceeds */
+	struct mpk_child_control *control;    /* for mpk_child_begin */
 };
 
 /* The work; runs in the child. What it writes to side->wire is the reply. */
-typedef enum mpk_code mpk_child_fn(struct mpk_child_side *side, void *user,
-				   struct mpk_error *err);
+typedef enum mpk_code mpk_child_fn(struct mpk_child_side *side, void *user, struct mpk_error *err);
 
 struct mpk_child_options {
-	double timeout;    /* seconds; 0: none */
-	const char *what;  /* the function's name, for messages */
-	bool keep_reply;   /* *reply is set to what was written also when this fails; NULL
+	double timeout;   /* seconds; 0: none */
+	const char *what; /* the function's name, for messages */
+	bool keep_reply;  /* *reply is set to what was written also when this fails; NULL
 			    * when there was no child */
 };
 
@@ -44,9 +43,7 @@ void mpk_child_begin(struct mpk_child_side *side, const char *what, double timeo
  * Returns  MPK_OK; what fn failed with; MPK_E_RAISED: killed by a signal (named) or ended
  *          by the module itself; MPK_E_TIMEOUT; MPK_E_IO, MPK_E_NOMEM: no child could be
  *          made */
-enum mpk_code mpk_child_run(mpk_child_fn *fn, void *user,
-			    const struct mpk_child_options *options,
-			    struct mpk_wire_map **reply,
-			    struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_child_run(mpk_child_fn *fn, void *user, const struct mpk_child_options *options,
+			    struct mpk_wire_map **reply, struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

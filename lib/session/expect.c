@@ -4,12 +4,10 @@
 
 #include "value/parse.h"
 
-enum mpk_code mpk_expect_parse(const char *text, struct mpk_expect *out,
-			       struct mpk_error *err)
+enum mpk_code mpk_expect_parse(const char *text, struct mpk_expect *out, struct mpk_error *err)
 {
 	struct mpk_expect e = {
-		.is_ignored =
-			strcmp(text, "ignored") == 0 || strcmp(text, "(ignored)") == 0,
+		.is_ignored = strcmp(text, "ignored") == 0 || strcmp(text, "(ignored)") == 0,
 	};
 
 	if (!e.is_ignored)
@@ -29,11 +27,10 @@ enum mpk_code mpk_expect_check(const struct mpk_expect *expect,
 	if (expect->is_ignored)
 		return MPK_OK;
 	if (i >= results->count)
-		mpk_strbuf_printf(&why, "there is no such result; there are %zu",
-				  results->count);
+		mpk_strbuf_printf(&why, "there is no such result; there are %zu", results->count);
 	else
-		MPK_TRY(mpk_value_compare(&results->values[i], &expect->value, tolerance,
-					  &c, &why, err));
+		MPK_TRY(mpk_value_compare(&results->values[i], &expect->value, tolerance, &c, &why,
+					  err));
 	*out = c;
 	if (c.is_equal)
 		return MPK_OK;

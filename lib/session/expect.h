@@ -7,7 +7,7 @@
 
 /* Zero-initialise; mpk_value_drop(&expect->value). */
 struct mpk_expect {
-	bool is_ignored;         /* any result is right */
+	bool is_ignored; /* any result is right */
 	struct mpk_value value;
 };
 

@@ -90,8 +90,7 @@ static enum mpk_code open_kernel(struct session *s, const struct mpk_tree *tree,
 	if (asked.type == s->where.type)
 		s->where = asked;
 	else if (asked.type)
-		return mpk_fail(err, MPK_E_USAGE,
-				"kernel '%s' is code for %s, not for %s",
+		return mpk_fail(err, MPK_E_USAGE, "kernel '%s' is code for %s, not for %s",
 				s->function->name,
 				mpk_device_kind_name(mpk_device_kind_from(s->where.type)),
 				mpk_device_kind_name(mpk_device_kind_from(asked.type)));
@@ -140,12 +139,10 @@ double mpk_session_clock(void)
 }
 
 /* A call ends when what it started on devices has ended. */
-static enum mpk_code call_once(struct session *s, struct mpk_value *result,
-			       struct mpk_error *err)
+static enum mpk_code call_once(struct session *s, struct mpk_value *result, struct mpk_error *err)
 {
 	const struct mpk_call *call = s->call;
-	enum mpk_code rc =
-		mpk_function_call(s->function, s->args, call->arg_count, result, err);
+	enum mpk_code rc = mpk_function_call(s->function, s->args, call->arg_count, result, err);
 
 	if (rc == MPK_OK)
 		return mpk_devices_sync(s->devices, err);
@@ -153,8 +150,8 @@ static enum mpk_code call_once(struct session *s, struct mpk_value *result,
 	return rc;
 }
 
-static enum mpk_code call_all(struct session *s, double *seconds,
-			      struct mpk_value *result, struct mpk_error *err)
+static enum mpk_code call_all(struct session *s, double *seconds, struct mpk_value *result,
+			      struct mpk_error *err)
 {
 	const struct mpk_call *call = s->call;
 
@@ -183,8 +180,7 @@ static enum mpk_code fetch_outputs(struct session *s, struct mpk_error *err)
 }
 
 /* Tensors that the function returned on a device, replaced by copies on the CPU. */
-static enum mpk_code fetch_value(struct session *s, struct mpk_value *v,
-				 struct mpk_error *err)
+static enum mpk_code fetch_value(struct session *s, struct mpk_value *v, struct mpk_error *err)
 {
 	struct mpk_tensor *copy;
 
@@ -194,8 +190,8 @@ static enum mpk_code fetch_value(struct session *s, struct mpk_value *v,
 		return MPK_OK;
 	const struct mpk_dltensor *dl = &v->tensor->dl;
 
-	MPK_TRY(mpk_tensor_create(dl->dtype, dl->shape, (size_t)dl->ndim,
-				  MPK_TENSOR_PRIVATE, &copy, err));
+	MPK_TRY(mpk_tensor_create(dl->dtype, dl->shape, (size_t)dl->ndim, MPK_TENSOR_PRIVATE, &copy,
+				  err));
 	enum mpk_code code = mpk_devices_fetch(s->devices, dl, copy, err);
 
 	mpk_value_drop(v);
@@ -203,8 +199,7 @@ static enum mpk_code fetch_value(struct session *s, struct mpk_value *v,
 	return code;
 }
 
-static enum mpk_code call_and_reply(struct session *s, struct mpk_wire *wire,
-				    struct mpk_error *err)
+static enum mpk_code call_and_reply(struct session *s, struct mpk_wire *wire, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_value_drop) struct mpk_value result = { 0 };
 	size_t bytes = s->call->repeat * sizeof(double);
@@ -261,8 +256,7 @@ static bool is_worn(const struct session *s, enum mpk_code rc)
 	return rc == MPK_E_RAISED && s->where.type > MPK_DL_CPU;
 }
 
-static enum mpk_code do_all(struct session *s, struct mpk_child_side *side,
-			    struct mpk_error *err)
+static enum mpk_code do_all(struct session *s, struct mpk_child_side *side, struct mpk_error *err)
 {
 	struct mpk_session_work *work = s->work;
 	bool worn = false;

@@ -5,14 +5,17 @@
 #include "session/batch.h"
 
 enum mpk_slot_state {
-	MPK_SLOT_WAITING, MPK_SLOT_LOADING, MPK_SLOT_CALLING, MPK_SLOT_DONE,
+	MPK_SLOT_WAITING,
+	MPK_SLOT_LOADING,
+	MPK_SLOT_CALLING,
+	MPK_SLOT_DONE,
 };
 
 /* What becomes of one item; in memory that parent and child share. */
 struct mpk_session_slot {
 	volatile enum mpk_slot_state state;
-	double started, ended;  /* seconds of the monotonic clock */
-	uint64_t reply_off;     /* bytes into the reply: the seconds of each timed call,
+	double started, ended; /* seconds of the monotonic clock */
+	uint64_t reply_off;    /* bytes into the reply: the seconds of each timed call,
 				 * then the last returned value */
 	struct mpk_error error;
 };
@@ -22,7 +25,7 @@ struct mpk_session_work {
 	const struct mpk_batch_item *items;
 	struct mpk_session_slot *slots; /* count; an item without a call is done */
 	size_t count;
-	struct mpk_error unloadable;    /* why the library cannot be loaded, once that is
+	struct mpk_error unloadable; /* why the library cannot be loaded, once that is
 					 * known; else MPK_OK */
 };
 

@@ -15,7 +15,7 @@ enum { DEPTH_MAX = 16 }; /* arrays within arrays */
 struct head {
 	uint32_t kind;
 	struct mpk_dtype type;
-	uint64_t count;  /* text: bytes; shape, tensor: dimensions; array: items */
+	uint64_t count; /* text: bytes; shape, tensor: dimensions; array: items */
 	union {
 		int64_t integer;
 		double real;
@@ -26,8 +26,7 @@ struct head {
 
 /* --- writing ------------------------------------------------------------------------ */
 
-enum mpk_code mpk_wire_put(struct mpk_wire *w, struct mpk_span bytes,
-			   struct mpk_error *err)
+enum mpk_code mpk_wire_put(struct mpk_wire *w, struct mpk_span bytes, struct mpk_error *err)
 {
 	size_t done = 0;
 
@@ -37,11 +36,11 @@ enum mpk_code mpk_wire_put(struct mpk_wire *w, struct mpk_span bytes,
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0 && errno == EBADF)
-			return mpk_fail(err, MPK_E_RAISED, "the function closed the descriptor "
-					"that its result goes through");
+			return mpk_fail(
+				err, MPK_E_RAISED,
+				"the function closed the descriptor that its result goes through");
 		if (n < 0)
-			return mpk_fail_errno(err, MPK_E_IO, errno,
-					      "cannot hand the result over");
+			return mpk_fail_errno(err, MPK_E_IO, errno, "cannot hand the result over");
 		done += (size_t)n;
 		w->off += (uint64_t)n;
 	}
@@ -53,31 +52,28 @@ static enum mpk_code put_padding(struct mpk_wire *w, struct mpk_error *err)
 	static const uint8_t zeros[MPK_TENSOR_ALIGN];
 	size_t over = w->off % MPK_TENSOR_ALIGN;
 
-	return mpk_wire_put(w, mpk_span_of(zeros, over ? MPK_TENSOR_ALIGN - over : 0),
-			    err);
+	return mpk_wire_put(w, mpk_span_of(zeros, over ? MPK_TENSOR_ALIGN - over : 0), err);
 }
 
-static enum mpk_code put_tensor(struct mpk_wire *w, struct head *h,
-				const struct mpk_tensor *t, struct mpk_error *err)
+static enum mpk_code put_tensor(struct mpk_wire *w, struct head *h, const struct mpk_tensor *t,
+				struct mpk_error *err)
 {
 	const struct mpk_dltensor *dl = &t->dl;
 
 	if (dl->device.type != MPK_DL_CPU && dl->device.type != MPK_DL_CUDA_HOST)
-		return mpk_fail(err, MPK_E_UNSUPPORTED,
-				"a result lies on a device of type %d", dl->device.type);
+		return mpk_fail(err, MPK_E_UNSUPPORTED, "a result lies on a device of type %d",
+				dl->device.type);
 	h->count = (uint64_t)dl->ndim;
 	h->dtype = dl->dtype;
 	MPK_TRY(mpk_wire_put(w, mpk_span_of(h, sizeof *h), err));
-	MPK_TRY(mpk_wire_put(w,
-			     mpk_span_of(dl->shape,
-					 (size_t)dl->ndim * sizeof dl->shape[0]),
+	MPK_TRY(mpk_wire_put(w, mpk_span_of(dl->shape, (size_t)dl->ndim * sizeof dl->shape[0]),
 			     err));
 	MPK_TRY(put_padding(w, err));
 	return mpk_wire_put(w, mpk_tensor_span(t), err);
 }
 
-static enum mpk_code put_array(struct mpk_wire *w, struct head *h,
-			       const struct mpk_array *a, struct mpk_error *err)
+static enum mpk_code put_array(struct mpk_wire *w, struct head *h, const struct mpk_array *a,
+			       struct mpk_error *err)
 {
 	h->count = a->count;
 	MPK_TRY(mpk_wire_put(w, mpk_span_of(h, sizeof *h), err));
@@ -149,13 +145,12 @@ enum mpk_code mpk_wire_map_fd(int fd, struct mpk_wire_map **out, struct mpk_erro
 	atomic_init(&m->refs, 1);
 	if (fstat(fd, &st) == 0 && st.st_size > 0) {
 		/* private: results may be worked on without touching the file */
-		void *data = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE,
-				  MAP_PRIVATE, fd, 0);
+		void *data =
+			mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
 
 		if (data == MAP_FAILED) {
 			free(m);
-			return mpk_fail_errno(err, MPK_E_NOMEM, errno,
-					      "cannot map the result");
+			return mpk_fail_errno(err, MPK_E_NOMEM, errno, "cannot map the result");
 		}
 		m->bytes = mpk_span_of(data, (size_t)st.st_size);
 	}
@@ -175,8 +170,7 @@ void mpk_wire_map_drop(struct mpk_wire_map *m)
 static enum mpk_code damaged(struct mpk_error *err)
 {
 	return mpk_fail(err, MPK_E_RAISED,
-			"the module damaged its process: the result that came back is "
-			"broken");
+			"the module damaged its process: the result that came back is broken");
 }
 
 enum mpk_code mpk_wire_get(struct mpk_wire_map *m, uint64_t len, struct mpk_span *out,
@@ -206,8 +200,8 @@ static enum mpk_code get_extents(struct mpk_wire_map *m, uint64_t ndim, int64_t 
 	return MPK_OK;
 }
 
-static enum mpk_code get_tensor(struct mpk_wire_map *m, const struct head *h,
-				struct mpk_value *out, struct mpk_error *err)
+static enum mpk_code get_tensor(struct mpk_wire_map *m, const struct head *h, struct mpk_value *out,
+				struct mpk_error *err)
 {
 	int64_t extents[MPK_TENSOR_NDIM_MAX];
 	struct mpk_span data;
@@ -216,8 +210,8 @@ static enum mpk_code get_tensor(struct mpk_wire_map *m, const struct head *h,
 	MPK_TRY(get_extents(m, h->count, extents, err));
 	if (!mpk_align_up(m->pos, MPK_TENSOR_ALIGN, &m->pos))
 		return damaged(err);
-	if (mpk_tensor_create(h->dtype, extents, (size_t)h->count, MPK_TENSOR_NO_DATA, &t,
-			      NULL) != MPK_OK)
+	if (mpk_tensor_create(h->dtype, extents, (size_t)h->count, MPK_TENSOR_NO_DATA, &t, NULL) !=
+	    MPK_OK)
 		return damaged(err);
 
 	enum mpk_code rc = mpk_wire_get(m, t->bytes, &data, err);
@@ -233,8 +227,8 @@ static enum mpk_code get_tensor(struct mpk_wire_map *m, const struct head *h,
 	return MPK_OK;
 }
 
-static enum mpk_code get_value(struct mpk_wire_map *m, unsigned depth,
-			       struct mpk_value *out, struct mpk_error *err);
+static enum mpk_code get_value(struct mpk_wire_map *m, unsigned depth, struct mpk_value *out,
+			       struct mpk_error *err);
 
 static enum mpk_code get_array(struct mpk_wire_map *m, uint64_t count, unsigned depth,
 			       struct mpk_value *out, struct mpk_error *err)
@@ -271,9 +265,8 @@ static enum mpk_code get_shadow(enum mpk_value_kind kind, struct mpk_value *out,
 	return MPK_OK;
 }
 
-static enum mpk_code get_counted(struct mpk_wire_map *m, const struct head *h,
-				 unsigned depth, struct mpk_value *out,
-				 struct mpk_error *err)
+static enum mpk_code get_counted(struct mpk_wire_map *m, const struct head *h, unsigned depth,
+				 struct mpk_value *out, struct mpk_error *err)
 {
 	int64_t extents[MPK_TENSOR_NDIM_MAX];
 	struct mpk_span text;
@@ -290,8 +283,8 @@ static enum mpk_code get_counted(struct mpk_wire_map *m, const struct head *h,
 	return mpk_value_of_text((enum mpk_value_kind)h->kind, text, out, err);
 }
 
-static enum mpk_code get_value(struct mpk_wire_map *m, unsigned depth,
-			       struct mpk_value *out, struct mpk_error *err)
+static enum mpk_code get_value(struct mpk_wire_map *m, unsigned depth, struct mpk_value *out,
+			       struct mpk_error *err)
 {
 	struct mpk_span raw;
 	struct head h;

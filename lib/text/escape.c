@@ -10,8 +10,11 @@
 static size_t utf8_at(const uint8_t *p, size_t left, uint32_t *cp)
 {
 	static const uint32_t least[5] = { 0, 0, 0x80, 0x800, 0x10000 };
-	size_t n = p[0] < 0x80 ? 1 : p[0] >> 5 == 6 ? 2 : p[0] >> 4 == 14 ? 3
-		   : p[0] >> 3 == 30 ? 4 : 0;
+	size_t n = p[0] < 0x80       ? 1
+		   : p[0] >> 5 == 6  ? 2
+		   : p[0] >> 4 == 14 ? 3
+		   : p[0] >> 3 == 30 ? 4
+				     : 0;
 
 	if (n == 0 || n > left)
 		return 0;

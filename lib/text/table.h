@@ -20,7 +20,7 @@ struct mpk_table {
 	size_t columns;         /* cells of a row, set by the longest one; <= MPK_TABLE_COLUMNS */
 	size_t *rows;           /* index of each row's first cell */
 	size_t row_count, row_cap;
-	unsigned right;         /* bit i: column i stands right */
+	unsigned right; /* bit i: column i stands right */
 	bool failed;
 };
 

@@ -19,19 +19,25 @@ struct mpk_pos {
 };
 
 enum mpk_toml_type {
-	MPK_TOML_STRING, MPK_TOML_INTEGER, MPK_TOML_FLOAT, MPK_TOML_BOOLEAN,
+	MPK_TOML_STRING,
+	MPK_TOML_INTEGER,
+	MPK_TOML_FLOAT,
+	MPK_TOML_BOOLEAN,
 	MPK_TOML_DATETIME, /* with an offset */
-	MPK_TOML_LOCAL_DATETIME, MPK_TOML_DATE, MPK_TOML_TIME,
-	MPK_TOML_ARRAY, MPK_TOML_TABLE,
+	MPK_TOML_LOCAL_DATETIME,
+	MPK_TOML_DATE,
+	MPK_TOML_TIME,
+	MPK_TOML_ARRAY,
+	MPK_TOML_TABLE,
 };
 
 /* One value and what is in it. */
 struct mpk_toml {
 	enum mpk_toml_type type;
 	struct mpk_pos pos;
-	const char *text;      /* strings: UTF-8, may hold NUL; dates and times: validated,
+	const char *text; /* strings: UTF-8, may hold NUL; dates and times: validated,
 				* as RFC 3339; NUL-terminated */
-	size_t len;            /* bytes of text */
+	size_t len;       /* bytes of text */
 	int64_t integer;
 	double number;
 	bool boolean;
@@ -40,9 +46,9 @@ struct mpk_toml {
 };
 
 struct mpk_toml_entry {
-	const char *key;       /* UTF-8, NUL-terminated */
+	const char *key; /* UTF-8, NUL-terminated */
 	size_t key_len;
-	struct mpk_pos pos;    /* of the key */
+	struct mpk_pos pos; /* of the key */
 	struct mpk_toml value;
 };
 
@@ -63,8 +69,7 @@ enum { MPK_TOML_DEPTH_MAX = 256 }; /* tables and arrays within one another */
 
 typedef enum mpk_toml_status mpk_toml_parser(const char *text, size_t len,
 					     const struct mpk_toml_memory *memory,
-					     struct mpk_toml *out,
-					     struct mpk_toml_fault *fault);
+					     struct mpk_toml *out, struct mpk_toml_fault *fault);
 
 /* mpk_toml_shim_parse - parse TOML 1.0; no exception leaves it
  * Also the one symbol of libexec/minspect/toml.so, for the program that must not link C++.

@@ -21,37 +21,37 @@ static void put(struct mpk_report *report, const char *path, struct mpk_pos pos,
 	mpk_report_add(report, finding.severity, finding.check, &finding.error);
 }
 
-#define PUT(report, path, pos, severity_, check_, fmt)                                   \
-	do {                                                                             \
-		struct mpk_finding f_ = { .severity = (severity_), .check = (check_) };  \
-		va_list ap_;                                                             \
-                                                                                         \
-		va_start(ap_, fmt);                                                      \
-		(void)vsnprintf(f_.error.text, sizeof f_.error.text, fmt, ap_);          \
-		va_end(ap_);                                                             \
-		put(report, path, pos, f_);                                              \
+#define PUT(report, path, pos, severity_, check_, fmt)                                             \
+	do {                                                                                       \
+		struct mpk_finding f_ = { .severity = (severity_), .check = (check_) };            \
+		va_list ap_;                                                                       \
+                                                                                                   \
+		va_start(ap_, fmt);                                                                \
+		(void)vsnprintf(f_.error.text, sizeof f_.error.text, fmt, ap_);                    \
+		va_end(ap_);                                                                       \
+		put(report, path, pos, f_);                                                        \
 	} while (0)
 
 void mpk_toml_add_finding(struct mpk_report *report, const char *path, struct mpk_pos pos,
-		      enum mpk_severity severity, const char *check, const char *fmt, ...)
+			  enum mpk_severity severity, const char *check, const char *fmt, ...)
 {
 	PUT(report, path, pos, severity, check, fmt);
 }
 
 void mpk_toml_read_error(struct mpk_toml_reader *r, struct mpk_pos pos, const char *check,
-		     const char *fmt, ...)
+			 const char *fmt, ...)
 {
 	PUT(r->report, r->path, pos, MPK_ERROR, check, fmt);
 }
 
 void mpk_toml_read_warn(struct mpk_toml_reader *r, struct mpk_pos pos, const char *check,
-		    const char *fmt, ...)
+			const char *fmt, ...)
 {
 	PUT(r->report, r->path, pos, MPK_WARNING, check, fmt);
 }
 
 const char *mpk_toml_suggest(struct mpk_span word, const struct mpk_span *names, size_t count,
-			 char out[MPK_TOML_SUGGEST_BYTES])
+			     char out[MPK_TOML_SUGGEST_BYTES])
 {
 	size_t near = mpk_closest(word, names, count);
 
@@ -63,20 +63,20 @@ const char *mpk_toml_suggest(struct mpk_span word, const struct mpk_span *names,
 }
 
 void mpk_toml_read_unknown(struct mpk_toml_reader *r, const char *what, struct mpk_toml_str key,
-		       const struct mpk_span *names, size_t count)
+			   const struct mpk_span *names, size_t count)
 {
 	char near[MPK_TOML_SUGGEST_BYTES];
 	struct mpk_span word = mpk_toml_str_span(key);
 
 	mpk_toml_read_error(r, key.pos, "unknown-key", "%s has no key '%s'%s", what,
-			MPK_QUOTE(word), mpk_toml_suggest(word, names, count, near));
+			    MPK_QUOTE(word), mpk_toml_suggest(word, names, count, near));
 }
 
 static void wrong_type(struct mpk_toml_reader *r, const char *name, const char *wanted,
 		       const struct mpk_toml *got)
 {
 	mpk_toml_read_error(r, got->pos, "wrong-type", "'%s' takes %s, not %s", name, wanted,
-			mpk_toml_type_name(got->type));
+			    mpk_toml_type_name(got->type));
 }
 
 /* A string that stands for a name or a path; integers too where expressions stand. */
@@ -89,7 +89,7 @@ static bool read_text(struct mpk_toml_reader *r, const char *name, bool expressi
 		int n = snprintf(number, sizeof number, "%" PRId64, v->integer);
 
 		*out = (struct mpk_toml_str){ mpk_arena_copy(r->arena, number, (size_t)n),
-					  (size_t)n, v->pos };
+					      (size_t)n, v->pos };
 		r->failed |= !out->text;
 		return out->text != NULL;
 	}
@@ -99,7 +99,7 @@ static bool read_text(struct mpk_toml_reader *r, const char *name, bool expressi
 	}
 	if (v->len == 0 || memchr(v->text, 0, v->len)) {
 		mpk_toml_read_error(r, v->pos, "empty-value", "'%s' %s", name,
-				v->len ? "holds a NUL character" : "is empty");
+				    v->len ? "holds a NUL character" : "is empty");
 		return false;
 	}
 	*out = (struct mpk_toml_str){ v->text, v->len, v->pos };
@@ -121,8 +121,8 @@ static void read_list(struct mpk_toml_reader *r, const char *name, bool expressi
 	}
 	*out = (struct mpk_toml_list){ .items = items, .pos = v->pos, .present = true };
 	for (size_t i = 0; i < v->count; i++)
-		out->count += read_text(r, name, expressions, &v->entries[i].value,
-					&items[out->count]);
+		out->count +=
+			read_text(r, name, expressions, &v->entries[i].value, &items[out->count]);
 }
 
 static void read_rows(struct mpk_toml_reader *r, const struct mpk_toml_field *f,
@@ -133,8 +133,8 @@ static void read_rows(struct mpk_toml_reader *r, const struct mpk_toml_field *f,
 
 	if (v->type != MPK_TOML_ARRAY) {
 		mpk_toml_read_error(r, v->pos, "wrong-type",
-				"'%s' takes an array of tables, not %s: write %s", f->name,
-				mpk_toml_type_name(v->type), schema->what);
+				    "'%s' takes an array of tables, not %s: write %s", f->name,
+				    mpk_toml_type_name(v->type), schema->what);
 		return;
 	}
 
@@ -211,7 +211,7 @@ static void read_unknown(struct mpk_toml_reader *r, const struct mpk_toml_schema
 	for (size_t i = 0; i < schema->field_count; i++)
 		names[i] = mpk_span_str(schema->fields[i].name);
 	mpk_toml_read_unknown(r, schema->what, (struct mpk_toml_str){ e->key, e->key_len, e->pos },
-			  names, schema->field_count);
+			      names, schema->field_count);
 }
 
 static bool is_field(const struct mpk_toml_schema *schema, const struct mpk_toml_entry *e)
@@ -227,13 +227,13 @@ static void missing(struct mpk_toml_reader *r, const struct mpk_toml_schema *sch
 {
 	if (f->rows)
 		mpk_toml_read_error(r, pos, "missing-key", "%s needs %s", schema->what,
-				f->rows->what);
+				    f->rows->what);
 	else
 		mpk_toml_read_error(r, pos, "missing-key", "%s needs '%s'", schema->what, f->name);
 }
 
 void mpk_toml_read_table(struct mpk_toml_reader *r, const struct mpk_toml_schema *schema,
-		     const struct mpk_toml *table, void *out)
+			 const struct mpk_toml *table, void *out)
 {
 	size_t outer_errors = r->row_errors;
 

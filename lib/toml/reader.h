@@ -15,8 +15,8 @@
  * holds a NUL within. */
 struct mpk_toml_str {
 	const char *text;
-	size_t len;            /* bytes */
-	struct mpk_pos pos;    /* 0:0 when the value is a default */
+	size_t len;         /* bytes */
+	struct mpk_pos pos; /* 0:0 when the value is a default */
 };
 
 static inline struct mpk_span mpk_toml_str_span(struct mpk_toml_str s)
@@ -35,9 +35,9 @@ struct mpk_toml_reader {
 	struct mpk_arena *arena;
 	struct mpk_report *report;
 	const char *path;
-	void *user;                    /* the schema's own: what all its tables belong to */
-	size_t row_errors;             /* errors in the report when the current table began */
-	bool failed;                   /* out of memory */
+	void *user;        /* the schema's own: what all its tables belong to */
+	size_t row_errors; /* errors in the report when the current table began */
+	bool failed;       /* out of memory */
 };
 
 enum mpk_toml_field_kind {
@@ -64,16 +64,16 @@ struct mpk_toml_field {
 	const char *name;
 	enum mpk_toml_field_kind kind;
 	bool required;
-	size_t off, count_off;          /* in the structure; bytes */
+	size_t off, count_off;              /* in the structure; bytes */
 	const struct mpk_toml_schema *rows; /* tables */
 };
 
 struct mpk_toml_schema {
-	const char *what;               /* "[[module]]", for messages */
+	const char *what; /* "[[module]]", for messages */
 	const struct mpk_toml_field *fields;
 	size_t field_count;
-	size_t bytes;                   /* of the structure */
-	size_t pos_off;                 /* of its struct mpk_pos; SIZE_MAX: it has none */
+	size_t bytes;   /* of the structure */
+	size_t pos_off; /* of its struct mpk_pos; SIZE_MAX: it has none */
 	/* May be NULL. Takes a key that no field has; false: report it as unknown. */
 	bool (*unknown)(struct mpk_toml_reader *r, const struct mpk_toml *table,
 			const struct mpk_toml_entry *entry, void *out);
@@ -83,29 +83,29 @@ struct mpk_toml_schema {
 
 /* mpk_toml_read_table - fill the structure at out (zeroed) from a table; problems go to the report */
 void mpk_toml_read_table(struct mpk_toml_reader *r, const struct mpk_toml_schema *schema,
-		     const struct mpk_toml *table, void *out);
+			 const struct mpk_toml *table, void *out);
 
 /* mpk_toml_add_finding - append a finding at a place of the manifest
  * @check   stable name of the rule; static storage */
 void mpk_toml_add_finding(struct mpk_report *report, const char *path, struct mpk_pos pos,
-		      enum mpk_severity severity, const char *check, const char *fmt, ...)
+			  enum mpk_severity severity, const char *check, const char *fmt, ...)
 	MPK_PRINTF(6, 7);
 
 /* mpk_toml_read_error, mpk_toml_read_warn - add a finding at pos */
 void mpk_toml_read_error(struct mpk_toml_reader *r, struct mpk_pos pos, const char *check,
-		     const char *fmt, ...) MPK_PRINTF(4, 5);
+			 const char *fmt, ...) MPK_PRINTF(4, 5);
 void mpk_toml_read_warn(struct mpk_toml_reader *r, struct mpk_pos pos, const char *check,
-		    const char *fmt, ...) MPK_PRINTF(4, 5);
+			const char *fmt, ...) MPK_PRINTF(4, 5);
 
 /* mpk_toml_read_unknown - report a key as unknown, with "did you mean" from names */
 void mpk_toml_read_unknown(struct mpk_toml_reader *r, const char *what, struct mpk_toml_str key,
-		       const struct mpk_span *names, size_t count);
+			   const struct mpk_span *names, size_t count);
 
 enum { MPK_TOML_SUGGEST_BYTES = 160 };
 
 /* mpk_toml_suggest - "; did you mean 'x'?" or ""
  * @out     receives it; Returns out */
 const char *mpk_toml_suggest(struct mpk_span word, const struct mpk_span *names, size_t count,
-			 char out[MPK_TOML_SUGGEST_BYTES]);
+			     char out[MPK_TOML_SUGGEST_BYTES]);
 
 #endif

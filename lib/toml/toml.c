@@ -80,8 +80,8 @@ enum mpk_code mpk_toml_parse_by(mpk_toml_parser *parser, struct mpk_span text,
 	uint32_t line;
 
 	if (!keys_are_short(text, &line))
-		return mpk_fail_line(err, MPK_E_SYNTAX, line, 1,
-				     "a key of more than %d parts", KEY_PARTS_MAX);
+		return mpk_fail_line(err, MPK_E_SYNTAX, line, 1, "a key of more than %d parts",
+				     KEY_PARTS_MAX);
 	switch (parser(bytes, text.len, &memory, out, &fault)) {
 	case MPK_TOML_PARSED:
 		return MPK_OK;
@@ -93,8 +93,7 @@ enum mpk_code mpk_toml_parse_by(mpk_toml_parser *parser, struct mpk_span text,
 	/* the parser escapes what it quotes, and only that has backslashes */
 	mpk_escape_to(mpk_span_str(fault.text), escaped, sizeof escaped);
 	unescape_backslashes(escaped);
-	return mpk_fail_line(err, MPK_E_SYNTAX, fault.pos.line, fault.pos.column, "%s",
-			     escaped);
+	return mpk_fail_line(err, MPK_E_SYNTAX, fault.pos.line, fault.pos.column, "%s", escaped);
 }
 
 enum mpk_code mpk_toml_open(const char *path, mpk_toml_parser **out, struct mpk_error *err)
@@ -105,10 +104,10 @@ enum mpk_code mpk_toml_open(const char *path, mpk_toml_parser **out, struct mpk_
 	if (handle)
 		*(void **)&parser = dlsym(handle, "mpk_toml_shim_parse");
 	if (!parser)
-		return mpk_fail(err, MPK_E_LOAD,
-				"cannot load the TOML parser, which is installed with this "
-				"program: %s",
-				MPK_QUOTE(mpk_span_str(dlerror())));
+		return mpk_fail(
+			err, MPK_E_LOAD,
+			"cannot load the TOML parser, which is installed with this program: %s",
+			MPK_QUOTE(mpk_span_str(dlerror())));
 	*out = parser;
 	return MPK_OK;
 }

@@ -12,8 +12,8 @@
  * @arena   receives the tree
  * @out     the root table
  * Returns  MPK_OK; MPK_E_SYNTAX with line and column; MPK_E_NOMEM */
-enum mpk_code mpk_toml_parse(struct mpk_span text, struct mpk_arena *arena,
-			     struct mpk_toml *out, struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_toml_parse(struct mpk_span text, struct mpk_arena *arena, struct mpk_toml *out,
+			     struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_toml_parse_by - the same by a parser that the caller found (mpk_toml_open) */
 enum mpk_code mpk_toml_parse_by(mpk_toml_parser *parser, struct mpk_span text,

@@ -45,8 +45,8 @@ static bool is_exact(struct mpk_element a, struct mpk_element b)
 }
 
 /* Compares two numbers and keeps account of the errors. */
-static bool is_close(struct mpk_element got, struct mpk_element want,
-		     struct mpk_tolerance tol, struct mpk_comparison *c)
+static bool is_close(struct mpk_element got, struct mpk_element want, struct mpk_tolerance tol,
+		     struct mpk_comparison *c)
 {
 	double g = mpk_element_to_double(got), w = mpk_element_to_double(want);
 	double error = fabs(g - w), relative;
@@ -64,8 +64,7 @@ static bool is_close(struct mpk_element got, struct mpk_element want,
 
 /* --- tensors ------------------------------------------------------------------------ */
 
-static void put_index(struct mpk_strbuf *why, const struct mpk_dltensor *dl,
-		      uint64_t index)
+static void put_index(struct mpk_strbuf *why, const struct mpk_dltensor *dl, uint64_t index)
 {
 	uint64_t place[MPK_TENSOR_NDIM_MAX];
 
@@ -91,11 +90,11 @@ static void explain(struct mpk_strbuf *why, const struct mpk_tensor *got,
 	mpk_element_print(why, got->dl.dtype, g + c->first * each);
 	mpk_strbuf_puts(why, ", expected ");
 	mpk_element_print(why, want->dl.dtype, w + c->first * each);
-	mpk_strbuf_printf(why, "; %" PRIu64 " of %" PRIu64 " elements differ",
-			  c->differing, c->total);
+	mpk_strbuf_printf(why, "; %" PRIu64 " of %" PRIu64 " elements differ", c->differing,
+			  c->total);
 	if (mpk_element_class(got->dl.dtype) != MPK_ELEMENT_NONE)
-		mpk_strbuf_printf(why, ", largest error %g absolute, %g relative",
-				  c->max_abs, c->max_rel);
+		mpk_strbuf_printf(why, ", largest error %g absolute, %g relative", c->max_abs,
+				  c->max_rel);
 }
 
 static bool is_same_type(const struct mpk_dltensor *a, const struct mpk_dltensor *b)
@@ -104,8 +103,7 @@ static bool is_same_type(const struct mpk_dltensor *a, const struct mpk_dltensor
 			  (mpk_dtype_is_bool(a->dtype) && mpk_dtype_is_bool(b->dtype));
 
 	return same_dtype && a->ndim == b->ndim &&
-	       (!a->ndim ||
-		memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof a->shape[0]) == 0);
+	       (!a->ndim || memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof a->shape[0]) == 0);
 }
 
 static void compare_elements(const struct mpk_tensor *got, const struct mpk_tensor *want,
@@ -118,8 +116,8 @@ static void compare_elements(const struct mpk_tensor *got, const struct mpk_tens
 
 	for (uint64_t i = 0; i < c->total; i++, g += each, w += each) {
 		bool same = bits_only ? memcmp(g, w, each) == 0
-				      : is_close(mpk_element_load(t, g),
-						 mpk_element_load(t, w), tol, c);
+				      : is_close(mpk_element_load(t, g), mpk_element_load(t, w),
+						 tol, c);
 
 		if (same)
 			continue;
@@ -151,8 +149,7 @@ static void compare_tensors(const struct mpk_tensor *got, const struct mpk_tenso
 
 static bool is_number(const struct mpk_value *v)
 {
-	return v->kind == MPK_VALUE_BOOL || v->kind == MPK_VALUE_INT ||
-	       v->kind == MPK_VALUE_FLOAT;
+	return v->kind == MPK_VALUE_BOOL || v->kind == MPK_VALUE_INT || v->kind == MPK_VALUE_FLOAT;
 }
 
 static struct mpk_element element_of(const struct mpk_value *v)
@@ -168,8 +165,7 @@ static struct mpk_element element_of(const struct mpk_value *v)
 static bool compare_numbers(const struct mpk_value *got, const struct mpk_value *want,
 			    struct mpk_tolerance tol, struct mpk_comparison *c)
 {
-	struct mpk_dtype f64 = { MPK_DTYPE_FLOAT, 64, 1 },
-			 whole = { MPK_DTYPE_INT, 64, 1 };
+	struct mpk_dtype f64 = { MPK_DTYPE_FLOAT, 64, 1 }, whole = { MPK_DTYPE_INT, 64, 1 };
 	bool is_float = got->kind == MPK_VALUE_FLOAT || want->kind == MPK_VALUE_FLOAT;
 	struct mpk_dtype t = is_float ? f64 : whole;
 
@@ -181,13 +177,11 @@ static bool compare_numbers(const struct mpk_value *got, const struct mpk_value 
 static bool is_same_shape(const struct mpk_shape *a, const struct mpk_shape *b)
 {
 	return a->ndim == b->ndim &&
-	       (!a->ndim ||
-		memcmp(a->extents, b->extents, a->ndim * sizeof a->extents[0]) == 0);
+	       (!a->ndim || memcmp(a->extents, b->extents, a->ndim * sizeof a->extents[0]) == 0);
 }
 
-static enum mpk_code compare_plain(const struct mpk_value *got,
-				   const struct mpk_value *want, bool *same,
-				   struct mpk_error *err)
+static enum mpk_code compare_plain(const struct mpk_value *got, const struct mpk_value *want,
+				   bool *same, struct mpk_error *err)
 {
 	*same = false;
 	if (got->kind != want->kind)
@@ -198,8 +192,7 @@ static enum mpk_code compare_plain(const struct mpk_value *got,
 		return MPK_OK;
 	case MPK_VALUE_STR:
 	case MPK_VALUE_BYTES:
-		*same = mpk_span_equal(mpk_value_text_span(got),
-				       mpk_value_text_span(want));
+		*same = mpk_span_equal(mpk_value_text_span(got), mpk_value_text_span(want));
 		return MPK_OK;
 	case MPK_VALUE_SHAPE:
 		*same = is_same_shape(got->shape, want->shape);
@@ -208,8 +201,7 @@ static enum mpk_code compare_plain(const struct mpk_value *got,
 		*same = mpk_dtype_equal(got->dtype, want->dtype);
 		return MPK_OK;
 	case MPK_VALUE_DEVICE:
-		*same = got->device.type == want->device.type &&
-			got->device.id == want->device.id;
+		*same = got->device.type == want->device.type && got->device.id == want->device.id;
 		return MPK_OK;
 	case MPK_VALUE_BOOL:
 	case MPK_VALUE_INT:
@@ -228,9 +220,8 @@ static enum mpk_code compare_plain(const struct mpk_value *got,
 }
 
 enum mpk_code mpk_value_compare(const struct mpk_value *got, const struct mpk_value *want,
-				struct mpk_tolerance tolerance,
-				struct mpk_comparison *out, struct mpk_strbuf *why,
-				struct mpk_error *err)
+				struct mpk_tolerance tolerance, struct mpk_comparison *out,
+				struct mpk_strbuf *why, struct mpk_error *err)
 {
 	struct mpk_comparison c = { .total = 1 };
 

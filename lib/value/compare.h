@@ -32,8 +32,7 @@ struct mpk_tolerance mpk_tolerance_default(struct mpk_dtype t);
  * Returns  MPK_OK, *out filled, also when they differ; MPK_E_UNSUPPORTED for values that
  *          cannot be compared (functions, objects); MPK_E_NOMEM */
 enum mpk_code mpk_value_compare(const struct mpk_value *got, const struct mpk_value *want,
-				struct mpk_tolerance tolerance,
-				struct mpk_comparison *out, struct mpk_strbuf *why,
-				struct mpk_error *err) MPK_MUST_CHECK;
+				struct mpk_tolerance tolerance, struct mpk_comparison *out,
+				struct mpk_strbuf *why, struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

@@ -59,8 +59,7 @@ static double load_float(struct mpk_dtype t, const void *p)
 		return (double)single;
 	}
 	memcpy(&half, p, sizeof half);
-	return (double)(t.code == MPK_DTYPE_BFLOAT ? mpk_bf16_to_f32(half)
-						    : mpk_f16_to_f32(half));
+	return (double)(t.code == MPK_DTYPE_BFLOAT ? mpk_bf16_to_f32(half) : mpk_f16_to_f32(half));
 }
 
 struct mpk_element mpk_element_load(struct mpk_dtype t, const void *p)
@@ -96,8 +95,7 @@ static void store_float(struct mpk_dtype t, double value, void *p)
 	} else if (t.bits == 32) {
 		memcpy(p, &single, sizeof single);
 	} else {
-		half = t.code == MPK_DTYPE_BFLOAT ? mpk_f64_to_bf16(value)
-						   : mpk_f64_to_f16(value);
+		half = t.code == MPK_DTYPE_BFLOAT ? mpk_f64_to_bf16(value) : mpk_f64_to_f16(value);
 		memcpy(p, &half, sizeof half);
 	}
 }
@@ -124,8 +122,7 @@ void mpk_element_store(struct mpk_dtype t, struct mpk_element e, void *p)
 
 static enum mpk_element_parsed parse_bool(struct mpk_span text, struct mpk_element *e)
 {
-	bool yes = mpk_span_is(text, "true") || mpk_span_is(text, "1") ||
-		   mpk_span_is(text, "True");
+	bool yes = mpk_span_is(text, "true") || mpk_span_is(text, "1") || mpk_span_is(text, "True");
 
 	e->i = yes;
 	if (yes || mpk_span_is(text, "false") || mpk_span_is(text, "0") ||
@@ -147,13 +144,11 @@ static enum mpk_element_parsed reason(struct mpk_span text)
 	return MPK_ELEMENT_NO_FIT;
 }
 
-static enum mpk_element_parsed parse_int(unsigned bits, struct mpk_span text,
-					 struct mpk_element *e)
+static enum mpk_element_parsed parse_int(unsigned bits, struct mpk_span text, struct mpk_element *e)
 {
 	if (!mpk_parse_i64(text, &e->i))
 		return reason(text);
-	if (bits < 64 && (e->i < -(INT64_C(1) << (bits - 1)) ||
-			  e->i >= INT64_C(1) << (bits - 1)))
+	if (bits < 64 && (e->i < -(INT64_C(1) << (bits - 1)) || e->i >= INT64_C(1) << (bits - 1)))
 		return MPK_ELEMENT_NO_FIT;
 	return MPK_ELEMENT_OK;
 }

@@ -11,7 +11,10 @@
 
 enum mpk_element_class {
 	MPK_ELEMENT_NONE, /* float8, complex, vectors: no text form, bits only */
-	MPK_ELEMENT_BOOL, MPK_ELEMENT_INT, MPK_ELEMENT_UINT, MPK_ELEMENT_FLOAT,
+	MPK_ELEMENT_BOOL,
+	MPK_ELEMENT_INT,
+	MPK_ELEMENT_UINT,
+	MPK_ELEMENT_FLOAT,
 };
 
 /* A number, exactly: each class has its member. */

@@ -7,8 +7,8 @@
 
 #include "io/mapping.h"
 #include "npy/npy.h"
-#include "value/parse.h"
 #include "text/escape.h"
+#include "value/parse.h"
 
 /* What a file says it holds. */
 struct content {
@@ -55,22 +55,19 @@ static void swap_elements(struct mpk_tensor *t)
 }
 
 /* The mapping moves into *t when its bytes can be used where they are. */
-static enum mpk_code adopt(struct mpk_mapping *m, const struct content *c,
-			   struct mpk_tensor **out, struct mpk_error *err)
+static enum mpk_code adopt(struct mpk_mapping *m, const struct content *c, struct mpk_tensor **out,
+			   struct mpk_error *err)
 {
 	const struct mpk_npy *npy = &c->npy;
-	bool in_place = !npy->is_swapped && npy->data.len >= (1u << 16) &&
-			!c->is_unpacked &&
-			(uintptr_t)npy->data.data % MPK_TENSOR_ALIGN == 0 &&
-			make_writable(m);
+	bool in_place = !npy->is_swapped && npy->data.len >= (1u << 16) && !c->is_unpacked &&
+			(uintptr_t)npy->data.data % MPK_TENSOR_ALIGN == 0 && make_writable(m);
 	struct mpk_mapping *kept = in_place ? malloc(sizeof *kept) : NULL;
 	struct mpk_tensor *t;
 
 	in_place = kept != NULL;
-	enum mpk_code rc = mpk_tensor_create(npy->dtype, npy->shape, npy->ndim,
-					     in_place ? MPK_TENSOR_NO_DATA
-						      : MPK_TENSOR_PRIVATE,
-					     &t, err);
+	enum mpk_code rc =
+		mpk_tensor_create(npy->dtype, npy->shape, npy->ndim,
+				  in_place ? MPK_TENSOR_NO_DATA : MPK_TENSOR_PRIVATE, &t, err);
 	if (rc != MPK_OK) {
 		free(kept);
 		return rc;
@@ -94,26 +91,25 @@ static enum mpk_code mismatch(struct mpk_npy *npy, const struct mpk_dltensor *wa
 			      struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf got = { 0 }, wanted = { 0 };
-	struct mpk_dltensor has = { .ndim = (int32_t)npy->ndim, .dtype = npy->dtype,
+	struct mpk_dltensor has = { .ndim = (int32_t)npy->ndim,
+				    .dtype = npy->dtype,
 				    .shape = npy->shape };
 
 	mpk_tensor_print_type(&got, &has);
 	mpk_tensor_print_type(&wanted, want);
-	return mpk_fail(err, MPK_E_USAGE, "the array is %s, not %s",
-			mpk_strbuf_text(&got), mpk_strbuf_text(&wanted));
+	return mpk_fail(err, MPK_E_USAGE, "the array is %s, not %s", mpk_strbuf_text(&got),
+			mpk_strbuf_text(&wanted));
 }
 
 /* Make the content what was asked for, or say why it is not. */
-static enum mpk_code fit(struct content *c, const struct mpk_tensor *want,
-			 struct mpk_error *err)
+static enum mpk_code fit(struct content *c, const struct mpk_tensor *want, struct mpk_error *err)
 {
 	struct mpk_npy *npy = &c->npy;
 	const struct mpk_dltensor *dl = want ? &want->dl : NULL;
 
 	if (c->is_raw && want) { /* raw bytes are read only where somebody says what they are */
 		if (npy->data.len != want->bytes)
-			return mpk_fail(err, MPK_E_USAGE,
-					"the file has %zu bytes; %llu are needed",
+			return mpk_fail(err, MPK_E_USAGE, "the file has %zu bytes; %llu are needed",
 					npy->data.len, (unsigned long long)want->bytes);
 		npy->dtype = dl->dtype;
 		npy->ndim = (size_t)dl->ndim;
@@ -125,14 +121,13 @@ static enum mpk_code fit(struct content *c, const struct mpk_tensor *want,
 	else if (npy->is_opaque && npy->dtype.bits == 16)
 		npy->dtype = (struct mpk_dtype){ MPK_DTYPE_BFLOAT, 16, 1 };
 	else if (npy->is_opaque)
-		return mpk_fail(err, MPK_E_UNSUPPORTED,
-				"the elements are opaque; say what they are, as in "
-				"4x3xfloat8_e4m3fn=@FILE");
+		return mpk_fail(
+			err, MPK_E_UNSUPPORTED,
+			"the elements are opaque; say what they are, as in 4x3xfloat8_e4m3fn=@FILE");
 	if (!want)
 		return MPK_OK;
 	if (npy->ndim != (size_t)dl->ndim || !mpk_dtype_equal(npy->dtype, dl->dtype) ||
-	    (npy->ndim &&
-	     memcmp(npy->shape, dl->shape, npy->ndim * sizeof dl->shape[0]) != 0))
+	    (npy->ndim && memcmp(npy->shape, dl->shape, npy->ndim * sizeof dl->shape[0]) != 0))
 		return mismatch(npy, dl, err);
 	return MPK_OK;
 }
@@ -148,19 +143,16 @@ static enum mpk_code read_content(struct mpk_span bytes, const char *key, bool r
 		if (rc == MPK_E_NOTFOUND && err)
 			err->code = MPK_E_USAGE;
 		MPK_TRY(rc == MPK_E_NOTFOUND ? MPK_E_USAGE : rc);
-		out->is_unpacked = file.data < bytes.data ||
-				   file.data >= bytes.data + bytes.len;
+		out->is_unpacked = file.data < bytes.data || file.data >= bytes.data + bytes.len;
 	} else if (key) {
 		return mpk_fail(err, MPK_E_USAGE,
-				"only an .npz archive has arrays by name; this file is "
-				"none");
+				"only an .npz archive has arrays by name; this file is none");
 	}
 	if (mpk_npy_is(file))
 		return mpk_npy_read(file, &out->npy, err);
 	if (!raw_ok)
 		return mpk_fail(err, MPK_E_CORRUPT,
-				"neither .npy nor .npz; write 4xf32=@FILE to read raw "
-				"bytes");
+				"neither .npy nor .npz; write 4xf32=@FILE to read raw bytes");
 	out->is_raw = true;
 	out->npy.data = file;
 	return MPK_OK;

@@ -3,16 +3,16 @@
 #include <string.h>
 
 #include "base/num.h"
-#include "value/element.h"
 #include "text/escape.h"
+#include "value/element.h"
 
 struct filler {
 	const char *text;
 	size_t pos;
 	struct mpk_tensor *t;
-	size_t each;         /* bytes of an element */
+	size_t each;          /* bytes of an element */
 	uint64_t done, total; /* elements */
-	int32_t depth;       /* brackets open; with the outermost left out one more */
+	int32_t depth;        /* brackets open; with the outermost left out one more */
 	/* parts so far of the list at each depth */
 	int64_t counts[MPK_TENSOR_NDIM_MAX + 1];
 };
@@ -37,13 +37,10 @@ static enum mpk_code read_element(const struct filler *f, struct mpk_element *e,
 	case MPK_ELEMENT_NO_NUMBER:
 		return mpk_fail(err, MPK_E_USAGE,
 				"'%s' is not a number of this type (column %zu of '%s')",
-				MPK_QUOTE(token), f->pos + 1,
-				MPK_QUOTE(mpk_span_str(f->text)));
+				MPK_QUOTE(token), f->pos + 1, MPK_QUOTE(mpk_span_str(f->text)));
 	case MPK_ELEMENT_NO_FIT:
-		return mpk_fail(err, MPK_E_USAGE,
-				"'%s' does not fit the type (column %zu of '%s')",
-				MPK_QUOTE(token), f->pos + 1,
-				MPK_QUOTE(mpk_span_str(f->text)));
+		return mpk_fail(err, MPK_E_USAGE, "'%s' does not fit the type (column %zu of '%s')",
+				MPK_QUOTE(token), f->pos + 1, MPK_QUOTE(mpk_span_str(f->text)));
 	case MPK_ELEMENT_OK:
 		break;
 	}
@@ -129,12 +126,11 @@ static enum mpk_code check_count(const struct filler *f, struct mpk_error *err)
 
 	if (got == expected)
 		return MPK_OK;
-	return mpk_fail(err, MPK_E_USAGE,
-			"this list has %lld parts, dimension %d of the type %lld (column "
-			"%zu of "
-			"'%s')",
-			(long long)got, f->depth, (long long)expected, f->pos + 1,
-			MPK_QUOTE(mpk_span_str(f->text)));
+	return mpk_fail(
+		err, MPK_E_USAGE,
+		"this list has %lld parts, dimension %d of the type %lld (column %zu of '%s')",
+		(long long)got, f->depth, (long long)expected, f->pos + 1,
+		MPK_QUOTE(mpk_span_str(f->text)));
 }
 
 static enum mpk_code take_part(struct filler *f, struct mpk_error *err)
@@ -209,9 +205,7 @@ static enum mpk_code fill_flat(struct filler *f, struct mpk_error *err)
 		if (!f->text[f->pos])
 			break;
 		if (strchr("[]", f->text[f->pos]))
-			return bad(f,
-				   "brackets stand around the whole list or not at all",
-				   err);
+			return bad(f, "brackets stand around the whole list or not at all", err);
 		MPK_TRY(read_element(f, &e, err));
 		if (f->done < f->total)
 			store(f, f->done, e);
@@ -232,15 +226,17 @@ enum mpk_code mpk_tensor_fill(struct mpk_tensor *t, const char *text, size_t pos
 			      struct mpk_error *err)
 {
 	struct filler f = {
-		.text = text, .pos = pos, .t = t,
-		.each = mpk_dtype_bytes(t->dl.dtype), .total = mpk_tensor_count(t),
+		.text = text,
+		.pos = pos,
+		.t = t,
+		.each = mpk_dtype_bytes(t->dl.dtype),
+		.total = mpk_tensor_count(t),
 	};
 	char name[MPK_DTYPE_TEXT];
 
 	if (mpk_element_class(t->dl.dtype) == MPK_ELEMENT_NONE)
 		return mpk_fail(err, MPK_E_UNSUPPORTED,
-				"elements of type %s have no text form; give a file: "
-				"TYPE=@FILE",
+				"elements of type %s have no text form; give a file: TYPE=@FILE",
 				mpk_dtype_print(t->dl.dtype, name));
 	if (strncmp(text + pos, "rand", 4) == 0)
 		return fill_random(&f, err);

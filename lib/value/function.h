@@ -16,14 +16,13 @@
 
 struct mpk_function {
 	atomic_uint refs;
-	const char *name;    /* borrowed from what made the function, or owned by it */
+	const char *name; /* borrowed from what made the function, or owned by it */
 
 	/* Calls the function. args are borrowed; *result is none on entry and receives an
 	 * owned value. May be called from several threads at once.
 	 * Returns  MPK_OK; MPK_E_RAISED (what the called code raised), MPK_E_DEVICE */
-	enum mpk_code (*call)(struct mpk_function *self, const struct mpk_value *args,
-			      size_t count, struct mpk_value *result,
-			      struct mpk_error *err);
+	enum mpk_code (*call)(struct mpk_function *self, const struct mpk_value *args, size_t count,
+			      struct mpk_value *result, struct mpk_error *err);
 	/* the last reference is gone; NULL: static */
 	void (*destroy)(struct mpk_function *self);
 
@@ -46,8 +45,7 @@ void mpk_function_drop(struct mpk_function *f);
  * @args    borrowed
  * @result  none on entry; owned afterwards, untouched on failure
  * Returns  as f->call */
-enum mpk_code mpk_function_call(struct mpk_function *f, const struct mpk_value *args,
-				size_t count, struct mpk_value *result,
-				struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_function_call(struct mpk_function *f, const struct mpk_value *args, size_t count,
+				struct mpk_value *result, struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

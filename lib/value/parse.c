@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "text/escape.h"
 #include "value/element.h"
 #include "value/fill.h"
-#include "text/escape.h"
 
 /* The argument being read. */
 struct source {
@@ -36,8 +36,7 @@ struct spec {
 	int64_t shape[MPK_TENSOR_NDIM_MAX];
 };
 
-static enum mpk_code read_extents(struct source *s, struct spec *spec,
-				  struct mpk_error *err)
+static enum mpk_code read_extents(struct source *s, struct spec *spec, struct mpk_error *err)
 {
 	const char *text = s->text;
 
@@ -47,8 +46,7 @@ static enum mpk_code read_extents(struct source *s, struct spec *spec,
 		while (isdigit((unsigned char)text[s->pos]))
 			s->pos++;
 		if (text[s->pos] != 'x')
-			return bad_at(s, s->pos, "expected 'x' and a type, as in 2x3xf32",
-				      err);
+			return bad_at(s, s->pos, "expected 'x' and a type, as in 2x3xf32", err);
 		if (spec->ndim == MPK_TENSOR_NDIM_MAX)
 			return bad_at(s, start, "more than 32 dimensions", err);
 		if (!mpk_parse_i64(mpk_span_of(text + start, s->pos - start),
@@ -75,11 +73,10 @@ static enum mpk_code read_spec(struct source *s, struct spec *spec, struct mpk_e
 	s->pos += strcspn(s->text + s->pos, "=");
 	struct mpk_span name = mpk_span_of(s->text + start, s->pos - start);
 	if (!mpk_dtype_parse(name, &spec->dtype) || mpk_dtype_bytes(spec->dtype) == 0)
-		return bad_at(s, start,
-			      "expected a type: f16 f32 f64 bf16 i8 i16 i32 i64 u8 u16 "
-			      "u32 "
-			      "u64 bool",
-			      err);
+		return bad_at(
+			s, start,
+			"expected a type: f16 f32 f64 bf16 i8 i16 i32 i64 u8 u16 u32 u64 bool",
+			err);
 	return MPK_OK;
 }
 
@@ -109,15 +106,13 @@ static enum mpk_code parse_tensor(struct source *s, enum mpk_tensor_memory memor
 
 	MPK_TRY(read_spec(s, &spec, err));
 	if (strncmp(s->text + s->pos, "=@", 2) == 0) {
-		MPK_TRY(mpk_tensor_create(spec.dtype, spec.shape, spec.ndim,
-					  MPK_TENSOR_NO_DATA, &wanted, err));
+		MPK_TRY(mpk_tensor_create(spec.dtype, spec.shape, spec.ndim, MPK_TENSOR_NO_DATA,
+					  &wanted, err));
 		rc = mpk_tensor_load_file(s->text + s->pos + 2, wanted, &t, err);
 		mpk_tensor_drop(wanted);
 	} else {
-		MPK_TRY(mpk_tensor_create(spec.dtype, spec.shape, spec.ndim, memory, &t,
-					  err));
-		rc = s->text[s->pos] ? mpk_tensor_fill(t, s->text, s->pos + 1, err)
-				     : MPK_OK;
+		MPK_TRY(mpk_tensor_create(spec.dtype, spec.shape, spec.ndim, memory, &t, err));
+		rc = s->text[s->pos] ? mpk_tensor_fill(t, s->text, s->pos + 1, err) : MPK_OK;
 		if (rc != MPK_OK)
 			mpk_tensor_drop(t);
 	}
@@ -128,18 +123,17 @@ static enum mpk_code parse_tensor(struct source *s, enum mpk_tensor_memory memor
 
 /* --- plain values ------------------------------------------------------------------- */
 
-static enum mpk_code parse_scalar(struct source *s, struct mpk_value *out,
-				  struct mpk_error *err)
+static enum mpk_code parse_scalar(struct source *s, struct mpk_value *out, struct mpk_error *err)
 {
 	struct mpk_element e;
 	struct spec spec;
 
 	MPK_TRY(read_spec(s, &spec, err));
 	if (!s->text[s->pos])
-		return bad_at(s, s->pos,
-			      "a number is missing: write i64=5 for a scalar or "
-			      "[]i64=5 for a tensor of rank 0",
-			      err);
+		return bad_at(
+			s, s->pos,
+			"a number is missing: write i64=5 for a scalar or []i64=5 for a tensor of rank 0",
+			err);
 	s->pos++;
 	switch (mpk_element_parse(spec.dtype, rest_of(s), &e)) {
 	case MPK_ELEMENT_NO_NUMBER:
@@ -160,8 +154,7 @@ static enum mpk_code parse_scalar(struct source *s, struct mpk_value *out,
 	return MPK_OK;
 }
 
-static enum mpk_code parse_shape(struct source *s, struct mpk_value *out,
-				 struct mpk_error *err)
+static enum mpk_code parse_shape(struct source *s, struct mpk_value *out, struct mpk_error *err)
 {
 	int64_t extents[MPK_TENSOR_NDIM_MAX];
 	size_t ndim = 0;
@@ -172,44 +165,39 @@ static enum mpk_code parse_shape(struct source *s, struct mpk_value *out,
 		if (ndim == MPK_TENSOR_NDIM_MAX)
 			return bad_at(s, s->pos, "more than 32 dimensions", err);
 		if (!mpk_parse_i64(mpk_span_of(s->text + s->pos, len), &extents[ndim]))
-			return bad_at(s, s->pos, "expected integers, as in shape=2,3",
-				      err);
+			return bad_at(s, s->pos, "expected integers, as in shape=2,3", err);
 		ndim++;
 		s->pos += len;
 		if (s->text[s->pos] != ',')
 			continue;
 		s->pos++;
 		if (!s->text[s->pos])
-			return bad_at(s, s->pos, "an extent is missing behind the comma",
-				      err);
+			return bad_at(s, s->pos, "an extent is missing behind the comma", err);
 	}
 	return mpk_value_of_shape(extents, ndim, out, err);
 }
 
 static int hex_digit(char c)
 {
-	const char *digits = "0123456789abcdef",
-		   *at = strchr(digits, tolower((unsigned char)c));
+	const char *digits = "0123456789abcdef", *at = strchr(digits, tolower((unsigned char)c));
 
 	return c && at ? (int)(at - digits) : -1;
 }
 
-static enum mpk_code parse_bytes(struct source *s, struct mpk_value *out,
-				 struct mpk_error *err)
+static enum mpk_code parse_bytes(struct source *s, struct mpk_value *out, struct mpk_error *err)
 {
 	size_t len = strlen(s->text + s->pos);
 	struct mpk_value v;
 
-	MPK_TRY(mpk_value_of_text(MPK_VALUE_BYTES, mpk_span_of(s->text + s->pos, len / 2),
-				  &v, err));
+	MPK_TRY(mpk_value_of_text(MPK_VALUE_BYTES, mpk_span_of(s->text + s->pos, len / 2), &v,
+				  err));
 	for (size_t i = 0; i < len; i++) {
 		int digit = hex_digit(s->text[s->pos + i]);
 
 		if (digit < 0 || len % 2) {
 			mpk_value_drop(&v);
 			return bad_at(s, s->pos + (digit < 0 ? i : len),
-				      "bytes are written as pairs of hexadecimal digits",
-				      err);
+				      "bytes are written as pairs of hexadecimal digits", err);
 		}
 		if (i % 2 == 0)
 			v.text->data[i / 2] = (char)(digit << 4);
@@ -220,14 +208,12 @@ static enum mpk_code parse_bytes(struct source *s, struct mpk_value *out,
 	return MPK_OK;
 }
 
-static enum mpk_code parse_str(struct source *s, struct mpk_value *out,
-			       struct mpk_error *err)
+static enum mpk_code parse_str(struct source *s, struct mpk_value *out, struct mpk_error *err)
 {
 	return mpk_value_of_text(MPK_VALUE_STR, rest_of(s), out, err);
 }
 
-static enum mpk_code parse_dtype(struct source *s, struct mpk_value *out,
-				 struct mpk_error *err)
+static enum mpk_code parse_dtype(struct source *s, struct mpk_value *out, struct mpk_error *err)
 {
 	struct mpk_dtype dtype;
 
@@ -250,8 +236,7 @@ static const struct {
 	{ "cuda_host", MPK_DL_CUDA_HOST },
 };
 
-static enum mpk_code parse_device(struct source *s, struct mpk_value *out,
-				  struct mpk_error *err)
+static enum mpk_code parse_device(struct source *s, struct mpk_value *out, struct mpk_error *err)
 {
 	const char *name = s->text + s->pos;
 	size_t len = strcspn(name, ":");
@@ -260,24 +245,21 @@ static enum mpk_code parse_device(struct source *s, struct mpk_value *out,
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(devices); i++) {
 		if (!mpk_span_is(mpk_span_of(name, len), devices[i].name))
 			continue;
-		if (name[len] && (!mpk_parse_i64(mpk_span_str(name + len + 1), &id) ||
-				  id < 0 || id > INT32_MAX))
-			return bad_at(s, s->pos + len + 1, "expected the device's number",
-				      err);
+		if (name[len] &&
+		    (!mpk_parse_i64(mpk_span_str(name + len + 1), &id) || id < 0 || id > INT32_MAX))
+			return bad_at(s, s->pos + len + 1, "expected the device's number", err);
 		*out = (struct mpk_value){ .kind = MPK_VALUE_DEVICE,
 					   .device = { devices[i].type, (int32_t)id } };
 		return MPK_OK;
 	}
-	return bad_at(s, s->pos, "expected cpu, cuda, opencl, vulkan, metal or rocm",
-		      err);
+	return bad_at(s, s->pos, "expected cpu, cuda, opencl, vulkan, metal or rocm", err);
 }
 
 static const struct keyword {
 	const char *name; /* with its '=' */
-	enum mpk_code (*parse)(struct source *s, struct mpk_value *out,
-			       struct mpk_error *err);
+	enum mpk_code (*parse)(struct source *s, struct mpk_value *out, struct mpk_error *err);
 } keywords[] = {
-	{ "str=", parse_str },	   { "shape=", parse_shape },	{ "bytes=", parse_bytes },
+	{ "str=", parse_str },     { "shape=", parse_shape },   { "bytes=", parse_bytes },
 	{ "dtype=", parse_dtype }, { "device=", parse_device },
 };
 
@@ -336,21 +318,18 @@ static enum mpk_code parse_any(const char *text, enum mpk_tensor_memory memory,
 		return parse_tensor(&s, memory, out, err);
 	if (is_scalar_text(text))
 		return parse_scalar(&s, out, err);
-	return bad_at(&s, 0,
-		      "not a value: tensors are 2x3xf32=1,2,3,4,5,6 or @file.npy, "
-		      "scalars i64=5, "
-		      "texts str=hello",
-		      err);
+	return bad_at(
+		&s, 0,
+		"not a value: tensors are 2x3xf32=1,2,3,4,5,6 or @file.npy, scalars i64=5, texts str=hello",
+		err);
 }
 
-enum mpk_code mpk_value_parse(const char *text, struct mpk_value *out,
-			      struct mpk_error *err)
+enum mpk_code mpk_value_parse(const char *text, struct mpk_value *out, struct mpk_error *err)
 {
 	return parse_any(text, MPK_TENSOR_PRIVATE, out, err);
 }
 
-enum mpk_code mpk_value_parse_out(const char *text, struct mpk_value *out,
-				  struct mpk_error *err)
+enum mpk_code mpk_value_parse_out(const char *text, struct mpk_value *out, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_value_drop) struct mpk_value v = { 0 };
 	struct source s = { .text = text };
@@ -365,8 +344,8 @@ enum mpk_code mpk_value_parse_out(const char *text, struct mpk_value *out,
 		*out = mpk_value_hold(v);
 		return MPK_OK;
 	}
-	MPK_TRY(mpk_tensor_create(dl->dtype, dl->shape, (size_t)dl->ndim,
-				  MPK_TENSOR_SHARED, &shared, err));
+	MPK_TRY(mpk_tensor_create(dl->dtype, dl->shape, (size_t)dl->ndim, MPK_TENSOR_SHARED,
+				  &shared, err));
 	mpk_tensor_copy_from(shared, dl);
 	*out = mpk_value_of_tensor(shared);
 	return MPK_OK;

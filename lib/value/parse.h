@@ -69,7 +69,6 @@ const char *mpk_dtype_short(struct mpk_dtype t, char out[MPK_DTYPE_TEXT]);
  *          MPK_E_USAGE: another type, shape or size than wanted, or no array of that
  *          key; MPK_E_NOMEM */
 enum mpk_code mpk_tensor_load_file(const char *spec, const struct mpk_tensor *want,
-				   struct mpk_tensor **out,
-				   struct mpk_error *err) MPK_MUST_CHECK;
+				   struct mpk_tensor **out, struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

@@ -3,14 +3,15 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "text/escape.h"
 #include "value/element.h"
 #include "value/function.h"
-#include "text/escape.h"
 
 const char *mpk_dtype_short(struct mpk_dtype t, char out[MPK_DTYPE_TEXT])
 {
-	static const char letters[] = { [MPK_DTYPE_INT] = 'i', [MPK_DTYPE_UINT] = 'u',
-					[MPK_DTYPE_FLOAT] = 'f' };
+	static const char letters[] = {
+		[MPK_DTYPE_INT] = 'i', [MPK_DTYPE_UINT] = 'u', [MPK_DTYPE_FLOAT] = 'f'
+	};
 
 	switch (mpk_element_class(t)) {
 	case MPK_ELEMENT_NONE:
@@ -114,9 +115,8 @@ static void print_device(struct mpk_strbuf *buf, struct mpk_dldevice d)
 		[MPK_DL_METAL] = "metal",
 		[MPK_DL_ROCM] = "rocm",
 	};
-	const char *name = d.type > 0 && (size_t)d.type < MPK_ARRAY_COUNT(names)
-				   ? names[d.type]
-				   : NULL;
+	const char *name =
+		d.type > 0 && (size_t)d.type < MPK_ARRAY_COUNT(names) ? names[d.type] : NULL;
 
 	if (name)
 		mpk_strbuf_printf(buf, "device=%s:%" PRId32, name, d.id);
@@ -129,7 +129,8 @@ static void print_number(struct mpk_strbuf *buf, const struct mpk_value *v)
 	bool is_int = v->kind == MPK_VALUE_INT;
 	struct mpk_dtype natural = { is_int ? MPK_DTYPE_INT : MPK_DTYPE_FLOAT, 64, 1 };
 	struct mpk_dtype t = v->type.bits ? v->type : natural;
-	struct mpk_element e = { .class = mpk_element_class(t), .i = v->integer,
+	struct mpk_element e = { .class = mpk_element_class(t),
+				 .i = v->integer,
 				 .u = (uint64_t)v->integer };
 	uint8_t raw[8] = { 0 };
 	char name[MPK_DTYPE_TEXT];
@@ -145,8 +146,7 @@ static void print_opaque(struct mpk_strbuf *buf, const struct mpk_value *v)
 {
 	/* addresses differ from run to run: the same call prints the same text */
 	if (v->kind == MPK_VALUE_FUNCTION && v->function->name)
-		mpk_strbuf_printf(buf, "(function %s)",
-				  MPK_QUOTE(mpk_span_str(v->function->name)));
+		mpk_strbuf_printf(buf, "(function %s)", MPK_QUOTE(mpk_span_str(v->function->name)));
 	else if (v->kind == MPK_VALUE_OBJECT)
 		mpk_strbuf_printf(buf, "(%s)", v->object->type);
 	else

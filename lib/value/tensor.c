@@ -17,15 +17,14 @@ static void release_map(struct mpk_tensor *t)
 	(void)munmap(t->dl.data, (size_t)t->owner_bytes);
 }
 
-static enum mpk_code count_bytes(struct mpk_dtype dtype, const int64_t *shape,
-				 size_t ndim, uint64_t *out, struct mpk_error *err)
+static enum mpk_code count_bytes(struct mpk_dtype dtype, const int64_t *shape, size_t ndim,
+				 uint64_t *out, struct mpk_error *err)
 {
 	uint64_t bytes = mpk_dtype_bytes(dtype);
 	bool empty = false;
 
 	if (ndim > MPK_TENSOR_NDIM_MAX)
-		return mpk_fail(err, MPK_E_RANGE,
-				"a tensor of %zu dimensions; at most %d", ndim,
+		return mpk_fail(err, MPK_E_RANGE, "a tensor of %zu dimensions; at most %d", ndim,
 				MPK_TENSOR_NDIM_MAX);
 	for (size_t i = 0; i < ndim; i++)
 		empty |= shape[i] == 0;
@@ -33,10 +32,9 @@ static enum mpk_code count_bytes(struct mpk_dtype dtype, const int64_t *shape,
 		if (shape[i] < 0)
 			return mpk_fail(err, MPK_E_RANGE, "extent %lld of dimension %zu",
 					(long long)shape[i], i);
-		if (!empty && (!mpk_mul_u64(bytes, (uint64_t)shape[i], &bytes) ||
-			       bytes > INT64_MAX))
-			return mpk_fail(err, MPK_E_RANGE,
-					"a tensor of more than 2^63 bytes");
+		if (!empty &&
+		    (!mpk_mul_u64(bytes, (uint64_t)shape[i], &bytes) || bytes > INT64_MAX))
+			return mpk_fail(err, MPK_E_RANGE, "a tensor of more than 2^63 bytes");
 	}
 	*out = empty ? 0 : bytes;
 	return MPK_OK;
@@ -52,8 +50,7 @@ static enum mpk_code allocate(struct mpk_tensor *t, bool shared, struct mpk_erro
 		void *data = mmap(NULL, room, PROT_READ | PROT_WRITE, flags, -1, 0);
 
 		if (data == MAP_FAILED)
-			return mpk_fail_errno(err, MPK_E_NOMEM, errno,
-					      "a tensor of %llu bytes",
+			return mpk_fail_errno(err, MPK_E_NOMEM, errno, "a tensor of %llu bytes",
 					      (unsigned long long)t->bytes);
 		t->dl.data = data;
 		t->owner_bytes = room;
@@ -96,8 +93,11 @@ enum mpk_code mpk_tensor_create(struct mpk_dtype dtype, const int64_t *shape, si
 	atomic_init(&t->refs, 1);
 	t->bytes = bytes;
 	t->dl = (struct mpk_dltensor){
-		.device = { MPK_DL_CPU, 0 }, .ndim = (int32_t)ndim, .dtype = dtype,
-		.shape = t->extents, .strides = t->extents + ndim,
+		.device = { MPK_DL_CPU, 0 },
+		.ndim = (int32_t)ndim,
+		.dtype = dtype,
+		.shape = t->extents,
+		.strides = t->extents + ndim,
 	};
 	if (ndim)
 		memcpy(t->extents, shape, ndim * sizeof shape[0]);
@@ -174,6 +174,5 @@ void mpk_tensor_copy_from(struct mpk_tensor *to, const struct mpk_dltensor *from
 		return;
 	}
 	for (uint64_t i = 0, n = mpk_tensor_count(to); i < n; i++)
-		memcpy(dest + i * each, data + element_offset(from, i) * (int64_t)each,
-		       each);
+		memcpy(dest + i * each, data + element_offset(from, i) * (int64_t)each, each);
 }

@@ -8,12 +8,12 @@
 const char *mpk_value_kind_name(enum mpk_value_kind kind)
 {
 	static const char *const names[MPK_VALUE_KIND_COUNT] = {
-		[MPK_VALUE_NONE] = "none",     [MPK_VALUE_BOOL] = "bool",
-		[MPK_VALUE_INT] = "int",       [MPK_VALUE_FLOAT] = "float",
-		[MPK_VALUE_STR] = "str",       [MPK_VALUE_BYTES] = "bytes",
-		[MPK_VALUE_SHAPE] = "shape",   [MPK_VALUE_DTYPE] = "dtype",
-		[MPK_VALUE_DEVICE] = "device", [MPK_VALUE_TENSOR] = "tensor",
-		[MPK_VALUE_ARRAY] = "array",   [MPK_VALUE_OPAQUE] = "pointer",
+		[MPK_VALUE_NONE] = "none",         [MPK_VALUE_BOOL] = "bool",
+		[MPK_VALUE_INT] = "int",           [MPK_VALUE_FLOAT] = "float",
+		[MPK_VALUE_STR] = "str",           [MPK_VALUE_BYTES] = "bytes",
+		[MPK_VALUE_SHAPE] = "shape",       [MPK_VALUE_DTYPE] = "dtype",
+		[MPK_VALUE_DEVICE] = "device",     [MPK_VALUE_TENSOR] = "tensor",
+		[MPK_VALUE_ARRAY] = "array",       [MPK_VALUE_OPAQUE] = "pointer",
 		[MPK_VALUE_FUNCTION] = "function", [MPK_VALUE_MODULE] = "module",
 		[MPK_VALUE_OBJECT] = "object",
 	};
@@ -21,8 +21,8 @@ const char *mpk_value_kind_name(enum mpk_value_kind kind)
 	return (size_t)kind < MPK_ARRAY_COUNT(names) ? names[kind] : "unknown";
 }
 
-enum mpk_code mpk_value_of_text(enum mpk_value_kind kind, struct mpk_span s,
-				struct mpk_value *out, struct mpk_error *err)
+enum mpk_code mpk_value_of_text(enum mpk_value_kind kind, struct mpk_span s, struct mpk_value *out,
+				struct mpk_error *err)
 {
 	struct mpk_text *text = malloc(sizeof *text + s.len + 1);
 
@@ -37,8 +37,8 @@ enum mpk_code mpk_value_of_text(enum mpk_value_kind kind, struct mpk_span s,
 	return MPK_OK;
 }
 
-enum mpk_code mpk_value_of_shape(const int64_t *extents, size_t ndim,
-				 struct mpk_value *out, struct mpk_error *err)
+enum mpk_code mpk_value_of_shape(const int64_t *extents, size_t ndim, struct mpk_value *out,
+				 struct mpk_error *err)
 {
 	struct mpk_shape *shape = malloc(sizeof *shape + ndim * sizeof extents[0]);
 
@@ -52,11 +52,9 @@ enum mpk_code mpk_value_of_shape(const int64_t *extents, size_t ndim,
 	return MPK_OK;
 }
 
-enum mpk_code mpk_value_of_array(size_t count, struct mpk_value *out,
-				 struct mpk_error *err)
+enum mpk_code mpk_value_of_array(size_t count, struct mpk_value *out, struct mpk_error *err)
 {
-	struct mpk_array *array = calloc(1,
-					 sizeof *array + count * sizeof array->items[0]);
+	struct mpk_array *array = calloc(1, sizeof *array + count * sizeof array->items[0]);
 
 	if (!array)
 		return mpk_fail_nomem(err);
@@ -180,9 +178,8 @@ void mpk_function_drop(struct mpk_function *f)
 		f->destroy(f);
 }
 
-enum mpk_code mpk_function_call(struct mpk_function *f, const struct mpk_value *args,
-				size_t count, struct mpk_value *result,
-				struct mpk_error *err)
+enum mpk_code mpk_function_call(struct mpk_function *f, const struct mpk_value *args, size_t count,
+				struct mpk_value *result, struct mpk_error *err)
 {
 	struct mpk_value got = { 0 };
 	enum mpk_code rc = f->call(f, args, count, &got, err);

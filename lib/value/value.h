@@ -24,8 +24,13 @@ struct mpk_dldevice {
 };
 
 enum mpk_dldevice_type {
-	MPK_DL_CPU = 1, MPK_DL_CUDA = 2, MPK_DL_CUDA_HOST = 3, MPK_DL_OPENCL = 4,
-	MPK_DL_VULKAN = 7, MPK_DL_METAL = 8, MPK_DL_ROCM = 10,
+	MPK_DL_CPU = 1,
+	MPK_DL_CUDA = 2,
+	MPK_DL_CUDA_HOST = 3,
+	MPK_DL_OPENCL = 4,
+	MPK_DL_VULKAN = 7,
+	MPK_DL_METAL = 8,
+	MPK_DL_ROCM = 10,
 };
 
 /* Exactly DLTensor (dlpack.h). */
@@ -46,7 +51,7 @@ enum { MPK_TENSOR_ALIGN = 64, MPK_TENSOR_NDIM_MAX = 32 };
  * TVM's own tensors have them (0 where a later extent is 0). */
 struct mpk_tensor {
 	struct mpk_dltensor dl;
-	uint64_t bytes;       /* of the content */
+	uint64_t bytes; /* of the content */
 	atomic_uint refs;
 	/* frees dl.data; NULL when that is not ours to free */
 	void (*release)(struct mpk_tensor *tensor);
@@ -57,7 +62,7 @@ struct mpk_tensor {
 
 struct mpk_text {
 	atomic_uint refs;
-	size_t len;           /* bytes without the NUL behind them */
+	size_t len; /* bytes without the NUL behind them */
 	char data[];
 };
 
@@ -73,17 +78,28 @@ struct mpk_instance; /* instance.h */
 /* Anything else that a module returned: kept alive, never looked into. */
 struct mpk_object {
 	atomic_uint refs;
-	const char *type;     /* "object of type 64"; static or owned by the object */
+	const char *type; /* "object of type 64"; static or owned by the object */
 	void *handle;
 	/* gives the handle back and frees object */
 	void (*release)(struct mpk_object *object);
 };
 
 enum mpk_value_kind {
-	MPK_VALUE_NONE, MPK_VALUE_BOOL, MPK_VALUE_INT, MPK_VALUE_FLOAT, MPK_VALUE_STR,
-	MPK_VALUE_BYTES, MPK_VALUE_SHAPE, MPK_VALUE_DTYPE, MPK_VALUE_DEVICE,
-	MPK_VALUE_TENSOR, MPK_VALUE_ARRAY, MPK_VALUE_OPAQUE, MPK_VALUE_FUNCTION,
-	MPK_VALUE_MODULE, MPK_VALUE_OBJECT,
+	MPK_VALUE_NONE,
+	MPK_VALUE_BOOL,
+	MPK_VALUE_INT,
+	MPK_VALUE_FLOAT,
+	MPK_VALUE_STR,
+	MPK_VALUE_BYTES,
+	MPK_VALUE_SHAPE,
+	MPK_VALUE_DTYPE,
+	MPK_VALUE_DEVICE,
+	MPK_VALUE_TENSOR,
+	MPK_VALUE_ARRAY,
+	MPK_VALUE_OPAQUE,
+	MPK_VALUE_FUNCTION,
+	MPK_VALUE_MODULE,
+	MPK_VALUE_OBJECT,
 	MPK_VALUE_KIND_COUNT
 };
 
@@ -145,14 +161,12 @@ static inline struct mpk_value mpk_value_of_tensor(struct mpk_tensor *t)
 
 /* mpk_value_of_text - a string or bytes (kind says which) holding a copy of s
  * Returns  MPK_OK; MPK_E_NOMEM */
-enum mpk_code mpk_value_of_text(enum mpk_value_kind kind, struct mpk_span s,
-				struct mpk_value *out,
+enum mpk_code mpk_value_of_text(enum mpk_value_kind kind, struct mpk_span s, struct mpk_value *out,
 				struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_value_of_shape - a shape holding a copy of ndim extents
  * Returns  MPK_OK; MPK_E_NOMEM */
-enum mpk_code mpk_value_of_shape(const int64_t *extents, size_t ndim,
-				 struct mpk_value *out,
+enum mpk_code mpk_value_of_shape(const int64_t *extents, size_t ndim, struct mpk_value *out,
 				 struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_value_of_array - an array of count values, all none; fill out->array->items

@@ -162,6 +162,7 @@ void mpk_view_details(const struct mpk_view_node *node, struct mpk_strbuf *out)
 	case MPK_PAYLOAD_RELAY:
 	case MPK_PAYLOAD_ETHOSN:
 		break;
-	}	if (measured)
+	}
+	if (measured)
 		mpk_inside_tensor_lines(node->inside, out);
 }

@@ -23,13 +23,13 @@ struct differ {
 	const char *path; /* of the module that is compared; "" for the library */
 };
 
-static void add(struct differ *d, enum mpk_diff_sign sign, const char *what,
-		struct mpk_span name, const char *text)
+static void add(struct differ *d, enum mpk_diff_sign sign, const char *what, struct mpk_span name,
+		const char *text)
 {
 	struct mpk_diff *diff = d->diff;
 
-	if (!text || !mpk_vec_reserve(&diff->items, &diff->cap, diff->count + 1,
-				      sizeof *diff->items)) {
+	if (!text ||
+	    !mpk_vec_reserve(&diff->items, &diff->cap, diff->count + 1, sizeof *diff->items)) {
 		diff->failed = true;
 		return;
 	}
@@ -100,15 +100,14 @@ static const char *machine_of(const struct mpk_image *image)
 	return image->machine_name ? image->machine_name : "none";
 }
 
-static void compare_functions(struct differ *d, struct mpk_span name, const void *a,
-			      const void *b)
+static void compare_functions(struct differ *d, struct mpk_span name, const void *a, const void *b)
 {
 	const struct mpk_image_function *x = a, *y = b;
 
 	if (x->bytes != y->bytes)
 		add(d, MPK_DIFF_CHANGED, "function", name,
-		    mpk_arena_printf(d->arena, "%" PRIu64 " -> %" PRIu64 " bytes of code",
-				     x->bytes, y->bytes));
+		    mpk_arena_printf(d->arena, "%" PRIu64 " -> %" PRIu64 " bytes of code", x->bytes,
+				     y->bytes));
 	else if (strcmp(x->alias_of ? x->alias_of : "", y->alias_of ? y->alias_of : "") != 0)
 		add(d, MPK_DIFF_CHANGED, "function", name,
 		    mpk_arena_printf(d->arena, "names '%s' -> '%s'",
@@ -131,8 +130,7 @@ static void same_text(struct differ *d, struct mpk_span name, const void *a, con
 	(void)d, (void)name, (void)a, (void)b;
 }
 
-static void compare_needed(struct differ *d, const struct mpk_image *a,
-			   const struct mpk_image *b)
+static void compare_needed(struct differ *d, const struct mpk_image *a, const struct mpk_image *b)
 {
 	struct named *x = list_of(d, a->needed_count), *y = list_of(d, b->needed_count);
 
@@ -143,8 +141,7 @@ static void compare_needed(struct differ *d, const struct mpk_image *a,
 	match(d, "needed library", x, a->needed_count, y, b->needed_count, same_text);
 }
 
-static void compare_images(struct differ *d, const struct mpk_image *a,
-			   const struct mpk_image *b)
+static void compare_images(struct differ *d, const struct mpk_image *a, const struct mpk_image *b)
 {
 	compare_word(d, "machine", machine_of(a), machine_of(b));
 	compare_word(d, "generation", mpk_generation_get(a->gen)->abi,
@@ -170,8 +167,8 @@ static const char *change_of(struct differ *d, struct mpk_span a, struct mpk_spa
 			differing++;
 		}
 	}
-	return mpk_arena_printf(d->arena, "%zu of %zu bytes differ, from byte %zu on", differing,
-				n, at);
+	return mpk_arena_printf(d->arena, "%zu of %zu bytes differ, from byte %zu on", differing, n,
+				at);
 }
 
 static void compare_parts(struct differ *d, struct mpk_span name, const void *a, const void *b)
@@ -213,8 +210,7 @@ static const char *kernel_text(struct differ *d, const struct mpk_function_info 
 	return copy;
 }
 
-static void compare_kernels(struct differ *d, struct mpk_span name, const void *a,
-			    const void *b)
+static void compare_kernels(struct differ *d, struct mpk_span name, const void *a, const void *b)
 {
 	const char *x = kernel_text(d, a), *y = kernel_text(d, b);
 
@@ -318,8 +314,7 @@ static struct named *nodes_of(struct differ *d, const struct mpk_view *v)
 
 enum mpk_code mpk_diff_views(const struct mpk_view *a, struct mpk_span a_bytes,
 			     const struct mpk_view *b, struct mpk_span b_bytes,
-			     struct mpk_arena *arena, struct mpk_diff *out,
-			     struct mpk_error *err)
+			     struct mpk_arena *arena, struct mpk_diff *out, struct mpk_error *err)
 {
 	struct differ d = { out, arena, "" };
 

@@ -8,10 +8,10 @@ enum mpk_diff_sign { MPK_DIFF_REMOVED, MPK_DIFF_ADDED, MPK_DIFF_CHANGED };
 
 struct mpk_difference {
 	enum mpk_diff_sign sign;
-	const char *path;   /* tree path in the file that has it; "" for the library itself */
-	const char *what;   /* "function", "module", "kernel", "part", ...; static storage */
+	const char *path;     /* tree path in the file that has it; "" for the library itself */
+	const char *what;     /* "function", "module", "kernel", "part", ...; static storage */
 	struct mpk_span name; /* of the thing; may be empty */
-	const char *text;   /* how it changed: "4 B -> 8 B"; "" for removed and added */
+	const char *text;     /* how it changed: "4 B -> 8 B"; "" for removed and added */
 };
 
 struct mpk_diff {
@@ -35,8 +35,7 @@ enum mpk_code mpk_diff_views(const struct mpk_view *a, struct mpk_span a_bytes,
 void mpk_diff_fini(struct mpk_diff *diff);
 
 /* mpk_diff_text - one line each: "- /0 kernel add", "~ /0 part kernels.cl: 1 KiB -> 2 KiB" */
-void mpk_diff_text(const struct mpk_diff *diff, struct mpk_style style,
-		   struct mpk_strbuf *out);
+void mpk_diff_text(const struct mpk_diff *diff, struct mpk_style style, struct mpk_strbuf *out);
 void mpk_diff_json(const struct mpk_diff *diff, struct mpk_json *j, struct json_t *at);
 
 #endif

@@ -7,8 +7,9 @@ static const char *const signs[] = {
 
 void mpk_diff_text(const struct mpk_diff *diff, struct mpk_style style, struct mpk_strbuf *out)
 {
-	static const char marks[] = { [MPK_DIFF_REMOVED] = '-', [MPK_DIFF_ADDED] = '+',
-				      [MPK_DIFF_CHANGED] = '~' };
+	static const char marks[] = {
+		[MPK_DIFF_REMOVED] = '-', [MPK_DIFF_ADDED] = '+', [MPK_DIFF_CHANGED] = '~'
+	};
 	static const char *const colors[] = { [MPK_DIFF_REMOVED] = "\033[31m",
 					      [MPK_DIFF_ADDED] = "\033[32m",
 					      [MPK_DIFF_CHANGED] = "\033[33m" };

@@ -27,9 +27,9 @@ static struct mpk_extract_file *add(struct planner *p, const struct mpk_view_nod
 		(void)mpk_fail_nomem(p->err);
 		return NULL;
 	}
-	p->files[p->count] = (struct mpk_extract_file){
-		.name = name, .node = node, .content = { .arena = p->arena }
-	};
+	p->files[p->count] = (struct mpk_extract_file){ .name = name,
+							.node = node,
+							.content = { .arena = p->arena } };
 	return &p->files[p->count++];
 }
 
@@ -55,8 +55,8 @@ static enum mpk_code add_part(struct planner *p, const struct mpk_view_node *n,
 	const struct mpk_tensor_record *t = part->tensor;
 	bool npy = t && mpk_npy_write_header(&header, t->dtype, t->shape, t->ndim, NULL) == MPK_OK;
 	const char *suffix = npy ? ".npy" : t ? ".bin" : "";
-	struct mpk_extract_file *f = add(
-		p, n, mpk_arena_printf(p->arena, "%s/%s%s", directory, part->name, suffix));
+	struct mpk_extract_file *f =
+		add(p, n, mpk_arena_printf(p->arena, "%s/%s%s", directory, part->name, suffix));
 
 	if (!f)
 		return MPK_E_NOMEM;
@@ -88,9 +88,8 @@ static enum mpk_code add_host(struct planner *p, const struct mpk_view_node *n,
 		mpk_json_text(&j, list, NULL, image->functions[i].name);
 	code = mpk_json_print(&j, &text, p->err);
 	mpk_json_fini(&j);
-	f = code == MPK_OK ?
-		    add(p, n, mpk_arena_printf(p->arena, "%s/functions.json", directory)) :
-		    NULL;
+	f = code == MPK_OK ? add(p, n, mpk_arena_printf(p->arena, "%s/functions.json", directory))
+			   : NULL;
 	if (f) {
 		mpk_rope_put_bytes(&f->content, mpk_span_of(text.data, text.len));
 		code = mpk_rope_status(&f->content, p->err);

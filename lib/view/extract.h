@@ -7,14 +7,14 @@
 #include "view/view.h"
 
 struct mpk_extract_file {
-	const char *name;            /* "1-cuda/kernels.ptx": safe, and unique in the list */
+	const char *name; /* "1-cuda/kernels.ptx": safe, and unique in the list */
 	const struct mpk_view_node *node;
-	struct mpk_span title;       /* the name in the payload; may be empty */
-	struct mpk_rope content;     /* views of the blob and what was made for it */
-	bool stored;                 /* data stands in the blob as it is; else it was made */
-	uint64_t off, bytes;         /* stored: where in the blob, and how long */
+	struct mpk_span title;   /* the name in the payload; may be empty */
+	struct mpk_rope content; /* views of the blob and what was made for it */
+	bool stored;             /* data stands in the blob as it is; else it was made */
+	uint64_t off, bytes;     /* stored: where in the blob, and how long */
 	const struct mpk_tensor_record *tensor; /* what an .npy file holds, or NULL */
-	const char *digest;          /* of content, as text; set by who writes it, or NULL */
+	const char *digest; /* of content, as text; set by who writes it, or NULL */
 };
 
 struct mpk_extract {

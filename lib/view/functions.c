@@ -6,18 +6,16 @@
 #include "text/escape.h"
 #include "text/table.h"
 
-void mpk_view_kernel_text(const struct mpk_function_info *f, bool tags,
-			  struct mpk_strbuf *out)
+void mpk_view_kernel_text(const struct mpk_function_info *f, bool tags, struct mpk_strbuf *out)
 {
 	char type[MPK_DTYPE_TEXT];
 
 	mpk_escape(out, f->key);
 	mpk_strbuf_putc(out, '(');
 	for (size_t i = 0; i < f->arg_count; i++)
-		mpk_strbuf_printf(out, "%s%s%s", i ? ", " : "",
-				  mpk_dtype_print(f->arg_types[i], type),
-				  i < f->extra_tag_count && f->extra_tags[i] == 1 ? " tensormap"
-										  : "");
+		mpk_strbuf_printf(
+			out, "%s%s%s", i ? ", " : "", mpk_dtype_print(f->arg_types[i], type),
+			i < f->extra_tag_count && f->extra_tags[i] == 1 ? " tensormap" : "");
 	mpk_strbuf_putc(out, ')');
 	for (size_t i = 0; tags && i < f->launch_tag_count; i++) {
 		mpk_strbuf_puts(out, i ? " " : "  ");
@@ -28,8 +26,8 @@ void mpk_view_kernel_text(const struct mpk_function_info *f, bool tags,
 /* A word as a shell takes it back: as it is, or in single quotes. */
 static void put_word(struct mpk_strbuf *out, struct mpk_span word)
 {
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				    "0123456789_-+./:,@%=";
+	static const char plain[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+./:,@%=";
 	bool quote = word.len == 0;
 
 	for (size_t i = 0; i < word.len; i++)
@@ -72,8 +70,7 @@ static void put_value(const struct mpk_model_tensor *t, struct mpk_strbuf *out)
 	}
 	for (size_t i = 0; i < t->ndim; i++)
 		mpk_strbuf_printf(out, "%" PRId64 "x", t->shape[i]);
-	mpk_strbuf_printf(out, "%s%s=rand", t->ndim ? "" : "[]",
-			  mpk_dtype_print(t->dtype, type));
+	mpk_strbuf_printf(out, "%s%s=rand", t->ndim ? "" : "[]", mpk_dtype_print(t->dtype, type));
 }
 
 static void put_model_inputs(const struct mpk_model *m, struct mpk_strbuf *out)
@@ -161,8 +158,9 @@ static void put_models(const struct mpk_view *view, const struct mpk_view_node *
 		return;
 	mpk_strbuf_printf(out, "%s: ", n->path);
 	mpk_escape(out, n->node->kind);
-	mpk_strbuf_puts(out, " functions, for an executor: this minspect calls host functions and "
-			     "kernels\n");
+	mpk_strbuf_puts(
+		out,
+		" functions, for an executor: this minspect calls host functions and kernels\n");
 	mpk_inside_lines(n, "  ", out);
 	for (size_t i = 0; i < n->models.count; i++) {
 		const struct mpk_model *m = &n->models.items[i];
@@ -198,8 +196,7 @@ static const char *convention_text(enum mpk_convention convention)
 	return texts[convention];
 }
 
-void mpk_view_functions(const struct mpk_view *view, struct mpk_style style,
-			struct mpk_strbuf *out)
+void mpk_view_functions(const struct mpk_view *view, struct mpk_style style, struct mpk_strbuf *out)
 {
 	const struct mpk_image *image = view->image;
 

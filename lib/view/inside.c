@@ -218,8 +218,8 @@ static enum mpk_code match_pieces(const struct mpk_kernels *k, struct mpk_arena 
 	}
 	out->piece_of = piece_of;
 	_Static_assert(offsetof(struct mpk_function_info, key) == 0, "names stand first in rows");
-	return sort_names(k->functions, sizeof *k->functions, k->function_count, arena,
-			  &out->table, err);
+	return sort_names(k->functions, sizeof *k->functions, k->function_count, arena, &out->table,
+			  err);
 }
 
 static enum mpk_code read_kernels(const struct mpk_view_node *n, struct mpk_arena *arena,
@@ -263,8 +263,7 @@ static enum mpk_code read_library(const struct mpk_view_node *n, struct mpk_aren
 	if (!piece)
 		return mpk_fail_nomem(err);
 	piece->code.bytes = data->str;
-	piece->code.off = n->node->payload_off +
-			  (uint64_t)(data->str.data - n->node->payload.data);
+	piece->code.off = n->node->payload_off + (uint64_t)(data->str.data - n->node->payload.data);
 	MPK_TRY(read_piece(piece, MPK_PROBE_UNKNOWN, arena, err));
 	out->pieces = piece;
 	out->piece_count = 1;
@@ -326,8 +325,8 @@ enum mpk_code mpk_inside_measure(const struct mpk_view_node *node, struct mpk_ar
 	return MPK_OK;
 }
 
-enum mpk_code mpk_view_look_inside(struct mpk_view *view, bool tensors,
-				   struct mpk_arena *arena, struct mpk_error *err)
+enum mpk_code mpk_view_look_inside(struct mpk_view *view, bool tensors, struct mpk_arena *arena,
+				   struct mpk_error *err)
 {
 	struct mpk_inside *list = mpk_arena_array(arena, view->count, sizeof *list);
 
@@ -392,9 +391,8 @@ static const struct mpk_inside_piece *piece_of(const struct mpk_inside *inside, 
 	return i == SIZE_MAX ? NULL : &inside->pieces[i];
 }
 
-void mpk_inside_each(const struct mpk_inside *inside, const struct mpk_kernels *table,
-		     size_t index, void (*fn)(const struct mpk_inside_kernel *k, void *arg),
-		     void *arg)
+void mpk_inside_each(const struct mpk_inside *inside, const struct mpk_kernels *table, size_t index,
+		     void (*fn)(const struct mpk_inside_kernel *k, void *arg), void *arg)
 {
 	const struct mpk_inside_piece *piece = piece_of(inside, index);
 	struct mpk_span name = table->functions[index].key;
@@ -410,8 +408,7 @@ void mpk_inside_each(const struct mpk_inside *inside, const struct mpk_kernels *
 }
 
 /* As mpk_probe_find, but by search where the code has lists. */
-enum mpk_probe_kernel mpk_inside_defines(const struct mpk_inside_piece *piece,
-					 struct mpk_span name)
+enum mpk_probe_kernel mpk_inside_defines(const struct mpk_inside_piece *piece, struct mpk_span name)
 {
 	const struct mpk_inside_code *c = &piece->code;
 

@@ -8,13 +8,13 @@
 static const char *format_word(enum mpk_probe probe)
 {
 	static const char *const words[MPK_PROBE_COUNT] = {
-		[MPK_PROBE_PTX] = "ptx",	 [MPK_PROBE_CUBIN] = "cubin",
-		[MPK_PROBE_FATBIN] = "fatbin",	 [MPK_PROBE_SPIRV] = "spirv",
-		[MPK_PROBE_OPENCL] = "opencl",	 [MPK_PROBE_METAL] = "metal",
-		[MPK_PROBE_WGSL] = "wgsl",	 [MPK_PROBE_CUDA] = "cuda",
-		[MPK_PROBE_AR] = "archive",	 [MPK_PROBE_HSACO] = "hsaco",
+		[MPK_PROBE_PTX] = "ptx",         [MPK_PROBE_CUBIN] = "cubin",
+		[MPK_PROBE_FATBIN] = "fatbin",   [MPK_PROBE_SPIRV] = "spirv",
+		[MPK_PROBE_OPENCL] = "opencl",   [MPK_PROBE_METAL] = "metal",
+		[MPK_PROBE_WGSL] = "wgsl",       [MPK_PROBE_CUDA] = "cuda",
+		[MPK_PROBE_AR] = "archive",      [MPK_PROBE_HSACO] = "hsaco",
 		[MPK_PROBE_HEXAGON] = "hexagon", [MPK_PROBE_METALLIB] = "metallib",
-		[MPK_PROBE_XCLBIN] = "xclbin",	 [MPK_PROBE_ELF] = "elf",
+		[MPK_PROBE_XCLBIN] = "xclbin",   [MPK_PROBE_ELF] = "elf",
 	};
 
 	return words[probe] ? words[probe] : "other";
@@ -39,8 +39,7 @@ static void put_version(struct mpk_json *j, struct json_t *at, const char *key, 
 }
 
 /* Three numbers, or null when they are not given. */
-static void put_shape(struct mpk_json *j, struct json_t *at, const char *key,
-		      const uint32_t n[3])
+static void put_shape(struct mpk_json *j, struct json_t *at, const char *key, const uint32_t n[3])
 {
 	struct json_t *list;
 
@@ -165,11 +164,14 @@ static void put_code(const struct mpk_inside_code *c, struct mpk_json *j, struct
 static void put_images(const struct mpk_inside_code *c, struct mpk_json *j, struct json_t *at)
 {
 	static const char *const kinds[] = {
-		[MPK_FATBIN_PTX] = "ptx", [MPK_FATBIN_ELF] = "cubin", [MPK_FATBIN_LTO] = "lto",
+		[MPK_FATBIN_PTX] = "ptx",
+		[MPK_FATBIN_ELF] = "cubin",
+		[MPK_FATBIN_LTO] = "lto",
 		[MPK_FATBIN_OTHER] = "other",
 	};
 	static const char *const packings[] = {
-		[MPK_FATBIN_STORED] = "stored", [MPK_FATBIN_LZ4] = "lz4",
+		[MPK_FATBIN_STORED] = "stored",
+		[MPK_FATBIN_LZ4] = "lz4",
 		[MPK_FATBIN_ZSTD] = "zstd",
 	};
 	struct json_t *list = mpk_json_array(j, at, "images"), *o;
@@ -180,7 +182,9 @@ static void put_images(const struct mpk_inside_code *c, struct mpk_json *j, stru
 		o = mpk_json_object(j, list, NULL);
 		mpk_json_text(j, o, "kind", kinds[e->kind]);
 		put_printed(j, o, "target", e->kind == MPK_FATBIN_PTX ? "compute_" : "sm_", e->sm,
-			    e->arch_specific ? "a" : e->family_specific ? "f" : "");
+			    e->arch_specific     ? "a"
+			    : e->family_specific ? "f"
+						 : "");
 		mpk_json_text(j, o, "packing", packings[e->packing]);
 		mpk_json_u64(j, o, "bytes", e->data.len);
 		mpk_json_u64(j, o, "plain_bytes",
@@ -212,8 +216,7 @@ static void put_pieces(const struct mpk_inside *inside, struct mpk_json *j, stru
 
 /* --- kernels ------------------------------------------------------------------------ */
 
-static void put_ptx_figures(const struct mpk_inside_kernel *k, struct mpk_json *j,
-			    struct json_t *o)
+static void put_ptx_figures(const struct mpk_inside_kernel *k, struct mpk_json *j, struct json_t *o)
 {
 	const struct mpk_ptx *ptx = &k->code->u.ptx;
 	const struct mpk_ptx_kernel *e = k->ptx;
@@ -288,8 +291,8 @@ static void put_figures(const struct mpk_inside_kernel *k, void *arg)
 	}
 }
 
-void mpk_inside_function_json(const struct mpk_view_node *node, size_t index,
-			      struct mpk_json *j, struct json_t *at)
+void mpk_inside_function_json(const struct mpk_view_node *node, size_t index, struct mpk_json *j,
+			      struct json_t *at)
 {
 	static const char *const states[] = {
 		[MPK_PROBE_DEFINED] = "yes",
@@ -312,7 +315,8 @@ void mpk_inside_function_json(const struct mpk_view_node *node, size_t index,
 static void put_relax(const struct mpk_relax *x, struct mpk_json *j, struct json_t *at)
 {
 	static const char *const kinds[] = {
-		[MPK_RELAX_PACKED] = "packed", [MPK_RELAX_VM] = "bytecode",
+		[MPK_RELAX_PACKED] = "packed",
+		[MPK_RELAX_VM] = "bytecode",
 		[MPK_RELAX_TIR] = "compiled",
 	};
 	struct json_t *o = mpk_json_object(j, at, "executor"), *list, *f;
@@ -325,8 +329,7 @@ static void put_relax(const struct mpk_relax *x, struct mpk_json *j, struct json
 		f = mpk_json_object(j, list, NULL);
 		mpk_json_span(j, f, "name", x->funcs[i].name);
 		mpk_json_text(j, f, "kind", kinds[x->funcs[i].kind]);
-		put_spans(j, f, "parameters", x->funcs[i].params.items,
-			  x->funcs[i].params.count);
+		put_spans(j, f, "parameters", x->funcs[i].params.items, x->funcs[i].params.count);
 		if (x->funcs[i].kind == MPK_RELAX_PACKED)
 			continue;
 		mpk_json_i64(j, f, "registers", x->funcs[i].register_file_size);

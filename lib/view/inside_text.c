@@ -75,7 +75,10 @@ static void entry_text(const struct mpk_fatbin_entry *e, struct mpk_strbuf *out)
 			  e->kind == MPK_FATBIN_PTX   ? "compute"
 			  : e->kind == MPK_FATBIN_LTO ? "lto"
 						      : "sm",
-			  e->sm, e->arch_specific ? "a" : e->family_specific ? "f" : "",
+			  e->sm,
+			  e->arch_specific     ? "a"
+			  : e->family_specific ? "f"
+					       : "",
 			  mpk_fatbin_kind_name(e->kind));
 }
 
@@ -142,8 +145,7 @@ static void code_text(const struct mpk_inside_code *c, struct mpk_strbuf *out)
 	}
 }
 
-static void image_lines(const struct mpk_inside_code *c, const char *indent,
-			struct mpk_strbuf *out)
+static void image_lines(const struct mpk_inside_code *c, const char *indent, struct mpk_strbuf *out)
 {
 	for (size_t i = 0; i < c->u.fatbin.entry_count; i++) {
 		const struct mpk_fatbin_entry *e = &c->u.fatbin.entries[i];
@@ -213,9 +215,9 @@ static void cubin_figures(const struct mpk_inside_kernel *k, struct mpk_strbuf *
 
 	mpk_strbuf_printf(out, "cubin sm_%u%s: ", cubin->sm, cubin->arch_specific ? "a" : "");
 	put_count(c->registers, "register", out);
-	mpk_strbuf_printf(out, ", %" PRIu64 " B shared, %" PRIu32 " B stack, %" PRIu64
-			  " B constant bank 0, ", c->shared_bytes, c->stack_bytes,
-			  c->bank0_bytes);
+	mpk_strbuf_printf(
+		out, ", %" PRIu64 " B shared, %" PRIu32 " B stack, %" PRIu64 " B constant bank 0, ",
+		c->shared_bytes, c->stack_bytes, c->bank0_bytes);
 	put_count(c->barriers, "barrier", out);
 	mpk_strbuf_puts(out, ", ");
 	put_count(c->param_count, "parameter", out);
@@ -235,8 +237,7 @@ static void spirv_figures(const struct mpk_inside_kernel *k, struct mpk_strbuf *
 	put_shape("workgroup", k->spirv->local_size, out);
 	put_shape("workgroup hint", k->spirv->size_hint, out);
 	if (k->code->u.spirv.entry_count > 1)
-		mpk_strbuf_printf(out, ", one of %zu entry points",
-				  k->code->u.spirv.entry_count);
+		mpk_strbuf_printf(out, ", one of %zu entry points", k->code->u.spirv.entry_count);
 }
 
 static void source_figures(const struct mpk_inside_kernel *k, struct mpk_strbuf *out)
@@ -269,8 +270,8 @@ static void figures_line(const struct mpk_inside_kernel *k, void *arg)
 	mpk_strbuf_putc(l->out, '\n');
 }
 
-void mpk_inside_function_lines(const struct mpk_view_node *node, size_t index,
-			       const char *indent, struct mpk_strbuf *out)
+void mpk_inside_function_lines(const struct mpk_view_node *node, size_t index, const char *indent,
+			       struct mpk_strbuf *out)
 {
 	static const char *const marks[] = {
 		[MPK_PROBE_DEFINED] = NULL,
@@ -319,8 +320,8 @@ static void relax_lines(const struct mpk_relax *x, const char *indent, struct mp
 		mpk_strbuf_puts(out, ": ");
 		put_count(f->params.count, "parameter", out);
 		if (f->kind == MPK_RELAX_VM && f->end > f->start && f->start >= 0)
-			mpk_strbuf_printf(out, ", instructions %" PRId64 " to %" PRId64,
-					  f->start, f->end - 1);
+			mpk_strbuf_printf(out, ", instructions %" PRId64 " to %" PRId64, f->start,
+					  f->end - 1);
 		mpk_strbuf_printf(out, ", %" PRId64 " registers%s\n", f->register_file_size,
 				  f->kind == MPK_RELAX_TIR ? ", compiled" : "");
 	}
@@ -354,8 +355,7 @@ static void relay_lines(const struct mpk_relay *x, const char *indent, struct mp
 	}
 }
 
-static void graph_lines(const struct mpk_inside *inside, const char *indent,
-			struct mpk_strbuf *out)
+static void graph_lines(const struct mpk_inside *inside, const char *indent, struct mpk_strbuf *out)
 {
 	const struct mpk_graph_json *g = inside->graph;
 
@@ -417,8 +417,7 @@ static void piece_lines(const struct mpk_view_node *node, const struct mpk_insid
 		unlisted_lines(node, &p->defined, indent, out);
 }
 
-void mpk_inside_lines(const struct mpk_view_node *node, const char *indent,
-		      struct mpk_strbuf *out)
+void mpk_inside_lines(const struct mpk_view_node *node, const char *indent, struct mpk_strbuf *out)
 {
 	if (!node->inside)
 		return;

@@ -13,8 +13,7 @@ static void put_stamp(const struct mpk_stamp *stamp, struct mpk_json *j, struct 
 	}
 	o = mpk_json_object(j, at, "stamp");
 	mpk_json_text(j, o, "name", stamp->name);
-	mpk_json_text(j, o, "xxh128",
-		      mpk_digest_print(stamp->digest, MPK_XXH128_BYTES, digits));
+	mpk_json_text(j, o, "xxh128", mpk_digest_print(stamp->digest, MPK_XXH128_BYTES, digits));
 }
 
 static void put_blob(const struct mpk_view *v, struct mpk_json *j, struct json_t *at)
@@ -121,8 +120,7 @@ static void put_tensors(const struct mpk_model_tensor *list, size_t count, const
 	}
 }
 
-static struct json_t *put_model(const struct mpk_model *m, struct mpk_json *j,
-				struct json_t *list)
+static struct json_t *put_model(const struct mpk_model *m, struct mpk_json *j, struct json_t *list)
 {
 	struct json_t *o = mpk_json_object(j, list, NULL);
 
@@ -139,9 +137,9 @@ static struct json_t *put_model(const struct mpk_model *m, struct mpk_json *j,
 static const char *role_name(const struct mpk_kind *kind)
 {
 	static const char *const names[] = {
-		[MPK_ROLE_HOST] = "host",	  [MPK_ROLE_DEVICE] = "device",
+		[MPK_ROLE_HOST] = "host",         [MPK_ROLE_DEVICE] = "device",
 		[MPK_ROLE_EXECUTOR] = "executor", [MPK_ROLE_DATA] = "data",
-		[MPK_ROLE_EXTERN] = "extern",	  [MPK_ROLE_SOURCE] = "source",
+		[MPK_ROLE_EXTERN] = "extern",     [MPK_ROLE_SOURCE] = "source",
 		[MPK_ROLE_UNKNOWN] = "unknown",
 	};
 
@@ -193,8 +191,7 @@ static void put_head(const struct mpk_view *v, struct mpk_json *j, struct json_t
 	mpk_json_text(j, at, "convention", mpk_view_convention(image->convention));
 }
 
-void mpk_view_summary_json(const struct mpk_view *view, struct mpk_json *j,
-			   struct json_t *at)
+void mpk_view_summary_json(const struct mpk_view *view, struct mpk_json *j, struct json_t *at)
 {
 	const struct mpk_image *image = view->image;
 	struct json_t *list;
@@ -208,8 +205,7 @@ void mpk_view_summary_json(const struct mpk_view *view, struct mpk_json *j,
 	list = mpk_json_array(j, at, "functions");
 	for (size_t i = 0; i < image->function_count; i++)
 		(void)put_function(&image->functions[i], j, list);
-	put_names(j, at, "context_symbols", image->context_symbols,
-		  image->context_symbol_count);
+	put_names(j, at, "context_symbols", image->context_symbols, image->context_symbol_count);
 	put_names(j, at, "undefined", image->undefined, image->undefined_count);
 	put_names(j, at, "needed", image->needed, image->needed_count);
 	list = mpk_json_array(j, at, "tree");
@@ -248,8 +244,7 @@ static void put_modules(const struct mpk_view *view, struct mpk_json *j, struct 
 	}
 }
 
-void mpk_view_functions_json(const struct mpk_view *view, struct mpk_json *j,
-			     struct json_t *at)
+void mpk_view_functions_json(const struct mpk_view *view, struct mpk_json *j, struct json_t *at)
 {
 	const struct mpk_image *image = view->image;
 	struct json_t *list, *o;

@@ -95,13 +95,15 @@ static enum mpk_code read_parts(const struct mpk_view *view, struct mpk_arena *a
 			const struct mpk_part *p = &parts.items[i];
 
 			if (p->stored)
-				MPK_TRY(add(&list, (struct mpk_size_item){ node, p->name, p->data,
-									   p->data.len }, err));
+				MPK_TRY(add(&list,
+					    (struct mpk_size_item){ node, p->name, p->data,
+								    p->data.len },
+					    err));
 		}
 		if (!node->decoded && node->node->payload.len)
-			MPK_TRY(add(&list, (struct mpk_size_item){ node, "payload",
-								   node->node->payload,
-								   node->node->payload.len },
+			MPK_TRY(add(&list,
+				    (struct mpk_size_item){ node, "payload", node->node->payload,
+							    node->node->payload.len },
 				    err));
 	}
 	return settle(&list, arena, &out->parts, err);
@@ -117,19 +119,22 @@ static enum mpk_code read_kernels(const struct mpk_view *view, struct mpk_arena 
 		struct mpk_cubin cubin = { 0 };
 
 		for (size_t i = 0; k && i < k->source_count; i++)
-			MPK_TRY(add(&list, (struct mpk_size_item){
-						   &view->nodes[n],
-						   mpk_arena_text(arena, k->sources[i].key),
-						   k->sources[i].data, k->sources[i].data.len },
+			MPK_TRY(add(&list,
+				    (struct mpk_size_item){
+					    &view->nodes[n],
+					    mpk_arena_text(arena, k->sources[i].key),
+					    k->sources[i].data, k->sources[i].data.len },
 				    err));
 		if (!k || !mpk_cubin_is(k->data) ||
 		    mpk_cubin_read(k->data, arena, &cubin, NULL) != MPK_OK)
 			continue; /* --verify tells what is wrong with it */
 		for (size_t i = 0; i < cubin.kernel_count; i++)
-			MPK_TRY(add(&list, (struct mpk_size_item){
-						   &view->nodes[n],
-						   mpk_arena_text(arena, cubin.kernels[i].name),
-						   { 0 }, cubin.kernels[i].code_bytes },
+			MPK_TRY(add(&list,
+				    (struct mpk_size_item){
+					    &view->nodes[n],
+					    mpk_arena_text(arena, cubin.kernels[i].name),
+					    { 0 },
+					    cubin.kernels[i].code_bytes },
 				    err));
 	}
 	return settle(&list, arena, &out->kernels, err);
@@ -163,8 +168,8 @@ static enum mpk_code find_copies(struct mpk_arena *arena, struct mpk_size *out,
 		qsort(sorted, count, sizeof *sorted, by_content);
 	}
 	for (size_t i = 0; i < count && sorted[i].bytes >= COPY_MIN; i = end) {
-		for (end = i + 1; end < count &&
-				  mpk_span_equal(sorted[i].data, sorted[end].data); end++)
+		for (end = i + 1; end < count && mpk_span_equal(sorted[i].data, sorted[end].data);
+		     end++)
 			out->wasted += sorted[i].bytes;
 		if (end > i + 1)
 			copies[runs++] = (struct mpk_size_copies){ i, end - i };
@@ -194,9 +199,17 @@ bool mpk_size_parse(struct mpk_span text, uint64_t *out)
 		const char *name;
 		uint64_t bytes;
 	} units[] = {
-		{ "", 1 }, { "B", 1 }, { "KiB", 1024 }, { "MiB", 1 << 20 }, { "GiB", 1 << 30 },
-		{ "TiB", (uint64_t)1 << 40 }, { "kB", 1000 }, { "KB", 1000 }, { "MB", 1000000 },
-		{ "GB", 1000000000 }, { "TB", 1000000000000 },
+		{ "", 1 },
+		{ "B", 1 },
+		{ "KiB", 1024 },
+		{ "MiB", 1 << 20 },
+		{ "GiB", 1 << 30 },
+		{ "TiB", (uint64_t)1 << 40 },
+		{ "kB", 1000 },
+		{ "KB", 1000 },
+		{ "MB", 1000000 },
+		{ "GB", 1000000000 },
+		{ "TB", 1000000000000 },
 	};
 	struct mpk_span number = text, unit;
 	uint64_t value;

@@ -23,14 +23,14 @@ struct mpk_size_copies {
 };
 
 struct mpk_size {
-	struct mpk_size_list sections; /* largest first; empty for a bare blob */
-	uint64_t other;                /* headers, padding and, in archives, other members */
-	struct mpk_size_list parts;    /* stored parts of payloads, in stored order */
-	struct mpk_size_list kernels;  /* machine code by kernel, where the format tells */
-	struct mpk_size_list sorted;   /* parts by length and content, longest first */
+	struct mpk_size_list sections;        /* largest first; empty for a bare blob */
+	uint64_t other;                       /* headers, padding and, in archives, other members */
+	struct mpk_size_list parts;           /* stored parts of payloads, in stored order */
+	struct mpk_size_list kernels;         /* machine code by kernel, where the format tells */
+	struct mpk_size_list sorted;          /* parts by length and content, longest first */
 	const struct mpk_size_copies *copies; /* runs of sorted; longest first */
 	size_t copy_count;
-	uint64_t wasted;               /* bytes of all copies but the first of each run */
+	uint64_t wasted; /* bytes of all copies but the first of each run */
 };
 
 /* mpk_size_read - measure
@@ -41,12 +41,12 @@ enum mpk_code mpk_size_read(const struct mpk_view *view, struct mpk_arena *arena
 
 /* mpk_size_text - append tables of sections, modules, parts, kernels and duplicates; the
  * first sixteen rows of each */
-void mpk_size_text(const struct mpk_view *view, const struct mpk_size *size,
-		   struct mpk_style style, struct mpk_strbuf *out);
+void mpk_size_text(const struct mpk_view *view, const struct mpk_size *size, struct mpk_style style,
+		   struct mpk_strbuf *out);
 
 /* mpk_size_json - the same, complete, as members of object at */
-void mpk_size_json(const struct mpk_view *view, const struct mpk_size *size,
-		   struct mpk_json *j, struct json_t *at);
+void mpk_size_json(const struct mpk_view *view, const struct mpk_size *size, struct mpk_json *j,
+		   struct json_t *at);
 
 /* mpk_size_parse - "2GiB", "500 MB", "4096": KiB is 1024, kB and KB are 1000
  * Returns  true and sets *out; false when it is no size or does not fit */

@@ -24,8 +24,7 @@ static void cell_escaped(struct mpk_table *t, struct mpk_span text)
 	mpk_table_cell(t, "%s", mpk_escape_to(text, cut, sizeof cut));
 }
 
-static void put_modules(const struct mpk_view *view, struct mpk_style style,
-			struct mpk_strbuf *out)
+static void put_modules(const struct mpk_view *view, struct mpk_style style, struct mpk_strbuf *out)
 {
 	struct mpk_table t = { .right = 3 };
 
@@ -62,8 +61,7 @@ static void put_list(const struct mpk_view *view, const char *name,
 	mpk_table_fini(&t);
 }
 
-static void put_copies(const struct mpk_size *size, struct mpk_style style,
-		       struct mpk_strbuf *out)
+static void put_copies(const struct mpk_size *size, struct mpk_style style, struct mpk_strbuf *out)
 {
 	char cut[128];
 
@@ -85,8 +83,8 @@ static void put_copies(const struct mpk_size *size, struct mpk_style style,
 		mpk_strbuf_printf(out, "  %s could be saved\n", MPK_SIZE(size->wasted));
 }
 
-void mpk_size_text(const struct mpk_view *view, const struct mpk_size *size,
-		   struct mpk_style style, struct mpk_strbuf *out)
+void mpk_size_text(const struct mpk_view *view, const struct mpk_size *size, struct mpk_style style,
+		   struct mpk_strbuf *out)
 {
 	mpk_escape(out, mpk_span_str(view->name));
 	mpk_strbuf_printf(out, ": %s", MPK_SIZE(view->file_bytes));
@@ -114,8 +112,8 @@ static void list_json(const struct mpk_size_list *list, const char *key, struct 
 	}
 }
 
-void mpk_size_json(const struct mpk_view *view, const struct mpk_size *size,
-		   struct mpk_json *j, struct json_t *at)
+void mpk_size_json(const struct mpk_view *view, const struct mpk_size *size, struct mpk_json *j,
+		   struct json_t *at)
 {
 	struct json_t *list, *o;
 

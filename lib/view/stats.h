@@ -8,7 +8,7 @@
 #include "tensor/tensor.h"
 
 enum mpk_stats_kind {
-	MPK_STATS_NONE,     /* of a type that is not read here: complex, 4 and 8-bit floats, ... */
+	MPK_STATS_NONE, /* of a type that is not read here: complex, 4 and 8-bit floats, ... */
 	MPK_STATS_FLOAT,
 	MPK_STATS_SIGNED,
 	MPK_STATS_UNSIGNED, /* bool among them */
@@ -16,14 +16,20 @@ enum mpk_stats_kind {
 
 struct mpk_stats {
 	enum mpk_stats_kind kind;
-	uint64_t count;     /* elements, lanes counted one by one */
+	uint64_t count;      /* elements, lanes counted one by one */
 	uint64_t nans, infs; /* not in the numbers below */
 	union {
-		struct { double min, max; } f;
-		struct { int64_t min, max; } i;
-		struct { uint64_t min, max; } u;
-	} range;            /* meaningful when count > nans + infs */
-	double mean;        /* likewise */
+		struct {
+			double min, max;
+		} f;
+		struct {
+			int64_t min, max;
+		} i;
+		struct {
+			uint64_t min, max;
+		} u;
+	} range;     /* meaningful when count > nans + infs */
+	double mean; /* likewise */
 };
 
 /* mpk_stats_of - read every element: float16, bfloat16, float32, float64, integers of 8 to 64

@@ -47,11 +47,12 @@ static void put_generation(const struct mpk_image *image, struct mpk_strbuf *out
 	const struct mpk_generation_info *info = mpk_generation_get(image->gen);
 
 	if (image->standalone)
-		mpk_strbuf_printf(out, "  loads in   %s, without a loader for its kernels: it "
-				  "brings its own (abi \"%s\")\n", info->releases, info->abi);
+		mpk_strbuf_printf(
+			out,
+			"  loads in   %s, without a loader for its kernels: it brings its own (abi \"%s\")\n",
+			info->releases, info->abi);
 	else if (image->gen_known)
-		mpk_strbuf_printf(out, "  loads in   %s (abi \"%s\")\n", info->releases,
-				  info->abi);
+		mpk_strbuf_printf(out, "  loads in   %s (abi \"%s\")\n", info->releases, info->abi);
 	else
 		mpk_strbuf_printf(out, "  loads in   %s or 0.21: the symbols do not tell which\n",
 				  info->releases);
@@ -65,8 +66,8 @@ static void put_blob(const struct mpk_view *v, struct mpk_strbuf *out)
 		mpk_strbuf_puts(out, "  blob       no module blob: host code only\n");
 		return;
 	}
-	mpk_strbuf_printf(out, "  blob       %s, %zu module%s", MPK_SIZE(image->blob.len),
-			  v->count, v->count == 1 ? "" : "s");
+	mpk_strbuf_printf(out, "  blob       %s, %zu module%s", MPK_SIZE(image->blob.len), v->count,
+			  v->count == 1 ? "" : "s");
 	if (image->blob_symbol) {
 		mpk_strbuf_puts(out, ", ");
 		mpk_escape(out, mpk_span_str(image->blob_symbol));
@@ -118,8 +119,7 @@ static void put_functions(const struct mpk_image *image, struct mpk_strbuf *out)
 	mpk_strbuf_putc(out, '\n');
 }
 
-void mpk_view_summary(const struct mpk_view *view, struct mpk_style style,
-		      struct mpk_strbuf *out)
+void mpk_view_summary(const struct mpk_view *view, struct mpk_style style, struct mpk_strbuf *out)
 {
 	const struct mpk_image *image = view->image;
 

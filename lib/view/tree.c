@@ -37,7 +37,8 @@ static void draw_lines(const struct walk *w, bool detail, bool has_children)
 {
 	const char *const *pen;
 	static const char *const ascii[] = { "|  ", "   ", "|- ", "`- " };
-	static const char *const unicode[] = { "\u2502  ", "   ", "\u251c\u2500 ", "\u2514\u2500 " };
+	static const char *const unicode[] = { "\u2502  ", "   ", "\u251c\u2500 ",
+					       "\u2514\u2500 " };
 
 	pen = w->style.unicode ? unicode : ascii;
 	size_t levels = w->depth < LEVELS_DRAWN ? w->depth : LEVELS_DRAWN;
@@ -90,8 +91,8 @@ static void draw_title(const struct walk *w, const struct mpk_view_node *n)
 	}
 	mpk_view_counts(n, w->out);
 	if (!n->node->is_lib)
-		mpk_strbuf_printf(w->out, ", %s at blob+0x%" PRIx64,
-				  MPK_SIZE(n->node->payload.len), n->node->payload_off);
+		mpk_strbuf_printf(w->out, ", %s at blob+0x%" PRIx64, MPK_SIZE(n->node->payload.len),
+				  n->node->payload_off);
 	else if (w->view->image->function_count)
 		mpk_strbuf_printf(w->out, ", %zu function%s", w->view->image->function_count,
 				  w->view->image->function_count == 1 ? "" : "s");
@@ -146,8 +147,7 @@ static void walk_from(struct walk *w, size_t root)
 	}
 }
 
-void mpk_view_tree(const struct mpk_view *view, struct mpk_style style,
-		   struct mpk_strbuf *out)
+void mpk_view_tree(const struct mpk_view *view, struct mpk_style style, struct mpk_strbuf *out)
 {
 	struct walk w = { .view = view, .style = style, .out = out };
 

@@ -49,8 +49,7 @@ enum mpk_code mpk_verify_run(const struct mpk_view *view, const struct mpk_verif
 			     struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_elf_close) struct mpk_elf elf = { 0 };
-	struct mpk_verify v = { .view = view, .file = file, .arena = arena,
-				.report = report };
+	struct mpk_verify v = { .view = view, .file = file, .arena = arena, .report = report };
 	const struct mpk_image *image = view->image;
 
 	MPK_TRY(read_inside(&v, err));

@@ -22,17 +22,17 @@ struct mpk_verify_file {
 
 struct mpk_verify {
 	const struct mpk_view *view;
-	const struct mpk_elf *elf;  /* NULL for a bare blob */
+	const struct mpk_elf *elf;          /* NULL for a bare blob */
 	const struct mpk_verify_file *file; /* or NULL */
 	const struct mpk_inside *inside; /* what the code of each module says, as many as nodes */
-	struct mpk_arena *arena;    /* scratch */
+	struct mpk_arena *arena;         /* scratch */
 	struct mpk_report *report;
-	const char *check;          /* the one that runs */
+	const char *check; /* the one that runs */
 };
 
 struct mpk_check {
-	const char *name;           /* "blob-size" */
-	const char *about;          /* one line: what it looks for */
+	const char *name;  /* "blob-size" */
+	const char *about; /* one line: what it looks for */
 	void (*run)(struct mpk_verify *v);
 };
 
@@ -64,8 +64,7 @@ void mpk_verify_json(const char *name, struct mpk_report *report, struct mpk_jso
  * @space, @offset  its place ("blob", "file"), or NULL when it has none
  * @path            tree path or symbol, or NULL */
 void mpk_verify_say(struct mpk_verify *v, enum mpk_severity severity, const char *space,
-		    uint64_t offset, const char *path, const char *fmt, ...)
-	MPK_PRINTF(6, 7);
+		    uint64_t offset, const char *path, const char *fmt, ...) MPK_PRINTF(6, 7);
 
 /* mpk_verify_kernels - call fn for every device module that decoded */
 void mpk_verify_kernels(struct mpk_verify *v,

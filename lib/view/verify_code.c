@@ -184,9 +184,9 @@ static void check_defined(const struct piece *p, struct mpk_span key)
 			       "kernel '%s' is a .func, not an .entry: no driver can launch it",
 			       MPK_QUOTE(key));
 	else if (found == MPK_PROBE_MISSING)
-		mpk_verify_say(p->v, p->piece->defined.complete ? MPK_ERROR : MPK_WARNING,
-			       "blob", p->code->off, p->node->path,
-			       "the code does not define kernel '%s'", MPK_QUOTE(key));
+		mpk_verify_say(p->v, p->piece->defined.complete ? MPK_ERROR : MPK_WARNING, "blob",
+			       p->code->off, p->node->path, "the code does not define kernel '%s'",
+			       MPK_QUOTE(key));
 }
 
 static void check_all_defined(const struct piece *p)
@@ -251,8 +251,8 @@ static uint64_t argument_bytes(const struct mpk_function_info *f, size_t i, uint
 	if (t.lanes != 1)
 		return 0;
 	if (t.code == MPK_DTYPE_HANDLE)
-		return i < f->extra_tag_count && f->extra_tags[i] == TENSOR_MAP ?
-			       TENSOR_MAP_BYTES : pointer;
+		return i < f->extra_tag_count && f->extra_tags[i] == TENSOR_MAP ? TENSOR_MAP_BYTES
+										: pointer;
 	return t.bits == 32 || t.bits == 64 ? t.bits / 8U : 0;
 }
 
@@ -293,8 +293,8 @@ static void compare(const struct mpk_inside_kernel *k, void *arg)
 		if (table && table != code)
 			mpk_verify_say(p->v, MPK_ERROR, "blob", k->code->off, p->node->path,
 				       "argument %zu of kernel '%s' has %" PRIu64
-				       " bytes in the code, %" PRIu64 " in the table (%s)", i,
-				       MPK_QUOTE(p->f->key), code, table,
+				       " bytes in the code, %" PRIu64 " in the table (%s)",
+				       i, MPK_QUOTE(p->f->key), code, table,
 				       mpk_dtype_print(p->f->arg_types[i], type));
 	}
 }

@@ -20,7 +20,8 @@ static void blob_size(struct mpk_verify *v)
 	if (!image->blob_symbol_bytes)
 		mpk_verify_say(v, MPK_NOTE, "file", image->blob_off, image->blob_symbol,
 			       "the blob symbol has no size; the blob itself says %" PRIu64
-			       " bytes", need + 8);
+			       " bytes",
+			       need + 8);
 	else if (image->blob_symbol_bytes != need + 8)
 		mpk_verify_say(v, MPK_WARNING, "file", image->blob_off, image->blob_symbol,
 			       "the blob symbol has %" PRIu64 " bytes but the blob says %" PRIu64,
@@ -28,8 +29,7 @@ static void blob_size(struct mpk_verify *v)
 }
 
 /* The section that covers [off, off + len) of the file, or 0. */
-static size_t section_around(const struct mpk_elf *e, uint64_t off, uint64_t len,
-			     GElf_Shdr *out)
+static size_t section_around(const struct mpk_elf *e, uint64_t off, uint64_t len, GElf_Shdr *out)
 {
 	for (size_t i = 1; i < e->section_count; i++)
 		if (mpk_elf_section(e, i, out, NULL) == MPK_OK && out->sh_type != SHT_NOBITS &&
@@ -63,9 +63,9 @@ static void blob_section(struct mpk_verify *v)
 		mpk_verify_say(v, MPK_WARNING, "file", image->blob_off, image->blob_symbol,
 			       "the blob's section is executable");
 	if (image->type != ET_REL && image->blob_address - s.sh_addr != off - s.sh_offset)
-		mpk_verify_say(v, MPK_ERROR, "file", image->blob_off, image->blob_symbol,
-			       "section headers and program headers disagree about where the "
-			       "blob is");
+		mpk_verify_say(
+			v, MPK_ERROR, "file", image->blob_off, image->blob_symbol,
+			"section headers and program headers disagree about where the blob is");
 }
 
 static void blob_segment(struct mpk_verify *v)
@@ -81,17 +81,16 @@ static void blob_segment(struct mpk_verify *v)
 		if (p.p_type != PT_LOAD || image->blob_address < p.p_vaddr || into >= p.p_filesz)
 			continue;
 		if (p.p_flags & PF_W)
-			mpk_verify_say(v, MPK_NOTE, "file", image->blob_off, image->blob_symbol,
-				       "the blob's segment is writable: it costs memory in "
-				       "every process");
+			mpk_verify_say(
+				v, MPK_NOTE, "file", image->blob_off, image->blob_symbol,
+				"the blob's segment is writable: it costs memory in every process");
 		if (!(p.p_flags & PF_R))
-			mpk_verify_say(v, MPK_ERROR, "file", image->blob_off,
-				       image->blob_symbol, "the blob's segment is not readable");
+			mpk_verify_say(v, MPK_ERROR, "file", image->blob_off, image->blob_symbol,
+				       "the blob's segment is not readable");
 		if (p.p_align > 1 && (p.p_vaddr - p.p_offset) % p.p_align != 0)
-			mpk_verify_say(v, MPK_ERROR, "file", image->blob_off,
-				       image->blob_symbol,
-				       "the blob's segment cannot be mapped: offset and address "
-				       "differ modulo its alignment");
+			mpk_verify_say(
+				v, MPK_ERROR, "file", image->blob_off, image->blob_symbol,
+				"the blob's segment cannot be mapped: offset and address differ modulo its alignment");
 		return;
 	}
 }
@@ -109,11 +108,17 @@ static bool has_name(const char *const *names, size_t count, const char *name)
 static void context_symbols(struct mpk_verify *v)
 {
 	static const char *const known[] = {
-		"__TVMAPISetLastError", "__TVMFuncCall", "__TVMBackendGetFuncFromEnv",
-		"__TVMBackendAllocWorkspace", "__TVMBackendFreeWorkspace",
-		"__TVMBackendParallelLaunch", "__TVMBackendParallelBarrier",
-		"__TVMFFIFunctionCall", "__TVMFFIErrorSetRaisedFromCStr",
-		"__TVMFFIErrorSetRaisedFromCStrParts", "__TVMFFIEnvModLookupFromImports",
+		"__TVMAPISetLastError",
+		"__TVMFuncCall",
+		"__TVMBackendGetFuncFromEnv",
+		"__TVMBackendAllocWorkspace",
+		"__TVMBackendFreeWorkspace",
+		"__TVMBackendParallelLaunch",
+		"__TVMBackendParallelBarrier",
+		"__TVMFFIFunctionCall",
+		"__TVMFFIErrorSetRaisedFromCStr",
+		"__TVMFFIErrorSetRaisedFromCStrParts",
+		"__TVMFFIEnvModLookupFromImports",
 		"__TVMFFIHandleInitOnce",
 	};
 	const struct mpk_image *image = v->view->image;
@@ -137,8 +142,7 @@ static void library_context(struct mpk_verify *v)
 
 		(void)strncat(pointer, lookups[i], sizeof pointer - 3);
 		looks_up |= has_name(image->undefined, image->undefined_count, lookups[i]) ||
-			    has_name(image->context_symbols, image->context_symbol_count,
-				     pointer);
+			    has_name(image->context_symbols, image->context_symbol_count, pointer);
 	}
 	if (looks_up && !image->has_ctx)
 		mpk_verify_say(v, MPK_ERROR, NULL, 0, NULL,
@@ -173,10 +177,10 @@ static void host_code(struct mpk_verify *v)
 	if (!image->has_blob || image->type == ET_REL)
 		return;
 	if (libs == 0 && image->function_count)
-		mpk_verify_say(v, MPK_WARNING, NULL, 0, NULL,
-			       "the library's %zu functions cannot be reached: no module of the "
-			       "tree is its host code (_lib)",
-			       image->function_count);
+		mpk_verify_say(
+			v, MPK_WARNING, NULL, 0, NULL,
+			"the library's %zu functions cannot be reached: no module of the tree is its host code (_lib)",
+			image->function_count);
 	if (libs && !image->function_count && view->nodes[0].node->is_lib)
 		mpk_verify_say(v, MPK_WARNING, NULL, 0, "/",
 			       "the root is host code, but the library has no functions");
@@ -220,8 +224,8 @@ static void blob_digest(struct mpk_verify *v)
 			       "the blob is what was packed, xxh128 %s", got);
 	else
 		mpk_verify_say(v, MPK_ERROR, "file", image->blob_off, image->blob_symbol,
-			       "the blob is damaged: its xxh128 is %s, what was packed had %s",
-			       got, want);
+			       "the blob is damaged: its xxh128 is %s, what was packed had %s", got,
+			       want);
 }
 
 const struct mpk_check mpk_checks_elf[] = {

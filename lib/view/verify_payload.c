@@ -37,10 +37,10 @@ static void known_kind(struct mpk_verify *v)
 		const struct mpk_view_node *n = &v->view->nodes[i];
 
 		if (!n->kind)
-			mpk_verify_say(v, MPK_WARNING, "blob", n->node->kind_off, n->path,
-				       "kind '%s' is unknown: its payload cannot be checked, and "
-				       "loading needs a runtime that registers it",
-				       MPK_QUOTE(n->node->kind));
+			mpk_verify_say(
+				v, MPK_WARNING, "blob", n->node->kind_off, n->path,
+				"kind '%s' is unknown: its payload cannot be checked, and loading needs a runtime that registers it",
+				MPK_QUOTE(n->node->kind));
 	}
 }
 
@@ -60,11 +60,11 @@ static void kind_release(struct mpk_verify *v)
 
 		if (n->kind && (n->kind->last < first_release[gen] ||
 				n->kind->first >= first_release[gen + 1]))
-			mpk_verify_say(v, MPK_WARNING, "blob", n->node->kind_off, n->path,
-				       "modules of kind '%s' were written by TVM 0.%u - 0.%u, "
-				       "this blob is of %s",
-				       n->kind->name, n->kind->first, n->kind->last,
-				       mpk_generation_get(gen)->releases);
+			mpk_verify_say(
+				v, MPK_WARNING, "blob", n->node->kind_off, n->path,
+				"modules of kind '%s' were written by TVM 0.%u - 0.%u, this blob is of %s",
+				n->kind->name, n->kind->first, n->kind->last,
+				mpk_generation_get(gen)->releases);
 	}
 }
 
@@ -145,9 +145,10 @@ static void arguments_in(struct mpk_verify *v, const struct mpk_view_node *n,
 
 			if (t.lanes == 1 && t.bits)
 				continue;
-			mpk_verify_say(v, MPK_WARNING, "blob", n->node->payload_off, n->path,
-				       "argument %zu of kernel '%s' is %s, which no runtime can "
-				       "pass", a, MPK_QUOTE(f->key), mpk_dtype_print(t, text));
+			mpk_verify_say(
+				v, MPK_WARNING, "blob", n->node->payload_off, n->path,
+				"argument %zu of kernel '%s' is %s, which no runtime can pass", a,
+				MPK_QUOTE(f->key), mpk_dtype_print(t, text));
 		}
 		if (f->extra_tag_count > f->arg_count)
 			mpk_verify_say(v, MPK_WARNING, "blob", n->node->payload_off, n->path,

@@ -19,8 +19,8 @@ static void print_finding(const struct mpk_finding *f, struct mpk_style style,
 	mpk_where_print(&f->error.at, place, sizeof place);
 	mpk_escape(out, mpk_span_str(place));
 	mpk_strbuf_printf(out, ": %s%s%s: %s [%s]\n", style.color ? color : "",
-			  severity_name(f->severity), style.color ? "\033[0m" : "",
-			  f->error.text, f->check);
+			  severity_name(f->severity), style.color ? "\033[0m" : "", f->error.text,
+			  f->check);
 }
 
 static void print_count(size_t count, const char *what, struct mpk_strbuf *out)

@@ -10,9 +10,8 @@ static void container(struct mpk_verify *v)
 	const struct mpk_tree *tree = v->view->tree;
 
 	if (tree && tree->warning.code != MPK_OK)
-		mpk_verify_say(v, tree->truncated ? MPK_ERROR : MPK_WARNING,
-			       tree->warning.at.space, tree->warning.at.offset, NULL, "%s",
-			       tree->warning.text);
+		mpk_verify_say(v, tree->truncated ? MPK_ERROR : MPK_WARNING, tree->warning.at.space,
+			       tree->warning.at.offset, NULL, "%s", tree->warning.text);
 }
 
 static void blob_tail(struct mpk_verify *v)
@@ -39,9 +38,9 @@ static void several_libs(struct mpk_verify *v)
 		const struct mpk_view_node *n = &v->view->nodes[i];
 
 		if (n->node->is_lib && libs++ == 1)
-			mpk_verify_say(v, MPK_WARNING, "blob", n->node->kind_off, n->path,
-				       "a second _lib: only TVM 0.7 writes several, and TVM 0.8 - "
-				       "0.20 refuse them");
+			mpk_verify_say(
+				v, MPK_WARNING, "blob", n->node->kind_off, n->path,
+				"a second _lib: only TVM 0.7 writes several, and TVM 0.8 - 0.20 refuse them");
 	}
 }
 
@@ -74,9 +73,9 @@ static void child_order(struct mpk_verify *v)
 		for (size_t k = 1; k < n->node->child_count; k++) {
 			if (n->node->children[k - 1] < n->node->children[k])
 				continue;
-			mpk_verify_say(v, MPK_NOTE, "blob", n->node->kind_off, n->path,
-				       "imports are not ascending and unique, as TVM since 0.8 "
-				       "writes them");
+			mpk_verify_say(
+				v, MPK_NOTE, "blob", n->node->kind_off, n->path,
+				"imports are not ascending and unique, as TVM since 0.8 writes them");
 			break;
 		}
 	}

@@ -19,9 +19,9 @@ static void set_path(const struct step *steps, size_t node, char out[MPK_VIEW_PA
 
 	out[at] = '\0';
 	while (node && !cut) {
-		int n = steps[node].known ?
-				snprintf(text, sizeof text, "/%zu", steps[node].position) :
-				snprintf(text, sizeof text, "#%zu", node);
+		int n = steps[node].known
+				? snprintf(text, sizeof text, "/%zu", steps[node].position)
+				: snprintf(text, sizeof text, "#%zu", node);
 
 		cut = (size_t)n > at;
 		if (cut)
@@ -61,10 +61,9 @@ static void decode(struct mpk_view_node *n, enum mpk_generation gen, struct mpk_
 	n->kind = mpk_kind_find(n->node->kind);
 	if (!n->kind || n->node->opaque)
 		return;
-	n->decoded = mpk_payload_decode(n->kind, gen, mpk_source_of(n->node), arena,
-					&n->payload, &n->problem) == MPK_OK;
-	if (!n->decoded ||
-	    mpk_models_of(&n->payload, arena, &n->models, &n->problem) != MPK_OK)
+	n->decoded = mpk_payload_decode(n->kind, gen, mpk_source_of(n->node), arena, &n->payload,
+					&n->problem) == MPK_OK;
+	if (!n->decoded || mpk_models_of(&n->payload, arena, &n->models, &n->problem) != MPK_OK)
 		mpk_error_at_path(&n->problem, n->path);
 }
 
@@ -115,7 +114,7 @@ const char *mpk_view_title(const struct mpk_view_node *node)
 const char *mpk_view_container(enum mpk_container container)
 {
 	static const char *const names[] = {
-		[MPK_CONTAINER_ELF_SO] = "elf-so",  [MPK_CONTAINER_ELF_OBJ] = "elf-object",
+		[MPK_CONTAINER_ELF_SO] = "elf-so",   [MPK_CONTAINER_ELF_OBJ] = "elf-object",
 		[MPK_CONTAINER_ARCHIVE] = "archive", [MPK_CONTAINER_TAR] = "tar",
 		[MPK_CONTAINER_BLOB] = "blob",
 	};

@@ -15,9 +15,9 @@
 #include "base/strbuf.h"
 #include "blob/blob.h"
 #include "elf/image.h"
+#include "executor/model.h"
 #include "payload.h"
 #include "text/json.h"
-#include "executor/model.h"
 
 enum { MPK_VIEW_PATH = 64 };
 
@@ -25,22 +25,22 @@ struct mpk_inside; /* inside.h */
 
 struct mpk_view_node {
 	const struct mpk_node *node;
-	const struct mpk_kind *kind;  /* NULL: a kind this program does not know */
-	char path[MPK_VIEW_PATH];     /* as mpk_tree_path prints it */
-	bool decoded;                 /* payload is filled */
+	const struct mpk_kind *kind; /* NULL: a kind this program does not know */
+	char path[MPK_VIEW_PATH];    /* as mpk_tree_path prints it */
+	bool decoded;                /* payload is filled */
 	struct mpk_payload payload;
-	struct mpk_models models;     /* executors: what can be called */
-	struct mpk_error problem;     /* why there is no payload, or no models; code MPK_OK for
+	struct mpk_models models;        /* executors: what can be called */
+	struct mpk_error problem;        /* why there is no payload, or no models; code MPK_OK for
 				       * unknown kinds */
 	const struct mpk_inside *inside; /* what its code says; NULL until mpk_view_look_inside */
 };
 
 struct mpk_view {
-	const char *name;             /* the file as the user named it, not escaped */
+	const char *name; /* the file as the user named it, not escaped */
 	uint64_t file_bytes;
 	const struct mpk_image *image;
-	const struct mpk_tree *tree;  /* NULL when the image has no blob */
-	struct mpk_view_node *nodes;  /* tree->count of them */
+	const struct mpk_tree *tree; /* NULL when the image has no blob */
+	struct mpk_view_node *nodes; /* tree->count of them */
 	size_t count;
 };
 
@@ -82,18 +82,15 @@ const char *mpk_view_convention(enum mpk_convention convention);
 /* mpk_view_summary - what the file is, and its tree, as text
  * mpk_view_functions - callable functions and kernels, each with a call to paste
  * Failures are remembered by out. */
-void mpk_view_summary(const struct mpk_view *view, struct mpk_style style,
-		      struct mpk_strbuf *out);
+void mpk_view_summary(const struct mpk_view *view, struct mpk_style style, struct mpk_strbuf *out);
 void mpk_view_functions(const struct mpk_view *view, struct mpk_style style,
 			struct mpk_strbuf *out);
 
 /* mpk_view_tree - the tree alone, one module a line and its kernels below */
-void mpk_view_tree(const struct mpk_view *view, struct mpk_style style,
-		   struct mpk_strbuf *out);
+void mpk_view_tree(const struct mpk_view *view, struct mpk_style style, struct mpk_strbuf *out);
 
 /* mpk_view_kernel_text - append "name(handle, int32)", and the launch tags when tags */
-void mpk_view_kernel_text(const struct mpk_function_info *f, bool tags,
-			  struct mpk_strbuf *out);
+void mpk_view_kernel_text(const struct mpk_function_info *f, bool tags, struct mpk_strbuf *out);
 
 /* mpk_view_call - append a command line that calls a function
  * @kernel, @model  what is known of it; NULL both for host functions, whose arguments no
@@ -104,9 +101,7 @@ void mpk_view_call(const struct mpk_view *view, struct mpk_span function,
 
 /* mpk_view_summary_json, mpk_view_functions_json - the same as members of object at
  * (schemas minspect.schema.json and minspect-functions.schema.json) */
-void mpk_view_summary_json(const struct mpk_view *view, struct mpk_json *j,
-			   struct json_t *at);
-void mpk_view_functions_json(const struct mpk_view *view, struct mpk_json *j,
-			     struct json_t *at);
+void mpk_view_summary_json(const struct mpk_view *view, struct mpk_json *j, struct json_t *at);
+void mpk_view_functions_json(const struct mpk_view *view, struct mpk_json *j, struct json_t *at);
 
 #endif

@@ -87,9 +87,8 @@ static unsigned run_transpose(const struct fake_launch *l)
 	const float *x = floats_at(l, 0, rows * cols);
 	float *y = floats_at(l, 1, rows * cols);
 
-	if (!x || !y || l->block[0] != TILE || l->block[1] != TILE ||
-	    l->grid[0] * TILE < cols || l->grid[1] * TILE < rows ||
-	    l->shared_bytes < TILE * (TILE + 1) * sizeof(float))
+	if (!x || !y || l->block[0] != TILE || l->block[1] != TILE || l->grid[0] * TILE < cols ||
+	    l->grid[1] * TILE < rows || l->shared_bytes < TILE * (TILE + 1) * sizeof(float))
 		return MPK_CU_ILLEGAL_ADDRESS;
 	for (size_t r = 0; r < rows; r++)
 		for (size_t c = 0; c < cols; c++)

@@ -133,7 +133,8 @@ static bool has_kernel(const struct mpk_cu_module *module, const char *name)
 	return memmem(module->image, module->bytes, pattern, strlen(pattern)) != NULL;
 }
 
-unsigned cuModuleGetFunction(struct mpk_cu_function **out, struct mpk_cu_module *module, const char *name)
+unsigned cuModuleGetFunction(struct mpk_cu_function **out, struct mpk_cu_module *module,
+			     const char *name)
 {
 	ENTER("cuModuleGetFunction", true, "%s", name);
 	if (!is_module(module))
@@ -157,7 +158,8 @@ unsigned cuFuncGetAttribute(int *value, unsigned attribute, struct mpk_cu_functi
 	else if (attribute == MPK_CU_FUNC_SHARED_BYTES)
 		*value = 0;
 	else
-		return fake_misuse(MPK_CU_INVALID_VALUE, "unknown function attribute %u", attribute);
+		return fake_misuse(MPK_CU_INVALID_VALUE, "unknown function attribute %u",
+				   attribute);
 	return 0;
 }
 
@@ -171,7 +173,8 @@ unsigned cuFuncSetAttribute(struct mpk_cu_function *f, unsigned attribute, int v
 	} else if (attribute == MPK_CU_FUNC_NON_PORTABLE_CLUSTER) {
 		f->big_cluster = value != 0;
 	} else {
-		return fake_misuse(MPK_CU_INVALID_VALUE, "unknown function attribute %u", attribute);
+		return fake_misuse(MPK_CU_INVALID_VALUE, "unknown function attribute %u",
+				   attribute);
 	}
 	return 0;
 }
@@ -183,17 +186,18 @@ static unsigned check_launch(const struct mpk_cu_function *f, const struct fake_
 
 	if (!is_module(f->module))
 		return fake_misuse(INVALID_HANDLE, "launch of '%s' after its module was unloaded",
-			      f->name);
+				   f->name);
 	for (unsigned i = 0; i < 6; i++) {
 		unsigned dim = i < 3 ? l->grid[i] : l->block[i - 3];
 
 		if (dim == 0 || dim > limits[i])
-			return fake_misuse(MPK_CU_INVALID_VALUE, "launch dimension %u is %u", i, dim);
+			return fake_misuse(MPK_CU_INVALID_VALUE, "launch dimension %u is %u", i,
+					   dim);
 		threads *= i < 3 ? 1 : dim;
 	}
 	if (threads > 1024 || l->shared_bytes > f->dynamic_shared)
 		return fake_misuse(MPK_CU_INVALID_VALUE, "launch of %llu threads, %u shared bytes",
-			      threads, l->shared_bytes);
+				   threads, l->shared_bytes);
 	for (unsigned i = 0; i < l->attribute_count; i++) {
 		const struct fake_attribute *a = &l->attributes[i];
 
@@ -222,20 +226,24 @@ static unsigned run(struct mpk_cu_function *f, const struct fake_launch *launch)
 	return 0;
 }
 
-unsigned cuLaunchKernel(struct mpk_cu_function *f, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-			unsigned block_x, unsigned block_y, unsigned block_z,
+unsigned cuLaunchKernel(struct mpk_cu_function *f, unsigned grid_x, unsigned grid_y,
+			unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
 			unsigned shared_bytes, struct mpk_cu_stream *stream, void **params,
 			void **extra)
 {
 	struct fake_launch launch = {
-		.grid = { grid_x, grid_y, grid_z }, .block = { block_x, block_y, block_z },
-		.shared_bytes = shared_bytes, .stream = stream, .params = params,
+		.grid = { grid_x, grid_y, grid_z },
+		.block = { block_x, block_y, block_z },
+		.shared_bytes = shared_bytes,
+		.stream = stream,
+		.params = params,
 	};
 
-	ENTER("cuLaunchKernel", true, "%s grid=%u,%u,%u block=%u,%u,%u shared=%u", f->name,
-	      grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes);
+	ENTER("cuLaunchKernel", true, "%s grid=%u,%u,%u block=%u,%u,%u shared=%u", f->name, grid_x,
+	      grid_y, grid_z, block_x, block_y, block_z, shared_bytes);
 	if (extra)
-		return fake_misuse(MPK_CU_INVALID_VALUE, "cuLaunchKernel with both kinds of arguments");
+		return fake_misuse(MPK_CU_INVALID_VALUE,
+				   "cuLaunchKernel with both kinds of arguments");
 	return run(f, &launch);
 }
 
@@ -258,7 +266,9 @@ unsigned cuLaunchKernelEx(const struct mpk_cu_launch_config *c, struct mpk_cu_fu
 	struct fake_launch launch = {
 		.grid = { c->grid_x, c->grid_y, c->grid_z },
 		.block = { c->block_x, c->block_y, c->block_z },
-		.shared_bytes = c->shared_bytes, .stream = c->stream, .params = params,
+		.shared_bytes = c->shared_bytes,
+		.stream = c->stream,
+		.params = params,
 		.attribute_count = c->attribute_count,
 	};
 

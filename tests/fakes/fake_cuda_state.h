@@ -11,15 +11,22 @@
 #define EXPORT __attribute__((visibility("default")))
 
 /* Every function gets the type of the table and the symbol that the driver exports. */
-#define DECLARE(name, symbol, driver, required, params)                                  \
-	EXPORT unsigned name params __asm__(symbol);
+#define DECLARE(name, symbol, driver, required, params) EXPORT unsigned name params __asm__(symbol);
 MPK_CUDA_SYMBOLS(DECLARE)
 #undef DECLARE
 
 enum {
-	DEVICE_MAX = 8, LIVE_MAX = 512, MODULE_MAX = 4096, FAIL_MAX = 8, SYMBOL_MAX = 64,
-	LEAK_STATUS = 86, SHARED_DEFAULT = 48 * 1024, SHARED_OPTIN = 227 * 1024,
-	INVALID_CONTEXT = 201, INVALID_HANDLE = 400, INVALID_DEVICE = 101,
+	DEVICE_MAX = 8,
+	LIVE_MAX = 512,
+	MODULE_MAX = 4096,
+	FAIL_MAX = 8,
+	SYMBOL_MAX = 64,
+	LEAK_STATUS = 86,
+	SHARED_DEFAULT = 48 * 1024,
+	SHARED_OPTIN = 227 * 1024,
+	INVALID_CONTEXT = 201,
+	INVALID_HANDLE = 400,
+	INVALID_DEVICE = 101,
 	NOT_INITIALIZED = 3,
 };
 
@@ -59,8 +66,14 @@ struct fake_state {
 	struct region regions[LIVE_MAX];
 	struct mpk_cu_module *modules[MODULE_MAX];
 	size_t module_count;
-	struct { char symbol[64]; unsigned left, status; } fails[FAIL_MAX];
-	struct { char symbol[64]; unsigned calls; } counts[SYMBOL_MAX];
+	struct {
+		char symbol[64];
+		unsigned left, status;
+	} fails[FAIL_MAX];
+	struct {
+		char symbol[64];
+		unsigned calls;
+	} counts[SYMBOL_MAX];
 	unsigned misuses;
 	char first_misuse[256];
 	unsigned sticky; /* a kernel faulted: every later call gives this */
@@ -75,15 +88,14 @@ extern struct fake_state fake;
 unsigned fake_enter(const char *symbol, bool needs_context, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-#define ENTER(symbol, needs_context, ...)                                                \
-	do {                                                                             \
-		unsigned status_ = fake_enter(symbol, needs_context, __VA_ARGS__);       \
-		if (status_)                                                             \
-			return status_;                                                  \
+#define ENTER(symbol, needs_context, ...)                                                          \
+	do {                                                                                       \
+		unsigned status_ = fake_enter(symbol, needs_context, __VA_ARGS__);                 \
+		if (status_)                                                                       \
+			return status_;                                                            \
 	} while (0)
 
 /* fake_misuse - count and print what no correct program does; returns status */
-unsigned fake_misuse(unsigned status, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
+unsigned fake_misuse(unsigned status, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -135,11 +135,16 @@ unsigned cuGetErrorName(unsigned status, const char **name)
 		unsigned status;
 		const char *name;
 	} names[] = {
-		{ 1, "CUDA_ERROR_INVALID_VALUE" }, { 2, "CUDA_ERROR_OUT_OF_MEMORY" },
-		{ 100, "CUDA_ERROR_NO_DEVICE" }, { 200, "CUDA_ERROR_INVALID_IMAGE" },
-		{ 201, "CUDA_ERROR_INVALID_CONTEXT" }, { 209, "CUDA_ERROR_NO_BINARY_FOR_GPU" },
-		{ 218, "CUDA_ERROR_INVALID_PTX" }, { 400, "CUDA_ERROR_INVALID_HANDLE" },
-		{ 222, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION" }, { 500, "CUDA_ERROR_NOT_FOUND" },
+		{ 1, "CUDA_ERROR_INVALID_VALUE" },
+		{ 2, "CUDA_ERROR_OUT_OF_MEMORY" },
+		{ 100, "CUDA_ERROR_NO_DEVICE" },
+		{ 200, "CUDA_ERROR_INVALID_IMAGE" },
+		{ 201, "CUDA_ERROR_INVALID_CONTEXT" },
+		{ 209, "CUDA_ERROR_NO_BINARY_FOR_GPU" },
+		{ 218, "CUDA_ERROR_INVALID_PTX" },
+		{ 400, "CUDA_ERROR_INVALID_HANDLE" },
+		{ 222, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION" },
+		{ 500, "CUDA_ERROR_NOT_FOUND" },
 		{ 700, "CUDA_ERROR_ILLEGAL_ADDRESS" },
 		{ 701, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES" },
 		{ 719, "CUDA_ERROR_LAUNCH_FAILED" },
@@ -197,8 +202,8 @@ unsigned cuDeviceTotalMem(size_t *bytes, int device)
 
 unsigned cuDeviceGetAttribute(int *value, unsigned attribute, int device)
 {
-	static const int limits[] = { 0, 1024, 1024, 1024, 64, 2147483647, 65535, 65535,
-				      SHARED_DEFAULT };
+	static const int limits[] = { 0,          1024,  1024,  1024,          64,
+				      2147483647, 65535, 65535, SHARED_DEFAULT };
 
 	ENTER("cuDeviceGetAttribute", false, "attribute=%u device=%d", attribute, device);
 	if (!is_device(device))
@@ -338,7 +343,7 @@ unsigned cuMemcpyHtoD(unsigned long long to, const void *from, size_t bytes)
 	ENTER("cuMemcpyHtoD_v2", true, "bytes=%zu", bytes);
 	if (!host)
 		return fake_misuse(MPK_CU_INVALID_VALUE, "copy of %zu bytes to what is not memory",
-			      bytes);
+				   bytes);
 	memcpy(host, from, bytes);
 	return 0;
 }
@@ -349,8 +354,8 @@ unsigned cuMemcpyDtoH(void *to, unsigned long long from, size_t bytes)
 
 	ENTER("cuMemcpyDtoH_v2", true, "bytes=%zu", bytes);
 	if (!host)
-		return fake_misuse(MPK_CU_INVALID_VALUE, "copy of %zu bytes from what is not memory",
-			      bytes);
+		return fake_misuse(MPK_CU_INVALID_VALUE,
+				   "copy of %zu bytes from what is not memory", bytes);
 	memcpy(to, host, bytes);
 	return 0;
 }
@@ -362,7 +367,8 @@ unsigned cuMemcpyDtoD(unsigned long long to, unsigned long long from, size_t byt
 
 	ENTER("cuMemcpyDtoD_v2", true, "bytes=%zu", bytes);
 	if (!target || !source)
-		return fake_misuse(MPK_CU_INVALID_VALUE, "copy of %zu bytes within the device", bytes);
+		return fake_misuse(MPK_CU_INVALID_VALUE, "copy of %zu bytes within the device",
+				   bytes);
 	memmove(target, source, bytes);
 	return 0;
 }

@@ -19,8 +19,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	gen = (enum mpk_generation)(data[0] % MPK_GENERATION_COUNT);
 	bare = data[0] & 0x80;
 	blob = mpk_span_of(data + 1, size - 1);
-	if ((bare ? mpk_blob_read_bare(blob, gen, &arena, &tree, NULL) :
-		    mpk_blob_read(blob, gen, &arena, &tree, NULL)) != MPK_OK)
+	if ((bare ? mpk_blob_read_bare(blob, gen, &arena, &tree, NULL)
+		  : mpk_blob_read(blob, gen, &arena, &tree, NULL)) != MPK_OK)
 		return 0;
 	fuzz_tree(&tree, blob, &arena);
 	return 0;

@@ -88,7 +88,7 @@ static enum mpk_code read_any(struct mpk_span bytes, struct mpk_arena *arena)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static enum mpk_code (*const readers[])(struct mpk_span, struct mpk_arena *) = {
-		read_any, read_ar, read_tar, read_gzip, read_cubin,
+		read_any,    read_ar,  read_tar,   read_gzip,   read_cubin,
 		read_fatbin, read_ptx, read_spirv, read_source,
 	};
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };

@@ -25,7 +25,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 	kind = mpk_kind_at(data[0] % (kinds + 1));
-	fuzz_payload(kind, (enum mpk_generation)(data[1] % MPK_GENERATION_COUNT), source,
-		     &arena);
+	fuzz_payload(kind, (enum mpk_generation)(data[1] % MPK_GENERATION_COUNT), source, &arena);
 	return 0;
 }

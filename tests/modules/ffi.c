@@ -5,8 +5,13 @@
 #include <string.h>
 #include <unistd.h>
 
-typedef struct { uint8_t code, bits; uint16_t lanes; } DLDataType;
-typedef struct { int32_t device_type, device_id; } DLDevice;
+typedef struct {
+	uint8_t code, bits;
+	uint16_t lanes;
+} DLDataType;
+typedef struct {
+	int32_t device_type, device_id;
+} DLDevice;
 typedef struct {
 	void *data;
 	DLDevice device;
@@ -31,23 +36,46 @@ typedef struct {
 } Any;
 
 #ifdef V021
-typedef struct { int32_t type_index, refs; void (*deleter)(void *self); } Object;
+typedef struct {
+	int32_t type_index, refs;
+	void (*deleter)(void *self);
+} Object;
 enum { TENSOR = 72, SHAPE = 71 };
 #define EXPORT(name) name
 #define CTX __tvm_ffi_library_ctx
 #else
-typedef struct { uint64_t refs; int32_t type_index; uint32_t pad;
-		 void (*deleter)(void *self, int flags); } Object;
+typedef struct {
+	uint64_t refs;
+	int32_t type_index;
+	uint32_t pad;
+	void (*deleter)(void *self, int flags);
+} Object;
 enum { TENSOR = 70, SHAPE = 69 };
 #define EXPORT(name) __tvm_ffi_##name
 #define CTX __tvm_ffi__library_ctx
 #endif
 enum { STR = 65, BYTES = 66, FUNCTION = 68 };
 
-typedef struct { Object head; const char *data; size_t size; char text[64]; } Text;
-typedef struct { Object head; DLTensor dl; int64_t shape[2]; float content[4]; } Tensor;
-typedef struct { Object head; int (*call)(void *, const Any *, int32_t, Any *); } Function;
-typedef struct { void *sync; int32_t num_task; } Env;
+typedef struct {
+	Object head;
+	const char *data;
+	size_t size;
+	char text[64];
+} Text;
+typedef struct {
+	Object head;
+	DLTensor dl;
+	int64_t shape[2];
+	float content[4];
+} Tensor;
+typedef struct {
+	Object head;
+	int (*call)(void *, const Any *, int32_t, Any *);
+} Function;
+typedef struct {
+	void *sync;
+	int32_t num_task;
+} Env;
 
 void *CTX;
 int (*__TVMFFIFunctionCall)(void *, const Any *, int32_t, Any *);
@@ -63,11 +91,11 @@ void TVMFFIErrorSetRaisedFromCStrParts(const char *, const char **, int32_t);
 int TVMBackendRunOnce(void **, int (*)(void *), void *, int);
 
 #define FN(name) int EXPORT(name)(void *self, const Any *args, int32_t n, Any *out)
-#define NEED(count)                                                                      \
-	(void)self;                                                                      \
-	(void)args;                                                                      \
-	(void)out;                                                                       \
-	if (n != (count))                                                                \
+#define NEED(count)                                                                                \
+	(void)self;                                                                                \
+	(void)args;                                                                                \
+	(void)out;                                                                                 \
+	if (n != (count))                                                                          \
 	return fail("TypeError", #count " arguments wanted")
 
 static int fail(const char *kind, const char *text)
@@ -188,7 +216,10 @@ static int answer(void *self, const Any *args, int32_t n, Any *out)
 FN(make_function)
 {
 	NEED(0);
-	struct { Function f; void *cpp; } *f = calloc(1, sizeof *f);
+	struct {
+		Function f;
+		void *cpp;
+	} *f = calloc(1, sizeof *f);
 
 	f->f = (Function){ OBJECT(FUNCTION), answer };
 	*out = (Any){ .type_index = FUNCTION, .v.p = f };

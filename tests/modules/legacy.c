@@ -4,8 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct { uint8_t code, bits; uint16_t lanes; } DLDataType;
-typedef struct { int32_t device_type, device_id; } DLDevice;
+typedef struct {
+	uint8_t code, bits;
+	uint16_t lanes;
+} DLDataType;
+typedef struct {
+	int32_t device_type, device_id;
+} DLDevice;
 typedef struct {
 	void *data;
 	DLDevice device;
@@ -22,8 +27,14 @@ typedef union {
 	DLDataType dtype;
 	DLDevice device;
 } Value;
-typedef struct { const char *data; size_t size; } ByteArray;
-typedef struct { void *sync; int32_t num_task; } Env;
+typedef struct {
+	const char *data;
+	size_t size;
+} ByteArray;
+typedef struct {
+	void *sync;
+	int32_t num_task;
+} Env;
 
 void *__tvm_module_ctx;
 /* the entry: the name of a function */
@@ -37,11 +48,11 @@ int (*__TVMBackendParallelLaunch)(int (*)(int, Env *, void *), void *, int);
 int (*__TVMBackendParallelBarrier)(int, Env *);
 
 #define FN(name) int name(Value *args, int *codes, int n, Value *out, int *out_code, void *res)
-#define NEED(count)                                                                      \
-	(void)args;                                                                      \
-	(void)codes;                                                                     \
-	(void)out;                                                                       \
-	if (n != (count) || res || *out_code != 4)                                       \
+#define NEED(count)                                                                                \
+	(void)args;                                                                                \
+	(void)codes;                                                                               \
+	(void)out;                                                                                 \
+	if (n != (count) || res || *out_code != 4)                                                 \
 	return fail(#count " arguments wanted")
 
 static int fail(const char *text)

@@ -14,7 +14,10 @@ static struct mpk_ar open_ar(const char *path)
 }
 
 static const char *const ar_files[] = {
-	DATA "gnu.a", DATA "gnu64.a", DATA "bsd.a", DATA "darwin.a",
+	DATA "gnu.a",
+	DATA "gnu64.a",
+	DATA "bsd.a",
+	DATA "darwin.a",
 };
 
 START_TEST(ar_members_and_index)
@@ -87,8 +90,8 @@ START_TEST(ar_refuses)
 		enum mpk_code code = mpk_ar_read(mpk_span_str(rows[i].bytes), &arena, &ar, &err);
 
 		ck_assert_msg(code == rows[i].code && err.at.offset == rows[i].off,
-			      "%s: %d at %lu: %s", rows[i].what, code,
-			      (unsigned long)err.at.offset, err.text);
+			      "%s: %d at %lu: %s", rows[i].what, code, (unsigned long)err.at.offset,
+			      err.text);
 	}
 	ck_assert_int_eq(mpk_ar_read(robust_load(&arena, DATA "thin.a"), &arena, &ar, &err),
 			 MPK_E_UNSUPPORTED);

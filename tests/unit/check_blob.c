@@ -10,9 +10,8 @@
 static const struct fixture {
 	const char *file;
 	enum mpk_generation gen;
-	const char *kinds; /* separated by spaces */
-	const char *
-		children; /* of each node: indices with commas, separated by spaces, "-" none */
+	const char *kinds;    /* separated by spaces */
+	const char *children; /* of each node: indices with commas, separated by spaces, "-" none */
 } fixtures[] = {
 	{ "formats/01_opencl_scale.blob", MPK_GEN_CURRENT, "_lib opencl", "1 -" },
 	{ "formats/02_cuda_source_dynshmem.blob", MPK_GEN_CURRENT, "_lib cuda", "1 -" },
@@ -20,16 +19,15 @@ static const struct fixture {
 	{ "formats/04_metal.blob", MPK_GEN_CURRENT, "_lib metal", "1 -" },
 	{ "formats/05_webgpu.blob", MPK_GEN_CURRENT, "_lib webgpu", "1 -" },
 	{ "formats/06_relax_vm.blob", MPK_GEN_CURRENT, "relax.VMExecutable _lib", "1 -" },
-	{ "formats/07_relax_opencl.blob", MPK_GEN_CURRENT,
-	  "relax.VMExecutable _lib opencl", "1 2 -" },
+	{ "formats/07_relax_opencl.blob", MPK_GEN_CURRENT, "relax.VMExecutable _lib opencl",
+	  "1 2 -" },
 	{ "formats/08_const_loader.blob", MPK_GEN_CURRENT, "const_loader _lib", "1 -" },
 	{ "formats/20_legacy_opencl.blob", MPK_GEN_LEGACY, "_lib opencl", "1 -" },
 	{ "formats/21_legacy_metal_off.blob", MPK_GEN_LEGACY, "_lib metal", "1 -" },
 	{ "formats/22_legacy_webgpu.blob", MPK_GEN_LEGACY, "_lib webgpu", "1 -" },
-	{ "formats/23_legacy_graph.blob", MPK_GEN_LEGACY, "GraphExecutorFactory _lib",
-	  "1 -" },
-	{ "formats/24_legacy_aot.blob", MPK_GEN_LEGACY,
-	  "AotExecutorFactory metadata_module _lib", "1 2 -" },
+	{ "formats/23_legacy_graph.blob", MPK_GEN_LEGACY, "GraphExecutorFactory _lib", "1 -" },
+	{ "formats/24_legacy_aot.blob", MPK_GEN_LEGACY, "AotExecutorFactory metadata_module _lib",
+	  "1 2 -" },
 	{ "formats/25_legacy_relay_vm.blob", MPK_GEN_LEGACY, "VMExecutable _lib", "1 -" },
 };
 
@@ -46,8 +44,7 @@ static void describe(const struct mpk_tree *tree, char *kinds, char *children)
 		sprintf(children + strlen(children), "%s%s", i ? " " : "",
 			n->child_count ? "" : "-");
 		for (size_t j = 0; j < n->child_count; j++)
-			sprintf(children + strlen(children), "%s%zu", j ? "," : "",
-				n->children[j]);
+			sprintf(children + strlen(children), "%s%zu", j ? "," : "", n->children[j]);
 	}
 }
 
@@ -72,8 +69,8 @@ START_TEST(fixture_reads_and_writes_back)
 
 	if (!fixture_load(f->file, &blob))
 		return;
-	ck_assert_msg(mpk_blob_read(blob, f->gen, &arena, &tree, &err) == MPK_OK,
-		      "%s: %s", f->file, err.text);
+	ck_assert_msg(mpk_blob_read(blob, f->gen, &arena, &tree, &err) == MPK_OK, "%s: %s", f->file,
+		      err.text);
 	describe(&tree, kinds, children);
 	ck_assert_str_eq(kinds, f->kinds);
 	ck_assert_str_eq(children, f->children);
@@ -95,8 +92,7 @@ START_TEST(payload_offsets_point_at_the_bytes)
 
 	if (!fixture_load(fixtures[_i].file, &blob))
 		return;
-	ck_assert_int_eq(mpk_blob_read(blob, fixtures[_i].gen, &arena, &tree, NULL),
-			 MPK_OK);
+	ck_assert_int_eq(mpk_blob_read(blob, fixtures[_i].gen, &arena, &tree, NULL), MPK_OK);
 	for (size_t i = 0; i < tree.count; i++) {
 		const struct mpk_node *n = &tree.nodes[i];
 
@@ -141,8 +137,7 @@ static void check_payload(const struct mpk_payload *p, const struct mpk_node *n,
 		if (!part->stored || part->data.len == 0)
 			continue;
 		ck_assert_uint_ge(part->off, n->payload_off);
-		ck_assert_uint_le(part->off + part->data.len,
-				  n->payload_off + n->payload.len);
+		ck_assert_uint_le(part->off + part->data.len, n->payload_off + n->payload.len);
 	}
 }
 
@@ -170,8 +165,8 @@ static void check_sound(struct mpk_span blob, enum mpk_generation gen)
 		for (size_t j = 0; j < n->child_count; j++)
 			ck_assert(n->children[j] > i && n->children[j] < tree.count);
 		mpk_tree_path(&tree, i, path, sizeof path);
-		if (kind && mpk_payload_decode(kind, gen, mpk_source_of(n), &arena,
-					       &payload, NULL) == MPK_OK)
+		if (kind && mpk_payload_decode(kind, gen, mpk_source_of(n), &arena, &payload,
+					       NULL) == MPK_OK)
 			check_payload(&payload, n, &arena);
 	}
 	if (!tree.truncated) {
@@ -234,18 +229,14 @@ static const size_t diamond_root[] = { 1, 2 }, diamond_leaf[] = { 3 };
 
 static struct mpk_tree diamond(struct mpk_node nodes[4], enum mpk_generation gen)
 {
-	static const char payload[] =
-		"\2\0\0\0\0\0\0\0cl\0\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0x";
+	static const char payload[] = "\2\0\0\0\0\0\0\0cl\0\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0x";
 	struct mpk_span bytes = mpk_span_of(payload, sizeof payload - 1);
 
 	memset(nodes, 0, 4 * sizeof *nodes);
-	nodes[0] = (struct mpk_node){ .is_lib = true,
-				      .children = diamond_root,
-				      .child_count = 2 };
+	nodes[0] = (struct mpk_node){ .is_lib = true, .children = diamond_root, .child_count = 2 };
 	for (size_t i = 1; i < 4; i++)
-		nodes[i] = (struct mpk_node){
-			.kind = mpk_span_str(i == 3 ? "cuda" : "opencl"), .payload = bytes
-		};
+		nodes[i] = (struct mpk_node){ .kind = mpk_span_str(i == 3 ? "cuda" : "opencl"),
+					      .payload = bytes };
 	nodes[1].children = nodes[2].children = diamond_leaf;
 	nodes[1].child_count = nodes[2].child_count = 1;
 	return (struct mpk_tree){ .gen = gen, .nodes = nodes, .count = 4 };
@@ -288,8 +279,7 @@ START_TEST(header_less_fixtures)
 
 	if (!fixture_load(files[_i], &blob))
 		return;
-	ck_assert_int_eq(mpk_blob_read_bare(blob, MPK_GEN_CURRENT, &arena, &tree, NULL),
-			 MPK_OK);
+	ck_assert_int_eq(mpk_blob_read_bare(blob, MPK_GEN_CURRENT, &arena, &tree, NULL), MPK_OK);
 	ck_assert_uint_eq(tree.count, 1);
 	ck_assert(mpk_span_is(tree.nodes[0].kind, kinds[_i]));
 	ck_assert_int_eq(mpk_blob_write_bare(&tree, &rope, NULL), MPK_OK);
@@ -335,11 +325,11 @@ START_TEST(refused)
 	memcpy(bytes, blob.data, blob.len);
 	for (unsigned i = 0; i < 8; i++)
 		bytes[8 * r->word + i] = (uint8_t)(r->value >> 8 * i);
-	ck_assert_msg(mpk_blob_read(mpk_span_of(bytes, blob.len), MPK_GEN_CURRENT, &arena,
-				    &tree, &err) == MPK_E_CORRUPT,
+	ck_assert_msg(mpk_blob_read(mpk_span_of(bytes, blob.len), MPK_GEN_CURRENT, &arena, &tree,
+				    &err) == MPK_E_CORRUPT,
 		      "%s: accepted", r->what);
-	ck_assert_msg(err.at.offset == r->offset, "%s: at %" PRIx64 " (%s)", r->what,
-		      err.at.offset, err.text);
+	ck_assert_msg(err.at.offset == r->offset, "%s: at %" PRIx64 " (%s)", r->what, err.at.offset,
+		      err.text);
 	ck_assert_str_eq(err.at.space, "blob");
 	free(bytes);
 	mpk_arena_fini(&arena);
@@ -355,8 +345,7 @@ START_TEST(lone_library)
 	struct mpk_arena arena = { 0 };
 	struct mpk_tree tree;
 
-	ck_assert_int_eq(mpk_blob_read(mpk_span_of(empty, 16), MPK_GEN_LEGACY, &arena,
-				       &tree, NULL),
+	ck_assert_int_eq(mpk_blob_read(mpk_span_of(empty, 16), MPK_GEN_LEGACY, &arena, &tree, NULL),
 			 MPK_OK);
 	ck_assert_uint_eq(tree.count, 1);
 	ck_assert(tree.implied_lib && tree.nodes[0].is_lib && !tree.has_tree);
@@ -373,12 +362,10 @@ START_TEST(modules_without_a_tree_are_the_librarys_imports)
 	struct mpk_span blob;
 	char kinds[200], children[200];
 
-	tree.implied_lib =
-		true; /* as a blob of TVM 0.6 reads: nothing but the modules is stored */
+	tree.implied_lib = true; /* as a blob of TVM 0.6 reads: nothing but the modules is stored */
 	blob = written(&tree, &arena);
 	ck_assert_uint_eq(blob.data[8], 3);
-	ck_assert_int_eq(mpk_blob_read(blob, MPK_GEN_LEGACY, &arena, &back, NULL),
-			 MPK_OK);
+	ck_assert_int_eq(mpk_blob_read(blob, MPK_GEN_LEGACY, &arena, &back, NULL), MPK_OK);
 	describe(&back, kinds, children);
 	ck_assert_str_eq(kinds, "_lib opencl opencl cuda");
 	ck_assert_str_eq(children, "1,2,3 - - -");
@@ -400,8 +387,7 @@ START_TEST(unknown_kind_ends_where_the_known_ones_begin)
 	nodes[_i].kind = mpk_span_str("from_the_future");
 	nodes[_i].payload = mpk_span_of(payload, sizeof payload - 1);
 	blob = written(&tree, &arena);
-	ck_assert_int_eq(mpk_blob_read(blob, MPK_GEN_LEGACY, &arena, &back, NULL),
-			 MPK_OK);
+	ck_assert_int_eq(mpk_blob_read(blob, MPK_GEN_LEGACY, &arena, &back, NULL), MPK_OK);
 	describe(&back, kinds, children);
 	ck_assert_str_eq(children, "1,2 3 3 -");
 	ck_assert(back.nodes[_i].opaque && !back.truncated);
@@ -422,8 +408,7 @@ START_TEST(two_unknown_kinds_truncate)
 	char kinds[200], children[200];
 
 	nodes[1].kind = nodes[2].kind = mpk_span_str("from_the_future");
-	ck_assert_int_eq(mpk_blob_read(written(&tree, &arena), MPK_GEN_LEGACY, &arena,
-				       &back, NULL),
+	ck_assert_int_eq(mpk_blob_read(written(&tree, &arena), MPK_GEN_LEGACY, &arena, &back, NULL),
 			 MPK_OK);
 	describe(&back, kinds, children);
 	ck_assert(back.truncated && back.has_tree);
@@ -442,8 +427,7 @@ START_TEST(guess_refuses_noise)
 
 	ck_assert_int_eq(mpk_blob_guess(mpk_span_of(noise, sizeof noise), &gen, &err),
 			 MPK_E_CORRUPT);
-	ck_assert_int_eq(mpk_blob_guess(mpk_span_of(noise, 0), &gen, &err),
-			 MPK_E_CORRUPT);
+	ck_assert_int_eq(mpk_blob_guess(mpk_span_of(noise, 0), &gen, &err), MPK_E_CORRUPT);
 }
 END_TEST
 

@@ -12,8 +12,7 @@ struct parsed {
 
 static const struct mpk_case_defaults nothing = { .tolerance = { -1, -1 } };
 
-static void parse(struct parsed *p, struct mpk_span text,
-		  struct mpk_case_defaults options)
+static void parse(struct parsed *p, struct mpk_span text, struct mpk_case_defaults options)
 {
 	struct mpk_cases_source source = {
 		.path = "dir/cases.toml",
@@ -24,8 +23,8 @@ static void parse(struct parsed *p, struct mpk_span text,
 	struct mpk_error err = { 0 };
 
 	memset(p, 0, sizeof *p);
-	ck_assert_msg(mpk_cases_read(&source, &p->cases, &p->report, &err) == MPK_OK,
-		      "%s", err.text);
+	ck_assert_msg(mpk_cases_read(&source, &p->cases, &p->report, &err) == MPK_OK, "%s",
+		      err.text);
 }
 
 static void drop(struct parsed *p)
@@ -148,8 +147,7 @@ static const struct {
 	{ "case = []", 1, 1, "missing-key" },
 	{ "case = 5", 1, 8, "wrong-type" },
 	{ "[[case]]\n", 1, 1, "missing-key" },
-	{ "[[case]]\nrun = \"f\"\n[[case]]\nname = \"f 1\"\nrun = \"f\"", 4, 8,
-	  "duplicate-name" },
+	{ "[[case]]\nrun = \"f\"\n[[case]]\nname = \"f 1\"\nrun = \"f\"", 4, 8, "duplicate-name" },
 	{ "[[case]]\nrun = \"f\"\nshared = 1.5", 3, 10, "number" },
 	{ "[[case]]\nrun = \"f\"\nrepeat = 0", 3, 10, "number" },
 	{ "[[case]]\nrun = \"f\"\ntimeout = nan", 3, 11, "number" },
@@ -171,8 +169,7 @@ START_TEST(test_wrong)
 	const struct mpk_finding *f = &p.report.findings[0];
 	ck_assert_str_eq(f->check, wrong[_i].check);
 	ck_assert_str_eq(f->error.at.file, "dir/cases.toml");
-	ck_assert_msg(f->error.at.line == wrong[_i].line &&
-			      f->error.at.column == wrong[_i].column,
+	ck_assert_msg(f->error.at.line == wrong[_i].line && f->error.at.column == wrong[_i].column,
 		      "row %d: at %u:%u: %s", _i, f->error.at.line, f->error.at.column,
 		      f->error.text);
 	drop(&p);
@@ -188,8 +185,7 @@ START_TEST(test_prefixes)
 		parse(&p, mpk_span_of(full, len), nothing);
 		for (size_t i = 0; i < p.report.count; i++)
 			ck_assert_uint_ge(p.report.findings[i].error.at.line, 1);
-		ck_assert_msg(p.report.errors || p.cases.count, "%zu bytes are nothing",
-			      len);
+		ck_assert_msg(p.report.errors || p.cases.count, "%zu bytes are nothing", len);
 		drop(&p);
 	}
 }

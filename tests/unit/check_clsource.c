@@ -11,8 +11,7 @@ static void clear(void)
 	mpk_arena_fini(&arena);
 }
 
-static struct mpk_clsource read_source(struct mpk_span text,
-				       enum mpk_clsource_language language)
+static struct mpk_clsource read_source(struct mpk_span text, enum mpk_clsource_language language)
 {
 	struct mpk_error err = { 0 };
 	struct mpk_clsource s;
@@ -58,15 +57,17 @@ START_TEST(of_tvm)
 		enum mpk_clsource_language language;
 		size_t params;
 	} rows[] = {
-		{ FORMATS "01_opencl_scale.blob", "// Function", "scale_kernel", MPK_CLSOURCE_OPENCL, 4 },
+		{ FORMATS "01_opencl_scale.blob", "// Function", "scale_kernel",
+		  MPK_CLSOURCE_OPENCL, 4 },
 		{ FORMATS "04_metal.blob", "#include", "add_kernel", MPK_CLSOURCE_METAL, 5 },
 		{ FORMATS "05_webgpu.blob", "//-----", "add_kernel", MPK_CLSOURCE_WGSL, 3 },
-		{ FORMATS "02_cuda_source_dynshmem.blob", "#ifdef", "rev_kernel", MPK_CLSOURCE_CUDA, 2 },
+		{ FORMATS "02_cuda_source_dynshmem.blob", "#ifdef", "rev_kernel", MPK_CLSOURCE_CUDA,
+		  2 },
 	};
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++) {
-		struct mpk_clsource s = read_source(text_of(rows[i].path, rows[i].from),
-						  rows[i].language);
+		struct mpk_clsource s =
+			read_source(text_of(rows[i].path, rows[i].from), rows[i].language);
 
 		ck_assert_uint_eq(s.kernel_count, 1);
 		assert_kernel(&s, rows[i].kernel, rows[i].params);
@@ -139,18 +140,22 @@ START_TEST(refuses)
 	struct mpk_error err;
 
 	ck_assert_int_eq(mpk_clsource_read(mpk_span_str("\n kernel void f(int a\n"),
-					 MPK_CLSOURCE_OPENCL, &arena, &s, &err), MPK_E_SYNTAX);
+					   MPK_CLSOURCE_OPENCL, &arena, &s, &err),
+			 MPK_E_SYNTAX);
 	ck_assert_str_eq(err.text, "OpenCL C: this parenthesis is not closed");
 	ck_assert_uint_eq(err.at.line, 2);
 	ck_assert_uint_eq(err.at.column, 15);
-	ck_assert_int_eq(mpk_clsource_read(mpk_span_str("/*"), MPK_CLSOURCE_METAL, &arena, &s, &err),
-			 MPK_E_SYNTAX);
-	ck_assert_int_eq(mpk_clsource_read(mpk_span_of("a\0b", 3), MPK_CLSOURCE_CUDA, &arena, &s, &err),
-			 MPK_E_CORRUPT);
+	ck_assert_int_eq(
+		mpk_clsource_read(mpk_span_str("/*"), MPK_CLSOURCE_METAL, &arena, &s, &err),
+		MPK_E_SYNTAX);
+	ck_assert_int_eq(
+		mpk_clsource_read(mpk_span_of("a\0b", 3), MPK_CLSOURCE_CUDA, &arena, &s, &err),
+		MPK_E_CORRUPT);
 	ck_assert_uint_eq(err.at.offset, 1);
 	ck_assert_uint_eq(s.kernel_count, 7);
-	ck_assert_int_eq(mpk_clsource_read(mpk_span_of("\0\0", 2), MPK_CLSOURCE_CUDA, &arena, &s, &err),
-			 MPK_OK);
+	ck_assert_int_eq(
+		mpk_clsource_read(mpk_span_of("\0\0", 2), MPK_CLSOURCE_CUDA, &arena, &s, &err),
+		MPK_OK);
 	ck_assert_uint_eq(s.kernel_count, 0);
 }
 END_TEST
@@ -197,7 +202,9 @@ static enum mpk_code try_all(struct mpk_span bytes, struct mpk_error *err)
 START_TEST(hostile)
 {
 	static const char *const paths[] = {
-		"tests/data/device/two.cu", FORMATS "04_metal.blob", FORMATS "05_webgpu.blob",
+		"tests/data/device/two.cu",
+		FORMATS "04_metal.blob",
+		FORMATS "05_webgpu.blob",
 		FORMATS "01_opencl_scale.blob",
 	};
 

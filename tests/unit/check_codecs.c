@@ -132,10 +132,8 @@ static void fill_ethosn(struct gen *g, struct mpk_payload *p)
 			.input_order = words(g, 4, 4),
 			.output_order = words(g, 4, 4),
 		};
-		n[i].input_sizes = mpk_span_of(make(g, 16, 1),
-					       sizes ? n[i].input_order.len : 0);
-		n[i].output_sizes = mpk_span_of(make(g, 16, 1),
-						sizes ? n[i].output_order.len : 0);
+		n[i].input_sizes = mpk_span_of(make(g, 16, 1), sizes ? n[i].input_order.len : 0);
+		n[i].output_sizes = mpk_span_of(make(g, 16, 1), sizes ? n[i].output_order.len : 0);
 	}
 	p->u.ethosn = (struct mpk_ethosn){ n, count, sizes };
 }
@@ -171,8 +169,7 @@ static void fill_relax(struct gen *g, struct mpk_payload *p)
 						    .start = 0,
 						    .end = (int64_t)below(g, 9),
 						    .num_args = -2,
-						    .register_file_size = (int64_t)below(
-							    g, 9),
+						    .register_file_size = (int64_t)below(g, 9),
 						    .params = strs(g, 3) };
 	for (size_t i = 0; i < nconsts; i++)
 		consts[i] = relax_const(g);
@@ -240,11 +237,9 @@ static struct mpk_relay_func relay_func(struct gen *g, enum mpk_relay_layout lay
 
 static void fill_relay(struct gen *g, struct mpk_payload *p)
 {
-	static const char *const versions[] = { "0.8.0", "0.9.0", "0.13.0", "0.14.0",
-						"0.19.0" };
-	static const enum mpk_relay_layout layouts[] = { MPK_RELAY_08, MPK_RELAY_09,
-							 MPK_RELAY_09, MPK_RELAY_14,
-							 MPK_RELAY_14 };
+	static const char *const versions[] = { "0.8.0", "0.9.0", "0.13.0", "0.14.0", "0.19.0" };
+	static const enum mpk_relay_layout layouts[] = { MPK_RELAY_08, MPK_RELAY_09, MPK_RELAY_09,
+							 MPK_RELAY_14, MPK_RELAY_14 };
 	size_t which = below(g, 5), nconsts = below(g, 4), nfuncs = 1 + below(g, 3),
 	       pairs = below(g, 3);
 	struct mpk_relay_device *devices = make(g, 2, sizeof *devices);
@@ -321,27 +316,24 @@ static struct mpk_span encoded(const struct mpk_payload *p, struct gen *g)
 	return flat;
 }
 
-static void round_trip(const struct mpk_kind *kind, enum mpk_generation gen,
-		       uint64_t seed)
+static void round_trip(const struct mpk_kind *kind, enum mpk_generation gen, uint64_t seed)
 {
 	struct gen g = { .seed = seed };
-	struct mpk_payload p = { .tag = kind->codec->tag, .kind = kind, .gen = gen },
-			   back;
+	struct mpk_payload p = { .tag = kind->codec->tag, .kind = kind, .gen = gen }, back;
 	struct mpk_error err = { 0 };
 	struct mpk_parts parts;
 	struct mpk_span first, second;
 
 	fill(&g, &p);
 	first = encoded(&p, &g);
-	ck_assert_msg(mpk_payload_decode(kind, gen, (struct mpk_source){ first, 0 },
-					 &g.arena, &back, &err) == MPK_OK,
+	ck_assert_msg(mpk_payload_decode(kind, gen, (struct mpk_source){ first, 0 }, &g.arena,
+					 &back, &err) == MPK_OK,
 		      "%s: %s", kind->name, err.text);
 	/* an attempt at another layout leaves nothing behind */
 	ck_assert_msg(err.code == MPK_OK, "%s: %s", kind->name, err.text);
 	ck_assert_uint_eq(back.surplus, 0);
 	second = encoded(&back, &g);
-	ck_assert_msg(mpk_span_equal(first, second), "%s, seed %" PRIu64, kind->name,
-		      seed);
+	ck_assert_msg(mpk_span_equal(first, second), "%s, seed %" PRIu64, kind->name, seed);
 	if (p.tag == MPK_PAYLOAD_RELAY)
 		ck_assert_int_eq(back.u.relay.layout, p.u.relay.layout);
 	ck_assert_int_eq(mpk_payload_parts(&back, &g.arena, &parts, NULL), MPK_OK);
@@ -365,24 +357,20 @@ END_TEST
 START_TEST(prefixes_are_refused)
 {
 	const struct mpk_kind *kind = mpk_kind_at((size_t)_i);
-	struct mpk_payload p = { .tag = kind->codec->tag,
-				 .kind = kind,
-				 .gen = MPK_GEN_CURRENT },
+	struct mpk_payload p = { .tag = kind->codec->tag, .kind = kind, .gen = MPK_GEN_CURRENT },
 			   back;
 	struct gen g = { .seed = 12345 };
 	struct guarded guard;
 	struct mpk_span all;
 
-	if (kind->codec->tag == MPK_PAYLOAD_KERNELS ||
-	    kind->codec->tag == MPK_PAYLOAD_EMPTY)
+	if (kind->codec->tag == MPK_PAYLOAD_KERNELS || kind->codec->tag == MPK_PAYLOAD_EMPTY)
 		return;
 	fill(&g, &p);
 	all = encoded(&p, &g);
 	guard = guarded_create(all.len);
 	for (size_t n = 0; n < all.len; n++) {
 		struct mpk_span cut = guarded_put(&guard, mpk_span_of(all.data, n));
-		enum mpk_code code = mpk_payload_decode(kind, p.gen,
-							(struct mpk_source){ cut, 0 },
+		enum mpk_code code = mpk_payload_decode(kind, p.gen, (struct mpk_source){ cut, 0 },
 							&g.arena, &back, NULL);
 
 		ck_assert_int_eq(code, MPK_E_CORRUPT);
@@ -395,15 +383,12 @@ END_TEST
 START_TEST(flips_never_crash)
 {
 	const struct mpk_kind *kind = mpk_kind_at((size_t)_i);
-	struct mpk_payload p = { .tag = kind->codec->tag,
-				 .kind = kind,
-				 .gen = MPK_GEN_LEGACY };
+	struct mpk_payload p = { .tag = kind->codec->tag, .kind = kind, .gen = MPK_GEN_LEGACY };
 	struct gen g = { .seed = 999 };
 	struct guarded guard;
 	struct mpk_span all;
 
-	if (kind->codec->tag == MPK_PAYLOAD_KERNELS ||
-	    kind->codec->tag == MPK_PAYLOAD_EMPTY)
+	if (kind->codec->tag == MPK_PAYLOAD_KERNELS || kind->codec->tag == MPK_PAYLOAD_EMPTY)
 		return;
 	fill(&g, &p);
 	all = encoded(&p, &g);
@@ -415,10 +400,9 @@ START_TEST(flips_never_crash)
 		struct mpk_parts parts;
 
 		guard.map[guard.room - all.len + bit / 8] ^= (uint8_t)(1 << bit % 8);
-		if (mpk_payload_decode(kind, p.gen, (struct mpk_source){ copy, 0 },
-				       &arena, &back, NULL) == MPK_OK)
-			ck_assert_int_eq(mpk_payload_parts(&back, &arena, &parts, NULL),
-					 MPK_OK);
+		if (mpk_payload_decode(kind, p.gen, (struct mpk_source){ copy, 0 }, &arena, &back,
+				       NULL) == MPK_OK)
+			ck_assert_int_eq(mpk_payload_parts(&back, &arena, &parts, NULL), MPK_OK);
 		mpk_arena_fini(&arena);
 	}
 	guarded_free(&guard);

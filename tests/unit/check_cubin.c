@@ -60,22 +60,86 @@ static const struct {
 	uint32_t registers, shared, stack, barriers, bank0, max_threads, param_bytes;
 	uint32_t params[4][2]; /* offset, bytes */
 } kernels[] = {
-	{ DATA "two.sm_52.cuda12.cubin", "gather", 30, 512, 0, 1, 360, 0, 40,
+	{ DATA "two.sm_52.cuda12.cubin",
+	  "gather",
+	  30,
+	  512,
+	  0,
+	  1,
+	  360,
+	  0,
+	  40,
 	  { { 0, 8 }, { 8, 24 }, { 32, 8 } } },
-	{ DATA "two.sm_52.cuda12.cubin", "scale", 7, 0, 0, 0, 344, 128, 24,
+	{ DATA "two.sm_52.cuda12.cubin",
+	  "scale",
+	  7,
+	  0,
+	  0,
+	  0,
+	  344,
+	  128,
+	  24,
 	  { { 0, 8 }, { 8, 8 }, { 16, 4 }, { 20, 4 } } },
-	{ DATA "two.sm_75.cubin", "gather", 30, 512, 0, 1, 392, 0, 40,
+	{ DATA "two.sm_75.cubin",
+	  "gather",
+	  30,
+	  512,
+	  0,
+	  1,
+	  392,
+	  0,
+	  40,
 	  { { 0, 8 }, { 8, 24 }, { 32, 8 } } },
-	{ DATA "two.sm_75.cubin", "scale", 10, 0, 0, 0, 376, 128, 24,
+	{ DATA "two.sm_75.cubin",
+	  "scale",
+	  10,
+	  0,
+	  0,
+	  0,
+	  376,
+	  128,
+	  24,
 	  { { 0, 8 }, { 8, 8 }, { 16, 4 }, { 20, 4 } } },
-	{ DATA "two.sm_90.cubin", "gather", 30, 512, 0, 1, 568, 0, 40,
+	{ DATA "two.sm_90.cubin",
+	  "gather",
+	  30,
+	  512,
+	  0,
+	  1,
+	  568,
+	  0,
+	  40,
 	  { { 0, 8 }, { 8, 24 }, { 32, 8 } } },
-	{ DATA "two.sm_90.cubin", "scale", 12, 0, 0, 0, 552, 128, 24,
+	{ DATA "two.sm_90.cubin",
+	  "scale",
+	  12,
+	  0,
+	  0,
+	  0,
+	  552,
+	  128,
+	  24,
 	  { { 0, 8 }, { 8, 8 }, { 16, 4 }, { 20, 4 } } },
-	{ DATA "two.sm_90a.cuda12.cubin", "gather", 30, 512, 0, 1, 568, 0, 40,
+	{ DATA "two.sm_90a.cuda12.cubin",
+	  "gather",
+	  30,
+	  512,
+	  0,
+	  1,
+	  568,
+	  0,
+	  40,
 	  { { 0, 8 }, { 8, 24 }, { 32, 8 } } },
 	{ DATA "shape.sm_90.cubin", "stack", 10, 0, 400, 0, 540, 0, 12, { { 0, 8 }, { 8, 4 } } },
-	{ DATA "shape.sm_90.cubin", "wide", 8, 0, 0, 0, 4660, 0, 4132,
+	{ DATA "shape.sm_90.cubin",
+	  "wide",
+	  8,
+	  0,
+	  0,
+	  0,
+	  4660,
+	  0,
+	  4132,
 	  { { 0, 4120 }, { 4120, 8 }, { 4128, 4 } } },
 	{ DATA "tiny.sm_100.cubin", "tiny", 10, 0, 0, 0, 904, 0, 8, { { 0, 8 } } },
 	{ DATA "tiny.sm_120a.cubin", "tiny", 10, 0, 0, 0, 904, 0, 8, { { 0, 8 } } },
@@ -183,8 +247,9 @@ START_TEST(refuses)
 		ck_assert_uint_eq(err.at.offset, rows[i].at);
 	}
 	for (size_t n = 1; n < 64; n++)
-		ck_assert_int_eq(mpk_cubin_read(mpk_span_of(good.data, good.len - n), &arena, &c,
-						&err), MPK_E_CORRUPT);
+		ck_assert_int_eq(
+			mpk_cubin_read(mpk_span_of(good.data, good.len - n), &arena, &c, &err),
+			MPK_E_CORRUPT);
 	ck_assert_uint_eq(c.sm, 7);
 	ck_assert_int_eq(mpk_cubin_read(mpk_span_str("text"), &arena, &c, &err), MPK_E_CORRUPT);
 }
@@ -192,8 +257,8 @@ END_TEST
 
 START_TEST(attributes)
 {
-	static const uint8_t list[] = { 4, 0x2f, 4, 0, 1, 2, 3, 4, 2, 0x4c, 7, 1, 3, 0x19, 8, 1,
-					1, 0x3e, 9, 9, 5, 0, 0, 0 };
+	static const uint8_t list[] = { 4, 0x2f, 4, 0, 1, 2,    3, 4, 2, 0x4c, 7, 1,
+					3, 0x19, 8, 1, 1, 0x3e, 9, 9, 5, 0,    0, 0 };
 	struct mpk_cursor c = mpk_cursor_of(mpk_span_of(list, sizeof list), 100, "payload");
 	struct mpk_cubin_attribute a;
 	struct mpk_error err;

@@ -15,14 +15,17 @@
 
 #ifdef HAVE_TOOLKIT
 /* Every row: the type of our pointer is the type the toolkit gives for this version. */
-#define SAME_TYPE(name, symbol, driver, required, params)                                \
-	_Static_assert(_Generic((((struct mpk_cuda_api *)0)->name),                      \
-				PFN_##name##_v##driver: 1, default: 0), #name);
+#define SAME_TYPE(name, symbol, driver, required, params)                                          \
+	_Static_assert(_Generic((((struct mpk_cuda_api *)0)->name),                                \
+			       PFN_##name##_v##driver: 1,                                          \
+			       default: 0),                                                        \
+		       #name);
 MPK_CUDA_SYMBOLS(SAME_TYPE)
 
-#define SAME_FIELD(ours, theirs)                                                         \
-	_Static_assert(offsetof(struct mpk_cu_launch_config, ours) ==                    \
-		       offsetof(CUlaunchConfig, theirs), #theirs)
+#define SAME_FIELD(ours, theirs)                                                                   \
+	_Static_assert(offsetof(struct mpk_cu_launch_config, ours) ==                              \
+			       offsetof(CUlaunchConfig, theirs),                                   \
+		       #theirs)
 SAME_FIELD(grid_x, gridDimX);
 SAME_FIELD(grid_y, gridDimY);
 SAME_FIELD(grid_z, gridDimZ);
@@ -36,7 +39,8 @@ SAME_FIELD(attribute_count, numAttrs);
 _Static_assert(sizeof(struct mpk_cu_launch_config) == sizeof(CUlaunchConfig), "config");
 _Static_assert(sizeof(struct mpk_cu_launch_attribute) == sizeof(CUlaunchAttribute), "size");
 _Static_assert(offsetof(struct mpk_cu_launch_attribute, value) ==
-	       offsetof(CUlaunchAttribute, value), "value");
+		       offsetof(CUlaunchAttribute, value),
+	       "value");
 _Static_assert(offsetof(CUlaunchAttributeValue, clusterDim.z) == 8, "cluster");
 _Static_assert(offsetof(CUlaunchAttributeValue, cooperative) == 0, "flag");
 
@@ -58,8 +62,7 @@ SAME_VALUE(MPK_CU_MAX_SHARED_OPTIN, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BL
 SAME_VALUE(MPK_CU_FUNC_MAX_THREADS, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
 SAME_VALUE(MPK_CU_FUNC_SHARED_BYTES, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
 SAME_VALUE(MPK_CU_FUNC_MAX_DYNAMIC_SHARED, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
-SAME_VALUE(MPK_CU_FUNC_NON_PORTABLE_CLUSTER,
-	   CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED);
+SAME_VALUE(MPK_CU_FUNC_NON_PORTABLE_CLUSTER, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED);
 SAME_VALUE(MPK_CU_JIT_INFO_LOG, CU_JIT_INFO_LOG_BUFFER);
 SAME_VALUE(MPK_CU_JIT_INFO_LOG_BYTES, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES);
 SAME_VALUE(MPK_CU_JIT_ERROR_LOG, CU_JIT_ERROR_LOG_BUFFER);

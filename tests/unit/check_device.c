@@ -13,11 +13,14 @@ START_TEST(device_names_parse)
 		enum mpk_device_kind kind;
 		unsigned ordinal;
 	} good[] = {
-		{ "cpu", MPK_DEVICE_CPU, 0 }, { "opencl", MPK_DEVICE_OPENCL, 0 },
-		{ "opencl:3", MPK_DEVICE_OPENCL, 3 }, { "cuda:0", MPK_DEVICE_CUDA, 0 },
+		{ "cpu", MPK_DEVICE_CPU, 0 },
+		{ "opencl", MPK_DEVICE_OPENCL, 0 },
+		{ "opencl:3", MPK_DEVICE_OPENCL, 3 },
+		{ "cuda:0", MPK_DEVICE_CUDA, 0 },
 	};
-	static const char *const bad[] = { "", "cud", "opencl:", "opencl:x", "cuda:-1",
-					   "cuda:4294967296", "cuda:1:2", "CUDA" };
+	static const char *const bad[] = {
+		"", "cud", "opencl:", "opencl:x", "cuda:-1", "cuda:4294967296", "cuda:1:2", "CUDA"
+	};
 	enum mpk_device_kind kind = MPK_DEVICE_NONE;
 	struct mpk_error err = { 0 };
 	unsigned ordinal = 99;
@@ -89,7 +92,9 @@ START_TEST(extents_follow_the_tags)
 	ck_assert_ok(plan_of("handle int32",
 			     "threadIdx.y tirx.use_cooperative_launch blockIdx.x "
 			     "clusterCtaIdx.z tir.use_programtic_dependent_launch "
-			     "tirx.use_dyn_shared_memory", &arena, &plan, &err), err);
+			     "tirx.use_dyn_shared_memory",
+			     &arena, &plan, &err),
+		     err);
 	ck_assert_uint_eq(plan.tag_count, 4);
 	ck_assert_uint_eq(plan.work_dim, 2);
 	ck_assert(plan.cooperative);
@@ -122,8 +127,7 @@ START_TEST(products_do_not_wrap)
 	struct mpk_launch_shape shape;
 	uint64_t slots[3] = { UINT64_C(1) << 40, UINT64_C(1) << 40, 1 };
 
-	ck_assert_ok(plan_of("", "threadIdx.x threadIdx.y blockIdx.z", &arena, &plan, &err),
-		     err);
+	ck_assert_ok(plan_of("", "threadIdx.x threadIdx.y blockIdx.z", &arena, &plan, &err), err);
 	ck_assert_uint_eq(plan.work_dim, 3);
 	ck_assert_int_eq(mpk_launch_shape_of(&plan, slots, 3, &shape, &err), MPK_E_RANGE);
 	mpk_arena_fini(&arena);
@@ -189,8 +193,7 @@ START_TEST(arguments_get_their_width)
 		ck_assert_ok(plan_of(rows[i].type, "", &arena, &plan, &err), err);
 		mpk_launch_pack(&plan.args[0], real ? slot_of(rows[i].real) : rows[i].integer,
 				&value);
-		ck_assert_msg(plan.args[0].bytes == rows[i].bytes, "row %zu: %s", i,
-			      rows[i].type);
+		ck_assert_msg(plan.args[0].bytes == rows[i].bytes, "row %zu: %s", i, rows[i].type);
 		ck_assert_msg(value == rows[i].value, "row %zu: %s gave %#llx", i, rows[i].type,
 			      (unsigned long long)value);
 	}

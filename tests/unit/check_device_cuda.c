@@ -53,9 +53,11 @@ START_TEST(bad_code_is_explained)
 		enum mpk_code code;
 		const char *texts[3];
 	} rows[] = {
-		{ PTX("50", "syntax error"), MPK_E_LOAD,
+		{ PTX("50", "syntax error"),
+		  MPK_E_LOAD,
 		  { "CUDA_ERROR_INVALID_PTX (218)", "Parsing error near 'syntax'", "line 5" } },
-		{ PTX("100", ENTRY("vadd_kernel")), MPK_E_LOAD,
+		{ PTX("100", ENTRY("vadd_kernel")),
+		  MPK_E_LOAD,
 		  { "CUDA_ERROR_NO_BINARY_FOR_GPU (209)", "the device is sm_90",
 		    "the code is sm_100 (PTX 7.0)" } },
 		{ "not code at all", MPK_E_LOAD, { "CUDA_ERROR_INVALID_IMAGE (200)", "", "" } },
@@ -68,8 +70,7 @@ START_TEST(bad_code_is_explained)
 		struct mpk_error err = { 0 };
 		struct table *t = ptx_table(rows[i].ptx);
 
-		ck_assert_int_eq(mpk_device_load(device, &t->kernels, &module, &err),
-				 rows[i].code);
+		ck_assert_int_eq(mpk_device_load(device, &t->kernels, &module, &err), rows[i].code);
 		for (int k = 0; k < 3; k++)
 			ck_assert_text(err, rows[i].texts[k]);
 		ck_assert_ptr_null(module);
@@ -94,14 +95,14 @@ START_TEST(missing_and_odd_kernels)
 	ck_assert_int_eq(mpk_device_get_kernel(module, mpk_span_str("nowhere"), &kernel, &err),
 			 MPK_E_LOAD);
 	ck_assert_text(err, "kernel 'nowhere': CUDA_ERROR_NOT_FOUND (500)");
-	ck_assert_int_eq(mpk_device_get_kernel(module, mpk_span_str("vadd_kernel"), &kernel,
-					       &err), MPK_E_CONFLICT);
+	ck_assert_int_eq(mpk_device_get_kernel(module, mpk_span_str("vadd_kernel"), &kernel, &err),
+			 MPK_E_CONFLICT);
 	ck_assert_text(err, "more parameters in its code than the 2");
-	ck_assert_int_eq(mpk_device_get_kernel(module, mpk_span_str("saxpy_kernel"), &kernel,
-					       &err), MPK_E_CONFLICT);
+	ck_assert_int_eq(mpk_device_get_kernel(module, mpk_span_str("saxpy_kernel"), &kernel, &err),
+			 MPK_E_CONFLICT);
 	ck_assert_text(err, "parameter 2 has 4 bytes in the code, but 8");
-	ck_assert_int_eq(mpk_device_get_kernel(module, mpk_span_str("rev_kernel"), &kernel,
-					       &err), MPK_E_CONFLICT);
+	ck_assert_int_eq(mpk_device_get_kernel(module, mpk_span_str("rev_kernel"), &kernel, &err),
+			 MPK_E_CONFLICT);
 	ck_assert_text(err, "2 parameters in its code, but 3");
 	ck_assert_int_eq(mpk_device_get_kernel(module, mpk_span_str("helper"), &kernel, &err),
 			 MPK_E_LOAD);
@@ -118,8 +119,8 @@ START_TEST(architectures_are_judged)
 		unsigned sm;
 		bool runs;
 	} rows[] = {
-		{ "50", 90, true }, { "90", 90, true }, { "100", 90, false },
-		{ "90a", 90, true }, { "90a", 100, false }, { "100f", 103, true },
+		{ "50", 90, true },     { "90", 90, true },    { "100", 90, false },
+		{ "90a", 90, true },    { "90a", 100, false }, { "100f", 103, true },
 		{ "100f", 120, false },
 	};
 
@@ -130,14 +131,15 @@ START_TEST(architectures_are_judged)
 		char text[200];
 		struct mpk_kernels k = { .fmt = mpk_span_str("ptx") };
 
-		(void)snprintf(text, sizeof text, ".version 8.8\n.target sm_%s\n"
+		(void)snprintf(text, sizeof text,
+			       ".version 8.8\n.target sm_%s\n"
 			       ".address_size 64\n.visible .entry k()\n{\nret;\n}\n",
 			       rows[i].target);
 		k.data = mpk_span_str(text);
 		info.sm = rows[i].sm;
 		ck_assert_msg(mpk_device_check(&info, &k, &err) ==
-			      (rows[i].runs ? MPK_OK : MPK_E_LOAD), "%s on %u: %s",
-			      rows[i].target, rows[i].sm, err.text);
+				      (rows[i].runs ? MPK_OK : MPK_E_LOAD),
+			      "%s on %u: %s", rows[i].target, rows[i].sm, err.text);
 	}
 }
 END_TEST
@@ -146,10 +148,10 @@ END_TEST
 START_TEST(every_failure_is_cleaned_up)
 {
 	static const char *const symbols[] = {
-		"cuDeviceGetCount", "cuDeviceGet", "cuDevicePrimaryCtxRetain",
-		"cuCtxSetCurrent", "cuMemAlloc_v2", "cuMemcpyHtoD_v2", "cuModuleLoadDataEx",
-		"cuModuleGetFunction", "cuLaunchKernel", "cuStreamSynchronize",
-		"cuMemcpyDtoH_v2",
+		"cuDeviceGetCount",    "cuDeviceGet",         "cuDevicePrimaryCtxRetain",
+		"cuCtxSetCurrent",     "cuMemAlloc_v2",       "cuMemcpyHtoD_v2",
+		"cuModuleLoadDataEx",  "cuModuleGetFunction", "cuLaunchKernel",
+		"cuStreamSynchronize", "cuMemcpyDtoH_v2",
 	};
 	struct table *t = ptx_table(ptx);
 	struct mpk_device_module *module = NULL;
@@ -158,8 +160,7 @@ START_TEST(every_failure_is_cleaned_up)
 	float got[4] = { 0 };
 	void *a = NULL;
 
-	table_add(t, &(struct table_row){ "vadd_kernel", "handle handle handle",
-					  "threadIdx.x" });
+	table_add(t, &(struct table_row){ "vadd_kernel", "handle handle handle", "threadIdx.x" });
 	open_device();
 	mpk_device_close(device);
 	device = NULL;

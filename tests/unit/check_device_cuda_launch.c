@@ -100,10 +100,12 @@ START_TEST(launch_attributes_in_tvms_order)
 	uint64_t slots[] = { 32, 16, 2, 128 };
 
 	open_device();
-	table_add(t, &(struct table_row){
-		"spin_kernel", "",
-		"tirx.use_cooperative_launch blockIdx.x clusterCtaIdx.x "
-		"tirx.use_programtic_dependent_launch preferredClusterCtaIdx.y threadIdx.x" });
+	table_add(
+		t,
+		&(struct table_row){
+			"spin_kernel", "",
+			"tirx.use_cooperative_launch blockIdx.x clusterCtaIdx.x "
+			"tirx.use_programtic_dependent_launch preferredClusterCtaIdx.y threadIdx.x" });
 	struct mpk_device_kernel *spin = kernel_of(load(t), "spin_kernel");
 
 	ck_assert_ok(mpk_device_launch(spin, slots, 4, &err), err);
@@ -132,8 +134,9 @@ START_TEST(limits_name_both_sides)
 		uint64_t slots[4];
 		const char *text;
 	} rows[] = {
-		{ { 1, 1, 1, 1025 }, "block dimension x is 1025, but Imaginary GPU 0 allows at "
-				     "most 1024" },
+		{ { 1, 1, 1, 1025 },
+		  "block dimension x is 1025, but Imaginary GPU 0 allows at "
+		  "most 1024" },
 		{ { 1, 65536, 1, 1 }, "grid dimension y is 65536" },
 		{ { UINT64_C(1) << 40, 1, 1, 1 }, "grid dimension x is 1099511627776" },
 		{ { 1, 1, 65, 1 }, "block dimension z is 65" },
@@ -188,8 +191,7 @@ START_TEST(faults_are_raised)
 	float got[4];
 
 	open_device();
-	table_add(t, &(struct table_row){ "vadd_kernel", "handle handle handle",
-					  "threadIdx.x" });
+	table_add(t, &(struct table_row){ "vadd_kernel", "handle handle handle", "threadIdx.x" });
 	struct mpk_device_kernel *vadd = kernel_of(load(t), "vadd_kernel");
 	void *a = floats_on(device, 4, 0, 0);
 	uint64_t slots[] = { slot_at(a), slot_at(a), slot_at(a), 5 }; /* one more than is there */

@@ -45,12 +45,15 @@ static bool has_gpu(struct mpk_error *err)
 static struct mpk_device_kernel *kernel_here(const char *key)
 {
 	static const struct table_row rows[] = {
-		{ "widths", "handle int8 uint8 int16 int32 int64 uint32 float32 float64 float16 "
-			    "bfloat16 bool", "threadIdx.x" },
+		{ "widths",
+		  "handle int8 uint8 int16 int32 int64 uint32 float32 float64 float16 "
+		  "bfloat16 bool",
+		  "threadIdx.x" },
 		{ "clusters", "handle", "blockIdx.x blockIdx.y clusterCtaIdx.x clusterCtaIdx.y" },
 		{ "together", "handle", "blockIdx.x threadIdx.x tirx.use_cooperative_launch" },
-		{ "shared", "handle int32", "threadIdx.x tirx.use_programtic_dependent_launch "
-					    "tirx.use_dyn_shared_memory" },
+		{ "shared", "handle int32",
+		  "threadIdx.x tirx.use_programtic_dependent_launch "
+		  "tirx.use_dyn_shared_memory" },
 		{ "stray", "handle int64", "threadIdx.x" },
 	};
 
@@ -81,9 +84,19 @@ START_TEST(every_width_arrives)
 		return;
 	struct mpk_device_kernel *widths = kernel_here("widths");
 	void *out = floats_on(device, 32, 0, 0);
-	uint64_t slots[] = { slot_at(out), (uint64_t)-3, 200, (uint64_t)-30000,
-			     (uint64_t)-2000000000, (uint64_t)-9000000000000000, 4000000000u,
-			     slot_of(0.1), slot_of(0.1), slot_of(2.5), slot_of(1.5), 1, 1 };
+	uint64_t slots[] = { slot_at(out),
+			     (uint64_t)-3,
+			     200,
+			     (uint64_t)-30000,
+			     (uint64_t)-2000000000,
+			     (uint64_t)-9000000000000000,
+			     4000000000u,
+			     slot_of(0.1),
+			     slot_of(0.1),
+			     slot_of(2.5),
+			     slot_of(1.5),
+			     1,
+			     1 };
 	double got[MPK_ARRAY_COUNT(want)];
 
 	ck_assert_ok(mpk_device_launch(widths, slots, MPK_ARRAY_COUNT(slots), &err), err);

@@ -18,8 +18,7 @@ static bool skipped(void)
 	return !have_nvrtc;
 }
 
-static enum mpk_code compile(const char *source, char **out, size_t *bytes,
-			     struct mpk_error *err)
+static enum mpk_code compile(const char *source, char **out, size_t *bytes, struct mpk_error *err)
 {
 	return mpk_nvrtc_compile(mpk_span_str(source), 90, out, bytes, err);
 }
@@ -33,7 +32,8 @@ START_TEST(source_becomes_machine_code)
 	if (skipped())
 		return;
 	ck_assert_ok(compile("extern \"C\" __global__ void k(float *p) { p[threadIdx.x] = 1; }",
-			     &cubin, &bytes, &err), err);
+			     &cubin, &bytes, &err),
+		     err);
 	ck_assert_uint_gt(bytes, 64);
 	ck_assert_mem_eq(cubin, "\177ELF", 4);
 	ck_assert_uint_eq((uint8_t)cubin[18], 190); /* EM_CUDA */
@@ -54,8 +54,8 @@ START_TEST(source_of_a_real_module_compiles)
 
 	if (skipped())
 		return;
-	struct mpk_span blob = robust_load(&arena,
-					   "tests/data/formats/02_cuda_source_dynshmem.blob");
+	struct mpk_span blob =
+		robust_load(&arena, "tests/data/formats/02_cuda_source_dynshmem.blob");
 
 	ck_assert_ok(mpk_blob_read(blob, MPK_GEN_CURRENT, &arena, &tree, &err), err);
 	for (size_t i = 0; i < tree.count; i++) {
@@ -63,7 +63,8 @@ START_TEST(source_of_a_real_module_compiles)
 
 		if (mpk_span_is(tree.nodes[i].kind, "cuda"))
 			ck_assert_ok(mpk_kernels_read(&c, tree.nodes[i].kind, tree.gen, &arena,
-						      &kernels, &err), err);
+						      &kernels, &err),
+				     err);
 	}
 	ck_assert(mpk_span_is(kernels.fmt, "cuda"));
 	ck_assert_ok(mpk_nvrtc_compile(kernels.data, 90, &cubin, &bytes, &err), err);
@@ -82,7 +83,8 @@ START_TEST(failures_quote_the_log)
 	if (skipped())
 		return;
 	ck_assert_int_eq(compile("extern \"C\" __global__ void k(float *p) { *p = nowhere; }",
-				 &cubin, &bytes, &err), MPK_E_LOAD);
+				 &cubin, &bytes, &err),
+			 MPK_E_LOAD);
 	ck_assert_text(err, "CUDA source does not compile for sm_90");
 	ck_assert_text(err, "nowhere");
 	ck_assert_ptr_null(cubin);

@@ -91,8 +91,7 @@ START_TEST(copies_are_exact_and_bounded)
 	ck_assert_int_eq(mpk_device_read(device, a, 8, got, 32, &err), MPK_E_RANGE);
 	ck_assert_text(err, "copy of 32 bytes at 8 in a buffer of 32");
 	ck_assert_int_eq(mpk_device_read(device, a, UINT64_MAX, got, 8, &err), MPK_E_RANGE);
-	ck_assert_int_eq(mpk_device_write(device, a, 29, mpk_span_of(got, 4), &err),
-			 MPK_E_RANGE);
+	ck_assert_int_eq(mpk_device_write(device, a, 29, mpk_span_of(got, 4), &err), MPK_E_RANGE);
 	ck_assert_ok(mpk_device_read(device, a, 1000, got, 0, &err), err);
 	ck_assert_int_eq(mpk_device_set_stream(device, got, &err), MPK_E_UNSUPPORTED);
 	mpk_device_free(device, a);
@@ -131,13 +130,22 @@ START_TEST(every_width_arrives)
 	struct mpk_error err = { 0 };
 	struct table *t = table_with(two_kernels);
 
-	table_add(t, &(struct table_row){ "widths", "handle int8 uint8 int16 int32 int64 uint32 "
-					  "float32 float64", "blockIdx.x" });
+	table_add(t, &(struct table_row){ "widths",
+					  "handle int8 uint8 int16 int32 int64 uint32 "
+					  "float32 float64",
+					  "blockIdx.x" });
 	struct mpk_device_kernel *widths = kernel_of(load(t), "widths");
 	void *out = floats_on(device, 16, 0, 0);
-	uint64_t slots[] = { slot_at(out), (uint64_t)-3, 200, (uint64_t)-30000,
-			     (uint64_t)-2000000000, (uint64_t)-9000000000000000, 4000000000u,
-			     slot_of(0.1), slot_of(0.1), 1 };
+	uint64_t slots[] = { slot_at(out),
+			     (uint64_t)-3,
+			     200,
+			     (uint64_t)-30000,
+			     (uint64_t)-2000000000,
+			     (uint64_t)-9000000000000000,
+			     4000000000u,
+			     slot_of(0.1),
+			     slot_of(0.1),
+			     1 };
 	double got[8];
 
 	ck_assert_ok(mpk_device_launch(widths, slots, 10, &err), err);
@@ -188,7 +196,8 @@ START_TEST(three_axes_in_the_order_of_the_tags)
 	struct mpk_error err = { 0 };
 	struct table *t = table_with(source);
 
-	table_add(t, &(struct table_row){ "mark", "handle", "threadIdx.z blockIdx.y threadIdx.x "
+	table_add(t, &(struct table_row){ "mark", "handle",
+					  "threadIdx.z blockIdx.y threadIdx.x "
 					  "blockIdx.x" });
 	void *p = floats_on(device, 48, 0, 0);
 	uint64_t slots[] = { slot_at(p), 2, 4, 3, 2 };
@@ -274,8 +283,7 @@ START_TEST(formats_it_cannot_run)
 	ck_assert_int_eq(mpk_device_load(device, &ptx, &module, &err), MPK_E_UNSUPPORTED);
 	ck_assert_text(err, "format 'ptx' is not one that OpenCL runs");
 	if (!mpk_device_get_info(device)->takes_spirv) {
-		ck_assert_int_eq(mpk_device_load(device, &spirv, &module, &err),
-				 MPK_E_UNSUPPORTED);
+		ck_assert_int_eq(mpk_device_load(device, &spirv, &module, &err), MPK_E_UNSUPPORTED);
 		ck_assert_text(err, "SPIR-V");
 	}
 }
@@ -340,8 +348,10 @@ START_TEST(textures_carry_pixels_between_kernels)
 		"  out[at.y * get_global_size(0) + at.x] = v.x * 100 + v.y * 10 + v.z + v.w;\n}\n";
 	static const int64_t shape[] = { 2, 3, 5, 4 };
 	struct mpk_device_texture texture = {
-		.scope = mpk_span_str("global.texture"), .dtype = { MPK_DTYPE_FLOAT, 32, 1 },
-		.shape = shape, .ndim = 4,
+		.scope = mpk_span_str("global.texture"),
+		.dtype = { MPK_DTYPE_FLOAT, 32, 1 },
+		.shape = shape,
+		.ndim = 4,
 	};
 	struct mpk_error err = { 0 };
 	struct table *t = table_with(source);
@@ -398,11 +408,16 @@ static bool has_device(void)
 int main(void)
 {
 	const TTest *const tests[] = {
-		devices_are_listed, copies_are_exact_and_bounded,
-		kernels_of_a_split_source_run, every_width_arrives,
-		whole_source_holds_all_kernels, three_axes_in_the_order_of_the_tags,
-		limits_name_both_sides, failures_name_the_kernel,
-		formats_it_cannot_run, device_binaries_run,
+		devices_are_listed,
+		copies_are_exact_and_bounded,
+		kernels_of_a_split_source_run,
+		every_width_arrives,
+		whole_source_holds_all_kernels,
+		three_axes_in_the_order_of_the_tags,
+		limits_name_both_sides,
+		failures_name_the_kernel,
+		formats_it_cannot_run,
+		device_binaries_run,
 		textures_carry_pixels_between_kernels,
 	};
 	Suite *s = suite_create("device_opencl");

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "base/compiler.h"
-#include "io/mapping.h"
 #include "digest/digest.h"
+#include "io/mapping.h"
 
 static bool hide_libcrypto;
 
@@ -43,7 +43,8 @@ START_TEST(examples)
 	};
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++)
-		ck_assert_str_eq(hex_of(MPK_DIGEST_SHA256, mpk_span_str(rows[i].bytes)), rows[i].digest);
+		ck_assert_str_eq(hex_of(MPK_DIGEST_SHA256, mpk_span_str(rows[i].bytes)),
+				 rows[i].digest);
 	ck_assert_str_eq(hex_of(MPK_DIGEST_SHA256, mpk_span_of(NULL, 0)), rows[0].digest);
 }
 END_TEST
@@ -146,12 +147,14 @@ START_TEST(without_libcrypto)
 	struct mpk_error err;
 
 	hide_libcrypto = true;
-	ck_assert_int_eq(mpk_digest_of(MPK_DIGEST_SHA256, mpk_span_str("abc"), digest, &err), MPK_E_LOAD);
+	ck_assert_int_eq(mpk_digest_of(MPK_DIGEST_SHA256, mpk_span_str("abc"), digest, &err),
+			 MPK_E_LOAD);
 	ck_assert_ptr_nonnull(strstr(err.text, "apt install libssl3"));
 	ck_assert_uint_eq(digest[0], 7);
 	/* and once it is installed */
 	hide_libcrypto = false;
-	ck_assert_int_eq(mpk_digest_of(MPK_DIGEST_SHA256, mpk_span_str("abc"), digest, &err), MPK_OK);
+	ck_assert_int_eq(mpk_digest_of(MPK_DIGEST_SHA256, mpk_span_str("abc"), digest, &err),
+			 MPK_OK);
 }
 END_TEST
 

@@ -37,8 +37,10 @@ static void expect_listing(const char *expected)
 {
 	char command[256];
 
-	(void)snprintf(command, sizeof command, "test \"$(find . -mindepth 1 | LC_ALL=C sort | "
-					        "tr '\\n' ' ')\" = '%s'", expected);
+	(void)snprintf(command, sizeof command,
+		       "test \"$(find . -mindepth 1 | LC_ALL=C sort | "
+		       "tr '\\n' ' ')\" = '%s'",
+		       expected);
 	ck_assert_msg(system(command) == 0, "%s", expected);
 }
 
@@ -114,9 +116,8 @@ START_TEST(late_conflict_leaves_nothing)
 }
 END_TEST
 
-static const char *const outside[] = { "",     "/etc/x", "..",	  "../x", "a/../../x",
-				       "a//b", "a/.",	 "./a",	  "a/",	  "a/..",
-				       "." };
+static const char *const outside[] = { "",    "/etc/x", "..", "../x", "a/../../x", "a//b",
+				       "a/.", "./a",    "a/", "a/..", "." };
 
 START_TEST(names_stay_inside)
 {

@@ -88,8 +88,7 @@ START_TEST(every_code_and_width_prints_and_parses_back)
 	for (unsigned code = 0; code < 256; code++) {
 		for (unsigned bits = 1; bits < 256; bits++) {
 			for (size_t i = 0; i < sizeof lanes / sizeof *lanes; i++) {
-				struct mpk_dtype t = { (uint8_t)code, (uint8_t)bits,
-						       lanes[i] };
+				struct mpk_dtype t = { (uint8_t)code, (uint8_t)bits, lanes[i] };
 				struct mpk_dtype back;
 
 				mpk_dtype_print(t, out);

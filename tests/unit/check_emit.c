@@ -42,13 +42,20 @@ static void on_text(void *data, const char *text)
 static const char *const cc_words[] = { "gcc" };
 static const struct mpk_emit_hooks hooks = { on_command, on_text, on_text, NULL };
 
-static struct mpk_emit plan(enum mpk_emit_kind kind, const char *out,
-			    const struct mpk_rope *blob)
+static struct mpk_emit plan(enum mpk_emit_kind kind, const char *out, const struct mpk_rope *blob)
 {
-	return (struct mpk_emit){ .kind = kind, .out = out, .name = "unit",
-				  .target = mpk_target_parse(NULL), .gen = MPK_GEN_CURRENT, .blob = blob, .prefix = "",
-				  .cc = { cc_words, 1 }, .jobs = 2, .llvm = plugin,
-				  .tmpdir = "tmp", .hooks = &hooks };
+	return (struct mpk_emit){ .kind = kind,
+				  .out = out,
+				  .name = "unit",
+				  .target = mpk_target_parse(NULL),
+				  .gen = MPK_GEN_CURRENT,
+				  .blob = blob,
+				  .prefix = "",
+				  .cc = { cc_words, 1 },
+				  .jobs = 2,
+				  .llvm = plugin,
+				  .tmpdir = "tmp",
+				  .hooks = &hooks };
 }
 
 static void assert_emits(const struct mpk_emit *e)
@@ -110,7 +117,7 @@ START_TEST(same_bytes_always)
 	struct mpk_span bytes, first;
 	struct mpk_rope rope = bytes_rope(sizes[_i], &bytes);
 	struct mpk_emit_source sources[] = { { .path = "f.c", .kind = MPK_SOURCE_C },
-					{ .path = "g.ll", .kind = MPK_SOURCE_IR } };
+					     { .path = "g.ll", .kind = MPK_SOURCE_IR } };
 	struct mpk_emit e = plan(MPK_EMIT_SO, "a.so", &rope);
 
 	write_file("f.c", "const char *f(void) { return __FILE__; }\n");
@@ -173,7 +180,7 @@ START_TEST(archives)
 	struct mpk_span bytes;
 	struct mpk_rope rope = bytes_rope(_i ? 2000000 : 50, &bytes);
 	struct mpk_emit_source sources[] = { { .path = "f.c", .kind = MPK_SOURCE_C },
-					{ .path = "more.a", .kind = MPK_SOURCE_ARCHIVE } };
+					     { .path = "more.a", .kind = MPK_SOURCE_ARCHIVE } };
 	struct mpk_emit e = plan(MPK_EMIT_A, "x.a", &rope);
 
 	write_file("f.c", "int f(void) { return 1; }\n");
@@ -185,7 +192,8 @@ START_TEST(archives)
 	assert_emits(&e);
 	run("ar t x.a | tr '\\n' ' ' | grep -qx 'lib0.o lib1_0.o p_devc.o '");
 	run("nm -s x.a | grep -qx 'p___tvm_ffi__library_bin in p_devc.o'");
-	write_file("main.c", "#include <string.h>\nextern const unsigned char "
+	write_file("main.c",
+		   "#include <string.h>\nextern const unsigned char "
 		   "p___tvm_ffi__library_bin[];\nstatic int seen; int f(void), h(void);\n"
 		   "int TVMFFIEnvModRegisterSystemLibSymbol(const char *n, void *s) { seen += "
 		   "!strcmp(n, \"p___tvm_ffi__library_bin\") && s == p___tvm_ffi__library_bin;"

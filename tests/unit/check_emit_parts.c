@@ -56,7 +56,9 @@ START_TEST(jobs_fail)
 		enum mpk_code code;
 		const char *says;
 	} rows[] = {
-		{ { .argv = no, .what = "linking" }, MPK_E_TOOL, "linking: sh failed with status 3" },
+		{ { .argv = no, .what = "linking" },
+		  MPK_E_TOOL,
+		  "linking: sh failed with status 3" },
 		{ { .argv = missing, .what = "x" }, MPK_E_TOOL, "cannot start 'no-such-compiler'" },
 		{ { .argv = killed, .what = "x" }, MPK_E_TOOL, "ended by signal 9" },
 		{ { .run = say_no, .data = reason, .what = "x" }, MPK_E_SYNTAX, "no reason" },
@@ -221,12 +223,20 @@ END_TEST
 
 START_TEST(source_kinds)
 {
-	static const struct { const char *path; enum mpk_code code; const char *says; } rows[] = {
-		{ "a/b.ll", MPK_OK, "" }, { "b.bc", MPK_OK, "" }, { "b.c", MPK_OK, "" },
-		{ "b.o", MPK_OK, "" }, { "b.a", MPK_OK, "" },
+	static const struct {
+		const char *path;
+		enum mpk_code code;
+		const char *says;
+	} rows[] = {
+		{ "a/b.ll", MPK_OK, "" },
+		{ "b.bc", MPK_OK, "" },
+		{ "b.c", MPK_OK, "" },
+		{ "b.o", MPK_OK, "" },
+		{ "b.a", MPK_OK, "" },
 		{ "libm.so", MPK_E_UNSUPPORTED, "shared library" },
 		{ "libm.so.6", MPK_E_UNSUPPORTED, "shared library" },
-		{ "x.cpp", MPK_E_UNSUPPORTED, "only C" }, { "a.b/x", MPK_E_UNSUPPORTED, "'x' is not" },
+		{ "x.cpp", MPK_E_UNSUPPORTED, "only C" },
+		{ "a.b/x", MPK_E_UNSUPPORTED, "'x' is not" },
 	};
 	enum mpk_source_kind kind;
 	struct mpk_error err = { 0 };

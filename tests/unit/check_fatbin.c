@@ -35,24 +35,27 @@ static const struct {
 		bool arch, family, debug;
 	} entries[3];
 } files[] = {
-	{ DATA "tiny.none.fatbin", 3,
+	{ DATA "tiny.none.fatbin",
+	  3,
 	  { { MPK_FATBIN_ELF, 80, MPK_FATBIN_STORED, 3112, 0, 0, 0 },
 	    { MPK_FATBIN_PTX, 90, MPK_FATBIN_STORED, 336, 0, 0, 0 },
 	    { MPK_FATBIN_ELF, 90, MPK_FATBIN_STORED, 3568, 0, 0, 0 } } },
-	{ DATA "tiny.speed.fatbin", 3,
+	{ DATA "tiny.speed.fatbin",
+	  3,
 	  { { MPK_FATBIN_ELF, 80, MPK_FATBIN_STORED, 3112, 0, 0, 0 },
 	    { MPK_FATBIN_PTX, 90, MPK_FATBIN_LZ4, 336, 0, 0, 0 },
 	    { MPK_FATBIN_ELF, 90, MPK_FATBIN_STORED, 3568, 0, 0, 0 } } },
-	{ DATA "tiny.size.fatbin", 3,
+	{ DATA "tiny.size.fatbin",
+	  3,
 	  { { MPK_FATBIN_ELF, 80, MPK_FATBIN_ZSTD, 3112, 0, 0, 0 },
 	    { MPK_FATBIN_PTX, 90, MPK_FATBIN_ZSTD, 336, 0, 0, 0 },
 	    { MPK_FATBIN_ELF, 90, MPK_FATBIN_ZSTD, 3568, 0, 0, 0 } } },
-	{ DATA "tiny.lto.fatbin", 3,
+	{ DATA "tiny.lto.fatbin",
+	  3,
 	  { { MPK_FATBIN_ELF, 90, MPK_FATBIN_ZSTD, 3568, 1, 0, 0 },
 	    { MPK_FATBIN_LTO, 90, MPK_FATBIN_ZSTD, 2160, 0, 0, 0 },
 	    { MPK_FATBIN_ELF, 100, MPK_FATBIN_ZSTD, 5272, 0, 1, 0 } } },
-	{ DATA "tiny.debug.fatbin", 1,
-	  { { MPK_FATBIN_ELF, 75, MPK_FATBIN_ZSTD, 2856, 0, 0, 1 } } },
+	{ DATA "tiny.debug.fatbin", 1, { { MPK_FATBIN_ELF, 75, MPK_FATBIN_ZSTD, 2856, 0, 0, 1 } } },
 };
 
 START_TEST(entries)
@@ -87,8 +90,8 @@ START_TEST(images)
 		ck_assert_uint_eq(c.sm, f.entries[i].sm);
 		ck_assert(mpk_span_is(c.kernels[0].name, "tiny"));
 	}
-	ck_assert_ptr_nonnull(memmem(f.entries[1].data.data, f.entries[1].data.len,
-				     ".entry tiny", 11));
+	ck_assert_ptr_nonnull(
+		memmem(f.entries[1].data.data, f.entries[1].data.len, ".entry tiny", 11));
 	ck_assert_uint_eq(f.entries[1].ptx_major, 9);
 	ck_assert_uint_eq(f.entries[1].ptx_minor, 0);
 	/* a zstd frame, RFC 8878 */
@@ -130,10 +133,8 @@ START_TEST(refuses)
 		  "fatbin: the images reach beyond the end; it was cut off" },
 		{ 20, 63, MPK_E_CORRUPT, 20,
 		  "fatbin: the header of an image is shorter than 64 bytes" },
-		{ 33, 0xff, MPK_E_CORRUPT, 32,
-		  "fatbin: a packed image is longer than its entry" },
-		{ 48, 200, MPK_E_CORRUPT, 48,
-		  "fatbin: an image's name lies outside its header" },
+		{ 33, 0xff, MPK_E_CORRUPT, 32, "fatbin: a packed image is longer than its entry" },
+		{ 48, 200, MPK_E_CORRUPT, 48, "fatbin: an image's name lies outside its header" },
 	};
 	static const uint8_t wrapper[24] = { 0xb1, 0x43, 0x62, 0x46, 1 };
 	struct mpk_span good = robust_load(&arena, DATA "tiny.debug.fatbin");

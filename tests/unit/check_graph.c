@@ -76,8 +76,7 @@ static void expect_tree(const char *row, const char *text, const char *expected)
 	struct mpk_tree tree = { 0 };
 
 	parse_graph(&g, text);
-	ck_assert_msg(mpk_graph_order(GRAPH(g.modules, g.count, 0),
-				      MPK_GEN_CURRENT, &arena, &tree,
+	ck_assert_msg(mpk_graph_order(GRAPH(g.modules, g.count, 0), MPK_GEN_CURRENT, &arena, &tree,
 				      NULL, &err) == MPK_OK,
 		      "%s: %s", row, err.text);
 	print_tree(&tree, &got);
@@ -93,60 +92,27 @@ static void expect_tree(const char *row, const char *text, const char *expected)
 static const struct {
 	const char *name, *graph, *tree;
 } tvm_rows[] = {
-	{ "host_only",
-	  "*h",
-	  "_lib" },
-	{ "hosts_only",
-	  "*h:i *i",
-	  "_lib" },
-	{ "data_only",
-	  "d",
-	  "d" },
-	{ "chain",
-	  "*h:a a:b b",
-	  "_lib:1 a:2 b" },
-	{ "data_chain",
-	  "a:b b:c c",
-	  "a:1 b:2 c" },
-	{ "fan",
-	  "*h:a,b,c a b c",
-	  "_lib:1,2,3 c b a" },
-	{ "shared_by_hosts",
-	  "*h:i,a *i:a a",
-	  "_lib:1 a" },
-	{ "shared",
-	  "*h:c,a,b a:c b:c c",
-	  "_lib:1,2,3 b:3 a:3 c" },
-	{ "diamond",
-	  "d:a,b a:h b:h *h",
-	  "d:1,2 b:3 a:3 _lib" },
-	{ "data_root",
-	  "d:h *h",
-	  "d:1 _lib" },
-	{ "data_root_deep",
-	  "d:h,e *h:f e f",
-	  "d:1,2 e _lib:3 f" },
-	{ "host_deep",
-	  "a:b b:c c:h *h:e e",
-	  "a:1 b:2 c:3 _lib:4 e" },
-	{ "two_hosts",
-	  "*h:i,a *i:b a b",
-	  "_lib:1,2 a b" },
-	{ "three_hosts",
-	  "d:h,i *h:a,j *i:b *j:c a b c",
-	  "d:1 _lib:2,3,4 c a b" },
-	{ "hosts_share",
-	  "d:h,i *h:a *i:a a",
-	  "d:1 _lib:2 a" },
-	{ "repeated",
-	  "*h:a,a,b a b",
-	  "_lib:1,2 b a" },
+	{ "host_only", "*h", "_lib" },
+	{ "hosts_only", "*h:i *i", "_lib" },
+	{ "data_only", "d", "d" },
+	{ "chain", "*h:a a:b b", "_lib:1 a:2 b" },
+	{ "data_chain", "a:b b:c c", "a:1 b:2 c" },
+	{ "fan", "*h:a,b,c a b c", "_lib:1,2,3 c b a" },
+	{ "shared_by_hosts", "*h:i,a *i:a a", "_lib:1 a" },
+	{ "shared", "*h:c,a,b a:c b:c c", "_lib:1,2,3 b:3 a:3 c" },
+	{ "diamond", "d:a,b a:h b:h *h", "d:1,2 b:3 a:3 _lib" },
+	{ "data_root", "d:h *h", "d:1 _lib" },
+	{ "data_root_deep", "d:h,e *h:f e f", "d:1,2 e _lib:3 f" },
+	{ "host_deep", "a:b b:c c:h *h:e e", "a:1 b:2 c:3 _lib:4 e" },
+	{ "two_hosts", "*h:i,a *i:b a b", "_lib:1,2 a b" },
+	{ "three_hosts", "d:h,i *h:a,j *i:b *j:c a b c", "d:1 _lib:2,3,4 c a b" },
+	{ "hosts_share", "d:h,i *h:a *i:a a", "d:1 _lib:2 a" },
+	{ "repeated", "*h:a,a,b a b", "_lib:1,2 b a" },
 	{ "wide",
 	  "r:m0,m1,m2,m3,m4,m5,m6,m7,m8,m9,m10,m11 m0 m1 *m2 m3 m4 m5 m6 *m7 m8 "
 	  "m9 m10 m11",
 	  "r:1,2,3,4,5,6,7,8,9,10,11 m11 m10 m9 m8 m6 m5 m4 m3 m1 m0 _lib" },
-	{ "ladder",
-	  "a0:a1,b1 a1:h b1:h *h:z,a3,b3 a3:z b3:z z",
+	{ "ladder", "a0:a1,b1 a1:h b1:h *h:z,a3,b3 a3:z b3:z z",
 	  "a0:1,2 b1:3 a1:3 _lib:4,5,6 b3:6 a3:6 z" },
 };
 
@@ -201,9 +167,8 @@ START_TEST(cycles_are_named)
 	struct mpk_tree tree = { .count = 77 };
 
 	parse_graph(&g, cycle_rows[_i].graph);
-	ck_assert_int_eq(mpk_graph_order(GRAPH(g.modules, g.count, 0),
-					 MPK_GEN_LEGACY, &arena, &tree,
-					 NULL, &err),
+	ck_assert_int_eq(mpk_graph_order(GRAPH(g.modules, g.count, 0), MPK_GEN_LEGACY, &arena,
+					 &tree, NULL, &err),
 			 MPK_E_CONFLICT);
 	ck_assert_str_eq(err.text, cycle_rows[_i].message);
 	ck_assert_uint_eq(tree.count, 77);
@@ -252,9 +217,8 @@ START_TEST(unreached_modules_are_told)
 	bool unreached[4] = { true, true, false, false };
 
 	parse_graph(&g, "r:a a b:a *h");
-	ck_assert_int_eq(mpk_graph_order(GRAPH(g.modules, g.count, 0),
-					 MPK_GEN_HYBRID, &arena, &tree,
-					 unreached, NULL),
+	ck_assert_int_eq(mpk_graph_order(GRAPH(g.modules, g.count, 0), MPK_GEN_HYBRID, &arena,
+					 &tree, unreached, NULL),
 			 MPK_OK);
 	ck_assert_uint_eq(tree.count, 2);
 	ck_assert(!unreached[0] && !unreached[1] && unreached[2] && unreached[3]);
@@ -266,20 +230,19 @@ START_TEST(indices_out_of_range_are_refused)
 {
 	struct mpk_arena arena = { 0 };
 	size_t import = 1;
-	struct mpk_module m = { .name = mpk_span_str("m"), .imports = &import,
-				.import_count = 1 };
+	struct mpk_module m = { .name = mpk_span_str("m"), .imports = &import, .import_count = 1 };
 	struct mpk_tree tree;
 
-	ck_assert_int_eq(mpk_graph_order(GRAPH(&m, 1, 0),
-					 MPK_GEN_CURRENT, &arena, &tree, NULL, NULL),
-			 MPK_E_RANGE);
+	ck_assert_int_eq(
+		mpk_graph_order(GRAPH(&m, 1, 0), MPK_GEN_CURRENT, &arena, &tree, NULL, NULL),
+		MPK_E_RANGE);
 	import = 0;
-	ck_assert_int_eq(mpk_graph_order(GRAPH(&m, 1, 1),
-					 MPK_GEN_CURRENT, &arena, &tree, NULL, NULL),
-			 MPK_E_RANGE);
-	ck_assert_int_eq(mpk_graph_order(GRAPH(&m, 0, 0),
-					 MPK_GEN_CURRENT, &arena, &tree, NULL, NULL),
-			 MPK_E_RANGE);
+	ck_assert_int_eq(
+		mpk_graph_order(GRAPH(&m, 1, 1), MPK_GEN_CURRENT, &arena, &tree, NULL, NULL),
+		MPK_E_RANGE);
+	ck_assert_int_eq(
+		mpk_graph_order(GRAPH(&m, 0, 0), MPK_GEN_CURRENT, &arena, &tree, NULL, NULL),
+		MPK_E_RANGE);
 	mpk_arena_fini(&arena);
 }
 END_TEST
@@ -293,9 +256,8 @@ START_TEST(content_and_host_flag_reach_the_nodes)
 
 	parse_graph(&g, "*h:a a");
 	g.modules[1].content = &content;
-	ck_assert_int_eq(mpk_graph_order(GRAPH(g.modules, g.count, 0),
-					 MPK_GEN_CURRENT, &arena, &tree,
-					 NULL, NULL),
+	ck_assert_int_eq(mpk_graph_order(GRAPH(g.modules, g.count, 0), MPK_GEN_CURRENT, &arena,
+					 &tree, NULL, NULL),
 			 MPK_OK);
 	ck_assert(tree.nodes[0].is_lib && !tree.nodes[0].content);
 	ck_assert_ptr_eq(tree.nodes[1].content, &content);
@@ -316,9 +278,8 @@ START_TEST(host_code_alone_needs_no_blob)
 		struct mpk_tree tree = { 0 };
 
 		parse_graph(&g, rows[i].graph);
-		ck_assert_int_eq(mpk_graph_order(GRAPH(g.modules, g.count, 0),
-						 MPK_GEN_CURRENT, &arena,
-						 &tree, NULL, NULL),
+		ck_assert_int_eq(mpk_graph_order(GRAPH(g.modules, g.count, 0), MPK_GEN_CURRENT,
+						 &arena, &tree, NULL, NULL),
 				 MPK_OK);
 		ck_assert_int_eq(mpk_graph_needs_blob(&tree), rows[i].needed);
 	}
@@ -354,8 +315,10 @@ static struct mpk_module *make_many(struct mpk_arena *arena, size_t reach, bool 
 		for (size_t k = 0; k < reach; k++)
 			imports[k] = i + 1 + k;
 		modules[i] = (struct mpk_module){
-			.name = mpk_span_str("m"), .kind = mpk_span_str("data"),
-			.is_host = host_tail && i >= MANY - 100, .imports = imports,
+			.name = mpk_span_str("m"),
+			.kind = mpk_span_str("data"),
+			.is_host = host_tail && i >= MANY - 100,
+			.imports = imports,
 			.import_count = left < reach ? left : reach,
 		};
 	}
@@ -375,9 +338,8 @@ START_TEST(ten_thousand_modules_deep)
 		make_many(&arena, many_rows[_i].reach, many_rows[_i].host_tail);
 	struct mpk_tree tree = { 0 };
 
-	ck_assert_int_eq(mpk_graph_order(GRAPH(modules, MANY, 0),
-					 MPK_GEN_CURRENT, &arena, &tree, NULL,
-					 NULL),
+	ck_assert_int_eq(mpk_graph_order(GRAPH(modules, MANY, 0), MPK_GEN_CURRENT, &arena, &tree,
+					 NULL, NULL),
 			 MPK_OK);
 	expect_sound(&tree, many_rows[_i].nodes);
 	mpk_arena_fini(&arena);
@@ -394,11 +356,11 @@ START_TEST(ten_thousand_modules_wide)
 	ck_assert(modules && imports);
 	for (size_t i = 1; i < MANY; i++)
 		imports[i - 1] = i;
-	modules[0] = (struct mpk_module){ .is_host = true, .imports = imports,
+	modules[0] = (struct mpk_module){ .is_host = true,
+					  .imports = imports,
 					  .import_count = MANY - 1 };
-	ck_assert_int_eq(mpk_graph_order(GRAPH(modules, MANY, 0),
-					 MPK_GEN_CURRENT, &arena, &tree, NULL,
-					 NULL),
+	ck_assert_int_eq(mpk_graph_order(GRAPH(modules, MANY, 0), MPK_GEN_CURRENT, &arena, &tree,
+					 NULL, NULL),
 			 MPK_OK);
 	expect_sound(&tree, MANY);
 	ck_assert_uint_eq(tree.nodes[0].child_count, MANY - 1);
@@ -416,7 +378,8 @@ START_TEST(ring_of_ten_thousand)
 
 	modules[MANY - 1].imports = &first;
 	modules[MANY - 1].import_count = 1;
-	ck_assert_int_eq(mpk_graph_find_cycle(GRAPH(modules, MANY, 0), &arena, &cycle, NULL), MPK_OK);
+	ck_assert_int_eq(mpk_graph_find_cycle(GRAPH(modules, MANY, 0), &arena, &cycle, NULL),
+			 MPK_OK);
 	ck_assert_uint_eq(cycle.count, MANY);
 	ck_assert(!cycle.merged);
 	ck_assert_int_eq(mpk_cycle_fail(&cycle, modules, &err), MPK_E_CONFLICT);

@@ -25,7 +25,8 @@ static void assemble(const char *name, const char *bytes, size_t len)
 	(void)snprintf(text, sizeof text,
 		       "\t.section .lrodata,\"al\",@progbits\n\t.balign 4096\n\t.globl blob\n"
 		       "\t.type blob,@object\n\t.size blob,%zu\nblob:\n\t.incbin \"%s\"\n"
-		       "\t.section .note.GNU-stack,\"\",@progbits\n", len, bytes);
+		       "\t.section .note.GNU-stack,\"\",@progbits\n",
+		       len, bytes);
 	write_file("blob.s", text);
 	run("gcc -c blob.s -o %s", name);
 }
@@ -57,14 +58,14 @@ static enum mpk_code grow(const char *name, struct mpk_span bytes, struct mpk_sp
 
 	/* In two pieces, as a blob has a header and payloads. */
 	mpk_rope_put_view(&full, mpk_span_of(bytes.data, bytes.len / 2));
-	mpk_rope_put_view(&full, mpk_span_of(bytes.data + bytes.len / 2,
-					     bytes.len - bytes.len / 2));
+	mpk_rope_put_view(&full,
+			  mpk_span_of(bytes.data + bytes.len / 2, bytes.len - bytes.len / 2));
 	MPK_TRY(mpk_elf_grow((uint8_t *)(uintptr_t)file.data, file.len, "blob", &full, &grown,
 			     err));
 	return mpk_rope_flat(&grown, out, err);
 }
 
-static const size_t sizes[] = { 64,   65,   71,    72,    127,   4032,	 4095,
+static const size_t sizes[] = { 64,   65,   71,    72,    127,   4032,   4095,
 				4096, 4097, 65535, 65537, 99991, 3000001 };
 
 static void assert_same_as_ld(const char *flags, size_t len)
@@ -91,9 +92,13 @@ START_TEST(same_as_ld)
 END_TEST
 
 static const char *const flags[] = {
-	"-fuse-ld=bfd -Wl,-z,noseparate-code", "-fuse-ld=bfd -Wl,-z,max-page-size=65536",
-	"-fuse-ld=bfd -s", "-fuse-ld=bfd -Wl,-z,relro,-z,now", "-fuse-ld=bfd -Wl,--gc-sections",
-	"-fuse-ld=bfd -Wl,--hash-style=both", "-fuse-ld=bfd -Wl,--emit-relocs",
+	"-fuse-ld=bfd -Wl,-z,noseparate-code",
+	"-fuse-ld=bfd -Wl,-z,max-page-size=65536",
+	"-fuse-ld=bfd -s",
+	"-fuse-ld=bfd -Wl,-z,relro,-z,now",
+	"-fuse-ld=bfd -Wl,--gc-sections",
+	"-fuse-ld=bfd -Wl,--hash-style=both",
+	"-fuse-ld=bfd -Wl,--emit-relocs",
 };
 
 START_TEST(same_as_ld_with_options)
@@ -130,9 +135,10 @@ static const struct {
 	  "gcc -shared -fuse-ld=bfd more.o -o stub.so", "not the last thing" },
 	{ "code that uses _end", "extern char _end[]; char *e(void) { return _end; }",
 	  "gcc -shared -fuse-ld=bfd more.o stub.o -o stub.so", "another symbol" },
-	{ "no such symbol", "int x;", "gcc -shared -fuse-ld=bfd more.o -o stub.so", "no symbol for" },
-	{ "a writable blob", "char blob[64] = {1};",
-	  "gcc -shared -fuse-ld=bfd more.o -o stub.so", "read-only" },
+	{ "no such symbol", "int x;", "gcc -shared -fuse-ld=bfd more.o -o stub.so",
+	  "no symbol for" },
+	{ "a writable blob", "char blob[64] = {1};", "gcc -shared -fuse-ld=bfd more.o -o stub.so",
+	  "read-only" },
 	{ "bytes behind the headers", "int x;",
 	  "gcc -shared -fuse-ld=bfd more.o stub.o -o stub.so && echo x >> stub.so",
 	  "follow the section headers" },

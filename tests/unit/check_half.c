@@ -41,9 +41,8 @@ START_TEST(widening_is_exact)
 		double want = value_of(bits, f->exponent, f->fraction);
 		double got = (double)f->widen((uint16_t)bits);
 
-		ck_assert_msg(isnan(want)
-				      ? isnan(got)
-				      : want == got && !signbit(want) == !signbit(got),
+		ck_assert_msg(isnan(want) ? isnan(got)
+					  : want == got && !signbit(want) == !signbit(got),
 			      "%s 0x%04x is %a, not %a", f->name, bits, want, got);
 	}
 }
@@ -58,11 +57,9 @@ START_TEST(narrowing_undoes_widening)
 		uint16_t got = f->narrow(value);
 
 		if (isnan(value))
-			ck_assert_msg(isnan((double)f->widen(got)), "%s 0x%04x", f->name,
-				      bits);
+			ck_assert_msg(isnan((double)f->widen(got)), "%s 0x%04x", f->name, bits);
 		else
-			ck_assert_msg(got == bits, "%s 0x%04x became 0x%04x", f->name,
-				      bits, got);
+			ck_assert_msg(got == bits, "%s 0x%04x became 0x%04x", f->name, bits, got);
 	}
 }
 END_TEST
@@ -78,9 +75,8 @@ START_TEST(narrowing_rounds_to_nearest_even)
 		double low = value_of(bits, f->exponent, f->fraction);
 		/* past the largest number the next one would have stood where infinity
 		 * is */
-		double high = bits + 1 == infinity
-				      ? ldexp(1, 1 << (f->exponent - 1))
-				      : value_of(bits + 1, f->exponent, f->fraction);
+		double high = bits + 1 == infinity ? ldexp(1, 1 << (f->exponent - 1))
+						   : value_of(bits + 1, f->exponent, f->fraction);
 		double middle = low + (high - low) / 2;
 		unsigned even = bits & 1 ? bits + 1 : bits;
 

@@ -90,8 +90,10 @@ static enum mpk_code look_tree(const struct mpk_view *view, struct mpk_arena *ar
 			       struct mpk_strbuf *text, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_report_fini) struct mpk_report report = { 0 };
-	struct mpk_unpack_input input = { .tree = view->tree, .blob = view->image->blob,
-					  .name = "x", .library = view->image->bytes,
+	struct mpk_unpack_input input = { .tree = view->tree,
+					  .blob = view->image->blob,
+					  .name = "x",
+					  .library = view->image->bytes,
 					  .standalone = view->image->standalone };
 	struct mpk_extract plan;
 	struct mpk_size size;
@@ -165,7 +167,9 @@ static int file_count;
 
 static int add_file(const char *path, const struct stat *st, int type, struct FTW *at)
 {
-	static const char *const suffixes[] = { ".so", ".blob", ".nohdr", ".tar", ".gz", ".a", ".o" };
+	static const char *const suffixes[] = {
+		".so", ".blob", ".nohdr", ".tar", ".gz", ".a", ".o"
+	};
 	const char *dot = strrchr(path, '.');
 
 	(void)st, (void)at;

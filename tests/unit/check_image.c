@@ -8,8 +8,7 @@ static struct mpk_image open_image(struct mpk_span bytes)
 	struct mpk_image image = { 0 };
 	struct mpk_error err = { 0 };
 
-	ck_assert_msg(mpk_image_open(bytes, NULL, &arena, &image, &err) == MPK_OK, "%s",
-		      err.text);
+	ck_assert_msg(mpk_image_open(bytes, NULL, &arena, &image, &err) == MPK_OK, "%s", err.text);
 	return image;
 }
 
@@ -41,8 +40,8 @@ static const struct {
 	  MPK_CONV_FFI, "main! scale" },
 	{ "formats/02_cuda_source_dynshmem.so", "formats/02_cuda_source_dynshmem.blob",
 	  MPK_GEN_CURRENT, true, MPK_CONV_FFI, "main! rev" },
-	{ "formats/06_relax_vm.so", "formats/06_relax_vm.blob", MPK_GEN_CURRENT, true,
-	  MPK_CONV_FFI, "add main!" },
+	{ "formats/06_relax_vm.so", "formats/06_relax_vm.blob", MPK_GEN_CURRENT, true, MPK_CONV_FFI,
+	  "add main!" },
 	{ "formats/07_relax_opencl.so", "formats/07_relax_opencl.blob", MPK_GEN_CURRENT, true,
 	  MPK_CONV_FFI, "add main!" },
 	{ "formats/14_llvm_noblob.so", NULL, MPK_GEN_CURRENT, true, MPK_CONV_FFI, "add main!" },
@@ -280,7 +279,8 @@ START_TEST(program_with_system_lib)
 	write_source(&sources[2], "pre_", true);
 	ck_assert(build("gcc", ""));
 	ck_assert(run("cd %s && echo 'int main(void) { return 0; }' >m.c && "
-		      "gcc -o prog m.c a.o 2>err", dir));
+		      "gcc -o prog m.c a.o 2>err",
+		      dir));
 	image = open_image(load_made("prog"));
 	ck_assert(image.has_blob);
 	ck_assert_str_eq(image.prefix, "pre_");
@@ -300,7 +300,8 @@ START_TEST(many_sections)
 	ck_assert_int_eq(fclose(f), 0);
 	write_source(&sources[0], "", true);
 	ck_assert(run("cd %s && gcc -ffreestanding -O1 -fPIC -S a.c -o a.s 2>err && "
-		      "cat many.s a.s >all.s && gcc -c all.s -o a.o 2>>err", dir));
+		      "cat many.s a.s >all.s && gcc -c all.s -o a.o 2>>err",
+		      dir));
 	image = open_image(load_made("a.o"));
 	expect_made(&image, &sources[0]);
 }
@@ -315,10 +316,12 @@ START_TEST(agrees_with_nm)
 
 	write_source(&(struct source){ .blob = "__tvm_dev_mblob",
 				       .code = "int b(void){return 0;} int a(void){return 0;}"
-					       "int c3(void){return 0;}" }, "", true);
+					       "int c3(void){return 0;}" },
+		     "", true);
 	ck_assert(build("gcc", ""));
 	ck_assert(run("cd %s && nm -D --defined-only a.so | awk '$2 == \"T\" { print $3 }' | "
-		      "LC_ALL=C sort | tr '\\n' ' ' >nm.txt", dir));
+		      "LC_ALL=C sort | tr '\\n' ' ' >nm.txt",
+		      dir));
 	listed = load_made("nm.txt");
 	image = open_image(load_made("a.so"));
 	for (size_t i = 0; i < image.function_count; i++)
@@ -338,7 +341,8 @@ START_TEST(archives)
 	ck_assert(run("cd %s && echo 'int __tvm_ffi_net_f(void) { return 0; }' >f.c && "
 		      "echo 'not an object' >notes.txt && gcc -c f.c && "
 		      "ar rc lib.a notes.txt f.o a.o && ar rc none.a notes.txt && "
-		      "tar cf lib.tar notes.txt f.o a.o", dir));
+		      "tar cf lib.tar notes.txt f.o a.o",
+		      dir));
 	for (int tar = 0; tar < 2; tar++) {
 		image = open_image(load_made(tar ? "lib.tar" : "lib.a"));
 		ck_assert_int_eq(image.container, tar ? MPK_CONTAINER_TAR : MPK_CONTAINER_ARCHIVE);
@@ -346,8 +350,8 @@ START_TEST(archives)
 		ck_assert_str_eq(image.prefix, "net_");
 		ck_assert_uint_eq(image.member_count, 3);
 		ck_assert_str_eq(names(&image), "_odd add main! net_f");
-		ck_assert_mem_eq(load_made(tar ? "lib.tar" : "lib.a").data + image.blob_off, content,
-				 sizeof content);
+		ck_assert_mem_eq(load_made(tar ? "lib.tar" : "lib.a").data + image.blob_off,
+				 content, sizeof content);
 	}
 	ck_assert_int_eq(mpk_image_open(load_made("lib.a"), "b.o", &arena, &image, &err),
 			 MPK_E_NOTFOUND);
@@ -370,12 +374,17 @@ int main(void)
 		const TTest *fn;
 		int rows;
 	} tests[] = {
-		{ real_library, (int)MPK_ARRAY_COUNT(libraries) }, { real_tar, 1 },
-		{ context_undefined_needed, 1 }, { bare_blob, 1 },
+		{ real_library, (int)MPK_ARRAY_COUNT(libraries) },
+		{ real_tar, 1 },
+		{ context_undefined_needed, 1 },
+		{ bare_blob, 1 },
 		{ every_machine, (int)MPK_ARRAY_COUNT(compilers) },
 		{ changed_by_tools, (int)MPK_ARRAY_COUNT(variants) },
-		{ symbol_without_size, 1 }, { program_with_system_lib, 1 },
-		{ many_sections, 1 }, { agrees_with_nm, 1 }, { archives, 1 },
+		{ symbol_without_size, 1 },
+		{ program_with_system_lib, 1 },
+		{ many_sections, 1 },
+		{ agrees_with_nm, 1 },
+		{ archives, 1 },
 	};
 	Suite *s = suite_create("image");
 	TCase *tc = tcase_create("image");

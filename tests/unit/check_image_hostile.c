@@ -9,10 +9,18 @@ static const struct {
 	const char *text; /* part of the message */
 } refused[] = {
 	{ "", 0, MPK_E_CORRUPT, "no bytes" },
-	{ "\x7f" "ELF", 4, MPK_E_CORRUPT, "ELF header ends beyond" },
-	{ "\x7f" "ELF\3\1\1\0\0\0\0\0\0\0\0\0", 16, MPK_E_CORRUPT, "neither 32 nor 64" },
-	{ "\x7f" "ELF\2\3\1\0\0\0\0\0\0\0\0\0", 16, MPK_E_CORRUPT, "byte order" },
-	{ "\x7f" "ELF\2\1\7\0\0\0\0\0\0\0\0\0", 16, MPK_E_CORRUPT, "version" },
+	{ "\x7f"
+	  "ELF",
+	  4, MPK_E_CORRUPT, "ELF header ends beyond" },
+	{ "\x7f"
+	  "ELF\3\1\1\0\0\0\0\0\0\0\0\0",
+	  16, MPK_E_CORRUPT, "neither 32 nor 64" },
+	{ "\x7f"
+	  "ELF\2\3\1\0\0\0\0\0\0\0\0\0",
+	  16, MPK_E_CORRUPT, "byte order" },
+	{ "\x7f"
+	  "ELF\2\1\7\0\0\0\0\0\0\0\0\0",
+	  16, MPK_E_CORRUPT, "version" },
 	{ "#!/bin/sh\n", 10, MPK_E_CORRUPT, "neither an ELF file" },
 	{ "\xcf\xfa\xed\xfe\7\0\0\1", 8, MPK_E_UNSUPPORTED, "Mach-O" },
 	{ "MZ\x90\0", 4, MPK_E_UNSUPPORTED, "Windows" },
@@ -37,7 +45,7 @@ END_TEST
 /* One field of a sound library made unsound. */
 static const struct {
 	const char *what;
-	const char *section;  /* patch this section's header, or NULL: the ELF header */
+	const char *section; /* patch this section's header, or NULL: the ELF header */
 	size_t field, bytes;
 	uint64_t value;
 	const char *text;
@@ -114,19 +122,20 @@ START_TEST(blob_without_bytes)
 	struct mpk_image image;
 	struct mpk_error err = { 0 };
 
-	ck_assert(run("cd %s && printf '.globl __tvm_dev_mblob\\n.type __tvm_dev_mblob,%%%%object\\n"
-		      ".bss\\n__tvm_dev_mblob: .zero 64\\n.size __tvm_dev_mblob,64\\n' >b.s && "
-		      "gcc -c b.s -o b.o && gcc -shared -nostdlib b.o -o b.so && "
-		      "printf '.globl __tvm_dev_mblob\\n.type __tvm_dev_mblob,%%%%object\\n"
-		      ".data\\n__tvm_dev_mblob: .byte 1\\n.size __tvm_dev_mblob,1000000\\n' >c.s && "
-		      "gcc -c c.s -o c.o", dir));
+	ck_assert(
+		run("cd %s && printf '.globl __tvm_dev_mblob\\n.type __tvm_dev_mblob,%%%%object\\n"
+		    ".bss\\n__tvm_dev_mblob: .zero 64\\n.size __tvm_dev_mblob,64\\n' >b.s && "
+		    "gcc -c b.s -o b.o && gcc -shared -nostdlib b.o -o b.so && "
+		    "printf '.globl __tvm_dev_mblob\\n.type __tvm_dev_mblob,%%%%object\\n"
+		    ".data\\n__tvm_dev_mblob: .byte 1\\n.size __tvm_dev_mblob,1000000\\n' >c.s && "
+		    "gcc -c c.s -o c.o",
+		    dir));
 	ck_assert_int_eq(mpk_image_open(load_made("b.o"), NULL, &arena, &image, &err),
 			 MPK_E_CORRUPT);
 	ck_assert_str_eq(err.text, "symbol __tvm_dev_mblob stands in a section without bytes");
 	ck_assert_int_eq(mpk_image_open(load_made("b.so"), NULL, &arena, &image, &err),
 			 MPK_E_CORRUPT);
-	ck_assert_str_eq(err.text,
-			 "symbol __tvm_dev_mblob lies outside of what the file loads");
+	ck_assert_str_eq(err.text, "symbol __tvm_dev_mblob lies outside of what the file loads");
 	ck_assert_int_eq(mpk_image_open(load_made("c.o"), NULL, &arena, &image, &err),
 			 MPK_E_CORRUPT);
 	ck_assert_str_eq(err.text,
@@ -168,7 +177,8 @@ static struct mpk_span hostile_bytes(int i)
 		return copy;
 	}
 	write_source(&sources[1], "", true);
-	ck_assert(build(i == 1 ? "gcc" : "gcc -Wl,-z,max-page-size=4096", "-Wl,-z,noseparate-code"));
+	ck_assert(
+		build(i == 1 ? "gcc" : "gcc -Wl,-z,max-page-size=4096", "-Wl,-z,noseparate-code"));
 	bytes = load_made(i == 1 ? "a.o" : "a.so");
 	return i == 3 ? without_sections(bytes) : bytes;
 }
@@ -234,7 +244,8 @@ int main(void)
 		int rows;
 	} tests[] = {
 		{ refuses, (int)MPK_ARRAY_COUNT(refused) },
-		{ wounded, (int)MPK_ARRAY_COUNT(wounds) }, { blob_without_bytes, 1 },
+		{ wounded, (int)MPK_ARRAY_COUNT(wounds) },
+		{ blob_without_bytes, 1 },
 		{ every_prefix, (int)MPK_ARRAY_COUNT(hostile) },
 		{ every_byte_changed, (int)MPK_ARRAY_COUNT(hostile) },
 		{ random_changes, (int)MPK_ARRAY_COUNT(hostile) },

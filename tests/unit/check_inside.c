@@ -23,13 +23,16 @@ static const struct {
 } tensors[] = {
 	{ "float32", { 0, 0, 0x80, 0x3f, 0, 0, 0, 0xc0 }, 8, "min -2, max 1, mean -0.5" },
 	/* 1, NaN, infinity, 3 */
-	{ "float32", { 0, 0, 0x80, 0x3f, 0, 0, 0xc0, 0x7f, 0, 0, 0x80, 0x7f, 0, 0, 0x40, 0x40 }, 16,
+	{ "float32",
+	  { 0, 0, 0x80, 0x3f, 0, 0, 0xc0, 0x7f, 0, 0, 0x80, 0x7f, 0, 0, 0x40, 0x40 },
+	  16,
 	  "min 1, max 3, mean 2, 1 NaN, 1 infinite" },
 	{ "float32", { 0, 0, 0xc0, 0x7f }, 4, "1 NaN" },
 	{ "float32", { 0, 0, 0x80, 0xff, 0, 0, 0x80, 0x7f }, 8, "2 infinite" },
 	/* the largest double twice: their sum is none */
-	{ "float64", { 255, 255, 255, 255, 255, 255, 0xef, 0x7f,
-		       255, 255, 255, 255, 255, 255, 0xef, 0x7f }, 16,
+	{ "float64",
+	  { 255, 255, 255, 255, 255, 255, 0xef, 0x7f, 255, 255, 255, 255, 255, 255, 0xef, 0x7f },
+	  16,
 	  "min 1.79769e+308, max 1.79769e+308, mean 1.79769e+308" },
 	/* the smallest subnormal, 65504, -0.5 */
 	{ "float16", { 1, 0, 0xff, 0x7b, 0, 0xb8 }, 6, "min -0.5, max 65504, mean 21834.5" },
@@ -40,9 +43,13 @@ static const struct {
 	{ "uint8", { 0x80, 0x7f, 0xff, 4 }, 4, "min 4, max 255, mean 128.5" },
 	{ "int16", { 0, 0x80, 1, 0 }, 4, "min -32768, max 1, mean -16383.5" },
 	{ "int32", { 0xff, 0xff, 0xff, 0xff, 2, 0, 0, 0 }, 8, "min -1, max 2, mean 0.5" },
-	{ "int64", { 0, 0, 0, 0, 0, 0, 0, 0x80, 1 }, 16,
+	{ "int64",
+	  { 0, 0, 0, 0, 0, 0, 0, 0x80, 1 },
+	  16,
 	  "min -9223372036854775808, max 1, mean -4.61169e+18" },
-	{ "uint64", { 255, 255, 255, 255, 255, 255, 255, 255 }, 8,
+	{ "uint64",
+	  { 255, 255, 255, 255, 255, 255, 255, 255 },
+	  8,
 	  "min 18446744073709551615, max 18446744073709551615, mean 1.84467e+19" },
 	{ "bool", { 1, 0, 0, 1 }, 4, "min 0, max 1, mean 0.5" },
 	{ "int8x4", { 1, 2, 3, 4 }, 4, "min 1, max 4, mean 2.5" },
@@ -80,11 +87,14 @@ static struct mpk_inside look(const char *kind, struct mpk_span code,
 {
 	struct mpk_inside inside;
 
-	kernels = (struct mpk_kernels){ .layout = MPK_KERNELS_PLAIN, .functions = f,
-					.function_count = 1, .data = code };
+	kernels = (struct mpk_kernels){
+		.layout = MPK_KERNELS_PLAIN, .functions = f, .function_count = 1, .data = code
+	};
 	stored = (struct mpk_node){ .kind = mpk_span_str(kind), .payload = code };
 	cuda = mpk_kind_find(stored.kind);
-	node = (struct mpk_view_node){ .node = &stored, .kind = cuda, .decoded = true,
+	node = (struct mpk_view_node){ .node = &stored,
+				       .kind = cuda,
+				       .decoded = true,
 				       .payload = { .tag = MPK_PAYLOAD_KERNELS,
 						    .u.kernels = kernels } };
 	ck_assert_int_eq(mpk_inside_read(&node, &test_arena, &inside, NULL), MPK_OK);
@@ -104,8 +114,7 @@ static const struct {
 	{ DATA "two.sm_90.cubin", "gather",
 	  "cubin sm_90: 30 registers, 512 B shared, 0 B stack, 568 B constant bank 0, "
 	  "1 barrier, 3 parameters (40 B), " },
-	{ DATA "two.sm_90a.cuda12.cubin", "gather",
-	  "cubin sm_90a: 30 registers, 512 B shared, " },
+	{ DATA "two.sm_90a.cuda12.cubin", "gather", "cubin sm_90a: 30 registers, 512 B shared, " },
 	{ DATA "shape.sm_90.cubin", "stack",
 	  "cubin sm_90: 10 registers, 0 B shared, 400 B stack, 540 B constant bank 0, " },
 	{ DATA "tiny.sm_120a.cubin", "tiny",
@@ -144,16 +153,19 @@ START_TEST(marks)
 	struct mpk_function_info f = { .key = mpk_span_str("helper") };
 	struct mpk_inside inside;
 
-	inside = look("cuda", mpk_span_str(".version 7.0\n.target sm_70\n.address_size 64\n"
-					   ".func helper() { ret; }\n"), &f);
-	ck_assert_str_eq(function_text(&inside),
-			 "a .func in the code: no driver can launch it\n");
+	inside = look("cuda",
+		      mpk_span_str(".version 7.0\n.target sm_70\n.address_size 64\n"
+				   ".func helper() { ret; }\n"),
+		      &f);
+	ck_assert_str_eq(function_text(&inside), "a .func in the code: no driver can launch it\n");
 	inside = look("cuda", robust_load(&test_arena, DATA "two.sm_90.cubin"), &f);
 	ck_assert_str_eq(function_text(&inside), "not in the code\n");
 	inside = look("opencl", mpk_span_str("__kernel void MAKE(help, er)() {}"), &f);
 	ck_assert_str_eq(function_text(&inside), "not in the code\n");
-	inside = look("opencl", mpk_span_str("#define MAKE(a, b) a##b\n"
-					     "__kernel void MAKE(help, er)() {}"), &f);
+	inside = look("opencl",
+		      mpk_span_str("#define MAKE(a, b) a##b\n"
+				   "__kernel void MAKE(help, er)() {}"),
+		      &f);
 	ck_assert_str_eq(function_text(&inside), "");
 	inside = look("rocm", mpk_span_str("\177ELF no list of kernels"), &f);
 	ck_assert_int_eq(mpk_inside_state(&inside, &kernels, 0), MPK_PROBE_POSSIBLE);
@@ -175,8 +187,9 @@ START_TEST(images)
 	ck_assert_uint_eq(c->u.fatbin.entry_count, 3);
 	for (size_t i = 0; i < 3; i++)
 		ck_assert_int_eq(c->images[i].probe,
-				 c->u.fatbin.entries[i].packing == MPK_FATBIN_STORED ?
-					 MPK_PROBE_CUBIN : MPK_PROBE_UNKNOWN);
+				 c->u.fatbin.entries[i].packing == MPK_FATBIN_STORED
+					 ? MPK_PROBE_CUBIN
+					 : MPK_PROBE_UNKNOWN);
 	node.inside = &inside;
 	mpk_inside_lines(&node, "", &out);
 	ck_assert_ptr_nonnull(strstr(mpk_strbuf_text(&out),
@@ -201,10 +214,12 @@ START_TEST(graph_storage)
 		" \"attrs\": {\"dltype\": [\"list_str\", [\"float32\", \"float16\", \"int8\"]],"
 		" \"storage_id\": [\"list_int\", [7, 1, 7]],"
 		" \"shape\": [\"list_shape\", [[4], [3, 5], [2, 9]]]}}";
-	struct mpk_view_node n = { .node = &stored, .decoded = true,
-				   .payload = { .tag = MPK_PAYLOAD_FACTORY,
-						.u.factory = { .has_graph = true,
-							       .graph_json = mpk_span_str(graph) } } };
+	struct mpk_view_node n = {
+		.node = &stored,
+		.decoded = true,
+		.payload = { .tag = MPK_PAYLOAD_FACTORY,
+			     .u.factory = { .has_graph = true, .graph_json = mpk_span_str(graph) } }
+	};
 	struct mpk_inside inside;
 
 	ck_assert_int_eq(mpk_inside_read(&n, &test_arena, &inside, NULL), MPK_OK);

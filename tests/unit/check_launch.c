@@ -18,27 +18,44 @@ static const struct mpk_dtype saxpy_args[] = { { 3, 64, 1 }, { 3, 64, 1 }, { 3, 
 					       { 2, 32, 1 }, { 0, 32, 1 }, { 0, 64, 1 } };
 static const struct mpk_dtype fill_args[] = { { 3, 64, 1 }, { 2, 32, 1 } };
 static const struct mpk_toml_str launch_tags[] = { S("blockIdx.x"), S("threadIdx.x") };
-static const struct mpk_toml_str shared_tags[] = { S("blockIdx.x"), S("blockIdx.y"), S("threadIdx.x"),
-					       S("tirx.use_dyn_shared_memory") };
+static const struct mpk_toml_str shared_tags[] = { S("blockIdx.x"), S("blockIdx.y"),
+						   S("threadIdx.x"),
+						   S("tirx.use_dyn_shared_memory") };
 static const struct mpk_mfunction kernels[] = {
-	{ .name = S("saxpy_kernel"), .args = saxpy_args, .arg_count = 6, .launch = LIST(launch_tags) },
-	{ .name = S("fill_kernel"), .args = fill_args, .arg_count = 2, .launch = LIST(shared_tags) },
+	{ .name = S("saxpy_kernel"),
+	  .args = saxpy_args,
+	  .arg_count = 6,
+	  .launch = LIST(launch_tags) },
+	{ .name = S("fill_kernel"),
+	  .args = fill_args,
+	  .arg_count = 2,
+	  .launch = LIST(shared_tags) },
 };
 static const struct mpk_toml_str params[] = {
-	S("alpha: float32"), S("X: in float32[n, 4]"), S("Y: inout float32[n, 4]"),
-	S("Z: optional out float32[n + 1]"), S("k: uint8"),
+	S("alpha: float32"),
+	S("X: in float32[n, 4]"),
+	S("Y: inout float32[n, 4]"),
+	S("Z: optional out float32[n + 1]"),
+	S("k: uint8"),
 };
 static const struct mpk_toml_str temps[] = { S("part: float32[2 * n]") };
-static const struct mpk_toml_str saxpy_call[] = { S("X"), S("Y"), S("Z"), S("alpha"), S("n * 1000000"),
-					      S("k") };
+static const struct mpk_toml_str saxpy_call[] = { S("X"),     S("Y"),           S("Z"),
+						  S("alpha"), S("n * 1000000"), S("k") };
 static const struct mpk_toml_str fill_call[] = { S("part"), S("2.5") };
 static const struct mpk_toml_str grid1[] = { S("ceildiv(n, 128 % 129)") }, block1[] = { S("128") };
 static const struct mpk_toml_str grid2[] = { S("max(n, 1)"), S("2") }, block2[] = { S("64") };
 static const struct mpk_mstep steps[] = {
-	{ .kernel = S("k.fill_kernel"), .args = LIST(fill_call), .grid = LIST(grid2),
-	  .block = LIST(block2), .shared = S("n * 16"), .pos = { 7, 1 } },
-	{ .kernel = S("k.saxpy_kernel"), .args = LIST(saxpy_call), .grid = LIST(grid1),
-	  .block = LIST(block1), .pos = { 7, 1 } },
+	{ .kernel = S("k.fill_kernel"),
+	  .args = LIST(fill_call),
+	  .grid = LIST(grid2),
+	  .block = LIST(block2),
+	  .shared = S("n * 16"),
+	  .pos = { 7, 1 } },
+	{ .kernel = S("k.saxpy_kernel"),
+	  .args = LIST(saxpy_call),
+	  .grid = LIST(grid1),
+	  .block = LIST(block1),
+	  .pos = { 7, 1 } },
 };
 
 /* --- building ------------------------------------------------------------------------- */
@@ -48,10 +65,17 @@ static void *build(enum mpk_generation gen, bool llvm, const char *kind)
 	struct mpk_arena arena = { 0 };
 	struct mpk_report report = { 0 };
 	struct mpk_mmodule module = { .id = S("k"), .functions = kernels, .function_count = 2 };
-	struct mpk_mlaunch source = { .name = S("saxpy"), .params = LIST(params), .temps = LIST(temps),
-				      .steps = steps, .step_count = 2, .pos = { 7, 1 } };
-	struct mpk_manifest manifest = { .path = "m.toml", .gen = gen, .modules = &module,
-					 .module_count = 1, .launches = &source,
+	struct mpk_mlaunch source = { .name = S("saxpy"),
+				      .params = LIST(params),
+				      .temps = LIST(temps),
+				      .steps = steps,
+				      .step_count = 2,
+				      .pos = { 7, 1 } };
+	struct mpk_manifest manifest = { .path = "m.toml",
+					 .gen = gen,
+					 .modules = &module,
+					 .module_count = 1,
+					 .launches = &source,
 					 .launch_count = 1 };
 	const struct mpk_launch *launches = NULL;
 	struct mpk_host_unit unit;
@@ -62,9 +86,11 @@ static void *build(enum mpk_generation gen, bool llvm, const char *kind)
 	module.kind = (struct mpk_toml_str){ .text = kind, .len = strlen(kind) };
 	ck_assert_msg(mpk_launch_resolve(&manifest, &arena, &report, &launches, &err) == MPK_OK,
 		      "%s", report.count ? report.findings[0].error.text : err.text);
-	ck_assert_int_eq(mpk_launch_build(launches, 1, MPK_LAUNCH_IMPORTS, "", &arena, &unit, &err), MPK_OK);
+	ck_assert_int_eq(mpk_launch_build(launches, 1, MPK_LAUNCH_IMPORTS, "", &arena, &unit, &err),
+			 MPK_OK);
 	ck_assert_int_eq(llvm ? mpk_host_print_ll(&unit, &text, &err)
-			      : mpk_host_print_c(&unit, &text, &err), MPK_OK);
+			      : mpk_host_print_c(&unit, &text, &err),
+			 MPK_OK);
 
 	ck_assert_ptr_nonnull(mkdtemp(dir));
 	(void)snprintf(file, sizeof file, "%s/f.%s", dir, llvm ? "ll" : "c");
@@ -73,7 +99,8 @@ static void *build(enum mpk_generation gen, bool llvm, const char *kind)
 	ck_assert_int_ge(fputs(mpk_strbuf_text(&text), f), 0);
 	ck_assert_int_eq(fclose(f), 0);
 	(void)snprintf(command, sizeof command, "%s -O2 -fPIC -shared -o %s/f.so %s",
-		       llvm ? "clang-19 -Wno-override-module" : "cc -Wall -Wextra -Werror", dir, file);
+		       llvm ? "clang-19 -Wno-override-module" : "cc -Wall -Wextra -Werror", dir,
+		       file);
 	ck_assert_msg(system(command) == 0, "%s", command);
 	(void)snprintf(command, sizeof command, "%s/f.so", dir);
 	void *so = dlopen(command, RTLD_NOW | RTLD_LOCAL);
@@ -156,7 +183,10 @@ static int rt_call(void *f, const struct any *args, int32_t n, struct any *ret)
 	note("%s(", (const char *)f);
 	for (int i = 0; i < n; i++) {
 		ck_assert_uint_eq(args[i].pad, 0);
-		note_cell(args[i].type == 3 ? 'f' : args[i].type == 4 ? 'p' : args[i].type == 0 ? 'n' : 'i',
+		note_cell(args[i].type == 3   ? 'f'
+			  : args[i].type == 4 ? 'p'
+			  : args[i].type == 0 ? 'n'
+					      : 'i',
 			  &args[i].v);
 	}
 	note(" ) ");
@@ -164,12 +194,17 @@ static int rt_call(void *f, const struct any *args, int32_t n, struct any *ret)
 	return rt.call_fails && strcmp(f, "__tvm_set_device") != 0 ? -1 : 0;
 }
 
-static int rt_call_legacy(void *f, const int64_t *args, const int *codes, int n, void *ret, int *code)
+static int rt_call_legacy(void *f, const int64_t *args, const int *codes, int n, void *ret,
+			  int *code)
 {
 	(void)ret;
 	note("%s(", (const char *)f);
 	for (int i = 0; i < n; i++)
-		note_cell(codes[i] == 2 ? 'f' : codes[i] == 3 ? 'p' : codes[i] == 4 ? 'n' : 'i', &args[i]);
+		note_cell(codes[i] == 2   ? 'f'
+			  : codes[i] == 3 ? 'p'
+			  : codes[i] == 4 ? 'n'
+					  : 'i',
+			  &args[i]);
 	note(" ) ");
 	*code = 4;
 	return rt.call_fails && strcmp(f, "__tvm_set_device") != 0 ? -1 : 0;
@@ -233,7 +268,7 @@ enum { N = 5, ALPHA = 0, X, Y, Z, K };
 struct call {
 	struct any a[N + 1];
 	int count;
-	struct dl_tensor t[3];  /* X, Y, Z */
+	struct dl_tensor t[3]; /* X, Y, Z */
 	int64_t shape[3][2], strides[3][2];
 	char data[3][8];
 };
@@ -245,8 +280,11 @@ static void set_up(struct call *c)
 		c->data[i][0] = "XYZ"[i];
 		c->shape[i][0] = i == 2 ? 301 : 300;
 		c->shape[i][1] = 4;
-		c->t[i] = (struct dl_tensor){ .data = c->data[i], .device_type = 2, .device_id = 1,
-					      .ndim = i == 2 ? 1 : 2, .dtype = { 2, 32, 1 },
+		c->t[i] = (struct dl_tensor){ .data = c->data[i],
+					      .device_type = 2,
+					      .device_id = 1,
+					      .ndim = i == 2 ? 1 : 2,
+					      .dtype = { 2, 32, 1 },
 					      .shape = c->shape[i] };
 		c->a[X + i] = (struct any){ .type = 7, .v = { .p = &c->t[i] } };
 	}
@@ -259,7 +297,9 @@ static int run(void *so, bool legacy, const struct call *c)
 {
 	int64_t values[N + 1] = { 0 }, ret;
 	int codes[N + 1] = { 0 }, ret_code = 4;
-	static const int legacy_code[] = { [0] = 4, [1] = 0, [2] = 15, [3] = 2, [4] = 3, [7] = 7, [8] = 11 };
+	static const int legacy_code[] = {
+		[0] = 4, [1] = 0, [2] = 15, [3] = 2, [4] = 3, [7] = 7, [8] = 11
+	};
 	struct any result = { 0 };
 	void *f = dlsym(so, "__tvm_ffi_saxpy");
 
@@ -285,7 +325,7 @@ static const struct variant {
 	bool llvm;
 } variants[] = {
 	{ MPK_GEN_CURRENT, false }, { MPK_GEN_LEGACY, false }, { MPK_GEN_HYBRID, false },
-	{ MPK_GEN_CURRENT, true }, { MPK_GEN_LEGACY, true },
+	{ MPK_GEN_CURRENT, true },  { MPK_GEN_LEGACY, true },
 };
 
 static bool skipped(const struct variant *v)
@@ -317,13 +357,13 @@ START_TEST(right_calls)
 				 "saxpy_kernel( X Y Z 1.5 300000000 200 3 128 ) free(2 1) ");
 	ck_assert_int_eq(rt.lookups, 3);
 
-	c.a[Z] = (struct any){ 0 };              /* optional, not given */
+	c.a[Z] = (struct any){ 0 };                               /* optional, not given */
 	c.a[ALPHA] = (struct any){ .type = 1, .v = { .i = -3 } }; /* an int is a fine float */
 	ck_assert_msg(run(so, legacy, &c) == 0, "%s", rt.error);
 	ck_assert_ptr_nonnull(strstr(rt.log, "saxpy_kernel( X Y null -3 300000000"));
 	ck_assert_int_eq(rt.lookups, 3); /* cached */
 
-	set_up(&c);                              /* nothing to do for empty tensors */
+	set_up(&c); /* nothing to do for empty tensors */
 	c.shape[0][0] = c.shape[1][0] = 0;
 	c.shape[2][0] = 1;
 	c.t[0].data = c.t[1].data = NULL;
@@ -331,7 +371,7 @@ START_TEST(right_calls)
 	ck_assert_ptr_null(strstr(rt.log, "kernel"));
 	ck_assert_int_eq(rt.allocated, 0);
 
-	set_up(&c);                              /* compact strides, and any for an extent of 1 */
+	set_up(&c); /* compact strides, and any for an extent of 1 */
 	c.strides[0][0] = 4;
 	c.strides[0][1] = 1;
 	c.t[0].strides = c.strides[0];
@@ -341,29 +381,98 @@ START_TEST(right_calls)
 }
 END_TEST
 
-static void m_count(struct call *c) { c->count = 4; }
-static void m_count_more(struct call *c) { c->count = 6; }
-static void m_alpha_str(struct call *c) { c->a[ALPHA] = (struct any){ .type = 8, .v = { .p = c } }; }
-static void m_alpha_none(struct call *c) { c->a[ALPHA] = (struct any){ 0 }; }
-static void m_k_float(struct call *c) { c->a[K] = (struct any){ .type = 3, .v = { .f = 2 } }; }
-static void m_k_big(struct call *c) { c->a[K].v.i = 256; }
-static void m_k_negative(struct call *c) { c->a[K].v.i = -1; }
-static void m_x_int(struct call *c) { c->a[X] = (struct any){ .type = 1, .v = { .i = 3 } }; }
-static void m_x_none(struct call *c) { c->a[X] = (struct any){ 0 }; }
-static void m_x_null(struct call *c) { c->a[X].v.p = NULL; }
-static void m_x_rank(struct call *c) { c->t[0].ndim = 1; }
-static void m_z_rank(struct call *c) { c->t[2].ndim = 2; }
-static void m_x_double(struct call *c) { c->t[0].dtype.bits = 64; }
-static void m_y_int(struct call *c) { c->t[1].dtype.code = 0; }
-static void m_y_lanes(struct call *c) { c->t[1].dtype.lanes = 4; }
-static void m_y_custom(struct call *c) { c->t[1].dtype.code = 12; }
-static void m_x_cpu(struct call *c) { c->t[0].device_type = 1; }
-static void m_y_device(struct call *c) { c->t[1].device_id = 0; }
-static void m_z_device(struct call *c) { c->t[2].device_id = 3; }
-static void m_y_rows(struct call *c) { c->shape[1][0] = 299; }
-static void m_x_columns(struct call *c) { c->shape[0][1] = 5; }
-static void m_z_size(struct call *c) { c->shape[2][0] = 300; }
-static void m_negative(struct call *c) { c->shape[0][0] = c->shape[1][0] = -300; }
+static void m_count(struct call *c)
+{
+	c->count = 4;
+}
+static void m_count_more(struct call *c)
+{
+	c->count = 6;
+}
+static void m_alpha_str(struct call *c)
+{
+	c->a[ALPHA] = (struct any){ .type = 8, .v = { .p = c } };
+}
+static void m_alpha_none(struct call *c)
+{
+	c->a[ALPHA] = (struct any){ 0 };
+}
+static void m_k_float(struct call *c)
+{
+	c->a[K] = (struct any){ .type = 3, .v = { .f = 2 } };
+}
+static void m_k_big(struct call *c)
+{
+	c->a[K].v.i = 256;
+}
+static void m_k_negative(struct call *c)
+{
+	c->a[K].v.i = -1;
+}
+static void m_x_int(struct call *c)
+{
+	c->a[X] = (struct any){ .type = 1, .v = { .i = 3 } };
+}
+static void m_x_none(struct call *c)
+{
+	c->a[X] = (struct any){ 0 };
+}
+static void m_x_null(struct call *c)
+{
+	c->a[X].v.p = NULL;
+}
+static void m_x_rank(struct call *c)
+{
+	c->t[0].ndim = 1;
+}
+static void m_z_rank(struct call *c)
+{
+	c->t[2].ndim = 2;
+}
+static void m_x_double(struct call *c)
+{
+	c->t[0].dtype.bits = 64;
+}
+static void m_y_int(struct call *c)
+{
+	c->t[1].dtype.code = 0;
+}
+static void m_y_lanes(struct call *c)
+{
+	c->t[1].dtype.lanes = 4;
+}
+static void m_y_custom(struct call *c)
+{
+	c->t[1].dtype.code = 12;
+}
+static void m_x_cpu(struct call *c)
+{
+	c->t[0].device_type = 1;
+}
+static void m_y_device(struct call *c)
+{
+	c->t[1].device_id = 0;
+}
+static void m_z_device(struct call *c)
+{
+	c->t[2].device_id = 3;
+}
+static void m_y_rows(struct call *c)
+{
+	c->shape[1][0] = 299;
+}
+static void m_x_columns(struct call *c)
+{
+	c->shape[0][1] = 5;
+}
+static void m_z_size(struct call *c)
+{
+	c->shape[2][0] = 300;
+}
+static void m_negative(struct call *c)
+{
+	c->shape[0][0] = c->shape[1][0] = -300;
+}
 static void m_strides(struct call *c)
 {
 	c->strides[0][0] = 8;
@@ -376,25 +485,55 @@ static void m_transposed(struct call *c)
 	c->strides[1][1] = 300;
 	c->t[1].strides = c->strides[1];
 }
-static void m_x_data(struct call *c) { c->t[0].data = NULL; }
-static void m_z_data(struct call *c) { c->t[2].data = NULL; }
-static void m_misaligned(struct call *c) { c->t[0].byte_offset = 2; }
+static void m_x_data(struct call *c)
+{
+	c->t[0].data = NULL;
+}
+static void m_z_data(struct call *c)
+{
+	c->t[2].data = NULL;
+}
+static void m_misaligned(struct call *c)
+{
+	c->t[0].byte_offset = 2;
+}
 static void all_rows(struct call *c, int64_t n)
 {
 	c->shape[0][0] = c->shape[1][0] = n;
 	c->shape[2][0] = n + 1;
 }
-static void m_int32(struct call *c) { all_rows(c, 3000); }
-static void m_grid(struct call *c) { all_rows(c, INT64_C(3000000000)); }
-static void m_overflow(struct call *c) { all_rows(c, INT64_C(1) << 61); }
+static void m_int32(struct call *c)
+{
+	all_rows(c, 3000);
+}
+static void m_grid(struct call *c)
+{
+	all_rows(c, INT64_C(3000000000));
+}
+static void m_overflow(struct call *c)
+{
+	all_rows(c, INT64_C(1) << 61);
+}
 static void m_max(struct call *c)
 {
 	c->shape[0][0] = c->shape[1][0] = INT64_MAX;
 	c->a[Z] = (struct any){ 0 };
 }
-static void m_lookup(struct call *c) { (void)c; rt.lookup_fails = true; }
-static void m_call(struct call *c) { (void)c; rt.call_fails = true; }
-static void m_memory(struct call *c) { (void)c; rt.no_memory = true; }
+static void m_lookup(struct call *c)
+{
+	(void)c;
+	rt.lookup_fails = true;
+}
+static void m_call(struct call *c)
+{
+	(void)c;
+	rt.call_fails = true;
+}
+static void m_memory(struct call *c)
+{
+	(void)c;
+	rt.no_memory = true;
+}
 
 static const struct {
 	void (*mutate)(struct call *c);
@@ -404,7 +543,8 @@ static const struct {
 	{ m_count, "TypeError: saxpy: takes 5 arguments (alpha, X, Y, Z, k), got 4" },
 	{ m_count_more, "TypeError: saxpy: takes 5 arguments (alpha, X, Y, Z, k), got 6" },
 	{ m_alpha_str, "TypeError: saxpy: argument 'alpha': expected a number (float32), got str" },
-	{ m_alpha_none, "TypeError: saxpy: argument 'alpha': expected a number (float32), got None" },
+	{ m_alpha_none,
+	  "TypeError: saxpy: argument 'alpha': expected a number (float32), got None" },
 	{ m_k_float, "TypeError: saxpy: argument 'k': expected an integer (uint8), got float" },
 	{ m_k_big, "OverflowError: saxpy: argument 'k': 256 does not fit uint8" },
 	{ m_k_negative, "OverflowError: saxpy: argument 'k': -1 does not fit uint8" },
@@ -418,24 +558,31 @@ static const struct {
 	{ m_y_lanes, "TypeError: saxpy: argument 'Y': expected float32, got vectors of 4 lanes" },
 	{ m_y_custom, "TypeError: saxpy: argument 'Y': expected float32, got "
 		      "float8 or other type of bits 32" },
-	{ m_x_cpu, "ValueError: saxpy: argument 'X': expected a tensor on device type 2 (cuda), got "
-		   "device type 1" },
-	{ m_y_device, "ValueError: saxpy: argument 'Y': is on device 0, the first tensor on device 1" },
-	{ m_z_device, "ValueError: saxpy: argument 'Z': is on device 3, the first tensor on device 1" },
+	{ m_x_cpu,
+	  "ValueError: saxpy: argument 'X': expected a tensor on device type 2 (cuda), got "
+	  "device type 1" },
+	{ m_y_device,
+	  "ValueError: saxpy: argument 'Y': is on device 0, the first tensor on device 1" },
+	{ m_z_device,
+	  "ValueError: saxpy: argument 'Z': is on device 3, the first tensor on device 1" },
 	{ m_y_rows, "ValueError: saxpy: argument 'Y': dimension 0 is 299, expected n = 300" },
 	{ m_x_columns, "ValueError: saxpy: argument 'X': dimension 1 is 5, expected 4" },
 	{ m_z_size, "ValueError: saxpy: argument 'Z': dimension 0 is 300, expected n + 1 = 301" },
 	{ m_negative, "ValueError: saxpy: argument 'X': dimension 0 is -300" },
-	{ m_strides, "ValueError: saxpy: argument 'X': must be contiguous: stride of dimension 0 is 8, "
-		     "expected 4" },
-	{ m_transposed, "ValueError: saxpy: argument 'Y': must be contiguous: stride of dimension 1 is "
-			"300, expected 1" },
+	{ m_strides,
+	  "ValueError: saxpy: argument 'X': must be contiguous: stride of dimension 0 is 8, "
+	  "expected 4" },
+	{ m_transposed,
+	  "ValueError: saxpy: argument 'Y': must be contiguous: stride of dimension 1 is "
+	  "300, expected 1" },
 	{ m_x_data, "ValueError: saxpy: argument 'X': has a null data pointer" },
 	{ m_z_data, "ValueError: saxpy: argument 'Z': has a null data pointer" },
 	{ m_misaligned, "ValueError: saxpy: argument 'X': data is not aligned to 4 bytes" },
-	{ m_int32, "OverflowError: saxpy: 'n * 1000000' = 3000000000 does not fit the int32 that kernel "
-		   "'saxpy_kernel' takes" },
-	{ m_grid, "ValueError: saxpy: grid.x 'max(n, 1)' is 3000000000; it must be 0 to 2147483647" },
+	{ m_int32,
+	  "OverflowError: saxpy: 'n * 1000000' = 3000000000 does not fit the int32 that kernel "
+	  "'saxpy_kernel' takes" },
+	{ m_grid,
+	  "ValueError: saxpy: grid.x 'max(n, 1)' is 3000000000; it must be 0 to 2147483647" },
 	{ m_overflow, "ValueError: saxpy: temporary 'part' is too large" },
 	{ m_max, "ValueError: saxpy: '2 * n' overflows 64 bits" },
 	{ m_call, "" },
@@ -483,8 +630,9 @@ START_TEST(opencl_takes_no_offset)
 		c.t[i].device_type = 4;
 	c.t[1].byte_offset = 4;
 	ck_assert_int_eq(run(so, false, &c), -1);
-	ck_assert_str_eq(rt.error, "ValueError: saxpy: argument 'Y': byte_offset is 4; buffers of this "
-				   "device must be passed from their start");
+	ck_assert_str_eq(rt.error,
+			 "ValueError: saxpy: argument 'Y': byte_offset is 4; buffers of this "
+			 "device must be passed from their start");
 	c.t[1].byte_offset = 0;
 	ck_assert_msg(run(so, false, &c) == 0, "%s", rt.error);
 	(void)dlclose(so);

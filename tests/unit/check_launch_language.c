@@ -36,8 +36,9 @@ START_TEST(parameter_language)
 	struct mpk_arena arena = { 0 };
 	struct mpk_launch_param p;
 	struct mpk_error err = { 0 };
-	struct mpk_toml_str m = { .text = texts[_i].param, .len = strlen(texts[_i].param),
-			      .pos = { 7, 100 } };
+	struct mpk_toml_str m = { .text = texts[_i].param,
+				  .len = strlen(texts[_i].param),
+				  .pos = { 7, 100 } };
 	enum mpk_code code = mpk_launch_param_parse(&m, &arena, &p, &err);
 
 	ck_assert_msg((code == MPK_OK) == (texts[_i].column == 0), "'%s': %s", m.text, err.text);

@@ -60,9 +60,11 @@ static void assert_says(const char *command, const char *want)
 
 static struct mpk_llvm_blob blob_for(const char *triple)
 {
-	return (struct mpk_llvm_blob){ .triple = triple, .symbol = "__tvm_ffi__library_bin",
+	return (struct mpk_llvm_blob){ .triple = triple,
+				       .symbol = "__tvm_ffi__library_bin",
 				       .bytes = mpk_span_of("\x04\0\0\0\0\0\0\0bl\0b", 12),
-				       .align = 16, .prefix = "" };
+				       .align = 16,
+				       .prefix = "" };
 }
 
 static struct mpk_span emit(const struct mpk_llvm_blob *blob)
@@ -117,7 +119,9 @@ END_TEST
 
 START_TEST(other_formats)
 {
-	static const struct { const char *triple, *magic, *symbol; } rows[] = {
+	static const struct {
+		const char *triple, *magic, *symbol;
+	} rows[] = {
 		{ "arm64-apple-macos", "\xcf\xfa\xed\xfe", "___tvm_ffi__library_bin" },
 		{ "x86_64-apple-macos", "\xcf\xfa\xed\xfe", "___tvm_ffi__library_bin" },
 		{ "x86_64-w64-windows-gnu", "\x64\x86", "__tvm_ffi__library_bin" },
@@ -163,8 +167,7 @@ START_TEST(unknown_triple)
 	struct mpk_span out;
 	struct mpk_error err = { 0 };
 
-	ck_assert_int_eq(mpk_llvm_table()->emit_blob(&blob, &arena, &out, &err),
-			 MPK_E_UNSUPPORTED);
+	ck_assert_int_eq(mpk_llvm_table()->emit_blob(&blob, &arena, &out, &err), MPK_E_UNSUPPORTED);
 	ck_assert_ptr_nonnull(strstr(err.text, "LLVM 19"));
 }
 END_TEST
@@ -196,7 +199,11 @@ END_TEST
 
 START_TEST(bad_ir)
 {
-	static const struct { const char *text; enum mpk_code code; const char *says; } rows[] = {
+	static const struct {
+		const char *text;
+		enum mpk_code code;
+		const char *says;
+	} rows[] = {
 		{ "define i32 @f() {\n  ret i32 %nope\n}\n", MPK_E_SYNTAX, "undefined value" },
 		{ "hello", MPK_E_SYNTAX, "expected top-level entity" },
 		{ "target triple = \"aarch64-linux-gnu\"\n", MPK_E_CONFLICT, "aarch64" },

@@ -42,21 +42,21 @@ static void expect_text(struct mpk_toml_str s, const char *text, uint32_t line, 
 }
 
 /* Every key that the manual names. */
-static const char full[] = "[package]\n"                                     /* 1 */
+static const char full[] = "[package]\n" /* 1 */
 			   "name = \"deploy\"\n"
 			   "abi = \"legacy\"\n"
 			   "root = \"host\"\n"
-			   "target = \"aarch64-linux-gnu\"\n"                /* 5 */
+			   "target = \"aarch64-linux-gnu\"\n" /* 5 */
 			   "standalone = true\n"
 			   "dedup = true\n"
 			   "[[module]]\n"
 			   "id = \"kernels\"\n"
-			   "kind = \"cuda\"\n"                               /* 10 */
+			   "kind = \"cuda\"\n" /* 10 */
 			   "format = \"ptx\"\n"
 			   "data = \"k.ptx\"\n"
 			   "  [[module.function]]\n"
 			   "  name = \"vadd\"\n"
-			   "  args = [\"handle\", \"float32\", \"i64\"]\n"   /* 15 */
+			   "  args = [\"handle\", \"float32\", \"i64\"]\n" /* 15 */
 			   "  launch = [\"blockIdx.x\", \"threadIdx.x\", "
 			   "\"tir.use_dyn_shared_memory\"]\n"
 			   "[[module]]\n"
@@ -67,42 +67,42 @@ static const char full[] = "[package]\n"                                     /* 
 			   "[[module]]\n"
 			   "id = \"model\"\n"
 			   "kind = \"GraphExecutorFactory\"\n"
-			   "name = \"default\"\n"                            /* 25 */
+			   "name = \"default\"\n" /* 25 */
 			   "graph = \"graph.json\"\n"
 			   "params = \"w.params\"\n"
 			   "[[module]]\n"
 			   "id = \"raw\"\n"
-			   "kind = \"my_runtime\"\n"                         /* 30 */
+			   "kind = \"my_runtime\"\n" /* 30 */
 			   "payload = \"raw.bin\"\n"
 			   "[[module]]\n"
 			   "id = \"shaders\"\n"
 			   "kind = \"rocm\"\n"
-			   "data = \"k.hsaco\"\n"                            /* 35 */
+			   "data = \"k.hsaco\"\n" /* 35 */
 			   "  [[module.function]]\n"
 			   "  name = \"f\"\n"
 			   "  args = []\n"
 			   "  launch = []\n"
-			   "[[function]]\n"                                  /* 40 */
+			   "[[function]]\n" /* 40 */
 			   "name = \"vadd\"\n"
 			   "kernel = \"kernels.vadd\"\n"
 			   "params = [\"A: float32[n]\"]\n"
 			   "args = [\"A\", 1, \"n\"]\n"
-			   "grid = [\"(n + 127) / 128\"]\n"                  /* 45 */
+			   "grid = [\"(n + 127) / 128\"]\n" /* 45 */
 			   "block = [128]\n"
 			   "shared = 256\n"
 			   "[[function]]\n"
 			   "name = \"two\"\n"
-			   "params = []\n"                                   /* 50 */
+			   "params = []\n" /* 50 */
 			   "temps = [\"t: float32[4]\"]\n"
 			   "  [[function.steps]]\n"
 			   "  kernel = \"shaders.f\"\n"
 			   "  args = []\n"
-			   "  grid = [1]\n"                                  /* 55 */
+			   "  grid = [1]\n" /* 55 */
 			   "  block = [1]\n"
 			   "  [[function.steps]]\n"
 			   "  kernel = \"shaders.f\"\n"
 			   "  args = []\n"
-			   "  grid = [1]\n"                                  /* 60 */
+			   "  grid = [1]\n" /* 60 */
 			   "  block = [1]\n"
 			   "  shared = \"4 * 8\"\n";
 
@@ -197,8 +197,9 @@ START_TEST(defaults_are_set)
 {
 	struct parsed p;
 
-	parse_at(&p, mpk_span_str("[package]\nname = \"m\"\n[[module]]\nid = \"a\"\nkind = \"x\"\n"
-				  "payload = \"p\"\n"),
+	parse_at(&p,
+		 mpk_span_str("[package]\nname = \"m\"\n[[module]]\nid = \"a\"\nkind = \"x\"\n"
+			      "payload = \"p\"\n"),
 		 "mpack.toml");
 	ck_assert_int_eq(p.code, MPK_OK);
 	ck_assert_int_eq(p.m.gen, MPK_GEN_CURRENT);
@@ -226,7 +227,8 @@ static const struct {
 	{ HEAD RAW("a") "imports = [\"b\"]\n" RAW("b") "imports = [\"a\"]\n" RAW("c") "nope = 1\n",
 	  "12:12 cycle, 17:1 unknown-key" },
 	{ HEAD "root = \"b\"\n" RAW("a"), "3:8 unknown-root" },
-	{ HEAD RAW("a") "imports = [\"\"]\nformat = \"f\"\n", "7:12 empty-value, 8:10 misplaced-key" },
+	{ HEAD RAW("a") "imports = [\"\"]\nformat = \"f\"\n",
+	  "7:12 empty-value, 8:10 misplaced-key" },
 	{ HEAD RAW("a") "Imports = []\n", "7:1 unknown-key" },
 	{ HEAD RAW("a") "[[module.function]]\nname = \"f\"\nargs = [\"x\"]\nlaunch = [\"y\"]\n",
 	  "7:1 misplaced-key, 9:9 dtype, 10:11 launch-tag" },

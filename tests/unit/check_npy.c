@@ -24,18 +24,12 @@ static const struct {
 	const char *name;
 	struct mpk_dtype dtype;
 } types[] = {
-	{ "int8", { MPK_DTYPE_INT, 8, 1 } },
-	{ "int16", { MPK_DTYPE_INT, 16, 1 } },
-	{ "int32", { MPK_DTYPE_INT, 32, 1 } },
-	{ "int64", { MPK_DTYPE_INT, 64, 1 } },
-	{ "uint8", { MPK_DTYPE_UINT, 8, 1 } },
-	{ "uint16", { MPK_DTYPE_UINT, 16, 1 } },
-	{ "uint32", { MPK_DTYPE_UINT, 32, 1 } },
-	{ "uint64", { MPK_DTYPE_UINT, 64, 1 } },
-	{ "float16", { MPK_DTYPE_FLOAT, 16, 1 } },
-	{ "float32", { MPK_DTYPE_FLOAT, 32, 1 } },
-	{ "float64", { MPK_DTYPE_FLOAT, 64, 1 } },
-	{ "bool", { MPK_DTYPE_BOOL, 8, 1 } },
+	{ "int8", { MPK_DTYPE_INT, 8, 1 } },       { "int16", { MPK_DTYPE_INT, 16, 1 } },
+	{ "int32", { MPK_DTYPE_INT, 32, 1 } },     { "int64", { MPK_DTYPE_INT, 64, 1 } },
+	{ "uint8", { MPK_DTYPE_UINT, 8, 1 } },     { "uint16", { MPK_DTYPE_UINT, 16, 1 } },
+	{ "uint32", { MPK_DTYPE_UINT, 32, 1 } },   { "uint64", { MPK_DTYPE_UINT, 64, 1 } },
+	{ "float16", { MPK_DTYPE_FLOAT, 16, 1 } }, { "float32", { MPK_DTYPE_FLOAT, 32, 1 } },
+	{ "float64", { MPK_DTYPE_FLOAT, 64, 1 } }, { "bool", { MPK_DTYPE_BOOL, 8, 1 } },
 };
 
 START_TEST(every_type_is_read)
@@ -53,11 +47,10 @@ START_TEST(every_type_is_read)
 	ck_assert_uint_eq(npy.data_off % 64, 0);
 	for (size_t i = 0; i < 6; i++) {
 		size_t each = mpk_dtype_bytes(npy.dtype);
-		double want = types[_i].dtype.code == MPK_DTYPE_BOOL ? (double)(i % 2)
-								     : (double)i;
+		double want = types[_i].dtype.code == MPK_DTYPE_BOOL ? (double)(i % 2) : (double)i;
 
-		ck_assert_double_eq(mpk_element_to_double(mpk_element_load(
-					    npy.dtype, npy.data.data + i * each)),
+		ck_assert_double_eq(mpk_element_to_double(
+					    mpk_element_load(npy.dtype, npy.data.data + i * each)),
 				    want);
 	}
 	unload(file);
@@ -68,8 +61,9 @@ END_TEST
 START_TEST(written_bytes_are_numpys)
 {
 	static const char *const more[] = { "scalar", "empty", "vector", "opaque2" };
-	const char *stem = _i < (int)MPK_ARRAY_COUNT(types) ? types[_i].name
-					: more[(size_t)_i - MPK_ARRAY_COUNT(types)];
+	const char *stem = _i < (int)MPK_ARRAY_COUNT(types)
+				   ? types[_i].name
+				   : more[(size_t)_i - MPK_ARRAY_COUNT(types)];
 	struct mpk_arena arena = { 0 };
 	struct mpk_rope rope = mpk_rope_of(&arena);
 	struct mpk_span flat;
@@ -81,9 +75,7 @@ START_TEST(written_bytes_are_numpys)
 	ck_assert_int_eq(mpk_npy_read(file, &npy, NULL), MPK_OK);
 	if (npy.is_opaque)
 		npy.dtype = (struct mpk_dtype){ MPK_DTYPE_BFLOAT, 16, 1 };
-	ck_assert_int_eq(mpk_npy_write_header(&rope, npy.dtype, npy.shape, npy.ndim,
-					      NULL),
-			 MPK_OK);
+	ck_assert_int_eq(mpk_npy_write_header(&rope, npy.dtype, npy.shape, npy.ndim, NULL), MPK_OK);
 	mpk_rope_put_view(&rope, npy.data);
 	ck_assert_int_eq(mpk_rope_flat(&rope, &flat, NULL), MPK_OK);
 	if (npy.is_opaque) /* numpy writes "|V2" and ml_dtypes "<V2" for the same */
@@ -135,8 +127,8 @@ END_TEST
 
 START_TEST(archives)
 {
-	struct mpk_span pair = load("pair.npz"), one = load("one.npz"),
-			packed = load("packed.npz"), member;
+	struct mpk_span pair = load("pair.npz"), one = load("one.npz"), packed = load("packed.npz"),
+			member;
 	struct mpk_arena arena = { 0 };
 	struct mpk_error err = { 0 };
 	struct mpk_npy npy;
@@ -148,8 +140,7 @@ START_TEST(archives)
 	ck_assert_int_eq(mpk_npz_find(one, NULL, &arena, &member, &err), MPK_OK);
 	ck_assert_int_eq(mpk_npz_find(pair, NULL, &arena, &member, &err), MPK_E_NOTFOUND);
 	ck_assert_ptr_nonnull(strstr(err.text, "x, y"));
-	ck_assert_int_eq(mpk_npz_find(one, "onyl", &arena, &member, &err),
-			 MPK_E_NOTFOUND);
+	ck_assert_int_eq(mpk_npz_find(one, "onyl", &arena, &member, &err), MPK_E_NOTFOUND);
 	ck_assert_ptr_nonnull(strstr(err.text, "did you mean 'only'"));
 	ck_assert_int_eq(mpk_npz_find(packed, "x", &arena, &member, &err), MPK_OK);
 	ck_assert_int_eq(mpk_npy_read(member, &npy, &err), MPK_OK);
@@ -174,8 +165,7 @@ static void try_all(struct mpk_span file, bool is_archive)
 	for (size_t len = 0; len <= file.len; len++) {
 		struct mpk_span s = guarded_put(&g, mpk_span_of(file.data, len));
 
-		ck_assert(len == file.len || is_archive ||
-			  mpk_npy_read(s, &npy, NULL) != MPK_OK);
+		ck_assert(len == file.len || is_archive || mpk_npy_read(s, &npy, NULL) != MPK_OK);
 		if (is_archive && mpk_npz_find(s, "x", &arena, &member, NULL) == MPK_OK)
 			ck_assert_int_eq(mpk_npy_read(member, &npy, NULL), MPK_OK);
 	}
@@ -188,8 +178,7 @@ static void try_all(struct mpk_span file, bool is_archive)
 		if (!is_archive)
 			member = s;
 		if (mpk_npy_read(member, &npy, NULL) == MPK_OK)
-			ck_assert(npy.data.data + npy.data.len <=
-				  member.data + member.len);
+			ck_assert(npy.data.data + npy.data.len <= member.data + member.len);
 	}
 	mpk_arena_fini(&arena);
 	guarded_free(&g);
@@ -214,13 +203,11 @@ START_TEST(files_as_tensors)
 	struct mpk_error err = { 0 };
 	struct mpk_strbuf text = { 0 };
 
-	ck_assert_int_eq(mpk_value_parse("@tests/data/npy/big_endian.npy", &v, &err),
-			 MPK_OK);
+	ck_assert_int_eq(mpk_value_parse("@tests/data/npy/big_endian.npy", &v, &err), MPK_OK);
 	mpk_value_print(&text, &v, 0);
 	ck_assert_str_eq(mpk_strbuf_text(&text), "2x3xf32=[[0 1 2][3 4 5]]");
 	mpk_value_drop(&v);
-	ck_assert_int_eq(mpk_value_parse("@tests/data/npy/opaque2.npy", &v, &err),
-			 MPK_OK);
+	ck_assert_int_eq(mpk_value_parse("@tests/data/npy/opaque2.npy", &v, &err), MPK_OK);
 	text.len = 0;
 	mpk_value_print(&text, &v, 0);
 	ck_assert_str_eq(mpk_strbuf_text(&text), "2xbf16=1 2");
@@ -228,22 +215,17 @@ START_TEST(files_as_tensors)
 	ck_assert_int_eq(mpk_value_parse("@tests/data/npy/pair.npz:y", &v, &err), MPK_OK);
 	ck_assert_uint_eq(mpk_tensor_count(v.tensor), 3);
 	mpk_value_drop(&v);
-	ck_assert_int_eq(mpk_value_parse("2x3xf32=@tests/data/npy/float32.npy", &v, &err),
-			 MPK_OK);
+	ck_assert_int_eq(mpk_value_parse("2x3xf32=@tests/data/npy/float32.npy", &v, &err), MPK_OK);
 	mpk_value_drop(&v);
 	ck_assert_int_eq(mpk_value_parse("3x2xf32=@tests/data/npy/float32.npy", &v, &err),
 			 MPK_E_USAGE);
 	ck_assert_ptr_nonnull(strstr(err.text, "2x3xf32, not 3x2xf32"));
-	ck_assert_int_eq(mpk_value_parse("8xu8=@tests/data/npy/make.py", &v, &err),
-			 MPK_E_USAGE);
+	ck_assert_int_eq(mpk_value_parse("8xu8=@tests/data/npy/make.py", &v, &err), MPK_E_USAGE);
 	ck_assert_ptr_nonnull(strstr(err.text, "8 are needed"));
 	ck_assert_int_eq(mpk_value_parse("@tests/data/npy/none.npy", &v, &err), MPK_E_IO);
-	ck_assert_int_eq(mpk_value_parse("@tests/data/npy/make.py", &v, &err),
-			 MPK_E_CORRUPT);
-	ck_assert_int_eq(mpk_value_parse("@tests/data/npy/pair.npz:z", &v, &err),
-			 MPK_E_USAGE);
-	ck_assert_int_eq(mpk_value_parse("@tests/data/npy/int8.npy:z", &v, &err),
-			 MPK_E_USAGE);
+	ck_assert_int_eq(mpk_value_parse("@tests/data/npy/make.py", &v, &err), MPK_E_CORRUPT);
+	ck_assert_int_eq(mpk_value_parse("@tests/data/npy/pair.npz:z", &v, &err), MPK_E_USAGE);
+	ck_assert_int_eq(mpk_value_parse("@tests/data/npy/int8.npy:z", &v, &err), MPK_E_USAGE);
 	mpk_strbuf_fini(&text);
 }
 END_TEST

@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "digest/digest.h"
 #include "io/output.h"
 #include "io/reader.h"
-#include "digest/digest.h"
 
 static char dir[64];
 static bool no_unnamed_files;
@@ -211,8 +211,13 @@ END_TEST
 
 START_TEST(bad_targets)
 {
-	static const struct { const char *path; int sys_errno; } rows[] = {
-		{ ".", EISDIR }, { "no/such/x.so", ENOENT }, { "file/x.so", ENOTDIR },
+	static const struct {
+		const char *path;
+		int sys_errno;
+	} rows[] = {
+		{ ".", EISDIR },
+		{ "no/such/x.so", ENOENT },
+		{ "file/x.so", ENOTDIR },
 	};
 	struct mpk_output *o = NULL;
 	struct mpk_error err = { 0 };

@@ -3,8 +3,7 @@
 
 /* --- OpenCL source in pieces ------------------------------------------------------------------ */
 
-#define OPENCL_HEAD                                                                      \
-	"[package]\nname = \"m\"\n[[module]]\nid = \"k\"\nkind = \"opencl\"\n"
+#define OPENCL_HEAD "[package]\nname = \"m\"\n[[module]]\nid = \"k\"\nkind = \"opencl\"\n"
 #define FUNCTION(name) "[[module.function]]\nname = \"" name "\"\nargs = []\nlaunch = []\n"
 
 static const struct {
@@ -35,9 +34,9 @@ START_TEST(opencl_has_a_piece_for_each_kernel)
 	ck_assert_int_eq(mpk_blob_read(flat(&l), MPK_GEN_CURRENT, &l.arena, &tree, NULL), MPK_OK);
 
 	struct mpk_cursor c = mpk_cursor_of(tree.nodes[0].payload, 0, "payload");
-	ck_assert_int_eq(mpk_kernels_read(&c, tree.nodes[0].kind, MPK_GEN_CURRENT, &l.arena, &k,
-					  NULL),
-			 MPK_OK);
+	ck_assert_int_eq(
+		mpk_kernels_read(&c, tree.nodes[0].kind, MPK_GEN_CURRENT, &l.arena, &k, NULL),
+		MPK_OK);
 	ck_assert_msg(mpk_span_is(k.data, opencl_rows[_i].data), MPK_SPAN_FMT,
 		      MPK_SPAN_ARG(k.data));
 	ck_assert(mpk_span_is(k.fmt, "cl"));
@@ -53,7 +52,8 @@ START_TEST(kernel_tables_follow_the_generation)
 		const char *abi;
 		enum mpk_generation gen;
 		size_t name_len, extra_tags;
-	} rows[] = { { "legacy", MPK_GEN_LEGACY, 0, 0 }, { "ffi-0.21", MPK_GEN_HYBRID, 0, 2 },
+	} rows[] = { { "legacy", MPK_GEN_LEGACY, 0, 0 },
+		     { "ffi-0.21", MPK_GEN_HYBRID, 0, 2 },
 		     { "ffi", MPK_GEN_CURRENT, 4, 2 } };
 	char manifest[512];
 	struct loaded l;
@@ -85,7 +85,8 @@ START_TEST(generation_can_be_given)
 				       "\"x\"\npayload = \"a.bin\"\n";
 	enum mpk_generation gen = MPK_GEN_LEGACY;
 	struct mpk_package_input input = { .text = mpk_span_str(manifest),
-					   .path = in_folder("mpack.toml"), .gen = &gen };
+					   .path = in_folder("mpack.toml"),
+					   .gen = &gen };
 	struct loaded l = { 0 };
 
 	write_text("a.bin", "bytes");
@@ -147,9 +148,10 @@ END_TEST
 /* --- twins --------------------------------------------------------------------------------------- */
 
 #define TWIN_HEAD "[package]\nname = \"m\"\n"
-#define HOST(imports) "[[module]]\nid = \"h\"\nkind = \"host\"\nsources = [\"a.c\"]\nimports = [" imports "]\n"
-#define DATA(id, kind, file, imports)                                                    \
-	"[[module]]\nid = \"" id "\"\nkind = \"" kind "\"\npayload = \"" file               \
+#define HOST(imports)                                                                              \
+	"[[module]]\nid = \"h\"\nkind = \"host\"\nsources = [\"a.c\"]\nimports = [" imports "]\n"
+#define DATA(id, kind, file, imports)                                                              \
+	"[[module]]\nid = \"" id "\"\nkind = \"" kind "\"\npayload = \"" file                      \
 	"\"\nimports = [" imports "]\n"
 
 static const struct {
@@ -160,19 +162,25 @@ static const struct {
 	 * that import different ones; large files; the root is a twin */
 	{ TWIN_HEAD HOST("\"a\", \"b\"") DATA("a", "x", "1", "") DATA("b", "x", "1", ""), 3 },
 	{ TWIN_HEAD "dedup = true\n" HOST("\"a\", \"b\"") DATA("a", "x", "1", "")
-	  DATA("b", "x", "1b", ""), 2 },
+		  DATA("b", "x", "1b", ""),
+	  2 },
 	{ TWIN_HEAD "dedup = true\n" HOST("\"a\", \"b\"") DATA("a", "x", "1", "")
-	  DATA("b", "y", "1b", ""), 3 },
+		  DATA("b", "y", "1b", ""),
+	  3 },
 	{ TWIN_HEAD "dedup = true\n" HOST("\"a\", \"b\"") DATA("a", "x", "1", "")
-	  DATA("b", "x", "2", ""), 3 },
+		  DATA("b", "x", "2", ""),
+	  3 },
 	{ TWIN_HEAD "dedup = true\n" HOST("\"a\", \"b\"") DATA("a", "x", "1", "\"c\"")
-	  DATA("b", "x", "1", "\"d\"") DATA("c", "x", "2", "") DATA("d", "x", "2", ""), 3 },
+		  DATA("b", "x", "1", "\"d\"") DATA("c", "x", "2", "") DATA("d", "x", "2", ""),
+	  3 },
 	{ TWIN_HEAD "dedup = true\n" HOST("\"a\", \"b\"") DATA("a", "x", "1", "\"c\"")
-	  DATA("b", "x", "1", "\"d\"") DATA("c", "x", "2", "") DATA("d", "y", "2", ""), 5 },
+		  DATA("b", "x", "1", "\"d\"") DATA("c", "x", "2", "") DATA("d", "y", "2", ""),
+	  5 },
 	{ TWIN_HEAD "dedup = true\n" HOST("\"a\", \"b\", \"c\"") DATA("a", "x", "big", "")
-	  DATA("b", "x", "big copy", "") DATA("c", "x", "big other", ""), 3 },
-	{ TWIN_HEAD "root = \"b\"\ndedup = true\n" DATA("a", "x", "1", "")
-	  DATA("b", "x", "1", ""), 1 },
+		  DATA("b", "x", "big copy", "") DATA("c", "x", "big other", ""),
+	  3 },
+	{ TWIN_HEAD "root = \"b\"\ndedup = true\n" DATA("a", "x", "1", "") DATA("b", "x", "1", ""),
+	  1 },
 };
 
 START_TEST(twins_are_stored_once)
@@ -250,10 +258,11 @@ static struct mpk_span kernels_of(struct mpk_span file, struct mpk_arena *arena,
 
 	ck_assert_ptr_nonnull(at);
 	at += sizeof mark - 1 + 8;
-	struct mpk_cursor c = mpk_cursor_of(
-		mpk_span_of(at, (size_t)(file.data + file.len - at)), 0, "payload");
-	ck_assert_int_eq(mpk_kernels_read(&c, mpk_span_str("cuda"), MPK_GEN_CURRENT, arena, k, NULL),
-			 MPK_OK);
+	struct mpk_cursor c =
+		mpk_cursor_of(mpk_span_of(at, (size_t)(file.data + file.len - at)), 0, "payload");
+	ck_assert_int_eq(
+		mpk_kernels_read(&c, mpk_span_str("cuda"), MPK_GEN_CURRENT, arena, k, NULL),
+		MPK_OK);
 	return k->data;
 }
 

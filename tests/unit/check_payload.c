@@ -24,14 +24,13 @@ static bool load(struct loaded *l, const char *file, enum mpk_generation gen, bo
 	memset(l, 0, sizeof *l);
 	if (!fixture_load(file, &l->blob))
 		return false;
-	ck_assert_int_eq(
-		bare ? mpk_blob_read_bare(l->blob, gen, &l->arena, &l->tree, &err) :
-		       mpk_blob_read(l->blob, gen, &l->arena, &l->tree, &err),
-		MPK_OK);
+	ck_assert_int_eq(bare ? mpk_blob_read_bare(l->blob, gen, &l->arena, &l->tree, &err)
+			      : mpk_blob_read(l->blob, gen, &l->arena, &l->tree, &err),
+			 MPK_OK);
 	kind = mpk_kind_find(l->tree.nodes[node].kind);
 	ck_assert_ptr_nonnull(kind);
-	ck_assert_msg(mpk_payload_decode(kind, gen, mpk_source_of(&l->tree.nodes[node]),
-					 &l->arena, &l->p, &err) == MPK_OK,
+	ck_assert_msg(mpk_payload_decode(kind, gen, mpk_source_of(&l->tree.nodes[node]), &l->arena,
+					 &l->p, &err) == MPK_OK,
 		      "%s: %s", file, err.text);
 	return true;
 }
@@ -53,13 +52,10 @@ static const struct fixture {
 	const char *parts; /* names, separated by spaces */
 } fixtures[] = {
 	{ "formats/01_opencl_scale.blob", CUR, false, 1, "kernels.cl functions.json" },
-	{ "formats/02_cuda_source_dynshmem.blob", CUR, false, 1,
-	  "kernels.cu functions.json" },
+	{ "formats/02_cuda_source_dynshmem.blob", CUR, false, 1, "kernels.cu functions.json" },
 	{ "formats/03_cuda_ptx.blob", CUR, false, 1, "kernels.ptx functions.json" },
-	{ "formats/04_metal.blob", CUR, false, 1,
-	  "kernels/add_kernel.metal functions.json" },
-	{ "formats/05_webgpu.blob", CUR, false, 1,
-	  "kernels/add_kernel.wgsl functions.json" },
+	{ "formats/04_metal.blob", CUR, false, 1, "kernels/add_kernel.metal functions.json" },
+	{ "formats/05_webgpu.blob", CUR, false, 1, "kernels/add_kernel.wgsl functions.json" },
 	{ "formats/06_relax_vm.blob", CUR, false, 0, "constants/6 bytecode.txt" },
 	{ "formats/07_relax_opencl.blob", CUR, false, 0, "constants/6 bytecode.txt" },
 	{ "formats/07_relax_opencl.blob", CUR, false, 2, "kernels.cl functions.json" },
@@ -69,8 +65,7 @@ static const struct fixture {
 	{ "formats/15_relax_cond.blob", CUR, false, 0, "bytecode.txt" },
 	{ "formats/16_relax_vmtir.blob", CUR, false, 0, "bytecode.txt" },
 	{ "formats/20_legacy_opencl.blob", OLD, false, 1, "kernels.cl functions.json" },
-	{ "formats/21_legacy_metal_off.blob", OLD, false, 1,
-	  "kernels.metal functions.json" },
+	{ "formats/21_legacy_metal_off.blob", OLD, false, 1, "kernels.metal functions.json" },
 	{ "formats/22_legacy_webgpu.blob", OLD, false, 1,
 	  "kernels/add_kernel.wgsl functions.json" },
 	{ "formats/23_legacy_graph.blob", OLD, false, 0, "graph.json params/p0" },
@@ -127,8 +122,7 @@ START_TEST(surplus_is_counted)
 	ck_assert_int_eq(
 		mpk_payload_decode(
 			l.p.kind, f->gen,
-			(struct mpk_source){ mpk_span_of(longer, l.p.source.span.len + 3),
-					     0 },
+			(struct mpk_source){ mpk_span_of(longer, l.p.source.span.len + 3), 0 },
 			&l.arena, &p, NULL),
 		MPK_OK);
 	ck_assert_uint_eq(p.surplus, 3);
@@ -186,10 +180,9 @@ START_TEST(parameter_file_values)
 
 	g = guarded_create(file.len);
 	for (size_t n = 0; n < file.len; n++)
-		ck_assert_int_eq(
-			mpk_params_read(guarded_put(&g, mpk_span_of(file.data, n)),
-					&arena, &p, NULL),
-			MPK_E_CORRUPT);
+		ck_assert_int_eq(mpk_params_read(guarded_put(&g, mpk_span_of(file.data, n)), &arena,
+						 &p, NULL),
+				 MPK_E_CORRUPT);
 	guarded_free(&g);
 	mpk_arena_fini(&arena);
 	fixture_free(file);
@@ -198,8 +191,7 @@ END_TEST
 
 /* --- listings against TVM's own ------------------------------------------------------------ */
 
-static const char *const listings[] = { "06_relax_vm", "15_relax_cond",
-					"16_relax_vmtir" };
+static const char *const listings[] = { "06_relax_vm", "15_relax_cond", "16_relax_vmtir" };
 
 START_TEST(relax_listing_is_as_text)
 {
@@ -233,10 +225,8 @@ START_TEST(relay_listing)
 	ck_assert(mpk_span_is(l.p.u.relay.version, "0.18.0"));
 	mpk_relay_dump(&l.p.u.relay, &out);
 	/* TVM leaves the size register of alloc_storage unset when a shape follows */
-	ck_assert_ptr_nonnull(
-		strstr(out.data, "%2 = alloc_storage 64, 2, 32, 1, 0, 4\n"));
-	ck_assert_ptr_nonnull(
-		strstr(out.data, "invoke_packed vm_mod_fused_add, 1, %0, %5, %4\n"));
+	ck_assert_ptr_nonnull(strstr(out.data, "%2 = alloc_storage 64, 2, 32, 1, 0, 4\n"));
+	ck_assert_ptr_nonnull(strstr(out.data, "invoke_packed vm_mod_fused_add, 1, %0, %5, %4\n"));
 	ck_assert_ptr_nonnull(strstr(out.data, "     8: ret %4\n"));
 	mpk_strbuf_fini(&out);
 
@@ -249,8 +239,7 @@ START_TEST(relay_listing)
 	x->funcs = &f;
 	f.register_file_size = 5;
 	ck_assert_int_eq(mpk_relay_check(x, &err), MPK_E_CORRUPT);
-	ck_assert_str_eq(err.text,
-			 "function \"main\", instruction 5: register 5 does not exist");
+	ck_assert_str_eq(err.text, "function \"main\", instruction 5: register 5 does not exist");
 	f.register_file_size = 0;
 	ck_assert_int_eq(mpk_relay_check(x, NULL), MPK_E_CORRUPT);
 	f.register_file_size = 6;
@@ -271,8 +260,7 @@ START_TEST(any_bytecode_is_listed_and_checked)
 	ck_assert(load(&l, "formats/15_relax_cond.blob", CUR, false, 0));
 
 	struct mpk_relax *x = &l.p.u.relax;
-	size_t offsets = x->instr_offset.len, all = offsets + x->instr_data.len,
-	       faults = 0;
+	size_t offsets = x->instr_offset.len, all = offsets + x->instr_data.len, faults = 0;
 	struct guarded a = guarded_create(offsets), b = guarded_create(x->instr_data.len);
 	struct mpk_span data = x->instr_data, offs = x->instr_offset;
 
@@ -320,25 +308,21 @@ START_TEST(function_table_is_valid_json)
 	struct mpk_parts parts;
 	json_t *root, *info;
 
-	p.u.kernels = (struct mpk_kernels){ .gen = CUR,
-					    .fmt = mpk_span_str("cubin"),
-					    .functions = &f,
-					    .function_count = 1 };
+	p.u.kernels = (struct mpk_kernels){
+		.gen = CUR, .fmt = mpk_span_str("cubin"), .functions = &f, .function_count = 1
+	};
 	ck_assert_int_eq(mpk_payload_parts(&p, &arena, &parts, NULL), MPK_OK);
 	ck_assert_uint_eq(parts.count, 2);
 	ck_assert_str_eq(parts.items[0].name, "kernels.cubin");
-	root = json_loadb((const char *)parts.items[1].data.data, parts.items[1].data.len,
-			  0, NULL);
+	root = json_loadb((const char *)parts.items[1].data.data, parts.items[1].data.len, 0, NULL);
 	info = json_object_get(json_object_get(root, "func_info"), "k\"1");
+	ck_assert_str_eq(json_string_value(json_array_get(json_object_get(info, "arg_types"), 1)),
+			 "float32");
 	ck_assert_str_eq(
-		json_string_value(json_array_get(json_object_get(info, "arg_types"), 1)),
-		"float32");
-	ck_assert_str_eq(json_string_value(json_array_get(
-				 json_object_get(info, "launch_param_tags"), 1)),
-			 "\"\\\n\xef\xbf\xbd\xe2\x82\xac");
-	ck_assert_int_eq(json_integer_value(json_array_get(
-				 json_object_get(info, "arg_extra_tags"), 0)),
-			 1);
+		json_string_value(json_array_get(json_object_get(info, "launch_param_tags"), 1)),
+		"\"\\\n\xef\xbf\xbd\xe2\x82\xac");
+	ck_assert_int_eq(
+		json_integer_value(json_array_get(json_object_get(info, "arg_extra_tags"), 0)), 1);
 	json_decref(root);
 	mpk_arena_fini(&arena);
 }
@@ -361,8 +345,7 @@ START_TEST(names_are_safe_and_unique)
 	struct mpk_arena arena = { 0 };
 	struct mpk_parts parts;
 
-	p.u.consts.consts = (struct mpk_params){ .names = { names, 7 },
-						 .tensors = tensors };
+	p.u.consts.consts = (struct mpk_params){ .names = { names, 7 }, .tensors = tensors };
 	ck_assert_int_eq(mpk_payload_parts(&p, &arena, &parts, NULL), MPK_OK);
 	ck_assert_uint_eq(parts.count, 7);
 	ck_assert_str_eq(parts.items[0].name, "constants/_._.__etc_passwd-0");
@@ -407,8 +390,7 @@ int main(void)
 	tcase_add_loop_test(t, surplus_is_counted, 0, fixture_count);
 	tcase_add_test(t, const_loader_values);
 	tcase_add_test(t, parameter_file_values);
-	tcase_add_loop_test(t, relax_listing_is_as_text, 0,
-			    sizeof listings / sizeof *listings);
+	tcase_add_loop_test(t, relax_listing_is_as_text, 0, sizeof listings / sizeof *listings);
 	tcase_add_test(t, relay_listing);
 	tcase_add_test(t, any_bytecode_is_listed_and_checked);
 	tcase_add_test(t, function_table_is_valid_json);

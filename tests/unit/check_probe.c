@@ -72,7 +72,8 @@ START_TEST(beginnings)
 	static const uint8_t hexagon[20] = { 0x7f, 'E', 'L', 'F', 1, 1, [18] = 164 };
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++)
-		ck_assert_msg(mpk_probe(mpk_span_str(rows[i].bytes)) == rows[i].probe, "row %zu", i);
+		ck_assert_msg(mpk_probe(mpk_span_str(rows[i].bytes)) == rows[i].probe, "row %zu",
+			      i);
 	ck_assert_int_eq(mpk_probe(mpk_span_of(amd, sizeof amd)), MPK_PROBE_HSACO);
 	ck_assert_int_eq(mpk_probe(mpk_span_of(hexagon, sizeof hexagon)), MPK_PROBE_HEXAGON);
 	for (int p = 0; p < MPK_PROBE_COUNT; p++)
@@ -87,9 +88,9 @@ START_TEST(formats)
 		enum mpk_probe probe;
 		const char *format;
 	} rows[] = {
-		{ "cuda", MPK_PROBE_PTX, "ptx" },       { "cuda", MPK_PROBE_CUBIN, "cubin" },
-		{ "cuda", MPK_PROBE_FATBIN, "fatbin" }, { "cuda", MPK_PROBE_CUDA, "cuda" },
-		{ "opencl", MPK_PROBE_OPENCL, "cl" },   { "metal", MPK_PROBE_METAL, "metal" },
+		{ "cuda", MPK_PROBE_PTX, "ptx" },        { "cuda", MPK_PROBE_CUBIN, "cubin" },
+		{ "cuda", MPK_PROBE_FATBIN, "fatbin" },  { "cuda", MPK_PROBE_CUDA, "cuda" },
+		{ "opencl", MPK_PROBE_OPENCL, "cl" },    { "metal", MPK_PROBE_METAL, "metal" },
 		{ "vulkan", MPK_PROBE_SPIRV, "vulkan" }, { "hip", MPK_PROBE_HSACO, "hsaco" },
 		{ "webgpu", MPK_PROBE_WGSL, "wgsl" },
 	};
@@ -129,7 +130,8 @@ START_TEST(claims_that_hold)
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++)
 		ck_assert_msg(check(robust_load(&arena, rows[i].path), rows[i].kind, rows[i].format,
-				    &err) == MPK_OK, "%s: %s", rows[i].path, err.text);
+				    &err) == MPK_OK,
+			      "%s: %s", rows[i].path, err.text);
 }
 END_TEST
 
@@ -140,8 +142,9 @@ START_TEST(claims_that_fail)
 	struct mpk_error err;
 
 	ck_assert_int_eq(check(cubin, "cuda", "ptx", &err), MPK_E_CORRUPT);
-	ck_assert_str_eq(err.text, "format \"ptx\" of kind \"cuda\" expects PTX text, but this is a "
-				   "cubin (its format \"cubin\")");
+	ck_assert_str_eq(err.text,
+			 "format \"ptx\" of kind \"cuda\" expects PTX text, but this is a "
+			 "cubin (its format \"cubin\")");
 	ck_assert_int_eq(check(spirv, "cuda", "ptx", &err), MPK_E_CORRUPT);
 	ck_assert_str_eq(err.text, "format \"ptx\" of kind \"cuda\" expects PTX text, but this is "
 				   "SPIR-V");
@@ -184,7 +187,8 @@ START_TEST(kernels)
 		ck_assert_msg(names.count == rows[i].count, "%s", rows[i].path);
 		ck_assert_msg(names.complete == rows[i].complete, "%s", rows[i].path);
 		if (rows[i].first)
-			ck_assert_msg(mpk_span_is(names.names[0], rows[i].first), "%s", rows[i].path);
+			ck_assert_msg(mpk_span_is(names.names[0], rows[i].first), "%s",
+				      rows[i].path);
 	}
 }
 END_TEST

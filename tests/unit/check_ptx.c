@@ -25,8 +25,8 @@ static struct mpk_ptx read_ptx(struct mpk_span bytes)
 	return ptx;
 }
 
-static void assert_param(const struct mpk_ptx_kernel *k, size_t i, const char *type,
-			 uint64_t bytes, uint32_t align)
+static void assert_param(const struct mpk_ptx_kernel *k, size_t i, const char *type, uint64_t bytes,
+			 uint32_t align)
 {
 	ck_assert_uint_lt(i, k->param_count);
 	ck_assert_msg(mpk_span_is(k->params[i].type, type), "parameter %zu", i);
@@ -139,8 +139,11 @@ START_TEST(grammar)
 		uint64_t bytes;
 		size_t kernel;
 	} shared[] = {
-		{ "tile", 512, MPK_PTX_MODULE }, { "other", 16, MPK_PTX_MODULE },
-		{ "x", 6, 0 }, { "y", 16, 0 }, { "z", 8, 0 },
+		{ "tile", 512, MPK_PTX_MODULE },
+		{ "other", 16, MPK_PTX_MODULE },
+		{ "x", 6, 0 },
+		{ "y", 16, 0 },
+		{ "z", 8, 0 },
 	};
 
 	ck_assert_uint_eq(ptx.major, 7);
@@ -176,8 +179,8 @@ END_TEST
 /* A declaration and its definition are one kernel. */
 START_TEST(declared_and_defined)
 {
-	struct mpk_ptx ptx = read_ptx(mpk_span_str(
-		HEAD ".entry k(.param .u32 a); .entry k(.param .u32 b) { ret; }"));
+	struct mpk_ptx ptx = read_ptx(
+		mpk_span_str(HEAD ".entry k(.param .u32 a); .entry k(.param .u32 b) { ret; }"));
 
 	ck_assert_uint_eq(ptx.kernel_count, 1);
 	ck_assert(ptx.kernels[0].has_body);
@@ -195,7 +198,8 @@ START_TEST(refuses)
 	} rows[] = {
 		{ "", MPK_E_SYNTAX, 1, 1, "PTX: the text ends where '.version' is wanted" },
 		{ "int x;", MPK_E_SYNTAX, 1, 1, "PTX: '.version' wanted, 'int' found" },
-		{ ".version 8", MPK_E_SYNTAX, 1, 10, "PTX: a version such as 8.4 wanted, '8' found" },
+		{ ".version 8", MPK_E_SYNTAX, 1, 10,
+		  "PTX: a version such as 8.4 wanted, '8' found" },
 		{ ".version 8.4\n", MPK_E_SYNTAX, 2, 1,
 		  "PTX: the text ends where '.target sm_NN' is wanted" },
 		{ ".version 8.4\n .target sm_9x", MPK_E_SYNTAX, 2, 10,
@@ -215,7 +219,8 @@ START_TEST(refuses)
 		  "PTX: a second kernel is called 'k'" },
 		{ HEAD ".shared .b8 a[99999999999][99999999999];", MPK_E_SYNTAX, 4, 39,
 		  "PTX: an array of less than 2^64 bytes wanted, ']' found" },
-		{ HEAD ".global .b8 a", MPK_E_SYNTAX, 4, 14, "PTX: the text ends where ';' is wanted" },
+		{ HEAD ".global .b8 a", MPK_E_SYNTAX, 4, 14,
+		  "PTX: the text ends where ';' is wanted" },
 		{ HEAD "/* open", MPK_E_SYNTAX, 4, 1, "PTX: this comment has no end" },
 		{ HEAD ".file 1 \"open\n\"", MPK_E_SYNTAX, 4, 9, "PTX: this string has no end" },
 		{ ".version 8.4\n.target sm_90\n.address_size 33\n", MPK_E_SYNTAX, 4, 1,
@@ -232,8 +237,9 @@ START_TEST(refuses)
 		ck_assert_msg(err.at.line == rows[i].line && err.at.column == rows[i].column,
 			      "row %zu: %u:%u", i, err.at.line, err.at.column);
 	}
-	ck_assert_int_eq(mpk_ptx_read(mpk_span_of(HEAD "\0.entry", sizeof(HEAD "\0.entry")),
-				      &arena, &ptx, &err), MPK_E_CORRUPT);
+	ck_assert_int_eq(mpk_ptx_read(mpk_span_of(HEAD "\0.entry", sizeof(HEAD "\0.entry")), &arena,
+				      &ptx, &err),
+			 MPK_E_CORRUPT);
 	ck_assert_uint_eq(err.at.offset, strlen(HEAD));
 	ck_assert_uint_eq(ptx.sm, 7);
 }

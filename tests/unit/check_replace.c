@@ -83,8 +83,7 @@ START_TEST(again_and_again)
 		struct mpk_error err = { 0 };
 
 		bytes = content(len);
-		ck_assert_msg(replace("new.so", "next.so", bytes, &err) == MPK_OK, "%s",
-			      err.text);
+		ck_assert_msg(replace("new.so", "next.so", bytes, &err) == MPK_OK, "%s", err.text);
 		run("mv next.so new.so");
 	}
 	assert_works("./new.so", bytes);
@@ -113,7 +112,9 @@ END_TEST
 
 START_TEST(refused)
 {
-	static const struct { const char *make, *reason; } rows[] = {
+	static const struct {
+		const char *make, *reason;
+	} rows[] = {
 		{ "gcc -c lib.c -o no.so", "not a shared library" },
 		{ "gcc -shared -fPIC -Dblob=other lib.c -o no.so", "no symbol for" },
 		{ "cp lib.c no.so", "not an ELF" },

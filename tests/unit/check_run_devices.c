@@ -54,14 +54,14 @@ static void saxpy_once(const struct mpk_tree *tree, enum mpk_dldevice_type type)
 	struct mpk_tensor *x = tensor_of(8, 1), *y = tensor_of(8, 10), *placed[2];
 
 	ck_assert_ok(mpk_devices_create(&devices, &err), err);
-	ck_assert_ok(mpk_devices_kernel(devices, tree, "saxpy_kernel", &extents, &saxpy, &where,
-					&err), err);
+	ck_assert_ok(
+		mpk_devices_kernel(devices, tree, "saxpy_kernel", &extents, &saxpy, &where, &err),
+		err);
 	ck_assert_int_eq(where.type, (int)type);
 	ck_assert_ok(mpk_devices_send(devices, x, where, &placed[0], &err), err);
 	ck_assert_ok(mpk_devices_send(devices, y, where, &placed[1], &err), err);
-	struct mpk_value args[] = { mpk_value_of_tensor(placed[0]),
-				    mpk_value_of_tensor(placed[1]), mpk_value_of_float(2),
-				    mpk_value_of_int(6) };
+	struct mpk_value args[] = { mpk_value_of_tensor(placed[0]), mpk_value_of_tensor(placed[1]),
+				    mpk_value_of_float(2), mpk_value_of_int(6) };
 	struct mpk_value result = { 0 };
 
 	ck_assert_ok(mpk_function_call(saxpy, args, 4, &result, &err), err);
@@ -198,18 +198,27 @@ START_TEST(textures_by_name)
 	ck_assert_ok(mpk_devices_create(&devices, &err), err);
 	loader = mpk_devices_loader(devices);
 	struct mpk_library_options options = {
-		.path = "tests/data/cuda/saxpy_opencl.so", .image = &f.image, .tree = &f.tree,
-		.stub_dir = stubs, .loaders = &loader, .loader_count = 1,
+		.path = "tests/data/cuda/saxpy_opencl.so",
+		.image = &f.image,
+		.tree = &f.tree,
+		.stub_dir = stubs,
+		.loaders = &loader,
+		.loader_count = 1,
 	};
 
 	mpk_devices_attach(devices, &options);
 	ck_assert_ok(mpk_library_open(&options, &lib, &err), err);
 	ck_assert_ok(mpk_devices_add_globals(devices, lib, &err), err);
-	ck_assert_ok(mpk_value_of_text(MPK_VALUE_STR, mpk_span_str("global.texture"), &scope,
-				       &err), err);
+	ck_assert_ok(mpk_value_of_text(MPK_VALUE_STR, mpk_span_str("global.texture"), &scope, &err),
+		     err);
 	struct mpk_value alloc[] = {
-		mpk_value_of_int(4), mpk_value_of_int(0), mpk_value_of_int(2),
-		mpk_value_of_int(32), scope, mpk_value_of_int(3), mpk_value_of_opaque(shape),
+		mpk_value_of_int(4),
+		mpk_value_of_int(0),
+		mpk_value_of_int(2),
+		mpk_value_of_int(32),
+		scope,
+		mpk_value_of_int(3),
+		mpk_value_of_opaque(shape),
 	};
 
 	ck_assert_ok(call_global(lib, "device_api.opencl.alloc_nd", alloc, 7, &image, &err), err);

@@ -36,7 +36,10 @@ static const char *const both_orders[] = { DATA "compute.spv", DATA "compute_be.
 START_TEST(compute)
 {
 	static const char *const capabilities[] = {
-		"Shader", "Int16", "StorageBuffer16BitAccess", "GroupNonUniformArithmetic",
+		"Shader",
+		"Int16",
+		"StorageBuffer16BitAccess",
+		"GroupNonUniformArithmetic",
 	};
 	struct mpk_spirv s = open_spirv(both_orders[_i]);
 
@@ -111,7 +114,7 @@ START_TEST(refuses)
 {
 	enum { CAPABILITY = 17, MODEL = 14, ENTRY = 15, MODE = 16, FUNCTION = 54, CONSTANT = 43 };
 	static const struct {
-		uint16_t op;         /* 0: the header */
+		uint16_t op; /* 0: the header */
 		size_t nth, word;
 		uint32_t value;
 		const char *text;
@@ -153,7 +156,8 @@ START_TEST(refuses)
 	ck_assert_int_eq(mpk_spirv_read(mpk_span_of(good.data, good.len - 1), &arena, &s, &err),
 			 MPK_E_CORRUPT);
 	ck_assert_str_eq(err.text, "SPIR-V: not a multiple of 4 bytes; it was cut off");
-	ck_assert_int_eq(mpk_spirv_read(mpk_span_of(good.data, 16), &arena, &s, &err), MPK_E_CORRUPT);
+	ck_assert_int_eq(mpk_spirv_read(mpk_span_of(good.data, 16), &arena, &s, &err),
+			 MPK_E_CORRUPT);
 	ck_assert_str_eq(err.text, "SPIR-V: cut off inside its header");
 }
 END_TEST
@@ -197,7 +201,10 @@ static enum mpk_code try_spirv(struct mpk_span bytes, struct mpk_error *err)
 START_TEST(hostile)
 {
 	static const char *const paths[] = {
-		DATA "compute.spv", DATA "compute_be.spv", DATA "builtin.spv", DATA "kernel.spv",
+		DATA "compute.spv",
+		DATA "compute_be.spv",
+		DATA "builtin.spv",
+		DATA "kernel.spv",
 	};
 
 	robust_check(paths[_i], try_spirv, 100000);

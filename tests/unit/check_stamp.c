@@ -9,13 +9,13 @@
 
 #define SYMBOL "__tvm_ffi__library_bin"
 #define DIGITS "00112233445566778899aabbccddeeff"
-#define JSON(name, blob, digits)                                                         \
-	"{\\\"type\\\":\\\"mpack\\\",\\\"name\\\":\\\"" name "\\\",\\\"blob\\\":\\\"" blob    \
+#define JSON(name, blob, digits)                                                                   \
+	"{\\\"type\\\":\\\"mpack\\\",\\\"name\\\":\\\"" name "\\\",\\\"blob\\\":\\\"" blob         \
 	"\\\",\\\"xxh128\\\":\\\"" digits "\\\"}"
 
 /* A note as the assembler takes it: owner with its NUL, type, text with its NUL. */
-#define NOTE(owner, type, text)                                                          \
-	".long 2f-1f, 4f-3f, " type "\n1: .asciz \"" owner "\"\n2: .balign 4\n3: .asciz \"" text \
+#define NOTE(owner, type, text)                                                                    \
+	".long 2f-1f, 4f-3f, " type "\n1: .asciz \"" owner "\"\n2: .balign 4\n3: .asciz \"" text   \
 	"\"\n4: .balign 4\n"
 #define OURS(text) NOTE("FDO", "0xcafe1a7e", text)
 
@@ -25,9 +25,10 @@ static struct mpk_span library(const char *notes)
 	char text[4096];
 	int n = snprintf(text, sizeof text,
 			 ".section .note.package,\"a\",@note\n.balign 4\n%s\n"
-			 ".section .rodata\n.globl " SYMBOL "\n.type " SYMBOL ",@object\n"
-			 SYMBOL ": .quad 8, 0\n.size " SYMBOL ", .-" SYMBOL "\n"
-			 ".section .note.GNU-stack,\"\",@progbits\n", notes);
+			 ".section .rodata\n.globl " SYMBOL "\n.type " SYMBOL ",@object\n" SYMBOL
+			 ": .quad 8, 0\n.size " SYMBOL ", .-" SYMBOL "\n"
+			 ".section .note.GNU-stack,\"\",@progbits\n",
+			 notes);
 
 	ck_assert_int_lt(n, (int)sizeof text);
 	write_file("a.s", text);
@@ -98,14 +99,14 @@ END_TEST
 /* Thousands of notes are not all looked at, whatever is in them. */
 START_TEST(many_notes)
 {
-	struct mpk_span file = library(".rept 900\n" NOTE("GNU", "9", "abc") ".endr\n"
-				       OURS(JSON("net", SYMBOL, DIGITS)));
+	struct mpk_span file = library(
+		".rept 900\n" NOTE("GNU", "9", "abc") ".endr\n" OURS(JSON("net", SYMBOL, DIGITS)));
 
 	ck_assert_ptr_nonnull(stamp_of(file).name);
 	file = library(".rept 100\n" OURS("{}") ".endr\n" OURS(JSON("net", SYMBOL, DIGITS)));
 	ck_assert_ptr_null(stamp_of(file).name);
-	file = library(".rept 5000\n" NOTE("GNU", "9", "abc") ".endr\n"
-		       OURS(JSON("net", SYMBOL, DIGITS)));
+	file = library(
+		".rept 5000\n" NOTE("GNU", "9", "abc") ".endr\n" OURS(JSON("net", SYMBOL, DIGITS)));
 	ck_assert_ptr_null(stamp_of(file).name);
 }
 END_TEST
@@ -144,7 +145,8 @@ START_TEST(hostile)
 			struct mpk_stamp s;
 
 			*p = values[i];
-			ck_assert_int_eq(mpk_stamped_find(file, SYMBOL, NULL, &own, &s, NULL), MPK_OK);
+			ck_assert_int_eq(mpk_stamped_find(file, SYMBOL, NULL, &own, &s, NULL),
+					 MPK_OK);
 			ck_assert(!s.name || s.digits_off + 32 <= file.len);
 			ck_assert(!s.name || s.id_off + 8 <= file.len);
 			mpk_arena_fini(&own);
@@ -163,11 +165,14 @@ START_TEST(written)
 	static const struct {
 		const char *name, *text;
 	} texts[] = {
-		{ "a", "{\"type\":\"mpack\",\"name\":\"a\",\"blob\":\"s\",\"xxh128\":\"" DIGITS "\"}" },
-		{ "\"\\\n\303\251", "{\"type\":\"mpack\",\"name\":\"\\\"\\\\\\n\\u00E9\",\"blob\":\"s\","
-				    "\"xxh128\":\"" DIGITS "\"}" },
-		{ "\xff", "{\"type\":\"mpack\",\"name\":\"\\\\xff\",\"blob\":\"s\",\"xxh128\":\"" DIGITS
-			  "\"}" },
+		{ "a",
+		  "{\"type\":\"mpack\",\"name\":\"a\",\"blob\":\"s\",\"xxh128\":\"" DIGITS "\"}" },
+		{ "\"\\\n\303\251",
+		  "{\"type\":\"mpack\",\"name\":\"\\\"\\\\\\n\\u00E9\",\"blob\":\"s\","
+		  "\"xxh128\":\"" DIGITS "\"}" },
+		{ "\xff",
+		  "{\"type\":\"mpack\",\"name\":\"\\\\xff\",\"blob\":\"s\",\"xxh128\":\"" DIGITS
+		  "\"}" },
 	};
 	uint8_t digest[MPK_XXH128_BYTES];
 
@@ -175,8 +180,8 @@ START_TEST(written)
 		digest[i] = (uint8_t)(i * 0x11);
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(texts); i++)
 		ck_assert_str_eq(mpk_stamp_text(&arena, texts[i].name, "s", digest), texts[i].text);
-	ck_assert_ptr_nonnull(strstr(mpk_stamp_text(&arena, "a", "s", NULL),
-				     "00000000000000000000000000000000"));
+	ck_assert_ptr_nonnull(
+		strstr(mpk_stamp_text(&arena, "a", "s", NULL), "00000000000000000000000000000000"));
 }
 END_TEST
 
@@ -189,8 +194,9 @@ START_TEST(renewed)
 	size_t len = sizes[_i];
 	uint8_t *bytes = mpk_arena_alloc(&arena, len), digest[MPK_DIGEST_BYTES];
 	struct mpk_rope blob = mpk_rope_of(&arena), rope = mpk_rope_of(&arena);
-	struct mpk_stamped s = { .file = file, .stamp = stamp_of(file), .rope = &rope,
-				 .blob = &blob };
+	struct mpk_stamped s = {
+		.file = file, .stamp = stamp_of(file), .rope = &rope, .blob = &blob
+	};
 	char text[MPK_DIGEST_TEXT];
 	struct mpk_output *o = NULL;
 

@@ -9,8 +9,8 @@ static struct mpk_tar open_tar(const char *path)
 	struct mpk_error err = { 0 };
 	struct mpk_tar tar;
 
-	ck_assert_msg(mpk_tar_read(robust_load(&arena, path), &arena, &tar, &err) == MPK_OK, "%s: %s",
-		      path, err.text);
+	ck_assert_msg(mpk_tar_read(robust_load(&arena, path), &arena, &tar, &err) == MPK_OK,
+		      "%s: %s", path, err.text);
 	return tar;
 }
 
@@ -121,8 +121,9 @@ START_TEST(tar_refuses)
 	ck_assert_int_eq(mpk_tar_read(mpk_span_str("text"), &arena, &tar, &err), MPK_E_CORRUPT);
 	ck_assert_int_eq(mpk_tar_read(robust_load(&arena, DATA "sparse.tar"), &arena, &tar, &err),
 			 MPK_E_UNSUPPORTED);
-	ck_assert_int_eq(mpk_tar_read(robust_load(&arena, DATA "sparse_pax.tar"), &arena, &tar, &err),
-			 MPK_E_UNSUPPORTED);
+	ck_assert_int_eq(
+		mpk_tar_read(robust_load(&arena, DATA "sparse_pax.tar"), &arena, &tar, &err),
+		MPK_E_UNSUPPORTED);
 }
 END_TEST
 
@@ -135,8 +136,8 @@ static void write_again(const char *path)
 	ck_assert_uint_eq(tar.member_count, 3);
 	for (size_t i = 0; i < 3; i++) {
 		contents[i] = content_of(tar.members[i].data);
-		entries[i] = (struct mpk_tar_entry){ mpk_span_str(tar.members[i].name),
-						     &contents[i] };
+		entries[i] =
+			(struct mpk_tar_entry){ mpk_span_str(tar.members[i].name), &contents[i] };
 	}
 	ck_assert_int_eq(mpk_tar_write(entries, 3, 0, &rope, NULL), MPK_OK);
 	assert_same(&rope, path);
@@ -179,12 +180,14 @@ START_TEST(gzip)
 			 MPK_E_UNSUPPORTED);
 	memcpy(twice, packed.data, packed.len);
 	memcpy(twice + packed.len, packed.data, packed.len);
-	ck_assert_int_eq(mpk_gzip_read(mpk_span_of(twice, 2 * packed.len), 1 << 20, &arena, &out,
-				       &err), MPK_OK);
+	ck_assert_int_eq(
+		mpk_gzip_read(mpk_span_of(twice, 2 * packed.len), 1 << 20, &arena, &out, &err),
+		MPK_OK);
 	ck_assert_uint_eq(out.len, 2 * want.len);
 	memset(twice + packed.len, 0, packed.len);
-	ck_assert_int_eq(mpk_gzip_read(mpk_span_of(twice, 2 * packed.len), 1 << 20, &arena, &out,
-				       &err), MPK_OK);
+	ck_assert_int_eq(
+		mpk_gzip_read(mpk_span_of(twice, 2 * packed.len), 1 << 20, &arena, &out, &err),
+		MPK_OK);
 	ck_assert_uint_eq(out.len, want.len);
 	twice[packed.len - 8] ^= 1; /* the checksum */
 	ck_assert_int_eq(mpk_gzip_read(mpk_span_of(twice, packed.len), 1 << 20, &arena, &out, &err),
@@ -206,7 +209,8 @@ END_TEST
 /* What TVM itself exported. */
 START_TEST(tvm_tar)
 {
-	struct mpk_span packed = robust_load(&arena, "tests/data/formats/12_syslib_prefix.tar"), plain;
+	struct mpk_span packed = robust_load(&arena, "tests/data/formats/12_syslib_prefix.tar"),
+			plain;
 	struct mpk_error err = { 0 };
 	struct mpk_tar tar;
 
@@ -247,8 +251,8 @@ START_TEST(hostile)
 		const char *path;
 		robust_reader read;
 	} rows[] = {
-		{ DATA "plain.tar", try_tar }, { DATA "pax.tar", try_tar },
-		{ DATA "gnu.tar", try_tar },   { DATA "prefix.tar", try_tar },
+		{ DATA "plain.tar", try_tar },     { DATA "pax.tar", try_tar },
+		{ DATA "gnu.tar", try_tar },       { DATA "prefix.tar", try_tar },
 		{ DATA "plain.tar.gz", try_gzip },
 	};
 

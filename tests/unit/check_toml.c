@@ -14,8 +14,7 @@
 
 /* --- the toml-test corpus ------------------------------------------------------------------ */
 
-#define CORPUS                                                                           \
-	"/usr/share/gocode/src/github.com/BurntSushi/toml/internal/toml-test/tests"
+#define CORPUS "/usr/share/gocode/src/github.com/BurntSushi/toml/internal/toml-test/tests"
 
 static const char *const tags[] = {
 	[MPK_TOML_STRING] = "string",     [MPK_TOML_INTEGER] = "integer",
@@ -208,8 +207,11 @@ static const struct {
 	{ "[[m]]\na = 1\n[[m]]\n  [[m.f]]\n  a = 2\n",
 	  "m 1:3 1:1, - 1:1 1:1, a 2:1 2:5, - 3:1 3:1, f 4:7 4:3, - 4:3 4:3, a 5:3 5:7" },
 	{ "a.b = {c = true}\n", "a 1:1 1:1, b 1:3 1:7, c 1:8 1:12" },
-	{ "\"\303\244\303\266\" = \"\303\274\303\274\" # \303\274\nb = 2", "\303\244\303\266 1:1 1:8, b 2:1 2:5" },
-	{ "\xef\xbb\xbf" "a = 1", "a 1:1 1:5" },
+	{ "\"\303\244\303\266\" = \"\303\274\303\274\" # \303\274\nb = 2",
+	  "\303\244\303\266 1:1 1:8, b 2:1 2:5" },
+	{ "\xef\xbb\xbf"
+	  "a = 1",
+	  "a 1:1 1:5" },
 	{ "a = '''\nx'''\r\nb = 1", "a 1:1 1:5, b 3:1 3:5" },
 };
 
@@ -234,12 +236,12 @@ static const struct {
 	const char *message;
 } error_rows[] = {
 	{ "a = ", 1, 5, "not TOML: while parsing key-value pair: encountered end-of-file" },
-	{ "[\n", 1, 2, "not TOML: while parsing key: expected bare key starting character or "
-		       "string delimiter, saw '\\n'" },
+	{ "[\n", 1, 2,
+	  "not TOML: while parsing key: expected bare key starting character or "
+	  "string delimiter, saw '\\n'" },
 	{ "a = 1\na = 2\n", 2, 5,
 	  "not TOML: while parsing key-value pair: cannot redefine existing integer 'a'" },
-	{ "\n k = \"\\q\"", 2, 8,
-	  "not TOML: while parsing string: unknown escape sequence '\\q'" },
+	{ "\n k = \"\\q\"", 2, 8, "not TOML: while parsing string: unknown escape sequence '\\q'" },
 	{ "\316\274 = 1", 1, 1,
 	  "not TOML: while parsing root table: expected keys, tables, whitespace or comments, "
 	  "saw '\316\274'" },
@@ -371,8 +373,7 @@ START_TEST(every_beginning_and_every_change_is_survived)
 			text[i] = (char)((unsigned char)text[i] ^ change);
 			if (mpk_toml_parse(mpk_span_of(text, sizeof text - 1), &arena, &root,
 					   &err) != MPK_OK)
-				ck_assert(err.code == MPK_E_SYNTAX && err.at.line &&
-					  err.at.column);
+				ck_assert(err.code == MPK_E_SYNTAX && err.at.line && err.at.column);
 		}
 		mpk_arena_fini(&arena);
 	}
@@ -402,8 +403,8 @@ START_TEST(each_failed_allocation_is_reported)
 	for (;; allowed++) {
 		struct budget b = { .left = allowed };
 		struct mpk_toml_memory memory = { alloc_from_budget, &b };
-		enum mpk_toml_status status = mpk_toml_shim_parse(sample, sizeof sample - 1,
-								  &memory, &root, &fault);
+		enum mpk_toml_status status =
+			mpk_toml_shim_parse(sample, sizeof sample - 1, &memory, &root, &fault);
 
 		mpk_arena_fini(&b.arena);
 		if (status == MPK_TOML_PARSED)

@@ -12,17 +12,9 @@ START_TEST(paths_name_nodes)
 				     { .children = leaf, .child_count = 1 } };
 	struct mpk_tree tree = { .nodes = nodes, .count = 4 };
 	static const char *const paths[] = { "/", "/0", "/1", "/0/0" };
-	static const char *const wrong[] = { "",
-					     "/2",
-					     "/0/1",
-					     "/x",
-					     "//",
-					     "/0/",
-					     "0",
-					     "/0x0",
-					     "#4",
-					     "#",
-					     "/99999999999999999999" };
+	static const char *const wrong[] = {
+		"", "/2", "/0/1", "/x", "//", "/0/", "0", "/0x0", "#4", "#", "/99999999999999999999"
+	};
 	char out[16];
 	size_t at;
 
@@ -34,8 +26,7 @@ START_TEST(paths_name_nodes)
 	ck_assert(mpk_tree_find(&tree, "/1/0", &at));
 	ck_assert_uint_eq(at, 3);
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-		ck_assert_msg(!mpk_tree_find(&tree, wrong[i], &at), "'%s' found",
-			      wrong[i]);
+		ck_assert_msg(!mpk_tree_find(&tree, wrong[i], &at), "'%s' found", wrong[i]);
 	nodes[0].child_count = 1;
 	ck_assert_str_eq(mpk_tree_path(&tree, 2, out, sizeof out), "#2");
 	ck_assert(mpk_tree_find(&tree, "#2/0", &at));
@@ -53,11 +44,9 @@ START_TEST(long_paths_lose_their_head)
 
 	for (size_t i = 0; i < DEPTH; i++) {
 		child[i] = i + 1;
-		nodes[i] = (struct mpk_node){ .children = &child[i],
-					      .child_count = i + 1 < DEPTH };
+		nodes[i] = (struct mpk_node){ .children = &child[i], .child_count = i + 1 < DEPTH };
 	}
-	ck_assert_str_eq(mpk_tree_path(&tree, DEPTH - 1, out, sizeof out),
-			 "...0/0/0/0/0/0");
+	ck_assert_str_eq(mpk_tree_path(&tree, DEPTH - 1, out, sizeof out), "...0/0/0/0/0/0");
 	ck_assert_str_eq(mpk_tree_path(&tree, 7, out, sizeof out), "/0/0/0/0/0/0/0");
 }
 END_TEST

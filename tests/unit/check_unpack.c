@@ -30,12 +30,13 @@ static void check_rebuilds(const struct mpk_unpack *plan, struct mpk_span blob, 
 	struct mpk_error err = { 0 };
 	struct mpk_span again;
 	struct mpk_package_input input = { .text = plan->files[plan->count - 1].bytes,
-					   .path = "mpack.toml", .given = plan->files,
+					   .path = "mpack.toml",
+					   .given = plan->files,
 					   .given_count = plan->count - 1 };
 
 	ck_assert_str_eq(plan->files[plan->count - 1].name, "mpack.toml");
-	ck_assert_msg(mpk_package_load(&input, &arena, &report, &package, &err) == MPK_OK,
-		      "%s: %s", what, err.text);
+	ck_assert_msg(mpk_package_load(&input, &arena, &report, &package, &err) == MPK_OK, "%s: %s",
+		      what, err.text);
 	ck_assert_int_eq(mpk_rope_flat(&package.blob, &again, NULL), MPK_OK);
 	ck_assert_msg(mpk_span_equal(again, blob), "%s: %zu bytes became %zu others", what,
 		      blob.len, again.len);
@@ -61,11 +62,12 @@ static void check_names(const struct mpk_unpack *plan, const char *what)
 
 /* Takes apart what was read from blob and puts it together again.
  * Returns  whether it is of those that can be; the reason is in err then */
-static bool round_trip(const struct mpk_tree *tree, struct mpk_span blob,
-		       struct mpk_span library, const char *what, struct mpk_error *err)
+static bool round_trip(const struct mpk_tree *tree, struct mpk_span blob, struct mpk_span library,
+		       const char *what, struct mpk_error *err)
 {
-	struct mpk_unpack_input input = { .tree = tree, .blob = blob, .name = "round",
-					  .library = library };
+	struct mpk_unpack_input input = {
+		.tree = tree, .blob = blob, .name = "round", .library = library
+	};
 	struct mpk_unpack plan;
 	enum mpk_code code = mpk_unpack_plan(&input, &arena, &plan, err);
 
@@ -115,8 +117,9 @@ static int try_file(const char *path, const struct stat *st, int type, struct FT
 	}
 	ck_assert_int_eq(mpk_blob_read(image.blob, image.gen, &arena, &tree, &err), MPK_OK);
 	bool is_so = image.container == MPK_CONTAINER_ELF_SO;
-	ck_assert_msg(round_trip(&tree, image.blob, is_so ? bytes : (struct mpk_span){ 0 }, path,
-				 &err), "%s: %s", path, err.text);
+	ck_assert_msg(
+		round_trip(&tree, image.blob, is_so ? bytes : (struct mpk_span){ 0 }, path, &err),
+		"%s: %s", path, err.text);
 	unpacked++;
 	return 0;
 }
@@ -163,8 +166,10 @@ static struct mpk_span random_bytes(struct made *m, size_t most)
 /* Names as compilers give them, and now and then one that no file can have. */
 static struct mpk_span random_name(struct made *m, size_t number)
 {
-	static const char *const odd[] = { "../../etc/passwd", "a b", "\"quoted\"\\", "", "\xc3\xa4",
-					   "tab\there", "\xff\xfe", "CON", "x.metal", "K", "k" };
+	static const char *const odd[] = {
+		"../../etc/passwd", "a b", "\"quoted\"\\", "",  "\xc3\xa4", "tab\there",
+		"\xff\xfe",         "CON", "x.metal",      "K", "k"
+	};
 
 	if (random_below(&m->state, 6) == 0)
 		return mpk_span_str(odd[random_below(&m->state, MPK_ARRAY_COUNT(odd))]);
@@ -186,7 +191,8 @@ static struct mpk_span random_code(struct made *m, const struct mpk_kernels *k)
 	for (size_t i = 0; i < k->function_count; i++) {
 		mpk_rope_put_bytes(&text, mpk_span_str(ptx ? ".visible .entry " : "// Function: "));
 		mpk_rope_put_bytes(&text, k->functions[i].key);
-		mpk_rope_put_bytes(&text, mpk_span_str(ptx ? "()\n{\nret;\n}\n" : "\n__kernel void "));
+		mpk_rope_put_bytes(&text,
+				   mpk_span_str(ptx ? "()\n{\nret;\n}\n" : "\n__kernel void "));
 		if (cl)
 			mpk_rope_put_bytes(&text, k->functions[i].key);
 		mpk_rope_put_bytes(&text, mpk_span_str(cl ? "(void) {}\n" : ""));
@@ -198,16 +204,19 @@ static struct mpk_span random_code(struct made *m, const struct mpk_kernels *k)
 static struct mpk_function_info random_function(struct made *m, size_t number)
 {
 	static const struct mpk_dtype types[] = { { 3, 64, 1 }, { 0, 32, 1 }, { 2, 32, 4 },
-						  { 6, 8, 1 }, { 1, 1, 1 }, { 77, 3, 2 } };
+						  { 6, 8, 1 },  { 1, 1, 1 },  { 77, 3, 2 } };
 	static const char *const tags[] = { "blockIdx.x", "threadIdx.x",
 					    "tir.use_dyn_shared_memory", "no such tag" };
 	size_t args = random_below(&m->state, 4), launch = random_below(&m->state, 4);
 	struct mpk_dtype *arg = mpk_arena_array(&arena, args, sizeof *arg);
 	struct mpk_span *tag = mpk_arena_array(&arena, launch, sizeof *tag);
 	int32_t *extra = mpk_arena_array(&arena, args, sizeof *extra);
-	struct mpk_function_info f = { .key = random_name(m, number), .arg_types = arg,
-				       .arg_count = args, .launch_tags = tag,
-				       .launch_tag_count = launch, .extra_tags = extra };
+	struct mpk_function_info f = { .key = random_name(m, number),
+				       .arg_types = arg,
+				       .arg_count = args,
+				       .launch_tags = tag,
+				       .launch_tag_count = launch,
+				       .extra_tags = extra };
 
 	ck_assert(arg && tag && extra);
 	for (size_t i = 0; i < args; i++) {
@@ -226,7 +235,9 @@ static struct mpk_function_info random_function(struct made *m, size_t number)
 static void put_kernels(struct made *m, enum mpk_kernels_layout layout, const char *fmt,
 			struct mpk_rope *out)
 {
-	struct mpk_kernels k = { .layout = layout, .gen = m->gen, .fmt = mpk_span_str(fmt),
+	struct mpk_kernels k = { .layout = layout,
+				 .gen = m->gen,
+				 .fmt = mpk_span_str(fmt),
 				 .function_count = random_below(&m->state, 4) };
 	struct mpk_function_info *f = mpk_arena_array(&arena, k.function_count, sizeof *f);
 	struct mpk_kernel_source *s = mpk_arena_array(&arena, k.function_count, sizeof *s);
@@ -252,8 +263,9 @@ static void put_kernels(struct made *m, enum mpk_kernels_layout layout, const ch
  * known there and its payload whole. */
 static void put_module(struct made *m, size_t i)
 {
-	static const char *const raw[] = { "my_runtime", "", "host", "rocm", "a/b", "x\xff", "_x",
-					   "cuda", "GraphExecutorFactory" };
+	static const char *const raw[] = { "my_runtime", "",     "host",
+					   "rocm",       "a/b",  "x\xff",
+					   "_x",         "cuda", "GraphExecutorFactory" };
 	struct mpk_module *module = &m->modules[i];
 	struct mpk_rope *out = &m->contents[i];
 	bool current = m->gen == MPK_GEN_CURRENT;
@@ -261,27 +273,33 @@ static void put_module(struct made *m, size_t i)
 	*out = mpk_rope_of(&arena);
 	module->content = out;
 	switch (random_below(&m->state, current ? 8 : 6)) {
-	case 0: module->kind = mpk_span_str("cuda");
+	case 0:
+		module->kind = mpk_span_str("cuda");
 		put_kernels(m, MPK_KERNELS_PLAIN, "ptx", out);
 		return;
-	case 1: module->kind = mpk_span_str("opencl");
+	case 1:
+		module->kind = mpk_span_str("opencl");
 		put_kernels(m, MPK_KERNELS_PLAIN, "cl", out);
 		return;
-	case 2: module->kind = mpk_span_str("webgpu");
+	case 2:
+		module->kind = mpk_span_str("webgpu");
 		put_kernels(m, MPK_KERNELS_WEBGPU, "", out);
 		return;
-	case 3: module->kind = mpk_span_str("vulkan");
+	case 3:
+		module->kind = mpk_span_str("vulkan");
 		put_kernels(m, current ? MPK_KERNELS_SHADERS_024 : MPK_KERNELS_SHADERS, "vulkan",
 			    out);
 		return;
-	case 4: module->kind = mpk_span_str("GraphExecutorFactory");
-		mpk_rope_put_str(out, mpk_span_str(random_below(&m->state, 3) ?
-						   "{\"nodes\": []}" : "no JSON"));
+	case 4:
+		module->kind = mpk_span_str("GraphExecutorFactory");
+		mpk_rope_put_str(out, mpk_span_str(random_below(&m->state, 3) ? "{\"nodes\": []}"
+									      : "no JSON"));
 		mpk_rope_put_u64(out, 0);
 		mpk_rope_put_u64(out, 0);
 		mpk_rope_put_str(out, mpk_span_str(random_below(&m->state, 3) ? "default" : ""));
 		return;
-	case 5: module->kind = mpk_span_str("const_loader");
+	case 5:
+		module->kind = mpk_span_str("const_loader");
 		for (size_t k = 0; k < 4; k++)
 			mpk_rope_put_u64(out, 0);
 		return;

@@ -7,18 +7,17 @@
 #include <unistd.h>
 
 #include "session/call.h"
+#include "session/wire.h"
 #include "value/compare.h"
 #include "value/element.h"
 #include "value/parse.h"
-#include "session/wire.h"
 
 static struct mpk_value parse(const char *text)
 {
 	struct mpk_value v = { 0 };
 	struct mpk_error err = { 0 };
 
-	ck_assert_msg(mpk_value_parse(text, &v, &err) == MPK_OK, "%s: %s", text,
-		      err.text);
+	ck_assert_msg(mpk_value_parse(text, &v, &err) == MPK_OK, "%s: %s", text, err.text);
 	return v;
 }
 
@@ -165,15 +164,15 @@ END_TEST
 START_TEST(hostile_sizes_are_refused)
 {
 	static const char *const texts[] = {
-		"9223372036854775807x9223372036854775807xf32", "4611686018427387904xf64",
+		"9223372036854775807x9223372036854775807xf32",
+		"4611686018427387904xf64",
 		"1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1xf32",
 		"1000000000000000xf32",
 	};
 	struct mpk_value v;
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(texts); i++)
-		ck_assert_msg(mpk_value_parse(texts[i], &v, NULL) != MPK_OK, "%s",
-			      texts[i]);
+		ck_assert_msg(mpk_value_parse(texts[i], &v, NULL) != MPK_OK, "%s", texts[i]);
 }
 END_TEST
 
@@ -262,8 +261,7 @@ static const struct {
 	  "relative" },
 	{ "2xf32=1,2", "2xf32=1,2.5", 0.6, -1, NULL },
 	{ "2xf32=100,2", "2xf32=110,2", 0, 0.1, NULL },
-	{ "2xf32=1,2", "2xf32=1.0000001,2", 0, 0,
-	  "element [0] is 1, expected 1.0000001" },
+	{ "2xf32=1,2", "2xf32=1.0000001,2", 0, 0, "element [0] is 1, expected 1.0000001" },
 	{ "3xf32=nan,inf,-inf", "3xf32=nan,inf,-inf", -1, -1, NULL },
 	{ "1xf32=inf", "1xf32=-inf", 1e30, 1, "element [0] is inf, expected -inf" },
 	{ "1xf32=nan", "1xf32=1", 1e30, 1, "element [0] is nan, expected 1" },
@@ -273,8 +271,7 @@ static const struct {
 	{ "1xbf16=1", "1xbf16=1.0078125", -1, -1, NULL },
 	{ "2xi32=1,2", "2xi32=1,3", -1, -1, "1 of 2 elements differ" },
 	{ "2xi32=1,2", "2xi32=1,3", 1, -1, NULL },
-	{ "1xi64=9007199254740993", "1xi64=9007199254740992", -1, -1,
-	  "9007199254740993" },
+	{ "1xi64=9007199254740993", "1xi64=9007199254740992", -1, -1, "9007199254740993" },
 	{ "2xbool=1,0", "2xbool=1,1", -1, -1, "is false, expected true" },
 	{ "4xf32", "2x2xf32", -1, -1, "it is 4xf32, expected 2x2xf32" },
 	{ "4xf32", "4xf64", -1, -1, "it is 4xf32, expected 4xf64" },
@@ -303,10 +300,9 @@ START_TEST(comparisons)
 	struct mpk_comparison c = { 0 };
 	struct mpk_strbuf why = { 0 };
 
-	ck_assert_int_eq(mpk_value_compare(&got, &want, tolerance, &c, &why, NULL),
-			 MPK_OK);
-	ck_assert_msg(c.is_equal == !pairs[_i].why, "%s and %s: %s", pairs[_i].got,
-		      pairs[_i].want, mpk_strbuf_text(&why));
+	ck_assert_int_eq(mpk_value_compare(&got, &want, tolerance, &c, &why, NULL), MPK_OK);
+	ck_assert_msg(c.is_equal == !pairs[_i].why, "%s and %s: %s", pairs[_i].got, pairs[_i].want,
+		      mpk_strbuf_text(&why));
 	if (pairs[_i].why)
 		ck_assert_msg(strstr(mpk_strbuf_text(&why), pairs[_i].why) != NULL, "%s",
 			      mpk_strbuf_text(&why));
@@ -343,8 +339,7 @@ START_TEST(values_travel_unchanged)
 		ck_assert_int_eq(mpk_wire_get_value(map, &v, NULL), MPK_OK);
 		ck_assert_str_eq(print(&v, 0), forms[i].printed);
 		if (v.kind == MPK_VALUE_TENSOR)
-			ck_assert_uint_eq((uintptr_t)v.tensor->dl.data % MPK_TENSOR_ALIGN,
-					  0);
+			ck_assert_uint_eq((uintptr_t)v.tensor->dl.data % MPK_TENSOR_ALIGN, 0);
 		mpk_value_drop(&v);
 		mpk_value_drop(&values[i]);
 	}

@@ -3,8 +3,8 @@
 
 /* --- trees and payloads ------------------------------------------------------------- */
 
-#define PTX                                                                              \
-	".version 6.0\n.target sm_30\n.address_size 64\n.visible .entry f(.param .u64 a) "     \
+#define PTX                                                                                        \
+	".version 6.0\n.target sm_30\n.address_size 64\n.visible .entry f(.param .u64 a) "         \
 	"{ ret; }\n"
 
 static const struct mpk_dtype handle = { MPK_DTYPE_HANDLE, 64, 1 };
@@ -16,8 +16,11 @@ static const struct mpk_span twice[] = { SPAN("threadIdx.x"), SPAN("threadIdx.x"
 static const struct mpk_span strange[] = { SPAN("warpIdx.x") };
 static const int32_t extra[] = { 0, 0 };
 
-#define FUNCTION(symbol, types, tags)                                                    \
-	{ .key = SPAN(symbol), .arg_types = (types), .arg_count = 1, .launch_tags = (tags),  \
+#define FUNCTION(symbol, types, tags)                                                              \
+	{ .key = SPAN(symbol),                                                                     \
+	  .arg_types = (types),                                                                    \
+	  .arg_count = 1,                                                                          \
+	  .launch_tags = (tags),                                                                   \
 	  .launch_tag_count = sizeof(tags) / sizeof *(tags) }
 
 static const struct mpk_function_info good[] = { FUNCTION("f", &handle, grid) };
@@ -32,22 +35,31 @@ static const struct mpk_function_info unordered[] = { FUNCTION("f", &handle, dyn
 static const struct mpk_function_info tag_twice[] = { FUNCTION("f", &handle, twice) };
 static const struct mpk_function_info tag_strange[] = { FUNCTION("f", &handle, strange) };
 static const struct mpk_function_info over_tagged[] = {
-	{ .key = SPAN("f"), .arg_types = &handle, .arg_count = 1, .extra_tags = extra,
+	{ .key = SPAN("f"),
+	  .arg_types = &handle,
+	  .arg_count = 1,
+	  .extra_tags = extra,
 	  .extra_tag_count = 2 },
 };
 static const struct mpk_kernel_source source_f[] = { { SPAN("f"), SPAN("kernel void f() {}"), 0 } };
-static const struct mpk_kernel_source source_fg[] = { { SPAN("f"), SPAN("kernel void f() {}"), 0 },
-						      { SPAN("g"), SPAN("kernel void g() {}"), 0 } };
+static const struct mpk_kernel_source source_fg[] = {
+	{ SPAN("f"), SPAN("kernel void f() {}"), 0 }, { SPAN("g"), SPAN("kernel void g() {}"), 0 }
+};
 
-#define PLAIN(kind_, fmt_, data_, table)                                                 \
-	kind_, { .layout = MPK_KERNELS_PLAIN, .gen = MPK_GEN_CURRENT, .fmt = SPAN(fmt_),    \
-		 .data = SPAN(data_), .functions = (table),                              \
-		 .function_count = sizeof(table) / sizeof *(table) }
-#define PIECES(table, pieces)                                                            \
-	"metal", { .layout = MPK_KERNELS_SOURCES, .gen = MPK_GEN_CURRENT,                   \
-		   .fmt = SPAN("metal"), .functions = (table),                           \
-		   .function_count = sizeof(table) / sizeof *(table), .sources = (pieces), \
-		   .source_count = sizeof(pieces) / sizeof *(pieces) }
+#define PLAIN(kind_, fmt_, data_, table)                                                           \
+	kind_,                                                                                     \
+	{                                                                                          \
+		.layout = MPK_KERNELS_PLAIN, .gen = MPK_GEN_CURRENT, .fmt = SPAN(fmt_),            \
+		.data = SPAN(data_), .functions = (table),                                         \
+		.function_count = sizeof(table) / sizeof *(table)                                  \
+	}
+#define PIECES(table, pieces)                                                                      \
+	"metal",                                                                                   \
+	{                                                                                          \
+		.layout = MPK_KERNELS_SOURCES, .gen = MPK_GEN_CURRENT, .fmt = SPAN("metal"),       \
+		.functions = (table), .function_count = sizeof(table) / sizeof *(table),           \
+		.sources = (pieces), .source_count = sizeof(pieces) / sizeof *(pieces)             \
+	}
 
 static const struct {
 	const char *kind;
@@ -67,9 +79,12 @@ static const struct {
 	{ PLAIN("cuda", "ptx", PTX, over_tagged), 0, "kernel-argument", MPK_WARNING, "more" },
 	{ PLAIN("cuda", "ptx", PTX, missing), 0, "kernel-defined", MPK_ERROR,
 	  "does not define kernel 'entr'" },
-	{ PLAIN("cuda", "ptx", "\x7f" "ELF no", good), 0, "code-format", MPK_ERROR, "" },
-	{ PLAIN("cuda", "ptx", ".version 6.0\n.entry f()", good), 0, "code-format", MPK_ERROR,
-	  "" },
+	{ PLAIN("cuda", "ptx",
+		"\x7f"
+		"ELF no",
+		good),
+	  0, "code-format", MPK_ERROR, "" },
+	{ PLAIN("cuda", "ptx", ".version 6.0\n.entry f()", good), 0, "code-format", MPK_ERROR, "" },
 	{ PLAIN("cuda", "ptx", ".version 6.0\n.target sm_30\n.func f() { ret; }\n", good), 0,
 	  "kernel-defined", MPK_WARNING, "is a .func" },
 	{ PLAIN("opencl", "cl", "__kernel void f();", good), 0, NULL, MPK_NOTE, NULL },
@@ -79,7 +94,11 @@ static const struct {
 	  NULL },
 	{ PLAIN("opencl", "cl", "__kernel void g() {} // f", good), 0, "kernel-defined",
 	  MPK_WARNING, "does not define kernel 'f'" },
-	{ PLAIN("cuda", "cubin", "\x7f" "ELF\2\1\1", good), 0, "code-format", MPK_ERROR, "" },
+	{ PLAIN("cuda", "cubin",
+		"\x7f"
+		"ELF\2\1\1",
+		good),
+	  0, "code-format", MPK_ERROR, "" },
 	{ PLAIN("cuda", "ptx", PTX, good), 3, "payload-tail", MPK_WARNING, "3 bytes follow" },
 	{ PLAIN("opengl", "gl", "{}", good), 0, "kind-release", MPK_WARNING, "TVM 0.2 - 0.6" },
 	{ PLAIN("my_kind", "x", "y", good), 0, "kind", MPK_WARNING, "'my_kind' is unknown" },
@@ -95,8 +114,7 @@ START_TEST(payload_rows)
 	mpk_kernels_write(&payloads[_i].kernels, &packed);
 	mpk_rope_put_bytes(&packed, mpk_span_of("\0\0\0\0", payloads[_i].extra_bytes));
 	verify_bytes(write_blob(payloads[_i].kind, &packed));
-	expect(payloads[_i].check,
-	       payloads[_i].severity, payloads[_i].text);
+	expect(payloads[_i].check, payloads[_i].severity, payloads[_i].text);
 }
 END_TEST
 
@@ -163,18 +181,18 @@ END_TEST
 
 /* --- libraries ---------------------------------------------------------------------- */
 
-#define BLOB(section)                                                                    \
-	"__asm__(\"" section "\\n.globl __tvm_ffi__library_bin\\n"                         \
-	".type __tvm_ffi__library_bin,%%object\\n__tvm_ffi__library_bin: .incbin "          \
-	"\\\"%s/blob\\\"\\n.size __tvm_ffi__library_bin,.-__tvm_ffi__library_bin\\n"        \
+#define BLOB(section)                                                                              \
+	"__asm__(\"" section "\\n.globl __tvm_ffi__library_bin\\n"                                 \
+	".type __tvm_ffi__library_bin,%%object\\n__tvm_ffi__library_bin: .incbin "                 \
+	"\\\"%s/blob\\\"\\n.size __tvm_ffi__library_bin,.-__tvm_ffi__library_bin\\n"               \
 	".previous\");\n"
 #define RODATA BLOB(".section .rodata")
 #define Q(text) "\\\\\\\"" text "\\\\\\\""
-#define STAMP(digits)                                                                    \
-	"__asm__(\".pushsection .note.package,\\\"a\\\",%%note\\n.balign 4\\n"               \
-	".long 4, 2f-1f, 0xcafe1a7e\\n.asciz \\\"FDO\\\"\\n1: .asciz \\\""               \
-	"{" Q("type") ":" Q("mpack") "," Q("name") ":" Q("x") "," Q("blob") ":"            \
-	Q("__tvm_ffi__library_bin") "," Q("xxh128") ":" Q(digits) "}\\\"\\n2: .balign 4\\n.popsection\");\n"
+#define STAMP(digits)                                                                              \
+	"__asm__(\".pushsection .note.package,\\\"a\\\",%%note\\n.balign 4\\n"                     \
+	".long 4, 2f-1f, 0xcafe1a7e\\n.asciz \\\"FDO\\\"\\n1: .asciz \\\""                         \
+	"{" Q("type") ":" Q("mpack") "," Q("name") ":" Q("x") "," Q("blob") ":" Q(                 \
+		"__tvm_ffi__library_bin") "," Q("xxh128") ":" Q(digits) "}\\\"\\n2: .balign 4\\n.popsection\");\n"
 
 static const struct {
 	const char *code;
@@ -191,15 +209,16 @@ static const struct {
 	  "library-context", MPK_ERROR, "there is no __tvm_ffi__library_ctx" },
 	{ BLOB(".section .data") "int __tvm_ffi_f(void) { return 0; }", "blob-segment", MPK_NOTE,
 	  "writable" },
-	{ BLOB(".section .text") "int __tvm_ffi_f(void) { return 0; }", "blob-section",
-	  MPK_WARNING, "executable" },
+	{ BLOB(".section .text") "int __tvm_ffi_f(void) { return 0; }", "blob-section", MPK_WARNING,
+	  "executable" },
 	{ RODATA STAMP("00112233445566778899aabbccddeeff") "int __tvm_ffi_f(void) { return 0; }",
 	  "blob-digest", MPK_ERROR, "is damaged" },
 	/* as xxh128sum prints it for the blob */
 	{ RODATA STAMP("0b60dc99a961ea2b93a699e2bd13d0b6") "int __tvm_ffi_f(void) { return 0; }",
 	  "blob-digest", MPK_NOTE, "is what was packed" },
 	{ "const char __tvm_main__[] = \"gone\"; void *__tvm_module_ctx;"
-	  "int here(void) { return 0; }", "entry-function", MPK_ERROR, "'gone' is not defined" },
+	  "int here(void) { return 0; }",
+	  "entry-function", MPK_ERROR, "'gone' is not defined" },
 };
 
 static void make_library(const char *code)
@@ -263,7 +282,8 @@ START_TEST(symbol_size_differs)
 	make_library(libraries[0].code);
 	ck_assert(run("cd %s && printf '\\0\\0\\0' >>blob && "
 		      "gcc -ffreestanding -fPIC -O1 -c a.c -o a.o && "
-		      "gcc -shared -nostdlib a.o -o a.so", dir));
+		      "gcc -shared -nostdlib a.o -o a.so",
+		      dir));
 	verify_bytes(load_made("a.so"));
 	expect("blob-size", MPK_WARNING, "but the blob says");
 }
@@ -274,8 +294,8 @@ START_TEST(every_check_is_tested)
 {
 	static const struct mpk_check *const tables[] = { mpk_checks_elf, mpk_checks_tree,
 							  mpk_checks_payload, mpk_checks_code };
-	static const char *const elsewhere[] = { "blob-size", "blob-section", "payload",
-						 "several-libs", "unreached", "child-order",
+	static const char *const elsewhere[] = { "blob-size",    "blob-section", "payload",
+						 "several-libs", "unreached",    "child-order",
 						 "container", /* and in check_verify_code.c */
 						 "fatbin-image", "spirv-module" };
 
@@ -286,7 +306,8 @@ START_TEST(every_check_is_tested)
 			for (size_t i = 0; i < MPK_ARRAY_COUNT(payloads); i++)
 				tested |= payloads[i].check && !strcmp(payloads[i].check, c->name);
 			for (size_t i = 0; i < MPK_ARRAY_COUNT(libraries); i++)
-				tested |= libraries[i].check && !strcmp(libraries[i].check, c->name);
+				tested |=
+					libraries[i].check && !strcmp(libraries[i].check, c->name);
 			for (size_t i = 0; i < MPK_ARRAY_COUNT(containers); i++)
 				tested |= containers[i].check &&
 					  !strcmp(containers[i].check, c->name);
@@ -303,7 +324,8 @@ END_TEST
 START_TEST(legacy_unknown_kind)
 {
 	struct mpk_rope body = { .arena = &arena }, rope = { .arena = &arena };
-	struct mpk_image image = { .container = MPK_CONTAINER_BLOB, .has_blob = true,
+	struct mpk_image image = { .container = MPK_CONTAINER_BLOB,
+				   .has_blob = true,
 				   .prefix = "" };
 	struct mpk_tree tree;
 	struct mpk_span blob;
@@ -323,15 +345,32 @@ START_TEST(legacy_unknown_kind)
 END_TEST
 
 static const char *const sound[] = {
-	"formats/01_opencl_scale.so", "formats/02_cuda_source_dynshmem.so",
-	"formats/04_metal.blob", "formats/05_webgpu.blob", "formats/06_relax_vm.so",
-	"formats/07_relax_opencl.so", "formats/08_const_loader.blob", "formats/12_syslib_prefix.tar",
-	"formats/13_chost_opencl.so", "formats/14_llvm_noblob.so", "ffi/ffi_cpp.so",
-	"relax/gelu.so", "relax/gelu_opencl.so", "cuda/cubin/vadd_cuda.so",
-	"cuda/fatbin/vadd_cuda.so", "cuda/ptx/vadd_cuda.so", "formats/20_legacy_opencl.so",
-	"formats/21_legacy_metal_off.blob", "formats/22_legacy_webgpu.blob",
-	"formats/23_legacy_graph.so", "formats/24_legacy_aot.so", "formats/25_legacy_relay_vm.blob",
-	"legacy/mlp_aot.so", "legacy/mlp_llvm.so", "legacy/mlp_opencl.so", "legacy/mlp_vm.so",
+	"formats/01_opencl_scale.so",
+	"formats/02_cuda_source_dynshmem.so",
+	"formats/04_metal.blob",
+	"formats/05_webgpu.blob",
+	"formats/06_relax_vm.so",
+	"formats/07_relax_opencl.so",
+	"formats/08_const_loader.blob",
+	"formats/12_syslib_prefix.tar",
+	"formats/13_chost_opencl.so",
+	"formats/14_llvm_noblob.so",
+	"ffi/ffi_cpp.so",
+	"relax/gelu.so",
+	"relax/gelu_opencl.so",
+	"cuda/cubin/vadd_cuda.so",
+	"cuda/fatbin/vadd_cuda.so",
+	"cuda/ptx/vadd_cuda.so",
+	"formats/20_legacy_opencl.so",
+	"formats/21_legacy_metal_off.blob",
+	"formats/22_legacy_webgpu.blob",
+	"formats/23_legacy_graph.so",
+	"formats/24_legacy_aot.so",
+	"formats/25_legacy_relay_vm.blob",
+	"legacy/mlp_aot.so",
+	"legacy/mlp_llvm.so",
+	"legacy/mlp_opencl.so",
+	"legacy/mlp_vm.so",
 };
 
 START_TEST(sound_files)
@@ -355,8 +394,11 @@ int main(void)
 		{ payload_rows, (int)MPK_ARRAY_COUNT(payloads) },
 		{ container_rows, (int)MPK_ARRAY_COUNT(containers) },
 		{ library_rows, (int)MPK_ARRAY_COUNT(libraries) },
-		{ broken_payload, 1 }, { blob_outside_sections, 1 }, { symbol_size_differs, 1 },
-		{ legacy_unknown_kind, 1 }, { every_check_is_tested, 1 },
+		{ broken_payload, 1 },
+		{ blob_outside_sections, 1 },
+		{ symbol_size_differs, 1 },
+		{ legacy_unknown_kind, 1 },
+		{ every_check_is_tested, 1 },
 		{ sound_files, (int)MPK_ARRAY_COUNT(sound) },
 	};
 	Suite *s = suite_create("verify");

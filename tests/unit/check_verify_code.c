@@ -14,21 +14,28 @@ static const struct mpk_dtype wide_types[] = { { MPK_DTYPE_HANDLE, 64, 1 },
 					       { MPK_DTYPE_FLOAT, 32, 1 },
 					       { MPK_DTYPE_INT, 64, 1 } };
 static const int32_t tensor_map[] = { 1 };
-static const struct mpk_function_info scale = { .key = SPAN("scale"), .arg_types = scale_types,
+static const struct mpk_function_info scale = { .key = SPAN("scale"),
+						.arg_types = scale_types,
 						.arg_count = 4 };
 static const struct mpk_function_info scale_wide = { .key = SPAN("scale"),
-						     .arg_types = wide_types, .arg_count = 4 };
+						     .arg_types = wide_types,
+						     .arg_count = 4 };
 static const struct mpk_function_info scale_short = { .key = SPAN("scale"),
-						      .arg_types = scale_types, .arg_count = 3 };
-static const struct mpk_function_info tiny = { .key = SPAN("tiny"), .arg_types = scale_types,
+						      .arg_types = scale_types,
+						      .arg_count = 3 };
+static const struct mpk_function_info tiny = { .key = SPAN("tiny"),
+					       .arg_types = scale_types,
 					       .arg_count = 1 };
 static const struct mpk_function_info tiny_map = { .key = SPAN("tiny"),
-						   .arg_types = scale_types, .arg_count = 1,
+						   .arg_types = scale_types,
+						   .arg_count = 1,
 						   .extra_tags = tensor_map,
 						   .extra_tag_count = 1 };
-static const struct mpk_function_info block = { .key = SPAN("block"), .arg_types = scale_types,
+static const struct mpk_function_info block = { .key = SPAN("block"),
+						.arg_types = scale_types,
 						.arg_count = 1 };
-static const struct mpk_function_info plain = { .key = SPAN("plain"), .arg_types = scale_types,
+static const struct mpk_function_info plain = { .key = SPAN("plain"),
+						.arg_types = scale_types,
 						.arg_count = 1 };
 
 enum { KEEP = 0, FATBIN_HEADER = 16, SPIRV_MINOR = 5 };
@@ -37,22 +44,23 @@ enum { KEEP = 0, FATBIN_HEADER = 16, SPIRV_MINOR = 5 };
 static const struct {
 	const char *kind, *fmt, *path;
 	const struct mpk_function_info *function;
-	size_t at;      /* of the byte; KEEP: none */
+	size_t at; /* of the byte; KEEP: none */
 	uint8_t byte;
-	size_t cut;     /* bytes */
+	size_t cut; /* bytes */
 	const char *check;
 	enum mpk_severity severity;
 	const char *text;
 } devices[] = {
 	{ "cuda", "cubin", DATA "two.sm_90.cubin", &scale, KEEP, 0, 0, NULL, MPK_NOTE, NULL },
 	{ "cuda", "cubin", DATA "two.sm_90.cubin", &scale_wide, KEEP, 0, 0, "kernel-parameters",
-	  MPK_ERROR, "argument 3 of kernel 'scale' has 4 bytes in the code, 8 in the table (int64)" },
+	  MPK_ERROR,
+	  "argument 3 of kernel 'scale' has 4 bytes in the code, 8 in the table (int64)" },
 	{ "cuda", "cubin", DATA "two.sm_90.cubin", &scale_short, KEEP, 0, 0, "kernel-parameters",
 	  MPK_ERROR, "'scale' has 4 parameters in the code, 3 in the table" },
-	{ "cuda", "cubin", DATA "two.sm_75.cubin", &tiny, KEEP, 0, 0, "kernel-defined",
-	  MPK_ERROR, "does not define kernel 'tiny'" },
-	{ "cuda", "cubin", DATA "shape.sm_90.cubin", &block, KEEP, 0, 0, "code-format",
-	  MPK_WARNING, "-rdc=true" },
+	{ "cuda", "cubin", DATA "two.sm_75.cubin", &tiny, KEEP, 0, 0, "kernel-defined", MPK_ERROR,
+	  "does not define kernel 'tiny'" },
+	{ "cuda", "cubin", DATA "shape.sm_90.cubin", &block, KEEP, 0, 0, "code-format", MPK_WARNING,
+	  "-rdc=true" },
 	{ "cuda", "ptx", DATA "two.ptx", &scale, KEEP, 0, 0, NULL, MPK_NOTE, NULL },
 	{ "cuda", "ptx", DATA "two.ptx", &scale_wide, KEEP, 0, 0, "kernel-parameters", MPK_ERROR,
 	  "has 4 bytes in the code, 8 in the table" },
@@ -66,11 +74,11 @@ static const struct {
 	  "" },
 	{ "cuda", "cubin", DATA "tiny.none.fatbin", &tiny, FATBIN_HEADER + 28, 87, 0,
 	  "fatbin-image", MPK_WARNING, "image 0: it is for sm_80, its entry says 87" },
-	{ "cuda", "cubin", DATA "tiny.none.fatbin", &tiny, FATBIN_HEADER + 64, 0, 0,
-	  "fatbin-image", MPK_ERROR, "image 0: " },
+	{ "cuda", "cubin", DATA "tiny.none.fatbin", &tiny, FATBIN_HEADER + 64, 0, 0, "fatbin-image",
+	  MPK_ERROR, "image 0: " },
 	{ "vulkan", "spirv", DATA "compute.spv", &plain, KEEP, 0, 0, NULL, MPK_NOTE, NULL },
-	{ "vulkan", "spirv", DATA "compute_be.spv", &plain, KEEP, 0, 0, "spirv-module",
-	  MPK_WARNING, "big-endian" },
+	{ "vulkan", "spirv", DATA "compute_be.spv", &plain, KEEP, 0, 0, "spirv-module", MPK_WARNING,
+	  "big-endian" },
 	{ "vulkan", "spirv", DATA "compute.spv", &plain, SPIRV_MINOR, 9, 0, "spirv-module",
 	  MPK_WARNING, "SPIR-V 1.9" },
 	{ "vulkan", "spirv", DATA "compute.spv", &scale, KEEP, 0, 0, "kernel-defined", MPK_ERROR,
@@ -84,8 +92,10 @@ START_TEST(device_rows)
 	struct mpk_span file = robust_load(&arena, devices[_i].path);
 	uint8_t *bytes = (uint8_t *)mpk_arena_copy(&arena, file.data, file.len);
 	struct mpk_kernel_source source = { devices[_i].function->key, { 0 }, 0 };
-	struct mpk_kernels k = { .gen = MPK_GEN_CURRENT, .fmt = mpk_span_str(devices[_i].fmt),
-				 .functions = devices[_i].function, .function_count = 1 };
+	struct mpk_kernels k = { .gen = MPK_GEN_CURRENT,
+				 .fmt = mpk_span_str(devices[_i].fmt),
+				 .functions = devices[_i].function,
+				 .function_count = 1 };
 	struct mpk_rope packed = { .arena = &arena };
 
 	if (devices[_i].at)
@@ -114,9 +124,13 @@ START_TEST(shader_model)
 	struct mpk_span name = mpk_span_str(spirv.entries[0].name);
 	struct mpk_function_info f = { .key = name };
 	struct mpk_kernel_source source = { name, file, 0 };
-	struct mpk_kernels k = { .layout = MPK_KERNELS_SHADERS_024, .gen = MPK_GEN_CURRENT,
-				 .fmt = mpk_span_str("spirv"), .functions = &f,
-				 .function_count = 1, .sources = &source, .source_count = 1 };
+	struct mpk_kernels k = { .layout = MPK_KERNELS_SHADERS_024,
+				 .gen = MPK_GEN_CURRENT,
+				 .fmt = mpk_span_str("spirv"),
+				 .functions = &f,
+				 .function_count = 1,
+				 .sources = &source,
+				 .source_count = 1 };
 
 	mpk_kernels_write(&k, &packed);
 	verify_bytes(write_blob("vulkan", &packed));

@@ -19,7 +19,8 @@ static void teardown(void)
 /* A tree of unknown kinds: node i has the children in edges[i], -1 ends. */
 static const char *draw(const int (*edges)[4], size_t count, bool unicode)
 {
-	struct mpk_image image = { .container = MPK_CONTAINER_BLOB, .has_blob = true,
+	struct mpk_image image = { .container = MPK_CONTAINER_BLOB,
+				   .has_blob = true,
 				   .prefix = "" };
 	struct mpk_tree tree = { .gen = MPK_GEN_CURRENT, .count = count };
 	struct mpk_strbuf out = { 0 };
@@ -35,7 +36,8 @@ static const char *draw(const int (*edges)[4], size_t count, bool unicode)
 			n++;
 		}
 		tree.nodes[i] = (struct mpk_node){ .kind = mpk_span_str("k"),
-						   .children = children, .child_count = n,
+						   .children = children,
+						   .child_count = n,
 						   .is_lib = true };
 	}
 	ck_assert_int_eq(mpk_view_init(&view, "x", 0, &image, &tree, &arena, NULL), MPK_OK);
@@ -83,12 +85,12 @@ END_TEST
 START_TEST(draws_deep_chain)
 {
 	enum { DEPTH = 20000 };
-	int (*edges)[4] = mpk_arena_array(&arena, DEPTH, sizeof *edges);
+	int(*edges)[4] = mpk_arena_array(&arena, DEPTH, sizeof *edges);
 	struct mpk_strbuf unused = { 0 };
 
 	for (int i = 0; i + 1 < 60; i++)
 		edges[i][0] = i + 1;
-	(void)draw((const int (*)[4])edges, 60, false);
+	(void)draw((const int(*)[4])edges, 60, false);
 
 	struct mpk_image image = { .container = MPK_CONTAINER_BLOB, .has_blob = true };
 	struct mpk_tree tree = { .count = DEPTH };
@@ -117,11 +119,21 @@ static const struct {
 	bool ok;
 	uint64_t bytes;
 } budgets[] = {
-	{ "0", true, 0 }, { "4096", true, 4096 }, { "2GiB", true, 2147483648 },
-	{ "2 GiB", true, 2147483648 }, { "500MB", true, 500000000 }, { "1kB", true, 1000 },
-	{ "7B", true, 7 }, { "", false, 0 }, { "GiB", false, 0 }, { "-1", false, 0 },
-	{ "1.5GiB", false, 0 }, { "2gib", false, 0 }, { "18446744073709551615", true, UINT64_MAX },
-	{ "18446744073709551616", false, 0 }, { "99999999TiB", false, 0 },
+	{ "0", true, 0 },
+	{ "4096", true, 4096 },
+	{ "2GiB", true, 2147483648 },
+	{ "2 GiB", true, 2147483648 },
+	{ "500MB", true, 500000000 },
+	{ "1kB", true, 1000 },
+	{ "7B", true, 7 },
+	{ "", false, 0 },
+	{ "GiB", false, 0 },
+	{ "-1", false, 0 },
+	{ "1.5GiB", false, 0 },
+	{ "2gib", false, 0 },
+	{ "18446744073709551615", true, UINT64_MAX },
+	{ "18446744073709551616", false, 0 },
+	{ "99999999TiB", false, 0 },
 };
 
 START_TEST(size_parse)
@@ -169,8 +181,12 @@ static void json_views(const struct mpk_view *view, const struct mpk_size *size)
 static void all_views(struct mpk_span blob, enum mpk_generation gen, const struct mpk_view *other)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
-	struct mpk_image image = { .container = MPK_CONTAINER_BLOB, .bytes = blob, .gen = gen,
-				   .gen_known = true, .has_blob = true, .blob = blob,
+	struct mpk_image image = { .container = MPK_CONTAINER_BLOB,
+				   .bytes = blob,
+				   .gen = gen,
+				   .gen_known = true,
+				   .has_blob = true,
+				   .blob = blob,
 				   .prefix = "" };
 	struct mpk_report report = { 0 };
 	struct mpk_strbuf out = { 0 };
@@ -198,7 +214,8 @@ static void all_views(struct mpk_span blob, enum mpk_generation gen, const struc
 	ck_assert_int_eq(mpk_extract_plan(&view, &scratch, &plan, NULL), MPK_OK);
 	if (other) {
 		ck_assert_int_eq(mpk_diff_views(other, other->image->bytes, &view, blob, &scratch,
-						&diff, NULL), MPK_OK);
+						&diff, NULL),
+				 MPK_OK);
 		ck_assert_uint_gt(diff.count, 0);
 		mpk_diff_text(&diff, (struct mpk_style){ 0 }, &out);
 		mpk_diff_fini(&diff);
@@ -214,7 +231,8 @@ static void all_views(struct mpk_span blob, enum mpk_generation gen, const struc
 
 START_TEST(damaged_blob)
 {
-	struct mpk_image image = { .container = MPK_CONTAINER_BLOB, .has_blob = true,
+	struct mpk_image image = { .container = MPK_CONTAINER_BLOB,
+				   .has_blob = true,
 				   .prefix = "" };
 	uint64_t state = 1 + (uint64_t)_i;
 	struct mpk_span bytes, put;
@@ -261,17 +279,24 @@ static struct mpk_span wrap_code(size_t row)
 	static const size_t child[] = { 1 };
 	struct mpk_function_info f = { .key = mpk_span_str(codes[row].kernel) };
 	struct mpk_kernel_source source = { f.key, robust_load(&arena, codes[row].file), 0 };
-	struct mpk_kernels k = { .gen = MPK_GEN_CURRENT, .fmt = mpk_span_str(codes[row].fmt),
-				 .functions = &f, .function_count = 1, .data = source.data,
-				 .sources = &source, .source_count = 1 };
+	struct mpk_kernels k = { .gen = MPK_GEN_CURRENT,
+				 .fmt = mpk_span_str(codes[row].fmt),
+				 .functions = &f,
+				 .function_count = 1,
+				 .data = source.data,
+				 .sources = &source,
+				 .source_count = 1 };
 	struct mpk_rope packed = { .arena = &arena }, rope = { .arena = &arena };
 	struct mpk_node nodes[] = {
-		{ .kind = mpk_span_str("_lib"), .is_lib = true, .children = child,
+		{ .kind = mpk_span_str("_lib"),
+		  .is_lib = true,
+		  .children = child,
 		  .child_count = 1 },
 		{ .kind = mpk_span_str(codes[row].kind), .content = &packed },
 	};
-	struct mpk_tree tree = { .gen = MPK_GEN_CURRENT, .nodes = nodes, .count = 2,
-				 .has_tree = true };
+	struct mpk_tree tree = {
+		.gen = MPK_GEN_CURRENT, .nodes = nodes, .count = 2, .has_tree = true
+	};
 	struct mpk_span blob;
 
 	if (strcmp(codes[row].kind, "vulkan") == 0)

@@ -13,14 +13,13 @@
 #include "device_kernels.h"
 #include "fake_cuda.h"
 
-#define PTX(target, entries) \
-	"//\n.version 7.0\n.target sm_" target "\n.address_size 64\n" entries
+#define PTX(target, entries) "//\n.version 7.0\n.target sm_" target "\n.address_size 64\n" entries
 
 #define ENTRY(name) ".visible .entry " name "()\n{\nret;\n}\n"
 
-static const char ptx[] = PTX("50", ENTRY("vadd_kernel") ENTRY("saxpy_kernel")
-			      ENTRY("rev_kernel") ENTRY("spin_kernel")
-			      ".visible .func helper()\n{\nret;\n}\n");
+static const char ptx[] =
+	PTX("50", ENTRY("vadd_kernel") ENTRY("saxpy_kernel") ENTRY("rev_kernel")
+			  ENTRY("spin_kernel") ".visible .func helper()\n{\nret;\n}\n");
 
 static char fakes[4000], stubs[4000];
 static const struct fake_cuda_probe *fake;

@@ -52,7 +52,8 @@ static inline void table_add(struct table *t, const struct table_row *row)
 		ck_assert_msg(mpk_dtype_parse(words[k], &t->types[i][k]), "type %s", row->types);
 	t->functions[i] = (struct mpk_function_info){
 		.key = mpk_span_str(row->key),
-		.arg_types = t->types[i], .arg_count = types,
+		.arg_types = t->types[i],
+		.arg_count = types,
 		.launch_tags = t->tags[i],
 		.launch_tag_count = split_words(row->tags, t->tags[i], 16),
 	};
@@ -82,20 +83,19 @@ static inline void *floats_on(struct mpk_device *device, size_t count, float fir
 	for (size_t i = 0; i < count; i++)
 		host[i] = first + (float)i * step;
 	ck_assert_int_eq(mpk_device_alloc(device, count * sizeof *host, &data, NULL), MPK_OK);
-	ck_assert_int_eq(mpk_device_write(device, data, 0,
-					  mpk_span_of(host, count * sizeof *host), NULL),
-			 MPK_OK);
+	ck_assert_int_eq(
+		mpk_device_write(device, data, 0, mpk_span_of(host, count * sizeof *host), NULL),
+		MPK_OK);
 	free(host);
 	return data;
 }
 
-#define ck_assert_text(err, part)                                                        \
+#define ck_assert_text(err, part)                                                                  \
 	ck_assert_msg(strstr((err).text, part) != NULL, "'%s' lacks '%s'", (err).text, part)
-#define ck_assert_ok(call, err)                                                          \
-	do {                                                                             \
-		enum mpk_code code_ = (call);                                            \
-		ck_assert_msg(code_ == MPK_OK, "%s: code %d: %s", #call, code_,          \
-			      (err).text);                                               \
+#define ck_assert_ok(call, err)                                                                    \
+	do {                                                                                       \
+		enum mpk_code code_ = (call);                                                      \
+		ck_assert_msg(code_ == MPK_OK, "%s: code %d: %s", #call, code_, (err).text);       \
 	} while (0)
 
 static inline struct mpk_device_module *load_on(struct mpk_device *device, struct table *t)

@@ -33,8 +33,7 @@ HARNESS_FN struct guarded guarded_create(size_t room)
 	struct guarded g = { .room = (room + page) / page * page };
 
 	g.map_len = g.room + page;
-	g.map = mmap(NULL, g.map_len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-		     -1, 0);
+	g.map = mmap(NULL, g.map_len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ck_assert_ptr_ne(g.map, MAP_FAILED);
 	ck_assert_int_eq(mprotect(g.map + g.room, page, PROT_NONE), 0);
 	return g;

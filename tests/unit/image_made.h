@@ -71,12 +71,12 @@ struct source {
 	const char *code;
 };
 
-#define NOISE                                                                            \
-	"int helper_data; static int local(void) { return 1; }"                          \
-	"int _ZN3foo3barEv(void) { return local(); }"                                    \
-	"int __extendhfsf2(void) { return 0; }"                                          \
-	"int TVMBackendParallelLaunch(void) { return 0; }"                               \
-	"int unseen(void) __attribute__((visibility(\"hidden\")));"                      \
+#define NOISE                                                                                      \
+	"int helper_data; static int local(void) { return 1; }"                                    \
+	"int _ZN3foo3barEv(void) { return local(); }"                                              \
+	"int __extendhfsf2(void) { return 0; }"                                                    \
+	"int TVMBackendParallelLaunch(void) { return 0; }"                                         \
+	"int unseen(void) __attribute__((visibility(\"hidden\")));"                                \
 	"int unseen(void) { return 2; }"
 
 static const struct source sources[] = {
@@ -103,7 +103,9 @@ HARNESS_FN void write_source(const struct source *s, const char *prefix, bool si
 	ck_assert_ptr_nonnull(f);
 	(void)fprintf(f,
 		      "__asm__(\".section .rodata\\n.globl %s%s\\n.type %s%s,%%object\\n%s%s:\\n"
-		      ".ascii \\\"" "%s" "\\\"\\n.byte 0\\n",
+		      ".ascii \\\""
+		      "%s"
+		      "\\\"\\n.byte 0\\n",
 		      prefix, s->blob, prefix, s->blob, prefix, s->blob,
 		      "0123456789 a blob of no meaning, with a \\\\377 and a \\\\000 in it");
 	if (sized)
@@ -129,8 +131,7 @@ HARNESS_FN struct mpk_span without_sections(struct mpk_span s)
 	memcpy(copy, s.data, s.len);
 	memset(copy + (wide ? offsetof(Elf64_Ehdr, e_shoff) : offsetof(Elf32_Ehdr, e_shoff)), 0,
 	       wide ? 8 : 4);
-	memset(copy + (wide ? offsetof(Elf64_Ehdr, e_shnum) : offsetof(Elf32_Ehdr, e_shnum)), 0,
-	       4);
+	memset(copy + (wide ? offsetof(Elf64_Ehdr, e_shnum) : offsetof(Elf32_Ehdr, e_shnum)), 0, 4);
 	return mpk_span_of(copy, s.len);
 }
 

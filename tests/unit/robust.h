@@ -47,8 +47,8 @@ static inline struct robust_page robust_page_of(size_t len)
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	struct robust_page p = { .room = (len + page) / page * page };
 
-	p.map = mmap(NULL, p.room + page, PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	p.map = mmap(NULL, p.room + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		     0);
 	ck_assert_ptr_ne(p.map, MAP_FAILED);
 	ck_assert_int_eq(mprotect(p.map + p.room, page, PROT_NONE), 0);
 	return p;

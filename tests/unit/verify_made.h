@@ -32,8 +32,7 @@ HARNESS_FN void verify_bytes(struct mpk_span bytes)
 	struct mpk_image image;
 	struct mpk_tree tree;
 
-	ck_assert_msg(mpk_image_open(bytes, NULL, &arena, &image, &err) == MPK_OK, "%s",
-		      err.text);
+	ck_assert_msg(mpk_image_open(bytes, NULL, &arena, &image, &err) == MPK_OK, "%s", err.text);
 	if (image.has_blob)
 		ck_assert_msg(mpk_blob_read(image.blob, image.gen, &arena, &tree, &err) == MPK_OK,
 			      "%s", err.text);
@@ -60,12 +59,15 @@ HARNESS_FN struct mpk_span write_blob(const char *kind, const struct mpk_rope *p
 {
 	static const size_t child[] = { 1 };
 	struct mpk_node nodes[] = {
-		{ .kind = mpk_span_str("_lib"), .is_lib = true, .children = child,
+		{ .kind = mpk_span_str("_lib"),
+		  .is_lib = true,
+		  .children = child,
 		  .child_count = 1 },
 		{ .kind = mpk_span_str(kind), .content = packed },
 	};
-	struct mpk_tree tree = { .gen = MPK_GEN_CURRENT, .nodes = nodes, .count = 2,
-				 .has_tree = true };
+	struct mpk_tree tree = {
+		.gen = MPK_GEN_CURRENT, .nodes = nodes, .count = 2, .has_tree = true
+	};
 	struct mpk_rope rope = { .arena = &arena };
 	struct mpk_span blob;
 

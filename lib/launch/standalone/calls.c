@@ -67,7 +67,8 @@ static uint64_t narrowed(const unsigned char type[2], uint64_t cell)
 
 static int launch(const struct mpk_sa_kernel *k, const uint64_t *cells, int n)
 {
-	struct launch l = { .kernel = k, .index = (unsigned)(k - mpk_sa_kernels),
+	struct launch l = { .kernel = k,
+			    .index = (unsigned)(k - mpk_sa_kernels),
 			    .extent = { 1, 1, 1, 1, 1, 1 } };
 	int rc;
 
@@ -105,7 +106,8 @@ static int call(void *f, const uint64_t *cells, int n)
 HIDDEN int mpk_sa_call(void *f, const uint64_t *args, const int *codes, int32_t n, void *ret,
 		       int *ret_code);
 
-int mpk_sa_call(void *f, const uint64_t *args, const int *codes, int32_t n, void *ret, int *ret_code)
+int mpk_sa_call(void *f, const uint64_t *args, const int *codes, int32_t n, void *ret,
+		int *ret_code)
 {
 	enum { NOTHING = 4 };
 

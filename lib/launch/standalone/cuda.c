@@ -125,7 +125,8 @@ static int cuda_launch(const struct launch *l)
 		       "dynamic shared memory"))
 		return -1;
 	return cuda_check(cu.Launch(*function, e[0], e[1], e[2], e[3], e[4], e[5], l->shared,
-				    cuda_stream(id), (void **)l->args, NULL), l->kernel->name);
+				    cuda_stream(id), (void **)l->args, NULL),
+			  l->kernel->name);
 }
 
 static void *cuda_alloc(int id, int64_t bytes, const void *from)
@@ -147,10 +148,10 @@ static int cuda_release(int id, void *device, void *to, int64_t bytes)
 
 	if (!rc && to)
 		rc = cuda_check(cu.Synchronize(cuda_stream(id)), "the kernels") ||
-		     cuda_check(cu.ToHost(to, (uintptr_t)device, (size_t)bytes),
-				"copy to the host")
-			     ? -1 : 0;
+				     cuda_check(cu.ToHost(to, (uintptr_t)device, (size_t)bytes),
+						"copy to the host")
+			     ? -1
+			     : 0;
 	(void)cu.Free((uintptr_t)device);
 	return rc;
 }
-

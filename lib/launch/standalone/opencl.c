@@ -13,7 +13,8 @@ static struct {
 	int (*Enqueue)(void *, void *, unsigned, const size_t *, const size_t *, const size_t *,
 		       unsigned, void *, void *);
 	void *(*Buffer)(void *, uint64_t, size_t, void *, int *);
-	int (*Write)(void *, void *, unsigned, size_t, size_t, const void *, unsigned, void *, void *);
+	int (*Write)(void *, void *, unsigned, size_t, size_t, const void *, unsigned, void *,
+		     void *);
 	int (*Read)(void *, void *, unsigned, size_t, size_t, void *, unsigned, void *, void *);
 	int (*Release)(void *);
 } cl;
@@ -133,8 +134,9 @@ static int cl_launch(const struct launch *l)
 		local[d] = l->extent[TAG_BLOCK + d];
 		global[d] = local[d] * l->extent[d];
 	}
-	return cl_check(cl.Enqueue(cl_devices[id].queue, *kernel, 3, NULL, global, local, 0, NULL,
-				   NULL), k->name);
+	return cl_check(
+		cl.Enqueue(cl_devices[id].queue, *kernel, 3, NULL, global, local, 0, NULL, NULL),
+		k->name);
 }
 
 static void *cl_alloc(int id, int64_t bytes, const void *from)
@@ -147,8 +149,9 @@ static void *cl_alloc(int id, int64_t bytes, const void *from)
 	void *p = cl.Buffer(cl_devices[id].context, READ_WRITE, (size_t)bytes, NULL, &rc);
 	if (cl_check(rc, "device memory"))
 		return NULL;
-	if (from && cl_check(cl.Write(cl_devices[id].queue, p, 1, 0, (size_t)bytes, from, 0, NULL,
-				      NULL), "copy to the device")) {
+	if (from &&
+	    cl_check(cl.Write(cl_devices[id].queue, p, 1, 0, (size_t)bytes, from, 0, NULL, NULL),
+		     "copy to the device")) {
 		(void)cl.Release(p);
 		return NULL;
 	}
@@ -160,9 +163,9 @@ static int cl_release(int id, void *device, void *to, int64_t bytes)
 	int rc = cl_use(id);
 
 	if (!rc && to) /* the queue is in order: the read waits for the kernels */
-		rc = cl_check(cl.Read(cl_devices[id].queue, device, 1, 0, (size_t)bytes, to, 0, NULL,
-				      NULL), "copy to the host");
+		rc = cl_check(cl.Read(cl_devices[id].queue, device, 1, 0, (size_t)bytes, to, 0,
+				      NULL, NULL),
+			      "copy to the host");
 	(void)cl.Release(device);
 	return rc;
 }
-

@@ -24,12 +24,12 @@
 /* One kernel of the library; the table is generated beside the launch functions. */
 struct mpk_sa_kernel {
 	const char *name;
-	const char *format;             /* "ptx", "cubin", "fatbin", "cl" */
+	const char *format; /* "ptx", "cubin", "fatbin", "cl" */
 	const unsigned char *data;
-	uint64_t size;                  /* bytes */
+	uint64_t size;                   /* bytes */
 	const unsigned char (*types)[2]; /* DLPack code and bits of each argument */
 	unsigned arg_count;
-	const unsigned char *tags;      /* 0-2 grid, 3-5 block, 12 dynamic shared bytes */
+	const unsigned char *tags; /* 0-2 grid, 3-5 block, 12 dynamic shared bytes */
 	unsigned tag_count;
 };
 
@@ -97,11 +97,11 @@ static _Thread_local int current_device;
 /* A launch as the driver wants it. */
 struct launch {
 	const struct mpk_sa_kernel *kernel;
-	unsigned index;         /* of the kernel */
-	void *args[ARGS_MAX];   /* addresses of the values */
+	unsigned index;       /* of the kernel */
+	void *args[ARGS_MAX]; /* addresses of the values */
 	uint64_t values[ARGS_MAX];
-	unsigned extent[6];     /* grid, block */
-	unsigned shared;        /* bytes */
+	unsigned extent[6]; /* grid, block */
+	unsigned shared;    /* bytes */
 };
 
 static uint64_t half_bits(double x);
@@ -123,8 +123,8 @@ static int load_symbols(const char *const *names, const struct symbol *symbols)
 	for (unsigned i = 0; symbols[i].name; i++) {
 		*symbols[i].slot = dlsym(so, symbols[i].name);
 		if (!*symbols[i].slot)
-			return fail("%s has no %s: the driver is too old", names[0], symbols[i].name);
+			return fail("%s has no %s: the driver is too old", names[0],
+				    symbols[i].name);
 	}
 	return 0;
 }
-

@@ -8,8 +8,8 @@ STUB int TVMBackendGetFuncFromEnv(void *ctx, const char *name, void **out)
 	return table->get_func_from_env(ctx, name, out);
 }
 
-STUB void *TVMBackendAllocWorkspace(int device_type, int device_id, uint64_t bytes,
-				    int code, int bits)
+STUB void *TVMBackendAllocWorkspace(int device_type, int device_id, uint64_t bytes, int code,
+				    int bits)
 {
 	return table->alloc_workspace(device_type, device_id, bytes, code, bits);
 }

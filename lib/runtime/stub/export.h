@@ -6,13 +6,13 @@
 
 #define STUB __attribute__((visibility("default")))
 
-#define STUB_TABLE                                                                       \
-	static const struct mpk_stub_table *table;                                       \
-	STUB mpk_stub_bind_fn mpk_stub_bind;                                             \
-	void mpk_stub_bind(const struct mpk_stub_table *bound)                           \
-	{                                                                                \
-		table = bound;                                                           \
-	}                                                                                \
+#define STUB_TABLE                                                                                 \
+	static const struct mpk_stub_table *table;                                                 \
+	STUB mpk_stub_bind_fn mpk_stub_bind;                                                       \
+	void mpk_stub_bind(const struct mpk_stub_table *bound)                                     \
+	{                                                                                          \
+		table = bound;                                                                     \
+	}                                                                                          \
 	struct mpk_stub_table
 
 #endif

@@ -14,8 +14,7 @@ STUB void TVMFFIErrorSetRaisedFromCStr(const char *kind, const char *message)
 	table->ffi_raise(kind, message);
 }
 
-STUB void TVMFFIErrorSetRaisedFromCStrParts(const char *kind, const char **parts,
-					    int32_t count)
+STUB void TVMFFIErrorSetRaisedFromCStrParts(const char *kind, const char **parts, int32_t count)
 {
 	table->ffi_raise_parts(kind, parts, count);
 }
@@ -30,8 +29,7 @@ STUB void TVMFFIErrorMoveFromRaised(void **out)
 	table->ffi_move_raised(out);
 }
 
-STUB int TVMFFIErrorCreate(const struct mpk_ffi_bytes *kind,
-			   const struct mpk_ffi_bytes *message,
+STUB int TVMFFIErrorCreate(const struct mpk_ffi_bytes *kind, const struct mpk_ffi_bytes *message,
 			   const struct mpk_ffi_bytes *backtrace, void **out)
 {
 	(void)backtrace;
@@ -79,14 +77,12 @@ STUB int TVMFFIFunctionGetGlobal(const struct mpk_ffi_bytes *name, void **out)
 	return table->ffi_get_global(name, out);
 }
 
-STUB int TVMFFIStringFromByteArray(const struct mpk_ffi_bytes *text,
-				   struct mpk_ffi_any *out)
+STUB int TVMFFIStringFromByteArray(const struct mpk_ffi_bytes *text, struct mpk_ffi_any *out)
 {
 	return table->ffi_make_text(text, out, 0);
 }
 
-STUB int TVMFFIBytesFromByteArray(const struct mpk_ffi_bytes *text,
-				  struct mpk_ffi_any *out)
+STUB int TVMFFIBytesFromByteArray(const struct mpk_ffi_bytes *text, struct mpk_ffi_any *out)
 {
 	return table->ffi_make_text(text, out, 1);
 }

@@ -60,11 +60,18 @@ int main(int argc, char **argv)
 	void *library = argc == 2 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : NULL;
 	function *f = library ? (function *)(uintptr_t)dlsym(library, "__tvm_ffi_saxpy") : NULL;
 	int64_t shape[1] = { 1000 };
-	struct dltensor x = { .data = shape, .device_type = OPENCL, .ndim = 1, .code = FLOAT,
-			      .bits = 32, .lanes = 1, .shape = shape }, y = x;
+	struct dltensor x = { .data = shape,
+			      .device_type = OPENCL,
+			      .ndim = 1,
+			      .code = FLOAT,
+			      .bits = 32,
+			      .lanes = 1,
+			      .shape = shape },
+			y = x;
 	struct any args[3] = { { .type = REAL, .v = { .f = 2 } },
 			       { .type = DLTENSOR, .v = { .p = &x } },
-			       { .type = DLTENSOR, .v = { .p = &y } } }, result = { .type = 0 };
+			       { .type = DLTENSOR, .v = { .p = &y } } },
+		   result = { .type = 0 };
 
 	if (!f) {
 		(void)fprintf(stderr, "%s\n", argc == 2 ? dlerror() : "usage: launch_call LIBRARY");

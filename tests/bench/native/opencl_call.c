@@ -59,8 +59,9 @@ int main(void)
 
 		for (unsigned i = 0; i < 3; i++)
 			(void)clSetKernelArg(kernel, i, sizeof(cl_mem), &buffers[i]);
-		if (clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &global, &local, 0, NULL, NULL) !=
-			    CL_SUCCESS || clFinish(queue) != CL_SUCCESS)
+		if (clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &global, &local, 0, NULL,
+					   NULL) != CL_SUCCESS ||
+		    clFinish(queue) != CL_SUCCESS)
 			return 1;
 		if (c >= 0)
 			times[c] = now() - start;

@@ -1,7 +1,8 @@
 # Every key and every kind that the program knows stands in the manual.
-keys=$(sed -n 's/.*KEY([A-Z]*, [a-z_ ]*, \([a-z_]*\),.*/\1/p; s/.*OWN([A-Z]*, \([a-z]*\)).*/\1/p; s/.*\.name = "\([a-z_]*\)", \.kind.*/\1/p' \
-	"$ROOT/lib/manifest/schema.c")
-kinds=$(sed -n 's/.*DEVICE("\([a-z]*\)".*/\1/p; s/^\t{ "\([A-Za-z_]*\)", ".*/\1/p' "$ROOT/lib/manifest/mkind.c")
+keys=$(grep -oE '\b(KEY|OWN)\([A-Z]+, (struct [a-z_]+, )?[a-z_]+|\.name = "[a-z_]+"' "$ROOT/lib/manifest/schema.c" |
+	sed 's/"$//; s/.*[ "]//')
+kinds=$(grep -oE '\bDEVICE\("[a-z]+|\{ "[A-Za-z_]+", *("|$)|^\t\{ "[A-Za-z_]+"' "$ROOT/lib/manifest/mkind.c" |
+	sed 's/^[^"]*"//; s/".*//')
 test "$(echo "$keys" | wc -w)" -ge 25
 test "$(echo "$kinds" | wc -w)" -ge 14
 missing=0

@@ -178,6 +178,10 @@ headers-check: $(O)/gen/common/config.h
 lint: all
 	$(Q)sh scripts/lint $(O)
 
+FORMAT ?= clang-format-19
+format:
+	$(Q)git ls-files 'cmd/*.[ch]' 'lib/*.[ch]' 'formats/*.[ch]' 'tests/*.[ch]' ':!tests/data' | xargs $(FORMAT) -i
+
 TIDY ?= clang-tidy-19
 tidy: compile_commands.json $(O)/gen/common/config.h
 	$(Q)echo $(filter-out tests/%,$(ALL_SRC)) | xargs -n 4 -P $$(nproc) $(TIDY) --quiet -p .
@@ -248,7 +252,7 @@ clean:
 	rm -rf out compile_commands.json
 
 -include $(ALL_SRC:%.c=$(O)/%.d) $(LIB_CXX:%.cc=$(O)/%.d)
-.PHONY: all fuzz fuzz-build fakes check check-cuda unit unit-build cli asan coverage headers-check lint tidy interop bench install uninstall clean FORCE
+.PHONY: all fuzz fuzz-build fakes check check-cuda unit unit-build cli asan coverage format headers-check lint tidy interop bench install uninstall clean FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 FORCE:

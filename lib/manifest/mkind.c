@@ -5,7 +5,7 @@
 #define DEVICE(name, key, ...)                                                                     \
 	{                                                                                          \
 		name, key, true, { __VA_ARGS__ },                                                  \
-		{ { 0 } }                       \
+		{ { 0 } }                                                                          \
 	}
 
 static const struct mpk_mkind kinds[] = {

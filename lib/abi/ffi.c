@@ -98,32 +98,38 @@ static enum mpk_code decode_function(enum mpk_convention conv, void *object, str
 	return MPK_OK;
 }
 
-static void drop_handle(struct mpk_function *f)
-{
-	struct mpk_ffi_function_cell *cell = mpk_ffi_cell(f->handle_convention, f->handle);
+static enum mpk_convention const layouts[2] = { MPK_CONV_FFI, MPK_CONV_FFI021 };
 
-	cell->target = NULL; /* the module may hold the handle longer than we live */
-	mpk_ffi_drop(f->handle_convention, f->handle);
-	f->handle = NULL;
+static void drop_handles(struct mpk_function *f)
+{
+	for (int i = 0; i < 2; i++) {
+		struct mpk_ffi_function_cell *cell;
+
+		if (!f->handles[i])
+			continue;
+		/* the module may hold the handle longer than we live */
+		cell = mpk_ffi_cell(layouts[i], f->handles[i]);
+		cell->target = NULL;
+		mpk_ffi_drop(layouts[i], f->handles[i]);
+		f->handles[i] = NULL;
+	}
 }
 
 void *mpk_conv_handle(enum mpk_convention conv, struct mpk_function *f)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	int i = conv == MPK_CONV_FFI021;
 
 	if (conv == MPK_CONV_LEGACY)
 		return f;
 	(void)pthread_mutex_lock(&lock);
-	if (!f->handle) {
-		mpk_ffi_safe_call *enter =
-			conv == MPK_CONV_FFI021 ? mpk_ffi021_enter : mpk_ffi_enter;
-
-		f->handle_convention = conv;
-		f->handle = mpk_ffi_make_function(conv, enter, f);
-		f->handle_drop = drop_handle;
+	if (!f->handles[i]) {
+		f->handles[i] =
+			mpk_ffi_make_function(conv, i ? mpk_ffi021_enter : mpk_ffi_enter, f);
+		f->drop_handles = drop_handles;
 	}
 	(void)pthread_mutex_unlock(&lock);
-	return f->handle;
+	return f->handles[i];
 }
 
 static enum mpk_code encode_function(enum mpk_convention conv, struct mpk_function *f,
@@ -308,11 +314,11 @@ enum mpk_code mpk_conv_call(enum mpk_convention conv, void *address, const struc
 
 /* --- module code calls us ------------------------------------------------------------- */
 
-static enum mpk_code call_values(struct mpk_function *f, const struct mpk_ffi_any *args,
-				 size_t count, struct mpk_value *values, struct mpk_ffi_any *result,
+static enum mpk_code call_values(enum mpk_convention conv, struct mpk_function *f,
+				 const struct mpk_ffi_any *args, size_t count,
+				 struct mpk_value *values, struct mpk_ffi_any *result,
 				 struct mpk_error *err)
 {
-	enum mpk_convention conv = f->handle_convention;
 	struct mpk_value got = { 0 };
 	enum mpk_code rc = MPK_OK;
 
@@ -348,7 +354,7 @@ static int enter(enum mpk_convention conv, void *handle, const struct mpk_ffi_an
 	else if (!values)
 		rc = mpk_fail_nomem(&error);
 	else
-		rc = call_values(f, args, (size_t)count, values, result, &error);
+		rc = call_values(conv, f, args, (size_t)count, values, result, &error);
 	if (values != small)
 		free(values);
 	if (rc == MPK_OK)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "executor/executor.h"
 #include "runtime/devices.h"
 #include "runtime/kernels.h"
 #include "runtime/library.h"
@@ -269,6 +270,7 @@ static enum mpk_code do_all(struct session *s, struct mpk_child_side *side, stru
 	bool unusable = false;
 
 	MPK_TRY(mpk_runtime_create(&work->library.runtime, &s->runtime, err));
+	MPK_TRY(mpk_executors_add(s->runtime, err));
 	for (size_t i = 0; i < work->count && !unusable; i++) {
 		struct mpk_session_slot *slot = &work->slots[i];
 		struct mpk_error failure = { 0 };

@@ -11,8 +11,8 @@ void mpk_function_drop(struct mpk_function *f)
 {
 	if (!f || atomic_fetch_sub_explicit(&f->refs, 1, memory_order_acq_rel) != 1)
 		return;
-	if (f->handle)
-		f->handle_drop(f);
+	if (f->drop_handles)
+		f->drop_handles(f);
 	if (f->destroy)
 		f->destroy(f);
 }

@@ -41,10 +41,10 @@ struct mpk_function {
 	void *address;
 	enum mpk_convention convention;
 
-	/* What module code was given for it; abi/convention.h owns these. */
-	void *handle;
-	enum mpk_convention handle_convention;
-	void (*handle_drop)(struct mpk_function *self);
+	/* What module code of each layout of objects was given for it, NULL: nothing so far;
+	 * abi/convention.h owns these. */
+	void *handles[2];
+	void (*drop_handles)(struct mpk_function *self);
 };
 
 /* mpk_function_hold, mpk_function_drop - count references; NULL is fine */

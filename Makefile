@@ -49,7 +49,7 @@ ALL_LDFLAGS  = $(LDFLAGS)
 endif
 
 # --- what is built ---------------------------------------------------------------
-LIB_SRC  := $(sort $(filter-out $(wildcard lib/llvm/*.c),$(wildcard lib/*/*.c)) $(wildcard formats/*.c formats/*/*.c))
+LIB_SRC  := $(sort $(filter-out $(wildcard lib/llvm/*.c),$(wildcard lib/*/*.c lib/executor/*/*.c)) $(wildcard formats/*.c formats/*/*.c))
 LIB_CXX  := $(sort $(wildcard lib/*/*.cc))
 LLVM_SRC := $(sort $(wildcard lib/llvm/*.c))
 CMD_SRC  := $(sort $(wildcard cmd/common/*.c))
@@ -177,7 +177,7 @@ coverage:
 		--html-details out/cov/coverage.html --txt out/cov/coverage.txt --print-summary
 
 # --- static checks -----------------------------------------------------------------
-HEADERS := $(sort $(wildcard lib/*/*.h formats/*.h formats/*/*.h cmd/*/*.h))
+HEADERS := $(sort $(wildcard lib/*/*.h lib/executor/*/*.h formats/*.h formats/*/*.h cmd/*/*.h))
 headers-check: $(O)/gen/common/config.h
 	$(Q)rc=0; for h in $(HEADERS); do \
 		echo 'typedef int mpk_nothing;' | \

@@ -149,7 +149,7 @@ $(O)/%.o: %.cc $(O)/flags
 check: unit cli
 
 unit: $(UNIT_BIN) all
-	$(Q)sh tests/unit/run $(UNIT_BIN)
+	$(Q)sh tests/unit/run $(if $(Q),,-v) $(UNIT_BIN)
 
 # The test programs without a run, for compilers whose build is all that is asked.
 unit-build: $(UNIT_BIN)

@@ -240,8 +240,7 @@ START_TEST(damaged_blob)
 	struct mpk_view sound;
 	struct guarded g;
 
-	if (!fixture_load(blobs[_i].file, &bytes))
-		return;
+	bytes = fixture_load(blobs[_i].file);
 	image.bytes = image.blob = bytes;
 	image.gen = blobs[_i].gen;
 	ck_assert_int_eq(mpk_blob_read(bytes, image.gen, &arena, &tree, NULL), MPK_OK);

@@ -1,4 +1,4 @@
-/* what only a real NVIDIA GPU can show: launch attributes, widths, faults; else SKIP */
+/* what only a real NVIDIA GPU can show: launch attributes, widths, faults */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -81,9 +81,10 @@ static void assert_same_as_ld(const char *flags, size_t len)
 
 	struct mpk_span want = read_file("full.so");
 	ck_assert_uint_eq(grown.len, want.len);
-	for (size_t i = 0; i < want.len; i++)
-		ck_assert_msg(grown.data[i] == want.data[i], "%zu bytes, '%s': byte %#zx differs",
-			      len, flags, i);
+	size_t same = 0; /* one assertion: Check writes a record for each that holds */
+	while (same < want.len && grown.data[same] == want.data[same])
+		same++;
+	ck_assert_msg(same == want.len, "%zu bytes, '%s': byte %#zx differs", len, flags, same);
 }
 
 START_TEST(same_as_ld)

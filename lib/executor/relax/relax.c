@@ -92,7 +92,7 @@ static bool name_at(struct mpk_node_module *node, size_t i, struct mpk_span *out
 	return false;
 }
 
-const struct mpk_relax_vm *mpk_relax_machine_of(const struct mpk_node_module *node)
+struct mpk_relax_vm *mpk_relax_machine_of(const struct mpk_node_module *node)
 {
 	return node->state ? ((const struct model *)node->state)->vm : NULL;
 }

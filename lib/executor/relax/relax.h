@@ -13,7 +13,7 @@ struct mpk_relax_vm;
 
 /* mpk_relax_machine_of - the machine that functions of an executable's node are bound to now; NULL
  * before the first was looked up. Borrowed */
-const struct mpk_relax_vm *mpk_relax_machine_of(const struct mpk_node_module *node);
+struct mpk_relax_vm *mpk_relax_machine_of(const struct mpk_node_module *node);
 
 /* mpk_relax_add_builtins - what compiled functions look up as global functions
  * Returns  MPK_OK; MPK_E_NOMEM */

@@ -119,6 +119,9 @@ $(FAKES): $(FAKE_SRC) $(wildcard tests/fakes/*.h) lib/device/cuda_abi.h $(O)/fla
 FAKE_USERS := $(filter $(O)/tests/unit/check_device_cuda% $(O)/tests/unit/check_run_devices,$(UNIT_BIN))
 $(FAKE_USERS:%=%.o): private CPPFLAGS += -Itests/fakes
 $(FAKE_USERS): | $(FAKES)
+# The readers whose calls check_read_once counts.
+COUNTED := ar cubin fatbin graph_json ptx source_code spirv
+$(O)/tests/unit/check_read_once: private ALL_LDFLAGS += $(COUNTED:%=-Wl,--wrap=mpk_%_read)
 # Where NVIDIA's toolkit is installed, its declarations are compared with ours.
 $(O)/tests/unit/check_cuda_abi.o: CPPFLAGS += -isystem /usr/local/cuda/include
 

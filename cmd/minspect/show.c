@@ -1,25 +1,25 @@
 /* The actions that print what a file holds: the summary, --functions */
 #include "common/diag.h"
 #include "minspect/document.h"
-#include "view/inside.h"
+#include "view/node_info.h"
 
 static void separate(struct mpk_strbuf *out)
 {
 	mpk_strbuf_puts(out, out->len ? "\n" : "");
 }
 
-static int look_inside(struct minspect_look *l, bool tensors)
+static int read_info(struct minspect_look *l, bool tensors)
 {
 	struct mpk_error err = { 0 };
 
-	if (mpk_view_look_inside(l->view, tensors, &l->file->arena, &err) != MPK_OK)
+	if (mpk_view_show_info(l->view, tensors, &err) != MPK_OK)
 		return mpk_diag_error(&err);
 	return MPK_EXIT_OK;
 }
 
 static int show(const struct minspect_options *o, struct minspect_look *l)
 {
-	int status = mpk_common.verbose ? look_inside(l, true) : MPK_EXIT_OK;
+	int status = mpk_common.verbose ? read_info(l, true) : MPK_EXIT_OK;
 
 	(void)o;
 	if (status)
@@ -40,7 +40,7 @@ int minspect_show(const struct minspect_options *o)
 
 static int functions(const struct minspect_options *o, struct minspect_look *l)
 {
-	int status = look_inside(l, false);
+	int status = read_info(l, false);
 
 	(void)o;
 	if (status)

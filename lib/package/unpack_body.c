@@ -95,17 +95,17 @@ static enum mpk_code put_kernels(const struct body *b, const struct mpk_payload 
 {
 	const struct mpk_kernels *k = &p->u.kernels;
 	bool each = k->layout != MPK_KERNELS_PLAIN;
-	struct mpk_parts parts;
+	struct mpk_extracted_files parts;
 
 	if (each && k->source_count != k->function_count)
 		return MPK_OK;
-	MPK_TRY(mpk_payload_parts(p, b->arena, &parts, b->err));
+	MPK_TRY(mpk_payload_extract(p, b->arena, &parts, b->err));
 	if (k->fmt.len)
 		put_key(b, "format", k->fmt);
 	if (!each)
 		MPK_TRY(put_file(b, "data", parts.items[0].name, k->data));
 	for (size_t i = 0; i < k->function_count; i++) {
-		const struct mpk_part *part = &parts.items[i];
+		const struct mpk_extracted_file *part = &parts.items[i];
 
 		put_function(b, &k->functions[i]);
 		if (each)

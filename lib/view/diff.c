@@ -171,9 +171,9 @@ static const char *change_of(struct differ *d, struct mpk_span a, struct mpk_spa
 				at);
 }
 
-static void compare_parts(struct differ *d, struct mpk_span name, const void *a, const void *b)
+static void compare_files(struct differ *d, struct mpk_span name, const void *a, const void *b)
 {
-	const struct mpk_part *x = a, *y = b;
+	const struct mpk_extracted_file *x = a, *y = b;
 
 	/* the function table is compared kernel by kernel */
 	if (mpk_span_equal(x->data, y->data) || mpk_span_is(name, "functions.json"))
@@ -181,20 +181,20 @@ static void compare_parts(struct differ *d, struct mpk_span name, const void *a,
 	add(d, MPK_DIFF_CHANGED, "part", name, change_of(d, x->data, y->data));
 }
 
-static struct named *parts_of(struct differ *d, const struct mpk_view_node *n, size_t *count)
+static struct named *files_of(struct differ *d, const struct mpk_view_node *n, size_t *count)
 {
-	struct mpk_parts parts = { 0 };
+	struct mpk_extracted_files files = { 0 };
 	struct named *list;
 
 	*count = 0;
-	if (mpk_payload_parts(&n->payload, d->arena, &parts, NULL) != MPK_OK) {
+	if (mpk_payload_extract(&n->payload, d->arena, &files, NULL) != MPK_OK) {
 		d->diff->failed = true;
 		return NULL;
 	}
-	list = list_of(d, parts.count);
-	for (size_t i = 0; list && i < parts.count; i++)
-		list[i] = (struct named){ mpk_span_str(parts.items[i].name), &parts.items[i] };
-	*count = parts.count;
+	list = list_of(d, files.count);
+	for (size_t i = 0; list && i < files.count; i++)
+		list[i] = (struct named){ mpk_span_str(files.items[i].name), &files.items[i] };
+	*count = files.count;
 	return list;
 }
 
@@ -236,7 +236,7 @@ static const char *model_text(struct differ *d, const struct mpk_model *m)
 	struct mpk_strbuf text = { 0 };
 	const char *copy;
 
-	mpk_model_text(m, &text);
+	mpk_view_model_text(m, &text);
 	d->diff->failed |= text.failed;
 	copy = mpk_arena_printf(d->arena, "%s", mpk_strbuf_text(&text));
 	mpk_strbuf_fini(&text);
@@ -294,9 +294,9 @@ static void compare_nodes(struct differ *d, struct mpk_span path, const void *le
 		match(d, "kernel", x, x_count, y, y_count, compare_kernels);
 		match(d, "model function", models_of(d, a), a->models.count, models_of(d, b),
 		      b->models.count, compare_models);
-		x = parts_of(d, a, &x_count);
-		y = parts_of(d, b, &y_count);
-		match(d, "part", x, x_count, y, y_count, compare_parts);
+		x = files_of(d, a, &x_count);
+		y = files_of(d, b, &y_count);
+		match(d, "part", x, x_count, y, y_count, compare_files);
 	}
 	if (d->diff->count == before)
 		add(d, MPK_DIFF_CHANGED, "payload", (struct mpk_span){ 0 },

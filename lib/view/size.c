@@ -5,8 +5,8 @@
 
 #include "base/num.h"
 #include "base/vec.h"
-#include "cubin/cubin.h"
 #include "elf/reader.h"
+#include "view/node_info.h"
 
 enum { COPY_MIN = 64 }; /* shorter pieces are alike by chance, and not worth a line */
 
@@ -80,24 +80,24 @@ static enum mpk_code read_sections(const struct mpk_view *view, struct mpk_arena
 	return settle(&list, arena, &out->sections, err);
 }
 
-static enum mpk_code read_parts(const struct mpk_view *view, struct mpk_arena *arena,
+static enum mpk_code read_files(const struct mpk_view *view, struct mpk_arena *arena,
 				struct mpk_size *out, struct mpk_error *err)
 {
 	MPK_CLEANUP(growing_fini) struct growing list = { 0 };
 
 	for (size_t n = 0; n < view->count; n++) {
 		const struct mpk_view_node *node = &view->nodes[n];
-		struct mpk_parts parts = { 0 };
+		struct mpk_extracted_files files = { 0 };
 
 		if (node->decoded)
-			MPK_TRY(mpk_payload_parts(&node->payload, arena, &parts, err));
-		for (size_t i = 0; i < parts.count; i++) {
-			const struct mpk_part *p = &parts.items[i];
+			MPK_TRY(mpk_payload_extract(&node->payload, arena, &files, err));
+		for (size_t i = 0; i < files.count; i++) {
+			const struct mpk_extracted_file *f = &files.items[i];
 
-			if (p->stored)
+			if (f->stored)
 				MPK_TRY(add(&list,
-					    (struct mpk_size_item){ node, p->name, p->data,
-								    p->data.len },
+					    (struct mpk_size_item){ node, f->name, f->data,
+								    f->data.len },
 					    err));
 		}
 		if (!node->decoded && node->node->payload.len)
@@ -106,7 +106,35 @@ static enum mpk_code read_parts(const struct mpk_view *view, struct mpk_arena *a
 							    node->node->payload.len },
 				    err));
 	}
-	return settle(&list, arena, &out->parts, err);
+	return settle(&list, arena, &out->files, err);
+}
+
+/* Kernels with code of their own, or in code that says how long each is. What is wrong with code
+ * that does not read, --verify tells. */
+static enum mpk_code add_kernels(const struct mpk_view *view, size_t index, struct growing *list,
+				 struct mpk_arena *arena, struct mpk_error *err)
+{
+	const struct mpk_view_node *node = &view->nodes[index];
+	const struct mpk_kernels *k = mpk_view_kernels(node);
+	const struct mpk_node_info *info;
+
+	for (size_t i = 0; k && i < k->source_count; i++)
+		MPK_TRY(add(list,
+			    (struct mpk_size_item){ node, mpk_arena_text(arena, k->sources[i].key),
+						    k->sources[i].data, k->sources[i].data.len },
+			    err));
+	if (!k || k->layout != MPK_KERNELS_PLAIN || !mpk_code_format_of(k->data)->has_code_bytes)
+		return MPK_OK;
+	MPK_TRY(mpk_view_info(view, index, &info, err));
+	for (size_t i = 0; i < info->pieces[0].code.kernel_count; i++) {
+		const struct mpk_code_kernel *f = &info->pieces[0].code.kernels[i];
+
+		MPK_TRY(add(list,
+			    (struct mpk_size_item){
+				    node, mpk_arena_text(arena, f->name), { 0 }, f->code_bytes },
+			    err));
+	}
+	return MPK_OK;
 }
 
 static enum mpk_code read_kernels(const struct mpk_view *view, struct mpk_arena *arena,
@@ -114,29 +142,8 @@ static enum mpk_code read_kernels(const struct mpk_view *view, struct mpk_arena 
 {
 	MPK_CLEANUP(growing_fini) struct growing list = { 0 };
 
-	for (size_t n = 0; n < view->count; n++) {
-		const struct mpk_kernels *k = mpk_view_kernels(&view->nodes[n]);
-		struct mpk_cubin cubin = { 0 };
-
-		for (size_t i = 0; k && i < k->source_count; i++)
-			MPK_TRY(add(&list,
-				    (struct mpk_size_item){
-					    &view->nodes[n],
-					    mpk_arena_text(arena, k->sources[i].key),
-					    k->sources[i].data, k->sources[i].data.len },
-				    err));
-		if (!k || !mpk_cubin_is(k->data) ||
-		    mpk_cubin_read(k->data, arena, &cubin, NULL) != MPK_OK)
-			continue; /* --verify tells what is wrong with it */
-		for (size_t i = 0; i < cubin.kernel_count; i++)
-			MPK_TRY(add(&list,
-				    (struct mpk_size_item){
-					    &view->nodes[n],
-					    mpk_arena_text(arena, cubin.kernels[i].name),
-					    { 0 },
-					    cubin.kernels[i].code_bytes },
-				    err));
-	}
+	for (size_t n = 0; n < view->count; n++)
+		MPK_TRY(add_kernels(view, n, &list, arena, err));
 	return settle(&list, arena, &out->kernels, err);
 }
 
@@ -157,14 +164,14 @@ static int by_content(const void *a, const void *b)
 static enum mpk_code find_copies(struct mpk_arena *arena, struct mpk_size *out,
 				 struct mpk_error *err)
 {
-	size_t count = out->parts.count, runs = 0, end;
+	size_t count = out->files.count, runs = 0, end;
 	struct mpk_size_item *sorted = mpk_arena_array(arena, count, sizeof *sorted);
 	struct mpk_size_copies *copies = mpk_arena_array(arena, count, sizeof *copies);
 
 	if (!sorted || !copies)
 		return mpk_fail_nomem(err);
 	if (count) {
-		memcpy(sorted, out->parts.items, count * sizeof *sorted);
+		memcpy(sorted, out->files.items, count * sizeof *sorted);
 		qsort(sorted, count, sizeof *sorted, by_content);
 	}
 	for (size_t i = 0; i < count && sorted[i].bytes >= COPY_MIN; i = end) {
@@ -186,7 +193,7 @@ enum mpk_code mpk_size_read(const struct mpk_view *view, struct mpk_arena *arena
 	struct mpk_size size = { 0 };
 
 	MPK_TRY(read_sections(view, arena, &size, err));
-	MPK_TRY(read_parts(view, arena, &size, err));
+	MPK_TRY(read_files(view, arena, &size, err));
 	MPK_TRY(read_kernels(view, arena, &size, err));
 	MPK_TRY(find_copies(arena, &size, err));
 	*out = size;

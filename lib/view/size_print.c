@@ -93,7 +93,7 @@ void mpk_size_text(const struct mpk_view *view, const struct mpk_size *size, str
 	mpk_strbuf_putc(out, '\n');
 	put_list(view, "sections", &size->sections, style, out);
 	put_modules(view, style, out);
-	put_list(view, "parts", &size->parts, style, out);
+	put_list(view, "parts", &size->files, style, out);
 	put_list(view, "kernels", &size->kernels, style, out);
 	put_copies(size, style, out);
 }
@@ -128,7 +128,7 @@ void mpk_size_json(const struct mpk_view *view, const struct mpk_size *size, str
 		mpk_json_span(j, o, "kind", view->nodes[i].node->kind);
 		mpk_json_u64(j, o, "bytes", view->nodes[i].node->payload.len);
 	}
-	list_json(&size->parts, "parts", j, at);
+	list_json(&size->files, "parts", j, at);
 	list_json(&size->kernels, "kernels", j, at);
 	list = mpk_json_array(j, at, "duplicates");
 	for (size_t i = 0; i < size->copy_count; i++) {

@@ -24,8 +24,7 @@ struct mpk_verify {
 	const struct mpk_view *view;
 	const struct mpk_elf *elf;          /* NULL for a bare blob */
 	const struct mpk_verify_file *file; /* or NULL */
-	const struct mpk_inside *inside; /* what the code of each module says, as many as nodes */
-	struct mpk_arena *arena;         /* scratch */
+	struct mpk_arena *arena;            /* scratch */
 	struct mpk_report *report;
 	const char *check; /* the one that runs */
 };
@@ -43,6 +42,7 @@ extern const struct mpk_check mpk_checks_payload[];
 extern const struct mpk_check mpk_checks_code[];
 
 /* mpk_verify_run - run every check
+ * What the code says is read unless a view asked before, and stays with the nodes.
  * @file    NULL: the view's bytes are in memory
  * @arena   scratch memory that lives as long as the report
  * Returns  MPK_OK, whatever was found; MPK_E_CORRUPT when the ELF file no longer opens;
@@ -61,7 +61,7 @@ void mpk_verify_json(const char *name, struct mpk_report *report, struct mpk_jso
 		     struct json_t *at);
 
 /* mpk_verify_say - report a finding of the check that runs
- * @space, @offset  its place ("blob", "file"), or NULL when it has none
+ * @space, @offset  its position ("blob", "file"), or NULL when it has none
  * @path            tree path or symbol, or NULL */
 void mpk_verify_say(struct mpk_verify *v, enum mpk_severity severity, const char *space,
 		    uint64_t offset, const char *path, const char *fmt, ...) MPK_PRINTF(6, 7);

@@ -71,7 +71,9 @@ enum mpk_code mpk_view_init(struct mpk_view *view, const char *name, uint64_t fi
 			    const struct mpk_image *image, const struct mpk_tree *tree,
 			    struct mpk_arena *arena, struct mpk_error *err)
 {
-	struct mpk_view v = { .name = name, .file_bytes = file_bytes, .image = image };
+	struct mpk_view v = {
+		.name = name, .file_bytes = file_bytes, .image = image, .arena = arena
+	};
 
 	if (tree && image->has_blob) {
 		v.tree = tree;

@@ -1,10 +1,12 @@
 /* What views say of code and tensors: figures against what ptxas -v printed, statistics
- * against numbers worked out by hand (view/inside.h, view/stats.h) */
+ * against numbers worked out by hand (view/node_info.h, view/stats.h) */
 #include "harness.h"
 
 #include "base/compiler.h"
+#include "fatbin/fatbin.h"
+#include "graphjson/graphjson.h"
 #include "robust.h"
-#include "view/inside.h"
+#include "view/node_info.h"
 
 static struct mpk_arena test_arena;
 
@@ -82,10 +84,10 @@ static struct mpk_node stored;
 static const struct mpk_kind *cuda;
 
 /* A device module with one kernel, as a view would have it, and what its code says. */
-static struct mpk_inside look(const char *kind, struct mpk_span code,
-			      const struct mpk_function_info *f)
+static struct mpk_node_info look(const char *kind, struct mpk_span code,
+				 const struct mpk_function_info *f)
 {
-	struct mpk_inside inside;
+	struct mpk_node_info info;
 
 	kernels = (struct mpk_kernels){
 		.layout = MPK_KERNELS_PLAIN, .functions = f, .function_count = 1, .data = code
@@ -97,8 +99,8 @@ static struct mpk_inside look(const char *kind, struct mpk_span code,
 				       .decoded = true,
 				       .payload = { .tag = MPK_PAYLOAD_KERNELS,
 						    .u.kernels = kernels } };
-	ck_assert_int_eq(mpk_inside_read(&node, &test_arena, &inside, NULL), MPK_OK);
-	return inside;
+	ck_assert_int_eq(mpk_node_info_read(&node, &test_arena, &info, NULL), MPK_OK);
+	return info;
 }
 
 /* The registers, shared and stack bytes and barriers that ptxas -v gave. */
@@ -124,13 +126,14 @@ static const struct {
 	{ DATA "two.ptx", "gather", "PTX sm_90: 3 parameters (u64 b8[24] u64), " },
 };
 
-static const char *function_text(const struct mpk_inside *inside)
+static const char *function_text(struct mpk_node_info *info)
 {
 	struct mpk_strbuf out = { 0 };
 	const char *text;
 
-	node.inside = inside;
-	mpk_inside_function_lines(&node, 0, "", &out);
+	node.info = info;
+	node.show_info = true;
+	mpk_node_kernel_lines(&node, 0, "", &out);
 	ck_assert(!out.failed);
 	text = mpk_arena_printf(&test_arena, "%s", mpk_strbuf_text(&out));
 	mpk_strbuf_fini(&out);
@@ -140,10 +143,10 @@ static const char *function_text(const struct mpk_inside *inside)
 START_TEST(figures)
 {
 	struct mpk_function_info f = { .key = mpk_span_str(ptxas[_i].kernel) };
-	struct mpk_inside inside = look("cuda", robust_load(&test_arena, ptxas[_i].path), &f);
-	const char *text = function_text(&inside);
+	struct mpk_node_info info = look("cuda", robust_load(&test_arena, ptxas[_i].path), &f);
+	const char *text = function_text(&info);
 
-	ck_assert_int_eq(mpk_inside_state(&inside, &kernels, 0), MPK_PROBE_DEFINED);
+	ck_assert_int_eq(mpk_node_info_defines(&info, &kernels, 0), MPK_CODE_DEFINED);
 	ck_assert_msg(strncmp(text, ptxas[_i].line, strlen(ptxas[_i].line)) == 0, "%s", text);
 }
 END_TEST
@@ -151,25 +154,25 @@ END_TEST
 START_TEST(marks)
 {
 	struct mpk_function_info f = { .key = mpk_span_str("helper") };
-	struct mpk_inside inside;
+	struct mpk_node_info info;
 
-	inside = look("cuda",
-		      mpk_span_str(".version 7.0\n.target sm_70\n.address_size 64\n"
-				   ".func helper() { ret; }\n"),
-		      &f);
-	ck_assert_str_eq(function_text(&inside), "a .func in the code: no driver can launch it\n");
-	inside = look("cuda", robust_load(&test_arena, DATA "two.sm_90.cubin"), &f);
-	ck_assert_str_eq(function_text(&inside), "not in the code\n");
-	inside = look("opencl", mpk_span_str("__kernel void MAKE(help, er)() {}"), &f);
-	ck_assert_str_eq(function_text(&inside), "not in the code\n");
-	inside = look("opencl",
-		      mpk_span_str("#define MAKE(a, b) a##b\n"
-				   "__kernel void MAKE(help, er)() {}"),
-		      &f);
-	ck_assert_str_eq(function_text(&inside), "");
-	inside = look("rocm", mpk_span_str("\177ELF no list of kernels"), &f);
-	ck_assert_int_eq(mpk_inside_state(&inside, &kernels, 0), MPK_PROBE_POSSIBLE);
-	ck_assert_str_eq(function_text(&inside), "");
+	info = look("cuda",
+		    mpk_span_str(".version 7.0\n.target sm_70\n.address_size 64\n"
+				 ".func helper() { ret; }\n"),
+		    &f);
+	ck_assert_str_eq(function_text(&info), "a .func in the code: no driver can launch it\n");
+	info = look("cuda", robust_load(&test_arena, DATA "two.sm_90.cubin"), &f);
+	ck_assert_str_eq(function_text(&info), "not in the code\n");
+	info = look("opencl", mpk_span_str("__kernel void MAKE(help, er)() {}"), &f);
+	ck_assert_str_eq(function_text(&info), "not in the code\n");
+	info = look("opencl",
+		    mpk_span_str("#define MAKE(a, b) a##b\n"
+				 "__kernel void MAKE(help, er)() {}"),
+		    &f);
+	ck_assert_str_eq(function_text(&info), "");
+	info = look("rocm", mpk_span_str("\177ELF no list of kernels"), &f);
+	ck_assert_int_eq(mpk_node_info_defines(&info, &kernels, 0), MPK_CODE_POSSIBLE);
+	ck_assert_str_eq(function_text(&info), "");
 }
 END_TEST
 
@@ -177,21 +180,24 @@ END_TEST
 START_TEST(images)
 {
 	struct mpk_function_info f = { .key = mpk_span_str("tiny") };
-	struct mpk_inside inside;
-	const struct mpk_inside_code *c;
+	struct mpk_node_info info;
+	const struct mpk_code_info *c;
+	const struct mpk_fatbin *fatbin;
 	struct mpk_strbuf out = { 0 };
 
-	inside = look("cuda", robust_load(&test_arena, DATA "tiny.speed.fatbin"), &f);
-	c = &inside.pieces[0].code;
-	ck_assert_int_eq(c->probe, MPK_PROBE_FATBIN);
-	ck_assert_uint_eq(c->u.fatbin.entry_count, 3);
+	info = look("cuda", robust_load(&test_arena, DATA "tiny.speed.fatbin"), &f);
+	c = &info.pieces[0].code;
+	ck_assert_ptr_eq(c->format, &mpk_format_fatbin);
+	fatbin = c->content;
+	ck_assert_uint_eq(fatbin->entry_count, 3);
+	ck_assert_uint_eq(c->image_count, 3);
 	for (size_t i = 0; i < 3; i++)
-		ck_assert_int_eq(c->images[i].probe,
-				 c->u.fatbin.entries[i].packing == MPK_FATBIN_STORED
-					 ? MPK_PROBE_CUBIN
-					 : MPK_PROBE_UNKNOWN);
-	node.inside = &inside;
-	mpk_inside_lines(&node, "", &out);
+		ck_assert_ptr_eq(c->images[i].format,
+				 fatbin->entries[i].packing == MPK_FATBIN_STORED ? &mpk_format_cubin
+										 : NULL);
+	node.info = &info;
+	node.show_info = true;
+	mpk_node_lines(&node, "", &out);
 	ck_assert_ptr_nonnull(strstr(mpk_strbuf_text(&out),
 				     "fatbin: sm_80 cubin, compute_90 PTX, sm_90 cubin\n"));
 	ck_assert_ptr_nonnull(strstr(mpk_strbuf_text(&out), "1: compute_90 PTX 9.0, LZ4, "));
@@ -220,19 +226,20 @@ START_TEST(graph_storage)
 		.payload = { .tag = MPK_PAYLOAD_FACTORY,
 			     .u.factory = { .has_graph = true, .graph_json = mpk_span_str(graph) } }
 	};
-	struct mpk_inside inside;
+	struct mpk_node_info info;
 
-	ck_assert_int_eq(mpk_inside_read(&n, &test_arena, &inside, NULL), MPK_OK);
-	ck_assert_ptr_nonnull(inside.graph);
-	ck_assert_uint_eq(inside.storage_count, 2);
-	ck_assert_uint_eq(inside.storage_bytes, 18 + 30);
+	ck_assert_int_eq(mpk_models_of(&n.payload, &test_arena, &n.models, NULL), MPK_OK);
+	ck_assert_ptr_nonnull(n.models.graph);
+	ck_assert_int_eq(mpk_node_info_read(&n, &test_arena, &info, NULL), MPK_OK);
+	ck_assert_uint_eq(info.storage_count, 2);
+	ck_assert_uint_eq(info.storage_bytes, 18 + 30);
 }
 END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("inside");
-	TCase *tc = tcase_create("inside");
+	Suite *s = suite_create("node-info");
+	TCase *tc = tcase_create("node-info");
 
 	tcase_add_checked_fixture(tc, NULL, clear);
 	tcase_add_loop_test(tc, statistics, 0, (int)MPK_ARRAY_COUNT(tensors));

@@ -10,15 +10,15 @@
 struct builder {
 	const struct mpk_payload *p;
 	struct mpk_arena *arena;
-	struct mpk_part *parts; /* malloc'ed while it grows */
+	struct mpk_extracted_file *files; /* malloc'ed while it grows */
 	size_t count, cap;
-	struct mpk_strmap names; /* of the parts so far */
+	struct mpk_strmap names; /* of the files so far */
 	struct mpk_error *err;
 };
 
 static void builder_fini(struct builder *b)
 {
-	free(b->parts);
+	free(b->files);
 	mpk_strmap_fini(&b->names);
 }
 
@@ -51,7 +51,7 @@ static const char *file_stem(struct mpk_arena *arena, struct mpk_span title, boo
 	return stem;
 }
 
-/* dir/title.suffix, with the part's number before the suffix when title had to be changed
+/* dir/title.suffix, with the file's number before the suffix when title had to be changed
  * or the name is taken. */
 static const char *make_name(struct builder *b, const char *dir, struct mpk_span title,
 			     const char *suffix)
@@ -87,45 +87,45 @@ const char *mpk_node_folder(const struct mpk_node *node, size_t index, struct mp
 
 /* --- adding ------------------------------------------------------------------------------- */
 
-static enum mpk_code add(struct builder *b, const char *name, struct mpk_part part)
+static enum mpk_code add(struct builder *b, const char *name, struct mpk_extracted_file file)
 {
 	const uint8_t *bytes = b->p->source.span.data;
 	size_t len = b->p->source.span.len, at;
 	size_t ignored;
 
-	if (!name || !mpk_vec_reserve(&b->parts, &b->cap, b->count + 1, sizeof *b->parts) ||
+	if (!name || !mpk_vec_reserve(&b->files, &b->cap, b->count + 1, sizeof *b->files) ||
 	    mpk_strmap_put(&b->names, mpk_span_str(name), b->count, &ignored) < 0)
 		return mpk_fail_nomem(b->err);
-	part.name = name;
-	if (part.stored && bytes && part.data.data) {
-		at = (size_t)((uintptr_t)part.data.data - (uintptr_t)bytes);
-		part.off = at <= len ? b->p->source.off + at : 0;
+	file.name = name;
+	if (file.stored && bytes && file.data.data) {
+		at = (size_t)((uintptr_t)file.data.data - (uintptr_t)bytes);
+		file.off = at <= len ? b->p->source.off + at : 0;
 	}
-	b->parts[b->count++] = part;
+	b->files[b->count++] = file;
 	return MPK_OK;
 }
 
 static enum mpk_code add_bytes(struct builder *b, const char *name, struct mpk_span data)
 {
-	return add(b, name, (struct mpk_part){ .data = data, .stored = true });
+	return add(b, name, (struct mpk_extracted_file){ .data = data, .stored = true });
 }
 
 /* Takes the text over into the arena. */
 static enum mpk_code add_text(struct builder *b, const char *name, struct mpk_strbuf *text)
 {
 	char *copy = text->failed ? NULL : mpk_arena_copy(b->arena, text->data, text->len);
-	struct mpk_part part = { .data = mpk_span_of(copy, text->len) };
+	struct mpk_extracted_file file = { .data = mpk_span_of(copy, text->len) };
 
 	mpk_strbuf_fini(text);
-	return copy ? add(b, name, part) : mpk_fail_nomem(b->err);
+	return copy ? add(b, name, file) : mpk_fail_nomem(b->err);
 }
 
 static enum mpk_code add_tensor(struct builder *b, const char *name, struct mpk_span title,
 				const struct mpk_tensor_record *t)
 {
-	return add(
-		b, name,
-		(struct mpk_part){ .data = t->data, .stored = true, .tensor = t, .title = title });
+	return add(b, name,
+		   (struct mpk_extracted_file){
+			   .data = t->data, .stored = true, .tensor = t, .title = title });
 }
 
 static enum mpk_code add_params(struct builder *b, const char *dir, const struct mpk_params *p)
@@ -140,7 +140,7 @@ static enum mpk_code add_params(struct builder *b, const char *dir, const struct
 
 /* --- by payload --------------------------------------------------------------------------- */
 
-static enum mpk_code kernels_parts(struct builder *b)
+static enum mpk_code kernels_files(struct builder *b)
 {
 	const struct mpk_kernels *k = &b->p->u.kernels;
 	const char *suffix = mpk_kernels_suffix(k, mpk_span_str(b->p->kind->name));
@@ -150,15 +150,17 @@ static enum mpk_code kernels_parts(struct builder *b)
 		MPK_TRY(add_bytes(b, mpk_arena_printf(b->arena, "kernels%s", suffix), k->data));
 	for (size_t i = 0; i < k->source_count; i++) {
 		const struct mpk_kernel_source *s = &k->sources[i];
-		struct mpk_part part = { .data = s->data, .stored = true, .title = s->key };
+		struct mpk_extracted_file file = { .data = s->data,
+						   .stored = true,
+						   .title = s->key };
 
-		MPK_TRY(add(b, make_name(b, "kernels/", s->key, suffix), part));
+		MPK_TRY(add(b, make_name(b, "kernels/", s->key, suffix), file));
 	}
 	mpk_kernels_meta(k, &json);
 	return add_text(b, "functions.json", &json);
 }
 
-static enum mpk_code record_parts(struct builder *b)
+static enum mpk_code record_files(struct builder *b)
 {
 	const struct mpk_record *r = &b->p->u.record;
 
@@ -169,7 +171,7 @@ static enum mpk_code record_parts(struct builder *b)
 	return MPK_OK;
 }
 
-static enum mpk_code factory_parts(struct builder *b)
+static enum mpk_code factory_files(struct builder *b)
 {
 	const struct mpk_factory *f = &b->p->u.factory;
 
@@ -178,20 +180,22 @@ static enum mpk_code factory_parts(struct builder *b)
 	return add_params(b, "params/", &f->params);
 }
 
-static enum mpk_code ethosn_parts(struct builder *b)
+static enum mpk_code ethosn_files(struct builder *b)
 {
 	const struct mpk_ethosn *e = &b->p->u.ethosn;
 
 	for (size_t i = 0; i < e->count; i++) {
 		const struct mpk_ethosn_network *n = &e->networks[i];
-		struct mpk_part part = { .data = n->compiled, .stored = true, .title = n->name };
+		struct mpk_extracted_file file = { .data = n->compiled,
+						   .stored = true,
+						   .title = n->name };
 
-		MPK_TRY(add(b, make_name(b, "networks/", n->name, ".bin"), part));
+		MPK_TRY(add(b, make_name(b, "networks/", n->name, ".bin"), file));
 	}
 	return MPK_OK;
 }
 
-static enum mpk_code relax_parts(struct builder *b)
+static enum mpk_code relax_files(struct builder *b)
 {
 	const struct mpk_relax *x = &b->p->u.relax;
 	struct mpk_strbuf listing = { 0 };
@@ -205,7 +209,7 @@ static enum mpk_code relax_parts(struct builder *b)
 	return add_text(b, "bytecode.txt", &listing);
 }
 
-static enum mpk_code relay_parts(struct builder *b)
+static enum mpk_code relay_files(struct builder *b)
 {
 	const struct mpk_relay *x = &b->p->u.relay;
 	struct mpk_strbuf listing = { 0 };
@@ -219,41 +223,41 @@ static enum mpk_code relay_parts(struct builder *b)
 	return add_text(b, "bytecode.txt", &listing);
 }
 
-static enum mpk_code all_parts(struct builder *b)
+static enum mpk_code all_files(struct builder *b)
 {
 	switch (b->p->tag) {
 	case MPK_PAYLOAD_EMPTY:
 		return MPK_OK;
 	case MPK_PAYLOAD_KERNELS:
-		return kernels_parts(b);
+		return kernels_files(b);
 	case MPK_PAYLOAD_RECORD:
-		return record_parts(b);
+		return record_files(b);
 	case MPK_PAYLOAD_FACTORY:
-		return factory_parts(b);
+		return factory_files(b);
 	case MPK_PAYLOAD_CONSTS:
 		return add_params(b, "constants/", &b->p->u.consts.consts);
 	case MPK_PAYLOAD_ETHOSN:
-		return ethosn_parts(b);
+		return ethosn_files(b);
 	case MPK_PAYLOAD_RELAX:
-		return relax_parts(b);
+		return relax_files(b);
 	case MPK_PAYLOAD_RELAY:
-		return relay_parts(b);
+		return relay_files(b);
 	}
 	return MPK_OK;
 }
 
-enum mpk_code mpk_payload_parts(const struct mpk_payload *p, struct mpk_arena *arena,
-				struct mpk_parts *out, struct mpk_error *err)
+enum mpk_code mpk_payload_extract(const struct mpk_payload *p, struct mpk_arena *arena,
+				  struct mpk_extracted_files *out, struct mpk_error *err)
 {
 	struct builder b MPK_CLEANUP(builder_fini) = { .p = p, .arena = arena, .err = err };
-	struct mpk_part *items;
+	struct mpk_extracted_file *items;
 
-	MPK_TRY(all_parts(&b));
+	MPK_TRY(all_files(&b));
 	items = mpk_arena_array(arena, b.count, sizeof *items);
 	if (!items)
 		return mpk_fail_nomem(err);
 	if (b.count)
-		memcpy(items, b.parts, b.count * sizeof *items);
-	*out = (struct mpk_parts){ items, b.count };
+		memcpy(items, b.files, b.count * sizeof *items);
+	*out = (struct mpk_extracted_files){ items, b.count };
 	return MPK_OK;
 }

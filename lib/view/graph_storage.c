@@ -1,8 +1,8 @@
-/* A graph executor in short: what its graph allocates */
 #include <stdlib.h>
 
 #include "base/num.h"
-#include "view/inside.h"
+#include "graphjson/graphjson.h"
+#include "view/node_info.h"
 
 /* The bytes of one entry; what no memory can hold counts as the most there is. */
 static uint64_t entry_bytes(const struct mpk_graph_entry *e)
@@ -29,9 +29,8 @@ static int by_storage(const void *left, const void *right)
 	return (a->bytes < b->bytes) - (a->bytes > b->bytes);
 }
 
-/* Entries with one storage id share memory, as much as the largest needs. */
-static enum mpk_code sum_storage(const struct mpk_graph_json *graph, struct mpk_inside *out,
-				 struct mpk_error *err)
+enum mpk_code mpk_graph_storage(const struct mpk_graph_json *graph, uint64_t *bytes, size_t *count,
+				struct mpk_error *err)
 {
 	struct storage *list = calloc(graph->entry_count + 1, sizeof *list);
 	uint64_t total = 0;
@@ -51,24 +50,7 @@ static enum mpk_code sum_storage(const struct mpk_graph_json *graph, struct mpk_
 		n++;
 	}
 	free(list);
-	out->storage_bytes = total;
-	out->storage_count = n;
+	*bytes = total;
+	*count = n;
 	return MPK_OK;
-}
-
-enum mpk_code mpk_inside_read_graph(const struct mpk_factory *f, struct mpk_arena *arena,
-				    struct mpk_inside *out, struct mpk_error *err)
-{
-	struct mpk_graph_json *graph = mpk_arena_alloc(arena, sizeof *graph);
-	enum mpk_code code;
-
-	if (!graph)
-		return mpk_fail_nomem(err);
-	code = mpk_graph_json_read(f->graph_json, arena, graph, NULL);
-	if (code == MPK_E_NOMEM)
-		return mpk_fail_nomem(err);
-	if (code != MPK_OK) /* the node's problem says why */
-		return MPK_OK;
-	out->graph = graph;
-	return sum_storage(graph, out, err);
 }

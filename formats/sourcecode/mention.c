@@ -1,4 +1,4 @@
-#include "clsource/clsource.h"
+#include "sourcecode/sourcecode.h"
 
 static bool is_word_char(uint8_t c)
 {
@@ -46,7 +46,7 @@ static bool has_word(struct mpk_span s, struct mpk_span word)
 	return false;
 }
 
-bool mpk_clsource_may_define(struct mpk_span bytes, struct mpk_span name)
+bool mpk_source_code_may_define(struct mpk_span bytes, struct mpk_span name)
 {
 	return mpk_span_starts(name, "_Z") || contains(bytes, "##") ||
 	       contains(bytes, "#include \"") || has_word(bytes, name);

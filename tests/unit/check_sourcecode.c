@@ -1,8 +1,8 @@
-/* formats/clsource: texts of TVM's code generators, and what else the languages allow */
+/* formats/sourcecode: texts of TVM's code generators, and what else the languages allow */
 #include "robust.h"
 
 #include "base/compiler.h"
-#include "clsource/clsource.h"
+#include "sourcecode/sourcecode.h"
 
 static struct mpk_arena arena;
 
@@ -11,12 +11,13 @@ static void clear(void)
 	mpk_arena_fini(&arena);
 }
 
-static struct mpk_clsource read_source(struct mpk_span text, enum mpk_clsource_language language)
+static struct mpk_source_code read_source(struct mpk_span text,
+					  enum mpk_source_code_language language)
 {
 	struct mpk_error err = { 0 };
-	struct mpk_clsource s;
+	struct mpk_source_code s;
 
-	ck_assert_msg(mpk_clsource_read(text, language, &arena, &s, &err) == MPK_OK, "%u:%u: %s",
+	ck_assert_msg(mpk_source_code_read(text, language, &arena, &s, &err) == MPK_OK, "%u:%u: %s",
 		      err.at.line, err.at.column, err.text);
 	return s;
 }
@@ -33,15 +34,15 @@ static struct mpk_span text_of(const char *path, const char *from)
 	return mpk_span_of(at, (size_t)(end + 1 - at));
 }
 
-static void assert_kernel(const struct mpk_clsource *s, const char *name, size_t params)
+static void assert_kernel(const struct mpk_source_code *s, const char *name, size_t params)
 {
-	const struct mpk_clsource_kernel *k = mpk_clsource_find(s, mpk_span_str(name));
+	const struct mpk_source_code_kernel *k = mpk_source_code_find(s, mpk_span_str(name));
 
 	ck_assert_msg(k != NULL, "no kernel %s", name);
 	ck_assert_msg(k->param_count == params, "%s: %zu parameters", name, k->param_count);
 }
 
-static void assert_group(const struct mpk_clsource_kernel *k, uint32_t x, uint32_t y, uint32_t z)
+static void assert_group(const struct mpk_source_code_kernel *k, uint32_t x, uint32_t y, uint32_t z)
 {
 	ck_assert_uint_eq(k->group[0], x);
 	ck_assert_uint_eq(k->group[1], y);
@@ -54,24 +55,24 @@ START_TEST(of_tvm)
 {
 	static const struct {
 		const char *path, *from, *kernel;
-		enum mpk_clsource_language language;
+		enum mpk_source_code_language language;
 		size_t params;
 	} rows[] = {
 		{ FORMATS "01_opencl_scale.blob", "// Function", "scale_kernel",
-		  MPK_CLSOURCE_OPENCL, 4 },
-		{ FORMATS "04_metal.blob", "#include", "add_kernel", MPK_CLSOURCE_METAL, 5 },
-		{ FORMATS "05_webgpu.blob", "//-----", "add_kernel", MPK_CLSOURCE_WGSL, 3 },
-		{ FORMATS "02_cuda_source_dynshmem.blob", "#ifdef", "rev_kernel", MPK_CLSOURCE_CUDA,
-		  2 },
+		  MPK_SOURCE_CODE_OPENCL, 4 },
+		{ FORMATS "04_metal.blob", "#include", "add_kernel", MPK_SOURCE_CODE_METAL, 5 },
+		{ FORMATS "05_webgpu.blob", "//-----", "add_kernel", MPK_SOURCE_CODE_WGSL, 3 },
+		{ FORMATS "02_cuda_source_dynshmem.blob", "#ifdef", "rev_kernel",
+		  MPK_SOURCE_CODE_CUDA, 2 },
 	};
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++) {
-		struct mpk_clsource s =
+		struct mpk_source_code s =
 			read_source(text_of(rows[i].path, rows[i].from), rows[i].language);
 
 		ck_assert_uint_eq(s.kernel_count, 1);
 		assert_kernel(&s, rows[i].kernel, rows[i].params);
-		if (rows[i].language == MPK_CLSOURCE_WGSL)
+		if (rows[i].language == MPK_SOURCE_CODE_WGSL)
 			assert_group(&s.kernels[0], 4, 1, 1);
 	}
 }
@@ -88,7 +89,7 @@ START_TEST(opencl)
 		" 4, 2))) void first(__global float* a, __constant int (*f)[3], float4 b) { ; }\n"
 		"kernel void second(void) {}\nvoid helper(int x) {}\n"
 		"kernel void third() { }\n";
-	struct mpk_clsource s = read_source(mpk_span_str(text), MPK_CLSOURCE_OPENCL);
+	struct mpk_source_code s = read_source(mpk_span_str(text), MPK_SOURCE_CODE_OPENCL);
 
 	ck_assert_uint_eq(s.kernel_count, 3);
 	assert_kernel(&s, "first", 3);
@@ -109,7 +110,7 @@ START_TEST(wgsl)
 		"@workgroup_size(2u, 3) @compute fn a(@builtin(x) p : vec3<u32>, q : array<f32, 4>,) {}\n"
 		"@compute @workgroup_size(N) fn b() -> u32 { }\n"
 		"fn plain(a : f32) {}\n";
-	struct mpk_clsource s = read_source(mpk_span_str(text), MPK_CLSOURCE_WGSL);
+	struct mpk_source_code s = read_source(mpk_span_str(text), MPK_SOURCE_CODE_WGSL);
 
 	ck_assert_uint_eq(s.kernel_count, 2);
 	assert_kernel(&s, "b", 0);
@@ -126,7 +127,7 @@ START_TEST(cuda)
 		"template <int N, class T> __global__ void __cluster_dims__(2, 1, 1)\n"
 		"k2(std::pair<int, T> a, float (&b)[N]) { k1<<<1, 2>>>(b, N); }\n"
 		"__device__ int d(int x) { return x; }\n";
-	struct mpk_clsource s = read_source(mpk_span_str(text), MPK_CLSOURCE_CUDA);
+	struct mpk_source_code s = read_source(mpk_span_str(text), MPK_SOURCE_CODE_CUDA);
 
 	ck_assert_uint_eq(s.kernel_count, 2);
 	assert_kernel(&s, "k1", 2);
@@ -136,26 +137,26 @@ END_TEST
 
 START_TEST(refuses)
 {
-	struct mpk_clsource s = { .kernel_count = 7 };
+	struct mpk_source_code s = { .kernel_count = 7 };
 	struct mpk_error err;
 
-	ck_assert_int_eq(mpk_clsource_read(mpk_span_str("\n kernel void f(int a\n"),
-					   MPK_CLSOURCE_OPENCL, &arena, &s, &err),
+	ck_assert_int_eq(mpk_source_code_read(mpk_span_str("\n kernel void f(int a\n"),
+					      MPK_SOURCE_CODE_OPENCL, &arena, &s, &err),
 			 MPK_E_SYNTAX);
 	ck_assert_str_eq(err.text, "OpenCL C: this parenthesis is not closed");
 	ck_assert_uint_eq(err.at.line, 2);
 	ck_assert_uint_eq(err.at.column, 15);
 	ck_assert_int_eq(
-		mpk_clsource_read(mpk_span_str("/*"), MPK_CLSOURCE_METAL, &arena, &s, &err),
+		mpk_source_code_read(mpk_span_str("/*"), MPK_SOURCE_CODE_METAL, &arena, &s, &err),
 		MPK_E_SYNTAX);
-	ck_assert_int_eq(
-		mpk_clsource_read(mpk_span_of("a\0b", 3), MPK_CLSOURCE_CUDA, &arena, &s, &err),
-		MPK_E_CORRUPT);
+	ck_assert_int_eq(mpk_source_code_read(mpk_span_of("a\0b", 3), MPK_SOURCE_CODE_CUDA, &arena,
+					      &s, &err),
+			 MPK_E_CORRUPT);
 	ck_assert_uint_eq(err.at.offset, 1);
 	ck_assert_uint_eq(s.kernel_count, 7);
-	ck_assert_int_eq(
-		mpk_clsource_read(mpk_span_of("\0\0", 2), MPK_CLSOURCE_CUDA, &arena, &s, &err),
-		MPK_OK);
+	ck_assert_int_eq(mpk_source_code_read(mpk_span_of("\0\0", 2), MPK_SOURCE_CODE_CUDA, &arena,
+					      &s, &err),
+			 MPK_OK);
 	ck_assert_uint_eq(s.kernel_count, 0);
 }
 END_TEST
@@ -164,37 +165,38 @@ START_TEST(split)
 {
 	static const char text[] = "dropped // Function: a\nA\nAA\n// Function: b\n"
 				   "// Function: a\nlast";
-	const struct mpk_clsource_piece *p;
+	const struct mpk_source_code_piece *p;
 	size_t n;
 
-	ck_assert_int_eq(mpk_clsource_split(mpk_span_str(text), &arena, &p, &n, NULL), MPK_OK);
+	ck_assert_int_eq(mpk_source_code_split(mpk_span_str(text), &arena, &p, &n, NULL), MPK_OK);
 	ck_assert_uint_eq(n, 3);
 	ck_assert(mpk_span_is(p[0].name, "a") && mpk_span_is(p[0].text, "A\nAA\n"));
 	ck_assert(mpk_span_is(p[1].name, "b") && mpk_span_is(p[1].text, ""));
 	ck_assert(mpk_span_is(p[2].name, "a") && mpk_span_is(p[2].text, "last"));
 	ck_assert_ptr_eq(p[2].text.data, text + p[2].off);
-	ck_assert_int_eq(mpk_clsource_split(mpk_span_str("none"), &arena, &p, &n, NULL), MPK_OK);
+	ck_assert_int_eq(mpk_source_code_split(mpk_span_str("none"), &arena, &p, &n, NULL), MPK_OK);
 	ck_assert_uint_eq(n, 0);
-	ck_assert_int_eq(mpk_clsource_split(mpk_span_str("// Function: end"), &arena, &p, &n, NULL),
-			 MPK_OK);
+	ck_assert_int_eq(
+		mpk_source_code_split(mpk_span_str("// Function: end"), &arena, &p, &n, NULL),
+		MPK_OK);
 	ck_assert_uint_eq(n, 1);
 	ck_assert(mpk_span_is(p[0].name, "end") && p[0].text.len == 0);
-	ck_assert_int_eq(mpk_clsource_split(mpk_span_of(NULL, 0), &arena, &p, &n, NULL), MPK_OK);
+	ck_assert_int_eq(mpk_source_code_split(mpk_span_of(NULL, 0), &arena, &p, &n, NULL), MPK_OK);
 	ck_assert_uint_eq(n, 0);
 }
 END_TEST
 
 static enum mpk_code try_all(struct mpk_span bytes, struct mpk_error *err)
 {
-	const struct mpk_clsource_piece *pieces;
+	const struct mpk_source_code_piece *pieces;
 	struct mpk_arena a = { 0 };
-	struct mpk_clsource s;
+	struct mpk_source_code s;
 	enum mpk_code code = MPK_OK;
 	size_t n;
 
-	for (int l = MPK_CLSOURCE_OPENCL; code == MPK_OK && l <= MPK_CLSOURCE_CUDA; l++)
-		code = mpk_clsource_read(bytes, (enum mpk_clsource_language)l, &a, &s, err);
-	ck_assert_int_eq(mpk_clsource_split(bytes, &a, &pieces, &n, NULL), MPK_OK);
+	for (int l = MPK_SOURCE_CODE_OPENCL; code == MPK_OK && l <= MPK_SOURCE_CODE_CUDA; l++)
+		code = mpk_source_code_read(bytes, (enum mpk_source_code_language)l, &a, &s, err);
+	ck_assert_int_eq(mpk_source_code_split(bytes, &a, &pieces, &n, NULL), MPK_OK);
 	mpk_arena_fini(&a);
 	return code;
 }
@@ -214,8 +216,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("clsource");
-	TCase *tc = tcase_create("clsource");
+	Suite *suite = suite_create("sourcecode");
+	TCase *tc = tcase_create("sourcecode");
 	SRunner *runner;
 	int failed;
 

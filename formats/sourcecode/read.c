@@ -1,4 +1,4 @@
-#include "clsource/clsource.h"
+#include "sourcecode/sourcecode.h"
 
 #include <stdlib.h>
 
@@ -13,10 +13,10 @@ struct language {
 };
 
 static const struct language languages[] = {
-	[MPK_CLSOURCE_OPENCL] = { "OpenCL C", { "__kernel", "kernel" } },
-	[MPK_CLSOURCE_METAL] = { "Metal", { "kernel", NULL } },
-	[MPK_CLSOURCE_WGSL] = { "WGSL", { "compute", NULL } },
-	[MPK_CLSOURCE_CUDA] = { "CUDA C++", { "__global__", NULL } },
+	[MPK_SOURCE_CODE_OPENCL] = { "OpenCL C", { "__kernel", "kernel" } },
+	[MPK_SOURCE_CODE_METAL] = { "Metal", { "kernel", NULL } },
+	[MPK_SOURCE_CODE_WGSL] = { "WGSL", { "compute", NULL } },
+	[MPK_SOURCE_CODE_CUDA] = { "CUDA C++", { "__global__", NULL } },
 };
 
 /* A read in progress: t is the token that comes next. */
@@ -24,8 +24,8 @@ struct reader {
 	const struct language *language;
 	struct mpk_lexer lex;
 	struct mpk_token t;
-	uint32_t group[3];                   /* given since the last declaration ended */
-	struct mpk_clsource_kernel *kernels; /* malloc'ed until the end */
+	uint32_t group[3];                      /* given since the last declaration ended */
+	struct mpk_source_code_kernel *kernels; /* malloc'ed until the end */
 	size_t count, cap;
 };
 
@@ -34,7 +34,7 @@ static void reader_fini(struct reader *r)
 	free(r->kernels);
 }
 
-const char *mpk_clsource_language_name(enum mpk_clsource_language language)
+const char *mpk_source_code_language_name(enum mpk_source_code_language language)
 {
 	return languages[language].name;
 }
@@ -155,7 +155,7 @@ static enum mpk_code skip_parens(struct reader *r, struct mpk_error *err)
 }
 
 /* Parameters: commas count outside of brackets of any kind. */
-static enum mpk_code read_params(struct reader *r, struct mpk_clsource_kernel *k,
+static enum mpk_code read_params(struct reader *r, struct mpk_source_code_kernel *k,
 				 struct mpk_error *err)
 {
 	struct mpk_token open = r->t;
@@ -182,7 +182,7 @@ static enum mpk_code read_params(struct reader *r, struct mpk_clsource_kernel *k
 	return MPK_OK;
 }
 
-static enum mpk_code add(struct reader *r, const struct mpk_clsource_kernel *k,
+static enum mpk_code add(struct reader *r, const struct mpk_source_code_kernel *k,
 			 struct mpk_error *err)
 {
 	if (!mpk_vec_reserve(&r->kernels, &r->cap, r->count + 1, sizeof *k))
@@ -196,7 +196,7 @@ static enum mpk_code add(struct reader *r, const struct mpk_clsource_kernel *k,
  * not an attribute's; ';' or '{' before that means that this is no function. */
 static enum mpk_code read_kernel(struct reader *r, struct mpk_error *err)
 {
-	struct mpk_clsource_kernel k = { 0 };
+	struct mpk_source_code_kernel k = { 0 };
 	struct mpk_token last = { 0 };
 
 	while (!at(r, '(') || is_attribute(last.text) || !is_name(&last)) {
@@ -242,16 +242,16 @@ static enum mpk_code read_all(struct reader *r, struct mpk_error *err)
 	return MPK_OK;
 }
 
-enum mpk_code mpk_clsource_read(struct mpk_span bytes, enum mpk_clsource_language language,
-				struct mpk_arena *arena, struct mpk_clsource *out,
-				struct mpk_error *err)
+enum mpk_code mpk_source_code_read(struct mpk_span bytes, enum mpk_source_code_language language,
+				   struct mpk_arena *arena, struct mpk_source_code *out,
+				   struct mpk_error *err)
 {
 	MPK_CLEANUP(reader_fini)
 	struct reader r = {
 		.language = &languages[language],
 		.lex = { .language = languages[language].name, .c_like = true },
 	};
-	struct mpk_clsource_kernel *kernels;
+	struct mpk_source_code_kernel *kernels;
 	const uint8_t *nul;
 
 	while (bytes.len && bytes.data[bytes.len - 1] == '\0')
@@ -267,12 +267,12 @@ enum mpk_code mpk_clsource_read(struct mpk_span bytes, enum mpk_clsource_languag
 		return mpk_fail_nomem(err);
 	if (r.count)
 		memcpy(kernels, r.kernels, r.count * sizeof *kernels);
-	*out = (struct mpk_clsource){ .kernels = kernels, .kernel_count = r.count };
+	*out = (struct mpk_source_code){ .kernels = kernels, .kernel_count = r.count };
 	return MPK_OK;
 }
 
-const struct mpk_clsource_kernel *mpk_clsource_find(const struct mpk_clsource *source,
-						    struct mpk_span name)
+const struct mpk_source_code_kernel *mpk_source_code_find(const struct mpk_source_code *source,
+							  struct mpk_span name)
 {
 	for (size_t i = 0; i < source->kernel_count; i++)
 		if (mpk_span_equal(source->kernels[i].name, name))

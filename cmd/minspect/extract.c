@@ -164,6 +164,7 @@ static int extract(const struct minspect_options *o, struct minspect_look *l)
 
 int minspect_extract(const struct minspect_options *o)
 {
+	static const struct minspect_action action = { .look = extract };
 	enum mpk_digest_kind digest;
 
 	if (!find_digest(o->digest, &digest))
@@ -171,5 +172,5 @@ int minspect_extract(const struct minspect_options *o)
 				      MPK_QUOTE(mpk_span_str(o->digest)));
 	if (o->file_count != 1)
 		return mpk_diag_usage("--extract takes one file; give each a directory of its own");
-	return minspect_each(o, extract, NULL);
+	return minspect_each(o, &action, NULL);
 }

@@ -138,7 +138,7 @@ enum mpk_code run_request_parse(const struct minspect_options *o, struct run_req
 	MPK_TRY(parse_number("timeout", o->timeout, 0.001, 1e9, &out->timeout, err));
 	MPK_TRY(parse_count("repeat", o->repeat, 1, &out->repeat, err));
 	MPK_TRY(parse_count("warmup", o->warmup, 0, &out->warmup, err));
-	MPK_TRY(run_place_parse(o, &out->place, err));
+	MPK_TRY(run_device_parse(o, &out->device, err));
 	MPK_TRY(parse_saves(o, out, err));
 	MPK_TRY(parse_arguments(o, out, err));
 	return parse_expects(o, out, err);
@@ -192,7 +192,7 @@ static enum mpk_code call(const struct minspect_options *o, const struct run_req
 	};
 
 	MPK_TRY(run_library_fill(o, file, &library, err));
-	MPK_TRY(run_place_fill(&r->place, &library, &call, err));
+	MPK_TRY(run_device_fill(&r->device, &library, &call, err));
 	return mpk_call_run(&library, &call, r->timeout, result, err);
 }
 

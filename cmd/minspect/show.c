@@ -3,11 +3,6 @@
 #include "minspect/document.h"
 #include "view/node_info.h"
 
-static void separate(struct mpk_strbuf *out)
-{
-	mpk_strbuf_puts(out, out->len ? "\n" : "");
-}
-
 static int read_info(struct minspect_look *l, bool tensors)
 {
 	struct mpk_error err = { 0 };
@@ -28,14 +23,16 @@ static int show(const struct minspect_options *o, struct minspect_look *l)
 		mpk_view_summary_json(l->view, l->json, l->at);
 		return MPK_EXIT_OK;
 	}
-	separate(l->out);
+	minspect_separate(l);
 	mpk_view_summary(l->view, minspect_style(), l->out);
 	return MPK_EXIT_OK;
 }
 
 int minspect_show(const struct minspect_options *o)
 {
-	return minspect_each(o, show, NULL);
+	static const struct minspect_action action = { .look = show };
+
+	return minspect_each(o, &action, NULL);
 }
 
 static int functions(const struct minspect_options *o, struct minspect_look *l)
@@ -49,12 +46,14 @@ static int functions(const struct minspect_options *o, struct minspect_look *l)
 		mpk_view_functions_json(l->view, l->json, l->at);
 		return MPK_EXIT_OK;
 	}
-	separate(l->out);
+	minspect_separate(l);
 	mpk_view_functions(l->view, minspect_style(), l->out);
 	return MPK_EXIT_OK;
 }
 
 int minspect_functions(const struct minspect_options *o)
 {
-	return minspect_each(o, functions, NULL);
+	static const struct minspect_action action = { .look = functions };
+
+	return minspect_each(o, &action, NULL);
 }

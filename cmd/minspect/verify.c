@@ -55,5 +55,7 @@ static int refuse(struct minspect_look *l, const struct mpk_error *err)
 
 int minspect_verify(const struct minspect_options *o)
 {
-	return minspect_each(o, verify, refuse);
+	static const struct minspect_action action = { .look = verify, .refuse = refuse };
+
+	return minspect_each(o, &action, NULL);
 }

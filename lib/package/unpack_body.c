@@ -4,6 +4,7 @@
 
 #include "base/vec.h"
 #include "params/params.h"
+#include "text/escape.h"
 
 /* What the functions below share. */
 struct body {
@@ -28,18 +29,7 @@ enum mpk_code mpk_unpack_add(struct mpk_unpack_files *files, const char *name,
 
 void mpk_unpack_put_text(struct mpk_strbuf *out, struct mpk_span s)
 {
-	mpk_strbuf_putc(out, '"');
-	for (size_t i = 0; i < s.len; i++) {
-		uint8_t c = s.data[i];
-
-		if (c < 0x20 || c == 0x7f)
-			mpk_strbuf_printf(out, "\\u%04x", c);
-		else if (c == '"' || c == '\\')
-			mpk_strbuf_printf(out, "\\%c", c);
-		else
-			mpk_strbuf_putc(out, (char)c);
-	}
-	mpk_strbuf_putc(out, '"');
+	mpk_escape_json(out, s, NULL);
 }
 
 static void put_key(const struct body *b, const char *key, struct mpk_span value)

@@ -91,3 +91,24 @@ const char *mpk_escape_to(struct mpk_span s, char *out, size_t size)
 	out[used] = '\0';
 	return out;
 }
+
+void mpk_escape_json(struct mpk_strbuf *buf, struct mpk_span s, const char *invalid)
+{
+	uint32_t cp;
+
+	mpk_strbuf_putc(buf, '"');
+	for (size_t i = 0, n; i < s.len; i += n ? n : 1) {
+		const char *p = (const char *)s.data + i;
+
+		n = utf8_at(s.data + i, s.len - i, &cp);
+		if (n == 0 && invalid)
+			mpk_strbuf_puts(buf, invalid);
+		else if (n == 1 && (cp < 0x20 || cp == 0x7f))
+			mpk_strbuf_printf(buf, "\\u%04x", (unsigned)cp);
+		else if (*p == '"' || *p == '\\')
+			mpk_strbuf_printf(buf, "\\%c", *p);
+		else
+			mpk_strbuf_put(buf, p, n ? n : 1);
+	}
+	mpk_strbuf_putc(buf, '"');
+}

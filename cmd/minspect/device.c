@@ -1,4 +1,4 @@
-/* Where a call takes place: --device, and the extents of a kernel */
+/* Where a call runs: --device, and the extents of a kernel. */
 #include <string.h>
 
 #include "base/num.h"
@@ -29,10 +29,10 @@ static enum mpk_code parse_extents(const char *option, const char *text, uint64_
 			option, MPK_QUOTE(mpk_span_str(text)));
 }
 
-enum mpk_code run_place_parse(const struct minspect_options *o, struct run_place *out,
-			      struct mpk_error *err)
+enum mpk_code run_device_parse(const struct minspect_options *o, struct run_device *out,
+			       struct mpk_error *err)
 {
-	struct run_place place = { .is_kernel = o->grid || o->block || o->shared };
+	struct run_device where = { .is_kernel = o->grid || o->block || o->shared };
 	enum mpk_device_kind kind = MPK_DEVICE_NONE;
 	unsigned ordinal = 0;
 
@@ -40,25 +40,25 @@ enum mpk_code run_place_parse(const struct minspect_options *o, struct run_place
 		mpk_error_prefix(err, "--device: ");
 		return MPK_E_USAGE;
 	}
-	place.device = (struct mpk_dldevice){ (int32_t)kind, (int32_t)ordinal };
-	MPK_TRY(parse_extents("grid", o->grid, place.extents.grid, err));
-	MPK_TRY(parse_extents("block", o->block, place.extents.block, err));
-	if (o->shared && (!mpk_parse_u64(mpk_span_str(o->shared), &place.extents.shared_bytes) ||
-			  place.extents.shared_bytes > INT32_MAX))
+	where.device = (struct mpk_dldevice){ (int32_t)kind, (int32_t)ordinal };
+	MPK_TRY(parse_extents("grid", o->grid, where.extents.grid, err));
+	MPK_TRY(parse_extents("block", o->block, where.extents.block, err));
+	if (o->shared && (!mpk_parse_u64(mpk_span_str(o->shared), &where.extents.shared_bytes) ||
+			  where.extents.shared_bytes > INT32_MAX))
 		return mpk_fail(
 			err, MPK_E_USAGE,
 			"--shared: expected a number of bytes from 0 to 2147483647, got '%s'",
 			MPK_QUOTE(mpk_span_str(o->shared)));
-	*out = place;
+	*out = where;
 	return MPK_OK;
 }
 
-enum mpk_code run_place_fill(const struct run_place *place,
-			     const struct mpk_library_options *library, struct mpk_call *call,
-			     struct mpk_error *err)
+enum mpk_code run_device_fill(const struct run_device *where,
+			      const struct mpk_library_options *library, struct mpk_call *call,
+			      struct mpk_error *err)
 {
-	call->device = place->device;
-	if (place->is_kernel)
-		call->kernel = &place->extents;
+	call->device = where->device;
+	if (where->is_kernel)
+		call->kernel = &where->extents;
 	return mpk_call_place(library, call, err);
 }

@@ -1,11 +1,8 @@
-/* --junit: the outcome of --cases as JUnit XML, in the form Jenkins and its kin read */
-#include "minspect/cases.h"
-
+/* JUnit XML. No schema of it is binding; what is written here is what readers have in common. */
 #include <string.h>
 
-#include "common/diag.h"
-#include "io/output.h"
 #include "text/escape.h"
+#include "view/cases.h"
 
 /* The characters U+FFFE and U+FFFF, which XML does not allow even as references. */
 static bool is_noncharacter(const char *p)
@@ -79,67 +76,38 @@ static void put_verdict(struct mpk_strbuf *out, const struct mpk_case_outcome *o
 	}
 }
 
-static void put_case(struct mpk_strbuf *out, const struct cases_run *run, size_t i)
+static void put_case(struct mpk_strbuf *out, const struct mpk_cases_report *report, size_t i)
 {
-	const struct mpk_case_outcome *o = &run->outcomes[i];
+	const struct mpk_case_outcome *o = &report->outcomes[i];
 	bool passed = o->verdict == MPK_CASE_PASSED;
 
 	mpk_strbuf_puts(out, "    <testcase");
-	put_attribute(out, "name", run->cases->items[i].name);
-	put_attribute(out, "classname", run->o->files[0]);
+	put_attribute(out, "name", report->cases->items[i].name);
+	put_attribute(out, "classname", report->file);
 	mpk_strbuf_printf(out, " time=\"%.6f\"%s>\n", o->seconds, passed ? "/" : "");
 	put_verdict(out, o);
 	if (!passed)
 		mpk_strbuf_puts(out, "    </testcase>\n");
 }
 
-static void put_document(struct mpk_strbuf *out, const struct cases_run *run)
+void mpk_cases_junit(const struct mpk_cases_report *report, struct mpk_strbuf *out)
 {
 	size_t failures = 0;
 	double seconds = 0;
 
-	for (size_t i = 0; i < run->cases->count; i++) {
-		failures += is_failure(&run->outcomes[i]);
-		seconds += run->outcomes[i].seconds;
+	for (size_t i = 0; i < report->cases->count; i++) {
+		failures += is_failure(&report->outcomes[i]);
+		seconds += report->outcomes[i].seconds;
 	}
 	mpk_strbuf_puts(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"
 			     "  <testsuite");
-	put_attribute(out, "name", run->o->cases);
+	put_attribute(out, "name", report->cases_file);
 	mpk_strbuf_printf(
 		out,
 		" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" skipped=\"%zu\" time=\"%.6f\">\n",
-		run->cases->count, failures, run->failed - failures, run->skipped, seconds);
-	for (size_t i = 0; i < run->cases->count; i++)
-		put_case(out, run, i);
+		report->cases->count, failures, report->failed - failures, report->skipped,
+		seconds);
+	for (size_t i = 0; i < report->cases->count; i++)
+		put_case(out, report, i);
 	mpk_strbuf_puts(out, "  </testsuite>\n</testsuites>\n");
-}
-
-static enum mpk_code write_file(const char *path, const struct mpk_strbuf *text,
-				struct mpk_error *err)
-{
-	struct mpk_output *output;
-	enum mpk_code rc;
-
-	MPK_TRY(mpk_strbuf_status(text, err));
-	MPK_TRY(mpk_output_open(path, 0666, &output, err));
-	rc = mpk_output_write(output, mpk_span_of(text->data, text->len), err);
-	if (rc != MPK_OK) {
-		mpk_output_abandon(output);
-		return rc;
-	}
-	return mpk_output_commit(output, err);
-}
-
-int cases_write_junit(const struct cases_run *run)
-{
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf out = { 0 };
-	struct mpk_error err = { 0 };
-
-	if (!run->o->junit)
-		return MPK_EXIT_OK;
-	put_document(&out, run);
-	if (write_file(run->o->junit, &out, &err) == MPK_OK)
-		return MPK_EXIT_OK;
-	mpk_error_at_file(&err, run->o->junit);
-	return mpk_diag_error(&err);
 }

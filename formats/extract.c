@@ -253,11 +253,9 @@ enum mpk_code mpk_payload_extract(const struct mpk_payload *p, struct mpk_arena 
 	struct mpk_extracted_file *items;
 
 	MPK_TRY(all_files(&b));
-	items = mpk_arena_array(arena, b.count, sizeof *items);
+	items = mpk_arena_keep(arena, b.files, b.count, sizeof *items);
 	if (!items)
 		return mpk_fail_nomem(err);
-	if (b.count)
-		memcpy(items, b.files, b.count * sizeof *items);
 	*out = (struct mpk_extracted_files){ items, b.count };
 	return MPK_OK;
 }

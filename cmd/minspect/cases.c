@@ -9,28 +9,8 @@
 
 /* --- the command line --------------------------------------------------------------- */
 
-static int refuse_others(const struct minspect_options *o)
+static int check_options(const struct minspect_options *o)
 {
-	const struct {
-		const char *name;
-		bool given;
-	} others[] = {
-		{ "expect", o->expects.count > 0 },
-		{ "output", o->outputs.count > 0 },
-		{ "repeat", o->repeat },
-		{ "warmup", o->warmup },
-		{ "grid", o->grid },
-		{ "block", o->block },
-		{ "shared", o->shared },
-	};
-
-	if (o->arguments.count)
-		return mpk_diag_usage("--%s is for --run; the cases have arguments of their own",
-				      o->arguments.items[0].option->name);
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(others); i++)
-		if (others[i].given)
-			return mpk_diag_usage("--%s is for --run; a case says that in its file",
-					      others[i].name);
 	if (o->tap && o->json)
 		return mpk_diag_usage(
 			"--tap and --json are two forms of the same output; give one of them");
@@ -209,7 +189,7 @@ int minspect_cases(const struct minspect_options *o)
 	MPK_CLEANUP(mpk_report_fini) struct mpk_report problems = { 0 };
 	MPK_CLEANUP(mpk_cases_fini) struct mpk_cases cases = { 0 };
 	struct mpk_error err = { 0 };
-	int status = refuse_others(o);
+	int status = check_options(o);
 
 	if (status != MPK_EXIT_OK)
 		return status;

@@ -15,19 +15,16 @@ static void begin(struct minspect_look *l)
 
 static int look(const struct minspect_options *o, struct minspect_look *l)
 {
-	bool all;
-
 	(void)o;
 	if (l->json) {
 		mpk_json_text(l->json, l->at, "file", l->file->name);
-		all = mpk_view_devices_json(l->view, l->user, l->json, l->at);
 	} else {
 		minspect_separate(l);
 		mpk_escape(l->out, mpk_span_str(l->file->name));
 		mpk_strbuf_putc(l->out, '\n');
-		all = mpk_view_devices_text(l->view, l->user, l->out);
 	}
-	return all ? MPK_EXIT_OK : MPK_EXIT_DEVICE;
+	return mpk_view_devices(l->view, l->user, l->out, l->json, l->at) ? MPK_EXIT_OK
+									  : MPK_EXIT_DEVICE;
 }
 
 int minspect_devices(const struct minspect_options *o)

@@ -1,31 +1,41 @@
-/* The actions that print what a file holds: the summary, --functions */
+/* The actions that print what a file holds: the summary, --functions. */
 #include "common/diag.h"
 #include "minspect/document.h"
 #include "view/node_info.h"
 
-static int read_info(struct minspect_look *l, bool tensors)
+/* Of two ways to say the same, the one that was asked for. */
+static int print(struct minspect_look *l,
+		 void (*text)(const struct mpk_view *view, struct mpk_style style,
+			      struct mpk_strbuf *out),
+		 void (*json)(const struct mpk_view *view, struct mpk_json *j, struct json_t *at))
 {
-	struct mpk_error err = { 0 };
-
-	if (mpk_view_show_info(l->view, tensors, &err) != MPK_OK)
-		return mpk_diag_error(&err);
+	if (l->json) {
+		json(l->view, l->json, l->at);
+	} else {
+		minspect_separate(l);
+		text(l->view, minspect_style(), l->out);
+	}
 	return MPK_EXIT_OK;
 }
 
 static int show(const struct minspect_options *o, struct minspect_look *l)
 {
-	int status = mpk_common.verbose ? read_info(l, true) : MPK_EXIT_OK;
+	struct mpk_error err = { 0 };
 
 	(void)o;
-	if (status)
-		return status;
-	if (l->json) {
-		mpk_view_summary_json(l->view, l->json, l->at);
-		return MPK_EXIT_OK;
-	}
-	minspect_separate(l);
-	mpk_view_summary(l->view, minspect_style(), l->out);
-	return MPK_EXIT_OK;
+	if (mpk_common.verbose && mpk_view_show_info(l->view, true, &err) != MPK_OK)
+		return mpk_diag_error(&err);
+	return print(l, mpk_view_summary, mpk_view_summary_json);
+}
+
+static int functions(const struct minspect_options *o, struct minspect_look *l)
+{
+	struct mpk_error err = { 0 };
+
+	(void)o;
+	if (mpk_view_show_info(l->view, false, &err) != MPK_OK)
+		return mpk_diag_error(&err);
+	return print(l, mpk_view_functions, mpk_view_functions_json);
 }
 
 int minspect_show(const struct minspect_options *o)
@@ -33,22 +43,6 @@ int minspect_show(const struct minspect_options *o)
 	static const struct minspect_action action = { .look = show };
 
 	return minspect_each(o, &action, NULL);
-}
-
-static int functions(const struct minspect_options *o, struct minspect_look *l)
-{
-	int status = read_info(l, false);
-
-	(void)o;
-	if (status)
-		return status;
-	if (l->json) {
-		mpk_view_functions_json(l->view, l->json, l->at);
-		return MPK_EXIT_OK;
-	}
-	minspect_separate(l);
-	mpk_view_functions(l->view, minspect_style(), l->out);
-	return MPK_EXIT_OK;
 }
 
 int minspect_functions(const struct minspect_options *o)

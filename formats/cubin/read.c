@@ -378,11 +378,3 @@ enum mpk_code mpk_cubin_read(struct mpk_span bytes, struct mpk_arena *arena, str
 	*out = cubin;
 	return MPK_OK;
 }
-
-const struct mpk_cubin_kernel *mpk_cubin_find(const struct mpk_cubin *cubin, struct mpk_span name)
-{
-	for (size_t i = 0; i < cubin->kernel_count; i++)
-		if (mpk_span_equal(cubin->kernels[i].name, name))
-			return &cubin->kernels[i];
-	return NULL;
-}

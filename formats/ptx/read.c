@@ -34,16 +34,6 @@ static void reader_fini(struct reader *r)
 	mpk_strmap_fini(&r->names);
 }
 
-/* A copy in the arena of what was collected; NULL when memory is out. */
-static void *kept(struct mpk_arena *arena, const void *from, size_t count, size_t size)
-{
-	void *copy = mpk_arena_array(arena, count, size);
-
-	if (copy && count)
-		memcpy(copy, from, count * size);
-	return copy;
-}
-
 /* --- shared memory: FORMAT.md 2 --------------------------------------------------- */
 
 static enum mpk_code add_shared(struct reader *r, const struct mpk_ptx_variable *v, bool is_extern,
@@ -120,7 +110,7 @@ static enum mpk_code read_params(struct reader *r, struct mpk_ptx_kernel *k, str
 		else if (!mpk_ptx_at(&r->p, ')'))
 			return mpk_ptx_wanted(&r->p, "',' or ')'", err);
 	}
-	k->params = kept(r->arena, r->params, r->param_count, sizeof *r->params);
+	k->params = mpk_arena_keep(r->arena, r->params, r->param_count, sizeof *r->params);
 	if (!k->params)
 		return mpk_fail_nomem(err);
 	k->param_count = r->param_count;
@@ -373,9 +363,10 @@ static enum mpk_code keep(struct reader *r, struct mpk_ptx *out, struct mpk_erro
 {
 	struct mpk_ptx ptx = r->ptx;
 
-	ptx.kernels = kept(r->arena, r->kernels, ptx.kernel_count, sizeof *r->kernels);
-	ptx.shared = kept(r->arena, r->shared, ptx.shared_count, sizeof *r->shared);
-	ptx.functions = kept(r->arena, r->functions, ptx.function_count, sizeof *r->functions);
+	ptx.kernels = mpk_arena_keep(r->arena, r->kernels, ptx.kernel_count, sizeof *r->kernels);
+	ptx.shared = mpk_arena_keep(r->arena, r->shared, ptx.shared_count, sizeof *r->shared);
+	ptx.functions =
+		mpk_arena_keep(r->arena, r->functions, ptx.function_count, sizeof *r->functions);
 	if (!ptx.kernels || !ptx.shared || !ptx.functions)
 		return mpk_fail_nomem(err);
 	*out = ptx;
@@ -415,12 +406,4 @@ enum mpk_code mpk_ptx_read(struct mpk_span bytes, struct mpk_arena *arena, struc
 			"PTX: a NUL inside the text; a driver would stop reading here");
 	MPK_TRY(read_module(&r, err));
 	return keep(&r, out, err);
-}
-
-const struct mpk_ptx_kernel *mpk_ptx_find(const struct mpk_ptx *ptx, struct mpk_span name)
-{
-	for (size_t i = 0; i < ptx->kernel_count; i++)
-		if (mpk_span_equal(ptx->kernels[i].name, name))
-			return &ptx->kernels[i];
-	return NULL;
 }

@@ -262,20 +262,9 @@ enum mpk_code mpk_source_code_read(struct mpk_span bytes, enum mpk_source_code_l
 				       "%s: a NUL inside the text", r.language->name);
 	r.lex.bytes = bytes;
 	MPK_TRY(read_all(&r, err));
-	kernels = mpk_arena_array(arena, r.count, sizeof *kernels);
+	kernels = mpk_arena_keep(arena, r.kernels, r.count, sizeof *kernels);
 	if (!kernels)
 		return mpk_fail_nomem(err);
-	if (r.count)
-		memcpy(kernels, r.kernels, r.count * sizeof *kernels);
 	*out = (struct mpk_source_code){ .kernels = kernels, .kernel_count = r.count };
 	return MPK_OK;
-}
-
-const struct mpk_source_code_kernel *mpk_source_code_find(const struct mpk_source_code *source,
-							  struct mpk_span name)
-{
-	for (size_t i = 0; i < source->kernel_count; i++)
-		if (mpk_span_equal(source->kernels[i].name, name))
-			return &source->kernels[i];
-	return NULL;
 }

@@ -64,10 +64,6 @@ enum mpk_code mpk_source_code_split(struct mpk_span bytes, struct mpk_arena *are
 				    const struct mpk_source_code_piece **pieces, size_t *count,
 				    struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_source_code_find - the kernel with this name, or NULL */
-const struct mpk_source_code_kernel *mpk_source_code_find(const struct mpk_source_code *source,
-							  struct mpk_span name);
-
 /* mpk_source_code_may_define - whether preprocessing may make a kernel of this name
  * Returns  false when the text names it nowhere outside of comments, joins no names with
  *          ## and includes no file of its own; true also for names that C++ makes */

@@ -420,19 +420,14 @@ static enum mpk_code open_module(struct reader *r, struct mpk_error *err)
 
 static enum mpk_code keep(struct reader *r, struct mpk_spirv *out, struct mpk_error *err)
 {
-	size_t n = r->out.entry_count, m = r->out.capability_count;
-	struct mpk_spirv_entry *entries = mpk_arena_array(r->arena, n, sizeof *entries);
-	uint32_t *capabilities = mpk_arena_array(r->arena, m, sizeof *capabilities);
+	struct mpk_spirv spirv = r->out;
 
-	if (!entries || !capabilities)
+	spirv.entries = mpk_arena_keep(r->arena, r->entries, spirv.entry_count, sizeof *r->entries);
+	spirv.capabilities = mpk_arena_keep(r->arena, r->capabilities, spirv.capability_count,
+					    sizeof *r->capabilities);
+	if (!spirv.entries || !spirv.capabilities)
 		return mpk_fail_nomem(err);
-	if (n)
-		memcpy(entries, r->entries, n * sizeof *entries);
-	if (m)
-		memcpy(capabilities, r->capabilities, m * sizeof *capabilities);
-	*out = r->out;
-	out->entries = entries;
-	out->capabilities = capabilities;
+	*out = spirv;
 	return MPK_OK;
 }
 
@@ -448,12 +443,4 @@ enum mpk_code mpk_spirv_read(struct mpk_span bytes, struct mpk_arena *arena, str
 	MPK_TRY(apply_modes(&r, err));
 	apply_workgroup_size(&r);
 	return keep(&r, out, err);
-}
-
-const struct mpk_spirv_entry *mpk_spirv_find(const struct mpk_spirv *spirv, struct mpk_span name)
-{
-	for (size_t i = 0; i < spirv->entry_count; i++)
-		if (mpk_span_is(name, spirv->entries[i].name))
-			return &spirv->entries[i];
-	return NULL;
 }

@@ -111,14 +111,36 @@ const struct mpk_device_info *mpk_view_device(const struct mpk_device_groups *gr
 	return NULL;
 }
 
-static bool is_device_code(const struct mpk_view_node *node)
+static void verdict_text(const struct mpk_view_node *node, const struct mpk_device_info *d,
+			 const struct mpk_error *why, struct mpk_strbuf *out)
 {
-	return node->kind && node->kind->role == MPK_ROLE_DEVICE;
+	mpk_strbuf_printf(out, "  %s  ", node->path);
+	mpk_escape(out, node->node->kind);
+	if (d)
+		mpk_strbuf_printf(out, "  runs on %s:%u (%s)\n", mpk_device_kind_name(d->kind),
+				  d->ordinal, d->name);
+	else
+		mpk_strbuf_printf(out, "  does not run here: %s\n", why->text);
 }
 
-bool mpk_view_devices_text(const struct mpk_view *view, const struct mpk_device_groups *groups,
-			   struct mpk_strbuf *out)
+static void verdict_json(const struct mpk_view_node *node, const struct mpk_device_info *d,
+			 const struct mpk_error *why, struct mpk_json *j, struct json_t *list)
 {
+	struct json_t *o = mpk_json_object(j, list, NULL);
+
+	mpk_json_text(j, o, "path", node->path);
+	mpk_json_span(j, o, "kind", node->node->kind);
+	mpk_json_bool(j, o, "runs", d != NULL);
+	if (d)
+		mpk_json_u64(j, o, "number", d->ordinal);
+	else
+		mpk_json_text(j, o, "reason", why->text);
+}
+
+bool mpk_view_devices(const struct mpk_view *view, const struct mpk_device_groups *groups,
+		      struct mpk_strbuf *out, struct mpk_json *j, struct json_t *at)
+{
+	struct json_t *list = j ? mpk_json_array(j, at, "modules") : NULL;
 	bool all = true;
 
 	for (size_t i = 0; i < view->count; i++) {
@@ -126,44 +148,14 @@ bool mpk_view_devices_text(const struct mpk_view *view, const struct mpk_device_
 		const struct mpk_device_info *d;
 		struct mpk_error why = { 0 };
 
-		if (!is_device_code(node))
+		if (!node->kind || node->kind->role != MPK_ROLE_DEVICE)
 			continue;
 		d = mpk_view_device(groups, node, &why);
 		all &= d != NULL;
-		mpk_strbuf_printf(out, "  %s  ", node->path);
-		mpk_escape(out, node->node->kind);
-		if (d)
-			mpk_strbuf_printf(out, "  runs on %s:%u (%s)\n",
-					  mpk_device_kind_name(d->kind), d->ordinal, d->name);
+		if (j)
+			verdict_json(node, d, &why, j, list);
 		else
-			mpk_strbuf_printf(out, "  does not run here: %s\n", why.text);
-	}
-	return all;
-}
-
-bool mpk_view_devices_json(const struct mpk_view *view, const struct mpk_device_groups *groups,
-			   struct mpk_json *j, struct json_t *at)
-{
-	struct json_t *list = mpk_json_array(j, at, "modules"), *o;
-	bool all = true;
-
-	for (size_t i = 0; i < view->count; i++) {
-		const struct mpk_view_node *node = &view->nodes[i];
-		const struct mpk_device_info *d;
-		struct mpk_error why = { 0 };
-
-		if (!is_device_code(node))
-			continue;
-		d = mpk_view_device(groups, node, &why);
-		all &= d != NULL;
-		o = mpk_json_object(j, list, NULL);
-		mpk_json_text(j, o, "path", node->path);
-		mpk_json_span(j, o, "kind", node->node->kind);
-		mpk_json_bool(j, o, "runs", d != NULL);
-		if (d)
-			mpk_json_u64(j, o, "number", d->ordinal);
-		else
-			mpk_json_text(j, o, "reason", why.text);
+			verdict_text(node, d, &why, out);
 	}
 	return all;
 }

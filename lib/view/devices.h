@@ -38,12 +38,11 @@ const struct mpk_device_info *mpk_view_device(const struct mpk_device_groups *gr
 					      const struct mpk_view_node *node,
 					      struct mpk_error *why);
 
-/* mpk_view_devices_text, mpk_view_devices_json - append for each device module of a file which
- * device runs it, or why none does; put the same as "modules"
+/* mpk_view_devices - for each device module of a file which device runs it, or why none does
+ * @out     receives lines, unless
+ * @j, @at  are given: then "modules" is put there
  * Returns  whether all of them run here */
-bool mpk_view_devices_text(const struct mpk_view *view, const struct mpk_device_groups *groups,
-			   struct mpk_strbuf *out);
-bool mpk_view_devices_json(const struct mpk_view *view, const struct mpk_device_groups *groups,
-			   struct mpk_json *j, struct json_t *at);
+bool mpk_view_devices(const struct mpk_view *view, const struct mpk_device_groups *groups,
+		      struct mpk_strbuf *out, struct mpk_json *j, struct json_t *at);
 
 #endif

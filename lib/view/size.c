@@ -32,13 +32,9 @@ static enum mpk_code add(struct growing *g, struct mpk_size_item item, struct mp
 static enum mpk_code settle(const struct growing *g, struct mpk_arena *arena,
 			    struct mpk_size_list *out, struct mpk_error *err)
 {
-	out->items = mpk_arena_array(arena, g->count, sizeof *out->items);
-	if (!out->items)
-		return mpk_fail_nomem(err);
-	if (g->count)
-		memcpy(out->items, g->items, g->count * sizeof *g->items);
+	out->items = mpk_arena_keep(arena, g->items, g->count, sizeof *g->items);
 	out->count = g->count;
-	return MPK_OK;
+	return out->items ? MPK_OK : mpk_fail_nomem(err);
 }
 
 static int larger_first(const void *a, const void *b)
@@ -165,15 +161,14 @@ static enum mpk_code find_copies(struct mpk_arena *arena, struct mpk_size *out,
 				 struct mpk_error *err)
 {
 	size_t count = out->files.count, runs = 0, end;
-	struct mpk_size_item *sorted = mpk_arena_array(arena, count, sizeof *sorted);
+	struct mpk_size_item *sorted =
+		mpk_arena_keep(arena, out->files.items, count, sizeof *sorted);
 	struct mpk_size_copies *copies = mpk_arena_array(arena, count, sizeof *copies);
 
 	if (!sorted || !copies)
 		return mpk_fail_nomem(err);
-	if (count) {
-		memcpy(sorted, out->files.items, count * sizeof *sorted);
+	if (count)
 		qsort(sorted, count, sizeof *sorted, by_content);
-	}
 	for (size_t i = 0; i < count && sorted[i].bytes >= COPY_MIN; i = end) {
 		for (end = i + 1; end < count && mpk_span_equal(sorted[i].data, sorted[end].data);
 		     end++)

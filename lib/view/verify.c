@@ -2,11 +2,38 @@
 
 #include "view/node_info.h"
 
+static void run_node(struct mpk_verify *v, const struct mpk_check *check,
+		     const struct mpk_view_node *n)
+{
+	const struct mpk_kernels *k = mpk_view_kernels(n);
+
+	if (check->node) {
+		v->position = (struct mpk_verify_position){ "blob", n->node->kind_off, n->path };
+		check->node(v, n);
+	}
+	if (check->kernels && k) {
+		v->position = (struct mpk_verify_position){ "blob", n->node->payload_off, n->path };
+		check->kernels(v, n);
+	}
+	for (size_t i = 0; check->code && k && i < n->info->piece_count; i++) {
+		v->position = (struct mpk_verify_position){ "blob", n->info->pieces[i].code.off,
+							    n->path };
+		check->code(v, n, &n->info->pieces[i]);
+	}
+}
+
 static void run_table(struct mpk_verify *v, const struct mpk_check *checks)
 {
+	const struct mpk_image *image = v->view->image;
+
 	for (; checks->name; checks++) {
 		v->check = checks->name;
-		checks->run(v);
+		v->position =
+			(struct mpk_verify_position){ "file", image->blob_off, image->blob_symbol };
+		if (checks->whole)
+			checks->whole(v);
+		for (size_t i = 0; !checks->whole && i < v->view->count; i++)
+			run_node(v, checks, &v->view->nodes[i]);
 	}
 }
 

@@ -8,94 +8,65 @@
 #include "view/node_info.h"
 #include "view/verify.h"
 
-/* A run of code under a check. */
-struct piece {
-	struct mpk_verify *v;
-	const struct mpk_view_node *node;
-	const struct mpk_kernels *kernels;
-	const struct mpk_code_piece *piece;
-};
-
-/* Calls fn for every run of code of device modules. */
-static void each_piece(struct mpk_verify *v, void (*fn)(const struct piece *p))
+static void code_format(struct mpk_verify *v, const struct mpk_view_node *n,
+			const struct mpk_code_piece *piece)
 {
-	for (size_t i = 0; i < v->view->count; i++) {
-		const struct mpk_view_node *n = &v->view->nodes[i];
-		const struct mpk_kernels *k = mpk_view_kernels(n);
-
-		for (size_t c = 0; k && c < n->info->piece_count; c++)
-			fn(&(struct piece){ v, n, k, &n->info->pieces[c] });
-	}
-}
-
-/* --- formats ------------------------------------------------------------------------ */
-
-static void check_format(const struct piece *p)
-{
-	const struct mpk_code_info *code = &p->piece->code;
+	const struct mpk_code_info *code = &piece->code;
 	const struct mpk_code_format *f = code->format;
-	struct mpk_code_verify v = { .report = p->v->report,
-				     .file = p->v->view->name,
-				     .path = p->node->path,
-				     .kind = p->node->node->kind,
-				     .check = p->v->check };
+	struct mpk_code_verify to = { .report = v->report,
+				      .file = v->view->name,
+				      .path = n->path,
+				      .kind = n->node->kind,
+				      .check = v->check };
 	struct mpk_error err = { 0 };
 	bool known;
 
-	if (mpk_code_format_claim(v.kind, p->kernels->fmt, f, &known, &err) != MPK_OK) {
-		p->v->report->failed |= err.code == MPK_E_NOMEM;
-		mpk_code_say(&v, MPK_ERROR, code->off, "%s", err.text);
+	if (mpk_code_format_claim(to.kind, mpk_view_format(n), f, &known, &err) != MPK_OK) {
+		v->report->failed |= err.code == MPK_E_NOMEM;
+		mpk_verify_say(v, MPK_ERROR, "%s", err.text);
 	} else if (known && code->problem && !code->presumed && !f->verifies_broken) {
-		mpk_code_say_problem(&v, code, "");
+		mpk_code_say_problem(&to, code, "");
 	}
-	v.check = f->check ? f->check : v.check;
+	to.check = f->check ? f->check : to.check;
 	if (f->verify && (!code->problem || f->verifies_broken))
-		f->verify(code, &v);
-}
-
-static void code_format(struct mpk_verify *v)
-{
-	each_piece(v, check_format);
+		f->verify(code, &to);
 }
 
 /* --- kernels ------------------------------------------------------------------------ */
 
 /* A source text may make kernels by macros: what is missing there is a warning. */
-static void check_defined(const struct piece *p, struct mpk_span key)
+static void check_defined(struct mpk_verify *v, const struct mpk_code_info *code,
+			  struct mpk_span key)
 {
-	const struct mpk_code_info *code = &p->piece->code;
 	const struct mpk_code_info *lister = mpk_code_info_lister(code);
 	enum mpk_code_defines found = mpk_code_info_defines(code, key);
 
 	if (found == MPK_CODE_FUNCTION)
-		mpk_verify_say(p->v, MPK_WARNING, "blob", code->off, p->node->path,
+		mpk_verify_say(v, MPK_WARNING,
 			       "kernel '%s' is a .func, not an .entry: no driver can launch it",
 			       MPK_QUOTE(key));
 	else if (found == MPK_CODE_MISSING)
-		mpk_verify_say(p->v, lister && lister->complete ? MPK_ERROR : MPK_WARNING, "blob",
-			       code->off, p->node->path, "the code does not define kernel '%s'",
-			       MPK_QUOTE(key));
+		mpk_verify_say(v, lister && lister->complete ? MPK_ERROR : MPK_WARNING,
+			       "the code does not define kernel '%s'", MPK_QUOTE(key));
 }
 
-static void check_all_defined(const struct piece *p)
+static void kernel_defined(struct mpk_verify *v, const struct mpk_view_node *n,
+			   const struct mpk_code_piece *piece)
 {
-	if (!mpk_code_format_fits(p->node->node->kind, p->kernels->fmt, p->piece->code.format))
+	const struct mpk_kernels *k = mpk_view_kernels(n);
+
+	if (!mpk_code_format_fits(n->node->kind, k->fmt, piece->code.format))
 		return; /* code-format says so */
-	if (p->piece->key)
-		check_defined(p, *p->piece->key);
-	for (size_t i = 0; !p->piece->key && i < p->kernels->function_count; i++)
-		check_defined(p, p->kernels->functions[i].key);
-}
-
-static void kernel_defined(struct mpk_verify *v)
-{
-	each_piece(v, check_all_defined);
+	if (piece->key)
+		check_defined(v, &piece->code, *piece->key);
+	for (size_t i = 0; !piece->key && i < k->function_count; i++)
+		check_defined(v, &piece->code, k->functions[i].key);
 }
 
 /* Layouts with one piece of code a kernel: table and pieces must be the same names. */
-static void sources_in(struct mpk_verify *v, const struct mpk_view_node *n,
-		       const struct mpk_kernels *k)
+static void kernel_code(struct mpk_verify *v, const struct mpk_view_node *n)
 {
+	const struct mpk_kernels *k = mpk_view_kernels(n);
 	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap names = { 0 };
 	size_t found;
 
@@ -106,19 +77,13 @@ static void sources_in(struct mpk_verify *v, const struct mpk_view_node *n,
 			v->report->failed = true;
 	for (size_t i = 0; i < k->function_count; i++)
 		if (!mpk_strmap_find(&names, k->functions[i].key, &found))
-			mpk_verify_say(v, MPK_ERROR, "blob", n->node->payload_off, n->path,
-				       "there is no code for kernel '%s'",
+			mpk_verify_say(v, MPK_ERROR, "there is no code for kernel '%s'",
 				       MPK_QUOTE(k->functions[i].key));
 	for (size_t i = 0; i < k->source_count; i++)
 		if (!mpk_names_find(&n->info->table, k->sources[i].key, NULL))
-			mpk_verify_say(v, MPK_WARNING, "blob", n->node->payload_off, n->path,
+			mpk_verify_say(v, MPK_WARNING,
 				       "there is code for '%s', which the table does not list",
 				       MPK_QUOTE(k->sources[i].key));
-}
-
-static void kernel_code(struct mpk_verify *v)
-{
-	mpk_verify_kernels(v, sources_in);
 }
 
 /* --- parameters --------------------------------------------------------------------- */
@@ -126,7 +91,6 @@ static void kernel_code(struct mpk_verify *v)
 /* One kernel under the check of parameters. */
 struct parameters {
 	struct mpk_verify *v;
-	const struct mpk_view_node *node;
 	const struct mpk_function_info *f;
 };
 
@@ -153,7 +117,7 @@ static void compare_bytes(const struct mpk_code_info *code, size_t kernel,
 		char type[MPK_DTYPE_TEXT];
 
 		if (table && table != bytes)
-			mpk_verify_say(p->v, MPK_ERROR, "blob", code->off, p->node->path,
+			mpk_verify_say(p->v, MPK_ERROR,
 				       "argument %zu of kernel '%s' has %" PRIu64
 				       " bytes in the code, %" PRIu64 " in the table (%s)",
 				       i, MPK_QUOTE(p->f->key), bytes, table,
@@ -168,34 +132,32 @@ static void compare(const struct mpk_code_info *code, size_t kernel, void *arg)
 	bool exact = code->format->param_bytes != NULL;
 	size_t count = code->kernels[kernel].param_count;
 
+	p->v->position.offset = code->off;
 	if (!exact && !code->format->counts_params)
 		return;
 	if (count != p->f->arg_count)
-		mpk_verify_say(p->v, exact ? MPK_ERROR : MPK_WARNING, "blob", code->off,
-			       p->node->path,
+		mpk_verify_say(p->v, exact ? MPK_ERROR : MPK_WARNING,
 			       "kernel '%s' has %zu parameters in the code, %zu in the table",
 			       MPK_QUOTE(p->f->key), count, p->f->arg_count);
 	else if (exact)
 		compare_bytes(code, kernel, p);
 }
 
-static void kernel_parameters(struct mpk_verify *v)
+static void kernel_parameters(struct mpk_verify *v, const struct mpk_view_node *n)
 {
-	for (size_t n = 0; n < v->view->count; n++) {
-		const struct mpk_kernels *k = mpk_view_kernels(&v->view->nodes[n]);
+	const struct mpk_kernels *k = mpk_view_kernels(n);
 
-		for (size_t i = 0; k && i < k->function_count; i++) {
-			struct parameters p = { v, &v->view->nodes[n], &k->functions[i] };
+	for (size_t i = 0; i < k->function_count; i++) {
+		struct parameters p = { v, &k->functions[i] };
 
-			mpk_node_info_each(v->view->nodes[n].info, k, i, compare, &p);
-		}
+		mpk_node_info_each(n->info, k, i, compare, &p);
 	}
 }
 
 const struct mpk_check mpk_checks_code[] = {
-	{ "code-format", "code is what it claims to be", code_format },
-	{ "kernel-defined", "the code defines every kernel of the table", kernel_defined },
-	{ "kernel-parameters", "kernels take what the table says", kernel_parameters },
-	{ "kernel-code", "each kernel has code of its own", kernel_code },
-	{ NULL, NULL, NULL },
+	{ "code-format", "code is what it claims to be", .code = code_format },
+	{ "kernel-defined", "the code defines every kernel of the table", .code = kernel_defined },
+	{ "kernel-parameters", "kernels take what the table says", .kernels = kernel_parameters },
+	{ "kernel-code", "each kernel has code of its own", .kernels = kernel_code },
+	{ 0 },
 };

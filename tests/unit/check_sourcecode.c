@@ -36,7 +36,11 @@ static struct mpk_span text_of(const char *path, const char *from)
 
 static void assert_kernel(const struct mpk_source_code *s, const char *name, size_t params)
 {
-	const struct mpk_source_code_kernel *k = mpk_source_code_find(s, mpk_span_str(name));
+	const struct mpk_source_code_kernel *k = NULL;
+
+	for (size_t i = 0; i < s->kernel_count && !k; i++)
+		if (mpk_span_is(s->kernels[i].name, name))
+			k = &s->kernels[i];
 
 	ck_assert_msg(k != NULL, "no kernel %s", name);
 	ck_assert_msg(k->param_count == params, "%s: %zu parameters", name, k->param_count);

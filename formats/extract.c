@@ -254,8 +254,7 @@ enum mpk_code mpk_payload_extract(const struct mpk_payload *p, struct mpk_arena 
 
 	MPK_TRY(all_files(&b));
 	items = mpk_arena_keep(arena, b.files, b.count, sizeof *items);
-	if (!items)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(items, err);
 	*out = (struct mpk_extracted_files){ items, b.count };
 	return MPK_OK;
 }

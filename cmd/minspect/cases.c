@@ -41,8 +41,7 @@ static enum mpk_code open_parser(struct mpk_arena *arena, mpk_toml_parser **out,
 {
 	const char *path = mpk_libexec_find(arena, "minspect/toml.so");
 
-	if (!path)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(path, err);
 	return mpk_toml_open(path, out, err);
 }
 

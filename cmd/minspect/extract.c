@@ -78,8 +78,7 @@ static enum mpk_code write_files(struct mpk_directory *d, struct minspect_look *
 			continue;
 		}
 		text = mpk_arena_alloc(&l->file->arena, MPK_DIGEST_TEXT);
-		if (!text)
-			return mpk_fail_nomem(err);
+		MPK_TRY_ALLOC(text, err);
 		MPK_TRY(write_and_hash(d, f, plan->digest, text, err));
 		f->digest = text;
 	}

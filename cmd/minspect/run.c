@@ -71,8 +71,7 @@ static enum mpk_code parse_arguments(const struct minspect_options *o, struct ru
 
 	r->args = calloc(room, sizeof *r->args);
 	r->is_out = calloc(room, sizeof *r->is_out);
-	if (!r->args || !r->is_out)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(r->args && r->is_out, err);
 	for (size_t i = 0; i < o->arguments.count; i++) {
 		const struct mpk_option_item *item = &o->arguments.items[i];
 
@@ -87,8 +86,7 @@ static enum mpk_code parse_expects(const struct minspect_options *o, struct run_
 				   struct mpk_error *err)
 {
 	r->expects = calloc(o->expects.count + 1, sizeof *r->expects);
-	if (!r->expects)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(r->expects, err);
 	for (size_t i = 0; i < o->expects.count; i++) {
 		const char *text = o->expects.items[i].value;
 
@@ -106,8 +104,7 @@ static enum mpk_code parse_saves(const struct minspect_options *o, struct run_re
 				 struct mpk_error *err)
 {
 	r->saves = calloc(o->outputs.count + 1, sizeof *r->saves);
-	if (!r->saves)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(r->saves, err);
 	for (size_t i = 0; i < o->outputs.count; i++) {
 		const char *text = o->outputs.items[i].value;
 		size_t digits = strspn(text, "0123456789");

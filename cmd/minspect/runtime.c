@@ -47,12 +47,10 @@ static enum mpk_code find_tvm_ffi(struct mpk_arena *arena, struct mpk_tvm_ffi_se
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(candidates); i++)
 		MPK_TRY(add_candidate(&found, i, arena, err));
 	paths = mpk_arena_array(arena, found.gl_pathc + 1, sizeof *paths);
-	if (!paths)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(paths, err);
 	for (size_t i = 0; i < found.gl_pathc; i++) {
 		paths[i] = mpk_arena_text(arena, mpk_span_str(found.gl_pathv[i]));
-		if (!paths[i])
-			return mpk_fail_nomem(err);
+		MPK_TRY_ALLOC(paths[i], err);
 	}
 	out->paths = paths;
 	out->path_count = found.gl_pathc;
@@ -73,8 +71,7 @@ enum mpk_code run_runtime_fill(const struct minspect_options *o, struct mpk_aren
 	const char *set = getenv("MPK_TVM_FFI");
 
 	out->stub_dir = mpk_libexec_find(arena, "minspect");
-	if (!out->stub_dir)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(out->stub_dir, err);
 	out->threads = thread_count();
 	out->tvm_ffi.explicit_path = o->tvm_ffi ? o->tvm_ffi : set && set[0] ? set : NULL;
 	return find_tvm_ffi(arena, &out->tvm_ffi, err);

@@ -97,8 +97,7 @@ static enum mpk_code read_kernels(struct reader *r, struct mpk_error *err)
 	}
 	r->kernels = mpk_arena_array(r->arena, count, sizeof *r->kernels);
 	r->kernel_symbols = mpk_arena_array(r->arena, count, sizeof *r->kernel_symbols);
-	if (!r->kernels || !r->kernel_symbols)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(r->kernels && r->kernel_symbols, err);
 	for (size_t i = 0; i < r->symbol_count; i++) {
 		MPK_TRY(mpk_cubin_elf_symbol(r->symbols, r->strings, i, &s, err));
 		if (is_kernel(&s))
@@ -219,8 +218,7 @@ static enum mpk_code read_kernel_info(struct reader *r, struct mpk_cubin_kernel 
 		MPK_TRY(take_kernel(k, &a, err));
 	}
 	params = mpk_arena_array(r->arena, count, sizeof *params);
-	if (!params)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(params, err);
 	while (mpk_cursor_left(&again)) {
 		MPK_TRY(mpk_cubin_attribute_next(&again, &a, err));
 		if (is_param(&a))

@@ -41,8 +41,7 @@ static enum mpk_code add_shared(struct reader *r, const struct mpk_ptx_variable 
 {
 	size_t n = r->ptx.shared_count;
 
-	if (!mpk_vec_reserve(&r->shared, &r->shared_cap, n + 1, sizeof *r->shared))
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(mpk_vec_reserve(&r->shared, &r->shared_cap, n + 1, sizeof *r->shared), err);
 	r->shared[n] = (struct mpk_ptx_shared){
 		.name = v->name,
 		.bytes = v->open ? 0 : v->bytes,
@@ -85,8 +84,9 @@ static enum mpk_code read_param(struct reader *r, struct mpk_error *err)
 	MPK_TRY(mpk_ptx_take_modifiers(&r->p, &v, err));
 	MPK_TRY(mpk_ptx_take_name(&r->p, &v.name, err));
 	MPK_TRY(mpk_ptx_take_dimensions(&r->p, &v, err));
-	if (!mpk_vec_reserve(&r->params, &r->param_cap, r->param_count + 1, sizeof *r->params))
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(
+		mpk_vec_reserve(&r->params, &r->param_cap, r->param_count + 1, sizeof *r->params),
+		err);
 	r->params[r->param_count++] = (struct mpk_ptx_param){
 		.name = v.name,
 		.type = v.type,
@@ -111,8 +111,7 @@ static enum mpk_code read_params(struct reader *r, struct mpk_ptx_kernel *k, str
 			return mpk_ptx_wanted(&r->p, "',' or ')'", err);
 	}
 	k->params = mpk_arena_keep(r->arena, r->params, r->param_count, sizeof *r->params);
-	if (!k->params)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(k->params, err);
 	k->param_count = r->param_count;
 	return mpk_ptx_step(&r->p, err);
 }
@@ -197,8 +196,7 @@ static enum mpk_code add_kernel(struct reader *r, const struct mpk_ptx_kernel *k
 			r->kernels[found] = *k;
 		return MPK_OK;
 	}
-	if (!mpk_vec_reserve(&r->kernels, &r->kernel_cap, n + 1, sizeof *k))
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(mpk_vec_reserve(&r->kernels, &r->kernel_cap, n + 1, sizeof *k), err);
 	r->kernels[n] = *k;
 	r->ptx.kernel_count++;
 	return MPK_OK;
@@ -240,8 +238,7 @@ static enum mpk_code read_func(struct reader *r, struct mpk_error *err)
 			return mpk_ptx_step(&r->p, err);
 		MPK_TRY(mpk_ptx_step(&r->p, err));
 	}
-	if (!mpk_vec_reserve(&r->functions, &r->function_cap, n + 1, sizeof name))
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(mpk_vec_reserve(&r->functions, &r->function_cap, n + 1, sizeof name), err);
 	r->functions[r->ptx.function_count++] = name;
 	return read_body(r, MPK_PTX_MODULE, err);
 }
@@ -367,8 +364,7 @@ static enum mpk_code keep(struct reader *r, struct mpk_ptx *out, struct mpk_erro
 	ptx.shared = mpk_arena_keep(r->arena, r->shared, ptx.shared_count, sizeof *r->shared);
 	ptx.functions =
 		mpk_arena_keep(r->arena, r->functions, ptx.function_count, sizeof *r->functions);
-	if (!ptx.kernels || !ptx.shared || !ptx.functions)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(ptx.kernels && ptx.shared && ptx.functions, err);
 	*out = ptx;
 	return MPK_OK;
 }

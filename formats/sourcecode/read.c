@@ -185,8 +185,7 @@ static enum mpk_code read_params(struct reader *r, struct mpk_source_code_kernel
 static enum mpk_code add(struct reader *r, const struct mpk_source_code_kernel *k,
 			 struct mpk_error *err)
 {
-	if (!mpk_vec_reserve(&r->kernels, &r->cap, r->count + 1, sizeof *k))
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(mpk_vec_reserve(&r->kernels, &r->cap, r->count + 1, sizeof *k), err);
 	r->kernels[r->count] = *k;
 	memcpy(r->kernels[r->count++].group, r->group, sizeof r->group);
 	return MPK_OK;
@@ -263,8 +262,7 @@ enum mpk_code mpk_source_code_read(struct mpk_span bytes, enum mpk_source_code_l
 	r.lex.bytes = bytes;
 	MPK_TRY(read_all(&r, err));
 	kernels = mpk_arena_keep(arena, r.kernels, r.count, sizeof *kernels);
-	if (!kernels)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(kernels, err);
 	*out = (struct mpk_source_code){ .kernels = kernels, .kernel_count = r.count };
 	return MPK_OK;
 }

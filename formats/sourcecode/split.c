@@ -38,8 +38,7 @@ enum mpk_code mpk_source_code_split(struct mpk_span bytes, struct mpk_arena *are
 			off = p.off + p.text.len;
 		}
 	list = mpk_arena_array(arena, n, sizeof *list);
-	if (!list)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(list, err);
 	for (size_t off = n ? find_delimiter(bytes, 0) : 0; i < n; i++) {
 		list[i] = piece_at(bytes, off);
 		off = list[i].off + list[i].text.len;

@@ -5,16 +5,10 @@
 #include "text/escape.h"
 #include "text/phrase.h"
 
-static enum mpk_code read_archive(struct mpk_code_info *info, struct mpk_arena *arena,
-				  struct mpk_error *err)
+static enum mpk_code read_archive(struct mpk_code_info *info, void *content,
+				  struct mpk_arena *arena, struct mpk_error *err)
 {
-	struct mpk_ar *ar = mpk_arena_alloc(arena, sizeof *ar);
-
-	if (!ar)
-		return mpk_fail_nomem(err);
-	MPK_TRY(mpk_ar_read(info->bytes, arena, ar, err));
-	info->content = ar;
-	return MPK_OK;
+	return mpk_ar_read(info->bytes, arena, content, err);
 }
 
 static void put_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
@@ -55,6 +49,7 @@ const struct mpk_code_format mpk_format_archive = {
 	.name = "an ar archive",
 	.is = mpk_ar_is,
 	.read = read_archive,
+	.content_bytes = sizeof(struct mpk_ar),
 	.text = put_text,
 	.lines = put_lines,
 	.json = put_json,

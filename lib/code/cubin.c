@@ -15,23 +15,19 @@ static const struct mpk_cubin_kernel *kernel_of(const struct mpk_code_info *info
 	return &c->kernels[kernel];
 }
 
-static enum mpk_code read_cubin(struct mpk_code_info *info, struct mpk_arena *arena,
+static enum mpk_code read_cubin(struct mpk_code_info *info, void *content, struct mpk_arena *arena,
 				struct mpk_error *err)
 {
-	struct mpk_cubin *c = mpk_arena_alloc(arena, sizeof *c);
+	struct mpk_cubin *c = content;
 	struct mpk_code_kernel *kernels;
 
-	if (!c)
-		return mpk_fail_nomem(err);
 	MPK_TRY(mpk_cubin_read(info->bytes, arena, c, err));
 	kernels = mpk_code_info_add_kernels(info, c->kernel_count, arena);
-	if (!kernels)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(kernels, err);
 	for (size_t i = 0; i < c->kernel_count; i++)
 		kernels[i] = (struct mpk_code_kernel){ .name = c->kernels[i].name,
 						       .param_count = c->kernels[i].param_count,
 						       .code_bytes = c->kernels[i].code_bytes };
-	info->content = c;
 	info->complete = true;
 	info->sm = c->sm;
 	(void)snprintf(info->target, sizeof info->target, "sm_%u%s", c->sm,
@@ -132,6 +128,7 @@ const struct mpk_code_format mpk_format_cubin = {
 	.has_code_bytes = true,
 	.claims = { { "cuda", "cubin" } },
 	.read = read_cubin,
+	.content_bytes = sizeof(struct mpk_cubin),
 	.param_bytes = param_bytes,
 	.text = put_text,
 	.json = put_json,

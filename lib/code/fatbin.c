@@ -18,19 +18,16 @@ static const struct mpk_code_format *image_format(const struct mpk_fatbin_entry 
 	return e->kind == MPK_FATBIN_ELF ? &mpk_format_cubin : NULL;
 }
 
-static enum mpk_code read_fatbin(struct mpk_code_info *info, struct mpk_arena *arena,
+static enum mpk_code read_fatbin(struct mpk_code_info *info, void *content, struct mpk_arena *arena,
 				 struct mpk_error *err)
 {
-	struct mpk_fatbin *f = mpk_arena_alloc(arena, sizeof *f);
+	struct mpk_fatbin *f = content;
 	struct mpk_code_info *images;
 	bool broken = false;
 
-	if (!f)
-		return mpk_fail_nomem(err);
 	MPK_TRY(mpk_fatbin_read(info->bytes, arena, f, err));
 	images = mpk_arena_array(arena, f->entry_count, sizeof *images);
-	if (!images)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(images, err);
 	for (size_t i = 0; i < f->entry_count; i++) {
 		const struct mpk_code_format *format = image_format(&f->entries[i]);
 
@@ -44,13 +41,25 @@ static enum mpk_code read_fatbin(struct mpk_code_info *info, struct mpk_arena *a
 	}
 	if (broken)
 		info->main_image = NULL;
-	info->content = f;
 	info->images = images;
 	info->image_count = f->entry_count;
 	return MPK_OK;
 }
 
 /* --- text --------------------------------------------------------------------------- */
+
+/* What entries are and how they stand there, for people and for documents. */
+static const char *const kinds[][2] = {
+	[MPK_FATBIN_PTX] = { "PTX", "ptx" },
+	[MPK_FATBIN_ELF] = { "cubin", "cubin" },
+	[MPK_FATBIN_LTO] = { "LTO IR", "lto" },
+	[MPK_FATBIN_OTHER] = { "other", "other" },
+};
+static const char *const packings[][2] = {
+	[MPK_FATBIN_STORED] = { "stored", "stored" },
+	[MPK_FATBIN_LZ4] = { "LZ4", "lz4" },
+	[MPK_FATBIN_ZSTD] = { "zstd", "zstd" },
+};
 
 static const char *suffix(const struct mpk_fatbin_entry *e)
 {
@@ -64,7 +73,7 @@ static void put_entry(const struct mpk_fatbin_entry *e, struct mpk_strbuf *out)
 			  e->kind == MPK_FATBIN_PTX   ? "compute"
 			  : e->kind == MPK_FATBIN_LTO ? "lto"
 						      : "sm",
-			  e->sm, suffix(e), mpk_fatbin_kind_name(e->kind));
+			  e->sm, suffix(e), kinds[e->kind][0]);
 }
 
 static void put_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
@@ -91,8 +100,7 @@ static void put_lines(const struct mpk_code_info *info, const char *indent, stru
 		put_entry(e, out);
 		if (e->kind == MPK_FATBIN_PTX)
 			mpk_strbuf_printf(out, " %u.%u", e->ptx_major, e->ptx_minor);
-		mpk_strbuf_printf(out, ", %s, %zu B", mpk_fatbin_packing_name(e->packing),
-				  e->data.len);
+		mpk_strbuf_printf(out, ", %s, %zu B", packings[e->packing][0], e->data.len);
 		if (e->packing != MPK_FATBIN_STORED)
 			mpk_strbuf_printf(out, " of %" PRIu64 " B", e->plain_bytes);
 		mpk_strbuf_puts(out, e->debug ? ", with debug information" : "");
@@ -110,17 +118,6 @@ static void put_lines(const struct mpk_code_info *info, const char *indent, stru
 
 static void put_json(const struct mpk_code_info *info, struct mpk_json *j, struct json_t *at)
 {
-	static const char *const kinds[] = {
-		[MPK_FATBIN_PTX] = "ptx",
-		[MPK_FATBIN_ELF] = "cubin",
-		[MPK_FATBIN_LTO] = "lto",
-		[MPK_FATBIN_OTHER] = "other",
-	};
-	static const char *const packings[] = {
-		[MPK_FATBIN_STORED] = "stored",
-		[MPK_FATBIN_LZ4] = "lz4",
-		[MPK_FATBIN_ZSTD] = "zstd",
-	};
 	const struct mpk_fatbin *f = info->content;
 	struct json_t *list = mpk_json_array(j, at, "images"), *o;
 
@@ -128,10 +125,10 @@ static void put_json(const struct mpk_code_info *info, struct mpk_json *j, struc
 		const struct mpk_fatbin_entry *e = &f->entries[i];
 
 		o = mpk_json_object(j, list, NULL);
-		mpk_json_text(j, o, "kind", kinds[e->kind]);
+		mpk_json_text(j, o, "kind", kinds[e->kind][1]);
 		mpk_json_printf(j, o, "target", "%s_%u%s",
 				e->kind == MPK_FATBIN_PTX ? "compute" : "sm", e->sm, suffix(e));
-		mpk_json_text(j, o, "packing", packings[e->packing]);
+		mpk_json_text(j, o, "packing", packings[e->packing][1]);
 		mpk_json_u64(j, o, "bytes", e->data.len);
 		mpk_json_u64(j, o, "plain_bytes",
 			     e->packing == MPK_FATBIN_STORED ? e->data.len : e->plain_bytes);
@@ -191,6 +188,7 @@ const struct mpk_code_format mpk_format_fatbin = {
 	.claims = { { "cuda", "fatbin" } },
 	.tolerated = { "cuda", "cubin" }, /* TVM labels fatbins so */
 	.read = read_fatbin,
+	.content_bytes = sizeof(struct mpk_fatbin),
 	.text = put_text,
 	.lines = put_lines,
 	.json = put_json,

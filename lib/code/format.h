@@ -51,9 +51,11 @@ struct mpk_code_format {
 	 * another format, but that writers of libraries make for this one, too. */
 	struct mpk_code_claim claims[MPK_CODE_CLAIMS], tolerated;
 
-	/* Reads info->bytes and fills what info.h says; failures are those of the format's reader. */
-	enum mpk_code (*read)(struct mpk_code_info *info, struct mpk_arena *arena,
+	/* Reads info->bytes into content, which is zeroed and becomes info->content, and fills what
+	 * else info.h says. Failures are those of the format's reader. */
+	enum mpk_code (*read)(struct mpk_code_info *info, void *content, struct mpk_arena *arena,
 			      struct mpk_error *err);
+	size_t content_bytes;
 	/* Whether there may be a kernel of this name that is not listed; NULL: yes. Asked of
 	 * broken sources, too. */
 	bool (*may_define)(const struct mpk_code_info *info, struct mpk_span name);

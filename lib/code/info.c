@@ -9,8 +9,7 @@ static enum mpk_code keep_problem(const struct mpk_error *problem, struct mpk_ar
 {
 	struct mpk_error *kept = mpk_arena_alloc(arena, sizeof *kept);
 
-	if (!kept)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(kept, err);
 	*kept = *problem;
 	out->problem = kept;
 	return MPK_OK;
@@ -22,11 +21,14 @@ enum mpk_code mpk_code_info_read_as(const struct mpk_code_format *f, struct mpk_
 	struct mpk_code_info empty = {
 		.bytes = out->bytes, .off = out->off, .format = f, .pointer_bytes = 8
 	};
+	void *content = mpk_arena_alloc(arena, f->content_bytes);
 	struct mpk_error problem = { 0 };
 	enum mpk_code code;
 
+	MPK_TRY_ALLOC(content, err);
 	*out = empty;
-	code = f->read ? f->read(out, arena, &problem) : MPK_OK;
+	out->content = content;
+	code = f->read ? f->read(out, content, arena, &problem) : MPK_OK;
 	if (code == MPK_E_NOMEM)
 		return mpk_fail_nomem(err);
 	if (code != MPK_OK) {

@@ -21,8 +21,7 @@ enum mpk_code mpk_names_of(const void *rows, size_t stride, size_t count, struct
 {
 	struct mpk_names_item *items = mpk_arena_array(arena, count, sizeof *items);
 
-	if (!items)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(items, err);
 	for (size_t i = 0; i < count; i++) {
 		memcpy(&items[i].name, (const uint8_t *)rows + i * stride, sizeof items[i].name);
 		items[i].row = i;

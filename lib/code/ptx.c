@@ -33,8 +33,7 @@ static enum mpk_code sum_shared(struct content *c, struct mpk_arena *arena, stru
 	const struct mpk_ptx *p = &c->ptx;
 
 	c->shared = mpk_arena_array(arena, p->kernel_count + 1, sizeof *c->shared);
-	if (!c->shared)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(c->shared, err);
 	for (size_t i = 0; i < p->shared_count; i++) {
 		const struct mpk_ptx_shared *v = &p->shared[i];
 		struct shared *sum =
@@ -47,24 +46,20 @@ static enum mpk_code sum_shared(struct content *c, struct mpk_arena *arena, stru
 	return MPK_OK;
 }
 
-static enum mpk_code read_ptx(struct mpk_code_info *info, struct mpk_arena *arena,
+static enum mpk_code read_ptx(struct mpk_code_info *info, void *content, struct mpk_arena *arena,
 			      struct mpk_error *err)
 {
-	struct content *c = mpk_arena_alloc(arena, sizeof *c);
+	struct content *c = content;
 	struct mpk_code_kernel *kernels;
 
-	if (!c)
-		return mpk_fail_nomem(err);
 	MPK_TRY(mpk_ptx_read(info->bytes, arena, &c->ptx, err));
 	MPK_TRY(sum_shared(c, arena, err));
 	kernels = mpk_code_info_add_kernels(info, c->ptx.kernel_count, arena);
-	if (!kernels)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(kernels, err);
 	for (size_t i = 0; i < c->ptx.kernel_count; i++) {
 		kernels[i].name = c->ptx.kernels[i].name;
 		kernels[i].param_count = c->ptx.kernels[i].param_count;
 	}
-	info->content = c;
 	info->functions = c->ptx.functions;
 	info->function_count = c->ptx.function_count;
 	info->complete = true;
@@ -168,6 +163,7 @@ const struct mpk_code_format mpk_format_ptx = {
 	.is_text = true,
 	.claims = { { "cuda", "ptx" } },
 	.read = read_ptx,
+	.content_bytes = sizeof(struct content),
 	.param_bytes = param_bytes,
 	.text = put_text,
 	.json = put_json,

@@ -19,23 +19,19 @@ static const struct mpk_source_code_kernel *kernel_of(const struct mpk_code_info
 	return &s->kernels[kernel];
 }
 
-static enum mpk_code read_source(struct mpk_code_info *info, struct mpk_arena *arena,
+static enum mpk_code read_source(struct mpk_code_info *info, void *content, struct mpk_arena *arena,
 				 struct mpk_error *err)
 {
-	struct mpk_source_code *s = mpk_arena_alloc(arena, sizeof *s);
+	struct mpk_source_code *s = content;
 	struct mpk_code_kernel *kernels;
 
-	if (!s)
-		return mpk_fail_nomem(err);
 	MPK_TRY(mpk_source_code_read(info->bytes, language_of(info), arena, s, err));
 	kernels = mpk_code_info_add_kernels(info, s->kernel_count, arena);
-	if (!kernels)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(kernels, err);
 	for (size_t i = 0; i < s->kernel_count; i++) {
 		kernels[i].name = s->kernels[i].name;
 		kernels[i].param_count = s->kernels[i].param_count;
 	}
-	info->content = s;
 	return MPK_OK;
 }
 
@@ -72,8 +68,8 @@ static void put_kernel_json(const struct mpk_code_info *info, size_t kernel, str
 
 #define SOURCE(language)                                                                           \
 	.variant = (language), .is_text = true, .is_source = true, .read = read_source,            \
-	.may_define = may_define, .text = put_text, .kernel_text = put_kernel_text,                \
-	.kernel_json = put_kernel_json
+	.content_bytes = sizeof(struct mpk_source_code), .may_define = may_define,                 \
+	.text = put_text, .kernel_text = put_kernel_text, .kernel_json = put_kernel_json
 
 const struct mpk_code_format mpk_format_opencl = {
 	SOURCE(MPK_SOURCE_CODE_OPENCL), .word = "opencl",

@@ -7,21 +7,17 @@
 #include "text/escape.h"
 #include "text/phrase.h"
 
-static enum mpk_code read_spirv(struct mpk_code_info *info, struct mpk_arena *arena,
+static enum mpk_code read_spirv(struct mpk_code_info *info, void *content, struct mpk_arena *arena,
 				struct mpk_error *err)
 {
-	struct mpk_spirv *s = mpk_arena_alloc(arena, sizeof *s);
+	struct mpk_spirv *s = content;
 	struct mpk_code_kernel *kernels;
 
-	if (!s)
-		return mpk_fail_nomem(err);
 	MPK_TRY(mpk_spirv_read(info->bytes, arena, s, err));
 	kernels = mpk_code_info_add_kernels(info, s->entry_count, arena);
-	if (!kernels)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(kernels, err);
 	for (size_t i = 0; i < s->entry_count; i++)
 		kernels[i].name = mpk_span_str(s->entries[i].name);
-	info->content = s;
 	info->complete = true;
 	return MPK_OK;
 }
@@ -121,6 +117,7 @@ const struct mpk_code_format mpk_format_spirv = {
 	.is = mpk_spirv_is,
 	.claims = { { "vulkan", "vulkan" }, { "vulkan", "spirv" } },
 	.read = read_spirv,
+	.content_bytes = sizeof(struct mpk_spirv),
 	.text = put_text,
 	.json = put_json,
 	.kernel_text = put_kernel_text,

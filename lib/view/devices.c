@@ -85,9 +85,10 @@ void mpk_device_groups_json(const struct mpk_device_groups *groups, struct mpk_j
 
 /* --- modules ------------------------------------------------------------------------ */
 
-const struct mpk_device_info *mpk_view_device(const struct mpk_device_groups *groups,
-					      const struct mpk_view_node *node,
-					      struct mpk_error *why)
+/* Which device runs the code of a module, the first that does; NULL: none, and *why says why. */
+static const struct mpk_device_info *device_for(const struct mpk_device_groups *groups,
+						const struct mpk_view_node *node,
+						struct mpk_error *why)
 {
 	enum mpk_device_kind kind = mpk_device_kind_of(node->node->kind);
 	const struct mpk_kernels *kernels = mpk_view_kernels(node);
@@ -150,7 +151,7 @@ bool mpk_view_devices(const struct mpk_view *view, const struct mpk_device_group
 
 		if (!node->kind || node->kind->role != MPK_ROLE_DEVICE)
 			continue;
-		d = mpk_view_device(groups, node, &why);
+		d = device_for(groups, node, &why);
 		all &= d != NULL;
 		if (j)
 			verdict_json(node, d, &why, j, list);

@@ -32,12 +32,6 @@ void mpk_device_groups_text(const struct mpk_device_groups *groups, struct mpk_s
 void mpk_device_groups_json(const struct mpk_device_groups *groups, struct mpk_json *j,
 			    struct json_t *at);
 
-/* mpk_view_device - which device runs the code of a module
- * Returns  the first that does; NULL: none, and *why says why */
-const struct mpk_device_info *mpk_view_device(const struct mpk_device_groups *groups,
-					      const struct mpk_view_node *node,
-					      struct mpk_error *why);
-
 /* mpk_view_devices - for each device module of a file which device runs it, or why none does
  * @out     receives lines, unless
  * @j, @at  are given: then "modules" is put there

@@ -128,8 +128,7 @@ enum mpk_code mpk_extract_plan(const struct mpk_view *view, struct mpk_arena *ar
 	for (size_t i = 0; i < view->count; i++)
 		MPK_TRY(plan_node(&p, i));
 	files = mpk_arena_keep(arena, p.files, p.count, sizeof *files);
-	if (!files)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(files, err);
 	*out = (struct mpk_extract){ files, p.count, MPK_DIGEST_KIND_COUNT };
 	return MPK_OK;
 }

@@ -36,8 +36,7 @@ enum mpk_code mpk_graph_storage(const struct mpk_graph_json *graph, uint64_t *by
 	uint64_t total = 0;
 	size_t n = 0;
 
-	if (!list)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(list, err);
 	for (size_t i = 0; i < graph->entry_count; i++)
 		list[i] = (struct storage){ graph->entries[i].storage_id,
 					    entry_bytes(&graph->entries[i]) };

@@ -5,37 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "base/strmap.h"
-
 /* --- device modules and libraries --------------------------------------------------- */
-
-/* Which piece each kernel of the table has; the first of several with its name. */
-static enum mpk_code match_pieces(const struct mpk_kernels *k, struct mpk_arena *arena,
-				  struct mpk_node_info *out, struct mpk_error *err)
-{
-	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap names = { 0 };
-	size_t *piece_of = mpk_arena_array(arena, k->function_count, sizeof *piece_of);
-	size_t found;
-
-	if (!piece_of)
-		return mpk_fail_nomem(err);
-	for (size_t i = 0; i < out->piece_count; i++)
-		if (out->pieces[i].key &&
-		    mpk_strmap_put(&names, *out->pieces[i].key, i, &found) < 0)
-			return mpk_fail_nomem(err);
-	for (size_t i = 0; i < k->function_count; i++) {
-		if (k->layout == MPK_KERNELS_PLAIN)
-			piece_of[i] = 0;
-		else if (mpk_strmap_find(&names, k->functions[i].key, &found))
-			piece_of[i] = found;
-		else
-			piece_of[i] = SIZE_MAX;
-	}
-	out->piece_of = piece_of;
-	_Static_assert(offsetof(struct mpk_function_info, key) == 0, "names stand first in rows");
-	return mpk_names_of(k->functions, sizeof *k->functions, k->function_count, arena,
-			    &out->table, err);
-}
 
 /* Pieces are views of the payload. */
 static uint64_t offset_in(const struct mpk_view_node *n, struct mpk_span piece)
@@ -53,8 +23,7 @@ static enum mpk_code read_kernels(const struct mpk_view_node *n, struct mpk_aren
 	size_t count = plain ? 1 : k->source_count;
 	struct mpk_code_piece *pieces = mpk_arena_array(arena, count, sizeof *pieces);
 
-	if (!pieces)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(pieces, err);
 	for (size_t i = 0; i < count; i++) {
 		struct mpk_span data = plain ? k->data : k->sources[i].data;
 		uint64_t off = plain ? n->node->payload_off + k->data_off : offset_in(n, data);
@@ -64,7 +33,12 @@ static enum mpk_code read_kernels(const struct mpk_view_node *n, struct mpk_aren
 	}
 	out->pieces = pieces;
 	out->piece_count = count;
-	return match_pieces(k, arena, out, err);
+	_Static_assert(offsetof(struct mpk_kernel_source, key) == 0, "names stand first in rows");
+	_Static_assert(offsetof(struct mpk_function_info, key) == 0, "names stand first in rows");
+	MPK_TRY(mpk_names_of(k->sources, sizeof *k->sources, plain ? 0 : count, arena,
+			     &out->piece_names, err));
+	return mpk_names_of(k->functions, sizeof *k->functions, k->function_count, arena,
+			    &out->table, err);
 }
 
 static enum mpk_code read_library(const struct mpk_view_node *n, struct mpk_arena *arena,
@@ -76,8 +50,7 @@ static enum mpk_code read_library(const struct mpk_view_node *n, struct mpk_aren
 	if (n->payload.u.record.schema != &mpk_schema_static_library || !data || !data->str.len)
 		return MPK_OK;
 	piece = mpk_arena_alloc(arena, sizeof *piece);
-	if (!piece)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(piece, err);
 	MPK_TRY(mpk_code_info_read(data->str, offset_in(n, data->str), NULL, arena, &piece->code,
 				   err));
 	out->pieces = piece;
@@ -85,8 +58,8 @@ static enum mpk_code read_library(const struct mpk_view_node *n, struct mpk_aren
 	return MPK_OK;
 }
 
-enum mpk_code mpk_node_info_read(const struct mpk_view_node *node, struct mpk_arena *arena,
-				 struct mpk_node_info *out, struct mpk_error *err)
+static enum mpk_code read_info(const struct mpk_view_node *node, struct mpk_arena *arena,
+			       struct mpk_node_info *out, struct mpk_error *err)
 {
 	struct mpk_node_info info = { 0 };
 
@@ -124,8 +97,7 @@ static enum mpk_code measure(const struct mpk_view_node *node, struct mpk_arena 
 		return MPK_OK;
 	MPK_TRY(mpk_payload_extract(&node->payload, arena, &files, err));
 	list = mpk_arena_array(arena, files.count, sizeof *list);
-	if (!list)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(list, err);
 	for (size_t i = 0; i < files.count; i++) {
 		const struct mpk_extracted_file *file = &files.items[i];
 
@@ -133,8 +105,7 @@ static enum mpk_code measure(const struct mpk_view_node *node, struct mpk_arena 
 			continue;
 		list[n] = (struct mpk_tensor_info){ tensor_name(file, arena), file->tensor,
 						    mpk_stats_of(file->tensor) };
-		if (!list[n++].name)
-			return mpk_fail_nomem(err);
+		MPK_TRY_ALLOC(list[n++].name, err);
 	}
 	out->measured = true;
 	out->tensors = list;
@@ -152,9 +123,8 @@ static enum mpk_code node_info(const struct mpk_view *view, size_t index, struct
 	if (node->info)
 		return MPK_OK;
 	info = mpk_arena_alloc(view->arena, sizeof *info);
-	if (!info)
-		return mpk_fail_nomem(err);
-	MPK_TRY(mpk_node_info_read(node, view->arena, info, err));
+	MPK_TRY_ALLOC(info, err);
+	MPK_TRY(read_info(node, view->arena, info, err));
 	node->info = info;
 	return MPK_OK;
 }
@@ -180,11 +150,15 @@ enum mpk_code mpk_view_show_info(struct mpk_view *view, bool tensors, struct mpk
 
 /* --- questions ---------------------------------------------------------------------- */
 
-static const struct mpk_code_info *code_of(const struct mpk_node_info *info, size_t index)
+/* Of several pieces for one kernel the first counts, as for loaders. */
+static const struct mpk_code_info *code_of(const struct mpk_node_info *info, struct mpk_span kernel)
 {
-	size_t i = info->piece_of[index];
+	size_t i = 0;
 
-	return i == SIZE_MAX ? NULL : &info->pieces[i].code;
+	if (info->piece_names.count || !info->piece_count)
+		return mpk_names_find(&info->piece_names, kernel, &i) ? &info->pieces[i].code
+								      : NULL;
+	return &info->pieces[0].code;
 }
 
 void mpk_node_info_each(const struct mpk_node_info *info, const struct mpk_kernels *table,
@@ -192,8 +166,8 @@ void mpk_node_info_each(const struct mpk_node_info *info, const struct mpk_kerne
 			void (*fn)(const struct mpk_code_info *code, size_t kernel, void *arg),
 			void *arg)
 {
-	const struct mpk_code_info *code = code_of(info, index);
 	struct mpk_span name = table->functions[index].key;
+	const struct mpk_code_info *code = code_of(info, name);
 	size_t kernel;
 
 	if (!code)
@@ -208,7 +182,8 @@ void mpk_node_info_each(const struct mpk_node_info *info, const struct mpk_kerne
 enum mpk_code_defines mpk_node_info_defines(const struct mpk_node_info *info,
 					    const struct mpk_kernels *table, size_t index)
 {
-	const struct mpk_code_info *code = code_of(info, index);
+	struct mpk_span name = table->functions[index].key;
+	const struct mpk_code_info *code = code_of(info, name);
 
-	return code ? mpk_code_info_defines(code, table->functions[index].key) : MPK_CODE_MISSING;
+	return code ? mpk_code_info_defines(code, name) : MPK_CODE_MISSING;
 }

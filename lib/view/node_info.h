@@ -26,12 +26,11 @@ struct mpk_tensor_info {
 struct mpk_node_info {
 	const struct mpk_code_piece *pieces; /* device modules and static libraries */
 	size_t piece_count;
-	const size_t *piece_of; /* device modules: the piece of each kernel of the table, or
-				 * SIZE_MAX */
-	struct mpk_names table; /* device modules: the kernels of the table */
-	uint64_t storage_bytes; /* graph executors: the largest tensor of each storage id */
-	size_t storage_count;   /* ids */
-	bool measured;          /* the tensors are listed */
+	struct mpk_names piece_names; /* of pieces that are for one kernel */
+	struct mpk_names table;       /* device modules: the kernels of the table */
+	uint64_t storage_bytes;       /* graph executors: the largest tensor of each storage id */
+	size_t storage_count;         /* ids */
+	bool measured;                /* the tensors are listed */
 	const struct mpk_tensor_info *tensors;
 	size_t tensor_count;
 };
@@ -48,11 +47,6 @@ enum mpk_code mpk_view_info(const struct mpk_view *view, size_t index,
  * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_view_show_info(struct mpk_view *view, bool tensors,
 				 struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_node_info_read - the same for a node that is in no view
- * @arena   receives what the readers make; views point into the payload */
-enum mpk_code mpk_node_info_read(const struct mpk_view_node *node, struct mpk_arena *arena,
-				 struct mpk_node_info *out, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_node_info_each - call fn for everything the code of kernel `index` of the table says of it:
  * once for plain code, once an image for fatbins

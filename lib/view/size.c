@@ -165,8 +165,7 @@ static enum mpk_code find_copies(struct mpk_arena *arena, struct mpk_size *out,
 		mpk_arena_keep(arena, out->files.items, count, sizeof *sorted);
 	struct mpk_size_copies *copies = mpk_arena_array(arena, count, sizeof *copies);
 
-	if (!sorted || !copies)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(sorted && copies, err);
 	if (count)
 		qsort(sorted, count, sizeof *sorted, by_content);
 	for (size_t i = 0; i < count && sorted[i].bytes >= COPY_MIN; i = end) {

@@ -2,7 +2,6 @@
  * knows is checked by its row. */
 #include <inttypes.h>
 
-#include "base/strmap.h"
 #include "code/verify.h"
 #include "text/escape.h"
 #include "view/node_info.h"
@@ -67,16 +66,11 @@ static void kernel_defined(struct mpk_verify *v, const struct mpk_view_node *n,
 static void kernel_code(struct mpk_verify *v, const struct mpk_view_node *n)
 {
 	const struct mpk_kernels *k = mpk_view_kernels(n);
-	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap names = { 0 };
-	size_t found;
 
 	if (k->layout == MPK_KERNELS_PLAIN)
 		return;
-	for (size_t i = 0; i < k->source_count; i++)
-		if (mpk_strmap_put(&names, k->sources[i].key, i, &found) < 0)
-			v->report->failed = true;
 	for (size_t i = 0; i < k->function_count; i++)
-		if (!mpk_strmap_find(&names, k->functions[i].key, &found))
+		if (!mpk_names_find(&n->info->piece_names, k->functions[i].key, NULL))
 			mpk_verify_say(v, MPK_ERROR, "there is no code for kernel '%s'",
 				       MPK_QUOTE(k->functions[i].key));
 	for (size_t i = 0; i < k->source_count; i++)

@@ -43,8 +43,7 @@ static enum mpk_code set_paths(struct mpk_view *view, struct mpk_arena *arena,
 {
 	struct step *steps = mpk_arena_array(arena, view->count, sizeof *steps);
 
-	if (!steps)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(steps, err);
 	for (size_t i = 0; i < view->count; i++) {
 		const struct mpk_node *n = view->nodes[i].node;
 
@@ -79,8 +78,7 @@ enum mpk_code mpk_view_init(struct mpk_view *view, const char *name, uint64_t fi
 		v.tree = tree;
 		v.count = tree->count;
 		v.nodes = mpk_arena_array(arena, v.count, sizeof *v.nodes);
-		if (!v.nodes)
-			return mpk_fail_nomem(err);
+		MPK_TRY_ALLOC(v.nodes, err);
 	}
 	for (size_t i = 0; i < v.count; i++)
 		v.nodes[i].node = &tree->nodes[i];

@@ -84,10 +84,10 @@ static struct mpk_node stored;
 static const struct mpk_kind *cuda;
 
 /* A device module with one kernel, as a view would have it, and what its code says. */
-static struct mpk_node_info look(const char *kind, struct mpk_span code,
-				 const struct mpk_function_info *f)
+static struct mpk_node_info *look(const char *kind, struct mpk_span code,
+				  const struct mpk_function_info *f)
 {
-	struct mpk_node_info info;
+	struct mpk_view view = { .nodes = &node, .count = 1, .arena = &test_arena };
 
 	kernels = (struct mpk_kernels){
 		.layout = MPK_KERNELS_PLAIN, .functions = f, .function_count = 1, .data = code
@@ -99,8 +99,8 @@ static struct mpk_node_info look(const char *kind, struct mpk_span code,
 				       .decoded = true,
 				       .payload = { .tag = MPK_PAYLOAD_KERNELS,
 						    .u.kernels = kernels } };
-	ck_assert_int_eq(mpk_node_info_read(&node, &test_arena, &info, NULL), MPK_OK);
-	return info;
+	ck_assert_int_eq(mpk_view_show_info(&view, false, NULL), MPK_OK);
+	return node.info;
 }
 
 /* The registers, shared and stack bytes and barriers that ptxas -v gave. */
@@ -126,13 +126,11 @@ static const struct {
 	{ DATA "two.ptx", "gather", "PTX sm_90: 3 parameters (u64 b8[24] u64), " },
 };
 
-static const char *function_text(struct mpk_node_info *info)
+static const char *function_text(void)
 {
 	struct mpk_strbuf out = { 0 };
 	const char *text;
 
-	node.info = info;
-	node.show_info = true;
 	mpk_node_kernel_lines(&node, 0, "", &out);
 	ck_assert(!out.failed);
 	text = mpk_arena_printf(&test_arena, "%s", mpk_strbuf_text(&out));
@@ -143,10 +141,10 @@ static const char *function_text(struct mpk_node_info *info)
 START_TEST(figures)
 {
 	struct mpk_function_info f = { .key = mpk_span_str(ptxas[_i].kernel) };
-	struct mpk_node_info info = look("cuda", robust_load(&test_arena, ptxas[_i].path), &f);
-	const char *text = function_text(&info);
+	struct mpk_node_info *info = look("cuda", robust_load(&test_arena, ptxas[_i].path), &f);
+	const char *text = function_text();
 
-	ck_assert_int_eq(mpk_node_info_defines(&info, &kernels, 0), MPK_CODE_DEFINED);
+	ck_assert_int_eq(mpk_node_info_defines(info, &kernels, 0), MPK_CODE_DEFINED);
 	ck_assert_msg(strncmp(text, ptxas[_i].line, strlen(ptxas[_i].line)) == 0, "%s", text);
 }
 END_TEST
@@ -154,25 +152,25 @@ END_TEST
 START_TEST(marks)
 {
 	struct mpk_function_info f = { .key = mpk_span_str("helper") };
-	struct mpk_node_info info;
+	struct mpk_node_info *info;
 
 	info = look("cuda",
 		    mpk_span_str(".version 7.0\n.target sm_70\n.address_size 64\n"
 				 ".func helper() { ret; }\n"),
 		    &f);
-	ck_assert_str_eq(function_text(&info), "a .func in the code: no driver can launch it\n");
+	ck_assert_str_eq(function_text(), "a .func in the code: no driver can launch it\n");
 	info = look("cuda", robust_load(&test_arena, DATA "two.sm_90.cubin"), &f);
-	ck_assert_str_eq(function_text(&info), "not in the code\n");
+	ck_assert_str_eq(function_text(), "not in the code\n");
 	info = look("opencl", mpk_span_str("__kernel void MAKE(help, er)() {}"), &f);
-	ck_assert_str_eq(function_text(&info), "not in the code\n");
+	ck_assert_str_eq(function_text(), "not in the code\n");
 	info = look("opencl",
 		    mpk_span_str("#define MAKE(a, b) a##b\n"
 				 "__kernel void MAKE(help, er)() {}"),
 		    &f);
-	ck_assert_str_eq(function_text(&info), "");
+	ck_assert_str_eq(function_text(), "");
 	info = look("rocm", mpk_span_str("\177ELF no list of kernels"), &f);
-	ck_assert_int_eq(mpk_node_info_defines(&info, &kernels, 0), MPK_CODE_POSSIBLE);
-	ck_assert_str_eq(function_text(&info), "");
+	ck_assert_int_eq(mpk_node_info_defines(info, &kernels, 0), MPK_CODE_POSSIBLE);
+	ck_assert_str_eq(function_text(), "");
 }
 END_TEST
 
@@ -180,13 +178,13 @@ END_TEST
 START_TEST(images)
 {
 	struct mpk_function_info f = { .key = mpk_span_str("tiny") };
-	struct mpk_node_info info;
+	struct mpk_node_info *info;
 	const struct mpk_code_info *c;
 	const struct mpk_fatbin *fatbin;
 	struct mpk_strbuf out = { 0 };
 
 	info = look("cuda", robust_load(&test_arena, DATA "tiny.speed.fatbin"), &f);
-	c = &info.pieces[0].code;
+	c = &info->pieces[0].code;
 	ck_assert_ptr_eq(c->format, &mpk_format_fatbin);
 	fatbin = c->content;
 	ck_assert_uint_eq(fatbin->entry_count, 3);
@@ -195,8 +193,6 @@ START_TEST(images)
 		ck_assert_ptr_eq(c->images[i].format,
 				 fatbin->entries[i].packing == MPK_FATBIN_STORED ? &mpk_format_cubin
 										 : NULL);
-	node.info = &info;
-	node.show_info = true;
 	mpk_node_lines(&node, "", &out);
 	ck_assert_ptr_nonnull(strstr(mpk_strbuf_text(&out),
 				     "fatbin: sm_80 cubin, compute_90 PTX, sm_90 cubin\n"));
@@ -226,13 +222,14 @@ START_TEST(graph_storage)
 		.payload = { .tag = MPK_PAYLOAD_FACTORY,
 			     .u.factory = { .has_graph = true, .graph_json = mpk_span_str(graph) } }
 	};
-	struct mpk_node_info info;
+	struct mpk_view view = { .nodes = &n, .count = 1, .arena = &test_arena };
+	const struct mpk_node_info *info;
 
 	ck_assert_int_eq(mpk_models_of(&n.payload, &test_arena, &n.models, NULL), MPK_OK);
 	ck_assert_ptr_nonnull(n.models.graph);
-	ck_assert_int_eq(mpk_node_info_read(&n, &test_arena, &info, NULL), MPK_OK);
-	ck_assert_uint_eq(info.storage_count, 2);
-	ck_assert_uint_eq(info.storage_bytes, 18 + 30);
+	ck_assert_int_eq(mpk_view_info(&view, 0, &info, NULL), MPK_OK);
+	ck_assert_uint_eq(info->storage_count, 2);
+	ck_assert_uint_eq(info->storage_bytes, 18 + 30);
 }
 END_TEST
 

@@ -15,30 +15,26 @@ struct toy {
 	uint8_t threads, kernels;
 };
 
-static enum mpk_code read_toy(struct mpk_code_info *info, struct mpk_arena *arena,
+static enum mpk_code read_toy(struct mpk_code_info *info, void *content, struct mpk_arena *arena,
 			      struct mpk_error *err)
 {
 	struct mpk_cursor c = mpk_cursor_of(info->bytes, 0, "payload");
-	struct toy *toy = mpk_arena_alloc(arena, sizeof *toy);
+	struct toy *toy = content;
 	struct mpk_code_kernel *kernels;
 	struct mpk_span magic;
 	uint8_t params, len;
 
-	if (!toy)
-		return mpk_fail_nomem(err);
 	MPK_TRY(mpk_read_bytes(&c, "toy: magic", 4, &magic, err));
 	MPK_TRY(mpk_read_u8(&c, "toy: threads", &toy->threads, err));
 	MPK_TRY(mpk_read_u8(&c, "toy: kernels", &toy->kernels, err));
 	kernels = mpk_code_info_add_kernels(info, toy->kernels, arena);
-	if (!kernels)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(kernels, err);
 	for (size_t i = 0; i < toy->kernels; i++) {
 		MPK_TRY(mpk_read_u8(&c, "toy: parameters", &params, err));
 		MPK_TRY(mpk_read_u8(&c, "toy: length of a name", &len, err));
 		MPK_TRY(mpk_read_bytes(&c, "toy: name", len, &kernels[i].name, err));
 		kernels[i].param_count = params;
 	}
-	info->content = toy;
 	info->complete = true; /* no other kernels than those listed */
 	return MPK_OK;
 }
@@ -87,6 +83,7 @@ static const struct mpk_code_format mpk_format_toy = {
 	.magics = { "TOY1" },
 	.claims = { { "opencl", "toy" } },
 	.read = read_toy,
+	.content_bytes = sizeof(struct toy),
 	.param_bytes = toy_param_bytes,
 	.text = toy_text,
 	.kernel_text = toy_kernel_text,

@@ -1,3 +1,4 @@
+/* --diff OTHER: what FILE has that OTHER has not, and the other way. */
 #include "view/diff.h"
 
 #include "common/diag.h"

@@ -1,3 +1,4 @@
+/* Which action a command line asks for, and whether its options belong to it. */
 #include <string.h>
 
 #include "common/diag.h"

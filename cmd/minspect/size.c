@@ -1,3 +1,4 @@
+/* --size, and --budget: status 1 for a file that is larger. */
 #include "view/size.h"
 
 #include "common/diag.h"

@@ -1,3 +1,4 @@
+/* --verify: a file that cannot be read at all is a finding, too. */
 #include "view/verify.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Whether a text could make a kernel by its macros: the question behind "not in the code". */
 #include "sourcecode/sourcecode.h"
 
 static bool is_word_char(uint8_t c)

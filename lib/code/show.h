@@ -4,12 +4,12 @@
 
 #include "code/info.h"
 
-/* mpk_code_info_text - append one line without its end: "PTX 8.0 for sm_90, 64-bit, 2 kernels", or why
- * it cannot be read */
+/* mpk_code_info_text - append one line without its end: "PTX 8.0 for sm_90, 64-bit, 2 kernels", or
+ * why it cannot be read */
 void mpk_code_info_text(const struct mpk_code_info *info, struct mpk_strbuf *out);
 
-/* mpk_code_info_json - put "format", "offset", "bytes", then "problem" or "entries" and what only its
- * format has */
+/* mpk_code_info_json - put "format", "offset", "bytes", then "problem" or "entries" and what only
+ * its format has */
 void mpk_code_info_json(const struct mpk_code_info *info, struct mpk_json *j, struct json_t *at);
 
 /* mpk_code_put_shape - append ", block 32x2x1"; nothing for zeros

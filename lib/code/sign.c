@@ -1,3 +1,5 @@
+/* What recognisers are written with; apart from recognise.c, which knows the table of rows, so that
+ * rows can use it. */
 #include "code/format.h"
 
 #include <string.h>

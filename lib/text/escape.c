@@ -1,3 +1,6 @@
+/* Names and texts of an input may hold anything: escape sequences that rewrite a terminal, line
+ * ends that forge a line of a log, bidirectional overrides that reorder what is read, bytes that
+ * are no UTF-8. What is printed has none of them, and can be told from what it stands for. */
 #include "text/escape.h"
 
 #include <stdbool.h>
@@ -80,7 +83,7 @@ const char *mpk_escape_to(struct mpk_span s, char *out, size_t size)
 		size_t n = strlen(piece);
 
 		if (used + 4 <= size)
-			cut = used; /* the last place where "..." still fits */
+			cut = used; /* the last point where "..." still fits */
 		if (used + n >= size) {
 			memcpy(out + cut, "...", 4);
 			return out;

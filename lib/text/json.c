@@ -1,3 +1,5 @@
+/* jansson keeps the document; here stand the rules that all documents share: no number that a
+ * reader would round, no string that is not UTF-8, no failure that is reported twice. */
 #include "text/json.h"
 
 #include <inttypes.h>

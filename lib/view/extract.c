@@ -1,3 +1,5 @@
+/* What --extract writes is planned as a list of ropes over the input: no payload is copied into
+ * memory, and the plan can be tested without a file system. */
 #include "view/extract.h"
 
 #include <stdlib.h>

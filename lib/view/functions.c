@@ -1,3 +1,4 @@
+/* --functions as text: what can be called, by whom it is called, with a command line to paste. */
 #include "text/escape.h"
 #include "text/phrase.h"
 #include "view/node_info.h"

@@ -1,3 +1,5 @@
+/* What a graph executor allocates follows from its graph alone: tensors that share a storage id
+ * share memory. */
 #include <stdlib.h>
 
 #include "base/num.h"

@@ -1,3 +1,4 @@
+/* The summary and --functions as JSON (minspect.schema.json, minspect-functions.schema.json). */
 #include <elf.h>
 
 #include "view/node_info.h"

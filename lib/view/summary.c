@@ -1,3 +1,4 @@
+/* The first screen: what the file is, what can load it, what is in it. */
 #include "view/view.h"
 
 #include <inttypes.h>

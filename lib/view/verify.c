@@ -1,3 +1,4 @@
+/* The run of all checks. It knows the tables; checks know only what they are handed. */
 #include "view/verify.h"
 
 #include "view/node_info.h"

@@ -78,28 +78,20 @@ static enum mpk_code add_host(struct planner *p, const struct mpk_view_node *n,
 			      const char *directory)
 {
 	const struct mpk_image *image = p->view->image;
-	struct mpk_strbuf text = { 0 };
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+	MPK_CLEANUP(mpk_json_fini) struct mpk_json j;
 	struct mpk_extract_file *f;
-	struct mpk_json j;
 	struct json_t *list;
-	enum mpk_code code;
 
 	mpk_json_init(&j, 0);
 	list = mpk_json_array(&j, j.root, "functions");
 	for (size_t i = 0; i < image->function_count; i++)
 		mpk_json_text(&j, list, NULL, image->functions[i].name);
-	code = mpk_json_print(&j, &text, p->err);
-	mpk_json_fini(&j);
-	f = code == MPK_OK ? add(p, n, mpk_arena_printf(p->arena, "%s/functions.json", directory))
-			   : NULL;
-	if (f) {
-		mpk_rope_put_bytes(&f->content, mpk_span_of(text.data, text.len));
-		code = mpk_rope_status(&f->content, p->err);
-	} else {
-		code = mpk_fail_nomem(p->err);
-	}
-	mpk_strbuf_fini(&text);
-	return code;
+	MPK_TRY(mpk_json_print(&j, &text, p->err));
+	f = add(p, n, mpk_arena_printf(p->arena, "%s/functions.json", directory));
+	MPK_TRY_ALLOC(f, p->err);
+	mpk_rope_put_bytes(&f->content, mpk_span_of(text.data, text.len));
+	return mpk_rope_status(&f->content, p->err);
 }
 
 static enum mpk_code plan_node(struct planner *p, size_t index)

@@ -7,7 +7,7 @@
 /* Something that takes bytes: a section, a file of a payload, a kernel's machine code. */
 struct mpk_size_item {
 	const struct mpk_view_node *node; /* NULL for sections */
-	const char *name;                 /* in the arena; not escaped */
+	struct mpk_span name;             /* not escaped */
 	struct mpk_span data;             /* empty when the bytes are not the item's alone */
 	uint64_t bytes;
 };
@@ -25,10 +25,10 @@ struct mpk_size_copies {
 struct mpk_size {
 	struct mpk_size_list sections; /* largest first; empty for a bare blob */
 	uint64_t other;                /* headers, padding and, in archives, other members */
-	struct mpk_size_list
-		files; /* what --extract would write as it stands there, in stored order */
-	struct mpk_size_list kernels;         /* machine code by kernel, where the format tells */
-	struct mpk_size_list sorted;          /* files by length and content, longest first */
+	struct mpk_size_list modules;  /* their payloads, by kind */
+	struct mpk_size_list files;    /* that --extract would write, as far as they stand there */
+	struct mpk_size_list kernels;  /* machine code by kernel, where the format tells */
+	struct mpk_size_list sorted;   /* files by length and content, longest first */
 	const struct mpk_size_copies *copies; /* runs of sorted; longest first */
 	size_t copy_count;
 	uint64_t wasted; /* bytes of all copies but the first of each run */

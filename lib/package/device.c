@@ -358,6 +358,6 @@ void mpk_loader_put_device(struct mpk_loader *l, const struct mpk_mmodule *m, st
 	if (!open_files(&d))
 		return;
 	check_kernels(&d);
-	if (d.sound)
+	if (d.sound && d.format) /* without files, which the manifest refuses, there is none */
 		encode(&d, rope);
 }

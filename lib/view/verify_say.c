@@ -6,6 +6,9 @@
 #include "view/verify.h"
 
 static void say(struct mpk_verify *v, enum mpk_severity severity, struct mpk_verify_position at,
+		const char *fmt, va_list ap) MPK_PRINTF(4, 0);
+
+static void say(struct mpk_verify *v, enum mpk_severity severity, struct mpk_verify_position at,
 		const char *fmt, va_list ap)
 {
 	struct mpk_error e = { 0 };

@@ -2,6 +2,7 @@
  * and its name in the table, which is linked here in place of lib/code/formats.c. */
 #include "code_toy.h"
 
+#include "contributing.h"
 #include "verify_made.h"
 #include "view/node_info.h"
 
@@ -142,37 +143,9 @@ START_TEST(has_a_check_of_its_own)
 }
 END_TEST
 
-/* The lines that CONTRIBUTING shows stand in the example as it is compiled here. */
 START_TEST(is_what_contributing_shows)
 {
-	static const char begin[] = "```c\n/* lib/code/toy.c */\n";
-	FILE *f = fopen("CONTRIBUTING.md", "rb");
-	struct mpk_span text = { 0 }, example;
-	char *at, *line, *rest;
-	size_t shown = 0;
-
-	if (f) {
-		fclose(f);
-		text = load("CONTRIBUTING.md");
-	}
-	at = text.len ? strstr((char *)(uintptr_t)text.data, begin) : NULL;
-	if (!at) {
-		printf("SKIP: CONTRIBUTING.md does not show the example\n");
-		fflush(stdout);
-		return;
-	}
-	example = load("tests/unit/code_toy.h");
-	at += strlen(begin);
-	*strstr(at, "```") = '\0';
-	for (line = strtok_r(at, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
-		line += strspn(line, "\t ");
-		if (strcmp(line, "...") == 0)
-			continue;
-		ck_assert_msg(strstr((const char *)example.data, line) != NULL, "not there: %s",
-			      line);
-		shown++;
-	}
-	ck_assert_uint_gt(shown, 20);
+	assert_contributing_shows("lib/code/toy.c", "tests/unit/code_toy.h");
 }
 END_TEST
 

@@ -35,8 +35,7 @@ static void assert_contributing_shows(const char *title, const char *source)
 		line += strspn(line, "\t ");
 		if (strcmp(line, "...") == 0)
 			continue;
-		ck_assert_msg(strstr(compiled, line) != NULL, "not there: %s",
-			      line);
+		ck_assert_msg(strstr(compiled, line) != NULL, "not there: %s", line);
 		shown++;
 	}
 	ck_assert_uint_gt(shown, 20);

@@ -59,7 +59,7 @@ static enum mpk_code find(struct mpk_node_module *node, const char *name, struct
 }
 
 static const struct mpk_loader mpk_counter_executor = { .accepts = accepts,
-						    .open = open_node,
-						    .find = find };
+							.open = open_node,
+							.find = find };
 
 #endif

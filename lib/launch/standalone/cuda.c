@@ -141,7 +141,9 @@ static void *cuda_alloc(int id, int64_t bytes, const void *from)
 
 	if (cuda_use(id) || cuda_check(cu.Alloc(&p, (size_t)bytes), "device memory"))
 		return NULL;
-	if (from && cuda_check(cu.ToDevice(p, from, (size_t)bytes), "copy to the device")) {
+	/* the copy uses the default stream, for which the kernels' stream need not wait */
+	if (from && (cuda_check(cu.ToDevice(p, from, (size_t)bytes), "copy to the device") ||
+		     cuda_check(cu.Synchronize(NULL), "copy to the device"))) {
 		(void)cu.Free(p);
 		return NULL;
 	}

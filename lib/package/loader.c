@@ -7,10 +7,6 @@
 #include "base/vec.h"
 #include "text/escape.h"
 
-/* Payloads from here on are not read but copied from file to file. Smaller ones give
- * their descriptor back: a package may have more of them than a process has descriptors. */
-enum { LARGE_BYTES = 1 << 20 };
-
 const char *mpk_loader_path(struct mpk_loader *l, struct mpk_toml_str name)
 {
 	const char *dir = name.text[0] == '/' ? "" : l->manifest->dir;
@@ -67,7 +63,8 @@ const struct mpk_file *mpk_loader_open(struct mpk_loader *l, struct mpk_toml_str
 				 MPK_QUOTE(mpk_toml_str_span(name)), err.text);
 		return NULL;
 	}
-	if (f->map.fd >= 0 && f->map.bytes.len < LARGE_BYTES) {
+	/* a package may have more small files than a process has descriptors */
+	if (f->map.fd >= 0 && f->map.bytes.len < MPK_LARGE_BYTES) {
 		(void)close(f->map.fd);
 		f->map.fd = -1;
 	}

@@ -42,10 +42,9 @@ static enum mpk_code count_bytes(struct mpk_dtype dtype, const int64_t *shape, s
 
 static enum mpk_code allocate(struct mpk_tensor *t, bool shared, struct mpk_error *err)
 {
-	enum { PAGES_FROM = 1 << 20 }; /* the kernel zeroes big ones at first touch */
 	size_t room = t->bytes ? (size_t)t->bytes : 1;
 
-	if (shared || t->bytes >= PAGES_FROM) {
+	if (shared || t->bytes >= MPK_LARGE_BYTES) {
 		int flags = MAP_ANONYMOUS | (shared ? MAP_SHARED : MAP_PRIVATE);
 		void *data = mmap(NULL, room, PROT_READ | PROT_WRITE, flags, -1, 0);
 

@@ -150,7 +150,7 @@ $(O)/%.legacy.o: %.c $(O)/flags
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(ALL_CFLAGS) -DMPK_SA_LEGACY -MMD -MP -c $< -o $@
 
-$(O)/lib/launch/standalone.o: $(wildcard lib/launch/standalone/*) lib/base/half.h
+$(O)/lib/launch/standalone.o: $(wildcard lib/launch/standalone/*) lib/base/half.h formats/dtype/dlpack.h
 $(O)/tests/unit/check_standalone: $(addprefix $(O)/lib/launch/standalone/,calls.o shared.o)
 
 $(O)/%.o: %.cc $(O)/flags

@@ -36,6 +36,34 @@ static const struct base_name *base_of_code(uint8_t code)
 	return NULL;
 }
 
+static const struct {
+	int32_t type;
+	const char *name;
+} devices[] = {
+#define DEVICE(name, number, text) { MPK_DL_##name, text },
+	MPK_DL_DEVICES(DEVICE)
+#undef DEVICE
+};
+
+const char *mpk_dl_device_name(int64_t type)
+{
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(devices); i++)
+		if (devices[i].type == type)
+			return devices[i].name;
+	return NULL;
+}
+
+bool mpk_dl_device_find(struct mpk_span name, int32_t *out)
+{
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(devices); i++) {
+		if (!mpk_span_is(name, devices[i].name))
+			continue;
+		*out = devices[i].type;
+		return true;
+	}
+	return false;
+}
+
 /* How the lanes print after the element type. */
 static void print_lanes(uint16_t lanes, char *out, size_t size)
 {

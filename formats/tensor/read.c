@@ -5,8 +5,6 @@
 #include "base/num.h"
 #include "tensor/magic.h"
 
-enum { DEVICE_CPU = 1 };
-
 static bool element_count(const int64_t *shape, size_t ndim, uint64_t *out)
 {
 	uint64_t n = 1;
@@ -97,7 +95,7 @@ enum mpk_code mpk_tensor_read(struct mpk_cursor *c, struct mpk_arena *arena,
 				       "no tensor begins here: magic number %#" PRIx64, magic);
 	MPK_TRY(mpk_read_u64(&at, "tensor", &t.reserved, err));
 	MPK_TRY(mpk_read_i32(&at, "tensor device", &device, err));
-	if (device != DEVICE_CPU)
+	if (device != MPK_DL_CPU)
 		return mpk_fail_offset(err, MPK_E_CORRUPT, c->space, start + 16,
 				       "tensor: device type %" PRId32
 				       ", but only the CPU's (1) is stored",

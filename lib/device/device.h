@@ -27,12 +27,12 @@
 #include "base/span.h"
 #include "kernels/kernels.h"
 
-/* The numbers are DLPack's DLDeviceType. */
+/* The numbers are DLPack's. */
 enum mpk_device_kind {
 	MPK_DEVICE_NONE = 0,
-	MPK_DEVICE_CPU = 1,
-	MPK_DEVICE_CUDA = 2,
-	MPK_DEVICE_OPENCL = 4,
+	MPK_DEVICE_CPU = MPK_DL_CPU,
+	MPK_DEVICE_CUDA = MPK_DL_CUDA,
+	MPK_DEVICE_OPENCL = MPK_DL_OPENCL,
 };
 
 struct mpk_device;

@@ -127,10 +127,16 @@ static int tensor_address(struct mpk_gen *g, size_t i, int type)
 
 static void check_dtype(struct mpk_gen *g, const struct mpk_launch_param *p, int dl)
 {
-	static const char *const codes[] = { "int",    "uint",
-					     "float",  "handle",
-					     "bfloat", "complex",
-					     "bool",   "float8 or other type of bits " };
+	static const char *const codes[] = {
+		[MPK_DTYPE_INT] = "int",
+		[MPK_DTYPE_UINT] = "uint",
+		[MPK_DTYPE_FLOAT] = "float",
+		[MPK_DTYPE_HANDLE] = "handle",
+		[MPK_DTYPE_BFLOAT] = "bfloat",
+		[MPK_DTYPE_COMPLEX] = "complex",
+		[MPK_DTYPE_BOOL] = "bool",
+		[MPK_DTYPE_BOOL + 1] = "float8 or other type of bits ",
+	};
 	char want[MPK_DTYPE_TEXT];
 	int code = mpk_host_load(g->f, MPK_MEM_U8, dl, DL_CODE);
 	int bits = mpk_host_load(g->f, MPK_MEM_U8, dl, DL_BITS);
@@ -161,19 +167,17 @@ static void check_dtype(struct mpk_gen *g, const struct mpk_launch_param *p, int
 
 int mpk_gen_on_host(struct mpk_gen *g, int dl)
 {
-	enum { CPU = 1, CUDA_HOST = 3 };
 	int device = mpk_host_load(g->f, MPK_MEM_I32, dl, DL_DEVICE_TYPE);
 
-	return either(g, mpk_gen_equals(g, device, CPU), mpk_gen_equals(g, device, CUDA_HOST));
+	return either(g, mpk_gen_equals(g, device, MPK_DL_CPU),
+		      mpk_gen_equals(g, device, MPK_DL_CUDA_HOST));
 }
 
 static void check_device(struct mpk_gen *g, const struct mpk_launch_param *p, int dl)
 {
 	int32_t type = g->launch->device_type;
-	const char *name = type == 2    ? "cuda"
-			   : type == 4  ? "opencl"
-			   : type == 10 ? "rocm"
-					: "the module's kind";
+	bool runs = g->launch->plain_pointers || type == MPK_DL_OPENCL;
+	const char *name = runs ? mpk_dl_device_name(type) : "the module's kind";
 	int device = mpk_host_load(g->f, MPK_MEM_I32, dl, DL_DEVICE_TYPE);
 	int good = mpk_gen_equals(g, device, type);
 

@@ -330,7 +330,7 @@ static struct extents step_extents(struct mpk_gen *g, const struct mpk_launch_st
 	/* CUDA's limits (Technical Specifications in its programming guide); other devices
 	 * check their own at launch */
 	static const int64_t cuda[6] = { INT32_MAX, 65535, 65535, 1024, 1024, 64 };
-	bool is_cuda = g->launch->device_type == 2;
+	bool is_cuda = g->launch->device_type == MPK_DL_CUDA;
 	struct extents e;
 	int threads = mpk_host_const(g->f, 1);
 

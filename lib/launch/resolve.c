@@ -173,8 +173,10 @@ static const struct {
 	int32_t device_type;
 	bool plain_pointers;
 } devices[] = {
-	{ "cuda", 2, true },  { "opencl", 4, false }, { "vulkan", 7, false }, { "metal", 8, false },
-	{ "rocm", 10, true }, { "hip", 10, true },    { "hsaco", 10, true },
+	{ "cuda", MPK_DL_CUDA, true },      { "opencl", MPK_DL_OPENCL, false },
+	{ "vulkan", MPK_DL_VULKAN, false }, { "metal", MPK_DL_METAL, false },
+	{ "rocm", MPK_DL_ROCM, true },      { "hip", MPK_DL_ROCM, true },
+	{ "hsaco", MPK_DL_ROCM, true },
 };
 
 static const struct mpk_mfunction *find_kernel(struct resolve *r, const struct mpk_toml_str *name,

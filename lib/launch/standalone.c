@@ -4,13 +4,14 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* The loader's source, as it stands in the tree: one text of six files. */
+/* The loader's source, as it stands in the tree: one text of seven files. */
 __asm__(".pushsection .rodata,\"a\",@progbits\n"
 	".hidden mpk_standalone_source\n"
 	".globl mpk_standalone_source\n"
 	"mpk_standalone_source:\n"
 	".incbin \"lib/launch/standalone/loader.h\"\n"
 	".incbin \"lib/base/half.h\"\n"
+	".incbin \"formats/dtype/dlpack.h\"\n"
 	".incbin \"lib/launch/standalone/shared.c\"\n"
 	".incbin \"lib/launch/standalone/cuda.c\"\n"
 	".incbin \"lib/launch/standalone/opencl.c\"\n"
@@ -60,7 +61,7 @@ enum mpk_code mpk_standalone_print(const struct mpk_standalone_kernel *kernels, 
 {
 	const char *symbol = mpk_generation_get(gen)->standalone_symbol;
 
-	if (device_type != 2 && device_type != 4)
+	if (device_type != MPK_DL_CUDA && device_type != MPK_DL_OPENCL)
 		return mpk_fail(err, MPK_E_UNSUPPORTED,
 				"standalone libraries are for cuda and opencl kernels");
 	if (gen == MPK_GEN_LEGACY)

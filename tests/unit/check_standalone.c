@@ -19,7 +19,7 @@ const struct mpk_sa_kernel mpk_sa_kernels[] = {
 	{ .name = "widths", .types = widths, .arg_count = 7, .tags = tags, .tag_count = 3 },
 };
 const unsigned mpk_sa_kernel_count = 2;
-const int mpk_sa_device_type = MPK_SA_CUDA;
+const int mpk_sa_device_type = MPK_DL_CUDA;
 
 static struct mpk_sa_launch last;
 static int launches;
@@ -135,7 +135,7 @@ END_TEST
 START_TEST(integers_and_extents_arrive)
 {
 	const uint64_t cells[CELLS] = { 0, 0, 0, 0, (uint64_t)-7, 200, 0x1234567890, 9, 64, 4096 };
-	const uint64_t device[] = { MPK_SA_CUDA, 3 };
+	const uint64_t device[] = { MPK_DL_CUDA, 3 };
 
 	ck_assert_int_eq(call(look_up("__tvm_set_device"), device, 2), 0);
 	ck_assert_int_eq(call(look_up("widths"), cells, CELLS), 0);

@@ -34,15 +34,14 @@ int mpk_sa_lookup(void *ctx, const char *name, void **out)
 /* The bits of one kernel argument in the width that the kernel declares. */
 static uint64_t narrowed(const unsigned char type[2], uint64_t cell)
 {
-	enum { FLOAT = 2, BFLOAT = 4 };
 	double real;
 	float single;
 	uint32_t word;
 
 	memcpy(&real, &cell, sizeof real);
-	if (type[0] == BFLOAT)
+	if (type[0] == MPK_DTYPE_BFLOAT)
 		return mpk_f64_to_bf16(real);
-	if (type[0] != FLOAT || type[1] == 64)
+	if (type[0] != MPK_DTYPE_FLOAT || type[1] == 64)
 		return cell; /* little-endian: the low bytes are the narrower integer */
 	if (type[1] == 16)
 		return mpk_f64_to_f16(real);
@@ -53,7 +52,7 @@ static uint64_t narrowed(const unsigned char type[2], uint64_t cell)
 
 static const struct mpk_sa_driver *driver(void)
 {
-	return mpk_sa_device_type == MPK_SA_CUDA ? &mpk_sa_cuda : &mpk_sa_opencl;
+	return mpk_sa_device_type == MPK_DL_CUDA ? &mpk_sa_cuda : &mpk_sa_opencl;
 }
 
 static int launch(const struct mpk_sa_kernel *k, const uint64_t *cells, int n)

@@ -89,7 +89,7 @@ static void *cuda_stream(int id)
 
 	if (!get)
 		*(void **)&get = dlsym(RTLD_DEFAULT, "TVMFFIEnvGetStream");
-	return get ? get(MPK_SA_CUDA, id) : NULL;
+	return get ? get(MPK_DL_CUDA, id) : NULL;
 }
 
 static int cuda_load(const struct mpk_sa_kernel *k, void **function)

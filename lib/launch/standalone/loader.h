@@ -20,12 +20,13 @@
 #endif
 #include <stdint.h>
 
+#include "dtype/dlpack.h"
+
 #define MPK_SA_HIDDEN __attribute__((visibility("hidden")))
 
 enum {
 	MPK_SA_DEVICES_MAX = 16,
 	MPK_SA_ARGS_MAX = 256,
-	MPK_SA_CUDA = 2,       /* DLPack's numbers of device types */
 	MPK_SA_TAG_BLOCK = 3,  /* tags: 0-2 grid, 3-5 block */
 	MPK_SA_TAG_SHARED = 12 /* dynamic shared bytes */
 };
@@ -36,7 +37,7 @@ struct mpk_sa_kernel {
 	const char *format; /* "ptx", "cubin", "fatbin", "cl" */
 	const unsigned char *data;
 	uint64_t size;                   /* bytes */
-	const unsigned char (*types)[2]; /* DLPack code and bits of each argument */
+	const unsigned char (*types)[2]; /* enum mpk_dtype_code and bits of each argument */
 	unsigned arg_count;
 	const unsigned char *tags; /* of the values behind the arguments */
 	unsigned tag_count;
@@ -44,7 +45,7 @@ struct mpk_sa_kernel {
 
 extern const struct mpk_sa_kernel mpk_sa_kernels[] MPK_SA_HIDDEN;
 extern const unsigned mpk_sa_kernel_count MPK_SA_HIDDEN;
-extern const int mpk_sa_device_type MPK_SA_HIDDEN; /* 2 CUDA, 4 OpenCL */
+extern const int mpk_sa_device_type MPK_SA_HIDDEN; /* MPK_DL_CUDA, MPK_DL_OPENCL */
 
 /* A launch as a driver wants it. */
 struct mpk_sa_launch {

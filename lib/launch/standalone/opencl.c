@@ -130,7 +130,8 @@ static int cl_launch(struct mpk_sa_launch *l)
 	if (!*kernel && cl_load(id, k, kernel))
 		return -1;
 	for (unsigned i = 0; i < k->arg_count; i++) {
-		size_t size = k->types[i][0] == 3 ? sizeof(void *) : (k->types[i][1] + 7u) / 8;
+		size_t size = k->types[i][0] == MPK_DTYPE_HANDLE ? sizeof(void *)
+								 : (k->types[i][1] + 7u) / 8;
 
 		if (cl_check(cl.SetArg(*kernel, i, size, l->args[i]), "clSetKernelArg"))
 			return -1;

@@ -94,7 +94,7 @@ static enum mpk_code read_relax(struct mpk_cursor *c, struct mpk_arena *arena,
 				struct mpk_payload *out, struct mpk_error *err)
 {
 	MPK_TRY(mpk_relax_read(c, out->gen, arena, &out->u.relax, err));
-	out->surplus = out->u.relax.surplus;
+	out->trailing = out->u.relax.trailing;
 	return MPK_OK;
 }
 
@@ -109,7 +109,7 @@ static enum mpk_code read_relay(struct mpk_cursor *c, struct mpk_arena *arena,
 				struct mpk_payload *out, struct mpk_error *err)
 {
 	MPK_TRY(mpk_relay_read(c, arena, &out->u.relay, err));
-	out->surplus = out->u.relay.surplus;
+	out->trailing = out->u.relay.trailing;
 	return MPK_OK;
 }
 

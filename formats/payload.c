@@ -20,7 +20,7 @@ enum mpk_code mpk_payload_decode(const struct mpk_kind *kind, enum mpk_generatio
 
 	MPK_TRY(mpk_payload_read(&c, kind, gen, arena, &p, err));
 	p.source = bytes;
-	p.surplus += mpk_cursor_left(&c);
+	p.trailing += mpk_cursor_left(&c);
 	*out = p;
 	return MPK_OK;
 }

@@ -43,7 +43,7 @@ struct mpk_payload {
 	const struct mpk_kind *kind;
 	enum mpk_generation gen;
 	struct mpk_source source; /* decoded payloads: the bytes this was read from */
-	uint64_t surplus;         /* bytes after the last field: ignored by TVM, not written back */
+	uint64_t trailing;        /* bytes after the last field: ignored by TVM, not written back */
 	union {
 		struct mpk_kernels kernels;
 		struct mpk_record record;
@@ -78,14 +78,14 @@ static inline struct mpk_source mpk_source_of(const struct mpk_node *node)
 }
 
 /* mpk_payload_decode - read a payload whose bytes are known: mpk_source_of(node)
- * @out     views into bytes, arrays in arena; surplus says how many bytes are too many
+ * @out     views into bytes, arrays in arena; trailing says how many bytes are too many
  * Returns  MPK_OK; MPK_E_CORRUPT with the offset in "blob"; MPK_E_NOMEM */
 enum mpk_code mpk_payload_decode(const struct mpk_kind *kind, enum mpk_generation gen,
 				 struct mpk_source bytes, struct mpk_arena *arena,
 				 struct mpk_payload *out, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_payload_encode - append the payload's bytes; the inverse of decoding to the byte,
- * less the surplus. Failures are remembered by the rope. */
+ * less trailing bytes. Failures are remembered by the rope. */
 void mpk_payload_encode(const struct mpk_payload *p, struct mpk_rope *rope);
 
 /* One file that a payload would make. */

@@ -5,7 +5,7 @@
 #include "payload.h"
 #include "text/escape.h"
 
-/* How many places that look like the next module are examined before giving up: a bound
+/* How many positions that look like the next module are examined before giving up: a bound
  * on the work that a hostile blob can cause. */
 enum { ATTEMPTS_MAX = 64 };
 
@@ -60,7 +60,7 @@ static bool modules_fill(struct mpk_cursor c, size_t count, enum mpk_generation 
 	return mpk_cursor_left(&c) == 0;
 }
 
-/* The first place from which the remaining modules read exactly up to end, or end. */
+/* The first position from which the remaining modules read exactly up to end, or end. */
 static size_t find_next(const struct mpk_legacy *r, size_t end, size_t remaining)
 {
 	struct mpk_cursor c = mpk_cursor_of(mpk_span_of(r->c.bytes.data, end), 0, "blob");

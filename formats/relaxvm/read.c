@@ -159,7 +159,7 @@ enum mpk_code mpk_relax_read(struct mpk_cursor *c, enum mpk_generation gen, stru
 		MPK_TRY(mpk_read_str(&at, "Relax executable", &content, err));
 		inner = mpk_cursor_of(content, mpk_cursor_offset(&at) - content.len, c->space);
 		MPK_TRY(read_content(&inner, arena, &x, err));
-		x.surplus = mpk_cursor_left(&inner);
+		x.trailing = mpk_cursor_left(&inner);
 	}
 	*out = x;
 	*c = at;

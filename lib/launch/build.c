@@ -193,9 +193,9 @@ static void close_function(struct mpk_gen *g)
 {
 	mpk_gen_release(g, true);
 	mpk_host_return(g->f, 0);
-	mpk_host_place(g->f, g->raise_label);
+	mpk_host_set_label(g->f, g->raise_label);
 	raise_error(g);
-	mpk_host_place(g->f, g->unwind_label);
+	mpk_host_set_label(g->f, g->unwind_label);
 	mpk_gen_release(g, false);
 	mpk_host_return(g->f, -1);
 }

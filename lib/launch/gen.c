@@ -44,7 +44,7 @@ void mpk_gen_guard(struct mpk_gen *g, int good, const char *kind, const char *fo
 	mpk_host_store(g->f, MPK_MEM_PTR, g->kind, 0, mpk_host_text(g->f, kind));
 	mpk_host_snprintf(g->f, g->buf, MPK_GEN_MESSAGE, format, values, pass);
 	mpk_host_jump(g->f, g->raise_label);
-	mpk_host_place(g->f, fine);
+	mpk_host_set_label(g->f, fine);
 }
 
 int mpk_gen_equals(struct mpk_gen *g, int value, int64_t constant)

@@ -64,7 +64,7 @@ static void wrong_type(struct mpk_gen *g, const struct mpk_launch_param *p, int 
 	mpk_gen_guard(g, mpk_host_const(g->f, 0), "TypeError",
 		      mpk_gen_format(g, "%s: expected %s, got %%s", who(g, p), expected), "p",
 		      &name);
-	mpk_host_place(g->f, fine);
+	mpk_host_set_label(g->f, fine);
 }
 
 /* --- scalars ------------------------------------------------------------------------ */
@@ -158,7 +158,7 @@ static void check_dtype(struct mpk_gen *g, const struct mpk_launch_param *p, int
 		      mpk_gen_format(g, "%s: expected %s, got %%s%%lld", who(g, p),
 				     mpk_dtype_print(p->dtype, want)),
 		      "pl", (int[]){ name, bits });
-	mpk_host_place(g->f, fine);
+	mpk_host_set_label(g->f, fine);
 	mpk_gen_guard(g, mpk_gen_equals(g, lanes, 1), "TypeError",
 		      mpk_gen_format(g, "%s: expected %s, got vectors of %%lld lanes", who(g, p),
 				     mpk_dtype_print(p->dtype, want)),
@@ -239,7 +239,7 @@ static void check_strides(struct mpk_gen *g, const struct mpk_launch_param *p, i
 			"ll", (int[]){ stride, expected });
 		expected = mpk_host_op2(g->f, MPK_OP_MUL, expected, extent);
 	}
-	mpk_host_place(g->f, done);
+	mpk_host_set_label(g->f, done);
 }
 
 static void check_alignment(struct mpk_gen *g, const struct mpk_launch_param *p, int data)
@@ -280,7 +280,7 @@ static void check_data(struct mpk_gen *g, size_t i, int dl, int elements)
 	else
 		check_alignment(g, p, whole);
 	mpk_host_store(g->f, MPK_MEM_PTR, g->data[i], 0, whole);
-	mpk_host_place(g->f, done);
+	mpk_host_set_label(g->f, done);
 }
 
 /* Everything about one tensor that needs no shape variable. */
@@ -332,7 +332,7 @@ static void unpack_tensor(struct mpk_gen *g, size_t i)
 		mpk_host_store(g->f, MPK_MEM_PTR, g->dl[i], 0, dl);
 	else
 		g->dl[i] = dl;
-	mpk_host_place(g->f, done);
+	mpk_host_set_label(g->f, done);
 }
 
 /* --- shapes --------------------------------------------------------------------------- */
@@ -387,7 +387,7 @@ static void check_shapes(struct mpk_gen *g)
 			mpk_host_jump_if(g->f, mpk_gen_is_null(g, dl), absent);
 		}
 		check_shape(g, i, dl);
-		mpk_host_place(g->f, absent);
+		mpk_host_set_label(g->f, absent);
 	}
 }
 

@@ -9,8 +9,8 @@
 static void look_up(struct mpk_gen *g, const char *cache, const char *name, int slot)
 {
 	int have = mpk_host_label(g->f), found = mpk_host_label(g->f);
-	int place = mpk_host_global(g->f, cache);
-	int cached = mpk_host_acquire(g->f, place);
+	int address = mpk_host_global(g->f, cache);
+	int cached = mpk_host_acquire(g->f, address);
 	int text = mpk_host_text(g->f, name);
 
 	mpk_host_store(g->f, MPK_MEM_PTR, slot, 0, cached);
@@ -29,9 +29,9 @@ static void look_up(struct mpk_gen *g, const char *cache, const char *name, int 
 	int rc = mpk_host_call(g->f, fn, 'i', "ppp", (int[]){ ctx, text, slot });
 	mpk_host_jump_if(g->f, mpk_gen_equals(g, rc, 0), found);
 	mpk_host_jump(g->f, g->unwind_label);
-	mpk_host_place(g->f, found);
-	mpk_host_release(g->f, place, mpk_host_load(g->f, MPK_MEM_PTR, slot, 0));
-	mpk_host_place(g->f, have);
+	mpk_host_set_label(g->f, found);
+	mpk_host_release(g->f, address, mpk_host_load(g->f, MPK_MEM_PTR, slot, 0));
+	mpk_host_set_label(g->f, have);
 }
 
 /* Packed arguments being collected for one call. */
@@ -92,7 +92,7 @@ static void packed_call(struct mpk_gen *g, const struct packed *p, int slot)
 				   (int[]){ fn, p->args, count, p->result });
 	mpk_host_jump_if(g->f, mpk_gen_equals(g, rc, 0), done);
 	mpk_host_jump(g->f, g->unwind_label);
-	mpk_host_place(g->f, done);
+	mpk_host_set_label(g->f, done);
 }
 
 static void set_device(struct mpk_gen *g)
@@ -149,7 +149,7 @@ static void allocate_temp(struct mpk_gen *g, size_t i)
 				     g->launch->name, MPK_SPAN_ARG(t->name)),
 		      "l", &bytes);
 	mpk_host_store(g->f, MPK_MEM_PTR, g->temps[i], 0, p);
-	mpk_host_place(g->f, none);
+	mpk_host_set_label(g->f, none);
 }
 
 static void release_temp(struct mpk_gen *g, int slot)
@@ -162,7 +162,7 @@ static void release_temp(struct mpk_gen *g, int slot)
 	mpk_host_jump_if(g->f, mpk_gen_is_null(g, p), none);
 	(void)mpk_host_call(g->f, mpk_gen_runtime(g, MPK_GEN_FREE), 'i', "iip",
 			    (int[]){ mpk_host_const(g->f, g->launch->device_type), id, p });
-	mpk_host_place(g->f, none);
+	mpk_host_set_label(g->f, none);
 }
 
 /* --- tensors in host memory ----------------------------------------------------------------- */
@@ -195,13 +195,13 @@ static void stage(struct mpk_gen *g, size_t i)
 					  mpk_host_const(g->f, p->direction != MPK_LAUNCH_OUT) });
 	mpk_host_jump_if(g->f, mpk_gen_equals(g, mpk_gen_is_null(g, copy), 0), copied);
 	mpk_host_jump(g->f, g->unwind_label);
-	mpk_host_place(g->f, copied);
+	mpk_host_set_label(g->f, copied);
 	mpk_host_store(g->f, MPK_MEM_PTR, g->data[i], 0, copy);
 	mpk_host_store(g->f, MPK_MEM_PTR, g->staged[i], MPK_GEN_STAGED_DEVICE, copy);
 	mpk_host_store(g->f, MPK_MEM_PTR, g->staged[i], MPK_GEN_STAGED_HOST, host);
 	mpk_host_store(g->f, MPK_MEM_I64, g->staged[i], MPK_GEN_STAGED_SIZE, bytes);
 	mpk_host_store(g->f, MPK_MEM_I64, g->staged[i], MPK_GEN_STAGED_ID, g->device_id);
-	mpk_host_place(g->f, none);
+	mpk_host_set_label(g->f, none);
 }
 
 /* Frees a copy, after copying results back when the call went well. */
@@ -224,7 +224,7 @@ static void unstage(struct mpk_gen *g, size_t i, bool success)
 		mpk_host_jump_if(g->f, mpk_gen_equals(g, rc, 0), none);
 		mpk_host_jump(g->f, g->unwind_label);
 	}
-	mpk_host_place(g->f, none);
+	mpk_host_set_label(g->f, none);
 }
 
 void mpk_gen_release(struct mpk_gen *g, bool success)
@@ -410,7 +410,7 @@ static void launch_step(struct mpk_gen *g, size_t i, int slot)
 		add_argument(g, s, &s->args[a], &p);
 	add_extents(g, s, &e, &p);
 	packed_call(g, &p, slot);
-	mpk_host_place(g->f, skip);
+	mpk_host_set_label(g->f, skip);
 }
 
 void mpk_gen_steps(struct mpk_gen *g)

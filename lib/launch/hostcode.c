@@ -148,7 +148,7 @@ int mpk_host_label(struct mpk_hostfn *f)
 	return f->labels++;
 }
 
-void mpk_host_place(struct mpk_hostfn *f, int label)
+void mpk_host_set_label(struct mpk_hostfn *f, int label)
 {
 	(void)add(f, (struct mpk_host_insn){ .op = MPK_OP_LABEL, .imm = label }, false);
 }

@@ -10,7 +10,7 @@
 /* What is being resolved; findings go to the report with the check's name. */
 struct resolve {
 	const struct mpk_manifest *manifest;
-	const struct mpk_mlaunch *source;
+	const struct mpk_manifest_launch *source;
 	struct mpk_arena *arena;
 	struct mpk_report *report;
 	struct mpk_launch *launch;
@@ -179,8 +179,8 @@ static const struct {
 	{ "hsaco", MPK_DL_ROCM, true },
 };
 
-static const struct mpk_mfunction *find_kernel(struct resolve *r, const struct mpk_toml_str *name,
-					       struct mpk_launch_step *step)
+static const struct mpk_manifest_function *
+find_kernel(struct resolve *r, const struct mpk_toml_str *name, struct mpk_launch_step *step)
 {
 	struct mpk_span text = mpk_span_of(name->text, name->len);
 	const char *dot = memchr(name->text, '.', name->len);
@@ -188,7 +188,7 @@ static const struct mpk_mfunction *find_kernel(struct resolve *r, const struct m
 	struct mpk_span key = dot ? mpk_span_of(dot + 1, text.len - id.len - 1) : text;
 
 	for (size_t m = 0; dot && m < r->manifest->module_count; m++) {
-		const struct mpk_mmodule *module = &r->manifest->modules[m];
+		const struct mpk_manifest_module *module = &r->manifest->modules[m];
 
 		if (!mpk_span_equal(id, mpk_span_of(module->id.text, module->id.len)))
 			continue;
@@ -294,8 +294,8 @@ static bool resolve_arg(struct resolve *r, const struct mpk_toml_str *text,
 	return false;
 }
 
-static void resolve_args(struct resolve *r, const struct mpk_mstep *m,
-			 const struct mpk_mfunction *kernel, struct mpk_launch_step *step)
+static void resolve_args(struct resolve *r, const struct mpk_manifest_step *m,
+			 const struct mpk_manifest_function *kernel, struct mpk_launch_step *step)
 {
 	struct mpk_launch_arg *args = array(r, m->args.count, sizeof *args);
 
@@ -363,7 +363,7 @@ static bool has_tag(const struct mpk_launch_step *step, enum mpk_launch_tag tag)
 }
 
 /* Every extent that is given must have a tag that carries it, else it would be lost. */
-static void check_tags(struct resolve *r, const struct mpk_mstep *m,
+static void check_tags(struct resolve *r, const struct mpk_manifest_step *m,
 		       const struct mpk_launch_step *step)
 {
 	static const char axes[] = "xyz";
@@ -389,7 +389,7 @@ static void check_tags(struct resolve *r, const struct mpk_mstep *m,
 			 "kernel '%s' has no launch tag for dynamic shared memory", step->kernel);
 }
 
-static void resolve_tags(struct resolve *r, const struct mpk_mfunction *kernel,
+static void resolve_tags(struct resolve *r, const struct mpk_manifest_function *kernel,
 			 struct mpk_launch_step *step)
 {
 	enum mpk_launch_tag *tags = array(r, kernel->launch.count, sizeof *tags);
@@ -403,9 +403,10 @@ static void resolve_tags(struct resolve *r, const struct mpk_mfunction *kernel,
 	step->tag_count = tags ? kernel->launch.count : 0;
 }
 
-static void resolve_step(struct resolve *r, const struct mpk_mstep *m, struct mpk_launch_step *step)
+static void resolve_step(struct resolve *r, const struct mpk_manifest_step *m,
+			 struct mpk_launch_step *step)
 {
-	const struct mpk_mfunction *kernel;
+	const struct mpk_manifest_function *kernel;
 
 	if (!m->kernel.text) {
 		COMPLAIN(r, m->pos, "no kernel is given");
@@ -435,7 +436,7 @@ static void check_anchor(struct resolve *r)
 
 static void resolve_one(struct resolve *r)
 {
-	const struct mpk_mlaunch *m = r->source;
+	const struct mpk_manifest_launch *m = r->source;
 	struct mpk_launch *l = r->launch;
 	struct mpk_launch_step *steps = array(r, m->step_count, sizeof *steps);
 

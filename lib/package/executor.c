@@ -9,10 +9,10 @@
 #define QUOTE(mstr) MPK_QUOTE(mpk_toml_str_span(mstr))
 
 /* The parameter file; its tensors are views of the mapping. */
-static bool load_params(struct mpk_loader *l, const struct mpk_mmodule *m, struct mpk_params *out,
-			const struct mpk_file **file)
+static bool load_params(struct mpk_loader *l, const struct mpk_manifest_module *m,
+			struct mpk_params *out, const struct mpk_file **file)
 {
-	struct mpk_toml_str name = mpk_mmodule_extra(m, "params");
+	struct mpk_toml_str name = mpk_manifest_module_extra(m, "params");
 	struct mpk_error err = { 0 };
 
 	if (!name.text)
@@ -45,10 +45,10 @@ static void check_graph(struct mpk_loader *l, struct mpk_toml_str name, struct m
 	json_decref(graph);
 }
 
-static bool load_graph(struct mpk_loader *l, const struct mpk_mmodule *m, struct mpk_factory *out,
-		       const struct mpk_file **file)
+static bool load_graph(struct mpk_loader *l, const struct mpk_manifest_module *m,
+		       struct mpk_factory *out, const struct mpk_file **file)
 {
-	struct mpk_toml_str name = mpk_mmodule_extra(m, "graph");
+	struct mpk_toml_str name = mpk_manifest_module_extra(m, "graph");
 
 	if (!name.text)
 		return true;
@@ -61,10 +61,10 @@ static bool load_graph(struct mpk_loader *l, const struct mpk_mmodule *m, struct
 	return true;
 }
 
-void mpk_loader_put_executor(struct mpk_loader *l, const struct mpk_mmodule *m,
+void mpk_loader_put_executor(struct mpk_loader *l, const struct mpk_manifest_module *m,
 			     struct mpk_rope *rope)
 {
-	struct mpk_toml_str name = mpk_mmodule_extra(m, "name");
+	struct mpk_toml_str name = mpk_manifest_module_extra(m, "name");
 	struct mpk_factory f = { .module_name = name.text ? mpk_toml_str_span(name)
 							  : mpk_span_str("default") };
 	const struct mpk_file *graph = NULL, *params = NULL;

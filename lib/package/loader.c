@@ -36,16 +36,18 @@ void mpk_loader_error(struct mpk_loader *l, struct mpk_pos pos, enum mpk_code co
 	mpk_report_add(l->report, MPK_ERROR, check, &err);
 }
 
-const struct mpk_given_file *mpk_loader_given(const struct mpk_loader *l, struct mpk_toml_str name)
+const struct mpk_memory_file *mpk_loader_memory_file(const struct mpk_loader *l,
+						     struct mpk_toml_str name)
 {
 	size_t i;
 
-	return mpk_strmap_find(&l->given_names, mpk_toml_str_span(name), &i) ? &l->given[i] : NULL;
+	return mpk_strmap_find(&l->memory_names, mpk_toml_str_span(name), &i) ? &l->memory_files[i]
+									      : NULL;
 }
 
 const struct mpk_file *mpk_loader_open(struct mpk_loader *l, struct mpk_toml_str name)
 {
-	const struct mpk_given_file *given = mpk_loader_given(l, name);
+	const struct mpk_memory_file *memory = mpk_loader_memory_file(l, name);
 	const char *path = mpk_loader_path(l, name);
 	struct mpk_file *f = path ? mpk_arena_alloc(l->arena, sizeof *f) : NULL;
 	struct mpk_error err = { 0 };
@@ -54,8 +56,8 @@ const struct mpk_file *mpk_loader_open(struct mpk_loader *l, struct mpk_toml_str
 		l->failed = true;
 		return NULL;
 	}
-	if (given) { /* nobody's to close, so it is not listed */
-		*f = (struct mpk_file){ .map = { .bytes = given->bytes, .fd = -1 }, .path = path };
+	if (memory) { /* nobody's to close, so it is not listed */
+		*f = (struct mpk_file){ .map = { .bytes = memory->bytes, .fd = -1 }, .path = path };
 		return f;
 	}
 	if (mpk_mapping_open(path, &f->map, &err) != MPK_OK) {

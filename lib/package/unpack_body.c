@@ -20,7 +20,7 @@ enum mpk_code mpk_unpack_add(struct mpk_unpack_files *files, const char *name,
 	if (!name ||
 	    !mpk_vec_reserve(&files->items, &files->cap, files->count + 1, sizeof *files->items))
 		return mpk_fail_nomem(err);
-	files->items[files->count++] = (struct mpk_given_file){ name, bytes };
+	files->items[files->count++] = (struct mpk_memory_file){ name, bytes };
 	return MPK_OK;
 }
 

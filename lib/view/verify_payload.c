@@ -22,12 +22,12 @@ static void payload_tail(struct mpk_verify *v)
 	for (size_t i = 0; i < v->view->count; i++) {
 		const struct mpk_view_node *n = &v->view->nodes[i];
 
-		if (n->decoded && n->payload.surplus)
+		if (n->decoded && n->payload.trailing)
 			mpk_verify_say(v, MPK_WARNING, "blob",
 				       n->node->payload_off + n->node->payload.len -
-					       n->payload.surplus,
+					       n->payload.trailing,
 				       n->path, "%" PRIu64 " bytes follow what TVM reads",
-				       n->payload.surplus);
+				       n->payload.trailing);
 	}
 }
 

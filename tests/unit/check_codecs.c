@@ -331,7 +331,7 @@ static void round_trip(const struct mpk_kind *kind, enum mpk_generation gen, uin
 		      "%s: %s", kind->name, err.text);
 	/* an attempt at another layout leaves nothing behind */
 	ck_assert_msg(err.code == MPK_OK, "%s: %s", kind->name, err.text);
-	ck_assert_uint_eq(back.surplus, 0);
+	ck_assert_uint_eq(back.trailing, 0);
 	second = encoded(&back, &g);
 	ck_assert_msg(mpk_span_equal(first, second), "%s, seed %" PRIu64, kind->name, seed);
 	if (p.tag == MPK_PAYLOAD_RELAY)

@@ -56,7 +56,11 @@ struct mpk_payload {
 };
 
 /* How one payload layout reads and writes. A read starts at the cursor, stops after the
- * last field and fills out->u; tag, kind and gen are set before. */
+ * last field and fills out->u; tag, kind and gen are set before.
+ *
+ * What shows, extracts and checks payloads knows the members of that union. A codec with
+ * MPK_PAYLOAD_RECORD and a schema of its own for out->u.record needs no member: its fields are
+ * listed, and extracted as files, like those of every record, whatever its bytes look like. */
 struct mpk_codec {
 	enum mpk_payload_tag tag;
 	enum mpk_code (*read)(struct mpk_cursor *c, struct mpk_arena *arena,

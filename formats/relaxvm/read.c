@@ -7,6 +7,27 @@
 /* kind, name, four numbers, parameter names; constant: tag and a dtype; scope: index, name */
 enum { FUNC_MIN = 4 + 8 + 4 * 8 + 8, CONST_MIN = 4 + 4, SCOPE_MIN = 8 + 8 };
 
+const int32_t mpk_relax_tags[MPK_GENERATION_COUNT][MPK_RELAX_CONST_KINDS] = {
+	[MPK_GEN_LEGACY] = { [MPK_RELAX_TENSOR] = 0,
+			     [MPK_RELAX_DTYPE] = 1,
+			     [MPK_RELAX_SHAPE] = 2,
+			     [MPK_RELAX_STRING] = 3,
+			     [MPK_RELAX_INT] = 4,
+			     [MPK_RELAX_FLOAT] = 5 },
+	[MPK_GEN_HYBRID] = { [MPK_RELAX_TENSOR] = 72,
+			     [MPK_RELAX_DTYPE] = 5,
+			     [MPK_RELAX_SHAPE] = 71,
+			     [MPK_RELAX_STRING] = 65,
+			     [MPK_RELAX_INT] = 1,
+			     [MPK_RELAX_FLOAT] = 3 },
+	[MPK_GEN_CURRENT] = { [MPK_RELAX_TENSOR] = 70,
+			      [MPK_RELAX_DTYPE] = 5,
+			      [MPK_RELAX_SHAPE] = 69,
+			      [MPK_RELAX_STRING] = 65,
+			      [MPK_RELAX_INT] = 1,
+			      [MPK_RELAX_FLOAT] = 3 },
+};
+
 static enum mpk_code read_header(struct mpk_cursor *c, struct mpk_relax *x, struct mpk_error *err)
 {
 	uint64_t start = mpk_cursor_offset(c), magic;

@@ -125,6 +125,15 @@ $(FAKES): $(FAKE_SRC) $(wildcard tests/fakes/*.h) lib/device/cuda_abi.h $(O)/fla
 FAKE_USERS := $(filter $(O)/tests/unit/check_device_cuda% $(O)/tests/unit/check_run_devices,$(UNIT_BIN))
 $(FAKE_USERS:%=%.o): private CPPFLAGS += -Itests/fakes
 $(FAKE_USERS): | $(FAKES)
+# Modules of each calling convention, for the tests of the runtime: plain C, as users would compile it.
+MODULES := $(patsubst %,$(O)/tests/modules/%.so,ffi ffi021 legacy)
+$(O)/tests/modules/%021.so: private MODULE_FLAGS := -DV021
+$(O)/tests/modules/ffi.so $(O)/tests/modules/ffi021.so: tests/modules/ffi.c
+$(O)/tests/modules/legacy.so: tests/modules/legacy.c
+$(MODULES):
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -g -shared -fPIC $(MODULE_FLAGS) -o $@ $<
+$(O)/tests/unit/check_runtime $(O)/tests/unit/check_batch: | $(MODULES) $(STUBS)
 # Where NVIDIA's toolkit is installed, its declarations are compared with ours.
 $(O)/tests/unit/check_cuda_abi.o: CPPFLAGS += -isystem /usr/local/cuda/include
 

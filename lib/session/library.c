@@ -1,7 +1,8 @@
-/* Can this machine load it at all? */
+/* library.c - from what was read of a file to what its loader wants to know */
+#include "session/library.h"
+
 #include <elf.h>
 
-#include "runtime/library.h"
 #include "text/escape.h"
 
 #if defined(__x86_64__)
@@ -78,5 +79,52 @@ enum mpk_code mpk_library_check(const struct mpk_library_options *options, struc
 	if (!image->has_blob && !image->function_count)
 		return mpk_fail(err, MPK_E_NO_BLOB,
 				"neither a module blob nor a callable function is in it");
+	return MPK_OK;
+}
+
+static enum mpk_convention convention_of(const struct mpk_image *image)
+{
+	if (image->convention != MPK_CONV_NONE)
+		return image->convention;
+	switch (image->gen) {
+	case MPK_GEN_LEGACY:
+		return MPK_CONV_LEGACY;
+	case MPK_GEN_HYBRID:
+		return MPK_CONV_FFI021;
+	case MPK_GEN_CURRENT:
+	case MPK_GENERATION_COUNT:
+		break;
+	}
+	return MPK_CONV_FFI;
+}
+
+enum mpk_code mpk_library_code(const struct mpk_library_options *options, struct mpk_arena *arena,
+			       struct mpk_host_code *out, struct mpk_error *err)
+{
+	const struct mpk_image *image = options->image;
+	struct mpk_host_function *functions =
+		mpk_arena_array(arena, image->function_count + 1, sizeof *functions);
+
+	if (!functions)
+		return mpk_fail_nomem(err);
+	for (size_t i = 0; i < image->function_count; i++) {
+		const struct mpk_image_function *f = &image->functions[i];
+
+		functions[i] =
+			(struct mpk_host_function){ f->name, f->symbol, f->is_entry, f->alias_of };
+	}
+	*out = (struct mpk_host_code){
+		.path = options->path,
+		.gen = image->gen,
+		.convention = convention_of(image),
+		.prefix = image->prefix,
+		.functions = functions,
+		.function_count = image->function_count,
+		.undefined = image->undefined,
+		.undefined_count = image->undefined_count,
+		.needed = image->needed,
+		.needed_count = image->needed_count,
+		.tree = options->tree,
+	};
 	return MPK_OK;
 }

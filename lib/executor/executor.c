@@ -1,0 +1,13 @@
+#include "executor/executor.h"
+
+/* One row a kind of executor; NULL ends. */
+static const struct mpk_loader *const executors[] = {
+	NULL,
+};
+
+enum mpk_code mpk_executors_add(struct mpk_runtime *runtime, struct mpk_error *err)
+{
+	for (size_t i = 0; executors[i]; i++)
+		MPK_TRY(mpk_runtime_add_loader(runtime, executors[i], err));
+	return MPK_OK;
+}

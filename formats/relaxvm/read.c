@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 
+#include "dtype/type_index.h"
 #include "relaxvm/format.h"
 
 /* kind, name, four numbers, parameter names; constant: tag and a dtype; scope: index, name */
@@ -14,18 +15,18 @@ const int32_t mpk_relax_tags[MPK_GENERATION_COUNT][MPK_RELAX_CONST_KINDS] = {
 			     [MPK_RELAX_STRING] = 3,
 			     [MPK_RELAX_INT] = 4,
 			     [MPK_RELAX_FLOAT] = 5 },
-	[MPK_GEN_HYBRID] = { [MPK_RELAX_TENSOR] = 72,
-			     [MPK_RELAX_DTYPE] = 5,
-			     [MPK_RELAX_SHAPE] = 71,
-			     [MPK_RELAX_STRING] = 65,
-			     [MPK_RELAX_INT] = 1,
-			     [MPK_RELAX_FLOAT] = 3 },
-	[MPK_GEN_CURRENT] = { [MPK_RELAX_TENSOR] = 70,
-			      [MPK_RELAX_DTYPE] = 5,
-			      [MPK_RELAX_SHAPE] = 69,
-			      [MPK_RELAX_STRING] = 65,
-			      [MPK_RELAX_INT] = 1,
-			      [MPK_RELAX_FLOAT] = 3 },
+	[MPK_GEN_HYBRID] = { [MPK_RELAX_TENSOR] = MPK_FFI021_TENSOR,
+			     [MPK_RELAX_DTYPE] = MPK_FFI_DTYPE,
+			     [MPK_RELAX_SHAPE] = MPK_FFI021_SHAPE,
+			     [MPK_RELAX_STRING] = MPK_FFI_STR,
+			     [MPK_RELAX_INT] = MPK_FFI_INT,
+			     [MPK_RELAX_FLOAT] = MPK_FFI_FLOAT },
+	[MPK_GEN_CURRENT] = { [MPK_RELAX_TENSOR] = MPK_FFI_TENSOR,
+			      [MPK_RELAX_DTYPE] = MPK_FFI_DTYPE,
+			      [MPK_RELAX_SHAPE] = MPK_FFI_SHAPE,
+			      [MPK_RELAX_STRING] = MPK_FFI_STR,
+			      [MPK_RELAX_INT] = MPK_FFI_INT,
+			      [MPK_RELAX_FLOAT] = MPK_FFI_FLOAT },
 };
 
 static enum mpk_code read_header(struct mpk_cursor *c, struct mpk_relax *x, struct mpk_error *err)

@@ -1,6 +1,14 @@
+/* gen_args.c - generated code that checks what the caller passed and takes it apart
+ *
+ * Everything is checked before anything is used: count, types, then each tensor by itself, then
+ * shapes, which relate tensors to each other. MPK_FFI_DLTENSOR has the same number in every
+ * convention.
+ */
 #include "launch/gen.h"
 
 #include <inttypes.h>
+
+#include "dtype/type_index.h"
 
 /* Offsets in a DLTensor (dlpack.h), LP64. */
 enum {
@@ -316,9 +324,10 @@ static void unpack_tensor(struct mpk_gen *g, size_t i)
 {
 	const struct mpk_launch_param *p = &g->launch->params[i];
 	int type = type_of(g, i), done = mpk_host_label(g->f);
-	int good = either(
-		g, either(g, mpk_gen_equals(g, type, 7), mpk_gen_equals(g, type, g->abi->opaque)),
-		mpk_gen_equals(g, type, g->abi->tensor_index));
+	int good = either(g,
+			  either(g, mpk_gen_equals(g, type, MPK_FFI_DLTENSOR),
+				 mpk_gen_equals(g, type, g->abi->opaque)),
+			  mpk_gen_equals(g, type, g->abi->tensor_index));
 
 	g->data[i] = mpk_host_slot(g->f, 16);
 	if (p->optional) {

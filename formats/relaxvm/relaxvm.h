@@ -139,7 +139,4 @@ enum mpk_code mpk_relax_check(const struct mpk_relax *x, struct mpk_error *err) 
  * Instructions read as in TVM's own as_text. Words that make no sense are printed as such. */
 void mpk_relax_dump(const struct mpk_relax *x, struct mpk_strbuf *out);
 
-/* mpk_relax_dump_const - append one constant: "float32", "shape[1, 16]", "tensor 4xfloat32" */
-void mpk_relax_dump_const(const struct mpk_relax_const *c, struct mpk_strbuf *out);
-
 #endif

@@ -17,17 +17,6 @@ static bool element_count(const int64_t *shape, size_t ndim, uint64_t *out)
 	return true;
 }
 
-bool mpk_tensor_bytes(struct mpk_dtype dtype, const int64_t *shape, size_t ndim, uint64_t *out)
-{
-	uint64_t n, bytes;
-
-	if (!element_count(shape, ndim, &n) ||
-	    !mpk_mul_u64(n, ((uint64_t)dtype.bits + 7) / 8, &bytes) || bytes > INT64_MAX)
-		return false;
-	*out = bytes;
-	return true;
-}
-
 /* FORMAT.md 2: the rules of different releases, all of which wrote files */
 static bool size_agrees(const struct mpk_tensor_record *t, uint64_t n, uint64_t size)
 {

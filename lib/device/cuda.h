@@ -15,9 +15,6 @@ enum mpk_code mpk_cuda_fail(const struct mpk_cuda_api *cu, struct mpk_error *err
 			    const char *fmt, ...) MPK_PRINTF(4, 5);
 #define mpk_cuda_fail(...) mpk_failed(mpk_cuda_fail(__VA_ARGS__))
 
-/* mpk_cuda_status_name - "CUDA_ERROR_NO_BINARY_FOR_GPU"; static storage of the driver */
-const char *mpk_cuda_status_name(const struct mpk_cuda_api *cu, unsigned status);
-
 struct mpk_cuda_device {
 	struct mpk_device base;
 	const struct mpk_cuda_api *cu;

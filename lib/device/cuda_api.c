@@ -73,7 +73,8 @@ static const struct {
 	  "the grid must be a multiple of the cluster, which the GPU must support" },
 };
 
-const char *mpk_cuda_status_name(const struct mpk_cuda_api *cu, unsigned status)
+/* "CUDA_ERROR_NO_BINARY_FOR_GPU", in the driver's own storage */
+static const char *status_name(const struct mpk_cuda_api *cu, unsigned status)
 {
 	const char *name = NULL;
 
@@ -85,7 +86,7 @@ const char *mpk_cuda_status_name(const struct mpk_cuda_api *cu, unsigned status)
 enum mpk_code(mpk_cuda_fail)(const struct mpk_cuda_api *cu, struct mpk_error *err, unsigned status,
 			     const char *fmt, ...)
 {
-	struct mpk_device_status as = { .name = mpk_cuda_status_name(cu, status),
+	struct mpk_device_status as = { .name = status_name(cu, status),
 					.number = status,
 					.code = MPK_E_DEVICE };
 	va_list ap;

@@ -191,9 +191,6 @@ enum mpk_code mpk_device_get_kernel(struct mpk_device_module *module, struct mpk
 				    struct mpk_device_kernel **out,
 				    struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_device_kernel_info - what the function table says of it; valid like the kernel */
-const struct mpk_function_info *mpk_device_kernel_info(const struct mpk_device_kernel *k);
-
 /* mpk_device_launch - run a kernel; does not wait for it
  * @slots   one 64-bit value per parameter of the table, then one per launch tag that takes
  *          a value, in the order of the tags (tvm-blob(5), LAUNCH TAGS). Handles: what

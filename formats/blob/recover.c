@@ -1,3 +1,9 @@
+/* recover.c - the end of a payload that nobody can read, in a container that has no lengths
+ *
+ * What is known around it bounds the search: an import tree at the end of the blob, and that the
+ * modules behind must be of known kinds and fill the rest exactly. The work is bounded too, since
+ * payloads may be made to look like modules.
+ */
 #include "blob/legacy.h"
 
 #include <string.h>

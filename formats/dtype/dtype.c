@@ -1,3 +1,4 @@
+/* dtype.c - element types and their names: whatever prints parses back to the same bytes */
 #include "dtype/dtype.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* read.c - parameter files; the tensor lists in them stand in executors' payloads as well */
 #include "params/params.h"
 
 #include <inttypes.h>

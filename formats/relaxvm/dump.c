@@ -1,3 +1,4 @@
+/* dump.c - bytecode as TVM's own as_text prints it, column for column: tests compare the two */
 #include "relaxvm/relaxvm.h"
 
 #include <inttypes.h>

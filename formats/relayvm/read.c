@@ -1,3 +1,4 @@
+/* read.c - Relay VM executables of three layouts; the version inside names the likely one */
 #include "relayvm/relayvm.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* read.c - stored tensors: what the byte count must be is not what all releases wrote */
 #include "tensor/tensor.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* error.c - errors are filled in place: no allocation, so that they work when memory is out */
 #include "base/error.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* rope.c - pieces in the arena; small values share a tail, so that a header is one piece */
 #include "base/rope.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* launch.c - packed values to launch extents and arguments, for all back ends alike */
 #include "device/launch.h"
 
 #include <inttypes.h>

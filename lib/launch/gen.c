@@ -1,3 +1,4 @@
+/* gen.c - generated code that arguments and steps share: raising errors, expressions */
 #include "launch/gen.h"
 
 #include <stdarg.h>

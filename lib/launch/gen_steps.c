@@ -1,3 +1,7 @@
+/* gen_steps.c - generated code that allocates temporaries and calls the kernels
+ *
+ * Every failure behind the first allocation leaves through one exit that frees what is there.
+ */
 #include "launch/gen.h"
 
 #include <inttypes.h>

@@ -1,3 +1,8 @@
+/* resolve.c - [[function]] against the kernel tables: names, types, extents
+ *
+ * Everything that can be known without calling is found here, with its position in the manifest,
+ * so that generated code checks only what depends on the arguments.
+ */
 #include "launch/launch.h"
 
 #include <stdio.h>

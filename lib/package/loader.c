@@ -1,3 +1,4 @@
+/* loader.c - the files that a manifest names: found beside it, or in memory */
 #include "package/loader.h"
 
 #include <stdarg.h>

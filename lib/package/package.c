@@ -1,3 +1,8 @@
+/* package.c - a manifest with its files as a tree and a blob
+ *
+ * A finding does not end the load: everything that can still be looked at is, so that one run
+ * reports all that is wrong.
+ */
 #include "package/package.h"
 
 #include <errno.h>

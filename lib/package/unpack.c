@@ -1,3 +1,8 @@
+/* unpack.c - a manifest for a blob, proved by packing it again
+ *
+ * A module is described by its parts where that gives its payload back to the byte, else it is its
+ * bytes. Whether it does is not reasoned about but tried, for each module and for the whole.
+ */
 #include "package/unpack.h"
 
 #include <inttypes.h>

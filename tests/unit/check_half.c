@@ -197,14 +197,13 @@ START_TEST(a_million_numbers_are_rounded_once)
 			continue;
 		uint16_t got = f->narrow(x), want = nearest(values, infinity, x);
 
-		ck_assert_msg(got == want, "%s %a became 0x%04x, not 0x%04x", f->name, x, got,
-			      want);
+		if (got != want) /* an assertion a number would take longer than all the rest */
+			ck_abort_msg("%s %a became 0x%04x, not 0x%04x", f->name, x, got, want);
 #ifdef __FLT16_MAX__
-		if (f->exponent == 5) {
-			compiler_half half = (compiler_half)x;
+		compiler_half half = (compiler_half)x;
 
-			ck_assert_mem_eq(&half, &got, sizeof got);
-		}
+		if (f->exponent == 5 && memcmp(&half, &got, sizeof got) != 0)
+			ck_abort_msg("the compiler makes something else of %a", x);
 #endif
 	}
 }
@@ -228,6 +227,7 @@ int main(void)
 	Suite *s = suite_create("half");
 	TCase *tc = tcase_create("both formats");
 
+	tcase_set_timeout(tc, 60);
 	tcase_add_loop_test(tc, widening_is_exact, 0, 2);
 	tcase_add_loop_test(tc, narrowing_undoes_widening, 0, 2);
 	tcase_add_loop_test(tc, narrowing_rounds_to_nearest_even, 0, 2);

@@ -351,6 +351,6 @@ void mpk_loader_put_device(struct mpk_loader *l, const struct mpk_manifest_modul
 	if (!open_files(&d))
 		return;
 	check_kernels(&d);
-	if (d.valid)
+	if (d.valid && d.format)
 		encode(&d, rope);
 }

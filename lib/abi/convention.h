@@ -72,6 +72,30 @@ int mpk_ffi_enter(void *handle, const struct mpk_ffi_any *args, int32_t count,
 int mpk_ffi021_enter(void *handle, const struct mpk_ffi_any *args, int32_t count,
 		     struct mpk_ffi_any *result);
 
+/* A value that the legacy convention has no code of its own for. The only objects that module code
+ * can have are those it was given, so a handle with the object code is one of these. */
+struct mpk_legacy_box {
+	uint64_t magic;
+	struct mpk_value value; /* borrowed from what was passed */
+};
+
+/* What an argument or result of the legacy convention points to while it is one. */
+struct mpk_legacy_slot {
+	struct mpk_dltensor dl;
+	struct mpk_tvm_bytes bytes;
+	struct mpk_legacy_box box;
+};
+
+/* mpk_legacy_encode - a value as an argument, borrowed; slot and value must stay as long as it is
+ * mpk_legacy_decode - an argument or result as a value, *out owned
+ * Return  MPK_OK; MPK_E_UNSUPPORTED: a value that the convention cannot hold, an object of TVM's own
+ *         runtime; MPK_E_RANGE: a tensor of too many dimensions; MPK_E_NOMEM */
+enum mpk_code mpk_legacy_encode(const struct mpk_value *v, struct mpk_legacy_slot *slot,
+				union mpk_tvm_value *out, int *code,
+				struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_legacy_decode(union mpk_tvm_value v, int code, enum mpk_lifetime lifetime,
+				struct mpk_value *out, struct mpk_error *err) MPK_MUST_CHECK;
+
 /* mpk_ffi_encode - a value as an owned cell
  * Returns  MPK_OK; MPK_E_UNSUPPORTED: a value that cells cannot hold; MPK_E_NOMEM */
 enum mpk_code mpk_ffi_encode(enum mpk_convention conv, const struct mpk_value *v,

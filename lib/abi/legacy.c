@@ -7,24 +7,13 @@
 #include "abi/convention.h"
 #include "abi/raised.h"
 
-/* A value that this convention has no code of its own for. The only objects that module code
- * can have are those it was given, so a handle with the object code is one of these. */
-struct box {
-	uint64_t magic;
-	struct mpk_value value; /* borrowed from what was passed */
-};
-
 static const uint64_t BOX_MAGIC = UINT64_C(0x6d706b20626f7820);
 
 /* Arguments of one call, with what some of them point to. */
 struct pack {
 	union mpk_tvm_value *values;
 	int *codes;
-	struct slot {
-		struct mpk_dltensor dl;
-		struct mpk_tvm_bytes bytes;
-		struct box box;
-	} *slots;
+	struct mpk_legacy_slot *slots;
 };
 
 static void pack_fini(struct pack *p)
@@ -47,7 +36,7 @@ static enum mpk_code pack_init(struct pack *p, size_t count, struct mpk_error *e
 }
 
 /* Tensors of these releases have no strides when they are compact. */
-static void *tensor_handle(const struct mpk_tensor *t, struct slot *slot)
+static void *tensor_handle(const struct mpk_tensor *t, struct mpk_legacy_slot *slot)
 {
 	slot->dl = t->dl;
 	if (mpk_dltensor_is_compact(&slot->dl))
@@ -55,8 +44,8 @@ static void *tensor_handle(const struct mpk_tensor *t, struct slot *slot)
 	return &slot->dl;
 }
 
-static enum mpk_code encode(const struct mpk_value *v, struct slot *slot, union mpk_tvm_value *out,
-			    int *code, struct mpk_error *err)
+enum mpk_code mpk_legacy_encode(const struct mpk_value *v, struct mpk_legacy_slot *slot,
+				union mpk_tvm_value *out, int *code, struct mpk_error *err)
 {
 	*out = (union mpk_tvm_value){ 0 };
 	switch (v->kind) {
@@ -113,7 +102,7 @@ static enum mpk_code encode(const struct mpk_value *v, struct slot *slot, union 
 	case MPK_VALUE_STORAGE:
 	case MPK_VALUE_ARRAY:
 	case MPK_VALUE_OBJECT:
-		slot->box = (struct box){ BOX_MAGIC, *v };
+		slot->box = (struct mpk_legacy_box){ BOX_MAGIC, *v };
 		out->v_handle = &slot->box;
 		*code = MPK_TVM_OBJECT;
 		return MPK_OK;
@@ -125,11 +114,11 @@ static enum mpk_code encode(const struct mpk_value *v, struct slot *slot, union 
 			mpk_value_kind_name(v->kind));
 }
 
-static enum mpk_code decode(union mpk_tvm_value v, int code, enum mpk_lifetime lifetime,
-			    struct mpk_value *out, struct mpk_error *err)
+enum mpk_code mpk_legacy_decode(union mpk_tvm_value v, int code, enum mpk_lifetime lifetime,
+				struct mpk_value *out, struct mpk_error *err)
 {
 	const struct mpk_tvm_bytes *bytes = v.v_handle;
-	const struct box *box = v.v_handle;
+	const struct mpk_legacy_box *box = v.v_handle;
 
 	switch (code) {
 	case MPK_TVM_NULL:
@@ -192,7 +181,7 @@ enum mpk_code mpk_legacy_call_values(mpk_tvm_function *code, union mpk_tvm_value
 	int status = code(values, codes, (int)count, &returned, &returned_code, NULL);
 	if (status)
 		return mpk_raised_take(status, err);
-	return decode(returned, returned_code, MPK_LIFETIME_OWNED, result, err);
+	return mpk_legacy_decode(returned, returned_code, MPK_LIFETIME_OWNED, result, err);
 }
 
 enum mpk_code mpk_legacy_call(mpk_tvm_function *code, const struct mpk_args *args,
@@ -202,8 +191,8 @@ enum mpk_code mpk_legacy_call(mpk_tvm_function *code, const struct mpk_args *arg
 
 	MPK_TRY(pack_init(&p, args->count, err));
 	for (size_t i = 0; i < args->count; i++) {
-		enum mpk_code rc =
-			encode(&args->values[i], &p.slots[i], &p.values[i], &p.codes[i], err);
+		enum mpk_code rc = mpk_legacy_encode(&args->values[i], &p.slots[i], &p.values[i],
+						     &p.codes[i], err);
 
 		if (rc != MPK_OK) {
 			mpk_error_prefix(err, "argument %zu: ", i);
@@ -232,13 +221,14 @@ static void drop_all(struct mpk_value *values, size_t count)
 
 static int return_result(union mpk_tvm_value *result, int *result_code, struct mpk_value got)
 {
-	static _Thread_local struct slot slot;
+	static _Thread_local struct mpk_legacy_slot slot;
 	struct mpk_error error;
 
 	mpk_value_drop(&kept_result);
 	kept_result = got;
-	return encode(&kept_result, &slot, result, result_code, &error) == MPK_OK ? 0
-										  : fail(&error);
+	return mpk_legacy_encode(&kept_result, &slot, result, result_code, &error) == MPK_OK
+		       ? 0
+		       : fail(&error);
 }
 
 int mpk_legacy_enter(void *handle, union mpk_tvm_value *args, int *codes, int count,
@@ -263,7 +253,7 @@ int mpk_legacy_enter(void *handle, union mpk_tvm_value *args, int *codes, int co
 		return fail(&error);
 	}
 	for (int i = 0; i < count && rc == MPK_OK; i++)
-		rc = decode(args[i], codes[i], MPK_LIFETIME_CALL, &values[i], &error);
+		rc = mpk_legacy_decode(args[i], codes[i], MPK_LIFETIME_CALL, &values[i], &error);
 	if (rc == MPK_OK)
 		rc = mpk_function_call(f, &(struct mpk_args){ values, NULL, (size_t)count }, &got,
 				       &error);

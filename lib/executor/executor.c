@@ -1,7 +1,10 @@
 #include "executor/executor.h"
 
+#include "executor/relax/relax.h"
+
 /* One row a kind of executor; NULL ends. */
 static const struct mpk_loader *const executors[] = {
+	&mpk_relax_executor,
 	NULL,
 };
 
@@ -9,5 +12,5 @@ enum mpk_code mpk_executors_add(struct mpk_runtime *runtime, struct mpk_error *e
 {
 	for (size_t i = 0; executors[i]; i++)
 		MPK_TRY(mpk_runtime_add_loader(runtime, executors[i], err));
-	return MPK_OK;
+	return mpk_relax_add_builtins(runtime, err);
 }

@@ -70,6 +70,11 @@ static void put_back(struct mpk_storage *storage)
 	(void)pthread_mutex_unlock(&a->lock);
 }
 
+bool mpk_allocator_owns(const struct mpk_storage *storage)
+{
+	return storage->release == put_back;
+}
+
 static struct block *take(struct mpk_allocator *a, unsigned class)
 {
 	(void)pthread_mutex_lock(&a->lock);

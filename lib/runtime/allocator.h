@@ -8,6 +8,7 @@
 #ifndef MPK_RUNTIME_ALLOCATOR_H
 #define MPK_RUNTIME_ALLOCATOR_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -40,6 +41,9 @@ void mpk_allocator_destroy(struct mpk_allocator *a);
  *          again */
 enum mpk_code mpk_allocator_storage(struct mpk_allocator *a, uint64_t bytes,
 				    struct mpk_storage **out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_allocator_owns - whether a storage came from an allocator and goes back to it */
+bool mpk_allocator_owns(const struct mpk_storage *storage);
 
 /* mpk_allocator_trim - give all kept memory back to the device; returns how many bytes that was */
 uint64_t mpk_allocator_trim(struct mpk_allocator *a);

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/vec.h"
 #include "kinds.h"
@@ -198,6 +199,63 @@ static enum mpk_code make_tensor(struct mpk_allocator *allocator, const struct m
 
 	mpk_storage_drop(storage);
 	return code;
+}
+
+enum mpk_code mpk_devices_empty(struct mpk_devices *devices, const struct mpk_tensor *like,
+				struct mpk_dldevice where, struct mpk_tensor **out,
+				struct mpk_error *err)
+{
+	struct open_device opened;
+
+	MPK_TRY(get(devices, where, &opened, err));
+	return make_tensor(opened.allocator, like, out, err);
+}
+
+/* Two devices that are not the processor have no way to each other but over it. */
+static enum mpk_code copy_over_host(struct mpk_device *a, const struct mpk_dltensor *from,
+				    struct mpk_device *b, const struct mpk_dltensor *to,
+				    uint64_t bytes, struct mpk_error *err)
+{
+	void *data = malloc(bytes ? (size_t)bytes : 1);
+	enum mpk_code code;
+
+	if (!data)
+		return mpk_fail_nomem(err);
+	code = mpk_device_read(a, from->data, from->byte_offset, data, (size_t)bytes, err);
+	if (code == MPK_OK)
+		code = mpk_device_write(b, to->data, to->byte_offset,
+					mpk_span_of(data, (size_t)bytes), err);
+	free(data);
+	return code;
+}
+
+enum mpk_code mpk_devices_copy(struct mpk_devices *devices, const struct mpk_dltensor *from,
+			       const struct mpk_dltensor *to, uint64_t bytes, struct mpk_error *err)
+{
+	struct mpk_device *a, *b;
+
+	if (mpk_dldevice_is_host(from->device) && mpk_dldevice_is_host(to->device)) {
+		if (bytes)
+			memmove(mpk_dltensor_data(to), mpk_dltensor_data(from), (size_t)bytes);
+		return MPK_OK;
+	}
+	MPK_TRY(mpk_devices_get(devices, from->device, &a, err));
+	MPK_TRY(mpk_devices_get(devices, to->device, &b, err));
+	if (mpk_dldevice_is_host(from->device))
+		return mpk_device_write(b, to->data, to->byte_offset,
+					mpk_span_of(mpk_dltensor_data(from), (size_t)bytes), err);
+	if (mpk_dldevice_is_host(to->device))
+		return mpk_device_read(a, from->data, from->byte_offset, mpk_dltensor_data(to),
+				       (size_t)bytes, err);
+	if (a != b)
+		return copy_over_host(a, from, b, to, bytes, err);
+	return mpk_device_copy(a,
+			       &(struct mpk_device_copy){ .to = to->data,
+							  .to_off = to->byte_offset,
+							  .from = from->data,
+							  .from_off = from->byte_offset,
+							  .bytes = bytes },
+			       err);
 }
 
 enum mpk_code mpk_devices_send(struct mpk_devices *devices, struct mpk_tensor *tensor,

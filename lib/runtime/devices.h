@@ -55,6 +55,20 @@ void mpk_devices_free(struct mpk_devices *devices, struct mpk_dldevice where, vo
 enum mpk_code mpk_devices_default(const struct mpk_tree *tree, struct mpk_dldevice *out,
 				  struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_devices_empty - a compact tensor of the same type and shape on a device; its content is not
+ * set
+ * Returns  MPK_OK, one reference in *out; MPK_E_DEVICE; MPK_E_NOMEM */
+enum mpk_code mpk_devices_empty(struct mpk_devices *devices, const struct mpk_tensor *like,
+				struct mpk_dldevice where, struct mpk_tensor **out,
+				struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_devices_copy - the content of one compact tensor into another of the same size, wherever
+ * they are; ordered behind what was issued on both devices before
+ * Returns  MPK_OK; MPK_E_RAISED (a kernel faulted); MPK_E_DEVICE; MPK_E_NOMEM */
+enum mpk_code mpk_devices_copy(struct mpk_devices *devices, const struct mpk_dltensor *from,
+			       const struct mpk_dltensor *to, uint64_t bytes,
+			       struct mpk_error *err) MPK_MUST_CHECK;
+
 /* mpk_devices_send - a tensor with the same content on another device
  * @tensor  compact, in host memory; where CPU: the tensor itself with one more reference
  * Returns  MPK_OK, one reference in *out; MPK_E_DEVICE; MPK_E_NOMEM */

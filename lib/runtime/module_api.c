@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "abi/any_list.h"
 #include "abi/convention.h"
 #include "abi/ffi_object.h"
 #include "abi/raised.h"
@@ -281,6 +282,16 @@ static int ffi_own(const struct mpk_ffi_any *view, struct mpk_ffi_any *out)
 	return 0;
 }
 
+static int ffi_list_move(void *list, int index, struct mpk_ffi_any *args, int at)
+{
+	return mpk_any_list_ffi_move(list, index, args, at, ffi_convention());
+}
+
+static int ffi_list_reset(void *list, int index)
+{
+	return mpk_any_list_ffi_reset(list, index, ffi_convention());
+}
+
 /* --- legacy ------------------------------------------------------------------------- */
 
 static void tvm_set_last_error(const char *message)
@@ -329,6 +340,12 @@ static const struct mpk_stub_table functions = {
 	.ffi_make_text = ffi_make_text,
 	.ffi_make_error = ffi_make_error,
 	.ffi_own = ffi_own,
+	.ffi_list_set_arg = mpk_any_list_ffi_set_arg,
+	.ffi_list_move = ffi_list_move,
+	.ffi_list_reset = ffi_list_reset,
+	.tvm_list_set_arg = mpk_any_list_legacy_set_arg,
+	.tvm_list_move = mpk_any_list_legacy_move,
+	.tvm_list_reset = mpk_any_list_legacy_reset,
 	.tvm_call = mpk_legacy_enter,
 	.tvm_set_last_error = tvm_set_last_error,
 	.tvm_get_last_error = tvm_get_last_error,

@@ -6,20 +6,24 @@
 #include "base/vec.h"
 #include "runtime/devices.h"
 
-/* A global function: its row, bound to a runtime. */
+struct mpk_runtime {
+	struct mpk_runtime_options options;
+	struct mpk_devices *devices;
+	struct mpk_dldevice model_devices[MPK_RUNTIME_DEVICES_MAX];
+	size_t model_device_count;
+	const struct mpk_loader **loaders;
+	size_t loader_count, loader_cap;
+	struct mpk_function **globals; /* the latest last */
+	size_t global_count, global_cap;
+};
+
+/* --- global functions ----------------------------------------------------------------- */
+
+/* A row, bound to a runtime. */
 struct bound {
 	struct mpk_function base;
 	struct mpk_runtime *runtime;
 	const struct mpk_global *row;
-	struct bound *next;
-};
-
-struct mpk_runtime {
-	struct mpk_runtime_options options;
-	struct mpk_devices *devices;
-	const struct mpk_loader **loaders;
-	size_t loader_count, loader_cap;
-	struct bound *globals; /* the latest first */
 };
 
 static enum mpk_code call_bound(struct mpk_function *self, const struct mpk_args *args,
@@ -35,40 +39,65 @@ static void destroy_bound(struct mpk_function *self)
 	free(self);
 }
 
-static enum mpk_code add_global(struct mpk_runtime *runtime, const struct mpk_global *row,
-				struct mpk_error *err)
+enum mpk_code mpk_runtime_add_function(struct mpk_runtime *runtime, struct mpk_function *f,
+				       struct mpk_error *err)
 {
-	struct bound *b = calloc(1, sizeof *b);
-
-	if (!b)
+	if (!mpk_vec_reserve(&runtime->globals, &runtime->global_cap, runtime->global_count + 1,
+			     sizeof runtime->globals[0])) {
+		mpk_function_drop(f);
 		return mpk_fail_nomem(err);
-	b->base = (struct mpk_function){
-		.refs = 1,
-		.name = row->name,
-		.call = call_bound,
-		.destroy = destroy_bound,
-	};
-	b->runtime = runtime;
-	b->row = row;
-	b->next = runtime->globals;
-	runtime->globals = b;
+	}
+	runtime->globals[runtime->global_count++] = f;
 	return MPK_OK;
 }
 
 enum mpk_code mpk_runtime_add_globals(struct mpk_runtime *runtime, const struct mpk_global *rows,
 				      size_t count, struct mpk_error *err)
 {
-	for (size_t i = 0; i < count; i++)
-		MPK_TRY(add_global(runtime, &rows[i], err));
+	for (size_t i = 0; i < count; i++) {
+		struct bound *b = calloc(1, sizeof *b);
+
+		if (!b)
+			return mpk_fail_nomem(err);
+		b->base = (struct mpk_function){
+			.refs = 1,
+			.name = rows[i].name,
+			.call = call_bound,
+			.destroy = destroy_bound,
+		};
+		b->runtime = runtime;
+		b->row = &rows[i];
+		MPK_TRY(mpk_runtime_add_function(runtime, &b->base, err));
+	}
 	return MPK_OK;
 }
 
 struct mpk_function *mpk_runtime_find_global(struct mpk_runtime *runtime, const char *name)
 {
-	for (struct bound *b = runtime->globals; b; b = b->next)
-		if (strcmp(b->base.name, name) == 0)
-			return &b->base;
+	for (size_t i = runtime->global_count; i-- > 0;)
+		if (strcmp(runtime->globals[i]->name, name) == 0)
+			return runtime->globals[i];
 	return NULL;
+}
+
+/* --- loaders and devices --------------------------------------------------------------- */
+
+enum mpk_code mpk_runtime_set_devices(struct mpk_runtime *runtime,
+				      const struct mpk_dldevice *devices, size_t count,
+				      struct mpk_error *err)
+{
+	if (!count || count > MPK_RUNTIME_DEVICES_MAX)
+		return mpk_fail(err, MPK_E_RANGE, "%zu devices; at least 1, at most %d", count,
+				MPK_RUNTIME_DEVICES_MAX);
+	memcpy(runtime->model_devices, devices, count * sizeof *devices);
+	runtime->model_device_count = count;
+	return MPK_OK;
+}
+
+const struct mpk_dldevice *mpk_runtime_get_devices(const struct mpk_runtime *runtime, size_t *count)
+{
+	*count = runtime->model_device_count;
+	return runtime->model_devices;
 }
 
 enum mpk_code mpk_runtime_add_loader(struct mpk_runtime *runtime, const struct mpk_loader *loader,
@@ -98,6 +127,8 @@ enum mpk_code mpk_runtime_create_empty(const struct mpk_runtime_options *options
 	if (!runtime)
 		return mpk_fail_nomem(err);
 	runtime->options = *options;
+	runtime->model_devices[0].type = MPK_DL_CPU;
+	runtime->model_device_count = 1;
 	enum mpk_code code = mpk_devices_create(&runtime->devices, err);
 
 	if (code != MPK_OK) {
@@ -112,12 +143,9 @@ void mpk_runtime_destroy(struct mpk_runtime *runtime)
 {
 	if (!runtime)
 		return;
-	while (runtime->globals) {
-		struct bound *b = runtime->globals;
-
-		runtime->globals = b->next;
-		mpk_function_drop(&b->base);
-	}
+	for (size_t i = 0; i < runtime->global_count; i++)
+		mpk_function_drop(runtime->globals[i]);
+	free(runtime->globals);
 	mpk_devices_destroy(runtime->devices);
 	free(runtime->loaders);
 	free(runtime);

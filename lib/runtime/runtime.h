@@ -47,6 +47,10 @@ struct mpk_loader {
 	enum mpk_code (*find)(struct mpk_node_module *node, const char *name,
 			      struct mpk_function **out, struct mpk_error *err);
 
+	/* The name of function number i, false behind the last; for suggestions. NULL: it has
+	 * none that a user would name. */
+	bool (*name_at)(struct mpk_node_module *node, size_t i, struct mpk_span *out);
+
 	/* Undoes open; called when open succeeded and the module's last reference is gone. */
 	void (*close)(struct mpk_node_module *node);
 };
@@ -86,6 +90,24 @@ enum mpk_code mpk_runtime_add_loader(struct mpk_runtime *runtime, const struct m
 /* mpk_runtime_find_loader - the loader for a kind, or NULL */
 const struct mpk_loader *mpk_runtime_find_loader(const struct mpk_runtime *runtime,
 						 struct mpk_span kind);
+
+enum { MPK_RUNTIME_DEVICES_MAX = 8 };
+
+/* mpk_runtime_set_devices - where models that are looked up from now on live: the first is for
+ * tensors, the others are those that the model names by their number
+ * Returns  MPK_OK; MPK_E_RANGE: more than MPK_RUNTIME_DEVICES_MAX */
+enum mpk_code mpk_runtime_set_devices(struct mpk_runtime *runtime,
+				      const struct mpk_dldevice *devices, size_t count,
+				      struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_runtime_get_devices - those devices, at least one; count in *count; borrowed */
+const struct mpk_dldevice *mpk_runtime_get_devices(const struct mpk_runtime *runtime,
+						   size_t *count);
+
+/* mpk_runtime_add_function - a global function by its own name; a reference is taken over
+ * Returns  MPK_OK; MPK_E_NOMEM, the reference is dropped */
+enum mpk_code mpk_runtime_add_function(struct mpk_runtime *runtime, struct mpk_function *f,
+				       struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_runtime_add_globals - global functions; a later one of the same name wins
  * Returns  MPK_OK; MPK_E_NOMEM */

@@ -70,7 +70,12 @@ static enum mpk_code need_library(struct session *s, struct mpk_error *err)
 
 static enum mpk_code open_function(struct session *s, struct mpk_error *err)
 {
+	struct mpk_dldevice where = s->call->device;
+
+	if (where.type == 0)
+		where.type = MPK_DL_CPU;
 	MPK_TRY(need_library(s, err));
+	MPK_TRY(mpk_runtime_set_devices(s->runtime, &where, 1, err));
 	MPK_TRY(mpk_library_find(s->library, s->call->function, &s->function, err));
 	s->where = s->call->device;
 	return MPK_OK;

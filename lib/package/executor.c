@@ -8,20 +8,22 @@
 
 #define QUOTE(mstr) MPK_QUOTE(mpk_toml_str_span(mstr))
 
-/* The parameter file; its tensors are views of the mapping. */
+/* The parameter file. Its tensors are copied as they stand in it, all at once: one by one, those
+ * that are not large would pass through memory. */
 static bool load_params(struct mpk_loader *l, const struct mpk_manifest_module *m,
-			struct mpk_params *out, const struct mpk_file **file)
+			struct mpk_params *out, struct mpk_rope *tensors)
 {
 	struct mpk_toml_str name = mpk_manifest_module_extra(m, "params");
+	const struct mpk_file *f = name.text ? mpk_loader_open(l, name) : NULL;
 	struct mpk_error err = { 0 };
 
-	if (!name.text)
+	if (!f)
+		return !name.text;
+	if (mpk_params_read(f->map.bytes, l->arena, out, &err) == MPK_OK) {
+		mpk_loader_put(f, out->tensors_off, f->map.bytes.len - out->tensors_off, tensors);
+		out->content = tensors;
 		return true;
-	*file = mpk_loader_open(l, name);
-	if (!*file)
-		return false;
-	if (mpk_params_read((*file)->map.bytes, l->arena, out, &err) == MPK_OK)
-		return true;
+	}
 	if (err.code == MPK_E_NOMEM)
 		l->failed = true;
 	else
@@ -50,11 +52,9 @@ static bool load_graph(struct mpk_loader *l, const struct mpk_manifest_module *m
 {
 	struct mpk_toml_str name = mpk_manifest_module_extra(m, "graph");
 
-	if (!name.text)
-		return true;
-	*file = mpk_loader_open(l, name);
+	*file = name.text ? mpk_loader_open(l, name) : NULL;
 	if (!*file)
-		return false;
+		return !name.text;
 	check_graph(l, name, (*file)->map.bytes);
 	out->has_graph = true;
 	out->graph_json = (*file)->map.bytes;
@@ -67,14 +67,13 @@ void mpk_loader_put_executor(struct mpk_loader *l, const struct mpk_manifest_mod
 	struct mpk_toml_str name = mpk_manifest_module_extra(m, "name");
 	struct mpk_factory f = { .module_name = name.text ? mpk_toml_str_span(name)
 							  : mpk_span_str("default") };
-	const struct mpk_file *graph = NULL, *params = NULL;
+	struct mpk_rope tensors = mpk_rope_of(l->arena);
+	const struct mpk_file *graph;
 	bool has_graph = load_graph(l, m, &f, &graph);
 
-	if (!load_params(l, m, &f.params, &params) || !has_graph)
+	if (!load_params(l, m, &f.params, &tensors) || !has_graph)
 		return;
 	mpk_factory_write(rope, &f);
 	if (graph)
 		mpk_mapping_use_file(&graph->map, rope);
-	if (params)
-		mpk_mapping_use_file(&params->map, rope);
 }

@@ -53,6 +53,13 @@ int mpk_gen_equals(struct mpk_gen *g, int value, int64_t constant)
 	return mpk_host_op2(g->f, MPK_OP_EQ, value, mpk_host_const(g->f, constant));
 }
 
+int mpk_gen_one_of(struct mpk_gen *g, int value, int64_t a, int64_t b)
+{
+	int is_b = mpk_gen_equals(g, value, b), is_a = mpk_gen_equals(g, value, a);
+
+	return mpk_host_op2(g->f, MPK_OP_OR, is_a, is_b);
+}
+
 int mpk_gen_is_null(struct mpk_gen *g, int pointer)
 {
 	return mpk_gen_equals(g, mpk_host_convert(g->f, MPK_OP_ADDRESS, pointer), 0);
@@ -80,8 +87,9 @@ int mpk_gen_fits(struct mpk_gen *g, int value, struct mpk_dtype type)
 
 	int64_t high = (int64_t)((UINT64_C(1) << (bits - (is_signed ? 1 : 0))) - 1);
 	int low = mpk_host_const(g->f, is_signed ? -high - 1 : 0);
-	return mpk_host_op2(g->f, MPK_OP_AND, mpk_host_op2(g->f, MPK_OP_LE, low, value),
-			    mpk_host_op2(g->f, MPK_OP_LE, value, mpk_host_const(g->f, high)));
+	int fits_high = mpk_host_op2(g->f, MPK_OP_LE, value, mpk_host_const(g->f, high));
+	int fits_low = mpk_host_op2(g->f, MPK_OP_LE, low, value);
+	return mpk_host_op2(g->f, MPK_OP_AND, fits_low, fits_high);
 }
 
 static int checked(struct mpk_gen *g, enum mpk_host_op over, enum mpk_host_op op, int a, int b,

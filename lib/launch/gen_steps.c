@@ -144,10 +144,10 @@ static void allocate_temp(struct mpk_gen *g, size_t i)
 	mpk_gen_guard(g, mpk_gen_equals(g, mpk_gen_is_null(g, alloc), 0), "RuntimeError",
 		      mpk_gen_format(g, "%s: the loader provides no workspace", g->launch->name),
 		      "", NULL);
+	int type = mpk_host_const(g->f, g->launch->device_type);
+	int code = mpk_host_const(g->f, MPK_DTYPE_FLOAT), bits = mpk_host_const(g->f, 32);
 	int p = mpk_host_call(g->f, alloc, 'p', "iilii",
-			      (int[]){ mpk_host_const(g->f, g->launch->device_type), g->device_id,
-				       bytes, mpk_host_const(g->f, MPK_DTYPE_FLOAT),
-				       mpk_host_const(g->f, 32) });
+			      (int[]){ type, g->device_id, bytes, code, bits });
 	mpk_gen_guard(g, mpk_gen_equals(g, mpk_gen_is_null(g, p), 0), "RuntimeError",
 		      mpk_gen_format(g, "%s: no device memory for temporary '%.*s' of %%lld bytes",
 				     g->launch->name, MPK_SPAN_ARG(t->name)),
@@ -164,8 +164,9 @@ static void release_temp(struct mpk_gen *g, int slot)
 	int id = mpk_host_load(g->f, MPK_MEM_I64, slot, 8);
 
 	mpk_host_jump_if(g->f, mpk_gen_is_null(g, p), none);
+	int type = mpk_host_const(g->f, g->launch->device_type);
 	(void)mpk_host_call(g->f, mpk_gen_runtime(g, MPK_GEN_FREE), 'i', "iip",
-			    (int[]){ mpk_host_const(g->f, g->launch->device_type), id, p });
+			    (int[]){ type, id, p });
 	mpk_host_set_label(g->f, none);
 }
 
@@ -194,9 +195,9 @@ static void stage(struct mpk_gen *g, size_t i)
 	int bytes = elements(g, p);
 	mpk_host_jump_if(g->f, mpk_gen_equals(g, bytes, 0), none);
 	int host = mpk_host_load(g->f, MPK_MEM_PTR, g->data[i], 0);
+	int filled = mpk_host_const(g->f, p->direction != MPK_LAUNCH_OUT);
 	int copy = mpk_host_call(g->f, mpk_gen_runtime(g, MPK_GEN_STAGE), 'p', "ipli",
-				 (int[]){ g->device_id, host, bytes,
-					  mpk_host_const(g->f, p->direction != MPK_LAUNCH_OUT) });
+				 (int[]){ g->device_id, host, bytes, filled });
 	mpk_host_jump_if(g->f, mpk_gen_equals(g, mpk_gen_is_null(g, copy), 0), copied);
 	mpk_host_jump(g->f, g->unwind_label);
 	mpk_host_set_label(g->f, copied);
@@ -217,13 +218,12 @@ static void unstage(struct mpk_gen *g, size_t i, bool success)
 
 	mpk_host_jump_if(g->f, mpk_gen_is_null(g, copy), none);
 	mpk_host_store(g->f, MPK_MEM_PTR, slot, MPK_GEN_STAGED_DEVICE, mpk_host_null(g->f));
-	bool back = success && p->direction != MPK_LAUNCH_IN;
+	int id = mpk_host_load(g->f, MPK_MEM_I64, slot, MPK_GEN_STAGED_ID);
+	int host = mpk_host_load(g->f, MPK_MEM_PTR, slot, MPK_GEN_STAGED_HOST);
+	int bytes = mpk_host_load(g->f, MPK_MEM_I64, slot, MPK_GEN_STAGED_SIZE);
+	int back = mpk_host_const(g->f, success && p->direction != MPK_LAUNCH_IN);
 	int rc = mpk_host_call(g->f, mpk_gen_runtime(g, MPK_GEN_UNSTAGE), 'i', "ippli",
-			       (int[]){ mpk_host_load(g->f, MPK_MEM_I64, slot, MPK_GEN_STAGED_ID),
-					copy,
-					mpk_host_load(g->f, MPK_MEM_PTR, slot, MPK_GEN_STAGED_HOST),
-					mpk_host_load(g->f, MPK_MEM_I64, slot, MPK_GEN_STAGED_SIZE),
-					mpk_host_const(g->f, back) });
+			       (int[]){ id, copy, host, bytes, back });
 	if (success) {
 		mpk_host_jump_if(g->f, mpk_gen_equals(g, rc, 0), none);
 		mpk_host_jump(g->f, g->unwind_label);
@@ -267,9 +267,9 @@ static void narrow(struct mpk_gen *g, const struct mpk_launch_step *s,
 static void add_pointer(struct mpk_gen *g, struct packed *p, int slot)
 {
 	int value = mpk_host_load(g->f, MPK_MEM_PTR, slot, 0);
-	int type =
-		mpk_host_select(g->f, mpk_gen_is_null(g, value), mpk_host_const(g->f, g->abi->none),
-				mpk_host_const(g->f, g->abi->opaque), MPK_HOST_I64);
+	int opaque = mpk_host_const(g->f, g->abi->opaque);
+	int none = mpk_host_const(g->f, g->abi->none);
+	int type = mpk_host_select(g->f, mpk_gen_is_null(g, value), none, opaque, MPK_HOST_I64);
 
 	packed_add(g, p, type, MPK_MEM_PTR, value);
 }
@@ -317,9 +317,9 @@ static int extent(struct mpk_gen *g, const struct mpk_launch_extent *e, const ch
 		return mpk_host_const(g->f, 1);
 
 	int value = mpk_gen_expr(g, e->expr, e->text);
-	int good = mpk_host_op2(g->f, MPK_OP_AND,
-				mpk_host_op2(g->f, MPK_OP_LE, mpk_host_const(g->f, low), value),
-				mpk_host_op2(g->f, MPK_OP_LE, value, mpk_host_const(g->f, high)));
+	int fits_high = mpk_host_op2(g->f, MPK_OP_LE, value, mpk_host_const(g->f, high));
+	int fits_low = mpk_host_op2(g->f, MPK_OP_LE, mpk_host_const(g->f, low), value);
+	int good = mpk_host_op2(g->f, MPK_OP_AND, fits_low, fits_high);
 	mpk_gen_guard(g, good, "ValueError",
 		      mpk_gen_format(g, "%s: %s '%s' is %%lld; it must be %" PRId64 " to %" PRId64,
 				     g->launch->name, what, mpk_gen_literal(g, e->text), low, high),

@@ -23,4 +23,7 @@ enum mpk_code mpk_const_loader_read(struct mpk_cursor *c, struct mpk_arena *aren
 				    struct mpk_const_loader *out,
 				    struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_const_loader_write - the inverse, to the byte */
+void mpk_const_loader_write(struct mpk_rope *r, const struct mpk_const_loader *l);
+
 #endif

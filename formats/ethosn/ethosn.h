@@ -31,4 +31,7 @@ struct mpk_ethosn {
 enum mpk_code mpk_ethosn_read(struct mpk_cursor *c, bool unbounded, struct mpk_arena *arena,
 			      struct mpk_ethosn *out, struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_ethosn_write - the inverse, to the byte */
+void mpk_ethosn_write(struct mpk_rope *r, const struct mpk_ethosn *e);
+
 #endif

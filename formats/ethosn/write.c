@@ -2,10 +2,8 @@
 #include "payload.h"
 #include "wire.h"
 
-static void write_payload(const struct mpk_payload *p, struct mpk_rope *r)
+void mpk_ethosn_write(struct mpk_rope *r, const struct mpk_ethosn *e)
 {
-	const struct mpk_ethosn *e = &p->u.ethosn;
-
 	mpk_rope_put_u64(r, e->count);
 	for (size_t i = 0; i < e->count; i++) {
 		const struct mpk_ethosn_network *n = &e->networks[i];
@@ -25,6 +23,11 @@ static enum mpk_code read_payload(struct mpk_cursor *c, struct mpk_arena *arena,
 				  struct mpk_payload *out, struct mpk_error *err)
 {
 	return mpk_ethosn_read(c, out->gen != MPK_GEN_CURRENT, arena, &out->u.ethosn, err);
+}
+
+static void write_payload(const struct mpk_payload *p, struct mpk_rope *rope)
+{
+	mpk_ethosn_write(rope, &p->u.ethosn);
 }
 
 const struct mpk_codec mpk_codec_ethosn = { MPK_PAYLOAD_ETHOSN, read_payload, write_payload };

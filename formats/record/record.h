@@ -57,6 +57,9 @@ enum mpk_code mpk_record_read(struct mpk_cursor *c, const struct mpk_record_sche
 			      struct mpk_arena *arena, struct mpk_record *out,
 			      struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_record_write - the inverse, to the byte; strings are borrowed until r is written */
+void mpk_record_write(struct mpk_rope *r, const struct mpk_record *record);
+
 /* mpk_record_get - the value of the field with this name, or NULL */
 const struct mpk_record_value *mpk_record_get(const struct mpk_record *record, const char *name);
 

@@ -64,9 +64,8 @@ static void put_content(struct mpk_rope *r, const struct mpk_relax *x)
 	mpk_rope_put_words(r, x->instr_data, 8);
 }
 
-static void write_payload(const struct mpk_payload *p, struct mpk_rope *r)
+void mpk_relax_write(struct mpk_rope *r, const struct mpk_relax *x)
 {
-	const struct mpk_relax *x = &p->u.relax;
 	struct mpk_rope inner = mpk_rope_of(r->arena);
 
 	if (x->gen == MPK_GEN_CURRENT) {
@@ -86,6 +85,11 @@ static enum mpk_code read_payload(struct mpk_cursor *c, struct mpk_arena *arena,
 	MPK_TRY(mpk_relax_read(c, out->gen, arena, &out->u.relax, err));
 	out->trailing = out->u.relax.trailing;
 	return MPK_OK;
+}
+
+static void write_payload(const struct mpk_payload *p, struct mpk_rope *rope)
+{
+	mpk_relax_write(rope, &p->u.relax);
 }
 
 const struct mpk_codec mpk_codec_relax = { MPK_PAYLOAD_RELAX, read_payload, write_payload };

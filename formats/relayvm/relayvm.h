@@ -106,6 +106,9 @@ enum mpk_relay_op {
 enum mpk_code mpk_relay_read(struct mpk_cursor *c, struct mpk_arena *arena, struct mpk_relay *out,
 			     struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_relay_write - the inverse, to the byte, less trailing bytes; hashes are computed */
+void mpk_relay_write(struct mpk_rope *r, const struct mpk_relay *x);
+
 /* mpk_relay_word - word i of an instruction; 0 is the opcode */
 static inline int64_t mpk_relay_word(const struct mpk_relay_instr *instr, size_t i)
 {

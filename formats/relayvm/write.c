@@ -57,9 +57,8 @@ static void put_func(struct mpk_rope *r, const struct mpk_relay_func *f)
 	}
 }
 
-static void write_payload(const struct mpk_payload *p, struct mpk_rope *r)
+void mpk_relay_write(struct mpk_rope *r, const struct mpk_relay *x)
 {
-	const struct mpk_relay *x = &p->u.relay;
 	struct mpk_rope inner = mpk_rope_of(r->arena);
 
 	mpk_rope_put_u64(&inner, MPK_RELAY_MAGIC);
@@ -84,6 +83,11 @@ static enum mpk_code read_payload(struct mpk_cursor *c, struct mpk_arena *arena,
 	MPK_TRY(mpk_relay_read(c, arena, &out->u.relay, err));
 	out->trailing = out->u.relay.trailing;
 	return MPK_OK;
+}
+
+static void write_payload(const struct mpk_payload *p, struct mpk_rope *rope)
+{
+	mpk_relay_write(rope, &p->u.relay);
 }
 
 const struct mpk_codec mpk_codec_relay = { MPK_PAYLOAD_RELAY, read_payload, write_payload };

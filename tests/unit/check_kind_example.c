@@ -66,7 +66,7 @@ START_TEST(it_reads_shows_and_writes)
 	struct mpk_error err = { 0 };
 	struct mpk_rope rope = mpk_rope_of(&arena);
 	struct mpk_payload p;
-	struct mpk_parts parts;
+	struct mpk_extracted_files files;
 
 	ck_assert_int_eq(decode(mpk_span_of(bytes, BYTES), &arena, &p, &err), MPK_OK);
 	ck_assert_uint_eq(p.trailing, 0);
@@ -74,11 +74,11 @@ START_TEST(it_reads_shows_and_writes)
 	ck_assert(mpk_span_is(mpk_record_get(&p.u.record, "text")->str, "hello"));
 	mpk_payload_encode(&p, &rope);
 	ck_assert(mpk_rope_equals(&rope, mpk_span_of(bytes, BYTES)));
-	ck_assert_int_eq(mpk_payload_parts(&p, &arena, &parts, &err), MPK_OK);
-	ck_assert_uint_eq(parts.count, 1);
-	ck_assert_str_eq(parts.items[0].name, "greeting.txt");
-	ck_assert_uint_eq(parts.items[0].off, 0x41);
-	ck_assert(mpk_span_is(parts.items[0].data, "hello"));
+	ck_assert_int_eq(mpk_payload_extract(&p, &arena, &files, &err), MPK_OK);
+	ck_assert_uint_eq(files.count, 1);
+	ck_assert_str_eq(files.items[0].name, "greeting.txt");
+	ck_assert_uint_eq(files.items[0].off, 0x41);
+	ck_assert(mpk_span_is(files.items[0].data, "hello"));
 	mpk_arena_fini(&arena);
 }
 END_TEST

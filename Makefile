@@ -60,7 +60,7 @@ LLVM_OBJ := $(LLVM_SRC:%.c=$(O)/%.o)
 CMD_OBJ  := $(CMD_SRC:%.c=$(O)/%.o)
 UNIT     := $(sort $(wildcard tests/unit/check_*.c))
 UNIT_BIN := $(UNIT:%.c=$(O)/%)
-ALL_SRC  := $(LIB_SRC) $(LLVM_SRC) $(CMD_SRC) $(wildcard cmd/*/*.c lib/runtime/stub/*.c) $(UNIT)
+ALL_SRC  := $(LIB_SRC) $(LLVM_SRC) $(CMD_SRC) $(wildcard cmd/*/*.c lib/runtime/stub/*.c lib/launch/standalone/*.c) $(UNIT)
 
 BASE_LIBS  := -lelf -lz -ljansson -lm -ldl -pthread
 CHECK_LIBS  = $(shell $(PKG_CONFIG) --libs check) -lsubunit
@@ -72,10 +72,16 @@ NEEDS_LLVM_check_llvm := 1
 STUB_SRC := $(sort $(wildcard lib/runtime/stub/*.c))
 STUBS    := $(STUB_SRC:lib/runtime/stub/%.c=$(O)/libexec/minspect/mpk-%.so)
 
+# The loader that mpack pastes into standalone libraries as text (lib/launch/standalone/loader.h):
+# compiled here, in both calling conventions, for its warnings and its test.
+SA_SRC   := $(sort $(wildcard lib/launch/standalone/*.c))
+SA_OBJ   := $(SA_SRC:%.c=$(O)/%.o)
+SA_LEGACY_OBJ := $(SA_SRC:%.c=$(O)/%.legacy.o)
+
 # The C++ parser of --cases; minspect itself starts without libstdc++.
 TOML_SO  := $(O)/libexec/minspect/toml.so
 
-all: $(O)/bin/mpack $(O)/bin/minspect $(STUBS) $(TOML_SO)
+all: $(O)/bin/mpack $(O)/bin/minspect $(STUBS) $(TOML_SO) $(SA_OBJ) $(SA_LEGACY_OBJ)
 
 $(O)/libmpk.a: $(LIB_OBJ)
 	$(call say,AR,$@)
@@ -154,7 +160,12 @@ $(O)/%.o: %.c $(O)/flags
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
 
-$(O)/lib/launch/standalone.o: $(wildcard lib/launch/standalone/*.c)
+$(O)/%.legacy.o: %.c $(O)/flags
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(ALL_CFLAGS) -DMPK_SA_LEGACY -MMD -MP -c $< -o $@
+
+$(O)/lib/launch/standalone.o: $(wildcard lib/launch/standalone/*) lib/base/half.h formats/dtype/dlpack.h
+$(O)/tests/unit/check_standalone: $(addprefix $(O)/lib/launch/standalone/,calls.o shared.o)
 
 $(O)/%.o: %.cc $(O)/flags
 	$(call say,CXX,$@)
@@ -182,7 +193,7 @@ coverage:
 		--html-details out/cov/coverage.html --txt out/cov/coverage.txt --print-summary
 
 # --- static checks -----------------------------------------------------------------
-HEADERS := $(sort $(wildcard lib/*/*.h lib/executor/*/*.h formats/*.h formats/*/*.h cmd/*/*.h))
+HEADERS := $(sort $(wildcard lib/*/*.h lib/*/*/*.h formats/*.h formats/*/*.h cmd/*/*.h))
 headers-check: $(O)/gen/common/config.h
 	$(Q)rc=0; for h in $(HEADERS); do \
 		echo 'typedef int mpk_nothing;' | \
@@ -278,7 +289,7 @@ distcheck:
 clean:
 	rm -rf out compile_commands.json
 
--include $(ALL_SRC:%.c=$(O)/%.d) $(LIB_CXX:%.cc=$(O)/%.d)
+-include $(ALL_SRC:%.c=$(O)/%.d) $(SA_LEGACY_OBJ:.o=.d) $(LIB_CXX:%.cc=$(O)/%.d)
 .PHONY: all fuzz fuzz-build fakes check check-cuda unit unit-build cli asan coverage format headers-check lint tidy interop bench install uninstall clean FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:

@@ -128,7 +128,7 @@ static enum mpk_code write_all(struct unpack *u, struct mpk_error *err)
 	mpk_interrupt_catch();
 	MPK_TRY(mpk_directory_open(output, &d, err));
 	for (size_t i = 0; i < u->plan.count; i++) {
-		const struct mpk_given_file *f = &u->plan.files[i];
+		const struct mpk_memory_file *f = &u->plan.files[i];
 		struct mpk_rope rope = mpk_rope_of(&u->arena);
 
 		mpk_rope_put_view(&rope, f->bytes);

@@ -8,10 +8,6 @@
 #include "emit/stamped.h"
 #include "io/output.h"
 
-/* From this size on a blob is not given to compiler and linker. Measured: below it the
- * detour through a stub saves nothing against LLVM's and the linker's own copies. */
-enum { MPK_LARGE_BYTES = 1 << 20 };
-
 /* How the blob gets into its object. */
 enum mpk_placement {
 	MPK_PLACE_NONE,        /* there is no blob */

@@ -7,8 +7,7 @@
 #include "elf/reader.h"
 #include "emit/follow.h"
 
-/* From here on hashing on the side is worth the thread. */
-enum { LARGE_BYTES = 1 << 20, DIGITS = 2 * MPK_XXH128_BYTES, ID_BYTES = 2 * MPK_STAMP_ID_HALF };
+enum { DIGITS = 2 * MPK_XXH128_BYTES, ID_BYTES = 2 * MPK_STAMP_ID_HALF };
 
 /* Bytes to be changed: of the file they stand in, and of what is written. */
 struct place {
@@ -190,7 +189,7 @@ enum mpk_code mpk_stamped_write(const struct mpk_stamped *s, struct mpk_arena *a
 	if (old && old->count == 1 && !old->pieces[0].data)
 		follow.old = &old->pieces[0];
 	/* What is out at once can neither be patched nor taken back. */
-	if (s->blob->len < LARGE_BYTES || (old && !follow.old) || mpk_output_is_through(o) ||
+	if (s->blob->len < MPK_LARGE_BYTES || (old && !follow.old) || mpk_output_is_through(o) ||
 	    !find_blob(s, &follow.at))
 		return write_after_reading(s, old, &places, arena, o, err);
 	return write_following(&follow, &s->stamp, &places, o, err);

@@ -124,7 +124,7 @@ enum mpk_code mpk_mapping_open(const char *path, struct mpk_mapping *out, struct
 void mpk_mapping_use_file(const struct mpk_mapping *m, struct mpk_rope *rope)
 {
 	if (m->mapped && m->fd >= 0)
-		mpk_rope_use_file(rope, m->bytes, m->fd, MPK_MAPPING_LARGE);
+		mpk_rope_use_file(rope, m->bytes, m->fd);
 }
 
 void mpk_mapping_close(struct mpk_mapping *m)

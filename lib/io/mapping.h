@@ -29,9 +29,6 @@ struct mpk_mapping {
 enum mpk_code mpk_mapping_open(const char *path, struct mpk_mapping *out,
 			       struct mpk_error *err) MPK_MUST_CHECK;
 
-/* Pieces from here on are worth copying from file to file. */
-enum { MPK_MAPPING_LARGE = 1 << 20 };
-
 /* mpk_mapping_use_file - turn the large pieces of a rope that are views of a mapping into
  * ranges of its file, which are written without touching them
  * A mapping of a pipe has no file: nothing changes then. */

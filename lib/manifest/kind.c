@@ -1,4 +1,5 @@
-#include "manifest/mkind.h"
+/* kind.c - the kinds that a manifest builds from parts: one row each */
+#include "manifest/kind.h"
 
 #include "base/compiler.h"
 
@@ -8,7 +9,7 @@
 		{ { 0 } }                                                                          \
 	}
 
-static const struct mpk_mkind kinds[] = {
+static const struct mpk_manifest_kind kinds[] = {
 	{ MPK_KIND_HOST, "", false, { 0 }, { { 0 } } },
 	DEVICE("cuda", "cuda", "ptx", "cubin", "fatbin", "cuda"),
 	DEVICE("opencl", "opencl", "cl", "xclbin", "awsxclbin", "aocx"),
@@ -40,7 +41,7 @@ static const struct mpk_mkind kinds[] = {
 	{ "metadata_module", "metadata_module", false, { 0 }, { { 0 } } },
 };
 
-const struct mpk_mkind *mpk_mkind_find(struct mpk_span name)
+const struct mpk_manifest_kind *mpk_manifest_kind_find(struct mpk_span name)
 {
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(kinds); i++)
 		if (mpk_span_is(name, kinds[i].name))
@@ -48,7 +49,7 @@ const struct mpk_mkind *mpk_mkind_find(struct mpk_span name)
 	return NULL;
 }
 
-const struct mpk_mkind *mpk_mkind_at(size_t i)
+const struct mpk_manifest_kind *mpk_manifest_kind_at(size_t i)
 {
 	return i < MPK_ARRAY_COUNT(kinds) ? &kinds[i] : NULL;
 }

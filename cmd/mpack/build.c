@@ -17,10 +17,9 @@
 #include "io/output.h"
 #include "mpack/input.h"
 #include "mpack/mpack.h"
+#include "text/shell.h"
 
-struct mpk_build_options mpk_build_options;
-
-#define opt mpk_build_options
+static struct mpk_build_options opt;
 
 static const struct mpk_option options[] = {
 	{ 'o', "output", MPK_OPT_TEXT, "FILE",
@@ -171,35 +170,19 @@ static FILE *command_stream(void)
 	return opt.dry_run ? stdout : stderr;
 }
 
-/* As a shell would need it, so that a line can be pasted. */
-static void print_word(FILE *f, const char *word)
-{
-	static const char plain[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=./,:@%^$";
-
-	if (*word && word[strspn(word, plain)] == '\0') {
-		(void)fputs(word, f);
-		return;
-	}
-	(void)fputc('\'', f);
-	for (; *word; word++)
-		(void)fputs(*word == '\'' ? "'\\''" : (char[2]){ *word, 0 }, f);
-	(void)fputc('\'', f);
-}
-
 static void on_command(void *data, const char *const *argv)
 {
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf line = { 0 };
 	FILE *f = command_stream();
 
 	(void)data;
 	if (!opt.dry_run && !opt.print_commands && mpk_common.verbose < 2)
 		return;
 	for (size_t i = 0; argv[i]; i++) {
-		if (i)
-			(void)fputc(' ', f);
-		print_word(f, argv[i]);
+		mpk_strbuf_puts(&line, i ? " " : "");
+		mpk_shell_quote(&line, mpk_span_str(argv[i]));
 	}
-	(void)fputc('\n', f);
+	(void)fprintf(f, "%s\n", mpk_strbuf_text(&line));
 	(void)fflush(f);
 }
 
@@ -218,8 +201,8 @@ static void on_note(void *data, const char *text)
 
 /* --- signals --------------------------------------------------------------------- */
 
-/* Tools end with us (emit/job.h) and the scratch directory has its janitor: what is left
- * are temporary names of outputs. */
+/* Tools end with us (process/process.h) and the scratch directory has its cleanup process: what
+ * is left are temporary names of outputs. */
 static void on_signal(int sig)
 {
 	mpk_output_abandon_all();
@@ -361,10 +344,12 @@ static int build(enum mpk_emit_kind kind, const char *path)
 int mpack_build(int argc, char **argv)
 {
 	enum mpk_emit_kind kind = MPK_EMIT_SO;
+	const char *input;
 	int first, status;
 
 	if (!mpk_options_parse(&command, argc, argv, &first, &status))
 		return status;
+	input = first < argc ? argv[first] : MPACK_MANIFEST;
 	if (argc - first > 1)
 		return mpk_diag_usage("one manifest at a time: '%s' is too much", argv[first + 1]);
 	if (!opt.output)
@@ -373,9 +358,9 @@ int mpack_build(int argc, char **argv)
 	if (status == MPK_EXIT_OK)
 		status = check_words(kind);
 	if (status == MPK_EXIT_OK)
-		status = build(kind, first < argc ? argv[first] : MPACK_MANIFEST);
+		status = build(kind, input);
 	if (status == MPK_EXIT_OK && opt.check_repro)
-		status = mpk_repro_check(argc, argv, first);
+		status = mpk_repro_check(&opt, input);
 	mpk_options_fini_list(&opt.cflags);
 	mpk_options_fini_list(&opt.ldflags);
 	return status;

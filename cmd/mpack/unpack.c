@@ -56,7 +56,7 @@ static enum mpk_code check_digest(struct unpack *u, struct mpk_error *err)
 	mpk_mapping_use_file(&u->file, &blob);
 	MPK_TRY(mpk_rope_status(&blob, err));
 	MPK_TRY(mpk_digest_rope(MPK_DIGEST_XXH128, &blob, NULL, digest, err));
-	return mpk_stamp_compare(&u->image.stamp, digest, err);
+	return mpk_note_compare(&u->image.note, digest, err);
 }
 
 static enum mpk_code read_file(struct unpack *u, const char *path, struct mpk_error *err)
@@ -68,7 +68,7 @@ static enum mpk_code read_file(struct unpack *u, const char *path, struct mpk_er
 			err, MPK_E_NO_BLOB,
 			"there is no module blob in this file, only host code or nothing of TVM's: there is nothing to unpack");
 	MPK_TRY(mpk_blob_read(u->image.blob, u->image.gen, &u->arena, &u->tree, err));
-	return u->image.stamp.name ? check_digest(u, err) : MPK_OK;
+	return u->image.note.name ? check_digest(u, err) : MPK_OK;
 }
 
 /* The objects of an archive, less the one that holds the blob. An archive whose blob stands in
@@ -107,7 +107,7 @@ static enum mpk_code make_plan(struct unpack *u, const char *path, struct mpk_er
 {
 	struct mpk_unpack_input input = { .tree = &u->tree,
 					  .blob = u->image.blob,
-					  .name = u->image.stamp.name,
+					  .name = u->image.note.name,
 					  .standalone = u->image.standalone };
 
 	if (!input.name)

@@ -330,3 +330,19 @@ enum mpk_code mpk_output_commit(struct mpk_output *o, struct mpk_error *err)
 		output_free(o);
 	return code;
 }
+
+enum mpk_code mpk_output_finish(struct mpk_output *o, enum mpk_code code, struct mpk_error *err)
+{
+	if (code == MPK_OK)
+		return mpk_output_commit(o, err);
+	mpk_output_abandon(o);
+	return code;
+}
+
+enum mpk_code mpk_output_store(const char *path, struct mpk_span bytes, struct mpk_error *err)
+{
+	struct mpk_output *o = NULL;
+
+	MPK_TRY(mpk_output_open(path, 0666, &o, err));
+	return mpk_output_finish(o, mpk_output_write(o, bytes, err), err);
+}

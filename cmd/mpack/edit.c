@@ -75,7 +75,7 @@ static enum mpk_code load(struct edit *e, const char *path, struct mpk_error *er
 	if (e->image.standalone)
 		return mpk_fail(
 			err, MPK_E_UNSUPPORTED,
-			"this library loads its kernels itself, from places in its blob that its code knows: build it anew from its manifest");
+			"this library loads its kernels itself, from positions in its blob that its code knows: build it anew from its manifest");
 	MPK_TRY(mpk_blob_read(e->image.blob, e->image.gen, &e->arena, &e->tree, err));
 	e->swap = (struct mpk_swap){ .tree = &e->tree, .arena = &e->arena };
 	return check_faithful(e, err);

@@ -46,7 +46,7 @@ static const char *name_of(struct mpk_arena *arena, const char *path)
 	return mpk_arena_copy(arena, base, strcmp(path, "-") == 0 ? 0 : len);
 }
 
-/* What is built from the parts of a damaged blob would look sound. */
+/* What is built from the pieces of a damaged blob would look valid. */
 static enum mpk_code check_digest(struct unpack *u, struct mpk_error *err)
 {
 	struct mpk_rope blob = mpk_rope_of(&u->arena);

@@ -16,7 +16,7 @@ static enum mpk_code check_standalone(struct mpk_build *b, const struct mpk_imag
 		return MPK_OK;
 	return mpk_fail(
 		err, MPK_E_UNSUPPORTED,
-		"this library loads its kernels itself, from places in its blob that its code knows: another blob cannot be put in; build it from its sources");
+		"this library loads its kernels itself, from positions in its blob that its code knows: another blob cannot be put in; build it from its sources");
 }
 
 /* The base's own name of the blob, which has a prefix when it was made for a system library.

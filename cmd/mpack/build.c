@@ -136,31 +136,28 @@ static int count_jobs(unsigned *out)
 static enum mpk_code split_words(struct mpk_arena *arena, const char *text, struct mpk_args *out,
 				 struct mpk_error *err)
 {
-	size_t most = strlen(text) / 2 + 1;
-	const char **words = mpk_arena_array(arena, most, sizeof *words);
 	char *copy = mpk_arena_copy(arena, text, strlen(text)), *rest = NULL;
+	struct mpk_argv v = { .arena = arena };
 
-	if (!words || !copy)
+	if (!copy)
 		return mpk_fail_nomem(err);
 	for (char *w = strtok_r(copy, " \t", &rest); w; w = strtok_r(NULL, " \t", &rest))
-		words[out->count++] = w;
-	if (!out->count)
-		return mpk_fail(err, MPK_E_USAGE, "--cc names no program");
-	out->items = words;
-	return MPK_OK;
+		mpk_argv_add(&v, w);
+	if (v.failed)
+		return mpk_fail_nomem(err);
+	*out = (struct mpk_args){ v.items, v.count };
+	return v.count ? MPK_OK : mpk_fail(err, MPK_E_USAGE, "--cc names no program");
 }
 
 static enum mpk_code list_args(struct mpk_arena *arena, const struct mpk_option_list *list,
 			       struct mpk_args *out, struct mpk_error *err)
 {
-	const char **items = mpk_arena_array(arena, list->count + 1, sizeof *items);
+	struct mpk_argv v = { .arena = arena };
 
-	if (!items)
-		return mpk_fail_nomem(err);
 	for (size_t i = 0; i < list->count; i++)
-		items[i] = list->items[i].value;
-	*out = (struct mpk_args){ items, list->count };
-	return MPK_OK;
+		mpk_argv_add(&v, list->items[i].value);
+	*out = (struct mpk_args){ v.items, v.count };
+	return v.failed ? mpk_fail_nomem(err) : MPK_OK;
 }
 
 /* --- telling what happens -------------------------------------------------------- */

@@ -1,3 +1,5 @@
+/* An edit writes what was read but for the payloads that are named. So the blob must be one that
+ * our writer would have written byte for byte, which is tried out before anything is changed. */
 #include <string.h>
 
 #include "common/diag.h"
@@ -100,14 +102,13 @@ static enum mpk_code replace(struct edit *e, const char *word, struct mpk_mappin
 
 /* --- writing --------------------------------------------------------------------- */
 
-static enum mpk_code write_out(struct edit *e, const struct mpk_packed *s, unsigned mode,
-			       struct mpk_error *err)
+static enum mpk_code write_out(const struct mpk_packed *s, unsigned mode, struct mpk_error *err)
 {
 	struct mpk_output *o = NULL;
 
 	MPK_TRY(mpk_output_open(output, mode, &o, err));
 	mpk_progress_begin("writing", s->rope->len);
-	enum mpk_code code = mpk_packed_write(s, &e->arena, o, err);
+	enum mpk_code code = mpk_packed_write(s, o, err);
 	mpk_progress_end();
 	return mpk_output_finish(o, code, err);
 }
@@ -124,13 +125,11 @@ static enum mpk_code write_library(struct edit *e, const struct mpk_rope *blob,
 	MPK_TRY(mpk_private_open(&e->file, e->image.blob, &file, err));
 	enum mpk_code code =
 		mpk_elf_replace(&file, e->image.blob_symbol, blob, &e->arena, &rope, err);
-	struct mpk_packed packed = { .file = mpk_span_of(file.data, file.len),
-				     .note = e->image.note,
-				     .rope = &rope,
-				     .blob = blob,
-				     .old = &old };
+	struct mpk_packed packed = {
+		.file = &file, .note = e->image.note, .rope = &rope, .blob = blob, .old = &old
+	};
 	if (code == MPK_OK)
-		code = write_out(e, &packed, 0777, err);
+		code = write_out(&packed, 0777, err);
 	if (code == MPK_E_CORRUPT)
 		mpk_error_at_file(err, e->name);
 	mpk_private_close(&e->file, &file);
@@ -158,7 +157,7 @@ static enum mpk_code run(struct edit *e, const char *path, struct mpk_error *err
 	mpk_mapping_use_file(&e->file, &blob);
 	if (e->image.container != MPK_CONTAINER_BLOB)
 		return write_library(e, &blob, err);
-	return write_out(e, &(struct mpk_packed){ .rope = &blob }, 0666, err);
+	return write_out(&(struct mpk_packed){ .rope = &blob }, 0666, err);
 }
 
 static int edit(const char *path)

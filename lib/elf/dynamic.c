@@ -1,3 +1,4 @@
+/* For libraries without section headers (sstrip, some packers), which a loader does not need. */
 #include "elf/dynamic.h"
 
 #include "base/num.h"

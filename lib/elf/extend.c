@@ -7,9 +7,9 @@
 
 #include "base/num.h"
 #include "elf/patch.h"
-#include "elf/symbols.h"
 
 struct plan {
+	const struct mpk_patch *p;
 	struct mpk_patch_symbol stub;
 	uint64_t added; /* bytes that content has more than the stub */
 	uint64_t load;  /* file offset of the segment's header; 0: an object */
@@ -49,35 +49,15 @@ static enum mpk_code check_home(const struct mpk_patch *p, const struct plan *pl
 }
 
 /* Symbols such as _end would have to move, and with them code that uses them. */
-static enum mpk_code check_table(const struct mpk_patch *p, const struct plan *plan,
-				 const struct mpk_symtab *t, struct mpk_error *err)
+static enum mpk_code check_symbol(void *data, const struct mpk_symbol *s, uint64_t at,
+				  struct mpk_error *err)
 {
-	for (size_t i = 0; i < t->count; i++) {
-		struct mpk_symbol s;
+	const struct plan *plan = data;
+	bool near = s->section == plan->stub.section || (plan->p->linked && s->defined);
 
-		MPK_TRY(mpk_symtab_get(t, i, &s, err));
-		bool near = s.section == plan->stub.section || (p->linked && s.defined);
-
-		if (near && s.value > plan->stub.value)
-			return mpk_fail(err, MPK_E_UNSUPPORTED,
-					"another symbol lies behind the blob");
-	}
-	return MPK_OK;
-}
-
-static enum mpk_code check_no_symbol_behind(const struct mpk_patch *p, const struct plan *plan,
-					    struct mpk_error *err)
-{
-	struct mpk_symtab t;
-
-	for (size_t i = 1; i < p->elf.section_count; i++) {
-		GElf_Shdr s = mpk_patch_section(p, i);
-
-		if (!mpk_symtab_is(&s))
-			continue;
-		MPK_TRY(mpk_symtab_open(&p->elf, i, &t, err));
-		MPK_TRY(check_table(p, plan, &t, err));
-	}
+	(void)at;
+	if (near && s->value > plan->stub.value)
+		return mpk_fail(err, MPK_E_UNSUPPORTED, "another symbol lies behind the blob");
 	return MPK_OK;
 }
 
@@ -108,7 +88,7 @@ static enum mpk_code check_layout(const struct mpk_patch *p, struct plan *plan,
 				  struct mpk_error *err)
 {
 	MPK_TRY(check_home(p, plan, err));
-	MPK_TRY(check_no_symbol_behind(p, plan, err));
+	MPK_TRY(mpk_patch_symbols(p, check_symbol, plan, err));
 	if (p->elf.header.e_shoff < plan->stub.home.sh_offset + plan->stub.home.sh_size)
 		return mpk_fail(err, MPK_E_UNSUPPORTED, "section headers precede the blob");
 	return p->linked ? find_segment(p, plan, err) : MPK_OK;
@@ -235,7 +215,7 @@ enum mpk_code mpk_elf_extend(const struct mpk_private *file, const char *symbol,
 			     struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_patch_close) struct mpk_patch p = { 0 };
-	struct plan plan = { 0 };
+	struct plan plan = { .p = &p };
 
 	MPK_TRY(mpk_patch_open(file, &p, err));
 	MPK_TRY(mpk_patch_find(&p, symbol, &plan.stub, err));

@@ -1,3 +1,5 @@
+/* A symbol table is walked twice: what a name means depends on the generation, which only the
+ * whole table tells. */
 #include "elf/functions.h"
 
 #include <stdlib.h>

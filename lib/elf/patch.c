@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-#include "elf/symbols.h"
-
 /* What is patched must stand in tables of the usual form: section numbers beyond 0xff00, which
  * stand elsewhere than in their fields, are not worth the trouble for a library of ours. */
 static enum mpk_code check_form(const struct mpk_patch *p, struct mpk_error *err)
@@ -119,16 +117,54 @@ static size_t section_at(const struct mpk_patch *p, uint64_t address)
 	return 0;
 }
 
-static enum mpk_code take_symbol(const struct mpk_patch *p, const struct mpk_symbol *s, uint64_t at,
-				 struct mpk_patch_symbol *found, struct mpk_error *err)
+static enum mpk_code see_table(const struct mpk_patch *p, size_t section, mpk_patch_see_fn *see,
+			       void *data, struct mpk_error *err)
 {
-	size_t section = p->linked && s->defined ? section_at(p, s->value) : s->section;
+	struct mpk_symtab t;
+	struct mpk_symbol s;
 
+	MPK_TRY(mpk_symtab_open(&p->elf, section, &t, err));
+	for (size_t i = 0; i < t.count; i++) {
+		MPK_TRY(mpk_symtab_get(&t, i, &s, err));
+		MPK_TRY(see(data, &s, t.off + i * MPK_PATCH_SIZE(p, Sym), err));
+	}
+	return MPK_OK;
+}
+
+enum mpk_code mpk_patch_symbols(const struct mpk_patch *p, mpk_patch_see_fn *see, void *data,
+				struct mpk_error *err)
+{
+	for (size_t i = 1; i < p->elf.section_count; i++) {
+		GElf_Shdr s = mpk_patch_section(p, i);
+
+		if (s.sh_type == SHT_SYMTAB || s.sh_type == SHT_DYNSYM)
+			MPK_TRY(see_table(p, i, see, data, err));
+	}
+	return MPK_OK;
+}
+
+struct wanted {
+	const struct mpk_patch *p;
+	const char *name;
+	struct mpk_patch_symbol found;
+};
+
+static enum mpk_code see_symbol(void *data, const struct mpk_symbol *s, uint64_t at,
+				struct mpk_error *err)
+{
+	struct wanted *w = data;
+	struct mpk_patch_symbol *found = &w->found;
+	size_t section = s->section;
+
+	if (strcmp(s->name, w->name) != 0)
+		return MPK_OK;
+	if (w->p->linked && s->defined)
+		section = section_at(w->p, s->value);
 	if (!section)
 		return mpk_fail(err, MPK_E_UNSUPPORTED, "the blob symbol has no section");
 	if (found->count == 0) {
 		found->section = section;
-		found->home = mpk_patch_section(p, section);
+		found->home = mpk_patch_section(w->p, section);
 		found->value = s->value;
 		found->size = s->bytes;
 	} else if (found->count == 2 || found->section != section || found->value != s->value ||
@@ -139,37 +175,14 @@ static enum mpk_code take_symbol(const struct mpk_patch *p, const struct mpk_sym
 	return MPK_OK;
 }
 
-static enum mpk_code find_in(const struct mpk_patch *p, const struct mpk_symtab *t,
-			     const char *symbol, struct mpk_patch_symbol *found,
-			     struct mpk_error *err)
-{
-	for (size_t i = 0; i < t->count; i++) {
-		struct mpk_symbol s;
-
-		MPK_TRY(mpk_symtab_get(t, i, &s, err));
-		if (strcmp(s.name, symbol) == 0)
-			MPK_TRY(take_symbol(p, &s, t->off + i * MPK_PATCH_SIZE(p, Sym), found,
-					    err));
-	}
-	return MPK_OK;
-}
-
 enum mpk_code mpk_patch_find(const struct mpk_patch *p, const char *symbol,
 			     struct mpk_patch_symbol *out, struct mpk_error *err)
 {
-	struct mpk_patch_symbol found = { 0 };
-	struct mpk_symtab t;
+	struct wanted w = { .p = p, .name = symbol };
 
-	for (size_t i = 1; i < p->elf.section_count; i++) {
-		GElf_Shdr s = mpk_patch_section(p, i);
-
-		if (!mpk_symtab_is(&s))
-			continue;
-		MPK_TRY(mpk_symtab_open(&p->elf, i, &t, err));
-		MPK_TRY(find_in(p, &t, symbol, &found, err));
-	}
-	if (found.count == 0)
+	MPK_TRY(mpk_patch_symbols(p, see_symbol, &w, err));
+	if (w.found.count == 0)
 		return mpk_fail(err, MPK_E_UNSUPPORTED, "it has no symbol for the blob");
-	*out = found;
+	*out = w.found;
 	return MPK_OK;
 }

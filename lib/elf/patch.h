@@ -9,6 +9,7 @@
 
 #include "base/rope.h"
 #include "elf/reader.h"
+#include "elf/symbols.h"
 #include "io/mapping.h"
 
 /* Where a field lies in its structure, for the file's class. */
@@ -67,6 +68,14 @@ GElf_Shdr mpk_patch_section(const struct mpk_patch *p, size_t index);
 
 /* mpk_patch_has_bytes - whether a section takes room in the file */
 bool mpk_patch_has_bytes(const GElf_Shdr *s);
+
+/* mpk_patch_symbols - look at every symbol of every symbol table
+ * @see     gets the file offset of the symbol; what it returns but MPK_OK ends the walk
+ * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_NOMEM; what see returned */
+typedef enum mpk_code mpk_patch_see_fn(void *data, const struct mpk_symbol *s, uint64_t at,
+				       struct mpk_error *err);
+enum mpk_code mpk_patch_symbols(const struct mpk_patch *p, mpk_patch_see_fn *see, void *data,
+				struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_patch_find - the symbol of this name
  * Returns  MPK_OK; MPK_E_UNSUPPORTED (not there, undefined, several that differ);

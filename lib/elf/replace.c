@@ -1,3 +1,7 @@
+/* Three ways, tried in this order: into the room of the old blob, into an extended one at the end
+ * of the file, into a new segment. The last needs a program header, and there is none to add:
+ * the table stands before the code, which cannot move. So one that loaders can do without is
+ * given up. */
 #include "elf/replace.h"
 
 #include <string.h>
@@ -5,7 +9,6 @@
 #include "base/num.h"
 #include "elf/extend.h"
 #include "elf/patch.h"
-#include "elf/symbols.h"
 
 enum { PAGE_BYTES = 4096 };
 
@@ -117,30 +120,28 @@ static enum mpk_code shift(const struct mpk_patch *p, uint64_t at, struct mpk_pa
 	return number < from ? MPK_OK : mpk_patch_put(p, at, f, number + 1, err);
 }
 
-static enum mpk_code shift_symbols(const struct mpk_patch *p, size_t table, size_t from,
-				   struct mpk_error *err)
-{
-	struct mpk_patch_field f = MPK_PATCH_FIELD(p, Sym, st_shndx);
-	struct mpk_symtab t;
-	struct mpk_symbol s;
+struct shifting {
+	const struct mpk_patch *p;
+	size_t from;
+};
 
-	MPK_TRY(mpk_symtab_open(&p->elf, table, &t, err));
-	for (size_t i = 0; i < t.count; i++) {
-		MPK_TRY(mpk_symtab_get(&t, i, &s, err));
-		MPK_TRY(shift(p, t.off + i * MPK_PATCH_SIZE(p, Sym), f, s.section, from, err));
-	}
-	return MPK_OK;
+static enum mpk_code shift_symbol(void *data, const struct mpk_symbol *s, uint64_t at,
+				  struct mpk_error *err)
+{
+	const struct shifting *all = data;
+
+	return shift(all->p, at, MPK_PATCH_FIELD(all->p, Sym, st_shndx), s->section, all->from,
+		     err);
 }
 
 /* All numbers of sections from `from` on, wherever they stand. */
 static enum mpk_code shift_numbers(const struct mpk_patch *p, size_t from, struct mpk_error *err)
 {
+	MPK_TRY(mpk_patch_symbols(p, shift_symbol, &(struct shifting){ p, from }, err));
 	for (size_t i = 1; i < p->elf.section_count; i++) {
 		GElf_Shdr s = mpk_patch_section(p, i);
 		uint64_t at = mpk_patch_section_at(p, i);
 
-		if (mpk_symtab_is(&s))
-			MPK_TRY(shift_symbols(p, i, from, err));
 		MPK_TRY(shift(p, at, MPK_PATCH_FIELD(p, Shdr, sh_link), s.sh_link, from, err));
 		if ((s.sh_flags & SHF_INFO_LINK) || s.sh_type == SHT_REL || s.sh_type == SHT_RELA)
 			MPK_TRY(shift(p, at, MPK_PATCH_FIELD(p, Shdr, sh_info), s.sh_info, from,

@@ -1,3 +1,5 @@
+/* Two ways to the symbols that a loader sees: by section headers, which tell sizes, and by
+ * PT_DYNAMIC, which does not, for files that have lost their section headers. */
 #include "elf/symbols.h"
 
 #include <inttypes.h>
@@ -40,11 +42,6 @@ static enum mpk_code open_extended(const struct mpk_elf *e, size_t index, struct
 		return mpk_elf_chunk(e, &table, &t->extended, &count, err);
 	}
 	return MPK_OK;
-}
-
-bool mpk_symtab_is(const GElf_Shdr *section)
-{
-	return section->sh_type == SHT_SYMTAB || section->sh_type == SHT_DYNSYM;
 }
 
 enum mpk_code mpk_symtab_open(const struct mpk_elf *e, size_t index, struct mpk_symtab *out,

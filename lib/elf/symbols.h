@@ -33,10 +33,8 @@ enum mpk_code mpk_symtab_dynamic(const struct mpk_elf *e, struct mpk_symtab *out
 enum mpk_code mpk_symtab_static(const struct mpk_elf *e, struct mpk_symtab *out,
 				struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_symtab_is - whether a section is a symbol table
- * mpk_symtab_open - the symbol table in section index
+/* mpk_symtab_open - the symbol table in section index
  * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_NOMEM */
-bool mpk_symtab_is(const GElf_Shdr *section);
 enum mpk_code mpk_symtab_open(const struct mpk_elf *e, size_t index, struct mpk_symtab *out,
 			      struct mpk_error *err) MPK_MUST_CHECK;
 

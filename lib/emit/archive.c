@@ -1,3 +1,5 @@
+/* Members are named by their number in the build and not by their files, so that names neither
+ * clash nor tell of the machine that made them. */
 #include <stdlib.h>
 
 #include "ar/ar.h"

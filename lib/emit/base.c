@@ -46,7 +46,7 @@ static enum mpk_code replace(struct mpk_build *b, struct mpk_build_file *f, stru
 	MPK_TRY(mpk_build_file_open(b, b->e->base, f, err));
 	MPK_TRY(find_symbol(b, f->map.bytes, &symbol, &blob, err));
 	MPK_TRY(mpk_build_file_patch(b, blob, f, err));
-	MPK_TRY(mpk_packed_note(f->packed.file, symbol, NULL, b->arena, &f->packed.note, err));
+	MPK_TRY(mpk_packed_note(f->map.bytes, symbol, NULL, b->arena, &f->packed.note, err));
 	return mpk_elf_replace(&f->data, symbol, b->e->blob, b->arena, &f->rope, err);
 }
 

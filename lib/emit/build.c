@@ -50,7 +50,7 @@ enum mpk_code mpk_build_write_packed(struct mpk_build *b, const char *path, unsi
 	if (b->e->dry_run)
 		return MPK_OK;
 	MPK_TRY(mpk_output_open(path, mode, &o, err));
-	return mpk_output_finish(o, mpk_packed_write(s, b->arena, o, err), err);
+	return mpk_output_finish(o, mpk_packed_write(s, o, err), err);
 }
 
 enum mpk_code mpk_build_write(struct mpk_build *b, const struct mpk_rope *rope,

@@ -1,3 +1,6 @@
+/* What languages and compilers differ in decides the form: C++ gives constants internal linkage
+ * unless they are declared extern and wants room for a string's NUL, ISO C promises string
+ * literals of 4095 characters only, and file-scope assembly is GNU C's. */
 #include "emit/csource.h"
 
 #include <inttypes.h>
@@ -8,6 +11,7 @@
 #include "base/strbuf.h"
 #include "elf/extend.h"
 #include "elf/note.h"
+#include "io/output.h"
 #include "io/reader.h"
 
 enum { TEXT_BYTES = 64 * 1024, LINE_COLUMNS = 84 };
@@ -214,21 +218,13 @@ static enum mpk_code put_source(struct printer *p, const struct mpk_csource *c,
 	return flush(p, err);
 }
 
-enum mpk_code mpk_csource_write(const struct mpk_csource *c, struct mpk_output *out,
-				struct mpk_error *err)
-{
-	struct printer p = { .out = out };
-	enum mpk_code code = put_source(&p, c, err);
-
-	mpk_strbuf_fini(&p.text);
-	return code;
-}
-
 enum mpk_code mpk_csource_store(const struct mpk_csource *c, const char *path,
 				struct mpk_error *err)
 {
-	struct mpk_output *o = NULL;
+	struct printer p = { 0 };
 
-	MPK_TRY(mpk_output_open(path, 0666, &o, err));
-	return mpk_output_finish(o, mpk_csource_write(c, o, err), err);
+	MPK_TRY(mpk_output_open(path, 0666, &p.out, err));
+	enum mpk_code code = put_source(&p, c, err);
+	mpk_strbuf_fini(&p.text);
+	return mpk_output_finish(p.out, code, err);
 }

@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "base/rope.h"
-#include "io/output.h"
 
 enum mpk_csource_form {
 	MPK_CSOURCE_PLAIN,  /* the bytes as C: arrays when small, string literals when not */
@@ -30,13 +29,8 @@ struct mpk_csource {
 	const char *note;             /* text of the note (elf/note.h), for ELF; NULL */
 };
 
-/* mpk_csource_write - append the source to out
+/* mpk_csource_store - write the source to a file
  * Returns  MPK_OK; MPK_E_IO; MPK_E_NOMEM */
-enum mpk_code mpk_csource_write(const struct mpk_csource *c, struct mpk_output *out,
-				struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_csource_store - the same into a file of its own
- * Returns  as mpk_csource_write */
 enum mpk_code mpk_csource_store(const struct mpk_csource *c, const char *path,
 				struct mpk_error *err) MPK_MUST_CHECK;
 

@@ -9,9 +9,7 @@ enum mpk_code mpk_build_file_open(struct mpk_build *b, const char *path, struct 
 	MPK_TRY(mpk_mapping_open(path, &out->map, err));
 	out->rope = mpk_rope_of(b->arena);
 	mpk_rope_put_view(&out->rope, out->map.bytes);
-	out->packed = (struct mpk_packed){ .file = out->map.bytes,
-					   .rope = &out->rope,
-					   .blob = b->e->blob };
+	out->packed = (struct mpk_packed){ .rope = &out->rope, .blob = b->e->blob };
 	return mpk_rope_status(&out->rope, err);
 }
 
@@ -20,7 +18,7 @@ enum mpk_code mpk_build_file_patch(struct mpk_build *b, struct mpk_span keep,
 {
 	MPK_TRY(mpk_private_open(&f->map, keep, &f->data, err));
 	f->rope = mpk_rope_of(b->arena);
-	f->packed.file = mpk_span_of(f->data.data, f->data.len);
+	f->packed.file = &f->data;
 	return MPK_OK;
 }
 
@@ -29,7 +27,7 @@ enum mpk_code mpk_build_file_extend(struct mpk_build *b, const char *path,
 {
 	MPK_TRY(mpk_build_file_open(b, path, out, err));
 	MPK_TRY(mpk_build_file_patch(b, mpk_span_of(NULL, 0), out, err));
-	MPK_TRY(mpk_packed_note(out->packed.file, b->symbol, b->id, b->arena, &out->packed.note,
+	MPK_TRY(mpk_packed_note(out->map.bytes, b->symbol, b->id, b->arena, &out->packed.note,
 				err));
 	return mpk_elf_extend(&out->data, b->symbol, b->e->blob, &out->rope, err);
 }

@@ -1,3 +1,5 @@
+/* The digest is known late and its note stands early: either everything is read twice, or what
+ * was written is corrected. The first is for small blobs and for outputs that cannot seek. */
 #include "emit/packed.h"
 
 #include <errno.h>
@@ -6,49 +8,10 @@
 
 #include "elf/reader.h"
 #include "emit/follow.h"
-#include "io/mapping.h"
 
 enum { DIGITS = 2 * MPK_XXH128_BYTES, ID_BYTES = 2 * MPK_NOTE_ID_HALF };
 
-/* Bytes to be changed. */
-struct patch {
-	size_t len;  /* 0: there is none */
-	uint64_t at; /* in the rope */
-	uint8_t bytes[DIGITS];
-};
-
-struct patches {
-	struct patch digits, id;
-};
-
-static void set_patches(struct patches *p, const uint8_t digest[MPK_XXH128_BYTES])
-{
-	char text[MPK_DIGEST_TEXT];
-
-	(void)mpk_digest_print(digest, MPK_XXH128_BYTES, text);
-	memcpy(p->digits.bytes, text, DIGITS);
-	memcpy(p->id.bytes, digest, MPK_NOTE_ID_HALF);
-}
-
-/* --- finding them ---------------------------------------------------------------- */
-
-/* Where len bytes of the file are in the rope; len 0 when no single piece shows them. */
-static struct patch find_patch(const struct mpk_packed *s, uint64_t off, size_t len)
-{
-	uintptr_t want = (uintptr_t)s->file.data + off;
-	uint64_t at = 0;
-
-	for (size_t i = 0; off && i < s->rope->count; i++) {
-		const struct mpk_piece *p = &s->rope->pieces[i];
-		uintptr_t start = (uintptr_t)p->data;
-
-		if (p->data && want >= start && want - start < p->len &&
-		    p->len - (want - start) >= len)
-			return (struct patch){ .len = len, .at = at + (want - start) };
-		at += p->len;
-	}
-	return (struct patch){ .len = 0 };
-}
+/* --- finding --------------------------------------------------------------------- */
 
 /* Where a note of GNU's with this id is; 0: nowhere. */
 static uint64_t find_id(struct mpk_span file, const uint8_t *id)
@@ -91,79 +54,79 @@ static bool find_blob(const struct mpk_packed *s, uint64_t *at)
 	return false;
 }
 
-/* --- the digest first, then the file --------------------------------------------- */
-
-static void put_patched(struct mpk_rope *out, const struct mpk_piece *p, const struct patch *first,
-			const struct patch *second, uint64_t at)
+/* Where bytes of the file that are to be renewed are in the rope; false when there are none, no
+ * single piece shows them, or they cannot be changed. */
+static bool find_bytes(const struct mpk_packed *s, uint64_t off, size_t len, uint64_t *at)
 {
-	const struct patch *both[] = { first, second };
-	uint64_t done = 0;
+	uintptr_t want = off ? (uintptr_t)s->file->data + off : 0;
 
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(both); i++) {
-		const struct patch *patch = both[i];
-		uint64_t into = patch->at - at;
-
-		if (!patch->len || patch->at < at || into >= p->len)
-			continue;
-		mpk_rope_put_view(out, mpk_span_of(p->data + done, (size_t)(into - done)));
-		mpk_rope_put_view(out, mpk_span_of(patch->bytes, patch->len));
-		done = into + patch->len;
-	}
-	mpk_rope_put_view(out, mpk_span_of(p->data + done, (size_t)(p->len - done)));
-}
-
-static enum mpk_code write_patched(const struct mpk_packed *s, const struct patches *patches,
-				   struct mpk_arena *arena, struct mpk_output *o,
-				   struct mpk_error *err)
-{
-	const struct patch *first = &patches->digits, *second = &patches->id;
-	struct mpk_rope patched = mpk_rope_of(arena);
-	uint64_t at = 0;
-
-	if (second->len && second->at < first->at) {
-		first = &patches->id;
-		second = &patches->digits;
-	}
+	*at = 0;
+	if (!off || (off < s->file->keep_off + s->file->keep_len && off + len > s->file->keep_off))
+		return false;
 	for (size_t i = 0; i < s->rope->count; i++) {
 		const struct mpk_piece *p = &s->rope->pieces[i];
+		uintptr_t start = (uintptr_t)p->data;
 
-		if (p->data)
-			put_patched(&patched, p, first, second, at);
-		else
-			mpk_rope_put_file(&patched, p->fd, p->off, p->len);
-		at += p->len;
+		if (p->data && want >= start && want - start < p->len &&
+		    p->len - (want - start) >= len) {
+			*at += want - start;
+			return true;
+		}
+		*at += p->len;
 	}
-	MPK_TRY(mpk_rope_status(&patched, err));
-	return mpk_output_write_rope(o, &patched, err);
+	return false;
 }
 
-/* --- both at once ---------------------------------------------------------------- */
+/* --- renewing -------------------------------------------------------------------- */
 
-static enum mpk_code overwrite(const struct mpk_output *o, const struct patch *p,
-			       struct mpk_error *err)
+/* What is renewed, and where in the rope. */
+struct renewal {
+	bool has_digits, has_id;
+	uint64_t digits_at, id_at;
+};
+
+static void renew(const struct mpk_packed *s, const struct renewal *r,
+		  const uint8_t digest[MPK_XXH128_BYTES])
 {
-	if (p->len && pwrite(mpk_output_fd(o), p->bytes, p->len, (off_t)p->at) != (ssize_t)p->len)
+	char text[MPK_DIGEST_TEXT];
+
+	(void)mpk_digest_print(digest, MPK_XXH128_BYTES, text);
+	if (r->has_digits)
+		memcpy(s->file->data + s->note.digits_off, text, DIGITS);
+	if (r->has_id)
+		memcpy(s->file->data + s->note.id_off, digest, MPK_NOTE_ID_HALF);
+}
+
+/* Bytes of the file that were written before they were renewed. */
+static enum mpk_code write_again(const struct mpk_output *o, const uint8_t *bytes, size_t len,
+				 uint64_t at, struct mpk_error *err)
+{
+	if (pwrite(mpk_output_fd(o), bytes, len, (off_t)at) != (ssize_t)len)
 		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot write");
 	return MPK_OK;
 }
 
-static enum mpk_code write_following(const struct mpk_follow *f, const struct mpk_note *note,
-				     struct patches *patches, struct mpk_output *o,
+static enum mpk_code write_following(const struct mpk_packed *s, const struct renewal *r,
+				     const struct mpk_follow *f, struct mpk_output *o,
 				     struct mpk_error *err)
 {
 	uint8_t digest[MPK_DIGEST_BYTES], old[MPK_DIGEST_BYTES];
 
 	MPK_TRY(mpk_follow_write(f, o, digest, old, err));
 	if (f->old)
-		MPK_TRY(mpk_note_compare(note, old, err));
-	set_patches(patches, digest);
-	MPK_TRY(overwrite(o, &patches->digits, err));
-	return overwrite(o, &patches->id, err);
+		MPK_TRY(mpk_note_compare(&s->note, old, err));
+	renew(s, r, digest);
+	if (r->has_digits)
+		MPK_TRY(write_again(o, s->file->data + s->note.digits_off, DIGITS, r->digits_at,
+				    err));
+	return r->has_id ? write_again(o, s->file->data + s->note.id_off, MPK_NOTE_ID_HALF,
+				       r->id_at, err)
+			 : MPK_OK;
 }
 
-static enum mpk_code write_after_reading(const struct mpk_packed *s, const struct mpk_rope *old,
-					 struct patches *patches, struct mpk_arena *arena,
-					 struct mpk_output *o, struct mpk_error *err)
+static enum mpk_code write_after_reading(const struct mpk_packed *s, const struct renewal *r,
+					 const struct mpk_rope *old, struct mpk_output *o,
+					 struct mpk_error *err)
 {
 	uint8_t digest[MPK_DIGEST_BYTES];
 
@@ -172,19 +135,20 @@ static enum mpk_code write_after_reading(const struct mpk_packed *s, const struc
 		MPK_TRY(mpk_note_compare(&s->note, digest, err));
 	}
 	MPK_TRY(mpk_digest_rope(MPK_DIGEST_XXH128, s->blob, NULL, digest, err));
-	set_patches(patches, digest);
-	return write_patched(s, patches, arena, o, err);
+	renew(s, r, digest);
+	return mpk_output_write_rope(o, s->rope, err);
 }
 
-enum mpk_code mpk_packed_write(const struct mpk_packed *s, struct mpk_arena *arena,
-			       struct mpk_output *o, struct mpk_error *err)
+enum mpk_code mpk_packed_write(const struct mpk_packed *s, struct mpk_output *o,
+			       struct mpk_error *err)
 {
-	struct patches patches = { find_patch(s, s->note.digits_off, DIGITS),
-				   find_patch(s, s->note.id_off, MPK_NOTE_ID_HALF) };
 	const struct mpk_rope *old = s->note.name ? s->old : NULL;
 	struct mpk_follow follow = { .rope = s->rope };
+	struct renewal r;
 
-	if (!patches.digits.len && !patches.id.len)
+	r.has_digits = find_bytes(s, s->note.digits_off, DIGITS, &r.digits_at);
+	r.has_id = find_bytes(s, s->note.id_off, MPK_NOTE_ID_HALF, &r.id_at);
+	if (!r.has_digits && !r.has_id)
 		return mpk_output_write_rope(o, s->rope, err);
 	follow.len = s->blob->len;
 	if (old && old->count == 1 && !old->pieces[0].data)
@@ -192,6 +156,6 @@ enum mpk_code mpk_packed_write(const struct mpk_packed *s, struct mpk_arena *are
 	/* What is out at once can neither be patched nor taken back. */
 	if (s->blob->len < MPK_MAPPING_LARGE || (old && !follow.old) || mpk_output_is_through(o) ||
 	    !find_blob(s, &follow.at))
-		return write_after_reading(s, old, &patches, arena, o, err);
-	return write_following(&follow, &s->note, &patches, o, err);
+		return write_after_reading(s, &r, old, o, err);
+	return write_following(s, &r, &follow, o, err);
 }

@@ -12,15 +12,16 @@
 #include "base/rope.h"
 #include "base/span.h"
 #include "elf/note.h"
+#include "io/mapping.h"
 #include "io/output.h"
 
 /* A file made from another one by putting in a blob. All borrowed. */
 struct mpk_packed {
-	struct mpk_span file;        /* the file it is made from; rope has views of it */
-	struct mpk_note note;        /* of that file; no offsets: nothing is to be renewed */
-	const struct mpk_rope *rope; /* all bytes */
-	const struct mpk_rope *blob; /* those of the blob, which rope holds piece by piece */
-	const struct mpk_rope *old;  /* the blob before, which must have the digest of the note;
+	const struct mpk_private *file; /* the file it is made from; rope has views of it */
+	struct mpk_note note;           /* of that file; no offsets: nothing is to be renewed */
+	const struct mpk_rope *rope;    /* all bytes */
+	const struct mpk_rope *blob;    /* those of the blob, which rope holds piece by piece */
+	const struct mpk_rope *old;     /* the blob before, which must have the digest of the note;
 				      * NULL: that does not matter */
 };
 
@@ -36,11 +37,10 @@ enum mpk_code mpk_packed_note(struct mpk_span file, const char *symbol, const ui
 
 /* mpk_packed_write - write rope, with the note of the symbol telling the digest of blob
  * The build id follows when it began with the old digest. A file without a package note, or
- * whose note is not laid out as ours, is written as it is.
- * @arena   scratch
+ * whose note is not laid out as ours, is written as it is. s->file is changed, too.
  * Returns  MPK_OK; MPK_E_CORRUPT: old is not what the note tells, and must not be passed
  *          off as valid; MPK_E_IO; MPK_E_NOMEM */
-enum mpk_code mpk_packed_write(const struct mpk_packed *s, struct mpk_arena *arena,
-			       struct mpk_output *o, struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_packed_write(const struct mpk_packed *s, struct mpk_output *o,
+			       struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

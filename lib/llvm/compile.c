@@ -1,3 +1,4 @@
+/* IR is checked before code is generated: back ends crash on what the verifier refuses. */
 #include <llvm-c/Analysis.h>
 #include <llvm-c/IRReader.h>
 #include <llvm-c/Target.h>

@@ -1,3 +1,5 @@
+/* glibc's posix_spawn cannot ask for PR_SET_PDEATHSIG nor run a function, hence fork; the programs
+ * are small, and what they have mapped is shared. */
 #include "process/fork.h"
 
 #include <errno.h>

@@ -50,27 +50,23 @@ static pid_t next_child(DIR *proc)
 	return 0;
 }
 
-enum mpk_code mpk_pid_list_add(struct mpk_pid_list *list, pid_t pid, struct mpk_error *err)
-{
-	if (!mpk_vec_reserve(&list->pids, &list->cap, list->count + 1, sizeof *list->pids))
-		return mpk_fail_nomem(err);
-	list->pids[list->count++] = pid;
-	return MPK_OK;
-}
-
-enum mpk_code mpk_children_list(struct mpk_pid_list *out, struct mpk_error *err)
+enum mpk_code mpk_children_list(struct mpk_children *out, struct mpk_error *err)
 {
 	DIR *proc = has_children() ? opendir("/proc") : NULL;
 	enum mpk_code code = MPK_OK;
 
-	for (pid_t pid; proc && code == MPK_OK && (pid = next_child(proc));)
-		code = mpk_pid_list_add(out, pid, err);
+	for (pid_t pid; proc && code == MPK_OK && (pid = next_child(proc));) {
+		if (mpk_vec_reserve(&out->pids, &out->cap, out->count + 1, sizeof pid))
+			out->pids[out->count++] = pid;
+		else
+			code = mpk_fail_nomem(err);
+	}
 	if (proc)
 		(void)closedir(proc);
 	return code;
 }
 
-static bool is_spared(const struct mpk_pid_list *spared, pid_t pid)
+static bool is_spared(const struct mpk_children *spared, pid_t pid)
 {
 	for (size_t i = 0; i < spared->count; i++)
 		if (spared->pids[i] == pid)
@@ -78,7 +74,7 @@ static bool is_spared(const struct mpk_pid_list *spared, pid_t pid)
 	return false;
 }
 
-static bool kill_once(DIR *proc, const struct mpk_pid_list *spared)
+static bool kill_once(DIR *proc, const struct mpk_children *spared)
 {
 	bool any = false;
 
@@ -92,7 +88,7 @@ static bool kill_once(DIR *proc, const struct mpk_pid_list *spared)
 	return any;
 }
 
-void mpk_orphans_kill(const struct mpk_pid_list *spared)
+void mpk_orphans_kill(const struct mpk_children *spared)
 {
 	enum { TRIES = 100 };
 

@@ -2,30 +2,24 @@
 #ifndef MPK_PROCESS_ORPHANS_H
 #define MPK_PROCESS_ORPHANS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
 #include "base/error.h"
 
-/* Children of this process that nobody may touch. Zero-initialise; fill with
- * mpk_children_list; free pids. */
-struct mpk_pid_list {
+/* Children of this process. Zero-initialise; free pids. */
+struct mpk_children {
 	pid_t *pids;
 	size_t count, cap;
 };
 
-/* mpk_pid_list_add - MPK_OK; MPK_E_NOMEM */
-enum mpk_code mpk_pid_list_add(struct mpk_pid_list *list, pid_t pid,
-			       struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_children_list - append the children of this process
+/* mpk_children_list - append those that there are
  * Returns  MPK_OK; MPK_E_NOMEM */
-enum mpk_code mpk_children_list(struct mpk_pid_list *out, struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_children_list(struct mpk_children *out, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_orphans_kill - kill and reap every child of this process that is not in spared
+/* mpk_orphans_kill - kill and reap every child of this process that is not among the spared
  * What a child started is this process's own once the child is dead: it is a "subreaper"
  * (prctl(2)). */
-void mpk_orphans_kill(const struct mpk_pid_list *spared);
+void mpk_orphans_kill(const struct mpk_children *spared);
 
 #endif

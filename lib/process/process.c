@@ -32,7 +32,7 @@ struct run {
 	unsigned parallel, busy;
 	bool failed;
 	bool contains;                 /* some are contained */
-	struct mpk_pid_list strangers; /* children from before */
+	struct mpk_children strangers; /* children from before */
 	sigset_t mask;                 /* of signals, from before */
 	struct sigaction on_child;     /* likewise, of SIGCHLD */
 	int subreaper;                 /* likewise */

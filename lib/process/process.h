@@ -73,7 +73,8 @@ struct mpk_process_end {
  * They are started in order, at most parallel at a time (0 is 1). Once one has failed no
  * further one is started, and those that run are waited for. Handlers of this program do
  * not run in a child; signals that are ignored here stay ignored, but for SIGCHLD. Children
- * that the caller has otherwise are left alone.
+ * that the caller has otherwise are left alone. For one thread at a time: what this process
+ * does on SIGCHLD is changed until the function returns.
  * @ends    receives count elements
  * Returns  MPK_OK whatever the children did; MPK_E_IO: a process could not be made;
  *          MPK_E_NOMEM */

@@ -3,7 +3,8 @@
 # make fuzz           libFuzzer, FUZZ_TIME s each
 # make interop        against real TVM             make bench                ratios against cp, cc and peers
 # make install DESTDIR= PREFIX=/usr/local          make lint | tidy          static checks
-VERSION := 0.1.0
+# make dist           a release as a tarball       make distcheck            and what comes out of it
+VERSION := $(shell cat VERSION)
 VARIANT ?= release
 O       ?= out/$(VARIANT)
 PREFIX  ?= /usr/local
@@ -49,7 +50,7 @@ ALL_LDFLAGS  = $(LDFLAGS)
 endif
 
 # --- what is built ---------------------------------------------------------------
-LIB_SRC  := $(sort $(filter-out $(wildcard lib/llvm/*.c),$(wildcard lib/*/*.c)) $(wildcard formats/*.c formats/*/*.c))
+LIB_SRC  := $(sort $(filter-out $(wildcard lib/llvm/*.c),$(wildcard lib/*/*.c lib/executor/*/*.c)) $(wildcard formats/*.c formats/*/*.c))
 LIB_CXX  := $(sort $(wildcard lib/*/*.cc))
 LLVM_SRC := $(sort $(wildcard lib/llvm/*.c))
 CMD_SRC  := $(sort $(wildcard cmd/common/*.c))
@@ -119,6 +120,15 @@ $(FAKES): $(FAKE_SRC) $(wildcard tests/fakes/*.h) lib/device/cuda_abi.h $(O)/fla
 FAKE_USERS := $(filter $(O)/tests/unit/check_device_cuda% $(O)/tests/unit/check_run_devices,$(UNIT_BIN))
 $(FAKE_USERS:%=%.o): private CPPFLAGS += -Itests/fakes
 $(FAKE_USERS): | $(FAKES)
+# Modules of each calling convention, for the tests of the runtime: plain C, as users would compile it.
+MODULES := $(patsubst %,$(O)/tests/modules/%.so,ffi ffi021 legacy)
+$(O)/tests/modules/%021.so: private MODULE_FLAGS := -DV021
+$(O)/tests/modules/ffi.so $(O)/tests/modules/ffi021.so: tests/modules/ffi.c
+$(O)/tests/modules/legacy.so: tests/modules/legacy.c
+$(MODULES):
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -g -shared -fPIC $(MODULE_FLAGS) -o $@ $<
+$(O)/tests/unit/check_runtime $(O)/tests/unit/check_batch: | $(MODULES) $(STUBS)
 # Where NVIDIA's toolkit is installed, its declarations are compared with ours.
 $(O)/tests/unit/check_cuda_abi.o: CPPFLAGS += -isystem /usr/local/cuda/include
 
@@ -130,7 +140,8 @@ $(O)/flags: FORCE
 
 # What is compiled in must lead there from any directory, also when PREFIX is relative.
 ABSOLUTE_LIBEXECDIR = $(if $(filter /%,$(LIBEXECDIR)),,$(CURDIR)/)$(LIBEXECDIR)
-COMMIT = $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
+# A release has its commit in a file: what git says there is about the repository around it, if any.
+COMMIT = $(shell cat COMMIT 2>/dev/null || git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 CONFIG_TEXT = \#define MPK_VERSION "$(VERSION)"\n\#define MPK_COMMIT "$(COMMIT)"\n\#define MPK_LIBELF_VERSION "$(shell $(PKG_CONFIG) --modversion libelf 2>/dev/null)"\n\#define MPK_LLVM_VERSION "$(shell $(LLVM_CONFIG) --version 2>/dev/null)"\n\#define MPK_LIBEXECDIR "$(ABSOLUTE_LIBEXECDIR)"\n
 $(O)/gen/common/config.h: FORCE
 	$(Q)mkdir -p $(@D); printf '$(CONFIG_TEXT)' | cmp -s - $@ || printf '$(CONFIG_TEXT)' > $@
@@ -151,7 +162,7 @@ $(O)/%.o: %.cc $(O)/flags
 check: unit cli
 
 unit: $(UNIT_BIN) all
-	$(Q)sh tests/unit/run $(UNIT_BIN)
+	$(Q)sh tests/unit/run $(if $(Q),,-v) $(UNIT_BIN)
 
 # The test programs without a run, for compilers whose build is all that is asked.
 unit-build: $(UNIT_BIN)
@@ -170,7 +181,7 @@ coverage:
 		--html-details out/cov/coverage.html --txt out/cov/coverage.txt --print-summary
 
 # --- static checks -----------------------------------------------------------------
-HEADERS := $(sort $(wildcard lib/*/*.h formats/*.h formats/*/*.h cmd/*/*.h))
+HEADERS := $(sort $(wildcard lib/*/*.h lib/executor/*/*.h formats/*.h formats/*/*.h cmd/*/*.h))
 headers-check: $(O)/gen/common/config.h
 	$(Q)rc=0; for h in $(HEADERS); do \
 		echo 'typedef int mpk_nothing;' | \
@@ -219,7 +230,12 @@ check-cuda: all $(O)/tests/unit/check_device_gpu
 	$(Q)sh scripts/check-cuda --bin $(O)/bin
 
 BENCH_BIN := $(patsubst %.c,$(O)/%,$(sort $(wildcard tests/bench/native/*.c)))
-$(BENCH_BIN): $(O)/%: %.c
+# What measures code of ours from within; the others are programs by themselves.
+BENCH_OWN := $(O)/tests/bench/native/model_step
+$(BENCH_OWN): $(O)/%: %.c $(O)/libmpk.a
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(ALL_CFLAGS) -o $@ $^ $(BASE_LIBS)
+$(filter-out $(BENCH_OWN),$(BENCH_BIN)): $(O)/%: %.c
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) -std=gnu17 $(WARN) -O2 $(WERROR_FLAG) -o $@ $< -lOpenCL -ldl
 
@@ -249,6 +265,14 @@ uninstall:
 # The words come from the programs' own help, which comes from their option tables.
 $(O)/completion: all scripts/completion
 	$(Q)PATH=$(O)/bin:$$PATH sh scripts/completion > $@
+
+# --- releases ------------------------------------------------------------------------
+dist:
+	$(Q)sh scripts/dist
+
+distcheck:
+	$(Q)sh scripts/dist --check
+.PHONY: dist distcheck
 
 clean:
 	rm -rf out compile_commands.json

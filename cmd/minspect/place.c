@@ -60,5 +60,5 @@ enum mpk_code run_place_fill(const struct run_place *place,
 	call->device = place->device;
 	if (place->is_kernel)
 		call->kernel = &place->extents;
-	return mpk_call_place(library, call, err);
+	return mpk_call_choose_device(library, call, err);
 }

@@ -41,19 +41,11 @@ static enum mpk_code parse_count(const char *option, const char *text, uint64_t 
 }
 
 static enum mpk_code parse_argument(const struct mpk_option_item *item, bool is_out,
-				    struct mpk_value *out, struct mpk_error *err)
+				    struct mpk_span *name, struct mpk_value *out,
+				    struct mpk_error *err)
 {
-	struct mpk_span name;
-	const char *rest;
-	enum mpk_code rc;
+	enum mpk_code rc = mpk_value_parse_argument(item->value, is_out, name, out, err);
 
-	if (mpk_value_split_name(item->value, &name, &rest))
-		return mpk_fail(
-			err, MPK_E_USAGE,
-			"--%s %s: a host function has no named arguments; give the value alone, in the order the function takes it",
-			item->option->name, MPK_QUOTE(mpk_span_str(item->value)));
-	rc = is_out ? mpk_value_parse_out(item->value, out, err)
-		    : mpk_value_parse(item->value, out, err);
 	if (rc == MPK_OK)
 		return MPK_OK;
 	mpk_error_prefix(err, "--%s: ", item->option->name);
@@ -71,13 +63,14 @@ static enum mpk_code parse_arguments(const struct minspect_options *o, struct ru
 
 	r->args = calloc(room, sizeof *r->args);
 	r->is_out = calloc(room, sizeof *r->is_out);
-	if (!r->args || !r->is_out)
+	r->names = calloc(room, sizeof *r->names);
+	if (!r->args || !r->is_out || !r->names)
 		return mpk_fail_nomem(err);
 	for (size_t i = 0; i < o->arguments.count; i++) {
 		const struct mpk_option_item *item = &o->arguments.items[i];
 
 		r->is_out[i] = strcmp(item->option->name, "out") == 0;
-		MPK_TRY(parse_argument(item, r->is_out[i], &r->args[i], err));
+		MPK_TRY(parse_argument(item, r->is_out[i], &r->names[i], &r->args[i], err));
 		r->arg_count++;
 	}
 	return MPK_OK;
@@ -152,6 +145,7 @@ void run_request_fini(struct run_request *r)
 		mpk_value_drop(&r->expects[i].value);
 	free(r->args);
 	free(r->is_out);
+	free(r->names);
 	free(r->expects);
 	free(r->saves);
 }
@@ -174,7 +168,7 @@ enum mpk_code run_library_fill(const struct minspect_options *o, struct minspect
 		.image = &file->image,
 		.tree = file->image.has_blob ? &file->tree : NULL,
 	};
-	return run_runtime_fill(o, &file->arena, out, err);
+	return run_runtime_fill(o, &file->arena, &out->runtime, err);
 }
 
 static enum mpk_code call(const struct minspect_options *o, const struct run_request *r,
@@ -185,6 +179,7 @@ static enum mpk_code call(const struct minspect_options *o, const struct run_req
 	struct mpk_call call = {
 		.function = o->run,
 		.args = r->args,
+		.names = r->names,
 		.is_out = r->is_out,
 		.arg_count = r->arg_count,
 		.warmup = r->warmup,

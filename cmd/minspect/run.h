@@ -3,8 +3,6 @@
 #define MPK_CMD_MINSPECT_RUN_H
 
 #include "minspect/minspect.h"
-#include "runtime/devices.h"
-#include "runtime/library.h"
 #include "session/call.h"
 #include "session/expect.h"
 #include "text/json.h"
@@ -31,6 +29,7 @@ enum mpk_code run_place_fill(const struct run_place *place,
 /* What a command line asks for, parsed. Zero-initialise; run_request_fini. */
 struct run_request {
 	struct mpk_value *args;
+	struct mpk_span *names; /* of each argument; views of the command line */
 	bool *is_out;
 	size_t arg_count;
 	struct mpk_expect *expects;
@@ -57,7 +56,7 @@ void run_request_fini(struct run_request *r);
 /* run_runtime_fill - where the runtime stubs are and where libtvm_ffi.so may be
  * @arena   receives the paths */
 enum mpk_code run_runtime_fill(const struct minspect_options *o, struct mpk_arena *arena,
-			       struct mpk_library_options *out,
+			       struct mpk_runtime_options *out,
 			       struct mpk_error *err) MPK_MUST_CHECK;
 
 /* run_file_open - FILE of --run and --cases

@@ -166,6 +166,7 @@ static void put_value(struct mpk_json *j, struct json_t *at, const struct mpk_va
 	case MPK_VALUE_DTYPE:
 	case MPK_VALUE_DEVICE:
 	case MPK_VALUE_ARRAY:
+	case MPK_VALUE_STORAGE:
 	case MPK_VALUE_OPAQUE:
 	case MPK_VALUE_FUNCTION:
 	case MPK_VALUE_MODULE:

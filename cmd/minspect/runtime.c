@@ -69,7 +69,7 @@ static unsigned thread_count(void)
 }
 
 enum mpk_code run_runtime_fill(const struct minspect_options *o, struct mpk_arena *arena,
-			       struct mpk_library_options *out, struct mpk_error *err)
+			       struct mpk_runtime_options *out, struct mpk_error *err)
 {
 	const char *set = getenv("MPK_TVM_FFI");
 

@@ -22,6 +22,14 @@ enum mpk_generation {
 	MPK_GENERATION_COUNT
 };
 
+/* Which calling convention the functions of a library have. */
+enum mpk_convention {
+	MPK_CONV_NONE,   /* neither a blob nor functions */
+	MPK_CONV_LEGACY, /* TVMValue arrays (tvm-blob(5), Conventions) */
+	MPK_CONV_FFI021, /* first tvm-ffi, plain symbol names */
+	MPK_CONV_FFI,    /* tvm-ffi, __tvm_ffi_ symbols */
+};
+
 /* What a generation is called and which symbols it uses; one row per enum value. */
 struct mpk_generation_info {
 	const char *abi;               /* as --abi has it: "legacy", "ffi-0.21", "ffi" */

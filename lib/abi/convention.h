@@ -1,15 +1,19 @@
 /* convention.h - values across the C boundary, in TVM's calling conventions
  *
- * conv_legacy.c (value array and type codes) and conv_ffi.c (16-byte tagged cells) are
- * the only places that know how arguments look to module code.
+ * legacy.c (value array and type codes) and ffi.c (16-byte tagged cells) are the only
+ * places that know how arguments look to module code. Every kind of value crosses both ways:
+ * what a convention has no layout for (storages; in the legacy one shapes and arrays, too)
+ * crosses as an object that only this program looks into.
  */
 #ifndef MPK_ABI_CONVENTION_H
 #define MPK_ABI_CONVENTION_H
 
+#include "abi/dltensor.h"
 #include "abi/layout.h"
 #include "base/error.h"
-#include "elf/image.h"
+#include "blob/blob.h"
 #include "value/function.h"
+#include "value/module.h"
 #include "value/value.h"
 
 enum { MPK_ARGS_MAX = 1024 };
@@ -18,37 +22,28 @@ typedef void mpk_ffi_move_raised_fn(void **out);
 typedef void mpk_ffi_raise_fn(const char *kind, const char *message);
 typedef int mpk_ffi_get_global_fn(const struct mpk_ffi_bytes *name, void **out);
 
-/* What a real libtvm_ffi.so does for us when the library brings it; see tvm_ffi.h. */
+/* What a real libtvm_ffi.so does for us when the library brings it; see runtime/tvm_ffi.h. */
 struct mpk_ffi_real {
 	mpk_ffi_move_raised_fn *move_raised;
 	mpk_ffi_raise_fn *raise;
 	mpk_ffi_get_global_fn *get_global;
 };
 
-/* mpk_conv_use_real - the real API, or NULL for none; for all ffi calls of this
- * process */
+/* mpk_conv_use_real - the real API, or NULL for none; for all ffi calls of this process, in
+ * which two implementations of that API cannot be */
 void mpk_conv_use_real(const struct mpk_ffi_real *real);
 
 /* mpk_conv_call - call host code at an address
- * @args    borrowed
  * @result  none on entry; owned afterwards
  * Returns  MPK_OK; MPK_E_RAISED "Kind: message", or the code of our own function that
  *          failed further in; MPK_E_UNSUPPORTED: a value this convention cannot pass;
  *          MPK_E_RANGE: more than MPK_ARGS_MAX arguments; MPK_E_NOMEM */
-enum mpk_code mpk_conv_call(enum mpk_convention conv, void *address, const struct mpk_value *args,
-			    size_t count, struct mpk_value *result,
-			    struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_conv_call(enum mpk_convention conv, void *address, const struct mpk_args *args,
+			    struct mpk_value *result, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_conv_handle - what module code is given for a function: stays valid, with f
+/* mpk_conv_handle - what module code is given for a function: stays valid as long as f
  * Returns  NULL when memory is out */
 void *mpk_conv_handle(enum mpk_convention conv, struct mpk_function *f);
-
-/* mpk_conv_host_function - host code as a function
- * @name    borrowed as long as the function lives
- * Returns  MPK_OK, one reference in *out; MPK_E_NOMEM */
-enum mpk_code mpk_conv_host_function(enum mpk_convention conv, const char *name, void *address,
-				     struct mpk_function **out,
-				     struct mpk_error *err) MPK_MUST_CHECK;
 
 /* A function of tvm-ffi's conventions. */
 struct mpk_ffi_code {
@@ -58,19 +53,48 @@ struct mpk_ffi_code {
 };
 
 /* The conventions themselves. The legacy handle is the function; that of tvm-ffi is an
- * object whose code is mpk_ffi_enter, or mpk_ffi021_enter. Calls fail as mpk_conv_call
- * does; enter returns what host code wants: 0, or -1 with the error kept (raised.h). */
-enum mpk_code mpk_legacy_call(mpk_tvm_function *code, const struct mpk_value *args, size_t count,
+ * object whose code is mpk_ffi_enter, or mpk_ffi021_enter (ffi_enter.c). Calls fail as
+ * mpk_conv_call does; enter returns what host code wants: 0, or -1 with the error kept
+ * (raised.h). */
+enum mpk_code mpk_legacy_call(mpk_tvm_function *code, const struct mpk_args *args,
 			      struct mpk_value *result, struct mpk_error *err);
+enum mpk_code mpk_legacy_call_values(mpk_tvm_function *code, union mpk_tvm_value *values,
+				     int *codes, size_t count, struct mpk_value *result,
+				     struct mpk_error *err);
 int mpk_legacy_enter(void *handle, union mpk_tvm_value *args, int *codes, int count,
 		     union mpk_tvm_value *result, int *result_code);
-enum mpk_code mpk_ffi_call(const struct mpk_ffi_code *code, const struct mpk_value *args,
-			   size_t count, struct mpk_value *result, struct mpk_error *err);
+enum mpk_code mpk_ffi_call(const struct mpk_ffi_code *code, const struct mpk_args *args,
+			   struct mpk_value *result, struct mpk_error *err);
+enum mpk_code mpk_ffi_call_cells(const struct mpk_ffi_code *code, const struct mpk_ffi_any *cells,
+				 size_t count, struct mpk_value *result, struct mpk_error *err);
 int mpk_ffi_enter(void *handle, const struct mpk_ffi_any *args, int32_t count,
 		  struct mpk_ffi_any *result);
 int mpk_ffi021_enter(void *handle, const struct mpk_ffi_any *args, int32_t count,
 		     struct mpk_ffi_any *result);
-void *mpk_ffi_handle(enum mpk_convention conv, struct mpk_function *f);
+
+/* A value that the legacy convention has no code of its own for. The only objects that module code
+ * can have are those it was given, so a handle with the object code is one of these. */
+struct mpk_legacy_box {
+	uint64_t magic;
+	struct mpk_value value; /* borrowed from what was passed */
+};
+
+/* What an argument or result of the legacy convention points to while it is one. */
+struct mpk_legacy_slot {
+	struct mpk_dltensor dl;
+	struct mpk_tvm_bytes bytes;
+	struct mpk_legacy_box box;
+};
+
+/* mpk_legacy_encode - a value as an argument, borrowed; slot and value must stay as long as it is
+ * mpk_legacy_decode - an argument or result as a value, *out owned
+ * Return  MPK_OK; MPK_E_UNSUPPORTED: a value that the convention cannot hold, an object of TVM's own
+ *         runtime; MPK_E_RANGE: a tensor of too many dimensions; MPK_E_NOMEM */
+enum mpk_code mpk_legacy_encode(const struct mpk_value *v, struct mpk_legacy_slot *slot,
+				union mpk_tvm_value *out, int *code,
+				struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_legacy_decode(union mpk_tvm_value v, int code, enum mpk_lifetime lifetime,
+				struct mpk_value *out, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_ffi_encode - a value as an owned cell
  * Returns  MPK_OK; MPK_E_UNSUPPORTED: a value that cells cannot hold; MPK_E_NOMEM */
@@ -81,6 +105,7 @@ enum mpk_code mpk_ffi_encode(enum mpk_convention conv, const struct mpk_value *v
  * Returns  MPK_OK, *out owned; MPK_E_UNSUPPORTED: an object of unknown type; MPK_E_RANGE: a
  *          tensor of too many dimensions; MPK_E_NOMEM */
 enum mpk_code mpk_ffi_decode(enum mpk_convention conv, const struct mpk_ffi_any *any,
-			     struct mpk_value *out, struct mpk_error *err) MPK_MUST_CHECK;
+			     enum mpk_lifetime lifetime, struct mpk_value *out,
+			     struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

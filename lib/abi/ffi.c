@@ -1,11 +1,15 @@
-/* The calling convention of tvm-ffi: 16-byte tagged cells, reference-counted objects. */
-#include <stdio.h>
+/* ffi.c - calls in the convention of tvm-ffi, both ways: 16-byte tagged cells, reference-counted
+ * objects. Functions and arrays stand here because they lead back to calls. */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "abi/convention.h"
+#include "abi/ffi_data.h"
 #include "abi/ffi_object.h"
 #include "abi/raised.h"
+
+enum { ON_STACK = 24 }; /* a kernel launch has fewer arguments than that */
 
 static const struct mpk_ffi_real *real;
 
@@ -15,179 +19,36 @@ void mpk_conv_use_real(const struct mpk_ffi_real *api)
 	mpk_raised_forward(api ? api->raise : NULL);
 }
 
-/* --- values to cells ---------------------------------------------------------------- */
-
-static enum mpk_code encode_text(enum mpk_convention conv, const struct mpk_value *v,
-				 struct mpk_ffi_any *out, struct mpk_error *err)
+/* Calls a function of the real registry; *out is owned. */
+static bool call_real(const char *name, const struct mpk_ffi_any *args, size_t count,
+		      struct mpk_ffi_any *out)
 {
-	bool is_bytes = v->kind == MPK_VALUE_BYTES;
-	struct mpk_span text = mpk_value_text_span(v);
+	struct mpk_ffi_bytes key = { name, strlen(name) };
+	void *function = NULL, *error = NULL;
+	int rc = -1;
 
 	*out = (struct mpk_ffi_any){ 0 };
-	if (mpk_ffi_types_of(conv)->has_small && text.len <= MPK_FFI_SMALL_MAX) {
-		out->type_index = is_bytes ? MPK_FFI_SMALL_BYTES : MPK_FFI_SMALL_STR;
-		out->small_len = (uint32_t)text.len;
-		memcpy(out->v_bytes, text.data, text.len);
-		return MPK_OK;
+	if (!real || real->get_global(&key, &function) != 0 || !function)
+		return false;
+
+	struct mpk_ffi_function_cell *cell = mpk_ffi_cell(MPK_CONV_FFI, function);
+	rc = cell->safe_call(function, args, (int32_t)count, out);
+	mpk_ffi_drop(MPK_CONV_FFI, function);
+	if (rc != 0) {
+		real->move_raised(&error);
+		mpk_ffi_drop(MPK_CONV_FFI, error);
 	}
-	out->type_index = is_bytes ? MPK_FFI_BYTES : MPK_FFI_STR;
-	out->v_ptr = mpk_ffi_make_text(conv, out->type_index, text);
-	return out->v_ptr ? MPK_OK : mpk_fail_nomem(err);
+	return rc == 0;
 }
 
-static enum mpk_code give_object(int32_t type, void *object, struct mpk_ffi_any *out,
-				 struct mpk_error *err)
+static void drop_cells(enum mpk_convention conv, struct mpk_ffi_any *cells, size_t count)
 {
-	if (!object)
-		return mpk_fail_nomem(err);
-	*out = (struct mpk_ffi_any){ .type_index = type, .v_ptr = object };
-	return MPK_OK;
+	for (size_t i = 0; i < count; i++)
+		mpk_ffi_any_drop(conv, &cells[i]);
+	free(cells);
 }
 
-static enum mpk_code encode_function(enum mpk_convention conv, struct mpk_function *f,
-				     struct mpk_ffi_any *out, struct mpk_error *err)
-{
-	void *handle = mpk_ffi_handle(conv, f);
-
-	if (handle)
-		mpk_ffi_hold(conv, handle);
-	return give_object(MPK_FFI_FUNCTION, handle, out, err);
-}
-
-enum mpk_code mpk_ffi_encode(enum mpk_convention conv, const struct mpk_value *v,
-			     struct mpk_ffi_any *out, struct mpk_error *err)
-{
-	const struct mpk_ffi_types *types = mpk_ffi_types_of(conv);
-	struct mpk_ffi_any any = { 0 };
-
-	switch (v->kind) {
-	case MPK_VALUE_NONE:
-		break;
-	case MPK_VALUE_BOOL:
-		any = (struct mpk_ffi_any){ .type_index = MPK_FFI_BOOL, .v_int64 = v->boolean };
-		break;
-	case MPK_VALUE_INT:
-		any = (struct mpk_ffi_any){ .type_index = MPK_FFI_INT, .v_int64 = v->integer };
-		break;
-	case MPK_VALUE_FLOAT:
-		any = (struct mpk_ffi_any){ .type_index = MPK_FFI_FLOAT, .v_float64 = v->real };
-		break;
-	case MPK_VALUE_DTYPE:
-		any = (struct mpk_ffi_any){ .type_index = MPK_FFI_DTYPE, .v_dtype = v->dtype };
-		break;
-	case MPK_VALUE_DEVICE:
-		any = (struct mpk_ffi_any){ .type_index = MPK_FFI_DEVICE, .v_device = v->device };
-		break;
-	case MPK_VALUE_OPAQUE:
-		any = (struct mpk_ffi_any){ .type_index = MPK_FFI_OPAQUE, .v_ptr = v->opaque };
-		break;
-	case MPK_VALUE_STR:
-	case MPK_VALUE_BYTES:
-		return encode_text(conv, v, out, err);
-	case MPK_VALUE_SHAPE:
-		return give_object(types->shape,
-				   mpk_ffi_make_shape(conv, v->shape->extents, v->shape->ndim), out,
-				   err);
-	case MPK_VALUE_TENSOR:
-		return give_object(types->tensor, mpk_ffi_make_tensor(conv, v->tensor), out, err);
-	case MPK_VALUE_FUNCTION:
-		return encode_function(conv, v->function, out, err);
-	case MPK_VALUE_OBJECT:
-		mpk_ffi_hold(conv, v->object->handle);
-		return give_object(mpk_ffi_object_type(conv, v->object->handle), v->object->handle,
-				   out, err);
-	case MPK_VALUE_ARRAY:
-	case MPK_VALUE_MODULE:
-	case MPK_VALUE_KIND_COUNT:
-		return mpk_fail(err, MPK_E_UNSUPPORTED,
-				"a value of type %s cannot be passed to this function",
-				mpk_value_kind_name(v->kind));
-	}
-	*out = any;
-	return MPK_OK;
-}
-
-/* --- cells to values ---------------------------------------------------------------- */
-
-/* An object of the module, kept alive by a value of ours. */
-struct kept {
-	struct mpk_object object;
-	enum mpk_convention conv;
-	char type[32];
-};
-
-static void release_kept(struct mpk_object *object)
-{
-	struct kept *k = (struct kept *)object;
-
-	mpk_ffi_drop(k->conv, k->object.handle);
-	free(k);
-}
-
-static enum mpk_code decode_object(enum mpk_convention conv, void *handle, struct mpk_value *out,
-				   struct mpk_error *err)
-{
-	struct kept *k = calloc(1, sizeof *k);
-
-	if (!k)
-		return mpk_fail_nomem(err);
-	atomic_init(&k->object.refs, 1);
-	k->conv = conv;
-	(void)snprintf(k->type, sizeof k->type, "object of type %d",
-		       mpk_ffi_object_type(conv, handle));
-	k->object.type = k->type;
-	k->object.handle = handle;
-	k->object.release = release_kept;
-	mpk_ffi_hold(conv, handle);
-	*out = (struct mpk_value){ .kind = MPK_VALUE_OBJECT, .object = &k->object };
-	return MPK_OK;
-}
-
-static void release_tensor(struct mpk_tensor *t)
-{
-	enum mpk_convention conv = t->owner_bytes ? MPK_CONV_FFI021 : MPK_CONV_FFI;
-
-	mpk_ffi_drop(conv, t->owner);
-}
-
-/* A tensor of the module: its data where it is, when compact; else a copy.
- * @object  keeps the data alive; NULL: only for the time of the call, so copy */
-static enum mpk_code decode_tensor(enum mpk_convention conv, const struct mpk_dltensor *dl,
-				   void *object, struct mpk_value *out, struct mpk_error *err)
-{
-	bool on_cpu = dl->device.type == MPK_DL_CPU || dl->device.type == MPK_DL_CUDA_HOST;
-	bool in_place = mpk_dltensor_is_compact(dl) && (object || !on_cpu);
-	struct mpk_tensor *t;
-
-	if (dl->ndim < 0)
-		return mpk_fail(err, MPK_E_RANGE, "a tensor of %d dimensions", dl->ndim);
-	if (!in_place && !on_cpu)
-		return mpk_fail(err, MPK_E_UNSUPPORTED,
-				"a tensor on a device whose rows are not contiguous");
-	MPK_TRY(mpk_tensor_create(dl->dtype, dl->shape, (size_t)dl->ndim,
-				  in_place ? MPK_TENSOR_NO_DATA : MPK_TENSOR_PRIVATE, &t, err));
-	if (in_place) {
-		t->dl.device = dl->device;
-		t->dl.data = on_cpu && dl->data ? (char *)dl->data + dl->byte_offset : dl->data;
-		t->dl.byte_offset = on_cpu ? 0 : dl->byte_offset;
-	} else {
-		mpk_tensor_copy_from(t, dl);
-	}
-	if (in_place && object) {
-		mpk_ffi_hold(conv, object);
-		t->owner = object;
-		t->owner_bytes = conv == MPK_CONV_FFI021; /* says which layout */
-		t->release = release_tensor;
-	}
-	*out = mpk_value_of_tensor(t);
-	return MPK_OK;
-}
-
-static enum mpk_code decode_text(enum mpk_value_kind kind, const void *data, size_t len,
-				 struct mpk_value *out, struct mpk_error *err)
-{
-	return mpk_value_of_text(kind, mpk_span_of(data, len), out, err);
-}
+/* --- functions ---------------------------------------------------------------------- */
 
 /* A function object of the module. */
 struct foreign {
@@ -196,14 +57,14 @@ struct foreign {
 	void *object;
 };
 
-static enum mpk_code call_foreign(struct mpk_function *self, const struct mpk_value *args,
-				  size_t count, struct mpk_value *result, struct mpk_error *err)
+static enum mpk_code call_foreign(struct mpk_function *self, const struct mpk_args *args,
+				  struct mpk_value *result, struct mpk_error *err)
 {
 	struct foreign *f = (struct foreign *)self;
 	struct mpk_ffi_function_cell *cell = mpk_ffi_cell(f->conv, f->object);
 	struct mpk_ffi_code code = { f->conv, cell->safe_call, f->object };
 
-	return mpk_ffi_call(&code, args, count, result, err);
+	return mpk_ffi_call(&code, args, result, err);
 }
 
 static void destroy_foreign(struct mpk_function *self)
@@ -217,14 +78,11 @@ static void destroy_foreign(struct mpk_function *self)
 static enum mpk_code decode_function(enum mpk_convention conv, void *object, struct mpk_value *out,
 				     struct mpk_error *err)
 {
-	struct mpk_ffi_function_cell *cell = mpk_ffi_cell(conv, object);
+	struct mpk_function *own = mpk_ffi_own_function(conv, object);
 	struct foreign *f;
 
-	/* one of ours comes back */
-	if ((cell->safe_call == mpk_ffi_enter || cell->safe_call == mpk_ffi021_enter) &&
-	    cell->target) {
-		*out = (struct mpk_value){ .kind = MPK_VALUE_FUNCTION,
-					   .function = mpk_function_hold(cell->target) };
+	if (own) {
+		*out = mpk_value_of_function(mpk_function_hold(own));
 		return MPK_OK;
 	}
 	f = calloc(1, sizeof *f);
@@ -236,48 +94,105 @@ static enum mpk_code decode_function(enum mpk_convention conv, void *object, str
 	f->conv = conv;
 	f->object = object;
 	mpk_ffi_hold(conv, object);
-	*out = (struct mpk_value){ .kind = MPK_VALUE_FUNCTION, .function = &f->function };
+	*out = mpk_value_of_function(&f->function);
 	return MPK_OK;
 }
 
-/* Calls a function of the real registry; *out is owned. */
-static bool call_global(const char *name, const struct mpk_ffi_any *args, int32_t count,
-			struct mpk_ffi_any *out)
+static enum mpk_convention const layouts[2] = { MPK_CONV_FFI, MPK_CONV_FFI021 };
+
+static void drop_handles(struct mpk_function *f)
 {
-	struct mpk_ffi_bytes key = { name, strlen(name) };
-	void *function = NULL, *error = NULL;
-	int rc = -1;
+	for (int i = 0; i < 2; i++) {
+		struct mpk_ffi_function_cell *cell;
 
-	*out = (struct mpk_ffi_any){ 0 };
-	if (!real || real->get_global(&key, &function) != 0 || !function)
-		return false;
-
-	struct mpk_ffi_function_cell *cell = mpk_ffi_cell(MPK_CONV_FFI, function);
-	rc = cell->safe_call(function, args, count, out);
-	mpk_ffi_drop(MPK_CONV_FFI, function);
-	if (rc != 0) {
-		real->move_raised(&error);
-		mpk_ffi_drop(MPK_CONV_FFI, error);
+		if (!f->handles[i])
+			continue;
+		/* the module may hold the handle longer than we live */
+		cell = mpk_ffi_cell(layouts[i], f->handles[i]);
+		cell->target = NULL;
+		mpk_ffi_drop(layouts[i], f->handles[i]);
+		f->handles[i] = NULL;
 	}
-	return rc == 0;
 }
 
-/* How an array lies in memory is tvm-ffi's own business: it is asked. */
+void *mpk_conv_handle(enum mpk_convention conv, struct mpk_function *f)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	int i = conv == MPK_CONV_FFI021;
+
+	if (conv == MPK_CONV_LEGACY)
+		return f;
+	(void)pthread_mutex_lock(&lock);
+	if (!f->handles[i]) {
+		f->handles[i] =
+			mpk_ffi_make_function(conv, i ? mpk_ffi021_enter : mpk_ffi_enter, f);
+		f->drop_handles = drop_handles;
+	}
+	(void)pthread_mutex_unlock(&lock);
+	return f->handles[i];
+}
+
+/* As a value the function lives as long as module code has the object; what module code looks up
+ * is borrowed (mpk_conv_handle). */
+static enum mpk_code encode_function(enum mpk_convention conv, struct mpk_function *f,
+				     struct mpk_ffi_any *out, struct mpk_error *err)
+{
+	void *object = mpk_ffi_make_held_function(
+		conv, conv == MPK_CONV_FFI021 ? mpk_ffi021_enter : mpk_ffi_enter, f);
+
+	if (!object)
+		return mpk_fail_nomem(err);
+	*out = (struct mpk_ffi_any){ .type_index = MPK_FFI_FUNCTION, .v_ptr = object };
+	return MPK_OK;
+}
+
+/* --- arrays --------------------------------------------------------------------------- */
+
+/* How an array lies in memory is tvm-ffi's own business: where C++ code may look into it, the
+ * real library makes it; else it is ours to carry. */
+static enum mpk_code encode_array(enum mpk_convention conv, const struct mpk_value *v,
+				  struct mpk_ffi_any *out, struct mpk_error *err)
+{
+	size_t count = v->array->count;
+	struct mpk_ffi_any *cells;
+	enum mpk_code code = MPK_OK;
+
+	if (!real) {
+		void *box = mpk_ffi_make_box(conv, mpk_ffi_types_of(conv)->array, v);
+
+		if (!box)
+			return mpk_fail_nomem(err);
+		*out = (struct mpk_ffi_any){ .type_index = mpk_ffi_types_of(conv)->array,
+					     .v_ptr = box };
+		return MPK_OK;
+	}
+	cells = calloc(count + 1, sizeof *cells);
+	if (!cells)
+		return mpk_fail_nomem(err);
+	for (size_t i = 0; i < count && code == MPK_OK; i++)
+		code = mpk_ffi_encode(conv, &v->array->items[i], &cells[i], err);
+	if (code == MPK_OK && !call_real("ffi.Array", cells, count, out))
+		code = mpk_fail(err, MPK_E_UNSUPPORTED, "this libtvm_ffi.so makes no arrays");
+	drop_cells(conv, cells, count);
+	return code;
+}
+
 static enum mpk_code decode_array(const struct mpk_ffi_any *any, struct mpk_value *out,
 				  struct mpk_error *err)
 {
 	struct mpk_ffi_any args[2] = { *any, { .type_index = MPK_FFI_INT } }, got;
 	MPK_CLEANUP(mpk_value_drop) struct mpk_value v = { 0 };
 
-	if (!call_global("ffi.ArraySize", args, 1, &got) || got.v_int64 < 0)
-		return decode_object(MPK_CONV_FFI, any->v_ptr, out, err);
+	if (!call_real("ffi.ArraySize", args, 1, &got) || got.v_int64 < 0)
+		return mpk_ffi_decode_data(MPK_CONV_FFI, any, MPK_LIFETIME_OWNED, out, err);
 	MPK_TRY(mpk_value_of_array((size_t)got.v_int64, &v, err));
 	for (size_t i = 0; i < v.array->count; i++) {
 		args[1].v_int64 = (int64_t)i;
-		if (!call_global("ffi.ArrayGetItem", args, 2, &got))
+		if (!call_real("ffi.ArrayGetItem", args, 2, &got))
 			return mpk_fail(err, MPK_E_RAISED, "item %zu of an array is missing", i);
 
-		enum mpk_code rc = mpk_ffi_decode(MPK_CONV_FFI, &got, &v.array->items[i], err);
+		enum mpk_code rc = mpk_ffi_decode(MPK_CONV_FFI, &got, MPK_LIFETIME_OWNED,
+						  &v.array->items[i], err);
 		mpk_ffi_any_drop(MPK_CONV_FFI, &got);
 		MPK_TRY(rc);
 	}
@@ -286,77 +201,35 @@ static enum mpk_code decode_array(const struct mpk_ffi_any *any, struct mpk_valu
 	return MPK_OK;
 }
 
-static enum mpk_code decode_heap(enum mpk_convention conv, const struct mpk_ffi_any *any,
-				 struct mpk_value *out, struct mpk_error *err)
-{
-	const struct mpk_ffi_types *types = mpk_ffi_types_of(conv);
-	void *object = any->v_ptr;
-	const struct mpk_ffi_text_cell *text = mpk_ffi_cell(conv, object);
-	const struct mpk_ffi_shape_cell *shape = mpk_ffi_cell(conv, object);
+/* --- any value ------------------------------------------------------------------------ */
 
-	if (any->type_index == MPK_FFI_STR || any->type_index == MPK_FFI_BYTES)
-		return decode_text(any->type_index == MPK_FFI_STR ? MPK_VALUE_STR : MPK_VALUE_BYTES,
-				   text->data, text->size, out, err);
-	if (any->type_index == types->shape)
-		return mpk_value_of_shape(shape->data, shape->size, out, err);
-	if (any->type_index == types->tensor)
-		return decode_tensor(conv, mpk_ffi_cell(conv, object), object, out, err);
-	if (any->type_index == MPK_FFI_FUNCTION)
-		return decode_function(conv, object, out, err);
-	if (any->type_index == types->array)
-		return decode_array(any, out, err);
-	return decode_object(conv, object, out, err);
+enum mpk_code mpk_ffi_encode(enum mpk_convention conv, const struct mpk_value *v,
+			     struct mpk_ffi_any *out, struct mpk_error *err)
+{
+	if (v->kind == MPK_VALUE_FUNCTION)
+		return encode_function(conv, v->function, out, err);
+	if (v->kind == MPK_VALUE_ARRAY)
+		return encode_array(conv, v, out, err);
+	if (real && (v->kind == MPK_VALUE_MODULE || v->kind == MPK_VALUE_STORAGE))
+		return mpk_fail(err, MPK_E_UNSUPPORTED,
+				"a %s of this program cannot be passed to C++ code of tvm-ffi",
+				mpk_value_kind_name(v->kind));
+	return mpk_ffi_encode_data(conv, v, out, err);
 }
 
 enum mpk_code mpk_ffi_decode(enum mpk_convention conv, const struct mpk_ffi_any *any,
-			     struct mpk_value *out, struct mpk_error *err)
+			     enum mpk_lifetime lifetime, struct mpk_value *out,
+			     struct mpk_error *err)
 {
-	const struct mpk_ffi_bytes *bytes = any->v_ptr;
-
-	switch (any->type_index) {
-	case MPK_FFI_NONE:
-		*out = (struct mpk_value){ 0 };
-		return MPK_OK;
-	case MPK_FFI_INT:
-		*out = mpk_value_of_int(any->v_int64);
-		return MPK_OK;
-	case MPK_FFI_BOOL:
-		*out = mpk_value_of_bool(any->v_int64 != 0);
-		return MPK_OK;
-	case MPK_FFI_FLOAT:
-		*out = mpk_value_of_float(any->v_float64);
-		return MPK_OK;
-	case MPK_FFI_OPAQUE:
-		*out = mpk_value_of_opaque(any->v_ptr);
-		return MPK_OK;
-	case MPK_FFI_DTYPE:
-		*out = (struct mpk_value){ .kind = MPK_VALUE_DTYPE, .dtype = any->v_dtype };
-		return MPK_OK;
-	case MPK_FFI_DEVICE:
-		*out = (struct mpk_value){ .kind = MPK_VALUE_DEVICE, .device = any->v_device };
-		return MPK_OK;
-	case MPK_FFI_DLTENSOR:
-		return decode_tensor(conv, any->v_ptr, NULL, out, err);
-	case MPK_FFI_RAW_STR:
-		return decode_text(MPK_VALUE_STR, any->v_c_str, strlen(any->v_c_str), out, err);
-	case MPK_FFI_BYTE_ARRAY:
-		return decode_text(MPK_VALUE_BYTES, bytes->data, bytes->size, out, err);
-	case MPK_FFI_SMALL_STR:
-	case MPK_FFI_SMALL_BYTES:
-		return decode_text(
-			any->type_index == MPK_FFI_SMALL_STR ? MPK_VALUE_STR : MPK_VALUE_BYTES,
-			any->v_bytes,
-			any->small_len <= MPK_FFI_SMALL_MAX ? any->small_len : MPK_FFI_SMALL_MAX,
-			out, err);
-	default:
-		if (any->type_index >= MPK_FFI_OBJECT && any->v_ptr)
-			return decode_heap(conv, any, out, err);
-		return mpk_fail(err, MPK_E_UNSUPPORTED, "a value of unknown type %d",
-				any->type_index);
-	}
+	if (any->type_index == MPK_FFI_FUNCTION && any->v_ptr)
+		return decode_function(conv, any->v_ptr, out, err);
+	if (any->type_index == mpk_ffi_types_of(conv)->array && any->v_ptr &&
+	    !mpk_ffi_box_value(conv, any->v_ptr))
+		return decode_array(any, out, err);
+	return mpk_ffi_decode_data(conv, any, lifetime, out, err);
 }
 
-/* --- calling module code ------------------------------------------------------------ */
+/* --- we call module code -------------------------------------------------------------- */
 
 /* The error that the real library keeps becomes ours, unless it is one of ours anyway. */
 static void fetch_real_error(void)
@@ -381,15 +254,8 @@ static void fetch_real_error(void)
 	mpk_ffi_drop(MPK_CONV_FFI, object);
 }
 
-static void drop_cells(enum mpk_convention conv, struct mpk_ffi_any *cells, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		mpk_ffi_any_drop(conv, &cells[i]);
-	free(cells);
-}
-
-static enum mpk_code call_cells(const struct mpk_ffi_code *code, const struct mpk_ffi_any *cells,
-				size_t count, struct mpk_value *result, struct mpk_error *err)
+enum mpk_code mpk_ffi_call_cells(const struct mpk_ffi_code *code, const struct mpk_ffi_any *cells,
+				 size_t count, struct mpk_value *result, struct mpk_error *err)
 {
 	struct mpk_ffi_any got = { 0 };
 
@@ -400,30 +266,113 @@ static enum mpk_code call_cells(const struct mpk_ffi_code *code, const struct mp
 		fetch_real_error();
 		return mpk_raised_take(status, err);
 	}
+	if (got.type_index == MPK_FFI_NONE)
+		return MPK_OK;
 
-	enum mpk_code rc = mpk_ffi_decode(code->conv, &got, result, err);
+	enum mpk_code rc = mpk_ffi_decode(code->conv, &got, MPK_LIFETIME_OWNED, result, err);
 	mpk_ffi_any_drop(code->conv, &got);
 	return rc;
 }
 
-enum mpk_code mpk_ffi_call(const struct mpk_ffi_code *code, const struct mpk_value *args,
-			   size_t count, struct mpk_value *result, struct mpk_error *err)
+enum mpk_code mpk_ffi_call(const struct mpk_ffi_code *code, const struct mpk_args *args,
+			   struct mpk_value *result, struct mpk_error *err)
 {
 	struct mpk_ffi_any *cells;
 	enum mpk_code rc = MPK_OK;
 
-	if (count > MPK_ARGS_MAX)
-		return mpk_fail(err, MPK_E_RANGE, "%zu arguments; at most %d", count, MPK_ARGS_MAX);
-	cells = calloc(count + 1, sizeof *cells);
+	if (args->count > MPK_ARGS_MAX)
+		return mpk_fail(err, MPK_E_RANGE, "%zu arguments; at most %d", args->count,
+				MPK_ARGS_MAX);
+	cells = calloc(args->count + 1, sizeof *cells);
 	if (!cells)
 		return mpk_fail_nomem(err);
-	for (size_t i = 0; i < count && rc == MPK_OK; i++) {
-		rc = mpk_ffi_encode(code->conv, &args[i], &cells[i], err);
+	for (size_t i = 0; i < args->count && rc == MPK_OK; i++) {
+		rc = mpk_ffi_encode(code->conv, &args->values[i], &cells[i], err);
 		if (rc != MPK_OK)
 			mpk_error_prefix(err, "argument %zu: ", i);
 	}
 	if (rc == MPK_OK)
-		rc = call_cells(code, cells, count, result, err);
-	drop_cells(code->conv, cells, count);
+		rc = mpk_ffi_call_cells(code, cells, args->count, result, err);
+	drop_cells(code->conv, cells, args->count);
 	return rc;
+}
+
+enum mpk_code mpk_conv_call(enum mpk_convention conv, void *address, const struct mpk_args *args,
+			    struct mpk_value *result, struct mpk_error *err)
+{
+	switch (conv) {
+	case MPK_CONV_LEGACY:
+		return mpk_legacy_call(MPK_CODE(mpk_tvm_function, address), args, result, err);
+	case MPK_CONV_FFI021:
+	case MPK_CONV_FFI:
+		return mpk_ffi_call(
+			&(struct mpk_ffi_code){ conv, MPK_CODE(mpk_ffi_safe_call, address), NULL },
+			args, result, err);
+	case MPK_CONV_NONE:
+		break;
+	}
+	return mpk_fail(err, MPK_E_INTERNAL, "host code without a calling convention");
+}
+
+/* --- module code calls us ------------------------------------------------------------- */
+
+static enum mpk_code call_values(enum mpk_convention conv, struct mpk_function *f,
+				 const struct mpk_ffi_any *args, size_t count,
+				 struct mpk_value *values, struct mpk_ffi_any *result,
+				 struct mpk_error *err)
+{
+	struct mpk_value got = { 0 };
+	enum mpk_code rc = MPK_OK;
+
+	for (size_t i = 0; i < count && rc == MPK_OK; i++)
+		rc = mpk_ffi_decode(conv, &args[i], MPK_LIFETIME_CALL, &values[i], err);
+	if (rc == MPK_OK)
+		rc = mpk_function_call(f, &(struct mpk_args){ values, NULL, count }, &got, err);
+	for (size_t i = 0; i < count; i++)
+		mpk_value_drop(&values[i]);
+	if (rc == MPK_OK)
+		rc = mpk_ffi_encode(conv, &got, result, err);
+	mpk_value_drop(&got);
+	return rc;
+}
+
+static int enter(enum mpk_convention conv, void *handle, const struct mpk_ffi_any *args,
+		 int32_t count, struct mpk_ffi_any *result)
+{
+	struct mpk_function *f = mpk_ffi_own_function(conv, handle);
+	struct mpk_value small[ON_STACK] = { 0 };
+	struct mpk_value *values = small;
+	struct mpk_error error;
+	enum mpk_code rc;
+
+	if (f && f->address && f->convention == conv)
+		return MPK_CODE(mpk_ffi_safe_call, f->address)(NULL, args, count, result);
+	if (f && count > ON_STACK && count <= MPK_ARGS_MAX)
+		values = calloc((size_t)count, sizeof *values);
+	if (!f)
+		rc = mpk_fail(&error, MPK_E_RAISED, "the function's library was closed");
+	else if (count < 0 || count > MPK_ARGS_MAX)
+		rc = mpk_fail(&error, MPK_E_RAISED, "more arguments than a call may have");
+	else if (!values)
+		rc = mpk_fail_nomem(&error);
+	else
+		rc = call_values(conv, f, args, (size_t)count, values, result, &error);
+	if (values != small)
+		free(values);
+	if (rc == MPK_OK)
+		return 0;
+	mpk_raised_set_error(&error);
+	return -1;
+}
+
+int mpk_ffi_enter(void *handle, const struct mpk_ffi_any *args, int32_t count,
+		  struct mpk_ffi_any *result)
+{
+	return enter(MPK_CONV_FFI, handle, args, count, result);
+}
+
+int mpk_ffi021_enter(void *handle, const struct mpk_ffi_any *args, int32_t count,
+		     struct mpk_ffi_any *result)
+{
+	return enter(MPK_CONV_FFI021, handle, args, count, result);
 }

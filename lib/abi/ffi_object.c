@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "value/function.h"
+
 static const struct mpk_ffi_types types_current = {
 	.array = 71,
 	.map = 72,
@@ -124,6 +126,69 @@ static void delete_tensor_021(void *self)
 	free(self);
 }
 
+static void delete_box(void *self, int flags)
+{
+	if (flags & MPK_FFI_DELETE_STRONG)
+		mpk_value_drop(mpk_ffi_cell(MPK_CONV_FFI, self));
+	if (flags & MPK_FFI_DELETE_WEAK)
+		free(self);
+}
+
+static void delete_box_021(void *self)
+{
+	mpk_value_drop(mpk_ffi_cell(MPK_CONV_FFI021, self));
+	free(self);
+}
+
+/* Told by their deleter, which nobody else can have. */
+static void delete_function(void *self, int flags)
+{
+	delete_plain(self, flags);
+}
+
+static void delete_function_021(void *self)
+{
+	delete_plain_021(self);
+}
+
+/* A function as a value: the object holds it. */
+static void delete_held_function(void *self, int flags)
+{
+	struct mpk_ffi_function_cell *cell = mpk_ffi_cell(MPK_CONV_FFI, self);
+
+	if (flags & MPK_FFI_DELETE_STRONG)
+		mpk_function_drop(cell->target);
+	delete_plain(self, flags);
+}
+
+static void delete_held_function_021(void *self)
+{
+	struct mpk_ffi_function_cell *cell = mpk_ffi_cell(MPK_CONV_FFI021, self);
+
+	mpk_function_drop(cell->target);
+	delete_plain_021(self);
+}
+
+typedef void delete_fn(void *self, int flags);
+typedef void delete021_fn(void *self);
+
+static void set_deleter(enum mpk_convention conv, void *object, delete_fn *current,
+			delete021_fn *old)
+{
+	if (conv == MPK_CONV_FFI021)
+		((struct mpk_ffi021_object *)object)->deleter = old;
+	else
+		((struct mpk_ffi_object *)object)->deleter = current;
+}
+
+static bool has_deleter(enum mpk_convention conv, const void *object, delete_fn *current,
+			delete021_fn *old)
+{
+	if (conv == MPK_CONV_FFI021)
+		return ((const struct mpk_ffi021_object *)object)->deleter == old;
+	return ((const struct mpk_ffi_object *)object)->deleter == current;
+}
+
 static void *make(enum mpk_convention conv, int32_t type, size_t cell_bytes)
 {
 	void *object = calloc(1, mpk_ffi_types_of(conv)->header + cell_bytes);
@@ -185,11 +250,8 @@ void *mpk_ffi_make_tensor(enum mpk_convention conv, struct mpk_tensor *tensor)
 		return NULL;
 	cell = mpk_ffi_cell(conv, object);
 	cell->dl = tensor->dl;
-	cell->kept = mpk_value_hold(mpk_value_of_tensor(tensor)).tensor;
-	if (conv == MPK_CONV_FFI021)
-		((struct mpk_ffi021_object *)object)->deleter = delete_tensor_021;
-	else
-		((struct mpk_ffi_object *)object)->deleter = delete_tensor;
+	cell->kept = mpk_tensor_hold(tensor);
+	set_deleter(conv, object, delete_tensor, delete_tensor_021);
 	return object;
 }
 
@@ -205,7 +267,51 @@ void *mpk_ffi_make_function(enum mpk_convention conv, mpk_ffi_safe_call *call,
 	cell = mpk_ffi_cell(conv, object);
 	cell->safe_call = call;
 	cell->target = target;
+	set_deleter(conv, object, delete_function, delete_function_021);
 	return object;
+}
+
+struct mpk_function *mpk_ffi_own_function(enum mpk_convention conv, void *object)
+{
+	const struct mpk_ffi_function_cell *cell = mpk_ffi_cell(conv, object);
+
+	return has_deleter(conv, object, delete_function, delete_function_021) ||
+			       has_deleter(conv, object, delete_held_function,
+					   delete_held_function_021)
+		       ? cell->target
+		       : NULL;
+}
+
+void *mpk_ffi_make_held_function(enum mpk_convention conv, mpk_ffi_safe_call *call,
+				 struct mpk_function *target)
+{
+	void *object = mpk_ffi_make_function(conv, call, target);
+
+	if (!object)
+		return NULL;
+	(void)mpk_function_hold(target);
+	set_deleter(conv, object, delete_held_function, delete_held_function_021);
+	return object;
+}
+
+void *mpk_ffi_make_box(enum mpk_convention conv, int32_t type, const struct mpk_value *v)
+{
+	struct mpk_value *cell;
+	void *object = make(conv, type, sizeof *cell);
+
+	if (!object)
+		return NULL;
+	cell = mpk_ffi_cell(conv, object);
+	*cell = mpk_value_hold(*v);
+	set_deleter(conv, object, delete_box, delete_box_021);
+	return object;
+}
+
+const struct mpk_value *mpk_ffi_box_value(enum mpk_convention conv, const void *object)
+{
+	if (!has_deleter(conv, object, delete_box, delete_box_021))
+		return NULL;
+	return (const struct mpk_value *)((const char *)object + mpk_ffi_types_of(conv)->header);
 }
 
 static void keep_backtrace(void *self, const struct mpk_ffi_bytes *text, int32_t mode)

@@ -91,6 +91,7 @@ enum mpk_ffi_type {
 	MPK_FFI_ERROR = 67,
 	MPK_FFI_FUNCTION = 68,
 	MPK_FFI_MODULE = 73,
+	MPK_FFI_STORAGE = 128, /* vm.Storage; above 127 the numbers are dynamic */
 };
 
 enum { MPK_FFI_SMALL_MAX = 7 };

@@ -1,19 +1,19 @@
-/* The calling convention of TVM 0.2 to 0.20: an array of 8-byte values, an array of
- * codes. */
+/* legacy.c - the calling convention of TVM 0.2 to 0.20: an array of 8-byte values, an array of
+ * codes. Nothing in it is counted: what an argument points to lies in the caller's frame, what a
+ * result points to is kept until the thread's next one. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "abi/convention.h"
 #include "abi/raised.h"
 
-/* Arguments of one call; text and shapes need a place to live while it lasts. */
+static const uint64_t BOX_MAGIC = UINT64_C(0x6d706b20626f7820);
+
+/* Arguments of one call, with what some of them point to. */
 struct pack {
 	union mpk_tvm_value *values;
 	int *codes;
-	struct slot {
-		struct mpk_dltensor dl;
-		struct mpk_tvm_bytes bytes;
-	} *slots;
+	struct mpk_legacy_slot *slots;
 };
 
 static void pack_fini(struct pack *p)
@@ -35,16 +35,17 @@ static enum mpk_code pack_init(struct pack *p, size_t count, struct mpk_error *e
 	return p->values && p->codes && p->slots ? MPK_OK : mpk_fail_nomem(err);
 }
 
-/* Tensors of these releases have no strides when they are compact; ours always are. */
-static void *tensor_handle(const struct mpk_tensor *t, struct slot *slot)
+/* Tensors of these releases have no strides when they are compact. */
+static void *tensor_handle(const struct mpk_tensor *t, struct mpk_legacy_slot *slot)
 {
 	slot->dl = t->dl;
-	slot->dl.strides = NULL;
+	if (mpk_dltensor_is_compact(&slot->dl))
+		slot->dl.strides = NULL;
 	return &slot->dl;
 }
 
-static enum mpk_code encode(const struct mpk_value *v, struct slot *slot, union mpk_tvm_value *out,
-			    int *code, struct mpk_error *err)
+enum mpk_code mpk_legacy_encode(const struct mpk_value *v, struct mpk_legacy_slot *slot,
+				union mpk_tvm_value *out, int *code, struct mpk_error *err)
 {
 	*out = (union mpk_tvm_value){ 0 };
 	switch (v->kind) {
@@ -93,10 +94,18 @@ static enum mpk_code encode(const struct mpk_value *v, struct slot *slot, union 
 		out->v_handle = v->function;
 		*code = MPK_TVM_FUNCTION;
 		return MPK_OK;
-	case MPK_VALUE_SHAPE:
-	case MPK_VALUE_ARRAY:
 	case MPK_VALUE_MODULE:
+		out->v_handle = v->module;
+		*code = MPK_TVM_MODULE;
+		return MPK_OK;
+	case MPK_VALUE_SHAPE:
+	case MPK_VALUE_STORAGE:
+	case MPK_VALUE_ARRAY:
 	case MPK_VALUE_OBJECT:
+		slot->box = (struct mpk_legacy_box){ BOX_MAGIC, *v };
+		out->v_handle = &slot->box;
+		*code = MPK_TVM_OBJECT;
+		return MPK_OK;
 	case MPK_VALUE_KIND_COUNT:
 		break;
 	}
@@ -105,33 +114,11 @@ static enum mpk_code encode(const struct mpk_value *v, struct slot *slot, union 
 			mpk_value_kind_name(v->kind));
 }
 
-/* A DLTensor that somebody else owns becomes a tensor of ours with a copy of its content,
- * or on a device with its very data. */
-static enum mpk_code copy_tensor(const struct mpk_dltensor *dl, struct mpk_value *out,
-				 struct mpk_error *err)
-{
-	bool on_cpu = dl->device.type == MPK_DL_CPU || dl->device.type == MPK_DL_CUDA_HOST;
-	struct mpk_tensor *t;
-
-	if (dl->ndim < 0)
-		return mpk_fail(err, MPK_E_RANGE, "a tensor of %d dimensions", dl->ndim);
-	MPK_TRY(mpk_tensor_create(dl->dtype, dl->shape, (size_t)dl->ndim,
-				  on_cpu ? MPK_TENSOR_PRIVATE : MPK_TENSOR_NO_DATA, &t, err));
-	if (on_cpu) {
-		mpk_tensor_copy_from(t, dl);
-	} else {
-		t->dl.device = dl->device;
-		t->dl.data = dl->data;
-		t->dl.byte_offset = dl->byte_offset;
-	}
-	*out = mpk_value_of_tensor(t);
-	return MPK_OK;
-}
-
-static enum mpk_code decode(union mpk_tvm_value v, int code, struct mpk_value *out,
-			    struct mpk_error *err)
+enum mpk_code mpk_legacy_decode(union mpk_tvm_value v, int code, enum mpk_lifetime lifetime,
+				struct mpk_value *out, struct mpk_error *err)
 {
 	const struct mpk_tvm_bytes *bytes = v.v_handle;
+	const struct mpk_legacy_box *box = v.v_handle;
 
 	switch (code) {
 	case MPK_TVM_NULL:
@@ -158,15 +145,23 @@ static enum mpk_code decode(union mpk_tvm_value v, int code, struct mpk_value *o
 		return MPK_OK;
 	case MPK_TVM_DLTENSOR:
 	case MPK_TVM_NDARRAY: /* the handle of an NDArray is its DLTensor */
-		return copy_tensor(v.v_handle, out, err);
+		return mpk_dltensor_decode(v.v_handle, lifetime, out, err);
 	case MPK_TVM_STR:
 		return mpk_value_of_text(MPK_VALUE_STR, mpk_span_str(v.v_str), out, err);
 	case MPK_TVM_BYTES:
 		return mpk_value_of_text(MPK_VALUE_BYTES, mpk_span_of(bytes->data, bytes->size),
 					 out, err);
 	case MPK_TVM_FUNCTION:
-		*out = mpk_value_hold(
-			(struct mpk_value){ .kind = MPK_VALUE_FUNCTION, .function = v.v_handle });
+		*out = mpk_value_hold(mpk_value_of_function(v.v_handle));
+		return MPK_OK;
+	case MPK_TVM_MODULE:
+		*out = mpk_value_hold(mpk_value_of_module(v.v_handle));
+		return MPK_OK;
+	case MPK_TVM_OBJECT:
+		if (!box || box->magic != BOX_MAGIC)
+			return mpk_fail(err, MPK_E_UNSUPPORTED,
+					"an object that TVM's own runtime would have made");
+		*out = mpk_value_hold(box->value);
 		return MPK_OK;
 	default:
 		return mpk_fail(err, MPK_E_UNSUPPORTED,
@@ -174,34 +169,42 @@ static enum mpk_code decode(union mpk_tvm_value v, int code, struct mpk_value *o
 	}
 }
 
-enum mpk_code mpk_legacy_call(mpk_tvm_function *code, const struct mpk_value *args, size_t count,
-			      struct mpk_value *result, struct mpk_error *err)
+enum mpk_code mpk_legacy_call_values(mpk_tvm_function *code, union mpk_tvm_value *values,
+				     int *codes, size_t count, struct mpk_value *result,
+				     struct mpk_error *err)
 {
-	MPK_CLEANUP(pack_fini) struct pack p = { 0 };
 	union mpk_tvm_value returned = { 0 };
 	int returned_code = MPK_TVM_NULL;
 
-	MPK_TRY(pack_init(&p, count, err));
-	for (size_t i = 0; i < count; i++) {
-		enum mpk_code rc = encode(&args[i], &p.slots[i], &p.values[i], &p.codes[i], err);
+	mpk_raised_get()->is_set = false;
+
+	int status = code(values, codes, (int)count, &returned, &returned_code, NULL);
+	if (status)
+		return mpk_raised_take(status, err);
+	return mpk_legacy_decode(returned, returned_code, MPK_LIFETIME_OWNED, result, err);
+}
+
+enum mpk_code mpk_legacy_call(mpk_tvm_function *code, const struct mpk_args *args,
+			      struct mpk_value *result, struct mpk_error *err)
+{
+	MPK_CLEANUP(pack_fini) struct pack p = { 0 };
+
+	MPK_TRY(pack_init(&p, args->count, err));
+	for (size_t i = 0; i < args->count; i++) {
+		enum mpk_code rc = mpk_legacy_encode(&args->values[i], &p.slots[i], &p.values[i],
+						     &p.codes[i], err);
 
 		if (rc != MPK_OK) {
 			mpk_error_prefix(err, "argument %zu: ", i);
 			return rc;
 		}
 	}
-	mpk_raised_get()->is_set = false;
-
-	int status = code(p.values, p.codes, (int)count, &returned, &returned_code, NULL);
-	if (status)
-		return mpk_raised_take(status, err);
-	return decode(returned, returned_code, result, err);
+	return mpk_legacy_call_values(code, p.values, p.codes, args->count, result, err);
 }
 
 /* --- module code calls us ----------------------------------------------------------- */
 
-/* Text returned to module code must outlive the call: the last one of each thread
- * does. */
+/* What is returned to module code must outlive the call: the last one of each thread does. */
 static _Thread_local struct mpk_value kept_result;
 
 static int fail(const struct mpk_error *error)
@@ -218,13 +221,14 @@ static void drop_all(struct mpk_value *values, size_t count)
 
 static int return_result(union mpk_tvm_value *result, int *result_code, struct mpk_value got)
 {
-	static _Thread_local struct slot slot;
+	static _Thread_local struct mpk_legacy_slot slot;
 	struct mpk_error error;
 
 	mpk_value_drop(&kept_result);
 	kept_result = got;
-	return encode(&kept_result, &slot, result, result_code, &error) == MPK_OK ? 0
-										  : fail(&error);
+	return mpk_legacy_encode(&kept_result, &slot, result, result_code, &error) == MPK_OK
+		       ? 0
+		       : fail(&error);
 }
 
 int mpk_legacy_enter(void *handle, union mpk_tvm_value *args, int *codes, int count,
@@ -249,9 +253,10 @@ int mpk_legacy_enter(void *handle, union mpk_tvm_value *args, int *codes, int co
 		return fail(&error);
 	}
 	for (int i = 0; i < count && rc == MPK_OK; i++)
-		rc = decode(args[i], codes[i], &values[i], &error);
+		rc = mpk_legacy_decode(args[i], codes[i], MPK_LIFETIME_CALL, &values[i], &error);
 	if (rc == MPK_OK)
-		rc = mpk_function_call(f, values, (size_t)count, &got, &error);
+		rc = mpk_function_call(f, &(struct mpk_args){ values, NULL, (size_t)count }, &got,
+				       &error);
 	drop_all(values, (size_t)count);
 	free(values);
 	return rc == MPK_OK ? return_result(result, result_code, got) : fail(&error);

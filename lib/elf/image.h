@@ -26,14 +26,6 @@ enum mpk_container {
 	MPK_CONTAINER_BLOB,    /* bare blob, header included */
 };
 
-/* Which calling convention the functions of a library have. */
-enum mpk_convention {
-	MPK_CONV_NONE,   /* neither a blob nor functions */
-	MPK_CONV_LEGACY, /* TVMValue arrays (tvm-blob(5), Conventions) */
-	MPK_CONV_FFI021, /* first tvm-ffi, plain symbol names */
-	MPK_CONV_FFI,    /* tvm-ffi, __tvm_ffi_ symbols */
-};
-
 struct mpk_image_function {
 	const char *name; /* as a caller says it: symbol without the generation's prefix */
 	const char *symbol;

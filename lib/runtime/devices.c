@@ -1,56 +1,35 @@
 #include "runtime/devices.h"
 
+#include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/vec.h"
 #include "kinds.h"
-#include "runtime/kernel_node.h"
 #include "text/escape.h"
 
-/* --- node loader ------------------------------------------------------------------------ */
+struct open_device {
+	struct mpk_dldevice where;
+	struct mpk_device *device;
+	struct mpk_allocator *allocator;
+};
 
-static bool accepts(struct mpk_span kind, void *user)
-{
-	(void)user;
-	return mpk_device_kind_of(kind) > MPK_DEVICE_CPU;
-}
-
-static enum mpk_code open_node(struct mpk_instance *inst, void *user, struct mpk_error *err)
-{
-	struct mpk_kernel_node *node;
-
-	MPK_TRY(mpk_kernel_node_create(user, mpk_library_options(inst->library)->tree, inst->index,
-				       &node, err));
-	inst->state = node;
-	return MPK_OK;
-}
-
-static enum mpk_code find_kernel(struct mpk_instance *inst, const char *name,
-				 struct mpk_function **out, struct mpk_error *err)
-{
-	return mpk_kernel_function(inst->state, name, out, err);
-}
+struct mpk_devices {
+	pthread_mutex_t lock; /* over everything below */
+	struct open_device *open;
+	size_t open_count, open_cap;
+	int32_t current[MPK_DEVICE_OPENCL + 1]; /* ordinal, by kind */
+};
 
 /* --- life -------------------------------------------------------------------------------- */
 
 enum mpk_code mpk_devices_create(struct mpk_devices **out, struct mpk_error *err)
 {
 	struct mpk_devices *devices = calloc(1, sizeof *devices);
-	pthread_mutexattr_t recursive;
 
 	if (!devices)
 		return mpk_fail_nomem(err);
-	(void)pthread_mutexattr_init(&recursive);
-	(void)pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
-	(void)pthread_mutex_init(&devices->lock, &recursive);
-	(void)pthread_mutexattr_destroy(&recursive);
-	/* Nodes stay until the devices go: a function of one may be called until then. */
-	devices->loader = (struct mpk_node_loader){
-		.accepts = accepts,
-		.open = open_node,
-		.find = find_kernel,
-		.user = devices,
-	};
+	(void)pthread_mutex_init(&devices->lock, NULL);
 	*out = devices;
 	return MPK_OK;
 }
@@ -59,34 +38,24 @@ void mpk_devices_destroy(struct mpk_devices *devices)
 {
 	if (!devices)
 		return;
-	for (size_t i = devices->open_count; i-- > 0;)
+	for (size_t i = devices->open_count; i-- > 0;) {
+		mpk_allocator_destroy(devices->open[i].allocator);
 		mpk_device_close(devices->open[i].device);
-	while (devices->nodes) {
-		struct mpk_kernel_node *node = devices->nodes;
-
-		devices->nodes = node->next;
-		mpk_kernel_node_destroy(node);
 	}
 	free(devices->open);
 	(void)pthread_mutex_destroy(&devices->lock);
 	free(devices);
 }
 
-const struct mpk_node_loader *mpk_devices_loader(struct mpk_devices *devices)
-{
-	return &devices->loader;
-}
-
 static enum mpk_code open_device(struct mpk_devices *devices, struct mpk_dldevice where,
-				 struct mpk_device **out, struct mpk_error *err)
+				 struct open_device *out, struct mpk_error *err)
 {
 	enum mpk_device_kind kind = mpk_device_kind_from(where.type);
-	struct mpk_device *device;
+	struct open_device opened = { .where = where };
 
 	for (size_t i = 0; i < devices->open_count; i++)
-		if (devices->open[i].where.type == where.type &&
-		    devices->open[i].where.id == where.id) {
-			*out = devices->open[i].device;
+		if (mpk_dldevice_equal(devices->open[i].where, where)) {
+			*out = devices->open[i];
 			return MPK_OK;
 		}
 	if (kind == MPK_DEVICE_NONE || where.id < 0)
@@ -97,14 +66,20 @@ static enum mpk_code open_device(struct mpk_devices *devices, struct mpk_dldevic
 	if (!mpk_vec_reserve(&devices->open, &devices->open_cap, devices->open_count + 1,
 			     sizeof *devices->open))
 		return mpk_fail_nomem(err);
-	MPK_TRY(mpk_device_open(kind, (unsigned)where.id, &device, err));
-	devices->open[devices->open_count++] = (struct mpk_open_device){ where, device };
-	*out = device;
+	MPK_TRY(mpk_device_open(kind, (unsigned)where.id, &opened.device, err));
+	enum mpk_code code = mpk_allocator_create(opened.device, where, &opened.allocator, err);
+
+	if (code != MPK_OK) {
+		mpk_device_close(opened.device);
+		return mpk_failed(code);
+	}
+	devices->open[devices->open_count++] = opened;
+	*out = opened;
 	return MPK_OK;
 }
 
-enum mpk_code mpk_devices_get(struct mpk_devices *devices, struct mpk_dldevice where,
-			      struct mpk_device **out, struct mpk_error *err)
+static enum mpk_code get(struct mpk_devices *devices, struct mpk_dldevice where,
+			 struct open_device *out, struct mpk_error *err)
 {
 	(void)pthread_mutex_lock(&devices->lock);
 	enum mpk_code code = open_device(devices, where, out, err);
@@ -113,52 +88,67 @@ enum mpk_code mpk_devices_get(struct mpk_devices *devices, struct mpk_dldevice w
 	return code;
 }
 
+enum mpk_code mpk_devices_get(struct mpk_devices *devices, struct mpk_dldevice where,
+			      struct mpk_device **out, struct mpk_error *err)
+{
+	struct open_device opened;
+
+	MPK_TRY(get(devices, where, &opened, err));
+	*out = opened.device;
+	return MPK_OK;
+}
+
+enum mpk_code mpk_devices_allocator(struct mpk_devices *devices, struct mpk_dldevice where,
+				    struct mpk_allocator **out, struct mpk_error *err)
+{
+	struct open_device opened;
+
+	MPK_TRY(get(devices, where, &opened, err));
+	*out = opened.allocator;
+	return MPK_OK;
+}
+
 enum mpk_code mpk_devices_use(struct mpk_devices *devices, struct mpk_dldevice where,
 			      struct mpk_error *err)
 {
-	struct mpk_device *device;
+	struct open_device opened;
 
-	MPK_TRY(mpk_devices_get(devices, where, &device, err));
+	MPK_TRY(get(devices, where, &opened, err));
 	(void)pthread_mutex_lock(&devices->lock);
 	devices->current[where.type] = where.id;
 	(void)pthread_mutex_unlock(&devices->lock);
 	return MPK_OK;
 }
 
-/* --- for module code --------------------------------------------------------------------- */
-
-static enum mpk_code set_device(struct mpk_dldevice where, void *user, struct mpk_error *err)
+struct mpk_dldevice mpk_devices_current(struct mpk_devices *devices, enum mpk_device_kind kind)
 {
-	return mpk_devices_use(user, where, err);
+	struct mpk_dldevice where = { .type = (int32_t)kind };
+
+	(void)pthread_mutex_lock(&devices->lock);
+	where.id = devices->current[kind];
+	(void)pthread_mutex_unlock(&devices->lock);
+	return where;
 }
 
-static void *alloc_workspace(struct mpk_dldevice where, uint64_t bytes, void *user)
+/* --- for module code --------------------------------------------------------------------- */
+
+void *mpk_devices_alloc(struct mpk_devices *devices, struct mpk_dldevice where, uint64_t bytes)
 {
 	struct mpk_device *device;
 	void *data = NULL;
 
-	if (mpk_devices_get(user, where, &device, NULL) != MPK_OK ||
+	if (mpk_devices_get(devices, where, &device, NULL) != MPK_OK ||
 	    mpk_device_alloc(device, bytes, &data, NULL) != MPK_OK)
 		return NULL;
 	return data;
 }
 
-static int free_workspace(struct mpk_dldevice where, void *data, void *user)
+void mpk_devices_free(struct mpk_devices *devices, struct mpk_dldevice where, void *data)
 {
 	struct mpk_device *device;
 
-	if (mpk_devices_get(user, where, &device, NULL) != MPK_OK)
-		return -1;
-	mpk_device_free(device, data);
-	return 0;
-}
-
-void mpk_devices_attach(struct mpk_devices *devices, struct mpk_library_options *options)
-{
-	options->set_device = set_device;
-	options->device_alloc = alloc_workspace;
-	options->device_free = free_workspace;
-	options->user = devices;
+	if (mpk_devices_get(devices, where, &device, NULL) == MPK_OK)
+		mpk_device_free(device, data);
 }
 
 static bool is_foreign(struct mpk_span kind)
@@ -198,33 +188,92 @@ enum mpk_code mpk_devices_default(const struct mpk_tree *tree, struct mpk_dldevi
 
 /* --- tensors ------------------------------------------------------------------------------ */
 
-static void release(struct mpk_tensor *tensor)
+static enum mpk_code make_tensor(struct mpk_allocator *allocator, const struct mpk_tensor *like,
+				 struct mpk_tensor **out, struct mpk_error *err)
 {
-	mpk_device_free(tensor->owner, tensor->dl.data);
+	struct mpk_storage *storage;
+
+	MPK_TRY(mpk_allocator_storage(allocator, like->bytes, &storage, err));
+	enum mpk_code code = mpk_tensor_view(storage, 0, like->dl.dtype, like->dl.shape,
+					     (size_t)like->dl.ndim, out, err);
+
+	mpk_storage_drop(storage);
+	return code;
+}
+
+enum mpk_code mpk_devices_empty(struct mpk_devices *devices, const struct mpk_tensor *like,
+				struct mpk_dldevice where, struct mpk_tensor **out,
+				struct mpk_error *err)
+{
+	struct open_device opened;
+
+	MPK_TRY(get(devices, where, &opened, err));
+	return make_tensor(opened.allocator, like, out, err);
+}
+
+/* Two devices that are not the processor have no way to each other but over it. */
+static enum mpk_code copy_over_host(struct mpk_device *a, const struct mpk_dltensor *from,
+				    struct mpk_device *b, const struct mpk_dltensor *to,
+				    uint64_t bytes, struct mpk_error *err)
+{
+	void *data = malloc(bytes ? (size_t)bytes : 1);
+	enum mpk_code code;
+
+	if (!data)
+		return mpk_fail_nomem(err);
+	code = mpk_device_read(a, from->data, from->byte_offset, data, (size_t)bytes, err);
+	if (code == MPK_OK)
+		code = mpk_device_write(b, to->data, to->byte_offset,
+					mpk_span_of(data, (size_t)bytes), err);
+	free(data);
+	return code;
+}
+
+enum mpk_code mpk_devices_copy(struct mpk_devices *devices, const struct mpk_dltensor *from,
+			       const struct mpk_dltensor *to, uint64_t bytes, struct mpk_error *err)
+{
+	struct mpk_device *a, *b;
+
+	if (mpk_dldevice_is_host(from->device) && mpk_dldevice_is_host(to->device)) {
+		if (bytes)
+			memmove(mpk_dltensor_data(to), mpk_dltensor_data(from), (size_t)bytes);
+		return MPK_OK;
+	}
+	MPK_TRY(mpk_devices_get(devices, from->device, &a, err));
+	MPK_TRY(mpk_devices_get(devices, to->device, &b, err));
+	if (mpk_dldevice_is_host(from->device))
+		return mpk_device_write(b, to->data, to->byte_offset,
+					mpk_span_of(mpk_dltensor_data(from), (size_t)bytes), err);
+	if (mpk_dldevice_is_host(to->device))
+		return mpk_device_read(a, from->data, from->byte_offset, mpk_dltensor_data(to),
+				       (size_t)bytes, err);
+	if (a != b)
+		return copy_over_host(a, from, b, to, bytes, err);
+	return mpk_device_copy(a,
+			       &(struct mpk_device_copy){ .to = to->data,
+							  .to_off = to->byte_offset,
+							  .from = from->data,
+							  .from_off = from->byte_offset,
+							  .bytes = bytes },
+			       err);
 }
 
 enum mpk_code mpk_devices_send(struct mpk_devices *devices, struct mpk_tensor *tensor,
 			       struct mpk_dldevice where, struct mpk_tensor **out,
 			       struct mpk_error *err)
 {
-	struct mpk_device *device;
+	struct open_device opened;
 	struct mpk_tensor *sent;
 
 	if (where.type == MPK_DL_CPU) {
-		*out = mpk_value_hold(mpk_value_of_tensor(tensor)).tensor;
+		*out = mpk_tensor_hold(tensor);
 		return MPK_OK;
 	}
-	MPK_TRY(mpk_devices_get(devices, where, &device, err));
-	MPK_TRY(mpk_tensor_create(tensor->dl.dtype, tensor->dl.shape, (size_t)tensor->dl.ndim,
-				  MPK_TENSOR_NO_DATA, &sent, err));
-	enum mpk_code code = mpk_device_alloc(device, sent->bytes, &sent->dl.data, err);
+	MPK_TRY(get(devices, where, &opened, err));
+	MPK_TRY(make_tensor(opened.allocator, tensor, &sent, err));
+	enum mpk_code code =
+		mpk_device_write(opened.device, sent->dl.data, 0, mpk_tensor_span(tensor), err);
 
-	if (code == MPK_OK) {
-		sent->owner = device;
-		sent->release = release;
-		sent->dl.device = where;
-		code = mpk_device_write(device, sent->dl.data, 0, mpk_tensor_span(tensor), err);
-	}
 	if (code != MPK_OK) {
 		mpk_tensor_drop(sent);
 		return mpk_failed(code);
@@ -240,7 +289,7 @@ enum mpk_code mpk_devices_fetch(struct mpk_devices *devices, const struct mpk_dl
 
 	MPK_TRY(mpk_devices_get(devices, from->device, &device, err));
 	MPK_TRY(mpk_device_sync(device, err));
-	return mpk_device_read(device, from->data, from->byte_offset, to->dl.data,
+	return mpk_device_read(device, from->data, from->byte_offset, mpk_dltensor_data(&to->dl),
 			       (size_t)to->bytes, err);
 }
 

@@ -1,19 +1,46 @@
-/* kernels.c - kernels of device nodes as functions */
+/* kernels.c - kernels of device nodes as functions
+ *
+ * A node's payload is decoded once and loaded on a device when a kernel runs there for the first
+ * time. A kernel's function holds the payload, which goes with the last of them.
+ */
+#include "runtime/kernels.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/strmap.h"
 #include "base/vec.h"
 #include "payload.h"
-#include "runtime/kernel_node.h"
+#include "runtime/node.h"
 #include "text/escape.h"
 
 enum { SLOTS_INLINE = 48 };
 
+/* A payload on one device. */
+struct loaded {
+	struct mpk_device *device;
+	struct mpk_device_module *module;
+};
+
+/* The payload of one node. */
+struct code {
+	atomic_uint refs;
+	struct mpk_devices *devices;
+	enum mpk_device_kind kind;
+	struct mpk_arena arena;
+	struct mpk_kernels kernels;
+	pthread_mutex_t lock; /* over what is loaded */
+	struct loaded *loaded;
+	size_t loaded_count, loaded_cap;
+};
+
 /* Kernel arguments and extents from the caller; or extents that were fixed beforehand. */
 struct kernel_function {
 	struct mpk_function base;
-	struct mpk_kernel_node *node;
+	struct code *code;
 	const struct mpk_function_info *info;
 	struct mpk_device_module
 		*module; /* what kernel belongs to; the current device may change */
@@ -23,9 +50,9 @@ struct kernel_function {
 	uint64_t extents[];
 };
 
-/* --- nodes -------------------------------------------------------------------------------- */
+/* --- payloads ------------------------------------------------------------------------------ */
 
-static enum mpk_code decode(struct mpk_kernel_node *node, const struct mpk_tree *tree, size_t index,
+static enum mpk_code decode(struct code *code, const struct mpk_tree *tree, size_t index,
 			    struct mpk_error *err)
 {
 	const struct mpk_node *source = &tree->nodes[index];
@@ -35,72 +62,64 @@ static enum mpk_code decode(struct mpk_kernel_node *node, const struct mpk_tree 
 
 	if (!kind)
 		return mpk_fail(err, MPK_E_INTERNAL, "a device kind without a codec");
-	enum mpk_code code = mpk_payload_decode(kind, tree->gen, mpk_source_of(source),
-						&node->arena, &payload, err);
+	enum mpk_code rc = mpk_payload_decode(kind, tree->gen, mpk_source_of(source), &code->arena,
+					      &payload, err);
 
-	if (code != MPK_OK) {
+	if (rc != MPK_OK) {
 		mpk_error_at_path(err, mpk_tree_path(tree, index, path, sizeof path));
-		return mpk_failed(code);
+		return mpk_failed(rc);
 	}
-	node->kernels = payload.u.kernels;
+	code->kernels = payload.u.kernels;
 	return MPK_OK;
 }
 
-enum mpk_code mpk_kernel_node_create(struct mpk_devices *devices, const struct mpk_tree *tree,
-				     size_t index, struct mpk_kernel_node **out,
-				     struct mpk_error *err)
+static void code_drop(struct code *code)
 {
-	struct mpk_kernel_node *node = calloc(1, sizeof *node);
+	if (atomic_fetch_sub_explicit(&code->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	for (size_t i = 0; i < code->loaded_count; i++)
+		mpk_device_unload(code->loaded[i].module);
+	free(code->loaded);
+	mpk_arena_fini(&code->arena);
+	(void)pthread_mutex_destroy(&code->lock);
+	free(code);
+}
 
-	if (!node)
+static enum mpk_code code_create(struct mpk_runtime *runtime, const struct mpk_tree *tree,
+				 size_t index, struct code **out, struct mpk_error *err)
+{
+	struct code *code = calloc(1, sizeof *code);
+
+	if (!code)
 		return mpk_fail_nomem(err);
-	node->devices = devices;
-	node->kind = mpk_device_kind_of(tree->nodes[index].kind);
-	enum mpk_code code = decode(node, tree, index, err);
+	atomic_init(&code->refs, 1);
+	(void)pthread_mutex_init(&code->lock, NULL);
+	code->devices = mpk_runtime_devices(runtime);
+	code->kind = mpk_device_kind_of(tree->nodes[index].kind);
+	enum mpk_code rc = decode(code, tree, index, err);
 
-	if (code != MPK_OK) {
-		mpk_kernel_node_destroy(node);
-		return mpk_failed(code);
+	if (rc != MPK_OK) {
+		code_drop(code);
+		return mpk_failed(rc);
 	}
-	(void)pthread_mutex_lock(&devices->lock);
-	node->next = devices->nodes;
-	devices->nodes = node;
-	(void)pthread_mutex_unlock(&devices->lock);
-	*out = node;
+	*out = code;
 	return MPK_OK;
 }
 
-void mpk_kernel_node_destroy(struct mpk_kernel_node *node)
-{
-	mpk_arena_fini(&node->arena);
-	free(node->loaded);
-	free(node);
-}
-
-static enum mpk_code load(struct mpk_kernel_node *node, struct mpk_device *device,
+static enum mpk_code load(struct code *code, struct mpk_device *device,
 			  struct mpk_device_module **out, struct mpk_error *err)
 {
-	for (size_t i = 0; i < node->loaded_count; i++)
-		if (node->loaded[i].device == device) {
-			*out = node->loaded[i].module;
+	for (size_t i = 0; i < code->loaded_count; i++)
+		if (code->loaded[i].device == device) {
+			*out = code->loaded[i].module;
 			return MPK_OK;
 		}
-	if (!mpk_vec_reserve(&node->loaded, &node->loaded_cap, node->loaded_count + 1,
-			     sizeof *node->loaded))
+	if (!mpk_vec_reserve(&code->loaded, &code->loaded_cap, code->loaded_count + 1,
+			     sizeof *code->loaded))
 		return mpk_fail_nomem(err);
-	MPK_TRY(mpk_device_load(device, &node->kernels, out, err));
-	node->loaded[node->loaded_count++] = (struct mpk_loaded_node){ device, *out };
+	MPK_TRY(mpk_device_load(device, &code->kernels, out, err));
+	code->loaded[code->loaded_count++] = (struct loaded){ device, *out };
 	return MPK_OK;
-}
-
-enum mpk_code mpk_kernel_node_module(struct mpk_kernel_node *node, struct mpk_device_module **out,
-				     struct mpk_error *err)
-{
-	struct mpk_dldevice where = { (int32_t)node->kind, node->devices->current[node->kind] };
-	struct mpk_device *device;
-
-	MPK_TRY(mpk_devices_get(node->devices, where, &device, err));
-	return load(node, device, out, err);
 }
 
 /* --- values to slots ----------------------------------------------------------------------- */
@@ -171,12 +190,12 @@ static enum mpk_code fill_slots(const struct kernel_function *f, const struct mp
 
 /* --- functions ------------------------------------------------------------------------------ */
 
-static enum mpk_code find_kernel(struct kernel_function *f, struct mpk_device_kernel **out,
-				 struct mpk_error *err)
+static enum mpk_code find_kernel(struct kernel_function *f, struct mpk_device *device,
+				 struct mpk_device_kernel **out, struct mpk_error *err)
 {
 	struct mpk_device_module *module = NULL;
 
-	MPK_TRY(mpk_kernel_node_module(f->node, &module, err));
+	MPK_TRY(load(f->code, device, &module, err));
 	if (module != f->module) {
 		MPK_TRY(mpk_device_get_kernel(module, f->info->key, &f->kernel, err));
 		f->module = module;
@@ -188,20 +207,25 @@ static enum mpk_code find_kernel(struct kernel_function *f, struct mpk_device_ke
 static enum mpk_code launch(struct kernel_function *f, const uint64_t *slots, size_t count,
 			    struct mpk_error *err)
 {
+	struct mpk_devices *devices = f->code->devices;
 	struct mpk_device_kernel *kernel;
+	struct mpk_device *device;
 
-	(void)pthread_mutex_lock(&f->node->devices->lock);
-	enum mpk_code code = find_kernel(f, &kernel, err);
+	MPK_TRY(mpk_devices_get(devices, mpk_devices_current(devices, f->code->kind), &device,
+				err));
+	(void)pthread_mutex_lock(&f->code->lock);
+	enum mpk_code code = find_kernel(f, device, &kernel, err);
 
-	(void)pthread_mutex_unlock(&f->node->devices->lock);
+	(void)pthread_mutex_unlock(&f->code->lock);
 	MPK_TRY(code);
 	return mpk_device_launch(kernel, slots, count, err);
 }
 
-static enum mpk_code call_kernel(struct mpk_function *self, const struct mpk_value *args,
-				 size_t count, struct mpk_value *result, struct mpk_error *err)
+static enum mpk_code call_kernel(struct mpk_function *self, const struct mpk_args *args,
+				 struct mpk_value *result, struct mpk_error *err)
 {
 	struct kernel_function *f = (struct kernel_function *)self;
+	size_t count = args->count;
 	size_t total = count + f->extent_count;
 	uint64_t few[SLOTS_INLINE], *slots = few;
 
@@ -214,7 +238,7 @@ static enum mpk_code call_kernel(struct mpk_function *self, const struct mpk_val
 		slots = calloc(total, sizeof *slots);
 	if (!slots)
 		return mpk_fail_nomem(err);
-	enum mpk_code code = fill_slots(f, args, count, slots, err);
+	enum mpk_code code = fill_slots(f, args->values, count, slots, err);
 
 	if (code == MPK_OK)
 		code = launch(f, slots, total, err);
@@ -225,10 +249,11 @@ static enum mpk_code call_kernel(struct mpk_function *self, const struct mpk_val
 
 static void destroy(struct mpk_function *self)
 {
+	code_drop(((struct kernel_function *)self)->code);
 	free(self);
 }
 
-static enum mpk_code make(struct mpk_kernel_node *node, const struct mpk_function_info *info,
+static enum mpk_code make(struct code *code, const struct mpk_function_info *info,
 			  size_t extent_count, struct kernel_function **out, struct mpk_error *err)
 {
 	struct kernel_function *f = calloc(1, sizeof *f + extent_count * sizeof f->extents[0]);
@@ -236,35 +261,67 @@ static enum mpk_code make(struct mpk_kernel_node *node, const struct mpk_functio
 
 	if (!f)
 		return mpk_fail_nomem(err);
-	f->base.refs = 1;
-	f->base.call = call_kernel;
-	f->base.destroy = destroy;
 	mpk_escape_to(info->key, shown, sizeof shown);
-	f->base.name = mpk_arena_text(&node->arena, mpk_span_str(shown));
-	f->node = node;
+	f->base = (struct mpk_function){
+		.refs = 1,
+		.name = mpk_arena_text(&code->arena, mpk_span_str(shown)),
+		.call = call_kernel,
+		.destroy = destroy,
+	};
 	f->info = info;
 	f->extent_count = extent_count;
 	if (!f->base.name) {
 		free(f);
 		return mpk_fail_nomem(err);
 	}
+	f->code = code;
+	(void)atomic_fetch_add_explicit(&code->refs, 1, memory_order_relaxed);
 	*out = f;
 	return MPK_OK;
 }
 
-enum mpk_code mpk_kernel_function(struct mpk_kernel_node *node, const char *name,
-				  struct mpk_function **out, struct mpk_error *err)
+/* --- nodes ---------------------------------------------------------------------------------- */
+
+static bool accepts(struct mpk_span kind)
 {
-	const struct mpk_function_info *info = mpk_kernels_find(&node->kernels, mpk_span_str(name));
+	return mpk_device_kind_of(kind) > MPK_DEVICE_CPU;
+}
+
+static enum mpk_code open_node(struct mpk_node_module *node, struct mpk_error *err)
+{
+	struct code *code;
+
+	MPK_TRY(code_create(node->host->runtime, node->host->code.tree, node->index, &code, err));
+	node->state = code;
+	return MPK_OK;
+}
+
+static enum mpk_code find_function(struct mpk_node_module *node, const char *name,
+				   struct mpk_function **out, struct mpk_error *err)
+{
+	struct code *code = node->state;
+	const struct mpk_function_info *info = mpk_kernels_find(&code->kernels, mpk_span_str(name));
 	struct kernel_function *f;
 
 	*out = NULL;
 	if (!info)
 		return MPK_OK;
-	MPK_TRY(make(node, info, 0, &f, err));
+	MPK_TRY(make(code, info, 0, &f, err));
 	*out = &f->base;
 	return MPK_OK;
 }
+
+static void close_node(struct mpk_node_module *node)
+{
+	code_drop(node->state);
+}
+
+const struct mpk_loader mpk_kernel_loader = {
+	.accepts = accepts,
+	.open = open_node,
+	.find = find_function,
+	.close = close_node,
+};
 
 /* --- direct calls ---------------------------------------------------------------------------- */
 
@@ -314,67 +371,97 @@ static void fix_extents(struct kernel_function *f, const struct mpk_kernel_exten
 	}
 }
 
-/* A node that holds a kernel of that name; NULL and every kernel's name when there is none. */
-struct search {
-	struct mpk_kernel_node *node;
-	struct mpk_span *names;
-	size_t count, cap;
+struct mpk_kernel_set {
+	struct mpk_runtime *runtime;
+	const struct mpk_tree *tree;
+	struct code **codes; /* one a node; NULL: not decoded so far, or no device code */
 };
 
-static enum mpk_code search_node(struct search *s, struct mpk_kernel_node *node, const char *name,
-				 struct mpk_error *err)
+enum mpk_code mpk_kernel_set_create(struct mpk_runtime *runtime, const struct mpk_tree *tree,
+				    struct mpk_kernel_set **out, struct mpk_error *err)
 {
-	const struct mpk_kernels *k = &node->kernels;
+	struct mpk_kernel_set *set = calloc(1, sizeof *set);
 
-	if (mpk_kernels_find(k, mpk_span_str(name)))
-		s->node = node;
-	if (!mpk_vec_reserve(&s->names, &s->cap, s->count + k->function_count, sizeof *s->names))
+	if (!set)
 		return mpk_fail_nomem(err);
-	for (size_t i = 0; i < k->function_count; i++)
-		s->names[s->count++] = k->functions[i].key;
+	set->runtime = runtime;
+	set->tree = tree;
+	set->codes = calloc(tree->count + 1, sizeof(struct code *));
+	if (!set->codes) {
+		free(set);
+		return mpk_fail_nomem(err);
+	}
+	*out = set;
 	return MPK_OK;
 }
 
-static enum mpk_code search_tree(struct search *s, struct mpk_devices *devices,
-				 const struct mpk_tree *tree, const char *name,
-				 struct mpk_error *err)
+void mpk_kernel_set_destroy(struct mpk_kernel_set *set)
 {
-	for (size_t i = 0; i < tree->count && !s->node; i++) {
-		struct mpk_kernel_node *node;
+	if (!set)
+		return;
+	for (size_t i = 0; i < set->tree->count; i++)
+		if (set->codes[i])
+			code_drop(set->codes[i]);
+	free(set->codes);
+	free(set);
+}
 
-		if (mpk_device_kind_of(tree->nodes[i].kind) <= MPK_DEVICE_CPU)
-			continue;
-		MPK_TRY(mpk_kernel_node_create(devices, tree, i, &node, err));
-		MPK_TRY(search_node(s, node, name, err));
-	}
-	if (s->node)
-		return MPK_OK;
-	size_t near = mpk_closest(mpk_span_str(name), s->names, s->count);
+static enum mpk_code not_found(const struct mpk_kernel_set *set, const char *name,
+			       struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
+	size_t count = 0, near;
+	struct mpk_span *names;
 
-	if (near < s->count)
+	for (size_t i = 0; i < set->tree->count; i++)
+		count += set->codes[i] ? set->codes[i]->kernels.function_count : 0;
+	names = mpk_arena_array(&arena, count + 1, sizeof *names);
+	if (!names)
+		return mpk_fail_nomem(err);
+	count = 0;
+	for (size_t i = 0; i < set->tree->count; i++)
+		for (size_t k = 0; set->codes[i] && k < set->codes[i]->kernels.function_count; k++)
+			names[count++] = set->codes[i]->kernels.functions[k].key;
+	near = mpk_closest(mpk_span_str(name), names, count);
+	if (near < count)
 		return mpk_fail(err, MPK_E_NOTFOUND, "no kernel '%s'; did you mean '%s'?",
-				MPK_QUOTE(mpk_span_str(name)), MPK_QUOTE(s->names[near]));
+				MPK_QUOTE(mpk_span_str(name)), MPK_QUOTE(names[near]));
 	return mpk_fail(err, MPK_E_NOTFOUND, "no kernel '%s' in an opencl or cuda module",
 			MPK_QUOTE(mpk_span_str(name)));
 }
 
-enum mpk_code mpk_devices_kernel(struct mpk_devices *devices, const struct mpk_tree *tree,
-				 const char *name, const struct mpk_kernel_extents *extents,
-				 struct mpk_function **out, struct mpk_dldevice *where,
-				 struct mpk_error *err)
+/* The payload that holds the kernel. */
+static enum mpk_code search(struct mpk_kernel_set *set, const char *name, struct code **out,
+			    struct mpk_error *err)
+{
+	for (size_t i = 0; i < set->tree->count; i++) {
+		if (!accepts(set->tree->nodes[i].kind))
+			continue;
+		if (!set->codes[i])
+			MPK_TRY(code_create(set->runtime, set->tree, i, &set->codes[i], err));
+		if (mpk_kernels_find(&set->codes[i]->kernels, mpk_span_str(name))) {
+			*out = set->codes[i];
+			return MPK_OK;
+		}
+	}
+	return mpk_failed(not_found(set, name, err));
+}
+
+enum mpk_code mpk_kernel_set_find(struct mpk_kernel_set *set, const char *name,
+				  const struct mpk_kernel_extents *extents,
+				  struct mpk_function **out, struct mpk_dldevice *where,
+				  struct mpk_error *err)
 {
 	const struct mpk_function_info *info;
 	struct kernel_function *f;
-	struct search s = { 0 };
-	enum mpk_code code = search_tree(&s, devices, tree, name, err);
+	struct code *code;
 
-	free(s.names);
-	MPK_TRY(code);
-	info = mpk_kernels_find(&s.node->kernels, mpk_span_str(name));
+	MPK_TRY(search(set, name, &code, err));
+	info = mpk_kernels_find(&code->kernels, mpk_span_str(name));
 	MPK_TRY(check_axes(info, extents, err));
-	MPK_TRY(make(s.node, info, info->launch_tag_count, &f, err));
+	MPK_TRY(make(code, info, info->launch_tag_count, &f, err));
 	fix_extents(f, extents);
-	*where = (struct mpk_dldevice){ (int32_t)s.node->kind, 0 };
+	*where = (struct mpk_dldevice){ (int32_t)code->kind, 0 };
 	*out = &f->base;
 	return MPK_OK;
 }

@@ -1,18 +1,25 @@
-/* The functions that module code expects of its loader. */
+/* module_api.c - the functions that module code expects of its loader
+ *
+ * What is asked of a module comes with the context that the module was given; everything else
+ * is answered for the library whose code this thread runs (context.h).
+ */
+#include "runtime/module_api.h"
+
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "abi/any_list.h"
 #include "abi/convention.h"
 #include "abi/ffi_object.h"
 #include "abi/raised.h"
 #include "base/strbuf.h"
-#include "base/vec.h"
-#include "runtime/loaded.h"
+#include "runtime/context.h"
+#include "runtime/devices.h"
+#include "runtime/node.h"
 #include "runtime/parallel.h"
 #include "runtime/tvm_ffi.h"
 #include "runtime/workspace.h"
-#include "text/escape.h"
 
 static int fail(const struct mpk_error *error)
 {
@@ -30,15 +37,6 @@ static int fail_text(enum mpk_code code, const char *text)
 
 /* --- look-up ------------------------------------------------------------------------ */
 
-/* The context is whatever we stored in the library's context symbol: an instance. */
-static struct mpk_instance *instance_of(const struct mpk_library *lib, void *ctx)
-{
-	for (size_t i = 0; i < lib->count; i++)
-		if (&lib->instances[i] == ctx)
-			return ctx;
-	return NULL;
-}
-
 static int give_handle(enum mpk_convention conv, struct mpk_function *f, void **out)
 {
 	void *handle = mpk_conv_handle(conv, f);
@@ -51,15 +49,14 @@ static int give_handle(enum mpk_convention conv, struct mpk_function *f, void **
 
 static int get_func_from_env(void *ctx, const char *name, void **out)
 {
-	struct mpk_library *lib = mpk_library_active();
-	struct mpk_instance *inst = lib ? instance_of(lib, ctx) : NULL;
+	struct mpk_node_module *node = mpk_node_of_context(ctx);
 	struct mpk_function *f;
 	struct mpk_error error;
 
-	if (!inst)
+	if (!node)
 		return fail_text(MPK_E_RAISED, "a function was looked up in no module");
-	if (mpk_instance_import(inst, name, &f, &error) == MPK_OK)
-		return give_handle(lib->convention, f, out);
+	if (mpk_node_import(node, name, &f, &error) == MPK_OK)
+		return give_handle(node->host->code.convention, f, out);
 	if (mpk_tvm_ffi_global(name, out))
 		return 0;
 	return fail(&error);
@@ -69,15 +66,16 @@ static int get_func_from_env(void *ctx, const char *name, void **out)
 
 static void *alloc_workspace(int type, int id, uint64_t bytes, int code, int bits)
 {
-	const struct mpk_library_options *o = mpk_library_options(mpk_library_active());
+	struct mpk_runtime *runtime = mpk_context_get().runtime;
 	void *data = NULL;
 
 	(void)code;
 	(void)bits;
 	if (type == MPK_DL_CPU)
 		data = mpk_workspace_alloc(bytes);
-	else if (o->device_alloc)
-		data = o->device_alloc((struct mpk_dldevice){ type, id }, bytes, o->user);
+	else if (runtime)
+		data = mpk_devices_alloc(mpk_runtime_devices(runtime),
+					 (struct mpk_dldevice){ type, id }, bytes);
 	if (!data)
 		(void)fail_text(MPK_E_RAISED, "no memory for the workspace of a function");
 	return data;
@@ -85,17 +83,20 @@ static void *alloc_workspace(int type, int id, uint64_t bytes, int code, int bit
 
 static int free_workspace(int type, int id, void *data)
 {
-	const struct mpk_library_options *o = mpk_library_options(mpk_library_active());
+	struct mpk_runtime *runtime = mpk_context_get().runtime;
 
-	if (type != MPK_DL_CPU && o->device_free)
-		return o->device_free((struct mpk_dldevice){ type, id }, data, o->user);
-	mpk_workspace_free(data);
+	if (type == MPK_DL_CPU)
+		mpk_workspace_free(data);
+	else if (runtime)
+		mpk_devices_free(mpk_runtime_devices(runtime), (struct mpk_dldevice){ type, id },
+				 data);
 	return 0;
 }
 
 static int parallel_launch(mpk_parallel_fn *fn, void *data, int num_task)
 {
-	unsigned threads = mpk_library_options(mpk_library_active())->threads;
+	struct mpk_runtime *runtime = mpk_context_get().runtime;
+	unsigned threads = runtime ? mpk_runtime_options(runtime)->threads : 0;
 
 	if (num_task == 0)
 		num_task = (int)(threads ? threads : mpk_parallel_cores());
@@ -108,7 +109,8 @@ static int parallel_barrier(int task, struct mpk_parallel_env *env)
 	return mpk_parallel_barrier(env);
 }
 
-static pthread_mutex_t once_lock = PTHREAD_MUTEX_INITIALIZER;
+/* Recursive: what runs once may lead to something else that runs once. */
+static pthread_mutex_t once_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
 static int run_once(void **slot, int (*fn)(void *), void *data, int bytes)
 {
@@ -126,22 +128,17 @@ static int run_once(void **slot, int (*fn)(void *), void *data, int bytes)
 
 static int register_symbol(const char *name, void *address)
 {
-	struct mpk_library *lib = mpk_library_active();
+	struct mpk_host *host = mpk_context_get().loading;
 
-	if (!lib || !mpk_vec_reserve(&lib->registered, &lib->registered_cap,
-				     lib->registered_count + 1, sizeof *lib->registered))
-		return -1;
-	lib->registered[lib->registered_count++] = (struct mpk_registered){ name, address };
-	return 0;
+	/* outside of a constructor nobody looks at what is registered */
+	return !host || mpk_host_register(host, name, address) ? 0 : -1;
 }
 
 /* --- tvm-ffi ------------------------------------------------------------------------ */
 
 static enum mpk_convention ffi_convention(void)
 {
-	const struct mpk_library *lib = mpk_library_active();
-
-	return lib ? lib->convention : MPK_CONV_FFI;
+	return mpk_context_get().convention;
 }
 
 static int ffi_call(void *function, const struct mpk_ffi_any *args, int32_t count,
@@ -232,19 +229,19 @@ static int ffi_drop(void *object)
  * reference. */
 static int ffi_get_global(const struct mpk_ffi_bytes *name, void **out)
 {
-	struct mpk_library *lib = mpk_library_active();
+	struct mpk_runtime *runtime = mpk_context_get().runtime;
 	struct mpk_strbuf text = { 0 };
 	struct mpk_function *f;
 	int rc = 0;
 
 	*out = NULL;
 	mpk_strbuf_put(&text, name->data, name->size);
-	f = lib ? mpk_library_find_global(lib, mpk_strbuf_text(&text)) : NULL;
+	f = runtime ? mpk_runtime_find_global(runtime, mpk_strbuf_text(&text)) : NULL;
 	mpk_strbuf_fini(&text);
 	if (f)
-		rc = give_handle(lib->convention, f, out);
+		rc = give_handle(ffi_convention(), f, out);
 	if (*out)
-		mpk_ffi_hold(lib->convention, *out);
+		mpk_ffi_hold(ffi_convention(), *out);
 	return rc;
 }
 
@@ -285,6 +282,16 @@ static int ffi_own(const struct mpk_ffi_any *view, struct mpk_ffi_any *out)
 	return 0;
 }
 
+static int ffi_list_move(void *list, int index, struct mpk_ffi_any *args, int at)
+{
+	return mpk_any_list_ffi_move(list, index, args, at, ffi_convention());
+}
+
+static int ffi_list_reset(void *list, int index)
+{
+	return mpk_any_list_ffi_reset(list, index, ffi_convention());
+}
+
 /* --- legacy ------------------------------------------------------------------------- */
 
 static void tvm_set_last_error(const char *message)
@@ -306,9 +313,9 @@ static const char *tvm_get_last_error(void)
 
 static int tvm_get_global(const char *name, void **out)
 {
-	struct mpk_library *lib = mpk_library_active();
+	struct mpk_runtime *runtime = mpk_context_get().runtime;
 
-	*out = lib ? mpk_library_find_global(lib, name) : NULL;
+	*out = runtime ? mpk_runtime_find_global(runtime, name) : NULL;
 	return 0;
 }
 
@@ -333,13 +340,19 @@ static const struct mpk_stub_table functions = {
 	.ffi_make_text = ffi_make_text,
 	.ffi_make_error = ffi_make_error,
 	.ffi_own = ffi_own,
+	.ffi_list_set_arg = mpk_any_list_ffi_set_arg,
+	.ffi_list_move = ffi_list_move,
+	.ffi_list_reset = ffi_list_reset,
+	.tvm_list_set_arg = mpk_any_list_legacy_set_arg,
+	.tvm_list_move = mpk_any_list_legacy_move,
+	.tvm_list_reset = mpk_any_list_legacy_reset,
 	.tvm_call = mpk_legacy_enter,
 	.tvm_set_last_error = tvm_set_last_error,
 	.tvm_get_last_error = tvm_get_last_error,
 	.tvm_get_global = tvm_get_global,
 };
 
-const struct mpk_stub_table *mpk_stub_functions(void)
+const struct mpk_stub_table *mpk_module_api(void)
 {
 	return &functions;
 }
@@ -356,25 +369,18 @@ static void set_pointer(void *handle, const char *symbol, any_code *code)
 		*slot = code;
 }
 
-static void set_context(const struct mpk_library *lib)
+static void set_context(struct mpk_host *host, struct mpk_module *context)
 {
-	const struct mpk_image *image = lib->options.image;
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf symbol = { 0 };
-	void *ctx = &lib->instances[0];
-	void **slot;
 
-	/* the host node; of several the last, as TVM's own loader leaves it */
-	for (size_t i = 0; i < lib->count; i++)
-		if (mpk_instance_is_host(&lib->instances[i]))
-			ctx = &lib->instances[i];
-	mpk_strbuf_printf(&symbol, "%s%s", image->prefix ? image->prefix : "",
-			  mpk_generation_get(image->gen)->ctx_symbol);
-	slot = dlsym(lib->handle, mpk_strbuf_text(&symbol));
-	if (slot)
-		*slot = ctx;
+	mpk_strbuf_printf(&symbol, "%s%s", host->code.prefix ? host->code.prefix : "",
+			  mpk_generation_get(host->code.gen)->ctx_symbol);
+	host->ctx_slot = dlsym(host->handle, mpk_strbuf_text(&symbol));
+	if (host->ctx_slot)
+		*host->ctx_slot = context;
 }
 
-void mpk_library_fill_context(struct mpk_library *lib)
+void mpk_module_api_fill(struct mpk_host *host, struct mpk_module *context)
 {
 	const struct {
 		const char *symbol;
@@ -394,37 +400,6 @@ void mpk_library_fill_context(struct mpk_library *lib)
 	};
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(pointers); i++)
-		set_pointer(lib->handle, pointers[i].symbol, pointers[i].code);
-	set_context(lib);
-}
-
-/* --- global functions every loader has ---------------------------------------------- */
-
-static enum mpk_code call_set_device(struct mpk_function *self, const struct mpk_value *args,
-				     size_t count, struct mpk_value *result, struct mpk_error *err)
-{
-	const struct mpk_library_options *o = mpk_library_options(mpk_library_active());
-	struct mpk_dldevice device = { 0 };
-
-	(void)self;
-	(void)result;
-	if (count != 2 || args[0].kind != MPK_VALUE_INT || args[1].kind != MPK_VALUE_INT)
-		return mpk_fail(err, MPK_E_RAISED, "__tvm_set_device takes two integers");
-	device.type = (int32_t)args[0].integer;
-	device.id = (int32_t)args[1].integer;
-	if (o->set_device)
-		return o->set_device(device, o->user, err);
-	if (device.type == MPK_DL_CPU)
-		return MPK_OK;
-	return mpk_fail(err, MPK_E_DEVICE, "no driver for devices of type %d", device.type);
-}
-
-enum mpk_code mpk_library_add_builtins(struct mpk_library *lib, struct mpk_error *err)
-{
-	static struct mpk_function set_device = { .name = "__tvm_set_device",
-						  .call = call_set_device };
-
-	/* static: the count never reaches zero again */
-	atomic_store(&set_device.refs, 1);
-	return mpk_library_add_global(lib, set_device.name, mpk_function_hold(&set_device), err);
+		set_pointer(host->handle, pointers[i].symbol, pointers[i].code);
+	set_context(host, context);
 }

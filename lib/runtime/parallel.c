@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "abi/raised.h"
+#include "runtime/context.h"
 
 /* One parallel loop. */
 struct launch {
@@ -14,6 +15,7 @@ struct launch {
 	pthread_cond_t changed;
 	mpk_parallel_fn *fn;
 	void *data;
+	struct mpk_context context; /* of the thread that launched */
 	int count;
 	int running;    /* tasks that have not ended */
 	int waiting;    /* tasks at the barrier */
@@ -81,6 +83,7 @@ static void *work(void *argument)
 
 		/* back to the idle list first: whoever waits for the launch may start the
 		 * next one at once; this thread takes it when it is done here */
+		(void)mpk_context_swap(l->context);
 		run_task(l, task);
 		(void)pthread_mutex_lock(&idle_lock);
 		w->next = idle;
@@ -175,7 +178,13 @@ static int no_threads(int count)
 
 int mpk_parallel_launch(mpk_parallel_fn *fn, void *data, int count)
 {
-	struct launch l = { .fn = fn, .data = data, .count = count, .running = count };
+	struct launch l = {
+		.fn = fn,
+		.data = data,
+		.context = mpk_context_get(),
+		.count = count,
+		.running = count,
+	};
 	struct worker *workers;
 
 	if (count < 1 || count > MPK_PARALLEL_TASKS_MAX)

@@ -53,6 +53,15 @@ struct mpk_stub_table {
 			      void **out);
 	int (*ffi_own)(const struct mpk_ffi_any *view, struct mpk_ffi_any *out);
 
+	/* Relax VM functions in compiled form */
+	int (*ffi_list_set_arg)(void *list, int index, struct mpk_ffi_any *args, int at);
+	int (*ffi_list_move)(void *list, int index, struct mpk_ffi_any *args, int at);
+	int (*ffi_list_reset)(void *list, int index);
+	int (*tvm_list_set_arg)(void *list, int index, union mpk_tvm_value *args, int *codes,
+				int at);
+	int (*tvm_list_move)(void *list, int index, union mpk_tvm_value *args, int *codes, int at);
+	int (*tvm_list_reset)(void *list, int index);
+
 	/* legacy */
 	int (*tvm_call)(void *function, union mpk_tvm_value *args, int *codes, int count,
 			union mpk_tvm_value *result, int *result_code);

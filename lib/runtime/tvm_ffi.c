@@ -24,13 +24,13 @@ static bool is_registry_function(const char *name)
 	return false;
 }
 
-bool mpk_tvm_ffi_is_needed(const struct mpk_image *image)
+bool mpk_tvm_ffi_is_needed(const struct mpk_host_code *code)
 {
-	for (size_t i = 0; i < image->needed_count; i++)
-		if (strcmp(image->needed[i], MPK_TVM_FFI_SONAME) == 0)
+	for (size_t i = 0; i < code->needed_count; i++)
+		if (strcmp(code->needed[i], MPK_TVM_FFI_SONAME) == 0)
 			return true;
-	for (size_t i = 0; i < image->undefined_count; i++)
-		if (is_registry_function(image->undefined[i]))
+	for (size_t i = 0; i < code->undefined_count; i++)
+		if (is_registry_function(code->undefined[i]))
 			return true;
 	return false;
 }

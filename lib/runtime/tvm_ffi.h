@@ -9,13 +9,13 @@
 #include <stdbool.h>
 
 #include "base/error.h"
-#include "runtime/library.h"
+#include "runtime/host.h"
 
 #define MPK_TVM_FFI_SONAME "libtvm_ffi.so"
 
 /* mpk_tvm_ffi_is_needed - whether the library itself names it, or imports functions of
  * tvm-ffi that only the real one has */
-bool mpk_tvm_ffi_is_needed(const struct mpk_image *image);
+bool mpk_tvm_ffi_is_needed(const struct mpk_host_code *code);
 
 /* mpk_tvm_ffi_is_loaded - whether it is in this process */
 bool mpk_tvm_ffi_is_loaded(void);

@@ -104,8 +104,8 @@ static void record_crash(struct batch *b, size_t i, const struct mpk_error *why)
 }
 
 /* Take over what a child has done. Returns how many items it brought to an end. */
-static size_t harvest(struct batch *b, struct mpk_wire_map *reply, enum mpk_code rc,
-		      const struct mpk_error *why)
+static size_t read_results(struct batch *b, struct mpk_wire_map *reply, enum mpk_code rc,
+			   const struct mpk_error *why)
 {
 	size_t known = 0, last = b->work.count;
 	bool in_call = false;
@@ -144,12 +144,12 @@ static enum mpk_code run_child(struct batch *b, size_t first, struct mpk_error *
 	struct mpk_error why = { 0 };
 	enum mpk_code rc =
 		mpk_child_run(mpk_session_work_in_child, &b->work, &options, &reply, &why);
-	bool again = rc == MPK_E_AGAIN && !b->work.library.use_real_tvm_ffi;
-	size_t known = harvest(b, reply, again ? MPK_OK : rc, &why);
+	bool again = rc == MPK_E_AGAIN && !b->work.library.runtime.use_real_tvm_ffi;
+	size_t known = read_results(b, reply, again ? MPK_OK : rc, &why);
 
 	mpk_wire_map_drop(reply);
 	if (again)
-		b->work.library.use_real_tvm_ffi = true;
+		b->work.library.runtime.use_real_tvm_ffi = true;
 	else if (rc != MPK_OK && !known) {
 		*err = why;
 		return rc;

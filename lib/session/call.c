@@ -1,11 +1,9 @@
 #include "session/call.h"
 
-#include <stdlib.h>
-
 #include "session/batch.h"
 
-enum mpk_code mpk_call_place(const struct mpk_library_options *library, struct mpk_call *call,
-			     struct mpk_error *err)
+enum mpk_code mpk_call_choose_device(const struct mpk_library_options *library,
+				     struct mpk_call *call, struct mpk_error *err)
 {
 	if (call->kernel || call->device.type)
 		return MPK_OK;
@@ -31,34 +29,4 @@ enum mpk_code mpk_call_run(const struct mpk_library_options *library, const stru
 	}
 	*out = item.result;
 	return MPK_OK;
-}
-
-void mpk_call_result_fini(struct mpk_call_result *r)
-{
-	for (size_t i = 0; i < r->count; i++)
-		mpk_value_drop(&r->values[i]);
-	free(r->values);
-	free(r->seconds);
-	*r = (struct mpk_call_result){ 0 };
-}
-
-static int compare_seconds(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
-struct mpk_timing mpk_timing_of(double *seconds, size_t count)
-{
-	struct mpk_timing t = { 0 };
-	size_t p95 = (count * 95 + 99) / 100;
-
-	qsort(seconds, count, sizeof *seconds, compare_seconds);
-	for (size_t i = 0; i < count; i++)
-		t.mean += seconds[i] / (double)count;
-	t.min = seconds[0];
-	t.median = (seconds[(count - 1) / 2] + seconds[count / 2]) / 2;
-	t.p95 = seconds[p95 - 1];
-	return t;
 }

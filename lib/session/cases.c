@@ -78,8 +78,8 @@ static void take_device(struct builder *b, struct mpk_toml_str text, struct mpk_
 		put_error(b, text.pos, "device", &why);
 }
 
-static void take_place(struct builder *b, const struct mpk_case_place *place,
-		       struct mpk_case_defaults *out)
+static void take_defaults(struct builder *b, const struct mpk_case_place *place,
+			  struct mpk_case_defaults *out)
 {
 	take_device(b, place->device, &out->device);
 	take_number(b, "atol", place->atol, 0, 1e300, &out->tolerance.atol);
@@ -157,28 +157,28 @@ static const char *from_here(struct builder *b, const char *text)
 static void take_args(struct builder *b, const struct mpk_case_table *t, struct mpk_case *c)
 {
 	struct mpk_value *args = mpk_arena_array(b->arena, t->arg_count + 1, sizeof *args);
+	struct mpk_span *names = mpk_arena_array(b->arena, t->arg_count + 1, sizeof *names);
 	bool *is_out = mpk_arena_array(b->arena, t->arg_count + 1, sizeof *is_out);
 
-	if (!args || !is_out) {
+	if (!args || !names || !is_out) {
 		b->r.failed = true;
 		return;
 	}
 	c->call.args = c->args = args;
+	c->call.names = names;
 	c->call.is_out = is_out;
 	for (size_t i = 0; i < t->arg_count; i++) {
 		const struct mpk_case_arg *arg = &t->args[i];
 		struct mpk_toml_str said = arg->out.text ? arg->out : arg->input;
 		struct mpk_error why = { 0 };
-		enum mpk_code rc = MPK_OK;
+		enum mpk_code rc;
 
 		is_out[i] = arg->out.text != NULL;
 		c->call.arg_count++;
 		if (!arg->input.text == !arg->out.text)
 			continue; /* a mistake that is reported already */
-		if (is_out[i])
-			rc = mpk_value_parse_out(from_here(b, said.text), &args[i], &why);
-		else
-			rc = mpk_value_parse(from_here(b, said.text), &args[i], &why);
+		rc = mpk_value_parse_argument(from_here(b, said.text), is_out[i], &names[i],
+					      &args[i], &why);
 		if (rc != MPK_OK)
 			put_error(b, said.pos, "value", &why);
 	}
@@ -214,7 +214,7 @@ static void take_case(struct builder *b, const struct mpk_case_table *t, size_t 
 	b->r.failed |= !c->name;
 	c->raises = t->raises.text;
 	c->skip = t->skip.text;
-	take_place(b, &t->place, &own);
+	take_defaults(b, &t->place, &own);
 	own = prefer(own, prefer(b->options, b->file));
 	c->call.device = own.device;
 	c->tolerance = own.tolerance;
@@ -258,7 +258,7 @@ static void build(struct builder *b, const struct mpk_case_file *file, struct mp
 	if (file->count == 0 && b->r.report->errors == 0)
 		mpk_toml_read_error(&b->r, (struct mpk_pos){ 1, 1 }, "missing-key",
 				    "a case file needs [[case]]");
-	take_place(b, &file->defaults, &b->file);
+	take_defaults(b, &file->defaults, &b->file);
 	for (size_t i = 0; i < file->count; i++)
 		take_case(b, &file->cases[i], i + 1, &out->items[out->count++]);
 	check_names(b, out, file);

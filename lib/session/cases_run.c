@@ -102,7 +102,7 @@ static void prepare(const struct mpk_library_options *library, const struct mpk_
 		return;
 	}
 	*call = c->call;
-	if (mpk_call_place(library, call, &err) != MPK_OK) {
+	if (mpk_call_choose_device(library, call, &err) != MPK_OK) {
 		fail(out, err.code, err.text);
 		return;
 	}

@@ -39,7 +39,7 @@ void mpk_child_begin(struct mpk_child_side *side, const char *what, double timeo
 
 /* mpk_child_run - fork, run fn there, wait
  * The child is contained (process/process.h), has no standard input, and its standard output
- * goes to standard error. Memory shared before (MPK_TENSOR_SHARED) is shared with it.
+ * goes to standard error. Memory shared before (MPK_STORAGE_SHARED) is shared with it.
  * @reply   receives what fn wrote; mpk_wire_map_drop it
  * Returns  MPK_OK; what fn failed with; MPK_E_RAISED: killed by a signal (named) or ended
  *          by the module itself; MPK_E_TIMEOUT; MPK_E_IO, MPK_E_NOMEM: no child could be

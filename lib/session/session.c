@@ -3,21 +3,30 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "executor/executor.h"
 #include "runtime/devices.h"
+#include "runtime/kernels.h"
+#include "runtime/library.h"
 
 /* What lives from the first call to the last, and what belongs to the current one.
  * Zero-initialised. */
 struct session {
 	struct mpk_session_work *work;
-	struct mpk_devices *devices;
-	const struct mpk_node_loader **loaders; /* the caller's and that of the devices */
-	struct mpk_library *library;            /* NULL while only kernels were called */
+	struct mpk_arena arena;
+	struct mpk_runtime *runtime;
+	struct mpk_library *library;    /* NULL while only kernels were called */
+	struct mpk_kernel_set *kernels; /* NULL while no kernel was called by itself */
 
 	const struct mpk_call *call;
 	struct mpk_function *function;
 	struct mpk_dldevice where; /* of the tensors */
 	struct mpk_value *args;    /* call->arg_count */
 };
+
+static struct mpk_devices *devices_of(const struct session *s)
+{
+	return mpk_runtime_devices(s->runtime);
+}
 
 static void end_call(struct session *s)
 {
@@ -32,32 +41,20 @@ static void end_call(struct session *s)
 static void session_fini(struct session *s)
 {
 	mpk_library_close(s->library);
-	mpk_devices_destroy(s->devices);
-	free(s->loaders);
+	mpk_kernel_set_destroy(s->kernels);
+	mpk_runtime_destroy(s->runtime);
+	mpk_arena_fini(&s->arena);
 }
 
 /* --- opening ------------------------------------------------------------------------ */
 
-static enum mpk_code add_loader(struct session *s, struct mpk_library_options *o,
-				struct mpk_error *err)
+static enum mpk_code load_library(struct session *s, struct mpk_error *err)
 {
-	s->loaders = calloc(o->loader_count + 1, sizeof *s->loaders);
-	if (!s->loaders)
-		return mpk_fail_nomem(err);
-	for (size_t i = 0; i < o->loader_count; i++)
-		s->loaders[i] = o->loaders[i];
-	s->loaders[o->loader_count++] = mpk_devices_loader(s->devices);
-	o->loaders = s->loaders;
-	return MPK_OK;
-}
+	struct mpk_host_code code;
 
-static enum mpk_code load_library(struct session *s, struct mpk_library_options *o,
-				  struct mpk_error *err)
-{
-	MPK_TRY(add_loader(s, o, err));
-	mpk_devices_attach(s->devices, o);
-	MPK_TRY(mpk_library_open(o, &s->library, err));
-	return mpk_devices_add_globals(s->devices, s->library, err);
+	MPK_TRY(mpk_library_check(&s->work->library, err));
+	MPK_TRY(mpk_library_code(&s->work->library, &s->arena, &code, err));
+	return mpk_library_open(s->runtime, &code, &s->library, err);
 }
 
 /* Loads the library unless it is loaded; tries that only once. */
@@ -65,8 +62,7 @@ static enum mpk_code need_library(struct session *s, struct mpk_error *err)
 {
 	struct mpk_error *failure = &s->work->unloadable;
 
-	if (failure->code == MPK_OK &&
-	    (s->library || load_library(s, &s->work->library, failure) == MPK_OK))
+	if (failure->code == MPK_OK && (s->library || load_library(s, failure) == MPK_OK))
 		return MPK_OK;
 	*err = *failure;
 	return mpk_failed(err->code);
@@ -74,7 +70,12 @@ static enum mpk_code need_library(struct session *s, struct mpk_error *err)
 
 static enum mpk_code open_function(struct session *s, struct mpk_error *err)
 {
+	struct mpk_dldevice where = s->call->device;
+
+	if (where.type == 0)
+		where.type = MPK_DL_CPU;
 	MPK_TRY(need_library(s, err));
+	MPK_TRY(mpk_runtime_set_devices(s->runtime, &where, 1, err));
 	MPK_TRY(mpk_library_find(s->library, s->call->function, &s->function, err));
 	s->where = s->call->device;
 	return MPK_OK;
@@ -85,8 +86,10 @@ static enum mpk_code open_kernel(struct session *s, const struct mpk_tree *tree,
 {
 	struct mpk_dldevice asked = s->call->device;
 
-	MPK_TRY(mpk_devices_kernel(s->devices, tree, s->call->function, s->call->kernel,
-				   &s->function, &s->where, err));
+	if (!s->kernels)
+		MPK_TRY(mpk_kernel_set_create(s->runtime, tree, &s->kernels, err));
+	MPK_TRY(mpk_kernel_set_find(s->kernels, s->call->function, s->call->kernel, &s->function,
+				    &s->where, err));
 	if (asked.type == s->where.type)
 		s->where = asked;
 	else if (asked.type)
@@ -97,7 +100,7 @@ static enum mpk_code open_kernel(struct session *s, const struct mpk_tree *tree,
 	return MPK_OK;
 }
 
-static enum mpk_code place_args(struct session *s, struct mpk_error *err)
+static enum mpk_code send_args(struct session *s, struct mpk_error *err)
 {
 	const struct mpk_call *call = s->call;
 
@@ -109,7 +112,7 @@ static enum mpk_code place_args(struct session *s, struct mpk_error *err)
 			s->args[i] = mpk_value_hold(call->args[i]);
 			continue;
 		}
-		MPK_TRY(mpk_devices_send(s->devices, call->args[i].tensor, s->where,
+		MPK_TRY(mpk_devices_send(devices_of(s), call->args[i].tensor, s->where,
 					 &s->args[i].tensor, err));
 		s->args[i].kind = MPK_VALUE_TENSOR;
 	}
@@ -124,8 +127,8 @@ static enum mpk_code begin_call(struct session *s, struct mpk_error *err)
 		MPK_TRY(open_function(s, err));
 	if (s->where.type == 0)
 		s->where.type = MPK_DL_CPU;
-	MPK_TRY(mpk_devices_use(s->devices, s->where, err));
-	return place_args(s, err);
+	MPK_TRY(mpk_devices_use(devices_of(s), s->where, err));
+	return send_args(s, err);
 }
 
 /* --- calling ------------------------------------------------------------------------ */
@@ -141,12 +144,12 @@ double mpk_session_clock(void)
 /* A call ends when what it started on devices has ended. */
 static enum mpk_code call_once(struct session *s, struct mpk_value *result, struct mpk_error *err)
 {
-	const struct mpk_call *call = s->call;
-	enum mpk_code rc = mpk_function_call(s->function, s->args, call->arg_count, result, err);
+	struct mpk_args args = { s->args, s->call->names, s->call->arg_count };
+	enum mpk_code rc = mpk_function_call(s->function, &args, result, err);
 
 	if (rc == MPK_OK)
-		return mpk_devices_sync(s->devices, err);
-	mpk_error_at_path(err, call->function);
+		return mpk_devices_sync(devices_of(s), err);
+	mpk_error_at_path(err, s->call->function);
 	return rc;
 }
 
@@ -174,29 +177,39 @@ static enum mpk_code fetch_outputs(struct session *s, struct mpk_error *err)
 
 	for (size_t i = 0; i < call->arg_count; i++)
 		if (call->is_out[i] && s->args[i].tensor != call->args[i].tensor)
-			MPK_TRY(mpk_devices_fetch(s->devices, &s->args[i].tensor->dl,
+			MPK_TRY(mpk_devices_fetch(devices_of(s), &s->args[i].tensor->dl,
 						  call->args[i].tensor, err));
 	return MPK_OK;
 }
 
-/* Tensors that the function returned on a device, replaced by copies on the CPU. */
+/* Tensors that the function returned, replaced by compact ones in host memory. */
 static enum mpk_code fetch_value(struct session *s, struct mpk_value *v, struct mpk_error *err)
 {
 	struct mpk_tensor *copy;
+	enum mpk_code code;
 
 	for (size_t i = 0; v->kind == MPK_VALUE_ARRAY && i < v->array->count; i++)
 		MPK_TRY(fetch_value(s, &v->array->items[i], err));
-	if (v->kind != MPK_VALUE_TENSOR || v->tensor->dl.device.type == MPK_DL_CPU)
+	if (v->kind != MPK_VALUE_TENSOR)
 		return MPK_OK;
 	const struct mpk_dltensor *dl = &v->tensor->dl;
 
-	MPK_TRY(mpk_tensor_create(dl->dtype, dl->shape, (size_t)dl->ndim, MPK_TENSOR_PRIVATE, &copy,
-				  err));
-	enum mpk_code code = mpk_devices_fetch(s->devices, dl, copy, err);
-
+	if (mpk_dldevice_is_host(dl->device)) {
+		code = mpk_tensor_compact(v->tensor, &copy, err);
+	} else if (!mpk_dltensor_is_compact(dl)) {
+		return mpk_fail(err, MPK_E_UNSUPPORTED,
+				"a tensor on a device whose rows are not contiguous");
+	} else {
+		MPK_TRY(mpk_tensor_create(dl->dtype, dl->shape, (size_t)dl->ndim,
+					  MPK_STORAGE_PRIVATE, &copy, err));
+		code = mpk_devices_fetch(devices_of(s), dl, copy, err);
+		if (code != MPK_OK)
+			mpk_tensor_drop(copy);
+	}
+	MPK_TRY(code);
 	mpk_value_drop(v);
 	*v = mpk_value_of_tensor(copy);
-	return code;
+	return MPK_OK;
 }
 
 static enum mpk_code call_and_reply(struct session *s, struct mpk_wire *wire, struct mpk_error *err)
@@ -251,7 +264,7 @@ static enum mpk_code do_item(struct session *s, size_t i, struct mpk_child_side 
 }
 
 /* A driver does not always recover from what a kernel did. */
-static bool is_worn(const struct session *s, enum mpk_code rc)
+static bool is_unusable(const struct session *s, enum mpk_code rc)
 {
 	return rc == MPK_E_RAISED && s->where.type > MPK_DL_CPU;
 }
@@ -259,10 +272,11 @@ static bool is_worn(const struct session *s, enum mpk_code rc)
 static enum mpk_code do_all(struct session *s, struct mpk_child_side *side, struct mpk_error *err)
 {
 	struct mpk_session_work *work = s->work;
-	bool worn = false;
+	bool unusable = false;
 
-	MPK_TRY(mpk_devices_create(&s->devices, err));
-	for (size_t i = 0; i < work->count && !worn; i++) {
+	MPK_TRY(mpk_runtime_create(&work->library.runtime, &s->runtime, err));
+	MPK_TRY(mpk_executors_add(s->runtime, err));
+	for (size_t i = 0; i < work->count && !unusable; i++) {
 		struct mpk_session_slot *slot = &work->slots[i];
 		struct mpk_error failure = { 0 };
 		enum mpk_code rc;
@@ -270,14 +284,14 @@ static enum mpk_code do_all(struct session *s, struct mpk_child_side *side, stru
 		if (slot->state != MPK_SLOT_WAITING)
 			continue;
 		rc = do_item(s, i, side, &failure);
-		if (rc == MPK_E_AGAIN && !work->library.use_real_tvm_ffi) {
+		if (rc == MPK_E_AGAIN && !work->library.runtime.use_real_tvm_ffi) {
 			slot->state = MPK_SLOT_WAITING;
 			*err = failure;
 			return rc;
 		}
 		slot->error = failure;
 		slot->state = MPK_SLOT_DONE;
-		worn = is_worn(s, rc);
+		unusable = is_unusable(s, rc);
 	}
 	return MPK_OK;
 }

@@ -49,10 +49,10 @@ enum mpk_code mpk_wire_put(struct mpk_wire *w, struct mpk_span bytes, struct mpk
 
 static enum mpk_code put_padding(struct mpk_wire *w, struct mpk_error *err)
 {
-	static const uint8_t zeros[MPK_TENSOR_ALIGN];
-	size_t over = w->off % MPK_TENSOR_ALIGN;
+	static const uint8_t zeros[MPK_STORAGE_ALIGN];
+	size_t over = w->off % MPK_STORAGE_ALIGN;
 
-	return mpk_wire_put(w, mpk_span_of(zeros, over ? MPK_TENSOR_ALIGN - over : 0), err);
+	return mpk_wire_put(w, mpk_span_of(zeros, over ? MPK_STORAGE_ALIGN - over : 0), err);
 }
 
 static enum mpk_code put_tensor(struct mpk_wire *w, struct head *h, const struct mpk_tensor *t,
@@ -60,7 +60,7 @@ static enum mpk_code put_tensor(struct mpk_wire *w, struct head *h, const struct
 {
 	const struct mpk_dltensor *dl = &t->dl;
 
-	if (dl->device.type != MPK_DL_CPU && dl->device.type != MPK_DL_CUDA_HOST)
+	if (!mpk_dldevice_is_host(dl->device))
 		return mpk_fail(err, MPK_E_UNSUPPORTED, "a result lies on a device of type %d",
 				dl->device.type);
 	h->count = (uint64_t)dl->ndim;
@@ -122,6 +122,7 @@ enum mpk_code mpk_wire_put_value(struct mpk_wire *w, const struct mpk_value *v,
 		h.device = v->device;
 		break;
 	case MPK_VALUE_NONE:
+	case MPK_VALUE_STORAGE:
 	case MPK_VALUE_OPAQUE:
 	case MPK_VALUE_FUNCTION:
 	case MPK_VALUE_MODULE:
@@ -182,9 +183,9 @@ enum mpk_code mpk_wire_get(struct mpk_wire_map *m, uint64_t len, struct mpk_span
 	return MPK_OK;
 }
 
-static void release_view(struct mpk_tensor *t)
+static void release_map(void *map)
 {
-	mpk_wire_map_drop(t->owner);
+	mpk_wire_map_drop(map);
 }
 
 static enum mpk_code get_extents(struct mpk_wire_map *m, uint64_t ndim, int64_t *out,
@@ -200,31 +201,39 @@ static enum mpk_code get_extents(struct mpk_wire_map *m, uint64_t ndim, int64_t 
 	return MPK_OK;
 }
 
+/* A view of the mapped reply, which it keeps. */
+static enum mpk_code view_tensor(struct mpk_wire_map *m, struct mpk_dtype dtype,
+				 const int64_t *extents, size_t ndim, struct mpk_span data,
+				 struct mpk_value *out, struct mpk_error *err)
+{
+	struct mpk_storage *storage;
+	struct mpk_tensor *t;
+
+	MPK_TRY(mpk_storage_wrap((void *)(uintptr_t)data.data, data.len,
+				 (struct mpk_dldevice){ MPK_DL_CPU, 0 }, m, release_map, &storage,
+				 err));
+	(void)atomic_fetch_add_explicit(&m->refs, 1, memory_order_relaxed);
+	enum mpk_code rc = mpk_tensor_view(storage, 0, dtype, extents, ndim, &t, err);
+
+	mpk_storage_drop(storage);
+	if (rc == MPK_OK)
+		*out = mpk_value_of_tensor(t);
+	return rc;
+}
+
 static enum mpk_code get_tensor(struct mpk_wire_map *m, const struct head *h, struct mpk_value *out,
 				struct mpk_error *err)
 {
 	int64_t extents[MPK_TENSOR_NDIM_MAX];
 	struct mpk_span data;
-	struct mpk_tensor *t;
+	uint64_t bytes;
 
 	MPK_TRY(get_extents(m, h->count, extents, err));
-	if (!mpk_align_up(m->pos, MPK_TENSOR_ALIGN, &m->pos))
+	if (!mpk_align_up(m->pos, MPK_STORAGE_ALIGN, &m->pos) ||
+	    mpk_tensor_bytes_of(h->dtype, extents, (size_t)h->count, &bytes, NULL) != MPK_OK)
 		return damaged(err);
-	if (mpk_tensor_create(h->dtype, extents, (size_t)h->count, MPK_TENSOR_NO_DATA, &t, NULL) !=
-	    MPK_OK)
-		return damaged(err);
-
-	enum mpk_code rc = mpk_wire_get(m, t->bytes, &data, err);
-	if (rc != MPK_OK) {
-		mpk_tensor_drop(t);
-		return rc;
-	}
-	t->dl.data = (void *)(uintptr_t)data.data;
-	t->owner = m;
-	t->release = release_view;
-	(void)atomic_fetch_add_explicit(&m->refs, 1, memory_order_relaxed);
-	*out = mpk_value_of_tensor(t);
-	return MPK_OK;
+	MPK_TRY(mpk_wire_get(m, bytes, &data, err));
+	return view_tensor(m, h->dtype, extents, (size_t)h->count, data, out, err);
 }
 
 static enum mpk_code get_value(struct mpk_wire_map *m, unsigned depth, struct mpk_value *out,
@@ -319,6 +328,7 @@ static enum mpk_code get_value(struct mpk_wire_map *m, unsigned depth, struct mp
 	case MPK_VALUE_TENSOR:
 	case MPK_VALUE_ARRAY:
 		return get_counted(m, &h, depth, out, err);
+	case MPK_VALUE_STORAGE:
 	case MPK_VALUE_OPAQUE:
 	case MPK_VALUE_FUNCTION:
 	case MPK_VALUE_MODULE:

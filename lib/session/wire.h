@@ -28,6 +28,7 @@ enum mpk_code mpk_wire_put(struct mpk_wire *w, struct mpk_span bytes,
 
 /* mpk_wire_put_value - append a value; what has no content (functions, objects, pointers)
  * arrives as an opaque value of the same kind
+ * @v       tensors in it are compact
  * Returns  MPK_OK; MPK_E_IO; MPK_E_UNSUPPORTED: a tensor on a device */
 enum mpk_code mpk_wire_put_value(struct mpk_wire *w, const struct mpk_value *v,
 				 struct mpk_error *err) MPK_MUST_CHECK;

@@ -66,15 +66,15 @@ static bool is_close(struct mpk_element got, struct mpk_element want, struct mpk
 
 static void put_index(struct mpk_strbuf *why, const struct mpk_dltensor *dl, uint64_t index)
 {
-	uint64_t place[MPK_TENSOR_NDIM_MAX];
+	uint64_t position[MPK_TENSOR_NDIM_MAX];
 
 	for (int32_t d = dl->ndim - 1; d >= 0; d--) {
-		place[d] = index % (uint64_t)dl->shape[d];
+		position[d] = index % (uint64_t)dl->shape[d];
 		index /= (uint64_t)dl->shape[d];
 	}
 	mpk_strbuf_putc(why, '[');
 	for (int32_t d = 0; d < dl->ndim; d++)
-		mpk_strbuf_printf(why, "%s%" PRIu64, d ? "," : "", place[d]);
+		mpk_strbuf_printf(why, "%s%" PRIu64, d ? "," : "", position[d]);
 	mpk_strbuf_putc(why, ']');
 }
 
@@ -82,7 +82,7 @@ static void explain(struct mpk_strbuf *why, const struct mpk_tensor *got,
 		    const struct mpk_tensor *want, const struct mpk_comparison *c)
 {
 	size_t each = mpk_dtype_bytes(got->dl.dtype);
-	const uint8_t *g = got->dl.data, *w = want->dl.data;
+	const uint8_t *g = mpk_dltensor_data(&got->dl), *w = mpk_dltensor_data(&want->dl);
 
 	mpk_strbuf_puts(why, "element ");
 	put_index(why, &got->dl, c->first);
@@ -112,7 +112,7 @@ static void compare_elements(const struct mpk_tensor *got, const struct mpk_tens
 	struct mpk_dtype t = got->dl.dtype;
 	bool bits_only = mpk_element_class(t) == MPK_ELEMENT_NONE;
 	size_t each = mpk_dtype_bytes(t);
-	const uint8_t *g = got->dl.data, *w = want->dl.data;
+	const uint8_t *g = mpk_dltensor_data(&got->dl), *w = mpk_dltensor_data(&want->dl);
 
 	for (uint64_t i = 0; i < c->total; i++, g += each, w += each) {
 		bool same = bits_only ? memcmp(g, w, each) == 0
@@ -201,12 +201,13 @@ static enum mpk_code compare_plain(const struct mpk_value *got, const struct mpk
 		*same = mpk_dtype_equal(got->dtype, want->dtype);
 		return MPK_OK;
 	case MPK_VALUE_DEVICE:
-		*same = got->device.type == want->device.type && got->device.id == want->device.id;
+		*same = mpk_dldevice_equal(got->device, want->device);
 		return MPK_OK;
 	case MPK_VALUE_BOOL:
 	case MPK_VALUE_INT:
 	case MPK_VALUE_FLOAT:
 	case MPK_VALUE_TENSOR:
+	case MPK_VALUE_STORAGE:
 	case MPK_VALUE_ARRAY:
 	case MPK_VALUE_OPAQUE:
 	case MPK_VALUE_FUNCTION:

@@ -25,8 +25,8 @@ struct mpk_comparison {
 struct mpk_tolerance mpk_tolerance_default(struct mpk_dtype t);
 
 /* mpk_value_compare - compare got with want
- * NaN equals NaN, infinities of the same sign are equal. Tensors must agree in shape and
- * type. Plain numbers and bools compare by value, whatever their type; text,
+ * NaN equals NaN, infinities of the same sign are equal. Tensors are compact and in host memory;
+ * they must agree in shape and type. Plain numbers and bools compare by value, whatever their type; text,
  * shapes, types and devices must be equal.
  * @why     receives, when they differ, one sentence without a full stop
  * Returns  MPK_OK, *out filled, also when they differ; MPK_E_UNSUPPORTED for values that

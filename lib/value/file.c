@@ -10,6 +10,8 @@
 #include "text/escape.h"
 #include "value/parse.h"
 
+enum { IN_PLACE_FROM = 1 << 16 }; /* bytes; smaller content is copied */
+
 /* What a file says it holds. */
 struct content {
 	struct mpk_npy npy;
@@ -23,10 +25,10 @@ static void content_fini(struct content *c)
 	mpk_arena_fini(&c->arena);
 }
 
-static void release_mapping(struct mpk_tensor *t)
+static void release_mapping(void *mapping)
 {
-	mpk_mapping_close(t->owner);
-	free(t->owner);
+	mpk_mapping_close(mapping);
+	free(mapping);
 }
 
 /* Code may write into its inputs: the pages become private to us, copied on first
@@ -42,7 +44,7 @@ static void swap_elements(struct mpk_tensor *t)
 	size_t each = mpk_dtype_bytes(t->dl.dtype);
 	/* the halves of a complex number are swapped one by one */
 	size_t unit = t->dl.dtype.code == MPK_DTYPE_COMPLEX ? each / 2 : each;
-	uint8_t *data = t->dl.data;
+	uint8_t *data = mpk_dltensor_data(&t->dl);
 
 	for (uint64_t at = 0; at < t->bytes; at += unit) {
 		for (size_t i = 0; i < unit / 2; i++) {
@@ -54,37 +56,51 @@ static void swap_elements(struct mpk_tensor *t)
 	}
 }
 
-/* The mapping moves into *t when its bytes can be used where they are. */
-static enum mpk_code adopt(struct mpk_mapping *m, const struct content *c, struct mpk_tensor **out,
-			   struct mpk_error *err)
+/* The content where it lies in the file; the mapping moves into the tensor. */
+static enum mpk_code adopt(struct mpk_mapping *m, const struct mpk_npy *npy,
+			   struct mpk_tensor **out, struct mpk_error *err)
 {
-	const struct mpk_npy *npy = &c->npy;
-	bool in_place = !npy->is_swapped && npy->data.len >= (1u << 16) && !c->is_unpacked &&
-			(uintptr_t)npy->data.data % MPK_TENSOR_ALIGN == 0 && make_writable(m);
-	struct mpk_mapping *kept = in_place ? malloc(sizeof *kept) : NULL;
-	struct mpk_tensor *t;
+	struct mpk_mapping *kept = malloc(sizeof *kept);
+	struct mpk_storage *storage;
+	enum mpk_code rc;
 
-	in_place = kept != NULL;
-	enum mpk_code rc =
-		mpk_tensor_create(npy->dtype, npy->shape, npy->ndim,
-				  in_place ? MPK_TENSOR_NO_DATA : MPK_TENSOR_PRIVATE, &t, err);
+	if (!kept)
+		return mpk_fail_nomem(err);
+	rc = mpk_storage_wrap((void *)(uintptr_t)npy->data.data, npy->data.len,
+			      (struct mpk_dldevice){ MPK_DL_CPU, 0 }, kept, release_mapping,
+			      &storage, err);
 	if (rc != MPK_OK) {
 		free(kept);
 		return rc;
 	}
-	if (in_place) {
-		*kept = *m;
-		*m = (struct mpk_mapping){ .fd = -1 };
-		t->dl.data = (void *)(uintptr_t)npy->data.data;
-		t->owner = kept;
-		t->release = release_mapping;
-	} else if (t->bytes) {
-		memcpy(t->dl.data, npy->data.data, (size_t)t->bytes);
-		if (npy->is_swapped)
-			swap_elements(t);
-	}
-	*out = t;
+	*kept = *m;
+	*m = (struct mpk_mapping){ .fd = -1 };
+	rc = mpk_tensor_view(storage, 0, npy->dtype, npy->shape, npy->ndim, out, err);
+	mpk_storage_drop(storage);
+	return rc;
+}
+
+static enum mpk_code copy(const struct mpk_npy *npy, struct mpk_tensor **out, struct mpk_error *err)
+{
+	MPK_TRY(mpk_tensor_create(npy->dtype, npy->shape, npy->ndim, MPK_STORAGE_PRIVATE, out,
+				  err));
+	if (!(*out)->bytes)
+		return MPK_OK;
+	memcpy(mpk_dltensor_data(&(*out)->dl), npy->data.data, (size_t)(*out)->bytes);
+	if (npy->is_swapped)
+		swap_elements(*out);
 	return MPK_OK;
+}
+
+/* Large content stays where it is when it is aligned as kernels want it. */
+static enum mpk_code take(struct mpk_mapping *m, const struct content *c, struct mpk_tensor **out,
+			  struct mpk_error *err)
+{
+	const struct mpk_npy *npy = &c->npy;
+	bool in_place = !npy->is_swapped && npy->data.len >= IN_PLACE_FROM && !c->is_unpacked &&
+			(uintptr_t)npy->data.data % MPK_STORAGE_ALIGN == 0 && make_writable(m);
+
+	return in_place ? adopt(m, npy, out, err) : copy(npy, out, err);
 }
 
 static enum mpk_code mismatch(struct mpk_npy *npy, const struct mpk_dltensor *want,
@@ -102,22 +118,25 @@ static enum mpk_code mismatch(struct mpk_npy *npy, const struct mpk_dltensor *wa
 }
 
 /* Make the content what was asked for, or say why it is not. */
-static enum mpk_code fit(struct content *c, const struct mpk_tensor *want, struct mpk_error *err)
+static enum mpk_code fit(struct content *c, const struct mpk_dltensor *want, struct mpk_error *err)
 {
 	struct mpk_npy *npy = &c->npy;
-	const struct mpk_dltensor *dl = want ? &want->dl : NULL;
 
 	if (c->is_raw && want) { /* raw bytes are read only where somebody says what they are */
-		if (npy->data.len != want->bytes)
+		uint64_t bytes;
+
+		MPK_TRY(mpk_tensor_bytes_of(want->dtype, want->shape, (size_t)want->ndim, &bytes,
+					    err));
+		if (npy->data.len != bytes)
 			return mpk_fail(err, MPK_E_USAGE, "the file has %zu bytes; %llu are needed",
-					npy->data.len, (unsigned long long)want->bytes);
-		npy->dtype = dl->dtype;
-		npy->ndim = (size_t)dl->ndim;
-		memcpy(npy->shape, dl->shape, npy->ndim * sizeof npy->shape[0]);
+					npy->data.len, (unsigned long long)bytes);
+		npy->dtype = want->dtype;
+		npy->ndim = (size_t)want->ndim;
+		memcpy(npy->shape, want->shape, npy->ndim * sizeof npy->shape[0]);
 		return MPK_OK;
 	}
-	if (npy->is_opaque && want && mpk_dtype_bytes(dl->dtype) == npy->dtype.bits / 8u)
-		npy->dtype = dl->dtype;
+	if (npy->is_opaque && want && mpk_dtype_bytes(want->dtype) == npy->dtype.bits / 8u)
+		npy->dtype = want->dtype;
 	else if (npy->is_opaque && npy->dtype.bits == 16)
 		npy->dtype = (struct mpk_dtype){ MPK_DTYPE_BFLOAT, 16, 1 };
 	else if (npy->is_opaque)
@@ -126,9 +145,9 @@ static enum mpk_code fit(struct content *c, const struct mpk_tensor *want, struc
 			"the elements are opaque; say what they are, as in 4x3xfloat8_e4m3fn=@FILE");
 	if (!want)
 		return MPK_OK;
-	if (npy->ndim != (size_t)dl->ndim || !mpk_dtype_equal(npy->dtype, dl->dtype) ||
-	    (npy->ndim && memcmp(npy->shape, dl->shape, npy->ndim * sizeof dl->shape[0]) != 0))
-		return mismatch(npy, dl, err);
+	if (npy->ndim != (size_t)want->ndim || !mpk_dtype_equal(npy->dtype, want->dtype) ||
+	    (npy->ndim && memcmp(npy->shape, want->shape, npy->ndim * sizeof want->shape[0]) != 0))
+		return mismatch(npy, want, err);
 	return MPK_OK;
 }
 
@@ -174,7 +193,7 @@ static void free_text(char **text)
 	free(*text);
 }
 
-enum mpk_code mpk_tensor_load_file(const char *spec, const struct mpk_tensor *want,
+enum mpk_code mpk_tensor_load_file(const char *spec, const struct mpk_dltensor *want,
 				   struct mpk_tensor **out, struct mpk_error *err)
 {
 	MPK_CLEANUP(free_text) char *path = strdup(spec);
@@ -191,7 +210,7 @@ enum mpk_code mpk_tensor_load_file(const char *spec, const struct mpk_tensor *wa
 	if (rc == MPK_OK)
 		rc = fit(&content, want, err);
 	if (rc == MPK_OK)
-		rc = adopt(&m, &content, out, err);
+		rc = take(&m, &content, out, err);
 	if (rc != MPK_OK)
 		mpk_error_at_file(err, path);
 	return rc;

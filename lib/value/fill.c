@@ -49,7 +49,8 @@ static enum mpk_code read_element(const struct filler *f, struct mpk_element *e,
 
 static void store(const struct filler *f, uint64_t index, struct mpk_element e)
 {
-	mpk_element_store(f->t->dl.dtype, e, (uint8_t *)f->t->dl.data + index * f->each);
+	mpk_element_store(f->t->dl.dtype, e,
+			  (uint8_t *)mpk_dltensor_data(&f->t->dl) + index * f->each);
 }
 
 static void store_all(const struct filler *f, struct mpk_element e)

@@ -1,8 +1,8 @@
 /* function.h - something that can be called with values, whatever stands behind it
  *
- * Host code of the library, device kernels, executors and the global functions of a
- * loader are all functions. The calling conventions (convention.h) give module code
- * handles for them.
+ * Host code of a library, device kernels, functions of executors and closures, and the global
+ * functions of the runtime are all functions. The calling conventions (abi/convention.h) give
+ * module code handles for them.
  */
 #ifndef MPK_VALUE_FUNCTION_H
 #define MPK_VALUE_FUNCTION_H
@@ -11,30 +11,40 @@
 #include <stddef.h>
 
 #include "base/error.h"
-#include "elf/image.h"
+#include "base/span.h"
+#include "blob/blob.h"
 #include "value/value.h"
+
+/* The arguments of one call; all borrowed. A tensor without a storage lives as long as the
+ * call: whoever keeps it copies it. */
+struct mpk_args {
+	const struct mpk_value *values;
+	const struct mpk_span *names; /* of each value, empty: by position; NULL: none has a name */
+	size_t count;
+};
 
 struct mpk_function {
 	atomic_uint refs;
 	const char *name; /* borrowed from what made the function, or owned by it */
 
-	/* Calls the function. args are borrowed; *result is none on entry and receives an
-	 * owned value. May be called from several threads at once.
+	/* Calls the function. *result is none on entry and receives an owned value. May be
+	 * called from several threads at once, unless what made the function says otherwise.
 	 * Returns  MPK_OK; MPK_E_RAISED (what the called code raised), MPK_E_DEVICE */
-	enum mpk_code (*call)(struct mpk_function *self, const struct mpk_value *args, size_t count,
+	enum mpk_code (*call)(struct mpk_function *self, const struct mpk_args *args,
 			      struct mpk_value *result, struct mpk_error *err);
 	/* the last reference is gone; NULL: static */
 	void (*destroy)(struct mpk_function *self);
+	bool takes_names; /* arguments may be given by name */
 
-	/* Host code: its address and convention, so that a call between libraries of the
-	 * same convention passes arguments as they are. address NULL: not host code. */
+	/* Host code: its address and convention, so that whoever calls it often passes
+	 * arguments as they are. address NULL: not host code. */
 	void *address;
 	enum mpk_convention convention;
 
-	/* What module code was given for it; convention.h owns these. */
-	void *handle;
-	enum mpk_convention handle_convention;
-	void (*handle_drop)(struct mpk_function *self);
+	/* What module code of each layout of objects was given for it, NULL: nothing so far;
+	 * abi/convention.h owns these. */
+	void *handles[2];
+	void (*drop_handles)(struct mpk_function *self);
 };
 
 /* mpk_function_hold, mpk_function_drop - count references; NULL is fine */
@@ -42,10 +52,9 @@ struct mpk_function *mpk_function_hold(struct mpk_function *f);
 void mpk_function_drop(struct mpk_function *f);
 
 /* mpk_function_call - call f
- * @args    borrowed
  * @result  none on entry; owned afterwards, untouched on failure
- * Returns  as f->call */
-enum mpk_code mpk_function_call(struct mpk_function *f, const struct mpk_value *args, size_t count,
+ * Returns  as f->call; MPK_E_USAGE when an argument has a name and f takes none */
+enum mpk_code mpk_function_call(struct mpk_function *f, const struct mpk_args *args,
 				struct mpk_value *result, struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

@@ -97,27 +97,29 @@ static bool is_tensor_type(const char *text)
 	return is_tensor_text(text) && read_spec(&s, &spec, NULL) == MPK_OK;
 }
 
-static enum mpk_code parse_tensor(struct source *s, enum mpk_tensor_memory memory,
+static enum mpk_code parse_tensor(struct source *s, enum mpk_storage_memory memory,
 				  struct mpk_value *out, struct mpk_error *err)
 {
-	struct mpk_tensor *t = NULL, *wanted = NULL;
+	struct mpk_tensor *t;
 	struct spec spec;
 	enum mpk_code rc;
 
 	MPK_TRY(read_spec(s, &spec, err));
 	if (strncmp(s->text + s->pos, "=@", 2) == 0) {
-		MPK_TRY(mpk_tensor_create(spec.dtype, spec.shape, spec.ndim, MPK_TENSOR_NO_DATA,
-					  &wanted, err));
-		rc = mpk_tensor_load_file(s->text + s->pos + 2, wanted, &t, err);
-		mpk_tensor_drop(wanted);
-	} else {
-		MPK_TRY(mpk_tensor_create(spec.dtype, spec.shape, spec.ndim, memory, &t, err));
-		rc = s->text[s->pos] ? mpk_tensor_fill(t, s->text, s->pos + 1, err) : MPK_OK;
-		if (rc != MPK_OK)
-			mpk_tensor_drop(t);
+		struct mpk_dltensor wanted = { .dtype = spec.dtype,
+					       .shape = spec.shape,
+					       .ndim = (int32_t)spec.ndim };
+
+		MPK_TRY(mpk_tensor_load_file(s->text + s->pos + 2, &wanted, &t, err));
+		*out = mpk_value_of_tensor(t);
+		return MPK_OK;
 	}
+	MPK_TRY(mpk_tensor_create(spec.dtype, spec.shape, spec.ndim, memory, &t, err));
+	rc = s->text[s->pos] ? mpk_tensor_fill(t, s->text, s->pos + 1, err) : MPK_OK;
 	if (rc == MPK_OK)
 		*out = mpk_value_of_tensor(t);
+	else
+		mpk_tensor_drop(t);
 	return rc;
 }
 
@@ -296,7 +298,7 @@ static bool is_scalar_text(const char *text)
 	return mpk_dtype_parse(mpk_span_of(text, strcspn(text, "=")), &dtype);
 }
 
-static enum mpk_code parse_any(const char *text, enum mpk_tensor_memory memory,
+static enum mpk_code parse_any(const char *text, enum mpk_storage_memory memory,
 			       struct mpk_value *out, struct mpk_error *err)
 {
 	struct source s = { .text = text };
@@ -326,7 +328,7 @@ static enum mpk_code parse_any(const char *text, enum mpk_tensor_memory memory,
 
 enum mpk_code mpk_value_parse(const char *text, struct mpk_value *out, struct mpk_error *err)
 {
-	return parse_any(text, MPK_TENSOR_PRIVATE, out, err);
+	return parse_any(text, MPK_STORAGE_PRIVATE, out, err);
 }
 
 enum mpk_code mpk_value_parse_out(const char *text, struct mpk_value *out, struct mpk_error *err)
@@ -335,7 +337,7 @@ enum mpk_code mpk_value_parse_out(const char *text, struct mpk_value *out, struc
 	struct source s = { .text = text };
 	struct mpk_tensor *shared;
 
-	MPK_TRY(parse_any(text, MPK_TENSOR_SHARED, &v, err));
+	MPK_TRY(parse_any(text, MPK_STORAGE_SHARED, &v, err));
 	if (v.kind != MPK_VALUE_TENSOR)
 		return bad_at(&s, 0, "an output is a tensor, as in 4xf32 or []f32", err);
 
@@ -344,7 +346,7 @@ enum mpk_code mpk_value_parse_out(const char *text, struct mpk_value *out, struc
 		*out = mpk_value_hold(v);
 		return MPK_OK;
 	}
-	MPK_TRY(mpk_tensor_create(dl->dtype, dl->shape, (size_t)dl->ndim, MPK_TENSOR_SHARED,
+	MPK_TRY(mpk_tensor_create(dl->dtype, dl->shape, (size_t)dl->ndim, MPK_STORAGE_SHARED,
 				  &shared, err));
 	mpk_tensor_copy_from(shared, dl);
 	*out = mpk_value_of_tensor(shared);
@@ -373,4 +375,14 @@ bool mpk_value_split_name(const char *text, struct mpk_span *name, const char **
 	*name = mpk_span_of(text, len);
 	*value = text + len + 1;
 	return true;
+}
+
+enum mpk_code mpk_value_parse_argument(const char *text, bool is_out, struct mpk_span *name,
+				       struct mpk_value *out, struct mpk_error *err)
+{
+	const char *value = text;
+
+	*name = (struct mpk_span){ 0 };
+	(void)mpk_value_split_name(text, name, &value);
+	return is_out ? mpk_value_parse_out(value, out, err) : mpk_value_parse(value, out, err);
 }

@@ -34,6 +34,13 @@ enum mpk_code mpk_value_parse(const char *text, struct mpk_value *out,
 enum mpk_code mpk_value_parse_out(const char *text, struct mpk_value *out,
 				  struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_value_parse_argument - an argument of a call: a value, or NAME=VALUE
+ * @is_out  the specification of an output, as mpk_value_parse_out takes it
+ * @name    a view of text; empty when there is no name
+ * Returns  as mpk_value_parse and mpk_value_parse_out; columns count in the value alone */
+enum mpk_code mpk_value_parse_argument(const char *text, bool is_out, struct mpk_span *name,
+				       struct mpk_value *out, struct mpk_error *err) MPK_MUST_CHECK;
+
 /* mpk_value_split_name - "data=@x.npy" into its name and the rest
  * Returns  false when the text before the first '=' is a type, "str" and the like or no
  *          identifier: then all of text is the value */
@@ -62,13 +69,13 @@ const char *mpk_dtype_short(struct mpk_dtype t, char out[MPK_DTYPE_TEXT]);
 
 /* mpk_tensor_load_file - the array in a file as a CPU tensor (file.c)
  * @spec    "PATH" or "PATH.npz:KEY"
- * @want    NULL: the file must say its type (.npy, .npz); else a tensor made with
- *          MPK_TENSOR_NO_DATA whose dtype and shape the content must have; raw bytes are
- *          taken then, an .npy file is recognised by its first bytes
+ * @want    NULL: the file must say its type (.npy, .npz); else the dtype and shape that the
+ *          content must have (nothing else of it is looked at); raw bytes are taken then, an
+ *          .npy file is recognised by its first bytes
  * Returns  MPK_OK, one reference in *out; MPK_E_IO; MPK_E_CORRUPT; MPK_E_UNSUPPORTED;
  *          MPK_E_USAGE: another type, shape or size than wanted, or no array of that
  *          key; MPK_E_NOMEM */
-enum mpk_code mpk_tensor_load_file(const char *spec, const struct mpk_tensor *want,
+enum mpk_code mpk_tensor_load_file(const char *spec, const struct mpk_dltensor *want,
 				   struct mpk_tensor **out, struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

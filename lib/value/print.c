@@ -66,11 +66,11 @@ static void print_tensor(struct mpk_strbuf *buf, const struct mpk_tensor *t, siz
 	uint64_t shown = limit && limit < count ? limit : count;
 	size_t each = mpk_dtype_bytes(dl->dtype);
 	bool nested = dl->ndim > 1 && count;
-	const uint8_t *data = dl->data;
+	const uint8_t *data = mpk_dltensor_data(dl);
 
 	mpk_tensor_print_type(buf, dl);
 	mpk_strbuf_putc(buf, '=');
-	if (dl->device.type != MPK_DL_CPU && dl->device.type != MPK_DL_CUDA_HOST) {
+	if (!mpk_dldevice_is_host(dl->device)) {
 		mpk_strbuf_puts(buf, "(on another device)");
 		return;
 	}
@@ -187,6 +187,7 @@ static void print_one(struct mpk_strbuf *buf, const struct mpk_value *v, size_t 
 	case MPK_VALUE_TENSOR:
 		print_tensor(buf, v->tensor, limit);
 		break;
+	case MPK_VALUE_STORAGE:
 	case MPK_VALUE_ARRAY:
 	case MPK_VALUE_OPAQUE:
 	case MPK_VALUE_FUNCTION:

@@ -1,24 +1,13 @@
-#include "value/value.h"
+/* tensor.c - shapes, strides and sizes of tensors; the memory itself is storage.c's */
+#include "value/tensor.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/num.h"
 
-static void release_heap(struct mpk_tensor *t)
-{
-	free(t->dl.data);
-}
-
-static void release_map(struct mpk_tensor *t)
-{
-	(void)munmap(t->dl.data, (size_t)t->owner_bytes);
-}
-
-static enum mpk_code count_bytes(struct mpk_dtype dtype, const int64_t *shape, size_t ndim,
-				 uint64_t *out, struct mpk_error *err)
+enum mpk_code mpk_tensor_bytes_of(struct mpk_dtype dtype, const int64_t *shape, size_t ndim,
+				  uint64_t *out, struct mpk_error *err)
 {
 	uint64_t bytes = mpk_dtype_bytes(dtype);
 	bool empty = false;
@@ -40,54 +29,27 @@ static enum mpk_code count_bytes(struct mpk_dtype dtype, const int64_t *shape, s
 	return MPK_OK;
 }
 
-static enum mpk_code allocate(struct mpk_tensor *t, bool shared, struct mpk_error *err)
-{
-	enum { PAGES_FROM = 1 << 20 }; /* the kernel zeroes big ones at first touch */
-	size_t room = t->bytes ? (size_t)t->bytes : 1;
-
-	if (shared || t->bytes >= PAGES_FROM) {
-		int flags = MAP_ANONYMOUS | (shared ? MAP_SHARED : MAP_PRIVATE);
-		void *data = mmap(NULL, room, PROT_READ | PROT_WRITE, flags, -1, 0);
-
-		if (data == MAP_FAILED)
-			return mpk_fail_errno(err, MPK_E_NOMEM, errno, "a tensor of %llu bytes",
-					      (unsigned long long)t->bytes);
-		t->dl.data = data;
-		t->owner_bytes = room;
-		t->release = release_map;
-		return MPK_OK;
-	}
-	room = (room + MPK_TENSOR_ALIGN - 1) / MPK_TENSOR_ALIGN * MPK_TENSOR_ALIGN;
-	t->dl.data = aligned_alloc(MPK_TENSOR_ALIGN, room);
-	if (!t->dl.data)
-		return mpk_fail_nomem(err);
-	memset(t->dl.data, 0, room);
-	t->release = release_heap;
-	return MPK_OK;
-}
-
 static void fill_strides(struct mpk_tensor *t)
 {
 	int64_t stride = 1;
 
 	for (int32_t i = t->dl.ndim - 1; i >= 0; i--) {
 		t->dl.strides[i] = stride;
-		/* in a tensor without elements an outer product may not fit; it is not
-		 * used */
+		/* in a tensor without elements an outer product may not fit; it is not used */
 		if (__builtin_mul_overflow(stride, t->dl.shape[i], &stride))
 			stride = 0;
 	}
 }
 
-enum mpk_code mpk_tensor_create(struct mpk_dtype dtype, const int64_t *shape, size_t ndim,
-				enum mpk_tensor_memory memory, struct mpk_tensor **out,
-				struct mpk_error *err)
+/* A compact tensor without memory. */
+static enum mpk_code make(struct mpk_dtype dtype, const int64_t *shape, size_t ndim,
+			  struct mpk_tensor **out, struct mpk_error *err)
 {
+	struct mpk_tensor *t;
 	uint64_t bytes;
 
-	MPK_TRY(count_bytes(dtype, shape, ndim, &bytes, err));
-
-	struct mpk_tensor *t = calloc(1, sizeof *t + 2 * ndim * sizeof t->extents[0]);
+	MPK_TRY(mpk_tensor_bytes_of(dtype, shape, ndim, &bytes, err));
+	t = calloc(1, sizeof *t + 2 * ndim * sizeof t->extents[0]);
 	if (!t)
 		return mpk_fail_nomem(err);
 	atomic_init(&t->refs, 1);
@@ -102,24 +64,89 @@ enum mpk_code mpk_tensor_create(struct mpk_dtype dtype, const int64_t *shape, si
 	if (ndim)
 		memcpy(t->extents, shape, ndim * sizeof shape[0]);
 	fill_strides(t);
-	if (memory != MPK_TENSOR_NO_DATA) {
-		enum mpk_code rc = allocate(t, memory == MPK_TENSOR_SHARED, err);
-
-		if (rc != MPK_OK) {
-			free(t);
-			return rc;
-		}
-	}
 	*out = t;
 	return MPK_OK;
+}
+
+/* Takes the reference to the storage over. */
+static void attach(struct mpk_tensor *t, struct mpk_storage *storage, uint64_t offset)
+{
+	t->storage = storage;
+	t->dl.device = storage->device;
+	t->dl.data = storage->data;
+	t->dl.byte_offset = offset;
+}
+
+enum mpk_code mpk_tensor_create(struct mpk_dtype dtype, const int64_t *shape, size_t ndim,
+				enum mpk_storage_memory memory, struct mpk_tensor **out,
+				struct mpk_error *err)
+{
+	struct mpk_storage *storage;
+	struct mpk_tensor *t;
+
+	MPK_TRY(make(dtype, shape, ndim, &t, err));
+	enum mpk_code code = mpk_storage_create(t->bytes, memory, &storage, err);
+
+	if (code != MPK_OK) {
+		mpk_tensor_drop(t);
+		return mpk_failed(code);
+	}
+	attach(t, storage, 0);
+	*out = t;
+	return MPK_OK;
+}
+
+enum mpk_code mpk_tensor_view(struct mpk_storage *storage, uint64_t offset, struct mpk_dtype dtype,
+			      const int64_t *shape, size_t ndim, struct mpk_tensor **out,
+			      struct mpk_error *err)
+{
+	struct mpk_tensor *t;
+
+	MPK_TRY(make(dtype, shape, ndim, &t, err));
+	if (offset > storage->bytes || t->bytes > storage->bytes - offset) {
+		uint64_t bytes = t->bytes;
+
+		mpk_tensor_drop(t);
+		return mpk_fail(err, MPK_E_RANGE,
+				"a tensor of %llu bytes at byte %llu of a storage of %llu",
+				(unsigned long long)bytes, (unsigned long long)offset,
+				(unsigned long long)storage->bytes);
+	}
+	attach(t, mpk_storage_hold(storage), offset);
+	*out = t;
+	return MPK_OK;
+}
+
+enum mpk_code mpk_tensor_wrap(const struct mpk_dltensor *dl, struct mpk_storage *storage,
+			      struct mpk_tensor **out, struct mpk_error *err)
+{
+	struct mpk_tensor *t;
+
+	if (dl->ndim < 0)
+		return mpk_fail(err, MPK_E_RANGE, "a tensor of %d dimensions", dl->ndim);
+	MPK_TRY(make(dl->dtype, dl->shape, (size_t)dl->ndim, &t, err));
+	t->storage = mpk_storage_hold(storage);
+	t->dl.device = dl->device;
+	t->dl.data = dl->data;
+	t->dl.byte_offset = dl->byte_offset;
+	if (dl->strides && dl->ndim)
+		memcpy(t->dl.strides, dl->strides, (size_t)dl->ndim * sizeof dl->strides[0]);
+	*out = t;
+	return MPK_OK;
+}
+
+struct mpk_tensor *mpk_tensor_hold(struct mpk_tensor *t)
+{
+	if (t)
+		(void)atomic_fetch_add_explicit(&t->refs, 1, memory_order_relaxed);
+	return t;
 }
 
 void mpk_tensor_drop(struct mpk_tensor *t)
 {
 	if (!t || atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel) != 1)
 		return;
-	if (t->release)
-		t->release(t);
+	mpk_storage_drop(t->storage);
 	free(t);
 }
 
@@ -136,9 +163,10 @@ bool mpk_dltensor_is_compact(const struct mpk_dltensor *t)
 
 	if (!t->strides)
 		return true;
-	for (int32_t i = t->ndim - 1; i >= 0; i--) {
+	for (int32_t i = 0; i < t->ndim; i++)
 		if (t->shape[i] == 0)
 			return true;
+	for (int32_t i = t->ndim - 1; i >= 0; i--) {
 		if (t->shape[i] != 1 && t->strides[i] != expected)
 			return false;
 		expected *= t->shape[i];
@@ -162,17 +190,29 @@ static int64_t element_offset(const struct mpk_dltensor *from, uint64_t index)
 
 void mpk_tensor_copy_from(struct mpk_tensor *to, const struct mpk_dltensor *from)
 {
-	const uint8_t *data = from->data;
-	uint8_t *dest = to->dl.data;
+	const uint8_t *data = mpk_dltensor_data(from);
+	uint8_t *dest = mpk_dltensor_data(&to->dl);
 	size_t each = mpk_dtype_bytes(from->dtype);
 
 	if (!to->bytes)
 		return;
-	data += from->byte_offset;
 	if (mpk_dltensor_is_compact(from)) {
 		memcpy(dest, data, (size_t)to->bytes);
 		return;
 	}
 	for (uint64_t i = 0, n = mpk_tensor_count(to); i < n; i++)
 		memcpy(dest + i * each, data + element_offset(from, i) * (int64_t)each, each);
+}
+
+enum mpk_code mpk_tensor_compact(struct mpk_tensor *t, struct mpk_tensor **out,
+				 struct mpk_error *err)
+{
+	if (mpk_dltensor_is_compact(&t->dl) && t->storage) {
+		*out = mpk_tensor_hold(t);
+		return MPK_OK;
+	}
+	MPK_TRY(mpk_tensor_create(t->dl.dtype, t->dl.shape, (size_t)t->dl.ndim, MPK_STORAGE_PRIVATE,
+				  out, err));
+	mpk_tensor_copy_from(*out, &t->dl);
+	return MPK_OK;
 }

@@ -4,18 +4,19 @@
 #include <string.h>
 
 #include "value/function.h"
+#include "value/module.h"
 
 const char *mpk_value_kind_name(enum mpk_value_kind kind)
 {
 	static const char *const names[MPK_VALUE_KIND_COUNT] = {
-		[MPK_VALUE_NONE] = "none",         [MPK_VALUE_BOOL] = "bool",
-		[MPK_VALUE_INT] = "int",           [MPK_VALUE_FLOAT] = "float",
-		[MPK_VALUE_STR] = "str",           [MPK_VALUE_BYTES] = "bytes",
-		[MPK_VALUE_SHAPE] = "shape",       [MPK_VALUE_DTYPE] = "dtype",
-		[MPK_VALUE_DEVICE] = "device",     [MPK_VALUE_TENSOR] = "tensor",
-		[MPK_VALUE_ARRAY] = "array",       [MPK_VALUE_OPAQUE] = "pointer",
-		[MPK_VALUE_FUNCTION] = "function", [MPK_VALUE_MODULE] = "module",
-		[MPK_VALUE_OBJECT] = "object",
+		[MPK_VALUE_NONE] = "none",       [MPK_VALUE_BOOL] = "bool",
+		[MPK_VALUE_INT] = "int",         [MPK_VALUE_FLOAT] = "float",
+		[MPK_VALUE_STR] = "str",         [MPK_VALUE_BYTES] = "bytes",
+		[MPK_VALUE_SHAPE] = "shape",     [MPK_VALUE_DTYPE] = "dtype",
+		[MPK_VALUE_DEVICE] = "device",   [MPK_VALUE_TENSOR] = "tensor",
+		[MPK_VALUE_STORAGE] = "storage", [MPK_VALUE_ARRAY] = "array",
+		[MPK_VALUE_OPAQUE] = "pointer",  [MPK_VALUE_FUNCTION] = "function",
+		[MPK_VALUE_MODULE] = "module",   [MPK_VALUE_OBJECT] = "object",
 	};
 
 	return (size_t)kind < MPK_ARRAY_COUNT(names) ? names[kind] : "unknown";
@@ -86,7 +87,13 @@ struct mpk_value mpk_value_hold(struct mpk_value v)
 		hold(&v.shape->refs);
 		break;
 	case MPK_VALUE_TENSOR:
-		hold(&v.tensor->refs);
+		(void)mpk_tensor_hold(v.tensor);
+		break;
+	case MPK_VALUE_STORAGE:
+		(void)mpk_storage_hold(v.storage);
+		break;
+	case MPK_VALUE_MODULE:
+		(void)mpk_module_hold(v.module);
 		break;
 	case MPK_VALUE_ARRAY:
 		hold(&v.array->refs);
@@ -104,7 +111,6 @@ struct mpk_value mpk_value_hold(struct mpk_value v)
 	case MPK_VALUE_DTYPE:
 	case MPK_VALUE_DEVICE:
 	case MPK_VALUE_OPAQUE:
-	case MPK_VALUE_MODULE:
 	case MPK_VALUE_KIND_COUNT:
 		break;
 	}
@@ -138,6 +144,12 @@ void mpk_value_drop(struct mpk_value *v)
 	case MPK_VALUE_TENSOR:
 		mpk_tensor_drop(old.tensor);
 		break;
+	case MPK_VALUE_STORAGE:
+		mpk_storage_drop(old.storage);
+		break;
+	case MPK_VALUE_MODULE:
+		mpk_module_drop(old.module);
+		break;
 	case MPK_VALUE_ARRAY:
 		array_drop(old.array);
 		break;
@@ -155,39 +167,7 @@ void mpk_value_drop(struct mpk_value *v)
 	case MPK_VALUE_DTYPE:
 	case MPK_VALUE_DEVICE:
 	case MPK_VALUE_OPAQUE:
-	case MPK_VALUE_MODULE:
 	case MPK_VALUE_KIND_COUNT:
 		break;
 	}
-}
-
-struct mpk_function *mpk_function_hold(struct mpk_function *f)
-{
-	if (f)
-		hold(&f->refs);
-	return f;
-}
-
-void mpk_function_drop(struct mpk_function *f)
-{
-	if (!f || !drop(&f->refs))
-		return;
-	if (f->handle)
-		f->handle_drop(f);
-	if (f->destroy)
-		f->destroy(f);
-}
-
-enum mpk_code mpk_function_call(struct mpk_function *f, const struct mpk_value *args, size_t count,
-				struct mpk_value *result, struct mpk_error *err)
-{
-	struct mpk_value got = { 0 };
-	enum mpk_code rc = f->call(f, args, count, &got, err);
-
-	if (rc != MPK_OK) {
-		mpk_value_drop(&got);
-		return rc;
-	}
-	*result = got;
-	return MPK_OK;
 }

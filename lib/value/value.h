@@ -1,7 +1,7 @@
 /* value.h - what goes into a function and what comes out, in no calling convention
  *
- * A value is small and copied by assignment; what it points to (text, shape, tensor,
- * array, function, object) is reference-counted. mpk_value_hold adds a reference,
+ * A value is small and copied by assignment; what it points to (text, shape, tensor, storage,
+ * array, function, module, object) is reference-counted. mpk_value_hold adds a reference,
  * mpk_value_drop gives one back. Counts are atomic: module code may call from threads.
  */
 #ifndef MPK_VALUE_VALUE_H
@@ -14,51 +14,9 @@
 
 #include "base/error.h"
 #include "base/span.h"
-#include "base/strbuf.h"
-#include "dtype/dtype.h"
-
-/* Exactly DLDevice. */
-struct mpk_dldevice {
-	int32_t type; /* enum mpk_dldevice_type */
-	int32_t id;
-};
-
-enum mpk_dldevice_type {
-	MPK_DL_CPU = 1,
-	MPK_DL_CUDA = 2,
-	MPK_DL_CUDA_HOST = 3,
-	MPK_DL_OPENCL = 4,
-	MPK_DL_VULKAN = 7,
-	MPK_DL_METAL = 8,
-	MPK_DL_ROCM = 10,
-};
-
-/* Exactly DLTensor (dlpack.h). */
-struct mpk_dltensor {
-	void *data;
-	struct mpk_dldevice device;
-	int32_t ndim;
-	struct mpk_dtype dtype;
-	int64_t *shape;       /* ndim extents, outermost first */
-	int64_t *strides;     /* in elements; compact row-major when NULL */
-	uint64_t byte_offset; /* of the first element from data */
-};
-
-enum { MPK_TENSOR_ALIGN = 64, MPK_TENSOR_NDIM_MAX = 32 };
-
-/* A tensor; always compact, row-major and with byte_offset 0. dl.shape and dl.strides
- * point into the same allocation; strides are the products of the extents behind them, as
- * TVM's own tensors have them (0 where a later extent is 0). */
-struct mpk_tensor {
-	struct mpk_dltensor dl;
-	uint64_t bytes; /* of the content */
-	atomic_uint refs;
-	/* frees dl.data; NULL when that is not ours to free */
-	void (*release)(struct mpk_tensor *tensor);
-	void *owner;          /* for release */
-	uint64_t owner_bytes; /* for release */
-	int64_t extents[];    /* shape, then strides */
-};
+#include "value/dltensor.h"
+#include "value/storage.h"
+#include "value/tensor.h"
 
 struct mpk_text {
 	atomic_uint refs;
@@ -73,7 +31,7 @@ struct mpk_shape {
 };
 
 struct mpk_function; /* function.h */
-struct mpk_instance; /* instance.h */
+struct mpk_module;   /* module.h */
 
 /* Anything else that a module returned: kept alive, never looked into. */
 struct mpk_object {
@@ -95,6 +53,7 @@ enum mpk_value_kind {
 	MPK_VALUE_DTYPE,
 	MPK_VALUE_DEVICE,
 	MPK_VALUE_TENSOR,
+	MPK_VALUE_STORAGE,
 	MPK_VALUE_ARRAY,
 	MPK_VALUE_OPAQUE,
 	MPK_VALUE_FUNCTION,
@@ -116,10 +75,11 @@ struct mpk_value {
 		struct mpk_dtype dtype;
 		struct mpk_dldevice device;
 		struct mpk_tensor *tensor;
+		struct mpk_storage *storage;
 		struct mpk_array *array;
 		void *opaque;
 		struct mpk_function *function;
-		struct mpk_instance *module; /* borrowed: lives as long as its library */
+		struct mpk_module *module;
 		struct mpk_object *object;
 	};
 };
@@ -159,6 +119,21 @@ static inline struct mpk_value mpk_value_of_tensor(struct mpk_tensor *t)
 	return (struct mpk_value){ .kind = MPK_VALUE_TENSOR, .tensor = t };
 }
 
+static inline struct mpk_value mpk_value_of_storage(struct mpk_storage *s)
+{
+	return (struct mpk_value){ .kind = MPK_VALUE_STORAGE, .storage = s };
+}
+
+static inline struct mpk_value mpk_value_of_function(struct mpk_function *f)
+{
+	return (struct mpk_value){ .kind = MPK_VALUE_FUNCTION, .function = f };
+}
+
+static inline struct mpk_value mpk_value_of_module(struct mpk_module *m)
+{
+	return (struct mpk_value){ .kind = MPK_VALUE_MODULE, .module = m };
+}
+
 /* mpk_value_of_text - a string or bytes (kind says which) holding a copy of s
  * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_value_of_text(enum mpk_value_kind kind, struct mpk_span s, struct mpk_value *out,
@@ -184,39 +159,6 @@ void mpk_value_drop(struct mpk_value *v);
 static inline struct mpk_span mpk_value_text_span(const struct mpk_value *v)
 {
 	return mpk_span_of(v->text->data, v->text->len);
-}
-
-/* Where the memory of a new tensor comes from. */
-enum mpk_tensor_memory {
-	MPK_TENSOR_PRIVATE, /* zeroed memory of this process */
-	MPK_TENSOR_SHARED,  /* zeroed; a child forked later writes to the same pages */
-	MPK_TENSOR_NO_DATA, /* dl.data NULL: the caller sets it, release and owner */
-};
-
-/* mpk_tensor_create - a CPU tensor
- * @shape   ndim extents >= 0, ndim <= MPK_TENSOR_NDIM_MAX
- * Returns  MPK_OK, one reference in *out; MPK_E_RANGE (an extent below 0, too many
- *          dimensions, a size beyond 2^63); MPK_E_NOMEM */
-enum mpk_code mpk_tensor_create(struct mpk_dtype dtype, const int64_t *shape, size_t ndim,
-				enum mpk_tensor_memory memory, struct mpk_tensor **out,
-				struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_tensor_drop - give a reference back; NULL is fine */
-void mpk_tensor_drop(struct mpk_tensor *t);
-
-/* mpk_tensor_copy_from - fill a CPU tensor from any CPU DLTensor of the same dtype and
- * shape, whatever its strides and offset */
-void mpk_tensor_copy_from(struct mpk_tensor *to, const struct mpk_dltensor *from);
-
-/* mpk_dltensor_is_compact - row-major without gaps; strides of extents 1 do not count */
-bool mpk_dltensor_is_compact(const struct mpk_dltensor *t);
-
-/* mpk_tensor_count - number of elements */
-uint64_t mpk_tensor_count(const struct mpk_tensor *t);
-
-static inline struct mpk_span mpk_tensor_span(const struct mpk_tensor *t)
-{
-	return mpk_span_of(t->dl.data, (size_t)t->bytes);
 }
 
 #endif

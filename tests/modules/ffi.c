@@ -1,4 +1,5 @@
 /* A module of the tvm-ffi calling convention; see README.md. */
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,8 +105,11 @@ static int fail(const char *kind, const char *text)
 	return -1;
 }
 
+/* an object, or a bare pointer, which compiled code takes, too */
 static DLTensor *tensor_of(const Any *a)
 {
+	if (a->type_index == 7)
+		return a->v.p;
 	return a->type_index == TENSOR ? (DLTensor *)((Object *)a->v.p + 1) : NULL;
 }
 
@@ -120,14 +124,17 @@ FN(add_one)
 	NEED(2);
 	DLTensor *a = tensor_of(&args[0]), *b = tensor_of(&args[1]);
 	int64_t count = 1;
+	bool is_object = args[0].type_index == TENSOR;
 
 	if (!a || !b || a->dtype.code != 2 || a->dtype.bits != 32 || a->ndim != b->ndim)
 		return fail("TypeError", "two float32 tensors wanted");
 	if ((uintptr_t)a->data % 64 || (uintptr_t)b->data % 64 || a->byte_offset)
 		return fail("ValueError", "data is not aligned");
 	for (int i = a->ndim - 1; i >= 0; i--) {
-		if (!a->strides || a->strides[i] != count || b->shape[i] != a->shape[i])
-			return fail("ValueError", "strides or shapes are wrong");
+		if (a->strides ? a->strides[i] != count : is_object)
+			return fail("ValueError", "strides are wrong");
+		if (b->shape[i] != a->shape[i])
+			return fail("ValueError", "shapes differ");
 		count *= a->shape[i];
 	}
 	for (int64_t i = 0; i < count; i++)

@@ -4,6 +4,9 @@
 #include "harness.h"
 #include "io/mapping.h"
 #include "runtime/devices.h"
+#include "runtime/kernels.h"
+#include "runtime/runtime.h"
+#include "skip.h"
 
 /* A file of the test data, opened as minspect does. */
 struct file {
@@ -37,7 +40,7 @@ static struct mpk_tensor *tensor_of(int64_t count, float value)
 	struct mpk_error err = { 0 };
 	struct mpk_tensor *t = NULL;
 
-	ck_assert_ok(mpk_tensor_create(f32, &count, 1, MPK_TENSOR_PRIVATE, &t, &err), err);
+	ck_assert_ok(mpk_tensor_create(f32, &count, 1, MPK_STORAGE_PRIVATE, &t, &err), err);
 	for (int64_t i = 0; i < count; i++)
 		((float *)t->dl.data)[i] = value * (float)(i + 1);
 	return t;
@@ -47,34 +50,41 @@ static struct mpk_tensor *tensor_of(int64_t count, float value)
 static void saxpy_once(const struct mpk_tree *tree, enum mpk_dldevice_type type)
 {
 	struct mpk_kernel_extents extents = { .grid = { 1 }, .block = { 256 } };
-	struct mpk_devices *devices = NULL;
+	struct mpk_runtime *runtime = NULL;
+	struct mpk_kernel_set *kernels = NULL;
 	struct mpk_function *saxpy = NULL;
 	struct mpk_dldevice where = { 0, 0 };
 	struct mpk_error err = { 0 };
-	struct mpk_tensor *x = tensor_of(8, 1), *y = tensor_of(8, 10), *placed[2];
+	struct mpk_tensor *x = tensor_of(8, 1), *y = tensor_of(8, 10), *sent[2];
 
-	ck_assert_ok(mpk_devices_create(&devices, &err), err);
-	ck_assert_ok(
-		mpk_devices_kernel(devices, tree, "saxpy_kernel", &extents, &saxpy, &where, &err),
-		err);
+	ck_assert_ok(mpk_runtime_create(&(struct mpk_runtime_options){ 0 }, &runtime, &err), err);
+	struct mpk_devices *devices = mpk_runtime_devices(runtime);
+
+	ck_assert_ok(mpk_kernel_set_create(runtime, tree, &kernels, &err), err);
+	ck_assert_ok(mpk_kernel_set_find(kernels, "saxpy_kernel", &extents, &saxpy, &where, &err),
+		     err);
+	/* the function keeps what it needs */
+	mpk_kernel_set_destroy(kernels);
 	ck_assert_int_eq(where.type, (int)type);
-	ck_assert_ok(mpk_devices_send(devices, x, where, &placed[0], &err), err);
-	ck_assert_ok(mpk_devices_send(devices, y, where, &placed[1], &err), err);
-	struct mpk_value args[] = { mpk_value_of_tensor(placed[0]), mpk_value_of_tensor(placed[1]),
-				    mpk_value_of_float(2), mpk_value_of_int(6) };
+	ck_assert_ok(mpk_devices_send(devices, x, where, &sent[0], &err), err);
+	ck_assert_ok(mpk_devices_send(devices, y, where, &sent[1], &err), err);
+	struct mpk_value values[] = { mpk_value_of_tensor(sent[0]), mpk_value_of_tensor(sent[1]),
+				      mpk_value_of_float(2), mpk_value_of_int(6) };
 	struct mpk_value result = { 0 };
 
-	ck_assert_ok(mpk_function_call(saxpy, args, 4, &result, &err), err);
-	ck_assert_ok(mpk_devices_fetch(devices, &placed[1]->dl, y, &err), err);
+	struct mpk_args args = { values, NULL, 4 };
+
+	ck_assert_ok(mpk_function_call(saxpy, &args, &result, &err), err);
+	ck_assert_ok(mpk_devices_fetch(devices, &sent[1]->dl, y, &err), err);
 	for (int i = 0; i < 8; i++)
 		ck_assert_float_eq(((float *)y->dl.data)[i],
 				   (float)(i + 1) * (i < 6 ? 12.0f : 10.0f));
 	for (int i = 0; i < 2; i++)
-		mpk_tensor_drop(placed[i]);
+		mpk_tensor_drop(sent[i]);
 	mpk_tensor_drop(x);
 	mpk_tensor_drop(y);
 	mpk_function_drop(saxpy);
-	mpk_devices_destroy(devices);
+	mpk_runtime_destroy(runtime);
 }
 
 START_TEST(cuda_a_thousand_times)
@@ -94,14 +104,11 @@ START_TEST(cuda_a_thousand_times)
 }
 END_TEST
 
-static bool has_opencl(void)
+static bool has_opencl(struct mpk_error *err)
 {
 	struct mpk_device_list list = { 0 };
-	struct mpk_error err = { 0 };
-	bool found = mpk_device_list_add(&list, MPK_DEVICE_OPENCL, &err) == MPK_OK;
+	bool found = mpk_device_list_add(&list, MPK_DEVICE_OPENCL, err) == MPK_OK;
 
-	if (!found)
-		printf("SKIP: %s\n", err.text);
 	mpk_device_list_fini(&list);
 	return found;
 }
@@ -120,10 +127,11 @@ static long resident_pages(void)
 /* The driver compiles once and keeps what it needs; after that nothing may grow. */
 START_TEST(opencl_again_and_again)
 {
+	struct mpk_error err = { 0 };
 	struct file f;
 
-	if (!has_opencl())
-		return;
+	if (!has_opencl(&err))
+		SKIP_TEST("%s", err.text);
 	file_open(&f, "tests/data/cuda/saxpy_opencl.so");
 	for (int i = 0; i < 20; i++)
 		saxpy_once(&f.tree, MPK_DL_OPENCL);
@@ -131,14 +139,16 @@ START_TEST(opencl_again_and_again)
 
 	for (int i = 0; i < 100; i++)
 		saxpy_once(&f.tree, MPK_DL_OPENCL);
+	long more = resident_pages() - before;
+
+	file_close(&f);
 #ifdef __SANITIZE_ADDRESS__
 	/* it keeps freed memory for a while, and reports leaks itself */
-	(void)before;
-	printf("SKIP: memory is not counted under a sanitizer\n");
+	(void)more;
+	SKIP_TEST("memory is not counted under a sanitizer");
 #else
-	ck_assert_int_lt(resident_pages() - before, 2048); /* 8 MiB: the driver's own caches */
+	ck_assert_int_lt(more, 2048); /* 8 MiB: the driver's own caches */
 #endif
-	file_close(&f);
 }
 END_TEST
 
@@ -171,44 +181,28 @@ START_TEST(defaults_follow_the_tree)
 }
 END_TEST
 
-static enum mpk_code call_global(struct mpk_library *lib, const char *name,
-				 const struct mpk_value *args, size_t count,
+static enum mpk_code call_global(struct mpk_runtime *runtime, const char *name,
+				 const struct mpk_value *values, size_t count,
 				 struct mpk_value *result, struct mpk_error *err)
 {
-	struct mpk_function *f = mpk_library_find_global(lib, name);
+	struct mpk_function *f = mpk_runtime_find_global(runtime, name);
+	struct mpk_args args = { values, NULL, count };
 
 	ck_assert_ptr_nonnull(f);
-	return mpk_function_call(f, args, count, result, err);
+	return mpk_function_call(f, &args, result, err);
 }
 
-/* What module code calls to get an image: through the library's global functions. */
+/* What module code calls to get an image: through the runtime's global functions. */
 START_TEST(textures_by_name)
 {
 	static int64_t shape[] = { 3, 5, 4 };
-	struct mpk_devices *devices = NULL;
-	struct mpk_library *lib = NULL;
+	struct mpk_runtime *runtime = NULL;
 	struct mpk_error err = { 0 };
 	struct mpk_value scope = { 0 }, image = { 0 }, none = { 0 };
-	const struct mpk_node_loader *loader;
-	struct file f;
 
-	if (!has_opencl())
-		return;
-	file_open(&f, "tests/data/cuda/saxpy_opencl.so");
-	ck_assert_ok(mpk_devices_create(&devices, &err), err);
-	loader = mpk_devices_loader(devices);
-	struct mpk_library_options options = {
-		.path = "tests/data/cuda/saxpy_opencl.so",
-		.image = &f.image,
-		.tree = &f.tree,
-		.stub_dir = stubs,
-		.loaders = &loader,
-		.loader_count = 1,
-	};
-
-	mpk_devices_attach(devices, &options);
-	ck_assert_ok(mpk_library_open(&options, &lib, &err), err);
-	ck_assert_ok(mpk_devices_add_globals(devices, lib, &err), err);
+	if (!has_opencl(&err))
+		SKIP_TEST("%s", err.text);
+	ck_assert_ok(mpk_runtime_create(&(struct mpk_runtime_options){ 0 }, &runtime, &err), err);
 	ck_assert_ok(mpk_value_of_text(MPK_VALUE_STR, mpk_span_str("global.texture"), &scope, &err),
 		     err);
 	struct mpk_value alloc[] = {
@@ -221,20 +215,20 @@ START_TEST(textures_by_name)
 		mpk_value_of_opaque(shape),
 	};
 
-	ck_assert_ok(call_global(lib, "device_api.opencl.alloc_nd", alloc, 7, &image, &err), err);
+	ck_assert_ok(call_global(runtime, "device_api.opencl.alloc_nd", alloc, 7, &image, &err),
+		     err);
 	ck_assert_int_eq(image.kind, MPK_VALUE_OPAQUE);
 	struct mpk_value release[] = { alloc[0], alloc[1], scope, image };
 
-	ck_assert_ok(call_global(lib, "device_api.opencl.free_nd", release, 4, &none, &err), err);
-	ck_assert_int_eq(call_global(lib, "device_api.opencl.alloc_nd", alloc, 6, &none, &err),
+	ck_assert_ok(call_global(runtime, "device_api.opencl.free_nd", release, 4, &none, &err),
+		     err);
+	ck_assert_int_eq(call_global(runtime, "device_api.opencl.alloc_nd", alloc, 6, &none, &err),
 			 MPK_E_RAISED);
 	shape[2] = 3;
-	ck_assert_int_eq(call_global(lib, "device_api.opencl.alloc_nd", alloc, 7, &none, &err),
+	ck_assert_int_eq(call_global(runtime, "device_api.opencl.alloc_nd", alloc, 7, &none, &err),
 			 MPK_E_UNSUPPORTED);
 	mpk_value_drop(&scope);
-	mpk_library_close(lib);
-	mpk_devices_destroy(devices);
-	file_close(&f);
+	mpk_runtime_destroy(runtime);
 }
 END_TEST
 

@@ -1,3 +1,4 @@
+/* Values and tensors: parsing what users type, filling, printing, comparing, files (lib/value) */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -220,7 +221,7 @@ START_TEST(tensors_are_aligned_and_compact)
 	struct mpk_value v = parse("3x4x5xf32");
 	const struct mpk_dltensor *dl = &v.tensor->dl;
 
-	ck_assert_uint_eq((uintptr_t)dl->data % MPK_TENSOR_ALIGN, 0);
+	ck_assert_uint_eq((uintptr_t)dl->data % MPK_STORAGE_ALIGN, 0);
 	ck_assert_int_eq(dl->strides[0], 20);
 	ck_assert_int_eq(dl->strides[1], 5);
 	ck_assert_int_eq(dl->strides[2], 1);
@@ -339,7 +340,7 @@ START_TEST(values_travel_unchanged)
 		ck_assert_int_eq(mpk_wire_get_value(map, &v, NULL), MPK_OK);
 		ck_assert_str_eq(print(&v, 0), forms[i].printed);
 		if (v.kind == MPK_VALUE_TENSOR)
-			ck_assert_uint_eq((uintptr_t)v.tensor->dl.data % MPK_TENSOR_ALIGN, 0);
+			ck_assert_uint_eq((uintptr_t)v.tensor->dl.data % MPK_STORAGE_ALIGN, 0);
 		mpk_value_drop(&v);
 		mpk_value_drop(&values[i]);
 	}

@@ -5,6 +5,7 @@
 #include <check.h>
 #include <string.h>
 
+#include "assert_error.h"
 #include "device/device.h"
 
 /* PoCL and the compiler in it keep memory of every program they built. The name is that
@@ -89,14 +90,6 @@ static inline void *floats_on(struct mpk_device *device, size_t count, float fir
 	free(host);
 	return data;
 }
-
-#define ck_assert_text(err, part)                                                                  \
-	ck_assert_msg(strstr((err).text, part) != NULL, "'%s' lacks '%s'", (err).text, part)
-#define ck_assert_ok(call, err)                                                                    \
-	do {                                                                                       \
-		enum mpk_code code_ = (call);                                                      \
-		ck_assert_msg(code_ == MPK_OK, "%s: code %d: %s", #call, code_, (err).text);       \
-	} while (0)
 
 static inline struct mpk_device_module *load_on(struct mpk_device *device, struct table *t)
 {

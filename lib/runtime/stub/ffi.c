@@ -99,3 +99,19 @@ STUB void *TVMFFIEnvGetStream(int32_t device_type, int32_t device_id)
 	(void)device_id;
 	return NULL;
 }
+
+STUB int TVMBackendAnyListSetPackedArg(void *list, int index, struct mpk_ffi_any *args, int at)
+{
+	return table->ffi_list_set_arg(list, index, args, at);
+}
+
+STUB int TVMBackendAnyListMoveFromPackedReturn(void *list, int index, struct mpk_ffi_any *args,
+					       int at)
+{
+	return table->ffi_list_move(list, index, args, at);
+}
+
+STUB int TVMBackendAnyListResetItem(void *list, int index)
+{
+	return table->ffi_list_reset(list, index);
+}

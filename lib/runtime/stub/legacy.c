@@ -23,3 +23,20 @@ STUB int TVMFuncGetGlobal(const char *name, void **out)
 {
 	return table->tvm_get_global(name, out);
 }
+
+STUB int TVMBackendAnyListSetPackedArg(void *list, int index, union mpk_tvm_value *args, int *codes,
+				       int at)
+{
+	return table->tvm_list_set_arg(list, index, args, codes, at);
+}
+
+STUB int TVMBackendAnyListMoveFromPackedReturn(void *list, int index, union mpk_tvm_value *args,
+					       int *codes, int at)
+{
+	return table->tvm_list_move(list, index, args, codes, at);
+}
+
+STUB int TVMBackendAnyListResetItem(void *list, int index)
+{
+	return table->tvm_list_reset(list, index);
+}

@@ -1,0 +1,146 @@
+#include "abi/packed.h"
+
+#include <string.h>
+
+#include "abi/convention.h"
+#include "abi/ffi_object.h"
+#include "abi/raised.h"
+
+size_t mpk_packed_bytes(enum mpk_convention conv, size_t count)
+{
+	size_t each = conv == MPK_CONV_LEGACY ? sizeof(union mpk_tvm_value) + sizeof(int)
+					      : sizeof(struct mpk_ffi_any);
+
+	return (count * each + 15) / 16 * 16;
+}
+
+struct mpk_packed mpk_packed_at(enum mpk_convention conv, void *memory, size_t count)
+{
+	struct mpk_packed p = { .conv = conv, .count = count };
+
+	memset(memory, 0, mpk_packed_bytes(conv, count));
+	if (conv != MPK_CONV_LEGACY) {
+		p.cells = memory;
+		return p;
+	}
+	p.values = memory;
+	p.codes = (int *)(void *)(p.values + count);
+	for (size_t i = 0; i < count; i++)
+		p.codes[i] = MPK_TVM_NULL;
+	return p;
+}
+
+/* One argument: the number that each family of conventions has for its kind, and its bits. */
+static void set(const struct mpk_packed *p, size_t i, int32_t ffi, int legacy,
+		union mpk_tvm_value bits)
+{
+	if (p->cells) {
+		p->cells[i] = (struct mpk_ffi_any){ .type_index = ffi, .v_int64 = bits.v_int64 };
+		return;
+	}
+	p->values[i] = bits;
+	p->codes[i] = legacy;
+}
+
+void mpk_packed_set_tensor(const struct mpk_packed *p, size_t i, struct mpk_dltensor *t)
+{
+	set(p, i, MPK_FFI_DLTENSOR, MPK_TVM_DLTENSOR, (union mpk_tvm_value){ .v_handle = t });
+}
+
+void mpk_packed_set_int(const struct mpk_packed *p, size_t i, int64_t value)
+{
+	set(p, i, MPK_FFI_INT, MPK_TVM_INT, (union mpk_tvm_value){ .v_int64 = value });
+}
+
+void mpk_packed_set_float(const struct mpk_packed *p, size_t i, double value)
+{
+	set(p, i, MPK_FFI_FLOAT, MPK_TVM_FLOAT, (union mpk_tvm_value){ .v_float64 = value });
+}
+
+void mpk_packed_set_pointer(const struct mpk_packed *p, size_t i, void *pointer)
+{
+	set(p, i, MPK_FFI_OPAQUE, pointer ? MPK_TVM_HANDLE : MPK_TVM_NULL,
+	    (union mpk_tvm_value){ .v_handle = pointer });
+}
+
+void mpk_packed_set_text(const struct mpk_packed *p, size_t i, const char *text)
+{
+	set(p, i, MPK_FFI_RAW_STR, MPK_TVM_STR, (union mpk_tvm_value){ .v_str = text });
+}
+
+void mpk_packed_set_dtype(const struct mpk_packed *p, size_t i, struct mpk_dtype dtype)
+{
+	union mpk_tvm_value bits = { .v_int64 = 0 };
+
+	bits.v_type = dtype;
+	set(p, i, MPK_FFI_DTYPE, MPK_TVM_DTYPE, bits);
+}
+
+enum mpk_code mpk_packed_set(const struct mpk_packed *p, size_t i, const struct mpk_value *v,
+			     struct mpk_error *err)
+{
+	switch (v->kind) {
+	case MPK_VALUE_NONE:
+		set(p, i, MPK_FFI_NONE, MPK_TVM_NULL, (union mpk_tvm_value){ .v_int64 = 0 });
+		return MPK_OK;
+	case MPK_VALUE_BOOL:
+		/* every legacy release takes an integer; the code for bool came with 0.18 */
+		set(p, i, MPK_FFI_BOOL, MPK_TVM_INT,
+		    (union mpk_tvm_value){ .v_int64 = v->boolean });
+		return MPK_OK;
+	case MPK_VALUE_INT:
+		mpk_packed_set_int(p, i, v->integer);
+		return MPK_OK;
+	case MPK_VALUE_FLOAT:
+		mpk_packed_set_float(p, i, v->real);
+		return MPK_OK;
+	case MPK_VALUE_STR:
+		mpk_packed_set_text(p, i, v->text->data);
+		return MPK_OK;
+	case MPK_VALUE_DTYPE:
+		mpk_packed_set_dtype(p, i, v->dtype);
+		return MPK_OK;
+	case MPK_VALUE_DEVICE:
+		set(p, i, MPK_FFI_DEVICE, MPK_TVM_DEVICE,
+		    (union mpk_tvm_value){ .v_device = v->device });
+		return MPK_OK;
+	case MPK_VALUE_TENSOR:
+		mpk_packed_set_tensor(p, i, &v->tensor->dl);
+		return MPK_OK;
+	case MPK_VALUE_OPAQUE:
+		mpk_packed_set_pointer(p, i, v->opaque);
+		return MPK_OK;
+	case MPK_VALUE_BYTES:
+	case MPK_VALUE_SHAPE:
+	case MPK_VALUE_STORAGE:
+	case MPK_VALUE_ARRAY:
+	case MPK_VALUE_FUNCTION:
+	case MPK_VALUE_MODULE:
+	case MPK_VALUE_OBJECT:
+	case MPK_VALUE_KIND_COUNT:
+		break;
+	}
+	return mpk_fail(err, MPK_E_UNSUPPORTED, "a value of type %s cannot be passed in place",
+			mpk_value_kind_name(v->kind));
+}
+
+enum mpk_code mpk_packed_call(const struct mpk_packed *p, void *address, struct mpk_value *result,
+			      struct mpk_error *err)
+{
+	struct mpk_value got = { 0 };
+	enum mpk_code code;
+
+	if (p->cells)
+		code = mpk_ffi_call_cells(
+			&(struct mpk_ffi_code){ p->conv, MPK_CODE(mpk_ffi_safe_call, address),
+						NULL },
+			p->cells, p->count, &got, err);
+	else
+		code = mpk_legacy_call_values(MPK_CODE(mpk_tvm_function, address), p->values,
+					      p->codes, p->count, &got, err);
+	if (result)
+		*result = got;
+	else
+		mpk_value_drop(&got);
+	return code;
+}

@@ -1,0 +1,16 @@
+#include "executor/executor.h"
+
+#include "executor/relax/relax.h"
+
+/* One row a kind of executor; NULL ends. */
+static const struct mpk_loader *const executors[] = {
+	&mpk_relax_executor,
+	NULL,
+};
+
+enum mpk_code mpk_executors_add(struct mpk_runtime *runtime, struct mpk_error *err)
+{
+	for (size_t i = 0; executors[i]; i++)
+		MPK_TRY(mpk_runtime_add_loader(runtime, executors[i], err));
+	return mpk_relax_add_builtins(runtime, err);
+}

@@ -1,0 +1,163 @@
+/* closure.c - builtins that make and call functions */
+#include <stdlib.h>
+#include <string.h>
+
+#include "executor/relax/argument.h"
+#include "executor/relax/builtin.h"
+
+/* A closure: a function with values that are appended to the arguments of each call. */
+struct closure {
+	struct mpk_function base;
+	struct mpk_function *target;
+	size_t captured_count;
+	struct mpk_value captured[];
+};
+
+/* Calls with the arguments of two lists in a row. */
+static enum mpk_code call_with(struct mpk_function *f, const struct mpk_value *first,
+			       size_t first_count, const struct mpk_value *second,
+			       size_t second_count, struct mpk_value *result, struct mpk_error *err)
+{
+	size_t count = first_count + second_count;
+	struct mpk_value few[16], *values = few;
+	enum mpk_code code;
+
+	if (count > MPK_ARRAY_COUNT(few))
+		values = malloc(count * sizeof *values);
+	if (!values)
+		return mpk_fail_nomem(err);
+	if (first_count)
+		memcpy(values, first, first_count * sizeof *values);
+	if (second_count)
+		memcpy(values + first_count, second, second_count * sizeof *values);
+	code = mpk_function_call(f, &(struct mpk_args){ values, NULL, count }, result, err);
+	if (values != few)
+		free(values);
+	return code;
+}
+
+static enum mpk_code call_closure(struct mpk_function *self, const struct mpk_args *args,
+				  struct mpk_value *result, struct mpk_error *err)
+{
+	struct closure *c = (struct closure *)self;
+
+	return call_with(c->target, args->values, args->count, c->captured, c->captured_count,
+			 result, err);
+}
+
+static void destroy_closure(struct mpk_function *self)
+{
+	struct closure *c = (struct closure *)self;
+
+	for (size_t i = 0; i < c->captured_count; i++)
+		mpk_value_drop(&c->captured[i]);
+	mpk_function_drop(c->target);
+	free(c);
+}
+
+static enum mpk_code function_arg(const char *name, const struct mpk_value *args, size_t i,
+				  struct mpk_function **out, struct mpk_error *err)
+{
+	if (args[i].kind != MPK_VALUE_FUNCTION)
+		return mpk_relax_raise(err, "TypeError",
+				       "%s: argument %zu must be a function, not %s", name, i,
+				       mpk_value_kind_name(args[i].kind));
+	*out = args[i].function;
+	return MPK_OK;
+}
+
+static enum mpk_code make_closure(const struct mpk_value *args, size_t count,
+				  struct mpk_value *result, struct mpk_error *err)
+{
+	static const char name[] = "vm.builtin.make_closure";
+	struct mpk_function *target;
+	struct closure *c;
+
+	MPK_TRY(mpk_relax_arity(name, count, 1, SIZE_MAX, err));
+	MPK_TRY(function_arg(name, args, 0, &target, err));
+	c = calloc(1, sizeof *c + (count - 1) * sizeof c->captured[0]);
+	if (!c)
+		return mpk_fail_nomem(err);
+	c->base = (struct mpk_function){
+		.refs = 1,
+		.name = target->name,
+		.call = call_closure,
+		.destroy = destroy_closure,
+	};
+	c->target = mpk_function_hold(target);
+	c->captured_count = count - 1;
+	for (size_t i = 1; i < count; i++)
+		c->captured[i - 1] = mpk_value_hold(args[i]);
+	*result = mpk_value_of_function(&c->base);
+	return MPK_OK;
+}
+
+/* invoke_closure(machine, function, arguments...): the machine is bound in the function here. */
+static enum mpk_code invoke_closure(const struct mpk_value *args, size_t count,
+				    struct mpk_value *result, struct mpk_error *err)
+{
+	static const char name[] = "vm.builtin.invoke_closure";
+	struct mpk_function *f;
+
+	MPK_TRY(mpk_relax_arity(name, count, 2, SIZE_MAX, err));
+	MPK_TRY(function_arg(name, args, 1, &f, err));
+	return mpk_function_call(f, &(struct mpk_args){ args + 2, NULL, count - 2 }, result, err);
+}
+
+/* call_tir_dyn(function, tensors..., shape): the extents become arguments of their own. */
+static enum mpk_code call_tir_dyn(const struct mpk_value *args, size_t count,
+				  struct mpk_value *result, struct mpk_error *err)
+{
+	static const char name[] = "vm.builtin.call_tir_dyn";
+	struct mpk_value extents[MPK_TENSOR_NDIM_MAX];
+	struct mpk_function *f;
+	const struct mpk_shape *shape;
+
+	MPK_TRY(mpk_relax_arity(name, count, 2, SIZE_MAX, err));
+	MPK_TRY(function_arg(name, args, 0, &f, err));
+	if (args[count - 1].kind != MPK_VALUE_SHAPE)
+		return mpk_relax_raise(err, "TypeError", "%s: the last argument must be a shape",
+				       name);
+	shape = args[count - 1].shape;
+	if (shape->ndim > MPK_TENSOR_NDIM_MAX)
+		return mpk_relax_raise(err, "ValueError", "%s: %zu extents", name, shape->ndim);
+	for (size_t i = 0; i < shape->ndim; i++)
+		extents[i] = mpk_value_of_int(shape->extents[i]);
+	return call_with(f, args + 1, count - 2, extents, shape->ndim, result, err);
+}
+
+/* Graphs of a GPU's launches are an optimisation: calling the function is always right. */
+static enum mpk_code run_or_capture(const struct mpk_value *args, size_t count,
+				    struct mpk_value *result, struct mpk_error *err)
+{
+	static const char name[] = "vm.builtin.cuda_graph.run_or_capture";
+	struct mpk_function *f;
+
+	MPK_TRY(mpk_relax_arity(name, count, 4, 5, err));
+	MPK_TRY(function_arg(name, args, 1, &f, err));
+	if (args[2].kind != MPK_VALUE_ARRAY)
+		return mpk_relax_raise(err, "TypeError", "%s: argument 2 must be a tuple", name);
+	return mpk_function_call(
+		f, &(struct mpk_args){ args[2].array->items, NULL, args[2].array->count }, result,
+		err);
+}
+
+static enum mpk_code get_cached_alloc(const struct mpk_value *args, size_t count,
+				      struct mpk_value *result, struct mpk_error *err)
+{
+	static const char name[] = "vm.builtin.cuda_graph.get_cached_alloc";
+	struct mpk_function *f;
+
+	MPK_TRY(mpk_relax_arity(name, count, 3, 3, err));
+	MPK_TRY(function_arg(name, args, 1, &f, err));
+	return mpk_function_call(f, &(struct mpk_args){ 0 }, result, err);
+}
+
+static const struct mpk_relax_builtin rows[] = {
+	{ "vm.builtin.call_tir_dyn", MPK_EFFECT_DATA, call_tir_dyn },
+	{ "vm.builtin.cuda_graph.get_cached_alloc", MPK_EFFECT_DATA, get_cached_alloc },
+	{ "vm.builtin.cuda_graph.run_or_capture", MPK_EFFECT_DATA, run_or_capture },
+	{ "vm.builtin.invoke_closure", MPK_EFFECT_CALL, invoke_closure },
+	{ "vm.builtin.make_closure", MPK_EFFECT_SHAPES, make_closure },
+};
+const struct mpk_relax_builtins mpk_relax_closure_builtins = { rows, MPK_ARRAY_COUNT(rows) };

@@ -1,0 +1,383 @@
+/* interp.c - runs byte code, step by step
+ *
+ * Nothing is looked up here, and no index is checked: program.c did that. Calls within byte code
+ * keep their frames in the machine, not on the native stack, so that loops compiled to recursion
+ * run as long as memory lasts; only closures and compiled functions come back here by recursion.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "abi/packed.h"
+#include "base/vec.h"
+#include "executor/relax/argument.h"
+#include "executor/relax/compiled.h"
+#include "executor/relax/plan.h"
+#include "executor/relax/vm.h"
+#include "runtime/context.h"
+#include "text/escape.h"
+
+enum { FEW = 24 }; /* arguments that find room without an allocation */
+
+/* --- operands ------------------------------------------------------------------------------ */
+
+/* The arguments of one call. Values are borrowed from registers and constants but for functions,
+ * which are made for the call. */
+struct arguments {
+	struct mpk_value few[FEW], *values;
+	size_t count;
+	bool has_functions;
+};
+
+static void arguments_fini(struct arguments *a)
+{
+	for (size_t i = 0; a->has_functions && i < a->count; i++)
+		if (a->values[i].kind == MPK_VALUE_FUNCTION)
+			mpk_value_drop(&a->values[i]);
+	if (a->values != a->few)
+		free(a->values);
+}
+
+static struct mpk_value *registers_of(struct mpk_relax_vm *vm)
+{
+	return vm->stack + vm->frames[vm->frame_count - 1].base;
+}
+
+static enum mpk_code value_of(struct mpk_relax_vm *vm, const struct mpk_relax_operand *o,
+			      struct mpk_value *out, struct mpk_error *err)
+{
+	const struct mpk_value *constant;
+	struct mpk_function *f;
+
+	switch (o->kind) {
+	case MPK_OPERAND_REGISTER:
+		*out = registers_of(vm)[o->value];
+		return MPK_OK;
+	case MPK_OPERAND_INT:
+		*out = mpk_value_of_int(o->value);
+		return MPK_OK;
+	case MPK_OPERAND_CONSTANT:
+		MPK_TRY(mpk_relax_vm_constant(vm, (size_t)o->value, &constant, err));
+		mpk_relax_record_constant(vm->recorder, constant);
+		*out = *constant;
+		return MPK_OK;
+	case MPK_OPERAND_NONE:
+		*out = (struct mpk_value){ 0 };
+		return MPK_OK;
+	case MPK_OPERAND_VM:
+		*out = mpk_value_of_opaque(vm);
+		return MPK_OK;
+	case MPK_OPERAND_FUNCTION:
+		break;
+	}
+	MPK_TRY(mpk_relax_vm_function(vm, (size_t)o->value, &f, err));
+	*out = mpk_value_of_function(f);
+	return MPK_OK;
+}
+
+static enum mpk_code arguments_of(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
+				  struct arguments *a, struct mpk_error *err)
+{
+	const struct mpk_relax_operand *operands = &vm->program->operands[s->first];
+
+	a->values = a->few;
+	a->count = 0;
+	a->has_functions = false;
+	if (s->count > FEW)
+		a->values = malloc(s->count * sizeof *a->values);
+	if (!a->values)
+		return mpk_fail_nomem(err);
+	for (uint32_t i = 0; i < s->count; i++) {
+		enum mpk_code code = value_of(vm, &operands[i], &a->values[i], err);
+
+		if (code != MPK_OK) {
+			arguments_fini(a);
+			return code;
+		}
+		/* a function in a register belongs to the register */
+		if (operands[i].kind == MPK_OPERAND_FUNCTION)
+			a->has_functions = true;
+		else if (a->values[i].kind == MPK_VALUE_FUNCTION)
+			(void)mpk_function_hold(a->values[i].function);
+		a->has_functions |= a->values[i].kind == MPK_VALUE_FUNCTION;
+		a->count++;
+	}
+	return MPK_OK;
+}
+
+/* --- calls --------------------------------------------------------------------------------- */
+
+/* Compiled code with arguments as they lie; false: one of them needs an object. */
+static bool call_packed(const struct mpk_function *f, const struct arguments *a,
+			struct mpk_value *result, enum mpk_code *code, struct mpk_error *err)
+{
+	_Alignas(16) char memory[FEW * sizeof(struct mpk_ffi_any)];
+	struct mpk_packed p;
+
+	if (a->count > FEW)
+		return false;
+	p = mpk_packed_at(f->convention, memory, a->count);
+	for (size_t i = 0; i < a->count; i++) {
+		if (a->values[i].kind == MPK_VALUE_TENSOR)
+			mpk_packed_set_tensor(&p, i, &a->values[i].tensor->dl);
+		else if (mpk_packed_set(&p, i, &a->values[i], NULL) != MPK_OK)
+			return false;
+	}
+	*code = mpk_packed_call(&p, f->address, result, err);
+	return true;
+}
+
+static enum mpk_code call_function(struct mpk_relax_vm *vm, const struct mpk_relax_callee *c,
+				   const struct arguments *a, struct mpk_value *result,
+				   struct mpk_error *err)
+{
+	enum mpk_code code;
+
+	if (c->action != MPK_ACTION_KERNEL || !call_packed(c->function, a, result, &code, err))
+		code = mpk_function_call(
+			c->function, &(struct mpk_args){ a->values, NULL, a->count }, result, err);
+	if (code == MPK_OK && vm->recorder)
+		mpk_relax_record_kernel(vm->recorder, c->function, a->values, a->count, result);
+	return code;
+}
+
+static enum mpk_code call_builtin(struct mpk_relax_vm *vm, const struct mpk_relax_callee *c,
+				  const struct arguments *a, struct mpk_value *result,
+				  struct mpk_error *err)
+{
+	enum mpk_code code = c->builtin->call(a->values, a->count, result, err);
+
+	if (code == MPK_OK && vm->recorder)
+		mpk_relax_record_builtin(vm->recorder, c->builtin, a->values, a->count, result);
+	return code;
+}
+
+static enum mpk_code call_out(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
+			      struct mpk_value *result, struct mpk_error *err)
+{
+	const struct mpk_relax_callee *c = &vm->program->callees[s->callee];
+	struct arguments a;
+	enum mpk_code code;
+
+	MPK_TRY(arguments_of(vm, s, &a, err));
+	if (c->action == MPK_ACTION_BUILTIN) {
+		code = call_builtin(vm, c, &a, result, err);
+	} else if (c->action == MPK_ACTION_COMPILED) {
+		mpk_relax_record_nothing(vm->recorder);
+		code = mpk_relax_call_compiled(vm, c, a.values, a.count, result, err);
+	} else if (c->action == MPK_ACTION_MISSING) {
+		code = mpk_fail(err, MPK_E_LOAD, "nobody has the function '%s'",
+				MPK_QUOTE(c->name));
+	} else {
+		code = call_function(vm, c, &a, result, err);
+	}
+	arguments_fini(&a);
+	return code;
+}
+
+/* --- frames -------------------------------------------------------------------------------- */
+
+static enum mpk_code push_frame(struct mpk_relax_vm *vm, uint32_t callee,
+				const struct mpk_value *args, size_t count, struct mpk_error *err)
+{
+	const struct mpk_relax_callee *c = &vm->program->callees[callee];
+	size_t base = vm->stack_used, top = base + c->register_count;
+
+	if (count != c->arg_count)
+		return mpk_relax_raise(err, "TypeError", "%s takes %u arguments, not %zu",
+				       MPK_QUOTE(c->name), c->arg_count, count);
+	if (vm->frame_count >= MPK_RELAX_FRAMES_MAX || top > MPK_RELAX_STACK_MAX)
+		return mpk_relax_raise(err, "RuntimeError", "%s: recursion without end",
+				       MPK_QUOTE(c->name));
+	if (!mpk_vec_reserve(&vm->frames, &vm->frame_cap, vm->frame_count + 1,
+			     sizeof *vm->frames) ||
+	    !mpk_vec_reserve(&vm->stack, &vm->stack_cap, top, sizeof *vm->stack))
+		return mpk_fail_nomem(err);
+	memset(vm->stack + base, 0, c->register_count * sizeof *vm->stack);
+	for (size_t i = 0; i < count; i++)
+		vm->stack[base + i] = mpk_value_hold(args[i]);
+	vm->stack_used = top;
+	vm->frames[vm->frame_count++] = (struct mpk_relax_frame){ base, callee, c->start };
+	return MPK_OK;
+}
+
+static void pop_frame(struct mpk_relax_vm *vm)
+{
+	const struct mpk_relax_frame *f = &vm->frames[--vm->frame_count];
+
+	for (size_t i = f->base; i < vm->stack_used; i++)
+		mpk_value_drop(&vm->stack[i]);
+	vm->stack_used = f->base;
+}
+
+static void set_register(struct mpk_relax_vm *vm, int32_t reg, struct mpk_value v)
+{
+	if (reg < 0) {
+		mpk_value_drop(&v);
+		return;
+	}
+	struct mpk_value *r = &registers_of(vm)[reg];
+	struct mpk_value old = *r;
+
+	*r = v;
+	mpk_value_drop(&old);
+}
+
+/* --- steps --------------------------------------------------------------------------------- */
+
+static enum mpk_code enter(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
+			   struct mpk_error *err)
+{
+	struct arguments a;
+	enum mpk_code code;
+
+	MPK_TRY(arguments_of(vm, s, &a, err));
+	code = push_frame(vm, s->callee, a.values, a.count, err);
+	arguments_fini(&a);
+	return code;
+}
+
+static enum mpk_code is_true(struct mpk_relax_vm *vm, const struct mpk_relax_step *s, bool *out,
+			     struct mpk_error *err)
+{
+	struct mpk_value v;
+	int64_t number;
+
+	MPK_TRY(value_of(vm, &vm->program->operands[s->first], &v, err));
+	MPK_TRY(mpk_relax_int("if", &v, 0, &number, err));
+	*out = number != 0;
+	return MPK_OK;
+}
+
+/* Leaves a frame; *done when it was the outermost of this run. */
+static enum mpk_code leave(struct mpk_relax_vm *vm, const struct mpk_relax_step *s, size_t floor,
+			   struct mpk_value *result, bool *done, struct mpk_error *err)
+{
+	struct mpk_value v;
+
+	MPK_TRY(value_of(vm, &vm->program->operands[s->first], &v, err));
+	v = mpk_value_hold(v);
+	pop_frame(vm);
+	*done = vm->frame_count == floor;
+	if (*done) {
+		*result = v;
+		return MPK_OK;
+	}
+	struct mpk_relax_frame *caller = &vm->frames[vm->frame_count - 1];
+
+	set_register(vm, vm->program->steps[caller->at].dst, v);
+	caller->at++;
+	return MPK_OK;
+}
+
+static enum mpk_code take_step(struct mpk_relax_vm *vm, size_t floor, struct mpk_value *result,
+			       bool *done, struct mpk_error *err)
+{
+	struct mpk_relax_frame *f = &vm->frames[vm->frame_count - 1];
+	const struct mpk_relax_step *s = &vm->program->steps[f->at];
+	struct mpk_value got = { 0 };
+	bool yes;
+
+	if (s->action == MPK_ACTION_CALL)
+		return enter(vm, s, err);
+	if (s->action == MPK_ACTION_RETURN)
+		return leave(vm, s, floor, result, done, err);
+	if (s->action == MPK_ACTION_GOTO) {
+		f->at = (uint32_t)s->target;
+		return MPK_OK;
+	}
+	if (s->action == MPK_ACTION_IF) {
+		MPK_TRY(is_true(vm, s, &yes, err));
+		f->at = yes ? f->at + 1 : (uint32_t)s->target;
+		return MPK_OK;
+	}
+	MPK_TRY(call_out(vm, s, &got, err));
+	set_register(vm, s->dst, got);
+	vm->frames[vm->frame_count - 1].at++; /* a call back may have moved the frames */
+	return MPK_OK;
+}
+
+static enum mpk_code run(struct mpk_relax_vm *vm, size_t function, const struct mpk_value *args,
+			 size_t count, struct mpk_value *result, struct mpk_error *err)
+{
+	size_t floor = vm->frame_count;
+	bool done = false;
+	enum mpk_code code = push_frame(vm, (uint32_t)function, args, count, err);
+
+	while (code == MPK_OK && !done) {
+		code = take_step(vm, floor, result, &done, err);
+		if (vm->step_limit && ++vm->steps > vm->step_limit)
+			code = mpk_relax_raise(err, "RuntimeError", "more than %llu steps",
+					       (unsigned long long)vm->step_limit);
+	}
+	while (vm->frame_count > floor)
+		pop_frame(vm);
+	return code;
+}
+
+/* --- calls from outside -------------------------------------------------------------------- */
+
+/* Byte code, recorded: inputs get storages of their own, so that the recorder tells them apart. */
+static enum mpk_code run_recorded(struct mpk_relax_vm *vm, size_t function,
+				  const struct mpk_value *args, size_t count,
+				  struct mpk_value *result, struct mpk_error *err)
+{
+	struct mpk_value *own = calloc(count + 1, sizeof *own);
+	enum mpk_code code;
+
+	if (!own)
+		return mpk_fail_nomem(err);
+	for (size_t i = 0; i < count; i++)
+		own[i] = mpk_value_hold(args[i]);
+	vm->recorder = mpk_relax_recorder_begin(vm->plans, function, own, count);
+	code = run(vm, function, own, count, result, err);
+	if (vm->recorder)
+		mpk_relax_recorder_end(vm->recorder, code == MPK_OK ? result : NULL);
+	vm->recorder = NULL;
+	for (size_t i = 0; i < count; i++)
+		mpk_value_drop(&own[i]);
+	free(own);
+	return code;
+}
+
+static enum mpk_code invoke(struct mpk_relax_vm *vm, size_t function, const struct mpk_value *args,
+			    size_t count, struct mpk_value *result, struct mpk_error *err)
+{
+	const struct mpk_relax_callee *c = &vm->program->callees[function];
+	struct mpk_relax_plan *plan;
+	bool record = false;
+
+	if (vm->depth == 1)
+		vm->steps = 0;
+
+	if (c->action == MPK_ACTION_COMPILED)
+		return mpk_relax_call_compiled(vm, c, args, count, result, err);
+	if (vm->depth > 1)
+		return run(vm, function, args, count, result, err);
+	plan = mpk_relax_plan_find(vm->plans, function, args, count, &record);
+	if (plan)
+		return mpk_relax_plan_run(vm->plans, plan, args, count, result, err);
+	if (record)
+		return run_recorded(vm, function, args, count, result, err);
+	return run(vm, function, args, count, result, err);
+}
+
+enum mpk_code mpk_relax_vm_invoke(struct mpk_relax_vm *vm, size_t function,
+				  const struct mpk_value *args, size_t count,
+				  struct mpk_value *result, struct mpk_error *err)
+{
+	struct mpk_context before;
+	enum mpk_code code;
+
+	(void)pthread_mutex_lock(&vm->lock);
+	before = mpk_context_swap(vm->program->context);
+	if (vm->depth == MPK_RELAX_DEPTH_MAX) {
+		code = mpk_relax_raise(err, "RuntimeError", "recursion without end");
+	} else {
+		vm->depth++;
+		code = invoke(vm, function, args, count, result, err);
+		vm->depth--;
+	}
+	(void)mpk_context_swap(before);
+	(void)pthread_mutex_unlock(&vm->lock);
+	return code;
+}

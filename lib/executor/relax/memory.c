@@ -1,0 +1,367 @@
+/* memory.c - builtins for storages, tensors in them, and tuples */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "executor/relax/argument.h"
+#include "executor/relax/builtin.h"
+#include "executor/relax/vm.h"
+#include "runtime/context.h"
+
+/* --- storages ------------------------------------------------------------------------------ */
+
+static bool is_plain(struct mpk_span scope)
+{
+	return scope.len == 0 || mpk_span_is(scope, "global");
+}
+
+static enum mpk_code shape_arg(const char *name, const struct mpk_value *args, size_t i,
+			       const struct mpk_shape **out, struct mpk_error *err)
+{
+	if (args[i].kind != MPK_VALUE_SHAPE)
+		return mpk_relax_raise(err, "TypeError", "%s: argument %zu must be a shape, not %s",
+				       name, i, mpk_value_kind_name(args[i].kind));
+	*out = args[i].shape;
+	return MPK_OK;
+}
+
+static enum mpk_code dtype_arg(const char *name, const struct mpk_value *args, size_t i,
+			       struct mpk_dtype *out, struct mpk_error *err)
+{
+	if (args[i].kind != MPK_VALUE_DTYPE)
+		return mpk_relax_raise(err, "TypeError", "%s: argument %zu must be a type, not %s",
+				       name, i, mpk_value_kind_name(args[i].kind));
+	*out = args[i].dtype;
+	return MPK_OK;
+}
+
+static struct mpk_span scope_arg(const struct mpk_value *args, size_t count, size_t i)
+{
+	if (i < count && args[i].kind == MPK_VALUE_STR)
+		return mpk_value_text_span(&args[i]);
+	return (struct mpk_span){ 0 };
+}
+
+/* Gives an image of a device back. */
+static void release_image(struct mpk_storage *storage)
+{
+	mpk_device_free(storage->owner, storage->data);
+	free(storage);
+}
+
+static enum mpk_code alloc_image(struct mpk_relax_vm *vm, size_t device,
+				 const struct mpk_device_texture *texture, struct mpk_value *result,
+				 struct mpk_error *err)
+{
+	struct mpk_devices *devices = mpk_runtime_devices(vm->program->runtime);
+	struct mpk_storage *storage = calloc(1, sizeof *storage);
+	struct mpk_device *where;
+	uint64_t bytes = 0;
+	enum mpk_code code;
+
+	if (!storage)
+		return mpk_fail_nomem(err);
+	code = mpk_tensor_bytes_of(texture->dtype, texture->shape, texture->ndim, &bytes, err);
+	if (code == MPK_OK)
+		code = mpk_devices_get(devices, vm->devices[device], &where, err);
+	if (code == MPK_OK)
+		code = mpk_device_alloc_texture(where, texture, &storage->data, err);
+	if (code != MPK_OK) {
+		free(storage);
+		return code;
+	}
+	atomic_init(&storage->refs, 1);
+	storage->device = vm->devices[device];
+	storage->bytes = bytes;
+	storage->owner = where;
+	storage->release = release_image;
+	*result = mpk_value_of_storage(storage);
+	return MPK_OK;
+}
+
+static enum mpk_code alloc_storage(const struct mpk_value *args, size_t count,
+				   struct mpk_value *result, struct mpk_error *err)
+{
+	static const char name[] = "vm.builtin.alloc_storage";
+	struct mpk_relax_vm *vm;
+	const struct mpk_shape *shape;
+	struct mpk_storage *storage;
+	struct mpk_dtype dtype;
+	struct mpk_span scope;
+	uint64_t bytes;
+	int64_t device;
+
+	MPK_TRY(mpk_relax_arity(name, count, 4, 5, err));
+	MPK_TRY(mpk_relax_machine(name, args, &vm, err));
+	MPK_TRY(shape_arg(name, args, 1, &shape, err));
+	MPK_TRY(mpk_relax_int(name, args, 2, &device, err));
+	MPK_TRY(dtype_arg(name, args, 3, &dtype, err));
+	scope = scope_arg(args, count, 4);
+	if (device < 0 || (uint64_t)device >= vm->device_count)
+		return mpk_relax_raise(
+			err, "ValueError",
+			"%s: device %" PRId64
+			" of %zu: the model wants more devices, name them with --device A,B",
+			name, device, vm->device_count);
+	if (!is_plain(scope))
+		return alloc_image(vm, (size_t)device,
+				   &(struct mpk_device_texture){ .scope = scope,
+								 .dtype = dtype,
+								 .shape = shape->extents,
+								 .ndim = shape->ndim },
+				   result, err);
+	MPK_TRY(mpk_tensor_bytes_of(dtype, shape->extents, shape->ndim, &bytes, err));
+	MPK_TRY(mpk_allocator_storage(vm->allocators[device], bytes, &storage, err));
+	*result = mpk_value_of_storage(storage);
+	return MPK_OK;
+}
+
+static enum mpk_code alloc_tensor(const struct mpk_value *args, size_t count,
+				  struct mpk_value *result, struct mpk_error *err)
+{
+	static const char name[] = "vm.builtin.alloc_tensor";
+	const struct mpk_shape *shape;
+	struct mpk_dtype dtype;
+	struct mpk_tensor *t;
+	int64_t offset;
+
+	MPK_TRY(mpk_relax_arity(name, count, 4, 5, err));
+	if (args[0].kind != MPK_VALUE_STORAGE)
+		return mpk_relax_raise(err, "TypeError", "%s: argument 0 must be a storage, not %s",
+				       name, mpk_value_kind_name(args[0].kind));
+	MPK_TRY(mpk_relax_int(name, args, 1, &offset, err));
+	MPK_TRY(shape_arg(name, args, 2, &shape, err));
+	MPK_TRY(dtype_arg(name, args, 3, &dtype, err));
+	if (offset < 0)
+		return mpk_relax_raise(err, "ValueError", "%s: offset %" PRId64, name, offset);
+	MPK_TRY(mpk_tensor_view(args[0].storage, (uint64_t)offset, dtype, shape->extents,
+				shape->ndim, &t, err));
+	*result = mpk_value_of_tensor(t);
+	return MPK_OK;
+}
+
+static enum mpk_code null_value(const struct mpk_value *args, size_t count,
+				struct mpk_value *result, struct mpk_error *err)
+{
+	(void)args;
+	(void)result;
+	return mpk_relax_arity("vm.builtin.null_value", count, 0, 0, err);
+}
+
+/* The same reference, not the content: moves constants and integers into registers. */
+static enum mpk_code copy(const struct mpk_value *args, size_t count, struct mpk_value *result,
+			  struct mpk_error *err)
+{
+	MPK_TRY(mpk_relax_arity("vm.builtin.copy", count, 1, 1, err));
+	*result = mpk_value_hold(args[0]);
+	return MPK_OK;
+}
+
+/* --- views --------------------------------------------------------------------------------- */
+
+/* A tensor over the same memory; of a borrowed one a borrowed one. */
+static enum mpk_code view_of(struct mpk_tensor *t, struct mpk_dtype dtype, const int64_t *shape,
+			     size_t ndim, uint64_t offset, struct mpk_value *result,
+			     struct mpk_error *err)
+{
+	struct mpk_dltensor dl = t->dl;
+	struct mpk_tensor *view;
+
+	dl.dtype = dtype;
+	dl.ndim = (int32_t)ndim;
+	dl.shape = (int64_t *)(uintptr_t)shape;
+	dl.strides = NULL;
+	dl.byte_offset += offset;
+	MPK_TRY(mpk_tensor_wrap(&dl, t->storage, &view, err));
+	*result = mpk_value_of_tensor(view);
+	return MPK_OK;
+}
+
+static enum mpk_code reshape(const struct mpk_value *args, size_t count, struct mpk_value *result,
+			     struct mpk_error *err)
+{
+	static const char name[] = "vm.builtin.reshape";
+	const struct mpk_shape *shape;
+	struct mpk_tensor *t;
+	uint64_t bytes;
+
+	MPK_TRY(mpk_relax_arity(name, count, 2, 2, err));
+	MPK_TRY(mpk_relax_tensor(name, args, 0, &t, err));
+	MPK_TRY(shape_arg(name, args, 1, &shape, err));
+	MPK_TRY(mpk_tensor_bytes_of(t->dl.dtype, shape->extents, shape->ndim, &bytes, err));
+	if (!mpk_dltensor_is_compact(&t->dl) || bytes > t->bytes)
+		return mpk_relax_raise(
+			err, "ValueError", "%s: %" PRIu64 " bytes of a tensor of %" PRIu64 "%s",
+			name, bytes, t->bytes, mpk_dltensor_is_compact(&t->dl) ? "" : " with gaps");
+	return view_of(t, t->dl.dtype, shape->extents, shape->ndim, 0, result, err);
+}
+
+static enum mpk_code create_view(const struct mpk_value *args, size_t count,
+				 struct mpk_value *result, struct mpk_error *err)
+{
+	static const char name[] = "runtime.TVMTensorCreateView";
+	const struct mpk_shape *shape;
+	struct mpk_dtype dtype;
+	struct mpk_tensor *t;
+	uint64_t bytes;
+	int64_t offset;
+
+	MPK_TRY(mpk_relax_arity(name, count, 4, 4, err));
+	MPK_TRY(mpk_relax_tensor(name, args, 0, &t, err));
+	MPK_TRY(shape_arg(name, args, 1, &shape, err));
+	MPK_TRY(dtype_arg(name, args, 2, &dtype, err));
+	MPK_TRY(mpk_relax_int(name, args, 3, &offset, err));
+	MPK_TRY(mpk_tensor_bytes_of(dtype, shape->extents, shape->ndim, &bytes, err));
+	if (offset < 0 || bytes > t->bytes || (uint64_t)offset > t->bytes - bytes ||
+	    !mpk_dltensor_is_compact(&t->dl))
+		return mpk_relax_raise(err, "ValueError",
+				       "%s: %" PRIu64 " bytes at byte %" PRId64
+				       " of a tensor of %" PRIu64,
+				       name, bytes, offset, t->bytes);
+	return view_of(t, dtype, shape->extents, shape->ndim, (uint64_t)offset, result, err);
+}
+
+/* --- between devices ----------------------------------------------------------------------- */
+
+static enum mpk_code copy_to(struct mpk_tensor *t, struct mpk_dldevice where,
+			     struct mpk_value *result, struct mpk_error *err)
+{
+	struct mpk_runtime *runtime = mpk_context_get().runtime;
+	struct mpk_tensor *made;
+
+	if (!runtime)
+		return mpk_fail(err, MPK_E_INTERNAL, "a tensor is copied outside of any call");
+	MPK_TRY(mpk_devices_empty(mpk_runtime_devices(runtime), t, where, &made, err));
+	enum mpk_code code =
+		mpk_devices_copy(mpk_runtime_devices(runtime), &t->dl, &made->dl, t->bytes, err);
+
+	if (code != MPK_OK) {
+		mpk_tensor_drop(made);
+		return code;
+	}
+	*result = mpk_value_of_tensor(made);
+	return MPK_OK;
+}
+
+static enum mpk_code to_device(const struct mpk_value *args, size_t count, struct mpk_value *result,
+			       struct mpk_error *err)
+{
+	static const char name[] = "vm.builtin.to_device";
+	struct mpk_tensor *t;
+	int64_t type, id;
+
+	MPK_TRY(mpk_relax_arity(name, count, 3, 4, err));
+	MPK_TRY(mpk_relax_tensor(name, args, 0, &t, err));
+	MPK_TRY(mpk_relax_int(name, args, 1, &type, err));
+	MPK_TRY(mpk_relax_int(name, args, 2, &id, err));
+	if (!is_plain(scope_arg(args, count, 3)))
+		return mpk_fail(err, MPK_E_UNSUPPORTED, "%s: memory scope '%s'", name,
+				args[3].text->data);
+	if (type < 0 || type > INT32_MAX || id < 0 || id > INT32_MAX ||
+	    !mpk_dltensor_is_compact(&t->dl))
+		return mpk_relax_raise(err, "ValueError", "%s: wrong arguments", name);
+	return copy_to(t, (struct mpk_dldevice){ (int32_t)type, (int32_t)id }, result, err);
+}
+
+static enum mpk_code ensure_zero_offset(const struct mpk_value *args, size_t count,
+					struct mpk_value *result, struct mpk_error *err)
+{
+	static const char name[] = "vm.builtin.ensure_zero_offset";
+	struct mpk_tensor *t, *view;
+
+	MPK_TRY(mpk_relax_arity(name, count, 1, 1, err));
+	MPK_TRY(mpk_relax_tensor(name, args, 0, &t, err));
+	if (t->dl.byte_offset == 0) {
+		*result = mpk_value_hold(args[0]);
+		return MPK_OK;
+	}
+	/* OpenCL's memory objects have no addresses to add to */
+	if (t->dl.device.type == MPK_DL_OPENCL || t->dl.byte_offset % MPK_STORAGE_ALIGN)
+		return copy_to(t, t->dl.device, result, err);
+	struct mpk_dltensor dl = t->dl;
+
+	dl.data = mpk_dltensor_data(&dl);
+	dl.byte_offset = 0;
+	MPK_TRY(mpk_tensor_wrap(&dl, t->storage, &view, err));
+	*result = mpk_value_of_tensor(view);
+	return MPK_OK;
+}
+
+/* --- tuples -------------------------------------------------------------------------------- */
+
+static enum mpk_code make_tuple(const struct mpk_value *args, size_t count,
+				struct mpk_value *result, struct mpk_error *err)
+{
+	MPK_TRY(mpk_value_of_array(count, result, err));
+	for (size_t i = 0; i < count; i++)
+		result->array->items[i] = mpk_value_hold(args[i]);
+	return MPK_OK;
+}
+
+static enum mpk_code item_of(const char *name, const struct mpk_value *args, struct mpk_value **out,
+			     struct mpk_error *err)
+{
+	int64_t index;
+
+	if (args[0].kind != MPK_VALUE_ARRAY)
+		return mpk_relax_raise(err, "TypeError", "%s: argument 0 must be a tuple, not %s",
+				       name, mpk_value_kind_name(args[0].kind));
+	MPK_TRY(mpk_relax_int(name, args, 1, &index, err));
+	if (index < 0 || (uint64_t)index >= args[0].array->count)
+		return mpk_relax_raise(err, "IndexError", "%s: item %" PRId64 " of %zu", name,
+				       index, args[0].array->count);
+	*out = &args[0].array->items[index];
+	return MPK_OK;
+}
+
+static enum mpk_code tuple_getitem(const struct mpk_value *args, size_t count,
+				   struct mpk_value *result, struct mpk_error *err)
+{
+	static const char name[] = "vm.builtin.tuple_getitem";
+	struct mpk_value *item;
+
+	MPK_TRY(mpk_relax_arity(name, count, 2, 2, err));
+	MPK_TRY(item_of(name, args, &item, err));
+	*result = mpk_value_hold(*item);
+	return MPK_OK;
+}
+
+/* In place: the one who passed the tuple sees it, too, which is the purpose. */
+static enum mpk_code tuple_reset_item(const struct mpk_value *args, size_t count,
+				      struct mpk_value *result, struct mpk_error *err)
+{
+	static const char name[] = "vm.builtin.tuple_reset_item";
+	struct mpk_value *item;
+
+	(void)result;
+	MPK_TRY(mpk_relax_arity(name, count, 2, 2, err));
+	MPK_TRY(item_of(name, args, &item, err));
+	mpk_value_drop(item);
+	return MPK_OK;
+}
+
+static enum mpk_code clear(const struct mpk_value *args, size_t count, struct mpk_value *result,
+			   struct mpk_error *err)
+{
+	(void)args;
+	(void)result;
+	/* what is kept is bounded, and given back when the machine goes */
+	return mpk_relax_arity("vm.builtin.memory_manager.clear", count, 0, 0, err);
+}
+
+static const struct mpk_relax_builtin rows[] = {
+	{ "runtime.TVMArrayCreateView", MPK_EFFECT_DATA, create_view },
+	{ "runtime.TVMTensorCreateView", MPK_EFFECT_DATA, create_view },
+	{ "vm.builtin.alloc_storage", MPK_EFFECT_SHAPES, alloc_storage },
+	{ "vm.builtin.alloc_tensor", MPK_EFFECT_SHAPES, alloc_tensor },
+	{ "vm.builtin.copy", MPK_EFFECT_SHAPES, copy },
+	{ "vm.builtin.ensure_zero_offset", MPK_EFFECT_DATA, ensure_zero_offset },
+	{ "vm.builtin.make_tuple", MPK_EFFECT_SHAPES, make_tuple },
+	{ "vm.builtin.memory_manager.clear", MPK_EFFECT_DATA, clear },
+	{ "vm.builtin.null_value", MPK_EFFECT_SHAPES, null_value },
+	{ "vm.builtin.reshape", MPK_EFFECT_SHAPES, reshape },
+	{ "vm.builtin.to_device", MPK_EFFECT_COPY, to_device },
+	{ "vm.builtin.tuple_getitem", MPK_EFFECT_SHAPES, tuple_getitem },
+	{ "vm.builtin.tuple_reset_item", MPK_EFFECT_DATA, tuple_reset_item },
+};
+const struct mpk_relax_builtins mpk_relax_memory_builtins = { rows, MPK_ARRAY_COUNT(rows) };

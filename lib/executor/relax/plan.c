@@ -1,0 +1,142 @@
+/* plan.c - the plans of one machine: by key, and the slots that they share */
+#include "executor/relax/plan_inside.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+
+struct mpk_relax_plans *mpk_relax_plans_create(struct mpk_relax_vm *vm)
+{
+	struct mpk_relax_plans *plans = calloc(1, sizeof *plans);
+
+	if (plans)
+		plans->vm = vm;
+	return plans;
+}
+
+static void steps_fini(struct mpk_relax_plan *p)
+{
+	for (size_t i = 0; i < p->tensor_count; i++)
+		mpk_tensor_drop(p->tensors[i].tensor);
+	for (size_t i = 0; i < p->step_count; i++) {
+		mpk_function_drop(p->steps[i].function);
+		/* tensors are those of the plan */
+		for (size_t k = 0; p->steps[i].values && k < p->steps[i].count; k++)
+			if (p->steps[i].values[k].kind != MPK_VALUE_TENSOR)
+				mpk_value_drop(&p->steps[i].values[k]);
+		free(p->steps[i].memory);
+		free(p->steps[i].values);
+	}
+	for (size_t i = 0; i < p->storage_count; i++)
+		mpk_storage_drop(p->storages[i].kept);
+	mpk_value_drop(&p->result);
+}
+
+void mpk_relax_plan_free(struct mpk_relax_plan *p)
+{
+	if (!p)
+		return;
+	steps_fini(p);
+	mpk_plan_key_fini(&p->key);
+	free(p->tensors);
+	free(p->steps);
+	free(p->storages);
+	free(p);
+}
+
+void mpk_relax_plans_destroy(struct mpk_relax_plans *plans)
+{
+	if (!plans)
+		return;
+	for (size_t i = 0; i < MPK_PLANS_MAX; i++)
+		mpk_relax_plan_free(plans->items[i]);
+	for (size_t i = 0; i < plans->slot_count; i++)
+		mpk_storage_drop(plans->slots[i].storage);
+	free(plans->slots);
+	mpk_plan_key_fini(&plans->key);
+	free(plans);
+}
+
+/* --- by key -------------------------------------------------------------------------------- */
+
+/* A plan may stand in one of a few places of its hash; the one used longest ago makes room. */
+enum { WAYS = 4 };
+
+static struct mpk_relax_plan **set_of(struct mpk_relax_plans *plans, uint64_t hash)
+{
+	return &plans->items[hash % (MPK_PLANS_MAX / WAYS) * WAYS];
+}
+
+struct mpk_relax_plan *mpk_relax_plan_find(struct mpk_relax_plans *plans, size_t function,
+					   const struct mpk_value *args, size_t count, bool *record)
+{
+	struct mpk_relax_plan **set;
+	uint64_t *seen;
+
+	*record = false;
+	if (function < MPK_PLANS_FUNCTIONS && plans->unplannable >> function & 1)
+		return NULL;
+	if (!mpk_plan_key_make(&plans->key, function, args, count))
+		return NULL;
+	set = set_of(plans, plans->key.hash);
+	for (int way = 0; way < WAYS; way++)
+		if (set[way] && mpk_plan_key_equal(&set[way]->key, &plans->key)) {
+			set[way]->used = ++plans->clock;
+			return set[way];
+		}
+	seen = &plans->seen[plans->key.hash % MPK_PLANS_SEEN];
+	*record = *seen == plans->key.hash;
+	*seen = plans->key.hash;
+	return NULL;
+}
+
+void mpk_relax_plans_add(struct mpk_relax_plans *plans, struct mpk_relax_plan *plan)
+{
+	struct mpk_relax_plan **set = set_of(plans, plan->key.hash), **oldest = &set[0];
+
+	for (int way = 0; way < WAYS && *oldest; way++)
+		if (!set[way] || set[way]->used < (*oldest)->used)
+			oldest = &set[way];
+	plans->stats.kept += !*oldest;
+	mpk_relax_plan_free(*oldest);
+	*oldest = plan;
+	plan->used = ++plans->clock;
+	plans->stats.recorded++;
+}
+
+struct mpk_relax_plan_stats mpk_relax_plans_get_stats(const struct mpk_relax_plans *plans)
+{
+	return plans->stats;
+}
+
+/* --- slots --------------------------------------------------------------------------------- */
+
+bool mpk_relax_plans_slot(struct mpk_relax_plans *plans, size_t device, const bool *taken,
+			  size_t *out)
+{
+	size_t i = 0;
+
+	while (i < plans->slot_count && (taken[i] || plans->slots[i].device != device))
+		i++;
+	if (i == plans->slot_count) {
+		if (i == MPK_PLAN_SLOTS_MAX ||
+		    !mpk_vec_reserve(&plans->slots, &plans->slot_cap, i + 1, sizeof *plans->slots))
+			return false;
+		plans->slots[plans->slot_count++] = (struct mpk_plan_slot){ .device = device };
+	}
+	*out = i;
+	return true;
+}
+
+enum mpk_code mpk_relax_plans_fill_slot(struct mpk_relax_plans *plans, size_t slot, uint64_t bytes,
+					struct mpk_error *err)
+{
+	struct mpk_plan_slot *s = &plans->slots[slot];
+
+	if (s->storage && s->storage->bytes >= bytes)
+		return MPK_OK;
+	mpk_storage_drop(s->storage);
+	s->storage = NULL;
+	return mpk_allocator_storage(plans->vm->allocators[s->device], bytes, &s->storage, err);
+}

@@ -1,0 +1,102 @@
+/* plan_inside.h - the inside of plans; for plan.c, plan_record.c and plan_run.c */
+#ifndef MPK_EXECUTOR_RELAX_PLAN_INSIDE_H
+#define MPK_EXECUTOR_RELAX_PLAN_INSIDE_H
+
+#include "abi/packed.h"
+#include "executor/relax/plan.h"
+#include "executor/relax/plan_key.h"
+
+enum {
+	MPK_PLANS_MAX = 256,      /* kept by a machine: lengths that come back */
+	MPK_PLANS_SEEN = 1024,    /* keys remembered by their hash */
+	MPK_PLANS_FUNCTIONS = 64, /* functions that can be marked as having no plan */
+	MPK_PLAN_SLOTS_MAX = 4096,
+	MPK_PLAN_STEPS_MAX = 1 << 20,
+};
+
+/* Where the memory of a tensor in a plan comes from. */
+enum mpk_plan_source {
+	MPK_PLAN_INPUT,    /* an argument of the call: `index` among their tensors */
+	MPK_PLAN_CONSTANT, /* stays where it is */
+	MPK_PLAN_STORAGE,  /* a storage of the plan: `index` */
+};
+
+/* A tensor of a plan; what steps pass is its DLTensor, of which only the address changes. */
+struct mpk_plan_tensor {
+	struct mpk_tensor *tensor;
+	enum mpk_plan_source source;
+	uint32_t index;
+	uint64_t offset; /* of inputs: behind the argument's own */
+};
+
+/* A storage that the call allocated. */
+struct mpk_plan_storage {
+	uint64_t bytes;
+	uint32_t device;          /* index of the machine's devices */
+	uint32_t first, last;     /* step at which it is first and last used */
+	bool is_result;           /* the caller receives a tensor of it: memory of its own */
+	uint32_t slot;            /* else where it lies */
+	struct mpk_storage *kept; /* results: of the call before; used again when nobody has it */
+	void *data;               /* what its tensors point to now */
+};
+
+enum mpk_plan_action { MPK_PLAN_KERNEL, MPK_PLAN_FUNCTION, MPK_PLAN_COPY };
+
+struct mpk_plan_step {
+	enum mpk_plan_action action;
+	struct mpk_function *function; /* held */
+	struct mpk_packed packed;      /* kernels */
+	void *memory;                  /* of packed */
+	struct mpk_value *values;      /* functions: arguments; tensors are those of the plan */
+	size_t count;
+	uint32_t from, to; /* copies: tensors */
+};
+
+struct mpk_relax_plan {
+	struct mpk_plan_key key;
+	uint64_t used; /* when last, by the clock of the plans */
+	struct mpk_plan_tensor *tensors;
+	size_t tensor_count, tensor_cap;
+	struct mpk_plan_storage *storages;
+	size_t storage_count, storage_cap;
+	struct mpk_plan_step *steps;
+	size_t step_count, step_cap;
+	size_t input_count; /* tensors among the arguments */
+	/* What the call returns: tensors stand as integers, the index of a plan tensor, typed as
+	 * handles. */
+	struct mpk_value result;
+};
+
+struct mpk_plan_slot {
+	size_t device;
+	struct mpk_storage *storage;
+};
+
+struct mpk_relax_plans {
+	struct mpk_relax_vm *vm;
+	struct mpk_relax_plan *items[MPK_PLANS_MAX];
+	uint64_t seen[MPK_PLANS_SEEN]; /* hashes of keys that came once */
+	uint64_t clock;
+	uint64_t unplannable; /* a bit a function: recording it came to nothing */
+	struct mpk_plan_slot *slots;
+	size_t slot_count, slot_cap;
+	struct mpk_plan_key key; /* of the call that is looked up */
+	struct mpk_relax_plan_stats stats;
+};
+
+void mpk_relax_plan_free(struct mpk_relax_plan *plan);
+
+/* mpk_relax_plans_add - keep a plan; of those that would stand in its place the one used longest
+ * ago goes */
+void mpk_relax_plans_add(struct mpk_relax_plans *plans, struct mpk_relax_plan *plan);
+
+/* mpk_relax_plans_slot - a slot of a device that is not taken; false when there are too many */
+bool mpk_relax_plans_slot(struct mpk_relax_plans *plans, size_t device, const bool *taken,
+			  size_t *out);
+
+/* mpk_relax_plans_fill_slot - make a slot hold at least bytes bytes
+ * Returns  MPK_OK; as mpk_allocator_storage */
+enum mpk_code mpk_relax_plans_fill_slot(struct mpk_relax_plans *plans, size_t slot, uint64_t bytes,
+					struct mpk_error *err) MPK_MUST_CHECK;
+
+#endif

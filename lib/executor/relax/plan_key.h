@@ -1,0 +1,27 @@
+/* plan_key.h - what a plan depends on, as words that are compared; for plan*.c */
+#ifndef MPK_EXECUTOR_RELAX_PLAN_KEY_H
+#define MPK_EXECUTOR_RELAX_PLAN_KEY_H
+
+#include "value/value.h"
+
+/* Zero-initialise; mpk_plan_key_fini. */
+struct mpk_plan_key {
+	int64_t *words;
+	size_t count, cap;
+	uint64_t hash;
+};
+
+/* mpk_plan_key_make - the key of a call: function, and type, shape and device of each tensor, value
+ * of each integer and shape among its arguments
+ * Returns  false when a call with these arguments has no plan: other kinds of values, tensors with
+ *          gaps; or memory is out */
+bool mpk_plan_key_make(struct mpk_plan_key *key, size_t function, const struct mpk_value *args,
+		       size_t count);
+
+/* mpk_plan_key_copy - into *to, which is overwritten; false when memory is out */
+bool mpk_plan_key_copy(struct mpk_plan_key *to, const struct mpk_plan_key *from);
+
+bool mpk_plan_key_equal(const struct mpk_plan_key *a, const struct mpk_plan_key *b);
+void mpk_plan_key_fini(struct mpk_plan_key *key);
+
+#endif

@@ -1,0 +1,492 @@
+/* plan_record.c - from the run of a call to a plan
+ *
+ * Storages are told apart by their address: one that was freed and given out again is a new one,
+ * because its allocation was recorded. What is not known (memory that a function brought itself)
+ * ends the recording.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "executor/relax/plan_inside.h"
+
+/* What is known of a storage in this call. */
+enum origin { ORIGIN_UNKNOWN, ORIGIN_INPUT, ORIGIN_CONSTANT, ORIGIN_STORAGE, ORIGIN_HEAP };
+
+struct known {
+	const struct mpk_storage *storage; /* NULL: free entry */
+	enum origin origin;
+	uint32_t index;
+};
+
+struct mpk_relax_recorder {
+	struct mpk_relax_plans *plans;
+	struct mpk_relax_plan *plan;
+	size_t function;
+	bool failed;
+	struct known *known; /* hash table by address */
+	size_t known_count, known_cap;
+};
+
+/* --- storages ------------------------------------------------------------------------------ */
+
+static struct known *entry_of(struct known *table, size_t cap, const struct mpk_storage *s)
+{
+	size_t at = ((uintptr_t)s >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 20 & (cap - 1);
+
+	while (table[at].storage && table[at].storage != s)
+		at = (at + 1) & (cap - 1);
+	return &table[at];
+}
+
+static bool grow(struct mpk_relax_recorder *r)
+{
+	size_t cap = r->known_cap ? 2 * r->known_cap : 64;
+	struct known *table = calloc(cap, sizeof *table);
+
+	if (!table)
+		return false;
+	for (size_t i = 0; i < r->known_cap; i++)
+		if (r->known[i].storage)
+			*entry_of(table, cap, r->known[i].storage) = r->known[i];
+	free(r->known);
+	r->known = table;
+	r->known_cap = cap;
+	return true;
+}
+
+static void know(struct mpk_relax_recorder *r, const struct mpk_storage *s, enum origin origin,
+		 size_t index)
+{
+	struct known *e;
+
+	if (2 * r->known_count >= r->known_cap && !grow(r)) {
+		r->failed = true;
+		return;
+	}
+	e = entry_of(r->known, r->known_cap, s);
+	r->known_count += !e->storage;
+	*e = (struct known){ s, origin, (uint32_t)index };
+}
+
+static struct known look_up(const struct mpk_relax_recorder *r, const struct mpk_storage *s)
+{
+	if (!s || !r->known_cap)
+		return (struct known){ 0 };
+	return *entry_of(r->known, r->known_cap, s);
+}
+
+/* --- begin --------------------------------------------------------------------------------- */
+
+static void release_tensor(void *tensor)
+{
+	mpk_tensor_drop(tensor);
+}
+
+/* The same tensor over a storage that nobody else has. */
+static bool wrap_tensor(struct mpk_relax_recorder *r, struct mpk_value *v)
+{
+	struct mpk_storage *storage;
+	struct mpk_tensor *wrapped;
+	const struct mpk_tensor *t = v->tensor;
+	enum mpk_code code;
+
+	if (mpk_storage_wrap(t->dl.data, t->dl.byte_offset + t->bytes, t->dl.device,
+			     mpk_tensor_hold(v->tensor), release_tensor, &storage,
+			     NULL) != MPK_OK) {
+		mpk_tensor_drop(v->tensor);
+		return false;
+	}
+	know(r, storage, ORIGIN_INPUT, r->plan->input_count++);
+	code = mpk_tensor_wrap(&t->dl, storage, &wrapped, NULL);
+	mpk_storage_drop(storage);
+	if (code != MPK_OK)
+		return false;
+	mpk_value_drop(v);
+	*v = mpk_value_of_tensor(wrapped);
+	return true;
+}
+
+static bool wrap(struct mpk_relax_recorder *r, struct mpk_value *v)
+{
+	struct mpk_value copy;
+
+	if (v->kind == MPK_VALUE_TENSOR)
+		return wrap_tensor(r, v);
+	if (v->kind != MPK_VALUE_ARRAY)
+		return true;
+	if (mpk_value_of_array(v->array->count, &copy, NULL) != MPK_OK)
+		return false;
+	for (size_t i = 0; i < v->array->count; i++) {
+		copy.array->items[i] = mpk_value_hold(v->array->items[i]);
+		if (!wrap(r, &copy.array->items[i]))
+			r->failed = true;
+	}
+	mpk_value_drop(v);
+	*v = copy;
+	return !r->failed;
+}
+
+static void recorder_free(struct mpk_relax_recorder *r)
+{
+	mpk_relax_plan_free(r->plan);
+	free(r->known);
+	free(r);
+}
+
+struct mpk_relax_recorder *mpk_relax_recorder_begin(struct mpk_relax_plans *plans, size_t function,
+						    struct mpk_value *args, size_t count)
+{
+	struct mpk_relax_recorder *r = calloc(1, sizeof *r);
+
+	if (!r)
+		return NULL;
+	r->plans = plans;
+	r->function = function;
+	r->plan = calloc(1, sizeof *r->plan);
+	if (!r->plan || !mpk_plan_key_copy(&r->plan->key, &plans->key)) {
+		recorder_free(r);
+		return NULL;
+	}
+	for (size_t i = 0; i < count && !r->failed; i++)
+		r->failed = !wrap(r, &args[i]);
+	return r;
+}
+
+/* --- what happens -------------------------------------------------------------------------- */
+
+void mpk_relax_record_nothing(struct mpk_relax_recorder *r)
+{
+	if (r)
+		r->failed = true;
+}
+
+void mpk_relax_record_constant(struct mpk_relax_recorder *r, const struct mpk_value *constant)
+{
+	if (r && !r->failed && constant->kind == MPK_VALUE_TENSOR)
+		know(r, constant->tensor->storage, ORIGIN_CONSTANT, 0);
+}
+
+static size_t device_index(const struct mpk_relax_vm *vm, struct mpk_dldevice device)
+{
+	size_t i = 0;
+
+	while (i < vm->device_count && !mpk_dldevice_equal(vm->devices[i], device))
+		i++;
+	return i;
+}
+
+static void add_storage(struct mpk_relax_recorder *r, const struct mpk_storage *s)
+{
+	struct mpk_relax_plan *p = r->plan;
+	size_t device = device_index(r->plans->vm, s->device);
+
+	if (device == r->plans->vm->device_count ||
+	    !mpk_vec_reserve(&p->storages, &p->storage_cap, p->storage_count + 1,
+			     sizeof *p->storages)) {
+		r->failed = true;
+		return;
+	}
+	p->storages[p->storage_count] = (struct mpk_plan_storage){
+		.bytes = s->bytes,
+		.device = (uint32_t)device,
+		.first = UINT32_MAX,
+	};
+	know(r, s, ORIGIN_STORAGE, p->storage_count++);
+}
+
+/* A tensor of the plan for a tensor of the call. */
+static bool add_tensor(struct mpk_relax_recorder *r, const struct mpk_tensor *t, uint32_t *out)
+{
+	struct mpk_relax_plan *p = r->plan;
+	struct known k = look_up(r, t->storage);
+	struct mpk_plan_tensor made = { .index = k.index, .offset = t->dl.byte_offset };
+
+	if (!mpk_vec_reserve(&p->tensors, &p->tensor_cap, p->tensor_count + 1, sizeof *p->tensors))
+		return false;
+	switch (k.origin) {
+	case ORIGIN_INPUT:
+		made.source = MPK_PLAN_INPUT;
+		made.offset = 0; /* views of inputs begin where the input does */
+		break;
+	case ORIGIN_CONSTANT:
+		made.source = MPK_PLAN_CONSTANT;
+		break;
+	case ORIGIN_STORAGE:
+		made.source = MPK_PLAN_STORAGE;
+		break;
+	case ORIGIN_UNKNOWN:
+	case ORIGIN_HEAP:
+		return false;
+	}
+	/* constants are held with their storage; the others get their address when they run */
+	if (mpk_tensor_wrap(&t->dl, k.origin == ORIGIN_CONSTANT ? t->storage : NULL, &made.tensor,
+			    NULL) != MPK_OK)
+		return false;
+	*out = (uint32_t)p->tensor_count;
+	p->tensors[p->tensor_count++] = made;
+	return true;
+}
+
+/* Which steps a tensor's storage is alive in. */
+static void touch(struct mpk_relax_plan *p, uint32_t tensor, size_t step)
+{
+	const struct mpk_plan_tensor *t = &p->tensors[tensor];
+	struct mpk_plan_storage *s;
+
+	if (t->source != MPK_PLAN_STORAGE)
+		return;
+	s = &p->storages[t->index];
+	if (s->first == UINT32_MAX)
+		s->first = (uint32_t)step;
+	s->last = (uint32_t)step;
+}
+
+static struct mpk_plan_step *add_step(struct mpk_relax_recorder *r)
+{
+	struct mpk_relax_plan *p = r->plan;
+
+	if (p->step_count == MPK_PLAN_STEPS_MAX ||
+	    !mpk_vec_reserve(&p->steps, &p->step_cap, p->step_count + 1, sizeof *p->steps))
+		return NULL;
+	p->steps[p->step_count] = (struct mpk_plan_step){ 0 };
+	return &p->steps[p->step_count++];
+}
+
+/* Whether a call computes with symbolic extents alone: it has been done. */
+static bool is_shape_function(const struct mpk_relax_recorder *r, const struct mpk_value *args,
+			      size_t count)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < count; i++) {
+		if (args[i].kind != MPK_VALUE_TENSOR)
+			continue;
+		if (look_up(r, args[i].tensor->storage).origin != ORIGIN_HEAP)
+			return false;
+		any = true;
+	}
+	return any;
+}
+
+/* Values that stay the same for the same key, and those that are tensors of the plan. */
+static bool can_keep(const struct mpk_value *v)
+{
+	return v->kind == MPK_VALUE_NONE || v->kind == MPK_VALUE_BOOL || v->kind == MPK_VALUE_INT ||
+	       v->kind == MPK_VALUE_FLOAT || v->kind == MPK_VALUE_DTYPE ||
+	       v->kind == MPK_VALUE_DEVICE || v->kind == MPK_VALUE_STR ||
+	       v->kind == MPK_VALUE_TENSOR;
+}
+
+static bool fill_step(struct mpk_relax_recorder *r, struct mpk_plan_step *s,
+		      const struct mpk_value *args, size_t count)
+{
+	size_t at = r->plan->step_count - 1;
+
+	s->values = calloc(count + 1, sizeof *s->values);
+	if (!s->values)
+		return false;
+	s->count = count;
+	for (size_t i = 0; i < count; i++) {
+		uint32_t tensor;
+
+		if (!can_keep(&args[i]))
+			return false;
+		if (args[i].kind != MPK_VALUE_TENSOR) {
+			s->values[i] = mpk_value_hold(args[i]);
+			continue;
+		}
+		if (!add_tensor(r, args[i].tensor, &tensor))
+			return false;
+		touch(r->plan, tensor, at);
+		s->values[i] = mpk_value_of_tensor(r->plan->tensors[tensor].tensor);
+	}
+	return true;
+}
+
+/* Arguments as they will be passed: they point to the DLTensors of the plan. */
+static bool pack_step(struct mpk_plan_step *s)
+{
+	size_t bytes = mpk_packed_bytes(s->function->convention, s->count);
+
+	if (!s->function->address)
+		return true;
+	s->memory = aligned_alloc(16, bytes ? bytes : 16);
+	if (!s->memory)
+		return false;
+	s->packed = mpk_packed_at(s->function->convention, s->memory, s->count);
+	for (size_t i = 0; i < s->count; i++)
+		if (mpk_packed_set(&s->packed, i, &s->values[i], NULL) != MPK_OK)
+			return false;
+	return true;
+}
+
+void mpk_relax_record_kernel(struct mpk_relax_recorder *r, struct mpk_function *function,
+			     const struct mpk_value *args, size_t count,
+			     const struct mpk_value *result)
+{
+	struct mpk_plan_step *s;
+
+	if (!r || r->failed || is_shape_function(r, args, count))
+		return;
+	s = result->kind == MPK_VALUE_NONE ? add_step(r) : NULL;
+	if (!s) {
+		r->failed = true;
+		return;
+	}
+	s->action = function->address ? MPK_PLAN_KERNEL : MPK_PLAN_FUNCTION;
+	s->function = mpk_function_hold(function);
+	r->failed = !fill_step(r, s, args, count) || !pack_step(s);
+}
+
+static void record_copy(struct mpk_relax_recorder *r, const struct mpk_value *args,
+			const struct mpk_value *result)
+{
+	struct mpk_plan_step *s;
+
+	add_storage(r, result->tensor->storage);
+	s = r->failed ? NULL : add_step(r);
+	if (!s || !add_tensor(r, args[0].tensor, &s->from) ||
+	    !add_tensor(r, result->tensor, &s->to)) {
+		r->failed = true;
+		return;
+	}
+	s->action = MPK_PLAN_COPY;
+	touch(r->plan, s->from, r->plan->step_count - 1);
+	touch(r->plan, s->to, r->plan->step_count - 1);
+}
+
+/* Calls of byte code are recorded by what they do in turn. */
+static bool is_transparent(const struct mpk_relax_recorder *r, const struct mpk_value *args,
+			   size_t count)
+{
+	return count > 1 && args[1].kind == MPK_VALUE_FUNCTION &&
+	       mpk_relax_vm_owns(r->plans->vm, args[1].function);
+}
+
+void mpk_relax_record_builtin(struct mpk_relax_recorder *r, const struct mpk_relax_builtin *b,
+			      const struct mpk_value *args, size_t count,
+			      const struct mpk_value *result)
+{
+	if (!r || r->failed)
+		return;
+	switch (b->effect) {
+	case MPK_EFFECT_COPY:
+		record_copy(r, args, result);
+		return;
+	case MPK_EFFECT_CALL:
+		r->failed = !is_transparent(r, args, count);
+		return;
+	case MPK_EFFECT_DATA:
+		r->failed = true;
+		return;
+	case MPK_EFFECT_HEAP:
+		know(r, result->tensor->storage, ORIGIN_HEAP, 0);
+		return;
+	case MPK_EFFECT_SHAPES:
+		break;
+	}
+	if (result->kind == MPK_VALUE_STORAGE && mpk_allocator_owns(result->storage))
+		add_storage(r, result->storage);
+	else if (result->kind == MPK_VALUE_STORAGE)
+		r->failed = true; /* an image: no slot holds it */
+}
+
+/* --- end ----------------------------------------------------------------------------------- */
+
+/* The result with tensors replaced by their numbers; see struct mpk_relax_plan. */
+static bool take_result(struct mpk_relax_recorder *r, const struct mpk_value *v,
+			struct mpk_value *out)
+{
+	uint32_t tensor;
+
+	if (v->kind == MPK_VALUE_TENSOR) {
+		if (!add_tensor(r, v->tensor, &tensor))
+			return false;
+		if (r->plan->tensors[tensor].source == MPK_PLAN_STORAGE)
+			r->plan->storages[r->plan->tensors[tensor].index].is_result = true;
+		*out = mpk_value_of_int(tensor);
+		out->type = (struct mpk_dtype){ MPK_DTYPE_HANDLE, 64, 1 };
+		return true;
+	}
+	if (v->kind != MPK_VALUE_ARRAY) {
+		*out = mpk_value_hold(*v);
+		return v->kind == MPK_VALUE_NONE || v->kind == MPK_VALUE_INT ||
+		       v->kind == MPK_VALUE_BOOL || v->kind == MPK_VALUE_SHAPE;
+	}
+	if (mpk_value_of_array(v->array->count, out, NULL) != MPK_OK)
+		return false;
+	for (size_t i = 0; i < v->array->count; i++)
+		if (!take_result(r, &v->array->items[i], &out->array->items[i]))
+			return false;
+	return true;
+}
+
+static int larger_first(const void *a, const void *b)
+{
+	const struct mpk_plan_storage *const *x = a, *const *y = b;
+
+	if ((*x)->bytes != (*y)->bytes)
+		return (*x)->bytes > (*y)->bytes ? -1 : 1;
+	return (*x > *y) - (*x < *y); /* in the order of their allocation */
+}
+
+static bool overlaps(const struct mpk_plan_storage *a, const struct mpk_plan_storage *b)
+{
+	return a->first <= b->last && b->first <= a->last;
+}
+
+/* Slots by lifetime, the largest storages first, so that they share among themselves: a storage
+ * takes the first slot that no storage alive at the same time has. */
+static bool assign(struct mpk_relax_plans *plans, struct mpk_plan_storage **order, size_t count,
+		   bool *taken)
+{
+	for (size_t i = 0; i < count; i++) {
+		size_t slot;
+
+		memset(taken, 0, MPK_PLAN_SLOTS_MAX * sizeof *taken);
+		for (size_t k = 0; k < i; k++)
+			taken[order[k]->slot] |= overlaps(order[i], order[k]);
+		if (!mpk_relax_plans_slot(plans, order[i]->device, taken, &slot))
+			return false;
+		order[i]->slot = (uint32_t)slot;
+	}
+	return true;
+}
+
+static bool place_storages(struct mpk_relax_plans *plans, struct mpk_relax_plan *p)
+{
+	struct mpk_plan_storage **order =
+		calloc(p->storage_count + 1, sizeof(struct mpk_plan_storage *));
+	bool *taken = calloc(MPK_PLAN_SLOTS_MAX, sizeof *taken);
+	size_t count = 0;
+	bool fits = order && taken;
+
+	for (size_t i = 0; fits && i < p->storage_count; i++)
+		if (!p->storages[i].is_result && p->storages[i].first != UINT32_MAX)
+			order[count++] = &p->storages[i];
+	if (fits) {
+		qsort(order, count, sizeof(struct mpk_plan_storage *), larger_first);
+		fits = assign(plans, order, count, taken);
+	}
+	free(taken);
+	free(order);
+	return fits;
+}
+
+void mpk_relax_recorder_end(struct mpk_relax_recorder *r, const struct mpk_value *result)
+{
+	struct mpk_relax_plans *plans = r->plans;
+
+	/* a call that failed says nothing about the next one */
+	if (result && !r->failed && take_result(r, result, &r->plan->result) &&
+	    place_storages(plans, r->plan)) {
+		mpk_relax_plans_add(plans, r->plan);
+		r->plan = NULL;
+	} else if (result) {
+		plans->stats.unplannable++;
+		if (r->function < MPK_PLANS_FUNCTIONS)
+			plans->unplannable |= UINT64_C(1) << r->function;
+	}
+	recorder_free(r);
+}

@@ -1,0 +1,165 @@
+/* plan_run.c - a call by its plan: patch addresses, call kernels */
+#include <stdlib.h>
+
+#include "executor/relax/plan_inside.h"
+#include "runtime/devices.h"
+
+/* The tensors among the arguments, in the order of the recorder. */
+struct inputs {
+	struct mpk_tensor *few[32], **items;
+	size_t count;
+};
+
+static void collect(const struct mpk_value *v, struct inputs *in)
+{
+	if (v->kind == MPK_VALUE_TENSOR)
+		in->items[in->count++] = v->tensor;
+	for (size_t i = 0; v->kind == MPK_VALUE_ARRAY && i < v->array->count; i++)
+		collect(&v->array->items[i], in);
+}
+
+/* --- memory -------------------------------------------------------------------------------- */
+
+/* What the caller still has from the call before is his; else it is used again. */
+static enum mpk_code fresh_result(struct mpk_relax_vm *vm, struct mpk_plan_storage *s,
+				  struct mpk_error *err)
+{
+	if (s->kept && atomic_load_explicit(&s->kept->refs, memory_order_acquire) == 1)
+		return MPK_OK;
+	mpk_storage_drop(s->kept);
+	s->kept = NULL;
+	return mpk_allocator_storage(vm->allocators[s->device], s->bytes, &s->kept, err);
+}
+
+/* Sets *moved when a storage lies elsewhere than its tensors say. */
+static enum mpk_code find_memory(struct mpk_relax_plans *plans, struct mpk_relax_plan *p,
+				 bool *moved, struct mpk_error *err)
+{
+	for (size_t i = 0; i < p->storage_count; i++) {
+		struct mpk_plan_storage *s = &p->storages[i];
+		void *data;
+
+		if (s->is_result) {
+			MPK_TRY(fresh_result(plans->vm, s, err));
+			data = s->kept->data;
+		} else if (s->first != UINT32_MAX) {
+			MPK_TRY(mpk_relax_plans_fill_slot(plans, s->slot, s->bytes, err));
+			data = plans->slots[s->slot].storage->data;
+		} else {
+			continue;
+		}
+		*moved |= data != s->data;
+		s->data = data;
+	}
+	return MPK_OK;
+}
+
+static void patch(struct mpk_relax_plan *p, const struct inputs *in, bool moved)
+{
+	for (size_t i = 0; i < p->tensor_count; i++) {
+		struct mpk_plan_tensor *t = &p->tensors[i];
+		struct mpk_dltensor *dl = &t->tensor->dl;
+
+		if (t->source == MPK_PLAN_INPUT) {
+			dl->data = in->items[t->index]->dl.data;
+			dl->byte_offset = in->items[t->index]->dl.byte_offset;
+		} else if (moved && t->source == MPK_PLAN_STORAGE) {
+			dl->data = p->storages[t->index].data;
+		}
+	}
+}
+
+/* --- steps --------------------------------------------------------------------------------- */
+
+static enum mpk_code copy(struct mpk_relax_plans *plans, const struct mpk_relax_plan *p,
+			  const struct mpk_plan_step *s, struct mpk_error *err)
+{
+	const struct mpk_tensor *from = p->tensors[s->from].tensor;
+
+	return mpk_devices_copy(mpk_runtime_devices(plans->vm->program->runtime), &from->dl,
+				&p->tensors[s->to].tensor->dl, from->bytes, err);
+}
+
+static enum mpk_code run_step(struct mpk_relax_plans *plans, const struct mpk_relax_plan *p,
+			      const struct mpk_plan_step *s, struct mpk_error *err)
+{
+	struct mpk_value none = { 0 };
+
+	switch (s->action) {
+	case MPK_PLAN_KERNEL:
+		return mpk_packed_call(&s->packed, s->function->address, NULL, err);
+	case MPK_PLAN_COPY:
+		return copy(plans, p, s, err);
+	case MPK_PLAN_FUNCTION:
+		break;
+	}
+	MPK_TRY(mpk_function_call(s->function, &(struct mpk_args){ s->values, NULL, s->count },
+				  &none, err));
+	mpk_value_drop(&none);
+	return MPK_OK;
+}
+
+/* --- the result ---------------------------------------------------------------------------- */
+
+static enum mpk_code make_result(const struct mpk_relax_plan *p, const struct inputs *in,
+				 const struct mpk_value *v, struct mpk_value *out,
+				 struct mpk_error *err)
+{
+	const struct mpk_plan_tensor *t;
+	struct mpk_storage *storage = NULL;
+	struct mpk_tensor *made;
+
+	if (v->kind == MPK_VALUE_ARRAY) {
+		MPK_TRY(mpk_value_of_array(v->array->count, out, err));
+		for (size_t i = 0; i < v->array->count; i++)
+			MPK_TRY(make_result(p, in, &v->array->items[i], &out->array->items[i],
+					    err));
+		return MPK_OK;
+	}
+	if (v->kind != MPK_VALUE_INT || v->type.code != MPK_DTYPE_HANDLE) {
+		*out = mpk_value_hold(*v);
+		return MPK_OK;
+	}
+	t = &p->tensors[v->integer];
+	if (t->source == MPK_PLAN_INPUT)
+		storage = in->items[t->index]->storage;
+	else if (t->source == MPK_PLAN_CONSTANT)
+		storage = t->tensor->storage;
+	else
+		storage = p->storages[t->index].kept;
+	MPK_TRY(mpk_tensor_wrap(&t->tensor->dl, storage, &made, err));
+	*out = mpk_value_of_tensor(made);
+	return MPK_OK;
+}
+
+static enum mpk_code run(struct mpk_relax_plans *plans, struct mpk_relax_plan *p,
+			 const struct inputs *in, struct mpk_value *result, struct mpk_error *err)
+{
+	bool moved = false;
+
+	MPK_TRY(find_memory(plans, p, &moved, err));
+	patch(p, in, moved);
+	for (size_t i = 0; i < p->step_count; i++)
+		MPK_TRY(run_step(plans, p, &p->steps[i], err));
+	return make_result(p, in, &p->result, result, err);
+}
+
+enum mpk_code mpk_relax_plan_run(struct mpk_relax_plans *plans, struct mpk_relax_plan *plan,
+				 const struct mpk_value *args, size_t count,
+				 struct mpk_value *result, struct mpk_error *err)
+{
+	struct inputs in = { .items = in.few };
+	enum mpk_code code;
+
+	if (plan->input_count > MPK_ARRAY_COUNT(in.few))
+		in.items = malloc(plan->input_count * sizeof(struct mpk_tensor *));
+	if (!in.items)
+		return mpk_fail_nomem(err);
+	for (size_t i = 0; i < count; i++)
+		collect(&args[i], &in);
+	plans->stats.replayed++;
+	code = run(plans, plan, &in, result, err);
+	if (in.items != in.few)
+		free(in.items);
+	return code;
+}

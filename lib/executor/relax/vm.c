@@ -1,0 +1,289 @@
+/* vm.c - machines: devices, constants, and the entries of the function table as values */
+#include "executor/relax/vm.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "abi/any_list.h"
+#include "executor/relax/plan.h"
+#include "text/escape.h"
+
+static enum mpk_code take_devices(struct mpk_relax_vm *vm, const struct mpk_dldevice *devices,
+				  size_t count, struct mpk_error *err)
+{
+	bool has_host = count && devices[count - 1].type == MPK_DL_CPU;
+
+	if (count + !has_host > MPK_RELAX_DEVICES_MAX)
+		return mpk_fail(err, MPK_E_RANGE, "%zu devices; at most %d", count,
+				MPK_RELAX_DEVICES_MAX);
+	for (size_t i = 0; i < count; i++)
+		vm->devices[vm->device_count++] = devices[i];
+	if (!has_host)
+		vm->devices[vm->device_count++] = (struct mpk_dldevice){ MPK_DL_CPU, 0 };
+	for (size_t i = 0; i < vm->device_count; i++)
+		MPK_TRY(mpk_devices_allocator(mpk_runtime_devices(vm->program->runtime),
+					      vm->devices[i], &vm->allocators[i], err));
+	return MPK_OK;
+}
+
+static void init_lock(pthread_mutex_t *lock)
+{
+	pthread_mutexattr_t attributes;
+
+	(void)pthread_mutexattr_init(&attributes);
+	(void)pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
+	(void)pthread_mutex_init(lock, &attributes);
+	(void)pthread_mutexattr_destroy(&attributes);
+}
+
+enum mpk_code mpk_relax_vm_create(struct mpk_relax_program *program, mpk_relax_invoke_fn *invoke,
+				  const struct mpk_dldevice *devices, size_t count,
+				  struct mpk_relax_vm **out, struct mpk_error *err)
+{
+	struct mpk_relax_vm *vm = calloc(1, sizeof *vm);
+	enum mpk_code code;
+
+	if (!vm)
+		return mpk_fail_nomem(err);
+	atomic_init(&vm->refs, 1);
+	vm->invoke = invoke;
+	init_lock(&vm->lock);
+	vm->program = mpk_relax_program_hold(program);
+	vm->constants = calloc(program->x.const_count + 1, sizeof *vm->constants);
+	code = vm->constants ? take_devices(vm, devices, count, err) : mpk_fail_nomem(err);
+	if (code == MPK_OK) {
+		vm->plans = mpk_relax_plans_create(vm);
+		code = vm->plans ? MPK_OK : mpk_fail_nomem(err);
+	}
+	if (code != MPK_OK) {
+		mpk_relax_vm_drop(vm);
+		return mpk_failed(code);
+	}
+	*out = vm;
+	return MPK_OK;
+}
+
+struct mpk_relax_vm *mpk_relax_vm_hold(struct mpk_relax_vm *vm)
+{
+	(void)atomic_fetch_add_explicit(&vm->refs, 1, memory_order_relaxed);
+	return vm;
+}
+
+/* The machine's own list of functions holds it once for each function: when nobody else does, the
+ * list goes, and the machine with it. */
+static void drop_lists(struct mpk_relax_vm *vm)
+{
+	struct mpk_any_list *functions = vm->function_list;
+
+	vm->own_refs = 0;
+	vm->function_list = NULL;
+	(void)mpk_relax_vm_hold(vm);
+	mpk_any_list_destroy(functions);
+	mpk_relax_vm_drop(vm);
+}
+
+void mpk_relax_vm_drop(struct mpk_relax_vm *vm)
+{
+	unsigned left;
+
+	if (!vm)
+		return;
+	left = atomic_fetch_sub_explicit(&vm->refs, 1, memory_order_acq_rel) - 1;
+	if (left && left == vm->own_refs) {
+		drop_lists(vm);
+		return;
+	}
+	if (left)
+		return;
+	mpk_relax_plans_destroy(vm->plans);
+	mpk_any_list_destroy(vm->constant_list);
+	for (size_t i = 0; vm->constants && i < vm->program->x.const_count; i++)
+		mpk_value_drop(&vm->constants[i]);
+	free(vm->constants);
+	free(vm->stack);
+	free(vm->frames);
+	(void)pthread_mutex_destroy(&vm->lock);
+	mpk_relax_program_drop(vm->program);
+	free(vm);
+}
+
+/* --- constants ----------------------------------------------------------------------------- */
+
+static void release_host(void *host)
+{
+	mpk_host_drop(host);
+}
+
+/* Where kernels can use the bytes as they lie in the blob, they are not copied. */
+static enum mpk_code tensor_in_place(struct mpk_relax_vm *vm, const struct mpk_tensor_record *r,
+				     struct mpk_storage **out, struct mpk_error *err)
+{
+	struct mpk_host *host = mpk_host_hold(vm->program->host);
+	enum mpk_code code = mpk_storage_wrap((void *)(uintptr_t)r->data.data, r->data.len,
+					      (struct mpk_dldevice){ MPK_DL_CPU, 0 }, host,
+					      release_host, out, err);
+
+	if (code != MPK_OK)
+		mpk_host_drop(host);
+	return code;
+}
+
+static enum mpk_code tensor_copied(const struct mpk_tensor_record *r, struct mpk_storage **out,
+				   struct mpk_error *err)
+{
+	MPK_TRY(mpk_storage_create(r->data.len, MPK_STORAGE_PRIVATE, out, err));
+	if (r->data.len)
+		memcpy((*out)->data, r->data.data, r->data.len);
+	return MPK_OK;
+}
+
+static enum mpk_code make_tensor(struct mpk_relax_vm *vm, const struct mpk_tensor_record *r,
+				 struct mpk_value *out, struct mpk_error *err)
+{
+	bool in_place = (uintptr_t)r->data.data % MPK_STORAGE_ALIGN == 0 && r->data.len;
+	struct mpk_storage *storage;
+	struct mpk_tensor *t, *sent;
+	enum mpk_code code;
+
+	MPK_TRY(in_place ? tensor_in_place(vm, r, &storage, err) : tensor_copied(r, &storage, err));
+	code = mpk_tensor_view(storage, 0, r->dtype, r->shape, r->ndim, &t, err);
+	mpk_storage_drop(storage);
+	MPK_TRY(code);
+	if (vm->devices[0].type != MPK_DL_CPU) {
+		code = mpk_devices_send(mpk_runtime_devices(vm->program->runtime), t,
+					vm->devices[0], &sent, err);
+		mpk_tensor_drop(t);
+		MPK_TRY(code);
+		t = sent;
+	}
+	*out = mpk_value_of_tensor(t);
+	return MPK_OK;
+}
+
+/* Extents as they are stored, eight bytes each, at any address. */
+static enum mpk_code make_shape(struct mpk_span raw, struct mpk_value *out, struct mpk_error *err)
+{
+	int64_t extents[MPK_TENSOR_NDIM_MAX];
+	size_t ndim = raw.len / 8;
+
+	if (ndim > MPK_TENSOR_NDIM_MAX)
+		return mpk_fail(err, MPK_E_RANGE, "a shape of %zu dimensions", ndim);
+	for (size_t i = 0; i < ndim; i++)
+		extents[i] = (int64_t)mpk_load_u64(raw.data + 8 * i);
+	return mpk_value_of_shape(extents, ndim, out, err);
+}
+
+static enum mpk_code make_constant(struct mpk_relax_vm *vm, const struct mpk_relax_const *c,
+				   struct mpk_value *out, struct mpk_error *err)
+{
+	switch (c->kind) {
+	case MPK_RELAX_TENSOR:
+		return make_tensor(vm, &c->u.tensor, out, err);
+	case MPK_RELAX_DTYPE:
+		*out = (struct mpk_value){ .kind = MPK_VALUE_DTYPE, .dtype = c->u.dtype };
+		return MPK_OK;
+	case MPK_RELAX_SHAPE:
+		return make_shape(c->u.shape, out, err);
+	case MPK_RELAX_STRING:
+		return mpk_value_of_text(MPK_VALUE_STR, c->u.string, out, err);
+	case MPK_RELAX_INT:
+		*out = mpk_value_of_int(c->u.i);
+		return MPK_OK;
+	case MPK_RELAX_FLOAT:
+		*out = mpk_value_of_float(c->u.f);
+		return MPK_OK;
+	case MPK_RELAX_CONST_KINDS:
+		break;
+	}
+	return mpk_fail(err, MPK_E_INTERNAL, "a constant of kind %d", (int)c->kind);
+}
+
+enum mpk_code mpk_relax_vm_constant(struct mpk_relax_vm *vm, size_t index,
+				    const struct mpk_value **out, struct mpk_error *err)
+{
+	struct mpk_value *v = &vm->constants[index];
+
+	if (v->kind == MPK_VALUE_NONE)
+		MPK_TRY(make_constant(vm, &vm->program->x.consts[index], v, err));
+	*out = v;
+	return MPK_OK;
+}
+
+/* --- functions ----------------------------------------------------------------------------- */
+
+/* A function of the program, bound to a machine. */
+struct bound {
+	struct mpk_function base;
+	struct mpk_relax_vm *vm;
+	size_t index;
+	char name[];
+};
+
+static enum mpk_code call_bound(struct mpk_function *self, const struct mpk_args *args,
+				struct mpk_value *result, struct mpk_error *err)
+{
+	struct bound *b = (struct bound *)self;
+
+	return b->vm->invoke(b->vm, b->index, args->values, args->count, result, err);
+}
+
+static void destroy_bound(struct mpk_function *self)
+{
+	struct bound *b = (struct bound *)self;
+	struct mpk_relax_vm *vm = b->vm;
+
+	free(b);
+	mpk_relax_vm_drop(vm);
+}
+
+static enum mpk_code bind(struct mpk_relax_vm *vm, size_t index, struct mpk_function **out,
+			  struct mpk_error *err)
+{
+	struct mpk_span name = vm->program->callees[index].name;
+	struct bound *b = calloc(1, sizeof *b + name.len + 1);
+
+	if (!b)
+		return mpk_fail_nomem(err);
+	if (name.len)
+		memcpy(b->name, name.data, name.len);
+	b->base = (struct mpk_function){
+		.refs = 1,
+		.name = b->name,
+		.call = call_bound,
+		.destroy = destroy_bound,
+	};
+	b->vm = mpk_relax_vm_hold(vm);
+	b->index = index;
+	*out = &b->base;
+	return MPK_OK;
+}
+
+bool mpk_relax_vm_owns(const struct mpk_relax_vm *vm, const struct mpk_function *f)
+{
+	return f->call == call_bound && ((const struct bound *)f)->vm == vm;
+}
+
+enum mpk_code mpk_relax_vm_function(struct mpk_relax_vm *vm, size_t index,
+				    struct mpk_function **out, struct mpk_error *err)
+{
+	const struct mpk_relax_callee *c = &vm->program->callees[index];
+
+	switch (c->action) {
+	case MPK_ACTION_CALL:
+	case MPK_ACTION_COMPILED:
+		return bind(vm, index, out, err);
+	case MPK_ACTION_KERNEL:
+	case MPK_ACTION_FUNCTION:
+		*out = mpk_function_hold(c->function);
+		return MPK_OK;
+	case MPK_ACTION_BUILTIN:
+		return mpk_relax_builtin_function(c->builtin, out, err);
+	case MPK_ACTION_NONE:
+	case MPK_ACTION_MISSING:
+	case MPK_ACTION_RETURN:
+	case MPK_ACTION_GOTO:
+	case MPK_ACTION_IF:
+		break;
+	}
+	return mpk_fail(err, MPK_E_LOAD, "nobody has the function '%s'", MPK_QUOTE(c->name));
+}

@@ -1,0 +1,44 @@
+/* kernels.h - device code of a tree: kernels as functions */
+#ifndef MPK_RUNTIME_KERNELS_H
+#define MPK_RUNTIME_KERNELS_H
+
+#include "base/error.h"
+#include "runtime/devices.h"
+#include "runtime/runtime.h"
+#include "value/function.h"
+
+/* Brings cuda and opencl nodes to life. Their functions take what a launch takes: a value for
+ * each parameter, then one for each launch tag that takes one. */
+extern const struct mpk_loader mpk_kernel_loader;
+
+/* What a direct call of a kernel says beside its arguments. 0: not given, counts as 1 */
+struct mpk_kernel_extents {
+	uint64_t grid[3], block[3];
+	uint64_t shared_bytes;
+};
+
+/* The device code of a tree whose host code stays closed. */
+struct mpk_kernel_set;
+
+/* mpk_kernel_set_create - payloads are decoded when a kernel is looked for, and loaded on a device
+ * once, however many calls follow
+ * @tree    borrowed until destroy
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_kernel_set_create(struct mpk_runtime *runtime, const struct mpk_tree *tree,
+				    struct mpk_kernel_set **out,
+				    struct mpk_error *err) MPK_MUST_CHECK;
+/* mpk_kernel_set_destroy - functions of it stay as long as they are held. NULL is fine */
+void mpk_kernel_set_destroy(struct mpk_kernel_set *set);
+
+/* mpk_kernel_set_find - a kernel of any cuda or opencl node as a function of its own
+ * parameters alone (tensors, numbers); the extents are fixed
+ * @where   receives the device that the kernel runs on unless the caller says another of
+ *          the same kind
+ * Returns  MPK_OK, one reference in *out; MPK_E_NOTFOUND with "did you mean";
+ *          MPK_E_USAGE: an extent for an axis that the kernel does not have; MPK_E_CORRUPT */
+enum mpk_code mpk_kernel_set_find(struct mpk_kernel_set *set, const char *name,
+				  const struct mpk_kernel_extents *extents,
+				  struct mpk_function **out, struct mpk_dldevice *where,
+				  struct mpk_error *err) MPK_MUST_CHECK;
+
+#endif

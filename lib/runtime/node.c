@@ -1,0 +1,227 @@
+#include "runtime/node.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "text/escape.h"
+
+static const uint64_t MAGIC = UINT64_C(0x6d706b206e6f6465);
+
+static struct mpk_node_module *node_of(struct mpk_module *m)
+{
+	return (struct mpk_node_module *)m;
+}
+
+static enum mpk_code find_host(struct mpk_module *self, const char *name, struct mpk_function **out,
+			       struct mpk_error *err)
+{
+	return mpk_host_find(node_of(self)->host, self, name, out, err);
+}
+
+static enum mpk_code open_node(struct mpk_node_module *node, struct mpk_error *err)
+{
+	if (node->is_open)
+		return MPK_OK;
+	if (node->failure.code == MPK_OK && node->loader->open(node, &node->failure) == MPK_OK) {
+		node->is_open = true;
+		return MPK_OK;
+	}
+	*err = node->failure;
+	return mpk_failed(err->code);
+}
+
+static enum mpk_code find_loaded(struct mpk_module *self, const char *name,
+				 struct mpk_function **out, struct mpk_error *err)
+{
+	struct mpk_node_module *node = node_of(self);
+
+	(void)pthread_mutex_lock(&node->host->lock);
+	enum mpk_code code = open_node(node, err);
+
+	if (code == MPK_OK)
+		code = node->loader->find(node, name, out, err);
+	(void)pthread_mutex_unlock(&node->host->lock);
+	return code;
+}
+
+static void destroy(struct mpk_module *self)
+{
+	struct mpk_node_module *node = node_of(self);
+	struct mpk_host *host = node->host;
+
+	for (size_t i = 0; i < node->binding_count; i++) {
+		mpk_function_drop(node->bindings[i].function);
+		free(node->bindings[i].name);
+	}
+	free(node->bindings);
+	if (node->is_open && node->loader->close)
+		node->loader->close(node);
+	free(node);
+	mpk_host_drop(host);
+}
+
+static struct mpk_node_module *make(struct mpk_host *host, size_t index)
+{
+	const struct mpk_tree *tree = host->code.tree;
+	struct mpk_node_module *node = calloc(1, sizeof *node);
+
+	if (!node)
+		return NULL;
+	atomic_init(&node->base.refs, 1);
+	node->base.destroy = destroy;
+	node->base.kind = mpk_span_str(MPK_KIND_LIB);
+	node->magic = MAGIC;
+	node->host = mpk_host_hold(host);
+	node->index = index;
+	if (tree && tree->count) {
+		node->node = &tree->nodes[index];
+		node->base.kind = node->node->kind;
+	}
+	if (mpk_node_is_host(node))
+		node->base.find = find_host;
+	else
+		node->loader = mpk_runtime_find_loader(host->runtime, node->node->kind);
+	if (node->loader)
+		node->base.find = find_loaded;
+	return node;
+}
+
+/* Children stand behind their parents, so the last are made first. */
+static enum mpk_code make_all(struct mpk_host *host, struct mpk_module **modules, size_t count,
+			      struct mpk_error *err)
+{
+	const struct mpk_tree *tree = host->code.tree;
+
+	for (size_t i = count; i-- > 0;) {
+		struct mpk_node_module *node = make(host, i);
+		size_t children = node && node->node ? node->node->child_count : 0;
+		struct mpk_module **imports = calloc(children + 1, sizeof(struct mpk_module *));
+
+		modules[i] = node ? &node->base : NULL;
+		if (!node || !imports) {
+			free(imports);
+			return mpk_fail_nomem(err);
+		}
+		for (size_t k = 0; k < children; k++)
+			imports[k] = modules[tree->nodes[i].children[k]];
+
+		enum mpk_code code = mpk_module_set_imports(&node->base, imports, children, err);
+		free(imports);
+		MPK_TRY(code);
+	}
+	return MPK_OK;
+}
+
+enum mpk_code mpk_node_modules(struct mpk_host *host, struct mpk_module **root,
+			       struct mpk_module **context, struct mpk_error *err)
+{
+	const struct mpk_tree *tree = host->code.tree;
+	size_t count = tree && tree->count ? tree->count : 1;
+	struct mpk_module **modules = calloc(count, sizeof(struct mpk_module *));
+
+	if (!modules)
+		return mpk_fail_nomem(err);
+	enum mpk_code code = make_all(host, modules, count, err);
+
+	if (code == MPK_OK) {
+		*root = *context = modules[0];
+		for (size_t i = 0; i < count; i++)
+			if (mpk_node_is_host(node_of(modules[i])))
+				*context = modules[i];
+		modules[0] = NULL; /* the reference is the caller's now */
+	}
+	for (size_t i = 0; i < count; i++)
+		mpk_module_drop(modules[i]);
+	free(modules);
+	return code;
+}
+
+struct mpk_node_module *mpk_node_of_context(void *context)
+{
+	struct mpk_node_module *node = context;
+
+	return node && node->magic == MAGIC ? node : NULL;
+}
+
+/* --- imports ------------------------------------------------------------------------ */
+
+static enum mpk_code not_found(const struct mpk_node_module *node, const char *name,
+			       const struct mpk_module_search *s, struct mpk_error *err)
+{
+	const struct mpk_module *unloadable = s->unloadable;
+	char path[64];
+
+	if (s->failure.code != MPK_OK) {
+		*err = s->failure;
+		mpk_error_prefix(err, "'%s': ", MPK_QUOTE(mpk_span_str(name)));
+		return mpk_failed(err->code);
+	}
+	if (unloadable)
+		return mpk_fail(
+			err, MPK_E_LOAD,
+			"the code calls '%s', which the module of kind '%s' at %s may hold; there is no loader for that kind",
+			MPK_QUOTE(mpk_span_str(name)), MPK_QUOTE(unloadable->kind),
+			mpk_tree_path(node->host->code.tree,
+				      ((const struct mpk_node_module *)unloadable)->index, path,
+				      sizeof path));
+	return mpk_fail(
+		err, MPK_E_LOAD,
+		"the code calls '%s', which is neither in its imports nor a global function of this loader; it needs the TVM runtime that provides it",
+		MPK_QUOTE(mpk_span_str(name)));
+}
+
+static struct mpk_function *known(const struct mpk_node_module *node, const char *name)
+{
+	for (size_t i = 0; i < node->binding_count; i++)
+		if (strcmp(node->bindings[i].name, name) == 0)
+			return node->bindings[i].function;
+	return NULL;
+}
+
+/* Takes the reference to f over. */
+static enum mpk_code keep(struct mpk_node_module *node, const char *name, struct mpk_function *f,
+			  struct mpk_error *err)
+{
+	char *copy = strdup(name);
+
+	if (!copy || !mpk_vec_reserve(&node->bindings, &node->binding_cap, node->binding_count + 1,
+				      sizeof *node->bindings)) {
+		free(copy);
+		mpk_function_drop(f);
+		return mpk_fail_nomem(err);
+	}
+	node->bindings[node->binding_count++] = (struct mpk_binding){ copy, f };
+	return MPK_OK;
+}
+
+static enum mpk_code find_import(struct mpk_node_module *node, const char *name,
+				 struct mpk_function **out, struct mpk_error *err)
+{
+	struct mpk_module_search search = { 0 };
+	struct mpk_function *found;
+
+	*out = known(node, name);
+	if (*out)
+		return MPK_OK;
+	MPK_TRY(mpk_module_find_import(&node->base, name, &found, &search, err));
+	if (!found)
+		found = mpk_function_hold(mpk_runtime_find_global(node->host->runtime, name));
+	if (!found)
+		return not_found(node, name, &search, err);
+	*out = found;
+	return keep(node, name, found, err);
+}
+
+enum mpk_code mpk_node_import(struct mpk_node_module *node, const char *name,
+			      struct mpk_function **out, struct mpk_error *err)
+{
+	struct mpk_function *found = NULL;
+
+	(void)pthread_mutex_lock(&node->host->lock);
+	enum mpk_code code = find_import(node, name, &found, err);
+	(void)pthread_mutex_unlock(&node->host->lock);
+	if (code == MPK_OK)
+		*out = found;
+	return code;
+}

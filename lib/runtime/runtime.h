@@ -1,0 +1,120 @@
+/* runtime.h - what the libraries of one program share: devices, global functions, loaders
+ *
+ * Several runtimes may live in a process, each with libraries of its own. A runtime must
+ * outlive all that was loaded into it.
+ */
+#ifndef MPK_RUNTIME_RUNTIME_H
+#define MPK_RUNTIME_RUNTIME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "blob/blob.h"
+#include "value/function.h"
+
+struct mpk_devices;
+struct mpk_node_module;
+struct mpk_runtime;
+
+/* Where the real libtvm_ffi.so is looked for when a library needs it. */
+struct mpk_tvm_ffi_search {
+	const char *explicit_path; /* named by the user: only this; NULL: not named */
+	const char *const *paths;  /* files to try after the linker's own search */
+	size_t path_count;
+};
+
+struct mpk_runtime_options {
+	const char *stub_dir; /* where the runtime stubs, mpk-*.so, are */
+	struct mpk_tvm_ffi_search tvm_ffi;
+	bool use_real_tvm_ffi; /* something that a library needs wants the real one, though
+				* the library itself does not say so */
+	unsigned threads;      /* of parallel loops; 0: one for each core that this process
+				* may use */
+};
+
+/* How nodes of some kinds come to life; one row a kind of loader, static storage. */
+struct mpk_loader {
+	/* whether this loader is for nodes of that kind */
+	bool (*accepts)(struct mpk_span kind);
+
+	/* Reads the payload and makes the module ready; sets node->state. Called at most once
+	 * a node, before its first find, never for nodes that are not needed.
+	 * Returns  MPK_OK; MPK_E_DEVICE, MPK_E_LOAD, MPK_E_CORRUPT, ... */
+	enum mpk_code (*open)(struct mpk_node_module *node, struct mpk_error *err);
+
+	/* The node's own function of that name, one reference in *out, or NULL in *out. */
+	enum mpk_code (*find)(struct mpk_node_module *node, const char *name,
+			      struct mpk_function **out, struct mpk_error *err);
+
+	/* The name of function number i, false behind the last; for suggestions. NULL: it has
+	 * none that a user would name. */
+	bool (*name_at)(struct mpk_node_module *node, size_t i, struct mpk_span *out);
+
+	/* Undoes open; called when open succeeded and the module's last reference is gone. */
+	void (*close)(struct mpk_node_module *node);
+};
+
+/* A function that module code may look up by name wherever it runs; static storage. */
+struct mpk_global {
+	const char *name;
+	/* As mpk_function.call; the runtime is that of the code that calls. */
+	enum mpk_code (*call)(struct mpk_runtime *runtime, const struct mpk_args *args,
+			      struct mpk_value *result, struct mpk_error *err);
+};
+
+/* mpk_runtime_create - with the loader of device code and the global functions that every runtime
+ * has (create.c); no device is opened yet
+ * @options borrowed, with what it points to, until destroy
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_runtime_create(const struct mpk_runtime_options *options,
+				 struct mpk_runtime **out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_runtime_create_empty - the same without a loader and without functions */
+enum mpk_code mpk_runtime_create_empty(const struct mpk_runtime_options *options,
+				       struct mpk_runtime **out,
+				       struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_runtime_destroy - close devices; all modules and tensors must be gone. NULL is fine */
+void mpk_runtime_destroy(struct mpk_runtime *runtime);
+
+const struct mpk_runtime_options *mpk_runtime_options(const struct mpk_runtime *runtime);
+struct mpk_devices *mpk_runtime_devices(struct mpk_runtime *runtime);
+
+/* mpk_runtime_add_loader - let nodes that it accepts come to life by loader; before any library is
+ * opened. The first that accepts a kind has it.
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_runtime_add_loader(struct mpk_runtime *runtime, const struct mpk_loader *loader,
+				     struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_runtime_find_loader - the loader for a kind, or NULL */
+const struct mpk_loader *mpk_runtime_find_loader(const struct mpk_runtime *runtime,
+						 struct mpk_span kind);
+
+enum { MPK_RUNTIME_DEVICES_MAX = 8 };
+
+/* mpk_runtime_set_devices - where models that are looked up from now on live: the first is for
+ * tensors, the others are those that the model names by their number
+ * Returns  MPK_OK; MPK_E_RANGE: more than MPK_RUNTIME_DEVICES_MAX */
+enum mpk_code mpk_runtime_set_devices(struct mpk_runtime *runtime,
+				      const struct mpk_dldevice *devices, size_t count,
+				      struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_runtime_get_devices - those devices, at least one; count in *count; borrowed */
+const struct mpk_dldevice *mpk_runtime_get_devices(const struct mpk_runtime *runtime,
+						   size_t *count);
+
+/* mpk_runtime_add_function - a global function by its own name; a reference is taken over
+ * Returns  MPK_OK; MPK_E_NOMEM, the reference is dropped */
+enum mpk_code mpk_runtime_add_function(struct mpk_runtime *runtime, struct mpk_function *f,
+				       struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_runtime_add_globals - global functions; a later one of the same name wins
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_runtime_add_globals(struct mpk_runtime *runtime, const struct mpk_global *rows,
+				      size_t count, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_runtime_find_global - borrowed until destroy; NULL when nobody has it */
+struct mpk_function *mpk_runtime_find_global(struct mpk_runtime *runtime, const char *name);
+
+#endif

@@ -1,0 +1,130 @@
+/* library.c - from what was read of a file to what its loader wants to know */
+#include "session/library.h"
+
+#include <elf.h>
+
+#include "text/escape.h"
+
+#if defined(__x86_64__)
+static const struct {
+	uint16_t machine;
+	const char *name;
+} here = { EM_X86_64, "x86-64" };
+#elif defined(__aarch64__)
+static const struct {
+	uint16_t machine;
+	const char *name;
+} here = { EM_AARCH64, "AArch64" };
+#elif defined(__riscv)
+static const struct {
+	uint16_t machine;
+	const char *name;
+} here = { EM_RISCV, "RISC-V" };
+#elif defined(__powerpc64__)
+static const struct {
+	uint16_t machine;
+	const char *name;
+} here = { EM_PPC64, "PowerPC64" };
+#elif defined(__s390x__)
+static const struct {
+	uint16_t machine;
+	const char *name;
+} here = { EM_S390, "S390" };
+#else
+#error "name this machine here"
+#endif
+
+static bool is_little_endian(void)
+{
+	const uint16_t one = 1;
+
+	return *(const uint8_t *)&one == 1;
+}
+
+static enum mpk_code check_machine(const struct mpk_image *image, struct mpk_error *err)
+{
+	unsigned class = sizeof(void *) * 8;
+
+	if (image->machine == here.machine && image->elf_class == class &&
+	    image->big_endian == !is_little_endian())
+		return MPK_OK;
+	return mpk_fail(
+		err, MPK_E_LOAD,
+		"the library is for %s (%u-bit, %s-endian); this machine is %s (%u-bit, %s-endian)",
+		image->machine_name, image->elf_class, image->big_endian ? "big" : "little",
+		here.name, class, is_little_endian() ? "little" : "big");
+}
+
+enum mpk_code mpk_library_check(const struct mpk_library_options *options, struct mpk_error *err)
+{
+	const struct mpk_image *image = options->image;
+
+	switch (image->container) {
+	case MPK_CONTAINER_ELF_SO:
+		break;
+	case MPK_CONTAINER_BLOB:
+		return mpk_fail(
+			err, MPK_E_LOAD,
+			"a bare blob has no code to call; build a library of it with 'mpack build'");
+	case MPK_CONTAINER_ELF_OBJ:
+	case MPK_CONTAINER_ARCHIVE:
+	case MPK_CONTAINER_TAR:
+		return mpk_fail(
+			err, MPK_E_LOAD,
+			"objects cannot be loaded before they are linked: cc -shared -o LIBRARY.so OBJECTS");
+	}
+	if (image->type != ET_DYN)
+		return mpk_fail(err, MPK_E_LOAD, "not a shared library");
+	MPK_TRY(check_machine(image, err));
+	if (!image->has_blob && !image->function_count)
+		return mpk_fail(err, MPK_E_NO_BLOB,
+				"neither a module blob nor a callable function is in it");
+	return MPK_OK;
+}
+
+static enum mpk_convention convention_of(const struct mpk_image *image)
+{
+	if (image->convention != MPK_CONV_NONE)
+		return image->convention;
+	switch (image->gen) {
+	case MPK_GEN_LEGACY:
+		return MPK_CONV_LEGACY;
+	case MPK_GEN_HYBRID:
+		return MPK_CONV_FFI021;
+	case MPK_GEN_CURRENT:
+	case MPK_GENERATION_COUNT:
+		break;
+	}
+	return MPK_CONV_FFI;
+}
+
+enum mpk_code mpk_library_code(const struct mpk_library_options *options, struct mpk_arena *arena,
+			       struct mpk_host_code *out, struct mpk_error *err)
+{
+	const struct mpk_image *image = options->image;
+	struct mpk_host_function *functions =
+		mpk_arena_array(arena, image->function_count + 1, sizeof *functions);
+
+	if (!functions)
+		return mpk_fail_nomem(err);
+	for (size_t i = 0; i < image->function_count; i++) {
+		const struct mpk_image_function *f = &image->functions[i];
+
+		functions[i] =
+			(struct mpk_host_function){ f->name, f->symbol, f->is_entry, f->alias_of };
+	}
+	*out = (struct mpk_host_code){
+		.path = options->path,
+		.gen = image->gen,
+		.convention = convention_of(image),
+		.prefix = image->prefix,
+		.functions = functions,
+		.function_count = image->function_count,
+		.undefined = image->undefined,
+		.undefined_count = image->undefined_count,
+		.needed = image->needed,
+		.needed_count = image->needed_count,
+		.tree = options->tree,
+	};
+	return MPK_OK;
+}

@@ -1,0 +1,34 @@
+/* library.h - the file whose functions are called: what is known of it, and how it is loaded */
+#ifndef MPK_SESSION_LIBRARY_H
+#define MPK_SESSION_LIBRARY_H
+
+#include <stdbool.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "blob/blob.h"
+#include "elf/image.h"
+#include "runtime/host.h"
+#include "runtime/runtime.h"
+
+struct mpk_library_options {
+	const char *path;              /* the library's file; relative to the working
+					* directory, never searched for */
+	const struct mpk_image *image; /* of that file; borrowed */
+	const struct mpk_tree *tree;   /* of its blob; NULL without one; borrowed */
+	struct mpk_runtime_options runtime;
+};
+
+/* mpk_library_check - can this machine load it at all? Reads the image only.
+ * Returns  MPK_OK; MPK_E_LOAD: another machine (both named), an object or archive, a bare
+ *          blob; MPK_E_NO_BLOB: neither blob nor functions */
+enum mpk_code mpk_library_check(const struct mpk_library_options *options,
+				struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_library_code - what the loader is to know of the library's code
+ * @arena   receives the functions; everything else is borrowed from options
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_library_code(const struct mpk_library_options *options, struct mpk_arena *arena,
+			       struct mpk_host_code *out, struct mpk_error *err) MPK_MUST_CHECK;
+
+#endif

@@ -1,0 +1,60 @@
+/* dltensor.h - the layouts of DLPack that compiled code shares with its caller
+ *
+ * Compiled code reads these structures at fixed offsets: nothing here may change.
+ */
+#ifndef MPK_VALUE_DLTENSOR_H
+#define MPK_VALUE_DLTENSOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "dtype/dtype.h"
+
+/* Exactly DLDevice. */
+struct mpk_dldevice {
+	int32_t type; /* enum mpk_dldevice_type */
+	int32_t id;
+};
+
+enum mpk_dldevice_type {
+	MPK_DL_CPU = 1,
+	MPK_DL_CUDA = 2,
+	MPK_DL_CUDA_HOST = 3,
+	MPK_DL_OPENCL = 4,
+	MPK_DL_VULKAN = 7,
+	MPK_DL_METAL = 8,
+	MPK_DL_ROCM = 10,
+};
+
+static inline bool mpk_dldevice_equal(struct mpk_dldevice a, struct mpk_dldevice b)
+{
+	return a.type == b.type && a.id == b.id;
+}
+
+/* mpk_dldevice_is_host - whether the processor can read and write the memory */
+static inline bool mpk_dldevice_is_host(struct mpk_dldevice d)
+{
+	return d.type == MPK_DL_CPU || d.type == MPK_DL_CUDA_HOST;
+}
+
+/* Exactly DLTensor. */
+struct mpk_dltensor {
+	void *data;
+	struct mpk_dldevice device;
+	int32_t ndim;
+	struct mpk_dtype dtype;
+	int64_t *shape;       /* ndim extents, outermost first */
+	int64_t *strides;     /* in elements; compact row-major when NULL */
+	uint64_t byte_offset; /* of the first element from data */
+};
+
+/* mpk_dltensor_is_compact - row-major without gaps; strides of extents 1 do not count */
+bool mpk_dltensor_is_compact(const struct mpk_dltensor *t);
+
+/* mpk_dltensor_data - the first element of a tensor in host memory */
+static inline void *mpk_dltensor_data(const struct mpk_dltensor *t)
+{
+	return t->data ? (char *)t->data + t->byte_offset : NULL;
+}
+
+#endif

@@ -1,0 +1,123 @@
+/* storage.c - host memory behind tensors: small blocks from the heap, large and shared ones in
+ * pages of their own, which the kernel zeroes at first touch and takes back at once */
+#include "value/storage.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/num.h"
+
+enum { PAGES_FROM = 1 << 20 };
+
+static void release_heap(struct mpk_storage *s)
+{
+	free(s->data);
+	free(s);
+}
+
+static void release_pages(struct mpk_storage *s)
+{
+	(void)munmap(s->data, (size_t)(s->bytes ? s->bytes : 1));
+	free(s);
+}
+
+static enum mpk_code take_heap(struct mpk_storage *s, struct mpk_error *err)
+{
+	uint64_t room;
+
+	if (!mpk_align_up(s->bytes ? s->bytes : 1, MPK_STORAGE_ALIGN, &room))
+		return mpk_fail_nomem(err);
+	s->data = aligned_alloc(MPK_STORAGE_ALIGN, (size_t)room);
+	if (!s->data)
+		return mpk_fail_nomem(err);
+	memset(s->data, 0, (size_t)room);
+	s->release = release_heap;
+	return MPK_OK;
+}
+
+static enum mpk_code take_pages(struct mpk_storage *s, int sharing, struct mpk_error *err)
+{
+	void *data = mmap(NULL, (size_t)(s->bytes ? s->bytes : 1), PROT_READ | PROT_WRITE,
+			  MAP_ANONYMOUS | sharing, -1, 0);
+
+	if (data == MAP_FAILED)
+		return mpk_fail_errno(err, MPK_E_NOMEM, errno, "a tensor of %llu bytes",
+				      (unsigned long long)s->bytes);
+	s->data = data;
+	s->release = release_pages;
+	return MPK_OK;
+}
+
+enum mpk_code mpk_storage_create(uint64_t bytes, enum mpk_storage_memory memory,
+				 struct mpk_storage **out, struct mpk_error *err)
+{
+	struct mpk_storage *s = calloc(1, sizeof *s);
+	enum mpk_code code;
+
+	if (!s)
+		return mpk_fail_nomem(err);
+	atomic_init(&s->refs, 1);
+	s->device.type = MPK_DL_CPU;
+	s->bytes = bytes;
+	if (memory == MPK_STORAGE_SHARED)
+		code = take_pages(s, MAP_SHARED, err);
+	else if (bytes >= PAGES_FROM)
+		code = take_pages(s, MAP_PRIVATE, err);
+	else
+		code = take_heap(s, err);
+	if (code != MPK_OK) {
+		free(s);
+		return mpk_failed(code);
+	}
+	*out = s;
+	return MPK_OK;
+}
+
+/* Memory of others, with what gives it back. */
+struct wrapped {
+	struct mpk_storage storage;
+	void (*release)(void *owner);
+};
+
+static void release_wrapped(struct mpk_storage *s)
+{
+	struct wrapped *w = (struct wrapped *)s;
+
+	if (w->release)
+		w->release(s->owner);
+	free(w);
+}
+
+enum mpk_code mpk_storage_wrap(void *data, uint64_t bytes, struct mpk_dldevice device, void *owner,
+			       void (*release)(void *owner), struct mpk_storage **out,
+			       struct mpk_error *err)
+{
+	struct wrapped *w = calloc(1, sizeof *w);
+
+	if (!w)
+		return mpk_fail_nomem(err);
+	atomic_init(&w->storage.refs, 1);
+	w->storage.device = device;
+	w->storage.data = data;
+	w->storage.bytes = bytes;
+	w->storage.owner = owner;
+	w->storage.release = release_wrapped;
+	w->release = release;
+	*out = &w->storage;
+	return MPK_OK;
+}
+
+struct mpk_storage *mpk_storage_hold(struct mpk_storage *s)
+{
+	if (s)
+		(void)atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
+	return s;
+}
+
+void mpk_storage_drop(struct mpk_storage *s)
+{
+	if (s && atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) == 1)
+		s->release(s);
+}

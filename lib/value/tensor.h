@@ -1,0 +1,85 @@
+/* tensor.h - typed, shaped views of a storage
+ *
+ * A tensor may begin anywhere in its storage and have strides; several may lie in one
+ * storage. What prints, compares or saves elements wants a compact tensor in host memory:
+ * mpk_tensor_compact makes one where it has to.
+ */
+#ifndef MPK_VALUE_TENSOR_H
+#define MPK_VALUE_TENSOR_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/span.h"
+#include "value/dltensor.h"
+#include "value/storage.h"
+
+enum { MPK_TENSOR_NDIM_MAX = 32 };
+
+/* dl.shape and dl.strides point into the same allocation; strides of a compact tensor are the
+ * products of the extents behind them, as TVM's own tensors have them (0 where a later
+ * extent is 0). */
+struct mpk_tensor {
+	struct mpk_dltensor dl;
+	uint64_t bytes; /* of the elements: their number times the size of one */
+	atomic_uint refs;
+	struct mpk_storage *storage; /* held; NULL: memory borrowed for the time of a call */
+	int64_t extents[];           /* shape, then strides */
+};
+
+/* mpk_tensor_create - a compact tensor in host memory of its own, all zero
+ * @shape   ndim extents >= 0, ndim <= MPK_TENSOR_NDIM_MAX
+ * Returns  MPK_OK, one reference in *out; MPK_E_RANGE (an extent below 0, too many
+ *          dimensions, a size beyond 2^63); MPK_E_NOMEM */
+enum mpk_code mpk_tensor_create(struct mpk_dtype dtype, const int64_t *shape, size_t ndim,
+				enum mpk_storage_memory memory, struct mpk_tensor **out,
+				struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_tensor_view - a compact tensor in a storage, which it holds
+ * @offset  bytes from the storage's beginning
+ * Returns  MPK_OK, one reference in *out; MPK_E_RANGE as above, and when the elements end
+ *          behind the storage; MPK_E_NOMEM */
+enum mpk_code mpk_tensor_view(struct mpk_storage *storage, uint64_t offset, struct mpk_dtype dtype,
+			      const int64_t *shape, size_t ndim, struct mpk_tensor **out,
+			      struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_tensor_wrap - a tensor that somebody described with a DLTensor: the same memory, shape,
+ * strides and offset; nothing is copied
+ * @storage what keeps the memory, one more reference to it is taken; NULL: the memory is borrowed
+ *          and the tensor must not outlive the call that brought it
+ * Returns  MPK_OK, one reference in *out; MPK_E_RANGE (as above); MPK_E_NOMEM */
+enum mpk_code mpk_tensor_wrap(const struct mpk_dltensor *dl, struct mpk_storage *storage,
+			      struct mpk_tensor **out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_tensor_hold, mpk_tensor_drop - count references; NULL is fine */
+struct mpk_tensor *mpk_tensor_hold(struct mpk_tensor *t);
+void mpk_tensor_drop(struct mpk_tensor *t);
+
+/* mpk_tensor_copy_from - fill a compact host tensor from any host DLTensor of the same dtype and
+ * shape, whatever its strides and offset */
+void mpk_tensor_copy_from(struct mpk_tensor *to, const struct mpk_dltensor *from);
+
+/* mpk_tensor_compact - the tensor itself when it is compact, else a copy that is
+ * @t       in host memory
+ * Returns  MPK_OK, one reference in *out; MPK_E_NOMEM */
+enum mpk_code mpk_tensor_compact(struct mpk_tensor *t, struct mpk_tensor **out,
+				 struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_tensor_bytes_of - bytes of a tensor with this type and shape
+ * Returns  MPK_OK; MPK_E_RANGE as mpk_tensor_create says */
+enum mpk_code mpk_tensor_bytes_of(struct mpk_dtype dtype, const int64_t *shape, size_t ndim,
+				  uint64_t *out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_tensor_count - number of elements */
+uint64_t mpk_tensor_count(const struct mpk_tensor *t);
+
+/* mpk_tensor_span - the elements of a compact tensor in host memory */
+static inline struct mpk_span mpk_tensor_span(const struct mpk_tensor *t)
+{
+	return mpk_span_of(mpk_dltensor_data(&t->dl), (size_t)t->bytes);
+}
+
+#endif

@@ -188,7 +188,7 @@ END_TEST
 	".previous\");\n"
 #define RODATA BLOB(".section .rodata")
 #define Q(text) "\\\\\\\"" text "\\\\\\\""
-#define NOTE(digits)                                                                              \
+#define NOTE(digits)                                                                               \
 	"__asm__(\".pushsection .note.package,\\\"a\\\",%%note\\n.balign 4\\n"                     \
 	".long 4, 2f-1f, 0xcafe1a7e\\n.asciz \\\"FDO\\\"\\n1: .asciz \\\""                         \
 	"{" Q("type") ":" Q("mpack") "," Q("name") ":" Q("x") "," Q("blob") ":" Q(                 \

@@ -17,9 +17,8 @@
 #include "io/path.h"
 #include "process/argv.h"
 
-/* How the blob gets into its object, and with that into the library. From MPK_MAPPING_LARGE on
- * it is not given to compiler and linker; below, the way through a stub was measured to save
- * nothing against LLVM's and the linker's own copies. */
+/* How the blob gets into its object, and with that into the library. From MPK_LARGE_BYTES on
+ * it is not given to compiler and linker. */
 enum mpk_strategy {
 	MPK_STRATEGY_NONE,           /* there is no blob */
 	MPK_STRATEGY_FULL,           /* as it is */

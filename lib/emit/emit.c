@@ -76,7 +76,7 @@ static void choose_strategy(struct mpk_build *b)
 
 	if (!e->blob)
 		b->strategy = MPK_STRATEGY_NONE;
-	else if (size < MPK_MAPPING_LARGE || !is_elf)
+	else if (size < MPK_LARGE_BYTES || !is_elf)
 		b->strategy = MPK_STRATEGY_FULL;
 	else if (e->kind == MPK_EMIT_SO && e->target.has_large)
 		b->strategy = MPK_STRATEGY_EXTEND_LIBRARY;

@@ -154,7 +154,7 @@ enum mpk_code mpk_packed_write(const struct mpk_packed *s, struct mpk_output *o,
 	if (old && old->count == 1 && !old->pieces[0].data)
 		follow.old = &old->pieces[0];
 	/* What is out at once can neither be patched nor taken back. */
-	if (s->blob->len < MPK_MAPPING_LARGE || (old && !follow.old) || mpk_output_is_through(o) ||
+	if (s->blob->len < MPK_LARGE_BYTES || (old && !follow.old) || mpk_output_is_through(o) ||
 	    !find_blob(s, &follow.at))
 		return write_after_reading(s, &r, old, o, err);
 	return write_following(s, &r, &follow, o, err);

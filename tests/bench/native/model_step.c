@@ -1,8 +1,9 @@
 /* model_step STUBS LIBRARY FUNCTION STEPS LENGTHS EXTENT... - what a step of a model costs here
  *
- * Calls FUNCTION with one float32 tensor of the EXTENTs; `n` among them stands for 1 to LENGTHS in
- * turn. Prints nanoseconds: the median step, and the median of the step's kernels called
- * bare, with the same arguments in the same order (0 where lengths vary).
+ * Loads LIBRARY and calls FUNCTION with one float32 tensor of the EXTENTs; `n` among them stands
+ * for 1 to LENGTHS in turn. Prints: nanoseconds of loading, resident KiB then, nanoseconds of the
+ * first call, of the median call, of the median of its kernels called bare, with the same arguments
+ * in the same order (0 where lengths vary), and resident KiB at the end.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +18,7 @@
 #include "runtime/node.h"
 #include "session/library.h"
 
-enum { WARMUP = 1000 };
+enum { WARMUP_MAX = 1000 };
 
 static double now(void)
 {
@@ -48,6 +49,19 @@ static void need(enum mpk_code code, const struct mpk_error *err)
 	exit(1);
 }
 
+static long resident(void)
+{
+	FILE *f = fopen("/proc/self/statm", "r");
+	long pages = 0;
+
+	if (f) {
+		if (fscanf(f, "%*d %ld", &pages) != 1)
+			pages = 0;
+		(void)fclose(f);
+	}
+	return pages * 4;
+}
+
 /* One input of each length. */
 static struct mpk_value *make_inputs(char **extents, size_t ndim, int64_t lengths)
 {
@@ -69,21 +83,34 @@ static struct mpk_value *make_inputs(char **extents, size_t ndim, int64_t length
 	return inputs;
 }
 
+static double time_step(struct mpk_function *f, const struct mpk_value *input)
+{
+	struct mpk_args args = { input, NULL, 1 };
+	struct mpk_value result = { 0 };
+	struct mpk_error err = { 0 };
+	double start = now();
+
+	need(mpk_function_call(f, &args, &result, &err), &err);
+	mpk_value_drop(&result);
+	return now() - start;
+}
+
+static size_t warmup_of(size_t steps)
+{
+	return steps < WARMUP_MAX ? steps / 2 : WARMUP_MAX;
+}
+
 static double time_steps(struct mpk_function *f, const struct mpk_value *inputs, size_t lengths,
 			 size_t steps)
 {
+	size_t warmup = warmup_of(steps);
 	double *times = calloc(steps, sizeof *times);
-	struct mpk_error err = { 0 };
 
-	for (size_t i = 0; i < WARMUP + steps; i++) {
-		struct mpk_args args = { &inputs[i % lengths], NULL, 1 };
-		struct mpk_value result = { 0 };
-		double start = now();
+	for (size_t i = 0; i < warmup + steps; i++) {
+		double taken = time_step(f, &inputs[i % lengths]);
 
-		need(mpk_function_call(f, &args, &result, &err), &err);
-		mpk_value_drop(&result);
-		if (i >= WARMUP)
-			times[i - WARMUP] = now() - start;
+		if (i >= warmup)
+			times[i - warmup] = taken;
 	}
 	return median(times, steps);
 }
@@ -91,13 +118,14 @@ static double time_steps(struct mpk_function *f, const struct mpk_value *inputs,
 /* The kernels of the one plan that there is, in a row. */
 static double time_bare(struct mpk_relax_vm *vm, size_t steps)
 {
+	size_t warmup = warmup_of(steps);
 	double *times = calloc(steps, sizeof *times);
 	const struct mpk_relax_plan *plan = NULL;
 	struct mpk_context before = mpk_context_swap(vm->program->context);
 
 	for (size_t i = 0; i < MPK_PLANS_MAX && !plan; i++)
 		plan = vm->plans->items[i];
-	for (size_t i = 0; plan && i < WARMUP + steps; i++) {
+	for (size_t i = 0; plan && i < warmup + steps; i++) {
 		double start = now();
 
 		for (size_t k = 0; k < plan->step_count; k++) {
@@ -107,8 +135,8 @@ static double time_bare(struct mpk_relax_vm *vm, size_t steps)
 			(void)MPK_CODE(mpk_ffi_safe_call, plan->steps[k].function->address)(
 				NULL, p->cells, (int32_t)p->count, &result);
 		}
-		if (i >= WARMUP)
-			times[i - WARMUP] = now() - start;
+		if (i >= warmup)
+			times[i - warmup] = now() - start;
 	}
 	(void)mpk_context_swap(before);
 	return plan ? median(times, steps) : 0;
@@ -129,6 +157,8 @@ int main(int argc, char **argv)
 	if (argc < 6)
 		return 2;
 	size_t steps = (size_t)atoll(argv[4]), lengths = (size_t)atoll(argv[5]);
+	double start = now();
+
 	need(mpk_mapping_open(argv[2], &map, &err), &err);
 	need(mpk_image_open(map.bytes, NULL, &arena, &image, &err), &err);
 	need(mpk_blob_read(image.blob, image.gen, &arena, &tree, &err), &err);
@@ -140,11 +170,14 @@ int main(int argc, char **argv)
 	need(mpk_executors_add(runtime, &err), &err);
 	need(mpk_library_open(runtime, &code, &library, &err), &err);
 	need(mpk_library_find(library, argv[3], &f, &err), &err);
+	double loaded = now() - start;
+	long loaded_size = resident();
 	struct mpk_value *inputs = make_inputs(argv + 6, (size_t)argc - 6, (int64_t)lengths);
-	double step = time_steps(f, inputs, lengths, steps);
+	double first = time_step(f, &inputs[0]), step = time_steps(f, inputs, lengths, steps);
 	struct mpk_relax_vm *vm =
 		mpk_relax_machine_of((const struct mpk_node_module *)mpk_library_root(library));
 
-	printf("%.0f %.0f\n", step, lengths == 1 ? time_bare(vm, steps) : 0);
+	printf("%.0f %ld %.0f %.0f %.0f %ld\n", loaded, loaded_size, first, step,
+	       lengths == 1 ? time_bare(vm, steps) : 0, resident());
 	return 0;
 }

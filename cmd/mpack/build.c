@@ -11,6 +11,7 @@
 #include "base/num.h"
 #include "base/strmap.h"
 #include "common/diag.h"
+#include "common/interrupt.h"
 #include "common/libexec.h"
 #include "common/options.h"
 #include "common/progress.h"
@@ -207,19 +208,6 @@ static void on_signal(int sig)
 	(void)raise(sig);
 }
 
-static void catch_signals(void)
-{
-	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
-
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(signals); i++) {
-		struct sigaction old, mine = { .sa_handler = on_signal };
-
-		/* What the caller ignores (nohup) stays ignored. */
-		if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-			(void)sigaction(signals[i], &mine, NULL);
-	}
-}
-
 /* --- the build ------------------------------------------------------------------- */
 
 static bool needs_compiler(const struct mpk_emit *e)
@@ -322,7 +310,7 @@ static int build(enum mpk_emit_kind kind, const char *path)
 		status = mpk_diag_error(&err);
 	if (status == MPK_EXIT_OK)
 		warn_no_code(&in, &e);
-	catch_signals();
+	mpk_interrupt_handle(on_signal);
 	(void)signal(SIGXFSZ, SIG_IGN); /* a size limit is an error of write() then */
 	if (status == MPK_EXIT_OK) {
 		mpk_progress_begin("packing", e.blob ? e.blob->len : 0);

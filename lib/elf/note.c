@@ -74,7 +74,7 @@ static bool parse_digest(const char *text, uint8_t out[MPK_XXH128_BYTES])
 			return false;
 		out[i] = (uint8_t)(high << 4 | low);
 	}
-	return text[2 * MPK_XXH128_BYTES] == '\0';
+	return text[2 * (size_t)MPK_XXH128_BYTES] == '\0';
 }
 
 /* The member as our writer lays it out, which no other text can hold, for quotes within
@@ -183,7 +183,7 @@ enum mpk_code mpk_note_find(const struct mpk_elf *e, const char *symbol, struct 
 	see_file(&s);
 	if (s.failed)
 		return mpk_fail_nomem(err);
-	if (found.name && s.id.len == 2 * MPK_NOTE_ID_HALF &&
+	if (found.name && s.id.len == 2 * (size_t)MPK_NOTE_ID_HALF &&
 	    memcmp(s.id.data, found.digest, MPK_NOTE_ID_HALF) == 0)
 		found.id_off = s.id_off;
 	*out = found;

@@ -226,8 +226,8 @@ static enum mpk_code copy_step(struct copy *c, char *buffer, struct mpk_error *e
 /* While one buffer is filled and written, the tap looks at the other. */
 static enum mpk_code copy_through(struct copy *c, struct mpk_error *err)
 {
-	size_t size =
-		(size_t)min_u64(c->left, BATCH_BYTES) / PAGE_BYTES * PAGE_BYTES + 2 * PAGE_BYTES;
+	size_t size = (size_t)min_u64(c->left, BATCH_BYTES) / PAGE_BYTES * PAGE_BYTES +
+		      2 * (size_t)PAGE_BYTES;
 	char *buffers = aligned_alloc(PAGE_BYTES, 2 * size);
 	struct mpk_hash_thread hasher;
 	enum mpk_code code = MPK_OK;

@@ -26,12 +26,13 @@ void mpk_process_set_timeout(struct mpk_process_self *self, double seconds)
 	(void)kill(getppid(), SIGCHLD);
 }
 
-/* dup2, which leaves alone what has the number already: that would be closed by exec. */
+/* dup2, which leaves alone what has the number already: that would be closed by exec. Without a
+ * descriptor (no /dev/null in a bare chroot) the stream stays what it is. */
 static void put_stream(int fd, int target)
 {
 	if (fd == target)
 		(void)fcntl(fd, F_SETFD, 0);
-	else
+	else if (fd >= 0)
 		(void)dup2(fd, target);
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "text/escape.h"
+#include "text/shell.h"
 #include "view/view.h"
 
 void mpk_view_kernel_text(const struct mpk_function_info *f, bool tags, struct mpk_strbuf *out)
@@ -59,27 +60,14 @@ void mpk_view_model_text(const struct mpk_model *m, struct mpk_strbuf *out)
 
 /* --- a call to paste ---------------------------------------------------------------- */
 
-/* A word as a shell takes it back: as it is, or in single quotes. */
+/* A word as a shell takes it back; what a terminal would obey is escaped before. */
 static void put_word(struct mpk_strbuf *out, struct mpk_span word)
 {
-	static const char plain[] =
-		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+./:,@%=";
-	bool quote = word.len == 0;
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf safe = { 0 };
 
-	for (size_t i = 0; i < word.len; i++)
-		quote |= !word.data[i] || !strchr(plain, word.data[i]);
-	if (!quote) {
-		mpk_strbuf_put_span(out, word);
-		return;
-	}
-	mpk_strbuf_putc(out, '\'');
-	for (size_t i = 0; i < word.len; i++) {
-		if (word.data[i] == '\'')
-			mpk_strbuf_puts(out, "'\\''");
-		else
-			mpk_escape(out, mpk_span_of(word.data + i, 1));
-	}
-	mpk_strbuf_putc(out, '\'');
+	mpk_escape(&safe, word);
+	mpk_shell_quote(out, mpk_span_of(safe.data, safe.len));
+	out->failed |= safe.failed;
 }
 
 static void put_kernel_arguments(const struct mpk_function_info *f, struct mpk_strbuf *out)

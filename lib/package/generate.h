@@ -1,19 +1,24 @@
-/* generated.h - the host code that mpack writes itself, as sources of a build */
-#ifndef MPK_EMIT_GENERATED_H
-#define MPK_EMIT_GENERATED_H
+/* generate.h - the host code of a package's launch functions, as source texts */
+#ifndef MPK_PACKAGE_GENERATE_H
+#define MPK_PACKAGE_GENERATE_H
 
 #include <stdbool.h>
 
 #include "base/arena.h"
 #include "base/error.h"
-#include "emit/emit.h"
 #include "package/package.h"
 
 enum { MPK_GENERATED_MAX = 2 };
 
+/* A source that stands in no file. */
+struct mpk_generated {
+	const char *name; /* "launch.ll": what it is says its suffix; static storage */
+	struct mpk_span text;
+};
+
 struct mpk_generate_options {
-	bool via_c; /* launch functions as C, else as LLVM IR; a standalone package's
-			     * loader is C always */
+	bool via_c; /* launch functions as C, else as LLVM IR; a standalone package's loader is
+		     * C always */
 	bool system_lib;
 	const char *prefix; /* of a system library's symbols; "" */
 };
@@ -25,7 +30,7 @@ struct mpk_generate_options {
  *          cannot hold, a standalone system library); MPK_E_IO; MPK_E_NOMEM */
 enum mpk_code mpk_generate(const struct mpk_package *package,
 			   const struct mpk_generate_options *how, struct mpk_arena *arena,
-			   struct mpk_emit_source out[MPK_GENERATED_MAX], size_t *count,
+			   struct mpk_generated out[MPK_GENERATED_MAX], size_t *count,
 			   struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

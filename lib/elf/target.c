@@ -1,10 +1,9 @@
-#include "emit/target.h"
+#include "elf/target.h"
 
-#include <elf.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/cursor.h"
+#include "elf/reader.h"
 
 static const struct arch {
 	const char *prefix; /* of the triple; the first row that fits counts */
@@ -106,12 +105,13 @@ static const char *machine_name(unsigned machine, uint8_t class, uint8_t data, c
 static enum mpk_code check_elf(const struct mpk_target *target, struct mpk_span bytes,
 			       struct mpk_error *err)
 {
-	uint8_t class = bytes.data[EI_CLASS], data = bytes.data[EI_DATA];
-	const uint8_t *field = bytes.data + offsetof(Elf64_Ehdr, e_machine);
-	unsigned machine =
-		data == ELFDATA2MSB ? (unsigned)(field[0] << 8 | field[1]) : mpk_load_u16(field);
+	MPK_CLEANUP(mpk_elf_close) struct mpk_elf elf = { 0 };
 	char name[24];
 
+	MPK_TRY(mpk_elf_open(bytes, 0, &elf, err));
+
+	unsigned machine = elf.header.e_machine;
+	uint8_t class = elf.header.e_ident[EI_CLASS], data = elf.header.e_ident[EI_DATA];
 	if (target->format != MPK_OBJECT_ELF)
 		return mpk_fail(err, MPK_E_CONFLICT, "an ELF object, but the target is %s",
 				target->triple);
@@ -127,7 +127,7 @@ enum mpk_code mpk_target_check(const struct mpk_target *target, struct mpk_span 
 {
 	static const uint8_t macho[] = { 0xcf, 0xfa, 0xed, 0xfe };
 
-	if (bytes.len >= sizeof(Elf32_Ehdr) && memcmp(bytes.data, ELFMAG, SELFMAG) == 0)
+	if (mpk_span_starts(bytes, ELFMAG))
 		return check_elf(target, bytes, err);
 	if (bytes.len >= sizeof macho && memcmp(bytes.data, macho, sizeof macho) == 0 &&
 	    target->format != MPK_OBJECT_MACHO)

@@ -1,25 +1,21 @@
-#include "emit/generated.h"
+#include "package/generate.h"
 
 #include "launch/standalone.h"
 #include "package/standalone.h"
 
-/* The text in the arena, as a source that stands in no file. */
-static enum mpk_code keep(struct mpk_strbuf *text, const char *name, enum mpk_source_kind kind,
-			  struct mpk_arena *arena, struct mpk_emit_source *out,
-			  struct mpk_error *err)
+static enum mpk_code keep(struct mpk_strbuf *text, const char *name, struct mpk_arena *arena,
+			  struct mpk_generated *out, struct mpk_error *err)
 {
 	char *copy = text->failed ? NULL : mpk_arena_copy(arena, text->data, text->len);
 
 	if (!copy)
 		return mpk_fail_nomem(err);
-	*out = (struct mpk_emit_source){ .path = name,
-					 .kind = kind,
-					 .text = mpk_span_of(copy, text->len) };
+	*out = (struct mpk_generated){ name, mpk_span_of(copy, text->len) };
 	return MPK_OK;
 }
 
 static enum mpk_code functions(const struct mpk_package *p, const struct mpk_generate_options *how,
-			       struct mpk_arena *arena, struct mpk_emit_source *out,
+			       struct mpk_arena *arena, struct mpk_generated *out,
 			       struct mpk_error *err)
 {
 	enum mpk_launch_mode mode = p->manifest.standalone ? MPK_LAUNCH_STANDALONE
@@ -32,14 +28,14 @@ static enum mpk_code functions(const struct mpk_package *p, const struct mpk_gen
 				 err));
 	if (how->via_c) {
 		MPK_TRY(mpk_host_print_c(&unit, &text, err));
-		return keep(&text, "launch.c", MPK_SOURCE_C, arena, out, err);
+		return keep(&text, "launch.c", arena, out, err);
 	}
 	MPK_TRY(mpk_host_print_ll(&unit, &text, err));
-	return keep(&text, "launch.ll", MPK_SOURCE_IR, arena, out, err);
+	return keep(&text, "launch.ll", arena, out, err);
 }
 
 static enum mpk_code loader(const struct mpk_package *p, struct mpk_arena *arena,
-			    struct mpk_emit_source *out, struct mpk_error *err)
+			    struct mpk_generated *out, struct mpk_error *err)
 {
 	struct mpk_strbuf text MPK_CLEANUP(mpk_strbuf_fini) = { 0 };
 	const struct mpk_standalone_kernel *kernels = NULL;
@@ -53,12 +49,12 @@ static enum mpk_code loader(const struct mpk_package *p, struct mpk_arena *arena
 	MPK_TRY(mpk_package_standalone(p, arena, &kernels, &count, err));
 	MPK_TRY(mpk_standalone_print(kernels, count, p->launches[0].device_type, p->manifest.gen,
 				     &text, err));
-	return keep(&text, "standalone.c", MPK_SOURCE_C, arena, out, err);
+	return keep(&text, "standalone.c", arena, out, err);
 }
 
 enum mpk_code mpk_generate(const struct mpk_package *package,
 			   const struct mpk_generate_options *how, struct mpk_arena *arena,
-			   struct mpk_emit_source out[MPK_GENERATED_MAX], size_t *count,
+			   struct mpk_generated out[MPK_GENERATED_MAX], size_t *count,
 			   struct mpk_error *err)
 {
 	bool standalone = package->manifest.standalone;

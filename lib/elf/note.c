@@ -1,4 +1,4 @@
-#include "elf/stamp.h"
+#include "elf/note.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -15,8 +15,8 @@ enum { NOTES_MAX = 1000, TEXTS_MAX = 50, NOTE_HEADER = 12 };
 
 /* --- writing --------------------------------------------------------------------- */
 
-const char *mpk_stamp_text(struct mpk_arena *arena, const char *name, const char *symbol,
-			   const uint8_t *digest)
+const char *mpk_note_text(struct mpk_arena *arena, const char *name, const char *symbol,
+			  const uint8_t *digest)
 {
 	static const uint8_t zeros[MPK_XXH128_BYTES];
 	char digits[MPK_DIGEST_TEXT], *printed, *out = NULL;
@@ -48,7 +48,7 @@ struct search {
 	const struct mpk_elf *e;
 	const char *symbol;
 	struct mpk_arena *arena;
-	struct mpk_stamp *out;
+	struct mpk_note *out;
 	struct mpk_span id; /* of the build id */
 	uint64_t id_off;
 	unsigned notes, texts; /* looked at and parsed so far */
@@ -74,11 +74,11 @@ static bool parse_digest(const char *text, uint8_t out[MPK_XXH128_BYTES])
 			return false;
 		out[i] = (uint8_t)(high << 4 | low);
 	}
-	return text[2 * MPK_XXH128_BYTES] == '\0';
+	return text[2 * (size_t)MPK_XXH128_BYTES] == '\0';
 }
 
 /* The member as our writer lays it out, which no other text can hold, for quotes within
- * texts are escaped. Laid out otherwise, a stamp can be read, not renewed. */
+ * texts are escaped. Laid out otherwise, a note can be read, not renewed. */
 static uint64_t find_digits(const struct note *n, const char *digits)
 {
 	char member[64];
@@ -90,7 +90,7 @@ static uint64_t find_digits(const struct note *n, const char *digits)
 	return n->off + (uint64_t)(at - n->text.data) + strlen("\"xxh128\":\"");
 }
 
-static void take_stamp(struct search *s, const struct note *n)
+static void take_note(struct search *s, const struct note *n)
 {
 	json_error_t ignored;
 	size_t len = strnlen((const char *)n->text.data, n->text.len);
@@ -99,14 +99,14 @@ static void take_stamp(struct search *s, const struct note *n)
 	const char *name = json_string_value(json_object_get(o, "name"));
 	const char *blob = json_string_value(json_object_get(o, "blob"));
 	const char *digits = json_string_value(json_object_get(o, "xxh128"));
-	struct mpk_stamp stamp = { 0 };
+	struct mpk_note note = { 0 };
 
 	if (type && name && blob && digits && strcmp(type, "mpack") == 0 &&
-	    strcmp(blob, s->symbol) == 0 && parse_digest(digits, stamp.digest)) {
-		stamp.name = mpk_arena_text(s->arena, mpk_span_str(name));
-		stamp.digits_off = find_digits(n, digits);
-		s->failed |= !stamp.name;
-		*s->out = stamp;
+	    strcmp(blob, s->symbol) == 0 && parse_digest(digits, note.digest)) {
+		note.name = mpk_arena_text(s->arena, mpk_span_str(name));
+		note.digits_off = find_digits(n, digits);
+		s->failed |= !note.name;
+		*s->out = note;
 	}
 	json_decref(o);
 }
@@ -121,10 +121,10 @@ static void see_note(struct search *s, const struct note *n)
 	if (n->type == NT_GNU_BUILD_ID && owned_by(n, ELF_NOTE_GNU)) {
 		s->id = n->text;
 		s->id_off = n->off;
-	} else if (n->type == MPK_STAMP_TYPE && owned_by(n, MPK_STAMP_OWNER) &&
-		   n->text.len <= MPK_STAMP_TEXT_MAX && !s->out->name && s->texts < TEXTS_MAX) {
+	} else if (n->type == MPK_NOTE_TYPE && owned_by(n, MPK_NOTE_OWNER) &&
+		   n->text.len <= MPK_NOTE_TEXT_MAX && !s->out->name && s->texts < TEXTS_MAX) {
 		s->texts++;
-		take_stamp(s, n);
+		take_note(s, n);
 	}
 }
 
@@ -174,28 +174,28 @@ static void see_file(struct search *s)
 			see_notes(s, segment.p_offset, segment.p_filesz, segment.p_align);
 }
 
-enum mpk_code mpk_stamp_find(const struct mpk_elf *e, const char *symbol, struct mpk_arena *arena,
-			     struct mpk_stamp *out, struct mpk_error *err)
+enum mpk_code mpk_note_find(const struct mpk_elf *e, const char *symbol, struct mpk_arena *arena,
+			    struct mpk_note *out, struct mpk_error *err)
 {
-	struct mpk_stamp found = { 0 };
+	struct mpk_note found = { 0 };
 	struct search s = { .e = e, .symbol = symbol, .arena = arena, .out = &found };
 
 	see_file(&s);
 	if (s.failed)
 		return mpk_fail_nomem(err);
-	if (found.name && s.id.len == 2 * MPK_STAMP_ID_HALF &&
-	    memcmp(s.id.data, found.digest, MPK_STAMP_ID_HALF) == 0)
+	if (found.name && s.id.len == 2 * (size_t)MPK_NOTE_ID_HALF &&
+	    memcmp(s.id.data, found.digest, MPK_NOTE_ID_HALF) == 0)
 		found.id_off = s.id_off;
 	*out = found;
 	return MPK_OK;
 }
 
-enum mpk_code mpk_stamp_compare(const struct mpk_stamp *stamp,
-				const uint8_t digest[MPK_XXH128_BYTES], struct mpk_error *err)
+enum mpk_code mpk_note_compare(const struct mpk_note *note, const uint8_t digest[MPK_XXH128_BYTES],
+			       struct mpk_error *err)
 {
-	if (memcmp(digest, stamp->digest, MPK_XXH128_BYTES) == 0)
+	if (memcmp(digest, note->digest, MPK_XXH128_BYTES) == 0)
 		return MPK_OK;
 	return mpk_fail(
 		err, MPK_E_CORRUPT,
-		"the blob is damaged: it has not the digest that the file's note tells; to go on with it as it is, remove the note: objcopy --remove-section " MPK_STAMP_SECTION);
+		"the blob is damaged: it has not the digest that the file's note tells; to go on with it as it is, remove the note: objcopy --remove-section " MPK_NOTE_SECTION);
 }

@@ -1,9 +1,9 @@
-/* The note that tells what was packed (elf/stamp.h), and writing it anew (emit/stamped.h). The
+/* The note that tells what was packed (elf/note.h), and writing it anew (emit/packed.h). The
  * notes are made by the assembler. */
 #include <elf.h>
 
 #include "elf/image.h"
-#include "emit/stamped.h"
+#include "emit/packed.h"
 #include "io/output.h"
 #include "workdir.h"
 
@@ -36,19 +36,19 @@ static struct mpk_span library(const char *notes)
 	return read_file("a.so");
 }
 
-static struct mpk_stamp stamp_of(struct mpk_span file)
+static struct mpk_note note_of(struct mpk_span file)
 {
 	struct mpk_image image;
 	struct mpk_error err = { 0 };
 
 	ck_assert_msg(mpk_image_open(file, NULL, &arena, &image, &err) == MPK_OK, "%s", err.text);
-	return image.stamp;
+	return image.note;
 }
 
 /* --- reading --------------------------------------------------------------------- */
 
 static const struct {
-	const char *notes, *name; /* NULL: there is no stamp */
+	const char *notes, *name; /* NULL: there is no note */
 } rows[] = {
 	{ OURS(JSON("net", SYMBOL, DIGITS)), "net" },
 	{ OURS(JSON("", SYMBOL, DIGITS)), "" },
@@ -81,7 +81,7 @@ static const struct {
 START_TEST(found)
 {
 	struct mpk_span bytes = library(rows[_i].notes);
-	struct mpk_stamp s = stamp_of(bytes);
+	struct mpk_note s = note_of(bytes);
 
 	if (!rows[_i].name) {
 		ck_assert_ptr_null(s.name);
@@ -102,12 +102,12 @@ START_TEST(many_notes)
 	struct mpk_span file = library(
 		".rept 900\n" NOTE("GNU", "9", "abc") ".endr\n" OURS(JSON("net", SYMBOL, DIGITS)));
 
-	ck_assert_ptr_nonnull(stamp_of(file).name);
+	ck_assert_ptr_nonnull(note_of(file).name);
 	file = library(".rept 100\n" OURS("{}") ".endr\n" OURS(JSON("net", SYMBOL, DIGITS)));
-	ck_assert_ptr_null(stamp_of(file).name);
+	ck_assert_ptr_null(note_of(file).name);
 	file = library(
 		".rept 5000\n" NOTE("GNU", "9", "abc") ".endr\n" OURS(JSON("net", SYMBOL, DIGITS)));
-	ck_assert_ptr_null(stamp_of(file).name);
+	ck_assert_ptr_null(note_of(file).name);
 }
 END_TEST
 
@@ -116,12 +116,12 @@ START_TEST(without_sections)
 {
 	struct mpk_span file = library(OURS(JSON("net", SYMBOL, DIGITS)));
 	Elf64_Ehdr *h = (Elf64_Ehdr *)(uintptr_t)file.data;
-	struct mpk_stamp whole = stamp_of(file);
+	struct mpk_note whole = note_of(file);
 
 	h->e_shoff = 0;
 	h->e_shnum = 0;
 	h->e_shstrndx = 0;
-	struct mpk_stamp s = stamp_of(file);
+	struct mpk_note s = note_of(file);
 	ck_assert_ptr_nonnull(s.name);
 	ck_assert_uint_eq(s.digits_off, whole.digits_off);
 	ck_assert_uint_eq(s.id_off, whole.id_off);
@@ -142,10 +142,10 @@ START_TEST(hostile)
 
 		for (size_t i = 0; i < sizeof values; i++) {
 			struct mpk_arena own = { 0 };
-			struct mpk_stamp s;
+			struct mpk_note s;
 
 			*p = values[i];
-			ck_assert_int_eq(mpk_stamped_find(file, SYMBOL, NULL, &own, &s, NULL),
+			ck_assert_int_eq(mpk_packed_note(file, SYMBOL, NULL, &own, &s, NULL),
 					 MPK_OK);
 			ck_assert(!s.name || s.digits_off + 32 <= file.len);
 			ck_assert(!s.name || s.id_off + 8 <= file.len);
@@ -153,7 +153,7 @@ START_TEST(hostile)
 		}
 		*p = old;
 	}
-	ck_assert_ptr_nonnull(stamp_of(file).name);
+	ck_assert_ptr_nonnull(note_of(file).name);
 }
 END_TEST
 
@@ -179,9 +179,9 @@ START_TEST(written)
 	for (unsigned i = 0; i < sizeof digest; i++)
 		digest[i] = (uint8_t)(i * 0x11);
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(texts); i++)
-		ck_assert_str_eq(mpk_stamp_text(&arena, texts[i].name, "s", digest), texts[i].text);
+		ck_assert_str_eq(mpk_note_text(&arena, texts[i].name, "s", digest), texts[i].text);
 	ck_assert_ptr_nonnull(
-		strstr(mpk_stamp_text(&arena, "a", "s", NULL), "00000000000000000000000000000000"));
+		strstr(mpk_note_text(&arena, "a", "s", NULL), "00000000000000000000000000000000"));
 }
 END_TEST
 
@@ -191,40 +191,42 @@ START_TEST(renewed)
 {
 	static const size_t sizes[] = { 8, 100000, 3 << 20 };
 	struct mpk_span file = library(OURS(JSON("net", SYMBOL, DIGITS)));
+	struct mpk_private copy = { .data = (uint8_t *)mpk_arena_copy(&arena, file.data, file.len),
+				    .len = file.len };
 	size_t len = sizes[_i];
 	uint8_t *bytes = mpk_arena_alloc(&arena, len), digest[MPK_DIGEST_BYTES];
 	struct mpk_rope blob = mpk_rope_of(&arena), rope = mpk_rope_of(&arena);
-	struct mpk_stamped s = {
-		.file = file, .stamp = stamp_of(file), .rope = &rope, .blob = &blob
+	struct mpk_packed s = {
+		.file = &copy, .note = note_of(file), .rope = &rope, .blob = &blob
 	};
 	char text[MPK_DIGEST_TEXT];
 	struct mpk_output *o = NULL;
 
 	memset(bytes, 'b', len);
 	mpk_rope_put_view(&blob, mpk_span_of(bytes, len));
-	mpk_rope_put_view(&rope, file);
+	mpk_rope_put_view(&rope, mpk_span_of(copy.data, copy.len));
 	mpk_rope_put_rope(&rope, &blob);
-	ck_assert_int_eq(mpk_digest_of(MPK_DIGEST_XXH128, mpk_span_of(bytes, len), digest, NULL),
-			 MPK_OK);
+	ck_assert_int_eq(mpk_digest_rope(MPK_DIGEST_XXH128, &blob, NULL, digest, NULL), MPK_OK);
 	ck_assert_int_eq(mpk_output_open("new", 0666, &o, NULL), MPK_OK);
-	ck_assert_int_eq(mpk_stamped_write(&s, &arena, o, NULL), MPK_OK);
+	ck_assert_int_eq(mpk_packed_write(&s, o, NULL), MPK_OK);
 	ck_assert_int_eq(mpk_output_commit(o, NULL), MPK_OK);
 
+	memcpy(copy.data, file.data, file.len);
 	run("mkfifo pipe && cat pipe >piped &");
 	run("while [ ! -p pipe ]; do sleep 0.01; done");
 	ck_assert_int_eq(mpk_output_open("pipe", 0666, &o, NULL), MPK_OK);
-	ck_assert_int_eq(mpk_stamped_write(&s, &arena, o, NULL), MPK_OK);
+	ck_assert_int_eq(mpk_packed_write(&s, o, NULL), MPK_OK);
 	ck_assert_int_eq(mpk_output_commit(o, NULL), MPK_OK);
 	run("while ! cmp -s new piped; do sleep 0.01; done");
 
 	struct mpk_span out = read_file("new");
 	ck_assert_uint_eq(out.len, file.len + len);
 	(void)mpk_digest_print(digest, MPK_XXH128_BYTES, text);
-	ck_assert_int_eq(memcmp(out.data + s.stamp.digits_off, text, 32), 0);
-	ck_assert_int_eq(memcmp(out.data + s.stamp.id_off, digest, 8), 0);
-	/* nothing else has changed, neither there nor in what it was made from */
-	memcpy((void *)(uintptr_t)(out.data + s.stamp.digits_off), DIGITS, 32);
-	memcpy((void *)(uintptr_t)(out.data + s.stamp.id_off), "\0\x11\x22\x33\x44\x55\x66\x77", 8);
+	ck_assert_int_eq(memcmp(out.data + s.note.digits_off, text, 32), 0);
+	ck_assert_int_eq(memcmp(out.data + s.note.id_off, digest, 8), 0);
+	/* nothing else has changed */
+	memcpy((void *)(uintptr_t)(out.data + s.note.digits_off), DIGITS, 32);
+	memcpy((void *)(uintptr_t)(out.data + s.note.id_off), "\0\x11\x22\x33\x44\x55\x66\x77", 8);
 	ck_assert_int_eq(memcmp(out.data, file.data, file.len), 0);
 	ck_assert_int_eq(memcmp(out.data + file.len, bytes, len), 0);
 }
@@ -232,8 +234,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("stamp");
-	TCase *tc = tcase_create("stamp");
+	Suite *suite = suite_create("note");
+	TCase *tc = tcase_create("note");
 	SRunner *runner;
 	int failed;
 

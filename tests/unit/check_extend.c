@@ -1,6 +1,6 @@
-/* Growing a stub (elf/grow.h). The oracle is GNU ld: the grown file must be, byte for
+/* Extending a stub (elf/extend.h). The oracle is GNU ld: the extended file must be, byte for
  * byte, what ld makes of an object with the full content. */
-#include "elf/grow.h"
+#include "elf/extend.h"
 #include "skip.h"
 #include "workdir.h"
 
@@ -51,19 +51,20 @@ static void setup(void)
 	assemble("stub.o", "stub.bin", MPK_STUB_BYTES);
 }
 
-static enum mpk_code grow(const char *name, struct mpk_span bytes, struct mpk_span *out,
-			  struct mpk_error *err)
+static enum mpk_code extend(const char *name, struct mpk_span bytes, struct mpk_span *out,
+			    struct mpk_error *err)
 {
 	struct mpk_span file = read_file(name);
-	struct mpk_rope full = mpk_rope_of(&arena), grown = mpk_rope_of(&arena);
+	struct mpk_rope full = mpk_rope_of(&arena), extended = mpk_rope_of(&arena);
 
 	/* In two pieces, as a blob has a header and payloads. */
 	mpk_rope_put_view(&full, mpk_span_of(bytes.data, bytes.len / 2));
 	mpk_rope_put_view(&full,
 			  mpk_span_of(bytes.data + bytes.len / 2, bytes.len - bytes.len / 2));
-	MPK_TRY(mpk_elf_grow((uint8_t *)(uintptr_t)file.data, file.len, "blob", &full, &grown,
-			     err));
-	return mpk_rope_flat(&grown, out, err);
+	MPK_TRY(mpk_elf_extend(
+		&(struct mpk_private){ .data = (uint8_t *)(uintptr_t)file.data, .len = file.len },
+		"blob", &full, &extended, err));
+	return mpk_rope_flat(&extended, out, err);
 }
 
 static const size_t sizes[] = { 64,   65,   71,    72,    127,   4032,   4095,
@@ -71,18 +72,19 @@ static const size_t sizes[] = { 64,   65,   71,    72,    127,   4032,   4095,
 
 static void assert_same_as_ld(const char *flags, size_t len)
 {
-	struct mpk_span bytes = content(len, "full.bin"), grown = { 0 };
+	struct mpk_span bytes = content(len, "full.bin"), extended = { 0 };
 	struct mpk_error err = { 0 };
 
 	assemble("full.o", "full.bin", len);
 	run("gcc -shared -Wl,--build-id=0x1234 %s host.o stub.o -o stub.so", flags);
 	run("gcc -shared -Wl,--build-id=0x1234 %s host.o full.o -o full.so", flags);
-	ck_assert_msg(grow("stub.so", bytes, &grown, &err) == MPK_OK, "%s: %s", flags, err.text);
+	ck_assert_msg(extend("stub.so", bytes, &extended, &err) == MPK_OK, "%s: %s", flags,
+		      err.text);
 
 	struct mpk_span want = read_file("full.so");
-	ck_assert_uint_eq(grown.len, want.len);
+	ck_assert_uint_eq(extended.len, want.len);
 	size_t same = 0; /* one assertion: Check writes a record for each that holds */
-	while (same < want.len && grown.data[same] == want.data[same])
+	while (same < want.len && extended.data[same] == want.data[same])
 		same++;
 	ck_assert_msg(same == want.len, "%zu bytes, '%s': byte %#zx differs", len, flags, same);
 }
@@ -109,19 +111,19 @@ START_TEST(same_as_ld_with_options)
 }
 END_TEST
 
-/* Objects are not laid out by a linker: the oracle is a link of the grown object. */
-START_TEST(grown_object)
+/* Objects are not laid out by a linker: the oracle is a link of the extended object. */
+START_TEST(extended_object)
 {
-	struct mpk_span bytes = content(12345, "full.bin"), grown = { 0 };
+	struct mpk_span bytes = content(12345, "full.bin"), extended = { 0 };
 	struct mpk_error err = { 0 };
-	FILE *f = fopen("grown.o", "w");
+	FILE *f = fopen("extended.o", "w");
 
-	ck_assert_msg(grow("stub.o", bytes, &grown, &err) == MPK_OK, "%s", err.text);
-	ck_assert_uint_eq(fwrite(grown.data, 1, grown.len, f), grown.len);
+	ck_assert_msg(extend("stub.o", bytes, &extended, &err) == MPK_OK, "%s", err.text);
+	ck_assert_uint_eq(fwrite(extended.data, 1, extended.len, f), extended.len);
 	ck_assert_int_eq(fclose(f), 0);
 	assemble("full.o", "full.bin", bytes.len);
-	run("ld -shared grown.o -o a.so && ld -shared full.o -o b.so && cmp a.so b.so");
-	run("readelf -aW grown.o > /dev/null 2> warnings && test ! -s warnings");
+	run("ld -shared extended.o -o a.so && ld -shared full.o -o b.so && cmp a.so b.so");
+	run("readelf -aW extended.o > /dev/null 2> warnings && test ! -s warnings");
 }
 END_TEST
 
@@ -149,13 +151,13 @@ static const struct {
 
 START_TEST(refusals)
 {
-	struct mpk_span bytes = content(5000, "full.bin"), grown;
+	struct mpk_span bytes = content(5000, "full.bin"), extended;
 	struct mpk_error err = { 0 };
 
 	write_file("more.c", refused[_i].source);
 	run("gcc -c -fPIC more.c -o more.o");
 	run("%s", refused[_i].command);
-	ck_assert_msg(grow("stub.so", bytes, &grown, &err) == MPK_E_UNSUPPORTED, "%s",
+	ck_assert_msg(extend("stub.so", bytes, &extended, &err) == MPK_E_UNSUPPORTED, "%s",
 		      refused[_i].what);
 	ck_assert_msg(strstr(err.text, refused[_i].reason) != NULL, "%s: %s", refused[_i].what,
 		      err.text);
@@ -181,7 +183,8 @@ START_TEST(damaged)
 		memcpy(copy, file.data, len);
 		if (_i)
 			copy[i] ^= (uint8_t)(_i == 1 ? 0xff : 0x01);
-		(void)!mpk_elf_grow(copy, len, "blob", &full, &out, NULL);
+		(void)!mpk_elf_extend(&(struct mpk_private){ .data = copy, .len = len }, "blob",
+				      &full, &out, NULL);
 		free(copy);
 		mpk_arena_fini(&scratch);
 	}
@@ -198,14 +201,14 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("grow");
+	Suite *suite = suite_create("extend");
 	TCase *same = tcase_create("same as GNU ld"), *no = tcase_create("refused");
 
 #if defined __x86_64__
 	tcase_add_checked_fixture(same, setup, workdir_leave);
 	tcase_add_loop_test(same, same_as_ld, 0, MPK_ARRAY_COUNT(sizes));
 	tcase_add_loop_test(same, same_as_ld_with_options, 0, MPK_ARRAY_COUNT(flags));
-	tcase_add_test(same, grown_object);
+	tcase_add_test(same, extended_object);
 	tcase_add_checked_fixture(no, setup, workdir_leave);
 	tcase_add_loop_test(no, refusals, 0, MPK_ARRAY_COUNT(refused));
 	tcase_add_loop_test(no, damaged, 0, 3);

@@ -1,7 +1,7 @@
+#include "process/argv.h"
+
 #include <stdarg.h>
 #include <string.h>
-
-#include "emit/build.h"
 
 void mpk_argv_add(struct mpk_argv *v, const char *arg)
 {
@@ -11,15 +11,15 @@ void mpk_argv_add(struct mpk_argv *v, const char *arg)
 		return;
 	if (v->count + 2 > v->cap) {
 		size_t cap = v->cap ? v->cap * 2 : 32;
-		const char **grown = mpk_arena_array(v->arena, cap, sizeof *grown);
+		const char **longer = mpk_arena_array(v->arena, cap, sizeof *longer);
 
-		if (!grown) {
+		if (!longer) {
 			v->failed = true;
 			return;
 		}
 		if (v->count)
-			memcpy(grown, v->items, v->count * sizeof *grown);
-		v->items = grown;
+			memcpy(longer, v->items, v->count * sizeof *longer);
+		v->items = longer;
 		v->cap = cap;
 	}
 	v->items[v->count++] = arg;

@@ -140,8 +140,7 @@ static enum mpk_code split_words(struct mpk_arena *arena, const char *text, stru
 	char *copy = mpk_arena_copy(arena, text, strlen(text)), *rest = NULL;
 	struct mpk_argv v = { .arena = arena };
 
-	if (!copy)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(copy, err);
 	for (char *w = strtok_r(copy, " \t", &rest); w; w = strtok_r(NULL, " \t", &rest))
 		mpk_argv_add(&v, w);
 	if (v.failed)
@@ -242,8 +241,7 @@ static enum mpk_code fill(struct mpk_input *in, struct mpk_emit *e, struct mpk_e
 	e->dir = in->dir;
 	e->dir_named = in->package.manifest.dir;
 	e->llvm = mpk_libexec_find(&in->arena, "mpack/llvm.so");
-	if (!e->llvm)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(e->llvm, err);
 	e->tmpdir = tmp && *tmp ? tmp : "/tmp";
 	e->save_temps = opt.save_temps;
 	e->dry_run = opt.dry_run;

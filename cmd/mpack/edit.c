@@ -94,8 +94,7 @@ static enum mpk_code replace(struct edit *e, const char *word, struct mpk_mappin
 		return mpk_fail(err, MPK_E_USAGE, "--replace takes PATH=FILE, not '%s'",
 				MPK_QUOTE(mpk_span_str(word)));
 	const char *path = mpk_arena_copy(&e->arena, word, (size_t)(equals - word));
-	if (!path)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(path, err);
 	MPK_TRY(mpk_mapping_open(equals + 1, map, err));
 	return mpk_swap_payload(&e->swap, path, map, equals + 1, err);
 }

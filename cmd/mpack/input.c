@@ -167,8 +167,7 @@ static enum mpk_code load_package(struct mpk_input *in, const char *path,
 	in->gen = in->package.manifest.gen;
 	in->sources = mpk_arena_array(&in->arena, in->package.source_count + MPK_GENERATED_MAX,
 				      sizeof *in->sources);
-	if (!in->sources)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(in->sources, err);
 	add_sources(in);
 	if (in->report.errors)
 		return mpk_fail(err, MPK_E_UNSUPPORTED, "host sources cannot be used");

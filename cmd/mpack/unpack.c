@@ -80,8 +80,7 @@ static enum mpk_code take_objects(struct unpack *u, struct mpk_unpack_input *inp
 	const struct mpk_image *image = &u->image;
 	struct mpk_span *objects = mpk_arena_array(&u->arena, image->member_count, sizeof *objects);
 
-	if (!objects)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(objects, err);
 	for (size_t i = 0; i < image->function_count; i++)
 		if (!image->functions[i].member)
 			return MPK_OK;
@@ -113,8 +112,7 @@ static enum mpk_code make_plan(struct unpack *u, const char *path, struct mpk_er
 
 	if (!input.name)
 		input.name = name_of(&u->arena, path);
-	if (!input.name)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(input.name, err);
 	if (u->image.container == MPK_CONTAINER_ELF_SO)
 		input.library = u->file.bytes;
 	else if (u->image.member_count && has_host(&u->tree))

@@ -20,8 +20,7 @@ enum mpk_code mpk_tensors_read(struct mpk_cursor *c, struct mpk_strs names, uint
 				       "%" PRIu64 " tensors do not fit in the %zu bytes left",
 				       count, mpk_cursor_left(c));
 	tensors = mpk_arena_array(arena, names.count, sizeof *tensors);
-	if (!tensors)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(tensors, err);
 	for (size_t i = 0; i < names.count; i++) {
 		enum mpk_code code = mpk_tensor_read(c, arena, &tensors[i], err);
 

@@ -65,8 +65,7 @@ static enum mpk_code read_funcs(struct mpk_cursor *c, struct mpk_arena *arena, s
 
 	MPK_TRY(mpk_read_count(c, "function table", FUNC_MIN, &x->func_count, err));
 	funcs = mpk_arena_array(arena, x->func_count, sizeof *funcs);
-	if (!funcs)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(funcs, err);
 	for (size_t i = 0; i < x->func_count; i++)
 		MPK_TRY(read_func(c, arena, &funcs[i], err));
 	x->funcs = funcs;
@@ -82,8 +81,7 @@ static enum mpk_code read_scopes(struct mpk_cursor *c, struct mpk_arena *arena, 
 		return MPK_OK;
 	MPK_TRY(mpk_read_count(c, "memory scopes", SCOPE_MIN, &x->scope_count, err));
 	scopes = mpk_arena_array(arena, x->scope_count, sizeof *scopes);
-	if (!scopes)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(scopes, err);
 	for (size_t i = 0; i < x->scope_count; i++) {
 		MPK_TRY(mpk_read_i64(c, "memory scope index", &scopes[i].constant, err));
 		MPK_TRY(mpk_read_str(c, "memory scope", &scopes[i].scope, err));
@@ -143,8 +141,7 @@ static enum mpk_code read_consts(struct mpk_cursor *c, struct mpk_arena *arena, 
 
 	MPK_TRY(mpk_read_count(c, "constants", CONST_MIN, &x->const_count, err));
 	consts = mpk_arena_array(arena, x->const_count, sizeof *consts);
-	if (!consts)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(consts, err);
 	for (size_t i = 0; i < x->const_count; i++) {
 		enum mpk_code code = read_const(c, arena, x->gen, &consts[i], err);
 

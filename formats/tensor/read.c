@@ -41,8 +41,7 @@ static enum mpk_code read_shape(struct mpk_cursor *c, struct mpk_arena *arena,
 				       " dimensions do not fit in the %zu bytes left",
 				       ndim, mpk_cursor_left(c));
 	shape = mpk_arena_array(arena, (size_t)ndim, sizeof *shape);
-	if (!shape)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(shape, err);
 	for (int32_t i = 0; i < ndim; i++) {
 		MPK_TRY(mpk_read_i64(c, "tensor shape", &shape[i], err));
 		if (shape[i] < 0)

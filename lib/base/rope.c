@@ -172,8 +172,7 @@ enum mpk_code mpk_rope_flat(const struct mpk_rope *r, struct mpk_span *out, stru
 	MPK_TRY(mpk_rope_status(r, err));
 
 	char *data = r->len < SIZE_MAX ? mpk_arena_alloc(r->arena, (size_t)r->len + 1) : NULL;
-	if (!data)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(data, err);
 	for (size_t i = 0; i < r->count; i++) {
 		if (!r->pieces[i].data)
 			return mpk_fail(err, MPK_E_INTERNAL, "rope with a file range flattened");

@@ -11,8 +11,9 @@
 enum mpk_code mpk_device_list_push(struct mpk_device_list *list, const struct mpk_device_info *info,
 				   struct mpk_error *err)
 {
-	if (!mpk_vec_reserve(&list->items, &list->cap, list->count + 1, sizeof *list->items))
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(
+		mpk_vec_reserve(&list->items, &list->cap, list->count + 1, sizeof *list->items),
+		err);
 	list->items[list->count++] = *info;
 	return MPK_OK;
 }

@@ -34,8 +34,7 @@ static enum mpk_code cpu_open(unsigned ordinal, struct mpk_device **out, struct 
 		return mpk_device_no_such(err, "cpu", ordinal, 1);
 	struct mpk_device *device = calloc(1, sizeof *device);
 
-	if (!device)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(device, err);
 	device->ops = &mpk_cpu_ops;
 	describe(&device->info);
 	*out = device;
@@ -57,8 +56,7 @@ static enum mpk_code cpu_alloc(struct mpk_device *device, uint64_t bytes, void *
 		return mpk_fail_nomem(err);
 	void *data = aligned_alloc(MPK_DEVICE_ALIGN, (size_t)rounded);
 
-	if (!data)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(data, err);
 	*out = data;
 	return MPK_OK;
 }

@@ -102,8 +102,7 @@ static enum mpk_code cuda_open(unsigned ordinal, struct mpk_device **out, struct
 		return mpk_device_no_such(err, "cuda", ordinal, count);
 	struct mpk_cuda_device *device = calloc(1, sizeof *device);
 
-	if (!device)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(device, err);
 	device->base.ops = &mpk_cuda_ops;
 	device->cu = cu;
 	enum mpk_code code = start(device, ordinal, err);

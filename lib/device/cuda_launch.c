@@ -78,8 +78,7 @@ enum mpk_code mpk_cuda_bind(struct mpk_device_kernel *base, struct mpk_error *er
 
 	kernel->params = mpk_arena_array(&base->module->arena, count + 1, sizeof *kernel->params);
 	kernel->values = mpk_arena_array(&base->module->arena, count + 1, sizeof *kernel->values);
-	if (!kernel->params || !kernel->values)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(kernel->params && kernel->values, err);
 	MPK_TRY(mpk_cuda_enter(device, err));
 	unsigned status =
 		device->cu->cuModuleGetFunction(&kernel->function, module->module, base->name);

@@ -45,8 +45,7 @@ static enum mpk_code plan_args(const struct mpk_function_info *info, struct mpk_
 			       struct mpk_launch_plan *plan, struct mpk_error *err)
 {
 	plan->args = mpk_arena_array(arena, info->arg_count + 1, sizeof *plan->args);
-	if (!plan->args)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(plan->args, err);
 	plan->arg_count = info->arg_count;
 	for (size_t i = 0; i < info->arg_count; i++) {
 		int32_t extra = i < info->extra_tag_count ? info->extra_tags[i] : 0;

@@ -139,8 +139,7 @@ enum mpk_code mpk_nvrtc_compile(struct mpk_span source, unsigned sm, char **out,
 	MPK_TRY(mpk_driver_get(&driver, err));
 	char *text = strndup((const char *)source.data, source.len);
 
-	if (!text)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(text, err);
 	int status = api.nvrtcCreateProgram(&program, text, "kernels.cu", 0, NULL, NULL);
 
 	free(text);

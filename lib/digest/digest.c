@@ -64,8 +64,7 @@ enum mpk_code mpk_digest_add_rope(struct mpk_digest *d, const struct mpk_rope *r
 {
 	struct mpk_reader *r = malloc(sizeof *r);
 
-	if (!r)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(r, err);
 	mpk_reader_init(r, rope);
 	enum mpk_code code = add_all(d, r, tap, err);
 	mpk_reader_fini(r);

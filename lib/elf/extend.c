@@ -191,8 +191,7 @@ static enum mpk_code put_file(const struct mpk_patch *p, const struct plan *plan
 	uint64_t old_end = plan->stub.home.sh_offset + plan->stub.home.sh_size, new_end;
 	struct trailing *list = calloc(p->elf.section_count + 1, sizeof *list);
 
-	if (!list)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(list, err);
 	size_t count = collect_trailing(p, old_end, list);
 	enum mpk_code code = check_packed(p, list, count, old_end, err);
 	if (code == MPK_OK &&

@@ -187,8 +187,7 @@ static enum mpk_code put_behind(const struct mpk_patch *p, const struct mpk_patc
 	struct room room;
 	uint64_t end, table_off;
 
-	if (!table)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(table, err);
 	MPK_TRY(find_room(p, &room, err));
 	if (!mpk_add_u64(room.off, content->len, &end) || !mpk_align_up(end, 8, &table_off))
 		return mpk_fail(err, MPK_E_RANGE, "the blob is too large for a file");

@@ -233,8 +233,7 @@ enum mpk_code mpk_elf_needed(const struct mpk_elf *e, struct mpk_arena *arena,
 	MPK_TRY(mpk_dynamic_strings(e, dynamic, entries, &strings, err));
 
 	const char **names = mpk_arena_array(arena, entries, sizeof *names);
-	if (!names)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(names, err);
 	for (size_t i = 0; i < entries && gelf_getdyn(dynamic, (int)i, &d); i++) {
 		if (d.d_tag == DT_NULL)
 			break;

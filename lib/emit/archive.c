@@ -39,8 +39,7 @@ static enum mpk_code list_symbols(struct bundle *u, struct mpk_span object,
 	MPK_TRY(mpk_elf_open(object, 0, &elf, err));
 	MPK_TRY(mpk_symtab_static(&elf, &table, err));
 	struct mpk_span *list = mpk_arena_array(u->arena, table.count, sizeof *list);
-	if (!list)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(list, err);
 	for (size_t i = 1; i < table.count; i++) {
 		MPK_TRY(mpk_symtab_get(&table, i, &s, err));
 		if (is_indexed(&s))
@@ -71,8 +70,7 @@ static enum mpk_code add_bytes(struct bundle *u, const char *name, struct mpk_sp
 {
 	struct mpk_rope *content = mpk_arena_alloc(u->arena, sizeof *content);
 
-	if (!content)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(content, err);
 	*content = mpk_rope_of(u->arena);
 	mpk_rope_put_view(content, bytes);
 	return add(u, name, content, bytes, err);
@@ -123,8 +121,7 @@ static enum mpk_code collect(struct mpk_build *b, struct bundle *u, struct mpk_b
 			     struct mpk_error *err)
 {
 	u->maps = mpk_arena_array(b->arena, b->e->source_count, sizeof *u->maps);
-	if (!u->maps)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(u->maps, err);
 	for (size_t i = 0; i < b->e->source_count; i++)
 		MPK_TRY(add_source(u, b->objects[i], i, err));
 	return b->blob_object ? add_blob(b, u, f, err) : MPK_OK;
@@ -134,8 +131,7 @@ static enum mpk_code write_tar(const struct bundle *u, struct mpk_rope *rope, st
 {
 	struct mpk_tar_entry *list = mpk_arena_array(u->arena, u->count, sizeof *list);
 
-	if (!list)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(list, err);
 	for (size_t i = 0; i < u->count; i++)
 		list[i] = (struct mpk_tar_entry){ u->entries[i].name, u->entries[i].content };
 	return mpk_tar_write(list, u->count, 0, rope, err);

@@ -51,8 +51,7 @@ static enum mpk_code probe_incbin(struct mpk_build *b, bool *yes, struct mpk_err
 	*yes = true;
 	if (b->e->dry_run)
 		return MPK_OK;
-	if (!path || !object)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(path && object, err);
 	MPK_TRY(mpk_output_store(path, mpk_span_str(text), err));
 	mpk_argv_add_all(&v, &b->e->cc);
 	mpk_argv_add_all(&v, &b->e->cflags);
@@ -96,8 +95,7 @@ static enum mpk_code choose_form(struct mpk_build *b, struct mpk_csource *c, str
 	c->form = MPK_CSOURCE_INCBIN;
 	c->size = e->blob->len;
 	c->file = mpk_scratch_file(&b->scratch, b->arena, "devc.blob");
-	if (!c->file)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(c->file, err);
 	return mpk_build_write_packed(b, c->file, 0666, &(struct mpk_packed){ .rope = e->blob },
 				      err);
 }
@@ -108,8 +106,7 @@ enum mpk_code mpk_build_blob_job(struct mpk_build *b, struct mpk_job *job, struc
 	const char *source = mpk_scratch_file(&b->scratch, b->arena, "devc.c");
 
 	b->blob_object = mpk_scratch_file(&b->scratch, b->arena, "devc.o");
-	if (!b->blob_object || !source)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(b->blob_object && source, err);
 	if (!b->e->via_c)
 		return mpk_build_llvm_job(b, NULL, b->blob_object, run_blob, job, err);
 	MPK_TRY(choose_form(b, &c, err));

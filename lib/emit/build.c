@@ -22,8 +22,7 @@ enum mpk_code mpk_build_note(struct mpk_build *b, struct mpk_error *err)
 	if (!later && !e->dry_run)
 		MPK_TRY(mpk_digest_rope(MPK_DIGEST_XXH128, e->blob, NULL, b->digest, err));
 	b->note = mpk_note_text(b->arena, e->name, b->symbol, b->digest);
-	if (!b->note)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(b->note, err);
 	if (strlen(b->note) >= MPK_NOTE_TEXT_MAX)
 		return mpk_fail(
 			err, MPK_E_RANGE,

@@ -61,8 +61,7 @@ enum mpk_code mpk_build_llvm_job(struct mpk_build *b, const struct mpk_emit_sour
 				     source ? mpk_path_name(source->path) : "the blob");
 	const char *step = mpk_arena_printf(b->arena, "LLVM: %s -> %s",
 					    source ? source->path : b->symbol, object);
-	if (!t || !job->what || !step)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(t && job->what && step, err);
 	*t = (struct mpk_build_llvm_task){ b, source, object };
 	job->process.run = run;
 	job->process.data = t;
@@ -102,8 +101,7 @@ enum mpk_code mpk_build_source_job(struct mpk_build *b, size_t i, struct mpk_job
 	const char *name = mpk_arena_printf(b->arena, "lib%zu.o", i);
 	const char *object = name ? mpk_scratch_file(&b->scratch, b->arena, name) : NULL;
 
-	if (!object)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(object, err);
 	b->objects[i] = object;
 	if (s->kind == MPK_SOURCE_IR)
 		return mpk_build_llvm_job(b, s, object, run_ir, job, err);
@@ -111,8 +109,7 @@ enum mpk_code mpk_build_source_job(struct mpk_build *b, size_t i, struct mpk_job
 		return mpk_build_c_job(b, s->path, object, job, err);
 
 	const char *file = mpk_scratch_file(&b->scratch, b->arena, mpk_path_name(s->path));
-	if (!file)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(file, err);
 	if (!b->e->dry_run)
 		MPK_TRY(mpk_output_store(file, s->text, err));
 	return mpk_build_c_job(b, file, object, job, err);

@@ -90,8 +90,7 @@ static enum mpk_code put_bytes(struct printer *p, const struct mpk_rope *bytes,
 	struct mpk_span some = { 0 }, chunk;
 	struct mpk_reader *r = malloc(sizeof *r);
 
-	if (!r)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(r, err);
 	mpk_reader_init(r, bytes);
 	do {
 		code = mpk_reader_next(r, &some, err);

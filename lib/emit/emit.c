@@ -126,8 +126,7 @@ static enum mpk_code emit(struct mpk_build *b, struct mpk_error *err)
 
 	b->symbol = mpk_arena_printf(b->arena, "%s%s", e->prefix,
 				     e->symbol ? e->symbol : gen->blob_symbol);
-	if (!b->symbol)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(b->symbol, err);
 	b->register_fn = e->system_lib ? gen->register_symbol : NULL;
 	if (!e->blob && blob_only)
 		return mpk_fail(

@@ -43,8 +43,7 @@ enum mpk_code mpk_jobs_run(const struct mpk_job *jobs, size_t count, unsigned pa
 	struct mpk_process *list = mpk_arena_array(&arena, count, sizeof *list);
 	struct mpk_process_end *ends = mpk_arena_array(&arena, count, sizeof *ends);
 
-	if (!list || !ends)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(list && ends, err);
 	for (size_t i = 0; i < count; i++)
 		list[i] = jobs[i].process;
 	MPK_TRY(mpk_process_run(list, count, parallel, ends, err));

@@ -160,8 +160,7 @@ enum mpk_code mpk_build_library(struct mpk_build *b, struct mpk_error *err)
 	const char *linked = mpk_scratch_file(&b->scratch, b->arena, "linked.so");
 	bool as_object = b->strategy == MPK_STRATEGY_EXTEND_OBJECT;
 
-	if (!linked)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(linked, err);
 	MPK_TRY(build_id(b, err));
 	if (as_object)
 		MPK_TRY(link_extended_object(b, linked, err));

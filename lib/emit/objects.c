@@ -60,8 +60,7 @@ enum mpk_code mpk_build_objects(struct mpk_build *b, struct mpk_error *err)
 	struct mpk_job *jobs = mpk_arena_array(b->arena, most, sizeof *jobs);
 
 	b->objects = mpk_arena_array(b->arena, most, sizeof *b->objects);
-	if (!jobs || !b->objects)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(jobs && b->objects, err);
 	MPK_TRY(collect_jobs(b, jobs, &count, err));
 	return b->e->dry_run ? MPK_OK : mpk_jobs_run(jobs, count, b->e->jobs, err);
 }

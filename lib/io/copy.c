@@ -232,8 +232,7 @@ static enum mpk_code copy_through(struct copy *c, struct mpk_error *err)
 	struct mpk_hash_thread hasher;
 	enum mpk_code code = MPK_OK;
 
-	if (!buffers)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(buffers, err);
 	if (c->tap && c->left > BATCH_BYTES && mpk_hash_thread_start(&hasher, c->tap))
 		c->hasher = &hasher;
 	(void)posix_fadvise(c->in, (off_t)c->from, (off_t)c->left, POSIX_FADV_SEQUENTIAL);

@@ -51,8 +51,7 @@ static enum mpk_code read_small(int fd, size_t size, struct mpk_span *out, struc
 	size_t room = (size + ALIGN_BYTES - 1) / ALIGN_BYTES * ALIGN_BYTES, len = 0;
 	uint8_t *data = aligned_alloc(ALIGN_BYTES, room);
 
-	if (!data)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(data, err);
 	while (len < size) {
 		ssize_t n = pread(fd, data + len, size - len, (off_t)len);
 
@@ -164,8 +163,7 @@ enum mpk_code mpk_private_open(const struct mpk_mapping *m, struct mpk_span keep
 		p.data = copy_of(m);
 	if (p.data == MAP_FAILED)
 		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot map");
-	if (!p.data)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(p.data, err);
 	if (m->mapped && p.len && !allow_changes(&p)) {
 		int saved = errno;
 

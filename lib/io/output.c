@@ -137,8 +137,7 @@ static enum mpk_code take_name(struct mpk_output *o,
 	for (unsigned tries = 0; tries < NAME_TRIES; tries++) {
 		char *name = temp_name(o->path);
 
-		if (!name)
-			return mpk_fail_nomem(err);
+		MPK_TRY_ALLOC(name, err);
 		temps_add(name);
 		if (make(o, name)) {
 			o->temp = name;
@@ -187,8 +186,7 @@ static enum mpk_code open_target(struct mpk_output *o, struct mpk_error *err)
 	}
 	/* The file behind a link is replaced, not the link. */
 	o->path = exists ? realpath(o->shown, NULL) : strdup(o->shown);
-	if (!o->path)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(o->path, err);
 	o->fd = open_unnamed(o);
 	return o->fd >= 0 ? MPK_OK : take_name(o, make_file, err);
 }
@@ -198,8 +196,7 @@ enum mpk_code mpk_output_open(const char *path, unsigned mode, struct mpk_output
 {
 	struct mpk_output *o = calloc(1, sizeof *o);
 
-	if (!o)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(o, err);
 	o->fd = -1;
 	o->mode = (mode_t)mode;
 	o->shown = strdup(path);

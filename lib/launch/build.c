@@ -249,8 +249,7 @@ enum mpk_code mpk_launch_build(const struct mpk_launch *launches, size_t count,
 		globals += launches[i].step_count;
 	u.globals = mpk_arena_array(arena, globals, sizeof *u.globals);
 	u.externs = mpk_arena_array(arena, MPK_GEN_RUNTIME_COUNT, sizeof *u.externs);
-	if (!functions || !u.globals || !u.externs)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(functions && u.globals && u.externs, err);
 	if (count)
 		shared_names(&u, launches[0].gen);
 	for (size_t i = 0; !u.failed && i < count; i++)

@@ -473,8 +473,7 @@ enum mpk_code mpk_launch_resolve(const struct mpk_manifest *manifest, struct mpk
 	struct mpk_launch *launches = mpk_arena_array(
 		arena, manifest->launch_count ? manifest->launch_count : 1, sizeof *launches);
 
-	if (!launches)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(launches, err);
 	for (size_t i = 0; i < manifest->launch_count; i++) {
 		struct resolve r = { .manifest = manifest,
 				     .source = &manifest->launches[i],

@@ -143,8 +143,7 @@ enum mpk_code mpk_session_emit(struct mpk_session *s, struct mpk_arena *arena, s
 	LLVMDisposeMemoryBuffer(buffer);
 	if (s->failed)
 		return mpk_fail(err, MPK_E_TOOL, "LLVM: %s", s->text);
-	if (!copy)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(copy, err);
 	*out = mpk_span_of(copy, len);
 	return MPK_OK;
 }

@@ -8,8 +8,7 @@ static enum mpk_code keep(struct mpk_strbuf *text, const char *name, struct mpk_
 {
 	char *copy = text->failed ? NULL : mpk_arena_copy(arena, text->data, text->len);
 
-	if (!copy)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(copy, err);
 	*out = (struct mpk_generated){ name, mpk_span_of(copy, text->len) };
 	return MPK_OK;
 }

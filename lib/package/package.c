@@ -147,8 +147,7 @@ static enum mpk_code build(struct mpk_loader *l, struct mpk_package *out, struct
 	bool *unreached = mpk_arena_array(l->arena, count + 1, sizeof *unreached);
 	struct mpk_module *modules = load_modules(l);
 
-	if (!modules || !unreached)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(modules && unreached, err);
 	out->launches = mpk_loader_launches(l, modules, &count, &root);
 	out->launch_count = out->launches ? manifest->launch_count : 0;
 	if (manifest->dedup && manifest->valid && !l->report->errors && !l->failed)
@@ -222,8 +221,7 @@ enum mpk_code mpk_package_load(const struct mpk_package_input *input, struct mpk
 		return code;
 	if (input->gen)
 		out->manifest.gen = *input->gen;
-	if (!name_memory_files(&l, input->memory_file_count))
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(name_memory_files(&l, input->memory_file_count), err);
 	if (out->manifest.module_count)
 		MPK_TRY(load(&l, out, err));
 	if (report->errors != errors)

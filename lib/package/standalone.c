@@ -51,8 +51,7 @@ static enum mpk_code add_row(struct search *s, const struct mpk_kernels *k,
 		.tags = tags,
 		.tag_count = f->launch_tag_count,
 	};
-	if (!tags || !row->name || !row->format)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(tags && row->name && row->format, err);
 	for (size_t i = 0; i < f->launch_tag_count; i++)
 		tags[i] = mpk_launch_tag_parse(f->launch_tags[i]);
 	MPK_TRY(code_of(s, k, f->key, &code, err));
@@ -81,8 +80,7 @@ static enum mpk_code add_module(struct search *s, const struct mpk_node *node,
 
 	struct mpk_standalone_kernel *grown =
 		mpk_arena_array(s->arena, s->count + k.function_count, sizeof *grown);
-	if (!grown)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(grown, err);
 	for (size_t i = 0; i < s->count; i++)
 		grown[i] = s->rows[i];
 	s->rows = grown;

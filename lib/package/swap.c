@@ -233,8 +233,7 @@ enum mpk_code mpk_swap_payload(struct mpk_swap *s, const char *what, const struc
 			 .file = file,
 			 .err = err };
 
-	if (!j.path)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(j.path, err);
 	enum mpk_code code = swap(&j);
 	if (code == MPK_E_CORRUPT || code == MPK_E_SYNTAX || code == MPK_E_CONFLICT) {
 		mpk_error_at_file(err, name);

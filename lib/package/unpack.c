@@ -282,8 +282,7 @@ enum mpk_code mpk_unpack_plan(const struct mpk_unpack_input *input, struct mpk_a
 	MPK_TRY(plan(&u, &manifest));
 	MPK_TRY(mpk_unpack_add(&u.files, MPK_UNPACK_MANIFEST, manifest, err));
 	files = mpk_arena_array(arena, u.files.count, sizeof *files);
-	if (!files)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(files, err);
 	memcpy(files, u.files.items, u.files.count * sizeof *files);
 	*out = (struct mpk_unpack){ files, u.files.count };
 	return MPK_OK;

@@ -201,8 +201,7 @@ static enum mpk_code prepare(struct run *r, size_t count, struct mpk_error *err)
 		r->contains |= r->list[i].contained;
 	}
 	r->slots = calloc(r->parallel, sizeof *r->slots);
-	if (!r->slots)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(r->slots, err);
 	if (r->contains)
 		MPK_TRY(mpk_children_list(&r->strangers, err));
 	(void)sigemptyset(&block);

@@ -25,11 +25,9 @@ static enum mpk_code take_heap(struct mpk_storage *s, struct mpk_error *err)
 {
 	uint64_t room;
 
-	if (!mpk_align_up(s->bytes ? s->bytes : 1, MPK_STORAGE_ALIGN, &room))
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(mpk_align_up(s->bytes ? s->bytes : 1, MPK_STORAGE_ALIGN, &room), err);
 	s->data = aligned_alloc(MPK_STORAGE_ALIGN, (size_t)room);
-	if (!s->data)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(s->data, err);
 	memset(s->data, 0, (size_t)room);
 	s->release = release_heap;
 	return MPK_OK;
@@ -54,8 +52,7 @@ enum mpk_code mpk_storage_create(uint64_t bytes, enum mpk_storage_memory memory,
 	struct mpk_storage *s = calloc(1, sizeof *s);
 	enum mpk_code code;
 
-	if (!s)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(s, err);
 	atomic_init(&s->refs, 1);
 	s->device.type = MPK_DL_CPU;
 	s->bytes = bytes;
@@ -94,8 +91,7 @@ enum mpk_code mpk_storage_wrap(void *data, uint64_t bytes, struct mpk_dldevice d
 {
 	struct wrapped *w = calloc(1, sizeof *w);
 
-	if (!w)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(w, err);
 	atomic_init(&w->storage.refs, 1);
 	w->storage.device = device;
 	w->storage.data = data;

@@ -316,7 +316,7 @@ enum mpk_code mpk_value_parse(const char *text, struct mpk_value *out, struct mp
 	return parse_any(text, MPK_STORAGE_PRIVATE, out, err);
 }
 
-enum mpk_code mpk_value_parse_out(const char *text, struct mpk_value *out, struct mpk_error *err)
+static enum mpk_code parse_out(const char *text, struct mpk_value *out, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_value_drop) struct mpk_value v = { 0 };
 	struct source s = { .text = text };
@@ -369,5 +369,5 @@ enum mpk_code mpk_value_parse_argument(const char *text, bool is_out, struct mpk
 
 	*name = (struct mpk_span){ 0 };
 	(void)mpk_value_split_name(text, name, &value);
-	return is_out ? mpk_value_parse_out(value, out, err) : mpk_value_parse(value, out, err);
+	return is_out ? parse_out(value, out, err) : mpk_value_parse(value, out, err);
 }

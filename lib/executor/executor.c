@@ -1,9 +1,13 @@
 #include "executor/executor.h"
 
+#include "executor/aot/aot.h"
+#include "executor/graph/graph.h"
 #include "executor/relax/relax.h"
 
 /* One row a kind of executor; NULL ends. */
 static const struct mpk_loader *const executors[] = {
+	&mpk_aot_executor,
+	&mpk_graph_executor,
 	&mpk_relax_executor,
 	NULL,
 };

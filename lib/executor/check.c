@@ -143,9 +143,9 @@ static enum mpk_code unknown_name(const struct mpk_model *m, struct mpk_span nam
 	mpk_escape(&said, name);
 	mpk_strbuf_putc(&said, '\'');
 	if (near < count) {
-		mpk_strbuf_puts(&said, "; did you mean '");
+		mpk_strbuf_puts(&said, " (did you mean '");
 		mpk_escape(&said, place(m, near)->name);
-		mpk_strbuf_puts(&said, "'?");
+		mpk_strbuf_puts(&said, "'?)");
 	}
 	return refuse(m, &said, err);
 }

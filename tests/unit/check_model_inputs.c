@@ -68,10 +68,10 @@ static const struct binding bindings[] = {
 	{ { "extra", "" }, 1, 0, NULL },
 	{ { "", "data" }, 1, 0, NULL },
 	{ { "data", "data" }, -1, -1, "input 'data' is given twice" },
-	{ { "data", "xtra" }, -1, -1, "no input 'xtra'; did you mean 'extra'?" RIGHT },
-	{ { "data", "waight" }, -1, -1, "no input 'waight'; did you mean 'weight'?" RIGHT },
+	{ { "data", "xtra" }, -1, -1, "no input 'xtra' (did you mean 'extra'?)" RIGHT },
+	{ { "data", "waight" }, -1, -1, "no input 'waight' (did you mean 'weight'?)" RIGHT },
 	{ { "data", "else" }, -1, -1, "no input 'else'" RIGHT },
-	{ { "da\nta", "extra" }, -1, -1, "no input 'da\\nta'; did you mean 'data'?" RIGHT },
+	{ { "da\nta", "extra" }, -1, -1, "no input 'da\\nta' (did you mean 'data'?)" RIGHT },
 };
 
 START_TEST(names_and_positions)

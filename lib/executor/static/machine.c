@@ -39,17 +39,17 @@ struct mpk_static_machine {
 
 /* --- life ----------------------------------------------------------------------------------- */
 
-/* Where a storage goes: host memory is everywhere; of other types the first device that was named,
- * or else where the model lives. */
+/* Where a storage goes: to the first device of its type that was named, or else to the first there
+ * is. TVM would take the one where the model lives, whose memory the kernels then refuse. */
 static struct mpk_dldevice device_for(int32_t type, const struct mpk_dldevice *devices,
 				      size_t count)
 {
-	if (type == MPK_DL_CPU)
-		return (struct mpk_dldevice){ MPK_DL_CPU, 0 };
+	if (!type)
+		return devices[0];
 	for (size_t i = 0; i < count; i++)
 		if (devices[i].type == type)
 			return devices[i];
-	return devices[0];
+	return (struct mpk_dldevice){ type, 0 };
 }
 
 static enum mpk_code take_devices(struct mpk_static_machine *m, const struct mpk_dldevice *devices,

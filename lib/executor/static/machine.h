@@ -14,8 +14,8 @@ struct mpk_static_machine;
 
 /* mpk_static_machine_create - a machine for a finished program; its memory is taken at the first
  * call
- * @devices where the model lives: the first has the storages that no device is named for; others
- *          are for storages of their type. Host memory is always there
+ * @devices where the model lives: the first has the storages that say no type of device; of those
+ *          that do, the first device of that type, or number 0 where none is named
  * Returns  MPK_OK, one reference in *out; MPK_E_DEVICE: one that is needed does not open;
  *          MPK_E_NOMEM */
 enum mpk_code mpk_static_machine_create(struct mpk_static_program *program,

@@ -129,6 +129,9 @@ $(MODULES):
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) -g -shared -fPIC $(MODULE_FLAGS) -o $@ $<
 $(O)/tests/unit/check_runtime $(O)/tests/unit/check_batch: | $(MODULES) $(STUBS)
+# The readers whose calls check_read_once counts.
+COUNTED := ar cubin fatbin graph_json ptx source_code spirv
+$(O)/tests/unit/check_read_once: private ALL_LDFLAGS += $(COUNTED:%=-Wl,--wrap=mpk_%_read)
 # Where NVIDIA's toolkit is installed, its declarations are compared with ours.
 $(O)/tests/unit/check_cuda_abi.o: CPPFLAGS += -isystem /usr/local/cuda/include
 
@@ -229,7 +232,12 @@ check-cuda: all $(O)/tests/unit/check_device_gpu
 	$(Q)sh scripts/check-cuda --bin $(O)/bin
 
 BENCH_BIN := $(patsubst %.c,$(O)/%,$(sort $(wildcard tests/bench/native/*.c)))
-$(BENCH_BIN): $(O)/%: %.c
+# What measures code of ours from within; the others are programs by themselves.
+BENCH_OWN := $(O)/tests/bench/native/model_step
+$(BENCH_OWN): $(O)/%: %.c $(O)/libmpk.a
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(ALL_CFLAGS) -o $@ $^ $(BASE_LIBS)
+$(filter-out $(BENCH_OWN),$(BENCH_BIN)): $(O)/%: %.c
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) -std=gnu17 $(WARN) -O2 $(WERROR_FLAG) -o $@ $< -lOpenCL -ldl
 

@@ -32,7 +32,7 @@ enum mpk_payload_tag {
 	MPK_PAYLOAD_RELAY, /* VMExecutable */
 };
 
-/* Bytes and where they stand in the blob (what offsets of errors and parts count from). */
+/* Bytes and where they stand in the blob (what offsets of errors and files count from). */
 struct mpk_source {
 	struct mpk_span span;
 	uint64_t off;
@@ -89,7 +89,7 @@ enum mpk_code mpk_payload_decode(const struct mpk_kind *kind, enum mpk_generatio
 void mpk_payload_encode(const struct mpk_payload *p, struct mpk_rope *rope);
 
 /* One file that a payload would make. */
-struct mpk_part {
+struct mpk_extracted_file {
 	const char *name; /* relative, "params/w1"; letters, digits, "._-/"; unique */
 	struct mpk_span data;
 	uint64_t off; /* of data in the blob, when stored */
@@ -98,8 +98,8 @@ struct mpk_part {
 	struct mpk_span title; /* the name as the payload spells it; may be empty */
 };
 
-struct mpk_parts {
-	const struct mpk_part *items;
+struct mpk_extracted_files {
+	const struct mpk_extracted_file *items;
 	size_t count;
 };
 
@@ -108,7 +108,7 @@ struct mpk_parts {
  * Returns  a text in arena, or NULL when memory is out */
 const char *mpk_node_folder(const struct mpk_node *node, size_t index, struct mpk_arena *arena);
 
-/* mpk_payload_parts - the files that a decoded payload consists of, in stored order
+/* mpk_payload_extract - the files that a decoded payload consists of, in stored order
  * Code as "kernels.ptx" or "kernels/<name>.metal" with the suffix of its format, function
  * tables as "functions.json" in the layout of TVM's .tvm_meta.json, tensors as
  * "params/<name>", "constants/<name>" or "constants/<index>", graphs as "graph.json",
@@ -116,7 +116,8 @@ const char *mpk_node_folder(const struct mpk_node *node, size_t index, struct mp
  * Names that are no file names are changed; title keeps what they were.
  * @out     in arena, views into the payload's bytes
  * Returns  MPK_OK; MPK_E_NOMEM */
-enum mpk_code mpk_payload_parts(const struct mpk_payload *p, struct mpk_arena *arena,
-				struct mpk_parts *out, struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_payload_extract(const struct mpk_payload *p, struct mpk_arena *arena,
+				  struct mpk_extracted_files *out,
+				  struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

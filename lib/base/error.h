@@ -119,4 +119,11 @@ static inline enum mpk_code mpk_failed(enum mpk_code code)
 			return mpk_try_code_;                                                      \
 	} while (0)
 
+/* The same when memory is out: ok is a pointer, or what a function says that makes room. */
+#define MPK_TRY_ALLOC(ok, err)                                                                     \
+	do {                                                                                       \
+		if (!(ok))                                                                         \
+			return mpk_fail_nomem(err);                                                \
+	} while (0)
+
 #endif

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clsource/clsource.h"
 #include "device/opencl.h"
+#include "sourcecode/sourcecode.h"
 #include "text/escape.h"
 
 static struct mpk_opencl_module *module_of(struct mpk_device_module *module)
@@ -45,9 +45,9 @@ static enum mpk_code programs_of_source(struct mpk_opencl_module *module, struct
 					struct mpk_error *err)
 {
 	struct mpk_arena *arena = &module->base.arena;
-	const struct mpk_clsource_piece *pieces;
+	const struct mpk_source_code_piece *pieces;
 
-	MPK_TRY(mpk_clsource_split(text, arena, &pieces, &module->program_count, err));
+	MPK_TRY(mpk_source_code_split(text, arena, &pieces, &module->program_count, err));
 	bool is_whole = module->program_count == 0;
 
 	if (is_whole)

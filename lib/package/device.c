@@ -4,12 +4,12 @@
 #include <string.h>
 
 #include "base/strmap.h"
-#include "clsource/clsource.h"
+#include "code/info.h"
 #include "kernels/kernels.h"
 #include "manifest/mkind.h"
 #include "package/format.h"
 #include "package/loader.h"
-#include "probe.h"
+#include "sourcecode/sourcecode.h"
 #include "text/escape.h"
 
 #define QUOTE(mstr) MPK_QUOTE(mpk_toml_str_span(mstr))
@@ -66,10 +66,10 @@ static void check_format(struct device *d, struct mpk_toml_str name, const struc
 		mpk_loader_error(d->l, name.pos, MPK_E_CORRUPT, "payload-format",
 				 "'%s' is in no format of kind '%s': say 'format' if it is",
 				 QUOTE(name), d->kind->name);
-	} else if (!mpk_probe_fits(kind, format, mpk_probe(f->map.bytes))) {
+	} else if (!mpk_code_format_fits(kind, format, mpk_code_format_of(f->map.bytes))) {
 		mpk_loader_error(d->l, name.pos, MPK_E_CORRUPT, "payload-format",
 				 "'%s' is not %s (format '%s')", QUOTE(name),
-				 mpk_probe_name(mpk_probe_expected(kind, format)), d->format);
+				 mpk_code_format_claimed(kind, format)->name, d->format);
 	} else {
 		return;
 	}
@@ -111,17 +111,25 @@ static bool open_files(struct device *d)
 
 /* --- kernels --------------------------------------------------------------------------- */
 
-static void missing_kernel(struct device *d, size_t i, const struct mpk_probe_names *found)
+static void missing_kernel(struct device *d, size_t i, const struct mpk_code_info *found)
 {
+	const struct mpk_code_info *lister = mpk_code_info_lister(found);
+	size_t count = lister ? lister->kernel_count : 0, near;
+	struct mpk_span *names = mpk_arena_array(d->l->arena, count, sizeof *names);
 	struct mpk_toml_str name = d->m->functions[i].name;
-	size_t near = mpk_closest(mpk_toml_str_span(name), found->names, found->count);
 	char hint[160] = "";
 
-	if (near < found->count)
-		(void)snprintf(hint, sizeof hint, "; did you mean '%s'?",
-			       MPK_QUOTE(found->names[near]));
-	else if (found->count == 1)
-		(void)snprintf(hint, sizeof hint, "; it has '%s'", MPK_QUOTE(found->names[0]));
+	if (!names) {
+		d->l->failed = true;
+		return;
+	}
+	for (size_t k = 0; k < count; k++)
+		names[k] = lister->kernels[k].name;
+	near = mpk_closest(mpk_toml_str_span(name), names, count);
+	if (near < count)
+		(void)snprintf(hint, sizeof hint, "; did you mean '%s'?", MPK_QUOTE(names[near]));
+	else if (count == 1)
+		(void)snprintf(hint, sizeof hint, "; it has '%s'", MPK_QUOTE(names[0]));
 	mpk_loader_error(d->l, name.pos, MPK_E_CONFLICT, "missing-kernel",
 			 "'%s' has no kernel '%s'%s", QUOTE(data_of(d, i)), QUOTE(name), hint);
 	d->sound = false;
@@ -137,11 +145,12 @@ static void warn_function(struct device *d, struct mpk_toml_str name)
 }
 
 /* What its reader found wrong with a file; a preprocessor may leave sound text of a source. */
-static void broken_file(struct device *d, size_t i, const struct mpk_error *err)
+static void broken_file(struct device *d, size_t i, const struct mpk_code_info *found)
 {
+	const struct mpk_error *err = mpk_code_info_problem(found);
 	struct mpk_toml_str name = data_of(d, i);
 
-	if (mpk_probe_is_source(mpk_probe(d->files[i]->map.bytes))) {
+	if (found->format->is_source) {
 		mpk_toml_add_finding(d->l->report, d->l->manifest->path, name.pos, MPK_WARNING,
 				     "payload-format", "'%s': %s", QUOTE(name), err->text);
 		return;
@@ -155,25 +164,25 @@ static void broken_file(struct device *d, size_t i, const struct mpk_error *err)
 static void check_kernels_from(struct device *d, size_t i)
 {
 	struct mpk_span bytes = d->files[i]->map.bytes;
-	struct mpk_probe_names found;
-	struct mpk_error err = { 0 };
+	struct mpk_code_info found;
 
-	if (mpk_probe_kernels(bytes, d->l->arena, &found, &err) != MPK_OK) {
-		if (err.code == MPK_E_NOMEM)
-			d->l->failed = true;
-		else
-			broken_file(d, i, &err);
+	if (mpk_code_info_read(bytes, 0, NULL, d->l->arena, &found, NULL) != MPK_OK) {
+		d->l->failed = true;
+		return;
+	}
+	if (mpk_code_info_problem(&found)) {
+		broken_file(d, i, &found);
 		return;
 	}
 	for (size_t k = i; k < d->m->function_count; k++) {
-		enum mpk_probe_kernel there =
-			mpk_probe_find(&found, mpk_toml_str_span(d->m->functions[k].name));
+		enum mpk_code_defines there =
+			mpk_code_info_defines(&found, mpk_toml_str_span(d->m->functions[k].name));
 
 		if (d->files[k] != d->files[i])
 			continue;
-		if (there == MPK_PROBE_MISSING)
+		if (there == MPK_CODE_MISSING)
 			missing_kernel(d, k, &found);
-		else if (there == MPK_PROBE_FUNCTION)
+		else if (there == MPK_CODE_FUNCTION)
 			warn_function(d, d->m->functions[k].name);
 	}
 }
@@ -219,7 +228,8 @@ static struct mpk_function_info *build_table(struct device *d)
 
 /* --- code -------------------------------------------------------------------------------- */
 
-static bool has_piece(const struct mpk_clsource_piece *pieces, size_t count, struct mpk_span kernel)
+static bool has_piece(const struct mpk_source_code_piece *pieces, size_t count,
+		      struct mpk_span kernel)
 {
 	for (size_t i = 0; i < count; i++)
 		if (mpk_span_equal(pieces[i].name, kernel))
@@ -228,20 +238,20 @@ static bool has_piece(const struct mpk_clsource_piece *pieces, size_t count, str
 }
 
 /* What loaders make of a source that comes with lines of its own. */
-static void check_pieces(struct device *d, const struct mpk_clsource_piece *pieces, size_t count)
+static void check_pieces(struct device *d, const struct mpk_source_code_piece *pieces, size_t count)
 {
 	for (size_t i = 0; i < d->m->function_count; i++) {
 		struct mpk_toml_str name = d->m->functions[i].name;
 
 		if (!has_piece(pieces, count, mpk_toml_str_span(name)))
 			mpk_loader_error(d->l, name.pos, MPK_E_CONFLICT, "missing-kernel",
-					 "'%s' has '" MPK_CLSOURCE_DELIMITER
+					 "'%s' has '" MPK_SOURCE_CODE_DELIMITER
 					 "' lines, but none for '%s'",
 					 QUOTE(data_of(d, i)), QUOTE(name));
 	}
 	if (count != d->m->function_count)
 		mpk_loader_error(d->l, d->m->data.pos, MPK_E_CONFLICT, "pieces",
-				 "'%s' has %zu '" MPK_CLSOURCE_DELIMITER
+				 "'%s' has %zu '" MPK_SOURCE_CODE_DELIMITER
 				 "' lines for %zu kernels; loaders want one for each",
 				 QUOTE(d->m->data), count, d->m->function_count);
 }
@@ -254,7 +264,7 @@ static void put_pieces(struct device *d, struct mpk_rope *code)
 
 		while (source.len && source.data[source.len - 1] == 0)
 			source.len--;
-		mpk_rope_put_bytes(code, mpk_span_str(MPK_CLSOURCE_DELIMITER));
+		mpk_rope_put_bytes(code, mpk_span_str(MPK_SOURCE_CODE_DELIMITER));
 		mpk_rope_put_bytes(code, mpk_toml_str_span(d->m->functions[i].name));
 		mpk_rope_put_bytes(code, mpk_span_str("\n"));
 		mpk_loader_put(d->files[i], 0, source.len, code);
@@ -268,11 +278,11 @@ static void put_pieces(struct device *d, struct mpk_rope *code)
 static void put_opencl(struct device *d, struct mpk_rope *code)
 {
 	const struct mpk_file *first = d->files[0];
-	const struct mpk_clsource_piece *pieces;
+	const struct mpk_source_code_piece *pieces;
 	size_t count = 0;
 
 	if (!d->own_files &&
-	    mpk_clsource_split(first->map.bytes, d->l->arena, &pieces, &count, NULL) != MPK_OK) {
+	    mpk_source_code_split(first->map.bytes, d->l->arena, &pieces, &count, NULL) != MPK_OK) {
 		d->l->failed = true;
 		return;
 	}
@@ -348,6 +358,6 @@ void mpk_loader_put_device(struct mpk_loader *l, const struct mpk_mmodule *m, st
 	if (!open_files(&d))
 		return;
 	check_kernels(&d);
-	if (d.sound)
+	if (d.sound && d.format) /* without files, which the manifest refuses, there is none */
 		encode(&d, rope);
 }

@@ -2,8 +2,8 @@
 
 #include "package/standalone.h"
 
-#include "clsource/clsource.h"
 #include "io/reader.h"
+#include "sourcecode/sourcecode.h"
 #include "text/escape.h"
 
 /* Everything one kernel's row is made of. */
@@ -19,13 +19,13 @@ struct search {
 static enum mpk_code code_of(struct search *s, const struct mpk_kernels *k, struct mpk_span name,
 			     struct mpk_span *out, struct mpk_error *err)
 {
-	const struct mpk_clsource_piece *pieces;
+	const struct mpk_source_code_piece *pieces;
 	size_t count = 0;
 
 	*out = k->data;
 	if (!mpk_span_is(k->fmt, "cl"))
 		return MPK_OK;
-	MPK_TRY(mpk_clsource_split(k->data, s->arena, &pieces, &count, err));
+	MPK_TRY(mpk_source_code_split(k->data, s->arena, &pieces, &count, err));
 	for (size_t i = 0; i < count; i++) {
 		if (mpk_span_equal(pieces[i].name, name)) {
 			*out = pieces[i].text;

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/strmap.h"
+#include "code/format.h"
 #include "kinds.h"
 #include "payload.h"
-#include "probe.h"
 #include "text/escape.h"
 
 /* One swap on its way. */
@@ -86,7 +86,7 @@ static enum mpk_code swap_code(const struct job *j)
 			"'%s' keeps its kernels one by one, so that one file cannot stand for them: name one, %s#%s=FILE",
 			MPK_QUOTE(j->node->kind), j->path,
 			k->source_count ? MPK_QUOTE(k->sources[0].key) : "KERNEL");
-	MPK_TRY(mpk_probe_check(j->file->bytes, j->node->kind, k->fmt, j->err));
+	MPK_TRY(mpk_code_format_check(j->file->bytes, j->node->kind, k->fmt, j->err));
 	k->content = file_rope(j);
 	return k->content ? put_kernels(j, k) : mpk_fail_nomem(j->err);
 }
@@ -154,7 +154,7 @@ static enum mpk_code swap_kernel(const struct job *j)
 	/* What was not swapped yet still stands in the old payload. */
 	if (!is_inside(k->sources[at].data, j->node->payload))
 		return swapped_twice(j);
-	MPK_TRY(mpk_probe_check(j->file->bytes, j->node->kind, k->fmt, j->err));
+	MPK_TRY(mpk_code_format_check(j->file->bytes, j->node->kind, k->fmt, j->err));
 	sources = mpk_arena_array(j->s->arena, k->source_count, sizeof *sources);
 	if (!sources)
 		return mpk_fail_nomem(j->err);

@@ -321,7 +321,7 @@ static void round_trip(const struct mpk_kind *kind, enum mpk_generation gen, uin
 	struct gen g = { .seed = seed };
 	struct mpk_payload p = { .tag = kind->codec->tag, .kind = kind, .gen = gen }, back;
 	struct mpk_error err = { 0 };
-	struct mpk_parts parts;
+	struct mpk_extracted_files parts;
 	struct mpk_span first, second;
 
 	fill(&g, &p);
@@ -336,7 +336,7 @@ static void round_trip(const struct mpk_kind *kind, enum mpk_generation gen, uin
 	ck_assert_msg(mpk_span_equal(first, second), "%s, seed %" PRIu64, kind->name, seed);
 	if (p.tag == MPK_PAYLOAD_RELAY)
 		ck_assert_int_eq(back.u.relay.layout, p.u.relay.layout);
-	ck_assert_int_eq(mpk_payload_parts(&back, &g.arena, &parts, NULL), MPK_OK);
+	ck_assert_int_eq(mpk_payload_extract(&back, &g.arena, &parts, NULL), MPK_OK);
 	mpk_arena_fini(&g.arena);
 }
 
@@ -397,12 +397,12 @@ START_TEST(flips_never_crash)
 		struct mpk_span copy = guarded_put(&guard, all);
 		struct mpk_arena arena = { 0 };
 		struct mpk_payload back;
-		struct mpk_parts parts;
+		struct mpk_extracted_files parts;
 
 		guard.map[guard.room - all.len + bit / 8] ^= (uint8_t)(1 << bit % 8);
 		if (mpk_payload_decode(kind, p.gen, (struct mpk_source){ copy, 0 }, &arena, &back,
 				       NULL) == MPK_OK)
-			ck_assert_int_eq(mpk_payload_parts(&back, &arena, &parts, NULL), MPK_OK);
+			ck_assert_int_eq(mpk_payload_extract(&back, &arena, &parts, NULL), MPK_OK);
 		mpk_arena_fini(&arena);
 	}
 	guarded_free(&guard);

@@ -5,34 +5,10 @@
 #include <string.h>
 
 #include "base/strmap.h"
+#include "executor/model_text.h"
 #include "text/escape.h"
 
 /* --- what is said --------------------------------------------------------------------------- */
-
-static void put_extents(const struct mpk_model_tensor *t, struct mpk_strbuf *out)
-{
-	for (size_t i = 0; i < t->ndim; i++) {
-		mpk_strbuf_puts(out, i ? ", " : "");
-		if (t->symbols && t->symbols[i].len)
-			mpk_escape(out, t->symbols[i]);
-		else
-			mpk_strbuf_printf(out, "%" PRId64, t->shape[i]);
-	}
-}
-
-/* "float32[2, n]", "any value" */
-static void put_expected(const struct mpk_model_tensor *t, struct mpk_strbuf *out)
-{
-	char type[MPK_DTYPE_TEXT];
-
-	if (!t->typed) {
-		mpk_strbuf_puts(out, "any value");
-		return;
-	}
-	mpk_strbuf_printf(out, "%s[", mpk_dtype_print(t->dtype, type));
-	put_extents(t, out);
-	mpk_strbuf_putc(out, ']');
-}
 
 static void put_value(const struct mpk_value *v, struct mpk_strbuf *out)
 {
@@ -45,59 +21,7 @@ static void put_value(const struct mpk_value *v, struct mpk_strbuf *out)
 	t.dtype = v->tensor->dl.dtype;
 	t.shape = v->tensor->dl.shape;
 	t.ndim = (size_t)v->tensor->dl.ndim;
-	put_expected(&t, out);
-}
-
-/* "data=2x20xfloat32=rand" */
-static void put_argument(const struct mpk_model *m, const struct mpk_model_tensor *t,
-			 struct mpk_strbuf *out)
-{
-	char type[MPK_DTYPE_TEXT];
-
-	if (m->named_inputs && t->name.len) {
-		mpk_escape(out, t->name);
-		mpk_strbuf_putc(out, '=');
-	}
-	if (!t->typed) {
-		mpk_strbuf_puts(out, "SHAPExTYPE=VALUES");
-		return;
-	}
-	for (size_t i = 0; i < t->ndim; i++)
-		mpk_strbuf_printf(out, "%" PRId64 "x",
-				  t->symbols && t->symbols[i].len ? 1 : t->shape[i]);
-	mpk_strbuf_printf(out, "%s%s=rand", t->ndim ? "" : "[]", mpk_dtype_print(t->dtype, type));
-}
-
-/* Words of letters, digits and a few signs stand as they are; in others a shell would see more. */
-static void put_quoted(struct mpk_span word, struct mpk_strbuf *out)
-{
-	static const char plain[] =
-		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+./:,@%=";
-	bool quote = false;
-
-	for (size_t i = 0; i < word.len; i++)
-		quote |= !word.data[i] || !strchr(plain, word.data[i]);
-	mpk_strbuf_puts(out, quote ? "'" : "");
-	for (size_t i = 0; i < word.len; i++) {
-		if (word.data[i] == '\'')
-			mpk_strbuf_puts(out, "'\\'");
-		mpk_strbuf_put(out, (const char *)&word.data[i], 1);
-	}
-	mpk_strbuf_puts(out, quote ? "'" : "");
-}
-
-void mpk_model_options(const struct mpk_model *m, struct mpk_strbuf *out)
-{
-	struct mpk_strbuf word = { 0 };
-
-	for (size_t i = 0; i < m->input_count; i++) {
-		word.len = 0;
-		put_argument(m, &m->inputs[i], &word);
-		mpk_strbuf_puts(out, i ? " --input " : "--input ");
-		put_quoted(mpk_span_of(word.data, word.len), out);
-	}
-	out->failed |= word.failed;
-	mpk_strbuf_fini(&word);
+	mpk_model_type_text(&t, out);
 }
 
 /* Ends the sentence that was begun in *said with a call that is right. */
@@ -106,8 +30,9 @@ static enum mpk_code refuse(const struct mpk_model *m, struct mpk_strbuf *said,
 {
 	enum mpk_code code;
 
-	mpk_strbuf_puts(said, m->input_count ? "; call it with " : "; it takes no inputs");
-	mpk_model_options(m, said);
+	mpk_strbuf_puts(said, m->input_count ? "; call it with" : "; it takes no inputs");
+	if (m->input_count)
+		mpk_model_options(m, said);
 	code = mpk_strbuf_status(said, err);
 	if (code == MPK_OK)
 		code = mpk_fail(err, MPK_E_USAGE, "%s", mpk_strbuf_text(said));
@@ -189,7 +114,7 @@ static enum mpk_code missing(const struct mpk_model *m, size_t at, struct mpk_er
 	mpk_strbuf_puts(&said, "input '");
 	mpk_escape(&said, m->inputs[at].name);
 	mpk_strbuf_puts(&said, "' is missing: ");
-	put_expected(&m->inputs[at], &said);
+	mpk_model_type_text(&m->inputs[at], &said);
 	return refuse(m, &said, err);
 }
 
@@ -293,7 +218,7 @@ static enum mpk_code misfit(const struct mpk_model *m, const struct mpk_value *c
 	mpk_strbuf_puts(&said, at < m->input_count ? "input '" : "parameter '");
 	mpk_escape(&said, place(m, at)->name);
 	mpk_strbuf_puts(&said, "' takes ");
-	put_expected(place(m, at), &said);
+	mpk_model_type_text(place(m, at), &said);
 	put_symbols(m, bound, at, &said);
 	mpk_strbuf_puts(&said, ", not ");
 	put_value(bound[at], &said);

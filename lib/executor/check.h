@@ -8,7 +8,6 @@
 #define MPK_EXECUTOR_CHECK_H
 
 #include "base/error.h"
-#include "base/strbuf.h"
 #include "executor/model.h"
 #include "value/function.h"
 
@@ -24,9 +23,5 @@
  *          options of a call that is right. bound is then undefined. */
 enum mpk_code mpk_model_bind(const struct mpk_model *m, const struct mpk_args *args,
 			     const struct mpk_value **bound, struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_model_options - append "--input data=2x20xfloat32=rand --input ...", quoted for a shell
- * where that has to be; symbolic extents are 1 */
-void mpk_model_options(const struct mpk_model *m, struct mpk_strbuf *out);
 
 #endif

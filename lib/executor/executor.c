@@ -18,3 +18,11 @@ enum mpk_code mpk_executors_add(struct mpk_runtime *runtime, struct mpk_error *e
 		MPK_TRY(mpk_runtime_add_loader(runtime, executors[i], err));
 	return mpk_relax_add_builtins(runtime, err);
 }
+
+bool mpk_executors_have(struct mpk_span kind)
+{
+	for (size_t i = 0; executors[i]; i++)
+		if (executors[i]->accepts(kind))
+			return true;
+	return false;
+}

@@ -1,6 +1,7 @@
 /* Inputs of a call against what a model takes: each way to be wrong, and what is said of it. */
 #include "assert_error.h"
 #include "executor/check.h"
+#include "executor/model_text.h"
 #include "harness.h"
 
 static const struct mpk_dtype f32 = { MPK_DTYPE_FLOAT, 32, 1 };
@@ -274,7 +275,7 @@ START_TEST(options_are_quoted)
 
 	mpk_model_options(&m, &text);
 	ck_assert_str_eq(mpk_strbuf_text(&text),
-			 "--input 'it'\\''s $HOME=2x20xfloat32=rand' "
+			 " --input 'it'\\''s $HOME=2x20xfloat32=rand' "
 			 "--input 'scalar=[]int64=rand' --input 12xint64=rand");
 	mpk_strbuf_fini(&text);
 }

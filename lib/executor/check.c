@@ -146,8 +146,8 @@ static bool is_dtype(const struct mpk_model_tensor *want, const struct mpk_dlten
 	       (mpk_dtype_is_bool(want->dtype) && mpk_dtype_is_bool(came->dtype));
 }
 
-/* What a symbolic extent is in this call: its size where the name comes first, in inputs that were
- * looked at before, or in `came` itself. */
+/* What a symbolic extent is in this call: its size where the name comes first, in the inputs before
+ * this one, which fit, or in this one itself. */
 static int64_t size_of_symbol(const struct mpk_model *m, const struct mpk_value *const *bound,
 			      size_t at, size_t dimension)
 {

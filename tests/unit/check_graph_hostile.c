@@ -63,6 +63,9 @@ static const struct hostile graphs[] = {
 	{ SMALL(SOUND, "[1,0,0]", TYPES, "0,1", "[4],[4]",
 		",\"storage_scope\":[\"list_str\",[\"\",\"global.texture\"]]"),
 	  MPK_E_UNSUPPORTED, "storage 1 is of scope 'global.texture'" },
+	{ SMALL(SOUND, "[1,0,0]", TYPES, "0,1", "[4],[4]",
+		",\"device_index\":[\"list_int\",[1,12]]"),
+	  MPK_E_DEVICE, "device 0 of DLPack type 12" },
 	/* types and shapes */
 	{ SMALL(SOUND, "[1,0,0]", F32 ",\"float\"", "0,1", "[4],[4]", ""), MPK_E_CORRUPT,
 	  "\"float\" is no type" },

@@ -23,6 +23,7 @@ enum mpk_code mpk_static_machine_create(struct mpk_static_program *program,
 					struct mpk_static_machine **out,
 					struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_static_machine_hold, mpk_static_machine_drop - count references; NULL is fine to drop */
 struct mpk_static_machine *mpk_static_machine_hold(struct mpk_static_machine *m);
 void mpk_static_machine_drop(struct mpk_static_machine *m);
 

@@ -167,12 +167,6 @@ enum mpk_code mpk_static_add_param(struct mpk_static_program *p, struct mpk_span
 enum mpk_code mpk_static_add_fill(struct mpk_static_program *p, uint32_t storage, uint64_t offset,
 				  struct mpk_span content, struct mpk_error *err)
 {
-	uint64_t bytes = p->storages[storage].bytes;
-
-	if (offset > bytes || content.len > bytes - offset)
-		return mpk_fail(err, MPK_E_CORRUPT,
-				"%zu bytes at byte %" PRIu64 " of a storage of %" PRIu64,
-				content.len, offset, bytes);
 	if (!mpk_vec_reserve(&p->fills, &p->fill_cap, p->fill_count + 1, sizeof *p->fills))
 		return mpk_fail_nomem(err);
 	p->fills[p->fill_count++] = (struct mpk_static_fill){ storage, offset, content };

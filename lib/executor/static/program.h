@@ -91,6 +91,7 @@ enum mpk_code mpk_static_program_create(struct mpk_node_module *node,
 					struct mpk_static_program **out,
 					struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_static_program_hold, mpk_static_program_drop - count references; NULL is fine to drop */
 struct mpk_static_program *mpk_static_program_hold(struct mpk_static_program *p);
 void mpk_static_program_drop(struct mpk_static_program *p);
 
@@ -128,8 +129,8 @@ enum mpk_code mpk_static_add_param(struct mpk_static_program *p, struct mpk_span
 				   uint32_t tensor, struct mpk_span content,
 				   struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_static_add_fill - content that a storage has before the first run
- * Also returns  MPK_E_CORRUPT: it ends behind the storage */
+/* mpk_static_add_fill - content that a storage has before the first run; it ends within the tensors
+ * that were added to the storage */
 enum mpk_code mpk_static_add_fill(struct mpk_static_program *p, uint32_t storage, uint64_t offset,
 				  struct mpk_span content, struct mpk_error *err) MPK_MUST_CHECK;
 
@@ -138,7 +139,8 @@ enum mpk_code mpk_static_add_result(struct mpk_static_program *p, uint32_t tenso
 				    struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_static_program_finish - compute what runs need; nothing is added afterwards
- * @name    of the function that callers call */
+ * @name    of the function that callers call
+ * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_static_program_finish(struct mpk_static_program *p, struct mpk_span name,
 					struct mpk_error *err) MPK_MUST_CHECK;
 

@@ -1,3 +1,4 @@
+/* wire.c - vectors of strings and words, and where a payload without a length may end */
 #include "wire.h"
 
 enum { KIND_NAME_MAX = 255 };

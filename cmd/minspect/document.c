@@ -60,15 +60,10 @@ int minspect_print_json(struct mpk_json *j)
 static enum mpk_code save(const char *path, const struct mpk_rope *content, struct mpk_error *err)
 {
 	struct mpk_output *output;
-	enum mpk_code rc;
 
 	MPK_TRY(mpk_rope_status(content, err));
 	MPK_TRY(mpk_output_open(path, 0666, &output, err));
-	rc = mpk_output_write_rope(output, content, err);
-	if (rc == MPK_OK)
-		return mpk_output_commit(output, err);
-	mpk_output_abandon(output);
-	return rc;
+	return mpk_output_finish(output, mpk_output_write_rope(output, content, err), err);
 }
 
 int minspect_save(const char *path, const struct mpk_rope *content)

@@ -339,11 +339,3 @@ enum mpk_code mpk_ar_read(struct mpk_span bytes, struct mpk_arena *arena, struct
 	*out = ar;
 	return MPK_OK;
 }
-
-const struct mpk_ar_member *mpk_ar_find(const struct mpk_ar *ar, struct mpk_span name)
-{
-	for (size_t i = 0; i < ar->member_count; i++)
-		if (mpk_span_equal(ar->members[i].name, name))
-			return &ar->members[i];
-	return NULL;
-}

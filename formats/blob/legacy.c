@@ -1,3 +1,8 @@
+/* legacy.c - the item list of TVM 0.2 - 0.21
+ *
+ * It says how many items there are and not how long each is: a payload ends where its codec has
+ * read the last field. A kind without a codec therefore takes guessing (recover.c).
+ */
 #include "blob/legacy.h"
 
 #include "payload.h"

@@ -1,3 +1,7 @@
+/* link.c - the import tree: rows of children, checked as a whole before a node gets one
+ *
+ * Every child has a greater index than its parent, so that no tree that passes has a cycle.
+ */
 #include "blob/link.h"
 
 #include <inttypes.h>

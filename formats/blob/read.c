@@ -1,3 +1,4 @@
+/* read.c - a blob as a tree of views: the newest container here, the older ones in legacy.c */
 #include "blob/blob.h"
 
 #include <inttypes.h>

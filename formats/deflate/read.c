@@ -1,3 +1,4 @@
+/* read.c - zlib behind a limit: the output is counted before memory is taken for it */
 #include "deflate/deflate.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* read.c - parameter files; the tensor lists in them stand in executors' payloads as well */
 #include "params/params.h"
 
 #include <inttypes.h>
@@ -47,6 +48,7 @@ enum mpk_code mpk_params_read(struct mpk_span file, struct mpk_arena *arena, str
 	MPK_TRY(mpk_read_u64(&c, "parameter file", &p.reserved, err));
 	MPK_TRY(mpk_read_strs(&c, "parameter names", arena, &p.names, err));
 	MPK_TRY(mpk_read_u64(&c, "tensor count", &count, err));
+	p.tensors_off = mpk_cursor_offset(&c);
 	MPK_TRY(mpk_tensors_read(&c, p.names, count, arena, &p.tensors, err));
 	if (mpk_cursor_left(&c))
 		return mpk_fail_offset(err, MPK_E_CORRUPT, c.space, mpk_cursor_offset(&c),

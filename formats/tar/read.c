@@ -285,21 +285,3 @@ enum mpk_code mpk_tar_read(struct mpk_span bytes, struct mpk_arena *arena, struc
 	*out = (struct mpk_tar){ .members = members, .member_count = r.count };
 	return MPK_OK;
 }
-
-static const char *skip_dot(const char *name)
-{
-	while (name[0] == '.' && name[1] == '/')
-		name += 2;
-	return name;
-}
-
-const struct mpk_tar_member *mpk_tar_find(const struct mpk_tar *tar, const char *name)
-{
-	for (size_t i = tar->member_count; i > 0; i--) {
-		const struct mpk_tar_member *m = &tar->members[i - 1];
-
-		if (m->type == MPK_TAR_FILE && strcmp(skip_dot(m->name), skip_dot(name)) == 0)
-			return m;
-	}
-	return NULL;
-}

@@ -1,3 +1,4 @@
+/* rope.c - pieces in the arena; small values share a tail, so that a header is one piece */
 #include "base/rope.h"
 
 #include <string.h>
@@ -126,7 +127,7 @@ void mpk_rope_put_rope(struct mpk_rope *r, const struct mpk_rope *other)
 	}
 }
 
-void mpk_rope_use_file(struct mpk_rope *r, struct mpk_span mapped, int fd, uint64_t least)
+void mpk_rope_use_file(struct mpk_rope *r, struct mpk_span mapped, int fd)
 {
 	uintptr_t base = (uintptr_t)mapped.data;
 
@@ -134,7 +135,7 @@ void mpk_rope_use_file(struct mpk_rope *r, struct mpk_span mapped, int fd, uint6
 		struct mpk_piece *p = &r->pieces[i];
 		uintptr_t at = (uintptr_t)p->data;
 
-		if (p->data && p->len >= least && at >= base && at - base < mapped.len)
+		if (p->data && p->len >= MPK_LARGE_BYTES && at >= base && at - base < mapped.len)
 			*p = (struct mpk_piece){ .fd = fd, .off = at - base, .len = p->len };
 	}
 	/* What was the last piece may be one no longer: it must not grow. */

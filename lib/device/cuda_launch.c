@@ -19,9 +19,9 @@ static struct mpk_cuda_device *device_of(const struct mpk_cuda_kernel *kernel)
 	return mpk_cuda_device_of(kernel->base.module->device);
 }
 
-static size_t param_bytes(const struct mpk_launch_arg *arg)
+static size_t param_bytes(const struct mpk_kernel_param *arg)
 {
-	return arg->form == MPK_ARG_TENSOR_MAP ? 128 : arg->bytes;
+	return arg->form == MPK_PARAM_TENSOR_MAP ? 128 : arg->bytes;
 }
 
 /* Compares the code's parameters with the function table, where the driver can tell. */
@@ -243,7 +243,7 @@ static void pack_params(struct mpk_cuda_kernel *kernel, const uint64_t *slots)
 	for (size_t i = 0; i < plan->arg_count; i++) {
 		mpk_launch_pack(&plan->args[i], slots[i], &kernel->values[i]);
 		/* A tensor map is passed by value: the driver reads it where it lies. */
-		kernel->params[i] = plan->args[i].form == MPK_ARG_TENSOR_MAP
+		kernel->params[i] = plan->args[i].form == MPK_PARAM_TENSOR_MAP
 					    ? (void *)(uintptr_t)slots[i]
 					    : &kernel->values[i];
 	}

@@ -109,11 +109,6 @@ enum mpk_code mpk_device_get_kernel(struct mpk_device_module *module, struct mpk
 	return MPK_OK;
 }
 
-const struct mpk_function_info *mpk_device_kernel_info(const struct mpk_device_kernel *k)
-{
-	return k->info;
-}
-
 enum mpk_code mpk_device_launch(struct mpk_device_kernel *kernel, const uint64_t *slots,
 				size_t count, struct mpk_error *err)
 {

@@ -45,16 +45,6 @@ void mpk_digest_fini(struct mpk_digest *d)
 	d->state = NULL;
 }
 
-enum mpk_code mpk_digest_of(enum mpk_digest_kind kind, struct mpk_span bytes,
-			    uint8_t out[MPK_DIGEST_BYTES], struct mpk_error *err)
-{
-	MPK_CLEANUP(mpk_digest_fini) struct mpk_digest d = { .state = NULL };
-
-	MPK_TRY(mpk_digest_init(&d, kind, err));
-	MPK_TRY(mpk_digest_update(&d, bytes, err));
-	return mpk_digest_final(&d, out, err);
-}
-
 static enum mpk_code add_all(struct mpk_digest *d, struct mpk_reader *r, const struct mpk_tap *tap,
 			     struct mpk_error *err)
 {

@@ -1,3 +1,5 @@
+/* A symbol table is walked twice: what a name means depends on the generation, which only the
+ * whole table tells. */
 #include "elf/functions.h"
 
 #include <stdlib.h>
@@ -292,6 +294,6 @@ enum mpk_code mpk_image_read_elf(const struct mpk_elf *elf, const enum mpk_gener
 		return mpk_fail_nomem(err);
 	MPK_TRY(read_tables(elf, gen, arena, image, err));
 	if (image->has_blob)
-		MPK_TRY(mpk_stamp_find(elf, image->blob_symbol, arena, &image->stamp, err));
+		MPK_TRY(mpk_note_find(elf, image->blob_symbol, arena, &image->note, err));
 	return mpk_elf_needed(elf, arena, &image->needed, &image->needed_count, err);
 }

@@ -1,3 +1,8 @@
+/* cycle.c - rings of imports, by name
+ *
+ * A ring may be there from the start or close only when all host modules become one node. Both
+ * searches are linear and keep their stack in the arena: manifests may be made by programs.
+ */
 #include "graph/graph.h"
 
 #include <stdint.h>

@@ -1,3 +1,8 @@
+/* graph.c - the order in which TVM's serializer numbers modules
+ *
+ * Loaders take any order in which importers come first. TVM's own is reproduced all the same, so
+ * that packing the same graph gives the same bytes; where TVM refuses, the nearest order is taken.
+ */
 #include "graph/graph.h"
 
 #include <stdint.h>

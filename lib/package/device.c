@@ -6,7 +6,7 @@
 #include "base/strmap.h"
 #include "code/info.h"
 #include "kernels/kernels.h"
-#include "manifest/mkind.h"
+#include "manifest/kind.h"
 #include "package/format.h"
 #include "package/loader.h"
 #include "sourcecode/sourcecode.h"
@@ -17,13 +17,13 @@
 /* One module on its way. */
 struct device {
 	struct mpk_loader *l;
-	const struct mpk_mmodule *m;
-	const struct mpk_mkind *kind;
+	const struct mpk_manifest_module *m;
+	const struct mpk_manifest_kind *kind;
 	const char *format;            /* NULL: not known yet, or none fits */
 	const struct mpk_file **files; /* of each kernel; all the same when the module has one */
 	enum mpk_kernels_layout layout;
 	bool own_files; /* kernels bring files of their own */
-	bool sound;     /* no finding so far */
+	bool valid;     /* no finding so far */
 };
 
 static enum mpk_kernels_layout layout_of(const char *key, enum mpk_generation gen)
@@ -41,7 +41,7 @@ static enum mpk_kernels_layout layout_of(const char *key, enum mpk_generation ge
 
 static struct mpk_toml_str data_of(const struct device *d, size_t i)
 {
-	const struct mpk_mfunction *f = &d->m->functions[i];
+	const struct mpk_manifest_function *f = &d->m->functions[i];
 
 	return f->data.text ? f->data : d->m->data;
 }
@@ -54,10 +54,11 @@ static void check_format(struct device *d, struct mpk_toml_str name, const struc
 	struct mpk_span kind = mpk_span_str(d->kind->key), format;
 
 	if (!d->format)
-		d->format = d->m->format.text
-				    ? d->m->format.text
-				    : mpk_code_format_guess(d->kind->formats, MPK_MKIND_FORMATS,
-							    d->kind->key, f->path, f->map.bytes);
+		d->format =
+			d->m->format.text
+				? d->m->format.text
+				: mpk_code_format_guess(d->kind->formats, MPK_MANIFEST_KIND_FORMATS,
+							d->kind->key, f->path, f->map.bytes);
 	format = mpk_span_str(d->format ? d->format : "");
 	if (!f->map.bytes.len) {
 		mpk_loader_error(d->l, name.pos, MPK_E_CORRUPT, "payload-format", "'%s' is empty",
@@ -73,7 +74,7 @@ static void check_format(struct device *d, struct mpk_toml_str name, const struc
 	} else {
 		return;
 	}
-	d->sound = false;
+	d->valid = false;
 }
 
 static const struct mpk_file *open_checked(struct device *d, struct mpk_toml_str name)
@@ -83,7 +84,7 @@ static const struct mpk_file *open_checked(struct device *d, struct mpk_toml_str
 	if (f)
 		check_format(d, name, f);
 	else
-		d->sound = false;
+		d->valid = false;
 	return f;
 }
 
@@ -104,9 +105,9 @@ static bool open_files(struct device *d)
 
 		d->own_files |= own.text != NULL;
 		d->files[i] = own.text ? open_checked(d, own) : shared;
-		d->sound &= d->files[i] != NULL;
+		d->valid &= d->files[i] != NULL;
 	}
-	return d->sound;
+	return d->valid;
 }
 
 /* --- kernels --------------------------------------------------------------------------- */
@@ -132,7 +133,7 @@ static void missing_kernel(struct device *d, size_t i, const struct mpk_code_inf
 		(void)snprintf(hint, sizeof hint, "; it has '%s'", MPK_QUOTE(names[0]));
 	mpk_loader_error(d->l, name.pos, MPK_E_CONFLICT, "missing-kernel",
 			 "'%s' has no kernel '%s'%s", QUOTE(data_of(d, i)), QUOTE(name), hint);
-	d->sound = false;
+	d->valid = false;
 }
 
 /* TVM's own code generator for PTX writes kernels as .func, and means them. */
@@ -144,7 +145,7 @@ static void warn_function(struct device *d, struct mpk_toml_str name)
 			     QUOTE(name));
 }
 
-/* What its reader found wrong with a file; a preprocessor may leave sound text of a source. */
+/* What its reader found wrong with a file; a preprocessor may leave valid text of a source. */
 static void broken_file(struct device *d, size_t i, const struct mpk_code_info *found)
 {
 	const struct mpk_error *err = mpk_code_info_problem(found);
@@ -157,7 +158,7 @@ static void broken_file(struct device *d, size_t i, const struct mpk_code_info *
 	}
 	mpk_loader_error(d->l, name.pos, err->code, "payload-format", "'%s': %s", QUOTE(name),
 			 err->text);
-	d->sound = false;
+	d->valid = false;
 }
 
 /* The kernels of the file that function i and maybe others lie in. */
@@ -201,7 +202,7 @@ static struct mpk_function_info *build_table(struct device *d)
 	struct mpk_function_info *table = mpk_arena_array(d->l->arena, count, sizeof *table);
 
 	for (size_t i = 0; table && i < count; i++) {
-		const struct mpk_mfunction *f = &d->m->functions[i];
+		const struct mpk_manifest_function *f = &d->m->functions[i];
 		struct mpk_span *tags = mpk_arena_array(d->l->arena, f->launch.count, sizeof *tags);
 		int32_t *extra = mpk_arena_array(d->l->arena, f->arg_count, sizeof *extra);
 
@@ -348,16 +349,18 @@ static void encode(struct device *d, struct mpk_rope *rope)
 		mpk_kernels_write(&k, rope);
 }
 
-void mpk_loader_put_device(struct mpk_loader *l, const struct mpk_mmodule *m, struct mpk_rope *rope)
+void mpk_loader_put_device(struct mpk_loader *l, const struct mpk_manifest_module *m,
+			   struct mpk_rope *rope)
 {
-	struct device d = {
-		.l = l, .m = m, .kind = mpk_mkind_find(mpk_toml_str_span(m->kind)), .sound = true
-	};
+	struct device d = { .l = l,
+			    .m = m,
+			    .kind = mpk_manifest_kind_find(mpk_toml_str_span(m->kind)),
+			    .valid = true };
 
 	d.layout = layout_of(d.kind->key, l->manifest->gen);
 	if (!open_files(&d))
 		return;
 	check_kernels(&d);
-	if (d.sound && d.format) /* without files, which the manifest refuses, there is none */
+	if (d.valid && d.format) /* without files, which the manifest refuses, there is none */
 		encode(&d, rope);
 }

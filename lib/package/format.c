@@ -1,3 +1,4 @@
+/* format.c - the format of a code file: its suffix decides where the kind has that format */
 #include "package/format.h"
 
 #include "base/compiler.h"

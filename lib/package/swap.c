@@ -1,3 +1,4 @@
+/* swap.c - other payloads for a tree that was read: only what changes is written anew */
 #include "package/swap.h"
 
 #include <stdio.h>
@@ -176,10 +177,10 @@ static enum mpk_code check_payload(const struct job *j, const struct mpk_kind *k
 	enum mpk_code code =
 		mpk_payload_decode(kind, j->s->tree->gen, (struct mpk_source){ j->file->bytes, 0 },
 				   j->s->arena, &p, j->err);
-	if (code == MPK_OK && p.surplus)
+	if (code == MPK_OK && p.trailing)
 		code = mpk_fail_offset(
-			j->err, MPK_E_CORRUPT, "payload", j->file->bytes.len - p.surplus,
-			"%llu bytes behind its last field", (unsigned long long)p.surplus);
+			j->err, MPK_E_CORRUPT, "payload", j->file->bytes.len - p.trailing,
+			"%llu bytes behind its last field", (unsigned long long)p.trailing);
 	if (j->err) /* the reader knows it as a blob */
 		(void)snprintf(j->err->at.space, sizeof j->err->at.space, "file");
 	if (code != MPK_OK && code != MPK_E_NOMEM)
@@ -220,15 +221,14 @@ static enum mpk_code swap(struct job *j)
 	return j->kernel ? swap_kernel(j) : swap_code(j);
 }
 
-enum mpk_code mpk_swap_payload(struct mpk_swap *s, const char *place,
-			       const struct mpk_mapping *file, const char *name,
-			       struct mpk_error *err)
+enum mpk_code mpk_swap_payload(struct mpk_swap *s, const char *what, const struct mpk_mapping *file,
+			       const char *name, struct mpk_error *err)
 {
 	/* A path may itself begin with '#' (mpk_tree_path). */
-	const char *hash = *place ? strchr(place + 1, '#') : NULL;
-	size_t len = hash ? (size_t)(hash - place) : strlen(place);
+	const char *hash = *what ? strchr(what + 1, '#') : NULL;
+	size_t len = hash ? (size_t)(hash - what) : strlen(what);
 	struct job j = { .s = s,
-			 .path = mpk_arena_copy(s->arena, place, len),
+			 .path = mpk_arena_copy(s->arena, what, len),
 			 .kernel = hash ? hash + 1 : NULL,
 			 .file = file,
 			 .err = err };

@@ -1,3 +1,4 @@
+/* unpack_body.c - the keys of one module: format, code and kernel table, or graph and parameters */
 #include "package/unpack_body.h"
 
 #include <string.h>
@@ -21,7 +22,7 @@ enum mpk_code mpk_unpack_add(struct mpk_unpack_files *files, const char *name,
 	if (!name ||
 	    !mpk_vec_reserve(&files->items, &files->cap, files->count + 1, sizeof *files->items))
 		return mpk_fail_nomem(err);
-	files->items[files->count++] = (struct mpk_given_file){ name, bytes };
+	files->items[files->count++] = (struct mpk_memory_file){ name, bytes };
 	return MPK_OK;
 }
 

@@ -1,9 +1,9 @@
 #include "text/phrase.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "text/escape.h"
+#include "text/shell.h"
 
 void mpk_put_count(struct mpk_strbuf *out, uint64_t n, const char *what)
 {
@@ -33,25 +33,9 @@ void mpk_put_names(struct mpk_strbuf *out, const struct mpk_span *names, size_t 
 
 void mpk_put_word(struct mpk_strbuf *out, struct mpk_span word)
 {
-	static const char plain[] =
-		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+./:,@%=";
-	struct mpk_span left = word;
-	bool quote = word.len == 0;
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf safe = { 0 };
 
-	for (size_t i = 0; i < word.len; i++)
-		quote |= !word.data[i] || !strchr(plain, word.data[i]);
-	if (!quote) {
-		mpk_strbuf_put_span(out, word);
-		return;
-	}
-	mpk_strbuf_putc(out, '\'');
-	while (left.len) {
-		const uint8_t *end = memchr(left.data, '\'', left.len);
-		size_t n = end ? (size_t)(end - left.data) : left.len;
-
-		mpk_escape(out, mpk_span_of(left.data, n));
-		mpk_strbuf_puts(out, end ? "'\\''" : "");
-		left = mpk_span_of(left.data + n + (end != NULL), left.len - n - (end != NULL));
-	}
-	mpk_strbuf_putc(out, '\'');
+	mpk_escape(&safe, word);
+	mpk_shell_quote(out, mpk_span_of(safe.data, safe.len));
+	out->failed |= safe.failed;
 }

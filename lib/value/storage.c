@@ -9,8 +9,6 @@
 
 #include "base/num.h"
 
-enum { PAGES_FROM = 1 << 20 };
-
 static void release_heap(struct mpk_storage *s)
 {
 	free(s->data);
@@ -63,7 +61,7 @@ enum mpk_code mpk_storage_create(uint64_t bytes, enum mpk_storage_memory memory,
 	s->bytes = bytes;
 	if (memory == MPK_STORAGE_SHARED)
 		code = take_pages(s, MAP_SHARED, err);
-	else if (bytes >= PAGES_FROM)
+	else if (bytes >= MPK_LARGE_BYTES)
 		code = take_pages(s, MAP_PRIVATE, err);
 	else
 		code = take_heap(s, err);

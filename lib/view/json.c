@@ -3,18 +3,18 @@
 
 #include "view/node_info.h"
 
-static void put_stamp(const struct mpk_stamp *stamp, struct mpk_json *j, struct json_t *at)
+static void put_note(const struct mpk_note *note, struct mpk_json *j, struct json_t *at)
 {
 	char digits[MPK_DIGEST_TEXT];
 	struct json_t *o;
 
-	if (!stamp->name) {
+	if (!note->name) {
 		mpk_json_null(j, at, "stamp");
 		return;
 	}
 	o = mpk_json_object(j, at, "stamp");
-	mpk_json_text(j, o, "name", stamp->name);
-	mpk_json_text(j, o, "xxh128", mpk_digest_print(stamp->digest, MPK_XXH128_BYTES, digits));
+	mpk_json_text(j, o, "name", note->name);
+	mpk_json_text(j, o, "xxh128", mpk_digest_print(note->digest, MPK_XXH128_BYTES, digits));
 }
 
 static void put_blob(const struct mpk_view *v, struct mpk_json *j, struct json_t *at)
@@ -34,7 +34,7 @@ static void put_blob(const struct mpk_view *v, struct mpk_json *j, struct json_t
 	mpk_json_u64(j, o, "address", image->blob_address);
 	mpk_json_u64(j, o, "bytes", image->blob.len);
 	mpk_json_u64(j, o, "used", v->tree ? v->tree->used : 0);
-	put_stamp(&image->stamp, j, o);
+	put_note(&image->note, j, o);
 }
 
 static void put_elf(const struct mpk_image *image, struct mpk_json *j, struct json_t *at)

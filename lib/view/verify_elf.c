@@ -205,13 +205,13 @@ static enum mpk_code digest_blob(struct mpk_verify *v, uint8_t out[MPK_DIGEST_BY
 static void blob_digest(struct mpk_verify *v)
 {
 	const struct mpk_image *image = v->view->image;
-	const struct mpk_stamp *stamp = &image->stamp;
+	const struct mpk_note *note = &image->note;
 	uint8_t digest[MPK_DIGEST_BYTES];
 	char want[MPK_DIGEST_TEXT], got[MPK_DIGEST_TEXT];
 	struct mpk_error err = { 0 };
 	enum mpk_code code;
 
-	if (!image->has_blob || !stamp->name)
+	if (!image->has_blob || !note->name)
 		return;
 	code = digest_blob(v, digest, &err);
 	v->report->failed |= code == MPK_E_NOMEM;
@@ -220,7 +220,7 @@ static void blob_digest(struct mpk_verify *v)
 		return;
 	}
 	(void)mpk_digest_print(digest, MPK_XXH128_BYTES, got);
-	(void)mpk_digest_print(stamp->digest, MPK_XXH128_BYTES, want);
+	(void)mpk_digest_print(note->digest, MPK_XXH128_BYTES, want);
 	if (strcmp(want, got) == 0)
 		mpk_verify_say(v, MPK_NOTE, "the blob is what was packed, xxh128 %s", got);
 	else

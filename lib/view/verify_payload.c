@@ -20,11 +20,11 @@ static void payload_tail(struct mpk_verify *v, const struct mpk_view_node *n)
 {
 	uint64_t end = n->node->payload_off + n->node->payload.len;
 
-	if (n->decoded && n->payload.surplus)
+	if (n->decoded && n->payload.trailing)
 		mpk_verify_say_at(
 			v, MPK_WARNING,
-			(struct mpk_verify_position){ "blob", end - n->payload.surplus, n->path },
-			"%" PRIu64 " bytes follow what TVM reads", n->payload.surplus);
+			(struct mpk_verify_position){ "blob", end - n->payload.trailing, n->path },
+			"%" PRIu64 " bytes follow what TVM reads", n->payload.trailing);
 }
 
 static void known_kind(struct mpk_verify *v, const struct mpk_view_node *n)

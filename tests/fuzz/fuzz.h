@@ -27,7 +27,7 @@ static inline void fuzz_payload(const struct mpk_kind *kind, enum mpk_generation
 		return;
 	mpk_payload_encode(&p, &rope);
 	FUZZ_REQUIRE(mpk_rope_flat(&rope, &flat, NULL) == MPK_OK);
-	if (p.surplus == 0)
+	if (p.trailing == 0)
 		FUZZ_REQUIRE(mpk_span_equal(flat, source.span));
 	else if (gen == MPK_GEN_CURRENT)
 		FUZZ_REQUIRE(mpk_span_sub(source.span, 0, flat.len, &prefix) &&

@@ -124,7 +124,7 @@ static void check_payload(const struct mpk_payload *p, const struct mpk_node *n,
 
 	mpk_payload_encode(p, &rope);
 	ck_assert_int_eq(mpk_rope_flat(&rope, &flat, NULL), MPK_OK);
-	if (p->surplus == 0)
+	if (p->trailing == 0)
 		ck_assert(mpk_span_equal(flat, n->payload));
 	ck_assert_int_eq(mpk_payload_extract(p, arena, &parts, NULL), MPK_OK);
 	for (size_t i = 0; i < parts.count; i++) {

@@ -82,7 +82,7 @@ START_TEST(parts_and_bytes_come_back)
 	char names[200] = "";
 
 	load(&l, f->file, f->gen, f->bare, f->node);
-	ck_assert_uint_eq(l.p.surplus, 0);
+	ck_assert_uint_eq(l.p.trailing, 0);
 	ck_assert_int_eq(mpk_payload_extract(&l.p, &l.arena, &parts, NULL), MPK_OK);
 	for (size_t i = 0; i < parts.count; i++) {
 		const struct mpk_extracted_file *part = &parts.items[i];
@@ -105,7 +105,7 @@ START_TEST(parts_and_bytes_come_back)
 END_TEST
 
 /* TVM ignores what stands behind the last field of a payload; so do we, but count it. */
-START_TEST(surplus_is_counted)
+START_TEST(trailing_bytes_are_counted)
 {
 	const struct fixture *f = &fixtures[_i];
 	struct mpk_payload p;
@@ -121,7 +121,7 @@ START_TEST(surplus_is_counted)
 			(struct mpk_source){ mpk_span_of(longer, l.p.source.span.len + 3), 0 },
 			&l.arena, &p, NULL),
 		MPK_OK);
-	ck_assert_uint_eq(p.surplus, 3);
+	ck_assert_uint_eq(p.trailing, 3);
 	free(longer);
 	unload(&l);
 }
@@ -380,7 +380,7 @@ int main(void)
 
 	tcase_set_timeout(t, 120);
 	tcase_add_loop_test(t, parts_and_bytes_come_back, 0, fixture_count);
-	tcase_add_loop_test(t, surplus_is_counted, 0, fixture_count);
+	tcase_add_loop_test(t, trailing_bytes_are_counted, 0, fixture_count);
 	tcase_add_test(t, const_loader_values);
 	tcase_add_test(t, parameter_file_values);
 	tcase_add_loop_test(t, relax_listing_is_as_text, 0, sizeof listings / sizeof *listings);

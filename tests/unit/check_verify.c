@@ -189,7 +189,7 @@ END_TEST
 	".previous\");\n"
 #define RODATA BLOB(".section .rodata")
 #define Q(text) "\\\\\\\"" text "\\\\\\\""
-#define STAMP(digits)                                                                              \
+#define NOTE(digits)                                                                               \
 	"__asm__(\".pushsection .note.package,\\\"a\\\",%%note\\n.balign 4\\n"                     \
 	".long 4, 2f-1f, 0xcafe1a7e\\n.asciz \\\"FDO\\\"\\n1: .asciz \\\""                         \
 	"{" Q("type") ":" Q("mpack") "," Q("name") ":" Q("x") "," Q("blob") ":" Q(                 \
@@ -212,10 +212,10 @@ static const struct {
 	  "writable" },
 	{ BLOB(".section .text") "int __tvm_ffi_f(void) { return 0; }", "blob-section", MPK_WARNING,
 	  "executable" },
-	{ RODATA STAMP("00112233445566778899aabbccddeeff") "int __tvm_ffi_f(void) { return 0; }",
+	{ RODATA NOTE("00112233445566778899aabbccddeeff") "int __tvm_ffi_f(void) { return 0; }",
 	  "blob-digest", MPK_ERROR, "is damaged" },
 	/* as xxh128sum prints it for the blob */
-	{ RODATA STAMP("0b60dc99a961ea2b93a699e2bd13d0b6") "int __tvm_ffi_f(void) { return 0; }",
+	{ RODATA NOTE("0b60dc99a961ea2b93a699e2bd13d0b6") "int __tvm_ffi_f(void) { return 0; }",
 	  "blob-digest", MPK_NOTE, "is what was packed" },
 	{ "const char __tvm_main__[] = \"gone\"; void *__tvm_module_ctx;"
 	  "int here(void) { return 0; }",

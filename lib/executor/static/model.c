@@ -96,7 +96,7 @@ static enum mpk_code bind(struct mpk_static_machine *machine, const char *name,
 
 	if (!b)
 		return mpk_fail_nomem(err);
-	memcpy(b->name, name, len);
+	memcpy(b->name, name, len + 1);
 	b->base = (struct mpk_function){
 		.refs = 1,
 		.name = b->name,

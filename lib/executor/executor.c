@@ -1,9 +1,13 @@
 #include "executor/executor.h"
 
+#include "executor/aot/aot.h"
+#include "executor/graph/graph.h"
 #include "executor/relax/relax.h"
 
 /* One row a kind of executor; NULL ends. */
 static const struct mpk_loader *const executors[] = {
+	&mpk_aot_executor,
+	&mpk_graph_executor,
 	&mpk_relax_executor,
 	NULL,
 };
@@ -13,4 +17,12 @@ enum mpk_code mpk_executors_add(struct mpk_runtime *runtime, struct mpk_error *e
 	for (size_t i = 0; executors[i]; i++)
 		MPK_TRY(mpk_runtime_add_loader(runtime, executors[i], err));
 	return mpk_relax_add_builtins(runtime, err);
+}
+
+bool mpk_executors_have(struct mpk_span kind)
+{
+	for (size_t i = 0; executors[i]; i++)
+		if (executors[i]->accepts(kind))
+			return true;
+	return false;
 }

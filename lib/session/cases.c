@@ -143,15 +143,24 @@ static void take_repeat(struct builder *b, const struct mpk_case_table *t, struc
 
 /* --- values ------------------------------------------------------------------------- */
 
-/* The value's text with the file it names found from the directory of the case file. */
+/* The value's text with the files it names found from the directory of the case file. */
 static const char *from_here(struct builder *b, const char *text)
 {
-	const char *file = mpk_value_file(text), *moved;
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf out = { 0 };
+	const char *from = text, *file, *moved;
+	size_t len;
 
-	if (!file || file[0] == '/' || !b->dir[0])
+	if (!b->dir[0] || !mpk_value_file(text, text, &len))
 		return text;
-	moved = mpk_arena_printf(b->arena, "%.*s%s%s", (int)(file - text), text, b->dir, file);
-	b->r.failed |= !moved;
+	while ((file = mpk_value_file(text, from, &len)) != NULL) {
+		mpk_strbuf_put(&out, from, (size_t)(file - from));
+		mpk_strbuf_puts(&out, file[0] == '/' ? "" : b->dir);
+		mpk_strbuf_put(&out, file, len);
+		from = file + len;
+	}
+	mpk_strbuf_puts(&out, from);
+	moved = mpk_arena_text(b->arena, mpk_span_of(out.data, out.len));
+	b->r.failed |= !moved || out.failed;
 	return moved ? moved : text;
 }
 

@@ -203,12 +203,13 @@ static enum mpk_code compare_plain(const struct mpk_value *got, const struct mpk
 	case MPK_VALUE_DEVICE:
 		*same = mpk_dldevice_equal(got->device, want->device);
 		return MPK_OK;
+	case MPK_VALUE_ARRAY:
+		return MPK_OK; /* of another length */
 	case MPK_VALUE_BOOL:
 	case MPK_VALUE_INT:
 	case MPK_VALUE_FLOAT:
 	case MPK_VALUE_TENSOR:
 	case MPK_VALUE_STORAGE:
-	case MPK_VALUE_ARRAY:
 	case MPK_VALUE_OPAQUE:
 	case MPK_VALUE_FUNCTION:
 	case MPK_VALUE_MODULE:
@@ -220,14 +221,59 @@ static enum mpk_code compare_plain(const struct mpk_value *got, const struct mpk
 			mpk_value_kind_name(got->kind));
 }
 
-enum mpk_code mpk_value_compare(const struct mpk_value *got, const struct mpk_value *want,
-				struct mpk_tolerance tolerance, struct mpk_comparison *out,
-				struct mpk_strbuf *why, struct mpk_error *err)
+/* --- arrays ------------------------------------------------------------------------- */
+
+enum { NEST_MAX = 16 };
+
+static enum mpk_code compare_value(const struct mpk_value *got, const struct mpk_value *want,
+				   struct mpk_tolerance tolerance, unsigned depth,
+				   struct mpk_comparison *out, struct mpk_strbuf *why,
+				   struct mpk_error *err);
+
+/* Item by item, of which the sum is told and the first that differs. */
+static enum mpk_code compare_arrays(const struct mpk_array *got, const struct mpk_array *want,
+				    struct mpk_tolerance tolerance, unsigned depth,
+				    struct mpk_comparison *c, struct mpk_strbuf *why,
+				    struct mpk_error *err)
+{
+	c->total = 0;
+	c->is_equal = true;
+	for (size_t i = 0; i < want->count; i++) {
+		MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf reason = { 0 };
+		struct mpk_comparison item = { 0 };
+
+		MPK_TRY(compare_value(&got->items[i], &want->items[i], tolerance, depth + 1, &item,
+				      &reason, err));
+		if (c->is_equal && !item.is_equal)
+			mpk_strbuf_printf(why, "item %zu: %s", i, mpk_strbuf_text(&reason));
+		c->is_equal &= item.is_equal;
+		c->total += item.total;
+		c->differing += item.differing;
+		c->max_abs = fmax(c->max_abs, item.max_abs);
+		c->max_rel = fmax(c->max_rel, item.max_rel);
+	}
+	return MPK_OK;
+}
+
+static bool are_arrays(const struct mpk_value *got, const struct mpk_value *want, unsigned depth)
+{
+	return got->kind == MPK_VALUE_ARRAY && want->kind == MPK_VALUE_ARRAY &&
+	       got->array->count == want->array->count && depth < NEST_MAX;
+}
+
+static enum mpk_code compare_value(const struct mpk_value *got, const struct mpk_value *want,
+				   struct mpk_tolerance tolerance, unsigned depth,
+				   struct mpk_comparison *out, struct mpk_strbuf *why,
+				   struct mpk_error *err)
 {
 	struct mpk_comparison c = { .total = 1 };
+	bool tensors = got->kind == MPK_VALUE_TENSOR && want->kind == MPK_VALUE_TENSOR;
 
-	if (got->kind == MPK_VALUE_TENSOR && want->kind == MPK_VALUE_TENSOR) {
+	if (tensors)
 		compare_tensors(got->tensor, want->tensor, tolerance, &c, why);
+	else if (are_arrays(got, want, depth))
+		MPK_TRY(compare_arrays(got->array, want->array, tolerance, depth, &c, why, err));
+	if (tensors || are_arrays(got, want, depth)) {
 		*out = c;
 		return mpk_strbuf_status(why, err);
 	}
@@ -244,4 +290,11 @@ enum mpk_code mpk_value_compare(const struct mpk_value *got, const struct mpk_va
 	}
 	*out = c;
 	return mpk_strbuf_status(why, err);
+}
+
+enum mpk_code mpk_value_compare(const struct mpk_value *got, const struct mpk_value *want,
+				struct mpk_tolerance tolerance, struct mpk_comparison *out,
+				struct mpk_strbuf *why, struct mpk_error *err)
+{
+	return compare_value(got, want, tolerance, 0, out, why, err);
 }

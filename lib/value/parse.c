@@ -283,13 +283,97 @@ static bool is_scalar_text(const char *text)
 	return mpk_dtype_parse(mpk_span_of(text, strcspn(text, "=")), &dtype);
 }
 
-static enum mpk_code parse_any(const char *text, enum mpk_storage_memory memory,
+/* --- tuples ------------------------------------------------------------------------- */
+
+enum { TUPLE_DEPTH_MAX = 16 };
+
+static enum mpk_code parse_any(const char *text, enum mpk_storage_memory memory, unsigned depth,
+			       struct mpk_value *out, struct mpk_error *err);
+
+/* How long the item is that begins at text: to the ';' or ')' that ends it. */
+static size_t item_length(const char *text)
+{
+	unsigned depth = 0;
+	size_t i = 0;
+
+	for (; text[i]; i++) {
+		if (depth == 0 && (text[i] == ';' || text[i] == ')'))
+			break;
+		depth += text[i] == '(';
+		depth -= text[i] == ')';
+	}
+	return i;
+}
+
+static size_t skip_blanks(const char *text)
+{
+	return strspn(text, " ");
+}
+
+static enum mpk_code parse_item(const char *text, size_t len, unsigned depth, struct mpk_value *out,
+				struct mpk_error *err)
+{
+	char *item;
+	enum mpk_code code;
+
+	while (len && text[len - 1] == ' ')
+		len--;
+	item = strndup(text, len);
+	MPK_TRY_ALLOC(item, err);
+	code = parse_any(item, MPK_STORAGE_PRIVATE, depth, out, err);
+	free(item);
+	return code;
+}
+
+static size_t count_items(const char *text)
+{
+	size_t count = 0;
+
+	if (text[skip_blanks(text)] == ')')
+		return 0;
+	for (;; text++) {
+		text += item_length(text);
+		count++;
+		if (*text != ';')
+			return count;
+	}
+}
+
+/* "(4xf32=1; (i64=2; true))"; s stands behind the opening parenthesis. */
+static enum mpk_code parse_tuple(struct source *s, unsigned depth, struct mpk_value *out,
+				 struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_value_drop) struct mpk_value tuple = { 0 };
+	size_t count = count_items(s->text + s->pos);
+
+	if (depth == TUPLE_DEPTH_MAX)
+		return bad_at(s, 0, "tuples are nested too deep", err);
+	MPK_TRY(mpk_value_of_array(count, &tuple, err));
+	for (size_t i = 0; i < count; i++) {
+		s->pos += skip_blanks(s->text + s->pos);
+		size_t len = item_length(s->text + s->pos);
+
+		MPK_TRY(parse_item(s->text + s->pos, len, depth + 1, &tuple.array->items[i], err));
+		s->pos += len + (s->text[s->pos + len] == ';');
+	}
+	s->pos += skip_blanks(s->text + s->pos);
+	if (strcmp(s->text + s->pos, ")") != 0)
+		return bad_at(s, s->pos, "a tuple ends with ')', as in (4xf32=1; i64=2)", err);
+	*out = mpk_value_hold(tuple);
+	return MPK_OK;
+}
+
+static enum mpk_code parse_any(const char *text, enum mpk_storage_memory memory, unsigned depth,
 			       struct mpk_value *out, struct mpk_error *err)
 {
 	struct source s = { .text = text };
 	const struct keyword *keyword = find_keyword(text);
 	struct mpk_tensor *t;
 
+	if (text[0] == '(') {
+		s.pos = 1;
+		return parse_tuple(&s, depth, out, err);
+	}
 	if (keyword) {
 		s.pos = strlen(keyword->name);
 		return keyword->parse(&s, out, err);
@@ -313,7 +397,7 @@ static enum mpk_code parse_any(const char *text, enum mpk_storage_memory memory,
 
 enum mpk_code mpk_value_parse(const char *text, struct mpk_value *out, struct mpk_error *err)
 {
-	return parse_any(text, MPK_STORAGE_PRIVATE, out, err);
+	return parse_any(text, MPK_STORAGE_PRIVATE, 0, out, err);
 }
 
 static enum mpk_code parse_out(const char *text, struct mpk_value *out, struct mpk_error *err)
@@ -322,7 +406,7 @@ static enum mpk_code parse_out(const char *text, struct mpk_value *out, struct m
 	struct source s = { .text = text };
 	struct mpk_tensor *shared;
 
-	MPK_TRY(parse_any(text, MPK_STORAGE_SHARED, &v, err));
+	MPK_TRY(parse_any(text, MPK_STORAGE_SHARED, 0, &v, err));
 	if (v.kind != MPK_VALUE_TENSOR)
 		return bad_at(&s, 0, "an output is a tensor, as in 4xf32 or []f32", err);
 
@@ -338,13 +422,38 @@ static enum mpk_code parse_out(const char *text, struct mpk_value *out, struct m
 	return MPK_OK;
 }
 
-const char *mpk_value_file(const char *text)
+/* Of one value that is no tuple. */
+static const char *file_of(const char *text, size_t len)
 {
-	const char *at = strstr(text, "=@");
+	const char *at = memmem(text, len, "=@", 2);
 
 	if (text[0] == '@')
 		return text + 1;
 	return at && !find_keyword(text) ? at + 2 : NULL;
+}
+
+const char *mpk_value_file(const char *text, const char *from, size_t *len)
+{
+	size_t item;
+
+	if (!strchr(text, '(')) {
+		*len = strlen(text);
+		text = from == text ? file_of(text, *len) : NULL;
+		*len = text ? strlen(text) : 0;
+		return text;
+	}
+	for (from += strcspn(from, "(;"); *from; from += item) {
+		from += strspn(from, "(;) ");
+		item = strcspn(from, "(;)");
+		text = item ? file_of(from, item) : NULL;
+		if (!text)
+			continue;
+		while (from[item - 1] == ' ')
+			item--;
+		*len = (size_t)(from + item - text);
+		return text;
+	}
+	return NULL;
 }
 
 bool mpk_value_split_name(const char *text, struct mpk_span *name, const char **value)

@@ -41,9 +41,10 @@ enum mpk_code mpk_value_parse_argument(const char *text, bool is_out, struct mpk
  *          identifier: then all of text is the value */
 bool mpk_value_split_name(const char *text, struct mpk_span *name, const char **value);
 
-/* mpk_value_file - where in text the path of the file begins that the value is read from;
- * NULL when it names none */
-const char *mpk_value_file(const char *text);
+/* mpk_value_file - the path of the next file that the value is read from; a tuple may have several
+ * @from    text, or what came before, behind its path
+ * Returns  where in text the path begins, *len of bytes; NULL: there is no other */
+const char *mpk_value_file(const char *text, const char *from, size_t *len);
 
 enum { MPK_PRINT_ELEMENTS_MAX = 1024 };
 

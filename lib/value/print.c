@@ -132,6 +132,8 @@ static void print_number(struct mpk_strbuf *buf, const struct mpk_value *v)
 	mpk_element_print(buf, t, raw);
 }
 
+enum { NEST_MAX = 16 }; /* tuples within tuples that are printed with their items */
+
 static void print_opaque(struct mpk_strbuf *buf, const struct mpk_value *v)
 {
 	/* addresses differ from run to run: the same call prints the same text */
@@ -189,19 +191,25 @@ static void print_one(struct mpk_strbuf *buf, const struct mpk_value *v, size_t 
 	}
 }
 
-void mpk_value_print(struct mpk_strbuf *buf, const struct mpk_value *v, size_t limit)
+/* Results are flattened before they are printed; an array within one is a list. */
+static void print_nested(struct mpk_strbuf *buf, const struct mpk_value *v, size_t limit,
+			 unsigned depth)
 {
-	if (v->kind != MPK_VALUE_ARRAY) {
+	if (v->kind != MPK_VALUE_ARRAY || depth == NEST_MAX) {
 		print_one(buf, v, limit);
 		return;
 	}
-	/* results are flattened before they are printed; an array within one is a list */
 	mpk_strbuf_putc(buf, '(');
 	for (size_t i = 0; i < v->array->count; i++) {
 		mpk_strbuf_puts(buf, i ? "; " : "");
-		print_one(buf, &v->array->items[i], limit);
+		print_nested(buf, &v->array->items[i], limit, depth + 1);
 	}
 	mpk_strbuf_putc(buf, ')');
+}
+
+void mpk_value_print(struct mpk_strbuf *buf, const struct mpk_value *v, size_t limit)
+{
+	print_nested(buf, v, limit, 0);
 }
 
 void mpk_value_print_type(struct mpk_strbuf *buf, const struct mpk_value *v)

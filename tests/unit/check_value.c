@@ -81,6 +81,10 @@ static const struct {
 	{ "dtype=f32", "dtype=float32" },
 	{ "device=cuda:1", "device=cuda:1" },
 	{ "device=cpu", "device=cpu:0" },
+	{ "()", "()" },
+	{ "( )", "()" },
+	{ "(2xf32=1,2;i64=3)", "(2xf32=1 2; i64=3)" },
+	{ "( true ;(str=a b;( shape=1,2));none )", "(true; (str=a b; (shape=1,2)); none)" },
 };
 
 START_TEST(forms_of_values)
@@ -142,6 +146,11 @@ static const struct {
 	{ "dtype=foo", 7, "expected a type" },
 	{ "device=tpu", 8, "expected cpu" },
 	{ "device=cpu:x", 12, "the device's number" },
+	{ "(1", 3, "a tuple ends with ')'" },
+	{ "(1;", 1, "not a value" },
+	{ "(1; 2) 3", 6, "a tuple ends with ')'" },
+	{ "(i64=x)", 5, "not a number" },
+	{ "(((((((((((((((((1)))))))))))))))))", 1, "nested too deep" },
 };
 
 START_TEST(mistakes_name_their_column)
@@ -194,6 +203,59 @@ START_TEST(random_values_repeat)
 	mpk_value_drop(&b);
 	mpk_value_drop(&c);
 	mpk_value_drop(&d);
+}
+END_TEST
+
+START_TEST(tuples_differ_where_an_item_does)
+{
+	struct mpk_value a = parse("(2xf32=1,2; (i64=3; str=x))"),
+			 b = parse("(2xf32=1,3; (i64=3; str=y))"), c = parse("(2xf32=1,2)");
+	struct mpk_tolerance exact = { 0, 0 };
+	struct mpk_comparison found;
+	struct mpk_strbuf why = { 0 };
+
+	ck_assert_int_eq(mpk_value_compare(&a, &b, exact, &found, &why, NULL), MPK_OK);
+	ck_assert(!found.is_equal);
+	ck_assert_uint_eq(found.differing, 2);
+	ck_assert_uint_eq(found.total, 4);
+	ck_assert_ptr_nonnull(
+		strstr(mpk_strbuf_text(&why), "item 0: element [1] is 2, expected 3"));
+	ck_assert_int_eq(mpk_value_compare(&a, &c, exact, &found, &why, NULL), MPK_OK);
+	ck_assert(!found.is_equal);
+	mpk_strbuf_fini(&why);
+	mpk_value_drop(&a);
+	mpk_value_drop(&b);
+	mpk_value_drop(&c);
+}
+END_TEST
+
+START_TEST(files_of_a_value)
+{
+	static const struct {
+		const char *text, *files;
+	} rows[] = {
+		{ "@x.npy", "x.npy," },
+		{ "data=@x.npz:key", "x.npz:key," },
+		{ "2xf32=@raw.bin", "raw.bin," },
+		{ "str=@x", "" },
+		{ "5", "" },
+		{ "(@a.npy; 2xf32=@b;(3;@c.npy ))", "a.npy,b,c.npy," },
+		{ "p=(@a.npy)", "a.npy," },
+		{ "(str=@x;4)", "" },
+	};
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++) {
+		const char *from = rows[i].text, *file;
+		struct mpk_strbuf found = { 0 };
+		size_t len;
+
+		while ((file = mpk_value_file(rows[i].text, from, &len)) != NULL) {
+			mpk_strbuf_printf(&found, "%.*s,", (int)len, file);
+			from = file + len;
+		}
+		ck_assert_str_eq(mpk_strbuf_text(&found), rows[i].files);
+		mpk_strbuf_fini(&found);
+	}
 }
 END_TEST
 
@@ -411,6 +473,8 @@ int main(void)
 	tcase_add_loop_test(tc, mistakes_name_their_column, 0, MPK_ARRAY_COUNT(mistakes));
 	tcase_add_test(tc, hostile_sizes_are_refused);
 	tcase_add_test(tc, random_values_repeat);
+	tcase_add_test(tc, tuples_differ_where_an_item_does);
+	tcase_add_test(tc, files_of_a_value);
 	tcase_add_test(tc, names_are_told_from_types);
 	tc = add_case(s, "tensors");
 	tcase_add_test(tc, tensors_are_aligned_and_compact);

@@ -1,0 +1,87 @@
+/* signature.h - what a function takes and gives
+ *
+ * Signatures are read from what compilers leave in a file: payloads of models, tables of kernels,
+ * texts of host code. None is complete everywhere, so each part may be unknown.
+ */
+#ifndef MPK_SIGNATURE_SIGNATURE_H
+#define MPK_SIGNATURE_SIGNATURE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/span.h"
+#include "base/strbuf.h"
+#include "dtype/dtype.h"
+
+enum mpk_type_kind {
+	MPK_TYPE_ANY, /* not known */
+	MPK_TYPE_TENSOR,
+	MPK_TYPE_SHAPE,
+	MPK_TYPE_SCALAR,
+	MPK_TYPE_TUPLE,
+	MPK_TYPE_FUNCTION,
+};
+
+struct mpk_type {
+	enum mpk_type_kind kind;
+	struct mpk_dtype dtype; /* tensor: of its elements; scalar; 0 bits: any */
+	bool ranked;            /* tensor, shape: ndim is known; else everything below it is 0 */
+	size_t ndim;
+	const int64_t *shape; /* ndim extents */
+	/* ndim names: an extent with a name is symbolic, "n" or "n * 2", and what stands in shape
+	 * for it does not count; it is the same wherever a call has the name, but for "?", which is
+	 * any extent. NULL: all are fixed */
+	const struct mpk_span *symbols;
+	const struct mpk_param *fields; /* tuple */
+	size_t field_count;
+};
+
+struct mpk_param {
+	struct mpk_span name; /* may be empty */
+	struct mpk_type type;
+};
+
+struct mpk_signature {
+	struct mpk_span name; /* as --run takes it: "main", "default" */
+	bool named_inputs;    /* inputs are set by name (executors), not by position */
+	bool outputs_known;
+	const struct mpk_param *inputs; /* without parameters that the file has */
+	size_t input_count;
+	const struct mpk_param *outputs;
+	size_t output_count;
+	const struct mpk_param *params; /* what the file fills, and a call may replace by name; NULL:
+					 * not known, or nothing */
+	size_t param_count;
+};
+
+/* mpk_type_tensor - a tensor of known rank; shape and symbols are borrowed */
+static inline struct mpk_type mpk_type_tensor(struct mpk_dtype dtype, const int64_t *shape,
+					      size_t ndim, const struct mpk_span *symbols)
+{
+	return (struct mpk_type){ .kind = MPK_TYPE_TENSOR,
+				  .dtype = dtype,
+				  .ranked = true,
+				  .ndim = ndim,
+				  .shape = shape,
+				  .symbols = symbols };
+}
+
+/* mpk_type_symbol - the name of extent i, empty for one that is fixed; i < ndim */
+static inline struct mpk_span mpk_type_symbol(const struct mpk_type *t, size_t i)
+{
+	return t->symbols ? t->symbols[i] : (struct mpk_span){ 0 };
+}
+
+/* mpk_type_text - append "float32[2, n]", "tensor[...]", "shape[n]", "int64",
+ * "(float32[4], float32[4])"; "any value" when nothing is known */
+void mpk_type_text(const struct mpk_type *t, struct mpk_strbuf *out);
+
+/* mpk_signature_text - append "main(x: float32[1, 16]) -> (float32[1, 4])" */
+void mpk_signature_text(const struct mpk_signature *s, struct mpk_strbuf *out);
+
+/* mpk_signature_options - append " --input data=2x20xfloat32=rand --input ...": the options of a call
+ * that is right, as a shell takes them. Symbolic extents are 1, what is not known is left open. */
+void mpk_signature_options(const struct mpk_signature *s, struct mpk_strbuf *out);
+
+#endif

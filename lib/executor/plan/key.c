@@ -1,4 +1,4 @@
-#include "executor/relax/plan_key.h"
+#include "executor/plan/key.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* plan_key.h - what a plan depends on, as words that are compared; for plan*.c */
-#ifndef MPK_EXECUTOR_RELAX_PLAN_KEY_H
-#define MPK_EXECUTOR_RELAX_PLAN_KEY_H
+/* key.h - what a plan depends on, as words that are compared; for the files of this folder */
+#ifndef MPK_EXECUTOR_PLAN_KEY_H
+#define MPK_EXECUTOR_PLAN_KEY_H
 
 #include "value/value.h"
 

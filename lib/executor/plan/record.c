@@ -1,4 +1,4 @@
-/* plan_record.c - from the run of a call to a plan
+/* record.c - from the run of a call to a plan
  *
  * Storages are told apart by their address: one that was freed and given out again is a new one,
  * because its allocation was recorded. What is not known (memory that a function brought itself)
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/vec.h"
-#include "executor/relax/plan_inside.h"
+#include "executor/plan/inside.h"
 
 /* What is known of a storage in this call. */
 enum origin { ORIGIN_UNKNOWN, ORIGIN_INPUT, ORIGIN_CONSTANT, ORIGIN_STORAGE, ORIGIN_HEAP };
@@ -19,9 +19,9 @@ struct known {
 	uint32_t index;
 };
 
-struct mpk_relax_recorder {
-	struct mpk_relax_plans *plans;
-	struct mpk_relax_plan *plan;
+struct mpk_recorder {
+	struct mpk_plans *plans;
+	struct mpk_plan *plan;
 	size_t function;
 	bool failed;
 	struct known *known; /* hash table by address */
@@ -39,7 +39,7 @@ static struct known *entry_of(struct known *table, size_t cap, const struct mpk_
 	return &table[at];
 }
 
-static bool grow(struct mpk_relax_recorder *r)
+static bool grow(struct mpk_recorder *r)
 {
 	size_t cap = r->known_cap ? 2 * r->known_cap : 64;
 	struct known *table = calloc(cap, sizeof *table);
@@ -55,7 +55,7 @@ static bool grow(struct mpk_relax_recorder *r)
 	return true;
 }
 
-static void know(struct mpk_relax_recorder *r, const struct mpk_storage *s, enum origin origin,
+static void know(struct mpk_recorder *r, const struct mpk_storage *s, enum origin origin,
 		 size_t index)
 {
 	struct known *e;
@@ -69,7 +69,7 @@ static void know(struct mpk_relax_recorder *r, const struct mpk_storage *s, enum
 	*e = (struct known){ s, origin, (uint32_t)index };
 }
 
-static struct known look_up(const struct mpk_relax_recorder *r, const struct mpk_storage *s)
+static struct known look_up(const struct mpk_recorder *r, const struct mpk_storage *s)
 {
 	if (!s || !r->known_cap)
 		return (struct known){ 0 };
@@ -84,7 +84,7 @@ static void release_tensor(void *tensor)
 }
 
 /* The same tensor over a storage that nobody else has. */
-static bool wrap_tensor(struct mpk_relax_recorder *r, struct mpk_value *v)
+static bool wrap_tensor(struct mpk_recorder *r, struct mpk_value *v)
 {
 	struct mpk_storage *storage;
 	struct mpk_tensor *wrapped;
@@ -107,7 +107,7 @@ static bool wrap_tensor(struct mpk_relax_recorder *r, struct mpk_value *v)
 	return true;
 }
 
-static bool wrap(struct mpk_relax_recorder *r, struct mpk_value *v)
+static bool wrap(struct mpk_recorder *r, struct mpk_value *v)
 {
 	struct mpk_value copy;
 
@@ -127,17 +127,17 @@ static bool wrap(struct mpk_relax_recorder *r, struct mpk_value *v)
 	return !r->failed;
 }
 
-static void recorder_free(struct mpk_relax_recorder *r)
+static void recorder_free(struct mpk_recorder *r)
 {
-	mpk_relax_plan_free(r->plan);
+	mpk_plan_free(r->plan);
 	free(r->known);
 	free(r);
 }
 
-struct mpk_relax_recorder *mpk_relax_recorder_begin(struct mpk_relax_plans *plans, size_t function,
-						    struct mpk_value *args, size_t count)
+struct mpk_recorder *mpk_recorder_begin(struct mpk_plans *plans, size_t function,
+					struct mpk_value *args, size_t count)
 {
-	struct mpk_relax_recorder *r = calloc(1, sizeof *r);
+	struct mpk_recorder *r = calloc(1, sizeof *r);
 
 	if (!r)
 		return NULL;
@@ -155,33 +155,33 @@ struct mpk_relax_recorder *mpk_relax_recorder_begin(struct mpk_relax_plans *plan
 
 /* --- what happens -------------------------------------------------------------------------- */
 
-void mpk_relax_record_nothing(struct mpk_relax_recorder *r)
+void mpk_record_nothing(struct mpk_recorder *r)
 {
 	if (r)
 		r->failed = true;
 }
 
-void mpk_relax_record_constant(struct mpk_relax_recorder *r, const struct mpk_value *constant)
+void mpk_record_constant(struct mpk_recorder *r, const struct mpk_value *constant)
 {
 	if (r && !r->failed && constant->kind == MPK_VALUE_TENSOR)
 		know(r, constant->tensor->storage, ORIGIN_CONSTANT, 0);
 }
 
-static size_t device_index(const struct mpk_relax_vm *vm, struct mpk_dldevice device)
+static size_t device_index(const struct mpk_plan_places *places, struct mpk_dldevice device)
 {
 	size_t i = 0;
 
-	while (i < vm->device_count && !mpk_dldevice_equal(vm->devices[i], device))
+	while (i < places->count && !mpk_dldevice_equal(places->where[i], device))
 		i++;
 	return i;
 }
 
-static void add_storage(struct mpk_relax_recorder *r, const struct mpk_storage *s)
+static void add_storage(struct mpk_recorder *r, const struct mpk_storage *s)
 {
-	struct mpk_relax_plan *p = r->plan;
-	size_t device = device_index(r->plans->vm, s->device);
+	struct mpk_plan *p = r->plan;
+	size_t device = device_index(&r->plans->places, s->device);
 
-	if (device == r->plans->vm->device_count ||
+	if (device == r->plans->places.count ||
 	    !mpk_vec_reserve(&p->storages, &p->storage_cap, p->storage_count + 1,
 			     sizeof *p->storages)) {
 		r->failed = true;
@@ -196,9 +196,9 @@ static void add_storage(struct mpk_relax_recorder *r, const struct mpk_storage *
 }
 
 /* A tensor of the plan for a tensor of the call. */
-static bool add_tensor(struct mpk_relax_recorder *r, const struct mpk_tensor *t, uint32_t *out)
+static bool add_tensor(struct mpk_recorder *r, const struct mpk_tensor *t, uint32_t *out)
 {
-	struct mpk_relax_plan *p = r->plan;
+	struct mpk_plan *p = r->plan;
 	struct known k = look_up(r, t->storage);
 	struct mpk_plan_tensor made = { .index = k.index, .offset = t->dl.byte_offset };
 
@@ -229,7 +229,7 @@ static bool add_tensor(struct mpk_relax_recorder *r, const struct mpk_tensor *t,
 }
 
 /* Which steps a tensor's storage is alive in. */
-static void touch(struct mpk_relax_plan *p, uint32_t tensor, size_t step)
+static void touch(struct mpk_plan *p, uint32_t tensor, size_t step)
 {
 	const struct mpk_plan_tensor *t = &p->tensors[tensor];
 	struct mpk_plan_storage *s;
@@ -242,9 +242,9 @@ static void touch(struct mpk_relax_plan *p, uint32_t tensor, size_t step)
 	s->last = (uint32_t)step;
 }
 
-static struct mpk_plan_step *add_step(struct mpk_relax_recorder *r)
+static struct mpk_plan_step *add_step(struct mpk_recorder *r)
 {
-	struct mpk_relax_plan *p = r->plan;
+	struct mpk_plan *p = r->plan;
 
 	if (p->step_count == MPK_PLAN_STEPS_MAX ||
 	    !mpk_vec_reserve(&p->steps, &p->step_cap, p->step_count + 1, sizeof *p->steps))
@@ -254,7 +254,7 @@ static struct mpk_plan_step *add_step(struct mpk_relax_recorder *r)
 }
 
 /* Whether a call computes with symbolic extents alone: it has been done. */
-static bool is_shape_function(const struct mpk_relax_recorder *r, const struct mpk_value *args,
+static bool is_shape_function(const struct mpk_recorder *r, const struct mpk_value *args,
 			      size_t count)
 {
 	bool any = false;
@@ -278,8 +278,8 @@ static bool can_keep(const struct mpk_value *v)
 	       v->kind == MPK_VALUE_TENSOR;
 }
 
-static bool fill_step(struct mpk_relax_recorder *r, struct mpk_plan_step *s,
-		      const struct mpk_value *args, size_t count)
+static bool fill_step(struct mpk_recorder *r, struct mpk_plan_step *s, const struct mpk_value *args,
+		      size_t count)
 {
 	size_t at = r->plan->step_count - 1;
 
@@ -321,9 +321,8 @@ static bool pack_step(struct mpk_plan_step *s)
 	return true;
 }
 
-void mpk_relax_record_kernel(struct mpk_relax_recorder *r, struct mpk_function *function,
-			     const struct mpk_value *args, size_t count,
-			     const struct mpk_value *result)
+void mpk_record_kernel(struct mpk_recorder *r, struct mpk_function *function,
+		       const struct mpk_value *args, size_t count, const struct mpk_value *result)
 {
 	struct mpk_plan_step *s;
 
@@ -339,15 +338,16 @@ void mpk_relax_record_kernel(struct mpk_relax_recorder *r, struct mpk_function *
 	r->failed = !fill_step(r, s, args, count) || !pack_step(s);
 }
 
-static void record_copy(struct mpk_relax_recorder *r, const struct mpk_value *args,
-			const struct mpk_value *result)
+void mpk_record_copy(struct mpk_recorder *r, const struct mpk_tensor *from,
+		     const struct mpk_tensor *to)
 {
 	struct mpk_plan_step *s;
 
-	add_storage(r, result->tensor->storage);
+	if (!r || r->failed)
+		return;
+	add_storage(r, to->storage);
 	s = r->failed ? NULL : add_step(r);
-	if (!s || !add_tensor(r, args[0].tensor, &s->from) ||
-	    !add_tensor(r, result->tensor, &s->to)) {
+	if (!s || !add_tensor(r, from, &s->from) || !add_tensor(r, to, &s->to)) {
 		r->failed = true;
 		return;
 	}
@@ -356,47 +356,26 @@ static void record_copy(struct mpk_relax_recorder *r, const struct mpk_value *ar
 	touch(r->plan, s->to, r->plan->step_count - 1);
 }
 
-/* Calls of byte code are recorded by what they do in turn. */
-static bool is_transparent(const struct mpk_relax_recorder *r, const struct mpk_value *args,
-			   size_t count)
+void mpk_record_heap(struct mpk_recorder *r, const struct mpk_storage *storage)
 {
-	return count > 1 && args[1].kind == MPK_VALUE_FUNCTION &&
-	       mpk_relax_vm_owns(r->plans->vm, args[1].function);
+	if (r && !r->failed)
+		know(r, storage, ORIGIN_HEAP, 0);
 }
 
-void mpk_relax_record_builtin(struct mpk_relax_recorder *r, const struct mpk_relax_builtin *b,
-			      const struct mpk_value *args, size_t count,
-			      const struct mpk_value *result)
+void mpk_record_storage(struct mpk_recorder *r, const struct mpk_storage *storage)
 {
 	if (!r || r->failed)
 		return;
-	switch (b->effect) {
-	case MPK_EFFECT_COPY:
-		record_copy(r, args, result);
-		return;
-	case MPK_EFFECT_CALL:
-		r->failed = !is_transparent(r, args, count);
-		return;
-	case MPK_EFFECT_DATA:
-		r->failed = true;
-		return;
-	case MPK_EFFECT_HEAP:
-		know(r, result->tensor->storage, ORIGIN_HEAP, 0);
-		return;
-	case MPK_EFFECT_SHAPES:
-		break;
-	}
-	if (result->kind == MPK_VALUE_STORAGE && mpk_allocator_owns(result->storage))
-		add_storage(r, result->storage);
-	else if (result->kind == MPK_VALUE_STORAGE)
+	if (mpk_allocator_owns(storage))
+		add_storage(r, storage);
+	else
 		r->failed = true; /* an image: no slot holds it */
 }
 
 /* --- end ----------------------------------------------------------------------------------- */
 
-/* The result with tensors replaced by their numbers; see struct mpk_relax_plan. */
-static bool take_result(struct mpk_relax_recorder *r, const struct mpk_value *v,
-			struct mpk_value *out)
+/* The result with tensors replaced by their numbers; see struct mpk_plan. */
+static bool take_result(struct mpk_recorder *r, const struct mpk_value *v, struct mpk_value *out)
 {
 	uint32_t tensor;
 
@@ -438,7 +417,7 @@ static bool overlaps(const struct mpk_plan_storage *a, const struct mpk_plan_sto
 
 /* Slots by lifetime, the largest storages first, so that they share among themselves: a storage
  * takes the first slot that no storage alive at the same time has. */
-static bool assign(struct mpk_relax_plans *plans, struct mpk_plan_storage **order, size_t count,
+static bool assign(struct mpk_plans *plans, struct mpk_plan_storage **order, size_t count,
 		   bool *taken)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -447,14 +426,14 @@ static bool assign(struct mpk_relax_plans *plans, struct mpk_plan_storage **orde
 		memset(taken, 0, MPK_PLAN_SLOTS_MAX * sizeof *taken);
 		for (size_t k = 0; k < i; k++)
 			taken[order[k]->slot] |= overlaps(order[i], order[k]);
-		if (!mpk_relax_plans_slot(plans, order[i]->device, taken, &slot))
+		if (!mpk_plans_slot(plans, order[i]->device, taken, &slot))
 			return false;
 		order[i]->slot = (uint32_t)slot;
 	}
 	return true;
 }
 
-static bool place_storages(struct mpk_relax_plans *plans, struct mpk_relax_plan *p)
+static bool place_storages(struct mpk_plans *plans, struct mpk_plan *p)
 {
 	struct mpk_plan_storage **order =
 		calloc(p->storage_count + 1, sizeof(struct mpk_plan_storage *));
@@ -474,14 +453,14 @@ static bool place_storages(struct mpk_relax_plans *plans, struct mpk_relax_plan 
 	return fits;
 }
 
-void mpk_relax_recorder_end(struct mpk_relax_recorder *r, const struct mpk_value *result)
+void mpk_recorder_end(struct mpk_recorder *r, const struct mpk_value *result)
 {
-	struct mpk_relax_plans *plans = r->plans;
+	struct mpk_plans *plans = r->plans;
 
 	/* a call that failed says nothing about the next one */
 	if (result && !r->failed && take_result(r, result, &r->plan->result) &&
 	    place_storages(plans, r->plan)) {
-		mpk_relax_plans_add(plans, r->plan);
+		mpk_plans_add(plans, r->plan);
 		r->plan = NULL;
 	} else if (result) {
 		plans->stats.unplannable++;

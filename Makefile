@@ -3,7 +3,8 @@
 # make fuzz           libFuzzer, FUZZ_TIME s each
 # make interop        against real TVM             make bench                ratios against cp, cc and peers
 # make install DESTDIR= PREFIX=/usr/local          make lint | tidy          static checks
-VERSION := 0.1.0
+# make dist           a release as a tarball       make distcheck            and what comes out of it
+VERSION := $(shell cat VERSION)
 VARIANT ?= release
 O       ?= out/$(VARIANT)
 PREFIX  ?= /usr/local
@@ -137,7 +138,8 @@ FLAGS_NOW = $(CC) $(CXX) $(CPPFLAGS) $(ALL_CFLAGS) $(ALL_CXXFLAGS) $(ALL_LDFLAGS
 $(O)/flags: FORCE
 	$(Q)mkdir -p $(@D); echo '$(FLAGS_NOW)' | cmp -s - $@ || echo '$(FLAGS_NOW)' > $@
 
-COMMIT = $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
+# A release has its commit in a file: what git says there is about the repository around it, if any.
+COMMIT = $(shell cat COMMIT 2>/dev/null || git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 CONFIG_TEXT = \#define MPK_VERSION "$(VERSION)"\n\#define MPK_COMMIT "$(COMMIT)"\n\#define MPK_LIBELF_VERSION "$(shell $(PKG_CONFIG) --modversion libelf 2>/dev/null)"\n\#define MPK_LLVM_VERSION "$(shell $(LLVM_CONFIG) --version 2>/dev/null)"\n\#define MPK_LIBEXECDIR "$(LIBEXECDIR)"\n
 $(O)/gen/common/config.h: FORCE
 	$(Q)mkdir -p $(@D); printf '$(CONFIG_TEXT)' | cmp -s - $@ || printf '$(CONFIG_TEXT)' > $@
@@ -158,7 +160,7 @@ $(O)/%.o: %.cc $(O)/flags
 check: unit cli
 
 unit: $(UNIT_BIN) all
-	$(Q)sh tests/unit/run $(UNIT_BIN)
+	$(Q)sh tests/unit/run $(if $(Q),,-v) $(UNIT_BIN)
 
 # The test programs without a run, for compilers whose build is all that is asked.
 unit-build: $(UNIT_BIN)
@@ -256,6 +258,14 @@ uninstall:
 # The words come from the programs' own help, which comes from their option tables.
 $(O)/completion: all scripts/completion
 	$(Q)PATH=$(O)/bin:$$PATH sh scripts/completion > $@
+
+# --- releases ------------------------------------------------------------------------
+dist:
+	$(Q)sh scripts/dist
+
+distcheck:
+	$(Q)sh scripts/dist --check
+.PHONY: dist distcheck
 
 clean:
 	rm -rf out compile_commands.json

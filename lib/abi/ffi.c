@@ -132,15 +132,17 @@ void *mpk_conv_handle(enum mpk_convention conv, struct mpk_function *f)
 	return f->handles[i];
 }
 
+/* As a value the function lives as long as module code has the object; what module code looks up
+ * is borrowed (mpk_conv_handle). */
 static enum mpk_code encode_function(enum mpk_convention conv, struct mpk_function *f,
 				     struct mpk_ffi_any *out, struct mpk_error *err)
 {
-	void *handle = mpk_conv_handle(conv, f);
+	void *object = mpk_ffi_make_held_function(
+		conv, conv == MPK_CONV_FFI021 ? mpk_ffi021_enter : mpk_ffi_enter, f);
 
-	if (!handle)
+	if (!object)
 		return mpk_fail_nomem(err);
-	mpk_ffi_hold(conv, handle);
-	*out = (struct mpk_ffi_any){ .type_index = MPK_FFI_FUNCTION, .v_ptr = handle };
+	*out = (struct mpk_ffi_any){ .type_index = MPK_FFI_FUNCTION, .v_ptr = object };
 	return MPK_OK;
 }
 

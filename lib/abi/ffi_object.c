@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "value/function.h"
+
 static const struct mpk_ffi_types types_current = {
 	.array = 71,
 	.map = 72,
@@ -149,6 +151,24 @@ static void delete_function_021(void *self)
 	delete_plain_021(self);
 }
 
+/* A function as a value: the object holds it. */
+static void delete_held_function(void *self, int flags)
+{
+	struct mpk_ffi_function_cell *cell = mpk_ffi_cell(MPK_CONV_FFI, self);
+
+	if (flags & MPK_FFI_DELETE_STRONG)
+		mpk_function_drop(cell->target);
+	delete_plain(self, flags);
+}
+
+static void delete_held_function_021(void *self)
+{
+	struct mpk_ffi_function_cell *cell = mpk_ffi_cell(MPK_CONV_FFI021, self);
+
+	mpk_function_drop(cell->target);
+	delete_plain_021(self);
+}
+
 typedef void delete_fn(void *self, int flags);
 typedef void delete021_fn(void *self);
 
@@ -255,8 +275,23 @@ struct mpk_function *mpk_ffi_own_function(enum mpk_convention conv, void *object
 {
 	const struct mpk_ffi_function_cell *cell = mpk_ffi_cell(conv, object);
 
-	return has_deleter(conv, object, delete_function, delete_function_021) ? cell->target
-									       : NULL;
+	return has_deleter(conv, object, delete_function, delete_function_021) ||
+			       has_deleter(conv, object, delete_held_function,
+					   delete_held_function_021)
+		       ? cell->target
+		       : NULL;
+}
+
+void *mpk_ffi_make_held_function(enum mpk_convention conv, mpk_ffi_safe_call *call,
+				 struct mpk_function *target)
+{
+	void *object = mpk_ffi_make_function(conv, call, target);
+
+	if (!object)
+		return NULL;
+	(void)mpk_function_hold(target);
+	set_deleter(conv, object, delete_held_function, delete_held_function_021);
+	return object;
 }
 
 void *mpk_ffi_make_box(enum mpk_convention conv, int32_t type, const struct mpk_value *v)

@@ -42,6 +42,9 @@ void *mpk_ffi_make_tensor(enum mpk_convention conv, struct mpk_tensor *tensor);
 /* target is borrowed: set it to NULL in the cell before it goes */
 void *mpk_ffi_make_function(enum mpk_convention conv, mpk_ffi_safe_call *call,
 			    struct mpk_function *target);
+/* takes a reference of its own to the target */
+void *mpk_ffi_make_held_function(enum mpk_convention conv, mpk_ffi_safe_call *call,
+				 struct mpk_function *target);
 /* A value that tvm-ffi has no layout for, or one whose layout is its own business: module code
  * carries it and gives it back. Takes a reference of its own. */
 void *mpk_ffi_make_box(enum mpk_convention conv, int32_t type, const struct mpk_value *v);
@@ -50,7 +53,7 @@ void *mpk_ffi_make_error(enum mpk_convention conv, struct mpk_span kind, struct 
 /* mpk_ffi_box_value - what mpk_ffi_make_box put into an object; NULL: another made it. Borrowed */
 const struct mpk_value *mpk_ffi_box_value(enum mpk_convention conv, const void *object);
 
-/* mpk_ffi_own_function - the function behind an object of mpk_ffi_make_function; NULL: another
+/* mpk_ffi_own_function - the function behind an object of mpk_ffi_make_(held_)function; NULL: another
  * made the object, or its function is gone. Borrowed */
 struct mpk_function *mpk_ffi_own_function(enum mpk_convention conv, void *object);
 

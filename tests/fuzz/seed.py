@@ -37,7 +37,7 @@ def main(out, files):
                 f.write(bytes([gen]) + blob)
         try:
             cut = list(payloads(blob))
-        except struct.error:
+        except (struct.error, OverflowError):  # of another generation
             continue
         for i, payload in enumerate(cut):
             for kind in range(64):

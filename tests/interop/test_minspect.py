@@ -4,11 +4,9 @@ import json
 import numpy
 import pytest
 import tvmlib
-from conftest import DATA, ROOT
+from conftest import DATA
 
-FORMATS, RELAX, CUDA = DATA / "formats", DATA / "relax", DATA / "cuda"
-# Fixtures that are not part of the project; the tests that use them say so when they are absent.
-LEGACY = ROOT.parent / "shared" / "fixtures"
+FORMATS, RELAX, CUDA, LEGACY = (DATA / name for name in ("formats", "relax", "cuda", "legacy"))
 
 KINDS = {
     FORMATS / "01_opencl_scale.so": ["_lib", "opencl"],
@@ -24,14 +22,12 @@ KINDS = {
     CUDA / "ptx" / "saxpy_cuda.so": ["_lib", "cuda"],
     CUDA / "fatbin" / "vadd_cuda.so": ["_lib", "cuda"],
     RELAX / "gelu_opencl.so": ["relax.VMExecutable", "_lib", "opencl"],
-}
-LEGACY_KINDS = {
-    "formats/20_legacy_opencl.so": ["_lib", "opencl"],
-    "formats/23_legacy_graph.so": ["GraphExecutorFactory", "_lib"],
-    "formats/24_legacy_aot.so": ["AotExecutorFactory", "metadata_module", "_lib"],
-    "legacy/mulsub_metal.so": ["_lib", "metal"],
-    "legacy/mulsub_webgpu.so": ["_lib", "webgpu"],
-    "legacy/mlp_vm.so": ["VMExecutable", "_lib"],
+    FORMATS / "20_legacy_opencl.so": ["_lib", "opencl"],
+    FORMATS / "23_legacy_graph.so": ["GraphExecutorFactory", "_lib"],
+    FORMATS / "24_legacy_aot.so": ["AotExecutorFactory", "metadata_module", "_lib"],
+    LEGACY / "mulsub_metal.so": ["_lib", "metal"],
+    LEGACY / "mulsub_webgpu.so": ["_lib", "webgpu"],
+    LEGACY / "mlp_vm.so": ["VMExecutable", "_lib"],
 }
 
 
@@ -56,13 +52,6 @@ def kinds_in(text):
 @pytest.mark.parametrize("path", KINDS, ids=lambda p: p.name)
 def test_kinds(path, minspect):
     assert kinds_in(minspect("--json", path).stdout) == KINDS[path]
-
-
-@pytest.mark.parametrize("name", LEGACY_KINDS)
-def test_legacy_kinds(name, minspect):
-    if not LEGACY.is_dir():
-        pytest.skip("the fixtures of older releases are not in this checkout")
-    assert kinds_in(minspect("--json", LEGACY / name).stdout) == LEGACY_KINDS[name]
 
 
 def test_exported_function(minspect, tmp_path):
@@ -98,7 +87,5 @@ def test_npy_files_are_numpys(minspect, tmp_path):
 
 @pytest.mark.parametrize("name", ["mulsub_llvm", "mulsub_c"])
 def test_legacy_function(name, minspect):
-    if not LEGACY.is_dir():
-        pytest.skip("the fixtures of older releases are not in this checkout")
-    minspect("--run", "mulsub", LEGACY / "legacy" / f"{name}.so", "--input", "5xf32=1,2,3,4,5",
+    minspect("--run", "mulsub", LEGACY / f"{name}.so", "--input", "5xf32=1,2,3,4,5",
              "--out", "5xf32", "--expect", "5xf32=1,4,7,10,13")

@@ -67,8 +67,7 @@ START_TEST(fixture_reads_and_writes_back)
 	struct mpk_span blob;
 	char kinds[200], children[200];
 
-	if (!fixture_load(f->file, &blob))
-		return;
+	blob = fixture_load(f->file);
 	ck_assert_msg(mpk_blob_read(blob, f->gen, &arena, &tree, &err) == MPK_OK, "%s: %s", f->file,
 		      err.text);
 	describe(&tree, kinds, children);
@@ -90,8 +89,7 @@ START_TEST(payload_offsets_point_at_the_bytes)
 	struct mpk_tree tree;
 	struct mpk_span blob;
 
-	if (!fixture_load(fixtures[_i].file, &blob))
-		return;
+	blob = fixture_load(fixtures[_i].file);
 	ck_assert_int_eq(mpk_blob_read(blob, fixtures[_i].gen, &arena, &tree, NULL), MPK_OK);
 	for (size_t i = 0; i < tree.count; i++) {
 		const struct mpk_node *n = &tree.nodes[i];
@@ -109,8 +107,7 @@ START_TEST(guess_finds_the_generation)
 	enum mpk_generation gen;
 	struct mpk_span blob;
 
-	if (!fixture_load(fixtures[_i].file, &blob))
-		return;
+	blob = fixture_load(fixtures[_i].file);
 	ck_assert_int_eq(mpk_blob_guess(blob, &gen, NULL), MPK_OK);
 	ck_assert_int_eq(gen, fixtures[_i].gen);
 	fixture_free(blob);
@@ -184,8 +181,7 @@ START_TEST(every_prefix_is_an_error_or_sound)
 	struct guarded g;
 	struct mpk_span blob;
 
-	if (!fixture_load(fixtures[_i].file, &blob))
-		return;
+	blob = fixture_load(fixtures[_i].file);
 	g = guarded_create(blob.len);
 	for (size_t n = 0; n < blob.len; n++)
 		check_sound(guarded_put(&g, mpk_span_of(blob.data, n)), fixtures[_i].gen);
@@ -208,8 +204,7 @@ START_TEST(every_flip_is_an_error_or_sound)
 	struct guarded g;
 	struct mpk_span blob;
 
-	if (!fixture_load(fixtures[_i].file, &blob))
-		return;
+	blob = fixture_load(fixtures[_i].file);
 	g = guarded_create(blob.len);
 	for (size_t n = 0; n < blob.len * sizeof masks; n++) {
 		struct mpk_span copy = guarded_put(&g, blob);
@@ -277,8 +272,7 @@ START_TEST(header_less_fixtures)
 	struct mpk_tree tree;
 	struct mpk_span blob, back;
 
-	if (!fixture_load(files[_i], &blob))
-		return;
+	blob = fixture_load(files[_i]);
 	ck_assert_int_eq(mpk_blob_read_bare(blob, MPK_GEN_CURRENT, &arena, &tree, NULL), MPK_OK);
 	ck_assert_uint_eq(tree.count, 1);
 	ck_assert(mpk_span_is(tree.nodes[0].kind, kinds[_i]));
@@ -319,8 +313,7 @@ START_TEST(refused)
 	struct mpk_span blob;
 	uint8_t *bytes;
 
-	if (!fixture_load("formats/01_opencl_scale.blob", &blob))
-		return;
+	blob = fixture_load("formats/01_opencl_scale.blob");
 	bytes = malloc(blob.len);
 	memcpy(bytes, blob.data, blob.len);
 	for (unsigned i = 0; i < 8; i++)

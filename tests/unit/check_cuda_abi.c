@@ -12,6 +12,7 @@
 #define mpk_cu_stream CUstream_st
 #endif
 #include "device/cuda_abi.h"
+#include "skip.h"
 
 #ifdef HAVE_TOOLKIT
 /* Every row: the type of our pointer is the type the toolkit gives for this version. */
@@ -96,7 +97,7 @@ START_TEST(declarations_are_the_toolkits)
 	printf("compared with the toolkit's CUDA %d\n", CUDA_VERSION);
 	ck_assert_int_ge(CUDA_VERSION, 12040);
 #else
-	puts("SKIP: cudaTypedefs.h is not installed; nothing to compare with");
+	SKIP_TEST("cudaTypedefs.h is not installed; nothing to compare with");
 #endif
 }
 END_TEST

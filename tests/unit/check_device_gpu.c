@@ -1,10 +1,11 @@
-/* what only a real NVIDIA GPU can show: launch attributes, widths, faults; else SKIP */
+/* what only a real NVIDIA GPU can show: launch attributes, widths, faults */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/compiler.h"
 #include "device_kernels.h"
+#include "skip.h"
 
 static const char source[] =
 	"#include <cuda_fp16.h>\n"
@@ -64,24 +65,13 @@ static struct mpk_device_kernel *kernel_here(const char *key)
 	return kernel_of(load_on(device, &table), key);
 }
 
-/* Each test runs in its own process and opens the driver there. */
-static bool open_or_skip(void)
-{
-	struct mpk_error err = { 0 };
-
-	if (has_gpu(&err))
-		return true;
-	printf("SKIP: %s\n", err.text);
-	return false;
-}
-
 START_TEST(every_width_arrives)
 {
 	static const double want[] = { -3, 200, -30000, -2e9, -9e15, 4e9, 0.1f, 0.1, 2.5, 1.5, 1 };
 	struct mpk_error err = { 0 };
 
-	if (!open_or_skip())
-		return;
+	if (!has_gpu(&err))
+		SKIP_TEST("%s", err.text);
 	struct mpk_device_kernel *widths = kernel_here("widths");
 	void *out = floats_on(device, 32, 0, 0);
 	uint64_t slots[] = { slot_at(out),
@@ -114,8 +104,8 @@ START_TEST(clusters_have_their_size)
 	struct mpk_error err = { 0 };
 	unsigned got[32];
 
-	if (!open_or_skip())
-		return;
+	if (!has_gpu(&err))
+		SKIP_TEST("%s", err.text);
 	struct mpk_device_kernel *clusters = kernel_here("clusters");
 	void *out = floats_on(device, 32, 0, 0);
 	uint64_t slots[] = { slot_at(out), 8, 4, 4, 2 };
@@ -136,8 +126,8 @@ START_TEST(a_cooperative_grid_waits_for_itself)
 	struct mpk_error err = { 0 };
 	unsigned got[65];
 
-	if (!open_or_skip())
-		return;
+	if (!has_gpu(&err))
+		SKIP_TEST("%s", err.text);
 	struct mpk_device_kernel *together = kernel_here("together");
 	void *out = floats_on(device, 65, 0, 0);
 	uint64_t slots[] = { slot_at(out), 64, 128 };
@@ -158,8 +148,8 @@ START_TEST(shared_memory_beyond_48_kib)
 {
 	struct mpk_error err = { 0 };
 
-	if (!open_or_skip())
-		return;
+	if (!has_gpu(&err))
+		SKIP_TEST("%s", err.text);
 	struct mpk_device_kernel *shared = kernel_here("shared");
 	void *out = floats_on(device, 1, 0, 0);
 
@@ -181,8 +171,8 @@ START_TEST(a_fault_is_the_kernels)
 	struct mpk_error err = { 0 };
 	uint64_t slots[] = { 0, INT64_C(1) << 40, 1 };
 
-	if (!open_or_skip())
-		return;
+	if (!has_gpu(&err))
+		SKIP_TEST("%s", err.text);
 	struct mpk_device_kernel *stray = kernel_here("stray");
 	void *out = floats_on(device, 1, 0, 0);
 

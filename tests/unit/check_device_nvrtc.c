@@ -7,16 +7,10 @@
 #include "device/nvrtc.h"
 #include "device_kernels.h"
 #include "robust.h"
+#include "skip.h"
 
 static bool have_nvrtc;
 static struct mpk_error reason;
-
-static bool skipped(void)
-{
-	if (!have_nvrtc)
-		printf("SKIP: %s\n", reason.text);
-	return !have_nvrtc;
-}
 
 static enum mpk_code compile(const char *source, char **out, size_t *bytes, struct mpk_error *err)
 {
@@ -29,8 +23,8 @@ START_TEST(source_becomes_machine_code)
 	char *cubin = NULL;
 	size_t bytes = 0;
 
-	if (skipped())
-		return;
+	if (!have_nvrtc)
+		SKIP_TEST("%s", reason.text);
 	ck_assert_ok(compile("extern \"C\" __global__ void k(float *p) { p[threadIdx.x] = 1; }",
 			     &cubin, &bytes, &err),
 		     err);
@@ -52,8 +46,8 @@ START_TEST(source_of_a_real_module_compiles)
 	char *cubin = NULL;
 	size_t bytes = 0;
 
-	if (skipped())
-		return;
+	if (!have_nvrtc)
+		SKIP_TEST("%s", reason.text);
 	struct mpk_span blob =
 		robust_load(&arena, "tests/data/formats/02_cuda_source_dynshmem.blob");
 
@@ -80,8 +74,8 @@ START_TEST(failures_quote_the_log)
 	char *cubin = NULL;
 	size_t bytes = 0;
 
-	if (skipped())
-		return;
+	if (!have_nvrtc)
+		SKIP_TEST("%s", reason.text);
 	ck_assert_int_eq(compile("extern \"C\" __global__ void k(float *p) { *p = nowhere; }",
 				 &cubin, &bytes, &err),
 			 MPK_E_LOAD);

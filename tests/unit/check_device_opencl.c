@@ -10,6 +10,7 @@
 #include "device/opencl.h"
 #include "device_kernels.h"
 #include "harness.h"
+#include "skip.h"
 
 static const char two_kernels[] =
 	"this text stands before the first delimiter and is not compiled\n"
@@ -386,7 +387,7 @@ END_TEST
 
 START_TEST(no_device)
 {
-	puts("SKIP: no OpenCL device");
+	SKIP_TEST("no OpenCL device");
 }
 END_TEST
 

@@ -1,6 +1,7 @@
 /* Growing a stub (elf/grow.h). The oracle is GNU ld: the grown file must be, byte for
  * byte, what ld makes of an object with the full content. */
 #include "elf/grow.h"
+#include "skip.h"
 #include "workdir.h"
 
 /* Content of len bytes that repeats nowhere near, in memory and in a file. */
@@ -80,9 +81,10 @@ static void assert_same_as_ld(const char *flags, size_t len)
 
 	struct mpk_span want = read_file("full.so");
 	ck_assert_uint_eq(grown.len, want.len);
-	for (size_t i = 0; i < want.len; i++)
-		ck_assert_msg(grown.data[i] == want.data[i], "%zu bytes, '%s': byte %#zx differs",
-			      len, flags, i);
+	size_t same = 0; /* one assertion: Check writes a record for each that holds */
+	while (same < want.len && grown.data[same] == want.data[same])
+		same++;
+	ck_assert_msg(same == want.len, "%zu bytes, '%s': byte %#zx differs", len, flags, same);
 }
 
 START_TEST(same_as_ld)
@@ -186,6 +188,14 @@ START_TEST(damaged)
 }
 END_TEST
 
+#ifndef __x86_64__
+START_TEST(on_another_machine)
+{
+	SKIP_TEST(".lrodata exists on x86-64 only");
+}
+END_TEST
+#endif
+
 int main(void)
 {
 	Suite *suite = suite_create("grow");
@@ -202,7 +212,7 @@ int main(void)
 	tcase_set_timeout(same, 60);
 	tcase_set_timeout(no, 60);
 #else
-	puts("SKIP: .lrodata exists on x86-64 only");
+	tcase_add_test(same, on_another_machine);
 #endif
 	suite_add_tcase(suite, same);
 	suite_add_tcase(suite, no);

@@ -2,6 +2,7 @@
  * real libraries; libraries made here, of every machine a compiler is installed for, whose
  * blob and functions are known; GNU nm for symbols. */
 #include "image_made.h"
+#include "skip.h"
 
 static struct mpk_image open_image(struct mpk_span bytes)
 {
@@ -61,8 +62,7 @@ START_TEST(real_library)
 {
 	struct mpk_span bytes, blob;
 
-	if (!fixture_load(libraries[_i].file, &bytes))
-		return;
+	bytes = fixture_load(libraries[_i].file);
 	struct mpk_image image = open_image(bytes);
 
 	ck_assert_int_eq(image.container, MPK_CONTAINER_ELF_SO);
@@ -72,7 +72,8 @@ START_TEST(real_library)
 	ck_assert_int_eq(image.convention, libraries[_i].convention);
 	ck_assert_str_eq(names(&image), libraries[_i].functions);
 	ck_assert_int_eq(image.has_blob, libraries[_i].blob != NULL);
-	if (libraries[_i].blob && fixture_load(libraries[_i].blob, &blob)) {
+	if (libraries[_i].blob) {
+		blob = fixture_load(libraries[_i].blob);
 		ck_assert_uint_eq(image.blob.len, blob.len);
 		ck_assert_mem_eq(image.blob.data, blob.data, blob.len);
 		ck_assert_mem_eq(bytes.data + image.blob_off, blob.data, blob.len);
@@ -89,8 +90,7 @@ START_TEST(real_tar)
 	struct mpk_image image;
 	struct mpk_span bytes;
 
-	if (!fixture_load("formats/12_syslib_prefix.tar", &bytes))
-		return;
+	bytes = fixture_load("formats/12_syslib_prefix.tar");
 	image = open_image(bytes);
 	ck_assert_int_eq(image.container, MPK_CONTAINER_TAR);
 	ck_assert(image.is_packed);
@@ -117,8 +117,7 @@ START_TEST(context_undefined_needed)
 	struct mpk_image image;
 	struct mpk_span bytes;
 
-	if (!fixture_load("formats/01_opencl_scale.so", &bytes))
-		return;
+	bytes = fixture_load("formats/01_opencl_scale.so");
 	image = open_image(bytes);
 	ck_assert_uint_eq(image.context_symbol_count, 3);
 	ck_assert_str_eq(image.context_symbols[0], "__TVMFFIEnvModLookupFromImports");
@@ -130,8 +129,7 @@ START_TEST(context_undefined_needed)
 	ck_assert_uint_eq(image.needed_count, 0);
 	fixture_free(bytes);
 
-	if (!fixture_load("ffi/ffi_cpp.so", &bytes))
-		return;
+	bytes = fixture_load("ffi/ffi_cpp.so");
 	image = open_image(bytes);
 	ck_assert_uint_eq(image.needed_count, 4);
 	ck_assert_str_eq(image.needed[0], "libtvm_ffi.so");
@@ -144,8 +142,7 @@ START_TEST(bare_blob)
 	struct mpk_image image;
 	struct mpk_span bytes;
 
-	if (!fixture_load("formats/01_opencl_scale.blob", &bytes))
-		return;
+	bytes = fixture_load("formats/01_opencl_scale.blob");
 	image = open_image(bytes);
 	ck_assert_int_eq(image.container, MPK_CONTAINER_BLOB);
 	ck_assert(image.has_blob);
@@ -193,11 +190,8 @@ START_TEST(every_machine)
 		struct mpk_image image;
 
 		write_source(&sources[i], "", true);
-		if (!build(cc, "")) {
-			printf("SKIP: %s does not work here\n", cc);
-			(void)fflush(stdout);
-			return;
-		}
+		if (!build(cc, ""))
+			SKIP_TEST("%s does not work here", cc);
 		image = open_image(load_made("a.o"));
 		ck_assert_int_eq(image.container, MPK_CONTAINER_ELF_OBJ);
 		ck_assert_str_eq(image.machine_name, compilers[_i].machine);
@@ -242,11 +236,8 @@ START_TEST(changed_by_tools)
 
 		write_source(&sources[i], "", true);
 		ck_assert(build("gcc", variants[_i].flags));
-		if (!run("cd %s && %s 2>err", dir, variants[_i].command)) {
-			printf("SKIP: %s does not work here\n", variants[_i].command);
-			(void)fflush(stdout);
-			return;
-		}
+		if (!run("cd %s && %s 2>err", dir, variants[_i].command))
+			SKIP_TEST("'%s' does not work here", variants[_i].command);
 		image = open_image(load_made("b.so"));
 		expect_made(&image, &sources[i]);
 		image = open_image(without_sections(load_made("b.so")));

@@ -102,8 +102,7 @@ START_TEST(wounded)
 	struct mpk_span bytes;
 	size_t at;
 
-	if (!fixture_load("formats/01_opencl_scale.so", &bytes))
-		return;
+	bytes = fixture_load("formats/01_opencl_scale.so");
 	at = wounds[_i].section ? section_header(bytes, wounds[_i].section) : 0;
 	patch((uint8_t *)(uintptr_t)bytes.data + at + wounds[_i].field, wounds[_i].bytes,
 	      wounds[_i].value);
@@ -168,11 +167,10 @@ static struct mpk_span hostile_bytes(int i)
 	struct mpk_span bytes;
 
 	if (i == 0) {
-		struct mpk_span copy = { 0 };
+		bytes = fixture_load(hostile[0]);
+		struct mpk_span copy =
+			mpk_span_of(mpk_arena_copy(&arena, bytes.data, bytes.len), bytes.len);
 
-		if (!fixture_load(hostile[0], &bytes))
-			return copy;
-		copy = mpk_span_of(mpk_arena_copy(&arena, bytes.data, bytes.len), bytes.len);
 		fixture_free(bytes);
 		return copy;
 	}

@@ -119,19 +119,18 @@ static void put_node(struct mpk_strbuf *toml, const struct mpk_tree *tree, size_
 static const struct {
 	const char *file;
 	enum mpk_generation gen;
-	bool optional; /* lies beside the project, not in it */
 } blobs[] = {
-	{ "tests/data/formats/01_opencl_scale.blob", MPK_GEN_CURRENT, false },
-	{ "tests/data/formats/02_cuda_source_dynshmem.blob", MPK_GEN_CURRENT, false },
-	{ "tests/data/formats/03_cuda_ptx.blob", MPK_GEN_CURRENT, false },
-	{ "tests/data/formats/04_metal.blob", MPK_GEN_CURRENT, false },
-	{ "tests/data/formats/05_webgpu.blob", MPK_GEN_CURRENT, false },
-	{ "tests/data/formats/06_relax_vm.blob", MPK_GEN_CURRENT, false },
-	{ "tests/data/formats/07_relax_opencl.blob", MPK_GEN_CURRENT, false },
-	{ "tests/data/formats/08_const_loader.blob", MPK_GEN_CURRENT, false },
-	{ "../shared/fixtures/formats/20_legacy_opencl.blob", MPK_GEN_LEGACY, true },
-	{ "../shared/fixtures/formats/23_legacy_graph.blob", MPK_GEN_LEGACY, true },
-	{ "../shared/fixtures/formats/24_legacy_aot.blob", MPK_GEN_LEGACY, true },
+	{ "tests/data/formats/01_opencl_scale.blob", MPK_GEN_CURRENT },
+	{ "tests/data/formats/02_cuda_source_dynshmem.blob", MPK_GEN_CURRENT },
+	{ "tests/data/formats/03_cuda_ptx.blob", MPK_GEN_CURRENT },
+	{ "tests/data/formats/04_metal.blob", MPK_GEN_CURRENT },
+	{ "tests/data/formats/05_webgpu.blob", MPK_GEN_CURRENT },
+	{ "tests/data/formats/06_relax_vm.blob", MPK_GEN_CURRENT },
+	{ "tests/data/formats/07_relax_opencl.blob", MPK_GEN_CURRENT },
+	{ "tests/data/formats/08_const_loader.blob", MPK_GEN_CURRENT },
+	{ "tests/data/formats/20_legacy_opencl.blob", MPK_GEN_LEGACY },
+	{ "tests/data/formats/23_legacy_graph.blob", MPK_GEN_LEGACY },
+	{ "tests/data/formats/24_legacy_aot.blob", MPK_GEN_LEGACY },
 };
 
 START_TEST(real_blobs_come_back)
@@ -143,10 +142,6 @@ START_TEST(real_blobs_come_back)
 	struct mpk_tree tree;
 	struct loaded l;
 
-	if (blobs[_i].optional && access(blobs[_i].file, R_OK) != 0) {
-		(void)printf("SKIP: %s is not here\n", blobs[_i].file);
-		return;
-	}
 	ck_assert_int_eq(mpk_mapping_open(blobs[_i].file, &blob, NULL), MPK_OK);
 	ck_assert_msg(mpk_blob_read(blob.bytes, blobs[_i].gen, &arena, &tree, &err) == MPK_OK,
 		      "%s: %s", blobs[_i].file, err.text);

@@ -14,16 +14,15 @@ struct loaded {
 	struct mpk_payload p;
 };
 
-/* Decodes the payload of one node of a fixture; false when the fixture is not here. */
-static bool load(struct loaded *l, const char *file, enum mpk_generation gen, bool bare,
+/* Decodes the payload of one node of a fixture. */
+static void load(struct loaded *l, const char *file, enum mpk_generation gen, bool bare,
 		 size_t node)
 {
 	struct mpk_error err = { 0 };
 	const struct mpk_kind *kind;
 
 	memset(l, 0, sizeof *l);
-	if (!fixture_load(file, &l->blob))
-		return false;
+	l->blob = fixture_load(file);
 	ck_assert_int_eq(bare ? mpk_blob_read_bare(l->blob, gen, &l->arena, &l->tree, &err)
 			      : mpk_blob_read(l->blob, gen, &l->arena, &l->tree, &err),
 			 MPK_OK);
@@ -32,7 +31,6 @@ static bool load(struct loaded *l, const char *file, enum mpk_generation gen, bo
 	ck_assert_msg(mpk_payload_decode(kind, gen, mpk_source_of(&l->tree.nodes[node]), &l->arena,
 					 &l->p, &err) == MPK_OK,
 		      "%s: %s", file, err.text);
-	return true;
 }
 
 static void unload(struct loaded *l)
@@ -83,8 +81,7 @@ START_TEST(parts_and_bytes_come_back)
 	struct mpk_span flat;
 	char names[200] = "";
 
-	if (!load(&l, f->file, f->gen, f->bare, f->node))
-		return;
+	load(&l, f->file, f->gen, f->bare, f->node);
 	ck_assert_uint_eq(l.p.surplus, 0);
 	ck_assert_int_eq(mpk_payload_parts(&l.p, &l.arena, &parts, NULL), MPK_OK);
 	for (size_t i = 0; i < parts.count; i++) {
@@ -115,8 +112,7 @@ START_TEST(surplus_is_counted)
 	struct loaded l;
 	uint8_t *longer;
 
-	if (f->gen == OLD || !load(&l, f->file, f->gen, f->bare, f->node))
-		return;
+	load(&l, f->file, f->gen, f->bare, f->node);
 	longer = calloc(1, l.p.source.span.len + 3);
 	memcpy(longer, l.p.source.span.data, l.p.source.span.len);
 	ck_assert_int_eq(
@@ -136,8 +132,7 @@ START_TEST(const_loader_values)
 {
 	struct loaded l;
 
-	if (!load(&l, "formats/08_const_loader.blob", CUR, false, 0))
-		return;
+	load(&l, "formats/08_const_loader.blob", CUR, false, 0);
 
 	const struct mpk_const_loader *c = &l.p.u.consts;
 	static const double b = 3.5;
@@ -165,8 +160,7 @@ START_TEST(parameter_file_values)
 	struct mpk_span file, flat;
 	struct guarded g;
 
-	if (!fixture_load("formats/09_params.bin", &file))
-		return;
+	file = fixture_load("formats/09_params.bin");
 	ck_assert_int_eq(mpk_params_read(file, &arena, &p, NULL), MPK_OK);
 	ck_assert_uint_eq(p.names.count, 2);
 	ck_assert_uint_eq(mpk_params_find(&p, mpk_span_str("p1")), 1);
@@ -201,9 +195,9 @@ START_TEST(relax_listing_is_as_text)
 	char name[80];
 
 	sprintf(name, "formats/%s.as_text", listings[_i]);
-	ck_assert(fixture_load(name, &want));
+	want = fixture_load(name);
 	sprintf(name, "formats/%s.blob", listings[_i]);
-	ck_assert(load(&l, name, CUR, false, 0));
+	load(&l, name, CUR, false, 0);
 	mpk_relax_dump(&l.p.u.relax, &out);
 	ck_assert_uint_eq(out.len, want.len);
 	ck_assert_mem_eq(out.data, want.data, want.len);
@@ -219,8 +213,7 @@ START_TEST(relay_listing)
 	struct mpk_strbuf out = { 0 };
 	struct loaded l;
 
-	if (!load(&l, "formats/25_legacy_relay_vm.blob", OLD, false, 0))
-		return;
+	load(&l, "formats/25_legacy_relay_vm.blob", OLD, false, 0);
 	ck_assert_int_eq(l.p.u.relay.layout, MPK_RELAY_14);
 	ck_assert(mpk_span_is(l.p.u.relay.version, "0.18.0"));
 	mpk_relay_dump(&l.p.u.relay, &out);
@@ -257,7 +250,7 @@ START_TEST(any_bytecode_is_listed_and_checked)
 {
 	struct loaded l;
 
-	ck_assert(load(&l, "formats/15_relax_cond.blob", CUR, false, 0));
+	load(&l, "formats/15_relax_cond.blob", CUR, false, 0);
 
 	struct mpk_relax *x = &l.p.u.relax;
 	size_t offsets = x->instr_offset.len, all = offsets + x->instr_data.len, faults = 0;

@@ -1,3 +1,4 @@
+/* TOML as a tree with positions (toml/toml.h), against the toml-test corpus; mistakes by their place */
 #include <check.h>
 #include <ftw.h>
 #include <jansson.h>
@@ -10,6 +11,7 @@
 #include "base/num.h"
 #include "base/strbuf.h"
 #include "io/mapping.h"
+#include "skip.h"
 #include "toml/toml.h"
 
 /* --- the toml-test corpus ------------------------------------------------------------------ */
@@ -172,10 +174,8 @@ static int check_file(const char *path, const struct stat *st, int type, struct 
 
 START_TEST(corpus_is_read_as_it_should)
 {
-	if (access(CORPUS, R_OK) != 0) {
-		(void)printf("SKIP: no toml-test corpus (golang-github-burntsushi-toml-dev)\n");
-		return;
-	}
+	if (access(CORPUS, R_OK) != 0)
+		SKIP_TEST("no toml-test corpus (golang-github-burntsushi-toml-dev)");
 	ck_assert_int_eq(nftw(CORPUS, check_file, 16, FTW_PHYS), 0);
 	ck_assert_uint_ge(corpus.files, 300);
 	ck_assert_uint_eq(corpus.failures, 0);

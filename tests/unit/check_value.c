@@ -1,3 +1,4 @@
+/* Values and tensors: parsing what users type, filling, printing, comparing, files (lib/value) */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>

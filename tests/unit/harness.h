@@ -68,33 +68,16 @@ HARNESS_FN void folder_remove(const char *path)
 	(void)nftw(path, folder_remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* fixture_open - tests/data/<name>, or where the full set lies next to the checkout */
-HARNESS_FN FILE *fixture_open(const char *name)
+/* fixture_load - the whole file tests/data/<name>; fixture_free() it */
+HARNESS_FN struct mpk_span fixture_load(const char *name)
 {
-	static const char *const roots[] = { "tests/data", "../shared/fixtures" };
 	char path[512];
-	FILE *f = NULL;
-
-	for (size_t i = 0; !f && i < sizeof roots / sizeof *roots; i++) {
-		snprintf(path, sizeof path, "%s/%s", roots[i], name);
-		f = fopen(path, "rb");
-	}
-	return f;
-}
-
-/* fixture_load - a whole file; free() its data
- * Returns  false when the file is not there, after printing that the test is skipped */
-HARNESS_FN bool fixture_load(const char *name, struct mpk_span *out)
-{
-	FILE *f = fixture_open(name);
 	uint8_t *data;
 	long len;
 
-	if (!f) {
-		printf("SKIP: %s is not here\n", name);
-		fflush(stdout);
-		return false;
-	}
+	snprintf(path, sizeof path, "tests/data/%s", name);
+	FILE *f = fopen(path, "rb");
+	ck_assert_msg(f != NULL, "%s is missing", path);
 	ck_assert_int_eq(fseek(f, 0, SEEK_END), 0);
 	len = ftell(f);
 	ck_assert_int_ge(len, 0);
@@ -103,8 +86,7 @@ HARNESS_FN bool fixture_load(const char *name, struct mpk_span *out)
 	ck_assert_ptr_nonnull(data);
 	ck_assert_uint_eq(fread(data, 1, (size_t)len, f), (size_t)len);
 	fclose(f);
-	*out = mpk_span_of(data, (size_t)len);
-	return true;
+	return mpk_span_of(data, (size_t)len);
 }
 
 HARNESS_FN void fixture_free(struct mpk_span s)

@@ -14,7 +14,7 @@
 
 enum {
 	MPK_RELAX_DEVICES_MAX = 8,
-	MPK_RELAX_DEPTH_MAX = 256,      /* calls through closures and compiled code */
+	MPK_RELAX_DEPTH_MAX = 2048,     /* calls through closures and compiled code */
 	MPK_RELAX_FRAMES_MAX = 1 << 18, /* calls in byte code */
 	MPK_RELAX_STACK_MAX = 1 << 22,  /* their registers */
 };

@@ -1,6 +1,5 @@
 # the same in the legacy calling convention
-f="$ROOT/../shared/fixtures"
-test -e "$f/legacy/mulsub_opencl.so" || { echo "no libraries of the legacy generation"; exit 77; }
+f=data
 export POCL_CACHE_DIR="$PWD/cache"
 minspect --devices | grep -q '^opencl:0 ' || { echo "no OpenCL device"; exit 77; }
 minspect --run add "$f/formats/20_legacy_opencl.so" --input 16xf32=1 --input 16xf32=2 \

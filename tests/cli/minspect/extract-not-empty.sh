@@ -1,3 +1,4 @@
+# Extraction never mixes its files with those of the user.
 mkdir out
 echo mine >out/file
 minspect --extract out data/formats/01_opencl_scale.blob || status=$?

@@ -7,8 +7,8 @@ for abi in legacy ffi-0.21 ffi; do
 	mpack build data/example/mpack.toml --abi "$abi" -o "$abi.blob"
 done
 files=$(find data/ -name '*.so' -o -name '*_syslib_*.tar' | sort)
-bare=$(find data/ -name '*.blob' | sort | sed 's/^/ffi:/')
-test "$(echo "$files" "$bare" | wc -w)" -ge 25
+bare=$(find data/ -name '*.blob' | sort | sed '/_legacy_/s/^/legacy:/;t;s/^/ffi:/')
+test "$(echo "$files" "$bare" | wc -w)" -ge 55
 # shellcheck disable=SC2086
 python3 "$ROOT/tests/manual/compare.py" --page "$ROOT/man/tvm-blob.5" $files $bare \
 	legacy:legacy.blob ffi-0.21:ffi-0.21.blob ffi:ffi.blob

@@ -1,3 +1,4 @@
+# make reads the depfile, names with spaces and dollars included, and rebuilds when it should.
 mkdir 'a b'
 cp data/formats/01_opencl_scale.blob 'a b/$in.blob'
 mpack build 'a b/$in.blob' -o deploy.blob --depfile deploy.d

@@ -1,3 +1,4 @@
+# A base gives the host code, so 'sources' beside it would be ignored.
 cat > mpack.toml <<'END'
 [package]
 name = "m"

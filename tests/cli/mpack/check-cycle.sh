@@ -1,3 +1,4 @@
+# A cycle of imports is shown as the user wrote it.
 cat > mpack.toml <<'END'
 [package]
 name = "m"

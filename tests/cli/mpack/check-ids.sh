@@ -1,3 +1,4 @@
+# Ids that are missing, misspelt or taken, all in one run.
 cat > mpack.toml <<'END'
 [package]
 name = "m"

@@ -1,3 +1,4 @@
+# 'keep_order' promises the order of the manifest, which imports may contradict.
 cat >mpack.toml <<'END'
 [package]
 name = "m"

@@ -1,3 +1,4 @@
+# Every mistake that a table of kernels can have, all in one run.
 cat > mpack.toml <<'END'
 [package]
 name = "m"

@@ -1,3 +1,4 @@
+# A cycle that is there only after host modules have become one library.
 cat > mpack.toml <<'END'
 [package]
 name = "m"

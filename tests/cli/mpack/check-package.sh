@@ -1,3 +1,4 @@
+# Wrong values of [package], all in one run.
 cat > mpack.toml <<'END'
 [package]
 name = "out/m"

@@ -1,0 +1,67 @@
+"""minspect --run gives what TVM's own machine gives, for models that TVM compiled just now."""
+import os
+
+import numpy
+import pytest
+import relaxlib
+import tvm
+
+MODES = ["bytecode", "compiled"]
+# Random programs: each seed is one; MPK_RELAX_PROGRAMS=300 for a long run.
+SEEDS = range(int(os.environ.get("MPK_RELAX_PROGRAMS", "12")))
+
+
+def compare(minspect, machine, library, function, inputs, folder):
+    """Run it in both and compare to the last bit: once as byte code, then as a recorded plan."""
+    values = relaxlib.flatten(machine[function](*[tvm.runtime.tensor(x) for x in inputs]))
+    arguments, expected = [], []
+    for i, x in enumerate(inputs):
+        numpy.save(folder / f"in{i}.npy", x)
+        arguments += ["--input", f"@{folder}/in{i}.npy"]
+    for i, y in enumerate(values):
+        if isinstance(y, tuple):
+            expected += ["--expect", "shape=" + ",".join(map(str, y))]
+            continue
+        numpy.save(folder / f"out{i}.npy", y)
+        expected += ["--expect", f"@{folder}/out{i}.npy"]
+    for repeat in (1, 4):
+        minspect("--run", function, library, *arguments, *expected, "--atol", "0", "--rtol", "0",
+                 "--repeat", repeat)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", relaxlib.PROGRAMS)
+def test_program(name, mode, minspect, tmp_path):
+    source, calls = relaxlib.PROGRAMS[name]
+    library, rng = tmp_path / "model.so", numpy.random.default_rng(0)
+    try:
+        machine = relaxlib.build(source, library, exec_mode=mode)
+    except Exception as error:  # what TVM itself cannot compile in this mode is no test of ours
+        if mode == "compiled":
+            pytest.skip(f"TVM does not compile it so: {str(error).splitlines()[-1][:80]}")
+        raise
+    for function, specs in calls:
+        lengths = (1, 5) if any("n" in s.split(",") for s in specs) else (0,)
+        for length in lengths:
+            inputs = [relaxlib.array(s, length, rng) for s in specs]
+            compare(minspect, machine, library, function, inputs, tmp_path)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_random_program(seed, minspect, tmp_path):
+    library, rng = tmp_path / "model.so", numpy.random.default_rng(seed)
+    machine = relaxlib.build(relaxlib.Generator(seed).program(), library,
+                             exec_mode=MODES[seed % 4 == 3])
+    for length, condition in ((1, "true"), (6, "false")):
+        inputs = [relaxlib.array(s, length, rng) for s in ("n,8", "8,8", condition)]
+        compare(minspect, machine, library, "main", inputs, tmp_path)
+
+
+def test_wrong_inputs_are_refused(minspect, tmp_path):
+    library = tmp_path / "model.so"
+    relaxlib.build(relaxlib.PROGRAMS["tuples"][0], library)
+    for inputs in (["3x4xf32"], ["3x5xf32", "4xf32"], ["3x4xf32", "4xi32"], ["3x4xf32", "1x4xf32"],
+                   ["i64=1", "4xf32"], ["3x4xf32", "4xf32", "4xf32"]):
+        arguments = [word for v in inputs for word in ("--input", v)]
+        done = minspect("--run", "main", library, *arguments, status=8)
+        assert "Error" in done.stderr

@@ -4,6 +4,9 @@
 
 #include "value/value.h"
 
+/* Arrays within arrays, of what a plan takes and gives: it is no place for recursion without end. */
+enum { MPK_PLAN_NEST_MAX = 16 };
+
 /* Zero-initialise; mpk_plan_key_fini. */
 struct mpk_plan_key {
 	int64_t *words;
@@ -14,7 +17,7 @@ struct mpk_plan_key {
 /* mpk_plan_key_make - the key of a call: function, and type, shape and device of each tensor, value
  * of each integer and shape among its arguments
  * Returns  false when a call with these arguments has no plan: other kinds of values, tensors with
- *          gaps; or memory is out */
+ *          gaps, arrays nested too deep; or memory is out */
 bool mpk_plan_key_make(struct mpk_plan_key *key, size_t function, const struct mpk_value *args,
 		       size_t count);
 

@@ -117,6 +117,7 @@ static bool wrap(struct mpk_recorder *r, struct mpk_value *v)
 		return true;
 	if (mpk_value_of_array(v->array->count, &copy, NULL) != MPK_OK)
 		return false;
+	copy.array->tag = v->array->tag;
 	for (size_t i = 0; i < v->array->count; i++) {
 		copy.array->items[i] = mpk_value_hold(v->array->items[i]);
 		if (!wrap(r, &copy.array->items[i]))
@@ -375,7 +376,8 @@ void mpk_record_storage(struct mpk_recorder *r, const struct mpk_storage *storag
 /* --- end ----------------------------------------------------------------------------------- */
 
 /* The result with tensors replaced by their numbers; see struct mpk_plan. */
-static bool take_result(struct mpk_recorder *r, const struct mpk_value *v, struct mpk_value *out)
+static bool take_result(struct mpk_recorder *r, const struct mpk_value *v, unsigned depth,
+			struct mpk_value *out)
 {
 	uint32_t tensor;
 
@@ -393,10 +395,11 @@ static bool take_result(struct mpk_recorder *r, const struct mpk_value *v, struc
 		return v->kind == MPK_VALUE_NONE || v->kind == MPK_VALUE_INT ||
 		       v->kind == MPK_VALUE_BOOL || v->kind == MPK_VALUE_SHAPE;
 	}
-	if (mpk_value_of_array(v->array->count, out, NULL) != MPK_OK)
+	if (depth == MPK_PLAN_NEST_MAX || mpk_value_of_array(v->array->count, out, NULL) != MPK_OK)
 		return false;
+	out->array->tag = v->array->tag;
 	for (size_t i = 0; i < v->array->count; i++)
-		if (!take_result(r, &v->array->items[i], &out->array->items[i]))
+		if (!take_result(r, &v->array->items[i], depth + 1, &out->array->items[i]))
 			return false;
 	return true;
 }
@@ -458,7 +461,7 @@ void mpk_recorder_end(struct mpk_recorder *r, const struct mpk_value *result)
 	struct mpk_plans *plans = r->plans;
 
 	/* a call that failed says nothing about the next one */
-	if (result && !r->failed && take_result(r, result, &r->plan->result) &&
+	if (result && !r->failed && take_result(r, result, 0, &r->plan->result) &&
 	    place_storages(plans, r->plan)) {
 		mpk_plans_add(plans, r->plan);
 		r->plan = NULL;

@@ -111,6 +111,7 @@ static enum mpk_code make_result(const struct mpk_plan *p, const struct inputs *
 
 	if (v->kind == MPK_VALUE_ARRAY) {
 		MPK_TRY(mpk_value_of_array(v->array->count, out, err));
+		out->array->tag = v->array->tag;
 		for (size_t i = 0; i < v->array->count; i++)
 			MPK_TRY(make_result(p, in, &v->array->items[i], &out->array->items[i],
 					    err));

@@ -102,8 +102,20 @@ void mpk_record_constant(struct mpk_recorder *r, const struct mpk_value *constan
 /* mpk_record_heap - memory for symbolic extents was allocated: its content follows from the key */
 void mpk_record_heap(struct mpk_recorder *r, const struct mpk_storage *storage);
 
+/* mpk_record_known - the content of a tensor follows from the key and is final: kernels may be given
+ * it, and what is read of it does not end the recording */
+void mpk_record_known(struct mpk_recorder *r, const struct mpk_tensor *t);
+
 /* mpk_record_nothing - something happened that no plan can repeat */
 void mpk_record_nothing(struct mpk_recorder *r);
+
+/* mpk_recorder_knows - whether the content of a tensor is the same in every call with this key: a
+ * constant, or what mpk_record_known said */
+bool mpk_recorder_knows(const struct mpk_recorder *r, const struct mpk_tensor *t);
+
+/* mpk_recorder_is_untouched - whether a tensor lies in a storage that the call allocated and that no
+ * recorded kernel was given so far */
+bool mpk_recorder_is_untouched(const struct mpk_recorder *r, const struct mpk_tensor *t);
 
 /* mpk_recorder_end - keep the plan, if the call went well and can be repeated; frees r
  * @result  of the call, or NULL when it failed */

@@ -1,79 +1,37 @@
 /* record.c - from the run of a call to a plan
  *
- * Storages are told apart by their address: one that was freed and given out again is a new one,
- * because its allocation was recorded. What is not known (memory that a function brought itself)
- * ends the recording.
+ * Every tensor that a kernel is given is followed to its storage, and that to its origin. A tensor
+ * of unknown origin (memory that a function brought itself) ends the recording.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/vec.h"
 #include "executor/plan/inside.h"
-
-/* What is known of a storage in this call. */
-enum origin { ORIGIN_UNKNOWN, ORIGIN_INPUT, ORIGIN_CONSTANT, ORIGIN_STORAGE, ORIGIN_HEAP };
-
-struct known {
-	const struct mpk_storage *storage; /* NULL: free entry */
-	enum origin origin;
-	uint32_t index;
-};
+#include "executor/plan/origin.h"
 
 struct mpk_recorder {
 	struct mpk_plans *plans;
 	struct mpk_plan *plan;
 	size_t function;
 	bool failed;
-	struct known *known; /* hash table by address */
-	size_t known_count, known_cap;
+	struct mpk_plan_origins origins;
 };
 
 /* --- storages ------------------------------------------------------------------------------ */
 
-static struct known *entry_of(struct known *table, size_t cap, const struct mpk_storage *s)
-{
-	size_t at = ((uintptr_t)s >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 20 & (cap - 1);
-
-	while (table[at].storage && table[at].storage != s)
-		at = (at + 1) & (cap - 1);
-	return &table[at];
-}
-
-static bool grow(struct mpk_recorder *r)
-{
-	size_t cap = r->known_cap ? 2 * r->known_cap : 64;
-	struct known *table = calloc(cap, sizeof *table);
-
-	if (!table)
-		return false;
-	for (size_t i = 0; i < r->known_cap; i++)
-		if (r->known[i].storage)
-			*entry_of(table, cap, r->known[i].storage) = r->known[i];
-	free(r->known);
-	r->known = table;
-	r->known_cap = cap;
-	return true;
-}
-
-static void know(struct mpk_recorder *r, const struct mpk_storage *s, enum origin origin,
+static void know(struct mpk_recorder *r, const struct mpk_storage *s, enum mpk_plan_origin origin,
 		 size_t index)
 {
-	struct known *e;
+	const struct mpk_plan_known known = { s, origin, (uint32_t)index };
 
-	if (2 * r->known_count >= r->known_cap && !grow(r)) {
+	if (!mpk_plan_origins_put(&r->origins, &known))
 		r->failed = true;
-		return;
-	}
-	e = entry_of(r->known, r->known_cap, s);
-	r->known_count += !e->storage;
-	*e = (struct known){ s, origin, (uint32_t)index };
 }
 
-static struct known look_up(const struct mpk_recorder *r, const struct mpk_storage *s)
+static struct mpk_plan_known look_up(const struct mpk_recorder *r, const struct mpk_tensor *t)
 {
-	if (!s || !r->known_cap)
-		return (struct known){ 0 };
-	return *entry_of(r->known, r->known_cap, s);
+	return mpk_plan_origins_get(&r->origins, t->storage);
 }
 
 /* --- begin --------------------------------------------------------------------------------- */
@@ -97,7 +55,7 @@ static bool wrap_tensor(struct mpk_recorder *r, struct mpk_value *v)
 		mpk_tensor_drop(v->tensor);
 		return false;
 	}
-	know(r, storage, ORIGIN_INPUT, r->plan->input_count++);
+	know(r, storage, MPK_ORIGIN_INPUT, r->plan->input_count++);
 	code = mpk_tensor_wrap(&t->dl, storage, &wrapped, NULL);
 	mpk_storage_drop(storage);
 	if (code != MPK_OK)
@@ -131,7 +89,7 @@ static bool wrap(struct mpk_recorder *r, struct mpk_value *v)
 static void recorder_free(struct mpk_recorder *r)
 {
 	mpk_plan_free(r->plan);
-	free(r->known);
+	mpk_plan_origins_fini(&r->origins);
 	free(r);
 }
 
@@ -165,7 +123,7 @@ void mpk_record_nothing(struct mpk_recorder *r)
 void mpk_record_constant(struct mpk_recorder *r, const struct mpk_value *constant)
 {
 	if (r && !r->failed && constant->kind == MPK_VALUE_TENSOR)
-		know(r, constant->tensor->storage, ORIGIN_CONSTANT, 0);
+		know(r, constant->tensor->storage, MPK_ORIGIN_CONSTANT, 0);
 }
 
 static size_t device_index(const struct mpk_plan_places *places, struct mpk_dldevice device)
@@ -193,36 +151,37 @@ static void add_storage(struct mpk_recorder *r, const struct mpk_storage *s)
 		.device = (uint32_t)device,
 		.first = UINT32_MAX,
 	};
-	know(r, s, ORIGIN_STORAGE, p->storage_count++);
+	know(r, s, MPK_ORIGIN_STORAGE, p->storage_count++);
 }
 
 /* A tensor of the plan for a tensor of the call. */
 static bool add_tensor(struct mpk_recorder *r, const struct mpk_tensor *t, uint32_t *out)
 {
 	struct mpk_plan *p = r->plan;
-	struct known k = look_up(r, t->storage);
+	struct mpk_plan_known k = look_up(r, t);
 	struct mpk_plan_tensor made = { .index = k.index, .offset = t->dl.byte_offset };
 
 	if (!mpk_vec_reserve(&p->tensors, &p->tensor_cap, p->tensor_count + 1, sizeof *p->tensors))
 		return false;
 	switch (k.origin) {
-	case ORIGIN_INPUT:
+	case MPK_ORIGIN_INPUT:
 		made.source = MPK_PLAN_INPUT;
 		made.offset = 0; /* views of inputs begin where the input does */
 		break;
-	case ORIGIN_CONSTANT:
+	case MPK_ORIGIN_CONSTANT:
+	case MPK_ORIGIN_KNOWN:
 		made.source = MPK_PLAN_CONSTANT;
 		break;
-	case ORIGIN_STORAGE:
+	case MPK_ORIGIN_STORAGE:
 		made.source = MPK_PLAN_STORAGE;
 		break;
-	case ORIGIN_UNKNOWN:
-	case ORIGIN_HEAP:
+	case MPK_ORIGIN_UNKNOWN:
+	case MPK_ORIGIN_HEAP:
 		return false;
 	}
 	/* constants are held with their storage; the others get their address when they run */
-	if (mpk_tensor_wrap(&t->dl, k.origin == ORIGIN_CONSTANT ? t->storage : NULL, &made.tensor,
-			    NULL) != MPK_OK)
+	if (mpk_tensor_wrap(&t->dl, made.source == MPK_PLAN_CONSTANT ? t->storage : NULL,
+			    &made.tensor, NULL) != MPK_OK)
 		return false;
 	*out = (uint32_t)p->tensor_count;
 	p->tensors[p->tensor_count++] = made;
@@ -263,7 +222,7 @@ static bool is_shape_function(const struct mpk_recorder *r, const struct mpk_val
 	for (size_t i = 0; i < count; i++) {
 		if (args[i].kind != MPK_VALUE_TENSOR)
 			continue;
-		if (look_up(r, args[i].tensor->storage).origin != ORIGIN_HEAP)
+		if (look_up(r, args[i].tensor).origin != MPK_ORIGIN_HEAP)
 			return false;
 		any = true;
 	}
@@ -360,7 +319,27 @@ void mpk_record_copy(struct mpk_recorder *r, const struct mpk_tensor *from,
 void mpk_record_heap(struct mpk_recorder *r, const struct mpk_storage *storage)
 {
 	if (r && !r->failed)
-		know(r, storage, ORIGIN_HEAP, 0);
+		know(r, storage, MPK_ORIGIN_HEAP, 0);
+}
+
+void mpk_record_known(struct mpk_recorder *r, const struct mpk_tensor *t)
+{
+	if (r && !r->failed)
+		know(r, t->storage, MPK_ORIGIN_KNOWN, 0);
+}
+
+bool mpk_recorder_knows(const struct mpk_recorder *r, const struct mpk_tensor *t)
+{
+	enum mpk_plan_origin origin = look_up(r, t).origin;
+
+	return origin == MPK_ORIGIN_CONSTANT || origin == MPK_ORIGIN_KNOWN;
+}
+
+bool mpk_recorder_is_untouched(const struct mpk_recorder *r, const struct mpk_tensor *t)
+{
+	struct mpk_plan_known k = look_up(r, t);
+
+	return k.origin == MPK_ORIGIN_STORAGE && r->plan->storages[k.index].first == UINT32_MAX;
 }
 
 void mpk_record_storage(struct mpk_recorder *r, const struct mpk_storage *storage)
@@ -375,6 +354,25 @@ void mpk_record_storage(struct mpk_recorder *r, const struct mpk_storage *storag
 
 /* --- end ----------------------------------------------------------------------------------- */
 
+/* A tensor of the plan in memory of its own with the content of another: what the plan itself has
+ * to keep is not given away. */
+static bool copy_out(struct mpk_recorder *r, const struct mpk_tensor *t, uint32_t *out)
+{
+	struct mpk_plan_step *s = add_step(r);
+	struct mpk_plan *p = r->plan;
+
+	if (!s || !add_tensor(r, t, &s->from))
+		return false;
+	s->action = MPK_PLAN_COPY;
+	/* from now on tensors of that storage are those of the new one */
+	add_storage(r, t->storage);
+	if (r->failed || !add_tensor(r, t, &s->to))
+		return false;
+	touch(p, s->to, p->step_count - 1);
+	*out = s->to;
+	return true;
+}
+
 /* The result with tensors replaced by their numbers; see struct mpk_plan. */
 static bool take_result(struct mpk_recorder *r, const struct mpk_value *v, unsigned depth,
 			struct mpk_value *out)
@@ -382,7 +380,9 @@ static bool take_result(struct mpk_recorder *r, const struct mpk_value *v, unsig
 	uint32_t tensor;
 
 	if (v->kind == MPK_VALUE_TENSOR) {
-		if (!add_tensor(r, v->tensor, &tensor))
+		bool own = look_up(r, v->tensor).origin == MPK_ORIGIN_KNOWN;
+
+		if (!(own ? copy_out : add_tensor)(r, v->tensor, &tensor))
 			return false;
 		if (r->plan->tensors[tensor].source == MPK_PLAN_STORAGE)
 			r->plan->storages[r->plan->tensors[tensor].index].is_result = true;

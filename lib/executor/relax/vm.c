@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "abi/any_list.h"
+#include "executor/constant.h"
 #include "executor/plan/plan.h"
 #include "text/escape.h"
 
@@ -114,53 +115,17 @@ void mpk_relax_vm_drop(struct mpk_relax_vm *vm)
 
 /* --- constants ----------------------------------------------------------------------------- */
 
-static void release_host(void *host)
-{
-	mpk_host_drop(host);
-}
-
-/* Where kernels can use the bytes as they lie in the blob, they are not copied. */
-static enum mpk_code tensor_in_place(struct mpk_relax_vm *vm, const struct mpk_tensor_record *r,
-				     struct mpk_storage **out, struct mpk_error *err)
-{
-	struct mpk_host *host = mpk_host_hold(vm->program->host);
-	enum mpk_code code = mpk_storage_wrap((void *)(uintptr_t)r->data.data, r->data.len,
-					      (struct mpk_dldevice){ MPK_DL_CPU, 0 }, host,
-					      release_host, out, err);
-
-	if (code != MPK_OK)
-		mpk_host_drop(host);
-	return code;
-}
-
-static enum mpk_code tensor_copied(const struct mpk_tensor_record *r, struct mpk_storage **out,
-				   struct mpk_error *err)
-{
-	MPK_TRY(mpk_storage_create(r->data.len, MPK_STORAGE_PRIVATE, out, err));
-	if (r->data.len)
-		memcpy((*out)->data, r->data.data, r->data.len);
-	return MPK_OK;
-}
-
 static enum mpk_code make_tensor(struct mpk_relax_vm *vm, const struct mpk_tensor_record *r,
 				 struct mpk_value *out, struct mpk_error *err)
 {
-	bool in_place = (uintptr_t)r->data.data % MPK_STORAGE_ALIGN == 0 && r->data.len;
 	struct mpk_storage *storage;
-	struct mpk_tensor *t, *sent;
+	struct mpk_tensor *t;
 	enum mpk_code code;
 
-	MPK_TRY(in_place ? tensor_in_place(vm, r, &storage, err) : tensor_copied(r, &storage, err));
+	MPK_TRY(mpk_constant_storage(vm->program->host, r->data, vm->devices[0], &storage, err));
 	code = mpk_tensor_view(storage, 0, r->dtype, r->shape, r->ndim, &t, err);
 	mpk_storage_drop(storage);
 	MPK_TRY(code);
-	if (vm->devices[0].type != MPK_DL_CPU) {
-		code = mpk_devices_send(mpk_runtime_devices(vm->program->runtime), t,
-					vm->devices[0], &sent, err);
-		mpk_tensor_drop(t);
-		MPK_TRY(code);
-		t = sent;
-	}
 	*out = mpk_value_of_tensor(t);
 	return MPK_OK;
 }

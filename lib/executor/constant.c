@@ -1,0 +1,65 @@
+#include "executor/constant.h"
+
+#include <string.h>
+
+#include "runtime/devices.h"
+
+static void release_host(void *host)
+{
+	mpk_host_drop(host);
+}
+
+static enum mpk_code in_place(struct mpk_host *host, struct mpk_span content,
+			      struct mpk_storage **out, struct mpk_error *err)
+{
+	struct mpk_host *owner = mpk_host_hold(host);
+	enum mpk_code code =
+		mpk_storage_wrap((void *)(uintptr_t)content.data, content.len,
+				 (struct mpk_dldevice){ MPK_DL_CPU, 0 }, owner, release_host, out,
+				 err);
+
+	if (code != MPK_OK)
+		mpk_host_drop(owner);
+	return code;
+}
+
+static enum mpk_code copied(struct mpk_span content, struct mpk_storage **out,
+			    struct mpk_error *err)
+{
+	MPK_TRY(mpk_storage_create(content.len, MPK_STORAGE_PRIVATE, out, err));
+	if (content.len)
+		memcpy((*out)->data, content.data, content.len);
+	return MPK_OK;
+}
+
+static enum mpk_code sent(struct mpk_devices *devices, struct mpk_span content,
+			  struct mpk_dldevice where, struct mpk_storage **out,
+			  struct mpk_error *err)
+{
+	struct mpk_allocator *allocator;
+	struct mpk_storage *storage;
+	struct mpk_device *device;
+	enum mpk_code code;
+
+	MPK_TRY(mpk_devices_get(devices, where, &device, err));
+	MPK_TRY(mpk_devices_allocator(devices, where, &allocator, err));
+	MPK_TRY(mpk_allocator_storage(allocator, content.len, &storage, err));
+	code = mpk_device_write(device, storage->data, 0, content, err);
+	if (code != MPK_OK) {
+		mpk_storage_drop(storage);
+		return mpk_failed(code);
+	}
+	*out = storage;
+	return MPK_OK;
+}
+
+enum mpk_code mpk_constant_storage(struct mpk_host *host, struct mpk_span content,
+				   struct mpk_dldevice where, struct mpk_storage **out,
+				   struct mpk_error *err)
+{
+	if (!mpk_dldevice_is_host(where))
+		return sent(mpk_runtime_devices(host->runtime), content, where, out, err);
+	if (content.len && (uintptr_t)content.data % MPK_STORAGE_ALIGN == 0)
+		return in_place(host, content, out, err);
+	return copied(content, out, err);
+}

@@ -1,10 +1,12 @@
 #include "executor/executor.h"
 
 #include "executor/relax/relax.h"
+#include "executor/relay/relay.h"
 
 /* One row a kind of executor; NULL ends. */
 static const struct mpk_loader *const executors[] = {
 	&mpk_relax_executor,
+	&mpk_relay_executor,
 	NULL,
 };
 

@@ -228,7 +228,12 @@ check-cuda: all $(O)/tests/unit/check_device_gpu
 	$(Q)sh scripts/check-cuda --bin $(O)/bin
 
 BENCH_BIN := $(patsubst %.c,$(O)/%,$(sort $(wildcard tests/bench/native/*.c)))
-$(BENCH_BIN): $(O)/%: %.c
+# What measures code of ours from within; the others are programs by themselves.
+BENCH_OWN := $(O)/tests/bench/native/model_step
+$(BENCH_OWN): $(O)/%: %.c $(O)/libmpk.a
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(ALL_CFLAGS) -o $@ $^ $(BASE_LIBS)
+$(filter-out $(BENCH_OWN),$(BENCH_BIN)): $(O)/%: %.c
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) -std=gnu17 $(WARN) -O2 $(WERROR_FLAG) -o $@ $< -lOpenCL -ldl
 

@@ -9,7 +9,7 @@ the CPU time (user and system) of the tree, which other work on the machine dist
 missed by the clock and kept by CPU time is "met in CPU time". Outputs are removed before each run,
 outside of its time, since replacing a large file costs as much as writing one. Memory is the
 largest resident size of any process of the tree. BENCH_SIZE (1G) is the size of the large payload;
-the others follow it. Groups: start small large huge text many calls. A goal that is missed is
+the others follow it. Groups: start small large huge text many calls models. A goal that is missed is
 marked, not an error; a program under test that fails is one.
 """
 import argparse
@@ -24,6 +24,8 @@ import statistics
 import subprocess
 import sys
 import time
+
+import models
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -473,8 +475,13 @@ def calls(b):
           f"{row['goal']}", flush=True)
 
 
+def run_models(b):
+    """A step of a model, loading it, a cold run."""
+    models.models(b, ROOT)
+
+
 GROUPS = {"start": start, "small": small, "large": large, "huge": huge, "text": text, "many": many,
-          "calls": calls}
+          "calls": calls, "models": run_models}
 
 
 def main():

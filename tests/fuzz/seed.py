@@ -23,12 +23,12 @@ def payloads(blob):
         if kind == b"_lib":
             continue
         (n,) = struct.unpack_from("<Q", blob, at)
-        yield blob[at + 8 : at + 8 + n]
+        yield kind, blob[at + 8 : at + 8 + n]
         at += 8 + n
 
 
 def main(out, files):
-    for sub in ("fuzz_blob", "fuzz_payload"):
+    for sub in ("fuzz_blob", "fuzz_payload", "fuzz_relax_vm"):
         os.makedirs(os.path.join(out, sub), exist_ok=True)
     for number, name in enumerate(files):
         blob = open(name, "rb").read()
@@ -39,10 +39,13 @@ def main(out, files):
             cut = list(payloads(blob))
         except (struct.error, OverflowError):  # of another generation
             continue
-        for i, payload in enumerate(cut):
+        for i, (name, payload) in enumerate(cut):
             for kind in range(64):
                 with open(f"{out}/fuzz_payload/{number}-{i}-{kind}", "wb") as f:
                     f.write(bytes([kind, 2]) + payload)
+            if name == b"relax.VMExecutable":
+                with open(f"{out}/fuzz_relax_vm/{number}-{i}", "wb") as f:
+                    f.write(payload)
 
 
 main(sys.argv[1], sys.argv[2:])

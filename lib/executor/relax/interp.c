@@ -304,8 +304,12 @@ static enum mpk_code run(struct mpk_relax_vm *vm, size_t function, const struct 
 	bool done = false;
 	enum mpk_code code = push_frame(vm, (uint32_t)function, args, count, err);
 
-	while (code == MPK_OK && !done)
+	while (code == MPK_OK && !done) {
 		code = take_step(vm, floor, result, &done, err);
+		if (vm->step_limit && ++vm->steps > vm->step_limit)
+			code = mpk_relax_raise(err, "RuntimeError", "more than %llu steps",
+					       (unsigned long long)vm->step_limit);
+	}
 	while (vm->frame_count > floor)
 		pop_frame(vm);
 	return code;
@@ -324,6 +328,9 @@ static enum mpk_code invoke(struct mpk_relax_vm *vm, size_t function, const stru
 {
 	const struct mpk_relax_callee *c = &vm->program->callees[function];
 	const struct mpk_plan_interpreter self = { interpret, vm, &vm->recorder };
+
+	if (vm->depth == 1)
+		vm->steps = 0;
 
 	if (c->action == MPK_ACTION_COMPILED)
 		return mpk_relax_call_compiled(vm, c, args, count, result, err);

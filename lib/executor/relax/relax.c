@@ -92,6 +92,11 @@ static bool name_at(struct mpk_node_module *node, size_t i, struct mpk_span *out
 	return false;
 }
 
+struct mpk_relax_vm *mpk_relax_machine_of(const struct mpk_node_module *node)
+{
+	return node->state ? ((const struct model *)node->state)->vm : NULL;
+}
+
 const struct mpk_loader mpk_relax_executor = {
 	.accepts = accepts,
 	.open = open_node,

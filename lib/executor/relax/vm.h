@@ -44,6 +44,9 @@ struct mpk_relax_vm {
 	struct mpk_allocator *allocators[MPK_RELAX_DEVICES_MAX];
 	size_t device_count;
 	pthread_mutex_t lock;        /* recursive: a kernel may call back */
+	uint64_t step_limit;         /* of byte code in a call, for programs that may have no
+				      * end; 0: none */
+	uint64_t steps;              /* so far, of the call under way */
 	unsigned depth;              /* mpk_relax_vm_invoke under way, within each other */
 	struct mpk_value *constants; /* made when they are first used; NONE: not so far */
 	unsigned own_refs;           /* of refs: those of function_list */

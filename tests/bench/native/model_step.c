@@ -1,0 +1,183 @@
+/* model_step STUBS LIBRARY FUNCTION STEPS LENGTHS EXTENT... - what a step of a model costs here
+ *
+ * Loads LIBRARY and calls FUNCTION with one float32 tensor of the EXTENTs; `n` among them stands
+ * for 1 to LENGTHS in turn. Prints: nanoseconds of loading, resident KiB then, nanoseconds of the
+ * first call, of the median call, of the median of its kernels called bare, with the same arguments
+ * in the same order (0 where lengths vary), and resident KiB at the end.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "executor/executor.h"
+#include "executor/relax/plan_inside.h"
+#include "executor/relax/relax.h"
+#include "io/mapping.h"
+#include "runtime/library.h"
+#include "runtime/node.h"
+#include "session/library.h"
+
+enum { WARMUP_MAX = 1000 };
+
+static double now(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static double median(double *times, size_t count)
+{
+	qsort(times, count, sizeof *times, compare);
+	return times[count / 2];
+}
+
+static void need(enum mpk_code code, const struct mpk_error *err)
+{
+	if (code == MPK_OK)
+		return;
+	(void)fprintf(stderr, "model_step: %s\n", err->text);
+	exit(1);
+}
+
+static long resident(void)
+{
+	FILE *f = fopen("/proc/self/statm", "r");
+	long pages = 0;
+
+	if (f) {
+		if (fscanf(f, "%*d %ld", &pages) != 1)
+			pages = 0;
+		(void)fclose(f);
+	}
+	return pages * 4;
+}
+
+/* One input of each length. */
+static struct mpk_value *make_inputs(char **extents, size_t ndim, int64_t lengths)
+{
+	static const struct mpk_dtype f32 = { MPK_DTYPE_FLOAT, 32, 1 };
+	struct mpk_value *inputs = calloc((size_t)lengths, sizeof *inputs);
+	struct mpk_error err = { 0 };
+
+	for (int64_t n = 1; n <= lengths; n++) {
+		int64_t shape[8];
+		struct mpk_tensor *t;
+
+		for (size_t i = 0; i < ndim; i++)
+			shape[i] = strcmp(extents[i], "n") == 0 ? n : atoll(extents[i]);
+		need(mpk_tensor_create(f32, shape, ndim, MPK_STORAGE_PRIVATE, &t, &err), &err);
+		for (uint64_t i = 0; i < mpk_tensor_count(t); i++)
+			((float *)t->dl.data)[i] = (float)(i % 13) * 0.1f - 0.5f;
+		inputs[n - 1] = mpk_value_of_tensor(t);
+	}
+	return inputs;
+}
+
+static double time_step(struct mpk_function *f, const struct mpk_value *input)
+{
+	struct mpk_args args = { input, NULL, 1 };
+	struct mpk_value result = { 0 };
+	struct mpk_error err = { 0 };
+	double start = now();
+
+	need(mpk_function_call(f, &args, &result, &err), &err);
+	mpk_value_drop(&result);
+	return now() - start;
+}
+
+static size_t warmup_of(size_t steps)
+{
+	return steps < WARMUP_MAX ? steps / 2 : WARMUP_MAX;
+}
+
+static double time_steps(struct mpk_function *f, const struct mpk_value *inputs, size_t lengths,
+			 size_t steps)
+{
+	size_t warmup = warmup_of(steps);
+	double *times = calloc(steps, sizeof *times);
+
+	for (size_t i = 0; i < warmup + steps; i++) {
+		double taken = time_step(f, &inputs[i % lengths]);
+
+		if (i >= warmup)
+			times[i - warmup] = taken;
+	}
+	return median(times, steps);
+}
+
+/* The kernels of the one plan that there is, in a row. */
+static double time_bare(struct mpk_relax_vm *vm, size_t steps)
+{
+	size_t warmup = warmup_of(steps);
+	double *times = calloc(steps, sizeof *times);
+	const struct mpk_relax_plan *plan = NULL;
+	struct mpk_context before = mpk_context_swap(vm->program->context);
+
+	for (size_t i = 0; i < MPK_PLANS_MAX && !plan; i++)
+		plan = vm->plans->items[i];
+	for (size_t i = 0; plan && i < warmup + steps; i++) {
+		double start = now();
+
+		for (size_t k = 0; k < plan->step_count; k++) {
+			const struct mpk_packed *p = &plan->steps[k].packed;
+			struct mpk_ffi_any result = { 0 };
+
+			(void)MPK_CODE(mpk_ffi_safe_call, plan->steps[k].function->address)(
+				NULL, p->cells, (int32_t)p->count, &result);
+		}
+		if (i >= warmup)
+			times[i - warmup] = now() - start;
+	}
+	(void)mpk_context_swap(before);
+	return plan ? median(times, steps) : 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct mpk_arena arena = { 0 };
+	struct mpk_mapping map = { 0 };
+	struct mpk_image image;
+	struct mpk_tree tree;
+	struct mpk_error err = { 0 };
+	struct mpk_runtime *runtime;
+	struct mpk_library *library;
+	struct mpk_function *f;
+	struct mpk_host_code code;
+
+	if (argc < 6)
+		return 2;
+	size_t steps = (size_t)atoll(argv[4]), lengths = (size_t)atoll(argv[5]);
+	double start = now();
+
+	need(mpk_mapping_open(argv[2], &map, &err), &err);
+	need(mpk_image_open(map.bytes, NULL, &arena, &image, &err), &err);
+	need(mpk_blob_read(image.blob, image.gen, &arena, &tree, &err), &err);
+	struct mpk_library_options options = { .path = argv[2], .image = &image, .tree = &tree };
+	struct mpk_runtime_options runtime_options = { .stub_dir = argv[1] };
+
+	need(mpk_library_code(&options, &arena, &code, &err), &err);
+	need(mpk_runtime_create(&runtime_options, &runtime, &err), &err);
+	need(mpk_executors_add(runtime, &err), &err);
+	need(mpk_library_open(runtime, &code, &library, &err), &err);
+	need(mpk_library_find(library, argv[3], &f, &err), &err);
+	double loaded = now() - start;
+	long loaded_size = resident();
+	struct mpk_value *inputs = make_inputs(argv + 6, (size_t)argc - 6, (int64_t)lengths);
+	double first = time_step(f, &inputs[0]), step = time_steps(f, inputs, lengths, steps);
+	struct mpk_relax_vm *vm =
+		mpk_relax_machine_of((const struct mpk_node_module *)mpk_library_root(library));
+
+	printf("%.0f %ld %.0f %.0f %.0f %ld\n", loaded, loaded_size, first, step,
+	       lengths == 1 ? time_bare(vm, steps) : 0, resident());
+	return 0;
+}

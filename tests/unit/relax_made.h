@@ -1,0 +1,259 @@
+/* relax_made.h - executables of the Relax VM, written by hand, with kernels in C
+ *
+ * A program is put together as the compiler would (functions, constants, instructions), encoded and
+ * loaded like the payload of a file. Its kernels are functions of the test.
+ */
+#ifndef MPK_TESTS_UNIT_RELAX_MADE_H
+#define MPK_TESTS_UNIT_RELAX_MADE_H
+
+#include "assert_error.h"
+#include "executor/executor.h"
+#include "harness.h"
+#include "relaxvm/relaxvm.h"
+#include "runtime/devices.h"
+#include "runtime/library.h"
+#include "runtime/node.h"
+
+enum { MADE_MAX = 64, MADE_WORDS = 512 };
+
+#define VOID MPK_RELAX_REG_VOID
+#define VM MPK_RELAX_REG_VM
+#define REG(r) (r)
+#define INT(i) ((INT64_C(1) << 56) | ((i) & 0x00ffffffffffffff))
+#define CONST(i) ((INT64_C(2) << 56) | (i))
+#define FUNC(i) ((INT64_C(3) << 56) | (i))
+
+/* A program while it is written. Zero-initialise. */
+struct made {
+	struct mpk_relax_func funcs[MADE_MAX];
+	struct mpk_relax_const consts[MADE_MAX];
+	int64_t offsets[MADE_MAX], words[MADE_WORDS];
+	size_t func_count, const_count, instr_count, word_count;
+};
+
+HARNESS_FN int64_t made_packed(struct made *m, const char *name)
+{
+	m->funcs[m->func_count] = (struct mpk_relax_func){ .kind = MPK_RELAX_PACKED,
+							   .name = mpk_span_str(name),
+							   .num_args = -2 };
+	return (int64_t)m->func_count++;
+}
+
+/* Instructions put from now on belong to it. */
+HARNESS_FN int64_t made_function(struct made *m, const char *name, int64_t args, int64_t registers)
+{
+	m->funcs[m->func_count] = (struct mpk_relax_func){
+		.kind = MPK_RELAX_VM,
+		.name = mpk_span_str(name),
+		.start = (int64_t)m->instr_count,
+		.end = (int64_t)m->instr_count,
+		.num_args = args,
+		.register_file_size = registers,
+	};
+	return (int64_t)m->func_count++;
+}
+
+HARNESS_FN int64_t made_const(struct made *m, struct mpk_relax_const c)
+{
+	m->consts[m->const_count] = c;
+	return (int64_t)m->const_count++;
+}
+
+HARNESS_FN void made_words(struct made *m, const int64_t *words, size_t count)
+{
+	struct mpk_relax_func *f = &m->funcs[m->func_count - 1];
+
+	m->offsets[m->instr_count++] = (int64_t)m->word_count;
+	memcpy(&m->words[m->word_count], words, count * sizeof *words);
+	m->word_count += count;
+	if (f->kind == MPK_RELAX_VM)
+		f->end = (int64_t)m->instr_count;
+}
+
+HARNESS_FN void made_call(struct made *m, int64_t dst, int64_t func, const int64_t *args,
+			  size_t count)
+{
+	int64_t words[40] = { MPK_RELAX_CALL, dst, func, (int64_t)count };
+
+	memcpy(words + 4, args, count * sizeof *args);
+	made_words(m, words, 4 + count);
+}
+
+#define CALL(m, dst, func, ...)                                                                    \
+	made_call(m, dst, func, (const int64_t[]){ __VA_ARGS__ },                                  \
+		  sizeof((const int64_t[]){ __VA_ARGS__ }) / 8)
+#define CALL0(m, dst, func) made_call(m, dst, func, (const int64_t[]){ 0 }, 0)
+#define RET(m, reg) made_words(m, (const int64_t[]){ MPK_RELAX_RET, reg }, 2)
+#define GOTO(m, offset) made_words(m, (const int64_t[]){ MPK_RELAX_GOTO, offset }, 2)
+#define IF(m, reg, offset) made_words(m, (const int64_t[]){ MPK_RELAX_IF, reg, offset }, 3)
+
+/* --- loading ------------------------------------------------------------------------------- */
+
+/* The kernels of the test: a table that its loader looks into. */
+struct made_kernel {
+	const char *name;
+	enum mpk_code (*call)(const struct mpk_args *args, struct mpk_value *result,
+			      struct mpk_error *err);
+};
+
+struct made_function_value {
+	struct mpk_function base;
+	const struct made_kernel *kernel;
+};
+
+static const struct made_kernel *made_kernels;
+
+HARNESS_FN enum mpk_code made_call_kernel(struct mpk_function *self, const struct mpk_args *args,
+					  struct mpk_value *result, struct mpk_error *err)
+{
+	return ((struct made_function_value *)self)->kernel->call(args, result, err);
+}
+
+HARNESS_FN void made_destroy_kernel(struct mpk_function *self)
+{
+	free(self);
+}
+
+HARNESS_FN bool made_accepts(struct mpk_span kind)
+{
+	return mpk_span_is(kind, "test.kernels");
+}
+
+HARNESS_FN enum mpk_code made_open(struct mpk_node_module *node, struct mpk_error *err)
+{
+	(void)node;
+	(void)err;
+	return MPK_OK;
+}
+
+HARNESS_FN enum mpk_code made_find(struct mpk_node_module *node, const char *name,
+				   struct mpk_function **out, struct mpk_error *err)
+{
+	struct made_function_value *f;
+
+	(void)node;
+	(void)err;
+	*out = NULL;
+	for (const struct made_kernel *k = made_kernels; k && k->name; k++) {
+		if (strcmp(k->name, name) != 0)
+			continue;
+		f = calloc(1, sizeof *f);
+		ck_assert_ptr_nonnull(f);
+		f->base = (struct mpk_function){ .refs = 1,
+						 .name = k->name,
+						 .call = made_call_kernel,
+						 .destroy = made_destroy_kernel };
+		f->kernel = k;
+		*out = &f->base;
+		break;
+	}
+	return MPK_OK;
+}
+
+static const struct mpk_loader made_loader = { .accepts = made_accepts,
+					       .open = made_open,
+					       .find = made_find };
+
+/* A loaded program. */
+struct model {
+	struct mpk_node nodes[2];
+	struct mpk_tree tree;
+	size_t child;
+	uint8_t *payload;
+	struct mpk_runtime *runtime;
+	struct mpk_module *root;
+};
+
+HARNESS_FN struct mpk_span made_encode(const struct made *m, uint8_t **out)
+{
+	struct mpk_relax x = {
+		.gen = MPK_GEN_CURRENT,
+		.has_scopes = true,
+		.version = mpk_span_str("0.14"),
+		.funcs = m->funcs,
+		.func_count = m->func_count,
+		.consts = m->consts,
+		.const_count = m->const_count,
+		.instr_offset = mpk_span_of(m->offsets, m->instr_count * 8),
+		.instr_data = mpk_span_of(m->words, m->word_count * 8),
+	};
+	struct mpk_arena arena = { 0 };
+	struct mpk_rope rope = mpk_rope_of(&arena);
+	struct mpk_error err = { 0 };
+	struct mpk_span flat;
+
+	mpk_relax_write(&rope, &x);
+	ck_assert_ok(mpk_rope_flat(&rope, &flat, &err), err);
+	*out = malloc(flat.len);
+	ck_assert_ptr_nonnull(*out);
+	memcpy(*out, flat.data, flat.len);
+	mpk_arena_fini(&arena);
+	return mpk_span_of(*out, flat.len);
+}
+
+HARNESS_FN void model_open_payload(struct model *m, struct mpk_span payload,
+				   const struct made_kernel *kernels)
+{
+	struct mpk_host_code code = { .tree = &m->tree, .convention = MPK_CONV_FFI };
+	struct mpk_host *host = NULL;
+	struct mpk_module *context = NULL;
+	struct mpk_error err = { 0 };
+
+	made_kernels = kernels;
+	m->child = 1;
+	m->nodes[0] = (struct mpk_node){ .kind = mpk_span_str("relax.VMExecutable"),
+					 .payload = payload,
+					 .children = &m->child,
+					 .child_count = 1 };
+	m->nodes[1] = (struct mpk_node){ .kind = mpk_span_str("test.kernels") };
+	m->tree = (struct mpk_tree){ .gen = MPK_GEN_CURRENT, .nodes = m->nodes, .count = 2 };
+	ck_assert_ok(mpk_runtime_create(&(struct mpk_runtime_options){ 0 }, &m->runtime, &err),
+		     err);
+	ck_assert_ok(mpk_executors_add(m->runtime, &err), err);
+	ck_assert_ok(mpk_runtime_add_loader(m->runtime, &made_loader, &err), err);
+	ck_assert_ok(mpk_host_create(m->runtime, &code, &host, &err), err);
+	ck_assert_ok(mpk_node_modules(host, &m->root, &context, &err), err);
+	mpk_host_drop(host);
+}
+
+HARNESS_FN void model_open(struct model *m, const struct made *program,
+			   const struct made_kernel *kernels)
+{
+	struct mpk_span payload = made_encode(program, &m->payload);
+
+	model_open_payload(m, payload, kernels);
+}
+
+HARNESS_FN void model_close(struct model *m)
+{
+	mpk_module_drop(m->root);
+	mpk_runtime_destroy(m->runtime);
+	free(m->payload);
+	*m = (struct model){ 0 };
+}
+
+HARNESS_FN enum mpk_code model_find(struct model *m, const char *name, struct mpk_function **out,
+				    struct mpk_error *err)
+{
+	struct mpk_module_search search = { 0 };
+
+	ck_assert_ok(mpk_module_find(m->root, name, out, &search, err), *err);
+	if (!*out)
+		*err = search.failure;
+	return *out ? MPK_OK : search.failure.code;
+}
+
+HARNESS_FN enum mpk_code model_call(struct model *m, const char *name, const struct mpk_value *args,
+				    size_t count, struct mpk_value *result, struct mpk_error *err)
+{
+	struct mpk_function *f = NULL;
+	enum mpk_code code = model_find(m, name, &f, err);
+
+	*result = (struct mpk_value){ 0 };
+	if (code == MPK_OK)
+		code = mpk_function_call(f, &(struct mpk_args){ args, NULL, count }, result, err);
+	mpk_function_drop(f);
+	return code;
+}
+
+#endif

@@ -103,7 +103,8 @@ void mpk_record_constant(struct mpk_recorder *r, const struct mpk_value *constan
 void mpk_record_heap(struct mpk_recorder *r, const struct mpk_storage *storage);
 
 /* mpk_record_known - the content of a tensor follows from the key and is final: kernels may be given
- * it, and what is read of it does not end the recording */
+ * it, and what is read of it does not end the recording
+ * @t       in host memory and small: a plan that needs it keeps a copy */
 void mpk_record_known(struct mpk_recorder *r, const struct mpk_tensor *t);
 
 /* mpk_record_nothing - something happened that no plan can repeat */

@@ -154,6 +154,27 @@ static void add_storage(struct mpk_recorder *r, const struct mpk_storage *s)
 	know(r, s, MPK_ORIGIN_STORAGE, p->storage_count++);
 }
 
+/* The content of a tensor in the host's memory, as it is now: the call may give the tensor away. */
+static bool snapshot(const struct mpk_tensor *t, struct mpk_tensor **out)
+{
+	if (mpk_tensor_create(t->dl.dtype, t->dl.shape, (size_t)t->dl.ndim, MPK_STORAGE_PRIVATE,
+			      out, NULL) != MPK_OK)
+		return false;
+	mpk_tensor_copy_from(*out, &t->dl);
+	return true;
+}
+
+/* The tensor that steps of the plan get: constants are held with their storage; inputs and what
+ * lies in slots get their address when they run. */
+static bool make_tensor(const struct mpk_tensor *t, enum mpk_plan_origin origin,
+			struct mpk_tensor **out)
+{
+	if (origin == MPK_ORIGIN_KNOWN)
+		return snapshot(t, out);
+	return mpk_tensor_wrap(&t->dl, origin == MPK_ORIGIN_CONSTANT ? t->storage : NULL, out,
+			       NULL) == MPK_OK;
+}
+
 /* A tensor of the plan for a tensor of the call. */
 static bool add_tensor(struct mpk_recorder *r, const struct mpk_tensor *t, uint32_t *out)
 {
@@ -179,9 +200,7 @@ static bool add_tensor(struct mpk_recorder *r, const struct mpk_tensor *t, uint3
 	case MPK_ORIGIN_HEAP:
 		return false;
 	}
-	/* constants are held with their storage; the others get their address when they run */
-	if (mpk_tensor_wrap(&t->dl, made.source == MPK_PLAN_CONSTANT ? t->storage : NULL,
-			    &made.tensor, NULL) != MPK_OK)
+	if (!make_tensor(t, k.origin, &made.tensor))
 		return false;
 	*out = (uint32_t)p->tensor_count;
 	p->tensors[p->tensor_count++] = made;
@@ -354,8 +373,7 @@ void mpk_record_storage(struct mpk_recorder *r, const struct mpk_storage *storag
 
 /* --- end ----------------------------------------------------------------------------------- */
 
-/* A tensor of the plan in memory of its own with the content of another: what the plan itself has
- * to keep is not given away. */
+/* A result whose content is known: each call gives a copy of its own. */
 static bool copy_out(struct mpk_recorder *r, const struct mpk_tensor *t, uint32_t *out)
 {
 	struct mpk_plan_step *s = add_step(r);

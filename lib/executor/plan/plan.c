@@ -68,11 +68,27 @@ static struct mpk_plan **set_of(struct mpk_plans *plans, uint64_t hash)
 	return &plans->items[hash % (MPK_PLANS_MAX / WAYS) * WAYS];
 }
 
+/* Whether a key came before; remembers it. The same few places of its hash, the latest first, so that
+ * keys which share a place do not put each other out in turn. */
+static bool came_before(struct mpk_plans *plans, uint64_t hash)
+{
+	uint64_t *set = &plans->seen[hash % (MPK_PLANS_SEEN / WAYS) * WAYS];
+	int at = 0;
+
+	while (at < WAYS - 1 && set[at] != hash)
+		at++;
+	bool before = set[at] == hash;
+
+	for (; at > 0; at--)
+		set[at] = set[at - 1];
+	set[0] = hash;
+	return before;
+}
+
 struct mpk_plan *mpk_plan_find(struct mpk_plans *plans, size_t function,
 			       const struct mpk_value *args, size_t count, bool *record)
 {
 	struct mpk_plan **set;
-	uint64_t *seen;
 
 	*record = false;
 	if (function < MPK_PLANS_FUNCTIONS && plans->unplannable >> function & 1)
@@ -85,9 +101,7 @@ struct mpk_plan *mpk_plan_find(struct mpk_plans *plans, size_t function,
 			set[way]->used = ++plans->clock;
 			return set[way];
 		}
-	seen = &plans->seen[plans->key.hash % MPK_PLANS_SEEN];
-	*record = *seen == plans->key.hash;
-	*seen = plans->key.hash;
+	*record = came_before(plans, plans->key.hash);
 	return NULL;
 }
 

@@ -48,7 +48,10 @@ static enum mpk_code fail_always(const struct mpk_args *args, struct mpk_value *
 }
 
 static const struct made_kernel kernels[] = {
-	{ "add", add }, { "mark", mark }, { "fail", fail_always }, { NULL, NULL }
+	{ .name = "add", .call = add },
+	{ .name = "mark", .call = mark },
+	{ .name = "fail", .call = fail_always },
+	{ .name = NULL },
 };
 
 /* --- values -------------------------------------------------------------------------------- */

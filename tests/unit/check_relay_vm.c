@@ -700,7 +700,7 @@ END_TEST
 /* A closure in a closure in a closure...: freeing them does not recurse. */
 START_TEST(closures_nest_deep)
 {
-	struct mpk_value x = float_tensor(1, 1);
+	struct mpk_value x = float_tensor(1, 1), result;
 
 	program_init(&p, MPK_RELAY_14);
 	int64_t f = function(&p, "f", 1, "a");
@@ -712,11 +712,10 @@ START_TEST(closures_nest_deep)
 	OP(&p, MPK_RELAY_ALLOC_ADT, 0, 1, 0, 0);
 	GOTO(&p, -1);
 	model_open(&m, &p, kernels);
-	ck_assert_ok(model_call(&m, "f", &x, 1, &x, &err), err);
+	ck_assert_ok(model_call(&m, "f", &x, 1, &result, &err), err);
+	mpk_value_drop(&result);
 	machine_of(&m)->step_limit = 1000000;
 	run_fails(&x, 1, "a loop without end");
-	struct mpk_value result;
-
 	ck_assert_int_eq(model_call(&m, "pairs", &x, 1, &result, &err), MPK_E_RAISED);
 	mpk_value_drop(&x);
 	model_close(&m);
@@ -843,6 +842,7 @@ START_TEST(reshaped_tensors_are_views)
 
 		list.ndim = 1;
 		list.shape = &one;
+		list.strides = NULL;
 		ck_assert_ok(mpk_tensor_wrap(&list, args[1].tensor->storage, &t, &err), err);
 		mpk_value_drop(&args[1]);
 		args[1] = mpk_value_of_tensor(t);

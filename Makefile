@@ -129,6 +129,7 @@ $(MODULES):
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) -g -shared -fPIC $(MODULE_FLAGS) -o $@ $<
 $(O)/tests/unit/check_runtime $(O)/tests/unit/check_batch: | $(MODULES) $(STUBS)
+$(O)/tests/unit/check_relay_model: | $(STUBS)
 # Where NVIDIA's toolkit is installed, its declarations are compared with ours.
 $(O)/tests/unit/check_cuda_abi.o: CPPFLAGS += -isystem /usr/local/cuda/include
 

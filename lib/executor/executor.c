@@ -1,5 +1,6 @@
 #include "executor/executor.h"
 
+#include "executor/contrib/contrib.h"
 #include "executor/relax/relax.h"
 #include "executor/relay/relay.h"
 
@@ -14,5 +15,6 @@ enum mpk_code mpk_executors_add(struct mpk_runtime *runtime, struct mpk_error *e
 {
 	for (size_t i = 0; executors[i]; i++)
 		MPK_TRY(mpk_runtime_add_loader(runtime, executors[i], err));
+	MPK_TRY(mpk_contrib_add(runtime, err));
 	return mpk_relax_add_builtins(runtime, err);
 }

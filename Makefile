@@ -60,7 +60,7 @@ LLVM_OBJ := $(LLVM_SRC:%.c=$(O)/%.o)
 CMD_OBJ  := $(CMD_SRC:%.c=$(O)/%.o)
 UNIT     := $(sort $(wildcard tests/unit/check_*.c))
 UNIT_BIN := $(UNIT:%.c=$(O)/%)
-ALL_SRC  := $(LIB_SRC) $(LLVM_SRC) $(CMD_SRC) $(wildcard cmd/*/*.c lib/runtime/stub/*.c) $(UNIT)
+ALL_SRC  := $(LIB_SRC) $(LLVM_SRC) $(CMD_SRC) $(wildcard cmd/*/*.c lib/runtime/stub/*.c lib/launch/standalone/*.c) $(UNIT)
 
 BASE_LIBS  := -lelf -lz -ljansson -lm -ldl -pthread
 CHECK_LIBS  = $(shell $(PKG_CONFIG) --libs check) -lsubunit
@@ -72,10 +72,16 @@ NEEDS_LLVM_check_llvm := 1
 STUB_SRC := $(sort $(wildcard lib/runtime/stub/*.c))
 STUBS    := $(STUB_SRC:lib/runtime/stub/%.c=$(O)/libexec/minspect/mpk-%.so)
 
+# The loader that mpack pastes into standalone libraries as text (lib/launch/standalone/loader.h):
+# compiled here, in both calling conventions, for its warnings and its test.
+SA_SRC   := $(sort $(wildcard lib/launch/standalone/*.c))
+SA_OBJ   := $(SA_SRC:%.c=$(O)/%.o)
+SA_LEGACY_OBJ := $(SA_SRC:%.c=$(O)/%.legacy.o)
+
 # The C++ parser of --cases; minspect itself starts without libstdc++.
 TOML_SO  := $(O)/libexec/minspect/toml.so
 
-all: $(O)/bin/mpack $(O)/bin/minspect $(STUBS) $(TOML_SO)
+all: $(O)/bin/mpack $(O)/bin/minspect $(STUBS) $(TOML_SO) $(SA_OBJ) $(SA_LEGACY_OBJ)
 
 $(O)/libmpk.a: $(LIB_OBJ)
 	$(call say,AR,$@)
@@ -130,6 +136,9 @@ $(MODULES):
 	$(Q)mkdir -p $(@D) && $(CC) -g -shared -fPIC $(MODULE_FLAGS) -o $@ $<
 $(O)/tests/unit/check_runtime $(O)/tests/unit/check_batch: | $(MODULES) $(STUBS)
 $(O)/tests/unit/check_relay_model: | $(STUBS)
+# The readers whose calls check_read_once counts.
+COUNTED := ar cubin fatbin graph_json ptx source_code spirv
+$(O)/tests/unit/check_read_once: private ALL_LDFLAGS += $(COUNTED:%=-Wl,--wrap=mpk_%_read)
 # Where NVIDIA's toolkit is installed, its declarations are compared with ours.
 $(O)/tests/unit/check_cuda_abi.o: CPPFLAGS += -isystem /usr/local/cuda/include
 
@@ -139,9 +148,11 @@ FLAGS_NOW = $(CC) $(CXX) $(CPPFLAGS) $(ALL_CFLAGS) $(ALL_CXXFLAGS) $(ALL_LDFLAGS
 $(O)/flags: FORCE
 	$(Q)mkdir -p $(@D); echo '$(FLAGS_NOW)' | cmp -s - $@ || echo '$(FLAGS_NOW)' > $@
 
+# What is compiled in must lead there from any directory, also when PREFIX is relative.
+ABSOLUTE_LIBEXECDIR = $(if $(filter /%,$(LIBEXECDIR)),,$(CURDIR)/)$(LIBEXECDIR)
 # A release has its commit in a file: what git says there is about the repository around it, if any.
 COMMIT = $(shell cat COMMIT 2>/dev/null || git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
-CONFIG_TEXT = \#define MPK_VERSION "$(VERSION)"\n\#define MPK_COMMIT "$(COMMIT)"\n\#define MPK_LIBELF_VERSION "$(shell $(PKG_CONFIG) --modversion libelf 2>/dev/null)"\n\#define MPK_LLVM_VERSION "$(shell $(LLVM_CONFIG) --version 2>/dev/null)"\n\#define MPK_LIBEXECDIR "$(LIBEXECDIR)"\n
+CONFIG_TEXT = \#define MPK_VERSION "$(VERSION)"\n\#define MPK_COMMIT "$(COMMIT)"\n\#define MPK_LIBELF_VERSION "$(shell $(PKG_CONFIG) --modversion libelf 2>/dev/null)"\n\#define MPK_LLVM_VERSION "$(shell $(LLVM_CONFIG) --version 2>/dev/null)"\n\#define MPK_LIBEXECDIR "$(ABSOLUTE_LIBEXECDIR)"\n
 $(O)/gen/common/config.h: FORCE
 	$(Q)mkdir -p $(@D); printf '$(CONFIG_TEXT)' | cmp -s - $@ || printf '$(CONFIG_TEXT)' > $@
 $(O)/cmd/common/options.o $(O)/cmd/common/libexec.o: $(O)/gen/common/config.h
@@ -152,7 +163,12 @@ $(O)/%.o: %.c $(O)/flags
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
 
-$(O)/lib/launch/standalone.o: $(wildcard lib/launch/standalone/*.c)
+$(O)/%.legacy.o: %.c $(O)/flags
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(ALL_CFLAGS) -DMPK_SA_LEGACY -MMD -MP -c $< -o $@
+
+$(O)/lib/launch/standalone.o: $(wildcard lib/launch/standalone/*) lib/base/half.h formats/dtype/dlpack.h
+$(O)/tests/unit/check_standalone: $(addprefix $(O)/lib/launch/standalone/,calls.o shared.o)
 
 $(O)/%.o: %.cc $(O)/flags
 	$(call say,CXX,$@)
@@ -180,7 +196,7 @@ coverage:
 		--html-details out/cov/coverage.html --txt out/cov/coverage.txt --print-summary
 
 # --- static checks -----------------------------------------------------------------
-HEADERS := $(sort $(wildcard lib/*/*.h lib/executor/*/*.h formats/*.h formats/*/*.h cmd/*/*.h))
+HEADERS := $(sort $(wildcard lib/*/*.h lib/*/*/*.h formats/*.h formats/*/*.h cmd/*/*.h))
 headers-check: $(O)/gen/common/config.h
 	$(Q)rc=0; for h in $(HEADERS); do \
 		echo 'typedef int mpk_nothing;' | \
@@ -251,7 +267,7 @@ install: all $(O)/completion
 	$(Q)$(INSTALL) $(O)/bin/mpack $(O)/bin/minspect '$(DESTDIR)$(BINDIR)'
 	$(Q)$(INSTALL) -m 644 $(O)/completion '$(DESTDIR)$(COMPLETIONDIR)/minspect'
 	$(Q)$(INSTALL) -m 644 $(O)/completion '$(DESTDIR)$(COMPLETIONDIR)/mpack'
-	$(Q)cd $(O)/libexec && for f in */*; do $(INSTALL) -D $$f '$(DESTDIR)$(LIBEXECDIR)/'$$f || exit; done
+	$(Q)for f in $(O)/libexec/*/*; do $(INSTALL) -D $$f '$(DESTDIR)$(LIBEXECDIR)/'$${f#$(O)/libexec/} || exit; done
 	$(Q)for f in $(MAN_FILES); do $(INSTALL) -D -m 644 $$f '$(DESTDIR)$(MANDIR)/man'$${f##*.}/$${f##*/} || exit; done
 	$(Q)for f in $(SCHEMA_FILES); do $(INSTALL) -D -m 644 $$f '$(DESTDIR)$(DATADIR)/mpack/schema/'$${f##*/} || exit; done
 
@@ -276,7 +292,7 @@ distcheck:
 clean:
 	rm -rf out compile_commands.json
 
--include $(ALL_SRC:%.c=$(O)/%.d) $(LIB_CXX:%.cc=$(O)/%.d)
+-include $(ALL_SRC:%.c=$(O)/%.d) $(SA_LEGACY_OBJ:.o=.d) $(LIB_CXX:%.cc=$(O)/%.d)
 .PHONY: all fuzz fuzz-build fakes check check-cuda unit unit-build cli asan coverage format headers-check lint tidy interop bench install uninstall clean FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:

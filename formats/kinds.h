@@ -1,6 +1,7 @@
 /* kinds.h - every module kind that TVM ever wrote: who wrote it, how its payload reads
  *
- * One row per kind. A new payload kind is one codec in formats/ and one row.
+ * One row a kind, in kinds.c. A new kind whose payload is a list of fields, or kernels like the
+ * others', is a row; one with a layout of its own is also a file with its codec (payload.h).
  */
 #ifndef MPK_FORMATS_KINDS_H
 #define MPK_FORMATS_KINDS_H

@@ -1,4 +1,19 @@
+/* payload.c - any payload, by the codec of its kind */
 #include "payload.h"
+
+static enum mpk_code read_empty(struct mpk_cursor *c, struct mpk_arena *arena,
+				struct mpk_payload *out, struct mpk_error *err)
+{
+	(void)c, (void)arena, (void)out, (void)err;
+	return MPK_OK;
+}
+
+static void write_empty(const struct mpk_payload *p, struct mpk_rope *rope)
+{
+	(void)p, (void)rope;
+}
+
+const struct mpk_codec mpk_codec_empty = { MPK_PAYLOAD_EMPTY, read_empty, write_empty };
 
 enum mpk_code mpk_payload_read(struct mpk_cursor *c, const struct mpk_kind *kind,
 			       enum mpk_generation gen, struct mpk_arena *arena,
@@ -20,7 +35,7 @@ enum mpk_code mpk_payload_decode(const struct mpk_kind *kind, enum mpk_generatio
 
 	MPK_TRY(mpk_payload_read(&c, kind, gen, arena, &p, err));
 	p.source = bytes;
-	p.surplus += mpk_cursor_left(&c);
+	p.trailing += mpk_cursor_left(&c);
 	*out = p;
 	return MPK_OK;
 }

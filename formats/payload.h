@@ -32,7 +32,7 @@ enum mpk_payload_tag {
 	MPK_PAYLOAD_RELAY, /* VMExecutable */
 };
 
-/* Bytes and where they stand in the blob (what offsets of errors and parts count from). */
+/* Bytes and where they stand in the blob (what offsets of errors and files count from). */
 struct mpk_source {
 	struct mpk_span span;
 	uint64_t off;
@@ -43,7 +43,7 @@ struct mpk_payload {
 	const struct mpk_kind *kind;
 	enum mpk_generation gen;
 	struct mpk_source source; /* decoded payloads: the bytes this was read from */
-	uint64_t surplus;         /* bytes after the last field: ignored by TVM, not written back */
+	uint64_t trailing;        /* bytes after the last field: ignored by TVM, not written back */
 	union {
 		struct mpk_kernels kernels;
 		struct mpk_record record;
@@ -56,7 +56,11 @@ struct mpk_payload {
 };
 
 /* How one payload layout reads and writes. A read starts at the cursor, stops after the
- * last field and fills out->u; tag, kind and gen are set before. */
+ * last field and fills out->u; tag, kind and gen are set before.
+ *
+ * What shows, extracts and checks payloads knows the members of that union. A codec with
+ * MPK_PAYLOAD_RECORD and a schema of its own for out->u.record needs no member: its fields are
+ * listed, and extracted as files, like those of every record, whatever its bytes look like. */
 struct mpk_codec {
 	enum mpk_payload_tag tag;
 	enum mpk_code (*read)(struct mpk_cursor *c, struct mpk_arena *arena,
@@ -78,18 +82,18 @@ static inline struct mpk_source mpk_source_of(const struct mpk_node *node)
 }
 
 /* mpk_payload_decode - read a payload whose bytes are known: mpk_source_of(node)
- * @out     views into bytes, arrays in arena; surplus says how many bytes are too many
+ * @out     views into bytes, arrays in arena; trailing says how many bytes are too many
  * Returns  MPK_OK; MPK_E_CORRUPT with the offset in "blob"; MPK_E_NOMEM */
 enum mpk_code mpk_payload_decode(const struct mpk_kind *kind, enum mpk_generation gen,
 				 struct mpk_source bytes, struct mpk_arena *arena,
 				 struct mpk_payload *out, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_payload_encode - append the payload's bytes; the inverse of decoding to the byte,
- * less the surplus. Failures are remembered by the rope. */
+ * less trailing bytes. Failures are remembered by the rope. */
 void mpk_payload_encode(const struct mpk_payload *p, struct mpk_rope *rope);
 
 /* One file that a payload would make. */
-struct mpk_part {
+struct mpk_extracted_file {
 	const char *name; /* relative, "params/w1"; letters, digits, "._-/"; unique */
 	struct mpk_span data;
 	uint64_t off; /* of data in the blob, when stored */
@@ -98,8 +102,8 @@ struct mpk_part {
 	struct mpk_span title; /* the name as the payload spells it; may be empty */
 };
 
-struct mpk_parts {
-	const struct mpk_part *items;
+struct mpk_extracted_files {
+	const struct mpk_extracted_file *items;
 	size_t count;
 };
 
@@ -108,7 +112,7 @@ struct mpk_parts {
  * Returns  a text in arena, or NULL when memory is out */
 const char *mpk_node_folder(const struct mpk_node *node, size_t index, struct mpk_arena *arena);
 
-/* mpk_payload_parts - the files that a decoded payload consists of, in stored order
+/* mpk_payload_extract - the files that a decoded payload consists of, in stored order
  * Code as "kernels.ptx" or "kernels/<name>.metal" with the suffix of its format, function
  * tables as "functions.json" in the layout of TVM's .tvm_meta.json, tensors as
  * "params/<name>", "constants/<name>" or "constants/<index>", graphs as "graph.json",
@@ -116,7 +120,8 @@ const char *mpk_node_folder(const struct mpk_node *node, size_t index, struct mp
  * Names that are no file names are changed; title keeps what they were.
  * @out     in arena, views into the payload's bytes
  * Returns  MPK_OK; MPK_E_NOMEM */
-enum mpk_code mpk_payload_parts(const struct mpk_payload *p, struct mpk_arena *arena,
-				struct mpk_parts *out, struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_payload_extract(const struct mpk_payload *p, struct mpk_arena *arena,
+				  struct mpk_extracted_files *out,
+				  struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

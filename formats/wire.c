@@ -1,3 +1,4 @@
+/* wire.c - vectors of strings and words, and where a payload without a length may end */
 #include "wire.h"
 
 enum { KIND_NAME_MAX = 255 };
@@ -10,8 +11,7 @@ enum mpk_code mpk_read_strs(struct mpk_cursor *c, const char *what, struct mpk_a
 
 	MPK_TRY(mpk_read_count(c, what, 8, &count, err));
 	items = mpk_arena_array(arena, count, sizeof *items);
-	if (!items)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(items, err);
 	for (size_t i = 0; i < count; i++)
 		MPK_TRY(mpk_read_str(c, what, &items[i], err));
 	*out = (struct mpk_strs){ items, count };

@@ -60,14 +60,15 @@ bool mpk_color_on(FILE *stream)
 
 static void print_finding(const char *severity, const char *check, const struct mpk_error *e)
 {
-	char raw[768], place[1024]; /* file names are text from outside like any other */
+	char raw[768], position[1024]; /* file names are text from outside like any other */
 	const char *color = strcmp(severity, "error") == 0 ? "\033[1;31m" : "\033[1;33m";
 	bool colored = mpk_color_on(stderr);
 
 	mpk_where_print(&e->at, raw, sizeof raw);
-	mpk_escape_to(mpk_span_str(raw), place, sizeof place);
-	(void)fprintf(stderr, "%s: %s%s%s%s%s: %s", mpk_common.program, place, place[0] ? ": " : "",
-		      colored ? color : "", severity, colored ? "\033[0m" : "", e->text);
+	mpk_escape_to(mpk_span_str(raw), position, sizeof position);
+	(void)fprintf(stderr, "%s: %s%s%s%s%s: %s", mpk_common.program, position,
+		      position[0] ? ": " : "", colored ? color : "", severity,
+		      colored ? "\033[0m" : "", e->text);
 	if (check)
 		(void)fprintf(stderr, " [%s]", check);
 	(void)fputc('\n', stderr);

@@ -38,7 +38,7 @@ extern struct mpk_common mpk_common;
 /* mpk_exit_status - the exit status for a code */
 int mpk_exit_status(enum mpk_code code);
 
-/* mpk_diag_error - print "program: place: text" and return mpk_exit_status(err->code) */
+/* mpk_diag_error - print "program: position: text" and return mpk_exit_status(err->code) */
 int mpk_diag_error(const struct mpk_error *err);
 
 /* mpk_diag_report - print every finding, sorted; errors, warnings and notes alike */

@@ -16,10 +16,15 @@ static void on_signal(int sig)
 
 void mpk_interrupt_catch(void)
 {
+	mpk_interrupt_handle(on_signal);
+}
+
+void mpk_interrupt_handle(void (*handler)(int sig))
+{
 	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(signals); i++) {
-		struct sigaction old, mine = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
+		struct sigaction old, mine = { .sa_handler = handler, .sa_flags = SA_RESTART };
 
 		if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
 			(void)sigaction(signals[i], &mine, NULL);

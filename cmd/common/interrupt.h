@@ -7,6 +7,9 @@
  * stay ignored */
 void mpk_interrupt_catch(void);
 
+/* mpk_interrupt_handle - let another function handle these signals, unless they are ignored */
+void mpk_interrupt_handle(void (*handler)(int sig));
+
 /* mpk_interrupt_raise - end the process by the signal that was caught, if there was one */
 void mpk_interrupt_raise(void);
 

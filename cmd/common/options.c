@@ -163,32 +163,6 @@ static int parse(const struct table *t, int argc, char **argv)
 	return MPK_EXIT_OK;
 }
 
-bool mpk_options_parse(const struct mpk_command *command, int argc, char **argv, int *first,
-		       int *status)
-{
-	struct table t = { .shorts = ":" };
-
-	table_add(&t, command->options);
-	table_add(&t, common_options);
-	*status = parse(&t, argc, argv);
-	if (*status != MPK_EXIT_OK)
-		return false;
-	*first = optind;
-	if (help_wanted)
-		mpk_options_help(command, strcmp(help_wanted, "all") == 0);
-	else if (version_wanted)
-		mpk_version_print();
-	else
-		return true;
-	if (fflush(stdout) != 0) {
-		struct mpk_error err = { 0 };
-
-		(void)mpk_fail_errno(&err, MPK_E_IO, errno, "cannot write to standard output");
-		*status = mpk_diag_error(&err);
-	}
-	return false;
-}
-
 static void help_rows(const struct mpk_option *rows, size_t most)
 {
 	for (size_t i = 0; rows[i].name && i < most; i++) {
@@ -205,7 +179,8 @@ static void help_rows(const struct mpk_option *rows, size_t most)
 	}
 }
 
-void mpk_options_help(const struct mpk_command *command, bool all)
+/* All options, or the first screen of at most 24 lines. */
+static void print_help(const struct mpk_command *command, bool all)
 {
 	size_t count = 0, most = command->screen ? command->screen : 14;
 
@@ -220,7 +195,7 @@ void mpk_options_help(const struct mpk_command *command, bool all)
 	(void)printf("\nexamples:\n%s", command->examples);
 }
 
-void mpk_version_print(void)
+static void print_version(void)
 {
 	(void)printf("%s %s (commit %s)\nlibelf %s\nLLVM %s\n", mpk_common.program, MPK_VERSION,
 		     MPK_COMMIT, MPK_LIBELF_VERSION, MPK_LLVM_VERSION);
@@ -230,6 +205,32 @@ void mpk_version_print(void)
 		(void)printf("generation %-8s %s (%s)\n", info->abi, info->blob_symbol,
 			     info->releases);
 	}
+}
+
+bool mpk_options_parse(const struct mpk_command *command, int argc, char **argv, int *first,
+		       int *status)
+{
+	struct table t = { .shorts = ":" };
+
+	table_add(&t, command->options);
+	table_add(&t, common_options);
+	*status = parse(&t, argc, argv);
+	if (*status != MPK_EXIT_OK)
+		return false;
+	*first = optind;
+	if (help_wanted)
+		print_help(command, strcmp(help_wanted, "all") == 0);
+	else if (version_wanted)
+		print_version();
+	else
+		return true;
+	if (fflush(stdout) != 0) {
+		struct mpk_error err = { 0 };
+
+		(void)mpk_fail_errno(&err, MPK_E_IO, errno, "cannot write to standard output");
+		*status = mpk_diag_error(&err);
+	}
+	return false;
 }
 
 void mpk_options_fini_list(struct mpk_option_list *list)

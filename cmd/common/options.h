@@ -56,13 +56,6 @@ struct mpk_command {
 bool mpk_options_parse(const struct mpk_command *command, int argc, char **argv, int *first,
 		       int *status);
 
-/* mpk_options_help - print usage, options and examples to stdout; all: every option,
- * else the first screen of at most 24 lines */
-void mpk_options_help(const struct mpk_command *command, bool all);
-
-/* mpk_version_print - program, commit, libelf and LLVM versions, generations known */
-void mpk_version_print(void);
-
 void mpk_options_fini_list(struct mpk_option_list *list);
 
 #endif

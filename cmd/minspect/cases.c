@@ -1,35 +1,16 @@
 /* --cases: the calls of a case file, each judged; for CI. */
-#include "minspect/cases.h"
-
 #include <stdlib.h>
 
 #include "common/diag.h"
 #include "common/libexec.h"
+#include "minspect/document.h"
+#include "minspect/run.h"
+#include "view/cases.h"
 
 /* --- the command line --------------------------------------------------------------- */
 
-static int refuse_others(const struct minspect_options *o)
+static int check_options(const struct minspect_options *o)
 {
-	const struct {
-		const char *name;
-		bool given;
-	} others[] = {
-		{ "expect", o->expects.count > 0 },
-		{ "output", o->outputs.count > 0 },
-		{ "repeat", o->repeat },
-		{ "warmup", o->warmup },
-		{ "grid", o->grid },
-		{ "block", o->block },
-		{ "shared", o->shared },
-	};
-
-	if (o->arguments.count)
-		return mpk_diag_usage("--%s is for --run; the cases have arguments of their own",
-				      o->arguments.items[0].option->name);
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(others); i++)
-		if (others[i].given)
-			return mpk_diag_usage("--%s is for --run; a case says that in its file",
-					      others[i].name);
 	if (o->tap && o->json)
 		return mpk_diag_usage(
 			"--tap and --json are two forms of the same output; give one of them");
@@ -46,7 +27,7 @@ static enum mpk_code read_defaults(const struct minspect_options *o, struct mpk_
 
 	MPK_TRY(run_request_parse(o, &request, err));
 	*out = (struct mpk_case_defaults){
-		.device = request.place.device,
+		.device = request.device.device,
 		.tolerance = request.tolerance,
 		.timeout = request.timeout,
 	};
@@ -60,8 +41,7 @@ static enum mpk_code open_parser(struct mpk_arena *arena, mpk_toml_parser **out,
 {
 	const char *path = mpk_libexec_find(arena, "minspect/toml.so");
 
-	if (!path)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(path, err);
 	return mpk_toml_open(path, out, err);
 }
 
@@ -102,12 +82,12 @@ static const int by_weight[] = {
 	MPK_EXIT_MALFORMED, MPK_EXIT_FILE,      MPK_EXIT_NO_BLOB, MPK_EXIT_USAGE,
 };
 
-static int status_of(const struct cases_run *run)
+static int status_of(const struct mpk_cases_report *report)
 {
 	size_t weight = MPK_ARRAY_COUNT(by_weight), no_device = 0;
 
-	for (size_t i = 0; i < run->cases->count; i++) {
-		const struct mpk_case_outcome *out = &run->outcomes[i];
+	for (size_t i = 0; i < report->cases->count; i++) {
+		const struct mpk_case_outcome *out = &report->outcomes[i];
 		int status = mpk_exit_status(out->code);
 
 		no_device += out->verdict == MPK_CASE_SKIPPED && out->code == MPK_E_DEVICE;
@@ -115,42 +95,86 @@ static int status_of(const struct cases_run *run)
 			if (by_weight[k] == status)
 				weight = k;
 	}
-	if (run->failed)
+	if (report->failed)
 		return weight < MPK_ARRAY_COUNT(by_weight) ? by_weight[weight] : MPK_EXIT_INTERNAL;
-	return no_device == run->cases->count ? MPK_EXIT_DEVICE : MPK_EXIT_OK;
+	return no_device == report->cases->count ? MPK_EXIT_DEVICE : MPK_EXIT_OK;
 }
 
-static void count(struct cases_run *run)
+/* --- what is said ------------------------------------------------------------------- */
+
+static void begin_json(const struct minspect_options *o, struct mpk_json *j)
 {
-	for (size_t i = 0; i < run->cases->count; i++) {
-		run->passed += run->outcomes[i].verdict == MPK_CASE_PASSED;
-		run->failed += run->outcomes[i].verdict == MPK_CASE_FAILED;
-		run->skipped += run->outcomes[i].verdict == MPK_CASE_SKIPPED;
+	mpk_json_init(j, 1);
+	mpk_json_text(j, j->root, "file", o->files[0]);
+	mpk_json_text(j, j->root, "cases_file", o->cases);
+}
+
+static int print(const struct minspect_options *o, const struct mpk_cases_report *report)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf out = { 0 };
+	struct mpk_json j;
+
+	if (o->json) {
+		begin_json(o, &j);
+		mpk_cases_json(report, &j, j.root);
+		return minspect_print_json(&j);
 	}
+	if (o->tap)
+		mpk_cases_tap(report, &out);
+	else
+		mpk_cases_text(report, mpk_common.verbose > 0, &out);
+	return minspect_write(&out);
 }
 
-static int report(struct cases_run *run)
+static int save_junit(const char *path, const struct mpk_cases_report *report)
 {
-	count(run);
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
+	struct mpk_rope file = mpk_rope_of(&arena);
 
-	int status = status_of(run);
-	int printed = cases_print(run);
-	int written = cases_write_junit(run);
+	mpk_cases_junit(report, &text);
+	file.failed |= text.failed;
+	mpk_rope_put_view(&file, mpk_span_of(text.data, text.len));
+	return minspect_save(path, &file);
+}
+
+static int report_all(const struct minspect_options *o, const struct mpk_cases *cases,
+		      const struct mpk_case_outcome *outcomes)
+{
+	struct mpk_cases_report report =
+		mpk_cases_report_of(o->files[0], o->cases, cases, outcomes);
+	int status = status_of(&report);
+	int printed = print(o, &report);
+	int written = o->junit ? save_junit(o->junit, &report) : MPK_EXIT_OK;
 
 	return status ? status : printed ? printed : written;
+}
+
+static void print_problems(const struct minspect_options *o, struct mpk_report *problems)
+{
+	struct json_t *list;
+	struct mpk_json j;
+
+	mpk_diag_report(problems);
+	if (!o->json)
+		return;
+	begin_json(o, &j);
+	list = mpk_json_array(&j, j.root, "errors");
+	for (size_t i = 0; i < problems->count; i++)
+		mpk_json_error(&j, list, NULL, &problems->findings[i].error);
+	(void)minspect_print_json(&j);
 }
 
 static int run_cases(const struct minspect_options *o, const struct mpk_cases *cases,
 		     struct mpk_report *problems, struct mpk_error *err)
 {
 	struct mpk_case_outcome *outcomes = calloc(cases->count, sizeof *outcomes);
-	struct cases_run run = { .o = o, .cases = cases, .outcomes = outcomes };
 	int status = MPK_EXIT_OK;
 
 	if (!outcomes)
 		(void)mpk_fail_nomem(err);
 	else if (call_all(o, cases, outcomes, err) == MPK_OK)
-		status = report(&run);
+		status = report_all(o, cases, outcomes);
 	if (err->code != MPK_OK)
 		mpk_report_add(problems, MPK_ERROR, NULL, err);
 	for (size_t i = 0; outcomes && i < cases->count; i++)
@@ -164,7 +188,7 @@ int minspect_cases(const struct minspect_options *o)
 	MPK_CLEANUP(mpk_report_fini) struct mpk_report problems = { 0 };
 	MPK_CLEANUP(mpk_cases_fini) struct mpk_cases cases = { 0 };
 	struct mpk_error err = { 0 };
-	int status = refuse_others(o);
+	int status = check_options(o);
 
 	if (status != MPK_EXIT_OK)
 		return status;
@@ -174,7 +198,6 @@ int minspect_cases(const struct minspect_options *o)
 		status = run_cases(o, &cases, &problems, &err);
 	if (!problems.count)
 		return status;
-	mpk_diag_report(&problems);
-	(void)cases_print_errors(o, &problems);
+	print_problems(o, &problems);
 	return mpk_exit_status(err.code != MPK_OK ? err.code : MPK_E_SYNTAX);
 }

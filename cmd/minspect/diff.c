@@ -1,3 +1,4 @@
+/* --diff OTHER: what FILE has that OTHER has not, and the other way. */
 #include "view/diff.h"
 
 #include "common/diag.h"
@@ -11,7 +12,7 @@ static int report(struct minspect_look *l, const char *other, const struct mpk_d
 		mpk_json_text(l->json, l->at, "other", other);
 		mpk_diff_json(diff, l->json, l->at);
 	} else if (diff->count) {
-		mpk_strbuf_puts(l->out, l->out->len ? "\n" : "");
+		minspect_separate(l);
 		mpk_strbuf_puts(l->out, "--- ");
 		mpk_escape(l->out, mpk_span_str(other));
 		mpk_strbuf_puts(l->out, "\n+++ ");
@@ -51,5 +52,7 @@ static int diff(const struct minspect_options *o, struct minspect_look *l)
 
 int minspect_diff(const struct minspect_options *o)
 {
-	return minspect_each(o, diff, NULL);
+	static const struct minspect_action action = { .look = diff };
+
+	return minspect_each(o, &action, NULL);
 }

@@ -1,3 +1,5 @@
+/* Every inspecting action is a function of one opened file; what is around it stands here once: the
+ * loop over the command line, the document or the texts, errors in both forms. */
 #include "minspect/document.h"
 
 #include <errno.h>
@@ -7,6 +9,7 @@
 #include <string.h>
 
 #include "common/diag.h"
+#include "io/output.h"
 
 struct mpk_style minspect_style(void)
 {
@@ -39,9 +42,42 @@ int minspect_report(struct minspect_look *l, const struct mpk_error *err)
 	return mpk_diag_error(err);
 }
 
+void minspect_separate(struct minspect_look *l)
+{
+	mpk_strbuf_puts(l->out, l->out->len ? "\n" : "");
+}
+
+int minspect_print_json(struct mpk_json *j)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf out = { 0 };
+	struct mpk_error err = { 0 };
+	enum mpk_code rc = mpk_json_print(j, &out, &err);
+
+	mpk_json_fini(j);
+	return rc == MPK_OK ? minspect_write(&out) : mpk_diag_error(&err);
+}
+
+static enum mpk_code save(const char *path, const struct mpk_rope *content, struct mpk_error *err)
+{
+	struct mpk_output *output;
+
+	MPK_TRY(mpk_rope_status(content, err));
+	MPK_TRY(mpk_output_open(path, 0666, &output, err));
+	return mpk_output_finish(output, mpk_output_write_rope(output, content, err), err);
+}
+
+int minspect_save(const char *path, const struct mpk_rope *content)
+{
+	struct mpk_error err = { 0 };
+
+	if (save(path, content, &err) == MPK_OK)
+		return MPK_EXIT_OK;
+	mpk_error_at_file(&err, path);
+	return mpk_diag_error(&err);
+}
+
 static int one(const struct minspect_options *o, const char *name, struct minspect_look *l,
-	       int (*look)(const struct minspect_options *o, struct minspect_look *l),
-	       int (*refuse)(struct minspect_look *l, const struct mpk_error *err))
+	       const struct minspect_action *action)
 {
 	struct mpk_error err = { 0 };
 	struct minspect_file file;
@@ -53,9 +89,9 @@ static int one(const struct minspect_options *o, const char *name, struct minspe
 		code = mpk_view_init(&view, name, file.map.bytes.len, &file.image, &file.tree,
 				     &file.arena, &err);
 	l->view = &view;
-	int status = code == MPK_OK                    ? look(o, l)
-		     : refuse && code == MPK_E_CORRUPT ? refuse(l, &err)
-						       : minspect_report(l, &err);
+	int status = code == MPK_OK                            ? action->look(o, l)
+		     : action->refuse && code == MPK_E_CORRUPT ? action->refuse(l, &err)
+							       : minspect_report(l, &err);
 
 	l->file = NULL;
 	l->view = NULL;
@@ -63,34 +99,31 @@ static int one(const struct minspect_options *o, const char *name, struct minspe
 	return status;
 }
 
-int minspect_each(const struct minspect_options *o,
-		  int (*look)(const struct minspect_options *o, struct minspect_look *l),
-		  int (*refuse)(struct minspect_look *l, const struct mpk_error *err))
+int minspect_each(const struct minspect_options *o, const struct minspect_action *action,
+		  void *user)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf out = { 0 };
-	struct json_t *list = NULL;
 	struct mpk_json j = { 0 };
+	struct minspect_look l = { .out = o->json ? NULL : &out, .user = user };
+	struct json_t *list = NULL;
 	int status = MPK_EXIT_OK;
 
 	if (o->json) {
 		mpk_json_init(&j, 1);
-		list = mpk_json_array(&j, j.root, "files");
+		l.json = &j;
+		l.at = j.root;
 	}
+	if (action->begin)
+		action->begin(&l);
+	if (o->json)
+		list = mpk_json_array(&j, j.root, "files");
 	for (size_t i = 0; i < o->file_count; i++) {
-		struct minspect_look l = { .out = o->json ? NULL : &out };
-
-		if (o->json) {
-			l.json = &j;
+		if (o->json)
 			l.at = mpk_json_object(&j, list, NULL);
-		}
-		int got = one(o, o->files[i], &l, look, refuse);
+		int got = one(o, o->files[i], &l, action);
 
 		status = status ? status : got;
 	}
-	if (o->json && mpk_json_print(&j, &out, NULL) != MPK_OK)
-		out.failed = true;
-	mpk_json_fini(&j);
-
-	int written = minspect_write(&out);
+	int written = o->json ? minspect_print_json(&j) : minspect_write(&out);
 	return status ? status : written;
 }

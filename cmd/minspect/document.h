@@ -2,6 +2,7 @@
 #ifndef MPK_CMD_MINSPECT_DOCUMENT_H
 #define MPK_CMD_MINSPECT_DOCUMENT_H
 
+#include "base/rope.h"
 #include "base/strbuf.h"
 #include "minspect/minspect.h"
 #include "text/json.h"
@@ -14,6 +15,18 @@ struct minspect_look {
 	struct mpk_strbuf *out; /* text; NULL when JSON was asked for */
 	struct mpk_json *json;  /* JSON; NULL when text is wanted */
 	struct json_t *at;      /* this file's object in the document */
+	void *user;             /* as minspect_each got it */
+};
+
+/* An action on files. Functions return an exit status. */
+struct minspect_action {
+	/* Looks at one file. */
+	int (*look)(const struct minspect_options *o, struct minspect_look *l);
+	/* Takes over the error of a file that cannot be read at all; NULL: it is reported. */
+	int (*refuse)(struct minspect_look *l, const struct mpk_error *err);
+	/* Says what stands before the files; file and view are NULL, at is the document. NULL:
+	 * nothing. */
+	void (*begin)(struct minspect_look *l);
 };
 
 /* mpk_style that standard output can show */
@@ -26,13 +39,21 @@ int minspect_write(const struct mpk_strbuf *out);
  * "file" and "error" of its object in the document; returns its exit status */
 int minspect_report(struct minspect_look *l, const struct mpk_error *err);
 
-/* minspect_each - open every file of the command line and let look at it
- * Prints one document, or the texts with an empty line between. A file that does not
- * open is reported, unless refuse takes the error over (may be NULL: then it does not).
- * @look, @refuse  return an exit status
+/* minspect_separate - an empty line between the texts of two files */
+void minspect_separate(struct minspect_look *l);
+
+/* minspect_print_json - the document to standard output; frees it; returns an exit status */
+int minspect_print_json(struct mpk_json *j);
+
+/* minspect_save - write a file that appears whole or not at all; "-": standard output
+ * Returns  an exit status; an error is printed with the name of the file */
+int minspect_save(const char *path, const struct mpk_rope *content);
+
+/* minspect_each - open every file of the command line and let look at it; prints one document,
+ * or the texts in their order
+ * @user    is handed to the action
  * Returns  the first exit status that is not 0 */
-int minspect_each(const struct minspect_options *o,
-		  int (*look)(const struct minspect_options *o, struct minspect_look *l),
-		  int (*refuse)(struct minspect_look *l, const struct mpk_error *err));
+int minspect_each(const struct minspect_options *o, const struct minspect_action *action,
+		  void *user);
 
 #endif

@@ -1,3 +1,5 @@
+/* --extract DIR: the directory appears whole or not at all, also after Ctrl-C. Digests are taken
+ * from the bytes as they pass on their way to the file, so that nothing is read twice. */
 #include "view/extract.h"
 
 #include <string.h>
@@ -78,8 +80,7 @@ static enum mpk_code write_files(struct mpk_directory *d, struct minspect_look *
 			continue;
 		}
 		text = mpk_arena_alloc(&l->file->arena, MPK_DIGEST_TEXT);
-		if (!text)
-			return mpk_fail_nomem(err);
+		MPK_TRY_ALLOC(text, err);
 		MPK_TRY(write_and_hash(d, f, plan->digest, text, err));
 		f->digest = text;
 	}
@@ -164,6 +165,7 @@ static int extract(const struct minspect_options *o, struct minspect_look *l)
 
 int minspect_extract(const struct minspect_options *o)
 {
+	static const struct minspect_action action = { .look = extract };
 	enum mpk_digest_kind digest;
 
 	if (!find_digest(o->digest, &digest))
@@ -171,5 +173,5 @@ int minspect_extract(const struct minspect_options *o)
 				      MPK_QUOTE(mpk_span_str(o->digest)));
 	if (o->file_count != 1)
 		return mpk_diag_usage("--extract takes one file; give each a directory of its own");
-	return minspect_each(o, extract, NULL);
+	return minspect_each(o, &action, NULL);
 }

@@ -1,43 +1,31 @@
+/* Which action a command line asks for, and whether its options belong to it. */
 #include <string.h>
 
 #include "common/diag.h"
 #include "minspect/minspect.h"
 
 /* One row per action: the option that asks for it and the function that does it. */
-struct action {
+static const struct action {
 	const char *option;
-	const bool *flag;        /* set by an option without argument; or */
-	const char *const *text; /* by one with an argument */
 	int (*act)(const struct minspect_options *o);
+} actions[] = {
+	{ "functions", minspect_functions }, { "size", minspect_size },
+	{ "diff", minspect_diff },           { "extract", minspect_extract },
+	{ "verify", minspect_verify },       { "run", minspect_run },
+	{ "cases", minspect_cases },         { "devices", minspect_devices },
 };
 
-#define O minspect_options
+static const struct action summary = { "", minspect_show };
 
-static const struct action actions[] = {
-	{ "functions", &O.functions, NULL, minspect_functions },
-	{ "size", &O.size, NULL, minspect_size },
-	{ "diff", NULL, &O.diff, minspect_diff },
-	{ "extract", NULL, &O.extract, minspect_extract },
-	{ "verify", &O.verify, NULL, minspect_verify },
-	{ "run", NULL, &O.run, minspect_run },
-	{ "cases", NULL, &O.cases, minspect_cases },
-	{ "devices", &O.devices, NULL, minspect_devices },
-};
-
-static bool is_wanted(const struct action *a)
+/* The action asked for; NULL after two. */
+static const struct action *choose(void)
 {
-	return a->flag ? *a->flag : *a->text != NULL;
-}
-
-/* The action asked for; the summary when there is none; NULL after two. */
-static int (*choose(void))(const struct minspect_options *)
-{
-	const struct action *chosen = NULL;
+	const struct action *chosen = &summary;
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(actions); i++) {
-		if (!is_wanted(&actions[i]))
+		if (!minspect_given(actions[i].option))
 			continue;
-		if (chosen) {
+		if (chosen != &summary) {
 			(void)mpk_diag_usage(
 				"--%s and --%s are two different actions; give one of them",
 				chosen->option, actions[i].option);
@@ -45,61 +33,62 @@ static int (*choose(void))(const struct minspect_options *)
 		}
 		chosen = &actions[i];
 	}
-	return chosen ? chosen->act : minspect_show;
+	return chosen;
 }
 
-/* An option that only calls understand, given without one: else a check that was meant to
- * be made would pass unmade. */
-static const char *stray_option(void)
-{
-	const struct {
-		const char *name;
-		bool given;
-	} rows[] = {
-		{ "expect", O.expects.count > 0 },
-		{ "output", O.outputs.count > 0 },
-		{ "device", O.device },
-		{ "atol", O.atol },
-		{ "rtol", O.rtol },
-		{ "repeat", O.repeat },
-		{ "warmup", O.warmup },
-		{ "timeout", O.timeout },
-		{ "grid", O.grid },
-		{ "block", O.block },
-		{ "shared", O.shared },
-		{ "tvm-ffi", O.tvm_ffi },
-	};
+/* Options that only some actions understand. Given without one they are an error, else a check
+ * that was meant to be made would pass unmade. */
+static const struct {
+	const char *option, *actions[2];
+} belongings[] = {
+	{ "digest", { "extract" } },
+	{ "budget", { "size" } },
+	{ "tap", { "cases" } },
+	{ "junit", { "cases" } },
+	{ "input", { "run" } },
+	{ "out", { "run" } },
+	{ "expect", { "run" } },
+	{ "output", { "run" } },
+	{ "repeat", { "run" } },
+	{ "warmup", { "run" } },
+	{ "grid", { "run" } },
+	{ "block", { "run" } },
+	{ "shared", { "run" } },
+	{ "device", { "run", "cases" } },
+	{ "atol", { "run", "cases" } },
+	{ "rtol", { "run", "cases" } },
+	{ "timeout", { "run", "cases" } },
+	{ "tvm-ffi", { "run", "cases" } },
+};
 
-	if (O.run || O.cases)
-		return NULL;
-	if (O.arguments.count)
-		return O.arguments.items[0].option->name;
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++)
-		if (rows[i].given)
-			return rows[i].name;
-	return NULL;
+static int check_belongings(const struct action *action)
+{
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(belongings); i++) {
+		const char *option = belongings[i].option;
+		const char *first = belongings[i].actions[0], *second = belongings[i].actions[1];
+
+		if (!minspect_given(option) || strcmp(action->option, first) == 0 ||
+		    (second && strcmp(action->option, second) == 0))
+			continue;
+		if (action->act == minspect_cases && strcmp(first, "run") == 0)
+			return mpk_diag_usage("--%s is for --run; a case says that in its file",
+					      option);
+		return mpk_diag_usage("--%s goes with --%s%s%s", option, first,
+				      second ? " or --" : "", second ? second : "");
+	}
+	return MPK_EXIT_OK;
 }
 
 static int act(void)
 {
-	const char *stray = stray_option();
-	int (*action)(const struct minspect_options *) = choose();
+	const struct action *action = choose();
+	int status = action ? check_belongings(action) : MPK_EXIT_USAGE;
 
-	if (!action)
-		return MPK_EXIT_USAGE;
-	if (O.digest && !O.extract)
-		return mpk_diag_usage("--digest goes with --extract");
-	if (O.budget && !O.size)
-		return mpk_diag_usage("--budget goes with --size");
-	if ((O.junit || O.tap) && !O.cases)
-		return mpk_diag_usage("--%s goes with --cases", O.tap ? "tap" : "junit");
-	if (stray)
-		return mpk_diag_usage("--%s goes with --run%s", stray,
-				      strcmp(stray, "input") && strcmp(stray, "out") ? " or --cases"
-										     : "");
-	if (O.file_count == 0 && action != minspect_devices)
+	if (status != MPK_EXIT_OK)
+		return status;
+	if (minspect_options.file_count == 0 && action->act != minspect_devices)
 		return mpk_diag_usage("no file given");
-	return action(&O);
+	return action->act(&minspect_options);
 }
 
 int main(int argc, char **argv)
@@ -108,12 +97,12 @@ int main(int argc, char **argv)
 
 	mpk_common.program = "minspect";
 	if (mpk_options_parse(&minspect_command, argc, argv, &first, &status)) {
-		O.files = argv + first;
-		O.file_count = (size_t)(argc - first);
+		minspect_options.files = argv + first;
+		minspect_options.file_count = (size_t)(argc - first);
 		status = act();
 	}
-	mpk_options_fini_list(&O.arguments);
-	mpk_options_fini_list(&O.expects);
-	mpk_options_fini_list(&O.outputs);
+	mpk_options_fini_list(&minspect_options.arguments);
+	mpk_options_fini_list(&minspect_options.expects);
+	mpk_options_fini_list(&minspect_options.outputs);
 	return status;
 }

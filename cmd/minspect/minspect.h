@@ -40,6 +40,10 @@ struct minspect_options {
 
 extern const struct mpk_command minspect_command;
 
+/* minspect_given - whether an option was given on the command line
+ * @name    of the table, "input" */
+bool minspect_given(const char *name);
+
 /* The one command line of this process; what the table's rows point into. */
 extern struct minspect_options minspect_options;
 

@@ -1,5 +1,7 @@
 #include "minspect/minspect.h"
 
+#include <string.h>
+
 struct minspect_options minspect_options;
 
 #define O minspect_options
@@ -58,3 +60,26 @@ const struct mpk_command minspect_command = {
 	.options = options,
 	.screen = 13,
 };
+
+/* Several options may share a list. */
+static bool has_item(const struct mpk_option_list *list, const struct mpk_option *row)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (list->items[i].option == row)
+			return true;
+	return false;
+}
+
+bool minspect_given(const char *name)
+{
+	const struct mpk_option *row = options;
+
+	while (row->name && strcmp(row->name, name) != 0)
+		row++;
+	if (!row->name)
+		return false;
+	if (row->kind == MPK_OPT_LIST)
+		return has_item(row->target, row);
+	return row->kind == MPK_OPT_FLAG ? *(const bool *)row->target
+					 : *(const char *const *)row->target != NULL;
+}

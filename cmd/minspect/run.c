@@ -64,8 +64,7 @@ static enum mpk_code parse_arguments(const struct minspect_options *o, struct ru
 	r->args = calloc(room, sizeof *r->args);
 	r->is_out = calloc(room, sizeof *r->is_out);
 	r->names = calloc(room, sizeof *r->names);
-	if (!r->args || !r->is_out || !r->names)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(r->args && r->is_out && r->names, err);
 	for (size_t i = 0; i < o->arguments.count; i++) {
 		const struct mpk_option_item *item = &o->arguments.items[i];
 
@@ -80,8 +79,7 @@ static enum mpk_code parse_expects(const struct minspect_options *o, struct run_
 				   struct mpk_error *err)
 {
 	r->expects = calloc(o->expects.count + 1, sizeof *r->expects);
-	if (!r->expects)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(r->expects, err);
 	for (size_t i = 0; i < o->expects.count; i++) {
 		const char *text = o->expects.items[i].value;
 
@@ -99,8 +97,7 @@ static enum mpk_code parse_saves(const struct minspect_options *o, struct run_re
 				 struct mpk_error *err)
 {
 	r->saves = calloc(o->outputs.count + 1, sizeof *r->saves);
-	if (!r->saves)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(r->saves, err);
 	for (size_t i = 0; i < o->outputs.count; i++) {
 		const char *text = o->outputs.items[i].value;
 		size_t digits = strspn(text, "0123456789");
@@ -131,7 +128,7 @@ enum mpk_code run_request_parse(const struct minspect_options *o, struct run_req
 	MPK_TRY(parse_number("timeout", o->timeout, 0.001, 1e9, &out->timeout, err));
 	MPK_TRY(parse_count("repeat", o->repeat, 1, &out->repeat, err));
 	MPK_TRY(parse_count("warmup", o->warmup, 0, &out->warmup, err));
-	MPK_TRY(run_place_parse(o, &out->place, err));
+	MPK_TRY(run_device_parse(o, &out->device, err));
 	MPK_TRY(parse_saves(o, out, err));
 	MPK_TRY(parse_arguments(o, out, err));
 	return parse_expects(o, out, err);
@@ -187,7 +184,7 @@ static enum mpk_code call(const struct minspect_options *o, const struct run_req
 	};
 
 	MPK_TRY(run_library_fill(o, file, &library, err));
-	MPK_TRY(run_place_fill(&r->place, &library, &call, err));
+	MPK_TRY(run_device_fill(&r->device, &library, &call, err));
 	return mpk_call_run(&library, &call, r->timeout, result, err);
 }
 

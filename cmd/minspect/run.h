@@ -1,30 +1,29 @@
-/* run.h - the parts of --run */
+/* run.h - --run: what the command line asks for, and what is said of the result */
 #ifndef MPK_CMD_MINSPECT_RUN_H
 #define MPK_CMD_MINSPECT_RUN_H
 
 #include "minspect/minspect.h"
 #include "session/call.h"
 #include "session/expect.h"
-#include "text/json.h"
 
-/* --device, --grid, --block, --shared: where and how wide. */
-struct run_place {
+/* --device, --grid, --block, --shared: where a call runs, and how wide. */
+struct run_device {
 	struct mpk_dldevice device; /* type 0: not said */
 	bool is_kernel;             /* an extent was given: FN is a kernel */
 	struct mpk_kernel_extents extents;
 };
 
-/* run_place_parse - MPK_OK; MPK_E_USAGE with the option's name in front */
-enum mpk_code run_place_parse(const struct minspect_options *o, struct run_place *out,
-			      struct mpk_error *err) MPK_MUST_CHECK;
+/* run_device_parse - MPK_OK; MPK_E_USAGE with the option's name in front */
+enum mpk_code run_device_parse(const struct minspect_options *o, struct run_device *out,
+			       struct mpk_error *err) MPK_MUST_CHECK;
 
-/* run_place_fill - tell a call where it takes place; unless the user said, on the device that
+/* run_device_fill - tell a call where it runs; unless the user said, on the device that
  * the tree's code is for, or in host memory when the library brings its own loader
- * @library its tree may be NULL; place is borrowed by call
+ * @library its tree may be NULL; where is borrowed by call
  * Returns  MPK_OK; MPK_E_DEVICE as mpk_devices_default says */
-enum mpk_code run_place_fill(const struct run_place *place,
-			     const struct mpk_library_options *library, struct mpk_call *call,
-			     struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code run_device_fill(const struct run_device *where,
+			      const struct mpk_library_options *library, struct mpk_call *call,
+			      struct mpk_error *err) MPK_MUST_CHECK;
 
 /* What a command line asks for, parsed. Zero-initialise; run_request_fini. */
 struct run_request {
@@ -39,7 +38,7 @@ struct run_request {
 		const char *path;
 	} *saves;
 	size_t save_count;
-	struct run_place place;
+	struct run_device device;
 	struct mpk_tolerance tolerance;
 	unsigned warmup, repeat;
 	double timeout; /* seconds; 0: none */
@@ -68,21 +67,6 @@ enum mpk_code run_file_open(const char *action, const char *name, struct minspec
 enum mpk_code run_library_fill(const struct minspect_options *o, struct minspect_file *file,
 			       struct mpk_library_options *out,
 			       struct mpk_error *err) MPK_MUST_CHECK;
-
-/* run_json_comparison - append how result i compares; c is not looked at when the result is
- * ignored */
-void run_json_comparison(struct mpk_json *j, struct json_t *list, size_t i, bool is_ignored,
-			 const struct mpk_comparison *c);
-
-/* run_json_seconds, run_put_timing, run_put_seconds - the figures of timed calls as a member
- * "seconds", as text ", min 1 us, ..."; a time with its unit */
-void run_json_seconds(struct mpk_json *j, struct json_t *at, size_t calls,
-		      const struct mpk_timing *t);
-void run_put_timing(struct mpk_strbuf *out, size_t calls, const struct mpk_timing *t);
-void run_put_seconds(struct mpk_strbuf *out, double seconds);
-
-/* run_print_json - the document to standard output; frees it; returns an exit status */
-int run_print_json(struct mpk_json *j);
 
 /* run_report - print, save and compare the results
  * Returns  an exit status: MPK_EXIT_DIFFERENT when one is not what was expected */

@@ -1,5 +1,4 @@
-/* Where the parts that --run opens are; the only place that asks the environment for
- * them. */
+/* Where the libraries are that --run opens. Only here is the environment asked for them. */
 #include "minspect/run.h"
 
 #include <glob.h>
@@ -13,7 +12,7 @@
 static const struct {
 	const char *variable; /* a directory; NULL: the pattern is absolute */
 	const char *pattern;
-} places[] = {
+} candidates[] = {
 	{ "VIRTUAL_ENV", "lib/python3*/site-packages" },
 	{ "CONDA_PREFIX", "lib/python3*/site-packages" },
 	{ "HOME", ".local/lib/python3*/site-packages" },
@@ -22,18 +21,18 @@ static const struct {
 	{ NULL, "/usr/lib/python3/dist-packages" },
 };
 
-static enum mpk_code add_place(glob_t *found, size_t i, struct mpk_arena *arena,
-			       struct mpk_error *err)
+static enum mpk_code add_candidate(glob_t *found, size_t i, struct mpk_arena *arena,
+				   struct mpk_error *err)
 {
-	const char *root = places[i].variable ? getenv(places[i].variable) : "";
+	const char *root = candidates[i].variable ? getenv(candidates[i].variable) : "";
 	char *pattern;
-	/* a pattern without a file stays in the list: the message names every place */
+	/* a pattern without a file stays in the list: the message names every pattern */
 	int flags = GLOB_NOCHECK | (found->gl_pathc ? GLOB_APPEND : 0);
 
-	if (!root || (places[i].variable && !root[0]))
+	if (!root || (candidates[i].variable && !root[0]))
 		return MPK_OK;
 	pattern = mpk_arena_printf(arena, "%s%s%s/tvm_ffi/lib/libtvm_ffi.so", root,
-				   root[0] ? "/" : "", places[i].pattern);
+				   root[0] ? "/" : "", candidates[i].pattern);
 	if (!pattern || glob(pattern, flags, NULL, found) == GLOB_NOSPACE)
 		return mpk_fail_nomem(err);
 	return MPK_OK;
@@ -45,15 +44,13 @@ static enum mpk_code find_tvm_ffi(struct mpk_arena *arena, struct mpk_tvm_ffi_se
 	MPK_CLEANUP(globfree) glob_t found = { 0 };
 	const char **paths;
 
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(places); i++)
-		MPK_TRY(add_place(&found, i, arena, err));
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(candidates); i++)
+		MPK_TRY(add_candidate(&found, i, arena, err));
 	paths = mpk_arena_array(arena, found.gl_pathc + 1, sizeof *paths);
-	if (!paths)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(paths, err);
 	for (size_t i = 0; i < found.gl_pathc; i++) {
 		paths[i] = mpk_arena_text(arena, mpk_span_str(found.gl_pathv[i]));
-		if (!paths[i])
-			return mpk_fail_nomem(err);
+		MPK_TRY_ALLOC(paths[i], err);
 	}
 	out->paths = paths;
 	out->path_count = found.gl_pathc;
@@ -74,8 +71,7 @@ enum mpk_code run_runtime_fill(const struct minspect_options *o, struct mpk_aren
 	const char *set = getenv("MPK_TVM_FFI");
 
 	out->stub_dir = mpk_libexec_find(arena, "minspect");
-	if (!out->stub_dir)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(out->stub_dir, err);
 	out->threads = thread_count();
 	out->tvm_ffi.explicit_path = o->tvm_ffi ? o->tvm_ffi : set && set[0] ? set : NULL;
 	return find_tvm_ffi(arena, &out->tvm_ffi, err);

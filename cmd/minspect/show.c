@@ -1,60 +1,53 @@
-/* The actions that print what a file holds: the summary, --functions */
+/* The actions that print what a file holds: the summary, --functions. */
 #include "common/diag.h"
 #include "minspect/document.h"
-#include "view/inside.h"
+#include "view/node_info.h"
 
-static void separate(struct mpk_strbuf *out)
+/* Of two ways to say the same, the one that was asked for. */
+static int print(struct minspect_look *l,
+		 void (*text)(const struct mpk_view *view, struct mpk_style style,
+			      struct mpk_strbuf *out),
+		 void (*json)(const struct mpk_view *view, struct mpk_json *j, struct json_t *at))
 {
-	mpk_strbuf_puts(out, out->len ? "\n" : "");
-}
-
-static int look_inside(struct minspect_look *l, bool tensors)
-{
-	struct mpk_error err = { 0 };
-
-	if (mpk_view_look_inside(l->view, tensors, &l->file->arena, &err) != MPK_OK)
-		return mpk_diag_error(&err);
+	if (l->json) {
+		json(l->view, l->json, l->at);
+	} else {
+		minspect_separate(l);
+		text(l->view, minspect_style(), l->out);
+	}
 	return MPK_EXIT_OK;
 }
 
 static int show(const struct minspect_options *o, struct minspect_look *l)
 {
-	int status = mpk_common.verbose ? look_inside(l, true) : MPK_EXIT_OK;
+	struct mpk_error err = { 0 };
 
 	(void)o;
-	if (status)
-		return status;
-	if (l->json) {
-		mpk_view_summary_json(l->view, l->json, l->at);
-		return MPK_EXIT_OK;
-	}
-	separate(l->out);
-	mpk_view_summary(l->view, minspect_style(), l->out);
-	return MPK_EXIT_OK;
-}
-
-int minspect_show(const struct minspect_options *o)
-{
-	return minspect_each(o, show, NULL);
+	if (mpk_common.verbose && mpk_view_show_info(l->view, true, &err) != MPK_OK)
+		return mpk_diag_error(&err);
+	return print(l, mpk_view_summary, mpk_view_summary_json);
 }
 
 static int functions(const struct minspect_options *o, struct minspect_look *l)
 {
-	int status = look_inside(l, false);
+	struct mpk_error err = { 0 };
 
 	(void)o;
-	if (status)
-		return status;
-	if (l->json) {
-		mpk_view_functions_json(l->view, l->json, l->at);
-		return MPK_EXIT_OK;
-	}
-	separate(l->out);
-	mpk_view_functions(l->view, minspect_style(), l->out);
-	return MPK_EXIT_OK;
+	if (mpk_view_show_info(l->view, false, &err) != MPK_OK)
+		return mpk_diag_error(&err);
+	return print(l, mpk_view_functions, mpk_view_functions_json);
+}
+
+int minspect_show(const struct minspect_options *o)
+{
+	static const struct minspect_action action = { .look = show };
+
+	return minspect_each(o, &action, NULL);
 }
 
 int minspect_functions(const struct minspect_options *o)
 {
-	return minspect_each(o, functions, NULL);
+	static const struct minspect_action action = { .look = functions };
+
+	return minspect_each(o, &action, NULL);
 }

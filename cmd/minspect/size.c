@@ -1,3 +1,4 @@
+/* --size, and --budget: status 1 for a file that is larger. */
 #include "view/size.h"
 
 #include "common/diag.h"
@@ -34,7 +35,7 @@ static int measure(const struct minspect_options *o, struct minspect_look *l)
 	if (l->json) {
 		mpk_size_json(l->view, &size, l->json, l->at);
 	} else {
-		mpk_strbuf_puts(l->out, l->out->len ? "\n" : "");
+		minspect_separate(l);
 		mpk_size_text(l->view, &size, minspect_style(), l->out);
 	}
 	return over_budget(l, budget);
@@ -42,5 +43,7 @@ static int measure(const struct minspect_options *o, struct minspect_look *l)
 
 int minspect_size(const struct minspect_options *o)
 {
-	return minspect_each(o, measure, NULL);
+	static const struct minspect_action action = { .look = measure };
+
+	return minspect_each(o, &action, NULL);
 }

@@ -1,3 +1,4 @@
+/* --verify: a file that cannot be read at all is a finding, too. */
 #include "view/verify.h"
 
 #include <string.h>
@@ -55,5 +56,7 @@ static int refuse(struct minspect_look *l, const struct mpk_error *err)
 
 int minspect_verify(const struct minspect_options *o)
 {
-	return minspect_each(o, verify, refuse);
+	static const struct minspect_action action = { .look = verify, .refuse = refuse };
+
+	return minspect_each(o, &action, NULL);
 }

@@ -11,16 +11,16 @@
 #include "base/num.h"
 #include "base/strmap.h"
 #include "common/diag.h"
+#include "common/interrupt.h"
 #include "common/libexec.h"
 #include "common/options.h"
 #include "common/progress.h"
 #include "io/output.h"
 #include "mpack/input.h"
 #include "mpack/mpack.h"
+#include "text/shell.h"
 
-struct mpk_build_options mpk_build_options;
-
-#define opt mpk_build_options
+static struct mpk_build_options opt;
 
 static const struct mpk_option options[] = {
 	{ 'o', "output", MPK_OPT_TEXT, "FILE",
@@ -137,31 +137,27 @@ static int count_jobs(unsigned *out)
 static enum mpk_code split_words(struct mpk_arena *arena, const char *text, struct mpk_args *out,
 				 struct mpk_error *err)
 {
-	size_t most = strlen(text) / 2 + 1;
-	const char **words = mpk_arena_array(arena, most, sizeof *words);
 	char *copy = mpk_arena_copy(arena, text, strlen(text)), *rest = NULL;
+	struct mpk_argv v = { .arena = arena };
 
-	if (!words || !copy)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(copy, err);
 	for (char *w = strtok_r(copy, " \t", &rest); w; w = strtok_r(NULL, " \t", &rest))
-		words[out->count++] = w;
-	if (!out->count)
-		return mpk_fail(err, MPK_E_USAGE, "--cc names no program");
-	out->items = words;
-	return MPK_OK;
+		mpk_argv_add(&v, w);
+	if (v.failed)
+		return mpk_fail_nomem(err);
+	*out = (struct mpk_args){ v.items, v.count };
+	return v.count ? MPK_OK : mpk_fail(err, MPK_E_USAGE, "--cc names no program");
 }
 
 static enum mpk_code list_args(struct mpk_arena *arena, const struct mpk_option_list *list,
 			       struct mpk_args *out, struct mpk_error *err)
 {
-	const char **items = mpk_arena_array(arena, list->count + 1, sizeof *items);
+	struct mpk_argv v = { .arena = arena };
 
-	if (!items)
-		return mpk_fail_nomem(err);
 	for (size_t i = 0; i < list->count; i++)
-		items[i] = list->items[i].value;
-	*out = (struct mpk_args){ items, list->count };
-	return MPK_OK;
+		mpk_argv_add(&v, list->items[i].value);
+	*out = (struct mpk_args){ v.items, v.count };
+	return v.failed ? mpk_fail_nomem(err) : MPK_OK;
 }
 
 /* --- telling what happens -------------------------------------------------------- */
@@ -171,35 +167,19 @@ static FILE *command_stream(void)
 	return opt.dry_run ? stdout : stderr;
 }
 
-/* As a shell would need it, so that a line can be pasted. */
-static void print_word(FILE *f, const char *word)
-{
-	static const char plain[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=./,:@%^$";
-
-	if (*word && word[strspn(word, plain)] == '\0') {
-		(void)fputs(word, f);
-		return;
-	}
-	(void)fputc('\'', f);
-	for (; *word; word++)
-		(void)fputs(*word == '\'' ? "'\\''" : (char[2]){ *word, 0 }, f);
-	(void)fputc('\'', f);
-}
-
 static void on_command(void *data, const char *const *argv)
 {
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf line = { 0 };
 	FILE *f = command_stream();
 
 	(void)data;
 	if (!opt.dry_run && !opt.print_commands && mpk_common.verbose < 2)
 		return;
 	for (size_t i = 0; argv[i]; i++) {
-		if (i)
-			(void)fputc(' ', f);
-		print_word(f, argv[i]);
+		mpk_strbuf_puts(&line, i ? " " : "");
+		mpk_shell_quote(&line, mpk_span_str(argv[i]));
 	}
-	(void)fputc('\n', f);
+	(void)fprintf(f, "%s\n", mpk_strbuf_text(&line));
 	(void)fflush(f);
 }
 
@@ -218,26 +198,13 @@ static void on_note(void *data, const char *text)
 
 /* --- signals --------------------------------------------------------------------- */
 
-/* Tools end with us (emit/job.h) and the scratch directory has its janitor: what is left
- * are temporary names of outputs. */
+/* Tools end with us (process/process.h) and the scratch directory has its cleanup process: what
+ * is left are temporary names of outputs. */
 static void on_signal(int sig)
 {
 	mpk_output_abandon_all();
 	(void)signal(sig, SIG_DFL);
 	(void)raise(sig);
-}
-
-static void catch_signals(void)
-{
-	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
-
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(signals); i++) {
-		struct sigaction old, mine = { .sa_handler = on_signal };
-
-		/* What the caller ignores (nohup) stays ignored. */
-		if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-			(void)sigaction(signals[i], &mine, NULL);
-	}
 }
 
 /* --- the build ------------------------------------------------------------------- */
@@ -274,8 +241,7 @@ static enum mpk_code fill(struct mpk_input *in, struct mpk_emit *e, struct mpk_e
 	e->dir = in->dir;
 	e->dir_named = in->package.manifest.dir;
 	e->llvm = mpk_libexec_find(&in->arena, "mpack/llvm.so");
-	if (!e->llvm)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(e->llvm, err);
 	e->tmpdir = tmp && *tmp ? tmp : "/tmp";
 	e->save_temps = opt.save_temps;
 	e->dry_run = opt.dry_run;
@@ -342,7 +308,7 @@ static int build(enum mpk_emit_kind kind, const char *path)
 		status = mpk_diag_error(&err);
 	if (status == MPK_EXIT_OK)
 		warn_no_code(&in, &e);
-	catch_signals();
+	mpk_interrupt_handle(on_signal);
 	(void)signal(SIGXFSZ, SIG_IGN); /* a size limit is an error of write() then */
 	if (status == MPK_EXIT_OK) {
 		mpk_progress_begin("packing", e.blob ? e.blob->len : 0);
@@ -361,10 +327,12 @@ static int build(enum mpk_emit_kind kind, const char *path)
 int mpack_build(int argc, char **argv)
 {
 	enum mpk_emit_kind kind = MPK_EMIT_SO;
+	const char *input;
 	int first, status;
 
 	if (!mpk_options_parse(&command, argc, argv, &first, &status))
 		return status;
+	input = first < argc ? argv[first] : MPACK_MANIFEST;
 	if (argc - first > 1)
 		return mpk_diag_usage("one manifest at a time: '%s' is too much", argv[first + 1]);
 	if (!opt.output)
@@ -373,9 +341,9 @@ int mpack_build(int argc, char **argv)
 	if (status == MPK_EXIT_OK)
 		status = check_words(kind);
 	if (status == MPK_EXIT_OK)
-		status = build(kind, first < argc ? argv[first] : MPACK_MANIFEST);
+		status = build(kind, input);
 	if (status == MPK_EXIT_OK && opt.check_repro)
-		status = mpk_repro_check(argc, argv, first);
+		status = mpk_repro_check(&opt, input);
 	mpk_options_fini_list(&opt.cflags);
 	mpk_options_fini_list(&opt.ldflags);
 	return status;

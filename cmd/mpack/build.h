@@ -15,8 +15,6 @@ struct mpk_build_options {
 	bool system_lib, dry_run, print_commands, check_repro;
 };
 
-extern struct mpk_build_options mpk_build_options;
-
 /* mpk_depfile_write - "OUT: FILE ..." for make, ninja and their kin
  * Returns  MPK_OK; MPK_E_IO; MPK_E_NOMEM */
 enum mpk_code mpk_depfile_write(const char *path, const char *out, const char *const *files,
@@ -24,9 +22,9 @@ enum mpk_code mpk_depfile_write(const char *path, const char *out, const char *c
 
 /* mpk_repro_check - build once more, from another directory, in another second, locale, time
  * zone and job count, and compare with what was built
- * @argv    the command line of the first build, as mpk_options_parse left it
- * @first   index of its operand, which may be missing
+ * @o       of the first build
+ * @input   its operand
  * Returns  the exit status: MPK_EXIT_DIFFERENT with the first byte that differs */
-int mpk_repro_check(int argc, char **argv, int first);
+int mpk_repro_check(const struct mpk_build_options *o, const char *input);
 
 #endif

@@ -37,18 +37,9 @@ static void put_rules(struct mpk_strbuf *text, const char *out, const char *cons
 enum mpk_code mpk_depfile_write(const char *path, const char *out, const char *const *files,
 				size_t count, struct mpk_error *err)
 {
-	struct mpk_strbuf text = { 0 };
-	struct mpk_output *o = NULL;
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
 
 	put_rules(&text, out, files, count);
-	enum mpk_code code = mpk_strbuf_status(&text, err);
-	if (code == MPK_OK)
-		code = mpk_output_open(path, 0666, &o, err);
-	if (code == MPK_OK)
-		code = mpk_output_write(o, mpk_span_of(text.data, text.len), err);
-	mpk_strbuf_fini(&text);
-	if (code == MPK_OK)
-		return mpk_output_commit(o, err);
-	mpk_output_abandon(o);
-	return code;
+	MPK_TRY(mpk_strbuf_status(&text, err));
+	return mpk_output_store(path, mpk_span_of(text.data, text.len), err);
 }

@@ -1,15 +1,13 @@
-#include <errno.h>
-#include <stdlib.h>
+/* An edit writes what was read but for the payloads that are named. So the blob must be one that
+ * our writer would have written byte for byte, which is tried out before anything is changed. */
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "common/diag.h"
 #include "common/options.h"
 #include "common/progress.h"
 #include "elf/image.h"
 #include "elf/replace.h"
-#include "emit/stamped.h"
+#include "emit/packed.h"
 #include "io/mapping.h"
 #include "io/output.h"
 #include "mpack/mpack.h"
@@ -49,7 +47,7 @@ struct edit {
 /* --- reading --------------------------------------------------------------------- */
 
 /* Whether writing the tree gives the bytes that were read: a blob that TVM's serializer did
- * not lay out would change in places that nobody asked for. */
+ * not lay out would change where nobody asked for it. */
 static enum mpk_code check_faithful(struct edit *e, struct mpk_error *err)
 {
 	struct mpk_rope rope = mpk_rope_of(&e->arena);
@@ -79,7 +77,7 @@ static enum mpk_code load(struct edit *e, const char *path, struct mpk_error *er
 	if (e->image.standalone)
 		return mpk_fail(
 			err, MPK_E_UNSUPPORTED,
-			"this library loads its kernels itself, from places in its blob that its code knows: build it anew from its manifest");
+			"this library loads its kernels itself, from positions in its blob that its code knows: build it anew from its manifest");
 	MPK_TRY(mpk_blob_read(e->image.blob, e->image.gen, &e->arena, &e->tree, err));
 	e->swap = (struct mpk_swap){ .tree = &e->tree, .arena = &e->arena };
 	return check_faithful(e, err);
@@ -95,75 +93,45 @@ static enum mpk_code replace(struct edit *e, const char *word, struct mpk_mappin
 	if (!equals || equals == word || !equals[1])
 		return mpk_fail(err, MPK_E_USAGE, "--replace takes PATH=FILE, not '%s'",
 				MPK_QUOTE(mpk_span_str(word)));
-	const char *place = mpk_arena_copy(&e->arena, word, (size_t)(equals - word));
-	if (!place)
-		return mpk_fail_nomem(err);
+	const char *path = mpk_arena_copy(&e->arena, word, (size_t)(equals - word));
+	MPK_TRY_ALLOC(path, err);
 	MPK_TRY(mpk_mapping_open(equals + 1, map, err));
-	return mpk_swap_payload(&e->swap, place, map, equals + 1, err);
+	return mpk_swap_payload(&e->swap, path, map, equals + 1, err);
 }
 
 /* --- writing --------------------------------------------------------------------- */
 
-static enum mpk_code write_out(struct edit *e, const struct mpk_stamped *s, unsigned mode,
-			       struct mpk_error *err)
+static enum mpk_code write_out(const struct mpk_packed *s, unsigned mode, struct mpk_error *err)
 {
 	struct mpk_output *o = NULL;
 
 	MPK_TRY(mpk_output_open(output, mode, &o, err));
 	mpk_progress_begin("writing", s->rope->len);
-	enum mpk_code code = mpk_stamped_write(s, &e->arena, o, err);
+	enum mpk_code code = mpk_packed_write(s, o, err);
 	mpk_progress_end();
-	if (code == MPK_OK)
-		return mpk_output_commit(o, err);
-	mpk_output_abandon(o);
-	return code;
-}
-
-/* The file with its headers open to changes. The blob stays read-only: a gigabyte that
- * could be written would count as a gigabyte of memory. */
-static void *map_headers(const struct edit *e)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE), len = e->file.bytes.len;
-	size_t head = ((size_t)e->image.blob_off + page - 1) / page * page;
-	size_t tail = ((size_t)e->image.blob_off + e->image.blob.len) / page * page;
-	char *p = mmap(NULL, len, PROT_READ, MAP_PRIVATE, e->file.fd, 0);
-
-	if (p == MAP_FAILED)
-		return p;
-	if (tail < head)
-		head = tail = 0; /* small: all of it */
-	if (mprotect(p, head, PROT_READ | PROT_WRITE) == 0 &&
-	    mprotect(p + tail, len - tail, PROT_READ | PROT_WRITE) == 0)
-		return p;
-	(void)munmap(p, len);
-	return MAP_FAILED;
+	return mpk_output_finish(o, code, err);
 }
 
 static enum mpk_code write_library(struct edit *e, const struct mpk_rope *blob,
 				   struct mpk_error *err)
 {
 	struct mpk_rope rope = mpk_rope_of(&e->arena), old = mpk_rope_of(&e->arena);
-	size_t len = e->file.bytes.len;
+	struct mpk_private file;
 
 	mpk_rope_put_view(&old, mpk_image_blob(&e->image));
 	mpk_mapping_use_file(&e->file, &old);
 	MPK_TRY(mpk_rope_status(&old, err));
-	/* Headers are patched in a copy of their own; what came from a pipe is one already. */
-	void *copy = e->file.fd >= 0 ? map_headers(e) : (void *)(uintptr_t)e->file.bytes.data;
-
-	if (copy == MAP_FAILED)
-		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot map");
+	MPK_TRY(mpk_private_open(&e->file, e->image.blob, &file, err));
 	enum mpk_code code =
-		mpk_elf_replace(copy, len, e->image.blob_symbol, blob, &e->arena, &rope, err);
+		mpk_elf_replace(&file, e->image.blob_symbol, blob, &e->arena, &rope, err);
+	struct mpk_packed packed = {
+		.file = &file, .note = e->image.note, .rope = &rope, .blob = blob, .old = &old
+	};
 	if (code == MPK_OK)
-		code = write_out(e,
-				 &(struct mpk_stamped){ mpk_span_of(copy, len), e->image.stamp,
-							&rope, blob, &old },
-				 0777, err);
+		code = write_out(&packed, 0777, err);
 	if (code == MPK_E_CORRUPT)
 		mpk_error_at_file(err, e->name);
-	if (e->file.fd >= 0)
-		(void)munmap(copy, len);
+	mpk_private_close(&e->file, &file);
 	return code;
 }
 
@@ -188,7 +156,7 @@ static enum mpk_code run(struct edit *e, const char *path, struct mpk_error *err
 	mpk_mapping_use_file(&e->file, &blob);
 	if (e->image.container != MPK_CONTAINER_BLOB)
 		return write_library(e, &blob, err);
-	return write_out(e, &(struct mpk_stamped){ .rope = &blob }, 0666, err);
+	return write_out(&(struct mpk_packed){ .rope = &blob }, 0666, err);
 }
 
 static int edit(const char *path)

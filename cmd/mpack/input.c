@@ -5,7 +5,7 @@
 
 #include "base/strmap.h"
 #include "common/diag.h"
-#include "emit/generated.h"
+#include "package/generate.h"
 
 static bool has_suffix(const char *text, const char *suffix)
 {
@@ -141,11 +141,16 @@ static enum mpk_code add_generated(struct mpk_input *in, const struct mpk_input_
 				   struct mpk_error *err)
 {
 	struct mpk_generate_options how = { o->via_c, o->system_lib, o->prefix };
+	struct mpk_generated texts[MPK_GENERATED_MAX];
 	size_t count = 0;
 
-	MPK_TRY(mpk_generate(&in->package, &how, &in->arena, in->sources + in->source_count, &count,
-			     err));
-	in->source_count += count;
+	MPK_TRY(mpk_generate(&in->package, &how, &in->arena, texts, &count, err));
+	for (size_t i = 0; i < count; i++) {
+		struct mpk_emit_source *s = &in->sources[in->source_count++];
+
+		*s = (struct mpk_emit_source){ .path = texts[i].name, .text = texts[i].text };
+		MPK_TRY(mpk_source_classify(s->path, &s->kind, err));
+	}
 	if (in->package.manifest.standalone)
 		in->symbol = mpk_generation_get(in->gen)->standalone_symbol;
 	return MPK_OK;
@@ -162,8 +167,7 @@ static enum mpk_code load_package(struct mpk_input *in, const char *path,
 	in->gen = in->package.manifest.gen;
 	in->sources = mpk_arena_array(&in->arena, in->package.source_count + MPK_GENERATED_MAX,
 				      sizeof *in->sources);
-	if (!in->sources)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(in->sources, err);
 	add_sources(in);
 	if (in->report.errors)
 		return mpk_fail(err, MPK_E_UNSUPPORTED, "host sources cannot be used");

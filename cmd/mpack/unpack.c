@@ -1,3 +1,4 @@
+/* The plan names every file before one is written (package/unpack.h): here it is only carried out. */
 #include <stdio.h>
 #include <string.h>
 
@@ -46,7 +47,7 @@ static const char *name_of(struct mpk_arena *arena, const char *path)
 	return mpk_arena_copy(arena, base, strcmp(path, "-") == 0 ? 0 : len);
 }
 
-/* What is built from the parts of a damaged blob would look sound. */
+/* What is built from the pieces of a damaged blob would look valid. */
 static enum mpk_code check_digest(struct unpack *u, struct mpk_error *err)
 {
 	struct mpk_rope blob = mpk_rope_of(&u->arena);
@@ -56,7 +57,7 @@ static enum mpk_code check_digest(struct unpack *u, struct mpk_error *err)
 	mpk_mapping_use_file(&u->file, &blob);
 	MPK_TRY(mpk_rope_status(&blob, err));
 	MPK_TRY(mpk_digest_rope(MPK_DIGEST_XXH128, &blob, NULL, digest, err));
-	return mpk_stamp_compare(&u->image.stamp, digest, err);
+	return mpk_note_compare(&u->image.note, digest, err);
 }
 
 static enum mpk_code read_file(struct unpack *u, const char *path, struct mpk_error *err)
@@ -68,7 +69,7 @@ static enum mpk_code read_file(struct unpack *u, const char *path, struct mpk_er
 			err, MPK_E_NO_BLOB,
 			"there is no module blob in this file, only host code or nothing of TVM's: there is nothing to unpack");
 	MPK_TRY(mpk_blob_read(u->image.blob, u->image.gen, &u->arena, &u->tree, err));
-	return u->image.stamp.name ? check_digest(u, err) : MPK_OK;
+	return u->image.note.name ? check_digest(u, err) : MPK_OK;
 }
 
 /* The objects of an archive, less the one that holds the blob. An archive whose blob stands in
@@ -79,8 +80,7 @@ static enum mpk_code take_objects(struct unpack *u, struct mpk_unpack_input *inp
 	const struct mpk_image *image = &u->image;
 	struct mpk_span *objects = mpk_arena_array(&u->arena, image->member_count, sizeof *objects);
 
-	if (!objects)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(objects, err);
 	for (size_t i = 0; i < image->function_count; i++)
 		if (!image->functions[i].member)
 			return MPK_OK;
@@ -107,13 +107,12 @@ static enum mpk_code make_plan(struct unpack *u, const char *path, struct mpk_er
 {
 	struct mpk_unpack_input input = { .tree = &u->tree,
 					  .blob = u->image.blob,
-					  .name = u->image.stamp.name,
+					  .name = u->image.note.name,
 					  .standalone = u->image.standalone };
 
 	if (!input.name)
 		input.name = name_of(&u->arena, path);
-	if (!input.name)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(input.name, err);
 	if (u->image.container == MPK_CONTAINER_ELF_SO)
 		input.library = u->file.bytes;
 	else if (u->image.member_count && has_host(&u->tree))
@@ -128,7 +127,7 @@ static enum mpk_code write_all(struct unpack *u, struct mpk_error *err)
 	mpk_interrupt_catch();
 	MPK_TRY(mpk_directory_open(output, &d, err));
 	for (size_t i = 0; i < u->plan.count; i++) {
-		const struct mpk_given_file *f = &u->plan.files[i];
+		const struct mpk_memory_file *f = &u->plan.files[i];
 		struct mpk_rope rope = mpk_rope_of(&u->arena);
 
 		mpk_rope_put_view(&rope, f->bytes);

@@ -49,9 +49,6 @@ bool mpk_ar_is(struct mpk_span bytes);
 enum mpk_code mpk_ar_read(struct mpk_span bytes, struct mpk_arena *arena, struct mpk_ar *out,
 			  struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_ar_find - the first member with this name, or NULL */
-const struct mpk_ar_member *mpk_ar_find(const struct mpk_ar *ar, struct mpk_span name);
-
 /* One member to be written. */
 struct mpk_ar_entry {
 	struct mpk_span name;           /* a file name: not empty, no '/', newline or NUL */

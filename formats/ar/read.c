@@ -242,8 +242,7 @@ static enum mpk_code read_sysv_index(const struct item *index, struct mpk_arena 
 		return fail_at(err, index->data_off, "more symbols than the index has room for");
 	count = (size_t)n;
 	symbols = mpk_arena_array(arena, count, sizeof *symbols);
-	if (!symbols)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(symbols, err);
 	strings = mpk_span_of(index->data.data + width * (count + 1),
 			      index->data.len - width * (count + 1));
 	for (size_t i = 0; i < count; i++) {
@@ -294,8 +293,7 @@ static enum mpk_code read_bsd_index(const struct item *index, struct mpk_arena *
 	}
 	count = pairs.len / (2 * width);
 	symbols = mpk_arena_array(arena, count, sizeof *symbols);
-	if (!symbols)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(symbols, err);
 	for (size_t i = 0; i < count; i++) {
 		const uint8_t *pair = pairs.data + 2 * width * i;
 
@@ -326,8 +324,7 @@ enum mpk_code mpk_ar_read(struct mpk_span bytes, struct mpk_arena *arena, struct
 		return fail_at(err, 0, "it does not begin with \"!<arch>\"");
 	MPK_TRY(survey(&l, err));
 	members = mpk_arena_array(arena, l.member_count, sizeof *members);
-	if (!members)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(members, err);
 	MPK_TRY(read_members(&l, members, err));
 	ar.members = members;
 	ar.member_count = l.member_count;
@@ -338,12 +335,4 @@ enum mpk_code mpk_ar_read(struct mpk_span bytes, struct mpk_arena *arena, struct
 		MPK_TRY(read_bsd_index(&l.index, arena, &ar, err));
 	*out = ar;
 	return MPK_OK;
-}
-
-const struct mpk_ar_member *mpk_ar_find(const struct mpk_ar *ar, struct mpk_span name)
-{
-	for (size_t i = 0; i < ar->member_count; i++)
-		if (mpk_span_equal(ar->members[i].name, name))
-			return &ar->members[i];
-	return NULL;
 }

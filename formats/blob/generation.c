@@ -1,3 +1,4 @@
+/* generation.c - what differs between the generations outside the blob: names and symbols */
 #include "blob/blob.h"
 
 #include "base/compiler.h"

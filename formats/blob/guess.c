@@ -1,3 +1,4 @@
+/* guess.c - the generation of a blob without a symbol to tell: the one whose rules explain it */
 #include "blob/blob.h"
 
 /* How well a generation explains the bytes: 2 all of them, 1 up to an unknown kind, 0 not. */

@@ -1,3 +1,8 @@
+/* legacy.c - the item list of TVM 0.2 - 0.21
+ *
+ * It says how many items there are and not how long each is: a payload ends where its codec has
+ * read the last field. A kind without a codec therefore takes guessing (recover.c).
+ */
 #include "blob/legacy.h"
 
 #include "payload.h"
@@ -64,8 +69,7 @@ static enum mpk_code imply_lib(struct mpk_legacy *r, struct mpk_error *err)
 	struct mpk_tree *tree = r->tree;
 	size_t *children = mpk_arena_array(r->arena, tree->count, sizeof *children);
 
-	if (!children)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(children, err);
 	for (size_t i = 0; i < tree->count; i++)
 		children[i] = i + 1;
 	tree->nodes--;
@@ -86,8 +90,7 @@ enum mpk_code mpk_legacy_read(struct mpk_legacy *r, struct mpk_error *err)
 	MPK_TRY(mpk_read_count(&r->c, "item count", 8, &r->items, err));
 	/* One more in front, should the library have to be added as the root. */
 	nodes = mpk_arena_array(r->arena, r->items + 1, sizeof *nodes);
-	if (!nodes)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(nodes, err);
 	tree->nodes = nodes + 1;
 	for (; r->done < r->items && !tree->truncated; r->done++)
 		MPK_TRY(read_item(r, err));

@@ -1,3 +1,7 @@
+/* link.c - the import tree: rows of children, checked as a whole before a node gets one
+ *
+ * Every child has a greater index than its parent, so that no tree that passes has a cycle.
+ */
 #include "blob/link.h"
 
 #include <inttypes.h>
@@ -84,8 +88,7 @@ enum mpk_code mpk_links_apply(const struct mpk_links *links, struct mpk_arena *a
 
 	MPK_TRY(check_rows(links, tree, err));
 	list = mpk_arena_array(arena, links->child.len / 8, sizeof *list);
-	if (!list)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(list, err);
 	for (size_t i = 0; i < tree->count; i++) {
 		MPK_TRY(link_node(links, tree, i, list, err));
 		list += tree->nodes[i].child_count;

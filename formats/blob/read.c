@@ -1,3 +1,4 @@
+/* read.c - a blob as a tree of views: the newest container here, the older ones in legacy.c */
 #include "blob/blob.h"
 
 #include <inttypes.h>
@@ -37,8 +38,7 @@ static enum mpk_code read_current(struct mpk_cursor *c, struct mpk_arena *arena,
 				       "%zu modules do not fit in the %zu bytes left", tree->count,
 				       mpk_cursor_left(c));
 	tree->nodes = mpk_arena_array(arena, tree->count, sizeof *tree->nodes);
-	if (!tree->nodes)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(tree->nodes, err);
 	MPK_TRY(mpk_links_apply(&links, arena, tree, err));
 	for (size_t i = 0; i < tree->count; i++) {
 		enum mpk_code code = read_node(c, &tree->nodes[i], err);

@@ -1,3 +1,9 @@
+/* recover.c - the end of a payload that nobody can read, in a container that has no lengths
+ *
+ * What is known around it bounds the search: an import tree at the end of the blob, and that the
+ * modules behind must be of known kinds and fill the rest exactly. The work is bounded too, since
+ * payloads may be made to look like modules.
+ */
 #include "blob/legacy.h"
 
 #include <string.h>
@@ -5,7 +11,7 @@
 #include "payload.h"
 #include "text/escape.h"
 
-/* How many places that look like the next module are examined before giving up: a bound
+/* How many positions that look like the next module are examined before giving up: a bound
  * on the work that a hostile blob can cause. */
 enum { ATTEMPTS_MAX = 64 };
 
@@ -60,7 +66,7 @@ static bool modules_fill(struct mpk_cursor c, size_t count, enum mpk_generation 
 	return mpk_cursor_left(&c) == 0;
 }
 
-/* The first place from which the remaining modules read exactly up to end, or end. */
+/* The first position from which the remaining modules read exactly up to end, or end. */
 static size_t find_next(const struct mpk_legacy *r, size_t end, size_t remaining)
 {
 	struct mpk_cursor c = mpk_cursor_of(mpk_span_of(r->c.bytes.data, end), 0, "blob");

@@ -1,3 +1,4 @@
+/* write.c - a tree as a blob: lengths are known from the payloads' ropes, so nothing is copied */
 #include "blob/blob.h"
 
 #include "blob/link.h"

@@ -65,7 +65,4 @@ bool mpk_cubin_is(struct mpk_span bytes);
 enum mpk_code mpk_cubin_read(struct mpk_span bytes, struct mpk_arena *arena, struct mpk_cubin *out,
 			     struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_cubin_find - the kernel with this name, or NULL */
-const struct mpk_cubin_kernel *mpk_cubin_find(const struct mpk_cubin *cubin, struct mpk_span name);
-
 #endif

@@ -1,4 +1,9 @@
-/* elf.h - sections and symbols of a little-endian ELF64 file, as far as cubins need them */
+/* elf.h - sections and symbols of a little-endian ELF64 file, as far as cubins need them
+ *
+ * Not lib/elf's reader: that stands on libelf, and formats/ depends on no library that opens
+ * files. Cubins are of one class and byte order, so that a few loads at fixed offsets do, each
+ * behind a check of its bounds.
+ */
 #ifndef MPK_FORMATS_CUBIN_ELF_H
 #define MPK_FORMATS_CUBIN_ELF_H
 

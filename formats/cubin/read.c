@@ -1,3 +1,6 @@
+/* What the driver and cuobjdump know of a kernel is spread over sections that carry its name, lists
+ * of attributes and, in old files, fields of section headers. Kernels are found in the symbol
+ * table first; then each section adds what it says of one of them. */
 #include "cubin/cubin.h"
 
 #include "base/cursor.h"
@@ -97,8 +100,7 @@ static enum mpk_code read_kernels(struct reader *r, struct mpk_error *err)
 	}
 	r->kernels = mpk_arena_array(r->arena, count, sizeof *r->kernels);
 	r->kernel_symbols = mpk_arena_array(r->arena, count, sizeof *r->kernel_symbols);
-	if (!r->kernels || !r->kernel_symbols)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(r->kernels && r->kernel_symbols, err);
 	for (size_t i = 0; i < r->symbol_count; i++) {
 		MPK_TRY(mpk_cubin_elf_symbol(r->symbols, r->strings, i, &s, err));
 		if (is_kernel(&s))
@@ -219,8 +221,7 @@ static enum mpk_code read_kernel_info(struct reader *r, struct mpk_cubin_kernel 
 		MPK_TRY(take_kernel(k, &a, err));
 	}
 	params = mpk_arena_array(r->arena, count, sizeof *params);
-	if (!params)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(params, err);
 	while (mpk_cursor_left(&again)) {
 		MPK_TRY(mpk_cubin_attribute_next(&again, &a, err));
 		if (is_param(&a))
@@ -377,12 +378,4 @@ enum mpk_code mpk_cubin_read(struct mpk_span bytes, struct mpk_arena *arena, str
 	MPK_TRY(read_sections(&r, err));
 	*out = cubin;
 	return MPK_OK;
-}
-
-const struct mpk_cubin_kernel *mpk_cubin_find(const struct mpk_cubin *cubin, struct mpk_span name)
-{
-	for (size_t i = 0; i < cubin->kernel_count; i++)
-		if (mpk_span_equal(cubin->kernels[i].name, name))
-			return &cubin->kernels[i];
-	return NULL;
 }

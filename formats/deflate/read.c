@@ -1,3 +1,4 @@
+/* read.c - zlib behind a limit: the output is counted before memory is taken for it */
 #include "deflate/deflate.h"
 
 #include <inttypes.h>
@@ -114,8 +115,7 @@ static enum mpk_code unpack(struct decoder d, struct mpk_arena *arena, struct mp
 	/* one byte more than needed: inflate must meet the end without running out of room */
 	again.limit = d.out_len + 1;
 	again.into = mpk_arena_alloc(arena, (size_t)again.limit);
-	if (!again.into)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(again.into, err);
 	MPK_TRY(run(&again, err));
 	*out = mpk_span_of(again.into, (size_t)again.out_len);
 	return MPK_OK;

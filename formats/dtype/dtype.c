@@ -1,3 +1,4 @@
+/* dtype.c - element types and their names: whatever prints parses back to the same bytes */
 #include "dtype/dtype.h"
 
 #include <stdio.h>
@@ -34,6 +35,34 @@ static const struct base_name *base_of_code(uint8_t code)
 			return &bases[i];
 	}
 	return NULL;
+}
+
+static const struct {
+	int32_t type;
+	const char *name;
+} devices[] = {
+#define DEVICE(name, number, text) { MPK_DL_##name, text },
+	MPK_DL_DEVICES(DEVICE)
+#undef DEVICE
+};
+
+const char *mpk_dl_device_name(int64_t type)
+{
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(devices); i++)
+		if (devices[i].type == type)
+			return devices[i].name;
+	return NULL;
+}
+
+bool mpk_dl_device_find(struct mpk_span name, int32_t *out)
+{
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(devices); i++) {
+		if (!mpk_span_is(name, devices[i].name))
+			continue;
+		*out = devices[i].type;
+		return true;
+	}
+	return false;
 }
 
 /* How the lanes print after the element type. */

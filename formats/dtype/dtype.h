@@ -1,4 +1,4 @@
-/* dtype.h - element types as DLPack and TVM number them (FORMAT.md) */
+/* dtype.h - element types as TVM writes them, and the names of DLPack's numbers (FORMAT.md) */
 #ifndef MPK_FORMATS_DTYPE_DTYPE_H
 #define MPK_FORMATS_DTYPE_DTYPE_H
 
@@ -10,16 +10,7 @@
 #include "base/error.h"
 #include "base/rope.h"
 #include "base/span.h"
-
-enum mpk_dtype_code {
-	MPK_DTYPE_INT = 0,
-	MPK_DTYPE_UINT = 1,
-	MPK_DTYPE_FLOAT = 2,
-	MPK_DTYPE_HANDLE = 3,
-	MPK_DTYPE_BFLOAT = 4,
-	MPK_DTYPE_COMPLEX = 5,
-	MPK_DTYPE_BOOL = 6,
-};
+#include "dtype/dlpack.h"
 
 /* Exactly DLDataType: 4 bytes, also on the wire. */
 struct mpk_dtype {
@@ -34,6 +25,14 @@ enum { MPK_DTYPE_TEXT = 40 }; /* bytes that hold any printed dtype and its NUL *
  * @out     MPK_DTYPE_TEXT bytes
  * Returns  out. Never fails: unknown codes print as "custom[CODE]BITS". */
 const char *mpk_dtype_print(struct mpk_dtype t, char out[MPK_DTYPE_TEXT]);
+
+/* mpk_dl_device_name - "cpu", "cuda", ...: DLPack's number of a device type as a user types it;
+ * NULL for numbers that no module of TVM uses */
+const char *mpk_dl_device_name(int64_t type);
+
+/* mpk_dl_device_find - the number for such a name
+ * Returns  true and sets *out; false when it is none of them */
+bool mpk_dl_device_find(struct mpk_span name, int32_t *out);
 
 /* mpk_dtype_parse - TVM's or NumPy's names ("float32", "bool", "handle", "bfloat16",
  * "float8_e4m3fn", "int32x4", "uint1") and short ones ("f32", "i64", "u8", "bf16")

@@ -1,3 +1,4 @@
+/* read.c - Arm Ethos-N networks, with or without sizes of their ports: releases differ */
 #include "ethosn/ethosn.h"
 
 #include "wire.h"
@@ -22,8 +23,7 @@ static enum mpk_code read_variant(struct mpk_cursor *c, bool has_sizes, struct m
 
 	MPK_TRY(mpk_read_count(c, "networks", NETWORK_MIN, &count, err));
 	networks = mpk_arena_array(arena, count, sizeof *networks);
-	if (!networks)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(networks, err);
 	for (size_t i = 0; i < count; i++) {
 		struct mpk_ethosn_network *n = &networks[i];
 

@@ -57,8 +57,4 @@ bool mpk_fatbin_is(struct mpk_span bytes);
 enum mpk_code mpk_fatbin_read(struct mpk_span bytes, struct mpk_arena *arena,
 			      struct mpk_fatbin *out, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_fatbin_kind_name, mpk_fatbin_packing_name - "PTX", "cubin", ...; "stored", "LZ4", "zstd" */
-const char *mpk_fatbin_kind_name(enum mpk_fatbin_kind kind);
-const char *mpk_fatbin_packing_name(enum mpk_fatbin_packing packing);
-
 #endif

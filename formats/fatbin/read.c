@@ -1,3 +1,5 @@
+/* Entries are read twice, once to count them and once into an array of that size: no field says how
+ * many there are, and each says where the next one begins. */
 #include "fatbin/fatbin.h"
 
 #include "base/cursor.h"
@@ -176,8 +178,7 @@ enum mpk_code mpk_fatbin_read(struct mpk_span bytes, struct mpk_arena *arena,
 	for (c = start; mpk_cursor_left(&c); count++)
 		MPK_TRY(read_entry(&c, &probe, err));
 	entries = mpk_arena_array(arena, count, sizeof *entries);
-	if (!entries)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(entries, err);
 	c = start;
 	for (size_t i = 0; i < count; i++)
 		MPK_TRY(read_entry(&c, &entries[i], err));
@@ -187,27 +188,4 @@ enum mpk_code mpk_fatbin_read(struct mpk_span bytes, struct mpk_arena *arena,
 		.used = CONTAINER_BYTES + start.bytes.len,
 	};
 	return MPK_OK;
-}
-
-const char *mpk_fatbin_kind_name(enum mpk_fatbin_kind kind)
-{
-	static const char *const names[] = {
-		[MPK_FATBIN_PTX] = "PTX",
-		[MPK_FATBIN_ELF] = "cubin",
-		[MPK_FATBIN_LTO] = "LTO IR",
-		[MPK_FATBIN_OTHER] = "other",
-	};
-
-	return names[kind];
-}
-
-const char *mpk_fatbin_packing_name(enum mpk_fatbin_packing packing)
-{
-	static const char *const names[] = {
-		[MPK_FATBIN_STORED] = "stored",
-		[MPK_FATBIN_LZ4] = "LZ4",
-		[MPK_FATBIN_ZSTD] = "zstd",
-	};
-
-	return names[packing];
 }

@@ -1,3 +1,8 @@
+/* read.c - graph JSON by jansson, into arrays in which every index was checked
+ *
+ * jansson has no limit of its own on numbers that are indices here, nor on missing keys: each is
+ * looked at before it is used.
+ */
 #include "graphjson/graphjson.h"
 
 #include <inttypes.h>

@@ -3,45 +3,11 @@
 #include <inttypes.h>
 
 #include "base/compiler.h"
-
-/* The number of bytes of the UTF-8 sequence at p, or 0. */
-static size_t utf8_length(const uint8_t *p, size_t left)
-{
-	size_t n = p[0] < 0x80                   ? 1
-		   : p[0] >= 0xc2 && p[0] < 0xe0 ? 2
-		   : p[0] >= 0xe0 && p[0] < 0xf0 ? 3
-		   : p[0] >= 0xf0 && p[0] < 0xf5 ? 4
-						 : 0;
-
-	if (n == 0 || n > left)
-		return 0;
-	for (size_t i = 1; i < n; i++) {
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-	}
-	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
-	    (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
-		return 0;
-	return n;
-}
+#include "text/escape.h"
 
 static void put_string(struct mpk_strbuf *out, struct mpk_span s)
 {
-	mpk_strbuf_putc(out, '"');
-	for (size_t i = 0; i < s.len;) {
-		size_t n = utf8_length(s.data + i, s.len - i);
-
-		if (n == 0)
-			mpk_strbuf_puts(out, "\\ufffd");
-		else if (s.data[i] == '"' || s.data[i] == '\\')
-			mpk_strbuf_printf(out, "\\%c", s.data[i]);
-		else if (s.data[i] < 0x20 || s.data[i] == 0x7f)
-			mpk_strbuf_printf(out, "\\u%04x", s.data[i]);
-		else
-			mpk_strbuf_put(out, (const char *)s.data + i, n);
-		i += n ? n : 1;
-	}
-	mpk_strbuf_putc(out, '"');
+	mpk_escape_json(out, s, "\\ufffd");
 }
 
 static void put_function(const struct mpk_function_info *f, bool extra_tags, struct mpk_strbuf *out)

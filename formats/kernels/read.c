@@ -1,3 +1,9 @@
+/* read.c - device payloads, of which a kind may have several layouts that do not say so
+ *
+ * All that a kind and generation may have are tried, likeliest first. The one is taken after which
+ * the bytes end or a module begins; failing that, the first that reads at all, so that damage
+ * behind a payload is not blamed on it. Of failures the one that came furthest is reported.
+ */
 #include "kernels/kernels.h"
 
 #include "text/escape.h"

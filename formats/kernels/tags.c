@@ -1,3 +1,4 @@
+/* tags.c - launch tags in both spellings; which of them a caller passes a value for */
 #include "kernels/kernels.h"
 
 #include "base/compiler.h"

@@ -1,4 +1,5 @@
 #include "kernels/kernels.h"
+#include "payload.h"
 #include "wire.h"
 
 static void put_function(const struct mpk_function_info *f, enum mpk_generation gen,
@@ -92,3 +93,19 @@ void mpk_kernels_write(const struct mpk_kernels *k, struct mpk_rope *rope)
 		return;
 	}
 }
+
+/* --- as a payload (payload.h) ---------------------------------------------------------------- */
+
+static enum mpk_code read_payload(struct mpk_cursor *c, struct mpk_arena *arena,
+				  struct mpk_payload *out, struct mpk_error *err)
+{
+	return mpk_kernels_read(c, mpk_span_str(out->kind->name), out->gen, arena, &out->u.kernels,
+				err);
+}
+
+static void write_payload(const struct mpk_payload *p, struct mpk_rope *rope)
+{
+	mpk_kernels_write(&p->u.kernels, rope);
+}
+
+const struct mpk_codec mpk_codec_kernels = { MPK_PAYLOAD_KERNELS, read_payload, write_payload };

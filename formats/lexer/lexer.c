@@ -1,3 +1,4 @@
+/* lexer.c - one lexer for PTX and the C family, which agree on comments, strings and names */
 #include "lexer/lexer.h"
 
 static int peek(const struct mpk_lexer *lex, size_t ahead)

@@ -31,7 +31,7 @@ bool mpk_npy_is(struct mpk_span bytes);
 bool mpk_npz_is(struct mpk_span bytes);
 
 /* mpk_npy_read - view an .npy file of version 1.0 to 3.0 as an array
- * @bytes   the whole file; surplus bytes behind the data are ignored, as numpy does
+ * @bytes   the whole file; trailing bytes behind the data are ignored, as numpy does
  * Returns  MPK_OK; MPK_E_CORRUPT (offset in "npy"); MPK_E_UNSUPPORTED: Fortran order of a
  *          matrix, Python objects, text, dates, records, a version or rank beyond ours */
 enum mpk_code mpk_npy_read(struct mpk_span bytes, struct mpk_npy *out,

@@ -244,8 +244,7 @@ enum mpk_code mpk_npz_find(struct mpk_span bytes, const char *key, struct mpk_ar
 
 	struct mpk_span *names = mpk_arena_array(arena, (size_t)dir.count, sizeof *names);
 	struct mpk_span rest;
-	if (!names)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(names, err);
 	if (!mpk_span_sub(bytes, dir.off, bytes.len - dir.off, &rest))
 		return bad(dir.off, "the directory does not fit the file", err);
 

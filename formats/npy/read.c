@@ -1,3 +1,4 @@
+/* read.c - .npy arrays: the three header versions, and the element types that have a dtype */
 #include "npy/npy.h"
 
 #include "base/cursor.h"

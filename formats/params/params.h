@@ -17,6 +17,8 @@ struct mpk_params {
 	uint64_t reserved;     /* of a file: 0 */
 	struct mpk_strs names; /* as many as tensors, in the same order */
 	const struct mpk_tensor_record *tensors;
+	uint64_t tensors_off; /* after reading a file: where the first tensor begins in it */
+	const struct mpk_rope *content; /* for writing: the tensors as stored; NULL: tensors */
 };
 
 /* mpk_params_read - a whole .params file: magic, names, tensors
@@ -35,6 +37,9 @@ void mpk_params_write(struct mpk_rope *r, const struct mpk_params *p);
 enum mpk_code mpk_tensors_read(struct mpk_cursor *c, struct mpk_strs names, uint64_t count,
 			       struct mpk_arena *arena, const struct mpk_tensor_record **out,
 			       struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_tensors_write - the tensors of p one after the other; borrowed until r is written */
+void mpk_tensors_write(struct mpk_rope *r, const struct mpk_params *p);
 
 /* mpk_params_find - the index of a name, or names.count */
 size_t mpk_params_find(const struct mpk_params *p, struct mpk_span name);

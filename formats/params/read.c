@@ -1,3 +1,4 @@
+/* read.c - parameter files; the tensor lists in them stand in executors' payloads as well */
 #include "params/params.h"
 
 #include <inttypes.h>
@@ -19,8 +20,7 @@ enum mpk_code mpk_tensors_read(struct mpk_cursor *c, struct mpk_strs names, uint
 				       "%" PRIu64 " tensors do not fit in the %zu bytes left",
 				       count, mpk_cursor_left(c));
 	tensors = mpk_arena_array(arena, names.count, sizeof *tensors);
-	if (!tensors)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(tensors, err);
 	for (size_t i = 0; i < names.count; i++) {
 		enum mpk_code code = mpk_tensor_read(c, arena, &tensors[i], err);
 
@@ -47,6 +47,7 @@ enum mpk_code mpk_params_read(struct mpk_span file, struct mpk_arena *arena, str
 	MPK_TRY(mpk_read_u64(&c, "parameter file", &p.reserved, err));
 	MPK_TRY(mpk_read_strs(&c, "parameter names", arena, &p.names, err));
 	MPK_TRY(mpk_read_u64(&c, "tensor count", &count, err));
+	p.tensors_off = mpk_cursor_offset(&c);
 	MPK_TRY(mpk_tensors_read(&c, p.names, count, arena, &p.tensors, err));
 	if (mpk_cursor_left(&c))
 		return mpk_fail_offset(err, MPK_E_CORRUPT, c.space, mpk_cursor_offset(&c),

@@ -19,7 +19,7 @@ enum mpk_code mpk_ptx_wanted(const struct mpk_ptx_parser *r, const char *what,
 			     "PTX: %s wanted, '%s' found", what, MPK_QUOTE(r->t.text));
 }
 
-enum mpk_code mpk_ptx_expect(struct mpk_ptx_parser *r, char c, struct mpk_error *err)
+static enum mpk_code expect(struct mpk_ptx_parser *r, char c, struct mpk_error *err)
 {
 	const char what[] = { '\'', c, '\'', '\0' };
 
@@ -152,7 +152,7 @@ enum mpk_code mpk_ptx_take_modifiers(struct mpk_ptx_parser *r, struct mpk_ptx_va
 		} else if (mpk_token_is_word(&t, ".ptr")) {
 			v->pointer = true;
 		} else if (mpk_token_is_word(&t, ".attribute")) {
-			MPK_TRY(mpk_ptx_expect(r, '(', err));
+			MPK_TRY(expect(r, '(', err));
 			MPK_TRY(mpk_ptx_skip_past(r, ')', err));
 		} else if (type_bytes(&t)) {
 			v->type = mpk_span_of(t.text.data + 1, t.text.len - 1);
@@ -180,7 +180,7 @@ enum mpk_code mpk_ptx_take_dimensions(struct mpk_ptx_parser *r, struct mpk_ptx_v
 			if (!mpk_mul_u64(v->bytes, n, &v->bytes))
 				return mpk_ptx_wanted(r, "an array of less than 2^64 bytes", err);
 		}
-		MPK_TRY(mpk_ptx_expect(r, ']', err));
+		MPK_TRY(expect(r, ']', err));
 	}
 	return MPK_OK;
 }

@@ -33,10 +33,6 @@ enum mpk_code mpk_ptx_step(struct mpk_ptx_parser *r, struct mpk_error *err) MPK_
 enum mpk_code mpk_ptx_wanted(const struct mpk_ptx_parser *r, const char *what,
 			     struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_ptx_expect - take one byte of punctuation */
-enum mpk_code mpk_ptx_expect(struct mpk_ptx_parser *r, char c,
-			     struct mpk_error *err) MPK_MUST_CHECK;
-
 /* mpk_ptx_take_* - a name; a number of at most max; a u32; one to three numbers, 1 for
  * those left out */
 enum mpk_code mpk_ptx_take_name(struct mpk_ptx_parser *r, struct mpk_span *out,

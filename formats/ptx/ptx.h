@@ -73,7 +73,4 @@ bool mpk_ptx_is(struct mpk_span bytes);
 enum mpk_code mpk_ptx_read(struct mpk_span bytes, struct mpk_arena *arena, struct mpk_ptx *out,
 			   struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_ptx_find - the kernel with this name, or NULL */
-const struct mpk_ptx_kernel *mpk_ptx_find(const struct mpk_ptx *ptx, struct mpk_span name);
-
 #endif

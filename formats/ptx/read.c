@@ -1,3 +1,6 @@
+/* Declarations are read by a grammar of a few rules and instructions are passed over token by
+ * token: what a kernel takes and needs stands in its declarations, and new instructions of new
+ * PTX versions cost nothing. Lists grow in malloc'ed arrays and move to the arena at the end. */
 #include "ptx/ptx.h"
 
 #include <stdlib.h>
@@ -34,16 +37,6 @@ static void reader_fini(struct reader *r)
 	mpk_strmap_fini(&r->names);
 }
 
-/* A copy in the arena of what was collected; NULL when memory is out. */
-static void *kept(struct mpk_arena *arena, const void *from, size_t count, size_t size)
-{
-	void *copy = mpk_arena_array(arena, count, size);
-
-	if (copy && count)
-		memcpy(copy, from, count * size);
-	return copy;
-}
-
 /* --- shared memory: FORMAT.md 2 --------------------------------------------------- */
 
 static enum mpk_code add_shared(struct reader *r, const struct mpk_ptx_variable *v, bool is_extern,
@@ -51,8 +44,7 @@ static enum mpk_code add_shared(struct reader *r, const struct mpk_ptx_variable 
 {
 	size_t n = r->ptx.shared_count;
 
-	if (!mpk_vec_reserve(&r->shared, &r->shared_cap, n + 1, sizeof *r->shared))
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(mpk_vec_reserve(&r->shared, &r->shared_cap, n + 1, sizeof *r->shared), err);
 	r->shared[n] = (struct mpk_ptx_shared){
 		.name = v->name,
 		.bytes = v->open ? 0 : v->bytes,
@@ -95,8 +87,9 @@ static enum mpk_code read_param(struct reader *r, struct mpk_error *err)
 	MPK_TRY(mpk_ptx_take_modifiers(&r->p, &v, err));
 	MPK_TRY(mpk_ptx_take_name(&r->p, &v.name, err));
 	MPK_TRY(mpk_ptx_take_dimensions(&r->p, &v, err));
-	if (!mpk_vec_reserve(&r->params, &r->param_cap, r->param_count + 1, sizeof *r->params))
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(
+		mpk_vec_reserve(&r->params, &r->param_cap, r->param_count + 1, sizeof *r->params),
+		err);
 	r->params[r->param_count++] = (struct mpk_ptx_param){
 		.name = v.name,
 		.type = v.type,
@@ -120,9 +113,8 @@ static enum mpk_code read_params(struct reader *r, struct mpk_ptx_kernel *k, str
 		else if (!mpk_ptx_at(&r->p, ')'))
 			return mpk_ptx_wanted(&r->p, "',' or ')'", err);
 	}
-	k->params = kept(r->arena, r->params, r->param_count, sizeof *r->params);
-	if (!k->params)
-		return mpk_fail_nomem(err);
+	k->params = mpk_arena_keep(r->arena, r->params, r->param_count, sizeof *r->params);
+	MPK_TRY_ALLOC(k->params, err);
 	k->param_count = r->param_count;
 	return mpk_ptx_step(&r->p, err);
 }
@@ -207,8 +199,7 @@ static enum mpk_code add_kernel(struct reader *r, const struct mpk_ptx_kernel *k
 			r->kernels[found] = *k;
 		return MPK_OK;
 	}
-	if (!mpk_vec_reserve(&r->kernels, &r->kernel_cap, n + 1, sizeof *k))
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(mpk_vec_reserve(&r->kernels, &r->kernel_cap, n + 1, sizeof *k), err);
 	r->kernels[n] = *k;
 	r->ptx.kernel_count++;
 	return MPK_OK;
@@ -250,8 +241,7 @@ static enum mpk_code read_func(struct reader *r, struct mpk_error *err)
 			return mpk_ptx_step(&r->p, err);
 		MPK_TRY(mpk_ptx_step(&r->p, err));
 	}
-	if (!mpk_vec_reserve(&r->functions, &r->function_cap, n + 1, sizeof name))
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(mpk_vec_reserve(&r->functions, &r->function_cap, n + 1, sizeof name), err);
 	r->functions[r->ptx.function_count++] = name;
 	return read_body(r, MPK_PTX_MODULE, err);
 }
@@ -373,11 +363,11 @@ static enum mpk_code keep(struct reader *r, struct mpk_ptx *out, struct mpk_erro
 {
 	struct mpk_ptx ptx = r->ptx;
 
-	ptx.kernels = kept(r->arena, r->kernels, ptx.kernel_count, sizeof *r->kernels);
-	ptx.shared = kept(r->arena, r->shared, ptx.shared_count, sizeof *r->shared);
-	ptx.functions = kept(r->arena, r->functions, ptx.function_count, sizeof *r->functions);
-	if (!ptx.kernels || !ptx.shared || !ptx.functions)
-		return mpk_fail_nomem(err);
+	ptx.kernels = mpk_arena_keep(r->arena, r->kernels, ptx.kernel_count, sizeof *r->kernels);
+	ptx.shared = mpk_arena_keep(r->arena, r->shared, ptx.shared_count, sizeof *r->shared);
+	ptx.functions =
+		mpk_arena_keep(r->arena, r->functions, ptx.function_count, sizeof *r->functions);
+	MPK_TRY_ALLOC(ptx.kernels && ptx.shared && ptx.functions, err);
 	*out = ptx;
 	return MPK_OK;
 }
@@ -415,12 +405,4 @@ enum mpk_code mpk_ptx_read(struct mpk_span bytes, struct mpk_arena *arena, struc
 			"PTX: a NUL inside the text; a driver would stop reading here");
 	MPK_TRY(read_module(&r, err));
 	return keep(&r, out, err);
-}
-
-const struct mpk_ptx_kernel *mpk_ptx_find(const struct mpk_ptx *ptx, struct mpk_span name)
-{
-	for (size_t i = 0; i < ptx->kernel_count; i++)
-		if (mpk_span_equal(ptx->kernels[i].name, name))
-			return &ptx->kernels[i];
-	return NULL;
 }

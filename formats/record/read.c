@@ -1,3 +1,4 @@
+/* read.c - records: one loop over the fields of a schema */
 #include "record/record.h"
 
 static enum mpk_code read_field(struct mpk_cursor *c, const struct mpk_record_field *field,

@@ -1,7 +1,7 @@
 /* record.h - payloads that are a fixed list of strings, string lists and numbers (FORMAT.md)
  *
  * The external runtimes (dnnl_json, tensorrt, coreml, ...) and the source modules (c,
- * static_library) differ only in that list; each list is a row of schemas.c.
+ * static_library) differ only in that list, which stands in the row of their kind (kinds.c).
  */
 #ifndef MPK_FORMATS_RECORD_RECORD_H
 #define MPK_FORMATS_RECORD_RECORD_H
@@ -47,17 +47,7 @@ struct mpk_record {
 	struct mpk_record_value values[MPK_RECORD_FIELDS];
 };
 
-/* symbol, graph_json, const_names */
-extern const struct mpk_record_schema mpk_schema_json_runtime;
-extern const struct mpk_record_schema mpk_schema_example_json; /* graph_json */
-extern const struct mpk_record_schema mpk_schema_coreml;       /* symbol, model */
-extern const struct mpk_record_schema mpk_schema_torch;        /* symbol, module */
-extern const struct mpk_record_schema mpk_schema_vitis_ai;
-extern const struct mpk_record_schema mpk_schema_mrvl_sim;
-extern const struct mpk_record_schema mpk_schema_mrvl_hw;
-/* code, fmt, func_names, const_vars */
-extern const struct mpk_record_schema mpk_schema_c;
-/* data, func_names */
+/* static_library: data, func_names (kinds.c) */
 extern const struct mpk_record_schema mpk_schema_static_library;
 
 /* mpk_record_read - the fields of schema in order

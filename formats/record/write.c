@@ -1,5 +1,7 @@
 #include "record/record.h"
 
+#include "payload.h"
+
 void mpk_record_write(struct mpk_rope *r, const struct mpk_record *record)
 {
 	for (size_t i = 0; i < record->schema->count; i++) {
@@ -18,3 +20,18 @@ void mpk_record_write(struct mpk_rope *r, const struct mpk_record *record)
 		}
 	}
 }
+
+/* --- as a payload (payload.h) ---------------------------------------------------------------- */
+
+static enum mpk_code read_payload(struct mpk_cursor *c, struct mpk_arena *arena,
+				  struct mpk_payload *out, struct mpk_error *err)
+{
+	return mpk_record_read(c, out->kind->schema, arena, &out->u.record, err);
+}
+
+static void write_payload(const struct mpk_payload *p, struct mpk_rope *rope)
+{
+	mpk_record_write(rope, &p->u.record);
+}
+
+const struct mpk_codec mpk_codec_record = { MPK_PAYLOAD_RECORD, read_payload, write_payload };

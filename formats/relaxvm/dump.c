@@ -1,3 +1,4 @@
+/* dump.c - bytecode as TVM's own as_text prints it, column for column: tests compare the two */
 #include "relaxvm/relaxvm.h"
 
 #include <inttypes.h>
@@ -144,52 +145,3 @@ void mpk_relax_dump(const struct mpk_relax *x, struct mpk_strbuf *out)
 }
 
 /* --- constants ---------------------------------------------------------------------------- */
-
-static void put_tensor(const struct mpk_tensor_record *t, struct mpk_strbuf *out)
-{
-	char text[MPK_DTYPE_TEXT];
-
-	mpk_strbuf_puts(out, "tensor ");
-	for (size_t i = 0; i < t->ndim; i++)
-		mpk_strbuf_printf(out, "%" PRId64 "x", t->shape[i]);
-	mpk_strbuf_puts(out, mpk_dtype_print(t->dtype, text));
-}
-
-static void put_shape(struct mpk_span shape, struct mpk_strbuf *out)
-{
-	mpk_strbuf_puts(out, "shape[");
-	for (size_t i = 0; i < shape.len; i += 8)
-		mpk_strbuf_printf(out, "%s%" PRId64, i ? ", " : "",
-				  (int64_t)mpk_load_u64(shape.data + i));
-	mpk_strbuf_putc(out, ']');
-}
-
-void mpk_relax_dump_const(const struct mpk_relax_const *c, struct mpk_strbuf *out)
-{
-	char text[MPK_DTYPE_TEXT];
-
-	switch (c->kind) {
-	case MPK_RELAX_TENSOR:
-		put_tensor(&c->u.tensor, out);
-		return;
-	case MPK_RELAX_DTYPE:
-		mpk_strbuf_puts(out, mpk_dtype_print(c->u.dtype, text));
-		return;
-	case MPK_RELAX_SHAPE:
-		put_shape(c->u.shape, out);
-		return;
-	case MPK_RELAX_STRING:
-		mpk_strbuf_putc(out, '"');
-		mpk_escape(out, c->u.string);
-		mpk_strbuf_putc(out, '"');
-		return;
-	case MPK_RELAX_INT:
-		mpk_strbuf_printf(out, "%" PRId64, c->u.i);
-		return;
-	case MPK_RELAX_FLOAT:
-		mpk_strbuf_printf(out, "%.17g", c->u.f);
-		return;
-	case MPK_RELAX_CONST_KINDS:
-		return;
-	}
-}

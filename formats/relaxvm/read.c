@@ -2,10 +2,32 @@
 
 #include <inttypes.h>
 
+#include "dtype/type_index.h"
 #include "relaxvm/format.h"
 
 /* kind, name, four numbers, parameter names; constant: tag and a dtype; scope: index, name */
 enum { FUNC_MIN = 4 + 8 + 4 * 8 + 8, CONST_MIN = 4 + 4, SCOPE_MIN = 8 + 8 };
+
+const int32_t mpk_relax_tags[MPK_GENERATION_COUNT][MPK_RELAX_CONST_KINDS] = {
+	[MPK_GEN_LEGACY] = { [MPK_RELAX_TENSOR] = 0,
+			     [MPK_RELAX_DTYPE] = 1,
+			     [MPK_RELAX_SHAPE] = 2,
+			     [MPK_RELAX_STRING] = 3,
+			     [MPK_RELAX_INT] = 4,
+			     [MPK_RELAX_FLOAT] = 5 },
+	[MPK_GEN_HYBRID] = { [MPK_RELAX_TENSOR] = MPK_FFI021_TENSOR,
+			     [MPK_RELAX_DTYPE] = MPK_FFI_DTYPE,
+			     [MPK_RELAX_SHAPE] = MPK_FFI021_SHAPE,
+			     [MPK_RELAX_STRING] = MPK_FFI_STR,
+			     [MPK_RELAX_INT] = MPK_FFI_INT,
+			     [MPK_RELAX_FLOAT] = MPK_FFI_FLOAT },
+	[MPK_GEN_CURRENT] = { [MPK_RELAX_TENSOR] = MPK_FFI_TENSOR,
+			      [MPK_RELAX_DTYPE] = MPK_FFI_DTYPE,
+			      [MPK_RELAX_SHAPE] = MPK_FFI_SHAPE,
+			      [MPK_RELAX_STRING] = MPK_FFI_STR,
+			      [MPK_RELAX_INT] = MPK_FFI_INT,
+			      [MPK_RELAX_FLOAT] = MPK_FFI_FLOAT },
+};
 
 static enum mpk_code read_header(struct mpk_cursor *c, struct mpk_relax *x, struct mpk_error *err)
 {
@@ -43,8 +65,7 @@ static enum mpk_code read_funcs(struct mpk_cursor *c, struct mpk_arena *arena, s
 
 	MPK_TRY(mpk_read_count(c, "function table", FUNC_MIN, &x->func_count, err));
 	funcs = mpk_arena_array(arena, x->func_count, sizeof *funcs);
-	if (!funcs)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(funcs, err);
 	for (size_t i = 0; i < x->func_count; i++)
 		MPK_TRY(read_func(c, arena, &funcs[i], err));
 	x->funcs = funcs;
@@ -60,8 +81,7 @@ static enum mpk_code read_scopes(struct mpk_cursor *c, struct mpk_arena *arena, 
 		return MPK_OK;
 	MPK_TRY(mpk_read_count(c, "memory scopes", SCOPE_MIN, &x->scope_count, err));
 	scopes = mpk_arena_array(arena, x->scope_count, sizeof *scopes);
-	if (!scopes)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(scopes, err);
 	for (size_t i = 0; i < x->scope_count; i++) {
 		MPK_TRY(mpk_read_i64(c, "memory scope index", &scopes[i].constant, err));
 		MPK_TRY(mpk_read_str(c, "memory scope", &scopes[i].scope, err));
@@ -121,8 +141,7 @@ static enum mpk_code read_consts(struct mpk_cursor *c, struct mpk_arena *arena, 
 
 	MPK_TRY(mpk_read_count(c, "constants", CONST_MIN, &x->const_count, err));
 	consts = mpk_arena_array(arena, x->const_count, sizeof *consts);
-	if (!consts)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(consts, err);
 	for (size_t i = 0; i < x->const_count; i++) {
 		enum mpk_code code = read_const(c, arena, x->gen, &consts[i], err);
 
@@ -159,7 +178,7 @@ enum mpk_code mpk_relax_read(struct mpk_cursor *c, enum mpk_generation gen, stru
 		MPK_TRY(mpk_read_str(&at, "Relax executable", &content, err));
 		inner = mpk_cursor_of(content, mpk_cursor_offset(&at) - content.len, c->space);
 		MPK_TRY(read_content(&inner, arena, &x, err));
-		x.surplus = mpk_cursor_left(&inner);
+		x.trailing = mpk_cursor_left(&inner);
 	}
 	*out = x;
 	*c = at;

@@ -72,7 +72,7 @@ struct mpk_relax {
 	size_t const_count;
 	struct mpk_span instr_offset; /* i64: where each instruction begins in instr_data */
 	struct mpk_span instr_data;   /* i64 words */
-	uint64_t surplus;             /* bytes behind the code, inside the inner length */
+	uint64_t trailing;            /* bytes behind the code, inside the inner length */
 };
 
 /* mpk_relax_read - one payload of kind relax.Executable or relax.VMExecutable
@@ -81,7 +81,7 @@ struct mpk_relax {
 enum mpk_code mpk_relax_read(struct mpk_cursor *c, enum mpk_generation gen, struct mpk_arena *arena,
 			     struct mpk_relax *out, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_relax_write - the inverse, to the byte, less the surplus */
+/* mpk_relax_write - the inverse, to the byte, less trailing bytes */
 void mpk_relax_write(struct mpk_rope *r, const struct mpk_relax *x);
 
 enum mpk_relax_op {
@@ -138,8 +138,5 @@ enum mpk_code mpk_relax_check(const struct mpk_relax *x, struct mpk_error *err) 
 /* mpk_relax_dump - append a listing: functions in table order, an instruction a line
  * Instructions read as in TVM's own as_text. Words that make no sense are printed as such. */
 void mpk_relax_dump(const struct mpk_relax *x, struct mpk_strbuf *out);
-
-/* mpk_relax_dump_const - append one constant: "float32", "shape[1, 16]", "tensor 4xfloat32" */
-void mpk_relax_dump_const(const struct mpk_relax_const *c, struct mpk_strbuf *out);
 
 #endif

@@ -1,27 +1,7 @@
 #include "relaxvm/relaxvm.h"
 
+#include "payload.h"
 #include "relaxvm/format.h"
-
-const int32_t mpk_relax_tags[MPK_GENERATION_COUNT][MPK_RELAX_CONST_KINDS] = {
-	[MPK_GEN_LEGACY] = { [MPK_RELAX_TENSOR] = 0,
-			     [MPK_RELAX_DTYPE] = 1,
-			     [MPK_RELAX_SHAPE] = 2,
-			     [MPK_RELAX_STRING] = 3,
-			     [MPK_RELAX_INT] = 4,
-			     [MPK_RELAX_FLOAT] = 5 },
-	[MPK_GEN_HYBRID] = { [MPK_RELAX_TENSOR] = 72,
-			     [MPK_RELAX_DTYPE] = 5,
-			     [MPK_RELAX_SHAPE] = 71,
-			     [MPK_RELAX_STRING] = 65,
-			     [MPK_RELAX_INT] = 1,
-			     [MPK_RELAX_FLOAT] = 3 },
-	[MPK_GEN_CURRENT] = { [MPK_RELAX_TENSOR] = 70,
-			      [MPK_RELAX_DTYPE] = 5,
-			      [MPK_RELAX_SHAPE] = 69,
-			      [MPK_RELAX_STRING] = 65,
-			      [MPK_RELAX_INT] = 1,
-			      [MPK_RELAX_FLOAT] = 3 },
-};
 
 static void put_func(struct mpk_rope *r, const struct mpk_relax_func *f)
 {
@@ -96,3 +76,20 @@ void mpk_relax_write(struct mpk_rope *r, const struct mpk_relax *x)
 	mpk_rope_put_u64(r, inner.len);
 	mpk_rope_put_rope(r, &inner);
 }
+
+/* --- as a payload (payload.h) ---------------------------------------------------------------- */
+
+static enum mpk_code read_payload(struct mpk_cursor *c, struct mpk_arena *arena,
+				  struct mpk_payload *out, struct mpk_error *err)
+{
+	MPK_TRY(mpk_relax_read(c, out->gen, arena, &out->u.relax, err));
+	out->trailing = out->u.relax.trailing;
+	return MPK_OK;
+}
+
+static void write_payload(const struct mpk_payload *p, struct mpk_rope *rope)
+{
+	mpk_relax_write(rope, &p->u.relax);
+}
+
+const struct mpk_codec mpk_codec_relax = { MPK_PAYLOAD_RELAX, read_payload, write_payload };

@@ -1,3 +1,4 @@
+/* check.c - what an interpreter relies on and reading does not need: every operand exists */
 #include "relayvm/relayvm.h"
 
 #include <inttypes.h>

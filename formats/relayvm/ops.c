@@ -1,3 +1,4 @@
+/* ops.c - the fields of each instruction as letters: reading, checks and listing share them */
 #include "relayvm/ops.h"
 
 /* FORMAT.md 3 */

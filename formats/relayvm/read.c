@@ -1,3 +1,4 @@
+/* read.c - Relay VM executables of three layouts; the version inside names the likely one */
 #include "relayvm/relayvm.h"
 
 #include <inttypes.h>
@@ -164,7 +165,7 @@ static enum mpk_code read_body(struct reader *r)
 	MPK_TRY(mpk_read_strs(&r->c, "primitives", r->arena, &r->x->primitives, r->err));
 	MPK_TRY(read_attrs(r));
 	MPK_TRY(read_funcs(r));
-	r->x->surplus = mpk_cursor_left(&r->c);
+	r->x->trailing = mpk_cursor_left(&r->c);
 	return MPK_OK;
 }
 
@@ -192,12 +193,12 @@ static enum mpk_code read_layouts(struct mpk_cursor c, struct mpk_arena *arena,
 	out->layout = likely;
 	enum mpk_code code = read_body(&first);
 
-	for (unsigned i = 0; i < MPK_RELAY_LAYOUTS && (code != MPK_OK || out->surplus); i++) {
+	for (unsigned i = 0; i < MPK_RELAY_LAYOUTS && (code != MPK_OK || out->trailing); i++) {
 		struct mpk_relay other = x;
 		struct reader r = { c, arena, &other, NULL };
 
 		other.layout = (enum mpk_relay_layout)i;
-		if (other.layout != likely && read_body(&r) == MPK_OK && !other.surplus) {
+		if (other.layout != likely && read_body(&r) == MPK_OK && !other.trailing) {
 			*out = other;
 			return MPK_OK;
 		}

@@ -71,7 +71,7 @@ struct mpk_relay {
 	size_t attr_count;
 	const struct mpk_relay_func *funcs;
 	size_t func_count;
-	uint64_t surplus; /* bytes behind the last function, inside the inner length */
+	uint64_t trailing; /* bytes behind the last function, inside the inner length */
 };
 
 enum mpk_relay_op {
@@ -106,7 +106,7 @@ enum mpk_relay_op {
 enum mpk_code mpk_relay_read(struct mpk_cursor *c, struct mpk_arena *arena, struct mpk_relay *out,
 			     struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_relay_write - the inverse, to the byte, less the surplus; hashes are computed */
+/* mpk_relay_write - the inverse, to the byte, less trailing bytes; hashes are computed */
 void mpk_relay_write(struct mpk_rope *r, const struct mpk_relay *x);
 
 /* mpk_relay_word - word i of an instruction; 0 is the opcode */

@@ -1,3 +1,4 @@
+#include "payload.h"
 #include "relayvm/ops.h"
 #include "relayvm/relayvm.h"
 
@@ -73,3 +74,20 @@ void mpk_relay_write(struct mpk_rope *r, const struct mpk_relay *x)
 	mpk_rope_put_u64(r, inner.len);
 	mpk_rope_put_rope(r, &inner);
 }
+
+/* --- as a payload (payload.h) ---------------------------------------------------------------- */
+
+static enum mpk_code read_payload(struct mpk_cursor *c, struct mpk_arena *arena,
+				  struct mpk_payload *out, struct mpk_error *err)
+{
+	MPK_TRY(mpk_relay_read(c, arena, &out->u.relay, err));
+	out->trailing = out->u.relay.trailing;
+	return MPK_OK;
+}
+
+static void write_payload(const struct mpk_payload *p, struct mpk_rope *rope)
+{
+	mpk_relay_write(rope, &p->u.relay);
+}
+
+const struct mpk_codec mpk_codec_relay = { MPK_PAYLOAD_RELAY, read_payload, write_payload };

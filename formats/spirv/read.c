@@ -1,3 +1,6 @@
+/* One pass over the instructions collects what kernels need: entry points, execution modes and the
+ * constants they may refer to. Ids may be used before they are defined, so they are resolved when
+ * all are known, by search in sorted lists. */
 #include "spirv/spirv.h"
 
 #include <stdlib.h>
@@ -122,8 +125,7 @@ static enum mpk_code take_string(struct reader *r, const struct instruction *i, 
 {
 	char *text = mpk_arena_alloc(r->arena, (i->words - n) * 4 + 1);
 
-	if (!text)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(text, err);
 	for (size_t k = n; k < i->words; k++) {
 		uint32_t w = word_at(r, i->at + k);
 
@@ -146,8 +148,9 @@ static enum mpk_code take_capability(struct reader *r, const struct instruction 
 	size_t n = r->out.capability_count;
 
 	MPK_TRY(need(i, 2, err));
-	if (!mpk_vec_reserve(&r->capabilities, &r->capability_cap, n + 1, sizeof(uint32_t)))
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(
+		mpk_vec_reserve(&r->capabilities, &r->capability_cap, n + 1, sizeof(uint32_t)),
+		err);
 	r->capabilities[r->out.capability_count++] = word_at(r, i->at + 1);
 	return MPK_OK;
 }
@@ -204,8 +207,7 @@ static enum mpk_code take_mode(struct reader *r, const struct instruction *i, st
 		for (size_t k = 0; k < 3; k++)
 			m.operands[k] = word_at(r, i->at + 3 + k);
 	}
-	if (!mpk_vec_reserve(&r->modes, &r->mode_cap, r->mode_count + 1, sizeof m))
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(mpk_vec_reserve(&r->modes, &r->mode_cap, r->mode_count + 1, sizeof m), err);
 	r->modes[r->mode_count++] = m;
 	return MPK_OK;
 }
@@ -218,9 +220,9 @@ static enum mpk_code take_definition(struct reader *r, const struct instruction 
 
 	MPK_TRY(need(i, i->op == OP_FUNCTION ? 5 : 3, err));
 	MPK_TRY(take_id(r, i, 2, &d.id, err));
-	if (!mpk_vec_reserve(&r->definitions, &r->definition_cap, r->definition_count + 1,
-			     sizeof d))
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(mpk_vec_reserve(&r->definitions, &r->definition_cap, r->definition_count + 1,
+				      sizeof d),
+		      err);
 	r->definitions[r->definition_count++] = d;
 	r->out.function_count += i->op == OP_FUNCTION;
 	return MPK_OK;
@@ -420,19 +422,13 @@ static enum mpk_code open_module(struct reader *r, struct mpk_error *err)
 
 static enum mpk_code keep(struct reader *r, struct mpk_spirv *out, struct mpk_error *err)
 {
-	size_t n = r->out.entry_count, m = r->out.capability_count;
-	struct mpk_spirv_entry *entries = mpk_arena_array(r->arena, n, sizeof *entries);
-	uint32_t *capabilities = mpk_arena_array(r->arena, m, sizeof *capabilities);
+	struct mpk_spirv spirv = r->out;
 
-	if (!entries || !capabilities)
-		return mpk_fail_nomem(err);
-	if (n)
-		memcpy(entries, r->entries, n * sizeof *entries);
-	if (m)
-		memcpy(capabilities, r->capabilities, m * sizeof *capabilities);
-	*out = r->out;
-	out->entries = entries;
-	out->capabilities = capabilities;
+	spirv.entries = mpk_arena_keep(r->arena, r->entries, spirv.entry_count, sizeof *r->entries);
+	spirv.capabilities = mpk_arena_keep(r->arena, r->capabilities, spirv.capability_count,
+					    sizeof *r->capabilities);
+	MPK_TRY_ALLOC(spirv.entries && spirv.capabilities, err);
+	*out = spirv;
 	return MPK_OK;
 }
 
@@ -448,12 +444,4 @@ enum mpk_code mpk_spirv_read(struct mpk_span bytes, struct mpk_arena *arena, str
 	MPK_TRY(apply_modes(&r, err));
 	apply_workgroup_size(&r);
 	return keep(&r, out, err);
-}
-
-const struct mpk_spirv_entry *mpk_spirv_find(const struct mpk_spirv *spirv, struct mpk_span name)
-{
-	for (size_t i = 0; i < spirv->entry_count; i++)
-		if (mpk_span_is(name, spirv->entries[i].name))
-			return &spirv->entries[i];
-	return NULL;
 }

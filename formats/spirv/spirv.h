@@ -53,9 +53,6 @@ bool mpk_spirv_is(struct mpk_span bytes);
 enum mpk_code mpk_spirv_read(struct mpk_span bytes, struct mpk_arena *arena, struct mpk_spirv *out,
 			     struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_spirv_find - the first entry point with this name, or NULL */
-const struct mpk_spirv_entry *mpk_spirv_find(const struct mpk_spirv *spirv, struct mpk_span name);
-
 /* mpk_spirv_*_name - the specification's name of a number, or NULL when it is not known
  * here: "GLCompute", "Float16", "Logical", "GLSL450" */
 const char *mpk_spirv_model_name(uint32_t model);

@@ -198,8 +198,7 @@ static enum mpk_code add_member(struct reader *r, const struct mpk_tar_header *h
 	m.type = type_of(h->type, m.name);
 	if (m.type == MPK_TAR_FILE)
 		m.data = data;
-	if (!mpk_vec_reserve(&r->members, &r->cap, r->count + 1, sizeof m))
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(mpk_vec_reserve(&r->members, &r->cap, r->count + 1, sizeof m), err);
 	r->members[r->count++] = m;
 	r->next = (struct pending){ 0 };
 	return MPK_OK;
@@ -278,28 +277,9 @@ enum mpk_code mpk_tar_read(struct mpk_span bytes, struct mpk_arena *arena, struc
 	if (r.next.path.data || r.next.has_size)
 		return fail_at(err, r.pos, "an extension header without its member");
 	members = mpk_arena_array(arena, r.count, sizeof *members);
-	if (!members)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(members, err);
 	if (r.count)
 		memcpy(members, r.members, r.count * sizeof *members);
 	*out = (struct mpk_tar){ .members = members, .member_count = r.count };
 	return MPK_OK;
-}
-
-static const char *skip_dot(const char *name)
-{
-	while (name[0] == '.' && name[1] == '/')
-		name += 2;
-	return name;
-}
-
-const struct mpk_tar_member *mpk_tar_find(const struct mpk_tar *tar, const char *name)
-{
-	for (size_t i = tar->member_count; i > 0; i--) {
-		const struct mpk_tar_member *m = &tar->members[i - 1];
-
-		if (m->type == MPK_TAR_FILE && strcmp(skip_dot(m->name), skip_dot(name)) == 0)
-			return m;
-	}
-	return NULL;
 }

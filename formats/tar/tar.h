@@ -51,10 +51,6 @@ bool mpk_tar_is(struct mpk_span bytes);
 enum mpk_code mpk_tar_read(struct mpk_span bytes, struct mpk_arena *arena, struct mpk_tar *out,
 			   struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_tar_find - the last file with this name ("./" in front does not count), or NULL
- * The last one wins, as it does when an archive is unpacked. */
-const struct mpk_tar_member *mpk_tar_find(const struct mpk_tar *tar, const char *name);
-
 /* One regular file to be written. */
 struct mpk_tar_entry {
 	struct mpk_span name;           /* relative path: not empty, no NUL */

@@ -1,11 +1,10 @@
+/* read.c - stored tensors: what the byte count must be is not what all releases wrote */
 #include "tensor/tensor.h"
 
 #include <inttypes.h>
 
 #include "base/num.h"
 #include "tensor/magic.h"
-
-enum { DEVICE_CPU = 1 };
 
 static bool element_count(const int64_t *shape, size_t ndim, uint64_t *out)
 {
@@ -16,17 +15,6 @@ static bool element_count(const int64_t *shape, size_t ndim, uint64_t *out)
 			return false;
 	}
 	*out = n;
-	return true;
-}
-
-bool mpk_tensor_bytes(struct mpk_dtype dtype, const int64_t *shape, size_t ndim, uint64_t *out)
-{
-	uint64_t n, bytes;
-
-	if (!element_count(shape, ndim, &n) ||
-	    !mpk_mul_u64(n, ((uint64_t)dtype.bits + 7) / 8, &bytes) || bytes > INT64_MAX)
-		return false;
-	*out = bytes;
 	return true;
 }
 
@@ -53,8 +41,7 @@ static enum mpk_code read_shape(struct mpk_cursor *c, struct mpk_arena *arena,
 				       " dimensions do not fit in the %zu bytes left",
 				       ndim, mpk_cursor_left(c));
 	shape = mpk_arena_array(arena, (size_t)ndim, sizeof *shape);
-	if (!shape)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(shape, err);
 	for (int32_t i = 0; i < ndim; i++) {
 		MPK_TRY(mpk_read_i64(c, "tensor shape", &shape[i], err));
 		if (shape[i] < 0)
@@ -97,7 +84,7 @@ enum mpk_code mpk_tensor_read(struct mpk_cursor *c, struct mpk_arena *arena,
 				       "no tensor begins here: magic number %#" PRIx64, magic);
 	MPK_TRY(mpk_read_u64(&at, "tensor", &t.reserved, err));
 	MPK_TRY(mpk_read_i32(&at, "tensor device", &device, err));
-	if (device != DEVICE_CPU)
+	if (device != MPK_DL_CPU)
 		return mpk_fail_offset(err, MPK_E_CORRUPT, c->space, start + 16,
 				       "tensor: device type %" PRId32
 				       ", but only the CPU's (1) is stored",

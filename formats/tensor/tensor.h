@@ -39,8 +39,4 @@ enum mpk_code mpk_tensor_read(struct mpk_cursor *c, struct mpk_arena *arena,
 /* mpk_tensor_write - the inverse, to the byte; data is borrowed until r is written */
 void mpk_tensor_write(struct mpk_rope *r, const struct mpk_tensor_record *t);
 
-/* mpk_tensor_bytes - what TVM 0.7 and later demand of data.len: ceil(bits / 8) an element
- * Returns  false when it does not fit in 63 bits */
-bool mpk_tensor_bytes(struct mpk_dtype dtype, const int64_t *shape, size_t ndim, uint64_t *out);
-
 #endif

@@ -6,7 +6,7 @@ void mpk_tensor_write(struct mpk_rope *r, const struct mpk_tensor_record *t)
 {
 	mpk_rope_put_u64(r, MPK_TENSOR_MAGIC);
 	mpk_rope_put_u64(r, t->reserved);
-	mpk_rope_put_u32(r, 1); /* the CPU, wherever the tensor lived */
+	mpk_rope_put_u32(r, MPK_DL_CPU); /* the CPU, wherever the tensor lived */
 	mpk_rope_put_u32(r, (uint32_t)t->device_id);
 	mpk_rope_put_u32(r, (uint32_t)t->ndim);
 	mpk_dtype_write(r, t->dtype);

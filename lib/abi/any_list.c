@@ -24,8 +24,7 @@ enum mpk_code mpk_any_list_create(enum mpk_convention conv, size_t count, struct
 {
 	struct mpk_any_list *list = calloc(1, sizeof *list);
 
-	if (!list)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(list, err);
 	list->conv = conv;
 	list->count = count;
 	if (conv == MPK_CONV_LEGACY)

@@ -86,8 +86,7 @@ static enum mpk_code decode_function(enum mpk_convention conv, void *object, str
 		return MPK_OK;
 	}
 	f = calloc(1, sizeof *f);
-	if (!f)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(f, err);
 	atomic_init(&f->function.refs, 1);
 	f->function.call = call_foreign;
 	f->function.destroy = destroy_foreign;
@@ -140,8 +139,7 @@ static enum mpk_code encode_function(enum mpk_convention conv, struct mpk_functi
 	void *object = mpk_ffi_make_held_function(
 		conv, conv == MPK_CONV_FFI021 ? mpk_ffi021_enter : mpk_ffi_enter, f);
 
-	if (!object)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(object, err);
 	*out = (struct mpk_ffi_any){ .type_index = MPK_FFI_FUNCTION, .v_ptr = object };
 	return MPK_OK;
 }
@@ -160,15 +158,13 @@ static enum mpk_code encode_array(enum mpk_convention conv, const struct mpk_val
 	if (!real) {
 		void *box = mpk_ffi_make_box(conv, mpk_ffi_types_of(conv)->array, v);
 
-		if (!box)
-			return mpk_fail_nomem(err);
+		MPK_TRY_ALLOC(box, err);
 		*out = (struct mpk_ffi_any){ .type_index = mpk_ffi_types_of(conv)->array,
 					     .v_ptr = box };
 		return MPK_OK;
 	}
 	cells = calloc(count + 1, sizeof *cells);
-	if (!cells)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(cells, err);
 	for (size_t i = 0; i < count && code == MPK_OK; i++)
 		code = mpk_ffi_encode(conv, &v->array->items[i], &cells[i], err);
 	if (code == MPK_OK && !call_real("ffi.Array", cells, count, out))
@@ -284,8 +280,7 @@ enum mpk_code mpk_ffi_call(const struct mpk_ffi_code *code, const struct mpk_arg
 		return mpk_fail(err, MPK_E_RANGE, "%zu arguments; at most %d", args->count,
 				MPK_ARGS_MAX);
 	cells = calloc(args->count + 1, sizeof *cells);
-	if (!cells)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(cells, err);
 	for (size_t i = 0; i < args->count && rc == MPK_OK; i++) {
 		rc = mpk_ffi_encode(code->conv, &args->values[i], &cells[i], err);
 		if (rc != MPK_OK)

@@ -35,8 +35,7 @@ static enum mpk_code encode_text(enum mpk_convention conv, const struct mpk_valu
 static enum mpk_code give_object(int32_t type, void *object, struct mpk_ffi_any *out,
 				 struct mpk_error *err)
 {
-	if (!object)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(object, err);
 	*out = (struct mpk_ffi_any){ .type_index = type, .v_ptr = object };
 	return MPK_OK;
 }
@@ -147,8 +146,7 @@ static enum mpk_code keep_object(enum mpk_convention conv, void *handle, struct 
 {
 	struct kept *k = calloc(1, sizeof *k);
 
-	if (!k)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(k, err);
 	atomic_init(&k->object.refs, 1);
 	k->conv = conv;
 	(void)snprintf(k->type, sizeof k->type, "object of type %d",

@@ -6,18 +6,18 @@
 #include "value/function.h"
 
 static const struct mpk_ffi_types types_current = {
-	.array = 71,
-	.map = 72,
-	.shape = 69,
-	.tensor = 70,
+	.array = MPK_FFI_ARRAY,
+	.map = MPK_FFI_MAP,
+	.shape = MPK_FFI_SHAPE,
+	.tensor = MPK_FFI_TENSOR,
 	.header = sizeof(struct mpk_ffi_object),
 	.has_small = true,
 };
 static const struct mpk_ffi_types types_021 = {
-	.array = 69,
-	.map = 70,
-	.shape = 71,
-	.tensor = 72,
+	.array = MPK_FFI021_ARRAY,
+	.map = MPK_FFI021_MAP,
+	.shape = MPK_FFI021_SHAPE,
+	.tensor = MPK_FFI021_TENSOR,
 	.header = sizeof(struct mpk_ffi021_object),
 	.has_small = false,
 };

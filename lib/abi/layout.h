@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "dtype/type_index.h"
 #include "value/value.h"
 
 /* What dlsym gives is an object pointer; ISO C knows no way from there to a function. */
@@ -19,24 +20,6 @@ union mpk_tvm_value {
 	const char *v_str;
 	struct mpk_dtype v_type;
 	struct mpk_dldevice v_device;
-};
-
-enum mpk_tvm_code {
-	MPK_TVM_INT = 0,
-	MPK_TVM_UINT = 1,
-	MPK_TVM_FLOAT = 2,
-	MPK_TVM_HANDLE = 3,
-	MPK_TVM_NULL = 4,
-	MPK_TVM_DTYPE = 5,
-	MPK_TVM_DEVICE = 6,
-	MPK_TVM_DLTENSOR = 7,
-	MPK_TVM_OBJECT = 8,
-	MPK_TVM_MODULE = 9,
-	MPK_TVM_FUNCTION = 10,
-	MPK_TVM_STR = 11,
-	MPK_TVM_BYTES = 12,
-	MPK_TVM_NDARRAY = 13,
-	MPK_TVM_BOOL = 15, /* 0.18 on */
 };
 
 struct mpk_tvm_bytes {
@@ -68,30 +51,6 @@ struct mpk_ffi_any {
 struct mpk_ffi_bytes {
 	const char *data;
 	size_t size;
-};
-
-/* Type indices that both layouts number alike. */
-enum mpk_ffi_type {
-	MPK_FFI_NONE = 0,
-	MPK_FFI_INT = 1,
-	MPK_FFI_BOOL = 2,
-	MPK_FFI_FLOAT = 3,
-	MPK_FFI_OPAQUE = 4,
-	MPK_FFI_DTYPE = 5,
-	MPK_FFI_DEVICE = 6,
-	MPK_FFI_DLTENSOR = 7,
-	MPK_FFI_RAW_STR = 8,
-	MPK_FFI_BYTE_ARRAY = 9,
-	MPK_FFI_RVALUE = 10,
-	MPK_FFI_SMALL_STR = 11,
-	MPK_FFI_SMALL_BYTES = 12, /* 0.22 on */
-	MPK_FFI_OBJECT = 64,
-	MPK_FFI_STR = 65,
-	MPK_FFI_BYTES = 66,
-	MPK_FFI_ERROR = 67,
-	MPK_FFI_FUNCTION = 68,
-	MPK_FFI_MODULE = 73,
-	MPK_FFI_STORAGE = 128, /* vm.Storage; above 127 the numbers are dynamic */
 };
 
 enum { MPK_FFI_SMALL_MAX = 7 };

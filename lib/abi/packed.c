@@ -52,23 +52,7 @@ void mpk_packed_set_int(const struct mpk_packed *p, size_t i, int64_t value)
 	set(p, i, MPK_FFI_INT, MPK_TVM_INT, (union mpk_tvm_value){ .v_int64 = value });
 }
 
-void mpk_packed_set_float(const struct mpk_packed *p, size_t i, double value)
-{
-	set(p, i, MPK_FFI_FLOAT, MPK_TVM_FLOAT, (union mpk_tvm_value){ .v_float64 = value });
-}
-
-void mpk_packed_set_pointer(const struct mpk_packed *p, size_t i, void *pointer)
-{
-	set(p, i, MPK_FFI_OPAQUE, pointer ? MPK_TVM_HANDLE : MPK_TVM_NULL,
-	    (union mpk_tvm_value){ .v_handle = pointer });
-}
-
-void mpk_packed_set_text(const struct mpk_packed *p, size_t i, const char *text)
-{
-	set(p, i, MPK_FFI_RAW_STR, MPK_TVM_STR, (union mpk_tvm_value){ .v_str = text });
-}
-
-void mpk_packed_set_dtype(const struct mpk_packed *p, size_t i, struct mpk_dtype dtype)
+static void set_dtype(const struct mpk_packed *p, size_t i, struct mpk_dtype dtype)
 {
 	union mpk_tvm_value bits = { .v_int64 = 0 };
 
@@ -92,13 +76,15 @@ enum mpk_code mpk_packed_set(const struct mpk_packed *p, size_t i, const struct 
 		mpk_packed_set_int(p, i, v->integer);
 		return MPK_OK;
 	case MPK_VALUE_FLOAT:
-		mpk_packed_set_float(p, i, v->real);
+		set(p, i, MPK_FFI_FLOAT, MPK_TVM_FLOAT,
+		    (union mpk_tvm_value){ .v_float64 = v->real });
 		return MPK_OK;
 	case MPK_VALUE_STR:
-		mpk_packed_set_text(p, i, v->text->data);
+		set(p, i, MPK_FFI_RAW_STR, MPK_TVM_STR,
+		    (union mpk_tvm_value){ .v_str = v->text->data });
 		return MPK_OK;
 	case MPK_VALUE_DTYPE:
-		mpk_packed_set_dtype(p, i, v->dtype);
+		set_dtype(p, i, v->dtype);
 		return MPK_OK;
 	case MPK_VALUE_DEVICE:
 		set(p, i, MPK_FFI_DEVICE, MPK_TVM_DEVICE,
@@ -108,7 +94,8 @@ enum mpk_code mpk_packed_set(const struct mpk_packed *p, size_t i, const struct 
 		mpk_packed_set_tensor(p, i, &v->tensor->dl);
 		return MPK_OK;
 	case MPK_VALUE_OPAQUE:
-		mpk_packed_set_pointer(p, i, v->opaque);
+		set(p, i, MPK_FFI_OPAQUE, v->opaque ? MPK_TVM_HANDLE : MPK_TVM_NULL,
+		    (union mpk_tvm_value){ .v_handle = v->opaque });
 		return MPK_OK;
 	case MPK_VALUE_BYTES:
 	case MPK_VALUE_SHAPE:

@@ -1,3 +1,4 @@
+/* arena.c - blocks of fresh zeroed memory; what is large gets one of its own */
 #include "base/arena.h"
 
 #include <stdalign.h>
@@ -63,6 +64,15 @@ void *mpk_arena_array(struct mpk_arena *arena, size_t count, size_t size)
 	if (__builtin_mul_overflow(count, size, &bytes))
 		return NULL;
 	return mpk_arena_alloc(arena, bytes);
+}
+
+void *mpk_arena_keep(struct mpk_arena *arena, const void *items, size_t count, size_t size)
+{
+	void *copy = mpk_arena_array(arena, count, size);
+
+	if (copy && count)
+		memcpy(copy, items, count * size);
+	return copy;
 }
 
 char *mpk_arena_copy(struct mpk_arena *arena, const void *data, size_t len)

@@ -24,6 +24,10 @@ void *mpk_arena_array(struct mpk_arena *arena, size_t count, size_t size);
 /* mpk_arena_copy - a copy of len bytes followed by a NUL; NULL when memory is out */
 char *mpk_arena_copy(struct mpk_arena *arena, const void *data, size_t len);
 
+/* mpk_arena_keep - a copy of an array that was made elsewhere; NULL when memory is out
+ * @items   count elements of size bytes; may be NULL when count is 0 */
+void *mpk_arena_keep(struct mpk_arena *arena, const void *items, size_t count, size_t size);
+
 /* mpk_arena_text - a copy of the span as a C string; NULL when memory is out */
 static inline char *mpk_arena_text(struct mpk_arena *arena, struct mpk_span s)
 {

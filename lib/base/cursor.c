@@ -1,3 +1,4 @@
+/* cursor.c - bounded reads: every one goes through take() */
 #include "base/cursor.h"
 
 #include <inttypes.h>

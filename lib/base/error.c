@@ -1,3 +1,4 @@
+/* error.c - errors are filled in place: no allocation, so that they work when memory is out */
 #include "base/error.h"
 
 #include <errno.h>
@@ -6,76 +7,70 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Nobody has to want to know why: err may be NULL throughout. */
 static void fill(struct mpk_error *err, enum mpk_code code, const char *fmt, va_list ap)
 	MPK_PRINTF(3, 0);
 
 static void fill(struct mpk_error *err, enum mpk_code code, const char *fmt, va_list ap)
 {
-	memset(&err->at, 0, sizeof err->at);
+	if (!err)
+		return;
+	err->at = (struct mpk_where){ 0 };
 	err->code = code;
 	err->sys_errno = 0;
 	(void)vsnprintf(err->text, sizeof err->text, fmt, ap);
 }
 
+#define FILL(err, code, fmt)                                                                       \
+	do {                                                                                       \
+		va_list ap_;                                                                       \
+		va_start(ap_, fmt);                                                                \
+		fill(err, code, fmt, ap_);                                                         \
+		va_end(ap_);                                                                       \
+	} while (0)
+
 enum mpk_code(mpk_fail)(struct mpk_error *err, enum mpk_code code, const char *fmt, ...)
 {
-	va_list ap;
-
-	if (!err)
-		return code;
-	va_start(ap, fmt);
-	fill(err, code, fmt, ap);
-	va_end(ap);
+	FILL(err, code, fmt);
 	return code;
 }
 
 enum mpk_code(mpk_fail_errno)(struct mpk_error *err, enum mpk_code code, int errno_value,
 			      const char *fmt, ...)
 {
-	va_list ap;
-
 	if (errno_value == ENOMEM)
 		code = MPK_E_NOMEM;
-	if (!err)
-		return code;
-	va_start(ap, fmt);
-	fill(err, code, fmt, ap);
-	va_end(ap);
-	err->sys_errno = errno_value;
+	FILL(err, code, fmt);
+	if (err) {
+		size_t used = strlen(err->text);
 
-	size_t used = strlen(err->text);
-	(void)snprintf(err->text + used, sizeof err->text - used, ": %s", strerror(errno_value));
+		err->sys_errno = errno_value;
+		(void)snprintf(err->text + used, sizeof err->text - used, ": %s",
+			       strerror(errno_value));
+	}
 	return code;
 }
 
 enum mpk_code(mpk_fail_offset)(struct mpk_error *err, enum mpk_code code, const char *space,
 			       uint64_t offset, const char *fmt, ...)
 {
-	va_list ap;
-
-	if (!err)
-		return code;
-	va_start(ap, fmt);
-	fill(err, code, fmt, ap);
-	va_end(ap);
-	err->at.offset = offset;
-	err->at.has_offset = true;
-	(void)snprintf(err->at.space, sizeof err->at.space, "%s", space);
+	FILL(err, code, fmt);
+	if (err) {
+		err->at.offset = offset;
+		err->at.has_offset = true;
+		(void)snprintf(err->at.space, sizeof err->at.space, "%s", space);
+	}
 	return code;
 }
 
 enum mpk_code(mpk_fail_line)(struct mpk_error *err, enum mpk_code code, uint32_t line,
 			     uint32_t column, const char *fmt, ...)
 {
-	va_list ap;
-
-	if (!err)
-		return code;
-	va_start(ap, fmt);
-	fill(err, code, fmt, ap);
-	va_end(ap);
-	err->at.line = line;
-	err->at.column = column;
+	FILL(err, code, fmt);
+	if (err) {
+		err->at.line = line;
+		err->at.column = column;
+	}
 	return code;
 }
 

@@ -1,4 +1,4 @@
-/* error.h - errors are values: a code, a place and one sentence
+/* error.h - errors are values: a code, a position and one sentence
  *
  * Every fallible function returns enum mpk_code and takes a caller-owned
  * struct mpk_error as its last parameter. The struct is filled only on failure and
@@ -22,7 +22,7 @@ enum mpk_code {
 	MPK_E_SYNTAX,      /* text that does not parse; at.line and at.column say where */
 	MPK_E_CORRUPT,     /* bytes that cannot be what they claim; at.offset says where */
 	MPK_E_RANGE,       /* a number outside its bounds */
-	MPK_E_UNSUPPORTED, /* sound input that this program refuses, with the reason */
+	MPK_E_UNSUPPORTED, /* valid input that this program refuses, with the reason */
 	MPK_E_CONFLICT,    /* two parts of the input contradict each other */
 	MPK_E_TOOL,        /* a tool we called (cc, ar) failed */
 	MPK_E_NO_BLOB,     /* the file holds no module blob and no callable function */
@@ -40,7 +40,7 @@ enum mpk_code {
 /* Where in the input the fault is. All parts are optional; empty and zero mean unknown. */
 struct mpk_where {
 	char file[512];  /* the file as the user named it; long names lose their head */
-	uint32_t line;   /* 1-based; 0: not a place in a text */
+	uint32_t line;   /* 1-based; 0: not a position in a text */
 	uint32_t column; /* 1-based, in characters */
 	uint64_t offset; /* bytes from the start of `space`, when has_offset */
 	bool has_offset;
@@ -71,7 +71,7 @@ enum mpk_code mpk_fail_errno(struct mpk_error *err, enum mpk_code code, int errn
 enum mpk_code mpk_fail_offset(struct mpk_error *err, enum mpk_code code, const char *space,
 			      uint64_t offset, const char *fmt, ...) MPK_PRINTF(5, 6);
 
-/* mpk_fail_line - mpk_fail at a place in a text; line and column count from 1
+/* mpk_fail_line - mpk_fail at a position in a text; line and column count from 1
  * Returns  code */
 enum mpk_code mpk_fail_line(struct mpk_error *err, enum mpk_code code, uint32_t line,
 			    uint32_t column, const char *fmt, ...) MPK_PRINTF(5, 6);
@@ -80,10 +80,10 @@ enum mpk_code mpk_fail_line(struct mpk_error *err, enum mpk_code code, uint32_t 
 enum mpk_code mpk_fail_nomem(struct mpk_error *err);
 
 /* mpk_error_prefix - put "<formatted>" in front of err->text (context on the way up)
- * A text that would not fit is cut at its end. Keeps code and place. NULL err: no-op. */
+ * A text that would not fit is cut at its end. Keeps code and position. NULL err: no-op. */
 void mpk_error_prefix(struct mpk_error *err, const char *fmt, ...) MPK_PRINTF(2, 3);
 
-/* mpk_error_at_file, mpk_error_at_path - add a file name or tree path to the place,
+/* mpk_error_at_file, mpk_error_at_path - add a file name or tree path to the position,
  * unless one is there already: the innermost knowledge wins. NULL err: no-op. */
 void mpk_error_at_file(struct mpk_error *err, const char *file);
 void mpk_error_at_path(struct mpk_error *err, const char *path);
@@ -117,6 +117,13 @@ static inline enum mpk_code mpk_failed(enum mpk_code code)
 		enum mpk_code mpk_try_code_ = (expr);                                              \
 		if (mpk_try_code_ != MPK_OK)                                                       \
 			return mpk_try_code_;                                                      \
+	} while (0)
+
+/* The same when memory is out: ok is a pointer, or what a function says that makes room. */
+#define MPK_TRY_ALLOC(ok, err)                                                                     \
+	do {                                                                                       \
+		if (!(ok))                                                                         \
+			return mpk_fail_nomem(err);                                                \
 	} while (0)
 
 #endif

@@ -12,7 +12,7 @@ enum mpk_severity { MPK_NOTE, MPK_WARNING, MPK_ERROR };
 struct mpk_finding {
 	enum mpk_severity severity;
 	const char *check;      /* stable name of the check, "blob-size"; static storage */
-	struct mpk_error error; /* code, place and sentence */
+	struct mpk_error error; /* code, position and sentence */
 };
 
 enum { MPK_REPORT_MAX = 50 };
@@ -32,7 +32,7 @@ struct mpk_report {
 void mpk_report_add(struct mpk_report *report, enum mpk_severity severity, const char *check,
 		    const struct mpk_error *error);
 
-/* mpk_report_sort - by file, line, column, then offset; equal places keep their order */
+/* mpk_report_sort - by file, line, column, then offset; equal positions keep their order */
 void mpk_report_sort(struct mpk_report *report);
 
 void mpk_report_fini(struct mpk_report *report);

@@ -1,3 +1,4 @@
+/* rope.c - pieces in the arena; small values share a tail, so that a header is one piece */
 #include "base/rope.h"
 
 #include <string.h>
@@ -126,7 +127,7 @@ void mpk_rope_put_rope(struct mpk_rope *r, const struct mpk_rope *other)
 	}
 }
 
-void mpk_rope_use_file(struct mpk_rope *r, struct mpk_span mapped, int fd, uint64_t least)
+void mpk_rope_use_file(struct mpk_rope *r, struct mpk_span mapped, int fd)
 {
 	uintptr_t base = (uintptr_t)mapped.data;
 
@@ -134,7 +135,7 @@ void mpk_rope_use_file(struct mpk_rope *r, struct mpk_span mapped, int fd, uint6
 		struct mpk_piece *p = &r->pieces[i];
 		uintptr_t at = (uintptr_t)p->data;
 
-		if (p->data && p->len >= least && at >= base && at - base < mapped.len)
+		if (p->data && p->len >= MPK_LARGE_BYTES && at >= base && at - base < mapped.len)
 			*p = (struct mpk_piece){ .fd = fd, .off = at - base, .len = p->len };
 	}
 	/* What was the last piece may be one no longer: it must not grow. */
@@ -171,8 +172,7 @@ enum mpk_code mpk_rope_flat(const struct mpk_rope *r, struct mpk_span *out, stru
 	MPK_TRY(mpk_rope_status(r, err));
 
 	char *data = r->len < SIZE_MAX ? mpk_arena_alloc(r->arena, (size_t)r->len + 1) : NULL;
-	if (!data)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(data, err);
 	for (size_t i = 0; i < r->count; i++) {
 		if (!r->pieces[i].data)
 			return mpk_fail(err, MPK_E_INTERNAL, "rope with a file range flattened");

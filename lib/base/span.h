@@ -12,6 +12,12 @@ struct mpk_span {
 	size_t len; /* bytes */
 };
 
+/* From this size on bytes are large: they stay where they lie. They are copied from file to file
+ * and not through memory, hashed by a thread beside that, kept away from compiler and linker
+ * (measured: below it the detour saves nothing against their own copies), and as tensors get pages
+ * of their own, which the kernel zeroes. */
+enum { MPK_LARGE_BYTES = 1 << 20 };
+
 /* "%.*s" arguments for a span that holds text */
 #define MPK_SPAN_FMT "%.*s"
 #define MPK_SPAN_ARG(s) (int)((s).len > 4096 ? 4096 : (s).len), (const char *)(s).data

@@ -1,3 +1,4 @@
+/* strmap.c - open addressing, half full at most; and the nearest of a list of words */
 #include "base/strmap.h"
 
 #include <stdint.h>

@@ -1,13 +1,14 @@
 /* backend.h - what a back end provides; private to lib/device
  *
- * A back end embeds the base structs as its first members and is found through its row
- * in device.c. The wrappers of device.c have checked what is common: offsets of n = 0,
- * NULL, the key of a kernel, the launch plan.
+ * A back end embeds the base structs as its first members and is found through its row in
+ * table.c. The callers of these operations (device.c, module.c) have checked what is common:
+ * empty and overlapping ranges, NULL, the key of a kernel, the launch plan.
  */
 #ifndef MPK_DEVICE_BACKEND_H
 #define MPK_DEVICE_BACKEND_H
 
 #include <pthread.h>
+#include <stdarg.h>
 
 #include "device/device.h"
 #include "device/launch.h"
@@ -35,7 +36,7 @@ struct mpk_device_ops {
 	enum mpk_code (*load)(struct mpk_device *device, const struct mpk_kernels *kernels,
 			      struct mpk_device_module **out, struct mpk_error *err);
 	void (*unload)(struct mpk_device_module *module); /* frees its arena and itself */
-	/* A kernel whose base part device.c has filled already. */
+	/* A kernel whose base part module.c has filled already. */
 	enum mpk_code (*bind)(struct mpk_device_kernel *kernel, struct mpk_error *err);
 	void (*unbind)(struct mpk_device_kernel *kernel);
 	size_t kernel_bytes; /* of the back end's kernel struct */
@@ -70,6 +71,19 @@ struct mpk_device_kernel {
 };
 
 extern const struct mpk_device_ops mpk_cpu_ops, mpk_opencl_ops, mpk_cuda_ops;
+
+/* What a driver's status means. */
+struct mpk_device_status {
+	const char *name; /* "CL_OUT_OF_RESOURCES", in the driver's words */
+	long long number;
+	const char *cause; /* what usually is behind it, or NULL */
+	enum mpk_code code;
+};
+
+/* mpk_device_fail_status - "<what>: CL_OUT_OF_RESOURCES (-5): likely cause"
+ * Returns  status->code */
+enum mpk_code mpk_device_fail_status(struct mpk_error *err, const struct mpk_device_status *status,
+				     const char *fmt, va_list ap) MPK_PRINTF(3, 0);
 
 /* mpk_device_list_push - append one row
  * Returns  MPK_OK; MPK_E_NOMEM */

@@ -6,8 +6,6 @@
 #include "base/num.h"
 #include "device/backend.h"
 
-enum { CPU_ALIGN = 64 };
-
 static void describe(struct mpk_device_info *info)
 {
 	long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
@@ -36,8 +34,7 @@ static enum mpk_code cpu_open(unsigned ordinal, struct mpk_device **out, struct 
 		return mpk_device_no_such(err, "cpu", ordinal, 1);
 	struct mpk_device *device = calloc(1, sizeof *device);
 
-	if (!device)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(device, err);
 	device->ops = &mpk_cpu_ops;
 	describe(&device->info);
 	*out = device;
@@ -55,12 +52,11 @@ static enum mpk_code cpu_alloc(struct mpk_device *device, uint64_t bytes, void *
 	uint64_t rounded;
 
 	(void)device;
-	if (!mpk_align_up(bytes ? bytes : 1, CPU_ALIGN, &rounded) || rounded > SIZE_MAX / 2)
+	if (!mpk_align_up(bytes ? bytes : 1, MPK_DEVICE_ALIGN, &rounded) || rounded > SIZE_MAX / 2)
 		return mpk_fail_nomem(err);
-	void *data = aligned_alloc(CPU_ALIGN, (size_t)rounded);
+	void *data = aligned_alloc(MPK_DEVICE_ALIGN, (size_t)rounded);
 
-	if (!data)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(data, err);
 	*out = data;
 	return MPK_OK;
 }
@@ -94,8 +90,8 @@ static enum mpk_code cpu_copy(struct mpk_device *device, const struct mpk_device
 {
 	(void)device;
 	(void)err;
-	memmove((uint8_t *)copy->to + copy->to_off, (const uint8_t *)copy->from + copy->from_off,
-		(size_t)copy->bytes);
+	memcpy((uint8_t *)copy->to + copy->to_off, (const uint8_t *)copy->from + copy->from_off,
+	       (size_t)copy->bytes);
 	return MPK_OK;
 }
 

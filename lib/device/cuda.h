@@ -15,9 +15,6 @@ enum mpk_code mpk_cuda_fail(const struct mpk_cuda_api *cu, struct mpk_error *err
 			    const char *fmt, ...) MPK_PRINTF(4, 5);
 #define mpk_cuda_fail(...) mpk_failed(mpk_cuda_fail(__VA_ARGS__))
 
-/* mpk_cuda_status_name - "CUDA_ERROR_NO_BINARY_FOR_GPU"; static storage of the driver */
-const char *mpk_cuda_status_name(const struct mpk_cuda_api *cu, unsigned status);
-
 struct mpk_cuda_device {
 	struct mpk_device base;
 	const struct mpk_cuda_api *cu;
@@ -52,7 +49,19 @@ static inline struct mpk_cuda_device *mpk_cuda_device_of(struct mpk_device *devi
  * Returns  MPK_OK; what mpk_cuda_fail makes of the driver's status */
 enum mpk_code mpk_cuda_enter(struct mpk_cuda_device *device, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* cuda_module.c: operations of backend.h, as mpk_device_* describe them */
+/* cuda_memory.c: operations of backend.h, as mpk_device_* describe them */
+enum mpk_code mpk_cuda_alloc(struct mpk_device *device, uint64_t bytes, void **out,
+			     struct mpk_error *err);
+void mpk_cuda_free(struct mpk_device *device, void *data);
+enum mpk_code mpk_cuda_write(struct mpk_device *device, void *to, uint64_t to_off,
+			     struct mpk_span from, struct mpk_error *err);
+enum mpk_code mpk_cuda_read(struct mpk_device *device, const void *from, uint64_t from_off,
+			    void *to, size_t n, struct mpk_error *err);
+enum mpk_code mpk_cuda_copy(struct mpk_device *device, const struct mpk_device_copy *copy,
+			    struct mpk_error *err);
+enum mpk_code mpk_cuda_sync(struct mpk_device *device, struct mpk_error *err);
+
+/* cuda_module.c: likewise */
 enum mpk_code mpk_cuda_check(const struct mpk_device_info *info, const struct mpk_kernels *kernels,
 			     struct mpk_error *err);
 enum mpk_code mpk_cuda_load(struct mpk_device *device, const struct mpk_kernels *kernels,

@@ -122,8 +122,9 @@ enum mpk_cu_status {
 	  (unsigned long long to, const void *from, size_t bytes))                                 \
 	X(cuMemcpyDtoH, "cuMemcpyDtoH_v2", 3020, true,                                             \
 	  (void *to, unsigned long long from, size_t bytes))                                       \
-	X(cuMemcpyDtoD, "cuMemcpyDtoD_v2", 3020, true,                                             \
-	  (unsigned long long to, unsigned long long from, size_t bytes))                          \
+	X(cuMemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2", 3020, true,                                   \
+	  (unsigned long long to, unsigned long long from, size_t bytes,                           \
+	   struct mpk_cu_stream *stream))                                                          \
 	X(cuModuleLoadDataEx, "cuModuleLoadDataEx", 2010, true,                                    \
 	  (struct mpk_cu_module * *module, const void *image, unsigned count, unsigned *options,   \
 	   void **values))                                                                         \

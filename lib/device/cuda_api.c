@@ -1,15 +1,10 @@
-#include <pthread.h>
+/* cuda_api.c - the CUDA driver's functions, and its statuses in words */
 #include <stdarg.h>
-#include <stdio.h>
 
 #include "device/cuda.h"
 #include "device/driver.h"
-#include "text/escape.h"
 
 static struct mpk_cuda_api api;
-static struct mpk_error api_error;
-static enum mpk_code api_code;
-static pthread_once_t api_once = PTHREAD_ONCE_INIT;
 
 static const struct mpk_driver_symbol symbols[] = {
 #define SYMBOL(name, symbol, driver, required, params)                                             \
@@ -19,33 +14,26 @@ static const struct mpk_driver_symbol symbols[] = {
 		{ 0 },
 };
 
-static enum mpk_code start(void)
+static enum mpk_code start(struct mpk_error *err)
 {
-	static const char *const names[] = { "libcuda.so.1", NULL };
-
-	MPK_TRY(mpk_driver_open(names, symbols, &api, &api_error));
 	unsigned status = api.cuInit(0);
 
 	if (status != MPK_CU_SUCCESS)
-		return mpk_cuda_fail(&api, &api_error, status, "the driver does not start");
+		return mpk_cuda_fail(&api, err, status, "the driver does not start");
 	return MPK_OK;
 }
 
-static void open_api(void)
-{
-	api_code = start();
-	if (api_code != MPK_OK)
-		mpk_error_prefix(&api_error, "no CUDA here: ");
-}
+static const char *const names[] = { "libcuda.so.1", NULL };
+static struct mpk_driver driver = { .names = names,
+				    .symbols = symbols,
+				    .table = &api,
+				    .start = start,
+				    .without = "no CUDA here: ",
+				    .lock = PTHREAD_MUTEX_INITIALIZER };
 
 enum mpk_code mpk_cuda_api_get(const struct mpk_cuda_api **out, struct mpk_error *err)
 {
-	(void)pthread_once(&api_once, open_api);
-	if (api_code != MPK_OK) {
-		if (err)
-			*err = api_error;
-		return mpk_failed(api_code);
-	}
+	MPK_TRY(mpk_driver_get(&driver, err));
 	*out = &api;
 	return MPK_OK;
 }
@@ -85,7 +73,8 @@ static const struct {
 	  "the grid must be a multiple of the cluster, which the GPU must support" },
 };
 
-const char *mpk_cuda_status_name(const struct mpk_cuda_api *cu, unsigned status)
+/* "CUDA_ERROR_NO_BINARY_FOR_GPU", in the driver's own storage */
+static const char *status_name(const struct mpk_cuda_api *cu, unsigned status)
 {
 	const char *name = NULL;
 
@@ -97,20 +86,18 @@ const char *mpk_cuda_status_name(const struct mpk_cuda_api *cu, unsigned status)
 enum mpk_code(mpk_cuda_fail)(const struct mpk_cuda_api *cu, struct mpk_error *err, unsigned status,
 			     const char *fmt, ...)
 {
-	const char *cause = NULL;
-	enum mpk_code code = MPK_E_DEVICE;
-	char what[512];
+	struct mpk_device_status as = { .name = status_name(cu, status),
+					.number = status,
+					.code = MPK_E_DEVICE };
 	va_list ap;
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(causes); i++)
 		if ((unsigned)causes[i].status == status) {
-			cause = causes[i].cause;
-			code = causes[i].code;
+			as.cause = causes[i].cause;
+			as.code = causes[i].code;
 		}
 	va_start(ap, fmt);
-	(void)vsnprintf(what, sizeof what, fmt, ap);
+	(void)mpk_device_fail_status(err, &as, fmt, ap);
 	va_end(ap);
-	return mpk_fail(err, code, "%s: %s (%u)%s%s", what,
-			MPK_QUOTE(mpk_span_str(mpk_cuda_status_name(cu, status))), status,
-			cause ? ": " : "", cause ? cause : "");
+	return as.code;
 }

@@ -1,5 +1,4 @@
-/* cuda_device.c - devices, primary contexts, memory */
-#include <inttypes.h>
+/* cuda_device.c - devices and their primary contexts; the back end's table of operations */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -103,8 +102,7 @@ static enum mpk_code cuda_open(unsigned ordinal, struct mpk_device **out, struct
 		return mpk_device_no_such(err, "cuda", ordinal, count);
 	struct mpk_cuda_device *device = calloc(1, sizeof *device);
 
-	if (!device)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(device, err);
 	device->base.ops = &mpk_cuda_ops;
 	device->cu = cu;
 	enum mpk_code code = start(device, ordinal, err);
@@ -125,123 +123,18 @@ static void cuda_close(struct mpk_device *base)
 	free(device);
 }
 
-enum mpk_code mpk_cuda_enter(struct mpk_cuda_device *device, struct mpk_error *err)
-{
-	unsigned status = device->cu->cuCtxSetCurrent(device->context);
-
-	if (status != MPK_CU_SUCCESS)
-		return mpk_cuda_fail(device->cu, err, status, "cuda:%u", device->base.info.ordinal);
-	return MPK_OK;
-}
-
-static unsigned long long address_of(const void *data, uint64_t off)
-{
-	return (unsigned long long)(uintptr_t)data + off;
-}
-
-static enum mpk_code cuda_alloc(struct mpk_device *base, uint64_t bytes, void **out,
-				struct mpk_error *err)
-{
-	struct mpk_cuda_device *device = mpk_cuda_device_of(base);
-	unsigned long long address = 0;
-
-	MPK_TRY(mpk_cuda_enter(device, err));
-	unsigned status = device->cu->cuMemAlloc(&address, bytes ? (size_t)bytes : 1);
-
-	if (status != MPK_CU_SUCCESS)
-		return mpk_cuda_fail(device->cu, err, status,
-				     "cannot allocate %" PRIu64 " bytes on cuda:%u (%s)", bytes,
-				     base->info.ordinal, base->info.name);
-	*out = (void *)(uintptr_t)address;
-	return MPK_OK;
-}
-
-static void cuda_free(struct mpk_device *base, void *data)
-{
-	struct mpk_cuda_device *device = mpk_cuda_device_of(base);
-
-	/* After a fault of a kernel the driver refuses this too; there is nothing left to do. */
-	if (mpk_cuda_enter(device, NULL) == MPK_OK)
-		(void)device->cu->cuMemFree(address_of(data, 0));
-}
-
-static enum mpk_code cuda_sync(struct mpk_device *base, struct mpk_error *err)
-{
-	struct mpk_cuda_device *device = mpk_cuda_device_of(base);
-
-	MPK_TRY(mpk_cuda_enter(device, err));
-	unsigned status = device->cu->cuStreamSynchronize(base->stream);
-
-	if (status != MPK_CU_SUCCESS)
-		return mpk_cuda_fail(device->cu, err, status, "a kernel on cuda:%u failed",
-				     base->info.ordinal);
-	return MPK_OK;
-}
-
-/* Copies run on the default stream: what the caller's own stream holds must end first. */
-static enum mpk_code before_copy(struct mpk_device *base, struct mpk_error *err)
-{
-	if (base->stream)
-		return cuda_sync(base, err);
-	return mpk_cuda_enter(mpk_cuda_device_of(base), err);
-}
-
-static enum mpk_code cuda_write(struct mpk_device *base, void *to, uint64_t to_off,
-				struct mpk_span from, struct mpk_error *err)
-{
-	const struct mpk_cuda_api *cu = mpk_cuda_device_of(base)->cu;
-
-	MPK_TRY(before_copy(base, err));
-	unsigned status = cu->cuMemcpyHtoD(address_of(to, to_off), from.data, from.len);
-
-	if (status != MPK_CU_SUCCESS)
-		return mpk_cuda_fail(cu, err, status, "cannot copy %zu bytes to cuda:%u", from.len,
-				     base->info.ordinal);
-	return MPK_OK;
-}
-
-static enum mpk_code cuda_read(struct mpk_device *base, const void *from, uint64_t from_off,
-			       void *to, size_t n, struct mpk_error *err)
-{
-	const struct mpk_cuda_api *cu = mpk_cuda_device_of(base)->cu;
-
-	MPK_TRY(before_copy(base, err));
-	unsigned status = cu->cuMemcpyDtoH(to, address_of(from, from_off), n);
-
-	if (status != MPK_CU_SUCCESS)
-		return mpk_cuda_fail(cu, err, status, "cannot copy %zu bytes from cuda:%u", n,
-				     base->info.ordinal);
-	return MPK_OK;
-}
-
-static enum mpk_code cuda_copy(struct mpk_device *base, const struct mpk_device_copy *copy,
-			       struct mpk_error *err)
-{
-	const struct mpk_cuda_api *cu = mpk_cuda_device_of(base)->cu;
-
-	MPK_TRY(before_copy(base, err));
-	unsigned status =
-		cu->cuMemcpyDtoD(address_of(copy->to, copy->to_off),
-				 address_of(copy->from, copy->from_off), (size_t)copy->bytes);
-
-	if (status != MPK_CU_SUCCESS)
-		return mpk_cuda_fail(cu, err, status, "cannot copy %" PRIu64 " bytes on cuda:%u",
-				     copy->bytes, base->info.ordinal);
-	return MPK_OK;
-}
-
 const struct mpk_device_ops mpk_cuda_ops = {
 	.kind = MPK_DEVICE_CUDA,
 	.name = "cuda",
 	.list = cuda_list,
 	.open = cuda_open,
 	.close = cuda_close,
-	.alloc = cuda_alloc,
-	.free = cuda_free,
-	.write = cuda_write,
-	.read = cuda_read,
-	.copy = cuda_copy,
-	.sync = cuda_sync,
+	.alloc = mpk_cuda_alloc,
+	.free = mpk_cuda_free,
+	.write = mpk_cuda_write,
+	.read = mpk_cuda_read,
+	.copy = mpk_cuda_copy,
+	.sync = mpk_cuda_sync,
 	.takes_streams = true,
 	.load = mpk_cuda_load,
 	.unload = mpk_cuda_unload,

@@ -19,9 +19,9 @@ static struct mpk_cuda_device *device_of(const struct mpk_cuda_kernel *kernel)
 	return mpk_cuda_device_of(kernel->base.module->device);
 }
 
-static size_t param_bytes(const struct mpk_launch_arg *arg)
+static size_t param_bytes(const struct mpk_kernel_param *arg)
 {
-	return arg->form == MPK_ARG_TENSOR_MAP ? 128 : arg->bytes;
+	return arg->form == MPK_PARAM_TENSOR_MAP ? 128 : arg->bytes;
 }
 
 /* Compares the code's parameters with the function table, where the driver can tell. */
@@ -78,8 +78,7 @@ enum mpk_code mpk_cuda_bind(struct mpk_device_kernel *base, struct mpk_error *er
 
 	kernel->params = mpk_arena_array(&base->module->arena, count + 1, sizeof *kernel->params);
 	kernel->values = mpk_arena_array(&base->module->arena, count + 1, sizeof *kernel->values);
-	if (!kernel->params || !kernel->values)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(kernel->params && kernel->values, err);
 	MPK_TRY(mpk_cuda_enter(device, err));
 	unsigned status =
 		device->cu->cuModuleGetFunction(&kernel->function, module->module, base->name);
@@ -243,7 +242,7 @@ static void pack_params(struct mpk_cuda_kernel *kernel, const uint64_t *slots)
 	for (size_t i = 0; i < plan->arg_count; i++) {
 		mpk_launch_pack(&plan->args[i], slots[i], &kernel->values[i]);
 		/* A tensor map is passed by value: the driver reads it where it lies. */
-		kernel->params[i] = plan->args[i].form == MPK_ARG_TENSOR_MAP
+		kernel->params[i] = plan->args[i].form == MPK_PARAM_TENSOR_MAP
 					    ? (void *)(uintptr_t)slots[i]
 					    : &kernel->values[i];
 	}

@@ -98,8 +98,7 @@ static enum mpk_code get_image(const struct mpk_cuda_device *device, const struc
 		return mpk_nvrtc_compile(k->data, device->base.info.sm, out, &bytes, err);
 	char *image = copy_image(k->data);
 
-	if (!image)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(image, err);
 	*out = image;
 	return MPK_OK;
 }
@@ -111,8 +110,7 @@ static enum mpk_code load_module(struct mpk_cuda_device *device, const struct mp
 	struct jit_logs *logs = calloc(1, sizeof *logs);
 	struct mpk_cu_module *module = NULL;
 
-	if (!logs)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(logs, err);
 	unsigned status = load_image(device->cu, image, logs, &module);
 	enum mpk_code code = MPK_OK;
 

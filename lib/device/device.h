@@ -12,8 +12,9 @@
  * Threads: a device, its modules and its memory may be used from any thread, by one at a
  * time; launches alone may also come from several threads at once.
  *
- * Order: launches and copies of one device happen in the order of the calls. Launches
- * return before the kernel ends; copies to and from the host wait for it.
+ * Order: launches, writes, reads and copies of one device happen in the order of the calls,
+ * so that each sees what those before it did. Launches and copies within the device only
+ * queue and return; writes and reads wait for what was queued before them.
  */
 #ifndef MPK_DEVICE_DEVICE_H
 #define MPK_DEVICE_DEVICE_H
@@ -26,12 +27,12 @@
 #include "base/span.h"
 #include "kernels/kernels.h"
 
-/* The numbers are DLPack's DLDeviceType. */
+/* The numbers are DLPack's. */
 enum mpk_device_kind {
 	MPK_DEVICE_NONE = 0,
-	MPK_DEVICE_CPU = 1,
-	MPK_DEVICE_CUDA = 2,
-	MPK_DEVICE_OPENCL = 4,
+	MPK_DEVICE_CPU = MPK_DL_CPU,
+	MPK_DEVICE_CUDA = MPK_DL_CUDA,
+	MPK_DEVICE_OPENCL = MPK_DL_OPENCL,
 };
 
 struct mpk_device;
@@ -94,11 +95,15 @@ void mpk_device_close(struct mpk_device *device);
 /* mpk_device_get_info - valid until the device is closed */
 const struct mpk_device_info *mpk_device_get_info(const struct mpk_device *device);
 
-/* mpk_device_alloc - memory on the device
+/* Bytes: mpk_device_alloc gives memory aligned to at least this, which is enough for every
+ * element type and what TVM itself asks for. */
+enum { MPK_DEVICE_ALIGN = 64 };
+
+/* mpk_device_alloc - memory on the device, aligned to MPK_DEVICE_ALIGN; what it holds is undefined
  * @bytes   0 is allowed and gives memory that can be freed
  * @out     the value of DLTensor.data. CUDA: the device address. OpenCL: the address of a
  *          descriptor whose first field is the cl_mem (what TVM 0.8 on passes to kernels).
- *          CPU: an address aligned to 64 bytes
+ *          CPU: the address
  * Returns  MPK_OK; MPK_E_DEVICE (out of device memory, ...); MPK_E_NOMEM */
 enum mpk_code mpk_device_alloc(struct mpk_device *device, uint64_t bytes, void **out,
 			       struct mpk_error *err) MPK_MUST_CHECK;
@@ -123,8 +128,9 @@ enum mpk_code mpk_device_alloc_texture(struct mpk_device *device,
  * Waits for kernels that use it, as far as the driver requires. */
 void mpk_device_free(struct mpk_device *device, void *data);
 
-/* mpk_device_write, _read, _copy - to, from and within a device; offsets and sizes in bytes
- * No bytes: nothing is done. write and read block until the host memory may be reused.
+/* mpk_device_write, mpk_device_read - to and from a device; offsets and sizes in bytes
+ * They wait for the launches and copies before them. When they return, the host memory may be
+ * used again, and what is queued later sees the bytes. No bytes: nothing is done, nor waited for.
  * Returns  MPK_OK; MPK_E_RANGE for a range beyond the allocation where the back end knows
  *          its size (opencl), else the driver's error: MPK_E_DEVICE, or MPK_E_RAISED when
  *          a kernel before faulted; MPK_E_UNSUPPORTED for a texture */
@@ -133,7 +139,7 @@ enum mpk_code mpk_device_write(struct mpk_device *device, void *to, uint64_t to_
 enum mpk_code mpk_device_read(struct mpk_device *device, const void *from, uint64_t from_off,
 			      void *to, size_t n, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* One copy within a device. */
+/* One copy within a device; offsets and sizes in bytes. */
 struct mpk_device_copy {
 	void *to;
 	uint64_t to_off;
@@ -141,6 +147,11 @@ struct mpk_device_copy {
 	uint64_t from_off;
 	uint64_t bytes;
 };
+/* mpk_device_copy - queue a copy behind the launches and copies before it; does not wait
+ * Both memories stay allocated until a later mpk_device_sync, _read or _write has returned, or are
+ * given to mpk_device_free, which knows of the copy. No bytes: nothing is done.
+ * Returns  as mpk_device_write; MPK_E_RANGE also for ranges of one memory that overlap. What goes
+ *          wrong later is reported by a later call */
 enum mpk_code mpk_device_copy(struct mpk_device *device, const struct mpk_device_copy *copy,
 			      struct mpk_error *err) MPK_MUST_CHECK;
 
@@ -148,10 +159,11 @@ enum mpk_code mpk_device_copy(struct mpk_device *device, const struct mpk_device
  * Returns  MPK_OK; MPK_E_RAISED (a kernel faulted); MPK_E_DEVICE */
 enum mpk_code mpk_device_sync(struct mpk_device *device, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_device_set_stream - where later launches and copies are queued
+/* mpk_device_set_stream - where later launches and copies are queued; waits for those before
  * @stream  CUDA: a CUstream of the caller, or NULL for the default stream. OpenCL and CPU
  *          have one queue and take NULL alone
- * Returns  MPK_OK; MPK_E_UNSUPPORTED for a stream that the back end cannot have */
+ * Returns  MPK_OK; MPK_E_UNSUPPORTED for a stream that the back end cannot have; as
+ *          mpk_device_sync when another stream was set before */
 enum mpk_code mpk_device_set_stream(struct mpk_device *device, void *stream,
 				    struct mpk_error *err) MPK_MUST_CHECK;
 
@@ -178,9 +190,6 @@ void mpk_device_unload(struct mpk_device_module *module);
 enum mpk_code mpk_device_get_kernel(struct mpk_device_module *module, struct mpk_span key,
 				    struct mpk_device_kernel **out,
 				    struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_device_kernel_info - what the function table says of it; valid like the kernel */
-const struct mpk_function_info *mpk_device_kernel_info(const struct mpk_device_kernel *k);
 
 /* mpk_device_launch - run a kernel; does not wait for it
  * @slots   one 64-bit value per parameter of the table, then one per launch tag that takes

@@ -1,3 +1,4 @@
+/* driver.c - driver libraries: looked for once, kept open, never required to build or to start */
 #include "device/driver.h"
 
 #include <dlfcn.h>
@@ -7,34 +8,32 @@
 #include "base/span.h"
 #include "text/escape.h"
 
-static enum mpk_code fill(void *handle, const char *library,
-			  const struct mpk_driver_symbol *symbols, void *table,
+static enum mpk_code fill(const struct mpk_driver *driver, void *handle, const char *library,
 			  struct mpk_error *err)
 {
-	for (const struct mpk_driver_symbol *s = symbols; s->name; s++) {
+	for (const struct mpk_driver_symbol *s = driver->symbols; s->name; s++) {
 		void *address = dlsym(handle, s->name);
 
 		if (!address && s->required)
 			return mpk_fail(err, MPK_E_DEVICE, "%s has no '%s': the driver is too old",
 					library, s->name);
-		memcpy((char *)table + s->offset, &address, sizeof address);
+		memcpy((char *)driver->table + s->offset, &address, sizeof address);
 	}
 	return MPK_OK;
 }
 
-enum mpk_code mpk_driver_open(const char *const *names, const struct mpk_driver_symbol *symbols,
-			      void *table, struct mpk_error *err)
+static enum mpk_code open_driver(const struct mpk_driver *driver, struct mpk_error *err)
 {
-	const char *const *name = names;
+	const char *const *name = driver->names;
 	bool explained = false;
 	char reason[512]; /* the linker's text for the first name: the best known one */
 
-	(void)snprintf(reason, sizeof reason, "%s", names[0]);
+	(void)snprintf(reason, sizeof reason, "%s", *name);
 	do {
 		void *handle = dlopen(*name, RTLD_NOW | RTLD_LOCAL);
 
 		if (handle)
-			return fill(handle, *name, symbols, table, err);
+			return fill(driver, handle, *name, err);
 		const char *said = dlerror();
 
 		if (!explained && said)
@@ -42,4 +41,27 @@ enum mpk_code mpk_driver_open(const char *const *names, const struct mpk_driver_
 		explained = explained || said;
 	} while (*++name);
 	return mpk_fail(err, MPK_E_DEVICE, "cannot open %s", MPK_QUOTE(mpk_span_str(reason)));
+}
+
+static enum mpk_code open_and_start(const struct mpk_driver *driver, struct mpk_error *err)
+{
+	MPK_TRY(open_driver(driver, err));
+	return driver->start ? driver->start(err) : MPK_OK;
+}
+
+enum mpk_code mpk_driver_get(struct mpk_driver *driver, struct mpk_error *err)
+{
+	(void)pthread_mutex_lock(&driver->lock);
+	if (!driver->tried) {
+		driver->tried = true;
+		driver->code = open_and_start(driver, &driver->error);
+		if (driver->code != MPK_OK)
+			mpk_error_prefix(&driver->error, "%s", driver->without);
+	}
+	(void)pthread_mutex_unlock(&driver->lock);
+	if (driver->code == MPK_OK)
+		return MPK_OK;
+	if (err)
+		*err = driver->error;
+	return mpk_failed(driver->code);
 }

@@ -1,3 +1,4 @@
+/* launch.c - packed values to launch extents and arguments, for all back ends alike */
 #include "device/launch.h"
 
 #include <inttypes.h>
@@ -7,7 +8,7 @@
 #include "base/num.h"
 #include "text/escape.h"
 
-static bool arg_form(struct mpk_dtype t, int32_t extra, struct mpk_launch_arg *out)
+static bool arg_form(struct mpk_dtype t, int32_t extra, struct mpk_kernel_param *out)
 {
 	size_t bytes = t.bits / 8u;
 
@@ -16,24 +17,24 @@ static bool arg_form(struct mpk_dtype t, int32_t extra, struct mpk_launch_arg *o
 	out->bytes = (uint8_t)bytes;
 	switch (t.code) {
 	case MPK_DTYPE_HANDLE:
-		out->form = extra == 1 ? MPK_ARG_TENSOR_MAP : MPK_ARG_HANDLE;
+		out->form = extra == 1 ? MPK_PARAM_TENSOR_MAP : MPK_PARAM_HANDLE;
 		out->bytes = 8;
 		return t.bits == 64;
 	case MPK_DTYPE_BOOL:
 	case MPK_DTYPE_INT:
 	case MPK_DTYPE_UINT:
-		out->form = MPK_ARG_BITS;
+		out->form = MPK_PARAM_BITS;
 		if (mpk_dtype_is_bool(t))
 			out->bytes = 1;
 		return mpk_dtype_is_bool(t) || t.bits == 8 || t.bits == 16 || t.bits == 32 ||
 		       t.bits == 64;
 	case MPK_DTYPE_FLOAT:
-		out->form = bytes == 8   ? MPK_ARG_FLOAT64
-			    : bytes == 4 ? MPK_ARG_FLOAT32
-					 : MPK_ARG_FLOAT16;
+		out->form = bytes == 8   ? MPK_PARAM_FLOAT64
+			    : bytes == 4 ? MPK_PARAM_FLOAT32
+					 : MPK_PARAM_FLOAT16;
 		return t.bits == 64 || t.bits == 32 || t.bits == 16;
 	case MPK_DTYPE_BFLOAT:
-		out->form = MPK_ARG_BFLOAT16;
+		out->form = MPK_PARAM_BFLOAT16;
 		return t.bits == 16;
 	default:
 		return false;
@@ -44,8 +45,7 @@ static enum mpk_code plan_args(const struct mpk_function_info *info, struct mpk_
 			       struct mpk_launch_plan *plan, struct mpk_error *err)
 {
 	plan->args = mpk_arena_array(arena, info->arg_count + 1, sizeof *plan->args);
-	if (!plan->args)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(plan->args, err);
 	plan->arg_count = info->arg_count;
 	for (size_t i = 0; i < info->arg_count; i++) {
 		int32_t extra = i < info->extra_tag_count ? info->extra_tags[i] : 0;
@@ -166,28 +166,28 @@ static double slot_double(uint64_t slot)
 	return value;
 }
 
-void mpk_launch_pack(const struct mpk_launch_arg *arg, uint64_t slot, uint64_t *value)
+void mpk_launch_pack(const struct mpk_kernel_param *arg, uint64_t slot, uint64_t *value)
 {
 	float narrow;
 
 	*value = 0;
 	switch (arg->form) {
-	case MPK_ARG_HANDLE:
-	case MPK_ARG_TENSOR_MAP:
-	case MPK_ARG_FLOAT64:
+	case MPK_PARAM_HANDLE:
+	case MPK_PARAM_TENSOR_MAP:
+	case MPK_PARAM_FLOAT64:
 		*value = slot;
 		return;
-	case MPK_ARG_BITS:
+	case MPK_PARAM_BITS:
 		memcpy(value, &slot, arg->bytes);
 		return;
-	case MPK_ARG_FLOAT32:
+	case MPK_PARAM_FLOAT32:
 		narrow = (float)slot_double(slot);
 		memcpy(value, &narrow, sizeof narrow);
 		return;
-	case MPK_ARG_FLOAT16:
+	case MPK_PARAM_FLOAT16:
 		*value = mpk_f64_to_f16(slot_double(slot));
 		return;
-	case MPK_ARG_BFLOAT16:
+	case MPK_PARAM_BFLOAT16:
 		*value = mpk_f64_to_bf16(slot_double(slot));
 		return;
 	}

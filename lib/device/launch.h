@@ -15,25 +15,25 @@
 #include "kernels/kernels.h"
 
 /* How a slot becomes the bytes of an argument. */
-enum mpk_arg_form {
-	MPK_ARG_HANDLE, /* 8 bytes as they are */
-	MPK_ARG_BITS,   /* the low `bytes` of an integer */
-	MPK_ARG_FLOAT64,
-	MPK_ARG_FLOAT32,
-	MPK_ARG_FLOAT16,
-	MPK_ARG_BFLOAT16,
-	MPK_ARG_TENSOR_MAP, /* the handle is the address of 128 bytes to pass by value */
+enum mpk_param_form {
+	MPK_PARAM_HANDLE, /* 8 bytes as they are */
+	MPK_PARAM_BITS,   /* the low `bytes` of an integer */
+	MPK_PARAM_FLOAT64,
+	MPK_PARAM_FLOAT32,
+	MPK_PARAM_FLOAT16,
+	MPK_PARAM_BFLOAT16,
+	MPK_PARAM_TENSOR_MAP, /* the handle is the address of 128 bytes to pass by value */
 };
 
-struct mpk_launch_arg {
-	enum mpk_arg_form form;
+struct mpk_kernel_param {
+	enum mpk_param_form form;
 	uint8_t bytes;
 };
 
 /* What is known of a kernel before it is called. */
 struct mpk_launch_plan {
 	struct mpk_span key; /* for messages */
-	struct mpk_launch_arg *args;
+	struct mpk_kernel_param *args;
 	size_t arg_count;
 	enum mpk_launch_tag tags[MPK_TAG_UNKNOWN]; /* those that take a slot, in order */
 	size_t tag_count;
@@ -63,8 +63,8 @@ enum mpk_code mpk_launch_shape_of(const struct mpk_launch_plan *plan, const uint
 				  struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_launch_pack - the bytes of argument i, little-endian from the first byte of *value
- * MPK_ARG_HANDLE and MPK_ARG_TENSOR_MAP: the slot itself. */
-void mpk_launch_pack(const struct mpk_launch_arg *arg, uint64_t slot, uint64_t *value);
+ * MPK_PARAM_HANDLE and MPK_PARAM_TENSOR_MAP: the slot itself. */
+void mpk_launch_pack(const struct mpk_kernel_param *arg, uint64_t slot, uint64_t *value);
 
 /* mpk_launch_block_size - threads in one block; cannot wrap after mpk_launch_shape_of */
 uint64_t mpk_launch_block_size(const struct mpk_launch_shape *shape);

@@ -56,8 +56,7 @@ static enum mpk_code fail_key(const struct mpk_device_module *module, struct mpk
 	const struct mpk_kernels *k = &module->kernels;
 	struct mpk_span *names = calloc(k->function_count + 1, sizeof *names);
 
-	if (!names)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(names, err);
 	for (size_t i = 0; i < k->function_count; i++)
 		names[i] = k->functions[i].key;
 	size_t near = mpk_closest(key, names, k->function_count);
@@ -76,13 +75,11 @@ static enum mpk_code bind_kernel(struct mpk_device_module *module,
 	const struct mpk_device_ops *ops = module->device->ops;
 	struct mpk_device_kernel *kernel = mpk_arena_alloc(&module->arena, ops->kernel_bytes);
 
-	if (!kernel)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(kernel, err);
 	kernel->module = module;
 	kernel->info = info;
 	kernel->name = mpk_arena_text(&module->arena, info->key);
-	if (!kernel->name)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(kernel->name, err);
 	mpk_escape_to(info->key, kernel->shown, sizeof kernel->shown);
 	if (memchr(kernel->name, '\0', info->key.len + 1) != kernel->name + info->key.len)
 		return mpk_fail(err, MPK_E_CORRUPT, "kernel name '%s' contains a NUL byte",
@@ -107,11 +104,6 @@ enum mpk_code mpk_device_get_kernel(struct mpk_device_module *module, struct mpk
 		MPK_TRY(bind_kernel(module, info, &module->bound[index], err));
 	*out = module->bound[index];
 	return MPK_OK;
-}
-
-const struct mpk_function_info *mpk_device_kernel_info(const struct mpk_device_kernel *k)
-{
-	return k->info;
 }
 
 enum mpk_code mpk_device_launch(struct mpk_device_kernel *kernel, const uint64_t *slots,

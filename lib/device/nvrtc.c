@@ -1,7 +1,7 @@
+/* nvrtc.c - CUDA C++ source to machine code; which release of NVRTC is here is found out at run time */
 #include "device/nvrtc.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,9 +32,6 @@ struct nvrtc_api {
 };
 
 static struct nvrtc_api api;
-static struct mpk_error api_error;
-static enum mpk_code api_code;
-static pthread_once_t api_once = PTHREAD_ONCE_INIT;
 
 static const struct mpk_driver_symbol symbols[] = {
 #define SYMBOL(name, params) { #name, offsetof(struct nvrtc_api, name), true },
@@ -44,33 +41,21 @@ static const struct mpk_driver_symbol symbols[] = {
 	{ 0 },
 };
 
-static void open_api(void)
-{
-	static const char *const names[] = {
-		"libnvrtc.so.13",
-		"libnvrtc.so.12",
-		"libnvrtc.so.11.2",
-		"libnvrtc.so.11.1",
-		"/usr/local/cuda/lib64/libnvrtc.so",
-		NULL,
-	};
-
-	api_code = mpk_driver_open(names, symbols, &api, &api_error);
-	if (api_code != MPK_OK)
-		mpk_error_prefix(
-			&api_error,
-			"the kernels are CUDA source, which needs NVIDIA's run-time compiler: ");
-}
-
-static enum mpk_code get_api(struct mpk_error *err)
-{
-	(void)pthread_once(&api_once, open_api);
-	if (api_code == MPK_OK)
-		return MPK_OK;
-	if (err)
-		*err = api_error;
-	return mpk_failed(api_code);
-}
+static const char *const names[] = {
+	"libnvrtc.so.13",
+	"libnvrtc.so.12",
+	"libnvrtc.so.11.2",
+	"libnvrtc.so.11.1",
+	"/usr/local/cuda/lib64/libnvrtc.so",
+	NULL,
+};
+static struct mpk_driver driver = {
+	.names = names,
+	.symbols = symbols,
+	.table = &api,
+	.without = "the kernels are CUDA source, which needs NVIDIA's run-time compiler: ",
+	.lock = PTHREAD_MUTEX_INITIALIZER
+};
 
 /* "-I<dir>/../include" and its cccl: the toolkit's headers lie beside its library. */
 struct includes {
@@ -151,11 +136,10 @@ enum mpk_code mpk_nvrtc_compile(struct mpk_span source, unsigned sm, char **out,
 {
 	struct _nvrtcProgram *program = NULL;
 
-	MPK_TRY(get_api(err));
+	MPK_TRY(mpk_driver_get(&driver, err));
 	char *text = strndup((const char *)source.data, source.len);
 
-	if (!text)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(text, err);
 	int status = api.nvrtcCreateProgram(&program, text, "kernels.cu", 0, NULL, NULL);
 
 	free(text);

@@ -1,14 +1,10 @@
-#include <pthread.h>
+/* opencl_api.c - the OpenCL loader's functions, and its statuses in words */
 #include <stdarg.h>
-#include <stdio.h>
 
 #include "device/driver.h"
 #include "device/opencl.h"
 
 static struct mpk_opencl_api api;
-static struct mpk_error api_error;
-static enum mpk_code api_code;
-static pthread_once_t api_once = PTHREAD_ONCE_INIT;
 
 static const struct mpk_driver_symbol symbols[] = {
 #define SYMBOL(function, required)                                                                 \
@@ -18,23 +14,16 @@ static const struct mpk_driver_symbol symbols[] = {
 		{ 0 },
 };
 
-static void open_api(void)
-{
-	static const char *const names[] = { "libOpenCL.so.1", NULL };
-
-	api_code = mpk_driver_open(names, symbols, &api, &api_error);
-	if (api_code != MPK_OK)
-		mpk_error_prefix(&api_error, "no OpenCL here: ");
-}
+static const char *const names[] = { "libOpenCL.so.1", NULL };
+static struct mpk_driver driver = { .names = names,
+				    .symbols = symbols,
+				    .table = &api,
+				    .without = "no OpenCL here: ",
+				    .lock = PTHREAD_MUTEX_INITIALIZER };
 
 enum mpk_code mpk_opencl_api_get(const struct mpk_opencl_api **out, struct mpk_error *err)
 {
-	(void)pthread_once(&api_once, open_api);
-	if (api_code != MPK_OK) {
-		if (err)
-			*err = api_error;
-		return mpk_failed(api_code);
-	}
+	MPK_TRY(mpk_driver_get(&driver, err));
 	*out = &api;
 	return MPK_OK;
 }
@@ -124,14 +113,16 @@ enum mpk_code(mpk_opencl_fail)(struct mpk_error *err, cl_int status, const char 
 {
 	size_t i = find_status(status);
 	bool known = i < MPK_ARRAY_COUNT(statuses);
-	const char *cause = known ? statuses[i].cause : NULL;
-	enum mpk_code code = known && statuses[i].code ? statuses[i].code : MPK_E_DEVICE;
-	char what[512];
+	struct mpk_device_status as = {
+		.name = mpk_opencl_error_name(status),
+		.number = status,
+		.cause = known ? statuses[i].cause : NULL,
+		.code = known && statuses[i].code ? statuses[i].code : MPK_E_DEVICE,
+	};
 	va_list ap;
 
 	va_start(ap, fmt);
-	(void)vsnprintf(what, sizeof what, fmt, ap);
+	(void)mpk_device_fail_status(err, &as, fmt, ap);
 	va_end(ap);
-	return mpk_fail(err, code, "%s: %s (%d)%s%s", what, mpk_opencl_error_name(status), status,
-			cause ? ": " : "", cause ? cause : "");
+	return as.code;
 }

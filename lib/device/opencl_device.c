@@ -176,8 +176,7 @@ static enum mpk_code opencl_open(unsigned ordinal, struct mpk_device **out, stru
 		return mpk_device_no_such(err, "opencl", ordinal, found.count);
 	struct mpk_opencl_device *device = calloc(1, sizeof *device);
 
-	if (!device)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(device, err);
 	device->base.ops = &mpk_opencl_ops;
 	device->cl = cl;
 	device->id = found.items[ordinal].device;

@@ -88,13 +88,13 @@ static enum mpk_code set_arg(const struct mpk_opencl_kernel *kernel, size_t i, u
 			     struct mpk_error *err)
 {
 	const struct mpk_opencl_api *cl = device_of(&kernel->base)->cl;
-	const struct mpk_launch_arg *arg = &kernel->base.plan.args[i];
+	const struct mpk_kernel_param *arg = &kernel->base.plan.args[i];
 	const void *source;
 	uint64_t value;
 	void *data;
 	size_t bytes = arg->bytes;
 
-	if (arg->form == MPK_ARG_HANDLE || arg->form == MPK_ARG_TENSOR_MAP) {
+	if (arg->form == MPK_PARAM_HANDLE || arg->form == MPK_PARAM_TENSOR_MAP) {
 		/* The driver reads the cl_mem from the descriptor's first field. */
 		memcpy(&data, &slot, sizeof data);
 		source = data;

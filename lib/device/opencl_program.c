@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clsource/clsource.h"
 #include "device/opencl.h"
+#include "sourcecode/sourcecode.h"
 #include "text/escape.h"
 
 static struct mpk_opencl_module *module_of(struct mpk_device_module *module)
@@ -45,16 +45,15 @@ static enum mpk_code programs_of_source(struct mpk_opencl_module *module, struct
 					struct mpk_error *err)
 {
 	struct mpk_arena *arena = &module->base.arena;
-	const struct mpk_clsource_piece *pieces;
+	const struct mpk_source_code_piece *pieces;
 
-	MPK_TRY(mpk_clsource_split(text, arena, &pieces, &module->program_count, err));
+	MPK_TRY(mpk_source_code_split(text, arena, &pieces, &module->program_count, err));
 	bool is_whole = module->program_count == 0;
 
 	if (is_whole)
 		module->program_count = 1;
 	module->programs = mpk_arena_array(arena, module->program_count, sizeof *module->programs);
-	if (!module->programs)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(module->programs, err);
 	if (is_whole)
 		module->programs[0].code = text;
 	for (size_t i = 0; !is_whole && i < module->program_count; i++) {
@@ -71,8 +70,7 @@ static enum mpk_code programs_of_spirv(struct mpk_opencl_module *module,
 	module->program_count = k->source_count;
 	module->programs =
 		mpk_arena_array(&module->base.arena, k->source_count + 1, sizeof *module->programs);
-	if (!module->programs)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(module->programs, err);
 	for (size_t i = 0; i < k->source_count; i++) {
 		module->programs[i].name = k->sources[i].key;
 		module->programs[i].code = k->sources[i].data;
@@ -86,8 +84,7 @@ static enum mpk_code programs_of_binary(struct mpk_opencl_module *module, struct
 	module->form = MPK_OPENCL_BINARY;
 	module->program_count = 1;
 	module->programs = mpk_arena_array(&module->base.arena, 1, sizeof *module->programs);
-	if (!module->programs)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(module->programs, err);
 	module->programs[0].code = code;
 	return MPK_OK;
 }
@@ -108,8 +105,7 @@ enum mpk_code mpk_opencl_load(struct mpk_device *device, const struct mpk_kernel
 	MPK_TRY(mpk_opencl_check(&device->info, k, err));
 	struct mpk_opencl_module *module = calloc(1, sizeof *module);
 
-	if (!module)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(module, err);
 	module->form = MPK_OPENCL_SOURCE;
 	enum mpk_code code = make_programs(module, k, err);
 

@@ -45,16 +45,6 @@ void mpk_digest_fini(struct mpk_digest *d)
 	d->state = NULL;
 }
 
-enum mpk_code mpk_digest_of(enum mpk_digest_kind kind, struct mpk_span bytes,
-			    uint8_t out[MPK_DIGEST_BYTES], struct mpk_error *err)
-{
-	MPK_CLEANUP(mpk_digest_fini) struct mpk_digest d = { .state = NULL };
-
-	MPK_TRY(mpk_digest_init(&d, kind, err));
-	MPK_TRY(mpk_digest_update(&d, bytes, err));
-	return mpk_digest_final(&d, out, err);
-}
-
 static enum mpk_code add_all(struct mpk_digest *d, struct mpk_reader *r, const struct mpk_tap *tap,
 			     struct mpk_error *err)
 {
@@ -74,8 +64,7 @@ enum mpk_code mpk_digest_add_rope(struct mpk_digest *d, const struct mpk_rope *r
 {
 	struct mpk_reader *r = malloc(sizeof *r);
 
-	if (!r)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(r, err);
 	mpk_reader_init(r, rope);
 	enum mpk_code code = add_all(d, r, tap, err);
 	mpk_reader_fini(r);

@@ -62,11 +62,8 @@ enum mpk_code mpk_digest_final(struct mpk_digest *d, uint8_t out[MPK_DIGEST_BYTE
 /* mpk_digest_fini - free it; safe to call twice */
 void mpk_digest_fini(struct mpk_digest *d);
 
-/* mpk_digest_of - the digest of a view
- * mpk_digest_rope - of a rope, as mpk_digest_add_rope
- * Returns  MPK_OK; MPK_E_LOAD, MPK_E_NOMEM, MPK_E_INTERNAL as above; MPK_E_IO of a rope */
-enum mpk_code mpk_digest_of(enum mpk_digest_kind kind, struct mpk_span bytes,
-			    uint8_t out[MPK_DIGEST_BYTES], struct mpk_error *err) MPK_MUST_CHECK;
+/* mpk_digest_rope - the digest of a rope, as mpk_digest_add_rope
+ * Returns  MPK_OK; MPK_E_LOAD, MPK_E_NOMEM, MPK_E_INTERNAL, MPK_E_IO as above */
 enum mpk_code mpk_digest_rope(enum mpk_digest_kind kind, const struct mpk_rope *rope,
 			      const struct mpk_tap *tap, uint8_t out[MPK_DIGEST_BYTES],
 			      struct mpk_error *err) MPK_MUST_CHECK;

@@ -65,8 +65,7 @@ static enum mpk_code init(void **state, struct mpk_error *err)
 	if (!evp)
 		return MPK_E_LOAD;
 	ctx = evp->ctx_new();
-	if (!ctx)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(ctx, err);
 	if (evp->init(ctx, evp->sha256(), NULL) != 1) {
 		evp->ctx_free(ctx);
 		return broken(err);

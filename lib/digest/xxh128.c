@@ -8,8 +8,7 @@ static enum mpk_code init(void **state, struct mpk_error *err)
 {
 	XXH3_state_t *s = XXH3_createState();
 
-	if (!s)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(s, err);
 	(void)XXH3_128bits_reset(s);
 	*state = s;
 	return MPK_OK;

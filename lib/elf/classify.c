@@ -70,7 +70,8 @@ bool mpk_symbol_suffix(const char *name, const char *suffix, size_t *prefix_len)
 	return true;
 }
 
-bool mpk_symbol_is_global(const struct mpk_symbol *s)
+/* Defined, and visible outside of its file. */
+static bool is_global(const struct mpk_symbol *s)
 {
 	return s->defined && s->name[0] &&
 	       (s->bind == STB_GLOBAL || s->bind == STB_WEAK || s->bind == STB_GNU_UNIQUE) &&
@@ -79,13 +80,12 @@ bool mpk_symbol_is_global(const struct mpk_symbol *s)
 
 bool mpk_symbol_is_context(const struct mpk_symbol *s)
 {
-	return mpk_symbol_is_global(s) && s->type == STT_OBJECT && starts(s->name, "__TVM");
+	return is_global(s) && s->type == STT_OBJECT && starts(s->name, "__TVM");
 }
 
 bool mpk_symbol_is_entry_name(const struct mpk_symbol *s)
 {
-	return mpk_symbol_is_global(s) && s->type == STT_OBJECT &&
-	       strcmp(s->name, "__tvm_main__") == 0;
+	return is_global(s) && s->type == STT_OBJECT && strcmp(s->name, "__tvm_main__") == 0;
 }
 
 /* Before 0.22 functions have no prefix: everything a library exports is a candidate but
@@ -106,7 +106,7 @@ static const char *plain_function(const char *name)
 
 const char *mpk_symbol_function(const struct mpk_symbol *s, enum mpk_generation gen)
 {
-	if (!mpk_symbol_is_global(s) || (s->type != STT_FUNC && s->type != STT_GNU_IFUNC))
+	if (!is_global(s) || (s->type != STT_FUNC && s->type != STT_GNU_IFUNC))
 		return NULL;
 	if (gen != MPK_GEN_CURRENT)
 		return plain_function(s->name);

@@ -21,9 +21,6 @@ void mpk_marks_add(struct mpk_marks *marks, const struct mpk_symbol *s);
  * @prefix_len  receives the length of the prefix, 0 for the plain name */
 bool mpk_symbol_suffix(const char *name, const char *suffix, size_t *prefix_len);
 
-/* mpk_symbol_is_global - defined, and visible outside of its file */
-bool mpk_symbol_is_global(const struct mpk_symbol *s);
-
 /* mpk_symbol_is_context - a __TVM... pointer that the loader fills */
 bool mpk_symbol_is_context(const struct mpk_symbol *s);
 

@@ -1,3 +1,5 @@
+/* A symbol table is walked twice: what a name means depends on the generation, which only the
+ * whole table tells. */
 #include "elf/functions.h"
 
 #include <stdlib.h>
@@ -74,8 +76,7 @@ static enum mpk_code survey(const struct mpk_symtab *t, struct found *blob, stru
 static enum mpk_code add_name(const char ***list, size_t *count, size_t *cap, const char *name,
 			      struct mpk_error *err)
 {
-	if (!mpk_vec_reserve(list, cap, *count + 1, sizeof **list))
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(mpk_vec_reserve(list, cap, *count + 1, sizeof **list), err);
 	(*list)[(*count)++] = name;
 	return MPK_OK;
 }
@@ -118,9 +119,9 @@ static enum mpk_code add_function(struct lists *l, const struct mpk_elf *e,
 		return MPK_OK;
 	if (prefix && strncmp(f.name, image->prefix, prefix) == 0 && f.name[prefix])
 		f.name += prefix;
-	if (!mpk_vec_reserve(&l->functions, &l->function_cap, l->function_count + 1,
-			     sizeof *l->functions))
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(mpk_vec_reserve(&l->functions, &l->function_cap, l->function_count + 1,
+				      sizeof *l->functions),
+		      err);
 	l->functions[l->function_count++] = f;
 	return MPK_OK;
 }
@@ -192,8 +193,7 @@ static enum mpk_code finish(struct lists *l, struct mpk_arena *arena, struct mpk
 	image->functions = move(arena, l->functions, l->function_count, sizeof *l->functions);
 	image->context_symbols = move(arena, l->context, l->context_count, sizeof *l->context);
 	image->undefined = move(arena, l->undefined, l->undefined_count, sizeof *l->undefined);
-	if (!image->functions || !image->context_symbols || !image->undefined)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(image->functions && image->context_symbols && image->undefined, err);
 	image->function_count = l->function_count;
 	image->context_symbol_count = l->context_count;
 	image->undefined_count = l->undefined_count;
@@ -288,10 +288,9 @@ enum mpk_code mpk_image_read_elf(const struct mpk_elf *elf, const enum mpk_gener
 	image->machine_name = mpk_elf_machine(h->e_machine);
 	if (!image->machine_name)
 		image->machine_name = mpk_arena_printf(arena, "machine 0x%x", h->e_machine);
-	if (!image->machine_name)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(image->machine_name, err);
 	MPK_TRY(read_tables(elf, gen, arena, image, err));
 	if (image->has_blob)
-		MPK_TRY(mpk_stamp_find(elf, image->blob_symbol, arena, &image->stamp, err));
+		MPK_TRY(mpk_note_find(elf, image->blob_symbol, arena, &image->note, err));
 	return mpk_elf_needed(elf, arena, &image->needed, &image->needed_count, err);
 }

@@ -70,8 +70,7 @@ static enum mpk_code add_functions(struct mpk_image *image, const struct mpk_ima
 	size_t count = image->function_count + other->function_count;
 	struct mpk_image_function *all = mpk_arena_array(arena, count, sizeof *all);
 
-	if (!all)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(all, err);
 	for (size_t i = 0; i < image->function_count; i++)
 		all[i] = image->functions[i];
 	for (size_t i = 0; i < other->function_count; i++) {
@@ -115,8 +114,7 @@ static enum mpk_code read_members(const struct mpk_member *members, size_t count
 	struct mpk_image image = { .prefix = "" };
 	size_t chosen = 0;
 
-	if (!names || !contents)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(names && contents, err);
 	for (size_t i = 0; i < count; i++) {
 		names[i] = members[i].name;
 		contents[i] = members[i].bytes;

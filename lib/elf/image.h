@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "base/span.h"
 #include "blob/blob.h"
-#include "elf/stamp.h"
+#include "elf/note.h"
 
 enum mpk_container {
 	MPK_CONTAINER_ELF_SO,  /* ET_DYN (or ET_EXEC) */
@@ -63,7 +63,7 @@ struct mpk_image {
 	const char *blob_symbol;    /* with the system-lib prefix, if any */
 	const char *blob_section;   /* ".rodata", ".lrodata"; NULL without section headers */
 	const char *prefix;         /* system-lib prefix; "" when none */
-	struct mpk_stamp stamp;     /* what mpack noted about the blob; name NULL: nothing */
+	struct mpk_note note;       /* the package note; name NULL: there is none */
 
 	enum mpk_convention convention;
 	const struct mpk_image_function *functions; /* sorted by name; TVM's own helper

@@ -15,15 +15,13 @@ enum mpk_code mpk_members_ar(struct mpk_span bytes, struct mpk_arena *arena,
 
 	MPK_TRY(mpk_ar_read(bytes, arena, &ar, err));
 	list = mpk_arena_array(arena, ar.member_count, sizeof *list);
-	if (!list)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(list, err);
 	for (size_t i = 0; i < ar.member_count; i++) {
 		const struct mpk_ar_member *m = &ar.members[i];
 
 		list[i] =
 			(struct mpk_member){ mpk_arena_text(arena, m->name), m->data, m->data_off };
-		if (!list[i].name)
-			return mpk_fail_nomem(err);
+		MPK_TRY_ALLOC(list[i].name, err);
 	}
 	*out = list;
 	*count = ar.member_count;
@@ -39,8 +37,7 @@ enum mpk_code mpk_members_tar(struct mpk_span bytes, struct mpk_arena *arena,
 
 	MPK_TRY(mpk_tar_read(bytes, arena, &tar, err));
 	list = mpk_arena_array(arena, tar.member_count, sizeof *list);
-	if (!list)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(list, err);
 	for (size_t i = 0; i < tar.member_count; i++) {
 		const struct mpk_tar_member *m = &tar.members[i];
 
@@ -66,8 +63,7 @@ enum mpk_code mpk_members_find(const struct mpk_member *members, size_t count, c
 		}
 	}
 	names = mpk_arena_array(&scratch, count, sizeof *names);
-	if (!names)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(names, err);
 	for (size_t i = 0; i < count; i++)
 		names[i] = mpk_span_str(members[i].name);
 	near = mpk_closest(mpk_span_str(name), names, count);

@@ -1,8 +1,11 @@
 /* reader.h - one ELF file, every size in it checked before it is used
  *
- * libelf converts classes and byte orders; it does not check what a file says about
- * its own sizes. Here every table is compared with the bytes that exist, once, and
- * nobody else divides by sh_entsize or follows a string offset. No section content is
+ * Every ELF file is read through here: libraries and objects to be inspected, those that a
+ * linker has just made, and those that are patched (patch.h). libelf converts classes and
+ * byte orders; it does not check what a file says about its own sizes. Here every table is
+ * compared with the bytes that exist, once, and nobody else divides by sh_entsize or follows
+ * a string offset. Cubins, which are ELF files within a payload, have a small reader of their
+ * own (cubin/elf.h): formats/ depends on no library that opens files. No section content is
  * read but symbol tables, string tables and the dynamic section: a library with a
  * gigabyte of weights costs what one without costs.
  */

@@ -1,11 +1,14 @@
+/* Three ways, tried in this order: into the room of the old blob, into an extended one at the end
+ * of the file, into a new segment. The last needs a program header, and there is none to add:
+ * the table stands before the code, which cannot move. So one that loaders can do without is
+ * given up. */
 #include "elf/replace.h"
 
 #include <string.h>
 
 #include "base/num.h"
-#include "base/span.h"
-#include "elf/grow.h"
-#include "elf/raw.h"
+#include "elf/extend.h"
+#include "elf/patch.h"
 
 enum { PAGE_BYTES = 4096 };
 
@@ -16,66 +19,51 @@ struct room {
 	uint64_t off, addr;
 };
 
-static void put_zeros(struct mpk_rope *out, uint64_t count)
-{
-	static const uint8_t zeros[PAGE_BYTES];
-
-	while (count) {
-		size_t n = count < sizeof zeros ? (size_t)count : sizeof zeros;
-
-		mpk_rope_put_view(out, mpk_span_of(zeros, n));
-		count -= n;
-	}
-}
-
-static enum mpk_code set_symbol(struct mpk_raw *e, const struct mpk_raw_symbol *s, uint64_t value,
-				uint64_t index, uint64_t size, struct mpk_error *err)
+static enum mpk_code set_symbol(const struct mpk_patch *p, const struct mpk_patch_symbol *s,
+				uint64_t value, uint64_t section, uint64_t size,
+				struct mpk_error *err)
 {
 	for (size_t i = 0; i < s->count; i++) {
 		uint64_t at = s->entries[i];
 
-		MPK_TRY(mpk_raw_put(e, at, MPK_RAW_FIELD(e, Sym, st_value), value, err));
-		MPK_TRY(mpk_raw_put(e, at, MPK_RAW_FIELD(e, Sym, st_shndx), index, err));
-		MPK_TRY(mpk_raw_put(e, at, MPK_RAW_FIELD(e, Sym, st_size), size, err));
+		MPK_TRY(mpk_patch_put(p, at, MPK_PATCH_FIELD(p, Sym, st_value), value, err));
+		MPK_TRY(mpk_patch_put(p, at, MPK_PATCH_FIELD(p, Sym, st_shndx), section, err));
+		MPK_TRY(mpk_patch_put(p, at, MPK_PATCH_FIELD(p, Sym, st_size), size, err));
 	}
 	return MPK_OK;
 }
 
-static enum mpk_code put_in_place(struct mpk_raw *e, const struct mpk_raw_symbol *s,
+static enum mpk_code put_in_place(const struct mpk_patch *p, const struct mpk_patch_symbol *s,
 				  const struct mpk_rope *content, struct mpk_rope *out,
 				  struct mpk_error *err)
 {
-	uint64_t start = s->home.off + (s->value - s->home.addr), end = start + s->size;
+	uint64_t start = s->home.sh_offset + (s->value - s->home.sh_addr), end = start + s->size;
 
-	MPK_TRY(set_symbol(e, s, s->value, s->home.index, content->len, err));
-	mpk_rope_put_view(out, mpk_span_of(e->data, (size_t)start));
+	MPK_TRY(set_symbol(p, s, s->value, s->section, content->len, err));
+	mpk_rope_put_view(out, mpk_span_of(p->file->data, (size_t)start));
 	mpk_rope_put_rope(out, content);
-	put_zeros(out, s->size - content->len);
-	mpk_rope_put_view(out, mpk_span_of(e->data + end, e->len - (size_t)end));
+	mpk_patch_put_zeros(out, s->size - content->len);
+	mpk_rope_put_view(out, mpk_span_of(p->file->data + end, p->elf.bytes.len - (size_t)end));
 	return mpk_rope_status(out, err);
 }
 
 /* Loaders want PT_LOAD headers in the order of their addresses, so the one that is used
  * must stand behind the others. */
-static enum mpk_code find_room(const struct mpk_raw *e, struct room *room, struct mpk_error *err)
+static enum mpk_code find_room(const struct mpk_patch *p, struct room *room, struct mpk_error *err)
 {
-	uint64_t end = 0;
+	uint64_t end = 0, top;
+	GElf_Phdr s;
 
 	*room = (struct room){ .align = PAGE_BYTES };
-	for (uint64_t i = 0; i < e->phnum; i++) {
-		uint64_t at = e->phoff + i * MPK_RAW_SIZE(e, Phdr);
-		uint64_t type = mpk_raw_get(e, at, MPK_RAW_FIELD(e, Phdr, p_type)), top;
-		uint64_t align = mpk_raw_get(e, at, MPK_RAW_FIELD(e, Phdr, p_align));
-
-		if (type == PT_GNU_PROPERTY || (type == PT_NOTE && !room->header))
-			room->header = at;
-		if (type != PT_LOAD)
+	for (size_t i = 0; mpk_elf_segment(&p->elf, i, &s); i++) {
+		if (s.p_type == PT_GNU_PROPERTY || (s.p_type == PT_NOTE && !room->header))
+			room->header = mpk_patch_segment_at(p, i);
+		if (s.p_type != PT_LOAD)
 			continue;
 		room->header = 0;
-		if (align > room->align && (align & (align - 1)) == 0)
-			room->align = align;
-		if (!mpk_add_u64(mpk_raw_get(e, at, MPK_RAW_FIELD(e, Phdr, p_vaddr)),
-				 mpk_raw_get(e, at, MPK_RAW_FIELD(e, Phdr, p_memsz)), &top))
+		if (s.p_align > room->align && (s.p_align & (s.p_align - 1)) == 0)
+			room->align = s.p_align;
+		if (!mpk_add_u64(s.p_vaddr, s.p_memsz, &top))
 			return mpk_fail(err, MPK_E_CORRUPT, "a segment leaves the address space");
 		end = top > end ? top : end;
 	}
@@ -84,148 +72,158 @@ static enum mpk_code find_room(const struct mpk_raw *e, struct room *room, struc
 			err, MPK_E_UNSUPPORTED,
 			"the blob does not fit where the old one is, and the library has no program header to spare; link it anew from its objects");
 	if (!mpk_align_up(end, room->align, &room->addr) ||
-	    !mpk_align_up(e->len, room->align, &room->off))
+	    !mpk_align_up(p->elf.bytes.len, room->align, &room->off))
 		return mpk_fail(err, MPK_E_RANGE, "the library is too large");
 	return MPK_OK;
 }
 
-static enum mpk_code set_segment(struct mpk_raw *e, const struct room *room, uint64_t size,
+static enum mpk_code set_segment(const struct mpk_patch *p, const struct room *room, uint64_t size,
 				 struct mpk_error *err)
 {
 	const struct {
-		struct mpk_raw_field field;
+		struct mpk_patch_field field;
 		uint64_t value;
 	} rows[] = {
-		{ MPK_RAW_FIELD(e, Phdr, p_type), PT_LOAD },
-		{ MPK_RAW_FIELD(e, Phdr, p_flags), PF_R },
-		{ MPK_RAW_FIELD(e, Phdr, p_offset), room->off },
-		{ MPK_RAW_FIELD(e, Phdr, p_vaddr), room->addr },
-		{ MPK_RAW_FIELD(e, Phdr, p_paddr), room->addr },
-		{ MPK_RAW_FIELD(e, Phdr, p_filesz), size },
-		{ MPK_RAW_FIELD(e, Phdr, p_memsz), size },
-		{ MPK_RAW_FIELD(e, Phdr, p_align), room->align },
+		{ MPK_PATCH_FIELD(p, Phdr, p_type), PT_LOAD },
+		{ MPK_PATCH_FIELD(p, Phdr, p_flags), PF_R },
+		{ MPK_PATCH_FIELD(p, Phdr, p_offset), room->off },
+		{ MPK_PATCH_FIELD(p, Phdr, p_vaddr), room->addr },
+		{ MPK_PATCH_FIELD(p, Phdr, p_paddr), room->addr },
+		{ MPK_PATCH_FIELD(p, Phdr, p_filesz), size },
+		{ MPK_PATCH_FIELD(p, Phdr, p_memsz), size },
+		{ MPK_PATCH_FIELD(p, Phdr, p_align), room->align },
 	};
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++)
-		MPK_TRY(mpk_raw_put(e, room->header, rows[i].field, rows[i].value, err));
+		MPK_TRY(mpk_patch_put(p, room->header, rows[i].field, rows[i].value, err));
 	return MPK_OK;
 }
+
+/* --- one section more ------------------------------------------------------------ */
 
 /* strip and objcopy keep the section numbers of .dynsym as they are, because sections
  * that are loaded come first. So must the new one; what comes behind it gets the next
  * number. */
-static size_t new_index(const struct mpk_raw *e)
+static size_t new_index(const struct mpk_patch *p)
 {
 	size_t last = 0;
 
-	for (size_t i = 0; i < e->shnum; i++)
-		if (mpk_raw_section(e, i).flags & SHF_ALLOC)
+	for (size_t i = 1; i < p->elf.section_count; i++)
+		if (mpk_patch_section(p, i).sh_flags & SHF_ALLOC)
 			last = i;
 	return last + 1;
 }
 
-static enum mpk_code shift(struct mpk_raw *e, uint64_t at, struct mpk_raw_field f, size_t from,
-			   struct mpk_error *err)
+static enum mpk_code shift(const struct mpk_patch *p, uint64_t at, struct mpk_patch_field f,
+			   uint64_t number, size_t from, struct mpk_error *err)
 {
-	uint64_t v = mpk_raw_get(e, at, f);
-
-	if (v < from || (f.size == 2 && v >= SHN_LORESERVE))
-		return MPK_OK;
-	return mpk_raw_put(e, at, f, v + 1, err);
+	return number < from ? MPK_OK : mpk_patch_put(p, at, f, number + 1, err);
 }
 
-static enum mpk_code shift_numbers(struct mpk_raw *e, size_t from, struct mpk_error *err)
-{
-	for (size_t i = 0; i < e->shnum; i++) {
-		struct mpk_raw_section s = mpk_raw_section(e, i);
-		uint64_t at = mpk_raw_section_at(e, i);
-		bool info_links =
-			(s.flags & SHF_INFO_LINK) || s.type == SHT_REL || s.type == SHT_RELA;
+struct shifting {
+	const struct mpk_patch *p;
+	size_t from;
+};
 
-		if (s.type == SHT_SYMTAB || s.type == SHT_DYNSYM)
-			for (uint64_t k = 0; s.size - k >= s.entsize; k += s.entsize)
-				MPK_TRY(shift(e, s.off + k, MPK_RAW_FIELD(e, Sym, st_shndx), from,
-					      err));
-		MPK_TRY(shift(e, at, MPK_RAW_FIELD(e, Shdr, sh_link), from, err));
-		if (info_links)
-			MPK_TRY(shift(e, at, MPK_RAW_FIELD(e, Shdr, sh_info), from, err));
+static enum mpk_code shift_symbol(void *data, const struct mpk_symbol *s, uint64_t at,
+				  struct mpk_error *err)
+{
+	const struct shifting *all = data;
+
+	return shift(all->p, at, MPK_PATCH_FIELD(all->p, Sym, st_shndx), s->section, all->from,
+		     err);
+}
+
+/* All numbers of sections from `from` on, wherever they stand. */
+static enum mpk_code shift_numbers(const struct mpk_patch *p, size_t from, struct mpk_error *err)
+{
+	MPK_TRY(mpk_patch_symbols(p, shift_symbol, &(struct shifting){ p, from }, err));
+	for (size_t i = 1; i < p->elf.section_count; i++) {
+		GElf_Shdr s = mpk_patch_section(p, i);
+		uint64_t at = mpk_patch_section_at(p, i);
+
+		MPK_TRY(shift(p, at, MPK_PATCH_FIELD(p, Shdr, sh_link), s.sh_link, from, err));
+		if ((s.sh_flags & SHF_INFO_LINK) || s.sh_type == SHT_REL || s.sh_type == SHT_RELA)
+			MPK_TRY(shift(p, at, MPK_PATCH_FIELD(p, Shdr, sh_info), s.sh_info, from,
+				      err));
 	}
-	return shift(e, 0, MPK_RAW_FIELD(e, Ehdr, e_shstrndx), from, err);
+	return shift(p, 0, MPK_PATCH_FIELD(p, Ehdr, e_shstrndx), p->elf.header.e_shstrndx, from,
+		     err);
 }
 
-/* The section headers with one more, for the new place: without it, strip would drop the
+/* The section headers with one more, for the new room: without it, strip would drop the
  * segment. It goes by the name of the section that the blob was in. */
-static enum mpk_code add_section(const struct mpk_raw *e, const struct mpk_raw_symbol *s,
+static enum mpk_code add_section(const struct mpk_patch *p, const struct mpk_patch_symbol *s,
 				 const struct room *room, size_t index, uint64_t size,
 				 uint8_t *table, struct mpk_error *err)
 {
-	size_t entry = MPK_RAW_SIZE(e, Shdr), at = index * entry;
-	struct mpk_raw t = *e;
+	size_t entry = MPK_PATCH_SIZE(p, Shdr), at = index * entry;
+	const uint8_t *old = p->file->data + mpk_patch_section_at(p, 0);
 	const struct {
-		struct mpk_raw_field field;
+		struct mpk_patch_field field;
 		uint64_t value;
 	} rows[] = {
-		{ MPK_RAW_FIELD(e, Shdr, sh_addr), room->addr },
-		{ MPK_RAW_FIELD(e, Shdr, sh_offset), room->off },
-		{ MPK_RAW_FIELD(e, Shdr, sh_size), size },
-		{ MPK_RAW_FIELD(e, Shdr, sh_addralign), PAGE_BYTES },
+		{ MPK_PATCH_FIELD(p, Shdr, sh_addr), room->addr },
+		{ MPK_PATCH_FIELD(p, Shdr, sh_offset), room->off },
+		{ MPK_PATCH_FIELD(p, Shdr, sh_size), size },
+		{ MPK_PATCH_FIELD(p, Shdr, sh_addralign), PAGE_BYTES },
 	};
 
-	memcpy(table, e->data + e->shoff, at);
-	memcpy(table + at, e->data + mpk_raw_section_at(e, s->home.index), entry);
-	memcpy(table + at + entry, e->data + e->shoff + at, ((size_t)e->shnum - index) * entry);
-	t.data = table;
+	memcpy(table, old, at);
+	memcpy(table + at, old + s->section * entry, entry);
+	memcpy(table + at + entry, old + at, (p->elf.section_count - index) * entry);
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++)
-		MPK_TRY(mpk_raw_put(&t, at, rows[i].field, rows[i].value, err));
+		MPK_TRY(mpk_patch_store(p, table + at, rows[i].field, rows[i].value, err));
 	return MPK_OK;
 }
 
-static enum mpk_code put_behind(struct mpk_raw *e, const struct mpk_raw_symbol *s,
+static enum mpk_code put_behind(const struct mpk_patch *p, const struct mpk_patch_symbol *s,
 				const struct mpk_rope *content, struct mpk_arena *arena,
 				struct mpk_rope *out, struct mpk_error *err)
 {
-	size_t table_bytes = ((size_t)e->shnum + 1) * MPK_RAW_SIZE(e, Shdr);
-	size_t index = new_index(e);
+	size_t count = p->elf.section_count + 1, table_bytes = count * MPK_PATCH_SIZE(p, Shdr);
+	size_t index = new_index(p);
 	uint8_t *table = mpk_arena_alloc(arena, table_bytes);
 	struct room room;
 	uint64_t end, table_off;
 
-	if (!table)
-		return mpk_fail_nomem(err);
-	MPK_TRY(find_room(e, &room, err));
+	MPK_TRY_ALLOC(table, err);
+	MPK_TRY(find_room(p, &room, err));
 	if (!mpk_add_u64(room.off, content->len, &end) || !mpk_align_up(end, 8, &table_off))
 		return mpk_fail(err, MPK_E_RANGE, "the blob is too large for a file");
-	MPK_TRY(shift_numbers(e, index, err));
-	MPK_TRY(add_section(e, s, &room, index, content->len, table, err));
-	MPK_TRY(set_segment(e, &room, content->len, err));
-	MPK_TRY(set_symbol(e, s, room.addr, index, content->len, err));
-	MPK_TRY(mpk_raw_put(e, 0, MPK_RAW_FIELD(e, Ehdr, e_shoff), table_off, err));
-	MPK_TRY(mpk_raw_put(e, 0, MPK_RAW_FIELD(e, Ehdr, e_shnum), e->shnum + 1, err));
-	mpk_rope_put_view(out, mpk_span_of(e->data, e->len));
-	put_zeros(out, room.off - e->len);
+	MPK_TRY(shift_numbers(p, index, err));
+	MPK_TRY(add_section(p, s, &room, index, content->len, table, err));
+	MPK_TRY(set_segment(p, &room, content->len, err));
+	MPK_TRY(set_symbol(p, s, room.addr, index, content->len, err));
+	MPK_TRY(mpk_patch_put(p, 0, MPK_PATCH_FIELD(p, Ehdr, e_shoff), table_off, err));
+	MPK_TRY(mpk_patch_put(p, 0, MPK_PATCH_FIELD(p, Ehdr, e_shnum), count, err));
+	mpk_rope_put_view(out, p->elf.bytes);
+	mpk_patch_put_zeros(out, room.off - p->elf.bytes.len);
 	mpk_rope_put_rope(out, content);
-	put_zeros(out, table_off - end);
+	mpk_patch_put_zeros(out, table_off - end);
 	mpk_rope_put_view(out, mpk_span_of(table, table_bytes));
 	return mpk_rope_status(out, err);
 }
 
-enum mpk_code mpk_elf_replace(uint8_t *file, size_t len, const char *symbol,
+enum mpk_code mpk_elf_replace(const struct mpk_private *file, const char *symbol,
 			      const struct mpk_rope *content, struct mpk_arena *arena,
 			      struct mpk_rope *out, struct mpk_error *err)
 {
-	struct mpk_raw e = { .data = file, .len = len };
-	struct mpk_raw_symbol s = { 0 };
+	MPK_CLEANUP(mpk_patch_close) struct mpk_patch p = { 0 };
+	struct mpk_patch_symbol s;
 
-	MPK_TRY(mpk_raw_open(&e, err));
-	if (!e.linked)
+	MPK_TRY(mpk_patch_open(file, &p, err));
+	if (!p.linked)
 		return mpk_fail(err, MPK_E_UNSUPPORTED, "not a shared library");
-	MPK_TRY(mpk_raw_find(&e, symbol, &s, err));
-	if (s.home.type != SHT_PROGBITS || s.value < s.home.addr ||
-	    s.value - s.home.addr > s.home.size || s.size > s.home.size - (s.value - s.home.addr))
+	MPK_TRY(mpk_patch_find(&p, symbol, &s, err));
+
+	uint64_t into = s.value - s.home.sh_addr;
+	if (s.home.sh_type != SHT_PROGBITS || s.value < s.home.sh_addr || into > s.home.sh_size ||
+	    s.size > s.home.sh_size - into)
 		return mpk_fail(err, MPK_E_CORRUPT, "the blob symbol leaves its section");
 	if (content->len <= s.size)
-		return put_in_place(&e, &s, content, out, err);
+		return put_in_place(&p, &s, content, out, err);
 
-	enum mpk_code code = mpk_elf_grow(file, len, symbol, content, out, err);
-	return code == MPK_E_UNSUPPORTED ? put_behind(&e, &s, content, arena, out, err) : code;
+	enum mpk_code code = mpk_elf_extend(file, symbol, content, out, err);
+	return code == MPK_E_UNSUPPORTED ? put_behind(&p, &s, content, arena, out, err) : code;
 }

@@ -1,3 +1,5 @@
+/* Two ways to the symbols that a loader sees: by section headers, which tell sizes, and by
+ * PT_DYNAMIC, which does not, for files that have lost their section headers. */
 #include "elf/symbols.h"
 
 #include <inttypes.h>
@@ -42,8 +44,8 @@ static enum mpk_code open_extended(const struct mpk_elf *e, size_t index, struct
 	return MPK_OK;
 }
 
-static enum mpk_code open_section_table(const struct mpk_elf *e, size_t index,
-					struct mpk_symtab *out, struct mpk_error *err)
+enum mpk_code mpk_symtab_open(const struct mpk_elf *e, size_t index, struct mpk_symtab *out,
+			      struct mpk_error *err)
 {
 	struct mpk_symtab t = { .elf = e };
 	struct mpk_elf_table table;
@@ -108,7 +110,7 @@ enum mpk_code mpk_symtab_dynamic(const struct mpk_elf *e, struct mpk_symtab *out
 {
 	size_t index = find_section(e, SHT_DYNSYM);
 
-	return index ? open_section_table(e, index, out, err) : open_loader_table(e, out, err);
+	return index ? mpk_symtab_open(e, index, out, err) : open_loader_table(e, out, err);
 }
 
 enum mpk_code mpk_symtab_static(const struct mpk_elf *e, struct mpk_symtab *out,
@@ -117,7 +119,7 @@ enum mpk_code mpk_symtab_static(const struct mpk_elf *e, struct mpk_symtab *out,
 	size_t index = find_section(e, SHT_SYMTAB);
 
 	if (index)
-		return open_section_table(e, index, out, err);
+		return mpk_symtab_open(e, index, out, err);
 	*out = (struct mpk_symtab){ .elf = e };
 	return MPK_OK;
 }
@@ -150,6 +152,7 @@ enum mpk_code mpk_symtab_get(const struct mpk_symtab *t, size_t index, struct mp
 		.bind = GELF_ST_BIND(sym.st_info),
 		.visibility = GELF_ST_VISIBILITY(sym.st_other),
 		.defined = sym.st_shndx != SHN_UNDEF && sym.st_shndx != SHN_COMMON,
+		.common = sym.st_shndx == SHN_COMMON,
 	};
 	return MPK_OK;
 }
@@ -230,8 +233,7 @@ enum mpk_code mpk_elf_needed(const struct mpk_elf *e, struct mpk_arena *arena,
 	MPK_TRY(mpk_dynamic_strings(e, dynamic, entries, &strings, err));
 
 	const char **names = mpk_arena_array(arena, entries, sizeof *names);
-	if (!names)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(names, err);
 	for (size_t i = 0; i < entries && gelf_getdyn(dynamic, (int)i, &d); i++) {
 		if (d.d_tag == DT_NULL)
 			break;

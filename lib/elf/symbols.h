@@ -21,6 +21,7 @@ struct mpk_symbol {
 	size_t section;                 /* 0: undefined or not in a section */
 	uint8_t type, bind, visibility; /* STT_, STB_, STV_ */
 	bool defined;
+	bool common; /* room for it is made by the linker */
 };
 
 /* mpk_symtab_dynamic - what a loader sees: .dynsym, or without section headers the table
@@ -31,6 +32,11 @@ enum mpk_code mpk_symtab_dynamic(const struct mpk_elf *e, struct mpk_symtab *out
 				 struct mpk_error *err) MPK_MUST_CHECK;
 enum mpk_code mpk_symtab_static(const struct mpk_elf *e, struct mpk_symtab *out,
 				struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_symtab_open - the symbol table in section index
+ * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_NOMEM */
+enum mpk_code mpk_symtab_open(const struct mpk_elf *e, size_t index, struct mpk_symtab *out,
+			      struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_symtab_get - symbol index < count
  * Returns  MPK_OK; MPK_E_CORRUPT when its name lies outside the string table */

@@ -1,13 +1,12 @@
-#include <string.h>
+/* Members are named by their number in the build and not by their files, so that names neither
+ * clash nor tell of the machine that made them. */
+#include <stdlib.h>
 
 #include "ar/ar.h"
 #include "base/vec.h"
+#include "elf/symbols.h"
 #include "emit/build.h"
-#include "emit/symbols.h"
-#include "io/mapping.h"
 #include "tar/tar.h"
-
-#include <stdlib.h>
 
 /* Members in the order of the link line, and the files they are views of. */
 struct bundle {
@@ -18,6 +17,40 @@ struct bundle {
 	size_t map_count;
 };
 
+/* --- the archive's index ---------------------------------------------------------- */
+
+static bool is_indexed(const struct mpk_symbol *s)
+{
+	return (s->defined || s->common) && s->name[0] &&
+	       (s->bind == STB_GLOBAL || s->bind == STB_WEAK || s->bind == STB_GNU_UNIQUE);
+}
+
+/* What an object defines for others, in the order of its symbol table; objects that are not
+ * ELF have no index. */
+static enum mpk_code list_symbols(struct bundle *u, struct mpk_span object,
+				  struct mpk_ar_entry *entry, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_elf_close) struct mpk_elf elf = { 0 };
+	struct mpk_symtab table;
+	struct mpk_symbol s;
+
+	if (!mpk_span_starts(object, ELFMAG))
+		return MPK_OK;
+	MPK_TRY(mpk_elf_open(object, 0, &elf, err));
+	MPK_TRY(mpk_symtab_static(&elf, &table, err));
+	struct mpk_span *list = mpk_arena_array(u->arena, table.count, sizeof *list);
+	MPK_TRY_ALLOC(list, err);
+	for (size_t i = 1; i < table.count; i++) {
+		MPK_TRY(mpk_symtab_get(&table, i, &s, err));
+		if (is_indexed(&s))
+			list[entry->symbol_count++] = mpk_span_str(s.name);
+	}
+	entry->symbols = list;
+	return MPK_OK;
+}
+
+/* --- members ---------------------------------------------------------------------- */
+
 static enum mpk_code add(struct bundle *u, const char *name, const struct mpk_rope *content,
 			 struct mpk_span symbols_from, struct mpk_error *err)
 {
@@ -26,8 +59,7 @@ static enum mpk_code add(struct bundle *u, const char *name, const struct mpk_ro
 	if (!name || !content ||
 	    !mpk_vec_reserve(&u->entries, &u->cap, u->count + 1, sizeof *u->entries))
 		return mpk_fail_nomem(err);
-	MPK_TRY(mpk_object_symbols(symbols_from, u->arena, &entry.symbols, &entry.symbol_count,
-				   err));
+	MPK_TRY(list_symbols(u, symbols_from, &entry, err));
 	entry.name = mpk_span_str(name);
 	u->entries[u->count++] = entry;
 	return MPK_OK;
@@ -38,11 +70,22 @@ static enum mpk_code add_bytes(struct bundle *u, const char *name, struct mpk_sp
 {
 	struct mpk_rope *content = mpk_arena_alloc(u->arena, sizeof *content);
 
-	if (!content)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(content, err);
 	*content = mpk_rope_of(u->arena);
 	mpk_rope_put_view(content, bytes);
 	return add(u, name, content, bytes, err);
+}
+
+static enum mpk_code add_ar(struct bundle *u, struct mpk_span bytes, size_t index,
+			    struct mpk_error *err)
+{
+	struct mpk_ar ar;
+
+	MPK_TRY(mpk_ar_read(bytes, u->arena, &ar, err));
+	for (size_t i = 0; i < ar.member_count; i++)
+		MPK_TRY(add_bytes(u, mpk_arena_printf(u->arena, "lib%zu_%zu.o", index, i),
+				  ar.members[i].data, err));
+	return MPK_OK;
 }
 
 /* An archive among the sources gives its members; their names may clash, ours do not. */
@@ -50,47 +93,45 @@ static enum mpk_code add_source(struct bundle *u, const char *path, size_t index
 				struct mpk_error *err)
 {
 	struct mpk_mapping *map = &u->maps[u->map_count];
-	struct mpk_ar ar;
 
 	MPK_TRY(mpk_mapping_open(path, map, err));
 	u->map_count++;
-	if (!mpk_ar_is(map->bytes))
-		return add_bytes(u, mpk_arena_printf(u->arena, "lib%zu.o", index), map->bytes, err);
-	enum mpk_code code = mpk_ar_read(map->bytes, u->arena, &ar, err);
-	for (size_t i = 0; code == MPK_OK && i < ar.member_count; i++)
-		code = add_bytes(u, mpk_arena_printf(u->arena, "lib%zu_%zu.o", index, i),
-				 ar.members[i].data, err);
+	enum mpk_code code = mpk_ar_is(map->bytes)
+				     ? add_ar(u, map->bytes, index, err)
+				     : add_bytes(u, mpk_arena_printf(u->arena, "lib%zu.o", index),
+						 map->bytes, err);
 	if (code != MPK_OK)
 		mpk_error_at_file(err, path);
 	return code;
 }
 
-static enum mpk_code collect(struct mpk_build *b, struct bundle *u, struct mpk_grown *g,
+/* The blob's object; the stub object has the same symbols as the extended one. */
+static enum mpk_code add_blob(struct mpk_build *b, struct bundle *u, struct mpk_build_file *f,
+			      struct mpk_error *err)
+{
+	if (b->strategy == MPK_STRATEGY_EXTEND_OBJECT)
+		MPK_TRY(mpk_build_file_extend(b, b->blob_object, f, err));
+	else
+		MPK_TRY(mpk_build_file_open(b, b->blob_object, f, err));
+	return add(u, mpk_arena_printf(u->arena, "%sdevc.o", b->e->prefix), &f->rope, f->map.bytes,
+		   err);
+}
+
+static enum mpk_code collect(struct mpk_build *b, struct bundle *u, struct mpk_build_file *f,
 			     struct mpk_error *err)
 {
-	u->maps = mpk_arena_array(b->arena, b->e->source_count + 1, sizeof *u->maps);
-	if (!u->maps)
-		return mpk_fail_nomem(err);
+	u->maps = mpk_arena_array(b->arena, b->e->source_count, sizeof *u->maps);
+	MPK_TRY_ALLOC(u->maps, err);
 	for (size_t i = 0; i < b->e->source_count; i++)
 		MPK_TRY(add_source(u, b->objects[i], i, err));
-	if (!b->blob_object)
-		return MPK_OK;
-
-	/* The stub object has the same symbols as the grown one. */
-	struct mpk_mapping stub = { 0 };
-	MPK_TRY(mpk_mapping_open(b->blob_object, &stub, err));
-	u->maps[u->map_count++] = stub;
-	MPK_TRY(mpk_build_grow(b, b->blob_object, b->placement == MPK_PLACE_GROW_OBJECT, g, err));
-	return add(u, mpk_arena_printf(u->arena, "%sdevc.o", b->e->prefix), &g->rope, stub.bytes,
-		   err);
+	return b->blob_object ? add_blob(b, u, f, err) : MPK_OK;
 }
 
 static enum mpk_code write_tar(const struct bundle *u, struct mpk_rope *rope, struct mpk_error *err)
 {
 	struct mpk_tar_entry *list = mpk_arena_array(u->arena, u->count, sizeof *list);
 
-	if (!list)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(list, err);
 	for (size_t i = 0; i < u->count; i++)
 		list[i] = (struct mpk_tar_entry){ u->entries[i].name, u->entries[i].content };
 	return mpk_tar_write(list, u->count, 0, rope, err);
@@ -99,18 +140,18 @@ static enum mpk_code write_tar(const struct bundle *u, struct mpk_rope *rope, st
 enum mpk_code mpk_build_archive(struct mpk_build *b, struct mpk_error *err)
 {
 	struct bundle u = { .arena = b->arena };
-	struct mpk_grown g = { 0 };
+	struct mpk_build_file f = { 0 };
 	struct mpk_rope rope = mpk_rope_of(b->arena);
 
 	if (b->e->dry_run)
 		return MPK_OK;
-	enum mpk_code code = collect(b, &u, &g, err);
+	enum mpk_code code = collect(b, &u, &f, err);
 	if (code == MPK_OK)
 		code = b->e->kind == MPK_EMIT_TAR ? write_tar(&u, &rope, err)
 						  : mpk_ar_write(u.entries, u.count, &rope, err);
 	if (code == MPK_OK)
-		code = mpk_build_write(b, &rope, 0666, err);
-	mpk_build_unmap(&g);
+		code = mpk_build_write(b, &rope, err);
+	mpk_build_file_close(&f);
 	for (size_t i = 0; i < u.map_count; i++)
 		mpk_mapping_close(&u.maps[i]);
 	free(u.entries);

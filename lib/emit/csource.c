@@ -1,3 +1,6 @@
+/* What languages and compilers differ in decides the form: C++ gives constants internal linkage
+ * unless they are declared extern and wants room for a string's NUL, ISO C promises string
+ * literals of 4095 characters only, and file-scope assembly is GNU C's. */
 #include "emit/csource.h"
 
 #include <inttypes.h>
@@ -6,8 +9,9 @@
 #include <string.h>
 
 #include "base/strbuf.h"
-#include "elf/grow.h"
-#include "elf/stamp.h"
+#include "elf/extend.h"
+#include "elf/note.h"
+#include "io/output.h"
 #include "io/reader.h"
 
 enum { TEXT_BYTES = 64 * 1024, LINE_COLUMNS = 84 };
@@ -86,8 +90,7 @@ static enum mpk_code put_bytes(struct printer *p, const struct mpk_rope *bytes,
 	struct mpk_span some = { 0 }, chunk;
 	struct mpk_reader *r = malloc(sizeof *r);
 
-	if (!r)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(r, err);
 	mpk_reader_init(r, bytes);
 	do {
 		code = mpk_reader_next(r, &some, err);
@@ -166,20 +169,21 @@ static void put_registration(struct mpk_strbuf *text, const struct mpk_csource *
 			  c->symbol, c->symbol);
 }
 
-/* The text is JSON in ASCII: quotes, backslashes and trigraphs are all that C wants escaped. */
-static void put_stamp(struct mpk_strbuf *text, const struct mpk_csource *c)
+/* The text is JSON in ASCII: quotes, backslashes and trigraphs are all that C wants escaped.
+ * The name mpk_stamp gets into symbol tables: libraries keep their bytes while it stays. */
+static void put_note(struct mpk_strbuf *text, const struct mpk_csource *c)
 {
-	size_t len = strlen(c->stamp) + 1;
+	size_t len = strlen(c->note) + 1;
 
 	mpk_strbuf_printf(text,
 			  "#if defined __GNUC__ && defined __ELF__\n"
-			  "__attribute__((section(\"" MPK_STAMP_SECTION "\"), used, aligned(4)))\n"
+			  "__attribute__((section(\"" MPK_NOTE_SECTION "\"), used, aligned(4)))\n"
 			  "static const struct {\n"
 			  "\tunsigned int owner_bytes, text_bytes, type;\n"
 			  "\tchar owner[4], text[%zu];\n} mpk_stamp = {\n"
-			  "\t4, %zu, 0x%" PRIx32 ", \"" MPK_STAMP_OWNER "\",\n\t\"",
-			  (len + 3) / 4 * 4, len, MPK_STAMP_TYPE);
-	for (const char *at = c->stamp; *at; at++) {
+			  "\t4, %zu, 0x%" PRIx32 ", \"" MPK_NOTE_OWNER "\",\n\t\"",
+			  (len + 3) / 4 * 4, len, MPK_NOTE_TYPE);
+	for (const char *at = c->note; *at; at++) {
 		if (*at == '"' || *at == '\\' || *at == '?')
 			mpk_strbuf_putc(text, '\\');
 		mpk_strbuf_putc(text, *at);
@@ -207,18 +211,19 @@ static enum mpk_code put_source(struct printer *p, const struct mpk_csource *c,
 	}
 	if (c->register_fn)
 		put_registration(&p->text, c);
-	if (c->stamp)
-		put_stamp(&p->text, c);
+	if (c->note)
+		put_note(&p->text, c);
 	mpk_strbuf_puts(&p->text, "#ifdef __cplusplus\n}\n#endif\n");
 	return flush(p, err);
 }
 
-enum mpk_code mpk_csource_write(const struct mpk_csource *c, struct mpk_output *out,
+enum mpk_code mpk_csource_store(const struct mpk_csource *c, const char *path,
 				struct mpk_error *err)
 {
-	struct printer p = { .out = out };
-	enum mpk_code code = put_source(&p, c, err);
+	struct printer p = { 0 };
 
+	MPK_TRY(mpk_output_open(path, 0666, &p.out, err));
+	enum mpk_code code = put_source(&p, c, err);
 	mpk_strbuf_fini(&p.text);
-	return code;
+	return mpk_output_finish(p.out, code, err);
 }

@@ -7,12 +7,11 @@
 
 #include "base/error.h"
 #include "base/rope.h"
-#include "io/output.h"
 
 enum mpk_csource_form {
 	MPK_CSOURCE_PLAIN,  /* the bytes as C: arrays when small, string literals when not */
 	MPK_CSOURCE_INCBIN, /* file-scope assembly that includes a file: GNU C on ELF */
-	MPK_CSOURCE_STUB,   /* MPK_STUB_BYTES of zeros, for elf/grow.h; likewise */
+	MPK_CSOURCE_STUB,   /* MPK_STUB_BYTES of zeros, for elf/extend.h; likewise */
 };
 
 /* Up to this many bytes an array is used, which every C and C++ compiler takes. A string
@@ -27,12 +26,12 @@ struct mpk_csource {
 	uint64_t size;                /* INCBIN: of the file, bytes */
 	bool lrodata;                 /* STUB: in .lrodata, not .rodata */
 	const char *register_fn;      /* system library: called with name and address; NULL */
-	const char *stamp;            /* text of the note (elf/stamp.h), for ELF; NULL */
+	const char *note;             /* text of the note (elf/note.h), for ELF; NULL */
 };
 
-/* mpk_csource_write - append the source to out
+/* mpk_csource_store - write the source to a file
  * Returns  MPK_OK; MPK_E_IO; MPK_E_NOMEM */
-enum mpk_code mpk_csource_write(const struct mpk_csource *c, struct mpk_output *out,
+enum mpk_code mpk_csource_store(const struct mpk_csource *c, const char *path,
 				struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

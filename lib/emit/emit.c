@@ -1,10 +1,9 @@
 #include "emit/emit.h"
 
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "emit/build.h"
-#include "emit/csource.h"
 #include "text/escape.h"
 
 static const struct mpk_emit_name names[MPK_EMIT_KIND_COUNT] = {
@@ -16,13 +15,6 @@ static const struct mpk_emit_name names[MPK_EMIT_KIND_COUNT] = {
 const struct mpk_emit_name *mpk_emit_name(enum mpk_emit_kind kind)
 {
 	return &names[kind];
-}
-
-const char *mpk_path_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
 }
 
 enum mpk_code mpk_source_classify(const char *path, enum mpk_source_kind *out,
@@ -58,112 +50,40 @@ enum mpk_code mpk_source_classify(const char *path, enum mpk_source_kind *out,
 			MPK_QUOTE(mpk_span_str(base)));
 }
 
-enum mpk_code mpk_build_tool(struct mpk_build *b, const char *const *argv, const char *what,
-			     struct mpk_error *err)
-{
-	struct mpk_job job = { .argv = argv, .what = what };
-
-	b->e->hooks->command(b->e->hooks->data, argv);
-	return b->e->dry_run ? MPK_OK : mpk_jobs_run(&job, 1, 1, err);
-}
-
-enum mpk_code mpk_build_write_stamped(struct mpk_build *b, const char *path, unsigned mode,
-				      const struct mpk_stamped *s, struct mpk_error *err)
-{
-	struct mpk_output *o = NULL;
-
-	MPK_TRY(mpk_rope_status(s->rope, err));
-	if (b->e->dry_run)
-		return MPK_OK;
-	MPK_TRY(mpk_output_open(path, mode, &o, err));
-	enum mpk_code code = mpk_stamped_write(s, b->arena, o, err);
-	if (code == MPK_OK)
-		return mpk_output_commit(o, err);
-	mpk_output_abandon(o);
-	return code;
-}
-
-enum mpk_code mpk_build_write(struct mpk_build *b, const struct mpk_rope *rope, unsigned mode,
-			      struct mpk_error *err)
-{
-	struct mpk_stamped s = { .rope = rope };
-
-	return mpk_build_write_stamped(b, b->e->out, mode, &s, err);
-}
-
-static enum mpk_code emit_c(struct mpk_build *b, struct mpk_error *err)
-{
-	struct mpk_csource c = { .form = MPK_CSOURCE_PLAIN,
-				 .symbol = b->symbol,
-				 .bytes = b->e->blob,
-				 .register_fn = b->register_fn,
-				 .stamp = b->stamp };
-	struct mpk_output *o = NULL;
-
-	if (b->e->dry_run)
-		return MPK_OK;
-	MPK_TRY(mpk_output_open(b->e->out, 0666, &o, err));
-	enum mpk_code code = mpk_csource_write(&c, o, err);
-	if (code == MPK_OK)
-		return mpk_output_commit(o, err);
-	mpk_output_abandon(o);
-	return code;
-}
-
 static enum mpk_code emit_object(struct mpk_build *b, struct mpk_error *err)
 {
-	struct mpk_grown g = { 0 };
+	struct mpk_build_file f = { 0 };
+	bool extend = b->strategy == MPK_STRATEGY_EXTEND_OBJECT;
 
 	MPK_TRY(mpk_build_objects(b, err));
 	if (b->e->dry_run)
 		return MPK_OK;
-	enum mpk_code code =
-		mpk_build_grow(b, b->blob_object, b->placement == MPK_PLACE_GROW_OBJECT, &g, err);
+	enum mpk_code code = extend ? mpk_build_file_extend(b, b->blob_object, &f, err)
+				    : mpk_build_file_open(b, b->blob_object, &f, err);
 	if (code == MPK_OK)
-		code = mpk_build_write_stamped(b, b->e->out, 0666, &g.stamped, err);
-	mpk_build_unmap(&g);
+		code = mpk_build_write_packed(b, b->e->out, 0666, &f.packed, err);
+	mpk_build_file_close(&f);
 	return code;
 }
 
-/* Which way the blob takes. A stub needs a format that can be grown; .lrodata a machine
+/* Which way the blob takes. A stub needs a format that can be extended; .lrodata a machine
  * that has it. TVM moves to .lrodata beyond 1 GiB, and so do objects for other linkers. */
-static void place(struct mpk_build *b)
+static void choose_strategy(struct mpk_build *b)
 {
 	const struct mpk_emit *e = b->e;
 	uint64_t size = e->blob ? e->blob->len : 0;
 	bool is_elf = e->target.format == MPK_OBJECT_ELF;
 
 	if (!e->blob)
-		b->placement = MPK_PLACE_NONE;
+		b->strategy = MPK_STRATEGY_NONE;
 	else if (size < MPK_LARGE_BYTES || !is_elf)
-		b->placement = MPK_PLACE_FULL;
+		b->strategy = MPK_STRATEGY_FULL;
 	else if (e->kind == MPK_EMIT_SO && e->target.has_large)
-		b->placement = MPK_PLACE_GROW_LINKED;
+		b->strategy = MPK_STRATEGY_EXTEND_LIBRARY;
 	else
-		b->placement = MPK_PLACE_GROW_OBJECT;
-	b->lrodata = b->placement == MPK_PLACE_GROW_LINKED ||
+		b->strategy = MPK_STRATEGY_EXTEND_OBJECT;
+	b->lrodata = b->strategy == MPK_STRATEGY_EXTEND_LIBRARY ||
 		     (e->target.has_large && size > (uint64_t)1 << 30);
-}
-
-enum mpk_code mpk_build_stamp(struct mpk_build *b, struct mpk_error *err)
-{
-	const struct mpk_emit *e = b->e;
-	bool later = b->placement == MPK_PLACE_GROW_LINKED ||
-		     (b->placement == MPK_PLACE_GROW_OBJECT && e->kind == MPK_EMIT_OBJ);
-
-	if (!e->blob || !e->name || e->target.format != MPK_OBJECT_ELF)
-		return MPK_OK;
-	if (!later && !e->dry_run)
-		MPK_TRY(mpk_digest_rope(MPK_DIGEST_XXH128, e->blob, NULL, b->digest, err));
-	b->stamp = mpk_stamp_text(b->arena, e->name, b->symbol, b->digest);
-	if (!b->stamp)
-		return mpk_fail_nomem(err);
-	if (strlen(b->stamp) >= MPK_STAMP_TEXT_MAX)
-		return mpk_fail(
-			err, MPK_E_RANGE,
-			"the package's name, of %zu bytes, is too long for the note that tells it",
-			strlen(e->name));
-	return MPK_OK;
 }
 
 static enum mpk_code open_scratch(struct mpk_build *b, struct mpk_error *err)
@@ -171,11 +91,11 @@ static enum mpk_code open_scratch(struct mpk_build *b, struct mpk_error *err)
 	if (!b->e->dry_run)
 		return mpk_scratch_open(b->e->tmpdir, b->e->save_temps, &b->scratch, err);
 	/* Nothing is made: the paths are only shown. */
-	b->scratch = (struct mpk_scratch){
-		.path = strdup(b->e->save_temps ? b->e->save_temps : "$TMPDIR/mpack-XXXXXX"),
-		.janitor = -1,
-		.keep = true,
-	};
+	b->scratch.keep = true;
+	if (b->e->save_temps)
+		b->scratch.path = strdup(b->e->save_temps);
+	else if (asprintf(&b->scratch.path, "%s/mpack-XXXXXX", b->e->tmpdir) < 0)
+		b->scratch.path = NULL;
 	return b->scratch.path ? MPK_OK : mpk_fail_nomem(err);
 }
 
@@ -202,11 +122,11 @@ static enum mpk_code emit(struct mpk_build *b, struct mpk_error *err)
 	const struct mpk_generation_info *gen = mpk_generation_get(e->gen);
 	bool blob_only =
 		e->kind == MPK_EMIT_C || e->kind == MPK_EMIT_BLOB || e->kind == MPK_EMIT_OBJ;
+	struct mpk_csource c;
 
 	b->symbol = mpk_arena_printf(b->arena, "%s%s", e->prefix,
 				     e->symbol ? e->symbol : gen->blob_symbol);
-	if (!b->symbol)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(b->symbol, err);
 	b->register_fn = e->system_lib ? gen->register_symbol : NULL;
 	if (!e->blob && blob_only)
 		return mpk_fail(
@@ -215,14 +135,15 @@ static enum mpk_code emit(struct mpk_build *b, struct mpk_error *err)
 			names[e->kind].suffix);
 	if (e->base && e->kind == MPK_EMIT_SO && e->blob)
 		return mpk_build_base(b, err);
-	place(b);
+	choose_strategy(b);
 	if (e->kind != MPK_EMIT_BLOB)
-		MPK_TRY(mpk_build_stamp(b, err));
+		MPK_TRY(mpk_build_note(b, err));
 	switch (e->kind) {
 	case MPK_EMIT_BLOB:
-		return mpk_build_write(b, e->blob, 0666, err);
+		return mpk_build_write(b, e->blob, err);
 	case MPK_EMIT_C:
-		return emit_c(b, err);
+		c = mpk_build_csource(b);
+		return e->dry_run ? MPK_OK : mpk_csource_store(&c, e->out, err);
 	case MPK_EMIT_SO:
 	case MPK_EMIT_OBJ:
 	case MPK_EMIT_A:

@@ -10,7 +10,8 @@
 #include "base/rope.h"
 #include "base/span.h"
 #include "blob/blob.h"
-#include "emit/target.h"
+#include "elf/target.h"
+#include "process/argv.h"
 
 enum mpk_emit_kind {
 	MPK_EMIT_SO,   /* linked library */
@@ -40,11 +41,6 @@ struct mpk_emit_source {
 enum mpk_code mpk_source_classify(const char *path, enum mpk_source_kind *out,
 				  struct mpk_error *err) MPK_MUST_CHECK;
 
-struct mpk_args {
-	const char *const *items;
-	size_t count;
-};
-
 /* What the caller wants to hear while the work goes on; none may be NULL. */
 struct mpk_emit_hooks {
 	void (*command)(void *data, const char *const *argv); /* before a tool is run */
@@ -57,8 +53,7 @@ struct mpk_emit_hooks {
 struct mpk_emit {
 	enum mpk_emit_kind kind;
 	const char *out;  /* path, or "-" for C and BLOB */
-	const char *name; /* of the package, for the stamp (elf/stamp.h); NULL:
-					  * no stamp is made */
+	const char *name; /* of the package, for its note (elf/note.h); NULL: no note is made */
 	struct mpk_target target;
 	enum mpk_generation gen;
 	const struct mpk_rope *blob; /* NULL: a host-only package, which has none */

@@ -1,7 +1,9 @@
+/* The order on the link line matters: the blob's object is the last one, so that its section ends
+ * with the stub (elf/extend.h), and the user's flags come behind all objects, where libraries
+ * must stand. */
 #include <string.h>
 
 #include "emit/build.h"
-#include "io/mapping.h"
 
 /* --- build id -------------------------------------------------------------------- */
 
@@ -24,7 +26,7 @@ static enum mpk_code hash_objects(const struct mpk_build *b, struct mpk_digest *
 /* The linker would hash what it sees, which may be a stub: two libraries with different
  * weights would share an id. Ours is half the digest of the blob and half of one of
  * everything else. The blob of a linked stub is hashed while it is copied, so its half
- * comes later (emit/stamped.h). */
+ * comes later (emit/packed.h). */
 static enum mpk_code build_id(struct mpk_build *b, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_digest_fini) struct mpk_digest d = { .state = NULL };
@@ -35,8 +37,8 @@ static enum mpk_code build_id(struct mpk_build *b, struct mpk_error *err)
 	MPK_TRY(mpk_digest_init(&d, MPK_DIGEST_XXH128, err));
 	MPK_TRY(hash_objects(b, &d, err));
 	MPK_TRY(mpk_digest_final(&d, digest, err));
-	memcpy(b->id, b->digest, MPK_STAMP_ID_HALF);
-	memcpy(b->id + MPK_STAMP_ID_HALF, digest, MPK_STAMP_ID_HALF);
+	memcpy(b->id, b->digest, MPK_NOTE_ID_HALF);
+	memcpy(b->id + MPK_NOTE_ID_HALF, digest, MPK_NOTE_ID_HALF);
 	return MPK_OK;
 }
 
@@ -79,7 +81,7 @@ static enum mpk_code run_link(struct mpk_build *b, const char *out, const char *
 	mpk_argv_add(&v, out);
 	for (size_t i = 0; i < e->source_count; i++)
 		add_source(&v, e, &e->sources[i], b->objects[i]);
-	/* Behind all others: the stub must end its section (elf/grow.h). */
+	/* Behind all others: the stub must end its section (elf/extend.h). */
 	if (blob_object)
 		mpk_argv_add(&v, blob_object);
 	mpk_argv_add_all(&v, &e->ldflags);
@@ -91,11 +93,10 @@ static enum mpk_code run_link(struct mpk_build *b, const char *out, const char *
 static enum mpk_code check_machine(const struct mpk_build *b, const char *linked,
 				   struct mpk_error *err)
 {
-	struct mpk_mapping map = { 0 };
+	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping map = { 0 };
 
 	MPK_TRY(mpk_mapping_open(linked, &map, err));
 	enum mpk_code code = mpk_target_check(&b->e->target, map.bytes, err);
-	mpk_mapping_close(&map);
 	if (code != MPK_OK)
 		mpk_error_prefix(err, "'%s' made ", b->e->cc.items[0]);
 	return code;
@@ -108,73 +109,66 @@ static enum mpk_code take(struct mpk_build *b, const char *linked, struct mpk_er
 	struct mpk_output *o = NULL;
 
 	MPK_TRY(mpk_output_open(b->e->out, 0777, &o, err));
-	enum mpk_code code = mpk_output_take(o, linked, err);
-	if (code == MPK_OK)
-		return mpk_output_commit(o, err);
-	mpk_output_abandon(o);
-	return code;
+	return mpk_output_finish(o, mpk_output_take(o, linked, err), err);
 }
 
-/* The way round when the linker's layout cannot be grown, and for machines without
- * .lrodata: grow the object and let the linker copy it. */
-static enum mpk_code link_grown_object(struct mpk_build *b, const char *linked,
-				       struct mpk_error *err)
+/* The way round when the linker's layout cannot be extended, and for machines without
+ * .lrodata: extend the object and let the linker copy it. */
+static enum mpk_code link_extended_object(struct mpk_build *b, const char *linked,
+					  struct mpk_error *err)
 {
 	const char *full = mpk_scratch_file(&b->scratch, b->arena, "full.o");
-	struct mpk_grown g = { 0 };
+	struct mpk_build_file f = { 0 };
 	enum mpk_code code = full ? MPK_OK : mpk_fail_nomem(err);
 
 	if (code == MPK_OK && !b->e->dry_run) {
-		code = mpk_build_grow(b, b->blob_object, true, &g, err);
+		code = mpk_build_file_extend(b, b->blob_object, &f, err);
 		if (code == MPK_OK)
-			code = mpk_build_write_stamped(b, full, 0666, &g.stamped, err);
-		mpk_build_unmap(&g);
+			code = mpk_build_write_packed(b, full, 0666, &f.packed, err);
+		mpk_build_file_close(&f);
 	}
 	return code == MPK_OK ? run_link(b, linked, full, err) : code;
 }
 
-static enum mpk_code grow_linked(struct mpk_build *b, const char *linked, struct mpk_error *err)
+static enum mpk_code extend_linked(struct mpk_build *b, const char *linked, struct mpk_error *err)
 {
 	const struct mpk_emit_hooks *hooks = b->e->hooks;
-	struct mpk_grown g = { 0 };
+	MPK_CLEANUP(mpk_build_file_close) struct mpk_build_file f = { 0 };
 	struct mpk_error why = { 0 };
-	enum mpk_code code = mpk_build_grow(b, linked, true, &g, &why);
+	enum mpk_code code = mpk_build_file_extend(b, linked, &f, &why);
 
 	if (code == MPK_OK) {
-		hooks->step(hooks->data, "growing the linked stub to the blob");
-		code = mpk_build_write_stamped(b, b->e->out, 0777, &g.stamped, err);
-		mpk_build_unmap(&g);
-		return code;
+		hooks->step(hooks->data, "extending the linked stub to the blob");
+		return mpk_build_write_packed(b, b->e->out, 0777, &f.packed, err);
 	}
-	mpk_build_unmap(&g);
 	if (code != MPK_E_UNSUPPORTED) {
 		if (err)
 			*err = why;
 		return code;
 	}
-	mpk_error_prefix(&why, "the linked file cannot be grown, so the linker copies the blob: ");
+	mpk_error_prefix(&why,
+			 "the linked file cannot be extended, so the linker copies the blob: ");
 	hooks->note(hooks->data, why.text);
 	MPK_TRY(mpk_digest_rope(MPK_DIGEST_XXH128, b->e->blob, NULL, b->digest, err));
-	memcpy(b->id, b->digest, MPK_STAMP_ID_HALF);
-	MPK_TRY(link_grown_object(b, linked, err));
+	memcpy(b->id, b->digest, MPK_NOTE_ID_HALF);
+	MPK_TRY(link_extended_object(b, linked, err));
 	return take(b, linked, err);
 }
 
 enum mpk_code mpk_build_library(struct mpk_build *b, struct mpk_error *err)
 {
 	const char *linked = mpk_scratch_file(&b->scratch, b->arena, "linked.so");
-	bool as_object = b->placement == MPK_PLACE_GROW_OBJECT;
+	bool as_object = b->strategy == MPK_STRATEGY_EXTEND_OBJECT;
 
-	if (!linked)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(linked, err);
 	MPK_TRY(build_id(b, err));
 	if (as_object)
-		MPK_TRY(link_grown_object(b, linked, err));
+		MPK_TRY(link_extended_object(b, linked, err));
 	else
 		MPK_TRY(run_link(b, linked, b->blob_object, err));
 	if (b->e->dry_run)
 		return MPK_OK;
 	MPK_TRY(check_machine(b, linked, err));
-	return b->placement == MPK_PLACE_GROW_LINKED ? grow_linked(b, linked, err)
-						     : take(b, linked, err);
+	return b->strategy == MPK_STRATEGY_EXTEND_LIBRARY ? extend_linked(b, linked, err)
+							  : take(b, linked, err);
 }

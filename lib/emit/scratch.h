@@ -6,16 +6,17 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "process/cleanup.h"
 
 /* Zero-initialise; mpk_scratch_open; mpk_scratch_close. */
 struct mpk_scratch {
-	char *path;  /* no trailing slash */
-	int janitor; /* pipe to the process that cleans up after our death */
-	bool keep;   /* a directory of the user's */
+	char *path;                 /* no trailing slash */
+	bool keep;                  /* a directory of the user's */
+	struct mpk_cleanup cleanup; /* removes the directory after our death */
 };
 
 /* mpk_scratch_open - make PARENT/mpack-XXXXXX, readable by its owner only
- * A tiny process waits for our end, whatever it is, and removes the directory with all
+ * A process of its own waits for our end, whatever it is, and removes the directory with all
  * plain files in it when mpk_scratch_close did not.
  * @keep    a directory to use instead, made when it is not there and left as it is
  *          afterwards; NULL: none

@@ -1,9 +1,6 @@
 #include "executor/model.h"
 
-#include <inttypes.h>
-
 #include "graphjson/graphjson.h"
-#include "text/escape.h"
 
 static struct mpk_model_tensor *untyped(struct mpk_strs names, struct mpk_arena *arena)
 {
@@ -34,7 +31,7 @@ static enum mpk_code relax_models(const struct mpk_relax *x, struct mpk_arena *a
 		if (!list[n++].inputs)
 			return mpk_fail_nomem(err);
 	}
-	*out = (struct mpk_models){ list, n };
+	*out = (struct mpk_models){ list, n, NULL };
 	return MPK_OK;
 }
 
@@ -56,7 +53,7 @@ static enum mpk_code relay_models(const struct mpk_relay *x, struct mpk_arena *a
 		if (!list[i].inputs)
 			return mpk_fail_nomem(err);
 	}
-	*out = (struct mpk_models){ list, x->func_count };
+	*out = (struct mpk_models){ list, x->func_count, NULL };
 	return MPK_OK;
 }
 
@@ -69,29 +66,27 @@ static struct mpk_model_tensor typed(const struct mpk_graph_json *g, struct mpk_
 }
 
 /* Inputs that no parameter of the file fills, with the types the graph gives them. */
-static enum mpk_code graph_model(const struct mpk_factory *f, struct mpk_model *m,
-				 struct mpk_arena *arena, struct mpk_error *err)
+static enum mpk_code graph_model(const struct mpk_factory *f, const struct mpk_graph_json *g,
+				 struct mpk_model *m, struct mpk_arena *arena,
+				 struct mpk_error *err)
 {
-	struct mpk_model_tensor *inputs, *outputs;
-	struct mpk_graph_json g;
+	struct mpk_model_tensor *inputs = mpk_arena_array(arena, g->arg_count, sizeof *inputs);
+	struct mpk_model_tensor *outputs = mpk_arena_array(arena, g->head_count, sizeof *outputs);
 
-	MPK_TRY(mpk_graph_json_read(f->graph_json, arena, &g, err));
-	inputs = mpk_arena_array(arena, g.arg_count, sizeof *inputs);
-	outputs = mpk_arena_array(arena, g.head_count, sizeof *outputs);
 	if (!inputs || !outputs)
 		return mpk_fail_nomem(err);
-	for (size_t i = 0; i < g.arg_count; i++) {
-		struct mpk_graph_ref ref = { g.arg_nodes[i], 0 };
-		struct mpk_span name = mpk_span_str(g.nodes[ref.node].name);
+	for (size_t i = 0; i < g->arg_count; i++) {
+		struct mpk_graph_ref ref = { g->arg_nodes[i], 0 };
+		struct mpk_span name = mpk_span_str(g->nodes[ref.node].name);
 
 		if (mpk_params_find(&f->params, name) == f->params.names.count)
-			inputs[m->input_count++] = typed(&g, ref, name);
+			inputs[m->input_count++] = typed(g, ref, name);
 	}
-	for (size_t i = 0; i < g.head_count; i++)
-		outputs[i] = typed(&g, g.heads[i], (struct mpk_span){ 0 });
+	for (size_t i = 0; i < g->head_count; i++)
+		outputs[i] = typed(g, g->heads[i], (struct mpk_span){ 0 });
 	m->inputs = inputs;
 	m->outputs = outputs;
-	m->output_count = g.head_count;
+	m->output_count = g->head_count;
 	m->outputs_known = true;
 	return MPK_OK;
 }
@@ -99,15 +94,18 @@ static enum mpk_code graph_model(const struct mpk_factory *f, struct mpk_model *
 static enum mpk_code factory_models(const struct mpk_factory *f, struct mpk_arena *arena,
 				    struct mpk_models *out, struct mpk_error *err)
 {
+	struct mpk_graph_json *graph = mpk_arena_alloc(arena, sizeof *graph);
 	struct mpk_model *m = mpk_arena_alloc(arena, sizeof *m);
 
-	if (!m)
+	if (!m || !graph)
 		return mpk_fail_nomem(err);
 	m->name = f->module_name;
 	m->named_inputs = true;
-	if (f->has_graph)
-		MPK_TRY(graph_model(f, m, arena, err));
-	*out = (struct mpk_models){ m, 1 };
+	if (f->has_graph) {
+		MPK_TRY(mpk_graph_json_read(f->graph_json, arena, graph, err));
+		MPK_TRY(graph_model(f, graph, m, arena, err));
+	}
+	*out = (struct mpk_models){ m, 1, f->has_graph ? graph : NULL };
 	return MPK_OK;
 }
 
@@ -130,36 +128,4 @@ enum mpk_code mpk_models_of(const struct mpk_payload *p, struct mpk_arena *arena
 		break;
 	}
 	return MPK_OK;
-}
-
-static void put_tensor(const struct mpk_model_tensor *t, struct mpk_strbuf *out)
-{
-	char type[MPK_DTYPE_TEXT];
-
-	mpk_escape(out, t->name);
-	if (!t->typed)
-		return;
-	mpk_strbuf_printf(out, "%s%s[", t->name.len ? ": " : "", mpk_dtype_print(t->dtype, type));
-	for (size_t i = 0; i < t->ndim; i++)
-		mpk_strbuf_printf(out, "%s%" PRId64, i ? ", " : "", t->shape[i]);
-	mpk_strbuf_putc(out, ']');
-}
-
-void mpk_model_text(const struct mpk_model *m, struct mpk_strbuf *out)
-{
-	mpk_escape(out, m->name);
-	mpk_strbuf_puts(out, m->named_inputs && !m->inputs ? "(..." : "(");
-	for (size_t i = 0; m->inputs && i < m->input_count; i++) {
-		mpk_strbuf_puts(out, i ? ", " : "");
-		put_tensor(&m->inputs[i], out);
-	}
-	mpk_strbuf_putc(out, ')');
-	if (!m->outputs_known)
-		return;
-	mpk_strbuf_puts(out, " -> (");
-	for (size_t i = 0; m->outputs && i < m->output_count; i++) {
-		mpk_strbuf_puts(out, i ? ", " : "");
-		put_tensor(&m->outputs[i], out);
-	}
-	mpk_strbuf_putc(out, ')');
 }

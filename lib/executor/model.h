@@ -9,8 +9,9 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/span.h"
-#include "base/strbuf.h"
 #include "payload.h"
+
+struct mpk_graph_json; /* graphjson/graphjson.h */
 
 struct mpk_model_tensor {
 	struct mpk_span name; /* may be empty */
@@ -33,6 +34,7 @@ struct mpk_model {
 struct mpk_models {
 	const struct mpk_model *items;
 	size_t count;
+	const struct mpk_graph_json *graph; /* of a graph executor, else NULL */
 };
 
 /* mpk_models_of - the callable functions of an executor's payload, in stored order
@@ -41,8 +43,5 @@ struct mpk_models {
  * Returns  MPK_OK; MPK_E_CORRUPT (a graph that does not parse); MPK_E_NOMEM */
 enum mpk_code mpk_models_of(const struct mpk_payload *p, struct mpk_arena *arena,
 			    struct mpk_models *out, struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_model_text - append "main(x: float32[1, 16]) -> (float32[1, 4])" */
-void mpk_model_text(const struct mpk_model *m, struct mpk_strbuf *out);
 
 #endif

@@ -1,3 +1,8 @@
+/* cycle.c - rings of imports, by name
+ *
+ * A ring may be there from the start or close only when all host modules become one node. Both
+ * searches are linear and keep their stack in the arena: manifests may be made by programs.
+ */
 #include "graph/graph.h"
 
 #include <stdint.h>
@@ -57,8 +62,7 @@ static enum mpk_code keep(const size_t *modules, size_t count, bool merged, stru
 {
 	size_t *copy = mpk_arena_array(arena, count, sizeof *copy);
 
-	if (!copy)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(copy, err);
 	memcpy(copy, modules, count * sizeof *copy);
 	*out = (struct mpk_cycle){ .modules = copy, .count = count, .merged = merged };
 	return MPK_OK;
@@ -189,8 +193,7 @@ enum mpk_code mpk_graph_find_cycle(const struct mpk_graph *graph, struct mpk_are
 	size_t *second = mpk_arena_array(&scratch, count, sizeof *second);
 	size_t *hosts = mpk_arena_array(&scratch, count, sizeof *hosts);
 	unsigned char *color = mpk_arena_array(&scratch, count, 1);
-	if (!first || !second || !hosts || !color)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(first && second && hosts && color, err);
 
 	struct walk w = { .modules = graph->modules,
 			  .count = count,

@@ -1,3 +1,8 @@
+/* graph.c - the order in which TVM's serializer numbers modules
+ *
+ * Loaders take any order in which importers come first. TVM's own is reproduced all the same, so
+ * that packing the same graph gives the same bytes; where TVM refuses, the nearest order is taken.
+ */
 #include "graph/graph.h"
 
 #include <stdint.h>
@@ -322,12 +327,10 @@ static enum mpk_code not_listed_so(const struct order *o, struct mpk_error *err)
 /* From the order of the walk to the one that is asked for. */
 static enum mpk_code arrange(struct order *o, bool listed, struct mpk_error *err)
 {
-	if (!build_children(o))
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(build_children(o), err);
 	if (!listed)
 		return is_topological(o) || renumber(o, sort_nodes) ? MPK_OK : mpk_fail_nomem(err);
-	if (!renumber(o, list_nodes))
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(renumber(o, list_nodes), err);
 	return is_topological(o) ? MPK_OK : not_listed_so(o, err);
 }
 
@@ -345,12 +348,10 @@ enum mpk_code mpk_graph_order(const struct mpk_graph *graph, enum mpk_generation
 	MPK_TRY(mpk_graph_find_cycle(graph, arena, &cycle, err));
 	if (cycle.count)
 		return mpk_cycle_fail(&cycle, graph->modules, err);
-	if (!order_alloc(&o))
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(order_alloc(&o), err);
 	walk(&o, graph->root);
 	MPK_TRY(arrange(&o, graph->listed, err));
-	if (!build_nodes(&o, &tree))
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(build_nodes(&o, &tree), err);
 	for (size_t i = 0; unreached && i < graph->count; i++)
 		unreached[i] = !o.visited[i];
 	*out = tree;

@@ -1,3 +1,5 @@
+/* Copying is what packing costs. The kernel does it where extents can be shared; elsewhere it goes
+ * through a buffer that stays in the processor's cache, while a thread hashes the one before. */
 #include "io/copy.h"
 
 #include <errno.h>
@@ -9,7 +11,7 @@
 #include <unistd.h>
 
 #include "io/filesystem.h"
-#include "io/side.h"
+#include "io/hash_thread.h"
 #include "io/window.h"
 
 enum {
@@ -59,11 +61,11 @@ static bool write_all(int fd, const char *data, size_t len, const uint64_t *off)
 /* One range on its way. */
 struct copy {
 	int in, out;
-	uint64_t from, to, left;   /* to: where the next byte goes, when that is known */
-	bool positioned;           /* by offset; false: at the current position of out */
-	bool in_kernel;            /* copy_file_range is worth a try */
-	const struct mpk_tap *tap; /* or NULL */
-	struct mpk_side *side;     /* where the tap looks; NULL: here */
+	uint64_t from, to, left;        /* to: where the next byte goes, when that is known */
+	bool positioned;                /* by offset; false: at the current position of out */
+	bool in_kernel;                 /* copy_file_range is worth a try */
+	const struct mpk_tap *tap;      /* or NULL */
+	struct mpk_hash_thread *hasher; /* where the tap is called; NULL: here */
 };
 
 static void see(const struct mpk_tap *tap, const void *data, size_t len)
@@ -147,12 +149,12 @@ static enum mpk_code write_chunk(struct copy *c, const void *data, size_t len,
 	return MPK_OK;
 }
 
-/* Lets the tap see bytes: beside the next step, when there is a side. */
+/* Lets the tap see bytes: during the next step, when there is a thread for it. */
 static void show(struct copy *c, struct mpk_span bytes)
 {
-	if (c->side) {
-		mpk_side_wait(c->side);
-		mpk_side_post(c->side, bytes);
+	if (c->hasher) {
+		mpk_hash_thread_wait(c->hasher);
+		mpk_hash_thread_post(c->hasher, bytes);
 	} else {
 		see(c->tap, bytes.data, bytes.len);
 	}
@@ -196,8 +198,8 @@ static enum mpk_code copy_window(struct copy *c, const struct mpk_window *w, str
 		n = next_chunk(c, w->bytes.len - at);
 		code = write_chunk(c, w->bytes.data + at, n, err);
 	}
-	if (c->side)
-		mpk_side_wait(c->side);
+	if (c->hasher)
+		mpk_hash_thread_wait(c->hasher);
 	return code;
 }
 
@@ -224,23 +226,22 @@ static enum mpk_code copy_step(struct copy *c, char *buffer, struct mpk_error *e
 /* While one buffer is filled and written, the tap looks at the other. */
 static enum mpk_code copy_through(struct copy *c, struct mpk_error *err)
 {
-	size_t size =
-		(size_t)min_u64(c->left, BATCH_BYTES) / PAGE_BYTES * PAGE_BYTES + 2 * PAGE_BYTES;
+	size_t size = (size_t)min_u64(c->left, BATCH_BYTES) / PAGE_BYTES * PAGE_BYTES +
+		      2 * (size_t)PAGE_BYTES;
 	char *buffers = aligned_alloc(PAGE_BYTES, 2 * size);
-	struct mpk_side side;
+	struct mpk_hash_thread hasher;
 	enum mpk_code code = MPK_OK;
 
-	if (!buffers)
-		return mpk_fail_nomem(err);
-	if (c->tap && c->left > BATCH_BYTES && mpk_side_start(&side, c->tap))
-		c->side = &side;
+	MPK_TRY_ALLOC(buffers, err);
+	if (c->tap && c->left > BATCH_BYTES && mpk_hash_thread_start(&hasher, c->tap))
+		c->hasher = &hasher;
 	(void)posix_fadvise(c->in, (off_t)c->from, (off_t)c->left, POSIX_FADV_SEQUENTIAL);
 	for (size_t turn = 0; c->left && code == MPK_OK; turn ^= 1)
 		code = copy_step(c, buffers + turn * size, err);
-	if (c->side) {
-		mpk_side_wait(c->side);
-		mpk_side_stop(c->side);
-		c->side = NULL;
+	if (c->hasher) {
+		mpk_hash_thread_wait(c->hasher);
+		mpk_hash_thread_stop(c->hasher);
+		c->hasher = NULL;
 	}
 	free(buffers);
 	return code;

@@ -114,17 +114,10 @@ static enum mpk_code write_file(const char *path, const struct mpk_rope *content
 				const struct mpk_tap *tap, struct mpk_error *err)
 {
 	struct mpk_output *output;
-	enum mpk_code code;
 
 	MPK_TRY(mpk_output_open(path, 0666, &output, err));
 	mpk_output_tap(output, tap);
-	code = mpk_output_write_rope(output, content, err);
-	if (code != MPK_OK) {
-		mpk_output_abandon(output);
-		mpk_error_at_file(err, path);
-		return code;
-	}
-	return mpk_output_commit(output, err);
+	return mpk_output_finish(output, mpk_output_write_rope(output, content, err), err);
 }
 
 /* An error tells the name that the user gave, which is shorter than the temporary one. */

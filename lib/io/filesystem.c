@@ -5,7 +5,7 @@
 #include <linux/magic.h>
 #include <sys/vfs.h>
 
-enum { LEAST_BYTES = 1024 * 1024 }; /* less is not worth the calls */
+#include "base/span.h"
 
 /* Its kind; 0: unknown. */
 static uint32_t kind_of(int fd)
@@ -30,7 +30,7 @@ bool mpk_is_remote(int fd)
 
 enum mpk_code mpk_reserve(int fd, uint64_t off, uint64_t len, struct mpk_error *err)
 {
-	if (len < LEAST_BYTES || off > INT64_MAX || len > INT64_MAX - off)
+	if (len < MPK_LARGE_BYTES || off > INT64_MAX || len > INT64_MAX - off)
 		return MPK_OK;
 	uint32_t kind = kind_of(fd);
 

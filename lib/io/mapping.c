@@ -51,8 +51,7 @@ static enum mpk_code read_small(int fd, size_t size, struct mpk_span *out, struc
 	size_t room = (size + ALIGN_BYTES - 1) / ALIGN_BYTES * ALIGN_BYTES, len = 0;
 	uint8_t *data = aligned_alloc(ALIGN_BYTES, room);
 
-	if (!data)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(data, err);
 	while (len < size) {
 		ssize_t n = pread(fd, data + len, size - len, (off_t)len);
 
@@ -124,7 +123,64 @@ enum mpk_code mpk_mapping_open(const char *path, struct mpk_mapping *out, struct
 void mpk_mapping_use_file(const struct mpk_mapping *m, struct mpk_rope *rope)
 {
 	if (m->mapped && m->fd >= 0)
-		mpk_rope_use_file(rope, m->bytes, m->fd, MPK_MAPPING_LARGE);
+		mpk_rope_use_file(rope, m->bytes, m->fd);
+}
+
+/* Everything but the whole pages within what is kept; of a small part, everything. */
+static bool allow_changes(const struct mpk_private *p)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t head = (p->keep_off + page - 1) / page * page;
+	size_t tail = (p->keep_off + p->keep_len) / page * page;
+
+	if (tail < head)
+		head = tail = 0;
+	return mprotect(p->data, head, PROT_READ | PROT_WRITE) == 0 &&
+	       mprotect(p->data + tail, p->len - tail, PROT_READ | PROT_WRITE) == 0;
+}
+
+static uint8_t *copy_of(const struct mpk_mapping *m)
+{
+	uint8_t *data = malloc(m->bytes.len);
+
+	if (data)
+		memcpy(data, m->bytes.data, m->bytes.len);
+	return data;
+}
+
+enum mpk_code mpk_private_open(const struct mpk_mapping *m, struct mpk_span keep,
+			       struct mpk_private *out, struct mpk_error *err)
+{
+	struct mpk_private p = { .data = (uint8_t *)(uintptr_t)m->bytes.data,
+				 .len = m->bytes.len,
+				 .keep_off = keep.len ? (size_t)(keep.data - m->bytes.data) : 0,
+				 .keep_len = keep.len };
+	bool has_second = m->fd >= 0 && p.len;
+
+	if (has_second && m->mapped)
+		p.data = mmap(NULL, p.len, PROT_READ, MAP_PRIVATE, m->fd, 0);
+	else if (has_second)
+		p.data = copy_of(m);
+	if (p.data == MAP_FAILED)
+		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot map");
+	MPK_TRY_ALLOC(p.data, err);
+	if (m->mapped && p.len && !allow_changes(&p)) {
+		int saved = errno;
+
+		mpk_private_close(m, &p);
+		return mpk_fail_errno(err, MPK_E_IO, saved, "cannot map");
+	}
+	*out = p;
+	return MPK_OK;
+}
+
+void mpk_private_close(const struct mpk_mapping *m, struct mpk_private *p)
+{
+	if (p->data && p->data != m->bytes.data && m->mapped)
+		(void)munmap(p->data, p->len);
+	else if (p->data != m->bytes.data)
+		free(p->data);
+	memset(p, 0, sizeof *p);
 }
 
 void mpk_mapping_close(struct mpk_mapping *m)

@@ -29,13 +29,27 @@ struct mpk_mapping {
 enum mpk_code mpk_mapping_open(const char *path, struct mpk_mapping *out,
 			       struct mpk_error *err) MPK_MUST_CHECK;
 
-/* Pieces from here on are worth copying from file to file. */
-enum { MPK_MAPPING_LARGE = 1 << 20 };
-
 /* mpk_mapping_use_file - turn the large pieces of a rope that are views of a mapping into
  * ranges of its file, which are written without touching them
  * A mapping of a pipe has no file: nothing changes then. */
 void mpk_mapping_use_file(const struct mpk_mapping *m, struct mpk_rope *rope);
+
+/* The bytes of a mapping, open to changes that do not get into the file. */
+struct mpk_private {
+	uint8_t *data;
+	size_t len;
+	size_t keep_off, keep_len; /* bytes of it that cannot be changed */
+};
+
+/* mpk_private_open - make the bytes of m changeable
+ * @keep    a part of m->bytes that stays as it is, or empty: a gigabyte that could be written
+ *          would count as a gigabyte of memory
+ * @out     to be closed before m. What came from standard input or a pipe has no second copy:
+ *          m->bytes change, too.
+ * Returns  MPK_OK; MPK_E_IO; MPK_E_NOMEM */
+enum mpk_code mpk_private_open(const struct mpk_mapping *m, struct mpk_span keep,
+			       struct mpk_private *out, struct mpk_error *err) MPK_MUST_CHECK;
+void mpk_private_close(const struct mpk_mapping *m, struct mpk_private *p);
 
 /* mpk_mapping_close - release; safe on a zeroed or closed mapping */
 void mpk_mapping_close(struct mpk_mapping *m);

@@ -1,3 +1,5 @@
+/* An unnamed file cannot be left behind by a killed process. Where there are none, the names of
+ * temporary files stand in a table that a signal handler can read. */
 #include "io/output.h"
 
 #include <errno.h>
@@ -16,6 +18,7 @@ struct mpk_output {
 	char *path;  /* where the file will stand, links resolved; NULL: written through */
 	char *temp;  /* its temporary name while it has one, else NULL */
 	char *shown; /* the path as the caller named it, for messages */
+	mode_t mode; /* of the finished file, before the umask */
 	int fd;
 	bool own_fd;
 	const struct mpk_tap *tap;
@@ -113,28 +116,30 @@ static char *temp_name(const char *path)
 }
 
 /* Unnamed files need a kernel and a file system that have them, and /proc to name them. */
-static int open_unnamed(const char *path, unsigned mode)
+static int open_unnamed(const struct mpk_output *o)
 {
-	size_t dir = dir_length(path);
-	char *parent = dir ? strndup(path, dir) : strdup(".");
+	size_t dir = dir_length(o->path);
+	char *parent = dir ? strndup(o->path, dir) : strdup(".");
 	int fd = -1;
 
 	if (parent && access("/proc/self/fd", X_OK) == 0)
-		fd = open(parent, O_TMPFILE | O_RDWR | O_CLOEXEC, (mode_t)mode);
+		fd = open(parent, O_TMPFILE | O_RDWR | O_CLOEXEC, o->mode);
 	free(parent);
 	return fd;
 }
 
-static enum mpk_code open_named(struct mpk_output *o, unsigned mode, struct mpk_error *err)
+/* Finds a temporary name that nobody has.
+ * @make    gives something that name; false with errno when it cannot */
+static enum mpk_code take_name(struct mpk_output *o,
+			       bool (*make)(struct mpk_output *, const char *),
+			       struct mpk_error *err)
 {
 	for (unsigned tries = 0; tries < NAME_TRIES; tries++) {
 		char *name = temp_name(o->path);
 
-		if (!name)
-			return mpk_fail_nomem(err);
+		MPK_TRY_ALLOC(name, err);
 		temps_add(name);
-		o->fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, (mode_t)mode);
-		if (o->fd >= 0) {
+		if (make(o, name)) {
 			o->temp = name;
 			return MPK_OK;
 		}
@@ -148,6 +153,12 @@ static enum mpk_code open_named(struct mpk_output *o, unsigned mode, struct mpk_
 	return fail_io(o, "cannot create", err);
 }
 
+static bool make_file(struct mpk_output *o, const char *name)
+{
+	o->fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, o->mode);
+	return o->fd >= 0;
+}
+
 /* Standard output, under whichever name: its offset and append mode are the user's. */
 static bool is_stream_name(const char *path)
 {
@@ -155,7 +166,7 @@ static bool is_stream_name(const char *path)
 	       strncmp(path, "/dev/fd/", 8) == 0;
 }
 
-static enum mpk_code open_target(struct mpk_output *o, unsigned mode, struct mpk_error *err)
+static enum mpk_code open_target(struct mpk_output *o, struct mpk_error *err)
 {
 	struct stat st;
 	bool exists = stat(o->shown, &st) == 0;
@@ -175,10 +186,9 @@ static enum mpk_code open_target(struct mpk_output *o, unsigned mode, struct mpk
 	}
 	/* The file behind a link is replaced, not the link. */
 	o->path = exists ? realpath(o->shown, NULL) : strdup(o->shown);
-	if (!o->path)
-		return mpk_fail_nomem(err);
-	o->fd = open_unnamed(o->path, mode);
-	return o->fd >= 0 ? MPK_OK : open_named(o, mode, err);
+	MPK_TRY_ALLOC(o->path, err);
+	o->fd = open_unnamed(o);
+	return o->fd >= 0 ? MPK_OK : take_name(o, make_file, err);
 }
 
 enum mpk_code mpk_output_open(const char *path, unsigned mode, struct mpk_output **out,
@@ -186,12 +196,12 @@ enum mpk_code mpk_output_open(const char *path, unsigned mode, struct mpk_output
 {
 	struct mpk_output *o = calloc(1, sizeof *o);
 
-	if (!o)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(o, err);
 	o->fd = -1;
+	o->mode = (mode_t)mode;
 	o->shown = strdup(path);
 
-	enum mpk_code code = o->shown ? open_target(o, mode, err) : mpk_fail_nomem(err);
+	enum mpk_code code = o->shown ? open_target(o, err) : mpk_fail_nomem(err);
 	if (code != MPK_OK) {
 		output_free(o);
 		return code;
@@ -278,31 +288,21 @@ enum mpk_code mpk_output_take(struct mpk_output *o, const char *file, struct mpk
 	return copy_in(o, file, err);
 }
 
-/* Gives an unnamed file its name. An old file can only be replaced by renaming over it,
- * which takes a temporary name for that moment. */
-static enum mpk_code give_name(struct mpk_output *o, struct mpk_error *err)
+static bool link_to(struct mpk_output *o, const char *name)
 {
 	char self[32];
 
 	(void)snprintf(self, sizeof self, "/proc/self/fd/%d", o->fd);
-	if (linkat(AT_FDCWD, self, AT_FDCWD, o->path, AT_SYMLINK_FOLLOW) == 0)
-		return MPK_OK;
-	for (unsigned tries = 0; errno == EEXIST && tries < NAME_TRIES; tries++) {
-		char *name = temp_name(o->path);
+	return linkat(AT_FDCWD, self, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0;
+}
 
-		if (!name)
-			return mpk_fail_nomem(err);
-		temps_add(name);
-		if (linkat(AT_FDCWD, self, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0) {
-			o->temp = name;
-			return MPK_OK;
-		}
-		int saved = errno;
-		temps_drop(name);
-		free(name);
-		errno = saved;
-	}
-	return fail_io(o, "cannot create", err);
+/* Gives an unnamed file its name. An old file can only be replaced by renaming over it,
+ * which takes a temporary name for that moment. */
+static enum mpk_code give_name(struct mpk_output *o, struct mpk_error *err)
+{
+	if (link_to(o, o->path))
+		return MPK_OK;
+	return errno == EEXIST ? take_name(o, link_to, err) : fail_io(o, "cannot create", err);
 }
 
 static enum mpk_code commit(struct mpk_output *o, struct mpk_error *err)
@@ -329,4 +329,20 @@ enum mpk_code mpk_output_commit(struct mpk_output *o, struct mpk_error *err)
 	else
 		output_free(o);
 	return code;
+}
+
+enum mpk_code mpk_output_finish(struct mpk_output *o, enum mpk_code code, struct mpk_error *err)
+{
+	if (code == MPK_OK)
+		return mpk_output_commit(o, err);
+	mpk_output_abandon(o);
+	return code;
+}
+
+enum mpk_code mpk_output_store(const char *path, struct mpk_span bytes, struct mpk_error *err)
+{
+	struct mpk_output *o = NULL;
+
+	MPK_TRY(mpk_output_open(path, 0666, &o, err));
+	return mpk_output_finish(o, mpk_output_write(o, bytes, err), err);
 }

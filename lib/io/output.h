@@ -59,6 +59,16 @@ enum mpk_code mpk_output_commit(struct mpk_output *o, struct mpk_error *err) MPK
 /* mpk_output_abandon - drop everything written; the old file stays; NULL is fine */
 void mpk_output_abandon(struct mpk_output *o);
 
+/* mpk_output_finish - commit when code is MPK_OK, else abandon; how a writer ends
+ * Returns  code; MPK_E_IO as mpk_output_commit */
+enum mpk_code mpk_output_finish(struct mpk_output *o, enum mpk_code code,
+				struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_output_store - a whole file of some bytes
+ * Returns  MPK_OK; MPK_E_IO; MPK_E_NOMEM */
+enum mpk_code mpk_output_store(const char *path, struct mpk_span bytes,
+			       struct mpk_error *err) MPK_MUST_CHECK;
+
 /* mpk_output_abandon_all - remove every temporary name; async-signal-safe, for handlers */
 void mpk_output_abandon_all(void);
 

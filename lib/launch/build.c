@@ -1,7 +1,13 @@
+/* build.c - launch functions as host code: what they share, and the frame of each
+ *
+ * Arguments are checked and unpacked by gen_args.c, kernels called by gen_steps.c; expressions and
+ * what both need stand in gen.c.
+ */
 #include "launch/launch.h"
 
 #include <string.h>
 
+#include "dtype/type_index.h"
 #include "launch/gen.h"
 
 /* Type indices and codes by value (tvm-blob(5), Conventions); the last name stands for
@@ -18,29 +24,27 @@ static const char *const legacy_names[] = {
 
 static const struct mpk_gen_abi abis[MPK_GENERATION_COUNT] = {
 	[MPK_GEN_LEGACY] = { .legacy = true,
-			     .tensor_index = 13,
-			     .none = 4,
-			     .opaque = 3,
-			     .boolean = 15,
-			     .real = 2,
+			     .tensor_index = MPK_TVM_NDARRAY,
+			     .none = MPK_TVM_NULL,
+			     .opaque = MPK_TVM_HANDLE,
+			     .integer = MPK_TVM_INT,
+			     .boolean = MPK_TVM_BOOL,
+			     .real = MPK_TVM_FLOAT,
 			     .type_names = legacy_names,
 			     .type_name_count = MPK_ARRAY_COUNT(legacy_names) },
-	[MPK_GEN_HYBRID] = { .tensor_index = 72,
-			     .tensor_header = 16,
-			     .opaque = 4,
-			     .integer = 1,
-			     .boolean = 2,
-			     .real = 3,
-			     .type_names = ffi_names,
-			     .type_name_count = MPK_ARRAY_COUNT(ffi_names) },
-	[MPK_GEN_CURRENT] = { .tensor_index = 70,
-			      .tensor_header = 24,
-			      .opaque = 4,
-			      .integer = 1,
-			      .boolean = 2,
-			      .real = 3,
-			      .type_names = ffi_names,
-			      .type_name_count = MPK_ARRAY_COUNT(ffi_names) },
+#define FFI(tensor, header)                                                                        \
+	{ .tensor_index = (tensor),                                                                \
+	  .tensor_header = (header),                                                               \
+	  .none = MPK_FFI_NONE,                                                                    \
+	  .opaque = MPK_FFI_OPAQUE,                                                                \
+	  .integer = MPK_FFI_INT,                                                                  \
+	  .boolean = MPK_FFI_BOOL,                                                                 \
+	  .real = MPK_FFI_FLOAT,                                                                   \
+	  .type_names = ffi_names,                                                                 \
+	  .type_name_count = MPK_ARRAY_COUNT(ffi_names) }
+	[MPK_GEN_HYBRID] = FFI(MPK_FFI021_TENSOR, 16),
+	[MPK_GEN_CURRENT] = FFI(MPK_FFI_TENSOR, 24),
+#undef FFI
 };
 
 /* What they are called; context pointers put "__" before the name. */
@@ -193,9 +197,9 @@ static void close_function(struct mpk_gen *g)
 {
 	mpk_gen_release(g, true);
 	mpk_host_return(g->f, 0);
-	mpk_host_place(g->f, g->raise_label);
+	mpk_host_set_label(g->f, g->raise_label);
 	raise_error(g);
-	mpk_host_place(g->f, g->unwind_label);
+	mpk_host_set_label(g->f, g->unwind_label);
 	mpk_gen_release(g, false);
 	mpk_host_return(g->f, -1);
 }
@@ -245,8 +249,7 @@ enum mpk_code mpk_launch_build(const struct mpk_launch *launches, size_t count,
 		globals += launches[i].step_count;
 	u.globals = mpk_arena_array(arena, globals, sizeof *u.globals);
 	u.externs = mpk_arena_array(arena, MPK_GEN_RUNTIME_COUNT, sizeof *u.externs);
-	if (!functions || !u.globals || !u.externs)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(functions && u.globals && u.externs, err);
 	if (count)
 		shared_names(&u, launches[0].gen);
 	for (size_t i = 0; !u.failed && i < count; i++)

@@ -1,3 +1,4 @@
+/* expr.c - the expressions of launch functions, by recursive descent of bounded depth */
 #include "launch/expr.h"
 
 #include <ctype.h>

@@ -1,3 +1,4 @@
+/* gen.c - generated code that arguments and steps share: raising errors, expressions */
 #include "launch/gen.h"
 
 #include <stdarg.h>
@@ -44,12 +45,19 @@ void mpk_gen_guard(struct mpk_gen *g, int good, const char *kind, const char *fo
 	mpk_host_store(g->f, MPK_MEM_PTR, g->kind, 0, mpk_host_text(g->f, kind));
 	mpk_host_snprintf(g->f, g->buf, MPK_GEN_MESSAGE, format, values, pass);
 	mpk_host_jump(g->f, g->raise_label);
-	mpk_host_place(g->f, fine);
+	mpk_host_set_label(g->f, fine);
 }
 
 int mpk_gen_equals(struct mpk_gen *g, int value, int64_t constant)
 {
 	return mpk_host_op2(g->f, MPK_OP_EQ, value, mpk_host_const(g->f, constant));
+}
+
+int mpk_gen_one_of(struct mpk_gen *g, int value, int64_t a, int64_t b)
+{
+	int is_b = mpk_gen_equals(g, value, b), is_a = mpk_gen_equals(g, value, a);
+
+	return mpk_host_op2(g->f, MPK_OP_OR, is_a, is_b);
 }
 
 int mpk_gen_is_null(struct mpk_gen *g, int pointer)
@@ -79,8 +87,9 @@ int mpk_gen_fits(struct mpk_gen *g, int value, struct mpk_dtype type)
 
 	int64_t high = (int64_t)((UINT64_C(1) << (bits - (is_signed ? 1 : 0))) - 1);
 	int low = mpk_host_const(g->f, is_signed ? -high - 1 : 0);
-	return mpk_host_op2(g->f, MPK_OP_AND, mpk_host_op2(g->f, MPK_OP_LE, low, value),
-			    mpk_host_op2(g->f, MPK_OP_LE, value, mpk_host_const(g->f, high)));
+	int fits_high = mpk_host_op2(g->f, MPK_OP_LE, value, mpk_host_const(g->f, high));
+	int fits_low = mpk_host_op2(g->f, MPK_OP_LE, low, value);
+	return mpk_host_op2(g->f, MPK_OP_AND, fits_low, fits_high);
 }
 
 static int checked(struct mpk_gen *g, enum mpk_host_op over, enum mpk_host_op op, int a, int b,

@@ -73,8 +73,14 @@ const char *mpk_gen_format(struct mpk_gen *g, const char *fmt, ...) MPK_PRINTF(2
 void mpk_gen_guard(struct mpk_gen *g, int good, const char *kind, const char *format,
 		   const char *pass, const int *values);
 
+/* Every builder appends an instruction. Where a call would have two of them as arguments, the order
+ * would be that of the compiler that builds this program: they are called one by one. */
+
 /* mpk_gen_equals - 1 when the integer value is the constant, else 0 */
 int mpk_gen_equals(struct mpk_gen *g, int value, int64_t constant);
+
+/* mpk_gen_one_of - 1 when the integer value is a or b, else 0 */
+int mpk_gen_one_of(struct mpk_gen *g, int value, int64_t a, int64_t b);
 
 /* mpk_gen_is_null - 1 when the pointer is null, else 0 */
 int mpk_gen_is_null(struct mpk_gen *g, int pointer);

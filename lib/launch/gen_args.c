@@ -1,6 +1,14 @@
+/* gen_args.c - generated code that checks what the caller passed and takes it apart
+ *
+ * Everything is checked before anything is used: count, types, then each tensor by itself, then
+ * shapes, which relate tensors to each other. MPK_FFI_DLTENSOR has the same number in every
+ * convention.
+ */
 #include "launch/gen.h"
 
 #include <inttypes.h>
+
+#include "dtype/type_index.h"
 
 /* Offsets in a DLTensor (dlpack.h), LP64. */
 enum {
@@ -47,8 +55,8 @@ static int64_t cell(const struct mpk_gen *g, size_t i)
 static int type_name(struct mpk_gen *g, int type)
 {
 	int64_t last = (int64_t)g->abi->type_name_count - 1;
-	int known = both(g, mpk_host_op2(g->f, MPK_OP_LE, mpk_host_const(g->f, 0), type),
-			 mpk_host_op2(g->f, MPK_OP_LT, type, mpk_host_const(g->f, last)));
+	int below = mpk_host_op2(g->f, MPK_OP_LT, type, mpk_host_const(g->f, last));
+	int known = both(g, mpk_host_op2(g->f, MPK_OP_LE, mpk_host_const(g->f, 0), type), below);
 	int index = mpk_host_select(g->f, known, type, mpk_host_const(g->f, last), MPK_HOST_I64);
 
 	return mpk_host_name(g->f, g->abi->type_names, g->abi->type_name_count, index);
@@ -64,7 +72,7 @@ static void wrong_type(struct mpk_gen *g, const struct mpk_launch_param *p, int 
 	mpk_gen_guard(g, mpk_host_const(g->f, 0), "TypeError",
 		      mpk_gen_format(g, "%s: expected %s, got %%s", who(g, p), expected), "p",
 		      &name);
-	mpk_host_place(g->f, fine);
+	mpk_host_set_label(g->f, fine);
 }
 
 /* --- scalars ------------------------------------------------------------------------ */
@@ -86,8 +94,7 @@ static int int_scalar(struct mpk_gen *g, size_t i)
 	const struct mpk_launch_param *p = &g->launch->params[i];
 	int type = type_of(g, i);
 	char name[MPK_DTYPE_TEXT];
-	int good = either(g, mpk_gen_equals(g, type, g->abi->integer),
-			  mpk_gen_equals(g, type, g->abi->boolean));
+	int good = mpk_gen_one_of(g, type, g->abi->integer, g->abi->boolean);
 
 	wrong_type(g, p, good, type,
 		   mpk_gen_format(g, "an integer (%s)", mpk_dtype_print(p->dtype, name)));
@@ -101,8 +108,7 @@ static int real_scalar(struct mpk_gen *g, size_t i)
 	const struct mpk_launch_param *p = &g->launch->params[i];
 	int type = type_of(g, i);
 	char name[MPK_DTYPE_TEXT];
-	int whole = either(g, mpk_gen_equals(g, type, g->abi->integer),
-			   mpk_gen_equals(g, type, g->abi->boolean));
+	int whole = mpk_gen_one_of(g, type, g->abi->integer, g->abi->boolean);
 
 	wrong_type(g, p, either(g, whole, mpk_gen_equals(g, type, g->abi->real)), type,
 		   mpk_gen_format(g, "a number (%s)", mpk_dtype_print(p->dtype, name)));
@@ -119,30 +125,41 @@ static int tensor_address(struct mpk_gen *g, size_t i, int type)
 {
 	int p = mpk_host_load(g->f, MPK_MEM_PTR, g->args, cell(g, i));
 	int object = mpk_gen_equals(g, type, g->abi->tensor_index);
+	int zero = mpk_host_const(g->f, 0);
 	int header = mpk_host_select(g->f, object, mpk_host_const(g->f, g->abi->tensor_header),
-				     mpk_host_const(g->f, 0), MPK_HOST_I64);
+				     zero, MPK_HOST_I64);
 
 	return mpk_host_op2(g->f, MPK_OP_OFFSET, p, header);
 }
 
+static int is_type(struct mpk_gen *g, int code, int64_t want_code, int bits, int64_t want_bits)
+{
+	int same_bits = mpk_gen_equals(g, bits, want_bits);
+
+	return both(g, mpk_gen_equals(g, code, want_code), same_bits);
+}
+
 static void check_dtype(struct mpk_gen *g, const struct mpk_launch_param *p, int dl)
 {
-	static const char *const codes[] = { "int",    "uint",
-					     "float",  "handle",
-					     "bfloat", "complex",
-					     "bool",   "float8 or other type of bits " };
+	static const char *const codes[] = {
+		[MPK_DTYPE_INT] = "int",
+		[MPK_DTYPE_UINT] = "uint",
+		[MPK_DTYPE_FLOAT] = "float",
+		[MPK_DTYPE_HANDLE] = "handle",
+		[MPK_DTYPE_BFLOAT] = "bfloat",
+		[MPK_DTYPE_COMPLEX] = "complex",
+		[MPK_DTYPE_BOOL] = "bool",
+		[MPK_DTYPE_BOOL + 1] = "float8 or other type of bits ",
+	};
 	char want[MPK_DTYPE_TEXT];
 	int code = mpk_host_load(g->f, MPK_MEM_U8, dl, DL_CODE);
 	int bits = mpk_host_load(g->f, MPK_MEM_U8, dl, DL_BITS);
 	int lanes = mpk_host_load(g->f, MPK_MEM_U16, dl, DL_LANES);
-	int good = both(g, mpk_gen_equals(g, code, p->dtype.code),
-			mpk_gen_equals(g, bits, p->dtype.bits));
+	int good = is_type(g, code, p->dtype.code, bits, p->dtype.bits);
 	int fine = mpk_host_label(g->f);
 
 	if (mpk_dtype_is_bool(p->dtype)) /* TVM up to 0.22 says bool as uint1 */
-		good = either(g, good,
-			      both(g, mpk_gen_equals(g, code, MPK_DTYPE_UINT),
-				   mpk_gen_equals(g, bits, 1)));
+		good = either(g, good, is_type(g, code, MPK_DTYPE_UINT, bits, 1));
 	mpk_host_jump_if(g->f, good, fine);
 	int last = mpk_host_const(g->f, MPK_ARRAY_COUNT(codes) - 1);
 	int index = mpk_host_select(g->f, mpk_host_op2(g->f, MPK_OP_LT, code, last), code, last,
@@ -152,7 +169,7 @@ static void check_dtype(struct mpk_gen *g, const struct mpk_launch_param *p, int
 		      mpk_gen_format(g, "%s: expected %s, got %%s%%lld", who(g, p),
 				     mpk_dtype_print(p->dtype, want)),
 		      "pl", (int[]){ name, bits });
-	mpk_host_place(g->f, fine);
+	mpk_host_set_label(g->f, fine);
 	mpk_gen_guard(g, mpk_gen_equals(g, lanes, 1), "TypeError",
 		      mpk_gen_format(g, "%s: expected %s, got vectors of %%lld lanes", who(g, p),
 				     mpk_dtype_print(p->dtype, want)),
@@ -161,19 +178,16 @@ static void check_dtype(struct mpk_gen *g, const struct mpk_launch_param *p, int
 
 int mpk_gen_on_host(struct mpk_gen *g, int dl)
 {
-	enum { CPU = 1, CUDA_HOST = 3 };
 	int device = mpk_host_load(g->f, MPK_MEM_I32, dl, DL_DEVICE_TYPE);
 
-	return either(g, mpk_gen_equals(g, device, CPU), mpk_gen_equals(g, device, CUDA_HOST));
+	return mpk_gen_one_of(g, device, MPK_DL_CPU, MPK_DL_CUDA_HOST);
 }
 
 static void check_device(struct mpk_gen *g, const struct mpk_launch_param *p, int dl)
 {
 	int32_t type = g->launch->device_type;
-	const char *name = type == 2    ? "cuda"
-			   : type == 4  ? "opencl"
-			   : type == 10 ? "rocm"
-					: "the module's kind";
+	bool runs = g->launch->plain_pointers || type == MPK_DL_OPENCL;
+	const char *name = runs ? mpk_dl_device_name(type) : "the module's kind";
 	int device = mpk_host_load(g->f, MPK_MEM_I32, dl, DL_DEVICE_TYPE);
 	int good = mpk_gen_equals(g, device, type);
 
@@ -216,15 +230,16 @@ static void check_strides(struct mpk_gen *g, const struct mpk_launch_param *p, i
 {
 	int strides = mpk_host_load(g->f, MPK_MEM_PTR, dl, DL_STRIDES);
 	int expected = mpk_host_const(g->f, 1), one = mpk_host_const(g->f, 1);
-	int free_choice = either(g, mpk_gen_is_null(g, strides), mpk_gen_equals(g, elements, 0));
+	int empty = mpk_gen_equals(g, elements, 0);
+	int free_choice = either(g, mpk_gen_is_null(g, strides), empty);
 	int done = mpk_host_label(g->f);
 
 	mpk_host_jump_if(g->f, free_choice, done);
 	for (size_t d = p->rank; d-- > 0;) {
 		int extent = shape_at(g, dl, d);
 		int stride = mpk_host_load(g->f, MPK_MEM_I64, strides, 8 * (int64_t)d);
-		int good = either(g, mpk_host_op2(g->f, MPK_OP_EQ, extent, one),
-				  mpk_host_op2(g->f, MPK_OP_EQ, stride, expected));
+		int compact = mpk_host_op2(g->f, MPK_OP_EQ, stride, expected);
+		int good = either(g, mpk_host_op2(g->f, MPK_OP_EQ, extent, one), compact);
 
 		mpk_gen_guard(
 			g, good, "ValueError",
@@ -235,14 +250,15 @@ static void check_strides(struct mpk_gen *g, const struct mpk_launch_param *p, i
 			"ll", (int[]){ stride, expected });
 		expected = mpk_host_op2(g->f, MPK_OP_MUL, expected, extent);
 	}
-	mpk_host_place(g->f, done);
+	mpk_host_set_label(g->f, done);
 }
 
 static void check_alignment(struct mpk_gen *g, const struct mpk_launch_param *p, int data)
 {
 	size_t align = mpk_dtype_bytes(p->dtype);
-	int rest = mpk_host_op2(g->f, MPK_OP_AND, mpk_host_convert(g->f, MPK_OP_ADDRESS, data),
-				mpk_host_const(g->f, (int64_t)align - 1));
+	int mask = mpk_host_const(g->f, (int64_t)align - 1);
+	int rest =
+		mpk_host_op2(g->f, MPK_OP_AND, mpk_host_convert(g->f, MPK_OP_ADDRESS, data), mask);
 
 	mpk_gen_guard(g, mpk_gen_equals(g, rest, 0), "ValueError",
 		      mpk_gen_format(g, "%s: data is not aligned to %zu bytes", who(g, p), align),
@@ -276,7 +292,7 @@ static void check_data(struct mpk_gen *g, size_t i, int dl, int elements)
 	else
 		check_alignment(g, p, whole);
 	mpk_host_store(g->f, MPK_MEM_PTR, g->data[i], 0, whole);
-	mpk_host_place(g->f, done);
+	mpk_host_set_label(g->f, done);
 }
 
 /* Everything about one tensor that needs no shape variable. */
@@ -312,9 +328,8 @@ static void unpack_tensor(struct mpk_gen *g, size_t i)
 {
 	const struct mpk_launch_param *p = &g->launch->params[i];
 	int type = type_of(g, i), done = mpk_host_label(g->f);
-	int good = either(
-		g, either(g, mpk_gen_equals(g, type, 7), mpk_gen_equals(g, type, g->abi->opaque)),
-		mpk_gen_equals(g, type, g->abi->tensor_index));
+	int object = mpk_gen_equals(g, type, g->abi->tensor_index);
+	int good = either(g, mpk_gen_one_of(g, type, MPK_FFI_DLTENSOR, g->abi->opaque), object);
 
 	g->data[i] = mpk_host_slot(g->f, 16);
 	if (p->optional) {
@@ -328,7 +343,7 @@ static void unpack_tensor(struct mpk_gen *g, size_t i)
 		mpk_host_store(g->f, MPK_MEM_PTR, g->dl[i], 0, dl);
 	else
 		g->dl[i] = dl;
-	mpk_host_place(g->f, done);
+	mpk_host_set_label(g->f, done);
 }
 
 /* --- shapes --------------------------------------------------------------------------- */
@@ -383,7 +398,7 @@ static void check_shapes(struct mpk_gen *g)
 			mpk_host_jump_if(g->f, mpk_gen_is_null(g, dl), absent);
 		}
 		check_shape(g, i, dl);
-		mpk_host_place(g->f, absent);
+		mpk_host_set_label(g->f, absent);
 	}
 }
 

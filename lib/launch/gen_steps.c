@@ -1,3 +1,7 @@
+/* gen_steps.c - generated code that allocates temporaries and calls the kernels
+ *
+ * Every failure behind the first allocation leaves through one exit that frees what is there.
+ */
 #include "launch/gen.h"
 
 #include <inttypes.h>
@@ -9,8 +13,8 @@
 static void look_up(struct mpk_gen *g, const char *cache, const char *name, int slot)
 {
 	int have = mpk_host_label(g->f), found = mpk_host_label(g->f);
-	int place = mpk_host_global(g->f, cache);
-	int cached = mpk_host_acquire(g->f, place);
+	int address = mpk_host_global(g->f, cache);
+	int cached = mpk_host_acquire(g->f, address);
 	int text = mpk_host_text(g->f, name);
 
 	mpk_host_store(g->f, MPK_MEM_PTR, slot, 0, cached);
@@ -29,9 +33,9 @@ static void look_up(struct mpk_gen *g, const char *cache, const char *name, int 
 	int rc = mpk_host_call(g->f, fn, 'i', "ppp", (int[]){ ctx, text, slot });
 	mpk_host_jump_if(g->f, mpk_gen_equals(g, rc, 0), found);
 	mpk_host_jump(g->f, g->unwind_label);
-	mpk_host_place(g->f, found);
-	mpk_host_release(g->f, place, mpk_host_load(g->f, MPK_MEM_PTR, slot, 0));
-	mpk_host_place(g->f, have);
+	mpk_host_set_label(g->f, found);
+	mpk_host_release(g->f, address, mpk_host_load(g->f, MPK_MEM_PTR, slot, 0));
+	mpk_host_set_label(g->f, have);
 }
 
 /* Packed arguments being collected for one call. */
@@ -92,7 +96,7 @@ static void packed_call(struct mpk_gen *g, const struct packed *p, int slot)
 				   (int[]){ fn, p->args, count, p->result });
 	mpk_host_jump_if(g->f, mpk_gen_equals(g, rc, 0), done);
 	mpk_host_jump(g->f, g->unwind_label);
-	mpk_host_place(g->f, done);
+	mpk_host_set_label(g->f, done);
 }
 
 static void set_device(struct mpk_gen *g)
@@ -140,16 +144,16 @@ static void allocate_temp(struct mpk_gen *g, size_t i)
 	mpk_gen_guard(g, mpk_gen_equals(g, mpk_gen_is_null(g, alloc), 0), "RuntimeError",
 		      mpk_gen_format(g, "%s: the loader provides no workspace", g->launch->name),
 		      "", NULL);
+	int type = mpk_host_const(g->f, g->launch->device_type);
+	int code = mpk_host_const(g->f, MPK_DTYPE_FLOAT), bits = mpk_host_const(g->f, 32);
 	int p = mpk_host_call(g->f, alloc, 'p', "iilii",
-			      (int[]){ mpk_host_const(g->f, g->launch->device_type), g->device_id,
-				       bytes, mpk_host_const(g->f, MPK_DTYPE_FLOAT),
-				       mpk_host_const(g->f, 32) });
+			      (int[]){ type, g->device_id, bytes, code, bits });
 	mpk_gen_guard(g, mpk_gen_equals(g, mpk_gen_is_null(g, p), 0), "RuntimeError",
 		      mpk_gen_format(g, "%s: no device memory for temporary '%.*s' of %%lld bytes",
 				     g->launch->name, MPK_SPAN_ARG(t->name)),
 		      "l", &bytes);
 	mpk_host_store(g->f, MPK_MEM_PTR, g->temps[i], 0, p);
-	mpk_host_place(g->f, none);
+	mpk_host_set_label(g->f, none);
 }
 
 static void release_temp(struct mpk_gen *g, int slot)
@@ -160,9 +164,10 @@ static void release_temp(struct mpk_gen *g, int slot)
 	int id = mpk_host_load(g->f, MPK_MEM_I64, slot, 8);
 
 	mpk_host_jump_if(g->f, mpk_gen_is_null(g, p), none);
+	int type = mpk_host_const(g->f, g->launch->device_type);
 	(void)mpk_host_call(g->f, mpk_gen_runtime(g, MPK_GEN_FREE), 'i', "iip",
-			    (int[]){ mpk_host_const(g->f, g->launch->device_type), id, p });
-	mpk_host_place(g->f, none);
+			    (int[]){ type, id, p });
+	mpk_host_set_label(g->f, none);
 }
 
 /* --- tensors in host memory ----------------------------------------------------------------- */
@@ -190,18 +195,18 @@ static void stage(struct mpk_gen *g, size_t i)
 	int bytes = elements(g, p);
 	mpk_host_jump_if(g->f, mpk_gen_equals(g, bytes, 0), none);
 	int host = mpk_host_load(g->f, MPK_MEM_PTR, g->data[i], 0);
+	int filled = mpk_host_const(g->f, p->direction != MPK_LAUNCH_OUT);
 	int copy = mpk_host_call(g->f, mpk_gen_runtime(g, MPK_GEN_STAGE), 'p', "ipli",
-				 (int[]){ g->device_id, host, bytes,
-					  mpk_host_const(g->f, p->direction != MPK_LAUNCH_OUT) });
+				 (int[]){ g->device_id, host, bytes, filled });
 	mpk_host_jump_if(g->f, mpk_gen_equals(g, mpk_gen_is_null(g, copy), 0), copied);
 	mpk_host_jump(g->f, g->unwind_label);
-	mpk_host_place(g->f, copied);
+	mpk_host_set_label(g->f, copied);
 	mpk_host_store(g->f, MPK_MEM_PTR, g->data[i], 0, copy);
 	mpk_host_store(g->f, MPK_MEM_PTR, g->staged[i], MPK_GEN_STAGED_DEVICE, copy);
 	mpk_host_store(g->f, MPK_MEM_PTR, g->staged[i], MPK_GEN_STAGED_HOST, host);
 	mpk_host_store(g->f, MPK_MEM_I64, g->staged[i], MPK_GEN_STAGED_SIZE, bytes);
 	mpk_host_store(g->f, MPK_MEM_I64, g->staged[i], MPK_GEN_STAGED_ID, g->device_id);
-	mpk_host_place(g->f, none);
+	mpk_host_set_label(g->f, none);
 }
 
 /* Frees a copy, after copying results back when the call went well. */
@@ -213,18 +218,17 @@ static void unstage(struct mpk_gen *g, size_t i, bool success)
 
 	mpk_host_jump_if(g->f, mpk_gen_is_null(g, copy), none);
 	mpk_host_store(g->f, MPK_MEM_PTR, slot, MPK_GEN_STAGED_DEVICE, mpk_host_null(g->f));
-	bool back = success && p->direction != MPK_LAUNCH_IN;
+	int id = mpk_host_load(g->f, MPK_MEM_I64, slot, MPK_GEN_STAGED_ID);
+	int host = mpk_host_load(g->f, MPK_MEM_PTR, slot, MPK_GEN_STAGED_HOST);
+	int bytes = mpk_host_load(g->f, MPK_MEM_I64, slot, MPK_GEN_STAGED_SIZE);
+	int back = mpk_host_const(g->f, success && p->direction != MPK_LAUNCH_IN);
 	int rc = mpk_host_call(g->f, mpk_gen_runtime(g, MPK_GEN_UNSTAGE), 'i', "ippli",
-			       (int[]){ mpk_host_load(g->f, MPK_MEM_I64, slot, MPK_GEN_STAGED_ID),
-					copy,
-					mpk_host_load(g->f, MPK_MEM_PTR, slot, MPK_GEN_STAGED_HOST),
-					mpk_host_load(g->f, MPK_MEM_I64, slot, MPK_GEN_STAGED_SIZE),
-					mpk_host_const(g->f, back) });
+			       (int[]){ id, copy, host, bytes, back });
 	if (success) {
 		mpk_host_jump_if(g->f, mpk_gen_equals(g, rc, 0), none);
 		mpk_host_jump(g->f, g->unwind_label);
 	}
-	mpk_host_place(g->f, none);
+	mpk_host_set_label(g->f, none);
 }
 
 void mpk_gen_release(struct mpk_gen *g, bool success)
@@ -263,9 +267,9 @@ static void narrow(struct mpk_gen *g, const struct mpk_launch_step *s,
 static void add_pointer(struct mpk_gen *g, struct packed *p, int slot)
 {
 	int value = mpk_host_load(g->f, MPK_MEM_PTR, slot, 0);
-	int type =
-		mpk_host_select(g->f, mpk_gen_is_null(g, value), mpk_host_const(g->f, g->abi->none),
-				mpk_host_const(g->f, g->abi->opaque), MPK_HOST_I64);
+	int opaque = mpk_host_const(g->f, g->abi->opaque);
+	int none = mpk_host_const(g->f, g->abi->none);
+	int type = mpk_host_select(g->f, mpk_gen_is_null(g, value), none, opaque, MPK_HOST_I64);
 
 	packed_add(g, p, type, MPK_MEM_PTR, value);
 }
@@ -313,9 +317,9 @@ static int extent(struct mpk_gen *g, const struct mpk_launch_extent *e, const ch
 		return mpk_host_const(g->f, 1);
 
 	int value = mpk_gen_expr(g, e->expr, e->text);
-	int good = mpk_host_op2(g->f, MPK_OP_AND,
-				mpk_host_op2(g->f, MPK_OP_LE, mpk_host_const(g->f, low), value),
-				mpk_host_op2(g->f, MPK_OP_LE, value, mpk_host_const(g->f, high)));
+	int fits_high = mpk_host_op2(g->f, MPK_OP_LE, value, mpk_host_const(g->f, high));
+	int fits_low = mpk_host_op2(g->f, MPK_OP_LE, mpk_host_const(g->f, low), value);
+	int good = mpk_host_op2(g->f, MPK_OP_AND, fits_low, fits_high);
 	mpk_gen_guard(g, good, "ValueError",
 		      mpk_gen_format(g, "%s: %s '%s' is %%lld; it must be %" PRId64 " to %" PRId64,
 				     g->launch->name, what, mpk_gen_literal(g, e->text), low, high),
@@ -330,7 +334,7 @@ static struct extents step_extents(struct mpk_gen *g, const struct mpk_launch_st
 	/* CUDA's limits (Technical Specifications in its programming guide); other devices
 	 * check their own at launch */
 	static const int64_t cuda[6] = { INT32_MAX, 65535, 65535, 1024, 1024, 64 };
-	bool is_cuda = g->launch->device_type == 2;
+	bool is_cuda = g->launch->device_type == MPK_DL_CUDA;
 	struct extents e;
 	int threads = mpk_host_const(g->f, 1);
 
@@ -410,7 +414,7 @@ static void launch_step(struct mpk_gen *g, size_t i, int slot)
 		add_argument(g, s, &s->args[a], &p);
 	add_extents(g, s, &e, &p);
 	packed_call(g, &p, slot);
-	mpk_host_place(g->f, skip);
+	mpk_host_set_label(g->f, skip);
 }
 
 void mpk_gen_steps(struct mpk_gen *g)

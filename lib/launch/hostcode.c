@@ -1,3 +1,4 @@
+/* hostcode.c - building host code: every step appends one instruction */
 #include "launch/hostcode.h"
 
 #include <string.h>
@@ -25,68 +26,54 @@ static int add(struct mpk_hostfn *f, struct mpk_host_insn insn, bool has_value)
 	return insn.dst;
 }
 
+/* An instruction with a result, whose number it gives; one without. */
+#define VALUE(...) add(f, (struct mpk_host_insn){ __VA_ARGS__ }, true)
+#define EFFECT(...) (void)add(f, (struct mpk_host_insn){ __VA_ARGS__ }, false)
+
 int mpk_host_const(struct mpk_hostfn *f, int64_t v)
 {
-	return add(f, (struct mpk_host_insn){ .op = MPK_OP_CONST, .imm = v }, true);
+	return VALUE(.op = MPK_OP_CONST, .imm = v);
 }
 
 int mpk_host_fconst(struct mpk_hostfn *f, double v)
 {
-	return add(f,
-		   (struct mpk_host_insn){ .op = MPK_OP_FCONST, .type = MPK_HOST_F64, .fimm = v },
-		   true);
+	return VALUE(.op = MPK_OP_FCONST, .type = MPK_HOST_F64, .fimm = v);
 }
 
 int mpk_host_null(struct mpk_hostfn *f)
 {
-	return add(f, (struct mpk_host_insn){ .op = MPK_OP_NULL, .type = MPK_HOST_PTR }, true);
+	return VALUE(.op = MPK_OP_NULL, .type = MPK_HOST_PTR);
 }
 
 int mpk_host_text(struct mpk_hostfn *f, const char *text)
 {
-	return add(f,
-		   (struct mpk_host_insn){ .op = MPK_OP_TEXT, .type = MPK_HOST_PTR, .text = text },
-		   true);
+	return VALUE(.op = MPK_OP_TEXT, .type = MPK_HOST_PTR, .text = text);
 }
 
 int mpk_host_name(struct mpk_hostfn *f, const char *const *names, size_t count, int index)
 {
-	return add(f,
-		   (struct mpk_host_insn){ .op = MPK_OP_NAMES,
-					   .type = MPK_HOST_PTR,
-					   .names = names,
-					   .name_count = count,
-					   .a = index },
-		   true);
+	return VALUE(.op = MPK_OP_NAMES, .type = MPK_HOST_PTR, .names = names, .name_count = count,
+		     .a = index);
 }
 
 int mpk_host_global(struct mpk_hostfn *f, const char *name)
 {
-	return add(
-		f,
-		(struct mpk_host_insn){ .op = MPK_OP_GLOBAL, .type = MPK_HOST_PTR, .text = name },
-		true);
+	return VALUE(.op = MPK_OP_GLOBAL, .type = MPK_HOST_PTR, .text = name);
 }
 
 int mpk_host_function(struct mpk_hostfn *f, const char *name)
 {
-	return add(
-		f,
-		(struct mpk_host_insn){ .op = MPK_OP_FUNCTION, .type = MPK_HOST_PTR, .text = name },
-		true);
+	return VALUE(.op = MPK_OP_FUNCTION, .type = MPK_HOST_PTR, .text = name);
 }
 
 int mpk_host_arg(struct mpk_hostfn *f, unsigned index, enum mpk_host_type type)
 {
-	return add(f, (struct mpk_host_insn){ .op = MPK_OP_ARG, .type = type, .imm = index }, true);
+	return VALUE(.op = MPK_OP_ARG, .type = type, .imm = index);
 }
 
 int mpk_host_slot(struct mpk_hostfn *f, size_t bytes)
 {
-	return add(f,
-		   (struct mpk_host_insn){
-			   .op = MPK_OP_SLOT, .type = MPK_HOST_PTR, .imm = (int64_t)bytes },
-		   true);
+	return VALUE(.op = MPK_OP_SLOT, .type = MPK_HOST_PTR, .imm = (int64_t)bytes);
 }
 
 int mpk_host_load(struct mpk_hostfn *f, enum mpk_host_mem mem, int base, int64_t off)
@@ -95,52 +82,41 @@ int mpk_host_load(struct mpk_hostfn *f, enum mpk_host_mem mem, int base, int64_t
 				  : mem == MPK_MEM_F64 ? MPK_HOST_F64
 						       : MPK_HOST_I64;
 
-	return add(f,
-		   (struct mpk_host_insn){
-			   .op = MPK_OP_LOAD, .type = type, .mem = mem, .a = base, .imm = off },
-		   true);
+	return VALUE(.op = MPK_OP_LOAD, .type = type, .mem = mem, .a = base, .imm = off);
 }
 
 int mpk_host_acquire(struct mpk_hostfn *f, int base)
 {
-	return add(f,
-		   (struct mpk_host_insn){ .op = MPK_OP_ACQUIRE, .type = MPK_HOST_PTR, .a = base },
-		   true);
+	return VALUE(.op = MPK_OP_ACQUIRE, .type = MPK_HOST_PTR, .a = base);
 }
 
 void mpk_host_store(struct mpk_hostfn *f, enum mpk_host_mem mem, int base, int64_t off, int value)
 {
-	(void)add(f,
-		  (struct mpk_host_insn){
-			  .op = MPK_OP_STORE, .mem = mem, .a = base, .b = value, .imm = off },
-		  false);
+	EFFECT(.op = MPK_OP_STORE, .mem = mem, .a = base, .b = value, .imm = off);
 }
 
 void mpk_host_release(struct mpk_hostfn *f, int base, int value)
 {
-	(void)add(f, (struct mpk_host_insn){ .op = MPK_OP_RELEASE, .a = base, .b = value }, false);
+	EFFECT(.op = MPK_OP_RELEASE, .a = base, .b = value);
 }
 
 int mpk_host_op2(struct mpk_hostfn *f, enum mpk_host_op op, int a, int b)
 {
 	enum mpk_host_type type = op == MPK_OP_OFFSET ? MPK_HOST_PTR : MPK_HOST_I64;
 
-	return add(f, (struct mpk_host_insn){ .op = op, .type = type, .a = a, .b = b }, true);
+	return VALUE(.op = op, .type = type, .a = a, .b = b);
 }
 
 int mpk_host_select(struct mpk_hostfn *f, int cond, int yes, int no, enum mpk_host_type type)
 {
-	return add(f,
-		   (struct mpk_host_insn){
-			   .op = MPK_OP_SELECT, .type = type, .a = cond, .b = yes, .c = no },
-		   true);
+	return VALUE(.op = MPK_OP_SELECT, .type = type, .a = cond, .b = yes, .c = no);
 }
 
 int mpk_host_convert(struct mpk_hostfn *f, enum mpk_host_op op, int a)
 {
 	enum mpk_host_type type = op == MPK_OP_TO_F64 ? MPK_HOST_F64 : MPK_HOST_I64;
 
-	return add(f, (struct mpk_host_insn){ .op = op, .type = type, .a = a }, true);
+	return VALUE(.op = op, .type = type, .a = a);
 }
 
 int mpk_host_label(struct mpk_hostfn *f)
@@ -148,25 +124,24 @@ int mpk_host_label(struct mpk_hostfn *f)
 	return f->labels++;
 }
 
-void mpk_host_place(struct mpk_hostfn *f, int label)
+void mpk_host_set_label(struct mpk_hostfn *f, int label)
 {
-	(void)add(f, (struct mpk_host_insn){ .op = MPK_OP_LABEL, .imm = label }, false);
+	EFFECT(.op = MPK_OP_LABEL, .imm = label);
 }
 
 void mpk_host_jump_if(struct mpk_hostfn *f, int cond, int label)
 {
-	(void)add(f, (struct mpk_host_insn){ .op = MPK_OP_JUMP_IF, .a = cond, .imm = label },
-		  false);
+	EFFECT(.op = MPK_OP_JUMP_IF, .a = cond, .imm = label);
 }
 
 void mpk_host_jump(struct mpk_hostfn *f, int label)
 {
-	(void)add(f, (struct mpk_host_insn){ .op = MPK_OP_JUMP, .imm = label }, false);
+	EFFECT(.op = MPK_OP_JUMP, .imm = label);
 }
 
 void mpk_host_return(struct mpk_hostfn *f, int32_t value)
 {
-	(void)add(f, (struct mpk_host_insn){ .op = MPK_OP_RETURN, .imm = value }, false);
+	EFFECT(.op = MPK_OP_RETURN, .imm = value);
 }
 
 void mpk_host_comment(struct mpk_hostfn *f, const char *text)
@@ -180,7 +155,7 @@ void mpk_host_comment(struct mpk_hostfn *f, const char *text)
 	for (char *p = copy; *p; p++)
 		if (*p == '*' || *p == '/' || *p == '\\' || *p < ' ')
 			*p = '?';
-	(void)add(f, (struct mpk_host_insn){ .op = MPK_OP_COMMENT, .text = copy }, false);
+	EFFECT(.op = MPK_OP_COMMENT, .text = copy);
 }
 
 int mpk_host_call(struct mpk_hostfn *f, int function, char result, const char *pass,

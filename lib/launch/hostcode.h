@@ -146,7 +146,7 @@ int mpk_host_op2(struct mpk_hostfn *f, enum mpk_host_op op, int a, int b);
 int mpk_host_select(struct mpk_hostfn *f, int cond, int yes, int no, enum mpk_host_type type);
 int mpk_host_convert(struct mpk_hostfn *f, enum mpk_host_op op, int a);
 int mpk_host_label(struct mpk_hostfn *f);
-void mpk_host_place(struct mpk_hostfn *f, int label);
+void mpk_host_set_label(struct mpk_hostfn *f, int label);
 void mpk_host_jump_if(struct mpk_hostfn *f, int cond, int label);
 void mpk_host_jump(struct mpk_hostfn *f, int label);
 void mpk_host_return(struct mpk_hostfn *f, int32_t value);

@@ -89,7 +89,7 @@ struct mpk_launch_step {
 struct mpk_launch {
 	const char *name;
 	enum mpk_generation gen;
-	int32_t device_type; /* DLPack number the tensors must have */
+	int32_t device_type; /* enum mpk_dl_device that the tensors must have */
 	bool plain_pointers; /* data is an address one may add to (all but OpenCL) */
 	const struct mpk_launch_param *params, *temps;
 	size_t param_count, temp_count;

@@ -1,3 +1,4 @@
+/* param.c - "A: in float32[n, 4]": one parameter, with the column of what is wrong in it */
 #include "launch/launch.h"
 
 #include <string.h>
@@ -59,8 +60,7 @@ static enum mpk_code scan_dims(struct mpk_scan *s, struct mpk_arena *arena,
 	const struct mpk_expr **dims = mpk_arena_array(arena, MPK_LAUNCH_RANK_MAX, sizeof *dims);
 	struct mpk_span *texts = mpk_arena_array(arena, MPK_LAUNCH_RANK_MAX, sizeof *texts);
 
-	if (!dims || !texts)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(dims && texts, err);
 	p->dims = dims;
 	p->dim_texts = texts;
 	p->is_tensor = true;

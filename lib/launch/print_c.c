@@ -1,7 +1,11 @@
-#include "launch/hostcode.h"
-
+/* print_c.c - host code as C
+ *
+ * One statement an instruction. Memory is read and written through memcpy, so that no alignment is
+ * assumed; arithmetic that may wrap is unsigned.
+ */
 #include <inttypes.h>
-#include <string.h>
+
+#include "launch/print.h"
 
 static const char *const prelude =
 	"#include <stdint.h>\n"
@@ -34,8 +38,6 @@ static const char *const prelude =
 	"#define WRAP(a, op, b) ((int64_t)((uint64_t)(a) op (uint64_t)(b)))\n"
 	"#define EXPORT __attribute__((visibility(\"default\")))\n"
 	"\n";
-
-static const char *const mem_names[MPK_MEM_COUNT] = { "u8", "u16", "i32", "i64", "ptr", "f64" };
 
 static void put_string(struct mpk_strbuf *out, const char *text)
 {
@@ -70,6 +72,8 @@ static void put_call(struct mpk_strbuf *out, const struct mpk_host_insn *in)
 {
 	const char *result = in->result == 'i' ? "int" : in->result == 'p' ? "void *" : "void";
 
+	if (in->dst >= 0)
+		mpk_strbuf_printf(out, "v%d = ", in->dst);
 	mpk_strbuf_printf(out, "((%s (*)(", result);
 	for (size_t i = 0; in->pass[i]; i++)
 		mpk_strbuf_printf(out, "%s%s", i ? ", " : "",
@@ -83,135 +87,89 @@ static void put_call(struct mpk_strbuf *out, const struct mpk_host_insn *in)
 	mpk_strbuf_putc(out, ')');
 }
 
-static void put_snprintf(struct mpk_strbuf *out, const struct mpk_host_insn *in)
+/* $q a string, $k a constant, $f a floating one, $n a list of names, $m what lies in memory,
+ * $x arguments of snprintf, $l a call */
+static void put_own(struct mpk_host_printer *p, char letter, const struct mpk_host_insn *in)
 {
-	mpk_strbuf_printf(out, "\tsnprintf(v%d, %" PRId64 ", ", in->a, in->imm);
-	put_string(out, in->text);
-	for (size_t i = 0; in->pass[i]; i++)
-		mpk_strbuf_printf(out, ", (%s)v%d",
-				  in->pass[i] == 'p' ? "const char *" : "long long", in->args[i]);
-	mpk_strbuf_puts(out, ");\n");
-}
+	static const char *const mem[MPK_MEM_COUNT] = { "u8", "u16", "i32", "i64", "ptr", "f64" };
 
-/* Operators of two values: before, between and behind them. */
-static const char *const infix[MPK_OP_COUNT][3] = {
-	[MPK_OP_ADD] = { "WRAP(", ", +, ", ")" },
-	[MPK_OP_SUB] = { "WRAP(", ", -, ", ")" },
-	[MPK_OP_MUL] = { "WRAP(", ", *, ", ")" },
-	[MPK_OP_DIV] = { "", " / ", "" },
-	[MPK_OP_REM] = { "", " % ", "" },
-	[MPK_OP_AND] = { "", " & ", "" },
-	[MPK_OP_OR] = { "", " | ", "" },
-	[MPK_OP_ADD_OVER] = { "add_over(", ", ", ")" },
-	[MPK_OP_SUB_OVER] = { "sub_over(", ", ", ")" },
-	[MPK_OP_MUL_OVER] = { "mul_over(", ", ", ")" },
-	[MPK_OP_EQ] = { "", " == ", "" },
-	[MPK_OP_LT] = { "", " < ", "" },
-	[MPK_OP_LE] = { "", " <= ", "" },
-	[MPK_OP_OFFSET] = { "(char *)", " + ", "" },
-};
-
-/* The right-hand side of an instruction that has a value. */
-static void put_value(struct mpk_strbuf *out, const struct mpk_host_insn *in)
-{
-	switch ((int)in->op) {
-	case MPK_OP_CONST:
+	switch (letter) {
+	case 'q':
+		put_string(p->out, in->text);
+		break;
+	case 'k':
 		if (in->imm == INT64_MIN)
-			mpk_strbuf_puts(out, "INT64_MIN");
+			mpk_strbuf_puts(p->out, "INT64_MIN");
 		else
-			mpk_strbuf_printf(out, "INT64_C(%" PRId64 ")", in->imm);
+			mpk_strbuf_printf(p->out, "INT64_C(%" PRId64 ")", in->imm);
 		break;
-	case MPK_OP_FCONST:
-		mpk_strbuf_printf(out, "%a", in->fimm);
+	case 'f':
+		mpk_strbuf_printf(p->out, "%a", in->fimm);
 		break;
-	case MPK_OP_NULL:
-		mpk_strbuf_puts(out, "0");
-		break;
-	case MPK_OP_TEXT:
-		mpk_strbuf_puts(out, "(void *)");
-		put_string(out, in->text);
-		break;
-	case MPK_OP_NAMES:
-		mpk_strbuf_puts(out, "(void *)(const char *const[]){ ");
+	case 'n':
 		for (size_t i = 0; i < in->name_count; i++) {
-			put_string(out, in->names[i]);
-			mpk_strbuf_puts(out, ", ");
+			put_string(p->out, in->names[i]);
+			mpk_strbuf_puts(p->out, ", ");
 		}
-		mpk_strbuf_printf(out, "}[v%d]", in->a);
 		break;
-	case MPK_OP_GLOBAL:
-		mpk_strbuf_printf(out, "&%s", in->text);
+	case 'm':
+		mpk_strbuf_puts(p->out, mem[in->mem]);
 		break;
-	case MPK_OP_FUNCTION:
-		mpk_strbuf_printf(out, "(void *)%s", in->text);
-		break;
-	case MPK_OP_ARG:
-		mpk_strbuf_printf(out, "a%" PRId64, in->imm);
-		break;
-	case MPK_OP_SLOT:
-		mpk_strbuf_printf(out, "s%d", in->dst);
-		break;
-	case MPK_OP_LOAD:
-		mpk_strbuf_printf(out, "load_%s(v%d, %" PRId64 ")", mem_names[in->mem], in->a,
-				  in->imm);
-		break;
-	case MPK_OP_ACQUIRE:
-		mpk_strbuf_printf(out, "__atomic_load_n((void **)v%d, __ATOMIC_ACQUIRE)", in->a);
-		break;
-	case MPK_OP_ADDRESS:
-		mpk_strbuf_printf(out, "(int64_t)(intptr_t)v%d", in->a);
-		break;
-	case MPK_OP_SELECT:
-		mpk_strbuf_printf(out, "v%d ? v%d : v%d", in->a, in->b, in->c);
-		break;
-	case MPK_OP_TO_F64:
-		mpk_strbuf_printf(out, "(double)v%d", in->a);
-		break;
-	case MPK_OP_CALL:
-		put_call(out, in);
+	case 'x':
+		for (size_t i = 0; in->pass[i]; i++)
+			mpk_strbuf_printf(p->out, ", (%s)v%d",
+					  in->pass[i] == 'p' ? "const char *" : "long long",
+					  in->args[i]);
 		break;
 	default:
+		put_call(p->out, in);
 		break;
 	}
 }
 
-static void put_effect(struct mpk_strbuf *out, const struct mpk_host_insn *in)
+static const char *form_of(const struct mpk_host_insn *in)
 {
-	switch ((int)in->op) {
-	case MPK_OP_STORE:
-		mpk_strbuf_printf(out, "\tstore_%s(v%d, %" PRId64 ", v%d);\n", mem_names[in->mem],
-				  in->a, in->imm, in->b);
-		break;
-	case MPK_OP_RELEASE:
-		mpk_strbuf_printf(out, "\t__atomic_store_n((void **)v%d, v%d, __ATOMIC_RELEASE);\n",
-				  in->a, in->b);
-		break;
-	case MPK_OP_SNPRINTF:
-		put_snprintf(out, in);
-		break;
-	case MPK_OP_LABEL:
-		mpk_strbuf_printf(out, "l%" PRId64 ": __attribute__((unused));\n", in->imm);
-		break;
-	case MPK_OP_COMMENT:
-		mpk_strbuf_printf(out, "\n\t/* %s */\n", in->text);
-		break;
-	case MPK_OP_JUMP_IF:
-		mpk_strbuf_printf(out, "\tif (v%d)\n\t\tgoto l%" PRId64 ";\n", in->a, in->imm);
-		break;
-	case MPK_OP_JUMP:
-		mpk_strbuf_printf(out, "\tgoto l%" PRId64 ";\n", in->imm);
-		break;
-	case MPK_OP_RETURN:
-		mpk_strbuf_printf(out, "\treturn %" PRId64 ";\n", in->imm);
-		break;
-	case MPK_OP_CALL:
-		mpk_strbuf_putc(out, '\t');
-		put_call(out, in);
-		mpk_strbuf_puts(out, ";\n");
-		break;
-	default:
-		break;
-	}
+	static const char *const forms[MPK_OP_COUNT] = {
+		[MPK_OP_CONST] = "\tv$d = $k;\n",
+		[MPK_OP_FCONST] = "\tv$d = $f;\n",
+		[MPK_OP_NULL] = "\tv$d = 0;\n",
+		[MPK_OP_TEXT] = "\tv$d = (void *)$q;\n",
+		[MPK_OP_NAMES] = "\tv$d = (void *)(const char *const[]){ $n}[v$a];\n",
+		[MPK_OP_GLOBAL] = "\tv$d = &$s;\n",
+		[MPK_OP_FUNCTION] = "\tv$d = (void *)$s;\n",
+		[MPK_OP_ARG] = "\tv$d = a$i;\n",
+		[MPK_OP_SLOT] = "\tmemset(s$d, 0, sizeof s$d);\n\tv$d = s$d;\n",
+		[MPK_OP_LOAD] = "\tv$d = load_$m(v$a, $i);\n",
+		[MPK_OP_ACQUIRE] = "\tv$d = __atomic_load_n((void **)v$a, __ATOMIC_ACQUIRE);\n",
+		[MPK_OP_STORE] = "\tstore_$m(v$a, $i, v$b);\n",
+		[MPK_OP_RELEASE] = "\t__atomic_store_n((void **)v$a, v$b, __ATOMIC_RELEASE);\n",
+		[MPK_OP_OFFSET] = "\tv$d = (char *)v$a + v$b;\n",
+		[MPK_OP_ADDRESS] = "\tv$d = (int64_t)(intptr_t)v$a;\n",
+		[MPK_OP_ADD] = "\tv$d = WRAP(v$a, +, v$b);\n",
+		[MPK_OP_SUB] = "\tv$d = WRAP(v$a, -, v$b);\n",
+		[MPK_OP_MUL] = "\tv$d = WRAP(v$a, *, v$b);\n",
+		[MPK_OP_DIV] = "\tv$d = v$a / v$b;\n",
+		[MPK_OP_REM] = "\tv$d = v$a % v$b;\n",
+		[MPK_OP_AND] = "\tv$d = v$a & v$b;\n",
+		[MPK_OP_OR] = "\tv$d = v$a | v$b;\n",
+		[MPK_OP_ADD_OVER] = "\tv$d = add_over(v$a, v$b);\n",
+		[MPK_OP_SUB_OVER] = "\tv$d = sub_over(v$a, v$b);\n",
+		[MPK_OP_MUL_OVER] = "\tv$d = mul_over(v$a, v$b);\n",
+		[MPK_OP_EQ] = "\tv$d = v$a == v$b;\n",
+		[MPK_OP_LT] = "\tv$d = v$a < v$b;\n",
+		[MPK_OP_LE] = "\tv$d = v$a <= v$b;\n",
+		[MPK_OP_SELECT] = "\tv$d = v$a ? v$b : v$c;\n",
+		[MPK_OP_TO_F64] = "\tv$d = (double)v$a;\n",
+		[MPK_OP_CALL] = "\t$l;\n",
+		[MPK_OP_SNPRINTF] = "\tsnprintf(v$a, $i, $q$x);\n",
+		[MPK_OP_LABEL] = "l$i: __attribute__((unused));\n",
+		[MPK_OP_JUMP_IF] = "\tif (v$a)\n\t\tgoto l$i;\n",
+		[MPK_OP_JUMP] = "\tgoto l$i;\n",
+		[MPK_OP_RETURN] = "\treturn $i;\n",
+		[MPK_OP_COMMENT] = "\n\t/* $s */\n",
+	};
+
+	return forms[in->op];
 }
 
 static void put_head(struct mpk_strbuf *out, const struct mpk_hostfn *f, const char *end)
@@ -240,33 +198,12 @@ static void put_variables(struct mpk_strbuf *out, const struct mpk_hostfn *f)
 		mpk_strbuf_printf(out, "\t(void)a%zu;\n", i);
 }
 
-static void put_insn(struct mpk_strbuf *out, const struct mpk_host_insn *in)
+static void begin_function(struct mpk_host_printer *p, const struct mpk_hostfn *f)
 {
-	const char *const *form = infix[in->op];
-
-	if (in->dst < 0) {
-		put_effect(out, in);
-		return;
-	}
-	if (in->op == MPK_OP_SLOT)
-		mpk_strbuf_printf(out, "\tmemset(s%d, 0, sizeof s%d);\n", in->dst, in->dst);
-	mpk_strbuf_printf(out, "\tv%d = ", in->dst);
-	if (form[0])
-		mpk_strbuf_printf(out, "%sv%d%sv%d%s", form[0], in->a, form[1], in->b, form[2]);
-	else
-		put_value(out, in);
-	mpk_strbuf_puts(out, ";\n");
-}
-
-static void put_function(struct mpk_strbuf *out, const struct mpk_hostfn *f)
-{
-	mpk_strbuf_puts(out, "EXPORT ");
-	put_head(out, f, ");\n");
-	put_head(out, f, ")\n{\n");
-	put_variables(out, f);
-	for (size_t i = 0; i < f->count; i++)
-		put_insn(out, &f->insns[i]);
-	mpk_strbuf_puts(out, "}\n\n");
+	mpk_strbuf_puts(p->out, "EXPORT ");
+	put_head(p->out, f, ");\n");
+	put_head(p->out, f, ")\n{\n");
+	put_variables(p->out, f);
 }
 
 static void put_globals(struct mpk_strbuf *out, const struct mpk_host_unit *unit)
@@ -302,15 +239,15 @@ static void put_registration(struct mpk_strbuf *out, const struct mpk_host_unit 
 enum mpk_code mpk_host_print_c(const struct mpk_host_unit *unit, struct mpk_strbuf *out,
 			       struct mpk_error *err)
 {
+	static const struct mpk_host_language c = { form_of, put_own, begin_function };
+	struct mpk_host_printer p = { .language = &c, .out = out };
+
 	mpk_strbuf_printf(out, "/* %s: launch functions, generated by mpack */\n",
 			  unit->source_name);
 	mpk_strbuf_puts(out, prelude);
 	put_globals(out, unit);
 	mpk_strbuf_putc(out, '\n');
-	for (size_t i = 0; i < unit->function_count; i++) {
-		MPK_TRY(mpk_host_status(&unit->functions[i], err));
-		put_function(out, &unit->functions[i]);
-	}
+	MPK_TRY(mpk_host_print_functions(&p, unit, err));
 	if (unit->register_function)
 		put_registration(out, unit);
 	return mpk_strbuf_status(out, err);

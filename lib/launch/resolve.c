@@ -1,3 +1,8 @@
+/* resolve.c - [[function]] against the kernel tables: names, types, extents
+ *
+ * Everything that can be known without calling is found here, with its position in the manifest,
+ * so that generated code checks only what depends on the arguments.
+ */
 #include "launch/launch.h"
 
 #include <stdio.h>
@@ -10,7 +15,7 @@
 /* What is being resolved; findings go to the report with the check's name. */
 struct resolve {
 	const struct mpk_manifest *manifest;
-	const struct mpk_mlaunch *source;
+	const struct mpk_manifest_launch *source;
 	struct mpk_arena *arena;
 	struct mpk_report *report;
 	struct mpk_launch *launch;
@@ -173,12 +178,14 @@ static const struct {
 	int32_t device_type;
 	bool plain_pointers;
 } devices[] = {
-	{ "cuda", 2, true },  { "opencl", 4, false }, { "vulkan", 7, false }, { "metal", 8, false },
-	{ "rocm", 10, true }, { "hip", 10, true },    { "hsaco", 10, true },
+	{ "cuda", MPK_DL_CUDA, true },      { "opencl", MPK_DL_OPENCL, false },
+	{ "vulkan", MPK_DL_VULKAN, false }, { "metal", MPK_DL_METAL, false },
+	{ "rocm", MPK_DL_ROCM, true },      { "hip", MPK_DL_ROCM, true },
+	{ "hsaco", MPK_DL_ROCM, true },
 };
 
-static const struct mpk_mfunction *find_kernel(struct resolve *r, const struct mpk_toml_str *name,
-					       struct mpk_launch_step *step)
+static const struct mpk_manifest_function *
+find_kernel(struct resolve *r, const struct mpk_toml_str *name, struct mpk_launch_step *step)
 {
 	struct mpk_span text = mpk_span_of(name->text, name->len);
 	const char *dot = memchr(name->text, '.', name->len);
@@ -186,7 +193,7 @@ static const struct mpk_mfunction *find_kernel(struct resolve *r, const struct m
 	struct mpk_span key = dot ? mpk_span_of(dot + 1, text.len - id.len - 1) : text;
 
 	for (size_t m = 0; dot && m < r->manifest->module_count; m++) {
-		const struct mpk_mmodule *module = &r->manifest->modules[m];
+		const struct mpk_manifest_module *module = &r->manifest->modules[m];
 
 		if (!mpk_span_equal(id, mpk_span_of(module->id.text, module->id.len)))
 			continue;
@@ -292,8 +299,8 @@ static bool resolve_arg(struct resolve *r, const struct mpk_toml_str *text,
 	return false;
 }
 
-static void resolve_args(struct resolve *r, const struct mpk_mstep *m,
-			 const struct mpk_mfunction *kernel, struct mpk_launch_step *step)
+static void resolve_args(struct resolve *r, const struct mpk_manifest_step *m,
+			 const struct mpk_manifest_function *kernel, struct mpk_launch_step *step)
 {
 	struct mpk_launch_arg *args = array(r, m->args.count, sizeof *args);
 
@@ -361,7 +368,7 @@ static bool has_tag(const struct mpk_launch_step *step, enum mpk_launch_tag tag)
 }
 
 /* Every extent that is given must have a tag that carries it, else it would be lost. */
-static void check_tags(struct resolve *r, const struct mpk_mstep *m,
+static void check_tags(struct resolve *r, const struct mpk_manifest_step *m,
 		       const struct mpk_launch_step *step)
 {
 	static const char axes[] = "xyz";
@@ -387,7 +394,7 @@ static void check_tags(struct resolve *r, const struct mpk_mstep *m,
 			 "kernel '%s' has no launch tag for dynamic shared memory", step->kernel);
 }
 
-static void resolve_tags(struct resolve *r, const struct mpk_mfunction *kernel,
+static void resolve_tags(struct resolve *r, const struct mpk_manifest_function *kernel,
 			 struct mpk_launch_step *step)
 {
 	enum mpk_launch_tag *tags = array(r, kernel->launch.count, sizeof *tags);
@@ -401,9 +408,10 @@ static void resolve_tags(struct resolve *r, const struct mpk_mfunction *kernel,
 	step->tag_count = tags ? kernel->launch.count : 0;
 }
 
-static void resolve_step(struct resolve *r, const struct mpk_mstep *m, struct mpk_launch_step *step)
+static void resolve_step(struct resolve *r, const struct mpk_manifest_step *m,
+			 struct mpk_launch_step *step)
 {
-	const struct mpk_mfunction *kernel;
+	const struct mpk_manifest_function *kernel;
 
 	if (!m->kernel.text) {
 		COMPLAIN(r, m->pos, "no kernel is given");
@@ -433,7 +441,7 @@ static void check_anchor(struct resolve *r)
 
 static void resolve_one(struct resolve *r)
 {
-	const struct mpk_mlaunch *m = r->source;
+	const struct mpk_manifest_launch *m = r->source;
 	struct mpk_launch *l = r->launch;
 	struct mpk_launch_step *steps = array(r, m->step_count, sizeof *steps);
 
@@ -465,8 +473,7 @@ enum mpk_code mpk_launch_resolve(const struct mpk_manifest *manifest, struct mpk
 	struct mpk_launch *launches = mpk_arena_array(
 		arena, manifest->launch_count ? manifest->launch_count : 1, sizeof *launches);
 
-	if (!launches)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(launches, err);
 	for (size_t i = 0; i < manifest->launch_count; i++) {
 		struct resolve r = { .manifest = manifest,
 				     .source = &manifest->launches[i],

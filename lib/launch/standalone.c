@@ -1,12 +1,17 @@
+/* standalone.c - the loader's source text and the table of one library's kernels */
 #include "launch/standalone.h"
 
 #include <inttypes.h>
+#include <string.h>
 
-/* The loader's source, as it stands in the tree: one text of four files. */
+/* The loader's source, as it stands in the tree: one text of seven files. */
 __asm__(".pushsection .rodata,\"a\",@progbits\n"
 	".hidden mpk_standalone_source\n"
 	".globl mpk_standalone_source\n"
 	"mpk_standalone_source:\n"
+	".incbin \"lib/launch/standalone/loader.h\"\n"
+	".incbin \"lib/base/half.h\"\n"
+	".incbin \"formats/dtype/dlpack.h\"\n"
 	".incbin \"lib/launch/standalone/shared.c\"\n"
 	".incbin \"lib/launch/standalone/cuda.c\"\n"
 	".incbin \"lib/launch/standalone/opencl.c\"\n"
@@ -14,6 +19,20 @@ __asm__(".pushsection .rodata,\"a\",@progbits\n"
 	".byte 0\n"
 	".popsection\n");
 extern const char mpk_standalone_source[];
+
+/* What includes in quotes name stands in the text already. */
+static void put_source(struct mpk_strbuf *out)
+{
+	const char *end;
+
+	for (const char *line = mpk_standalone_source; *line; line = end) {
+		const char *newline = strchr(line, '\n');
+
+		end = newline ? newline + 1 : line + strlen(line);
+		if (strncmp(line, "#include \"", 10) != 0)
+			mpk_strbuf_put_span(out, mpk_span_of(line, (size_t)(end - line)));
+	}
+}
 
 static void put_kernel(struct mpk_strbuf *out, const struct mpk_standalone_kernel *k, size_t i)
 {
@@ -42,12 +61,12 @@ enum mpk_code mpk_standalone_print(const struct mpk_standalone_kernel *kernels, 
 {
 	const char *symbol = mpk_generation_get(gen)->standalone_symbol;
 
-	if (device_type != 2 && device_type != 4)
+	if (device_type != MPK_DL_CUDA && device_type != MPK_DL_OPENCL)
 		return mpk_fail(err, MPK_E_UNSUPPORTED,
 				"standalone libraries are for cuda and opencl kernels");
 	if (gen == MPK_GEN_LEGACY)
 		mpk_strbuf_puts(out, "#define MPK_SA_LEGACY 1\n");
-	mpk_strbuf_puts(out, mpk_standalone_source);
+	put_source(out);
 	mpk_strbuf_printf(out, "\nextern const unsigned char %s[];\n", symbol);
 	for (size_t i = 0; i < count; i++)
 		put_kernel(out, &kernels[i], i);

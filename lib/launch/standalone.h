@@ -27,7 +27,7 @@ struct mpk_standalone_kernel {
 };
 
 /* mpk_standalone_print - one C source: the loader and the table of the library's kernels
- * @device_type  DLPack number: 2 (CUDA) or 4 (OpenCL)
+ * @device_type  MPK_DL_CUDA or MPK_DL_OPENCL
  * @gen     decides the calling convention and the blob's symbol
  * Returns  MPK_OK; MPK_E_UNSUPPORTED (another device type); MPK_E_NOMEM */
 enum mpk_code mpk_standalone_print(const struct mpk_standalone_kernel *kernels, size_t count,

@@ -1,24 +1,10 @@
+/* The blob's object is made through LLVM's C API and not as text, so that nothing of the blob has
+ * to be escaped and parsed. */
 #include <llvm-c/Target.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "llvm/session.h"
-
-static bool triple_has(const struct mpk_session *s, const char *word)
-{
-	return strstr(s->triple, word) != NULL;
-}
-
-static bool is_coff(const struct mpk_session *s)
-{
-	return triple_has(s, "windows") || triple_has(s, "mingw") || triple_has(s, "cygwin");
-}
-
-static bool is_elf(const struct mpk_session *s)
-{
-	return !is_coff(s) && !triple_has(s, "-apple-") && !triple_has(s, "darwin") &&
-	       !triple_has(s, "macos") && !triple_has(s, "wasm");
-}
 
 static LLVMValueRef add_symbol(struct mpk_session *s, const struct mpk_llvm_blob *blob)
 {
@@ -30,7 +16,7 @@ static LLVMValueRef add_symbol(struct mpk_session *s, const struct mpk_llvm_blob
 	LLVMSetGlobalConstant(symbol, 1);
 	LLVMSetLinkage(symbol, LLVMExternalLinkage);
 	LLVMSetAlignment(symbol, blob->align);
-	if (is_coff(s))
+	if (blob->format == MPK_OBJECT_COFF)
 		LLVMSetDLLStorageClass(symbol, LLVMDLLExportStorageClass);
 	if (blob->large)
 		LLVMSetSection(symbol, ".lrodata");
@@ -49,7 +35,7 @@ static void append_list(struct mpk_session *s, const char *name, const char *sec
 		LLVMSetSection(list, section);
 }
 
-/* An ELF note (elf/stamp.h), as a structure, so that LLVM takes care of the byte order. */
+/* An ELF note (elf/note.h), as a structure, so that LLVM takes care of the byte order. */
 static void add_note(struct mpk_session *s, const struct mpk_llvm_note *note)
 {
 	LLVMTypeRef i32 = LLVMInt32TypeInContext(s->context),
@@ -89,7 +75,7 @@ static LLVMValueRef add_constructor(struct mpk_session *s, const struct mpk_llvm
 	(void)snprintf(name, sizeof name, "_GLOBAL__sub_I_%.200sdevc", blob->prefix);
 	LLVMValueRef ctor = LLVMAddFunction(s->module, name, ctor_type);
 	LLVMSetLinkage(ctor, LLVMInternalLinkage);
-	if (is_elf(s))
+	if (blob->format == MPK_OBJECT_ELF)
 		LLVMSetSection(ctor, ".text.startup");
 
 	LLVMBuilderRef b = LLVMCreateBuilderInContext(s->context);
@@ -103,13 +89,14 @@ static LLVMValueRef add_constructor(struct mpk_session *s, const struct mpk_llvm
 
 /* Through the C API, LLVM puts llvm.global_ctors of ELF objects into .ctors, which only
  * some linkers still run; a pointer in .init_array is run by all. */
-static void list_constructor(struct mpk_session *s, LLVMValueRef ctor)
+static void list_constructor(struct mpk_session *s, enum mpk_object_format format,
+			     LLVMValueRef ctor)
 {
 	LLVMTypeRef i32 = LLVMInt32TypeInContext(s->context);
 	LLVMTypeRef ptr = LLVMPointerTypeInContext(s->context, 0);
 	LLVMValueRef row[] = { LLVMConstInt(i32, 65535, 0), ctor, LLVMConstNull(ptr) };
 
-	if (!is_elf(s)) {
+	if (format != MPK_OBJECT_ELF) {
 		append_list(s, "llvm.global_ctors", NULL,
 			    LLVMConstStructInContext(s->context, row, 3, 0));
 		return;
@@ -136,10 +123,10 @@ static enum mpk_code emit(struct mpk_session *s, const struct mpk_llvm_blob *blo
 	LLVMDisposeTargetData(layout);
 
 	LLVMValueRef symbol = add_symbol(s, blob);
-	if (blob->note.text && is_elf(s))
+	if (blob->note.text && blob->format == MPK_OBJECT_ELF)
 		add_note(s, &blob->note);
 	if (blob->register_fn)
-		list_constructor(s, add_constructor(s, blob, symbol));
+		list_constructor(s, blob->format, add_constructor(s, blob, symbol));
 	return mpk_session_emit(s, arena, out, err);
 }
 

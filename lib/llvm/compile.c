@@ -1,3 +1,4 @@
+/* IR is checked before code is generated: back ends crash on what the verifier refuses. */
 #include <llvm-c/Analysis.h>
 #include <llvm-c/IRReader.h>
 #include <llvm-c/Target.h>
@@ -34,7 +35,7 @@ static enum mpk_code fail_parse(const char *name, const char *message, struct mp
 	}
 	struct mpk_span sentence = mpk_span_of(text, strcspn(text, "\n"));
 	return mpk_fail_line(err, MPK_E_SYNTAX, (uint32_t)line, (uint32_t)column, "LLVM %s: %s",
-			     mpk_llvm_table()->version, MPK_QUOTE(sentence));
+			     mpk_session_version(), MPK_QUOTE(sentence));
 }
 
 static enum mpk_code parse(struct mpk_session *s, const struct mpk_llvm_source *source,
@@ -54,7 +55,7 @@ static enum mpk_code parse(struct mpk_session *s, const struct mpk_llvm_source *
 		code = fail_parse(source->name, message ? message : s->text, err);
 	else
 		code = mpk_fail(err, MPK_E_CORRUPT, "bitcode that LLVM %s cannot read: %s",
-				mpk_llvm_table()->version,
+				mpk_session_version(),
 				MPK_QUOTE(mpk_span_str(s->failed ? s->text : message)));
 	if (message)
 		LLVMDisposeMessage(message);

@@ -1,10 +1,10 @@
 /* llvm.h - what mpack asks of LLVM, as a table of functions
  *
- * lib/llvm is the only place that includes LLVM's headers. It is built as a shared object
+ * Nothing outside lib/llvm includes LLVM's headers. It is built as a shared object
  * of its own (libexec/mpack/llvm.so) and opened on first use, because libLLVM costs 12 ms
  * and 50 MB at start: `mpack check`, `--help`, .blob and .c output never pay for it, and
  * a machine without LLVM can still do those. The functions are called in a forked child
- * (emit/jobs.h), because LLVM ends the process on some inputs.
+ * (process/process.h), because LLVM ends the process on some inputs.
  */
 #ifndef MPK_LLVM_LLVM_H
 #define MPK_LLVM_LLVM_H
@@ -15,6 +15,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/span.h"
+#include "elf/target.h"
 
 /* An ELF note: sizes and type as the target's 32-bit words, both texts with their NUL,
  * padded to four bytes. Other object formats have none. */
@@ -27,7 +28,8 @@ struct mpk_llvm_note {
 
 /* A read-only symbol as an object file. */
 struct mpk_llvm_blob {
-	const char *triple; /* "x86_64-linux-gnu", "arm64-apple-macos" */
+	const char *triple;            /* "x86_64-linux-gnu", "arm64-apple-macos" */
+	enum mpk_object_format format; /* of its objects */
 	const char *symbol;
 	struct mpk_span bytes;
 	unsigned align;          /* bytes, a power of two */

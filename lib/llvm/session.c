@@ -1,3 +1,5 @@
+/* LLVM's own handler of diagnostics ends the process, and some of its calls report success after
+ * an error: hence ours, and the question `failed` after every step. */
 #include "llvm/session.h"
 
 #include <llvm-c/Target.h>
@@ -83,6 +85,18 @@ static const char *features_for(const char *triple)
 									     : "";
 }
 
+const char *mpk_session_version(void)
+{
+	static char version[24];
+	unsigned major, minor, patch;
+
+	if (!version[0]) {
+		LLVMGetVersion(&major, &minor, &patch);
+		(void)snprintf(version, sizeof version, "%u.%u.%u", major, minor, patch);
+	}
+	return version;
+}
+
 static enum mpk_code open_machine(struct mpk_session *s, struct mpk_error *err)
 {
 	LLVMTargetRef target;
@@ -92,14 +106,14 @@ static enum mpk_code open_machine(struct mpk_session *s, struct mpk_error *err)
 	if (LLVMGetTargetFromTriple(s->triple, &target, &message)) {
 		LLVMDisposeMessage(message);
 		return mpk_fail(err, MPK_E_UNSUPPORTED, "LLVM %s knows no target '%s'",
-				mpk_llvm_table()->version, MPK_QUOTE(mpk_span_str(s->triple)));
+				mpk_session_version(), MPK_QUOTE(mpk_span_str(s->triple)));
 	}
 	s->machine = LLVMCreateTargetMachine(target, s->triple, "", features_for(s->triple),
 					     LLVMCodeGenLevelDefault, LLVMRelocPIC,
 					     LLVMCodeModelDefault);
 	if (!s->machine || !LLVMTargetHasAsmBackend(target))
 		return mpk_fail(err, MPK_E_UNSUPPORTED, "LLVM %s cannot make object files for '%s'",
-				mpk_llvm_table()->version, MPK_QUOTE(mpk_span_str(s->triple)));
+				mpk_session_version(), MPK_QUOTE(mpk_span_str(s->triple)));
 	return MPK_OK;
 }
 
@@ -129,8 +143,7 @@ enum mpk_code mpk_session_emit(struct mpk_session *s, struct mpk_arena *arena, s
 	LLVMDisposeMemoryBuffer(buffer);
 	if (s->failed)
 		return mpk_fail(err, MPK_E_TOOL, "LLVM: %s", s->text);
-	if (!copy)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(copy, err);
 	*out = mpk_span_of(copy, len);
 	return MPK_OK;
 }

@@ -1,3 +1,9 @@
+/* manifest.c - the rules of the whole manifest, and reading it
+ *
+ * A manifest is read in three steps: the text as TOML (toml/), its tables by the schema, each with
+ * the rules that need no other table (row.c), then the rules here. All run, whatever the others
+ * found, so that one run reports everything; those that follow imports need valid names.
+ */
 #include "manifest/manifest.h"
 
 #include <string.h>
@@ -9,19 +15,11 @@
 
 #define QUOTE(mstr) MPK_QUOTE(mpk_toml_str_span(mstr))
 
-struct mpk_toml_str mpk_mmodule_extra(const struct mpk_mmodule *module, const char *key)
-{
-	for (size_t i = 0; i < module->extra_count; i++)
-		if (strcmp(module->extras[i].key.text, key) == 0)
-			return module->extras[i].value;
-	return (struct mpk_toml_str){ 0 };
-}
-
 /* --- rules that look at several tables ---------------------------------------------- */
 
 struct check {
 	struct mpk_toml_reader *r;
-	struct mpk_mdraft *draft;
+	struct mpk_manifest_draft *draft;
 	bool has_modules;      /* the file says `module`, rightly or not */
 	struct mpk_strmap ids; /* id -> module index, the first of each name */
 };
@@ -75,7 +73,7 @@ static void check_root(struct check *c)
 		unknown_module(c, root, "unknown-root");
 }
 
-static void resolve_imports(struct check *c, struct mpk_mmodule *m)
+static void resolve_imports(struct check *c, struct mpk_manifest_module *m)
 {
 	size_t *index = mpk_arena_array(c->r->arena, m->imports.count, sizeof *index);
 
@@ -100,10 +98,10 @@ static void check_host_code(struct check *c)
 	bool generated = c->draft->launch_count || c->draft->package.base.text;
 
 	for (size_t i = 0; i < c->draft->module_count; i++) {
-		const struct mpk_mmodule *m = &c->draft->modules[i];
+		const struct mpk_manifest_module *m = &c->draft->modules[i];
 
 		/* An empty list says that there is no code to be had, which is enough for a blob. */
-		if (m->is_host && m->sound && !m->sources.present && !generated)
+		if (m->is_host && m->valid && !m->sources.present && !generated)
 			mpk_toml_read_error(
 				c->r, m->pos, "missing-key",
 				"a host module needs 'sources' (or [package] a 'base')");
@@ -113,7 +111,7 @@ static void check_host_code(struct check *c)
 static void check_function_names(struct check *c)
 {
 	for (size_t i = 0; i < c->draft->module_count; i++) {
-		const struct mpk_mmodule *m = &c->draft->modules[i];
+		const struct mpk_manifest_module *m = &c->draft->modules[i];
 		struct mpk_strmap names = { 0 };
 
 		for (size_t k = 0; k < m->function_count; k++) {
@@ -160,7 +158,7 @@ static struct mpk_module *graph_of(struct check *c, struct mpk_arena *scratch)
 	struct mpk_module *modules = mpk_arena_array(scratch, count, sizeof *modules);
 
 	for (size_t i = 0; modules && i < count; i++) {
-		const struct mpk_mmodule *m = &c->draft->modules[i];
+		const struct mpk_manifest_module *m = &c->draft->modules[i];
 
 		modules[i] = (struct mpk_module){
 			.name = mpk_toml_str_span(m->id),
@@ -178,7 +176,7 @@ static struct mpk_pos closing_import(const struct check *c, const struct mpk_cyc
 {
 	size_t last = cycle->merged ? cycle->count - 2 : cycle->count - 1;
 	size_t target = cycle->modules[cycle->merged ? cycle->count - 1 : 0];
-	const struct mpk_mmodule *m = &c->draft->modules[cycle->modules[last]];
+	const struct mpk_manifest_module *m = &c->draft->modules[cycle->modules[last]];
 
 	for (size_t i = 0; i < m->imports.count; i++)
 		if (m->import_index[i] == target)
@@ -196,7 +194,7 @@ static void report_cycle(struct check *c, const struct mpk_cycle *cycle,
 }
 
 /* Where a module stands: all host modules stand where the first of them does. */
-static size_t place_of(const struct check *c, size_t module)
+static size_t position_of(const struct check *c, size_t module)
 {
 	size_t first = 0;
 
@@ -214,10 +212,10 @@ static bool check_kept_order(struct check *c)
 	size_t errors = c->r->report->errors;
 
 	for (size_t i = 0; c->draft->package.keep_order && i < c->draft->module_count; i++) {
-		const struct mpk_mmodule *m = &c->draft->modules[i];
+		const struct mpk_manifest_module *m = &c->draft->modules[i];
 
 		for (size_t k = 0; k < m->imports.count; k++)
-			if (place_of(c, m->import_index[k]) < place_of(c, i))
+			if (position_of(c, m->import_index[k]) < position_of(c, i))
 				mpk_toml_read_error(
 					c->r, m->imports.items[k].pos, "keep-order",
 					"with 'keep_order' a module stands before those it imports, but '%s' stands before '%s'",
@@ -258,7 +256,7 @@ static void check_graph(struct check *c)
 				QUOTE(c->draft->modules[root].id), QUOTE(c->draft->modules[i].id));
 }
 
-/* One row a rule. Those that need sound names run when nothing was wrong before. */
+/* One row a rule. Those that need valid names run when nothing was wrong before. */
 static const struct {
 	void (*run)(struct check *c);
 	bool needs_names;
@@ -269,7 +267,7 @@ static const struct {
 };
 
 /* Whether every module has an id of its own and every import leads to one. */
-static bool names_are_sound(const struct mpk_report *report, size_t errors_before)
+static bool names_are_valid(const struct mpk_report *report, size_t errors_before)
 {
 	static const char *const fatal[] = { "missing-key",   "empty-value",  "wrong-type",
 					     "empty",         "duplicate-id", "unknown-root",
@@ -286,13 +284,13 @@ static bool names_are_sound(const struct mpk_report *report, size_t errors_befor
 	return true;
 }
 
-static void run_checks(struct mpk_toml_reader *r, struct mpk_mdraft *draft,
+static void run_checks(struct mpk_toml_reader *r, struct mpk_manifest_draft *draft,
 		       const struct mpk_toml *root, size_t errors_before)
 {
 	struct check c = { .r = r, .draft = draft, .has_modules = mpk_toml_find(root, "module") };
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(checks); i++)
-		if (!checks[i].needs_names || names_are_sound(r->report, errors_before))
+		if (!checks[i].needs_names || names_are_valid(r->report, errors_before))
 			checks[i].run(&c);
 	mpk_strmap_fini(&c.ids);
 }
@@ -306,10 +304,10 @@ static const char *dir_of(struct mpk_arena *arena, const char *path)
 	return slash ? mpk_arena_copy(arena, path, (size_t)(slash - path) + 1) : "";
 }
 
-static bool publish(struct mpk_toml_reader *r, const struct mpk_mdraft *draft,
+static bool publish(struct mpk_toml_reader *r, const struct mpk_manifest_draft *draft,
 		    struct mpk_manifest *out)
 {
-	struct mpk_mlaunch *launches =
+	struct mpk_manifest_launch *launches =
 		mpk_arena_array(r->arena, draft->launch_count, sizeof *launches);
 
 	if (!launches)
@@ -356,7 +354,7 @@ enum mpk_code mpk_manifest_parse(struct mpk_span text, const char *path, struct 
 				 struct mpk_report *report, struct mpk_manifest *out,
 				 struct mpk_error *err)
 {
-	struct mpk_mdraft draft = { 0 };
+	struct mpk_manifest_draft draft = { 0 };
 	struct mpk_toml root;
 	struct mpk_toml_reader r = {
 		.arena = arena, .report = report, .path = path, .user = &draft.package
@@ -364,10 +362,10 @@ enum mpk_code mpk_manifest_parse(struct mpk_span text, const char *path, struct 
 	size_t errors_before = report->errors;
 
 	MPK_TRY(parse_toml(&r, text, &root, err));
-	mpk_toml_read_table(&r, &mpk_mschema_file, &root, &draft);
+	mpk_toml_read_table(&r, &mpk_manifest_schema, &root, &draft);
 	run_checks(&r, &draft, &root, errors_before);
 	if (!publish(&r, &draft, out) || r.failed || report->failed)
 		return mpk_fail_nomem(err);
-	out->sound = report->errors == errors_before;
-	return out->sound ? MPK_OK : fail_with_first(report, err);
+	out->valid = report->errors == errors_before;
+	return out->valid ? MPK_OK : fail_with_first(report, err);
 }

@@ -18,36 +18,37 @@
 #include "dtype/dtype.h"
 #include "toml/reader.h"
 
-struct mpk_mfunction { /* [[module.function]]: one row of a kernel table */
+struct mpk_manifest_function { /* [[module.function]]: one row of a kernel table */
 	struct mpk_toml_str name;
 	const struct mpk_dtype *args;
 	size_t arg_count;
-	struct mpk_toml_list arg_names; /* the dtype texts with their places */
+	struct mpk_toml_list arg_names; /* the dtype texts with their positions */
 	struct mpk_toml_list launch;
 	struct mpk_toml_str data; /* file with this kernel alone; absent: the module's data */
 	bool uniform_buffer;      /* vulkan: scalars come in a uniform buffer */
 	struct mpk_pos pos;
 };
 
-struct mpk_mextra {
+struct mpk_manifest_extra {
 	struct mpk_toml_str key, value;
 };
 
-struct mpk_mmodule { /* [[module]] */
+struct mpk_manifest_module { /* [[module]] */
 	struct mpk_toml_str id, kind, format, data, payload;
 	struct mpk_toml_list sources, imports;
-	const struct mpk_mfunction *functions;
+	const struct mpk_manifest_function *functions;
 	size_t function_count;
 	struct mpk_toml_str key; /* the kind as the blob spells it; host: empty */
 	bool is_host;
 	const size_t *import_index; /* module index of each import, resolved and checked */
-	struct mpk_mextra *extras;  /* keys that belong to the kind: graph, params, name, ... */
+	struct mpk_manifest_extra
+		*extras; /* keys that belong to the kind: graph, params, name, ... */
 	size_t extra_count;
-	bool sound; /* nothing is wrong with this table by itself */
+	bool valid; /* nothing is wrong with this table by itself */
 	struct mpk_pos pos;
 };
 
-struct mpk_mstep {                              /* one kernel launch of a launch function */
+struct mpk_manifest_step {                      /* one kernel launch of a launch function */
 	struct mpk_toml_str kernel;             /* "module.kernel" */
 	struct mpk_toml_list args, grid, block; /* TOML integers are kept as decimal text */
 	struct mpk_toml_str shared;             /* bytes of dynamic shared memory, an expression */
@@ -57,11 +58,11 @@ struct mpk_mstep {                              /* one kernel launch of a launch
 /* [[function]]: a launch function. Its language is checked by launch/launch.h. The keys
  * kernel, args, grid, block, shared of the table itself make one step; `steps`, an
  * array of tables with those keys, makes several and excludes them. */
-struct mpk_mlaunch {
+struct mpk_manifest_launch {
 	struct mpk_toml_str name;
-	struct mpk_toml_list params;   /* "A: float32[n]" */
-	struct mpk_toml_list temps;    /* device temporaries: "part: float32[(n + 255) / 256]" */
-	const struct mpk_mstep *steps; /* at least one */
+	struct mpk_toml_list params; /* "A: float32[n]" */
+	struct mpk_toml_list temps;  /* device temporaries: "part: float32[(n + 255) / 256]" */
+	const struct mpk_manifest_step *steps; /* at least one */
 	size_t step_count;
 	struct mpk_pos pos;
 };
@@ -74,21 +75,22 @@ struct mpk_manifest {
 	bool keep_order; /* modules get their indices as they stand in the manifest */
 	enum mpk_generation gen;
 	size_t root_index;
-	const struct mpk_mmodule *modules;
+	const struct mpk_manifest_module *modules;
 	size_t module_count;
-	const struct mpk_mlaunch *launches;
+	const struct mpk_manifest_launch *launches;
 	size_t launch_count;
-	bool sound; /* nothing is wrong at all; else only modules that are sound
-				 * may be looked at, and only to find what else is wrong */
+	bool valid; /* nothing is wrong at all; else only modules that are valid may be looked at,
+		     * and only to find what else is wrong */
 };
 
-/* mpk_mmodule_extra - the value of a key that belongs to the kind; text NULL when absent */
-struct mpk_toml_str mpk_mmodule_extra(const struct mpk_mmodule *module, const char *key);
+/* mpk_manifest_module_extra - the value of a key that belongs to the kind; text NULL when absent */
+struct mpk_toml_str mpk_manifest_module_extra(const struct mpk_manifest_module *module,
+					      const char *key);
 
 /* mpk_manifest_parse - TOML text to manifest, every rule that needs no other file checked
  * @text    whole file, UTF-8; @path names it in findings
  * @report  receives all problems
- * @out     set also after MPK_E_SYNTAX, with sound false; without modules when the text is
+ * @out     set also after MPK_E_SYNTAX, with valid false; without modules when the text is
  *          no TOML
  * Returns  MPK_OK when report gained no errors; MPK_E_SYNTAX otherwise (details are in
  *          the report, err carries the first); MPK_E_NOMEM */

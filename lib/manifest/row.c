@@ -6,7 +6,7 @@
 #include "base/strmap.h"
 #include "kernels/kernels.h"
 #include "kinds.h"
-#include "manifest/mkind.h"
+#include "manifest/kind.h"
 #include "manifest/schema.h"
 #include "text/escape.h"
 
@@ -19,6 +19,15 @@ static const struct mpk_manifest *package_of(const struct mpk_toml_reader *r)
 }
 
 #define QUOTE(mstr) MPK_QUOTE(mpk_toml_str_span(mstr))
+
+struct mpk_toml_str mpk_manifest_module_extra(const struct mpk_manifest_module *module,
+					      const char *key)
+{
+	for (size_t i = 0; i < module->extra_count; i++)
+		if (strcmp(module->extras[i].key.text, key) == 0)
+			return module->extras[i].value;
+	return (struct mpk_toml_str){ 0 };
+}
 
 /* --- [package] ---------------------------------------------------------------------- */
 
@@ -42,7 +51,7 @@ static void check_abi(struct mpk_toml_reader *r, struct mpk_manifest *m)
 		mpk_toml_suggest(mpk_toml_str_span(m->abi), names, MPK_GENERATION_COUNT, near));
 }
 
-void mpk_mpackage_check(struct mpk_toml_reader *r, void *package)
+void mpk_manifest_package_check(struct mpk_toml_reader *r, void *package)
 {
 	struct mpk_manifest *m = package;
 
@@ -62,14 +71,14 @@ static void refuse(struct mpk_toml_reader *r, struct mpk_pos pos, const char *ke
 				    because);
 }
 
-static void refuse_functions(struct mpk_toml_reader *r, const struct mpk_mmodule *m,
+static void refuse_functions(struct mpk_toml_reader *r, const struct mpk_manifest_module *m,
 			     const char *because)
 {
 	if (m->function_count)
 		refuse(r, m->functions[0].pos, "function", because);
 }
 
-static void refuse_extras(struct mpk_toml_reader *r, const struct mpk_mmodule *m,
+static void refuse_extras(struct mpk_toml_reader *r, const struct mpk_manifest_module *m,
 			  const char *because)
 {
 	for (size_t i = 0; i < m->extra_count; i++)
@@ -90,7 +99,7 @@ static void check_source(struct mpk_toml_reader *r, struct mpk_toml_str source)
 			    QUOTE(source));
 }
 
-static void check_host(struct mpk_toml_reader *r, const struct mpk_mmodule *m)
+static void check_host(struct mpk_toml_reader *r, const struct mpk_manifest_module *m)
 {
 	static const char why[] = "a host module has 'sources'";
 
@@ -105,7 +114,7 @@ static void check_host(struct mpk_toml_reader *r, const struct mpk_mmodule *m)
 				    "'base' gives the host code: leave 'sources' out, or 'base'");
 }
 
-static void check_payload_only(struct mpk_toml_reader *r, const struct mpk_mmodule *m)
+static void check_payload_only(struct mpk_toml_reader *r, const struct mpk_manifest_module *m)
 {
 	static const char why[] = "'payload' is the whole module";
 
@@ -115,16 +124,16 @@ static void check_payload_only(struct mpk_toml_reader *r, const struct mpk_mmodu
 	refuse_extras(r, m, why);
 }
 
-static void check_format(struct mpk_toml_reader *r, const struct mpk_mmodule *m,
-			 const struct mpk_mkind *kind)
+static void check_format(struct mpk_toml_reader *r, const struct mpk_manifest_module *m,
+			 const struct mpk_manifest_kind *kind)
 {
-	struct mpk_span names[MPK_MKIND_FORMATS];
+	struct mpk_span names[MPK_MANIFEST_KIND_FORMATS];
 	char near[MPK_TOML_SUGGEST_BYTES], list[128] = "";
 	size_t count = 0;
 
 	if (!m->format.text)
 		return;
-	for (; count < MPK_MKIND_FORMATS && kind->formats[count]; count++) {
+	for (; count < MPK_MANIFEST_KIND_FORMATS && kind->formats[count]; count++) {
 		names[count] = mpk_span_str(kind->formats[count]);
 		if (mpk_span_equal(mpk_toml_str_span(m->format), names[count]))
 			return;
@@ -139,7 +148,7 @@ static void check_format(struct mpk_toml_reader *r, const struct mpk_mmodule *m,
 }
 
 /* Whether every kernel brings a file of its own. */
-static bool has_own_data(const struct mpk_mmodule *m)
+static bool has_own_data(const struct mpk_manifest_module *m)
 {
 	for (size_t i = 0; i < m->function_count; i++)
 		if (!m->functions[i].data.text)
@@ -147,8 +156,8 @@ static bool has_own_data(const struct mpk_mmodule *m)
 	return m->function_count > 0;
 }
 
-static void check_device(struct mpk_toml_reader *r, const struct mpk_mmodule *m,
-			 const struct mpk_mkind *kind)
+static void check_device(struct mpk_toml_reader *r, const struct mpk_manifest_module *m,
+			 const struct mpk_manifest_kind *kind)
 {
 	check_format(r, m, kind);
 	refuse_extras(r, m, "no device kind has such a key");
@@ -163,19 +172,19 @@ static void check_device(struct mpk_toml_reader *r, const struct mpk_mmodule *m,
 			kind->name);
 }
 
-static void check_extra_keys(struct mpk_toml_reader *r, const struct mpk_mmodule *m,
-			     const struct mpk_mkind *kind)
+static void check_extra_keys(struct mpk_toml_reader *r, const struct mpk_manifest_module *m,
+			     const struct mpk_manifest_kind *kind)
 {
 	static const char *const common[] = { "id", "kind", "imports", "payload" };
-	struct mpk_span names[MPK_ARRAY_COUNT(common) + MPK_MKIND_KEYS];
+	struct mpk_span names[MPK_ARRAY_COUNT(common) + MPK_MANIFEST_KIND_KEYS];
 	char what[96];
 	size_t count = 0, known = 0;
 
-	for (; known < MPK_MKIND_KEYS && kind->keys[known].name; known++) {
-		const struct mpk_mkind_key *key = &kind->keys[known];
+	for (; known < MPK_MANIFEST_KIND_KEYS && kind->keys[known].name; known++) {
+		const struct mpk_manifest_kind_key *key = &kind->keys[known];
 
 		names[count++] = mpk_span_str(key->name);
-		if (key->required && !mpk_mmodule_extra(m, key->name).text)
+		if (key->required && !mpk_manifest_module_extra(m, key->name).text)
 			mpk_toml_read_error(r, m->pos, "missing-key",
 					    "[[module]] of kind '%s' needs '%s' (or 'payload')",
 					    kind->name, key->name);
@@ -193,8 +202,8 @@ static void check_extra_keys(struct mpk_toml_reader *r, const struct mpk_mmodule
 	}
 }
 
-static void check_structured(struct mpk_toml_reader *r, const struct mpk_mmodule *m,
-			     const struct mpk_mkind *kind)
+static void check_structured(struct mpk_toml_reader *r, const struct mpk_manifest_module *m,
+			     const struct mpk_manifest_kind *kind)
 {
 	static const char why[] = "only device kinds have it";
 
@@ -204,7 +213,7 @@ static void check_structured(struct mpk_toml_reader *r, const struct mpk_mmodule
 	check_extra_keys(r, m, kind);
 }
 
-static void unknown_kind(struct mpk_toml_reader *r, const struct mpk_mmodule *m)
+static void unknown_kind(struct mpk_toml_reader *r, const struct mpk_manifest_module *m)
 {
 	struct mpk_span names[NAMES_MAX];
 	char near[MPK_TOML_SUGGEST_BYTES];
@@ -216,7 +225,8 @@ static void unknown_kind(struct mpk_toml_reader *r, const struct mpk_mmodule *m)
 				    QUOTE(m->kind));
 		return;
 	}
-	for (const struct mpk_mkind *k; count < NAMES_MAX && (k = mpk_mkind_at(count)); count++)
+	for (const struct mpk_manifest_kind *k;
+	     count < NAMES_MAX && (k = mpk_manifest_kind_at(count)); count++)
 		names[count] = mpk_span_str(k->name);
 	mpk_toml_read_error(r, m->kind.pos, "kind",
 			    "kind '%s' is not known, so it needs 'payload', its bytes%s",
@@ -231,7 +241,7 @@ static bool is_reserved(struct mpk_toml_str kind)
 }
 
 /* Old kinds in new containers and the other way round: no loader will know them. */
-static void check_age(struct mpk_toml_reader *r, const struct mpk_mmodule *m)
+static void check_age(struct mpk_toml_reader *r, const struct mpk_manifest_module *m)
 {
 	static const struct {
 		unsigned first, last;
@@ -255,9 +265,9 @@ static void check_age(struct mpk_toml_reader *r, const struct mpk_mmodule *m)
 				   mpk_generation_get(gen)->abi, QUOTE(m->kind), kind->first);
 }
 
-static void check_kind(struct mpk_toml_reader *r, struct mpk_mmodule *m)
+static void check_kind(struct mpk_toml_reader *r, struct mpk_manifest_module *m)
 {
-	const struct mpk_mkind *kind = mpk_mkind_find(mpk_toml_str_span(m->kind));
+	const struct mpk_manifest_kind *kind = mpk_manifest_kind_find(mpk_toml_str_span(m->kind));
 
 	m->is_host = strcmp(m->kind.text, MPK_KIND_HOST) == 0;
 	/* Raw bytes are of the kind that the blob is to say, whatever else that word means. */
@@ -285,18 +295,18 @@ static void check_kind(struct mpk_toml_reader *r, struct mpk_mmodule *m)
 	check_age(r, m);
 }
 
-void mpk_mmodule_check(struct mpk_toml_reader *r, void *module)
+void mpk_manifest_module_check(struct mpk_toml_reader *r, void *module)
 {
-	struct mpk_mmodule *m = module;
+	struct mpk_manifest_module *m = module;
 
 	if (m->kind.text)
 		check_kind(r, m);
-	m->sound = r->report->errors == r->row_errors;
+	m->valid = r->report->errors == r->row_errors;
 }
 
 /* --- [[module.function]] --------------------------------------------------------------- */
 
-static void read_args(struct mpk_toml_reader *r, struct mpk_mfunction *f)
+static void read_args(struct mpk_toml_reader *r, struct mpk_manifest_function *f)
 {
 	struct mpk_dtype *args = mpk_arena_array(r->arena, f->arg_names.count, sizeof *args);
 
@@ -353,7 +363,7 @@ static void check_spelling(struct mpk_toml_reader *r, struct mpk_toml_str tag)
 				   mpk_generation_get(package_of(r)->gen)->abi, QUOTE(tag) + 5);
 }
 
-static void check_launch(struct mpk_toml_reader *r, const struct mpk_mfunction *f)
+static void check_launch(struct mpk_toml_reader *r, const struct mpk_manifest_function *f)
 {
 	size_t seen[MPK_TAG_UNKNOWN] = { 0 }; /* position + 1 */
 
@@ -379,9 +389,9 @@ static void check_launch(struct mpk_toml_reader *r, const struct mpk_mfunction *
 	}
 }
 
-void mpk_mfunction_check(struct mpk_toml_reader *r, void *function)
+void mpk_manifest_function_check(struct mpk_toml_reader *r, void *function)
 {
-	struct mpk_mfunction *f = function;
+	struct mpk_manifest_function *f = function;
 
 	read_args(r, f);
 	check_launch(r, f);

@@ -1,3 +1,4 @@
+/* schema.c - which key of mpack.toml goes where: a key is one row, a table one schema */
 #include "manifest/schema.h"
 
 #include <stddef.h>
@@ -22,37 +23,37 @@
 /* --- [[module]] and [[module.function]] -------------------------------------------- */
 
 static const struct mpk_toml_field function_fields[] = {
-	KEY(TEXT, struct mpk_mfunction, name, true),
+	KEY(TEXT, struct mpk_manifest_function, name, true),
 	{ .name = "args",
 	  .kind = MPK_TOML_FIELD_TEXTS,
 	  .required = true,
-	  .off = offsetof(struct mpk_mfunction, arg_names) },
-	KEY(TEXTS, struct mpk_mfunction, launch, true),
-	KEY(TEXT, struct mpk_mfunction, data, false),
-	KEY(BOOL, struct mpk_mfunction, uniform_buffer, false),
+	  .off = offsetof(struct mpk_manifest_function, arg_names) },
+	KEY(TEXTS, struct mpk_manifest_function, launch, true),
+	KEY(TEXT, struct mpk_manifest_function, data, false),
+	KEY(BOOL, struct mpk_manifest_function, uniform_buffer, false),
 };
 
 static const struct mpk_toml_schema function_schema = {
-	SCHEMA("[[module.function]]", struct mpk_mfunction, function_fields),
-	.done = mpk_mfunction_check,
+	SCHEMA("[[module.function]]", struct mpk_manifest_function, function_fields),
+	.done = mpk_manifest_function_check,
 };
 
 static const struct mpk_toml_field module_fields[] = {
-	KEY(TEXT, struct mpk_mmodule, id, true),
-	KEY(TEXT, struct mpk_mmodule, kind, true),
-	KEY(TEXT, struct mpk_mmodule, format, false),
-	KEY(TEXT, struct mpk_mmodule, data, false),
-	KEY(TEXT, struct mpk_mmodule, payload, false),
-	KEY(TEXTS, struct mpk_mmodule, sources, false),
-	KEY(TEXTS, struct mpk_mmodule, imports, false),
-	TABLES("function", struct mpk_mmodule, functions, function_count, function_schema),
+	KEY(TEXT, struct mpk_manifest_module, id, true),
+	KEY(TEXT, struct mpk_manifest_module, kind, true),
+	KEY(TEXT, struct mpk_manifest_module, format, false),
+	KEY(TEXT, struct mpk_manifest_module, data, false),
+	KEY(TEXT, struct mpk_manifest_module, payload, false),
+	KEY(TEXTS, struct mpk_manifest_module, sources, false),
+	KEY(TEXTS, struct mpk_manifest_module, imports, false),
+	TABLES("function", struct mpk_manifest_module, functions, function_count, function_schema),
 };
 
 /* Keys that belong to a kind are kept; which kind has which is checked afterwards. */
 static bool keep_extra(struct mpk_toml_reader *r, const struct mpk_toml *table,
 		       const struct mpk_toml_entry *entry, void *out)
 {
-	struct mpk_mmodule *m = out;
+	struct mpk_manifest_module *m = out;
 	const struct mpk_toml *v = &entry->value;
 
 	if (v->type != MPK_TOML_STRING || !v->len || memchr(v->text, 0, v->len))
@@ -63,7 +64,7 @@ static bool keep_extra(struct mpk_toml_reader *r, const struct mpk_toml *table,
 		r->failed = true;
 		return true;
 	}
-	m->extras[m->extra_count++] = (struct mpk_mextra){
+	m->extras[m->extra_count++] = (struct mpk_manifest_extra){
 		.key = { entry->key, entry->key_len, entry->pos },
 		.value = { v->text, v->len, v->pos },
 	};
@@ -71,60 +72,63 @@ static bool keep_extra(struct mpk_toml_reader *r, const struct mpk_toml *table,
 }
 
 static const struct mpk_toml_schema module_schema = {
-	SCHEMA("[[module]]", struct mpk_mmodule, module_fields),
+	SCHEMA("[[module]]", struct mpk_manifest_module, module_fields),
 	.unknown = keep_extra,
-	.done = mpk_mmodule_check,
+	.done = mpk_manifest_module_check,
 };
 
 /* --- [[function]] ------------------------------------------------------------------- */
 
 static const struct mpk_toml_field step_fields[] = {
-	KEY(TEXT, struct mpk_mstep, kernel, true),  KEY(EXPRS, struct mpk_mstep, args, true),
-	KEY(EXPRS, struct mpk_mstep, grid, true),   KEY(EXPRS, struct mpk_mstep, block, true),
-	KEY(EXPR, struct mpk_mstep, shared, false),
+	KEY(TEXT, struct mpk_manifest_step, kernel, true),
+	KEY(EXPRS, struct mpk_manifest_step, args, true),
+	KEY(EXPRS, struct mpk_manifest_step, grid, true),
+	KEY(EXPRS, struct mpk_manifest_step, block, true),
+	KEY(EXPR, struct mpk_manifest_step, shared, false),
 };
 
 static const struct mpk_toml_schema step_schema = {
-	SCHEMA("[[function.steps]]", struct mpk_mstep, step_fields),
+	SCHEMA("[[function.steps]]", struct mpk_manifest_step, step_fields),
 };
 
 #define OWN(kind_, member)                                                                         \
 	{ .name = #member,                                                                         \
 	  .kind = MPK_TOML_FIELD_##kind_,                                                          \
-	  .off = offsetof(struct mpk_mlaunch_row, own.member) }
+	  .off = offsetof(struct mpk_manifest_launch_row, own.member) }
 
 static const struct mpk_toml_field launch_fields[] = {
 	{ .name = "name",
 	  .kind = MPK_TOML_FIELD_TEXT,
 	  .required = true,
-	  .off = offsetof(struct mpk_mlaunch_row, launch.name) },
+	  .off = offsetof(struct mpk_manifest_launch_row, launch.name) },
 	{ .name = "params",
 	  .kind = MPK_TOML_FIELD_TEXTS,
 	  .required = true,
-	  .off = offsetof(struct mpk_mlaunch_row, launch.params) },
+	  .off = offsetof(struct mpk_manifest_launch_row, launch.params) },
 	{ .name = "temps",
 	  .kind = MPK_TOML_FIELD_TEXTS,
-	  .off = offsetof(struct mpk_mlaunch_row, launch.temps) },
+	  .off = offsetof(struct mpk_manifest_launch_row, launch.temps) },
 	OWN(TEXT, kernel),
 	OWN(EXPRS, args),
 	OWN(EXPRS, grid),
 	OWN(EXPRS, block),
 	OWN(EXPR, shared),
-	TABLES("steps", struct mpk_mlaunch_row, launch.steps, launch.step_count, step_schema),
+	TABLES("steps", struct mpk_manifest_launch_row, launch.steps, launch.step_count,
+	       step_schema),
 };
 
-static struct mpk_pos own_step_pos(const struct mpk_mstep *own)
+static struct mpk_pos own_step_pos(const struct mpk_manifest_step *own)
 {
-	const struct mpk_pos places[] = { own->kernel.pos, own->args.pos, own->grid.pos,
-					  own->block.pos, own->shared.pos };
+	const struct mpk_pos positions[] = { own->kernel.pos, own->args.pos, own->grid.pos,
+					     own->block.pos, own->shared.pos };
 
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(places); i++)
-		if (places[i].line)
-			return places[i];
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(positions); i++)
+		if (positions[i].line)
+			return positions[i];
 	return (struct mpk_pos){ 0 };
 }
 
-static void need(struct mpk_toml_reader *r, const struct mpk_mlaunch_row *row, bool present,
+static void need(struct mpk_toml_reader *r, const struct mpk_manifest_launch_row *row, bool present,
 		 const char *key)
 {
 	if (!present)
@@ -132,9 +136,9 @@ static void need(struct mpk_toml_reader *r, const struct mpk_mlaunch_row *row, b
 				    key);
 }
 
-static void take_own_step(struct mpk_toml_reader *r, struct mpk_mlaunch_row *row)
+static void take_own_step(struct mpk_toml_reader *r, struct mpk_manifest_launch_row *row)
 {
-	struct mpk_mstep *step = mpk_arena_alloc(r->arena, sizeof *step);
+	struct mpk_manifest_step *step = mpk_arena_alloc(r->arena, sizeof *step);
 
 	if (!step) {
 		r->failed = true;
@@ -152,7 +156,7 @@ static void take_own_step(struct mpk_toml_reader *r, struct mpk_mlaunch_row *row
 
 static void finish_launch(struct mpk_toml_reader *r, void *out)
 {
-	struct mpk_mlaunch_row *row = out;
+	struct mpk_manifest_launch_row *row = out;
 	struct mpk_pos own = own_step_pos(&row->own);
 
 	if (!row->launch.steps)
@@ -168,8 +172,8 @@ static const struct mpk_toml_schema launch_schema = {
 	.what = "[[function]]",
 	.fields = launch_fields,
 	.field_count = MPK_ARRAY_COUNT(launch_fields),
-	.bytes = sizeof(struct mpk_mlaunch_row),
-	.pos_off = offsetof(struct mpk_mlaunch_row, launch.pos),
+	.bytes = sizeof(struct mpk_manifest_launch_row),
+	.pos_off = offsetof(struct mpk_manifest_launch_row, launch.pos),
 	.done = finish_launch,
 };
 
@@ -192,7 +196,7 @@ static const struct mpk_toml_schema package_schema = {
 	.field_count = MPK_ARRAY_COUNT(package_fields),
 	.bytes = sizeof(struct mpk_manifest),
 	.pos_off = SIZE_MAX,
-	.done = mpk_mpackage_check,
+	.done = mpk_manifest_package_check,
 };
 
 /* [package] first: what it says decides what modules may say. */
@@ -200,16 +204,16 @@ static const struct mpk_toml_field file_fields[] = {
 	{ .name = "package",
 	  .kind = MPK_TOML_FIELD_TABLE,
 	  .required = true,
-	  .off = offsetof(struct mpk_mdraft, package),
+	  .off = offsetof(struct mpk_manifest_draft, package),
 	  ROWS(package_schema) },
-	TABLES("module", struct mpk_mdraft, modules, module_count, module_schema),
-	TABLES("function", struct mpk_mdraft, launches, launch_count, launch_schema),
+	TABLES("module", struct mpk_manifest_draft, modules, module_count, module_schema),
+	TABLES("function", struct mpk_manifest_draft, launches, launch_count, launch_schema),
 };
 
-const struct mpk_toml_schema mpk_mschema_file = {
+const struct mpk_toml_schema mpk_manifest_schema = {
 	.what = "the manifest",
 	.fields = file_fields,
 	.field_count = MPK_ARRAY_COUNT(file_fields),
-	.bytes = sizeof(struct mpk_mdraft),
+	.bytes = sizeof(struct mpk_manifest_draft),
 	.pos_off = SIZE_MAX,
 };

@@ -51,7 +51,7 @@ static bool same_module(const struct mpk_loader *l, const struct mpk_module *a,
 	       same_content(l, a->content, b->content);
 }
 
-/* Candidates side by side: by size, then kind, then place in the manifest. */
+/* Candidates side by side: by size, then kind, then position in the manifest. */
 struct candidate {
 	const struct mpk_module *module;
 	size_t index;

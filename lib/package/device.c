@@ -4,12 +4,12 @@
 #include <string.h>
 
 #include "base/strmap.h"
-#include "clsource/clsource.h"
+#include "code/info.h"
 #include "kernels/kernels.h"
-#include "manifest/mkind.h"
+#include "manifest/kind.h"
 #include "package/format.h"
 #include "package/loader.h"
-#include "probe.h"
+#include "sourcecode/sourcecode.h"
 #include "text/escape.h"
 
 #define QUOTE(mstr) MPK_QUOTE(mpk_toml_str_span(mstr))
@@ -17,13 +17,13 @@
 /* One module on its way. */
 struct device {
 	struct mpk_loader *l;
-	const struct mpk_mmodule *m;
-	const struct mpk_mkind *kind;
+	const struct mpk_manifest_module *m;
+	const struct mpk_manifest_kind *kind;
 	const char *format;            /* NULL: not known yet, or none fits */
 	const struct mpk_file **files; /* of each kernel; all the same when the module has one */
 	enum mpk_kernels_layout layout;
 	bool own_files; /* kernels bring files of their own */
-	bool sound;     /* no finding so far */
+	bool valid;     /* no finding so far */
 };
 
 static enum mpk_kernels_layout layout_of(const char *key, enum mpk_generation gen)
@@ -41,7 +41,7 @@ static enum mpk_kernels_layout layout_of(const char *key, enum mpk_generation ge
 
 static struct mpk_toml_str data_of(const struct device *d, size_t i)
 {
-	const struct mpk_mfunction *f = &d->m->functions[i];
+	const struct mpk_manifest_function *f = &d->m->functions[i];
 
 	return f->data.text ? f->data : d->m->data;
 }
@@ -54,10 +54,11 @@ static void check_format(struct device *d, struct mpk_toml_str name, const struc
 	struct mpk_span kind = mpk_span_str(d->kind->key), format;
 
 	if (!d->format)
-		d->format = d->m->format.text
-				    ? d->m->format.text
-				    : mpk_code_format_guess(d->kind->formats, MPK_MKIND_FORMATS,
-							    d->kind->key, f->path, f->map.bytes);
+		d->format =
+			d->m->format.text
+				? d->m->format.text
+				: mpk_code_format_guess(d->kind->formats, MPK_MANIFEST_KIND_FORMATS,
+							d->kind->key, f->path, f->map.bytes);
 	format = mpk_span_str(d->format ? d->format : "");
 	if (!f->map.bytes.len) {
 		mpk_loader_error(d->l, name.pos, MPK_E_CORRUPT, "payload-format", "'%s' is empty",
@@ -66,14 +67,14 @@ static void check_format(struct device *d, struct mpk_toml_str name, const struc
 		mpk_loader_error(d->l, name.pos, MPK_E_CORRUPT, "payload-format",
 				 "'%s' is in no format of kind '%s': say 'format' if it is",
 				 QUOTE(name), d->kind->name);
-	} else if (!mpk_probe_fits(kind, format, mpk_probe(f->map.bytes))) {
+	} else if (!mpk_code_format_fits(kind, format, mpk_code_format_of(f->map.bytes))) {
 		mpk_loader_error(d->l, name.pos, MPK_E_CORRUPT, "payload-format",
 				 "'%s' is not %s (format '%s')", QUOTE(name),
-				 mpk_probe_name(mpk_probe_expected(kind, format)), d->format);
+				 mpk_code_format_claimed(kind, format)->name, d->format);
 	} else {
 		return;
 	}
-	d->sound = false;
+	d->valid = false;
 }
 
 static const struct mpk_file *open_checked(struct device *d, struct mpk_toml_str name)
@@ -83,7 +84,7 @@ static const struct mpk_file *open_checked(struct device *d, struct mpk_toml_str
 	if (f)
 		check_format(d, name, f);
 	else
-		d->sound = false;
+		d->valid = false;
 	return f;
 }
 
@@ -104,27 +105,35 @@ static bool open_files(struct device *d)
 
 		d->own_files |= own.text != NULL;
 		d->files[i] = own.text ? open_checked(d, own) : shared;
-		d->sound &= d->files[i] != NULL;
+		d->valid &= d->files[i] != NULL;
 	}
-	return d->sound;
+	return d->valid;
 }
 
 /* --- kernels --------------------------------------------------------------------------- */
 
-static void missing_kernel(struct device *d, size_t i, const struct mpk_probe_names *found)
+static void missing_kernel(struct device *d, size_t i, const struct mpk_code_info *found)
 {
+	const struct mpk_code_info *lister = mpk_code_info_lister(found);
+	size_t count = lister ? lister->kernel_count : 0, near;
+	struct mpk_span *names = mpk_arena_array(d->l->arena, count, sizeof *names);
 	struct mpk_toml_str name = d->m->functions[i].name;
-	size_t near = mpk_closest(mpk_toml_str_span(name), found->names, found->count);
 	char hint[160] = "";
 
-	if (near < found->count)
-		(void)snprintf(hint, sizeof hint, "; did you mean '%s'?",
-			       MPK_QUOTE(found->names[near]));
-	else if (found->count == 1)
-		(void)snprintf(hint, sizeof hint, "; it has '%s'", MPK_QUOTE(found->names[0]));
+	if (!names) {
+		d->l->failed = true;
+		return;
+	}
+	for (size_t k = 0; k < count; k++)
+		names[k] = lister->kernels[k].name;
+	near = mpk_closest(mpk_toml_str_span(name), names, count);
+	if (near < count)
+		(void)snprintf(hint, sizeof hint, "; did you mean '%s'?", MPK_QUOTE(names[near]));
+	else if (count == 1)
+		(void)snprintf(hint, sizeof hint, "; it has '%s'", MPK_QUOTE(names[0]));
 	mpk_loader_error(d->l, name.pos, MPK_E_CONFLICT, "missing-kernel",
 			 "'%s' has no kernel '%s'%s", QUOTE(data_of(d, i)), QUOTE(name), hint);
-	d->sound = false;
+	d->valid = false;
 }
 
 /* TVM's own code generator for PTX writes kernels as .func, and means them. */
@@ -136,44 +145,45 @@ static void warn_function(struct device *d, struct mpk_toml_str name)
 			     QUOTE(name));
 }
 
-/* What its reader found wrong with a file; a preprocessor may leave sound text of a source. */
-static void broken_file(struct device *d, size_t i, const struct mpk_error *err)
+/* What its reader found wrong with a file; a preprocessor may leave valid text of a source. */
+static void broken_file(struct device *d, size_t i, const struct mpk_code_info *found)
 {
+	const struct mpk_error *err = mpk_code_info_problem(found);
 	struct mpk_toml_str name = data_of(d, i);
 
-	if (mpk_probe_is_source(mpk_probe(d->files[i]->map.bytes))) {
+	if (found->format->is_source) {
 		mpk_toml_add_finding(d->l->report, d->l->manifest->path, name.pos, MPK_WARNING,
 				     "payload-format", "'%s': %s", QUOTE(name), err->text);
 		return;
 	}
 	mpk_loader_error(d->l, name.pos, err->code, "payload-format", "'%s': %s", QUOTE(name),
 			 err->text);
-	d->sound = false;
+	d->valid = false;
 }
 
 /* The kernels of the file that function i and maybe others lie in. */
 static void check_kernels_from(struct device *d, size_t i)
 {
 	struct mpk_span bytes = d->files[i]->map.bytes;
-	struct mpk_probe_names found;
-	struct mpk_error err = { 0 };
+	struct mpk_code_info found;
 
-	if (mpk_probe_kernels(bytes, d->l->arena, &found, &err) != MPK_OK) {
-		if (err.code == MPK_E_NOMEM)
-			d->l->failed = true;
-		else
-			broken_file(d, i, &err);
+	if (mpk_code_info_read(bytes, 0, NULL, d->l->arena, &found, NULL) != MPK_OK) {
+		d->l->failed = true;
+		return;
+	}
+	if (mpk_code_info_problem(&found)) {
+		broken_file(d, i, &found);
 		return;
 	}
 	for (size_t k = i; k < d->m->function_count; k++) {
-		enum mpk_probe_kernel there =
-			mpk_probe_find(&found, mpk_toml_str_span(d->m->functions[k].name));
+		enum mpk_code_defines there =
+			mpk_code_info_defines(&found, mpk_toml_str_span(d->m->functions[k].name));
 
 		if (d->files[k] != d->files[i])
 			continue;
-		if (there == MPK_PROBE_MISSING)
+		if (there == MPK_CODE_MISSING)
 			missing_kernel(d, k, &found);
-		else if (there == MPK_PROBE_FUNCTION)
+		else if (there == MPK_CODE_FUNCTION)
 			warn_function(d, d->m->functions[k].name);
 	}
 }
@@ -192,7 +202,7 @@ static struct mpk_function_info *build_table(struct device *d)
 	struct mpk_function_info *table = mpk_arena_array(d->l->arena, count, sizeof *table);
 
 	for (size_t i = 0; table && i < count; i++) {
-		const struct mpk_mfunction *f = &d->m->functions[i];
+		const struct mpk_manifest_function *f = &d->m->functions[i];
 		struct mpk_span *tags = mpk_arena_array(d->l->arena, f->launch.count, sizeof *tags);
 		int32_t *extra = mpk_arena_array(d->l->arena, f->arg_count, sizeof *extra);
 
@@ -219,7 +229,8 @@ static struct mpk_function_info *build_table(struct device *d)
 
 /* --- code -------------------------------------------------------------------------------- */
 
-static bool has_piece(const struct mpk_clsource_piece *pieces, size_t count, struct mpk_span kernel)
+static bool has_piece(const struct mpk_source_code_piece *pieces, size_t count,
+		      struct mpk_span kernel)
 {
 	for (size_t i = 0; i < count; i++)
 		if (mpk_span_equal(pieces[i].name, kernel))
@@ -228,20 +239,20 @@ static bool has_piece(const struct mpk_clsource_piece *pieces, size_t count, str
 }
 
 /* What loaders make of a source that comes with lines of its own. */
-static void check_pieces(struct device *d, const struct mpk_clsource_piece *pieces, size_t count)
+static void check_pieces(struct device *d, const struct mpk_source_code_piece *pieces, size_t count)
 {
 	for (size_t i = 0; i < d->m->function_count; i++) {
 		struct mpk_toml_str name = d->m->functions[i].name;
 
 		if (!has_piece(pieces, count, mpk_toml_str_span(name)))
 			mpk_loader_error(d->l, name.pos, MPK_E_CONFLICT, "missing-kernel",
-					 "'%s' has '" MPK_CLSOURCE_DELIMITER
+					 "'%s' has '" MPK_SOURCE_CODE_DELIMITER
 					 "' lines, but none for '%s'",
 					 QUOTE(data_of(d, i)), QUOTE(name));
 	}
 	if (count != d->m->function_count)
 		mpk_loader_error(d->l, d->m->data.pos, MPK_E_CONFLICT, "pieces",
-				 "'%s' has %zu '" MPK_CLSOURCE_DELIMITER
+				 "'%s' has %zu '" MPK_SOURCE_CODE_DELIMITER
 				 "' lines for %zu kernels; loaders want one for each",
 				 QUOTE(d->m->data), count, d->m->function_count);
 }
@@ -254,7 +265,7 @@ static void put_pieces(struct device *d, struct mpk_rope *code)
 
 		while (source.len && source.data[source.len - 1] == 0)
 			source.len--;
-		mpk_rope_put_bytes(code, mpk_span_str(MPK_CLSOURCE_DELIMITER));
+		mpk_rope_put_bytes(code, mpk_span_str(MPK_SOURCE_CODE_DELIMITER));
 		mpk_rope_put_bytes(code, mpk_toml_str_span(d->m->functions[i].name));
 		mpk_rope_put_bytes(code, mpk_span_str("\n"));
 		mpk_loader_put(d->files[i], 0, source.len, code);
@@ -268,11 +279,11 @@ static void put_pieces(struct device *d, struct mpk_rope *code)
 static void put_opencl(struct device *d, struct mpk_rope *code)
 {
 	const struct mpk_file *first = d->files[0];
-	const struct mpk_clsource_piece *pieces;
+	const struct mpk_source_code_piece *pieces;
 	size_t count = 0;
 
 	if (!d->own_files &&
-	    mpk_clsource_split(first->map.bytes, d->l->arena, &pieces, &count, NULL) != MPK_OK) {
+	    mpk_source_code_split(first->map.bytes, d->l->arena, &pieces, &count, NULL) != MPK_OK) {
 		d->l->failed = true;
 		return;
 	}
@@ -338,16 +349,18 @@ static void encode(struct device *d, struct mpk_rope *rope)
 		mpk_kernels_write(&k, rope);
 }
 
-void mpk_loader_put_device(struct mpk_loader *l, const struct mpk_mmodule *m, struct mpk_rope *rope)
+void mpk_loader_put_device(struct mpk_loader *l, const struct mpk_manifest_module *m,
+			   struct mpk_rope *rope)
 {
-	struct device d = {
-		.l = l, .m = m, .kind = mpk_mkind_find(mpk_toml_str_span(m->kind)), .sound = true
-	};
+	struct device d = { .l = l,
+			    .m = m,
+			    .kind = mpk_manifest_kind_find(mpk_toml_str_span(m->kind)),
+			    .valid = true };
 
 	d.layout = layout_of(d.kind->key, l->manifest->gen);
 	if (!open_files(&d))
 		return;
 	check_kernels(&d);
-	if (d.sound)
+	if (d.valid && d.format) /* without files, which the manifest refuses, there is none */
 		encode(&d, rope);
 }

@@ -1,7 +1,8 @@
+/* format.c - the format of a code file: its suffix decides where the kind has that format */
 #include "package/format.h"
 
 #include "base/compiler.h"
-#include "probe.h"
+#include "code/format.h"
 
 static const struct {
 	const char *suffix, *format;
@@ -38,5 +39,6 @@ const char *mpk_code_format_guess(const char *const *formats, size_t max, const 
 	const char *format = find(formats, max, format_of_suffix(path));
 
 	return format ? format
-		      : find(formats, max, mpk_probe_format(mpk_span_str(kind), mpk_probe(bytes)));
+		      : find(formats, max,
+			     mpk_code_format_label(mpk_span_str(kind), mpk_code_format_of(bytes)));
 }

@@ -69,7 +69,7 @@ const struct mpk_launch *mpk_loader_launches(struct mpk_loader *l, struct mpk_mo
 	const struct mpk_launch *launches = NULL;
 	enum mpk_code code;
 
-	if (!l->manifest->launch_count || !l->manifest->sound)
+	if (!l->manifest->launch_count || !l->manifest->valid)
 		return NULL;
 	code = mpk_launch_resolve(l->manifest, l->arena, l->report, &launches, NULL);
 	if (code == MPK_E_NOMEM)

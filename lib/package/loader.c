@@ -1,3 +1,4 @@
+/* loader.c - the files that a manifest names: found beside it, or in memory */
 #include "package/loader.h"
 
 #include <stdarg.h>
@@ -6,10 +7,6 @@
 
 #include "base/vec.h"
 #include "text/escape.h"
-
-/* Payloads from here on are not read but copied from file to file. Smaller ones give
- * their descriptor back: a package may have more of them than a process has descriptors. */
-enum { LARGE_BYTES = 1 << 20 };
 
 const char *mpk_loader_path(struct mpk_loader *l, struct mpk_toml_str name)
 {
@@ -40,16 +37,18 @@ void mpk_loader_error(struct mpk_loader *l, struct mpk_pos pos, enum mpk_code co
 	mpk_report_add(l->report, MPK_ERROR, check, &err);
 }
 
-const struct mpk_given_file *mpk_loader_given(const struct mpk_loader *l, struct mpk_toml_str name)
+const struct mpk_memory_file *mpk_loader_memory_file(const struct mpk_loader *l,
+						     struct mpk_toml_str name)
 {
 	size_t i;
 
-	return mpk_strmap_find(&l->given_names, mpk_toml_str_span(name), &i) ? &l->given[i] : NULL;
+	return mpk_strmap_find(&l->memory_names, mpk_toml_str_span(name), &i) ? &l->memory_files[i]
+									      : NULL;
 }
 
 const struct mpk_file *mpk_loader_open(struct mpk_loader *l, struct mpk_toml_str name)
 {
-	const struct mpk_given_file *given = mpk_loader_given(l, name);
+	const struct mpk_memory_file *memory = mpk_loader_memory_file(l, name);
 	const char *path = mpk_loader_path(l, name);
 	struct mpk_file *f = path ? mpk_arena_alloc(l->arena, sizeof *f) : NULL;
 	struct mpk_error err = { 0 };
@@ -58,8 +57,8 @@ const struct mpk_file *mpk_loader_open(struct mpk_loader *l, struct mpk_toml_str
 		l->failed = true;
 		return NULL;
 	}
-	if (given) { /* nobody's to close, so it is not listed */
-		*f = (struct mpk_file){ .map = { .bytes = given->bytes, .fd = -1 }, .path = path };
+	if (memory) { /* nobody's to close, so it is not listed */
+		*f = (struct mpk_file){ .map = { .bytes = memory->bytes, .fd = -1 }, .path = path };
 		return f;
 	}
 	if (mpk_mapping_open(path, &f->map, &err) != MPK_OK) {
@@ -67,7 +66,8 @@ const struct mpk_file *mpk_loader_open(struct mpk_loader *l, struct mpk_toml_str
 				 MPK_QUOTE(mpk_toml_str_span(name)), err.text);
 		return NULL;
 	}
-	if (f->map.fd >= 0 && f->map.bytes.len < LARGE_BYTES) {
+	/* a package may have more small files than a process has descriptors */
+	if (f->map.fd >= 0 && f->map.bytes.len < MPK_LARGE_BYTES) {
 		(void)close(f->map.fd);
 		f->map.fd = -1;
 	}

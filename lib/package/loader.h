@@ -20,9 +20,9 @@ struct mpk_loader {
 	struct mpk_arena *arena;
 	struct mpk_report *report;
 	struct mpk_file *files;
-	const struct mpk_given_file *given;
-	struct mpk_strmap given_names; /* name -> index in given */
-	const char **inputs;           /* malloc'ed */
+	const struct mpk_memory_file *memory_files;
+	struct mpk_strmap memory_names; /* name -> index in memory_files */
+	const char **inputs;            /* malloc'ed */
 	size_t input_count, input_cap;
 	bool failed; /* out of memory */
 };
@@ -31,8 +31,9 @@ struct mpk_loader {
  * Remembers it as an input. */
 const char *mpk_loader_path(struct mpk_loader *l, struct mpk_toml_str name);
 
-/* mpk_loader_given - the file of that name that stands in memory, or NULL */
-const struct mpk_given_file *mpk_loader_given(const struct mpk_loader *l, struct mpk_toml_str name);
+/* mpk_loader_memory_file - the in-memory file of that name, or NULL */
+const struct mpk_memory_file *mpk_loader_memory_file(const struct mpk_loader *l,
+						     struct mpk_toml_str name);
 
 /* mpk_loader_open - the file a key names, mapped; NULL when it cannot be read: a finding
  * at the key's value then */
@@ -42,16 +43,16 @@ const struct mpk_file *mpk_loader_open(struct mpk_loader *l, struct mpk_toml_str
  * small ones as a view of the mapping */
 void mpk_loader_put(const struct mpk_file *f, uint64_t off, uint64_t len, struct mpk_rope *rope);
 
-/* mpk_loader_error - a finding at a place of the manifest */
+/* mpk_loader_error - a finding at a position of the manifest */
 void mpk_loader_error(struct mpk_loader *l, struct mpk_pos pos, enum mpk_code code,
 		      const char *check, const char *fmt, ...) MPK_PRINTF(5, 6);
 
 /* mpk_loader_put_device - the payload of a device module from its code files and kernel table
  * mpk_loader_put_executor - the payload of a GraphExecutorFactory or AotExecutorFactory
  * Append to rope; problems become findings. */
-void mpk_loader_put_device(struct mpk_loader *l, const struct mpk_mmodule *m,
+void mpk_loader_put_device(struct mpk_loader *l, const struct mpk_manifest_module *m,
 			   struct mpk_rope *rope);
-void mpk_loader_put_executor(struct mpk_loader *l, const struct mpk_mmodule *m,
+void mpk_loader_put_executor(struct mpk_loader *l, const struct mpk_manifest_module *m,
 			     struct mpk_rope *rope);
 
 /* mpk_loader_dedup - let the importers of modules with equal kind, bytes and imports import
@@ -59,7 +60,7 @@ void mpk_loader_put_executor(struct mpk_loader *l, const struct mpk_mmodule *m,
  * @root    likewise; modules with empty bytes count, host modules do not */
 void mpk_loader_dedup(struct mpk_loader *l, struct mpk_module *modules, size_t count, size_t *root);
 
-/* mpk_loader_launches - check the launch functions and give their code a place in the tree
+/* mpk_loader_launches - check the launch functions and put their code into the tree
  * @modules  room for one more than *count; a host module may be added
  * @root    set to that host module unless the manifest names a root
  * Returns  manifest->launch_count functions, or NULL when there are none or they do not

@@ -1,3 +1,8 @@
+/* package.c - a manifest with its files as a tree and a blob
+ *
+ * A finding does not end the load: everything that can still be looked at is, so that one run
+ * reports all that is wrong.
+ */
 #include "package/package.h"
 
 #include <errno.h>
@@ -6,28 +11,28 @@
 #include <unistd.h>
 
 #include "graph/graph.h"
-#include "manifest/mkind.h"
+#include "manifest/kind.h"
 #include "package/loader.h"
 #include "text/escape.h"
 
 /* --- files that are named but not read here -------------------------------------------- */
 
 /* What the compiler is to read is only looked for, so that a slip is found here with its
- * place and together with all others. */
+ * position and together with all others. */
 static const char *look_for(struct mpk_loader *l, struct mpk_toml_str name)
 {
 	const char *path = mpk_loader_path(l, name);
 
 	if (!path)
 		return NULL;
-	if (!mpk_loader_given(l, name) && access(path, R_OK) != 0)
+	if (!mpk_loader_memory_file(l, name) && access(path, R_OK) != 0)
 		mpk_loader_error(l, name.pos, MPK_E_IO, "source-file", "'%s': cannot read: %s",
 				 MPK_QUOTE(mpk_toml_str_span(name)), strerror(errno));
 	return path;
 }
 
 /* A module with other errors cannot be packed, but its files can be missing too. */
-static void look_for_payload(struct mpk_loader *l, const struct mpk_mmodule *m)
+static void look_for_payload(struct mpk_loader *l, const struct mpk_manifest_module *m)
 {
 	if (m->payload.text)
 		(void)look_for(l, m->payload);
@@ -37,9 +42,10 @@ static void look_for_payload(struct mpk_loader *l, const struct mpk_mmodule *m)
 
 /* --- one module ---------------------------------------------------------------------------- */
 
-static void load_payload(struct mpk_loader *l, const struct mpk_mmodule *m, struct mpk_rope *rope)
+static void load_payload(struct mpk_loader *l, const struct mpk_manifest_module *m,
+			 struct mpk_rope *rope)
 {
-	const struct mpk_mkind *kind = mpk_mkind_find(mpk_toml_str_span(m->kind));
+	const struct mpk_manifest_kind *kind = mpk_manifest_kind_find(mpk_toml_str_span(m->kind));
 
 	if (m->payload.text) {
 		const struct mpk_file *f = mpk_loader_open(l, m->payload);
@@ -63,10 +69,10 @@ static struct mpk_module *load_modules(struct mpk_loader *l)
 	if (!modules || !ropes)
 		return NULL;
 	for (size_t i = 0; i < count; i++) {
-		const struct mpk_mmodule *m = &l->manifest->modules[i];
+		const struct mpk_manifest_module *m = &l->manifest->modules[i];
 
 		ropes[i] = mpk_rope_of(l->arena);
-		if (!m->is_host && m->sound)
+		if (!m->is_host && m->valid)
 			load_payload(l, m, &ropes[i]);
 		else if (!m->is_host)
 			look_for_payload(l, m);
@@ -141,13 +147,12 @@ static enum mpk_code build(struct mpk_loader *l, struct mpk_package *out, struct
 	bool *unreached = mpk_arena_array(l->arena, count + 1, sizeof *unreached);
 	struct mpk_module *modules = load_modules(l);
 
-	if (!modules || !unreached)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(modules && unreached, err);
 	out->launches = mpk_loader_launches(l, modules, &count, &root);
 	out->launch_count = out->launches ? manifest->launch_count : 0;
-	if (manifest->dedup && manifest->sound && !l->report->errors && !l->failed)
+	if (manifest->dedup && manifest->valid && !l->report->errors && !l->failed)
 		mpk_loader_dedup(l, modules, count, &root);
-	if (manifest->sound)
+	if (manifest->valid)
 		MPK_TRY(mpk_graph_order(
 			&(struct mpk_graph){ modules, count, root, manifest->keep_order },
 			manifest->gen, l->arena, &out->tree, unreached, err));
@@ -180,19 +185,20 @@ static enum mpk_code load(struct mpk_loader *l, struct mpk_package *out, struct 
 	return code;
 }
 
-static bool name_given(struct mpk_loader *l, size_t count)
+static bool name_memory_files(struct mpk_loader *l, size_t count)
 {
 	size_t found;
 
 	for (size_t i = 0; i < count; i++)
-		if (mpk_strmap_put(&l->given_names, mpk_span_str(l->given[i].name), i, &found) < 0)
+		if (mpk_strmap_put(&l->memory_names, mpk_span_str(l->memory_files[i].name), i,
+				   &found) < 0)
 			return false;
 	return true;
 }
 
 static void loader_fini(struct mpk_loader *l)
 {
-	mpk_strmap_fini(&l->given_names);
+	mpk_strmap_fini(&l->memory_names);
 }
 
 enum mpk_code mpk_package_load(const struct mpk_package_input *input, struct mpk_arena *arena,
@@ -204,7 +210,7 @@ enum mpk_code mpk_package_load(const struct mpk_package_input *input, struct mpk
 		.manifest = &out->manifest,
 		.arena = arena,
 		.report = report,
-		.given = input->given,
+		.memory_files = input->memory_files,
 	};
 	size_t errors = report->errors, from = report->count;
 	enum mpk_code code;
@@ -215,8 +221,7 @@ enum mpk_code mpk_package_load(const struct mpk_package_input *input, struct mpk
 		return code;
 	if (input->gen)
 		out->manifest.gen = *input->gen;
-	if (!name_given(&l, input->given_count))
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(name_memory_files(&l, input->memory_file_count), err);
 	if (out->manifest.module_count)
 		MPK_TRY(load(&l, out, err));
 	if (report->errors != errors)

@@ -23,7 +23,7 @@ struct mpk_host_source {
 struct mpk_file;
 
 /* Zero-initialise; fill with mpk_package_load; mpk_package_close. Everything but the
- * open files is in the arena given to load. */
+ * open files is in the arena of load. */
 struct mpk_package {
 	struct mpk_manifest manifest;
 	struct mpk_tree tree;
@@ -39,8 +39,8 @@ struct mpk_package {
 	struct mpk_file *files; /* what the blob's pieces lie in */
 };
 
-/* A file that stands in memory. */
-struct mpk_given_file {
+/* An in-memory file: what a name of the manifest stands for instead of a file on disk. */
+struct mpk_memory_file {
 	const char *name;      /* as the manifest names it */
 	struct mpk_span bytes; /* borrowed as long as the package */
 };
@@ -48,9 +48,10 @@ struct mpk_given_file {
 struct mpk_package_input {
 	struct mpk_span text; /* the manifest, TOML */
 	const char *path;     /* names it in findings; paths in it are relative to its folder */
-	const enum mpk_generation *gen;     /* instead of what it says; NULL: as it says */
-	const struct mpk_given_file *given; /* taken before files of the same name; may be NULL */
-	size_t given_count;
+	const enum mpk_generation *gen; /* instead of what it says; NULL: as it says */
+	const struct mpk_memory_file
+		*memory_files; /* taken before files of the same name; may be NULL */
+	size_t memory_file_count;
 };
 
 /* mpk_package_load - read a manifest and every payload, build the tree and the blob

@@ -2,8 +2,8 @@
 
 #include "package/standalone.h"
 
-#include "clsource/clsource.h"
 #include "io/reader.h"
+#include "sourcecode/sourcecode.h"
 #include "text/escape.h"
 
 /* Everything one kernel's row is made of. */
@@ -19,13 +19,13 @@ struct search {
 static enum mpk_code code_of(struct search *s, const struct mpk_kernels *k, struct mpk_span name,
 			     struct mpk_span *out, struct mpk_error *err)
 {
-	const struct mpk_clsource_piece *pieces;
+	const struct mpk_source_code_piece *pieces;
 	size_t count = 0;
 
 	*out = k->data;
 	if (!mpk_span_is(k->fmt, "cl"))
 		return MPK_OK;
-	MPK_TRY(mpk_clsource_split(k->data, s->arena, &pieces, &count, err));
+	MPK_TRY(mpk_source_code_split(k->data, s->arena, &pieces, &count, err));
 	for (size_t i = 0; i < count; i++) {
 		if (mpk_span_equal(pieces[i].name, name)) {
 			*out = pieces[i].text;
@@ -51,8 +51,7 @@ static enum mpk_code add_row(struct search *s, const struct mpk_kernels *k,
 		.tags = tags,
 		.tag_count = f->launch_tag_count,
 	};
-	if (!tags || !row->name || !row->format)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(tags && row->name && row->format, err);
 	for (size_t i = 0; i < f->launch_tag_count; i++)
 		tags[i] = mpk_launch_tag_parse(f->launch_tags[i]);
 	MPK_TRY(code_of(s, k, f->key, &code, err));
@@ -81,8 +80,7 @@ static enum mpk_code add_module(struct search *s, const struct mpk_node *node,
 
 	struct mpk_standalone_kernel *grown =
 		mpk_arena_array(s->arena, s->count + k.function_count, sizeof *grown);
-	if (!grown)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(grown, err);
 	for (size_t i = 0; i < s->count; i++)
 		grown[i] = s->rows[i];
 	s->rows = grown;

@@ -5,7 +5,7 @@
 #include "launch/standalone.h"
 #include "package/package.h"
 
-/* mpk_package_standalone - every kernel of the package with the place of its code in the blob
+/* mpk_package_standalone - every kernel of the package with the position of its code in the blob
  * @package loaded, with needs_blob
  * @out     rows in arena
  * Returns  MPK_OK; MPK_E_UNSUPPORTED (modules that are neither cuda nor opencl, CUDA C++

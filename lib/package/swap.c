@@ -1,12 +1,13 @@
+/* swap.c - other payloads for a tree that was read: only what changes is written anew */
 #include "package/swap.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/strmap.h"
+#include "code/format.h"
 #include "kinds.h"
 #include "payload.h"
-#include "probe.h"
 #include "text/escape.h"
 
 /* One swap on its way. */
@@ -86,7 +87,7 @@ static enum mpk_code swap_code(const struct job *j)
 			"'%s' keeps its kernels one by one, so that one file cannot stand for them: name one, %s#%s=FILE",
 			MPK_QUOTE(j->node->kind), j->path,
 			k->source_count ? MPK_QUOTE(k->sources[0].key) : "KERNEL");
-	MPK_TRY(mpk_probe_check(j->file->bytes, j->node->kind, k->fmt, j->err));
+	MPK_TRY(mpk_code_format_check(j->file->bytes, j->node->kind, k->fmt, j->err));
 	k->content = file_rope(j);
 	return k->content ? put_kernels(j, k) : mpk_fail_nomem(j->err);
 }
@@ -154,7 +155,7 @@ static enum mpk_code swap_kernel(const struct job *j)
 	/* What was not swapped yet still stands in the old payload. */
 	if (!is_inside(k->sources[at].data, j->node->payload))
 		return swapped_twice(j);
-	MPK_TRY(mpk_probe_check(j->file->bytes, j->node->kind, k->fmt, j->err));
+	MPK_TRY(mpk_code_format_check(j->file->bytes, j->node->kind, k->fmt, j->err));
 	sources = mpk_arena_array(j->s->arena, k->source_count, sizeof *sources);
 	if (!sources)
 		return mpk_fail_nomem(j->err);
@@ -176,10 +177,10 @@ static enum mpk_code check_payload(const struct job *j, const struct mpk_kind *k
 	enum mpk_code code =
 		mpk_payload_decode(kind, j->s->tree->gen, (struct mpk_source){ j->file->bytes, 0 },
 				   j->s->arena, &p, j->err);
-	if (code == MPK_OK && p.surplus)
+	if (code == MPK_OK && p.trailing)
 		code = mpk_fail_offset(
-			j->err, MPK_E_CORRUPT, "payload", j->file->bytes.len - p.surplus,
-			"%llu bytes behind its last field", (unsigned long long)p.surplus);
+			j->err, MPK_E_CORRUPT, "payload", j->file->bytes.len - p.trailing,
+			"%llu bytes behind its last field", (unsigned long long)p.trailing);
 	if (j->err) /* the reader knows it as a blob */
 		(void)snprintf(j->err->at.space, sizeof j->err->at.space, "file");
 	if (code != MPK_OK && code != MPK_E_NOMEM)
@@ -220,21 +221,19 @@ static enum mpk_code swap(struct job *j)
 	return j->kernel ? swap_kernel(j) : swap_code(j);
 }
 
-enum mpk_code mpk_swap_payload(struct mpk_swap *s, const char *place,
-			       const struct mpk_mapping *file, const char *name,
-			       struct mpk_error *err)
+enum mpk_code mpk_swap_payload(struct mpk_swap *s, const char *what, const struct mpk_mapping *file,
+			       const char *name, struct mpk_error *err)
 {
 	/* A path may itself begin with '#' (mpk_tree_path). */
-	const char *hash = *place ? strchr(place + 1, '#') : NULL;
-	size_t len = hash ? (size_t)(hash - place) : strlen(place);
+	const char *hash = *what ? strchr(what + 1, '#') : NULL;
+	size_t len = hash ? (size_t)(hash - what) : strlen(what);
 	struct job j = { .s = s,
-			 .path = mpk_arena_copy(s->arena, place, len),
+			 .path = mpk_arena_copy(s->arena, what, len),
 			 .kernel = hash ? hash + 1 : NULL,
 			 .file = file,
 			 .err = err };
 
-	if (!j.path)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(j.path, err);
 	enum mpk_code code = swap(&j);
 	if (code == MPK_E_CORRUPT || code == MPK_E_SYNTAX || code == MPK_E_CONFLICT) {
 		mpk_error_at_file(err, name);

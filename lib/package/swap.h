@@ -19,14 +19,13 @@ struct mpk_swap {
  * Of device code the code is swapped and its kernel table kept; of any other kind the
  * file is the whole payload. The bytes are checked: code against the stored format,
  * payloads of known kinds against their layout.
- * @place   "/0/1", as mpk_tree_path prints it; "/0/1#NAME" for one kernel of those kinds
+ * @what    "/0/1", as mpk_tree_path prints it; "/0/1#NAME" for one kernel of those kinds
  *          that keep each by itself (metal, vulkan, webgpu)
  * @file    borrowed until the tree is written; name is what messages call it
  * Returns  MPK_OK; MPK_E_USAGE: no such module or kernel, host code, swapped twice;
  *          MPK_E_CORRUPT and what readers find, with the file's name; MPK_E_UNSUPPORTED for
  *          one file where there are several, or the other way round; MPK_E_NOMEM */
-enum mpk_code mpk_swap_payload(struct mpk_swap *s, const char *place,
-			       const struct mpk_mapping *file, const char *name,
-			       struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_swap_payload(struct mpk_swap *s, const char *what, const struct mpk_mapping *file,
+			       const char *name, struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

@@ -1,3 +1,8 @@
+/* unpack.c - a manifest for a blob, proved by packing it again
+ *
+ * A module is described by its parts where that gives its payload back to the byte, else it is its
+ * bytes. Whether it does is not reasoned about but tried, for each module and for the whole.
+ */
 #include "package/unpack.h"
 
 #include <inttypes.h>
@@ -34,8 +39,8 @@ static enum mpk_code try_body(struct unpacker *u, size_t node, size_t first_file
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
 	const struct mpk_tree *tree = u->in->tree;
 	struct mpk_package_input input = { .path = MPK_UNPACK_MANIFEST,
-					   .given = u->files.items + first_file,
-					   .given_count = u->files.count - first_file };
+					   .memory_files = u->files.items + first_file,
+					   .memory_file_count = u->files.count - first_file };
 
 	mpk_strbuf_printf(&text,
 			  "[package]\nname = \"x\"\nabi = \"%s\"\n[[module]]\nid = \"x\"\n"
@@ -194,8 +199,8 @@ static enum mpk_code prove(struct unpacker *u, struct mpk_span manifest, struct 
 	MPK_CLEANUP(mpk_package_close) struct mpk_package package = { 0 };
 	struct mpk_package_input input = { .text = manifest,
 					   .path = MPK_UNPACK_MANIFEST,
-					   .given = u->files.items,
-					   .given_count = u->files.count };
+					   .memory_files = u->files.items,
+					   .memory_file_count = u->files.count };
 	struct mpk_error why = { 0 };
 	enum mpk_code code = mpk_package_load(&input, &scratch, &report, &package, &why);
 
@@ -272,13 +277,12 @@ enum mpk_code mpk_unpack_plan(const struct mpk_unpack_input *input, struct mpk_a
 {
 	MPK_CLEANUP(unpacker_fini) struct unpacker u = { .in = input, .arena = arena, .err = err };
 	struct mpk_span manifest = { 0 };
-	struct mpk_given_file *files;
+	struct mpk_memory_file *files;
 
 	MPK_TRY(plan(&u, &manifest));
 	MPK_TRY(mpk_unpack_add(&u.files, MPK_UNPACK_MANIFEST, manifest, err));
 	files = mpk_arena_array(arena, u.files.count, sizeof *files);
-	if (!files)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(files, err);
 	memcpy(files, u.files.items, u.files.count * sizeof *files);
 	*out = (struct mpk_unpack){ files, u.files.count };
 	return MPK_OK;

@@ -27,7 +27,7 @@ struct mpk_unpack_input {
 };
 
 struct mpk_unpack {
-	const struct mpk_given_file *files; /* the manifest is the last of them */
+	const struct mpk_memory_file *files; /* the manifest is the last of them */
 	size_t count;
 };
 

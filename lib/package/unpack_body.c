@@ -1,9 +1,11 @@
+/* unpack_body.c - the keys of one module: format, code and kernel table, or graph and parameters */
 #include "package/unpack_body.h"
 
 #include <string.h>
 
 #include "base/vec.h"
 #include "params/params.h"
+#include "text/escape.h"
 
 /* What the functions below share. */
 struct body {
@@ -20,7 +22,7 @@ enum mpk_code mpk_unpack_add(struct mpk_unpack_files *files, const char *name,
 	if (!name ||
 	    !mpk_vec_reserve(&files->items, &files->cap, files->count + 1, sizeof *files->items))
 		return mpk_fail_nomem(err);
-	files->items[files->count++] = (struct mpk_given_file){ name, bytes };
+	files->items[files->count++] = (struct mpk_memory_file){ name, bytes };
 	return MPK_OK;
 }
 
@@ -28,18 +30,7 @@ enum mpk_code mpk_unpack_add(struct mpk_unpack_files *files, const char *name,
 
 void mpk_unpack_put_text(struct mpk_strbuf *out, struct mpk_span s)
 {
-	mpk_strbuf_putc(out, '"');
-	for (size_t i = 0; i < s.len; i++) {
-		uint8_t c = s.data[i];
-
-		if (c < 0x20 || c == 0x7f)
-			mpk_strbuf_printf(out, "\\u%04x", c);
-		else if (c == '"' || c == '\\')
-			mpk_strbuf_printf(out, "\\%c", c);
-		else
-			mpk_strbuf_putc(out, (char)c);
-	}
-	mpk_strbuf_putc(out, '"');
+	mpk_escape_json(out, s, NULL);
 }
 
 static void put_key(const struct body *b, const char *key, struct mpk_span value)
@@ -95,17 +86,17 @@ static enum mpk_code put_kernels(const struct body *b, const struct mpk_payload 
 {
 	const struct mpk_kernels *k = &p->u.kernels;
 	bool each = k->layout != MPK_KERNELS_PLAIN;
-	struct mpk_parts parts;
+	struct mpk_extracted_files parts;
 
 	if (each && k->source_count != k->function_count)
 		return MPK_OK;
-	MPK_TRY(mpk_payload_parts(p, b->arena, &parts, b->err));
+	MPK_TRY(mpk_payload_extract(p, b->arena, &parts, b->err));
 	if (k->fmt.len)
 		put_key(b, "format", k->fmt);
 	if (!each)
 		MPK_TRY(put_file(b, "data", parts.items[0].name, k->data));
 	for (size_t i = 0; i < k->function_count; i++) {
-		const struct mpk_part *part = &parts.items[i];
+		const struct mpk_extracted_file *part = &parts.items[i];
 
 		put_function(b, &k->functions[i]);
 		if (each)

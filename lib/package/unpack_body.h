@@ -8,7 +8,7 @@
 
 /* A list that grows; free items. */
 struct mpk_unpack_files {
-	struct mpk_given_file *items;
+	struct mpk_memory_file *items;
 	size_t count, cap;
 };
 

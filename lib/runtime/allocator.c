@@ -50,8 +50,7 @@ enum mpk_code mpk_allocator_create(struct mpk_device *device, struct mpk_dldevic
 {
 	struct mpk_allocator *a = calloc(1, sizeof *a);
 
-	if (!a)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(a, err);
 	(void)pthread_mutex_init(&a->lock, NULL);
 	a->device = device;
 	a->where = where;
@@ -92,8 +91,7 @@ static enum mpk_code make(struct mpk_allocator *a, unsigned class, uint64_t room
 {
 	struct block *b = calloc(1, sizeof *b);
 
-	if (!b)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(b, err);
 	enum mpk_code code = mpk_device_alloc(a->device, room, &b->storage.data, err);
 
 	if (code != MPK_OK && mpk_allocator_trim(a))

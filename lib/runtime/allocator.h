@@ -48,6 +48,7 @@ bool mpk_allocator_owns(const struct mpk_storage *storage);
 /* mpk_allocator_trim - give all kept memory back to the device; returns how many bytes that was */
 uint64_t mpk_allocator_trim(struct mpk_allocator *a);
 
+/* mpk_allocator_get_stats - what it has done so far, and what it keeps */
 struct mpk_allocator_stats mpk_allocator_get_stats(struct mpk_allocator *a);
 
 #endif

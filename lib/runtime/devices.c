@@ -27,8 +27,7 @@ enum mpk_code mpk_devices_create(struct mpk_devices **out, struct mpk_error *err
 {
 	struct mpk_devices *devices = calloc(1, sizeof *devices);
 
-	if (!devices)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(devices, err);
 	(void)pthread_mutex_init(&devices->lock, NULL);
 	*out = devices;
 	return MPK_OK;
@@ -63,9 +62,9 @@ static enum mpk_code open_device(struct mpk_devices *devices, struct mpk_dldevic
 			err, MPK_E_DEVICE,
 			"the code asks for device %d of DLPack type %d; minspect runs cpu (1), cuda (2) and opencl (4)",
 			where.id, where.type);
-	if (!mpk_vec_reserve(&devices->open, &devices->open_cap, devices->open_count + 1,
-			     sizeof *devices->open))
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(mpk_vec_reserve(&devices->open, &devices->open_cap, devices->open_count + 1,
+				      sizeof *devices->open),
+		      err);
 	MPK_TRY(mpk_device_open(kind, (unsigned)where.id, &opened.device, err));
 	enum mpk_code code = mpk_allocator_create(opened.device, where, &opened.allocator, err);
 
@@ -219,8 +218,7 @@ static enum mpk_code copy_over_host(struct mpk_device *a, const struct mpk_dlten
 	void *data = malloc(bytes ? (size_t)bytes : 1);
 	enum mpk_code code;
 
-	if (!data)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(data, err);
 	code = mpk_device_read(a, from->data, from->byte_offset, data, (size_t)bytes, err);
 	if (code == MPK_OK)
 		code = mpk_device_write(b, to->data, to->byte_offset,

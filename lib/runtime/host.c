@@ -22,8 +22,7 @@ enum mpk_code mpk_host_create(struct mpk_runtime *runtime, const struct mpk_host
 {
 	struct mpk_host *host = calloc(1, sizeof *host);
 
-	if (!host)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(host, err);
 	atomic_init(&host->refs, 1);
 	host->runtime = runtime;
 	host->code = *code;
@@ -141,8 +140,7 @@ static enum mpk_code make_function(struct mpk_host *host, struct mpk_module *mod
 	struct host_function *f = calloc(1, sizeof *f + strlen(name) + 1);
 	char *copy;
 
-	if (!f)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(f, err);
 	copy = (char *)(f + 1);
 	memcpy(copy, name, strlen(name) + 1);
 	f->base = (struct mpk_function){

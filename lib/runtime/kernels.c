@@ -90,8 +90,7 @@ static enum mpk_code code_create(struct mpk_runtime *runtime, const struct mpk_t
 {
 	struct code *code = calloc(1, sizeof *code);
 
-	if (!code)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(code, err);
 	atomic_init(&code->refs, 1);
 	(void)pthread_mutex_init(&code->lock, NULL);
 	code->devices = mpk_runtime_devices(runtime);
@@ -114,9 +113,9 @@ static enum mpk_code load(struct code *code, struct mpk_device *device,
 			*out = code->loaded[i].module;
 			return MPK_OK;
 		}
-	if (!mpk_vec_reserve(&code->loaded, &code->loaded_cap, code->loaded_count + 1,
-			     sizeof *code->loaded))
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(mpk_vec_reserve(&code->loaded, &code->loaded_cap, code->loaded_count + 1,
+				      sizeof *code->loaded),
+		      err);
 	MPK_TRY(mpk_device_load(device, &code->kernels, out, err));
 	code->loaded[code->loaded_count++] = (struct loaded){ device, *out };
 	return MPK_OK;
@@ -236,8 +235,7 @@ static enum mpk_code call_kernel(struct mpk_function *self, const struct mpk_arg
 				f->info->arg_count, count);
 	if (total > SLOTS_INLINE)
 		slots = calloc(total, sizeof *slots);
-	if (!slots)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(slots, err);
 	enum mpk_code code = fill_slots(f, args->values, count, slots, err);
 
 	if (code == MPK_OK)
@@ -259,8 +257,7 @@ static enum mpk_code make(struct code *code, const struct mpk_function_info *inf
 	struct kernel_function *f = calloc(1, sizeof *f + extent_count * sizeof f->extents[0]);
 	char shown[128];
 
-	if (!f)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(f, err);
 	mpk_escape_to(info->key, shown, sizeof shown);
 	f->base = (struct mpk_function){
 		.refs = 1,
@@ -382,8 +379,7 @@ enum mpk_code mpk_kernel_set_create(struct mpk_runtime *runtime, const struct mp
 {
 	struct mpk_kernel_set *set = calloc(1, sizeof *set);
 
-	if (!set)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(set, err);
 	set->runtime = runtime;
 	set->tree = tree;
 	set->codes = calloc(tree->count + 1, sizeof(struct code *));
@@ -416,8 +412,7 @@ static enum mpk_code not_found(const struct mpk_kernel_set *set, const char *nam
 	for (size_t i = 0; i < set->tree->count; i++)
 		count += set->codes[i] ? set->codes[i]->kernels.function_count : 0;
 	names = mpk_arena_array(&arena, count + 1, sizeof *names);
-	if (!names)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(names, err);
 	count = 0;
 	for (size_t i = 0; i < set->tree->count; i++)
 		for (size_t k = 0; set->codes[i] && k < set->codes[i]->kernels.function_count; k++)

@@ -43,8 +43,7 @@ enum mpk_code mpk_library_open(struct mpk_runtime *runtime, const struct mpk_hos
 {
 	struct mpk_library *lib = calloc(1, sizeof *lib);
 
-	if (!lib)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(lib, err);
 	enum mpk_code rc = load(lib, runtime, code, err);
 
 	if (rc != MPK_OK) {

@@ -120,8 +120,7 @@ enum mpk_code mpk_node_modules(struct mpk_host *host, struct mpk_module **root,
 	size_t count = tree && tree->count ? tree->count : 1;
 	struct mpk_module **modules = calloc(count, sizeof(struct mpk_module *));
 
-	if (!modules)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(modules, err);
 	enum mpk_code code = make_all(host, modules, count, err);
 
 	if (code == MPK_OK) {

@@ -57,8 +57,7 @@ enum mpk_code mpk_runtime_add_globals(struct mpk_runtime *runtime, const struct 
 	for (size_t i = 0; i < count; i++) {
 		struct bound *b = calloc(1, sizeof *b);
 
-		if (!b)
-			return mpk_fail_nomem(err);
+		MPK_TRY_ALLOC(b, err);
 		b->base = (struct mpk_function){
 			.refs = 1,
 			.name = rows[i].name,
@@ -103,9 +102,9 @@ const struct mpk_dldevice *mpk_runtime_get_devices(const struct mpk_runtime *run
 enum mpk_code mpk_runtime_add_loader(struct mpk_runtime *runtime, const struct mpk_loader *loader,
 				     struct mpk_error *err)
 {
-	if (!mpk_vec_reserve(&runtime->loaders, &runtime->loader_cap, runtime->loader_count + 1,
-			     sizeof runtime->loaders[0]))
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(mpk_vec_reserve(&runtime->loaders, &runtime->loader_cap,
+				      runtime->loader_count + 1, sizeof runtime->loaders[0]),
+		      err);
 	runtime->loaders[runtime->loader_count++] = loader;
 	return MPK_OK;
 }
@@ -124,8 +123,7 @@ enum mpk_code mpk_runtime_create_empty(const struct mpk_runtime_options *options
 {
 	struct mpk_runtime *runtime = calloc(1, sizeof *runtime);
 
-	if (!runtime)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(runtime, err);
 	runtime->options = *options;
 	runtime->model_devices[0].type = MPK_DL_CPU;
 	runtime->model_device_count = 1;

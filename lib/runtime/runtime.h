@@ -78,6 +78,8 @@ enum mpk_code mpk_runtime_create_empty(const struct mpk_runtime_options *options
 /* mpk_runtime_destroy - close devices; all modules and tensors must be gone. NULL is fine */
 void mpk_runtime_destroy(struct mpk_runtime *runtime);
 
+/* mpk_runtime_options, mpk_runtime_devices - what it was made with, and the devices it has opened:
+ * borrowed */
 const struct mpk_runtime_options *mpk_runtime_options(const struct mpk_runtime *runtime);
 struct mpk_devices *mpk_runtime_devices(struct mpk_runtime *runtime);
 

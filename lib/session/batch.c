@@ -39,8 +39,7 @@ static enum mpk_code read_result(const struct mpk_call *call, struct mpk_wire_ma
 
 	MPK_TRY(mpk_wire_get(reply, call->repeat * sizeof *r->seconds, &raw, err));
 	r->seconds = malloc(raw.len);
-	if (!r->seconds)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(r->seconds, err);
 	memcpy(r->seconds, raw.data, raw.len);
 	r->seconds_count = call->repeat;
 	for (size_t i = 0; i < call->arg_count; i++)

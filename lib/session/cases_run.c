@@ -20,8 +20,7 @@ static enum mpk_code compare(const struct mpk_case *c, const struct mpk_call_res
 			     struct mpk_case_outcome *out, struct mpk_error *err)
 {
 	out->comparisons = calloc(c->expect_count + 1, sizeof *out->comparisons);
-	if (!out->comparisons)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(out->comparisons, err);
 	for (size_t i = 0; i < c->expect_count; i++) {
 		struct mpk_error why;
 		enum mpk_code rc = mpk_expect_check(&c->expects[i], results, i, c->tolerance,
@@ -132,8 +131,7 @@ enum mpk_code mpk_cases_run(const struct mpk_library_options *library,
 
 	p.calls = calloc(p.count + 1, sizeof *p.calls);
 	p.items = calloc(p.count + 1, sizeof *p.items);
-	if (!p.calls || !p.items)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(p.calls && p.items, err);
 	for (size_t i = 0; i < p.count; i++)
 		prepare(library, &cases->items[i], &p.calls[i], &p.items[i], &out[i]);
 	MPK_TRY(mpk_batch_run(library, p.items, p.count, err));

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
+#include "process/process.h"
 #include "session/wire.h"
 
 /* What the child is doing; named in the message when it does not come back. */
@@ -17,7 +18,8 @@ struct mpk_child_control;
 struct mpk_child_side {
 	struct mpk_wire wire;                 /* the reply */
 	volatile enum mpk_child_phase *phase; /* set it as the work proceeds */
-	struct mpk_child_control *control;    /* for mpk_child_begin */
+	struct mpk_child_control *control;    /* for mpk_child_begin, as is process */
+	struct mpk_process_self *process;
 };
 
 /* The work; runs in the child. What it writes to side->wire is the reply. */
@@ -36,9 +38,8 @@ struct mpk_child_options {
 void mpk_child_begin(struct mpk_child_side *side, const char *what, double timeout);
 
 /* mpk_child_run - fork, run fn there, wait
- * The child has a process group of its own, no standard input, and its standard output
- * goes to standard error. It and what it started are killed at the timeout and when this
- * process ends. Memory shared before (MPK_STORAGE_SHARED) is shared with it.
+ * The child is contained (process/process.h), has no standard input, and its standard output
+ * goes to standard error. Memory shared before (MPK_STORAGE_SHARED) is shared with it.
  * @reply   receives what fn wrote; mpk_wire_map_drop it
  * Returns  MPK_OK; what fn failed with; MPK_E_RAISED: killed by a signal (named) or ended
  *          by the module itself; MPK_E_TIMEOUT; MPK_E_IO, MPK_E_NOMEM: no child could be

@@ -105,8 +105,7 @@ enum mpk_code mpk_library_code(const struct mpk_library_options *options, struct
 	struct mpk_host_function *functions =
 		mpk_arena_array(arena, image->function_count + 1, sizeof *functions);
 
-	if (!functions)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(functions, err);
 	for (size_t i = 0; i < image->function_count; i++) {
 		const struct mpk_image_function *f = &image->functions[i];
 

@@ -105,8 +105,7 @@ static enum mpk_code send_args(struct session *s, struct mpk_error *err)
 	const struct mpk_call *call = s->call;
 
 	s->args = calloc(call->arg_count + 1, sizeof *s->args);
-	if (!s->args)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(s->args, err);
 	for (size_t i = 0; i < call->arg_count; i++) {
 		if (call->args[i].kind != MPK_VALUE_TENSOR) {
 			s->args[i] = mpk_value_hold(call->args[i]);
@@ -219,8 +218,7 @@ static enum mpk_code call_and_reply(struct session *s, struct mpk_wire *wire, st
 	double *seconds = calloc(s->call->repeat, sizeof *seconds);
 	enum mpk_code rc;
 
-	if (!seconds)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(seconds, err);
 	rc = call_all(s, seconds, &result, err);
 	if (rc == MPK_OK)
 		rc = fetch_outputs(s, err);

@@ -141,8 +141,7 @@ enum mpk_code mpk_wire_map_fd(int fd, struct mpk_wire_map **out, struct mpk_erro
 	struct mpk_wire_map *m = calloc(1, sizeof *m);
 	struct stat st;
 
-	if (!m)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(m, err);
 	atomic_init(&m->refs, 1);
 	if (fstat(fd, &st) == 0 && st.st_size > 0) {
 		/* private: results may be worked on without touching the file */
@@ -265,8 +264,7 @@ static enum mpk_code get_shadow(enum mpk_value_kind kind, struct mpk_value *out,
 {
 	struct mpk_object *object = calloc(1, sizeof *object);
 
-	if (!object)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(object, err);
 	atomic_init(&object->refs, 1);
 	object->type = mpk_value_kind_name(kind);
 	object->release = release_shadow;

@@ -1,3 +1,6 @@
+/* Names and texts of an input may hold anything: escape sequences that rewrite a terminal, line
+ * ends that forge a line of a log, bidirectional overrides that reorder what is read, bytes that
+ * are no UTF-8. What is printed has none of them, and can be told from what it stands for. */
 #include "text/escape.h"
 
 #include <stdbool.h>
@@ -80,7 +83,7 @@ const char *mpk_escape_to(struct mpk_span s, char *out, size_t size)
 		size_t n = strlen(piece);
 
 		if (used + 4 <= size)
-			cut = used; /* the last place where "..." still fits */
+			cut = used; /* the last point where "..." still fits */
 		if (used + n >= size) {
 			memcpy(out + cut, "...", 4);
 			return out;
@@ -90,4 +93,25 @@ const char *mpk_escape_to(struct mpk_span s, char *out, size_t size)
 	}
 	out[used] = '\0';
 	return out;
+}
+
+void mpk_escape_json(struct mpk_strbuf *buf, struct mpk_span s, const char *invalid)
+{
+	uint32_t cp;
+
+	mpk_strbuf_putc(buf, '"');
+	for (size_t i = 0, n; i < s.len; i += n ? n : 1) {
+		const char *p = (const char *)s.data + i;
+
+		n = utf8_at(s.data + i, s.len - i, &cp);
+		if (n == 0 && invalid)
+			mpk_strbuf_puts(buf, invalid);
+		else if (n == 1 && (cp < 0x20 || cp == 0x7f))
+			mpk_strbuf_printf(buf, "\\u%04x", (unsigned)cp);
+		else if (*p == '"' || *p == '\\')
+			mpk_strbuf_printf(buf, "\\%c", *p);
+		else
+			mpk_strbuf_put(buf, p, n ? n : 1);
+	}
+	mpk_strbuf_putc(buf, '"');
 }

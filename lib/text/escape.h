@@ -17,6 +17,11 @@ void mpk_escape(struct mpk_strbuf *buf, struct mpk_span s);
  * Returns  out */
 const char *mpk_escape_to(struct mpk_span s, char *out, size_t size);
 
+/* mpk_escape_json - append s as a string of JSON, which is one of TOML and YAML, too: in double
+ * quotes, with control bytes as \u00NN
+ * @invalid stands for each byte that is not UTF-8, such as "\\ufffd"; NULL: the byte itself */
+void mpk_escape_json(struct mpk_strbuf *buf, struct mpk_span s, const char *invalid);
+
 /* A name quoted in a message: MPK_QUOTE(span) is the escaped text, at most 120 bytes. */
 #define MPK_QUOTE(s) mpk_escape_to((s), (char[128]){ 0 }, 128)
 

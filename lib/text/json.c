@@ -1,8 +1,11 @@
+/* jansson keeps the document; here stand the rules that all documents share: no number that a
+ * reader would round, no string that is not UTF-8, no failure that is reported twice. */
 #include "text/json.h"
 
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 
 #include "text/escape.h"
@@ -117,6 +120,35 @@ void mpk_json_text(struct mpk_json *j, struct json_t *at, const char *key, const
 		mpk_json_span(j, at, key, mpk_span_str(text));
 	else
 		mpk_json_null(j, at, key);
+}
+
+void mpk_json_spans(struct mpk_json *j, struct json_t *at, const char *key,
+		    const struct mpk_span *items, size_t count)
+{
+	struct json_t *list = mpk_json_array(j, at, key);
+
+	for (size_t i = 0; i < count; i++)
+		mpk_json_span(j, list, NULL, items[i]);
+}
+
+void mpk_json_i64s(struct mpk_json *j, struct json_t *at, const char *key, const int64_t *items,
+		   size_t count)
+{
+	struct json_t *list = mpk_json_array(j, at, key);
+
+	for (size_t i = 0; i < count; i++)
+		mpk_json_i64(j, list, NULL, items[i]);
+}
+
+void mpk_json_printf(struct mpk_json *j, struct json_t *at, const char *key, const char *fmt, ...)
+{
+	char text[64];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	mpk_json_text(j, at, key, text);
 }
 
 void mpk_json_error(struct mpk_json *j, struct json_t *at, const char *key,

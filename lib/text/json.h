@@ -52,6 +52,15 @@ void mpk_json_null(struct mpk_json *j, struct json_t *at, const char *key);
 void mpk_json_text(struct mpk_json *j, struct json_t *at, const char *key, const char *text);
 void mpk_json_span(struct mpk_json *j, struct json_t *at, const char *key, struct mpk_span s);
 
+/* mpk_json_spans, mpk_json_i64s - an array of strings; of numbers
+ * mpk_json_printf - a formatted string of at most 63 bytes; for numbers with words around them */
+void mpk_json_spans(struct mpk_json *j, struct json_t *at, const char *key,
+		    const struct mpk_span *items, size_t count);
+void mpk_json_i64s(struct mpk_json *j, struct json_t *at, const char *key, const int64_t *items,
+		   size_t count);
+void mpk_json_printf(struct mpk_json *j, struct json_t *at, const char *key, const char *fmt, ...)
+	MPK_PRINTF(4, 5);
+
 /* mpk_json_error - an error as {"code", "message", "file", "offset", ...}; parts that are
  * unknown are left out */
 void mpk_json_error(struct mpk_json *j, struct json_t *at, const char *key,

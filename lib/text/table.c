@@ -38,7 +38,8 @@ void mpk_table_cell(struct mpk_table *t, const char *fmt, ...)
 		free(text);
 }
 
-size_t mpk_text_width(const char *text)
+/* Code points of valid UTF-8, which is columns for most scripts. */
+static size_t width_of(const char *text)
 {
 	size_t n = 0;
 
@@ -56,7 +57,7 @@ static void measure(const struct mpk_table *t, size_t width[MPK_TABLE_COLUMNS])
 {
 	for (size_t r = 0; r < t->row_count; r++) {
 		for (size_t i = t->rows[r]; i < row_end(t, r); i++) {
-			size_t n = mpk_text_width(t->text.data + t->cells[i]);
+			size_t n = width_of(t->text.data + t->cells[i]);
 			size_t column = i - t->rows[r];
 
 			if (n > width[column])
@@ -82,7 +83,7 @@ static void print_row(const struct mpk_table *t, size_t row, const size_t *width
 	for (size_t i = t->rows[row]; i < end; i++) {
 		const char *text = t->text.data + t->cells[i];
 		size_t column = i - t->rows[row];
-		size_t fill = width[column] - mpk_text_width(text);
+		size_t fill = width[column] - width_of(text);
 		bool right = t->right >> column & 1;
 
 		if (column)

@@ -44,7 +44,4 @@ const char *mpk_size_print(uint64_t bytes, char out[MPK_SIZE_TEXT]);
 /* The same as an expression, for an argument of printf. */
 #define MPK_SIZE(bytes) mpk_size_print((bytes), (char[MPK_SIZE_TEXT]){ 0 })
 
-/* mpk_text_width - code points of valid UTF-8, which is columns for most scripts */
-size_t mpk_text_width(const char *text);
-
 #endif

@@ -4,5 +4,5 @@
 enum mpk_code mpk_toml_parse(struct mpk_span text, struct mpk_arena *arena, struct mpk_toml *out,
 			     struct mpk_error *err)
 {
-	return mpk_toml_parse_by(mpk_toml_shim_parse, text, arena, out, err);
+	return mpk_toml_parse_by(mpk_toml_parse_bytes, text, arena, out, err);
 }

@@ -10,7 +10,7 @@
 #include <vector>
 
 // Two corrections to toml++ 3.3. It asserts what "[\n" breaks; without the assertion its
-// next check says so with a place (and NDEBUG would make the assertion a promise to the
+// next check says so with a position (and NDEBUG would make the assertion a promise to the
 // optimiser). And it calls places unreachable that any letter from U+00A1 to U+0499
 // outside a string reaches; "no" is the right answer there.
 #undef NDEBUG
@@ -287,7 +287,7 @@ mpk_toml_status parse(std::string_view text, const mpk_toml_memory &memory, mpk_
 
 } // namespace
 
-extern "C" mpk_toml_status mpk_toml_shim_parse(const char *text, size_t len,
+extern "C" mpk_toml_status mpk_toml_parse_bytes(const char *text, size_t len,
 						const mpk_toml_memory *memory, mpk_toml *out,
 						mpk_toml_fault *fault)
 {

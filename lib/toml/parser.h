@@ -71,11 +71,11 @@ typedef enum mpk_toml_status mpk_toml_parser(const char *text, size_t len,
 					     const struct mpk_toml_memory *memory,
 					     struct mpk_toml *out, struct mpk_toml_fault *fault);
 
-/* mpk_toml_shim_parse - parse TOML 1.0; no exception leaves it
+/* mpk_toml_parse_bytes - parse TOML 1.0; no exception leaves it
  * Also the one symbol of libexec/minspect/toml.so, for the program that must not link C++.
  * @out     the root table; set when MPK_TOML_PARSED is returned
- * @fault   place and sentence; set when MPK_TOML_INVALID is returned */
-__attribute__((visibility("default"))) mpk_toml_parser mpk_toml_shim_parse;
+ * @fault   position and sentence; set when MPK_TOML_INVALID is returned */
+__attribute__((visibility("default"))) mpk_toml_parser mpk_toml_parse_bytes;
 
 #ifdef __cplusplus
 }

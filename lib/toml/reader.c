@@ -1,3 +1,4 @@
+/* reader.c - tables into structures: what a schema says is checked here once, for every table */
 #include "toml/reader.h"
 
 #include <inttypes.h>

@@ -85,7 +85,7 @@ struct mpk_toml_schema {
 void mpk_toml_read_table(struct mpk_toml_reader *r, const struct mpk_toml_schema *schema,
 			 const struct mpk_toml *table, void *out);
 
-/* mpk_toml_add_finding - append a finding at a place of the manifest
+/* mpk_toml_add_finding - append a finding at a position of the manifest
  * @check   stable name of the rule; static storage */
 void mpk_toml_add_finding(struct mpk_report *report, const char *path, struct mpk_pos pos,
 			  enum mpk_severity severity, const char *check, const char *fmt, ...)

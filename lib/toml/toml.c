@@ -1,3 +1,9 @@
+/* toml.c - the parser's interface in C, and what it leaves open
+ *
+ * The parser (parser.cc) is C++ and nothing else is: it is linked into mpack, and opened by
+ * minspect only where cases are read. It trusts its caller with the length of dotted keys and with
+ * the escaping of what its messages quote; both are seen to here.
+ */
 #include "toml/toml.h"
 
 #include <dlfcn.h>
@@ -102,7 +108,7 @@ enum mpk_code mpk_toml_open(const char *path, mpk_toml_parser **out, struct mpk_
 	mpk_toml_parser *parser = NULL;
 
 	if (handle)
-		*(void **)&parser = dlsym(handle, "mpk_toml_shim_parse");
+		*(void **)&parser = dlsym(handle, "mpk_toml_parse_bytes");
 	if (!parser)
 		return mpk_fail(
 			err, MPK_E_LOAD,

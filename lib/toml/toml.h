@@ -1,4 +1,4 @@
-/* toml.h - TOML text as a tree in which every key and every value knows its place */
+/* toml.h - TOML text as a tree in which every key and every value knows its position */
 #ifndef MPK_TOML_TOML_H
 #define MPK_TOML_TOML_H
 

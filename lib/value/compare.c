@@ -7,7 +7,7 @@
 #include "value/element.h"
 #include "value/parse.h"
 
-struct mpk_tolerance mpk_tolerance_default(struct mpk_dtype t)
+static struct mpk_tolerance tolerance_default(struct mpk_dtype t)
 {
 	if (mpk_element_class(t) != MPK_ELEMENT_FLOAT)
 		return (struct mpk_tolerance){ 0, 0 };
@@ -18,7 +18,7 @@ struct mpk_tolerance mpk_tolerance_default(struct mpk_dtype t)
 
 static struct mpk_tolerance resolve(struct mpk_tolerance asked, struct mpk_dtype t)
 {
-	struct mpk_tolerance by_type = mpk_tolerance_default(t);
+	struct mpk_tolerance by_type = tolerance_default(t);
 
 	return (struct mpk_tolerance){
 		.atol = asked.atol < 0 ? by_type.atol : asked.atol,

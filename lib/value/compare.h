@@ -10,7 +10,8 @@
 
 /* How far numbers may lie apart: |got - want| <= atol + rtol * |want|. */
 struct mpk_tolerance {
-	double atol, rtol; /* negative: by the type; integers are then exact */
+	double atol, rtol; /* negative: by the type: atol 1e-4 for f32 and f64, 1e-3 for f16, 1e-2
+			    * for bf16, rtol 1e-5; 0 and 0 for everything else */
 };
 
 struct mpk_comparison {
@@ -19,10 +20,6 @@ struct mpk_comparison {
 	uint64_t first;            /* row-major index of the first that differs */
 	double max_abs, max_rel;   /* over the elements where both are finite */
 };
-
-/* mpk_tolerance_default - what negative members stand for: atol 1e-4 for f32 and f64,
- * 1e-3 for f16, 1e-2 for bf16, rtol 1e-5; 0 and 0 for everything else */
-struct mpk_tolerance mpk_tolerance_default(struct mpk_dtype t);
 
 /* mpk_value_compare - compare got with want
  * NaN equals NaN, infinities of the same sign are equal. Tensors are compact and in host memory;

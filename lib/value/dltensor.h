@@ -12,18 +12,8 @@
 
 /* Exactly DLDevice. */
 struct mpk_dldevice {
-	int32_t type; /* enum mpk_dldevice_type */
+	int32_t type; /* enum mpk_dl_device */
 	int32_t id;
-};
-
-enum mpk_dldevice_type {
-	MPK_DL_CPU = 1,
-	MPK_DL_CUDA = 2,
-	MPK_DL_CUDA_HOST = 3,
-	MPK_DL_OPENCL = 4,
-	MPK_DL_VULKAN = 7,
-	MPK_DL_METAL = 8,
-	MPK_DL_ROCM = 10,
 };
 
 static inline bool mpk_dldevice_equal(struct mpk_dldevice a, struct mpk_dldevice b)

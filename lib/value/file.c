@@ -64,8 +64,7 @@ static enum mpk_code adopt(struct mpk_mapping *m, const struct mpk_npy *npy,
 	struct mpk_storage *storage;
 	enum mpk_code rc;
 
-	if (!kept)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(kept, err);
 	rc = mpk_storage_wrap((void *)(uintptr_t)npy->data.data, npy->data.len,
 			      (struct mpk_dldevice){ MPK_DL_CPU, 0 }, kept, release_mapping,
 			      &storage, err);
@@ -200,8 +199,7 @@ enum mpk_code mpk_tensor_load_file(const char *spec, const struct mpk_dltensor *
 	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping m = { 0 };
 	MPK_CLEANUP(content_fini) struct content content = { 0 };
 
-	if (!path)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(path, err);
 
 	const char *key = split_key(path);
 	MPK_TRY(mpk_mapping_open(path, &m, err));

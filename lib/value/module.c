@@ -43,8 +43,7 @@ enum mpk_code mpk_module_set_imports(struct mpk_module *m, struct mpk_module *co
 				     size_t count, struct mpk_error *err)
 {
 	m->imports = malloc((count ? count : 1) * sizeof(struct mpk_module *));
-	if (!m->imports)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(m->imports, err);
 	for (size_t i = 0; i < count; i++)
 		m->imports[i] = mpk_module_hold(imports[i]);
 	m->import_count = count;
@@ -108,9 +107,9 @@ static enum mpk_code meet(struct walk *w, struct mpk_module *m, bool *is_new, st
 /* In reverse, so that the first import is taken first. */
 static enum mpk_code push_imports(struct walk *w, const struct mpk_module *m, struct mpk_error *err)
 {
-	if (!mpk_vec_reserve(&w->stack, &w->stack_cap, w->depth + m->import_count + 1,
-			     sizeof(struct mpk_module *)))
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(mpk_vec_reserve(&w->stack, &w->stack_cap, w->depth + m->import_count + 1,
+				      sizeof(struct mpk_module *)),
+		      err);
 	for (size_t i = m->import_count; i-- > 0;)
 		w->stack[w->depth++] = m->imports[i];
 	return MPK_OK;

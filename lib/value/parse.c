@@ -225,36 +225,21 @@ static enum mpk_code parse_dtype(struct source *s, struct mpk_value *out, struct
 	return MPK_OK;
 }
 
-static const struct {
-	const char *name;
-	int32_t type;
-} devices[] = {
-	{ "cpu", MPK_DL_CPU },
-	{ "cuda", MPK_DL_CUDA },
-	{ "opencl", MPK_DL_OPENCL },
-	{ "vulkan", MPK_DL_VULKAN },
-	{ "metal", MPK_DL_METAL },
-	{ "rocm", MPK_DL_ROCM },
-	{ "cuda_host", MPK_DL_CUDA_HOST },
-};
-
 static enum mpk_code parse_device(struct source *s, struct mpk_value *out, struct mpk_error *err)
 {
 	const char *name = s->text + s->pos;
 	size_t len = strcspn(name, ":");
+	struct mpk_value device = { .kind = MPK_VALUE_DEVICE };
 	int64_t id = 0;
 
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(devices); i++) {
-		if (!mpk_span_is(mpk_span_of(name, len), devices[i].name))
-			continue;
-		if (name[len] &&
-		    (!mpk_parse_i64(mpk_span_str(name + len + 1), &id) || id < 0 || id > INT32_MAX))
-			return bad_at(s, s->pos + len + 1, "expected the device's number", err);
-		*out = (struct mpk_value){ .kind = MPK_VALUE_DEVICE,
-					   .device = { devices[i].type, (int32_t)id } };
-		return MPK_OK;
-	}
-	return bad_at(s, s->pos, "expected cpu, cuda, opencl, vulkan, metal or rocm", err);
+	if (!mpk_dl_device_find(mpk_span_of(name, len), &device.device.type))
+		return bad_at(s, s->pos, "expected cpu, cuda, opencl, vulkan, metal or rocm", err);
+	if (name[len] &&
+	    (!mpk_parse_i64(mpk_span_str(name + len + 1), &id) || id < 0 || id > INT32_MAX))
+		return bad_at(s, s->pos + len + 1, "expected the device's number", err);
+	device.device.id = (int32_t)id;
+	*out = device;
+	return MPK_OK;
 }
 
 static const struct keyword {
@@ -331,7 +316,7 @@ enum mpk_code mpk_value_parse(const char *text, struct mpk_value *out, struct mp
 	return parse_any(text, MPK_STORAGE_PRIVATE, out, err);
 }
 
-enum mpk_code mpk_value_parse_out(const char *text, struct mpk_value *out, struct mpk_error *err)
+static enum mpk_code parse_out(const char *text, struct mpk_value *out, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_value_drop) struct mpk_value v = { 0 };
 	struct source s = { .text = text };
@@ -384,5 +369,5 @@ enum mpk_code mpk_value_parse_argument(const char *text, bool is_out, struct mpk
 
 	*name = (struct mpk_span){ 0 };
 	(void)mpk_value_split_name(text, name, &value);
-	return is_out ? mpk_value_parse_out(value, out, err) : mpk_value_parse(value, out, err);
+	return is_out ? parse_out(value, out, err) : mpk_value_parse(value, out, err);
 }

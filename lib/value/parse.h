@@ -27,17 +27,12 @@
 enum mpk_code mpk_value_parse(const char *text, struct mpk_value *out,
 			      struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_value_parse_out - the specification of a tensor that the function fills; its memory
- * is shared with children forked later. Same grammar; data, if given, is what it holds
- * before the call.
- * Returns  as mpk_value_parse; MPK_E_USAGE also when it is no tensor */
-enum mpk_code mpk_value_parse_out(const char *text, struct mpk_value *out,
-				  struct mpk_error *err) MPK_MUST_CHECK;
-
 /* mpk_value_parse_argument - an argument of a call: a value, or NAME=VALUE
- * @is_out  the specification of an output, as mpk_value_parse_out takes it
+ * @is_out  the specification of a tensor that the function fills, in the same grammar; data, if
+ *          given, is what it holds before the call. Its memory is shared with children forked later
  * @name    a view of text; empty when there is no name
- * Returns  as mpk_value_parse and mpk_value_parse_out; columns count in the value alone */
+ * Returns  as mpk_value_parse, columns count in the value alone; MPK_E_USAGE also when an output is
+ *          no tensor */
 enum mpk_code mpk_value_parse_argument(const char *text, bool is_out, struct mpk_span *name,
 				       struct mpk_value *out, struct mpk_error *err) MPK_MUST_CHECK;
 

@@ -106,17 +106,7 @@ static void print_bytes(struct mpk_strbuf *buf, struct mpk_span s)
 
 static void print_device(struct mpk_strbuf *buf, struct mpk_dldevice d)
 {
-	static const char *const names[] = {
-		[MPK_DL_CPU] = "cpu",
-		[MPK_DL_CUDA] = "cuda",
-		[MPK_DL_CUDA_HOST] = "cuda_host",
-		[MPK_DL_OPENCL] = "opencl",
-		[MPK_DL_VULKAN] = "vulkan",
-		[MPK_DL_METAL] = "metal",
-		[MPK_DL_ROCM] = "rocm",
-	};
-	const char *name =
-		d.type > 0 && (size_t)d.type < MPK_ARRAY_COUNT(names) ? names[d.type] : NULL;
+	const char *name = mpk_dl_device_name(d.type);
 
 	if (name)
 		mpk_strbuf_printf(buf, "device=%s:%" PRId32, name, d.id);

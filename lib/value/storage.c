@@ -9,8 +9,6 @@
 
 #include "base/num.h"
 
-enum { PAGES_FROM = 1 << 20 };
-
 static void release_heap(struct mpk_storage *s)
 {
 	free(s->data);
@@ -27,11 +25,9 @@ static enum mpk_code take_heap(struct mpk_storage *s, struct mpk_error *err)
 {
 	uint64_t room;
 
-	if (!mpk_align_up(s->bytes ? s->bytes : 1, MPK_STORAGE_ALIGN, &room))
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(mpk_align_up(s->bytes ? s->bytes : 1, MPK_STORAGE_ALIGN, &room), err);
 	s->data = aligned_alloc(MPK_STORAGE_ALIGN, (size_t)room);
-	if (!s->data)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(s->data, err);
 	memset(s->data, 0, (size_t)room);
 	s->release = release_heap;
 	return MPK_OK;
@@ -56,14 +52,13 @@ enum mpk_code mpk_storage_create(uint64_t bytes, enum mpk_storage_memory memory,
 	struct mpk_storage *s = calloc(1, sizeof *s);
 	enum mpk_code code;
 
-	if (!s)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(s, err);
 	atomic_init(&s->refs, 1);
 	s->device.type = MPK_DL_CPU;
 	s->bytes = bytes;
 	if (memory == MPK_STORAGE_SHARED)
 		code = take_pages(s, MAP_SHARED, err);
-	else if (bytes >= PAGES_FROM)
+	else if (bytes >= MPK_LARGE_BYTES)
 		code = take_pages(s, MAP_PRIVATE, err);
 	else
 		code = take_heap(s, err);
@@ -96,8 +91,7 @@ enum mpk_code mpk_storage_wrap(void *data, uint64_t bytes, struct mpk_dldevice d
 {
 	struct wrapped *w = calloc(1, sizeof *w);
 
-	if (!w)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(w, err);
 	atomic_init(&w->storage.refs, 1);
 	w->storage.device = device;
 	w->storage.data = data;

@@ -50,8 +50,7 @@ static enum mpk_code make(struct mpk_dtype dtype, const int64_t *shape, size_t n
 
 	MPK_TRY(mpk_tensor_bytes_of(dtype, shape, ndim, &bytes, err));
 	t = calloc(1, sizeof *t + 2 * ndim * sizeof t->extents[0]);
-	if (!t)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(t, err);
 	atomic_init(&t->refs, 1);
 	t->bytes = bytes;
 	t->dl = (struct mpk_dltensor){

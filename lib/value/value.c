@@ -27,8 +27,7 @@ enum mpk_code mpk_value_of_text(enum mpk_value_kind kind, struct mpk_span s, str
 {
 	struct mpk_text *text = malloc(sizeof *text + s.len + 1);
 
-	if (!text)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(text, err);
 	atomic_init(&text->refs, 1);
 	text->len = s.len;
 	if (s.len)
@@ -43,8 +42,7 @@ enum mpk_code mpk_value_of_shape(const int64_t *extents, size_t ndim, struct mpk
 {
 	struct mpk_shape *shape = malloc(sizeof *shape + ndim * sizeof extents[0]);
 
-	if (!shape)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(shape, err);
 	atomic_init(&shape->refs, 1);
 	shape->ndim = ndim;
 	if (ndim)
@@ -57,8 +55,7 @@ enum mpk_code mpk_value_of_array(size_t count, struct mpk_value *out, struct mpk
 {
 	struct mpk_array *array = calloc(1, sizeof *array + count * sizeof array->items[0]);
 
-	if (!array)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(array, err);
 	atomic_init(&array->refs, 1);
 	array->count = count;
 	*out = (struct mpk_value){ .kind = MPK_VALUE_ARRAY, .array = array };

@@ -1,14 +1,15 @@
 /* What a module holds, in a few words and in lines: one function a kind of payload */
-#include "view/inside.h"
-
 #include <inttypes.h>
 
 #include "text/escape.h"
+#include "text/phrase.h"
 #include "text/table.h"
+#include "view/node_info.h"
 
-static void count(size_t n, const char *what, struct mpk_strbuf *out)
+static void put_bytes(uint64_t bytes, struct mpk_strbuf *out)
 {
-	mpk_strbuf_printf(out, ", %zu %s%s", n, what, n == 1 ? "" : "s");
+	if (bytes)
+		mpk_strbuf_printf(out, " (%s)", MPK_SIZE(bytes));
 }
 
 /* ", 3 parameters (1.2 KiB)" */
@@ -18,9 +19,8 @@ static void count_tensors(const struct mpk_params *p, const char *what, struct m
 
 	for (size_t i = 0; i < p->names.count; i++)
 		bytes += p->tensors[i].data.len; /* parts of one file: the sum cannot wrap */
-	count(p->names.count, what, out);
-	if (bytes)
-		mpk_strbuf_printf(out, " (%s)", MPK_SIZE(bytes));
+	mpk_put_also(out, p->names.count, what);
+	put_bytes(bytes, out);
 }
 
 static void count_relax(const struct mpk_relax *x, struct mpk_strbuf *out)
@@ -30,10 +30,9 @@ static void count_relax(const struct mpk_relax *x, struct mpk_strbuf *out)
 	for (size_t i = 0; i < x->const_count; i++)
 		if (x->consts[i].kind == MPK_RELAX_TENSOR)
 			bytes += x->consts[i].u.tensor.data.len;
-	count(mpk_relax_instr_count(x), "instruction", out);
-	count(x->const_count, "constant", out);
-	if (bytes)
-		mpk_strbuf_printf(out, " (%s)", MPK_SIZE(bytes));
+	mpk_put_also(out, mpk_relax_instr_count(x), "instruction");
+	mpk_put_also(out, x->const_count, "constant");
+	put_bytes(bytes, out);
 }
 
 static void count_relay(const struct mpk_relay *x, struct mpk_strbuf *out)
@@ -44,9 +43,8 @@ static void count_relay(const struct mpk_relay *x, struct mpk_strbuf *out)
 		bytes += x->consts[i].tensor.data.len;
 	mpk_strbuf_puts(out, ", TVM ");
 	mpk_escape(out, x->version);
-	count(x->const_count, "constant", out);
-	if (bytes)
-		mpk_strbuf_printf(out, " (%s)", MPK_SIZE(bytes));
+	mpk_put_also(out, x->const_count, "constant");
+	put_bytes(bytes, out);
 }
 
 void mpk_view_counts(const struct mpk_view_node *node, struct mpk_strbuf *out)
@@ -56,10 +54,10 @@ void mpk_view_counts(const struct mpk_view_node *node, struct mpk_strbuf *out)
 	if (!node->decoded)
 		return;
 	if (node->models.count)
-		count(node->models.count, "function", out);
+		mpk_put_also(out, node->models.count, "function");
 	switch (p->tag) {
 	case MPK_PAYLOAD_KERNELS:
-		count(p->u.kernels.function_count, "kernel", out);
+		mpk_put_also(out, p->u.kernels.function_count, "kernel");
 		break;
 	case MPK_PAYLOAD_RELAX:
 		count_relax(&p->u.relax, out);
@@ -87,27 +85,34 @@ static void kernel_lines(const struct mpk_view_node *node, struct mpk_strbuf *ou
 	for (size_t i = 0; i < k->function_count; i++) {
 		mpk_view_kernel_text(&k->functions[i], true, out);
 		mpk_strbuf_putc(out, '\n');
-		mpk_inside_function_lines(node, i, "  ", out);
+		mpk_node_kernel_lines(node, i, "  ", out);
 	}
 }
 
-static void tensor_text(const struct mpk_tensor_record *t, struct mpk_strbuf *out)
+/* @stats   NULL: the values were not looked at */
+static void tensor_line(struct mpk_span name, const struct mpk_tensor_record *t,
+			const struct mpk_stats *stats, struct mpk_strbuf *out)
 {
-	char type[MPK_DTYPE_TEXT];
-
-	mpk_strbuf_printf(out, "%s[", mpk_dtype_print(t->dtype, type));
-	for (size_t i = 0; i < t->ndim; i++)
-		mpk_strbuf_printf(out, "%s%" PRId64, i ? ", " : "", t->shape[i]);
-	mpk_strbuf_printf(out, "] (%s)\n", MPK_SIZE(t->data.len));
+	mpk_escape(out, name);
+	mpk_strbuf_puts(out, ": ");
+	mpk_view_put_type(t->dtype, t->shape, t->ndim, out);
+	mpk_strbuf_printf(out, " (%s)%s", MPK_SIZE(t->data.len), stats && stats->count ? "  " : "");
+	if (stats)
+		mpk_stats_text(stats, out);
+	mpk_strbuf_putc(out, '\n');
 }
 
 static void param_lines(const struct mpk_params *p, struct mpk_strbuf *out)
 {
-	for (size_t i = 0; i < p->names.count; i++) {
-		mpk_escape(out, p->names.items[i]);
-		mpk_strbuf_puts(out, ": ");
-		tensor_text(&p->tensors[i], out);
-	}
+	for (size_t i = 0; i < p->names.count; i++)
+		tensor_line(p->names.items[i], &p->tensors[i], NULL, out);
+}
+
+static void measured_lines(const struct mpk_node_info *info, struct mpk_strbuf *out)
+{
+	for (size_t i = 0; i < info->tensor_count; i++)
+		tensor_line(mpk_span_str(info->tensors[i].name), info->tensors[i].record,
+			    &info->tensors[i].stats, out);
 }
 
 static void record_lines(const struct mpk_record *r, struct mpk_strbuf *out)
@@ -133,13 +138,13 @@ static void record_lines(const struct mpk_record *r, struct mpk_strbuf *out)
 void mpk_view_details(const struct mpk_view_node *node, struct mpk_strbuf *out)
 {
 	const struct mpk_payload *p = &node->payload;
-	bool measured = node->inside && node->inside->measured;
+	bool measured = node->show_info && node->info->measured;
 
 	if (!node->decoded)
 		return;
-	mpk_inside_lines(node, "", out);
+	mpk_node_lines(node, "", out);
 	for (size_t i = 0; i < node->models.count; i++) {
-		mpk_model_text(&node->models.items[i], out);
+		mpk_view_model_text(&node->models.items[i], out);
 		mpk_strbuf_putc(out, '\n');
 	}
 	switch (p->tag) {
@@ -164,5 +169,5 @@ void mpk_view_details(const struct mpk_view_node *node, struct mpk_strbuf *out)
 		break;
 	}
 	if (measured)
-		mpk_inside_tensor_lines(node->inside, out);
+		measured_lines(node->info, out);
 }

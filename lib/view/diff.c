@@ -1,3 +1,6 @@
+/* Two files are compared by what they mean: things of two lists are matched by their names, so that
+ * an order changes nothing, and each kind of thing says what differs between two of one name.
+ * Bytes count only where nothing else tells a difference. */
 #include "view/diff.h"
 
 #include <inttypes.h>
@@ -11,16 +14,19 @@
 #include "text/escape.h"
 #include "text/table.h"
 
-/* Things of two lists that have names: matched by name, then compared. */
-struct named {
-	struct mpk_span name;
-	const void *thing;
-};
-
 struct differ {
 	struct mpk_diff *diff;
 	struct mpk_arena *arena;
 	const char *path; /* of the module that is compared; "" for the library */
+};
+
+/* A kind of thing that has a name: two lists of them are matched by name, then compared. */
+struct thing {
+	const char *what; /* NULL: modules, whose names are their paths */
+	size_t bytes;     /* of an item of the lists */
+	struct mpk_span (*name)(const void *item);
+	/* Adds what changed between two of one name; NULL: nothing can. */
+	void (*compare)(struct differ *d, struct mpk_span name, const void *a, const void *b);
 };
 
 static void add(struct differ *d, enum mpk_diff_sign sign, const char *what, struct mpk_span name,
@@ -36,53 +42,43 @@ static void add(struct differ *d, enum mpk_diff_sign sign, const char *what, str
 	diff->items[diff->count++] = (struct mpk_difference){ sign, d->path, what, name, text };
 }
 
-/* A module is called by its path, which is a C string. */
-static void add_module(struct differ *d, enum mpk_diff_sign sign, struct mpk_span path)
+static void add_whole(struct differ *d, enum mpk_diff_sign sign, const struct thing *t,
+		      struct mpk_span name)
 {
-	d->path = (const char *)path.data;
-	add(d, sign, "module", (struct mpk_span){ 0 }, "");
+	if (!t->what)
+		d->path = (const char *)name.data; /* a path is a C string */
+	add(d, sign, t->what ? t->what : "module", t->what ? name : (struct mpk_span){ 0 }, "");
 }
 
-static struct named *list_of(struct differ *d, size_t count)
+static const void *item(const struct thing *t, const void *list, size_t i)
 {
-	struct named *list = mpk_arena_array(d->arena, count, sizeof *list);
-
-	d->diff->failed |= !list;
-	return list;
+	return (const uint8_t *)list + i * t->bytes;
 }
 
-/* @what     NULL: modules, whose names are their paths
- * @compare  appends what changed; called for every pair of one name */
-static void match(struct differ *d, const char *what, const struct named *a, size_t a_count,
-		  const struct named *b, size_t b_count,
-		  void (*compare)(struct differ *d, struct mpk_span name, const void *a,
-				  const void *b))
+static void match(struct differ *d, const struct thing *t, const void *a, size_t a_count,
+		  const void *b, size_t b_count)
 {
 	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap in_a = { 0 };
 	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap in_b = { 0 };
 	size_t at;
 
-	if (!a || !b)
-		return;
 	for (size_t i = 0; i < a_count; i++)
-		d->diff->failed |= mpk_strmap_put(&in_a, a[i].name, i, &at) < 0;
+		d->diff->failed |= mpk_strmap_put(&in_a, t->name(item(t, a, i)), i, &at) < 0;
 	for (size_t i = 0; i < b_count; i++)
-		d->diff->failed |= mpk_strmap_put(&in_b, b[i].name, i, &at) < 0;
+		d->diff->failed |= mpk_strmap_put(&in_b, t->name(item(t, b, i)), i, &at) < 0;
 	for (size_t i = 0; i < a_count; i++) {
-		if (mpk_strmap_find(&in_b, a[i].name, &at))
-			compare(d, a[i].name, a[i].thing, b[at].thing);
-		else if (what)
-			add(d, MPK_DIFF_REMOVED, what, a[i].name, "");
-		else
-			add_module(d, MPK_DIFF_REMOVED, a[i].name);
+		struct mpk_span name = t->name(item(t, a, i));
+
+		if (!mpk_strmap_find(&in_b, name, &at))
+			add_whole(d, MPK_DIFF_REMOVED, t, name);
+		else if (t->compare)
+			t->compare(d, name, item(t, a, i), item(t, b, at));
 	}
 	for (size_t i = 0; i < b_count; i++) {
-		if (mpk_strmap_find(&in_a, b[i].name, &at))
-			continue;
-		if (what)
-			add(d, MPK_DIFF_ADDED, what, b[i].name, "");
-		else
-			add_module(d, MPK_DIFF_ADDED, b[i].name);
+		struct mpk_span name = t->name(item(t, b, i));
+
+		if (!mpk_strmap_find(&in_a, name, &at))
+			add_whole(d, MPK_DIFF_ADDED, t, name);
 	}
 }
 
@@ -100,6 +96,13 @@ static const char *machine_of(const struct mpk_image *image)
 	return image->machine_name ? image->machine_name : "none";
 }
 
+static struct mpk_span function_name(const void *item)
+{
+	const struct mpk_image_function *f = item;
+
+	return mpk_span_str(f->name);
+}
+
 static void compare_functions(struct differ *d, struct mpk_span name, const void *a, const void *b)
 {
 	const struct mpk_image_function *x = a, *y = b;
@@ -115,42 +118,26 @@ static void compare_functions(struct differ *d, struct mpk_span name, const void
 				     MPK_QUOTE(mpk_span_str(y->alias_of ? y->alias_of : ""))));
 }
 
-static struct named *functions_of(struct differ *d, const struct mpk_image *image)
+static struct mpk_span text_of(const void *item)
 {
-	struct named *list = list_of(d, image->function_count);
+	const char *const *text = item;
 
-	for (size_t i = 0; list && i < image->function_count; i++)
-		list[i] = (struct named){ mpk_span_str(image->functions[i].name),
-					  &image->functions[i] };
-	return list;
-}
-
-static void same_text(struct differ *d, struct mpk_span name, const void *a, const void *b)
-{
-	(void)d, (void)name, (void)a, (void)b;
-}
-
-static void compare_needed(struct differ *d, const struct mpk_image *a, const struct mpk_image *b)
-{
-	struct named *x = list_of(d, a->needed_count), *y = list_of(d, b->needed_count);
-
-	for (size_t i = 0; x && i < a->needed_count; i++)
-		x[i].name = mpk_span_str(a->needed[i]);
-	for (size_t i = 0; y && i < b->needed_count; i++)
-		y[i].name = mpk_span_str(b->needed[i]);
-	match(d, "needed library", x, a->needed_count, y, b->needed_count, same_text);
+	return mpk_span_str(*text);
 }
 
 static void compare_images(struct differ *d, const struct mpk_image *a, const struct mpk_image *b)
 {
+	static const struct thing function = { "function", sizeof *a->functions, function_name,
+					       compare_functions };
+	static const struct thing needed = { "needed library", sizeof *a->needed, text_of, NULL };
+
 	compare_word(d, "machine", machine_of(a), machine_of(b));
 	compare_word(d, "generation", mpk_generation_get(a->gen)->abi,
 		     mpk_generation_get(b->gen)->abi);
 	compare_word(d, "blob symbol", a->blob_symbol ? a->blob_symbol : "none",
 		     b->blob_symbol ? b->blob_symbol : "none");
-	match(d, "function", functions_of(d, a), a->function_count, functions_of(d, b),
-	      b->function_count, compare_functions);
-	compare_needed(d, a, b);
+	match(d, &function, a->functions, a->function_count, b->functions, b->function_count);
+	match(d, &needed, a->needed, a->needed_count, b->needed, b->needed_count);
 }
 
 /* --- modules ---------------------------------------------------------------------- */
@@ -171,9 +158,16 @@ static const char *change_of(struct differ *d, struct mpk_span a, struct mpk_spa
 				at);
 }
 
-static void compare_parts(struct differ *d, struct mpk_span name, const void *a, const void *b)
+static struct mpk_span file_name(const void *item)
 {
-	const struct mpk_part *x = a, *y = b;
+	const struct mpk_extracted_file *f = item;
+
+	return mpk_span_str(f->name);
+}
+
+static void compare_files(struct differ *d, struct mpk_span name, const void *a, const void *b)
+{
+	const struct mpk_extracted_file *x = a, *y = b;
 
 	/* the function table is compared kernel by kernel */
 	if (mpk_span_equal(x->data, y->data) || mpk_span_is(name, "functions.json"))
@@ -181,101 +175,88 @@ static void compare_parts(struct differ *d, struct mpk_span name, const void *a,
 	add(d, MPK_DIFF_CHANGED, "part", name, change_of(d, x->data, y->data));
 }
 
-static struct named *parts_of(struct differ *d, const struct mpk_view_node *n, size_t *count)
+static struct mpk_extracted_files files_of(struct differ *d, const struct mpk_view_node *n)
 {
-	struct mpk_parts parts = { 0 };
-	struct named *list;
+	struct mpk_extracted_files files = { 0 };
 
-	*count = 0;
-	if (mpk_payload_parts(&n->payload, d->arena, &parts, NULL) != MPK_OK) {
-		d->diff->failed = true;
-		return NULL;
-	}
-	list = list_of(d, parts.count);
-	for (size_t i = 0; list && i < parts.count; i++)
-		list[i] = (struct named){ mpk_span_str(parts.items[i].name), &parts.items[i] };
-	*count = parts.count;
-	return list;
+	d->diff->failed |= mpk_payload_extract(&n->payload, d->arena, &files, NULL) != MPK_OK;
+	return files;
 }
 
-static const char *kernel_text(struct differ *d, const struct mpk_function_info *f)
+/* What is compared as it is printed. Takes both texts over. */
+static void compare_texts(struct differ *d, const char *what, struct mpk_span name,
+			  struct mpk_strbuf *a, struct mpk_strbuf *b)
 {
-	struct mpk_strbuf text = { 0 };
-	const char *copy;
+	d->diff->failed |= a->failed || b->failed;
+	if (strcmp(mpk_strbuf_text(a), mpk_strbuf_text(b)) != 0)
+		add(d, MPK_DIFF_CHANGED, what, name,
+		    mpk_arena_printf(d->arena, "%s -> %s", mpk_strbuf_text(a), mpk_strbuf_text(b)));
+	mpk_strbuf_fini(a);
+	mpk_strbuf_fini(b);
+}
 
-	mpk_view_kernel_text(f, true, &text);
-	d->diff->failed |= text.failed;
-	copy = mpk_arena_printf(d->arena, "%s", mpk_strbuf_text(&text));
-	mpk_strbuf_fini(&text);
-	return copy;
+static struct mpk_span kernel_name(const void *item)
+{
+	const struct mpk_function_info *f = item;
+
+	return f->key;
 }
 
 static void compare_kernels(struct differ *d, struct mpk_span name, const void *a, const void *b)
 {
-	const char *x = kernel_text(d, a), *y = kernel_text(d, b);
+	struct mpk_strbuf x = { 0 }, y = { 0 };
 
-	if (x && y && strcmp(x, y) != 0)
-		add(d, MPK_DIFF_CHANGED, "kernel", name,
-		    mpk_arena_printf(d->arena, "%s -> %s", x, y));
+	mpk_view_kernel_text(a, true, &x);
+	mpk_view_kernel_text(b, true, &y);
+	compare_texts(d, "kernel", name, &x, &y);
 }
 
-static struct named *kernels_of(struct differ *d, const struct mpk_view_node *n, size_t *count)
+static struct mpk_span model_name(const void *item)
 {
-	const struct mpk_kernels *k = mpk_view_kernels(n);
-	struct named *list;
+	const struct mpk_model *m = item;
 
-	*count = k ? k->function_count : 0;
-	list = list_of(d, *count);
-	for (size_t i = 0; list && i < *count; i++)
-		list[i] = (struct named){ k->functions[i].key, &k->functions[i] };
-	return list;
-}
-
-static const char *model_text(struct differ *d, const struct mpk_model *m)
-{
-	struct mpk_strbuf text = { 0 };
-	const char *copy;
-
-	mpk_model_text(m, &text);
-	d->diff->failed |= text.failed;
-	copy = mpk_arena_printf(d->arena, "%s", mpk_strbuf_text(&text));
-	mpk_strbuf_fini(&text);
-	return copy;
+	return m->name;
 }
 
 static void compare_models(struct differ *d, struct mpk_span name, const void *a, const void *b)
 {
-	const char *x = model_text(d, a), *y = model_text(d, b);
+	struct mpk_strbuf x = { 0 }, y = { 0 };
 
-	if (x && y && strcmp(x, y) != 0)
-		add(d, MPK_DIFF_CHANGED, "model function", name,
-		    mpk_arena_printf(d->arena, "%s -> %s", x, y));
+	mpk_view_model_text(a, &x);
+	mpk_view_model_text(b, &y);
+	compare_texts(d, "model function", name, &x, &y);
 }
 
-static struct named *models_of(struct differ *d, const struct mpk_view_node *n)
+static void compare_payloads(struct differ *d, const struct mpk_view_node *a,
+			     const struct mpk_view_node *b)
 {
-	struct named *list = list_of(d, n->models.count);
+	static const struct thing kernel = { "kernel", sizeof(struct mpk_function_info),
+					     kernel_name, compare_kernels };
+	static const struct thing model = { "model function", sizeof(struct mpk_model), model_name,
+					    compare_models };
+	static const struct thing file = { "part", sizeof(struct mpk_extracted_file), file_name,
+					   compare_files };
+	const struct mpk_kernels *x = mpk_view_kernels(a), *y = mpk_view_kernels(b);
+	struct mpk_extracted_files a_files = files_of(d, a), b_files = files_of(d, b);
 
-	for (size_t i = 0; list && i < n->models.count; i++)
-		list[i] = (struct named){ n->models.items[i].name, &n->models.items[i] };
-	return list;
+	match(d, &kernel, x ? x->functions : NULL, x ? x->function_count : 0,
+	      y ? y->functions : NULL, y ? y->function_count : 0);
+	match(d, &model, a->models.items, a->models.count, b->models.items, b->models.count);
+	match(d, &file, a_files.items, a_files.count, b_files.items, b_files.count);
 }
 
-static void compare_imports(struct differ *d, const struct mpk_view_node *a,
-			    const struct mpk_view_node *b)
+static struct mpk_span node_path(const void *item)
 {
-	if (a->node->child_count != b->node->child_count)
-		add(d, MPK_DIFF_CHANGED, "imports", (struct mpk_span){ 0 },
-		    mpk_arena_printf(d->arena, "%zu -> %zu", a->node->child_count,
-				     b->node->child_count));
+	const struct mpk_view_node *n = item;
+
+	return mpk_span_str(n->path);
 }
 
 static void compare_nodes(struct differ *d, struct mpk_span path, const void *left,
 			  const void *right)
 {
 	const struct mpk_view_node *a = left, *b = right;
-	size_t before = d->diff->count, x_count, y_count;
-	struct named *x, *y;
+	size_t before = d->diff->count;
 
 	(void)path;
 	d->path = a->path;
@@ -285,44 +266,31 @@ static void compare_nodes(struct differ *d, struct mpk_span path, const void *le
 				     MPK_QUOTE(b->node->kind)));
 		return;
 	}
-	compare_imports(d, a, b);
+	if (a->node->child_count != b->node->child_count)
+		add(d, MPK_DIFF_CHANGED, "imports", (struct mpk_span){ 0 },
+		    mpk_arena_printf(d->arena, "%zu -> %zu", a->node->child_count,
+				     b->node->child_count));
 	if (mpk_span_equal(a->node->payload, b->node->payload))
 		return;
-	if (a->decoded && b->decoded) {
-		x = kernels_of(d, a, &x_count);
-		y = kernels_of(d, b, &y_count);
-		match(d, "kernel", x, x_count, y, y_count, compare_kernels);
-		match(d, "model function", models_of(d, a), a->models.count, models_of(d, b),
-		      b->models.count, compare_models);
-		x = parts_of(d, a, &x_count);
-		y = parts_of(d, b, &y_count);
-		match(d, "part", x, x_count, y, y_count, compare_parts);
-	}
+	if (a->decoded && b->decoded)
+		compare_payloads(d, a, b);
 	if (d->diff->count == before)
 		add(d, MPK_DIFF_CHANGED, "payload", (struct mpk_span){ 0 },
 		    change_of(d, a->node->payload, b->node->payload));
-}
-
-static struct named *nodes_of(struct differ *d, const struct mpk_view *v)
-{
-	struct named *list = list_of(d, v->count);
-
-	for (size_t i = 0; list && i < v->count; i++)
-		list[i] = (struct named){ mpk_span_str(v->nodes[i].path), &v->nodes[i] };
-	return list;
 }
 
 enum mpk_code mpk_diff_views(const struct mpk_view *a, struct mpk_span a_bytes,
 			     const struct mpk_view *b, struct mpk_span b_bytes,
 			     struct mpk_arena *arena, struct mpk_diff *out, struct mpk_error *err)
 {
+	static const struct thing node = { NULL, sizeof *a->nodes, node_path, compare_nodes };
 	struct differ d = { out, arena, "" };
 
 	*out = (struct mpk_diff){ 0 };
 	if (mpk_span_equal(a_bytes, b_bytes))
 		return MPK_OK;
 	compare_images(&d, a->image, b->image);
-	match(&d, NULL, nodes_of(&d, a), a->count, nodes_of(&d, b), b->count, compare_nodes);
+	match(&d, &node, a->nodes, a->count, b->nodes, b->count);
 	d.path = "";
 	if (!out->count)
 		add(&d, MPK_DIFF_CHANGED, "bytes", (struct mpk_span){ 0 },

@@ -1,3 +1,5 @@
+/* What --extract writes is planned as a list of ropes over the input: no payload is copied into
+ * memory, and the plan can be tested without a file system. */
 #include "view/extract.h"
 
 #include <stdlib.h>
@@ -48,25 +50,25 @@ static enum mpk_code add_raw(struct planner *p, const struct mpk_view_node *n,
 	return mpk_rope_status(&f->content, p->err);
 }
 
-static enum mpk_code add_part(struct planner *p, const struct mpk_view_node *n,
-			      const char *directory, const struct mpk_part *part)
+static enum mpk_code add_file(struct planner *p, const struct mpk_view_node *n,
+			      const char *directory, const struct mpk_extracted_file *from)
 {
 	struct mpk_rope header = { .arena = p->arena };
-	const struct mpk_tensor_record *t = part->tensor;
+	const struct mpk_tensor_record *t = from->tensor;
 	bool npy = t && mpk_npy_write_header(&header, t->dtype, t->shape, t->ndim, NULL) == MPK_OK;
 	const char *suffix = npy ? ".npy" : t ? ".bin" : "";
 	struct mpk_extract_file *f =
-		add(p, n, mpk_arena_printf(p->arena, "%s/%s%s", directory, part->name, suffix));
+		add(p, n, mpk_arena_printf(p->arena, "%s/%s%s", directory, from->name, suffix));
 
 	if (!f)
 		return MPK_E_NOMEM;
 	if (npy)
 		mpk_rope_put_rope(&f->content, &header);
-	mpk_rope_put_view(&f->content, part->data);
-	f->title = part->title;
-	f->stored = part->stored;
-	f->off = part->off;
-	f->bytes = part->data.len;
+	mpk_rope_put_view(&f->content, from->data);
+	f->title = from->title;
+	f->stored = from->stored;
+	f->off = from->off;
+	f->bytes = from->data.len;
 	f->tensor = t;
 	return mpk_rope_status(&f->content, p->err);
 }
@@ -76,45 +78,37 @@ static enum mpk_code add_host(struct planner *p, const struct mpk_view_node *n,
 			      const char *directory)
 {
 	const struct mpk_image *image = p->view->image;
-	struct mpk_strbuf text = { 0 };
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+	MPK_CLEANUP(mpk_json_fini) struct mpk_json j;
 	struct mpk_extract_file *f;
-	struct mpk_json j;
 	struct json_t *list;
-	enum mpk_code code;
 
 	mpk_json_init(&j, 0);
 	list = mpk_json_array(&j, j.root, "functions");
 	for (size_t i = 0; i < image->function_count; i++)
 		mpk_json_text(&j, list, NULL, image->functions[i].name);
-	code = mpk_json_print(&j, &text, p->err);
-	mpk_json_fini(&j);
-	f = code == MPK_OK ? add(p, n, mpk_arena_printf(p->arena, "%s/functions.json", directory))
-			   : NULL;
-	if (f) {
-		mpk_rope_put_bytes(&f->content, mpk_span_of(text.data, text.len));
-		code = mpk_rope_status(&f->content, p->err);
-	} else {
-		code = mpk_fail_nomem(p->err);
-	}
-	mpk_strbuf_fini(&text);
-	return code;
+	MPK_TRY(mpk_json_print(&j, &text, p->err));
+	f = add(p, n, mpk_arena_printf(p->arena, "%s/functions.json", directory));
+	MPK_TRY_ALLOC(f, p->err);
+	mpk_rope_put_bytes(&f->content, mpk_span_of(text.data, text.len));
+	return mpk_rope_status(&f->content, p->err);
 }
 
 static enum mpk_code plan_node(struct planner *p, size_t index)
 {
 	const struct mpk_view_node *n = &p->view->nodes[index];
 	const char *directory = mpk_node_folder(n->node, index, p->arena);
-	struct mpk_parts parts = { 0 };
+	struct mpk_extracted_files files = { 0 };
 
 	if (!directory)
 		return mpk_fail_nomem(p->err);
 	if (n->node->is_lib)
 		return add_host(p, n, directory);
 	if (n->decoded)
-		MPK_TRY(mpk_payload_parts(&n->payload, p->arena, &parts, p->err));
-	for (size_t i = 0; i < parts.count; i++)
-		MPK_TRY(add_part(p, n, directory, &parts.items[i]));
-	if (!n->decoded || (!parts.count && n->node->payload.len))
+		MPK_TRY(mpk_payload_extract(&n->payload, p->arena, &files, p->err));
+	for (size_t i = 0; i < files.count; i++)
+		MPK_TRY(add_file(p, n, directory, &files.items[i]));
+	if (!n->decoded || (!files.count && n->node->payload.len))
 		return add_raw(p, n, directory);
 	return MPK_OK;
 }
@@ -127,11 +121,8 @@ enum mpk_code mpk_extract_plan(const struct mpk_view *view, struct mpk_arena *ar
 
 	for (size_t i = 0; i < view->count; i++)
 		MPK_TRY(plan_node(&p, i));
-	files = mpk_arena_array(arena, p.count, sizeof *files);
-	if (!files)
-		return mpk_fail_nomem(err);
-	if (p.count)
-		memcpy(files, p.files, p.count * sizeof *files);
+	files = mpk_arena_keep(arena, p.files, p.count, sizeof *files);
+	MPK_TRY_ALLOC(files, err);
 	*out = (struct mpk_extract){ files, p.count, MPK_DIGEST_KIND_COUNT };
 	return MPK_OK;
 }
@@ -139,7 +130,7 @@ enum mpk_code mpk_extract_plan(const struct mpk_view *view, struct mpk_arena *ar
 static void put_file(const struct mpk_extract_file *f, enum mpk_digest_kind digest,
 		     struct mpk_json *j, struct json_t *list)
 {
-	struct json_t *o = mpk_json_object(j, list, NULL), *shape;
+	struct json_t *o = mpk_json_object(j, list, NULL);
 	char type[MPK_DTYPE_TEXT];
 
 	mpk_json_text(j, o, "name", f->name);
@@ -158,9 +149,7 @@ static void put_file(const struct mpk_extract_file *f, enum mpk_digest_kind dige
 	if (!f->tensor)
 		return;
 	mpk_json_text(j, o, "dtype", mpk_dtype_print(f->tensor->dtype, type));
-	shape = mpk_json_array(j, o, "shape");
-	for (size_t i = 0; i < f->tensor->ndim; i++)
-		mpk_json_i64(j, shape, NULL, f->tensor->shape[i]);
+	mpk_json_i64s(j, o, "shape", f->tensor->shape, f->tensor->ndim);
 }
 
 void mpk_extract_json(const struct mpk_view *view, const struct mpk_extract *plan,

@@ -1,19 +1,20 @@
-#include "view/inside.h"
-
+/* The summary and --functions as JSON (minspect.schema.json, minspect-functions.schema.json). */
 #include <elf.h>
 
-static void put_stamp(const struct mpk_stamp *stamp, struct mpk_json *j, struct json_t *at)
+#include "view/node_info.h"
+
+static void put_note(const struct mpk_note *note, struct mpk_json *j, struct json_t *at)
 {
 	char digits[MPK_DIGEST_TEXT];
 	struct json_t *o;
 
-	if (!stamp->name) {
+	if (!note->name) {
 		mpk_json_null(j, at, "stamp");
 		return;
 	}
 	o = mpk_json_object(j, at, "stamp");
-	mpk_json_text(j, o, "name", stamp->name);
-	mpk_json_text(j, o, "xxh128", mpk_digest_print(stamp->digest, MPK_XXH128_BYTES, digits));
+	mpk_json_text(j, o, "name", note->name);
+	mpk_json_text(j, o, "xxh128", mpk_digest_print(note->digest, MPK_XXH128_BYTES, digits));
 }
 
 static void put_blob(const struct mpk_view *v, struct mpk_json *j, struct json_t *at)
@@ -33,7 +34,7 @@ static void put_blob(const struct mpk_view *v, struct mpk_json *j, struct json_t
 	mpk_json_u64(j, o, "address", image->blob_address);
 	mpk_json_u64(j, o, "bytes", image->blob.len);
 	mpk_json_u64(j, o, "used", v->tree ? v->tree->used : 0);
-	put_stamp(&image->stamp, j, o);
+	put_note(&image->note, j, o);
 }
 
 static void put_elf(const struct mpk_image *image, struct mpk_json *j, struct json_t *at)
@@ -90,9 +91,7 @@ static struct json_t *put_kernel(const struct mpk_function_info *f, struct mpk_j
 	sub = mpk_json_array(j, o, "arguments");
 	for (size_t i = 0; i < f->arg_count; i++)
 		mpk_json_text(j, sub, NULL, mpk_dtype_print(f->arg_types[i], type));
-	sub = mpk_json_array(j, o, "launch");
-	for (size_t i = 0; i < f->launch_tag_count; i++)
-		mpk_json_span(j, sub, NULL, f->launch_tags[i]);
+	mpk_json_spans(j, o, "launch", f->launch_tags, f->launch_tag_count);
 	sub = mpk_json_array(j, o, "extra_tags");
 	for (size_t i = 0; i < f->extra_tag_count; i++)
 		mpk_json_i64(j, sub, NULL, f->extra_tags[i]);
@@ -102,7 +101,7 @@ static struct json_t *put_kernel(const struct mpk_function_info *f, struct mpk_j
 static void put_tensors(const struct mpk_model_tensor *list, size_t count, const char *key,
 			struct mpk_json *j, struct json_t *at)
 {
-	struct json_t *array = mpk_json_array(j, at, key), *o, *shape;
+	struct json_t *array = mpk_json_array(j, at, key), *o;
 	char type[MPK_DTYPE_TEXT];
 
 	for (size_t i = 0; i < count; i++) {
@@ -110,13 +109,10 @@ static void put_tensors(const struct mpk_model_tensor *list, size_t count, const
 		mpk_json_span(j, o, "name", list[i].name);
 		mpk_json_text(j, o, "dtype",
 			      list[i].typed ? mpk_dtype_print(list[i].dtype, type) : NULL);
-		if (!list[i].typed) {
+		if (list[i].typed)
+			mpk_json_i64s(j, o, "shape", list[i].shape, list[i].ndim);
+		else
 			mpk_json_null(j, o, "shape");
-			continue;
-		}
-		shape = mpk_json_array(j, o, "shape");
-		for (size_t d = 0; d < list[i].ndim; d++)
-			mpk_json_i64(j, shape, NULL, list[i].shape[d]);
 	}
 }
 
@@ -166,14 +162,14 @@ static void put_node(const struct mpk_view_node *n, size_t index, struct mpk_jso
 	if (k) {
 		sub = mpk_json_array(j, o, "kernels");
 		for (size_t i = 0; i < k->function_count; i++)
-			mpk_inside_function_json(n, i, j, put_kernel(&k->functions[i], j, sub));
+			mpk_node_kernel_json(n, i, j, put_kernel(&k->functions[i], j, sub));
 	}
 	if (n->models.count) {
 		sub = mpk_json_array(j, o, "models");
 		for (size_t i = 0; i < n->models.count; i++)
 			(void)put_model(&n->models.items[i], j, sub);
 	}
-	mpk_inside_json(n, j, o);
+	mpk_node_json(n, j, o);
 	if (n->problem.code != MPK_OK)
 		mpk_json_error(j, o, "problem", &n->problem);
 }
@@ -227,7 +223,7 @@ static void put_call(const struct mpk_view *view, struct mpk_span name,
 	mpk_strbuf_fini(&call);
 }
 
-/* What is inside those modules that hold code or run it. */
+/* What is known of those modules that hold code or run it. */
 static void put_modules(const struct mpk_view *view, struct mpk_json *j, struct json_t *at)
 {
 	struct json_t *list = mpk_json_array(j, at, "modules"), *o;
@@ -235,12 +231,12 @@ static void put_modules(const struct mpk_view *view, struct mpk_json *j, struct 
 	for (size_t i = 0; i < view->count; i++) {
 		const struct mpk_view_node *n = &view->nodes[i];
 
-		if (!n->inside || (!n->inside->piece_count && !n->models.count))
+		if (!n->show_info || (!n->info->piece_count && !n->models.count))
 			continue;
 		o = mpk_json_object(j, list, NULL);
 		mpk_json_text(j, o, "module", n->path);
 		mpk_json_span(j, o, "kind", n->node->kind);
-		mpk_inside_json(n, j, o);
+		mpk_node_json(n, j, o);
 	}
 }
 
@@ -274,7 +270,7 @@ void mpk_view_functions_json(const struct mpk_view *view, struct mpk_json *j, st
 
 		for (size_t i = 0; k && i < k->function_count; i++) {
 			o = put_kernel(&k->functions[i], j, list);
-			mpk_inside_function_json(&view->nodes[n], i, j, o);
+			mpk_node_kernel_json(&view->nodes[n], i, j, o);
 			mpk_json_text(j, o, "module", view->nodes[n].path);
 			mpk_json_span(j, o, "kind", view->nodes[n].node->kind);
 			put_call(view, k->functions[i].key, &k->functions[i], NULL, j, o);

@@ -1,3 +1,6 @@
+/* Where the bytes of a file are: sections of the library around the blob, files that its payloads
+ * would make, machine code by kernel. Equal content is found by sorting, not by digests: what is
+ * reported as a copy is one. */
 #include "view/size.h"
 
 #include <stdlib.h>
@@ -5,8 +8,8 @@
 
 #include "base/num.h"
 #include "base/vec.h"
-#include "cubin/cubin.h"
 #include "elf/reader.h"
+#include "view/node_info.h"
 
 enum { COPY_MIN = 64 }; /* shorter pieces are alike by chance, and not worth a line */
 
@@ -16,29 +19,34 @@ struct growing {
 	size_t count, cap;
 };
 
-static void growing_fini(struct growing *g)
+struct sizer {
+	const struct mpk_view *view;
+	struct mpk_arena *arena;
+	struct mpk_error *err;
+	struct growing sections, modules, files, kernels;
+};
+
+static void sizer_fini(struct sizer *s)
 {
-	free(g->items);
+	free(s->sections.items);
+	free(s->modules.items);
+	free(s->files.items);
+	free(s->kernels.items);
 }
 
-static enum mpk_code add(struct growing *g, struct mpk_size_item item, struct mpk_error *err)
+static enum mpk_code add(const struct sizer *s, struct growing *g, struct mpk_size_item item)
 {
-	if (!item.name || !mpk_vec_reserve(&g->items, &g->cap, g->count + 1, sizeof *g->items))
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(mpk_vec_reserve(&g->items, &g->cap, g->count + 1, sizeof *g->items), s->err);
 	g->items[g->count++] = item;
 	return MPK_OK;
 }
 
-static enum mpk_code settle(const struct growing *g, struct mpk_arena *arena,
-			    struct mpk_size_list *out, struct mpk_error *err)
+static enum mpk_code settle(const struct sizer *s, const struct growing *g,
+			    struct mpk_size_list *out)
 {
-	out->items = mpk_arena_array(arena, g->count, sizeof *out->items);
-	if (!out->items)
-		return mpk_fail_nomem(err);
-	if (g->count)
-		memcpy(out->items, g->items, g->count * sizeof *g->items);
+	out->items = mpk_arena_keep(s->arena, g->items, g->count, sizeof *g->items);
 	out->count = g->count;
-	return MPK_OK;
+	return out->items ? MPK_OK : mpk_fail_nomem(s->err);
 }
 
 static int larger_first(const void *a, const void *b)
@@ -47,97 +55,99 @@ static int larger_first(const void *a, const void *b)
 
 	if (x->bytes != y->bytes)
 		return x->bytes > y->bytes ? -1 : 1;
-	return strcmp(x->name, y->name);
+	return mpk_span_compare(x->name, y->name);
 }
 
-static enum mpk_code read_sections(const struct mpk_view *view, struct mpk_arena *arena,
-				   struct mpk_size *out, struct mpk_error *err)
+static enum mpk_code read_sections(struct sizer *s, uint64_t *other)
 {
-	MPK_CLEANUP(growing_fini) struct growing list = { 0 };
 	MPK_CLEANUP(mpk_elf_close) struct mpk_elf elf = { 0 };
+	const struct mpk_image *image = s->view->image;
 	uint64_t sum = 0;
 
-	if (view->image->elf_class)
-		MPK_TRY(mpk_elf_open(view->image->bytes, view->image->bytes_off, &elf, err));
+	if (image->elf_class)
+		MPK_TRY(mpk_elf_open(image->bytes, image->bytes_off, &elf, s->err));
 	for (size_t i = 1; i < elf.section_count; i++) {
 		const char *name = mpk_elf_section_name(&elf, i);
-		GElf_Shdr s;
+		GElf_Shdr h;
 
-		MPK_TRY(mpk_elf_section(&elf, i, &s, err));
-		if (s.sh_type == SHT_NOBITS || !s.sh_size)
+		MPK_TRY(mpk_elf_section(&elf, i, &h, s->err));
+		if (h.sh_type == SHT_NOBITS || !h.sh_size)
 			continue;
-		struct mpk_size_item item = {
-			.name = mpk_arena_copy(arena, name ? name : "", name ? strlen(name) : 0),
-			.bytes = s.sh_size,
-		};
-		MPK_TRY(add(&list, item, err));
+		name = mpk_arena_text(s->arena, mpk_span_str(name ? name : ""));
+		MPK_TRY_ALLOC(name, s->err);
+		MPK_TRY(add(
+			s, &s->sections,
+			(struct mpk_size_item){ .name = mpk_span_str(name), .bytes = h.sh_size }));
 		/* sections of a hostile file may overlap: the sum is then beyond the file */
-		sum = sum > UINT64_MAX - s.sh_size ? UINT64_MAX : sum + s.sh_size;
+		sum = sum > UINT64_MAX - h.sh_size ? UINT64_MAX : sum + h.sh_size;
 	}
-	if (list.count)
-		qsort(list.items, list.count, sizeof *list.items, larger_first);
-	out->other = sum < view->file_bytes ? view->file_bytes - sum : 0;
-	return settle(&list, arena, &out->sections, err);
+	if (s->sections.count)
+		qsort(s->sections.items, s->sections.count, sizeof *s->sections.items,
+		      larger_first);
+	*other = sum < s->view->file_bytes ? s->view->file_bytes - sum : 0;
+	return MPK_OK;
 }
 
-static enum mpk_code read_parts(const struct mpk_view *view, struct mpk_arena *arena,
-				struct mpk_size *out, struct mpk_error *err)
+static enum mpk_code read_files(struct sizer *s, const struct mpk_view_node *n)
 {
-	MPK_CLEANUP(growing_fini) struct growing list = { 0 };
+	struct mpk_extracted_files files = { 0 };
+	struct mpk_span payload = n->node->payload;
 
-	for (size_t n = 0; n < view->count; n++) {
-		const struct mpk_view_node *node = &view->nodes[n];
-		struct mpk_parts parts = { 0 };
+	if (!n->decoded)
+		return payload.len ? add(s, &s->files,
+					 (struct mpk_size_item){ n, mpk_span_str("payload"),
+								 payload, payload.len })
+				   : MPK_OK;
+	MPK_TRY(mpk_payload_extract(&n->payload, s->arena, &files, s->err));
+	for (size_t i = 0; i < files.count; i++) {
+		const struct mpk_extracted_file *f = &files.items[i];
 
-		if (node->decoded)
-			MPK_TRY(mpk_payload_parts(&node->payload, arena, &parts, err));
-		for (size_t i = 0; i < parts.count; i++) {
-			const struct mpk_part *p = &parts.items[i];
-
-			if (p->stored)
-				MPK_TRY(add(&list,
-					    (struct mpk_size_item){ node, p->name, p->data,
-								    p->data.len },
-					    err));
-		}
-		if (!node->decoded && node->node->payload.len)
-			MPK_TRY(add(&list,
-				    (struct mpk_size_item){ node, "payload", node->node->payload,
-							    node->node->payload.len },
-				    err));
+		if (f->stored)
+			MPK_TRY(add(s, &s->files,
+				    (struct mpk_size_item){ n, mpk_span_str(f->name), f->data,
+							    f->data.len }));
 	}
-	return settle(&list, arena, &out->parts, err);
+	return MPK_OK;
 }
 
-static enum mpk_code read_kernels(const struct mpk_view *view, struct mpk_arena *arena,
-				  struct mpk_size *out, struct mpk_error *err)
+/* Kernels with code of their own, or in code that says how long each is. What is wrong with code
+ * that does not read, --verify tells. */
+static enum mpk_code read_kernels(struct sizer *s, size_t index)
 {
-	MPK_CLEANUP(growing_fini) struct growing list = { 0 };
+	const struct mpk_view_node *n = &s->view->nodes[index];
+	const struct mpk_kernels *k = mpk_view_kernels(n);
+	const struct mpk_code_info *code;
+	const struct mpk_node_info *info;
 
-	for (size_t n = 0; n < view->count; n++) {
-		const struct mpk_kernels *k = mpk_view_kernels(&view->nodes[n]);
-		struct mpk_cubin cubin = { 0 };
+	for (size_t i = 0; k && i < k->source_count; i++)
+		MPK_TRY(add(s, &s->kernels,
+			    (struct mpk_size_item){ n, k->sources[i].key, k->sources[i].data,
+						    k->sources[i].data.len }));
+	if (!k || k->layout != MPK_KERNELS_PLAIN || !mpk_code_format_of(k->data)->has_code_bytes)
+		return MPK_OK;
+	MPK_TRY(mpk_view_info(s->view, index, &info, s->err));
+	code = &info->pieces[0].code;
+	for (size_t i = 0; i < code->kernel_count; i++)
+		MPK_TRY(add(s, &s->kernels,
+			    (struct mpk_size_item){ .node = n,
+						    .name = code->kernels[i].name,
+						    .bytes = code->kernels[i].code_bytes }));
+	return MPK_OK;
+}
 
-		for (size_t i = 0; k && i < k->source_count; i++)
-			MPK_TRY(add(&list,
-				    (struct mpk_size_item){
-					    &view->nodes[n],
-					    mpk_arena_text(arena, k->sources[i].key),
-					    k->sources[i].data, k->sources[i].data.len },
-				    err));
-		if (!k || !mpk_cubin_is(k->data) ||
-		    mpk_cubin_read(k->data, arena, &cubin, NULL) != MPK_OK)
-			continue; /* --verify tells what is wrong with it */
-		for (size_t i = 0; i < cubin.kernel_count; i++)
-			MPK_TRY(add(&list,
-				    (struct mpk_size_item){
-					    &view->nodes[n],
-					    mpk_arena_text(arena, cubin.kernels[i].name),
-					    { 0 },
-					    cubin.kernels[i].code_bytes },
-				    err));
+static enum mpk_code read_modules(struct sizer *s)
+{
+	for (size_t i = 0; i < s->view->count; i++) {
+		const struct mpk_view_node *n = &s->view->nodes[i];
+
+		MPK_TRY(add(s, &s->modules,
+			    (struct mpk_size_item){ .node = n,
+						    .name = n->node->kind,
+						    .bytes = n->node->payload.len }));
+		MPK_TRY(read_files(s, n));
+		MPK_TRY(read_kernels(s, i));
 	}
-	return settle(&list, arena, &out->kernels, err);
+	return MPK_OK;
 }
 
 static int by_content(const void *a, const void *b)
@@ -157,16 +167,14 @@ static int by_content(const void *a, const void *b)
 static enum mpk_code find_copies(struct mpk_arena *arena, struct mpk_size *out,
 				 struct mpk_error *err)
 {
-	size_t count = out->parts.count, runs = 0, end;
-	struct mpk_size_item *sorted = mpk_arena_array(arena, count, sizeof *sorted);
+	size_t count = out->files.count, runs = 0, end;
+	struct mpk_size_item *sorted =
+		mpk_arena_keep(arena, out->files.items, count, sizeof *sorted);
 	struct mpk_size_copies *copies = mpk_arena_array(arena, count, sizeof *copies);
 
-	if (!sorted || !copies)
-		return mpk_fail_nomem(err);
-	if (count) {
-		memcpy(sorted, out->parts.items, count * sizeof *sorted);
+	MPK_TRY_ALLOC(sorted && copies, err);
+	if (count)
 		qsort(sorted, count, sizeof *sorted, by_content);
-	}
 	for (size_t i = 0; i < count && sorted[i].bytes >= COPY_MIN; i = end) {
 		for (end = i + 1; end < count && mpk_span_equal(sorted[i].data, sorted[end].data);
 		     end++)
@@ -183,11 +191,15 @@ static enum mpk_code find_copies(struct mpk_arena *arena, struct mpk_size *out,
 enum mpk_code mpk_size_read(const struct mpk_view *view, struct mpk_arena *arena,
 			    struct mpk_size *out, struct mpk_error *err)
 {
+	MPK_CLEANUP(sizer_fini) struct sizer s = { .view = view, .arena = arena, .err = err };
 	struct mpk_size size = { 0 };
 
-	MPK_TRY(read_sections(view, arena, &size, err));
-	MPK_TRY(read_parts(view, arena, &size, err));
-	MPK_TRY(read_kernels(view, arena, &size, err));
+	MPK_TRY(read_sections(&s, &size.other));
+	MPK_TRY(read_modules(&s));
+	MPK_TRY(settle(&s, &s.sections, &size.sections));
+	MPK_TRY(settle(&s, &s.modules, &size.modules));
+	MPK_TRY(settle(&s, &s.files, &size.files));
+	MPK_TRY(settle(&s, &s.kernels, &size.kernels));
 	MPK_TRY(find_copies(arena, &size, err));
 	*out = size;
 	return MPK_OK;

@@ -4,10 +4,10 @@
 
 #include "view/view.h"
 
-/* Something that takes bytes: a section, a part of a payload, a kernel's machine code. */
+/* Something that takes bytes: a section, a file of a payload, a kernel's machine code. */
 struct mpk_size_item {
 	const struct mpk_view_node *node; /* NULL for sections */
-	const char *name;                 /* in the arena; not escaped */
+	struct mpk_span name;             /* not escaped */
 	struct mpk_span data;             /* empty when the bytes are not the item's alone */
 	uint64_t bytes;
 };
@@ -17,17 +17,18 @@ struct mpk_size_list {
 	size_t count;
 };
 
-/* Items of equal content: items[first .. first + count) of the parts sorted by content. */
+/* Items of equal content: items[first .. first + count) of the files sorted by content. */
 struct mpk_size_copies {
 	size_t first, count;
 };
 
 struct mpk_size {
-	struct mpk_size_list sections;        /* largest first; empty for a bare blob */
-	uint64_t other;                       /* headers, padding and, in archives, other members */
-	struct mpk_size_list parts;           /* stored parts of payloads, in stored order */
-	struct mpk_size_list kernels;         /* machine code by kernel, where the format tells */
-	struct mpk_size_list sorted;          /* parts by length and content, longest first */
+	struct mpk_size_list sections; /* largest first; empty for a bare blob */
+	uint64_t other;                /* headers, padding and, in archives, other members */
+	struct mpk_size_list modules;  /* their payloads, by kind */
+	struct mpk_size_list files;    /* that --extract would write, as far as they stand there */
+	struct mpk_size_list kernels;  /* machine code by kernel, where the format tells */
+	struct mpk_size_list sorted;   /* files by length and content, longest first */
 	const struct mpk_size_copies *copies; /* runs of sorted; longest first */
 	size_t copy_count;
 	uint64_t wasted; /* bytes of all copies but the first of each run */
@@ -39,7 +40,7 @@ struct mpk_size {
 enum mpk_code mpk_size_read(const struct mpk_view *view, struct mpk_arena *arena,
 			    struct mpk_size *out, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_size_text - append tables of sections, modules, parts, kernels and duplicates; the
+/* mpk_size_text - append tables of sections, modules, files, kernels and duplicates; the
  * first sixteen rows of each */
 void mpk_size_text(const struct mpk_view *view, const struct mpk_size *size, struct mpk_style style,
 		   struct mpk_strbuf *out);

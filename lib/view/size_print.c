@@ -24,23 +24,6 @@ static void cell_escaped(struct mpk_table *t, struct mpk_span text)
 	mpk_table_cell(t, "%s", mpk_escape_to(text, cut, sizeof cut));
 }
 
-static void put_modules(const struct mpk_view *view, struct mpk_style style, struct mpk_strbuf *out)
-{
-	struct mpk_table t = { .right = 3 };
-
-	if (view->count)
-		title("modules", style, out);
-	for (size_t i = 0; i < view->count && i < SHOWN; i++) {
-		row(&t, view->nodes[i].node->payload.len, view->file_bytes);
-		mpk_table_cell(&t, "%s", view->nodes[i].path);
-		cell_escaped(&t, view->nodes[i].node->kind);
-	}
-	mpk_table_print(&t, "  ", out);
-	if (view->count > SHOWN)
-		mpk_strbuf_printf(out, "  and %zu more\n", view->count - SHOWN);
-	mpk_table_fini(&t);
-}
-
 static void put_list(const struct mpk_view *view, const char *name,
 		     const struct mpk_size_list *list, struct mpk_style style,
 		     struct mpk_strbuf *out)
@@ -53,7 +36,7 @@ static void put_list(const struct mpk_view *view, const char *name,
 		row(&t, list->items[i].bytes, view->file_bytes);
 		if (list->items[i].node)
 			mpk_table_cell(&t, "%s", list->items[i].node->path);
-		cell_escaped(&t, mpk_span_str(list->items[i].name));
+		cell_escaped(&t, list->items[i].name);
 	}
 	mpk_table_print(&t, "  ", out);
 	if (list->count > SHOWN)
@@ -73,10 +56,10 @@ static void put_copies(const struct mpk_size *size, struct mpk_style style, stru
 		mpk_strbuf_printf(out, "  %zu times %s:", c->count,
 				  MPK_SIZE(size->sorted.items[c->first].bytes));
 		for (size_t k = c->first; k < c->first + c->count && k < c->first + 4; k++)
-			mpk_strbuf_printf(out, " %s %s%s", size->sorted.items[k].node->path,
-					  mpk_escape_to(mpk_span_str(size->sorted.items[k].name),
-							cut, sizeof cut),
-					  k + 1 < c->first + c->count ? "," : "");
+			mpk_strbuf_printf(
+				out, " %s %s%s", size->sorted.items[k].node->path,
+				mpk_escape_to(size->sorted.items[k].name, cut, sizeof cut),
+				k + 1 < c->first + c->count ? "," : "");
 		mpk_strbuf_puts(out, c->count > 4 ? " ...\n" : "\n");
 	}
 	if (size->copy_count)
@@ -92,14 +75,14 @@ void mpk_size_text(const struct mpk_view *view, const struct mpk_size *size, str
 		mpk_strbuf_printf(out, ", %s of it headers and padding", MPK_SIZE(size->other));
 	mpk_strbuf_putc(out, '\n');
 	put_list(view, "sections", &size->sections, style, out);
-	put_modules(view, style, out);
-	put_list(view, "parts", &size->parts, style, out);
+	put_list(view, "modules", &size->modules, style, out);
+	put_list(view, "parts", &size->files, style, out);
 	put_list(view, "kernels", &size->kernels, style, out);
 	put_copies(size, style, out);
 }
 
-static void list_json(const struct mpk_size_list *list, const char *key, struct mpk_json *j,
-		      struct json_t *at)
+static void list_json(const struct mpk_size_list *list, const char *key, const char *name,
+		      struct mpk_json *j, struct json_t *at)
 {
 	struct json_t *array = mpk_json_array(j, at, key), *o;
 
@@ -107,7 +90,7 @@ static void list_json(const struct mpk_size_list *list, const char *key, struct 
 		o = mpk_json_object(j, array, NULL);
 		if (list->items[i].node)
 			mpk_json_text(j, o, "path", list->items[i].node->path);
-		mpk_json_text(j, o, "name", list->items[i].name);
+		mpk_json_span(j, o, name, list->items[i].name);
 		mpk_json_u64(j, o, "bytes", list->items[i].bytes);
 	}
 }
@@ -120,16 +103,10 @@ void mpk_size_json(const struct mpk_view *view, const struct mpk_size *size, str
 	mpk_json_text(j, at, "file", view->name);
 	mpk_json_u64(j, at, "bytes", view->file_bytes);
 	mpk_json_u64(j, at, "other", size->other);
-	list_json(&size->sections, "sections", j, at);
-	list = mpk_json_array(j, at, "modules");
-	for (size_t i = 0; i < view->count; i++) {
-		o = mpk_json_object(j, list, NULL);
-		mpk_json_text(j, o, "path", view->nodes[i].path);
-		mpk_json_span(j, o, "kind", view->nodes[i].node->kind);
-		mpk_json_u64(j, o, "bytes", view->nodes[i].node->payload.len);
-	}
-	list_json(&size->parts, "parts", j, at);
-	list_json(&size->kernels, "kernels", j, at);
+	list_json(&size->sections, "sections", "name", j, at);
+	list_json(&size->modules, "modules", "kind", j, at);
+	list_json(&size->files, "parts", "name", j, at);
+	list_json(&size->kernels, "kernels", "name", j, at);
 	list = mpk_json_array(j, at, "duplicates");
 	for (size_t i = 0; i < size->copy_count; i++) {
 		const struct mpk_size_copies *c = &size->copies[i];
@@ -137,7 +114,7 @@ void mpk_size_json(const struct mpk_view *view, const struct mpk_size *size, str
 
 		o = mpk_json_object(j, list, NULL);
 		mpk_json_u64(j, o, "bytes", run.items[0].bytes);
-		list_json(&run, "copies", j, o);
+		list_json(&run, "copies", "name", j, o);
 	}
 	mpk_json_u64(j, at, "wasted", size->wasted);
 }

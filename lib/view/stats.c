@@ -1,3 +1,5 @@
+/* A tensor in a few numbers. NaNs and infinities are counted apart: one of them would hide all
+ * else in a minimum or a mean. */
 #include "view/stats.h"
 
 #include <inttypes.h>
@@ -15,48 +17,26 @@ struct sum {
 	uint64_t n;
 };
 
+/* One value into the member of the range that its type has. */
+#define ADD(sum, member, v)                                                                        \
+	do {                                                                                       \
+		struct mpk_stats *s_ = (sum)->s;                                                   \
+		if (!(sum)->n || (v) < s_->range.member.min)                                       \
+			s_->range.member.min = (v);                                                \
+		if (!(sum)->n || (v) > s_->range.member.max)                                       \
+			s_->range.member.max = (v);                                                \
+		(sum)->total += (long double)(v);                                                  \
+		(sum)->n++;                                                                        \
+	} while (0)
+
 static void add_float(struct sum *sum, double v)
 {
-	struct mpk_stats *s = sum->s;
-
-	if (isnan(v)) {
-		s->nans++;
-		return;
-	}
-	if (isinf(v)) {
-		s->infs++;
-		return;
-	}
-	if (!sum->n || v < s->range.f.min)
-		s->range.f.min = v;
-	if (!sum->n || v > s->range.f.max)
-		s->range.f.max = v;
-	sum->total += (long double)v;
-	sum->n++;
-}
-
-static void add_signed(struct sum *sum, int64_t v)
-{
-	struct mpk_stats *s = sum->s;
-
-	if (!sum->n || v < s->range.i.min)
-		s->range.i.min = v;
-	if (!sum->n || v > s->range.i.max)
-		s->range.i.max = v;
-	sum->total += (long double)v;
-	sum->n++;
-}
-
-static void add_unsigned(struct sum *sum, uint64_t v)
-{
-	struct mpk_stats *s = sum->s;
-
-	if (!sum->n || v < s->range.u.min)
-		s->range.u.min = v;
-	if (!sum->n || v > s->range.u.max)
-		s->range.u.max = v;
-	sum->total += (long double)v;
-	sum->n++;
+	if (isnan(v))
+		sum->s->nans++;
+	else if (isinf(v))
+		sum->s->infs++;
+	else
+		ADD(sum, f, v);
 }
 
 static uint64_t load(const uint8_t *p, size_t width)
@@ -130,9 +110,9 @@ struct mpk_stats mpk_stats_of(const struct mpk_tensor_record *t)
 		if (s.kind == MPK_STATS_FLOAT)
 			add_float(&sum, to_float(bits, width, t->dtype.code == MPK_DTYPE_BFLOAT));
 		else if (s.kind == MPK_STATS_SIGNED)
-			add_signed(&sum, to_signed(bits, width));
+			ADD(&sum, i, to_signed(bits, width));
 		else
-			add_unsigned(&sum, bits);
+			ADD(&sum, u, bits);
 	}
 	if (sum.n)
 		s.mean = (double)(sum.total / (long double)sum.n);

@@ -1,9 +1,11 @@
+/* The first screen: what the file is, what can load it, what is in it. */
 #include "view/view.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "text/escape.h"
+#include "text/phrase.h"
 #include "text/table.h"
 
 static const char *what(const struct mpk_image *image)
@@ -66,8 +68,8 @@ static void put_blob(const struct mpk_view *v, struct mpk_strbuf *out)
 		mpk_strbuf_puts(out, "  blob       no module blob: host code only\n");
 		return;
 	}
-	mpk_strbuf_printf(out, "  blob       %s, %zu module%s", MPK_SIZE(image->blob.len), v->count,
-			  v->count == 1 ? "" : "s");
+	mpk_strbuf_printf(out, "  blob       %s", MPK_SIZE(image->blob.len));
+	mpk_put_also(out, v->count, "module");
 	if (image->blob_symbol) {
 		mpk_strbuf_puts(out, ", ");
 		mpk_escape(out, mpk_span_str(image->blob_symbol));
@@ -80,43 +82,28 @@ static void put_blob(const struct mpk_view *v, struct mpk_strbuf *out)
 	mpk_strbuf_putc(out, '\n');
 }
 
-static void put_list(const char *label, const char *const *names, size_t count,
-		     struct mpk_strbuf *out)
+static void put_needed(const struct mpk_image *image, struct mpk_strbuf *out)
 {
-	enum { SHOWN = 8 };
-
-	if (!count)
-		return;
-	mpk_strbuf_puts(out, label);
-	for (size_t i = 0; i < count && i < SHOWN; i++) {
-		mpk_strbuf_puts(out, i ? " " : "");
-		mpk_escape(out, mpk_span_str(names[i]));
+	for (size_t i = 0; i < image->needed_count && i < MPK_NAMES_SHOWN; i++) {
+		mpk_strbuf_puts(out, i ? " " : "  needs      ");
+		mpk_escape(out, mpk_span_str(image->needed[i]));
 	}
-	if (count > SHOWN)
-		mpk_strbuf_printf(out, " and %zu more", count - SHOWN);
-	mpk_strbuf_putc(out, '\n');
+	mpk_put_more(out, image->needed_count);
+	mpk_strbuf_puts(out, image->needed_count ? "\n" : "");
 }
 
 static void put_functions(const struct mpk_image *image, struct mpk_strbuf *out)
 {
-	enum { SHOWN = 8 };
-
-	if (!image->function_count)
-		return;
-	mpk_strbuf_puts(out, "  functions  ");
-	for (size_t i = 0; i < image->function_count && i < SHOWN; i++) {
+	for (size_t i = 0; i < image->function_count && i < MPK_NAMES_SHOWN; i++) {
 		const struct mpk_image_function *f = &image->functions[i];
 
-		mpk_strbuf_puts(out, i ? " " : "");
+		mpk_strbuf_puts(out, i ? " " : "  functions  ");
 		mpk_escape(out, mpk_span_str(f->name));
-		if (f->alias_of) {
-			mpk_strbuf_puts(out, "=");
-			mpk_escape(out, mpk_span_str(f->alias_of));
-		}
+		mpk_strbuf_puts(out, f->alias_of ? "=" : "");
+		mpk_escape(out, mpk_span_str(f->alias_of ? f->alias_of : ""));
 	}
-	if (image->function_count > SHOWN)
-		mpk_strbuf_printf(out, " and %zu more", image->function_count - SHOWN);
-	mpk_strbuf_putc(out, '\n');
+	mpk_put_more(out, image->function_count);
+	mpk_strbuf_puts(out, image->function_count ? "\n" : "");
 }
 
 void mpk_view_summary(const struct mpk_view *view, struct mpk_style style, struct mpk_strbuf *out)
@@ -127,7 +114,7 @@ void mpk_view_summary(const struct mpk_view *view, struct mpk_style style, struc
 	put_generation(image, out);
 	put_blob(view, out);
 	put_functions(image, out);
-	put_list("  needs      ", image->needed, image->needed_count, out);
+	put_needed(image, out);
 	if (!view->tree)
 		return;
 	if (view->tree->warning.code != MPK_OK)

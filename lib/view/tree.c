@@ -63,7 +63,7 @@ static void draw_details(const struct walk *w, const struct mpk_view_node *n)
 	w->out->failed |= lines.failed;
 	for (const char *at = mpk_strbuf_text(&lines), *end; *at; at = end + 1) {
 		end = strchr(at, '\n');
-		if (shown++ < DETAILS_SHOWN || n->inside) {
+		if (shown++ < DETAILS_SHOWN || n->show_info) {
 			draw_lines(w, true, n->node->child_count > 0);
 			mpk_strbuf_put(w->out, at, (size_t)(end + 1 - at));
 		} else {

@@ -1,46 +1,49 @@
+/* The run of all checks. It knows the tables; checks know only what they are handed. */
 #include "view/verify.h"
 
-#include <stdarg.h>
-#include <stdio.h>
+#include "view/node_info.h"
 
-#include "view/inside.h"
-
-void mpk_verify_say(struct mpk_verify *v, enum mpk_severity severity, const char *space,
-		    uint64_t offset, const char *path, const char *fmt, ...)
+static void run_node(struct mpk_verify *v, const struct mpk_check *check,
+		     const struct mpk_view_node *n)
 {
-	struct mpk_error e = { 0 };
-	char text[sizeof e.text];
-	va_list ap;
+	const struct mpk_kernels *k = mpk_view_kernels(n);
 
-	va_start(ap, fmt);
-	(void)vsnprintf(text, sizeof text, fmt, ap);
-	va_end(ap);
-	if (space)
-		(void)mpk_fail_offset(&e, MPK_E_CORRUPT, space, offset, "%s", text);
-	else
-		(void)mpk_fail(&e, MPK_E_CORRUPT, "%s", text);
-	mpk_error_at_file(&e, v->view->name);
-	mpk_error_at_path(&e, path);
-	mpk_report_add(v->report, severity, v->check, &e);
+	if (check->node) {
+		v->position = (struct mpk_verify_position){ "blob", n->node->kind_off, n->path };
+		check->node(v, n);
+	}
+	if (check->kernels && k) {
+		v->position = (struct mpk_verify_position){ "blob", n->node->payload_off, n->path };
+		check->kernels(v, n);
+	}
+	for (size_t i = 0; check->code && k && i < n->info->piece_count; i++) {
+		v->position = (struct mpk_verify_position){ "blob", n->info->pieces[i].code.off,
+							    n->path };
+		check->code(v, n, &n->info->pieces[i]);
+	}
 }
 
 static void run_table(struct mpk_verify *v, const struct mpk_check *checks)
 {
+	const struct mpk_image *image = v->view->image;
+
 	for (; checks->name; checks++) {
 		v->check = checks->name;
-		checks->run(v);
+		v->position =
+			(struct mpk_verify_position){ "file", image->blob_off, image->blob_symbol };
+		if (checks->whole)
+			checks->whole(v);
+		for (size_t i = 0; !checks->whole && i < v->view->count; i++)
+			run_node(v, checks, &v->view->nodes[i]);
 	}
 }
 
-static enum mpk_code read_inside(struct mpk_verify *v, struct mpk_error *err)
+static enum mpk_code read_code(const struct mpk_view *view, struct mpk_error *err)
 {
-	struct mpk_inside *list = mpk_arena_array(v->arena, v->view->count, sizeof *list);
+	const struct mpk_node_info *info;
 
-	if (!list)
-		return mpk_fail_nomem(err);
-	for (size_t i = 0; i < v->view->count; i++)
-		MPK_TRY(mpk_inside_read(&v->view->nodes[i], v->arena, &list[i], err));
-	v->inside = list;
+	for (size_t i = 0; i < view->count; i++)
+		MPK_TRY(mpk_view_info(view, i, &info, err));
 	return MPK_OK;
 }
 
@@ -52,7 +55,7 @@ enum mpk_code mpk_verify_run(const struct mpk_view *view, const struct mpk_verif
 	struct mpk_verify v = { .view = view, .file = file, .arena = arena, .report = report };
 	const struct mpk_image *image = view->image;
 
-	MPK_TRY(read_inside(&v, err));
+	MPK_TRY(read_code(view, err));
 	if (image->elf_class) {
 		MPK_TRY(mpk_elf_open(image->bytes, image->bytes_off, &elf, err));
 		v.elf = &elf;

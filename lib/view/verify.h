@@ -20,20 +20,36 @@ struct mpk_verify_file {
 	const struct mpk_tap *tap;     /* sees what has been read of the blob; NULL: nobody does */
 };
 
+/* Where a finding is; all may be missing. */
+struct mpk_verify_position {
+	const char *space; /* what offset counts in: "blob", "file" */
+	uint64_t offset;   /* bytes */
+	const char *path;  /* tree path or symbol */
+};
+
 struct mpk_verify {
 	const struct mpk_view *view;
 	const struct mpk_elf *elf;          /* NULL for a bare blob */
 	const struct mpk_verify_file *file; /* or NULL */
-	const struct mpk_inside *inside; /* what the code of each module says, as many as nodes */
-	struct mpk_arena *arena;         /* scratch */
+	struct mpk_arena *arena;            /* scratch */
 	struct mpk_report *report;
-	const char *check; /* the one that runs */
+	const char *check;                   /* the one that runs */
+	struct mpk_verify_position position; /* what it looks at */
 };
 
+struct mpk_code_piece; /* node_info.h */
+
+/* A check is called once, for each module, for each device module that decoded, or for
+ * each run of their code; one of these is set. The position is that of the blob in its file,
+ * the module's header, its payload, the code. */
 struct mpk_check {
 	const char *name;  /* "blob-size" */
 	const char *about; /* one line: what it looks for */
-	void (*run)(struct mpk_verify *v);
+	void (*whole)(struct mpk_verify *v);
+	void (*node)(struct mpk_verify *v, const struct mpk_view_node *n);
+	void (*kernels)(struct mpk_verify *v, const struct mpk_view_node *n);
+	void (*code)(struct mpk_verify *v, const struct mpk_view_node *n,
+		     const struct mpk_code_piece *piece);
 };
 
 /* The checks in the order they run; each array ends with a row whose name is NULL. */
@@ -43,6 +59,7 @@ extern const struct mpk_check mpk_checks_payload[];
 extern const struct mpk_check mpk_checks_code[];
 
 /* mpk_verify_run - run every check
+ * What the code says is read unless a view asked before, and stays with the nodes.
  * @file    NULL: the view's bytes are in memory
  * @arena   scratch memory that lives as long as the report
  * Returns  MPK_OK, whatever was found; MPK_E_CORRUPT when the ELF file no longer opens;
@@ -60,15 +77,11 @@ void mpk_verify_print(const char *name, struct mpk_report *report, struct mpk_st
 void mpk_verify_json(const char *name, struct mpk_report *report, struct mpk_json *j,
 		     struct json_t *at);
 
-/* mpk_verify_say - report a finding of the check that runs
- * @space, @offset  its place ("blob", "file"), or NULL when it has none
- * @path            tree path or symbol, or NULL */
-void mpk_verify_say(struct mpk_verify *v, enum mpk_severity severity, const char *space,
-		    uint64_t offset, const char *path, const char *fmt, ...) MPK_PRINTF(6, 7);
-
-/* mpk_verify_kernels - call fn for every device module that decoded */
-void mpk_verify_kernels(struct mpk_verify *v,
-			void (*fn)(struct mpk_verify *v, const struct mpk_view_node *n,
-				   const struct mpk_kernels *k));
+/* mpk_verify_say - report a finding of the check that runs, where it looks
+ * mpk_verify_say_at - the same elsewhere */
+void mpk_verify_say(struct mpk_verify *v, enum mpk_severity severity, const char *fmt, ...)
+	MPK_PRINTF(3, 4);
+void mpk_verify_say_at(struct mpk_verify *v, enum mpk_severity severity,
+		       struct mpk_verify_position at, const char *fmt, ...) MPK_PRINTF(4, 5);
 
 #endif

@@ -9,6 +9,8 @@
 
 #define QUOTED(text) MPK_QUOTE(mpk_span_str(text))
 
+static const struct mpk_verify_position nowhere;
+
 static void blob_size(struct mpk_verify *v)
 {
 	const struct mpk_image *image = v->view->image;
@@ -18,12 +20,12 @@ static void blob_size(struct mpk_verify *v)
 		return;
 	need = mpk_load_u64(image->blob.data); /* the reader checked that it fits */
 	if (!image->blob_symbol_bytes)
-		mpk_verify_say(v, MPK_NOTE, "file", image->blob_off, image->blob_symbol,
+		mpk_verify_say(v, MPK_NOTE,
 			       "the blob symbol has no size; the blob itself says %" PRIu64
 			       " bytes",
 			       need + 8);
 	else if (image->blob_symbol_bytes != need + 8)
-		mpk_verify_say(v, MPK_WARNING, "file", image->blob_off, image->blob_symbol,
+		mpk_verify_say(v, MPK_WARNING,
 			       "the blob symbol has %" PRIu64 " bytes but the blob says %" PRIu64,
 			       image->blob_symbol_bytes, need + 8);
 }
@@ -52,19 +54,17 @@ static void blob_section(struct mpk_verify *v)
 		return;
 	index = section_around(v->elf, off, image->blob.len, &s);
 	if (!index) {
-		mpk_verify_say(v, MPK_ERROR, "file", image->blob_off, image->blob_symbol,
+		mpk_verify_say(v, MPK_ERROR,
 			       "the blob stands in no section: strip and objcopy will drop it");
 		return;
 	}
 	if (!(s.sh_flags & SHF_ALLOC))
-		mpk_verify_say(v, MPK_ERROR, "file", image->blob_off, image->blob_symbol,
-			       "the blob's section is not loaded (no SHF_ALLOC)");
+		mpk_verify_say(v, MPK_ERROR, "the blob's section is not loaded (no SHF_ALLOC)");
 	if (s.sh_flags & SHF_EXECINSTR)
-		mpk_verify_say(v, MPK_WARNING, "file", image->blob_off, image->blob_symbol,
-			       "the blob's section is executable");
+		mpk_verify_say(v, MPK_WARNING, "the blob's section is executable");
 	if (image->type != ET_REL && image->blob_address - s.sh_addr != off - s.sh_offset)
 		mpk_verify_say(
-			v, MPK_ERROR, "file", image->blob_off, image->blob_symbol,
+			v, MPK_ERROR,
 			"section headers and program headers disagree about where the blob is");
 }
 
@@ -82,14 +82,13 @@ static void blob_segment(struct mpk_verify *v)
 			continue;
 		if (p.p_flags & PF_W)
 			mpk_verify_say(
-				v, MPK_NOTE, "file", image->blob_off, image->blob_symbol,
+				v, MPK_NOTE,
 				"the blob's segment is writable: it costs memory in every process");
 		if (!(p.p_flags & PF_R))
-			mpk_verify_say(v, MPK_ERROR, "file", image->blob_off, image->blob_symbol,
-				       "the blob's segment is not readable");
+			mpk_verify_say(v, MPK_ERROR, "the blob's segment is not readable");
 		if (p.p_align > 1 && (p.p_vaddr - p.p_offset) % p.p_align != 0)
 			mpk_verify_say(
-				v, MPK_ERROR, "file", image->blob_off, image->blob_symbol,
+				v, MPK_ERROR,
 				"the blob's segment cannot be mapped: offset and address differ modulo its alignment");
 		return;
 	}
@@ -125,8 +124,10 @@ static void context_symbols(struct mpk_verify *v)
 
 	for (size_t i = 0; i < image->context_symbol_count; i++)
 		if (!has_name(known, MPK_ARRAY_COUNT(known), image->context_symbols[i]))
-			mpk_verify_say(v, MPK_WARNING, NULL, 0, image->context_symbols[i],
-				       "no loader is known that fills this pointer");
+			mpk_verify_say_at(
+				v, MPK_WARNING,
+				(struct mpk_verify_position){ .path = image->context_symbols[i] },
+				"no loader is known that fills this pointer");
 }
 
 /* Code that looks functions up passes its context; without one there is nothing to pass. */
@@ -145,9 +146,9 @@ static void library_context(struct mpk_verify *v)
 			    has_name(image->context_symbols, image->context_symbol_count, pointer);
 	}
 	if (looks_up && !image->has_ctx)
-		mpk_verify_say(v, MPK_ERROR, NULL, 0, NULL,
-			       "the code looks up functions of its imports but there is no %s",
-			       mpk_generation_get(image->gen)->ctx_symbol);
+		mpk_verify_say_at(v, MPK_ERROR, nowhere,
+				  "the code looks up functions of its imports but there is no %s",
+				  mpk_generation_get(image->gen)->ctx_symbol);
 }
 
 static void entry_function(struct mpk_verify *v)
@@ -161,8 +162,10 @@ static void entry_function(struct mpk_verify *v)
 		for (size_t k = 0; k < image->function_count && !found; k++)
 			found = strcmp(image->functions[k].name, target) == 0;
 		if (!found)
-			mpk_verify_say(v, MPK_ERROR, NULL, 0, image->functions[i].symbol,
-				       "the entry function '%s' is not defined", QUOTED(target));
+			mpk_verify_say_at(
+				v, MPK_ERROR,
+				(struct mpk_verify_position){ .path = image->functions[i].symbol },
+				"the entry function '%s' is not defined", QUOTED(target));
 	}
 }
 
@@ -177,13 +180,13 @@ static void host_code(struct mpk_verify *v)
 	if (!image->has_blob || image->type == ET_REL)
 		return;
 	if (libs == 0 && image->function_count)
-		mpk_verify_say(
-			v, MPK_WARNING, NULL, 0, NULL,
+		mpk_verify_say_at(
+			v, MPK_WARNING, nowhere,
 			"the library's %zu functions cannot be reached: no module of the tree is its host code (_lib)",
 			image->function_count);
 	if (libs && !image->function_count && view->nodes[0].node->is_lib)
-		mpk_verify_say(v, MPK_WARNING, NULL, 0, "/",
-			       "the root is host code, but the library has no functions");
+		mpk_verify_say_at(v, MPK_WARNING, (struct mpk_verify_position){ .path = "/" },
+				  "the root is host code, but the library has no functions");
 }
 
 static enum mpk_code digest_blob(struct mpk_verify *v, uint8_t out[MPK_DIGEST_BYTES],
@@ -202,40 +205,39 @@ static enum mpk_code digest_blob(struct mpk_verify *v, uint8_t out[MPK_DIGEST_BY
 static void blob_digest(struct mpk_verify *v)
 {
 	const struct mpk_image *image = v->view->image;
-	const struct mpk_stamp *stamp = &image->stamp;
+	const struct mpk_note *note = &image->note;
 	uint8_t digest[MPK_DIGEST_BYTES];
 	char want[MPK_DIGEST_TEXT], got[MPK_DIGEST_TEXT];
 	struct mpk_error err = { 0 };
 	enum mpk_code code;
 
-	if (!image->has_blob || !stamp->name)
+	if (!image->has_blob || !note->name)
 		return;
 	code = digest_blob(v, digest, &err);
 	v->report->failed |= code == MPK_E_NOMEM;
 	if (code != MPK_OK) {
-		mpk_verify_say(v, MPK_ERROR, "file", image->blob_off, image->blob_symbol,
-			       "the blob cannot be read: %s", err.text);
+		mpk_verify_say(v, MPK_ERROR, "the blob cannot be read: %s", err.text);
 		return;
 	}
 	(void)mpk_digest_print(digest, MPK_XXH128_BYTES, got);
-	(void)mpk_digest_print(stamp->digest, MPK_XXH128_BYTES, want);
+	(void)mpk_digest_print(note->digest, MPK_XXH128_BYTES, want);
 	if (strcmp(want, got) == 0)
-		mpk_verify_say(v, MPK_NOTE, "file", image->blob_off, image->blob_symbol,
-			       "the blob is what was packed, xxh128 %s", got);
+		mpk_verify_say(v, MPK_NOTE, "the blob is what was packed, xxh128 %s", got);
 	else
-		mpk_verify_say(v, MPK_ERROR, "file", image->blob_off, image->blob_symbol,
+		mpk_verify_say(v, MPK_ERROR,
 			       "the blob is damaged: its xxh128 is %s, what was packed had %s", got,
 			       want);
 }
 
 const struct mpk_check mpk_checks_elf[] = {
-	{ "blob-size", "the symbol is as long as the blob says", blob_size },
-	{ "blob-section", "a loaded section covers the blob", blob_section },
-	{ "blob-segment", "the blob can be mapped and read", blob_segment },
-	{ "blob-digest", "the blob is what mpack packed, by its note", blob_digest },
-	{ "context-symbol", "loaders fill every pointer the code uses", context_symbols },
-	{ "library-context", "code that looks functions up has a context", library_context },
-	{ "entry-function", "what __tvm_main__ names is there", entry_function },
-	{ "host-code", "host code and _lib node belong together", host_code },
-	{ NULL, NULL, NULL },
+	{ "blob-size", "the symbol is as long as the blob says", .whole = blob_size },
+	{ "blob-section", "a loaded section covers the blob", .whole = blob_section },
+	{ "blob-segment", "the blob can be mapped and read", .whole = blob_segment },
+	{ "blob-digest", "the blob is what mpack packed, by its note", .whole = blob_digest },
+	{ "context-symbol", "loaders fill every pointer the code uses", .whole = context_symbols },
+	{ "library-context", "code that looks functions up has a context",
+	  .whole = library_context },
+	{ "entry-function", "what __tvm_main__ names is there", .whole = entry_function },
+	{ "host-code", "host code and _lib node belong together", .whole = host_code },
+	{ 0 },
 };

@@ -14,10 +14,10 @@ static void print_finding(const struct mpk_finding *f, struct mpk_style style,
 			  struct mpk_strbuf *out)
 {
 	const char *color = f->severity == MPK_ERROR ? "\033[1;31m" : "\033[1;33m";
-	char place[768];
+	char position[768];
 
-	mpk_where_print(&f->error.at, place, sizeof place);
-	mpk_escape(out, mpk_span_str(place));
+	mpk_where_print(&f->error.at, position, sizeof position);
+	mpk_escape(out, mpk_span_str(position));
 	mpk_strbuf_printf(out, ": %s%s%s: %s [%s]\n", style.color ? color : "",
 			  severity_name(f->severity), style.color ? "\033[0m" : "", f->error.text,
 			  f->check);

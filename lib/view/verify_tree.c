@@ -10,8 +10,15 @@ static void container(struct mpk_verify *v)
 	const struct mpk_tree *tree = v->view->tree;
 
 	if (tree && tree->warning.code != MPK_OK)
-		mpk_verify_say(v, tree->truncated ? MPK_ERROR : MPK_WARNING, tree->warning.at.space,
-			       tree->warning.at.offset, NULL, "%s", tree->warning.text);
+		mpk_verify_say_at(v, tree->truncated ? MPK_ERROR : MPK_WARNING,
+				  (struct mpk_verify_position){ tree->warning.at.space,
+								tree->warning.at.offset, NULL },
+				  "%s", tree->warning.text);
+}
+
+static struct mpk_verify_position in_blob(uint64_t offset)
+{
+	return (struct mpk_verify_position){ "blob", offset, NULL };
 }
 
 static void blob_tail(struct mpk_verify *v)
@@ -19,15 +26,15 @@ static void blob_tail(struct mpk_verify *v)
 	const struct mpk_tree *tree = v->view->tree;
 
 	if (tree && !tree->truncated && tree->used < tree->nbytes + 8)
-		mpk_verify_say(v, MPK_WARNING, "blob", tree->used, NULL,
-			       "%" PRIu64 " bytes follow the last module",
-			       tree->nbytes + 8 - tree->used);
+		mpk_verify_say_at(v, MPK_WARNING, in_blob(tree->used),
+				  "%" PRIu64 " bytes follow the last module",
+				  tree->nbytes + 8 - tree->used);
 	/* in a library that is the symbol's size, which blob-size looks at */
 	const struct mpk_image *image = v->view->image;
 	if (tree && image->container == MPK_CONTAINER_BLOB && image->blob.len > tree->nbytes + 8)
-		mpk_verify_say(v, MPK_WARNING, "blob", tree->nbytes + 8, NULL,
-			       "the file goes on behind the blob: %" PRIu64 " bytes more",
-			       image->blob.len - (tree->nbytes + 8));
+		mpk_verify_say_at(v, MPK_WARNING, in_blob(tree->nbytes + 8),
+				  "the file goes on behind the blob: %" PRIu64 " bytes more",
+				  image->blob.len - (tree->nbytes + 8));
 }
 
 static void several_libs(struct mpk_verify *v)
@@ -38,8 +45,9 @@ static void several_libs(struct mpk_verify *v)
 		const struct mpk_view_node *n = &v->view->nodes[i];
 
 		if (n->node->is_lib && libs++ == 1)
-			mpk_verify_say(
-				v, MPK_WARNING, "blob", n->node->kind_off, n->path,
+			mpk_verify_say_at(
+				v, MPK_WARNING,
+				(struct mpk_verify_position){ "blob", n->node->kind_off, n->path },
 				"a second _lib: only TVM 0.7 writes several, and TVM 0.8 - 0.20 refuse them");
 	}
 }
@@ -60,32 +68,29 @@ static void unreached(struct mpk_verify *v)
 		for (size_t k = 0; k < n->child_count; k++)
 			seen[n->children[k]] = true;
 		if (i && !seen[i])
-			mpk_verify_say(v, MPK_WARNING, "blob", n->kind_off, view->nodes[i].path,
-				       "nothing imports this module");
+			mpk_verify_say_at(v, MPK_WARNING,
+					  (struct mpk_verify_position){ "blob", n->kind_off,
+									view->nodes[i].path },
+					  "nothing imports this module");
 	}
 }
 
-static void child_order(struct mpk_verify *v)
+static void child_order(struct mpk_verify *v, const struct mpk_view_node *n)
 {
-	for (size_t i = 0; i < v->view->count; i++) {
-		const struct mpk_view_node *n = &v->view->nodes[i];
-
-		for (size_t k = 1; k < n->node->child_count; k++) {
-			if (n->node->children[k - 1] < n->node->children[k])
-				continue;
+	for (size_t k = 1; k < n->node->child_count; k++)
+		if (n->node->children[k - 1] >= n->node->children[k]) {
 			mpk_verify_say(
-				v, MPK_NOTE, "blob", n->node->kind_off, n->path,
+				v, MPK_NOTE,
 				"imports are not ascending and unique, as TVM since 0.8 writes them");
-			break;
+			return;
 		}
-	}
 }
 
 const struct mpk_check mpk_checks_tree[] = {
-	{ "container", "every module could be told from the next", container },
-	{ "blob-tail", "nothing follows the last module", blob_tail },
-	{ "several-libs", "there is one _lib", several_libs },
-	{ "unreached", "the root reaches every module", unreached },
-	{ "child-order", "imports are in the order TVM writes", child_order },
-	{ NULL, NULL, NULL },
+	{ "container", "every module could be told from the next", .whole = container },
+	{ "blob-tail", "nothing follows the last module", .whole = blob_tail },
+	{ "several-libs", "there is one _lib", .whole = several_libs },
+	{ "unreached", "the root reaches every module", .whole = unreached },
+	{ "child-order", "imports are in the order TVM writes", .node = child_order },
+	{ 0 },
 };

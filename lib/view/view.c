@@ -1,3 +1,6 @@
+/* A view is made ready once: every payload is decoded and every path written, in time linear in
+ * the size of the tree, as a hostile file decides how large that is. What does not decode stays
+ * in the tree with its problem, so that the rest can still be looked at. */
 #include "view/view.h"
 
 #include <stdio.h>
@@ -43,8 +46,7 @@ static enum mpk_code set_paths(struct mpk_view *view, struct mpk_arena *arena,
 {
 	struct step *steps = mpk_arena_array(arena, view->count, sizeof *steps);
 
-	if (!steps)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(steps, err);
 	for (size_t i = 0; i < view->count; i++) {
 		const struct mpk_node *n = view->nodes[i].node;
 
@@ -71,14 +73,15 @@ enum mpk_code mpk_view_init(struct mpk_view *view, const char *name, uint64_t fi
 			    const struct mpk_image *image, const struct mpk_tree *tree,
 			    struct mpk_arena *arena, struct mpk_error *err)
 {
-	struct mpk_view v = { .name = name, .file_bytes = file_bytes, .image = image };
+	struct mpk_view v = {
+		.name = name, .file_bytes = file_bytes, .image = image, .arena = arena
+	};
 
 	if (tree && image->has_blob) {
 		v.tree = tree;
 		v.count = tree->count;
 		v.nodes = mpk_arena_array(arena, v.count, sizeof *v.nodes);
-		if (!v.nodes)
-			return mpk_fail_nomem(err);
+		MPK_TRY_ALLOC(v.nodes, err);
 	}
 	for (size_t i = 0; i < v.count; i++)
 		v.nodes[i].node = &tree->nodes[i];

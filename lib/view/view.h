@@ -21,7 +21,7 @@
 
 enum { MPK_VIEW_PATH = 64 };
 
-struct mpk_inside; /* inside.h */
+struct mpk_node_info; /* node_info.h */
 
 struct mpk_view_node {
 	const struct mpk_node *node;
@@ -29,10 +29,11 @@ struct mpk_view_node {
 	char path[MPK_VIEW_PATH];    /* as mpk_tree_path prints it */
 	bool decoded;                /* payload is filled */
 	struct mpk_payload payload;
-	struct mpk_models models;        /* executors: what can be called */
-	struct mpk_error problem;        /* why there is no payload, or no models; code MPK_OK for
+	struct mpk_models models;   /* executors: what can be called */
+	struct mpk_error problem;   /* why there is no payload, or no models; code MPK_OK for
 				       * unknown kinds */
-	const struct mpk_inside *inside; /* what its code says; NULL until mpk_view_look_inside */
+	struct mpk_node_info *info; /* what its code says; NULL until somebody asks */
+	bool show_info;             /* views show it */
 };
 
 struct mpk_view {
@@ -42,12 +43,13 @@ struct mpk_view {
 	const struct mpk_tree *tree; /* NULL when the image has no blob */
 	struct mpk_view_node *nodes; /* tree->count of them */
 	size_t count;
+	struct mpk_arena *arena; /* of all that is read later, when it is asked for */
 };
 
 /* mpk_view_init - decode every payload of tree; a payload that does not decode is kept
  * as its problem
  * @tree    may be NULL; image, tree and name are borrowed
- * @arena   receives the nodes and what payloads decode to
+ * @arena   receives the nodes, what payloads decode to and what is read later; borrowed
  * Returns  MPK_OK; MPK_E_NOMEM. Linear in the size of the tree. */
 enum mpk_code mpk_view_init(struct mpk_view *view, const char *name, uint64_t file_bytes,
 			    const struct mpk_image *image, const struct mpk_tree *tree,
@@ -74,6 +76,10 @@ const char *mpk_view_title(const struct mpk_view_node *node);
 void mpk_view_counts(const struct mpk_view_node *node, struct mpk_strbuf *out);
 void mpk_view_details(const struct mpk_view_node *node, struct mpk_strbuf *out);
 
+/* mpk_view_put_type - append "float32[1, 16]" */
+void mpk_view_put_type(struct mpk_dtype dtype, const int64_t *shape, size_t ndim,
+		       struct mpk_strbuf *out);
+
 /* mpk_view_container, mpk_view_convention - words that JSON and text share: "elf-so",
  * "ffi"; stable */
 const char *mpk_view_container(enum mpk_container container);
@@ -91,6 +97,9 @@ void mpk_view_tree(const struct mpk_view *view, struct mpk_style style, struct m
 
 /* mpk_view_kernel_text - append "name(handle, int32)", and the launch tags when tags */
 void mpk_view_kernel_text(const struct mpk_function_info *f, bool tags, struct mpk_strbuf *out);
+
+/* mpk_view_model_text - append "main(x: float32[1, 16]) -> (float32[1, 4])" */
+void mpk_view_model_text(const struct mpk_model *m, struct mpk_strbuf *out);
 
 /* mpk_view_call - append a command line that calls a function
  * @kernel, @model  what is known of it; NULL both for host functions, whose arguments no

@@ -1,8 +1,8 @@
 /* fake_cuda.h - what a test asks of the driver library that it put in place of libcuda.so.1
  *
  * The fake checks every call as the driver would, and more: contexts must be current,
- * memory must be live and large enough, modules loaded, what was taken given back. What
- * it finds it counts as misuse and reports when the process ends, with exit status 86.
+ * memory must be live and large enough, modules loaded, what was taken given back; a stream that
+ * is used while another has work that nobody waited for is one. What it finds it counts as misuse and reports when the process ends, with exit status 86.
  *
  * The environment, read at cuInit, for programs that cannot call it:
  *   FAKE_CUDA_DEVICES  how many devices (1)      FAKE_CUDA_SM      their capability (90)
@@ -29,6 +29,8 @@ struct fake_cuda_probe {
 	void (*set_machine)(int devices, int sm, int driver);
 	/* the last launch: 6 dims, shared bytes, stream, then attributes as id, x, y, z */
 	const struct fake_launch *(*last_launch)(void);
+	/* the stream that the last launch or copy used */
+	void *(*last_stream)(void);
 };
 
 struct fake_attribute {

@@ -217,6 +217,7 @@ static unsigned run(struct mpk_cu_function *f, const struct fake_launch *launch)
 
 	if (status)
 		return status;
+	fake_queue(launch->stream, "a launch");
 	fake.last = *launch;
 	(void)snprintf(fake.last_kernel, sizeof fake.last_kernel, "%s", f->name);
 	fake.last.kernel = fake.last_kernel;

@@ -77,6 +77,9 @@ struct fake_state {
 	unsigned misuses;
 	char first_misuse[256];
 	unsigned sticky; /* a kernel faulted: every later call gives this */
+	/* streams need not wait for each other: which one has work that nobody waited for */
+	bool queued_any;
+	struct mpk_cu_stream *queued, *last_stream;
 	struct fake_launch last;
 	char last_kernel[256];
 };
@@ -94,6 +97,9 @@ unsigned fake_enter(const char *symbol, bool needs_context, const char *fmt, ...
 		if (status_)                                                                       \
 			return status_;                                                            \
 	} while (0)
+
+/* fake_queue - what is put on a stream; a misuse when another one has work nobody waited for */
+void fake_queue(struct mpk_cu_stream *stream, const char *what);
 
 /* fake_misuse - count and print what no correct program does; returns status */
 unsigned fake_misuse(unsigned status, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -277,9 +277,20 @@ unsigned cuCtxSetCurrent(struct mpk_cu_context *context)
 	return 0;
 }
 
+void fake_queue(struct mpk_cu_stream *stream, const char *what)
+{
+	if (fake.queued_any && fake.queued != stream)
+		(void)fake_misuse(0, "%s while another stream may still be at work", what);
+	fake.queued_any = true;
+	fake.queued = stream;
+	fake.last_stream = stream;
+}
+
 unsigned cuStreamSynchronize(struct mpk_cu_stream *stream)
 {
 	ENTER("cuStreamSynchronize", true, "stream=%p", (void *)stream);
+	if (fake.queued == stream)
+		fake.queued_any = false;
 	return 0;
 }
 
@@ -344,6 +355,8 @@ unsigned cuMemcpyHtoD(unsigned long long to, const void *from, size_t bytes)
 	if (!host)
 		return fake_misuse(MPK_CU_INVALID_VALUE, "copy of %zu bytes to what is not memory",
 				   bytes);
+	/* pageable memory: it returns when the bytes are read */
+	fake_queue(NULL, "cuMemcpyHtoD");
 	memcpy(host, from, bytes);
 	return 0;
 }
@@ -356,20 +369,24 @@ unsigned cuMemcpyDtoH(void *to, unsigned long long from, size_t bytes)
 	if (!host)
 		return fake_misuse(MPK_CU_INVALID_VALUE,
 				   "copy of %zu bytes from what is not memory", bytes);
+	fake_queue(NULL, "cuMemcpyDtoH");
+	fake.queued_any = false; /* it returns when the bytes are here */
 	memcpy(to, host, bytes);
 	return 0;
 }
 
-unsigned cuMemcpyDtoD(unsigned long long to, unsigned long long from, size_t bytes)
+unsigned cuMemcpyDtoDAsync(unsigned long long to, unsigned long long from, size_t bytes,
+			   struct mpk_cu_stream *stream)
 {
 	void *target = fake_host(to, bytes);
 	const void *source = fake_host(from, bytes);
 
-	ENTER("cuMemcpyDtoD_v2", true, "bytes=%zu", bytes);
+	ENTER("cuMemcpyDtoDAsync_v2", true, "bytes=%zu stream=%p", bytes, (void *)stream);
 	if (!target || !source)
 		return fake_misuse(MPK_CU_INVALID_VALUE, "copy of %zu bytes within the device",
 				   bytes);
-	memmove(target, source, bytes);
+	fake_queue(stream, "cuMemcpyDtoDAsync");
+	memcpy(target, source, bytes);
 	return 0;
 }
 
@@ -407,13 +424,19 @@ static void probe_set_machine(int devices, int sm, int driver)
 	fake.driver = driver;
 }
 
+static void *probe_last_stream(void)
+{
+	return fake.last_stream;
+}
+
 static const struct fake_launch *probe_last_launch(void)
 {
 	return &fake.last;
 }
 
 EXPORT const struct fake_cuda_probe fake_cuda_probe = {
-	probe_calls, add_fail, probe_misuses, probe_live, probe_set_machine, probe_last_launch,
+	probe_calls,       add_fail,          probe_misuses,     probe_live,
+	probe_set_machine, probe_last_launch, probe_last_stream,
 };
 
 /* A test that fails leaves things behind for a reason of its own; so does one that faulted. */

@@ -20,19 +20,19 @@ static inline void fuzz_payload(const struct mpk_kind *kind, enum mpk_generation
 	struct mpk_rope rope = mpk_rope_of(arena);
 	struct mpk_graph_json graph;
 	struct mpk_payload p;
-	struct mpk_parts parts;
+	struct mpk_extracted_files parts;
 	struct mpk_span flat, prefix;
 
 	if (mpk_payload_decode(kind, gen, source, arena, &p, NULL) != MPK_OK)
 		return;
 	mpk_payload_encode(&p, &rope);
 	FUZZ_REQUIRE(mpk_rope_flat(&rope, &flat, NULL) == MPK_OK);
-	if (p.surplus == 0)
+	if (p.trailing == 0)
 		FUZZ_REQUIRE(mpk_span_equal(flat, source.span));
 	else if (gen == MPK_GEN_CURRENT)
 		FUZZ_REQUIRE(mpk_span_sub(source.span, 0, flat.len, &prefix) &&
 			     mpk_span_equal(flat, prefix));
-	FUZZ_REQUIRE(mpk_payload_parts(&p, arena, &parts, NULL) == MPK_OK);
+	FUZZ_REQUIRE(mpk_payload_extract(&p, arena, &parts, NULL) == MPK_OK);
 	for (size_t i = 0; i < parts.count; i++) {
 		if (parts.items[i].stored)
 			FUZZ_REQUIRE(parts.items[i].off >= source.off &&

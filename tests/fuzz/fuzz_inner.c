@@ -5,12 +5,13 @@
 #include "ar/ar.h"
 #include "base/arena.h"
 #include "base/compiler.h"
-#include "clsource/clsource.h"
+#include "code/show.h"
+#include "code/verify.h"
 #include "cubin/cubin.h"
 #include "deflate/deflate.h"
 #include "fatbin/fatbin.h"
-#include "probe.h"
 #include "ptx/ptx.h"
+#include "sourcecode/sourcecode.h"
 #include "spirv/spirv.h"
 #include "tar/tar.h"
 
@@ -67,22 +68,56 @@ static enum mpk_code read_spirv(struct mpk_span bytes, struct mpk_arena *arena)
 
 static enum mpk_code read_source(struct mpk_span bytes, struct mpk_arena *arena)
 {
-	const struct mpk_clsource_piece *pieces;
-	struct mpk_clsource source;
+	const struct mpk_source_code_piece *pieces;
+	struct mpk_source_code source;
 	size_t count;
 
-	MPK_TRY(mpk_clsource_split(bytes, arena, &pieces, &count, NULL));
-	for (int l = MPK_CLSOURCE_OPENCL; l <= MPK_CLSOURCE_CUDA; l++)
-		MPK_TRY(mpk_clsource_read(bytes, (enum mpk_clsource_language)l, arena, &source,
-					  NULL));
+	MPK_TRY(mpk_source_code_split(bytes, arena, &pieces, &count, NULL));
+	for (int l = MPK_SOURCE_CODE_OPENCL; l <= MPK_SOURCE_CODE_CUDA; l++)
+		MPK_TRY(mpk_source_code_read(bytes, (enum mpk_source_code_language)l, arena,
+					     &source, NULL));
 	return MPK_OK;
+}
+
+/* Everything that is asked of the row that takes the bytes. */
+static void ask_row(const struct mpk_code_info *info)
+{
+	const struct mpk_code_format *f = info->format;
+	struct mpk_report report = { 0 };
+	const struct mpk_code_verify v = { .report = &report,
+					   .file = "a",
+					   .path = "/",
+					   .kind = mpk_span_str("cuda"),
+					   .check = "a" };
+	struct mpk_strbuf out = { 0 };
+	struct mpk_json j;
+
+	mpk_json_init(&j, 1);
+	mpk_code_info_text(info, &out);
+	mpk_code_info_json(info, &j, j.root);
+	if (f->lines && !info->problem)
+		f->lines(info, "", &out);
+	if (f->verify && (!info->problem || f->verifies_broken))
+		f->verify(info, &v);
+	for (size_t i = 0; f->kernel_text && i < info->kernel_count; i++) {
+		f->kernel_text(info, i, &out);
+		f->kernel_json(info, i, &j, j.root);
+		(void)mpk_code_info_defines(info, info->kernels[i].name);
+		for (size_t k = 0; f->param_bytes && k < info->kernels[i].param_count; k++)
+			(void)f->param_bytes(info, i, k);
+	}
+	mpk_json_fini(&j);
+	mpk_strbuf_fini(&out);
+	mpk_report_fini(&report);
 }
 
 static enum mpk_code read_any(struct mpk_span bytes, struct mpk_arena *arena)
 {
-	struct mpk_probe_names names;
+	struct mpk_code_info info;
 
-	return mpk_probe_kernels(bytes, arena, &names, NULL);
+	MPK_TRY(mpk_code_info_read(bytes, 0, &mpk_format_opencl, arena, &info, NULL));
+	ask_row(&info);
+	return MPK_OK;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

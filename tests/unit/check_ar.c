@@ -43,8 +43,6 @@ START_TEST(ar_members_and_index)
 		ck_assert_msg(mpk_span_is(ar.symbols[i].name, symbols[i].symbol), "%s", path);
 		ck_assert_uint_eq(ar.symbols[i].member, symbols[i].member);
 	}
-	ck_assert_ptr_eq(mpk_ar_find(&ar, mpk_span_str("note.txt")), &ar.members[2]);
-	ck_assert_ptr_null(mpk_ar_find(&ar, mpk_span_str("note")));
 }
 END_TEST
 

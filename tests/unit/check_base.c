@@ -75,6 +75,9 @@ START_TEST(arena_blocks)
 	ck_assert_ptr_null(mpk_arena_alloc(&arena, SIZE_MAX - 3));
 	ck_assert_str_eq(mpk_arena_printf(&arena, "%s-%d", "a", 7), "a-7");
 	ck_assert_str_eq(mpk_arena_text(&arena, mpk_span_of("abc", 2)), "ab");
+	ck_assert_mem_eq(mpk_arena_keep(&arena, "abcd", 2, 2), "abcd", 4);
+	ck_assert_ptr_nonnull(mpk_arena_keep(&arena, NULL, 0, 8));
+	ck_assert_ptr_null(mpk_arena_keep(&arena, "a", SIZE_MAX / 2, 4));
 	mpk_arena_fini(&arena);
 	mpk_arena_fini(&arena);
 }

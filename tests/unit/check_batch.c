@@ -96,8 +96,11 @@ END_TEST
 /* The time belongs to the call, not to the child. */
 START_TEST(a_hanging_call_ends_at_its_time)
 {
+	char folder[] = "/tmp/mpk-test-XXXXXX";
 	struct calls c;
 
+	/* "hang" leaves a file */
+	ck_assert(mkdtemp(folder) && chdir(folder) == 0);
 	calls_open(&c, "ffi");
 	add(&c, "echo", 1, 30);
 	add(&c, "hang", 0, 0.2);
@@ -108,6 +111,7 @@ START_TEST(a_hanging_call_ends_at_its_time)
 	ck_assert(c.items[1].seconds < 20);
 	assert_echo(&c.items[2]);
 	calls_close(&c);
+	ck_assert(unlink("pid") == 0 && rmdir(folder) == 0);
 }
 END_TEST
 

@@ -119,16 +119,16 @@ static void check_payload(const struct mpk_payload *p, const struct mpk_node *n,
 			  struct mpk_arena *arena)
 {
 	struct mpk_rope rope = mpk_rope_of(arena);
-	struct mpk_parts parts;
+	struct mpk_extracted_files parts;
 	struct mpk_span flat;
 
 	mpk_payload_encode(p, &rope);
 	ck_assert_int_eq(mpk_rope_flat(&rope, &flat, NULL), MPK_OK);
-	if (p->surplus == 0)
+	if (p->trailing == 0)
 		ck_assert(mpk_span_equal(flat, n->payload));
-	ck_assert_int_eq(mpk_payload_parts(p, arena, &parts, NULL), MPK_OK);
+	ck_assert_int_eq(mpk_payload_extract(p, arena, &parts, NULL), MPK_OK);
 	for (size_t i = 0; i < parts.count; i++) {
-		const struct mpk_part *part = &parts.items[i];
+		const struct mpk_extracted_file *part = &parts.items[i];
 
 		ck_assert_ptr_null(strstr(part->name, ".."));
 		if (!part->stored || part->data.len == 0)

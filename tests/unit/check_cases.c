@@ -17,7 +17,7 @@ static void parse(struct parsed *p, struct mpk_span text, struct mpk_case_defaul
 	struct mpk_cases_source source = {
 		.path = "dir/cases.toml",
 		.text = text,
-		.parser = mpk_toml_shim_parse,
+		.parser = mpk_toml_parse_bytes,
 		.defaults = options,
 	};
 	struct mpk_error err = { 0 };

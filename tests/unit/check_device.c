@@ -54,14 +54,23 @@ START_TEST(cpu_is_memory)
 	ck_assert_int_eq(mpk_device_open(MPK_DEVICE_CPU, 1, &cpu, &err), MPK_E_DEVICE);
 	ck_assert_ok(mpk_device_open(MPK_DEVICE_CPU, 0, &cpu, &err), err);
 	void *a = floats_on(cpu, 4, 1, 1), *b = floats_on(cpu, 4, 0, 0);
-	struct mpk_device_copy copy = { b, 4, a, 8, 8 };
+	struct mpk_device_copy copy = { b, 4, a, 8, 8 }, beside = { a, 0, a, 8, 8 };
+	struct mpk_device_copy onto = { a, 0, a, 7, 8 }, nothing = { a, 7, a, 7, 0 };
 
-	ck_assert_uint_eq((uintptr_t)a % 64, 0);
+	ck_assert_uint_eq((uintptr_t)a % MPK_DEVICE_ALIGN, 0);
 	ck_assert_ok(mpk_device_copy(cpu, &copy, &err), err);
 	ck_assert_ok(mpk_device_read(cpu, b, 0, got, sizeof got, &err), err);
 	ck_assert_float_eq(got[0], 0);
 	ck_assert_float_eq(got[1], 3);
 	ck_assert_float_eq(got[2], 4);
+	ck_assert_ok(mpk_device_copy(cpu, &beside, &err), err);
+	ck_assert_ok(mpk_device_read(cpu, a, 0, got, sizeof got, &err), err);
+	ck_assert_float_eq(got[0], 3);
+	ck_assert_float_eq(got[1], 4);
+	ck_assert_float_eq(got[2], 3);
+	ck_assert_ok(mpk_device_copy(cpu, &nothing, &err), err);
+	ck_assert_int_eq(mpk_device_copy(cpu, &onto, &err), MPK_E_RANGE);
+	ck_assert_text(err, "copy of 8 bytes at 7 to 0 of the same memory: the ranges overlap");
 	ck_assert_int_eq(mpk_device_load(cpu, &kernels, &module, &err), MPK_E_UNSUPPORTED);
 	ck_assert_int_eq(mpk_device_set_stream(cpu, cpu, &err), MPK_E_UNSUPPORTED);
 	ck_assert_int_eq(mpk_device_alloc(cpu, UINT64_MAX, &a, &err), MPK_E_NOMEM);

@@ -179,7 +179,52 @@ START_TEST(streams_are_waited_for_before_copies)
 
 	ck_assert_ok(mpk_device_read(device, a, 0, got, sizeof got, &err), err);
 	ck_assert_uint_eq(fake->calls("cuStreamSynchronize"), before + 1);
+	/* a write waits on both sides: the fake finds a launch that might come before its bytes */
+	ck_assert_ok(mpk_device_launch(spin, slots, 1, &err), err);
+	ck_assert_ok(mpk_device_write(device, a, 0, mpk_span_of(got, sizeof got), &err), err);
+	ck_assert_ok(mpk_device_launch(spin, slots, 1, &err), err);
+	ck_assert_ok(mpk_device_set_stream(device, NULL, &err), err);
+	ck_assert_ok(mpk_device_launch(spin, slots, 1, &err), err);
 	mpk_device_free(device, a);
+}
+END_TEST
+
+/* Copies within the device stand in the queue of the kernels; nobody waits for them. */
+START_TEST(copies_are_queued)
+{
+	struct mpk_error err = { 0 };
+	struct table *t = ptx_table(ptx);
+	uint64_t slots[] = { 1 };
+	int stream;
+	float got[2];
+
+	open_device();
+	table_add(t, &(struct table_row){ "spin_kernel", "", "threadIdx.x" });
+	struct mpk_device_kernel *spin = kernel_of(load(t), "spin_kernel");
+	void *a = floats_on(device, 4, 1, 1), *b = floats_on(device, 4, 0, 0);
+	struct mpk_device_copy copy = { b, 8, a, 4, 8 }, onto = { a, 4, a, 8, 8 };
+	unsigned waits = fake->calls("cuStreamSynchronize");
+
+	ck_assert_ok(mpk_device_launch(spin, slots, 1, &err), err);
+	ck_assert_ok(mpk_device_copy(device, &copy, &err), err);
+	ck_assert_ptr_eq(fake->last_stream(), NULL);
+	ck_assert_uint_eq(fake->calls("cuStreamSynchronize"), waits);
+	ck_assert_ok(mpk_device_set_stream(device, &stream, &err), err);
+	ck_assert_uint_eq(fake->calls("cuStreamSynchronize"), waits + 1);
+	ck_assert_ok(mpk_device_launch(spin, slots, 1, &err), err);
+	ck_assert_ok(mpk_device_copy(device, &copy, &err), err);
+	ck_assert_ptr_eq(fake->last_stream(), &stream);
+	ck_assert_uint_eq(fake->calls("cuStreamSynchronize"), waits + 1);
+	ck_assert_ok(mpk_device_read(device, b, 8, got, sizeof got, &err), err);
+	ck_assert_float_eq(got[0], 2);
+	ck_assert_float_eq(got[1], 3);
+	ck_assert_int_eq(mpk_device_copy(device, &onto, &err), MPK_E_RANGE);
+	ck_assert_text(err, "the ranges overlap");
+	fake->inject("cuMemcpyDtoDAsync_v2", 1, MPK_CU_INVALID_VALUE);
+	ck_assert_int_eq(mpk_device_copy(device, &copy, &err), MPK_E_DEVICE);
+	ck_assert_text(err, "cannot copy 8 bytes on cuda:0: CUDA_ERROR_INVALID_VALUE (1)");
+	mpk_device_free(device, a);
+	mpk_device_free(device, b);
 }
 END_TEST
 
@@ -243,6 +288,7 @@ int main(void)
 	tcase_add_test(tc, launch_attributes_in_tvms_order);
 	tcase_add_test(tc, limits_name_both_sides);
 	tcase_add_test(tc, streams_are_waited_for_before_copies);
+	tcase_add_test(tc, copies_are_queued);
 	tcase_add_test(tc, faults_are_raised);
 	tcase_add_test(old, old_drivers_launch_plainly);
 	suite_add_tcase(s, tc);

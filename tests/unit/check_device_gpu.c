@@ -121,6 +121,31 @@ START_TEST(clusters_have_their_size)
 }
 END_TEST
 
+/* The copy is queued behind the kernel, the read waits for both. */
+START_TEST(copies_follow_their_kernels)
+{
+	struct mpk_error err = { 0 };
+	unsigned got = 0;
+
+	if (!has_gpu(&err))
+		SKIP_TEST("%s", err.text);
+	struct mpk_device_kernel *shared = kernel_here("shared");
+	void *out = floats_on(device, 1, 0, 0), *copied = floats_on(device, 4, 0, 0);
+	uint64_t slots[] = { slot_at(out), 8192, 1, 8192 * sizeof(unsigned) };
+
+	ck_assert_ok(mpk_device_launch(shared, slots, 4, &err), err);
+	ck_assert_ok(mpk_device_copy(device,
+				     &(struct mpk_device_copy){ copied, 12, out, 0, sizeof got },
+				     &err),
+		     err);
+	ck_assert_ok(mpk_device_read(device, copied, 12, &got, sizeof got, &err), err);
+	ck_assert_uint_eq(got, 8192 * 8191 / 2);
+	mpk_device_free(device, out);
+	mpk_device_free(device, copied);
+	mpk_device_close(device);
+}
+END_TEST
+
 START_TEST(a_cooperative_grid_waits_for_itself)
 {
 	struct mpk_error err = { 0 };
@@ -194,6 +219,7 @@ int main(void)
 	tcase_set_timeout(tc, 120);
 	tcase_add_test(tc, every_width_arrives);
 	tcase_add_test(tc, clusters_have_their_size);
+	tcase_add_test(tc, copies_follow_their_kernels);
 	tcase_add_test(tc, a_cooperative_grid_waits_for_itself);
 	tcase_add_test(tc, shared_memory_beyond_48_kib);
 	tcase_add_test(tc, a_fault_is_the_kernels);

@@ -89,6 +89,10 @@ START_TEST(copies_are_exact_and_bounded)
 	ck_assert_ok(mpk_device_read(device, b, 4, got, 12, &err), err);
 	for (int i = 0; i < 3; i++)
 		ck_assert_float_eq(got[i], (float)i + 2);
+	ck_assert_int_eq(mpk_device_copy(device, &(struct mpk_device_copy){ a, 4, a, 0, 8 }, &err),
+			 MPK_E_RANGE);
+	ck_assert_int_eq(mpk_device_copy(device, &(struct mpk_device_copy){ b, 28, a, 0, 8 }, &err),
+			 MPK_E_RANGE);
 	ck_assert_int_eq(mpk_device_read(device, a, 8, got, 32, &err), MPK_E_RANGE);
 	ck_assert_text(err, "copy of 32 bytes at 8 in a buffer of 32");
 	ck_assert_int_eq(mpk_device_read(device, a, UINT64_MAX, got, 8, &err), MPK_E_RANGE);
@@ -122,6 +126,36 @@ START_TEST(kernels_of_a_split_source_run)
 	mpk_device_free(device, a);
 	mpk_device_free(device, b);
 	mpk_device_unload(module);
+}
+END_TEST
+
+/* A copy stands between two launches without anybody waiting. */
+START_TEST(copies_are_queued_with_kernels)
+{
+	enum { N = 1 << 16 };
+	struct mpk_error err = { 0 };
+	struct table *t = table_with(two_kernels);
+	static float got[N];
+
+	table_add(t, &(struct table_row){ "scale", "handle handle float32 int32",
+					  "blockIdx.x threadIdx.x" });
+	struct mpk_device_kernel *scale = kernel_of(load(t), "scale");
+	void *a = floats_on(device, N, 1, 0), *b = floats_on(device, N, 0, 0);
+	uint64_t slots[] = { slot_at(a), slot_at(b), slot_of(2), N, N / 64, 64 };
+
+	for (int i = 0; i < 10; i++) {
+		ck_assert_ok(mpk_device_launch(scale, slots, 6, &err), err);
+		ck_assert_ok(
+			mpk_device_copy(device,
+					&(struct mpk_device_copy){ a, 0, b, 0, N * sizeof *got },
+					&err),
+			err);
+	}
+	ck_assert_ok(mpk_device_read(device, a, 0, got, sizeof got, &err), err);
+	for (int i = 0; i < N; i++)
+		ck_assert_float_eq(got[i], 1024);
+	mpk_device_free(device, a);
+	mpk_device_free(device, b);
 }
 END_TEST
 
@@ -414,6 +448,7 @@ int main(void)
 		kernels_of_a_split_source_run,
 		every_width_arrives,
 		whole_source_holds_all_kernels,
+		copies_are_queued_with_kernels,
 		three_axes_in_the_order_of_the_tags,
 		limits_name_both_sides,
 		failures_name_the_kernel,

@@ -128,6 +128,22 @@ START_TEST(both_spellings_of_bool)
 }
 END_TEST
 
+START_TEST(device_types_have_names)
+{
+	int32_t type = -1;
+
+	for (int64_t i = -1; i < 300; i++) {
+		const char *name = mpk_dl_device_name(i);
+
+		ck_assert(!name == !mpk_dl_device_find(mpk_span_str(name ? name : "none"), &type));
+		ck_assert(!name || type == i);
+	}
+	ck_assert_str_eq(mpk_dl_device_name(MPK_DL_ROCM), "rocm");
+	ck_assert_ptr_null(mpk_dl_device_name((INT64_C(1) << 32) + MPK_DL_CPU));
+	ck_assert(!mpk_dl_device_find(mpk_span_str("cud"), &type));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("dtype");
@@ -138,6 +154,7 @@ int main(void)
 	tcase_add_test(t, every_code_and_width_prints_and_parses_back);
 	tcase_add_test(t, bytes_on_the_wire);
 	tcase_add_test(t, both_spellings_of_bool);
+	tcase_add_test(t, device_types_have_names);
 	suite_add_tcase(s, t);
 
 	SRunner *r = srunner_create(s);

@@ -158,7 +158,7 @@ START_TEST(other_linkers)
 }
 END_TEST
 
-START_TEST(grown_objects)
+START_TEST(extended_objects)
 {
 	static const char *const triples[] = { "x86_64-linux-gnu", "aarch64-linux-gnu",
 					       "s390x-linux-gnu", "armv7-linux-gnueabihf" };
@@ -288,7 +288,7 @@ static Suite *suite(void)
 	tcase_add_loop_test(whole, libraries, 0, MPK_ARRAY_COUNT(sizes));
 	tcase_add_loop_test(whole, same_bytes_always, 0, MPK_ARRAY_COUNT(sizes));
 	tcase_add_loop_test(whole, other_linkers, 0, 3);
-	tcase_add_loop_test(whole, grown_objects, 0, 4);
+	tcase_add_loop_test(whole, extended_objects, 0, 4);
 	tcase_add_loop_test(whole, archives, 0, 2);
 	tcase_add_test(whole, system_library_through_c);
 	tcase_add_test(whole, bare_blob);

@@ -1,70 +1,10 @@
-/* The worked example of CONTRIBUTING.md, "Adding an executor", as it stands there
- *
- * An executor of one function, `count`, which says how many bytes its module's payload has. It
- * stands for the file that a new executor would be; main() adds its row.
- */
-#include <stdlib.h>
+/* An executor added the way CONTRIBUTING tells: one file, executor_counter.h, and one row. */
+#include "executor_counter.h"
 
 #include "assert_error.h"
+#include "contributing.h"
 #include "harness.h"
 #include "runtime/library.h"
-#include "runtime/node.h"
-
-/* --- the executor: one file in lib/executor ------------------------------------------------ */
-
-struct counter {
-	struct mpk_function base;
-	int64_t bytes;
-};
-
-static enum mpk_code call_count(struct mpk_function *self, const struct mpk_args *args,
-				struct mpk_value *result, struct mpk_error *err)
-{
-	if (args->count)
-		return mpk_fail(err, MPK_E_RAISED, "TypeError: count takes no arguments");
-	*result = mpk_value_of_int(((struct counter *)self)->bytes);
-	return MPK_OK;
-}
-
-static void destroy_count(struct mpk_function *self)
-{
-	free(self);
-}
-
-static bool accepts(struct mpk_span kind)
-{
-	return mpk_span_is(kind, "example.Counter");
-}
-
-static enum mpk_code open_node(struct mpk_node_module *node, struct mpk_error *err)
-{
-	if (node->node->payload.len % 2)
-		return mpk_fail(err, MPK_E_CORRUPT, "a payload of an odd number of bytes");
-	return MPK_OK;
-}
-
-static enum mpk_code find(struct mpk_node_module *node, const char *name, struct mpk_function **out,
-			  struct mpk_error *err)
-{
-	struct counter *c;
-
-	*out = NULL;
-	if (strcmp(name, "count") != 0)
-		return MPK_OK;
-	c = calloc(1, sizeof *c);
-	if (!c)
-		return mpk_fail_nomem(err);
-	c->base = (struct mpk_function){
-		.refs = 1, .name = "count", .call = call_count, .destroy = destroy_count
-	};
-	c->bytes = (int64_t)node->node->payload.len;
-	*out = &c->base;
-	return MPK_OK;
-}
-
-static const struct mpk_loader example_executor = { .accepts = accepts,
-						    .open = open_node,
-						    .find = find };
 
 /* --- what a caller sees -------------------------------------------------------------------- */
 
@@ -94,7 +34,7 @@ static enum mpk_code count(const char *payload, struct mpk_value *result, struct
 	enum mpk_code code;
 
 	ck_assert_ok(mpk_runtime_create(&(struct mpk_runtime_options){ 0 }, &runtime, err), *err);
-	ck_assert_ok(mpk_runtime_add_loader(runtime, &example_executor, err), *err);
+	ck_assert_ok(mpk_runtime_add_loader(runtime, &mpk_counter_executor, err), *err);
 	root = load(runtime, &tree);
 	ck_assert_ok(mpk_module_find(root, "count", &f, &search, err), *err);
 	*err = search.failure;
@@ -117,6 +57,12 @@ START_TEST(one_file_and_one_row)
 }
 END_TEST
 
+START_TEST(is_what_contributing_shows)
+{
+	assert_contributing_shows("lib/executor/counter.c", "tests/unit/executor_counter.h");
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("executor_example");
@@ -124,6 +70,7 @@ int main(void)
 	SRunner *r = srunner_create(s);
 
 	tcase_add_test(tc, one_file_and_one_row);
+	tcase_add_test(tc, is_what_contributing_shows);
 	suite_add_tcase(s, tc);
 	srunner_run_all(r, CK_NORMAL);
 	int failed = srunner_ntests_failed(r);

@@ -21,7 +21,7 @@ static const struct mpk_toml_str launch_tags[] = { S("blockIdx.x"), S("threadIdx
 static const struct mpk_toml_str shared_tags[] = { S("blockIdx.x"), S("blockIdx.y"),
 						   S("threadIdx.x"),
 						   S("tirx.use_dyn_shared_memory") };
-static const struct mpk_mfunction kernels[] = {
+static const struct mpk_manifest_function kernels[] = {
 	{ .name = S("saxpy_kernel"),
 	  .args = saxpy_args,
 	  .arg_count = 6,
@@ -44,7 +44,7 @@ static const struct mpk_toml_str saxpy_call[] = { S("X"),     S("Y"),           
 static const struct mpk_toml_str fill_call[] = { S("part"), S("2.5") };
 static const struct mpk_toml_str grid1[] = { S("ceildiv(n, 128 % 129)") }, block1[] = { S("128") };
 static const struct mpk_toml_str grid2[] = { S("max(n, 1)"), S("2") }, block2[] = { S("64") };
-static const struct mpk_mstep steps[] = {
+static const struct mpk_manifest_step steps[] = {
 	{ .kernel = S("k.fill_kernel"),
 	  .args = LIST(fill_call),
 	  .grid = LIST(grid2),
@@ -64,13 +64,15 @@ static void *build(enum mpk_generation gen, bool llvm, const char *kind)
 {
 	struct mpk_arena arena = { 0 };
 	struct mpk_report report = { 0 };
-	struct mpk_mmodule module = { .id = S("k"), .functions = kernels, .function_count = 2 };
-	struct mpk_mlaunch source = { .name = S("saxpy"),
-				      .params = LIST(params),
-				      .temps = LIST(temps),
-				      .steps = steps,
-				      .step_count = 2,
-				      .pos = { 7, 1 } };
+	struct mpk_manifest_module module = { .id = S("k"),
+					      .functions = kernels,
+					      .function_count = 2 };
+	struct mpk_manifest_launch source = { .name = S("saxpy"),
+					      .params = LIST(params),
+					      .temps = LIST(temps),
+					      .steps = steps,
+					      .step_count = 2,
+					      .pos = { 7, 1 } };
 	struct mpk_manifest manifest = { .path = "m.toml",
 					 .gen = gen,
 					 .modules = &module,

@@ -61,6 +61,7 @@ static void assert_says(const char *command, const char *want)
 static struct mpk_llvm_blob blob_for(const char *triple)
 {
 	return (struct mpk_llvm_blob){ .triple = triple,
+				       .format = mpk_target_parse(triple).format,
 				       .symbol = "__tvm_ffi__library_bin",
 				       .bytes = mpk_span_of("\x04\0\0\0\0\0\0\0bl\0b", 12),
 				       .align = 16,

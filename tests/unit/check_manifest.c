@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/strbuf.h"
+#include "manifest/kind.h"
 #include "manifest/manifest.h"
-#include "manifest/mkind.h"
 
 struct parsed {
 	struct mpk_arena arena;
@@ -112,7 +112,7 @@ START_TEST(package_is_read)
 
 	parse(&p, full);
 	ck_assert_msg(p.code == MPK_OK, "%u:%u: %s", p.err.at.line, p.err.at.column, p.err.text);
-	ck_assert(p.m.sound);
+	ck_assert(p.m.valid);
 	expect_text(p.m.name, "deploy", 2, 8);
 	expect_text(p.m.target, "aarch64-linux-gnu", 5, 10);
 	ck_assert_int_eq(p.m.gen, MPK_GEN_LEGACY);
@@ -132,8 +132,8 @@ START_TEST(modules_are_read)
 	parse(&p, full);
 	ck_assert_uint_eq(p.m.module_count, 5);
 
-	const struct mpk_mmodule *host = &p.m.modules[1];
-	ck_assert(host->is_host && host->sound);
+	const struct mpk_manifest_module *host = &p.m.modules[1];
+	ck_assert(host->is_host && host->valid);
 	ck_assert_uint_eq(host->sources.count, 5);
 	expect_text(host->sources.items[2], "c.c", 20, 28);
 	ck_assert_uint_eq(host->imports.count, 4);
@@ -141,10 +141,10 @@ START_TEST(modules_are_read)
 	ck_assert_uint_eq(host->import_index[3], 4);
 	ck_assert_uint_eq(host->pos.line, 17);
 
-	const struct mpk_mmodule *model = &p.m.modules[2];
-	expect_text(mpk_mmodule_extra(model, "graph"), "graph.json", 26, 9);
+	const struct mpk_manifest_module *model = &p.m.modules[2];
+	expect_text(mpk_manifest_module_extra(model, "graph"), "graph.json", 26, 9);
 	ck_assert_uint_eq(model->extra_count, 3);
-	ck_assert_ptr_null(mpk_mmodule_extra(model, "symbol").text);
+	ck_assert_ptr_null(mpk_manifest_module_extra(model, "symbol").text);
 	expect_text(p.m.modules[3].payload, "raw.bin", 31, 11);
 	ck_assert_str_eq(p.m.modules[3].key.text, "my_runtime");
 	ck_assert_str_eq(p.m.modules[4].key.text, "hip");
@@ -158,7 +158,7 @@ START_TEST(kernel_tables_are_read)
 
 	parse(&p, full);
 
-	const struct mpk_mfunction *f = &p.m.modules[0].functions[0];
+	const struct mpk_manifest_function *f = &p.m.modules[0].functions[0];
 	expect_text(f->name, "vadd", 14, 10);
 	ck_assert_uint_eq(f->arg_count, 3);
 	ck_assert_uint_eq(f->args[0].code, MPK_DTYPE_HANDLE);
@@ -178,7 +178,7 @@ START_TEST(launch_functions_are_read)
 	parse(&p, full);
 	ck_assert_uint_eq(p.m.launch_count, 2);
 
-	const struct mpk_mlaunch *one = &p.m.launches[0], *two = &p.m.launches[1];
+	const struct mpk_manifest_launch *one = &p.m.launches[0], *two = &p.m.launches[1];
 	ck_assert_uint_eq(one->step_count, 1);
 	expect_text(one->steps[0].kernel, "kernels.vadd", 42, 10);
 	expect_text(one->steps[0].args.items[1], "1", 44, 14);
@@ -246,7 +246,7 @@ START_TEST(errors_are_found_together)
 
 	parse(&p, error_rows[_i].text);
 	ck_assert_int_eq(p.code, MPK_E_SYNTAX);
-	ck_assert(!p.m.sound);
+	ck_assert(!p.m.valid);
 	mpk_report_sort(&p.report);
 	for (size_t i = 0; i < p.report.count; i++) {
 		const struct mpk_finding *f = &p.report.findings[i];
@@ -282,10 +282,10 @@ END_TEST
 
 START_TEST(every_device_kind_has_formats)
 {
-	const struct mpk_mkind *k = mpk_mkind_at((size_t)_i);
+	const struct mpk_manifest_kind *k = mpk_manifest_kind_at((size_t)_i);
 
 	ck_assert_ptr_nonnull(k);
-	ck_assert_ptr_eq(mpk_mkind_find(mpk_span_str(k->name)), k);
+	ck_assert_ptr_eq(mpk_manifest_kind_find(mpk_span_str(k->name)), k);
 	ck_assert_int_eq(k->device, k->formats[0] != NULL);
 }
 END_TEST
@@ -321,7 +321,7 @@ START_TEST(every_changed_byte_is_survived)
 }
 END_TEST
 
-/* Lines left out and doubled: sound TOML, most of it, with every kind of contradiction. */
+/* Lines left out and doubled: valid TOML, most of it, with every kind of contradiction. */
 START_TEST(every_missing_and_doubled_line_is_survived)
 {
 	for (const char *at = full; *at;) {
@@ -352,7 +352,7 @@ int main(void)
 	TCase *tc = tcase_create("parse");
 	int kinds = 0;
 
-	while (mpk_mkind_at((size_t)kinds))
+	while (mpk_manifest_kind_at((size_t)kinds))
 		kinds++;
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, package_is_read);

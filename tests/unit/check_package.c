@@ -1,5 +1,6 @@
 /* What becomes of the files that a manifest names. Real blobs: check_package_blobs.c. */
 #include "package_made.h"
+#include "params/params.h"
 
 /* --- OpenCL source in pieces ------------------------------------------------------------------ */
 
@@ -99,6 +100,16 @@ END_TEST
 
 /* --- sizes and numbers ---------------------------------------------------------------------- */
 
+static void count_bytes(const struct loaded *l, uint64_t *in_memory, uint64_t *in_files)
+{
+	for (size_t i = 0; i < l->package.blob.count; i++) {
+		const struct mpk_piece *p = &l->package.blob.pieces[i];
+
+		*(p->data ? in_memory : in_files) += p->len;
+		ck_assert(p->data || p->fd >= 0);
+	}
+}
+
 START_TEST(large_payloads_stay_in_their_file)
 {
 	static const char manifest[] = "[package]\nname = \"m\"\n[[module]]\nid = \"a\"\nkind = "
@@ -111,15 +122,47 @@ START_TEST(large_payloads_stay_in_their_file)
 	ck_assert_int_eq(truncate(in_folder("big.bin"), (off_t)size), 0);
 	load(&l, manifest);
 	ck_assert_int_eq(l.code, MPK_OK);
-	for (size_t i = 0; i < l.package.blob.count; i++) {
-		const struct mpk_piece *p = &l.package.blob.pieces[i];
-
-		*(p->data ? &in_memory : &in_files) += p->len;
-		ck_assert(p->data || p->fd >= 0);
-	}
+	count_bytes(&l, &in_memory, &in_files);
 	ck_assert_uint_eq(in_files, size);
 	ck_assert_uint_lt(in_memory, 100);
 	unload(&l);
+}
+END_TEST
+
+/* Parameters of a few KiB each are copied as one range of their file all the same. */
+START_TEST(small_tensors_stay_in_their_file)
+{
+	enum { COUNT = 1000, ELEMENTS = 1024, RECORD = MPK_TENSOR_MIN + 8 + 4 * ELEMENTS };
+	static const float zeros[ELEMENTS];
+	static const int64_t shape[] = { ELEMENTS };
+	static struct mpk_tensor_record tensors[COUNT];
+	static struct mpk_span names[COUNT];
+	struct mpk_params params = { .names = { names, COUNT }, .tensors = tensors };
+	struct mpk_arena arena = { 0 };
+	struct mpk_rope rope = mpk_rope_of(&arena);
+	uint64_t in_memory = 0, in_files = 0;
+	struct mpk_span file;
+	struct loaded l;
+
+	for (size_t i = 0; i < COUNT; i++) {
+		names[i] = mpk_span_str(mpk_arena_printf(&arena, "p%03zu", i));
+		tensors[i] = (struct mpk_tensor_record){ .dtype = { MPK_DTYPE_FLOAT, 32, 1 },
+							 .shape = shape,
+							 .ndim = 1,
+							 .data = mpk_span_of(zeros, sizeof zeros) };
+	}
+	mpk_params_write(&rope, &params);
+	ck_assert_int_eq(mpk_rope_flat(&rope, &file, NULL), MPK_OK);
+	write_file("w.params", file);
+	write_text("g.json", "{\"nodes\": []}");
+	load(&l, "[package]\nname = \"m\"\nabi = \"legacy\"\n[[module]]\nid = \"a\"\n"
+		 "kind = \"GraphExecutorFactory\"\ngraph = \"g.json\"\nparams = \"w.params\"\n");
+	ck_assert_msg(l.code == MPK_OK, "%s", l.err.text);
+	count_bytes(&l, &in_memory, &in_files);
+	ck_assert_uint_eq(in_files, (uint64_t)COUNT * RECORD);
+	ck_assert_uint_lt(in_memory, COUNT * 12 + 200);
+	unload(&l);
+	mpk_arena_fini(&arena);
 }
 END_TEST
 
@@ -388,6 +431,7 @@ int main(void)
 	tcase_add_loop_test(tc, kernel_tables_follow_the_generation, 0, 3);
 	tcase_add_test(tc, generation_can_be_given);
 	tcase_add_test(tc, large_payloads_stay_in_their_file);
+	tcase_add_test(tc, small_tensors_stay_in_their_file);
 	tcase_add_test(tc, more_payloads_than_descriptors);
 	tcase_add_loop_test(tc, twins_are_stored_once, 0, (int)MPK_ARRAY_COUNT(twin_rows));
 	tcase_add_test(tc, sources_and_inputs_are_listed);

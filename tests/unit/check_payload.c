@@ -77,15 +77,15 @@ START_TEST(parts_and_bytes_come_back)
 {
 	const struct fixture *f = &fixtures[_i];
 	struct loaded l;
-	struct mpk_parts parts;
+	struct mpk_extracted_files parts;
 	struct mpk_span flat;
 	char names[200] = "";
 
 	load(&l, f->file, f->gen, f->bare, f->node);
-	ck_assert_uint_eq(l.p.surplus, 0);
-	ck_assert_int_eq(mpk_payload_parts(&l.p, &l.arena, &parts, NULL), MPK_OK);
+	ck_assert_uint_eq(l.p.trailing, 0);
+	ck_assert_int_eq(mpk_payload_extract(&l.p, &l.arena, &parts, NULL), MPK_OK);
 	for (size_t i = 0; i < parts.count; i++) {
-		const struct mpk_part *part = &parts.items[i];
+		const struct mpk_extracted_file *part = &parts.items[i];
 
 		sprintf(names + strlen(names), "%s%s", i ? " " : "", part->name);
 		if (part->stored)
@@ -105,7 +105,7 @@ START_TEST(parts_and_bytes_come_back)
 END_TEST
 
 /* TVM ignores what stands behind the last field of a payload; so do we, but count it. */
-START_TEST(surplus_is_counted)
+START_TEST(trailing_bytes_are_counted)
 {
 	const struct fixture *f = &fixtures[_i];
 	struct mpk_payload p;
@@ -121,7 +121,7 @@ START_TEST(surplus_is_counted)
 			(struct mpk_source){ mpk_span_of(longer, l.p.source.span.len + 3), 0 },
 			&l.arena, &p, NULL),
 		MPK_OK);
-	ck_assert_uint_eq(p.surplus, 3);
+	ck_assert_uint_eq(p.trailing, 3);
 	free(longer);
 	unload(&l);
 }
@@ -298,13 +298,13 @@ START_TEST(function_table_is_valid_json)
 				 .gen = CUR,
 				 .kind = mpk_kind_find(mpk_span_str("cuda")) };
 	struct mpk_arena arena = { 0 };
-	struct mpk_parts parts;
+	struct mpk_extracted_files parts;
 	json_t *root, *info;
 
 	p.u.kernels = (struct mpk_kernels){
 		.gen = CUR, .fmt = mpk_span_str("cubin"), .functions = &f, .function_count = 1
 	};
-	ck_assert_int_eq(mpk_payload_parts(&p, &arena, &parts, NULL), MPK_OK);
+	ck_assert_int_eq(mpk_payload_extract(&p, &arena, &parts, NULL), MPK_OK);
 	ck_assert_uint_eq(parts.count, 2);
 	ck_assert_str_eq(parts.items[0].name, "kernels.cubin");
 	root = json_loadb((const char *)parts.items[1].data.data, parts.items[1].data.len, 0, NULL);
@@ -336,10 +336,10 @@ START_TEST(names_are_safe_and_unique)
 				 .gen = CUR,
 				 .kind = mpk_kind_find(mpk_span_str("const_loader")) };
 	struct mpk_arena arena = { 0 };
-	struct mpk_parts parts;
+	struct mpk_extracted_files parts;
 
 	p.u.consts.consts = (struct mpk_params){ .names = { names, 7 }, .tensors = tensors };
-	ck_assert_int_eq(mpk_payload_parts(&p, &arena, &parts, NULL), MPK_OK);
+	ck_assert_int_eq(mpk_payload_extract(&p, &arena, &parts, NULL), MPK_OK);
 	ck_assert_uint_eq(parts.count, 7);
 	ck_assert_str_eq(parts.items[0].name, "constants/_._.__etc_passwd-0");
 	ck_assert_str_eq(parts.items[1].name, "constants/w");
@@ -380,7 +380,7 @@ int main(void)
 
 	tcase_set_timeout(t, 120);
 	tcase_add_loop_test(t, parts_and_bytes_come_back, 0, fixture_count);
-	tcase_add_loop_test(t, surplus_is_counted, 0, fixture_count);
+	tcase_add_loop_test(t, trailing_bytes_are_counted, 0, fixture_count);
 	tcase_add_test(t, const_loader_values);
 	tcase_add_test(t, parameter_file_values);
 	tcase_add_loop_test(t, relax_listing_is_as_text, 0, sizeof listings / sizeof *listings);

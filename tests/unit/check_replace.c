@@ -33,8 +33,8 @@ static enum mpk_code replace(const char *from, const char *to, struct mpk_span b
 	struct mpk_rope in = mpk_rope_of(&arena), out = mpk_rope_of(&arena);
 
 	mpk_rope_put_view(&in, bytes);
-	MPK_TRY(mpk_elf_replace((uint8_t *)(uintptr_t)file.data, file.len, "blob", &in, &arena,
-				&out, err));
+	struct mpk_private p = { .data = (uint8_t *)(uintptr_t)file.data, .len = file.len };
+	MPK_TRY(mpk_elf_replace(&p, "blob", &in, &arena, &out, err));
 	MPK_TRY(mpk_rope_flat(&out, &flat, err));
 	FILE *f = fopen(to, "w");
 	ck_assert_uint_eq(fwrite(flat.data, 1, flat.len, f), flat.len);
@@ -73,7 +73,7 @@ START_TEST(any_size)
 }
 END_TEST
 
-/* The new place is the last of the file: from then on it grows. */
+/* The new place is the last of the file: from then on it is extended. */
 START_TEST(again_and_again)
 {
 	struct mpk_span bytes = { 0 };
@@ -147,10 +147,59 @@ START_TEST(damaged)
 		memcpy(copy, file.data, len);
 		if (i < len)
 			copy[i] ^= 0xff;
-		(void)!mpk_elf_replace(copy, len, "blob", &in, &scratch, &out, NULL);
+		(void)!mpk_elf_replace(&(struct mpk_private){ .data = copy, .len = len }, "blob",
+				       &in, &scratch, &out, NULL);
 		free(copy);
 		mpk_arena_fini(&scratch);
 	}
+}
+END_TEST
+
+/* Of a large blob the pages cannot be written. A file whose headers stand in the bytes of its
+ * blob symbol is refused; writing there was a crash. */
+START_TEST(kept_bytes)
+{
+	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping map = { 0 };
+	struct mpk_span bytes = content(sizes[_i]), keep;
+	struct mpk_rope in = mpk_rope_of(&arena), out = mpk_rope_of(&arena);
+	struct mpk_private file;
+	struct mpk_error err = { 0 };
+
+	run("gcc -shared -fPIC -O1 -Wl,-z,max-page-size=65536 lib.c -o lib.so");
+	mpk_rope_put_view(&in, bytes);
+	ck_assert_int_eq(mpk_mapping_open("lib.so", &map, NULL), MPK_OK);
+	keep = mpk_span_of(map.bytes.data + 4000, map.bytes.len - 4000);
+	ck_assert_int_eq(mpk_private_open(&map, keep, &file, NULL), MPK_OK);
+	ck_assert_int_eq(mpk_elf_replace(&file, "blob", &in, &arena, &out, &err), MPK_E_CORRUPT);
+	ck_assert_msg(strstr(err.text, "covers headers or symbols") != NULL, "%s", err.text);
+	mpk_private_close(&map, &file);
+}
+END_TEST
+
+/* The same changes whether the file is mapped, copied or read from a pipe; the file stays. */
+START_TEST(private_bytes)
+{
+	static const char *const makes[] = {
+		"gcc -shared -fPIC -O1 -Wl,-z,max-page-size=65536 lib.c -o lib.so",
+		"head -c 1000 /dev/zero >lib.so",
+		"mkfifo lib.so; head -c 1000 /dev/zero >lib.so &",
+		": >lib.so",
+	};
+	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping map = { 0 };
+	struct mpk_private file;
+
+	run("rm lib.so; %s", makes[_i]);
+	if (_i == 2)
+		run("while [ ! -p lib.so ]; do sleep 0.01; done");
+	ck_assert_int_eq(mpk_mapping_open("lib.so", &map, NULL), MPK_OK);
+	ck_assert_int_eq(mpk_private_open(&map, mpk_span_of(NULL, 0), &file, NULL), MPK_OK);
+	ck_assert_uint_eq(file.len, map.bytes.len);
+	for (size_t i = 0; i < file.len; i++)
+		file.data[i] = 'x';
+	ck_assert(_i == 3 || _i == 2 || map.bytes.data[0] != 'x');
+	ck_assert(_i >= 2 || read_file("lib.so").data[0] != 'x');
+	mpk_private_close(&map, &file);
+	mpk_private_close(&map, &file);
 }
 END_TEST
 
@@ -166,6 +215,8 @@ int main(void)
 	tcase_add_test(tc, the_rest_stays);
 	tcase_add_loop_test(tc, refused, 0, 4);
 	tcase_add_loop_test(tc, damaged, 0, 2);
+	tcase_add_loop_test(tc, kept_bytes, 3, MPK_ARRAY_COUNT(sizes));
+	tcase_add_loop_test(tc, private_bytes, 0, 4);
 	suite_add_tcase(suite, tc);
 
 	SRunner *runner = srunner_create(suite);

@@ -47,7 +47,7 @@ static struct mpk_tensor *tensor_of(int64_t count, float value)
 }
 
 /* y = alpha * x + y by the file's saxpy kernel, from nothing to nothing */
-static void saxpy_once(const struct mpk_tree *tree, enum mpk_dldevice_type type)
+static void saxpy_once(const struct mpk_tree *tree, enum mpk_dl_device type)
 {
 	struct mpk_kernel_extents extents = { .grid = { 1 }, .block = { 256 } };
 	struct mpk_runtime *runtime = NULL;

@@ -1,10 +1,12 @@
-/* JSON building and tables */
+/* JSON building, escapes, phrases and tables */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/compiler.h"
+#include "text/escape.h"
 #include "text/json.h"
+#include "text/phrase.h"
 #include "text/table.h"
 
 START_TEST(json_document)
@@ -78,6 +80,95 @@ START_TEST(json_error_object)
 }
 END_TEST
 
+START_TEST(json_lists)
+{
+	const struct mpk_span spans[] = { { (const uint8_t *)"a", 1 }, { NULL, 0 } };
+	const int64_t numbers[] = { -1, INT64_MAX };
+	struct mpk_strbuf out = { 0 };
+	struct mpk_json j;
+
+	mpk_json_init(&j, 0);
+	mpk_json_spans(&j, j.root, "s", spans, 2);
+	mpk_json_i64s(&j, j.root, "n", numbers, 2);
+	mpk_json_i64s(&j, j.root, "none", NULL, 0);
+	mpk_json_printf(&j, j.root, "f", "%s_%u", "sm", 90);
+	mpk_json_printf(&j, j.root, "cut", "%0100d", 1);
+	ck_assert_int_eq(mpk_json_print(&j, &out, NULL), MPK_OK);
+	ck_assert_str_eq(mpk_strbuf_text(&out),
+			 "{\n  \"s\": [\n    \"a\",\n    \"\"\n  ],\n  \"n\": [\n    -1,\n"
+			 "    \"9223372036854775807\"\n  ],\n  \"none\": [],\n"
+			 "  \"f\": \"sm_90\",\n  \"cut\": \"00000000000000000000000000000000"
+			 "0000000000000000000000000000000\"\n}\n");
+	mpk_json_fini(&j);
+	mpk_strbuf_fini(&out);
+}
+END_TEST
+
+/* --- strings ------------------------------------------------------------------------ */
+
+#define TEXT(s) { (const uint8_t *)(s), sizeof(s) - 1 }
+
+static const struct {
+	struct mpk_span bytes;
+	const char *quoted; /* with U+FFFD for what is no UTF-8 */
+} strings[] = {
+	{ TEXT(""), "\"\"" },
+	{ TEXT("a\"b\\c"), "\"a\\\"b\\\\c\"" },
+	{ TEXT("\n\t\1\x7f"), "\"\\u000a\\u0009\\u0001\\u007f\"" },
+	{ TEXT("\0x"), "\"\\u0000x\"" },
+	{ TEXT("\xc3\xa9\xf0\x9f\x98\x80"), "\"\xc3\xa9\xf0\x9f\x98\x80\"" },
+	{ TEXT("\xff"), "\"\\ufffd\"" },
+	{ TEXT("\xc3("), "\"\\ufffd(\"" },
+	{ TEXT("\xc0\xaf"), "\"\\ufffd\\ufffd\"" },            /* overlong */
+	{ TEXT("\xed\xa0\x80"), "\"\\ufffd\\ufffd\\ufffd\"" }, /* a surrogate */
+	{ TEXT("\xf4\x90\x80\x80"), "\"\\ufffd\\ufffd\\ufffd\\ufffd\"" },
+	{ TEXT("\xe2\x82"), "\"\\ufffd\\ufffd\"" }, /* cut off */
+};
+
+START_TEST(json_strings)
+{
+	struct mpk_strbuf out = { 0 };
+
+	mpk_escape_json(&out, strings[_i].bytes, "\\ufffd");
+	ck_assert_str_eq(mpk_strbuf_text(&out), strings[_i].quoted);
+	mpk_strbuf_fini(&out);
+}
+END_TEST
+
+START_TEST(json_string_as_it_is)
+{
+	struct mpk_strbuf out = { 0 };
+
+	mpk_escape_json(&out, mpk_span_of("a\xff\"", 3), NULL);
+	ck_assert_str_eq(mpk_strbuf_text(&out), "\"a\xff\\\"\"");
+	mpk_strbuf_fini(&out);
+}
+END_TEST
+
+START_TEST(phrases)
+{
+	struct mpk_span names[10];
+	struct mpk_strbuf out = { 0 };
+
+	mpk_put_count(&out, 1, "kernel");
+	mpk_put_also(&out, 0, "member");
+	mpk_put_also(&out, UINT64_MAX, "byte");
+	ck_assert_str_eq(mpk_strbuf_text(&out), "1 kernel, 0 members, 18446744073709551615 bytes");
+	out.len = 0;
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(names); i++)
+		names[i] = mpk_span_str(i ? "n" : "a\n");
+	mpk_put_names(&out, names, 2);
+	ck_assert_str_eq(mpk_strbuf_text(&out), "a\\n, n");
+	out.len = 0;
+	mpk_put_names(&out, names, MPK_NAMES_SHOWN);
+	ck_assert_str_eq(mpk_strbuf_text(&out), "a\\n, n, n, n, n, n, n, n");
+	out.len = 0;
+	mpk_put_names(&out, names, 10);
+	ck_assert_str_eq(mpk_strbuf_text(&out), "a\\n, n, n, n, n, n, n, n and 2 more");
+	mpk_strbuf_fini(&out);
+}
+END_TEST
+
 static const struct {
 	uint64_t bytes;
 	const char *text;
@@ -131,6 +222,10 @@ int main(void)
 	tcase_add_test(tc, json_document);
 	tcase_add_test(tc, json_failure_is_remembered);
 	tcase_add_test(tc, json_error_object);
+	tcase_add_test(tc, json_lists);
+	tcase_add_loop_test(tc, json_strings, 0, (int)MPK_ARRAY_COUNT(strings));
+	tcase_add_test(tc, json_string_as_it_is);
+	tcase_add_test(tc, phrases);
 	tcase_add_loop_test(tc, size_units, 0, (int)MPK_ARRAY_COUNT(sizes));
 	tcase_add_test(tc, table_alignment);
 	suite_add_tcase(s, tc);

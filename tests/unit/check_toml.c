@@ -404,7 +404,7 @@ START_TEST(each_failed_allocation_is_reported)
 		struct budget b = { .left = allowed };
 		struct mpk_toml_memory memory = { alloc_from_budget, &b };
 		enum mpk_toml_status status =
-			mpk_toml_shim_parse(sample, sizeof sample - 1, &memory, &root, &fault);
+			mpk_toml_parse_bytes(sample, sizeof sample - 1, &memory, &root, &fault);
 
 		mpk_arena_fini(&b.arena);
 		if (status == MPK_TOML_PARSED)

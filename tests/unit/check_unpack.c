@@ -31,8 +31,8 @@ static void check_rebuilds(const struct mpk_unpack *plan, struct mpk_span blob, 
 	struct mpk_span again;
 	struct mpk_package_input input = { .text = plan->files[plan->count - 1].bytes,
 					   .path = "mpack.toml",
-					   .given = plan->files,
-					   .given_count = plan->count - 1 };
+					   .memory_files = plan->files,
+					   .memory_file_count = plan->count - 1 };
 
 	ck_assert_str_eq(plan->files[plan->count - 1].name, "mpack.toml");
 	ck_assert_msg(mpk_package_load(&input, &arena, &report, &package, &err) == MPK_OK, "%s: %s",

@@ -1,6 +1,7 @@
 /* minspect --verify: each check finds what it is for, and sound files pass (view/verify.h) */
 #include "verify_made.h"
 
+#include "code/format.h"
 /* --- trees and payloads ------------------------------------------------------------- */
 
 #define PTX                                                                                        \
@@ -188,7 +189,7 @@ END_TEST
 	".previous\");\n"
 #define RODATA BLOB(".section .rodata")
 #define Q(text) "\\\\\\\"" text "\\\\\\\""
-#define STAMP(digits)                                                                              \
+#define NOTE(digits)                                                                               \
 	"__asm__(\".pushsection .note.package,\\\"a\\\",%%note\\n.balign 4\\n"                     \
 	".long 4, 2f-1f, 0xcafe1a7e\\n.asciz \\\"FDO\\\"\\n1: .asciz \\\""                         \
 	"{" Q("type") ":" Q("mpack") "," Q("name") ":" Q("x") "," Q("blob") ":" Q(                 \
@@ -211,10 +212,10 @@ static const struct {
 	  "writable" },
 	{ BLOB(".section .text") "int __tvm_ffi_f(void) { return 0; }", "blob-section", MPK_WARNING,
 	  "executable" },
-	{ RODATA STAMP("00112233445566778899aabbccddeeff") "int __tvm_ffi_f(void) { return 0; }",
+	{ RODATA NOTE("00112233445566778899aabbccddeeff") "int __tvm_ffi_f(void) { return 0; }",
 	  "blob-digest", MPK_ERROR, "is damaged" },
 	/* as xxh128sum prints it for the blob */
-	{ RODATA STAMP("0b60dc99a961ea2b93a699e2bd13d0b6") "int __tvm_ffi_f(void) { return 0; }",
+	{ RODATA NOTE("0b60dc99a961ea2b93a699e2bd13d0b6") "int __tvm_ffi_f(void) { return 0; }",
 	  "blob-digest", MPK_NOTE, "is what was packed" },
 	{ "const char __tvm_main__[] = \"gone\"; void *__tvm_module_ctx;"
 	  "int here(void) { return 0; }",
@@ -289,34 +290,40 @@ START_TEST(symbol_size_differs)
 }
 END_TEST
 
-/* Every name in the tables is one that a test above asks for. */
-START_TEST(every_check_is_tested)
+static bool is_tested(const char *check)
 {
-	static const struct mpk_check *const tables[] = { mpk_checks_elf, mpk_checks_tree,
-							  mpk_checks_payload, mpk_checks_code };
 	static const char *const elsewhere[] = { "blob-size",    "blob-section", "payload",
 						 "several-libs", "unreached",    "child-order",
 						 "container", /* and in check_verify_code.c */
 						 "fatbin-image", "spirv-module" };
+	bool tested = false;
 
-	for (size_t t = 0; t < MPK_ARRAY_COUNT(tables); t++) {
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(payloads); i++)
+		tested |= payloads[i].check && !strcmp(payloads[i].check, check);
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(libraries); i++)
+		tested |= libraries[i].check && !strcmp(libraries[i].check, check);
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(containers); i++)
+		tested |= containers[i].check && !strcmp(containers[i].check, check);
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(elsewhere); i++)
+		tested |= !strcmp(elsewhere[i], check);
+	return tested;
+}
+
+/* Every name in the tables, and of the rows of code formats, is one that a test asks for. */
+START_TEST(every_check_is_tested)
+{
+	static const struct mpk_check *const tables[] = { mpk_checks_elf, mpk_checks_tree,
+							  mpk_checks_payload, mpk_checks_code };
+
+	for (size_t t = 0; t < MPK_ARRAY_COUNT(tables); t++)
 		for (const struct mpk_check *c = tables[t]; c->name; c++) {
-			bool tested = false;
-
-			for (size_t i = 0; i < MPK_ARRAY_COUNT(payloads); i++)
-				tested |= payloads[i].check && !strcmp(payloads[i].check, c->name);
-			for (size_t i = 0; i < MPK_ARRAY_COUNT(libraries); i++)
-				tested |=
-					libraries[i].check && !strcmp(libraries[i].check, c->name);
-			for (size_t i = 0; i < MPK_ARRAY_COUNT(containers); i++)
-				tested |= containers[i].check &&
-					  !strcmp(containers[i].check, c->name);
-			for (size_t i = 0; i < MPK_ARRAY_COUNT(elsewhere); i++)
-				tested |= !strcmp(elsewhere[i], c->name);
-			ck_assert_msg(tested, "%s", c->name);
+			ck_assert_msg(is_tested(c->name), "%s", c->name);
 			ck_assert_ptr_nonnull(c->about);
 		}
-	}
+	for (size_t i = 0; mpk_code_formats[i]; i++)
+		if (mpk_code_formats[i]->check)
+			ck_assert_msg(is_tested(mpk_code_formats[i]->check), "%s",
+				      mpk_code_formats[i]->check);
 }
 END_TEST
 

@@ -3,7 +3,7 @@
 #include "robust.h"
 #include "view/diff.h"
 #include "view/extract.h"
-#include "view/inside.h"
+#include "view/node_info.h"
 #include "view/size.h"
 #include "view/verify.h"
 
@@ -215,7 +215,7 @@ static void all_views(struct mpk_span blob, enum mpk_generation gen, const struc
 	mpk_view_functions(&view, (struct mpk_style){ 0 }, &out);
 	mpk_size_text(&view, &size, (struct mpk_style){ 0 }, &out);
 	json_views(&view, &size);
-	ck_assert_int_eq(mpk_view_look_inside(&view, true, &scratch, NULL), MPK_OK);
+	ck_assert_int_eq(mpk_view_show_info(&view, true, NULL), MPK_OK);
 	mpk_view_summary(&view, (struct mpk_style){ 0 }, &out);
 	mpk_view_functions(&view, (struct mpk_style){ 0 }, &out);
 	json_views(&view, &size);

@@ -1,4 +1,17 @@
-/* --- what the launch functions call --------------------------------------------------------- */
+/* calls.c - what the launch functions call
+ *
+ * They speak to a runtime's functions in every other library; here these take their parts, with
+ * the library's own kernels behind them.
+ */
+#include <pthread.h>
+#include <string.h>
+
+#include "base/half.h"
+#include "launch/standalone/loader.h"
+
+/* Guards the drivers: loading happens once, and OpenCL kernels keep their arguments. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static _Thread_local int current_device;
 
 static char set_device_handle;
 
@@ -15,66 +28,45 @@ int mpk_sa_lookup(void *ctx, const char *name, void **out)
 			return 0;
 		}
 	}
-	return fail("the library has no kernel %s", name);
-}
-
-/* binary16 by rounding to nearest even; the value came as a double. */
-static uint64_t half_bits(double x)
-{
-	uint64_t bits, sign;
-	int exponent;
-
-	memcpy(&bits, &x, sizeof bits);
-	sign = bits >> 48 & 0x8000;
-	exponent = (int)(bits >> 52 & 0x7ff) - 1023;
-	uint64_t fraction = bits & ((UINT64_C(1) << 52) - 1);
-	if (exponent == 1024)
-		return sign | 0x7c00 | (fraction ? 0x200 : 0);
-	if (exponent < -25)
-		return sign;
-	if (exponent > 15)
-		return sign | 0x7c00;
-	int shift = exponent >= -14 ? 42 : 42 + (-14 - exponent);
-	uint64_t whole = fraction | UINT64_C(1) << 52;
-	uint64_t kept = whole >> shift, rest = whole & ((UINT64_C(1) << shift) - 1);
-	uint64_t tie = UINT64_C(1) << (shift - 1);
-	kept += rest > tie || (rest == tie && (kept & 1));
-	/* kept has its hidden bit at 10: adding the biased exponent minus one carries it in */
-	return sign | (exponent >= -14 ? ((uint64_t)(exponent + 14) << 10) + kept : kept);
+	return mpk_sa_fail("the library has no kernel %s", name);
 }
 
 /* The bits of one kernel argument in the width that the kernel declares. */
 static uint64_t narrowed(const unsigned char type[2], uint64_t cell)
 {
-	enum { FLOAT = 2, BFLOAT = 4 };
 	double real;
 	float single;
 	uint32_t word;
 
-	if (type[0] != FLOAT && type[0] != BFLOAT)
-		return cell; /* little-endian: the low bytes are the narrower integer */
 	memcpy(&real, &cell, sizeof real);
-	if (type[0] == FLOAT && type[1] == 64)
-		return cell;
-	if (type[0] == FLOAT && type[1] == 16)
-		return half_bits(real);
+	if (type[0] == MPK_DTYPE_BFLOAT)
+		return mpk_f64_to_bf16(real);
+	if (type[0] != MPK_DTYPE_FLOAT || type[1] == 64)
+		return cell; /* little-endian: the low bytes are the narrower integer */
+	if (type[1] == 16)
+		return mpk_f64_to_f16(real);
 	single = (float)real;
 	memcpy(&word, &single, sizeof word);
-	if (type[0] == BFLOAT)
-		word = (word + 0x7fff + (word >> 16 & 1)) >> 16;
 	return word;
+}
+
+static const struct mpk_sa_driver *driver(void)
+{
+	return mpk_sa_device_type == MPK_DL_CUDA ? &mpk_sa_cuda : &mpk_sa_opencl;
 }
 
 static int launch(const struct mpk_sa_kernel *k, const uint64_t *cells, int n)
 {
-	struct launch l = { .kernel = k,
-			    .index = (unsigned)(k - mpk_sa_kernels),
-			    .extent = { 1, 1, 1, 1, 1, 1 } };
+	struct mpk_sa_launch l = { .kernel = k,
+				   .index = (unsigned)(k - mpk_sa_kernels),
+				   .device = current_device,
+				   .extent = { 1, 1, 1, 1, 1, 1 } };
 	int rc;
 
-	if ((unsigned)n != k->arg_count + k->tag_count || k->arg_count > ARGS_MAX)
-		return fail("kernel %s: %u arguments expected, %d given", k->name,
-			    k->arg_count + k->tag_count, n);
+	if (k->arg_count > MPK_SA_ARGS_MAX || (unsigned)n < k->arg_count ||
+	    (unsigned)n - k->arg_count != k->tag_count)
+		return mpk_sa_fail("kernel %s: %u arguments expected, %d given", k->name,
+				   k->arg_count + k->tag_count, n);
 	for (unsigned i = 0; i < k->arg_count; i++) {
 		l.values[i] = narrowed(k->types[i], cells[i]);
 		l.args[i] = &l.values[i];
@@ -84,11 +76,11 @@ static int launch(const struct mpk_sa_kernel *k, const uint64_t *cells, int n)
 
 		if (k->tags[i] < 6)
 			l.extent[k->tags[i]] = value ? value : 1;
-		else if (k->tags[i] == TAG_SHARED)
+		else if (k->tags[i] == MPK_SA_TAG_SHARED)
 			l.shared = value;
 	}
 	pthread_mutex_lock(&lock);
-	rc = mpk_sa_device_type == CUDA ? cuda_launch(&l) : cl_launch(&l);
+	rc = driver()->launch(&l);
 	pthread_mutex_unlock(&lock);
 	return rc;
 }
@@ -103,9 +95,6 @@ static int call(void *f, const uint64_t *cells, int n)
 }
 
 #ifdef MPK_SA_LEGACY
-HIDDEN int mpk_sa_call(void *f, const uint64_t *args, const int *codes, int32_t n, void *ret,
-		       int *ret_code);
-
 int mpk_sa_call(void *f, const uint64_t *args, const int *codes, int32_t n, void *ret,
 		int *ret_code)
 {
@@ -117,20 +106,12 @@ int mpk_sa_call(void *f, const uint64_t *args, const int *codes, int32_t n, void
 	return call(f, args, n);
 }
 #else
-struct any {
-	int32_t type;
-	uint32_t padding;
-	uint64_t value;
-};
-
-HIDDEN int mpk_sa_call(void *f, const struct any *args, int32_t n, struct any *result);
-
-int mpk_sa_call(void *f, const struct any *args, int32_t n, struct any *result)
+int mpk_sa_call(void *f, const struct mpk_sa_any *args, int32_t n, struct mpk_sa_any *result)
 {
-	uint64_t cells[ARGS_MAX + 16];
+	uint64_t cells[MPK_SA_ARGS_MAX + 16];
 
-	if (n < 0 || n > ARGS_MAX + 16)
-		return fail("too many arguments");
+	if (n < 0 || n > MPK_SA_ARGS_MAX + 16)
+		return mpk_sa_fail("too many arguments");
 	for (int32_t i = 0; i < n; i++)
 		cells[i] = args[i].value;
 	result->type = 0;
@@ -143,8 +124,7 @@ void *mpk_sa_stage(int32_t id, void *host, int64_t bytes, int32_t copy)
 	void *p;
 
 	pthread_mutex_lock(&lock);
-	p = mpk_sa_device_type == CUDA ? cuda_alloc(id, bytes, copy ? host : NULL)
-				       : cl_alloc(id, bytes, copy ? host : NULL);
+	p = driver()->alloc(id, bytes, copy ? host : NULL);
 	pthread_mutex_unlock(&lock);
 	return p;
 }
@@ -154,8 +134,7 @@ int mpk_sa_unstage(int32_t id, void *device, void *host, int64_t bytes, int32_t 
 	int rc;
 
 	pthread_mutex_lock(&lock);
-	rc = mpk_sa_device_type == CUDA ? cuda_release(id, device, copy ? host : NULL, bytes)
-					: cl_release(id, device, copy ? host : NULL, bytes);
+	rc = driver()->release(id, device, copy ? host : NULL, bytes);
 	pthread_mutex_unlock(&lock);
 	return rc;
 }

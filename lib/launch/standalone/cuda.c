@@ -1,4 +1,9 @@
-/* --- CUDA driver API ----------------------------------------------------------------------- */
+/* cuda.c - kernels through the CUDA driver, in the primary context of the device */
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "launch/standalone/loader.h"
 
 static struct {
 	int (*Init)(unsigned);
@@ -18,7 +23,7 @@ static struct {
 	int (*Synchronize)(void *);
 } cu;
 
-static const struct symbol cuda_symbols[] = {
+static const struct mpk_sa_symbol cuda_symbols[] = {
 	{ "cuInit", (void **)&cu.Init },
 	{ "cuGetErrorName", (void **)&cu.GetErrorName },
 	{ "cuDeviceGet", (void **)&cu.DeviceGet },
@@ -39,7 +44,7 @@ static const struct symbol cuda_symbols[] = {
 static struct {
 	void *context;
 	void **functions; /* by kernel index; NULL until first used */
-} cuda_devices[DEVICES_MAX];
+} cuda_devices[MPK_SA_DEVICES_MAX];
 
 static int cuda_check(int rc, const char *what)
 {
@@ -49,7 +54,7 @@ static int cuda_check(int rc, const char *what)
 		return 0;
 	if (cu.GetErrorName)
 		(void)cu.GetErrorName(rc, &name);
-	return fail("%s: %s", what, name);
+	return mpk_sa_fail("%s: %s", what, name);
 }
 
 static int cuda_use(int id)
@@ -58,10 +63,10 @@ static int cuda_use(int id)
 	static int state; /* 0 not tried, 1 loaded */
 	int device = 0;
 
-	if (id < 0 || id >= DEVICES_MAX)
-		return fail("no CUDA device %d", id);
+	if (id < 0 || id >= MPK_SA_DEVICES_MAX)
+		return mpk_sa_fail("no CUDA device %d", id);
 	if (!state) {
-		if (load_symbols(names, cuda_symbols) || cuda_check(cu.Init(0), "cuInit"))
+		if (mpk_sa_load(names, cuda_symbols) || cuda_check(cu.Init(0), "cuInit"))
 			return -1;
 		state = 1;
 	}
@@ -72,7 +77,7 @@ static int cuda_use(int id)
 			return -1;
 		cuda_devices[id].functions = calloc(mpk_sa_kernel_count, sizeof(void *));
 		if (!cuda_devices[id].functions)
-			return fail("out of memory");
+			return mpk_sa_fail("out of memory");
 	}
 	return cuda_check(cu.SetCurrent(cuda_devices[id].context), "cuCtxSetCurrent");
 }
@@ -83,8 +88,8 @@ static void *cuda_stream(int id)
 	static void *(*get)(int32_t, int32_t);
 
 	if (!get)
-		get = (void *(*)(int32_t, int32_t))dlsym(RTLD_DEFAULT, "TVMFFIEnvGetStream");
-	return get ? get(CUDA, id) : NULL;
+		*(void **)&get = dlsym(RTLD_DEFAULT, "TVMFFIEnvGetStream");
+	return get ? get(MPK_DL_CUDA, id) : NULL;
 }
 
 static int cuda_load(const struct mpk_sa_kernel *k, void **function)
@@ -97,22 +102,23 @@ static int cuda_load(const struct mpk_sa_kernel *k, void **function)
 	const char *name = "unknown error";
 
 	if (!text)
-		return fail("out of memory");
+		return mpk_sa_fail("out of memory");
 	memcpy(text, k->data, k->size);
 	text[k->size] = '\0';
 	int rc = cu.LoadDataEx(&module, text, 2, options, values);
 	free(text);
 	if (rc) {
 		(void)cu.GetErrorName(rc, &name);
-		return fail("kernel %s (%s) does not load: %s %s", k->name, k->format, name, log);
+		return mpk_sa_fail("kernel %s (%s) does not load: %s %s", k->name, k->format, name,
+				   log);
 	}
 	return cuda_check(cu.GetFunction(function, module, k->name), k->name);
 }
 
-static int cuda_launch(const struct launch *l)
+static int cuda_launch(struct mpk_sa_launch *l)
 {
 	enum { MAX_DYNAMIC_SHARED = 8, WITHOUT_ASKING = 48 * 1024 };
-	int id = current_device;
+	int id = l->device;
 	const unsigned *e = l->extent;
 
 	if (cuda_use(id))
@@ -125,7 +131,7 @@ static int cuda_launch(const struct launch *l)
 		       "dynamic shared memory"))
 		return -1;
 	return cuda_check(cu.Launch(*function, e[0], e[1], e[2], e[3], e[4], e[5], l->shared,
-				    cuda_stream(id), (void **)l->args, NULL),
+				    cuda_stream(id), l->args, NULL),
 			  l->kernel->name);
 }
 
@@ -135,7 +141,9 @@ static void *cuda_alloc(int id, int64_t bytes, const void *from)
 
 	if (cuda_use(id) || cuda_check(cu.Alloc(&p, (size_t)bytes), "device memory"))
 		return NULL;
-	if (from && cuda_check(cu.ToDevice(p, from, (size_t)bytes), "copy to the device")) {
+	/* the copy uses the default stream, for which the kernels' stream need not wait */
+	if (from && (cuda_check(cu.ToDevice(p, from, (size_t)bytes), "copy to the device") ||
+		     cuda_check(cu.Synchronize(NULL), "copy to the device"))) {
 		(void)cu.Free(p);
 		return NULL;
 	}
@@ -155,3 +163,5 @@ static int cuda_release(int id, void *device, void *to, int64_t bytes)
 	(void)cu.Free((uintptr_t)device);
 	return rc;
 }
+
+const struct mpk_sa_driver mpk_sa_cuda = { cuda_launch, cuda_alloc, cuda_release };

@@ -1,4 +1,7 @@
-/* --- OpenCL ---------------------------------------------------------------------------------- */
+/* opencl.c - kernels through OpenCL; each device has one queue, which is in order */
+#include <stdlib.h>
+
+#include "launch/standalone/loader.h"
 
 static struct {
 	int (*Platforms)(unsigned, void **, unsigned *);
@@ -19,7 +22,7 @@ static struct {
 	int (*Release)(void *);
 } cl;
 
-static const struct symbol opencl_symbols[] = {
+static const struct mpk_sa_symbol opencl_symbols[] = {
 	{ "clGetPlatformIDs", (void **)&cl.Platforms },
 	{ "clGetDeviceIDs", (void **)&cl.Devices },
 	{ "clCreateContext", (void **)&cl.Context },
@@ -40,23 +43,25 @@ static const struct symbol opencl_symbols[] = {
 static struct {
 	void *device, *context, *queue;
 	void **kernels; /* by kernel index */
-} cl_devices[DEVICES_MAX];
+} cl_devices[MPK_SA_DEVICES_MAX];
 
 static int cl_check(int rc, const char *what)
 {
-	return rc ? fail("%s: OpenCL error %d", what, rc) : 0;
+	return rc ? mpk_sa_fail("%s: OpenCL error %d", what, rc) : 0;
 }
 
 static unsigned cl_collect(uint64_t type, void **devices, unsigned count)
 {
-	void *platforms[DEVICES_MAX];
+	void *platforms[MPK_SA_DEVICES_MAX];
 	unsigned platform_count = 0, n = 0;
 
-	if (cl.Platforms(DEVICES_MAX, platforms, &platform_count))
+	if (cl.Platforms(MPK_SA_DEVICES_MAX, platforms, &platform_count))
 		return count;
-	for (unsigned p = 0; p < platform_count && p < DEVICES_MAX && count < DEVICES_MAX; p++)
-		if (cl.Devices(platforms[p], type, DEVICES_MAX - count, devices + count, &n) == 0)
-			count += n < DEVICES_MAX - count ? n : DEVICES_MAX - count;
+	for (unsigned p = 0;
+	     p < platform_count && p < MPK_SA_DEVICES_MAX && count < MPK_SA_DEVICES_MAX; p++)
+		if (cl.Devices(platforms[p], type, MPK_SA_DEVICES_MAX - count, devices + count,
+			       &n) == 0)
+			count += n < MPK_SA_DEVICES_MAX - count ? n : MPK_SA_DEVICES_MAX - count;
 	return count;
 }
 
@@ -65,13 +70,13 @@ static int cl_use(int id)
 {
 	enum { CPU = 2, GPU = 4, ACCELERATOR = 8 };
 	static const char *const names[] = { "libOpenCL.so.1", "libOpenCL.so", NULL };
-	static void *devices[DEVICES_MAX];
+	static void *devices[MPK_SA_DEVICES_MAX];
 	static unsigned count;
 	static int state;
 	int rc = 0;
 
 	if (!state) {
-		if (load_symbols(names, opencl_symbols))
+		if (mpk_sa_load(names, opencl_symbols))
 			return -1;
 		count = cl_collect(GPU, devices, 0);
 		count = cl_collect(ACCELERATOR, devices, count);
@@ -79,7 +84,7 @@ static int cl_use(int id)
 		state = 1;
 	}
 	if (id < 0 || (unsigned)id >= count)
-		return fail("no OpenCL device %d: %u found", id, count);
+		return mpk_sa_fail("no OpenCL device %d: %u found", id, count);
 	if (cl_devices[id].queue)
 		return 0;
 	cl_devices[id].device = devices[id];
@@ -88,7 +93,7 @@ static int cl_use(int id)
 		return -1;
 	cl_devices[id].kernels = calloc(mpk_sa_kernel_count, sizeof(void *));
 	if (!cl_devices[id].kernels)
-		return fail("out of memory");
+		return mpk_sa_fail("out of memory");
 	cl_devices[id].queue = cl.Queue(cl_devices[id].context, devices[id], 0, &rc);
 	return cl_check(rc, "clCreateCommandQueue");
 }
@@ -107,15 +112,15 @@ static int cl_load(int id, const struct mpk_sa_kernel *k, void **kernel)
 	if (cl.Build(program, 1, &cl_devices[id].device, NULL, NULL, NULL)) {
 		(void)cl.BuildInfo(program, cl_devices[id].device, BUILD_LOG, sizeof log - 1, log,
 				   NULL);
-		return fail("kernel %s does not build: %s", k->name, log);
+		return mpk_sa_fail("kernel %s does not build: %s", k->name, log);
 	}
 	*kernel = cl.Kernel(program, k->name, &rc);
 	return cl_check(rc, k->name);
 }
 
-static int cl_launch(const struct launch *l)
+static int cl_launch(struct mpk_sa_launch *l)
 {
-	int id = current_device;
+	int id = l->device;
 	const struct mpk_sa_kernel *k = l->kernel;
 	size_t local[3], global[3];
 
@@ -125,13 +130,14 @@ static int cl_launch(const struct launch *l)
 	if (!*kernel && cl_load(id, k, kernel))
 		return -1;
 	for (unsigned i = 0; i < k->arg_count; i++) {
-		size_t size = k->types[i][0] == 3 ? sizeof(void *) : (k->types[i][1] + 7u) / 8;
+		size_t size = k->types[i][0] == MPK_DTYPE_HANDLE ? sizeof(void *)
+								 : (k->types[i][1] + 7u) / 8;
 
 		if (cl_check(cl.SetArg(*kernel, i, size, l->args[i]), "clSetKernelArg"))
 			return -1;
 	}
 	for (unsigned d = 0; d < 3; d++) {
-		local[d] = l->extent[TAG_BLOCK + d];
+		local[d] = l->extent[MPK_SA_TAG_BLOCK + d];
 		global[d] = local[d] * l->extent[d];
 	}
 	return cl_check(
@@ -169,3 +175,5 @@ static int cl_release(int id, void *device, void *to, int64_t bytes)
 	(void)cl.Release(device);
 	return rc;
 }
+
+const struct mpk_sa_driver mpk_sa_opencl = { cl_launch, cl_alloc, cl_release };

@@ -194,6 +194,7 @@ int main(int argc, char **argv)
 			times[i - warmup] = taken;
 	}
 	qsort(times, steps, sizeof *times, compare);
-	printf("%.0f %ld %.0f %.0f 0 %ld\n", loaded, loaded_size, first, times[steps / 2], resident());
+	printf("%.0f %ld %.0f %.0f 0 %ld\n", loaded, loaded_size, first, times[steps / 2],
+	       resident());
 	return 0;
 }

@@ -1,4 +1,4 @@
-# A grown library is a proper one: made by any linker, and changed by the tools that people
+# An extended library is a proper one: made by any linker, and changed by the tools that people
 # run over libraries, it still loads with the blob at a page and every byte in place.
 head -c 3000000 /dev/zero | tr '\0' w >weights.bin
 cat >mpack.toml <<EOF

@@ -1,0 +1,271 @@
+/* No preprocessor and no parser of four languages: a kernel is a marker word, a name, parentheses
+ * and a body, and that much all of them share. What macros hide is not found, and callers treat
+ * the list as incomplete. */
+#include "sourcecode/sourcecode.h"
+
+#include <stdlib.h>
+
+#include "base/compiler.h"
+#include "base/num.h"
+#include "base/vec.h"
+#include "lexer/lexer.h"
+
+struct language {
+	const char *name;
+	const char *markers[2]; /* words that make a function a kernel */
+};
+
+static const struct language languages[] = {
+	[MPK_SOURCE_CODE_OPENCL] = { "OpenCL C", { "__kernel", "kernel" } },
+	[MPK_SOURCE_CODE_METAL] = { "Metal", { "kernel", NULL } },
+	[MPK_SOURCE_CODE_WGSL] = { "WGSL", { "compute", NULL } },
+	[MPK_SOURCE_CODE_CUDA] = { "CUDA C++", { "__global__", NULL } },
+};
+
+/* A read in progress: t is the token that comes next. */
+struct reader {
+	const struct language *language;
+	struct mpk_lexer lex;
+	struct mpk_token t;
+	uint32_t group[3];                      /* given since the last declaration ended */
+	struct mpk_source_code_kernel *kernels; /* malloc'ed until the end */
+	size_t count, cap;
+};
+
+static void reader_fini(struct reader *r)
+{
+	free(r->kernels);
+}
+
+const char *mpk_source_code_language_name(enum mpk_source_code_language language)
+{
+	return languages[language].name;
+}
+
+static enum mpk_code next(struct reader *r, struct mpk_error *err)
+{
+	return mpk_lexer_next(&r->lex, &r->t, err);
+}
+
+static bool at(const struct reader *r, char c)
+{
+	return mpk_token_is_punct(&r->t, c);
+}
+
+static bool is_name(const struct mpk_token *t)
+{
+	return t->kind == MPK_TOKEN_WORD && t->text.data[0] != '.' &&
+	       (t->text.data[0] < '0' || t->text.data[0] > '9');
+}
+
+static bool is_marker(const struct reader *r)
+{
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(r->language->markers); i++)
+		if (r->language->markers[i] && mpk_token_is_word(&r->t, r->language->markers[i]))
+			return true;
+	return false;
+}
+
+/* Names in front of parentheses that are not the kernel's. */
+static bool is_attribute(struct mpk_span name)
+{
+	static const char *const names[] = {
+		"__attribute__",
+		"__launch_bounds__",
+		"__cluster_dims__",
+		"__block_size__",
+		"__declspec",
+		"__align__",
+		"alignas",
+		"workgroup_size",
+		"reqd_work_group_size",
+		"work_group_size_hint",
+		"vec_type_hint",
+		"maxnreg",
+		"__maxnreg__",
+	};
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(names); i++)
+		if (mpk_span_is(name, names[i]))
+			return true;
+	return false;
+}
+
+static enum mpk_code no_end(const struct reader *r, const struct mpk_token *open,
+			    struct mpk_error *err)
+{
+	return mpk_fail_line(err, MPK_E_SYNTAX, open->line, open->column,
+			     "%s: this parenthesis is not closed", r->language->name);
+}
+
+/* A number; WGSL writes 64u, too. */
+static bool parse_size(const struct mpk_token *t, uint32_t *out)
+{
+	struct mpk_span text = t->text;
+	uint64_t v;
+
+	if (text.len > 1 && (text.data[text.len - 1] | 0x20) == 'u')
+		text.len--;
+	if (t->kind != MPK_TOKEN_WORD || !mpk_parse_u64(text, &v) || v > UINT32_MAX)
+		return false;
+	*out = (uint32_t)v;
+	return true;
+}
+
+/* "(64, 1, 1)"; zeros when one of them is no number */
+static enum mpk_code read_group(struct reader *r, struct mpk_error *err)
+{
+	struct mpk_token open = r->t;
+	uint32_t group[3] = { 1, 1, 1 };
+	bool numbers = true;
+	size_t n = 0;
+
+	MPK_TRY(next(r, err));
+	while (!at(r, ')')) {
+		if (r->t.kind == MPK_TOKEN_END)
+			return no_end(r, &open, err);
+		if (at(r, ','))
+			n++;
+		else if (n >= 3 || !parse_size(&r->t, &group[n]))
+			numbers = false;
+		MPK_TRY(next(r, err));
+	}
+	memcpy(r->group, numbers ? group : (uint32_t[3]){ 0 }, sizeof group);
+	return next(r, err);
+}
+
+/* From '(' to its ')': t is the token behind it then. */
+static enum mpk_code skip_parens(struct reader *r, struct mpk_error *err)
+{
+	struct mpk_token open = r->t, before = r->t;
+	size_t depth = 0;
+
+	do {
+		bool group = mpk_token_is_word(&before, "reqd_work_group_size") && at(r, '(');
+
+		if (r->t.kind == MPK_TOKEN_END)
+			return no_end(r, &open, err);
+		if (group) {
+			MPK_TRY(read_group(r, err));
+			continue;
+		}
+		depth += at(r, '(');
+		depth -= at(r, ')');
+		before = r->t;
+		MPK_TRY(next(r, err));
+	} while (depth);
+	return MPK_OK;
+}
+
+/* Parameters: commas count outside of brackets of any kind. */
+static enum mpk_code read_params(struct reader *r, struct mpk_source_code_kernel *k,
+				 struct mpk_error *err)
+{
+	struct mpk_token open = r->t;
+	size_t depth = 0, words = 0;
+
+	do {
+		if (r->t.kind == MPK_TOKEN_END)
+			return no_end(r, &open, err);
+		if (r->t.kind == MPK_TOKEN_PUNCT && strchr("([{<", r->t.text.data[0]))
+			depth++;
+		else if (r->t.kind == MPK_TOKEN_PUNCT && strchr(")]}>", r->t.text.data[0]))
+			depth--;
+		else if (depth == 1 && at(r, ','))
+			k->param_count++;
+		else if (depth == 1)
+			words++;
+		k->params = mpk_span_of(open.text.data + 1,
+					(size_t)(r->t.text.data - open.text.data) - 1);
+		MPK_TRY(next(r, err));
+	} while (depth);
+	/* "(void)" and "()" have none; WGSL allows a comma behind the last one */
+	if (words && !(words == 1 && mpk_span_is(k->params, "void")))
+		k->param_count++;
+	return MPK_OK;
+}
+
+static enum mpk_code add(struct reader *r, const struct mpk_source_code_kernel *k,
+			 struct mpk_error *err)
+{
+	MPK_TRY_ALLOC(mpk_vec_reserve(&r->kernels, &r->cap, r->count + 1, sizeof *k), err);
+	r->kernels[r->count] = *k;
+	memcpy(r->kernels[r->count++].group, r->group, sizeof r->group);
+	return MPK_OK;
+}
+
+/* Behind the marker: the name is what stands in front of the first parenthesis that is
+ * not an attribute's; ';' or '{' before that means that this is no function. */
+static enum mpk_code read_kernel(struct reader *r, struct mpk_error *err)
+{
+	struct mpk_source_code_kernel k = { 0 };
+	struct mpk_token last = { 0 };
+
+	while (!at(r, '(') || is_attribute(last.text) || !is_name(&last)) {
+		if (r->t.kind == MPK_TOKEN_END || at(r, ';') || at(r, '{'))
+			return MPK_OK;
+		if (at(r, '(') && mpk_token_is_word(&last, "workgroup_size")) {
+			MPK_TRY(read_group(r, err));
+		} else if (at(r, '(')) {
+			MPK_TRY(skip_parens(r, err));
+		} else {
+			last = r->t;
+			MPK_TRY(next(r, err));
+			continue;
+		}
+		last = (struct mpk_token){ 0 };
+	}
+	k.name = last.text;
+	k.line = last.line;
+	MPK_TRY(read_params(r, &k, err));
+	while (!at(r, '{')) { /* "-> type", "__attribute__((...))" */
+		if (r->t.kind == MPK_TOKEN_END || at(r, ';'))
+			return MPK_OK;
+		MPK_TRY(next(r, err));
+	}
+	return add(r, &k, err);
+}
+
+static enum mpk_code read_all(struct reader *r, struct mpk_error *err)
+{
+	MPK_TRY(next(r, err));
+	while (r->t.kind != MPK_TOKEN_END) {
+		bool marker = is_marker(r);
+		bool group = mpk_token_is_word(&r->t, "workgroup_size");
+
+		if (at(r, ';') || at(r, '}'))
+			memset(r->group, 0, sizeof r->group);
+		MPK_TRY(next(r, err));
+		if (marker)
+			MPK_TRY(read_kernel(r, err));
+		else if (group && at(r, '('))
+			MPK_TRY(read_group(r, err));
+	}
+	return MPK_OK;
+}
+
+enum mpk_code mpk_source_code_read(struct mpk_span bytes, enum mpk_source_code_language language,
+				   struct mpk_arena *arena, struct mpk_source_code *out,
+				   struct mpk_error *err)
+{
+	MPK_CLEANUP(reader_fini)
+	struct reader r = {
+		.language = &languages[language],
+		.lex = { .language = languages[language].name, .c_like = true },
+	};
+	struct mpk_source_code_kernel *kernels;
+	const uint8_t *nul;
+
+	while (bytes.len && bytes.data[bytes.len - 1] == '\0')
+		bytes.len--;
+	nul = bytes.len ? memchr(bytes.data, 0, bytes.len) : NULL;
+	if (nul)
+		return mpk_fail_offset(err, MPK_E_CORRUPT, "payload", (size_t)(nul - bytes.data),
+				       "%s: a NUL inside the text", r.language->name);
+	r.lex.bytes = bytes;
+	MPK_TRY(read_all(&r, err));
+	kernels = mpk_arena_keep(arena, r.kernels, r.count, sizeof *kernels);
+	MPK_TRY_ALLOC(kernels, err);
+	*out = (struct mpk_source_code){ .kernels = kernels, .kernel_count = r.count };
+	return MPK_OK;
+}

@@ -1,0 +1,75 @@
+/* sourcecode.h - kernels as source text: OpenCL C, Metal, WGSL, CUDA C++ (FORMAT.md) */
+#ifndef MPK_FORMATS_SOURCECODE_SOURCECODE_H
+#define MPK_FORMATS_SOURCECODE_SOURCECODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/span.h"
+
+enum mpk_source_code_language {
+	MPK_SOURCE_CODE_OPENCL,
+	MPK_SOURCE_CODE_METAL,
+	MPK_SOURCE_CODE_WGSL,
+	MPK_SOURCE_CODE_CUDA,
+};
+
+/* One definition; declarations without a body are left out. */
+struct mpk_source_code_kernel {
+	struct mpk_span name;
+	struct mpk_span params; /* the text between the parentheses */
+	size_t param_count;
+	uint32_t line;     /* of the name, from 1 */
+	uint32_t group[3]; /* @workgroup_size, reqd_work_group_size; zeros: not given
+				    * or not as numbers; 1 where left out */
+};
+
+struct mpk_source_code {
+	const struct mpk_source_code_kernel *kernels; /* in file order */
+	size_t kernel_count;
+};
+
+/* One program of an OpenCL or Metal text that TVM wrote. */
+struct mpk_source_code_piece {
+	struct mpk_span name; /* what stands behind "// Function: " */
+	struct mpk_span text; /* from the next line up to the next delimiter */
+	size_t off;           /* of text in the whole, bytes */
+};
+
+#define MPK_SOURCE_CODE_DELIMITER "// Function: "
+
+/* mpk_source_code_read - find the kernels that a text defines
+ * @bytes   the text; NULs at its end do not count; borrowed
+ * @arena   receives the list; names and parameters are views of bytes
+ * Returns  MPK_OK, also for a text without kernels; MPK_E_SYNTAX with line and column
+ *          (a comment or a kernel's parentheses without end); MPK_E_CORRUPT with the
+ *          offset in "payload" (a NUL inside the text); MPK_E_NOMEM.
+ *          Nothing is preprocessed: a kernel that a macro makes is not found.
+ * Format   FORMAT.md 1 */
+enum mpk_code mpk_source_code_read(struct mpk_span bytes, enum mpk_source_code_language language,
+				   struct mpk_arena *arena, struct mpk_source_code *out,
+				   struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_source_code_split - the pieces of a text with delimiters, as TVM's loader splits it
+ * Text before the first delimiter belongs to no piece. Of two pieces with one name the
+ * loader takes the first; both are listed.
+ * @arena   receives the list; names and texts are views of bytes
+ * @count   0 when there is no delimiter
+ * Returns  MPK_OK; MPK_E_NOMEM
+ * Format   FORMAT.md 2 */
+enum mpk_code mpk_source_code_split(struct mpk_span bytes, struct mpk_arena *arena,
+				    const struct mpk_source_code_piece **pieces, size_t *count,
+				    struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_source_code_may_define - whether preprocessing may make a kernel of this name
+ * Returns  false when the text names it nowhere outside of comments, joins no names with
+ *          ## and includes no file of its own; true also for names that C++ makes */
+bool mpk_source_code_may_define(struct mpk_span bytes, struct mpk_span name);
+
+/* mpk_source_code_language_name - "OpenCL C", "Metal", "WGSL", "CUDA C++" */
+const char *mpk_source_code_language_name(enum mpk_source_code_language language);
+
+#endif

@@ -1,0 +1,138 @@
+/* Cubins: CUDA machine code for one architecture. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "code/show.h"
+#include "code/verify.h"
+#include "cubin/cubin.h"
+#include "text/escape.h"
+#include "text/phrase.h"
+
+static const struct mpk_cubin_kernel *kernel_of(const struct mpk_code_info *info, size_t kernel)
+{
+	const struct mpk_cubin *c = info->content;
+
+	return &c->kernels[kernel];
+}
+
+static enum mpk_code read_cubin(struct mpk_code_info *info, void *content, struct mpk_arena *arena,
+				struct mpk_error *err)
+{
+	struct mpk_cubin *c = content;
+	struct mpk_code_kernel *kernels;
+
+	MPK_TRY(mpk_cubin_read(info->bytes, arena, c, err));
+	kernels = mpk_code_info_add_kernels(info, c->kernel_count, arena);
+	MPK_TRY_ALLOC(kernels, err);
+	for (size_t i = 0; i < c->kernel_count; i++)
+		kernels[i] = (struct mpk_code_kernel){ .name = c->kernels[i].name,
+						       .param_count = c->kernels[i].param_count,
+						       .code_bytes = c->kernels[i].code_bytes };
+	info->complete = true;
+	info->sm = c->sm;
+	(void)snprintf(info->target, sizeof info->target, "sm_%u%s", c->sm,
+		       c->arch_specific ? "a" : "");
+	return MPK_OK;
+}
+
+static uint64_t param_bytes(const struct mpk_code_info *info, size_t kernel, size_t i)
+{
+	return kernel_of(info, kernel)->params[i].bytes;
+}
+
+static void put_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
+{
+	const struct mpk_cubin *c = info->content;
+
+	mpk_strbuf_printf(out, "cubin for %s, ", info->target);
+	mpk_put_count(out, c->kernel_count, "kernel");
+	if (c->constant_bytes)
+		mpk_strbuf_printf(out, ", %" PRIu64 " B constant", c->constant_bytes);
+	if (c->global_bytes)
+		mpk_strbuf_printf(out, ", %" PRIu64 " B global", c->global_bytes);
+	mpk_strbuf_puts(out, c->relocatable ? ", relocatable: cannot be loaded before a link" : "");
+	if (c->tool.len) {
+		mpk_strbuf_puts(out, ", by ");
+		mpk_escape(out, c->tool);
+	}
+}
+
+static void put_kernel_text(const struct mpk_code_info *info, size_t kernel, struct mpk_strbuf *out)
+{
+	const struct mpk_cubin_kernel *k = kernel_of(info, kernel);
+
+	mpk_strbuf_printf(out, "cubin %s: ", info->target);
+	mpk_put_count(out, k->registers, "register");
+	mpk_strbuf_printf(
+		out, ", %" PRIu64 " B shared, %" PRIu32 " B stack, %" PRIu64 " B constant bank 0, ",
+		k->shared_bytes, k->stack_bytes, k->bank0_bytes);
+	mpk_put_count(out, k->barriers, "barrier");
+	mpk_put_also(out, k->param_count, "parameter");
+	mpk_strbuf_printf(out, " (%" PRIu32 " B), %" PRIu64 " B code", k->param_bytes,
+			  k->code_bytes);
+	mpk_code_put_shape("at most", k->max_threads, out);
+	mpk_code_put_shape("block", k->block, out);
+	mpk_code_put_shape("cluster", k->cluster, out);
+}
+
+static void put_json(const struct mpk_code_info *info, struct mpk_json *j, struct json_t *at)
+{
+	const struct mpk_cubin *c = info->content;
+
+	mpk_json_text(j, at, "target", info->target);
+	mpk_json_bool(j, at, "relocatable", c->relocatable);
+	mpk_json_u64(j, at, "constant_bytes", c->constant_bytes);
+	mpk_json_u64(j, at, "global_bytes", c->global_bytes);
+	mpk_json_span(j, at, "tool", c->tool);
+	mpk_json_span(j, at, "options", c->options);
+}
+
+static void put_kernel_json(const struct mpk_code_info *info, size_t kernel, struct mpk_json *j,
+			    struct json_t *at)
+{
+	const struct mpk_cubin_kernel *k = kernel_of(info, kernel);
+	struct json_t *list, *o;
+
+	mpk_json_text(j, at, "target", info->target);
+	list = mpk_json_array(j, at, "parameters");
+	for (size_t i = 0; i < k->param_count; i++) {
+		o = mpk_json_object(j, list, NULL);
+		mpk_json_u64(j, o, "offset", k->params[i].offset);
+		mpk_json_u64(j, o, "bytes", k->params[i].bytes);
+	}
+	mpk_json_u64(j, at, "parameter_bytes", k->param_bytes);
+	mpk_json_u64(j, at, "registers", k->registers);
+	mpk_json_u64(j, at, "shared_bytes", k->shared_bytes);
+	mpk_json_u64(j, at, "stack_bytes", k->stack_bytes);
+	mpk_json_u64(j, at, "bank0_bytes", k->bank0_bytes);
+	mpk_json_u64(j, at, "barriers", k->barriers);
+	mpk_json_u64(j, at, "code_bytes", k->code_bytes);
+	mpk_code_json_shape(j, at, "max_threads", k->max_threads);
+	mpk_code_json_shape(j, at, "block", k->block);
+	mpk_code_json_shape(j, at, "cluster", k->cluster);
+}
+
+static void verify(const struct mpk_code_info *info, const struct mpk_code_verify *v)
+{
+	const struct mpk_cubin *c = info->content;
+
+	if (c->relocatable)
+		mpk_code_say(v, MPK_WARNING, info->off,
+			     "the cubin was made for a link (-rdc=true): no driver loads it");
+}
+
+const struct mpk_code_format mpk_format_cubin = {
+	.word = "cubin",
+	.name = "a cubin",
+	.is = mpk_cubin_is,
+	.has_code_bytes = true,
+	.claims = { { "cuda", "cubin" } },
+	.read = read_cubin,
+	.content_bytes = sizeof(struct mpk_cubin),
+	.param_bytes = param_bytes,
+	.text = put_text,
+	.json = put_json,
+	.kernel_text = put_kernel_text,
+	.kernel_json = put_kernel_json,
+	.verify = verify,
+};

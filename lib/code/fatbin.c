@@ -1,0 +1,198 @@
+/* Fatbins: CUDA images for several architectures in one piece. An image that stands there as it
+ * is, is read as the PTX or cubin that its entry announces; a packed one is only told of. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "code/show.h"
+#include "code/verify.h"
+#include "fatbin/fatbin.h"
+#include "text/escape.h"
+#include "text/phrase.h"
+
+static const struct mpk_code_format *image_format(const struct mpk_fatbin_entry *e)
+{
+	if (e->packing != MPK_FATBIN_STORED)
+		return NULL;
+	if (e->kind == MPK_FATBIN_PTX)
+		return &mpk_format_ptx;
+	return e->kind == MPK_FATBIN_ELF ? &mpk_format_cubin : NULL;
+}
+
+static enum mpk_code read_fatbin(struct mpk_code_info *info, void *content, struct mpk_arena *arena,
+				 struct mpk_error *err)
+{
+	struct mpk_fatbin *f = content;
+	struct mpk_code_info *images;
+	bool broken = false;
+
+	MPK_TRY(mpk_fatbin_read(info->bytes, arena, f, err));
+	images = mpk_arena_array(arena, f->entry_count, sizeof *images);
+	MPK_TRY_ALLOC(images, err);
+	for (size_t i = 0; i < f->entry_count; i++) {
+		const struct mpk_code_format *format = image_format(&f->entries[i]);
+
+		images[i].bytes = f->entries[i].data;
+		images[i].off = info->off + f->entries[i].data_off;
+		if (format)
+			MPK_TRY(mpk_code_info_read_as(format, arena, &images[i], err));
+		broken |= images[i].problem != NULL;
+		if (!info->main_image && images[i].complete)
+			info->main_image = &images[i];
+	}
+	if (broken)
+		info->main_image = NULL;
+	info->images = images;
+	info->image_count = f->entry_count;
+	return MPK_OK;
+}
+
+/* --- text --------------------------------------------------------------------------- */
+
+/* What entries are and how they stand there, for people and for documents. */
+static const char *const kinds[][2] = {
+	[MPK_FATBIN_PTX] = { "PTX", "ptx" },
+	[MPK_FATBIN_ELF] = { "cubin", "cubin" },
+	[MPK_FATBIN_LTO] = { "LTO IR", "lto" },
+	[MPK_FATBIN_OTHER] = { "other", "other" },
+};
+static const char *const packings[][2] = {
+	[MPK_FATBIN_STORED] = { "stored", "stored" },
+	[MPK_FATBIN_LZ4] = { "LZ4", "lz4" },
+	[MPK_FATBIN_ZSTD] = { "zstd", "zstd" },
+};
+
+static const char *suffix(const struct mpk_fatbin_entry *e)
+{
+	return e->arch_specific ? "a" : e->family_specific ? "f" : "";
+}
+
+/* "sm_90a cubin", "compute_90 PTX" */
+static void put_entry(const struct mpk_fatbin_entry *e, struct mpk_strbuf *out)
+{
+	mpk_strbuf_printf(out, "%s_%u%s %s",
+			  e->kind == MPK_FATBIN_PTX   ? "compute"
+			  : e->kind == MPK_FATBIN_LTO ? "lto"
+						      : "sm",
+			  e->sm, suffix(e), kinds[e->kind][0]);
+}
+
+static void put_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
+{
+	const struct mpk_fatbin *f = info->content;
+
+	mpk_strbuf_puts(out, "fatbin: ");
+	for (size_t i = 0; i < f->entry_count && i < MPK_NAMES_SHOWN; i++) {
+		mpk_strbuf_puts(out, i ? ", " : "");
+		put_entry(&f->entries[i], out);
+	}
+	mpk_put_more(out, f->entry_count);
+	mpk_strbuf_puts(out, f->entry_count ? "" : "no images");
+}
+
+static void put_lines(const struct mpk_code_info *info, const char *indent, struct mpk_strbuf *out)
+{
+	const struct mpk_fatbin *f = info->content;
+
+	for (size_t i = 0; i < f->entry_count; i++) {
+		const struct mpk_fatbin_entry *e = &f->entries[i];
+
+		mpk_strbuf_printf(out, "%s  %zu: ", indent, i);
+		put_entry(e, out);
+		if (e->kind == MPK_FATBIN_PTX)
+			mpk_strbuf_printf(out, " %u.%u", e->ptx_major, e->ptx_minor);
+		mpk_strbuf_printf(out, ", %s, %zu B", packings[e->packing][0], e->data.len);
+		if (e->packing != MPK_FATBIN_STORED)
+			mpk_strbuf_printf(out, " of %" PRIu64 " B", e->plain_bytes);
+		mpk_strbuf_puts(out, e->debug ? ", with debug information" : "");
+		if (e->name.len) {
+			mpk_strbuf_puts(out, ", from ");
+			mpk_escape(out, e->name);
+		}
+		if (info->images[i].problem)
+			mpk_strbuf_printf(out, ", broken: %s", info->images[i].problem->text);
+		mpk_strbuf_putc(out, '\n');
+	}
+}
+
+/* --- JSON --------------------------------------------------------------------------- */
+
+static void put_json(const struct mpk_code_info *info, struct mpk_json *j, struct json_t *at)
+{
+	const struct mpk_fatbin *f = info->content;
+	struct json_t *list = mpk_json_array(j, at, "images"), *o;
+
+	for (size_t i = 0; i < f->entry_count; i++) {
+		const struct mpk_fatbin_entry *e = &f->entries[i];
+
+		o = mpk_json_object(j, list, NULL);
+		mpk_json_text(j, o, "kind", kinds[e->kind][1]);
+		mpk_json_printf(j, o, "target", "%s_%u%s",
+				e->kind == MPK_FATBIN_PTX ? "compute" : "sm", e->sm, suffix(e));
+		mpk_json_text(j, o, "packing", packings[e->packing][1]);
+		mpk_json_u64(j, o, "bytes", e->data.len);
+		mpk_json_u64(j, o, "plain_bytes",
+			     e->packing == MPK_FATBIN_STORED ? e->data.len : e->plain_bytes);
+		mpk_json_bool(j, o, "debug", e->debug);
+		mpk_json_span(j, o, "name", e->name);
+		if (info->images[i].format)
+			mpk_code_info_json(&info->images[i], j, mpk_json_object(j, o, "code"));
+	}
+}
+
+/* --- verification ------------------------------------------------------------------- */
+
+/* What stands in an image must be what its entry announces: drivers choose by that. */
+static void verify_image(const struct mpk_code_info *image, const struct mpk_fatbin_entry *e,
+			 size_t i, const struct mpk_code_verify *v)
+{
+	char what[32];
+
+	(void)snprintf(what, sizeof what, "image %zu: ", i);
+	if (!e->data.len)
+		mpk_code_say(v, MPK_ERROR, image->off, "%sit is empty", what);
+	else if (image->problem)
+		mpk_code_say_problem(v, image, what);
+	else if (image->format && image->sm != e->sm)
+		mpk_code_say(v, MPK_WARNING, image->off, "%sit is for sm_%u, its entry says %u",
+			     what, image->sm, e->sm);
+}
+
+static void verify(const struct mpk_code_info *info, const struct mpk_code_verify *v)
+{
+	const struct mpk_fatbin *f = info->content;
+	bool loads = false;
+
+	if (info->problem) {
+		mpk_code_say_problem(v, info, "");
+		return;
+	}
+	for (size_t i = 0; i < f->entry_count; i++) {
+		enum mpk_fatbin_kind kind = f->entries[i].kind;
+
+		verify_image(&info->images[i], &f->entries[i], i, v);
+		loads |= kind == MPK_FATBIN_PTX || kind == MPK_FATBIN_ELF;
+	}
+	if (!loads)
+		mpk_code_say(v, MPK_ERROR, info->off,
+			     "the fatbin has no image that a driver can load");
+	if (info->bytes.len > f->used)
+		mpk_code_say(v, MPK_NOTE, info->off + f->used,
+			     "%" PRIu64 " bytes follow the fatbin", info->bytes.len - f->used);
+}
+
+const struct mpk_code_format mpk_format_fatbin = {
+	.word = "fatbin",
+	.name = "a fatbin",
+	.is = mpk_fatbin_is,
+	.verifies_broken = true,
+	.claims = { { "cuda", "fatbin" } },
+	.tolerated = { "cuda", "cubin" }, /* TVM labels fatbins so */
+	.read = read_fatbin,
+	.content_bytes = sizeof(struct mpk_fatbin),
+	.text = put_text,
+	.lines = put_lines,
+	.json = put_json,
+	.check = "fatbin-image",
+	.about = "a fatbin is whole, its images what their entries say",
+	.verify = verify,
+};

@@ -1,0 +1,134 @@
+/* format.h - code formats: PTX, a cubin, SPIR-V, OpenCL C, ...; a row and a file each
+ *
+ * Everything that is asked of a code format stands in its row: how its bytes are recognised, which
+ * modules hold it, how it is read, shown, written as JSON and verified. A new format is a file
+ * with a row, named in formats.def. What is no code but may be mistaken for it (a .npy file, an
+ * archive) has a row of a name and a sign, so that a message can say what was found.
+ */
+#ifndef MPK_CODE_FORMAT_H
+#define MPK_CODE_FORMAT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/span.h"
+#include "base/strbuf.h"
+#include "text/json.h"
+
+struct mpk_code_info;   /* info.h */
+struct mpk_code_verify; /* verify.h */
+
+enum { MPK_CODE_CLAIMS = 6 };
+
+/* What a module says that its code is: kind "cuda", format "ptx". */
+struct mpk_code_claim {
+	const char *kind, *format;
+};
+
+/* Functions that are NULL have nothing to tell. Those that get an info are called for one that
+ * read without a problem, unless the row says otherwise; kernel is an index into its kernels. */
+struct mpk_code_format {
+	const char *word; /* in documents: "ptx"; stable; NULL: "other" */
+	const char *name; /* in messages: "PTX text", "a cubin" */
+
+	/* How it is recognised: by one of these at its beginning, by one of these words in its
+	 * first 64 KiB, or by a function. Rows are asked in the order of formats.def. */
+	const char *magics[2], *words[3];
+	bool (*is)(struct mpk_span bytes);
+
+	bool is_text;         /* recognised among texts only */
+	bool is_source;       /* text that a driver's compiler reads, after preprocessing */
+	bool counts_params;   /* kernels have as many parameters as the module's table lists,
+			      * unless macros make some; without param_bytes */
+	bool has_code_bytes;  /* kernels have code_bytes */
+	bool verifies_broken; /* verify is called for what does not read, too, and tells why */
+	unsigned variant;     /* tells rows apart that share functions */
+
+	/* The claims that it fulfils, the usual one of a kind first; and one that is meant for
+	 * another format, but that writers of libraries make for this one, too. */
+	struct mpk_code_claim claims[MPK_CODE_CLAIMS], tolerated;
+
+	/* Reads info->bytes into content, which is zeroed and becomes info->content, and fills what
+	 * else info.h says. Failures are those of the format's reader. */
+	enum mpk_code (*read)(struct mpk_code_info *info, void *content, struct mpk_arena *arena,
+			      struct mpk_error *err);
+	size_t content_bytes;
+	/* Whether there may be a kernel of this name that is not listed; NULL: yes. Asked of
+	 * broken sources, too. */
+	bool (*may_define)(const struct mpk_code_info *info, struct mpk_span name);
+	/* Bytes of parameter i as a launch passes it. */
+	uint64_t (*param_bytes)(const struct mpk_code_info *info, size_t kernel, size_t i);
+
+	/* One line without its end; lines of images or members behind it; members of an object. */
+	void (*text)(const struct mpk_code_info *info, struct mpk_strbuf *out);
+	void (*lines)(const struct mpk_code_info *info, const char *indent, struct mpk_strbuf *out);
+	void (*json)(const struct mpk_code_info *info, struct mpk_json *j, struct json_t *at);
+	/* The same of one kernel: registers, parameters, shapes. */
+	void (*kernel_text)(const struct mpk_code_info *info, size_t kernel,
+			    struct mpk_strbuf *out);
+	void (*kernel_json)(const struct mpk_code_info *info, size_t kernel, struct mpk_json *j,
+			    struct json_t *at);
+
+	/* minspect --verify: findings of the format's own check (minspect(1), CHECKS), or, without
+	 * one, of "code-format". */
+	const char *check, *about;
+	void (*verify)(const struct mpk_code_info *info, const struct mpk_code_verify *v);
+};
+
+/* The rows, each in the file of its name or, for what is no code, in other.c. */
+#define MPK_CODE_FORMAT(name) extern const struct mpk_code_format mpk_format_##name;
+#include "code/formats.def"
+#undef MPK_CODE_FORMAT
+
+extern const struct mpk_code_format mpk_format_empty;   /* no bytes at all */
+extern const struct mpk_code_format mpk_format_unknown; /* bytes without a sign */
+
+/* All of formats.def, ended by NULL. */
+extern const struct mpk_code_format *const mpk_code_formats[];
+
+/* mpk_code_is_text - whether there are no control bytes in the beginning but for white space
+ * mpk_code_has_word - whether a word stands in the beginning
+ * The beginning is 64 KiB: what follows may be megabytes of code. NULs at the end do not count. */
+bool mpk_code_is_text(struct mpk_span bytes);
+bool mpk_code_has_word(struct mpk_span bytes, const char *word);
+
+/* mpk_code_format_of - what the bytes are, from their first few and, for texts, from words that
+ * only one language has
+ * Returns  a row, also &mpk_format_empty or &mpk_format_unknown; never NULL */
+const struct mpk_code_format *mpk_code_format_of(struct mpk_span bytes);
+
+/* mpk_code_format_claimed - what a module's kind and format say that its code is
+ * Returns  NULL when they are not known here: any bytes can be it */
+const struct mpk_code_format *mpk_code_format_claimed(struct mpk_span kind, struct mpk_span format);
+
+/* mpk_code_format_label - the `format` under which a module of this kind holds such code
+ * Returns  "ptx", ...; for a text in an unknown language the kind's source format; NULL when the
+ *          kind has none for it or is no device's */
+const char *mpk_code_format_label(struct mpk_span kind, const struct mpk_code_format *f);
+
+/* mpk_code_format_fits - whether code of this format can stand under a module's kind and format:
+ * source texts count as what they claim unless they are certainly something else
+ * Returns  true when kind or format is not known here */
+bool mpk_code_format_fits(struct mpk_span kind, struct mpk_span format,
+			  const struct mpk_code_format *f);
+
+/* mpk_code_format_claim - the same with a reason
+ * @format  empty: any format of the kind
+ * @known   receives whether kind and format are known here and hold
+ * Returns  MPK_OK, also when they are not known; MPK_E_CORRUPT: what was expected and what found */
+enum mpk_code mpk_code_format_claim(struct mpk_span kind, struct mpk_span format,
+				    const struct mpk_code_format *f, bool *known,
+				    struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_code_format_check - whether bytes are what kind and format say, and read as it
+ * Texts count as what they claim unless they are certainly something else.
+ * @format  empty: any format of the kind
+ * Returns  as mpk_code_format_claim; what the format's reader found: MPK_E_CORRUPT, MPK_E_SYNTAX,
+ *          MPK_E_CONFLICT, MPK_E_UNSUPPORTED; MPK_E_NOMEM */
+enum mpk_code mpk_code_format_check(struct mpk_span bytes, struct mpk_span kind,
+				    struct mpk_span format, struct mpk_error *err) MPK_MUST_CHECK;
+
+#endif

@@ -1,0 +1,89 @@
+/* info.h - what a run of code says of itself, read once for all who ask
+ *
+ * Parts that every format may have stand here in one form; what only one format knows is behind
+ * content, for the functions of its row.
+ */
+#ifndef MPK_CODE_INFO_H
+#define MPK_CODE_INFO_H
+
+#include "code/format.h"
+#include "code/names.h"
+
+struct mpk_code_kernel {
+	struct mpk_span name;
+	size_t param_count;
+	uint64_t code_bytes; /* of machine code, where the format has_code_bytes */
+};
+
+struct mpk_code_info {
+	struct mpk_span bytes;
+	uint64_t off; /* of bytes in the blob */
+
+	const struct mpk_code_format *format; /* NULL: not read, such as a packed image */
+	bool presumed;                        /* a text in an unknown language, read as what its
+					       * module claims */
+	const struct mpk_error *problem;      /* why it does not read, or NULL; all below is empty
+					       * then */
+
+	/* What the format's read function fills, as far as there is. */
+	const void *content;
+	char target[12];                       /* "sm_90a"; empty: the format names none */
+	unsigned sm;                           /* CUDA: 90 for sm_90 */
+	unsigned pointer_bytes;                /* of a launch's pointers; 8 unless set */
+	const struct mpk_code_kernel *kernels; /* in file order */
+	size_t kernel_count;
+	const struct mpk_span *functions; /* that no driver can launch, such as a .func */
+	size_t function_count;
+	bool complete;                      /* there are no other kernels */
+	const struct mpk_code_info *images; /* in one piece with it: a fatbin's */
+	size_t image_count;
+	const struct mpk_code_info *main_image; /* that lists the kernels, which are the same in
+						 * all; NULL: none lists, or one is broken */
+
+	struct mpk_names kernel_names, function_names; /* made from the lists above */
+};
+
+enum mpk_code_defines {
+	MPK_CODE_DEFINED,  /* a kernel of it */
+	MPK_CODE_FUNCTION, /* a function that no driver can launch */
+	MPK_CODE_POSSIBLE, /* the format has no list, or the source's macros may make it */
+	MPK_CODE_MISSING,  /* certainly none of its kernels */
+};
+
+/* mpk_code_info_read - recognise a run of code and read it
+ * @bytes   borrowed: names and lists are views of them
+ * @off     of bytes in the blob, or 0
+ * @claimed what its module says it is; decides for texts that could be in any language; or NULL
+ * @arena   receives what the readers make
+ * Returns  MPK_OK, also for code that does not read: its problem says why; MPK_E_NOMEM */
+enum mpk_code mpk_code_info_read(struct mpk_span bytes, uint64_t off,
+				 const struct mpk_code_format *claimed, struct mpk_arena *arena,
+				 struct mpk_code_info *out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_code_info_read_as - the same for a format that is known; out->bytes and off are set */
+enum mpk_code mpk_code_info_read_as(const struct mpk_code_format *f, struct mpk_arena *arena,
+				    struct mpk_code_info *out,
+				    struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_code_info_add_kernels - for read functions: room for count kernels, zeroed, which info has
+ * from then on
+ * Returns  what to fill; NULL: memory is out */
+struct mpk_code_kernel *mpk_code_info_add_kernels(struct mpk_code_info *info, size_t count,
+						  struct mpk_arena *arena);
+
+/* mpk_code_info_problem - why the code or one of its images does not read, or NULL */
+const struct mpk_error *mpk_code_info_problem(const struct mpk_code_info *info);
+
+/* mpk_code_info_lister - whose kernels and functions are those of the code: itself, or its main
+ * image; NULL: nobody can tell */
+const struct mpk_code_info *mpk_code_info_lister(const struct mpk_code_info *info);
+
+/* mpk_code_info_defines - whether the code has a kernel of this name */
+enum mpk_code_defines mpk_code_info_defines(const struct mpk_code_info *info, struct mpk_span name);
+
+/* mpk_code_info_find - the index of a kernel of the code itself; of several with one name the
+ * first
+ * Returns  whether there is one; the kernels of images are asked of each image */
+bool mpk_code_info_find(const struct mpk_code_info *info, struct mpk_span name, size_t *kernel);
+
+#endif

@@ -1,0 +1,172 @@
+/* PTX, CUDA's assembly text. Its shared memory is declared variable by variable; what a kernel
+ * uses is the sum of its own and of those outside of all kernels, so both are kept as sums. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/num.h"
+#include "code/show.h"
+#include "ptx/ptx.h"
+#include "text/escape.h"
+#include "text/phrase.h"
+
+struct shared {
+	uint64_t bytes; /* static */
+	bool dynamic;   /* some of it gets its size at launch */
+};
+
+struct content {
+	struct mpk_ptx ptx;
+	struct shared *shared; /* one a kernel, then one for what stands outside of kernels */
+};
+
+static const struct mpk_ptx_kernel *kernel_of(const struct mpk_code_info *info, size_t kernel)
+{
+	const struct content *c = info->content;
+
+	return &c->ptx.kernels[kernel];
+}
+
+/* --- reading ------------------------------------------------------------------------ */
+
+static enum mpk_code sum_shared(struct content *c, struct mpk_arena *arena, struct mpk_error *err)
+{
+	const struct mpk_ptx *p = &c->ptx;
+
+	c->shared = mpk_arena_array(arena, p->kernel_count + 1, sizeof *c->shared);
+	MPK_TRY_ALLOC(c->shared, err);
+	for (size_t i = 0; i < p->shared_count; i++) {
+		const struct mpk_ptx_shared *v = &p->shared[i];
+		struct shared *sum =
+			&c->shared[v->kernel == MPK_PTX_MODULE ? p->kernel_count : v->kernel];
+
+		sum->dynamic |= v->dynamic;
+		if (!mpk_add_u64(sum->bytes, v->bytes, &sum->bytes))
+			sum->bytes = UINT64_MAX;
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code read_ptx(struct mpk_code_info *info, void *content, struct mpk_arena *arena,
+			      struct mpk_error *err)
+{
+	struct content *c = content;
+	struct mpk_code_kernel *kernels;
+
+	MPK_TRY(mpk_ptx_read(info->bytes, arena, &c->ptx, err));
+	MPK_TRY(sum_shared(c, arena, err));
+	kernels = mpk_code_info_add_kernels(info, c->ptx.kernel_count, arena);
+	MPK_TRY_ALLOC(kernels, err);
+	for (size_t i = 0; i < c->ptx.kernel_count; i++) {
+		kernels[i].name = c->ptx.kernels[i].name;
+		kernels[i].param_count = c->ptx.kernels[i].param_count;
+	}
+	info->functions = c->ptx.functions;
+	info->function_count = c->ptx.function_count;
+	info->complete = true;
+	info->pointer_bytes = c->ptx.address_bits / 8;
+	info->sm = c->ptx.sm;
+	(void)snprintf(info->target, sizeof info->target, "sm_%u%.*s", c->ptx.sm,
+		       c->ptx.suffix ? 1 : 0, &c->ptx.suffix);
+	return MPK_OK;
+}
+
+static uint64_t param_bytes(const struct mpk_code_info *info, size_t kernel, size_t i)
+{
+	return kernel_of(info, kernel)->params[i].bytes;
+}
+
+/* --- text --------------------------------------------------------------------------- */
+
+static void put_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
+{
+	const struct content *c = info->content;
+	const struct shared *shared = &c->shared[c->ptx.kernel_count];
+
+	mpk_strbuf_printf(out, "PTX %u.%u for %s, %u-bit, ", c->ptx.major, c->ptx.minor,
+			  info->target, c->ptx.address_bits);
+	mpk_put_count(out, c->ptx.kernel_count, "kernel");
+	if (shared->bytes)
+		mpk_strbuf_printf(out, ", %" PRIu64 " B shared by its kernels", shared->bytes);
+	mpk_strbuf_puts(out, shared->dynamic ? ", shared memory of a size given at launch" : "");
+	mpk_strbuf_puts(out, c->ptx.debug ? ", with debug information" : "");
+}
+
+static void put_kernel_text(const struct mpk_code_info *info, size_t kernel, struct mpk_strbuf *out)
+{
+	const struct content *c = info->content;
+	const struct mpk_ptx_kernel *k = &c->ptx.kernels[kernel];
+
+	mpk_strbuf_printf(out, "PTX %s: ", info->target);
+	mpk_put_count(out, k->param_count, "parameter");
+	for (size_t i = 0; i < k->param_count; i++) {
+		mpk_strbuf_puts(out, i ? " " : " (");
+		mpk_escape(out, k->params[i].type);
+		if (mpk_span_is(k->params[i].type, "b8"))
+			mpk_strbuf_printf(out, "[%" PRIu64 "]", k->params[i].bytes);
+	}
+	mpk_strbuf_puts(out, k->param_count ? ")" : "");
+	mpk_strbuf_printf(out, ", %" PRIu64 " B shared%s", c->shared[kernel].bytes,
+			  c->shared[kernel].dynamic ? " and more" : "");
+	mpk_code_put_shape("at most", k->max_threads, out);
+	mpk_code_put_shape("block", k->block, out);
+	mpk_code_put_shape("cluster", k->cluster, out);
+	if (k->min_blocks)
+		mpk_strbuf_printf(out, ", %" PRIu32 " blocks a processor", k->min_blocks);
+	if (k->max_registers)
+		mpk_strbuf_printf(out, ", at most %" PRIu32 " registers", k->max_registers);
+	mpk_strbuf_puts(out, k->has_body ? "" : ", declared only");
+}
+
+/* --- JSON --------------------------------------------------------------------------- */
+
+static void put_json(const struct mpk_code_info *info, struct mpk_json *j, struct json_t *at)
+{
+	const struct content *c = info->content;
+	const struct shared *shared = &c->shared[c->ptx.kernel_count];
+
+	mpk_json_printf(j, at, "version", "%u.%u", c->ptx.major, c->ptx.minor);
+	mpk_json_text(j, at, "target", info->target);
+	mpk_json_u64(j, at, "address_bits", c->ptx.address_bits);
+	mpk_json_bool(j, at, "debug", c->ptx.debug);
+	mpk_json_u64(j, at, "shared_bytes", shared->bytes);
+	mpk_json_bool(j, at, "dynamic_shared", shared->dynamic);
+	mpk_json_spans(j, at, "functions", c->ptx.functions, c->ptx.function_count);
+}
+
+static void put_kernel_json(const struct mpk_code_info *info, size_t kernel, struct mpk_json *j,
+			    struct json_t *at)
+{
+	const struct content *c = info->content;
+	const struct mpk_ptx_kernel *k = &c->ptx.kernels[kernel];
+	struct json_t *list, *o;
+
+	mpk_json_text(j, at, "target", info->target);
+	list = mpk_json_array(j, at, "parameters");
+	for (size_t i = 0; i < k->param_count; i++) {
+		o = mpk_json_object(j, list, NULL);
+		mpk_json_span(j, o, "type", k->params[i].type);
+		mpk_json_u64(j, o, "bytes", k->params[i].bytes);
+	}
+	mpk_json_u64(j, at, "shared_bytes", c->shared[kernel].bytes);
+	mpk_json_bool(j, at, "dynamic_shared", c->shared[kernel].dynamic);
+	mpk_code_json_shape(j, at, "max_threads", k->max_threads);
+	mpk_code_json_shape(j, at, "block", k->block);
+	mpk_code_json_shape(j, at, "cluster", k->cluster);
+	mpk_json_u64(j, at, "min_blocks", k->min_blocks);
+	mpk_json_u64(j, at, "max_registers", k->max_registers);
+}
+
+const struct mpk_code_format mpk_format_ptx = {
+	.word = "ptx",
+	.name = "PTX text",
+	.is = mpk_ptx_is,
+	.is_text = true,
+	.claims = { { "cuda", "ptx" } },
+	.read = read_ptx,
+	.content_bytes = sizeof(struct content),
+	.param_bytes = param_bytes,
+	.text = put_text,
+	.json = put_json,
+	.kernel_text = put_kernel_text,
+	.kernel_json = put_kernel_json,
+};

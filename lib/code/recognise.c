@@ -1,0 +1,154 @@
+/* Which format bytes are in, and whether a module may claim it. Asks the rows of the table. */
+#include "code/info.h"
+
+#include "base/strbuf.h"
+
+static bool has_sign(const struct mpk_code_format *f, struct mpk_span bytes)
+{
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(f->magics) && f->magics[i]; i++)
+		if (mpk_span_starts(bytes, f->magics[i]))
+			return true;
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(f->words) && f->words[i]; i++)
+		if (mpk_code_has_word(bytes, f->words[i]))
+			return true;
+	return f->is && f->is(bytes);
+}
+
+const struct mpk_code_format *mpk_code_format_of(struct mpk_span bytes)
+{
+	bool text = mpk_code_is_text(bytes);
+
+	if (!bytes.len)
+		return &mpk_format_empty;
+	for (size_t i = 0; mpk_code_formats[i]; i++)
+		if ((text || !mpk_code_formats[i]->is_text) && has_sign(mpk_code_formats[i], bytes))
+			return mpk_code_formats[i];
+	return &mpk_format_unknown;
+}
+
+/* --- claims ------------------------------------------------------------------------- */
+
+static bool is_claim(const struct mpk_code_claim *c, struct mpk_span kind, struct mpk_span format)
+{
+	return c->kind && mpk_span_is(kind, c->kind) && mpk_span_is(format, c->format);
+}
+
+const struct mpk_code_format *mpk_code_format_claimed(struct mpk_span kind, struct mpk_span format)
+{
+	for (size_t i = 0; mpk_code_formats[i]; i++)
+		for (size_t k = 0; k < MPK_CODE_CLAIMS; k++)
+			if (is_claim(&mpk_code_formats[i]->claims[k], kind, format))
+				return mpk_code_formats[i];
+	return NULL;
+}
+
+/* The claim under which modules of the kind hold code of the format. */
+static const struct mpk_code_claim *claim_for(struct mpk_span kind, const struct mpk_code_format *f)
+{
+	for (size_t k = 0; k < MPK_CODE_CLAIMS && f->claims[k].kind; k++)
+		if (mpk_span_is(kind, f->claims[k].kind))
+			return &f->claims[k];
+	return f->tolerated.kind && mpk_span_is(kind, f->tolerated.kind) ? &f->tolerated : NULL;
+}
+
+const char *mpk_code_format_label(struct mpk_span kind, const struct mpk_code_format *f)
+{
+	const struct mpk_code_claim *claim = claim_for(kind, f);
+
+	for (size_t i = 0; f == &mpk_format_text && !claim && mpk_code_formats[i]; i++)
+		if (mpk_code_formats[i]->is_source)
+			claim = claim_for(kind, mpk_code_formats[i]);
+	return claim ? claim->format : NULL;
+}
+
+static bool fits(const struct mpk_code_format *claimed, struct mpk_span kind,
+		 struct mpk_span format, const struct mpk_code_format *f)
+{
+	return f == claimed || is_claim(&f->tolerated, kind, format) ||
+	       (f == &mpk_format_text && claimed->is_source);
+}
+
+bool mpk_code_format_fits(struct mpk_span kind, struct mpk_span format,
+			  const struct mpk_code_format *f)
+{
+	const struct mpk_code_format *claimed = mpk_code_format_claimed(kind, format);
+
+	return !claimed || fits(claimed, kind, format, f);
+}
+
+static enum mpk_code fail_format(const char *expected, struct mpk_span kind, struct mpk_span format,
+				 const struct mpk_code_format *f, struct mpk_error *err)
+{
+	const char *label = mpk_code_format_label(kind, f);
+
+	return mpk_fail(err, MPK_E_CORRUPT,
+			"format \"" MPK_SPAN_FMT "\" of kind \"" MPK_SPAN_FMT
+			"\" expects %s, but this is %s%s%s%s",
+			MPK_SPAN_ARG(format), MPK_SPAN_ARG(kind), expected, f->name,
+			label ? " (its format \"" : "", label ? label : "", label ? "\")" : "");
+}
+
+/* Without a format: whether the kind holds such code at all. */
+static enum mpk_code check_kind(struct mpk_span kind, const struct mpk_code_format *f, bool *known,
+				struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf names = { 0 };
+
+	*known = mpk_code_format_label(kind, f) != NULL;
+	for (size_t i = 0; !*known && mpk_code_formats[i]; i++)
+		if (claim_for(kind, mpk_code_formats[i]))
+			mpk_strbuf_printf(&names, "%s%s", names.len ? " or " : "",
+					  mpk_code_formats[i]->name);
+	if (!names.len)
+		return mpk_strbuf_status(&names, err);
+	return mpk_fail(err, MPK_E_CORRUPT,
+			"a module of kind \"" MPK_SPAN_FMT
+			"\" cannot hold this: it is %s; expected was %s",
+			MPK_SPAN_ARG(kind), f->name, mpk_strbuf_text(&names));
+}
+
+enum mpk_code mpk_code_format_claim(struct mpk_span kind, struct mpk_span format,
+				    const struct mpk_code_format *f, bool *known,
+				    struct mpk_error *err)
+{
+	const struct mpk_code_format *claimed = mpk_code_format_claimed(kind, format);
+
+	*known = claimed != NULL;
+	if (claimed && !fits(claimed, kind, format, f))
+		return fail_format(claimed->name, kind, format, f, err);
+	return claimed || format.len ? MPK_OK : check_kind(kind, f, known, err);
+}
+
+/* --- reading ------------------------------------------------------------------------ */
+
+enum mpk_code mpk_code_info_read(struct mpk_span bytes, uint64_t off,
+				 const struct mpk_code_format *claimed, struct mpk_arena *arena,
+				 struct mpk_code_info *out, struct mpk_error *err)
+{
+	const struct mpk_code_format *f = mpk_code_format_of(bytes);
+	bool presumed = f == &mpk_format_text && claimed && claimed->is_source;
+
+	*out = (struct mpk_code_info){ .bytes = bytes, .off = off };
+	MPK_TRY(mpk_code_info_read_as(presumed ? claimed : f, arena, out, err));
+	out->presumed = presumed;
+	return MPK_OK;
+}
+
+enum mpk_code mpk_code_format_check(struct mpk_span bytes, struct mpk_span kind,
+				    struct mpk_span format, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
+	const struct mpk_code_format *f = mpk_code_format_of(bytes);
+	struct mpk_code_info info = { .bytes = bytes };
+	const struct mpk_error *problem;
+	bool known;
+
+	MPK_TRY(mpk_code_format_claim(kind, format, f, &known, err));
+	if (!known)
+		return MPK_OK;
+	MPK_TRY(mpk_code_info_read_as(f, &arena, &info, err));
+	problem = mpk_code_info_problem(&info);
+	if (problem && err)
+		*err = *problem;
+	return problem ? problem->code : MPK_OK;
+}

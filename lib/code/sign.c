@@ -1,0 +1,30 @@
+/* What recognisers are written with; apart from recognise.c, which knows the table of rows, so that
+ * rows can use it. */
+#include "code/format.h"
+
+#include <string.h>
+
+enum { BEGINNING = 65536 }; /* bytes */
+
+static struct mpk_span beginning(struct mpk_span s)
+{
+	return mpk_span_of(s.data, s.len < BEGINNING ? s.len : BEGINNING);
+}
+
+bool mpk_code_is_text(struct mpk_span bytes)
+{
+	while (bytes.len && bytes.data[bytes.len - 1] == '\0')
+		bytes.len--;
+	bytes = beginning(bytes);
+	for (size_t i = 0; i < bytes.len; i++)
+		if (bytes.data[i] < ' ' && (bytes.data[i] < '\t' || bytes.data[i] > '\r'))
+			return false;
+	return bytes.len > 0;
+}
+
+bool mpk_code_has_word(struct mpk_span bytes, const char *word)
+{
+	struct mpk_span s = beginning(bytes);
+
+	return s.len && memmem(s.data, s.len, word, strlen(word));
+}

@@ -1,0 +1,118 @@
+/* Kernels as source text, a row a language. Nothing is preprocessed, so that a list of kernels is
+ * never complete: macros may make more, and may make parameters. */
+#include <inttypes.h>
+
+#include "code/show.h"
+#include "sourcecode/sourcecode.h"
+#include "text/phrase.h"
+
+static enum mpk_source_code_language language_of(const struct mpk_code_info *info)
+{
+	return (enum mpk_source_code_language)info->format->variant;
+}
+
+static const struct mpk_source_code_kernel *kernel_of(const struct mpk_code_info *info,
+						      size_t kernel)
+{
+	const struct mpk_source_code *s = info->content;
+
+	return &s->kernels[kernel];
+}
+
+static enum mpk_code read_source(struct mpk_code_info *info, void *content, struct mpk_arena *arena,
+				 struct mpk_error *err)
+{
+	struct mpk_source_code *s = content;
+	struct mpk_code_kernel *kernels;
+
+	MPK_TRY(mpk_source_code_read(info->bytes, language_of(info), arena, s, err));
+	kernels = mpk_code_info_add_kernels(info, s->kernel_count, arena);
+	MPK_TRY_ALLOC(kernels, err);
+	for (size_t i = 0; i < s->kernel_count; i++) {
+		kernels[i].name = s->kernels[i].name;
+		kernels[i].param_count = s->kernels[i].param_count;
+	}
+	return MPK_OK;
+}
+
+static bool may_define(const struct mpk_code_info *info, struct mpk_span name)
+{
+	return mpk_source_code_may_define(info->bytes, name);
+}
+
+static void put_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
+{
+	mpk_strbuf_printf(out, "%s, ", mpk_source_code_language_name(language_of(info)));
+	mpk_put_count(out, info->kernel_count, "kernel");
+}
+
+static void put_kernel_text(const struct mpk_code_info *info, size_t kernel, struct mpk_strbuf *out)
+{
+	const struct mpk_source_code_kernel *k = kernel_of(info, kernel);
+
+	mpk_strbuf_printf(out, "%s: line %" PRIu32 ", ",
+			  mpk_source_code_language_name(language_of(info)), k->line);
+	mpk_put_count(out, k->param_count, "parameter");
+	mpk_code_put_shape("work-group", k->group, out);
+}
+
+static void put_kernel_json(const struct mpk_code_info *info, size_t kernel, struct mpk_json *j,
+			    struct json_t *at)
+{
+	const struct mpk_source_code_kernel *k = kernel_of(info, kernel);
+
+	mpk_json_u64(j, at, "line", k->line);
+	mpk_json_u64(j, at, "parameter_count", k->param_count);
+	mpk_code_json_shape(j, at, "workgroup", k->group);
+}
+
+#define SOURCE(language)                                                                           \
+	.variant = (language), .is_text = true, .is_source = true, .read = read_source,            \
+	.content_bytes = sizeof(struct mpk_source_code), .may_define = may_define,                 \
+	.text = put_text, .kernel_text = put_kernel_text, .kernel_json = put_kernel_json
+
+const struct mpk_code_format mpk_format_opencl = {
+	SOURCE(MPK_SOURCE_CODE_OPENCL), .word = "opencl",
+	.name = "OpenCL C source",      .words = { "__kernel", "get_global_id(", "get_group_id(" },
+	.counts_params = true,          .claims = { { "opencl", "cl" } },
+};
+
+const struct mpk_code_format mpk_format_cuda = {
+	SOURCE(MPK_SOURCE_CODE_CUDA), .word = "cuda",        .name = "CUDA C++ source",
+	.words = { "__global__" },    .counts_params = true, .claims = { { "cuda", "cuda" } },
+};
+
+/* Metal and WGSL declare other parameters than TVM's tables: buffers and builtins. */
+const struct mpk_code_format mpk_format_metal = {
+	SOURCE(MPK_SOURCE_CODE_METAL),
+	.word = "metal",
+	.name = "Metal source",
+	.words = { "metal_stdlib", "using namespace metal", "[[buffer(" },
+	.claims = { { "metal", "metal" } },
+};
+
+static bool is_wgsl(struct mpk_span bytes)
+{
+	return mpk_code_has_word(bytes, "@compute") ||
+	       (mpk_code_has_word(bytes, "@group(") && mpk_code_has_word(bytes, "@binding("));
+}
+
+const struct mpk_code_format mpk_format_wgsl = {
+	SOURCE(MPK_SOURCE_CODE_WGSL),       .word = "wgsl", .name = "WGSL source", .is = is_wgsl,
+	.claims = { { "webgpu", "wgsl" } },
+};
+
+static bool is_any(struct mpk_span bytes)
+{
+	(void)bytes;
+	return true;
+}
+
+/* Could be in any of these languages, or in none. */
+const struct mpk_code_format mpk_format_text = {
+	.name = "text of an unknown language",
+	.is_text = true,
+	.is_source = true,
+	.is = is_any,
+	.may_define = may_define,
+};

@@ -1,0 +1,128 @@
+/* SPIR-V modules. TVM's runtimes look for entry points of one execution model each. */
+#include <inttypes.h>
+
+#include "code/show.h"
+#include "code/verify.h"
+#include "spirv/spirv.h"
+#include "text/escape.h"
+#include "text/phrase.h"
+
+static enum mpk_code read_spirv(struct mpk_code_info *info, void *content, struct mpk_arena *arena,
+				struct mpk_error *err)
+{
+	struct mpk_spirv *s = content;
+	struct mpk_code_kernel *kernels;
+
+	MPK_TRY(mpk_spirv_read(info->bytes, arena, s, err));
+	kernels = mpk_code_info_add_kernels(info, s->entry_count, arena);
+	MPK_TRY_ALLOC(kernels, err);
+	for (size_t i = 0; i < s->entry_count; i++)
+		kernels[i].name = mpk_span_str(s->entries[i].name);
+	info->complete = true;
+	return MPK_OK;
+}
+
+static void put_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
+{
+	const struct mpk_spirv *s = info->content;
+	const char *addressing = mpk_spirv_addressing_name(s->addressing);
+	const char *memory = mpk_spirv_memory_name(s->memory);
+
+	mpk_strbuf_printf(out, "SPIR-V %u.%u, %s %s%s, capabilities ", s->major, s->minor,
+			  addressing ? addressing : "unknown addressing",
+			  memory ? memory : "unknown memory model",
+			  s->big_endian ? ", big-endian" : "");
+	for (size_t i = 0; i < s->capability_count && i < MPK_NAMES_SHOWN; i++) {
+		const char *name = mpk_spirv_capability_name(s->capabilities[i]);
+
+		mpk_strbuf_puts(out, i ? " " : "");
+		if (name)
+			mpk_strbuf_puts(out, name);
+		else
+			mpk_strbuf_printf(out, "%" PRIu32, s->capabilities[i]);
+	}
+	mpk_put_more(out, s->capability_count);
+	mpk_strbuf_puts(out, s->capability_count ? "" : "none");
+}
+
+static void put_kernel_text(const struct mpk_code_info *info, size_t kernel, struct mpk_strbuf *out)
+{
+	const struct mpk_spirv *s = info->content;
+	const char *model = mpk_spirv_model_name(s->entries[kernel].model);
+
+	put_text(info, out);
+	mpk_strbuf_printf(out, ": %s", model ? model : "unknown execution model");
+	mpk_code_put_shape("workgroup", s->entries[kernel].local_size, out);
+	mpk_code_put_shape("workgroup hint", s->entries[kernel].size_hint, out);
+	if (s->entry_count > 1)
+		mpk_strbuf_printf(out, ", one of %zu entry points", s->entry_count);
+}
+
+static void put_json(const struct mpk_code_info *info, struct mpk_json *j, struct json_t *at)
+{
+	const struct mpk_spirv *s = info->content;
+	struct json_t *list;
+
+	mpk_json_printf(j, at, "version", "%u.%u", s->major, s->minor);
+	mpk_json_text(j, at, "byte_order", s->big_endian ? "big" : "little");
+	mpk_json_text(j, at, "addressing", mpk_spirv_addressing_name(s->addressing));
+	mpk_json_text(j, at, "memory", mpk_spirv_memory_name(s->memory));
+	list = mpk_json_array(j, at, "capabilities");
+	for (size_t i = 0; i < s->capability_count; i++) {
+		const char *name = mpk_spirv_capability_name(s->capabilities[i]);
+
+		if (name)
+			mpk_json_text(j, list, NULL, name);
+		else
+			mpk_json_printf(j, list, NULL, "%" PRIu32, s->capabilities[i]);
+	}
+}
+
+static void put_kernel_json(const struct mpk_code_info *info, size_t kernel, struct mpk_json *j,
+			    struct json_t *at)
+{
+	const struct mpk_spirv *s = info->content;
+
+	mpk_json_text(j, at, "model", mpk_spirv_model_name(s->entries[kernel].model));
+	mpk_code_json_shape(j, at, "workgroup", s->entries[kernel].local_size);
+	mpk_code_json_shape(j, at, "workgroup_hint", s->entries[kernel].size_hint);
+}
+
+static void verify(const struct mpk_code_info *info, const struct mpk_code_verify *v)
+{
+	enum { GL_COMPUTE = 5, KERNEL = 6 };
+	const struct mpk_spirv *s = info->content;
+	uint32_t wanted = mpk_span_is(v->kind, "opencl") ? KERNEL : GL_COMPUTE;
+
+	if (s->major != 1 || s->minor > 6)
+		mpk_code_say(v, MPK_WARNING, info->off,
+			     "SPIR-V %u.%u is not a version that drivers are known to take",
+			     s->major, s->minor);
+	if (s->big_endian)
+		mpk_code_say(v, MPK_WARNING, info->off, "the words of the SPIR-V are big-endian");
+	for (size_t i = 0; i < s->entry_count; i++) {
+		const char *is = mpk_spirv_model_name(s->entries[i].model);
+
+		if (s->entries[i].model != wanted)
+			mpk_code_say(v, MPK_WARNING, info->off,
+				     "entry point '%s' is of execution model %s, not %s",
+				     MPK_QUOTE(info->kernels[i].name), is ? is : "unknown",
+				     mpk_spirv_model_name(wanted));
+	}
+}
+
+const struct mpk_code_format mpk_format_spirv = {
+	.word = "spirv",
+	.name = "SPIR-V",
+	.is = mpk_spirv_is,
+	.claims = { { "vulkan", "vulkan" }, { "vulkan", "spirv" } },
+	.read = read_spirv,
+	.content_bytes = sizeof(struct mpk_spirv),
+	.text = put_text,
+	.json = put_json,
+	.kernel_text = put_kernel_text,
+	.kernel_json = put_kernel_json,
+	.check = "spirv-module",
+	.about = "SPIR-V is of a version and model that drivers take",
+	.verify = verify,
+};

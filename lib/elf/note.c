@@ -1,0 +1,201 @@
+#include "elf/note.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "elf/reader.h"
+#include "text/json.h"
+
+/* A real file has a handful of notes. Files can name the same bytes as notes many times, so
+ * what is looked at is limited, and more so what is parsed. */
+enum { NOTES_MAX = 1000, TEXTS_MAX = 50, NOTE_HEADER = 12 };
+
+/* --- writing --------------------------------------------------------------------- */
+
+const char *mpk_note_text(struct mpk_arena *arena, const char *name, const char *symbol,
+			  const uint8_t *digest)
+{
+	static const uint8_t zeros[MPK_XXH128_BYTES];
+	char digits[MPK_DIGEST_TEXT], *printed, *out = NULL;
+	struct mpk_json j;
+
+	mpk_json_init(&j, 0);
+	mpk_json_text(&j, j.root, "type", "mpack");
+	mpk_json_text(&j, j.root, "name", name);
+	mpk_json_text(&j, j.root, "blob", symbol);
+	mpk_json_text(&j, j.root, "xxh128",
+		      mpk_digest_print(digest ? digest : zeros, MPK_XXH128_BYTES, digits));
+	printed = j.failed ? NULL : json_dumps(j.root, JSON_COMPACT | JSON_ENSURE_ASCII);
+	if (printed)
+		out = mpk_arena_text(arena, mpk_span_str(printed));
+	free(printed);
+	mpk_json_fini(&j);
+	return out;
+}
+
+/* --- reading --------------------------------------------------------------------- */
+
+struct note {
+	uint32_t type;
+	struct mpk_span owner, text; /* owner with its NUL */
+	uint64_t off;                /* of text in the file */
+};
+
+struct search {
+	const struct mpk_elf *e;
+	const char *symbol;
+	struct mpk_arena *arena;
+	struct mpk_note *out;
+	struct mpk_span id; /* of the build id */
+	uint64_t id_off;
+	unsigned notes, texts; /* looked at and parsed so far */
+	bool failed;           /* out of memory */
+};
+
+static bool hex_digit(char c, uint8_t *out)
+{
+	static const char digits[] = "0123456789abcdef";
+	const char *at = c ? strchr(digits, c) : NULL;
+
+	if (at)
+		*out = (uint8_t)(at - digits);
+	return at != NULL;
+}
+
+static bool parse_digest(const char *text, uint8_t out[MPK_XXH128_BYTES])
+{
+	for (size_t i = 0; i < MPK_XXH128_BYTES; i++) {
+		uint8_t high, low;
+
+		if (!hex_digit(text[2 * i], &high) || !hex_digit(text[2 * i + 1], &low))
+			return false;
+		out[i] = (uint8_t)(high << 4 | low);
+	}
+	return text[2 * (size_t)MPK_XXH128_BYTES] == '\0';
+}
+
+/* The member as our writer lays it out, which no other text can hold, for quotes within
+ * texts are escaped. Laid out otherwise, a note can be read, not renewed. */
+static uint64_t find_digits(const struct note *n, const char *digits)
+{
+	char member[64];
+	int len = snprintf(member, sizeof member, "\"xxh128\":\"%s\"", digits);
+	const uint8_t *at = memmem(n->text.data, n->text.len, member, (size_t)len);
+
+	if (!at)
+		return 0;
+	return n->off + (uint64_t)(at - n->text.data) + strlen("\"xxh128\":\"");
+}
+
+static void take_note(struct search *s, const struct note *n)
+{
+	json_error_t ignored;
+	size_t len = strnlen((const char *)n->text.data, n->text.len);
+	json_t *o = json_loadb((const char *)n->text.data, len, 0, &ignored);
+	const char *type = json_string_value(json_object_get(o, "type"));
+	const char *name = json_string_value(json_object_get(o, "name"));
+	const char *blob = json_string_value(json_object_get(o, "blob"));
+	const char *digits = json_string_value(json_object_get(o, "xxh128"));
+	struct mpk_note note = { 0 };
+
+	if (type && name && blob && digits && strcmp(type, "mpack") == 0 &&
+	    strcmp(blob, s->symbol) == 0 && parse_digest(digits, note.digest)) {
+		note.name = mpk_arena_text(s->arena, mpk_span_str(name));
+		note.digits_off = find_digits(n, digits);
+		s->failed |= !note.name;
+		*s->out = note;
+	}
+	json_decref(o);
+}
+
+static bool owned_by(const struct note *n, const char *owner)
+{
+	return n->owner.len == strlen(owner) + 1 && memcmp(n->owner.data, owner, n->owner.len) == 0;
+}
+
+static void see_note(struct search *s, const struct note *n)
+{
+	if (n->type == NT_GNU_BUILD_ID && owned_by(n, ELF_NOTE_GNU)) {
+		s->id = n->text;
+		s->id_off = n->off;
+	} else if (n->type == MPK_NOTE_TYPE && owned_by(n, MPK_NOTE_OWNER) &&
+		   n->text.len <= MPK_NOTE_TEXT_MAX && !s->out->name && s->texts < TEXTS_MAX) {
+		s->texts++;
+		take_note(s, n);
+	}
+}
+
+/* The note at *at of a list, which is moved behind it; false at the end. */
+static bool next_note(const struct mpk_elf *e, uint64_t off, uint64_t size, uint64_t align,
+		      uint64_t *at, struct note *out)
+{
+	uint32_t owner = 0, text = 0;
+	uint64_t start = off + *at, body;
+
+	if (size - *at < NOTE_HEADER || !mpk_elf_u32(e, start, &owner) ||
+	    !mpk_elf_u32(e, start + 4, &text) || !mpk_elf_u32(e, start + 8, &out->type))
+		return false;
+	if (!mpk_align_up(NOTE_HEADER + (uint64_t)owner, align, &body) ||
+	    !mpk_span_sub(e->bytes, start + NOTE_HEADER, owner, &out->owner) ||
+	    !mpk_span_sub(e->bytes, start + body, text, &out->text))
+		return false;
+	out->off = start + body;
+	if (!mpk_align_up(*at + body + text, align, at))
+		return false;
+	*at = *at < size ? *at : size; /* the last one may lack its padding */
+	return true;
+}
+
+static void see_notes(struct search *s, uint64_t off, uint64_t size, uint64_t align)
+{
+	uint64_t at = 0;
+	struct note n;
+
+	while (s->notes < NOTES_MAX && next_note(s->e, off, size, align == 8 ? 8 : 4, &at, &n)) {
+		s->notes++;
+		see_note(s, &n);
+	}
+}
+
+static void see_file(struct search *s)
+{
+	const struct mpk_elf *e = s->e;
+	GElf_Shdr section;
+	GElf_Phdr segment;
+
+	for (size_t i = 1; i < e->section_count; i++)
+		if (mpk_elf_section(e, i, &section, NULL) == MPK_OK && section.sh_type == SHT_NOTE)
+			see_notes(s, section.sh_offset, section.sh_size, section.sh_addralign);
+	for (size_t i = 0; !e->section_count && i < e->segment_count; i++)
+		if (mpk_elf_segment(e, i, &segment) && segment.p_type == PT_NOTE)
+			see_notes(s, segment.p_offset, segment.p_filesz, segment.p_align);
+}
+
+enum mpk_code mpk_note_find(const struct mpk_elf *e, const char *symbol, struct mpk_arena *arena,
+			    struct mpk_note *out, struct mpk_error *err)
+{
+	struct mpk_note found = { 0 };
+	struct search s = { .e = e, .symbol = symbol, .arena = arena, .out = &found };
+
+	see_file(&s);
+	if (s.failed)
+		return mpk_fail_nomem(err);
+	if (found.name && s.id.len == 2 * (size_t)MPK_NOTE_ID_HALF &&
+	    memcmp(s.id.data, found.digest, MPK_NOTE_ID_HALF) == 0)
+		found.id_off = s.id_off;
+	*out = found;
+	return MPK_OK;
+}
+
+enum mpk_code mpk_note_compare(const struct mpk_note *note, const uint8_t digest[MPK_XXH128_BYTES],
+			       struct mpk_error *err)
+{
+	if (memcmp(digest, note->digest, MPK_XXH128_BYTES) == 0)
+		return MPK_OK;
+	return mpk_fail(
+		err, MPK_E_CORRUPT,
+		"the blob is damaged: it has not the digest that the file's note tells; to go on with it as it is, remove the note: objcopy --remove-section " MPK_NOTE_SECTION);
+}

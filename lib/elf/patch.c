@@ -1,0 +1,188 @@
+#include "elf/patch.h"
+
+#include <string.h>
+
+/* What is patched must stand in tables of the usual form: section numbers beyond 0xff00, which
+ * stand elsewhere than in their fields, are not worth the trouble for a library of ours. */
+static enum mpk_code check_form(const struct mpk_patch *p, struct mpk_error *err)
+{
+	const GElf_Ehdr *h = &p->elf.header;
+	GElf_Shdr ignored;
+
+	if (h->e_type != ET_DYN && h->e_type != ET_REL)
+		return mpk_fail(err, MPK_E_UNSUPPORTED, "neither a shared library nor an object");
+	if (h->e_shnum == 0 || h->e_shnum + 1 >= SHN_LORESERVE || h->e_shstrndx >= SHN_LORESERVE ||
+	    h->e_phnum == PN_XNUM)
+		return mpk_fail(err, MPK_E_UNSUPPORTED, "ELF tables of unusual form");
+	for (size_t i = 1; i < p->elf.section_count; i++)
+		MPK_TRY(mpk_elf_section(&p->elf, i, &ignored, err));
+	return MPK_OK;
+}
+
+enum mpk_code mpk_patch_open(const struct mpk_private *file, struct mpk_patch *out,
+			     struct mpk_error *err)
+{
+	struct mpk_patch p = { .file = file };
+	struct mpk_span bytes = mpk_span_of(file->data, file->len);
+
+	if (!mpk_span_starts(bytes, ELFMAG))
+		return mpk_fail(err, MPK_E_UNSUPPORTED, "not an ELF file");
+	MPK_TRY(mpk_elf_open(bytes, 0, &p.elf, err));
+	p.wide = p.elf.header.e_ident[EI_CLASS] == ELFCLASS64;
+	p.big = p.elf.header.e_ident[EI_DATA] == ELFDATA2MSB;
+	p.linked = p.elf.header.e_type == ET_DYN;
+	enum mpk_code code = check_form(&p, err);
+	if (code != MPK_OK)
+		mpk_patch_close(&p);
+	else
+		*out = p;
+	return code;
+}
+
+void mpk_patch_close(struct mpk_patch *p)
+{
+	mpk_elf_close(&p->elf);
+}
+
+enum mpk_code mpk_patch_store(const struct mpk_patch *p, uint8_t *at, struct mpk_patch_field f,
+			      uint64_t v, struct mpk_error *err)
+{
+	if (f.size < 8 && v >> 8 * f.size)
+		return mpk_fail(err, MPK_E_RANGE,
+				"a 32-bit ELF file cannot hold a blob of this size");
+	for (size_t i = 0; i < f.size; i++)
+		at[f.off + i] = (uint8_t)(v >> 8 * (p->big ? f.size - 1 - i : i));
+	return MPK_OK;
+}
+
+enum mpk_code mpk_patch_put(const struct mpk_patch *p, uint64_t base, struct mpk_patch_field f,
+			    uint64_t v, struct mpk_error *err)
+{
+	uint64_t off = base + f.off, end = p->file->keep_off + p->file->keep_len;
+
+	if (off < end && off + f.size > p->file->keep_off)
+		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", off,
+				       "the blob symbol covers headers or symbols of the file");
+	return mpk_patch_store(p, p->file->data + base, f, v, err);
+}
+
+uint64_t mpk_patch_section_at(const struct mpk_patch *p, size_t index)
+{
+	return p->elf.header.e_shoff + index * MPK_PATCH_SIZE(p, Shdr);
+}
+
+uint64_t mpk_patch_segment_at(const struct mpk_patch *p, size_t index)
+{
+	return p->elf.header.e_phoff + index * MPK_PATCH_SIZE(p, Phdr);
+}
+
+GElf_Shdr mpk_patch_section(const struct mpk_patch *p, size_t index)
+{
+	GElf_Shdr s = { .sh_type = SHT_NULL };
+
+	if (index)
+		(void)!mpk_elf_section(&p->elf, index, &s, NULL);
+	return s;
+}
+
+bool mpk_patch_has_bytes(const GElf_Shdr *s)
+{
+	return s->sh_type != SHT_NULL && s->sh_type != SHT_NOBITS;
+}
+
+void mpk_patch_put_zeros(struct mpk_rope *out, uint64_t count)
+{
+	static const uint8_t zeros[4096];
+
+	for (uint64_t n; count; count -= n) {
+		n = count < sizeof zeros ? count : sizeof zeros;
+		mpk_rope_put_view(out, mpk_span_of(zeros, (size_t)n));
+	}
+}
+
+/* --- the symbol ------------------------------------------------------------------ */
+
+/* The section that is loaded at an address; 0: none. objcopy --remove-section leaves the
+ * section numbers of .dynsym as they were, and loaders do not mind: addresses count. */
+static size_t section_at(const struct mpk_patch *p, uint64_t address)
+{
+	for (size_t i = 1; i < p->elf.section_count; i++) {
+		GElf_Shdr s = mpk_patch_section(p, i);
+
+		if ((s.sh_flags & SHF_ALLOC) && !(s.sh_flags & SHF_TLS) &&
+		    mpk_patch_has_bytes(&s) && address >= s.sh_addr &&
+		    address - s.sh_addr < s.sh_size)
+			return i;
+	}
+	return 0;
+}
+
+static enum mpk_code see_table(const struct mpk_patch *p, size_t section, mpk_patch_see_fn *see,
+			       void *data, struct mpk_error *err)
+{
+	struct mpk_symtab t;
+	struct mpk_symbol s;
+
+	MPK_TRY(mpk_symtab_open(&p->elf, section, &t, err));
+	for (size_t i = 0; i < t.count; i++) {
+		MPK_TRY(mpk_symtab_get(&t, i, &s, err));
+		MPK_TRY(see(data, &s, t.off + i * MPK_PATCH_SIZE(p, Sym), err));
+	}
+	return MPK_OK;
+}
+
+enum mpk_code mpk_patch_symbols(const struct mpk_patch *p, mpk_patch_see_fn *see, void *data,
+				struct mpk_error *err)
+{
+	for (size_t i = 1; i < p->elf.section_count; i++) {
+		GElf_Shdr s = mpk_patch_section(p, i);
+
+		if (s.sh_type == SHT_SYMTAB || s.sh_type == SHT_DYNSYM)
+			MPK_TRY(see_table(p, i, see, data, err));
+	}
+	return MPK_OK;
+}
+
+struct wanted {
+	const struct mpk_patch *p;
+	const char *name;
+	struct mpk_patch_symbol found;
+};
+
+static enum mpk_code see_symbol(void *data, const struct mpk_symbol *s, uint64_t at,
+				struct mpk_error *err)
+{
+	struct wanted *w = data;
+	struct mpk_patch_symbol *found = &w->found;
+	size_t section = s->section;
+
+	if (strcmp(s->name, w->name) != 0)
+		return MPK_OK;
+	if (w->p->linked && s->defined)
+		section = section_at(w->p, s->value);
+	if (!section)
+		return mpk_fail(err, MPK_E_UNSUPPORTED, "the blob symbol has no section");
+	if (found->count == 0) {
+		found->section = section;
+		found->home = mpk_patch_section(w->p, section);
+		found->value = s->value;
+		found->size = s->bytes;
+	} else if (found->count == 2 || found->section != section || found->value != s->value ||
+		   found->size != s->bytes) {
+		return mpk_fail(err, MPK_E_UNSUPPORTED, "the blob symbol stands there twice");
+	}
+	found->entries[found->count++] = at;
+	return MPK_OK;
+}
+
+enum mpk_code mpk_patch_find(const struct mpk_patch *p, const char *symbol,
+			     struct mpk_patch_symbol *out, struct mpk_error *err)
+{
+	struct wanted w = { .p = p, .name = symbol };
+
+	MPK_TRY(mpk_patch_symbols(p, see_symbol, &w, err));
+	if (w.found.count == 0)
+		return mpk_fail(err, MPK_E_UNSUPPORTED, "it has no symbol for the blob");
+	*out = w.found;
+	return MPK_OK;
+}

@@ -1,0 +1,137 @@
+#include "elf/target.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "elf/reader.h"
+
+static const struct arch {
+	const char *prefix; /* of the triple; the first row that fits counts */
+	uint16_t machine;
+	uint8_t elf_class, elf_data;
+} arches[] = {
+	{ "x86_64", EM_X86_64, ELFCLASS64, ELFDATA2LSB },
+	{ "i386", EM_386, ELFCLASS32, ELFDATA2LSB },
+	{ "i486", EM_386, ELFCLASS32, ELFDATA2LSB },
+	{ "i586", EM_386, ELFCLASS32, ELFDATA2LSB },
+	{ "i686", EM_386, ELFCLASS32, ELFDATA2LSB },
+	{ "aarch64_be", EM_AARCH64, ELFCLASS64, ELFDATA2MSB },
+	{ "aarch64", EM_AARCH64, ELFCLASS64, ELFDATA2LSB },
+	{ "arm64", EM_AARCH64, ELFCLASS64, ELFDATA2LSB },
+	{ "armeb", EM_ARM, ELFCLASS32, ELFDATA2MSB },
+	{ "arm", EM_ARM, ELFCLASS32, ELFDATA2LSB },
+	{ "thumb", EM_ARM, ELFCLASS32, ELFDATA2LSB },
+	{ "riscv64", EM_RISCV, ELFCLASS64, ELFDATA2LSB },
+	{ "riscv32", EM_RISCV, ELFCLASS32, ELFDATA2LSB },
+	{ "s390x", EM_S390, ELFCLASS64, ELFDATA2MSB },
+	{ "powerpc64le", EM_PPC64, ELFCLASS64, ELFDATA2LSB },
+	{ "ppc64le", EM_PPC64, ELFCLASS64, ELFDATA2LSB },
+	{ "powerpc64", EM_PPC64, ELFCLASS64, ELFDATA2MSB },
+	{ "ppc64", EM_PPC64, ELFCLASS64, ELFDATA2MSB },
+	{ "loongarch64", 258, ELFCLASS64, ELFDATA2LSB },
+	{ "mips64el", EM_MIPS, ELFCLASS64, ELFDATA2LSB },
+	{ "mips64", EM_MIPS, ELFCLASS64, ELFDATA2MSB },
+	{ "mipsel", EM_MIPS, ELFCLASS32, ELFDATA2LSB },
+	{ "mips", EM_MIPS, ELFCLASS32, ELFDATA2MSB },
+};
+
+#if defined __x86_64__ && !defined __ILP32__
+#define NATIVE "x86_64-linux-gnu"
+#elif defined __aarch64__ && defined __AARCH64EL__
+#define NATIVE "aarch64-linux-gnu"
+#elif defined __riscv && __riscv_xlen == 64
+#define NATIVE "riscv64-linux-gnu"
+#elif defined __s390x__
+#define NATIVE "s390x-linux-gnu"
+#elif defined __powerpc64__ && defined __LITTLE_ENDIAN__
+#define NATIVE "powerpc64le-linux-gnu"
+#else
+#error "name this machine's triple here"
+#endif
+
+static const struct arch *find_arch(const char *triple)
+{
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(arches); i++)
+		if (strncmp(triple, arches[i].prefix, strlen(arches[i].prefix)) == 0)
+			return &arches[i];
+	return NULL;
+}
+
+static enum mpk_object_format find_format(const char *triple)
+{
+	static const struct {
+		const char *word;
+		enum mpk_object_format format;
+	} rows[] = {
+		{ "-apple", MPK_OBJECT_MACHO }, { "darwin", MPK_OBJECT_MACHO },
+		{ "macos", MPK_OBJECT_MACHO },  { "-ios", MPK_OBJECT_MACHO },
+		{ "windows", MPK_OBJECT_COFF }, { "mingw", MPK_OBJECT_COFF },
+		{ "cygwin", MPK_OBJECT_COFF },  { "wasm", MPK_OBJECT_WASM },
+	};
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++)
+		if (strstr(triple, rows[i].word))
+			return rows[i].format;
+	return MPK_OBJECT_ELF;
+}
+
+struct mpk_target mpk_target_parse(const char *triple)
+{
+	struct mpk_target t = { .triple = triple ? triple : NATIVE };
+	const struct arch *arch = find_arch(t.triple), *here = find_arch(NATIVE);
+
+	t.format = find_format(t.triple);
+	if (arch) {
+		t.machine = arch->machine;
+		t.elf_class = arch->elf_class;
+		t.elf_data = arch->elf_data;
+	}
+	t.is_native = arch == here && t.format == MPK_OBJECT_ELF && strstr(t.triple, "linux");
+	t.has_large = t.machine == EM_X86_64 && t.format == MPK_OBJECT_ELF;
+	return t;
+}
+
+static const char *machine_name(unsigned machine, uint8_t class, uint8_t data, char *out,
+				size_t size)
+{
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(arches); i++)
+		if (arches[i].machine == machine && arches[i].elf_class == class &&
+		    arches[i].elf_data == data)
+			return arches[i].prefix;
+	(void)snprintf(out, size, "machine %#x", machine);
+	return out;
+}
+
+static enum mpk_code check_elf(const struct mpk_target *target, struct mpk_span bytes,
+			       struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_elf_close) struct mpk_elf elf = { 0 };
+	char name[24];
+
+	MPK_TRY(mpk_elf_open(bytes, 0, &elf, err));
+
+	unsigned machine = elf.header.e_machine;
+	uint8_t class = elf.header.e_ident[EI_CLASS], data = elf.header.e_ident[EI_DATA];
+	if (target->format != MPK_OBJECT_ELF)
+		return mpk_fail(err, MPK_E_CONFLICT, "an ELF object, but the target is %s",
+				target->triple);
+	if (!target->machine ||
+	    (machine == target->machine && class == target->elf_class && data == target->elf_data))
+		return MPK_OK;
+	return mpk_fail(err, MPK_E_CONFLICT, "an object for %s, but the target is %s",
+			machine_name(machine, class, data, name, sizeof name), target->triple);
+}
+
+enum mpk_code mpk_target_check(const struct mpk_target *target, struct mpk_span bytes,
+			       struct mpk_error *err)
+{
+	static const uint8_t macho[] = { 0xcf, 0xfa, 0xed, 0xfe };
+
+	if (mpk_span_starts(bytes, ELFMAG))
+		return check_elf(target, bytes, err);
+	if (bytes.len >= sizeof macho && memcmp(bytes.data, macho, sizeof macho) == 0 &&
+	    target->format != MPK_OBJECT_MACHO)
+		return mpk_fail(err, MPK_E_CONFLICT, "a Mach-O object, but the target is %s",
+				target->triple);
+	return MPK_OK;
+}

@@ -1,0 +1,38 @@
+/* target.h - the machine a library is made for */
+#ifndef MPK_ELF_TARGET_H
+#define MPK_ELF_TARGET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/span.h"
+
+/* Only ELF files are read here; objects of the others are made by LLVM and passed on. */
+enum mpk_object_format { MPK_OBJECT_ELF, MPK_OBJECT_MACHO, MPK_OBJECT_COFF, MPK_OBJECT_WASM };
+
+struct mpk_target {
+	const char *triple; /* as it was named, or this machine's */
+	enum mpk_object_format format;
+	uint16_t machine;  /* ELF: EM_*; 0: an architecture this program does
+					 * not know, for LLVM to judge */
+	uint8_t elf_class; /* ELFCLASS32, ELFCLASS64 */
+	uint8_t elf_data;  /* ELFDATA2LSB, ELFDATA2MSB */
+	bool is_native;    /* what cc makes here when nothing else is said */
+	bool has_large;    /* x86-64 ELF: .lrodata */
+};
+
+/* mpk_target_parse - what a triple means ("aarch64-linux-gnu", "arm64-apple-macos")
+ * @triple  borrowed; NULL: this machine
+ * Never fails: an unknown architecture has machine 0. */
+struct mpk_target mpk_target_parse(const char *triple);
+
+/* mpk_target_check - whether an object file fits the target
+ * @bytes   the file, or the first member of an archive; what is no ELF file is not
+ *          judged, unless its magic number is that of another object format
+ * Returns  MPK_OK; MPK_E_CONFLICT naming both machines; MPK_E_CORRUPT (a broken ELF file);
+ *          MPK_E_NOMEM */
+enum mpk_code mpk_target_check(const struct mpk_target *target, struct mpk_span bytes,
+			       struct mpk_error *err) MPK_MUST_CHECK;
+
+#endif

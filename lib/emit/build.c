@@ -1,0 +1,61 @@
+#include "emit/build.h"
+
+#include <string.h>
+
+enum mpk_code mpk_build_tool(struct mpk_build *b, const char *const *argv, const char *what,
+			     struct mpk_error *err)
+{
+	struct mpk_job job = { .process.argv = argv, .what = what };
+
+	b->e->hooks->command(b->e->hooks->data, argv);
+	return b->e->dry_run ? MPK_OK : mpk_jobs_run(&job, 1, 1, err);
+}
+
+enum mpk_code mpk_build_note(struct mpk_build *b, struct mpk_error *err)
+{
+	const struct mpk_emit *e = b->e;
+	bool later = b->strategy == MPK_STRATEGY_EXTEND_LIBRARY ||
+		     (b->strategy == MPK_STRATEGY_EXTEND_OBJECT && e->kind == MPK_EMIT_OBJ);
+
+	if (!e->blob || !e->name || e->target.format != MPK_OBJECT_ELF)
+		return MPK_OK;
+	if (!later && !e->dry_run)
+		MPK_TRY(mpk_digest_rope(MPK_DIGEST_XXH128, e->blob, NULL, b->digest, err));
+	b->note = mpk_note_text(b->arena, e->name, b->symbol, b->digest);
+	MPK_TRY_ALLOC(b->note, err);
+	if (strlen(b->note) >= MPK_NOTE_TEXT_MAX)
+		return mpk_fail(
+			err, MPK_E_RANGE,
+			"the package's name, of %zu bytes, is too long for the note that tells it",
+			strlen(e->name));
+	return MPK_OK;
+}
+
+struct mpk_csource mpk_build_csource(const struct mpk_build *b)
+{
+	return (struct mpk_csource){ .form = MPK_CSOURCE_PLAIN,
+				     .symbol = b->symbol,
+				     .bytes = b->e->blob,
+				     .register_fn = b->register_fn,
+				     .note = b->note };
+}
+
+enum mpk_code mpk_build_write_packed(struct mpk_build *b, const char *path, unsigned mode,
+				     const struct mpk_packed *s, struct mpk_error *err)
+{
+	struct mpk_output *o = NULL;
+
+	MPK_TRY(mpk_rope_status(s->rope, err));
+	if (b->e->dry_run)
+		return MPK_OK;
+	MPK_TRY(mpk_output_open(path, mode, &o, err));
+	return mpk_output_finish(o, mpk_packed_write(s, o, err), err);
+}
+
+enum mpk_code mpk_build_write(struct mpk_build *b, const struct mpk_rope *rope,
+			      struct mpk_error *err)
+{
+	struct mpk_packed s = { .rope = rope };
+
+	return mpk_build_write_packed(b, b->e->out, 0666, &s, err);
+}

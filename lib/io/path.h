@@ -1,0 +1,15 @@
+/* path.h - parts of a file's name */
+#ifndef MPK_IO_PATH_H
+#define MPK_IO_PATH_H
+
+#include <string.h>
+
+/* mpk_path_name - the last part of a path: "deploy.so" of "out/deploy.so" */
+static inline const char *mpk_path_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+#endif

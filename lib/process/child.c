@@ -1,0 +1,97 @@
+#include "process/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+static const double NANO = 1e9;
+
+int64_t mpk_process_clock(void)
+{
+	struct timespec t = { 0 };
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * (int64_t)NANO + t.tv_nsec;
+}
+
+void mpk_process_set_timeout(struct mpk_process_self *self, double seconds)
+{
+	self->deadline = seconds > 0 ? mpk_process_clock() + (int64_t)(seconds * NANO) : 0;
+	/* The parent sleeps to the deadline that was. */
+	(void)kill(getppid(), SIGCHLD);
+}
+
+/* dup2, which leaves alone what has the number already: that would be closed by exec. Without a
+ * descriptor (no /dev/null in a bare chroot) the stream stays what it is. */
+static void put_stream(int fd, int target)
+{
+	if (fd == target)
+		(void)fcntl(fd, F_SETFD, 0);
+	else if (fd >= 0)
+		(void)dup2(fd, target);
+}
+
+static void set_streams(const struct mpk_process *p)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	put_stream(null, STDIN_FILENO);
+	switch (p->output) {
+	case MPK_OUTPUT_MESSAGES:
+		put_stream(STDERR_FILENO, STDOUT_FILENO);
+		break;
+	case MPK_OUTPUT_DISCARD:
+		put_stream(null, STDOUT_FILENO);
+		put_stream(null, STDERR_FILENO);
+		break;
+	case MPK_OUTPUT_FILE:
+		put_stream(p->fd, STDOUT_FILENO);
+		break;
+	}
+	if (null > STDERR_FILENO)
+		(void)close(null);
+}
+
+/* Ends with the parent, whatever ends that. Asked for by the child, who may come too late. */
+static void tie_to_parent(const struct mpk_process *p, pid_t parent)
+{
+	if (p->contained)
+		(void)setpgid(0, 0);
+	(void)prctl(PR_SET_PDEATHSIG, p->contained ? SIGKILL : SIGTERM);
+	if (getppid() != parent)
+		_exit(127);
+}
+
+/* Returns when the program cannot be executed; errno says why. The vectors are const in our
+ * hands and in exec's practice, not in its prototype. */
+static void execute(const struct mpk_process *p)
+{
+	for (const char *const *env = p->env; env && *env; env++)
+		(void)putenv((char *)(uintptr_t)*env);
+	if (!p->dir || chdir(p->dir) == 0)
+		(void)execvp(p->argv[0], (char *const *)(uintptr_t)p->argv);
+}
+
+MPK_NORETURN void mpk_process_child_main(const struct mpk_process *p, struct mpk_process_self *self,
+					 pid_t parent)
+{
+	struct mpk_error err = { 0 };
+
+	tie_to_parent(p, parent);
+	set_streams(p);
+	if (!p->run) {
+		execute(p);
+		self->exec_errno = errno;
+		_exit(127);
+	}
+	err.code = p->run(self, p->data, &err);
+	(void)fflush(NULL);
+	self->error = err;
+	self->returned = true;
+	_exit(0);
+}

@@ -1,0 +1,29 @@
+/* child.h - what happens in a child before the work itself; for this room only */
+#ifndef MPK_PROCESS_CHILD_H
+#define MPK_PROCESS_CHILD_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "process/process.h"
+
+/* A page that parent and child both see. A module that the child runs may write anything here:
+ * the parent believes none of it further than to its own length. */
+struct mpk_process_self {
+	_Atomic int64_t deadline; /* nanoseconds of the monotonic clock; 0: none */
+	int exec_errno;           /* of a program that could not be executed; 0 */
+	volatile bool returned;   /* run came back, error is set */
+	struct mpk_error error;
+};
+
+/* mpk_process_clock - nanoseconds of the monotonic clock */
+int64_t mpk_process_clock(void);
+
+/* mpk_process_child_main - do the work of a child, in the child
+ * @parent  the process that forked it, which may be gone by now */
+MPK_NORETURN void mpk_process_child_main(const struct mpk_process *p, struct mpk_process_self *self,
+					 pid_t parent);
+
+#endif

@@ -1,0 +1,105 @@
+/* Children are found through /proc, which lists processes of a machine and not of a parent:
+ * hence the question to waitid first, whether there are any, which costs nothing. */
+#include "process/orphans.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/vec.h"
+
+/* The parent of a process, 0 when it is gone. */
+static pid_t parent_of(pid_t pid)
+{
+	char path[64], stat[512];
+	int parent = 0;
+
+	(void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, stat, sizeof stat - 1) : 0;
+
+	if (fd >= 0)
+		(void)close(fd);
+	stat[n > 0 ? n : 0] = '\0';
+	/* The name in parentheses may hold anything, a parenthesis too. */
+	const char *name_end = strrchr(stat, ')');
+	return name_end && sscanf(name_end, ") %*c %d", &parent) == 1 ? (pid_t)parent : 0;
+}
+
+static bool has_children(void)
+{
+	siginfo_t info;
+
+	return waitid(P_ALL, 0, &info, WEXITED | WNOWAIT | WNOHANG) == 0;
+}
+
+/* The next child of this process; 0 at the end. */
+static pid_t next_child(DIR *proc)
+{
+	for (struct dirent *e; (e = readdir(proc)) != NULL;) {
+		pid_t pid = (pid_t)strtol(e->d_name, NULL, 10); /* 0: not a process */
+
+		if (pid > 0 && parent_of(pid) == getpid())
+			return pid;
+	}
+	return 0;
+}
+
+enum mpk_code mpk_children_list(struct mpk_children *out, struct mpk_error *err)
+{
+	DIR *proc = has_children() ? opendir("/proc") : NULL;
+	enum mpk_code code = MPK_OK;
+
+	for (pid_t pid; proc && code == MPK_OK && (pid = next_child(proc));) {
+		if (mpk_vec_reserve(&out->pids, &out->cap, out->count + 1, sizeof pid))
+			out->pids[out->count++] = pid;
+		else
+			code = mpk_fail_nomem(err);
+	}
+	if (proc)
+		(void)closedir(proc);
+	return code;
+}
+
+static bool is_spared(const struct mpk_children *spared, pid_t pid)
+{
+	for (size_t i = 0; i < spared->count; i++)
+		if (spared->pids[i] == pid)
+			return true;
+	return false;
+}
+
+static bool kill_once(DIR *proc, const struct mpk_children *spared)
+{
+	bool any = false;
+
+	for (pid_t pid; (pid = next_child(proc));) {
+		if (is_spared(spared, pid))
+			continue;
+		(void)kill(pid, SIGKILL);
+		(void)waitpid(pid, NULL, 0);
+		any = true;
+	}
+	return any;
+}
+
+void mpk_orphans_kill(const struct mpk_children *spared)
+{
+	enum { TRIES = 100 };
+
+	/* Some may be born while we look, and those that we kill leave others behind. */
+	for (unsigned i = 0; i < TRIES && has_children(); i++) {
+		DIR *proc = opendir("/proc");
+		bool any = proc && kill_once(proc, spared);
+
+		if (proc)
+			(void)closedir(proc);
+		if (!any)
+			return;
+	}
+}

@@ -1,0 +1,252 @@
+/* Starting, waiting and ending. SIGCHLD is blocked for the whole run and taken by
+ * sigtimedwait, so that nothing is missed between looking at the children and sleeping. Each
+ * child is waited for by its own number: others that the caller has are none of our business. */
+#include "process/process.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "process/child.h"
+#include "process/fork.h"
+#include "process/orphans.h"
+
+static const int64_t NANO = 1000000000;
+
+/* A child that runs. */
+struct running {
+	pid_t pid; /* 0: this slot is free */
+	size_t index;
+	struct mpk_process_self *self;
+};
+
+struct run {
+	const struct mpk_process *list;
+	struct mpk_process_end *ends;
+	struct running *slots;
+	unsigned parallel, busy;
+	bool failed;
+	bool contains;                 /* some are contained */
+	struct mpk_children strangers; /* children from before */
+	sigset_t mask;                 /* of signals, from before */
+	struct sigaction on_child;     /* likewise, of SIGCHLD */
+	int subreaper;                 /* likewise */
+};
+
+bool mpk_process_succeeded(const struct mpk_process_end *end)
+{
+	return (end->how == MPK_PROCESS_RETURNED && end->error.code == MPK_OK) ||
+	       (end->how == MPK_PROCESS_EXITED && end->status == 0);
+}
+
+/* --- starting -------------------------------------------------------------------- */
+
+static struct running *free_slot(const struct run *r)
+{
+	struct running *slot = r->slots;
+
+	while (slot->pid)
+		slot++;
+	return slot;
+}
+
+static enum mpk_code start(struct run *r, size_t index, struct mpk_error *err)
+{
+	const struct mpk_process *p = &r->list[index];
+	struct mpk_process_self *self =
+		mmap(NULL, sizeof *self, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t parent = getpid();
+
+	if (self == MAP_FAILED)
+		return mpk_fail_nomem(err);
+	if (p->timeout > 0)
+		self->deadline = mpk_process_clock() + (int64_t)(p->timeout * (double)NANO);
+	pid_t pid = mpk_fork(&r->mask);
+	if (pid == 0)
+		mpk_process_child_main(p, self, parent);
+	if (pid < 0) {
+		int saved = errno;
+
+		(void)munmap(self, sizeof *self);
+		return mpk_fail_errno(err, MPK_E_IO, saved, "cannot start a child process");
+	}
+	if (p->contained)
+		(void)setpgid(pid, pid); /* it does so, too: whoever comes first */
+	*free_slot(r) = (struct running){ pid, index, self };
+	r->busy++;
+	return MPK_OK;
+}
+
+/* --- ending ---------------------------------------------------------------------- */
+
+/* What the child left in the page may be damaged. */
+static void take_error(const struct mpk_process_self *self, struct mpk_error *out)
+{
+	*out = self->error;
+	out->text[sizeof out->text - 1] = '\0';
+	out->at.file[sizeof out->at.file - 1] = '\0';
+	out->at.space[sizeof out->at.space - 1] = '\0';
+	out->at.path[sizeof out->at.path - 1] = '\0';
+	if ((unsigned)out->code >= MPK_CODE_COUNT)
+		out->code = MPK_E_INTERNAL;
+}
+
+static void judge(const struct mpk_process *p, const struct mpk_process_self *self, int status,
+		  bool late, struct mpk_process_end *end)
+{
+	*end = (struct mpk_process_end){ 0 };
+	if (late) {
+		end->how = MPK_PROCESS_LATE;
+	} else if (WIFSIGNALED(status)) {
+		end->how = MPK_PROCESS_KILLED;
+		end->status = WTERMSIG(status);
+	} else if (!p->run && self->exec_errno) {
+		end->how = MPK_PROCESS_NOT_EXECUTED;
+		end->status = self->exec_errno;
+	} else if (p->run && self->returned) {
+		end->how = MPK_PROCESS_RETURNED;
+		take_error(self, &end->error);
+	} else {
+		end->how = p->run ? MPK_PROCESS_QUIT : MPK_PROCESS_EXITED;
+		end->status = WEXITSTATUS(status);
+	}
+}
+
+static void finish(struct run *r, struct running *slot, bool late)
+{
+	const struct mpk_process *p = &r->list[slot->index];
+	struct mpk_process_end *end = &r->ends[slot->index];
+	int status = 0xff00; /* 255, which is no success, should somebody else have reaped it */
+
+	/* Until it is reaped, its number and its group's are nobody else's. */
+	if (p->contained)
+		(void)kill(-slot->pid, SIGKILL);
+	if (late)
+		(void)kill(slot->pid, SIGKILL);
+	while (waitpid(slot->pid, &status, 0) < 0 && errno == EINTR)
+		continue;
+	judge(p, slot->self, status, late, end);
+	r->failed |= !mpk_process_succeeded(end);
+	(void)munmap(slot->self, sizeof *slot->self);
+	slot->pid = 0;
+	r->busy--;
+}
+
+static bool has_ended(pid_t pid)
+{
+	siginfo_t info = { .si_pid = 0 };
+
+	return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT | WNOHANG) != 0 ||
+	       info.si_pid == pid;
+}
+
+/* Takes those that have ended or are late; nanoseconds until the next one is late. */
+static int64_t look(struct run *r)
+{
+	int64_t sleep = 3600 * NANO;
+
+	for (unsigned i = 0; i < r->parallel; i++) {
+		struct running *slot = &r->slots[i];
+
+		if (!slot->pid)
+			continue;
+		if (has_ended(slot->pid)) {
+			finish(r, slot, false);
+			continue;
+		}
+		int64_t deadline = slot->self->deadline;
+		int64_t left = deadline ? deadline - mpk_process_clock() : sleep;
+
+		if (left <= 0)
+			finish(r, slot, true);
+		else if (left < sleep)
+			sleep = left;
+	}
+	return sleep;
+}
+
+/* Returns when fewer run than before. A child that gets another deadline sends SIGCHLD, too. */
+static void wait_for_one(struct run *r)
+{
+	unsigned before = r->busy;
+	sigset_t set;
+
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGCHLD);
+	for (;;) {
+		int64_t left = look(r);
+		struct timespec sleep = { .tv_sec = (time_t)(left / NANO),
+					  .tv_nsec = (long)(left % NANO) };
+
+		if (r->busy < before)
+			return;
+		(void)sigtimedwait(&set, NULL, &sleep);
+	}
+}
+
+/* --- the whole run --------------------------------------------------------------- */
+
+static enum mpk_code prepare(struct run *r, size_t count, struct mpk_error *err)
+{
+	struct sigaction plain = { .sa_handler = SIG_DFL };
+	sigset_t block;
+
+	for (size_t i = 0; i < count; i++) {
+		r->ends[i] = (struct mpk_process_end){ .how = MPK_PROCESS_LEFT_OUT };
+		r->contains |= r->list[i].contained;
+	}
+	r->slots = calloc(r->parallel, sizeof *r->slots);
+	MPK_TRY_ALLOC(r->slots, err);
+	if (r->contains)
+		MPK_TRY(mpk_children_list(&r->strangers, err));
+	(void)sigemptyset(&block);
+	(void)sigaddset(&block, SIGCHLD);
+	(void)sigprocmask(SIG_BLOCK, &block, &r->mask);
+	/* Children of a process that ignores SIGCHLD cannot be waited for. */
+	(void)sigaction(SIGCHLD, &plain, &r->on_child);
+	(void)prctl(PR_GET_CHILD_SUBREAPER, &r->subreaper);
+	if (r->contains)
+		(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+	return MPK_OK;
+}
+
+static void restore(struct run *r)
+{
+	if (r->contains) {
+		mpk_orphans_kill(&r->strangers);
+		(void)prctl(PR_SET_CHILD_SUBREAPER, (unsigned long)r->subreaper);
+	}
+	(void)sigaction(SIGCHLD, &r->on_child, NULL);
+	(void)sigprocmask(SIG_SETMASK, &r->mask, NULL);
+}
+
+static void run_fini(struct run *r)
+{
+	free(r->slots);
+	free(r->strangers.pids);
+}
+
+enum mpk_code mpk_process_run(const struct mpk_process *list, size_t count, unsigned parallel,
+			      struct mpk_process_end *ends, struct mpk_error *err)
+{
+	MPK_CLEANUP(run_fini)
+	struct run r = { .list = list, .ends = ends, .parallel = parallel ? parallel : 1 };
+	enum mpk_code code = MPK_OK;
+
+	MPK_TRY(prepare(&r, count, err));
+	for (size_t next = 0; next < count && code == MPK_OK && !r.failed; next++) {
+		while (r.busy == r.parallel)
+			wait_for_one(&r);
+		if (!r.failed)
+			code = start(&r, next, err);
+	}
+	while (r.busy)
+		wait_for_one(&r);
+	restore(&r);
+	return code;
+}

@@ -1,0 +1,91 @@
+/* process.h - child processes: programs, and functions that must not take this process along
+ *
+ * mpk_process_run starts children, waits for them and tells how each one ended. What the
+ * callers need is told by the members of struct mpk_process:
+ *
+ *     a compiler              argv
+ *     what a compiler can do  argv, output discarded
+ *     LLVM on a user's IR     run
+ *     a module's function     run, contained, with a timeout
+ *
+ * A process that outlives its caller is another matter: cleanup.h.
+ */
+#ifndef MPK_PROCESS_PROCESS_H
+#define MPK_PROCESS_PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+
+/* The child's own view of itself. */
+struct mpk_process_self;
+
+/* The work of a child that is a fork of this process. What it allocates and changes is lost,
+ * what it writes to files and to shared memory stays. */
+typedef enum mpk_code mpk_process_fn(struct mpk_process_self *self, void *data,
+				     struct mpk_error *err);
+
+/* Where a child's standard output and standard error go. Its standard input is empty. */
+enum mpk_process_output {
+	MPK_OUTPUT_MESSAGES, /* both to our standard error, for the user to read */
+	MPK_OUTPUT_DISCARD,  /* nowhere */
+	MPK_OUTPUT_FILE,     /* standard output to a descriptor, standard error to ours */
+};
+
+/* A child to be. Either argv or run is set; zero serves for all other members. Borrowed. */
+struct mpk_process {
+	const char *const *argv; /* NULL-terminated; argv[0] is looked up in PATH; no shell */
+	const char *const *env;  /* argv: "NAME=value" in addition to ours, NULL-terminated */
+	const char *dir;         /* argv: the directory that it begins in; NULL: ours */
+
+	mpk_process_fn *run;
+	void *data; /* for run */
+
+	enum mpk_process_output output;
+	int fd;         /* MPK_OUTPUT_FILE; appended to from its current position */
+	double timeout; /* seconds; 0: none */
+
+	/* What it may do is unknown: it gets a process group of its own, out of reach of a
+	 * terminal's signals; when it ends, all that it started is killed, even what left the
+	 * group; and when we end, it gets SIGKILL. Other children get SIGTERM then, to remove
+	 * the files that they have begun, and what they started is left alone. */
+	bool contained;
+};
+
+enum mpk_process_how {
+	MPK_PROCESS_LEFT_OUT,     /* another one had failed before it was started */
+	MPK_PROCESS_NOT_EXECUTED, /* argv: no such program or directory; status is the errno */
+	MPK_PROCESS_RETURNED,     /* run came back; error.code is what it returned */
+	MPK_PROCESS_QUIT,         /* run ended the process and did not come back; status likewise */
+	MPK_PROCESS_EXITED,       /* argv: status is its exit status */
+	MPK_PROCESS_KILLED,       /* status is the signal */
+	MPK_PROCESS_LATE,         /* killed at the end of its time */
+};
+
+struct mpk_process_end {
+	enum mpk_process_how how;
+	int status;
+	struct mpk_error error; /* MPK_PROCESS_RETURNED: of run */
+};
+
+/* mpk_process_run - run children and wait for them
+ * They are started in order, at most parallel at a time (0 is 1). Once one has failed no
+ * further one is started, and those that run are waited for. Handlers of this program do
+ * not run in a child; signals that are ignored here stay ignored, but for SIGCHLD. Children
+ * that the caller has otherwise are left alone. For one thread at a time: what this process
+ * does on SIGCHLD is changed until the function returns.
+ * @ends    receives count elements
+ * Returns  MPK_OK whatever the children did; MPK_E_IO: a process could not be made;
+ *          MPK_E_NOMEM */
+enum mpk_code mpk_process_run(const struct mpk_process *list, size_t count, unsigned parallel,
+			      struct mpk_process_end *ends, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_process_succeeded - whether it exited with 0 or returned MPK_OK */
+bool mpk_process_succeeded(const struct mpk_process_end *end);
+
+/* mpk_process_set_timeout - in a child's run: it has so many seconds from now on, in place of
+ * what was left; 0: as many as it likes */
+void mpk_process_set_timeout(struct mpk_process_self *self, double seconds);
+
+#endif

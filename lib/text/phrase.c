@@ -1,0 +1,31 @@
+#include "text/phrase.h"
+
+#include <inttypes.h>
+
+#include "text/escape.h"
+
+void mpk_put_count(struct mpk_strbuf *out, uint64_t n, const char *what)
+{
+	mpk_strbuf_printf(out, "%" PRIu64 " %s%s", n, what, n == 1 ? "" : "s");
+}
+
+void mpk_put_also(struct mpk_strbuf *out, uint64_t n, const char *what)
+{
+	mpk_strbuf_puts(out, ", ");
+	mpk_put_count(out, n, what);
+}
+
+void mpk_put_more(struct mpk_strbuf *out, size_t count)
+{
+	if (count > MPK_NAMES_SHOWN)
+		mpk_strbuf_printf(out, " and %zu more", count - MPK_NAMES_SHOWN);
+}
+
+void mpk_put_names(struct mpk_strbuf *out, const struct mpk_span *names, size_t count)
+{
+	for (size_t i = 0; i < count && i < MPK_NAMES_SHOWN; i++) {
+		mpk_strbuf_puts(out, i ? ", " : "");
+		mpk_escape(out, names[i]);
+	}
+	mpk_put_more(out, count);
+}

@@ -1,0 +1,26 @@
+/* phrase.h - pieces of sentences that many views print: "2 kernels", "a, b and 3 more" */
+#ifndef MPK_TEXT_PHRASE_H
+#define MPK_TEXT_PHRASE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/span.h"
+#include "base/strbuf.h"
+
+/* How many names of a list are printed; --json has all. */
+enum { MPK_NAMES_SHOWN = 8 };
+
+/* mpk_put_count - append "1 kernel", "2 kernels"
+ * mpk_put_also - append ", 1 kernel", ", 2 kernels"
+ * @what    the singular */
+void mpk_put_count(struct mpk_strbuf *out, uint64_t n, const char *what);
+void mpk_put_also(struct mpk_strbuf *out, uint64_t n, const char *what);
+
+/* mpk_put_more - append " and 3 more" when count names are more than MPK_NAMES_SHOWN */
+void mpk_put_more(struct mpk_strbuf *out, size_t count);
+
+/* mpk_put_names - append the first names, escaped, with commas, and how many more there are */
+void mpk_put_names(struct mpk_strbuf *out, const struct mpk_span *names, size_t count);
+
+#endif

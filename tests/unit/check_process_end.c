@@ -1,0 +1,178 @@
+/* Child processes (process/process.h, cleanup.h): their time, and what is left of them. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "process/cleanup.h"
+#include "process_made.h"
+
+/* --- time -------------------------------------------------------------------------- */
+
+START_TEST(late_ones_are_killed)
+{
+	struct mpk_process p = shell("sleep 60");
+	double began = seconds();
+
+	p.timeout = 0.2;
+	p.contained = _i;
+	struct mpk_process_end end = run_one(&p);
+	ck_assert_int_eq(end.how, MPK_PROCESS_LATE);
+	ck_assert(seconds() - began >= 0.2);
+}
+END_TEST
+
+static enum mpk_code take_more_time(struct mpk_process_self *self, void *data,
+				    struct mpk_error *err)
+{
+	(void)data;
+	(void)err;
+	mpk_process_set_timeout(self, 0);
+	(void)usleep(700000);
+	mpk_process_set_timeout(self, 0.1);
+	(void)sleep(60);
+	return MPK_OK;
+}
+
+/* A deadline that is taken away does not end the child, one that is set later does. */
+START_TEST(deadline_moves)
+{
+	struct mpk_process p = { .run = take_more_time, .timeout = 0.4, .contained = true };
+	double began = seconds();
+
+	struct mpk_process_end end = run_one(&p);
+	ck_assert_int_eq(end.how, MPK_PROCESS_LATE);
+	ck_assert(seconds() - began >= 0.8);
+}
+END_TEST
+
+/* --- what is left ------------------------------------------------------------------ */
+
+/* Row: not contained, contained; ended by itself or at its time. A daemon that has left the
+ * group and the session of the child is killed only with one that is contained. */
+START_TEST(daemons)
+{
+	bool contained = _i > 0, late = _i == 2;
+	struct mpk_process p = shell(late ? "setsid sh -c 'echo $$ >pid; exec sleep 60' & sleep 60"
+					  : "setsid sh -c 'echo $$ >pid; exec sleep 60' & "
+					    "while [ ! -s pid ]; do sleep 0.01; done");
+
+	p.contained = contained;
+	p.timeout = late ? 1 : 0;
+	struct mpk_process_end end = run_one(&p);
+	ck_assert_int_eq(end.how, late ? MPK_PROCESS_LATE : MPK_PROCESS_EXITED);
+	pid_t pid = pid_in("pid");
+	ck_assert_int_eq(has_ended(pid), contained);
+	(void)kill(pid, SIGKILL);
+}
+END_TEST
+
+/* Row: contained or not. A program ends when the process that runs it is killed. */
+START_TEST(children_end_with_us)
+{
+	struct mpk_process p = shell("echo $$ >pid; exec sleep 60");
+	pid_t child = fork();
+
+	p.contained = _i;
+	if (child == 0) {
+		(void)run_one(&p);
+		_exit(0);
+	}
+	pid_t pid = pid_in("pid");
+	ck_assert_int_eq(kill(child, SIGKILL), 0);
+	ck_assert_int_eq(waitpid(child, NULL, 0), child);
+	assert_ends(pid);
+}
+END_TEST
+
+/* --- the cleanup process ------------------------------------------------------------ */
+
+static void say_cleaned(void *data)
+{
+	int fd = open(data, O_WRONLY | O_CREAT, 0600);
+
+	(void)!write(fd, "cleaned", 7);
+	(void)close(fd);
+}
+
+/* The whole path: it may be in another directory by then. */
+static char *mark_path(void)
+{
+	return mpk_arena_printf(&arena, "%s/cleaned", dir);
+}
+
+START_TEST(cleanup_after_a_kill)
+{
+	char *path = mark_path();
+	pid_t child = fork();
+
+	if (child == 0) {
+		struct mpk_cleanup c = { 0 };
+
+		(void)signal(SIGINT, SIG_DFL); /* the test runner's handler would kill the test */
+		if (mpk_cleanup_start(say_cleaned, path, &c, NULL) == MPK_OK)
+			(void)raise(_i ? SIGKILL : SIGINT);
+		_exit(1);
+	}
+	ck_assert_int_eq(waitpid(child, NULL, 0), child);
+	wait_for_file(path);
+}
+END_TEST
+
+START_TEST(cleanup_is_called_off)
+{
+	struct mpk_cleanup c = { 0 };
+	char *path = mark_path();
+
+	mpk_cleanup_stop(&c, true); /* there is none */
+	ck_assert_int_eq(mpk_cleanup_start(say_cleaned, path, &c, NULL), MPK_OK);
+	mpk_cleanup_stop(&c, false);
+	mpk_cleanup_stop(&c, true);
+	ck_assert_int_eq(mpk_cleanup_start(say_cleaned, path, &c, NULL), MPK_OK);
+	(void)usleep(100000);
+	ck_assert_int_ne(access(path, F_OK), 0);
+	mpk_cleanup_stop(&c, true);
+	wait_for_file(path);
+}
+END_TEST
+
+/* Whoever waits for the end of our output does not wait for the cleanup process. */
+START_TEST(cleanup_holds_no_descriptor)
+{
+	struct mpk_cleanup c = { 0 };
+	char *path = mark_path(), byte;
+	int ends_of[2];
+
+	ck_assert_int_eq(pipe(ends_of), 0);
+	int high = fcntl(ends_of[1], F_DUPFD, 500);
+	ck_assert_int_ge(high, 500);
+	ck_assert_int_eq(mpk_cleanup_start(say_cleaned, path, &c, NULL), MPK_OK);
+	ck_assert_int_eq(close(ends_of[1]) | close(high), 0);
+	ck_assert_int_eq(read(ends_of[0], &byte, 1), 0);
+	ck_assert_int_eq(close(ends_of[0]), 0);
+	mpk_cleanup_stop(&c, false);
+	/* nor is it a child that anybody could wait for */
+	ck_assert_int_eq(waitpid(-1, NULL, 0), -1);
+	ck_assert_int_eq(errno, ECHILD);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("process_end");
+	TCase *time = add_case(suite, "time"), *left = add_case(suite, "what is left");
+
+	tcase_add_loop_test(time, late_ones_are_killed, 0, 2);
+	tcase_add_test(time, deadline_moves);
+	tcase_add_loop_test(left, daemons, 0, 3);
+	tcase_add_loop_test(left, children_end_with_us, 0, 2);
+	tcase_add_loop_test(left, cleanup_after_a_kill, 0, 2);
+	tcase_add_test(left, cleanup_is_called_off);
+	tcase_add_test(left, cleanup_holds_no_descriptor);
+
+	SRunner *runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	int failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

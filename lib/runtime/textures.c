@@ -24,8 +24,7 @@ enum mpk_code mpk_texture_storage(struct mpk_devices *devices, struct mpk_dldevi
 	MPK_TRY(mpk_tensor_bytes_of(texture->dtype, texture->shape, texture->ndim, &bytes, err));
 	MPK_TRY(mpk_devices_get(devices, where, &device, err));
 	storage = calloc(1, sizeof *storage);
-	if (!storage)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(storage, err);
 	code = mpk_device_alloc_texture(device, texture, &storage->data, err);
 	if (code != MPK_OK) {
 		free(storage);

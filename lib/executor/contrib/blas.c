@@ -162,8 +162,7 @@ static enum mpk_code call(const char *name, int32_t ndim, const struct mpk_args 
 		transpose(&p.b);
 	MPK_TRY(check(&a, &p, err));
 	p.sums = calloc((size_t)p.c.columns + 1, sizeof *p.sums);
-	if (!p.sums)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(p.sums, err);
 	for (int64_t i = 0; i < p.c.count; i++)
 		multiply(&p, i);
 	free(p.sums);

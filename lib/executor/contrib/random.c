@@ -275,8 +275,7 @@ static enum mpk_code add_all(struct mpk_runtime *runtime, struct engine *engine,
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(functions); i++) {
 		struct random_function *f = calloc(1, sizeof *f);
 
-		if (!f)
-			return mpk_fail_nomem(err);
+		MPK_TRY_ALLOC(f, err);
 		f->base = (struct mpk_function){
 			.refs = 1, .name = functions[i].name, .call = call, .destroy = destroy
 		};
@@ -294,8 +293,7 @@ enum mpk_code mpk_contrib_add_random(struct mpk_runtime *runtime, struct mpk_err
 	struct engine *engine = calloc(1, sizeof *engine);
 	enum mpk_code code;
 
-	if (!engine)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(engine, err);
 	atomic_init(&engine->refs, 1);
 	(void)pthread_mutex_init(&engine->lock, NULL);
 	code = add_all(runtime, engine, err);

@@ -71,7 +71,8 @@ static enum mpk_code begin(struct sorting *s, const char *name, const struct mpk
 	s->descending = !ascend;
 	s->items = calloc(s->lists.length + 1, sizeof *s->items);
 	s->scratch = calloc(s->lists.length + 1, sizeof *s->scratch);
-	return s->items && s->scratch ? MPK_OK : mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(s->items && s->scratch, err);
+	return MPK_OK;
 }
 
 /* An output like the input, but for the extent of the axis, which may be another. */

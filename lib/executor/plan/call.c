@@ -13,8 +13,7 @@ static enum mpk_code call_recorded(struct mpk_plans *plans,
 	struct mpk_value *own = calloc(count + 1, sizeof *own);
 	enum mpk_code code;
 
-	if (!own)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(own, err);
 	for (size_t i = 0; i < count; i++)
 		own[i] = mpk_value_hold(args[i]);
 	*recorder = mpk_recorder_begin(plans, function, own, count);

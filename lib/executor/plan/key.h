@@ -24,6 +24,7 @@ bool mpk_plan_key_make(struct mpk_plan_key *key, size_t function, const struct m
 /* mpk_plan_key_copy - into *to, which is overwritten; false when memory is out */
 bool mpk_plan_key_copy(struct mpk_plan_key *to, const struct mpk_plan_key *from);
 
+/* mpk_plan_key_equal - word by word */
 bool mpk_plan_key_equal(const struct mpk_plan_key *a, const struct mpk_plan_key *b);
 void mpk_plan_key_fini(struct mpk_plan_key *key);
 

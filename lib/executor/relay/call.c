@@ -39,8 +39,7 @@ static enum mpk_code take_and_call(struct mpk_relay_vm *vm, size_t function,
 				MPK_QUOTE(mpk_span_str(callee->name)), callee->params.count, count);
 	if (count > FEW)
 		taken = malloc(count * sizeof *taken);
-	if (!taken)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(taken, err);
 	code = mpk_relay_inputs_take(vm, callee, args, taken, err);
 	if (code == MPK_OK) {
 		code = call(vm, function, taken, count, result, err);

@@ -26,8 +26,7 @@ static enum mpk_code call_closure(struct mpk_function *self, const struct mpk_ar
 
 	if (count > MPK_ARRAY_COUNT(few))
 		values = malloc(count * sizeof *values);
-	if (!values)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(values, err);
 	code = call(c, args, values, err);
 	if (code == MPK_OK)
 		code = c->vm->invoke(c->vm, c->function, values, count, result, err);

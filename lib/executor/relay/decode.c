@@ -88,8 +88,7 @@ static enum mpk_code places_of(struct decoder *d, struct mpk_span words, size_t 
 {
 	uint32_t *list = mpk_arena_array(&d->p->arena, count + 1, sizeof *list);
 
-	if (!list)
-		return mpk_fail_nomem(d->err);
+	MPK_TRY_ALLOC(list, d->err);
 	if (words.len / 8 != count)
 		return mpk_fail(d->err, MPK_E_CORRUPT, "devices of %zu %s for %zu", words.len / 8,
 				what, count);
@@ -113,8 +112,7 @@ static enum mpk_code decode_places(struct decoder *d)
 	int64_t host = x->layout == MPK_RELAY_08 ? MPK_DL_CPU : x->host_device;
 
 	d->places = mpk_arena_array(&p->arena, room + 1, sizeof *d->places);
-	if (!d->places)
-		return mpk_fail_nomem(d->err);
+	MPK_TRY_ALLOC(d->places, d->err);
 	p->places = d->places;
 	for (; x->layout != MPK_RELAY_08 && p->place_count < x->device_count; p->place_count++)
 		d->places[p->place_count] =
@@ -410,8 +408,7 @@ static enum mpk_code decode_function(struct decoder *d, struct mpk_relay_callee 
 {
 	MPK_TRY(check_registers(d));
 	c->name = mpk_arena_text(&d->p->arena, d->f->info.items[0]);
-	if (!c->name)
-		return mpk_fail_nomem(d->err);
+	MPK_TRY_ALLOC(c->name, d->err);
 	c->start = d->start;
 	c->end = d->start + (uint32_t)d->f->instr_count;
 	c->register_count = (uint32_t)d->f->register_file_size;
@@ -446,8 +443,7 @@ static enum mpk_code make_room(struct mpk_relay_program *p, struct mpk_error *er
 	p->registers = mpk_arena_array(&p->arena, (size_t)words + 1, sizeof *p->registers);
 	p->extents = mpk_arena_array(&p->arena, (size_t)words + 1, sizeof *p->extents);
 	p->numbers = mpk_arena_array(&p->arena, p->step_count + 1, sizeof *p->numbers);
-	if (!p->callees || !p->steps || !p->registers || !p->extents || !p->numbers)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(p->callees && p->steps && p->registers && p->extents && p->numbers, err);
 	return MPK_OK;
 }
 

@@ -79,8 +79,7 @@ enum mpk_code mpk_relay_inputs_order(const struct mpk_relay_callee *c, size_t sk
 		return MPK_OK;
 	}
 	places = calloc(wanted + 1, sizeof(const struct mpk_value *));
-	if (!places)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(places, err);
 	code = place_named(c, skip, args, places, err);
 	for (size_t i = 0; i < args->count && code == MPK_OK; i++) {
 		if (args->names[i].len)

@@ -25,10 +25,10 @@ static enum mpk_code push_frame(struct mpk_relay_vm *vm, size_t callee, struct m
 	if (vm->frame_count >= MPK_RELAY_FRAMES_MAX || top > MPK_RELAY_STACK_MAX)
 		return mpk_fail(err, MPK_E_RAISED, "RuntimeError: %s: recursion without end",
 				MPK_QUOTE(mpk_span_str(c->name)));
-	if (!mpk_vec_reserve(&vm->frames, &vm->frame_cap, vm->frame_count + 1,
-			     sizeof *vm->frames) ||
-	    !mpk_vec_reserve(&vm->stack, &vm->stack_cap, top, sizeof *vm->stack))
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(mpk_vec_reserve(&vm->frames, &vm->frame_cap, vm->frame_count + 1,
+				      sizeof *vm->frames) &&
+			      mpk_vec_reserve(&vm->stack, &vm->stack_cap, top, sizeof *vm->stack),
+		      err);
 	if (c->register_count)
 		memset(vm->stack + base, 0, c->register_count * sizeof *vm->stack);
 	vm->stack_used = top;

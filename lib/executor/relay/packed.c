@@ -74,8 +74,7 @@ static enum mpk_code collect(const struct mpk_relay_vm *vm, const struct mpk_rel
 	a->count = 0;
 	if (count > FEW)
 		a->values = malloc(count * sizeof *a->values);
-	if (!a->values)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(a->values, err);
 	for (uint32_t i = 0; i < s->count; i++) {
 		if (i == s->count - (uint32_t)s->number)
 			a->outputs = a->count;
@@ -116,8 +115,7 @@ static enum mpk_code call_address(const struct mpk_function *f, const struct arg
 	struct mpk_packed p;
 	enum mpk_code code;
 
-	if (!memory)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(memory, err);
 	p = mpk_packed_at(f->convention, memory, a->count);
 	for (size_t i = 0; i < a->count; i++)
 		mpk_packed_set_tensor(&p, i, &a->values[i].tensor->dl);

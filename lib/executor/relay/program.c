@@ -13,14 +13,12 @@ static enum mpk_code resolve(struct mpk_relay_program *p, struct mpk_node_module
 {
 	p->packed_count = p->x.primitives.count;
 	p->packed = mpk_arena_array(&p->arena, p->packed_count + 1, sizeof *p->packed);
-	if (!p->packed)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(p->packed, err);
 	for (size_t i = 0; i < p->packed_count; i++) {
 		struct mpk_module_search search = { 0 };
 		const char *name = mpk_arena_text(&p->arena, p->x.primitives.items[i]);
 
-		if (!name)
-			return mpk_fail_nomem(err);
+		MPK_TRY_ALLOC(name, err);
 		p->packed[i].name = p->x.primitives.items[i];
 		MPK_TRY(mpk_module_find_import(&node->base, name, &p->packed[i].function, &search,
 					       err));
@@ -40,8 +38,7 @@ static enum mpk_code load(struct mpk_relay_program *p, struct mpk_node_module *n
 	MPK_TRY(mpk_relay_check(&p->x, err));
 	MPK_TRY(mpk_relay_decode(p, err));
 	p->late = mpk_arena_array(&p->arena, p->x.const_count + 1, sizeof(struct mpk_tensor *));
-	if (!p->late)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(p->late, err);
 	return resolve(p, node, err);
 }
 
@@ -50,8 +47,7 @@ enum mpk_code mpk_relay_program_load(struct mpk_node_module *node, struct mpk_re
 {
 	struct mpk_relay_program *p = calloc(1, sizeof *p);
 
-	if (!p)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(p, err);
 	atomic_init(&p->refs, 1);
 	p->runtime = node->host->runtime;
 	p->context = mpk_host_context(node->host);
@@ -172,8 +168,7 @@ enum mpk_code mpk_relay_program_needs(const struct mpk_relay_program *p, size_t 
 	n.packed = calloc(p->packed_count + 1, sizeof *n.packed);
 	n.consts = calloc(p->const_count + 1, sizeof *n.consts);
 	n.waiting = calloc(p->callee_count + 1, sizeof *n.waiting);
-	if (!n.functions || !n.packed || !n.consts || !n.waiting)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(n.functions && n.packed && n.consts && n.waiting, err);
 	need_function(&n, function);
 	while (n.waiting_count) {
 		const struct mpk_relay_callee *c = &p->callees[n.waiting[--n.waiting_count]];

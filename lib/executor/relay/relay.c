@@ -32,8 +32,7 @@ static enum mpk_code open_node(struct mpk_node_module *node, struct mpk_error *e
 	struct model *m = calloc(1, sizeof *m);
 	enum mpk_code code;
 
-	if (!m)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(m, err);
 	code = mpk_relay_program_load(node, &m->program, err);
 	if (code != MPK_OK) {
 		model_free(m);

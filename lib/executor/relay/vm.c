@@ -48,7 +48,8 @@ static enum mpk_code take_devices(struct mpk_relay_vm *vm, const struct mpk_dlde
 		.allocators = vm->allocators,
 		.count = p->place_count,
 	});
-	return vm->plans ? MPK_OK : mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(vm->plans, err);
+	return MPK_OK;
 }
 
 /* --- life ---------------------------------------------------------------------------------- */
@@ -70,8 +71,7 @@ enum mpk_code mpk_relay_vm_create(struct mpk_relay_program *program, mpk_relay_i
 	struct mpk_relay_vm *vm = calloc(1, sizeof *vm);
 	enum mpk_code code;
 
-	if (!vm)
-		return mpk_fail_nomem(err);
+	MPK_TRY_ALLOC(vm, err);
 	atomic_init(&vm->refs, 1);
 	vm->invoke = invoke;
 	vm->step_limit = UINT64_MAX;

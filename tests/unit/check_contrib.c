@@ -160,7 +160,7 @@ static void fill(struct mpk_value *v, bool few)
 
 		e.i = number - (type.code == MPK_DTYPE_INT ? 3 : 0);
 		e.u = (uint64_t)number;
-		e.f = number == 6 ? (double)NAN : (double)number - 2 ? (double)number - 2 : -0.0;
+		e.f = number == 6 ? (double)NAN : number == 2 ? -0.0 : (double)number - 2;
 		mpk_element_store(type, e, data + i * mpk_dtype_bytes(type));
 	}
 	for (uint64_t i = 0; mpk_dtype_is_bool(type) && i < v->tensor->bytes; i++)

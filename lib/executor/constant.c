@@ -13,10 +13,9 @@ static enum mpk_code in_place(struct mpk_host *host, struct mpk_span content,
 			      struct mpk_storage **out, struct mpk_error *err)
 {
 	struct mpk_host *owner = mpk_host_hold(host);
-	enum mpk_code code =
-		mpk_storage_wrap((void *)(uintptr_t)content.data, content.len,
-				 (struct mpk_dldevice){ MPK_DL_CPU, 0 }, owner, release_host, out,
-				 err);
+	enum mpk_code code = mpk_storage_wrap((void *)(uintptr_t)content.data, content.len,
+					      (struct mpk_dldevice){ MPK_DL_CPU, 0 }, owner,
+					      release_host, out, err);
 
 	if (code != MPK_OK)
 		mpk_host_drop(owner);

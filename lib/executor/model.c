@@ -62,7 +62,7 @@ static struct mpk_model_tensor typed(const struct mpk_graph_json *g, struct mpk_
 {
 	const struct mpk_graph_entry *e = &g->entries[mpk_graph_json_entry(g, ref)];
 
-	return (struct mpk_model_tensor){ name, true, e->dtype, e->shape, e->ndim };
+	return (struct mpk_model_tensor){ name, true, e->dtype, e->shape, e->ndim, NULL };
 }
 
 /* Inputs that no parameter of the file fills, with the types the graph gives them. */

@@ -19,6 +19,9 @@ struct mpk_model_tensor {
 	struct mpk_dtype dtype;
 	const int64_t *shape;
 	size_t ndim;
+	/* ndim names: an extent with a name is symbolic, "n", and what stands in shape for it does
+	 * not count; it is the same wherever a call has the name. NULL: all are fixed */
+	const struct mpk_span *symbols;
 };
 
 struct mpk_model {
@@ -29,6 +32,9 @@ struct mpk_model {
 	size_t input_count;
 	const struct mpk_model_tensor *outputs;
 	size_t output_count;
+	const struct mpk_model_tensor *params; /* what the file fills, and a call may replace by
+						* name; NULL: not known, or nothing */
+	size_t param_count;
 };
 
 struct mpk_models {

@@ -5,11 +5,13 @@
 
 #include "base/arena.h"
 #include "base/strmap.h"
+#include "base/vec.h"
 #include "kinds.h"
 #include "runtime/link.h"
 #include "runtime/module_api.h"
 #include "runtime/node.h"
 #include "text/escape.h"
+#include "text/phrase.h"
 
 struct mpk_library {
 	struct mpk_host *host;
@@ -87,57 +89,108 @@ static const char *resolve(const struct mpk_host_code *code, const char *name)
 	return found;
 }
 
-static const struct mpk_kind *executor_of(const struct mpk_tree *tree, size_t *index)
-{
-	for (size_t i = 0; tree && i < tree->count; i++) {
-		const struct mpk_kind *kind = mpk_kind_find(tree->nodes[i].kind);
+/* Names that a user may have meant. */
+struct names {
+	struct mpk_span *items;
+	size_t count, cap;
+};
 
-		if (!tree->nodes[i].is_lib && kind && kind->role == MPK_ROLE_EXECUTOR) {
+static void names_fini(struct names *n)
+{
+	free(n->items);
+}
+
+static void add_name(struct names *n, struct mpk_span name)
+{
+	if (mpk_vec_reserve(&n->items, &n->cap, n->count + 1, sizeof *n->items))
+		n->items[n->count++] = name;
+}
+
+static void add_loaded(struct names *n, struct mpk_node_module *node)
+{
+	struct mpk_span name;
+
+	if (node->is_open && node->loader->name_at)
+		for (size_t i = 0; node->loader->name_at(node, i, &name); i++)
+			add_name(n, name);
+}
+
+/* What the loaders of all modules have. All were asked for the name that nobody has: those that can be
+ * made ready are. Children stand behind their parents in the tree, so one pass meets every one. */
+static void add_all_loaded(struct names *n, const struct mpk_tree *tree, struct mpk_module *root)
+{
+	struct mpk_node_module **nodes;
+
+	if (!tree || !tree->count)
+		return;
+	nodes = calloc(tree->count, sizeof(struct mpk_node_module *));
+	if (!nodes)
+		return;
+	nodes[0] = (struct mpk_node_module *)root;
+	for (size_t i = 0; i < tree->count; i++) {
+		if (!nodes[i])
+			continue;
+		add_loaded(n, nodes[i]);
+		for (size_t k = 0; k < nodes[i]->base.import_count; k++)
+			nodes[tree->nodes[i].children[k]] =
+				(struct mpk_node_module *)nodes[i]->base.imports[k];
+	}
+	free(nodes);
+}
+
+static void suggest(struct mpk_library *lib, const char *name, struct mpk_strbuf *text)
+{
+	MPK_CLEANUP(names_fini) struct names n = { 0 };
+	const struct mpk_host_code *code = &lib->host->code;
+
+	add_all_loaded(&n, code->tree, lib->root);
+	for (size_t i = 0; i < code->function_count; i++)
+		add_name(&n, mpk_span_str(code->functions[i].name));
+	if (!n.count)
+		return;
+
+	size_t close = mpk_closest(mpk_span_str(name), n.items, n.count);
+	if (close < n.count) {
+		mpk_strbuf_printf(text, "; did you mean '%s'?", MPK_QUOTE(n.items[close]));
+		return;
+	}
+	mpk_strbuf_puts(text, "; it has: ");
+	mpk_put_names(text, n.items, n.count);
+}
+
+/* The first executor in the tree that has no loader here. */
+static const struct mpk_node *executor_without_loader(const struct mpk_library *lib, size_t *index)
+{
+	const struct mpk_tree *tree = lib->host->code.tree;
+
+	for (size_t i = 0; tree && i < tree->count; i++) {
+		const struct mpk_node *node = &tree->nodes[i];
+		const struct mpk_kind *kind = mpk_kind_find(node->kind);
+
+		if (!node->is_lib && kind && kind->role == MPK_ROLE_EXECUTOR &&
+		    !mpk_runtime_find_loader(lib->host->runtime, node->kind)) {
 			*index = i;
-			return kind;
+			return node;
 		}
 	}
 	return NULL;
 }
 
-static void suggest(const struct mpk_host_code *code, const char *name, struct mpk_strbuf *text)
-{
-	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
-	size_t count = code->function_count;
-	struct mpk_span *names = mpk_arena_array(&arena, count ? count : 1, sizeof *names);
-
-	if (!names || !count)
-		return;
-	for (size_t i = 0; i < count; i++)
-		names[i] = mpk_span_str(code->functions[i].name);
-
-	size_t close = mpk_closest(mpk_span_str(name), names, count);
-	if (close < count) {
-		mpk_strbuf_printf(text, "; did you mean '%s'?", MPK_QUOTE(names[close]));
-		return;
-	}
-	mpk_strbuf_puts(text, "; it has:");
-	for (size_t i = 0; i < count && i < 8; i++)
-		mpk_strbuf_printf(text, "%s %s", i ? "," : "", MPK_QUOTE(names[i]));
-	if (count > 8)
-		mpk_strbuf_printf(text, " and %zu more", count - 8);
-}
-
-static enum mpk_code not_found(const struct mpk_host_code *code, const char *name,
-			       struct mpk_error *err)
+static enum mpk_code not_found(struct mpk_library *lib, const char *name, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf hint = { 0 };
 	size_t at;
-	const struct mpk_kind *kind = executor_of(code->tree, &at);
+	const struct mpk_node *executor = executor_without_loader(lib, &at);
 	char path[64];
 
-	suggest(code, name, &hint);
-	if (kind)
+	suggest(lib, name, &hint);
+	if (executor)
 		return mpk_fail(
 			err, MPK_E_NOTFOUND,
 			"no host function '%s'%s; functions of the model itself are held by the %s module at %s, for an executor, which this minspect has not",
-			MPK_QUOTE(mpk_span_str(name)), mpk_strbuf_text(&hint), kind->name,
-			mpk_tree_path(code->tree, at, path, sizeof path));
+			MPK_QUOTE(mpk_span_str(name)), mpk_strbuf_text(&hint),
+			MPK_QUOTE(executor->kind),
+			mpk_tree_path(lib->host->code.tree, at, path, sizeof path));
 	return mpk_fail(err, MPK_E_NOTFOUND, "no function '%s'%s", MPK_QUOTE(mpk_span_str(name)),
 			mpk_strbuf_text(&hint));
 }
@@ -159,7 +212,7 @@ enum mpk_code mpk_library_find(struct mpk_library *lib, const char *name, struct
 	if (!f)
 		MPK_TRY(mpk_host_find(lib->host, lib->root, wanted, &f, err));
 	if (!f)
-		return not_found(&lib->host->code, name, err);
+		return not_found(lib, name, err);
 	*out = f;
 	return MPK_OK;
 }

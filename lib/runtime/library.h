@@ -34,8 +34,8 @@ struct mpk_module *mpk_library_root(struct mpk_library *library);
 
 /* mpk_library_find - the function a user named, entry names resolved ("main",
  * "__tvm_main__", a data symbol that names another function)
- * Returns  MPK_OK, one reference in *out; MPK_E_NOTFOUND with "did you mean" and, when
- *          the tree has an executor, what kind holds the functions of the model; what made a
+ * Returns  MPK_OK, one reference in *out; MPK_E_NOTFOUND with "did you mean", also of a model's
+ *          functions, and, when the tree has a model that nobody here runs, its kind; what made a
  *          module fail that may have it */
 enum mpk_code mpk_library_find(struct mpk_library *library, const char *name,
 			       struct mpk_function **out, struct mpk_error *err) MPK_MUST_CHECK;

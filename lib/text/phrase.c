@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "text/escape.h"
+#include "text/shell.h"
 
 void mpk_put_count(struct mpk_strbuf *out, uint64_t n, const char *what)
 {
@@ -28,4 +29,13 @@ void mpk_put_names(struct mpk_strbuf *out, const struct mpk_span *names, size_t 
 		mpk_escape(out, names[i]);
 	}
 	mpk_put_more(out, count);
+}
+
+void mpk_put_word(struct mpk_strbuf *out, struct mpk_span word)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf safe = { 0 };
+
+	mpk_escape(&safe, word);
+	mpk_shell_quote(out, mpk_span_of(safe.data, safe.len));
+	out->failed |= safe.failed;
 }

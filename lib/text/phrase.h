@@ -23,4 +23,8 @@ void mpk_put_more(struct mpk_strbuf *out, size_t count);
 /* mpk_put_names - append the first names, escaped, with commas, and how many more there are */
 void mpk_put_names(struct mpk_strbuf *out, const struct mpk_span *names, size_t count);
 
+/* mpk_put_word - append a word of a command line as a shell takes it back; what a terminal would obey is
+ * escaped before */
+void mpk_put_word(struct mpk_strbuf *out, struct mpk_span word);
+
 #endif

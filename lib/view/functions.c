@@ -1,4 +1,5 @@
 /* --functions as text: what can be called, by whom it is called, with a command line to paste. */
+#include "executor/executor.h"
 #include "text/escape.h"
 #include "text/phrase.h"
 #include "view/node_info.h"
@@ -52,9 +53,9 @@ static void put_models(const struct mpk_view *view, const struct mpk_view_node *
 		return;
 	mpk_strbuf_printf(out, "%s: ", n->path);
 	mpk_escape(out, n->node->kind);
-	mpk_strbuf_puts(
-		out,
-		" functions, for an executor: this minspect calls host functions and kernels\n");
+	mpk_strbuf_puts(out, mpk_executors_have(n->node->kind)
+				     ? " functions\n"
+				     : " functions, for an executor that this minspect has not\n");
 	mpk_node_lines(n, "  ", out);
 	for (size_t i = 0; i < n->models.count; i++) {
 		const struct mpk_model *m = &n->models.items[i];

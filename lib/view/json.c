@@ -98,6 +98,24 @@ static struct json_t *put_kernel(const struct mpk_function_info *f, struct mpk_j
 	return o;
 }
 
+/* Extents are numbers, symbolic ones their names. */
+static void put_shape(const struct mpk_model_tensor *t, struct mpk_json *j, struct json_t *at)
+{
+	struct json_t *array;
+
+	if (!t->typed) {
+		mpk_json_null(j, at, "shape");
+		return;
+	}
+	array = mpk_json_array(j, at, "shape");
+	for (size_t i = 0; i < t->ndim; i++) {
+		if (t->symbols && t->symbols[i].len)
+			mpk_json_span(j, array, NULL, t->symbols[i]);
+		else
+			mpk_json_i64(j, array, NULL, t->shape[i]);
+	}
+}
+
 static void put_tensors(const struct mpk_model_tensor *list, size_t count, const char *key,
 			struct mpk_json *j, struct json_t *at)
 {
@@ -109,10 +127,7 @@ static void put_tensors(const struct mpk_model_tensor *list, size_t count, const
 		mpk_json_span(j, o, "name", list[i].name);
 		mpk_json_text(j, o, "dtype",
 			      list[i].typed ? mpk_dtype_print(list[i].dtype, type) : NULL);
-		if (list[i].typed)
-			mpk_json_i64s(j, o, "shape", list[i].shape, list[i].ndim);
-		else
-			mpk_json_null(j, o, "shape");
+		put_shape(&list[i], j, o);
 	}
 }
 

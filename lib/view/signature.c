@@ -1,9 +1,9 @@
 /* How a function is written down: its signature, and a command line that calls it. */
 #include <inttypes.h>
-#include <string.h>
 
+#include "executor/model_text.h"
 #include "text/escape.h"
-#include "text/shell.h"
+#include "text/phrase.h"
 #include "view/view.h"
 
 void mpk_view_kernel_text(const struct mpk_function_info *f, bool tags, struct mpk_strbuf *out)
@@ -42,7 +42,7 @@ static void put_tensors(const struct mpk_model_tensor *list, size_t count, struc
 		if (!list[i].typed)
 			continue;
 		mpk_strbuf_puts(out, list[i].name.len ? ": " : "");
-		mpk_view_put_type(list[i].dtype, list[i].shape, list[i].ndim, out);
+		mpk_model_type_text(&list[i], out);
 	}
 	mpk_strbuf_putc(out, ')');
 }
@@ -60,16 +60,6 @@ void mpk_view_model_text(const struct mpk_model *m, struct mpk_strbuf *out)
 
 /* --- a call to paste ---------------------------------------------------------------- */
 
-/* A word as a shell takes it back; what a terminal would obey is escaped before. */
-static void put_word(struct mpk_strbuf *out, struct mpk_span word)
-{
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf safe = { 0 };
-
-	mpk_escape(&safe, word);
-	mpk_shell_quote(out, mpk_span_of(safe.data, safe.len));
-	out->failed |= safe.failed;
-}
-
 static void put_kernel_arguments(const struct mpk_function_info *f, struct mpk_strbuf *out)
 {
 	char type[MPK_DTYPE_TEXT];
@@ -84,51 +74,18 @@ static void put_kernel_arguments(const struct mpk_function_info *f, struct mpk_s
 	mpk_strbuf_puts(out, " --grid X,Y,Z --block X,Y,Z");
 }
 
-static void put_value(const struct mpk_model_tensor *t, struct mpk_strbuf *out)
-{
-	char type[MPK_DTYPE_TEXT];
-
-	if (!t->typed) {
-		mpk_strbuf_puts(out, "SHAPExTYPE=VALUES");
-		return;
-	}
-	for (size_t i = 0; i < t->ndim; i++)
-		mpk_strbuf_printf(out, "%" PRId64 "x", t->shape[i]);
-	mpk_strbuf_printf(out, "%s%s=rand", t->ndim ? "" : "[]", mpk_dtype_print(t->dtype, type));
-}
-
-static void put_model_inputs(const struct mpk_model *m, struct mpk_strbuf *out)
-{
-	struct mpk_strbuf word = { 0 };
-
-	if (m->named_inputs && !m->inputs)
-		mpk_strbuf_puts(out, " --input NAME=SHAPExTYPE=VALUES");
-	for (size_t i = 0; m->inputs && i < m->input_count; i++) {
-		word.len = 0;
-		if (m->named_inputs) {
-			mpk_strbuf_put_span(&word, m->inputs[i].name);
-			mpk_strbuf_putc(&word, '=');
-		}
-		put_value(&m->inputs[i], &word);
-		mpk_strbuf_puts(out, " --input ");
-		put_word(out, mpk_span_of(word.data, word.len));
-	}
-	out->failed |= word.failed;
-	mpk_strbuf_fini(&word);
-}
-
 void mpk_view_call(const struct mpk_view *view, struct mpk_span function,
 		   const struct mpk_function_info *kernel, const struct mpk_model *model,
 		   struct mpk_strbuf *out)
 {
 	mpk_strbuf_puts(out, "minspect --run ");
-	put_word(out, function);
+	mpk_put_word(out, function);
 	mpk_strbuf_putc(out, ' ');
-	put_word(out, mpk_span_str(view->name));
+	mpk_put_word(out, mpk_span_str(view->name));
 	if (kernel)
 		put_kernel_arguments(kernel, out);
 	else if (model)
-		put_model_inputs(model, out);
+		mpk_model_options(model, out);
 	else
 		mpk_strbuf_puts(out, " --input SHAPExTYPE=VALUES --out SHAPExTYPE");
 }

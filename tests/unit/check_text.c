@@ -169,6 +169,32 @@ START_TEST(phrases)
 }
 END_TEST
 
+/* What a name holds must not end the word, nor reach a terminal. */
+START_TEST(words_of_a_shell)
+{
+	static const struct {
+		const char *word, *text;
+	} rows[] = {
+		{ "x=2x3xf32=rand", "x=2x3xf32=rand" },
+		{ "", "''" },
+		{ "a b", "'a b'" },
+		{ "$HOME", "'$HOME'" },
+		{ "it's", "'it'\\''s'" },
+		{ "'", "''\\'''" },
+		{ "a\nb", "'a\\nb'" },
+		{ "caf\303\251", "'caf\303\251'" },
+	};
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++) {
+		struct mpk_strbuf out = { 0 };
+
+		mpk_put_word(&out, mpk_span_str(rows[i].word));
+		ck_assert_str_eq(mpk_strbuf_text(&out), rows[i].text);
+		mpk_strbuf_fini(&out);
+	}
+}
+END_TEST
+
 static const struct {
 	uint64_t bytes;
 	const char *text;
@@ -226,6 +252,7 @@ int main(void)
 	tcase_add_loop_test(tc, json_strings, 0, (int)MPK_ARRAY_COUNT(strings));
 	tcase_add_test(tc, json_string_as_it_is);
 	tcase_add_test(tc, phrases);
+	tcase_add_test(tc, words_of_a_shell);
 	tcase_add_loop_test(tc, size_units, 0, (int)MPK_ARRAY_COUNT(sizes));
 	tcase_add_test(tc, table_alignment);
 	suite_add_tcase(s, tc);

@@ -1,0 +1,401 @@
+#include "executor/static/machine.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "abi/packed.h"
+#include "executor/check.h"
+#include "executor/constant.h"
+#include "runtime/devices.h"
+
+/* A storage of the program, here and now. */
+struct memory {
+	struct mpk_dldevice device;
+	struct mpk_allocator *allocator;
+	struct mpk_storage *own; /* NULL: not needed so far */
+	void *data;              /* what its tensors point to: own, the caller's, the file's */
+};
+
+/* A step of the program with its arguments. */
+struct call {
+	struct mpk_packed packed; /* host code */
+	struct mpk_value *values; /* other functions; the tensors are the machine's */
+};
+
+struct mpk_static_machine {
+	atomic_uint refs;
+	struct mpk_static_program *program;
+	struct mpk_devices *devices;
+	pthread_mutex_t lock;
+	struct mpk_arena arena;
+	struct memory *memories;        /* of storages */
+	struct mpk_tensor **tensors;    /* what steps pass; only their addresses change */
+	struct call *calls;             /* of steps */
+	struct mpk_storage **contents;  /* of inputs that the file fills; NULL: not used so far */
+	const struct mpk_value **bound; /* of inputs, in the call under way */
+	bool is_ready;                  /* memory is there and the fills are done */
+};
+
+/* --- life ----------------------------------------------------------------------------------- */
+
+/* Where a storage goes: to the first device of its type that was named, or else to the first there
+ * is. TVM would take the one where the model lives, whose memory the kernels then refuse. */
+static struct mpk_dldevice device_for(int32_t type, const struct mpk_dldevice *devices,
+				      size_t count)
+{
+	if (!type)
+		return devices[0];
+	for (size_t i = 0; i < count; i++)
+		if (devices[i].type == type)
+			return devices[i];
+	return (struct mpk_dldevice){ type, 0 };
+}
+
+static enum mpk_code take_devices(struct mpk_static_machine *m, const struct mpk_dldevice *devices,
+				  size_t count, struct mpk_error *err)
+{
+	const struct mpk_static_program *p = m->program;
+
+	for (size_t i = 0; i < p->storage_count; i++) {
+		struct memory *memory = &m->memories[i];
+
+		memory->device = device_for(p->storages[i].device_type, devices, count);
+		MPK_TRY(mpk_devices_allocator(m->devices, memory->device, &memory->allocator, err));
+	}
+	return MPK_OK;
+}
+
+/* A tensor as functions receive it. Releases that the legacy convention is for say bool as one bit,
+ * and have no strides when a tensor is compact. */
+static enum mpk_code make_tensor(struct mpk_static_machine *m, size_t i, struct mpk_error *err)
+{
+	static const struct mpk_dtype legacy_bool = { MPK_DTYPE_UINT, 1, 1 };
+	const struct mpk_static_tensor *t = &m->program->tensors[i];
+	struct mpk_dltensor dl = {
+		.device = m->memories[t->storage].device,
+		.ndim = (int32_t)t->ndim,
+		.dtype = t->dtype,
+		.shape = (int64_t *)(uintptr_t)t->shape, /* copied */
+	};
+
+	if (m->program->context.convention == MPK_CONV_LEGACY && mpk_dtype_is_bool(t->dtype))
+		dl.dtype = legacy_bool;
+	MPK_TRY(mpk_tensor_wrap(&dl, NULL, &m->tensors[i], err));
+	m->tensors[i]->dl.strides = NULL;
+	return MPK_OK;
+}
+
+static enum mpk_code lay_out(struct mpk_static_machine *m, size_t i, struct mpk_error *err)
+{
+	const struct mpk_static_step *s = &m->program->steps[i];
+	struct call *c = &m->calls[i];
+	void *memory;
+
+	if (!s->function)
+		return MPK_OK;
+	if (!s->function->address) {
+		c->values = mpk_arena_array(&m->arena, s->count + 1, sizeof *c->values);
+		if (!c->values)
+			return mpk_fail_nomem(err);
+		for (size_t k = 0; k < s->count; k++)
+			c->values[k] = mpk_value_of_tensor(m->tensors[s->operands[k]]);
+		return MPK_OK;
+	}
+	memory =
+		mpk_arena_alloc(&m->arena, mpk_packed_bytes(s->function->convention, s->count) + 1);
+	if (!memory)
+		return mpk_fail_nomem(err);
+	c->packed = mpk_packed_at(s->function->convention, memory, s->count);
+	for (size_t k = 0; k < s->count; k++)
+		mpk_packed_set_tensor(&c->packed, k, &m->tensors[s->operands[k]]->dl);
+	return MPK_OK;
+}
+
+static enum mpk_code init(struct mpk_static_machine *m, const struct mpk_dldevice *devices,
+			  size_t count, struct mpk_error *err)
+{
+	const struct mpk_static_program *p = m->program;
+
+	m->memories = mpk_arena_array(&m->arena, p->storage_count + 1, sizeof *m->memories);
+	m->tensors = mpk_arena_array(&m->arena, p->tensor_count + 1, sizeof(struct mpk_tensor *));
+	m->calls = mpk_arena_array(&m->arena, p->step_count + 1, sizeof *m->calls);
+	m->contents = mpk_arena_array(&m->arena, p->input_count + 1, sizeof(struct mpk_storage *));
+	m->bound = mpk_arena_array(&m->arena, p->input_count + 1, sizeof(struct mpk_value *));
+	if (!m->memories || !m->tensors || !m->calls || !m->contents || !m->bound)
+		return mpk_fail_nomem(err);
+	MPK_TRY(take_devices(m, devices, count, err));
+	for (size_t i = 0; i < p->tensor_count; i++)
+		MPK_TRY(make_tensor(m, i, err));
+	for (size_t i = 0; i < p->step_count; i++)
+		MPK_TRY(lay_out(m, i, err));
+	return MPK_OK;
+}
+
+enum mpk_code mpk_static_machine_create(struct mpk_static_program *program,
+					const struct mpk_dldevice *devices, size_t count,
+					struct mpk_static_machine **out, struct mpk_error *err)
+{
+	struct mpk_static_machine *m = calloc(1, sizeof *m);
+
+	if (!m)
+		return mpk_fail_nomem(err);
+	atomic_init(&m->refs, 1);
+	(void)pthread_mutex_init(&m->lock, NULL);
+	m->program = mpk_static_program_hold(program);
+	m->devices = mpk_runtime_devices(program->context.runtime);
+	enum mpk_code code = init(m, devices, count, err);
+
+	if (code != MPK_OK) {
+		mpk_static_machine_drop(m);
+		return mpk_failed(code);
+	}
+	*out = m;
+	return MPK_OK;
+}
+
+struct mpk_static_machine *mpk_static_machine_hold(struct mpk_static_machine *m)
+{
+	(void)atomic_fetch_add_explicit(&m->refs, 1, memory_order_relaxed);
+	return m;
+}
+
+void mpk_static_machine_drop(struct mpk_static_machine *m)
+{
+	const struct mpk_static_program *p;
+
+	if (!m || atomic_fetch_sub_explicit(&m->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	p = m->program;
+	for (size_t i = 0; m->tensors && i < p->tensor_count; i++)
+		mpk_tensor_drop(m->tensors[i]);
+	for (size_t i = 0; m->memories && i < p->storage_count; i++)
+		mpk_storage_drop(m->memories[i].own);
+	for (size_t i = 0; m->contents && i < p->input_count; i++)
+		mpk_storage_drop(m->contents[i]);
+	mpk_arena_fini(&m->arena);
+	(void)pthread_mutex_destroy(&m->lock);
+	mpk_static_program_drop(m->program);
+	free(m);
+}
+
+/* --- memory --------------------------------------------------------------------------------- */
+
+static void set_data(struct mpk_static_machine *m, size_t storage, void *data)
+{
+	const struct mpk_static_storage *s = &m->program->storages[storage];
+	const uint32_t *views = &m->program->views[s->first_view];
+
+	if (m->memories[storage].data == data)
+		return;
+	m->memories[storage].data = data;
+	for (uint32_t i = 0; i < s->view_count; i++)
+		m->tensors[views[i]]->dl.data = data;
+}
+
+/* Lets a storage have memory of the machine's own. */
+static enum mpk_code use_own(struct mpk_static_machine *m, size_t storage, struct mpk_error *err)
+{
+	struct memory *memory = &m->memories[storage];
+
+	if (!memory->own)
+		MPK_TRY(mpk_allocator_storage(
+			memory->allocator, m->program->storages[storage].bytes, &memory->own, err));
+	set_data(m, storage, memory->own->data);
+	return MPK_OK;
+}
+
+static enum mpk_code fill(struct mpk_static_machine *m, const struct mpk_static_fill *f,
+			  struct mpk_error *err)
+{
+	const struct memory *memory = &m->memories[f->storage];
+	struct mpk_device *device;
+
+	MPK_TRY(mpk_devices_get(m->devices, memory->device, &device, err));
+	return mpk_device_write(device, memory->own->data, f->offset, f->content, err);
+}
+
+/* What is needed before the first run, and stays. */
+static enum mpk_code prepare(struct mpk_static_machine *m, struct mpk_error *err)
+{
+	const struct mpk_static_program *p = m->program;
+
+	if (m->is_ready)
+		return MPK_OK;
+	for (size_t i = 0; i < p->storage_count; i++)
+		if (!p->storages[i].is_zero_copy)
+			MPK_TRY(use_own(m, i, err));
+	for (size_t i = 0; i < p->fill_count; i++)
+		MPK_TRY(fill(m, &p->fills[i], err));
+	m->is_ready = true;
+	return MPK_OK;
+}
+
+/* --- inputs --------------------------------------------------------------------------------- */
+
+/* Whether functions can be given a tensor's own memory; *data is what to give them. Kernels want an
+ * offset of 0; what a device calls its memory cannot have another added to it. */
+static bool lies_well(const struct mpk_dltensor *t, struct mpk_dldevice device, void **data)
+{
+	if (!mpk_dltensor_is_compact(t) || !t->data)
+		return false;
+	if (mpk_dldevice_is_host(device)) {
+		*data = mpk_dltensor_data(t);
+		return mpk_dldevice_is_host(t->device) && (uintptr_t)*data % MPK_STORAGE_ALIGN == 0;
+	}
+	*data = t->data;
+	return mpk_dldevice_equal(t->device, device) && t->byte_offset == 0;
+}
+
+static enum mpk_code copy_in(struct mpk_static_machine *m, struct mpk_tensor *from,
+			     const struct mpk_tensor *to, struct mpk_error *err)
+{
+	struct mpk_tensor *compact;
+	enum mpk_code code;
+
+	if (mpk_dltensor_is_compact(&from->dl))
+		return mpk_devices_copy(m->devices, &from->dl, &to->dl, to->bytes, err);
+	if (!mpk_dldevice_is_host(from->dl.device))
+		return mpk_fail(err, MPK_E_UNSUPPORTED,
+				"an input on a device whose rows are not contiguous");
+	MPK_TRY(mpk_tensor_compact(from, &compact, err));
+	code = mpk_devices_copy(m->devices, &compact->dl, &to->dl, to->bytes, err);
+	mpk_tensor_drop(compact);
+	return code;
+}
+
+/* A parameter as the file has it. */
+static enum mpk_code place_content(struct mpk_static_machine *m, size_t i, struct mpk_error *err)
+{
+	const struct mpk_static_input *in = &m->program->inputs[i];
+	const struct mpk_tensor *to = m->tensors[in->tensor];
+	uint32_t storage = m->program->tensors[in->tensor].storage;
+
+	if (!m->contents[i])
+		MPK_TRY(mpk_constant_storage(m->program->host, in->content,
+					     m->memories[storage].device, &m->contents[i], err));
+	if (m->program->storages[storage].is_zero_copy) {
+		set_data(m, storage, m->contents[i]->data);
+		return MPK_OK;
+	}
+	struct mpk_dltensor from = to->dl;
+
+	from.data = m->contents[i]->data;
+	return mpk_devices_copy(m->devices, &from, &to->dl, to->bytes, err);
+}
+
+static enum mpk_code place_input(struct mpk_static_machine *m, size_t i, struct mpk_error *err)
+{
+	const struct mpk_static_input *in = &m->program->inputs[i];
+	uint32_t storage = m->program->tensors[in->tensor].storage;
+	struct mpk_tensor *came;
+	void *data;
+
+	if (!m->bound[i])
+		return place_content(m, i, err);
+	came = m->bound[i]->tensor;
+	if (m->program->storages[storage].is_zero_copy &&
+	    lies_well(&came->dl, m->memories[storage].device, &data)) {
+		set_data(m, storage, data);
+		return MPK_OK;
+	}
+	MPK_TRY(use_own(m, storage, err));
+	return copy_in(m, came, m->tensors[in->tensor], err);
+}
+
+/* --- results -------------------------------------------------------------------------------- */
+
+/* What the caller still has of the run before is his. */
+static enum mpk_code refresh_result(struct mpk_static_machine *m, uint32_t tensor,
+				    struct mpk_error *err)
+{
+	uint32_t storage = m->program->tensors[tensor].storage;
+	struct memory *memory = &m->memories[storage];
+
+	if (atomic_load_explicit(&memory->own->refs, memory_order_acquire) == 1)
+		return MPK_OK;
+	mpk_storage_drop(memory->own);
+	memory->own = NULL;
+	m->is_ready = false; /* should there be no memory */
+	MPK_TRY(use_own(m, storage, err));
+	m->is_ready = true;
+	return MPK_OK;
+}
+
+static enum mpk_code make_result(struct mpk_static_machine *m, uint32_t tensor,
+				 struct mpk_value *out, struct mpk_error *err)
+{
+	const struct mpk_static_tensor *t = &m->program->tensors[tensor];
+	struct mpk_dltensor dl = m->tensors[tensor]->dl;
+	struct mpk_tensor *made;
+
+	dl.dtype = t->dtype;
+	MPK_TRY(mpk_tensor_wrap(&dl, m->memories[t->storage].own, &made, err));
+	*out = mpk_value_of_tensor(made);
+	return MPK_OK;
+}
+
+static enum mpk_code make_results(struct mpk_static_machine *m, struct mpk_value *result,
+				  struct mpk_error *err)
+{
+	const struct mpk_static_program *p = m->program;
+
+	if (p->result_count == 1)
+		return make_result(m, p->results[0], result, err);
+	MPK_TRY(mpk_value_of_array(p->result_count, result, err));
+	for (size_t i = 0; i < p->result_count; i++)
+		MPK_TRY(make_result(m, p->results[i], &result->array->items[i], err));
+	return MPK_OK;
+}
+
+/* --- a run ---------------------------------------------------------------------------------- */
+
+static enum mpk_code run_step(struct mpk_static_machine *m, size_t i, struct mpk_error *err)
+{
+	const struct mpk_static_step *s = &m->program->steps[i];
+	const struct call *c = &m->calls[i];
+	struct mpk_value none = { 0 };
+
+	if (!s->function) {
+		const struct mpk_tensor *from = m->tensors[s->operands[0]];
+
+		return mpk_devices_copy(m->devices, &from->dl, &m->tensors[s->operands[1]]->dl,
+					from->bytes, err);
+	}
+	if (s->function->address)
+		return mpk_packed_call(&c->packed, s->function->address, NULL, err);
+	MPK_TRY(mpk_function_call(s->function, &(struct mpk_args){ c->values, NULL, s->count },
+				  &none, err));
+	mpk_value_drop(&none);
+	return MPK_OK;
+}
+
+static enum mpk_code run(struct mpk_static_machine *m, const struct mpk_args *args,
+			 struct mpk_value *result, struct mpk_error *err)
+{
+	const struct mpk_static_program *p = m->program;
+
+	MPK_TRY(mpk_model_bind(&p->model, args, m->bound, err));
+	MPK_TRY(prepare(m, err));
+	for (size_t i = 0; i < p->result_count; i++)
+		MPK_TRY(refresh_result(m, p->results[i], err));
+	for (size_t i = 0; i < p->input_count; i++)
+		MPK_TRY(place_input(m, i, err));
+	for (size_t i = 0; i < p->step_count; i++)
+		MPK_TRY(run_step(m, i, err));
+	return make_results(m, result, err);
+}
+
+enum mpk_code mpk_static_machine_call(struct mpk_static_machine *m, const struct mpk_args *args,
+				      struct mpk_value *result, struct mpk_error *err)
+{
+	struct mpk_context before;
+	enum mpk_code code;
+
+	(void)pthread_mutex_lock(&m->lock);
+	before = mpk_context_swap(m->program->context);
+	code = run(m, args, result, err);
+	(void)mpk_context_swap(before);
+	(void)pthread_mutex_unlock(&m->lock);
+	return code;
+}

@@ -1,0 +1,292 @@
+#include "executor/static/program.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "text/escape.h"
+#include "value/tensor.h"
+
+/* --- life ----------------------------------------------------------------------------------- */
+
+enum mpk_code mpk_static_program_create(struct mpk_node_module *node,
+					struct mpk_static_program **out, struct mpk_error *err)
+{
+	struct mpk_static_program *p = calloc(1, sizeof *p);
+
+	if (!p)
+		return mpk_fail_nomem(err);
+	atomic_init(&p->refs, 1);
+	p->host = mpk_host_hold(node->host);
+	p->context = mpk_host_context(node->host);
+	*out = p;
+	return MPK_OK;
+}
+
+struct mpk_static_program *mpk_static_program_hold(struct mpk_static_program *p)
+{
+	(void)atomic_fetch_add_explicit(&p->refs, 1, memory_order_relaxed);
+	return p;
+}
+
+void mpk_static_program_drop(struct mpk_static_program *p)
+{
+	if (!p || atomic_fetch_sub_explicit(&p->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	for (size_t i = 0; i < p->step_count; i++)
+		mpk_function_drop(p->steps[i].function);
+	free(p->storages);
+	free(p->tensors);
+	free(p->steps);
+	free(p->inputs);
+	free(p->fills);
+	free(p->results);
+	mpk_arena_fini(&p->arena);
+	mpk_host_drop(p->host);
+	free(p);
+}
+
+/* --- storages and tensors ------------------------------------------------------------------- */
+
+enum mpk_code mpk_static_add_storage(struct mpk_static_program *p, int32_t device_type,
+				     uint32_t *out, struct mpk_error *err)
+{
+	if (!mpk_vec_reserve(&p->storages, &p->storage_cap, p->storage_count + 1,
+			     sizeof *p->storages))
+		return mpk_fail_nomem(err);
+	p->storages[p->storage_count] = (struct mpk_static_storage){ .device_type = device_type };
+	*out = (uint32_t)p->storage_count++;
+	return MPK_OK;
+}
+
+enum mpk_code mpk_static_add_tensor(struct mpk_static_program *p, struct mpk_dtype dtype,
+				    const int64_t *shape, size_t ndim, uint32_t storage,
+				    uint32_t *out, struct mpk_error *err)
+{
+	static const struct mpk_dtype boolean = { MPK_DTYPE_BOOL, 8, 1 };
+	struct mpk_static_storage *s = &p->storages[storage];
+	uint64_t bytes = 0;
+
+	if (mpk_tensor_bytes_of(dtype, shape, ndim, &bytes, err) != MPK_OK) {
+		if (err)
+			err->code = MPK_E_CORRUPT;
+		return MPK_E_CORRUPT;
+	}
+	if (!mpk_vec_reserve(&p->tensors, &p->tensor_cap, p->tensor_count + 1, sizeof *p->tensors))
+		return mpk_fail_nomem(err);
+	p->tensors[p->tensor_count] = (struct mpk_static_tensor){
+		.dtype = mpk_dtype_is_bool(dtype) ? boolean : dtype,
+		.shape = shape,
+		.ndim = ndim,
+		.bytes = bytes,
+		.storage = storage,
+	};
+	if (bytes > s->bytes)
+		s->bytes = bytes;
+	*out = (uint32_t)p->tensor_count++;
+	return MPK_OK;
+}
+
+/* --- steps ---------------------------------------------------------------------------------- */
+
+static struct mpk_static_storage *storage_of(const struct mpk_static_program *p, uint32_t tensor)
+{
+	return &p->storages[p->tensors[tensor].storage];
+}
+
+static enum mpk_code add_step(struct mpk_static_program *p, struct mpk_function *function,
+			      const uint32_t *operands, size_t count, size_t read_count,
+			      struct mpk_error *err)
+{
+	uint32_t *copy = mpk_arena_array(&p->arena, count + 1, sizeof *copy);
+
+	if (!copy || !mpk_vec_reserve(&p->steps, &p->step_cap, p->step_count + 1, sizeof *p->steps))
+		return mpk_fail_nomem(err);
+	if (count)
+		memcpy(copy, operands, count * sizeof *copy);
+	for (size_t i = read_count; i < count; i++)
+		storage_of(p, operands[i])->is_written = true;
+	p->steps[p->step_count++] =
+		(struct mpk_static_step){ mpk_function_hold(function), copy, count };
+	return MPK_OK;
+}
+
+enum mpk_code mpk_static_add_call(struct mpk_static_program *p, struct mpk_function *function,
+				  const uint32_t *operands, size_t count, size_t read_count,
+				  struct mpk_error *err)
+{
+	return add_step(p, function, operands, count, read_count, err);
+}
+
+enum mpk_code mpk_static_add_copy(struct mpk_static_program *p, uint32_t from, uint32_t to,
+				  struct mpk_error *err)
+{
+	uint64_t has = p->tensors[from].bytes, room = p->tensors[to].bytes;
+
+	if (has != room)
+		return mpk_fail(err, MPK_E_CORRUPT,
+				"a copy of %" PRIu64 " bytes into a tensor of %" PRIu64, has, room);
+	return add_step(p, NULL, (const uint32_t[]){ from, to }, 2, 1, err);
+}
+
+/* --- inputs and results --------------------------------------------------------------------- */
+
+static enum mpk_code add_input(struct mpk_static_program *p, const struct mpk_static_input *input,
+			       struct mpk_error *err)
+{
+	if (!mpk_vec_reserve(&p->inputs, &p->input_cap, p->input_count + 1, sizeof *p->inputs))
+		return mpk_fail_nomem(err);
+	p->inputs[p->input_count++] = *input;
+	storage_of(p, input->tensor)->is_input = true;
+	return MPK_OK;
+}
+
+enum mpk_code mpk_static_add_input(struct mpk_static_program *p, struct mpk_span name,
+				   uint32_t tensor, struct mpk_error *err)
+{
+	return add_input(p, &(struct mpk_static_input){ .name = name, .tensor = tensor }, err);
+}
+
+enum mpk_code mpk_static_add_param(struct mpk_static_program *p, struct mpk_span name,
+				   uint32_t tensor, struct mpk_span content, struct mpk_error *err)
+{
+	uint64_t bytes = p->tensors[tensor].bytes;
+
+	if (content.len != bytes)
+		return mpk_fail(err, MPK_E_CORRUPT,
+				"parameter '%s' has %zu bytes, its tensor %" PRIu64,
+				MPK_QUOTE(name), content.len, bytes);
+	return add_input(
+		p,
+		&(struct mpk_static_input){
+			.name = name, .tensor = tensor, .has_content = true, .content = content },
+		err);
+}
+
+enum mpk_code mpk_static_add_fill(struct mpk_static_program *p, uint32_t storage, uint64_t offset,
+				  struct mpk_span content, struct mpk_error *err)
+{
+	if (!mpk_vec_reserve(&p->fills, &p->fill_cap, p->fill_count + 1, sizeof *p->fills))
+		return mpk_fail_nomem(err);
+	p->fills[p->fill_count++] = (struct mpk_static_fill){ storage, offset, content };
+	return MPK_OK;
+}
+
+enum mpk_code mpk_static_add_result(struct mpk_static_program *p, uint32_t tensor,
+				    struct mpk_error *err)
+{
+	if (!mpk_vec_reserve(&p->results, &p->result_cap, p->result_count + 1, sizeof *p->results))
+		return mpk_fail_nomem(err);
+	p->results[p->result_count++] = tensor;
+	return MPK_OK;
+}
+
+/* --- the rest ------------------------------------------------------------------------------- */
+
+/* A result that lies where an input lies would show the caller his own memory, or the file's:
+ * it is copied behind the last step. */
+static enum mpk_code separate_result(struct mpk_static_program *p, uint32_t *result,
+				     struct mpk_error *err)
+{
+	const struct mpk_static_tensor t = p->tensors[*result];
+	uint32_t storage, tensor;
+
+	if (!p->storages[t.storage].is_input)
+		return MPK_OK;
+	MPK_TRY(mpk_static_add_storage(p, p->storages[t.storage].device_type, &storage, err));
+	MPK_TRY(mpk_static_add_tensor(p, t.dtype, t.shape, t.ndim, storage, &tensor, err));
+	MPK_TRY(mpk_static_add_copy(p, *result, tensor, err));
+	*result = tensor;
+	return MPK_OK;
+}
+
+/* Which tensors lie in which storage. */
+static enum mpk_code collect_views(struct mpk_static_program *p, struct mpk_error *err)
+{
+	uint32_t *views = mpk_arena_array(&p->arena, p->tensor_count + 1, sizeof *views);
+	uint32_t next = 0;
+
+	if (!views)
+		return mpk_fail_nomem(err);
+	for (size_t i = 0; i < p->tensor_count; i++)
+		p->storages[p->tensors[i].storage].view_count++;
+	for (size_t i = 0; i < p->storage_count; i++) {
+		p->storages[i].first_view = next;
+		next += p->storages[i].view_count;
+		p->storages[i].view_count = 0;
+	}
+	for (size_t i = 0; i < p->tensor_count; i++) {
+		struct mpk_static_storage *s = &p->storages[p->tensors[i].storage];
+
+		views[s->first_view + s->view_count++] = (uint32_t)i;
+	}
+	p->views = views;
+	return MPK_OK;
+}
+
+/* A view that is larger than the input would lead behind the caller's memory. */
+static enum mpk_code find_zero_copy(struct mpk_static_program *p, struct mpk_error *err)
+{
+	uint32_t *inputs = mpk_arena_array(&p->arena, p->storage_count + 1, sizeof *inputs);
+
+	if (!inputs)
+		return mpk_fail_nomem(err);
+	for (size_t i = 0; i < p->input_count; i++)
+		inputs[p->tensors[p->inputs[i].tensor].storage]++;
+	for (size_t i = 0; i < p->input_count; i++) {
+		const struct mpk_static_tensor *t = &p->tensors[p->inputs[i].tensor];
+		struct mpk_static_storage *s = &p->storages[t->storage];
+
+		s->is_zero_copy = inputs[t->storage] == 1 && !s->is_written && t->bytes == s->bytes;
+	}
+	return MPK_OK;
+}
+
+static struct mpk_model_tensor typed(const struct mpk_static_program *p, uint32_t tensor,
+				     struct mpk_span name)
+{
+	const struct mpk_static_tensor *t = &p->tensors[tensor];
+
+	return (struct mpk_model_tensor){
+		.name = name, .typed = true, .dtype = t->dtype, .shape = t->shape, .ndim = t->ndim
+	};
+}
+
+static enum mpk_code describe(struct mpk_static_program *p, struct mpk_span name,
+			      struct mpk_error *err)
+{
+	size_t count = p->input_count + p->result_count;
+	struct mpk_model_tensor *list = mpk_arena_array(&p->arena, count + 1, sizeof *list);
+	struct mpk_model *m = &p->model;
+
+	if (!list)
+		return mpk_fail_nomem(err);
+	for (size_t i = 0; i < p->input_count; i++) {
+		list[i] = typed(p, p->inputs[i].tensor, p->inputs[i].name);
+		m->input_count += !p->inputs[i].has_content;
+	}
+	for (size_t i = 0; i < p->result_count; i++)
+		list[p->input_count + i] = typed(p, p->results[i], (struct mpk_span){ 0 });
+	m->name = name;
+	m->named_inputs = true;
+	m->outputs_known = true;
+	m->inputs = list;
+	m->params = list + m->input_count;
+	m->param_count = p->input_count - m->input_count;
+	m->outputs = list + p->input_count;
+	m->output_count = p->result_count;
+	return MPK_OK;
+}
+
+enum mpk_code mpk_static_program_finish(struct mpk_static_program *p, struct mpk_span name,
+					struct mpk_error *err)
+{
+	for (size_t i = 0; i < p->result_count; i++)
+		MPK_TRY(separate_result(p, &p->results[i], err));
+	for (size_t i = 0; i < p->result_count; i++)
+		storage_of(p, p->results[i])->is_result = true;
+	MPK_TRY(collect_views(p, err));
+	MPK_TRY(find_zero_copy(p, err));
+	return describe(p, name, err);
+}

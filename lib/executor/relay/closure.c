@@ -9,11 +9,11 @@ static enum mpk_code call(struct mpk_relay_closure *c, const struct mpk_args *ar
 			  struct mpk_value *values, struct mpk_error *err)
 {
 	const struct mpk_array *captured = c->captured.array;
-	const struct mpk_relay_callee *callee = &c->vm->program->callees[c->function];
+	const struct mpk_model *model = &c->vm->program->models.items[c->function];
 
 	for (size_t i = 0; i < captured->count; i++)
 		values[i] = captured->items[i];
-	return mpk_relay_inputs_order(callee, captured->count, args, values + captured->count, err);
+	return mpk_relay_inputs_order(model, captured->count, args, values + captured->count, err);
 }
 
 static enum mpk_code call_closure(struct mpk_function *self, const struct mpk_args *args,

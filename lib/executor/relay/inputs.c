@@ -3,94 +3,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/strmap.h"
+#include "executor/check.h"
 #include "text/escape.h"
 #include "value/element.h"
 
-/* --- by name or by position ---------------------------------------------------------------- */
-
-static void put_params(const struct mpk_relay_callee *c, size_t skip, struct mpk_strbuf *out)
-{
-	for (size_t i = skip; i < c->params.count; i++)
-		mpk_strbuf_printf(out, "%s%s", i > skip ? ", " : "", MPK_QUOTE(c->params.items[i]));
-}
-
-static enum mpk_code wrong_count(const struct mpk_relay_callee *c, size_t skip, size_t count,
-				 struct mpk_error *err)
-{
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf names = { 0 };
-	size_t wanted = c->params.count - skip;
-
-	put_params(c, skip, &names);
-	return mpk_fail(err, MPK_E_RAISED, "TypeError: %s takes %zu argument%s (%s), not %zu",
-			MPK_QUOTE(mpk_span_str(c->name)), wanted, wanted == 1 ? "" : "s",
-			mpk_strbuf_text(&names), count);
-}
-
-static enum mpk_code find_param(const struct mpk_relay_callee *c, size_t skip, struct mpk_span name,
-				size_t *out, struct mpk_error *err)
-{
-	const struct mpk_span *params = c->params.items + skip;
-	const char *function = MPK_QUOTE(mpk_span_str(c->name));
-	size_t count = c->params.count - skip, close;
-
-	for (*out = 0; *out < count; ++*out)
-		if (mpk_span_equal(params[*out], name))
-			return MPK_OK;
-	close = mpk_closest(name, params, count);
-	if (close < count)
-		return mpk_fail(err, MPK_E_USAGE, "%s has no parameter '%s'; did you mean '%s'?",
-				function, MPK_QUOTE(name), MPK_QUOTE(params[close]));
-	return mpk_fail(err, MPK_E_USAGE, "%s has no parameter '%s'", function, MPK_QUOTE(name));
-}
-
-static enum mpk_code place_named(const struct mpk_relay_callee *c, size_t skip,
-				 const struct mpk_args *args, const struct mpk_value **places,
-				 struct mpk_error *err)
-{
-	for (size_t i = 0; i < args->count; i++) {
-		size_t at;
-
-		if (!args->names[i].len)
-			continue;
-		MPK_TRY(find_param(c, skip, args->names[i], &at, err));
-		if (places[at])
-			return mpk_fail(err, MPK_E_USAGE, "parameter '%s' of %s is given twice",
-					MPK_QUOTE(args->names[i]),
-					MPK_QUOTE(mpk_span_str(c->name)));
-		places[at] = &args->values[i];
-	}
-	return MPK_OK;
-}
-
-enum mpk_code mpk_relay_inputs_order(const struct mpk_relay_callee *c, size_t skip,
+enum mpk_code mpk_relay_inputs_order(const struct mpk_model *model, size_t skip,
 				     const struct mpk_args *args, struct mpk_value *out,
 				     struct mpk_error *err)
 {
-	size_t wanted = c->params.count - skip, at = 0;
-	const struct mpk_value **places;
+	struct mpk_model left = *model;
+	const struct mpk_value **bound;
 	enum mpk_code code;
 
-	if (args->count != wanted)
-		return wrong_count(c, skip, args->count, err);
-	if (!args->names) {
-		for (size_t i = 0; i < wanted; i++)
+	left.inputs += skip;
+	left.input_count -= skip;
+	if (!args->names && args->count == left.input_count) { /* in order as they stand */
+		for (size_t i = 0; i < args->count; i++)
 			out[i] = args->values[i];
 		return MPK_OK;
 	}
-	places = calloc(wanted + 1, sizeof(const struct mpk_value *));
-	MPK_TRY_ALLOC(places, err);
-	code = place_named(c, skip, args, places, err);
-	for (size_t i = 0; i < args->count && code == MPK_OK; i++) {
-		if (args->names[i].len)
-			continue;
-		while (places[at])
-			at++;
-		places[at] = &args->values[i];
-	}
-	for (size_t i = 0; i < wanted && code == MPK_OK; i++)
-		out[i] = *places[i];
-	free(places);
+	bound = calloc(left.input_count + 1, sizeof(const struct mpk_value *));
+	MPK_TRY_ALLOC(bound, err);
+	code = mpk_model_bind(&left, args, bound, err);
+	for (size_t i = 0; i < left.input_count && code == MPK_OK; i++)
+		out[i] = *bound[i];
+	free(bound);
 	return code;
 }
 
@@ -205,9 +142,9 @@ struct target {
 
 static enum mpk_code wrong_kind(const struct target *to, const char *what, struct mpk_error *err)
 {
-	return mpk_fail(err, MPK_E_RAISED, "TypeError: %s: parameter '%s' must be a tensor, not %s",
-			MPK_QUOTE(mpk_span_str(to->callee->name)),
-			MPK_QUOTE(to->callee->params.items[to->param]), what);
+	return mpk_fail(err, MPK_E_USAGE, "input '%s' of %s takes a tensor, not %s",
+			MPK_QUOTE(to->callee->params.items[to->param]),
+			MPK_QUOTE(mpk_span_str(to->callee->name)), what);
 }
 
 static enum mpk_code take_value(const struct target *to, const struct mpk_value *v, unsigned depth,

@@ -8,16 +8,16 @@
  * place, the others at the places that are left
  * @skip    parameters at the beginning that have their values already
  * @out     borrowed values, as many as there are parameters behind those
- * Returns  MPK_OK; MPK_E_USAGE: a name that no parameter has, or one given twice; MPK_E_RAISED, a
- *          TypeError: too few, or too many, with the names of the parameters */
-enum mpk_code mpk_relay_inputs_order(const struct mpk_relay_callee *callee, size_t skip,
+ * Returns  MPK_OK; MPK_E_USAGE as mpk_model_bind: a name that no parameter has, one given twice, too few
+ *          arguments or too many; MPK_E_NOMEM */
+enum mpk_code mpk_relay_inputs_order(const struct mpk_model *model, size_t skip,
 				     const struct mpk_args *args, struct mpk_value *out,
 				     struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_relay_inputs_take - arguments as kernels take them: each on the device of its parameter, in host
  * memory compact and aligned. What is so already is shared, not copied.
  * @out     owned values, as many as args
- * Returns  MPK_OK; MPK_E_RAISED: a value that Relay does not have, or arrays nested too deep;
+ * Returns  MPK_OK; MPK_E_USAGE: a value that Relay does not have, or arrays nested too deep;
  *          MPK_E_UNSUPPORTED: a parameter that is an image; MPK_E_DEVICE; MPK_E_NOMEM. On failure
  *          nothing is owned */
 enum mpk_code mpk_relay_inputs_take(struct mpk_relay_vm *vm, const struct mpk_relay_callee *callee,

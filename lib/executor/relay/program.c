@@ -36,6 +36,7 @@ static enum mpk_code load(struct mpk_relay_program *p, struct mpk_node_module *n
 				   mpk_source_of(node->node), &p->arena, &payload, err));
 	p->x = payload.u.relay;
 	MPK_TRY(mpk_relay_check(&p->x, err));
+	MPK_TRY(mpk_models_of(&payload, &p->arena, &p->models, err));
 	MPK_TRY(mpk_relay_decode(p, err));
 	p->late = mpk_arena_array(&p->arena, p->x.const_count + 1, sizeof(struct mpk_tensor *));
 	MPK_TRY_ALLOC(p->late, err);

@@ -15,6 +15,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "executor/model.h"
 #include "payload.h"
 #include "runtime/node.h"
 #include "value/function.h"
@@ -88,6 +89,7 @@ struct mpk_relay_program {
 	struct mpk_context context; /* of its kernels */
 	struct mpk_host *host;      /* held: keeps the blob */
 	struct mpk_relay x;         /* views of the blob */
+	struct mpk_models models;   /* what each function takes, by its index */
 	const struct mpk_relay_place *places;
 	size_t place_count;
 	uint32_t host_place; /* of scalars and shapes */

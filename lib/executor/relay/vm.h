@@ -87,7 +87,8 @@ enum mpk_code mpk_relay_vm_constant(struct mpk_relay_vm *vm, size_t index, struc
 /* mpk_relay_vm_invoke - run a function of the program
  * @args    one a parameter, in their order; borrowed. Those on another device than their parameter's
  *          are copied there, and those in host memory that kernels cannot take
- * Returns  MPK_OK, *result owned; MPK_E_RAISED; MPK_E_DEVICE; MPK_E_NOMEM; ... */
+ * Returns  MPK_OK, *result owned; MPK_E_USAGE: a value that Relay does not have; MPK_E_RAISED: what a
+ *          kernel or the program raised; MPK_E_UNSUPPORTED; MPK_E_DEVICE; MPK_E_NOMEM */
 enum mpk_code mpk_relay_vm_invoke(struct mpk_relay_vm *vm, size_t function,
 				  const struct mpk_value *args, size_t count,
 				  struct mpk_value *result, struct mpk_error *err) MPK_MUST_CHECK;

@@ -49,7 +49,9 @@ static enum mpk_code read_cases(const struct minspect_options *o, struct mpk_cas
 				struct mpk_report *report, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping map = { .fd = -1 };
-	struct mpk_cases_source source = { .path = o->cases };
+	struct mpk_cases_source source = { .path = o->cases,
+					   .filter = o->filter,
+					   .no_skip = o->no_skip };
 
 	MPK_TRY(read_defaults(o, &source.defaults, err));
 	MPK_TRY(mpk_mapping_open(o->cases, &map, err));
@@ -79,7 +81,7 @@ static enum mpk_code call_all(const struct minspect_options *o, const struct mpk
 /* The first of these that any case has is the status of all. */
 static const int by_weight[] = {
 	MPK_EXIT_INTERNAL,  MPK_EXIT_DIFFERENT, MPK_EXIT_RAISED,  MPK_EXIT_TIMEOUT, MPK_EXIT_LOAD,
-	MPK_EXIT_MALFORMED, MPK_EXIT_FILE,      MPK_EXIT_NO_BLOB, MPK_EXIT_USAGE,
+	MPK_EXIT_MALFORMED, MPK_EXIT_FILE,      MPK_EXIT_NO_BLOB, MPK_EXIT_USAGE,   MPK_EXIT_DEVICE,
 };
 
 static int status_of(const struct mpk_cases_report *report)

@@ -45,6 +45,8 @@ static const struct {
 	{ "budget", { "size" } },
 	{ "tap", { "cases" } },
 	{ "junit", { "cases" } },
+	{ "filter", { "cases" } },
+	{ "no-skip", { "cases" } },
 	{ "input", { "run" } },
 	{ "out", { "run" } },
 	{ "expect", { "run" } },

@@ -30,8 +30,8 @@ struct minspect_options {
 	struct mpk_option_list expects;   /* --expect */
 	struct mpk_option_list outputs;   /* --output */
 	const char *device, *atol, *rtol, *repeat, *warmup, *timeout;
-	const char *grid, *block, *shared, *tvm_ffi, *junit;
-	bool tap, devices;
+	const char *grid, *block, *shared, *tvm_ffi, *junit, *filter;
+	bool tap, no_skip, devices;
 
 	/* operands */
 	char **files;

@@ -38,14 +38,15 @@ enum mpk_code mpk_cuda_api_get(const struct mpk_cuda_api **out, struct mpk_error
 	return MPK_OK;
 }
 
-/* What usually is behind a status, and which kind of failure it is. */
+/* What usually is behind a status, and which kind of failure it is: no device, code that cannot be
+ * loaded, or a call that failed. */
 static const struct {
 	enum mpk_cu_status status;
 	enum mpk_code code;
 	const char *cause;
 } causes[] = {
-	{ MPK_CU_INVALID_VALUE, MPK_E_DEVICE, "an argument the driver refuses" },
-	{ MPK_CU_OUT_OF_MEMORY, MPK_E_DEVICE, "out of device memory" },
+	{ MPK_CU_INVALID_VALUE, MPK_E_RAISED, "an argument the driver refuses" },
+	{ MPK_CU_OUT_OF_MEMORY, MPK_E_RAISED, "out of device memory" },
 	{ MPK_CU_STUB_LIBRARY, MPK_E_DEVICE,
 	  "this libcuda.so.1 is the toolkit's stub, not a driver" },
 	{ MPK_CU_NO_DEVICE, MPK_E_DEVICE, "the driver finds no GPU" },
@@ -58,18 +59,18 @@ static const struct {
 	{ MPK_CU_NOT_FOUND, MPK_E_LOAD, "the code has no kernel of this name" },
 	{ MPK_CU_ILLEGAL_ADDRESS, MPK_E_RAISED,
 	  "a kernel read or wrote outside its memory; the device cannot be used further by this process" },
-	{ MPK_CU_LAUNCH_OUT_OF_RESOURCES, MPK_E_DEVICE,
+	{ MPK_CU_LAUNCH_OUT_OF_RESOURCES, MPK_E_RAISED,
 	  "too many registers or too much shared memory for this block size" },
 	{ MPK_CU_LAUNCH_TIMEOUT, MPK_E_RAISED, "the kernel ran too long" },
 	{ MPK_CU_ASSERT, MPK_E_RAISED, "an assertion of the kernel failed" },
 	{ MPK_CU_ILLEGAL_INSTRUCTION, MPK_E_RAISED, "a kernel met an illegal instruction" },
 	{ MPK_CU_MISALIGNED_ADDRESS, MPK_E_RAISED, "a kernel used a misaligned address" },
 	{ MPK_CU_LAUNCH_FAILED, MPK_E_RAISED, "a kernel faulted" },
-	{ MPK_CU_COOPERATIVE_TOO_LARGE, MPK_E_RANGE,
+	{ MPK_CU_COOPERATIVE_TOO_LARGE, MPK_E_RAISED,
 	  "a cooperative grid must fit on the GPU all at once" },
 	{ MPK_CU_SYSTEM_DRIVER_MISMATCH, MPK_E_DEVICE,
 	  "libcuda.so.1 and the kernel driver are of different versions" },
-	{ MPK_CU_INVALID_CLUSTER_SIZE, MPK_E_RANGE,
+	{ MPK_CU_INVALID_CLUSTER_SIZE, MPK_E_RAISED,
 	  "the grid must be a multiple of the cluster, which the GPU must support" },
 };
 
@@ -88,7 +89,7 @@ enum mpk_code(mpk_cuda_fail)(const struct mpk_cuda_api *cu, struct mpk_error *er
 {
 	struct mpk_device_status as = { .name = status_name(cu, status),
 					.number = status,
-					.code = MPK_E_DEVICE };
+					.code = MPK_E_RAISED };
 	va_list ap;
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(causes); i++)

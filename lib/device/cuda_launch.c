@@ -109,7 +109,7 @@ static enum mpk_code check_axis(const struct mpk_cuda_kernel *kernel, const char
 {
 	for (unsigned axis = 0; axis < 3; axis++)
 		if (dims[axis] > (limits[axis] ? limits[axis] : UINT32_MAX))
-			return mpk_fail(err, MPK_E_RANGE,
+			return mpk_fail(err, MPK_E_RAISED,
 					"kernel '%s': %s dimension %c is %" PRIu64
 					", but %s allows at most %u",
 					kernel->base.shown, what, "xyz"[axis], dims[axis],
@@ -129,7 +129,7 @@ static enum mpk_code check_limits(const struct mpk_cuda_kernel *kernel,
 	MPK_TRY(check_axis(kernel, "preferred cluster", shape->preferred_cluster,
 			   device->block_limits, err));
 	if (kernel->thread_limit && threads > kernel->thread_limit)
-		return mpk_fail(err, MPK_E_RANGE,
+		return mpk_fail(err, MPK_E_RAISED,
 				"kernel '%s': a block of %" PRIu64 "x%" PRIu64 "x%" PRIu64
 				" = %" PRIu64 " threads, but %s allows at most %u for this kernel",
 				kernel->base.shown, shape->block[0], shape->block[1],
@@ -138,7 +138,7 @@ static enum mpk_code check_limits(const struct mpk_cuda_kernel *kernel,
 	if (shape->shared_bytes > device->shared_optin ||
 	    shape->shared_bytes + kernel->static_shared > device->shared_optin)
 		return mpk_fail(
-			err, MPK_E_RANGE,
+			err, MPK_E_RAISED,
 			"kernel '%s': %" PRIu64
 			" bytes of dynamic and %u of static shared memory, but %s allows at most %u in a block",
 			kernel->base.shown, shape->shared_bytes, kernel->static_shared,
@@ -224,7 +224,7 @@ static enum mpk_code launch_extended(const struct mpk_cuda_kernel *kernel,
 
 	if (!cu->cuLaunchKernelEx)
 		return mpk_fail(
-			err, MPK_E_DEVICE,
+			err, MPK_E_RAISED,
 			"kernel '%s' needs launch attributes (cluster, cooperative or programmatic), which this driver does not have: it must be 11.6 or later",
 			kernel->base.shown);
 	unsigned status = cu->cuLaunchKernelEx(config, kernel->function, kernel->params, NULL);

@@ -85,7 +85,8 @@ void mpk_device_list_fini(struct mpk_device_list *list);
 
 /* mpk_device_open - start using device `ordinal` of a kind
  * @out     to be closed by the caller
- * Returns  MPK_OK; MPK_E_DEVICE (no library, no driver, no such device); MPK_E_NOMEM */
+ * Returns  MPK_OK; MPK_E_DEVICE (no library, no driver, no such device, or the driver cannot start
+ *          it), which nothing but this and mpk_device_list_add returns; MPK_E_NOMEM */
 enum mpk_code mpk_device_open(enum mpk_device_kind kind, unsigned ordinal, struct mpk_device **out,
 			      struct mpk_error *err) MPK_MUST_CHECK;
 
@@ -104,7 +105,7 @@ enum { MPK_DEVICE_ALIGN = 64 };
  * @out     the value of DLTensor.data. CUDA: the device address. OpenCL: the address of a
  *          descriptor whose first field is the cl_mem (what TVM 0.8 on passes to kernels).
  *          CPU: the address
- * Returns  MPK_OK; MPK_E_DEVICE (out of device memory, ...); MPK_E_NOMEM */
+ * Returns  MPK_OK; MPK_E_RAISED (out of device memory, ...); MPK_E_NOMEM */
 enum mpk_code mpk_device_alloc(struct mpk_device *device, uint64_t bytes, void **out,
 			       struct mpk_error *err) MPK_MUST_CHECK;
 
@@ -119,7 +120,7 @@ struct mpk_device_texture {
 /* mpk_device_alloc_texture - an image of the device; for kernels only, not for copies
  * @out     like mpk_device_alloc's, freed the same way
  * Returns  MPK_OK; MPK_E_UNSUPPORTED (back end without images, unknown scope, a shape that
- *          does not end in 4, an element type without an image format); MPK_E_DEVICE */
+ *          does not end in 4, an element type without an image format); MPK_E_RAISED */
 enum mpk_code mpk_device_alloc_texture(struct mpk_device *device,
 				       const struct mpk_device_texture *texture, void **out,
 				       struct mpk_error *err) MPK_MUST_CHECK;
@@ -132,8 +133,8 @@ void mpk_device_free(struct mpk_device *device, void *data);
  * They wait for the launches and copies before them. When they return, the host memory may be
  * used again, and what is queued later sees the bytes. No bytes: nothing is done, nor waited for.
  * Returns  MPK_OK; MPK_E_RANGE for a range beyond the allocation where the back end knows
- *          its size (opencl), else the driver's error: MPK_E_DEVICE, or MPK_E_RAISED when
- *          a kernel before faulted; MPK_E_UNSUPPORTED for a texture */
+ *          its size (opencl), else MPK_E_RAISED with the driver's error, also when a kernel
+ *          before faulted; MPK_E_UNSUPPORTED for a texture */
 enum mpk_code mpk_device_write(struct mpk_device *device, void *to, uint64_t to_off,
 			       struct mpk_span from, struct mpk_error *err) MPK_MUST_CHECK;
 enum mpk_code mpk_device_read(struct mpk_device *device, const void *from, uint64_t from_off,
@@ -156,7 +157,7 @@ enum mpk_code mpk_device_copy(struct mpk_device *device, const struct mpk_device
 			      struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_device_sync - wait for everything issued so far; reports what kernels did wrong
- * Returns  MPK_OK; MPK_E_RAISED (a kernel faulted); MPK_E_DEVICE */
+ * Returns  MPK_OK; MPK_E_RAISED (a kernel faulted, the driver failed) */
 enum mpk_code mpk_device_sync(struct mpk_device *device, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_device_set_stream - where later launches and copies are queued; waits for those before
@@ -197,9 +198,9 @@ enum mpk_code mpk_device_get_kernel(struct mpk_device_module *module, struct mpk
  *          mpk_device_alloc gave (0: null). Integers: sign- or zero-extended. Floats of
  *          every width: the bits of the double. Extents: int64; 0 counts as 1
  * @count   number of slots
- * Returns  MPK_OK; MPK_E_RANGE (wrong count, extent negative or above the device's limit,
- *          which is named beside the request); MPK_E_DEVICE; MPK_E_RAISED (an earlier
- *          kernel faulted) */
+ * Returns  MPK_OK; MPK_E_RANGE (wrong count, an extent is negative); MPK_E_RAISED: an extent above
+ *          the device's limit, which is named beside the request; the driver refuses the launch; an
+ *          earlier kernel faulted */
 enum mpk_code mpk_device_launch(struct mpk_device_kernel *kernel, const uint64_t *slots,
 				size_t count, struct mpk_error *err) MPK_MUST_CHECK;
 

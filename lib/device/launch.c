@@ -147,7 +147,7 @@ enum mpk_code mpk_launch_shape_of(const struct mpk_launch_plan *plan, const uint
 		*shape_field(&made, plan->tags[i]) = value;
 	}
 	if (!product_fits(made.grid) || !product_fits(made.block))
-		return mpk_fail(err, MPK_E_RANGE, "kernel '%s': the grid or block is too large",
+		return mpk_fail(err, MPK_E_RAISED, "kernel '%s': the grid or block is too large",
 				MPK_QUOTE(plan->key));
 	*shape = made;
 	return MPK_OK;

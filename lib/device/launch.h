@@ -57,7 +57,7 @@ enum mpk_code mpk_launch_plan_make(const struct mpk_function_info *info, struct 
 
 /* mpk_launch_shape_of - extents from the slots behind the arguments
  * @slots   plan->arg_count + plan->tag_count values
- * Returns  MPK_OK; MPK_E_RANGE (count differs, negative extent, block or grid overflow) */
+ * Returns  MPK_OK; MPK_E_RANGE (count differs, negative extent); MPK_E_RAISED (block or grid overflow) */
 enum mpk_code mpk_launch_shape_of(const struct mpk_launch_plan *plan, const uint64_t *slots,
 				  size_t count, struct mpk_launch_shape *shape,
 				  struct mpk_error *err) MPK_MUST_CHECK;

@@ -136,7 +136,12 @@ enum mpk_code mpk_nvrtc_compile(struct mpk_span source, unsigned sm, char **out,
 {
 	struct _nvrtcProgram *program = NULL;
 
-	MPK_TRY(mpk_driver_get(&driver, err));
+	/* the device is there: what is missing is a library to make the code ready for it */
+	if (mpk_driver_get(&driver, err) != MPK_OK) {
+		if (err)
+			err->code = MPK_E_LOAD;
+		return MPK_E_LOAD;
+	}
 	char *text = strndup((const char *)source.data, source.len);
 
 	MPK_TRY_ALLOC(text, err);

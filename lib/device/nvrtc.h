@@ -12,7 +12,7 @@
  * /usr/local/cuda; its own include folders are searched for headers.
  * @sm      10 * major + minor of the compute capability
  * @out     a cubin, malloc'ed; the caller frees it
- * Returns  MPK_OK; MPK_E_DEVICE (no NVRTC library); MPK_E_LOAD with the compiler's log */
+ * Returns  MPK_OK; MPK_E_LOAD: no NVRTC library, or the compiler's log */
 enum mpk_code mpk_nvrtc_compile(struct mpk_span source, unsigned sm, char **out, size_t *out_bytes,
 				struct mpk_error *err) MPK_MUST_CHECK;
 

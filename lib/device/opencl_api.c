@@ -33,25 +33,24 @@ static const struct {
 	cl_int status;
 	const char *name;
 	const char *cause;
-	enum mpk_code code; /* MPK_OK: MPK_E_DEVICE */
+	enum mpk_code code; /* MPK_OK: MPK_E_RAISED, a call failed */
 } statuses[] = {
 #define STATUS(name) { name, #name, NULL, MPK_OK }
 #define CAUSE(name, cause) { name, #name, cause, MPK_OK }
 #define CODE(name, cause, code) { name, #name, cause, code }
-	CAUSE(CL_DEVICE_NOT_FOUND, "no device behind this platform"),
+	CODE(CL_DEVICE_NOT_FOUND, "no device behind this platform", MPK_E_DEVICE),
 	STATUS(CL_DEVICE_NOT_AVAILABLE),
-	CAUSE(CL_COMPILER_NOT_AVAILABLE, "this driver takes binaries only, no source"),
+	CODE(CL_COMPILER_NOT_AVAILABLE, "this driver takes binaries only, no source", MPK_E_LOAD),
 	CAUSE(CL_MEM_OBJECT_ALLOCATION_FAILURE, "out of device memory"),
 	CAUSE(CL_OUT_OF_RESOURCES, "out of device memory or registers, or a kernel faulted"),
 	CAUSE(CL_OUT_OF_HOST_MEMORY, "the driver got no host memory"),
 	STATUS(CL_MEM_COPY_OVERLAP),
 	CAUSE(CL_IMAGE_FORMAT_NOT_SUPPORTED, "the device has no such image format"),
 	CODE(CL_BUILD_PROGRAM_FAILURE, "the kernel's source does not compile", MPK_E_LOAD),
-	CODE(CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST, "an earlier kernel faulted",
-	     MPK_E_RAISED),
-	STATUS(CL_COMPILE_PROGRAM_FAILURE),
-	STATUS(CL_LINKER_NOT_AVAILABLE),
-	STATUS(CL_LINK_PROGRAM_FAILURE),
+	CAUSE(CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST, "an earlier kernel faulted"),
+	CODE(CL_COMPILE_PROGRAM_FAILURE, NULL, MPK_E_LOAD),
+	CODE(CL_LINKER_NOT_AVAILABLE, NULL, MPK_E_LOAD),
+	CODE(CL_LINK_PROGRAM_FAILURE, NULL, MPK_E_LOAD),
 	CAUSE(CL_INVALID_VALUE, "an argument the driver refuses"),
 	STATUS(CL_INVALID_DEVICE_TYPE),
 	STATUS(CL_INVALID_PLATFORM),
@@ -63,11 +62,11 @@ static const struct {
 	STATUS(CL_INVALID_IMAGE_FORMAT_DESCRIPTOR),
 	CAUSE(CL_INVALID_IMAGE_SIZE, "the image is larger than the device allows"),
 	CODE(CL_INVALID_BINARY, "the code was built for another device or driver", MPK_E_LOAD),
-	STATUS(CL_INVALID_BUILD_OPTIONS),
+	CODE(CL_INVALID_BUILD_OPTIONS, NULL, MPK_E_LOAD),
 	STATUS(CL_INVALID_PROGRAM),
-	STATUS(CL_INVALID_PROGRAM_EXECUTABLE),
+	CODE(CL_INVALID_PROGRAM_EXECUTABLE, NULL, MPK_E_LOAD),
 	CODE(CL_INVALID_KERNEL_NAME, "the code has no kernel of this name", MPK_E_LOAD),
-	STATUS(CL_INVALID_KERNEL_DEFINITION),
+	CODE(CL_INVALID_KERNEL_DEFINITION, NULL, MPK_E_LOAD),
 	STATUS(CL_INVALID_KERNEL),
 	STATUS(CL_INVALID_ARG_INDEX),
 	STATUS(CL_INVALID_ARG_VALUE),
@@ -87,7 +86,7 @@ static const struct {
 	STATUS(CL_INVALID_IMAGE_DESCRIPTOR),
 	/* The ICD loader's own: it found no driver. */
 	{ -1001, "CL_PLATFORM_NOT_FOUND_KHR",
-	  "no OpenCL driver is installed: no .icd file in /etc/OpenCL/vendors", MPK_OK },
+	  "no OpenCL driver is installed: no .icd file in /etc/OpenCL/vendors", MPK_E_DEVICE },
 #undef STATUS
 #undef CAUSE
 #undef CODE
@@ -117,7 +116,7 @@ enum mpk_code(mpk_opencl_fail)(struct mpk_error *err, cl_int status, const char 
 		.name = mpk_opencl_error_name(status),
 		.number = status,
 		.cause = known ? statuses[i].cause : NULL,
-		.code = known && statuses[i].code ? statuses[i].code : MPK_E_DEVICE,
+		.code = known && statuses[i].code ? statuses[i].code : MPK_E_RAISED,
 	};
 	va_list ap;
 

@@ -69,14 +69,14 @@ static enum mpk_code check_limits(const struct mpk_opencl_kernel *kernel,
 
 	for (unsigned axis = 0; axis < 3; axis++)
 		if (device->item_limits[axis] && shape->block[axis] > device->item_limits[axis])
-			return mpk_fail(err, MPK_E_RANGE,
+			return mpk_fail(err, MPK_E_RAISED,
 					"kernel '%s': block dimension %c is %" PRIu64
 					", but '%s' allows at most %" PRIu64,
 					kernel->base.shown, "xyz"[axis], shape -> block[axis],
 					device -> base.info.name, device->item_limits[axis]);
 	if (kernel->group_limit && items > kernel->group_limit)
 		return mpk_fail(
-			err, MPK_E_RANGE,
+			err, MPK_E_RAISED,
 			"kernel '%s': a block of %" PRIu64 "x%" PRIu64 "x%" PRIu64 " = %" PRIu64
 			" work items, but '%s' allows at most %" PRIu64 " for this kernel",
 			kernel->base.shown, shape->block[0], shape->block[1], shape->block[2],
@@ -123,7 +123,7 @@ enum mpk_code mpk_opencl_launch(struct mpk_device_kernel *base, const uint64_t *
 		uint64_t total;
 
 		if (!mpk_mul_u64(shape->grid[axis], shape->block[axis], &total))
-			return mpk_fail(err, MPK_E_RANGE, "kernel '%s': the grid is too large",
+			return mpk_fail(err, MPK_E_RAISED, "kernel '%s': the grid is too large",
 					base->shown);
 		local[axis] = (size_t)shape->block[axis];
 		global[axis] = (size_t)total;

@@ -78,6 +78,16 @@ enum mpk_code mpk_device_parse(struct mpk_span text, enum mpk_device_kind *kind,
 	return MPK_OK;
 }
 
+/* Whatever the reason: a device that does not open is not there. */
+static enum mpk_code as_missing(enum mpk_code code, struct mpk_error *err)
+{
+	if (code == MPK_OK || code == MPK_E_NOMEM)
+		return code;
+	if (err)
+		err->code = MPK_E_DEVICE;
+	return MPK_E_DEVICE;
+}
+
 enum mpk_code mpk_device_list_add(struct mpk_device_list *list, enum mpk_device_kind kind,
 				  struct mpk_error *err)
 {
@@ -85,7 +95,7 @@ enum mpk_code mpk_device_list_add(struct mpk_device_list *list, enum mpk_device_
 
 	if (!ops)
 		return mpk_fail(err, MPK_E_DEVICE, "no back end runs this kind of device");
-	return ops->list(list, err);
+	return as_missing(ops->list(list, err), err);
 }
 
 enum mpk_code mpk_device_open(enum mpk_device_kind kind, unsigned ordinal, struct mpk_device **out,
@@ -95,7 +105,7 @@ enum mpk_code mpk_device_open(enum mpk_device_kind kind, unsigned ordinal, struc
 
 	if (!ops)
 		return mpk_fail(err, MPK_E_DEVICE, "no back end runs this kind of device");
-	return ops->open(ordinal, out, err);
+	return as_missing(ops->open(ordinal, out, err), err);
 }
 
 enum mpk_code mpk_device_check(const struct mpk_device_info *info,

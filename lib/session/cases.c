@@ -1,6 +1,7 @@
 /* From the tables of a case file to calls; every mistake with its place. */
 #include "session/cases.h"
 
+#include <fnmatch.h>
 #include <string.h>
 
 #include "base/num.h"
@@ -202,6 +203,14 @@ static void take_expects(struct builder *b, const struct mpk_toml_list *list, st
 
 /* --- cases -------------------------------------------------------------------------- */
 
+static void case_fini(struct mpk_case *c)
+{
+	for (size_t k = 0; k < c->call.arg_count; k++)
+		mpk_value_drop(&c->args[k]);
+	for (size_t k = 0; k < c->expect_count; k++)
+		mpk_value_drop(&c->expects[k].value);
+}
+
 static void take_case(struct builder *b, const struct mpk_case_table *t, size_t number,
 		      struct mpk_case *c)
 {
@@ -225,6 +234,33 @@ static void take_case(struct builder *b, const struct mpk_case_table *t, size_t 
 		return; /* the files it names need not be there */
 	take_args(b, t, c);
 	take_expects(b, &t->expect, c);
+}
+
+static bool is_chosen(const char *name, const char *filter)
+{
+	if (!filter)
+		return true;
+	return filter[strcspn(filter, "*?[")] ? fnmatch(filter, name, 0) == 0
+					      : strstr(name, filter) != NULL;
+}
+
+/* The cases of the filter move to the front; mistakes of the others were reported all the same. */
+static enum mpk_code choose(struct mpk_cases *cases, const char *filter, struct mpk_error *err)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < cases->count; i++) {
+		if (!is_chosen(cases->items[i].name, filter)) {
+			case_fini(&cases->items[i]);
+			continue;
+		}
+		cases->items[kept++] = cases->items[i];
+	}
+	if (kept == 0 && cases->count)
+		return mpk_fail(err, MPK_E_USAGE, "none of the %zu cases is named like '%s'",
+				cases->count, MPK_QUOTE(mpk_span_str(filter)));
+	cases->count = kept;
+	return MPK_OK;
 }
 
 static void check_names(struct builder *b, const struct mpk_cases *cases,
@@ -296,19 +332,16 @@ enum mpk_code mpk_cases_read(const struct mpk_cases_source *source, struct mpk_c
 		return mpk_fail_nomem(err);
 	mpk_toml_read_table(&b.r, &mpk_case_file_schema, &root, &file);
 	build(&b, &file, out);
-	return b.r.failed || report->failed ? mpk_fail_nomem(err) : MPK_OK;
+	out->no_skip = source->no_skip;
+	if (b.r.failed || report->failed)
+		return mpk_fail_nomem(err);
+	return report->errors ? MPK_OK : choose(out, source->filter, err);
 }
 
 void mpk_cases_fini(struct mpk_cases *cases)
 {
-	for (size_t i = 0; i < cases->count; i++) {
-		struct mpk_case *c = &cases->items[i];
-
-		for (size_t k = 0; k < c->call.arg_count; k++)
-			mpk_value_drop(&c->args[k]);
-		for (size_t k = 0; k < c->expect_count; k++)
-			mpk_value_drop(&c->expects[k].value);
-	}
+	for (size_t i = 0; i < cases->count; i++)
+		case_fini(&cases->items[i]);
 	mpk_arena_fini(&cases->arena);
 	*cases = (struct mpk_cases){ 0 };
 }

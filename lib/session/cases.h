@@ -39,6 +39,7 @@ struct mpk_cases {
 	struct mpk_arena arena;
 	struct mpk_case *items;
 	size_t count;
+	bool no_skip; /* what would be skipped fails */
 };
 
 /* What a case says about itself comes before these, these before [defaults]. */
@@ -53,13 +54,17 @@ struct mpk_cases_source {
 	struct mpk_span text;
 	mpk_toml_parser *parser;
 	struct mpk_case_defaults defaults;
+	const char *filter; /* NULL: all cases; else those whose name has this in it, or matches it
+			     * when it is a pattern with * ? [ */
+	bool no_skip;
 };
 
 /* mpk_cases_read - everything that the file says; the arguments of cases that are not
  * skipped are made, files they name are read
  * @report  receives each mistake with its line and column; with errors in it the cases
  *          must not be run
- * Returns  MPK_OK, also with mistakes; MPK_E_NOMEM. mpk_cases_fini in every case. */
+ * Returns  MPK_OK, also with mistakes; MPK_E_USAGE: no case fits the filter; MPK_E_NOMEM.
+ *          mpk_cases_fini in every case. */
 enum mpk_code mpk_cases_read(const struct mpk_cases_source *source, struct mpk_cases *out,
 			     struct mpk_report *report, struct mpk_error *err) MPK_MUST_CHECK;
 void mpk_cases_fini(struct mpk_cases *cases);
@@ -70,8 +75,8 @@ enum mpk_verdict { MPK_CASE_PASSED, MPK_CASE_FAILED, MPK_CASE_SKIPPED };
 struct mpk_case_outcome {
 	enum mpk_verdict verdict;
 	enum mpk_code code;                 /* of what failed; MPK_E_DIFFERENT when results or
-					* errors are not as expected; MPK_E_DEVICE:
-					* skipped, the device is missing; else MPK_OK */
+					* errors are not as expected, or it must not be
+					* skipped; MPK_E_DEVICE: the device is missing */
 	struct mpk_strbuf why;              /* one line, escaped; empty when it passed */
 	struct mpk_comparison *comparisons; /* one for each expectation; NULL: there
 					* was no result to compare */

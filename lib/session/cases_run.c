@@ -6,6 +6,7 @@
 
 #include "text/escape.h"
 
+/* A device that is missing is no fault of the case; whatever else goes wrong is. */
 static void fail(struct mpk_case_outcome *out, enum mpk_code code, const char *why)
 {
 	out->verdict = code == MPK_E_DEVICE ? MPK_CASE_SKIPPED : MPK_CASE_FAILED;
@@ -109,6 +110,15 @@ static void prepare(const struct mpk_library_options *library, const struct mpk_
 	item->timeout = c->timeout;
 }
 
+static void refuse_skip(struct mpk_case_outcome *out)
+{
+	if (out->verdict != MPK_CASE_SKIPPED)
+		return;
+	out->verdict = MPK_CASE_FAILED;
+	if (out->code == MPK_OK)
+		out->code = MPK_E_DIFFERENT;
+}
+
 struct plan {
 	struct mpk_call *calls;
 	struct mpk_batch_item *items;
@@ -138,6 +148,8 @@ enum mpk_code mpk_cases_run(const struct mpk_library_options *library,
 	for (size_t i = 0; i < p.count; i++)
 		if (p.items[i].call)
 			MPK_TRY(judge(&cases->items[i], &p.items[i], &out[i], err));
+	for (size_t i = 0; cases->no_skip && i < p.count; i++)
+		refuse_skip(&out[i]);
 	return MPK_OK;
 }
 

@@ -49,6 +49,11 @@ void mpk_cases_text(const struct mpk_cases_report *report, bool times, struct mp
 
 		mpk_strbuf_puts(out, words[o->verdict]);
 		mpk_escape(out, mpk_span_str(c->name));
+		if (o->verdict == MPK_CASE_FAILED) {
+			mpk_strbuf_puts(out, " (");
+			mpk_escape(out, mpk_span_str(report->cases_file));
+			mpk_strbuf_printf(out, ":%u)", (unsigned)c->pos.line);
+		}
 		if (times && !c->skip)
 			put_times(c, o, out);
 		if (o->why.len)
@@ -90,7 +95,10 @@ void mpk_cases_tap(const struct mpk_cases_report *report, struct mpk_strbuf *out
 			continue;
 		mpk_strbuf_puts(out, "  ---\n  message: ");
 		mpk_escape_json(out, mpk_span_str(mpk_strbuf_text(&o->why)), NULL);
-		mpk_strbuf_puts(out, "\n  severity: fail\n  ...\n");
+		mpk_strbuf_puts(out, "\n  severity: fail\n  file: ");
+		mpk_escape_json(out, mpk_span_str(report->cases_file), NULL);
+		mpk_strbuf_printf(out, "\n  line: %u\n  ...\n",
+				  (unsigned)report->cases->items[i].pos.line);
 	}
 	mpk_strbuf_puts(out, "# ");
 	put_summary(report, out);

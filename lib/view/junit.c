@@ -84,7 +84,10 @@ static void put_case(struct mpk_strbuf *out, const struct mpk_cases_report *repo
 	mpk_strbuf_puts(out, "    <testcase");
 	put_attribute(out, "name", report->cases->items[i].name);
 	put_attribute(out, "classname", report->file);
-	mpk_strbuf_printf(out, " time=\"%.6f\"%s>\n", o->seconds, passed ? "/" : "");
+	put_attribute(out, "file", report->cases_file);
+	mpk_strbuf_printf(out, " line=\"%u\" time=\"%.6f\"%s>\n",
+			  (unsigned)report->cases->items[i].pos.line, o->seconds,
+			  passed ? "/" : "");
 	put_verdict(out, o);
 	if (!passed)
 		mpk_strbuf_puts(out, "    </testcase>\n");

@@ -184,7 +184,9 @@ START_TEST(every_failure_is_cleaned_up)
 		code = mpk_device_sync(device, &err);
 	if (code == MPK_OK)
 		code = mpk_device_read(device, a, 0, got, sizeof got, &err);
-	ck_assert_msg(code == MPK_E_DEVICE, "%s: code %d", symbols[_i], code);
+	/* a device that does not open is missing; later failures are the call's */
+	ck_assert_msg(code == (_i < 3 ? MPK_E_DEVICE : MPK_E_RAISED), "%s: code %d", symbols[_i],
+		      code);
 	ck_assert_text(err, "CUDA_ERROR_OUT_OF_MEMORY (2): out of device memory");
 	if (device)
 		mpk_device_free(device, a);

@@ -83,11 +83,11 @@ START_TEST(shared_memory_is_asked_for_once)
 	ck_assert_ok(mpk_device_launch(rev, slots, 5, &err), err);
 	ck_assert_uint_eq(fake->calls("cuFuncSetAttribute"), 2);
 	slots[4] = 228 * 1024;
-	ck_assert_int_eq(mpk_device_launch(rev, slots, 5, &err), MPK_E_RANGE);
+	ck_assert_int_eq(mpk_device_launch(rev, slots, 5, &err), MPK_E_RAISED);
 	ck_assert_text(err, "233472 bytes of dynamic and 0 of static shared memory, but Imaginary "
 			    "GPU 0 allows at most 232448");
 	slots[4] = UINT64_C(1) << 62;
-	ck_assert_int_eq(mpk_device_launch(rev, slots, 5, &err), MPK_E_RANGE);
+	ck_assert_int_eq(mpk_device_launch(rev, slots, 5, &err), MPK_E_RAISED);
 	mpk_device_free(device, a);
 	mpk_device_free(device, b);
 }
@@ -123,7 +123,7 @@ START_TEST(launch_attributes_in_tvms_order)
 	/* 16 blocks in a cluster are more than every GPU runs: allowed once, on purpose */
 	ck_assert_uint_eq(fake->calls("cuFuncSetAttribute"), 1);
 	slots[0] = 33;
-	ck_assert_int_eq(mpk_device_launch(spin, slots, 4, &err), MPK_E_RANGE);
+	ck_assert_int_eq(mpk_device_launch(spin, slots, 4, &err), MPK_E_RAISED);
 	ck_assert_text(err, "CUDA_ERROR_INVALID_CLUSTER_SIZE");
 }
 END_TEST
@@ -152,7 +152,7 @@ START_TEST(limits_name_both_sides)
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++) {
 		struct mpk_error err = { 0 };
 
-		ck_assert_int_eq(mpk_device_launch(spin, rows[i].slots, 4, &err), MPK_E_RANGE);
+		ck_assert_int_eq(mpk_device_launch(spin, rows[i].slots, 4, &err), MPK_E_RAISED);
 		ck_assert_text(err, rows[i].text);
 	}
 	ck_assert_uint_eq(fake->calls("cuLaunchKernel"), 0);
@@ -221,7 +221,7 @@ START_TEST(copies_are_queued)
 	ck_assert_int_eq(mpk_device_copy(device, &onto, &err), MPK_E_RANGE);
 	ck_assert_text(err, "the ranges overlap");
 	fake->inject("cuMemcpyDtoDAsync_v2", 1, MPK_CU_INVALID_VALUE);
-	ck_assert_int_eq(mpk_device_copy(device, &copy, &err), MPK_E_DEVICE);
+	ck_assert_int_eq(mpk_device_copy(device, &copy, &err), MPK_E_RAISED);
 	ck_assert_text(err, "cannot copy 8 bytes on cuda:0: CUDA_ERROR_INVALID_VALUE (1)");
 	mpk_device_free(device, a);
 	mpk_device_free(device, b);
@@ -266,7 +266,7 @@ START_TEST(old_drivers_launch_plainly)
 
 	ck_assert_ok(mpk_device_launch(kernel_of(module, "spin_kernel"), two, 2, &err), err);
 	ck_assert_int_eq(mpk_device_launch(kernel_of(module, "vadd_kernel"), slots, 1, &err),
-			 MPK_E_DEVICE);
+			 MPK_E_RAISED);
 	ck_assert_text(err, "it must be 11.6 or later");
 	mpk_device_close(device);
 	device = NULL;

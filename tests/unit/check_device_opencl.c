@@ -257,15 +257,15 @@ START_TEST(limits_name_both_sides)
 	void *a = floats_on(device, 4, 0, 1);
 	uint64_t slots[] = { slot_at(a), slot_at(a), 0, 0, 1, 1 << 20, 1 };
 
-	ck_assert_int_eq(mpk_device_launch(scale, slots, 7, &err), MPK_E_RANGE);
+	ck_assert_int_eq(mpk_device_launch(scale, slots, 7, &err), MPK_E_RAISED);
 	ck_assert_text(err, "kernel 'scale': block dimension x is 1048576");
 	slots[5] = slots[6] = 2048;
-	ck_assert_int_eq(mpk_device_launch(scale, slots, 7, &err), MPK_E_RANGE);
+	ck_assert_int_eq(mpk_device_launch(scale, slots, 7, &err), MPK_E_RAISED);
 	ck_assert_text(err, "at most");
 	slots[4] = UINT64_C(1) << 62;
 	slots[5] = 16;
 	slots[6] = 1;
-	ck_assert_int_eq(mpk_device_launch(scale, slots, 7, &err), MPK_E_RANGE);
+	ck_assert_int_eq(mpk_device_launch(scale, slots, 7, &err), MPK_E_RAISED);
 	ck_assert_text(err, "grid is too large");
 	mpk_device_free(device, a);
 }

@@ -222,11 +222,12 @@ START_TEST(case_lines)
 	struct mpk_cases_report r = report();
 
 	mpk_cases_text(&r, false, &out);
-	ck_assert_str_eq(mpk_strbuf_text(&out), "ok   adds\n"
-						"FAIL a # \"b\"\\n: result 0: \\x07 \"differs\"\n"
-						"skip later: no time\n"
-						"FAIL <&>\xef\xbf\xbe: it crashed\n"
-						"1 passed, 2 failed, 1 skipped\n");
+	ck_assert_str_eq(mpk_strbuf_text(&out),
+			 "ok   adds\n"
+			 "FAIL a # \"b\"\\n (c&.toml:5): result 0: \\x07 \"differs\"\n"
+			 "skip later: no time\n"
+			 "FAIL <&>\xef\xbf\xbe (c&.toml:12): it crashed\n"
+			 "1 passed, 2 failed, 1 skipped\n");
 	out.len = 0;
 	mpk_cases_text(&r, true, &out);
 	ck_assert_ptr_nonnull(strstr(mpk_strbuf_text(&out),
@@ -247,10 +248,11 @@ START_TEST(case_tap)
 			 "ok 1 - adds\n"
 			 "not ok 2 - a \\# \"b\"\\n\n"
 			 "  ---\n  message: \"result 0: \\\\x07 \\\"differs\\\"\"\n"
-			 "  severity: fail\n  ...\n"
+			 "  severity: fail\n  file: \"c&.toml\"\n  line: 5\n  ...\n"
 			 "ok 3 - later # SKIP no time\n"
 			 "not ok 4 - <&>\xef\xbf\xbe\n"
-			 "  ---\n  message: \"it crashed\"\n  severity: fail\n  ...\n"
+			 "  ---\n  message: \"it crashed\"\n  severity: fail\n"
+			 "  file: \"c&.toml\"\n  line: 12\n  ...\n"
 			 "# 1 passed, 2 failed, 1 skipped\n");
 	drop_outcomes();
 }
@@ -283,14 +285,14 @@ START_TEST(case_junit)
 		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"
 		"  <testsuite name=\"c&amp;.toml\" tests=\"4\" failures=\"1\" errors=\"1\" "
 		"skipped=\"1\" time=\"1.000000\">\n"
-		"    <testcase name=\"adds\" classname=\"a.so\" time=\"0.250000\"/>\n"
-		"    <testcase name=\"a # &quot;b&quot;\\n\" classname=\"a.so\" time=\"0.250000\">\n"
+		"    <testcase name=\"adds\" classname=\"a.so\" file=\"c&amp;.toml\" line=\"1\" time=\"0.250000\"/>\n"
+		"    <testcase name=\"a # &quot;b&quot;\\n\" classname=\"a.so\" file=\"c&amp;.toml\" line=\"5\" time=\"0.250000\">\n"
 		"      <failure type=\"different\" message=\"result 0: \\x07 &quot;differs&quot;\"/>\n"
 		"    </testcase>\n"
-		"    <testcase name=\"later\" classname=\"a.so\" time=\"0.250000\">\n"
+		"    <testcase name=\"later\" classname=\"a.so\" file=\"c&amp;.toml\" line=\"9\" time=\"0.250000\">\n"
 		"      <skipped message=\"no time\"/>\n"
 		"    </testcase>\n"
-		"    <testcase name=\"&lt;&amp;&gt;\xef\xbf\xbd\" classname=\"a.so\" time=\"0.250000\">\n"
+		"    <testcase name=\"&lt;&amp;&gt;\xef\xbf\xbd\" classname=\"a.so\" file=\"c&amp;.toml\" line=\"12\" time=\"0.250000\">\n"
 		"      <error type=\"raised\" message=\"it crashed\"/>\n"
 		"    </testcase>\n"
 		"  </testsuite>\n</testsuites>\n");

@@ -47,6 +47,7 @@ static enum mpk_code relay_models(const struct mpk_relay *x, struct mpk_arena *a
 
 		list[i] = (struct mpk_model){
 			.name = f->info.count ? f->info.items[0] : (struct mpk_span){ 0 },
+			.named_inputs = true,
 			.inputs = untyped(f->params, arena),
 			.input_count = f->params.count,
 		};

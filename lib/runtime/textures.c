@@ -1,6 +1,45 @@
 #include "runtime/textures.h"
 
+#include <stdlib.h>
+
 #include "runtime/devices.h"
+
+/* --- storages ------------------------------------------------------------------------------ */
+
+static void release_image(struct mpk_storage *storage)
+{
+	mpk_device_free(storage->owner, storage->data);
+	free(storage);
+}
+
+enum mpk_code mpk_texture_storage(struct mpk_devices *devices, struct mpk_dldevice where,
+				  const struct mpk_device_texture *texture,
+				  struct mpk_storage **out, struct mpk_error *err)
+{
+	struct mpk_storage *storage;
+	struct mpk_device *device;
+	enum mpk_code code;
+	uint64_t bytes;
+
+	MPK_TRY(mpk_tensor_bytes_of(texture->dtype, texture->shape, texture->ndim, &bytes, err));
+	MPK_TRY(mpk_devices_get(devices, where, &device, err));
+	storage = calloc(1, sizeof *storage);
+	MPK_TRY_ALLOC(storage, err);
+	code = mpk_device_alloc_texture(device, texture, &storage->data, err);
+	if (code != MPK_OK) {
+		free(storage);
+		return mpk_failed(code);
+	}
+	atomic_init(&storage->refs, 1);
+	storage->device = where;
+	storage->bytes = bytes;
+	storage->owner = device;
+	storage->release = release_image;
+	*out = storage;
+	return MPK_OK;
+}
+
+/* --- for module code ----------------------------------------------------------------------- */
 
 static enum mpk_code check_kinds(const char *name, const struct mpk_args *args,
 				 const enum mpk_value_kind *kinds, size_t wanted,

@@ -182,13 +182,16 @@ static enum mpk_code fetch_outputs(struct session *s, struct mpk_error *err)
 }
 
 /* Tensors that the function returned, replaced by compact ones in host memory. */
-static enum mpk_code fetch_value(struct session *s, struct mpk_value *v, struct mpk_error *err)
+static enum mpk_code fetch_value(struct session *s, struct mpk_value *v, unsigned depth,
+				 struct mpk_error *err)
 {
 	struct mpk_tensor *copy;
 	enum mpk_code code;
 
+	if (depth > MPK_WIRE_NEST_MAX)
+		return MPK_OK; /* the reply will say so */
 	for (size_t i = 0; v->kind == MPK_VALUE_ARRAY && i < v->array->count; i++)
-		MPK_TRY(fetch_value(s, &v->array->items[i], err));
+		MPK_TRY(fetch_value(s, &v->array->items[i], depth + 1, err));
 	if (v->kind != MPK_VALUE_TENSOR)
 		return MPK_OK;
 	const struct mpk_dltensor *dl = &v->tensor->dl;
@@ -223,7 +226,7 @@ static enum mpk_code call_and_reply(struct session *s, struct mpk_wire *wire, st
 	if (rc == MPK_OK)
 		rc = fetch_outputs(s, err);
 	if (rc == MPK_OK)
-		rc = fetch_value(s, &result, err);
+		rc = fetch_value(s, &result, 0, err);
 	if (rc == MPK_OK)
 		rc = mpk_wire_put(wire, mpk_span_of(seconds, bytes), err);
 	if (rc == MPK_OK)

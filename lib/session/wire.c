@@ -9,8 +9,6 @@
 
 #include "base/num.h"
 
-enum { DEPTH_MAX = 16 }; /* arrays within arrays */
-
 /* What stands before each value; both ends are this very program. */
 struct head {
 	uint32_t kind;
@@ -72,18 +70,24 @@ static enum mpk_code put_tensor(struct mpk_wire *w, struct head *h, const struct
 	return mpk_wire_put(w, mpk_tensor_span(t), err);
 }
 
+static enum mpk_code put_value(struct mpk_wire *w, const struct mpk_value *v, unsigned depth,
+			       struct mpk_error *err);
+
 static enum mpk_code put_array(struct mpk_wire *w, struct head *h, const struct mpk_array *a,
-			       struct mpk_error *err)
+			       unsigned depth, struct mpk_error *err)
 {
+	if (depth == MPK_WIRE_NEST_MAX)
+		return mpk_fail(err, MPK_E_UNSUPPORTED, "a result of arrays nested deeper than %d",
+				MPK_WIRE_NEST_MAX);
 	h->count = a->count;
 	MPK_TRY(mpk_wire_put(w, mpk_span_of(h, sizeof *h), err));
 	for (size_t i = 0; i < a->count; i++)
-		MPK_TRY(mpk_wire_put_value(w, &a->items[i], err));
+		MPK_TRY(put_value(w, &a->items[i], depth + 1, err));
 	return MPK_OK;
 }
 
-enum mpk_code mpk_wire_put_value(struct mpk_wire *w, const struct mpk_value *v,
-				 struct mpk_error *err)
+static enum mpk_code put_value(struct mpk_wire *w, const struct mpk_value *v, unsigned depth,
+			       struct mpk_error *err)
 {
 	struct head h;
 	struct mpk_span content = { 0 };
@@ -95,7 +99,7 @@ enum mpk_code mpk_wire_put_value(struct mpk_wire *w, const struct mpk_value *v,
 	case MPK_VALUE_TENSOR:
 		return put_tensor(w, &h, v->tensor, err);
 	case MPK_VALUE_ARRAY:
-		return put_array(w, &h, v->array, err);
+		return put_array(w, &h, v->array, depth, err);
 	case MPK_VALUE_STR:
 	case MPK_VALUE_BYTES:
 		content = mpk_value_text_span(v);
@@ -132,6 +136,12 @@ enum mpk_code mpk_wire_put_value(struct mpk_wire *w, const struct mpk_value *v,
 	}
 	MPK_TRY(mpk_wire_put(w, mpk_span_of(&h, sizeof h), err));
 	return mpk_wire_put(w, content, err);
+}
+
+enum mpk_code mpk_wire_put_value(struct mpk_wire *w, const struct mpk_value *v,
+				 struct mpk_error *err)
+{
+	return put_value(w, v, 0, err);
 }
 
 /* --- reading ------------------------------------------------------------------------ */
@@ -243,7 +253,7 @@ static enum mpk_code get_array(struct mpk_wire_map *m, uint64_t count, unsigned 
 {
 	MPK_CLEANUP(mpk_value_drop) struct mpk_value v = { 0 };
 
-	if (depth == DEPTH_MAX || count > (m->bytes.len - m->pos) / sizeof(struct head))
+	if (depth == MPK_WIRE_NEST_MAX || count > (m->bytes.len - m->pos) / sizeof(struct head))
 		return damaged(err);
 	MPK_TRY(mpk_value_of_array((size_t)count, &v, err));
 	for (size_t i = 0; i < v.array->count; i++)

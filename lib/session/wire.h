@@ -15,6 +15,9 @@
 #include "base/span.h"
 #include "value/value.h"
 
+/* Arrays within arrays: a list of Relay is as deep as it is long. */
+enum { MPK_WIRE_NEST_MAX = 1024 };
+
 /* The writing end. */
 struct mpk_wire {
 	int fd;
@@ -29,7 +32,8 @@ enum mpk_code mpk_wire_put(struct mpk_wire *w, struct mpk_span bytes,
 /* mpk_wire_put_value - append a value; what has no content (functions, objects, pointers)
  * arrives as an opaque value of the same kind
  * @v       tensors in it are compact
- * Returns  MPK_OK; MPK_E_IO; MPK_E_UNSUPPORTED: a tensor on a device */
+ * Returns  MPK_OK; MPK_E_IO; MPK_E_UNSUPPORTED: a tensor on a device, or arrays nested deeper than
+ *          MPK_WIRE_NEST_MAX */
 enum mpk_code mpk_wire_put_value(struct mpk_wire *w, const struct mpk_value *v,
 				 struct mpk_error *err) MPK_MUST_CHECK;
 

@@ -114,13 +114,30 @@ struct mpk_value mpk_value_hold(struct mpk_value v)
 	return v;
 }
 
+/* Arrays nest as deep as a program makes them (a list is a pair of a head and a list). One that dies
+ * while another of this thread is being freed waits for its turn, so that nothing recurses. */
+static _Thread_local struct {
+	struct mpk_array *arrays;
+	bool is_freeing;
+} pending;
+
 static void array_drop(struct mpk_array *array)
 {
 	if (!drop(&array->refs))
 		return;
-	for (size_t i = 0; i < array->count; i++)
-		mpk_value_drop(&array->items[i]);
-	free(array);
+	array->next_doomed = pending.arrays;
+	pending.arrays = array;
+	if (pending.is_freeing)
+		return;
+	pending.is_freeing = true;
+	while (pending.arrays) {
+		array = pending.arrays;
+		pending.arrays = array->next_doomed;
+		for (size_t i = 0; i < array->count; i++)
+			mpk_value_drop(&array->items[i]);
+		free(array);
+	}
+	pending.is_freeing = false;
 }
 
 void mpk_value_drop(struct mpk_value *v)

@@ -86,7 +86,9 @@ struct mpk_value {
 
 struct mpk_array {
 	atomic_uint refs;
+	int32_t tag; /* of an algebraic data type: which constructor made it; 0: a tuple */
 	size_t count;
+	struct mpk_array *next_doomed; /* for mpk_value_drop */
 	struct mpk_value items[];
 };
 
@@ -144,7 +146,7 @@ enum mpk_code mpk_value_of_text(enum mpk_value_kind kind, struct mpk_span s, str
 enum mpk_code mpk_value_of_shape(const int64_t *extents, size_t ndim, struct mpk_value *out,
 				 struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_value_of_array - an array of count values, all none; fill out->array->items
+/* mpk_value_of_array - an array of count values, all none, tag 0; fill out->array->items
  * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_value_of_array(size_t count, struct mpk_value *out,
 				 struct mpk_error *err) MPK_MUST_CHECK;

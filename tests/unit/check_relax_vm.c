@@ -1,6 +1,6 @@
 /* The machine of the Relax VM: control flow, calls, plans and what byte code may not do. What its
  * builtins do: check_relax_builtins.c; whole models: tests/interop/test_relax_vm.py */
-#include "executor/relax/plan.h"
+#include "executor/plan/plan.h"
 #include "executor/relax/relax.h"
 #include "executor/relax/vm.h"
 #include "relax_made.h"
@@ -48,7 +48,10 @@ static enum mpk_code fail_always(const struct mpk_args *args, struct mpk_value *
 }
 
 static const struct made_kernel kernels[] = {
-	{ "add", add }, { "mark", mark }, { "fail", fail_always }, { NULL, NULL }
+	{ .name = "add", .call = add },
+	{ .name = "mark", .call = mark },
+	{ .name = "fail", .call = fail_always },
+	{ .name = NULL },
 };
 
 /* --- values -------------------------------------------------------------------------------- */
@@ -109,12 +112,12 @@ static void sum_program(struct made *m)
 	RET(m, REG(4));
 }
 
-static struct mpk_relax_plan_stats plan_stats(struct model *m)
+static struct mpk_plan_stats plan_stats(struct model *m)
 {
 	const struct mpk_relax_vm *vm =
 		mpk_relax_machine_of((const struct mpk_node_module *)m->root);
 
-	return mpk_relax_plans_get_stats(vm->plans);
+	return mpk_plans_get_stats(vm->plans);
 }
 
 /* --- plans --------------------------------------------------------------------------------- */

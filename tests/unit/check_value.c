@@ -464,6 +464,25 @@ static TCase *add_case(Suite *s, const char *name)
 	return tc;
 }
 
+/* A list as functional programs have it, pairs of a head and a list: freeing it does not recurse. */
+START_TEST(long_lists_are_freed)
+{
+	struct mpk_value list = { 0 };
+	struct mpk_error err = { 0 };
+
+	for (int i = 0; i < 1000000; i++) {
+		struct mpk_value pair;
+
+		ck_assert_int_eq(mpk_value_of_array(2, &pair, &err), MPK_OK);
+		pair.array->items[0] = mpk_value_of_int(i);
+		pair.array->items[1] = list;
+		list = pair;
+	}
+	mpk_value_drop(&list);
+	ck_assert_int_eq(list.kind, MPK_VALUE_NONE);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("value");
@@ -482,6 +501,7 @@ int main(void)
 	tc = add_case(s, "comparison");
 	tcase_add_loop_test(tc, comparisons, 0, MPK_ARRAY_COUNT(pairs));
 	tc = add_case(s, "wire");
+	tcase_add_test(tc, long_lists_are_freed);
 	tcase_add_test(tc, values_travel_unchanged);
 	tcase_add_test(tc, damaged_replies_are_harmless);
 	tcase_add_test(tc, timing_figures);

@@ -169,22 +169,52 @@ START_TEST(a_damaged_reply_is_an_error_or_a_value)
 }
 END_TEST
 
-START_TEST(arrays_within_arrays_have_an_end)
+/* A list in a list in a list... */
+static struct mpk_value nested(int depth)
 {
-	struct mpk_value v = mpk_value_of_int(1), got;
+	struct mpk_value v = mpk_value_of_int(1);
 	struct mpk_error err = { 0 };
-	uint64_t bytes;
-	int fd;
 
-	for (int depth = 0; depth < 40; depth++) {
+	for (int i = 0; i < depth; i++) {
 		struct mpk_value outer = { 0 };
 
 		ck_assert_ok(mpk_value_of_array(1, &outer, &err), err);
 		outer.array->items[0] = v;
 		v = outer;
 	}
-	fd = reply_of(&v, &bytes);
+	return v;
+}
+
+/* A list of a functional program is as deep as it is long; what is deeper than that is refused when it
+ * is written, and when a damaged reply claims to be. */
+START_TEST(arrays_within_arrays_have_an_end)
+{
+	struct mpk_value v = nested(MPK_WIRE_NEST_MAX), got;
+	struct mpk_error err = { 0 };
+	uint64_t bytes;
+	char head[256];
+	int fd = reply_of(&v, &bytes);
+
+	ck_assert_ok(read_reply(fd, &got, &err), err);
+	ck_assert_int_eq(got.array->items[0].array->items[0].kind, MPK_VALUE_ARRAY);
+	mpk_value_drop(&got);
+	/* all heads are of one size, and those of the arrays are alike */
+	bytes /= MPK_WIRE_NEST_MAX + 1;
+	ck_assert_uint_le(bytes, sizeof head);
+	ck_assert_int_eq(pread(fd, head, bytes, 0), (ssize_t)bytes);
+	for (int i = 0; i < 4 * MPK_WIRE_NEST_MAX; i++)
+		ck_assert_int_eq(pwrite(fd, head, bytes, (off_t)(bytes * (uint64_t)i)),
+				 (ssize_t)bytes);
 	ck_assert_int_eq(read_reply(fd, &got, &err), MPK_E_RAISED);
+	close(fd);
+	mpk_value_drop(&v);
+
+	v = nested(MPK_WIRE_NEST_MAX + 1);
+	fd = memfd_create("reply", 0);
+	struct mpk_wire w = { .fd = fd };
+
+	ck_assert_int_eq(mpk_wire_put_value(&w, &v, &err), MPK_E_UNSUPPORTED);
+	ck_assert_text(err, "arrays nested deeper than 1024");
 	close(fd);
 	mpk_value_drop(&v);
 }

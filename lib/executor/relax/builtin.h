@@ -14,7 +14,7 @@
 #include "base/span.h"
 #include "value/function.h"
 
-/* What a plan (plan.h) may make of a call. */
+/* What a plan (plan/plan.h) may make of a call. */
 enum mpk_relax_effect {
 	MPK_EFFECT_SHAPES, /* depends on types and shapes alone: a plan leaves it out */
 	MPK_EFFECT_HEAP,   /* likewise; makes the heap of symbolic extents */

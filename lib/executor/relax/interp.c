@@ -9,9 +9,10 @@
 
 #include "abi/packed.h"
 #include "base/vec.h"
+#include "executor/plan/plan.h"
 #include "executor/relax/argument.h"
 #include "executor/relax/compiled.h"
-#include "executor/relax/plan.h"
+#include "executor/relax/effect.h"
 #include "executor/relax/vm.h"
 #include "runtime/context.h"
 #include "text/escape.h"
@@ -57,7 +58,7 @@ static enum mpk_code value_of(struct mpk_relax_vm *vm, const struct mpk_relax_op
 		return MPK_OK;
 	case MPK_OPERAND_CONSTANT:
 		MPK_TRY(mpk_relax_vm_constant(vm, (size_t)o->value, &constant, err));
-		mpk_relax_record_constant(vm->recorder, constant);
+		mpk_record_constant(vm->recorder, constant);
 		*out = *constant;
 		return MPK_OK;
 	case MPK_OPERAND_NONE:
@@ -136,7 +137,7 @@ static enum mpk_code call_function(struct mpk_relax_vm *vm, const struct mpk_rel
 		code = mpk_function_call(
 			c->function, &(struct mpk_args){ a->values, NULL, a->count }, result, err);
 	if (code == MPK_OK && vm->recorder)
-		mpk_relax_record_kernel(vm->recorder, c->function, a->values, a->count, result);
+		mpk_record_kernel(vm->recorder, c->function, a->values, a->count, result);
 	return code;
 }
 
@@ -147,7 +148,7 @@ static enum mpk_code call_builtin(struct mpk_relax_vm *vm, const struct mpk_rela
 	enum mpk_code code = c->builtin->call(a->values, a->count, result, err);
 
 	if (code == MPK_OK && vm->recorder)
-		mpk_relax_record_builtin(vm->recorder, c->builtin, a->values, a->count, result);
+		mpk_relax_record_builtin(vm, c->builtin, a->values, a->count, result);
 	return code;
 }
 
@@ -162,7 +163,7 @@ static enum mpk_code call_out(struct mpk_relax_vm *vm, const struct mpk_relax_st
 	if (c->action == MPK_ACTION_BUILTIN) {
 		code = call_builtin(vm, c, &a, result, err);
 	} else if (c->action == MPK_ACTION_COMPILED) {
-		mpk_relax_record_nothing(vm->recorder);
+		mpk_record_nothing(vm->recorder);
 		code = mpk_relax_call_compiled(vm, c, a.values, a.count, result, err);
 	} else if (c->action == MPK_ACTION_MISSING) {
 		code = mpk_fail(err, MPK_E_LOAD, "nobody has the function '%s'",
@@ -316,35 +317,17 @@ static enum mpk_code run(struct mpk_relax_vm *vm, size_t function, const struct 
 
 /* --- calls from outside -------------------------------------------------------------------- */
 
-/* Byte code, recorded: inputs get storages of their own, so that the recorder tells them apart. */
-static enum mpk_code run_recorded(struct mpk_relax_vm *vm, size_t function,
-				  const struct mpk_value *args, size_t count,
-				  struct mpk_value *result, struct mpk_error *err)
+static enum mpk_code interpret(void *machine, size_t function, const struct mpk_value *args,
+			       size_t count, struct mpk_value *result, struct mpk_error *err)
 {
-	struct mpk_value *own = calloc(count + 1, sizeof *own);
-	enum mpk_code code;
-
-	if (!own)
-		return mpk_fail_nomem(err);
-	for (size_t i = 0; i < count; i++)
-		own[i] = mpk_value_hold(args[i]);
-	vm->recorder = mpk_relax_recorder_begin(vm->plans, function, own, count);
-	code = run(vm, function, own, count, result, err);
-	if (vm->recorder)
-		mpk_relax_recorder_end(vm->recorder, code == MPK_OK ? result : NULL);
-	vm->recorder = NULL;
-	for (size_t i = 0; i < count; i++)
-		mpk_value_drop(&own[i]);
-	free(own);
-	return code;
+	return run(machine, function, args, count, result, err);
 }
 
 static enum mpk_code invoke(struct mpk_relax_vm *vm, size_t function, const struct mpk_value *args,
 			    size_t count, struct mpk_value *result, struct mpk_error *err)
 {
 	const struct mpk_relax_callee *c = &vm->program->callees[function];
-	struct mpk_relax_plan *plan;
-	bool record = false;
+	const struct mpk_plan_interpreter self = { interpret, vm, &vm->recorder };
 
 	if (vm->depth == 1)
 		vm->steps = 0;
@@ -353,12 +336,7 @@ static enum mpk_code invoke(struct mpk_relax_vm *vm, size_t function, const stru
 		return mpk_relax_call_compiled(vm, c, args, count, result, err);
 	if (vm->depth > 1)
 		return run(vm, function, args, count, result, err);
-	plan = mpk_relax_plan_find(vm->plans, function, args, count, &record);
-	if (plan)
-		return mpk_relax_plan_run(vm->plans, plan, args, count, result, err);
-	if (record)
-		return run_recorded(vm, function, args, count, result, err);
-	return run(vm, function, args, count, result, err);
+	return mpk_plan_call(vm->plans, &self, function, args, count, result, err);
 }
 
 enum mpk_code mpk_relax_vm_invoke(struct mpk_relax_vm *vm, size_t function,

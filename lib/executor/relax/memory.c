@@ -7,6 +7,7 @@
 #include "executor/relax/builtin.h"
 #include "executor/relax/vm.h"
 #include "runtime/context.h"
+#include "runtime/textures.h"
 
 /* --- storages ------------------------------------------------------------------------------ */
 
@@ -42,43 +43,6 @@ static struct mpk_span scope_arg(const struct mpk_value *args, size_t count, siz
 	return (struct mpk_span){ 0 };
 }
 
-/* Gives an image of a device back. */
-static void release_image(struct mpk_storage *storage)
-{
-	mpk_device_free(storage->owner, storage->data);
-	free(storage);
-}
-
-static enum mpk_code alloc_image(struct mpk_relax_vm *vm, size_t device,
-				 const struct mpk_device_texture *texture, struct mpk_value *result,
-				 struct mpk_error *err)
-{
-	struct mpk_devices *devices = mpk_runtime_devices(vm->program->runtime);
-	struct mpk_storage *storage = calloc(1, sizeof *storage);
-	struct mpk_device *where;
-	uint64_t bytes = 0;
-	enum mpk_code code;
-
-	if (!storage)
-		return mpk_fail_nomem(err);
-	code = mpk_tensor_bytes_of(texture->dtype, texture->shape, texture->ndim, &bytes, err);
-	if (code == MPK_OK)
-		code = mpk_devices_get(devices, vm->devices[device], &where, err);
-	if (code == MPK_OK)
-		code = mpk_device_alloc_texture(where, texture, &storage->data, err);
-	if (code != MPK_OK) {
-		free(storage);
-		return code;
-	}
-	atomic_init(&storage->refs, 1);
-	storage->device = vm->devices[device];
-	storage->bytes = bytes;
-	storage->owner = where;
-	storage->release = release_image;
-	*result = mpk_value_of_storage(storage);
-	return MPK_OK;
-}
-
 static enum mpk_code alloc_storage(const struct mpk_value *args, size_t count,
 				   struct mpk_value *result, struct mpk_error *err)
 {
@@ -103,15 +67,15 @@ static enum mpk_code alloc_storage(const struct mpk_value *args, size_t count,
 			"%s: device %" PRId64
 			" of %zu: the model wants more devices, name them with --device A,B",
 			name, device, vm->device_count);
-	if (!is_plain(scope))
-		return alloc_image(vm, (size_t)device,
-				   &(struct mpk_device_texture){ .scope = scope,
-								 .dtype = dtype,
-								 .shape = shape->extents,
-								 .ndim = shape->ndim },
-				   result, err);
-	MPK_TRY(mpk_tensor_bytes_of(dtype, shape->extents, shape->ndim, &bytes, err));
-	MPK_TRY(mpk_allocator_storage(vm->allocators[device], bytes, &storage, err));
+	if (!is_plain(scope)) {
+		MPK_TRY(mpk_texture_storage(
+			mpk_runtime_devices(vm->program->runtime), vm->devices[device],
+			&(struct mpk_device_texture){ scope, dtype, shape->extents, shape->ndim },
+			&storage, err));
+	} else {
+		MPK_TRY(mpk_tensor_bytes_of(dtype, shape->extents, shape->ndim, &bytes, err));
+		MPK_TRY(mpk_allocator_storage(vm->allocators[device], bytes, &storage, err));
+	}
 	*result = mpk_value_of_storage(storage);
 	return MPK_OK;
 }

@@ -6,7 +6,7 @@
 
 #include "abi/any_list.h"
 #include "executor/constant.h"
-#include "executor/relax/plan.h"
+#include "executor/plan/plan.h"
 #include "text/escape.h"
 
 static enum mpk_code take_devices(struct mpk_relax_vm *vm, const struct mpk_dldevice *devices,
@@ -53,7 +53,12 @@ enum mpk_code mpk_relax_vm_create(struct mpk_relax_program *program, mpk_relax_i
 	vm->constants = calloc(program->x.const_count + 1, sizeof *vm->constants);
 	code = vm->constants ? take_devices(vm, devices, count, err) : mpk_fail_nomem(err);
 	if (code == MPK_OK) {
-		vm->plans = mpk_relax_plans_create(vm);
+		vm->plans = mpk_plans_create(&(struct mpk_plan_places){
+			.devices = mpk_runtime_devices(program->runtime),
+			.where = vm->devices,
+			.allocators = vm->allocators,
+			.count = vm->device_count,
+		});
 		code = vm->plans ? MPK_OK : mpk_fail_nomem(err);
 	}
 	if (code != MPK_OK) {
@@ -96,7 +101,7 @@ void mpk_relax_vm_drop(struct mpk_relax_vm *vm)
 	}
 	if (left)
 		return;
-	mpk_relax_plans_destroy(vm->plans);
+	mpk_plans_destroy(vm->plans);
 	mpk_any_list_destroy(vm->constant_list);
 	for (size_t i = 0; vm->constants && i < vm->program->x.const_count; i++)
 		mpk_value_drop(&vm->constants[i]);

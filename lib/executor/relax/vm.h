@@ -20,7 +20,7 @@ enum {
 };
 
 struct mpk_any_list;
-struct mpk_relax_plans;
+struct mpk_plans;
 struct mpk_relax_vm;
 
 /* One call of a function in byte code. */
@@ -55,8 +55,8 @@ struct mpk_relax_vm {
 	size_t stack_used, stack_cap;
 	struct mpk_relax_frame *frames; /* calls under way, in byte code */
 	size_t frame_count, frame_cap;
-	struct mpk_relax_plans *plans;       /* what was recorded; plan.h */
-	struct mpk_relax_recorder *recorder; /* of the call under way; NULL: nobody records */
+	struct mpk_plans *plans;       /* what was recorded; plan/plan.h */
+	struct mpk_recorder *recorder; /* of the call under way; NULL: nobody records */
 };
 
 /* mpk_relax_vm_create - a machine for a program

@@ -11,8 +11,9 @@
 #include <time.h>
 
 #include "executor/executor.h"
-#include "executor/relax/plan_inside.h"
+#include "executor/plan/inside.h"
 #include "executor/relax/relax.h"
+#include "executor/relax/vm.h"
 #include "io/mapping.h"
 #include "runtime/library.h"
 #include "runtime/node.h"
@@ -120,7 +121,7 @@ static double time_bare(struct mpk_relax_vm *vm, size_t steps)
 {
 	size_t warmup = warmup_of(steps);
 	double *times = calloc(steps, sizeof *times);
-	const struct mpk_relax_plan *plan = NULL;
+	const struct mpk_plan *plan = NULL;
 	struct mpk_context before = mpk_context_swap(vm->program->context);
 
 	for (size_t i = 0; i < MPK_PLANS_MAX && !plan; i++)

@@ -1,7 +1,7 @@
-/* plan_run.c - a call by its plan: patch addresses, call kernels */
+/* run.c - a call by its plan: patch addresses, call kernels */
 #include <stdlib.h>
 
-#include "executor/relax/plan_inside.h"
+#include "executor/plan/inside.h"
 #include "runtime/devices.h"
 
 /* The tensors among the arguments, in the order of the recorder. */
@@ -21,29 +21,29 @@ static void collect(const struct mpk_value *v, struct inputs *in)
 /* --- memory -------------------------------------------------------------------------------- */
 
 /* What the caller still has from the call before is his; else it is used again. */
-static enum mpk_code fresh_result(struct mpk_relax_vm *vm, struct mpk_plan_storage *s,
+static enum mpk_code fresh_result(const struct mpk_plan_places *places, struct mpk_plan_storage *s,
 				  struct mpk_error *err)
 {
 	if (s->kept && atomic_load_explicit(&s->kept->refs, memory_order_acquire) == 1)
 		return MPK_OK;
 	mpk_storage_drop(s->kept);
 	s->kept = NULL;
-	return mpk_allocator_storage(vm->allocators[s->device], s->bytes, &s->kept, err);
+	return mpk_allocator_storage(places->allocators[s->device], s->bytes, &s->kept, err);
 }
 
 /* Sets *moved when a storage lies elsewhere than its tensors say. */
-static enum mpk_code find_memory(struct mpk_relax_plans *plans, struct mpk_relax_plan *p,
-				 bool *moved, struct mpk_error *err)
+static enum mpk_code find_memory(struct mpk_plans *plans, struct mpk_plan *p, bool *moved,
+				 struct mpk_error *err)
 {
 	for (size_t i = 0; i < p->storage_count; i++) {
 		struct mpk_plan_storage *s = &p->storages[i];
 		void *data;
 
 		if (s->is_result) {
-			MPK_TRY(fresh_result(plans->vm, s, err));
+			MPK_TRY(fresh_result(&plans->places, s, err));
 			data = s->kept->data;
 		} else if (s->first != UINT32_MAX) {
-			MPK_TRY(mpk_relax_plans_fill_slot(plans, s->slot, s->bytes, err));
+			MPK_TRY(mpk_plans_fill_slot(plans, s->slot, s->bytes, err));
 			data = plans->slots[s->slot].storage->data;
 		} else {
 			continue;
@@ -54,7 +54,7 @@ static enum mpk_code find_memory(struct mpk_relax_plans *plans, struct mpk_relax
 	return MPK_OK;
 }
 
-static void patch(struct mpk_relax_plan *p, const struct inputs *in, bool moved)
+static void patch(struct mpk_plan *p, const struct inputs *in, bool moved)
 {
 	for (size_t i = 0; i < p->tensor_count; i++) {
 		struct mpk_plan_tensor *t = &p->tensors[i];
@@ -71,16 +71,16 @@ static void patch(struct mpk_relax_plan *p, const struct inputs *in, bool moved)
 
 /* --- steps --------------------------------------------------------------------------------- */
 
-static enum mpk_code copy(struct mpk_relax_plans *plans, const struct mpk_relax_plan *p,
+static enum mpk_code copy(struct mpk_plans *plans, const struct mpk_plan *p,
 			  const struct mpk_plan_step *s, struct mpk_error *err)
 {
 	const struct mpk_tensor *from = p->tensors[s->from].tensor;
 
-	return mpk_devices_copy(mpk_runtime_devices(plans->vm->program->runtime), &from->dl,
-				&p->tensors[s->to].tensor->dl, from->bytes, err);
+	return mpk_devices_copy(plans->places.devices, &from->dl, &p->tensors[s->to].tensor->dl,
+				from->bytes, err);
 }
 
-static enum mpk_code run_step(struct mpk_relax_plans *plans, const struct mpk_relax_plan *p,
+static enum mpk_code run_step(struct mpk_plans *plans, const struct mpk_plan *p,
 			      const struct mpk_plan_step *s, struct mpk_error *err)
 {
 	struct mpk_value none = { 0 };
@@ -101,7 +101,7 @@ static enum mpk_code run_step(struct mpk_relax_plans *plans, const struct mpk_re
 
 /* --- the result ---------------------------------------------------------------------------- */
 
-static enum mpk_code make_result(const struct mpk_relax_plan *p, const struct inputs *in,
+static enum mpk_code make_result(const struct mpk_plan *p, const struct inputs *in,
 				 const struct mpk_value *v, struct mpk_value *out,
 				 struct mpk_error *err)
 {
@@ -111,6 +111,7 @@ static enum mpk_code make_result(const struct mpk_relax_plan *p, const struct in
 
 	if (v->kind == MPK_VALUE_ARRAY) {
 		MPK_TRY(mpk_value_of_array(v->array->count, out, err));
+		out->array->tag = v->array->tag;
 		for (size_t i = 0; i < v->array->count; i++)
 			MPK_TRY(make_result(p, in, &v->array->items[i], &out->array->items[i],
 					    err));
@@ -132,8 +133,8 @@ static enum mpk_code make_result(const struct mpk_relax_plan *p, const struct in
 	return MPK_OK;
 }
 
-static enum mpk_code run(struct mpk_relax_plans *plans, struct mpk_relax_plan *p,
-			 const struct inputs *in, struct mpk_value *result, struct mpk_error *err)
+static enum mpk_code run(struct mpk_plans *plans, struct mpk_plan *p, const struct inputs *in,
+			 struct mpk_value *result, struct mpk_error *err)
 {
 	bool moved = false;
 
@@ -144,9 +145,9 @@ static enum mpk_code run(struct mpk_relax_plans *plans, struct mpk_relax_plan *p
 	return make_result(p, in, &p->result, result, err);
 }
 
-enum mpk_code mpk_relax_plan_run(struct mpk_relax_plans *plans, struct mpk_relax_plan *plan,
-				 const struct mpk_value *args, size_t count,
-				 struct mpk_value *result, struct mpk_error *err)
+enum mpk_code mpk_plan_run(struct mpk_plans *plans, struct mpk_plan *plan,
+			   const struct mpk_value *args, size_t count, struct mpk_value *result,
+			   struct mpk_error *err)
 {
 	struct inputs in = { .items = in.few };
 	enum mpk_code code;

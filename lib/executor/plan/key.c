@@ -1,4 +1,4 @@
-#include "executor/relax/plan_key.h"
+#include "executor/plan/key.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,12 +32,9 @@ static bool put_tensor(struct mpk_plan_key *key, const struct mpk_dltensor *dl)
 	       put_extents(key, dl->shape, (size_t)dl->ndim);
 }
 
-/* Arrays within arrays have an end: a key is no place for recursion without one. */
-enum { DEPTH_MAX = 16 };
-
 static bool put_value(struct mpk_plan_key *key, const struct mpk_value *v, unsigned depth)
 {
-	if (depth == DEPTH_MAX || !put(key, v->kind))
+	if (depth == MPK_PLAN_NEST_MAX || !put(key, v->kind))
 		return false;
 	switch (v->kind) {
 	case MPK_VALUE_NONE:
@@ -52,7 +49,7 @@ static bool put_value(struct mpk_plan_key *key, const struct mpk_value *v, unsig
 	case MPK_VALUE_TENSOR:
 		return put_tensor(key, &v->tensor->dl);
 	case MPK_VALUE_ARRAY:
-		if (!put(key, (int64_t)v->array->count))
+		if (!put(key, v->array->tag) || !put(key, (int64_t)v->array->count))
 			return false;
 		for (size_t i = 0; i < v->array->count; i++)
 			if (!put_value(key, &v->array->items[i], depth + 1))

@@ -1,10 +1,10 @@
-/* plan_inside.h - the inside of plans; for plan.c, plan_record.c and plan_run.c */
-#ifndef MPK_EXECUTOR_RELAX_PLAN_INSIDE_H
-#define MPK_EXECUTOR_RELAX_PLAN_INSIDE_H
+/* inside.h - the inside of plans; for plan.c, record.c and run.c */
+#ifndef MPK_EXECUTOR_PLAN_INSIDE_H
+#define MPK_EXECUTOR_PLAN_INSIDE_H
 
 #include "abi/packed.h"
-#include "executor/relax/plan.h"
-#include "executor/relax/plan_key.h"
+#include "executor/plan/key.h"
+#include "executor/plan/plan.h"
 
 enum {
 	MPK_PLANS_MAX = 256,      /* kept by a machine: lengths that come back */
@@ -32,7 +32,7 @@ struct mpk_plan_tensor {
 /* A storage that the call allocated. */
 struct mpk_plan_storage {
 	uint64_t bytes;
-	uint32_t device;          /* index of the machine's devices */
+	uint32_t device;          /* index of the machine's places */
 	uint32_t first, last;     /* step at which it is first and last used */
 	bool is_result;           /* the caller receives a tensor of it: memory of its own */
 	uint32_t slot;            /* else where it lies */
@@ -52,7 +52,7 @@ struct mpk_plan_step {
 	uint32_t from, to; /* copies: tensors */
 };
 
-struct mpk_relax_plan {
+struct mpk_plan {
 	struct mpk_plan_key key;
 	uint64_t used; /* when last, by the clock of the plans */
 	struct mpk_plan_tensor *tensors;
@@ -72,31 +72,30 @@ struct mpk_plan_slot {
 	struct mpk_storage *storage;
 };
 
-struct mpk_relax_plans {
-	struct mpk_relax_vm *vm;
-	struct mpk_relax_plan *items[MPK_PLANS_MAX];
+struct mpk_plans {
+	struct mpk_plan_places places;
+	struct mpk_plan *items[MPK_PLANS_MAX];
 	uint64_t seen[MPK_PLANS_SEEN]; /* hashes of keys that came once */
 	uint64_t clock;
 	uint64_t unplannable; /* a bit a function: recording it came to nothing */
 	struct mpk_plan_slot *slots;
 	size_t slot_count, slot_cap;
 	struct mpk_plan_key key; /* of the call that is looked up */
-	struct mpk_relax_plan_stats stats;
+	struct mpk_plan_stats stats;
 };
 
-void mpk_relax_plan_free(struct mpk_relax_plan *plan);
+void mpk_plan_free(struct mpk_plan *plan);
 
-/* mpk_relax_plans_add - keep a plan; of those that would stand in its place the one used longest
+/* mpk_plans_add - keep a plan; of those that would stand in its place the one used longest
  * ago goes */
-void mpk_relax_plans_add(struct mpk_relax_plans *plans, struct mpk_relax_plan *plan);
+void mpk_plans_add(struct mpk_plans *plans, struct mpk_plan *plan);
 
-/* mpk_relax_plans_slot - a slot of a device that is not taken; false when there are too many */
-bool mpk_relax_plans_slot(struct mpk_relax_plans *plans, size_t device, const bool *taken,
-			  size_t *out);
+/* mpk_plans_slot - a slot of a device that is not taken; false when there are too many */
+bool mpk_plans_slot(struct mpk_plans *plans, size_t device, const bool *taken, size_t *out);
 
-/* mpk_relax_plans_fill_slot - make a slot hold at least bytes bytes
+/* mpk_plans_fill_slot - make a slot hold at least bytes bytes
  * Returns  MPK_OK; as mpk_allocator_storage */
-enum mpk_code mpk_relax_plans_fill_slot(struct mpk_relax_plans *plans, size_t slot, uint64_t bytes,
-					struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_plans_fill_slot(struct mpk_plans *plans, size_t slot, uint64_t bytes,
+				  struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

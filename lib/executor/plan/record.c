@@ -1,79 +1,37 @@
-/* plan_record.c - from the run of a call to a plan
+/* record.c - from the run of a call to a plan
  *
- * Storages are told apart by their address: one that was freed and given out again is a new one,
- * because its allocation was recorded. What is not known (memory that a function brought itself)
- * ends the recording.
+ * Every tensor that a kernel is given is followed to its storage, and that to its origin. A tensor
+ * of unknown origin (memory that a function brought itself) ends the recording.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/vec.h"
-#include "executor/relax/plan_inside.h"
+#include "executor/plan/inside.h"
+#include "executor/plan/origin.h"
 
-/* What is known of a storage in this call. */
-enum origin { ORIGIN_UNKNOWN, ORIGIN_INPUT, ORIGIN_CONSTANT, ORIGIN_STORAGE, ORIGIN_HEAP };
-
-struct known {
-	const struct mpk_storage *storage; /* NULL: free entry */
-	enum origin origin;
-	uint32_t index;
-};
-
-struct mpk_relax_recorder {
-	struct mpk_relax_plans *plans;
-	struct mpk_relax_plan *plan;
+struct mpk_recorder {
+	struct mpk_plans *plans;
+	struct mpk_plan *plan;
 	size_t function;
 	bool failed;
-	struct known *known; /* hash table by address */
-	size_t known_count, known_cap;
+	struct mpk_plan_origins origins;
 };
 
 /* --- storages ------------------------------------------------------------------------------ */
 
-static struct known *entry_of(struct known *table, size_t cap, const struct mpk_storage *s)
-{
-	size_t at = ((uintptr_t)s >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 20 & (cap - 1);
-
-	while (table[at].storage && table[at].storage != s)
-		at = (at + 1) & (cap - 1);
-	return &table[at];
-}
-
-static bool grow(struct mpk_relax_recorder *r)
-{
-	size_t cap = r->known_cap ? 2 * r->known_cap : 64;
-	struct known *table = calloc(cap, sizeof *table);
-
-	if (!table)
-		return false;
-	for (size_t i = 0; i < r->known_cap; i++)
-		if (r->known[i].storage)
-			*entry_of(table, cap, r->known[i].storage) = r->known[i];
-	free(r->known);
-	r->known = table;
-	r->known_cap = cap;
-	return true;
-}
-
-static void know(struct mpk_relax_recorder *r, const struct mpk_storage *s, enum origin origin,
+static void know(struct mpk_recorder *r, const struct mpk_storage *s, enum mpk_plan_origin origin,
 		 size_t index)
 {
-	struct known *e;
+	const struct mpk_plan_known known = { s, origin, (uint32_t)index };
 
-	if (2 * r->known_count >= r->known_cap && !grow(r)) {
+	if (!mpk_plan_origins_put(&r->origins, &known))
 		r->failed = true;
-		return;
-	}
-	e = entry_of(r->known, r->known_cap, s);
-	r->known_count += !e->storage;
-	*e = (struct known){ s, origin, (uint32_t)index };
 }
 
-static struct known look_up(const struct mpk_relax_recorder *r, const struct mpk_storage *s)
+static struct mpk_plan_known look_up(const struct mpk_recorder *r, const struct mpk_tensor *t)
 {
-	if (!s || !r->known_cap)
-		return (struct known){ 0 };
-	return *entry_of(r->known, r->known_cap, s);
+	return mpk_plan_origins_get(&r->origins, t->storage);
 }
 
 /* --- begin --------------------------------------------------------------------------------- */
@@ -84,7 +42,7 @@ static void release_tensor(void *tensor)
 }
 
 /* The same tensor over a storage that nobody else has. */
-static bool wrap_tensor(struct mpk_relax_recorder *r, struct mpk_value *v)
+static bool wrap_tensor(struct mpk_recorder *r, struct mpk_value *v)
 {
 	struct mpk_storage *storage;
 	struct mpk_tensor *wrapped;
@@ -97,7 +55,7 @@ static bool wrap_tensor(struct mpk_relax_recorder *r, struct mpk_value *v)
 		mpk_tensor_drop(v->tensor);
 		return false;
 	}
-	know(r, storage, ORIGIN_INPUT, r->plan->input_count++);
+	know(r, storage, MPK_ORIGIN_INPUT, r->plan->input_count++);
 	code = mpk_tensor_wrap(&t->dl, storage, &wrapped, NULL);
 	mpk_storage_drop(storage);
 	if (code != MPK_OK)
@@ -107,7 +65,7 @@ static bool wrap_tensor(struct mpk_relax_recorder *r, struct mpk_value *v)
 	return true;
 }
 
-static bool wrap(struct mpk_relax_recorder *r, struct mpk_value *v)
+static bool wrap(struct mpk_recorder *r, struct mpk_value *v)
 {
 	struct mpk_value copy;
 
@@ -117,6 +75,7 @@ static bool wrap(struct mpk_relax_recorder *r, struct mpk_value *v)
 		return true;
 	if (mpk_value_of_array(v->array->count, &copy, NULL) != MPK_OK)
 		return false;
+	copy.array->tag = v->array->tag;
 	for (size_t i = 0; i < v->array->count; i++) {
 		copy.array->items[i] = mpk_value_hold(v->array->items[i]);
 		if (!wrap(r, &copy.array->items[i]))
@@ -127,17 +86,17 @@ static bool wrap(struct mpk_relax_recorder *r, struct mpk_value *v)
 	return !r->failed;
 }
 
-static void recorder_free(struct mpk_relax_recorder *r)
+static void recorder_free(struct mpk_recorder *r)
 {
-	mpk_relax_plan_free(r->plan);
-	free(r->known);
+	mpk_plan_free(r->plan);
+	mpk_plan_origins_fini(&r->origins);
 	free(r);
 }
 
-struct mpk_relax_recorder *mpk_relax_recorder_begin(struct mpk_relax_plans *plans, size_t function,
-						    struct mpk_value *args, size_t count)
+struct mpk_recorder *mpk_recorder_begin(struct mpk_plans *plans, size_t function,
+					struct mpk_value *args, size_t count)
 {
-	struct mpk_relax_recorder *r = calloc(1, sizeof *r);
+	struct mpk_recorder *r = calloc(1, sizeof *r);
 
 	if (!r)
 		return NULL;
@@ -155,33 +114,33 @@ struct mpk_relax_recorder *mpk_relax_recorder_begin(struct mpk_relax_plans *plan
 
 /* --- what happens -------------------------------------------------------------------------- */
 
-void mpk_relax_record_nothing(struct mpk_relax_recorder *r)
+void mpk_record_nothing(struct mpk_recorder *r)
 {
 	if (r)
 		r->failed = true;
 }
 
-void mpk_relax_record_constant(struct mpk_relax_recorder *r, const struct mpk_value *constant)
+void mpk_record_constant(struct mpk_recorder *r, const struct mpk_value *constant)
 {
 	if (r && !r->failed && constant->kind == MPK_VALUE_TENSOR)
-		know(r, constant->tensor->storage, ORIGIN_CONSTANT, 0);
+		know(r, constant->tensor->storage, MPK_ORIGIN_CONSTANT, 0);
 }
 
-static size_t device_index(const struct mpk_relax_vm *vm, struct mpk_dldevice device)
+static size_t device_index(const struct mpk_plan_places *places, struct mpk_dldevice device)
 {
 	size_t i = 0;
 
-	while (i < vm->device_count && !mpk_dldevice_equal(vm->devices[i], device))
+	while (i < places->count && !mpk_dldevice_equal(places->where[i], device))
 		i++;
 	return i;
 }
 
-static void add_storage(struct mpk_relax_recorder *r, const struct mpk_storage *s)
+static void add_storage(struct mpk_recorder *r, const struct mpk_storage *s)
 {
-	struct mpk_relax_plan *p = r->plan;
-	size_t device = device_index(r->plans->vm, s->device);
+	struct mpk_plan *p = r->plan;
+	size_t device = device_index(&r->plans->places, s->device);
 
-	if (device == r->plans->vm->device_count ||
+	if (device == r->plans->places.count ||
 	    !mpk_vec_reserve(&p->storages, &p->storage_cap, p->storage_count + 1,
 			     sizeof *p->storages)) {
 		r->failed = true;
@@ -192,36 +151,56 @@ static void add_storage(struct mpk_relax_recorder *r, const struct mpk_storage *
 		.device = (uint32_t)device,
 		.first = UINT32_MAX,
 	};
-	know(r, s, ORIGIN_STORAGE, p->storage_count++);
+	know(r, s, MPK_ORIGIN_STORAGE, p->storage_count++);
+}
+
+/* The content of a tensor in the host's memory, as it is now: the call may give the tensor away. */
+static bool snapshot(const struct mpk_tensor *t, struct mpk_tensor **out)
+{
+	if (mpk_tensor_create(t->dl.dtype, t->dl.shape, (size_t)t->dl.ndim, MPK_STORAGE_PRIVATE,
+			      out, NULL) != MPK_OK)
+		return false;
+	mpk_tensor_copy_from(*out, &t->dl);
+	return true;
+}
+
+/* The tensor that steps of the plan get: constants are held with their storage; inputs and what
+ * lies in slots get their address when they run. */
+static bool make_tensor(const struct mpk_tensor *t, enum mpk_plan_origin origin,
+			struct mpk_tensor **out)
+{
+	if (origin == MPK_ORIGIN_KNOWN)
+		return snapshot(t, out);
+	return mpk_tensor_wrap(&t->dl, origin == MPK_ORIGIN_CONSTANT ? t->storage : NULL, out,
+			       NULL) == MPK_OK;
 }
 
 /* A tensor of the plan for a tensor of the call. */
-static bool add_tensor(struct mpk_relax_recorder *r, const struct mpk_tensor *t, uint32_t *out)
+static bool add_tensor(struct mpk_recorder *r, const struct mpk_tensor *t, uint32_t *out)
 {
-	struct mpk_relax_plan *p = r->plan;
-	struct known k = look_up(r, t->storage);
+	struct mpk_plan *p = r->plan;
+	struct mpk_plan_known k = look_up(r, t);
 	struct mpk_plan_tensor made = { .index = k.index, .offset = t->dl.byte_offset };
 
 	if (!mpk_vec_reserve(&p->tensors, &p->tensor_cap, p->tensor_count + 1, sizeof *p->tensors))
 		return false;
 	switch (k.origin) {
-	case ORIGIN_INPUT:
+	case MPK_ORIGIN_INPUT:
 		made.source = MPK_PLAN_INPUT;
 		made.offset = 0; /* views of inputs begin where the input does */
 		break;
-	case ORIGIN_CONSTANT:
+	case MPK_ORIGIN_CONSTANT:
+	case MPK_ORIGIN_KNOWN:
 		made.source = MPK_PLAN_CONSTANT;
 		break;
-	case ORIGIN_STORAGE:
+	case MPK_ORIGIN_STORAGE:
 		made.source = MPK_PLAN_STORAGE;
 		break;
-	case ORIGIN_UNKNOWN:
-	case ORIGIN_HEAP:
+	case MPK_ORIGIN_UNKNOWN:
+	case MPK_ORIGIN_HEAP:
 		return false;
 	}
-	/* constants are held with their storage; the others get their address when they run */
-	if (mpk_tensor_wrap(&t->dl, k.origin == ORIGIN_CONSTANT ? t->storage : NULL, &made.tensor,
-			    NULL) != MPK_OK)
+	if (!make_tensor(t, k.origin, &made.tensor))
 		return false;
 	*out = (uint32_t)p->tensor_count;
 	p->tensors[p->tensor_count++] = made;
@@ -229,7 +208,7 @@ static bool add_tensor(struct mpk_relax_recorder *r, const struct mpk_tensor *t,
 }
 
 /* Which steps a tensor's storage is alive in. */
-static void touch(struct mpk_relax_plan *p, uint32_t tensor, size_t step)
+static void touch(struct mpk_plan *p, uint32_t tensor, size_t step)
 {
 	const struct mpk_plan_tensor *t = &p->tensors[tensor];
 	struct mpk_plan_storage *s;
@@ -242,9 +221,9 @@ static void touch(struct mpk_relax_plan *p, uint32_t tensor, size_t step)
 	s->last = (uint32_t)step;
 }
 
-static struct mpk_plan_step *add_step(struct mpk_relax_recorder *r)
+static struct mpk_plan_step *add_step(struct mpk_recorder *r)
 {
-	struct mpk_relax_plan *p = r->plan;
+	struct mpk_plan *p = r->plan;
 
 	if (p->step_count == MPK_PLAN_STEPS_MAX ||
 	    !mpk_vec_reserve(&p->steps, &p->step_cap, p->step_count + 1, sizeof *p->steps))
@@ -254,7 +233,7 @@ static struct mpk_plan_step *add_step(struct mpk_relax_recorder *r)
 }
 
 /* Whether a call computes with symbolic extents alone: it has been done. */
-static bool is_shape_function(const struct mpk_relax_recorder *r, const struct mpk_value *args,
+static bool is_shape_function(const struct mpk_recorder *r, const struct mpk_value *args,
 			      size_t count)
 {
 	bool any = false;
@@ -262,7 +241,7 @@ static bool is_shape_function(const struct mpk_relax_recorder *r, const struct m
 	for (size_t i = 0; i < count; i++) {
 		if (args[i].kind != MPK_VALUE_TENSOR)
 			continue;
-		if (look_up(r, args[i].tensor->storage).origin != ORIGIN_HEAP)
+		if (look_up(r, args[i].tensor).origin != MPK_ORIGIN_HEAP)
 			return false;
 		any = true;
 	}
@@ -278,8 +257,8 @@ static bool can_keep(const struct mpk_value *v)
 	       v->kind == MPK_VALUE_TENSOR;
 }
 
-static bool fill_step(struct mpk_relax_recorder *r, struct mpk_plan_step *s,
-		      const struct mpk_value *args, size_t count)
+static bool fill_step(struct mpk_recorder *r, struct mpk_plan_step *s, const struct mpk_value *args,
+		      size_t count)
 {
 	size_t at = r->plan->step_count - 1;
 
@@ -321,9 +300,8 @@ static bool pack_step(struct mpk_plan_step *s)
 	return true;
 }
 
-void mpk_relax_record_kernel(struct mpk_relax_recorder *r, struct mpk_function *function,
-			     const struct mpk_value *args, size_t count,
-			     const struct mpk_value *result)
+void mpk_record_kernel(struct mpk_recorder *r, struct mpk_function *function,
+		       const struct mpk_value *args, size_t count, const struct mpk_value *result)
 {
 	struct mpk_plan_step *s;
 
@@ -339,15 +317,16 @@ void mpk_relax_record_kernel(struct mpk_relax_recorder *r, struct mpk_function *
 	r->failed = !fill_step(r, s, args, count) || !pack_step(s);
 }
 
-static void record_copy(struct mpk_relax_recorder *r, const struct mpk_value *args,
-			const struct mpk_value *result)
+void mpk_record_copy(struct mpk_recorder *r, const struct mpk_tensor *from,
+		     const struct mpk_tensor *to)
 {
 	struct mpk_plan_step *s;
 
-	add_storage(r, result->tensor->storage);
+	if (!r || r->failed)
+		return;
+	add_storage(r, to->storage);
 	s = r->failed ? NULL : add_step(r);
-	if (!s || !add_tensor(r, args[0].tensor, &s->from) ||
-	    !add_tensor(r, result->tensor, &s->to)) {
+	if (!s || !add_tensor(r, from, &s->from) || !add_tensor(r, to, &s->to)) {
 		r->failed = true;
 		return;
 	}
@@ -356,52 +335,72 @@ static void record_copy(struct mpk_relax_recorder *r, const struct mpk_value *ar
 	touch(r->plan, s->to, r->plan->step_count - 1);
 }
 
-/* Calls of byte code are recorded by what they do in turn. */
-static bool is_transparent(const struct mpk_relax_recorder *r, const struct mpk_value *args,
-			   size_t count)
+void mpk_record_heap(struct mpk_recorder *r, const struct mpk_storage *storage)
 {
-	return count > 1 && args[1].kind == MPK_VALUE_FUNCTION &&
-	       mpk_relax_vm_owns(r->plans->vm, args[1].function);
+	if (r && !r->failed)
+		know(r, storage, MPK_ORIGIN_HEAP, 0);
 }
 
-void mpk_relax_record_builtin(struct mpk_relax_recorder *r, const struct mpk_relax_builtin *b,
-			      const struct mpk_value *args, size_t count,
-			      const struct mpk_value *result)
+void mpk_record_known(struct mpk_recorder *r, const struct mpk_tensor *t)
+{
+	if (r && !r->failed)
+		know(r, t->storage, MPK_ORIGIN_KNOWN, 0);
+}
+
+bool mpk_recorder_knows(const struct mpk_recorder *r, const struct mpk_tensor *t)
+{
+	enum mpk_plan_origin origin = look_up(r, t).origin;
+
+	return origin == MPK_ORIGIN_CONSTANT || origin == MPK_ORIGIN_KNOWN;
+}
+
+bool mpk_recorder_is_untouched(const struct mpk_recorder *r, const struct mpk_tensor *t)
+{
+	struct mpk_plan_known k = look_up(r, t);
+
+	return k.origin == MPK_ORIGIN_STORAGE && r->plan->storages[k.index].first == UINT32_MAX;
+}
+
+void mpk_record_storage(struct mpk_recorder *r, const struct mpk_storage *storage)
 {
 	if (!r || r->failed)
 		return;
-	switch (b->effect) {
-	case MPK_EFFECT_COPY:
-		record_copy(r, args, result);
-		return;
-	case MPK_EFFECT_CALL:
-		r->failed = !is_transparent(r, args, count);
-		return;
-	case MPK_EFFECT_DATA:
-		r->failed = true;
-		return;
-	case MPK_EFFECT_HEAP:
-		know(r, result->tensor->storage, ORIGIN_HEAP, 0);
-		return;
-	case MPK_EFFECT_SHAPES:
-		break;
-	}
-	if (result->kind == MPK_VALUE_STORAGE && mpk_allocator_owns(result->storage))
-		add_storage(r, result->storage);
-	else if (result->kind == MPK_VALUE_STORAGE)
+	if (mpk_allocator_owns(storage))
+		add_storage(r, storage);
+	else
 		r->failed = true; /* an image: no slot holds it */
 }
 
 /* --- end ----------------------------------------------------------------------------------- */
 
-/* The result with tensors replaced by their numbers; see struct mpk_relax_plan. */
-static bool take_result(struct mpk_relax_recorder *r, const struct mpk_value *v,
+/* A result whose content is known: each call gives a copy of its own. */
+static bool copy_out(struct mpk_recorder *r, const struct mpk_tensor *t, uint32_t *out)
+{
+	struct mpk_plan_step *s = add_step(r);
+	struct mpk_plan *p = r->plan;
+
+	if (!s || !add_tensor(r, t, &s->from))
+		return false;
+	s->action = MPK_PLAN_COPY;
+	/* from now on tensors of that storage are those of the new one */
+	add_storage(r, t->storage);
+	if (r->failed || !add_tensor(r, t, &s->to))
+		return false;
+	touch(p, s->to, p->step_count - 1);
+	*out = s->to;
+	return true;
+}
+
+/* The result with tensors replaced by their numbers; see struct mpk_plan. */
+static bool take_result(struct mpk_recorder *r, const struct mpk_value *v, unsigned depth,
 			struct mpk_value *out)
 {
 	uint32_t tensor;
 
 	if (v->kind == MPK_VALUE_TENSOR) {
-		if (!add_tensor(r, v->tensor, &tensor))
+		bool own = look_up(r, v->tensor).origin == MPK_ORIGIN_KNOWN;
+
+		if (!(own ? copy_out : add_tensor)(r, v->tensor, &tensor))
 			return false;
 		if (r->plan->tensors[tensor].source == MPK_PLAN_STORAGE)
 			r->plan->storages[r->plan->tensors[tensor].index].is_result = true;
@@ -414,10 +413,11 @@ static bool take_result(struct mpk_relax_recorder *r, const struct mpk_value *v,
 		return v->kind == MPK_VALUE_NONE || v->kind == MPK_VALUE_INT ||
 		       v->kind == MPK_VALUE_BOOL || v->kind == MPK_VALUE_SHAPE;
 	}
-	if (mpk_value_of_array(v->array->count, out, NULL) != MPK_OK)
+	if (depth == MPK_PLAN_NEST_MAX || mpk_value_of_array(v->array->count, out, NULL) != MPK_OK)
 		return false;
+	out->array->tag = v->array->tag;
 	for (size_t i = 0; i < v->array->count; i++)
-		if (!take_result(r, &v->array->items[i], &out->array->items[i]))
+		if (!take_result(r, &v->array->items[i], depth + 1, &out->array->items[i]))
 			return false;
 	return true;
 }
@@ -438,7 +438,7 @@ static bool overlaps(const struct mpk_plan_storage *a, const struct mpk_plan_sto
 
 /* Slots by lifetime, the largest storages first, so that they share among themselves: a storage
  * takes the first slot that no storage alive at the same time has. */
-static bool assign(struct mpk_relax_plans *plans, struct mpk_plan_storage **order, size_t count,
+static bool assign(struct mpk_plans *plans, struct mpk_plan_storage **order, size_t count,
 		   bool *taken)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -447,14 +447,14 @@ static bool assign(struct mpk_relax_plans *plans, struct mpk_plan_storage **orde
 		memset(taken, 0, MPK_PLAN_SLOTS_MAX * sizeof *taken);
 		for (size_t k = 0; k < i; k++)
 			taken[order[k]->slot] |= overlaps(order[i], order[k]);
-		if (!mpk_relax_plans_slot(plans, order[i]->device, taken, &slot))
+		if (!mpk_plans_slot(plans, order[i]->device, taken, &slot))
 			return false;
 		order[i]->slot = (uint32_t)slot;
 	}
 	return true;
 }
 
-static bool place_storages(struct mpk_relax_plans *plans, struct mpk_relax_plan *p)
+static bool place_storages(struct mpk_plans *plans, struct mpk_plan *p)
 {
 	struct mpk_plan_storage **order =
 		calloc(p->storage_count + 1, sizeof(struct mpk_plan_storage *));
@@ -474,14 +474,14 @@ static bool place_storages(struct mpk_relax_plans *plans, struct mpk_relax_plan 
 	return fits;
 }
 
-void mpk_relax_recorder_end(struct mpk_relax_recorder *r, const struct mpk_value *result)
+void mpk_recorder_end(struct mpk_recorder *r, const struct mpk_value *result)
 {
-	struct mpk_relax_plans *plans = r->plans;
+	struct mpk_plans *plans = r->plans;
 
 	/* a call that failed says nothing about the next one */
-	if (result && !r->failed && take_result(r, result, &r->plan->result) &&
+	if (result && !r->failed && take_result(r, result, 0, &r->plan->result) &&
 	    place_storages(plans, r->plan)) {
-		mpk_relax_plans_add(plans, r->plan);
+		mpk_plans_add(plans, r->plan);
 		r->plan = NULL;
 	} else if (result) {
 		plans->stats.unplannable++;

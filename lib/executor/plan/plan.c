@@ -1,21 +1,21 @@
 /* plan.c - the plans of one machine: by key, and the slots that they share */
-#include "executor/relax/plan_inside.h"
+#include "executor/plan/inside.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/vec.h"
 
-struct mpk_relax_plans *mpk_relax_plans_create(struct mpk_relax_vm *vm)
+struct mpk_plans *mpk_plans_create(const struct mpk_plan_places *places)
 {
-	struct mpk_relax_plans *plans = calloc(1, sizeof *plans);
+	struct mpk_plans *plans = calloc(1, sizeof *plans);
 
 	if (plans)
-		plans->vm = vm;
+		plans->places = *places;
 	return plans;
 }
 
-static void steps_fini(struct mpk_relax_plan *p)
+static void steps_fini(struct mpk_plan *p)
 {
 	for (size_t i = 0; i < p->tensor_count; i++)
 		mpk_tensor_drop(p->tensors[i].tensor);
@@ -33,7 +33,7 @@ static void steps_fini(struct mpk_relax_plan *p)
 	mpk_value_drop(&p->result);
 }
 
-void mpk_relax_plan_free(struct mpk_relax_plan *p)
+void mpk_plan_free(struct mpk_plan *p)
 {
 	if (!p)
 		return;
@@ -45,12 +45,12 @@ void mpk_relax_plan_free(struct mpk_relax_plan *p)
 	free(p);
 }
 
-void mpk_relax_plans_destroy(struct mpk_relax_plans *plans)
+void mpk_plans_destroy(struct mpk_plans *plans)
 {
 	if (!plans)
 		return;
 	for (size_t i = 0; i < MPK_PLANS_MAX; i++)
-		mpk_relax_plan_free(plans->items[i]);
+		mpk_plan_free(plans->items[i]);
 	for (size_t i = 0; i < plans->slot_count; i++)
 		mpk_storage_drop(plans->slots[i].storage);
 	free(plans->slots);
@@ -63,16 +63,32 @@ void mpk_relax_plans_destroy(struct mpk_relax_plans *plans)
 /* A plan may stand in one of a few places of its hash; the one used longest ago makes room. */
 enum { WAYS = 4 };
 
-static struct mpk_relax_plan **set_of(struct mpk_relax_plans *plans, uint64_t hash)
+static struct mpk_plan **set_of(struct mpk_plans *plans, uint64_t hash)
 {
 	return &plans->items[hash % (MPK_PLANS_MAX / WAYS) * WAYS];
 }
 
-struct mpk_relax_plan *mpk_relax_plan_find(struct mpk_relax_plans *plans, size_t function,
-					   const struct mpk_value *args, size_t count, bool *record)
+/* Whether a key came before; remembers it. The same few places of its hash, the latest first, so that
+ * keys which share a place do not put each other out in turn. */
+static bool came_before(struct mpk_plans *plans, uint64_t hash)
 {
-	struct mpk_relax_plan **set;
-	uint64_t *seen;
+	uint64_t *set = &plans->seen[hash % (MPK_PLANS_SEEN / WAYS) * WAYS];
+	int at = 0;
+
+	while (at < WAYS - 1 && set[at] != hash)
+		at++;
+	bool before = set[at] == hash;
+
+	for (; at > 0; at--)
+		set[at] = set[at - 1];
+	set[0] = hash;
+	return before;
+}
+
+struct mpk_plan *mpk_plan_find(struct mpk_plans *plans, size_t function,
+			       const struct mpk_value *args, size_t count, bool *record)
+{
+	struct mpk_plan **set;
 
 	*record = false;
 	if (function < MPK_PLANS_FUNCTIONS && plans->unplannable >> function & 1)
@@ -85,35 +101,32 @@ struct mpk_relax_plan *mpk_relax_plan_find(struct mpk_relax_plans *plans, size_t
 			set[way]->used = ++plans->clock;
 			return set[way];
 		}
-	seen = &plans->seen[plans->key.hash % MPK_PLANS_SEEN];
-	*record = *seen == plans->key.hash;
-	*seen = plans->key.hash;
+	*record = came_before(plans, plans->key.hash);
 	return NULL;
 }
 
-void mpk_relax_plans_add(struct mpk_relax_plans *plans, struct mpk_relax_plan *plan)
+void mpk_plans_add(struct mpk_plans *plans, struct mpk_plan *plan)
 {
-	struct mpk_relax_plan **set = set_of(plans, plan->key.hash), **oldest = &set[0];
+	struct mpk_plan **set = set_of(plans, plan->key.hash), **oldest = &set[0];
 
 	for (int way = 0; way < WAYS && *oldest; way++)
 		if (!set[way] || set[way]->used < (*oldest)->used)
 			oldest = &set[way];
 	plans->stats.kept += !*oldest;
-	mpk_relax_plan_free(*oldest);
+	mpk_plan_free(*oldest);
 	*oldest = plan;
 	plan->used = ++plans->clock;
 	plans->stats.recorded++;
 }
 
-struct mpk_relax_plan_stats mpk_relax_plans_get_stats(const struct mpk_relax_plans *plans)
+struct mpk_plan_stats mpk_plans_get_stats(const struct mpk_plans *plans)
 {
 	return plans->stats;
 }
 
 /* --- slots --------------------------------------------------------------------------------- */
 
-bool mpk_relax_plans_slot(struct mpk_relax_plans *plans, size_t device, const bool *taken,
-			  size_t *out)
+bool mpk_plans_slot(struct mpk_plans *plans, size_t device, const bool *taken, size_t *out)
 {
 	size_t i = 0;
 
@@ -129,8 +142,8 @@ bool mpk_relax_plans_slot(struct mpk_relax_plans *plans, size_t device, const bo
 	return true;
 }
 
-enum mpk_code mpk_relax_plans_fill_slot(struct mpk_relax_plans *plans, size_t slot, uint64_t bytes,
-					struct mpk_error *err)
+enum mpk_code mpk_plans_fill_slot(struct mpk_plans *plans, size_t slot, uint64_t bytes,
+				  struct mpk_error *err)
 {
 	struct mpk_plan_slot *s = &plans->slots[slot];
 
@@ -138,5 +151,5 @@ enum mpk_code mpk_relax_plans_fill_slot(struct mpk_relax_plans *plans, size_t sl
 		return MPK_OK;
 	mpk_storage_drop(s->storage);
 	s->storage = NULL;
-	return mpk_allocator_storage(plans->vm->allocators[s->device], bytes, &s->storage, err);
+	return mpk_allocator_storage(plans->places.allocators[s->device], bytes, &s->storage, err);
 }

@@ -1,0 +1,45 @@
+/* contrib.h - global functions that compiled code calls for what no kernel was generated: sorting,
+ * random numbers, matrix products (tvm.contrib.*)
+ *
+ * TVM has them in its runtime, some only when it was built with the library they are named after.
+ */
+#ifndef MPK_EXECUTOR_CONTRIB_CONTRIB_H
+#define MPK_EXECUTOR_CONTRIB_CONTRIB_H
+
+#include <stddef.h>
+
+#include "base/error.h"
+#include "runtime/runtime.h"
+
+/* mpk_contrib_add - let module code of a runtime find all of them
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_contrib_add(struct mpk_runtime *runtime, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* The families, for contrib.c. */
+struct mpk_contrib_globals {
+	const struct mpk_global *rows;
+	size_t count;
+};
+
+/* tvm.contrib.sort.argsort(in, out, axis, is_ascend), .sort(in, out, axis, is_ascend),
+ * .topk(in, values, indices, k, axis, ret_type, is_ascend), .argsort_nms(in, lengths, out, axis,
+ * is_ascend). Elements that are equal keep their order in either direction; -0 equals 0. NaN comes
+ * last in either direction (in TVM anywhere). All types of numbers. */
+extern const struct mpk_contrib_globals mpk_contrib_sort;
+
+/* tvm.contrib.{cblas,mkl}.matmul(a, b, c, transpose_a, transpose_b[, alpha, beta]) and .batch_matmul,
+ * .batch_matmul_iterative of three dimensions: c = alpha * a b + beta * c, in float32 or float64,
+ * by plain loops: for models that were compiled for a BLAS to run without it, slowly. */
+extern const struct mpk_contrib_globals mpk_contrib_blas;
+
+/* mpk_contrib_add_random - tvm.contrib.random.uniform([seed, seed2,] low, high, out), .normal([seed,
+ * seed2,] mean, deviation, out), .randint(low, high, out), .random_fill(out),
+ * .random_fill_for_measure(out), .seed(seed)
+ * One stream of numbers a runtime, which begins with seed 0 and so is the same in each run until
+ * .seed changes it; TVM's begins anywhere. A call with a seed other than (0, 0) does not touch the
+ * stream and gives the same numbers each time. The numbers are not TVM's.
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_contrib_add_random(struct mpk_runtime *runtime,
+				     struct mpk_error *err) MPK_MUST_CHECK;
+
+#endif

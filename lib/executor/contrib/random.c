@@ -1,0 +1,302 @@
+/* random.c - random numbers: SplitMix64, one stream a runtime */
+#include <inttypes.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "executor/contrib/args.h"
+#include "executor/contrib/contrib.h"
+#include "runtime/devices.h"
+#include "value/element.h"
+
+/* The state of a runtime's stream; its functions hold it. */
+struct engine {
+	atomic_uint refs;
+	pthread_mutex_t lock;
+	uint64_t state;
+};
+
+/* A call while it draws. */
+struct drawing {
+	struct mpk_contrib_args args;
+	struct mpk_runtime *runtime;
+	uint64_t *state; /* the stream's, or own */
+	uint64_t own;
+	double a, b;   /* of reals: from a below b; mean a, deviation b */
+	int64_t low;   /* of integers: from low on */
+	uint64_t span; /* so many */
+};
+
+typedef enum mpk_code random_fn(struct drawing *d, struct mpk_error *err);
+
+struct random_function {
+	struct mpk_function base;
+	struct mpk_runtime *runtime;
+	struct engine *engine;
+	random_fn *fn;
+};
+
+static uint64_t mix(uint64_t z)
+{
+	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+	return z ^ z >> 31;
+}
+
+static uint64_t draw(struct drawing *d)
+{
+	return mix(*d->state += UINT64_C(0x9e3779b97f4a7c15));
+}
+
+/* 53 bits make a double in [0, 1). */
+static double draw_real(struct drawing *d)
+{
+	return (double)(draw(d) >> 11) * 0x1p-53;
+}
+
+/* --- tensors ------------------------------------------------------------------------------- */
+
+/* Sets the members of e that hold numbers. */
+typedef void number_fn(struct drawing *d, struct mpk_element *e);
+
+static void fill(struct drawing *d, const struct mpk_tensor *t, number_fn *number)
+{
+	struct mpk_element e = { .class = mpk_element_class(t->dl.dtype) };
+	size_t each = mpk_dtype_bytes(t->dl.dtype);
+	uint8_t *data = mpk_dltensor_data(&t->dl);
+
+	for (uint64_t i = 0, n = mpk_tensor_count(t); i < n; i++) {
+		number(d, &e);
+		mpk_element_store(t->dl.dtype, e, data + i * each);
+	}
+}
+
+static enum mpk_code take_output(const struct drawing *d, struct mpk_tensor **out,
+				 enum mpk_element_class *class, struct mpk_error *err)
+{
+	MPK_TRY(mpk_contrib_tensor(&d->args, d->args.count - 1, out, err));
+	*class = mpk_element_class((*out)->dl.dtype);
+	if (mpk_dltensor_is_compact(&(*out)->dl))
+		return MPK_OK;
+	return mpk_contrib_raise(&d->args, err, "TypeError", "the output must be compact");
+}
+
+static enum mpk_code wrong_type(const struct drawing *d, const struct mpk_tensor *out,
+				struct mpk_error *err)
+{
+	char type[MPK_DTYPE_TEXT];
+
+	return mpk_contrib_raise(&d->args, err, "TypeError", "no such numbers of type %s",
+				 mpk_dtype_print(out->dl.dtype, type));
+}
+
+/* An output on a device is filled by way of the host. */
+static enum mpk_code fill_output(struct drawing *d, struct mpk_tensor *out, number_fn *number,
+				 struct mpk_error *err)
+{
+	struct mpk_tensor *host;
+	enum mpk_code code;
+
+	if (mpk_dldevice_is_host(out->dl.device)) {
+		fill(d, out, number);
+		return MPK_OK;
+	}
+	MPK_TRY(mpk_tensor_create(out->dl.dtype, out->dl.shape, (size_t)out->dl.ndim,
+				  MPK_STORAGE_PRIVATE, &host, err));
+	fill(d, host, number);
+	code = mpk_devices_copy(mpk_runtime_devices(d->runtime), &host->dl, &out->dl, host->bytes,
+				err);
+	mpk_tensor_drop(host);
+	return code;
+}
+
+/* --- the functions ------------------------------------------------------------------------- */
+
+/* [seed, seed2,] a, b, output of real numbers: since 0.24 the seeds may come first. */
+static enum mpk_code draw_reals(struct drawing *d, number_fn *number, struct mpk_error *err)
+{
+	enum mpk_element_class class;
+	int64_t seeds[2] = { 0, 0 };
+	struct mpk_tensor *out;
+	size_t count = d->args.count;
+
+	if (count != 5)
+		MPK_TRY(mpk_contrib_arity(&d->args, 3, 3, err));
+	for (size_t i = 0; count == 5 && i < 2; i++)
+		MPK_TRY(mpk_contrib_int(&d->args, i, &seeds[i], err));
+	MPK_TRY(mpk_contrib_float(&d->args, count - 3, &d->a, err));
+	MPK_TRY(mpk_contrib_float(&d->args, count - 2, &d->b, err));
+	MPK_TRY(take_output(d, &out, &class, err));
+	if (class != MPK_ELEMENT_FLOAT)
+		return wrong_type(d, out, err);
+	if (seeds[0] || seeds[1]) {
+		d->own = mix((uint64_t)seeds[0]) ^ mix(mix((uint64_t)seeds[1]));
+		d->state = &d->own;
+	}
+	return fill_output(d, out, number, err);
+}
+
+static void uniform_number(struct drawing *d, struct mpk_element *e)
+{
+	e->f = d->a + (d->b - d->a) * draw_real(d);
+}
+
+static enum mpk_code uniform(struct drawing *d, struct mpk_error *err)
+{
+	return draw_reals(d, uniform_number, err);
+}
+
+/* Box and Muller: a radius and an angle; of the two numbers that they make, one. */
+static void normal_number(struct drawing *d, struct mpk_element *e)
+{
+	double radius = sqrt(-2 * log(1 - draw_real(d)));
+
+	e->f = d->a + d->b * radius * cos(6.283185307179586 * draw_real(d));
+}
+
+static enum mpk_code normal(struct drawing *d, struct mpk_error *err)
+{
+	return draw_reals(d, normal_number, err);
+}
+
+static void integer_number(struct drawing *d, struct mpk_element *e)
+{
+	e->u = (uint64_t)d->low + draw(d) % d->span;
+	e->i = (int64_t)e->u;
+}
+
+static bool fits(struct mpk_dtype t, int64_t value)
+{
+	if (t.code == MPK_DTYPE_UINT)
+		return value >= 0 && (t.bits > 62 || value < INT64_C(1) << t.bits);
+	return t.bits > 63 ||
+	       (value >= -(INT64_C(1) << (t.bits - 1)) && value < INT64_C(1) << (t.bits - 1));
+}
+
+static enum mpk_code randint(struct drawing *d, struct mpk_error *err)
+{
+	enum mpk_element_class class;
+	struct mpk_tensor *out;
+	int64_t high;
+
+	MPK_TRY(mpk_contrib_arity(&d->args, 3, 3, err));
+	MPK_TRY(mpk_contrib_int(&d->args, 0, &d->low, err));
+	MPK_TRY(mpk_contrib_int(&d->args, 1, &high, err));
+	MPK_TRY(take_output(d, &out, &class, err));
+	if (class != MPK_ELEMENT_INT && class != MPK_ELEMENT_UINT)
+		return wrong_type(d, out, err);
+	if (d->low >= high || !fits(out->dl.dtype, d->low) || !fits(out->dl.dtype, high - 1))
+		return mpk_contrib_raise(
+			&d->args, err, "ValueError",
+			"the output has no integers from %" PRId64 " below %" PRId64, d->low, high);
+	d->span = (uint64_t)high - (uint64_t)d->low;
+	return fill_output(d, out, integer_number, err);
+}
+
+/* From 1 to 10, so that nothing divides by zero: to measure kernels with. */
+static void any_number(struct drawing *d, struct mpk_element *e)
+{
+	e->f = 1 + 9 * draw_real(d);
+	e->i = (int64_t)e->f;
+	e->u = (uint64_t)e->i;
+}
+
+static enum mpk_code random_fill(struct drawing *d, struct mpk_error *err)
+{
+	enum mpk_element_class class;
+	struct mpk_tensor *out;
+
+	MPK_TRY(mpk_contrib_arity(&d->args, 1, 1, err));
+	MPK_TRY(take_output(d, &out, &class, err));
+	if (class == MPK_ELEMENT_NONE)
+		return wrong_type(d, out, err);
+	return fill_output(d, out, any_number, err);
+}
+
+static enum mpk_code seed(struct drawing *d, struct mpk_error *err)
+{
+	int64_t number;
+
+	MPK_TRY(mpk_contrib_arity(&d->args, 1, 1, err));
+	MPK_TRY(mpk_contrib_int(&d->args, 0, &number, err));
+	*d->state = (uint64_t)number;
+	return MPK_OK;
+}
+
+/* --- as functions of a runtime ------------------------------------------------------------- */
+
+static enum mpk_code call(struct mpk_function *self, const struct mpk_args *args,
+			  struct mpk_value *result, struct mpk_error *err)
+{
+	struct random_function *f = (struct random_function *)self;
+	struct drawing d = {
+		.args = { self->name, args->values, args->count },
+		.runtime = f->runtime,
+		.state = &f->engine->state,
+	};
+	enum mpk_code code;
+
+	(void)result;
+	(void)pthread_mutex_lock(&f->engine->lock);
+	code = f->fn(&d, err);
+	(void)pthread_mutex_unlock(&f->engine->lock);
+	return code;
+}
+
+static void engine_drop(struct engine *e)
+{
+	if (atomic_fetch_sub_explicit(&e->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	(void)pthread_mutex_destroy(&e->lock);
+	free(e);
+}
+
+static void destroy(struct mpk_function *self)
+{
+	engine_drop(((struct random_function *)self)->engine);
+	free(self);
+}
+
+static const struct {
+	const char *name;
+	random_fn *fn;
+} functions[] = {
+	{ "tvm.contrib.random.normal", normal },
+	{ "tvm.contrib.random.randint", randint },
+	{ "tvm.contrib.random.random_fill", random_fill },
+	{ "tvm.contrib.random.random_fill_for_measure", random_fill },
+	{ "tvm.contrib.random.seed", seed },
+	{ "tvm.contrib.random.uniform", uniform },
+};
+
+static enum mpk_code add_all(struct mpk_runtime *runtime, struct engine *engine,
+			     struct mpk_error *err)
+{
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(functions); i++) {
+		struct random_function *f = calloc(1, sizeof *f);
+
+		MPK_TRY_ALLOC(f, err);
+		f->base = (struct mpk_function){
+			.refs = 1, .name = functions[i].name, .call = call, .destroy = destroy
+		};
+		f->runtime = runtime;
+		f->engine = engine;
+		f->fn = functions[i].fn;
+		(void)atomic_fetch_add_explicit(&engine->refs, 1, memory_order_relaxed);
+		MPK_TRY(mpk_runtime_add_function(runtime, &f->base, err));
+	}
+	return MPK_OK;
+}
+
+enum mpk_code mpk_contrib_add_random(struct mpk_runtime *runtime, struct mpk_error *err)
+{
+	struct engine *engine = calloc(1, sizeof *engine);
+	enum mpk_code code;
+
+	MPK_TRY_ALLOC(engine, err);
+	atomic_init(&engine->refs, 1);
+	(void)pthread_mutex_init(&engine->lock, NULL);
+	code = add_all(runtime, engine, err);
+	engine_drop(engine);
+	return code;
+}

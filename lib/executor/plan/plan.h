@@ -1,0 +1,132 @@
+/* plan.h - a call whose shapes are known is an array of kernel calls
+ *
+ * Byte code of a model is almost always a straight line whose every shape follows from the shapes
+ * of the inputs. When a function is called again with the same types and shapes, its run is
+ * recorded: which kernels with which tensors, and where those lie. From then on such a call checks
+ * the inputs (they are the key of the plan), patches their addresses into arguments that were laid
+ * out beforehand, and calls the kernels. Interpreters of every kind of byte code share this: they
+ * say what they do while they do it (mpk_record_...).
+ *
+ * A run is not recorded when something in it depends on the content of a tensor: a condition,
+ * a shape out of data. Such functions stay byte code. Tensors within a plan lie in slots,
+ * storages that the plans of a machine share, given out by their lifetimes; what the caller
+ * receives lies in storages of its own.
+ */
+#ifndef MPK_EXECUTOR_PLAN_PLAN_H
+#define MPK_EXECUTOR_PLAN_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "runtime/devices.h"
+#include "value/function.h"
+#include "value/value.h"
+
+struct mpk_plan;
+struct mpk_plans;
+struct mpk_recorder;
+
+/* Where the storages of a machine may lie: its devices, each with its allocator. */
+struct mpk_plan_places {
+	struct mpk_devices *devices;
+	const struct mpk_dldevice *where;
+	struct mpk_allocator *const *allocators;
+	size_t count;
+};
+
+/* mpk_plans_create - the plans of one machine, which is used by one thread at a time
+ * @places  borrowed, with what it points to, until destroy
+ * Returns  NULL when memory is out */
+struct mpk_plans *mpk_plans_create(const struct mpk_plan_places *places);
+void mpk_plans_destroy(struct mpk_plans *plans);
+
+/* Runs a function step by step, and tells the recorder that mpk_plan_call set, if any. */
+typedef enum mpk_code mpk_plan_interpret_fn(void *machine, size_t function,
+					    const struct mpk_value *args, size_t count,
+					    struct mpk_value *result, struct mpk_error *err);
+
+/* Who interprets the functions of a machine. */
+struct mpk_plan_interpreter {
+	mpk_plan_interpret_fn *interpret;
+	void *machine;
+	struct mpk_recorder **recorder; /* the machine's; NULL in it: nobody records */
+};
+
+/* mpk_plan_call - call a function by its plan; without one step by step, and recorded when a call
+ * of the same key came before
+ * @result  none on entry; owned afterwards
+ * Returns  as mpk_plan_run; what interpreting it gave */
+enum mpk_code mpk_plan_call(struct mpk_plans *plans, const struct mpk_plan_interpreter *interpreter,
+			    size_t function, const struct mpk_value *args, size_t count,
+			    struct mpk_value *result, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_plan_find - the plan of a call; NULL when there is none
+ * @record  receives whether a plan is to be made of this call: its key came before */
+struct mpk_plan *mpk_plan_find(struct mpk_plans *plans, size_t function,
+			       const struct mpk_value *args, size_t count, bool *record);
+
+/* mpk_plan_run - the call by its plan
+ * @result  none on entry; owned afterwards
+ * Returns  MPK_OK; MPK_E_RAISED: what a kernel raised; MPK_E_DEVICE; MPK_E_NOMEM */
+enum mpk_code mpk_plan_run(struct mpk_plans *plans, struct mpk_plan *plan,
+			   const struct mpk_value *args, size_t count, struct mpk_value *result,
+			   struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_recorder_begin - record the call that follows
+ * @args    replaced by values of the same content in which every tensor has a storage of its own,
+ *          so that one tensor passed twice is two inputs; owned by the caller
+ * Returns  NULL when memory is out: the call goes on unrecorded, args are as they were */
+struct mpk_recorder *mpk_recorder_begin(struct mpk_plans *plans, size_t function,
+					struct mpk_value *args, size_t count);
+
+/* mpk_record_... - what the machine does in the call; a NULL recorder is fine. What follows from the
+ * key alone (shapes, tuples, views) is not recorded: the tensors that come of it tell. */
+
+/* mpk_record_kernel - a call that works on tensors in place; repeated with the same arguments. One
+ * all of whose tensors are heaps is left out: it computed shapes. */
+void mpk_record_kernel(struct mpk_recorder *r, struct mpk_function *function,
+		       const struct mpk_value *args, size_t count, const struct mpk_value *result);
+
+/* mpk_record_copy - the content of one tensor copied into another, whose storage is new */
+void mpk_record_copy(struct mpk_recorder *r, const struct mpk_tensor *from,
+		     const struct mpk_tensor *to);
+
+/* mpk_record_storage - a storage was allocated */
+void mpk_record_storage(struct mpk_recorder *r, const struct mpk_storage *storage);
+
+/* mpk_record_constant - a value that stays where it is, beyond the call */
+void mpk_record_constant(struct mpk_recorder *r, const struct mpk_value *constant);
+
+/* mpk_record_heap - memory for symbolic extents was allocated: its content follows from the key */
+void mpk_record_heap(struct mpk_recorder *r, const struct mpk_storage *storage);
+
+/* mpk_record_known - the content of a tensor follows from the key and is final: kernels may be given
+ * it, and what is read of it does not end the recording
+ * @t       in host memory and small: a plan that needs it keeps a copy */
+void mpk_record_known(struct mpk_recorder *r, const struct mpk_tensor *t);
+
+/* mpk_record_nothing - something happened that no plan can repeat */
+void mpk_record_nothing(struct mpk_recorder *r);
+
+/* mpk_recorder_knows - whether the content of a tensor is the same in every call with this key: a
+ * constant, or what mpk_record_known said */
+bool mpk_recorder_knows(const struct mpk_recorder *r, const struct mpk_tensor *t);
+
+/* mpk_recorder_is_untouched - whether a tensor lies in a storage that the call allocated and that no
+ * recorded kernel was given so far */
+bool mpk_recorder_is_untouched(const struct mpk_recorder *r, const struct mpk_tensor *t);
+
+/* mpk_recorder_end - keep the plan, if the call went well and can be repeated; frees r
+ * @result  of the call, or NULL when it failed */
+void mpk_recorder_end(struct mpk_recorder *r, const struct mpk_value *result);
+
+/* What the plans of a machine did so far. */
+struct mpk_plan_stats {
+	uint64_t recorded, replayed, unplannable;
+	size_t kept; /* plans now */
+};
+struct mpk_plan_stats mpk_plans_get_stats(const struct mpk_plans *plans);
+
+#endif

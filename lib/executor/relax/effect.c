@@ -1,0 +1,36 @@
+#include "executor/relax/effect.h"
+
+#include "executor/plan/plan.h"
+
+/* Calls of byte code are recorded by what they do in turn. */
+static bool is_transparent(const struct mpk_relax_vm *vm, const struct mpk_value *args,
+			   size_t count)
+{
+	return count > 1 && args[1].kind == MPK_VALUE_FUNCTION &&
+	       mpk_relax_vm_owns(vm, args[1].function);
+}
+
+void mpk_relax_record_builtin(struct mpk_relax_vm *vm, const struct mpk_relax_builtin *b,
+			      const struct mpk_value *args, size_t count,
+			      const struct mpk_value *result)
+{
+	switch (b->effect) {
+	case MPK_EFFECT_COPY:
+		mpk_record_copy(vm->recorder, args[0].tensor, result->tensor);
+		return;
+	case MPK_EFFECT_CALL:
+		if (!is_transparent(vm, args, count))
+			mpk_record_nothing(vm->recorder);
+		return;
+	case MPK_EFFECT_DATA:
+		mpk_record_nothing(vm->recorder);
+		return;
+	case MPK_EFFECT_HEAP:
+		mpk_record_heap(vm->recorder, result->tensor->storage);
+		return;
+	case MPK_EFFECT_SHAPES:
+		break;
+	}
+	if (result->kind == MPK_VALUE_STORAGE)
+		mpk_record_storage(vm->recorder, result->storage);
+}

@@ -1,0 +1,463 @@
+/* decode.c - from instructions to steps
+ *
+ * mpk_relay_check made sure of registers, constants, packed functions and jumps. What it leaves is
+ * checked here: devices, types, shapes, how many arguments a function takes, and that a function
+ * ends. Fields are numbered as formats/relayvm/ops.c lists them.
+ */
+#include "executor/relay/decode.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "text/escape.h"
+
+/* Device types that TVM 0.8 may have written; DLPack's numbers are small. */
+enum { TYPES_MAX = 64 };
+
+struct decoder {
+	struct mpk_relay_program *p;
+	struct mpk_relay_place *places;
+	const struct mpk_relay_func *f;
+	const struct mpk_relay_instr *instr;
+	uint32_t start; /* step of the function's first instruction */
+	size_t at;      /* instruction, in the function */
+	uint32_t register_count, extent_count, number_count; /* filled so far */
+	struct mpk_error *err;
+};
+
+static int64_t field(const struct decoder *d, size_t i)
+{
+	return mpk_relay_word(d->instr, i + 1);
+}
+
+static uint32_t reg(const struct decoder *d, size_t i)
+{
+	return (uint32_t)field(d, i);
+}
+
+static size_t field_count(const struct decoder *d)
+{
+	return d->instr->count - 1;
+}
+
+static enum mpk_code fault(const struct decoder *d, const char *fmt, ...) MPK_PRINTF(2, 3);
+
+static enum mpk_code fault(const struct decoder *d, const char *fmt, ...)
+{
+	char text[160];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	return mpk_fail(d->err, MPK_E_CORRUPT, "function \"%s\", instruction %zu: %s",
+			MPK_QUOTE(d->f->info.items[0]), d->at, text);
+}
+
+/* --- devices ------------------------------------------------------------------------------- */
+
+/* TVM 0.8 names a device by its type; each type that occurs becomes a place. */
+static bool place_of_type(struct decoder *d, int64_t type, uint32_t *out)
+{
+	size_t i = 0;
+
+	if (type <= 0 || type >= TYPES_MAX)
+		return false;
+	while (i < d->p->place_count && d->places[i].type != type)
+		i++;
+	if (i == d->p->place_count)
+		d->places[d->p->place_count++] = (struct mpk_relay_place){ .type = (int32_t)type };
+	*out = (uint32_t)i;
+	return true;
+}
+
+static bool place_of(struct decoder *d, int64_t device, uint32_t *out)
+{
+	if (d->p->x.layout == MPK_RELAY_08)
+		return place_of_type(d, device, out);
+	if (device < 0 || (uint64_t)device >= d->p->place_count)
+		return false;
+	*out = (uint32_t)device;
+	return true;
+}
+
+/* The devices of parameters or constants, one word each. */
+static enum mpk_code places_of(struct decoder *d, struct mpk_span words, size_t count,
+			       const char *what, const uint32_t **out)
+{
+	uint32_t *list = mpk_arena_array(&d->p->arena, count + 1, sizeof *list);
+
+	MPK_TRY_ALLOC(list, d->err);
+	if (words.len / 8 != count)
+		return mpk_fail(d->err, MPK_E_CORRUPT, "devices of %zu %s for %zu", words.len / 8,
+				what, count);
+	for (size_t i = 0; i < count; i++) {
+		int64_t device = (int64_t)mpk_load_u64(words.data + 8 * i);
+
+		if (!place_of(d, device, &list[i]))
+			return mpk_fail(d->err, MPK_E_CORRUPT,
+					"device %" PRId64 " of %s %zu does not exist", device, what,
+					i);
+	}
+	*out = list;
+	return MPK_OK;
+}
+
+static enum mpk_code decode_places(struct decoder *d)
+{
+	struct mpk_relay_program *p = d->p;
+	const struct mpk_relay *x = &p->x;
+	size_t room = x->layout == MPK_RELAY_08 ? TYPES_MAX : x->device_count;
+	int64_t host = x->layout == MPK_RELAY_08 ? MPK_DL_CPU : x->host_device;
+
+	d->places = mpk_arena_array(&p->arena, room + 1, sizeof *d->places);
+	MPK_TRY_ALLOC(d->places, d->err);
+	p->places = d->places;
+	for (; x->layout != MPK_RELAY_08 && p->place_count < x->device_count; p->place_count++)
+		d->places[p->place_count] =
+			(struct mpk_relay_place){ x->devices[p->place_count].type,
+						  x->devices[p->place_count].scope };
+	if (!place_of(d, host, &p->host_place))
+		return mpk_fail(d->err, MPK_E_CORRUPT,
+				"the host device, %" PRId64 ", does not exist", host);
+	if (p->places[p->host_place].type != MPK_DL_CPU)
+		return mpk_fail(d->err, MPK_E_UNSUPPORTED,
+				"scalars and shapes on a device of type %" PRId32,
+				p->places[p->host_place].type);
+	return places_of(d, x->const_devices, x->const_count, "constants", &p->const_places);
+}
+
+/* --- fields -------------------------------------------------------------------------------- */
+
+/* Registers from field `from` to the last. */
+static void take_registers(struct decoder *d, struct mpk_relay_step *s, size_t from)
+{
+	s->first = d->register_count;
+	s->count = (uint32_t)(field_count(d) - from);
+	for (size_t i = from; i < field_count(d); i++)
+		d->p->registers[d->register_count++] = reg(d, i);
+}
+
+static enum mpk_code take_extents(struct decoder *d, struct mpk_relay_step *s, size_t from)
+{
+	s->first = d->extent_count;
+	s->count = (uint32_t)(field_count(d) - from);
+	if (s->count > MPK_TENSOR_NDIM_MAX)
+		return fault(d, "a tensor of %" PRIu32 " dimensions", s->count);
+	for (size_t i = from; i < field_count(d); i++) {
+		if (field(d, i) < 0)
+			return fault(d, "extent %" PRId64, field(d, i));
+		d->p->extents[d->extent_count++] = field(d, i);
+	}
+	return MPK_OK;
+}
+
+/* Code, bits and lanes. */
+static enum mpk_code take_dtype(struct decoder *d, struct mpk_relay_step *s, size_t from)
+{
+	int64_t code = field(d, from), bits = field(d, from + 1), lanes = field(d, from + 2);
+
+	if (code < 0 || code > UINT8_MAX || bits < 1 || bits > UINT8_MAX || lanes < 1 ||
+	    lanes > UINT16_MAX)
+		return fault(d, "no type has code %" PRId64 ", %" PRId64 " bits, %" PRId64 " lanes",
+			     code, bits, lanes);
+	s->dtype = (struct mpk_dtype){ (uint8_t)code, (uint8_t)bits, (uint16_t)lanes };
+	return MPK_OK;
+}
+
+static enum mpk_code take_place(struct decoder *d, size_t i, uint32_t *out)
+{
+	return place_of(d, field(d, i), out)
+		       ? MPK_OK
+		       : fault(d, "device %" PRId64 " does not exist", field(d, i));
+}
+
+static enum mpk_code take_jump(struct decoder *d, size_t i, uint32_t *out)
+{
+	if (field(d, i) == 0)
+		return fault(d, "jumps to itself");
+	*out = (uint32_t)(d->start + (int64_t)d->at + field(d, i));
+	return MPK_OK;
+}
+
+/* A function and its arguments: all that it takes, or the first ones. */
+static enum mpk_code take_function(struct decoder *d, struct mpk_relay_step *s, bool all)
+{
+	uint64_t index = (uint64_t)field(d, 0), given = (uint64_t)field(d, 1), taken;
+
+	if (index >= d->p->callee_count)
+		return fault(d, "function %" PRIu64 " does not exist", index);
+	taken = d->p->x.funcs[index].params.count;
+	if (given > taken || (all && given < taken))
+		return fault(d, "function %" PRIu64 " takes %" PRIu64 " arguments, not %" PRIu64,
+			     index, taken, given);
+	s->index = (uint32_t)index;
+	s->dst = reg(d, 2);
+	take_registers(d, s, 3);
+	return MPK_OK;
+}
+
+/* --- instructions -------------------------------------------------------------------------- */
+
+/* One or two registers, and the one of the result. */
+static enum mpk_code decode_registers(struct decoder *d, struct mpk_relay_step *s)
+{
+	size_t last = field_count(d) - 1;
+
+	for (size_t i = 0; i < last; i++)
+		s->reg[i] = reg(d, i);
+	s->dst = reg(d, last);
+	return MPK_OK;
+}
+
+static enum mpk_code decode_ret(struct decoder *d, struct mpk_relay_step *s)
+{
+	s->reg[0] = reg(d, 0);
+	return MPK_OK;
+}
+
+static enum mpk_code decode_kill(struct decoder *d, struct mpk_relay_step *s)
+{
+	s->dst = reg(d, 0);
+	return MPK_OK;
+}
+
+static enum mpk_code decode_invoke(struct decoder *d, struct mpk_relay_step *s)
+{
+	return take_function(d, s, true);
+}
+
+static enum mpk_code decode_alloc_closure(struct decoder *d, struct mpk_relay_step *s)
+{
+	return take_function(d, s, false);
+}
+
+static enum mpk_code decode_invoke_closure(struct decoder *d, struct mpk_relay_step *s)
+{
+	s->reg[0] = reg(d, 0);
+	s->dst = reg(d, 2);
+	take_registers(d, s, 3);
+	return MPK_OK;
+}
+
+static enum mpk_code decode_invoke_packed(struct decoder *d, struct mpk_relay_step *s)
+{
+	int64_t outputs = field(d, 2);
+
+	if (outputs < 0 || outputs > field(d, 1) || outputs > INT32_MAX)
+		return fault(d, "%" PRId64 " outputs among %" PRId64 " arguments", outputs,
+			     field(d, 1));
+	s->index = reg(d, 0);
+	s->number = (int32_t)outputs;
+	take_registers(d, s, 3);
+	return MPK_OK;
+}
+
+static enum mpk_code decode_alloc_tensor(struct decoder *d, struct mpk_relay_step *s)
+{
+	s->reg[0] = reg(d, 0);
+	s->reg[1] = reg(d, 1);
+	s->dst = reg(d, 6);
+	MPK_TRY(take_dtype(d, s, 2));
+	return take_extents(d, s, 7);
+}
+
+static enum mpk_code decode_alloc_tensor_reg(struct decoder *d, struct mpk_relay_step *s)
+{
+	for (size_t i = 0; i < 3; i++)
+		s->reg[i] = reg(d, i);
+	s->dst = reg(d, 6);
+	return take_dtype(d, s, 3);
+}
+
+/* The alignment, field 1, says 64, or 128 before 0.9: more than any instruction of a machine asks
+ * for, and every storage has the first. With a shape the size register, field 0, is garbage. */
+static enum mpk_code decode_alloc_storage(struct decoder *d, struct mpk_relay_step *s)
+{
+	bool has_rank = d->p->x.layout == MPK_RELAY_14;
+
+	MPK_TRY(take_dtype(d, s, 2));
+	MPK_TRY(take_place(d, 5, &s->index));
+	s->dst = reg(d, has_rank ? 7 : 6);
+	MPK_TRY(take_extents(d, s, has_rank ? 8 : 7));
+	if (!s->count)
+		s->reg[0] = reg(d, 0);
+	return MPK_OK;
+}
+
+static enum mpk_code decode_alloc_adt(struct decoder *d, struct mpk_relay_step *s)
+{
+	s->number = (int32_t)(uint32_t)(uint64_t)field(d, 0); /* as TVM cuts it */
+	s->dst = reg(d, 2);
+	take_registers(d, s, 3);
+	return MPK_OK;
+}
+
+static enum mpk_code decode_get_field(struct decoder *d, struct mpk_relay_step *s)
+{
+	if (field(d, 1) < 0 || field(d, 1) > UINT32_MAX)
+		return fault(d, "field %" PRId64, field(d, 1));
+	s->reg[0] = reg(d, 0);
+	s->index = (uint32_t)field(d, 1);
+	s->dst = reg(d, 2);
+	return MPK_OK;
+}
+
+static enum mpk_code decode_if(struct decoder *d, struct mpk_relay_step *s)
+{
+	s->reg[0] = reg(d, 0);
+	s->reg[1] = reg(d, 1);
+	MPK_TRY(take_jump(d, 2, &s->jump[0]));
+	return take_jump(d, 3, &s->jump[1]);
+}
+
+static enum mpk_code decode_goto(struct decoder *d, struct mpk_relay_step *s)
+{
+	return take_jump(d, 0, &s->jump[0]);
+}
+
+/* Since 0.14 with a device, which the device of the constant makes superfluous. */
+static enum mpk_code decode_load_const(struct decoder *d, struct mpk_relay_step *s)
+{
+	s->index = reg(d, 0);
+	s->dst = reg(d, field_count(d) - 1);
+	return MPK_OK;
+}
+
+static enum mpk_code decode_load_consti(struct decoder *d, struct mpk_relay_step *s)
+{
+	s->op = MPK_RELAY_LOAD_CONST;
+	s->index = (uint32_t)d->p->x.const_count + d->number_count;
+	s->dst = reg(d, 1);
+	d->p->numbers[d->number_count++] = field(d, 0);
+	return MPK_OK;
+}
+
+static enum mpk_code decode_device_copy(struct decoder *d, struct mpk_relay_step *s)
+{
+	s->reg[0] = reg(d, 0);
+	MPK_TRY(take_place(d, 1, &s->from));
+	s->dst = reg(d, 3);
+	return take_place(d, 2, &s->index);
+}
+
+static enum mpk_code decode_fatal(struct decoder *d, struct mpk_relay_step *s)
+{
+	(void)d;
+	(void)s;
+	return MPK_OK;
+}
+
+typedef enum mpk_code decode_fn(struct decoder *d, struct mpk_relay_step *s);
+
+static decode_fn *const decoders[MPK_RELAY_OPS] = {
+	[MPK_RELAY_MOVE] = decode_registers,
+	[MPK_RELAY_RET] = decode_ret,
+	[MPK_RELAY_INVOKE] = decode_invoke,
+	[MPK_RELAY_INVOKE_CLOSURE] = decode_invoke_closure,
+	[MPK_RELAY_INVOKE_PACKED] = decode_invoke_packed,
+	[MPK_RELAY_ALLOC_TENSOR] = decode_alloc_tensor,
+	[MPK_RELAY_ALLOC_TENSOR_REG] = decode_alloc_tensor_reg,
+	[MPK_RELAY_ALLOC_ADT] = decode_alloc_adt,
+	[MPK_RELAY_ALLOC_CLOSURE] = decode_alloc_closure,
+	[MPK_RELAY_GET_FIELD] = decode_get_field,
+	[MPK_RELAY_IF] = decode_if,
+	[MPK_RELAY_LOAD_CONST] = decode_load_const,
+	[MPK_RELAY_GOTO] = decode_goto,
+	[MPK_RELAY_GET_TAG] = decode_registers,
+	[MPK_RELAY_LOAD_CONSTI] = decode_load_consti,
+	[MPK_RELAY_FATAL] = decode_fatal,
+	[MPK_RELAY_ALLOC_STORAGE] = decode_alloc_storage,
+	[MPK_RELAY_SHAPE_OF] = decode_registers,
+	[MPK_RELAY_RESHAPE_TENSOR] = decode_registers,
+	[MPK_RELAY_DEVICE_COPY] = decode_device_copy,
+	[MPK_RELAY_KILL_REGISTER] = decode_kill,
+};
+
+/* --- functions ----------------------------------------------------------------------------- */
+
+/* Registers that instructions or arguments could name at all: a number beyond that is a damaged one,
+ * and would only take memory. */
+static enum mpk_code check_registers(const struct decoder *d)
+{
+	uint64_t most = d->f->params.count + 4096;
+
+	for (size_t i = 0; i < d->f->instr_count; i++)
+		most += d->f->instrs[i].count;
+	if (d->f->register_file_size <= most)
+		return MPK_OK;
+	return mpk_fail(d->err, MPK_E_CORRUPT, "function \"%s\" has %" PRIu64 " registers",
+			MPK_QUOTE(d->f->info.items[0]), d->f->register_file_size);
+}
+
+/* A function that ran past its last instruction would run another's. */
+static enum mpk_code check_end(const struct decoder *d)
+{
+	size_t count = d->f->instr_count;
+	enum mpk_relay_op last = count ? d->p->steps[d->start + count - 1].op : MPK_RELAY_OPS;
+
+	if (last == MPK_RELAY_RET || last == MPK_RELAY_GOTO || last == MPK_RELAY_IF ||
+	    last == MPK_RELAY_FATAL)
+		return MPK_OK;
+	return mpk_fail(d->err, MPK_E_CORRUPT, "function \"%s\" does not end in a return",
+			MPK_QUOTE(d->f->info.items[0]));
+}
+
+static enum mpk_code decode_function(struct decoder *d, struct mpk_relay_callee *c)
+{
+	MPK_TRY(check_registers(d));
+	c->name = mpk_arena_text(&d->p->arena, d->f->info.items[0]);
+	MPK_TRY_ALLOC(c->name, d->err);
+	c->start = d->start;
+	c->end = d->start + (uint32_t)d->f->instr_count;
+	c->register_count = (uint32_t)d->f->register_file_size;
+	c->params = d->f->params;
+	MPK_TRY(places_of(d, d->f->param_devices, c->params.count, "parameters", &c->param_places));
+	for (d->at = 0; d->at < d->f->instr_count; d->at++) {
+		struct mpk_relay_step *s = &d->p->steps[d->start + d->at];
+
+		d->instr = &d->f->instrs[d->at];
+		s->op = (enum mpk_relay_op)mpk_relay_word(d->instr, 0);
+		MPK_TRY(decoders[s->op](d, s));
+	}
+	return check_end(d);
+}
+
+/* Every word of an instruction is at most one element of a list. */
+static enum mpk_code make_room(struct mpk_relay_program *p, struct mpk_error *err)
+{
+	uint64_t steps = 0, words = 0;
+
+	for (size_t i = 0; i < p->x.func_count; i++) {
+		steps += p->x.funcs[i].instr_count;
+		for (size_t k = 0; k < p->x.funcs[i].instr_count; k++)
+			words += p->x.funcs[i].instrs[k].count;
+	}
+	if (words + p->x.const_count > UINT32_MAX / 2)
+		return mpk_fail(err, MPK_E_CORRUPT, "byte code of %" PRIu64 " words", words);
+	p->callee_count = p->x.func_count;
+	p->step_count = (size_t)steps;
+	p->callees = mpk_arena_array(&p->arena, p->callee_count + 1, sizeof *p->callees);
+	p->steps = mpk_arena_array(&p->arena, p->step_count + 1, sizeof *p->steps);
+	p->registers = mpk_arena_array(&p->arena, (size_t)words + 1, sizeof *p->registers);
+	p->extents = mpk_arena_array(&p->arena, (size_t)words + 1, sizeof *p->extents);
+	p->numbers = mpk_arena_array(&p->arena, p->step_count + 1, sizeof *p->numbers);
+	MPK_TRY_ALLOC(p->callees && p->steps && p->registers && p->extents && p->numbers, err);
+	return MPK_OK;
+}
+
+enum mpk_code mpk_relay_decode(struct mpk_relay_program *p, struct mpk_error *err)
+{
+	struct decoder d = { .p = p, .err = err };
+
+	MPK_TRY(make_room(p, err));
+	MPK_TRY(decode_places(&d));
+	for (size_t i = 0; i < p->callee_count; i++) {
+		d.f = &p->x.funcs[i];
+		MPK_TRY(decode_function(&d, &p->callees[i]));
+		d.start = p->callees[i].end;
+	}
+	p->const_count = p->x.const_count + d.number_count;
+	return MPK_OK;
+}

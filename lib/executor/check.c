@@ -5,34 +5,49 @@
 #include <string.h>
 
 #include "base/strmap.h"
-#include "executor/model_text.h"
 #include "text/escape.h"
+
+enum { NEST_MAX = 16 }; /* tuples within tuples */
 
 /* --- what is said --------------------------------------------------------------------------- */
 
-static void put_value(const struct mpk_value *v, struct mpk_strbuf *out)
+static void put_value(const struct mpk_value *v, unsigned depth, struct mpk_strbuf *out)
 {
-	struct mpk_model_tensor t = { .typed = true };
+	struct mpk_type t;
 
-	if (v->kind != MPK_VALUE_TENSOR) {
+	if (v->kind == MPK_VALUE_ARRAY && depth < NEST_MAX) {
+		mpk_strbuf_putc(out, '(');
+		for (size_t i = 0; i < v->array->count; i++) {
+			mpk_strbuf_puts(out, i ? ", " : "");
+			put_value(&v->array->items[i], depth + 1, out);
+		}
+		mpk_strbuf_putc(out, ')');
+		return;
+	}
+	if (v->kind == MPK_VALUE_TENSOR)
+		t = mpk_type_tensor(v->tensor->dl.dtype, v->tensor->dl.shape,
+				    (size_t)v->tensor->dl.ndim, NULL);
+	else if (v->kind == MPK_VALUE_SHAPE)
+		t = (struct mpk_type){ .kind = MPK_TYPE_SHAPE,
+				       .ranked = true,
+				       .ndim = v->shape->ndim,
+				       .shape = v->shape->extents };
+	else {
 		mpk_strbuf_puts(out, mpk_value_kind_name(v->kind));
 		return;
 	}
-	t.dtype = v->tensor->dl.dtype;
-	t.shape = v->tensor->dl.shape;
-	t.ndim = (size_t)v->tensor->dl.ndim;
-	mpk_model_type_text(&t, out);
+	mpk_type_text(&t, out);
 }
 
 /* Ends the sentence that was begun in *said with a call that is right. */
-static enum mpk_code refuse(const struct mpk_model *m, struct mpk_strbuf *said,
+static enum mpk_code refuse(const struct mpk_signature *m, struct mpk_strbuf *said,
 			    struct mpk_error *err)
 {
 	enum mpk_code code;
 
 	mpk_strbuf_puts(said, m->input_count ? "; call it with" : "; it takes no inputs");
 	if (m->input_count)
-		mpk_model_options(m, said);
+		mpk_signature_options(m, said);
 	code = mpk_strbuf_status(said, err);
 	if (code == MPK_OK)
 		code = mpk_fail(err, MPK_E_USAGE, "%s", mpk_strbuf_text(said));
@@ -42,17 +57,17 @@ static enum mpk_code refuse(const struct mpk_model *m, struct mpk_strbuf *said,
 
 /* --- by name -------------------------------------------------------------------------------- */
 
-static const struct mpk_model_tensor *place(const struct mpk_model *m, size_t i)
+static const struct mpk_param *place(const struct mpk_signature *m, size_t i)
 {
 	return i < m->input_count ? &m->inputs[i] : &m->params[i - m->input_count];
 }
 
-static size_t place_count(const struct mpk_model *m)
+static size_t place_count(const struct mpk_signature *m)
 {
 	return m->input_count + m->param_count;
 }
 
-static enum mpk_code unknown_name(const struct mpk_model *m, struct mpk_span name,
+static enum mpk_code unknown_name(const struct mpk_signature *m, struct mpk_span name,
 				  struct mpk_error *err)
 {
 	size_t count = place_count(m), near = count;
@@ -75,7 +90,7 @@ static enum mpk_code unknown_name(const struct mpk_model *m, struct mpk_span nam
 	return refuse(m, &said, err);
 }
 
-static enum mpk_code bind_named(const struct mpk_model *m, const struct mpk_args *args,
+static enum mpk_code bind_named(const struct mpk_signature *m, const struct mpk_args *args,
 				const struct mpk_value **bound, struct mpk_error *err)
 {
 	for (size_t i = 0; args->names && i < args->count; i++) {
@@ -98,7 +113,7 @@ static enum mpk_code bind_named(const struct mpk_model *m, const struct mpk_args
 
 /* --- by position ---------------------------------------------------------------------------- */
 
-static enum mpk_code wrong_count(const struct mpk_model *m, size_t came, struct mpk_error *err)
+static enum mpk_code wrong_count(const struct mpk_signature *m, size_t came, struct mpk_error *err)
 {
 	struct mpk_strbuf said = { 0 };
 
@@ -107,18 +122,18 @@ static enum mpk_code wrong_count(const struct mpk_model *m, size_t came, struct 
 	return refuse(m, &said, err);
 }
 
-static enum mpk_code missing(const struct mpk_model *m, size_t at, struct mpk_error *err)
+static enum mpk_code missing(const struct mpk_signature *m, size_t at, struct mpk_error *err)
 {
 	struct mpk_strbuf said = { 0 };
 
 	mpk_strbuf_puts(&said, "input '");
 	mpk_escape(&said, m->inputs[at].name);
 	mpk_strbuf_puts(&said, "' is missing: ");
-	mpk_model_type_text(&m->inputs[at], &said);
+	mpk_type_text(&m->inputs[at].type, &said);
 	return refuse(m, &said, err);
 }
 
-static enum mpk_code bind_positional(const struct mpk_model *m, const struct mpk_args *args,
+static enum mpk_code bind_positional(const struct mpk_signature *m, const struct mpk_args *args,
 				     const struct mpk_value **bound, struct mpk_error *err)
 {
 	size_t at = 0;
@@ -140,94 +155,127 @@ static enum mpk_code bind_positional(const struct mpk_model *m, const struct mpk
 
 /* --- types and shapes ----------------------------------------------------------------------- */
 
-static bool is_dtype(const struct mpk_model_tensor *want, const struct mpk_dltensor *came)
+/* What symbolic extents are in this call: each the size that it had where its name came first. */
+struct sizes {
+	struct symbol {
+		struct mpk_span name;
+		int64_t size;
+	} items[16];
+	size_t count;
+	struct mpk_strbuf *said; /* receives ", n being 5" of those that do not fit */
+};
+
+static struct symbol *symbol_of(struct sizes *sizes, struct mpk_span name)
 {
-	return mpk_dtype_equal(want->dtype, came->dtype) ||
-	       (mpk_dtype_is_bool(want->dtype) && mpk_dtype_is_bool(came->dtype));
+	for (size_t i = 0; i < sizes->count; i++)
+		if (mpk_span_equal(sizes->items[i].name, name))
+			return &sizes->items[i];
+	return NULL;
 }
 
-/* What a symbolic extent is in this call: its size where the name comes first, in the inputs before
- * this one, which fit, or in this one itself. */
-static int64_t size_of_symbol(const struct mpk_model *m, const struct mpk_value *const *bound,
-			      size_t at, size_t dimension)
+/* Beyond the first few, symbols are left to the model's own checks. */
+static bool extent_fits(struct sizes *sizes, struct mpk_span name, int64_t came)
 {
-	struct mpk_span symbol = place(m, at)->symbols[dimension];
+	struct symbol *known;
 
-	for (size_t i = 0; i <= at; i++) {
-		const struct mpk_model_tensor *t = place(m, i);
-
-		for (size_t d = 0; bound[i] && t->typed && t->symbols && d < t->ndim; d++)
-			if (mpk_span_equal(t->symbols[d], symbol))
-				return bound[i]->tensor->dl.shape[d];
-	}
-	return -1;
-}
-
-static bool fits(const struct mpk_model *m, const struct mpk_value *const *bound, size_t at)
-{
-	const struct mpk_model_tensor *want = place(m, at);
-	const struct mpk_dltensor *came;
-
-	if (!want->typed)
+	if (mpk_span_is(name, "?"))
 		return true;
-	if (bound[at]->kind != MPK_VALUE_TENSOR)
-		return false;
-	came = &bound[at]->tensor->dl;
-	if (!is_dtype(want, came) || came->ndim != (int32_t)want->ndim)
-		return false;
-	for (size_t d = 0; d < want->ndim; d++) {
-		int64_t size = want->symbols && want->symbols[d].len
-				       ? size_of_symbol(m, bound, at, d)
-				       : want->shape[d];
-
-		if (came->shape[d] != size)
-			return false;
+	known = symbol_of(sizes, name);
+	if (!known) {
+		if (sizes->count < MPK_ARRAY_COUNT(sizes->items))
+			sizes->items[sizes->count++] = (struct symbol){ name, came };
+		return true;
 	}
+	if (known->size == came)
+		return true;
+	mpk_strbuf_puts(sizes->said, ", ");
+	mpk_escape(sizes->said, name);
+	mpk_strbuf_printf(sizes->said, " being %" PRId64, known->size);
+	return false;
+}
+
+static bool extents_fit(struct sizes *sizes, const struct mpk_type *want, const int64_t *came,
+			size_t ndim)
+{
+	bool fit = true;
+
+	if (!want->ranked)
+		return true;
+	if (want->ndim != ndim)
+		return false;
+	for (size_t d = 0; d < ndim; d++) {
+		struct mpk_span symbol = mpk_type_symbol(want, d);
+
+		fit &= symbol.len ? extent_fits(sizes, symbol, came[d]) : want->shape[d] == came[d];
+	}
+	return fit;
+}
+
+static bool tensor_fits(struct sizes *sizes, const struct mpk_type *want,
+			const struct mpk_dltensor *came)
+{
+	bool same = !want->dtype.bits || mpk_dtype_equal(want->dtype, came->dtype) ||
+		    (mpk_dtype_is_bool(want->dtype) && mpk_dtype_is_bool(came->dtype));
+
+	return same && extents_fit(sizes, want, came->shape, (size_t)came->ndim);
+}
+
+static bool scalar_fits(const struct mpk_type *want, enum mpk_value_kind came)
+{
+	if (came == MPK_VALUE_INT || came == MPK_VALUE_BOOL)
+		return true;
+	return came == MPK_VALUE_FLOAT &&
+	       (!want->dtype.bits || want->dtype.code == MPK_DTYPE_FLOAT);
+}
+
+static bool fits(struct sizes *sizes, const struct mpk_type *want, const struct mpk_value *came,
+		 unsigned depth)
+{
+	switch (want->kind) {
+	case MPK_TYPE_ANY:
+		return true;
+	case MPK_TYPE_TENSOR:
+		return came->kind == MPK_VALUE_TENSOR &&
+		       tensor_fits(sizes, want, &came->tensor->dl);
+	case MPK_TYPE_SHAPE:
+		return came->kind == MPK_VALUE_SHAPE &&
+		       extents_fit(sizes, want, came->shape->extents, came->shape->ndim);
+	case MPK_TYPE_SCALAR:
+		return scalar_fits(want, came->kind);
+	case MPK_TYPE_FUNCTION:
+		return came->kind == MPK_VALUE_FUNCTION;
+	case MPK_TYPE_TUPLE:
+		break;
+	}
+	if (came->kind != MPK_VALUE_ARRAY || came->array->count != want->field_count ||
+	    depth == NEST_MAX)
+		return false;
+	for (size_t i = 0; i < want->field_count; i++)
+		if (!fits(sizes, &want->fields[i].type, &came->array->items[i], depth + 1))
+			return false;
 	return true;
 }
 
-/* ", n being 5": the symbols of an input whose size an earlier one has settled. */
-static void put_symbols(const struct mpk_model *m, const struct mpk_value *const *bound, size_t at,
-			struct mpk_strbuf *said)
-{
-	const struct mpk_model_tensor *want = place(m, at);
-	const struct mpk_dltensor *came;
-
-	if (!want->symbols || bound[at]->kind != MPK_VALUE_TENSOR)
-		return;
-	came = &bound[at]->tensor->dl;
-	if (came->ndim != (int32_t)want->ndim)
-		return;
-	for (size_t d = 0; d < want->ndim; d++) {
-		int64_t size =
-			want->symbols[d].len ? size_of_symbol(m, bound, at, d) : came->shape[d];
-
-		if (size == came->shape[d])
-			continue;
-		mpk_strbuf_puts(said, ", ");
-		mpk_escape(said, want->symbols[d]);
-		mpk_strbuf_printf(said, " being %" PRId64, size);
-	}
-}
-
-static enum mpk_code misfit(const struct mpk_model *m, const struct mpk_value *const *bound,
-			    size_t at, struct mpk_error *err)
+static enum mpk_code misfit(const struct mpk_signature *m, const struct mpk_value *const *bound,
+			    size_t at, const struct mpk_strbuf *symbols, struct mpk_error *err)
 {
 	struct mpk_strbuf said = { 0 };
 
 	mpk_strbuf_puts(&said, at < m->input_count ? "input '" : "parameter '");
 	mpk_escape(&said, place(m, at)->name);
 	mpk_strbuf_puts(&said, "' takes ");
-	mpk_model_type_text(place(m, at), &said);
-	put_symbols(m, bound, at, &said);
+	mpk_type_text(&place(m, at)->type, &said);
+	mpk_strbuf_puts(&said, mpk_strbuf_text(symbols));
 	mpk_strbuf_puts(&said, ", not ");
-	put_value(bound[at], &said);
+	put_value(bound[at], 0, &said);
 	return refuse(m, &said, err);
 }
 
-enum mpk_code mpk_model_bind(const struct mpk_model *m, const struct mpk_args *args,
-			     const struct mpk_value **bound, struct mpk_error *err)
+enum mpk_code mpk_signature_bind(const struct mpk_signature *m, const struct mpk_args *args,
+				 const struct mpk_value **bound, struct mpk_error *err)
 {
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf symbols = { 0 };
+	struct sizes sizes = { .said = &symbols };
 	size_t count = place_count(m);
 
 	if (count)
@@ -235,7 +283,42 @@ enum mpk_code mpk_model_bind(const struct mpk_model *m, const struct mpk_args *a
 	MPK_TRY(bind_named(m, args, bound, err));
 	MPK_TRY(bind_positional(m, args, bound, err));
 	for (size_t i = 0; i < count; i++)
-		if (bound[i] && !fits(m, bound, i))
-			return misfit(m, bound, i, err);
+		if (bound[i] && !fits(&sizes, &place(m, i)->type, bound[i], 0))
+			return misfit(m, bound, i, &symbols, err);
 	return MPK_OK;
+}
+
+enum mpk_code mpk_signature_order(const struct mpk_signature *s, const struct mpk_args *args,
+				  struct mpk_value **out, struct mpk_error *err)
+{
+	size_t count = place_count(s);
+	const struct mpk_value **bound = calloc(count + 1, sizeof(const struct mpk_value *));
+	struct mpk_value *values = calloc(count + 1, sizeof *values);
+	enum mpk_code code =
+		bound && values ? mpk_signature_bind(s, args, bound, err) : mpk_fail_nomem(err);
+
+	for (size_t i = 0; code == MPK_OK && i < count; i++)
+		if (bound[i])
+			values[i] = *bound[i];
+	free(bound);
+	if (code == MPK_OK)
+		*out = values;
+	else
+		free(values);
+	return code;
+}
+
+enum mpk_code mpk_signature_check(const struct mpk_signature *s, const struct mpk_value *values,
+				  size_t count, struct mpk_error *err)
+{
+	const struct mpk_value *few[32], **bound = few;
+	enum mpk_code code;
+
+	if (place_count(s) > MPK_ARRAY_COUNT(few))
+		bound = calloc(place_count(s), sizeof(const struct mpk_value *));
+	MPK_TRY_ALLOC(bound, err);
+	code = mpk_signature_bind(s, &(struct mpk_args){ values, NULL, count }, bound, err);
+	if (bound != few)
+		free(bound);
+	return code;
 }

@@ -1,51 +1,39 @@
 #include "executor/model.h"
 
+#include "executor/relax/signature.h"
 #include "graphjson/graphjson.h"
 
-static struct mpk_model_tensor *untyped(struct mpk_strs names, struct mpk_arena *arena)
+static struct mpk_param *untyped(struct mpk_strs names, struct mpk_arena *arena)
 {
-	struct mpk_model_tensor *list = mpk_arena_array(arena, names.count, sizeof *list);
+	struct mpk_param *list = mpk_arena_array(arena, names.count, sizeof *list);
 
 	for (size_t i = 0; list && i < names.count; i++)
 		list[i].name = names.items[i];
 	return list;
 }
 
-/* Functions in bytecode; the rest of the table is what they call. */
+/* Functions in byte code; the rest of the table is what they call. */
 static enum mpk_code relax_models(const struct mpk_relax *x, struct mpk_arena *arena,
 				  struct mpk_models *out, struct mpk_error *err)
 {
-	struct mpk_model *list = mpk_arena_array(arena, x->func_count, sizeof *list);
-	size_t n = 0;
+	struct mpk_signature *list = mpk_arena_array(arena, x->func_count, sizeof *list);
 
-	if (!list)
-		return mpk_fail_nomem(err);
-	for (size_t i = 0; i < x->func_count; i++) {
-		const struct mpk_relax_func *f = &x->funcs[i];
-
-		if (f->kind == MPK_RELAX_PACKED)
-			continue;
-		list[n] = (struct mpk_model){ .name = f->name,
-					      .inputs = untyped(f->params, arena),
-					      .input_count = f->params.count };
-		if (!list[n++].inputs)
-			return mpk_fail_nomem(err);
-	}
-	*out = (struct mpk_models){ list, n, NULL };
-	return MPK_OK;
+	MPK_TRY_ALLOC(list, err);
+	out->items = list;
+	return mpk_relax_signatures(x, arena, list, &out->count, err);
 }
 
 static enum mpk_code relay_models(const struct mpk_relay *x, struct mpk_arena *arena,
 				  struct mpk_models *out, struct mpk_error *err)
 {
-	struct mpk_model *list = mpk_arena_array(arena, x->func_count, sizeof *list);
+	struct mpk_signature *list = mpk_arena_array(arena, x->func_count, sizeof *list);
 
 	if (!list)
 		return mpk_fail_nomem(err);
 	for (size_t i = 0; i < x->func_count; i++) {
 		const struct mpk_relay_func *f = &x->funcs[i];
 
-		list[i] = (struct mpk_model){
+		list[i] = (struct mpk_signature){
 			.name = f->info.count ? f->info.items[0] : (struct mpk_span){ 0 },
 			.named_inputs = true,
 			.inputs = untyped(f->params, arena),
@@ -58,21 +46,21 @@ static enum mpk_code relay_models(const struct mpk_relay *x, struct mpk_arena *a
 	return MPK_OK;
 }
 
-static struct mpk_model_tensor typed(const struct mpk_graph_json *g, struct mpk_graph_ref ref,
-				     struct mpk_span name)
+static struct mpk_param typed(const struct mpk_graph_json *g, struct mpk_graph_ref ref,
+			      struct mpk_span name)
 {
 	const struct mpk_graph_entry *e = &g->entries[mpk_graph_json_entry(g, ref)];
 
-	return (struct mpk_model_tensor){ name, true, e->dtype, e->shape, e->ndim, NULL };
+	return (struct mpk_param){ name, mpk_type_tensor(e->dtype, e->shape, e->ndim, NULL) };
 }
 
 /* Inputs that no parameter of the file fills, with the types the graph gives them. */
 static enum mpk_code graph_model(const struct mpk_factory *f, const struct mpk_graph_json *g,
-				 struct mpk_model *m, struct mpk_arena *arena,
+				 struct mpk_signature *m, struct mpk_arena *arena,
 				 struct mpk_error *err)
 {
-	struct mpk_model_tensor *inputs = mpk_arena_array(arena, g->arg_count, sizeof *inputs);
-	struct mpk_model_tensor *outputs = mpk_arena_array(arena, g->head_count, sizeof *outputs);
+	struct mpk_param *inputs = mpk_arena_array(arena, g->arg_count, sizeof *inputs);
+	struct mpk_param *outputs = mpk_arena_array(arena, g->head_count, sizeof *outputs);
 
 	if (!inputs || !outputs)
 		return mpk_fail_nomem(err);
@@ -96,7 +84,7 @@ static enum mpk_code factory_models(const struct mpk_factory *f, struct mpk_aren
 				    struct mpk_models *out, struct mpk_error *err)
 {
 	struct mpk_graph_json *graph = mpk_arena_alloc(arena, sizeof *graph);
-	struct mpk_model *m = mpk_arena_alloc(arena, sizeof *m);
+	struct mpk_signature *m = mpk_arena_alloc(arena, sizeof *m);
 
 	if (!m || !graph)
 		return mpk_fail_nomem(err);

@@ -50,7 +50,8 @@ struct mpk_signature {
 	size_t input_count;
 	const struct mpk_param *outputs;
 	size_t output_count;
-	const struct mpk_param *params; /* what the file fills, and a call may replace by name; NULL:
+	const struct mpk_param
+		*params; /* what the file fills, and a call may replace by name; NULL:
 					 * not known, or nothing */
 	size_t param_count;
 };

@@ -107,8 +107,7 @@ static void put_tensor_value(const struct mpk_type *t, struct mpk_strbuf *out)
 		return;
 	}
 	for (size_t i = 0; i < t->ndim; i++)
-		mpk_strbuf_printf(out, "%" PRId64 "x",
-				  mpk_type_symbol(t, i).len ? 1 : t->shape[i]);
+		mpk_strbuf_printf(out, "%" PRId64 "x", mpk_type_symbol(t, i).len ? 1 : t->shape[i]);
 	mpk_strbuf_puts(out, t->ndim ? "" : "[]");
 	put_dtype(t, "TYPE", out);
 	mpk_strbuf_puts(out, "=rand");

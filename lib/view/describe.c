@@ -93,9 +93,11 @@ static void kernel_lines(const struct mpk_view_node *node, struct mpk_strbuf *ou
 static void tensor_line(struct mpk_span name, const struct mpk_tensor_record *t,
 			const struct mpk_stats *stats, struct mpk_strbuf *out)
 {
+	const struct mpk_type type = mpk_type_tensor(t->dtype, t->shape, t->ndim, NULL);
+
 	mpk_escape(out, name);
 	mpk_strbuf_puts(out, ": ");
-	mpk_view_put_type(t->dtype, t->shape, t->ndim, out);
+	mpk_type_text(&type, out);
 	mpk_strbuf_printf(out, " (%s)%s", MPK_SIZE(t->data.len), stats && stats->count ? "  " : "");
 	if (stats)
 		mpk_stats_text(stats, out);
@@ -144,7 +146,7 @@ void mpk_view_details(const struct mpk_view_node *node, struct mpk_strbuf *out)
 		return;
 	mpk_node_lines(node, "", out);
 	for (size_t i = 0; i < node->models.count; i++) {
-		mpk_view_model_text(&node->models.items[i], out);
+		mpk_signature_text(&node->models.items[i], out);
 		mpk_strbuf_putc(out, '\n');
 	}
 	switch (p->tag) {

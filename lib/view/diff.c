@@ -213,7 +213,7 @@ static void compare_kernels(struct differ *d, struct mpk_span name, const void *
 
 static struct mpk_span model_name(const void *item)
 {
-	const struct mpk_model *m = item;
+	const struct mpk_signature *m = item;
 
 	return m->name;
 }
@@ -222,8 +222,8 @@ static void compare_models(struct differ *d, struct mpk_span name, const void *a
 {
 	struct mpk_strbuf x = { 0 }, y = { 0 };
 
-	mpk_view_model_text(a, &x);
-	mpk_view_model_text(b, &y);
+	mpk_signature_text(a, &x);
+	mpk_signature_text(b, &y);
 	compare_texts(d, "model function", name, &x, &y);
 }
 
@@ -232,8 +232,8 @@ static void compare_payloads(struct differ *d, const struct mpk_view_node *a,
 {
 	static const struct thing kernel = { "kernel", sizeof(struct mpk_function_info),
 					     kernel_name, compare_kernels };
-	static const struct thing model = { "model function", sizeof(struct mpk_model), model_name,
-					    compare_models };
+	static const struct thing model = { "model function", sizeof(struct mpk_signature),
+					    model_name, compare_models };
 	static const struct thing file = { "part", sizeof(struct mpk_extracted_file), file_name,
 					   compare_files };
 	const struct mpk_kernels *x = mpk_view_kernels(a), *y = mpk_view_kernels(b);

@@ -58,10 +58,10 @@ static void put_models(const struct mpk_view *view, const struct mpk_view_node *
 				     : " functions, for an executor that this minspect has not\n");
 	mpk_node_lines(n, "  ", out);
 	for (size_t i = 0; i < n->models.count; i++) {
-		const struct mpk_model *m = &n->models.items[i];
+		const struct mpk_signature *m = &n->models.items[i];
 
 		mpk_strbuf_puts(out, "  ");
-		mpk_view_model_text(m, out);
+		mpk_signature_text(m, out);
 		mpk_strbuf_puts(out, "\n    ");
 		mpk_view_call(view, m->name, NULL, m, out);
 		mpk_strbuf_putc(out, '\n');

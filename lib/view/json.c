@@ -99,47 +99,60 @@ static struct json_t *put_kernel(const struct mpk_function_info *f, struct mpk_j
 }
 
 /* Extents are numbers, symbolic ones their names. */
-static void put_shape(const struct mpk_model_tensor *t, struct mpk_json *j, struct json_t *at)
+static void put_shape(const struct mpk_type *t, struct mpk_json *j, struct json_t *at)
 {
 	struct json_t *array;
 
-	if (!t->typed) {
+	if (!t->ranked) {
 		mpk_json_null(j, at, "shape");
 		return;
 	}
 	array = mpk_json_array(j, at, "shape");
 	for (size_t i = 0; i < t->ndim; i++) {
-		if (t->symbols && t->symbols[i].len)
-			mpk_json_span(j, array, NULL, t->symbols[i]);
+		struct mpk_span symbol = mpk_type_symbol(t, i);
+
+		if (symbol.len)
+			mpk_json_span(j, array, NULL, symbol);
 		else
 			mpk_json_i64(j, array, NULL, t->shape[i]);
 	}
 }
 
-static void put_tensors(const struct mpk_model_tensor *list, size_t count, const char *key,
-			struct mpk_json *j, struct json_t *at)
+static void put_params(const struct mpk_param *list, size_t count, const char *key,
+		       struct mpk_json *j, struct json_t *at)
 {
+	static const char *const kinds[] = {
+		[MPK_TYPE_ANY] = "any",     [MPK_TYPE_TENSOR] = "tensor",
+		[MPK_TYPE_SHAPE] = "shape", [MPK_TYPE_SCALAR] = "scalar",
+		[MPK_TYPE_TUPLE] = "tuple", [MPK_TYPE_FUNCTION] = "function",
+	};
 	struct json_t *array = mpk_json_array(j, at, key), *o;
-	char type[MPK_DTYPE_TEXT];
+	char name[MPK_DTYPE_TEXT];
 
 	for (size_t i = 0; i < count; i++) {
+		const struct mpk_type *t = &list[i].type;
+
 		o = mpk_json_object(j, array, NULL);
 		mpk_json_span(j, o, "name", list[i].name);
+		mpk_json_text(j, o, "kind", kinds[t->kind]);
 		mpk_json_text(j, o, "dtype",
-			      list[i].typed ? mpk_dtype_print(list[i].dtype, type) : NULL);
-		put_shape(&list[i], j, o);
+			      t->dtype.bits ? mpk_dtype_print(t->dtype, name) : NULL);
+		put_shape(t, j, o);
+		if (t->kind == MPK_TYPE_TUPLE)
+			put_params(t->fields, t->field_count, "fields", j, o);
 	}
 }
 
-static struct json_t *put_model(const struct mpk_model *m, struct mpk_json *j, struct json_t *list)
+static struct json_t *put_model(const struct mpk_signature *m, struct mpk_json *j,
+				struct json_t *list)
 {
 	struct json_t *o = mpk_json_object(j, list, NULL);
 
 	mpk_json_span(j, o, "name", m->name);
 	mpk_json_bool(j, o, "named_inputs", m->named_inputs);
-	put_tensors(m->inputs, m->input_count, "inputs", j, o);
+	put_params(m->inputs, m->input_count, "inputs", j, o);
 	if (m->outputs_known)
-		put_tensors(m->outputs, m->output_count, "outputs", j, o);
+		put_params(m->outputs, m->output_count, "outputs", j, o);
 	else
 		mpk_json_null(j, o, "outputs");
 	return o;
@@ -227,7 +240,7 @@ void mpk_view_summary_json(const struct mpk_view *view, struct mpk_json *j, stru
 }
 
 static void put_call(const struct mpk_view *view, struct mpk_span name,
-		     const struct mpk_function_info *kernel, const struct mpk_model *model,
+		     const struct mpk_function_info *kernel, const struct mpk_signature *model,
 		     struct mpk_json *j, struct json_t *at)
 {
 	struct mpk_strbuf call = { 0 };

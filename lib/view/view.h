@@ -76,10 +76,6 @@ const char *mpk_view_title(const struct mpk_view_node *node);
 void mpk_view_counts(const struct mpk_view_node *node, struct mpk_strbuf *out);
 void mpk_view_details(const struct mpk_view_node *node, struct mpk_strbuf *out);
 
-/* mpk_view_put_type - append "float32[1, 16]" */
-void mpk_view_put_type(struct mpk_dtype dtype, const int64_t *shape, size_t ndim,
-		       struct mpk_strbuf *out);
-
 /* mpk_view_container, mpk_view_convention - words that JSON and text share: "elf-so",
  * "ffi"; stable */
 const char *mpk_view_container(enum mpk_container container);
@@ -98,14 +94,11 @@ void mpk_view_tree(const struct mpk_view *view, struct mpk_style style, struct m
 /* mpk_view_kernel_text - append "name(handle, int32)", and the launch tags when tags */
 void mpk_view_kernel_text(const struct mpk_function_info *f, bool tags, struct mpk_strbuf *out);
 
-/* mpk_view_model_text - append "main(x: float32[1, 16]) -> (float32[1, 4])" */
-void mpk_view_model_text(const struct mpk_model *m, struct mpk_strbuf *out);
-
 /* mpk_view_call - append a command line that calls a function
  * @kernel, @model  what is known of it; NULL both for host functions, whose arguments no
  *          file tells. Capitals stand for what only the caller knows. */
 void mpk_view_call(const struct mpk_view *view, struct mpk_span function,
-		   const struct mpk_function_info *kernel, const struct mpk_model *model,
+		   const struct mpk_function_info *kernel, const struct mpk_signature *model,
 		   struct mpk_strbuf *out);
 
 /* mpk_view_summary_json, mpk_view_functions_json - the same as members of object at

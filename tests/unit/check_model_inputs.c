@@ -1,8 +1,8 @@
 /* Inputs of a call against what a model takes: each way to be wrong, and what is said of it. */
 #include "assert_error.h"
 #include "executor/check.h"
-#include "executor/model_text.h"
 #include "harness.h"
+#include "signature/signature.h"
 
 static const struct mpk_dtype f32 = { MPK_DTYPE_FLOAT, 32, 1 };
 static const struct mpk_dtype i64 = { MPK_DTYPE_INT, 64, 1 };
@@ -11,14 +11,10 @@ static const struct mpk_span symbols[] = { { (const uint8_t *)"n", 1 }, { NULL, 
 static const struct mpk_span square_symbols[] = { { (const uint8_t *)"n", 1 },
 						  { (const uint8_t *)"n", 1 } };
 
-static struct mpk_model_tensor tensor(const char *name, struct mpk_dtype dtype,
-				      const int64_t *shape, size_t ndim)
+static struct mpk_param tensor(const char *name, struct mpk_dtype dtype, const int64_t *shape,
+			       size_t ndim)
 {
-	return (struct mpk_model_tensor){ .name = mpk_span_str(name),
-					  .typed = true,
-					  .dtype = dtype,
-					  .shape = shape,
-					  .ndim = ndim };
+	return (struct mpk_param){ mpk_span_str(name), mpk_type_tensor(dtype, shape, ndim, NULL) };
 }
 
 /* A value of that type and shape; the caller drops it. */
@@ -34,19 +30,19 @@ static struct mpk_value value(struct mpk_dtype dtype, const int64_t *shape, size
 enum { DATA, EXTRA, WEIGHT, PLACES };
 
 /* data: float32[2, 20], extra: int64[12], and a parameter weight: float32[12] */
-static const struct mpk_model *fixed_model(void)
+static const struct mpk_signature *fixed_model(void)
 {
-	static struct mpk_model_tensor inputs[2], params[1];
-	static struct mpk_model m;
+	static struct mpk_param inputs[2], params[1];
+	static struct mpk_signature m;
 
 	inputs[DATA] = tensor("data", f32, matrix, 2);
 	inputs[EXTRA] = tensor("extra", i64, vector, 1);
 	params[0] = tensor("weight", f32, vector, 1);
-	m = (struct mpk_model){ .named_inputs = true,
-				.inputs = inputs,
-				.input_count = 2,
-				.params = params,
-				.param_count = 1 };
+	m = (struct mpk_signature){ .named_inputs = true,
+				    .inputs = inputs,
+				    .input_count = 2,
+				    .params = params,
+				    .param_count = 1 };
 	return &m;
 }
 
@@ -83,8 +79,8 @@ START_TEST(names_and_positions)
 	const struct mpk_span names[] = { mpk_span_str(b->names[0]), mpk_span_str(b->names[1]) };
 	const struct mpk_value *bound[PLACES];
 	struct mpk_error err = { 0 };
-	enum mpk_code code =
-		mpk_model_bind(fixed_model(), &(struct mpk_args){ values, names, 2 }, bound, &err);
+	enum mpk_code code = mpk_signature_bind(
+		fixed_model(), &(struct mpk_args){ values, names, 2 }, bound, &err);
 
 	if (b->said) {
 		ck_assert_int_eq(code, MPK_E_USAGE);
@@ -109,22 +105,22 @@ START_TEST(too_many_and_too_few)
 	const struct mpk_value *bound[PLACES];
 	struct mpk_error err = { 0 };
 
-	ck_assert_int_eq(
-		mpk_model_bind(fixed_model(), &(struct mpk_args){ values, NULL, 3 }, bound, &err),
-		MPK_E_USAGE);
+	ck_assert_int_eq(mpk_signature_bind(fixed_model(), &(struct mpk_args){ values, NULL, 3 },
+					    bound, &err),
+			 MPK_E_USAGE);
 	ck_assert_str_eq(err.text, "3 values for 2 inputs" RIGHT);
-	ck_assert_int_eq(
-		mpk_model_bind(fixed_model(), &(struct mpk_args){ values, NULL, 1 }, bound, &err),
-		MPK_E_USAGE);
+	ck_assert_int_eq(mpk_signature_bind(fixed_model(), &(struct mpk_args){ values, NULL, 1 },
+					    bound, &err),
+			 MPK_E_USAGE);
 	ck_assert_str_eq(err.text, "input 'extra' is missing: int64[12]" RIGHT);
-	ck_assert_int_eq(
-		mpk_model_bind(fixed_model(), &(struct mpk_args){ values, weight, 0 }, bound, &err),
-		MPK_E_USAGE);
+	ck_assert_int_eq(mpk_signature_bind(fixed_model(), &(struct mpk_args){ values, weight, 0 },
+					    bound, &err),
+			 MPK_E_USAGE);
 	ck_assert_str_eq(err.text, "input 'data' is missing: float32[2, 20]" RIGHT);
 	/* a parameter is given by name or not at all */
-	ck_assert_ok(
-		mpk_model_bind(fixed_model(), &(struct mpk_args){ values, weight, 3 }, bound, &err),
-		err);
+	ck_assert_ok(mpk_signature_bind(fixed_model(), &(struct mpk_args){ values, weight, 3 },
+					bound, &err),
+		     err);
 	ck_assert_ptr_eq(bound[WEIGHT], &values[2]);
 	mpk_value_drop(&m);
 	mpk_value_drop(&v);
@@ -134,12 +130,12 @@ END_TEST
 
 START_TEST(a_model_without_inputs)
 {
-	static const struct mpk_model none = { .named_inputs = true };
+	static const struct mpk_signature none = { .named_inputs = true };
 	struct mpk_value one = mpk_value_of_int(1);
 	struct mpk_error err = { 0 };
 
-	ck_assert_ok(mpk_model_bind(&none, &(struct mpk_args){ 0 }, NULL, &err), err);
-	ck_assert_int_eq(mpk_model_bind(&none, &(struct mpk_args){ &one, NULL, 1 }, NULL, &err),
+	ck_assert_ok(mpk_signature_bind(&none, &(struct mpk_args){ 0 }, NULL, &err), err);
+	ck_assert_int_eq(mpk_signature_bind(&none, &(struct mpk_args){ &one, NULL, 1 }, NULL, &err),
 			 MPK_E_USAGE);
 	ck_assert_str_eq(err.text, "1 value for 0 inputs; it takes no inputs");
 }
@@ -152,8 +148,8 @@ static enum mpk_code bind_data(struct mpk_value data, struct mpk_error *err)
 	struct mpk_value v = value(i64, vector, 1);
 	const struct mpk_value values[] = { data, v };
 	const struct mpk_value *bound[PLACES];
-	enum mpk_code code =
-		mpk_model_bind(fixed_model(), &(struct mpk_args){ values, NULL, 2 }, bound, err);
+	enum mpk_code code = mpk_signature_bind(fixed_model(),
+						&(struct mpk_args){ values, NULL, 2 }, bound, err);
 
 	mpk_value_drop(&data);
 	mpk_value_drop(&v);
@@ -185,27 +181,27 @@ START_TEST(bools)
 {
 	static const struct mpk_dtype old = { MPK_DTYPE_UINT, 1, 1 },
 				      new = { MPK_DTYPE_BOOL, 8, 1 };
-	const struct mpk_model_tensor input = tensor("x", old, vector, 1);
-	const struct mpk_model m = { .inputs = &input, .input_count = 1 };
+	const struct mpk_param input = tensor("x", old, vector, 1);
+	const struct mpk_signature m = { .inputs = &input, .input_count = 1 };
 	const struct mpk_value *bound[1];
 	struct mpk_value v = value(new, vector, 1);
 	struct mpk_error err = { 0 };
 
-	ck_assert_ok(mpk_model_bind(&m, &(struct mpk_args){ &v, NULL, 1 }, bound, &err), err);
+	ck_assert_ok(mpk_signature_bind(&m, &(struct mpk_args){ &v, NULL, 1 }, bound, &err), err);
 	mpk_value_drop(&v);
 }
 END_TEST
 
 START_TEST(inputs_of_no_known_type_take_anything)
 {
-	const struct mpk_model_tensor input = { .name = mpk_span_str("x") };
-	const struct mpk_model m = { .inputs = &input, .input_count = 1 };
+	const struct mpk_param input = { .name = mpk_span_str("x") };
+	const struct mpk_signature m = { .inputs = &input, .input_count = 1 };
 	const struct mpk_value v = mpk_value_of_bool(true);
 	const struct mpk_value *bound[1];
 	struct mpk_error err = { 0 };
 
-	ck_assert_ok(mpk_model_bind(&m, &(struct mpk_args){ &v, NULL, 1 }, bound, &err), err);
-	ck_assert_int_eq(mpk_model_bind(&m, &(struct mpk_args){ &v, NULL, 0 }, bound, &err),
+	ck_assert_ok(mpk_signature_bind(&m, &(struct mpk_args){ &v, NULL, 1 }, bound, &err), err);
+	ck_assert_int_eq(mpk_signature_bind(&m, &(struct mpk_args){ &v, NULL, 0 }, bound, &err),
 			 MPK_E_USAGE);
 	/* this model has names for its inputs, but takes none */
 	ck_assert_str_eq(err.text, "input 'x' is missing: any value; call it with "
@@ -238,17 +234,18 @@ static const struct symbolic symbolics[] = {
 START_TEST(symbols_are_the_same_size_everywhere)
 {
 	const struct symbolic *s = &symbolics[_i];
-	struct mpk_model_tensor inputs[] = { tensor("a", f32, rows, 2), tensor("b", f32, rows, 2),
-					     tensor("c", f32, rows, 2) };
-	const struct mpk_model m = { .named_inputs = true, .inputs = inputs, .input_count = 3 };
+	struct mpk_param inputs[] = { tensor("a", f32, rows, 2), tensor("b", f32, rows, 2),
+				      tensor("c", f32, rows, 2) };
+	const struct mpk_signature m = { .named_inputs = true, .inputs = inputs, .input_count = 3 };
 	struct mpk_value values[] = { value(f32, s->a, 2), value(f32, s->b, 2),
 				      value(f32, s->c, 2) };
 	const struct mpk_value *bound[3];
 	struct mpk_error err = { 0 };
 
-	inputs[0].symbols = inputs[1].symbols = symbols;
-	inputs[2].symbols = square_symbols;
-	enum mpk_code code = mpk_model_bind(&m, &(struct mpk_args){ values, NULL, 3 }, bound, &err);
+	inputs[0].type.symbols = inputs[1].type.symbols = symbols;
+	inputs[2].type.symbols = square_symbols;
+	enum mpk_code code =
+		mpk_signature_bind(&m, &(struct mpk_args){ values, NULL, 3 }, bound, &err);
 	if (s->said) {
 		ck_assert_int_eq(code, MPK_E_USAGE);
 		ck_assert_text(err, s->said);
@@ -267,13 +264,13 @@ END_TEST
 /* A name may hold anything; what is shown must not end the word in a shell. */
 START_TEST(options_are_quoted)
 {
-	const struct mpk_model_tensor inputs[] = { tensor("it's $HOME", f32, matrix, 2),
-						   tensor("scalar", i64, NULL, 0),
-						   tensor("", i64, vector, 1) };
-	const struct mpk_model m = { .named_inputs = true, .inputs = inputs, .input_count = 3 };
+	const struct mpk_param inputs[] = { tensor("it's $HOME", f32, matrix, 2),
+					    tensor("scalar", i64, NULL, 0),
+					    tensor("", i64, vector, 1) };
+	const struct mpk_signature m = { .named_inputs = true, .inputs = inputs, .input_count = 3 };
 	struct mpk_strbuf text = { 0 };
 
-	mpk_model_options(&m, &text);
+	mpk_signature_options(&m, &text);
 	ck_assert_str_eq(mpk_strbuf_text(&text),
 			 " --input 'it'\\''s $HOME=2x20xfloat32=rand' "
 			 "--input 'scalar=[]int64=rand' --input 12xint64=rand");

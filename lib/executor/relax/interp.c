@@ -9,6 +9,7 @@
 
 #include "abi/packed.h"
 #include "base/vec.h"
+#include "executor/check.h"
 #include "executor/plan/plan.h"
 #include "executor/relax/argument.h"
 #include "executor/relax/compiled.h"
@@ -317,10 +318,14 @@ static enum mpk_code run(struct mpk_relax_vm *vm, size_t function, const struct 
 
 /* --- calls from outside -------------------------------------------------------------------- */
 
+/* A call that has a plan is right: its types and shapes were checked when the plan was made. */
 static enum mpk_code interpret(void *machine, size_t function, const struct mpk_value *args,
 			       size_t count, struct mpk_value *result, struct mpk_error *err)
 {
-	return run(machine, function, args, count, result, err);
+	struct mpk_relax_vm *vm = machine;
+
+	MPK_TRY(mpk_signature_check(vm->program->callees[function].signature, args, count, err));
+	return run(vm, function, args, count, result, err);
 }
 
 static enum mpk_code invoke(struct mpk_relax_vm *vm, size_t function, const struct mpk_value *args,
@@ -332,8 +337,11 @@ static enum mpk_code invoke(struct mpk_relax_vm *vm, size_t function, const stru
 	if (vm->depth == 1)
 		vm->steps = 0;
 
-	if (c->action == MPK_ACTION_COMPILED)
+	if (c->action == MPK_ACTION_COMPILED) {
+		if (vm->depth == 1)
+			MPK_TRY(mpk_signature_check(c->signature, args, count, err));
 		return mpk_relax_call_compiled(vm, c, args, count, result, err);
+	}
 	if (vm->depth > 1)
 		return run(vm, function, args, count, result, err);
 	return mpk_plan_call(vm->plans, &self, function, args, count, result, err);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/strmap.h"
+#include "executor/relax/signature.h"
 #include "text/escape.h"
 
 /* --- callees ------------------------------------------------------------------------------- */
@@ -69,7 +70,6 @@ static enum mpk_code resolve(struct mpk_relax_program *p, struct mpk_node_module
 	struct mpk_relax_callee *c = &p->callees[i];
 
 	c->name = f->name;
-	c->params = f->params;
 	if (f->kind == MPK_RELAX_PACKED)
 		return resolve_packed(p, node, c, err);
 	MPK_TRY(check_registers(&p->x, f, err));
@@ -208,6 +208,21 @@ static enum mpk_code make_steps(struct mpk_relax_program *p, struct mpk_error *e
 	return MPK_OK;
 }
 
+/* --- signatures ---------------------------------------------------------------------------- */
+
+static enum mpk_code make_signatures(struct mpk_relax_program *p, struct mpk_error *err)
+{
+	struct mpk_signature *list = mpk_arena_array(&p->arena, p->callee_count + 1, sizeof *list);
+	size_t count, at = 0;
+
+	MPK_TRY_ALLOC(list, err);
+	MPK_TRY(mpk_relax_signatures(&p->x, &p->arena, list, &count, err));
+	for (size_t i = 0; i < p->callee_count; i++)
+		if (p->x.funcs[i].kind != MPK_RELAX_PACKED)
+			p->callees[i].signature = &list[at++];
+	return MPK_OK;
+}
+
 /* --- the whole ----------------------------------------------------------------------------- */
 
 static enum mpk_code decode(struct mpk_relax_program *p, struct mpk_node_module *node,
@@ -226,6 +241,7 @@ static enum mpk_code decode(struct mpk_relax_program *p, struct mpk_node_module 
 		return mpk_fail_nomem(err);
 	for (size_t i = 0; i < p->callee_count; i++)
 		MPK_TRY(resolve(p, node, i, err));
+	MPK_TRY(make_signatures(p, err));
 	return make_steps(p, err);
 }
 

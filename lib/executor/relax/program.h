@@ -17,6 +17,7 @@
 #include "executor/relax/builtin.h"
 #include "payload.h"
 #include "runtime/node.h"
+#include "signature/signature.h"
 #include "value/function.h"
 
 enum mpk_relax_operand_kind {
@@ -65,7 +66,7 @@ struct mpk_relax_callee {
 	/* byte code and compiled functions */
 	uint32_t start, end;
 	uint32_t arg_count, register_count;
-	struct mpk_strs params;
+	const struct mpk_signature *signature;
 };
 
 struct mpk_relax_program {

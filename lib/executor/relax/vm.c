@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "abi/any_list.h"
+#include "executor/check.h"
 #include "executor/constant.h"
 #include "executor/plan/plan.h"
 #include "text/escape.h"
@@ -193,8 +194,16 @@ static enum mpk_code call_bound(struct mpk_function *self, const struct mpk_args
 				struct mpk_value *result, struct mpk_error *err)
 {
 	struct bound *b = (struct bound *)self;
+	const struct mpk_signature *s = b->vm->program->callees[b->index].signature;
+	struct mpk_value *values;
+	enum mpk_code code;
 
-	return b->vm->invoke(b->vm, b->index, args->values, args->count, result, err);
+	if (!args->names)
+		return b->vm->invoke(b->vm, b->index, args->values, args->count, result, err);
+	MPK_TRY(mpk_signature_order(s, args, &values, err));
+	code = b->vm->invoke(b->vm, b->index, values, s->input_count, result, err);
+	free(values);
+	return code;
 }
 
 static void destroy_bound(struct mpk_function *self)
@@ -221,6 +230,7 @@ static enum mpk_code bind(struct mpk_relax_vm *vm, size_t index, struct mpk_func
 		.name = b->name,
 		.call = call_bound,
 		.destroy = destroy_bound,
+		.takes_names = true,
 	};
 	b->vm = mpk_relax_vm_hold(vm);
 	b->index = index;

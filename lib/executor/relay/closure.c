@@ -9,7 +9,7 @@ static enum mpk_code call(struct mpk_relay_closure *c, const struct mpk_args *ar
 			  struct mpk_value *values, struct mpk_error *err)
 {
 	const struct mpk_array *captured = c->captured.array;
-	const struct mpk_model *model = &c->vm->program->models.items[c->function];
+	const struct mpk_signature *model = &c->vm->program->models.items[c->function];
 
 	for (size_t i = 0; i < captured->count; i++)
 		values[i] = captured->items[i];

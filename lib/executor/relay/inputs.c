@@ -7,11 +7,11 @@
 #include "text/escape.h"
 #include "value/element.h"
 
-enum mpk_code mpk_relay_inputs_order(const struct mpk_model *model, size_t skip,
+enum mpk_code mpk_relay_inputs_order(const struct mpk_signature *model, size_t skip,
 				     const struct mpk_args *args, struct mpk_value *out,
 				     struct mpk_error *err)
 {
-	struct mpk_model left = *model;
+	struct mpk_signature left = *model;
 	const struct mpk_value **bound;
 	enum mpk_code code;
 
@@ -24,7 +24,7 @@ enum mpk_code mpk_relay_inputs_order(const struct mpk_model *model, size_t skip,
 	}
 	bound = calloc(left.input_count + 1, sizeof(const struct mpk_value *));
 	MPK_TRY_ALLOC(bound, err);
-	code = mpk_model_bind(&left, args, bound, err);
+	code = mpk_signature_bind(&left, args, bound, err);
 	for (size_t i = 0; i < left.input_count && code == MPK_OK; i++)
 		out[i] = *bound[i];
 	free(bound);

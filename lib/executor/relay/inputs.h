@@ -8,9 +8,9 @@
  * place, the others at the places that are left
  * @skip    parameters at the beginning that have their values already
  * @out     borrowed values, as many as there are parameters behind those
- * Returns  MPK_OK; MPK_E_USAGE as mpk_model_bind: a name that no parameter has, one given twice, too few
+ * Returns  MPK_OK; MPK_E_USAGE as mpk_signature_bind: a name that no parameter has, one given twice, too few
  *          arguments or too many; MPK_E_NOMEM */
-enum mpk_code mpk_relay_inputs_order(const struct mpk_model *model, size_t skip,
+enum mpk_code mpk_relay_inputs_order(const struct mpk_signature *model, size_t skip,
 				     const struct mpk_args *args, struct mpk_value *out,
 				     struct mpk_error *err) MPK_MUST_CHECK;
 

@@ -375,7 +375,7 @@ static enum mpk_code run(struct mpk_static_machine *m, const struct mpk_args *ar
 {
 	const struct mpk_static_program *p = m->program;
 
-	MPK_TRY(mpk_model_bind(&p->model, args, m->bound, err));
+	MPK_TRY(mpk_signature_bind(&p->model, args, m->bound, err));
 	MPK_TRY(prepare(m, err));
 	for (size_t i = 0; i < p->result_count; i++)
 		MPK_TRY(refresh_result(m, p->results[i], err));

@@ -243,22 +243,20 @@ static enum mpk_code find_zero_copy(struct mpk_static_program *p, struct mpk_err
 	return MPK_OK;
 }
 
-static struct mpk_model_tensor typed(const struct mpk_static_program *p, uint32_t tensor,
-				     struct mpk_span name)
+static struct mpk_param typed(const struct mpk_static_program *p, uint32_t tensor,
+			      struct mpk_span name)
 {
 	const struct mpk_static_tensor *t = &p->tensors[tensor];
 
-	return (struct mpk_model_tensor){
-		.name = name, .typed = true, .dtype = t->dtype, .shape = t->shape, .ndim = t->ndim
-	};
+	return (struct mpk_param){ name, mpk_type_tensor(t->dtype, t->shape, t->ndim, NULL) };
 }
 
 static enum mpk_code describe(struct mpk_static_program *p, struct mpk_span name,
 			      struct mpk_error *err)
 {
 	size_t count = p->input_count + p->result_count;
-	struct mpk_model_tensor *list = mpk_arena_array(&p->arena, count + 1, sizeof *list);
-	struct mpk_model *m = &p->model;
+	struct mpk_param *list = mpk_arena_array(&p->arena, count + 1, sizeof *list);
+	struct mpk_signature *m = &p->model;
 
 	if (!list)
 		return mpk_fail_nomem(err);

@@ -82,7 +82,7 @@ struct mpk_static_program {
 	uint32_t *results; /* tensors */
 	size_t result_count, result_cap;
 	const uint32_t *views;
-	struct mpk_model model; /* what a caller sees of it */
+	struct mpk_signature model; /* what a caller sees of it */
 };
 
 /* mpk_static_program_create - an empty program of a node's module

@@ -1,0 +1,252 @@
+/* annotation.c - a small reader of the types that TVMScript prints: R.Tensor, R.Tuple, R.Shape, R.Prim */
+#include "executor/relax/annotation.h"
+
+#include <string.h>
+
+#include "base/num.h"
+
+enum { NEST_MAX = 16, DIMENSIONS_MAX = 32, FIELDS_MAX = 4096 };
+
+struct reader {
+	struct mpk_span rest;
+	struct mpk_arena *arena;
+};
+
+static bool take(struct reader *r, const char *word)
+{
+	size_t len = strlen(word);
+
+	if (r->rest.len < len || memcmp(r->rest.data, word, len) != 0)
+		return false;
+	r->rest = mpk_span_of(r->rest.data + len, r->rest.len - len);
+	return true;
+}
+
+static void skip_blanks(struct reader *r)
+{
+	while (take(r, " "))
+		;
+}
+
+/* What stands before the first of the stops that is not within brackets. */
+static struct mpk_span take_item(struct reader *r, const char *stops)
+{
+	const uint8_t *start = r->rest.data;
+	unsigned depth = 0;
+	size_t i = 0;
+
+	for (; i < r->rest.len; i++) {
+		char c = (char)start[i];
+
+		if (depth == 0 && c && strchr(stops, c))
+			break;
+		depth += c == '(' || c == '[';
+		depth -= depth && (c == ')' || c == ']');
+	}
+	r->rest = mpk_span_of(start + i, r->rest.len - i);
+	return mpk_span_of(start, i);
+}
+
+static struct mpk_span trim(struct mpk_span s)
+{
+	while (s.len && s.data[0] == ' ')
+		s = mpk_span_of(s.data + 1, s.len - 1);
+	while (s.len && s.data[s.len - 1] == ' ')
+		s.len--;
+	return s;
+}
+
+/* --- extents ------------------------------------------------------------------------------- */
+
+/* "b * T.int64(2)" is "b * 2". */
+static struct mpk_span without_wrappers(struct mpk_span text, struct mpk_arena *arena)
+{
+	static const char *const wrappers[] = { "T.int64(", "T.int32(" };
+	struct reader r = { text, arena };
+	char *out = mpk_arena_alloc(arena, text.len + 1);
+	size_t len = 0;
+
+	while (out && r.rest.len) {
+		if (take(&r, wrappers[0]) || take(&r, wrappers[1])) {
+			struct mpk_span inner = take_item(&r, ")");
+
+			memcpy(out + len, inner.data, inner.len);
+			len += inner.len;
+			(void)take(&r, ")");
+			continue;
+		}
+		out[len++] = (char)r.rest.data[0];
+		r.rest = mpk_span_of(r.rest.data + 1, r.rest.len - 1);
+	}
+	return out ? mpk_span_of(out, len) : text;
+}
+
+/* "n, 4)": the extents up to the closing bracket. */
+static bool read_extents(struct reader *r, const char *close, struct mpk_type *t)
+{
+	int64_t shape[DIMENSIONS_MAX] = { 0 };
+	struct mpk_span symbols[DIMENSIONS_MAX] = { 0 };
+	const char stops[] = { ',', close[0], '\0' };
+
+	for (skip_blanks(r); !take(r, close); skip_blanks(r)) {
+		struct mpk_span item = without_wrappers(trim(take_item(r, stops)), r->arena);
+
+		if (t->ndim == DIMENSIONS_MAX || !item.len)
+			return false;
+		if (!mpk_parse_i64(item, &shape[t->ndim]))
+			symbols[t->ndim] = item;
+		t->ndim++;
+		(void)take(r, ",");
+	}
+	t->ranked = true;
+	t->shape = mpk_arena_keep(r->arena, shape, t->ndim, sizeof shape[0]);
+	t->symbols = mpk_arena_keep(r->arena, symbols, t->ndim, sizeof symbols[0]);
+	return t->shape && t->symbols;
+}
+
+/* --- types --------------------------------------------------------------------------------- */
+
+static bool read_type(struct reader *r, unsigned depth, struct mpk_type *out);
+
+static void read_keyword(struct mpk_span item, struct mpk_type *t)
+{
+	struct reader r = { item, NULL };
+	int64_t ndim;
+
+	if (take(&r, "dtype=\"") && r.rest.len && r.rest.data[r.rest.len - 1] == '"')
+		(void)mpk_dtype_parse(mpk_span_of(r.rest.data, r.rest.len - 1), &t->dtype);
+	else if (take(&r, "ndim=") && mpk_parse_i64(r.rest, &ndim) && ndim >= 0 &&
+		 ndim <= DIMENSIONS_MAX && !t->ranked)
+		t->ndim = (size_t)ndim;
+}
+
+/* Extents that are told by their number alone. */
+static bool set_unknown_extents(struct mpk_arena *arena, struct mpk_type *t)
+{
+	struct mpk_span *symbols = mpk_arena_array(arena, t->ndim + 1, sizeof *symbols);
+	int64_t *shape = mpk_arena_array(arena, t->ndim + 1, sizeof *shape);
+
+	if (!symbols || !shape)
+		return false;
+	for (size_t i = 0; i < t->ndim; i++)
+		symbols[i] = mpk_span_str("?");
+	t->ranked = true;
+	t->shape = shape;
+	t->symbols = symbols;
+	return true;
+}
+
+/* "(n, 4), dtype=\"float32\")", or what R.Shape takes */
+static bool read_shaped(struct reader *r, const char *open, const char *close, struct mpk_type *t)
+{
+	bool told = false;
+
+	for (skip_blanks(r); !take(r, ")"); skip_blanks(r)) {
+		if (take(r, open)) {
+			if (!read_extents(r, close, t))
+				return false;
+		} else {
+			struct mpk_span item = trim(take_item(r, ",)"));
+
+			told |= item.len > 5 && memcmp(item.data, "ndim=", 5) == 0;
+			read_keyword(item, t);
+		}
+		if (!take(r, ",") && !r->rest.len)
+			return false;
+	}
+	return !told || t->ranked || set_unknown_extents(r->arena, t);
+}
+
+static bool read_fields(struct reader *r, unsigned depth, struct mpk_type *t)
+{
+	struct mpk_param *fields = NULL;
+	size_t cap = 0;
+
+	for (skip_blanks(r); !take(r, ")"); skip_blanks(r)) {
+		if (t->field_count == cap) {
+			struct mpk_param *more =
+				mpk_arena_array(r->arena, 2 * cap + 8, sizeof *more);
+
+			if (!more || cap > FIELDS_MAX)
+				return false;
+			if (cap)
+				memcpy(more, fields, cap * sizeof *more);
+			fields = more;
+			cap = 2 * cap + 8;
+		}
+		if (!read_type(r, depth + 1, &fields[t->field_count].type))
+			return false;
+		t->field_count++;
+		if (!take(r, ",") && !r->rest.len)
+			return false;
+	}
+	t->fields = fields;
+	return true;
+}
+
+static void read_scalar(struct mpk_span inner, struct mpk_type *t)
+{
+	struct reader r = { trim(inner), NULL };
+
+	if (take(&r, "\"") && r.rest.len)
+		(void)mpk_dtype_parse(mpk_span_of(r.rest.data, r.rest.len - 1), &t->dtype);
+	else if (take(&r, "value="))
+		t->dtype = (struct mpk_dtype){ MPK_DTYPE_INT, 64, 1 };
+}
+
+static bool read_type(struct reader *r, unsigned depth, struct mpk_type *out)
+{
+	*out = (struct mpk_type){ 0 };
+	if (depth == NEST_MAX)
+		return false;
+	if (take(r, "R.Tensor")) {
+		out->kind = MPK_TYPE_TENSOR;
+		return !take(r, "(") || read_shaped(r, "(", ")", out);
+	}
+	if (take(r, "R.Shape")) {
+		out->kind = MPK_TYPE_SHAPE;
+		return !take(r, "(") || read_shaped(r, "[", "]", out);
+	}
+	if (take(r, "R.Tuple(") || take(r, "T.Tuple(")) {
+		out->kind = MPK_TYPE_TUPLE;
+		return read_fields(r, depth, out);
+	}
+	if (take(r, "R.Prim(")) {
+		out->kind = MPK_TYPE_SCALAR;
+		read_scalar(take_item(r, ")"), out);
+		return take(r, ")");
+	}
+	if (take(r, "R.Callable"))
+		out->kind = MPK_TYPE_FUNCTION;
+	(void)take_item(r, ",)"); /* R.Object, and what may come */
+	return true;
+}
+
+/* --- the text ------------------------------------------------------------------------------ */
+
+bool mpk_relax_annotation_read(struct mpk_span text, struct mpk_arena *arena,
+			       struct mpk_relax_annotation *out)
+{
+	struct reader r = { text, arena };
+	int64_t param = 0;
+
+	*out = (struct mpk_relax_annotation){ 0 };
+	if (!take(&r, "ErrorContext(fn="))
+		return false;
+	out->function = take_item(&r, ",");
+	if (!take(&r, ", loc="))
+		return false;
+	out->is_return = take(&r, "return");
+	if (!out->is_return) {
+		if (!take(&r, "param[") || !mpk_parse_i64(take_item(&r, "]"), &param) ||
+		    param < 0 || !take(&r, "], param="))
+			return false;
+		(void)take_item(&r, ",");
+	}
+	out->param = (size_t)param;
+	if (!take(&r, ", annotation="))
+		return false;
+	if (!read_type(&r, 0, &out->type))
+		out->type = (struct mpk_type){ 0 };
+	return true;
+}

@@ -8,11 +8,7 @@
 
 /* One row a kind of executor; NULL ends. */
 static const struct mpk_loader *const executors[] = {
-	&mpk_aot_executor,
-	&mpk_graph_executor,
-	&mpk_relax_executor,
-	&mpk_relay_executor,
-	NULL,
+	&mpk_aot_executor, &mpk_graph_executor, &mpk_relax_executor, &mpk_relay_executor, NULL,
 };
 
 enum mpk_code mpk_executors_add(struct mpk_runtime *runtime, struct mpk_error *err)

@@ -173,6 +173,8 @@ START_TEST(broken_functions_are_refused)
 	open_broken(MPK_E_CORRUPT, "device -1 of parameters 1 does not exist");
 	p.funcs[0].param_devices.len = 8;
 	open_broken(MPK_E_CORRUPT, "devices of 1 parameters for 2");
+	p.funcs[0].param_devices.len = 24;
+	open_broken(MPK_E_CORRUPT, "devices of 3 parameters for 2");
 
 	program_init(&p, MPK_RELAY_08);
 	(void)number_const(&p, 1);

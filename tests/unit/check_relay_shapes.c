@@ -238,6 +238,81 @@ START_TEST(copies_go_to_devices_and_back)
 }
 END_TEST
 
+/* --- images -------------------------------------------------------------------------------- */
+
+/* main(x): an image of 8 x 16 texels on OpenCL, which a kernel is given; return x */
+static void image_program(const char *scope)
+{
+	program_init(&p, MPK_RELAY_14);
+	p.devices[p.device_count++] =
+		(struct mpk_relay_device){ .type = MPK_DL_OPENCL, .scope = mpk_span_str(scope) };
+	(void)function(&p, "main", 6, "x");
+	OP(&p, MPK_RELAY_ALLOC_STORAGE, 1234567, 64, 2, 32, 1, 1, 3, 1, 8, 16, 4);
+	CONSTI(&p, 0, 2);
+	OP(&p, MPK_RELAY_ALLOC_TENSOR, 1, 2, 2, 32, 1, 3, 3, 8, 16, 4);
+	KILL(&p, 1);
+	CALL(&p, "note", 0, 3);
+	RET(&p, 0);
+	(void)function(&p, "sized", 6, "x");
+	CONSTI(&p, 64, 1);
+	OP(&p, MPK_RELAY_ALLOC_STORAGE, 1, 64, 2, 32, 1, 1, 0, 2);
+	RET(&p, 0);
+	(void)function(&p, "copied", 6, "x");
+	OP(&p, MPK_RELAY_DEVICE_COPY, 0, 0, 1, 1);
+	RET(&p, 1);
+	int64_t constant = float_const(&p, 4, 1);
+
+	p.const_devices[constant] = 1;
+	(void)function(&p, "constant", 6, "x");
+	load(&p, constant, 1);
+	RET(&p, 1);
+	(void)function(&p, "input", 6, "x");
+	p.param_devices[p.func_count - 1][0] = 1;
+	RET(&p, 0);
+}
+
+static const struct {
+	const char *function;
+	enum mpk_code code;
+	const char *why;
+} not_for_images[] = {
+	{ "sized", MPK_E_RAISED, "a storage of scope 'global.texture' has no shape" },
+	{ "copied", MPK_E_UNSUPPORTED, "a copy into an image" },
+	{ "constant", MPK_E_UNSUPPORTED, "constant 0 is to be an image" },
+	{ "input", MPK_E_UNSUPPORTED, "an input that is to be an image" },
+};
+
+/* Storages of a texture scope are images of their shape; what cannot be one is refused. */
+START_TEST(storages_may_be_images)
+{
+	struct mpk_dldevice opencl = { MPK_DL_OPENCL, 0 };
+	struct mpk_value x = float_tensor(4, 1), result;
+	struct mpk_device *device;
+
+	image_program("global.texture");
+	model_open(&m, &p, kernels);
+	if (mpk_devices_get(mpk_runtime_devices(m.runtime), opencl, &device, &err) != MPK_OK) {
+		mpk_value_drop(&x);
+		model_close(&m);
+		SKIP_TEST("%s", err.text);
+	}
+	ck_assert_ok(mpk_runtime_set_devices(m.runtime, &opencl, 1, &err), err);
+	for (int i = 0; i < 4; i++) {
+		result = run(&x, 1);
+		ck_assert_int_eq(last_count, 2);
+		mpk_value_drop(&result);
+	}
+	ck_assert_uint_eq(plan_stats().unplannable, 1); /* a plan has no images */
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(not_for_images); i++) {
+		ck_assert_int_eq(model_call(&m, not_for_images[i].function, &x, 1, &result, &err),
+				 not_for_images[i].code);
+		ck_assert_text(err, not_for_images[i].why);
+	}
+	mpk_value_drop(&x);
+	model_close(&m);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("relay_shapes");
@@ -251,6 +326,7 @@ int main(void)
 	tcase_add_test(tc, kernels_without_inputs_are_called);
 	tcase_add_test(tc, copies_are_new_tensors);
 	tcase_add_test(tc, copies_go_to_devices_and_back);
+	tcase_add_test(tc, storages_may_be_images);
 	suite_add_tcase(s, tc);
 	srunner_run_all(r, CK_NORMAL);
 	int failed = srunner_ntests_failed(r);

@@ -66,6 +66,8 @@ enum mpk_code mpk_contrib_tensor(const struct mpk_contrib_args *a, size_t i,
 	if (a->values[i].kind != MPK_VALUE_TENSOR)
 		return wrong_kind(a, i, "a tensor", err);
 	*out = a->values[i].tensor;
+	if ((*out)->bytes && !(*out)->dl.data)
+		return mpk_contrib_raise(a, err, "ValueError", "argument %zu has no memory", i);
 	return MPK_OK;
 }
 

@@ -29,7 +29,7 @@ enum mpk_code mpk_contrib_int(const struct mpk_contrib_args *a, size_t i, int64_
 enum mpk_code mpk_contrib_float(const struct mpk_contrib_args *a, size_t i, double *out,
 				struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_contrib_tensor - a tensor, anywhere; borrowed
+/* mpk_contrib_tensor - a tensor, anywhere, with memory unless it has no elements; borrowed
  * mpk_contrib_numbers - a compact one in host memory, whose elements are numbers
  * Return  MPK_OK; MPK_E_RAISED, a TypeError */
 enum mpk_code mpk_contrib_tensor(const struct mpk_contrib_args *a, size_t i,

@@ -30,6 +30,7 @@ static int64_t stride_of(const struct mpk_dltensor *dl, int32_t axis)
 static enum mpk_code take(const struct mpk_contrib_args *a, size_t i, int32_t ndim,
 			  struct matrices *out, struct mpk_dtype *type, struct mpk_error *err)
 {
+	static double nothing; /* stands for the memory of a matrix without elements */
 	const struct mpk_dltensor *dl;
 	struct mpk_tensor *t;
 	char name[MPK_DTYPE_TEXT];
@@ -45,7 +46,7 @@ static enum mpk_code take(const struct mpk_contrib_args *a, size_t i, int32_t nd
 			"argument %zu must be float32 or float64, as the others, of %d dimensions in host memory, not %s of %d",
 			i, ndim, mpk_dtype_print(dl->dtype, name), dl->ndim);
 	*type = dl->dtype;
-	*out = (struct matrices){ .data = mpk_dltensor_data(dl),
+	*out = (struct matrices){ .data = dl->data ? mpk_dltensor_data(dl) : &nothing,
 				  .count = ndim == 3 ? dl->shape[0] : 1,
 				  .rows = dl->shape[ndim - 2],
 				  .columns = dl->shape[ndim - 1],
@@ -139,28 +140,35 @@ static enum mpk_code check(const struct mpk_contrib_args *args, const struct pro
 				 c->count, c->rows, c->columns);
 }
 
+static enum mpk_code take_all(const struct mpk_contrib_args *a, int32_t ndim, struct product *p,
+			      struct mpk_error *err)
+{
+	int64_t transposed[2];
+
+	MPK_TRY(mpk_contrib_arity(a, 5, 7, err));
+	MPK_TRY(take(a, 0, ndim, &p->a, &p->type, err));
+	MPK_TRY(take(a, 1, ndim, &p->b, &p->type, err));
+	MPK_TRY(take(a, 2, ndim, &p->c, &p->type, err));
+	MPK_TRY(mpk_contrib_int(a, 3, &transposed[0], err));
+	MPK_TRY(mpk_contrib_int(a, 4, &transposed[1], err));
+	if (a->count > 5)
+		MPK_TRY(mpk_contrib_float(a, 5, &p->alpha, err));
+	if (a->count > 6)
+		MPK_TRY(mpk_contrib_float(a, 6, &p->beta, err));
+	if (transposed[0])
+		transpose(&p->a);
+	if (transposed[1])
+		transpose(&p->b);
+	return check(a, p, err);
+}
+
 static enum mpk_code call(const char *name, int32_t ndim, const struct mpk_args *args,
 			  struct mpk_error *err)
 {
 	const struct mpk_contrib_args a = { name, args->values, args->count };
 	struct product p = { .alpha = 1 };
-	int64_t transposed[2];
 
-	MPK_TRY(mpk_contrib_arity(&a, 5, 7, err));
-	MPK_TRY(take(&a, 0, ndim, &p.a, &p.type, err));
-	MPK_TRY(take(&a, 1, ndim, &p.b, &p.type, err));
-	MPK_TRY(take(&a, 2, ndim, &p.c, &p.type, err));
-	MPK_TRY(mpk_contrib_int(&a, 3, &transposed[0], err));
-	MPK_TRY(mpk_contrib_int(&a, 4, &transposed[1], err));
-	if (a.count > 5)
-		MPK_TRY(mpk_contrib_float(&a, 5, &p.alpha, err));
-	if (a.count > 6)
-		MPK_TRY(mpk_contrib_float(&a, 6, &p.beta, err));
-	if (transposed[0])
-		transpose(&p.a);
-	if (transposed[1])
-		transpose(&p.b);
-	MPK_TRY(check(&a, &p, err));
+	MPK_TRY(take_all(&a, ndim, &p, err));
 	p.sums = calloc((size_t)p.c.columns + 1, sizeof *p.sums);
 	MPK_TRY_ALLOC(p.sums, err);
 	for (int64_t i = 0; i < p.c.count; i++)

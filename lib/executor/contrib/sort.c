@@ -61,11 +61,13 @@ static enum mpk_code take_axis(struct sorting *s, size_t i, struct mpk_error *er
 static enum mpk_code begin(struct sorting *s, const char *name, const struct mpk_args *args,
 			   size_t axis, size_t behind, struct mpk_error *err)
 {
+	struct mpk_tensor *in;
 	int64_t ascend;
 
 	s->args = (struct mpk_contrib_args){ name, args->values, args->count };
 	MPK_TRY(mpk_contrib_arity(&s->args, axis + 1 + behind, axis + 1 + behind, err));
-	MPK_TRY(mpk_contrib_numbers(&s->args, 0, &s->in, err));
+	MPK_TRY(mpk_contrib_numbers(&s->args, 0, &in, err));
+	s->in = in;
 	MPK_TRY(take_axis(s, axis, err));
 	MPK_TRY(mpk_contrib_int(&s->args, args->count - 1, &ascend, err));
 	s->descending = !ascend;

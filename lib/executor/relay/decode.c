@@ -82,17 +82,19 @@ static bool place_of(struct decoder *d, int64_t device, uint32_t *out)
 	return true;
 }
 
-/* The devices of parameters or constants, one word each. */
+/* The devices of parameters or constants, one word each. TVM 0.8 has none for the arguments of a
+ * closure behind what it captured: they are where the first parameter is. */
 static enum mpk_code places_of(struct decoder *d, struct mpk_span words, size_t count,
 			       const char *what, const uint32_t **out)
 {
 	uint32_t *list = mpk_arena_array(&d->p->arena, count + 1, sizeof *list);
+	size_t told = words.len / 8;
 
 	MPK_TRY_ALLOC(list, d->err);
-	if (words.len / 8 != count)
-		return mpk_fail(d->err, MPK_E_CORRUPT, "devices of %zu %s for %zu", words.len / 8,
-				what, count);
-	for (size_t i = 0; i < count; i++) {
+	if (told > count || (told < count && d->p->x.layout != MPK_RELAY_08))
+		return mpk_fail(d->err, MPK_E_CORRUPT, "devices of %zu %s for %zu", told, what,
+				count);
+	for (size_t i = 0; i < told; i++) {
 		int64_t device = (int64_t)mpk_load_u64(words.data + 8 * i);
 
 		if (!place_of(d, device, &list[i]))
@@ -100,6 +102,8 @@ static enum mpk_code places_of(struct decoder *d, struct mpk_span words, size_t 
 					"device %" PRId64 " of %s %zu does not exist", device, what,
 					i);
 	}
+	for (size_t i = told; i < count; i++)
+		list[i] = told ? list[0] : d->p->host_place;
 	*out = list;
 	return MPK_OK;
 }

@@ -71,7 +71,7 @@ static enum mpk_code collect(const struct mpk_relay_vm *vm, const struct mpk_rel
 	size_t count = count_arguments(vm, s);
 
 	a->values = a->few;
-	a->count = 0;
+	a->count = a->outputs = 0;
 	if (count > FEW)
 		a->values = malloc(count * sizeof *a->values);
 	MPK_TRY_ALLOC(a->values, err);

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # make                build into out/release       make VARIANT=asan check   the same tests under ASan+UBSan
 # make check          unit and command-line tests  make coverage             gcovr report
 # make fuzz           libFuzzer, FUZZ_TIME s each

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The files that a decoded payload consists of. Names come from the payload and may be hostile
  * (".." or a slash, 64 KiB long, twice the same): what a file system could take amiss is replaced
  * and numbered, and the title keeps the name as it was. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kinds.c - the table of module kinds
  *
  * A row names its codec by the end of mpk_codec_<name>, which stands in the codec's own folder, and

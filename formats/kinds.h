@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kinds.h - every module kind that TVM ever wrote: who wrote it, how its payload reads
  *
  * One row a kind, in kinds.c. A new kind whose payload is a list of fields, or kernels like the

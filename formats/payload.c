@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* payload.c - any payload, by the codec of its kind */
 #include "payload.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* payload.h - one module's payload, whatever its kind, as a decoded structure */
 #ifndef MPK_FORMATS_PAYLOAD_H
 #define MPK_FORMATS_PAYLOAD_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* wire.c - vectors of strings and words, and where a payload without a length may end */
 #include "wire.h"
 

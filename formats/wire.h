@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* wire.h - the composite fields that several payloads share
  *
  * str, vec and map of the module blob: blob/FORMAT.md 1.

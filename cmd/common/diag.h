@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* diag.h - what both programs say on stderr, and their exit statuses */
 #ifndef MPK_CMD_COMMON_DIAG_H
 #define MPK_CMD_COMMON_DIAG_H

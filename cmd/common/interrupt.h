@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* interrupt.h - Ctrl-C while a directory is being written: clean up, then end by it */
 #ifndef MPK_CMD_COMMON_INTERRUPT_H
 #define MPK_CMD_COMMON_INTERRUPT_H

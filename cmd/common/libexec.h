@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* libexec.h - where the parts of an installed program are */
 #ifndef MPK_CMD_COMMON_LIBEXEC_H
 #define MPK_CMD_COMMON_LIBEXEC_H

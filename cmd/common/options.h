@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* options.h - one table per command drives parsing, --help, completion and the man check */
 #ifndef MPK_CMD_COMMON_OPTIONS_H
 #define MPK_CMD_COMMON_OPTIONS_H

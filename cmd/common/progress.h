@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* progress.h - how far a long copy is, on standard error */
 #ifndef MPK_CMD_COMMON_PROGRESS_H
 #define MPK_CMD_COMMON_PROGRESS_H

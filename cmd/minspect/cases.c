@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* --cases: the calls of a case file, each judged; for CI. */
 #include <stdlib.h>
 

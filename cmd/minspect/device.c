@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Where a call runs: --device, and the extents of a kernel. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* --devices: what can run here, and whether the device code of files can */
 #include "view/devices.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* --diff OTHER: what FILE has that OTHER has not, and the other way. */
 #include "view/diff.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every inspecting action is a function of one opened file; what is around it stands here once: the
  * loop over the command line, the document or the texts, errors in both forms. */
 #include "minspect/document.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* document.h - what the inspecting actions share: one look per file, text or JSON */
 #ifndef MPK_CMD_MINSPECT_DOCUMENT_H
 #define MPK_CMD_MINSPECT_DOCUMENT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* --extract DIR: the directory appears whole or not at all, also after Ctrl-C. Digests are taken
  * from the bytes as they pass on their way to the file, so that nothing is read twice. */
 #include "view/extract.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A file as the command line names it: "lib.a(devc.o)" is a member, unless there is such a file. */
 #include "minspect/minspect.h"
 

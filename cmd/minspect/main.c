@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which action a command line asks for, and whether its options belong to it. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* minspect.h - the options of minspect and its actions */
 #ifndef MPK_CMD_MINSPECT_MINSPECT_H
 #define MPK_CMD_MINSPECT_MINSPECT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* --run: call a function of the file in a child process. */
 #include "minspect/run.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run.h - --run: what the command line asks for, and what is said of the result */
 #ifndef MPK_CMD_MINSPECT_RUN_H
 #define MPK_CMD_MINSPECT_RUN_H

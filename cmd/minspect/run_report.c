@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What --run says: results on standard output and in files, differences on standard error. */
 #include <string.h>
 

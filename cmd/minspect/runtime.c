@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Where the libraries are that --run opens. Only here is the environment asked for them. */
 #include "minspect/run.h"
 

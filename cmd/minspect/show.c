@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The actions that print what a file holds: the summary, --functions. */
 #include "common/diag.h"
 #include "minspect/document.h"

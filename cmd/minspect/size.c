@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* --size, and --budget: status 1 for a file that is larger. */
 #include "view/size.h"
 

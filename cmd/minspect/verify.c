@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* --verify: a file that cannot be read at all is a finding, too. */
 #include "view/verify.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* build.h - the options of `mpack build`, and its parts */
 #ifndef MPK_CMD_MPACK_BUILD_H
 #define MPK_CMD_MPACK_BUILD_H

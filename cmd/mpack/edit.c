@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* An edit writes what was read but for the payloads that are named. So the blob must be one that
  * our writer would have written byte for byte, which is tried out before anything is changed. */
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* input.h - what a build starts from: a manifest with its files, or a bare blob */
 #ifndef MPK_CMD_MPACK_INPUT_H
 #define MPK_CMD_MPACK_INPUT_H

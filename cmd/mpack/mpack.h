@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mpack.h - the commands of mpack: one file each */
 #ifndef MPK_CMD_MPACK_MPACK_H
 #define MPK_CMD_MPACK_MPACK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The plan names every file before one is written (package/unpack.h): here it is only carried out. */
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ar.h - static archives: members, long names, symbol index (FORMAT.md)
  *
  * Reads what GNU, LLVM, BSD and Darwin ar write; writes what GNU ar writes with `rcsD`.

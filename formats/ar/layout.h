@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* layout.h - what reader and writer of ar archives share (FORMAT.md 1, 2) */
 #ifndef MPK_FORMATS_AR_LAYOUT_H
 #define MPK_FORMATS_AR_LAYOUT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* blob.h - the module blob: a tree of modules as one run of bytes (FORMAT.md)
  *
  * Three containers hold the same tree. Readers give views into the blob they were

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* generation.c - what differs between the generations outside the blob: names and symbols */
 #include "blob/blob.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* guess.c - the generation of a blob without a symbol to tell: the one whose rules explain it */
 #include "blob/blob.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* legacy.c - the item list of TVM 0.2 - 0.21
  *
  * It says how many items there are and not how long each is: a payload ends where its codec has

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* legacy.h - reading the item list of TVM 0.2 - 0.21 (blob/ only) */
 #ifndef MPK_FORMATS_BLOB_LEGACY_H
 #define MPK_FORMATS_BLOB_LEGACY_H

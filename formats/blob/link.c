@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* link.c - the import tree: rows of children, checked as a whole before a node gets one
  *
  * Every child has a greater index than its parent, so that no tree that passes has a cycle.

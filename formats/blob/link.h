@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* link.h - the import tree as stored, and the child lists made from it (blob/ only) */
 #ifndef MPK_FORMATS_BLOB_LINK_H
 #define MPK_FORMATS_BLOB_LINK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* path.c - "/0/1", as users name modules; "#7" for those that the root does not reach */
 #include "blob/blob.h"
 

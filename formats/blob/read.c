@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* read.c - a blob as a tree of views: the newest container here, the older ones in legacy.c */
 #include "blob/blob.h"
 

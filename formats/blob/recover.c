@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* recover.c - the end of a payload that nobody can read, in a container that has no lengths
  *
  * What is known around it bounds the search: an import tree at the end of the blob, and that the

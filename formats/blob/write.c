@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* write.c - a tree as a blob: lengths are known from the payloads' ropes, so nothing is copied */
 #include "blob/blob.h"
 

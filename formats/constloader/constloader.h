@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* constloader.h - constants for external modules: const_loader and metadata (FORMAT.md) */
 #ifndef MPK_FORMATS_CONSTLOADER_CONSTLOADER_H
 #define MPK_FORMATS_CONSTLOADER_CONSTLOADER_H

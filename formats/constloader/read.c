@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "constloader/constloader.h"
 
 static enum mpk_code read_needs(struct mpk_cursor *c, struct mpk_arena *arena,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cubin.h - CUDA machine code for one architecture (FORMAT.md)
  *
  * An ELF file, read with bounded loads of our own. Nothing of the code is interpreted:

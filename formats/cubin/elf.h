@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* elf.h - sections and symbols of a little-endian ELF64 file, as far as cubins need them
  *
  * Not lib/elf's reader: that stands on libelf, and formats/ depends on no library that opens

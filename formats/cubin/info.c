@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "cubin/info.h"
 
 /* FORMAT.md 4: how long an attribute is */

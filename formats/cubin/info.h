@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* info.h - the attribute lists of cubins: .nv.info, .nv.info.KERNEL, .nv.compat (FORMAT.md 4) */
 #ifndef MPK_FORMATS_CUBIN_INFO_H
 #define MPK_FORMATS_CUBIN_INFO_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the driver and cuobjdump know of a kernel is spread over sections that carry its name, lists
  * of attributes and, in old files, fields of section headers. Kernels are found in the symbol
  * table first; then each section adds what it says of one of them. */

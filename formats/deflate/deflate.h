@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* deflate.h - compressed bytes, through zlib: gzip files and zip members (FORMAT.md)
  *
  * Decoding runs twice: once to learn (and bound) the length, once into memory of exactly

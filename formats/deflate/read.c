@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* read.c - zlib behind a limit: the output is counted before memory is taken for it */
 #include "deflate/deflate.h"
 

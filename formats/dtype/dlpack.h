@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dlpack.h - the numbers of DLPack, once for all who need them
  *
  * They stand in stored tensors, in DLTensors that cross a call and in generated code. The text of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dtype.c - element types and their names: whatever prints parses back to the same bytes */
 #include "dtype/dtype.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dtype.h - element types as TVM writes them, and the names of DLPack's numbers (FORMAT.md) */
 #ifndef MPK_FORMATS_DTYPE_DTYPE_H
 #define MPK_FORMATS_DTYPE_DTYPE_H

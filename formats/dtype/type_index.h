@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* type_index.h - which type a value has that crosses a call, in the numbers of each generation
  *
  * They stand in packed arguments, in objects and in the constants of Relax executables.

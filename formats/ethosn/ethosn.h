@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ethosn.h - compiled networks for Arm Ethos-N (FORMAT.md) */
 #ifndef MPK_FORMATS_ETHOSN_ETHOSN_H
 #define MPK_FORMATS_ETHOSN_ETHOSN_H

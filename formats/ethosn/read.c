@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* read.c - Arm Ethos-N networks, with or without sizes of their ports: releases differ */
 #include "ethosn/ethosn.h"
 

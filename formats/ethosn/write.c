@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "ethosn/ethosn.h"
 #include "payload.h"
 #include "wire.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* factory.h - graph and AOT executors as packed: graph, parameters, name (FORMAT.md) */
 #ifndef MPK_FORMATS_FACTORY_FACTORY_H
 #define MPK_FORMATS_FACTORY_FACTORY_H

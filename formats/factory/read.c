@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "factory/factory.h"
 
 enum mpk_code mpk_factory_read(struct mpk_cursor *c, bool has_graph, struct mpk_arena *arena,

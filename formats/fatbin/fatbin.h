@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fatbin.h - several CUDA images for several architectures in one piece (FORMAT.md) */
 #ifndef MPK_FORMATS_FATBIN_FATBIN_H
 #define MPK_FORMATS_FATBIN_FATBIN_H

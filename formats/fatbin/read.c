@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Entries are read twice, once to count them and once into an array of that size: no field says how
  * many there are, and each says where the next one begins. */
 #include "fatbin/fatbin.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* graphjson.h - the graph of a graph executor, TVM up to 0.19 (FORMAT.md) */
 #ifndef MPK_FORMATS_GRAPHJSON_GRAPHJSON_H
 #define MPK_FORMATS_GRAPHJSON_GRAPHJSON_H

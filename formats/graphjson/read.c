@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* read.c - graph JSON by jansson, into arrays in which every index was checked
  *
  * jansson has no limit of its own on numbers that are indices here, nor on missing keys: each is

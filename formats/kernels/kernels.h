@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kernels.h - device code modules and their function tables (FORMAT.md) */
 #ifndef MPK_FORMATS_KERNELS_KERNELS_H
 #define MPK_FORMATS_KERNELS_KERNELS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* meta.h - kernels as TVM keeps them in files: the code and a .tvm_meta.json beside it */
 #ifndef MPK_FORMATS_KERNELS_META_H
 #define MPK_FORMATS_KERNELS_META_H

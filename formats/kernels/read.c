@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* read.c - device payloads, of which a kind may have several layouts that do not say so
  *
  * All that a kind and generation may have are tried, likeliest first. The one is taken after which

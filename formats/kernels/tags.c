@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tags.c - launch tags in both spellings; which of them a caller passes a value for */
 #include "kernels/kernels.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lexer.c - one lexer for PTX and the C family, which agree on comments, strings and names */
 #include "lexer/lexer.h"
 

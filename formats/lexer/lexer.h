@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lexer.h - words, strings and punctuation of PTX and of C and its relatives */
 #ifndef MPK_FORMATS_LEXER_LEXER_H
 #define MPK_FORMATS_LEXER_LEXER_H

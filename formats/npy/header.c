@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The text in an .npy file's head: a Python dict literal with three keys. */
 #include "npy/header.h"
 

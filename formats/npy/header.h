@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* header.h - the dict in an .npy file's head; used by the codec of npy.h alone */
 #ifndef MPK_FORMATS_NPY_HEADER_H
 #define MPK_FORMATS_NPY_HEADER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* npy.h - NumPy's array files: .npy, and members of .npz archives (FORMAT.md) */
 #ifndef MPK_FORMATS_NPY_NPY_H
 #define MPK_FORMATS_NPY_NPY_H

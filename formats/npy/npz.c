@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A bounded reader of the zip archives that numpy.savez writes: the central directory,
  * stored and deflated members, the 64-bit extensions. */
 #include "npy/npy.h"

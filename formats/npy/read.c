@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* read.c - .npy arrays: the three header versions, and the element types that have a dtype */
 #include "npy/npy.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* write.c - .npy headers as numpy writes them, to the byte, room for growth included */
 #include "npy/npy.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* magic.h - the number that a parameter file begins with */
 #ifndef MPK_FORMATS_PARAMS_MAGIC_H
 #define MPK_FORMATS_PARAMS_MAGIC_H

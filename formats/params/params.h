@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* params.h - named tensors: parameter files and the lists inside payloads (FORMAT.md) */
 #ifndef MPK_FORMATS_PARAMS_PARAMS_H
 #define MPK_FORMATS_PARAMS_PARAMS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* read.c - parameter files; the tensor lists in them stand in executors' payloads as well */
 #include "params/params.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* parse.h - the phrases that PTX declarations are made of (FORMAT.md 2) */
 #ifndef MPK_FORMATS_PTX_PARSE_H
 #define MPK_FORMATS_PTX_PARSE_H

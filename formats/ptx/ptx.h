@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ptx.h - CUDA's assembly text: its target and the kernels it defines (FORMAT.md)
  *
  * Declarations are read, instructions are passed over.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Declarations are read by a grammar of a few rules and instructions are passed over token by
  * token: what a kernel takes and needs stands in its declarations, and new instructions of new
  * PTX versions cost nothing. Lists grow in malloc'ed arrays and move to the arena at the end. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* read.c - records: one loop over the fields of a schema */
 #include "record/record.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* record.h - payloads that are a fixed list of strings, string lists and numbers (FORMAT.md)
  *
  * The external runtimes (dnnl_json, tensorrt, coreml, ...) and the source modules (c,

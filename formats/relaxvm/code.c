@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* code.c - instructions of Relax executables, decoded one at a time from the stored words
  *
  * Nothing is unpacked in advance: listings of large models touch what they print.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dump.c - bytecode as TVM's own as_text prints it, column for column: tests compare the two */
 #include "relaxvm/relaxvm.h"
 

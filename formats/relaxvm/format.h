@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* format.h - numbers of the format that reading and writing share (relaxvm/ only) */
 #ifndef MPK_FORMATS_RELAXVM_FORMAT_H
 #define MPK_FORMATS_RELAXVM_FORMAT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* relaxvm.h - executables of the Relax virtual machine (FORMAT.md) */
 #ifndef MPK_FORMATS_RELAXVM_RELAXVM_H
 #define MPK_FORMATS_RELAXVM_RELAXVM_H

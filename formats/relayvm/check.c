@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* check.c - what an interpreter relies on and reading does not need: every operand exists */
 #include "relayvm/relayvm.h"
 

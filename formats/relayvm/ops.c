@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ops.c - the fields of each instruction as letters: reading, checks and listing share them */
 #include "relayvm/ops.h"
 

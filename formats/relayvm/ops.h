@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ops.h - the shape of each instruction (relayvm/ only) */
 #ifndef MPK_FORMATS_RELAYVM_OPS_H
 #define MPK_FORMATS_RELAYVM_OPS_H

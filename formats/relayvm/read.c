@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* read.c - Relay VM executables of three layouts; the version inside names the likely one */
 #include "relayvm/relayvm.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* relayvm.h - executables of the Relay virtual machine, TVM 0.8 - 0.19 (FORMAT.md) */
 #ifndef MPK_FORMATS_RELAYVM_RELAYVM_H
 #define MPK_FORMATS_RELAYVM_RELAYVM_H

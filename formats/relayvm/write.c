@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "payload.h"
 #include "relayvm/ops.h"
 #include "relayvm/relayvm.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Whether a text could make a kernel by its macros: the question behind "not in the code". */
 #include "sourcecode/sourcecode.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* No preprocessor and no parser of four languages: a kernel is a marker word, a name, parentheses
  * and a body, and that much all of them share. What macros hide is not found, and callers treat
  * the list as incomplete. */

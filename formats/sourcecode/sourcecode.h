@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sourcecode.h - kernels as source text: OpenCL C, Metal, WGSL, CUDA C++ (FORMAT.md) */
 #ifndef MPK_FORMATS_SOURCECODE_SOURCECODE_H
 #define MPK_FORMATS_SOURCECODE_SOURCECODE_H

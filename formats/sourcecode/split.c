@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "sourcecode/sourcecode.h"
 
 /* The offset of the next delimiter from off on, or the length of the text. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One pass over the instructions collects what kernels need: entry points, execution modes and the
  * constants they may refer to. Ids may be used before they are defined, so they are resolved when
  * all are known, by search in sorted lists. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* spirv.h - SPIR-V modules: capabilities, entry points, workgroup sizes (FORMAT.md)
  *
  * The stream of instructions is walked from end to end; what they compute is not read.

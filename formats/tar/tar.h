@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tar.h - tape archives of object files (FORMAT.md)
  *
  * Reads v7, ustar, GNU and pax archives; writes ustar with pax records where a name or

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* magic.h - the number that a stored tensor begins with */
 #ifndef MPK_FORMATS_TENSOR_MAGIC_H
 #define MPK_FORMATS_TENSOR_MAGIC_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* read.c - stored tensors: what the byte count must be is not what all releases wrote */
 #include "tensor/tensor.h"
 

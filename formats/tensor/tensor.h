@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tensor.h - a tensor as TVM stores it in payloads and parameter files (FORMAT.md) */
 #ifndef MPK_FORMATS_TENSOR_TENSOR_H
 #define MPK_FORMATS_TENSOR_TENSOR_H

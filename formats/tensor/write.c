@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "tensor/tensor.h"
 
 #include "tensor/magic.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* any_list.h - lists of values that compiled functions of the Relax VM work on
  *
  * Their code names items by number alone and moves them through three functions of its loader,

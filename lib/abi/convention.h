@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* convention.h - values across the C boundary, in TVM's calling conventions
  *
  * legacy.c (value array and type codes) and ffi.c (16-byte tagged cells) are the only

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "abi/dltensor.h"
 
 enum mpk_code mpk_dltensor_decode(const struct mpk_dltensor *dl, enum mpk_lifetime lifetime,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dltensor.h - tensors that cross the boundary as bare DLTensor pointers, kept by nobody */
 #ifndef MPK_ABI_DLTENSOR_H
 #define MPK_ABI_DLTENSOR_H

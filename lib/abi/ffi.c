@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ffi.c - calls in the convention of tvm-ffi, both ways: 16-byte tagged cells, reference-counted
  * objects. Functions and arrays stand here because they lead back to calls. */
 #include <pthread.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ffi_data.c - numbers, texts, shapes, tensors and opaque objects as tvm-ffi lays them out
  *
  * A tensor of the module is not copied: ours is a view of the same memory and holds the

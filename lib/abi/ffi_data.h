@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ffi_data.h - values that hold no functions as cells of tvm-ffi, and back; for ffi.c */
 #ifndef MPK_ABI_FFI_DATA_H
 #define MPK_ABI_FFI_DATA_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ffi_object.h - heap objects with the exact layouts of tvm-ffi, 0.21's and the current
  * one
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* layout.h - the C layouts of both calling conventions (tvm-blob(5), Conventions), LP64 */
 #ifndef MPK_ABI_LAYOUT_H
 #define MPK_ABI_LAYOUT_H

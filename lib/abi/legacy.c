@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* legacy.c - the calling convention of TVM 0.2 to 0.20: an array of 8-byte values, an array of
  * codes. Nothing in it is counted: what an argument points to lies in the caller's frame, what a
  * result points to is kept until the thread's next one. */

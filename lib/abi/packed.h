@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* packed.h - arguments in a convention's own layout, made once and passed as often as wanted
  *
  * A kernel of a model is called thousands of times with tensors that stay where they are: its

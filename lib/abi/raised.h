@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* raised.h - the error that module code or one of our functions raised in this thread
  *
  * C code raises by leaving kind and message here and returning non-zero. When our own

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* arena.c - blocks of fresh zeroed memory; what is large gets one of its own */
 #include "base/arena.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* arena.h - memory that lives as long as one document and is freed at once */
 #ifndef MPK_BASE_ARENA_H
 #define MPK_BASE_ARENA_H

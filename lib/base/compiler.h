@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* compiler.h - the compiler extensions this project uses, under names of its own
  *
  * Nothing outside lib/base spells an attribute or a statement expression; that keeps

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cursor.c - bounded reads: every one goes through take() */
 #include "base/cursor.h"
 

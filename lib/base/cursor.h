@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cursor.h - the one way untrusted bytes are read
  *
  * Every read is checked against the end; every count against the bytes that are left,

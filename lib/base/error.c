@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* error.c - errors are filled in place: no allocation, so that they work when memory is out */
 #include "base/error.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* error.h - errors are values: a code, a position and one sentence
  *
  * Every fallible function returns enum mpk_code and takes a caller-owned

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* half.h - 16-bit floating numbers: IEEE binary16 and bfloat16, as bits
  *
  * Widening is exact; a NaN keeps its sign and payload. Narrowing rounds once, to nearest with

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* num.h - arithmetic that cannot wrap, and numbers from text */
 #ifndef MPK_BASE_NUM_H
 #define MPK_BASE_NUM_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* report.h - many findings in one run: manifest checks, minspect --verify */
 #ifndef MPK_BASE_REPORT_H
 #define MPK_BASE_REPORT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rope.c - pieces in the arena; small values share a tail, so that a header is one piece */
 #include "base/rope.h"
 

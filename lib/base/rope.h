@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rope.h - bytes to be written, as a list of pieces that are not copied together
  *
  * A piece is bytes in memory or a range of an open file. The total length is known

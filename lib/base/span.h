@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* span.h - a view of bytes that somebody else owns; never NUL-terminated */
 #ifndef MPK_BASE_SPAN_H
 #define MPK_BASE_SPAN_H

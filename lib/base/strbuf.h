@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* strbuf.h - text that grows; a failed allocation is remembered, not reported each time */
 #ifndef MPK_BASE_STRBUF_H
 #define MPK_BASE_STRBUF_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* strmap.c - open addressing, half full at most; and the nearest of a list of words */
 #include "base/strmap.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* strmap.h - names to numbers: duplicate checks, look-ups, "did you mean" */
 #ifndef MPK_BASE_STRMAP_H
 #define MPK_BASE_STRMAP_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* vec.h - growing a plain array held as pointer, count and capacity */
 #ifndef MPK_BASE_VEC_H
 #define MPK_BASE_VEC_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Archives of objects, as modules of kind static_library hold them. */
 #include "ar/ar.h"
 

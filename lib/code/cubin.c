@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Cubins: CUDA machine code for one architecture. */
 #include <inttypes.h>
 #include <stdio.h>

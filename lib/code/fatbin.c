@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Fatbins: CUDA images for several architectures in one piece. An image that stands there as it
  * is, is read as the PTX or cubin that its entry announces; a packed one is only told of. */
 #include <inttypes.h>

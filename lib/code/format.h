@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* format.h - code formats: PTX, a cubin, SPIR-V, OpenCL C, ...; a row and a file each
  *
  * Everything that is asked of a code format stands in its row: how its bytes are recognised, which

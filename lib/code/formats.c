@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The table of code formats, and nothing else: a test links another one in its place. */
 #include "code/format.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What is the same for all formats. It knows rows only through pointers, so that a row may use it
  * in turn: a fatbin reads its images with it. */
 #include "code/info.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* info.h - what a run of code says of itself, read once for all who ask
  *
  * Parts that every format may have stand here in one form; what only one format knows is behind

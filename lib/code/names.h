@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* names.h - names in order, to be searched: code may have thousands of kernels */
 #ifndef MPK_CODE_NAMES_H
 #define MPK_CODE_NAMES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Formats that are recognised and not read: machine code that drivers load as it is, and files
  * that are no code but turn up where code was expected. */
 #include "base/cursor.h"

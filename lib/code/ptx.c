@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* PTX, CUDA's assembly text. Its shared memory is declared variable by variable; what a kernel
  * uses is the sum of its own and of those outside of all kernels, so both are kept as sums. */
 #include <inttypes.h>

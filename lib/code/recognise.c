@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which format bytes are in, and whether a module may claim it. Asks the rows of the table. */
 #include "code/info.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* show.h - a run of code as text and as JSON, whatever its format, and what rows need for it */
 #ifndef MPK_CODE_SHOW_H
 #define MPK_CODE_SHOW_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What recognisers are written with; apart from recognise.c, which knows the table of rows, so that
  * rows can use it. */
 #include "code/format.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels as source text, a row a language. Nothing is preprocessed, so that a list of kernels is
  * never complete: macros may make more, and may make parameters. */
 #include <inttypes.h>

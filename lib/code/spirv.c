@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* SPIR-V modules. TVM's runtimes look for entry points of one execution model each. */
 #include <inttypes.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* verify.h - where the verify functions of code formats put what they find */
 #ifndef MPK_CODE_VERIFY_H
 #define MPK_CODE_VERIFY_H

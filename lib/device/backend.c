@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* backend.c - what the back ends share: lists of devices, failures with a driver's words */
 #include "device/backend.h"
 

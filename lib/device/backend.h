@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* backend.h - what a back end provides; private to lib/device
  *
  * A back end embeds the base structs as its first members and is found through its row in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cpu.c - host memory behind the interface of devices; runs no kernels */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cuda.h - the CUDA back end among its own files; private to lib/device */
 #ifndef MPK_DEVICE_CUDA_H
 #define MPK_DEVICE_CUDA_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_abi.h - the part of the CUDA driver's binary interface that is called here
  *
  * Declared here so that neither building nor running needs NVIDIA's toolkit. Enums are

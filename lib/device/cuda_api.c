@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_api.c - the CUDA driver's functions, and its statuses in words */
 #include <stdarg.h>
 

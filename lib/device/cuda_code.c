@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_code.c - which architectures CUDA code is for, and whether a device can run it
  *
  * Asked before a driver is there (--check), and to say more than the driver does when it refuses.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_code.h - what a CUDA payload holds, judged without a driver */
 #ifndef MPK_DEVICE_CUDA_CODE_H
 #define MPK_DEVICE_CUDA_CODE_H

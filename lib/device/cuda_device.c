@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_device.c - devices and their primary contexts; the back end's table of operations */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_launch.c - kernels: limits, arguments, the two ways to launch */
 #include <inttypes.h>
 

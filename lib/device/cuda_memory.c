@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_memory.c - device memory, copies, waiting
  *
  * Kernels run on the caller's stream, or on the default stream when there is none; copies within

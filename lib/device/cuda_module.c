@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_module.c - PTX, cubin, fatbin and CUDA C++ source to a loaded module */
 #include <stdio.h>
 #include <stdlib.h>

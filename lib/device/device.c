@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* device.c - an open device: the interface's calls to the operations of its back end
  *
  * What is the same for all back ends is checked here, so that they need not: empty ranges, NULL,

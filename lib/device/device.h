@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* device.h - memory and kernels of CPUs, OpenCL devices and NVIDIA GPUs behind one table
  *
  * The driver libraries (libOpenCL.so.1, libcuda.so.1, libnvrtc.so) are opened at first

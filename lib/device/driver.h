@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* driver.h - a driver library opened at first use, its symbols into a table; private to lib/device */
 #ifndef MPK_DEVICE_DRIVER_H
 #define MPK_DEVICE_DRIVER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* launch.c - packed values to launch extents and arguments, for all back ends alike */
 #include "device/launch.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* launch.h - from the 64-bit values of a packed call to what a driver's launch wants
  *
  * Drivers share these rules (tvm-blob(5), CALLING KERNELS): which slot is which extent,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* module.c - payloads on a device and their kernels, as far as back ends agree */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* nvrtc.c - CUDA C++ source to machine code; which release of NVRTC is here is found out at run time */
 #include "device/nvrtc.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* nvrtc.h - CUDA C++ source to machine code, by NVIDIA's run-time compiler */
 #ifndef MPK_DEVICE_NVRTC_H
 #define MPK_DEVICE_NVRTC_H

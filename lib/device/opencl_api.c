@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* opencl_api.c - the OpenCL loader's functions, and its statuses in words */
 #include <stdarg.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* opencl_device.c - platforms, devices, contexts and queues */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* opencl_launch.c - kernels: limits, arguments, the launch */
 #include <inttypes.h>
 #include <string.h>

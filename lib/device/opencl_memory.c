@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* opencl_memory.c - buffers, images and copies */
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* opencl_program.c - payloads to programs: source whole or by kernel, SPIR-V, binaries */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* table.c - the table of back ends: what must know which kinds of device there are
  *
  * A new back end is a file of its own and a row here. Back ends do not know this file.

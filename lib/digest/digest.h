@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* digest.h - digests of bytes: XXH128 for accidents, SHA-256 for everybody
  *
  * XXH128 runs at the speed of memory; it tells damage and difference, and proves nothing

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kinds.h - what each kind of digest is made with (internal) */
 #ifndef MPK_DIGEST_KINDS_H
 #define MPK_DIGEST_KINDS_H

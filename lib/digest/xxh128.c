@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Inlined from the library's header: a program that hashes nothing does not load it. */
 #define XXH_INLINE_ALL
 #include <xxhash.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* classify.h - what a symbol name means to TVM (tvm-blob(5), SYMBOLS) */
 #ifndef MPK_ELF_CLASSIFY_H
 #define MPK_ELF_CLASSIFY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* For libraries without section headers (sstrip, some packers), which a loader does not need. */
 #include "elf/dynamic.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dynamic.h - PT_DYNAMIC, the loader's table of contents; needs no section headers */
 #ifndef MPK_ELF_DYNAMIC_H
 #define MPK_ELF_DYNAMIC_H

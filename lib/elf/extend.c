@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The conditions are checked before a byte is changed, so that a caller can go another way after
  * MPK_E_UNSUPPORTED. They are those under which GNU ld would have made the same file of the full
  * object: whoever relaxes one has to compare with it again. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* extend.h - raise the last read-only symbol of a linked library or object to its full size
  *
  * A linker that is given gigabytes of constants copies, hashes and holds them. So the

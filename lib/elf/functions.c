@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A symbol table is walked twice: what a name means depends on the generation, which only the
  * whole table tells. */
 #include "elf/functions.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* functions.h - which symbols of a library are its blob, its functions and its helpers */
 #ifndef MPK_ELF_FUNCTIONS_H
 #define MPK_ELF_FUNCTIONS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* image.h - what stands in a file that may hold a module: its blob, functions and needs
  *
  * Reads ELF shared libraries and relocatable objects of any machine, class and byte

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* members.h - the files inside an ar or tar archive, as one list */
 #ifndef MPK_ELF_MEMBERS_H
 #define MPK_ELF_MEMBERS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* note.h - the package note, by which a library tells what was packed into it
  *
  * ELF package metadata as systemd's ELF_PACKAGE_METADATA specifies it: section

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* patch.h - an ELF file changed in place: what extending a stub and replacing a blob share
  *
  * The file is read through elf/reader.h, so by libelf and with every size checked, like any

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* reader.h - one ELF file, every size in it checked before it is used
  *
  * Every ELF file is read through here: libraries and objects to be inspected, those that a

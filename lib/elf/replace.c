@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Three ways, tried in this order: into the room of the old blob, into an extended one at the end
  * of the file, into a new segment. The last needs a program header, and there is none to add:
  * the table stands before the code, which cannot move. So one that loaders can do without is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* replace.h - another blob in a finished library, its code and layout kept */
 #ifndef MPK_ELF_REPLACE_H
 #define MPK_ELF_REPLACE_H

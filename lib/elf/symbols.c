@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Two ways to the symbols that a loader sees: by section headers, which tell sizes, and by
  * PT_DYNAMIC, which does not, for files that have lost their section headers. */
 #include "elf/symbols.h"

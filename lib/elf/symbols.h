@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* symbols.h - the symbol tables of an ELF file, and what the dynamic section names */
 #ifndef MPK_ELF_SYMBOLS_H
 #define MPK_ELF_SYMBOLS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* target.h - the machine a library is made for */
 #ifndef MPK_ELF_TARGET_H
 #define MPK_ELF_TARGET_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Members are named by their number in the build and not by their files, so that names neither
  * clash nor tell of the machine that made them. */
 #include <stdlib.h>

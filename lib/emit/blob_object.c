@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The blob's object, through LLVM or C. A large blob never goes through either: they get a stub
  * that elf/extend.h extends, or a file that the assembler includes. */
 #include "elf/extend.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* build.h - one run of mpk_emit, shared by the files of this room
  *
  * From below: build.c writes and runs tools; file.c puts a blob into a file that a tool made;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What is compiled must not depend on where and when: every flag of add_flags and
  * add_prefix_maps is there for that. */
 #include "emit/build.h"

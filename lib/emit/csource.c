@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What languages and compilers differ in decides the form: C++ gives constants internal linkage
  * unless they are declared extern and wants room for a string's NUL, ISO C promises string
  * literals of 4095 characters only, and file-scope assembly is GNU C's. */

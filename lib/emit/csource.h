@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* csource.h - a blob as C source */
 #ifndef MPK_EMIT_CSOURCE_H
 #define MPK_EMIT_CSOURCE_H

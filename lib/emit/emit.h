@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* emit.h - a blob and host sources as a library, an object, C source or an archive */
 #ifndef MPK_EMIT_EMIT_H
 #define MPK_EMIT_EMIT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The rope is walked beside the copying: the tap gets bytes, and which piece they belong to
  * follows from how many have gone by. */
 #include "emit/follow.h"

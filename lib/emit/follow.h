@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* follow.h - digests of a blob, and of the one it is made from, while it is written
  *
  * Most bytes of an edited blob are those of the old one: each is read once, copied, and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* job.h - compilers and LLVM at work, several at a time, and what is said when they fail */
 #ifndef MPK_EMIT_JOB_H
 #define MPK_EMIT_JOB_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The order on the link line matters: the blob's object is the last one, so that its section ends
  * with the stub (elf/extend.h), and the user's flags come behind all objects, where libraries
  * must stand. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The digest is known late and its note stands early: either everything is read twice, or what
  * was written is corrected. The first is for small blobs and for outputs that cannot seek. */
 #include "emit/packed.h"

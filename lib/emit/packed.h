@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* packed.h - writing a file with a blob packed into it, so that its package note tells the
  * digest of the blob
  *

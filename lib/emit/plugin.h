@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* plugin.h - opening lib/llvm when it is needed */
 #ifndef MPK_EMIT_PLUGIN_H
 #define MPK_EMIT_PLUGIN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "emit/scratch.h"
 
 #include <dirent.h>

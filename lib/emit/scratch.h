@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* scratch.h - a private directory for intermediate files that never outlives us */
 #ifndef MPK_EMIT_SCRATCH_H
 #define MPK_EMIT_SCRATCH_H

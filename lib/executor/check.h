@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* check.h - the inputs of a call against what a model takes, before anything runs
  *
  * Kernels check their arguments, too, but in words of their own ("Assert fail: ...ndim == 2") and

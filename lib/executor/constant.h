@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* constant.h - content that a payload has for kernels: parameters, constants
  *
  * Kernels take for granted that host memory is aligned to MPK_STORAGE_ALIGN. Content that lies so

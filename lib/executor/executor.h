@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* executor.h - kinds of modules that are interpreted: models
  *
  * An executor is a loader (runtime/runtime.h) for one kind of node: it decodes the payload, finds

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* model.h - what a caller may call in an executor: names, inputs, outputs */
 #ifndef MPK_EXECUTOR_MODEL_H
 #define MPK_EXECUTOR_MODEL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cycle.c - rings of imports, by name
  *
  * A ring may be there from the start or close only when all host modules become one node. Both

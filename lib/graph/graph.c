@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* graph.c - the order in which TVM's serializer numbers modules
  *
  * Loaders take any order in which importers come first. TVM's own is reproduced all the same, so

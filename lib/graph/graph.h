@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* graph.h - from modules that import one another to the tree that TVM's serializer writes
  *
  * Index order, merging of host modules into one _lib and child order are TVM's

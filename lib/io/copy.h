@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* copy.h - bytes from memory and files to a descriptor, at the speed of the disk */
 #ifndef MPK_IO_COPY_H
 #define MPK_IO_COPY_H

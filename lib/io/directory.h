@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* directory.h - a directory of files that appears whole or not at all
  *
  * Files are written below a temporary directory beside the target, which commit renames.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* filesystem.h - what the file system under a descriptor is good at */
 #ifndef MPK_IO_FILESYSTEM_H
 #define MPK_IO_FILESYSTEM_H

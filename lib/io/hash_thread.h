@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hash_thread.h - a thread that shows bytes to a tap, a digest, while they are written
  *
  * One span is posted at a time. Whoever waits for it while the thread has not begun, because

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mapping.h - a whole input file as a view of bytes */
 #ifndef MPK_IO_MAPPING_H
 #define MPK_IO_MAPPING_H

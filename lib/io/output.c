@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* An unnamed file cannot be left behind by a killed process. Where there are none, the names of
  * temporary files stand in a table that a signal handler can read. */
 #include "io/output.h"

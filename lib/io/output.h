@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* output.h - a file that appears whole or not at all
  *
  * The bytes go to an unnamed file in the target's directory (O_TMPFILE), so that even

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* path.h - parts of a file's name */
 #ifndef MPK_IO_PATH_H
 #define MPK_IO_PATH_H

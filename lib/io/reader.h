@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* reader.h - the bytes of a rope in order, chunk by chunk, whatever its pieces are */
 #ifndef MPK_IO_READER_H
 #define MPK_IO_READER_H

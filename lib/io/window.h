@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* window.h - a part of a file, mapped for a moment
  *
  * Reading through a window spares the copy into a buffer of ours; because a window is

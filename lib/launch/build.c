@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* build.c - launch functions as host code: what they share, and the frame of each
  *
  * Arguments are checked and unpacked by gen_args.c, kernels called by gen_steps.c; expressions and

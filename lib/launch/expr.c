@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* expr.c - the expressions of launch functions, by recursive descent of bounded depth */
 #include "launch/expr.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* expr.h - integer expressions over shape variables: "(n + 127) / 128"
  *
  *     sum     = term  { ("+" | "-") term }

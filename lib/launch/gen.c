@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gen.c - generated code that arguments and steps share: raising errors, expressions */
 #include "launch/gen.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gen.h - inside mpk_launch_build: state shared by the steps of generating one function */
 #ifndef MPK_LAUNCH_GEN_H
 #define MPK_LAUNCH_GEN_H

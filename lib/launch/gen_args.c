@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gen_args.c - generated code that checks what the caller passed and takes it apart
  *
  * Everything is checked before anything is used: count, types, then each tensor by itself, then

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gen_steps.c - generated code that allocates temporaries and calls the kernels
  *
  * Every failure behind the first allocation leaves through one exit that frees what is there.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hostcode.c - building host code: every step appends one instruction */
 #include "launch/hostcode.h"
 

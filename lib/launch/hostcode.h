@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hostcode.h - the little language that launch functions are generated in
  *
  * Host code of a launch function is a straight line of instructions over values that

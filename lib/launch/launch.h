@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* launch.h - launch functions: a kernel and ten lines of TOML become a typed callable
  *
  * A [[function]] of the manifest is parsed and checked against the kernel tables here

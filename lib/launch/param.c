@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* param.c - "A: in float32[n, 4]": one parameter, with the column of what is wrong in it */
 #include "launch/launch.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* print.h - host code as text: the walk that both languages share; private to lib/launch
  *
  * A language is a form for each operation: text in which these stand for parts of the instruction.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* print_c.c - host code as C
  *
  * One statement an instruction. Memory is read and written through memcpy, so that no alignment is

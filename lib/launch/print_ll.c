@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* print_ll.c - host code as LLVM IR, for targets without a C compiler here
  *
  * Values are in SSA form as they are; each jump that may be taken ends a block, and the next one

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* resolve.c - [[function]] against the kernel tables: names, types, extents
  *
  * Everything that can be known without calling is found here, with its position in the manifest,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* standalone.c - the loader's source text and the table of one library's kernels */
 #include "launch/standalone.h"
 

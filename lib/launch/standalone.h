@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* standalone.h - the driver loader that a standalone library carries
  *
  * A package with `standalone = true` needs no loader for its device code: its blob stands

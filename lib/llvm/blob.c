@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The blob's object is made through LLVM's C API and not as text, so that nothing of the blob has
  * to be escaped and parsed. */
 #include <llvm-c/Target.h>

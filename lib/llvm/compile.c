@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* IR is checked before code is generated: back ends crash on what the verifier refuses. */
 #include <llvm-c/Analysis.h>
 #include <llvm-c/IRReader.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* llvm.h - what mpack asks of LLVM, as a table of functions
  *
  * Nothing outside lib/llvm includes LLVM's headers. It is built as a shared object

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* LLVM's own handler of diagnostics ends the process, and some of its calls report success after
  * an error: hence ours, and the question `failed` after every step. */
 #include "llvm/session.h"

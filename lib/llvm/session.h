@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* session.h - one LLVM context, its target and what it complained about */
 #ifndef MPK_LLVM_SESSION_H
 #define MPK_LLVM_SESSION_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "llvm/session.h"
 
 MPK_EXPORT const struct mpk_llvm *mpk_llvm_table(void)

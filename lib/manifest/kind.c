@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kind.c - the kinds that a manifest builds from parts: one row each */
 #include "manifest/kind.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kind.h - what a manifest may say about a module of each kind that is packed from parts
  *
  * Kinds without a row are packed from bytes: `payload`.

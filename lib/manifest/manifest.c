@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* manifest.c - the rules of the whole manifest, and reading it
  *
  * A manifest is read in three steps: the text as TOML (toml/), its tables by the schema, each with

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* manifest.h - mpack.toml as a checked structure with positions
  *
  * Keys and rules: man/mpack.toml.5. Every problem is a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* row.c - the rules of single tables: [package], [[module]], [[module.function]] */
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* schema.h - the tables and keys of mpack.toml */
 #ifndef MPK_MANIFEST_SCHEMA_H
 #define MPK_MANIFEST_SCHEMA_H

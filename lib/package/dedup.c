@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dedup.c - modules that are the same twice become one with several importers */
 
 #include <stdlib.h>

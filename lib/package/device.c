@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* device.c - the payload of a device module: code files and the kernel table */
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* executor.c - the payloads of graph and AOT executors from graph JSON and parameter files */
 
 #include <jansson.h>

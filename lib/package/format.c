@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* format.c - the format of a code file: its suffix decides where the kind has that format */
 #include "package/format.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* format.h - which code format a file is in (internal) */
 #ifndef MPK_PACKAGE_FORMAT_H
 #define MPK_PACKAGE_FORMAT_H

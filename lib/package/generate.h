@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* generate.h - the host code of a package's launch functions, as source texts */
 #ifndef MPK_PACKAGE_GENERATE_H
 #define MPK_PACKAGE_GENERATE_H

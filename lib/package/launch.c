@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* launch.c - where generated launch functions stand among the modules */
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loader.c - the files that a manifest names: found beside it, or in memory */
 #include "package/loader.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loader.h - what the parts of mpk_package_load share (internal) */
 #ifndef MPK_PACKAGE_LOADER_H
 #define MPK_PACKAGE_LOADER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* package.c - a manifest with its files as a tree and a blob
  *
  * A finding does not end the load: everything that can still be looked at is, so that one run

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* package.h - a manifest with everything it names: from files to the tree and its blob */
 #ifndef MPK_PACKAGE_PACKAGE_H
 #define MPK_PACKAGE_PACKAGE_H

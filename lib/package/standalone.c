@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* standalone.c - the kernels of a package that brings its own driver loader */
 
 #include "package/standalone.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* standalone.h - what a standalone package's own loader must know of its kernels */
 #ifndef MPK_PACKAGE_STANDALONE_H
 #define MPK_PACKAGE_STANDALONE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* swap.c - other payloads for a tree that was read: only what changes is written anew */
 #include "package/swap.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* swap.h - other payloads in a tree that was read, for mpack edit */
 #ifndef MPK_PACKAGE_SWAP_H
 #define MPK_PACKAGE_SWAP_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* unpack.c - a manifest for a blob, proved by packing it again
  *
  * A module is described by its parts where that gives its payload back to the byte, else it is its

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* unpack.h - the way back: from a module tree to a manifest with its payload files */
 #ifndef MPK_PACKAGE_UNPACK_H
 #define MPK_PACKAGE_UNPACK_H

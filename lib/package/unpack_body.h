@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* unpack_body.h - the keys of one module of an unpacked manifest, and its files (internal) */
 #ifndef MPK_PACKAGE_UNPACK_BODY_H
 #define MPK_PACKAGE_UNPACK_BODY_H

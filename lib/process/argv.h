@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* argv.h - the arguments of a program, collected in an arena */
 #ifndef MPK_PROCESS_ARGV_H
 #define MPK_PROCESS_ARGV_H

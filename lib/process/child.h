@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* child.h - what happens in a child before the work itself; for this room only */
 #ifndef MPK_PROCESS_CHILD_H
 #define MPK_PROCESS_CHILD_H

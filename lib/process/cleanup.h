@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cleanup.h - a process that waits for our end, whatever it is, and then cleans up
  *
  * For what must not stay behind after SIGKILL: a directory of intermediate files. The process

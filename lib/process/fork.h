@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fork.h - the one fork() of this project; for this room only */
 #ifndef MPK_PROCESS_FORK_H
 #define MPK_PROCESS_FORK_H

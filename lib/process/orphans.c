@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Children are found through /proc, which lists processes of a machine and not of a parent:
  * hence the question to waitid first, whether there are any, which costs nothing. */
 #include "process/orphans.h"

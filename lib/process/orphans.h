@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* orphans.h - the processes that a contained child leaves behind; for this room only */
 #ifndef MPK_PROCESS_ORPHANS_H
 #define MPK_PROCESS_ORPHANS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Starting, waiting and ending. SIGCHLD is blocked for the whole run and taken by
  * sigtimedwait, so that nothing is missed between looking at the children and sleeping. Each
  * child is waited for by its own number: others that the caller has are none of our business. */

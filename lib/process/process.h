@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* process.h - child processes: programs, and functions that must not take this process along
  *
  * mpk_process_run starts children, waits for them and tells how each one ended. What the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* allocator.c - free lists by size class
  *
  * Sizes are rounded up to one of four classes per power of two, so that tensors of nearly the

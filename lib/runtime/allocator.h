@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* allocator.h - storages of one device, kept for the next who wants one of the size
  *
  * Models allocate and free the same sizes at every step, and a driver's allocation costs more

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/context.h"
 
 static _Thread_local struct mpk_context current = { .convention = MPK_CONV_FFI };

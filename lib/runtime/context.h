@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* context.h - for whom the code of this thread runs
  *
  * Most functions that module code imports get no argument that says whose code called them

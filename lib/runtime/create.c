@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* create.c - what every runtime has: one row for each function that module code looks up by name
  * wherever it runs, and the loader of device code */
 

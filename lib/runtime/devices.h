@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* devices.h - the devices of one runtime, and tensors on them
  *
  * Devices are opened when the first tensor, kernel or module asks for them, and stay open until

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* host.h - the compiled host code of one library, opened in this process
  *
  * What is known of the file is told by the caller (struct mpk_host_code): nothing here reads

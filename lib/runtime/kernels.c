@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kernels.c - kernels of device nodes as functions
  *
  * A node's payload is decoded once and loaded on a device when a kernel runs there for the first

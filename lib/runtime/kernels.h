@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kernels.h - device code of a tree: kernels as functions */
 #ifndef MPK_RUNTIME_KERNELS_H
 #define MPK_RUNTIME_KERNELS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* library.h - a compiled library, opened in this process and ready to be called
  *
  * Opening executes the library's constructors; a program that does not trust them opens it in a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* link.c - opening the shared object: runtime stubs first, then the library, then the check of its
  * symbols */
 #include "runtime/link.h"

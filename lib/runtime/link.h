@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* link.h - the shared object of a library and everything it needs, opened */
 #ifndef MPK_RUNTIME_LINK_H
 #define MPK_RUNTIME_LINK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* module_api.c - the functions that module code expects of its loader
  *
  * What is asked of a module comes with the context that the module was given; everything else

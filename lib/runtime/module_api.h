@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* module_api.h - the functions that module code expects of its loader */
 #ifndef MPK_RUNTIME_MODULE_API_H
 #define MPK_RUNTIME_MODULE_API_H

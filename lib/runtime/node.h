@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* node.h - the nodes of a library's tree as modules
  *
  * Host nodes (_lib) look into the library's code; a node of another kind gets a loader,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* parallel.h - tasks of a parallel loop on real threads, with barriers */
 #ifndef MPK_RUNTIME_PARALLEL_H
 #define MPK_RUNTIME_PARALLEL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* runtime.h - what the libraries of one program share: devices, global functions, loaders
  *
  * Several runtimes may live in a process, each with libraries of its own. A runtime must

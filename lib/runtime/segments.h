@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* segments.h - the memory that a shared object was mapped to
  *
  * Functions of a library may return pointers to its own data (metadata of a model, parameters that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* stub.h - what the runtime stubs in lib/run/runtime stub forward to
  *
  * Module code imports functions of its loader by name. They are exported by small

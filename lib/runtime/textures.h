@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* textures.h - images on devices: storages of them, and the functions by which module code
  * allocates its own */
 #ifndef MPK_RUNTIME_TEXTURES_H

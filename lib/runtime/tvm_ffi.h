@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tvm_ffi.h - the real libtvm_ffi.so, for libraries that bring it
  *
  * Two implementations of one C API must not meet in a process: when a library needs the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* workspace.h - scratch memory of compiled functions: taken and given back on each
  * call */
 #ifndef MPK_RUNTIME_WORKSPACE_H

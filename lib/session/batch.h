@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* batch.h - many calls in one child process, which loads the library once
  *
  * What one call does to its process ends with that call: after a crash, a timeout or an

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* call.h - one call of a function in a library: load, call, bring the results back */
 #ifndef MPK_SESSION_CALL_H
 #define MPK_SESSION_CALL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which key of a case file goes where; one row a key. */
 #include "session/case_file.h"
 

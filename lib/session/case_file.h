@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* case_file.h - the tables of a case file with the places of their values; for cases.c */
 #ifndef MPK_SESSION_CASE_FILE_H
 #define MPK_SESSION_CASE_FILE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* From the tables of a case file to calls; every mistake with its place. */
 #include "session/cases.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cases.h - a file of calls and of what they are to give: minspect --cases
  *
  *   [defaults]                      device, atol, rtol, timeout

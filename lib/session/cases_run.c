@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The cases of a file, called and judged. */
 #include "session/cases.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a call of a module adds to a contained child (process/process.h): what the child is at,
  * for the message when it does not come back, and a reply of any size. */
 #include "session/child.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* child.h - a function of ours in a process of its own, so that a crash is only a
  * result */
 #ifndef MPK_SESSION_CHILD_H

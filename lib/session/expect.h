@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* expect.h - what a call is to give */
 #ifndef MPK_SESSION_EXPECT_H
 #define MPK_SESSION_EXPECT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* library.h - the file whose functions are called: what is known of it, and how it is loaded */
 #ifndef MPK_SESSION_LIBRARY_H
 #define MPK_SESSION_LIBRARY_H

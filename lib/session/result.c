@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "session/result.h"
 
 #include <stdlib.h>

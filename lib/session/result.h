@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* result.h - what a call gave: values, and how long it took */
 #ifndef MPK_SESSION_RESULT_H
 #define MPK_SESSION_RESULT_H

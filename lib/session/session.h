@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* session.h - the calls of a batch as their child process makes them */
 #ifndef MPK_SESSION_SESSION_H
 #define MPK_SESSION_SESSION_H

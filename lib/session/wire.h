@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* wire.h - values from the child back to its parent, through a file in memory
  *
  * Tensor content stands at multiples of 64 bytes, so that the parent's tensors are views

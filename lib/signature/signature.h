@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* signature.h - what a function takes and gives
  *
  * Signatures are read from what compilers leave in a file: payloads of models, tables of kernels,

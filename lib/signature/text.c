@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* text.c - signatures as people read them, and as calls to paste */
 #include <inttypes.h>
 

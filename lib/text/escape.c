@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Names and texts of an input may hold anything: escape sequences that rewrite a terminal, line
  * ends that forge a line of a log, bidirectional overrides that reorder what is read, bytes that
  * are no UTF-8. What is printed has none of them, and can be told from what it stands for. */

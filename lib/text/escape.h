@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* escape.h - text from untrusted input, made safe for a terminal and a log line */
 #ifndef MPK_TEXT_ESCAPE_H
 #define MPK_TEXT_ESCAPE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* jansson keeps the document; here stand the rules that all documents share: no number that a
  * reader would round, no string that is not UTF-8, no failure that is reported twice. */
 #include "text/json.h"

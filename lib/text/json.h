@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* json.h - building JSON documents; a failed allocation is remembered, not reported each time
  *
  * A thin layer over jansson for output: every value made through a builder is owned by

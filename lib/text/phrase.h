@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* phrase.h - pieces of sentences that many views print: "2 kernels", "a, b and 3 more" */
 #ifndef MPK_TEXT_PHRASE_H
 #define MPK_TEXT_PHRASE_H

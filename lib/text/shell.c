@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "text/shell.h"
 
 /* Plain are characters that mean nothing to any shell, wherever they stand in a word that is not

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* shell.h - words of a command line, for lines that a user pastes */
 #ifndef MPK_TEXT_SHELL_H
 #define MPK_TEXT_SHELL_H

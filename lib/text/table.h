@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* table.h - text in aligned columns, and sizes in human units */
 #ifndef MPK_TEXT_TABLE_H
 #define MPK_TEXT_TABLE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* In a file of its own: only programs that call it link the C++ parser. */
 #include "toml/toml.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* parser.h - the seam between the TOML parser, which is C++, and the rest, which is C
  *
  * Plain structures and one function: both languages read this header, so it includes

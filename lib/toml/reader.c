@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* reader.c - tables into structures: what a schema says is checked here once, for every table */
 #include "toml/reader.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* reader.h - TOML tables into structures, by tables that say which key goes where
  *
  * Reports unknown keys ("did you mean"), wrong types, missing and empty values; whoever

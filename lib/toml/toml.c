@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* toml.c - the parser's interface in C, and what it leaves open
  *
  * The parser (parser.cc) is C++ and nothing else is: it is linked into mpack, and opened by

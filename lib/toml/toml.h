@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* toml.h - TOML text as a tree in which every key and every value knows its position */
 #ifndef MPK_TOML_TOML_H
 #define MPK_TOML_TOML_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* call.c - calling any function; apart from function.c because values hold functions and a call
  * drops values */
 #include "text/escape.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* compare.h - does a result hold what was expected? */
 #ifndef MPK_VALUE_COMPARE_H
 #define MPK_VALUE_COMPARE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dltensor.h - the layouts of DLPack that compiled code shares with its caller
  *
  * Compiled code reads these structures at fixed offsets: nothing here may change.

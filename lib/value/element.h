@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* element.h - single numbers inside tensors, of every type that text can hold */
 #ifndef MPK_VALUE_ELEMENT_H
 #define MPK_VALUE_ELEMENT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tensors out of files. */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fill.h - the elements of a tensor from text; used by the value grammar of parse.h */
 #ifndef MPK_VALUE_FILL_H
 #define MPK_VALUE_FILL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "value/function.h"
 
 struct mpk_function *mpk_function_hold(struct mpk_function *f)

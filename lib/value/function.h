@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* function.h - something that can be called with values, whatever stands behind it
  *
  * Host code of a library, device kernels, functions of executors and closures, and the global

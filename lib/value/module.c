@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* module.c - the walk over imports: a module may be reached over several importers and is asked
  * once, so that a diamond of n layers costs n questions and not 2^n */
 #include "value/module.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* module.h - a module that lives: functions by name, and the modules that it imports
  *
  * The nodes of a loaded tree are modules, and so is what a function of one of them makes (a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* parse.h - values as a user types them, and as they are printed
  *
  *   2x3xf32=1,2,3,4,5,6    2x3xf32=[[1 2 3][4 5 6]]    2x3xf32=7     2x3xf32

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* storage.c - host memory behind tensors: small blocks from the heap, large and shared ones in
  * pages of their own, which the kernel zeroes at first touch and takes back at once */
 #include "value/storage.h"

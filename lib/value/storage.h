@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* storage.h - reference-counted memory that tensors are views of
  *
  * A tensor holds its storage; whoever drops a storage while tensors of it live (the Relax

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tensor.c - shapes, strides and sizes of tensors; the memory itself is storage.c's */
 #include "value/tensor.h"
 

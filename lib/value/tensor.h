@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tensor.h - typed, shaped views of a storage
  *
  * A tensor may begin anywhere in its storage and have strides; several may lie in one

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* value.h - what goes into a function and what comes out, in no calling convention
  *
  * A value is small and copied by assignment; what it points to (text, shape, tensor, storage,

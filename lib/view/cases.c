@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One run of cases in the forms that people and CI systems read. Reasons are escaped when they are
  * made: a form adds only what its own syntax asks for. */
 #include "view/cases.h"

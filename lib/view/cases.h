@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cases.h - what became of the calls of a case file: lines, TAP, JSON, JUnit XML */
 #ifndef MPK_VIEW_CASES_H
 #define MPK_VIEW_CASES_H

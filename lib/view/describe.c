@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a module holds, in a few words and in lines: one function a kind of payload */
 #include <inttypes.h>
 

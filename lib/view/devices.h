@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* devices.h - minspect --devices: what can run here, and whether the code of a file can */
 #ifndef MPK_VIEW_DEVICES_H
 #define MPK_VIEW_DEVICES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Two files are compared by what they mean: things of two lists are matched by their names, so that
  * an order changes nothing, and each kind of thing says what differs between two of one name.
  * Bytes count only where nothing else tells a difference. */

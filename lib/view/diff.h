@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* diff.h - minspect --diff: what differs between two files, by what it means */
 #ifndef MPK_VIEW_DIFF_H
 #define MPK_VIEW_DIFF_H

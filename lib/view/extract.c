@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What --extract writes is planned as a list of ropes over the input: no payload is copied into
  * memory, and the plan can be tested without a file system. */
 #include "view/extract.h"

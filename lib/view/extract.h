@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* extract.h - minspect --extract: the files that a module tree consists of */
 #ifndef MPK_VIEW_EXTRACT_H
 #define MPK_VIEW_EXTRACT_H

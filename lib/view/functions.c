@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* --functions as text: what can be called, by whom it is called, with a command line to paste. */
 #include "executor/executor.h"
 #include "text/escape.h"

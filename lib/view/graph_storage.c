@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a graph executor allocates follows from its graph alone: tensors that share a storage id
  * share memory. */
 #include <stdlib.h>

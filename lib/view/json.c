@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The summary and --functions as JSON (minspect.schema.json, minspect-functions.schema.json). */
 #include <elf.h>
 

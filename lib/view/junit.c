@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* JUnit XML. No schema of it is binding; what is written here is what readers have in common. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A module's table of kernels and its code are two lists by two authors. They are tied together
  * here, by name, once; views and checks ask for a kernel of the table. */
 #include "view/node_info.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* node_info.h - what the code, the graph and the tensors of a module say, read once for all views
  *
  * Nothing of it is needed to draw a tree: payload bytes are only touched when a view asks, and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What is known of a module, as JSON (minspect.schema.json, minspect-functions.schema.json) */
 #include <inttypes.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What is known of a module, as lines: its code by the rows of lib/code, executors by kind. */
 #include <inttypes.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Values are printed as a user types them, so that a result can be the next call's input; in JSON
  * they have JSON's own types as far as it has them. */
 #include "view/results.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* results.h - what a call gave: values, times, comparisons as text, JSON and .npy */
 #ifndef MPK_VIEW_RESULTS_H
 #define MPK_VIEW_RESULTS_H

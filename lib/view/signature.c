@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How a function is written down: its signature, and a command line that calls it. */
 #include "signature/signature.h"
 #include "text/escape.h"

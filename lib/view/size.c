@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Where the bytes of a file are: sections of the library around the blob, files that its payloads
  * would make, machine code by kernel. Equal content is found by sorting, not by digests: what is
  * reported as a copy is one. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* size.h - minspect --size: where a file's bytes are, and which stand in it twice */
 #ifndef MPK_VIEW_SIZE_H
 #define MPK_VIEW_SIZE_H

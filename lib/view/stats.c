@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A tensor in a few numbers. NaNs and infinities are counted apart: one of them would hide all
  * else in a minimum or a mean. */
 #include "view/stats.h"

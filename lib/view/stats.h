@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* stats.h - the values of a tensor in a few numbers */
 #ifndef MPK_VIEW_STATS_H
 #define MPK_VIEW_STATS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The first screen: what the file is, what can load it, what is in it. */
 #include "view/view.h"
 

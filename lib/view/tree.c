@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The tree as text. The walk keeps its own stack: how deep a tree is, the file decides. */
 #include "view/view.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The run of all checks. It knows the tables; checks know only what they are handed. */
 #include "view/verify.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* verify.h - minspect --verify: a table of named checks over one opened file
  *
  * A check sees what was decoded already and reports what is wrong, with the tree path

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Checks of device code against its format and against the table of kernels. What only one format
  * knows is checked by its row. */
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Checks of the library around the blob: symbols, section, segment */
 #include "view/verify.h"
 

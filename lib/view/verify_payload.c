@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Checks of every module's payload, to its last byte */
 #include "view/verify.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* It stands apart from the run of all checks, which knows their tables, so that neither needs the
  * other. */
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Checks of the container: what the reader accepts but a writer would not write */
 #include "view/verify.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* view.h - a module tree made ready to be shown: every payload decoded once
  *
  * What the text, JSON, file and check views share. Nothing here prints: the views

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Ratios against cp, cc and peers, measured side by side in one run.
 
     tests/bench/bench.py [--bin DIR] [--json FILE] [--runs N] [GROUP...]

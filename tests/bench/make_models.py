@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """make_models.py OUT BYTES - models by TVM for tests/bench/models.py
 
 OUT/mlp.so, cnn.so, attention.so (dynamic length, width 32), wide.so (width 64) and large.so, whose one

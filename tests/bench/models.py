@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models: a step, loading and a cold run here and in TVM, both called from C in one harness.
 
 The interpreter's overhead is what a step takes beyond its kernels, which are called bare, with the

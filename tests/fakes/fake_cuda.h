@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fake_cuda.h - what a test asks of the driver library that it put in place of libcuda.so.1
  *
  * The fake checks every call as the driver would, and more: contexts must be current,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fake_cuda_kernels.c - the kernels of the tests' modules, done by the host
  *
  * Each thread of the grid reads and writes what the real kernel would, so that a wrong

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fake_cuda_module.c - modules, kernels and launches of the fake */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fake_cuda_state.h - what the files of the fake share */
 #ifndef TESTS_FAKES_FAKE_CUDA_STATE_H
 #define TESTS_FAKES_FAKE_CUDA_STATE_H

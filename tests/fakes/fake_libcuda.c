@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fake_libcuda.c - a driver library for machines without a GPU (fake_cuda.h) */
 #include <stdarg.h>
 #include <stdlib.h>

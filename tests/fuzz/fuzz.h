@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz.h - what must hold of anything that was read */
 #ifndef MPK_TESTS_FUZZ_FUZZ_H
 #define MPK_TESTS_FUZZ_FUZZ_H

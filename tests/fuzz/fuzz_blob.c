@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_blob - any bytes as a blob of any generation: an error, or a tree that hangs together
  *
  * The first byte chooses generation and framing. What reads is written and must read again. */

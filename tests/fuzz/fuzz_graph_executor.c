@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Payloads of graph executors, loaded and run with kernels that believe what they are given: reading
  * and writing all of each tensor is what finds memory that is not there. */
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The readers of device code and archives; the first byte picks one. */
 #include <stddef.h>
 #include <stdint.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_payload - any bytes as a payload: the first byte chooses the kind, the second the generation
  *
  * What decodes must encode to the same bytes, list its parts and print its listing. */

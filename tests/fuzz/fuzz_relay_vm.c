@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Byte code of the Relay VM that is loaded and run, with kernels that read all they are given and write
  * their last tensor.
  *

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """seed.py OUT FILE... - inputs for the fuzzers to start from
 
 Writes every blob of FILE with each generation's selector to OUT/fuzz_blob, and every

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """seed_graph.py OUT - inputs for fuzz_graph_executor to start from
 
 Payloads of executor factories, one for each thing that a graph can have.

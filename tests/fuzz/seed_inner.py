@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """seed_inner.py OUT FILE... - inputs for fuzz_inner to start from
 
 Writes every FILE of a known suffix to OUT/fuzz_inner, once for the reader of its format

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the interop tests share: running the programs under test, and the count at the end."""
 import os
 import pathlib

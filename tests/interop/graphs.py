@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Module graphs in real TVM, from a small description.
 
 A graph is a dict: module id -> (kind, [imported ids]); the first id is the root. Kind

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Relax programs: a few by hand for every feature of the machine, and random ones."""
 import random
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The blob that mpack writes has the very bytes that TVM writes for the same modules."""
 import filecmp
 import itertools

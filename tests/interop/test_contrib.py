@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The global functions that kernels call: sorting, as TVM itself does it and as NumPy does."""
 import numpy
 import pytest

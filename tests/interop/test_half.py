@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """lib/base/half.h against NumPy (binary16) and ml_dtypes (bfloat16), which TVM uses too.
 
 The header is compiled as standalone libraries have it: pasted, with no include path. Libraries

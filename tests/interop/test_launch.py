@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Launch functions under the real loaders, TVM's and tvm-ffi's, which find their kernels
 among the imports. No device is here that these know, so the OpenCL module's loader is
 a global function of the test that answers with a host library whose functions are the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """minspect reads and runs what TVM exported."""
 import json
 

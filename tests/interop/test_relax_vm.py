@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """minspect --run gives what TVM's own machine gives, for models that TVM compiled just now."""
 import os
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Standalone packages under plain tvm-ffi, which knows no cuda or opencl kind: launch
 functions called from Python with NumPy arrays, on whatever OpenCL device is here."""
 import subprocess

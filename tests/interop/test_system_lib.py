@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """System libraries: an archive that mpack made, linked into a program that has the real
 tvm-ffi, registers its blob and its launch functions at start-up, under their prefix."""
 import os

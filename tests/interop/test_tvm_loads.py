@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """TVM and tvm-ffi load what mpack made, and its functions give right results."""
 import shutil
 import subprocess

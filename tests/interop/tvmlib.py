@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Modules and libraries made by real TVM, and independent readers of what is in them."""
 import _ctypes
 import ctypes

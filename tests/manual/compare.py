@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compares what reader.py, written from tvm-blob(5) alone, and minspect read.
 
     compare.py [-v] [--page FILE] [GENERATION:]FILE...

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads a module blob from what tvm-blob(5) says and nothing else.
 
     reader.py FILE                 a library, an object, a .tar of objects

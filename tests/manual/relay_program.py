@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Executables of the Relay VM (TVM 0.18), written from tvm-blob(5) alone: the payload of a VMExecutable."""
 import struct
 

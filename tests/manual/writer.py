@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes a blob of every payload layout that tvm-blob(5) describes, from the page alone.
 
     writer.py DIR

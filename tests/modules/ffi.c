@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A module of the tvm-ffi calling convention; see README.md. */
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A module of the calling convention of TVM 0.20 and older; see README.md. */
 #include <stdint.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* archive_made.h - what the tests of archives share (data: tests/data/archive) */
 #ifndef MPK_TESTS_UNIT_ARCHIVE_MADE_H
 #define MPK_TESTS_UNIT_ARCHIVE_MADE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* assert_error.h - assertions about errors as values */
 #ifndef MPK_TESTS_UNIT_ASSERT_ERROR_H
 #define MPK_TESTS_UNIT_ASSERT_ERROR_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* formats/ar against archives of GNU and LLVM tools */
 #include "archive_made.h"
 

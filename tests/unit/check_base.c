@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lib/base and lib/text/escape: errors, arenas, ropes, cursors, numbers, maps, reports */
 #include <check.h>
 #include <errno.h>

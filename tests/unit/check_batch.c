@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* calls in child processes: what one call does to its process ends with that call */
 #include "module_made.h"
 #include "session/batch.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* formats/blob: the three containers, against blobs that TVM wrote */
 #include "harness.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a case file becomes. Its errors in full: tests/cli/minspect/cases-errors */
 #include <check.h>
 #include <stdlib.h>

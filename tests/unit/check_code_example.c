@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A code format added the way CONTRIBUTING tells: one file with a row, which would be lib/code/toy.c,
  * and its name in the table, which is linked here in place of lib/code/formats.c. */
 #include "code_toy.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* formats/<fmt>: random values of every payload layout are written, read and written again
  *
  * The fixtures cover what TVM 0.18 and 0.27 write; this covers what other releases wrote.

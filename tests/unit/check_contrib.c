@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Products of matrices and random numbers for kernels; sorting: check_contrib_sort.c */
 #include <float.h>
 #include <math.h>

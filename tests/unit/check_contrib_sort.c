@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sorting for kernels, against a selection that knows nothing of keys, over all types. Against TVM and
  * NumPy: tests/interop/test_contrib.py */
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* formats/cubin: figures against what ptxas -v printed and the driver of an H100 answered */
 #include "robust.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* our declarations of the CUDA driver against those of NVIDIA's toolkit, where it is here */
 #include <check.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* what devices have in common: names, host memory, the rules of a launch */
 #include <check.h>
 #include <stdlib.h>

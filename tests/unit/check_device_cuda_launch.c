@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* CUDA launches and copies, against the driver library of the tests (tests/fakes/fake_cuda.h) */
 #include "device_fake.h"
 

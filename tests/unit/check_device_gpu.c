@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* what only a real NVIDIA GPU can show: launch attributes, widths, faults */
 #include <check.h>
 #include <stdio.h>

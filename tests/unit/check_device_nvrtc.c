@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* CUDA C++ source through NVIDIA's run-time compiler, where that is installed */
 #include <check.h>
 #include <stdio.h>

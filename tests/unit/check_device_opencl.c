@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* OpenCL back end, on whatever OpenCL device there is (in CI: PoCL on the CPU) */
 #include <check.h>
 #include <dlfcn.h>

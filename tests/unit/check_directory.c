@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Directories that appear whole or not at all (io/directory.h) */
 #include <check.h>
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* formats/dtype: names and bytes of element types */
 #include "harness.h"
 

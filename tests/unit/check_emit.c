@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Whole builds (emit/emit.h). The judges are the C compiler, the dynamic loader, nm and ar. */
 #include "emit_fixture.h"
 

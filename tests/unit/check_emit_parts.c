@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What failed jobs say (emit/job.h), scratch directories, C source and targets. */
 #include "emit_fixture.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* An executor added the way CONTRIBUTING tells: one file, executor_counter.h, and one row. */
 #include "executor_counter.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* formats/fatbin: what nvcc was told against what is read */
 #include "robust.h"
 

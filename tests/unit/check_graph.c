@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The order in which TVM numbers modules, host modules that merge, cycles (graph/graph.h) */
 #include <check.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the graph executor does with inputs and parameters: how they are named, where they lie. Graphs are
  * made by hand; real models of TVM 0.18 are in tests/cli. */
 #include "graph_made.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Graphs that cannot be: refused when the model is looked up, with a sentence that says why. Behind
  * them come damaged payloads of a sound one, which may do anything but touch memory they do not
  * have. */

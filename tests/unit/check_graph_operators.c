@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the graph executor does with each kind of operator, and on which device. Graphs are made by hand,
  * with kernels that the test can look into. */
 #include "graph_made.h"

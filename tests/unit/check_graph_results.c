@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* To whom the results of a graph belong, what a run allocates, and several models or callers at once. */
 #include <pthread.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* formats/graphjson: graphs of graph executors, one that TVM 0.18 wrote and broken ones */
 #include "harness.h"
 

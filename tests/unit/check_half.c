@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* 16-bit floating numbers (base/half.h), against the definition of the formats and a search
  * through all their numbers. The text of the header is what standalone libraries convert with. */
 #include <check.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every fixture of tests/data cut short at any length and with any byte changed, through all
  * that minspect and mpack make of a file without running it: a clean error or an answer, no
  * byte read that is not there, and memory in proportion to the file.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a file is and holds (elf/image.h). Oracles: blobs that TVM's own tools cut out of
  * real libraries; libraries made here, of every machine a compiler is installed for, whose
  * blob and functions are known; GNU nm for symbols. */

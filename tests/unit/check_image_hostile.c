@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Files that are no libraries, and broken ones: a clean error with a place, or a correct
  * answer (elf/image.h) */
 #include "image_made.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* formats/kernels: device payloads that TVM wrote, and every layout from random values */
 #include "harness.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A new kind of module, as CONTRIBUTING describes it: one file with its codec, one row in
  * formats/kinds.c. What stands between the lines is that file; the row is written as in the table.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lib/launch: the language of parameters and expressions */
 #include <check.h>
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Objects through LLVM (llvm/llvm.h). nm, readelf and ld of binutils are the judges of ELF
  * objects; of the others the magic number, since binutils may not know them. */
 #include <check.h>

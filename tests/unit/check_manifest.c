@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a manifest becomes. The sentences of its errors: tests/cli/mpack/check-*. */
 #include <check.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Inputs of a call against what a model takes: each way to be wrong, and what is said of it. */
 #include "assert_error.h"
 #include "executor/check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* modules: who is asked for a function, in which order, how often; and who lets go of whom */
 #include "assert_error.h"
 #include "harness.h"

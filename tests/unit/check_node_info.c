@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What views say of code and tensors: figures against what ptxas -v printed, statistics
  * against numbers worked out by hand (view/node_info.h, view/stats.h) */
 #include "harness.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* .npy and .npz against files that NumPy wrote (tests/data/npy/make.py) */
 #include "harness.h"
 

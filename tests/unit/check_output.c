@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Outputs that appear whole or not at all (io/output.h) and range copies (io/copy.h). */
 #include <check.h>
 #include <dirent.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Packages against real blobs: each is taken apart with the readers of formats/, written as
  * a manifest with payload files, and must come back byte for byte. */
 #include "package_made.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* formats/payload: what TVM's payloads decode to, the parts they consist of, listings */
 #include "harness.h"
 

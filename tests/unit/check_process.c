@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Child processes (process/process.h): how they end, what they see, several of them. */
 #include <errno.h>
 #include <fcntl.h>

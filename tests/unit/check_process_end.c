@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Child processes (process/process.h, cleanup.h): their time, and what is left of them. */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* formats/ptx: texts of nvcc, of TVM, and the corners of the grammar */
 #include "robust.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every run of code is read once for one file, whoever asks: listing, --functions, JSON, --verify,
  * --size, --diff, --extract. The linker leads the calls of each reader here (Makefile), where they
  * are counted. */

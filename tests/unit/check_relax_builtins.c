@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The builtins of the Relax VM one by one, at their edges. What TVM 0.27 does in each case was found
  * by calling its own. */
 #include "assert_error.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The machine of the Relax VM: control flow, calls, plans and what byte code may not do. What its
  * builtins do: check_relax_builtins.c; whole models: tests/interop/test_relax_vm.py */
 #include "executor/plan/plan.h"

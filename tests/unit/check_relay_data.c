@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Data types and closures of the Relay VM */
 #include "relay_kernels.h"
 

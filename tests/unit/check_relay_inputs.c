@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What callers give to a program of the Relay VM: inputs by name and by place, values that become
  * tensors, memory that kernels cannot take, and constants that are bound after loading */
 #include "relay_made.h"

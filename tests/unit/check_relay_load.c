@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Executables of the Relay VM: what is refused when they are loaded, and that no byte code, however
  * broken, does more than fail */
 #include <pthread.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Executables that TVM 0.18 wrote: a library with its kernels, and byte code alone */
 #include "abi/layout.h"
 #include "executor/executor.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Dynamic shapes and several devices in the Relay VM */
 #include "relay_kernels.h"
 #include "skip.h"

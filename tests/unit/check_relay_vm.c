@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The machine of the Relay VM: plans, calls of kernels, control flow. Data types and closures:
  * check_relay_data.c; dynamic shapes and devices: check_relay_shapes.c; loading and broken byte code:
  * check_relay_load.c; inputs: check_relay_inputs.c; a whole model: check_relay_model.c */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Another blob in a finished library (elf/replace.h). The judges are the dynamic loader,
  * readelf, strip and objcopy. */
 #include <dlfcn.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What --run and --cases print: values, times, comparisons, TAP, JSON, JUnit XML (view/results.h,
  * view/cases.h). Whole documents against their schemas: tests/cli/minspect/run-json, cases-json. */
 #include "harness.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* device nodes of a tree: kernels called alone, tensors on devices, over and over, textures */
 #include "device_fake.h"
 #include "elf/image.h"

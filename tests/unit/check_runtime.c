@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* libraries in this process: several at a time, of all conventions, again and again; values both
  * ways; what a context may be. The modules are tests/modules, built beside this program. */
 #include <pthread.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Words of a command line (text/shell.h). The judge is sh: it must take each word back. */
 #include "text/shell.h"
 #include "workdir.h"

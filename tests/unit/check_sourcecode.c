@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* formats/sourcecode: texts of TVM's code generators, and what else the languages allow */
 #include "robust.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* formats/spirv: modules of spirv-as, which spirv-val accepts */
 #include "robust.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the launch functions of a standalone library call (launch/standalone/calls.c): look-up,
  * arguments in the width of the kernel, extents, errors. A driver of the test stands behind it. */
 #include <check.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* storages and tensors: views outlive what made them, offsets and strides, the sizes of classes */
 #include "assert_error.h"
 #include "device/device.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* formats/tar and formats/deflate against archives of GNU tools and of TVM */
 #include "archive_made.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* JSON building, escapes, phrases and tables */
 #include <check.h>
 #include <math.h>

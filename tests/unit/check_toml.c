@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* TOML as a tree with positions (toml/toml.h), against the toml-test corpus; mistakes by their place */
 #include <check.h>
 #include <ftw.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* formats/blob/path.c: the names of nodes */
 #include "harness.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Trees become manifests and files, and these the same blob (package/unpack.h): of every
  * real library at hand, and of trees made up at random in all three generations. */
 #include <check.h>

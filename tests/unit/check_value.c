@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Values and tensors: parsing what users type, filling, printing, comparing, files (lib/value) */
 #include <check.h>
 #include <math.h>

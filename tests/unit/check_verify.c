@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* minspect --verify: each check finds what it is for, and sound files pass (view/verify.h) */
 #include "verify_made.h"
 

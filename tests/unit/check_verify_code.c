@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* minspect --verify of device code that real tools made, whole and damaged (view/verify_code.c) */
 #include "verify_made.h"
 

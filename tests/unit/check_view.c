@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The views of a module tree: drawing, sizes, and that no damage to a blob can hurt them */
 #include "harness.h"
 #include "robust.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What minspect --devices says of devices that are made up (view/devices.h); real drivers are
  * asked in tests/cli/minspect/devices. */
 #include "harness.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* values from the child to its parent: all kinds come back, damaged replies are errors */
 #include <fcntl.h>
 

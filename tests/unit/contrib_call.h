@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* contrib_call.h - calls of the global functions of a runtime, with arguments made in place */
 #ifndef MPK_TESTS_UNIT_CONTRIB_CALL_H
 #define MPK_TESTS_UNIT_CONTRIB_CALL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* contributing.h - what CONTRIBUTING.md shows is what is compiled */
 #ifndef CONTRIBUTING_H
 #define CONTRIBUTING_H

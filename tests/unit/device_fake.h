@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* device_fake.h - the CUDA back end on the driver library of the tests */
 #ifndef MPK_TESTS_UNIT_DEVICE_FAKE_H
 #define MPK_TESTS_UNIT_DEVICE_FAKE_H

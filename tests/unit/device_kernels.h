@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* device_kernels.h - function tables of kernels made by hand, for the tests of devices */
 #ifndef MPK_TESTS_UNIT_DEVICE_KERNELS_H
 #define MPK_TESTS_UNIT_DEVICE_KERNELS_H

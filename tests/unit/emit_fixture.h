@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* emit_fixture.h - a directory of its own for each test of emit/, and files in it */
 #ifndef MPK_TESTS_EMIT_FIXTURE_H
 #define MPK_TESTS_EMIT_FIXTURE_H

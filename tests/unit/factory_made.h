@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* factory_made.h - models of executor factories, made in the test: a payload, and kernels in C
  *
  * A model is a tree of a factory and host code. The host code is no library but functions of the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* graph_made.h - small graphs: their JSON, and kernels that tests can look into */
 #ifndef MPK_TESTS_UNIT_GRAPH_MADE_H
 #define MPK_TESTS_UNIT_GRAPH_MADE_H

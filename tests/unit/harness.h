@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* harness.h - what the unit tests of the codecs share: fixtures, guard pages, random numbers
  *
  * Programs run in the repository's root. Everything here is for tests only and stops the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* image_made.h - libraries that the image tests compile themselves, so that blob and
  * functions are known */
 #ifndef MPK_TESTS_UNIT_IMAGE_MADE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* launch_runtime.h - what generated host code finds at run time, and a call of it
  *
  * The runtime writes down every call that the code makes of it and fails when told to; the call

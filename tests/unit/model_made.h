@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* model_made.h - models that a test wrote, loaded like the payload of a file, with kernels in C */
 #ifndef MPK_TESTS_UNIT_MODEL_MADE_H
 #define MPK_TESTS_UNIT_MODEL_MADE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* module_made.h - the modules of tests/modules, built beside the unit tests, and where they lie */
 #ifndef MPK_TESTS_UNIT_MODULE_MADE_H
 #define MPK_TESTS_UNIT_MODULE_MADE_H

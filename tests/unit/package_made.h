@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* package_made.h - a folder of files made by a test, and the package loaded from it */
 #ifndef MPK_TESTS_UNIT_PACKAGE_MADE_H
 #define MPK_TESTS_UNIT_PACKAGE_MADE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* process_made.h - children that tests run, and how to look at them */
 #ifndef MPK_TESTS_UNIT_PROCESS_MADE_H
 #define MPK_TESTS_UNIT_PROCESS_MADE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* relax_made.h - executables of the Relax VM, written by hand, with kernels in C
  *
  * A program is put together as the compiler would (functions, constants, instructions), encoded and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* relay_kernels.h - what programs of the Relay VM call in the tests of its machine, and one of them
  *
  * A test has one program, one model and one error at a time.

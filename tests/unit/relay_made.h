@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* relay_made.h - executables of the Relay VM, written by hand
  *
  * A program is put together as the compiler would (functions, constants, instructions), encoded and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* robust.h - what every reader of untrusted bytes must survive
  *
  * Inputs are handed to the reader from the end of a page that no readable page follows,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* skip.h - a test that cannot run here says why, and ends
  *
  * The runner counts these reports, one a test, so a test that skips does nothing after it.

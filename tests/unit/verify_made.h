@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* verify_made.h - what the tests of minspect --verify share: blobs made and their findings */
 #ifndef MPK_TESTS_UNIT_VERIFY_MADE_H
 #define MPK_TESTS_UNIT_VERIFY_MADE_H

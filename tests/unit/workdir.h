@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* workdir.h - a directory of its own for each test, as the working directory, and files in it */
 #ifndef MPK_TESTS_UNIT_WORKDIR_H
 #define MPK_TESTS_UNIT_WORKDIR_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* aot.h - models that were compiled ahead of time: AotExecutorFactory */
 #ifndef MPK_EXECUTOR_AOT_AOT_H
 #define MPK_EXECUTOR_AOT_AOT_H

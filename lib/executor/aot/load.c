@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "executor/aot/load.h"
 
 #include "base/num.h"

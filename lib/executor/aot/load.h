@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* load.h - a model compiled ahead of time as a program */
 #ifndef MPK_EXECUTOR_AOT_LOAD_H
 #define MPK_EXECUTOR_AOT_LOAD_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* metadata.h - what a library that was compiled ahead of time says about itself
  *
  * Its function get_c_metadata returns a pointer to structures in the library's own data (TVM 0.9 to

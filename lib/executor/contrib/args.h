@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* args.h - what global functions do with their arguments, and how they raise */
 #ifndef MPK_EXECUTOR_CONTRIB_ARGS_H
 #define MPK_EXECUTOR_CONTRIB_ARGS_H

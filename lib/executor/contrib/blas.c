@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* blas.c - products of matrices by plain loops
  *
  * Rows of the result are summed up in double precision, whatever the type. The innermost loop runs

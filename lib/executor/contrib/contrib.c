@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "executor/contrib/contrib.h"
 
 enum mpk_code mpk_contrib_add(struct mpk_runtime *runtime, struct mpk_error *err)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* contrib.h - global functions that compiled code calls for what no kernel was generated: sorting,
  * random numbers, matrix products (tvm.contrib.*)
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* order.h - elements in order: keys that compare as unsigned integers, whatever their type */
 #ifndef MPK_EXECUTOR_CONTRIB_ORDER_H
 #define MPK_EXECUTOR_CONTRIB_ORDER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* random.c - random numbers: SplitMix64, one stream a runtime */
 #include <inttypes.h>
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sort.c - lists along an axis of a tensor, sorted */
 #include <inttypes.h>
 #include <stdlib.h>

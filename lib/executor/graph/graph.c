@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "executor/graph/graph.h"
 
 #include "executor/graph/load.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* graph.h - models of the graph executor: GraphExecutorFactory, GraphRuntimeFactory */
 #ifndef MPK_EXECUTOR_GRAPH_GRAPH_H
 #define MPK_EXECUTOR_GRAPH_GRAPH_H

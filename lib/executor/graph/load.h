@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* load.h - a graph as a program */
 #ifndef MPK_EXECUTOR_GRAPH_LOAD_H
 #define MPK_EXECUTOR_GRAPH_LOAD_H

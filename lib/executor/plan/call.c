@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* call.c - a call by its plan, or by its byte code with somebody taking notes */
 #include <stdlib.h>
 

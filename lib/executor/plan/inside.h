@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* inside.h - the inside of plans; for plan.c, record.c and run.c */
 #ifndef MPK_EXECUTOR_PLAN_INSIDE_H
 #define MPK_EXECUTOR_PLAN_INSIDE_H

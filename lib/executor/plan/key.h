@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* key.h - what a plan depends on, as words that are compared; for the files of this folder */
 #ifndef MPK_EXECUTOR_PLAN_KEY_H
 #define MPK_EXECUTOR_PLAN_KEY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* origin.h - where the storages of a recorded call came from; for record.c
  *
  * Storages are told apart by their address. One that was freed and given out again is a new one,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* plan.c - the plans of one machine: by key, and the slots that they share */
 #include "executor/plan/inside.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* plan.h - a call whose shapes are known is an array of kernel calls
  *
  * Byte code of a model is almost always a straight line whose every shape follows from the shapes

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* record.c - from the run of a call to a plan
  *
  * Every tensor that a kernel is given is followed to its storage, and that to its origin. A tensor

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run.c - a call by its plan: patch addresses, call kernels */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* annotation.c - a small reader of the types that TVMScript prints: R.Tensor, R.Tuple, R.Shape, R.Prim */
 #include "executor/relax/annotation.h"
 

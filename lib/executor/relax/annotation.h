@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* annotation.h - the types that the compiler wrote into the texts of its checks
  *
  * Checks of parameters and results carry a text for their messages, such as

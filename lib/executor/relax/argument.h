@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* argument.h - what the builtins do with their arguments, and how they raise */
 #ifndef MPK_EXECUTOR_RELAX_ARGUMENT_H
 #define MPK_EXECUTOR_RELAX_ARGUMENT_H

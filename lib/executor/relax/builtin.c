@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* builtin.c - the table of all builtins */
 #include "executor/relax/builtin.h"
 

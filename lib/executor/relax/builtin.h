@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* builtin.h - the functions that byte code of the Relax VM calls by name
  *
  * Each is a function of values like any other; those that take the machine have it as their first

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* closure.c - builtins that make and call functions */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "executor/relax/compiled.h"
 
 #include "abi/any_list.h"

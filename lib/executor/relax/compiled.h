@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* compiled.h - functions of exec_mode="compiled": byte code that became code of the library
  *
  * Such a function works on lists of values that only the functions of abi/any_list.h look into, and

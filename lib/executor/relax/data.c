@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* data.c - builtins that look at the content of tensors */
 #include <string.h>
 

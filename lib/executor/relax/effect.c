@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "executor/relax/effect.h"
 
 #include "executor/plan/plan.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* effect.h - what a builtin did in a call that is recorded (plan/plan.h) */
 #ifndef MPK_EXECUTOR_RELAX_EFFECT_H
 #define MPK_EXECUTOR_RELAX_EFFECT_H

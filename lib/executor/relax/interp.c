@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* interp.c - runs byte code, step by step
  *
  * Nothing is looked up here, and no index is checked: program.c did that. Calls within byte code

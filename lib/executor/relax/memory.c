@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* memory.c - builtins for storages, tensors in them, and tuples */
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* program.c - from the payload of an executable to steps that can be run without a look-up */
 #include "executor/relax/program.h"
 

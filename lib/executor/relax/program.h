@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* program.h - an executable of the Relax VM, decoded once for running
  *
  * Byte code becomes an array of small structures: operands are checked, callees are resolved to

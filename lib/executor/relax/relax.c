@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* relax.c - an executable's node as a module */
 #include "executor/relax/relax.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* relax.h - models of the Relax VM: relax.VMExecutable, relax.Executable */
 #ifndef MPK_EXECUTOR_RELAX_RELAX_H
 #define MPK_EXECUTOR_RELAX_RELAX_H

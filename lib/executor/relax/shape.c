@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* shape.c - builtins that check types and shapes and compute with extents
  *
  * Symbolic extents live in a heap, an int64 tensor in host memory, one a call of a function with

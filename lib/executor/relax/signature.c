@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* signature.c - byte code read for its types
  *
  * One pass over a function's instructions, with a type for each register: the checks at the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* typing.c - operands of byte code with their types, and symbolic extents with their names */
 #include "executor/relax/typing.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* typing.h - types of registers while byte code is read for its signatures; for the files beside it */
 #ifndef MPK_EXECUTOR_RELAX_TYPING_H
 #define MPK_EXECUTOR_RELAX_TYPING_H

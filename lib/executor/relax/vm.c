@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* vm.c - machines: devices, constants, and the entries of the function table as values */
 #include "executor/relax/vm.h"
 

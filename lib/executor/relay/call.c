@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* call.c - calls of a machine from outside: arguments, then a plan or the byte code */
 #include <stdlib.h>
 

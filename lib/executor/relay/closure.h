@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* closure.h - functions of a program as values: those a caller looks up, and closures */
 #ifndef MPK_EXECUTOR_RELAY_CLOSURE_H
 #define MPK_EXECUTOR_RELAY_CLOSURE_H

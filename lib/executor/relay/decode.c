@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* decode.c - from instructions to steps
  *
  * mpk_relay_check made sure of registers, constants, packed functions and jumps. What it leaves is

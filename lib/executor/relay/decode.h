@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* decode.h - from instructions to steps; for program.c */
 #ifndef MPK_EXECUTOR_RELAY_DECODE_H
 #define MPK_EXECUTOR_RELAY_DECODE_H

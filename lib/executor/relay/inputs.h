@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* inputs.h - from the arguments of a caller to those that byte code takes */
 #ifndef MPK_EXECUTOR_RELAY_INPUTS_H
 #define MPK_EXECUTOR_RELAY_INPUTS_H

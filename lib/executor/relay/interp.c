@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* interp.c - the loop over steps, and the steps that move between them
  *
  * Nothing is looked up here, and no index is checked: decode.c did that. Calls keep their frames in

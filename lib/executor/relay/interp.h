@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* interp.h - runs byte code, step by step */
 #ifndef MPK_EXECUTOR_RELAY_INTERP_H
 #define MPK_EXECUTOR_RELAY_INTERP_H

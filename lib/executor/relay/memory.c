@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* memory.c - instructions that make storages, tensors in them, and copies */
 #include <inttypes.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ops.h - instructions that make a value: for the loop in interp.c */
 #ifndef MPK_EXECUTOR_RELAY_OPS_H
 #define MPK_EXECUTOR_RELAY_OPS_H

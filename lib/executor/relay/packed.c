@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* packed.c - calls of kernels, and what a recorder is told of them
  *
  * Relay computes shapes with compiled functions, as it computes everything: from the shape of an

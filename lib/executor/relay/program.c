@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* program.c - a program's life, what it calls by name, and what is missing of it */
 #include "executor/relay/program.h"
 

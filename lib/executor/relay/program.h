@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* program.h - an executable of the Relay VM, decoded once for running
  *
  * Instructions become an array of small structures: registers, functions, devices and jumps are

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* relay.c - an executable's node as a module */
 #include "executor/relay/relay.h"
 

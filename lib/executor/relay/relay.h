@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* relay.h - models of the Relay VM, TVM 0.8 - 0.19: VMExecutable */
 #ifndef MPK_EXECUTOR_RELAY_RELAY_H
 #define MPK_EXECUTOR_RELAY_RELAY_H

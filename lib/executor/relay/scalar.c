@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* scalar.c - what byte code reads of tensors: conditions, sizes, shapes */
 #include <inttypes.h>
 #include <stdarg.h>

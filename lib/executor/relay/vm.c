@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* vm.c - machines: their devices and constants */
 #include "executor/relay/vm.h"
 

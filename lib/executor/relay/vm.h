@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* vm.h - a machine: a program with its devices, constants and registers
  *
  * One machine runs one call at a time; calls of several threads wait for each other. Machines of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* machine.h - a program with the memory of its tensors on the devices it runs on
  *
  * The arguments of every call are laid out once; a run patches the addresses of what came from

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* model.h - a factory's node as a module: one function, which runs the model
  *
  * The loaders of graph and AOT executors differ in how a factory becomes a program; the rest is here.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* program.h - a model whose tensors and memory are laid out before it runs
  *
  * Graph and AOT executors are such: their files say which storages there are, which tensors lie in

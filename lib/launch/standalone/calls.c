@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* calls.c - what the launch functions call
  *
  * They speak to a runtime's functions in every other library; here these take their parts, with

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cuda.c - kernels through the CUDA driver, in the primary context of the device */
 #include <dlfcn.h>
 #include <stdlib.h>

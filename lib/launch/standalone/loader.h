@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loader.h - the part of a standalone library that finds a driver and runs its kernels
  *
  * Two compilers see these files. The project's own build compiles each like any other, so that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* opencl.c - kernels through OpenCL; each device has one queue, which is in order */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* shared.c - errors in the library's convention, and drivers opened at first use */
 #include <dlfcn.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The backend functions that compiled code of every generation imports by name. */
 #include "runtime/stub/export.h"
 

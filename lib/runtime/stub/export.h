@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* export.h - what every runtime stub has: exported names and its table */
 #ifndef MPK_RUNTIME_STUB_EXPORT_H
 #define MPK_RUNTIME_STUB_EXPORT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The part of tvm-ffi's C API that compiled code (not C++ code) imports by name. */
 #include "runtime/stub/export.h"
 

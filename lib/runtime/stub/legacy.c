@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The C API of TVM up to 0.20 that compiled code imports by name. */
 #include "runtime/stub/export.h"
 

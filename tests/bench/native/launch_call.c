@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* launch_call LIBRARY - what the host part of a launch function costs
  *
  * Calls `saxpy` of tests/data/launch/opencl.toml with a runtime that does nothing: what is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* model_step STUBS LIBRARY FUNCTION STEPS LENGTHS EXTENT... - what a step of a model costs here
  *
  * Loads LIBRARY and calls FUNCTION with one float32 tensor of the EXTENTs; `n` among them stands

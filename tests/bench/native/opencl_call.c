@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* opencl_call - what one kernel call costs through the OpenCL API alone
  *
  * The yardstick for `minspect --run KERNEL --repeat`: the kernel, arguments and extents of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tvm_step LIBTVM_FFI LIBTVM_RUNTIME LIBRARY FUNCTION STEPS LENGTHS EXTENT... - the same step in TVM
  *
  * TVM's own machine, called through the C API of tvm-ffi in the loop of model_step.c: no Python

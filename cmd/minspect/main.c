@@ -57,6 +57,7 @@ static const struct {
 	{ "grid", { "run" } },
 	{ "block", { "run" } },
 	{ "shared", { "run" } },
+	{ "params", { "run", "cases" } },
 	{ "device", { "run", "cases" } },
 	{ "atol", { "run", "cases" } },
 	{ "rtol", { "run", "cases" } },

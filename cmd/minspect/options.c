@@ -29,6 +29,8 @@ static const struct mpk_option options[] = {
 	{ 0, "output", MPK_OPT_LIST, "[N=]@F.npy", "save a result", &O.outputs },
 	{ 0, "device", MPK_OPT_TEXT, "DEV[:N]", "where tensors live: cpu, opencl or cuda",
 	  &O.device },
+	{ 0, "params", MPK_OPT_TEXT, "FILE", "inputs of a model by name: .params or .npz",
+	  &O.params },
 	{ 0, "digest", MPK_OPT_TEXT, "NAME", "with --extract: xxh128 (default), sha256 or none",
 	  &O.digest },
 	{ 0, "budget", MPK_OPT_TEXT, "SIZE", "with --size: status 1 when FILE is larger",

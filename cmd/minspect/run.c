@@ -8,6 +8,7 @@
 #include "base/num.h"
 #include "common/diag.h"
 #include "text/escape.h"
+#include "value/param_file.h"
 #include "value/parse.h"
 
 /* --- the command line --------------------------------------------------------------- */
@@ -132,6 +133,8 @@ enum mpk_code run_request_parse(const struct minspect_options *o, struct run_req
 	MPK_TRY(run_device_parse(o, &out->device, err));
 	MPK_TRY(parse_saves(o, out, err));
 	MPK_TRY(parse_arguments(o, out, err));
+	if (o->params)
+		MPK_TRY(mpk_param_file_open(o->params, &out->params, err));
 	return parse_expects(o, out, err);
 }
 
@@ -141,6 +144,7 @@ void run_request_fini(struct run_request *r)
 		mpk_value_drop(&r->args[i]);
 	for (size_t i = 0; i < r->expect_count; i++)
 		mpk_value_drop(&r->expects[i].value);
+	mpk_param_file_drop(r->params);
 	free(r->args);
 	free(r->is_out);
 	free(r->names);
@@ -180,6 +184,7 @@ static enum mpk_code call(const struct minspect_options *o, const struct run_req
 		.names = r->names,
 		.is_out = r->is_out,
 		.arg_count = r->arg_count,
+		.params = r->params,
 		.warmup = r->warmup,
 		.repeat = r->repeat,
 	};

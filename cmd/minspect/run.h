@@ -32,6 +32,7 @@ struct run_request {
 	struct mpk_span *names; /* of each argument; views of the command line */
 	bool *is_out;
 	size_t arg_count;
+	struct mpk_param_file *params; /* --params; NULL: not given */
 	struct mpk_expect *expects;
 	size_t expect_count;
 	struct run_save {

@@ -13,12 +13,18 @@
 #include "session/result.h"
 #include "value/value.h"
 
+struct mpk_param_file; /* value/param_file.h */
+
 struct mpk_call {
 	const char *function;
 	const struct mpk_value *args; /* outputs made by mpk_value_parse_out */
 	const struct mpk_span *names; /* of each argument, empty: by position; NULL: none */
 	const bool *is_out;           /* arg_count; which arguments are results */
 	size_t arg_count;
+	struct mpk_param_file *params; /* inputs by name, where the call itself has none of that
+					* name; NULL: none */
+	bool params_for_models; /* params are left aside when the function is no model; else that
+				 * is a mistake */
 	struct mpk_dldevice device; /* where tensors live; type 0: nobody said, the CPU or
 				       * what the kernel is for */
 	const struct mpk_kernel_extents *kernel; /* function is a kernel of the tree, called
@@ -36,7 +42,7 @@ enum mpk_code mpk_call_choose_device(const struct mpk_library_options *library,
 /* mpk_call_run - load the library in a child process and call the function there
  * For a kernel only library->tree is used.
  * Returns  MPK_OK; all that mpk_kernel_set_find, mpk_library_open, mpk_library_find,
- *          mpk_function_call and mpk_child_run say. Nothing of the library is executed in
+ *          mpk_params_choose, mpk_param_file_tensor, mpk_function_call and mpk_child_run say. Nothing of the library is executed in
  *          this process. */
 enum mpk_code mpk_call_run(const struct mpk_library_options *library, const struct mpk_call *call,
 			   double timeout, struct mpk_call_result *out,

@@ -8,6 +8,8 @@
 #include "runtime/devices.h"
 #include "runtime/kernels.h"
 #include "runtime/library.h"
+#include "session/params.h"
+#include "value/param_file.h"
 
 /* What lives from the first call to the last, and what belongs to the current one.
  * Zero-initialised. */
@@ -21,7 +23,10 @@ struct session {
 	const struct mpk_call *call;
 	struct mpk_function *function;
 	struct mpk_dldevice where; /* of the tensors */
-	struct mpk_value *args;    /* call->arg_count */
+	struct mpk_value *args;    /* the call's, then those of its file of parameters */
+	struct mpk_span *names;    /* of args; NULL: none has one */
+	size_t arg_count;
+	const struct mpk_param_file *bound; /* whose late-bound constants executables have */
 };
 
 static struct mpk_devices *devices_of(const struct session *s)
@@ -31,11 +36,14 @@ static struct mpk_devices *devices_of(const struct session *s)
 
 static void end_call(struct session *s)
 {
-	for (size_t i = 0; s->args && i < s->call->arg_count; i++)
+	for (size_t i = 0; s->args && i < s->arg_count; i++)
 		mpk_value_drop(&s->args[i]);
 	free(s->args);
+	free(s->names);
 	mpk_function_drop(s->function);
 	s->args = NULL;
+	s->names = NULL;
+	s->arg_count = 0;
 	s->function = NULL;
 }
 
@@ -69,6 +77,22 @@ static enum mpk_code need_library(struct session *s, struct mpk_error *err)
 	return mpk_failed(err->code);
 }
 
+/* Constants that the library leaves to a file; before a function of it is looked up. */
+static enum mpk_code bind_late(struct session *s, struct mpk_error *err)
+{
+	struct mpk_module **modules;
+	size_t count;
+	enum mpk_code code;
+
+	if (!s->call->params || s->call->params == s->bound)
+		return MPK_OK;
+	MPK_TRY(mpk_library_modules(s->library, &modules, &count, err));
+	code = mpk_params_bind_late(s->call->params, modules, count, err);
+	free(modules);
+	s->bound = s->call->params;
+	return code;
+}
+
 static enum mpk_code open_function(struct session *s, struct mpk_error *err)
 {
 	struct mpk_dldevice where = s->call->device;
@@ -77,6 +101,7 @@ static enum mpk_code open_function(struct session *s, struct mpk_error *err)
 		where.type = MPK_DL_CPU;
 	MPK_TRY(need_library(s, err));
 	MPK_TRY(mpk_runtime_set_devices(s->runtime, &where, 1, err));
+	MPK_TRY(bind_late(s, err));
 	MPK_TRY(mpk_library_find(s->library, s->call->function, &s->function, err));
 	s->where = s->call->device;
 	return MPK_OK;
@@ -101,13 +126,35 @@ static enum mpk_code open_kernel(struct session *s, const struct mpk_tree *tree,
 	return MPK_OK;
 }
 
-static enum mpk_code send_args(struct session *s, struct mpk_error *err)
+static enum mpk_code send_param(struct session *s, const struct mpk_param_choice *p,
+				struct mpk_error *err)
+{
+	struct mpk_tensor *t;
+	enum mpk_code code;
+
+	MPK_TRY(mpk_param_file_tensor(s->call->params, p->index, mpk_dldevice_is_host(s->where), &t,
+				      err));
+	code = mpk_devices_send(devices_of(s), t, s->where, &s->args[s->arg_count].tensor, err);
+	mpk_tensor_drop(t);
+	MPK_TRY(code);
+	s->args[s->arg_count].kind = MPK_VALUE_TENSOR;
+	s->names[s->arg_count++] = p->name;
+	return MPK_OK;
+}
+
+/* The call's arguments, and room for as many more. */
+static enum mpk_code send_args(struct session *s, size_t more, struct mpk_error *err)
 {
 	const struct mpk_call *call = s->call;
+	size_t room = call->arg_count + more + 1;
 
-	s->args = calloc(call->arg_count + 1, sizeof *s->args);
-	MPK_TRY_ALLOC(s->args, err);
+	s->args = calloc(room, sizeof *s->args);
+	s->names = call->names || more ? calloc(room, sizeof *s->names) : NULL;
+	MPK_TRY_ALLOC(s->args && (s->names || !(call->names || more)), err);
+	s->arg_count = call->arg_count;
 	for (size_t i = 0; i < call->arg_count; i++) {
+		if (call->names)
+			s->names[i] = call->names[i];
 		if (call->args[i].kind != MPK_VALUE_TENSOR) {
 			s->args[i] = mpk_value_hold(call->args[i]);
 			continue;
@@ -119,6 +166,22 @@ static enum mpk_code send_args(struct session *s, struct mpk_error *err)
 	return MPK_OK;
 }
 
+static enum mpk_code send_all(struct session *s, struct mpk_error *err)
+{
+	struct mpk_param_choice *chosen;
+	enum mpk_code code;
+	size_t count;
+
+	if (!s->call->params || (!s->function->signature && s->call->params_for_models))
+		return send_args(s, 0, err);
+	MPK_TRY(mpk_params_choose(s->call, s->function->signature, &chosen, &count, err));
+	code = send_args(s, count, err);
+	for (size_t i = 0; i < count && code == MPK_OK; i++)
+		code = send_param(s, &chosen[i], err);
+	free(chosen);
+	return code;
+}
+
 static enum mpk_code begin_call(struct session *s, struct mpk_error *err)
 {
 	if (s->call->kernel)
@@ -128,7 +191,7 @@ static enum mpk_code begin_call(struct session *s, struct mpk_error *err)
 	if (s->where.type == 0)
 		s->where.type = MPK_DL_CPU;
 	MPK_TRY(mpk_devices_use(devices_of(s), s->where, err));
-	return send_args(s, err);
+	return send_all(s, err);
 }
 
 /* --- calling ------------------------------------------------------------------------ */
@@ -144,7 +207,7 @@ double mpk_session_clock(void)
 /* A call ends when what it started on devices has ended. */
 static enum mpk_code call_once(struct session *s, struct mpk_value *result, struct mpk_error *err)
 {
-	struct mpk_args args = { s->args, s->call->names, s->call->arg_count };
+	struct mpk_args args = { s->args, s->names, s->arg_count };
 	enum mpk_code rc = mpk_function_call(s->function, &args, result, err);
 
 	if (rc == MPK_OK)

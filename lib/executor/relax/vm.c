@@ -232,6 +232,7 @@ static enum mpk_code bind(struct mpk_relax_vm *vm, size_t index, struct mpk_func
 		.call = call_bound,
 		.destroy = destroy_bound,
 		.takes_names = true,
+		.signature = vm->program->callees[index].signature,
 	};
 	b->vm = mpk_relax_vm_hold(vm);
 	b->index = index;

@@ -4,9 +4,12 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/num.h"
 #include "common/diag.h"
+#include "common/interrupt.h"
+#include "io/directory.h"
 #include "text/escape.h"
 #include "value/param_file.h"
 #include "value/parse.h"
@@ -174,8 +177,8 @@ enum mpk_code run_library_fill(const struct minspect_options *o, struct minspect
 }
 
 static enum mpk_code call(const struct minspect_options *o, const struct run_request *r,
-			  struct minspect_file *file, struct mpk_call_result *result,
-			  struct mpk_error *err)
+			  const struct mpk_directory *dump, struct minspect_file *file,
+			  struct mpk_call_result *result, struct mpk_error *err)
 {
 	struct mpk_library_options library;
 	struct mpk_call call = {
@@ -185,6 +188,15 @@ static enum mpk_code call(const struct minspect_options *o, const struct run_req
 		.is_out = r->is_out,
 		.arg_count = r->arg_count,
 		.params = r->params,
+		.watch = {
+			.profiles = o->profile != NULL,
+			.keeps_events = o->profile && o->profile[0],
+			.traces = o->trace,
+			.trace_fd = STDERR_FILENO,
+			.dump = dump,
+			.compare = o->compare,
+			.tolerance = r->tolerance,
+		},
 		.warmup = r->warmup,
 		.repeat = r->repeat,
 	};
@@ -192,6 +204,20 @@ static enum mpk_code call(const struct minspect_options *o, const struct run_req
 	MPK_TRY(run_library_fill(o, file, &library, err));
 	MPK_TRY(run_device_fill(&r->device, &library, &call, err));
 	return mpk_call_run(&library, &call, r->timeout, result, err);
+}
+
+/* The directory of a dump appears when all of it is there. */
+static enum mpk_code call_and_dump(const struct minspect_options *o, const struct run_request *r,
+				   struct minspect_file *file, struct mpk_call_result *result,
+				   struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_directory_abandon) struct mpk_directory d = { 0 };
+
+	if (!o->dump)
+		return call(o, r, NULL, file, result, err);
+	MPK_TRY(mpk_directory_open(o->dump, &d, err));
+	MPK_TRY(call(o, r, &d, file, result, err));
+	return mpk_directory_commit(&d, err);
 }
 
 static enum mpk_code run(const struct minspect_options *o, struct run_request *r,
@@ -203,7 +229,7 @@ static enum mpk_code run(const struct minspect_options *o, struct run_request *r
 	MPK_TRY(run_request_parse(o, r, err));
 	rc = run_file_open("run", o->files[0], &file, err);
 	if (rc == MPK_OK)
-		rc = call(o, r, &file, result, err);
+		rc = call_and_dump(o, r, &file, result, err);
 	if (rc != MPK_OK)
 		mpk_error_at_file(err, o->files[0]);
 	minspect_file_close(&file);
@@ -219,7 +245,12 @@ int minspect_run(const struct minspect_options *o)
 
 	if (o->file_count != 1)
 		return mpk_diag_usage("--run takes one file, not %zu", o->file_count);
-	if (run(o, &request, &result, &err) == MPK_OK)
+	if (o->dump)
+		mpk_interrupt_catch();
+	enum mpk_code code = run(o, &request, &result, &err);
+
+	mpk_interrupt_raise();
+	if (code == MPK_OK)
 		status = run_report(o, &request, &result);
 	else
 		status = run_report_error(o, &err);

@@ -39,6 +39,15 @@ struct run {
 	int subreaper;                 /* likewise */
 };
 
+static volatile sig_atomic_t stopped;
+
+/* Whoever waits for children waits for this signal. */
+void mpk_process_stop(void)
+{
+	stopped = 1;
+	(void)kill(getpid(), SIGCHLD);
+}
+
 bool mpk_process_succeeded(const struct mpk_process_end *end)
 {
 	return (end->how == MPK_PROCESS_RETURNED && end->error.code == MPK_OK) ||
@@ -163,7 +172,7 @@ static int64_t look(struct run *r)
 		int64_t deadline = slot->self->deadline;
 		int64_t left = deadline ? deadline - mpk_process_clock() : sleep;
 
-		if (left <= 0)
+		if (left <= 0 || stopped)
 			finish(r, slot, true);
 		else if (left < sleep)
 			sleep = left;

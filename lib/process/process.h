@@ -82,6 +82,10 @@ struct mpk_process_end {
 enum mpk_code mpk_process_run(const struct mpk_process *list, size_t count, unsigned parallel,
 			      struct mpk_process_end *ends, struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_process_stop - kill the children that run, and those started later: they count as late
+ * For handlers of signals that end this program: async-signal-safe. */
+void mpk_process_stop(void);
+
 /* mpk_process_succeeded - whether it exited with 0 or returned MPK_OK */
 bool mpk_process_succeeded(const struct mpk_process_end *end);
 

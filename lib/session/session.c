@@ -9,6 +9,8 @@
 #include "runtime/kernels.h"
 #include "runtime/library.h"
 #include "session/params.h"
+#include "session/watch.h"
+#include "text/escape.h"
 #include "value/param_file.h"
 
 /* What lives from the first call to the last, and what belongs to the current one.
@@ -182,12 +184,22 @@ static enum mpk_code send_all(struct session *s, struct mpk_error *err)
 	return code;
 }
 
+static enum mpk_code check_watch(const struct session *s, struct mpk_error *err)
+{
+	if (s->function->signature || !mpk_watch_is_asked(&s->call->watch))
+		return MPK_OK;
+	return mpk_fail(err, MPK_E_USAGE,
+			"'%s' is no model: there are no operators in it that could be seen",
+			MPK_QUOTE(mpk_span_str(s->call->function)));
+}
+
 static enum mpk_code begin_call(struct session *s, struct mpk_error *err)
 {
 	if (s->call->kernel)
 		MPK_TRY(open_kernel(s, s->work->library.tree, err));
 	else
 		MPK_TRY(open_function(s, err));
+	MPK_TRY(check_watch(s, err));
 	if (s->where.type == 0)
 		s->where.type = MPK_DL_CPU;
 	MPK_TRY(mpk_devices_use(devices_of(s), s->where, err));
@@ -216,18 +228,23 @@ static enum mpk_code call_once(struct session *s, struct mpk_value *result, stru
 	return rc;
 }
 
-static enum mpk_code call_all(struct session *s, double *seconds, struct mpk_value *result,
-			      struct mpk_error *err)
+static enum mpk_code call_all(struct session *s, struct mpk_watchers *watchers, double *seconds,
+			      struct mpk_value *result, struct mpk_error *err)
 {
 	const struct mpk_call *call = s->call;
+	bool watched = mpk_watch_is_asked(&call->watch);
 
 	for (unsigned i = 0; i < call->warmup + call->repeat; i++) {
 		mpk_value_drop(result);
+		if (watched)
+			mpk_runtime_set_observers(s->runtime, mpk_watchers_of(watchers, i));
 
 		double start = mpk_session_clock();
 		MPK_TRY(call_once(s, result, err));
-		if (i >= call->warmup)
-			seconds[i - call->warmup] = mpk_session_clock() - start;
+		if (i < call->warmup)
+			continue;
+		seconds[i - call->warmup] = mpk_session_clock() - start;
+		mpk_watchers_timed(watchers, seconds[i - call->warmup]);
 	}
 	return MPK_OK;
 }
@@ -280,13 +297,17 @@ static enum mpk_code fetch_value(struct session *s, struct mpk_value *v, unsigne
 
 static enum mpk_code call_and_reply(struct session *s, struct mpk_wire *wire, struct mpk_error *err)
 {
+	MPK_CLEANUP(mpk_watchers_fini) struct mpk_watchers watchers = { 0 };
 	MPK_CLEANUP(mpk_value_drop) struct mpk_value result = { 0 };
 	size_t bytes = s->call->repeat * sizeof(double);
 	double *seconds = calloc(s->call->repeat, sizeof *seconds);
 	enum mpk_code rc;
 
 	MPK_TRY_ALLOC(seconds, err);
-	rc = call_all(s, seconds, &result, err);
+	rc = mpk_watchers_init(&watchers, s->call, devices_of(s), err);
+	if (rc == MPK_OK)
+		rc = call_all(s, &watchers, seconds, &result, err);
+	mpk_runtime_set_observers(s->runtime, NULL);
 	if (rc == MPK_OK)
 		rc = fetch_outputs(s, err);
 	if (rc == MPK_OK)
@@ -295,6 +316,8 @@ static enum mpk_code call_and_reply(struct session *s, struct mpk_wire *wire, st
 		rc = mpk_wire_put(wire, mpk_span_of(seconds, bytes), err);
 	if (rc == MPK_OK)
 		rc = mpk_wire_put_value(wire, &result, err);
+	if (rc == MPK_OK)
+		rc = mpk_watchers_reply(&watchers, wire, err);
 	free(seconds);
 	return rc;
 }

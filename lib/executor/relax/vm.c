@@ -109,6 +109,7 @@ void mpk_relax_vm_drop(struct mpk_relax_vm *vm)
 		mpk_value_drop(&vm->constants[i]);
 	free(vm->constants);
 	free(vm->stack);
+	free(vm->fresh.items);
 	free(vm->frames);
 	(void)pthread_mutex_destroy(&vm->lock);
 	mpk_relax_program_drop(vm->program);

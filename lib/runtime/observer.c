@@ -63,6 +63,8 @@ struct mpk_dldevice mpk_operator_device(const struct mpk_operator *op,
 {
 	struct mpk_dldevice device = { MPK_DL_CPU, 0 };
 
+	if (op->kind == MPK_OPERATOR_BUILTIN)
+		return device;
 	for (size_t i = 0; i < op->count; i++)
 		if (on_device(&op->operands[i].value, &device))
 			return device;

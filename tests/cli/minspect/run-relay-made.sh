@@ -84,3 +84,6 @@ out += struct.pack('<QQiiiBBHqq', 0xDD5E40F096B4A13F, 0, 1, 0, 1, 2, 32, 1, 2, 8
 open('weight.params', 'wb').write(out)
 "
 minspect --run late made.so --params weight.params --input 1xf32=1
+
+# each instruction: recursion, a condition, tuples of tuples
+minspect --run main made.so --input '[]i64=1' --input 2xf32=1,2 --trace 2>&1

@@ -127,7 +127,7 @@ START_TEST(large_tensors_are_not_copied)
 	b = tensor("w", true); /* of this file no tensor is aligned */
 	ck_assert_ptr_ne(mpk_dltensor_data(&a->dl), mpk_dltensor_data(&b->dl));
 	((float *)mpk_dltensor_data(&b->dl))[0] = 1;
-	ck_assert_double_eq((double)((float *)mpk_dltensor_data(&a->dl))[0], 0);
+	ck_assert_mem_eq(mpk_dltensor_data(&a->dl), zeros, sizeof zeros[0]); /* at any address */
 	mpk_tensor_drop(a);
 	mpk_tensor_drop(b);
 	mpk_param_file_drop(file);

@@ -4,6 +4,7 @@
 
 #include "common/diag.h"
 #include "common/libexec.h"
+#include "common/progress.h"
 #include "minspect/document.h"
 #include "minspect/run.h"
 #include "view/cases.h"
@@ -74,6 +75,7 @@ static enum mpk_code call_all(const struct minspect_options *o, const struct mpk
 		rc = run_library_fill(o, &file, &library, err);
 	if (rc == MPK_OK)
 		rc = mpk_cases_run(&library, cases, outcomes, err);
+	mpk_progress_end();
 	if (rc != MPK_OK)
 		mpk_error_at_file(err, o->files[0]);
 	return rc;

@@ -9,6 +9,7 @@
 #include "base/num.h"
 #include "common/diag.h"
 #include "common/interrupt.h"
+#include "common/progress.h"
 #include "io/directory.h"
 #include "text/escape.h"
 #include "value/param_file.h"
@@ -165,6 +166,21 @@ enum mpk_code run_file_open(const char *action, const char *name, struct minspec
 	return minspect_file_open(name, file, err);
 }
 
+/* A line while the library, its parameters and constants are loaded: constants when they are first
+ * used, which is in the first call. */
+static void show_load(void *user, const struct mpk_child_state *state)
+{
+	static uint64_t before;
+	bool loads = state->phase == MPK_CHILD_LOADING || state->loaded != before;
+
+	(void)user;
+	before = state->loaded;
+	if (loads)
+		mpk_progress_show("loading", state->loaded, state->to_load);
+	else
+		mpk_progress_end();
+}
+
 enum mpk_code run_library_fill(const struct minspect_options *o, struct minspect_file *file,
 			       struct mpk_library_options *out, struct mpk_error *err)
 {
@@ -172,6 +188,8 @@ enum mpk_code run_library_fill(const struct minspect_options *o, struct minspect
 		.path = file->name,
 		.image = &file->image,
 		.tree = file->image.has_blob ? &file->tree : NULL,
+		/* a trace has the terminal for itself */
+		.watch = o->trace ? NULL : show_load,
 	};
 	return run_runtime_fill(o, &file->arena, &out->runtime, err);
 }
@@ -203,7 +221,10 @@ static enum mpk_code call(const struct minspect_options *o, const struct run_req
 
 	MPK_TRY(run_library_fill(o, file, &library, err));
 	MPK_TRY(run_device_fill(&r->device, &library, &call, err));
-	return mpk_call_run(&library, &call, r->timeout, result, err);
+	enum mpk_code code = mpk_call_run(&library, &call, r->timeout, result, err);
+
+	mpk_progress_end();
+	return code;
 }
 
 /* The directory of a dump appears when all of it is there. */

@@ -17,7 +17,7 @@
 #include "process/fork.h"
 #include "process/orphans.h"
 
-static const int64_t NANO = 1000000000;
+static const int64_t NANO = 1000000000, TICK = 100000000;
 
 /* A child that runs. */
 struct running {
@@ -155,7 +155,8 @@ static bool has_ended(pid_t pid)
 	       info.si_pid == pid;
 }
 
-/* Takes those that have ended or are late; nanoseconds until the next one is late. */
+/* Takes those that have ended or are late, and lets the others tick; nanoseconds until the next one
+ * is late or ticks. */
 static int64_t look(struct run *r)
 {
 	int64_t sleep = 3600 * NANO;
@@ -172,10 +173,15 @@ static int64_t look(struct run *r)
 		int64_t deadline = slot->self->deadline;
 		int64_t left = deadline ? deadline - mpk_process_clock() : sleep;
 
-		if (left <= 0 || stopped)
+		if (left <= 0 || stopped) {
 			finish(r, slot, true);
-		else if (left < sleep)
-			sleep = left;
+			continue;
+		}
+		sleep = left < sleep ? left : sleep;
+		if (!r->list[slot->index].tick)
+			continue;
+		r->list[slot->index].tick(r->list[slot->index].data);
+		sleep = TICK < sleep ? TICK : sleep;
 	}
 	return sleep;
 }

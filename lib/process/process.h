@@ -41,7 +41,9 @@ struct mpk_process {
 	const char *dir;         /* argv: the directory that it begins in; NULL: ours */
 
 	mpk_process_fn *run;
-	void *data; /* for run */
+	void *data; /* for run, and for tick */
+	/* called in this process every tenth of a second while the child runs; NULL: never */
+	void (*tick)(void *data);
 
 	enum mpk_process_output output;
 	int fd;         /* MPK_OUTPUT_FILE; appended to from its current position */

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/error.h"
 #include "blob/blob.h"
@@ -113,6 +114,13 @@ const struct mpk_dldevice *mpk_runtime_get_devices(const struct mpk_runtime *run
  * mpk_runtime_observers - the first of them, or NULL */
 void mpk_runtime_set_observers(struct mpk_runtime *runtime, struct mpk_observer *first);
 struct mpk_observer *mpk_runtime_observers(const struct mpk_runtime *runtime);
+
+/* mpk_runtime_watch_loads - who is told of content that was loaded: constants of models, parameters
+ * @loaded  receives the bytes of each piece; NULL: nobody
+ * mpk_runtime_loaded - tell of one */
+void mpk_runtime_watch_loads(struct mpk_runtime *runtime,
+			     void (*loaded)(void *user, uint64_t bytes), void *user);
+void mpk_runtime_loaded(const struct mpk_runtime *runtime, uint64_t bytes);
 
 /* mpk_runtime_add_function - a global function by its own name; a reference is taken over
  * Returns  MPK_OK; MPK_E_NOMEM, the reference is dropped */

@@ -140,6 +140,8 @@ static enum mpk_code run_child(struct batch *b, size_t first, struct mpk_error *
 		.timeout = item->timeout,
 		.what = item->call->function,
 		.keep_reply = true,
+		.watch = b->work.library.watch,
+		.watch_user = b->work.library.watch_user,
 	};
 	struct mpk_wire_map *reply = NULL;
 	struct mpk_error why = { 0 };

@@ -17,6 +17,7 @@
  * Zero-initialised. */
 struct session {
 	struct mpk_session_work *work;
+	struct mpk_child_side *side;
 	struct mpk_arena arena;
 	struct mpk_runtime *runtime;
 	struct mpk_library *library;    /* NULL while only kernels were called */
@@ -139,6 +140,7 @@ static enum mpk_code send_param(struct session *s, const struct mpk_param_choice
 	code = mpk_devices_send(devices_of(s), t, s->where, &s->args[s->arg_count].tensor, err);
 	mpk_tensor_drop(t);
 	MPK_TRY(code);
+	mpk_runtime_loaded(s->runtime, s->args[s->arg_count].tensor->bytes);
 	s->args[s->arg_count].kind = MPK_VALUE_TENSOR;
 	s->names[s->arg_count++] = p->name;
 	return MPK_OK;
@@ -178,6 +180,8 @@ static enum mpk_code send_all(struct session *s, struct mpk_error *err)
 		return send_args(s, 0, err);
 	MPK_TRY(mpk_params_choose(s->call, s->function->signature, &chosen, &count, err));
 	code = send_args(s, count, err);
+	for (size_t i = 0; i < count; i++)
+		mpk_child_load(s->side, mpk_param_file_bytes(s->call->params, chosen[i].index));
 	for (size_t i = 0; i < count && code == MPK_OK; i++)
 		code = send_param(s, &chosen[i], err);
 	free(chosen);
@@ -357,6 +361,11 @@ static bool is_unusable(const struct session *s, enum mpk_code rc)
 	return rc == MPK_E_RAISED && s->where.type > MPK_DL_CPU;
 }
 
+static void loaded(void *side, uint64_t bytes)
+{
+	mpk_child_loaded(side, bytes);
+}
+
 static enum mpk_code do_all(struct session *s, struct mpk_child_side *side, struct mpk_error *err)
 {
 	struct mpk_session_work *work = s->work;
@@ -364,6 +373,9 @@ static enum mpk_code do_all(struct session *s, struct mpk_child_side *side, stru
 
 	MPK_TRY(mpk_runtime_create(&work->library.runtime, &s->runtime, err));
 	MPK_TRY(mpk_executors_add(s->runtime, err));
+	mpk_runtime_watch_loads(s->runtime, loaded, side);
+	/* most of a model's blob are constants */
+	mpk_child_load(side, work->library.image ? work->library.image->blob.len : 0);
 	for (size_t i = 0; i < work->count && !unusable; i++) {
 		struct mpk_session_slot *slot = &work->slots[i];
 		struct mpk_error failure = { 0 };
@@ -387,7 +399,7 @@ static enum mpk_code do_all(struct session *s, struct mpk_child_side *side, stru
 enum mpk_code mpk_session_work_in_child(struct mpk_child_side *side, void *user,
 					struct mpk_error *err)
 {
-	struct session s = { .work = user };
+	struct session s = { .work = user, .side = side };
 	enum mpk_code rc = do_all(&s, side, err);
 
 	*side->phase = MPK_CHILD_ENDING;

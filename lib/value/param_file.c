@@ -117,6 +117,11 @@ bool mpk_param_file_find(const struct mpk_param_file *f, struct mpk_span name, s
 	return mpk_strmap_find(&f->names, name, index);
 }
 
+uint64_t mpk_param_file_bytes(const struct mpk_param_file *f, size_t index)
+{
+	return f->records ? f->records[index].data.len : f->members[index].plain;
+}
+
 /* --- tensors -------------------------------------------------------------------------------- */
 
 /* A record in the terms of an array. TVM of these releases has one type for bool. */

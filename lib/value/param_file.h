@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/error.h"
 #include "base/span.h"
@@ -30,6 +31,9 @@ const char *mpk_param_file_path(const struct mpk_param_file *f);
 
 /* mpk_param_file_find - whether there is a tensor of that name; *index is its number */
 bool mpk_param_file_find(const struct mpk_param_file *f, struct mpk_span name, size_t *index);
+
+/* mpk_param_file_bytes - the size of one of its tensors, without reading it */
+uint64_t mpk_param_file_bytes(const struct mpk_param_file *f, size_t index);
 
 /* mpk_param_file_tensor - one of its tensors in host memory, compact
  * What lies in the file as it is wanted is not copied; the tensor then keeps the file, and what is

@@ -238,8 +238,7 @@ void mpk_comparisons_text(const struct mpk_comparisons *c, struct mpk_strbuf *ou
 			  MPK_QUOTE(mpk_span_str(first->name)),
 			  MPK_QUOTE(mpk_span_str(first->file)));
 	mpk_escape(out, mpk_span_str(first->difference));
-	mpk_strbuf_printf(out, "; it is the first of %zu that differ, of %zu", c->differing,
-			  c->count);
+	mpk_strbuf_printf(out, "; the first of %zu that differ, of %zu", c->differing, c->count);
 }
 
 void mpk_comparisons_gaps(const struct mpk_comparisons *c, struct mpk_strbuf *out)

@@ -383,7 +383,7 @@ START_TEST(the_first_that_differs_is_told)
 		mpk_strbuf_text(&text),
 		"operator 1, 'vm_mod_one' (0001-tvmgen_default_one.npy): element [1] is true, "
 		"expected false; 1 of 2 elements differ, largest error 1 absolute, inf "
-		"relative; it is the first of 2 that differ, of 3");
+		"relative; the first of 2 that differ, of 3");
 	mpk_comparisons_fini(&back);
 	for (size_t len = 0; len < bytes.len; len++) {
 		(void)!mpk_comparisons_decode(mpk_span_of(bytes.data, len), &back, &err);

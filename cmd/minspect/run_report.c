@@ -191,6 +191,9 @@ static int report_json(const struct minspect_options *o, const struct run_reques
 int run_report(const struct minspect_options *o, const struct run_request *request,
 	       struct mpk_call_result *result)
 {
+	if (result->dump_left_out)
+		mpk_diag_warn("%llu results are not in the dump: images of a device",
+			      (unsigned long long)result->dump_left_out);
 	int saved = save_all(request, result);
 	int profiled = save_profile(o, result);
 	int status = o->json ? report_json(o, request, result) : report_text(request, result);

@@ -23,7 +23,7 @@ struct mpk_comparisons {
 	struct mpk_compared *items;
 	size_t count, cap;
 	size_t differing; /* tensors */
-	uint64_t missing; /* tensors of the run that the dump has not */
+	uint64_t missing; /* tensors of the run that the dump has not, or that cannot be read */
 	uint64_t unused;  /* and those of the dump that the run has not */
 };
 

@@ -19,9 +19,13 @@ static enum mpk_code write_tensor(const struct mpk_dumper *d, const char *name,
 static enum mpk_code write_result(void *user, const struct mpk_result *r, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf name = { 0 };
-	const struct mpk_dumper *d = user;
+	struct mpk_dumper *d = user;
 	struct mpk_tensor *t;
 	enum mpk_code code = mpk_result_fetch(d->devices, r->tensor, &t, err);
+	if (code == MPK_E_UNSUPPORTED) {
+		d->left_out++;
+		return MPK_OK;
+	}
 	if (code != MPK_OK) {
 		mpk_error_prefix(err, "operator %zu, '%s': ", r->number, MPK_QUOTE(r->op->name));
 		return code;

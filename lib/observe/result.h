@@ -34,7 +34,8 @@ enum mpk_code mpk_results_each(const struct mpk_operator *op, const struct mpk_v
 
 /* mpk_result_fetch - a compact copy in host memory, or the tensor itself; of a type that NumPy has: bool
  * in a byte, elements that it has not as bytes, of which a last dimension counts those of one
- * Returns  MPK_OK, one reference in *out; MPK_E_UNSUPPORTED: a tensor on a device with gaps, or an image;
+ * Returns  MPK_OK, one reference in *out; MPK_E_UNSUPPORTED: a tensor on a device with gaps, or an image,
+ *          which nothing here can read;
  *          MPK_E_RAISED: a kernel faulted; MPK_E_DEVICE; MPK_E_NOMEM */
 enum mpk_code mpk_result_fetch(struct mpk_devices *devices, const struct mpk_tensor *t,
 			       struct mpk_tensor **out, struct mpk_error *err) MPK_MUST_CHECK;

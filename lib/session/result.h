@@ -17,6 +17,7 @@ struct mpk_call_result {
 	size_t count;
 	double *seconds; /* of each timed call, in order */
 	size_t seconds_count;
+	uint64_t dump_left_out;              /* results that are not in the dump */
 	struct mpk_profile *profile;         /* of the timed calls; NULL: not asked for */
 	struct mpk_comparisons *comparisons; /* of the first timed one; NULL: not asked for */
 };

@@ -89,6 +89,9 @@ enum mpk_code mpk_watchers_reply(struct mpk_watchers *w, struct mpk_wire *wire,
 		MPK_TRY(mpk_profile_encode(&w->profiler.profile, &profile, err));
 		MPK_TRY(put(wire, &profile, err));
 	}
+	if (w->call->watch.dump)
+		MPK_TRY(mpk_wire_put(
+			wire, mpk_span_of(&w->dumper.left_out, sizeof w->dumper.left_out), err));
 	if (!w->call->watch.compare)
 		return MPK_OK;
 	MPK_TRY(mpk_comparer_end(&w->comparer, err));
@@ -106,6 +109,10 @@ enum mpk_code mpk_watch_read(const struct mpk_watch *watch, struct mpk_wire_map 
 		r->profile = calloc(1, sizeof *r->profile);
 		MPK_TRY_ALLOC(r->profile, err);
 		MPK_TRY(mpk_profile_decode(bytes, r->profile, err));
+	}
+	if (watch->dump) {
+		MPK_TRY(mpk_wire_get(reply, sizeof r->dump_left_out, &bytes, err));
+		memcpy(&r->dump_left_out, bytes.data, sizeof r->dump_left_out);
 	}
 	if (!watch->compare)
 		return MPK_OK;

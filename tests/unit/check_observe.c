@@ -326,6 +326,38 @@ START_TEST(only_kernels_compute)
 }
 END_TEST
 
+/* A tensor on a device whose rows have gaps, as an image, cannot be read; the address is not looked at. */
+START_TEST(what_cannot_be_read_is_left_out)
+{
+	int64_t extents[] = { 4 }, strides[] = { 2 };
+	const struct mpk_dltensor dl = { .data = &strides,
+					 .device = { MPK_DL_OPENCL, 0 },
+					 .ndim = 1,
+					 .dtype = { MPK_DTYPE_FLOAT, 32, 1 },
+					 .shape = extents,
+					 .strides = strides };
+	struct mpk_operator op = { .name = mpk_span_str("one") };
+	struct mpk_directory d = { 0 };
+	struct mpk_dumper dumper;
+	struct mpk_comparer c;
+	struct mpk_value v = { .kind = MPK_VALUE_TENSOR };
+
+	make_dump("d");
+	ck_assert_ok(mpk_tensor_wrap(&dl, NULL, &v.tensor, &err), err);
+	ck_assert_ok(mpk_directory_open("e", &d, &err), err);
+	mpk_dumper_init(&dumper, devices, &d);
+	ck_assert_ok(mpk_operator_end(&dumper.base, &op, &v, &err), err);
+	ck_assert_uint_eq(dumper.left_out, 1);
+	mpk_directory_abandon(&d);
+	ck_assert_ok(mpk_comparer_init(&c, devices, "d", (struct mpk_tolerance){ -1, -1 }, &err),
+		     err);
+	ck_assert_ok(mpk_operator_end(&c.base, &op, &v, &err), err);
+	ck_assert_uint_eq(c.done.missing, 1);
+	mpk_comparer_fini(&c);
+	mpk_value_drop(&v);
+}
+END_TEST
+
 /* --- comparisons ---------------------------------------------------------------------------- */
 
 static void comparer_open(struct mpk_comparer *c, const char *dump)
@@ -449,6 +481,7 @@ int main(void)
 	tcase_add_test(tc, a_line_an_operator);
 	tcase_add_test(tc, results_become_arrays);
 	tcase_add_test(tc, only_kernels_compute);
+	tcase_add_test(tc, what_cannot_be_read_is_left_out);
 	tcase_add_test(tc, the_same_is_equal);
 	tcase_add_test(tc, the_first_that_differs_is_told);
 	tcase_add_test(tc, other_dumps_are_refused);

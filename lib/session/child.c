@@ -135,6 +135,7 @@ enum mpk_code mpk_child_run(mpk_child_fn *fn, void *user, const struct mpk_child
 				     .data = &job,
 				     .tick = options->watch ? tick : NULL,
 				     .timeout = options->timeout,
+				     .limit = options->limit,
 				     .contained = true };
 	struct mpk_process_end end;
 	void *page;

@@ -146,7 +146,7 @@ void mpk_escape_document(struct mpk_strbuf *buf, struct mpk_span s)
 		if (s.data[i] < 0x7f || n == 0 || !is_control(cp))
 			continue;
 		mpk_strbuf_put(buf, (const char *)s.data + from, i - from);
-		mpk_strbuf_printf(buf, "\\u%04x", (unsigned)cp);
+		mpk_strbuf_printf(buf, "\\u%04X", (unsigned)cp);
 		from = i + n;
 	}
 	mpk_strbuf_put(buf, (const char *)s.data + from, s.len - from);

@@ -83,8 +83,8 @@ START_TEST(json_holds_no_controls)
 	mpk_json_text(&j, j.root, "a\xc2\x9b", "\x1b\x7f\xc2\x85\xe2\x80\xae\xc3\xa9\\");
 	ck_assert_int_eq(mpk_json_print(&j, &out, &err), MPK_OK);
 	ck_assert_str_eq(mpk_strbuf_text(&out),
-			 "{\n  \"a\\u009b\": "
-			 "\"\\u001b\\u007f\\u0085\\u202e\xc3\xa9\\\\\"\n}\n");
+			 "{\n  \"a\\u009B\": "
+			 "\"\\u001B\\u007F\\u0085\\u202E\xc3\xa9\\\\\"\n}\n");
 	mpk_json_fini(&j);
 	mpk_strbuf_fini(&out);
 }

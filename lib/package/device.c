@@ -49,10 +49,34 @@ static struct mpk_toml_str data_of(const struct device *d, size_t i)
 
 /* --- files ------------------------------------------------------------------------------- */
 
+enum { HINT_BYTES = 160 };
+
+/* ": this is PTX text; kind = \"cuda\"?", or format where the kind has it; otherwise, when it cannot
+ * be told, what the caller says. */
+static const char *what_it_is(const struct device *d, struct mpk_span bytes, const char *otherwise,
+			      char out[HINT_BYTES])
+{
+	const struct mpk_code_format *f = mpk_code_format_of(bytes);
+	bool known = f != &mpk_format_unknown && f != &mpk_format_text;
+	const char *label = mpk_code_format_label(mpk_span_str(d->kind->key), f);
+	const char *word = label ? label : f->claims[0].kind;
+
+	if (!known)
+		(void)snprintf(out, HINT_BYTES, "%s", otherwise);
+	else
+		(void)snprintf(out, HINT_BYTES, ": this is %s%s%s%s", f->name,
+			       !word   ? ""
+			       : label ? "; format = \""
+				       : "; kind = \"",
+			       word ? word : "", word ? "\"?" : "");
+	return out;
+}
+
 /* The format is one for the whole module: as the manifest says, else as the first file is. */
 static void check_format(struct device *d, struct mpk_toml_str name, const struct mpk_file *f)
 {
 	struct mpk_span kind = mpk_span_str(d->kind->key), format;
+	char hint[HINT_BYTES];
 
 	if (!d->format)
 		d->format =
@@ -66,12 +90,13 @@ static void check_format(struct device *d, struct mpk_toml_str name, const struc
 				 QUOTE(name));
 	} else if (!d->format) {
 		mpk_loader_error(d->l, name.pos, MPK_E_CORRUPT, "payload-format",
-				 "'%s' is in no format of kind '%s': say 'format' if it is",
-				 QUOTE(name), d->kind->name);
+				 "'%s' is in no format of kind '%s'%s", QUOTE(name), d->kind->name,
+				 what_it_is(d, f->map.bytes, ": say 'format' if it is", hint));
 	} else if (!mpk_code_format_fits(kind, format, mpk_code_format_of(f->map.bytes))) {
 		mpk_loader_error(d->l, name.pos, MPK_E_CORRUPT, "payload-format",
-				 "'%s' is not %s (format '%s')", QUOTE(name),
-				 mpk_code_format_claimed(kind, format)->name, d->format);
+				 "'%s' is not %s (format '%s')%s", QUOTE(name),
+				 mpk_code_format_claimed(kind, format)->name, d->format,
+				 what_it_is(d, f->map.bytes, "", hint));
 	} else {
 		return;
 	}

@@ -2,6 +2,7 @@
 #include "value/parse.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,6 +61,22 @@ static enum mpk_code read_extents(struct source *s, struct spec *spec, struct mp
 	return MPK_OK;
 }
 
+static enum mpk_code bad_type(const struct source *s, size_t start, struct mpk_span name,
+			      struct mpk_error *err)
+{
+	const char *meant = name.len ? mpk_dtype_suggest(name) : NULL;
+	char text[160];
+
+	if (!meant || strcmp(meant, "handle") == 0)
+		return bad_at(
+			s, start,
+			"expected a type: f16 f32 f64 bf16 i8 i16 i32 i64 u8 u16 u32 u64 bool",
+			err);
+	(void)snprintf(text, sizeof text, "'%s' is no type; did you mean '%s'?", MPK_QUOTE(name),
+		       meant);
+	return bad_at(s, start, text, err);
+}
+
 static enum mpk_code read_spec(struct source *s, struct spec *spec, struct mpk_error *err)
 {
 	*spec = (struct spec){ 0 };
@@ -74,10 +91,7 @@ static enum mpk_code read_spec(struct source *s, struct spec *spec, struct mpk_e
 	s->pos += strcspn(s->text + s->pos, "=");
 	struct mpk_span name = mpk_span_of(s->text + start, s->pos - start);
 	if (!mpk_dtype_parse(name, &spec->dtype) || mpk_dtype_bytes(spec->dtype) == 0)
-		return bad_at(
-			s, start,
-			"expected a type: f16 f32 f64 bf16 i8 i16 i32 i64 u8 u16 u32 u64 bool",
-			err);
+		return bad_type(s, start, name, err);
 	return MPK_OK;
 }
 
@@ -221,7 +235,7 @@ static enum mpk_code parse_dtype(struct source *s, struct mpk_value *out, struct
 	struct mpk_dtype dtype;
 
 	if (!mpk_dtype_parse(rest_of(s), &dtype))
-		return bad_at(s, s->pos, "expected a type, as in dtype=float32", err);
+		return bad_type(s, s->pos, rest_of(s), err);
 	*out = (struct mpk_value){ .kind = MPK_VALUE_DTYPE, .dtype = dtype };
 	return MPK_OK;
 }

@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/span.h"
+#include "dtype/dtype.h"
 
 enum mpk_source_code_language {
 	MPK_SOURCE_CODE_OPENCL,
@@ -53,6 +54,14 @@ struct mpk_source_code_piece {
 enum mpk_code mpk_source_code_read(struct mpk_span bytes, enum mpk_source_code_language language,
 				   struct mpk_arena *arena, struct mpk_source_code *out,
 				   struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_source_code_param - the text of parameter i; empty when there is none */
+struct mpk_span mpk_source_code_param(const struct mpk_source_code_kernel *kernel, size_t i);
+
+/* mpk_source_code_param_dtype - a parameter's type as a kernel table lists it: a handle for a buffer
+ * or an image, else a number's type
+ * Returns  false when its words do not tell: a struct, a vector, a typedef, a __local pointer */
+bool mpk_source_code_param_dtype(struct mpk_span param, struct mpk_dtype *out);
 
 /* mpk_source_code_split - the pieces of a text with delimiters, as TVM's loader splits it
  * Text before the first delimiter belongs to no piece. Of two pieces with one name the

@@ -27,7 +27,7 @@ static void resolve_list(struct mpk_resolve *r, const struct mpk_toml_list *list
 		MPK_COMPLAIN(r, list->pos, "%s has more than three extents", what);
 		return;
 	}
-	int64_t least = strcmp(what, "block") == 0, value;
+	int64_t least = strcmp(what, "grid") != 0, value;
 
 	for (size_t i = 0; i < list->count; i++) {
 		resolve_extent(r, &list->items[i], &out[i]);
@@ -45,32 +45,63 @@ static bool has_tag(const struct mpk_launch_step *step, enum mpk_launch_tag tag)
 	return false;
 }
 
-/* Every extent that is given must have a tag that carries it, else it would be lost. */
+static bool is_one(const struct mpk_launch_extent *extent)
+{
+	int64_t value;
+
+	return !extent->expr || (mpk_expr_constant(extent->expr, &value) && value == 1);
+}
+
+/* Extents that no tag carries would be lost. */
+static void check_carried(struct mpk_resolve *r, const struct mpk_launch_step *step,
+			  const struct mpk_launch_extent extents[3], const char *what,
+			  const char *tag, enum mpk_launch_tag first, struct mpk_pos pos)
+{
+	for (unsigned i = 0; i < 3; i++)
+		if (!is_one(&extents[i]) && !has_tag(step, (enum mpk_launch_tag)(first + i)))
+			MPK_COMPLAIN(r, pos, "kernel '%s' has no launch tag %s.%c for its %s",
+				     step->kernel, tag, "xyz"[i], what);
+}
+
+/* What only CUDA has, and what a tag must carry. */
+static void check_attributes(struct mpk_resolve *r, const struct mpk_manifest_step *m,
+			     const struct mpk_launch_step *step)
+{
+	const struct {
+		bool given;
+		enum mpk_launch_tag tag;
+		const char *key, *name;
+	} attributes[] = {
+		{ m->cooperative, MPK_TAG_COOPERATIVE, "cooperative", "use_cooperative_launch" },
+		{ m->pdl, MPK_TAG_PROGRAMMATIC, "pdl", "use_programtic_dependent_launch" },
+	};
+	bool cuda = r->launch->device_type == MPK_DL_CUDA;
+
+	if (m->cluster.present && !cuda)
+		MPK_COMPLAIN(r, m->cluster.pos, "only cuda kernels have clusters");
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(attributes); i++) {
+		if (attributes[i].given && !cuda)
+			MPK_COMPLAIN(r, m->kernel.pos, "'%s' is for cuda kernels",
+				     attributes[i].key);
+		else if (attributes[i].given && !has_tag(step, attributes[i].tag))
+			MPK_COMPLAIN(r, m->kernel.pos,
+				     "kernel '%s' has no launch tag tirx.%s for '%s'", step->kernel,
+				     attributes[i].name, attributes[i].key);
+	}
+}
+
 static void check_tags(struct mpk_resolve *r, const struct mpk_manifest_step *m,
 		       const struct mpk_launch_step *step)
 {
-	static const char axes[] = "xyz";
-
-	for (unsigned i = 0; i < 3; i++) {
-		int64_t one;
-		bool grid_one = !step->grid[i].expr ||
-				(mpk_expr_constant(step->grid[i].expr, &one) && one == 1);
-		bool block_one = !step->block[i].expr ||
-				 (mpk_expr_constant(step->block[i].expr, &one) && one == 1);
-
-		if (!grid_one && !has_tag(step, (enum mpk_launch_tag)(MPK_TAG_GRID_X + i)))
-			MPK_COMPLAIN(r, m->grid.pos,
-				     "kernel '%s' has no launch tag blockIdx.%c for its grid",
-				     step->kernel, axes[i]);
-		if (!block_one && !has_tag(step, (enum mpk_launch_tag)(MPK_TAG_BLOCK_X + i)))
-			MPK_COMPLAIN(r, m->block.pos,
-				     "kernel '%s' has no launch tag threadIdx.%c for its block",
-				     step->kernel, axes[i]);
-	}
+	check_carried(r, step, step->grid, "grid", "blockIdx", MPK_TAG_GRID_X, m->grid.pos);
+	check_carried(r, step, step->block, "block", "threadIdx", MPK_TAG_BLOCK_X, m->block.pos);
+	check_carried(r, step, step->cluster, "cluster", "clusterCtaIdx", MPK_TAG_CLUSTER_X,
+		      m->cluster.pos);
 	if (m->shared.text && !has_tag(step, MPK_TAG_DYN_SHARED))
 		MPK_COMPLAIN(r, m->shared.pos,
 			     "kernel '%s' has no launch tag for dynamic shared memory",
 			     step->kernel);
+	check_attributes(r, m, step);
 }
 
 static void resolve_tags(struct mpk_resolve *r, const struct mpk_manifest_function *kernel,
@@ -93,6 +124,7 @@ void mpk_resolve_extents(struct mpk_resolve *r, const struct mpk_manifest_step *
 	resolve_tags(r, kernel, step);
 	resolve_list(r, &m->grid, "grid", step->grid);
 	resolve_list(r, &m->block, "block", step->block);
+	resolve_list(r, &m->cluster, "cluster", step->cluster);
 	if (m->shared.text)
 		resolve_extent(r, &m->shared, &step->shared);
 	check_tags(r, m, step);

@@ -142,7 +142,8 @@ static void check_arg_type(struct mpk_resolve *r, const struct mpk_launch_arg *a
 {
 	char want[MPK_DTYPE_TEXT];
 	bool handle = a->dtype.code == MPK_DTYPE_HANDLE;
-	bool tensor = a->kind == MPK_ARG_PARAM || a->kind == MPK_ARG_TEMP;
+	bool tensor =
+		a->kind == MPK_ARG_PARAM || a->kind == MPK_ARG_TEMP || a->kind == MPK_ARG_NULL;
 	bool real = a->kind == MPK_ARG_REAL || a->kind == MPK_ARG_LITERAL;
 
 	if (tensor == handle && real == (!handle && is_real(a->dtype)))
@@ -150,10 +151,18 @@ static void check_arg_type(struct mpk_resolve *r, const struct mpk_launch_arg *a
 	if (a->kind == MPK_ARG_INT && is_real(a->dtype))
 		return; /* an integer is a fine real number */
 	MPK_COMPLAIN(r, pos, "'%s' is a%s, but kernel '%s' takes %s there", MPK_QUOTE(a->text),
-		     tensor ? " tensor"
-		     : real ? " real number"
-			    : "n integer",
+		     a->kind == MPK_ARG_NULL ? " null pointer"
+		     : tensor                ? " tensor"
+		     : real                  ? " real number"
+					     : "n integer",
 		     kernel, handle ? "a buffer" : mpk_dtype_print(a->dtype, want));
+}
+
+/* A handle without a tensor: scratch memory that a kernel takes and does not use. */
+static bool is_null(const struct mpk_launch_arg *a)
+{
+	return mpk_span_is(a->text, "none") ||
+	       (a->dtype.code == MPK_DTYPE_HANDLE && mpk_span_is(a->text, "0"));
 }
 
 /* False when it cannot be told what the argument is (reported). */
@@ -165,6 +174,10 @@ static bool resolve_arg(struct mpk_resolve *r, const struct mpk_toml_str *text,
 	struct mpk_span name = mpk_scan_name(&s);
 
 	a->text = s.text;
+	if (is_null(a)) {
+		a->kind = MPK_ARG_NULL;
+		return true;
+	}
 	if (name.len && !mpk_scan_space(&s) && named_arg(r, a, name))
 		return true;
 	if (memchr(text->text, '.', text->len) && mpk_parse_f64(s.text, &a->literal)) {
@@ -230,7 +243,7 @@ static void check_anchor(struct mpk_resolve *r)
 	for (size_t i = 0; i < r->launch->param_count; i++)
 		if (r->launch->params[i].is_tensor && !r->launch->params[i].optional)
 			return;
-	if (r->incomplete)
+	if (r->incomplete || r->manifest->standalone)
 		return;
 	MPK_COMPLAIN(r, r->source->pos,
 		     "it needs one tensor parameter that is not optional, which tells the device");

@@ -166,11 +166,6 @@ static void check_device(struct mpk_toml_reader *r, const struct mpk_manifest_mo
 		mpk_toml_read_error(r, m->pos, "missing-key",
 				    "[[module]] of kind '%s' needs 'data' (or 'payload')",
 				    kind->name);
-	if (!m->function_count)
-		mpk_toml_read_error(
-			r, m->pos, "missing-key",
-			"[[module]] of kind '%s' needs [[module.function]]: a code file does not say how its kernels are launched",
-			kind->name);
 }
 
 static void check_extra_keys(struct mpk_toml_reader *r, const struct mpk_manifest_module *m,

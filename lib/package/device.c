@@ -18,8 +18,9 @@
 /* One module on its way. */
 struct device {
 	struct mpk_loader *l;
-	const struct mpk_manifest_module *m;
+	struct mpk_manifest_module *m;
 	const struct mpk_manifest_kind *kind;
+	const struct mpk_file *shared; /* the module's data; NULL: it has none that is valid */
 	const char *format;            /* NULL: not known yet, or none fits */
 	const struct mpk_file **files; /* of each kernel; all the same when the module has one */
 	enum mpk_kernels_layout layout;
@@ -114,23 +115,32 @@ static const struct mpk_file *open_checked(struct device *d, struct mpk_toml_str
 	return f;
 }
 
+/* The module's own file, and the table that it completes. */
+static bool open_data(struct device *d)
+{
+	if (d->m->data.text)
+		d->shared = open_checked(d, d->m->data);
+	if (d->shared && d->valid)
+		mpk_loader_complete_table(d->l, d->m, d->shared);
+	if (!d->m->function_count)
+		mpk_loader_missing_table(d->l, d->m, d->valid ? d->shared : NULL);
+	return d->m->function_count != 0;
+}
+
 static bool open_files(struct device *d)
 {
 	size_t count = d->m->function_count;
-	const struct mpk_file *shared = NULL;
 
 	d->files = mpk_arena_array(d->l->arena, count, sizeof(struct mpk_file *));
 	if (!d->files) {
 		d->l->failed = true;
 		return false;
 	}
-	if (d->m->data.text)
-		shared = open_checked(d, d->m->data);
 	for (size_t i = 0; i < count; i++) {
 		struct mpk_toml_str own = d->m->functions[i].data;
 
 		d->own_files |= own.text != NULL;
-		d->files[i] = own.text ? open_checked(d, own) : shared;
+		d->files[i] = own.text ? open_checked(d, own) : d->shared;
 		d->valid &= d->files[i] != NULL;
 	}
 	return d->valid;
@@ -375,7 +385,7 @@ static void encode(struct device *d, struct mpk_rope *rope)
 		mpk_kernels_write(&k, rope);
 }
 
-void mpk_loader_put_device(struct mpk_loader *l, const struct mpk_manifest_module *m,
+void mpk_loader_put_device(struct mpk_loader *l, struct mpk_manifest_module *m,
 			   struct mpk_rope *rope)
 {
 	struct device d = { .l = l,
@@ -384,7 +394,7 @@ void mpk_loader_put_device(struct mpk_loader *l, const struct mpk_manifest_modul
 			    .valid = true };
 
 	d.layout = layout_of(d.kind->key, l->manifest->gen);
-	if (!open_files(&d))
+	if (!open_data(&d) || !open_files(&d))
 		return;
 	check_kernels(&d);
 	if (d.valid && d.format) /* without files, which the manifest refuses, there is none */

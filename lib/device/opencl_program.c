@@ -194,7 +194,7 @@ static enum mpk_code build(struct mpk_opencl_program *program,
 }
 
 enum mpk_code mpk_opencl_program_for(const struct mpk_device_kernel *kernel, cl_program *out,
-				     struct mpk_error *err)
+				     struct mpk_span *source, struct mpk_error *err)
 {
 	struct mpk_opencl_module *module = module_of(kernel->module);
 	struct mpk_opencl_program *program = NULL;
@@ -214,5 +214,6 @@ enum mpk_code mpk_opencl_program_for(const struct mpk_device_kernel *kernel, cl_
 	if (!program->program)
 		MPK_TRY(build(program, kernel, err));
 	*out = program->program;
+	*source = module->form == MPK_OPENCL_SOURCE ? program->code : (struct mpk_span){ 0 };
 	return MPK_OK;
 }

@@ -79,6 +79,13 @@ enum mpk_code mpk_source_code_split(struct mpk_span bytes, struct mpk_arena *are
  *          ## and includes no file of its own; true also for names that C++ makes */
 bool mpk_source_code_may_define(struct mpk_span bytes, struct mpk_span name);
 
+/* mpk_source_code_mentions - whether a word stands in the text, outside of comments */
+bool mpk_source_code_mentions(struct mpk_span bytes, struct mpk_span word);
+
+/* mpk_source_code_has_values - whether a type does where no '*' follows: where values of it are, not
+ * mere addresses */
+bool mpk_source_code_has_values(struct mpk_span bytes, struct mpk_span type);
+
 /* mpk_source_code_language_name - "OpenCL C", "Metal", "WGSL", "CUDA C++" */
 const char *mpk_source_code_language_name(enum mpk_source_code_language language);
 

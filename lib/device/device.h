@@ -53,6 +53,7 @@ struct mpk_device_info {
 	uint64_t shared_bytes;  /* local (shared) memory one group may use */
 	unsigned sm;            /* CUDA: 10 * major + minor of the capability; else 0 */
 	bool takes_spirv;       /* OpenCL: clCreateProgramWithIL works */
+	bool has_half, has_double, has_images; /* OpenCL: what sources may name */
 };
 
 /* Zero-initialise, fill, mpk_device_list_fini. */

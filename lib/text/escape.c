@@ -116,3 +116,34 @@ void mpk_escape_json(struct mpk_strbuf *buf, struct mpk_span s, const char *inva
 	}
 	mpk_strbuf_putc(buf, '"');
 }
+
+/* --- errors of another process ------------------------------------------------------------- */
+
+static void clean(char *text, size_t size)
+{
+	uint8_t *p = (uint8_t *)text;
+	size_t len = strnlen(text, size - 1);
+
+	text[len] = '\0';
+	for (size_t i = 0; i < len;) {
+		uint32_t cp;
+		size_t n = utf8_at(p + i, len - i, &cp);
+
+		if (n == 0 || is_control(cp)) {
+			n = n ? n : 1;
+			memset(p + i, '?', n);
+		}
+		i += n;
+	}
+}
+
+void mpk_escape_error(const struct mpk_error *from, enum mpk_code unknown, struct mpk_error *out)
+{
+	*out = *from;
+	clean(out->text, sizeof out->text);
+	clean(out->at.file, sizeof out->at.file);
+	clean(out->at.space, sizeof out->at.space);
+	clean(out->at.path, sizeof out->at.path);
+	if ((unsigned)out->code >= MPK_CODE_COUNT)
+		out->code = unknown;
+}

@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 
+#include "base/error.h"
 #include "base/span.h"
 #include "base/strbuf.h"
 
@@ -22,6 +23,12 @@ const char *mpk_escape_to(struct mpk_span s, char *out, size_t size);
  * quotes, with control bytes as \u00NN
  * @invalid stands for each byte that is not UTF-8, such as "\\ufffd"; NULL: the byte itself */
 void mpk_escape_json(struct mpk_strbuf *buf, struct mpk_span s, const char *invalid);
+
+/* mpk_escape_error - an error that another process wrote, who may have been made to write anything:
+ * texts end within their arrays and hold no control characters or bytes that are not UTF-8 ('?'
+ * stands for each), and the code is one that there is
+ * @unknown the code in place of one that there is not */
+void mpk_escape_error(const struct mpk_error *from, enum mpk_code unknown, struct mpk_error *out);
 
 /* A name quoted in a message: MPK_QUOTE(span) is the escaped text, at most 120 bytes. */
 #define MPK_QUOTE(s) mpk_escape_to((s), (char[128]){ 0 }, 128)

@@ -72,6 +72,24 @@ START_TEST(errors_of_others)
 }
 END_TEST
 
+/* As a whole document, which another writer made. */
+START_TEST(json_holds_no_controls)
+{
+	struct mpk_strbuf out = { 0 };
+	struct mpk_json j;
+	struct mpk_error err = { 0 };
+
+	mpk_json_init(&j, 0);
+	mpk_json_text(&j, j.root, "a\xc2\x9b", "\x1b\x7f\xc2\x85\xe2\x80\xae\xc3\xa9\\");
+	ck_assert_int_eq(mpk_json_print(&j, &out, &err), MPK_OK);
+	ck_assert_str_eq(mpk_strbuf_text(&out),
+			 "{\n  \"a\\u009B\": "
+			 "\"\\u001B\\u007F\\u0085\\u202E\xc3\xa9\\\\\"\n}\n");
+	mpk_json_fini(&j);
+	mpk_strbuf_fini(&out);
+}
+END_TEST
+
 START_TEST(json_failure_is_remembered)
 {
 	struct mpk_strbuf out = { 0 };
@@ -146,6 +164,9 @@ static const struct {
 	{ TEXT("\0x"), "\"\\u0000x\"" },
 	{ TEXT("\xc3\xa9\xf0\x9f\x98\x80"), "\"\xc3\xa9\xf0\x9f\x98\x80\"" },
 	{ TEXT("\xff"), "\"\\ufffd\"" },
+	{ TEXT("\xc2\x9b"
+	       "1\xe2\x80\xae"),
+	  "\"\\u009b1\\u202e\"" }, /* C1, right to left */
 	{ TEXT("\xc3("), "\"\\ufffd(\"" },
 	{ TEXT("\xc0\xaf"), "\"\\ufffd\\ufffd\"" },            /* overlong */
 	{ TEXT("\xed\xa0\x80"), "\"\\ufffd\\ufffd\\ufffd\"" }, /* a surrogate */
@@ -275,6 +296,7 @@ int main(void)
 
 	tcase_add_test(tc, json_document);
 	tcase_add_test(tc, json_failure_is_remembered);
+	tcase_add_test(tc, json_holds_no_controls);
 	tcase_add_test(tc, errors_of_others);
 	tcase_add_test(tc, json_error_object);
 	tcase_add_test(tc, json_lists);

@@ -364,9 +364,10 @@ static void check_spelling(struct mpk_toml_reader *r, struct mpk_toml_str tag)
 				   mpk_generation_get(package_of(r)->gen)->abi, QUOTE(tag) + 5);
 }
 
+/* An axis may stand several times, as TVM's own tables have it: each takes a value. */
 static void check_launch(struct mpk_toml_reader *r, const struct mpk_manifest_function *f)
 {
-	size_t seen[MPK_TAG_UNKNOWN] = { 0 }; /* position + 1 */
+	bool shared = false;
 
 	for (size_t i = 0; i < f->launch.count; i++) {
 		struct mpk_toml_str text = f->launch.items[i];
@@ -376,17 +377,13 @@ static void check_launch(struct mpk_toml_reader *r, const struct mpk_manifest_fu
 			unknown_tag(r, text);
 			continue;
 		}
-		if (seen[tag])
-			mpk_toml_read_error(r, text.pos, "launch-tag", "'%s' stands here twice",
-					    QUOTE(text));
-		if (seen[MPK_TAG_DYN_SHARED] && mpk_launch_tag_takes_argument(tag) &&
-		    tag != MPK_TAG_DYN_SHARED)
+		if (shared)
 			mpk_toml_read_error(
 				r, text.pos, "launch-tag",
 				"'%s' stands behind dynamic shared memory, which is the last value a caller passes",
 				QUOTE(text));
 		check_spelling(r, text);
-		seen[tag] = i + 1;
+		shared |= tag == MPK_TAG_DYN_SHARED;
 	}
 }
 

@@ -79,10 +79,9 @@ static void kernel_name(struct mpk_verify *v, const struct mpk_view_node *n)
 	}
 }
 
+/* An axis may stand several times: schedules that load shared memory in stages make such kernels. */
 static void check_tags(struct mpk_verify *v, const struct mpk_function_info *f)
 {
-	unsigned seen = 0;
-
 	for (size_t i = 0; i < f->launch_tag_count; i++) {
 		enum mpk_launch_tag tag = mpk_launch_tag_parse(f->launch_tags[i]);
 		bool last = i + 1 == f->launch_tag_count;
@@ -91,14 +90,10 @@ static void check_tags(struct mpk_verify *v, const struct mpk_function_info *f)
 			mpk_verify_say(v, MPK_WARNING,
 				       "kernel '%s' has the unknown launch tag '%s'",
 				       MPK_QUOTE(f->key), MPK_QUOTE(f->launch_tags[i]));
-		else if (seen >> tag & 1)
-			mpk_verify_say(v, MPK_ERROR, "kernel '%s' has the launch tag '%s' twice",
-				       MPK_QUOTE(f->key), MPK_QUOTE(f->launch_tags[i]));
 		else if (tag == MPK_TAG_DYN_SHARED && !last)
 			mpk_verify_say(v, MPK_ERROR,
 				       "kernel '%s': '%s' must be the last launch tag",
 				       MPK_QUOTE(f->key), MPK_QUOTE(f->launch_tags[i]));
-		seen |= 1U << tag;
 	}
 }
 

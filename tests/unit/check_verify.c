@@ -75,7 +75,7 @@ static const struct {
 	{ PLAIN("cuda", "ptx", PTX, unnamed), 0, "kernel-name", MPK_ERROR, "has no name" },
 	{ PLAIN("cuda", "ptx", PTX, doubled), 0, "kernel-name", MPK_ERROR, "twice" },
 	{ PLAIN("cuda", "ptx", PTX, unordered), 0, "launch-tag", MPK_ERROR, "last launch tag" },
-	{ PLAIN("cuda", "ptx", PTX, tag_twice), 0, "launch-tag", MPK_ERROR, "twice" },
+	{ PLAIN("cuda", "ptx", PTX, tag_twice), 0, NULL, MPK_NOTE, NULL },
 	{ PLAIN("cuda", "ptx", PTX, tag_strange), 0, "launch-tag", MPK_WARNING, "warpIdx.x" },
 	{ PLAIN("cuda", "ptx", PTX, vectors), 0, "kernel-argument", MPK_WARNING, "float32x4" },
 	{ PLAIN("cuda", "ptx", PTX, over_tagged), 0, "kernel-argument", MPK_WARNING, "more" },

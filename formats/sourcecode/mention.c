@@ -48,8 +48,18 @@ static bool has_word(struct mpk_span s, struct mpk_span word)
 	return false;
 }
 
-bool mpk_source_code_may_define(struct mpk_span bytes, struct mpk_span name)
+bool mpk_source_code_mentions(struct mpk_span bytes, struct mpk_span name)
 {
 	return mpk_span_starts(name, "_Z") || contains(bytes, "##") ||
 	       contains(bytes, "#include \"") || has_word(bytes, name);
+}
+
+/* Without a macro a mention is a declaration, or a use: the reader finds definitions. */
+bool mpk_source_code_may_define(struct mpk_span bytes, struct mpk_span name)
+{
+	bool macros = contains(bytes, "#define") || contains(bytes, "# define") ||
+		      contains(bytes, "#include");
+
+	return mpk_source_code_mentions(bytes, name) &&
+	       (macros || mpk_span_starts(name, "_Z") || contains(bytes, "##"));
 }

@@ -33,6 +33,21 @@ struct mpk_source_code {
 	size_t kernel_count;
 };
 
+/* What a parameter of an OpenCL kernel is, as far as its text says without a preprocessor. */
+enum mpk_source_code_param_kind {
+	MPK_SOURCE_CODE_PARAM_UNKNOWN, /* a type that only a compiler knows */
+	MPK_SOURCE_CODE_PARAM_HANDLE,  /* a pointer to global or constant memory, an image */
+	MPK_SOURCE_CODE_PARAM_LOCAL,   /* a pointer to local memory: its size is its argument */
+	MPK_SOURCE_CODE_PARAM_INT,
+	MPK_SOURCE_CODE_PARAM_FLOAT,
+};
+
+struct mpk_source_code_param {
+	enum mpk_source_code_param_kind kind;
+	unsigned bytes;       /* of numbers */
+	struct mpk_span text; /* as it is declared, without spaces around it */
+};
+
 /* One program of an OpenCL or Metal text that TVM wrote. */
 struct mpk_source_code_piece {
 	struct mpk_span name; /* what stands behind "// Function: " */
@@ -65,9 +80,17 @@ enum mpk_code mpk_source_code_split(struct mpk_span bytes, struct mpk_arena *are
 				    const struct mpk_source_code_piece **pieces, size_t *count,
 				    struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_source_code_may_define - whether preprocessing may make a kernel of this name
+/* mpk_source_code_param - parameter i of an OpenCL kernel
+ * @bytes   the text in which it was found: its macros may be types */
+struct mpk_source_code_param mpk_source_code_param(const struct mpk_source_code_kernel *k, size_t i,
+						   struct mpk_span bytes);
+
+/* mpk_source_code_mentions - whether a kernel of this name may be in a text of any language
  * Returns  false when the text names it nowhere outside of comments, joins no names with
- *          ## and includes no file of its own; true also for names that C++ makes */
+ *          ## and includes no file of its own; true also for names that C++ makes
+ * mpk_source_code_may_define - the same for a text in which the reader found no such kernel: false
+ * also when there are no macros, that could make one */
+bool mpk_source_code_mentions(struct mpk_span bytes, struct mpk_span name);
 bool mpk_source_code_may_define(struct mpk_span bytes, struct mpk_span name);
 
 /* mpk_source_code_language_name - "OpenCL C", "Metal", "WGSL", "CUDA C++" */

@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/span.h"
 #include "base/strbuf.h"
+#include "sourcecode/sourcecode.h"
 #include "text/json.h"
 
 struct mpk_code_info;   /* info.h */
@@ -62,6 +63,9 @@ struct mpk_code_format {
 	bool (*may_define)(const struct mpk_code_info *info, struct mpk_span name);
 	/* Bytes of parameter i as a launch passes it. */
 	uint64_t (*param_bytes)(const struct mpk_code_info *info, size_t kernel, size_t i);
+	/* Sources: what parameter i is. */
+	struct mpk_source_code_param (*param)(const struct mpk_code_info *info, size_t kernel,
+					      size_t i);
 
 	/* One line without its end; lines of images or members behind it; members of an object. */
 	void (*text)(const struct mpk_code_info *info, struct mpk_strbuf *out);

@@ -2,6 +2,7 @@
 /* Kernels as source text, a row a language. Nothing is preprocessed, so that a list of kernels is
  * never complete: macros may make more, and may make parameters. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "code/show.h"
 #include "sourcecode/sourcecode.h"
@@ -32,8 +33,14 @@ static enum mpk_code read_source(struct mpk_code_info *info, void *content, stru
 	for (size_t i = 0; i < s->kernel_count; i++) {
 		kernels[i].name = s->kernels[i].name;
 		kernels[i].param_count = s->kernels[i].param_count;
+		memcpy(kernels[i].block, s->kernels[i].group, sizeof kernels[i].block);
 	}
 	return MPK_OK;
+}
+
+static struct mpk_source_code_param param(const struct mpk_code_info *info, size_t kernel, size_t i)
+{
+	return mpk_source_code_param(kernel_of(info, kernel), i, info->bytes);
 }
 
 static bool may_define(const struct mpk_code_info *info, struct mpk_span name)
@@ -73,9 +80,13 @@ static void put_kernel_json(const struct mpk_code_info *info, size_t kernel, str
 	.text = put_text, .kernel_text = put_kernel_text, .kernel_json = put_kernel_json
 
 const struct mpk_code_format mpk_format_opencl = {
-	SOURCE(MPK_SOURCE_CODE_OPENCL), .word = "opencl",
-	.name = "OpenCL C source",      .words = { "__kernel", "get_global_id(", "get_group_id(" },
-	.counts_params = true,          .claims = { { "opencl", "cl" } },
+	SOURCE(MPK_SOURCE_CODE_OPENCL),
+	.word = "opencl",
+	.name = "OpenCL C source",
+	.words = { "__kernel", "get_global_id(", "get_group_id(" },
+	.counts_params = true,
+	.claims = { { "opencl", "cl" } },
+	.param = param,
 };
 
 const struct mpk_code_format mpk_format_cuda = {
@@ -109,11 +120,16 @@ static bool is_any(struct mpk_span bytes)
 	return true;
 }
 
+static bool may_mention(const struct mpk_code_info *info, struct mpk_span name)
+{
+	return mpk_source_code_mentions(info->bytes, name);
+}
+
 /* Could be in any of these languages, or in none. */
 const struct mpk_code_format mpk_format_text = {
 	.name = "text of an unknown language",
 	.is_text = true,
 	.is_source = true,
 	.is = is_any,
-	.may_define = may_define,
+	.may_define = may_mention,
 };

@@ -39,7 +39,7 @@ static uint64_t hash(const struct mpk_strbuf *text)
 static void print(enum mpk_launch_mode mode, enum mpk_generation gen, struct mpk_strbuf *c,
 		  struct mpk_strbuf *ll)
 {
-	static const char path[] = "tests/data/launch/cuda.toml";
+	static const char path[] = "tests/data/launch/standalone_cuda.toml";
 	struct mpk_mapping text = { 0 };
 	struct mpk_arena arena = { 0 };
 	struct mpk_report report = { 0 };

@@ -400,7 +400,7 @@ static const struct {
 	size_t findings;
 } text_rows[] = {
 	{ "cuda", ".version 8.0\n.target sm_90\n.visible .entry f() { ret; }\n", MPK_OK, 0 },
-	{ "cuda", ".version 8.0\n.target sm_90\n.visible .func f() { ret; }\n", MPK_OK, 1 },
+	{ "cuda", ".version 8.0\n.target sm_90\n.visible .func f() { ret; }\n", MPK_OK, 0 },
 	{ "cuda", ".version 8.0\n.target sm_90\n.entry f(", MPK_E_SYNTAX, 1 },
 	{ "opencl", "__kernel void g() {} // f", MPK_E_CONFLICT, 1 },
 	{ "opencl", "#define K(n) __kernel void n##_k() {}\nK(f)\n", MPK_OK, 0 },

@@ -35,6 +35,7 @@ static void code_format(struct mpk_verify *v, const struct mpk_view_node *n,
 
 /* --- kernels ------------------------------------------------------------------------ */
 
+/* What language a text is in that no kind claims, nobody knows. */
 static void check_defined(struct mpk_verify *v, const struct mpk_code_info *code,
 			  struct mpk_span key)
 {
@@ -45,8 +46,8 @@ static void check_defined(struct mpk_verify *v, const struct mpk_code_info *code
 			       "kernel '%s' is a .func, not an .entry: no driver can launch it",
 			       MPK_QUOTE(key));
 	else if (found == MPK_CODE_MISSING)
-		mpk_verify_say(v, MPK_ERROR, "the code does not define kernel '%s'",
-			       MPK_QUOTE(key));
+		mpk_verify_say(v, code->format == &mpk_format_text ? MPK_WARNING : MPK_ERROR,
+			       "the code does not define kernel '%s'", MPK_QUOTE(key));
 }
 
 static void kernel_defined(struct mpk_verify *v, const struct mpk_view_node *n,

@@ -22,7 +22,7 @@ struct mpk_code_info {
 	struct mpk_span bytes;
 	uint64_t off; /* of bytes in the blob */
 
-	const struct mpk_code_format *format; /* NULL: not read, such as a packed image */
+	const struct mpk_code_format *format; /* NULL: not read, such as LTO IR */
 	bool presumed;                        /* a text in an unknown language, read as what its
 					       * module claims */
 	const struct mpk_error *problem;      /* why it does not read, or NULL; all below is empty

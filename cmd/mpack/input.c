@@ -7,6 +7,7 @@
 #include "base/strmap.h"
 #include "common/diag.h"
 #include "package/generate.h"
+#include "text/escape.h"
 #include "view/verify.h"
 
 static bool has_suffix(const char *text, const char *suffix)
@@ -152,19 +153,27 @@ static int load_blob(struct mpk_input *in, const char *path, const char *abi)
 /* --- a manifest ------------------------------------------------------------------ */
 
 /* Host sources are classified here and not by the package, which does not compile. */
-static void add_sources(struct mpk_input *in)
+static void add_sources(struct mpk_input *in, const char *triple)
 {
 	const struct mpk_package *p = &in->package;
+	struct mpk_target target = mpk_target_parse(triple ? triple : p->manifest.target.text);
 
 	for (size_t i = 0; i < p->source_count; i++) {
 		struct mpk_error err = { 0 };
 		struct mpk_emit_source *s = &in->sources[in->source_count];
 
 		s->path = p->sources[i].path;
-		if (mpk_source_classify(s->path, &s->kind, &err) == MPK_OK) {
+		enum mpk_code code = mpk_source_classify(s->path, &s->kind, &err);
+		bool compiled = s->kind == MPK_SOURCE_OBJECT || s->kind == MPK_SOURCE_ARCHIVE;
+
+		if (code == MPK_OK && compiled &&
+		    (code = mpk_source_check(s->path, &target, &err)) != MPK_OK)
+			mpk_error_prefix(&err, "'%s': ", MPK_QUOTE(mpk_span_str(s->path)));
+		if (code == MPK_OK) {
 			in->source_count++;
 			continue;
 		}
+		err.at = (struct mpk_where){ 0 };
 		err.at.line = p->sources[i].pos.line;
 		err.at.column = p->sources[i].pos.column;
 		mpk_error_at_file(&err, in->package.manifest.path);
@@ -236,7 +245,7 @@ static enum mpk_code load_package(struct mpk_input *in, const char *path,
 	in->sources = mpk_arena_array(&in->arena, in->package.source_count + MPK_GENERATED_MAX,
 				      sizeof *in->sources);
 	MPK_TRY_ALLOC(in->sources, err);
-	add_sources(in);
+	add_sources(in, o->target);
 	if (in->report.errors)
 		return mpk_fail(err, MPK_E_UNSUPPORTED, "host sources cannot be used");
 	MPK_TRY(verify_package(in, err));

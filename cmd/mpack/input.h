@@ -36,6 +36,7 @@ struct mpk_input {
 /* What of the command line decides how the input is read. */
 struct mpk_input_options {
 	const char *abi;    /* generation instead of the manifest's ("ffi", ...), or NULL */
+	const char *target; /* triple instead of the manifest's, or NULL */
 	const char *prefix; /* of a system library, "" otherwise */
 	bool system_lib;
 	bool via_c; /* launch functions become C, not LLVM IR */

@@ -28,6 +28,8 @@ enum mpk_code mpk_source_classify(const char *path, enum mpk_source_kind *out,
 		{ ".ll", MPK_SOURCE_IR },      { ".bc", MPK_SOURCE_IR },
 		{ ".c", MPK_SOURCE_C },        { ".o", MPK_SOURCE_OBJECT },
 		{ ".obj", MPK_SOURCE_OBJECT }, { ".a", MPK_SOURCE_ARCHIVE },
+		{ ".cc", MPK_SOURCE_CXX },     { ".cpp", MPK_SOURCE_CXX },
+		{ ".cxx", MPK_SOURCE_CXX },
 	};
 	const char *base = mpk_path_name(path);
 	const char *dot = strrchr(base, '.'), *suffix = dot ? dot : "";
@@ -42,12 +44,13 @@ enum mpk_code mpk_source_classify(const char *path, enum mpk_source_kind *out,
 		return mpk_fail(
 			err, MPK_E_UNSUPPORTED,
 			"a shared library cannot become part of another; give its objects or its .a, or link against it with --ldflag");
-	if (strcmp(suffix, ".cc") == 0 || strcmp(suffix, ".cpp") == 0 || strcmp(suffix, ".cu") == 0)
-		return mpk_fail(err, MPK_E_UNSUPPORTED,
-				"only C is compiled here; compile '%s' to an object and name that",
-				MPK_QUOTE(mpk_span_str(base)));
+	if (strcmp(suffix, ".cu") == 0)
+		return mpk_fail(
+			err, MPK_E_UNSUPPORTED,
+			"only C and C++ are compiled here; compile '%s' to an object and name that",
+			MPK_QUOTE(mpk_span_str(base)));
 	return mpk_fail(err, MPK_E_UNSUPPORTED,
-			"a host source is .ll, .bc, .c, .o or .a, which '%s' is not",
+			"a host source is .ll, .bc, .c, .cc, .cpp, .o or .a, which '%s' is not",
 			MPK_QUOTE(mpk_span_str(base)));
 }
 

@@ -22,13 +22,14 @@ static enum mpk_code check_bytes(const struct mpk_target *target, struct mpk_spa
 	return MPK_OK;
 }
 
-/* Of an object or archive that somebody else compiled. */
-static enum mpk_code check_machine(struct mpk_build *b, const char *path, struct mpk_error *err)
+enum mpk_code mpk_source_check(const char *path, const struct mpk_target *target,
+			       struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping map = { 0 };
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
 
 	MPK_TRY(mpk_mapping_open(path, &map, err));
-	enum mpk_code code = check_bytes(&b->e->target, map.bytes, b->arena, err);
+	enum mpk_code code = check_bytes(target, map.bytes, &arena, err);
 	if (code != MPK_OK)
 		mpk_error_at_file(err, path);
 	return code;
@@ -45,12 +46,13 @@ static enum mpk_code collect_jobs(struct mpk_build *b, struct mpk_job *jobs, siz
 	for (size_t i = 0; i < e->source_count && e->kind != MPK_EMIT_OBJ; i++) {
 		const struct mpk_emit_source *s = &e->sources[i];
 
-		if (s->kind == MPK_SOURCE_C || s->kind == MPK_SOURCE_IR) {
+		if (s->kind == MPK_SOURCE_C || s->kind == MPK_SOURCE_CXX ||
+		    s->kind == MPK_SOURCE_IR) {
 			MPK_TRY(mpk_build_source_job(b, i, &jobs[(*count)++], err));
 			continue;
 		}
 		b->objects[i] = s->path;
-		MPK_TRY(check_machine(b, s->path, err));
+		MPK_TRY(mpk_source_check(s->path, &e->target, err));
 	}
 	return MPK_OK;
 }

@@ -89,14 +89,15 @@ static void refuse_extras(struct mpk_toml_reader *r, const struct mpk_manifest_m
 
 static void check_source(struct mpk_toml_reader *r, struct mpk_toml_str source)
 {
-	static const char *const suffixes[] = { ".ll", ".bc", ".c", ".o", ".a" };
+	static const char *const suffixes[] = { ".ll",  ".bc",  ".c", ".cc",
+						".cpp", ".cxx", ".o", ".a" };
 	const char *dot = strrchr(source.text, '.');
 
 	for (size_t i = 0; dot && i < MPK_ARRAY_COUNT(suffixes); i++)
 		if (strcmp(dot, suffixes[i]) == 0)
 			return;
 	mpk_toml_read_error(r, source.pos, "source-suffix",
-			    "'%s' is no host source: they end in .ll, .bc, .c, .o or .a",
+			    "'%s' is no host source: they end in .ll, .bc, .c, .cc, .cpp, .o or .a",
 			    QUOTE(source));
 }
 

@@ -23,8 +23,8 @@ static bool has_empty_host(const struct mpk_input *in)
 	return false;
 }
 
-/* Kernels and models are called, and what code generators of others made; of a kind without a row
- * nobody knows. */
+/* Kernels and models are called, host code, and what code generators of others made; of a kind
+ * without a row nobody knows. */
 static bool has_callable_module(const struct mpk_input *in)
 {
 	const struct mpk_tree *tree = &in->package.tree;
@@ -32,7 +32,7 @@ static bool has_callable_module(const struct mpk_input *in)
 	for (size_t i = 0; i < tree->count; i++) {
 		const struct mpk_kind *kind = mpk_kind_find(tree->nodes[i].kind);
 
-		if (!kind || (kind->role != MPK_ROLE_HOST && kind->role != MPK_ROLE_DATA))
+		if (!kind || kind->role != MPK_ROLE_DATA)
 			return true;
 	}
 	return false;

@@ -172,10 +172,12 @@ static enum mpk_code build(struct mpk_loader *l, struct mpk_package *out, struct
 	out->launch_count = out->launches ? manifest->launch_count : 0;
 	if (manifest->dedup && manifest->valid && !l->report->errors && !l->failed)
 		mpk_loader_dedup(l, modules, count, &root);
-	if (manifest->valid)
-		MPK_TRY(mpk_graph_order(
-			&(struct mpk_graph){ modules, count, root, manifest->keep_order },
-			manifest->gen, l->arena, &out->tree, unreached, err));
+	struct mpk_graph graph = { modules, count, root, manifest->keep_order };
+	if (manifest->valid) {
+		MPK_TRY(mpk_graph_order(&graph, manifest->gen, l->arena, &out->tree, unreached,
+					err));
+		out->needs_blob = mpk_graph_needs_blob(&graph, &out->tree);
+	}
 	MPK_TRY(map_nodes(l, out, err));
 	list_sources(l, unreached, out);
 	return MPK_OK;
@@ -247,7 +249,6 @@ enum mpk_code mpk_package_load(const struct mpk_package_input *input, struct mpk
 		MPK_TRY(load(&l, out, err));
 	if (report->errors != errors)
 		return fail_with_first(report, from, err);
-	out->needs_blob = mpk_graph_needs_blob(&out->tree);
 	return out->needs_blob ? mpk_blob_write(&out->tree, &out->blob, err) : MPK_OK;
 }
 

@@ -358,7 +358,7 @@ static const struct {
 	{ DEVICE "two.sm_75.cubin", "cuda", "scael", MPK_E_CONFLICT },
 	{ DEVICE "tiny.none.fatbin", "cuda", "tiny", MPK_OK },
 	{ DEVICE "tiny.none.fatbin", "cuda", "tyni", MPK_E_CONFLICT },
-	{ DEVICE "tiny.size.fatbin", "cuda", "tyni", MPK_OK }, /* packed: nobody can tell */
+	{ DEVICE "tiny.size.fatbin", "cuda", "tyni", MPK_E_CONFLICT },
 	{ DEVICE "two.ptx", "cuda", "scael", MPK_E_CONFLICT },
 	{ DEVICE "two.cu", "cuda", "scale", MPK_OK },
 	{ DEVICE "two.cu", "cuda", "scael", MPK_E_CONFLICT },

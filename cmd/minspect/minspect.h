@@ -41,6 +41,9 @@ struct minspect_options {
 
 extern const struct mpk_command minspect_command;
 
+/* minspect_option - the row of an option, "run"; NULL: there is none */
+const struct mpk_option *minspect_option(const char *name);
+
 /* minspect_given - whether an option was given on the command line
  * @name    of the table, "input" */
 bool minspect_given(const char *name);

@@ -74,13 +74,20 @@ static bool has_item(const struct mpk_option_list *list, const struct mpk_option
 	return false;
 }
 
-bool minspect_given(const char *name)
+const struct mpk_option *minspect_option(const char *name)
 {
 	const struct mpk_option *row = options;
 
 	while (row->name && strcmp(row->name, name) != 0)
 		row++;
-	if (!row->name)
+	return row->name ? row : NULL;
+}
+
+bool minspect_given(const char *name)
+{
+	const struct mpk_option *row = minspect_option(name);
+
+	if (!row)
 		return false;
 	if (row->kind == MPK_OPT_LIST)
 		return has_item(row->target, row);

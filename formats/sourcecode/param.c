@@ -1,51 +1,140 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The types of an OpenCL kernel's parameters: the language's own words. A word that the text makes
- * by a macro or a typedef may be anything. */
-#include "base/compiler.h"
-#include "lexer/lexer.h"
+/* param.c - a kernel's parameter as a kernel table lists it: a buffer's handle, or a number's type
+ *
+ * Types are told by their words alone. What a typedef, a macro or a template makes is unknown.
+ */
+#include <ctype.h>
+#include <string.h>
+
 #include "sourcecode/sourcecode.h"
 
-static const struct {
-	const char *word;
-	enum mpk_source_code_param_kind kind;
-	unsigned bytes;
-} numbers[] = {
-	{ "char", MPK_SOURCE_CODE_PARAM_INT, 1 },     { "uchar", MPK_SOURCE_CODE_PARAM_INT, 1 },
-	{ "short", MPK_SOURCE_CODE_PARAM_INT, 2 },    { "ushort", MPK_SOURCE_CODE_PARAM_INT, 2 },
-	{ "int", MPK_SOURCE_CODE_PARAM_INT, 4 },      { "uint", MPK_SOURCE_CODE_PARAM_INT, 4 },
-	{ "long", MPK_SOURCE_CODE_PARAM_INT, 8 },     { "ulong", MPK_SOURCE_CODE_PARAM_INT, 8 },
-	{ "half", MPK_SOURCE_CODE_PARAM_FLOAT, 2 },   { "float", MPK_SOURCE_CODE_PARAM_FLOAT, 4 },
-	{ "double", MPK_SOURCE_CODE_PARAM_FLOAT, 8 },
-};
-
-/* Parameter i of "a, b, c": commas count outside of brackets. */
-static struct mpk_span param_text(struct mpk_span params, size_t i)
+static bool is_word_byte(uint8_t c)
 {
-	size_t begin = 0, end = 0, depth = 0;
-
-	for (; end < params.len; end++) {
-		uint8_t c = params.data[end];
-
-		depth += c == '(' || c == '[';
-		depth -= (c == ')' || c == ']') && depth;
-		if (c != ',' || depth)
-			continue;
-		if (!i--)
-			break;
-		begin = end + 1;
-	}
-	while (begin < end && params.data[begin] <= ' ')
-		begin++;
-	while (end > begin && params.data[end - 1] <= ' ')
-		end--;
-	return mpk_span_of(params.data + begin, end - begin);
+	return isalnum(c) || c == '_';
 }
 
+/* The next word; empty at the end. Everything else between words is passed over. */
+static struct mpk_span next_word(struct mpk_span text, size_t *at)
+{
+	size_t from;
+
+	while (*at < text.len && !is_word_byte(text.data[*at]))
+		++*at;
+	for (from = *at; *at < text.len && is_word_byte(text.data[*at]);)
+		++*at;
+	return mpk_span_of(text.data + from, *at - from);
+}
+
+struct mpk_span mpk_source_code_param(const struct mpk_source_code_kernel *kernel, size_t i)
+{
+	struct mpk_span s = kernel->params;
+	size_t from = 0, depth = 0, seen = 0;
+
+	for (size_t at = 0; at <= s.len; at++) {
+		char c = at < s.len ? (char)s.data[at] : ',';
+
+		depth += c == '(' || c == '<' || c == '[';
+		if (depth && (c == ')' || c == '>' || c == ']'))
+			depth--;
+		if (c != ',' || (depth && at < s.len))
+			continue;
+		if (seen++ == i)
+			return mpk_span_of(s.data + from, at - from);
+		from = at + 1;
+	}
+	return (struct mpk_span){ 0 };
+}
+
+static bool has_word(struct mpk_span text, const char *const *words, size_t count)
+{
+	struct mpk_span word;
+	size_t at = 0;
+
+	while ((word = next_word(text, &at)).len)
+		for (size_t i = 0; i < count; i++)
+			if (mpk_span_is(word, words[i]))
+				return true;
+	return false;
+}
+
+static bool is_image(struct mpk_span text)
+{
+	struct mpk_span word;
+	size_t at = 0;
+
+	while ((word = next_word(text, &at)).len)
+		if (mpk_span_starts(word, "image") && word.len > 7 &&
+		    memmem(word.data, word.len, "d_", 2))
+			return true;
+	return false;
+}
+
+/* A number's type; the word behind it is its name. */
+static bool find_number(struct mpk_span text, struct mpk_dtype *out)
+{
+	static const struct {
+		const char *word;
+		uint8_t code, bits;
+	} types[] = {
+		{ "bool", MPK_DTYPE_BOOL, 8 },      { "char", MPK_DTYPE_INT, 8 },
+		{ "short", MPK_DTYPE_INT, 16 },     { "int", MPK_DTYPE_INT, 32 },
+		{ "half", MPK_DTYPE_FLOAT, 16 },    { "__half", MPK_DTYPE_FLOAT, 16 },
+		{ "float", MPK_DTYPE_FLOAT, 32 },   { "double", MPK_DTYPE_FLOAT, 64 },
+		{ "uchar", MPK_DTYPE_UINT, 8 },     { "ushort", MPK_DTYPE_UINT, 16 },
+		{ "uint", MPK_DTYPE_UINT, 32 },     { "ulong", MPK_DTYPE_UINT, 64 },
+		{ "int8_t", MPK_DTYPE_INT, 8 },     { "int16_t", MPK_DTYPE_INT, 16 },
+		{ "int32_t", MPK_DTYPE_INT, 32 },   { "int64_t", MPK_DTYPE_INT, 64 },
+		{ "uint8_t", MPK_DTYPE_UINT, 8 },   { "uint16_t", MPK_DTYPE_UINT, 16 },
+		{ "uint32_t", MPK_DTYPE_UINT, 32 }, { "uint64_t", MPK_DTYPE_UINT, 64 },
+		{ "size_t", MPK_DTYPE_UINT, 64 },   { "__nv_bfloat16", MPK_DTYPE_BFLOAT, 16 },
+	};
+	struct mpk_dtype t = { 0, 0, 1 };
+	bool is_unsigned = false, is_long = false, found = false;
+	struct mpk_span word;
+	size_t at = 0;
+
+	while ((word = next_word(text, &at)).len) {
+		is_unsigned |= mpk_span_is(word, "unsigned");
+		is_long |=
+			mpk_span_is(word, "long"); /* 64 bits in OpenCL, and on devices of CUDA */
+		for (size_t i = 0; i < sizeof types / sizeof *types && !found; i++) {
+			if (!mpk_span_is(word, types[i].word))
+				continue;
+			t = (struct mpk_dtype){ types[i].code, types[i].bits, 1 };
+			found = true;
+		}
+	}
+	if (is_long && (!found || t.code == MPK_DTYPE_INT)) {
+		t = (struct mpk_dtype){ MPK_DTYPE_INT, 64, 1 };
+		found = true;
+	}
+	if (!found && is_unsigned)
+		t = (struct mpk_dtype){ MPK_DTYPE_INT, 32, 1 };
+	if (is_unsigned && t.code == MPK_DTYPE_INT)
+		t.code = MPK_DTYPE_UINT;
+	*out = t;
+	return found || is_unsigned;
+}
+
+static bool is_pointer(struct mpk_span param)
+{
+	return param.len &&
+	       (memchr(param.data, '*', param.len) || memchr(param.data, '[', param.len));
+}
+
+bool mpk_source_code_param_is_local(struct mpk_span param)
+{
+	static const char *const local[] = { "__local", "local", "__shared__" };
+
+	return is_pointer(param) && has_word(param, local, sizeof local / sizeof *local);
+}
+
+/* Whether a line that begins with one of these names the word. */
 static bool is_made(struct mpk_span bytes, struct mpk_span word)
 {
 	static const char *const makers[] = { "#define ", "# define ", "typedef " };
 
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(makers); i++) {
+	for (size_t i = 0; i < sizeof makers / sizeof *makers; i++) {
 		const uint8_t *at = bytes.data, *end = bytes.data + bytes.len;
 
 		while ((at = memmem(at, (size_t)(end - at), makers[i], strlen(makers[i])))) {
@@ -60,41 +149,30 @@ static bool is_made(struct mpk_span bytes, struct mpk_span word)
 	return false;
 }
 
-static void see_word(struct mpk_span word, struct mpk_span bytes, struct mpk_source_code_param *p)
+bool mpk_source_code_param_is_made(struct mpk_span param, struct mpk_span bytes)
 {
-	if (mpk_span_starts(word, "image") && word.len > 7) /* image2d_t, image2d_array_t */
-		*p = (struct mpk_source_code_param){ MPK_SOURCE_CODE_PARAM_HANDLE, 0, p->text };
-	if (mpk_span_is(word, "unsigned") || mpk_span_is(word, "signed"))
-		*p = (struct mpk_source_code_param){ MPK_SOURCE_CODE_PARAM_INT, 4, p->text };
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(numbers); i++)
-		if (mpk_span_is(word, numbers[i].word) && !is_made(bytes, word))
-			*p = (struct mpk_source_code_param){ numbers[i].kind, numbers[i].bytes,
-							     p->text };
+	struct mpk_span word, next;
+	size_t at = 0;
+
+	/* the last word is the parameter's own name */
+	for (word = next_word(param, &at); word.len; word = next) {
+		next = next_word(param, &at);
+		if (next.len && is_made(bytes, word))
+			return true;
+	}
+	return false;
 }
 
-struct mpk_source_code_param mpk_source_code_param(const struct mpk_source_code_kernel *k, size_t i,
-						   struct mpk_span bytes)
+bool mpk_source_code_param_dtype(struct mpk_span param, struct mpk_dtype *out)
 {
-	struct mpk_source_code_param p = { .text = param_text(k->params, i) };
-	struct mpk_lexer lex = { .bytes = p.text, .language = "OpenCL C", .c_like = true };
-	bool local = false, pointer = false, first = true;
-	struct mpk_token t, last = { 0 };
+	bool pointer = is_pointer(param);
 
-	while (mpk_lexer_next(&lex, &t, NULL) == MPK_OK && t.kind != MPK_TOKEN_END) {
-		local |= mpk_token_is_word(&t, "__local") || mpk_token_is_word(&t, "local");
-		pointer |= mpk_token_is_punct(&t, '*') || mpk_token_is_punct(&t, '[');
-		if (mpk_token_is_punct(&t, '(')) /* an attribute, or a macro */
-			return (struct mpk_source_code_param){ .text = p.text };
-		/* the last word is the name, unless the type is all there is */
-		if (!first && last.kind == MPK_TOKEN_WORD)
-			see_word(last.text, bytes, &p);
-		last = t;
-		first = false;
+	/* memory of a work-group is no argument that a table can name */
+	if (mpk_source_code_param_is_local(param))
+		return false;
+	if (pointer || is_image(param)) {
+		*out = (struct mpk_dtype){ MPK_DTYPE_HANDLE, 64, 1 };
+		return true;
 	}
-	if (!pointer)
-		return p;
-	return (struct mpk_source_code_param){
-		.kind = local ? MPK_SOURCE_CODE_PARAM_LOCAL : MPK_SOURCE_CODE_PARAM_HANDLE,
-		.text = p.text,
-	};
+	return find_number(param, out);
 }

@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/span.h"
+#include "dtype/dtype.h"
 
 enum mpk_source_code_language {
 	MPK_SOURCE_CODE_OPENCL,
@@ -33,21 +34,6 @@ struct mpk_source_code {
 	size_t kernel_count;
 };
 
-/* What a parameter of an OpenCL kernel is, as far as its text says without a preprocessor. */
-enum mpk_source_code_param_kind {
-	MPK_SOURCE_CODE_PARAM_UNKNOWN, /* a type that only a compiler knows */
-	MPK_SOURCE_CODE_PARAM_HANDLE,  /* a pointer to global or constant memory, an image */
-	MPK_SOURCE_CODE_PARAM_LOCAL,   /* a pointer to local memory: its size is its argument */
-	MPK_SOURCE_CODE_PARAM_INT,
-	MPK_SOURCE_CODE_PARAM_FLOAT,
-};
-
-struct mpk_source_code_param {
-	enum mpk_source_code_param_kind kind;
-	unsigned bytes;       /* of numbers */
-	struct mpk_span text; /* as it is declared, without spaces around it */
-};
-
 /* One program of an OpenCL or Metal text that TVM wrote. */
 struct mpk_source_code_piece {
 	struct mpk_span name; /* what stands behind "// Function: " */
@@ -69,6 +55,19 @@ enum mpk_code mpk_source_code_read(struct mpk_span bytes, enum mpk_source_code_l
 				   struct mpk_arena *arena, struct mpk_source_code *out,
 				   struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_source_code_param - the text of parameter i; empty when there is none */
+struct mpk_span mpk_source_code_param(const struct mpk_source_code_kernel *kernel, size_t i);
+
+/* mpk_source_code_param_dtype - a parameter's type as a kernel table lists it: a handle for a buffer
+ * or an image, else a number's type
+ * Returns  false when its words do not tell: a struct, a vector, a typedef, a __local pointer */
+bool mpk_source_code_param_dtype(struct mpk_span param, struct mpk_dtype *out);
+
+/* mpk_source_code_param_is_local - whether it points to the memory of a work-group
+ * mpk_source_code_param_is_made - whether the text makes one of its words by a macro or a typedef */
+bool mpk_source_code_param_is_local(struct mpk_span param);
+bool mpk_source_code_param_is_made(struct mpk_span param, struct mpk_span bytes);
+
 /* mpk_source_code_split - the pieces of a text with delimiters, as TVM's loader splits it
  * Text before the first delimiter belongs to no piece. Of two pieces with one name the
  * loader takes the first; both are listed.
@@ -80,18 +79,20 @@ enum mpk_code mpk_source_code_split(struct mpk_span bytes, struct mpk_arena *are
 				    const struct mpk_source_code_piece **pieces, size_t *count,
 				    struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_source_code_param - parameter i of an OpenCL kernel
- * @bytes   the text in which it was found: its macros may be types */
-struct mpk_source_code_param mpk_source_code_param(const struct mpk_source_code_kernel *k, size_t i,
-						   struct mpk_span bytes);
-
-/* mpk_source_code_mentions - whether a kernel of this name may be in a text of any language
+/* mpk_source_code_may_hold - whether a kernel of this name may be in a text of any language
  * Returns  false when the text names it nowhere outside of comments, joins no names with
  *          ## and includes no file of its own; true also for names that C++ makes
  * mpk_source_code_may_define - the same for a text in which the reader found no such kernel: false
  * also when there are no macros, that could make one */
-bool mpk_source_code_mentions(struct mpk_span bytes, struct mpk_span name);
+bool mpk_source_code_may_hold(struct mpk_span bytes, struct mpk_span name);
 bool mpk_source_code_may_define(struct mpk_span bytes, struct mpk_span name);
+
+/* mpk_source_code_mentions - whether a word stands in the text, outside of comments */
+bool mpk_source_code_mentions(struct mpk_span bytes, struct mpk_span word);
+
+/* mpk_source_code_has_values - whether a type does where no '*' follows: where values of it are, not
+ * mere addresses */
+bool mpk_source_code_has_values(struct mpk_span bytes, struct mpk_span type);
 
 /* mpk_source_code_language_name - "OpenCL C", "Metal", "WGSL", "CUDA C++" */
 const char *mpk_source_code_language_name(enum mpk_source_code_language language);

@@ -38,14 +38,26 @@ static enum mpk_code read_source(struct mpk_code_info *info, void *content, stru
 	return MPK_OK;
 }
 
-static struct mpk_source_code_param param(const struct mpk_code_info *info, size_t kernel, size_t i)
-{
-	return mpk_source_code_param(kernel_of(info, kernel), i, info->bytes);
-}
-
 static bool may_define(const struct mpk_code_info *info, struct mpk_span name)
 {
 	return mpk_source_code_may_define(info->bytes, name);
+}
+
+static bool param_dtype(const struct mpk_code_info *info, size_t kernel, size_t i,
+			struct mpk_dtype *out)
+{
+	return mpk_source_code_param_dtype(mpk_source_code_param(kernel_of(info, kernel), i), out);
+}
+
+static struct mpk_span param_text(const struct mpk_code_info *info, size_t kernel, size_t i)
+{
+	struct mpk_span text = mpk_source_code_param(kernel_of(info, kernel), i);
+
+	while (text.len && text.data[0] <= ' ')
+		text = mpk_span_of(text.data + 1, text.len - 1);
+	while (text.len && text.data[text.len - 1] <= ' ')
+		text.len--;
+	return mpk_source_code_param_is_made(text, info->bytes) ? (struct mpk_span){ 0 } : text;
 }
 
 static void put_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
@@ -80,18 +92,16 @@ static void put_kernel_json(const struct mpk_code_info *info, size_t kernel, str
 	.text = put_text, .kernel_text = put_kernel_text, .kernel_json = put_kernel_json
 
 const struct mpk_code_format mpk_format_opencl = {
-	SOURCE(MPK_SOURCE_CODE_OPENCL),
-	.word = "opencl",
-	.name = "OpenCL C source",
-	.words = { "__kernel", "get_global_id(", "get_group_id(" },
-	.counts_params = true,
-	.claims = { { "opencl", "cl" } },
-	.param = param,
+	SOURCE(MPK_SOURCE_CODE_OPENCL), .word = "opencl",
+	.name = "OpenCL C source",      .words = { "__kernel", "get_global_id(", "get_group_id(" },
+	.counts_params = true,          .claims = { { "opencl", "cl" } },
+	.param_text = param_text,       .param_dtype = param_dtype,
 };
 
 const struct mpk_code_format mpk_format_cuda = {
 	SOURCE(MPK_SOURCE_CODE_CUDA), .word = "cuda",        .name = "CUDA C++ source",
 	.words = { "__global__" },    .counts_params = true, .claims = { { "cuda", "cuda" } },
+	.param_dtype = param_dtype,
 };
 
 /* Metal and WGSL declare other parameters than TVM's tables: buffers and builtins. */
@@ -120,9 +130,9 @@ static bool is_any(struct mpk_span bytes)
 	return true;
 }
 
-static bool may_mention(const struct mpk_code_info *info, struct mpk_span name)
+static bool may_hold(const struct mpk_code_info *info, struct mpk_span name)
 {
-	return mpk_source_code_mentions(info->bytes, name);
+	return mpk_source_code_may_hold(info->bytes, name);
 }
 
 /* Could be in any of these languages, or in none. */
@@ -131,5 +141,5 @@ const struct mpk_code_format mpk_format_text = {
 	.is_text = true,
 	.is_source = true,
 	.is = is_any,
-	.may_define = may_mention,
+	.may_define = may_hold,
 };

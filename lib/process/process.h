@@ -46,6 +46,8 @@ struct mpk_process {
 	enum mpk_process_output output;
 	int fd;         /* MPK_OUTPUT_FILE; appended to from its current position */
 	double timeout; /* seconds; 0: none */
+	double limit;   /* likewise, which mpk_process_set_timeout does not move, nor a child that
+			 * writes where it should not */
 
 	/* What it may do is unknown: it gets a process group of its own, out of reach of a
 	 * terminal's signals; when it ends, all that it started is killed, even what left the

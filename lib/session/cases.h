@@ -24,7 +24,7 @@ struct mpk_case {
 	const char *name; /* no two cases have the same */
 	struct mpk_pos pos;
 	const char *skip;   /* why it is not run; NULL: it is */
-	const char *raises; /* part of the error it must raise, or NULL */
+	const char *raises; /* part of the error it must raise or be refused with; NULL: none */
 	struct mpk_call call;
 	struct mpk_value *args;            /* what call.args points to */
 	struct mpk_kernel_extents extents; /* what call.kernel points to, or unused */

@@ -110,9 +110,11 @@ enum mpk_code mpk_child_run(mpk_child_fn *fn, void *user, const struct mpk_child
 	MPK_CLEANUP(close_fd) int fd = memfd_create("minspect-reply", MFD_CLOEXEC);
 	MPK_CLEANUP(unmap_control) struct mpk_child_control *control = NULL;
 	struct job job = { .fn = fn, .user = user, .fd = fd };
-	struct mpk_process child = {
-		.run = work, .data = &job, .timeout = options->timeout, .contained = true
-	};
+	struct mpk_process child = { .run = work,
+				     .data = &job,
+				     .timeout = options->timeout,
+				     .limit = options->limit,
+				     .contained = true };
 	struct mpk_process_end end;
 	void *page;
 

@@ -28,6 +28,7 @@ typedef enum mpk_code mpk_child_fn(struct mpk_child_side *side, void *user, stru
 
 struct mpk_child_options {
 	double timeout;   /* seconds; 0: none */
+	double limit;     /* seconds that all of it may take, whatever the child says; 0: none */
 	const char *what; /* the function's name, for messages */
 	bool keep_reply;  /* *reply is set to what was written also when this fails; NULL
 			    * when there was no child */

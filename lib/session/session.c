@@ -8,6 +8,7 @@
 #include "runtime/devices.h"
 #include "runtime/kernels.h"
 #include "runtime/library.h"
+#include "runtime/textures.h"
 
 /* What lives from the first call to the last, and what belongs to the current one.
  * Zero-initialised. */
@@ -101,6 +102,14 @@ static enum mpk_code open_kernel(struct session *s, const struct mpk_tree *tree,
 	return MPK_OK;
 }
 
+static enum mpk_code send_tensor(struct session *s, struct mpk_tensor *tensor,
+				 struct mpk_tensor **out, struct mpk_error *err)
+{
+	if (tensor->scope && s->where.type != MPK_DL_CPU)
+		return mpk_texture_send(devices_of(s), tensor, tensor->scope, s->where, out, err);
+	return mpk_devices_send(devices_of(s), tensor, s->where, out, err);
+}
+
 static enum mpk_code send_args(struct session *s, struct mpk_error *err)
 {
 	const struct mpk_call *call = s->call;
@@ -112,8 +121,7 @@ static enum mpk_code send_args(struct session *s, struct mpk_error *err)
 			s->args[i] = mpk_value_hold(call->args[i]);
 			continue;
 		}
-		MPK_TRY(mpk_devices_send(devices_of(s), call->args[i].tensor, s->where,
-					 &s->args[i].tensor, err));
+		MPK_TRY(send_tensor(s, call->args[i].tensor, &s->args[i].tensor, err));
 		s->args[i].kind = MPK_VALUE_TENSOR;
 	}
 	return MPK_OK;

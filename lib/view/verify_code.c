@@ -184,11 +184,19 @@ static void compare_bytes(const struct mpk_code_info *code, size_t kernel,
 	}
 }
 
-static bool is_kind(struct mpk_dtype t, enum mpk_source_code_param_kind kind)
+static bool is_real(struct mpk_dtype t)
 {
-	if (t.code == MPK_DTYPE_HANDLE || kind == MPK_SOURCE_CODE_PARAM_HANDLE)
-		return t.code == MPK_DTYPE_HANDLE && kind == MPK_SOURCE_CODE_PARAM_HANDLE;
-	return (t.code == MPK_DTYPE_FLOAT) == (kind == MPK_SOURCE_CODE_PARAM_FLOAT);
+	return t.code == MPK_DTYPE_FLOAT || t.code == MPK_DTYPE_BFLOAT;
+}
+
+/* Whether a table's type passes what the code takes: signs of integers do not matter to bytes. */
+static bool passes(struct mpk_dtype table, struct mpk_dtype code)
+{
+	bool handle = code.code == MPK_DTYPE_HANDLE;
+
+	if (handle || table.code == MPK_DTYPE_HANDLE)
+		return handle && table.code == MPK_DTYPE_HANDLE;
+	return table.lanes != 1 || (table.bits == code.bits && is_real(table) == is_real(code));
 }
 
 /* Arguments are set by their bytes: of another size the driver refuses them, of another kind of
@@ -197,32 +205,36 @@ static void compare_params(const struct mpk_code_info *code, size_t kernel,
 			   const struct parameters *p)
 {
 	for (size_t i = 0; i < p->f->arg_count; i++) {
-		struct mpk_source_code_param param = code->format->param(code, kernel, i);
-		struct mpk_dtype t = p->f->arg_types[i];
+		struct mpk_span text = code->format->param_text(code, kernel, i);
+		struct mpk_dtype table = p->f->arg_types[i], taken;
 		char type[MPK_DTYPE_TEXT];
 
-		if (param.kind == MPK_SOURCE_CODE_PARAM_LOCAL)
+		if (mpk_source_code_param_is_local(text))
 			mpk_verify_say(
 				p->v, MPK_ERROR,
 				"argument %zu of kernel '%s' is '%s': no runtime passes local memory",
-				i, MPK_QUOTE(p->f->key), MPK_QUOTE(param.text));
-		else if (param.kind != MPK_SOURCE_CODE_PARAM_UNKNOWN && t.lanes == 1 &&
-			 (!is_kind(t, param.kind) || (param.bytes && param.bytes != t.bits / 8U)))
+				i, MPK_QUOTE(p->f->key), MPK_QUOTE(text));
+		else if (mpk_source_code_param_dtype(text, &taken) && !passes(table, taken))
 			mpk_verify_say(
 				p->v, MPK_ERROR,
 				"argument %zu of kernel '%s' is '%s' in the code, %s in the table",
-				i, MPK_QUOTE(p->f->key), MPK_QUOTE(param.text),
-				mpk_dtype_print(t, type));
+				i, MPK_QUOTE(p->f->key), MPK_QUOTE(text),
+				mpk_dtype_print(table, type));
 	}
 }
 
 /* Whether a source says for certain how many parameters there are: each is one that is known. */
 static bool counts(const struct mpk_code_info *code, size_t kernel)
 {
-	bool known = code->format->param != NULL;
+	bool known = code->format->param_text != NULL;
+	struct mpk_dtype type;
 
-	for (size_t i = 0; known && i < code->kernels[kernel].param_count; i++)
-		known = code->format->param(code, kernel, i).kind != MPK_SOURCE_CODE_PARAM_UNKNOWN;
+	for (size_t i = 0; known && i < code->kernels[kernel].param_count; i++) {
+		struct mpk_span text = code->format->param_text(code, kernel, i);
+
+		known = mpk_source_code_param_is_local(text) ||
+			mpk_source_code_param_dtype(text, &type);
+	}
 	return known;
 }
 
@@ -242,7 +254,7 @@ static void compare(const struct mpk_code_info *code, size_t kernel, void *arg)
 			       MPK_QUOTE(p->f->key), count, p->f->arg_count);
 	else if (exact)
 		compare_bytes(code, kernel, p);
-	else if (code->format->param)
+	else if (code->format->param_text)
 		compare_params(code, kernel, p);
 }
 

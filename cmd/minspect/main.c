@@ -56,15 +56,31 @@ static const struct {
 	{ "output", { "run" } },
 	{ "repeat", { "run" } },
 	{ "warmup", { "run" } },
+	{ "profile", { "run" } },
+	{ "trace", { "run" } },
+	{ "dump", { "run" } },
+	{ "compare", { "run" } },
 	{ "grid", { "run" } },
 	{ "block", { "run" } },
 	{ "shared", { "run" } },
+	{ "params", { "run", "cases" } },
 	{ "device", { "run", "cases" } },
 	{ "atol", { "run", "cases" } },
 	{ "rtol", { "run", "cases" } },
 	{ "timeout", { "run", "cases" } },
 	{ "tvm-ffi", { "run", "cases" } },
 };
+
+/* What looks into one run, and is no key of a case. */
+static bool looks_into(const char *option)
+{
+	static const char *const names[] = { "profile", "trace", "dump", "compare" };
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(names); i++)
+		if (strcmp(option, names[i]) == 0)
+			return true;
+	return false;
+}
 
 static int check_belongings(const struct action *action)
 {
@@ -75,7 +91,8 @@ static int check_belongings(const struct action *action)
 		if (!minspect_given(option) || strcmp(action->option, first) == 0 ||
 		    (second && strcmp(action->option, second) == 0))
 			continue;
-		if (action->act == minspect_cases && strcmp(first, "run") == 0)
+		if (action->act == minspect_cases && strcmp(first, "run") == 0 &&
+		    !looks_into(option))
 			return mpk_diag_usage("--%s is for --run; a case says that in its file",
 					      option);
 		return mpk_diag_usage("--%s goes with --%s%s%s", option, first,

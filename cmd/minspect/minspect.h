@@ -31,6 +31,9 @@ struct minspect_options {
 	struct mpk_option_list expects;   /* --expect */
 	struct mpk_option_list outputs;   /* --output */
 	const char *device, *atol, *rtol, *repeat, *warmup, *timeout;
+	const char *params;
+	const char *profile, *dump, *compare;
+	bool trace;
 	const char *grid, *block, *shared, *tvm_ffi, *junit, *filter;
 	bool tap, no_skip, devices;
 

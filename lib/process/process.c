@@ -18,7 +18,7 @@
 #include "process/orphans.h"
 #include "text/escape.h"
 
-static const int64_t NANO = 1000000000;
+static const int64_t NANO = 1000000000, TICK = 100000000;
 
 /* A child that runs. */
 struct running {
@@ -40,6 +40,15 @@ struct run {
 	struct sigaction on_child;     /* likewise, of SIGCHLD */
 	int subreaper;                 /* likewise */
 };
+
+static volatile sig_atomic_t stopped;
+
+/* Whoever waits for children waits for this signal. */
+void mpk_process_stop(void)
+{
+	stopped = 1;
+	(void)kill(getpid(), SIGCHLD);
+}
 
 bool mpk_process_succeeded(const struct mpk_process_end *end)
 {
@@ -141,7 +150,8 @@ static bool has_ended(pid_t pid)
 	       info.si_pid == pid;
 }
 
-/* Takes those that have ended or are late; nanoseconds until the next one is late. */
+/* Takes those that have ended or are late, and lets the others tick; nanoseconds until the next one
+ * is late or ticks. */
 static int64_t look(struct run *r)
 {
 	int64_t sleep = 3600 * NANO;
@@ -161,10 +171,15 @@ static int64_t look(struct run *r)
 			deadline = slot->limit;
 		int64_t left = deadline ? deadline - mpk_process_clock() : sleep;
 
-		if (left <= 0)
+		if (left <= 0 || stopped) {
 			finish(r, slot, true);
-		else if (left < sleep)
-			sleep = left;
+			continue;
+		}
+		sleep = left < sleep ? left : sleep;
+		if (!r->list[slot->index].tick)
+			continue;
+		r->list[slot->index].tick(r->list[slot->index].data);
+		sleep = TICK < sleep ? TICK : sleep;
 	}
 	return sleep;
 }

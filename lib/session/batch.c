@@ -7,6 +7,7 @@
 
 #include "base/vec.h"
 #include "session/session.h"
+#include "session/watch.h"
 #include "text/escape.h"
 
 /* --- one result --------------------------------------------------------------------- */
@@ -57,9 +58,9 @@ static enum mpk_code read_result(const struct mpk_call *call, struct mpk_wire_ma
 		if (call->is_out[i])
 			MPK_TRY(flatten(r, &cap, mpk_value_hold(call->args[i]), err));
 	MPK_TRY(mpk_wire_get_value(reply, &returned, err));
-	if (returned.kind == MPK_VALUE_NONE && r->count)
-		return MPK_OK;
-	return flatten(r, &cap, returned, err);
+	if (returned.kind != MPK_VALUE_NONE || !r->count)
+		MPK_TRY(flatten(r, &cap, returned, err));
+	return mpk_watch_read(&call->watch, reply, r, err);
 }
 
 /* A result the child damaged is the call's failure, like any other. */
@@ -165,6 +166,8 @@ static enum mpk_code run_child(struct batch *b, size_t first, struct mpk_error *
 		.limit = time_limit(b),
 		.what = item->call->function,
 		.keep_reply = true,
+		.watch = b->work.library.watch,
+		.watch_user = b->work.library.watch_user,
 	};
 	struct mpk_wire_map *reply = NULL;
 	struct mpk_error why = { 0 };

@@ -12,12 +12,17 @@
 #include "runtime/host.h"
 #include "runtime/runtime.h"
 
+struct mpk_child_state; /* session/child.h */
+
 struct mpk_library_options {
 	const char *path;              /* the library's file; relative to the working
 					* directory, never searched for */
 	const struct mpk_image *image; /* of that file; borrowed */
 	const struct mpk_tree *tree;   /* of its blob; NULL without one; borrowed */
 	struct mpk_runtime_options runtime;
+	/* as of struct mpk_child_options; NULL: nobody watches */
+	void (*watch)(void *user, const struct mpk_child_state *state);
+	void *watch_user;
 };
 
 /* mpk_library_check - can this machine load it at all? Reads the image only.

@@ -419,10 +419,12 @@ static void unknown_tag(struct mpk_toml_reader *r, struct mpk_toml_str tag)
 }
 
 /* Older loaders know the tir. spelling, newer ones tirx.; 0.22 and 0.23 write as ffi does
- * but still say tir., so that only the old containers are certain. */
+ * but still say tir., so that only the old containers are certain. What loads its kernels itself
+ * knows both. */
 static void check_spelling(struct mpk_toml_reader *r, struct mpk_toml_str tag)
 {
-	if (strncmp(tag.text, "tirx.", 5) == 0 && package_of(r)->gen != MPK_GEN_CURRENT)
+	if (strncmp(tag.text, "tirx.", 5) == 0 && package_of(r)->gen != MPK_GEN_CURRENT &&
+	    !package_of(r)->standalone)
 		mpk_toml_read_warn(r, tag.pos, "launch-tag",
 				   "loaders of ABI %s know it as 'tir.%s'",
 				   mpk_generation_get(package_of(r)->gen)->abi, QUOTE(tag) + 5);

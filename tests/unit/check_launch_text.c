@@ -16,15 +16,15 @@
 static const struct {
 	uint64_t c, ll;
 } wanted[3][MPK_GENERATION_COUNT] = {
-	{ { 0x6cdf7d01a666b51f, 0xbfb8fd8188c87c22 },
-	  { 0xd2dd112083ef54a2, 0x082e65398f9c42a3 },
-	  { 0x04d79c600a2d7d07, 0x08a0a9eedd92167e } },
-	{ { 0x723c9b215eac39bb, 0xdde33a1343aae0de },
-	  { 0x18663b3ccb7205a5, 0x8acefebf87a00c58 },
-	  { 0x328ede86c7c17739, 0x8d043a3de20e94f4 } },
-	{ { 0x73eecf176e469520, 0xfc4a5d7a3df82151 },
-	  { 0xd5857a903283a2cf, 0x2116601d06c95a8c },
-	  { 0xb5248554b9ef1df1, 0xffc04103c827198c } },
+	{ { 0x0ba46b28d1c78978, 0x424da8d16088a81a },
+	  { 0x899cc58994c819a7, 0xa31fad0efc6c18f3 },
+	  { 0x30be1208652ad512, 0x02657c048f9b8f0c } },
+	{ { 0x99bbb1baf2b010e5, 0x1f051472bcbf4c1b },
+	  { 0x14fb7938599540c9, 0x48f36faa71cfc16a },
+	  { 0xb2eba1a198b3c463, 0xcc0b205da6547af6 } },
+	{ { 0x9b1cdc0695d6c0ff, 0x0f82ba519e4e6ced },
+	  { 0xcfcb0614e74fdbec, 0x8628afa8897db0d2 },
+	  { 0x7c780ab5da870752, 0x619f3c0dac1cd5d2 } },
 };
 
 static uint64_t hash(const struct mpk_strbuf *text)
@@ -39,7 +39,7 @@ static uint64_t hash(const struct mpk_strbuf *text)
 static void print(enum mpk_launch_mode mode, enum mpk_generation gen, struct mpk_strbuf *c,
 		  struct mpk_strbuf *ll)
 {
-	static const char path[] = "tests/data/launch/cuda.toml";
+	static const char path[] = "tests/data/launch/standalone_cuda.toml";
 	struct mpk_mapping text = { 0 };
 	struct mpk_arena arena = { 0 };
 	struct mpk_report report = { 0 };

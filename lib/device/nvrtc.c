@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nvrtc.c - CUDA C++ source to machine code; which release of NVRTC is here is found out at run time */
+/* nvrtc.c - CUDA C++ source to machine code; which release of NVRTC is here is found out at run time
+ *
+ * Sources of TVM are made for a compilation in which host headers are at hand: what NVRTC lacks of
+ * that stands in the prelude and in the options. Where this NVRTC does not know the architecture,
+ * the driver gets PTX for the newest that both know.
+ */
 #include "device/nvrtc.h"
 
 #include <dlfcn.h>
@@ -21,6 +26,8 @@ struct _nvrtcProgram;
 	  (struct _nvrtcProgram * program, int count, const char *const *options))                 \
 	X(nvrtcGetCUBINSize, (struct _nvrtcProgram * program, size_t *bytes))                      \
 	X(nvrtcGetCUBIN, (struct _nvrtcProgram * program, char *cubin))                            \
+	X(nvrtcGetPTXSize, (struct _nvrtcProgram * program, size_t *bytes))                        \
+	X(nvrtcGetPTX, (struct _nvrtcProgram * program, char *ptx))                                \
 	X(nvrtcGetProgramLogSize, (struct _nvrtcProgram * program, size_t *bytes))                 \
 	X(nvrtcGetProgramLog, (struct _nvrtcProgram * program, char *log))                         \
 	X(nvrtcDestroyProgram, (struct _nvrtcProgram * *program))
@@ -30,6 +37,8 @@ struct nvrtc_api {
 	NVRTC_SYMBOLS(MEMBER)
 #undef MEMBER
 	const char *(*nvrtcGetErrorString)(int status);
+	int (*nvrtcGetNumSupportedArchs)(int *count); /* both NULL before 11.2 */
+	int (*nvrtcGetSupportedArchs)(int *archs);
 };
 
 static struct nvrtc_api api;
@@ -39,6 +48,9 @@ static const struct mpk_driver_symbol symbols[] = {
 	NVRTC_SYMBOLS(SYMBOL)
 #undef SYMBOL
 		{ "nvrtcGetErrorString", offsetof(struct nvrtc_api, nvrtcGetErrorString), true },
+	{ "nvrtcGetNumSupportedArchs", offsetof(struct nvrtc_api, nvrtcGetNumSupportedArchs),
+	  false },
+	{ "nvrtcGetSupportedArchs", offsetof(struct nvrtc_api, nvrtcGetSupportedArchs), false },
 	{ 0 },
 };
 
@@ -58,38 +70,111 @@ static struct mpk_driver driver = {
 	.lock = PTHREAD_MUTEX_INITIALIZER
 };
 
-/* "-I<dir>/../include" and its cccl: the toolkit's headers lie beside its library. */
-struct includes {
-	char plain[4200], cccl[4200];
+/* --- what a source finds around it ------------------------------------------------------------ */
+
+/* The prelude is read in front of the source, by name, so that its lines keep their numbers. The
+ * toolkit's cuda.h needs headers of the host; of what it has, kernels use the type of a tensor map,
+ * which is opaque to them. */
+static const char *const header_names[] = { "mpk_prelude.h", "cuda.h" };
+static const char *const headers[] = {
+	"#ifndef INFINITY\n"
+	"#define INFINITY __int_as_float(0x7f800000)\n"
+	"#endif\n"
+	"#ifndef NAN\n"
+	"#define NAN __int_as_float(0x7fffffff)\n"
+	"#endif\n"
+	"struct alignas(64) CUtensorMap_st { unsigned long long opaque[16]; };\n"
+	"typedef CUtensorMap_st CUtensorMap;\n",
+	"",
 };
 
-static bool find_includes(struct includes *out)
+/* Where the toolkit's headers may lie, from the folder of its library: beside it in an installation,
+ * in packages of their own where Python's installer put them. */
+static const char *const folders[] = { "../include", "../include/cccl",
+				       "../../cuda_runtime/include", "../../cuda_cccl/include" };
+
+enum { FOLDERS = MPK_ARRAY_COUNT(folders), OPTIONS_MAX = FOLDERS + 5, PATH_BYTES = 4200 };
+
+struct options {
+	char arch[48];
+	char paths[FOLDERS + 1][PATH_BYTES];
+	const char *list[OPTIONS_MAX + 1];
+	int count;
+};
+
+static void add_folder(struct options *o, size_t i, const char *dir, const char *folder)
+{
+	int used = snprintf(o->paths[i], PATH_BYTES, "-I%s/%s", dir, folder);
+
+	if (used > 0 && used < PATH_BYTES)
+		o->list[o->count++] = o->paths[i];
+}
+
+static void add_folders(struct options *o)
 {
 	Dl_info info;
 	void *address;
-	char *real, *slash;
+	char *real = NULL, *slash;
 
 	memcpy(&address, &api.nvrtcCompileProgram, sizeof address);
-	if (!dladdr(address, &info) || !(real = realpath(info.dli_fname, NULL)))
-		return false;
-	slash = strrchr(real, '/');
+	if (dladdr(address, &info))
+		real = realpath(info.dli_fname, NULL);
+	slash = real ? strrchr(real, '/') : NULL;
 	if (slash)
 		*slash = '\0';
-	int used = snprintf(out->plain, sizeof out->plain, "-I%s/../include", real);
-
-	(void)snprintf(out->cccl, sizeof out->cccl, "-I%s/../include/cccl", real);
+	for (size_t i = 0; slash && i < FOLDERS; i++)
+		add_folder(o, i, real, folders[i]);
+	add_folder(o, FOLDERS, "/usr/local/cuda", "include");
 	free(real);
-	return used > 0 && (size_t)used < sizeof out->plain;
 }
 
-static int compile(struct _nvrtcProgram *program, unsigned sm)
-{
-	struct includes includes;
-	char arch[40];
-	const char *options[4] = { arch, "--std=c++17", includes.plain, includes.cccl };
+/* --- the architecture ------------------------------------------------------------------------- */
 
-	(void)snprintf(arch, sizeof arch, "--gpu-architecture=sm_%u", sm);
-	return api.nvrtcCompileProgram(program, find_includes(&includes) ? 4 : 2, options);
+/* Features of one architecture alone, which TVM's kernels use from Hopper on, have a letter behind
+ * its number. */
+static const char *suffix_of(unsigned sm)
+{
+	return sm >= 90 ? "a" : "";
+}
+
+/* The newest architecture that the compiler knows, sm at most; sm itself when it does not tell. */
+static unsigned newest_known(unsigned sm)
+{
+	int count = 0, *archs;
+	unsigned best = 0;
+
+	if (!api.nvrtcGetNumSupportedArchs || !api.nvrtcGetSupportedArchs ||
+	    api.nvrtcGetNumSupportedArchs(&count) != 0 || count <= 0)
+		return sm;
+	archs = calloc((size_t)count, sizeof *archs);
+	if (archs && api.nvrtcGetSupportedArchs(archs) == 0)
+		for (int i = 0; i < count; i++)
+			if (archs[i] > 0 && (unsigned)archs[i] <= sm && (unsigned)archs[i] > best)
+				best = (unsigned)archs[i];
+	free(archs);
+	return best ? best : sm;
+}
+
+static int compile(struct _nvrtcProgram *program, unsigned sm, bool *is_ptx)
+{
+	struct options *o = calloc(1, sizeof *o);
+	unsigned known = newest_known(sm);
+	int status;
+
+	if (!o)
+		return 1; /* NVRTC_ERROR_OUT_OF_MEMORY */
+	*is_ptx = known != sm;
+	(void)snprintf(o->arch, sizeof o->arch, "--gpu-architecture=%s_%u%s",
+		       *is_ptx ? "compute" : "sm", known, *is_ptx ? "" : suffix_of(sm));
+	o->list[o->count++] = o->arch;
+	o->list[o->count++] = "--std=c++17";
+	o->list[o->count++] = "--device-as-default-execution-space";
+	o->list[o->count++] = "--device-int128";
+	o->list[o->count++] = "--pre-include=mpk_prelude.h";
+	add_folders(o);
+	status = api.nvrtcCompileProgram(program, o->count, o->list);
+	free(o);
+	return status;
 }
 
 static enum mpk_code fail_compile(struct _nvrtcProgram *program, int status, unsigned sm,
@@ -111,23 +196,25 @@ static enum mpk_code fail_compile(struct _nvrtcProgram *program, int status, uns
 	return mpk_failed(code);
 }
 
-static enum mpk_code get_cubin(struct _nvrtcProgram *program, char **out, size_t *out_bytes,
-			       struct mpk_error *err)
+/* Machine code, or PTX with the NUL at its end. */
+static enum mpk_code get_code(struct _nvrtcProgram *program, bool is_ptx, char **out,
+			      size_t *out_bytes, struct mpk_error *err)
 {
 	size_t bytes = 0;
-	int status = api.nvrtcGetCUBINSize(program, &bytes);
-	char *cubin = status == 0 ? malloc(bytes + 1) : NULL;
+	int status = is_ptx ? api.nvrtcGetPTXSize(program, &bytes)
+			    : api.nvrtcGetCUBINSize(program, &bytes);
+	char *code = status == 0 ? malloc(bytes + 1) : NULL;
 
-	if (status == 0 && !cubin)
+	if (status == 0 && !code)
 		return mpk_fail_nomem(err);
 	if (status == 0)
-		status = api.nvrtcGetCUBIN(program, cubin);
+		status = is_ptx ? api.nvrtcGetPTX(program, code) : api.nvrtcGetCUBIN(program, code);
 	if (status != 0) {
-		free(cubin);
+		free(code);
 		return mpk_fail(err, MPK_E_LOAD, "NVRTC gave no code: %s",
 				api.nvrtcGetErrorString(status));
 	}
-	*out = cubin;
+	*out = code;
 	*out_bytes = bytes;
 	return MPK_OK;
 }
@@ -136,6 +223,7 @@ enum mpk_code mpk_nvrtc_compile(struct mpk_span source, unsigned sm, char **out,
 				struct mpk_error *err)
 {
 	struct _nvrtcProgram *program = NULL;
+	bool is_ptx = false;
 
 	/* the device is there: what is missing is a library to make the code ready for it */
 	if (mpk_driver_get(&driver, err) != MPK_OK) {
@@ -146,14 +234,15 @@ enum mpk_code mpk_nvrtc_compile(struct mpk_span source, unsigned sm, char **out,
 	char *text = strndup((const char *)source.data, source.len);
 
 	MPK_TRY_ALLOC(text, err);
-	int status = api.nvrtcCreateProgram(&program, text, "kernels.cu", 0, NULL, NULL);
+	int status = api.nvrtcCreateProgram(&program, text, "kernels.cu",
+					    (int)MPK_ARRAY_COUNT(headers), headers, header_names);
 
 	free(text);
 	if (status != 0)
 		return mpk_fail(err, MPK_E_LOAD, "NVRTC refuses the source: %s",
 				api.nvrtcGetErrorString(status));
-	status = compile(program, sm);
-	enum mpk_code code = status == 0 ? get_cubin(program, out, out_bytes, err)
+	status = compile(program, sm, &is_ptx);
+	enum mpk_code code = status == 0 ? get_code(program, is_ptx, out, out_bytes, err)
 					 : fail_compile(program, status, sm, err);
 
 	(void)api.nvrtcDestroyProgram(&program);

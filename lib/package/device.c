@@ -13,6 +13,7 @@
 #include "package/pieces.h"
 #include "sourcecode/sourcecode.h"
 #include "text/escape.h"
+#include "text/table.h"
 
 #define QUOTE(mstr) MPK_QUOTE(mpk_toml_str_span(mstr))
 
@@ -311,6 +312,21 @@ static void put_pieces(struct device *d, struct mpk_rope *code)
 	}
 }
 
+/* Every kernel of one source brings all of it along, to the blob and to the driver's compiler. */
+static void warn_copies(struct device *d)
+{
+	enum { NOTEWORTHY = 256 * 1024 }; /* bytes of copies */
+	size_t count = d->m->function_count, len = d->files[0]->map.bytes.len;
+
+	if (d->own_files || count < 2 || len < NOTEWORTHY / (count - 1))
+		return;
+	mpk_toml_add_finding(
+		d->l->report, d->l->manifest->path, d->m->data.pos, MPK_WARNING, "pieces",
+		"'%s' is stored and compiled once for each of its %zu kernels, %s in all; divide it by '" MPK_SOURCE_CODE_DELIMITER
+		"NAME' lines, or give kernels files of their own: 'data' of [[module.function]]",
+		QUOTE(d->m->data), count, MPK_SIZE((uint64_t)len * count));
+}
+
 /* OpenCL source is one text in which a line names the kernel that the text behind it is
  * for: loaders compile each piece by itself. */
 static void put_opencl(struct device *d, struct mpk_rope *code)
@@ -328,6 +344,7 @@ static void put_opencl(struct device *d, struct mpk_rope *code)
 		check_pieces(d, pieces, count);
 		mpk_loader_put(first, 0, first->map.bytes.len, code);
 	} else {
+		warn_copies(d);
 		put_pieces(d, code);
 	}
 }

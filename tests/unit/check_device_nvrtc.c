@@ -69,6 +69,52 @@ START_TEST(source_of_a_real_module_compiles)
 }
 END_TEST
 
+/* What sources of TVM have, which were made for a compilation with host headers. */
+static const char *const probes[] = {
+	"extern \"C\" __global__ void k(float *p) { p[0] = INFINITY; p[1] = -NAN; }",
+	"extern \"C\" __global__ void k(const __grid_constant__ CUtensorMap map, float *p) { *p = 1; }",
+	"#include <cuda.h>\nextern \"C\" __global__ void k(const __grid_constant__ CUtensorMap m) {}",
+	"extern \"C\" __global__ void k(__int128 *p) { *p = *p * 3; }",
+	"float twice(float x) { return x + x; }\n"
+	"extern \"C\" __global__ void k(float *p) { *p = twice(*p); }",
+	/* of sm_90a alone */
+	"extern \"C\" __global__ void k() { asm volatile(\"setmaxnreg.inc.sync.aligned.u32 104;\"); }",
+	"#include <cuda_fp16.h>\nextern \"C\" __global__ void k(half *p) { *p = __hadd(*p, *p); }",
+	"#include <mma.h>\nextern \"C\" __global__ void k(float *p) { *p = 1; }",
+};
+
+START_TEST(sources_of_tvm_compile)
+{
+	struct mpk_error err = { 0 };
+	char *cubin = NULL;
+	size_t bytes = 0;
+
+	if (!have_nvrtc)
+		SKIP_TEST("%s", reason.text);
+	ck_assert_ok(compile(probes[_i], &cubin, &bytes, &err), err);
+	ck_assert_mem_eq(cubin, "\177ELF", 4);
+	free(cubin);
+}
+END_TEST
+
+/* An architecture that no compiler knows gets what the driver compiles. */
+START_TEST(newer_devices_get_ptx)
+{
+	struct mpk_error err = { 0 };
+	char *code = NULL;
+	size_t bytes = 0;
+
+	if (!have_nvrtc)
+		SKIP_TEST("%s", reason.text);
+	ck_assert_ok(mpk_nvrtc_compile(mpk_span_str("extern \"C\" __global__ void k() {}"), 999,
+				       &code, &bytes, &err),
+		     err);
+	ck_assert_ptr_nonnull(strstr(code, ".version"));
+	ck_assert_ptr_nonnull(strstr(code, ".entry k"));
+	free(code);
+}
+END_TEST
+
 START_TEST(failures_quote_the_log)
 {
 	struct mpk_error err = { 0 };
@@ -100,6 +146,8 @@ int main(void)
 	tcase_set_timeout(tc, 120);
 	tcase_add_test(tc, source_becomes_machine_code);
 	tcase_add_test(tc, source_of_a_real_module_compiles);
+	tcase_add_loop_test(tc, sources_of_tvm_compile, 0, MPK_ARRAY_COUNT(probes));
+	tcase_add_test(tc, newer_devices_get_ptx);
 	tcase_add_test(tc, failures_quote_the_log);
 	suite_add_tcase(s, tc);
 	srunner_run_all(r, CK_NORMAL);

@@ -9,9 +9,6 @@
 	".version 6.0\n.target sm_30\n.address_size 64\n.visible .entry f(.param .u64 a) "         \
 	"{ ret; }\n"
 
-#define PTX8                                                                                       \
-	".version 6.0\n.target sm_30\n.address_size 64\n.visible .entry f(.param .u8 a) "          \
-	"{ ret; }\n"
 #define CL "// Function: f\n"
 
 static const struct mpk_dtype handle = { MPK_DTYPE_HANDLE, 64, 1 };
@@ -89,7 +86,7 @@ static const struct {
 	{ PLAIN("cuda", "ptx", PTX, tag_twice), 0, NULL, MPK_NOTE, NULL },
 	{ PLAIN("cuda", "ptx", PTX, tag_strange), 0, "launch-tag", MPK_WARNING, "warpIdx.x" },
 	{ PLAIN("cuda", "ptx", PTX, vectors), 0, "kernel-argument", MPK_ERROR, "float32x4" },
-	{ PLAIN("cuda", "ptx", PTX8, byte), 0, "kernel-argument", MPK_ERROR, "int8, which no" },
+	{ PLAIN("cuda", "ptx", PTX, byte), 0, "kernel-argument", MPK_ERROR, "int8, which no" },
 	{ PLAIN("metal", "metallib", "MTLB", half), 0, "kernel-argument", MPK_ERROR,
 	  "float16, which" },
 	{ PLAIN("cuda", "ptx", PTX, over_tagged), 0, "kernel-argument", MPK_WARNING, "more" },

@@ -11,12 +11,16 @@
 #include "elf/image.h"
 #include "runtime/host.h"
 #include "runtime/runtime.h"
+#include "signature/signature.h"
 
 struct mpk_library_options {
 	const char *path;              /* the library's file; relative to the working
 					* directory, never searched for */
 	const struct mpk_image *image; /* of that file; borrowed */
 	const struct mpk_tree *tree;   /* of its blob; NULL without one; borrowed */
+	const struct mpk_signature *const *signatures; /* of the image's functions, as
+							* mpk_host_signatures gives them; NULL:
+							* calls are left to the functions' checks */
 	struct mpk_runtime_options runtime;
 };
 

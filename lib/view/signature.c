@@ -22,6 +22,22 @@ void mpk_view_kernel_text(const struct mpk_function_info *f, bool tags, struct m
 	}
 }
 
+void mpk_view_host_text(const struct mpk_view *view, size_t index, const char *names,
+			struct mpk_strbuf *out)
+{
+	const struct mpk_image_function *f = &view->image->functions[index];
+	const struct mpk_signature *signature = mpk_view_host(view, index);
+
+	if (f->alias_of) {
+		mpk_escape(out, mpk_span_str(f->name));
+		mpk_strbuf_puts(out, names);
+	}
+	if (signature)
+		mpk_signature_text(signature, out);
+	else
+		mpk_escape(out, mpk_span_str(f->alias_of ? f->alias_of : f->name));
+}
+
 /* --- a call to paste ---------------------------------------------------------------- */
 
 static void put_kernel_arguments(const struct mpk_function_info *f, struct mpk_strbuf *out)
@@ -39,7 +55,7 @@ static void put_kernel_arguments(const struct mpk_function_info *f, struct mpk_s
 }
 
 void mpk_view_call(const struct mpk_view *view, struct mpk_span function,
-		   const struct mpk_function_info *kernel, const struct mpk_signature *model,
+		   const struct mpk_function_info *kernel, const struct mpk_signature *signature,
 		   struct mpk_strbuf *out)
 {
 	mpk_strbuf_puts(out, "minspect --run ");
@@ -48,8 +64,8 @@ void mpk_view_call(const struct mpk_view *view, struct mpk_span function,
 	mpk_put_word(out, mpk_span_str(view->name));
 	if (kernel)
 		put_kernel_arguments(kernel, out);
-	else if (model)
-		mpk_signature_options(model, out);
+	else if (signature)
+		mpk_signature_options(signature, out);
 	else
 		mpk_strbuf_puts(out, " --input SHAPExTYPE=VALUES --out SHAPExTYPE");
 }

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* unit.h - one ELF file whose functions are looked for in its texts: what the readers of lib/signature
+ * share, and nobody else needs */
+#ifndef MPK_SIGNATURE_UNIT_H
+#define MPK_SIGNATURE_UNIT_H
+
+#include "base/strmap.h"
+#include "elf/constants.h"
+#include "elf/image.h"
+#include "signature/signature.h"
+
+/* A function of the unit. */
+struct mpk_unit_function {
+	const struct mpk_image_function *function;
+	struct mpk_span name;        /* as its code calls itself: the symbol without TVM's prefix */
+	struct mpk_signature *found; /* NULL: nothing found, or nothing certain */
+};
+
+struct mpk_unit {
+	const struct mpk_elf *elf;
+	const struct mpk_constants *constants;
+	size_t constant_count;
+	struct mpk_unit_function *functions;
+	size_t function_count;
+	struct mpk_strmap by_name; /* index into functions */
+	uint64_t budget;           /* bytes that may still be looked at more than once */
+	struct mpk_arena *arena;
+};
+
+/* mpk_unit_spend - take bytes from the budget, which keeps the work linear whatever a file holds
+ * Returns  false when they are more than is left */
+static inline bool mpk_unit_spend(struct mpk_unit *u, uint64_t bytes)
+{
+	if (bytes > u->budget)
+		return false;
+	u->budget -= bytes;
+	return true;
+}
+
+/* mpk_unit_prototypes - find signatures in the prototypes that code of TVM 0.22 and later holds
+ * mpk_unit_assertions - find those of code of older TVM in the texts of its assertions
+ * Both set `found` of functions.
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_unit_prototypes(struct mpk_unit *u, struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_unit_assertions(struct mpk_unit *u, struct mpk_error *err) MPK_MUST_CHECK;
+
+#endif

@@ -169,6 +169,18 @@ static bool read_shape(struct mpk_span message, struct mpk_assertion *a)
 	return true;
 }
 
+/* "4 == T.tvm_struct_get(X, 0, 10, "int32")" */
+static bool read_device(struct mpk_span message, struct mpk_assertion *a)
+{
+	struct mpk_span constraint, left, right;
+
+	a->kind = MPK_ASSERT_DEVICE;
+	return mpk_span_starts(message, "Argument ") &&
+	       split(from(message, strlen("Argument ")),
+		     ".device_type has an unsatisfied constraint: ", &a->path, &constraint) &&
+	       split_outside(bare(constraint), " == ", &left, &right) && number(left, &a->number);
+}
+
 static bool read_strides(struct mpk_span message, struct mpk_assertion *a)
 {
 	struct mpk_span ignored;
@@ -190,8 +202,8 @@ static bool read_data(struct mpk_span message, struct mpk_assertion *a)
 bool mpk_assertion_read(struct mpk_span text, struct mpk_assertion *out)
 {
 	static bool (*const readers[])(struct mpk_span, struct mpk_assertion *) = {
-		read_count, read_class, read_pointer, read_rank,
-		read_dtype, read_shape, read_strides, read_data,
+		read_count, read_class,  read_pointer, read_rank, read_dtype,
+		read_shape, read_device, read_strides, read_data,
 	};
 	static const char begin[] = "Assert fail: ";
 	struct mpk_span condition, message;

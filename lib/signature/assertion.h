@@ -6,6 +6,7 @@
  *   Assert fail: CONDITION, saxpy.X.ndim is expected to equal 1
  *   Assert fail: CONDITION, saxpy.X.dtype is expected to be float32
  *   Assert fail: CONDITION, Argument saxpy.Y.shape[0] has an unsatisfied constraint: n == ...
+ *   Assert fail: CONDITION, Argument saxpy.Y.device_type has an unsatisfied constraint: 1 == ...
  */
 #ifndef MPK_SIGNATURE_ASSERTION_H
 #define MPK_SIGNATURE_ASSERTION_H
@@ -23,6 +24,7 @@ enum mpk_assertion_kind {
 	MPK_ASSERT_RANK,    /* number dimensions; variable as well */
 	MPK_ASSERT_DTYPE,   /* value */
 	MPK_ASSERT_SHAPE,   /* extent `number` is value */
+	MPK_ASSERT_DEVICE,  /* number, of DLPack */
 	MPK_ASSERT_STRIDES, /* the condition: an and of strides */
 	MPK_ASSERT_DATA,    /* value: the product of all extents, as far as it is not a number */
 };

@@ -103,6 +103,8 @@ struct prototype {
 	struct mpk_unit *unit;
 	struct argument *args;
 	size_t count;
+	int64_t device; /* 0: not known */
+	bool devices_differ;
 	bool differs; /* two assertions contradict each other */
 };
 
@@ -218,6 +220,10 @@ static enum mpk_code apply(struct prototype *p, const struct record *r, struct m
 		else
 			p->differs |= arg->ranked;
 		break;
+	case MPK_ASSERT_DEVICE:
+		p->devices_differ |= p->device && p->device != r->a.number;
+		p->device = r->a.number;
+		break;
 	case MPK_ASSERT_STRIDES:
 	case MPK_ASSERT_DATA:
 		infer_extent(arg, &r->a);
@@ -322,6 +328,7 @@ static enum mpk_code settle(struct mpk_unit *u, const struct record *r, size_t c
 		MPK_TRY(param_of(&p, &p.args[i], &params[i], err));
 	*f->found = (struct mpk_signature){
 		.fills_inputs = true,
+		.device = p.devices_differ || p.device > INT32_MAX ? 0 : (int32_t)p.device,
 		.inputs = params,
 		.input_count = p.count,
 	};
@@ -332,9 +339,11 @@ enum mpk_code mpk_unit_assertions(struct mpk_unit *u, struct mpk_error *err)
 {
 	struct records list = { .unit = u };
 	enum mpk_code code = MPK_OK;
-	size_t n;
+	size_t n, unknown = 0;
 
-	for (size_t i = 0; i < u->constant_count; i++)
+	for (size_t i = 0; i < u->function_count; i++)
+		unknown += !u->functions[i].found;
+	for (size_t i = 0; i < u->constant_count && unknown; i++)
 		collect(&list, u->constants[i].bytes);
 	if (list.failed)
 		code = mpk_fail_nomem(err);

@@ -105,27 +105,32 @@ static void look_before(struct search *s, const struct mpk_constants *c, struct 
 	}
 }
 
+/* The string that at lies in, as far back as a name can begin. False: no NUL ends it, it is cut. */
+static bool find_string(const struct mpk_constants *c, const uint8_t *at, struct string *out)
+{
+	const uint8_t *begin = c->bytes.data, *end = begin + c->bytes.len, *from = at;
+	const uint8_t *nul = memchr(at, 0, (size_t)(end - at));
+
+	/* what is behind the last string's end belongs to this one */
+	while (from > begin && from > out->end && from[-1] && at - from <= NAME_MAX_BYTES)
+		from--;
+	*out = (struct string){ from, nul, from == begin || !from[-1] };
+	return nul != NULL;
+}
+
 /* Begins are looked for by their parentheses: names are many, "(" is one. */
 static void look_through(struct search *s, const struct mpk_constants *c)
 {
 	const uint8_t *at = c->bytes.data, *end = at + c->bytes.len;
 	struct string text = { at, at, true };
 
-	while (at < end && (at = memchr(at, '(', (size_t)(end - at)))) {
-		if (at >= text.end) {
-			const uint8_t *nul = memchr(at, 0, (size_t)(end - at));
-			const uint8_t *from = at;
-
-			while (from > c->bytes.data && from[-1] && from > text.end &&
-			       at - from <= NAME_MAX_BYTES)
-				from--;
-			text = (struct string){ from, nul, from == c->bytes.data || !from[-1] };
-			if (!nul)
-				return; /* cut: there is no end of this text */
-		}
+	for (; at < end && (at = memchr(at, '(', (size_t)(end - at))); at++) {
+		if (at == c->bytes.data || !s->in_names[at[-1]])
+			continue;
+		if (at >= text.end && !find_string(c, at, &text))
+			return;
 		if (text.end[-1] == ')' && text.end - at < TEXT_MAX_BYTES)
 			look_before(s, c, text, at);
-		at++;
 	}
 }
 
@@ -197,7 +202,9 @@ static enum mpk_code settle(struct mpk_unit *u, const struct candidate *c, size_
 		return MPK_OK;
 	f->found = mpk_arena_alloc(u->arena, sizeof *f->found);
 	MPK_TRY_ALLOC(f->found, err);
-	return mpk_prototype_read(one->text, u->arena, f->found, err);
+	MPK_TRY(mpk_prototype_read(one->text, u->arena, f->found, err));
+	f->found->device = mpk_unit_device(u, f->function, one->text.data);
+	return MPK_OK;
 }
 
 static enum mpk_code settle_all(struct search *s, struct mpk_error *err)
@@ -214,15 +221,32 @@ static enum mpk_code settle_all(struct search *s, struct mpk_error *err)
 	return MPK_OK;
 }
 
-/* Whether code of the unit shows prototypes at all: other texts look like one, too. */
-static bool has_mark(const struct mpk_unit *u)
+static bool contains_mark(struct mpk_span s)
 {
+	return s.len && memmem(s.data, s.len, MARK, strlen(MARK));
+}
+
+/* Whether code of the unit shows prototypes at all: other texts look like one, too. Where a compiler has
+ * put one text the others are near, and constants may be large. */
+static bool has_mark(const struct mpk_unit *u, const uint8_t *text)
+{
+	enum { NEAR_BYTES = 1 << 18 };
+
 	for (size_t i = 0; i < u->constant_count; i++) {
 		struct mpk_span s = u->constants[i].bytes;
+		size_t before = (size_t)(text - s.data);
 
-		if (s.len && memmem(s.data, s.len, MARK, strlen(MARK)))
+		if (text < s.data || before >= s.len)
+			continue;
+		before = before < NEAR_BYTES ? before : NEAR_BYTES;
+		s = mpk_span_of(text - before, (size_t)(s.data + s.len - text) + before);
+		s.len = s.len < 2 * NEAR_BYTES ? s.len : 2 * NEAR_BYTES;
+		if (contains_mark(s))
 			return true;
 	}
+	for (size_t i = 0; i < u->constant_count; i++)
+		if (contains_mark(u->constants[i].bytes))
+			return true;
 	return false;
 }
 
@@ -236,7 +260,7 @@ enum mpk_code mpk_unit_prototypes(struct mpk_unit *u, struct mpk_error *err)
 		look_through(&s, &u->constants[i]);
 	if (s.failed)
 		code = mpk_fail_nomem(err);
-	else if (s.count && !s.too_many && has_mark(u))
+	else if (s.count && !s.too_many && has_mark(u, s.items[0].text.data))
 		code = settle_all(&s, err);
 	free(s.items);
 	return code;

@@ -13,6 +13,7 @@
 
 #include "base/span.h"
 #include "base/strbuf.h"
+#include "dtype/dlpack.h"
 #include "dtype/dtype.h"
 
 enum mpk_type_kind {
@@ -48,6 +49,7 @@ struct mpk_signature {
 	bool named_inputs;    /* inputs are set by name (executors), not by position */
 	bool fills_inputs;    /* results go into tensors among the inputs, by custom the last */
 	bool outputs_known;
+	int32_t device; /* DLPack's number of where host code expects tensors; 0: not known */
 	const struct mpk_param *inputs; /* without parameters that the file has */
 	size_t input_count;
 	const struct mpk_param *outputs;

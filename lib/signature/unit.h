@@ -22,8 +22,9 @@ struct mpk_unit {
 	size_t constant_count;
 	struct mpk_unit_function *functions;
 	size_t function_count;
-	struct mpk_strmap by_name; /* index into functions */
-	uint64_t budget;           /* bytes that may still be looked at more than once */
+	struct mpk_strmap by_name;      /* index into functions */
+	struct mpk_unit_names *devices; /* of devices; NULL: not looked for yet */
+	uint64_t budget;                /* bytes that may still be looked at more than once */
 	struct mpk_arena *arena;
 };
 
@@ -43,5 +44,11 @@ static inline bool mpk_unit_spend(struct mpk_unit *u, uint64_t bytes)
  * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_unit_prototypes(struct mpk_unit *u, struct mpk_error *err) MPK_MUST_CHECK;
 enum mpk_code mpk_unit_assertions(struct mpk_unit *u, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_unit_device - the one device whose name the code of f points at, as it does to say that a tensor
+ * is on another; texts are looked for near `near`, bytes of the unit's constants
+ * Returns  DLPack's number; 0: none, several, or a machine whose code is not searched */
+int32_t mpk_unit_device(struct mpk_unit *u, const struct mpk_image_function *f,
+			const uint8_t *near);
 
 #endif

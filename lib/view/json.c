@@ -158,9 +158,10 @@ static void put_text(const struct mpk_signature *s, struct mpk_json *j, struct j
 	mpk_strbuf_fini(&text);
 }
 
-/* "signature" and "inputs"; null: not known. */
+/* "signature", "inputs" and "device"; null: not known. */
 static void put_signature(const struct mpk_signature *s, struct mpk_json *j, struct json_t *at)
 {
+	mpk_json_text(j, at, "device", s ? mpk_dl_device_name(s->device) : NULL);
 	if (!s) {
 		mpk_json_null(j, at, "signature");
 		mpk_json_null(j, at, "inputs");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How a function is written down: its signature, and a command line that calls it. */
 #include "signature/signature.h"
+#include "runtime/devices.h"
 #include "text/escape.h"
 #include "text/phrase.h"
 #include "view/view.h"
@@ -54,6 +55,20 @@ static void put_kernel_arguments(const struct mpk_function_info *f, struct mpk_s
 	mpk_strbuf_puts(out, " --grid X,Y,Z --block X,Y,Z");
 }
 
+/* Where --run puts tensors when nobody says, unless that is where the function wants them. */
+static void put_device(const struct mpk_view *view, const struct mpk_signature *s,
+		       struct mpk_strbuf *out)
+{
+	struct mpk_dldevice where = { .type = MPK_DL_CPU };
+
+	if (s->device != MPK_DL_CPU && s->device != MPK_DL_OPENCL && s->device != MPK_DL_CUDA)
+		return;
+	if (!view->image->standalone && mpk_devices_default(view->tree, &where, NULL) != MPK_OK)
+		where.type = 0;
+	if (where.type != s->device)
+		mpk_strbuf_printf(out, " --device %s", mpk_dl_device_name(s->device));
+}
+
 void mpk_view_call(const struct mpk_view *view, struct mpk_span function,
 		   const struct mpk_function_info *kernel, const struct mpk_signature *signature,
 		   struct mpk_strbuf *out)
@@ -62,10 +77,12 @@ void mpk_view_call(const struct mpk_view *view, struct mpk_span function,
 	mpk_put_word(out, function);
 	mpk_strbuf_putc(out, ' ');
 	mpk_put_word(out, mpk_span_str(view->name));
-	if (kernel)
+	if (kernel) {
 		put_kernel_arguments(kernel, out);
-	else if (signature)
+	} else if (signature) {
 		mpk_signature_options(signature, out);
-	else
+		put_device(view, signature, out);
+	} else {
 		mpk_strbuf_puts(out, " --input SHAPExTYPE=VALUES --out SHAPExTYPE");
+	}
 }

@@ -149,13 +149,13 @@ static bool read_product(struct reader *r, int64_t *out)
 	if (!read_atom(r, out))
 		return false;
 	for (;;) {
-		if (take(r, "//")) {
+		if (take(r, "//") || take(r, "/")) {
 			if (!read_atom(r, &b) || !divide(*out, b, true, out, &rest))
 				return false;
 		} else if (take(r, "*")) {
 			if (!read_atom(r, &b) || __builtin_mul_overflow(*out, b, out))
 				return false;
-		} else if (take(r, "%")) {
+		} else if (take(r, "%%") || take(r, "%")) {
 			if (!read_atom(r, &b) || !divide(*out, b, true, &rest, out))
 				return false;
 		} else {
@@ -249,6 +249,7 @@ enum mpk_code mpk_extent_shorten(struct mpk_span text, struct mpk_arena *arena,
 			len += number.len;
 			continue;
 		}
+		r.at += r.end - r.at > 1 && memcmp(r.at, "%%", 2) == 0;
 		copy[len++] = (char)*r.at++;
 	}
 	*out = mpk_span_of(copy, len);

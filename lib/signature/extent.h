@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* extent.h - symbolic extents as TVM writes them: "n", "n * 2", "T.max(n, T.int64(4))"
+/* extent.h - symbolic extents as TVM writes them: "n", "n * 2", "T.max(n, T.int64(4))", and as launch
+ * functions do: "n / 2", "n %% 2", in a format for printf
  *
- * +, -, *, //, %, parentheses, min, max, floordiv, floormod, truncdiv, truncmod, ceildiv, and casts
+ * +, -, *, //, /, %, %%, parentheses, min, max, floordiv, floormod, truncdiv, truncmod, ceildiv, and casts
  * to integer types, which change nothing here.
  */
 #ifndef MPK_SIGNATURE_EXTENT_H

@@ -13,8 +13,8 @@
 #include "signature/prototype.h"
 #include "signature/unit.h"
 
-/* What stands before a prototype in the message that shows it. */
-#define MARK " when calling:\n  `"
+/* What stands before a prototype in the message that shows it: in code of TVM, in launch functions. */
+static const char *const marks[] = { " when calling:\n  `", "got %lld, when calling " };
 
 enum {
 	NAME_MAX_BYTES =
@@ -223,7 +223,10 @@ static enum mpk_code settle_all(struct search *s, struct mpk_error *err)
 
 static bool contains_mark(struct mpk_span s)
 {
-	return s.len && memmem(s.data, s.len, MARK, strlen(MARK));
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(marks) && s.len; i++)
+		if (memmem(s.data, s.len, marks[i], strlen(marks[i])))
+			return true;
+	return false;
 }
 
 /* Whether code of the unit shows prototypes at all: other texts look like one, too. Where a compiler has

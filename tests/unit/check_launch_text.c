@@ -16,15 +16,15 @@
 static const struct {
 	uint64_t c, ll;
 } wanted[3][MPK_GENERATION_COUNT] = {
-	{ { 0x6cdf7d01a666b51f, 0xbfb8fd8188c87c22 },
-	  { 0xd2dd112083ef54a2, 0x082e65398f9c42a3 },
-	  { 0x04d79c600a2d7d07, 0x08a0a9eedd92167e } },
-	{ { 0x723c9b215eac39bb, 0xdde33a1343aae0de },
-	  { 0x18663b3ccb7205a5, 0x8acefebf87a00c58 },
-	  { 0x328ede86c7c17739, 0x8d043a3de20e94f4 } },
-	{ { 0x73eecf176e469520, 0xfc4a5d7a3df82151 },
-	  { 0xd5857a903283a2cf, 0x2116601d06c95a8c },
-	  { 0xb5248554b9ef1df1, 0xffc04103c827198c } },
+	{ { 0x54732978791f3559, 0xf4ebdce9d0e0ba5c },
+	  { 0xe8148c4e4c4aaccc, 0x62a2208d09919eb1 },
+	  { 0x9b4ca5b52df2df34, 0xcb578ef8a95b05fd } },
+	{ { 0x8613d9a2ab608665, 0x7f733226e4fd5740 },
+	  { 0x4fd80b9befa75ac9, 0x6543df48737e88be },
+	  { 0x90030b5d3241feb9, 0xf2af0bdc59ccfdaa } },
+	{ { 0x11dd199a193b0918, 0x80aec26f4ea6a3ef },
+	  { 0xce42aed0873c5b97, 0xa1cdfb2022c8a2ec },
+	  { 0x9ac88d306a5c4546, 0x70c1ba74d0a2f58f } },
 };
 
 static uint64_t hash(const struct mpk_strbuf *text)

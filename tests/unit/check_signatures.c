@@ -39,6 +39,8 @@ static const struct {
 	{ "T.truncdiv(n, 2)", 3, "truncdiv(n, 2)" },
 	{ "T.ceildiv(n, 2)", 4, "ceildiv(n, 2)" },
 	{ "2 - 3 - n", -8, "2 - 3 - n" },
+	{ "(n + 1) / 4", 2, "(n + 1) / 4" },
+	{ "n %% m", 1, "n % m" },
 	/* nothing to compute */
 	{ "k", -1, "k" },
 	{ "n // 0", -1, "n // 0" },

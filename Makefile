@@ -136,7 +136,7 @@ $(MODULES):
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) -g -shared -fPIC $(MODULE_FLAGS) -o $@ $<
 $(O)/tests/unit/check_runtime $(O)/tests/unit/check_batch: | $(MODULES) $(STUBS)
-$(O)/tests/unit/check_relay_model: | $(STUBS)
+$(O)/tests/unit/check_relay_model $(O)/tests/unit/check_relax_plan: | $(STUBS)
 # The readers whose calls check_read_once counts.
 COUNTED := ar cubin fatbin graph_json ptx source_code spirv
 $(O)/tests/unit/check_read_once: private ALL_LDFLAGS += $(COUNTED:%=-Wl,--wrap=mpk_%_read)

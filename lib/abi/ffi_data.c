@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "abi/ffi_object.h"
+#include "abi/plain.h"
 
 /* --- values to cells ---------------------------------------------------------------- */
 
@@ -86,42 +87,11 @@ static enum mpk_code encode_object(enum mpk_convention conv, const struct mpk_va
 enum mpk_code mpk_ffi_encode_data(enum mpk_convention conv, const struct mpk_value *v,
 				  struct mpk_ffi_any *out, struct mpk_error *err)
 {
-	struct mpk_ffi_any any = { 0 };
+	struct mpk_plain plain;
 
-	switch (v->kind) {
-	case MPK_VALUE_NONE:
-		break;
-	case MPK_VALUE_BOOL:
-		any = (struct mpk_ffi_any){ .type_index = MPK_FFI_BOOL, .v_int64 = v->boolean };
-		break;
-	case MPK_VALUE_INT:
-		any = (struct mpk_ffi_any){ .type_index = MPK_FFI_INT, .v_int64 = v->integer };
-		break;
-	case MPK_VALUE_FLOAT:
-		any = (struct mpk_ffi_any){ .type_index = MPK_FFI_FLOAT, .v_float64 = v->real };
-		break;
-	case MPK_VALUE_DTYPE:
-		any = (struct mpk_ffi_any){ .type_index = MPK_FFI_DTYPE, .v_dtype = v->dtype };
-		break;
-	case MPK_VALUE_DEVICE:
-		any = (struct mpk_ffi_any){ .type_index = MPK_FFI_DEVICE, .v_device = v->device };
-		break;
-	case MPK_VALUE_OPAQUE:
-		any = (struct mpk_ffi_any){ .type_index = MPK_FFI_OPAQUE, .v_ptr = v->opaque };
-		break;
-	case MPK_VALUE_STR:
-	case MPK_VALUE_BYTES:
-	case MPK_VALUE_SHAPE:
-	case MPK_VALUE_TENSOR:
-	case MPK_VALUE_STORAGE:
-	case MPK_VALUE_ARRAY:
-	case MPK_VALUE_FUNCTION:
-	case MPK_VALUE_MODULE:
-	case MPK_VALUE_OBJECT:
-	case MPK_VALUE_KIND_COUNT:
+	if (!mpk_plain_of(v, &plain))
 		return encode_object(conv, v, out, err);
-	}
-	*out = any;
+	*out = mpk_plain_cell(&plain);
 	return MPK_OK;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "abi/convention.h"
+#include "abi/plain.h"
 #include "abi/raised.h"
 
 static const uint64_t BOX_MAGIC = UINT64_C(0x6d706b20626f7820);
@@ -48,24 +49,15 @@ static void *tensor_handle(const struct mpk_tensor *t, struct mpk_legacy_slot *s
 enum mpk_code mpk_legacy_encode(const struct mpk_value *v, struct mpk_legacy_slot *slot,
 				union mpk_tvm_value *out, int *code, struct mpk_error *err)
 {
+	struct mpk_plain plain;
+
+	if (mpk_plain_of(v, &plain)) {
+		*out = plain.bits;
+		*code = plain.legacy;
+		return MPK_OK;
+	}
 	*out = (union mpk_tvm_value){ 0 };
 	switch (v->kind) {
-	case MPK_VALUE_NONE:
-		*code = MPK_TVM_NULL;
-		return MPK_OK;
-	case MPK_VALUE_BOOL:
-		/* every release takes an integer for a bool; the code came with 0.18 */
-		out->v_int64 = v->boolean;
-		*code = MPK_TVM_INT;
-		return MPK_OK;
-	case MPK_VALUE_INT:
-		out->v_int64 = v->integer;
-		*code = MPK_TVM_INT;
-		return MPK_OK;
-	case MPK_VALUE_FLOAT:
-		out->v_float64 = v->real;
-		*code = MPK_TVM_FLOAT;
-		return MPK_OK;
 	case MPK_VALUE_STR:
 		out->v_str = v->text->data;
 		*code = MPK_TVM_STR;
@@ -75,21 +67,9 @@ enum mpk_code mpk_legacy_encode(const struct mpk_value *v, struct mpk_legacy_slo
 		out->v_handle = &slot->bytes;
 		*code = MPK_TVM_BYTES;
 		return MPK_OK;
-	case MPK_VALUE_DTYPE:
-		out->v_type = v->dtype;
-		*code = MPK_TVM_DTYPE;
-		return MPK_OK;
-	case MPK_VALUE_DEVICE:
-		out->v_device = v->device;
-		*code = MPK_TVM_DEVICE;
-		return MPK_OK;
 	case MPK_VALUE_TENSOR:
 		out->v_handle = tensor_handle(v->tensor, slot);
 		*code = MPK_TVM_DLTENSOR;
-		return MPK_OK;
-	case MPK_VALUE_OPAQUE:
-		out->v_handle = v->opaque;
-		*code = v->opaque ? MPK_TVM_HANDLE : MPK_TVM_NULL;
 		return MPK_OK;
 	case MPK_VALUE_FUNCTION:
 		out->v_handle = v->function;
@@ -107,6 +87,13 @@ enum mpk_code mpk_legacy_encode(const struct mpk_value *v, struct mpk_legacy_slo
 		out->v_handle = &slot->box;
 		*code = MPK_TVM_OBJECT;
 		return MPK_OK;
+	case MPK_VALUE_NONE:
+	case MPK_VALUE_BOOL:
+	case MPK_VALUE_INT:
+	case MPK_VALUE_FLOAT:
+	case MPK_VALUE_DTYPE:
+	case MPK_VALUE_DEVICE:
+	case MPK_VALUE_OPAQUE:
 	case MPK_VALUE_KIND_COUNT:
 		break;
 	}

@@ -5,6 +5,7 @@
 
 #include "abi/convention.h"
 #include "abi/ffi_object.h"
+#include "abi/plain.h"
 #include "abi/raised.h"
 
 size_t mpk_packed_bytes(enum mpk_convention conv, size_t count)
@@ -53,63 +54,23 @@ void mpk_packed_set_int(const struct mpk_packed *p, size_t i, int64_t value)
 	set(p, i, MPK_FFI_INT, MPK_TVM_INT, (union mpk_tvm_value){ .v_int64 = value });
 }
 
-static void set_dtype(const struct mpk_packed *p, size_t i, struct mpk_dtype dtype)
-{
-	union mpk_tvm_value bits = { .v_int64 = 0 };
-
-	bits.v_type = dtype;
-	set(p, i, MPK_FFI_DTYPE, MPK_TVM_DTYPE, bits);
-}
-
 enum mpk_code mpk_packed_set(const struct mpk_packed *p, size_t i, const struct mpk_value *v,
 			     struct mpk_error *err)
 {
-	switch (v->kind) {
-	case MPK_VALUE_NONE:
-		set(p, i, MPK_FFI_NONE, MPK_TVM_NULL, (union mpk_tvm_value){ .v_int64 = 0 });
-		return MPK_OK;
-	case MPK_VALUE_BOOL:
-		/* every legacy release takes an integer; the code for bool came with 0.18 */
-		set(p, i, MPK_FFI_BOOL, MPK_TVM_INT,
-		    (union mpk_tvm_value){ .v_int64 = v->boolean });
-		return MPK_OK;
-	case MPK_VALUE_INT:
-		mpk_packed_set_int(p, i, v->integer);
-		return MPK_OK;
-	case MPK_VALUE_FLOAT:
-		set(p, i, MPK_FFI_FLOAT, MPK_TVM_FLOAT,
-		    (union mpk_tvm_value){ .v_float64 = v->real });
-		return MPK_OK;
-	case MPK_VALUE_STR:
+	struct mpk_plain plain;
+
+	if (mpk_plain_of(v, &plain))
+		set(p, i, plain.ffi, plain.legacy, plain.bits);
+	else if (v->kind == MPK_VALUE_STR)
 		set(p, i, MPK_FFI_RAW_STR, MPK_TVM_STR,
 		    (union mpk_tvm_value){ .v_str = v->text->data });
-		return MPK_OK;
-	case MPK_VALUE_DTYPE:
-		set_dtype(p, i, v->dtype);
-		return MPK_OK;
-	case MPK_VALUE_DEVICE:
-		set(p, i, MPK_FFI_DEVICE, MPK_TVM_DEVICE,
-		    (union mpk_tvm_value){ .v_device = v->device });
-		return MPK_OK;
-	case MPK_VALUE_TENSOR:
+	else if (v->kind == MPK_VALUE_TENSOR)
 		mpk_packed_set_tensor(p, i, &v->tensor->dl);
-		return MPK_OK;
-	case MPK_VALUE_OPAQUE:
-		set(p, i, MPK_FFI_OPAQUE, v->opaque ? MPK_TVM_HANDLE : MPK_TVM_NULL,
-		    (union mpk_tvm_value){ .v_handle = v->opaque });
-		return MPK_OK;
-	case MPK_VALUE_BYTES:
-	case MPK_VALUE_SHAPE:
-	case MPK_VALUE_STORAGE:
-	case MPK_VALUE_ARRAY:
-	case MPK_VALUE_FUNCTION:
-	case MPK_VALUE_MODULE:
-	case MPK_VALUE_OBJECT:
-	case MPK_VALUE_KIND_COUNT:
-		break;
-	}
-	return mpk_fail(err, MPK_E_UNSUPPORTED, "a value of type %s cannot be passed in place",
-			mpk_value_kind_name(v->kind));
+	else
+		return mpk_fail(err, MPK_E_UNSUPPORTED,
+				"a value of type %s cannot be passed in place",
+				mpk_value_kind_name(v->kind));
+	return MPK_OK;
 }
 
 enum mpk_code mpk_packed_call(const struct mpk_packed *p, void *address, struct mpk_value *result,

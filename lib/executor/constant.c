@@ -4,6 +4,12 @@
 #include <string.h>
 
 #include "runtime/devices.h"
+#include "runtime/parallel.h"
+
+enum {
+	COPY_TASKS = 4,       /* more do not copy faster: memory is the limit */
+	COPY_LEAST = 4 << 20, /* bytes from which on threads are worth their start */
+};
 
 static void release_host(void *host)
 {
@@ -23,12 +29,39 @@ static enum mpk_code in_place(struct mpk_host *host, struct mpk_span content,
 	return code;
 }
 
+/* A constant that is copied by several threads. */
+struct copy {
+	uint8_t *to;
+	struct mpk_span from;
+	size_t each; /* bytes, of all threads but the last */
+};
+
+static int copy_part(int task, struct mpk_parallel_env *env, void *data)
+{
+	const struct copy *c = data;
+	size_t at = (size_t)task * c->each;
+	size_t len = task == env->num_task - 1 ? c->from.len - at : c->each;
+
+	memcpy(c->to + at, c->from.data + at, len);
+	return 0;
+}
+
+/* Most of the time goes into the first touch of pages, here and there: cores share it. */
+static void copy_bytes(uint8_t *to, struct mpk_span from)
+{
+	unsigned cores = mpk_parallel_cores(), count = cores < COPY_TASKS ? cores : COPY_TASKS;
+	struct copy c = { to, from, from.len / count / MPK_STORAGE_ALIGN * MPK_STORAGE_ALIGN };
+
+	if (from.len < COPY_LEAST || mpk_parallel_launch(copy_part, &c, (int)count) != 0)
+		memcpy(to, from.data, from.len);
+}
+
 static enum mpk_code copied(struct mpk_span content, struct mpk_storage **out,
 			    struct mpk_error *err)
 {
 	MPK_TRY(mpk_storage_create(content.len, MPK_STORAGE_PRIVATE, out, err));
 	if (content.len)
-		memcpy((*out)->data, content.data, content.len);
+		copy_bytes((*out)->data, content);
 	return MPK_OK;
 }
 

@@ -1,36 +1,56 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* parallel.c - threads that wait for the next loop awake
+ *
+ * Kernels of a model launch a loop every few microseconds, and waking a thread takes as long as
+ * many a loop. So whoever waits looks for SPIN_NS first, and only then sleeps; whoever has news
+ * calls the kernel only when somebody sleeps.
+ */
 #include "runtime/parallel.h"
 
+#include <limits.h>
+#include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "abi/raised.h"
 #include "runtime/context.h"
 
-/* One parallel loop. */
+enum {
+	SPIN_NS = 50000,
+	LOOKS = 64,   /* before others may have the core */
+	SLEEPING = 1, /* of launch.state: the launcher sleeps */
+	TASK = 2,     /* of launch.state: a task that has not ended */
+};
+
+/* One parallel loop; it is gone as soon as no task is left in its state. */
 struct launch {
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
+	atomic_uint state;
 	mpk_parallel_fn *fn;
 	void *data;
 	struct mpk_context context; /* of the thread that launched */
 	int count;
-	int running;    /* tasks that have not ended */
+	pthread_mutex_t lock; /* of what follows */
+	pthread_cond_t changed;
+	int ended;
 	int waiting;    /* tasks at the barrier */
 	unsigned round; /* barriers passed */
 	int status;     /* of the first task that failed */
 	struct mpk_raised raised;
 };
 
+enum { WORKER_IDLE, WORKER_SLEEPING, WORKER_CALLED };
+
 /* A kept thread: it takes one task at a time. */
 struct worker {
 	pthread_t thread;
-	pthread_mutex_t lock;
-	pthread_cond_t woken;
-	struct launch *launch; /* NULL: idle */
+	atomic_uint state;
+	struct launch *launch; /* once it is called */
 	int task;
 	struct worker *next; /* in the list of idle ones */
 };
@@ -48,6 +68,68 @@ unsigned mpk_parallel_cores(void)
 	return online > 0 ? (unsigned)online : 1;
 }
 
+/* --- waiting ------------------------------------------------------------------------------- */
+
+static void sleep_while(atomic_uint *word, unsigned value)
+{
+	(void)syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+}
+
+static void wake(atomic_uint *word)
+{
+	(void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+/* When looking ends; at once where whoever is waited for needs this core. */
+static int64_t spin_end(void)
+{
+	static atomic_uint cores;
+	struct timespec t;
+
+	if (!atomic_load_explicit(&cores, memory_order_relaxed))
+		atomic_store_explicit(&cores, mpk_parallel_cores(), memory_order_relaxed);
+	if (atomic_load_explicit(&cores, memory_order_relaxed) == 1)
+		return 0;
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec + SPIN_NS;
+}
+
+static bool is_past(int64_t end)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec >= end;
+}
+
+static void pause_core(void)
+{
+#if defined __x86_64__ || defined __i386__
+	__builtin_ia32_pause();
+#elif defined __aarch64__
+	__asm__ volatile("yield");
+#endif
+}
+
+/* Looks at a word until it is below a limit, for a while; between looks others may have the core,
+ * who may be the ones that are waited for. */
+static bool spin_until_below(atomic_uint *word, unsigned limit)
+{
+	int64_t end = spin_end();
+
+	do {
+		for (int i = 0; i < LOOKS; i++) {
+			if (atomic_load_explicit(word, memory_order_acquire) < limit)
+				return true;
+			pause_core();
+		}
+		(void)sched_yield();
+	} while (!is_past(end));
+	return false;
+}
+
+/* --- tasks --------------------------------------------------------------------------------- */
+
 static void end_task(struct launch *l, int status)
 {
 	(void)pthread_mutex_lock(&l->lock);
@@ -55,9 +137,26 @@ static void end_task(struct launch *l, int status)
 		l->status = status;
 		l->raised = *mpk_raised_get();
 	}
-	l->running--;
-	(void)pthread_cond_broadcast(&l->changed);
+	l->ended++;
+	if (l->waiting)
+		(void)pthread_cond_broadcast(&l->changed);
 	(void)pthread_mutex_unlock(&l->lock);
+	/* from here on *l may be gone; a futex is woken by its address alone */
+	if (atomic_fetch_sub_explicit(&l->state, TASK, memory_order_acq_rel) == (TASK | SLEEPING))
+		wake(&l->state);
+}
+
+static void wait_for_tasks(struct launch *l)
+{
+	unsigned state;
+
+	if (spin_until_below(&l->state, TASK))
+		return;
+	state = atomic_fetch_or_explicit(&l->state, SLEEPING, memory_order_acq_rel) | SLEEPING;
+	while (state >= TASK) {
+		sleep_while(&l->state, state);
+		state = atomic_load_explicit(&l->state, memory_order_acquire);
+	}
 }
 
 static void run_task(struct launch *l, int task)
@@ -68,24 +167,49 @@ static void run_task(struct launch *l, int task)
 	end_task(l, l->fn(task, &env, l->data));
 }
 
+static void call_worker(struct worker *w, struct launch *l, int task)
+{
+	w->launch = l;
+	w->task = task;
+	if (atomic_exchange_explicit(&w->state, WORKER_CALLED, memory_order_acq_rel) ==
+	    WORKER_SLEEPING)
+		wake(&w->state);
+}
+
+static bool is_called(struct worker *w)
+{
+	return atomic_load_explicit(&w->state, memory_order_acquire) == WORKER_CALLED;
+}
+
+static void wait_to_be_called(struct worker *w)
+{
+	int64_t end = spin_end();
+	unsigned idle_state = WORKER_IDLE;
+
+	do {
+		for (int i = 0; i < LOOKS; i++) {
+			if (is_called(w))
+				return;
+			pause_core();
+		}
+		(void)sched_yield();
+	} while (!is_past(end));
+	if (!atomic_compare_exchange_strong_explicit(&w->state, &idle_state, WORKER_SLEEPING,
+						     memory_order_acq_rel, memory_order_acquire))
+		return;
+	while (!is_called(w))
+		sleep_while(&w->state, WORKER_SLEEPING);
+}
+
 static void *work(void *argument)
 {
 	struct worker *w = argument;
 
 	for (;;) {
-		(void)pthread_mutex_lock(&w->lock);
-		while (!w->launch)
-			(void)pthread_cond_wait(&w->woken, &w->lock);
-
-		struct launch *l = w->launch;
-		int task = w->task;
-		w->launch = NULL;
-		(void)pthread_mutex_unlock(&w->lock);
-
-		/* back to the idle list first: whoever waits for the launch may start the
-		 * next one at once; this thread takes it when it is done here */
-		(void)mpk_context_swap(l->context);
-		run_task(l, task);
+		wait_to_be_called(w);
+		(void)mpk_context_swap(w->launch->context);
+		run_task(w->launch, w->task);
+		atomic_store_explicit(&w->state, WORKER_IDLE, memory_order_release);
 		(void)pthread_mutex_lock(&idle_lock);
 		w->next = idle;
 		idle = w;
@@ -101,8 +225,7 @@ static struct worker *make_worker(void)
 
 	if (!w)
 		return NULL;
-	(void)pthread_mutex_init(&w->lock, NULL);
-	(void)pthread_cond_init(&w->woken, NULL);
+	atomic_init(&w->state, WORKER_IDLE);
 	(void)pthread_attr_init(&attributes);
 	(void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
 	if (pthread_create(&w->thread, &attributes, work, w) != 0) {
@@ -159,11 +282,7 @@ static void start(struct worker *list, struct launch *l)
 	for (int task = 1; list; task++) {
 		struct worker *next = list->next;
 
-		(void)pthread_mutex_lock(&list->lock);
-		list->launch = l;
-		list->task = task;
-		(void)pthread_cond_signal(&list->woken);
-		(void)pthread_mutex_unlock(&list->lock);
+		call_worker(list, l, task);
 		list = next;
 	}
 }
@@ -184,7 +303,6 @@ int mpk_parallel_launch(mpk_parallel_fn *fn, void *data, int count)
 		.data = data,
 		.context = mpk_context_get(),
 		.count = count,
-		.running = count,
 	};
 	struct worker *workers;
 
@@ -193,15 +311,12 @@ int mpk_parallel_launch(mpk_parallel_fn *fn, void *data, int count)
 	workers = take_workers(count - 1);
 	if (count > 1 && !workers)
 		return no_threads(count);
+	atomic_init(&l.state, (unsigned)count * TASK);
 	(void)pthread_mutex_init(&l.lock, NULL);
 	(void)pthread_cond_init(&l.changed, NULL);
 	start(workers, &l);
 	run_task(&l, 0);
-
-	(void)pthread_mutex_lock(&l.lock);
-	while (l.running)
-		(void)pthread_cond_wait(&l.changed, &l.lock);
-	(void)pthread_mutex_unlock(&l.lock);
+	wait_for_tasks(&l);
 	(void)pthread_cond_destroy(&l.changed);
 	(void)pthread_mutex_destroy(&l.lock);
 	if (l.status)
@@ -221,7 +336,7 @@ int mpk_parallel_barrier(struct mpk_parallel_env *env)
 		l->round++;
 		(void)pthread_cond_broadcast(&l->changed);
 	}
-	while (l->round == round && l->running == l->count)
+	while (l->round == round && !l->ended)
 		(void)pthread_cond_wait(&l->changed, &l->lock);
 	if (l->round == round) {
 		l->waiting--;

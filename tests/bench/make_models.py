@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """make_models.py OUT BYTES - models by TVM for tests/bench/models.py
 
-OUT/mlp.so, cnn.so, attention.so (dynamic length, width 32), wide.so (width 64) and large.so, whose one
-constant has BYTES.
+OUT/mlp.so, cnn.so, narrow.so (an MLP of width 8, dynamic batch), attention.so (dynamic length, width
+32), wide.so (width 64) and large.so, whose one constant has BYTES.
 """
 import sys
 
@@ -37,6 +37,12 @@ def mlp(emit, x):
     return op.nn.softmax(emit(op.add(emit(op.matmul(h, weight(64, 10))), weight(10))))
 
 
+def narrow(emit, x):
+    for _ in range(3):
+        x = emit(op.nn.relu(emit(op.add(emit(op.matmul(x, weight(8, 8))), weight(8)))))
+    return op.nn.softmax(x)
+
+
 def cnn(emit, x):
     for filters in ((8, 3, 3, 3), (16, 8, 3, 3)):
         x = emit(op.nn.relu(emit(op.nn.conv2d(x, weight(*filters), padding=1))))
@@ -59,6 +65,7 @@ def attention(d):
 
 
 save("mlp", (4, 32), mlp)
+save("narrow", (tirx.Var("n", "int64"), 8), narrow)
 save("cnn", (1, 3, 16, 16), cnn)
 for name, width in (("attention", 32), ("wide", 64)):
     save(name, (1, tirx.Var("n", "int64"), width), attention(width))

@@ -40,6 +40,18 @@ static enum mpk_code mark(const struct mpk_args *args, struct mpk_value *result,
 	return MPK_OK;
 }
 
+/* a[0] = n, an extent that is passed beside the tensors */
+static enum mpk_code count_of(const struct mpk_args *args, struct mpk_value *result,
+			      struct mpk_error *err)
+{
+	(void)result;
+	kernel_calls++;
+	if (args->count != 3 || args->values[1].kind != MPK_VALUE_INT)
+		return mpk_fail(err, MPK_E_RAISED, "TypeError: a tensor and two integers");
+	floats(args, 0)[0] = (float)(args->values[1].integer * 100 + args->values[2].integer);
+	return MPK_OK;
+}
+
 static enum mpk_code fail_always(const struct mpk_args *args, struct mpk_value *result,
 				 struct mpk_error *err)
 {
@@ -51,6 +63,7 @@ static enum mpk_code fail_always(const struct mpk_args *args, struct mpk_value *
 static const struct made_kernel kernels[] = {
 	{ .name = "add", .call = add },
 	{ .name = "mark", .call = mark },
+	{ .name = "count_of", .call = count_of },
 	{ .name = "fail", .call = fail_always },
 	{ .name = NULL },
 };
@@ -320,12 +333,45 @@ START_TEST(many_shapes_stay_bounded)
 
 			ck_assert_ok(model_call(&m, "g", args, 2, &result, &err), err);
 			ck_assert_float_eq(first(&result), 2 * (float)n);
+			ck_assert_int_eq(result.tensor->dl.shape[0], n);
+			ck_assert_float_eq(((float *)result.tensor->dl.data)[n - 1], 2 * (float)n);
 			mpk_value_drop(&result);
 			mpk_value_drop(&args[0]);
 			mpk_value_drop(&args[1]);
 		}
 	ck_assert_uint_le(plan_stats(&m).kept, 256);
 	ck_assert_uint_gt(plan_stats(&m).replayed, 0);
+	model_close(&m);
+}
+END_TEST
+
+/* call_tir_dyn passes extents as integers: the plan does, too. */
+START_TEST(extents_are_arguments)
+{
+	static const int64_t extents[] = { 5, 7 };
+	struct made program = { 0 };
+	struct model m = { 0 };
+	struct mpk_error err = { 0 };
+	struct mpk_value arg, result = { 0 };
+
+	int64_t dyn = made_packed(&program, "vm.builtin.call_tir_dyn");
+	int64_t kernel = made_packed(&program, "count_of");
+	int64_t shape = made_const(&program, shape_const(extents, 2));
+	(void)made_function(&program, "f", 1, 1);
+	CALL(&program, VOID, dyn, FUNC(kernel), REG(0), CONST(shape));
+	RET(&program, REG(0));
+	model_open(&m, &program, kernels);
+	arg = tensor_of(2, 0);
+	for (int i = 1; i <= 4; i++) {
+		kernel_calls = 0;
+		((float *)arg.tensor->dl.data)[0] = 0;
+		ck_assert_ok(model_call(&m, "f", &arg, 1, &result, &err), err);
+		ck_assert_float_eq(first(&result), 507);
+		ck_assert_int_eq(kernel_calls, 1);
+		mpk_value_drop(&result);
+	}
+	ck_assert_uint_eq(plan_stats(&m).replayed, 2);
+	mpk_value_drop(&arg);
 	model_close(&m);
 }
 END_TEST
@@ -617,6 +663,7 @@ int main(void)
 	tcase_add_test(tc, inputs_are_passed_by_reference);
 	tcase_add_test(tc, what_depends_on_content_has_no_plan);
 	tcase_add_test(tc, many_shapes_stay_bounded);
+	tcase_add_test(tc, extents_are_arguments);
 	tcase_add_test(tc, recursion_without_end_is_an_error);
 	tcase_add_test(tc, closures_append_what_they_captured);
 	tcase_add_test(tc, an_error_leaves_the_machine_whole);

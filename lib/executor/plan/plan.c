@@ -16,42 +16,12 @@ struct mpk_plans *mpk_plans_create(const struct mpk_plan_places *places)
 	return plans;
 }
 
-static void steps_fini(struct mpk_plan *p)
-{
-	for (size_t i = 0; i < p->tensor_count; i++)
-		mpk_tensor_drop(p->tensors[i].tensor);
-	for (size_t i = 0; i < p->step_count; i++) {
-		mpk_function_drop(p->steps[i].function);
-		/* tensors are those of the plan */
-		for (size_t k = 0; p->steps[i].values && k < p->steps[i].count; k++)
-			if (p->steps[i].values[k].kind != MPK_VALUE_TENSOR)
-				mpk_value_drop(&p->steps[i].values[k]);
-		free(p->steps[i].memory);
-		free(p->steps[i].values);
-	}
-	for (size_t i = 0; i < p->storage_count; i++)
-		mpk_storage_drop(p->storages[i].kept);
-	mpk_value_drop(&p->result);
-}
-
-void mpk_plan_free(struct mpk_plan *p)
-{
-	if (!p)
-		return;
-	steps_fini(p);
-	mpk_plan_key_fini(&p->key);
-	free(p->tensors);
-	free(p->steps);
-	free(p->storages);
-	free(p);
-}
-
 void mpk_plans_destroy(struct mpk_plans *plans)
 {
 	if (!plans)
 		return;
 	for (size_t i = 0; i < MPK_PLANS_MAX; i++)
-		mpk_plan_free(plans->items[i]);
+		mpk_plan_free(plans, plans->items[i]);
 	for (size_t i = 0; i < plans->slot_count; i++)
 		mpk_storage_drop(plans->slots[i].storage);
 	free(plans->slots);
@@ -114,7 +84,7 @@ void mpk_plans_add(struct mpk_plans *plans, struct mpk_plan *plan)
 		if (!set[way] || set[way]->used < (*oldest)->used)
 			oldest = &set[way];
 	plans->stats.kept += !*oldest;
-	mpk_plan_free(*oldest);
+	mpk_plan_free(plans, *oldest);
 	*oldest = plan;
 	plan->used = ++plans->clock;
 	plans->stats.recorded++;
@@ -122,7 +92,11 @@ void mpk_plans_add(struct mpk_plans *plans, struct mpk_plan *plan)
 
 struct mpk_plan_stats mpk_plans_get_stats(const struct mpk_plans *plans)
 {
-	return plans->stats;
+	struct mpk_plan_stats stats = plans->stats;
+
+	for (const struct mpk_plan_tape *t = plans->tapes; t; t = t->next)
+		stats.tapes++;
+	return stats;
 }
 
 /* --- slots --------------------------------------------------------------------------------- */

@@ -126,7 +126,8 @@ void mpk_recorder_end(struct mpk_recorder *r, const struct mpk_value *result);
 /* What the plans of a machine did so far. */
 struct mpk_plan_stats {
 	uint64_t recorded, replayed, unplannable;
-	size_t kept; /* plans now */
+	size_t kept;  /* plans now */
+	size_t tapes; /* that they share */
 };
 struct mpk_plan_stats mpk_plans_get_stats(const struct mpk_plans *plans);
 

@@ -13,7 +13,7 @@
 
 struct mpk_recorder {
 	struct mpk_plans *plans;
-	struct mpk_plan *plan;
+	struct mpk_recording *plan;
 	size_t function;
 	bool failed;
 	struct mpk_plan_origins origins;
@@ -89,7 +89,7 @@ static bool wrap(struct mpk_recorder *r, struct mpk_value *v)
 
 static void recorder_free(struct mpk_recorder *r)
 {
-	mpk_plan_free(r->plan);
+	mpk_recording_free(r->plan);
 	mpk_plan_origins_fini(&r->origins);
 	free(r);
 }
@@ -138,7 +138,7 @@ static size_t device_index(const struct mpk_plan_places *places, struct mpk_dlde
 
 static void add_storage(struct mpk_recorder *r, const struct mpk_storage *s)
 {
-	struct mpk_plan *p = r->plan;
+	struct mpk_recording *p = r->plan;
 	size_t device = device_index(&r->plans->places, s->device);
 
 	if (device == r->plans->places.count ||
@@ -155,63 +155,31 @@ static void add_storage(struct mpk_recorder *r, const struct mpk_storage *s)
 	know(r, s, MPK_ORIGIN_STORAGE, p->storage_count++);
 }
 
-/* The content of a tensor in the host's memory, as it is now: the call may give the tensor away. */
-static bool snapshot(const struct mpk_tensor *t, struct mpk_tensor **out)
-{
-	if (mpk_tensor_create(t->dl.dtype, t->dl.shape, (size_t)t->dl.ndim, MPK_STORAGE_PRIVATE,
-			      out, NULL) != MPK_OK)
-		return false;
-	mpk_tensor_copy_from(*out, &t->dl);
-	return true;
-}
-
-/* The tensor that steps of the plan get: constants are held with their storage; inputs and what
- * lies in slots get their address when they run. */
-static bool make_tensor(const struct mpk_tensor *t, enum mpk_plan_origin origin,
-			struct mpk_tensor **out)
-{
-	if (origin == MPK_ORIGIN_KNOWN)
-		return snapshot(t, out);
-	return mpk_tensor_wrap(&t->dl, origin == MPK_ORIGIN_CONSTANT ? t->storage : NULL, out,
-			       NULL) == MPK_OK;
-}
-
-/* A tensor of the plan for a tensor of the call. */
+/* The number of a tensor of the call. */
 static bool add_tensor(struct mpk_recorder *r, const struct mpk_tensor *t, uint32_t *out)
 {
-	struct mpk_plan *p = r->plan;
 	struct mpk_plan_known k = look_up(r, t);
-	struct mpk_plan_tensor made = { .index = k.index, .offset = t->dl.byte_offset };
 
-	if (!mpk_vec_reserve(&p->tensors, &p->tensor_cap, p->tensor_count + 1, sizeof *p->tensors))
-		return false;
 	switch (k.origin) {
-	case MPK_ORIGIN_INPUT:
-		made.source = MPK_PLAN_INPUT;
-		made.offset = 0; /* views of inputs begin where the input does */
-		break;
+	case MPK_ORIGIN_INPUT: /* views of inputs begin where the input does */
+		return mpk_recording_tensor(r->plan, t, MPK_PLAN_INPUT, k.index, false, out);
 	case MPK_ORIGIN_CONSTANT:
 	case MPK_ORIGIN_KNOWN:
-		made.source = MPK_PLAN_CONSTANT;
-		break;
+		return mpk_recording_tensor(r->plan, t, MPK_PLAN_CONSTANT, k.index,
+					    k.origin == MPK_ORIGIN_KNOWN, out);
 	case MPK_ORIGIN_STORAGE:
-		made.source = MPK_PLAN_STORAGE;
-		break;
+		return mpk_recording_tensor(r->plan, t, MPK_PLAN_STORAGE, k.index, false, out);
 	case MPK_ORIGIN_UNKNOWN:
 	case MPK_ORIGIN_HEAP:
-		return false;
+		break;
 	}
-	if (!make_tensor(t, k.origin, &made.tensor))
-		return false;
-	*out = (uint32_t)p->tensor_count;
-	p->tensors[p->tensor_count++] = made;
-	return true;
+	return false;
 }
 
 /* Which steps a tensor's storage is alive in. */
-static void touch(struct mpk_plan *p, uint32_t tensor, size_t step)
+static void touch(struct mpk_recording *p, uint32_t tensor, size_t step)
 {
-	const struct mpk_plan_tensor *t = &p->tensors[tensor];
+	const struct mpk_recorded_tensor *t = &p->tensors[tensor];
 	struct mpk_plan_storage *s;
 
 	if (t->source != MPK_PLAN_STORAGE)
@@ -222,14 +190,14 @@ static void touch(struct mpk_plan *p, uint32_t tensor, size_t step)
 	s->last = (uint32_t)step;
 }
 
-static struct mpk_plan_step *add_step(struct mpk_recorder *r)
+static struct mpk_recorded_step *add_step(struct mpk_recorder *r)
 {
-	struct mpk_plan *p = r->plan;
+	struct mpk_recording *p = r->plan;
 
 	if (p->step_count == MPK_PLAN_STEPS_MAX ||
 	    !mpk_vec_reserve(&p->steps, &p->step_cap, p->step_count + 1, sizeof *p->steps))
 		return NULL;
-	p->steps[p->step_count] = (struct mpk_plan_step){ 0 };
+	p->steps[p->step_count] = (struct mpk_recorded_step){ 0 };
 	return &p->steps[p->step_count++];
 }
 
@@ -258,8 +226,8 @@ static bool can_keep(const struct mpk_value *v)
 	       v->kind == MPK_VALUE_TENSOR;
 }
 
-static bool fill_step(struct mpk_recorder *r, struct mpk_plan_step *s, const struct mpk_value *args,
-		      size_t count)
+static bool fill_step(struct mpk_recorder *r, struct mpk_recorded_step *s,
+		      const struct mpk_value *args, size_t count)
 {
 	size_t at = r->plan->step_count - 1;
 
@@ -279,32 +247,16 @@ static bool fill_step(struct mpk_recorder *r, struct mpk_plan_step *s, const str
 		if (!add_tensor(r, args[i].tensor, &tensor))
 			return false;
 		touch(r->plan, tensor, at);
-		s->values[i] = mpk_value_of_tensor(r->plan->tensors[tensor].tensor);
+		r->plan->tensors[tensor].is_object |= s->action == MPK_PLAN_FUNCTION;
+		s->values[i] = mpk_recording_number(tensor);
 	}
-	return true;
-}
-
-/* Arguments as they will be passed: they point to the DLTensors of the plan. */
-static bool pack_step(struct mpk_plan_step *s)
-{
-	size_t bytes = mpk_packed_bytes(s->function->convention, s->count);
-
-	if (!s->function->address)
-		return true;
-	s->memory = aligned_alloc(16, bytes ? bytes : 16);
-	if (!s->memory)
-		return false;
-	s->packed = mpk_packed_at(s->function->convention, s->memory, s->count);
-	for (size_t i = 0; i < s->count; i++)
-		if (mpk_packed_set(&s->packed, i, &s->values[i], NULL) != MPK_OK)
-			return false;
 	return true;
 }
 
 void mpk_record_kernel(struct mpk_recorder *r, struct mpk_function *function,
 		       const struct mpk_value *args, size_t count, const struct mpk_value *result)
 {
-	struct mpk_plan_step *s;
+	struct mpk_recorded_step *s;
 
 	if (!r || r->failed || is_shape_function(r, args, count))
 		return;
@@ -315,13 +267,13 @@ void mpk_record_kernel(struct mpk_recorder *r, struct mpk_function *function,
 	}
 	s->action = function->address ? MPK_PLAN_KERNEL : MPK_PLAN_FUNCTION;
 	s->function = mpk_function_hold(function);
-	r->failed = !fill_step(r, s, args, count) || !pack_step(s);
+	r->failed = !fill_step(r, s, args, count);
 }
 
 void mpk_record_copy(struct mpk_recorder *r, const struct mpk_tensor *from,
 		     const struct mpk_tensor *to)
 {
-	struct mpk_plan_step *s;
+	struct mpk_recorded_step *s;
 
 	if (!r || r->failed)
 		return;
@@ -377,8 +329,8 @@ void mpk_record_storage(struct mpk_recorder *r, const struct mpk_storage *storag
 /* A result whose content is known: each call gives a copy of its own. */
 static bool copy_out(struct mpk_recorder *r, const struct mpk_tensor *t, uint32_t *out)
 {
-	struct mpk_plan_step *s = add_step(r);
-	struct mpk_plan *p = r->plan;
+	struct mpk_recorded_step *s = add_step(r);
+	struct mpk_recording *p = r->plan;
 
 	if (!s || !add_tensor(r, t, &s->from))
 		return false;
@@ -392,7 +344,7 @@ static bool copy_out(struct mpk_recorder *r, const struct mpk_tensor *t, uint32_
 	return true;
 }
 
-/* The result with tensors replaced by their numbers; see struct mpk_plan. */
+/* The result with numbers in place of tensors. */
 static bool take_result(struct mpk_recorder *r, const struct mpk_value *v, unsigned depth,
 			struct mpk_value *out)
 {
@@ -405,8 +357,7 @@ static bool take_result(struct mpk_recorder *r, const struct mpk_value *v, unsig
 			return false;
 		if (r->plan->tensors[tensor].source == MPK_PLAN_STORAGE)
 			r->plan->storages[r->plan->tensors[tensor].index].is_result = true;
-		*out = mpk_value_of_int(tensor);
-		out->type = (struct mpk_dtype){ MPK_DTYPE_HANDLE, 64, 1 };
+		*out = mpk_recording_number(tensor);
 		return true;
 	}
 	if (v->kind != MPK_VALUE_ARRAY) {
@@ -423,68 +374,21 @@ static bool take_result(struct mpk_recorder *r, const struct mpk_value *v, unsig
 	return true;
 }
 
-static int larger_first(const void *a, const void *b)
-{
-	const struct mpk_plan_storage *const *x = a, *const *y = b;
-
-	if ((*x)->bytes != (*y)->bytes)
-		return (*x)->bytes > (*y)->bytes ? -1 : 1;
-	return (*x > *y) - (*x < *y); /* in the order of their allocation */
-}
-
-static bool overlaps(const struct mpk_plan_storage *a, const struct mpk_plan_storage *b)
-{
-	return a->first <= b->last && b->first <= a->last;
-}
-
-/* Slots by lifetime, the largest storages first, so that they share among themselves: a storage
- * takes the first slot that no storage alive at the same time has. */
-static bool assign(struct mpk_plans *plans, struct mpk_plan_storage **order, size_t count,
-		   bool *taken)
-{
-	for (size_t i = 0; i < count; i++) {
-		size_t slot;
-
-		memset(taken, 0, MPK_PLAN_SLOTS_MAX * sizeof *taken);
-		for (size_t k = 0; k < i; k++)
-			taken[order[k]->slot] |= overlaps(order[i], order[k]);
-		if (!mpk_plans_slot(plans, order[i]->device, taken, &slot))
-			return false;
-		order[i]->slot = (uint32_t)slot;
-	}
-	return true;
-}
-
-static bool place_storages(struct mpk_plans *plans, struct mpk_plan *p)
-{
-	struct mpk_plan_storage **order =
-		calloc(p->storage_count + 1, sizeof(struct mpk_plan_storage *));
-	bool *taken = calloc(MPK_PLAN_SLOTS_MAX, sizeof *taken);
-	size_t count = 0;
-	bool fits = order && taken;
-
-	for (size_t i = 0; fits && i < p->storage_count; i++)
-		if (!p->storages[i].is_result && p->storages[i].first != UINT32_MAX)
-			order[count++] = &p->storages[i];
-	if (fits) {
-		qsort(order, count, sizeof(struct mpk_plan_storage *), larger_first);
-		fits = assign(plans, order, count, taken);
-	}
-	free(taken);
-	free(order);
-	return fits;
-}
-
 void mpk_recorder_end(struct mpk_recorder *r, const struct mpk_value *result)
 {
 	struct mpk_plans *plans = r->plans;
 
-	/* a call that failed says nothing about the next one */
-	if (result && !r->failed && take_result(r, result, 0, &r->plan->result) &&
-	    place_storages(plans, r->plan)) {
-		mpk_plans_add(plans, r->plan);
+	struct mpk_plan *plan = NULL;
+	bool good = result && !r->failed && take_result(r, result, 0, &r->plan->result) &&
+		    mpk_plans_place(plans, r->plan);
+
+	if (good) {
+		plan = mpk_plan_make(plans, r->plan);
 		r->plan = NULL;
-	} else if (result) {
+	}
+	if (plan) {
+		mpk_plans_add(plans, plan);
+	} else if (result) { /* a call that failed says nothing about the next one */
 		plans->stats.unplannable++;
 		if (r->function < MPK_PLANS_FUNCTIONS)
 			plans->unplannable |= UINT64_C(1) << r->function;

@@ -25,7 +25,8 @@ static void collect(const struct mpk_value *v, struct inputs *in)
 static enum mpk_code fresh_result(const struct mpk_plan_places *places, struct mpk_plan_storage *s,
 				  struct mpk_error *err)
 {
-	if (s->kept && atomic_load_explicit(&s->kept->refs, memory_order_acquire) == 1)
+	if (s->kept && s->kept->bytes >= s->bytes &&
+	    atomic_load_explicit(&s->kept->refs, memory_order_acquire) == 1)
 		return MPK_OK;
 	mpk_storage_drop(s->kept);
 	s->kept = NULL;
@@ -33,11 +34,11 @@ static enum mpk_code fresh_result(const struct mpk_plan_places *places, struct m
 }
 
 /* Sets *moved when a storage lies elsewhere than its tensors say. */
-static enum mpk_code find_memory(struct mpk_plans *plans, struct mpk_plan *p, bool *moved,
+static enum mpk_code find_memory(struct mpk_plans *plans, struct mpk_plan_tape *t, bool *moved,
 				 struct mpk_error *err)
 {
-	for (size_t i = 0; i < p->storage_count; i++) {
-		struct mpk_plan_storage *s = &p->storages[i];
+	for (size_t i = 0; i < t->storage_count; i++) {
+		struct mpk_plan_storage *s = &t->storages[i];
 		void *data;
 
 		if (s->is_result) {
@@ -55,42 +56,34 @@ static enum mpk_code find_memory(struct mpk_plans *plans, struct mpk_plan *p, bo
 	return MPK_OK;
 }
 
-static void patch(struct mpk_plan *p, const struct inputs *in, bool moved)
+static void patch(const struct mpk_plan_tape *t, const struct inputs *in, bool moved)
 {
-	for (size_t i = 0; i < p->tensor_count; i++) {
-		struct mpk_plan_tensor *t = &p->tensors[i];
-		struct mpk_dltensor *dl = &t->tensor->dl;
+	for (size_t i = 0; i < t->tensor_count; i++) {
+		struct mpk_dltensor *dl = t->tensors[i].dl;
+		uint32_t index = t->tensors[i].index;
 
-		if (t->source == MPK_PLAN_INPUT) {
-			dl->data = in->items[t->index]->dl.data;
-			dl->byte_offset = in->items[t->index]->dl.byte_offset;
-		} else if (moved && t->source == MPK_PLAN_STORAGE) {
-			dl->data = p->storages[t->index].data;
+		if (t->tensors[i].source == MPK_PLAN_INPUT) {
+			dl->data = in->items[index]->dl.data;
+			dl->byte_offset = in->items[index]->dl.byte_offset;
+		} else if (moved && t->tensors[i].source == MPK_PLAN_STORAGE) {
+			dl->data = t->storages[index].data;
 		}
 	}
 }
 
 /* --- steps --------------------------------------------------------------------------------- */
 
-static enum mpk_code copy(struct mpk_plans *plans, const struct mpk_plan *p,
-			  const struct mpk_plan_step *s, struct mpk_error *err)
-{
-	const struct mpk_tensor *from = p->tensors[s->from].tensor;
-
-	return mpk_devices_copy(plans->places.devices, &from->dl, &p->tensors[s->to].tensor->dl,
-				from->bytes, err);
-}
-
-static enum mpk_code run_step(struct mpk_plans *plans, const struct mpk_plan *p,
+static enum mpk_code run_step(struct mpk_plans *plans, const struct mpk_plan_tape *t,
 			      const struct mpk_plan_step *s, struct mpk_error *err)
 {
 	struct mpk_value none = { 0 };
 
-	switch (s->action) {
+	switch ((enum mpk_plan_action)s->action) {
 	case MPK_PLAN_KERNEL:
 		return mpk_packed_call(&s->packed, s->function->address, NULL, err);
 	case MPK_PLAN_COPY:
-		return copy(plans, p, s, err);
+		return mpk_devices_copy(plans->places.devices, t->tensors[s->from].dl,
+					t->tensors[s->to].dl, s->bytes, err);
 	case MPK_PLAN_FUNCTION:
 		break;
 	}
@@ -102,7 +95,7 @@ static enum mpk_code run_step(struct mpk_plans *plans, const struct mpk_plan *p,
 
 /* --- the result ---------------------------------------------------------------------------- */
 
-static enum mpk_code make_result(const struct mpk_plan *p, const struct inputs *in,
+static enum mpk_code make_result(const struct mpk_plan_tape *tape, const struct inputs *in,
 				 const struct mpk_value *v, struct mpk_value *out,
 				 struct mpk_error *err)
 {
@@ -114,36 +107,39 @@ static enum mpk_code make_result(const struct mpk_plan *p, const struct inputs *
 		MPK_TRY(mpk_value_of_array(v->array->count, out, err));
 		out->array->tag = v->array->tag;
 		for (size_t i = 0; i < v->array->count; i++)
-			MPK_TRY(make_result(p, in, &v->array->items[i], &out->array->items[i],
+			MPK_TRY(make_result(tape, in, &v->array->items[i], &out->array->items[i],
 					    err));
 		return MPK_OK;
 	}
-	if (v->kind != MPK_VALUE_INT || v->type.code != MPK_DTYPE_HANDLE) {
+	if (!mpk_recording_is_number(v)) {
 		*out = mpk_value_hold(*v);
 		return MPK_OK;
 	}
-	t = &p->tensors[v->integer];
+	t = &tape->tensors[v->integer];
 	if (t->source == MPK_PLAN_INPUT)
 		storage = in->items[t->index]->storage;
 	else if (t->source == MPK_PLAN_CONSTANT)
-		storage = t->tensor->storage;
+		storage = tape->recording->tensors[v->integer].tensor->storage;
 	else
-		storage = p->storages[t->index].kept;
-	MPK_TRY(mpk_tensor_wrap(&t->tensor->dl, storage, &made, err));
+		storage = tape->storages[t->index].kept;
+	MPK_TRY(mpk_tensor_wrap(t->dl, storage, &made, err));
 	*out = mpk_value_of_tensor(made);
 	return MPK_OK;
 }
 
-static enum mpk_code run(struct mpk_plans *plans, struct mpk_plan *p, const struct inputs *in,
-			 struct mpk_value *result, struct mpk_error *err)
+static enum mpk_code run(struct mpk_plans *plans, const struct mpk_plan *plan,
+			 const struct inputs *in, struct mpk_value *result, struct mpk_error *err)
 {
+	struct mpk_plan_tape *t = plan->tape;
 	bool moved = false;
 
-	MPK_TRY(find_memory(plans, p, &moved, err));
-	patch(p, in, moved);
-	for (size_t i = 0; i < p->step_count; i++)
-		MPK_TRY(run_step(plans, p, &p->steps[i], err));
-	return make_result(p, in, &p->result, result, err);
+	if (t->current != plan)
+		mpk_plan_load(plan);
+	MPK_TRY(find_memory(plans, t, &moved, err));
+	patch(t, in, moved);
+	for (size_t i = 0; i < t->step_count; i++)
+		MPK_TRY(run_step(plans, t, &t->steps[i], err));
+	return make_result(t, in, &plan->result, result, err);
 }
 
 enum mpk_code mpk_plan_run(struct mpk_plans *plans, struct mpk_plan *plan,
@@ -153,8 +149,8 @@ enum mpk_code mpk_plan_run(struct mpk_plans *plans, struct mpk_plan *plan,
 	struct inputs in = { .items = in.few };
 	enum mpk_code code;
 
-	if (plan->input_count > MPK_ARRAY_COUNT(in.few))
-		in.items = malloc(plan->input_count * sizeof(struct mpk_tensor *));
+	if (plan->tape->input_count > MPK_ARRAY_COUNT(in.few))
+		in.items = malloc(plan->tape->input_count * sizeof(struct mpk_tensor *));
 	if (!in.items)
 		return mpk_fail_nomem(err);
 	for (size_t i = 0; i < count; i++)

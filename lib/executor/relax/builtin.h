@@ -21,6 +21,7 @@ enum mpk_relax_effect {
 	MPK_EFFECT_HEAP,   /* likewise; makes the heap of symbolic extents */
 	MPK_EFFECT_COPY,   /* moves the content of a tensor: a plan repeats it */
 	MPK_EFFECT_CALL,   /* calls a function: a plan has what that does, if it is byte code */
+	MPK_EFFECT_KERNEL, /* calls a kernel with tensors and the extents of a shape: likewise */
 	MPK_EFFECT_DATA,   /* its result depends on the content of tensors: no plan */
 };
 

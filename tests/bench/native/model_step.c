@@ -4,7 +4,7 @@
  * Loads LIBRARY and calls FUNCTION with one float32 tensor of the EXTENTs; `n` among them stands
  * for 1 to LENGTHS in turn. Prints: nanoseconds of loading, resident KiB then, nanoseconds of the
  * first call, of the median call, of the median of its kernels called bare, with the same arguments
- * in the same order (0 where lengths vary), and resident KiB at the end.
+ * in the same order, and resident KiB at the end.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -117,31 +117,52 @@ static double time_steps(struct mpk_function *f, const struct mpk_value *inputs,
 	return median(times, steps);
 }
 
-/* The kernels of the one plan that there is, in a row. */
-static double time_bare(struct mpk_relax_vm *vm, size_t steps)
+/* The kernels of the plan that ran last, in a row. */
+static double time_kernels(const struct mpk_plan_tape *tape)
+{
+	double start = now();
+
+	for (size_t i = 0; i < tape->step_count; i++) {
+		const struct mpk_packed *p = &tape->steps[i].packed;
+		struct mpk_ffi_any result = { 0 };
+
+		(void)MPK_CODE(mpk_ffi_safe_call, tape->steps[i].function->address)(
+			NULL, p->cells, (int32_t)p->count, &result);
+	}
+	return now() - start;
+}
+
+static const struct mpk_plan_tape *tape_run_last(const struct mpk_plans *plans)
+{
+	const struct mpk_plan *last = NULL;
+
+	for (size_t i = 0; i < MPK_PLANS_MAX; i++)
+		if (plans->items[i] && (!last || plans->items[i]->used > last->used))
+			last = plans->items[i];
+	return last ? last->tape : NULL;
+}
+
+/* Each after a step, whose arguments are then in place. */
+static double time_bare(struct mpk_relax_vm *vm, struct mpk_function *f,
+			const struct mpk_value *inputs, size_t lengths, size_t steps)
 {
 	size_t warmup = warmup_of(steps);
 	double *times = calloc(steps, sizeof *times);
-	const struct mpk_plan *plan = NULL;
-	struct mpk_context before = mpk_context_swap(vm->program->context);
 
-	for (size_t i = 0; i < MPK_PLANS_MAX && !plan; i++)
-		plan = vm->plans->items[i];
-	for (size_t i = 0; plan && i < warmup + steps; i++) {
-		double start = now();
+	for (size_t i = 0; i < warmup + steps; i++) {
+		const struct mpk_plan_tape *tape;
+		struct mpk_context before;
 
-		for (size_t k = 0; k < plan->step_count; k++) {
-			const struct mpk_packed *p = &plan->steps[k].packed;
-			struct mpk_ffi_any result = { 0 };
-
-			(void)MPK_CODE(mpk_ffi_safe_call, plan->steps[k].function->address)(
-				NULL, p->cells, (int32_t)p->count, &result);
-		}
+		(void)time_step(f, &inputs[i % lengths]);
+		tape = tape_run_last(vm->plans);
+		if (!tape)
+			return 0;
+		before = mpk_context_swap(vm->program->context);
 		if (i >= warmup)
-			times[i - warmup] = now() - start;
+			times[i - warmup] = time_kernels(tape);
+		(void)mpk_context_swap(before);
 	}
-	(void)mpk_context_swap(before);
-	return plan ? median(times, steps) : 0;
+	return median(times, steps);
 }
 
 int main(int argc, char **argv)
@@ -180,6 +201,6 @@ int main(int argc, char **argv)
 		mpk_relax_machine_of((const struct mpk_node_module *)mpk_library_root(library));
 
 	printf("%.0f %ld %.0f %.0f %.0f %ld\n", loaded, loaded_size, first, step,
-	       lengths == 1 ? time_bare(vm, steps) : 0, resident());
+	       time_bare(vm, f, inputs, lengths, steps), resident());
 	return 0;
 }

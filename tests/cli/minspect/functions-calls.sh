@@ -8,7 +8,7 @@ while read -r file; do
 	grep -o '^ *minspect --run .*' functions | grep -vE 'SHAPE|VALUE|NAME=|X,Y,Z' >calls || continue
 	while read -r call; do
 		status=0
-		echo "$call" | sh >out 2>err </dev/null || status=$?
+		sh -c "$call" >out 2>err </dev/null || status=$?
 		case $status in
 		0 | 7) echo $status >>statuses ;;
 		*) echo "$status $call" && cat err ;;

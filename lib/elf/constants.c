@@ -83,15 +83,15 @@ enum mpk_code mpk_elf_constants(const struct mpk_elf *e, struct mpk_span skip,
 /* --- code --------------------------------------------------------------------------- */
 
 /* The displacement is the end of its instruction in every form that only computes an address. */
-static bool x86_64_names(struct mpk_span code, uint64_t address, uint64_t target)
+static uint64_t x86_64_first(struct mpk_span code, uint64_t address, uint64_t target)
 {
 	for (size_t i = 0; i + 4 <= code.len; i++) {
 		int32_t displacement = (int32_t)mpk_load_u32(code.data + i);
 
 		if (address + i + 4 + (uint64_t)(int64_t)displacement == target)
-			return true;
+			return i;
 	}
-	return false;
+	return UINT64_MAX;
 }
 
 /* adrp Xd, page: bits 30-29 and 23-5 are the page's distance; negative ones are two's complement. */
@@ -119,7 +119,7 @@ static bool aarch64_adds(struct mpk_span code, size_t from, uint32_t adrp, uint3
 	return false;
 }
 
-static bool aarch64_names(struct mpk_span code, uint64_t address, uint64_t target)
+static uint64_t aarch64_first(struct mpk_span code, uint64_t address, uint64_t target)
 {
 	for (size_t i = 0; i + 4 <= code.len; i += 4) {
 		uint32_t adrp = mpk_load_u32(code.data + i);
@@ -127,25 +127,31 @@ static bool aarch64_names(struct mpk_span code, uint64_t address, uint64_t targe
 		if ((adrp & 0x9f000000) == 0x90000000 &&
 		    adrp_page(adrp, address + i) == (target & ~(uint64_t)0xfff) &&
 		    aarch64_adds(code, i + 4, adrp, target & 0xfff))
-			return true;
+			return i;
 	}
-	return false;
+	return UINT64_MAX;
 }
 
-bool mpk_elf_code_names(const struct mpk_elf *e, uint64_t address, uint64_t bytes, uint64_t target)
+uint64_t mpk_elf_code_first(const struct mpk_elf *e, uint64_t address, uint64_t bytes,
+			    uint64_t target)
 {
 	struct mpk_span code;
 	uint64_t off;
 
 	if (e->header.e_type == ET_REL || !mpk_elf_at_address(e, address, &code, &off) ||
 	    !mpk_span_sub(code, 0, bytes, &code))
-		return false;
+		return UINT64_MAX;
 	switch (e->header.e_machine) {
 	case EM_X86_64:
-		return x86_64_names(code, address, target);
+		return x86_64_first(code, address, target);
 	case EM_AARCH64:
-		return aarch64_names(code, address, target);
+		return aarch64_first(code, address, target);
 	default:
-		return false;
+		return UINT64_MAX;
 	}
+}
+
+bool mpk_elf_code_names(const struct mpk_elf *e, uint64_t address, uint64_t bytes, uint64_t target)
+{
+	return mpk_elf_code_first(e, address, bytes, target) != UINT64_MAX;
 }

@@ -21,6 +21,12 @@ enum mpk_code mpk_elf_constants(const struct mpk_elf *e, struct mpk_span skip,
 				struct mpk_arena *arena, struct mpk_constants **out, size_t *count,
 				struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_elf_code_first - where the code at address, of so many bytes, computes target first, as
+ * mpk_elf_code_names finds it
+ * Returns  the bytes of code before; UINT64_MAX: nowhere */
+uint64_t mpk_elf_code_first(const struct mpk_elf *e, uint64_t address, uint64_t bytes,
+			    uint64_t target);
+
 /* mpk_elf_code_names - whether the code at address, of so many bytes, computes target: a
  * displacement to the program counter on x86-64, adrp and add on AArch64
  * Returns  false also for other machines, objects, and code that the file does not hold */

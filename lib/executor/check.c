@@ -171,7 +171,7 @@ static bool extent_fits(struct sizes *sizes, struct mpk_span symbol, int64_t cam
 	const struct mpk_extent_values known = { sizes->items, sizes->count, 0 };
 	int64_t size;
 
-	if (mpk_span_is(symbol, "?"))
+	if (mpk_span_is(symbol, "?") || mpk_span_is(symbol, "_"))
 		return true;
 	if (!mpk_extent_compute(symbol, &known, &size)) {
 		if (mpk_extent_is_name(symbol) && sizes->count < MPK_ARRAY_COUNT(sizes->items))

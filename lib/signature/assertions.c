@@ -339,11 +339,9 @@ enum mpk_code mpk_unit_assertions(struct mpk_unit *u, struct mpk_error *err)
 {
 	struct records list = { .unit = u };
 	enum mpk_code code = MPK_OK;
-	size_t n, unknown = 0;
+	size_t n;
 
-	for (size_t i = 0; i < u->function_count; i++)
-		unknown += !u->functions[i].found;
-	for (size_t i = 0; i < u->constant_count && unknown; i++)
+	for (size_t i = 0; i < u->constant_count; i++)
 		collect(&list, u->constants[i].bytes);
 	if (list.failed)
 		code = mpk_fail_nomem(err);

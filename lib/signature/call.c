@@ -21,7 +21,7 @@ static bool symbol_size(struct mpk_span symbol, int64_t others, int64_t *out)
 		*out = 1;
 		return true;
 	}
-	return mpk_extent_compute(symbol, &values, out);
+	return !mpk_span_is(symbol, "_") && mpk_extent_compute(symbol, &values, out);
 }
 
 static bool leaves_none_empty(const struct mpk_signature *s, int64_t others)

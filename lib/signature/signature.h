@@ -33,7 +33,7 @@ struct mpk_type {
 	const int64_t *shape; /* ndim extents */
 	/* ndim names: an extent with a name is symbolic, "n" or "n * 2", and what stands in shape
 	 * for it does not count; it is the same wherever a call has the name, but for "?", which is
-	 * any extent. NULL: all are fixed */
+	 * any extent, and "_", which is one that only the code knows. NULL: all are fixed */
 	const struct mpk_span *symbols;
 	const struct mpk_param *fields; /* tuple */
 	size_t field_count;

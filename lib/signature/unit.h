@@ -40,10 +40,12 @@ static inline bool mpk_unit_spend(struct mpk_unit *u, uint64_t bytes)
 
 /* mpk_unit_prototypes - find signatures in the prototypes that code of TVM 0.22 and later holds
  * mpk_unit_assertions - find those of code of older TVM in the texts of its assertions
- * Both set `found` of functions.
+ * mpk_unit_tilelang - find those that TileLang's host code tells
+ * All set `found` of functions that have none.
  * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_unit_prototypes(struct mpk_unit *u, struct mpk_error *err) MPK_MUST_CHECK;
 enum mpk_code mpk_unit_assertions(struct mpk_unit *u, struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_unit_tilelang(struct mpk_unit *u, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_unit_device - the one device whose name the code of f points at, as it does to say that a tensor
  * is on another; texts are looked for near `near`, bytes of the unit's constants

@@ -59,3 +59,26 @@ sed 's/MORE//' assert.c | compile agreed
 shown agreed
 sed 's/MORE/"Assert fail: 2 == T.tvm_struct_get(A, 0, 4), f.A.ndim is expected to equal 2"/' assert.c | compile disagreed
 shown disagreed
+
+# TileLang's own sentences: an extent that they do not tell is "_", and left open in the call
+cat >tile.c <<END
+extern int show(const char *);
+int __tvm_ffi_f$F {
+	return show("f: num_args should be 2") +
+	       show("kernel f input B expected pointer or tensor handle") +
+	       show("kernel f input A expected pointer or tensor handle") +
+	       show("kernel f input B ndim mismatch, expected 2") +
+	       show("kernel f input B dtype mismatch, expected float16") +
+	       show("kernel f input B shape[1] violates packed ABI constraint") +
+	       show("kernel f input A ndim mismatch, expected 0") +
+	       show("kernel f input A dtype mismatch, expected int8") +
+	       show("kernel f input A device_type mismatch, expected cpu");
+}
+END
+compile tile <tile.c
+minspect --functions tile.so | tail -n 2
+# one argument more than is told of; two types
+sed 's/be 2/be 3/' tile.c | compile more
+shown more
+sed 's/int8/int8") + show("kernel f input A dtype mismatch, expected int16/' tile.c | compile types
+shown types

@@ -27,7 +27,7 @@ static bool take(struct reader *r, const char *sign)
 
 	while (r->at < r->end && *r->at == ' ')
 		r->at++;
-	if ((size_t)(r->end - r->at) < n || memcmp(r->at, sign, n) != 0)
+	if ((size_t)(r->end - r->at) < n || (n && memcmp(r->at, sign, n) != 0))
 		return false;
 	r->at += n;
 	return true;

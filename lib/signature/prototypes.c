@@ -124,7 +124,7 @@ static void look_through(struct search *s, const struct mpk_constants *c)
 	const uint8_t *at = c->bytes.data, *end = at + c->bytes.len;
 	struct string text = { at, at, true };
 
-	for (; at < end && (at = memchr(at, '(', (size_t)(end - at))); at++) {
+	for (; at && at < end && (at = memchr(at, '(', (size_t)(end - at))); at++) {
 		if (at == c->bytes.data || !s->in_names[at[-1]])
 			continue;
 		if (at >= text.end && !find_string(c, at, &text))

@@ -221,7 +221,10 @@ FUZZ_TIME ?= 60
 FUZZ_SRC  := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_BIN  := $(FUZZ_SRC:%.c=$(O)/%)
 
-fuzz-build: $(FUZZ_BIN)
+fuzz-build: $(FUZZ_BIN) $(O)/tests/fuzz/aot_library.so
+$(O)/tests/fuzz/aot_library.so: tests/fuzz/aot_library.c
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -std=c17 $(WARN) -O1 -fPIC -shared -o $@ $<
 $(FUZZ_BIN): %: %.o $(O)/libmpk.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer -o $@ $^ $(BASE_LIBS)
@@ -231,6 +234,7 @@ fuzz:
 	$(Q)python3 tests/fuzz/seed.py out/fuzz/seed $$(find tests/data -name '*.blob' | sort)
 	$(Q)python3 tests/fuzz/seed_inner.py out/fuzz/seed $$(find tests/data/device tests/data/archive -type f | sort)
 	$(Q)python3 tests/fuzz/seed_graph.py out/fuzz/seed
+	$(Q)python3 tests/fuzz/seed_aot.py out/fuzz/seed
 	$(Q)for f in $(notdir $(FUZZ_SRC:.c=)); do mkdir -p out/fuzz/corpus/$$f out/fuzz/seed/$$f out/fuzz/found; \
 	  out/fuzz/tests/fuzz/$$f -max_total_time=$(FUZZ_TIME) -max_len=16384 -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
 	  -verbosity=0 -artifact_prefix=out/fuzz/found/$$f- out/fuzz/corpus/$$f out/fuzz/seed/$$f || exit 1; done

@@ -99,11 +99,16 @@ void mpk_diag_report(struct mpk_report *report)
 
 static void vline(const char *severity, const char *fmt, va_list ap) MPK_PRINTF(2, 0);
 
+/* Arguments of the command line are text from outside like any other. */
 static void vline(const char *severity, const char *fmt, va_list ap)
 {
-	(void)fprintf(stderr, "%s: %s", mpk_common.program, severity);
-	(void)vfprintf(stderr, fmt, ap);
-	(void)fputc('\n', stderr);
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf said = { 0 };
+	char *raw = NULL;
+
+	if (vasprintf(&raw, fmt, ap) >= 0)
+		mpk_escape_controls(&said, mpk_span_str(raw));
+	(void)fprintf(stderr, "%s: %s%s\n", mpk_common.program, severity, mpk_strbuf_text(&said));
+	free(raw);
 }
 
 void mpk_diag_warn(const char *fmt, ...)

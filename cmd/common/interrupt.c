@@ -6,6 +6,7 @@
 
 #include "base/compiler.h"
 #include "io/copy.h"
+#include "process/process.h"
 
 static volatile sig_atomic_t caught;
 
@@ -13,6 +14,7 @@ static void on_signal(int sig)
 {
 	caught = sig;
 	mpk_copy_stop();
+	mpk_process_stop();
 }
 
 void mpk_interrupt_catch(void)

@@ -3,9 +3,9 @@
 #ifndef MPK_CMD_COMMON_INTERRUPT_H
 #define MPK_CMD_COMMON_INTERRUPT_H
 
-/* mpk_interrupt_catch - let SIGINT, SIGTERM and SIGHUP stop copying (mpk_copy_stop), so that
- * what is being written is abandoned as after an error; signals that the caller ignores
- * stay ignored */
+/* mpk_interrupt_catch - let SIGINT, SIGTERM and SIGHUP stop copying (mpk_copy_stop) and end
+ * children (mpk_process_stop), so that what is being written is abandoned as after an error;
+ * signals that the caller ignores stay ignored */
 void mpk_interrupt_catch(void);
 
 /* mpk_interrupt_handle - let another function handle these signals, unless they are ignored */

@@ -31,6 +31,12 @@ static uint64_t now(void)
 
 static void draw(uint64_t ms)
 {
+	if (!line.done) {
+		(void)fprintf(stderr, "\r%s %" PRIu64 " s \033[K", line.what, ms / 1000);
+		(void)fflush(stderr);
+		line.shown = true;
+		return;
+	}
 	uint64_t part = line.done < line.total ? line.done : line.total;
 	double rate = (double)line.done / (double)(ms ? ms : 1); /* bytes a ms */
 	double left = rate > 0 ? (double)(line.total - part) / rate / 1000 : 0;
@@ -42,11 +48,10 @@ static void draw(uint64_t ms)
 	line.shown = true;
 }
 
-static void moved(uint64_t bytes)
+static void changed(void)
 {
 	uint64_t t = now();
 
-	line.done += bytes;
 	if (mpk_common.progress == MPK_AUTO && t - line.began < PATIENCE_MS)
 		return;
 	if (line.shown && t - line.drawn < PERIOD_MS)
@@ -55,24 +60,45 @@ static void moved(uint64_t bytes)
 	line.drawn = t;
 }
 
+static void moved(uint64_t bytes)
+{
+	line.done += bytes;
+	changed();
+}
+
 void mpk_progress_add(uint64_t bytes)
 {
 	if (line.what)
 		moved(bytes);
 }
 
-void mpk_progress_begin(const char *what, uint64_t total)
+static bool begin(const char *what, uint64_t total)
 {
 	bool wanted = mpk_common.progress == MPK_ALWAYS ||
 		      (mpk_common.progress == MPK_AUTO && isatty(STDERR_FILENO));
 
 	if (!wanted || mpk_common.quiet)
-		return;
+		return false;
 	memset(&line, 0, sizeof line);
 	line.what = what;
 	line.total = total;
 	line.began = now();
-	mpk_copy_watch(moved);
+	return true;
+}
+
+void mpk_progress_begin(const char *what, uint64_t total)
+{
+	if (begin(what, total))
+		mpk_copy_watch(moved);
+}
+
+void mpk_progress_show(const char *what, uint64_t done, uint64_t total)
+{
+	if (!line.what && !begin(what, total))
+		return;
+	line.done = done;
+	line.total = total;
+	changed();
 }
 
 void mpk_progress_end(void)

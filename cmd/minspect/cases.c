@@ -4,6 +4,7 @@
 
 #include "common/diag.h"
 #include "common/libexec.h"
+#include "common/progress.h"
 #include "minspect/document.h"
 #include "minspect/run.h"
 #include "view/cases.h"
@@ -21,16 +22,15 @@ static int check_options(const struct minspect_options *o)
 }
 
 /* What the options say for all cases. */
-static enum mpk_code read_defaults(const struct minspect_options *o, struct mpk_case_defaults *out,
-				   struct mpk_error *err)
+static enum mpk_code read_defaults(const struct minspect_options *o, struct run_request *request,
+				   struct mpk_case_defaults *out, struct mpk_error *err)
 {
-	MPK_CLEANUP(run_request_fini) struct run_request request = { 0 };
-
-	MPK_TRY(run_request_parse(o, &request, err));
+	MPK_TRY(run_request_parse(o, request, err));
 	*out = (struct mpk_case_defaults){
-		.device = request.device.device,
-		.tolerance = request.tolerance,
-		.timeout = request.timeout,
+		.device = request->device.device,
+		.tolerance = request->tolerance,
+		.timeout = request->timeout,
+		.params = request->params,
 	};
 	return MPK_OK;
 }
@@ -46,15 +46,16 @@ static enum mpk_code open_parser(struct mpk_arena *arena, mpk_toml_parser **out,
 	return mpk_toml_open(path, out, err);
 }
 
-static enum mpk_code read_cases(const struct minspect_options *o, struct mpk_cases *out,
-				struct mpk_report *report, struct mpk_error *err)
+static enum mpk_code read_cases(const struct minspect_options *o, struct run_request *request,
+				struct mpk_cases *out, struct mpk_report *report,
+				struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping map = { .fd = -1 };
 	struct mpk_cases_source source = { .path = o->cases,
 					   .filter = o->filter,
 					   .no_skip = o->no_skip };
 
-	MPK_TRY(read_defaults(o, &source.defaults, err));
+	MPK_TRY(read_defaults(o, request, &source.defaults, err));
 	MPK_TRY(mpk_mapping_open(o->cases, &map, err));
 	MPK_TRY(open_parser(&out->arena, &source.parser, err));
 	source.text = map.bytes;
@@ -74,6 +75,7 @@ static enum mpk_code call_all(const struct minspect_options *o, const struct mpk
 		rc = run_library_fill(o, &file, &library, err);
 	if (rc == MPK_OK)
 		rc = mpk_cases_run(&library, cases, outcomes, err);
+	mpk_progress_end();
 	if (rc != MPK_OK)
 		mpk_error_at_file(err, o->files[0]);
 	return rc;
@@ -189,13 +191,14 @@ static int run_cases(const struct minspect_options *o, const struct mpk_cases *c
 int minspect_cases(const struct minspect_options *o)
 {
 	MPK_CLEANUP(mpk_report_fini) struct mpk_report problems = { 0 };
+	MPK_CLEANUP(run_request_fini) struct run_request request = { 0 };
 	MPK_CLEANUP(mpk_cases_fini) struct mpk_cases cases = { 0 };
 	struct mpk_error err = { 0 };
 	int status = check_options(o);
 
 	if (status != MPK_EXIT_OK)
 		return status;
-	if (read_cases(o, &cases, &problems, &err) != MPK_OK)
+	if (read_cases(o, &request, &cases, &problems, &err) != MPK_OK)
 		mpk_report_add(&problems, MPK_ERROR, NULL, &err);
 	if (!problems.count)
 		status = run_cases(o, &cases, &problems, &err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A file as the command line names it: "lib.a(devc.o)" is a member, unless there is such a file. */
+#include "elf/foreign.h"
 #include "minspect/minspect.h"
 
 #include <string.h>
@@ -23,6 +24,11 @@ static enum mpk_code split(struct minspect_file *f, const char **path, const cha
 
 static enum mpk_code nothing_in(const struct mpk_image *image, struct mpk_error *err)
 {
+	struct mpk_foreign f;
+
+	if (mpk_foreign_find(image->bytes, &f))
+		return mpk_foreign_fail(image->bytes, "", err);
+
 	const char *what = image->container == MPK_CONTAINER_ELF_SO    ? "library"
 			   : image->container == MPK_CONTAINER_ELF_OBJ ? "object"
 								       : "archive";

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which action a command line asks for, and whether its options belong to it. */
 #include <string.h>
+#include <unistd.h>
 
+#include "base/strmap.h"
 #include "common/diag.h"
 #include "minspect/minspect.h"
 
@@ -59,15 +61,31 @@ static const struct {
 	{ "output", { "run" } },
 	{ "repeat", { "run" } },
 	{ "warmup", { "run" } },
+	{ "profile", { "run" } },
+	{ "trace", { "run" } },
+	{ "dump", { "run" } },
+	{ "compare", { "run" } },
 	{ "grid", { "run" } },
 	{ "block", { "run" } },
 	{ "shared", { "run" } },
+	{ "params", { "run", "cases" } },
 	{ "device", { "run", "cases" } },
 	{ "atol", { "run", "cases" } },
 	{ "rtol", { "run", "cases" } },
 	{ "timeout", { "run", "cases" } },
 	{ "tvm-ffi", { "run", "cases" } },
 };
+
+/* What looks into one run, and is no key of a case. */
+static bool looks_into(const char *option)
+{
+	static const char *const names[] = { "profile", "trace", "dump", "compare" };
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(names); i++)
+		if (strcmp(option, names[i]) == 0)
+			return true;
+	return false;
+}
 
 static int check_belongings(const struct action *action)
 {
@@ -78,12 +96,64 @@ static int check_belongings(const struct action *action)
 		if (!minspect_given(option) || strcmp(action->option, first) == 0 ||
 		    (second && strcmp(action->option, second) == 0))
 			continue;
-		if (action->act == minspect_cases && strcmp(first, "run") == 0)
+		if (action->act == minspect_cases && strcmp(first, "run") == 0 &&
+		    !looks_into(option))
 			return mpk_diag_usage("--%s is for --run; a case says that in its file",
 					      option);
 		return mpk_diag_usage("--%s goes with --%s%s%s", option, first,
 				      second ? " or --" : "", second ? second : "");
 	}
+	return MPK_EXIT_OK;
+}
+
+/* An option that takes a value swallows FILE when the value is forgotten. */
+static int no_file(const struct action *action)
+{
+	const struct mpk_option *row = minspect_option(action->option);
+
+	if (!row || row->kind != MPK_OPT_TEXT)
+		return mpk_diag_usage("no file given");
+	return mpk_diag_usage("--%s took '%s' as %s; FILE is missing: minspect --%s %s FILE",
+			      row->name, *(const char *const *)row->target, row->argument,
+			      row->name, row->argument);
+}
+
+/* The action whose option a word is, or nearly is; NULL: none. */
+static const struct action *nearest_action(const char *word)
+{
+	struct mpk_span names[MPK_ARRAY_COUNT(actions)];
+	size_t near;
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(actions); i++)
+		names[i] = mpk_span_str(actions[i].option);
+	near = mpk_closest(mpk_span_str(word), names, MPK_ARRAY_COUNT(actions));
+	return near < MPK_ARRAY_COUNT(actions) ? &actions[near] : NULL;
+}
+
+static bool is_of_mpack(const char *word)
+{
+	static const char *const commands[] = { "build", "check", "edit", "unpack" };
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(commands); i++)
+		if (strcmp(word, commands[i]) == 0)
+			return true;
+	return false;
+}
+
+/* "minspect verify deploy.so": the first operand is an action, unless there is such a file.
+ * Returns  MPK_EXIT_OK: it is none */
+static int check_first(const char *word)
+{
+	const struct action *near = nearest_action(word);
+
+	if (strpbrk(word, "./") || access(word, F_OK) == 0)
+		return MPK_EXIT_OK;
+	if (near)
+		return mpk_diag_usage("there is no file '%s'; did you mean --%s?", word,
+				      near->option);
+	if (is_of_mpack(word))
+		return mpk_diag_usage("there is no file '%s'; did you mean 'mpack %s'?", word,
+				      word);
 	return MPK_EXIT_OK;
 }
 
@@ -95,8 +165,10 @@ static int act(void)
 	if (status != MPK_EXIT_OK)
 		return status;
 	if (minspect_options.file_count == 0 && action->act != minspect_devices)
-		return mpk_diag_usage("no file given");
-	return action->act(&minspect_options);
+		return no_file(action);
+	if (action == &summary)
+		status = check_first(minspect_options.files[0]);
+	return status == MPK_EXIT_OK ? action->act(&minspect_options) : status;
 }
 
 int main(int argc, char **argv)

@@ -31,6 +31,9 @@ struct minspect_options {
 	struct mpk_option_list expects;   /* --expect */
 	struct mpk_option_list outputs;   /* --output */
 	const char *device, *atol, *rtol, *repeat, *warmup, *timeout;
+	const char *params;
+	const char *profile, *dump, *compare;
+	bool trace;
 	const char *grid, *block, *shared, *tvm_ffi, *junit, *filter;
 	bool tap, no_skip, devices;
 
@@ -40,6 +43,9 @@ struct minspect_options {
 };
 
 extern const struct mpk_command minspect_command;
+
+/* minspect_option - the row of an option, "run"; NULL: there is none */
+const struct mpk_option *minspect_option(const char *name);
 
 /* minspect_given - whether an option was given on the command line
  * @name    of the table, "input" */

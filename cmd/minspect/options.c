@@ -31,6 +31,8 @@ static const struct mpk_option options[] = {
 	{ 0, "output", MPK_OPT_LIST, "[N=]@F.npy", "save a result", &O.outputs },
 	{ 0, "device", MPK_OPT_TEXT, "DEV[:N]", "where tensors live: cpu, opencl or cuda",
 	  &O.device },
+	{ 0, "params", MPK_OPT_TEXT, "FILE", "inputs of a model by name: .params or .npz",
+	  &O.params },
 	{ 0, "digest", MPK_OPT_TEXT, "NAME", "with --extract: xxh128 (default), sha256 or none",
 	  &O.digest },
 	{ 0, "budget", MPK_OPT_TEXT, "SIZE", "with --size: status 1 when FILE is larger",
@@ -39,6 +41,13 @@ static const struct mpk_option options[] = {
 	{ 0, "rtol", MPK_OPT_TEXT, "X", "relative difference that --expect allows", &O.rtol },
 	{ 0, "repeat", MPK_OPT_TEXT, "N", "call N times and print a timing summary", &O.repeat },
 	{ 0, "warmup", MPK_OPT_TEXT, "N", "calls before those that are timed", &O.warmup },
+	{ 0, "profile", MPK_OPT_MAYBE, "FILE.json",
+	  "time by operator of a model; FILE: a trace for Perfetto", &O.profile },
+	{ 0, "trace", MPK_OPT_FLAG, NULL, "each instruction of a model as it runs", &O.trace },
+	{ 0, "dump", MPK_OPT_TEXT, "DIR", "what each operator of a model computes, as .npy",
+	  &O.dump },
+	{ 0, "compare", MPK_OPT_TEXT, "DIR", "compare with what --dump wrote of another run",
+	  &O.compare },
 	{ 0, "timeout", MPK_OPT_TEXT, "S", "give up after S seconds", &O.timeout },
 	{ 0, "grid", MPK_OPT_TEXT, "X[,Y[,Z]]", "blocks, when FN is a kernel", &O.grid },
 	{ 0, "block", MPK_OPT_TEXT, "X[,Y[,Z]]", "threads of a block, when FN is a kernel",
@@ -76,13 +85,20 @@ static bool has_item(const struct mpk_option_list *list, const struct mpk_option
 	return false;
 }
 
-bool minspect_given(const char *name)
+const struct mpk_option *minspect_option(const char *name)
 {
 	const struct mpk_option *row = options;
 
 	while (row->name && strcmp(row->name, name) != 0)
 		row++;
-	if (!row->name)
+	return row->name ? row : NULL;
+}
+
+bool minspect_given(const char *name)
+{
+	const struct mpk_option *row = minspect_option(name);
+
+	if (!row)
 		return false;
 	if (row->kind == MPK_OPT_LIST)
 		return has_item(row->target, row);

@@ -4,11 +4,16 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/num.h"
 #include "common/diag.h"
+#include "common/interrupt.h"
+#include "common/progress.h"
+#include "io/directory.h"
 #include "signature/host.h"
 #include "text/escape.h"
+#include "value/param_file.h"
 #include "value/parse.h"
 
 /* --- the command line --------------------------------------------------------------- */
@@ -133,6 +138,8 @@ enum mpk_code run_request_parse(const struct minspect_options *o, struct run_req
 	MPK_TRY(run_device_parse(o, &out->device, err));
 	MPK_TRY(parse_saves(o, out, err));
 	MPK_TRY(parse_arguments(o, out, err));
+	if (o->params)
+		MPK_TRY(mpk_param_file_open(o->params, &out->params, err));
 	return parse_expects(o, out, err);
 }
 
@@ -142,6 +149,7 @@ void run_request_fini(struct run_request *r)
 		mpk_value_drop(&r->args[i]);
 	for (size_t i = 0; i < r->expect_count; i++)
 		mpk_value_drop(&r->expects[i].value);
+	mpk_param_file_drop(r->params);
 	free(r->args);
 	free(r->is_out);
 	free(r->names);
@@ -159,6 +167,21 @@ enum mpk_code run_file_open(const char *action, const char *name, struct minspec
 	return minspect_file_open(name, file, err);
 }
 
+/* A line while the library, its parameters and constants are loaded: constants when they are first
+ * used, which is in the first call. */
+static void show_load(void *user, const struct mpk_child_state *state)
+{
+	static uint64_t before;
+	bool loads = state->phase == MPK_CHILD_LOADING || state->loaded != before;
+
+	(void)user;
+	before = state->loaded;
+	if (loads)
+		mpk_progress_show("loading", state->loaded, state->to_load);
+	else
+		mpk_progress_end();
+}
+
 enum mpk_code run_library_fill(const struct minspect_options *o, struct minspect_file *file,
 			       struct mpk_library_options *out, struct mpk_error *err)
 {
@@ -166,13 +189,15 @@ enum mpk_code run_library_fill(const struct minspect_options *o, struct minspect
 		.path = file->name,
 		.image = &file->image,
 		.tree = file->image.has_blob ? &file->tree : NULL,
+		/* a trace has the terminal for itself */
+		.watch = o->trace ? NULL : show_load,
 	};
 	return run_runtime_fill(o, &file->arena, &out->runtime, err);
 }
 
 static enum mpk_code call(const struct minspect_options *o, const struct run_request *r,
-			  struct minspect_file *file, struct mpk_call_result *result,
-			  struct mpk_error *err)
+			  const struct mpk_directory *dump, struct minspect_file *file,
+			  struct mpk_call_result *result, struct mpk_error *err)
 {
 	struct mpk_library_options library;
 	struct mpk_call call = {
@@ -181,6 +206,16 @@ static enum mpk_code call(const struct minspect_options *o, const struct run_req
 		.names = r->names,
 		.is_out = r->is_out,
 		.arg_count = r->arg_count,
+		.params = r->params,
+		.watch = {
+			.profiles = o->profile != NULL,
+			.keeps_events = o->profile && o->profile[0],
+			.traces = o->trace,
+			.trace_fd = STDERR_FILENO,
+			.dump = dump,
+			.compare = o->compare,
+			.tolerance = r->tolerance,
+		},
 		.warmup = r->warmup,
 		.repeat = r->repeat,
 	};
@@ -189,7 +224,24 @@ static enum mpk_code call(const struct minspect_options *o, const struct run_req
 	/* case files may want to see what a function says to wrong arguments; whoever types a call does not */
 	MPK_TRY(mpk_host_signatures(&file->image, &file->arena, &library.signatures, err));
 	MPK_TRY(run_device_fill(&r->device, &library, &call, err));
-	return mpk_call_run(&library, &call, r->timeout, result, err);
+	enum mpk_code code = mpk_call_run(&library, &call, r->timeout, result, err);
+
+	mpk_progress_end();
+	return code;
+}
+
+/* The directory of a dump appears when all of it is there. */
+static enum mpk_code call_and_dump(const struct minspect_options *o, const struct run_request *r,
+				   struct minspect_file *file, struct mpk_call_result *result,
+				   struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_directory_abandon) struct mpk_directory d = { 0 };
+
+	if (!o->dump)
+		return call(o, r, NULL, file, result, err);
+	MPK_TRY(mpk_directory_open(o->dump, &d, err));
+	MPK_TRY(call(o, r, &d, file, result, err));
+	return mpk_directory_commit(&d, err);
 }
 
 static enum mpk_code run(const struct minspect_options *o, struct run_request *r,
@@ -201,7 +253,7 @@ static enum mpk_code run(const struct minspect_options *o, struct run_request *r
 	MPK_TRY(run_request_parse(o, r, err));
 	rc = run_file_open("run", o->files[0], &file, err);
 	if (rc == MPK_OK)
-		rc = call(o, r, &file, result, err);
+		rc = call_and_dump(o, r, &file, result, err);
 	if (rc != MPK_OK)
 		mpk_error_at_file(err, o->files[0]);
 	minspect_file_close(&file);
@@ -217,7 +269,12 @@ int minspect_run(const struct minspect_options *o)
 
 	if (o->file_count != 1)
 		return mpk_diag_usage("--run takes one file, not %zu", o->file_count);
-	if (run(o, &request, &result, &err) == MPK_OK)
+	if (o->dump)
+		mpk_interrupt_catch();
+	enum mpk_code code = run(o, &request, &result, &err);
+
+	mpk_interrupt_raise();
+	if (code == MPK_OK)
 		status = run_report(o, &request, &result);
 	else
 		status = run_report_error(o, &err);

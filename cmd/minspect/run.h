@@ -32,6 +32,7 @@ struct run_request {
 	struct mpk_span *names; /* of each argument; views of the command line */
 	bool *is_out;
 	size_t arg_count;
+	struct mpk_param_file *params; /* --params; NULL: not given */
 	struct mpk_expect *expects;
 	size_t expect_count;
 	struct run_save {
@@ -64,7 +65,8 @@ enum mpk_code run_runtime_fill(const struct minspect_options *o, struct mpk_aren
 enum mpk_code run_file_open(const char *action, const char *name, struct minspect_file *file,
 			    struct mpk_error *err) MPK_MUST_CHECK;
 
-/* run_library_fill - how the library of an open file is loaded; borrows from file */
+/* run_library_fill - how the library of an open file is loaded, with a line that tells how far that
+ * is (mpk_progress_end wipes it); borrows from file */
 enum mpk_code run_library_fill(const struct minspect_options *o, struct minspect_file *file,
 			       struct mpk_library_options *out,
 			       struct mpk_error *err) MPK_MUST_CHECK;

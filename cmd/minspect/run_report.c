@@ -5,6 +5,7 @@
 #include "common/diag.h"
 #include "minspect/document.h"
 #include "minspect/run.h"
+#include "view/profile.h"
 #include "view/results.h"
 
 /* --- files -------------------------------------------------------------------------- */
@@ -111,6 +112,39 @@ int run_report_error(const struct minspect_options *o, const struct mpk_error *e
 	return status;
 }
 
+/* The first operator whose result is not that of the dump, on standard error. */
+static int compare_operators(const struct mpk_call_result *r)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf why = { 0 };
+	struct mpk_error err = { 0 };
+
+	if (!r->comparisons)
+		return MPK_EXIT_OK;
+	mpk_comparisons_gaps(r->comparisons, &why);
+	if (why.len)
+		mpk_diag_warn("%s", mpk_strbuf_text(&why));
+	if (!r->comparisons->differing)
+		return MPK_EXIT_OK;
+	mpk_strbuf_fini(&why);
+	mpk_comparisons_text(r->comparisons, &why);
+	(void)mpk_fail(&err, MPK_E_DIFFERENT, "%s", mpk_strbuf_text(&why));
+	return mpk_diag_error(&err);
+}
+
+static int save_profile(const struct minspect_options *o, const struct mpk_call_result *r)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
+	struct mpk_rope file = mpk_rope_of(&arena);
+
+	if (!r->profile || !o->profile[0])
+		return MPK_EXIT_OK;
+	mpk_profile_events(r->profile, o->files[0], &text);
+	file.failed |= text.failed;
+	mpk_rope_put_view(&file, mpk_span_of(text.data, text.len));
+	return minspect_save(o->profile, &file);
+}
+
 static int report_text(const struct run_request *request, struct mpk_call_result *r)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf out = { 0 };
@@ -125,6 +159,8 @@ static int report_text(const struct run_request *request, struct mpk_call_result
 		mpk_timing_text(&t, r->seconds_count, &out);
 		mpk_strbuf_putc(&out, '\n');
 	}
+	if (r->profile)
+		mpk_profile_text(r->profile, &out);
 
 	int status = minspect_write(&out);
 	return status != MPK_EXIT_OK ? status : compare_all(request, r, NULL);
@@ -144,6 +180,10 @@ static int report_json(const struct minspect_options *o, const struct run_reques
 
 		mpk_timing_json(&t, r->seconds_count, &j, j.root);
 	}
+	if (r->profile)
+		mpk_profile_json(r->profile, &j, j.root);
+	if (r->comparisons)
+		mpk_comparisons_json(r->comparisons, &j, j.root);
 	int printed = minspect_print_json(&j);
 	return status != MPK_EXIT_OK ? status : printed;
 }
@@ -151,8 +191,15 @@ static int report_json(const struct minspect_options *o, const struct run_reques
 int run_report(const struct minspect_options *o, const struct run_request *request,
 	       struct mpk_call_result *result)
 {
+	if (result->dump_left_out)
+		mpk_diag_warn("%llu results are not in the dump: images of a device",
+			      (unsigned long long)result->dump_left_out);
 	int saved = save_all(request, result);
+	int profiled = save_profile(o, result);
 	int status = o->json ? report_json(o, request, result) : report_text(request, result);
+	int compared = compare_operators(result);
 
+	saved = saved != MPK_EXIT_OK ? saved : profiled;
+	status = status != MPK_EXIT_OK ? status : compared;
 	return saved != MPK_EXIT_OK ? saved : status;
 }

@@ -5,6 +5,7 @@
 #include "common/diag.h"
 #include "common/options.h"
 #include "io/mapping.h"
+#include "mpack/input.h"
 #include "mpack/mpack.h"
 #include "package/package.h"
 
@@ -30,6 +31,8 @@ static int check_file(const char *path)
 	if (mpk_mapping_open(path, &text, &err) != MPK_OK)
 		return mpk_diag_error(&err);
 	input.text = text.bytes;
+	if (mpk_input_refuse(path, text.bytes) != MPK_EXIT_OK)
+		return MPK_EXIT_MALFORMED;
 
 	enum mpk_code code = mpk_package_load(&input, &arena, &report, &package, &err);
 	mpk_diag_report(&report);

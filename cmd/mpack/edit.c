@@ -6,6 +6,7 @@
 #include "common/diag.h"
 #include "common/options.h"
 #include "common/progress.h"
+#include "elf/foreign.h"
 #include "elf/image.h"
 #include "elf/replace.h"
 #include "emit/packed.h"
@@ -70,7 +71,8 @@ static enum mpk_code load(struct edit *e, const char *path, struct mpk_error *er
 	MPK_TRY(mpk_mapping_open(path, &e->file, err));
 	MPK_TRY(mpk_image_open(e->file.bytes, NULL, &e->arena, &e->image, err));
 	if (!e->image.has_blob)
-		return mpk_fail(err, MPK_E_NO_BLOB, "there is no module blob in this file");
+		return mpk_foreign_fail(e->image.bytes, "there is no module blob in this file",
+					err);
 	if (e->image.container != MPK_CONTAINER_ELF_SO && e->image.container != MPK_CONTAINER_BLOB)
 		return mpk_fail(
 			err, MPK_E_UNSUPPORTED,

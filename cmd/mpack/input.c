@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "base/strmap.h"
+#include "code/format.h"
 #include "common/diag.h"
+#include "elf/foreign.h"
 #include "package/generate.h"
 
 static bool has_suffix(const char *text, const char *suffix)
@@ -181,16 +183,22 @@ static enum mpk_code load_package(struct mpk_input *in, const char *path,
 	return MPK_OK;
 }
 
-/* A library or object in a manifest's place gets better words than TOML's. */
-static int check_text(const char *path, struct mpk_span bytes)
+/* What is told by words may stand in a manifest's comments: there the file's name decides, too. */
+int mpk_input_refuse(const char *path, struct mpk_span bytes)
 {
 	struct mpk_error err = { 0 };
+	struct mpk_foreign f;
 
-	if (!mpk_span_starts(bytes, "\177ELF") && !mpk_span_starts(bytes, "!<arch>\n"))
+	if (mpk_code_is_text(bytes) && has_suffix(path, ".toml"))
 		return MPK_EXIT_OK;
-	(void)mpk_fail(
-		&err, MPK_E_SYNTAX,
-		"this is a library or an archive, not a manifest; 'mpack unpack' makes one of it");
+	if (mpk_foreign_find(bytes, &f) && strcmp(f.what, MPK_FOREIGN_MANIFEST) != 0)
+		(void)mpk_fail(&err, MPK_E_SYNTAX, "this is %s, not a manifest; %s", f.what, f.how);
+	else if (mpk_span_starts(bytes, "\177ELF") || mpk_span_starts(bytes, "!<arch>\n"))
+		(void)mpk_fail(
+			&err, MPK_E_SYNTAX,
+			"this is a library or an archive, not a manifest; 'mpack unpack' makes one of it");
+	else
+		return MPK_EXIT_OK;
 	mpk_error_at_file(&err, path);
 	return mpk_diag_error(&err);
 }
@@ -198,7 +206,7 @@ static int check_text(const char *path, struct mpk_span bytes)
 static int load_manifest(struct mpk_input *in, const char *path, const struct mpk_input_options *o)
 {
 	struct mpk_error err = { 0 };
-	int status = check_text(path, in->text.bytes);
+	int status = mpk_input_refuse(path, in->text.bytes);
 
 	if (status != MPK_EXIT_OK)
 		return status;

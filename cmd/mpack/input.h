@@ -44,6 +44,11 @@ struct mpk_input_options {
  * Returns  the exit status; MPK_EXIT_OK: loaded */
 int mpk_input_load(const char *path, const struct mpk_input_options *o, struct mpk_input *in);
 
+/* mpk_input_refuse - a library, a kernel or a model in a manifest's place gets better words than
+ * a TOML parser has for it; prints them
+ * Returns  MPK_EXIT_OK: it may be a manifest; else the exit status */
+int mpk_input_refuse(const char *path, struct mpk_span bytes);
+
 void mpk_input_close(struct mpk_input *in);
 
 #endif

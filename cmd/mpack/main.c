@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
+#include <unistd.h>
 
 #include "base/strmap.h"
 #include "common/diag.h"
@@ -16,6 +17,25 @@ static const struct {
 	{ "unpack", mpack_unpack },
 };
 
+/* What the other program does. */
+static bool is_of_minspect(const char *word)
+{
+	static const char *const actions[] = { "functions", "size", "diff",  "extract",
+					       "verify",    "run",  "cases", "devices" };
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(actions); i++)
+		if (strcmp(word, actions[i]) == 0)
+			return true;
+	return false;
+}
+
+static bool has_suffix(const char *text, const char *suffix)
+{
+	size_t n = strlen(text), m = strlen(suffix);
+
+	return n >= m && strcmp(text + n - m, suffix) == 0;
+}
+
 static int run_command(int argc, char **argv)
 {
 	struct mpk_span names[MPK_ARRAY_COUNT(commands)];
@@ -26,6 +46,15 @@ static int run_command(int argc, char **argv)
 		names[i] = mpk_span_str(commands[i].name);
 	}
 
+	if (is_of_minspect(argv[0]))
+		return mpk_diag_usage("unknown command '%s'; did you mean 'minspect --%s'?",
+				      argv[0], argv[0]);
+	if (access(argv[0], F_OK) == 0)
+		return mpk_diag_usage("no command given; did you mean 'mpack %s %s'?",
+				      has_suffix(argv[0], ".toml") || has_suffix(argv[0], ".blob")
+					      ? "build"
+					      : "unpack",
+				      argv[0]);
 	size_t near = mpk_closest(mpk_span_str(argv[0]), names, MPK_ARRAY_COUNT(names));
 	if (near < MPK_ARRAY_COUNT(names))
 		return mpk_diag_usage("unknown command '%s'; did you mean %s?", argv[0],

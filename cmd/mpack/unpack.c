@@ -6,6 +6,7 @@
 #include "common/diag.h"
 #include "common/interrupt.h"
 #include "common/options.h"
+#include "elf/foreign.h"
 #include "elf/image.h"
 #include "io/directory.h"
 #include "io/mapping.h"
@@ -66,9 +67,10 @@ static enum mpk_code read_file(struct unpack *u, const char *path, struct mpk_er
 	MPK_TRY(mpk_mapping_open(path, &u->file, err));
 	MPK_TRY(mpk_image_open(u->file.bytes, NULL, &u->arena, &u->image, err));
 	if (!u->image.has_blob)
-		return mpk_fail(
-			err, MPK_E_NO_BLOB,
-			"there is no module blob in this file, only host code or nothing of TVM's: there is nothing to unpack");
+		return mpk_foreign_fail(
+			u->image.bytes,
+			"there is no module blob in this file, only host code or nothing of TVM's: there is nothing to unpack",
+			err);
 	MPK_TRY(mpk_blob_read(u->image.blob, u->image.gen, &u->arena, &u->tree, err));
 	return u->image.note.name ? check_digest(u, err) : MPK_OK;
 }

@@ -47,6 +47,11 @@ bool mpk_dl_device_find(struct mpk_span name, int32_t *out);
  * Returns  true and sets *out; false when it is no dtype */
 bool mpk_dtype_parse(struct mpk_span text, struct mpk_dtype *out);
 
+/* mpk_dtype_suggest - what somebody meant who wrote a word that is no type here
+ * Knows the words of C, CUDA, NumPy and PyTorch ("half", "double", "torch.float32", "int32_t").
+ * Returns  a type's name, static; NULL when nothing is near */
+const char *mpk_dtype_suggest(struct mpk_span text);
+
 /* mpk_dtype_bytes - bytes of one element: ceil(bits * lanes / 8); 0 for void */
 size_t mpk_dtype_bytes(struct mpk_dtype t);
 

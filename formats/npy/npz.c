@@ -30,14 +30,6 @@ enum {
 	METHOD_DEFLATED = 8,
 };
 
-struct member {
-	struct mpk_span name;
-	uint16_t flags, method;
-	uint32_t checksum;
-	uint64_t stored, plain; /* bytes compressed and not */
-	uint64_t local;         /* offset of the local header */
-};
-
 struct directory {
 	uint64_t count, off;
 };
@@ -102,7 +94,8 @@ static enum mpk_code read_directory(struct mpk_span zip, struct directory *out,
 }
 
 /* Replaces each of the three values that did not fit 32 bits, in this order. */
-static enum mpk_code read_zip64(struct mpk_span extra, struct member *m, struct mpk_error *err)
+static enum mpk_code read_zip64(struct mpk_span extra, struct mpk_npz_member *m,
+				struct mpk_error *err)
 {
 	struct mpk_cursor c = mpk_cursor_of(extra, 0, "npz");
 	uint64_t *const values[] = { &m->plain, &m->stored, &m->local };
@@ -124,7 +117,19 @@ static enum mpk_code read_zip64(struct mpk_span extra, struct member *m, struct 
 	return MPK_OK;
 }
 
-static enum mpk_code read_member(struct mpk_cursor *c, struct member *out, struct mpk_error *err)
+static bool ends_npy(struct mpk_span name)
+{
+	return name.len >= 4 && memcmp(name.data + name.len - 4, ".npy", 4) == 0;
+}
+
+/* The array's name: the member's without ".npy". */
+static struct mpk_span array_name(struct mpk_span name)
+{
+	return ends_npy(name) ? mpk_span_of(name.data, name.len - 4) : name;
+}
+
+static enum mpk_code read_member(struct mpk_cursor *c, struct mpk_npz_member *out,
+				 struct mpk_error *err)
 {
 	struct mpk_span head, name, extra, comment;
 
@@ -135,8 +140,8 @@ static enum mpk_code read_member(struct mpk_cursor *c, struct member *out, struc
 	MPK_TRY(mpk_read_bytes(c, "extra fields", mpk_load_u16(head.data + 30), &extra, err));
 	MPK_TRY(mpk_read_bytes(c, "comment", mpk_load_u16(head.data + 32), &comment, err));
 
-	struct member m = {
-		.name = name,
+	struct mpk_npz_member m = {
+		.name = array_name(name),
 		.flags = mpk_load_u16(head.data + 8),
 		.method = mpk_load_u16(head.data + 10),
 		.checksum = mpk_load_u32(head.data + 16),
@@ -149,8 +154,8 @@ static enum mpk_code read_member(struct mpk_cursor *c, struct member *out, struc
 	return MPK_OK;
 }
 
-static enum mpk_code stored_bytes(struct mpk_span zip, const struct member *m, struct mpk_span *out,
-				  struct mpk_error *err)
+static enum mpk_code stored_bytes(struct mpk_span zip, const struct mpk_npz_member *m,
+				  struct mpk_span *out, struct mpk_error *err)
 {
 	struct mpk_span head;
 
@@ -167,8 +172,8 @@ static enum mpk_code stored_bytes(struct mpk_span zip, const struct member *m, s
 	return MPK_OK;
 }
 
-static enum mpk_code unpack(const struct member *m, struct mpk_span packed, struct mpk_arena *arena,
-			    struct mpk_span *out, struct mpk_error *err)
+static enum mpk_code unpack(const struct mpk_npz_member *m, struct mpk_span packed,
+			    struct mpk_arena *arena, struct mpk_span *out, struct mpk_error *err)
 {
 	struct mpk_span data;
 
@@ -180,9 +185,8 @@ static enum mpk_code unpack(const struct member *m, struct mpk_span packed, stru
 	return MPK_OK;
 }
 
-static enum mpk_code member_bytes(struct mpk_span zip, const struct member *m,
-				  struct mpk_arena *arena, struct mpk_span *out,
-				  struct mpk_error *err)
+enum mpk_code mpk_npz_read(struct mpk_span zip, const struct mpk_npz_member *m,
+			   struct mpk_arena *arena, struct mpk_span *out, struct mpk_error *err)
 {
 	struct mpk_span stored;
 
@@ -201,24 +205,38 @@ static enum mpk_code member_bytes(struct mpk_span zip, const struct member *m,
 	return MPK_OK;
 }
 
-static bool ends_npy(struct mpk_span name)
+enum mpk_code mpk_npz_list(struct mpk_span bytes, struct mpk_arena *arena,
+			   struct mpk_npz_member **out, size_t *count, struct mpk_error *err)
 {
-	return name.len >= 4 && memcmp(name.data + name.len - 4, ".npy", 4) == 0;
+	struct mpk_npz_member *list;
+	struct directory dir;
+	struct mpk_span rest;
+
+	MPK_TRY(read_directory(bytes, &dir, err));
+	list = mpk_arena_array(arena, (size_t)dir.count + 1, sizeof *list);
+	MPK_TRY_ALLOC(list, err);
+	if (!mpk_span_sub(bytes, dir.off, bytes.len - dir.off, &rest))
+		return bad(dir.off, "the directory does not fit the file", err);
+
+	struct mpk_cursor c = mpk_cursor_of(rest, dir.off, "npz");
+	for (uint64_t i = 0; i < dir.count; i++)
+		MPK_TRY(read_member(&c, &list[i], err));
+	*out = list;
+	*count = (size_t)dir.count;
+	return MPK_OK;
 }
 
-/* The array's name: the member's without ".npy". */
-static struct mpk_span array_name(struct mpk_span name)
-{
-	return ends_npy(name) ? mpk_span_of(name.data, name.len - 4) : name;
-}
-
-static enum mpk_code not_found(const char *key, const struct mpk_span *names, size_t count,
-			       struct mpk_error *err)
+static enum mpk_code not_found(struct mpk_span word, const struct mpk_npz_member *members,
+			       size_t count, struct mpk_arena *arena, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf list = { 0 };
-	struct mpk_span word = mpk_span_str(key ? key : "");
-	size_t close = word.len ? mpk_closest(word, names, count) : count;
+	struct mpk_span *names = mpk_arena_array(arena, count + 1, sizeof *names);
+	size_t close;
 
+	MPK_TRY_ALLOC(names, err);
+	for (size_t i = 0; i < count; i++)
+		names[i] = members[i].name;
+	close = word.len ? mpk_closest(word, names, count) : count;
 	for (size_t i = 0; i < count && i < 16; i++)
 		mpk_strbuf_printf(&list, "%s%s", i ? ", " : "", MPK_QUOTE(names[i]));
 	if (!word.len)
@@ -237,28 +255,15 @@ enum mpk_code mpk_npz_find(struct mpk_span bytes, const char *key, struct mpk_ar
 			   struct mpk_span *out, struct mpk_error *err)
 {
 	struct mpk_span word = array_name(mpk_span_str(key ? key : ""));
-	struct member m = { 0 }, found = { 0 };
-	struct directory dir;
-	size_t hits = 0;
+	const struct mpk_npz_member *found = NULL;
+	struct mpk_npz_member *members;
+	size_t count;
 
-	MPK_TRY(read_directory(bytes, &dir, err));
-
-	struct mpk_span *names = mpk_arena_array(arena, (size_t)dir.count, sizeof *names);
-	struct mpk_span rest;
-	MPK_TRY_ALLOC(names, err);
-	if (!mpk_span_sub(bytes, dir.off, bytes.len - dir.off, &rest))
-		return bad(dir.off, "the directory does not fit the file", err);
-
-	struct mpk_cursor c = mpk_cursor_of(rest, dir.off, "npz");
-	for (uint64_t i = 0; i < dir.count; i++) {
-		MPK_TRY(read_member(&c, &m, err));
-		names[i] = array_name(m.name);
-		if (word.len ? mpk_span_equal(names[i], word) : dir.count == 1) {
-			found = m;
-			hits++;
-		}
-	}
-	if (!hits)
-		return not_found(key, names, (size_t)dir.count, err);
-	return member_bytes(bytes, &found, arena, out, err);
+	MPK_TRY(mpk_npz_list(bytes, arena, &members, &count, err));
+	for (size_t i = 0; i < count; i++)
+		if (word.len ? mpk_span_equal(members[i].name, word) : count == 1)
+			found = &members[i];
+	if (!found)
+		return not_found(word, members, count, arena, err);
+	return mpk_npz_read(bytes, found, arena, out, err);
 }

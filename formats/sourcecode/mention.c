@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether a text could make a kernel by its macros: the question behind "not in the code". */
+/* Which words a text has, and whether its macros could make a kernel: the question behind "not in the
+ * code". */
 #include "sourcecode/sourcecode.h"
 
 static bool is_word_char(uint8_t c)
@@ -30,8 +31,15 @@ static size_t skip_comment(struct mpk_span s, size_t i)
 	return end ? (size_t)(end - s.data) + 2 : s.len;
 }
 
+static bool is_pointer(struct mpk_span s, size_t i)
+{
+	while (i < s.len && (s.data[i] == ' ' || s.data[i] == '\t'))
+		i++;
+	return i < s.len && s.data[i] == '*';
+}
+
 /* The lexer would pass over the lines of macros, which matter here. */
-static bool has_word(struct mpk_span s, struct mpk_span word)
+static bool has_word(struct mpk_span s, struct mpk_span word, bool pointers)
 {
 	for (size_t i = 0, begin; i < s.len;) {
 		begin = skip_comment(s, i);
@@ -41,15 +49,26 @@ static bool has_word(struct mpk_span s, struct mpk_span word)
 		}
 		while (i < s.len && is_word_char(s.data[i]))
 			i++;
-		if (mpk_span_equal(mpk_span_of(s.data + begin, i - begin), word))
+		if (mpk_span_equal(mpk_span_of(s.data + begin, i - begin), word) &&
+		    (pointers || !is_pointer(s, i)))
 			return true;
 		i += i == begin;
 	}
 	return false;
 }
 
+bool mpk_source_code_mentions(struct mpk_span bytes, struct mpk_span word)
+{
+	return has_word(bytes, word, true);
+}
+
+bool mpk_source_code_has_values(struct mpk_span bytes, struct mpk_span type)
+{
+	return has_word(bytes, type, false);
+}
+
 bool mpk_source_code_may_define(struct mpk_span bytes, struct mpk_span name)
 {
 	return mpk_span_starts(name, "_Z") || contains(bytes, "##") ||
-	       contains(bytes, "#include \"") || has_word(bytes, name);
+	       contains(bytes, "#include \"") || has_word(bytes, name, true);
 }

@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/span.h"
+#include "dtype/dtype.h"
 
 enum mpk_source_code_language {
 	MPK_SOURCE_CODE_OPENCL,
@@ -54,6 +55,14 @@ enum mpk_code mpk_source_code_read(struct mpk_span bytes, enum mpk_source_code_l
 				   struct mpk_arena *arena, struct mpk_source_code *out,
 				   struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_source_code_param - the text of parameter i; empty when there is none */
+struct mpk_span mpk_source_code_param(const struct mpk_source_code_kernel *kernel, size_t i);
+
+/* mpk_source_code_param_dtype - a parameter's type as a kernel table lists it: a handle for a buffer
+ * or an image, else a number's type
+ * Returns  false when its words do not tell: a struct, a vector, a typedef, a __local pointer */
+bool mpk_source_code_param_dtype(struct mpk_span param, struct mpk_dtype *out);
+
 /* mpk_source_code_split - the pieces of a text with delimiters, as TVM's loader splits it
  * Text before the first delimiter belongs to no piece. Of two pieces with one name the
  * loader takes the first; both are listed.
@@ -69,6 +78,13 @@ enum mpk_code mpk_source_code_split(struct mpk_span bytes, struct mpk_arena *are
  * Returns  false when the text names it nowhere outside of comments, joins no names with
  *          ## and includes no file of its own; true also for names that C++ makes */
 bool mpk_source_code_may_define(struct mpk_span bytes, struct mpk_span name);
+
+/* mpk_source_code_mentions - whether a word stands in the text, outside of comments */
+bool mpk_source_code_mentions(struct mpk_span bytes, struct mpk_span word);
+
+/* mpk_source_code_has_values - whether a type does where no '*' follows: where values of it are, not
+ * mere addresses */
+bool mpk_source_code_has_values(struct mpk_span bytes, struct mpk_span type);
 
 /* mpk_source_code_language_name - "OpenCL C", "Metal", "WGSL", "CUDA C++" */
 const char *mpk_source_code_language_name(enum mpk_source_code_language language);

@@ -2,6 +2,7 @@
 /* strmap.c - open addressing, half full at most; and the nearest of a list of words */
 #include "base/strmap.h"
 
+#include <ctype.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,7 +87,16 @@ void mpk_strmap_fini(struct mpk_strmap *map)
 	memset(map, 0, sizeof *map);
 }
 
-enum { WORD_MAX = 64 };
+/* A letter in the other case is a small part of a mistake: "OpenCL" is near "opencl", nearer than
+ * any other word. */
+enum { WORD_MAX = 64, CASE = 1, EDIT = 8 };
+
+static size_t letter_cost(uint8_t a, uint8_t b)
+{
+	if (a == b)
+		return 0;
+	return tolower(a) == tolower(b) ? CASE : EDIT;
+}
 
 /* Optimal string alignment distance; words longer than WORD_MAX are never close. */
 static size_t distance(struct mpk_span a, struct mpk_span b)
@@ -98,20 +108,20 @@ static size_t distance(struct mpk_span a, struct mpk_span b)
 		return SIZE_MAX;
 	for (size_t j = 0; j <= b.len; j++) {
 		before[j] = 0;
-		last[j] = j;
+		last[j] = j * EDIT;
 	}
 	for (size_t i = 1; i <= a.len; i++) {
-		row[0] = i;
+		row[0] = i * EDIT;
 		for (size_t j = 1; j <= b.len; j++) {
-			size_t best = last[j - 1] + (a.data[i - 1] != b.data[j - 1]);
+			size_t best = last[j - 1] + letter_cost(a.data[i - 1], b.data[j - 1]);
 
-			if (last[j] + 1 < best)
-				best = last[j] + 1;
-			if (row[j - 1] + 1 < best)
-				best = row[j - 1] + 1;
+			if (last[j] + EDIT < best)
+				best = last[j] + EDIT;
+			if (row[j - 1] + EDIT < best)
+				best = row[j - 1] + EDIT;
 			if (i > 1 && j > 1 && a.data[i - 1] == b.data[j - 2] &&
-			    a.data[i - 2] == b.data[j - 1] && before[j - 2] + 1 < best)
-				best = before[j - 2] + 1;
+			    a.data[i - 2] == b.data[j - 1] && before[j - 2] + EDIT < best)
+				best = before[j - 2] + EDIT;
 			row[j] = best;
 		}
 		size_t *spare = before;
@@ -124,7 +134,7 @@ static size_t distance(struct mpk_span a, struct mpk_span b)
 
 size_t mpk_closest(struct mpk_span word, const struct mpk_span *names, size_t count)
 {
-	size_t limit = word.len / 3 ? word.len / 3 : 1;
+	size_t limit = (word.len / 3 ? word.len / 3 : 1) * EDIT + EDIT - 1;
 	size_t best = count, best_distance = limit + 1;
 
 	for (size_t i = 0; i < count; i++) {

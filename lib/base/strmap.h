@@ -30,7 +30,8 @@ void mpk_strmap_fini(struct mpk_strmap *map);
 
 /* mpk_closest - which of the names the user probably meant
  * Returns  an index into names, or count when none is near (edit distance with
- *          transpositions at most a third of the length, at least 1) */
+ *          transpositions at most a third of the length, at least 1; letters in the other
+ *          case count an eighth) */
 size_t mpk_closest(struct mpk_span word, const struct mpk_span *names, size_t count);
 
 #endif

@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/span.h"
 #include "base/strbuf.h"
+#include "dtype/dtype.h"
 #include "text/json.h"
 
 struct mpk_code_info;   /* info.h */
@@ -62,6 +63,9 @@ struct mpk_code_format {
 	bool (*may_define)(const struct mpk_code_info *info, struct mpk_span name);
 	/* Bytes of parameter i as a launch passes it. */
 	uint64_t (*param_bytes)(const struct mpk_code_info *info, size_t kernel, size_t i);
+	/* Its type as a kernel table lists it; false: the code does not say. */
+	bool (*param_dtype)(const struct mpk_code_info *info, size_t kernel, size_t i,
+			    struct mpk_dtype *out);
 
 	/* One line without its end; lines of images or members behind it; members of an object. */
 	void (*text)(const struct mpk_code_info *info, struct mpk_strbuf *out);

@@ -76,6 +76,32 @@ static uint64_t param_bytes(const struct mpk_code_info *info, size_t kernel, siz
 	return kernel_of(info, kernel)->params[i].bytes;
 }
 
+/* A pointer and a 64-bit number are both .u64; tables have far more of the former. */
+static bool param_dtype(const struct mpk_code_info *info, size_t kernel, size_t i,
+			struct mpk_dtype *out)
+{
+	static const struct {
+		const char *type;
+		struct mpk_dtype dtype;
+	} types[] = {
+		{ "u64", { MPK_DTYPE_HANDLE, 64, 1 } }, { "s64", { MPK_DTYPE_INT, 64, 1 } },
+		{ "u32", { MPK_DTYPE_INT, 32, 1 } },    { "s32", { MPK_DTYPE_INT, 32, 1 } },
+		{ "u16", { MPK_DTYPE_INT, 16, 1 } },    { "s16", { MPK_DTYPE_INT, 16, 1 } },
+		{ "u8", { MPK_DTYPE_INT, 8, 1 } },      { "s8", { MPK_DTYPE_INT, 8, 1 } },
+		{ "f16", { MPK_DTYPE_FLOAT, 16, 1 } },  { "f32", { MPK_DTYPE_FLOAT, 32, 1 } },
+		{ "f64", { MPK_DTYPE_FLOAT, 64, 1 } },
+	};
+	const struct mpk_ptx_param *p = &kernel_of(info, kernel)->params[i];
+
+	for (size_t k = 0; k < MPK_ARRAY_COUNT(types); k++) {
+		if (!mpk_span_is(p->type, types[k].type) || p->bytes * 8 != types[k].dtype.bits)
+			continue;
+		*out = types[k].dtype;
+		return true;
+	}
+	return false;
+}
+
 /* --- text --------------------------------------------------------------------------- */
 
 static void put_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
@@ -166,6 +192,7 @@ const struct mpk_code_format mpk_format_ptx = {
 	.read = read_ptx,
 	.content_bytes = sizeof(struct content),
 	.param_bytes = param_bytes,
+	.param_dtype = param_dtype,
 	.text = put_text,
 	.json = put_json,
 	.kernel_text = put_kernel_text,

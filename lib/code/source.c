@@ -41,6 +41,12 @@ static bool may_define(const struct mpk_code_info *info, struct mpk_span name)
 	return mpk_source_code_may_define(info->bytes, name);
 }
 
+static bool param_dtype(const struct mpk_code_info *info, size_t kernel, size_t i,
+			struct mpk_dtype *out)
+{
+	return mpk_source_code_param_dtype(mpk_source_code_param(kernel_of(info, kernel), i), out);
+}
+
 static void put_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
 {
 	mpk_strbuf_printf(out, "%s, ", mpk_source_code_language_name(language_of(info)));
@@ -76,11 +82,13 @@ const struct mpk_code_format mpk_format_opencl = {
 	SOURCE(MPK_SOURCE_CODE_OPENCL), .word = "opencl",
 	.name = "OpenCL C source",      .words = { "__kernel", "get_global_id(", "get_group_id(" },
 	.counts_params = true,          .claims = { { "opencl", "cl" } },
+	.param_dtype = param_dtype,
 };
 
 const struct mpk_code_format mpk_format_cuda = {
 	SOURCE(MPK_SOURCE_CODE_CUDA), .word = "cuda",        .name = "CUDA C++ source",
 	.words = { "__global__" },    .counts_params = true, .claims = { { "cuda", "cuda" } },
+	.param_dtype = param_dtype,
 };
 
 /* Metal and WGSL declare other parameters than TVM's tables: buffers and builtins. */

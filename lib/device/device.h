@@ -53,6 +53,7 @@ struct mpk_device_info {
 	uint64_t shared_bytes;  /* local (shared) memory one group may use */
 	unsigned sm;            /* CUDA: 10 * major + minor of the capability; else 0 */
 	bool takes_spirv;       /* OpenCL: clCreateProgramWithIL works */
+	bool has_half, has_double, has_images; /* OpenCL: what sources may name */
 };
 
 /* Zero-initialise, fill, mpk_device_list_fini. */
@@ -110,18 +111,32 @@ enum { MPK_DEVICE_ALIGN = 64 };
 enum mpk_code mpk_device_alloc(struct mpk_device *device, uint64_t bytes, void **out,
 			       struct mpk_error *err) MPK_MUST_CHECK;
 
-/* A texture as TVM allocates it for OpenCL (src/runtime/texture.h of apache/tvm). */
-struct mpk_device_texture {
+/* A tensor that is to be an image. */
+struct mpk_texture_tensor {
 	struct mpk_span scope;  /* "global.texture", "global.texture-weight", "...-nhwc" */
-	struct mpk_dtype dtype; /* of one channel; lanes are ignored */
-	const int64_t *shape;   /* the last of ndim dimensions is the 4 channels */
+	struct mpk_dtype dtype; /* of an element */
+	const int64_t *shape;
 	size_t ndim;
+	bool is_array; /* as TVM from 0.23 on has them: layers, not one image of two dimensions */
 };
 
-/* mpk_device_alloc_texture - an image of the device; for kernels only, not for copies
+/* An image of RGBA pixels. */
+struct mpk_device_texture {
+	struct mpk_dtype channel;       /* of one of the four; lanes are ignored */
+	uint64_t width, height, layers; /* layers 0: no array */
+};
+
+/* mpk_device_texture_of - the image that holds a tensor
+ * Returns  MPK_OK; MPK_E_UNSUPPORTED (unknown scope, a shape that no image has, a last dimension
+ *          that is no pixel) */
+enum mpk_code mpk_device_texture_of(const struct mpk_texture_tensor *tensor,
+				    struct mpk_device_texture *out,
+				    struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_device_alloc_texture - an image of the device; copied as a whole, pixel behind pixel
  * @out     like mpk_device_alloc's, freed the same way
- * Returns  MPK_OK; MPK_E_UNSUPPORTED (back end without images, unknown scope, a shape that
- *          does not end in 4, an element type without an image format); MPK_E_RAISED */
+ * Returns  MPK_OK; MPK_E_UNSUPPORTED (back end without images, an empty image, an element type
+ *          without an image format); MPK_E_RAISED */
 enum mpk_code mpk_device_alloc_texture(struct mpk_device *device,
 				       const struct mpk_device_texture *texture, void **out,
 				       struct mpk_error *err) MPK_MUST_CHECK;
@@ -135,7 +150,7 @@ void mpk_device_free(struct mpk_device *device, void *data);
  * used again, and what is queued later sees the bytes. No bytes: nothing is done, nor waited for.
  * Returns  MPK_OK; MPK_E_RANGE for a range beyond the allocation where the back end knows
  *          its size (opencl), else MPK_E_RAISED with the driver's error, also when a kernel
- *          before faulted; MPK_E_UNSUPPORTED for a texture */
+ *          before faulted; MPK_E_UNSUPPORTED for a part of a texture */
 enum mpk_code mpk_device_write(struct mpk_device *device, void *to, uint64_t to_off,
 			       struct mpk_span from, struct mpk_error *err) MPK_MUST_CHECK;
 enum mpk_code mpk_device_read(struct mpk_device *device, const void *from, uint64_t from_off,

@@ -25,6 +25,11 @@
 	X(clEnqueueReadBuffer, true)                                                               \
 	X(clEnqueueWriteBuffer, true)                                                              \
 	X(clEnqueueCopyBuffer, true)                                                               \
+	X(clEnqueueReadImage, true)                                                                \
+	X(clEnqueueWriteImage, true)                                                               \
+	X(clEnqueueCopyImage, true)                                                                \
+	X(clEnqueueCopyImageToBuffer, true)                                                        \
+	X(clEnqueueCopyBufferToImage, true)                                                        \
 	X(clFinish, true)                                                                          \
 	X(clFlush, true)                                                                           \
 	X(clCreateProgramWithSource, true)                                                         \
@@ -71,8 +76,9 @@ struct mpk_opencl_device {
 /* What DLTensor.data points to: TVM's kernels read the cl_mem out of its first field. */
 struct mpk_opencl_memory {
 	cl_mem mem;
-	uint64_t bytes;
-	bool is_image;
+	uint64_t bytes; /* of an image: of all its pixels */
+	bool is_image, is_array;
+	size_t region[3]; /* of an image: width, height, layers */
 };
 
 /* One compiled program: a kernel's own source, or the whole payload. */
@@ -89,10 +95,19 @@ struct mpk_opencl_module {
 	size_t program_count;
 };
 
+/* What the source says that an argument is; drivers crash on what it is not. */
+enum mpk_opencl_memory_form {
+	MPK_OPENCL_ANY,
+	MPK_OPENCL_BUFFER,
+	MPK_OPENCL_IMAGE,
+	MPK_OPENCL_IMAGE_ARRAY,
+};
+
 struct mpk_opencl_kernel {
 	struct mpk_device_kernel base;
 	cl_kernel kernel;
-	uint64_t group_limit; /* work items in one group of this kernel */
+	uint64_t group_limit;                     /* work items in one group of this kernel */
+	const enum mpk_opencl_memory_form *forms; /* of each argument */
 };
 
 static inline struct mpk_opencl_device *mpk_opencl_device_of(struct mpk_device *device)
@@ -122,9 +137,10 @@ enum mpk_code mpk_opencl_load(struct mpk_device *device, const struct mpk_kernel
 			      struct mpk_device_module **out, struct mpk_error *err);
 void mpk_opencl_unload(struct mpk_device_module *module);
 
-/* mpk_opencl_program_for - the built program that holds a kernel */
+/* mpk_opencl_program_for - the built program that holds a kernel
+ * @source  receives its text; empty when it was made of something else */
 enum mpk_code mpk_opencl_program_for(const struct mpk_device_kernel *kernel, cl_program *out,
-				     struct mpk_error *err);
+				     struct mpk_span *source, struct mpk_error *err);
 
 /* opencl_launch.c: likewise */
 enum mpk_code mpk_opencl_bind(struct mpk_device_kernel *kernel, struct mpk_error *err);

@@ -15,7 +15,7 @@ static const struct mpk_driver_symbol symbols[] = {
 		{ 0 },
 };
 
-static const char *const names[] = { "libOpenCL.so.1", NULL };
+static const char *const names[] = { "libOpenCL.so.1", "libOpenCL.so", NULL };
 static struct mpk_driver driver = { .names = names,
 				    .symbols = symbols,
 				    .table = &api,

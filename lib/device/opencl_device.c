@@ -92,6 +92,21 @@ static uint64_t get_u64(const struct mpk_opencl_api *cl, cl_device_id id, cl_dev
 	return value;
 }
 
+static bool has_extension(const struct mpk_opencl_api *cl, cl_device_id id, const char *name)
+{
+	size_t size = 0, len = strlen(name);
+	char *list = NULL;
+	bool found = false;
+
+	if (cl->clGetDeviceInfo(id, CL_DEVICE_EXTENSIONS, 0, NULL, &size) == CL_SUCCESS)
+		list = calloc(size + 1, 1);
+	if (list && cl->clGetDeviceInfo(id, CL_DEVICE_EXTENSIONS, size, list, NULL) == CL_SUCCESS)
+		for (const char *at = strstr(list, name); at && !found; at = strstr(at + 1, name))
+			found = (at == list || at[-1] == ' ') && (at[len] == ' ' || !at[len]);
+	free(list);
+	return found;
+}
+
 static void describe(const struct mpk_opencl_api *cl, const struct found *found, unsigned ordinal,
 		     struct mpk_device_info *info)
 {
@@ -111,6 +126,10 @@ static void describe(const struct mpk_opencl_api *cl, const struct found *found,
 	if (cl->clGetDeviceInfo(found->device, CL_DEVICE_IL_VERSION, sizeof il - 1, il, NULL) ==
 	    CL_SUCCESS)
 		info->takes_spirv = cl->clCreateProgramWithIL && strstr(il, "SPIR-V");
+	info->has_half = has_extension(cl, found->device, "cl_khr_fp16");
+	info->has_double = has_extension(cl, found->device, "cl_khr_fp64") ||
+			   get_u64(cl, found->device, CL_DEVICE_DOUBLE_FP_CONFIG);
+	info->has_images = get_u64(cl, found->device, CL_DEVICE_IMAGE_SUPPORT) != 0;
 	info->memory_bytes = get_u64(cl, found->device, CL_DEVICE_GLOBAL_MEM_SIZE);
 	info->shared_bytes = get_u64(cl, found->device, CL_DEVICE_LOCAL_MEM_SIZE);
 	info->compute_units = units;

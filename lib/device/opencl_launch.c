@@ -5,6 +5,7 @@
 
 #include "base/num.h"
 #include "device/opencl.h"
+#include "sourcecode/sourcecode.h"
 
 static struct mpk_opencl_kernel *kernel_of(struct mpk_device_kernel *kernel)
 {
@@ -33,19 +34,85 @@ static enum mpk_code check_params(struct mpk_opencl_kernel *kernel, struct mpk_e
 	return MPK_OK;
 }
 
+static enum mpk_opencl_memory_form form_of(struct mpk_span param)
+{
+	if (param.len && memmem(param.data, param.len, "image2d_array_t", 15))
+		return MPK_OPENCL_IMAGE_ARRAY;
+	if (param.len && memmem(param.data, param.len, "image2d_t", 9))
+		return MPK_OPENCL_IMAGE;
+	return param.len && memchr(param.data, '*', param.len) ? MPK_OPENCL_BUFFER : MPK_OPENCL_ANY;
+}
+
+/* Reads the forms of the arguments out of the kernel's source; without it, or where macros make
+ * the parameters, anything goes. */
+static enum mpk_code read_forms(struct mpk_opencl_kernel *kernel, struct mpk_span source,
+				struct mpk_error *err)
+{
+	struct mpk_device_module *module = kernel->base.module;
+	size_t count = kernel->base.plan.arg_count;
+	enum mpk_opencl_memory_form *forms =
+		mpk_arena_array(&module->arena, count + 1, sizeof *forms);
+	struct mpk_source_code code = { 0 };
+
+	MPK_TRY_ALLOC(forms, err);
+	kernel->forms = forms;
+	if (mpk_source_code_read(source, MPK_SOURCE_CODE_OPENCL, &module->arena, &code, NULL) !=
+	    MPK_OK)
+		return MPK_OK;
+	for (size_t k = 0; k < code.kernel_count; k++) {
+		const struct mpk_source_code_kernel *found = &code.kernels[k];
+
+		if (!mpk_span_is(found->name, kernel->base.name) || found->param_count != count)
+			continue;
+		for (size_t i = 0; i < count; i++)
+			forms[i] = form_of(mpk_source_code_param(found, i));
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code check_form(const struct mpk_opencl_kernel *kernel, size_t i,
+				const struct mpk_opencl_memory *memory, struct mpk_error *err)
+{
+	enum mpk_opencl_memory_form form = kernel->forms[i];
+	bool image = form == MPK_OPENCL_IMAGE || form == MPK_OPENCL_IMAGE_ARRAY;
+	bool array = form == MPK_OPENCL_IMAGE_ARRAY;
+
+	if (!memory || form == MPK_OPENCL_ANY ||
+	    (image == memory->is_image && (!image || array == memory->is_array)))
+		return MPK_OK;
+	if (image && !memory->is_image)
+		return mpk_fail(
+			err, MPK_E_RAISED,
+			"kernel '%s': argument %zu is an image (%s), but got a buffer: give its tensor a memory scope, as in 8x16x4xf32{texture}",
+			kernel->base.shown, i, array ? "image2d_array_t" : "image2d_t");
+	if (image)
+		return mpk_fail(err, MPK_E_RAISED, "kernel '%s': argument %zu is %s, but got %s",
+				kernel->base.shown, i,
+				array ? "an image2d_array_t" : "an image2d_t",
+				memory->is_array ? "an image with layers" : "one without layers");
+	return mpk_fail(
+		err, MPK_E_RAISED,
+		"kernel '%s': argument %zu is a buffer, but got an image: its tensor has a memory scope",
+		kernel->base.shown, i);
+}
+
 enum mpk_code mpk_opencl_bind(struct mpk_device_kernel *base, struct mpk_error *err)
 {
 	struct mpk_opencl_kernel *kernel = kernel_of(base);
 	const struct mpk_opencl_device *device = device_of(base);
+	struct mpk_span source;
 	cl_program program;
 	size_t limit = 0;
 	cl_int status;
 
-	MPK_TRY(mpk_opencl_program_for(base, &program, err));
+	MPK_TRY(mpk_opencl_program_for(base, &program, &source, err));
 	kernel->kernel = device->cl->clCreateKernel(program, base->name, &status);
 	if (!kernel->kernel)
 		return mpk_opencl_fail(err, status, "kernel '%s'", base->shown);
 	enum mpk_code code = check_params(kernel, err);
+
+	if (code == MPK_OK)
+		code = read_forms(kernel, source, err);
 
 	if (code != MPK_OK) {
 		(void)device->cl->clReleaseKernel(kernel->kernel);
@@ -98,6 +165,7 @@ static enum mpk_code set_arg(const struct mpk_opencl_kernel *kernel, size_t i, u
 	if (arg->form == MPK_PARAM_HANDLE || arg->form == MPK_PARAM_TENSOR_MAP) {
 		/* The driver reads the cl_mem from the descriptor's first field. */
 		memcpy(&data, &slot, sizeof data);
+		MPK_TRY(check_form(kernel, i, data, err));
 		source = data;
 		bytes = sizeof(cl_mem);
 	} else {

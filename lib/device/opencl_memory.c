@@ -5,9 +5,8 @@
 
 #include "base/num.h"
 #include "device/opencl.h"
-#include "text/escape.h"
 
-static enum mpk_code wrap(cl_mem mem, uint64_t bytes, bool is_image,
+static enum mpk_code wrap(cl_mem mem, const struct mpk_opencl_memory *as,
 			  const struct mpk_opencl_device *device, void **out, struct mpk_error *err)
 {
 	struct mpk_opencl_memory *memory = malloc(sizeof *memory);
@@ -16,7 +15,8 @@ static enum mpk_code wrap(cl_mem mem, uint64_t bytes, bool is_image,
 		(void)device->cl->clReleaseMemObject(mem);
 		return mpk_fail_nomem(err);
 	}
-	*memory = (struct mpk_opencl_memory){ mem, bytes, is_image };
+	*memory = *as;
+	memory->mem = mem;
 	*out = memory;
 	return MPK_OK;
 }
@@ -32,40 +32,7 @@ enum mpk_code mpk_opencl_alloc(struct mpk_device *base, uint64_t bytes, void **o
 	if (!mem)
 		return mpk_opencl_fail(err, status, "cannot allocate %" PRIu64 " bytes on '%s'",
 				       bytes, base->info.name);
-	return wrap(mem, bytes, false, device, out, err);
-}
-
-/* Where TVM splits the dimensions into image height (before) and width (from there on). */
-static enum mpk_code split_axis(const struct mpk_device_texture *t, size_t *out,
-				struct mpk_error *err)
-{
-	if (t->ndim < 2)
-		return mpk_fail(err, MPK_E_UNSUPPORTED,
-				"a texture needs at least 2 dimensions, not %zu", t->ndim);
-	if (mpk_span_is(t->scope, "global.texture"))
-		*out = t->ndim - 2;
-	else if (mpk_span_is(t->scope, "global.texture-weight"))
-		*out = 1;
-	else if (mpk_span_is(t->scope, "global.texture-nhwc"))
-		*out = t->ndim == 3 ? 1 : 2;
-	else
-		return mpk_fail(err, MPK_E_UNSUPPORTED, "unknown texture scope '%s'",
-				MPK_QUOTE(t->scope));
-	if (*out > t->ndim - 1)
-		return mpk_fail(err, MPK_E_UNSUPPORTED, "a '%s' cannot have %zu dimensions",
-				MPK_QUOTE(t->scope), t->ndim);
-	return MPK_OK;
-}
-
-static bool product(const int64_t *shape, size_t from, size_t to, size_t *out)
-{
-	uint64_t value = 1;
-
-	for (size_t i = from; i < to; i++)
-		if (shape[i] <= 0 || !mpk_mul_u64(value, (uint64_t)shape[i], &value))
-			return false;
-	*out = (size_t)value;
-	return true;
+	return wrap(mem, &(struct mpk_opencl_memory){ .bytes = bytes }, device, out, err);
 }
 
 static bool channel_type(struct mpk_dtype t, cl_channel_type *out)
@@ -85,35 +52,46 @@ static bool channel_type(struct mpk_dtype t, cl_channel_type *out)
 	return true;
 }
 
+/* Bytes of all pixels; false when there are none or too many. */
+static bool image_bytes(const struct mpk_device_texture *t, uint64_t *out)
+{
+	uint64_t bytes = mpk_dtype_bytes((struct mpk_dtype){ t->channel.code, t->channel.bits, 4 });
+
+	return t->width && t->height && mpk_mul_u64(bytes, t->width, &bytes) &&
+	       mpk_mul_u64(bytes, t->height, &bytes) &&
+	       mpk_mul_u64(bytes, t->layers ? t->layers : 1, out);
+}
+
 enum mpk_code mpk_opencl_alloc_texture(struct mpk_device *base, const struct mpk_device_texture *t,
 				       void **out, struct mpk_error *err)
 {
 	struct mpk_opencl_device *device = mpk_opencl_device_of(base);
+	struct mpk_opencl_memory memory = { .is_image = true,
+					    .is_array = t->layers != 0,
+					    .region = { (size_t)t->width, (size_t)t->height,
+							t->layers ? (size_t)t->layers : 1 } };
 	cl_image_format format = { .image_channel_order = CL_RGBA };
-	cl_image_desc desc = { .image_type = CL_MEM_OBJECT_IMAGE2D };
+	cl_image_desc desc = { .image_type = t->layers ? CL_MEM_OBJECT_IMAGE2D_ARRAY
+						       : CL_MEM_OBJECT_IMAGE2D,
+			       .image_width = memory.region[0],
+			       .image_height = memory.region[1],
+			       .image_array_size = (size_t)t->layers };
 	char type[MPK_DTYPE_TEXT];
-	size_t axis = 0;
 	cl_int status;
 
-	MPK_TRY(split_axis(t, &axis, err));
-	if (!channel_type(t->dtype, &format.image_channel_data_type))
+	if (!channel_type(t->channel, &format.image_channel_data_type))
 		return mpk_fail(err, MPK_E_UNSUPPORTED, "no image format holds %s",
-				mpk_dtype_print(t->dtype, type));
-	if (t->shape[t->ndim - 1] != 4)
-		return mpk_fail(err, MPK_E_UNSUPPORTED,
-				"the last dimension of a texture must be 4, not %" PRId64,
-				t->shape[t->ndim - 1]);
-	if (!product(t->shape, 0, axis, &desc.image_height) ||
-	    !product(t->shape, axis, t->ndim - 1, &desc.image_width))
+				mpk_dtype_print(t->channel, type));
+	if (!image_bytes(t, &memory.bytes))
 		return mpk_fail(err, MPK_E_UNSUPPORTED,
 				"the texture's shape is empty or too large");
 	cl_mem mem = device->cl->clCreateImage(device->context, CL_MEM_READ_WRITE, &format, &desc,
 					       NULL, &status);
 
 	if (!mem)
-		return mpk_opencl_fail(err, status, "cannot allocate an image of %zux%zu",
-				       desc.image_width, desc.image_height);
-	return wrap(mem, 0, true, device, out, err);
+		return mpk_opencl_fail(err, status, "cannot allocate an image of %zux%zux%zu",
+				       memory.region[0], memory.region[1], memory.region[2]);
+	return wrap(mem, &memory, device, out, err);
 }
 
 void mpk_opencl_free(struct mpk_device *base, void *data)
@@ -127,8 +105,10 @@ void mpk_opencl_free(struct mpk_device *base, void *data)
 static enum mpk_code check_range(const struct mpk_opencl_memory *memory, uint64_t off,
 				 uint64_t bytes, struct mpk_error *err)
 {
-	if (memory->is_image)
-		return mpk_fail(err, MPK_E_UNSUPPORTED, "textures cannot be copied");
+	if (memory->is_image && (off || bytes != memory->bytes))
+		return mpk_fail(err, MPK_E_UNSUPPORTED,
+				"a texture of %" PRIu64 " bytes is copied as a whole only",
+				memory->bytes);
 	if (off > memory->bytes || bytes > memory->bytes - off)
 		return mpk_fail(err, MPK_E_RANGE,
 				"copy of %" PRIu64 " bytes at %" PRIu64 " in a buffer of %" PRIu64,
@@ -136,17 +116,24 @@ static enum mpk_code check_range(const struct mpk_opencl_memory *memory, uint64_
 	return MPK_OK;
 }
 
+static const size_t origin[3];
+
 enum mpk_code mpk_opencl_write(struct mpk_device *base, void *to, uint64_t to_off,
 			       struct mpk_span from, struct mpk_error *err)
 {
 	struct mpk_opencl_device *device = mpk_opencl_device_of(base);
 	const struct mpk_opencl_memory *memory = to;
+	cl_int status;
 
 	MPK_TRY(check_range(memory, to_off, from.len, err));
-	cl_int status = device->cl->clEnqueueWriteBuffer(device->queue, memory->mem, CL_TRUE,
-							 (size_t)to_off, from.len, from.data, 0,
+	if (memory->is_image)
+		status = device->cl->clEnqueueWriteImage(device->queue, memory->mem, CL_TRUE,
+							 origin, memory->region, 0, 0, from.data, 0,
 							 NULL, NULL);
-
+	else
+		status = device->cl->clEnqueueWriteBuffer(device->queue, memory->mem, CL_TRUE,
+							  (size_t)to_off, from.len, from.data, 0,
+							  NULL, NULL);
 	if (status != CL_SUCCESS)
 		return mpk_opencl_fail(err, status, "cannot copy %zu bytes to '%s'", from.len,
 				       base->info.name);
@@ -158,28 +145,51 @@ enum mpk_code mpk_opencl_read(struct mpk_device *base, const void *from, uint64_
 {
 	struct mpk_opencl_device *device = mpk_opencl_device_of(base);
 	const struct mpk_opencl_memory *memory = from;
+	cl_int status;
 
 	MPK_TRY(check_range(memory, from_off, n, err));
-	cl_int status = device->cl->clEnqueueReadBuffer(device->queue, memory->mem, CL_TRUE,
-							(size_t)from_off, n, to, 0, NULL, NULL);
-
+	if (memory->is_image)
+		status = device->cl->clEnqueueReadImage(device->queue, memory->mem, CL_TRUE, origin,
+							memory->region, 0, 0, to, 0, NULL, NULL);
+	else
+		status = device->cl->clEnqueueReadBuffer(device->queue, memory->mem, CL_TRUE,
+							 (size_t)from_off, n, to, 0, NULL, NULL);
 	if (status != CL_SUCCESS)
 		return mpk_opencl_fail(err, status, "cannot copy %zu bytes from '%s'", n,
 				       base->info.name);
 	return MPK_OK;
 }
 
+/* Pixels and bytes: of each pair of memories one call knows the way. */
+static cl_int enqueue_copy(const struct mpk_opencl_device *device,
+			   const struct mpk_device_copy *copy)
+{
+	const struct mpk_opencl_memory *to = copy->to, *from = copy->from;
+	const struct mpk_opencl_api *cl = device->cl;
+
+	if (from->is_image && to->is_image)
+		return cl->clEnqueueCopyImage(device->queue, from->mem, to->mem, origin, origin,
+					      from->region, 0, NULL, NULL);
+	if (from->is_image)
+		return cl->clEnqueueCopyImageToBuffer(device->queue, from->mem, to->mem, origin,
+						      from->region, (size_t)copy->to_off, 0, NULL,
+						      NULL);
+	if (to->is_image)
+		return cl->clEnqueueCopyBufferToImage(device->queue, from->mem, to->mem,
+						      (size_t)copy->from_off, origin, to->region, 0,
+						      NULL, NULL);
+	return cl->clEnqueueCopyBuffer(device->queue, from->mem, to->mem, (size_t)copy->from_off,
+				       (size_t)copy->to_off, (size_t)copy->bytes, 0, NULL, NULL);
+}
+
 enum mpk_code mpk_opencl_copy(struct mpk_device *base, const struct mpk_device_copy *copy,
 			      struct mpk_error *err)
 {
 	struct mpk_opencl_device *device = mpk_opencl_device_of(base);
-	const struct mpk_opencl_memory *to = copy->to, *from = copy->from;
 
-	MPK_TRY(check_range(to, copy->to_off, copy->bytes, err));
-	MPK_TRY(check_range(from, copy->from_off, copy->bytes, err));
-	cl_int status = device->cl->clEnqueueCopyBuffer(
-		device->queue, from->mem, to->mem, (size_t)copy->from_off, (size_t)copy->to_off,
-		(size_t)copy->bytes, 0, NULL, NULL);
+	MPK_TRY(check_range(copy->to, copy->to_off, copy->bytes, err));
+	MPK_TRY(check_range(copy->from, copy->from_off, copy->bytes, err));
+	cl_int status = enqueue_copy(device, copy);
 
 	if (status != CL_SUCCESS)
 		return mpk_opencl_fail(err, status, "cannot copy %" PRIu64 " bytes on '%s'",

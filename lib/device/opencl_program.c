@@ -19,8 +19,8 @@ static bool is_binary(struct mpk_span fmt)
 	       mpk_span_is(fmt, "aocx");
 }
 
-enum mpk_code mpk_opencl_check(const struct mpk_device_info *info, const struct mpk_kernels *k,
-			       struct mpk_error *err)
+static enum mpk_code check_form(const struct mpk_device_info *info, const struct mpk_kernels *k,
+				struct mpk_error *err)
 {
 	if (k->layout == MPK_KERNELS_OPENCL_SPIRV) {
 		if (!info->takes_spirv)
@@ -38,6 +38,56 @@ enum mpk_code mpk_opencl_check(const struct mpk_device_info *info, const struct 
 			err, MPK_E_UNSUPPORTED,
 			"format '%s' is not one that OpenCL runs (cl, aocx, xclbin, awsxclbin)",
 			MPK_QUOTE(k->fmt));
+	return MPK_OK;
+}
+
+/* Whether a source uses a type: has values of it (addresses of halves need nothing), and does not ask first whether there is such. TVM's own
+ * sources ask, too, but only to stop the compiler with a message. */
+static bool uses(struct mpk_span text, const char *const *types, const char *extension)
+{
+	char guard[64];
+	bool asks;
+
+	(void)snprintf(guard, sizeof guard, "#ifdef %s", extension);
+	asks = memmem(text.data, text.len, guard, strlen(guard)) &&
+	       !memmem(text.data, text.len, "#error", 6);
+	for (size_t i = 0; types[i] && !asks; i++)
+		if (mpk_source_code_has_values(text, mpk_span_str(types[i])))
+			return true;
+	return false;
+}
+
+/* What a driver's compiler would stop at: the listing of devices says it before. */
+static enum mpk_code check_types(const struct mpk_device_info *info, struct mpk_span text,
+				 struct mpk_error *err)
+{
+	static const struct {
+		const char *what, *extension, *types[8];
+	} needs[] = {
+		{ "half", "cl_khr_fp16", { "half", "half2", "half3", "half4", "half8", "half16" } },
+		{ "double",
+		  "cl_khr_fp64",
+		  { "double", "double2", "double3", "double4", "double8", "double16" } },
+		{ "images",
+		  "__IMAGE_SUPPORT__",
+		  { "image1d_t", "image2d_t", "image2d_array_t", "image3d_t" } },
+	};
+	const bool has[] = { info->has_half, info->has_double, info->has_images };
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(needs); i++)
+		if (!has[i] && uses(text, needs[i].types, needs[i].extension))
+			return mpk_fail(err, MPK_E_UNSUPPORTED,
+					"the kernels use %s, which '%s' does not have (%s)",
+					needs[i].what, info->name, needs[i].extension);
+	return MPK_OK;
+}
+
+enum mpk_code mpk_opencl_check(const struct mpk_device_info *info, const struct mpk_kernels *k,
+			       struct mpk_error *err)
+{
+	MPK_TRY(check_form(info, k, err));
+	if (k->layout == MPK_KERNELS_PLAIN && mpk_span_is(k->fmt, "cl") && k->data.len)
+		return check_types(info, k->data, err);
 	return MPK_OK;
 }
 
@@ -103,7 +153,7 @@ static enum mpk_code make_programs(struct mpk_opencl_module *module, const struc
 enum mpk_code mpk_opencl_load(struct mpk_device *device, const struct mpk_kernels *k,
 			      struct mpk_device_module **out, struct mpk_error *err)
 {
-	MPK_TRY(mpk_opencl_check(&device->info, k, err));
+	MPK_TRY(check_form(&device->info, k, err));
 	struct mpk_opencl_module *module = calloc(1, sizeof *module);
 
 	MPK_TRY_ALLOC(module, err);
@@ -194,7 +244,7 @@ static enum mpk_code build(struct mpk_opencl_program *program,
 }
 
 enum mpk_code mpk_opencl_program_for(const struct mpk_device_kernel *kernel, cl_program *out,
-				     struct mpk_error *err)
+				     struct mpk_span *source, struct mpk_error *err)
 {
 	struct mpk_opencl_module *module = module_of(kernel->module);
 	struct mpk_opencl_program *program = NULL;
@@ -214,5 +264,6 @@ enum mpk_code mpk_opencl_program_for(const struct mpk_device_kernel *kernel, cl_
 	if (!program->program)
 		MPK_TRY(build(program, kernel, err));
 	*out = program->program;
+	*source = module->form == MPK_OPENCL_SOURCE ? program->code : (struct mpk_span){ 0 };
 	return MPK_OK;
 }

@@ -52,10 +52,12 @@ static enum mpk_code fail_kind(struct mpk_span word, struct mpk_error *err)
 		names[i] = mpk_span_str(back_ends[i]->name);
 	size_t near = mpk_closest(word, names, MPK_ARRAY_COUNT(names));
 
-	if (near < MPK_ARRAY_COUNT(names))
+	/* "gpu" is one letter away from "cpu" and the very opposite of it */
+	if (near < MPK_ARRAY_COUNT(names) && back_ends[near]->kind != MPK_DEVICE_CPU)
 		return mpk_fail(err, MPK_E_USAGE, "unknown device '%s'; did you mean '%s'?",
 				MPK_QUOTE(word), back_ends[near]->name);
-	return mpk_fail(err, MPK_E_USAGE, "unknown device '%s' (cpu, opencl[:N] or cuda[:N])",
+	return mpk_fail(err, MPK_E_USAGE,
+			"unknown device '%s'; there are cpu, opencl[:N] and cuda[:N]",
 			MPK_QUOTE(word));
 }
 

@@ -6,6 +6,7 @@
 #include "ar/ar.h"
 #include "base/cursor.h"
 #include "deflate/deflate.h"
+#include "elf/foreign.h"
 #include "elf/functions.h"
 #include "elf/members.h"
 #include "tar/tar.h"
@@ -151,12 +152,10 @@ static enum mpk_code refuse_foreign(struct mpk_span bytes, struct mpk_error *err
 		{ "\xca\xfe\xba\xbe", 4, "a universal Mach-O file" },
 		{ "MZ", 2, "a Windows program or library" },
 		{ "\0asm", 4, "a WebAssembly module" },
-		{ "BC\xc0\xde", 4, "LLVM bitcode" },
 		{ "\xfd"
 		  "7zXZ",
 		  5, "compressed with xz" },
 		{ "\x28\xb5\x2f\xfd", 4, "compressed with zstd" },
-		{ "PK\3\4", 4, "a zip file" },
 	};
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(foreign); i++)
@@ -169,6 +168,19 @@ static enum mpk_code refuse_foreign(struct mpk_span bytes, struct mpk_error *err
 	return MPK_OK;
 }
 
+/* Bytes that are no module blob: what they are instead, as far as that can be told. */
+static enum mpk_code refuse_other(struct mpk_span bytes, uint64_t off, struct mpk_error *err)
+{
+	struct mpk_foreign f;
+
+	if (mpk_foreign_find(bytes, &f))
+		return mpk_fail(err, MPK_E_UNSUPPORTED,
+				"this is %s, which holds no compiled module; %s", f.what, f.how);
+	return mpk_fail_offset(
+		err, MPK_E_CORRUPT, "file", off,
+		"this is neither an ELF file, nor an ar or tar archive, nor a module blob");
+}
+
 static enum mpk_code read_blob(struct mpk_span bytes, uint64_t off, struct mpk_image *out,
 			       struct mpk_error *err)
 {
@@ -178,9 +190,7 @@ static enum mpk_code read_blob(struct mpk_span bytes, uint64_t off, struct mpk_i
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", off, "there are no bytes in it");
 	MPK_TRY(refuse_foreign(bytes, err));
 	if (mpk_blob_guess(bytes, &gen, NULL) != MPK_OK)
-		return mpk_fail_offset(
-			err, MPK_E_CORRUPT, "file", off,
-			"this is neither an ELF file, nor an ar or tar archive, nor a module blob");
+		return refuse_other(bytes, off, err);
 	*out = (struct mpk_image){
 		.container = MPK_CONTAINER_BLOB,
 		.bytes = bytes,

@@ -92,8 +92,8 @@ struct mpk_image {
  * Returns  MPK_OK, also for an ELF file with neither blob nor functions (has_blob false,
  *          function_count 0: the caller decides whether that is exit 5);
  *          MPK_E_CORRUPT for broken ELF, ar or tar and for bytes that are none of
- *          these and no blob; MPK_E_UNSUPPORTED for Mach-O, PE and the like, thin
- *          archives, and what unpacks to more than 1 GiB; MPK_E_NOTFOUND for a member that is not there
+ *          these and no blob; MPK_E_UNSUPPORTED for Mach-O, PE, models, sources and other
+ *          known files that are none (foreign.h), thin archives, and what unpacks to more than 1 GiB; MPK_E_NOTFOUND for a member that is not there
  *          (with "did you mean"); MPK_E_NOMEM. */
 enum mpk_code mpk_image_open(struct mpk_span bytes, const char *member, struct mpk_arena *arena,
 			     struct mpk_image *out, struct mpk_error *err) MPK_MUST_CHECK;

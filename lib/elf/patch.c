@@ -3,6 +3,52 @@
 
 #include <string.h>
 
+/* A part of the file with a structure of its own. */
+struct table {
+	const char *what;
+	uint64_t off, bytes;
+};
+
+enum { TABLES_MAX = 8 };
+
+static bool overlap(const struct table *a, const struct table *b)
+{
+	uint64_t start = a->off > b->off ? a->off : b->off;
+
+	return start - a->off < a->bytes && start - b->off < b->bytes;
+}
+
+/* A table that lies within another would change under the hands of whoever patches it. */
+static enum mpk_code check_overlaps(const struct mpk_patch *p, struct mpk_error *err)
+{
+	const GElf_Ehdr *h = &p->elf.header;
+	struct table tables[TABLES_MAX] = {
+		{ "the ELF header", 0, MPK_PATCH_SIZE(p, Ehdr) },
+		{ "the program headers", h->e_phoff, h->e_phnum * MPK_PATCH_SIZE(p, Phdr) },
+		{ "the section headers", h->e_shoff,
+		  p->elf.section_count * MPK_PATCH_SIZE(p, Shdr) },
+	};
+	size_t count = 3;
+
+	for (size_t i = 1; i < p->elf.section_count; i++) {
+		GElf_Shdr s = mpk_patch_section(p, i);
+
+		if (s.sh_type != SHT_SYMTAB && s.sh_type != SHT_DYNSYM)
+			continue;
+		if (count == TABLES_MAX)
+			return mpk_fail(err, MPK_E_UNSUPPORTED, "more than %d symbol tables",
+					TABLES_MAX - 3);
+		tables[count++] = (struct table){ "a symbol table", s.sh_offset, s.sh_size };
+	}
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = 0; k < i; k++)
+			if (overlap(&tables[i], &tables[k]))
+				return mpk_fail_offset(err, MPK_E_CORRUPT, "file", tables[i].off,
+						       "%s overlaps %s", tables[i].what,
+						       tables[k].what);
+	return MPK_OK;
+}
+
 /* What is patched must stand in tables of the usual form: section numbers beyond 0xff00, which
  * stand elsewhere than in their fields, are not worth the trouble for a library of ours. */
 static enum mpk_code check_form(const struct mpk_patch *p, struct mpk_error *err)
@@ -17,7 +63,7 @@ static enum mpk_code check_form(const struct mpk_patch *p, struct mpk_error *err
 		return mpk_fail(err, MPK_E_UNSUPPORTED, "ELF tables of unusual form");
 	for (size_t i = 1; i < p->elf.section_count; i++)
 		MPK_TRY(mpk_elf_section(&p->elf, i, &ignored, err));
-	return MPK_OK;
+	return check_overlaps(p, err);
 }
 
 enum mpk_code mpk_patch_open(const struct mpk_private *file, struct mpk_patch *out,
@@ -93,7 +139,8 @@ bool mpk_patch_has_bytes(const GElf_Shdr *s)
 
 void mpk_patch_put_zeros(struct mpk_rope *out, uint64_t count)
 {
-	static const uint8_t zeros[4096];
+	static uint8_t
+		zeros[1 << 20]; /* not const, so that it takes no room in the program's file */
 
 	for (uint64_t n; count; count -= n) {
 		n = count < sizeof zeros ? count : sizeof zeros;

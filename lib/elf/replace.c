@@ -5,13 +5,17 @@
  * given up. */
 #include "elf/replace.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/num.h"
 #include "elf/extend.h"
 #include "elf/patch.h"
 
-enum { PAGE_BYTES = 4096 };
+enum {
+	PAGE_BYTES = 4096,
+	ALIGN_MAX = 64 << 20, /* linkers align to 2 MiB at most, for large pages; 64 KiB on Arm */
+};
 
 /* Where the content goes when it does not fit. */
 struct room {
@@ -62,6 +66,9 @@ static enum mpk_code find_room(const struct mpk_patch *p, struct room *room, str
 		if (s.p_type != PT_LOAD)
 			continue;
 		room->header = 0;
+		if (s.p_align > ALIGN_MAX)
+			return mpk_fail(err, MPK_E_CORRUPT,
+					"a segment is aligned to %" PRIu64 " bytes", s.p_align);
 		if (s.p_align > room->align && (s.p_align & (s.p_align - 1)) == 0)
 			room->align = s.p_align;
 		if (!mpk_add_u64(s.p_vaddr, s.p_memsz, &top))

@@ -86,13 +86,21 @@ static enum mpk_code sent(struct mpk_devices *devices, struct mpk_span content,
 	return MPK_OK;
 }
 
-enum mpk_code mpk_constant_storage(struct mpk_host *host, struct mpk_span content,
-				   struct mpk_dldevice where, struct mpk_storage **out,
-				   struct mpk_error *err)
+static enum mpk_code load(struct mpk_host *host, struct mpk_span content, struct mpk_dldevice where,
+			  struct mpk_storage **out, struct mpk_error *err)
 {
 	if (!mpk_dldevice_is_host(where))
 		return sent(mpk_runtime_devices(host->runtime), content, where, out, err);
 	if (content.len && (uintptr_t)content.data % MPK_STORAGE_ALIGN == 0)
 		return in_place(host, content, out, err);
 	return copied(content, out, err);
+}
+
+enum mpk_code mpk_constant_storage(struct mpk_host *host, struct mpk_span content,
+				   struct mpk_dldevice where, struct mpk_storage **out,
+				   struct mpk_error *err)
+{
+	MPK_TRY(load(host, content, where, out, err));
+	mpk_runtime_loaded(host->runtime, content.len);
+	return MPK_OK;
 }

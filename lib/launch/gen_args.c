@@ -184,15 +184,37 @@ int mpk_gen_on_host(struct mpk_gen *g, int dl)
 	return mpk_gen_one_of(g, device, MPK_DL_CPU, MPK_DL_CUDA_HOST);
 }
 
+/* The name of a device type that came. Numbers without a name here share one. */
+static int device_name(struct mpk_gen *g, int device)
+{
+	enum { TYPES = MPK_DL_ROCM + 2 };
+	static const char other[] = "a device of another kind";
+	const char **names = mpk_arena_array(g->arena, TYPES, sizeof *names);
+
+	if (!names) {
+		g->f->failed = true;
+		return -1;
+	}
+	for (int i = 0; i < TYPES; i++) {
+		const char *name = mpk_dl_device_name(i);
+
+		names[i] = name && i < TYPES - 1 ? name : other;
+	}
+	int last = mpk_host_const(g->f, TYPES - 1), zero = mpk_host_const(g->f, 0);
+	int known = both(g, mpk_host_op2(g->f, MPK_OP_LE, zero, device),
+			 mpk_host_op2(g->f, MPK_OP_LT, device, last));
+	int index = mpk_host_select(g->f, known, device, last, MPK_HOST_I64);
+
+	return mpk_host_name(g->f, names, TYPES, index);
+}
+
 static void check_device(struct mpk_gen *g, const struct mpk_launch_param *p, int dl)
 {
 	int32_t type = g->launch->device_type;
-	bool runs = g->launch->plain_pointers || type == MPK_DL_OPENCL;
-	const char *name = runs ? mpk_dl_device_name(type) : "the module's kind";
+	const char *where = mpk_gen_format(g, "on %s", mpk_dl_device_name(type));
 	int device = mpk_host_load(g->f, MPK_MEM_I32, dl, DL_DEVICE_TYPE);
-	int good = mpk_gen_equals(g, device, type);
+	int good = mpk_gen_equals(g, device, type), fine = mpk_host_label(g->f);
 
-	const char *where = mpk_gen_format(g, "on device type %" PRId32 " (%s)", type, name);
 	if (g->mode == MPK_LAUNCH_STANDALONE && !g->launch->plain_pointers) {
 		/* a buffer handle could be of any OpenCL context, and cannot be asked safely */
 		good = mpk_gen_on_host(g, dl);
@@ -201,10 +223,11 @@ static void check_device(struct mpk_gen *g, const struct mpk_launch_param *p, in
 		good = either(g, good, mpk_gen_on_host(g, dl));
 		where = mpk_gen_format(g, "%s or in host memory", where);
 	}
-	mpk_gen_guard(g, good, "ValueError",
-		      mpk_gen_format(g, "%s: expected a tensor %s, got device type %%lld",
-				     who(g, p), where),
-		      "l", &device);
+	mpk_host_jump_if(g->f, good, fine);
+	int name = device_name(g, device);
+	mpk_gen_guard(g, mpk_host_const(g->f, 0), "ValueError",
+		      mpk_gen_format(g, "%s must be %s, is on %%s", who(g, p), where), "p", &name);
+	mpk_host_set_label(g->f, fine);
 }
 
 static void check_head(struct mpk_gen *g, const struct mpk_launch_param *p, int dl)

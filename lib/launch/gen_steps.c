@@ -194,8 +194,10 @@ static void stage(struct mpk_gen *g, size_t i)
 	}
 	mpk_host_jump_if(g->f, mpk_gen_equals(g, mpk_gen_on_host(g, dl), 0), none);
 	int bytes = elements(g, p);
-	mpk_host_jump_if(g->f, mpk_gen_equals(g, bytes, 0), none);
 	int host = mpk_host_load(g->f, MPK_MEM_PTR, g->data[i], 0);
+	/* an empty tensor has no copy: its host pointer is nothing that a device may see */
+	mpk_host_store(g->f, MPK_MEM_PTR, g->data[i], 0, mpk_host_null(g->f));
+	mpk_host_jump_if(g->f, mpk_gen_equals(g, bytes, 0), none);
 	int filled = mpk_host_const(g->f, p->direction != MPK_LAUNCH_OUT);
 	int copy = mpk_host_call(g->f, mpk_gen_runtime(g, MPK_GEN_STAGE), 'p', "ipli",
 				 (int[]){ g->device_id, host, bytes, filled });
@@ -290,6 +292,10 @@ static void add_argument(struct mpk_gen *g, const struct mpk_launch_step *s,
 	case MPK_ARG_REAL:
 		packed_add(g, p, real, MPK_MEM_F64, g->scalar[a->index]);
 		break;
+	case MPK_ARG_NULL:
+		packed_add(g, p, mpk_host_const(g->f, g->abi->none), MPK_MEM_PTR,
+			   mpk_host_null(g->f));
+		break;
 	case MPK_ARG_LITERAL:
 		packed_add(g, p, real, MPK_MEM_F64, mpk_host_fconst(g->f, a->literal));
 		break;
@@ -306,9 +312,10 @@ static void add_argument(struct mpk_gen *g, const struct mpk_launch_step *s,
 	}
 }
 
-/* Extents of one step, by axis: grid 0-2, block 3-5. */
+/* Extents of one step, by axis as tags number them: grid 0-2, block 3-5, cluster 6-8; those of a
+ * cluster are -1 when they are not given. */
 struct extents {
-	int value[6];
+	int value[9];
 };
 
 static int extent(struct mpk_gen *g, const struct mpk_launch_extent *e, const char *what,
@@ -330,18 +337,22 @@ static int extent(struct mpk_gen *g, const struct mpk_launch_extent *e, const ch
 
 static struct extents step_extents(struct mpk_gen *g, const struct mpk_launch_step *s)
 {
-	static const char *const names[6] = { "grid.x",  "grid.y",  "grid.z",
-					      "block.x", "block.y", "block.z" };
+	static const char *const names[9] = { "grid.x",    "grid.y",    "grid.z",
+					      "block.x",   "block.y",   "block.z",
+					      "cluster.x", "cluster.y", "cluster.z" };
 	/* CUDA's limits (Technical Specifications in its programming guide); other devices
 	 * check their own at launch */
-	static const int64_t cuda[6] = { INT32_MAX, 65535, 65535, 1024, 1024, 64 };
+	static const int64_t cuda[9] = { INT32_MAX, 65535, 65535, 1024, 1024, 64, 1024, 1024, 64 };
+	const struct mpk_launch_extent *sources[3] = { s->grid, s->block, s->cluster };
 	bool is_cuda = g->launch->device_type == MPK_DL_CUDA;
 	struct extents e;
 	int threads = mpk_host_const(g->f, 1);
 
-	for (unsigned i = 0; i < 6; i++)
-		e.value[i] = extent(g, i < 3 ? &s->grid[i] : &s->block[i - 3], names[i], i / 3,
-				    is_cuda ? cuda[i] : INT32_MAX);
+	for (unsigned i = 0; i < 9; i++)
+		e.value[i] = i >= 6 && !s->cluster[i - 6].expr
+				     ? -1
+				     : extent(g, &sources[i / 3][i % 3], names[i], i >= 3,
+					      is_cuda ? cuda[i] : INT32_MAX);
 	for (unsigned i = 3; i < 6; i++)
 		threads = mpk_host_op2(g->f, MPK_OP_MUL, threads, e.value[i]);
 	if (is_cuda)
@@ -389,14 +400,14 @@ static void add_extents(struct mpk_gen *g, const struct mpk_launch_step *s, cons
 	for (size_t i = 0; i < s->tag_count; i++) {
 		enum mpk_launch_tag tag = s->tags[i];
 
-		if (tag <= MPK_TAG_BLOCK_Z)
+		if (tag <= MPK_TAG_CLUSTER_Z && e->value[tag] >= 0)
 			packed_int(g, p, e->value[tag]);
 		else if (tag == MPK_TAG_DYN_SHARED)
 			packed_int(g, p,
 				   s->shared.expr ? extent(g, &s->shared, "shared", 0, INT32_MAX)
 						  : mpk_host_const(g->f, 0));
 		else if (mpk_launch_tag_takes_argument(tag))
-			packed_int(g, p, mpk_host_const(g->f, 1)); /* cluster extents */
+			packed_int(g, p, mpk_host_const(g->f, 1)); /* clusters */
 	}
 }
 

@@ -59,7 +59,8 @@ enum mpk_launch_arg_kind {
 	MPK_ARG_TEMP,
 	MPK_ARG_INT,
 	MPK_ARG_REAL,
-	MPK_ARG_LITERAL
+	MPK_ARG_LITERAL,
+	MPK_ARG_NULL, /* a buffer that is not there */
 };
 
 /* One argument of a kernel. */
@@ -82,7 +83,7 @@ struct mpk_launch_step {
 	size_t module;      /* index of its module in the manifest */
 	const struct mpk_launch_arg *args;
 	size_t arg_count;
-	struct mpk_launch_extent grid[3], block[3], shared;
+	struct mpk_launch_extent grid[3], block[3], cluster[3], shared;
 	const enum mpk_launch_tag *tags;
 	size_t tag_count;
 };

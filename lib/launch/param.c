@@ -37,6 +37,19 @@ static bool is_element(struct mpk_dtype t)
 	return t.code != MPK_DTYPE_HANDLE && (whole || mpk_dtype_is_bool(t));
 }
 
+static enum mpk_code wrong_element(const struct mpk_scan *s, size_t at, struct mpk_span word,
+				   struct mpk_error *err)
+{
+	const char *meant = mpk_dtype_suggest(word);
+	struct mpk_dtype type;
+
+	/* a handle is what kernels take; a parameter of a function is a tensor or a scalar */
+	if (!meant || !mpk_dtype_parse(mpk_span_str(meant), &type) || !is_element(type))
+		return mpk_scan_fail(s, at, err, "'%s' is no element type", MPK_QUOTE(word));
+	return mpk_scan_fail(s, at, err, "'%s' is no element type; did you mean '%s'?",
+			     MPK_QUOTE(word), meant);
+}
+
 static enum mpk_code scan_dtype(struct mpk_scan *s, struct mpk_launch_param *p,
 				struct mpk_error *err)
 {
@@ -50,9 +63,9 @@ static enum mpk_code scan_dtype(struct mpk_scan *s, struct mpk_launch_param *p,
 	} while (word.len && qualifier(p, word));
 	if (!word.len)
 		return mpk_scan_fail(s, at, err, "expected a type such as float32");
-	if (!mpk_dtype_parse(word, &p->dtype) || !is_element(p->dtype))
-		return mpk_scan_fail(s, at, err, "'%s' is no element type", MPK_QUOTE(word));
-	return MPK_OK;
+	if (mpk_dtype_parse(word, &p->dtype) && is_element(p->dtype))
+		return MPK_OK;
+	return wrong_element(s, at, word, err);
 }
 
 static enum mpk_code scan_dims(struct mpk_scan *s, struct mpk_arena *arena,

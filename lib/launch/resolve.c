@@ -4,58 +4,11 @@
  * Everything that can be known without calling is found here, with its position in the manifest,
  * so that generated code checks only what depends on the arguments.
  */
-#include "launch/launch.h"
-
-#include <stdio.h>
 #include <string.h>
 
 #include "base/num.h"
-#include "base/strmap.h"
+#include "launch/resolve.h"
 #include "text/escape.h"
-
-/* What is being resolved; findings go to the report with the check's name. */
-struct resolve {
-	const struct mpk_manifest *manifest;
-	const struct mpk_manifest_launch *source;
-	struct mpk_arena *arena;
-	struct mpk_report *report;
-	struct mpk_launch *launch;
-	bool nomem;
-};
-
-static void finding(struct resolve *r, struct mpk_error *err)
-{
-	mpk_error_prefix(err, "function '%s': ", r->launch->name);
-	mpk_error_at_file(err, r->manifest->path);
-	mpk_report_add(r->report, MPK_ERROR, "launch-function", err);
-}
-
-#define COMPLAIN(r, position, ...)                                                                 \
-	do {                                                                                       \
-		struct mpk_error complaint_;                                                       \
-		(void)mpk_fail_line(&complaint_, MPK_E_SYNTAX, (position).line, (position).column, \
-				    __VA_ARGS__);                                                  \
-		finding((r), &complaint_);                                                         \
-	} while (0)
-
-static void *array(struct resolve *r, size_t count, size_t size)
-{
-	void *p = mpk_arena_array(r->arena, count ? count : 1, size);
-
-	if (!p)
-		r->nomem = true;
-	return p;
-}
-
-static struct mpk_scan scan_of(const struct mpk_toml_str *m)
-{
-	/* integers of the manifest are kept as text and have no quote before them */
-	bool quoted = m->len == 0 || strspn(m->text, "-0123456789") < m->len;
-
-	return (struct mpk_scan){ .text = mpk_span_of(m->text, m->len),
-				  .line = m->pos.line,
-				  .column = m->pos.column + (quoted ? 1 : 0) };
-}
 
 static bool is_real(struct mpk_dtype t)
 {
@@ -64,64 +17,48 @@ static bool is_real(struct mpk_dtype t)
 
 /* --- parameters and variables ------------------------------------------------------ */
 
-static size_t find_param(const struct mpk_launch_param *params, size_t count, struct mpk_span name)
-{
-	size_t i = 0;
-
-	while (i < count && !mpk_span_equal(params[i].name, name))
-		i++;
-	return i;
-}
-
-static struct mpk_launch_param *parse_list(struct resolve *r, const struct mpk_toml_list *list,
+static struct mpk_launch_param *parse_list(struct mpk_resolve *r, const struct mpk_toml_list *list,
 					   bool temps, size_t *count)
 {
-	struct mpk_launch_param *params = array(r, list->count, sizeof *params);
+	struct mpk_launch_param *params = mpk_resolve_array(r, list->count, sizeof *params);
 	struct mpk_error err;
 
 	*count = 0;
 	for (size_t i = 0; params && i < list->count; i++) {
 		struct mpk_launch_param *p = &params[*count];
 
-		if (mpk_launch_param_parse(&list->items[i], r->arena, p, &err) != MPK_OK)
-			finding(r, &err);
-		else if (find_param(params, *count, p->name) < *count)
-			COMPLAIN(r, p->pos, "'%s' stands twice", MPK_QUOTE(p->name));
-		else if (temps && (!p->is_tensor || p->optional))
-			COMPLAIN(r, p->pos, "a temporary is a tensor: \"%s: float32[n]\"",
-				 MPK_QUOTE(p->name));
-		else
+		if (mpk_launch_param_parse(&list->items[i], r->arena, p, &err) != MPK_OK) {
+			r->incomplete = true;
+			mpk_resolve_finding(r, &err);
+		} else if (mpk_resolve_param(params, *count, p->name) < *count) {
+			MPK_COMPLAIN(r, p->pos, "'%s' stands twice", MPK_QUOTE(p->name));
+		} else if (temps && (!p->is_tensor || p->optional)) {
+			MPK_COMPLAIN(r, p->pos, "a temporary is a tensor: \"%s: float32[n]\"",
+				     MPK_QUOTE(p->name));
+		} else {
 			++*count;
+		}
 	}
 	return params;
-}
-
-static size_t find_var(const struct mpk_launch *l, struct mpk_span name)
-{
-	size_t i = 0;
-
-	while (i < l->var_count && !mpk_span_equal(l->vars[i].name, name))
-		i++;
-	return i;
 }
 
 static void bind(struct mpk_launch *l, struct mpk_launch_var *vars, struct mpk_span name,
 		 size_t param, size_t dim)
 {
-	if (find_var(l, name) < l->var_count)
+	if (mpk_resolve_var(l, name) < l->var_count)
 		return;
 	vars[l->var_count++] = (struct mpk_launch_var){ name, param, dim };
 }
 
 /* Scalars first: they are the plainest source of a value. */
-static void bind_all(struct resolve *r)
+static void bind_all(struct mpk_resolve *r)
 {
 	struct mpk_launch *l = r->launch;
 	size_t most = 0;
 
 	for (size_t i = 0; i < l->param_count; i++)
 		most += l->params[i].rank + 1;
-	struct mpk_launch_var *vars = array(r, most, sizeof *vars);
+	struct mpk_launch_var *vars = mpk_resolve_array(r, most, sizeof *vars);
 	if (!vars)
 		return;
 	l->vars = vars;
@@ -140,36 +77,11 @@ static void bind_all(struct resolve *r)
 	}
 }
 
-/* False when a name in it is unknown (reported). */
-static bool check_names(struct resolve *r, const struct mpk_expr *e, struct mpk_pos pos)
-{
-	struct mpk_span names[64];
-	size_t count = r->launch->var_count < 64 ? r->launch->var_count : 64;
-
-	bool a = !e->a || check_names(r, e->a, pos), b = !e->b || check_names(r, e->b, pos);
-
-	if (e->op != MPK_EXPR_NAME || find_var(r->launch, e->name) < r->launch->var_count)
-		return a && b;
-	for (size_t i = 0; i < count; i++)
-		names[i] = r->launch->vars[i].name;
-
-	size_t near = mpk_closest(e->name, names, count);
-	if (near < count)
-		COMPLAIN(r, pos, "unknown name '%s'; did you mean '%s'?", MPK_QUOTE(e->name),
-			 MPK_QUOTE(names[near]));
-	else
-		COMPLAIN(
-			r, pos,
-			"'%s' is neither an integer parameter nor a dimension of a parameter that is always there",
-			MPK_QUOTE(e->name));
-	return false;
-}
-
-static void check_dims(struct resolve *r, const struct mpk_launch_param *params, size_t count)
+static void check_dims(struct mpk_resolve *r, const struct mpk_launch_param *params, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		for (size_t d = 0; d < params[i].rank; d++)
-			(void)check_names(r, params[i].dims[d], params[i].pos);
+			(void)mpk_resolve_names(r, params[i].dims[d], params[i].pos);
 }
 
 /* --- kernels ----------------------------------------------------------------------- */
@@ -185,38 +97,8 @@ static const struct {
 	{ "hsaco", MPK_DL_ROCM, true },
 };
 
-static const struct mpk_manifest_function *
-find_kernel(struct resolve *r, const struct mpk_toml_str *name, struct mpk_launch_step *step)
-{
-	struct mpk_span text = mpk_span_of(name->text, name->len);
-	const char *dot = memchr(name->text, '.', name->len);
-	struct mpk_span id = mpk_span_of(text.data, dot ? (size_t)(dot - name->text) : 0);
-	struct mpk_span key = dot ? mpk_span_of(dot + 1, text.len - id.len - 1) : text;
-
-	for (size_t m = 0; dot && m < r->manifest->module_count; m++) {
-		const struct mpk_manifest_module *module = &r->manifest->modules[m];
-
-		if (!mpk_span_equal(id, mpk_span_of(module->id.text, module->id.len)))
-			continue;
-		for (size_t k = 0; k < module->function_count; k++) {
-			const struct mpk_toml_str *n = &module->functions[k].name;
-
-			if (mpk_span_equal(key, mpk_span_of(n->text, n->len))) {
-				step->module = m;
-				step->kernel = n->text;
-				return &module->functions[k];
-			}
-		}
-		COMPLAIN(r, name->pos, "module '%s' lists no kernel '%s'", MPK_QUOTE(id),
-			 MPK_QUOTE(key));
-		return NULL;
-	}
-	COMPLAIN(r, name->pos, "'%s' names no kernel; it is written MODULE.KERNEL",
-		 MPK_QUOTE(text));
-	return NULL;
-}
-
-static void set_device(struct resolve *r, const struct mpk_launch_step *step, struct mpk_pos pos)
+static void set_device(struct mpk_resolve *r, const struct mpk_launch_step *step,
+		       struct mpk_pos pos)
 {
 	const struct mpk_toml_str *kind = &r->manifest->modules[step->module].kind;
 	struct mpk_launch *l = r->launch;
@@ -225,20 +107,20 @@ static void set_device(struct resolve *r, const struct mpk_launch_step *step, st
 		if (strcmp(kind->text, devices[i].kind) != 0)
 			continue;
 		if (l->device_type && l->device_type != devices[i].device_type)
-			COMPLAIN(r, pos, "its steps need different devices");
+			MPK_COMPLAIN(r, pos, "its steps need different devices");
 		l->device_type = devices[i].device_type;
 		l->plain_pointers = devices[i].plain_pointers;
 		return;
 	}
-	COMPLAIN(r, pos, "modules of kind '%s' cannot be launched", kind->text);
+	MPK_COMPLAIN(r, pos, "modules of kind '%s' cannot be launched", kind->text);
 }
 
 /* An argument that is the bare name of a parameter or temporary; false otherwise. */
-static bool named_arg(struct resolve *r, struct mpk_launch_arg *a, struct mpk_span name)
+static bool named_arg(struct mpk_resolve *r, struct mpk_launch_arg *a, struct mpk_span name)
 {
 	const struct mpk_launch *l = r->launch;
-	size_t i = find_param(l->params, l->param_count, name);
-	size_t t = find_param(l->temps, l->temp_count, name);
+	size_t i = mpk_resolve_param(l->params, l->param_count, name);
+	size_t t = mpk_resolve_param(l->temps, l->temp_count, name);
 
 	if (i < l->param_count && l->params[i].is_tensor) {
 		a->kind = MPK_ARG_PARAM;
@@ -255,34 +137,47 @@ static bool named_arg(struct resolve *r, struct mpk_launch_arg *a, struct mpk_sp
 	return true;
 }
 
-static void check_arg_type(struct resolve *r, const struct mpk_launch_arg *a, struct mpk_pos pos,
-			   const char *kernel)
+static void check_arg_type(struct mpk_resolve *r, const struct mpk_launch_arg *a,
+			   struct mpk_pos pos, const char *kernel)
 {
 	char want[MPK_DTYPE_TEXT];
 	bool handle = a->dtype.code == MPK_DTYPE_HANDLE;
-	bool tensor = a->kind == MPK_ARG_PARAM || a->kind == MPK_ARG_TEMP;
+	bool tensor =
+		a->kind == MPK_ARG_PARAM || a->kind == MPK_ARG_TEMP || a->kind == MPK_ARG_NULL;
 	bool real = a->kind == MPK_ARG_REAL || a->kind == MPK_ARG_LITERAL;
 
 	if (tensor == handle && real == (!handle && is_real(a->dtype)))
 		return;
 	if (a->kind == MPK_ARG_INT && is_real(a->dtype))
 		return; /* an integer is a fine real number */
-	COMPLAIN(r, pos, "'%s' is a%s, but kernel '%s' takes %s there", MPK_QUOTE(a->text),
-		 tensor ? " tensor"
-		 : real ? " real number"
-			: "n integer",
-		 kernel, handle ? "a buffer" : mpk_dtype_print(a->dtype, want));
+	MPK_COMPLAIN(r, pos, "'%s' is a%s, but kernel '%s' takes %s there", MPK_QUOTE(a->text),
+		     a->kind == MPK_ARG_NULL ? " null pointer"
+		     : tensor                ? " tensor"
+		     : real                  ? " real number"
+					     : "n integer",
+		     kernel, handle ? "a buffer" : mpk_dtype_print(a->dtype, want));
+}
+
+/* A handle without a tensor: scratch memory that a kernel takes and does not use. */
+static bool is_null(const struct mpk_launch_arg *a)
+{
+	return mpk_span_is(a->text, "none") ||
+	       (a->dtype.code == MPK_DTYPE_HANDLE && mpk_span_is(a->text, "0"));
 }
 
 /* False when it cannot be told what the argument is (reported). */
-static bool resolve_arg(struct resolve *r, const struct mpk_toml_str *text,
+static bool resolve_arg(struct mpk_resolve *r, const struct mpk_toml_str *text,
 			struct mpk_launch_arg *a)
 {
-	struct mpk_scan s = scan_of(text);
+	struct mpk_scan s = mpk_resolve_scan(text);
 	struct mpk_error err;
 	struct mpk_span name = mpk_scan_name(&s);
 
 	a->text = s.text;
+	if (is_null(a)) {
+		a->kind = MPK_ARG_NULL;
+		return true;
+	}
 	if (name.len && !mpk_scan_space(&s) && named_arg(r, a, name))
 		return true;
 	if (memchr(text->text, '.', text->len) && mpk_parse_f64(s.text, &a->literal)) {
@@ -292,31 +187,31 @@ static bool resolve_arg(struct resolve *r, const struct mpk_toml_str *text,
 	s.at = 0;
 	a->kind = MPK_ARG_INT;
 	if (mpk_expr_scan(&s, r->arena, &a->expr, &err) != MPK_OK)
-		finding(r, &err);
+		mpk_resolve_finding(r, &err);
 	else if (mpk_scan_space(&s))
-		COMPLAIN(r, text->pos, "'%s' is no expression", MPK_QUOTE(s.text));
+		MPK_COMPLAIN(r, text->pos, "'%s' is no expression", MPK_QUOTE(s.text));
 	else
-		return check_names(r, a->expr, text->pos);
+		return mpk_resolve_names(r, a->expr, text->pos);
 	return false;
 }
 
-static void resolve_args(struct resolve *r, const struct mpk_manifest_step *m,
+static void resolve_args(struct mpk_resolve *r, const struct mpk_manifest_step *m,
 			 const struct mpk_manifest_function *kernel, struct mpk_launch_step *step)
 {
-	struct mpk_launch_arg *args = array(r, m->args.count, sizeof *args);
+	struct mpk_launch_arg *args = mpk_resolve_array(r, m->args.count, sizeof *args);
 
 	if (!args)
 		return;
 	step->args = args;
 	step->arg_count = m->args.count;
 	if (m->args.count != kernel->arg_count) {
-		COMPLAIN(r, m->args.present ? m->args.pos : m->pos,
-			 "kernel '%s' takes %zu argument%s, %zu given", step->kernel,
-			 kernel->arg_count, kernel->arg_count == 1 ? "" : "s", m->args.count);
+		MPK_COMPLAIN(r, m->args.present ? m->args.pos : m->pos,
+			     "kernel '%s' takes %zu argument%s, %zu given", step->kernel,
+			     kernel->arg_count, kernel->arg_count == 1 ? "" : "s", m->args.count);
 		return;
 	}
 	if (m->args.count > MPK_LAUNCH_ARGS_MAX) {
-		COMPLAIN(r, m->args.pos, "more than %d arguments", MPK_LAUNCH_ARGS_MAX);
+		MPK_COMPLAIN(r, m->args.pos, "more than %d arguments", MPK_LAUNCH_ARGS_MAX);
 		return;
 	}
 	for (size_t i = 0; i < m->args.count; i++) {
@@ -326,125 +221,39 @@ static void resolve_args(struct resolve *r, const struct mpk_manifest_step *m,
 	}
 }
 
-/* --- extents ------------------------------------------------------------------------ */
-
-static void resolve_extent(struct resolve *r, const struct mpk_toml_str *text,
-			   struct mpk_launch_extent *out)
-{
-	struct mpk_scan s = scan_of(text);
-	struct mpk_error err;
-
-	out->text = s.text;
-	if (mpk_expr_scan(&s, r->arena, &out->expr, &err) != MPK_OK)
-		finding(r, &err);
-	else if (mpk_scan_space(&s))
-		COMPLAIN(r, text->pos, "'%s' is no expression", MPK_QUOTE(s.text));
-	else
-		(void)check_names(r, out->expr, text->pos);
-}
-
-static void resolve_extents(struct resolve *r, const struct mpk_toml_list *list, const char *what,
-			    struct mpk_launch_extent out[3])
-{
-	if (list->count > 3) {
-		COMPLAIN(r, list->pos, "%s has more than three extents", what);
-		return;
-	}
-	int64_t least = strcmp(what, "block") == 0, value;
-
-	for (size_t i = 0; i < list->count; i++) {
-		resolve_extent(r, &list->items[i], &out[i]);
-		if (out[i].expr && mpk_expr_constant(out[i].expr, &value) && value < least)
-			COMPLAIN(r, list->items[i].pos, "a %s extent is at least %d, not %lld",
-				 what, (int)least, (long long)value);
-	}
-}
-
-static bool has_tag(const struct mpk_launch_step *step, enum mpk_launch_tag tag)
-{
-	for (size_t i = 0; i < step->tag_count; i++)
-		if (step->tags[i] == tag)
-			return true;
-	return false;
-}
-
-/* Every extent that is given must have a tag that carries it, else it would be lost. */
-static void check_tags(struct resolve *r, const struct mpk_manifest_step *m,
-		       const struct mpk_launch_step *step)
-{
-	static const char axes[] = "xyz";
-
-	for (unsigned i = 0; i < 3; i++) {
-		int64_t one;
-		bool grid_one = !step->grid[i].expr ||
-				(mpk_expr_constant(step->grid[i].expr, &one) && one == 1);
-		bool block_one = !step->block[i].expr ||
-				 (mpk_expr_constant(step->block[i].expr, &one) && one == 1);
-
-		if (!grid_one && !has_tag(step, (enum mpk_launch_tag)(MPK_TAG_GRID_X + i)))
-			COMPLAIN(r, m->grid.pos,
-				 "kernel '%s' has no launch tag blockIdx.%c for its grid",
-				 step->kernel, axes[i]);
-		if (!block_one && !has_tag(step, (enum mpk_launch_tag)(MPK_TAG_BLOCK_X + i)))
-			COMPLAIN(r, m->block.pos,
-				 "kernel '%s' has no launch tag threadIdx.%c for its block",
-				 step->kernel, axes[i]);
-	}
-	if (m->shared.text && !has_tag(step, MPK_TAG_DYN_SHARED))
-		COMPLAIN(r, m->shared.pos,
-			 "kernel '%s' has no launch tag for dynamic shared memory", step->kernel);
-}
-
-static void resolve_tags(struct resolve *r, const struct mpk_manifest_function *kernel,
-			 struct mpk_launch_step *step)
-{
-	enum mpk_launch_tag *tags = array(r, kernel->launch.count, sizeof *tags);
-
-	for (size_t i = 0; tags && i < kernel->launch.count; i++) {
-		const struct mpk_toml_str *t = &kernel->launch.items[i];
-
-		tags[i] = mpk_launch_tag_parse(mpk_span_of(t->text, t->len));
-	}
-	step->tags = tags;
-	step->tag_count = tags ? kernel->launch.count : 0;
-}
-
-static void resolve_step(struct resolve *r, const struct mpk_manifest_step *m,
+static void resolve_step(struct mpk_resolve *r, const struct mpk_manifest_step *m,
 			 struct mpk_launch_step *step)
 {
 	const struct mpk_manifest_function *kernel;
 
 	if (!m->kernel.text) {
-		COMPLAIN(r, m->pos, "no kernel is given");
+		MPK_COMPLAIN(r, m->pos, "no kernel is given");
 		return;
 	}
-	kernel = find_kernel(r, &m->kernel, step);
+	kernel = mpk_resolve_kernel(r, &m->kernel, step);
 	if (!kernel)
 		return;
 	set_device(r, step, m->kernel.pos);
-	resolve_tags(r, kernel, step);
 	resolve_args(r, m, kernel, step);
-	resolve_extents(r, &m->grid, "grid", step->grid);
-	resolve_extents(r, &m->block, "block", step->block);
-	if (m->shared.text)
-		resolve_extent(r, &m->shared, &step->shared);
-	check_tags(r, m, step);
+	mpk_resolve_extents(r, m, kernel, step);
 }
 
-static void check_anchor(struct resolve *r)
+static void check_anchor(struct mpk_resolve *r)
 {
 	for (size_t i = 0; i < r->launch->param_count; i++)
 		if (r->launch->params[i].is_tensor && !r->launch->params[i].optional)
 			return;
-	COMPLAIN(r, r->source->pos,
-		 "it needs one tensor parameter that is not optional, which tells the device");
+	if (r->incomplete || r->manifest->standalone)
+		return;
+	MPK_COMPLAIN(r, r->source->pos,
+		     "it needs one tensor parameter that is not optional, which tells the device");
 }
 
-static void resolve_one(struct resolve *r)
+static void resolve_one(struct mpk_resolve *r)
 {
 	const struct mpk_manifest_launch *m = r->source;
 	struct mpk_launch *l = r->launch;
-	struct mpk_launch_step *steps = array(r, m->step_count, sizeof *steps);
+	struct mpk_launch_step *steps = mpk_resolve_array(r, m->step_count, sizeof *steps);
 
 	l->name = m->name.text ? m->name.text : "?";
 	l->gen = r->manifest->gen;
@@ -453,9 +262,9 @@ static void resolve_one(struct resolve *r)
 	if (r->nomem || !steps)
 		return;
 	for (size_t i = 0; i < l->temp_count; i++)
-		if (find_param(l->params, l->param_count, l->temps[i].name) < l->param_count)
-			COMPLAIN(r, l->temps[i].pos, "'%s' is a parameter already",
-				 MPK_QUOTE(l->temps[i].name));
+		if (mpk_resolve_param(l->params, l->param_count, l->temps[i].name) < l->param_count)
+			MPK_COMPLAIN(r, l->temps[i].pos, "'%s' is a parameter already",
+				     MPK_QUOTE(l->temps[i].name));
 	bind_all(r);
 	check_dims(r, l->params, l->param_count);
 	check_dims(r, l->temps, l->temp_count);
@@ -476,11 +285,11 @@ enum mpk_code mpk_launch_resolve(const struct mpk_manifest *manifest, struct mpk
 
 	MPK_TRY_ALLOC(launches, err);
 	for (size_t i = 0; i < manifest->launch_count; i++) {
-		struct resolve r = { .manifest = manifest,
-				     .source = &manifest->launches[i],
-				     .arena = arena,
-				     .report = report,
-				     .launch = &launches[i] };
+		struct mpk_resolve r = { .manifest = manifest,
+					 .source = &manifest->launches[i],
+					 .arena = arena,
+					 .report = report,
+					 .launch = &launches[i] };
 
 		resolve_one(&r);
 		if (r.nomem)

@@ -56,6 +56,14 @@ static size_t value_tags(const struct mpk_standalone_kernel *k)
 	return n;
 }
 
+static int has_tag(const struct mpk_standalone_kernel *k, enum mpk_launch_tag tag)
+{
+	for (size_t t = 0; t < k->tag_count; t++)
+		if (k->tags[t] == tag)
+			return 1;
+	return 0;
+}
+
 enum mpk_code mpk_standalone_print(const struct mpk_standalone_kernel *kernels, size_t count,
 				   int32_t device_type, enum mpk_generation gen,
 				   struct mpk_strbuf *out, struct mpk_error *err)
@@ -75,10 +83,12 @@ enum mpk_code mpk_standalone_print(const struct mpk_standalone_kernel *kernels, 
 	for (size_t i = 0; i < count; i++)
 		mpk_strbuf_printf(out,
 				  "\t{ \"%s\", \"%s\", %s + %" PRIu64 ", %" PRIu64
-				  ", types_%zu, %zu, tags_%zu, %zu },\n",
+				  ", types_%zu, %zu, tags_%zu, %zu, %d, %d },\n",
 				  kernels[i].name, kernels[i].format, symbol, kernels[i].offset,
 				  kernels[i].size, i, kernels[i].arg_count, i,
-				  value_tags(&kernels[i]));
+				  value_tags(&kernels[i]),
+				  has_tag(&kernels[i], MPK_TAG_PROGRAMMATIC),
+				  has_tag(&kernels[i], MPK_TAG_COOPERATIVE));
 	mpk_strbuf_printf(out,
 			  "};\nconst unsigned mpk_sa_kernel_count = %zu;\n"
 			  "const int mpk_sa_device_type = %" PRId32 ";\n",

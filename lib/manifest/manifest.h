@@ -52,7 +52,10 @@ struct mpk_manifest_module { /* [[module]] */
 struct mpk_manifest_step {                      /* one kernel launch of a launch function */
 	struct mpk_toml_str kernel;             /* "module.kernel" */
 	struct mpk_toml_list args, grid, block; /* TOML integers are kept as decimal text */
+	struct mpk_toml_list cluster;           /* CUDA: blocks of a cluster */
 	struct mpk_toml_str shared;             /* bytes of dynamic shared memory, an expression */
+	bool cooperative;                       /* CUDA: all blocks at once, grid-wide barriers */
+	bool pdl;                               /* CUDA: programmatic dependent launch */
 	struct mpk_pos pos;
 };
 

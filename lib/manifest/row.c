@@ -11,7 +11,7 @@
 #include "manifest/schema.h"
 #include "text/escape.h"
 
-enum { NAMES_MAX = 64 };
+enum { NAMES_MAX = 128 };
 
 /* What [package] said, which comes before all that needs it. */
 static const struct mpk_manifest *package_of(const struct mpk_toml_reader *r)
@@ -166,11 +166,6 @@ static void check_device(struct mpk_toml_reader *r, const struct mpk_manifest_mo
 		mpk_toml_read_error(r, m->pos, "missing-key",
 				    "[[module]] of kind '%s' needs 'data' (or 'payload')",
 				    kind->name);
-	if (!m->function_count)
-		mpk_toml_read_error(
-			r, m->pos, "missing-key",
-			"[[module]] of kind '%s' needs [[module.function]]: a code file does not say how its kernels are launched",
-			kind->name);
 }
 
 static void check_extra_keys(struct mpk_toml_reader *r, const struct mpk_manifest_module *m,
@@ -214,11 +209,64 @@ static void check_structured(struct mpk_toml_reader *r, const struct mpk_manifes
 	check_extra_keys(r, m, kind);
 }
 
-static void unknown_kind(struct mpk_toml_reader *r, const struct mpk_manifest_module *m)
+/* What somebody calls a kind who thinks of a file, a language or a maker. */
+static const char *kind_of_word(struct mpk_span word)
+{
+	static const struct {
+		const char *word, *kind;
+	} others[] = {
+		{ "cpu", MPK_KIND_HOST },
+		{ "llvm", MPK_KIND_HOST },
+		{ "c++", MPK_KIND_HOST },
+		{ "cpp", MPK_KIND_HOST },
+		{ "_lib", MPK_KIND_HOST },
+		{ "object", MPK_KIND_HOST },
+		{ "cu", "cuda" },
+		{ "gpu", "cuda" },
+		{ "nvidia", "cuda" },
+		{ "nvptx", "cuda" },
+		{ "nvcc", "cuda" },
+		{ "ocl", "opencl" },
+		{ "clc", "opencl" },
+		{ "spirv", "vulkan" },
+		{ "spv", "vulkan" },
+		{ "amdgpu", "hip" },
+		{ "graph", "GraphExecutorFactory" },
+	};
+	const struct mpk_manifest_kind *kind;
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(others); i++)
+		if (mpk_span_is(word, others[i].word))
+			return others[i].kind;
+	for (size_t i = 0; (kind = mpk_manifest_kind_at(i)); i++)
+		for (size_t k = 0; k < MPK_MANIFEST_KIND_FORMATS && kind->formats[k]; k++)
+			if (mpk_span_is(word, kind->formats[k]))
+				return kind->name;
+	return NULL;
+}
+
+/* The kind that was meant, or NULL. */
+static const char *nearest_kind(struct mpk_span word)
 {
 	struct mpk_span names[NAMES_MAX];
-	char near[MPK_TOML_SUGGEST_BYTES];
-	size_t count = 0;
+	const char *texts[NAMES_MAX];
+	const struct mpk_manifest_kind *m;
+	const struct mpk_kind *k;
+	size_t count = 0, near;
+
+	for (size_t i = 0; count < NAMES_MAX && (m = mpk_manifest_kind_at(i)); i++)
+		texts[count++] = m->name;
+	for (size_t i = 0; count < NAMES_MAX && (k = mpk_kind_at(i)); i++)
+		texts[count++] = k->name;
+	for (size_t i = 0; i < count; i++)
+		names[i] = mpk_span_str(texts[i]);
+	near = mpk_closest(word, names, count);
+	return near < count ? texts[near] : NULL;
+}
+
+static void unknown_kind(struct mpk_toml_reader *r, const struct mpk_manifest_module *m)
+{
+	const char *meant;
 
 	if (mpk_kind_find(mpk_toml_str_span(m->kind))) {
 		mpk_toml_read_error(r, m->kind.pos, "missing-key",
@@ -226,13 +274,17 @@ static void unknown_kind(struct mpk_toml_reader *r, const struct mpk_manifest_mo
 				    QUOTE(m->kind));
 		return;
 	}
-	for (const struct mpk_manifest_kind *k;
-	     count < NAMES_MAX && (k = mpk_manifest_kind_at(count)); count++)
-		names[count] = mpk_span_str(k->name);
-	mpk_toml_read_error(r, m->kind.pos, "kind",
-			    "kind '%s' is not known, so it needs 'payload', its bytes%s",
-			    QUOTE(m->kind),
-			    mpk_toml_suggest(mpk_toml_str_span(m->kind), names, count, near));
+	meant = kind_of_word(mpk_toml_str_span(m->kind));
+	if (!meant)
+		meant = nearest_kind(mpk_toml_str_span(m->kind));
+	if (meant)
+		mpk_toml_read_error(r, m->kind.pos, "kind",
+				    "kind '%s' is not known; did you mean '%s'?", QUOTE(m->kind),
+				    meant);
+	else
+		mpk_toml_read_error(r, m->kind.pos, "kind",
+				    "kind '%s' is not known, so it needs 'payload', its bytes",
+				    QUOTE(m->kind));
 }
 
 /* Keys the containers use for themselves. */
@@ -307,6 +359,20 @@ void mpk_manifest_module_check(struct mpk_toml_reader *r, void *module)
 
 /* --- [[module.function]] --------------------------------------------------------------- */
 
+static void unknown_dtype(struct mpk_toml_reader *r, struct mpk_toml_str name)
+{
+	const char *meant = mpk_dtype_suggest(mpk_toml_str_span(name));
+
+	if (meant)
+		mpk_toml_read_error(r, name.pos, "dtype",
+				    "'%s' is no data type; did you mean '%s'?", QUOTE(name), meant);
+	else
+		mpk_toml_read_error(
+			r, name.pos, "dtype",
+			"'%s' is no data type: handle for a buffer, or float32, int64, uint8, ...",
+			QUOTE(name));
+}
+
 static void read_args(struct mpk_toml_reader *r, struct mpk_manifest_function *f)
 {
 	struct mpk_dtype *args = mpk_arena_array(r->arena, f->arg_names.count, sizeof *args);
@@ -319,10 +385,7 @@ static void read_args(struct mpk_toml_reader *r, struct mpk_manifest_function *f
 		struct mpk_toml_str name = f->arg_names.items[i];
 
 		if (!mpk_dtype_parse(mpk_toml_str_span(name), &args[i]))
-			mpk_toml_read_error(
-				r, name.pos, "dtype",
-				"'%s' is no data type: handle for a buffer, or float32, int64, uint8, ...",
-				QUOTE(name));
+			unknown_dtype(r, name);
 	}
 	f->args = args;
 	f->arg_count = f->arg_names.count;

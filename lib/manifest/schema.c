@@ -85,7 +85,10 @@ static const struct mpk_toml_field step_fields[] = {
 	KEY(EXPRS, struct mpk_manifest_step, args, true),
 	KEY(EXPRS, struct mpk_manifest_step, grid, true),
 	KEY(EXPRS, struct mpk_manifest_step, block, true),
+	KEY(EXPRS, struct mpk_manifest_step, cluster, false),
 	KEY(EXPR, struct mpk_manifest_step, shared, false),
+	KEY(BOOL, struct mpk_manifest_step, cooperative, false),
+	KEY(BOOL, struct mpk_manifest_step, pdl, false),
 };
 
 static const struct mpk_toml_schema step_schema = {
@@ -113,15 +116,18 @@ static const struct mpk_toml_field launch_fields[] = {
 	OWN(EXPRS, args),
 	OWN(EXPRS, grid),
 	OWN(EXPRS, block),
+	OWN(EXPRS, cluster),
 	OWN(EXPR, shared),
+	OWN(BOOL, cooperative),
+	OWN(BOOL, pdl),
 	TABLES("steps", struct mpk_manifest_launch_row, launch.steps, launch.step_count,
 	       step_schema),
 };
 
 static struct mpk_pos own_step_pos(const struct mpk_manifest_step *own)
 {
-	const struct mpk_pos positions[] = { own->kernel.pos, own->args.pos, own->grid.pos,
-					     own->block.pos, own->shared.pos };
+	const struct mpk_pos positions[] = { own->kernel.pos, own->args.pos,    own->grid.pos,
+					     own->block.pos,  own->cluster.pos, own->shared.pos };
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(positions); i++)
 		if (positions[i].line)

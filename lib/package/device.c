@@ -18,8 +18,9 @@
 /* One module on its way. */
 struct device {
 	struct mpk_loader *l;
-	const struct mpk_manifest_module *m;
+	struct mpk_manifest_module *m;
 	const struct mpk_manifest_kind *kind;
+	const struct mpk_file *shared; /* the module's data; NULL: it has none that is valid */
 	const char *format;            /* NULL: not known yet, or none fits */
 	const struct mpk_file **files; /* of each kernel; all the same when the module has one */
 	enum mpk_kernels_layout layout;
@@ -49,10 +50,34 @@ static struct mpk_toml_str data_of(const struct device *d, size_t i)
 
 /* --- files ------------------------------------------------------------------------------- */
 
+enum { HINT_BYTES = 160 };
+
+/* ": this is PTX text; kind = \"cuda\"?", or format where the kind has it; otherwise, when it cannot
+ * be told, what the caller says. */
+static const char *what_it_is(const struct device *d, struct mpk_span bytes, const char *otherwise,
+			      char out[HINT_BYTES])
+{
+	const struct mpk_code_format *f = mpk_code_format_of(bytes);
+	bool known = f != &mpk_format_unknown && f != &mpk_format_text;
+	const char *label = mpk_code_format_label(mpk_span_str(d->kind->key), f);
+	const char *word = label ? label : f->claims[0].kind;
+
+	if (!known)
+		(void)snprintf(out, HINT_BYTES, "%s", otherwise);
+	else
+		(void)snprintf(out, HINT_BYTES, ": this is %s%s%s%s", f->name,
+			       !word   ? ""
+			       : label ? "; format = \""
+				       : "; kind = \"",
+			       word ? word : "", word ? "\"?" : "");
+	return out;
+}
+
 /* The format is one for the whole module: as the manifest says, else as the first file is. */
 static void check_format(struct device *d, struct mpk_toml_str name, const struct mpk_file *f)
 {
 	struct mpk_span kind = mpk_span_str(d->kind->key), format;
+	char hint[HINT_BYTES];
 
 	if (!d->format)
 		d->format =
@@ -66,12 +91,13 @@ static void check_format(struct device *d, struct mpk_toml_str name, const struc
 				 QUOTE(name));
 	} else if (!d->format) {
 		mpk_loader_error(d->l, name.pos, MPK_E_CORRUPT, "payload-format",
-				 "'%s' is in no format of kind '%s': say 'format' if it is",
-				 QUOTE(name), d->kind->name);
+				 "'%s' is in no format of kind '%s'%s", QUOTE(name), d->kind->name,
+				 what_it_is(d, f->map.bytes, ": say 'format' if it is", hint));
 	} else if (!mpk_code_format_fits(kind, format, mpk_code_format_of(f->map.bytes))) {
 		mpk_loader_error(d->l, name.pos, MPK_E_CORRUPT, "payload-format",
-				 "'%s' is not %s (format '%s')", QUOTE(name),
-				 mpk_code_format_claimed(kind, format)->name, d->format);
+				 "'%s' is not %s (format '%s')%s", QUOTE(name),
+				 mpk_code_format_claimed(kind, format)->name, d->format,
+				 what_it_is(d, f->map.bytes, "", hint));
 	} else {
 		return;
 	}
@@ -89,23 +115,32 @@ static const struct mpk_file *open_checked(struct device *d, struct mpk_toml_str
 	return f;
 }
 
+/* The module's own file, and the table that it completes. */
+static bool open_data(struct device *d)
+{
+	if (d->m->data.text)
+		d->shared = open_checked(d, d->m->data);
+	if (d->shared && d->valid)
+		mpk_loader_complete_table(d->l, d->m, d->shared);
+	if (!d->m->function_count)
+		mpk_loader_missing_table(d->l, d->m, d->valid ? d->shared : NULL);
+	return d->m->function_count != 0;
+}
+
 static bool open_files(struct device *d)
 {
 	size_t count = d->m->function_count;
-	const struct mpk_file *shared = NULL;
 
 	d->files = mpk_arena_array(d->l->arena, count, sizeof(struct mpk_file *));
 	if (!d->files) {
 		d->l->failed = true;
 		return false;
 	}
-	if (d->m->data.text)
-		shared = open_checked(d, d->m->data);
 	for (size_t i = 0; i < count; i++) {
 		struct mpk_toml_str own = d->m->functions[i].data;
 
 		d->own_files |= own.text != NULL;
-		d->files[i] = own.text ? open_checked(d, own) : shared;
+		d->files[i] = own.text ? open_checked(d, own) : d->shared;
 		d->valid &= d->files[i] != NULL;
 	}
 	return d->valid;
@@ -350,7 +385,7 @@ static void encode(struct device *d, struct mpk_rope *rope)
 		mpk_kernels_write(&k, rope);
 }
 
-void mpk_loader_put_device(struct mpk_loader *l, const struct mpk_manifest_module *m,
+void mpk_loader_put_device(struct mpk_loader *l, struct mpk_manifest_module *m,
 			   struct mpk_rope *rope)
 {
 	struct device d = { .l = l,
@@ -359,7 +394,7 @@ void mpk_loader_put_device(struct mpk_loader *l, const struct mpk_manifest_modul
 			    .valid = true };
 
 	d.layout = layout_of(d.kind->key, l->manifest->gen);
-	if (!open_files(&d))
+	if (!open_data(&d) || !open_files(&d))
 		return;
 	check_kernels(&d);
 	if (d.valid && d.format) /* without files, which the manifest refuses, there is none */

@@ -50,11 +50,23 @@ void mpk_loader_error(struct mpk_loader *l, struct mpk_pos pos, enum mpk_code co
 
 /* mpk_loader_put_device - the payload of a device module from its code files and kernel table
  * mpk_loader_put_executor - the payload of a GraphExecutorFactory or AotExecutorFactory
- * Append to rope; problems become findings. */
-void mpk_loader_put_device(struct mpk_loader *l, const struct mpk_manifest_module *m,
+ * Append to rope; problems become findings. A device module's table gets the rows that launch
+ * functions tell. */
+void mpk_loader_put_device(struct mpk_loader *l, struct mpk_manifest_module *m,
 			   struct mpk_rope *rope);
 void mpk_loader_put_executor(struct mpk_loader *l, const struct mpk_manifest_module *m,
 			     struct mpk_rope *rope);
+
+/* mpk_loader_complete_table - add a row for each kernel of the module that a launch function names
+ * and the table does not, when the code has it and says which parameters it takes
+ * @data    the module's code */
+void mpk_loader_complete_table(struct mpk_loader *l, struct mpk_manifest_module *m,
+			       const struct mpk_file *data);
+
+/* mpk_loader_missing_table - report a table without rows, with rows to fill in
+ * @data    the module's code, or NULL */
+void mpk_loader_missing_table(struct mpk_loader *l, const struct mpk_manifest_module *m,
+			      const struct mpk_file *data);
 
 /* mpk_loader_dedup - let the importers of modules with equal kind, bytes and imports import
  * the first of them, so that the others are left out

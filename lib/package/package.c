@@ -43,8 +43,7 @@ static void look_for_payload(struct mpk_loader *l, const struct mpk_manifest_mod
 
 /* --- one module ---------------------------------------------------------------------------- */
 
-static void load_payload(struct mpk_loader *l, const struct mpk_manifest_module *m,
-			 struct mpk_rope *rope)
+static void load_payload(struct mpk_loader *l, struct mpk_manifest_module *m, struct mpk_rope *rope)
 {
 	const struct mpk_manifest_kind *kind = mpk_manifest_kind_find(mpk_toml_str_span(m->kind));
 
@@ -60,7 +59,20 @@ static void load_payload(struct mpk_loader *l, const struct mpk_manifest_module 
 	}
 }
 
-static struct mpk_module *load_modules(struct mpk_loader *l)
+/* The modules again, in memory that tables may grow in. */
+static struct mpk_manifest_module *own_modules(struct mpk_loader *l, struct mpk_manifest *manifest)
+{
+	size_t count = manifest->module_count;
+	struct mpk_manifest_module *own = mpk_arena_array(l->arena, count, sizeof *own);
+
+	if (own && count)
+		memcpy(own, manifest->modules, count * sizeof *own);
+	if (own)
+		manifest->modules = own;
+	return own;
+}
+
+static struct mpk_module *load_modules(struct mpk_loader *l, struct mpk_manifest_module *own)
 {
 	size_t count = l->manifest->module_count;
 	/* one more: launch functions may bring a host module of their own */
@@ -70,7 +82,7 @@ static struct mpk_module *load_modules(struct mpk_loader *l)
 	if (!modules || !ropes)
 		return NULL;
 	for (size_t i = 0; i < count; i++) {
-		const struct mpk_manifest_module *m = &l->manifest->modules[i];
+		struct mpk_manifest_module *m = &own[i];
 
 		ropes[i] = mpk_rope_of(l->arena);
 		if (!m->is_host && m->valid)
@@ -146,7 +158,8 @@ static enum mpk_code build(struct mpk_loader *l, struct mpk_package *out, struct
 	const struct mpk_manifest *manifest = l->manifest;
 	size_t count = manifest->module_count, root = manifest->root_index;
 	bool *unreached = mpk_arena_array(l->arena, count + 1, sizeof *unreached);
-	struct mpk_module *modules = load_modules(l);
+	struct mpk_manifest_module *own = own_modules(l, &out->manifest);
+	struct mpk_module *modules = own ? load_modules(l, own) : NULL;
 
 	MPK_TRY_ALLOC(modules && unreached, err);
 	out->launches = mpk_loader_launches(l, modules, &count, &root);

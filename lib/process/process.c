@@ -16,14 +16,16 @@
 #include "process/child.h"
 #include "process/fork.h"
 #include "process/orphans.h"
+#include "text/escape.h"
 
-static const int64_t NANO = 1000000000;
+static const int64_t NANO = 1000000000, TICK = 100000000;
 
 /* A child that runs. */
 struct running {
 	pid_t pid; /* 0: this slot is free */
 	size_t index;
 	struct mpk_process_self *self;
+	int64_t limit; /* nanoseconds of the monotonic clock; 0: none */
 };
 
 struct run {
@@ -38,6 +40,15 @@ struct run {
 	struct sigaction on_child;     /* likewise, of SIGCHLD */
 	int subreaper;                 /* likewise */
 };
+
+static volatile sig_atomic_t stopped;
+
+/* Whoever waits for children waits for this signal. */
+void mpk_process_stop(void)
+{
+	stopped = 1;
+	(void)kill(getpid(), SIGCHLD);
+}
 
 bool mpk_process_succeeded(const struct mpk_process_end *end)
 {
@@ -56,6 +67,11 @@ static struct running *free_slot(const struct run *r)
 	return slot;
 }
 
+static int64_t after(double seconds)
+{
+	return seconds > 0 ? mpk_process_clock() + (int64_t)(seconds * (double)NANO) : 0;
+}
+
 static enum mpk_code start(struct run *r, size_t index, struct mpk_error *err)
 {
 	const struct mpk_process *p = &r->list[index];
@@ -65,8 +81,8 @@ static enum mpk_code start(struct run *r, size_t index, struct mpk_error *err)
 
 	if (self == MAP_FAILED)
 		return mpk_fail_nomem(err);
-	if (p->timeout > 0)
-		self->deadline = mpk_process_clock() + (int64_t)(p->timeout * (double)NANO);
+	self->deadline = after(p->timeout);
+	int64_t limit = after(p->limit);
 	pid_t pid = mpk_fork(&r->mask);
 	if (pid == 0)
 		mpk_process_child_main(p, self, parent);
@@ -78,24 +94,12 @@ static enum mpk_code start(struct run *r, size_t index, struct mpk_error *err)
 	}
 	if (p->contained)
 		(void)setpgid(pid, pid); /* it does so, too: whoever comes first */
-	*free_slot(r) = (struct running){ pid, index, self };
+	*free_slot(r) = (struct running){ pid, index, self, limit };
 	r->busy++;
 	return MPK_OK;
 }
 
 /* --- ending ---------------------------------------------------------------------- */
-
-/* What the child left in the page may be damaged. */
-static void take_error(const struct mpk_process_self *self, struct mpk_error *out)
-{
-	*out = self->error;
-	out->text[sizeof out->text - 1] = '\0';
-	out->at.file[sizeof out->at.file - 1] = '\0';
-	out->at.space[sizeof out->at.space - 1] = '\0';
-	out->at.path[sizeof out->at.path - 1] = '\0';
-	if ((unsigned)out->code >= MPK_CODE_COUNT)
-		out->code = MPK_E_INTERNAL;
-}
 
 static void judge(const struct mpk_process *p, const struct mpk_process_self *self, int status,
 		  bool late, struct mpk_process_end *end)
@@ -111,7 +115,7 @@ static void judge(const struct mpk_process *p, const struct mpk_process_self *se
 		end->status = self->exec_errno;
 	} else if (p->run && self->returned) {
 		end->how = MPK_PROCESS_RETURNED;
-		take_error(self, &end->error);
+		mpk_escape_error(&self->error, MPK_E_RAISED, &end->error);
 	} else {
 		end->how = p->run ? MPK_PROCESS_QUIT : MPK_PROCESS_EXITED;
 		end->status = WEXITSTATUS(status);
@@ -146,7 +150,8 @@ static bool has_ended(pid_t pid)
 	       info.si_pid == pid;
 }
 
-/* Takes those that have ended or are late; nanoseconds until the next one is late. */
+/* Takes those that have ended or are late, and lets the others tick; nanoseconds until the next one
+ * is late or ticks. */
 static int64_t look(struct run *r)
 {
 	int64_t sleep = 3600 * NANO;
@@ -161,12 +166,20 @@ static int64_t look(struct run *r)
 			continue;
 		}
 		int64_t deadline = slot->self->deadline;
+
+		if (slot->limit && (!deadline || deadline > slot->limit))
+			deadline = slot->limit;
 		int64_t left = deadline ? deadline - mpk_process_clock() : sleep;
 
-		if (left <= 0)
+		if (left <= 0 || stopped) {
 			finish(r, slot, true);
-		else if (left < sleep)
-			sleep = left;
+			continue;
+		}
+		sleep = left < sleep ? left : sleep;
+		if (!r->list[slot->index].tick)
+			continue;
+		r->list[slot->index].tick(r->list[slot->index].data);
+		sleep = TICK < sleep ? TICK : sleep;
 	}
 	return sleep;
 }

@@ -41,11 +41,15 @@ struct mpk_process {
 	const char *dir;         /* argv: the directory that it begins in; NULL: ours */
 
 	mpk_process_fn *run;
-	void *data; /* for run */
+	void *data; /* for run, and for tick */
+	/* called in this process every tenth of a second while the child runs; NULL: never */
+	void (*tick)(void *data);
 
 	enum mpk_process_output output;
 	int fd;         /* MPK_OUTPUT_FILE; appended to from its current position */
 	double timeout; /* seconds; 0: none */
+	double limit;   /* likewise, which mpk_process_set_timeout does not move, nor a child that
+			 * writes where it should not */
 
 	/* What it may do is unknown: it gets a process group of its own, out of reach of a
 	 * terminal's signals; when it ends, all that it started is killed, even what left the
@@ -81,6 +85,10 @@ struct mpk_process_end {
  *          MPK_E_NOMEM */
 enum mpk_code mpk_process_run(const struct mpk_process *list, size_t count, unsigned parallel,
 			      struct mpk_process_end *ends, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_process_stop - kill the children that run, and those started later: they count as late
+ * For handlers of signals that end this program: async-signal-safe. */
+void mpk_process_stop(void);
 
 /* mpk_process_succeeded - whether it exited with 0 or returned MPK_OK */
 bool mpk_process_succeeded(const struct mpk_process_end *end);

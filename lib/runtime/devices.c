@@ -20,6 +20,7 @@ struct mpk_devices {
 	struct open_device *open;
 	size_t open_count, open_cap;
 	int32_t current[MPK_DEVICE_OPENCL + 1]; /* ordinal, by kind */
+	bool image_arrays;
 };
 
 /* --- life -------------------------------------------------------------------------------- */
@@ -184,6 +185,31 @@ enum mpk_code mpk_devices_default(const struct mpk_tree *tree, struct mpk_dldevi
 		found.type = MPK_DL_CPU;
 	*out = found;
 	return MPK_OK;
+}
+
+void mpk_devices_add_images(struct mpk_devices *devices, const struct mpk_tree *tree)
+{
+	static const char type[] = "image2d_array_t";
+	bool arrays = false;
+
+	for (size_t i = 0; tree && i < tree->count && !arrays; i++) {
+		const struct mpk_node *node = &tree->nodes[i];
+
+		arrays = mpk_span_is(node->kind, "opencl") && node->payload.len &&
+			 memmem(node->payload.data, node->payload.len, type, sizeof type - 1);
+	}
+	(void)pthread_mutex_lock(&devices->lock);
+	devices->image_arrays |= arrays;
+	(void)pthread_mutex_unlock(&devices->lock);
+}
+
+bool mpk_devices_image_arrays(struct mpk_devices *devices)
+{
+	(void)pthread_mutex_lock(&devices->lock);
+	bool arrays = devices->image_arrays;
+
+	(void)pthread_mutex_unlock(&devices->lock);
+	return arrays;
 }
 
 /* --- tensors ------------------------------------------------------------------------------ */

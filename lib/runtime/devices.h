@@ -56,6 +56,13 @@ void mpk_devices_free(struct mpk_devices *devices, struct mpk_dldevice where, vo
 enum mpk_code mpk_devices_default(const struct mpk_tree *tree, struct mpk_dldevice *out,
 				  struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_devices_add_images - note what images the kernels of a tree take: of one layer as compilers
+ * up to TVM 0.22 write them, or arrays, which their source says
+ * mpk_devices_image_arrays - whether a tree that was added takes arrays
+ * @tree    may be NULL */
+void mpk_devices_add_images(struct mpk_devices *devices, const struct mpk_tree *tree);
+bool mpk_devices_image_arrays(struct mpk_devices *devices);
+
 /* mpk_devices_empty - a compact tensor of the same type and shape on a device; its content is not
  * set
  * Returns  MPK_OK, one reference in *out; MPK_E_DEVICE; MPK_E_NOMEM */

@@ -388,6 +388,7 @@ enum mpk_code mpk_kernel_set_create(struct mpk_runtime *runtime, const struct mp
 		free(set);
 		return mpk_fail_nomem(err);
 	}
+	mpk_devices_add_images(mpk_runtime_devices(runtime), tree);
 	*out = set;
 	return MPK_OK;
 }

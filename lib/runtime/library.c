@@ -116,27 +116,38 @@ static void add_loaded(struct names *n, struct mpk_node_module *node)
 			add_name(n, name);
 }
 
-/* What the loaders of all modules have. All were asked for the name that nobody has: those that can be
- * made ready are. Children stand behind their parents in the tree, so one pass meets every one. */
-static void add_all_loaded(struct names *n, const struct mpk_tree *tree, struct mpk_module *root)
+/* Children stand behind their parents in the tree, so one pass meets every one. */
+enum mpk_code mpk_library_modules(struct mpk_library *lib, struct mpk_module ***out, size_t *count,
+				  struct mpk_error *err)
 {
-	struct mpk_node_module **nodes;
+	const struct mpk_tree *tree = lib->host->code.tree;
+	size_t n = tree ? tree->count : 0;
+	struct mpk_module **nodes = calloc(n + 1, sizeof(struct mpk_module *));
 
-	if (!tree || !tree->count)
+	MPK_TRY_ALLOC(nodes, err);
+	if (n)
+		nodes[0] = lib->root;
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; nodes[i] && k < nodes[i]->import_count; k++)
+			nodes[tree->nodes[i].children[k]] = nodes[i]->imports[k];
+	*out = nodes;
+	*count = n;
+	return MPK_OK;
+}
+
+/* What the loaders of all modules have. All were asked for the name that nobody has: those that can be
+ * made ready are. */
+static void add_all_loaded(struct names *n, struct mpk_library *lib)
+{
+	struct mpk_module **modules;
+	size_t count;
+
+	if (mpk_library_modules(lib, &modules, &count, NULL) != MPK_OK)
 		return;
-	nodes = calloc(tree->count, sizeof(struct mpk_node_module *));
-	if (!nodes)
-		return;
-	nodes[0] = (struct mpk_node_module *)root;
-	for (size_t i = 0; i < tree->count; i++) {
-		if (!nodes[i])
-			continue;
-		add_loaded(n, nodes[i]);
-		for (size_t k = 0; k < nodes[i]->base.import_count; k++)
-			nodes[tree->nodes[i].children[k]] =
-				(struct mpk_node_module *)nodes[i]->base.imports[k];
-	}
-	free(nodes);
+	for (size_t i = 0; i < count; i++)
+		if (modules[i])
+			add_loaded(n, (struct mpk_node_module *)modules[i]);
+	free(modules);
 }
 
 static void suggest(struct mpk_library *lib, const char *name, struct mpk_strbuf *text)
@@ -144,7 +155,7 @@ static void suggest(struct mpk_library *lib, const char *name, struct mpk_strbuf
 	MPK_CLEANUP(names_fini) struct names n = { 0 };
 	const struct mpk_host_code *code = &lib->host->code;
 
-	add_all_loaded(&n, code->tree, lib->root);
+	add_all_loaded(&n, lib);
 	for (size_t i = 0; i < code->function_count; i++)
 		add_name(&n, mpk_span_str(code->functions[i].name));
 	if (!n.count)

@@ -33,6 +33,13 @@ void mpk_library_close(struct mpk_library *library);
 /* mpk_library_root - the module that calls from outside start at; borrowed */
 struct mpk_module *mpk_library_root(struct mpk_library *library);
 
+/* mpk_library_modules - the modules of the library's tree, by the index of their node; NULL stands
+ * where nothing leads from the root
+ * @out     to be freed; the modules are borrowed
+ * Returns  MPK_OK, no modules for a library without a blob; MPK_E_NOMEM */
+enum mpk_code mpk_library_modules(struct mpk_library *library, struct mpk_module ***out,
+				  size_t *count, struct mpk_error *err) MPK_MUST_CHECK;
+
 /* mpk_library_find - the function a user named, entry names resolved ("main",
  * "__tvm_main__", a data symbol that names another function)
  * Returns  MPK_OK, one reference in *out; MPK_E_NOTFOUND with "did you mean", also of a model's

@@ -87,14 +87,15 @@ static enum mpk_code check_symbols(const struct mpk_host *host, const char *why,
 
 /* --- the library -------------------------------------------------------------------- */
 
-/* What constructors register belongs to the library whose constructors run. */
+/* What constructors register belongs to the library whose constructors run. All symbols are bound
+ * before they do: a constructor that calls one that nobody has would end the process. */
 static void run_constructors(struct mpk_host *host, const char *path, char *why, size_t size)
 {
 	struct mpk_context context = mpk_host_context(host), before;
 
 	context.loading = host;
 	before = mpk_context_swap(context);
-	host->handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+	host->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!host->handle)
 		(void)snprintf(why, size, "%s", dlerror());
 	(void)mpk_context_swap(before);
@@ -130,6 +131,14 @@ static bool looks_up_directly(const struct mpk_host_code *code)
 	return false;
 }
 
+static bool is_linked(const struct mpk_host_code *code)
+{
+	for (size_t i = 0; i < code->needed_count; i++)
+		if (strcmp(code->needed[i], MPK_TVM_FFI_SONAME) == 0)
+			return true;
+	return false;
+}
+
 static enum mpk_code open_with_real(struct mpk_host *host, struct mpk_error *err)
 {
 	const struct mpk_runtime_options *o = mpk_runtime_options(host->runtime);
@@ -140,9 +149,9 @@ static enum mpk_code open_with_real(struct mpk_host *host, struct mpk_error *err
 			err, MPK_E_LOAD,
 			"it needs " MPK_TVM_FFI_SONAME
 			" and looks its imports up through it; only TVM's own loader can open such a library");
-	/* its own run path may lead to the real one */
-	if (!o->tvm_ffi.explicit_path && open_library(host, NULL) == MPK_OK &&
-	    mpk_tvm_ffi_is_loaded())
+	/* its own run path may lead to the real one, when it was linked with it */
+	if (!o->tvm_ffi.explicit_path && is_linked(&host->code) &&
+	    open_library(host, NULL) == MPK_OK && mpk_tvm_ffi_is_loaded())
 		return mpk_tvm_ffi_open(&(struct mpk_tvm_ffi_search){ 0 }, err);
 	MPK_TRY(mpk_tvm_ffi_open(&o->tvm_ffi, err));
 	return open_library(host, err);

@@ -18,6 +18,7 @@
 #include "runtime/context.h"
 #include "runtime/devices.h"
 #include "runtime/node.h"
+#include "runtime/once.h"
 #include "runtime/parallel.h"
 #include "runtime/tvm_ffi.h"
 #include "runtime/workspace.h"
@@ -110,21 +111,10 @@ static int parallel_barrier(int task, struct mpk_parallel_env *env)
 	return mpk_parallel_barrier(env);
 }
 
-/* Recursive: what runs once may lead to something else that runs once. */
-static pthread_mutex_t once_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-
 static int run_once(void **slot, int (*fn)(void *), void *data, int bytes)
 {
-	int rc = 0;
-
 	(void)bytes;
-	(void)pthread_mutex_lock(&once_lock);
-	if (!*slot) {
-		*slot = (void *)slot; /* any pointer that is not NULL */
-		rc = fn(data);
-	}
-	(void)pthread_mutex_unlock(&once_lock);
-	return rc;
+	return mpk_once_run(slot, fn, data);
 }
 
 static int register_symbol(const char *name, void *address)
@@ -187,30 +177,15 @@ static void ffi_move_raised(void **out)
 
 static int ffi_init_once(void **slot, int (*init)(void **result))
 {
-	void *result = NULL;
-	int rc = 0;
+	int bad_handle, rc = mpk_once_init(slot, init, &bad_handle);
 
-	if (__atomic_load_n(slot, __ATOMIC_ACQUIRE))
-		return 0;
-	(void)pthread_mutex_lock(&once_lock);
-	if (!__atomic_load_n(slot, __ATOMIC_ACQUIRE)) {
-		rc = init(&result);
-		if (rc == 0 && !result)
-			rc = fail_text(MPK_E_RAISED, "an initialiser gave no handle");
-		if (rc == 0)
-			__atomic_store_n(slot, result, __ATOMIC_RELEASE);
-	}
-	(void)pthread_mutex_unlock(&once_lock);
-	return rc;
+	return bad_handle ? fail_text(MPK_E_RAISED, "an initialiser gave no handle") : rc;
 }
 
 static int ffi_deinit_once(void **slot, int (*deinit)(void *handle))
 {
-	void *handle;
+	void *handle = __atomic_exchange_n(slot, NULL, __ATOMIC_ACQ_REL);
 
-	(void)pthread_mutex_lock(&once_lock);
-	handle = __atomic_exchange_n(slot, NULL, __ATOMIC_ACQ_REL);
-	(void)pthread_mutex_unlock(&once_lock);
 	return handle ? deinit(handle) : 0;
 }
 

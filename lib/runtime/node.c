@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/vec.h"
+#include "runtime/devices.h"
 #include "text/escape.h"
 
 static const uint64_t MAGIC = UINT64_C(0x6d706b206e6f6465);
@@ -122,6 +123,7 @@ enum mpk_code mpk_node_modules(struct mpk_host *host, struct mpk_module **root,
 	struct mpk_module **modules = calloc(count, sizeof(struct mpk_module *));
 
 	MPK_TRY_ALLOC(modules, err);
+	mpk_devices_add_images(mpk_runtime_devices(host->runtime), tree);
 	enum mpk_code code = make_all(host, modules, count, err);
 
 	if (code == MPK_OK) {

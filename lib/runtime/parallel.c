@@ -20,6 +20,7 @@
 
 #include "abi/raised.h"
 #include "runtime/context.h"
+#include "runtime/once.h"
 
 enum {
 	SPIN_NS = 50000,
@@ -33,7 +34,8 @@ struct launch {
 	atomic_uint state;
 	mpk_parallel_fn *fn;
 	void *data;
-	struct mpk_context context; /* of the thread that launched */
+	struct mpk_context context;  /* of the thread that launched */
+	const struct mpk_once *once; /* what that thread is inside of */
 	int count;
 	pthread_mutex_t lock; /* of what follows */
 	pthread_cond_t changed;
@@ -208,6 +210,7 @@ static void *work(void *argument)
 	for (;;) {
 		wait_to_be_called(w);
 		(void)mpk_context_swap(w->launch->context);
+		mpk_once_inherit(w->launch->once);
 		run_task(w->launch, w->task);
 		atomic_store_explicit(&w->state, WORKER_IDLE, memory_order_release);
 		(void)pthread_mutex_lock(&idle_lock);
@@ -302,6 +305,7 @@ int mpk_parallel_launch(mpk_parallel_fn *fn, void *data, int count)
 		.fn = fn,
 		.data = data,
 		.context = mpk_context_get(),
+		.once = mpk_once_current(),
 		.count = count,
 	};
 	struct worker *workers;

@@ -12,6 +12,9 @@ struct mpk_runtime {
 	struct mpk_devices *devices;
 	struct mpk_dldevice model_devices[MPK_RUNTIME_DEVICES_MAX];
 	size_t model_device_count;
+	struct mpk_observer *observers;
+	void (*loaded)(void *user, uint64_t bytes);
+	void *loaded_user;
 	const struct mpk_loader **loaders;
 	size_t loader_count, loader_cap;
 	struct mpk_function **globals; /* the latest last */
@@ -98,6 +101,29 @@ const struct mpk_dldevice *mpk_runtime_get_devices(const struct mpk_runtime *run
 {
 	*count = runtime->model_device_count;
 	return runtime->model_devices;
+}
+
+void mpk_runtime_set_observers(struct mpk_runtime *runtime, struct mpk_observer *first)
+{
+	runtime->observers = first;
+}
+
+struct mpk_observer *mpk_runtime_observers(const struct mpk_runtime *runtime)
+{
+	return runtime->observers;
+}
+
+void mpk_runtime_watch_loads(struct mpk_runtime *runtime,
+			     void (*loaded)(void *user, uint64_t bytes), void *user)
+{
+	runtime->loaded = loaded;
+	runtime->loaded_user = user;
+}
+
+void mpk_runtime_loaded(const struct mpk_runtime *runtime, uint64_t bytes)
+{
+	if (runtime->loaded)
+		runtime->loaded(runtime->loaded_user, bytes);
 }
 
 enum mpk_code mpk_runtime_add_loader(struct mpk_runtime *runtime, const struct mpk_loader *loader,

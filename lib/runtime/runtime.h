@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/error.h"
 #include "blob/blob.h"
@@ -16,6 +17,7 @@
 
 struct mpk_devices;
 struct mpk_node_module;
+struct mpk_observer;
 struct mpk_runtime;
 
 /* Where the real libtvm_ffi.so is looked for when a library needs it. */
@@ -106,6 +108,19 @@ enum mpk_code mpk_runtime_set_devices(struct mpk_runtime *runtime,
 /* mpk_runtime_get_devices - those devices, at least one; count in *count; borrowed */
 const struct mpk_dldevice *mpk_runtime_get_devices(const struct mpk_runtime *runtime,
 						   size_t *count);
+
+/* mpk_runtime_set_observers - who is told what models do from the next call on (observer.h)
+ * @first   borrowed with those behind it until others are set; NULL: nobody
+ * mpk_runtime_observers - the first of them, or NULL */
+void mpk_runtime_set_observers(struct mpk_runtime *runtime, struct mpk_observer *first);
+struct mpk_observer *mpk_runtime_observers(const struct mpk_runtime *runtime);
+
+/* mpk_runtime_watch_loads - who is told of content that was loaded: constants of models, parameters
+ * @loaded  receives the bytes of each piece; NULL: nobody
+ * mpk_runtime_loaded - tell of one */
+void mpk_runtime_watch_loads(struct mpk_runtime *runtime,
+			     void (*loaded)(void *user, uint64_t bytes), void *user);
+void mpk_runtime_loaded(const struct mpk_runtime *runtime, uint64_t bytes);
 
 /* mpk_runtime_add_function - a global function by its own name; a reference is taken over
  * Returns  MPK_OK; MPK_E_NOMEM, the reference is dropped */

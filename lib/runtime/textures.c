@@ -14,19 +14,23 @@ static void release_image(struct mpk_storage *storage)
 }
 
 enum mpk_code mpk_texture_storage(struct mpk_devices *devices, struct mpk_dldevice where,
-				  const struct mpk_device_texture *texture,
-				  struct mpk_storage **out, struct mpk_error *err)
+				  const struct mpk_texture_tensor *tensor, struct mpk_storage **out,
+				  struct mpk_error *err)
 {
+	struct mpk_texture_tensor folded = *tensor;
+	struct mpk_device_texture texture;
 	struct mpk_storage *storage;
 	struct mpk_device *device;
 	enum mpk_code code;
 	uint64_t bytes;
 
-	MPK_TRY(mpk_tensor_bytes_of(texture->dtype, texture->shape, texture->ndim, &bytes, err));
+	folded.is_array = mpk_devices_image_arrays(devices);
+	MPK_TRY(mpk_tensor_bytes_of(tensor->dtype, tensor->shape, tensor->ndim, &bytes, err));
+	MPK_TRY(mpk_device_texture_of(&folded, &texture, err));
 	MPK_TRY(mpk_devices_get(devices, where, &device, err));
 	storage = calloc(1, sizeof *storage);
 	MPK_TRY_ALLOC(storage, err);
-	code = mpk_device_alloc_texture(device, texture, &storage->data, err);
+	code = mpk_device_alloc_texture(device, &texture, &storage->data, err);
 	if (code != MPK_OK) {
 		free(storage);
 		return mpk_failed(code);
@@ -40,7 +44,44 @@ enum mpk_code mpk_texture_storage(struct mpk_devices *devices, struct mpk_dldevi
 	return MPK_OK;
 }
 
+enum mpk_code mpk_texture_empty(struct mpk_devices *devices, struct mpk_dldevice where,
+				const struct mpk_texture_tensor *tensor, struct mpk_tensor **out,
+				struct mpk_error *err)
+{
+	struct mpk_storage *storage;
+	enum mpk_code code;
+
+	MPK_TRY(mpk_texture_storage(devices, where, tensor, &storage, err));
+	code = mpk_tensor_view(storage, 0, tensor->dtype, tensor->shape, tensor->ndim, out, err);
+	mpk_storage_drop(storage);
+	return code;
+}
+
+enum mpk_code mpk_texture_send(struct mpk_devices *devices, const struct mpk_tensor *tensor,
+			       const char *scope, struct mpk_dldevice where,
+			       struct mpk_tensor **out, struct mpk_error *err)
+{
+	const struct mpk_dltensor *dl = &tensor->dl;
+	struct mpk_texture_tensor folded = { .scope = mpk_span_str(scope),
+					     .dtype = dl->dtype,
+					     .shape = dl->shape,
+					     .ndim = (size_t)dl->ndim };
+	struct mpk_tensor *sent;
+	enum mpk_code code;
+
+	MPK_TRY(mpk_texture_empty(devices, where, &folded, &sent, err));
+	code = mpk_devices_copy(devices, dl, &sent->dl, tensor->bytes, err);
+	if (code != MPK_OK) {
+		mpk_tensor_drop(sent);
+		return mpk_failed(code);
+	}
+	*out = sent;
+	return MPK_OK;
+}
+
 /* --- for module code ----------------------------------------------------------------------- */
+
+static const char alloc_name[] = "device_api.opencl.alloc_nd";
 
 static enum mpk_code check_kinds(const char *name, const struct mpk_args *args,
 				 const enum mpk_value_kind *kinds, size_t wanted,
@@ -61,32 +102,50 @@ static enum mpk_code get_device(struct mpk_runtime *runtime, const struct mpk_va
 	return mpk_devices_get(mpk_runtime_devices(runtime), where, out, err);
 }
 
+/* The image that the compiler asks for: extents as it has flattened them. */
+static enum mpk_code read_image(const struct mpk_value *v, size_t count,
+				struct mpk_device_texture *out, struct mpk_error *err)
+{
+	bool is_array = count == 8;
+	const int64_t *extents = v[6].opaque;
+	int64_t ndim = v[5].integer, pixel = is_array ? v[7].integer : 0;
+
+	if (!extents || ndim != (is_array ? 3 : 2))
+		return mpk_fail(err, MPK_E_RAISED, "ValueError: %s: %lld extents of an image%s",
+				alloc_name, (long long)ndim, is_array ? " array" : "");
+	if (is_array && pixel != 128 && pixel != 64)
+		return mpk_fail(err, MPK_E_RAISED,
+				"ValueError: %s: a pixel of %lld bits; it has 128 or 64",
+				alloc_name, (long long)pixel);
+	for (int64_t i = 0; i < ndim; i++)
+		if (extents[i] <= 0)
+			return mpk_fail(err, MPK_E_RAISED, "ValueError: %s: extent %lld is %lld",
+					alloc_name, (long long)i, (long long)extents[i]);
+	*out = (struct mpk_device_texture){
+		.channel = { (uint8_t)v[2].integer, (uint8_t)v[3].integer, 1 },
+		.width = (uint64_t)extents[0],
+		.height = (uint64_t)extents[1],
+		.layers = is_array ? (uint64_t)extents[2] : 0,
+	};
+	if (is_array)
+		out->channel = (struct mpk_dtype){ MPK_DTYPE_FLOAT, (uint8_t)(pixel / 4), 1 };
+	return MPK_OK;
+}
+
 enum mpk_code mpk_texture_alloc(struct mpk_runtime *runtime, const struct mpk_args *args,
 				struct mpk_value *result, struct mpk_error *err)
 {
 	static const enum mpk_value_kind kinds[] = {
 		MPK_VALUE_INT, MPK_VALUE_INT, MPK_VALUE_INT,    MPK_VALUE_INT,
-		MPK_VALUE_STR, MPK_VALUE_INT, MPK_VALUE_OPAQUE,
+		MPK_VALUE_STR, MPK_VALUE_INT, MPK_VALUE_OPAQUE, MPK_VALUE_INT,
 	};
-	static const char name[] = "device_api.opencl.alloc_nd";
-	const struct mpk_value *v = args->values;
+	struct mpk_device_texture texture;
 	struct mpk_device *device;
 	void *data;
 
-	MPK_TRY(check_kinds(name, args, kinds, MPK_ARRAY_COUNT(kinds), err));
-	int64_t ndim = v[5].integer;
-
-	if (ndim < 0 || ndim > MPK_TENSOR_NDIM_MAX)
-		return mpk_fail(err, MPK_E_RAISED, "ValueError: %s: %lld dimensions", name,
-				(long long)ndim);
-	struct mpk_device_texture texture = {
-		.scope = mpk_value_text_span(&v[4]),
-		.dtype = { (uint8_t)v[2].integer, (uint8_t)v[3].integer, 1 },
-		.shape = v[6].opaque,
-		.ndim = (size_t)ndim,
-	};
-
-	MPK_TRY(get_device(runtime, v, &device, err));
+	MPK_TRY(check_kinds(alloc_name, args, kinds, args->count == 7 ? 7 : 8, err));
+	MPK_TRY(read_image(args->values, args->count, &texture, err));
+	MPK_TRY(get_device(runtime, args->values, &device, err));
 	MPK_TRY(mpk_device_alloc_texture(device, &texture, &data, err));
 	*result = mpk_value_of_opaque(data);
 	return MPK_OK;

@@ -7,6 +7,8 @@
 
 #include "base/vec.h"
 #include "session/session.h"
+#include "session/watch.h"
+#include "text/escape.h"
 
 /* --- one result --------------------------------------------------------------------- */
 
@@ -30,6 +32,12 @@ static enum mpk_code flatten(struct mpk_call_result *r, size_t *cap, struct mpk_
 	return MPK_OK;
 }
 
+/* A number of seconds that a clock may have measured: the child could write others. */
+static bool is_duration(double seconds)
+{
+	return seconds >= 0 && seconds < 1e9;
+}
+
 /* What a call left in the reply from off on, and in its outputs. */
 static enum mpk_code read_result(const struct mpk_call *call, struct mpk_wire_map *reply,
 				 struct mpk_call_result *r, struct mpk_error *err)
@@ -43,13 +51,16 @@ static enum mpk_code read_result(const struct mpk_call *call, struct mpk_wire_ma
 	MPK_TRY_ALLOC(r->seconds, err);
 	memcpy(r->seconds, raw.data, raw.len);
 	r->seconds_count = call->repeat;
+	for (size_t i = 0; i < r->seconds_count; i++)
+		if (!is_duration(r->seconds[i]))
+			return mpk_fail(err, MPK_E_RAISED, "the reply is damaged: no duration");
 	for (size_t i = 0; i < call->arg_count; i++)
 		if (call->is_out[i])
 			MPK_TRY(flatten(r, &cap, mpk_value_hold(call->args[i]), err));
 	MPK_TRY(mpk_wire_get_value(reply, &returned, err));
-	if (returned.kind == MPK_VALUE_NONE && r->count)
-		return MPK_OK;
-	return flatten(r, &cap, returned, err);
+	if (returned.kind != MPK_VALUE_NONE || !r->count)
+		MPK_TRY(flatten(r, &cap, returned, err));
+	return mpk_watch_read(&call->watch, reply, r, err);
 }
 
 /* A result the child damaged is the call's failure, like any other. */
@@ -58,9 +69,10 @@ static void collect(struct mpk_batch_item *item, const struct mpk_session_slot *
 {
 	enum mpk_code rc;
 
-	item->error = slot->error;
-	item->error.text[sizeof item->error.text - 1] = '\0';
+	mpk_escape_error(&slot->error, MPK_E_RAISED, &item->error);
 	item->seconds = slot->ended - slot->started;
+	if (!is_duration(item->seconds))
+		item->seconds = 0;
 	if (item->error.code != MPK_OK)
 		return;
 	if (!reply || slot->reply_off > reply->bytes.len) {
@@ -132,13 +144,30 @@ static size_t read_results(struct batch *b, struct mpk_wire_map *reply, enum mpk
 	return known;
 }
 
+/* The time of all that waits: the child moves its deadline from call to call, and must not move it
+ * out of reach. */
+static double time_limit(const struct batch *b)
+{
+	double limit = 0;
+
+	for (size_t i = next_waiting(b, 0); i < b->work.count; i = next_waiting(b, i + 1)) {
+		if (b->items[i].timeout <= 0)
+			return 0;
+		limit += b->items[i].timeout + 1; /* a second to come to the next one */
+	}
+	return limit;
+}
+
 static enum mpk_code run_child(struct batch *b, size_t first, struct mpk_error *err)
 {
 	const struct mpk_batch_item *item = &b->items[first];
 	struct mpk_child_options options = {
 		.timeout = item->timeout,
+		.limit = time_limit(b),
 		.what = item->call->function,
 		.keep_reply = true,
+		.watch = b->work.library.watch,
+		.watch_user = b->work.library.watch_user,
 	};
 	struct mpk_wire_map *reply = NULL;
 	struct mpk_error why = { 0 };

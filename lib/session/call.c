@@ -2,6 +2,7 @@
 #include "session/call.h"
 
 #include "session/batch.h"
+#include "session/device_hint.h"
 
 enum mpk_code mpk_call_choose_device(const struct mpk_library_options *library,
 				     struct mpk_call *call, struct mpk_error *err)
@@ -24,6 +25,7 @@ enum mpk_code mpk_call_run(const struct mpk_library_options *library, const stru
 		MPK_TRY(mpk_library_check(library, err));
 	MPK_TRY(mpk_batch_run(library, &item, 1, err));
 	if (item.error.code != MPK_OK) {
+		mpk_device_hint_add(library, call, &item.error);
 		if (err)
 			*err = item.error;
 		return mpk_failed(item.error.code);

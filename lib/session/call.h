@@ -11,7 +11,23 @@
 #include "session/child.h"
 #include "session/library.h"
 #include "session/result.h"
+#include "value/compare.h"
 #include "value/value.h"
+
+struct mpk_param_file; /* value/param_file.h */
+
+struct mpk_directory; /* io/directory.h */
+
+/* What is to be seen of a model at work. */
+struct mpk_watch {
+	bool profiles;     /* time by operator; see mpk_call_result */
+	bool keeps_events; /* and each call of one */
+	bool traces;       /* each instruction, as text to trace_fd */
+	int trace_fd;
+	const struct mpk_directory *dump; /* open; receives what operators compute. NULL: nothing */
+	const char *compare;              /* a directory of such a dump; NULL: none */
+	struct mpk_tolerance tolerance;   /* for compare */
+};
 
 struct mpk_call {
 	const char *function;
@@ -19,10 +35,15 @@ struct mpk_call {
 	const struct mpk_span *names; /* of each argument, empty: by position; NULL: none */
 	const bool *is_out;           /* arg_count; which arguments are results */
 	size_t arg_count;
+	struct mpk_param_file *params; /* inputs by name, where the call itself has none of that
+					* name; NULL: none */
+	bool params_for_models; /* params are left aside when the function is no model; else that
+				 * is a mistake */
 	struct mpk_dldevice device; /* where tensors live; type 0: nobody said, the CPU or
 				       * what the kernel is for */
 	const struct mpk_kernel_extents *kernel; /* function is a kernel of the tree, called
 				       * without host code; NULL: one of the library */
+	struct mpk_watch watch;                  /* asked for, the function must be a model */
 	unsigned warmup;                         /* calls before those that are timed */
 	unsigned repeat;                         /* timed calls, at least 1 */
 };
@@ -36,7 +57,8 @@ enum mpk_code mpk_call_choose_device(const struct mpk_library_options *library,
 /* mpk_call_run - load the library in a child process and call the function there
  * For a kernel only library->tree is used.
  * Returns  MPK_OK; all that mpk_kernel_set_find, mpk_library_open, mpk_library_find,
- *          mpk_function_call and mpk_child_run say. Nothing of the library is executed in
+ *          mpk_params_choose, mpk_param_file_tensor, mpk_function_call and mpk_child_run say, and
+ *          what the observers of call->watch fail with (lib/observe). Nothing of the library is executed in
  *          this process. */
 enum mpk_code mpk_call_run(const struct mpk_library_options *library, const struct mpk_call *call,
 			   double timeout, struct mpk_call_result *out,

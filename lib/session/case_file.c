@@ -13,6 +13,7 @@
 
 static const struct mpk_toml_field defaults_fields[] = {
 	FIELD(struct mpk_case_place, device, MPK_TOML_FIELD_TEXT),
+	FIELD(struct mpk_case_place, params, MPK_TOML_FIELD_TEXT),
 	FIELD(struct mpk_case_place, atol, MPK_TOML_FIELD_NUMBER),
 	FIELD(struct mpk_case_place, rtol, MPK_TOML_FIELD_NUMBER),
 	FIELD(struct mpk_case_place, timeout, MPK_TOML_FIELD_NUMBER),
@@ -74,6 +75,7 @@ static const struct mpk_toml_field case_fields[] = {
 	FIELD(struct mpk_case_table, raises, MPK_TOML_FIELD_TEXT),
 	FIELD(struct mpk_case_table, skip, MPK_TOML_FIELD_TEXT),
 	PLACE(device, MPK_TOML_FIELD_TEXT),
+	PLACE(params, MPK_TOML_FIELD_TEXT),
 	PLACE(atol, MPK_TOML_FIELD_NUMBER),
 	PLACE(rtol, MPK_TOML_FIELD_NUMBER),
 	PLACE(timeout, MPK_TOML_FIELD_NUMBER),

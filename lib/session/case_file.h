@@ -7,7 +7,7 @@
 
 /* What a case may say itself or leave to [defaults]. */
 struct mpk_case_place {
-	struct mpk_toml_str device;
+	struct mpk_toml_str device, params;
 	struct mpk_toml_number atol, rtol, timeout;
 };
 

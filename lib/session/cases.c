@@ -3,18 +3,22 @@
 #include "session/cases.h"
 
 #include <fnmatch.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/num.h"
 #include "base/strmap.h"
+#include "base/vec.h"
 #include "session/case_file.h"
 #include "text/escape.h"
+#include "value/param_file.h"
 #include "value/parse.h"
 
 struct builder {
 	struct mpk_toml_reader r;
 	struct mpk_arena *arena;
-	const char *dir; /* of the case file, "" or with the slash */
+	const char *dir;         /* of the case file, "" or with the slash */
+	struct mpk_cases *cases; /* that are built */
 	struct mpk_case_defaults options, file;
 };
 
@@ -102,6 +106,34 @@ static struct mpk_case_defaults prefer(struct mpk_case_defaults over,
 	if (over.timeout > 0)
 		under.timeout = over.timeout;
 	return under;
+}
+
+/* A file that several cases name is opened once. */
+static struct mpk_param_file *take_params(struct builder *b, struct mpk_toml_str path)
+{
+	struct mpk_cases *cases = b->cases;
+	struct mpk_param_file *f;
+	struct mpk_error why = { 0 };
+	const char *moved;
+
+	if (!path.text)
+		return NULL;
+	moved = path.text[0] == '/' ? path.text
+				    : mpk_arena_printf(b->arena, "%s%s", b->dir, path.text);
+	b->r.failed |= !moved;
+	for (size_t i = 0; moved && i < cases->param_count; i++)
+		if (strcmp(mpk_param_file_path(cases->params[i]), moved) == 0)
+			return cases->params[i];
+	if (!moved || !mpk_vec_reserve(&cases->params, &cases->param_cap, cases->param_count + 1,
+				       sizeof cases->params[0])) {
+		b->r.failed = true;
+		return NULL;
+	}
+	if (mpk_param_file_open(moved, &f, &why) != MPK_OK) {
+		put_error(b, path.pos, "params", &why);
+		return NULL;
+	}
+	return cases->params[cases->param_count++] = f;
 }
 
 static void take_extents(struct builder *b, const char *key, const struct mpk_toml_list *list,
@@ -242,6 +274,10 @@ static void take_case(struct builder *b, const struct mpk_case_table *t, size_t 
 	take_repeat(b, t, c);
 	if (c->skip)
 		return; /* the files it names need not be there */
+	c->call.params = take_params(b, t->place.params);
+	c->call.params_for_models = !c->call.params;
+	if (!c->call.params)
+		c->call.params = b->options.params ? b->options.params : b->file.params;
 	take_args(b, t, c);
 	take_expects(b, &t->expect, c);
 }
@@ -305,6 +341,7 @@ static void build(struct builder *b, const struct mpk_case_file *file, struct mp
 		mpk_toml_read_error(&b->r, (struct mpk_pos){ 1, 1 }, "missing-key",
 				    "a case file needs [[case]]");
 	take_defaults(b, &file->defaults, &b->file);
+	b->file.params = take_params(b, file->defaults.params);
 	for (size_t i = 0; i < file->count; i++)
 		take_case(b, &file->cases[i], i + 1, &out->items[out->count++]);
 	check_names(b, out, file);
@@ -323,6 +360,7 @@ enum mpk_code mpk_cases_read(const struct mpk_cases_source *source, struct mpk_c
 	struct builder b = {
 		.r = { .arena = &out->arena, .report = report, .path = source->path },
 		.arena = &out->arena,
+		.cases = out,
 		.dir = directory_of(source->path, &out->arena),
 		.options = source->defaults,
 		.file = { .tolerance = { -1, -1 } },
@@ -352,6 +390,9 @@ void mpk_cases_fini(struct mpk_cases *cases)
 {
 	for (size_t i = 0; i < cases->count; i++)
 		case_fini(&cases->items[i]);
+	for (size_t i = 0; i < cases->param_count; i++)
+		mpk_param_file_drop(cases->params[i]);
+	free(cases->params);
 	mpk_arena_fini(&cases->arena);
 	*cases = (struct mpk_cases){ 0 };
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cases.h - a file of calls and of what they are to give: minspect --cases
  *
- *   [defaults]                      device, atol, rtol, timeout
+ *   [defaults]                      device, params, atol, rtol, timeout
  *   [[case]]
  *   name = "adds"                   else the function's name and the case's number
  *   run = "addone"
  *   args = [{ input = "4xf32=1,2,3,4" }, { out = "4xf32" }]
  *   expect = ["4xf32=2,3,4,5"]      or raises = "expected float32"
- *   atol, rtol, timeout, device, grid, block, shared, repeat, warmup, skip = "why"
+ *   atol, rtol, timeout, device, params, grid, block, shared, repeat, warmup, skip = "why"
  *
  * Files that values name are relative to the case file.
  */
@@ -24,7 +24,7 @@ struct mpk_case {
 	const char *name; /* no two cases have the same */
 	struct mpk_pos pos;
 	const char *skip;   /* why it is not run; NULL: it is */
-	const char *raises; /* part of the error it must raise, or NULL */
+	const char *raises; /* part of the error it must raise or be refused with; NULL: none */
 	struct mpk_call call;
 	struct mpk_value *args;            /* what call.args points to */
 	struct mpk_kernel_extents extents; /* what call.kernel points to, or unused */
@@ -40,7 +40,9 @@ struct mpk_cases {
 	struct mpk_arena arena;
 	struct mpk_case *items;
 	size_t count;
-	bool no_skip; /* what would be skipped fails */
+	bool no_skip;                   /* what would be skipped fails */
+	struct mpk_param_file **params; /* that the file names, each once */
+	size_t param_count, param_cap;
 };
 
 /* What a case says about itself comes before these, these before [defaults]. */
@@ -48,6 +50,7 @@ struct mpk_case_defaults {
 	struct mpk_dldevice device;     /* type 0: not said */
 	struct mpk_tolerance tolerance; /* negative: not said */
 	double timeout;                 /* 0: not said */
+	struct mpk_param_file *params;  /* NULL: not said; borrowed for the time of the cases */
 };
 
 struct mpk_cases_source {

@@ -43,6 +43,13 @@ static bool contains(const char *text, const char *part)
 	return strstr(text, mpk_strbuf_text(&escaped)) != NULL;
 }
 
+/* What the function raised, or what was said of its arguments before anything ran. */
+static bool is_refusal(const struct mpk_batch_item *item)
+{
+	return !item->crashed &&
+	       (item->error.code == MPK_E_RAISED || item->error.code == MPK_E_USAGE);
+}
+
 static void judge_raised(const struct mpk_case *c, const struct mpk_error *raised,
 			 struct mpk_case_outcome *out)
 {
@@ -71,7 +78,7 @@ static enum mpk_code judge(const struct mpk_case *c, const struct mpk_batch_item
 	enum mpk_code code = item->error.code;
 
 	out->seconds = item->seconds;
-	if (code == MPK_E_RAISED && !item->crashed && c->raises) {
+	if (c->raises && is_refusal(item)) {
 		judge_raised(c, &item->error, out);
 		return MPK_OK;
 	}

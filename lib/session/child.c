@@ -16,12 +16,14 @@ struct mpk_child_control {
 	volatile enum mpk_child_phase phase;
 	char what[192]; /* what the child does */
 	double timeout; /* that it began with, in seconds */
+	volatile uint64_t loaded, to_load;
 };
 
 struct job {
 	mpk_child_fn *fn;
 	void *user;
 	struct mpk_child_control *control;
+	const struct mpk_child_options *options;
 	int fd; /* the reply */
 };
 
@@ -35,6 +37,25 @@ void mpk_child_begin(struct mpk_child_side *side, const char *what, double timeo
 {
 	set_task(side->control, what, timeout);
 	mpk_process_set_timeout(side->process, timeout);
+}
+
+void mpk_child_load(struct mpk_child_side *side, uint64_t bytes)
+{
+	side->control->to_load += bytes;
+}
+
+void mpk_child_loaded(struct mpk_child_side *side, uint64_t bytes)
+{
+	side->control->loaded += bytes;
+}
+
+static void tick(void *data)
+{
+	const struct job *job = data;
+	const struct mpk_child_state state = { job->control->phase, job->control->loaded,
+					       job->control->to_load };
+
+	job->options->watch(job->options->watch_user, &state);
 }
 
 static enum mpk_code work(struct mpk_process_self *self, void *data, struct mpk_error *err)
@@ -109,10 +130,13 @@ enum mpk_code mpk_child_run(mpk_child_fn *fn, void *user, const struct mpk_child
 {
 	MPK_CLEANUP(close_fd) int fd = memfd_create("minspect-reply", MFD_CLOEXEC);
 	MPK_CLEANUP(unmap_control) struct mpk_child_control *control = NULL;
-	struct job job = { .fn = fn, .user = user, .fd = fd };
-	struct mpk_process child = {
-		.run = work, .data = &job, .timeout = options->timeout, .contained = true
-	};
+	struct job job = { .fn = fn, .user = user, .options = options, .fd = fd };
+	struct mpk_process child = { .run = work,
+				     .data = &job,
+				     .tick = options->watch ? tick : NULL,
+				     .timeout = options->timeout,
+				     .limit = options->limit,
+				     .contained = true };
 	struct mpk_process_end end;
 	void *page;
 

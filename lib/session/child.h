@@ -15,6 +15,12 @@ enum mpk_child_phase { MPK_CHILD_LOADING, MPK_CHILD_CALLING, MPK_CHILD_ENDING };
 
 struct mpk_child_control;
 
+/* What a child is at, and how much of what it loads is there. */
+struct mpk_child_state {
+	enum mpk_child_phase phase;
+	uint64_t loaded, to_load; /* bytes; to_load 0: nobody knows */
+};
+
 /* The child's view of the connection. */
 struct mpk_child_side {
 	struct mpk_wire wire;                 /* the reply */
@@ -28,8 +34,12 @@ typedef enum mpk_code mpk_child_fn(struct mpk_child_side *side, void *user, stru
 
 struct mpk_child_options {
 	double timeout;   /* seconds; 0: none */
+	double limit;     /* seconds that all of it may take, whatever the child says; 0: none */
 	const char *what; /* the function's name, for messages */
-	bool keep_reply;  /* *reply is set to what was written also when this fails; NULL
+	/* told here every tenth of a second while the child runs; NULL: nobody is */
+	void (*watch)(void *user, const struct mpk_child_state *state);
+	void *watch_user;
+	bool keep_reply; /* *reply is set to what was written also when this fails; NULL
 			    * when there was no child */
 };
 
@@ -37,6 +47,11 @@ struct mpk_child_options {
  * @what    as in the options; copied
  * @timeout seconds from now; 0: none. Takes the place of the time that was left. */
 void mpk_child_begin(struct mpk_child_side *side, const char *what, double timeout);
+
+/* mpk_child_load - in the child: bytes more are to be loaded
+ * mpk_child_loaded - bytes more are loaded */
+void mpk_child_load(struct mpk_child_side *side, uint64_t bytes);
+void mpk_child_loaded(struct mpk_child_side *side, uint64_t bytes);
 
 /* mpk_child_run - fork, run fn there, wait
  * The child is contained (process/process.h), has no standard input, and its standard output

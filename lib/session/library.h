@@ -13,6 +13,8 @@
 #include "runtime/runtime.h"
 #include "signature/signature.h"
 
+struct mpk_child_state; /* session/child.h */
+
 struct mpk_library_options {
 	const char *path;              /* the library's file; relative to the working
 					* directory, never searched for */
@@ -22,6 +24,9 @@ struct mpk_library_options {
 							* mpk_host_signatures gives them; NULL:
 							* calls are left to the functions' checks */
 	struct mpk_runtime_options runtime;
+	/* as of struct mpk_child_options; NULL: nobody watches */
+	void (*watch)(void *user, const struct mpk_child_state *state);
+	void *watch_user;
 };
 
 /* mpk_library_check - can this machine load it at all? Reads the image only.

@@ -3,12 +3,21 @@
 
 #include <stdlib.h>
 
+#include "observe/compare.h"
+#include "observe/profile.h"
+
 void mpk_call_result_fini(struct mpk_call_result *r)
 {
 	for (size_t i = 0; i < r->count; i++)
 		mpk_value_drop(&r->values[i]);
 	free(r->values);
 	free(r->seconds);
+	if (r->profile)
+		mpk_profile_fini(r->profile);
+	free(r->profile);
+	if (r->comparisons)
+		mpk_comparisons_fini(r->comparisons);
+	free(r->comparisons);
 	*r = (struct mpk_call_result){ 0 };
 }
 

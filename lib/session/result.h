@@ -7,6 +7,9 @@
 
 #include "value/value.h"
 
+struct mpk_profile;     /* observe/profile.h */
+struct mpk_comparisons; /* observe/compare.h */
+
 struct mpk_call_result {
 	struct mpk_value *values; /* the outputs in order, then what the last call
 				       * returned, arrays flattened; none is left out
@@ -14,6 +17,9 @@ struct mpk_call_result {
 	size_t count;
 	double *seconds; /* of each timed call, in order */
 	size_t seconds_count;
+	uint64_t dump_left_out;              /* results that are not in the dump */
+	struct mpk_profile *profile;         /* of the timed calls; NULL: not asked for */
+	struct mpk_comparisons *comparisons; /* of the first timed one; NULL: not asked for */
 };
 
 /* Figures over the timed calls, in seconds. */

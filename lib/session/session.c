@@ -9,12 +9,18 @@
 #include "runtime/devices.h"
 #include "runtime/kernels.h"
 #include "runtime/library.h"
+#include "runtime/textures.h"
+#include "session/params.h"
+#include "session/watch.h"
 #include "signature/host.h"
+#include "text/escape.h"
+#include "value/param_file.h"
 
 /* What lives from the first call to the last, and what belongs to the current one.
  * Zero-initialised. */
 struct session {
 	struct mpk_session_work *work;
+	struct mpk_child_side *side;
 	struct mpk_arena arena;
 	struct mpk_runtime *runtime;
 	struct mpk_library *library;    /* NULL while only kernels were called */
@@ -23,7 +29,10 @@ struct session {
 	const struct mpk_call *call;
 	struct mpk_function *function;
 	struct mpk_dldevice where; /* of the tensors */
-	struct mpk_value *args;    /* call->arg_count */
+	struct mpk_value *args;    /* the call's, then those of its file of parameters */
+	struct mpk_span *names;    /* of args; NULL: none has one */
+	size_t arg_count;
+	const struct mpk_param_file *bound; /* whose late-bound constants executables have */
 };
 
 static struct mpk_devices *devices_of(const struct session *s)
@@ -33,11 +42,14 @@ static struct mpk_devices *devices_of(const struct session *s)
 
 static void end_call(struct session *s)
 {
-	for (size_t i = 0; s->args && i < s->call->arg_count; i++)
+	for (size_t i = 0; s->args && i < s->arg_count; i++)
 		mpk_value_drop(&s->args[i]);
 	free(s->args);
+	free(s->names);
 	mpk_function_drop(s->function);
 	s->args = NULL;
+	s->names = NULL;
+	s->arg_count = 0;
 	s->function = NULL;
 }
 
@@ -71,6 +83,22 @@ static enum mpk_code need_library(struct session *s, struct mpk_error *err)
 	return mpk_failed(err->code);
 }
 
+/* Constants that the library leaves to a file; before a function of it is looked up. */
+static enum mpk_code bind_late(struct session *s, struct mpk_error *err)
+{
+	struct mpk_module **modules;
+	size_t count;
+	enum mpk_code code;
+
+	if (!s->call->params || s->call->params == s->bound)
+		return MPK_OK;
+	MPK_TRY(mpk_library_modules(s->library, &modules, &count, err));
+	code = mpk_params_bind_late(s->call->params, modules, count, err);
+	free(modules);
+	s->bound = s->call->params;
+	return code;
+}
+
 static enum mpk_code open_function(struct session *s, struct mpk_error *err)
 {
 	struct mpk_dldevice where = s->call->device;
@@ -79,6 +107,7 @@ static enum mpk_code open_function(struct session *s, struct mpk_error *err)
 		where.type = MPK_DL_CPU;
 	MPK_TRY(need_library(s, err));
 	MPK_TRY(mpk_runtime_set_devices(s->runtime, &where, 1, err));
+	MPK_TRY(bind_late(s, err));
 	MPK_TRY(mpk_library_find(s->library, s->call->function, &s->function, err));
 	s->where = s->call->device;
 	return MPK_OK;
@@ -103,19 +132,49 @@ static enum mpk_code open_kernel(struct session *s, const struct mpk_tree *tree,
 	return MPK_OK;
 }
 
-static enum mpk_code send_args(struct session *s, struct mpk_error *err)
+static enum mpk_code send_tensor(struct session *s, struct mpk_tensor *tensor,
+				 struct mpk_tensor **out, struct mpk_error *err)
+{
+	if (tensor->scope && s->where.type != MPK_DL_CPU)
+		return mpk_texture_send(devices_of(s), tensor, tensor->scope, s->where, out, err);
+	return mpk_devices_send(devices_of(s), tensor, s->where, out, err);
+}
+
+static enum mpk_code send_param(struct session *s, const struct mpk_param_choice *p,
+				struct mpk_error *err)
+{
+	struct mpk_tensor *t;
+	enum mpk_code code;
+
+	MPK_TRY(mpk_param_file_tensor(s->call->params, p->index, mpk_dldevice_is_host(s->where), &t,
+				      err));
+	code = mpk_devices_send(devices_of(s), t, s->where, &s->args[s->arg_count].tensor, err);
+	mpk_tensor_drop(t);
+	MPK_TRY(code);
+	mpk_runtime_loaded(s->runtime, s->args[s->arg_count].tensor->bytes);
+	s->args[s->arg_count].kind = MPK_VALUE_TENSOR;
+	s->names[s->arg_count++] = p->name;
+	return MPK_OK;
+}
+
+/* The call's arguments, and room for as many more. */
+static enum mpk_code send_args(struct session *s, size_t more, struct mpk_error *err)
 {
 	const struct mpk_call *call = s->call;
+	size_t room = call->arg_count + more + 1;
 
-	s->args = calloc(call->arg_count + 1, sizeof *s->args);
-	MPK_TRY_ALLOC(s->args, err);
+	s->args = calloc(room, sizeof *s->args);
+	s->names = call->names || more ? calloc(room, sizeof *s->names) : NULL;
+	MPK_TRY_ALLOC(s->args && (s->names || !(call->names || more)), err);
+	s->arg_count = call->arg_count;
 	for (size_t i = 0; i < call->arg_count; i++) {
+		if (call->names)
+			s->names[i] = call->names[i];
 		if (call->args[i].kind != MPK_VALUE_TENSOR) {
 			s->args[i] = mpk_value_hold(call->args[i]);
 			continue;
 		}
-		MPK_TRY(mpk_devices_send(devices_of(s), call->args[i].tensor, s->where,
-					 &s->args[i].tensor, err));
+		MPK_TRY(send_tensor(s, call->args[i].tensor, &s->args[i].tensor, err));
 		s->args[i].kind = MPK_VALUE_TENSOR;
 	}
 	return MPK_OK;
@@ -129,7 +188,7 @@ static enum mpk_code check_host(const struct session *s, struct mpk_error *err)
 	const struct mpk_call *call = s->call;
 	const struct mpk_signature *signature = NULL;
 
-	if (library->signatures && s->function->address)
+	if (library->signatures && s->function->address && !call->params)
 		signature = mpk_host_signature_find(library->image, library->signatures,
 						    call->function);
 	for (size_t i = 0; i < call->arg_count; i++)
@@ -137,6 +196,33 @@ static enum mpk_code check_host(const struct session *s, struct mpk_error *err)
 			return MPK_OK;
 	return signature ? mpk_signature_check(signature, call->args, call->arg_count, err)
 			 : MPK_OK;
+}
+
+static enum mpk_code send_all(struct session *s, struct mpk_error *err)
+{
+	struct mpk_param_choice *chosen;
+	enum mpk_code code;
+	size_t count;
+
+	if (!s->call->params || (!s->function->signature && s->call->params_for_models))
+		return send_args(s, 0, err);
+	MPK_TRY(mpk_params_choose(s->call, s->function->signature, &chosen, &count, err));
+	code = send_args(s, count, err);
+	for (size_t i = 0; i < count; i++)
+		mpk_child_load(s->side, mpk_param_file_bytes(s->call->params, chosen[i].index));
+	for (size_t i = 0; i < count && code == MPK_OK; i++)
+		code = send_param(s, &chosen[i], err);
+	free(chosen);
+	return code;
+}
+
+static enum mpk_code check_watch(const struct session *s, struct mpk_error *err)
+{
+	if (s->function->signature || !mpk_watch_is_asked(&s->call->watch))
+		return MPK_OK;
+	return mpk_fail(err, MPK_E_USAGE,
+			"'%s' is no model: there are no operators in it that could be seen",
+			MPK_QUOTE(mpk_span_str(s->call->function)));
 }
 
 static enum mpk_code begin_call(struct session *s, struct mpk_error *err)
@@ -147,10 +233,11 @@ static enum mpk_code begin_call(struct session *s, struct mpk_error *err)
 		MPK_TRY(open_function(s, err));
 	if (!s->call->kernel)
 		MPK_TRY(check_host(s, err));
+	MPK_TRY(check_watch(s, err));
 	if (s->where.type == 0)
 		s->where.type = MPK_DL_CPU;
 	MPK_TRY(mpk_devices_use(devices_of(s), s->where, err));
-	return send_args(s, err);
+	return send_all(s, err);
 }
 
 /* --- calling ------------------------------------------------------------------------ */
@@ -166,7 +253,7 @@ double mpk_session_clock(void)
 /* A call ends when what it started on devices has ended. */
 static enum mpk_code call_once(struct session *s, struct mpk_value *result, struct mpk_error *err)
 {
-	struct mpk_args args = { s->args, s->call->names, s->call->arg_count };
+	struct mpk_args args = { s->args, s->names, s->arg_count };
 	enum mpk_code rc = mpk_function_call(s->function, &args, result, err);
 
 	if (rc == MPK_OK)
@@ -175,18 +262,23 @@ static enum mpk_code call_once(struct session *s, struct mpk_value *result, stru
 	return rc;
 }
 
-static enum mpk_code call_all(struct session *s, double *seconds, struct mpk_value *result,
-			      struct mpk_error *err)
+static enum mpk_code call_all(struct session *s, struct mpk_watchers *watchers, double *seconds,
+			      struct mpk_value *result, struct mpk_error *err)
 {
 	const struct mpk_call *call = s->call;
+	bool watched = mpk_watch_is_asked(&call->watch);
 
 	for (unsigned i = 0; i < call->warmup + call->repeat; i++) {
 		mpk_value_drop(result);
+		if (watched)
+			mpk_runtime_set_observers(s->runtime, mpk_watchers_of(watchers, i));
 
 		double start = mpk_session_clock();
 		MPK_TRY(call_once(s, result, err));
-		if (i >= call->warmup)
-			seconds[i - call->warmup] = mpk_session_clock() - start;
+		if (i < call->warmup)
+			continue;
+		seconds[i - call->warmup] = mpk_session_clock() - start;
+		mpk_watchers_timed(watchers, seconds[i - call->warmup]);
 	}
 	return MPK_OK;
 }
@@ -239,13 +331,17 @@ static enum mpk_code fetch_value(struct session *s, struct mpk_value *v, unsigne
 
 static enum mpk_code call_and_reply(struct session *s, struct mpk_wire *wire, struct mpk_error *err)
 {
+	MPK_CLEANUP(mpk_watchers_fini) struct mpk_watchers watchers = { 0 };
 	MPK_CLEANUP(mpk_value_drop) struct mpk_value result = { 0 };
 	size_t bytes = s->call->repeat * sizeof(double);
 	double *seconds = calloc(s->call->repeat, sizeof *seconds);
 	enum mpk_code rc;
 
 	MPK_TRY_ALLOC(seconds, err);
-	rc = call_all(s, seconds, &result, err);
+	rc = mpk_watchers_init(&watchers, s->call, devices_of(s), err);
+	if (rc == MPK_OK)
+		rc = call_all(s, &watchers, seconds, &result, err);
+	mpk_runtime_set_observers(s->runtime, NULL);
 	if (rc == MPK_OK)
 		rc = fetch_outputs(s, err);
 	if (rc == MPK_OK)
@@ -254,6 +350,8 @@ static enum mpk_code call_and_reply(struct session *s, struct mpk_wire *wire, st
 		rc = mpk_wire_put(wire, mpk_span_of(seconds, bytes), err);
 	if (rc == MPK_OK)
 		rc = mpk_wire_put_value(wire, &result, err);
+	if (rc == MPK_OK)
+		rc = mpk_watchers_reply(&watchers, wire, err);
 	free(seconds);
 	return rc;
 }
@@ -293,6 +391,11 @@ static bool is_unusable(const struct session *s, enum mpk_code rc)
 	return rc == MPK_E_RAISED && s->where.type > MPK_DL_CPU;
 }
 
+static void loaded(void *side, uint64_t bytes)
+{
+	mpk_child_loaded(side, bytes);
+}
+
 static enum mpk_code do_all(struct session *s, struct mpk_child_side *side, struct mpk_error *err)
 {
 	struct mpk_session_work *work = s->work;
@@ -300,6 +403,9 @@ static enum mpk_code do_all(struct session *s, struct mpk_child_side *side, stru
 
 	MPK_TRY(mpk_runtime_create(&work->library.runtime, &s->runtime, err));
 	MPK_TRY(mpk_executors_add(s->runtime, err));
+	mpk_runtime_watch_loads(s->runtime, loaded, side);
+	/* most of a model's blob are constants */
+	mpk_child_load(side, work->library.image ? work->library.image->blob.len : 0);
 	for (size_t i = 0; i < work->count && !unusable; i++) {
 		struct mpk_session_slot *slot = &work->slots[i];
 		struct mpk_error failure = { 0 };
@@ -323,7 +429,7 @@ static enum mpk_code do_all(struct session *s, struct mpk_child_side *side, stru
 enum mpk_code mpk_session_work_in_child(struct mpk_child_side *side, void *user,
 					struct mpk_error *err)
 {
-	struct session s = { .work = user };
+	struct session s = { .work = user, .side = side };
 	enum mpk_code rc = do_all(&s, side, err);
 
 	*side->phase = MPK_CHILD_ENDING;

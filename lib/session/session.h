@@ -17,7 +17,7 @@ struct mpk_session_slot {
 	volatile enum mpk_slot_state state;
 	double started, ended; /* seconds of the monotonic clock */
 	uint64_t reply_off;    /* bytes into the reply: the seconds of each timed call,
-				 * then the last returned value */
+				 * then the last returned value, then what observers saw */
 	struct mpk_error error;
 };
 

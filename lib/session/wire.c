@@ -313,6 +313,10 @@ static enum mpk_code get_value(struct mpk_wire_map *m, unsigned depth, struct mp
 		return damaged(err);
 
 	struct mpk_value v = { .kind = (enum mpk_value_kind)h.kind, .type = h.type };
+
+	/* the type of a number is how it is printed */
+	if (v.type.bits > 64 || (v.type.bits && v.type.lanes != 1))
+		return damaged(err);
 	switch (v.kind) {
 	case MPK_VALUE_NONE:
 		break;

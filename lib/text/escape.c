@@ -74,6 +74,23 @@ void mpk_escape(struct mpk_strbuf *buf, struct mpk_span s)
 	}
 }
 
+void mpk_escape_controls(struct mpk_strbuf *buf, struct mpk_span s)
+{
+	char piece[17];
+
+	for (size_t i = 0; i < s.len;) {
+		char c = (char)s.data[i];
+
+		if (c == '\\' || c == '\n') {
+			mpk_strbuf_putc(buf, c);
+			i++;
+			continue;
+		}
+		i += escape_one(s.data + i, s.len - i, piece);
+		mpk_strbuf_puts(buf, piece);
+	}
+}
+
 const char *mpk_escape_to(struct mpk_span s, char *out, size_t size)
 {
 	size_t used = 0, cut = 0;
@@ -107,7 +124,7 @@ void mpk_escape_json(struct mpk_strbuf *buf, struct mpk_span s, const char *inva
 		n = utf8_at(s.data + i, s.len - i, &cp);
 		if (n == 0 && invalid)
 			mpk_strbuf_puts(buf, invalid);
-		else if (n == 1 && (cp < 0x20 || cp == 0x7f))
+		else if (n && is_control(cp))
 			mpk_strbuf_printf(buf, "\\u%04x", (unsigned)cp);
 		else if (*p == '"' || *p == '\\')
 			mpk_strbuf_printf(buf, "\\%c", *p);
@@ -115,4 +132,53 @@ void mpk_escape_json(struct mpk_strbuf *buf, struct mpk_span s, const char *inva
 			mpk_strbuf_put(buf, p, n ? n : 1);
 	}
 	mpk_strbuf_putc(buf, '"');
+}
+
+/* What a document has outside of its strings is plain ASCII, and its own writer escaped that within
+ * them. */
+void mpk_escape_document(struct mpk_strbuf *buf, struct mpk_span s)
+{
+	size_t from = 0, i = 0, n;
+	uint32_t cp;
+
+	for (; i < s.len; i += n ? n : 1) {
+		n = s.data[i] < 0x7f ? 1 : utf8_at(s.data + i, s.len - i, &cp);
+		if (s.data[i] < 0x7f || n == 0 || !is_control(cp))
+			continue;
+		mpk_strbuf_put(buf, (const char *)s.data + from, i - from);
+		mpk_strbuf_printf(buf, "\\u%04X", (unsigned)cp);
+		from = i + n;
+	}
+	mpk_strbuf_put(buf, (const char *)s.data + from, s.len - from);
+}
+
+/* --- errors of another process ------------------------------------------------------------- */
+
+static void clean(char *text, size_t size)
+{
+	uint8_t *p = (uint8_t *)text;
+	size_t len = strnlen(text, size - 1);
+
+	text[len] = '\0';
+	for (size_t i = 0; i < len;) {
+		uint32_t cp;
+		size_t n = utf8_at(p + i, len - i, &cp);
+
+		if (n == 0 || is_control(cp)) {
+			n = n ? n : 1;
+			memset(p + i, '?', n);
+		}
+		i += n;
+	}
+}
+
+void mpk_escape_error(const struct mpk_error *from, enum mpk_code unknown, struct mpk_error *out)
+{
+	*out = *from;
+	clean(out->text, sizeof out->text);
+	clean(out->at.file, sizeof out->at.file);
+	clean(out->at.space, sizeof out->at.space);
+	clean(out->at.path, sizeof out->at.path);
+	if ((unsigned)out->code >= MPK_CODE_COUNT)
+		out->code = unknown;
 }

@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 
+#include "base/error.h"
 #include "base/span.h"
 #include "base/strbuf.h"
 
@@ -13,15 +14,28 @@
  * override characters count as control bytes. */
 void mpk_escape(struct mpk_strbuf *buf, struct mpk_span s);
 
+/* mpk_escape_controls - the same for a text whose parts have been escaped: backslashes and line feeds
+ * stay as they are */
+void mpk_escape_controls(struct mpk_strbuf *buf, struct mpk_span s);
+
 /* mpk_escape_to - the same into a fixed buffer, cut with "..." when it does not fit
  * @out     size bytes, size >= 8; NUL-terminated
  * Returns  out */
 const char *mpk_escape_to(struct mpk_span s, char *out, size_t size);
 
 /* mpk_escape_json - append s as a string of JSON, which is one of TOML and YAML, too: in double
- * quotes, with control bytes as \u00NN
+ * quotes, with what mpk_escape counts as control as \uNNNN
  * @invalid stands for each byte that is not UTF-8, such as "\\ufffd"; NULL: the byte itself */
 void mpk_escape_json(struct mpk_strbuf *buf, struct mpk_span s, const char *invalid);
+
+/* mpk_escape_document - append a piece of a JSON document, with the same in its strings */
+void mpk_escape_document(struct mpk_strbuf *buf, struct mpk_span s);
+
+/* mpk_escape_error - an error that another process wrote, who may have been made to write anything:
+ * texts end within their arrays and hold no control characters or bytes that are not UTF-8 ('?'
+ * stands for each), and the code is one that there is
+ * @unknown the code in place of one that there is not */
+void mpk_escape_error(const struct mpk_error *from, enum mpk_code unknown, struct mpk_error *out);
 
 /* A name quoted in a message: MPK_QUOTE(span) is the escaped text, at most 120 bytes. */
 #define MPK_QUOTE(s) mpk_escape_to((s), (char[128]){ 0 }, 128)

@@ -175,7 +175,7 @@ void mpk_json_error(struct mpk_json *j, struct json_t *at, const char *key,
 
 static int append(const char *data, size_t len, void *out)
 {
-	mpk_strbuf_put(out, data, len);
+	mpk_escape_document(out, mpk_span_of(data, len));
 	return 0;
 }
 

@@ -7,11 +7,8 @@
 #include <unistd.h>
 
 #include "io/mapping.h"
-#include "npy/npy.h"
-#include "text/escape.h"
+#include "value/array.h"
 #include "value/parse.h"
-
-enum { IN_PLACE_FROM = 1 << 16 }; /* bytes; smaller content is copied */
 
 /* What a file says it holds. */
 struct content {
@@ -40,23 +37,6 @@ static bool make_writable(const struct mpk_mapping *m)
 				     PROT_READ | PROT_WRITE) == 0;
 }
 
-static void swap_elements(struct mpk_tensor *t)
-{
-	size_t each = mpk_dtype_bytes(t->dl.dtype);
-	/* the halves of a complex number are swapped one by one */
-	size_t unit = t->dl.dtype.code == MPK_DTYPE_COMPLEX ? each / 2 : each;
-	uint8_t *data = mpk_dltensor_data(&t->dl);
-
-	for (uint64_t at = 0; at < t->bytes; at += unit) {
-		for (size_t i = 0; i < unit / 2; i++) {
-			uint8_t byte = data[at + i];
-
-			data[at + i] = data[at + unit - 1 - i];
-			data[at + unit - 1 - i] = byte;
-		}
-	}
-}
-
 /* The content where it lies in the file; the mapping moves into the tensor. */
 static enum mpk_code adopt(struct mpk_mapping *m, const struct mpk_npy *npy,
 			   struct mpk_tensor **out, struct mpk_error *err)
@@ -80,27 +60,15 @@ static enum mpk_code adopt(struct mpk_mapping *m, const struct mpk_npy *npy,
 	return rc;
 }
 
-static enum mpk_code copy(const struct mpk_npy *npy, struct mpk_tensor **out, struct mpk_error *err)
-{
-	MPK_TRY(mpk_tensor_create(npy->dtype, npy->shape, npy->ndim, MPK_STORAGE_PRIVATE, out,
-				  err));
-	if (!(*out)->bytes)
-		return MPK_OK;
-	memcpy(mpk_dltensor_data(&(*out)->dl), npy->data.data, (size_t)(*out)->bytes);
-	if (npy->is_swapped)
-		swap_elements(*out);
-	return MPK_OK;
-}
-
 /* Large content stays where it is when it is aligned as kernels want it. */
 static enum mpk_code take(struct mpk_mapping *m, const struct content *c, struct mpk_tensor **out,
 			  struct mpk_error *err)
 {
 	const struct mpk_npy *npy = &c->npy;
-	bool in_place = !npy->is_swapped && npy->data.len >= IN_PLACE_FROM && !c->is_unpacked &&
+	bool in_place = !npy->is_swapped && npy->data.len >= MPK_IN_PLACE_FROM && !c->is_unpacked &&
 			(uintptr_t)npy->data.data % MPK_STORAGE_ALIGN == 0 && make_writable(m);
 
-	return in_place ? adopt(m, npy, out, err) : copy(npy, out, err);
+	return in_place ? adopt(m, npy, out, err) : mpk_array_copy(npy, out, err);
 }
 
 static enum mpk_code mismatch(struct mpk_npy *npy, const struct mpk_dltensor *want,
@@ -137,12 +105,8 @@ static enum mpk_code fit(struct content *c, const struct mpk_dltensor *want, str
 	}
 	if (npy->is_opaque && want && mpk_dtype_bytes(want->dtype) == npy->dtype.bits / 8u)
 		npy->dtype = want->dtype;
-	else if (npy->is_opaque && npy->dtype.bits == 16)
-		npy->dtype = (struct mpk_dtype){ MPK_DTYPE_BFLOAT, 16, 1 };
-	else if (npy->is_opaque)
-		return mpk_fail(
-			err, MPK_E_UNSUPPORTED,
-			"the elements are opaque; say what they are, as in 4x3xfloat8_e4m3fn=@FILE");
+	else
+		MPK_TRY(mpk_array_settle(npy, err));
 	if (!want)
 		return MPK_OK;
 	if (npy->ndim != (size_t)want->ndim || !mpk_dtype_equal(npy->dtype, want->dtype) ||

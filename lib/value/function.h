@@ -24,6 +24,8 @@ struct mpk_args {
 	size_t count;
 };
 
+struct mpk_signature; /* signature/signature.h */
+
 struct mpk_function {
 	atomic_uint refs;
 	const char *name; /* borrowed from what made the function, or owned by it */
@@ -36,6 +38,8 @@ struct mpk_function {
 	/* the last reference is gone; NULL: static */
 	void (*destroy)(struct mpk_function *self);
 	bool takes_names; /* arguments may be given by name */
+	/* What a model takes, borrowed from what made the function; NULL: no model, or not known. */
+	const struct mpk_signature *signature;
 
 	/* Host code: its address and convention, so that whoever calls it often passes
 	 * arguments as they are. address NULL: not host code. */

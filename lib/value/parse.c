@@ -2,6 +2,7 @@
 #include "value/parse.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,77 +10,7 @@
 #include "text/escape.h"
 #include "value/element.h"
 #include "value/fill.h"
-
-/* The argument being read. */
-struct source {
-	const char *text;
-	size_t pos;
-};
-
-static enum mpk_code bad_at(const struct source *s, size_t pos, const char *what,
-			    struct mpk_error *err)
-{
-	return mpk_fail(err, MPK_E_USAGE, "%s (column %zu of '%s')", what, pos + 1,
-			MPK_QUOTE(mpk_span_str(s->text)));
-}
-
-static struct mpk_span rest_of(const struct source *s)
-{
-	return mpk_span_str(s->text + s->pos);
-}
-
-/* --- the type before '=' ------------------------------------------------------------ */
-
-struct spec {
-	struct mpk_dtype dtype;
-	bool is_tensor; /* has extents, or "[]" */
-	size_t ndim;
-	int64_t shape[MPK_TENSOR_NDIM_MAX];
-};
-
-static enum mpk_code read_extents(struct source *s, struct spec *spec, struct mpk_error *err)
-{
-	const char *text = s->text;
-
-	while (isdigit((unsigned char)text[s->pos])) {
-		size_t start = s->pos;
-
-		while (isdigit((unsigned char)text[s->pos]))
-			s->pos++;
-		if (text[s->pos] != 'x')
-			return bad_at(s, s->pos, "expected 'x' and a type, as in 2x3xf32", err);
-		if (spec->ndim == MPK_TENSOR_NDIM_MAX)
-			return bad_at(s, start, "more than 32 dimensions", err);
-		if (!mpk_parse_i64(mpk_span_of(text + start, s->pos - start),
-				   &spec->shape[spec->ndim]))
-			return bad_at(s, start, "the extent is too large", err);
-		spec->ndim++;
-		s->pos++;
-	}
-	spec->is_tensor = spec->ndim > 0;
-	return MPK_OK;
-}
-
-static enum mpk_code read_spec(struct source *s, struct spec *spec, struct mpk_error *err)
-{
-	*spec = (struct spec){ 0 };
-	if (strncmp(s->text + s->pos, "[]", 2) == 0) {
-		s->pos += 2;
-		spec->is_tensor = true;
-	} else {
-		MPK_TRY(read_extents(s, spec, err));
-	}
-
-	size_t start = s->pos;
-	s->pos += strcspn(s->text + s->pos, "=");
-	struct mpk_span name = mpk_span_of(s->text + start, s->pos - start);
-	if (!mpk_dtype_parse(name, &spec->dtype) || mpk_dtype_bytes(spec->dtype) == 0)
-		return bad_at(
-			s, start,
-			"expected a type: f16 f32 f64 bf16 i8 i16 i32 i64 u8 u16 u32 u64 bool",
-			err);
-	return MPK_OK;
-}
+#include "value/spec.h"
 
 /* Whether the text begins as a tensor's type does: "[]" or an extent. */
 static bool is_tensor_text(const char *text)
@@ -92,30 +23,32 @@ static bool is_tensor_text(const char *text)
 /* Whether it surely is one: "0xf32" is a tensor without elements, not a number. */
 static bool is_tensor_type(const char *text)
 {
-	struct source s = { .text = text };
-	struct spec spec;
+	struct mpk_spec_source s = { .text = text };
+	struct mpk_spec spec;
 
-	return is_tensor_text(text) && read_spec(&s, &spec, NULL) == MPK_OK;
+	return is_tensor_text(text) && mpk_spec_read(&s, &spec, NULL) == MPK_OK;
 }
 
-static enum mpk_code parse_tensor(struct source *s, enum mpk_storage_memory memory,
+static enum mpk_code parse_tensor(struct mpk_spec_source *s, enum mpk_storage_memory memory,
 				  struct mpk_value *out, struct mpk_error *err)
 {
 	struct mpk_tensor *t;
-	struct spec spec;
+	struct mpk_spec spec;
 	enum mpk_code rc;
 
-	MPK_TRY(read_spec(s, &spec, err));
+	MPK_TRY(mpk_spec_read(s, &spec, err));
 	if (strncmp(s->text + s->pos, "=@", 2) == 0) {
 		struct mpk_dltensor wanted = { .dtype = spec.dtype,
 					       .shape = spec.shape,
 					       .ndim = (int32_t)spec.ndim };
 
 		MPK_TRY(mpk_tensor_load_file(s->text + s->pos + 2, &wanted, &t, err));
+		t->scope = spec.scope;
 		*out = mpk_value_of_tensor(t);
 		return MPK_OK;
 	}
 	MPK_TRY(mpk_tensor_create(spec.dtype, spec.shape, spec.ndim, memory, &t, err));
+	t->scope = spec.scope;
 	rc = s->text[s->pos] ? mpk_tensor_fill(t, s->text, s->pos + 1, err) : MPK_OK;
 	if (rc == MPK_OK)
 		*out = mpk_value_of_tensor(t);
@@ -126,23 +59,24 @@ static enum mpk_code parse_tensor(struct source *s, enum mpk_storage_memory memo
 
 /* --- plain values ------------------------------------------------------------------- */
 
-static enum mpk_code parse_scalar(struct source *s, struct mpk_value *out, struct mpk_error *err)
+static enum mpk_code parse_scalar(struct mpk_spec_source *s, struct mpk_value *out,
+				  struct mpk_error *err)
 {
 	struct mpk_element e;
-	struct spec spec;
+	struct mpk_spec spec;
 
-	MPK_TRY(read_spec(s, &spec, err));
+	MPK_TRY(mpk_spec_read(s, &spec, err));
 	if (!s->text[s->pos])
-		return bad_at(
+		return mpk_spec_bad(
 			s, s->pos,
 			"a number is missing: write i64=5 for a scalar or []i64=5 for a tensor of rank 0",
 			err);
 	s->pos++;
-	switch (mpk_element_parse(spec.dtype, rest_of(s), &e)) {
+	switch (mpk_element_parse(spec.dtype, mpk_spec_rest(s), &e)) {
 	case MPK_ELEMENT_NO_NUMBER:
-		return bad_at(s, s->pos, "not a number of this type", err);
+		return mpk_spec_bad(s, s->pos, "not a number of this type", err);
 	case MPK_ELEMENT_NO_FIT:
-		return bad_at(s, s->pos, "the number does not fit the type", err);
+		return mpk_spec_bad(s, s->pos, "the number does not fit the type", err);
 	case MPK_ELEMENT_OK:
 		break;
 	}
@@ -157,7 +91,8 @@ static enum mpk_code parse_scalar(struct source *s, struct mpk_value *out, struc
 	return MPK_OK;
 }
 
-static enum mpk_code parse_shape(struct source *s, struct mpk_value *out, struct mpk_error *err)
+static enum mpk_code parse_shape(struct mpk_spec_source *s, struct mpk_value *out,
+				 struct mpk_error *err)
 {
 	int64_t extents[MPK_TENSOR_NDIM_MAX];
 	size_t ndim = 0;
@@ -166,16 +101,17 @@ static enum mpk_code parse_shape(struct source *s, struct mpk_value *out, struct
 		size_t len = strcspn(s->text + s->pos, ",");
 
 		if (ndim == MPK_TENSOR_NDIM_MAX)
-			return bad_at(s, s->pos, "more than 32 dimensions", err);
+			return mpk_spec_bad(s, s->pos, "more than 32 dimensions", err);
 		if (!mpk_parse_i64(mpk_span_of(s->text + s->pos, len), &extents[ndim]))
-			return bad_at(s, s->pos, "expected integers, as in shape=2,3", err);
+			return mpk_spec_bad(s, s->pos, "expected integers, as in shape=2,3", err);
 		ndim++;
 		s->pos += len;
 		if (s->text[s->pos] != ',')
 			continue;
 		s->pos++;
 		if (!s->text[s->pos])
-			return bad_at(s, s->pos, "an extent is missing behind the comma", err);
+			return mpk_spec_bad(s, s->pos, "an extent is missing behind the comma",
+					    err);
 	}
 	return mpk_value_of_shape(extents, ndim, out, err);
 }
@@ -187,7 +123,8 @@ static int hex_digit(char c)
 	return c && at ? (int)(at - digits) : -1;
 }
 
-static enum mpk_code parse_bytes(struct source *s, struct mpk_value *out, struct mpk_error *err)
+static enum mpk_code parse_bytes(struct mpk_spec_source *s, struct mpk_value *out,
+				 struct mpk_error *err)
 {
 	size_t len = strlen(s->text + s->pos);
 	struct mpk_value v;
@@ -199,8 +136,9 @@ static enum mpk_code parse_bytes(struct source *s, struct mpk_value *out, struct
 
 		if (digit < 0 || len % 2) {
 			mpk_value_drop(&v);
-			return bad_at(s, s->pos + (digit < 0 ? i : len),
-				      "bytes are written as pairs of hexadecimal digits", err);
+			return mpk_spec_bad(s, s->pos + (digit < 0 ? i : len),
+					    "bytes are written as pairs of hexadecimal digits",
+					    err);
 		}
 		if (i % 2 == 0)
 			v.text->data[i / 2] = (char)(digit << 4);
@@ -211,22 +149,25 @@ static enum mpk_code parse_bytes(struct source *s, struct mpk_value *out, struct
 	return MPK_OK;
 }
 
-static enum mpk_code parse_str(struct source *s, struct mpk_value *out, struct mpk_error *err)
+static enum mpk_code parse_str(struct mpk_spec_source *s, struct mpk_value *out,
+			       struct mpk_error *err)
 {
-	return mpk_value_of_text(MPK_VALUE_STR, rest_of(s), out, err);
+	return mpk_value_of_text(MPK_VALUE_STR, mpk_spec_rest(s), out, err);
 }
 
-static enum mpk_code parse_dtype(struct source *s, struct mpk_value *out, struct mpk_error *err)
+static enum mpk_code parse_dtype(struct mpk_spec_source *s, struct mpk_value *out,
+				 struct mpk_error *err)
 {
 	struct mpk_dtype dtype;
 
-	if (!mpk_dtype_parse(rest_of(s), &dtype))
-		return bad_at(s, s->pos, "expected a type, as in dtype=float32", err);
+	if (!mpk_dtype_parse(mpk_spec_rest(s), &dtype))
+		return mpk_spec_bad_type(s, s->pos, mpk_spec_rest(s), err);
 	*out = (struct mpk_value){ .kind = MPK_VALUE_DTYPE, .dtype = dtype };
 	return MPK_OK;
 }
 
-static enum mpk_code parse_device(struct source *s, struct mpk_value *out, struct mpk_error *err)
+static enum mpk_code parse_device(struct mpk_spec_source *s, struct mpk_value *out,
+				  struct mpk_error *err)
 {
 	const char *name = s->text + s->pos;
 	size_t len = strcspn(name, ":");
@@ -234,10 +175,11 @@ static enum mpk_code parse_device(struct source *s, struct mpk_value *out, struc
 	int64_t id = 0;
 
 	if (!mpk_dl_device_find(mpk_span_of(name, len), &device.device.type))
-		return bad_at(s, s->pos, "expected cpu, cuda, opencl, vulkan, metal or rocm", err);
+		return mpk_spec_bad(s, s->pos, "expected cpu, cuda, opencl, vulkan, metal or rocm",
+				    err);
 	if (name[len] &&
 	    (!mpk_parse_i64(mpk_span_str(name + len + 1), &id) || id < 0 || id > INT32_MAX))
-		return bad_at(s, s->pos + len + 1, "expected the device's number", err);
+		return mpk_spec_bad(s, s->pos + len + 1, "expected the device's number", err);
 	device.device.id = (int32_t)id;
 	*out = device;
 	return MPK_OK;
@@ -245,7 +187,8 @@ static enum mpk_code parse_device(struct source *s, struct mpk_value *out, struc
 
 static const struct keyword {
 	const char *name; /* with its '=' */
-	enum mpk_code (*parse)(struct source *s, struct mpk_value *out, struct mpk_error *err);
+	enum mpk_code (*parse)(struct mpk_spec_source *s, struct mpk_value *out,
+			       struct mpk_error *err);
 } keywords[] = {
 	{ "str=", parse_str },     { "shape=", parse_shape },   { "bytes=", parse_bytes },
 	{ "dtype=", parse_dtype }, { "device=", parse_device },
@@ -341,14 +284,14 @@ static size_t count_items(const char *text)
 }
 
 /* "(4xf32=1; (i64=2; true))"; s stands behind the opening parenthesis. */
-static enum mpk_code parse_tuple(struct source *s, unsigned depth, struct mpk_value *out,
+static enum mpk_code parse_tuple(struct mpk_spec_source *s, unsigned depth, struct mpk_value *out,
 				 struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_value_drop) struct mpk_value tuple = { 0 };
 	size_t count = count_items(s->text + s->pos);
 
 	if (depth == TUPLE_DEPTH_MAX)
-		return bad_at(s, 0, "tuples are nested too deep", err);
+		return mpk_spec_bad(s, 0, "tuples are nested too deep", err);
 	MPK_TRY(mpk_value_of_array(count, &tuple, err));
 	for (size_t i = 0; i < count; i++) {
 		s->pos += skip_blanks(s->text + s->pos);
@@ -359,7 +302,8 @@ static enum mpk_code parse_tuple(struct source *s, unsigned depth, struct mpk_va
 	}
 	s->pos += skip_blanks(s->text + s->pos);
 	if (strcmp(s->text + s->pos, ")") != 0)
-		return bad_at(s, s->pos, "a tuple ends with ')', as in (4xf32=1; i64=2)", err);
+		return mpk_spec_bad(s, s->pos, "a tuple ends with ')', as in (4xf32=1; i64=2)",
+				    err);
 	*out = mpk_value_hold(tuple);
 	return MPK_OK;
 }
@@ -367,7 +311,7 @@ static enum mpk_code parse_tuple(struct source *s, unsigned depth, struct mpk_va
 static enum mpk_code parse_any(const char *text, enum mpk_storage_memory memory, unsigned depth,
 			       struct mpk_value *out, struct mpk_error *err)
 {
-	struct source s = { .text = text };
+	struct mpk_spec_source s = { .text = text };
 	const struct keyword *keyword = find_keyword(text);
 	struct mpk_tensor *t;
 
@@ -390,7 +334,7 @@ static enum mpk_code parse_any(const char *text, enum mpk_storage_memory memory,
 		return parse_tensor(&s, memory, out, err);
 	if (is_scalar_text(text))
 		return parse_scalar(&s, out, err);
-	return bad_at(
+	return mpk_spec_bad(
 		&s, 0,
 		"not a value: tensors are 2x3xf32=1,2,3,4,5,6 or @file.npy, scalars i64=5, texts str=hello",
 		err);
@@ -404,12 +348,12 @@ enum mpk_code mpk_value_parse(const char *text, struct mpk_value *out, struct mp
 static enum mpk_code parse_out(const char *text, struct mpk_value *out, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_value_drop) struct mpk_value v = { 0 };
-	struct source s = { .text = text };
+	struct mpk_spec_source s = { .text = text };
 	struct mpk_tensor *shared;
 
 	MPK_TRY(parse_any(text, MPK_STORAGE_SHARED, 0, &v, err));
 	if (v.kind != MPK_VALUE_TENSOR)
-		return bad_at(&s, 0, "an output is a tensor, as in 4xf32 or []f32", err);
+		return mpk_spec_bad(&s, 0, "an output is a tensor, as in 4xf32 or []f32", err);
 
 	const struct mpk_dltensor *dl = &v.tensor->dl;
 	if (!strchr(text, '@')) {
@@ -419,6 +363,7 @@ static enum mpk_code parse_out(const char *text, struct mpk_value *out, struct m
 	MPK_TRY(mpk_tensor_create(dl->dtype, dl->shape, (size_t)dl->ndim, MPK_STORAGE_SHARED,
 				  &shared, err));
 	mpk_tensor_copy_from(shared, dl);
+	shared->scope = v.tensor->scope;
 	*out = mpk_value_of_tensor(shared);
 	return MPK_OK;
 }

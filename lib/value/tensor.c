@@ -30,15 +30,20 @@ enum mpk_code mpk_tensor_bytes_of(struct mpk_dtype dtype, const int64_t *shape, 
 	return MPK_OK;
 }
 
+/* Of the dimension before one with this stride. In a tensor without elements, or of a type without
+ * bytes, a product may not fit; it is not used. */
+static int64_t outer_stride(int64_t stride, int64_t extent)
+{
+	return __builtin_mul_overflow(stride, extent, &stride) ? 0 : stride;
+}
+
 static void fill_strides(struct mpk_tensor *t)
 {
 	int64_t stride = 1;
 
 	for (int32_t i = t->dl.ndim - 1; i >= 0; i--) {
 		t->dl.strides[i] = stride;
-		/* in a tensor without elements an outer product may not fit; it is not used */
-		if (__builtin_mul_overflow(stride, t->dl.shape[i], &stride))
-			stride = 0;
+		stride = outer_stride(stride, t->dl.shape[i]);
 	}
 }
 
@@ -169,7 +174,7 @@ bool mpk_dltensor_is_compact(const struct mpk_dltensor *t)
 	for (int32_t i = t->ndim - 1; i >= 0; i--) {
 		if (t->shape[i] != 1 && t->strides[i] != expected)
 			return false;
-		expected *= t->shape[i];
+		expected = outer_stride(expected, t->shape[i]);
 	}
 	return true;
 }

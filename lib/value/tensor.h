@@ -25,7 +25,9 @@ enum { MPK_TENSOR_NDIM_MAX = 32 };
  * extent is 0). */
 struct mpk_tensor {
 	struct mpk_dltensor dl;
-	uint64_t bytes; /* of the elements: their number times the size of one */
+	uint64_t bytes;    /* of the elements: their number times the size of one */
+	const char *scope; /* static: the memory that it is to have on a device, "global.texture";
+			    * NULL: any */
 	atomic_uint refs;
 	struct mpk_storage *storage; /* held; NULL: memory borrowed for the time of a call */
 	int64_t extents[];           /* shape, then strides */

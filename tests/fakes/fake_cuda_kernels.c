@@ -167,6 +167,8 @@ const struct fake_kernel *fake_kernel_find(const char *name)
 		{ "saxpy_kernel", { 8, 8, 4, 8 }, run_saxpy },
 		{ "rev_kernel", { 8, 8 }, run_rev },
 		{ "spin_kernel", { 0 }, run_spin },
+		{ "scratch_kernel", { 8, 8, 4 }, run_spin },
+		{ "other_kernel", { 8 }, run_spin },
 		{ "saxpy", { 8, 8, 4, 4 }, run_saxpy_int },
 		{ "transpose", { 8, 8, 4, 4 }, run_transpose },
 		{ "reduce", { 8, 8, 8 }, run_reduce },

@@ -274,7 +274,17 @@ unsigned cuLaunchKernelEx(const struct mpk_cu_launch_config *c, struct mpk_cu_fu
 		.attribute_count = c->attribute_count,
 	};
 
-	ENTER("cuLaunchKernelEx", true, "%s attributes=%u", f->name, c->attribute_count);
+	char attributes[200] = "";
+	size_t used = 0;
+
+	for (unsigned i = 0; i < c->attribute_count && used < sizeof attributes; i++)
+		used += (size_t)snprintf(
+			attributes + used, sizeof attributes - used, " %u=%u,%u,%u",
+			c->attributes[i].id, c->attributes[i].value.dims.x,
+			c->attributes[i].value.dims.y, c->attributes[i].value.dims.z);
+	ENTER("cuLaunchKernelEx", true, "%s grid=%u,%u,%u block=%u,%u,%u shared=%u attributes%s",
+	      f->name, c->grid_x, c->grid_y, c->grid_z, c->block_x, c->block_y, c->block_z,
+	      c->shared_bytes, attributes);
 	if (extra || c->attribute_count > 8)
 		return fake_misuse(MPK_CU_INVALID_VALUE, "cuLaunchKernelEx: extra or attributes");
 	for (unsigned i = 0; i < c->attribute_count; i++) {

@@ -278,6 +278,15 @@ unsigned cuCtxSetCurrent(struct mpk_cu_context *context)
 	return 0;
 }
 
+/* Called by the loader of standalone libraries alone. */
+EXPORT unsigned cuCtxGetCurrent(struct mpk_cu_context **context);
+unsigned cuCtxGetCurrent(struct mpk_cu_context **context)
+{
+	ENTER("cuCtxGetCurrent", false, "device=%d", current ? (int)(current - fake.contexts) : -1);
+	*context = current;
+	return 0;
+}
+
 void fake_queue(struct mpk_cu_stream *stream, const char *what)
 {
 	if (fake.queued_any && fake.queued != stream)

@@ -11,6 +11,14 @@
 
 enum { STEPS = 2000, BYTES_MAX = 1 << 20 };
 
+/* More than a machine has is no find. */
+const char *__asan_default_options(void);
+
+const char *__asan_default_options(void)
+{
+	return "allocator_may_return_null=1:max_allocation_size_mb=512";
+}
+
 /* --- kernels of any name ------------------------------------------------------------------- */
 
 static volatile uint8_t sink;

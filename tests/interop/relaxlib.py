@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Relax programs: a few by hand for every feature of the machine, and random ones."""
-import random
-
+"""Relax programs by hand, one for each feature of the machine."""
 import numpy
 import tvm
 from tvm import relax
@@ -131,92 +129,6 @@ class Module:
 
 def parse(source):
     return tvm.script.from_source(source, {"I": I, "R": R, "T": T})
-
-
-class Generator:
-    """A random program over tensors (n, 8) and (8, 8): straight code, branches, calls, tuples."""
-
-    def __init__(self, seed):
-        self.random = random.Random(seed)
-        self.count = 0
-
-    def name(self):
-        self.count += 1
-        return f"v{self.count}"
-
-    def statement(self, indent, known, helpers):
-        """One statement; returns its lines and adds the new variable to `known`."""
-        pick = self.random.choice
-        x, y, new = pick(known), pick(known), self.name()
-        kind = pick(["unary", "unary", "binary", "binary", "matmul", "softmax", "reshape", "concat",
-                     "transpose", "tuple", "sum", "call", "if"])
-        pad = " " * indent
-        if kind in ("call", "if") and not helpers:
-            kind = "binary"
-        if kind == "unary":
-            lines = [f"{pad}{new} = R.{pick(['tanh', 'sigmoid', 'negative', 'abs', 'nn.relu'])}({x})"]
-        elif kind == "binary":
-            lines = [f"{pad}{new} = R.{pick(['add', 'subtract', 'multiply', 'maximum'])}({x}, {y})"]
-        elif kind == "matmul":
-            lines = [f"{pad}{new} = R.matmul({x}, w)"]
-        elif kind == "softmax":
-            lines = [f"{pad}{new} = R.nn.softmax({x})"]
-        elif kind == "reshape":
-            a = self.name()
-            lines = [f"{pad}{a} = R.reshape({x}, (n * 8,))", f"{pad}{new} = R.reshape({a}, (n, 8))"]
-        elif kind == "concat":
-            a, b = self.name(), self.name()
-            lines = [f"{pad}{a} = R.concat(({x}, {y}), axis=1)", f"{pad}{b} = R.split({a}, 2, axis=1)",
-                     f"{pad}{new} = {b}[{self.random.randrange(2)}]"]
-        elif kind == "transpose":
-            a, b = self.name(), self.name()
-            lines = [f"{pad}{a} = R.permute_dims({x}, [1, 0])", f"{pad}{b} = R.tanh({a})",
-                     f"{pad}{new} = R.permute_dims({b}, [1, 0])"]
-        elif kind == "tuple":
-            a = self.name()
-            lines = [f"{pad}{a} = ({x}, ({y}, {x}))", f"{pad}{new} = {a}[0]"]
-        elif kind == "sum":
-            a = self.name()
-            lines = [f"{pad}{a} = R.sum({x}, axis=1, keepdims=True)", f"{pad}{new} = R.add({a}, {y})"]
-        elif kind == "call":
-            lines = [f"{pad}{new} = cls.{pick(helpers)}({x}, w, c)"]
-        else:
-            lines = self.branch(indent, list(known), helpers, new)
-        known.append(new)
-        return lines
-
-    def branch(self, indent, known, helpers, new):
-        """Branches call functions: TVM's memory plan lets one branch use the storage of the other."""
-        pad, lines = " " * indent, []
-        for word in ("if c:", "else:"):
-            lines.append(pad + word)
-            arguments = f"{self.random.choice(known)}, w, c"
-            lines.append(f"{pad}    {new} = cls.{self.random.choice(helpers)}({arguments})")
-        return lines
-
-    def function(self, name, helpers, length):
-        known = ["x"]
-        lines = ["    @R.function",
-                 f'    def {name}(x: R.Tensor(("n", 8), "float32"), w: R.Tensor((8, 8), "float32"), '
-                 'c: R.Tensor((), "bool")) -> R.Tensor(("n", 8), "float32"):',
-                 "        n = T.int64()", "        cls = Module"]
-        for _ in range(length):
-            lines += self.statement(8, known, helpers)
-        # every variable counts
-        total = known[0]
-        for variable in known[1:]:
-            lines.append(f"        {self.name()} = R.add({total}, {variable})")
-            total = f"v{self.count}"
-        return lines + [f"        return {total}", ""]
-
-    def program(self):
-        lines = ["@I.ir_module", "class Module:"]
-        helpers = []
-        for i in range(self.random.randint(1, 3)):
-            lines += self.function(f"helper{i}", list(helpers), self.random.randint(1, 3))
-            helpers.append(f"helper{i}")
-        lines += self.function("main", helpers, self.random.randint(3, 9))
-        return "\n".join(lines)
 
 
 def array(spec, length, rng):

@@ -466,6 +466,42 @@ FN(run_once)
 	return 0;
 }
 
+/* What runs once launches tasks that run things once: one of their own each, and the same again. */
+struct nest {
+	void *outer, *inner[4];
+	int times;
+};
+
+static int nested_task(int task, Env *env, void *data)
+{
+	struct nest *nest = data;
+
+	(void)env;
+	if (TVMBackendRunOnce(&nest->inner[task % 4], bump, &(int){ 0 }, 0))
+		return -1;
+	return TVMBackendRunOnce(&nest->outer, bump, &nest->times, 0);
+}
+
+static int nested(void *data)
+{
+	struct nest *nest = data;
+
+	nest->times++;
+	return __TVMBackendParallelLaunch(nested_task, nest, 4);
+}
+
+FN(run_once_nested)
+{
+	NEED(0);
+	static struct nest nest;
+
+	for (int i = 0; i < 3; i++)
+		if (TVMBackendRunOnce(&nest.outer, nested, &nest, 0))
+			return -1;
+	*out = (Any){ .type_index = 1, .v.i = nest.times };
+	return 0;
+}
+
 #ifndef V021
 int EXPORT(main)(void *self, const Any *args, int32_t n, Any *out)
 {

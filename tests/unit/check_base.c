@@ -196,6 +196,7 @@ START_TEST(map_and_closest)
 	ck_assert_uint_eq(mpk_closest(mpk_span_str("soruces"), names, 3), 0);
 	ck_assert_uint_eq(mpk_closest(mpk_span_str("import"), names, 3), 1);
 	ck_assert_uint_eq(mpk_closest(mpk_span_str("payload"), names, 3), 3);
+	ck_assert_uint_eq(mpk_closest(mpk_span_str("SOURCES"), names, 3), 0);
 }
 END_TEST
 

@@ -116,6 +116,36 @@ START_TEST(a_hanging_call_ends_at_its_time)
 }
 END_TEST
 
+static struct mpk_child_state last_state;
+static int states;
+
+static void watch(void *user, const struct mpk_child_state *state)
+{
+	ck_assert_ptr_eq(user, &states);
+	last_state = *state;
+	states++;
+}
+
+START_TEST(a_load_can_be_watched)
+{
+	char folder[] = "/tmp/mpk-test-XXXXXX";
+	struct calls c;
+
+	ck_assert(mkdtemp(folder) && chdir(folder) == 0);
+	calls_open(&c, "ffi");
+	c.file.options.watch = watch;
+	c.file.options.watch_user = &states;
+	add(&c, "hang", 0, 0.5);
+	run(&c);
+	ck_assert_int_ge(states, 2);
+	ck_assert_int_eq(last_state.phase, MPK_CHILD_CALLING);
+	ck_assert_uint_eq(last_state.to_load, c.file.options.image->blob.len);
+	ck_assert_uint_eq(last_state.loaded, 0);
+	calls_close(&c);
+	ck_assert(unlink("pid") == 0 && rmdir(folder) == 0);
+}
+END_TEST
+
 START_TEST(a_module_that_leaves_has_not_returned)
 {
 	struct calls c;
@@ -206,6 +236,7 @@ int main(void)
 	tcase_add_loop_test(tc, a_crash_is_a_result, 0, 3);
 	tcase_add_test(tc, an_error_is_only_an_error);
 	tcase_add_test(tc, a_hanging_call_ends_at_its_time);
+	tcase_add_test(tc, a_load_can_be_watched);
 	tcase_add_test(tc, a_module_that_leaves_has_not_returned);
 	tcase_add_test(tc, left_out_items_stay_untouched);
 	tcase_add_test(tc, what_cannot_be_loaded_is_not_called);

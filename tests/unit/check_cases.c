@@ -120,7 +120,7 @@ END_TEST
 /* A case's own word, then the command line's, then [defaults]. */
 START_TEST(test_precedence)
 {
-	struct mpk_case_defaults options = { { MPK_DL_CUDA, 1 }, { 7, -1 }, 0 };
+	struct mpk_case_defaults options = { { MPK_DL_CUDA, 1 }, { 7, -1 }, 0, NULL };
 	struct parsed p;
 	parse(&p, mpk_span_str(full), options);
 

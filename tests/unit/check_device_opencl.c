@@ -333,6 +333,7 @@ START_TEST(device_binaries_run)
 	struct mpk_opencl_kernel *kernel;
 	__typeof__(&clGetProgramInfo) get_info;
 	void *address = dlsym(dlopen("libOpenCL.so.1", RTLD_NOW), "clGetProgramInfo");
+	struct mpk_span source;
 	cl_program program = NULL;
 	unsigned char *binary;
 	size_t bytes = 0;
@@ -341,7 +342,7 @@ START_TEST(device_binaries_run)
 					  "blockIdx.x threadIdx.x" });
 	*b = *t;
 	kernel = (struct mpk_opencl_kernel *)kernel_of(load(t), "scale");
-	ck_assert_ok(mpk_opencl_program_for(&kernel->base, &program, &err), err);
+	ck_assert_ok(mpk_opencl_program_for(&kernel->base, &program, &source, &err), err);
 	memcpy(&get_info, &address, sizeof get_info);
 	ck_assert_int_eq(get_info(program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, NULL),
 			 CL_SUCCESS);
@@ -383,12 +384,13 @@ START_TEST(textures_carry_pixels_between_kernels)
 		"  float4 v = read_imagef(img, s, at);\n"
 		"  out[at.y * get_global_size(0) + at.x] = v.x * 100 + v.y * 10 + v.z + v.w;\n}\n";
 	static const int64_t shape[] = { 2, 3, 5, 4 };
-	struct mpk_device_texture texture = {
+	struct mpk_texture_tensor tensor = {
 		.scope = mpk_span_str("global.texture"),
 		.dtype = { MPK_DTYPE_FLOAT, 32, 1 },
 		.shape = shape,
 		.ndim = 4,
 	};
+	struct mpk_device_texture texture;
 	struct mpk_error err = { 0 };
 	struct table *t = table_with(source);
 	void *image = NULL, *out = floats_on(device, 30, 0, 0);
@@ -398,6 +400,7 @@ START_TEST(textures_carry_pixels_between_kernels)
 	table_add(t, &(struct table_row){ "sum", "handle handle", "blockIdx.x blockIdx.y" });
 	struct mpk_device_module *module = load(t);
 
+	ck_assert_ok(mpk_device_texture_of(&tensor, &texture, &err), err);
 	ck_assert_ok(mpk_device_alloc_texture(device, &texture, &image, &err), err);
 	uint64_t fill[] = { slot_at(image), 5, 6 }, sum[] = { slot_at(image), slot_at(out), 5, 6 };
 
@@ -407,16 +410,24 @@ START_TEST(textures_carry_pixels_between_kernels)
 	for (int y = 0; y < 6; y++)
 		for (int x = 0; x < 5; x++)
 			ck_assert_float_eq(got[y * 5 + x], (float)(x * 101 + y * 11 + 1));
+	/* as a whole, and nothing else */
 	ck_assert_int_eq(mpk_device_read(device, image, 0, got, 4, &err), MPK_E_UNSUPPORTED);
+	float pixels[30][4];
+
+	ck_assert_ok(mpk_device_read(device, image, 0, pixels, sizeof pixels, &err), err);
+	ck_assert_float_eq(pixels[29][2], 9);
+	/* a driver would crash on a buffer where the source says image, and the other way */
+	uint64_t swapped[] = { slot_at(out), slot_at(image), 5, 6 };
+
+	ck_assert_int_eq(mpk_device_launch(kernel_of(module, "sum"), swapped, 4, &err),
+			 MPK_E_RAISED);
+	ck_assert_text(err, "argument 0 is an image (image2d_t), but got a buffer");
+	swapped[0] = slot_at(image);
+	ck_assert_int_eq(mpk_device_launch(kernel_of(module, "sum"), swapped, 4, &err),
+			 MPK_E_RAISED);
+	ck_assert_text(err, "argument 1 is a buffer, but got an image");
 	mpk_device_free(device, image);
 	mpk_device_free(device, out);
-	texture.ndim = 3;
-	ck_assert_int_eq(mpk_device_alloc_texture(device, &texture, &image, &err),
-			 MPK_E_UNSUPPORTED);
-	ck_assert_text(err, "must be 4, not 5");
-	texture.scope = mpk_span_str("global.textur");
-	ck_assert_int_eq(mpk_device_alloc_texture(device, &texture, &image, &err),
-			 MPK_E_UNSUPPORTED);
 }
 END_TEST
 

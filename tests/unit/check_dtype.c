@@ -102,6 +102,33 @@ START_TEST(every_code_and_width_prints_and_parses_back)
 }
 END_TEST
 
+/* What is suggested is a type, and not the word itself. */
+START_TEST(what_was_meant)
+{
+	static const struct {
+		const char *word, *type;
+	} meant[] = {
+		{ "half", "float16" },  { "double", "float64" },        { "int", "int32" },
+		{ "size_t", "uint64" }, { "torch.float32", "float32" }, { "np.int8", "int8" },
+		{ "int64_t", "int64" }, { "flaot32", "float32" },       { "FLOAT32", "float32" },
+		{ "float*", "handle" }, { "handel", "handle" },         { "unsigned", "uint32" },
+		{ "bool_", "bool" },    { "float8", "float8_e4m3fn" },  { "string", NULL },
+		{ "", NULL },
+	};
+
+	for (size_t i = 0; i < sizeof meant / sizeof *meant; i++) {
+		const char *type = mpk_dtype_suggest(mpk_span_str(meant[i].word));
+		struct mpk_dtype parsed;
+
+		ck_assert_msg(!type == !meant[i].type, "%s: %s", meant[i].word, type ? type : "-");
+		if (!type)
+			continue;
+		ck_assert_str_eq(type, meant[i].type);
+		ck_assert(mpk_dtype_parse(mpk_span_str(type), &parsed));
+	}
+}
+END_TEST
+
 START_TEST(bytes_on_the_wire)
 {
 	static const uint8_t raw[] = { 3, 64, 1, 0 };
@@ -153,6 +180,7 @@ int main(void)
 	tcase_add_loop_test(t, named, 0, sizeof names / sizeof *names);
 	tcase_add_test(t, refused);
 	tcase_add_test(t, every_code_and_width_prints_and_parses_back);
+	tcase_add_test(t, what_was_meant);
 	tcase_add_test(t, bytes_on_the_wire);
 	tcase_add_test(t, both_spellings_of_bool);
 	tcase_add_test(t, device_types_have_names);

@@ -353,9 +353,7 @@ static const struct {
 	{ m_y_lanes, "TypeError: saxpy: argument 'Y': expected float32, got vectors of 4 lanes" },
 	{ m_y_custom, "TypeError: saxpy: argument 'Y': expected float32, got "
 		      "float8 or other type of bits 32" },
-	{ m_x_cpu,
-	  "ValueError: saxpy: argument 'X': expected a tensor on device type 2 (cuda), got "
-	  "device type 1" },
+	{ m_x_cpu, "ValueError: saxpy: argument 'X' must be on cuda, is on cpu" },
 	{ m_y_device,
 	  "ValueError: saxpy: argument 'Y': is on device 0, the first tensor on device 1" },
 	{ m_z_device,

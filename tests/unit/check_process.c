@@ -113,7 +113,7 @@ START_TEST(damaged_error_is_bounded)
 	struct mpk_process_end end = run_one(&p);
 
 	ck_assert_int_eq(end.how, MPK_PROCESS_RETURNED);
-	ck_assert_int_eq(end.error.code, MPK_E_INTERNAL);
+	ck_assert_int_eq(end.error.code, MPK_E_RAISED); /* no defect of ours, and no success */
 	ck_assert_uint_eq(strlen(end.error.text), sizeof end.error.text - 1);
 	ck_assert_uint_eq(strlen(end.error.at.file), sizeof end.error.at.file - 1);
 }
@@ -288,6 +288,47 @@ START_TEST(interruptions)
 }
 END_TEST
 
+static int ticks;
+
+static void count_tick(void *data)
+{
+	ck_assert_ptr_eq(data, &ticks);
+	ticks++;
+}
+
+START_TEST(a_child_that_runs_ticks)
+{
+	struct mpk_process p = shell("sleep 0.55"), quick = shell("true");
+
+	p.tick = quick.tick = count_tick;
+	p.data = quick.data = &ticks;
+	ck_assert(mpk_process_succeeded(&(struct mpk_process_end[]){ run_one(&p) }[0]));
+	ck_assert_int_ge(ticks, 3);
+	ck_assert_int_le(ticks, 7);
+}
+END_TEST
+
+static void stop_now(void *data)
+{
+	(void)data;
+	if (++ticks == 2)
+		mpk_process_stop();
+}
+
+/* Also when nothing else would wake whoever waits; and nothing runs any more after it. */
+START_TEST(a_stop_kills_children)
+{
+	struct mpk_process p = shell("sleep 60");
+	int64_t began = mpk_process_clock();
+
+	p.tick = stop_now;
+	ck_assert_int_eq(run_one(&p).how, MPK_PROCESS_LATE);
+	p.tick = NULL;
+	ck_assert_int_eq(run_one(&p).how, MPK_PROCESS_LATE);
+	ck_assert_int_lt(mpk_process_clock() - began, INT64_C(20000000000));
+}
+END_TEST
+
 /* --- several ----------------------------------------------------------------------- */
 
 START_TEST(all_run)
@@ -396,6 +437,8 @@ int main(void)
 	tcase_add_loop_test(one, output, 0, 3);
 	tcase_add_test(one, signals_are_reset);
 	tcase_add_test(one, interruptions);
+	tcase_add_test(one, a_child_that_runs_ticks);
+	tcase_add_test(one, a_stop_kills_children);
 	tcase_add_test(one, arguments);
 	tcase_add_loop_test(several, all_run, 0, 4);
 	tcase_add_test(several, as_many_at_a_time_as_asked);

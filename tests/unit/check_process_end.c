@@ -47,6 +47,29 @@ START_TEST(deadline_moves)
 }
 END_TEST
 
+static enum mpk_code take_all_time(struct mpk_process_self *self, void *data, struct mpk_error *err)
+{
+	(void)data;
+	(void)err;
+	mpk_process_set_timeout(self, 0);
+	(void)sleep(60);
+	return MPK_OK;
+}
+
+/* What the child does to its deadline does not move the limit. */
+START_TEST(limit_stays)
+{
+	struct mpk_process p = {
+		.run = take_all_time, .timeout = 0.2, .limit = 0.6, .contained = true
+	};
+	double began = seconds();
+
+	struct mpk_process_end end = run_one(&p);
+	ck_assert_int_eq(end.how, MPK_PROCESS_LATE);
+	ck_assert(seconds() - began >= 0.6);
+}
+END_TEST
+
 /* --- what is left ------------------------------------------------------------------ */
 
 /* Row: not contained, contained; ended by itself or at its time. A daemon that has left the
@@ -165,6 +188,7 @@ int main(void)
 
 	tcase_add_loop_test(time, late_ones_are_killed, 0, 2);
 	tcase_add_test(time, deadline_moves);
+	tcase_add_test(time, limit_stays);
 	tcase_add_loop_test(left, daemons, 0, 3);
 	tcase_add_loop_test(left, children_end_with_us, 0, 2);
 	tcase_add_loop_test(left, cleanup_after_a_kill, 0, 2);

@@ -2,6 +2,7 @@
 /* Another blob in a finished library (elf/replace.h). The judges are the dynamic loader,
  * readelf, strip and objcopy. */
 #include <dlfcn.h>
+#include <elf.h>
 
 #include "elf/replace.h"
 #include "workdir.h"
@@ -156,6 +157,58 @@ START_TEST(damaged)
 }
 END_TEST
 
+/* The library with another value at `field` of structure `index` of a table. */
+static enum mpk_code replace_with(uint64_t table, size_t index, size_t size, size_t field,
+				  uint64_t value, struct mpk_error *err)
+{
+	struct mpk_span file = read_file("lib.so");
+	uint8_t *data = (uint8_t *)(uintptr_t)file.data;
+
+	memcpy(data + table + index * size + field, &value, sizeof value);
+	FILE *f = fopen("hostile.so", "w");
+	ck_assert_uint_eq(fwrite(data, 1, file.len, f), file.len);
+	ck_assert_int_eq(fclose(f), 0);
+	return replace("hostile.so", "new.so", content(5000), err);
+}
+
+/* Symbols that are patched must not be headers that are read: a symbol table within each of them. */
+START_TEST(overlapping_tables)
+{
+	const Elf64_Ehdr *h = (const void *)read_file("lib.so").data;
+	const Elf64_Shdr *sections = (const void *)((const uint8_t *)h + h->e_shoff);
+	const uint64_t into[] = { 0, h->e_phoff, h->e_shoff, h->e_shoff + 24 };
+	struct mpk_error err = { 0 };
+	size_t tried = 0;
+
+	for (size_t i = 0; i < h->e_shnum; i++)
+		for (size_t k = 0; k < MPK_ARRAY_COUNT(into); k++) {
+			if (sections[i].sh_type != SHT_SYMTAB && sections[i].sh_type != SHT_DYNSYM)
+				continue;
+			tried++;
+			ck_assert_int_eq(replace_with(h->e_shoff, i, sizeof *sections,
+						      offsetof(Elf64_Shdr, sh_offset), into[k],
+						      &err),
+					 MPK_E_CORRUPT);
+			ck_assert_msg(strstr(err.text, "overlaps the") != NULL, "%s", err.text);
+		}
+	ck_assert_uint_eq(tried, 8);
+}
+END_TEST
+
+/* Zeros up to the next 2^62 would be all the memory there is, or all of the disk. */
+START_TEST(absurd_alignment)
+{
+	const Elf64_Ehdr *h = (const void *)read_file("lib.so").data;
+	struct mpk_error err = { 0 };
+
+	ck_assert_int_eq(replace_with(h->e_phoff, 0, sizeof(Elf64_Phdr),
+				      offsetof(Elf64_Phdr, p_align), UINT64_C(1) << (_i ? 62 : 36),
+				      &err),
+			 MPK_E_CORRUPT);
+	ck_assert_msg(strstr(err.text, "a segment is aligned to") != NULL, "%s", err.text);
+}
+END_TEST
+
 /* Of a large blob the pages cannot be written. A file whose headers stand in the bytes of its
  * blob symbol is refused; writing there was a crash. */
 START_TEST(kept_bytes)
@@ -216,6 +269,8 @@ int main(void)
 	tcase_add_test(tc, the_rest_stays);
 	tcase_add_loop_test(tc, refused, 0, 4);
 	tcase_add_loop_test(tc, damaged, 0, 2);
+	tcase_add_test(tc, overlapping_tables);
+	tcase_add_loop_test(tc, absurd_alignment, 0, 2);
 	tcase_add_loop_test(tc, kept_bytes, 3, MPK_ARRAY_COUNT(sizes));
 	tcase_add_loop_test(tc, private_bytes, 0, 4);
 	suite_add_tcase(suite, tc);

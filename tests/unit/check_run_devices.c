@@ -193,10 +193,11 @@ static enum mpk_code call_global(struct mpk_runtime *runtime, const char *name,
 	return mpk_function_call(f, &args, result, err);
 }
 
-/* What module code calls to get an image: through the runtime's global functions. */
+/* What module code calls to get an image, through the runtime's global functions: with the extents
+ * that the compiler has flattened, of two dimensions up to TVM 0.22, of layers from 0.23 on. */
 START_TEST(textures_by_name)
 {
-	static int64_t shape[] = { 3, 5, 4 };
+	static int64_t extents[] = { 5, 3, 2 };
 	struct mpk_runtime *runtime = NULL;
 	struct mpk_error err = { 0 };
 	struct mpk_value scope = { 0 }, image = { 0 }, none = { 0 };
@@ -212,22 +213,32 @@ START_TEST(textures_by_name)
 		mpk_value_of_int(2),
 		mpk_value_of_int(32),
 		scope,
-		mpk_value_of_int(3),
-		mpk_value_of_opaque(shape),
+		mpk_value_of_int(2),
+		mpk_value_of_opaque(extents),
+		mpk_value_of_int(128),
 	};
+	static const char name[] = "device_api.opencl.alloc_nd";
 
-	ck_assert_ok(call_global(runtime, "device_api.opencl.alloc_nd", alloc, 7, &image, &err),
-		     err);
-	ck_assert_int_eq(image.kind, MPK_VALUE_OPAQUE);
-	struct mpk_value release[] = { alloc[0], alloc[1], scope, image };
+	for (int64_t count = 7; count <= 8; count++) {
+		alloc[5] = mpk_value_of_int(count - 5);
+		ck_assert_ok(call_global(runtime, name, alloc, (size_t)count, &image, &err), err);
+		ck_assert_int_eq(image.kind, MPK_VALUE_OPAQUE);
+		struct mpk_value release[] = { alloc[0], alloc[1], scope, image };
 
-	ck_assert_ok(call_global(runtime, "device_api.opencl.free_nd", release, 4, &none, &err),
-		     err);
-	ck_assert_int_eq(call_global(runtime, "device_api.opencl.alloc_nd", alloc, 6, &none, &err),
-			 MPK_E_RAISED);
-	shape[2] = 3;
-	ck_assert_int_eq(call_global(runtime, "device_api.opencl.alloc_nd", alloc, 7, &none, &err),
-			 MPK_E_UNSUPPORTED);
+		ck_assert_ok(
+			call_global(runtime, "device_api.opencl.free_nd", release, 4, &none, &err),
+			err);
+	}
+	ck_assert_int_eq(call_global(runtime, name, alloc, 6, &none, &err), MPK_E_RAISED);
+	ck_assert_int_eq(call_global(runtime, name, alloc, 7, &none, &err), MPK_E_RAISED);
+	ck_assert_text(err, "3 extents of an image");
+	alloc[7] = mpk_value_of_int(32);
+	ck_assert_int_eq(call_global(runtime, name, alloc, 8, &none, &err), MPK_E_RAISED);
+	ck_assert_text(err, "a pixel of 32 bits");
+	alloc[7] = mpk_value_of_int(64);
+	extents[2] = 0;
+	ck_assert_int_eq(call_global(runtime, name, alloc, 8, &none, &err), MPK_E_RAISED);
+	ck_assert_text(err, "extent 2 is 0");
 	mpk_value_drop(&scope);
 	mpk_runtime_destroy(runtime);
 }

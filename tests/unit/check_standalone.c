@@ -13,11 +13,11 @@
 
 static const unsigned char widths[][2] = { { 2, 16 }, { 4, 16 }, { 2, 32 }, { 2, 64 },
 					   { 0, 32 }, { 1, 8 },  { 3, 64 } };
-static const unsigned char tags[] = { 0, 4, 12 };
+static const unsigned char tags[] = { 0, 4, 7, 12 };
 
 const struct mpk_sa_kernel mpk_sa_kernels[] = {
 	{ .name = "first", .types = widths },
-	{ .name = "widths", .types = widths, .arg_count = 7, .tags = tags, .tag_count = 3 },
+	{ .name = "widths", .types = widths, .arg_count = 7, .tags = tags, .tag_count = 4 },
 };
 const unsigned mpk_sa_kernel_count = 2;
 const int mpk_sa_device_type = MPK_DL_CUDA;
@@ -69,7 +69,7 @@ void TVMFFIErrorSetRaisedFromCStr(const char *kind, const char *text)
 
 /* --- calls ------------------------------------------------------------------------------------ */
 
-enum { CELLS = 10 };
+enum { CELLS = 11 };
 
 static void *look_up(const char *name)
 {
@@ -119,7 +119,7 @@ static const struct {
 START_TEST(reals_are_rounded_once)
 {
 	uint64_t cell = reals[_i].cell;
-	const uint64_t cells[CELLS] = { cell, cell, bits_of(0.1), cell, 0, 0, 0, 1, 1, 0 };
+	const uint64_t cells[CELLS] = { cell, cell, bits_of(0.1), cell, 0, 0, 0, 1, 1, 1, 0 };
 	float single;
 
 	ck_assert_int_eq(call(look_up("widths"), cells, CELLS), 0);
@@ -135,7 +135,9 @@ END_TEST
 
 START_TEST(integers_and_extents_arrive)
 {
-	const uint64_t cells[CELLS] = { 0, 0, 0, 0, (uint64_t)-7, 200, 0x1234567890, 9, 64, 4096 };
+	const uint64_t cells[CELLS] = {
+		0, 0, 0, 0, (uint64_t)-7, 200, 0x1234567890, 9, 64, 2, 4096
+	};
 	const uint64_t device[] = { MPK_DL_CUDA, 3 };
 
 	ck_assert_int_eq(call(look_up("__tvm_set_device"), device, 2), 0);
@@ -147,7 +149,9 @@ START_TEST(integers_and_extents_arrive)
 	ck_assert_int_eq(last.device, 3);
 	ck_assert_uint_eq(last.extent[0], 9);
 	ck_assert_uint_eq(last.extent[4], 64);
+	ck_assert_uint_eq(last.extent[MPK_SA_TAG_CLUSTER + 1], 2);
 	ck_assert_uint_eq(last.extent[1], 1);
+	ck_assert_uint_eq(last.extent[MPK_SA_TAG_PREFERRED_CLUSTER], 1);
 	ck_assert_uint_eq(last.shared, 4096);
 }
 END_TEST
@@ -170,7 +174,7 @@ START_TEST(mistakes_raise)
 	ck_assert_int_eq(mpk_sa_lookup(NULL, "nobody", &f), -1);
 	ck_assert_str_eq(raised, "RuntimeError: the library has no kernel nobody");
 	ck_assert_int_eq(call(look_up("widths"), cells, CELLS - 1), -1);
-	ck_assert_str_eq(raised, "RuntimeError: kernel widths: 10 arguments expected, 9 given");
+	ck_assert_str_eq(raised, "RuntimeError: kernel widths: 11 arguments expected, 10 given");
 	ck_assert_int_eq(mpk_sa_call(look_up("widths"), NULL, -1, &(struct mpk_sa_any){ 0 }), -1);
 	ck_assert_str_eq(raised, "RuntimeError: too many arguments");
 	ck_assert_int_eq(launches, 0);

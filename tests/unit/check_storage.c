@@ -168,6 +168,23 @@ START_TEST(strides_tell_compact)
 }
 END_TEST
 
+/* Found by a fuzzer: elements without bytes can be more than can be counted. */
+START_TEST(strides_of_many_elements_without_bytes)
+{
+	static const int64_t shape[] = { INT64_MAX, INT64_MAX, 2 };
+	static const struct mpk_dtype nothing = { MPK_DTYPE_HANDLE, 0, 0 };
+	struct mpk_tensor *t = NULL, *copy = NULL;
+	struct mpk_error err = { 0 };
+
+	ck_assert_ok(mpk_tensor_create(nothing, shape, 3, MPK_STORAGE_PRIVATE, &t, &err), err);
+	ck_assert_uint_eq(t->bytes, 0);
+	ck_assert(mpk_dltensor_is_compact(&t->dl));
+	ck_assert_ok(mpk_tensor_compact(t, &copy, &err), err);
+	mpk_tensor_drop(copy);
+	mpk_tensor_drop(t);
+}
+END_TEST
+
 /* --- the allocator ------------------------------------------------------------------------ */
 
 struct pool {
@@ -285,6 +302,7 @@ int main(void)
 	tcase_add_test(tc, compact_copies_only_what_has_gaps);
 	tcase_add_test(tc, compact_copies_what_is_borrowed);
 	tcase_add_test(tc, strides_tell_compact);
+	tcase_add_test(tc, strides_of_many_elements_without_bytes);
 	tcase_add_test(tc, a_block_is_hardly_larger_than_asked_for);
 	tcase_add_test(tc, a_steady_state_allocates_nothing);
 	tcase_add_test(tc, changing_sizes_do_not_grow_without_end);

@@ -45,6 +45,51 @@ START_TEST(json_document)
 END_TEST
 
 /* A container that could not be made swallows what is put into it; the end reports it. */
+/* What another process wrote as an error may be anything. */
+START_TEST(errors_of_others)
+{
+	struct mpk_error from = { .code = (enum mpk_code) - 5 }, out;
+
+	memset(from.text, 'A', sizeof from.text);
+	memset(&from.at, 'B', sizeof from.at);
+	memcpy(from.text, "a\x1b[2J\n\x9b\xc2\x9b\xe2\x80\xae\xc3\xa9", 14);
+	mpk_escape_error(&from, MPK_E_RAISED, &out);
+	ck_assert_int_eq(out.code, MPK_E_RAISED);
+	ck_assert_uint_eq(strlen(out.text), sizeof out.text - 1);
+	ck_assert_mem_eq(out.text, "a?[2J", 5);
+	for (size_t i = 5; i < 12; i++)
+		ck_assert_int_eq(out.text[i], '?');
+	ck_assert_mem_eq(out.text + 12,
+			 "\xc3\xa9"
+			 "AA",
+			 4);
+	ck_assert_uint_eq(strlen(out.at.file), sizeof out.at.file - 1);
+	ck_assert_uint_eq(strlen(out.at.path), sizeof out.at.path - 1);
+	ck_assert_uint_eq(strlen(out.at.space), sizeof out.at.space - 1);
+	from = (struct mpk_error){ .code = MPK_OK };
+	mpk_escape_error(&from, MPK_E_RAISED, &out);
+	ck_assert_int_eq(out.code, MPK_OK);
+}
+END_TEST
+
+/* As a whole document, which another writer made. */
+START_TEST(json_holds_no_controls)
+{
+	struct mpk_strbuf out = { 0 };
+	struct mpk_json j;
+	struct mpk_error err = { 0 };
+
+	mpk_json_init(&j, 0);
+	mpk_json_text(&j, j.root, "a\xc2\x9b", "\x1b\x7f\xc2\x85\xe2\x80\xae\xc3\xa9\\");
+	ck_assert_int_eq(mpk_json_print(&j, &out, &err), MPK_OK);
+	ck_assert_str_eq(mpk_strbuf_text(&out),
+			 "{\n  \"a\\u009B\": "
+			 "\"\\u001B\\u007F\\u0085\\u202E\xc3\xa9\\\\\"\n}\n");
+	mpk_json_fini(&j);
+	mpk_strbuf_fini(&out);
+}
+END_TEST
+
 START_TEST(json_failure_is_remembered)
 {
 	struct mpk_strbuf out = { 0 };
@@ -119,6 +164,9 @@ static const struct {
 	{ TEXT("\0x"), "\"\\u0000x\"" },
 	{ TEXT("\xc3\xa9\xf0\x9f\x98\x80"), "\"\xc3\xa9\xf0\x9f\x98\x80\"" },
 	{ TEXT("\xff"), "\"\\ufffd\"" },
+	{ TEXT("\xc2\x9b"
+	       "1\xe2\x80\xae"),
+	  "\"\\u009b1\\u202e\"" }, /* C1, right to left */
 	{ TEXT("\xc3("), "\"\\ufffd(\"" },
 	{ TEXT("\xc0\xaf"), "\"\\ufffd\\ufffd\"" },            /* overlong */
 	{ TEXT("\xed\xa0\x80"), "\"\\ufffd\\ufffd\\ufffd\"" }, /* a surrogate */
@@ -248,6 +296,8 @@ int main(void)
 
 	tcase_add_test(tc, json_document);
 	tcase_add_test(tc, json_failure_is_remembered);
+	tcase_add_test(tc, json_holds_no_controls);
+	tcase_add_test(tc, errors_of_others);
 	tcase_add_test(tc, json_error_object);
 	tcase_add_test(tc, json_lists);
 	tcase_add_loop_test(tc, json_strings, 0, (int)MPK_ARRAY_COUNT(strings));

@@ -279,6 +279,34 @@ START_TEST(blob_outside_sections)
 }
 END_TEST
 
+START_TEST(segments_that_no_loader_maps)
+{
+	static const struct {
+		uint64_t align, address;
+		const char *text;
+	} rows[] = {
+		{ UINT64_C(1) << 62, 0, "aligned to 4611686018427387904" },
+		{ UINT64_C(1) << 31, 0, "aligned to 2147483648" },
+		{ 12288, 0, "aligned to 12288" },
+		{ 4096, 8, "offset and address differ" },
+	};
+	struct mpk_span s;
+	Elf64_Ehdr h;
+	Elf64_Phdr p;
+
+	make_library(libraries[0].code);
+	s = load_made("a.so");
+	memcpy(&h, s.data, sizeof h);
+	memcpy(&p, s.data + h.e_phoff, sizeof p);
+	ck_assert_uint_eq(p.p_type, PT_LOAD);
+	p.p_align = rows[_i].align;
+	p.p_vaddr += rows[_i].address;
+	memcpy((uint8_t *)(uintptr_t)s.data + h.e_phoff, &p, sizeof p);
+	verify_bytes(s);
+	expect("segment-alignment", MPK_ERROR, rows[_i].text);
+}
+END_TEST
+
 START_TEST(symbol_size_differs)
 {
 	make_library(libraries[0].code);
@@ -293,10 +321,11 @@ END_TEST
 
 static bool is_tested(const char *check)
 {
-	static const char *const elsewhere[] = { "blob-size",    "blob-section", "payload",
-						 "several-libs", "unreached",    "child-order",
-						 "container", /* and in check_verify_code.c */
-						 "fatbin-image", "spirv-module" };
+	static const char *const elsewhere[] = {
+		"blob-size",    "blob-section", "segment-alignment", "payload", "several-libs",
+		"unreached",    "child-order",  "container", /* and in check_verify_code.c */
+		"fatbin-image", "spirv-module"
+	};
 	bool tested = false;
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(payloads); i++)
@@ -404,6 +433,7 @@ int main(void)
 		{ broken_payload, 1 },
 		{ blob_outside_sections, 1 },
 		{ symbol_size_differs, 1 },
+		{ segments_that_no_loader_maps, 4 },
 		{ legacy_unknown_kind, 1 },
 		{ every_check_is_tested, 1 },
 		{ sound_files, (int)MPK_ARRAY_COUNT(sound) },

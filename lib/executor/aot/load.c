@@ -176,8 +176,15 @@ static enum mpk_code add_entry(struct loader *l)
 	if (!name)
 		return mpk_fail_nomem(l->err);
 	MPK_TRY(mpk_node_import(l->node, name, &entry, l->err));
-	return mpk_static_add_call(l->p, entry, l->operands, l->operand_count,
-				   l->metadata.inputs.count, l->err);
+	return mpk_static_add_call(l->p,
+				   &(struct mpk_static_step){
+					   .function = entry,
+					   .operands = l->operands,
+					   .count = l->operand_count,
+					   .read_count = l->metadata.inputs.count,
+					   .result_count = l->metadata.outputs.count,
+				   },
+				   l->err);
 }
 
 static enum mpk_code load(struct loader *l)

@@ -257,7 +257,15 @@ static enum mpk_code load_operator(const struct loader *l, size_t i)
 	MPK_TRY(mpk_node_import(l->node, node->func_name, &f, l->err));
 	if (node->flatten_data)
 		MPK_TRY(flatten(l, &operands));
-	return mpk_static_add_call(l->p, f, operands.tensors, operands.count, operands.read_count,
+	return mpk_static_add_call(l->p,
+				   &(struct mpk_static_step){
+					   .function = f,
+					   .operands = operands.tensors,
+					   .count = operands.count,
+					   .read_count = operands.read_count,
+					   .result_count = operands.count - operands.read_count,
+					   .label = mpk_span_str(node->name),
+				   },
 				   l->err);
 }
 

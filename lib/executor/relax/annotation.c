@@ -109,7 +109,8 @@ static bool read_extents(struct reader *r, const char *close, struct mpk_type *t
 
 static bool read_type(struct reader *r, unsigned depth, struct mpk_type *out);
 
-static void read_keyword(struct mpk_span item, struct mpk_type *t)
+/* Whether it tells a rank. */
+static bool read_keyword(struct mpk_span item, struct mpk_type *t)
 {
 	struct reader r = { item, NULL };
 	int64_t ndim;
@@ -117,8 +118,11 @@ static void read_keyword(struct mpk_span item, struct mpk_type *t)
 	if (take(&r, "dtype=\"") && r.rest.len && r.rest.data[r.rest.len - 1] == '"')
 		(void)mpk_dtype_parse(mpk_span_of(r.rest.data, r.rest.len - 1), &t->dtype);
 	else if (take(&r, "ndim=") && mpk_parse_i64(r.rest, &ndim) && ndim >= 0 &&
-		 ndim <= DIMENSIONS_MAX && !t->ranked)
+		 ndim <= DIMENSIONS_MAX && !t->ranked) {
 		t->ndim = (size_t)ndim;
+		return true;
+	}
+	return false;
 }
 
 /* Extents that are told by their number alone. */
@@ -147,10 +151,7 @@ static bool read_shaped(struct reader *r, const char *open, const char *close, s
 			if (!read_extents(r, close, t))
 				return false;
 		} else {
-			struct mpk_span item = trim(take_item(r, ",)"));
-
-			told |= item.len > 5 && memcmp(item.data, "ndim=", 5) == 0;
-			read_keyword(item, t);
+			told |= read_keyword(trim(take_item(r, ",)")), t);
 		}
 		if (!take(r, ",") && !r->rest.len)
 			return false;
@@ -195,8 +196,15 @@ static void read_scalar(struct mpk_span inner, struct mpk_type *t)
 		t->dtype = (struct mpk_dtype){ MPK_DTYPE_INT, 64, 1 };
 }
 
+static bool starts_with(struct mpk_span s, const char *word)
+{
+	return s.len >= strlen(word) && memcmp(s.data, word, strlen(word)) == 0;
+}
+
 static bool read_type(struct reader *r, unsigned depth, struct mpk_type *out)
 {
+	struct mpk_span item;
+
 	*out = (struct mpk_type){ 0 };
 	if (depth == NEST_MAX)
 		return false;
@@ -217,10 +225,13 @@ static bool read_type(struct reader *r, unsigned depth, struct mpk_type *out)
 		read_scalar(take_item(r, ")"), out);
 		return take(r, ")");
 	}
-	if (take(r, "R.Callable"))
+	item = take_item(r, ",)");
+	if (starts_with(item, "R.Callable"))
 		out->kind = MPK_TYPE_FUNCTION;
-	(void)take_item(r, ",)"); /* R.Object, and what may come */
-	return true;
+	else if (starts_with(item, "T.") &&
+		 mpk_dtype_parse(mpk_span_of(item.data + 2, item.len - 2), &out->dtype))
+		out->kind = MPK_TYPE_SCALAR; /* TVM 0.26: T.int64 */
+	return true;                         /* R.Object, R.Any, and what may come */
 }
 
 /* --- the text ------------------------------------------------------------------------------ */

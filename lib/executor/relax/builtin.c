@@ -5,10 +5,8 @@
 #include <stdlib.h>
 
 static const struct mpk_relax_builtins *const families[] = {
-	&mpk_relax_shape_builtins,
-	&mpk_relax_memory_builtins,
-	&mpk_relax_closure_builtins,
-	&mpk_relax_tensor_builtins,
+	&mpk_relax_shape_builtins,  &mpk_relax_memory_builtins, &mpk_relax_closure_builtins,
+	&mpk_relax_tensor_builtins, &mpk_relax_select_builtins,
 };
 
 const struct mpk_relax_builtin *mpk_relax_builtin_at(size_t i)

@@ -51,6 +51,6 @@ struct mpk_relax_builtins {
 	size_t count;
 };
 extern const struct mpk_relax_builtins mpk_relax_shape_builtins, mpk_relax_memory_builtins,
-	mpk_relax_closure_builtins, mpk_relax_tensor_builtins;
+	mpk_relax_closure_builtins, mpk_relax_tensor_builtins, mpk_relax_select_builtins;
 
 #endif

@@ -16,6 +16,7 @@
 #include "executor/relax/compiled.h"
 #include "executor/relax/effect.h"
 #include "executor/relax/vm.h"
+#include "executor/relax/watch.h"
 #include "runtime/context.h"
 #include "text/escape.h"
 
@@ -154,25 +155,51 @@ static enum mpk_code call_builtin(struct mpk_relax_vm *vm, const struct mpk_rela
 	return code;
 }
 
+static enum mpk_code call_callee(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
+				 const struct arguments *a, struct mpk_value *result,
+				 struct mpk_error *err)
+{
+	const struct mpk_relax_callee *c = &vm->program->callees[s->callee];
+
+	if (c->action == MPK_ACTION_BUILTIN)
+		return call_builtin(vm, c, a, result, err);
+	if (c->action == MPK_ACTION_COMPILED) {
+		mpk_record_nothing(vm->recorder);
+		return mpk_relax_call_compiled(vm, c, a->values, a->count, result, err);
+	}
+	if (c->action == MPK_ACTION_MISSING)
+		return mpk_fail(err, MPK_E_LOAD, "nobody has the function '%s'",
+				MPK_QUOTE(c->name));
+	return call_function(vm, c, a, result, err);
+}
+
+static enum mpk_code call_observed(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
+				   const struct arguments *a, struct mpk_value *result,
+				   struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_operator_fini) struct mpk_operator op = { 0 };
+	enum mpk_code code;
+
+	MPK_TRY(mpk_relax_watch_call(vm, s, a->values, &op, err));
+	MPK_TRY(mpk_operator_begin(vm->observers, &op, err));
+	MPK_TRY(call_callee(vm, s, a, result, err));
+	code = mpk_relax_watch_done(vm, s, &op, result, err);
+	if (code == MPK_OK)
+		code = mpk_operator_end(vm->observers, &op, result, err);
+	if (code != MPK_OK)
+		mpk_value_drop(result);
+	return code;
+}
+
 static enum mpk_code call_out(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
 			      struct mpk_value *result, struct mpk_error *err)
 {
-	const struct mpk_relax_callee *c = &vm->program->callees[s->callee];
 	struct arguments a;
 	enum mpk_code code;
 
 	MPK_TRY(arguments_of(vm, s, &a, err));
-	if (c->action == MPK_ACTION_BUILTIN) {
-		code = call_builtin(vm, c, &a, result, err);
-	} else if (c->action == MPK_ACTION_COMPILED) {
-		mpk_record_nothing(vm->recorder);
-		code = mpk_relax_call_compiled(vm, c, a.values, a.count, result, err);
-	} else if (c->action == MPK_ACTION_MISSING) {
-		code = mpk_fail(err, MPK_E_LOAD, "nobody has the function '%s'",
-				MPK_QUOTE(c->name));
-	} else {
-		code = call_function(vm, c, &a, result, err);
-	}
+	code = vm->observers ? call_observed(vm, s, &a, result, err)
+			     : call_callee(vm, s, &a, result, err);
 	arguments_fini(&a);
 	return code;
 }
@@ -280,6 +307,8 @@ static enum mpk_code take_step(struct mpk_relax_vm *vm, size_t floor, struct mpk
 	struct mpk_value got = { 0 };
 	bool yes;
 
+	if (vm->observers)
+		MPK_TRY(mpk_relax_watch_control(vm, s, err));
 	if (s->action == MPK_ACTION_CALL)
 		return enter(vm, s, err);
 	if (s->action == MPK_ACTION_RETURN)
@@ -329,22 +358,43 @@ static enum mpk_code interpret(void *machine, size_t function, const struct mpk_
 	return run(vm, function, args, count, result, err);
 }
 
+static enum mpk_code invoke_compiled(struct mpk_relax_vm *vm, const struct mpk_relax_callee *c,
+				     const struct mpk_value *args, size_t count,
+				     struct mpk_value *result, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_operator_fini) struct mpk_operator op = { 0 };
+
+	if (vm->depth == 1)
+		MPK_TRY(mpk_signature_check(c->signature, args, count, err));
+	if (!vm->observers)
+		return mpk_relax_call_compiled(vm, c, args, count, result, err);
+	MPK_TRY(mpk_relax_watch_compiled(c, args, count, &op, err));
+	MPK_TRY(mpk_operator_begin(vm->observers, &op, err));
+	MPK_TRY(mpk_relax_call_compiled(vm, c, args, count, result, err));
+	enum mpk_code code = mpk_operator_end(vm->observers, &op, result, err);
+
+	if (code != MPK_OK)
+		mpk_value_drop(result);
+	return code;
+}
+
 static enum mpk_code invoke(struct mpk_relax_vm *vm, size_t function, const struct mpk_value *args,
 			    size_t count, struct mpk_value *result, struct mpk_error *err)
 {
 	const struct mpk_relax_callee *c = &vm->program->callees[function];
 	const struct mpk_plan_interpreter self = { interpret, vm, &vm->recorder };
 
-	if (vm->depth == 1)
+	if (vm->depth == 1) {
 		vm->steps = 0;
-
-	if (c->action == MPK_ACTION_COMPILED) {
-		if (vm->depth == 1)
-			MPK_TRY(mpk_signature_check(c->signature, args, count, err));
-		return mpk_relax_call_compiled(vm, c, args, count, result, err);
+		vm->fresh.count = 0;
+		vm->observers = mpk_runtime_observers(vm->program->runtime);
 	}
+	if (c->action == MPK_ACTION_COMPILED)
+		return invoke_compiled(vm, c, args, count, result, err);
 	if (vm->depth > 1)
 		return run(vm, function, args, count, result, err);
+	if (vm->observers)
+		return interpret(vm, function, args, count, result, err);
 	return mpk_plan_call(vm->plans, &self, function, args, count, result, err);
 }
 

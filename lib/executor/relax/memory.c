@@ -69,15 +69,39 @@ static enum mpk_code alloc_storage(const struct mpk_value *args, size_t count,
 			" of %zu: the model wants more devices, name them with --device A,B",
 			name, device, vm->device_count);
 	if (!is_plain(scope)) {
-		MPK_TRY(mpk_texture_storage(
-			mpk_runtime_devices(vm->program->runtime), vm->devices[device],
-			&(struct mpk_device_texture){ scope, dtype, shape->extents, shape->ndim },
-			&storage, err));
+		MPK_TRY(mpk_texture_storage(mpk_runtime_devices(vm->program->runtime),
+					    vm->devices[device],
+					    &(struct mpk_texture_tensor){ .scope = scope,
+									  .dtype = dtype,
+									  .shape = shape->extents,
+									  .ndim = shape->ndim },
+					    &storage, err));
 	} else {
 		MPK_TRY(mpk_tensor_bytes_of(dtype, shape->extents, shape->ndim, &bytes, err));
 		MPK_TRY(mpk_allocator_storage(vm->allocators[device], bytes, &storage, err));
 	}
 	*result = mpk_value_of_storage(storage);
+	return MPK_OK;
+}
+
+/* A tensor of a virtual device whose memory is images: one of its own, not a part of the storage.
+ * Where the storage is in host memory the caller named no device for that virtual one; images
+ * are then where the model's tensors are. */
+static enum mpk_code alloc_image(const struct mpk_storage *storage,
+				 const struct mpk_texture_tensor *texture, struct mpk_value *result,
+				 struct mpk_error *err)
+{
+	struct mpk_runtime *runtime = mpk_context_get().runtime;
+	struct mpk_dldevice where = storage->device;
+	struct mpk_tensor *t;
+	size_t count;
+
+	if (!runtime)
+		return mpk_fail(err, MPK_E_INTERNAL, "an image is allocated outside of any call");
+	if (mpk_dldevice_is_host(where))
+		where = mpk_runtime_get_devices(runtime, &count)[0];
+	MPK_TRY(mpk_texture_empty(mpk_runtime_devices(runtime), where, texture, &t, err));
+	*result = mpk_value_of_tensor(t);
 	return MPK_OK;
 }
 
@@ -99,6 +123,13 @@ static enum mpk_code alloc_tensor(const struct mpk_value *args, size_t count,
 	MPK_TRY(dtype_arg(name, args, 3, &dtype, err));
 	if (offset < 0)
 		return mpk_relax_raise(err, "ValueError", "%s: offset %" PRId64, name, offset);
+	if (!is_plain(scope_arg(args, count, 4)))
+		return alloc_image(args[0].storage,
+				   &(struct mpk_texture_tensor){ .scope = scope_arg(args, count, 4),
+								 .dtype = dtype,
+								 .shape = shape->extents,
+								 .ndim = shape->ndim },
+				   result, err);
 	MPK_TRY(mpk_tensor_view(args[0].storage, (uint64_t)offset, dtype, shape->extents,
 				shape->ndim, &t, err));
 	*result = mpk_value_of_tensor(t);
@@ -208,10 +239,25 @@ static enum mpk_code copy_to(struct mpk_tensor *t, struct mpk_dldevice where,
 	return MPK_OK;
 }
 
+static enum mpk_code image_of(const struct mpk_tensor *t, const char *scope,
+			      struct mpk_dldevice where, struct mpk_value *result,
+			      struct mpk_error *err)
+{
+	struct mpk_runtime *runtime = mpk_context_get().runtime;
+	struct mpk_tensor *image;
+
+	if (!runtime)
+		return mpk_fail(err, MPK_E_INTERNAL, "a tensor is copied outside of any call");
+	MPK_TRY(mpk_texture_send(mpk_runtime_devices(runtime), t, scope, where, &image, err));
+	*result = mpk_value_of_tensor(image);
+	return MPK_OK;
+}
+
 static enum mpk_code to_device(const struct mpk_value *args, size_t count, struct mpk_value *result,
 			       struct mpk_error *err)
 {
 	static const char name[] = "vm.builtin.to_device";
+	struct mpk_dldevice where;
 	struct mpk_tensor *t;
 	int64_t type, id;
 
@@ -219,13 +265,13 @@ static enum mpk_code to_device(const struct mpk_value *args, size_t count, struc
 	MPK_TRY(mpk_relax_tensor(name, args, 0, &t, err));
 	MPK_TRY(mpk_relax_int(name, args, 1, &type, err));
 	MPK_TRY(mpk_relax_int(name, args, 2, &id, err));
-	if (!is_plain(scope_arg(args, count, 3)))
-		return mpk_fail(err, MPK_E_UNSUPPORTED, "%s: memory scope '%s'", name,
-				args[3].text->data);
 	if (type < 0 || type > INT32_MAX || id < 0 || id > INT32_MAX ||
 	    !mpk_dltensor_is_compact(&t->dl))
 		return mpk_relax_raise(err, "ValueError", "%s: wrong arguments", name);
-	return copy_to(t, (struct mpk_dldevice){ (int32_t)type, (int32_t)id }, result, err);
+	where = (struct mpk_dldevice){ (int32_t)type, (int32_t)id };
+	if (is_plain(scope_arg(args, count, 3)))
+		return copy_to(t, where, result, err);
+	return image_of(t, args[3].text->data, where, result, err);
 }
 
 static enum mpk_code ensure_zero_offset(const struct mpk_value *args, size_t count,

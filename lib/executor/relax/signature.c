@@ -6,6 +6,10 @@
  * returned. Behind the first branch a register has the type that everything written to it has in
  * common. Symbolic extents are slots of the shape heap; their names stand in the texts of the
  * checks, and where those were left out they get names here.
+ *
+ * A call gives what its callee returns, and functions may call one another in circles. So they are
+ * read again until no result changes; a call of a function that is not known yet counts for nothing
+ * until then. Each second pass goes backwards, so that chains of calls take two or three.
  */
 #include "executor/relax/signature.h"
 
@@ -16,84 +20,24 @@
 #include "executor/relax/annotation.h"
 #include "executor/relax/typing.h"
 
-/* --- types in common ----------------------------------------------------------------------- */
-
-static bool is_same_extent(const struct mpk_type *a, const struct mpk_type *b, size_t i)
-{
-	struct mpk_span x = mpk_type_symbol(a, i), y = mpk_type_symbol(b, i);
-
-	return x.len || y.len ? mpk_span_equal(x, y) : a->shape[i] == b->shape[i];
-}
-
-/* What values of both types have in common. */
-static struct mpk_type join(struct mpk_relax_typing *r, const struct mpk_type *a,
-			    const struct mpk_type *b)
-{
-	struct mpk_type t = *a;
-	struct mpk_param *fields;
-
-	if (a->kind != b->kind || a->field_count != b->field_count)
-		return (struct mpk_type){ 0 };
-	if (!mpk_dtype_equal(a->dtype, b->dtype))
-		t.dtype = (struct mpk_dtype){ 0 };
-	if (!a->ranked || !b->ranked || a->ndim != b->ndim) {
-		t.ranked = false;
-		t.ndim = 0;
-	}
-	for (size_t i = 0; i < t.ndim; i++)
-		if (!is_same_extent(a, b, i)) {
-			t.ranked = false;
-			mpk_relax_set_rank(r, (int64_t)t.ndim, &t);
-			break;
-		}
-	if (!t.field_count)
-		return t;
-	fields = mpk_relax_make_parts(r, t.field_count, sizeof *fields);
-	if (!fields)
-		return (struct mpk_type){ 0 };
-	for (size_t i = 0; i < t.field_count; i++)
-		fields[i].type = join(r, &a->fields[i].type, &b->fields[i].type);
-	t.fields = fields;
-	return t;
-}
-
-/* A type with what the text of a check adds to it: names of extents, and what was not known. */
-static struct mpk_type refine(struct mpk_relax_typing *r, const struct mpk_type *t,
-			      const struct mpk_type *told)
-{
-	struct mpk_type better = *t;
-	struct mpk_param *fields;
-
-	if (t->kind == MPK_TYPE_ANY)
-		return *told;
-	if (t->kind != told->kind || t->field_count != told->field_count ||
-	    (t->ranked && (!told->ranked || t->ndim != told->ndim)))
-		return better;
-	for (size_t i = 0; i < t->ndim; i++)
-		if (!mpk_type_symbol(t, i).len && !is_same_extent(t, told, i))
-			return better; /* they are at odds: code is right */
-	if (told->ranked) {
-		better.ranked = true;
-		better.ndim = told->ndim;
-		better.shape = told->shape;
-		better.symbols = told->symbols;
-	}
-	if (!t->field_count)
-		return better;
-	fields = mpk_relax_make_parts(r, t->field_count, sizeof *fields);
-	if (!fields)
-		return better;
-	for (size_t i = 0; i < t->field_count; i++)
-		fields[i].type = refine(r, &t->fields[i].type, &told->fields[i].type);
-	better.fields = fields;
-	return better;
-}
+enum { PASSES = 8 };
 
 /* --- a function ---------------------------------------------------------------------------- */
 
+static void read_callee(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
+			struct mpk_relax_content *out)
+{
+	const struct mpk_relax_function_type *callee = &r->functions[instr->func];
+
+	r->calls = true;
+	if (callee->signature && callee->returns)
+		out->type = mpk_relax_type_result(r, instr, callee);
+	else
+		out->pending = callee->signature != NULL;
+}
+
 static void read_call(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr)
 {
-	static const char prefix[] = "vm.builtin.";
 	struct mpk_relax_content made = { 0 }, *to = mpk_relax_register_at(r, instr->reg);
 	bool killed = false;
 	struct mpk_span name;
@@ -101,46 +45,58 @@ static void read_call(struct mpk_relax_typing *r, const struct mpk_relax_instr *
 	if (instr->func < 0 || (uint64_t)instr->func >= r->x->func_count)
 		return;
 	name = r->x->funcs[instr->func].name;
-	if (name.len > sizeof prefix && memcmp(name.data, prefix, sizeof prefix - 1) == 0) {
-		name = mpk_span_of(name.data + sizeof prefix - 1, name.len - sizeof prefix + 1);
+	if (r->x->funcs[instr->func].kind == MPK_RELAX_VM) {
+		read_callee(r, instr, &made);
+	} else {
 		mpk_relax_type_call(r, instr, name, &made);
-		killed = mpk_span_is(name, "null_value");
+		killed = mpk_span_is(name, "vm.builtin.null_value");
 	}
-	if (!to || (killed && r->branched))
+	if (!to || (killed && r->branched) || (r->branched && to->written && made.pending))
 		return;
-	if (r->branched && to->written)
-		made = (struct mpk_relax_content){ .type = join(r, &to->type, &made.type) };
+	if (r->branched && to->written && !to->pending)
+		made = (struct mpk_relax_content){ .type = mpk_relax_join(r, &to->type,
+									  &made.type) };
 	made.written = true;
 	*to = made;
 }
 
-/* The type of what is returned. */
-static struct mpk_type read_code(struct mpk_relax_typing *r)
+/* Another return: what all of them have in common. */
+static void read_return(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
+			struct mpk_relax_function_type *out)
 {
-	struct mpk_type result = { 0 };
+	const struct mpk_relax_content *c = mpk_relax_register_at(r, instr->reg);
+	struct mpk_type t = { 0 };
+
+	if (c && c->pending)
+		return;
+	if (c)
+		t = c->input ? *c->input : c->type;
+	out->result = out->returns ? mpk_relax_join(r, &out->result, &t) : t;
+	out->returns = true;
+}
+
+/* Receives the type of what is returned. */
+static void read_code(struct mpk_relax_typing *r, struct mpk_relax_function_type *out)
+{
 	struct mpk_relax_instr instr;
-	bool returns = false;
 
 	for (int64_t at = r->f->start; at >= 0 && at < r->f->end && !r->failed; at++) {
-		const struct mpk_relax_content *c;
-		struct mpk_type t;
-
 		if (mpk_relax_instr(r->x, (size_t)at, &instr, NULL) != MPK_OK ||
-		    instr.arg_count + 1 > r->words)
-			return (struct mpk_type){ 0 };
+		    instr.arg_count + 1 > r->words) {
+			out->result = (struct mpk_type){ 0 };
+			out->returns = true;
+			return;
+		}
 		r->words -= instr.arg_count + 1;
 		if (instr.op == MPK_RELAX_CALL)
 			read_call(r, &instr);
 		else
 			r->branched = true;
-		c = instr.op == MPK_RELAX_RET ? mpk_relax_register_at(r, instr.reg) : NULL;
-		if (!c)
-			continue;
-		t = c->input ? *c->input : c->type;
-		result = returns ? join(r, &result, &t) : t;
-		returns = true;
+		if (instr.op == MPK_RELAX_RET)
+			read_return(r, &instr, out);
 	}
-	return r->returned.kind == MPK_TYPE_ANY ? result : refine(r, &result, &r->returned);
+	if (r->returned.kind != MPK_TYPE_ANY && out->returns)
+		out->result = mpk_relax_refine(r, &out->result, &r->returned);
 }
 
 static bool begin(struct mpk_relax_typing *r, struct mpk_param *inputs, size_t count)
@@ -157,8 +113,13 @@ static bool begin(struct mpk_relax_typing *r, struct mpk_param *inputs, size_t c
 	r->registers = calloc(r->register_count + 1, sizeof *r->registers);
 	if (!r->registers)
 		return false;
+	r->told = calloc(count + 1, sizeof *r->told);
+	if (!r->told)
+		return false;
 	for (size_t i = 0; i < count && i < r->register_count; i++)
-		r->registers[i].input = &inputs[i].type;
+		r->registers[i] =
+			(struct mpk_relax_content){ .input = &inputs[i].type, .told = &r->told[i] };
+	r->told_count = count;
 	return true;
 }
 
@@ -184,13 +145,62 @@ static void set_outputs(struct mpk_type t, struct mpk_arena *arena, struct mpk_s
 	s->outputs_known = true;
 }
 
-static enum mpk_code read_function(struct mpk_relax_typing *r, struct mpk_param *inputs,
-				   size_t count, struct mpk_signature *out, struct mpk_error *err)
+/* Once more, with what is known of its callees by now. */
+static enum mpk_code read_function(struct mpk_relax_typing *r, size_t i, bool *changed,
+				   struct mpk_error *err)
 {
-	MPK_TRY_ALLOC(begin(r, inputs, count), err);
-	set_outputs(read_code(r), r->arena, out);
+	struct mpk_relax_function_type *f = &r->functions[i], now = { .signature = f->signature };
+	struct mpk_param *inputs = (struct mpk_param *)(uintptr_t)f->signature->inputs;
+
+	for (size_t k = 0; k < f->signature->input_count; k++)
+		inputs[k].type = (struct mpk_type){ 0 };
+	*r = (struct mpk_relax_typing){ .x = r->x,
+					.f = &r->x->funcs[i],
+					.functions = r->functions,
+					.texts = r->texts,
+					.arena = r->arena,
+					.words = r->words,
+					.parts = r->parts };
+	if (begin(r, inputs, f->signature->input_count))
+		read_code(r, &now);
+	else
+		r->failed = true;
 	free(r->registers);
+	free(r->told);
+	now.calls = r->calls;
+	*changed |= now.returns != f->returns || !mpk_relax_same_type(&now.result, &f->result);
+	*f = now;
 	return r->failed ? mpk_fail_nomem(err) : MPK_OK;
+}
+
+static enum mpk_code read_pass(struct mpk_relax_typing *r, unsigned pass, bool *changed,
+			       struct mpk_error *err)
+{
+	*changed = false;
+	for (size_t i = 0; i < r->x->func_count; i++) {
+		size_t at = pass % 2 ? r->x->func_count - 1 - i : i;
+		const struct mpk_relax_function_type *f = &r->functions[at];
+
+		if (f->signature && (pass == 0 || f->calls))
+			MPK_TRY(read_function(r, at, changed, err));
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code read_functions(struct mpk_relax_typing *r, struct mpk_error *err)
+{
+	bool changed = true;
+
+	for (unsigned pass = 0; changed && pass < PASSES; pass++)
+		MPK_TRY(read_pass(r, pass, &changed, err));
+	for (size_t i = 0; i < r->x->func_count; i++) {
+		const struct mpk_relax_function_type *f = &r->functions[i];
+
+		/* what was still changing was assumed, not found */
+		if (f->signature && f->returns && !(changed && f->calls))
+			set_outputs(f->result, r->arena, f->signature);
+	}
+	return MPK_OK;
 }
 
 /* --- compiled functions -------------------------------------------------------------------- */
@@ -262,14 +272,12 @@ static enum mpk_code read_all(struct mpk_relax_typing *r, struct mpk_signature *
 					     .inputs = inputs,
 					     .input_count = input_count };
 		++*count;
-		compiled |= f->kind == MPK_RELAX_TIR;
 		if (f->kind == MPK_RELAX_TIR)
-			continue;
-		*r = (struct mpk_relax_typing){
-			.x = r->x, .f = f, .arena = r->arena, .words = r->words, .parts = r->parts
-		};
-		MPK_TRY(read_function(r, inputs, input_count, s, err));
+			compiled = true;
+		else
+			r->functions[i].signature = s;
 	}
+	MPK_TRY(read_functions(r, err));
 	if (compiled)
 		read_texts(r->x, r->arena, out, *count);
 	return MPK_OK;
@@ -278,15 +286,24 @@ static enum mpk_code read_all(struct mpk_relax_typing *r, struct mpk_signature *
 enum mpk_code mpk_relax_signatures(const struct mpk_relax *x, struct mpk_arena *arena,
 				   struct mpk_signature *out, size_t *count, struct mpk_error *err)
 {
+	struct mpk_relax_function_type *functions = calloc(x->func_count + 1, sizeof *functions);
+	struct mpk_relax_text *texts = calloc(x->const_count + 1, sizeof *texts);
 	struct mpk_relax_typing *r = calloc(1, sizeof *r);
 	enum mpk_code code;
 
-	MPK_TRY_ALLOC(r, err);
-	r->x = x;
-	r->arena = arena;
-	r->words = x->instr_data.len + 1024;
-	r->parts = x->instr_data.len / 8 + 64; /* a part of a type has a word of code */
-	code = read_all(r, out, count, err);
+	if (functions && texts && r) {
+		r->x = x;
+		r->arena = arena;
+		r->functions = functions;
+		r->texts = texts;
+		r->words = x->instr_data.len + 1024;
+		r->parts = x->instr_data.len / 4 + 64; /* a part of a type has a word of code */
+		code = read_all(r, out, count, err);
+	} else {
+		code = mpk_fail_nomem(err);
+	}
 	free(r);
+	free(texts);
+	free(functions);
 	return code;
 }

@@ -99,19 +99,41 @@ struct mpk_type mpk_relax_type_at(struct mpk_relax_typing *r, const struct mpk_r
 	return t;
 }
 
-/* The type that the text of a check names; it is the last argument. */
-struct mpk_type mpk_relax_annotation_of(struct mpk_relax_typing *r,
-					const struct mpk_relax_instr *instr)
+/* Each text is read once, however many checks have it. */
+static const struct mpk_relax_text *text_at(struct mpk_relax_typing *r, size_t constant)
 {
-	const struct mpk_relax_const *last = mpk_relax_const_at(r, instr, instr->arg_count - 1);
-	struct mpk_relax_annotation a = { 0 };
+	struct mpk_relax_text *t = &r->texts[constant];
 
-	if (!last || last->kind != MPK_RELAX_STRING ||
-	    !mpk_relax_annotation_read(last->u.string, r->arena, &a))
-		return (struct mpk_type){ 0 };
-	if (a.is_return)
-		r->returned = a.type;
-	return a.is_return ? (struct mpk_type){ 0 } : a.type;
+	if (!t->read) {
+		t->understood = mpk_relax_annotation_read(r->x->consts[constant].u.string, r->arena,
+							  &t->annotation);
+		t->read = true;
+	}
+	return t;
+}
+
+enum mpk_relax_check mpk_relax_read_check(struct mpk_relax_typing *r,
+					  const struct mpk_relax_instr *instr)
+{
+	static const char cast[] = "ErrorContext(match_cast,";
+	const struct mpk_relax_const *last = mpk_relax_const_at(r, instr, instr->arg_count - 1);
+	const struct mpk_relax_text *text;
+	size_t param;
+
+	if (!last || last->kind != MPK_RELAX_STRING)
+		return MPK_RELAX_CHECK_PLAIN;
+	if (last->u.string.len >= sizeof cast &&
+	    memcmp(last->u.string.data, cast, sizeof cast - 1) == 0)
+		return MPK_RELAX_CHECK_CAST;
+	text = text_at(r, (size_t)(last - r->x->consts));
+	if (!text->understood)
+		return MPK_RELAX_CHECK_PLAIN;
+	param = text->annotation.param;
+	if (text->annotation.is_return)
+		r->returned = text->annotation.type;
+	else if (param < r->told_count)
+		r->told[param] = text->annotation.type;
+	return text->annotation.is_return ? MPK_RELAX_CHECK_RETURN : MPK_RELAX_CHECK_PARAM;
 }
 
 /* --- extents ------------------------------------------------------------------------------- */
@@ -140,8 +162,14 @@ static struct mpk_span told_symbol(const struct mpk_relax_pairs *p, size_t i)
 	return mpk_type_symbol(p->told, i);
 }
 
-static void matched_extent(struct mpk_relax_typing *r, const struct mpk_relax_pairs *p, size_t i,
-			   int64_t *extent, struct mpk_span *symbol)
+/* What a slot of the heap is called; empty when no input names it. */
+static struct mpk_span slot_at(const struct mpk_relax_typing *r, int64_t slot)
+{
+	return slot >= 0 && slot < MPK_RELAX_TYPING_SLOTS ? r->slots[slot] : (struct mpk_span){ 0 };
+}
+
+static void input_extent(struct mpk_relax_typing *r, const struct mpk_relax_pairs *p, size_t i,
+			 int64_t *extent, struct mpk_span *symbol)
 {
 	struct mpk_span told = told_symbol(p, i);
 	int64_t code = -1, operand = 0;
@@ -160,9 +188,11 @@ static void matched_extent(struct mpk_relax_typing *r, const struct mpk_relax_pa
 	}
 }
 
-static void made_extent(struct mpk_relax_typing *r, const struct mpk_relax_pairs *p, size_t i,
-			int64_t *extent, struct mpk_span *symbol)
+/* Of a value that is no input: slots with no name are of data, or computed from those that have. */
+static void value_extent(const struct mpk_relax_typing *r, const struct mpk_relax_pairs *p,
+			 size_t i, int64_t *extent, struct mpk_span *symbol)
 {
+	bool made = p->from == MPK_RELAX_EXTENTS_MADE;
 	int64_t code = -1, operand = 0;
 
 	*symbol = mpk_span_str("?");
@@ -172,13 +202,12 @@ static void made_extent(struct mpk_relax_typing *r, const struct mpk_relax_pairs
 	if (code == MATCH_IMMEDIATE) {
 		*extent = operand;
 		*symbol = (struct mpk_span){ 0 };
-	} else if (code == MAKE_LOAD && operand >= 0 && operand < MPK_RELAX_TYPING_SLOTS &&
-		   r->slots[operand].len) {
-		*symbol = r->slots[operand]; /* others are computed from those that have names */
+	} else if ((made ? code == MAKE_LOAD : code == MATCH_LOAD) && slot_at(r, operand).len) {
+		*symbol = slot_at(r, operand);
 	}
 }
 
-void mpk_relax_set_extents(struct mpk_relax_typing *r, const struct mpk_relax_pairs *p, bool made,
+void mpk_relax_set_extents(struct mpk_relax_typing *r, const struct mpk_relax_pairs *p,
 			   struct mpk_type *t)
 {
 	int64_t *shape = mpk_relax_make_parts(r, p->count, sizeof *shape);
@@ -187,7 +216,10 @@ void mpk_relax_set_extents(struct mpk_relax_typing *r, const struct mpk_relax_pa
 	if (!shape || !symbols)
 		return;
 	for (size_t i = 0; i < p->count; i++)
-		(made ? made_extent : matched_extent)(r, p, i, &shape[i], &symbols[i]);
+		if (p->from == MPK_RELAX_EXTENTS_INPUT)
+			input_extent(r, p, i, &shape[i], &symbols[i]);
+		else
+			value_extent(r, p, i, &shape[i], &symbols[i]);
 	t->ranked = true;
 	t->ndim = p->count;
 	t->shape = shape;
@@ -198,8 +230,10 @@ void mpk_relax_set_extents(struct mpk_relax_typing *r, const struct mpk_relax_pa
 void mpk_relax_set_rank(struct mpk_relax_typing *r, int64_t ndim, struct mpk_type *t)
 {
 	struct mpk_relax_instr none = { 0 };
-	struct mpk_relax_pairs p = { .instr = &none, .count = (size_t)ndim };
+	struct mpk_relax_pairs p = { .instr = &none,
+				     .count = (size_t)ndim,
+				     .from = MPK_RELAX_EXTENTS_MADE };
 
 	if (ndim >= 0 && ndim <= MPK_RELAX_TYPING_DIMENSIONS && !t->ranked)
-		mpk_relax_set_extents(r, &p, true, t);
+		mpk_relax_set_extents(r, &p, t);
 }

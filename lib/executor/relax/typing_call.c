@@ -5,102 +5,125 @@
 /* --- checks -------------------------------------------------------------------------------- */
 
 /* What a check looks at: a parameter or a part of one, or a value that was made here. */
-static struct mpk_type *checked(const struct mpk_relax_typing *r,
-				const struct mpk_relax_instr *instr)
+struct subject {
+	struct mpk_type *type;       /* NULL: what is checked is not followed */
+	const struct mpk_type *told; /* of an input, what its text says; or NULL */
+};
+
+static struct subject checked(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr)
 {
+	enum mpk_relax_check check = mpk_relax_read_check(r, instr);
 	struct mpk_relax_content *c = mpk_relax_content_at(r, instr, 0);
 
 	if (!c || r->branched)
-		return NULL; /* what one branch checks says nothing of the function */
-	return c->input ? c->input : &c->type;
+		return (struct subject){
+			0
+		}; /* a check of one branch says nothing of the function */
+	if (!c->input)
+		return (struct subject){ &c->type, NULL };
+	/* what is returned, or cast, says nothing of the input that it is */
+	if (check == MPK_RELAX_CHECK_RETURN || check == MPK_RELAX_CHECK_CAST)
+		return (struct subject){ 0 };
+	return (struct subject){ c->input, c->told };
+}
+
+/* Texts know names, and what code does not look at. */
+static void add_told(struct mpk_relax_typing *r, const struct subject *s)
+{
+	if (s->told && s->told->kind != MPK_TYPE_ANY)
+		*s->type = mpk_relax_refine(r, s->type, s->told);
 }
 
 static void check_tensor_info(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
 			      struct mpk_relax_content *out)
 {
-	struct mpk_type *t = checked(r, instr);
+	struct subject s = checked(r, instr);
 	const struct mpk_relax_const *dtype = mpk_relax_const_at(r, instr, 2);
 	int64_t ndim = -1;
 
 	(void)out;
-	if (!t)
+	if (!s.type)
 		return;
-	t->kind = MPK_TYPE_TENSOR;
+	s.type->kind = MPK_TYPE_TENSOR;
 	if (dtype && dtype->kind == MPK_RELAX_DTYPE && dtype->u.dtype.code != MPK_DTYPE_HANDLE)
-		t->dtype = dtype->u.dtype;
+		s.type->dtype = dtype->u.dtype;
 	if (mpk_relax_int_at(instr, 1, &ndim))
-		mpk_relax_set_rank(r, ndim, t);
+		mpk_relax_set_rank(r, ndim, s.type);
+	add_told(r, &s);
 }
 
 static void check_shape_info(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
 			     struct mpk_relax_content *out)
 {
-	struct mpk_type *t = checked(r, instr);
+	struct subject s = checked(r, instr);
 	int64_t ndim = -1;
 
 	(void)out;
-	if (!t)
+	if (!s.type)
 		return;
-	t->kind = MPK_TYPE_SHAPE;
+	s.type->kind = MPK_TYPE_SHAPE;
 	if (mpk_relax_int_at(instr, 1, &ndim))
-		mpk_relax_set_rank(r, ndim, t);
+		mpk_relax_set_rank(r, ndim, s.type);
+	add_told(r, &s);
 }
 
 static void check_prim_value_info(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
 				  struct mpk_relax_content *out)
 {
-	struct mpk_type *t = checked(r, instr);
+	struct subject s = checked(r, instr);
 	const struct mpk_relax_const *dtype = mpk_relax_const_at(r, instr, 1);
 
 	(void)out;
-	if (!t)
+	if (!s.type)
 		return;
-	t->kind = MPK_TYPE_SCALAR;
+	s.type->kind = MPK_TYPE_SCALAR;
 	if (dtype && dtype->kind == MPK_RELAX_DTYPE)
-		t->dtype = dtype->u.dtype;
+		s.type->dtype = dtype->u.dtype;
+	add_told(r, &s);
 }
 
 static void check_tuple_info(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
 			     struct mpk_relax_content *out)
 {
-	struct mpk_type *t = checked(r, instr);
+	struct subject s = checked(r, instr);
 	int64_t count = -1;
 
 	(void)out;
-	if (!t || !mpk_relax_int_at(instr, 1, &count) || count < 0 ||
-	    count > MPK_RELAX_TYPING_FIELDS || t->kind == MPK_TYPE_TUPLE)
+	if (!s.type || !mpk_relax_int_at(instr, 1, &count) || count < 0 ||
+	    count > MPK_RELAX_TYPING_FIELDS || s.type->kind == MPK_TYPE_TUPLE)
 		return;
-	t->kind = MPK_TYPE_TUPLE;
-	t->fields = mpk_relax_make_parts(r, (size_t)count, sizeof *t->fields);
-	t->field_count = t->fields ? (size_t)count : 0;
+	s.type->kind = MPK_TYPE_TUPLE;
+	s.type->fields = mpk_relax_make_parts(r, (size_t)count, sizeof *s.type->fields);
+	s.type->field_count = s.type->fields ? (size_t)count : 0;
+	add_told(r, &s);
 }
 
 static void check_func_info(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
 			    struct mpk_relax_content *out)
 {
-	struct mpk_type *t = checked(r, instr);
+	struct subject s = checked(r, instr);
 
 	(void)out;
-	if (t)
-		t->kind = MPK_TYPE_FUNCTION;
+	if (s.type)
+		s.type->kind = MPK_TYPE_FUNCTION;
 }
 
 static void match_shape(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
 			struct mpk_relax_content *out)
 {
-	struct mpk_type told = mpk_relax_annotation_of(r, instr), *t = checked(r, instr);
-	struct mpk_relax_pairs p = { .instr = instr, .at = 3, .told = &told };
+	const struct mpk_relax_content *c = mpk_relax_content_at(r, instr, 0);
+	struct subject s = checked(r, instr);
+	struct mpk_relax_pairs p = { .instr = instr, .at = 3, .told = s.told };
 	int64_t count = -1;
 
 	(void)out;
-	if (!t || !mpk_relax_int_at(instr, 2, &count) || count < 0 ||
+	if (!s.type || !mpk_relax_int_at(instr, 2, &count) || count < 0 ||
 	    count > MPK_RELAX_TYPING_DIMENSIONS)
 		return;
-	/* an earlier match of the same value gave names that a later one only compares */
-	if (t->ranked && t->ndim == (size_t)count && !told.ranked)
-		return;
 	p.count = (size_t)count;
-	mpk_relax_set_extents(r, &p, false, t);
+	p.from = c->input ? MPK_RELAX_EXTENTS_INPUT : MPK_RELAX_EXTENTS_VALUE;
+	mpk_relax_set_extents(r, &p, s.type);
+	add_told(r, &s);
 }
 
 /* --- values -------------------------------------------------------------------------------- */
@@ -116,21 +139,25 @@ static void tuple_getitem(struct mpk_relax_typing *r, const struct mpk_relax_ins
 	    (uint64_t)index >= tuple.field_count)
 		return;
 	out->type = tuple.fields[index].type;
-	if (c && c->input) /* a part of a parameter: checks of it tell of the parameter */
-		out->input = (struct mpk_type *)(uintptr_t)&tuple.fields[index].type;
+	if (!c || !c->input)
+		return;
+	/* a part of a parameter: checks of it tell of the parameter */
+	out->input = (struct mpk_type *)(uintptr_t)&tuple.fields[index].type;
+	if (c->told && (uint64_t)index < c->told->field_count)
+		out->told = &c->told->fields[index].type;
 }
 
 static void make_shape(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
 		       struct mpk_relax_content *out)
 {
-	struct mpk_relax_pairs p = { .instr = instr, .at = 2 };
+	struct mpk_relax_pairs p = { .instr = instr, .at = 2, .from = MPK_RELAX_EXTENTS_MADE };
 	int64_t count = -1;
 
 	if (!mpk_relax_int_at(instr, 1, &count) || count < 0 || count > MPK_RELAX_TYPING_DIMENSIONS)
 		return;
 	p.count = (size_t)count;
 	out->type.kind = MPK_TYPE_SHAPE;
-	mpk_relax_set_extents(r, &p, true, &out->type);
+	mpk_relax_set_extents(r, &p, &out->type);
 }
 
 static void make_prim_value(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
@@ -166,6 +193,19 @@ static void reshape(struct mpk_relax_typing *r, const struct mpk_relax_instr *in
 	shaped(mpk_relax_type_at(r, instr, 1), mpk_relax_type_at(r, instr, 0).dtype, out);
 }
 
+static void shape_of(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
+		     struct mpk_relax_content *out)
+{
+	struct mpk_type t = mpk_relax_type_at(r, instr, 0);
+
+	out->type.kind = MPK_TYPE_SHAPE;
+	if (t.kind != MPK_TYPE_TENSOR)
+		return;
+	t.kind = MPK_TYPE_SHAPE;
+	t.dtype = (struct mpk_dtype){ 0 };
+	out->type = t;
+}
+
 static void same_type(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
 		      struct mpk_relax_content *out)
 {
@@ -189,28 +229,106 @@ static void make_tuple(struct mpk_relax_typing *r, const struct mpk_relax_instr 
 		(struct mpk_type){ .kind = MPK_TYPE_TUPLE, .fields = fields, .field_count = count };
 }
 
+/* --- values that depend on data ------------------------------------------------------------- */
+
+static const struct mpk_dtype i64 = { MPK_DTYPE_INT, 64, 1 };
+
+static void set_tensor(struct mpk_relax_typing *r, struct mpk_dtype dtype, int64_t ndim,
+		       struct mpk_type *t)
+{
+	*t = (struct mpk_type){ .kind = MPK_TYPE_TENSOR, .dtype = dtype };
+	mpk_relax_set_rank(r, ndim, t);
+}
+
+static void tensor_to_shape(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
+			    struct mpk_relax_content *out)
+{
+	(void)r;
+	(void)instr;
+	out->type.kind = MPK_TYPE_SHAPE;
+}
+
+static void shape_to_tensor(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
+			    struct mpk_relax_content *out)
+{
+	struct mpk_type shape = mpk_relax_type_at(r, instr, 0);
+	int64_t *length = mpk_relax_make_parts(r, 1, sizeof *length);
+
+	set_tensor(r, i64, 1, &out->type);
+	if (!length || shape.kind != MPK_TYPE_SHAPE || !shape.ranked)
+		return;
+	length[0] = (int64_t)shape.ndim;
+	out->type.shape = length;
+	out->type.symbols = NULL;
+}
+
+static void nonzero(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
+		    struct mpk_relax_content *out)
+{
+	(void)instr;
+	set_tensor(r, i64, 2, &out->type);
+}
+
+/* unique(x, sorted, index, inverse, counts[, axis]): one tensor, or a tuple with what was asked for */
+static void unique(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
+		   struct mpk_relax_content *out)
+{
+	struct mpk_type x = mpk_relax_type_at(r, instr, 0), values;
+	int64_t flags[3] = { 0 }, axis;
+	struct mpk_param *fields;
+	size_t count = 1;
+
+	if (x.kind != MPK_TYPE_TENSOR)
+		return;
+	set_tensor(r, x.dtype,
+		   !mpk_relax_int_at(instr, 5, &axis) ? 1
+		   : x.ranked                         ? (int64_t)x.ndim
+						      : -1,
+		   &values);
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(flags); i++)
+		if (!mpk_relax_int_at(instr, 2 + i, &flags[i]))
+			return;
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(flags); i++)
+		count += flags[i] != 0;
+	fields = count > 1 ? mpk_relax_make_parts(r, count, sizeof *fields) : NULL;
+	if (count == 1)
+		out->type = values;
+	if (!fields)
+		return;
+	fields[0].type = values;
+	for (size_t i = 1; i < count; i++)
+		set_tensor(r, i64, 1, &fields[i].type);
+	out->type =
+		(struct mpk_type){ .kind = MPK_TYPE_TUPLE, .fields = fields, .field_count = count };
+}
+
 /* --- by name ------------------------------------------------------------------------------- */
 
 static const struct {
-	const char *name; /* behind "vm.builtin." */
+	const char *name;
 	void (*read)(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
 		     struct mpk_relax_content *out);
 } rows[] = {
-	{ "alloc_tensor", alloc_tensor },
-	{ "check_func_info", check_func_info },
-	{ "check_prim_value_info", check_prim_value_info },
-	{ "check_shape_info", check_shape_info },
-	{ "check_tensor_info", check_tensor_info },
-	{ "check_tuple_info", check_tuple_info },
-	{ "copy", same_type },
-	{ "ensure_zero_offset", same_type },
-	{ "make_prim_value", make_prim_value },
-	{ "make_shape", make_shape },
-	{ "make_tuple", make_tuple },
-	{ "match_shape", match_shape },
-	{ "reshape", reshape },
-	{ "to_device", same_type },
-	{ "tuple_getitem", tuple_getitem },
+	{ "vm.builtin.alloc_tensor", alloc_tensor },
+	{ "vm.builtin.check_func_info", check_func_info },
+	{ "vm.builtin.check_prim_value_info", check_prim_value_info },
+	{ "vm.builtin.check_shape_info", check_shape_info },
+	{ "vm.builtin.check_tensor_info", check_tensor_info },
+	{ "vm.builtin.check_tuple_info", check_tuple_info },
+	{ "vm.builtin.copy", same_type },
+	{ "vm.builtin.ensure_zero_offset", same_type },
+	{ "vm.builtin.make_prim_value", make_prim_value },
+	{ "vm.builtin.make_shape", make_shape },
+	{ "vm.builtin.make_tuple", make_tuple },
+	{ "vm.builtin.match_shape", match_shape },
+	{ "vm.builtin.reshape", reshape },
+	{ "vm.builtin.shape_of", shape_of },
+	{ "vm.builtin.to_device", same_type },
+	{ "vm.builtin.tensor_to_shape", tensor_to_shape },
+	{ "vm.builtin.tuple_getitem", tuple_getitem },
+	{ "relax.run.nonzero", nonzero },
+	{ "relax.run.shape_to_tensor", shape_to_tensor },
+	{ "relax.run.unique", unique },
 };
 
 void mpk_relax_type_call(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
@@ -219,4 +337,9 @@ void mpk_relax_type_call(struct mpk_relax_typing *r, const struct mpk_relax_inst
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++)
 		if (mpk_span_is(name, rows[i].name))
 			rows[i].read(r, instr, out);
+	for (size_t i = 0; i < instr->arg_count; i++) {
+		const struct mpk_relax_content *c = mpk_relax_content_at(r, instr, i);
+
+		out->pending |= c && c->pending;
+	}
 }

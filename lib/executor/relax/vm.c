@@ -109,6 +109,7 @@ void mpk_relax_vm_drop(struct mpk_relax_vm *vm)
 		mpk_value_drop(&vm->constants[i]);
 	free(vm->constants);
 	free(vm->stack);
+	free(vm->fresh.items);
 	free(vm->frames);
 	(void)pthread_mutex_destroy(&vm->lock);
 	mpk_relax_program_drop(vm->program);
@@ -232,6 +233,7 @@ static enum mpk_code bind(struct mpk_relax_vm *vm, size_t index, struct mpk_func
 		.call = call_bound,
 		.destroy = destroy_bound,
 		.takes_names = true,
+		.signature = vm->program->callees[index].signature,
 	};
 	b->vm = mpk_relax_vm_hold(vm);
 	b->index = index;

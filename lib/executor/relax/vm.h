@@ -21,6 +21,7 @@ enum {
 };
 
 struct mpk_any_list;
+struct mpk_observer;
 struct mpk_plans;
 struct mpk_relax_vm;
 
@@ -36,6 +37,16 @@ struct mpk_relax_frame {
 typedef enum mpk_code mpk_relax_invoke_fn(struct mpk_relax_vm *vm, size_t function,
 					  const struct mpk_value *args, size_t count,
 					  struct mpk_value *result, struct mpk_error *err);
+
+/* Tensors that were allocated and that nothing was told to fill so far, and heaps of symbolic
+ * extents; see watch.h. */
+struct mpk_relax_fresh {
+	struct mpk_relax_fresh_tensor {
+		const struct mpk_tensor *tensor; /* borrowed, to be compared with others */
+		bool is_heap;
+	} *items;
+	size_t count, cap;
+};
 
 struct mpk_relax_vm {
 	atomic_uint refs;
@@ -56,8 +67,10 @@ struct mpk_relax_vm {
 	size_t stack_used, stack_cap;
 	struct mpk_relax_frame *frames; /* calls under way, in byte code */
 	size_t frame_count, frame_cap;
-	struct mpk_plans *plans;       /* what was recorded; plan/plan.h */
-	struct mpk_recorder *recorder; /* of the call under way; NULL: nobody records */
+	struct mpk_plans *plans;        /* what was recorded; plan/plan.h */
+	struct mpk_recorder *recorder;  /* of the call under way; NULL: nobody records */
+	struct mpk_observer *observers; /* of the call under way; NULL: nobody looks */
+	struct mpk_relax_fresh fresh;   /* while somebody does */
 };
 
 /* mpk_relax_vm_create - a machine for a program

@@ -24,6 +24,9 @@ static enum mpk_code call(struct mpk_relay_vm *vm, size_t function, const struct
 	if (vm->depth > 1)
 		return mpk_relay_run(vm, function, args, count, result, err);
 	vm->steps_left = vm->step_limit;
+	vm->observers = mpk_runtime_observers(vm->program->runtime);
+	if (vm->observers)
+		return mpk_relay_run(vm, function, args, count, result, err);
 	return mpk_plan_call(vm->plans, &self, function, args, count, result, err);
 }
 

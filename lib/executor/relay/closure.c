@@ -63,6 +63,8 @@ enum mpk_code mpk_relay_closure_make(struct mpk_relay_vm *vm, size_t function,
 		.destroy = destroy_closure,
 		.takes_names = true,
 	};
+	if (captured.array->count == 0)
+		c->base.signature = &vm->program->models.items[function];
 	c->vm = mpk_relay_vm_hold(vm);
 	c->function = function;
 	c->captured = captured;

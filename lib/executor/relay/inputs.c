@@ -13,8 +13,7 @@ enum mpk_code mpk_relay_inputs_order(const struct mpk_signature *model, size_t s
 				     struct mpk_error *err)
 {
 	struct mpk_signature left = *model;
-	const struct mpk_value **bound;
-	enum mpk_code code;
+	struct mpk_value *values;
 
 	left.inputs += skip;
 	left.input_count -= skip;
@@ -23,13 +22,11 @@ enum mpk_code mpk_relay_inputs_order(const struct mpk_signature *model, size_t s
 			out[i] = args->values[i];
 		return MPK_OK;
 	}
-	bound = calloc(left.input_count + 1, sizeof(const struct mpk_value *));
-	MPK_TRY_ALLOC(bound, err);
-	code = mpk_signature_bind(&left, args, bound, err);
-	for (size_t i = 0; i < left.input_count && code == MPK_OK; i++)
-		out[i] = *bound[i];
-	free(bound);
-	return code;
+	MPK_TRY(mpk_signature_order(&left, args, &values, err));
+	for (size_t i = 0; i < left.input_count; i++)
+		out[i] = values[i];
+	free(values);
+	return MPK_OK;
 }
 
 /* --- as kernels take them ------------------------------------------------------------------ */

@@ -14,6 +14,7 @@
 #include "executor/plan/plan.h"
 #include "executor/relay/closure.h"
 #include "executor/relay/ops.h"
+#include "executor/relay/watch.h"
 #include "text/escape.h"
 
 /* --- frames -------------------------------------------------------------------------------- */
@@ -272,9 +273,14 @@ static enum mpk_code take_step(struct run *r, struct mpk_error *err)
 
 	if (vm->steps_left-- == 0)
 		return mpk_relay_fault(vm, err, "RuntimeError", "a loop without end");
+	if (vm->observers && !makers[s->op])
+		MPK_TRY(mpk_relay_watch_control(vm, s, err));
 	if (!makers[s->op])
 		return jumps[s->op](r, s, err);
-	MPK_TRY(makers[s->op](vm, s, &made, err));
+	if (vm->observers)
+		MPK_TRY(mpk_relay_watch(vm, s, makers[s->op], &made, err));
+	else
+		MPK_TRY(makers[s->op](vm, s, &made, err));
 	if (s->op != MPK_RELAY_INVOKE_PACKED)
 		set_register(vm, s->dst, made);
 	frame_of(r)->at++;

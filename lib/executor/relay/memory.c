@@ -14,7 +14,7 @@ static enum mpk_code image(struct mpk_relay_vm *vm, const struct mpk_relay_step 
 			   struct mpk_storage **out, struct mpk_error *err)
 {
 	const struct mpk_relay_place *place = &vm->program->places[s->index];
-	struct mpk_device_texture texture = { .scope = place->scope,
+	struct mpk_texture_tensor texture = { .scope = place->scope,
 					      .dtype = s->dtype,
 					      .shape = vm->program->extents + s->first,
 					      .ndim = s->count };

@@ -135,33 +135,80 @@ static enum mpk_code usable(struct mpk_tensor *t, struct mpk_tensor **out, struc
 	return MPK_OK;
 }
 
-static enum mpk_code bind(struct mpk_relay_program *p, const struct mpk_relay_binding *b,
+static enum mpk_code bind(struct mpk_relay_program *p, size_t index, struct mpk_tensor *tensor,
 			  struct mpk_error *err)
 {
-	if (!mpk_dldevice_is_host(b->tensor->dl.device))
-		return mpk_fail(err, MPK_E_USAGE, "a constant is bound to a tensor on a device");
-	for (size_t i = 0; i < p->x.const_count; i++) {
-		struct mpk_tensor *t;
+	struct mpk_tensor *t;
 
-		if (!p->x.consts[i].late_bound || !mpk_span_equal(p->x.consts[i].name, b->name))
-			continue;
-		MPK_TRY(usable(b->tensor, &t, err));
-		mpk_tensor_drop(p->late[i]);
-		p->late[i] = t;
-	}
+	if (!mpk_dldevice_is_host(tensor->dl.device))
+		return mpk_fail(err, MPK_E_USAGE, "a constant is bound to a tensor on a device");
+	MPK_TRY(usable(tensor, &t, err));
+	mpk_tensor_drop(p->late[index]);
+	p->late[index] = t;
 	return MPK_OK;
 }
 
-enum mpk_code mpk_relay_bind(struct mpk_module *module, const struct mpk_relay_binding *bindings,
-			     size_t count, struct mpk_error *err)
+enum mpk_code mpk_relay_bind_found(struct mpk_module *module, mpk_relay_find_fn *find_value,
+				   void *user, struct mpk_error *err)
 {
+	struct mpk_relay_program *p;
 	struct model *m;
 
 	MPK_TRY(model_of(module, &m, err));
 	if (m->vm)
 		return mpk_fail(err, MPK_E_CONFLICT,
 				"constants are bound before a function is looked up, not after");
-	for (size_t i = 0; i < count; i++)
-		MPK_TRY(bind(m->program, &bindings[i], err));
+	p = m->program;
+	for (size_t i = 0; i < p->x.const_count; i++) {
+		struct mpk_tensor *t = NULL;
+		enum mpk_code code;
+
+		if (!p->x.consts[i].late_bound)
+			continue;
+		MPK_TRY(find_value(user, p->x.consts[i].name, &t, err));
+		code = t ? bind(p, i, t, err) : MPK_OK;
+		mpk_tensor_drop(t);
+		MPK_TRY(code);
+	}
 	return MPK_OK;
+}
+
+struct bindings {
+	const struct mpk_relay_binding *items;
+	size_t count;
+};
+
+/* Of a name given twice the last counts. */
+static enum mpk_code find_binding(void *user, struct mpk_span name, struct mpk_tensor **out,
+				  struct mpk_error *err)
+{
+	const struct bindings *b = user;
+
+	(void)err;
+	for (size_t i = b->count; i-- > 0;)
+		if (mpk_span_equal(b->items[i].name, name)) {
+			*out = mpk_tensor_hold(b->items[i].tensor);
+			break;
+		}
+	return MPK_OK;
+}
+
+enum mpk_code mpk_relay_bind(struct mpk_module *module, const struct mpk_relay_binding *bindings,
+			     size_t count, struct mpk_error *err)
+{
+	struct bindings b = { bindings, count };
+
+	return mpk_relay_bind_found(module, find_binding, &b, err);
+}
+
+bool mpk_relay_has_late(struct mpk_module *module)
+{
+	struct model *m;
+
+	if (!accepts(module->kind) || model_of(module, &m, NULL) != MPK_OK)
+		return false;
+	for (size_t i = 0; i < m->program->x.const_count; i++)
+		if (m->program->x.consts[i].late_bound)
+			return true;
+	return false;
 }

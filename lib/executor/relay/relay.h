@@ -30,6 +30,19 @@ struct mpk_relay_binding {
 enum mpk_code mpk_relay_bind(struct mpk_module *module, const struct mpk_relay_binding *bindings,
 			     size_t count, struct mpk_error *err) MPK_MUST_CHECK;
 
+/* Finds the value of a constant: one reference in *out, NULL when there is none of that name. */
+typedef enum mpk_code mpk_relay_find_fn(void *user, struct mpk_span name, struct mpk_tensor **out,
+					struct mpk_error *err);
+
+/* mpk_relay_bind_found - the same with tensors that are looked up: only those it needs are asked for
+ * Returns  as mpk_relay_bind; what find returned */
+enum mpk_code mpk_relay_bind_found(struct mpk_module *module, mpk_relay_find_fn *find, void *user,
+				   struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_relay_has_late - whether an executable names constants that it does not have; false for
+ * modules of another kind, and for those that do not load */
+bool mpk_relay_has_late(struct mpk_module *module);
+
 struct mpk_node_module;
 struct mpk_relay_vm;
 

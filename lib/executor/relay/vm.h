@@ -23,6 +23,7 @@ enum {
 	MPK_RELAY_STACK_MAX = 1 << 24,  /* their registers */
 };
 
+struct mpk_observer;
 struct mpk_plans;
 struct mpk_recorder;
 struct mpk_relay_vm;
@@ -54,10 +55,11 @@ struct mpk_relay_vm {
 	size_t stack_used, stack_cap;
 	struct mpk_relay_frame *frames; /* calls under way */
 	size_t frame_count, frame_cap;
-	uint64_t step_limit;           /* of one call from outside: more is a loop without end */
-	uint64_t steps_left;           /* of the call under way */
-	struct mpk_plans *plans;       /* what was recorded; plan/plan.h */
-	struct mpk_recorder *recorder; /* of the call under way; NULL: nobody records */
+	uint64_t step_limit;            /* of one call from outside: more is a loop without end */
+	uint64_t steps_left;            /* of the call under way */
+	struct mpk_plans *plans;        /* what was recorded; plan/plan.h */
+	struct mpk_recorder *recorder;  /* of the call under way; NULL: nobody records */
+	struct mpk_observer *observers; /* of the call under way; NULL: nobody looks */
 };
 
 /* mpk_relay_vm_create - a machine for a program

@@ -9,6 +9,7 @@
 #include "executor/check.h"
 #include "executor/constant.h"
 #include "runtime/devices.h"
+#include "runtime/observer.h"
 
 /* A storage of the program, here and now. */
 struct memory {
@@ -371,10 +372,45 @@ static enum mpk_code run_step(struct mpk_static_machine *m, size_t i, struct mpk
 	return MPK_OK;
 }
 
+/* A step as observers are told of it. */
+static enum mpk_code describe(const struct mpk_static_machine *m, size_t i, struct mpk_operator *op,
+			      struct mpk_error *err)
+{
+	const struct mpk_static_step *s = &m->program->steps[i];
+
+	*op = (struct mpk_operator){
+		.kind = s->function ? MPK_OPERATOR_KERNEL : MPK_OPERATOR_COPY,
+		.name = mpk_span_str(s->function ? s->function->name : "copy"),
+		.label = s->label,
+		.index = i,
+	};
+	MPK_TRY(mpk_operator_init(op, s->count, err));
+	for (size_t k = 0; k < s->count; k++)
+		op->operands[k] = (struct mpk_operand){
+			.place = { MPK_PLACE_TENSOR, s->operands[k] },
+			.value = mpk_value_of_tensor(m->tensors[s->operands[k]]),
+			.is_result = k >= s->read_count && k < s->read_count + s->result_count,
+		};
+	return MPK_OK;
+}
+
+static enum mpk_code run_observed(struct mpk_static_machine *m, struct mpk_observer *observers,
+				  size_t i, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_operator_fini) struct mpk_operator op;
+	const struct mpk_value none = { 0 };
+
+	MPK_TRY(describe(m, i, &op, err));
+	MPK_TRY(mpk_operator_begin(observers, &op, err));
+	MPK_TRY(run_step(m, i, err));
+	return mpk_operator_end(observers, &op, &none, err);
+}
+
 static enum mpk_code run(struct mpk_static_machine *m, const struct mpk_args *args,
 			 struct mpk_value *result, struct mpk_error *err)
 {
 	const struct mpk_static_program *p = m->program;
+	struct mpk_observer *observers = mpk_runtime_observers(p->context.runtime);
 
 	MPK_TRY(mpk_signature_bind(&p->model, args, m->bound, err));
 	MPK_TRY(prepare(m, err));
@@ -382,7 +418,9 @@ static enum mpk_code run(struct mpk_static_machine *m, const struct mpk_args *ar
 		MPK_TRY(refresh_result(m, p->results[i], err));
 	for (size_t i = 0; i < p->input_count; i++)
 		MPK_TRY(place_input(m, i, err));
-	for (size_t i = 0; i < p->step_count; i++)
+	for (size_t i = 0; i < p->step_count && observers; i++)
+		MPK_TRY(run_observed(m, observers, i, err));
+	for (size_t i = 0; i < p->step_count && !observers; i++)
 		MPK_TRY(run_step(m, i, err));
 	return make_results(m, result, err);
 }

@@ -89,8 +89,8 @@ static void destroy_bound(struct mpk_function *self)
 	mpk_static_machine_drop(machine);
 }
 
-static enum mpk_code bind(struct mpk_static_machine *machine, const char *name,
-			  struct mpk_function **out, struct mpk_error *err)
+static enum mpk_code bind(const struct model *m, const char *name, struct mpk_function **out,
+			  struct mpk_error *err)
 {
 	size_t len = strlen(name);
 	struct bound *b = calloc(1, sizeof *b + len + 1);
@@ -104,8 +104,9 @@ static enum mpk_code bind(struct mpk_static_machine *machine, const char *name,
 		.call = call_bound,
 		.destroy = destroy_bound,
 		.takes_names = true,
+		.signature = &m->program->model, /* which the machine holds */
 	};
-	b->machine = mpk_static_machine_hold(machine);
+	b->machine = mpk_static_machine_hold(m->machine);
 	*out = &b->base;
 	return MPK_OK;
 }
@@ -140,5 +141,5 @@ enum mpk_code mpk_static_model_find(struct mpk_node_module *node, const char *na
 	if (!m->program)
 		MPK_TRY(m->load(node, &m->factory, &m->program, err));
 	MPK_TRY(need_machine(m, node->host->runtime, err));
-	return bind(m->machine, name, out, err);
+	return bind(m, name, out, err);
 }

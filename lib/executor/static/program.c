@@ -96,28 +96,24 @@ static struct mpk_static_storage *storage_of(const struct mpk_static_program *p,
 	return &p->storages[p->tensors[tensor].storage];
 }
 
-static enum mpk_code add_step(struct mpk_static_program *p, struct mpk_function *function,
-			      const uint32_t *operands, size_t count, size_t read_count,
-			      struct mpk_error *err)
+enum mpk_code mpk_static_add_call(struct mpk_static_program *p, const struct mpk_static_step *call,
+				  struct mpk_error *err)
 {
+	size_t count = call->count;
 	uint32_t *copy = mpk_arena_array(&p->arena, count + 1, sizeof *copy);
+	struct mpk_static_step *step;
 
 	if (!copy || !mpk_vec_reserve(&p->steps, &p->step_cap, p->step_count + 1, sizeof *p->steps))
 		return mpk_fail_nomem(err);
 	if (count)
-		memcpy(copy, operands, count * sizeof *copy);
-	for (size_t i = read_count; i < count; i++)
-		storage_of(p, operands[i])->is_written = true;
-	p->steps[p->step_count++] =
-		(struct mpk_static_step){ mpk_function_hold(function), copy, count };
+		memcpy(copy, call->operands, count * sizeof *copy);
+	for (size_t i = call->read_count; i < count; i++)
+		storage_of(p, copy[i])->is_written = true;
+	step = &p->steps[p->step_count++];
+	*step = *call;
+	step->function = mpk_function_hold(call->function);
+	step->operands = copy;
 	return MPK_OK;
-}
-
-enum mpk_code mpk_static_add_call(struct mpk_static_program *p, struct mpk_function *function,
-				  const uint32_t *operands, size_t count, size_t read_count,
-				  struct mpk_error *err)
-{
-	return add_step(p, function, operands, count, read_count, err);
 }
 
 enum mpk_code mpk_static_add_copy(struct mpk_static_program *p, uint32_t from, uint32_t to,
@@ -128,7 +124,14 @@ enum mpk_code mpk_static_add_copy(struct mpk_static_program *p, uint32_t from, u
 	if (has != room)
 		return mpk_fail(err, MPK_E_CORRUPT,
 				"a copy of %" PRIu64 " bytes into a tensor of %" PRIu64, has, room);
-	return add_step(p, NULL, (const uint32_t[]){ from, to }, 2, 1, err);
+	return mpk_static_add_call(p,
+				   &(struct mpk_static_step){
+					   .operands = (const uint32_t[]){ from, to },
+					   .count = 2,
+					   .read_count = 1,
+					   .result_count = 1,
+				   },
+				   err);
 }
 
 /* --- inputs and results --------------------------------------------------------------------- */

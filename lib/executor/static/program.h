@@ -48,6 +48,9 @@ struct mpk_static_step {
 	struct mpk_function *function; /* held; NULL: a copy */
 	const uint32_t *operands;      /* tensors: what is read, then what is written */
 	size_t count;
+	size_t read_count;     /* of them are read */
+	size_t result_count;   /* of those behind are what it computes; the rest is workspace */
+	struct mpk_span label; /* what the file calls it; may be empty */
 };
 
 /* A tensor that is filled before each run. */
@@ -111,11 +114,10 @@ enum mpk_code mpk_static_add_tensor(struct mpk_static_program *p, struct mpk_dty
 				    uint32_t *out, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_static_add_call - a call of a function, of which a reference is taken
- * @operands copied; the first read_count are not written
+ * @call    its operands are copied
  * mpk_static_add_copy - a copy between tensors of the same number of bytes, wherever they lie
  * Also return  MPK_E_CORRUPT: sizes that differ */
-enum mpk_code mpk_static_add_call(struct mpk_static_program *p, struct mpk_function *function,
-				  const uint32_t *operands, size_t count, size_t read_count,
+enum mpk_code mpk_static_add_call(struct mpk_static_program *p, const struct mpk_static_step *call,
 				  struct mpk_error *err) MPK_MUST_CHECK;
 enum mpk_code mpk_static_add_copy(struct mpk_static_program *p, uint32_t from, uint32_t to,
 				  struct mpk_error *err) MPK_MUST_CHECK;

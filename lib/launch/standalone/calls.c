@@ -61,7 +61,7 @@ static int launch(const struct mpk_sa_kernel *k, const uint64_t *cells, int n)
 	struct mpk_sa_launch l = { .kernel = k,
 				   .index = (unsigned)(k - mpk_sa_kernels),
 				   .device = current_device,
-				   .extent = { 1, 1, 1, 1, 1, 1 } };
+				   .extent = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 } };
 	int rc;
 
 	if (k->arg_count > MPK_SA_ARGS_MAX || (unsigned)n < k->arg_count ||
@@ -75,7 +75,7 @@ static int launch(const struct mpk_sa_kernel *k, const uint64_t *cells, int n)
 	for (unsigned i = 0; i < k->tag_count; i++) {
 		unsigned value = (unsigned)cells[k->arg_count + i];
 
-		if (k->tags[i] < 6)
+		if (k->tags[i] < MPK_SA_TAG_SHARED)
 			l.extent[k->tags[i]] = value ? value : 1;
 		else if (k->tags[i] == MPK_SA_TAG_SHARED)
 			l.shared = value;

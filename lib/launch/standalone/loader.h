@@ -28,7 +28,10 @@
 enum {
 	MPK_SA_DEVICES_MAX = 16,
 	MPK_SA_ARGS_MAX = 256,
-	MPK_SA_TAG_BLOCK = 3,  /* tags: 0-2 grid, 3-5 block */
+	/* tags: 0-2 grid, then, three each, block, cluster and preferred cluster */
+	MPK_SA_TAG_BLOCK = 3,
+	MPK_SA_TAG_CLUSTER = 6,
+	MPK_SA_TAG_PREFERRED_CLUSTER = 9,
 	MPK_SA_TAG_SHARED = 12 /* dynamic shared bytes */
 };
 
@@ -42,6 +45,7 @@ struct mpk_sa_kernel {
 	unsigned arg_count;
 	const unsigned char *tags; /* of the values behind the arguments */
 	unsigned tag_count;
+	unsigned char programmatic, cooperative; /* CUDA's launch attributes */
 };
 
 extern const struct mpk_sa_kernel mpk_sa_kernels[] MPK_SA_HIDDEN;
@@ -55,8 +59,8 @@ struct mpk_sa_launch {
 	int device;
 	void *args[MPK_SA_ARGS_MAX]; /* addresses of the values */
 	uint64_t values[MPK_SA_ARGS_MAX];
-	unsigned extent[6]; /* grid, block; at least 1 each */
-	unsigned shared;    /* bytes */
+	unsigned extent[MPK_SA_TAG_SHARED]; /* by tag; at least 1 each */
+	unsigned shared;                    /* bytes */
 };
 
 /* What each driver does; failures raise an error and give -1 or NULL. One thread at a time. */
@@ -64,7 +68,7 @@ struct mpk_sa_driver {
 	int (*launch)(struct mpk_sa_launch *l);
 	/* device memory, filled from host memory unless that is NULL */
 	void *(*alloc)(int device, int64_t bytes, const void *from);
-	/* free it, after copying it to host memory (waits for the kernels) unless that is NULL */
+	/* free it when the kernels have ended, after copying it to host memory unless that is NULL */
 	int (*release)(int device, void *data, void *to, int64_t bytes);
 };
 
@@ -74,10 +78,11 @@ extern const struct mpk_sa_driver mpk_sa_cuda MPK_SA_HIDDEN, mpk_sa_opencl MPK_S
 struct mpk_sa_symbol {
 	const char *name;
 	void **slot;
+	int optional; /* older drivers lack it: the slot becomes NULL */
 };
 
 /* mpk_sa_load - open the first library of names that exists and look up every symbol
- * Returns  0; -1 when one is missing */
+ * Returns  0; -1 when one that is not optional is missing */
 MPK_SA_HIDDEN int mpk_sa_load(const char *const *names, const struct mpk_sa_symbol *symbols);
 
 /* mpk_sa_fail - raise a RuntimeError in the convention of the library

@@ -24,21 +24,21 @@ static struct {
 } cl;
 
 static const struct mpk_sa_symbol opencl_symbols[] = {
-	{ "clGetPlatformIDs", (void **)&cl.Platforms },
-	{ "clGetDeviceIDs", (void **)&cl.Devices },
-	{ "clCreateContext", (void **)&cl.Context },
-	{ "clCreateCommandQueue", (void **)&cl.Queue },
-	{ "clCreateProgramWithSource", (void **)&cl.Source },
-	{ "clBuildProgram", (void **)&cl.Build },
-	{ "clGetProgramBuildInfo", (void **)&cl.BuildInfo },
-	{ "clCreateKernel", (void **)&cl.Kernel },
-	{ "clSetKernelArg", (void **)&cl.SetArg },
-	{ "clEnqueueNDRangeKernel", (void **)&cl.Enqueue },
-	{ "clCreateBuffer", (void **)&cl.Buffer },
-	{ "clEnqueueWriteBuffer", (void **)&cl.Write },
-	{ "clEnqueueReadBuffer", (void **)&cl.Read },
-	{ "clReleaseMemObject", (void **)&cl.Release },
-	{ NULL, NULL },
+	{ "clGetPlatformIDs", (void **)&cl.Platforms, 0 },
+	{ "clGetDeviceIDs", (void **)&cl.Devices, 0 },
+	{ "clCreateContext", (void **)&cl.Context, 0 },
+	{ "clCreateCommandQueue", (void **)&cl.Queue, 0 },
+	{ "clCreateProgramWithSource", (void **)&cl.Source, 0 },
+	{ "clBuildProgram", (void **)&cl.Build, 0 },
+	{ "clGetProgramBuildInfo", (void **)&cl.BuildInfo, 0 },
+	{ "clCreateKernel", (void **)&cl.Kernel, 0 },
+	{ "clSetKernelArg", (void **)&cl.SetArg, 0 },
+	{ "clEnqueueNDRangeKernel", (void **)&cl.Enqueue, 0 },
+	{ "clCreateBuffer", (void **)&cl.Buffer, 0 },
+	{ "clEnqueueWriteBuffer", (void **)&cl.Write, 0 },
+	{ "clEnqueueReadBuffer", (void **)&cl.Read, 0 },
+	{ "clReleaseMemObject", (void **)&cl.Release, 0 },
+	{ NULL, NULL, 0 },
 };
 
 static struct {

@@ -58,7 +58,7 @@ int mpk_sa_load(const char *const *names, const struct mpk_sa_symbol *symbols)
 		return mpk_sa_fail("cannot open %s: %s", names[0], dlerror());
 	for (unsigned i = 0; symbols[i].name; i++) {
 		*symbols[i].slot = dlsym(so, symbols[i].name);
-		if (!*symbols[i].slot)
+		if (!*symbols[i].slot && !symbols[i].optional)
 			return mpk_sa_fail("%s has no %s: the driver is too old", names[0],
 					   symbols[i].name);
 	}

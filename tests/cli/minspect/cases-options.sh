@@ -15,4 +15,4 @@ try --cases m.toml -
 try --cases m.toml --run add $lib
 try --run add $lib --tap
 try --junit out.xml $lib
-try --run main $lib --params p.bin
+try --run main $lib --weights p.bin

@@ -11,3 +11,37 @@ for way in "llvm ffi" "c ffi-0.21" "llvm legacy"; do
 done
 # its blob is found under its own name
 minspect f.so | sed -n 's/^  blob .*\(__mpk[a-z_]*\).*/\1/p'
+# an empty tensor beside a full one, and one that is not there
+cat >k.cl <<'END'
+__kernel void count(__global const float *x, __global float *y, int n)
+{
+	y[get_global_id(0)] = n + (x ? 100 : 0);
+}
+END
+cat >empty.toml <<'END'
+[package]
+name = "empty"
+standalone = true
+[[module]]
+id = "k"
+kind = "opencl"
+data = "k.cl"
+[[function]]
+name = "count"
+kernel = "k.count"
+params = ["x: in float32[n]", "y: out float32[m]"]
+args = ["x", "y", "n"]
+grid = ["m"]
+block = [1]
+[[function]]
+name = "no_x"
+kernel = "k.count"
+params = ["y: out float32[m]"]
+args = ["none", "y", "m"]
+grid = ["m"]
+block = [1]
+END
+mpack build empty.toml -o empty.so
+minspect --run count empty.so --input 0xf32= --out 3xf32
+minspect --run count empty.so --input 2xf32=1 --out 3xf32
+minspect --run no_x empty.so --out 3xf32

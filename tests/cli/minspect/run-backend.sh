@@ -10,6 +10,7 @@ done
 for m in ffi ffi021; do
 	minspect --run init_once $m.so
 	minspect --run run_once $m.so
+	minspect --run run_once_nested $m.so --timeout 20
 	TVM_NUM_THREADS=3 minspect --run task_count $m.so
 	minspect --run parallel_failure $m.so || echo $?
 	minspect --run device_workspace $m.so || echo $?

@@ -33,3 +33,9 @@ mpack build -o f.so
 minspect --run default f.so --input 2x3xf32=1,2,3,4,5,6 --expect 3x2xf32=1,4,2,5,3,6 \
 	--expect 2x3xf32=1,2,3,4,5,6
 sed -n '/^cuLaunchKernel/,$p' log | cut -d' ' -f1 | uniq -c | sed 's/^ *//' | head -4
+# looked into, each kernel is waited for, and what it computed comes back
+rm log
+minspect --run default f.so --input 2x3xf32=1,2,3,4,5,6 --profile --dump dump | grep -c ' cuda:0  '
+sed -n '/^cuLaunchKernel/,$p' log | cut -d' ' -f1 | uniq | head -6
+ls dump
+minspect --run default f.so --input 2x3xf32=1,2,3,4,5,6 --compare dump

@@ -74,3 +74,16 @@ minspect --run main made.so --input n='[]i64=500' --input x=2xf32=1,2 --repeat 3
 minspect --run order made.so --input 5xf32=3,1,2,nan,1 --expect 5xi32=1,4,2,0,3 --repeat 4 | head -1
 minspect --run late made.so --input 1xf32=1 2>&1 || echo "exit $?"
 minspect --run main made.so --input '[]i64=2000' --input 2xf32=1,2 2>&1 || echo "exit $?"
+
+# the constant that is bound later, from a file of parameters
+python3 -c "
+import struct
+values = [7, 8]
+out = struct.pack('<QQQQ6sQ', 0xF7E58D4F05049CB7, 0, 1, 6, b'weight', 1)
+out += struct.pack('<QQiiiBBHqq', 0xDD5E40F096B4A13F, 0, 1, 0, 1, 2, 32, 1, 2, 8) + struct.pack('<2f', *values)
+open('weight.params', 'wb').write(out)
+"
+minspect --run late made.so --params weight.params --input 1xf32=1
+
+# each instruction: recursion, a condition, tuples of tuples
+minspect --run main made.so --input '[]i64=1' --input 2xf32=1,2 --trace 2>&1

@@ -11,3 +11,5 @@ minspect --run add $lib --rtol -1 || echo $?
 minspect --run add $lib --output 0=@ || echo $?
 minspect --run add $lib $lib || echo $?
 minspect --run add - || echo $?
+minspect "--$(printf 'x\033[31m')" || echo $?
+minspect "$(printf 'x\033[31m\302\233')" || echo $?

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* foreign.c - what a file is that holds no module
+ *
+ * Most are told by their first bytes, some by words. Kernels are those of the code formats
+ * (code/formats.def): what a module can hold is packed, not opened.
+ */
+#include "elf/foreign.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/cursor.h"
+#include "code/format.h"
+
+#define ELSE_COMPILE "compile the model with TVM; as it stands it can be 'payload' of a [[module]]"
+#define UNPACK "unpack it and name the library in it"
+
+/* --- recognisers ------------------------------------------------------------------------ */
+
+static bool has_word(struct mpk_span bytes, const char *word)
+{
+	return bytes.len && memmem(bytes.data, bytes.len, word, strlen(word));
+}
+
+static bool is_zip(struct mpk_span bytes)
+{
+	return mpk_span_starts(bytes, "PK\3\4");
+}
+
+static bool is_wheel(struct mpk_span bytes)
+{
+	return is_zip(bytes) && has_word(bytes, ".dist-info/");
+}
+
+/* The name of the first entry stands at its beginning. */
+static bool is_zip_of(struct mpk_span bytes, const char *word)
+{
+	return is_zip(bytes) &&
+	       has_word(mpk_span_of(bytes.data, bytes.len < 512 ? bytes.len : 512), word);
+}
+
+static bool is_npz(struct mpk_span bytes)
+{
+	return is_zip_of(bytes, ".npy");
+}
+
+static bool is_torch(struct mpk_span bytes)
+{
+	return is_zip_of(bytes, "/data.pkl") || is_zip_of(bytes, "/.format_version");
+}
+
+/* A JSON header behind its length. */
+static bool is_safetensors(struct mpk_span bytes)
+{
+	return bytes.len > 9 && bytes.data[8] == '{' && mpk_load_u64(bytes.data) <= bytes.len - 8;
+}
+
+/* A protocol buffer of field 1, ir_version, then a string field that ends within the file. */
+static bool is_onnx(struct mpk_span bytes)
+{
+	static const uint8_t next[] = { 0x12, 0x1a, 0x22, 0x32, 0x3a, 0x42 };
+
+	if (bytes.len < 16 || bytes.data[0] != 8 || bytes.data[1] == 0 || bytes.data[1] > 32)
+		return false;
+	return memchr(next, bytes.data[2], sizeof next) &&
+	       (bytes.data[3] >= 0x80 || (size_t)bytes.data[3] + 4 <= bytes.len);
+}
+
+static bool is_tflite(struct mpk_span bytes)
+{
+	return bytes.len >= 8 && memcmp(bytes.data + 4, "TFL3", 4) == 0;
+}
+
+static bool is_json(struct mpk_span bytes)
+{
+	return mpk_code_format_of(bytes) == &mpk_format_json;
+}
+
+static bool is_graph(struct mpk_span bytes)
+{
+	return is_json(bytes) && has_word(bytes, "\"arg_nodes\"");
+}
+
+static bool is_params(struct mpk_span bytes)
+{
+	return mpk_code_format_of(bytes) == &mpk_format_params;
+}
+
+static bool is_manifest(struct mpk_span bytes)
+{
+	return mpk_code_is_text(bytes) && mpk_code_has_word(bytes, "[package]") &&
+	       mpk_code_has_word(bytes, "[[module]]");
+}
+
+/* --- the tables ------------------------------------------------------------------------- */
+
+/* In order: what stands first is the closer word for what follows. */
+static const struct {
+	const char *magic; /* or */
+	bool (*is)(struct mpk_span bytes);
+	const char *what, *how;
+} files[] = {
+	{ NULL, is_wheel, "a Python wheel", UNPACK },
+	{ NULL, is_npz, "an archive of NumPy arrays", "a call takes them with --input @FILE:KEY" },
+	{ NULL, is_torch, "a PyTorch file", ELSE_COMPILE },
+	{ NULL, is_zip, "a zip file", UNPACK },
+	{ "\x93NUMPY", NULL, "a NumPy array", "a call takes it with --input @FILE" },
+	{ NULL, is_params, "a file of TVM parameters",
+	  "pack it as 'params' of a [[module]] of kind \"GraphExecutorFactory\"" },
+	{ "GGUF", NULL, "a GGUF model", ELSE_COMPILE },
+	{ NULL, is_safetensors, "a safetensors file", ELSE_COMPILE },
+	{ NULL, is_onnx, "an ONNX model", ELSE_COMPILE },
+	{ NULL, is_tflite, "a TensorFlow Lite model", ELSE_COMPILE },
+	{ "\x89HDF\r\n\x1a\n", NULL, "an HDF5 file", ELSE_COMPILE },
+	{ "ftrt", NULL, "a TensorRT engine", "pack it as 'payload' of a [[module]]" },
+	{ NULL, is_graph, "a graph of TVM's graph executor",
+	  "pack it as 'graph' of a [[module]] of kind \"GraphExecutorFactory\"" },
+	{ NULL, is_json, "JSON", "pack it as 'payload' of a [[module]]" },
+	{ NULL, is_manifest, MPK_FOREIGN_MANIFEST, "'mpack build' makes a library of it" },
+	{ "BC\xc0\xde", NULL, "LLVM bitcode", "pack it as one of the 'sources' of a host module" },
+};
+
+static bool find_code(struct mpk_span bytes, struct mpk_foreign *out)
+{
+	const struct mpk_code_format *f = mpk_code_format_of(bytes);
+
+	if (!f->claims[0].kind && f != &mpk_format_llvm)
+		return false;
+	out->what = f->name;
+	if (f == &mpk_format_llvm)
+		(void)snprintf(out->how, sizeof out->how,
+			       "pack it as one of the 'sources' of a host module");
+	else
+		(void)snprintf(out->how, sizeof out->how,
+			       "pack it as 'data' of a [[module]] of kind \"%s\" (mpack.toml(5))",
+			       f->claims[0].kind);
+	return true;
+}
+
+bool mpk_foreign_find(struct mpk_span bytes, struct mpk_foreign *out)
+{
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(files); i++) {
+		if (files[i].magic ? !mpk_span_starts(bytes, files[i].magic) : !files[i].is(bytes))
+			continue;
+		out->what = files[i].what;
+		(void)snprintf(out->how, sizeof out->how, "%s", files[i].how);
+		return true;
+	}
+	return find_code(bytes, out);
+}
+
+enum mpk_code mpk_foreign_fail(struct mpk_span bytes, const char *otherwise, struct mpk_error *err)
+{
+	struct mpk_foreign f;
+
+	if (!mpk_foreign_find(bytes, &f))
+		return mpk_fail(err, MPK_E_NO_BLOB, "%s", otherwise);
+	return mpk_fail(err, MPK_E_NO_BLOB, "this is %s, which holds no compiled module; %s",
+			f.what, f.how);
+}

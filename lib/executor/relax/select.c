@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* select.c - builtins whose results have as many elements as the data says: nonzero, unique
+ *
+ * TVM has them in its Python package only, by NumPy, so that its other runtimes do not load a model that
+ * has one of them. Results are NumPy's, but for this: NaN equals NaN in rows, too, and what says where
+ * each element went is of one dimension, as the type in the model has it.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "executor/contrib/order.h"
+#include "executor/relax/argument.h"
+#include "executor/relax/builtin.h"
+#include "value/element.h"
+
+static const struct mpk_dtype i64 = { MPK_DTYPE_INT, 64, 1 };
+
+static enum mpk_code take_tensor(const char *name, const struct mpk_value *args,
+				 struct mpk_tensor **out, struct mpk_error *err)
+{
+	char type[MPK_DTYPE_TEXT];
+
+	MPK_TRY(mpk_relax_tensor(name, args, 0, out, err));
+	if (!mpk_dldevice_is_host((*out)->dl.device) || !mpk_dltensor_is_compact(&(*out)->dl) ||
+	    ((*out)->bytes && !(*out)->dl.data))
+		return mpk_relax_raise(err, "TypeError",
+				       "%s takes a contiguous tensor in host memory", name);
+	if (mpk_element_class((*out)->dl.dtype) == MPK_ELEMENT_NONE)
+		return mpk_relax_raise(err, "TypeError", "%s: a tensor of type %s", name,
+				       mpk_dtype_print((*out)->dl.dtype, type));
+	return MPK_OK;
+}
+
+/* --- nonzero ------------------------------------------------------------------------------- */
+
+static bool is_zero(struct mpk_dtype t, const uint8_t *p)
+{
+	struct mpk_element e = mpk_element_load(t, p);
+
+	switch (e.class) {
+	case MPK_ELEMENT_FLOAT:
+		return e.f == 0;
+	case MPK_ELEMENT_UINT:
+		return e.u == 0;
+	case MPK_ELEMENT_BOOL:
+	case MPK_ELEMENT_INT:
+	case MPK_ELEMENT_NONE:
+		break;
+	}
+	return e.i == 0;
+}
+
+/* The position of element `at`, a coordinate a row of out. */
+static void put_position(const struct mpk_dltensor *dl, uint64_t at, int64_t *out, int64_t columns)
+{
+	for (int32_t d = dl->ndim; d-- > 0;) {
+		out[d * columns] = (int64_t)(at % (uint64_t)dl->shape[d]);
+		at /= (uint64_t)dl->shape[d];
+	}
+	if (dl->ndim == 0)
+		out[0] = 0;
+}
+
+static enum mpk_code nonzero(const struct mpk_value *args, size_t count, struct mpk_value *result,
+			     struct mpk_error *err)
+{
+	static const char name[] = "relax.run.nonzero";
+	struct mpk_tensor *x, *positions;
+	const uint8_t *data;
+	int64_t shape[2] = { 1, 0 }, column = 0;
+	size_t width;
+
+	MPK_TRY(mpk_relax_arity(name, count, 1, 1, err));
+	MPK_TRY(take_tensor(name, args, &x, err));
+	data = mpk_dltensor_data(&x->dl);
+	width = mpk_dtype_bytes(x->dl.dtype);
+	if (x->dl.ndim)
+		shape[0] = x->dl.ndim;
+	for (uint64_t i = 0; i < mpk_tensor_count(x); i++)
+		shape[1] += !is_zero(x->dl.dtype, data + i * width);
+	MPK_TRY(mpk_tensor_create(i64, shape, 2, MPK_STORAGE_PRIVATE, &positions, err));
+	for (uint64_t i = 0; i < mpk_tensor_count(x); i++)
+		if (!is_zero(x->dl.dtype, data + i * width))
+			put_position(&x->dl, i, (int64_t *)positions->dl.data + column++, shape[1]);
+	*result = mpk_value_of_tensor(positions);
+	return MPK_OK;
+}
+
+/* --- unique -------------------------------------------------------------------------------- */
+
+/* A tensor as slices along an axis; without one its elements are the slices. */
+struct slices {
+	const struct mpk_tensor *x;
+	size_t count, outer, inner; /* a slice has outer * inner elements */
+	int32_t axis;               /* -1: none */
+};
+
+/* Slices that are equal. */
+struct group {
+	size_t first; /* of them in x */
+	size_t count;
+};
+
+struct distinct {
+	struct group *groups;
+	size_t *group_of; /* a slice */
+	size_t count;
+};
+
+static void distinct_fini(struct distinct *d)
+{
+	free(d->groups);
+	free(d->group_of);
+}
+
+static const uint8_t *element(const struct slices *s, size_t slice, size_t i)
+{
+	size_t at = (i / s->inner * s->count + slice) * s->inner + i % s->inner;
+
+	return (const uint8_t *)mpk_dltensor_data(&s->x->dl) + at * mpk_dtype_bytes(s->x->dl.dtype);
+}
+
+static uint64_t key(const struct slices *s, size_t slice, size_t i)
+{
+	return mpk_order_key(s->x->dl.dtype, element(s, slice, i), false);
+}
+
+static bool is_same(const struct slices *s, size_t a, size_t b)
+{
+	size_t i = 0;
+
+	while (i < s->outer * s->inner && key(s, a, i) == key(s, b, i))
+		i++;
+	return i == s->outer * s->inner;
+}
+
+/* Slices in order: by the last element first, as each later sort keeps the order of what is equal.
+ * items[i].index is a slice afterwards. */
+static void sort_slices(const struct slices *s, struct mpk_order_item *items,
+			struct mpk_order_item *scratch, size_t *order)
+{
+	for (size_t i = 0; i < s->count; i++)
+		order[i] = i;
+	for (size_t e = s->outer * s->inner; e-- > 0;) {
+		for (size_t i = 0; i < s->count; i++)
+			items[i] = (struct mpk_order_item){ key(s, order[i], e), i };
+		mpk_order_sort(items, scratch, s->count);
+		for (size_t i = 0; i < s->count; i++)
+			scratch[i].index = order[items[i].index];
+		for (size_t i = 0; i < s->count; i++)
+			order[i] = scratch[i].index;
+	}
+}
+
+static void group_slices(const struct slices *s, const size_t *order, struct distinct *out)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		if (i == 0 || !is_same(s, order[i - 1], order[i]))
+			out->groups[out->count++].first = order[i];
+		out->groups[out->count - 1].count++;
+		out->group_of[order[i]] = out->count - 1;
+	}
+}
+
+/* Groups in the order in which their first slices stand. */
+static void order_by_place(struct distinct *d, const struct slices *s, struct mpk_order_item *items,
+			   struct mpk_order_item *scratch, struct group *groups)
+{
+	for (size_t i = 0; i < d->count; i++)
+		items[i] = (struct mpk_order_item){ d->groups[i].first, i };
+	mpk_order_sort(items, scratch, d->count);
+	for (size_t i = 0; i < d->count; i++) {
+		groups[i] = d->groups[items[i].index];
+		scratch[items[i].index].key = i;
+	}
+	for (size_t i = 0; i < d->count; i++)
+		d->groups[i] = groups[i];
+	for (size_t i = 0; i < s->count; i++)
+		d->group_of[i] = scratch[d->group_of[i]].key;
+}
+
+static enum mpk_code find_distinct(const struct slices *s, bool sorted, struct distinct *out,
+				   struct mpk_error *err)
+{
+	struct mpk_order_item *items = calloc(s->count + 1, sizeof *items);
+	struct mpk_order_item *scratch = calloc(s->count + 1, sizeof *scratch);
+	struct group *groups = calloc(s->count + 1, sizeof *groups);
+	size_t *order = calloc(s->count + 1, sizeof *order);
+	bool room;
+
+	out->groups = calloc(s->count + 1, sizeof *out->groups);
+	out->group_of = calloc(s->count + 1, sizeof *out->group_of);
+	room = items && scratch && groups && order && out->groups && out->group_of;
+	if (room) {
+		sort_slices(s, items, scratch, order);
+		group_slices(s, order, out);
+	}
+	if (room && !sorted)
+		order_by_place(out, s, items, scratch, groups);
+	free(items);
+	free(scratch);
+	free(groups);
+	free(order);
+	return room ? MPK_OK : mpk_fail_nomem(err);
+}
+
+static enum mpk_code make_values(const struct slices *s, const struct distinct *d,
+				 struct mpk_value *out, struct mpk_error *err)
+{
+	const struct mpk_dltensor *dl = &s->x->dl;
+	size_t width = mpk_dtype_bytes(dl->dtype), ndim = s->axis < 0 ? 1 : (size_t)dl->ndim;
+	struct slices made = { .count = d->count, .outer = s->outer, .inner = s->inner };
+	int64_t shape[MPK_TENSOR_NDIM_MAX];
+	struct mpk_tensor *t;
+
+	for (size_t i = 0; i < ndim; i++)
+		shape[i] = s->axis < 0 || i == (size_t)s->axis ? (int64_t)d->count : dl->shape[i];
+	MPK_TRY(mpk_tensor_create(dl->dtype, shape, ndim, MPK_STORAGE_PRIVATE, &t, err));
+	made.x = t;
+	for (size_t g = 0; g < d->count; g++)
+		for (size_t i = 0; i < s->outer * s->inner; i++)
+			memcpy((uint8_t *)(uintptr_t)element(&made, g, i),
+			       element(s, d->groups[g].first, i), width);
+	*out = mpk_value_of_tensor(t);
+	return MPK_OK;
+}
+
+enum { INDEX, INVERSE, COUNTS, LISTS };
+
+/* One of the lists that can be asked for. */
+static enum mpk_code make_list(const struct slices *s, const struct distinct *d, int list,
+			       struct mpk_value *out, struct mpk_error *err)
+{
+	int64_t length = (int64_t)(list == INVERSE ? s->count : d->count), *numbers;
+	struct mpk_tensor *t;
+
+	MPK_TRY(mpk_tensor_create(i64, &length, 1, MPK_STORAGE_PRIVATE, &t, err));
+	numbers = t->dl.data;
+	for (int64_t i = 0; i < length; i++)
+		numbers[i] = (int64_t)(list == INVERSE ? d->group_of[i]
+				       : list == INDEX ? d->groups[i].first
+						       : d->groups[i].count);
+	*out = mpk_value_of_tensor(t);
+	return MPK_OK;
+}
+
+static enum mpk_code make_result(const struct slices *s, const struct distinct *d,
+				 const bool wanted[LISTS], struct mpk_value *result,
+				 struct mpk_error *err)
+{
+	size_t count = (size_t)wanted[INDEX] + wanted[INVERSE] + wanted[COUNTS], at = 1;
+	MPK_CLEANUP(mpk_value_drop) struct mpk_value all = { 0 };
+
+	if (!count)
+		return make_values(s, d, result, err);
+	MPK_TRY(mpk_value_of_array(1 + count, &all, err));
+	MPK_TRY(make_values(s, d, &all.array->items[0], err));
+	for (int i = 0; i < LISTS; i++)
+		if (wanted[i])
+			MPK_TRY(make_list(s, d, i, &all.array->items[at++], err));
+	*result = all;
+	all = (struct mpk_value){ 0 };
+	return MPK_OK;
+}
+
+static enum mpk_code slices_along(const char *name, const struct mpk_tensor *x, int64_t axis,
+				  struct slices *out, struct mpk_error *err)
+{
+	int32_t ndim = x->dl.ndim;
+
+	if (axis < -ndim || axis >= ndim)
+		return mpk_relax_raise(err, "ValueError", "%s: axis %lld of %d dimensions", name,
+				       (long long)axis, ndim);
+	*out = (struct slices){ .x = x, .outer = 1, .inner = 1 };
+	out->axis = (int32_t)(axis < 0 ? axis + ndim : axis);
+	out->count = (size_t)x->dl.shape[out->axis];
+	for (int32_t i = 0; i < ndim; i++)
+		if (i < out->axis)
+			out->outer *= (size_t)x->dl.shape[i];
+		else if (i > out->axis)
+			out->inner *= (size_t)x->dl.shape[i];
+	if (!out->count) /* nothing to sort, however long slices would be */
+		out->outer = out->inner = 1;
+	return MPK_OK;
+}
+
+static enum mpk_code unique(const struct mpk_value *args, size_t count, struct mpk_value *result,
+			    struct mpk_error *err)
+{
+	static const char name[] = "relax.run.unique";
+	MPK_CLEANUP(distinct_fini) struct distinct d = { 0 };
+	int64_t flags[1 + LISTS], axis;
+	bool wanted[LISTS];
+	struct mpk_tensor *x;
+	struct slices s;
+
+	MPK_TRY(mpk_relax_arity(name, count, 5, 6, err));
+	MPK_TRY(take_tensor(name, args, &x, err));
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(flags); i++)
+		MPK_TRY(mpk_relax_int(name, args, 1 + i, &flags[i], err));
+	for (size_t i = 0; i < LISTS; i++)
+		wanted[i] = flags[1 + i] != 0;
+	if (count == 6 && args[5].kind != MPK_VALUE_NONE) {
+		MPK_TRY(mpk_relax_int(name, args, 5, &axis, err));
+		MPK_TRY(slices_along(name, x, axis, &s, err));
+	} else {
+		s = (struct slices){ x, (size_t)mpk_tensor_count(x), 1, 1, -1 };
+	}
+	MPK_TRY(find_distinct(&s, flags[0] != 0, &d, err));
+	return make_result(&s, &d, wanted, result, err);
+}
+
+static const struct mpk_relax_builtin rows[] = {
+	{ "relax.run.nonzero", MPK_EFFECT_DATA, nonzero },
+	{ "relax.run.unique", MPK_EFFECT_DATA, unique },
+};
+const struct mpk_relax_builtins mpk_relax_select_builtins = { rows, MPK_ARRAY_COUNT(rows) };

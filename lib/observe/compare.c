@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "observe/compare.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "text/escape.h"
+#include "value/parse.h"
+
+void mpk_comparisons_fini(struct mpk_comparisons *c)
+{
+	mpk_arena_fini(&c->arena);
+	free(c->items);
+	*c = (struct mpk_comparisons){ 0 };
+}
+
+const struct mpk_compared *mpk_comparisons_first(const struct mpk_comparisons *c)
+{
+	for (size_t i = 0; i < c->count; i++)
+		if (!c->items[i].comparison.is_equal)
+			return &c->items[i];
+	return NULL;
+}
+
+/* --- the dump -------------------------------------------------------------------------------- */
+
+static enum mpk_code load(const struct mpk_comparer *c, const char *file, struct mpk_tensor **out,
+			  struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf path = { 0 };
+
+	mpk_strbuf_printf(&path, "%s/%s", c->dir, file);
+	MPK_TRY(mpk_strbuf_status(&path, err));
+	return mpk_tensor_load_file(mpk_strbuf_text(&path), NULL, out, err);
+}
+
+static bool is_same_type(const struct mpk_dltensor *a, const struct mpk_dltensor *b)
+{
+	return mpk_dtype_equal(a->dtype, b->dtype) && a->ndim == b->ndim &&
+	       (!a->ndim || memcmp(a->shape, b->shape, (size_t)a->ndim * sizeof a->shape[0]) == 0);
+}
+
+static enum mpk_code check_type(const struct mpk_comparer *c, const struct mpk_result *r,
+				const struct mpk_tensor *got, const struct mpk_tensor *want,
+				struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf has = { 0 }, had = { 0 };
+
+	if (is_same_type(&got->dl, &want->dl))
+		return MPK_OK;
+	mpk_tensor_print_type(&has, &got->dl);
+	mpk_tensor_print_type(&had, &want->dl);
+	mpk_fail(
+		err, MPK_E_CONFLICT,
+		"a dump of another model or of other inputs: operator %zu, '%s', computes %s here and %s there",
+		r->number, MPK_QUOTE(r->op->name), mpk_strbuf_text(&has), mpk_strbuf_text(&had));
+	mpk_error_at_file(err, c->dir);
+	return MPK_E_CONFLICT;
+}
+
+/* --- the run --------------------------------------------------------------------------------- */
+
+static enum mpk_code add(struct mpk_comparer *c, const struct mpk_result *r, const char *file,
+			 const struct mpk_comparison *comparison, const char *why,
+			 struct mpk_error *err)
+{
+	struct mpk_comparisons *done = &c->done;
+	struct mpk_compared made = {
+		.file = mpk_arena_copy(&done->arena, file, strlen(file)),
+		.name = mpk_arena_text(&done->arena, r->op->name),
+		.number = r->number,
+		.difference = mpk_arena_copy(&done->arena, why, strlen(why)),
+		.comparison = *comparison,
+	};
+
+	MPK_TRY_ALLOC(made.file && made.name && made.difference &&
+			      mpk_vec_reserve(&done->items, &done->cap, done->count + 1,
+					      sizeof *done->items),
+		      err);
+	done->differing += !comparison->is_equal;
+	done->items[done->count++] = made;
+	return MPK_OK;
+}
+
+static enum mpk_code compare(struct mpk_comparer *c, const struct mpk_result *r,
+			     struct mpk_tensor *got, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf name = { 0 }, why = { 0 };
+	MPK_CLEANUP(mpk_value_drop) struct mpk_value want = { 0 };
+	struct mpk_value has = mpk_value_of_tensor(got);
+	struct mpk_comparison comparison;
+	const char *file;
+
+	mpk_result_file(r, &name);
+	MPK_TRY(mpk_strbuf_status(&name, err));
+	file = mpk_dump_index_take(&c->dump, mpk_result_key(mpk_span_of(name.data, name.len)));
+	if (!file) {
+		c->done.missing++;
+		return MPK_OK;
+	}
+	MPK_TRY(load(c, file, &want.tensor, err));
+	want.kind = MPK_VALUE_TENSOR;
+	MPK_TRY(check_type(c, r, got, want.tensor, err));
+	MPK_TRY(mpk_value_compare(&has, &want, c->tolerance, &comparison, &why, err));
+	return add(c, r, file, &comparison, mpk_strbuf_text(&why), err);
+}
+
+static enum mpk_code compare_result(void *user, const struct mpk_result *r, struct mpk_error *err)
+{
+	struct mpk_comparer *c = user;
+	struct mpk_tensor *got;
+	enum mpk_code code;
+
+	code = mpk_result_fetch(c->devices, r->tensor, &got, err);
+	if (code == MPK_E_UNSUPPORTED) {
+		c->done.missing++;
+		return MPK_OK;
+	}
+	MPK_TRY(code);
+	code = compare(c, r, got, err);
+	mpk_tensor_drop(got);
+	return code;
+}
+
+static enum mpk_code end(struct mpk_observer *self, const struct mpk_operator *op,
+			 const struct mpk_value *result, struct mpk_error *err)
+{
+	struct mpk_comparer *c = (struct mpk_comparer *)self;
+
+	return mpk_results_each(op, result, &c->count, compare_result, c, err);
+}
+
+enum mpk_code mpk_comparer_init(struct mpk_comparer *c, struct mpk_devices *devices,
+				const char *dir, struct mpk_tolerance tolerance,
+				struct mpk_error *err)
+{
+	*c = (struct mpk_comparer){
+		.base = { .end = end }, .devices = devices, .dir = dir, .tolerance = tolerance
+	};
+	return mpk_dump_index_read(&c->dump, dir, err);
+}
+
+void mpk_comparer_fini(struct mpk_comparer *c)
+{
+	mpk_comparisons_fini(&c->done);
+	mpk_dump_index_fini(&c->dump);
+}
+
+enum mpk_code mpk_comparer_end(struct mpk_comparer *c, struct mpk_error *err)
+{
+	c->done.unused = c->dump.count - c->done.count;
+	if (c->done.count)
+		return MPK_OK;
+	mpk_fail(err, MPK_E_CONFLICT,
+		 "a dump of another model: none of its %zu results is of an operator of this run",
+		 c->dump.count);
+	mpk_error_at_file(err, c->dir);
+	return MPK_E_CONFLICT;
+}
+
+/* --- as bytes -------------------------------------------------------------------------------- */
+
+static void put_text(struct mpk_strbuf *out, const char *text)
+{
+	mpk_strbuf_put(out, text, strlen(text) + 1);
+}
+
+enum mpk_code mpk_comparisons_encode(const struct mpk_comparisons *c, struct mpk_strbuf *out,
+				     struct mpk_error *err)
+{
+	mpk_strbuf_put(out, (const char *)&c->missing, sizeof c->missing);
+	mpk_strbuf_put(out, (const char *)&c->unused, sizeof c->unused);
+	for (size_t i = 0; i < c->count; i++) {
+		const struct mpk_compared *item = &c->items[i];
+		struct mpk_comparison copy;
+
+		memset(&copy, 0, sizeof copy); /* the padding travels too */
+		copy.is_equal = item->comparison.is_equal;
+		copy.differing = item->comparison.differing;
+		copy.total = item->comparison.total;
+		copy.first = item->comparison.first;
+		copy.max_abs = item->comparison.max_abs;
+		copy.max_rel = item->comparison.max_rel;
+		mpk_strbuf_put(out, (const char *)&copy, sizeof copy);
+		mpk_strbuf_put(out, (const char *)&item->number, sizeof item->number);
+		put_text(out, item->file);
+		put_text(out, item->name);
+		put_text(out, item->difference);
+	}
+	return mpk_strbuf_status(out, err);
+}
+
+static enum mpk_code damaged(struct mpk_error *err)
+{
+	return mpk_fail(err, MPK_E_CORRUPT, "the comparison that came back is broken");
+}
+
+static enum mpk_code get_text(struct mpk_span bytes, uint64_t *at, struct mpk_arena *arena,
+			      const char **out, struct mpk_error *err)
+{
+	struct mpk_span text;
+
+	if (!mpk_span_text(bytes, *at, SIZE_MAX, &text))
+		return damaged(err);
+	*at += text.len + 1;
+	*out = mpk_arena_text(arena, text);
+	MPK_TRY_ALLOC(*out, err);
+	return MPK_OK;
+}
+
+static enum mpk_code get_item(struct mpk_span bytes, uint64_t *at, struct mpk_comparisons *c,
+			      struct mpk_error *err)
+{
+	struct mpk_compared *item;
+	struct mpk_span raw;
+
+	MPK_TRY_ALLOC(mpk_vec_reserve(&c->items, &c->cap, c->count + 1, sizeof *c->items), err);
+	item = &c->items[c->count];
+	*item = (struct mpk_compared){ 0 };
+	if (!mpk_span_sub(bytes, *at, sizeof item->comparison + sizeof item->number, &raw))
+		return damaged(err);
+	/* a bool of a damaged process could be anything */
+	if (raw.data[offsetof(struct mpk_comparison, is_equal)] > 1)
+		return damaged(err);
+	memcpy(&item->comparison, raw.data, sizeof item->comparison);
+	memcpy(&item->number, raw.data + sizeof item->comparison, sizeof item->number);
+	*at += raw.len;
+	MPK_TRY(get_text(bytes, at, &c->arena, &item->file, err));
+	MPK_TRY(get_text(bytes, at, &c->arena, &item->name, err));
+	MPK_TRY(get_text(bytes, at, &c->arena, &item->difference, err));
+	c->differing += !item->comparison.is_equal;
+	c->count++;
+	return MPK_OK;
+}
+
+enum mpk_code mpk_comparisons_decode(struct mpk_span bytes, struct mpk_comparisons *out,
+				     struct mpk_error *err)
+{
+	struct mpk_span raw;
+
+	*out = (struct mpk_comparisons){ 0 };
+	if (!mpk_span_sub(bytes, 0, sizeof out->missing + sizeof out->unused, &raw))
+		return damaged(err);
+	memcpy(&out->missing, raw.data, sizeof out->missing);
+	memcpy(&out->unused, raw.data + sizeof out->missing, sizeof out->unused);
+	for (uint64_t at = raw.len; at < bytes.len;)
+		MPK_TRY(get_item(bytes, &at, out, err));
+	return MPK_OK;
+}

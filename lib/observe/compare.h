@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* compare.h - what each operator of a run computes, against a dump of another run (dump.h) */
+#ifndef MPK_OBSERVE_COMPARE_H
+#define MPK_OBSERVE_COMPARE_H
+
+#include "base/arena.h"
+#include "observe/dump_index.h"
+#include "observe/result.h"
+#include "value/compare.h"
+
+/* One tensor of the run and of the dump. */
+struct mpk_compared {
+	const char *file;       /* "0003-fused_add.npy" */
+	const char *name;       /* of the operator, to be escaped */
+	uint64_t number;        /* of the operator */
+	const char *difference; /* one sentence without a full stop; "" when they are equal */
+	struct mpk_comparison comparison;
+};
+
+/* All of them, in the order of the run. Zero-initialise; mpk_comparisons_fini. */
+struct mpk_comparisons {
+	struct mpk_arena arena;
+	struct mpk_compared *items;
+	size_t count, cap;
+	size_t differing; /* tensors */
+	uint64_t missing; /* tensors of the run that the dump has not, or that cannot be read */
+	uint64_t unused;  /* and those of the dump that the run has not */
+};
+
+void mpk_comparisons_fini(struct mpk_comparisons *c);
+
+/* mpk_comparisons_first - the first that differs, or NULL */
+const struct mpk_compared *mpk_comparisons_first(const struct mpk_comparisons *c);
+
+/* mpk_comparisons_encode, mpk_comparisons_decode - as mpk_profile_encode, mpk_profile_decode */
+enum mpk_code mpk_comparisons_encode(const struct mpk_comparisons *c, struct mpk_strbuf *out,
+				     struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_comparisons_decode(struct mpk_span bytes, struct mpk_comparisons *out,
+				     struct mpk_error *err) MPK_MUST_CHECK;
+
+struct mpk_comparer {
+	struct mpk_observer base; /* first */
+	struct mpk_devices *devices;
+	const char *dir;
+	struct mpk_tolerance tolerance;
+	size_t count; /* operators so far */
+	struct mpk_dump_index dump;
+	struct mpk_comparisons done;
+};
+
+/* mpk_comparer_init - an observer that compares with the dump in a directory
+ * Its functions fail with MPK_E_CONFLICT when the dump is of another model or other inputs: a result has
+ * another type or shape there; and as mpk_result_fetch and mpk_tensor_load_file do. That numbers differ
+ * is no failure, nor that an operator is not in the dump.
+ * @devices, @dir  borrowed as long as it observes
+ * Returns  MPK_OK; MPK_E_IO: no such directory; MPK_E_CORRUPT: no file of a dump in it.
+ *          mpk_comparer_fini in every case. */
+enum mpk_code mpk_comparer_init(struct mpk_comparer *c, struct mpk_devices *devices,
+				const char *dir, struct mpk_tolerance tolerance,
+				struct mpk_error *err) MPK_MUST_CHECK;
+void mpk_comparer_fini(struct mpk_comparer *c);
+
+/* mpk_comparer_end - the run is over
+ * Returns  MPK_OK; MPK_E_CONFLICT: the run and the dump have nothing in common */
+enum mpk_code mpk_comparer_end(struct mpk_comparer *c, struct mpk_error *err) MPK_MUST_CHECK;
+
+#endif

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "observe/profile.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/cursor.h"
+#include "base/vec.h"
+
+static double now(void)
+{
+	struct timespec t = { 0 };
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+void mpk_profile_fini(struct mpk_profile *p)
+{
+	mpk_arena_fini(&p->arena);
+	free(p->rows);
+	free(p->events);
+	*p = (struct mpk_profile){ 0 };
+}
+
+/* --- measuring ------------------------------------------------------------------------------ */
+
+static enum mpk_code wait_for(struct mpk_profiler *p, struct mpk_dldevice device,
+			      struct mpk_error *err)
+{
+	return mpk_dldevice_is_host(device) ? MPK_OK : mpk_devices_sync(p->devices, err);
+}
+
+static enum mpk_code begin(struct mpk_observer *self, const struct mpk_operator *op,
+			   struct mpk_error *err)
+{
+	struct mpk_profiler *p = (struct mpk_profiler *)self;
+
+	MPK_TRY_ALLOC(mpk_vec_reserve(&p->open, &p->open_cap, p->open_count + 1, sizeof *p->open),
+		      err);
+	/* what was queued before, an input's copy, is not this operator's */
+	MPK_TRY(wait_for(p, mpk_operator_device(op, NULL), err));
+	p->open[p->open_count] = (struct mpk_profile_open){ .start = now() };
+	if (p->origin == 0)
+		p->origin = p->open[0].start;
+	p->open_count++;
+	return MPK_OK;
+}
+
+static enum mpk_code add_row(struct mpk_profiler *p, const struct mpk_operator *op,
+			     struct mpk_dldevice device, struct mpk_error *err)
+{
+	struct mpk_profile *profile = &p->profile;
+	char *name = mpk_arena_text(&profile->arena, op->name);
+
+	MPK_TRY_ALLOC(name && mpk_vec_reserve(&profile->rows, &profile->row_cap,
+					      profile->row_count + 1, sizeof *profile->rows),
+		      err);
+	profile->rows[profile->row_count++] = (struct mpk_profile_row){
+		.name = mpk_span_of(name, op->name.len), .kind = op->kind, .device = device
+	};
+	return MPK_OK;
+}
+
+static enum mpk_code find_row(struct mpk_profiler *p, const struct mpk_operator *op,
+			      struct mpk_dldevice device, size_t *out, struct mpk_error *err)
+{
+	const char *key;
+	int put;
+
+	mpk_strbuf_fini(&p->key);
+	mpk_strbuf_printf(&p->key, "%d %" PRId32 " %" PRId32 " ", (int)op->kind, device.type,
+			  device.id);
+	mpk_strbuf_put_span(&p->key, op->name);
+	MPK_TRY(mpk_strbuf_status(&p->key, err));
+	if (mpk_strmap_find(&p->index, mpk_span_of(p->key.data, p->key.len), out))
+		return MPK_OK;
+	key = mpk_arena_copy(&p->profile.arena, p->key.data, p->key.len);
+	MPK_TRY_ALLOC(key, err);
+	put = mpk_strmap_put(&p->index, mpk_span_of(key, p->key.len), p->profile.row_count, out);
+	MPK_TRY_ALLOC(put > 0, err);
+	return add_row(p, op, device, err);
+}
+
+static enum mpk_code add_event(struct mpk_profiler *p, size_t row, double start, double seconds,
+			       struct mpk_error *err)
+{
+	struct mpk_profile *profile = &p->profile;
+
+	if (!p->keeps_events)
+		return MPK_OK;
+	MPK_TRY_ALLOC(mpk_vec_reserve(&profile->events, &profile->event_cap,
+				      profile->event_count + 1, sizeof *profile->events),
+		      err);
+	profile->events[profile->event_count++] =
+		(struct mpk_profile_event){ (uint32_t)row, start - p->origin, seconds };
+	return MPK_OK;
+}
+
+static enum mpk_code end(struct mpk_observer *self, const struct mpk_operator *op,
+			 const struct mpk_value *result, struct mpk_error *err)
+{
+	struct mpk_profiler *p = (struct mpk_profiler *)self;
+	struct mpk_dldevice device = mpk_operator_device(op, result);
+	struct mpk_profile_open *open;
+	struct mpk_profile_row *r;
+	double seconds, own;
+	size_t row;
+
+	MPK_TRY(wait_for(p, device, err));
+	open = &p->open[--p->open_count];
+	seconds = now() - open->start;
+	own = seconds > open->within ? seconds - open->within : 0;
+	if (p->open_count)
+		p->open[p->open_count - 1].within += seconds;
+	MPK_TRY(find_row(p, op, device, &row, err));
+	r = &p->profile.rows[row];
+	r->min = r->calls && r->min < own ? r->min : own;
+	r->max = r->max > own ? r->max : own;
+	r->total += own;
+	r->calls++;
+	return add_event(p, row, open->start, seconds, err);
+}
+
+void mpk_profiler_init(struct mpk_profiler *p, struct mpk_devices *devices, bool keeps_events)
+{
+	*p = (struct mpk_profiler){ .base = { .begin = begin, .end = end },
+				    .devices = devices,
+				    .keeps_events = keeps_events };
+}
+
+void mpk_profiler_fini(struct mpk_profiler *p)
+{
+	mpk_profile_fini(&p->profile);
+	mpk_strmap_fini(&p->index);
+	mpk_strbuf_fini(&p->key);
+	free(p->open);
+	p->open = NULL;
+}
+
+/* --- as bytes ------------------------------------------------------------------------------- */
+
+/* Both ends are this very program. */
+struct head {
+	uint64_t rows, events, calls;
+	double seconds;
+};
+
+struct row {
+	uint64_t name_len, calls;
+	int32_t kind, device_type, device_id;
+	double total, min, max;
+};
+
+static void put(struct mpk_strbuf *out, const void *data, size_t len)
+{
+	mpk_strbuf_put(out, data, len);
+}
+
+enum mpk_code mpk_profile_encode(const struct mpk_profile *p, struct mpk_strbuf *out,
+				 struct mpk_error *err)
+{
+	struct head head = { p->row_count, p->event_count, p->calls, p->seconds };
+
+	put(out, &head, sizeof head);
+	for (size_t i = 0; i < p->row_count; i++) {
+		const struct mpk_profile_row *r = &p->rows[i];
+		struct row row;
+
+		memset(&row, 0, sizeof row); /* the padding travels too */
+		row.name_len = r->name.len;
+		row.calls = r->calls;
+		row.kind = (int32_t)r->kind;
+		row.device_type = r->device.type;
+		row.device_id = r->device.id;
+		row.total = r->total;
+		row.min = r->min;
+		row.max = r->max;
+		put(out, &row, sizeof row);
+		mpk_strbuf_put_span(out, r->name);
+	}
+	if (p->event_count)
+		put(out, p->events, p->event_count * sizeof *p->events);
+	return mpk_strbuf_status(out, err);
+}
+
+static enum mpk_code damaged(struct mpk_error *err)
+{
+	return mpk_fail(err, MPK_E_CORRUPT, "the profile that came back is broken");
+}
+
+static enum mpk_code get(struct mpk_cursor *c, void *out, size_t len, struct mpk_error *err)
+{
+	struct mpk_span raw;
+
+	if (mpk_read_bytes(c, "profile", len, &raw, NULL) != MPK_OK)
+		return damaged(err);
+	if (len)
+		memcpy(out, raw.data, len);
+	return MPK_OK;
+}
+
+static enum mpk_code get_row(struct mpk_cursor *c, struct mpk_profile *p,
+			     struct mpk_profile_row *out, struct mpk_error *err)
+{
+	struct mpk_span name;
+	char *copy;
+	struct row row;
+
+	MPK_TRY(get(c, &row, sizeof row, err));
+	if (row.kind < 0 || row.kind > MPK_OPERATOR_CONTROL ||
+	    mpk_read_bytes(c, "profile", row.name_len, &name, NULL) != MPK_OK)
+		return damaged(err);
+	copy = mpk_arena_text(&p->arena, name);
+	MPK_TRY_ALLOC(copy, err);
+	*out = (struct mpk_profile_row){
+		.name = mpk_span_of(copy, name.len),
+		.kind = (enum mpk_operator_kind)row.kind,
+		.device = { row.device_type, row.device_id },
+		.calls = row.calls,
+		.total = row.total,
+		.min = row.min,
+		.max = row.max,
+	};
+	return MPK_OK;
+}
+
+static enum mpk_code get_events(struct mpk_cursor *c, struct mpk_profile *p, uint64_t count,
+				struct mpk_error *err)
+{
+	if (count != mpk_cursor_left(c) / sizeof *p->events ||
+	    mpk_cursor_left(c) % sizeof *p->events)
+		return damaged(err);
+	p->events = calloc((size_t)count + 1, sizeof *p->events);
+	MPK_TRY_ALLOC(p->events, err);
+	p->event_count = (size_t)count;
+	MPK_TRY(get(c, p->events, (size_t)count * sizeof *p->events, err));
+	for (size_t i = 0; i < p->event_count; i++)
+		if (p->events[i].row >= p->row_count)
+			return damaged(err);
+	return MPK_OK;
+}
+
+/* By total; rows of the same by name, so that the order is always the same. */
+static int larger_first(const void *a, const void *b)
+{
+	const struct mpk_profile_row *const *x = a, *const *y = b;
+
+	if ((*x)->total != (*y)->total)
+		return (*x)->total > (*y)->total ? -1 : 1;
+	return mpk_span_compare((*x)->name, (*y)->name);
+}
+
+/* Events name rows by number: they are told the new ones. */
+static enum mpk_code sort(struct mpk_profile *p, struct mpk_error *err)
+{
+	struct mpk_profile_row *sorted = calloc(p->row_count + 1, sizeof *sorted);
+	const struct mpk_profile_row **order =
+		calloc(p->row_count + 1, sizeof(const struct mpk_profile_row *));
+	uint32_t *at = calloc(p->row_count + 1, sizeof *at);
+	bool ok = sorted && order && at;
+
+	for (size_t i = 0; ok && i < p->row_count; i++)
+		order[i] = &p->rows[i];
+	if (ok)
+		qsort(order, p->row_count, sizeof order[0], larger_first);
+	for (size_t i = 0; ok && i < p->row_count; i++) {
+		sorted[i] = *order[i];
+		at[order[i] - p->rows] = (uint32_t)i;
+	}
+	for (size_t i = 0; ok && i < p->event_count; i++)
+		p->events[i].row = at[p->events[i].row];
+	free(order);
+	free(at);
+	if (!ok) {
+		free(sorted);
+		return mpk_fail_nomem(err);
+	}
+	free(p->rows);
+	p->rows = sorted;
+	return MPK_OK;
+}
+
+enum mpk_code mpk_profile_decode(struct mpk_span bytes, struct mpk_profile *out,
+				 struct mpk_error *err)
+{
+	struct mpk_cursor c = mpk_cursor_of(bytes, 0, "profile");
+	struct head head;
+
+	*out = (struct mpk_profile){ 0 };
+	MPK_TRY(get(&c, &head, sizeof head, err));
+	if (head.rows > mpk_cursor_left(&c) / sizeof(struct row))
+		return damaged(err);
+	out->rows = calloc((size_t)head.rows + 1, sizeof *out->rows);
+	MPK_TRY_ALLOC(out->rows, err);
+	out->calls = head.calls;
+	out->seconds = head.seconds;
+	for (; out->row_count < head.rows; out->row_count++)
+		MPK_TRY(get_row(&c, out, &out->rows[out->row_count], err));
+	MPK_TRY(get_events(&c, out, head.events, err));
+	return sort(out, err);
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device_hint.c - "add --device opencl"
+ *
+ * Which device a function wants its tensors on stands nowhere in a library: it is guessed from the
+ * kernels beside it (mpk_devices_default). Where the guess, or what the user said, was wrong, host
+ * code says so in words of its own, or crashes on a pointer of the other memory. The error then
+ * gets the devices that are left.
+ */
+#include "session/device_hint.h"
+
+#include <string.h>
+
+#include "base/strbuf.h"
+#include "device/device.h"
+
+/* The kinds of device that the tree has kernels for and that run here, each once. */
+static size_t list_kinds(const struct mpk_tree *tree, enum mpk_device_kind *kinds, size_t most)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; tree && i < tree->count; i++) {
+		enum mpk_device_kind kind = mpk_device_kind_of(tree->nodes[i].kind);
+		size_t k = 0;
+
+		if (kind == MPK_DEVICE_NONE || kind == MPK_DEVICE_CPU)
+			continue;
+		while (k < count && kinds[k] != kind)
+			k++;
+		if (k == count && count < most)
+			kinds[count++] = kind;
+	}
+	return count;
+}
+
+/* TVM's checks of devices name "device_type", ours end in "is on cpu"; whoever takes a handle for
+ * an address crashes. */
+static bool is_about_devices(const struct mpk_error *err)
+{
+	return strstr(err->text, "device_type") || strstr(err->text, ", is on ") ||
+	       strstr(err->text, "SIGSEGV") || strstr(err->text, "SIGBUS");
+}
+
+void mpk_device_hint_add(const struct mpk_library_options *library, const struct mpk_call *call,
+			 struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+	enum mpk_device_kind kinds[4];
+	size_t count = list_kinds(library->tree, kinds, MPK_ARRAY_COUNT(kinds));
+	bool listed = false;
+
+	if (!err || err->code != MPK_E_RAISED || !count || call->kernel ||
+	    library->image->standalone || !is_about_devices(err))
+		return;
+	for (size_t i = 0; i < count; i++)
+		listed |= (int32_t)kinds[i] == call->device.type;
+	if (listed)
+		mpk_strbuf_printf(
+			&text, "; its tensors were on %s: if it runs on the host, add --device cpu",
+			mpk_device_kind_name(mpk_device_kind_from(call->device.type)));
+	for (size_t i = 0; i < count && !listed; i++)
+		mpk_strbuf_printf(&text, "%s--device %s", i ? " or " : "; add ",
+				  mpk_device_kind_name(kinds[i]));
+	if (mpk_strbuf_status(&text, NULL) == MPK_OK &&
+	    text.len < sizeof err->text - strlen(err->text))
+		strcat(err->text, text.data);
+}

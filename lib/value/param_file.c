@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "value/param_file.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/strmap.h"
+#include "io/mapping.h"
+#include "params/params.h"
+#include "text/escape.h"
+#include "value/array.h"
+
+struct mpk_param_file {
+	atomic_uint refs;
+	char *path;
+	struct mpk_mapping map;
+	bool is_writable; /* the pages: code may write into its inputs */
+	struct mpk_arena arena;
+	struct mpk_strmap names;
+	/* one of the two, by number */
+	const struct mpk_tensor_record *records; /* .params */
+	const struct mpk_npz_member *members;    /* .npz */
+};
+
+/* --- opening -------------------------------------------------------------------------------- */
+
+static enum mpk_code add_name(struct mpk_param_file *f, struct mpk_span name, size_t index,
+			      struct mpk_error *err)
+{
+	size_t first;
+	int put = mpk_strmap_put(&f->names, name, index, &first);
+
+	MPK_TRY_ALLOC(put >= 0, err);
+	if (put == 0)
+		return mpk_fail(err, MPK_E_CORRUPT, "two tensors are named '%s'", MPK_QUOTE(name));
+	return MPK_OK;
+}
+
+static enum mpk_code read_npz(struct mpk_param_file *f, struct mpk_error *err)
+{
+	struct mpk_npz_member *members;
+	size_t count;
+
+	MPK_TRY(mpk_npz_list(f->map.bytes, &f->arena, &members, &count, err));
+	for (size_t i = 0; i < count; i++)
+		MPK_TRY(add_name(f, members[i].name, i, err));
+	f->members = members;
+	return MPK_OK;
+}
+
+static enum mpk_code read_params(struct mpk_param_file *f, struct mpk_error *err)
+{
+	struct mpk_params params;
+
+	MPK_TRY(mpk_params_read(f->map.bytes, &f->arena, &params, err));
+	for (size_t i = 0; i < params.names.count; i++)
+		MPK_TRY(add_name(f, params.names.items[i], i, err));
+	f->records = params.tensors;
+	return MPK_OK;
+}
+
+static enum mpk_code open_file(struct mpk_param_file *f, const char *path, struct mpk_error *err)
+{
+	enum mpk_code code;
+
+	f->path = strdup(path);
+	MPK_TRY_ALLOC(f->path, err);
+	MPK_TRY(mpk_mapping_open(path, &f->map, err));
+	code = mpk_npz_is(f->map.bytes) ? read_npz(f, err) : read_params(f, err);
+	if (code != MPK_OK)
+		mpk_error_at_file(err, path);
+	return code;
+}
+
+enum mpk_code mpk_param_file_open(const char *path, struct mpk_param_file **out,
+				  struct mpk_error *err)
+{
+	struct mpk_param_file *f = calloc(1, sizeof *f);
+	enum mpk_code code;
+
+	MPK_TRY_ALLOC(f, err);
+	atomic_init(&f->refs, 1);
+	code = open_file(f, path, err);
+	if (code != MPK_OK) {
+		mpk_param_file_drop(f);
+		return code;
+	}
+	*out = f;
+	return MPK_OK;
+}
+
+struct mpk_param_file *mpk_param_file_hold(struct mpk_param_file *f)
+{
+	(void)atomic_fetch_add_explicit(&f->refs, 1, memory_order_relaxed);
+	return f;
+}
+
+void mpk_param_file_drop(struct mpk_param_file *f)
+{
+	if (!f || atomic_fetch_sub_explicit(&f->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	mpk_strmap_fini(&f->names);
+	mpk_arena_fini(&f->arena);
+	mpk_mapping_close(&f->map);
+	free(f->path);
+	free(f);
+}
+
+const char *mpk_param_file_path(const struct mpk_param_file *f)
+{
+	return f->path;
+}
+
+bool mpk_param_file_find(const struct mpk_param_file *f, struct mpk_span name, size_t *index)
+{
+	return mpk_strmap_find(&f->names, name, index);
+}
+
+uint64_t mpk_param_file_bytes(const struct mpk_param_file *f, size_t index)
+{
+	return f->records ? f->records[index].data.len : f->members[index].plain;
+}
+
+/* --- tensors -------------------------------------------------------------------------------- */
+
+/* A record in the terms of an array. TVM of these releases has one type for bool. */
+static enum mpk_code of_record(const struct mpk_tensor_record *r, struct mpk_npy *out,
+			       struct mpk_error *err)
+{
+	static const struct mpk_dtype boolean = { MPK_DTYPE_BOOL, 8, 1 };
+	uint64_t bytes;
+
+	if (r->ndim > MPK_NPY_NDIM_MAX)
+		return mpk_fail(err, MPK_E_UNSUPPORTED, "a tensor of %zu dimensions", r->ndim);
+	*out = (struct mpk_npy){ .dtype = mpk_dtype_is_bool(r->dtype) ? boolean : r->dtype,
+				 .ndim = r->ndim,
+				 .data = r->data };
+	if (r->ndim)
+		memcpy(out->shape, r->shape, r->ndim * sizeof out->shape[0]);
+	MPK_TRY(mpk_tensor_bytes_of(out->dtype, out->shape, out->ndim, &bytes, err));
+	if (bytes != r->data.len)
+		return mpk_fail(err, MPK_E_UNSUPPORTED, "elements of less than a byte, packed");
+	return MPK_OK;
+}
+
+static enum mpk_code of_member(struct mpk_param_file *f, const struct mpk_npz_member *m,
+			       struct mpk_arena *unpacked, struct mpk_npy *out,
+			       struct mpk_error *err)
+{
+	struct mpk_span file;
+
+	MPK_TRY(mpk_npz_read(f->map.bytes, m, unpacked, &file, err));
+	MPK_TRY(mpk_npy_read(file, out, err));
+	return mpk_array_settle(out, err);
+}
+
+static bool is_in_file(const struct mpk_param_file *f, struct mpk_span data)
+{
+	return data.data >= f->map.bytes.data && data.data < f->map.bytes.data + f->map.bytes.len;
+}
+
+/* Pages become private when they are written to. */
+static bool make_writable(struct mpk_param_file *f)
+{
+	if (!f->is_writable)
+		f->is_writable =
+			f->map.mapped && mprotect((void *)(uintptr_t)f->map.bytes.data,
+						  f->map.bytes.len, PROT_READ | PROT_WRITE) == 0;
+	return f->is_writable;
+}
+
+static bool can_stay(struct mpk_param_file *f, const struct mpk_npy *npy, bool is_for_kernels)
+{
+	if (npy->is_swapped || !is_in_file(f, npy->data))
+		return false;
+	return !is_for_kernels ||
+	       (npy->data.len >= MPK_IN_PLACE_FROM &&
+		(uintptr_t)npy->data.data % MPK_STORAGE_ALIGN == 0 && make_writable(f));
+}
+
+static void release_file(void *file)
+{
+	mpk_param_file_drop(file);
+}
+
+static enum mpk_code view(struct mpk_param_file *f, const struct mpk_npy *npy,
+			  struct mpk_tensor **out, struct mpk_error *err)
+{
+	struct mpk_param_file *keeper = mpk_param_file_hold(f);
+	struct mpk_storage *storage;
+	enum mpk_code code = mpk_storage_wrap((void *)(uintptr_t)npy->data.data, npy->data.len,
+					      (struct mpk_dldevice){ MPK_DL_CPU, 0 }, keeper,
+					      release_file, &storage, err);
+
+	if (code != MPK_OK) {
+		mpk_param_file_drop(keeper);
+		return code;
+	}
+	code = mpk_tensor_view(storage, 0, npy->dtype, npy->shape, npy->ndim, out, err);
+	mpk_storage_drop(storage);
+	return code;
+}
+
+enum mpk_code mpk_param_file_tensor(struct mpk_param_file *f, size_t index, bool is_for_kernels,
+				    struct mpk_tensor **out, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena unpacked = { 0 };
+	struct mpk_npy npy;
+	enum mpk_code code = f->records ? of_record(&f->records[index], &npy, err)
+					: of_member(f, &f->members[index], &unpacked, &npy, err);
+
+	if (code == MPK_OK)
+		code = can_stay(f, &npy, is_for_kernels) ? view(f, &npy, out, err)
+							 : mpk_array_copy(&npy, out, err);
+	if (code != MPK_OK)
+		mpk_error_at_file(err, f->path);
+	return code;
+}

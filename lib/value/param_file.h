@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* param_file.h - a file of named tensors: TVM's .params, NumPy's .npz
+ *
+ * The file is mapped; of its tensors only those that somebody asks for are read.
+ */
+#ifndef MPK_VALUE_PARAM_FILE_H
+#define MPK_VALUE_PARAM_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/span.h"
+#include "value/tensor.h"
+
+struct mpk_param_file;
+
+/* mpk_param_file_open - open a file and read its names
+ * Returns  MPK_OK, one reference in *out; MPK_E_IO; MPK_E_CORRUPT: neither of the two, a file that
+ *          does not hold together, a name that stands twice; MPK_E_NOMEM. Errors carry the file */
+enum mpk_code mpk_param_file_open(const char *path, struct mpk_param_file **out,
+				  struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_param_file_hold, mpk_param_file_drop - count references; NULL is fine to drop */
+struct mpk_param_file *mpk_param_file_hold(struct mpk_param_file *f);
+void mpk_param_file_drop(struct mpk_param_file *f);
+
+/* mpk_param_file_path - as it was opened */
+const char *mpk_param_file_path(const struct mpk_param_file *f);
+
+/* mpk_param_file_find - whether there is a tensor of that name; *index is its number */
+bool mpk_param_file_find(const struct mpk_param_file *f, struct mpk_span name, size_t *index);
+
+/* mpk_param_file_bytes - the size of one of its tensors, without reading it */
+uint64_t mpk_param_file_bytes(const struct mpk_param_file *f, size_t index);
+
+/* mpk_param_file_tensor - one of its tensors in host memory, compact
+ * What lies in the file as it is wanted is not copied; the tensor then keeps the file, and what is
+ * written to it does not get there.
+ * @is_for_kernels  aligned to MPK_STORAGE_ALIGN: for code of the host. Else it lies anywhere, and is
+ *          only read: to be sent to a device
+ * Returns  MPK_OK, one reference in *out; MPK_E_CORRUPT; MPK_E_UNSUPPORTED: elements of less than a
+ *          byte, opaque ones, a compression or an order that npy.h has not; MPK_E_NOMEM. Errors carry
+ *          the file */
+enum mpk_code mpk_param_file_tensor(struct mpk_param_file *f, size_t index, bool is_for_kernels,
+				    struct mpk_tensor **out, struct mpk_error *err) MPK_MUST_CHECK;
+
+#endif

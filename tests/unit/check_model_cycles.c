@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Models of every executor, loaded, run and unloaded a thousand times, and several at once: neither
+ * memory nor descriptors nor mappings may grow, and no thread may meet another. The files are TVM's. */
+#include <dirent.h>
+#include <malloc.h>
+#include <pthread.h>
+
+#include "executor/executor.h"
+#include "module_made.h"
+#include "npy/npy.h"
+#include "runtime/library.h"
+#include "value/tensor.h"
+
+enum { CYCLES = 1000, WARM = 250, THREAD_CYCLES = 100, VALUES_MAX = 2 };
+
+struct fixture {
+	const char *folder, *file, *function;
+	const char *inputs[VALUES_MAX], *outputs[VALUES_MAX];
+};
+
+static const struct fixture fixtures[] = {
+	{ "relax", "gelu_dyn", "forward", { "gelu_dyn.in0" }, { "gelu_dyn.out0" } },
+	{ "relax",
+	  "twoout_dyn",
+	  "forward",
+	  { "twoout_dyn.in0" },
+	  { "twoout_dyn.out0", "twoout_dyn.out1" } },
+	{ "legacy",
+	  "mlp_llvm",
+	  "default",
+	  { "mlp.data", "mlp.extra" },
+	  { "mlp_llvm.out0", "mlp_llvm.out1" } },
+	{ "legacy",
+	  "mlp_aot",
+	  "default",
+	  { "mlp.data", "mlp.extra" },
+	  { "mlp_llvm.out0", "mlp_llvm.out1" } },
+	{ "legacy",
+	  "mlp_vm",
+	  "main",
+	  { "mlp.data", "mlp.extra" },
+	  { "mlp_llvm.out0", "mlp_llvm.out1" } },
+};
+
+/* --- a model ------------------------------------------------------------------------------- */
+
+struct model {
+	const struct fixture *fixture;
+	struct module_file file;
+	struct mpk_tree tree;
+	struct mpk_host_code code;
+	struct mpk_value inputs[VALUES_MAX], outputs[VALUES_MAX];
+	size_t input_count, output_count;
+};
+
+static size_t read_tensors(const struct fixture *f, const char *const *names, struct mpk_value *out)
+{
+	struct mpk_error err = { 0 };
+	size_t count = 0;
+
+	for (; count < VALUES_MAX && names[count]; count++) {
+		struct mpk_span file;
+		struct mpk_npy npy;
+		char path[128];
+
+		(void)snprintf(path, sizeof path, "%s/%s.npy", f->folder, names[count]);
+		file = fixture_load(path);
+		ck_assert_ok(mpk_npy_read(file, &npy, &err), err);
+		ck_assert_ok(mpk_tensor_create(npy.dtype, npy.shape, npy.ndim, MPK_STORAGE_PRIVATE,
+					       &out[count].tensor, &err),
+			     err);
+		out[count].kind = MPK_VALUE_TENSOR;
+		memcpy(out[count].tensor->dl.data, npy.data.data, (size_t)out[count].tensor->bytes);
+		fixture_free(file);
+	}
+	return count;
+}
+
+static void model_open(struct model *m, const struct fixture *f)
+{
+	struct mpk_error err = { 0 };
+
+	*m = (struct model){ .fixture = f };
+	ck_assert(find_modules());
+	(void)snprintf(modules, sizeof modules, "tests/data/%s", f->folder);
+	module_file_open(&m->file, f->file);
+	ck_assert_ok(mpk_blob_read(m->file.image.blob, m->file.image.gen, &m->file.arena, &m->tree,
+				   &err),
+		     err);
+	m->file.options.tree = &m->tree;
+	ck_assert_ok(mpk_library_code(&m->file.options, &m->file.arena, &m->code, &err), err);
+	m->input_count = read_tensors(f, f->inputs, m->inputs);
+	m->output_count = read_tensors(f, f->outputs, m->outputs);
+}
+
+static void model_close(struct model *m)
+{
+	for (size_t i = 0; i < VALUES_MAX; i++) {
+		mpk_value_drop(&m->inputs[i]);
+		mpk_value_drop(&m->outputs[i]);
+	}
+	module_file_close(&m->file);
+}
+
+/* Whether a result is what is expected. Check's assertions are for the main thread. */
+static bool is_right(const struct mpk_value *result, const struct model *m)
+{
+	for (size_t i = 0; i < m->output_count; i++) {
+		const struct mpk_value *got = result;
+		const struct mpk_tensor *want = m->outputs[i].tensor;
+
+		if (result->kind == MPK_VALUE_ARRAY)
+			got = &result->array->items[i];
+		if (got->kind != MPK_VALUE_TENSOR || got->tensor->bytes != want->bytes)
+			return false;
+		for (uint64_t k = 0; k < mpk_tensor_count(want); k++) {
+			float a = ((float *)got->tensor->dl.data)[k];
+			float b = ((float *)want->dl.data)[k];
+
+			if (!(a - b < 1e-5F && b - a < 1e-5F))
+				return false;
+		}
+	}
+	return true;
+}
+
+static bool call(struct mpk_library *library, const struct model *m, struct mpk_error *err)
+{
+	const struct mpk_args args = { m->inputs, NULL, m->input_count };
+	struct mpk_function *f = NULL;
+	bool right = mpk_library_find(library, m->fixture->function, &f, err) == MPK_OK;
+
+	/* as byte code, recorded, by its plan */
+	for (int i = 0; right && i < 3; i++) {
+		struct mpk_value result = { 0 };
+
+		right = mpk_function_call(f, &args, &result, err) == MPK_OK && is_right(&result, m);
+		mpk_value_drop(&result);
+	}
+	mpk_function_drop(f);
+	return right;
+}
+
+/* Load, run, unload. */
+static bool cycle(const struct model *m, struct mpk_error *err)
+{
+	struct mpk_library *library = NULL;
+	struct mpk_runtime *runtime = NULL;
+	bool right;
+
+	if (mpk_runtime_create(&m->file.options.runtime, &runtime, err) != MPK_OK)
+		return false;
+	right = mpk_executors_add(runtime, err) == MPK_OK &&
+		mpk_library_open(runtime, &m->code, &library, err) == MPK_OK &&
+		call(library, m, err);
+	mpk_library_close(library);
+	mpk_runtime_destroy(runtime);
+	return right;
+}
+
+/* --- what is held -------------------------------------------------------------------------- */
+
+struct held {
+	size_t heap, descriptors, mappings;
+};
+
+static size_t count_entries(const char *path)
+{
+	DIR *d = opendir(path);
+	size_t count = 0;
+
+	ck_assert_ptr_nonnull(d);
+	while (readdir(d))
+		count++;
+	closedir(d);
+	return count;
+}
+
+static size_t count_lines(const char *path)
+{
+	FILE *f = fopen(path, "r");
+	size_t count = 0;
+	int c;
+
+	ck_assert_ptr_nonnull(f);
+	while ((c = fgetc(f)) != EOF)
+		count += c == '\n';
+	fclose(f);
+	return count;
+}
+
+static struct held held_now(void)
+{
+	struct held h = { .descriptors = count_entries("/proc/self/fd"),
+			  .mappings = count_lines("/proc/self/maps") };
+/* a sanitizer has its own heap, whose leaks it tells itself when the test ends */
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33)
+	struct mallinfo2 info = mallinfo2();
+
+	h.heap = info.uordblks + info.hblkhd;
+#endif
+	return h;
+}
+
+START_TEST(a_thousand_times)
+{
+	struct mpk_error err = { 0 };
+	struct held warm = { 0 }, end;
+	struct model m;
+
+	model_open(&m, &fixtures[_i]);
+	for (int i = 0; i < WARM + CYCLES; i++) {
+		if (i == WARM)
+			warm = held_now();
+		ck_assert_msg(cycle(&m, &err), "cycle %d: %s", i, err.text);
+	}
+	end = held_now();
+	ck_assert_uint_eq(end.descriptors, warm.descriptors);
+	/* the heap itself may take one more, or give one back */
+	ck_assert_uint_le(end.mappings, warm.mappings + 2);
+	/* Malloc's caches fill up slowly. But the smallest piece that it gives out takes 32 bytes: one that
+	 * each cycle left behind would be twice of this. */
+	ck_assert_msg(end.heap < warm.heap + 16 * CYCLES, "%zu bytes, then %zu", warm.heap,
+		      end.heap);
+	model_close(&m);
+}
+END_TEST
+
+/* --- at once ------------------------------------------------------------------------------- */
+
+struct worker {
+	struct model model;
+	struct mpk_error err;
+	pthread_t thread;
+	int cycles; /* that went well */
+};
+
+static void *work(void *arg)
+{
+	struct worker *w = arg;
+
+	while (w->cycles < THREAD_CYCLES && cycle(&w->model, &w->err))
+		w->cycles++;
+	return NULL;
+}
+
+/* A model a thread, of all executors, each loaded and unloaded while the others run. */
+START_TEST(several_at_once)
+{
+	static struct worker workers[MPK_ARRAY_COUNT(fixtures)];
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(fixtures); i++)
+		model_open(&workers[i].model, &fixtures[i]);
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(fixtures); i++)
+		ck_assert_int_eq(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(fixtures); i++)
+		ck_assert_int_eq(pthread_join(workers[i].thread, NULL), 0);
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(fixtures); i++) {
+		ck_assert_msg(workers[i].cycles == THREAD_CYCLES, "%s: %s", fixtures[i].file,
+			      workers[i].err.text);
+		model_close(&workers[i].model);
+	}
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("model_cycles");
+	TCase *tc = tcase_create("model_cycles");
+	SRunner *r = srunner_create(s);
+
+	tcase_set_timeout(tc, 300);
+	tcase_add_loop_test(tc, a_thousand_times, 0, MPK_ARRAY_COUNT(fixtures));
+	tcase_add_test(tc, several_at_once);
+	suite_add_tcase(s, tc);
+	srunner_run_all(r, CK_NORMAL);
+	int failed = srunner_ntests_failed(r);
+
+	srunner_free(r);
+	return failed != 0;
+}

@@ -16,15 +16,15 @@
 static const struct {
 	uint64_t c, ll;
 } wanted[3][MPK_GENERATION_COUNT] = {
-	{ { 0x54732978791f3559, 0xf4ebdce9d0e0ba5c },
-	  { 0xe8148c4e4c4aaccc, 0x62a2208d09919eb1 },
-	  { 0x9b4ca5b52df2df34, 0xcb578ef8a95b05fd } },
-	{ { 0x8613d9a2ab608665, 0x7f733226e4fd5740 },
-	  { 0x4fd80b9befa75ac9, 0x6543df48737e88be },
-	  { 0x90030b5d3241feb9, 0xf2af0bdc59ccfdaa } },
-	{ { 0x11dd199a193b0918, 0x80aec26f4ea6a3ef },
-	  { 0xce42aed0873c5b97, 0xa1cdfb2022c8a2ec },
-	  { 0x9ac88d306a5c4546, 0x70c1ba74d0a2f58f } },
+	{ { 0x880cd8acb1cd139a, 0x7f80ffe1265721f8 },
+	  { 0x24f3b2c4958f92f5, 0xfad7c045da6ed62b },
+	  { 0x749a416f9d9d366f, 0x6c5ca50af57cb13b } },
+	{ { 0x3d57fd58b5e618a6, 0x661007ba29464862 },
+	  { 0x411808e00c2c4687, 0xd5d568a3dafdeaaa },
+	  { 0xa86f7219a1bcddd3, 0x11f1a0a089e8223c } },
+	{ { 0x45b83a1adc46125b, 0x1e20c8c5f9a9838c },
+	  { 0xf2b9b5c2419b9ec5, 0x9aff4525e7bea0df },
+	  { 0x82ac7325cda7a754, 0xb6670ab2ce726b9e } },
 };
 
 static uint64_t hash(const struct mpk_strbuf *text)

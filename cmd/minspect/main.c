@@ -12,10 +12,15 @@ static const struct action {
 	const char *option;
 	int (*act)(const struct minspect_options *o);
 } actions[] = {
-	{ "functions", minspect_functions }, { "size", minspect_size },
-	{ "diff", minspect_diff },           { "extract", minspect_extract },
-	{ "verify", minspect_verify },       { "run", minspect_run },
-	{ "cases", minspect_cases },         { "devices", minspect_devices },
+	{ "functions", minspect_functions },
+	{ "size", minspect_size },
+	{ "diff", minspect_diff },
+	{ "extract", minspect_extract },
+	{ "verify", minspect_verify },
+	{ "header", minspect_header },
+	{ "run", minspect_run },
+	{ "cases", minspect_cases },
+	{ "devices", minspect_devices },
 };
 
 static const struct action summary = { "", minspect_show };

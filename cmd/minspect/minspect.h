@@ -19,7 +19,7 @@
 struct minspect_options {
 	/* actions; main.c sees that there is at most one */
 	bool functions, verify, size;
-	const char *extract, *diff, *run, *cases;
+	const char *extract, *diff, *header, *run, *cases;
 
 	bool json;
 	const char *budget; /* --size */
@@ -79,6 +79,7 @@ int minspect_size(const struct minspect_options *o);
 int minspect_diff(const struct minspect_options *o);
 int minspect_extract(const struct minspect_options *o);
 int minspect_verify(const struct minspect_options *o);
+int minspect_header(const struct minspect_options *o);
 int minspect_run(const struct minspect_options *o);
 int minspect_cases(const struct minspect_options *o);
 int minspect_devices(const struct minspect_options *o);

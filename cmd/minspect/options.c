@@ -18,6 +18,8 @@ static const struct mpk_option options[] = {
 	  &O.extract },
 	{ 0, "verify", MPK_OPT_FLAG, NULL, "check structure and payloads to the last byte",
 	  &O.verify },
+	{ 0, "header", MPK_OPT_TEXT, "OUT.h", "its functions as C declares them, and OUT.pyi",
+	  &O.header },
 	{ 0, "run", MPK_OPT_TEXT, "FN", "load FILE and call FN", &O.run },
 	{ 0, "cases", MPK_OPT_TEXT, "FILE.toml", "many calls in one process, for CI", &O.cases },
 	{ 0, "json", MPK_OPT_FLAG, NULL, "one JSON document instead of text", &O.json },
@@ -71,7 +73,7 @@ const struct mpk_command minspect_command = {
 		    "  minspect --functions --json deploy.so\n"
 		    "  minspect --run addone deploy.so --input 4xf32=1,2,3,4 --out 4xf32\n",
 	.options = options,
-	.screen = 13,
+	.screen = 14,
 };
 
 /* Several options may share a list. */

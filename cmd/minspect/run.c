@@ -11,6 +11,7 @@
 #include "common/interrupt.h"
 #include "common/progress.h"
 #include "io/directory.h"
+#include "signature/host.h"
 #include "text/escape.h"
 #include "value/param_file.h"
 #include "value/parse.h"
@@ -220,6 +221,8 @@ static enum mpk_code call(const struct minspect_options *o, const struct run_req
 	};
 
 	MPK_TRY(run_library_fill(o, file, &library, err));
+	/* case files may want to see what a function says to wrong arguments; whoever types a call does not */
+	MPK_TRY(mpk_host_signatures(&file->image, &file->arena, &library.signatures, err));
 	MPK_TRY(run_device_fill(&r->device, &library, &call, err));
 	enum mpk_code code = mpk_call_run(&library, &call, r->timeout, result, err);
 

@@ -173,6 +173,26 @@ static bool parse_based(struct mpk_span text, const struct base_name *base, stru
 	return true;
 }
 
+const char *mpk_dtype_print_short(struct mpk_dtype t, char out[MPK_DTYPE_TEXT])
+{
+	static const struct {
+		const char *name, *brief;
+	} words[] = { { "float", "f" }, { "int", "i" }, { "uint", "u" }, { "bfloat", "bf" } };
+
+	(void)mpk_dtype_print(t, out);
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(words); i++) {
+		size_t n = strlen(words[i].name);
+
+		/* float8_e4m3 is another word than float8 */
+		if (strncmp(out, words[i].name, n) != 0 || out[n + strspn(out + n, "0123456789x")])
+			continue;
+		memmove(out + strlen(words[i].brief), out + n, strlen(out + n) + 1);
+		memcpy(out, words[i].brief, strlen(words[i].brief));
+		break;
+	}
+	return out;
+}
+
 bool mpk_dtype_parse(struct mpk_span text, struct mpk_dtype *out)
 {
 	struct mpk_span rest = text;

@@ -27,6 +27,12 @@ enum { MPK_DTYPE_TEXT = 40 }; /* bytes that hold any printed dtype and its NUL *
  * Returns  out. Never fails: unknown codes print as "custom[CODE]BITS". */
 const char *mpk_dtype_print(struct mpk_dtype t, char out[MPK_DTYPE_TEXT]);
 
+/* mpk_dtype_print_short - as values are typed: "f32", "bf16", "u8x4"; types that have no short name
+ * as mpk_dtype_print spells them
+ * @out     MPK_DTYPE_TEXT bytes
+ * Returns  out */
+const char *mpk_dtype_print_short(struct mpk_dtype t, char out[MPK_DTYPE_TEXT]);
+
 /* mpk_dl_device_name - "cpu", "cuda", ...: DLPack's number of a device type as a user types it;
  * NULL for numbers that no module of TVM uses */
 const char *mpk_dl_device_name(int64_t type);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/strmap.h"
+#include "signature/extent.h"
 #include "text/escape.h"
 
 enum { NEST_MAX = 16 }; /* tuples within tuples */
@@ -158,40 +159,30 @@ static enum mpk_code bind_positional(const struct mpk_signature *m, const struct
 
 /* What symbolic extents are in this call: each the size that it had where its name came first. */
 struct sizes {
-	struct symbol {
-		struct mpk_span name;
-		int64_t size;
-	} items[16];
+	struct mpk_extent_value items[16];
 	size_t count;
 	struct mpk_strbuf *said; /* receives ", n being 5" of those that do not fit */
 };
 
-static struct symbol *symbol_of(struct sizes *sizes, struct mpk_span name)
+/* Beyond the first few, symbols are left to the model's own checks, and so are expressions of names that
+ * are not known yet. */
+static bool extent_fits(struct sizes *sizes, struct mpk_span symbol, int64_t came)
 {
-	for (size_t i = 0; i < sizes->count; i++)
-		if (mpk_span_equal(sizes->items[i].name, name))
-			return &sizes->items[i];
-	return NULL;
-}
+	const struct mpk_extent_values known = { sizes->items, sizes->count, 0 };
+	int64_t size;
 
-/* Beyond the first few, symbols are left to the model's own checks. */
-static bool extent_fits(struct sizes *sizes, struct mpk_span name, int64_t came)
-{
-	struct symbol *known;
-
-	if (mpk_span_is(name, "?"))
+	if (mpk_span_is(symbol, "?") || mpk_span_is(symbol, "_"))
 		return true;
-	known = symbol_of(sizes, name);
-	if (!known) {
-		if (sizes->count < MPK_ARRAY_COUNT(sizes->items))
-			sizes->items[sizes->count++] = (struct symbol){ name, came };
+	if (!mpk_extent_compute(symbol, &known, &size)) {
+		if (mpk_extent_is_name(symbol) && sizes->count < MPK_ARRAY_COUNT(sizes->items))
+			sizes->items[sizes->count++] = (struct mpk_extent_value){ symbol, came };
 		return true;
 	}
-	if (known->size == came)
+	if (size == came)
 		return true;
 	mpk_strbuf_puts(sizes->said, ", ");
-	mpk_escape(sizes->said, name);
-	mpk_strbuf_printf(sizes->said, " being %" PRId64, known->size);
+	mpk_escape(sizes->said, symbol);
+	mpk_strbuf_printf(sizes->said, " being %" PRId64, size);
 	return false;
 }
 
@@ -223,7 +214,7 @@ static bool tensor_fits(struct sizes *sizes, const struct mpk_type *want,
 
 static bool scalar_fits(const struct mpk_type *want, enum mpk_value_kind came)
 {
-	if (came == MPK_VALUE_INT || came == MPK_VALUE_BOOL)
+	if (came == MPK_VALUE_INT || came == MPK_VALUE_BOOL || want->dtype.code == MPK_DTYPE_HANDLE)
 		return true;
 	return came == MPK_VALUE_FLOAT &&
 	       (!want->dtype.bits || want->dtype.code == MPK_DTYPE_FLOAT);

@@ -60,6 +60,9 @@ static const char *const runtime_names[MPK_GENERATION_COUNT][MPK_GEN_RUNTIME_COU
 			      "TVMBackendAllocWorkspace", "TVMBackendFreeWorkspace" },
 };
 
+/* Makes a string; only metadata does. */
+static const char string_from_bytes[] = "TVMFFIStringFromByteArray";
+
 /* The library's own, in a standalone package. */
 static const char *const standalone_names[MPK_GEN_RUNTIME_COUNT] = {
 	"mpk_sa_call",  "mpk_sa_raise", "mpk_sa_lookup", NULL,
@@ -237,29 +240,55 @@ static void build_function(struct unit *u, const struct mpk_launch *l, size_t in
 	u->failed |= f->failed;
 }
 
+/* Metadata is a thing of tvm-ffi libraries that are loaded: what is linked into a program is known there. */
+static bool has_metadata(const struct mpk_launch *l, enum mpk_launch_mode mode)
+{
+	return l->gen == MPK_GEN_CURRENT && mode != MPK_LAUNCH_SYSTEM_LIB;
+}
+
+static void build_metadata(struct unit *u, const struct mpk_launch *l, struct mpk_hostfn *f)
+{
+	struct mpk_gen g = { .f = f, .launch = l, .arena = u->arena, .mode = u->mode };
+
+	*f = (struct mpk_hostfn){
+		.arena = u->arena,
+		.symbol = text(u, "__tvm_ffi__metadata_", u->prefix, l->name),
+		.params = "PPiP",
+	};
+	if (!u->failed)
+		mpk_gen_metadata(&g, string_from_bytes);
+	u->failed |= f->failed;
+}
+
 enum mpk_code mpk_launch_build(const struct mpk_launch *launches, size_t count,
 			       enum mpk_launch_mode mode, const char *prefix,
 			       struct mpk_arena *arena, struct mpk_host_unit *out,
 			       struct mpk_error *err)
 {
-	struct mpk_hostfn *functions = mpk_arena_array(arena, count ? count : 1, sizeof *functions);
+	struct mpk_hostfn *functions = mpk_arena_array(arena, 2 * count + 1, sizeof *functions);
+	bool metadata = count && has_metadata(&launches[0], mode);
 	struct unit u = { .arena = arena, .mode = mode, .prefix = prefix };
 	size_t globals = MPK_GEN_RUNTIME_COUNT + 2;
 
 	for (size_t i = 0; i < count; i++)
 		globals += launches[i].step_count;
 	u.globals = mpk_arena_array(arena, globals, sizeof *u.globals);
-	u.externs = mpk_arena_array(arena, MPK_GEN_RUNTIME_COUNT, sizeof *u.externs);
+	u.externs = mpk_arena_array(arena, MPK_GEN_RUNTIME_COUNT + 1, sizeof *u.externs);
 	MPK_TRY_ALLOC(functions && u.globals && u.externs, err);
 	if (count)
 		shared_names(&u, launches[0].gen);
 	for (size_t i = 0; !u.failed && i < count; i++)
 		build_function(&u, &launches[i], i, &functions[i]);
+	for (size_t i = 0; !u.failed && metadata && i < count; i++)
+		build_metadata(&u, &launches[i], &functions[count + i]);
+	if (metadata)
+		u.externs[u.extern_count++] = (struct mpk_host_extern){ .name = string_from_bytes,
+									.link = MPK_HOST_WEAK };
 	if (u.failed)
 		return mpk_fail_nomem(err);
 	*out = (struct mpk_host_unit){
 		.functions = functions,
-		.function_count = count,
+		.function_count = metadata ? 2 * count : count,
 		.globals = u.globals,
 		.global_count = u.global_count,
 		.externs = u.externs,

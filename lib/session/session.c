@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "executor/check.h"
 #include "executor/executor.h"
 #include "runtime/devices.h"
 #include "runtime/kernels.h"
@@ -11,6 +12,7 @@
 #include "runtime/textures.h"
 #include "session/params.h"
 #include "session/watch.h"
+#include "signature/host.h"
 #include "text/escape.h"
 #include "value/param_file.h"
 
@@ -178,6 +180,24 @@ static enum mpk_code send_args(struct session *s, size_t more, struct mpk_error 
 	return MPK_OK;
 }
 
+/* Host functions check their arguments, too, but in words of their own and as an error of theirs. "none"
+ * is left to them: no text tells which arguments may be left out. */
+static enum mpk_code check_host(const struct session *s, struct mpk_error *err)
+{
+	const struct mpk_library_options *library = &s->work->library;
+	const struct mpk_call *call = s->call;
+	const struct mpk_signature *signature = NULL;
+
+	if (library->signatures && s->function->address && !call->params)
+		signature = mpk_host_signature_find(library->image, library->signatures,
+						    call->function);
+	for (size_t i = 0; i < call->arg_count; i++)
+		if (call->args[i].kind == MPK_VALUE_NONE || (call->names && call->names[i].len))
+			return MPK_OK;
+	return signature ? mpk_signature_check(signature, call->args, call->arg_count, err)
+			 : MPK_OK;
+}
+
 static enum mpk_code send_all(struct session *s, struct mpk_error *err)
 {
 	struct mpk_param_choice *chosen;
@@ -211,6 +231,8 @@ static enum mpk_code begin_call(struct session *s, struct mpk_error *err)
 		MPK_TRY(open_kernel(s, s->work->library.tree, err));
 	else
 		MPK_TRY(open_function(s, err));
+	if (!s->call->kernel)
+		MPK_TRY(check_host(s, err));
 	MPK_TRY(check_watch(s, err));
 	if (s->where.type == 0)
 		s->where.type = MPK_DL_CPU;

@@ -13,6 +13,7 @@
 
 #include "base/span.h"
 #include "base/strbuf.h"
+#include "dtype/dlpack.h"
 #include "dtype/dtype.h"
 
 enum mpk_type_kind {
@@ -32,7 +33,7 @@ struct mpk_type {
 	const int64_t *shape; /* ndim extents */
 	/* ndim names: an extent with a name is symbolic, "n" or "n * 2", and what stands in shape
 	 * for it does not count; it is the same wherever a call has the name, but for "?", which is
-	 * any extent. NULL: all are fixed */
+	 * any extent, and "_", which is one that only the code knows. NULL: all are fixed */
 	const struct mpk_span *symbols;
 	const struct mpk_param *fields; /* tuple */
 	size_t field_count;
@@ -46,7 +47,9 @@ struct mpk_param {
 struct mpk_signature {
 	struct mpk_span name; /* as --run takes it: "main", "default" */
 	bool named_inputs;    /* inputs are set by name (executors), not by position */
+	bool fills_inputs;    /* results go into tensors among the inputs, by custom the last */
 	bool outputs_known;
+	int32_t device; /* DLPack's number of where host code expects tensors; 0: not known */
 	const struct mpk_param *inputs; /* without parameters that the file has */
 	size_t input_count;
 	const struct mpk_param *outputs;
@@ -79,11 +82,12 @@ static inline struct mpk_span mpk_type_symbol(const struct mpk_type *t, size_t i
  * "(float32[4], float32[4])"; "any value" when nothing is known */
 void mpk_type_text(const struct mpk_type *t, struct mpk_strbuf *out);
 
-/* mpk_signature_text - append "main(x: float32[1, 16]) -> (float32[1, 4])" */
+/* mpk_signature_text - append "main(x: f32[1, 16]) -> (f32[1, 4])": types as --input takes them */
 void mpk_signature_text(const struct mpk_signature *s, struct mpk_strbuf *out);
 
 /* mpk_signature_options - append " --input data=2x20xfloat32=rand --input ...": the options of a call
- * that is right, as a shell takes them. Symbolic extents are 1, what is not known is left open. */
+ * that is right, as a shell takes them. Symbolic names are 1, or so much that no extent is empty;
+ * capitals stand for what is not known. */
 void mpk_signature_options(const struct mpk_signature *s, struct mpk_strbuf *out);
 
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text.c - signatures as people read them, and as calls to paste */
+/* text.c - signatures as people read them */
 #include <inttypes.h>
 
 #include "signature/signature.h"
 #include "text/escape.h"
-#include "text/phrase.h"
 
 /* --- types --------------------------------------------------------------------------------- */
 
@@ -25,31 +24,46 @@ static void put_extents(const struct mpk_type *t, struct mpk_strbuf *out)
 	mpk_strbuf_putc(out, ']');
 }
 
-static void put_dtype(const struct mpk_type *t, const char *any, struct mpk_strbuf *out)
+/* A class of scalars without a width: what the writer of a file knew is that it is an integer. */
+static const char *class_name(struct mpk_dtype t)
+{
+	return !t.lanes                    ? "scalar"
+	       : t.code == MPK_DTYPE_INT   ? "int"
+	       : t.code == MPK_DTYPE_FLOAT ? "float"
+					   : "scalar";
+}
+
+/* A dtype as TVM spells it, or as a value is typed. */
+typedef const char *spelling(struct mpk_dtype t, char out[MPK_DTYPE_TEXT]);
+
+static void put_dtype(const struct mpk_type *t, const char *any, spelling *spell,
+		      struct mpk_strbuf *out)
 {
 	char type[MPK_DTYPE_TEXT];
 
-	mpk_strbuf_puts(out, t->dtype.bits ? mpk_dtype_print(t->dtype, type) : any);
+	mpk_strbuf_puts(out, t->dtype.bits ? spell(t->dtype, type) : any);
 }
 
-static void put_fields(const struct mpk_type *t, struct mpk_strbuf *out)
+static void put_type(const struct mpk_type *t, spelling *spell, struct mpk_strbuf *out);
+
+static void put_fields(const struct mpk_type *t, spelling *spell, struct mpk_strbuf *out)
 {
 	mpk_strbuf_putc(out, '(');
 	for (size_t i = 0; i < t->field_count; i++) {
 		mpk_strbuf_puts(out, i ? ", " : "");
-		mpk_type_text(&t->fields[i].type, out);
+		put_type(&t->fields[i].type, spell, out);
 	}
 	mpk_strbuf_putc(out, ')');
 }
 
-void mpk_type_text(const struct mpk_type *t, struct mpk_strbuf *out)
+static void put_type(const struct mpk_type *t, spelling *spell, struct mpk_strbuf *out)
 {
 	switch (t->kind) {
 	case MPK_TYPE_ANY:
 		mpk_strbuf_puts(out, "any value");
 		break;
 	case MPK_TYPE_TENSOR:
-		put_dtype(t, "tensor", out);
+		put_dtype(t, "tensor", spell, out);
 		put_extents(t, out);
 		break;
 	case MPK_TYPE_SHAPE:
@@ -57,15 +71,20 @@ void mpk_type_text(const struct mpk_type *t, struct mpk_strbuf *out)
 		put_extents(t, out);
 		break;
 	case MPK_TYPE_SCALAR:
-		put_dtype(t, "scalar", out);
+		put_dtype(t, class_name(t->dtype), spell, out);
 		break;
 	case MPK_TYPE_TUPLE:
-		put_fields(t, out);
+		put_fields(t, spell, out);
 		break;
 	case MPK_TYPE_FUNCTION:
 		mpk_strbuf_puts(out, "function");
 		break;
 	}
+}
+
+void mpk_type_text(const struct mpk_type *t, struct mpk_strbuf *out)
+{
+	put_type(t, mpk_dtype_print, out);
 }
 
 /* --- signatures ---------------------------------------------------------------------------- */
@@ -78,7 +97,7 @@ static void put_params(const struct mpk_param *list, size_t count, struct mpk_st
 		if (list[i].type.kind == MPK_TYPE_ANY && list[i].name.len)
 			continue;
 		mpk_strbuf_puts(out, list[i].name.len ? ": " : "");
-		mpk_type_text(&list[i].type, out);
+		put_type(&list[i].type, mpk_dtype_print_short, out);
 	}
 	mpk_strbuf_putc(out, ')');
 }
@@ -92,80 +111,4 @@ void mpk_signature_text(const struct mpk_signature *s, struct mpk_strbuf *out)
 		return;
 	mpk_strbuf_puts(out, " -> (");
 	put_params(s->outputs, s->output_count, out);
-}
-
-/* --- calls --------------------------------------------------------------------------------- */
-
-static void put_tensor_value(const struct mpk_type *t, struct mpk_strbuf *out)
-{
-	if (!t->ranked || !t->dtype.bits) {
-		mpk_strbuf_puts(out, t->ranked ? "" : "SHAPEx");
-		for (size_t i = 0; i < t->ndim; i++)
-			mpk_strbuf_printf(out, "%" PRId64 "x",
-					  mpk_type_symbol(t, i).len ? 1 : t->shape[i]);
-		put_dtype(t, "TYPE", out);
-		mpk_strbuf_puts(out, "=VALUES");
-		return;
-	}
-	for (size_t i = 0; i < t->ndim; i++)
-		mpk_strbuf_printf(out, "%" PRId64 "x", mpk_type_symbol(t, i).len ? 1 : t->shape[i]);
-	mpk_strbuf_puts(out, t->ndim ? "" : "[]");
-	put_dtype(t, "TYPE", out);
-	mpk_strbuf_puts(out, "=rand");
-}
-
-static void put_shape_value(const struct mpk_type *t, struct mpk_strbuf *out)
-{
-	mpk_strbuf_puts(out, t->ranked ? "shape=" : "shape=EXTENTS");
-	for (size_t i = 0; i < t->ndim; i++)
-		mpk_strbuf_printf(out, "%s%" PRId64, i ? "," : "",
-				  mpk_type_symbol(t, i).len ? 1 : t->shape[i]);
-}
-
-static void put_value(const struct mpk_type *t, struct mpk_strbuf *out)
-{
-	switch (t->kind) {
-	case MPK_TYPE_ANY:
-	case MPK_TYPE_FUNCTION:
-		mpk_strbuf_puts(out, "SHAPExTYPE=VALUES");
-		break;
-	case MPK_TYPE_TENSOR:
-		put_tensor_value(t, out);
-		break;
-	case MPK_TYPE_SHAPE:
-		put_shape_value(t, out);
-		break;
-	case MPK_TYPE_SCALAR:
-		put_dtype(t, "TYPE", out);
-		mpk_strbuf_puts(out, "=VALUE");
-		break;
-	case MPK_TYPE_TUPLE:
-		mpk_strbuf_putc(out, '(');
-		for (size_t i = 0; i < t->field_count; i++) {
-			mpk_strbuf_puts(out, i ? "; " : "");
-			put_value(&t->fields[i].type, out);
-		}
-		mpk_strbuf_putc(out, ')');
-		break;
-	}
-}
-
-void mpk_signature_options(const struct mpk_signature *s, struct mpk_strbuf *out)
-{
-	struct mpk_strbuf word = { 0 };
-
-	if (s->named_inputs && !s->inputs)
-		mpk_strbuf_puts(out, " --input NAME=SHAPExTYPE=VALUES");
-	for (size_t i = 0; s->inputs && i < s->input_count; i++) {
-		word.len = 0;
-		if (s->named_inputs && s->inputs[i].name.len) {
-			mpk_strbuf_put_span(&word, s->inputs[i].name);
-			mpk_strbuf_putc(&word, '=');
-		}
-		put_value(&s->inputs[i].type, &word);
-		mpk_strbuf_puts(out, " --input ");
-		mpk_put_word(out, mpk_span_of(word.data, word.len));
-	}
-	out->failed |= word.failed;
-	mpk_strbuf_fini(&word);
 }

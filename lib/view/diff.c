@@ -97,17 +97,54 @@ static const char *machine_of(const struct mpk_image *image)
 	return image->machine_name ? image->machine_name : "none";
 }
 
+/* A host function and what it takes. */
+struct host_function {
+	const struct mpk_image_function *function;
+	const struct mpk_signature *signature; /* NULL: not known */
+};
+
 static struct mpk_span function_name(const void *item)
 {
-	const struct mpk_image_function *f = item;
+	const struct host_function *f = item;
 
-	return mpk_span_str(f->name);
+	return mpk_span_str(f->function->name);
+}
+
+/* What is compared as it is printed. Takes both texts over. */
+static bool compare_texts(struct differ *d, const char *what, struct mpk_span name,
+			  struct mpk_strbuf *a, struct mpk_strbuf *b)
+{
+	bool differ = strcmp(mpk_strbuf_text(a), mpk_strbuf_text(b)) != 0;
+
+	d->diff->failed |= a->failed || b->failed;
+	if (differ)
+		add(d, MPK_DIFF_CHANGED, what, name,
+		    mpk_arena_printf(d->arena, "%s -> %s", mpk_strbuf_text(a), mpk_strbuf_text(b)));
+	mpk_strbuf_fini(a);
+	mpk_strbuf_fini(b);
+	return differ;
+}
+
+/* A signature that only one file tells is no difference between what the functions take. */
+static bool compare_signatures(struct differ *d, struct mpk_span name,
+			       const struct mpk_signature *a, const struct mpk_signature *b)
+{
+	struct mpk_strbuf x = { 0 }, y = { 0 };
+
+	if (!a || !b)
+		return false;
+	mpk_signature_text(a, &x);
+	mpk_signature_text(b, &y);
+	return compare_texts(d, "function", name, &x, &y);
 }
 
 static void compare_functions(struct differ *d, struct mpk_span name, const void *a, const void *b)
 {
-	const struct mpk_image_function *x = a, *y = b;
+	const struct host_function *f = a, *g = b;
+	const struct mpk_image_function *x = f->function, *y = g->function;
 
+	if (compare_signatures(d, name, f->signature, g->signature))
+		return;
 	if (x->bytes != y->bytes)
 		add(d, MPK_DIFF_CHANGED, "function", name,
 		    mpk_arena_printf(d->arena, "%" PRIu64 " -> %" PRIu64 " bytes of code", x->bytes,
@@ -119,6 +156,19 @@ static void compare_functions(struct differ *d, struct mpk_span name, const void
 				     MPK_QUOTE(mpk_span_str(y->alias_of ? y->alias_of : ""))));
 }
 
+static const struct host_function *functions_of(struct differ *d, const struct mpk_view *v,
+						size_t *count)
+{
+	struct host_function *list =
+		mpk_arena_array(d->arena, v->image->function_count, sizeof *list);
+
+	*count = list ? v->image->function_count : 0;
+	d->diff->failed |= !list;
+	for (size_t i = 0; i < *count; i++)
+		list[i] = (struct host_function){ &v->image->functions[i], mpk_view_host(v, i) };
+	return list;
+}
+
 static struct mpk_span text_of(const void *item)
 {
 	const char *const *text = item;
@@ -126,18 +176,24 @@ static struct mpk_span text_of(const void *item)
 	return mpk_span_str(*text);
 }
 
-static void compare_images(struct differ *d, const struct mpk_image *a, const struct mpk_image *b)
+static void compare_images(struct differ *d, const struct mpk_view *x, const struct mpk_view *y)
 {
-	static const struct thing function = { "function", sizeof *a->functions, function_name,
-					       compare_functions };
-	static const struct thing needed = { "needed library", sizeof *a->needed, text_of, NULL };
+	static const struct thing function = { "function", sizeof(struct host_function),
+					       function_name, compare_functions };
+	static const struct thing needed = { "needed library", sizeof(const char *), text_of,
+					     NULL };
+
+	const struct mpk_image *a = x->image, *b = y->image;
+	size_t a_count, b_count;
+	const struct host_function *a_functions = functions_of(d, x, &a_count);
+	const struct host_function *b_functions = functions_of(d, y, &b_count);
 
 	compare_word(d, "machine", machine_of(a), machine_of(b));
 	compare_word(d, "generation", mpk_generation_get(a->gen)->abi,
 		     mpk_generation_get(b->gen)->abi);
 	compare_word(d, "blob symbol", a->blob_symbol ? a->blob_symbol : "none",
 		     b->blob_symbol ? b->blob_symbol : "none");
-	match(d, &function, a->functions, a->function_count, b->functions, b->function_count);
+	match(d, &function, a_functions, a_count, b_functions, b_count);
 	match(d, &needed, a->needed, a->needed_count, b->needed, b->needed_count);
 }
 
@@ -184,18 +240,6 @@ static struct mpk_extracted_files files_of(struct differ *d, const struct mpk_vi
 	return files;
 }
 
-/* What is compared as it is printed. Takes both texts over. */
-static void compare_texts(struct differ *d, const char *what, struct mpk_span name,
-			  struct mpk_strbuf *a, struct mpk_strbuf *b)
-{
-	d->diff->failed |= a->failed || b->failed;
-	if (strcmp(mpk_strbuf_text(a), mpk_strbuf_text(b)) != 0)
-		add(d, MPK_DIFF_CHANGED, what, name,
-		    mpk_arena_printf(d->arena, "%s -> %s", mpk_strbuf_text(a), mpk_strbuf_text(b)));
-	mpk_strbuf_fini(a);
-	mpk_strbuf_fini(b);
-}
-
 static struct mpk_span kernel_name(const void *item)
 {
 	const struct mpk_function_info *f = item;
@@ -209,7 +253,7 @@ static void compare_kernels(struct differ *d, struct mpk_span name, const void *
 
 	mpk_view_kernel_text(a, true, &x);
 	mpk_view_kernel_text(b, true, &y);
-	compare_texts(d, "kernel", name, &x, &y);
+	(void)compare_texts(d, "kernel", name, &x, &y);
 }
 
 static struct mpk_span model_name(const void *item)
@@ -225,7 +269,7 @@ static void compare_models(struct differ *d, struct mpk_span name, const void *a
 
 	mpk_signature_text(a, &x);
 	mpk_signature_text(b, &y);
-	compare_texts(d, "model function", name, &x, &y);
+	(void)compare_texts(d, "model function", name, &x, &y);
 }
 
 static void compare_payloads(struct differ *d, const struct mpk_view_node *a,
@@ -290,7 +334,7 @@ enum mpk_code mpk_diff_views(const struct mpk_view *a, struct mpk_span a_bytes,
 	*out = (struct mpk_diff){ 0 };
 	if (mpk_span_equal(a_bytes, b_bytes))
 		return MPK_OK;
-	compare_images(&d, a->image, b->image);
+	compare_images(&d, a, b);
 	match(&d, &node, a->nodes, a->count, b->nodes, b->count);
 	d.path = "";
 	if (!out->count)

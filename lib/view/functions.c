@@ -5,15 +5,12 @@
 #include "text/phrase.h"
 #include "view/node_info.h"
 
-static void put_function(const struct mpk_view *view, const struct mpk_image_function *f,
-			 struct mpk_strbuf *out)
+static void put_function(const struct mpk_view *view, size_t index, struct mpk_strbuf *out)
 {
+	const struct mpk_image_function *f = &view->image->functions[index];
+
 	mpk_strbuf_puts(out, "  ");
-	mpk_escape(out, mpk_span_str(f->name));
-	if (f->alias_of) {
-		mpk_strbuf_puts(out, " = ");
-		mpk_escape(out, mpk_span_str(f->alias_of));
-	}
+	mpk_view_host_text(view, index, " = ", out);
 	if (f->is_entry)
 		mpk_strbuf_puts(out, "  [entry]");
 	if (f->member) {
@@ -21,7 +18,11 @@ static void put_function(const struct mpk_view *view, const struct mpk_image_fun
 		mpk_escape(out, mpk_span_str(f->member));
 	}
 	mpk_strbuf_puts(out, "\n    ");
-	mpk_view_call(view, mpk_span_str(f->alias_of ? f->alias_of : f->name), NULL, NULL, out);
+	if (mpk_view_model(view, mpk_span_str(f->name)))
+		mpk_strbuf_puts(out, "--run calls the executor's function of this name");
+	else
+		mpk_view_call(view, mpk_span_str(f->alias_of ? f->alias_of : f->name), NULL,
+			      mpk_view_host(view, index), out);
 	mpk_strbuf_putc(out, '\n');
 }
 
@@ -106,7 +107,7 @@ void mpk_view_functions(const struct mpk_view *view, struct mpk_style style, str
 				  convention_text(image->convention),
 				  image->gen_known ? "" : " or tvm-ffi of TVM 0.21");
 	for (size_t i = 0; i < image->function_count; i++)
-		put_function(view, &image->functions[i], out);
+		put_function(view, i, out);
 	for (size_t i = 0; i < view->count; i++) {
 		put_kernels(view, &view->nodes[i], out);
 		put_other_code(&view->nodes[i], out);

@@ -67,9 +67,12 @@ static void put_names(struct mpk_json *j, struct json_t *at, const char *key,
 		mpk_json_text(j, list, NULL, names[i]);
 }
 
-static struct json_t *put_function(const struct mpk_image_function *f, struct mpk_json *j,
+static void put_signature(const struct mpk_signature *s, struct mpk_json *j, struct json_t *at);
+
+static struct json_t *put_function(const struct mpk_view *view, size_t index, struct mpk_json *j,
 				   struct json_t *list)
 {
+	const struct mpk_image_function *f = &view->image->functions[index];
 	struct json_t *o = mpk_json_object(j, list, NULL);
 
 	mpk_json_text(j, o, "name", f->name);
@@ -79,6 +82,7 @@ static struct json_t *put_function(const struct mpk_image_function *f, struct mp
 	mpk_json_bool(j, o, "entry", f->is_entry);
 	mpk_json_text(j, o, "alias_of", f->alias_of);
 	mpk_json_text(j, o, "member", f->member);
+	put_signature(mpk_view_host(view, index), j, o);
 	return o;
 }
 
@@ -144,12 +148,36 @@ static void put_params(const struct mpk_param *list, size_t count, const char *k
 	}
 }
 
+static void put_text(const struct mpk_signature *s, struct mpk_json *j, struct json_t *at)
+{
+	struct mpk_strbuf text = { 0 };
+
+	mpk_signature_text(s, &text);
+	j->failed |= text.failed;
+	mpk_json_text(j, at, "signature", mpk_strbuf_text(&text));
+	mpk_strbuf_fini(&text);
+}
+
+/* "signature", "inputs" and "device"; null: not known. */
+static void put_signature(const struct mpk_signature *s, struct mpk_json *j, struct json_t *at)
+{
+	mpk_json_text(j, at, "device", s ? mpk_dl_device_name(s->device) : NULL);
+	if (!s) {
+		mpk_json_null(j, at, "signature");
+		mpk_json_null(j, at, "inputs");
+		return;
+	}
+	put_text(s, j, at);
+	put_params(s->inputs, s->input_count, "inputs", j, at);
+}
+
 static struct json_t *put_model(const struct mpk_signature *m, struct mpk_json *j,
 				struct json_t *list)
 {
 	struct json_t *o = mpk_json_object(j, list, NULL);
 
 	mpk_json_span(j, o, "name", m->name);
+	put_text(m, j, o);
 	mpk_json_bool(j, o, "named_inputs", m->named_inputs);
 	put_params(m->inputs, m->input_count, "inputs", j, o);
 	if (m->outputs_known)
@@ -229,7 +257,7 @@ void mpk_view_summary_json(const struct mpk_view *view, struct mpk_json *j, stru
 	put_blob(view, j, at);
 	list = mpk_json_array(j, at, "functions");
 	for (size_t i = 0; i < image->function_count; i++)
-		(void)put_function(&image->functions[i], j, list);
+		(void)put_function(view, i, j, list);
 	put_names(j, at, "context_symbols", image->context_symbols, image->context_symbol_count);
 	put_names(j, at, "undefined", image->undefined, image->undefined_count);
 	put_names(j, at, "needed", image->needed, image->needed_count);
@@ -241,12 +269,12 @@ void mpk_view_summary_json(const struct mpk_view *view, struct mpk_json *j, stru
 }
 
 static void put_call(const struct mpk_view *view, struct mpk_span name,
-		     const struct mpk_function_info *kernel, const struct mpk_signature *model,
+		     const struct mpk_function_info *kernel, const struct mpk_signature *signature,
 		     struct mpk_json *j, struct json_t *at)
 {
 	struct mpk_strbuf call = { 0 };
 
-	mpk_view_call(view, name, kernel, model, &call);
+	mpk_view_call(view, name, kernel, signature, &call);
 	j->failed |= call.failed;
 	mpk_json_text(j, at, "call", mpk_strbuf_text(&call));
 	mpk_strbuf_fini(&call);
@@ -279,8 +307,11 @@ void mpk_view_functions_json(const struct mpk_view *view, struct mpk_json *j, st
 	for (size_t i = 0; i < image->function_count; i++) {
 		const struct mpk_image_function *f = &image->functions[i];
 
-		o = put_function(f, j, list);
-		put_call(view, mpk_span_str(f->alias_of ? f->alias_of : f->name), NULL, NULL, j, o);
+		const struct mpk_signature *model = mpk_view_model(view, mpk_span_str(f->name));
+
+		o = put_function(view, i, j, list);
+		put_call(view, mpk_span_str(f->alias_of ? f->alias_of : f->name), NULL,
+			 model ? model : mpk_view_host(view, i), j, o);
 	}
 	list = mpk_json_array(j, at, "models");
 	for (size_t n = 0; n < view->count; n++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How a function is written down: its signature, and a command line that calls it. */
 #include "signature/signature.h"
+#include "runtime/devices.h"
 #include "text/escape.h"
 #include "text/phrase.h"
 #include "view/view.h"
@@ -22,6 +23,22 @@ void mpk_view_kernel_text(const struct mpk_function_info *f, bool tags, struct m
 	}
 }
 
+void mpk_view_host_text(const struct mpk_view *view, size_t index, const char *names,
+			struct mpk_strbuf *out)
+{
+	const struct mpk_image_function *f = &view->image->functions[index];
+	const struct mpk_signature *signature = mpk_view_host(view, index);
+
+	if (f->alias_of) {
+		mpk_escape(out, mpk_span_str(f->name));
+		mpk_strbuf_puts(out, names);
+	}
+	if (signature)
+		mpk_signature_text(signature, out);
+	else
+		mpk_escape(out, mpk_span_str(f->alias_of ? f->alias_of : f->name));
+}
+
 /* --- a call to paste ---------------------------------------------------------------- */
 
 static void put_kernel_arguments(const struct mpk_function_info *f, struct mpk_strbuf *out)
@@ -38,18 +55,34 @@ static void put_kernel_arguments(const struct mpk_function_info *f, struct mpk_s
 	mpk_strbuf_puts(out, " --grid X,Y,Z --block X,Y,Z");
 }
 
+/* Where --run puts tensors when nobody says, unless that is where the function wants them. */
+static void put_device(const struct mpk_view *view, const struct mpk_signature *s,
+		       struct mpk_strbuf *out)
+{
+	struct mpk_dldevice where = { .type = MPK_DL_CPU };
+
+	if (s->device != MPK_DL_CPU && s->device != MPK_DL_OPENCL && s->device != MPK_DL_CUDA)
+		return;
+	if (!view->image->standalone && mpk_devices_default(view->tree, &where, NULL) != MPK_OK)
+		where.type = 0;
+	if (where.type != s->device)
+		mpk_strbuf_printf(out, " --device %s", mpk_dl_device_name(s->device));
+}
+
 void mpk_view_call(const struct mpk_view *view, struct mpk_span function,
-		   const struct mpk_function_info *kernel, const struct mpk_signature *model,
+		   const struct mpk_function_info *kernel, const struct mpk_signature *signature,
 		   struct mpk_strbuf *out)
 {
 	mpk_strbuf_puts(out, "minspect --run ");
 	mpk_put_word(out, function);
 	mpk_strbuf_putc(out, ' ');
 	mpk_put_word(out, mpk_span_str(view->name));
-	if (kernel)
+	if (kernel) {
 		put_kernel_arguments(kernel, out);
-	else if (model)
-		mpk_signature_options(model, out);
-	else
+	} else if (signature) {
+		mpk_signature_options(signature, out);
+		put_device(view, signature, out);
+	} else {
 		mpk_strbuf_puts(out, " --input SHAPExTYPE=VALUES --out SHAPExTYPE");
+	}
 }

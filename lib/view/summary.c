@@ -93,15 +93,17 @@ static void put_needed(const struct mpk_image *image, struct mpk_strbuf *out)
 	mpk_strbuf_puts(out, image->needed_count ? "\n" : "");
 }
 
-static void put_functions(const struct mpk_image *image, struct mpk_strbuf *out)
+/* On one line while names are all there is to say, else a line each. */
+static void put_functions(const struct mpk_view *v, struct mpk_strbuf *out)
 {
-	for (size_t i = 0; i < image->function_count && i < MPK_NAMES_SHOWN; i++) {
-		const struct mpk_image_function *f = &image->functions[i];
+	const struct mpk_image *image = v->image;
+	bool apart = false;
 
-		mpk_strbuf_puts(out, i ? " " : "  functions  ");
-		mpk_escape(out, mpk_span_str(f->name));
-		mpk_strbuf_puts(out, f->alias_of ? "=" : "");
-		mpk_escape(out, mpk_span_str(f->alias_of ? f->alias_of : ""));
+	for (size_t i = 0; i < image->function_count && i < MPK_NAMES_SHOWN; i++)
+		apart |= mpk_view_host(v, i) != NULL;
+	for (size_t i = 0; i < image->function_count && i < MPK_NAMES_SHOWN; i++) {
+		mpk_strbuf_puts(out, !i ? "  functions  " : apart ? "\n             " : " ");
+		mpk_view_host_text(v, i, "=", out);
 	}
 	mpk_put_more(out, image->function_count);
 	mpk_strbuf_puts(out, image->function_count ? "\n" : "");
@@ -114,7 +116,7 @@ void mpk_view_summary(const struct mpk_view *view, struct mpk_style style, struc
 	put_head(view, style, out);
 	put_generation(image, out);
 	put_blob(view, out);
-	put_functions(image, out);
+	put_functions(view, out);
 	put_needed(image, out);
 	if (!view->tree)
 		return;

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "executor/executor.h"
+
 /* The first importer of a node and the node's position among its imports. */
 struct step {
 	size_t parent, position;
@@ -86,6 +88,7 @@ enum mpk_code mpk_view_init(struct mpk_view *view, const char *name, uint64_t fi
 	}
 	for (size_t i = 0; i < v.count; i++)
 		v.nodes[i].node = &tree->nodes[i];
+	MPK_TRY(mpk_host_signatures(image, arena, &v.host, err));
 	MPK_TRY(set_paths(&v, arena, err));
 	for (size_t i = 0; i < v.count; i++) {
 		decode(&v.nodes[i], tree->gen, arena);
@@ -94,6 +97,27 @@ enum mpk_code mpk_view_init(struct mpk_view *view, const char *name, uint64_t fi
 	}
 	*view = v;
 	return MPK_OK;
+}
+
+const struct mpk_signature *mpk_view_host(const struct mpk_view *view, size_t index)
+{
+	const struct mpk_image_function *f = &view->image->functions[index];
+
+	return f->alias_of ? mpk_host_signature_find(view->image, view->host, f->alias_of)
+			   : view->host[index];
+}
+
+const struct mpk_signature *mpk_view_model(const struct mpk_view *view, struct mpk_span name)
+{
+	for (size_t i = 0; i < view->count; i++) {
+		const struct mpk_models *m = &view->nodes[i].models;
+
+		for (size_t k = 0; k < m->count && mpk_executors_have(view->nodes[i].node->kind);
+		     k++)
+			if (mpk_span_equal(m->items[k].name, name))
+				return &m->items[k];
+	}
+	return NULL;
 }
 
 const struct mpk_kernels *mpk_view_kernels(const struct mpk_view_node *node)

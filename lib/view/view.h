@@ -18,6 +18,7 @@
 #include "elf/image.h"
 #include "executor/model.h"
 #include "payload.h"
+#include "signature/host.h"
 #include "text/json.h"
 
 enum { MPK_VIEW_PATH = 64 };
@@ -41,8 +42,9 @@ struct mpk_view {
 	const char *name; /* the file as the user named it, not escaped */
 	uint64_t file_bytes;
 	const struct mpk_image *image;
-	const struct mpk_tree *tree; /* NULL when the image has no blob */
-	struct mpk_view_node *nodes; /* tree->count of them */
+	const struct mpk_signature *const *host; /* of image->functions; NULL: not known */
+	const struct mpk_tree *tree;             /* NULL when the image has no blob */
+	struct mpk_view_node *nodes;             /* tree->count of them */
 	size_t count;
 	struct mpk_arena *arena; /* of all that is read later, when it is asked for */
 };
@@ -96,11 +98,22 @@ void mpk_view_tree(const struct mpk_view *view, struct mpk_style style, struct m
 void mpk_view_kernel_text(const struct mpk_function_info *f, bool tags, struct mpk_strbuf *out);
 
 /* mpk_view_call - append a command line that calls a function
- * @kernel, @model  what is known of it; NULL both for host functions, whose arguments no
- *          file tells. Capitals stand for what only the caller knows. */
+ * @kernel, @signature  what is known of it; NULL both for host functions whose arguments the
+ *          file does not tell. Capitals stand for what only the caller knows. */
 void mpk_view_call(const struct mpk_view *view, struct mpk_span function,
-		   const struct mpk_function_info *kernel, const struct mpk_signature *model,
+		   const struct mpk_function_info *kernel, const struct mpk_signature *signature,
 		   struct mpk_strbuf *out);
+
+/* mpk_view_host - what host function `index` of the image takes; NULL: the file does not tell */
+const struct mpk_signature *mpk_view_host(const struct mpk_view *view, size_t index);
+
+/* mpk_view_model - the function of an executor in the tree that --run calls by this name; NULL: none */
+const struct mpk_signature *mpk_view_model(const struct mpk_view *view, struct mpk_span name);
+
+/* mpk_view_host_text - append the signature of host function `index`, or its name when that is all
+ * @names   stands between an alias and what it names */
+void mpk_view_host_text(const struct mpk_view *view, size_t index, const char *names,
+			struct mpk_strbuf *out);
 
 /* mpk_view_summary_json, mpk_view_functions_json - the same as members of object at
  * (schemas minspect.schema.json and minspect-functions.schema.json) */

@@ -333,8 +333,10 @@ static const struct {
 	const char *error; /* "": the callee raised */
 } wrong[] = {
 	{ m_lookup, "" }, /* first: afterwards the look-ups are cached */
-	{ m_count, "TypeError: saxpy: takes 5 arguments (alpha, X, Y, Z, k), got 4" },
-	{ m_count_more, "TypeError: saxpy: takes 5 arguments (alpha, X, Y, Z, k), got 6" },
+	{ m_count,
+	  "TypeError: saxpy: takes 5 arguments, got 4, when calling saxpy(alpha: float32, X: Tensor([n, 4], float32), Y: Tensor([n, 4], float32), Z: Tensor([n + 1], float32), k: uint8)" },
+	{ m_count_more,
+	  "TypeError: saxpy: takes 5 arguments, got 6, when calling saxpy(alpha: float32, X: Tensor([n, 4], float32), Y: Tensor([n, 4], float32), Z: Tensor([n + 1], float32), k: uint8)" },
 	{ m_alpha_str, "TypeError: saxpy: argument 'alpha': expected a number (float32), got str" },
 	{ m_alpha_none,
 	  "TypeError: saxpy: argument 'alpha': expected a number (float32), got None" },

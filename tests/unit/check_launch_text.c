@@ -16,15 +16,15 @@
 static const struct {
 	uint64_t c, ll;
 } wanted[3][MPK_GENERATION_COUNT] = {
-	{ { 0xf9d4e451349bf8c7, 0x161408a1f3d5b3f2 },
-	  { 0x4fa41da6051ad860, 0x2a2ecbdddb71cfe9 },
-	  { 0xae83b85621256875, 0xd1dba1faf2635346 } },
-	{ { 0x1cfebdd3317cec56, 0xe03952a756d8e171 },
-	  { 0x695528813784ea0b, 0x6dad58bc95d2995e },
-	  { 0x05005df0fc9703ad, 0x07769d80d07b276a } },
-	{ { 0x7e96b724632fa694, 0x8875fc50d4463006 },
-	  { 0x6f37e5e1b9d8bab6, 0xf82386bca055f7dd },
-	  { 0xedd4dad72446023e, 0x8dd60dc37555590d } },
+	{ { 0x8be565d79efd4053, 0xb8672919312e7a4a },
+	  { 0x9099a6f80c93ea30, 0xacdbe274ce95ddab },
+	  { 0xc133d40b9ba3d2b8, 0x2cfe726101a2302b } },
+	{ { 0xe3f3137a81852b8a, 0x8c402389da881627 },
+	  { 0x40b13a0c20fc46d7, 0xbcb93b9dd1eb0e84 },
+	  { 0x7302b1498e8baae1, 0xc4cdb55e7bda26e2 } },
+	{ { 0x01745a3b3a5c7e0a, 0x5ccdd9bca5097e7a },
+	  { 0x502504ad4a419e8e, 0x060bd9c4f4fe5687 },
+	  { 0x6dc8d2eddbffb3d9, 0x36861cb88f263dbc } },
 };
 
 static uint64_t hash(const struct mpk_strbuf *text)

@@ -206,8 +206,7 @@ START_TEST(extents_without_texts_get_names)
 	check_matrix(&w, 1, 1, w.no_text);
 	CALL(&w.m, REG(2), w.tuple, REG(1), REG(0));
 	RET(&w.m, REG(2));
-	ck_assert_str_eq(signatures(&w.m),
-			 "f(float32[n, 4], float32[m, 4]) -> (float32[m, 4], float32[n, 4])");
+	ck_assert_str_eq(signatures(&w.m), "f(f32[n, 4], f32[m, 4]) -> (f32[m, 4], f32[n, 4])");
 }
 END_TEST
 
@@ -224,7 +223,7 @@ START_TEST(a_slot_of_data_has_no_name)
 	     INT(7));
 	CALL(&w.m, REG(5), w.alloc, REG(6), INT(0), REG(4), CONST(w.f32));
 	RET(&w.m, REG(5));
-	ck_assert_str_eq(signatures(&w.m), "f(float32[n, 4]) -> (float32[n, ?, 7])");
+	ck_assert_str_eq(signatures(&w.m), "f(f32[n, 4]) -> (f32[n, ?, 7])");
 }
 END_TEST
 
@@ -259,8 +258,7 @@ START_TEST(fields_of_tuples_have_the_names_of_texts)
 	CALL(&w.m, REG(1), w.getitem, REG(0), INT(0));
 	check_matrix(&w, 1, 3, said);
 	RET(&w.m, REG(1));
-	ck_assert_str_eq(signatures(&w.m),
-			 "f((float32[batch, 4], (any value))) -> (float32[batch, 4])");
+	ck_assert_str_eq(signatures(&w.m), "f((f32[batch, 4], (any value))) -> (f32[batch, 4])");
 }
 END_TEST
 
@@ -291,9 +289,9 @@ START_TEST(a_call_gives_what_its_callee_returns)
 			      "annotation=R.Tensor((rows, 4), dtype=\"float32\")) "));
 	CALL(&w.m, REG(1), w.copy, REG(0));
 	RET(&w.m, REG(1));
-	ck_assert_str_eq(signatures(&w.m), "caller(float32[n, 4]) -> (float32[n, 4])\n"
-					   "fixed() -> (float32[9, 4])\n"
-					   "callee(float32[rows, 4]) -> (float32[rows, 4])");
+	ck_assert_str_eq(signatures(&w.m), "caller(f32[n, 4]) -> (f32[n, 4])\n"
+					   "fixed() -> (f32[9, 4])\n"
+					   "callee(f32[rows, 4]) -> (f32[rows, 4])");
 }
 END_TEST
 
@@ -323,8 +321,8 @@ START_TEST(recursion)
 	made_function(&w.m, "endless", 0, 12);
 	CALL0(&w.m, REG(2), g + 1);
 	RET(&w.m, REG(2));
-	ck_assert_str_eq(signatures(&w.m), "f(any value, float32[n, 4]) -> (float32[n, 4])\n"
-					   "g(any value, float32[n, 4]) -> (float32[n, 4])\n"
+	ck_assert_str_eq(signatures(&w.m), "f(any value, f32[n, 4]) -> (f32[n, 4])\n"
+					   "g(any value, f32[n, 4]) -> (f32[n, 4])\n"
 					   "endless()");
 }
 END_TEST
@@ -402,7 +400,7 @@ START_TEST(one_text_for_many_checks)
 		     CONST((int64_t)w.m.const_count - 1));
 	RET(&w.m, REG(0));
 	for (size_t i = 0; i < 20; i++)
-		ck_assert_str_eq(signatures(&w.m), "f() -> (float32[?, ?])");
+		ck_assert_str_eq(signatures(&w.m), "f() -> (f32[?, ?])");
 }
 END_TEST
 

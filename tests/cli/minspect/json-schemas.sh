@@ -20,6 +20,7 @@ look minspect-size --size
 look minspect-diff --diff data/formats/07_relax_opencl.so
 minspect --json --extract out data/formats/06_relax_vm.so >minspect-extract.json
 cp out/index.json minspect-index.json
+minspect --json --header declared.h data/formats/06_relax_vm.so >minspect-header.json
 cat >validate.py <<'END'
 import json, sys
 from jsonschema import Draft202012Validator
@@ -29,11 +30,11 @@ for name in sys.argv[2:]:
     Draft202012Validator.check_schema(schema)
     document = json.load(open(f"{name}.json"))
     Draft202012Validator(schema).validate(document)
-    if name not in ("minspect-extract", "minspect-index"):
+    if name not in ("minspect-extract", "minspect-index", "minspect-header"):
         assert len(document["files"]) > 15, name
         broken = sum("error" in f or bool(f.get("errors")) for f in document["files"])
         assert broken == 3, name
     print(name)
 END
 python3 validate.py "$ROOT/man/schema" minspect verbose minspect-functions minspect-verify minspect-size \
-	minspect-diff minspect-extract minspect-index
+	minspect-diff minspect-extract minspect-index minspect-header

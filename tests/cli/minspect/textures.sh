@@ -30,4 +30,10 @@ wrong main $t2b --input '8x16x4xf32{image}'
 wrong main $t2b --input '8x16x4xf32{texture'
 wrong main $t2b --input '8x16x4xf32{texture}1'
 wrong main $t2b --input 'f32{texture}=1'
-wrong main $t2b --input '8x16x8xf32{texture}' --out 8x16x8xf32
+# in a case: what is typed is held to the function's signature before
+cat >wide.toml <<'END'
+[[case]]
+run = "main"
+args = [{ input = "8x16x8xf32{texture}" }, { out = "8x16x8xf32" }]
+END
+minspect --cases wide.toml $t2b || echo "status $?"

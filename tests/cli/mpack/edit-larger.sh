@@ -2,6 +2,6 @@
 mpack unpack data/formats/01_opencl_scale.blob -o dir
 { cat dir/1-opencl/kernels.cl; printf '/* %2000s */' more; } >new.cl
 mpack edit data/formats/01_opencl_scale.so -o new.so --replace /0=new.cl
-minspect --json new.so | grep -c '"opencl"'
+minspect --json new.so | grep -c '"kind": "opencl"'
 strip new.so -o stripped.so
 minspect stripped.so | tail -n 3

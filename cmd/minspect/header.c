@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* --header OUT.h: the functions of a file for C, and beside it OUT.pyi for Python. */
+#include "view/header.h"
+
+#include <string.h>
+
+#include "common/diag.h"
+#include "minspect/document.h"
+#include "text/escape.h"
+
+/* "lib.h" -> "lib.pyi"; NULL when memory is out. */
+static const char *stub_name(const char *header, struct mpk_arena *arena)
+{
+	size_t len = strlen(header);
+
+	if (len > 2 && strcmp(header + len - 2, ".h") == 0)
+		len -= 2;
+	return mpk_arena_printf(arena, "%.*s.pyi", (int)len, header);
+}
+
+static int save(const char *path, const struct mpk_strbuf *text, struct mpk_arena *arena)
+{
+	struct mpk_rope content = { .arena = arena };
+	struct mpk_error err = { 0 };
+
+	if (mpk_strbuf_status(text, &err) != MPK_OK)
+		return mpk_diag_error(&err);
+	mpk_rope_put_view(&content, mpk_span_of(text->data, text->len));
+	return minspect_save(path, &content);
+}
+
+static int declare(const struct minspect_options *o, struct minspect_look *l)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf c = { 0 };
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf python = { 0 };
+	const char *stub = stub_name(o->header, &l->file->arena);
+	bool to_stdout = strcmp(o->header, "-") == 0;
+	struct mpk_error err = { 0 };
+	int status;
+
+	if (!stub) {
+		(void)mpk_fail_nomem(&err);
+		return mpk_diag_error(&err);
+	}
+	mpk_header_c(l->view, &c);
+	mpk_header_python(l->view, &python);
+	if (l->json) {
+		mpk_json_text(l->json, l->at, "file", l->file->name);
+		mpk_json_text(l->json, l->at, "header", mpk_strbuf_text(&c));
+		mpk_json_text(l->json, l->at, "stub", mpk_strbuf_text(&python));
+	}
+	status = to_stdout && l->json ? MPK_EXIT_OK : save(o->header, &c, &l->file->arena);
+	return status == MPK_EXIT_OK && !to_stdout ? save(stub, &python, &l->file->arena) : status;
+}
+
+int minspect_header(const struct minspect_options *o)
+{
+	static const struct minspect_action action = { .look = declare };
+
+	if (o->file_count != 1)
+		return mpk_diag_usage("--header takes one file, not %zu", o->file_count);
+	return minspect_each(o, &action, NULL);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* calls.h - which functions a short piece of code calls or jumps to */
+#ifndef MPK_ELF_CALLS_H
+#define MPK_ELF_CALLS_H
+
+#include "base/error.h"
+#include "elf/reader.h"
+
+/* Where a call leads. */
+struct mpk_callee {
+	uint64_t address;   /* in the file; of a call through the PLT that of its entry there */
+	const char *symbol; /* what the PLT entry leads to; NULL: no PLT entry */
+};
+
+/* Code that a tail call fits in, with all that a compiler puts around it when it does not optimise. */
+enum { MPK_CALLER_BYTES = 96 };
+
+/* mpk_elf_callees - direct calls and jumps of x86-64 and AArch64 code
+ * Code is searched, not decoded: some of what is found may be no instruction. Compare it with what there
+ * is to be called.
+ * @bytes   of code; more than MPK_CALLER_BYTES give nothing
+ * @out     most places
+ * @count   receives how many are filled
+ * Returns  MPK_OK, also for other machines, with none; MPK_E_CORRUPT: the dynamic section or what it
+ *          names does not read; MPK_E_NOMEM */
+enum mpk_code mpk_elf_callees(const struct mpk_elf *e, uint64_t address, uint64_t bytes,
+			      struct mpk_callee *out, size_t most, size_t *count,
+			      struct mpk_error *err) MPK_MUST_CHECK;
+
+#endif

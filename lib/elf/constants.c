@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Compilers put the texts of code into sections of constants and merge those that are equal or
+ * the end of another. So a text that begins in the middle of one need not be a text at all: only
+ * code that points there tells. Code is searched for such pointers, not decoded: a displacement
+ * that meets its target by chance has one chance in 2^32 at each byte. */
+#include "elf/constants.h"
+
+#include <string.h>
+
+#include "base/cursor.h"
+
+/* Where a list of pieces grows; two pieces a section at most, before and behind what is skipped. */
+struct pieces {
+	struct mpk_constants *items;
+	size_t count;
+};
+
+static void add(struct pieces *p, struct mpk_span bytes, uint64_t address)
+{
+	if (bytes.len)
+		p->items[p->count++] = (struct mpk_constants){ bytes, address };
+}
+
+static void add_around(struct pieces *p, struct mpk_span bytes, uint64_t address,
+		       struct mpk_span skip)
+{
+	const uint8_t *end = bytes.data + bytes.len, *skip_end = skip.data + skip.len;
+
+	if (!skip.len || skip.data >= end || skip_end <= bytes.data) {
+		add(p, bytes, address);
+		return;
+	}
+	if (skip.data > bytes.data)
+		add(p, mpk_span_of(bytes.data, (size_t)(skip.data - bytes.data)), address);
+	if (skip_end < end)
+		add(p, mpk_span_of(skip_end, (size_t)(end - skip_end)),
+		    address + (uint64_t)(skip_end - bytes.data));
+}
+
+static void add_sections(const struct mpk_elf *e, struct mpk_span skip, struct pieces *p)
+{
+	for (size_t i = 1; i < e->section_count; i++) {
+		struct mpk_span bytes;
+		GElf_Shdr s;
+
+		if (mpk_elf_section(e, i, &s, NULL) != MPK_OK || s.sh_type != SHT_PROGBITS ||
+		    !(s.sh_flags & SHF_ALLOC) || s.sh_flags & (SHF_EXECINSTR | SHF_WRITE))
+			continue;
+		if (mpk_span_sub(e->bytes, s.sh_offset, s.sh_size, &bytes))
+			add_around(p, bytes, s.sh_addr, skip);
+	}
+}
+
+/* Linkers that do not separate code put constants into its segment. */
+static void add_segments(const struct mpk_elf *e, struct mpk_span skip, struct pieces *p)
+{
+	struct mpk_span bytes;
+	GElf_Phdr s;
+
+	for (size_t i = 0; mpk_elf_segment(e, i, &s); i++)
+		if (s.p_type == PT_LOAD && !(s.p_flags & PF_W) &&
+		    mpk_span_sub(e->bytes, s.p_offset, s.p_filesz, &bytes))
+			add_around(p, bytes, s.p_vaddr, skip);
+}
+
+enum mpk_code mpk_elf_constants(const struct mpk_elf *e, struct mpk_span skip,
+				struct mpk_arena *arena, struct mpk_constants **out, size_t *count,
+				struct mpk_error *err)
+{
+	size_t most = 2 * (e->section_count > 1 ? e->section_count : e->segment_count);
+	struct pieces p = { .items = mpk_arena_array(arena, most, sizeof *p.items) };
+
+	MPK_TRY_ALLOC(p.items, err);
+	if (e->section_count > 1)
+		add_sections(e, skip, &p);
+	else
+		add_segments(e, skip, &p);
+	*out = p.items;
+	*count = p.count;
+	return MPK_OK;
+}
+
+/* --- code --------------------------------------------------------------------------- */
+
+/* The displacement is the end of its instruction in every form that only computes an address. */
+static uint64_t x86_64_first(struct mpk_span code, uint64_t address, uint64_t target)
+{
+	for (size_t i = 0; i + 4 <= code.len; i++) {
+		int32_t displacement = (int32_t)mpk_load_u32(code.data + i);
+
+		if (address + i + 4 + (uint64_t)(int64_t)displacement == target)
+			return i;
+	}
+	return UINT64_MAX;
+}
+
+/* adrp Xd, page: bits 30-29 and 23-5 are the page's distance; negative ones are two's complement. */
+static uint64_t adrp_page(uint32_t adrp, uint64_t at)
+{
+	uint64_t pages = (uint64_t)(adrp >> 5 & 0x7ffff) << 2 | (adrp >> 29 & 3);
+
+	if (pages & 1u << 20)
+		pages |= ~(uint64_t)0 << 21;
+	return (at & ~(uint64_t)0xfff) + (pages << 12);
+}
+
+/* add Xd, Xn, #imm follows soon after the adrp that made Xn, other instructions between them. */
+static bool aarch64_adds(struct mpk_span code, size_t from, uint32_t adrp, uint32_t low)
+{
+	enum { NEAR = 32 }; /* instructions */
+
+	for (size_t i = from, n = 0; n < NEAR && i + 4 <= code.len; i += 4, n++) {
+		uint32_t add = mpk_load_u32(code.data + i);
+
+		if ((add & 0xffc00000) == 0x91000000 && (add >> 5 & 31) == (adrp & 31) &&
+		    (add >> 10 & 0xfff) == low)
+			return true;
+	}
+	return false;
+}
+
+static uint64_t aarch64_first(struct mpk_span code, uint64_t address, uint64_t target)
+{
+	for (size_t i = 0; i + 4 <= code.len; i += 4) {
+		uint32_t adrp = mpk_load_u32(code.data + i);
+
+		if ((adrp & 0x9f000000) == 0x90000000 &&
+		    adrp_page(adrp, address + i) == (target & ~(uint64_t)0xfff) &&
+		    aarch64_adds(code, i + 4, adrp, target & 0xfff))
+			return i;
+	}
+	return UINT64_MAX;
+}
+
+uint64_t mpk_elf_code_first(const struct mpk_elf *e, uint64_t address, uint64_t bytes,
+			    uint64_t target)
+{
+	struct mpk_span code;
+	uint64_t off;
+
+	if (e->header.e_type == ET_REL || !mpk_elf_at_address(e, address, &code, &off) ||
+	    !mpk_span_sub(code, 0, bytes, &code))
+		return UINT64_MAX;
+	switch (e->header.e_machine) {
+	case EM_X86_64:
+		return x86_64_first(code, address, target);
+	case EM_AARCH64:
+		return aarch64_first(code, address, target);
+	default:
+		return UINT64_MAX;
+	}
+}
+
+bool mpk_elf_code_names(const struct mpk_elf *e, uint64_t address, uint64_t bytes, uint64_t target)
+{
+	return mpk_elf_code_first(e, address, bytes, target) != UINT64_MAX;
+}

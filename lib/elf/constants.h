@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* constants.h - the constant data of compiled code, and which of it a function's code points at */
+#ifndef MPK_ELF_CONSTANTS_H
+#define MPK_ELF_CONSTANTS_H
+
+#include "base/arena.h"
+#include "elf/reader.h"
+
+/* Bytes that no code writes: a read-only section, or a piece of one. */
+struct mpk_constants {
+	struct mpk_span bytes; /* of the file; borrowed */
+	uint64_t address;      /* where a loader maps them; of objects 0 */
+};
+
+/* mpk_elf_constants - where texts of code can stand: sections with contents that are neither
+ * code nor writable; of a file without section headers, what its loaded segments hold
+ * @skip    bytes of the file to leave out (the blob); may be empty
+ * @out     in the order of the file; lives in arena
+ * Returns  MPK_OK, also with none; MPK_E_NOMEM. Sections that cannot be read are left out. */
+enum mpk_code mpk_elf_constants(const struct mpk_elf *e, struct mpk_span skip,
+				struct mpk_arena *arena, struct mpk_constants **out, size_t *count,
+				struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_elf_code_first - where the code at address, of so many bytes, computes target first, as
+ * mpk_elf_code_names finds it
+ * Returns  the bytes of code before; UINT64_MAX: nowhere */
+uint64_t mpk_elf_code_first(const struct mpk_elf *e, uint64_t address, uint64_t bytes,
+			    uint64_t target);
+
+/* mpk_elf_code_names - whether the code at address, of so many bytes, computes target: a
+ * displacement to the program counter on x86-64, adrp and add on AArch64
+ * Returns  false also for other machines, objects, and code that the file does not hold */
+bool mpk_elf_code_names(const struct mpk_elf *e, uint64_t address, uint64_t bytes, uint64_t target);
+
+#endif

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "signature/host.h"
+
+#include <string.h>
+
+#include "blob/blob.h"
+#include "elf/calls.h"
+#include "signature/unit.h"
+
+/* What may be looked at again, for each byte of constants: texts that several functions could have,
+ * code that is searched for pointers. */
+enum { BUDGET_EACH = 4, BUDGET_LEAST = 1 << 24 };
+
+/* "add" of "__tvm_ffi_add"; with the system-lib prefix, as code knows no other name of itself */
+static struct mpk_span own_name(const struct mpk_image *image, const struct mpk_image_function *f)
+{
+	const char *prefix = mpk_generation_get(image->gen)->function_prefix;
+	struct mpk_span name = mpk_span_str(f->symbol);
+	size_t n = prefix ? strlen(prefix) : 0;
+
+	if (n && name.len > n && mpk_span_starts(name, prefix))
+		name = mpk_span_of(name.data + n, name.len - n);
+	return name;
+}
+
+static enum mpk_code fill_unit(struct mpk_unit *u, const struct mpk_image *image,
+			       const char *member, struct mpk_error *err)
+{
+	size_t at;
+
+	u->functions = mpk_arena_array(u->arena, image->function_count, sizeof *u->functions);
+	MPK_TRY_ALLOC(u->functions, err);
+	for (size_t i = 0; i < image->function_count; i++) {
+		const struct mpk_image_function *f = &image->functions[i];
+
+		if (f->member != member || f->alias_of)
+			continue;
+		u->functions[u->function_count] =
+			(struct mpk_unit_function){ f, own_name(image, f), NULL };
+		MPK_TRY_ALLOC(mpk_strmap_put(&u->by_name, u->functions[u->function_count].name,
+					     u->function_count, &at) >= 0,
+			      err);
+		u->function_count++;
+	}
+	return MPK_OK;
+}
+
+/* Whether a function is left that the other readers could find: constants may be large, and one sentence is
+ * what their texts have in common. */
+static bool is_told_in_sentences(const struct mpk_unit *u)
+{
+	static const char sentence[] = ": num_args should be ";
+	size_t unknown = 0;
+
+	for (size_t i = 0; i < u->function_count; i++)
+		unknown += !u->functions[i].found;
+	for (size_t i = 0; i < u->constant_count && unknown; i++) {
+		struct mpk_span s = u->constants[i].bytes;
+
+		if (s.len && memmem(s.data, s.len, sentence, sizeof sentence - 1))
+			return true;
+	}
+	return false;
+}
+
+static enum mpk_code read_texts(struct mpk_unit *u, const struct mpk_image *image,
+				struct mpk_error *err)
+{
+	struct mpk_constants *constants;
+
+	MPK_TRY(mpk_elf_constants(u->elf, image->blob, u->arena, &constants, &u->constant_count,
+				  err));
+	u->constants = constants;
+	u->budget = BUDGET_LEAST;
+	for (size_t i = 0; i < u->constant_count; i++)
+		u->budget += constants[i].bytes.len * BUDGET_EACH;
+	MPK_TRY(mpk_unit_prototypes(u, err));
+	if (!is_told_in_sentences(u))
+		return MPK_OK;
+	MPK_TRY(mpk_unit_assertions(u, err));
+	return mpk_unit_tilelang(u, err);
+}
+
+/* The function of the unit that a call leads to, or NULL. */
+static const struct mpk_unit_function *called(const struct mpk_unit *u, const struct mpk_callee *c)
+{
+	for (size_t i = 0; i < u->function_count; i++) {
+		const struct mpk_unit_function *f = &u->functions[i];
+
+		if (c->symbol ? strcmp(f->function->symbol, c->symbol) == 0
+			      : f->function->address == c->address)
+			return f;
+	}
+	return NULL;
+}
+
+/* TVM gives a library of one main function an entry of the name "main" that only calls it: what that
+ * takes, the entry takes. */
+static enum mpk_code read_entry(struct mpk_unit *u, struct mpk_unit_function *entry,
+				struct mpk_error *err)
+{
+	const struct mpk_unit_function *one = NULL;
+	struct mpk_callee callees[8];
+	size_t count;
+
+	MPK_TRY(mpk_elf_callees(u->elf, entry->function->address, entry->function->bytes, callees,
+				MPK_ARRAY_COUNT(callees), &count, err));
+	for (size_t i = 0; i < count; i++) {
+		const struct mpk_unit_function *f = called(u, &callees[i]);
+
+		if (f && one && f != one)
+			return MPK_OK;
+		one = f ? f : one;
+	}
+	if (!one || one == entry || !one->found)
+		return MPK_OK;
+	entry->found = mpk_arena_alloc(u->arena, sizeof *entry->found);
+	MPK_TRY_ALLOC(entry->found, err);
+	*entry->found = *one->found;
+	return MPK_OK;
+}
+
+static enum mpk_code read_all(struct mpk_unit *u, const struct mpk_image *image,
+			      struct mpk_error *err)
+{
+	MPK_TRY(read_texts(u, image, err));
+	for (size_t i = 0; i < u->function_count; i++)
+		if (u->functions[i].function->is_entry && !u->functions[i].found)
+			return read_entry(u, &u->functions[i], err);
+	return MPK_OK;
+}
+
+/* One ELF file and the functions that it defines. */
+static enum mpk_code read_unit(const struct mpk_image *image, struct mpk_span bytes,
+			       const char *member, struct mpk_arena *arena,
+			       const struct mpk_signature **out, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_elf_close) struct mpk_elf elf = { 0 };
+	struct mpk_unit u = { .elf = &elf, .arena = arena };
+	enum mpk_code code = fill_unit(&u, image, member, err);
+
+	if (code == MPK_OK && u.function_count) {
+		code = mpk_elf_open(bytes, 0, &elf, err);
+		if (code == MPK_OK)
+			code = read_all(&u, image, err);
+	}
+	mpk_strmap_fini(&u.by_name);
+	if (code != MPK_OK)
+		return code == MPK_E_NOMEM ? code : MPK_OK;
+	for (size_t i = 0; i < u.function_count; i++) {
+		const struct mpk_unit_function *f = &u.functions[i];
+
+		if (!f->found)
+			continue;
+		f->found->name = mpk_span_str(f->function->name);
+		out[f->function - image->functions] = f->found;
+	}
+	return MPK_OK;
+}
+
+enum mpk_code mpk_host_signatures(const struct mpk_image *image, struct mpk_arena *arena,
+				  const struct mpk_signature *const **out, struct mpk_error *err)
+{
+	const struct mpk_signature **list =
+		mpk_arena_array(arena, image->function_count, sizeof(const struct mpk_signature *));
+
+	MPK_TRY_ALLOC(list, err);
+	if (image->container != MPK_CONTAINER_BLOB && image->function_count)
+		MPK_TRY(read_unit(image, image->bytes, NULL, arena, list, err));
+	for (size_t i = 0; i < image->member_count; i++) {
+		bool defines = false;
+
+		for (size_t k = 0; k < image->function_count && !defines; k++)
+			defines = image->functions[k].member == image->members[i];
+		if (defines)
+			MPK_TRY(read_unit(image, image->member_bytes[i], image->members[i], arena,
+					  list, err));
+	}
+	*out = list;
+	return MPK_OK;
+}
+
+const struct mpk_signature *mpk_host_signature_find(const struct mpk_image *image,
+						    const struct mpk_signature *const *signatures,
+						    const char *name)
+{
+	for (size_t i = 0; i < image->function_count; i++) {
+		const struct mpk_image_function *f = &image->functions[i];
+
+		if (f->alias_of && strcmp(f->name, name) == 0 && strcmp(f->alias_of, name) != 0)
+			return mpk_host_signature_find(image, signatures, f->alias_of);
+		if (!f->alias_of && strcmp(f->name, name) == 0)
+			return signatures[i];
+	}
+	return NULL;
+}

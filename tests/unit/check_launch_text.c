@@ -16,15 +16,15 @@
 static const struct {
 	uint64_t c, ll;
 } wanted[3][MPK_GENERATION_COUNT] = {
-	{ { 0x6cdf7d01a666b51f, 0xbfb8fd8188c87c22 },
-	  { 0xd2dd112083ef54a2, 0x082e65398f9c42a3 },
-	  { 0x04d79c600a2d7d07, 0x08a0a9eedd92167e } },
-	{ { 0x723c9b215eac39bb, 0xdde33a1343aae0de },
-	  { 0x18663b3ccb7205a5, 0x8acefebf87a00c58 },
-	  { 0x328ede86c7c17739, 0x8d043a3de20e94f4 } },
-	{ { 0x73eecf176e469520, 0xfc4a5d7a3df82151 },
-	  { 0xd5857a903283a2cf, 0x2116601d06c95a8c },
-	  { 0xb5248554b9ef1df1, 0xffc04103c827198c } },
+	{ { 0xdf01b891d8f04c08, 0xa0102df222bb8882 },
+	  { 0x12355b418e93d337, 0x9f822a60c7827e77 },
+	  { 0x2dc859a46c6bc8e2, 0x8a6b5576cdc3b47e } },
+	{ { 0x7964746dfd1016e8, 0x718484236dcde12c },
+	  { 0x7a74b1438e24d6d9, 0x36fa8ae76f63d118 },
+	  { 0x15e49065479a1509, 0xc499ce278285a65a } },
+	{ { 0x08016712d83d36eb, 0xa3e5a87c21ca8212 },
+	  { 0xf495c0f95d489137, 0x0e67155de8b4fd33 },
+	  { 0x3fae22ad5c436aff, 0x7052e83c4661b6a3 } },
 };
 
 static uint64_t hash(const struct mpk_strbuf *text)

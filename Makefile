@@ -63,7 +63,7 @@ UNIT     := $(sort $(wildcard tests/unit/check_*.c))
 UNIT_BIN := $(UNIT:%.c=$(O)/%)
 ALL_SRC  := $(LIB_SRC) $(LLVM_SRC) $(CMD_SRC) $(wildcard cmd/*/*.c lib/runtime/stub/*.c lib/launch/standalone/*.c) $(UNIT)
 
-BASE_LIBS  := -lelf -lz -ljansson -lm -ldl -pthread
+BASE_LIBS  := -lelf -lz -llz4 -lzstd -ljansson -lm -ldl -pthread
 CHECK_LIBS  = $(shell $(PKG_CONFIG) --libs check) -lsubunit
 LLVM_LIBS   = $(shell $(LLVM_CONFIG) --ldflags --libs 2>/dev/null)
 # unit tests that call lib/llvm directly

@@ -51,9 +51,11 @@ static int save_all(const struct run_request *request, const struct mpk_call_res
 	return status;
 }
 
-/* A result that was saved to standard output must not be followed by text. */
-static bool owns_stdout(const struct run_request *request)
+/* What was saved to standard output must not be followed by text. */
+static bool owns_stdout(const struct minspect_options *o, const struct run_request *request)
 {
+	if (o->profile && strcmp(o->profile, "-") == 0)
+		return true;
 	for (size_t i = 0; i < request->save_count; i++)
 		if (strcmp(request->saves[i].path, "-") == 0)
 			return true;
@@ -145,11 +147,12 @@ static int save_profile(const struct minspect_options *o, const struct mpk_call_
 	return minspect_save(o->profile, &file);
 }
 
-static int report_text(const struct run_request *request, struct mpk_call_result *r)
+static int report_text(const struct minspect_options *o, const struct run_request *request,
+		       struct mpk_call_result *r)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf out = { 0 };
 
-	if (owns_stdout(request))
+	if (owns_stdout(o, request))
 		return compare_all(request, r, NULL);
 	mpk_results_text(r, &out);
 	if (request->is_timed) {
@@ -196,7 +199,7 @@ int run_report(const struct minspect_options *o, const struct run_request *reque
 			      (unsigned long long)result->dump_left_out);
 	int saved = save_all(request, result);
 	int profiled = save_profile(o, result);
-	int status = o->json ? report_json(o, request, result) : report_text(request, result);
+	int status = o->json ? report_json(o, request, result) : report_text(o, request, result);
 	int compared = compare_operators(result);
 
 	saved = saved != MPK_EXIT_OK ? saved : profiled;

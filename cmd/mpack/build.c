@@ -35,6 +35,8 @@ static const struct mpk_option options[] = {
 	{ 0, "target", MPK_OPT_TEXT, "TRIPLE", "the machine, instead of the manifest's",
 	  &opt.target },
 	{ 0, "cc", MPK_OPT_TEXT, "CC", "compiler driver (default: $CC, else cc)", &opt.cc },
+	{ 0, "cxx", MPK_OPT_TEXT, "CXX", "the same of C++ (default: $CXX, else c++, or as CC says)",
+	  &opt.cxx },
 	{ 0, "cflag", MPK_OPT_LIST, "FLAG", "give FLAG to the compiler (repeatable)", &opt.cflags },
 	{ 0, "ldflag", MPK_OPT_LIST, "FLAG", "give FLAG to the linker's command line (repeatable)",
 	  &opt.ldflags },
@@ -150,6 +152,42 @@ static enum mpk_code split_words(struct mpk_arena *arena, const char *text, stru
 	return v.count ? MPK_OK : mpk_fail(err, MPK_E_USAGE, "--cc names no program");
 }
 
+/* Of a compiler of C that was named, the driver of C++ beside it: aarch64-linux-gnu-gcc-12 has
+ * aarch64-linux-gnu-g++-12. */
+static const char *cxx_of(struct mpk_arena *arena, const char *cc)
+{
+	static const char *const pairs[][2] = { { "gcc", "g++" },
+						{ "clang", "clang++" },
+						{ "cc", "c++" } };
+
+	for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+		const char *at = NULL;
+
+		/* the last: folders and launchers may be called so, too */
+		for (const char *p = cc; (p = strstr(p, pairs[i][0])); p++)
+			at = p;
+		if (at)
+			return mpk_arena_printf(arena, "%.*s%s%s", (int)(at - cc), cc, pairs[i][1],
+						at + strlen(pairs[i][0]));
+	}
+	return cc;
+}
+
+static enum mpk_code find_compilers(struct mpk_input *in, struct mpk_emit *e, struct mpk_error *err)
+{
+	const char *cc = opt.cc ? opt.cc : getenv("CC"), *cxx = opt.cxx;
+
+	if (!cxx && !opt.cc)
+		cxx = getenv("CXX");
+	if (!cc || !*cc)
+		cc = "cc";
+	if (!cxx || !*cxx)
+		cxx = cxx_of(&in->arena, cc);
+	MPK_TRY_ALLOC(cxx, err);
+	MPK_TRY(split_words(&in->arena, cxx, &e->cxx, err));
+	return split_words(&in->arena, cc, &e->cc, err);
+}
+
 static enum mpk_code list_args(struct mpk_arena *arena, const struct mpk_option_list *list,
 			       struct mpk_args *out, struct mpk_error *err)
 {
@@ -216,13 +254,14 @@ static bool needs_compiler(const struct mpk_emit *e)
 			(e->via_c && e->kind != MPK_EMIT_C && e->kind != MPK_EMIT_BLOB);
 
 	for (size_t i = 0; i < e->source_count && e->kind != MPK_EMIT_OBJ; i++)
-		compiles = compiles || e->sources[i].kind == MPK_SOURCE_C;
+		compiles = compiles || e->sources[i].kind == MPK_SOURCE_C ||
+			   e->sources[i].kind == MPK_SOURCE_CXX;
 	return compiles;
 }
 
 static enum mpk_code fill(struct mpk_input *in, struct mpk_emit *e, struct mpk_error *err)
 {
-	const char *cc = opt.cc ? opt.cc : getenv("CC"), *tmp = getenv("TMPDIR");
+	const char *tmp = getenv("TMPDIR");
 	char *cwd = realpath(".", NULL);
 
 	e->cwd = cwd ? mpk_arena_text(&in->arena, mpk_span_str(cwd)) : NULL;
@@ -248,7 +287,7 @@ static enum mpk_code fill(struct mpk_input *in, struct mpk_emit *e, struct mpk_e
 	e->dry_run = opt.dry_run;
 	MPK_TRY(list_args(&in->arena, &opt.cflags, &e->cflags, err));
 	MPK_TRY(list_args(&in->arena, &opt.ldflags, &e->ldflags, err));
-	MPK_TRY(split_words(&in->arena, cc && *cc ? cc : "cc", &e->cc, err));
+	MPK_TRY(find_compilers(in, e, err));
 	if (in->base && (e->kind == MPK_EMIT_A || e->kind == MPK_EMIT_TAR))
 		return mpk_fail(
 			err, MPK_E_UNSUPPORTED,
@@ -266,6 +305,8 @@ static int finish(struct mpk_input *in, const struct mpk_emit *e)
 {
 	struct mpk_error err = { 0 };
 
+	mpk_warn_uncallable(in, e);
+
 	if (opt.dry_run) {
 		(void)printf("# write %s, blob of %llu bytes\n", e->out,
 			     e->blob ? (unsigned long long)e->blob->len : 0ULL);
@@ -277,20 +318,6 @@ static int finish(struct mpk_input *in, const struct mpk_emit *e)
 	return MPK_EXIT_OK;
 }
 
-/* A host module may have an empty list of sources, which does for everything but this. */
-static void warn_no_code(const struct mpk_input *in, const struct mpk_emit *e)
-{
-	const struct mpk_manifest *m = &in->package.manifest;
-
-	for (size_t i = 0; i < m->module_count && e->kind == MPK_EMIT_SO; i++)
-		if (m->modules[i].is_host && !in->source_count && !in->base) {
-			mpk_diag_warn(
-				"%s: there are no host sources: the library gets no code but what --ldflag names",
-				opt.output);
-			return;
-		}
-}
-
 static int build(enum mpk_emit_kind kind, const char *path)
 {
 	static const struct mpk_emit_hooks hooks = { on_command, on_step, on_note, NULL };
@@ -298,6 +325,7 @@ static int build(enum mpk_emit_kind kind, const char *path)
 	struct mpk_error err = { 0 };
 	struct mpk_emit e = { .kind = kind, .hooks = &hooks };
 	struct mpk_input_options how = { .abi = opt.abi,
+					 .target = opt.target,
 					 .system_lib = opt.system_lib,
 					 .prefix = opt.prefix ? opt.prefix : "",
 					 .via_c = opt.via && strcmp(opt.via, "c") == 0 };
@@ -307,8 +335,6 @@ static int build(enum mpk_emit_kind kind, const char *path)
 		status = mpk_input_load(path, &how, &in);
 	if (status == MPK_EXIT_OK && fill(&in, &e, &err) != MPK_OK)
 		status = mpk_diag_error(&err);
-	if (status == MPK_EXIT_OK)
-		warn_no_code(&in, &e);
 	mpk_interrupt_handle(on_signal);
 	(void)signal(SIGXFSZ, SIG_IGN); /* a size limit is an error of write() then */
 	if (status == MPK_EXIT_OK) {

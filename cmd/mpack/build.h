@@ -8,9 +8,11 @@
 
 #include "base/error.h"
 #include "common/options.h"
+#include "emit/emit.h"
+#include "mpack/input.h"
 
 struct mpk_build_options {
-	const char *output, *emit, *via, *abi, *target, *cc, *jobs, *prefix, *depfile;
+	const char *output, *emit, *via, *abi, *target, *cc, *cxx, *jobs, *prefix, *depfile;
 	const char *save_temps;
 	struct mpk_option_list cflags, ldflags;
 	bool system_lib, dry_run, print_commands, check_repro;
@@ -20,6 +22,11 @@ struct mpk_build_options {
  * Returns  MPK_OK; MPK_E_IO; MPK_E_NOMEM */
 enum mpk_code mpk_depfile_write(const char *path, const char *out, const char *const *files,
 				size_t count, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_warn_uncallable - say what of a package nobody will be able to call: host code without a
+ * function of the convention, host code that is not in this output, nothing at all
+ * @e       what was written, or, of a dry run, would be */
+void mpk_warn_uncallable(const struct mpk_input *in, const struct mpk_emit *e);
 
 /* mpk_repro_check - build once more, from another directory, in another second, locale, time
  * zone and job count, and compare with what was built

@@ -4,43 +4,30 @@
 
 #include "common/diag.h"
 #include "common/options.h"
-#include "io/mapping.h"
 #include "mpack/input.h"
 #include "mpack/mpack.h"
-#include "package/package.h"
 
-static void print_summary(const char *path, const struct mpk_package *p)
+static void print_summary(const char *path, const struct mpk_input *in)
 {
-	(void)printf("%s: no errors: %zu module%s", path, p->manifest.module_count,
-		     p->manifest.module_count == 1 ? "" : "s");
-	if (p->needs_blob)
-		(void)printf(", blob of %" PRIu64 " bytes\n", p->blob.len);
+	size_t count = in->is_blob ? in->module_count : in->package.manifest.module_count;
+
+	(void)printf("%s: no errors: %zu module%s", path, count, count == 1 ? "" : "s");
+	if (in->has_blob)
+		(void)printf(", blob of %" PRIu64 " bytes\n", in->blob.len);
 	else
 		(void)printf(", host code alone: no blob\n");
 }
 
 static int check_file(const char *path)
 {
-	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping text = { 0 };
-	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
-	MPK_CLEANUP(mpk_report_fini) struct mpk_report report = { 0 };
-	MPK_CLEANUP(mpk_package_close) struct mpk_package package = { 0 };
-	struct mpk_package_input input = { .path = path };
-	struct mpk_error err = { 0 };
+	static const struct mpk_input_options how = { .prefix = "" };
+	struct mpk_input in = { 0 };
+	int status = mpk_input_load(path, &how, &in);
 
-	if (mpk_mapping_open(path, &text, &err) != MPK_OK)
-		return mpk_diag_error(&err);
-	input.text = text.bytes;
-	if (mpk_input_refuse(path, text.bytes) != MPK_EXIT_OK)
-		return MPK_EXIT_MALFORMED;
-
-	enum mpk_code code = mpk_package_load(&input, &arena, &report, &package, &err);
-	mpk_diag_report(&report);
-	if (code == MPK_OK)
-		print_summary(path, &package);
-	else if (!report.errors)
-		return mpk_diag_error(&err);
-	return mpk_exit_status(code);
+	if (status == MPK_EXIT_OK)
+		print_summary(path, &in);
+	mpk_input_close(&in);
+	return status;
 }
 
 int mpack_check(int argc, char **argv)

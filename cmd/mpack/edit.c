@@ -15,6 +15,7 @@
 #include "mpack/mpack.h"
 #include "package/swap.h"
 #include "text/escape.h"
+#include "view/verify.h"
 
 static const char *output;
 static struct mpk_option_list replacements;
@@ -138,6 +139,24 @@ static enum mpk_code write_library(struct edit *e, const struct mpk_rope *blob,
 	return code;
 }
 
+/* New payloads go through the checks that --verify has; the others stay as they are. */
+static enum mpk_code verify(struct edit *e, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_report_fini) struct mpk_report report = { 0 };
+
+	MPK_TRY(mpk_verify_contents(&e->tree, e->name, false, &report, NULL, NULL, err));
+	if (!report.errors) {
+		mpk_diag_report(&report);
+		return MPK_OK;
+	}
+	for (size_t i = 0; i < report.count; i++)
+		if (report.findings[i].severity == MPK_ERROR) {
+			*err = report.findings[i].error;
+			break;
+		}
+	return mpk_failed(err->code);
+}
+
 static enum mpk_code run(struct edit *e, const char *path, struct mpk_error *err)
 {
 	struct mpk_rope blob = mpk_rope_of(&e->arena);
@@ -147,6 +166,8 @@ static enum mpk_code run(struct edit *e, const char *path, struct mpk_error *err
 	for (size_t i = 0; code == MPK_OK && i < replacements.count; i++)
 		code = e->payloads ? replace(e, replacements.items[i].value, &e->payloads[i], err)
 				   : mpk_fail_nomem(err);
+	if (code == MPK_OK)
+		code = verify(e, err);
 	if (code == MPK_OK)
 		code = mpk_blob_write(&e->tree, &blob, err);
 	if (code == MPK_OK)

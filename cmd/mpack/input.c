@@ -9,6 +9,8 @@
 #include "common/diag.h"
 #include "elf/foreign.h"
 #include "package/generate.h"
+#include "text/escape.h"
+#include "view/verify.h"
 
 static bool has_suffix(const char *text, const char *suffix)
 {
@@ -49,7 +51,50 @@ static int set_files(struct mpk_input *in, const char *path)
 	return MPK_EXIT_OK;
 }
 
+static int report_status(struct mpk_input *in, enum mpk_code code, const struct mpk_error *err)
+{
+	if (code == MPK_E_NOMEM || code == MPK_E_INTERNAL)
+		return mpk_diag_error(err);
+	mpk_diag_report(&in->report);
+	if (code != MPK_OK && !in->report.errors)
+		return mpk_diag_error(err);
+	return code == MPK_OK ? MPK_EXIT_OK : mpk_exit_status(code);
+}
+
 /* --- a bare blob ----------------------------------------------------------------- */
+
+/* The first of the errors that a report gained. */
+static enum mpk_code first_error(const struct mpk_report *report, struct mpk_error *err)
+{
+	for (size_t i = 0; i < report->count; i++) {
+		if (report->findings[i].severity != MPK_ERROR)
+			continue;
+		*err = report->findings[i].error;
+		return mpk_failed(err->code);
+	}
+	return MPK_OK;
+}
+
+/* What --verify calls an error; of a finished blob nothing else is anybody's business here. */
+static enum mpk_code verify_blob(struct mpk_input *in, const struct mpk_tree *tree,
+				 struct mpk_error *err)
+{
+	struct mpk_image image = { .container = MPK_CONTAINER_BLOB,
+				   .bytes = in->text.bytes,
+				   .has_blob = true,
+				   .blob = in->text.bytes,
+				   .gen = in->gen };
+	MPK_CLEANUP(mpk_report_fini) struct mpk_report report = { 0 };
+	struct mpk_view view;
+
+	MPK_TRY(mpk_view_init(&view, in->path, in->text.bytes.len, &image, tree, &in->arena, err));
+	MPK_TRY(mpk_verify_payloads(&view, &in->arena, &report, err));
+	for (size_t i = 0; i < report.count; i++)
+		if (report.findings[i].severity == MPK_ERROR)
+			mpk_report_add(&in->report, MPK_ERROR, report.findings[i].check,
+				       &report.findings[i].error);
+	return first_error(&in->report, err);
+}
 
 static enum mpk_code check_blob(struct mpk_input *in, const char *abi, struct mpk_error *err)
 {
@@ -71,12 +116,14 @@ static enum mpk_code check_blob(struct mpk_input *in, const char *abi, struct mp
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "blob", 0,
 				       "the header says %llu bytes, the file has %zu",
 				       (unsigned long long)tree.nbytes + 8, bytes.len);
+	MPK_TRY(verify_blob(in, &tree, err));
 	in->blob = mpk_rope_of(&in->arena);
 	if (in->text.fd >= 0)
 		mpk_rope_put_file(&in->blob, in->text.fd, 0, bytes.len);
 	else
 		mpk_rope_put_view(&in->blob, bytes);
 	in->has_blob = true;
+	in->module_count = tree.count;
 	return mpk_rope_status(&in->blob, err);
 }
 
@@ -99,39 +146,36 @@ static int load_blob(struct mpk_input *in, const char *path, const char *abi)
 	in->name = name_of(&in->arena, path);
 	if (code == MPK_OK && !in->name)
 		code = mpk_fail_nomem(&err);
-	if (code != MPK_OK) {
-		mpk_error_at_file(&err, path);
-		return mpk_diag_error(&err);
-	}
-	return set_files(in, path);
+	mpk_error_at_file(&err, path);
+	int status = report_status(in, code, &err);
+
+	return status == MPK_EXIT_OK ? set_files(in, path) : status;
 }
 
 /* --- a manifest ------------------------------------------------------------------ */
 
-static int report_status(struct mpk_input *in, enum mpk_code code, const struct mpk_error *err)
-{
-	if (code == MPK_E_NOMEM || code == MPK_E_INTERNAL)
-		return mpk_diag_error(err);
-	mpk_diag_report(&in->report);
-	if (code != MPK_OK && !in->report.errors)
-		return mpk_diag_error(err);
-	return code == MPK_OK ? MPK_EXIT_OK : mpk_exit_status(code);
-}
-
 /* Host sources are classified here and not by the package, which does not compile. */
-static void add_sources(struct mpk_input *in)
+static void add_sources(struct mpk_input *in, const char *triple)
 {
 	const struct mpk_package *p = &in->package;
+	struct mpk_target target = mpk_target_parse(triple ? triple : p->manifest.target.text);
 
 	for (size_t i = 0; i < p->source_count; i++) {
 		struct mpk_error err = { 0 };
 		struct mpk_emit_source *s = &in->sources[in->source_count];
 
 		s->path = p->sources[i].path;
-		if (mpk_source_classify(s->path, &s->kind, &err) == MPK_OK) {
+		enum mpk_code code = mpk_source_classify(s->path, &s->kind, &err);
+		bool compiled = s->kind == MPK_SOURCE_OBJECT || s->kind == MPK_SOURCE_ARCHIVE;
+
+		if (code == MPK_OK && compiled &&
+		    (code = mpk_source_check(s->path, &target, &err)) != MPK_OK)
+			mpk_error_prefix(&err, "'%s': ", MPK_QUOTE(mpk_span_str(s->path)));
+		if (code == MPK_OK) {
 			in->source_count++;
 			continue;
 		}
+		err.at = (struct mpk_where){ 0 };
 		err.at.line = p->sources[i].pos.line;
 		err.at.column = p->sources[i].pos.column;
 		mpk_error_at_file(&err, in->package.manifest.path);
@@ -159,6 +203,38 @@ static enum mpk_code add_generated(struct mpk_input *in, const struct mpk_input_
 	return MPK_OK;
 }
 
+/* Where the manifest names what a module's payload is made of. */
+static struct mpk_pos payload_pos(const struct mpk_manifest_module *m)
+{
+	if (m->payload.text)
+		return m->payload.pos;
+	if (m->data.text)
+		return m->data.pos;
+	if (m->function_count && m->functions[0].data.text)
+		return m->functions[0].data.pos;
+	struct mpk_toml_str graph = mpk_manifest_module_extra(m, "graph");
+	return graph.text ? graph.pos : m->pos;
+}
+
+static void place_finding(void *data, size_t node, struct mpk_error *e)
+{
+	const struct mpk_package *p = data;
+	struct mpk_pos pos = payload_pos(&p->manifest.modules[p->node_module[node]]);
+
+	e->at = (struct mpk_where){ .line = pos.line, .column = pos.column };
+	mpk_error_at_file(e, p->manifest.path);
+}
+
+/* What --verify would say of the payloads, where the manifest names them. */
+static enum mpk_code verify_package(struct mpk_input *in, struct mpk_error *err)
+{
+	struct mpk_package *p = &in->package;
+
+	MPK_TRY(mpk_verify_contents(&p->tree, p->manifest.path, p->manifest.standalone, &in->report,
+				    place_finding, p, err));
+	return first_error(&in->report, err);
+}
+
 static enum mpk_code load_package(struct mpk_input *in, const char *path,
 				  const struct mpk_input_options *o, struct mpk_error *err)
 {
@@ -171,9 +247,10 @@ static enum mpk_code load_package(struct mpk_input *in, const char *path,
 	in->sources = mpk_arena_array(&in->arena, in->package.source_count + MPK_GENERATED_MAX,
 				      sizeof *in->sources);
 	MPK_TRY_ALLOC(in->sources, err);
-	add_sources(in);
+	add_sources(in, o->target);
 	if (in->report.errors)
 		return mpk_fail(err, MPK_E_UNSUPPORTED, "host sources cannot be used");
+	MPK_TRY(verify_package(in, err));
 	MPK_TRY(add_generated(in, o, err));
 	in->blob = in->package.blob;
 	in->has_blob = in->package.needs_blob;
@@ -235,6 +312,7 @@ int mpk_input_load(const char *path, const struct mpk_input_options *o, struct m
 {
 	struct mpk_error err = { 0 };
 
+	in->path = path;
 	if (o->abi && !parse_abi(o->abi, &in->gen))
 		return MPK_EXIT_USAGE;
 	if (mpk_mapping_open(path, &in->text, &err) != MPK_OK)

@@ -13,9 +13,11 @@
 struct mpk_input {
 	struct mpk_arena arena;
 	struct mpk_report report;
-	struct mpk_mapping text;    /* the manifest or the blob */
+	const char *path;           /* of the manifest or the blob, as the user named it */
+	struct mpk_mapping text;    /* its bytes */
 	struct mpk_package package; /* of a manifest */
 	bool is_blob;
+	size_t module_count; /* of a bare blob */
 
 	enum mpk_generation gen;
 	struct mpk_rope blob; /* when has_blob */
@@ -34,12 +36,14 @@ struct mpk_input {
 /* What of the command line decides how the input is read. */
 struct mpk_input_options {
 	const char *abi;    /* generation instead of the manifest's ("ffi", ...), or NULL */
+	const char *target; /* triple instead of the manifest's, or NULL */
 	const char *prefix; /* of a system library, "" otherwise */
 	bool system_lib;
 	bool via_c; /* launch functions become C, not LLVM IR */
 };
 
 /* mpk_input_load - read and check path: a .blob or a manifest, "-" for either on standard input
+ * Modules go through the checks of payloads and code that minspect --verify has.
  * Prints every finding and error.
  * Returns  the exit status; MPK_EXIT_OK: loaded */
 int mpk_input_load(const char *path, const struct mpk_input_options *o, struct mpk_input *in);

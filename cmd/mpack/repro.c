@@ -54,6 +54,7 @@ static void put_command(struct mpk_argv *v, const struct mpk_build_options *o, c
 
 	mpk_argv_add(v, "/proc/self/exe");
 	put(v, "build", absolute(v->arena, input));
+	mpk_argv_add(v, "--quiet"); /* what it warns of was said by the first */
 	put(v, "--output", out);
 	put(v, "--emit", emit_word(o));
 	put(v, "--jobs", o->jobs && strcmp(o->jobs, "1") == 0 ? "3" : "1");
@@ -62,6 +63,7 @@ static void put_command(struct mpk_argv *v, const struct mpk_build_options *o, c
 	put(v, "--target", o->target);
 	put(v, "--prefix", o->prefix);
 	put(v, "--cc", is_path ? absolute(v->arena, cc) : o->cc);
+	put(v, "--cxx", o->cxx);
 	if (o->system_lib)
 		mpk_argv_add(v, "--system-lib");
 	put_list(v, "--cflag", &o->cflags);

@@ -37,6 +37,7 @@ struct unpack {
 	struct mpk_mapping file;
 	struct mpk_image image;
 	struct mpk_tree tree;
+	struct mpk_node lone; /* the tree of a file without a blob */
 	struct mpk_unpack plan;
 };
 
@@ -62,10 +63,25 @@ static enum mpk_code check_digest(struct unpack *u, struct mpk_error *err)
 	return mpk_note_compare(&u->image.note, digest, err);
 }
 
+/* Objects without a blob are a package, too: of host code alone. */
+static bool is_host_only(const struct mpk_image *image)
+{
+	return !image->has_blob && image->member_count && image->function_count;
+}
+
 static enum mpk_code read_file(struct unpack *u, const char *path, struct mpk_error *err)
 {
 	MPK_TRY(mpk_mapping_open(path, &u->file, err));
 	MPK_TRY(mpk_image_open(u->file.bytes, NULL, &u->arena, &u->image, err));
+	if (is_host_only(&u->image)) {
+		u->lone = (struct mpk_node){ .kind = mpk_span_str("_lib"), .is_lib = true };
+		u->tree = (struct mpk_tree){ .gen = u->image.gen,
+					     .nodes = &u->lone,
+					     .count = 1,
+					     .has_tree = true,
+					     .used = 8 };
+		return MPK_OK;
+	}
 	if (!u->image.has_blob)
 		return mpk_foreign_fail(
 			u->image.bytes,
@@ -84,15 +100,16 @@ static enum mpk_code take_objects(struct unpack *u, struct mpk_unpack_input *inp
 	struct mpk_span *objects = mpk_arena_array(&u->arena, image->member_count, sizeof *objects);
 
 	MPK_TRY_ALLOC(objects, err);
-	for (size_t i = 0; i < image->function_count; i++)
+	for (size_t i = 0; image->has_blob && i < image->function_count; i++)
 		if (!image->functions[i].member)
 			return MPK_OK;
 	input->objects = objects;
 	for (size_t i = 0; i < image->member_count; i++) {
 		const char *dot = strrchr(image->members[i], '.');
 
-		if (image->member_bytes[i].data != image->bytes.data && dot &&
-		    strcmp(dot, ".o") == 0)
+		bool code = !image->has_blob || image->member_bytes[i].data != image->bytes.data;
+
+		if (code && dot && strcmp(dot, ".o") == 0)
 			objects[input->object_count++] = image->member_bytes[i];
 	}
 	return MPK_OK;
@@ -111,7 +128,8 @@ static enum mpk_code make_plan(struct unpack *u, const char *path, struct mpk_er
 	struct mpk_unpack_input input = { .tree = &u->tree,
 					  .blob = u->image.blob,
 					  .name = u->image.note.name,
-					  .standalone = u->image.standalone };
+					  .standalone = u->image.standalone,
+					  .host_only = is_host_only(&u->image) };
 
 	if (!input.name)
 		input.name = name_of(&u->arena, path);
@@ -139,6 +157,8 @@ static enum mpk_code write_all(struct unpack *u, struct mpk_error *err)
 		MPK_TRY(mpk_directory_write(&d, f->name, &rope, err));
 		mpk_diag_note("%s", f->name);
 	}
+	for (size_t i = 0; i < u->plan.note_count; i++)
+		mpk_diag_note("%s", u->plan.notes[i]);
 	return mpk_directory_commit(&d, err);
 }
 

@@ -58,4 +58,18 @@ bool mpk_fatbin_is(struct mpk_span bytes);
 enum mpk_code mpk_fatbin_read(struct mpk_span bytes, struct mpk_arena *arena,
 			      struct mpk_fatbin *out, struct mpk_error *err) MPK_MUST_CHECK;
 
+/* What an image may become, bytes; and what those of one fatbin may together. */
+#define MPK_FATBIN_PLAIN_MAX (UINT64_C(256) << 20)
+#define MPK_FATBIN_TOTAL_MAX (UINT64_C(1) << 30)
+
+/* mpk_fatbin_unpack - the image of an entry
+ * @left    bytes that may still be made, at first MPK_FATBIN_TOTAL_MAX; grows less
+ * @out     the stored bytes, or a copy in arena of what they unpack to
+ * Returns  MPK_OK; MPK_E_CORRUPT: they do not unpack to plain_bytes; MPK_E_UNSUPPORTED: to more
+ *          than the bounds; MPK_E_NOMEM
+ * Format   FORMAT.md 4 */
+enum mpk_code mpk_fatbin_unpack(const struct mpk_fatbin_entry *e, uint64_t *left,
+				struct mpk_arena *arena, struct mpk_span *out,
+				struct mpk_error *err) MPK_MUST_CHECK;
+
 #endif

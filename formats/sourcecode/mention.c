@@ -67,8 +67,18 @@ bool mpk_source_code_has_values(struct mpk_span bytes, struct mpk_span type)
 	return has_word(bytes, type, false);
 }
 
-bool mpk_source_code_may_define(struct mpk_span bytes, struct mpk_span name)
+bool mpk_source_code_may_hold(struct mpk_span bytes, struct mpk_span name)
 {
 	return mpk_span_starts(name, "_Z") || contains(bytes, "##") ||
 	       contains(bytes, "#include \"") || has_word(bytes, name, true);
+}
+
+/* Without a macro a mention is a declaration, or a use: the reader finds definitions. */
+bool mpk_source_code_may_define(struct mpk_span bytes, struct mpk_span name)
+{
+	bool macros = contains(bytes, "#define") || contains(bytes, "# define") ||
+		      contains(bytes, "#include");
+
+	return mpk_source_code_may_hold(bytes, name) &&
+	       (macros || mpk_span_starts(name, "_Z") || contains(bytes, "##"));
 }

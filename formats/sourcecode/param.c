@@ -116,14 +116,59 @@ static bool find_number(struct mpk_span text, struct mpk_dtype *out)
 	return found || is_unsigned;
 }
 
-bool mpk_source_code_param_dtype(struct mpk_span param, struct mpk_dtype *out)
+static bool is_pointer(struct mpk_span param)
+{
+	return param.len &&
+	       (memchr(param.data, '*', param.len) || memchr(param.data, '[', param.len));
+}
+
+bool mpk_source_code_param_is_local(struct mpk_span param)
 {
 	static const char *const local[] = { "__local", "local", "__shared__" };
-	bool pointer = param.len &&
-		       (memchr(param.data, '*', param.len) || memchr(param.data, '[', param.len));
+
+	return is_pointer(param) && has_word(param, local, sizeof local / sizeof *local);
+}
+
+/* Whether a line that begins with one of these names the word. */
+static bool is_made(struct mpk_span bytes, struct mpk_span word)
+{
+	static const char *const makers[] = { "#define ", "# define ", "typedef " };
+
+	for (size_t i = 0; i < sizeof makers / sizeof *makers; i++) {
+		const uint8_t *at = bytes.data, *end = bytes.data + bytes.len;
+
+		while ((at = memmem(at, (size_t)(end - at), makers[i], strlen(makers[i])))) {
+			const uint8_t *newline = memchr(at, '\n', (size_t)(end - at));
+			size_t line = (size_t)((newline ? newline : end) - at);
+
+			if (memmem(at, line, word.data, word.len))
+				return true;
+			at += line;
+		}
+	}
+	return false;
+}
+
+bool mpk_source_code_param_is_made(struct mpk_span param, struct mpk_span bytes)
+{
+	struct mpk_span word, next;
+	size_t at = 0;
+
+	/* the last word is the parameter's own name */
+	for (word = next_word(param, &at); word.len; word = next) {
+		next = next_word(param, &at);
+		if (next.len && is_made(bytes, word))
+			return true;
+	}
+	return false;
+}
+
+bool mpk_source_code_param_dtype(struct mpk_span param, struct mpk_dtype *out)
+{
+	bool pointer = is_pointer(param);
 
 	/* memory of a work-group is no argument that a table can name */
-	if (pointer && has_word(param, local, sizeof local / sizeof *local))
+	if (mpk_source_code_param_is_local(param))
 		return false;
 	if (pointer || is_image(param)) {
 		*out = (struct mpk_dtype){ MPK_DTYPE_HANDLE, 64, 1 };

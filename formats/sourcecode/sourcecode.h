@@ -63,6 +63,11 @@ struct mpk_span mpk_source_code_param(const struct mpk_source_code_kernel *kerne
  * Returns  false when its words do not tell: a struct, a vector, a typedef, a __local pointer */
 bool mpk_source_code_param_dtype(struct mpk_span param, struct mpk_dtype *out);
 
+/* mpk_source_code_param_is_local - whether it points to the memory of a work-group
+ * mpk_source_code_param_is_made - whether the text makes one of its words by a macro or a typedef */
+bool mpk_source_code_param_is_local(struct mpk_span param);
+bool mpk_source_code_param_is_made(struct mpk_span param, struct mpk_span bytes);
+
 /* mpk_source_code_split - the pieces of a text with delimiters, as TVM's loader splits it
  * Text before the first delimiter belongs to no piece. Of two pieces with one name the
  * loader takes the first; both are listed.
@@ -74,9 +79,12 @@ enum mpk_code mpk_source_code_split(struct mpk_span bytes, struct mpk_arena *are
 				    const struct mpk_source_code_piece **pieces, size_t *count,
 				    struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_source_code_may_define - whether preprocessing may make a kernel of this name
+/* mpk_source_code_may_hold - whether a kernel of this name may be in a text of any language
  * Returns  false when the text names it nowhere outside of comments, joins no names with
- *          ## and includes no file of its own; true also for names that C++ makes */
+ *          ## and includes no file of its own; true also for names that C++ makes
+ * mpk_source_code_may_define - the same for a text in which the reader found no such kernel: false
+ * also when there are no macros, that could make one */
+bool mpk_source_code_may_hold(struct mpk_span bytes, struct mpk_span name);
 bool mpk_source_code_may_define(struct mpk_span bytes, struct mpk_span name);
 
 /* mpk_source_code_mentions - whether a word stands in the text, outside of comments */

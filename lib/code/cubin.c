@@ -2,6 +2,7 @@
 /* Cubins: CUDA machine code for one architecture. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "code/show.h"
 #include "code/verify.h"
@@ -25,10 +26,15 @@ static enum mpk_code read_cubin(struct mpk_code_info *info, void *content, struc
 	MPK_TRY(mpk_cubin_read(info->bytes, arena, c, err));
 	kernels = mpk_code_info_add_kernels(info, c->kernel_count, arena);
 	MPK_TRY_ALLOC(kernels, err);
-	for (size_t i = 0; i < c->kernel_count; i++)
-		kernels[i] = (struct mpk_code_kernel){ .name = c->kernels[i].name,
-						       .param_count = c->kernels[i].param_count,
-						       .code_bytes = c->kernels[i].code_bytes };
+	for (size_t i = 0; i < c->kernel_count; i++) {
+		const struct mpk_cubin_kernel *k = &c->kernels[i];
+
+		kernels[i] = (struct mpk_code_kernel){ .name = k->name,
+						       .param_count = k->param_count,
+						       .code_bytes = k->code_bytes };
+		memcpy(kernels[i].block, k->block, sizeof k->block);
+		memcpy(kernels[i].max_threads, k->max_threads, sizeof k->max_threads);
+	}
 	info->complete = true;
 	info->sm = c->sm;
 	(void)snprintf(info->target, sizeof info->target, "sm_%u%s", c->sm,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fatbins: CUDA images for several architectures in one piece. An image that stands there as it
- * is, is read as the PTX or cubin that its entry announces; a packed one is only told of. */
+/* Fatbins: CUDA images for several architectures in one piece. An image, unpacked where it is
+ * packed, is read as the PTX or cubin that its entry announces. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -12,11 +12,43 @@
 
 static const struct mpk_code_format *image_format(const struct mpk_fatbin_entry *e)
 {
-	if (e->packing != MPK_FATBIN_STORED)
-		return NULL;
 	if (e->kind == MPK_FATBIN_PTX)
 		return &mpk_format_ptx;
 	return e->kind == MPK_FATBIN_ELF ? &mpk_format_cubin : NULL;
+}
+
+/* The problem of what was unpacked has its offset there, where nobody can look. */
+static enum mpk_code lose_offset(struct mpk_code_info *image, struct mpk_arena *arena,
+				 struct mpk_error *err)
+{
+	struct mpk_error *problem = mpk_arena_alloc(arena, sizeof *problem);
+
+	MPK_TRY_ALLOC(problem, err);
+	*problem = *image->problem;
+	problem->at.has_offset = false;
+	image->problem = problem;
+	return MPK_OK;
+}
+
+static enum mpk_code read_image(const struct mpk_fatbin_entry *e, uint64_t *left,
+				struct mpk_arena *arena, struct mpk_code_info *out,
+				struct mpk_error *err)
+{
+	const struct mpk_code_format *format = image_format(e);
+	struct mpk_error *problem = mpk_arena_alloc(arena, sizeof *problem);
+
+	MPK_TRY_ALLOC(problem, err);
+	if (!format)
+		return MPK_OK;
+	if (mpk_fatbin_unpack(e, left, arena, &out->bytes, problem) != MPK_OK) {
+		if (problem->code == MPK_E_NOMEM)
+			return mpk_fail_nomem(err);
+		out->problem = problem;
+		return MPK_OK;
+	}
+	MPK_TRY(mpk_code_info_read_as(format, arena, out, err));
+	return out->problem && e->packing != MPK_FATBIN_STORED ? lose_offset(out, arena, err)
+							       : MPK_OK;
 }
 
 static enum mpk_code read_fatbin(struct mpk_code_info *info, void *content, struct mpk_arena *arena,
@@ -24,18 +56,16 @@ static enum mpk_code read_fatbin(struct mpk_code_info *info, void *content, stru
 {
 	struct mpk_fatbin *f = content;
 	struct mpk_code_info *images;
+	uint64_t left = MPK_FATBIN_TOTAL_MAX;
 	bool broken = false;
 
 	MPK_TRY(mpk_fatbin_read(info->bytes, arena, f, err));
 	images = mpk_arena_array(arena, f->entry_count, sizeof *images);
 	MPK_TRY_ALLOC(images, err);
 	for (size_t i = 0; i < f->entry_count; i++) {
-		const struct mpk_code_format *format = image_format(&f->entries[i]);
-
 		images[i].bytes = f->entries[i].data;
 		images[i].off = info->off + f->entries[i].data_off;
-		if (format)
-			MPK_TRY(mpk_code_info_read_as(format, arena, &images[i], err));
+		MPK_TRY(read_image(&f->entries[i], &left, arena, &images[i], err));
 		broken |= images[i].problem != NULL;
 		if (!info->main_image && images[i].complete)
 			info->main_image = &images[i];

@@ -63,6 +63,8 @@ struct mpk_code_format {
 	bool (*may_define)(const struct mpk_code_info *info, struct mpk_span name);
 	/* Bytes of parameter i as a launch passes it. */
 	uint64_t (*param_bytes)(const struct mpk_code_info *info, size_t kernel, size_t i);
+	/* OpenCL: how it is declared; empty where a macro or a typedef may stand for something. */
+	struct mpk_span (*param_text)(const struct mpk_code_info *info, size_t kernel, size_t i);
 	/* Its type as a kernel table lists it; false: the code does not say. */
 	bool (*param_dtype)(const struct mpk_code_info *info, size_t kernel, size_t i,
 			    struct mpk_dtype *out);

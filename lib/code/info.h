@@ -13,14 +13,16 @@
 struct mpk_code_kernel {
 	struct mpk_span name;
 	size_t param_count;
-	uint64_t code_bytes; /* of machine code, where the format has_code_bytes */
+	uint64_t code_bytes;     /* of machine code, where the format has_code_bytes */
+	uint32_t block[3];       /* the only block it runs in; zeros: any */
+	uint32_t max_threads[3]; /* its product is the most threads of a block; zeros: no bound */
 };
 
 struct mpk_code_info {
 	struct mpk_span bytes;
 	uint64_t off; /* of bytes in the blob */
 
-	const struct mpk_code_format *format; /* NULL: not read, such as a packed image */
+	const struct mpk_code_format *format; /* NULL: not read, such as LTO IR */
 	bool presumed;                        /* a text in an unknown language, read as what its
 					       * module claims */
 	const struct mpk_error *problem;      /* why it does not read, or NULL; all below is empty

@@ -3,6 +3,7 @@
  * uses is the sum of its own and of those outside of all kernels, so both are kept as sums. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/num.h"
 #include "code/show.h"
@@ -60,6 +61,9 @@ static enum mpk_code read_ptx(struct mpk_code_info *info, void *content, struct 
 	for (size_t i = 0; i < c->ptx.kernel_count; i++) {
 		kernels[i].name = c->ptx.kernels[i].name;
 		kernels[i].param_count = c->ptx.kernels[i].param_count;
+		memcpy(kernels[i].block, c->ptx.kernels[i].block, sizeof kernels[i].block);
+		memcpy(kernels[i].max_threads, c->ptx.kernels[i].max_threads,
+		       sizeof kernels[i].max_threads);
 	}
 	info->functions = c->ptx.functions;
 	info->function_count = c->ptx.function_count;

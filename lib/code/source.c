@@ -2,6 +2,7 @@
 /* Kernels as source text, a row a language. Nothing is preprocessed, so that a list of kernels is
  * never complete: macros may make more, and may make parameters. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "code/show.h"
 #include "sourcecode/sourcecode.h"
@@ -32,6 +33,7 @@ static enum mpk_code read_source(struct mpk_code_info *info, void *content, stru
 	for (size_t i = 0; i < s->kernel_count; i++) {
 		kernels[i].name = s->kernels[i].name;
 		kernels[i].param_count = s->kernels[i].param_count;
+		memcpy(kernels[i].block, s->kernels[i].group, sizeof kernels[i].block);
 	}
 	return MPK_OK;
 }
@@ -45,6 +47,17 @@ static bool param_dtype(const struct mpk_code_info *info, size_t kernel, size_t 
 			struct mpk_dtype *out)
 {
 	return mpk_source_code_param_dtype(mpk_source_code_param(kernel_of(info, kernel), i), out);
+}
+
+static struct mpk_span param_text(const struct mpk_code_info *info, size_t kernel, size_t i)
+{
+	struct mpk_span text = mpk_source_code_param(kernel_of(info, kernel), i);
+
+	while (text.len && text.data[0] <= ' ')
+		text = mpk_span_of(text.data + 1, text.len - 1);
+	while (text.len && text.data[text.len - 1] <= ' ')
+		text.len--;
+	return mpk_source_code_param_is_made(text, info->bytes) ? (struct mpk_span){ 0 } : text;
 }
 
 static void put_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
@@ -82,7 +95,7 @@ const struct mpk_code_format mpk_format_opencl = {
 	SOURCE(MPK_SOURCE_CODE_OPENCL), .word = "opencl",
 	.name = "OpenCL C source",      .words = { "__kernel", "get_global_id(", "get_group_id(" },
 	.counts_params = true,          .claims = { { "opencl", "cl" } },
-	.param_dtype = param_dtype,
+	.param_text = param_text,       .param_dtype = param_dtype,
 };
 
 const struct mpk_code_format mpk_format_cuda = {
@@ -117,11 +130,16 @@ static bool is_any(struct mpk_span bytes)
 	return true;
 }
 
+static bool may_hold(const struct mpk_code_info *info, struct mpk_span name)
+{
+	return mpk_source_code_may_hold(info->bytes, name);
+}
+
 /* Could be in any of these languages, or in none. */
 const struct mpk_code_format mpk_format_text = {
 	.name = "text of an unknown language",
 	.is_text = true,
 	.is_source = true,
 	.is = is_any,
-	.may_define = may_define,
+	.may_define = may_hold,
 };

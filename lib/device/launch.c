@@ -79,11 +79,10 @@ static enum mpk_code plan_tag(struct mpk_launch_plan *plan, struct mpk_span text
 	plan->programmatic = plan->programmatic || tag == MPK_TAG_PROGRAMMATIC;
 	if (!mpk_launch_tag_takes_argument(tag))
 		return MPK_OK;
-	for (size_t i = 0; i < plan->tag_count; i++)
-		if (plan->tags[i] == tag)
-			return mpk_fail(err, MPK_E_CORRUPT,
-					"kernel '%s': launch tag '%s' stands twice",
-					MPK_QUOTE(plan->key), MPK_QUOTE(text));
+	if (tag == MPK_TAG_DYN_SHARED && plan->takes_shared)
+		return mpk_fail(err, MPK_E_CORRUPT, "kernel '%s': launch tag '%s' stands twice",
+				MPK_QUOTE(plan->key), MPK_QUOTE(text));
+	plan->takes_shared = plan->takes_shared || tag == MPK_TAG_DYN_SHARED;
 	plan->tags[plan->tag_count++] = tag;
 	if (tag_axis(tag) + 1 > (int)plan->work_dim)
 		plan->work_dim = (unsigned)tag_axis(tag) + 1;
@@ -96,6 +95,8 @@ enum mpk_code mpk_launch_plan_make(const struct mpk_function_info *info, struct 
 	struct mpk_launch_plan made = { .key = info->key, .work_dim = 1 };
 
 	MPK_TRY(plan_args(info, arena, &made, err));
+	made.tags = mpk_arena_array(arena, info->launch_tag_count, sizeof *made.tags);
+	MPK_TRY_ALLOC(made.tags, err);
 	for (size_t i = 0; i < info->launch_tag_count; i++)
 		MPK_TRY(plan_tag(&made, info->launch_tags[i], err));
 	*plan = made;
@@ -143,9 +144,9 @@ enum mpk_code mpk_launch_shape_of(const struct mpk_launch_plan *plan, const uint
 			return mpk_fail(err, MPK_E_RANGE,
 					"kernel '%s': launch extent %zu is negative (%" PRId64 ")",
 					MPK_QUOTE(plan->key), i, (int64_t)value);
-		if (value == 0 && plan->tags[i] != MPK_TAG_DYN_SHARED)
-			value = 1;
-		*shape_field(&made, plan->tags[i]) = value;
+		/* Of an axis that stands several times the last value counts that is not 0. */
+		if (value || plan->tags[i] == MPK_TAG_DYN_SHARED)
+			*shape_field(&made, plan->tags[i]) = value;
 	}
 	if (!product_fits(made.grid) || !product_fits(made.block))
 		return mpk_fail(err, MPK_E_RAISED, "kernel '%s': the grid or block is too large",

@@ -36,10 +36,11 @@ struct mpk_launch_plan {
 	struct mpk_span key; /* for messages */
 	struct mpk_kernel_param *args;
 	size_t arg_count;
-	enum mpk_launch_tag tags[MPK_TAG_UNKNOWN]; /* those that take a slot, in order */
+	enum mpk_launch_tag *tags; /* those that take a slot, in order; an axis may stand several
+				    * times, and takes a slot each time */
 	size_t tag_count;
 	unsigned work_dim; /* 1 - 3: the highest axis the tags use */
-	bool cooperative, programmatic;
+	bool cooperative, programmatic, takes_shared;
 };
 
 /* The extents of one launch; 1 where unset, shared_bytes 0. All are at least 1. */
@@ -50,13 +51,14 @@ struct mpk_launch_shape {
 
 /* mpk_launch_plan_make - study a function table's entry
  * @plan    arrays live in arena; key is borrowed from info
- * Returns  MPK_OK; MPK_E_UNSUPPORTED (argument type, tag; both named); MPK_E_CORRUPT (a tag
- *          twice); MPK_E_NOMEM */
+ * Returns  MPK_OK; MPK_E_UNSUPPORTED (argument type, tag; both named); MPK_E_CORRUPT
+ *          (dynamic shared memory twice); MPK_E_NOMEM */
 enum mpk_code mpk_launch_plan_make(const struct mpk_function_info *info, struct mpk_arena *arena,
 				   struct mpk_launch_plan *plan,
 				   struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_launch_shape_of - extents from the slots behind the arguments
+/* mpk_launch_shape_of - extents from the slots behind the arguments; of several slots of one axis
+ * the last that is not 0 counts
  * @slots   plan->arg_count + plan->tag_count values
  * Returns  MPK_OK; MPK_E_RANGE (count differs, negative extent); MPK_E_RAISED (block or grid overflow) */
 enum mpk_code mpk_launch_shape_of(const struct mpk_launch_plan *plan, const uint64_t *slots,

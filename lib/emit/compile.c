@@ -20,11 +20,11 @@ static void add_prefix_maps(struct mpk_build *b, struct mpk_argv *v)
 		mpk_argv_printf(v, "-ffile-prefix-map=%s=", e->dir_named);
 }
 
-static void add_flags(struct mpk_build *b, struct mpk_argv *v, const char *seed)
+static void add_flags(struct mpk_build *b, struct mpk_argv *v, const char *seed, bool cxx)
 {
 	const struct mpk_emit *e = b->e;
 
-	mpk_argv_add_all(v, &e->cc);
+	mpk_argv_add_all(v, cxx ? &e->cxx : &e->cc);
 	mpk_argv_add(v, "-c");
 	mpk_argv_add(v, "-O2");
 	if (e->target.format != MPK_OBJECT_COFF)
@@ -39,8 +39,10 @@ enum mpk_code mpk_build_c_job(struct mpk_build *b, const char *source, const cha
 {
 	struct mpk_argv v = { .arena = b->arena };
 	const char *name = mpk_path_name(source);
+	enum mpk_source_kind kind;
 
-	add_flags(b, &v, name);
+	MPK_TRY(mpk_source_classify(source, &kind, err));
+	add_flags(b, &v, name, kind == MPK_SOURCE_CXX);
 	mpk_argv_add(&v, source);
 	mpk_argv_add(&v, "-o");
 	mpk_argv_add(&v, object);

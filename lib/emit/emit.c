@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "emit/build.h"
-#include "text/escape.h"
 
 static const struct mpk_emit_name names[MPK_EMIT_KIND_COUNT] = {
 	[MPK_EMIT_SO] = { "so", ".so" },    [MPK_EMIT_OBJ] = { "obj", ".o" },
@@ -16,39 +15,6 @@ static const struct mpk_emit_name names[MPK_EMIT_KIND_COUNT] = {
 const struct mpk_emit_name *mpk_emit_name(enum mpk_emit_kind kind)
 {
 	return &names[kind];
-}
-
-enum mpk_code mpk_source_classify(const char *path, enum mpk_source_kind *out,
-				  struct mpk_error *err)
-{
-	static const struct {
-		const char *suffix;
-		enum mpk_source_kind kind;
-	} rows[] = {
-		{ ".ll", MPK_SOURCE_IR },      { ".bc", MPK_SOURCE_IR },
-		{ ".c", MPK_SOURCE_C },        { ".o", MPK_SOURCE_OBJECT },
-		{ ".obj", MPK_SOURCE_OBJECT }, { ".a", MPK_SOURCE_ARCHIVE },
-	};
-	const char *base = mpk_path_name(path);
-	const char *dot = strrchr(base, '.'), *suffix = dot ? dot : "";
-
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++) {
-		if (strcmp(suffix, rows[i].suffix) == 0) {
-			*out = rows[i].kind;
-			return MPK_OK;
-		}
-	}
-	if (strcmp(suffix, ".so") == 0 || strstr(base, ".so."))
-		return mpk_fail(
-			err, MPK_E_UNSUPPORTED,
-			"a shared library cannot become part of another; give its objects or its .a, or link against it with --ldflag");
-	if (strcmp(suffix, ".cc") == 0 || strcmp(suffix, ".cpp") == 0 || strcmp(suffix, ".cu") == 0)
-		return mpk_fail(err, MPK_E_UNSUPPORTED,
-				"only C is compiled here; compile '%s' to an object and name that",
-				MPK_QUOTE(mpk_span_str(base)));
-	return mpk_fail(err, MPK_E_UNSUPPORTED,
-			"a host source is .ll, .bc, .c, .o or .a, which '%s' is not",
-			MPK_QUOTE(mpk_span_str(base)));
 }
 
 static enum mpk_code emit_object(struct mpk_build *b, struct mpk_error *err)

@@ -27,6 +27,7 @@ enum mpk_emit_kind {
 enum mpk_source_kind {
 	MPK_SOURCE_IR,      /* .ll, .bc: through LLVM */
 	MPK_SOURCE_C,       /* .c: through cc */
+	MPK_SOURCE_CXX,     /* .cc, .cpp, .cxx: through cxx, which then links, too */
 	MPK_SOURCE_OBJECT,  /* .o */
 	MPK_SOURCE_ARCHIVE, /* .a */
 };
@@ -38,9 +39,15 @@ struct mpk_emit_source {
 };
 
 /* mpk_source_classify - what a host source is, by its suffix
- * Returns  MPK_OK; MPK_E_UNSUPPORTED with the reason (a shared library, C++, unknown) */
+ * Returns  MPK_OK; MPK_E_UNSUPPORTED with the reason (a shared library, CUDA, unknown) */
 enum mpk_code mpk_source_classify(const char *path, enum mpk_source_kind *out,
 				  struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_source_check - whether an object or archive that somebody else compiled is for a machine
+ * Returns  MPK_OK; MPK_E_CONFLICT naming both machines; MPK_E_CORRUPT; MPK_E_IO; MPK_E_NOMEM; with
+ *          the file's name */
+enum mpk_code mpk_source_check(const char *path, const struct mpk_target *target,
+			       struct mpk_error *err) MPK_MUST_CHECK;
 
 /* What the caller wants to hear while the work goes on; none may be NULL. */
 struct mpk_emit_hooks {
@@ -63,10 +70,11 @@ struct mpk_emit {
 	const struct mpk_emit_source *sources;
 	const char *symbol; /* of the blob, instead of the generation's; or NULL */
 	size_t source_count;
-	bool via_c;         /* the blob becomes an object through C, not LLVM */
-	bool system_lib;    /* register the symbol at start */
-	const char *prefix; /* of the blob symbol; "" */
-	struct mpk_args cc; /* the compiler driver, at least one word */
+	bool via_c;          /* the blob becomes an object through C, not LLVM */
+	bool system_lib;     /* register the symbol at start */
+	const char *prefix;  /* of the blob symbol; "" */
+	struct mpk_args cc;  /* the compiler driver, at least one word */
+	struct mpk_args cxx; /* that of C++; likewise, where a source is C++ */
 	struct mpk_args cflags, ldflags;
 	const char *dir;        /* of the manifest: absolute, or NULL */
 	const char *dir_named;  /* the same as the sources' paths begin: "sub/"; or "" */

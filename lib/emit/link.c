@@ -61,6 +61,14 @@ static void add_source(struct mpk_argv *v, const struct mpk_emit *e,
 	}
 }
 
+static bool has_cxx(const struct mpk_emit *e)
+{
+	for (size_t i = 0; i < e->source_count; i++)
+		if (e->sources[i].kind == MPK_SOURCE_CXX)
+			return true;
+	return false;
+}
+
 static enum mpk_code run_link(struct mpk_build *b, const char *out, const char *blob_object,
 			      struct mpk_error *err)
 {
@@ -68,7 +76,8 @@ static enum mpk_code run_link(struct mpk_build *b, const char *out, const char *
 	struct mpk_argv v = { .arena = b->arena };
 	char digits[MPK_DIGEST_TEXT];
 
-	mpk_argv_add_all(&v, &e->cc);
+	/* the driver of C++ knows the libraries that its code needs */
+	mpk_argv_add_all(&v, has_cxx(e) ? &e->cxx : &e->cc);
 	mpk_argv_add(&v, "-shared");
 	if (e->target.format == MPK_OBJECT_ELF) {
 		mpk_argv_add(&v, "-fPIC");

@@ -1,38 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ar/ar.h"
 #include "emit/build.h"
-#include "text/escape.h"
-
-static enum mpk_code check_bytes(const struct mpk_target *target, struct mpk_span bytes,
-				 struct mpk_arena *arena, struct mpk_error *err)
-{
-	struct mpk_ar ar;
-
-	if (!mpk_ar_is(bytes))
-		return mpk_target_check(target, bytes, err);
-	MPK_TRY(mpk_ar_read(bytes, arena, &ar, err));
-	for (size_t i = 0; i < ar.member_count; i++) {
-		enum mpk_code code = mpk_target_check(target, ar.members[i].data, err);
-
-		if (code != MPK_OK) {
-			mpk_error_prefix(err, "%s: ", MPK_QUOTE(ar.members[i].name));
-			return code;
-		}
-	}
-	return MPK_OK;
-}
-
-/* Of an object or archive that somebody else compiled. */
-static enum mpk_code check_machine(struct mpk_build *b, const char *path, struct mpk_error *err)
-{
-	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping map = { 0 };
-
-	MPK_TRY(mpk_mapping_open(path, &map, err));
-	enum mpk_code code = check_bytes(&b->e->target, map.bytes, b->arena, err);
-	if (code != MPK_OK)
-		mpk_error_at_file(err, path);
-	return code;
-}
 
 static enum mpk_code collect_jobs(struct mpk_build *b, struct mpk_job *jobs, size_t *count,
 				  struct mpk_error *err)
@@ -45,12 +12,13 @@ static enum mpk_code collect_jobs(struct mpk_build *b, struct mpk_job *jobs, siz
 	for (size_t i = 0; i < e->source_count && e->kind != MPK_EMIT_OBJ; i++) {
 		const struct mpk_emit_source *s = &e->sources[i];
 
-		if (s->kind == MPK_SOURCE_C || s->kind == MPK_SOURCE_IR) {
+		if (s->kind == MPK_SOURCE_C || s->kind == MPK_SOURCE_CXX ||
+		    s->kind == MPK_SOURCE_IR) {
 			MPK_TRY(mpk_build_source_job(b, i, &jobs[(*count)++], err));
 			continue;
 		}
 		b->objects[i] = s->path;
-		MPK_TRY(check_machine(b, s->path, err));
+		MPK_TRY(mpk_source_check(s->path, &e->target, err));
 	}
 	return MPK_OK;
 }

@@ -359,7 +359,8 @@ enum mpk_code mpk_graph_order(const struct mpk_graph *graph, enum mpk_generation
 	return MPK_OK;
 }
 
-bool mpk_graph_needs_blob(const struct mpk_tree *tree)
+bool mpk_graph_needs_blob(const struct mpk_graph *graph, const struct mpk_tree *tree)
 {
-	return tree->count != 1 || !tree->nodes[0].is_lib;
+	return tree->count != 1 || !tree->nodes[0].is_lib ||
+	       graph->modules[graph->root].import_count;
 }

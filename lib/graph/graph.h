@@ -70,7 +70,9 @@ enum mpk_code mpk_graph_order(const struct mpk_graph *graph, enum mpk_generation
 			      struct mpk_arena *arena, struct mpk_tree *out, bool *unreached,
 			      struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_graph_needs_blob - false for a host-only package: TVM writes no blob then */
-bool mpk_graph_needs_blob(const struct mpk_tree *tree);
+/* mpk_graph_needs_blob - false for host code alone whose root imports nothing: TVM writes no blob
+ * then; with imports it writes one, that lists the one library all of it became
+ * @tree    that mpk_graph_order made of graph */
+bool mpk_graph_needs_blob(const struct mpk_graph *graph, const struct mpk_tree *tree);
 
 #endif

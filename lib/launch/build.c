@@ -265,6 +265,7 @@ enum mpk_code mpk_launch_build(const struct mpk_launch *launches, size_t count,
 		.externs = u.externs,
 		.extern_count = u.extern_count,
 		.source_name = "launch.c",
+		.context = mode == MPK_LAUNCH_SYSTEM_LIB && count ? u.ctx : NULL,
 		.register_function = mode == MPK_LAUNCH_SYSTEM_LIB && count
 					     ? mpk_generation_get(launches[0].gen)->register_symbol
 					     : NULL,

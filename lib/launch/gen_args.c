@@ -84,7 +84,7 @@ static void int_range(struct mpk_gen *g, const struct mpk_launch_param *p, int v
 	int good = mpk_gen_fits(g, value, p->dtype);
 
 	if (good >= 0)
-		mpk_gen_guard(g, good, "OverflowError",
+		mpk_gen_guard(g, good, "ValueError",
 			      mpk_gen_format(g, "%s: %%lld does not fit %s", who(g, p),
 					     mpk_dtype_print(p->dtype, name)),
 			      "l", &value);

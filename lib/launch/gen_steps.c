@@ -257,7 +257,7 @@ static void narrow(struct mpk_gen *g, const struct mpk_launch_step *s,
 	int good = mpk_gen_fits(g, value, a->dtype);
 
 	if (good >= 0)
-		mpk_gen_guard(g, good, "OverflowError",
+		mpk_gen_guard(g, good, "ValueError",
 			      mpk_gen_format(
 				      g,
 				      "%s: '%s' = %%lld does not fit the %s that kernel '%s' takes",

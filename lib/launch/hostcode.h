@@ -125,6 +125,8 @@ struct mpk_host_unit {
 	const struct mpk_host_extern *externs;
 	size_t extern_count;
 	const char *source_name;       /* for comments and file symbols */
+	const char *context;           /* system library: the context symbol, which the loader
+					* finds by its name like the functions; or NULL */
 	const char *register_function; /* system library: int f(const char *, void *), called
 				* at start-up for every function; NULL otherwise */
 };

@@ -231,6 +231,9 @@ static void put_registration(struct mpk_strbuf *out, const struct mpk_host_unit 
 			  unit->register_function);
 	mpk_strbuf_puts(out,
 			"__attribute__((constructor)) static void register_functions(void)\n{\n");
+	if (unit->context)
+		mpk_strbuf_printf(out, "\t(void)%s(\"%s\", (void *)&%s);\n",
+				  unit->register_function, unit->context, unit->context);
 	for (size_t i = 0; i < unit->function_count; i++)
 		mpk_strbuf_printf(out, "\t(void)%s(\"%s\", (void *)%s);\n", unit->register_function,
 				  unit->functions[i].symbol, unit->functions[i].symbol);

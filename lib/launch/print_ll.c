@@ -246,6 +246,13 @@ static void put_globals(struct mpk_strbuf *out, const struct mpk_host_unit *unit
 				  unit->globals[i].weak ? "weak" : "internal");
 }
 
+static void put_registered(struct ll_printer *p, const struct mpk_host_unit *unit,
+			   const char *symbol)
+{
+	mpk_strbuf_printf(p->base.out, "  call i32 @%s(ptr @mpk.c.%u, ptr @%s)\n",
+			  unit->register_function, string_constant(p, symbol), symbol);
+}
+
 static void put_registration(struct ll_printer *p, const struct mpk_host_unit *unit)
 {
 	mpk_strbuf_printf(p->base.out, "declare i32 @%s(ptr, ptr)\n", unit->register_function);
@@ -253,12 +260,10 @@ static void put_registration(struct ll_printer *p, const struct mpk_host_unit *u
 		p->base.out,
 		"@llvm.global_ctors = appending global [1 x { i32, ptr, ptr }] [{ i32, ptr, ptr } { i32 65535, ptr @register_functions, ptr null }]\n"
 		"define internal void @register_functions() {\n");
-	for (size_t i = 0; i < unit->function_count; i++) {
-		const char *symbol = unit->functions[i].symbol;
-
-		mpk_strbuf_printf(p->base.out, "  call i32 @%s(ptr @mpk.c.%u, ptr @%s)\n",
-				  unit->register_function, string_constant(p, symbol), symbol);
-	}
+	if (unit->context)
+		put_registered(p, unit, unit->context);
+	for (size_t i = 0; i < unit->function_count; i++)
+		put_registered(p, unit, unit->functions[i].symbol);
 	mpk_strbuf_puts(p->base.out, "  ret void\n}\n");
 }
 

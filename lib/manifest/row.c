@@ -89,14 +89,15 @@ static void refuse_extras(struct mpk_toml_reader *r, const struct mpk_manifest_m
 
 static void check_source(struct mpk_toml_reader *r, struct mpk_toml_str source)
 {
-	static const char *const suffixes[] = { ".ll", ".bc", ".c", ".o", ".a" };
+	static const char *const suffixes[] = { ".ll",  ".bc",  ".c", ".cc",
+						".cpp", ".cxx", ".o", ".a" };
 	const char *dot = strrchr(source.text, '.');
 
 	for (size_t i = 0; dot && i < MPK_ARRAY_COUNT(suffixes); i++)
 		if (strcmp(dot, suffixes[i]) == 0)
 			return;
 	mpk_toml_read_error(r, source.pos, "source-suffix",
-			    "'%s' is no host source: they end in .ll, .bc, .c, .o or .a",
+			    "'%s' is no host source: they end in .ll, .bc, .c, .cc, .cpp, .o or .a",
 			    QUOTE(source));
 }
 
@@ -424,18 +425,21 @@ static void unknown_tag(struct mpk_toml_reader *r, struct mpk_toml_str tag)
 }
 
 /* Older loaders know the tir. spelling, newer ones tirx.; 0.22 and 0.23 write as ffi does
- * but still say tir., so that only the old containers are certain. */
+ * but still say tir., so that only the old containers are certain. What loads its kernels itself
+ * knows both. */
 static void check_spelling(struct mpk_toml_reader *r, struct mpk_toml_str tag)
 {
-	if (strncmp(tag.text, "tirx.", 5) == 0 && package_of(r)->gen != MPK_GEN_CURRENT)
+	if (strncmp(tag.text, "tirx.", 5) == 0 && package_of(r)->gen != MPK_GEN_CURRENT &&
+	    !package_of(r)->standalone)
 		mpk_toml_read_warn(r, tag.pos, "launch-tag",
 				   "loaders of ABI %s know it as 'tir.%s'",
 				   mpk_generation_get(package_of(r)->gen)->abi, QUOTE(tag) + 5);
 }
 
+/* An axis may stand several times, as TVM's own tables have it: each takes a value. */
 static void check_launch(struct mpk_toml_reader *r, const struct mpk_manifest_function *f)
 {
-	size_t seen[MPK_TAG_UNKNOWN] = { 0 }; /* position + 1 */
+	bool shared = false;
 
 	for (size_t i = 0; i < f->launch.count; i++) {
 		struct mpk_toml_str text = f->launch.items[i];
@@ -445,17 +449,13 @@ static void check_launch(struct mpk_toml_reader *r, const struct mpk_manifest_fu
 			unknown_tag(r, text);
 			continue;
 		}
-		if (seen[tag])
-			mpk_toml_read_error(r, text.pos, "launch-tag", "'%s' stands here twice",
-					    QUOTE(text));
-		if (seen[MPK_TAG_DYN_SHARED] && mpk_launch_tag_takes_argument(tag) &&
-		    tag != MPK_TAG_DYN_SHARED)
+		if (shared)
 			mpk_toml_read_error(
 				r, text.pos, "launch-tag",
 				"'%s' stands behind dynamic shared memory, which is the last value a caller passes",
 				QUOTE(text));
 		check_spelling(r, text);
-		seen[tag] = i + 1;
+		shared |= tag == MPK_TAG_DYN_SHARED;
 	}
 }
 

@@ -10,6 +10,7 @@
 #include "manifest/kind.h"
 #include "package/format.h"
 #include "package/loader.h"
+#include "package/pieces.h"
 #include "sourcecode/sourcecode.h"
 #include "text/escape.h"
 #include "text/table.h"
@@ -24,6 +25,7 @@ struct device {
 	const struct mpk_file *shared; /* the module's data; NULL: it has none that is valid */
 	const char *format;            /* NULL: not known yet, or none fits */
 	const struct mpk_file **files; /* of each kernel; all the same when the module has one */
+	const struct mpk_code_kernel **code; /* of each kernel, as its file says */
 	enum mpk_kernels_layout layout;
 	bool own_files; /* kernels bring files of their own */
 	bool valid;     /* no finding so far */
@@ -173,15 +175,6 @@ static void missing_kernel(struct device *d, size_t i, const struct mpk_code_inf
 	d->valid = false;
 }
 
-/* TVM's own code generator for PTX writes kernels as .func, and means them. */
-static void warn_function(struct device *d, struct mpk_toml_str name)
-{
-	mpk_toml_add_finding(d->l->report, d->l->manifest->path, name.pos, MPK_WARNING,
-			     "missing-kernel",
-			     "'%s' is a function in it, but no .entry: the driver will not find it",
-			     QUOTE(name));
-}
-
 /* What its reader found wrong with a file; a preprocessor may leave valid text of a source. */
 static void broken_file(struct device *d, size_t i, const struct mpk_code_info *found)
 {
@@ -196,6 +189,15 @@ static void broken_file(struct device *d, size_t i, const struct mpk_code_info *
 	mpk_loader_error(d->l, name.pos, err->code, "payload-format", "'%s': %s", QUOTE(name),
 			 err->text);
 	d->valid = false;
+}
+
+static const struct mpk_code_kernel *kernel_in(const struct mpk_code_info *found,
+					       struct mpk_span name)
+{
+	const struct mpk_code_info *lister = mpk_code_info_lister(found);
+	size_t k;
+
+	return lister && mpk_code_info_find(lister, name, &k) ? &lister->kernels[k] : NULL;
 }
 
 /* The kernels of the file that function i and maybe others lie in. */
@@ -218,15 +220,21 @@ static void check_kernels_from(struct device *d, size_t i)
 
 		if (d->files[k] != d->files[i])
 			continue;
+		d->code[k] = kernel_in(&found, mpk_toml_str_span(d->m->functions[k].name));
 		if (there == MPK_CODE_MISSING)
 			missing_kernel(d, k, &found);
-		else if (there == MPK_CODE_FUNCTION)
-			warn_function(d, d->m->functions[k].name);
 	}
 }
 
 static void check_kernels(struct device *d)
 {
+	d->code = mpk_arena_array(d->l->arena, d->m->function_count,
+				  sizeof(const struct mpk_code_kernel *));
+	if (!d->code) {
+		d->l->failed = true;
+		return;
+	}
+	d->l->code[d->m - d->l->manifest->modules] = d->code;
 	for (size_t i = 0; i < d->m->function_count; i++)
 		if (i == 0 || d->files[i] != d->files[i - 1])
 			check_kernels_from(d, i);
@@ -298,16 +306,9 @@ static void check_pieces(struct device *d, const struct mpk_source_code_piece *p
 static void put_pieces(struct device *d, struct mpk_rope *code)
 {
 	for (size_t i = 0; i < d->m->function_count; i++) {
-		struct mpk_span source = d->files[i]->map.bytes;
-
-		while (source.len && source.data[source.len - 1] == 0)
-			source.len--;
-		mpk_rope_put_bytes(code, mpk_span_str(MPK_SOURCE_CODE_DELIMITER));
-		mpk_rope_put_bytes(code, mpk_toml_str_span(d->m->functions[i].name));
-		mpk_rope_put_bytes(code, mpk_span_str("\n"));
-		mpk_loader_put(d->files[i], 0, source.len, code);
-		if (source.len && source.data[source.len - 1] != '\n')
-			mpk_rope_put_bytes(code, mpk_span_str("\n"));
+		mpk_pieces_put(code, mpk_toml_str_span(d->m->functions[i].name),
+			       d->files[i]->map.bytes);
+		mpk_mapping_use_file(&d->files[i]->map, code);
 	}
 }
 

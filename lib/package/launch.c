@@ -77,6 +77,7 @@ const struct mpk_launch *mpk_loader_launches(struct mpk_loader *l, struct mpk_mo
 		l->failed = true;
 	if (code != MPK_OK)
 		return NULL;
+	mpk_loader_check_steps(l, launches);
 	size_t host = host_of(l->manifest, modules, count, root);
 	import_kernels(l, launches, modules, *count, host);
 	return launches;

@@ -4,6 +4,7 @@
 #define MPK_PACKAGE_LOADER_H
 
 #include "base/strmap.h"
+#include "code/info.h"
 #include "graph/graph.h"
 #include "io/mapping.h"
 #include "launch/launch.h"
@@ -22,8 +23,11 @@ struct mpk_loader {
 	struct mpk_report *report;
 	struct mpk_file *files;
 	const struct mpk_memory_file *memory_files;
-	struct mpk_strmap memory_names; /* name -> index in memory_files */
-	const char **inputs;            /* malloc'ed */
+	struct mpk_strmap memory_names;       /* name -> index in memory_files */
+	const struct mpk_code_kernel ***code; /* of each module, of each kernel of its table: what
+					       * its code says; NULL where it does not */
+	const struct mpk_rope *contents;      /* of the modules, in the order of the manifest */
+	const char **inputs;                  /* malloc'ed */
 	size_t input_count, input_cap;
 	bool failed; /* out of memory */
 };
@@ -72,6 +76,10 @@ void mpk_loader_missing_table(struct mpk_loader *l, const struct mpk_manifest_mo
  * the first of them, so that the others are left out
  * @root    likewise; modules with empty bytes count, host modules do not */
 void mpk_loader_dedup(struct mpk_loader *l, struct mpk_module *modules, size_t count, size_t *root);
+
+/* mpk_loader_check_steps - hold blocks that do not depend on arguments, and dynamic shared memory,
+ * against what the kernels' code and their kind allow */
+void mpk_loader_check_steps(struct mpk_loader *l, const struct mpk_launch *launches);
 
 /* mpk_loader_launches - check the launch functions and put their code into the tree
  * @modules  room for one more than *count; a host module may be added

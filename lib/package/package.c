@@ -81,6 +81,10 @@ static struct mpk_module *load_modules(struct mpk_loader *l, struct mpk_manifest
 
 	if (!modules || !ropes)
 		return NULL;
+	l->contents = ropes;
+	l->code = mpk_arena_array(l->arena, count, sizeof(const struct mpk_code_kernel **));
+	if (!l->code)
+		return NULL;
 	for (size_t i = 0; i < count; i++) {
 		struct mpk_manifest_module *m = &own[i];
 
@@ -153,6 +157,21 @@ static enum mpk_code fail_with_first(const struct mpk_report *report, size_t fro
 	return first->code;
 }
 
+/* A content is one of the ropes of load_modules, which stand in the order of the manifest. */
+static enum mpk_code map_nodes(struct mpk_loader *l, struct mpk_package *out, struct mpk_error *err)
+{
+	size_t *of = mpk_arena_array(l->arena, out->tree.count, sizeof *of);
+
+	MPK_TRY_ALLOC(of, err);
+	for (size_t i = 0; i < out->tree.count; i++) {
+		const struct mpk_rope *content = out->tree.nodes[i].content;
+
+		of[i] = content ? (size_t)(content - l->contents) : SIZE_MAX;
+	}
+	out->node_module = of;
+	return MPK_OK;
+}
+
 static enum mpk_code build(struct mpk_loader *l, struct mpk_package *out, struct mpk_error *err)
 {
 	const struct mpk_manifest *manifest = l->manifest;
@@ -166,10 +185,13 @@ static enum mpk_code build(struct mpk_loader *l, struct mpk_package *out, struct
 	out->launch_count = out->launches ? manifest->launch_count : 0;
 	if (manifest->dedup && manifest->valid && !l->report->errors && !l->failed)
 		mpk_loader_dedup(l, modules, count, &root);
-	if (manifest->valid)
-		MPK_TRY(mpk_graph_order(
-			&(struct mpk_graph){ modules, count, root, manifest->keep_order },
-			manifest->gen, l->arena, &out->tree, unreached, err));
+	struct mpk_graph graph = { modules, count, root, manifest->keep_order };
+	if (manifest->valid) {
+		MPK_TRY(mpk_graph_order(&graph, manifest->gen, l->arena, &out->tree, unreached,
+					err));
+		out->needs_blob = mpk_graph_needs_blob(&graph, &out->tree);
+	}
+	MPK_TRY(map_nodes(l, out, err));
 	list_sources(l, unreached, out);
 	return MPK_OK;
 }
@@ -240,7 +262,6 @@ enum mpk_code mpk_package_load(const struct mpk_package_input *input, struct mpk
 		MPK_TRY(load(&l, out, err));
 	if (report->errors != errors)
 		return fail_with_first(report, from, err);
-	out->needs_blob = mpk_graph_needs_blob(&out->tree);
 	return out->needs_blob ? mpk_blob_write(&out->tree, &out->blob, err) : MPK_OK;
 }
 

@@ -28,8 +28,9 @@ struct mpk_file;
 struct mpk_package {
 	struct mpk_manifest manifest;
 	struct mpk_tree tree;
-	bool needs_blob;      /* false: host code alone, for which TVM writes no blob */
-	struct mpk_rope blob; /* its bytes, header included; large payloads are file ranges */
+	const size_t *node_module; /* of each node the index in the manifest; SIZE_MAX: host code */
+	bool needs_blob;           /* false: host code alone, for which TVM writes no blob */
+	struct mpk_rope blob;      /* its bytes, header included; large payloads are file ranges */
 	const struct mpk_host_source *sources; /* of the modules that root reaches, in order */
 	size_t source_count;
 	const struct mpk_launch *launches; /* functions whose host code is generated */

@@ -8,7 +8,9 @@
 #include "base/strmap.h"
 #include "code/format.h"
 #include "kinds.h"
+#include "package/pieces.h"
 #include "payload.h"
+#include "sourcecode/sourcecode.h"
 #include "text/escape.h"
 
 /* One swap on its way. */
@@ -75,6 +77,33 @@ static enum mpk_code put_kernels(const struct job *j, const struct mpk_kernels *
 	return mpk_rope_status(content, j->err);
 }
 
+static enum mpk_code count_pieces(const struct job *j, struct mpk_span text, size_t *count)
+{
+	const struct mpk_source_code_piece *pieces;
+
+	return mpk_source_code_split(text, j->s->arena, &pieces, count, j->err);
+}
+
+/* A source without lines that name kernels becomes a piece for each, as mpack build makes them,
+ * unless the old one had none either: TVM up to 0.7 compiles one text. */
+static enum mpk_code source_rope(const struct job *j, const struct mpk_kernels *k,
+				 const struct mpk_rope **out)
+{
+	struct mpk_rope *rope = new_rope(j);
+	size_t now, before;
+
+	MPK_TRY_ALLOC(rope, j->err);
+	MPK_TRY(count_pieces(j, j->file->bytes, &now));
+	MPK_TRY(count_pieces(j, k->data, &before));
+	for (size_t i = 0; before && !now && i < k->function_count; i++)
+		mpk_pieces_put(rope, k->functions[i].key, j->file->bytes);
+	if (!before || now)
+		mpk_rope_put_view(rope, j->file->bytes);
+	mpk_mapping_use_file(j->file, rope);
+	*out = rope;
+	return MPK_OK;
+}
+
 static enum mpk_code swap_code(const struct job *j)
 {
 	struct mpk_kernels *k;
@@ -89,7 +118,10 @@ static enum mpk_code swap_code(const struct job *j)
 			MPK_QUOTE(j->node->kind), j->path,
 			k->source_count ? MPK_QUOTE(k->sources[0].key) : "KERNEL");
 	MPK_TRY(mpk_code_format_check(j->file->bytes, j->node->kind, k->fmt, j->err));
-	k->content = file_rope(j);
+	if (mpk_span_is(k->fmt, "cl"))
+		MPK_TRY(source_rope(j, k, &k->content));
+	else
+		k->content = file_rope(j);
 	return k->content ? put_kernels(j, k) : mpk_fail_nomem(j->err);
 }
 

@@ -20,12 +20,24 @@ struct unpacker {
 	struct mpk_arena *arena;
 	struct mpk_unpack_files files;
 	const char **folders, **bodies; /* of each node; a library has no body */
+	const char **notes;             /* room for one a node */
+	size_t note_count;
 	struct mpk_error *err;
 };
 
 static void unpacker_fini(struct unpacker *u)
 {
 	free(u->files.items);
+}
+
+static enum mpk_code add_note(struct unpacker *u, size_t node, const char *why)
+{
+	const char *note =
+		mpk_arena_printf(u->arena, "%s stays its payload: %s", u->folders[node], why);
+
+	MPK_TRY_ALLOC(note, u->err);
+	u->notes[u->note_count++] = note;
+	return MPK_OK;
 }
 
 /* --- one module: the form that gives its payload again ----------------------------------- */
@@ -54,13 +66,17 @@ static enum mpk_code try_body(struct unpacker *u, size_t node, size_t first_file
 	MPK_TRY(mpk_strbuf_status(&text, u->err));
 	input.text = mpk_span_of(text.data, text.len);
 
-	enum mpk_code code = mpk_package_load(&input, &scratch, &report, &package, u->err);
+	struct mpk_error why = { 0 };
+	enum mpk_code code = mpk_package_load(&input, &scratch, &report, &package, &why);
 	if (code == MPK_E_NOMEM)
-		return code;
+		return mpk_fail_nomem(u->err);
 	*same = code == MPK_OK && package.tree.count == 1 &&
 		mpk_span_equal(package.tree.nodes[0].kind, tree->nodes[node].kind) &&
 		mpk_rope_equals(package.tree.nodes[0].content, tree->nodes[node].payload);
-	return MPK_OK;
+	return *same ? MPK_OK
+		     : add_note(u, node,
+				code == MPK_OK ? "packed again, its parts give other bytes"
+					       : why.text);
 }
 
 static enum mpk_code choose_body(struct unpacker *u, size_t node)
@@ -91,7 +107,8 @@ static enum mpk_code choose_bodies(struct unpacker *u)
 
 	u->folders = mpk_arena_array(u->arena, tree->count, sizeof *u->folders);
 	u->bodies = mpk_arena_array(u->arena, tree->count, sizeof *u->bodies);
-	if (!u->folders || !u->bodies)
+	u->notes = mpk_arena_array(u->arena, tree->count, sizeof *u->notes);
+	if (!u->folders || !u->bodies || !u->notes)
 		return mpk_fail_nomem(u->err);
 	for (size_t i = 0; i < tree->count; i++) {
 		u->folders[i] = mpk_node_folder(&tree->nodes[i], i, u->arena);
@@ -156,6 +173,22 @@ static void put_host_keys(const struct unpacker *u, struct mpk_strbuf *out)
 						 : "] # name host code here to build a library\n");
 }
 
+/* A blob that lists host code alone: TVM writes it where a host module imports another, or a
+ * library that is linked in. */
+static bool is_lone_host(const struct unpacker *u)
+{
+	return !u->in->host_only && u->in->tree->count == 1 && u->in->tree->nodes[0].is_lib;
+}
+
+#define IMPORTED "imported"
+
+static void put_imported(const struct unpacker *u, struct mpk_strbuf *out)
+{
+	mpk_strbuf_puts(out, "\n[[module]]\nid = \"" IMPORTED "\"\nkind = \"host\"\n");
+	if (!u->in->library.len)
+		mpk_strbuf_puts(out, "sources = [] # its code is among that above\n");
+}
+
 static void put_module(const struct unpacker *u, size_t node, struct mpk_strbuf *out)
 {
 	const struct mpk_node *n = &u->in->tree->nodes[node];
@@ -164,6 +197,8 @@ static void put_module(const struct unpacker *u, size_t node, struct mpk_strbuf 
 	if (n->is_lib) {
 		put_host_keys(u, out);
 		put_imports(u, n, out);
+		if (is_lone_host(u))
+			mpk_strbuf_puts(out, "imports = [\"" IMPORTED "\"]\n");
 	} else {
 		mpk_strbuf_puts(out, "kind = ");
 		mpk_unpack_put_text(out, n->kind);
@@ -180,6 +215,8 @@ static enum mpk_code print_manifest(struct unpacker *u, bool keep_order, struct 
 	put_package(u, keep_order, &text);
 	for (size_t i = 0; i < u->in->tree->count; i++)
 		put_module(u, i, &text);
+	if (is_lone_host(u))
+		put_imported(u, &text);
 	MPK_TRY(mpk_strbuf_status(&text, u->err));
 
 	const char *copy = mpk_arena_copy(u->arena, text.data, text.len);
@@ -211,8 +248,11 @@ static enum mpk_code prove(struct unpacker *u, struct mpk_span manifest, struct 
 		return mpk_fail(u->err, MPK_E_UNSUPPORTED,
 				"no manifest can say what this blob has: %s", why.text);
 	if (!package.needs_blob)
-		return mpk_fail(u->err, MPK_E_UNSUPPORTED,
-				"this blob lists host code alone, for which none is written");
+		return u->in->host_only
+			       ? MPK_OK
+			       : mpk_fail(
+					 u->err, MPK_E_UNSUPPORTED,
+					 "this blob lists host code alone, for which none is written");
 	if (mpk_rope_equals(&package.blob, blob))
 		return MPK_OK;
 	return mpk_fail(
@@ -256,10 +296,10 @@ static enum mpk_code plan(struct unpacker *u, struct mpk_span *manifest)
 {
 	const struct mpk_tree *tree = u->in->tree;
 	enum mpk_code code = MPK_E_UNSUPPORTED;
-	struct mpk_span blob;
+	struct mpk_span blob = { 0 };
 
 	MPK_TRY(check_tree(u->in, u->err));
-	if (!mpk_span_sub(u->in->blob, 0, tree->nbytes + 8, &blob))
+	if (!u->in->host_only && !mpk_span_sub(u->in->blob, 0, tree->nbytes + 8, &blob))
 		return mpk_fail_offset(u->err, MPK_E_CORRUPT, "blob", 0,
 				       "the blob ends before its header says");
 	MPK_TRY(add_code(u));
@@ -285,6 +325,6 @@ enum mpk_code mpk_unpack_plan(const struct mpk_unpack_input *input, struct mpk_a
 	files = mpk_arena_array(arena, u.files.count, sizeof *files);
 	MPK_TRY_ALLOC(files, err);
 	memcpy(files, u.files.items, u.files.count * sizeof *files);
-	*out = (struct mpk_unpack){ files, u.files.count };
+	*out = (struct mpk_unpack){ files, u.files.count, u.notes, u.note_count };
 	return MPK_OK;
 }

@@ -25,11 +25,14 @@ struct mpk_unpack_input {
 	const struct mpk_span *objects; /* instead of a library: object files with the code */
 	size_t object_count;
 	bool standalone; /* the library brings its own loader */
+	bool host_only;  /* there is no blob: tree is one _lib, and objects are all there is */
 };
 
 struct mpk_unpack {
 	const struct mpk_memory_file *files; /* the manifest is the last of them */
 	size_t count;
+	const char *const *notes; /* sentences: why a module stayed its payload */
+	size_t note_count;
 };
 
 /* mpk_unpack_plan - files that mpk_package_load turns back into the same blob, byte for byte
@@ -40,7 +43,7 @@ struct mpk_unpack {
  * @arena   receives the list, names and what was made; other contents are views of the input
  * Returns  MPK_OK; MPK_E_UNSUPPORTED, with the reason, for a blob that no manifest gives:
  *          modules that could not be read or that nothing imports, no import tree (TVM 0.7
- *          and older), a kind that cannot be said, host code alone; MPK_E_NOMEM */
+ *          and older), a kind that cannot be said; MPK_E_NOMEM */
 enum mpk_code mpk_unpack_plan(const struct mpk_unpack_input *input, struct mpk_arena *arena,
 			      struct mpk_unpack *out, struct mpk_error *err) MPK_MUST_CHECK;
 

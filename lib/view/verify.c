@@ -48,6 +48,17 @@ static enum mpk_code read_code(const struct mpk_view *view, struct mpk_error *er
 	return MPK_OK;
 }
 
+enum mpk_code mpk_verify_payloads(const struct mpk_view *view, struct mpk_arena *arena,
+				  struct mpk_report *report, struct mpk_error *err)
+{
+	struct mpk_verify v = { .view = view, .arena = arena, .report = report };
+
+	MPK_TRY(read_code(view, err));
+	run_table(&v, mpk_checks_payload);
+	run_table(&v, mpk_checks_code);
+	return report->failed ? mpk_fail_nomem(err) : MPK_OK;
+}
+
 enum mpk_code mpk_verify_run(const struct mpk_view *view, const struct mpk_verify_file *file,
 			     struct mpk_arena *arena, struct mpk_report *report,
 			     struct mpk_error *err)
@@ -56,14 +67,11 @@ enum mpk_code mpk_verify_run(const struct mpk_view *view, const struct mpk_verif
 	struct mpk_verify v = { .view = view, .file = file, .arena = arena, .report = report };
 	const struct mpk_image *image = view->image;
 
-	MPK_TRY(read_code(view, err));
 	if (image->elf_class) {
 		MPK_TRY(mpk_elf_open(image->bytes, image->bytes_off, &elf, err));
 		v.elf = &elf;
 		run_table(&v, mpk_checks_elf);
 	}
 	run_table(&v, mpk_checks_tree);
-	run_table(&v, mpk_checks_payload);
-	run_table(&v, mpk_checks_code);
-	return report->failed ? mpk_fail_nomem(err) : MPK_OK;
+	return mpk_verify_payloads(view, arena, report, err);
 }

@@ -42,7 +42,8 @@ struct mpk_code_piece; /* node_info.h */
 
 /* A check is called once, for each module, for each device module that decoded, or for
  * each run of their code; one of these is set. The position is that of the blob in its file,
- * the module's header, its payload, the code. */
+ * the module's header, its payload, the code. Those of payloads and code see the modules alone:
+ * what is about to be packed goes through them, too. */
 struct mpk_check {
 	const char *name;  /* "blob-size" */
 	const char *about; /* one line: what it looks for */
@@ -68,6 +69,22 @@ extern const struct mpk_check mpk_checks_code[];
 enum mpk_code mpk_verify_run(const struct mpk_view *view, const struct mpk_verify_file *file,
 			     struct mpk_arena *arena, struct mpk_report *report,
 			     struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_verify_payloads - run those of payloads and code alone, which need no file */
+enum mpk_code mpk_verify_payloads(const struct mpk_view *view, struct mpk_arena *arena,
+				  struct mpk_report *report, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_verify_contents - run the checks of payloads and code on modules that are to be written
+ * @tree    not read but made: of nodes with a content that is looked at, all others are passed by
+ * @name    names the file in findings; their offsets count from the beginning of the payload
+ * @standalone  the library brings its own loader, which passes more types of arguments
+ * @place   called for each finding with the index of its node, to say where the user finds it;
+ *          NULL: as --verify does
+ * Returns  MPK_OK, whatever was found; MPK_E_IO: a content cannot be read; MPK_E_NOMEM */
+enum mpk_code mpk_verify_contents(const struct mpk_tree *tree, const char *name, bool standalone,
+				  struct mpk_report *report,
+				  void (*place)(void *data, size_t node, struct mpk_error *error),
+				  void *data, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_verify_print - append the findings, sorted, one a line, then the verdict: "a.so: no
  * errors" or "a.so: 2 errors, 1 warning"

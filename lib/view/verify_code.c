@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "code/verify.h"
+#include "sourcecode/sourcecode.h"
 #include "text/escape.h"
 #include "view/node_info.h"
 #include "view/verify.h"
@@ -34,11 +35,10 @@ static void code_format(struct mpk_verify *v, const struct mpk_view_node *n,
 
 /* --- kernels ------------------------------------------------------------------------ */
 
-/* A source text may make kernels by macros: what is missing there is a warning. */
+/* What language a text is in that no kind claims, nobody knows. */
 static void check_defined(struct mpk_verify *v, const struct mpk_code_info *code,
 			  struct mpk_span key)
 {
-	const struct mpk_code_info *lister = mpk_code_info_lister(code);
 	enum mpk_code_defines found = mpk_code_info_defines(code, key);
 
 	if (found == MPK_CODE_FUNCTION)
@@ -46,7 +46,7 @@ static void check_defined(struct mpk_verify *v, const struct mpk_code_info *code
 			       "kernel '%s' is a .func, not an .entry: no driver can launch it",
 			       MPK_QUOTE(key));
 	else if (found == MPK_CODE_MISSING)
-		mpk_verify_say(v, lister && lister->complete ? MPK_ERROR : MPK_WARNING,
+		mpk_verify_say(v, code->format == &mpk_format_text ? MPK_WARNING : MPK_ERROR,
 			       "the code does not define kernel '%s'", MPK_QUOTE(key));
 }
 
@@ -61,6 +61,70 @@ static void kernel_defined(struct mpk_verify *v, const struct mpk_view_node *n,
 		check_defined(v, &piece->code, *piece->key);
 	for (size_t i = 0; !piece->key && i < k->function_count; i++)
 		check_defined(v, &piece->code, k->functions[i].key);
+}
+
+static bool is_opencl_source(const struct mpk_view_node *n)
+{
+	const struct mpk_kernels *k = mpk_view_kernels(n);
+
+	return k->layout == MPK_KERNELS_PLAIN && mpk_span_is(n->node->kind, "opencl") &&
+	       mpk_span_is(k->fmt, "cl");
+}
+
+/* What the loader compiles for one kernel: the first piece of its name. */
+static void check_piece(struct mpk_verify *v, const struct mpk_source_code_piece *pieces,
+			size_t count, struct mpk_span kernel)
+{
+	struct mpk_source_code s;
+	size_t i = 0, k = 0;
+
+	while (i < count && !mpk_span_equal(pieces[i].name, kernel))
+		i++;
+	if (i == count) {
+		mpk_verify_say(v, MPK_ERROR,
+			       "no line '" MPK_SOURCE_CODE_DELIMITER
+			       "%s' begins a program for this kernel",
+			       MPK_QUOTE(kernel));
+		return;
+	}
+	if (mpk_source_code_read(pieces[i].text, MPK_SOURCE_CODE_OPENCL, v->arena, &s, NULL) !=
+	    MPK_OK)
+		return; /* code-format says so */
+	while (k < s.kernel_count && !mpk_span_equal(s.kernels[k].name, kernel))
+		k++;
+	if (k == s.kernel_count && !mpk_source_code_may_define(pieces[i].text, kernel))
+		mpk_verify_say(v, MPK_ERROR, "the program of kernel '%s' does not define it",
+			       MPK_QUOTE(kernel));
+}
+
+/* TVM from 0.8 on compiles a program for each kernel; up to 0.7 one text, without such lines. */
+static void opencl_pieces(struct mpk_verify *v, const struct mpk_view_node *n)
+{
+	const struct mpk_kernels *k = mpk_view_kernels(n);
+	const struct mpk_source_code_piece *pieces;
+	size_t count = 0;
+
+	if (!is_opencl_source(n))
+		return;
+	if (mpk_source_code_split(k->data, v->arena, &pieces, &count, NULL) != MPK_OK) {
+		v->report->failed = true;
+		return;
+	}
+	v->position.offset = n->node->payload_off + k->data_off;
+	if (!count) {
+		mpk_verify_say(v, k->gen == MPK_GEN_LEGACY ? MPK_WARNING : MPK_ERROR,
+			       "the source has no '" MPK_SOURCE_CODE_DELIMITER
+			       "' lines: TVM 0.8 and later do not load it");
+		return;
+	}
+	for (size_t i = 0; i < k->function_count; i++)
+		if (mpk_node_info_defines(n->info, k, i) != MPK_CODE_MISSING)
+			check_piece(v, pieces, count, k->functions[i].key);
+	if (count != k->function_count)
+		mpk_verify_say(v, MPK_ERROR,
+			       "%zu '" MPK_SOURCE_CODE_DELIMITER
+			       "' lines for %zu kernels; loaders want one for each",
+			       count, k->function_count);
 }
 
 /* Layouts with one piece of code a kernel: table and pieces must be the same names. */
@@ -120,6 +184,60 @@ static void compare_bytes(const struct mpk_code_info *code, size_t kernel,
 	}
 }
 
+static bool is_real(struct mpk_dtype t)
+{
+	return t.code == MPK_DTYPE_FLOAT || t.code == MPK_DTYPE_BFLOAT;
+}
+
+/* Whether a table's type passes what the code takes: signs of integers do not matter to bytes. */
+static bool passes(struct mpk_dtype table, struct mpk_dtype code)
+{
+	bool handle = code.code == MPK_DTYPE_HANDLE;
+
+	if (handle || table.code == MPK_DTYPE_HANDLE)
+		return handle && table.code == MPK_DTYPE_HANDLE;
+	return table.lanes != 1 || (table.bits == code.bits && is_real(table) == is_real(code));
+}
+
+/* Arguments are set by their bytes: of another size the driver refuses them, of another kind of
+ * number nobody does. */
+static void compare_params(const struct mpk_code_info *code, size_t kernel,
+			   const struct parameters *p)
+{
+	for (size_t i = 0; i < p->f->arg_count; i++) {
+		struct mpk_span text = code->format->param_text(code, kernel, i);
+		struct mpk_dtype table = p->f->arg_types[i], taken;
+		char type[MPK_DTYPE_TEXT];
+
+		if (mpk_source_code_param_is_local(text))
+			mpk_verify_say(
+				p->v, MPK_ERROR,
+				"argument %zu of kernel '%s' is '%s': no runtime passes local memory",
+				i, MPK_QUOTE(p->f->key), MPK_QUOTE(text));
+		else if (mpk_source_code_param_dtype(text, &taken) && !passes(table, taken))
+			mpk_verify_say(
+				p->v, MPK_ERROR,
+				"argument %zu of kernel '%s' is '%s' in the code, %s in the table",
+				i, MPK_QUOTE(p->f->key), MPK_QUOTE(text),
+				mpk_dtype_print(table, type));
+	}
+}
+
+/* Whether a source says for certain how many parameters there are: each is one that is known. */
+static bool counts(const struct mpk_code_info *code, size_t kernel)
+{
+	bool known = code->format->param_text != NULL;
+	struct mpk_dtype type;
+
+	for (size_t i = 0; known && i < code->kernels[kernel].param_count; i++) {
+		struct mpk_span text = code->format->param_text(code, kernel, i);
+
+		known = mpk_source_code_param_is_local(text) ||
+			mpk_source_code_param_dtype(text, &type);
+	}
+	return known;
+}
+
 /* Where macros may make parameters, their number is no more than a hint. */
 static void compare(const struct mpk_code_info *code, size_t kernel, void *arg)
 {
@@ -131,11 +249,13 @@ static void compare(const struct mpk_code_info *code, size_t kernel, void *arg)
 	if (!exact && !code->format->counts_params)
 		return;
 	if (count != p->f->arg_count)
-		mpk_verify_say(p->v, exact ? MPK_ERROR : MPK_WARNING,
+		mpk_verify_say(p->v, exact || counts(code, kernel) ? MPK_ERROR : MPK_WARNING,
 			       "kernel '%s' has %zu parameters in the code, %zu in the table",
 			       MPK_QUOTE(p->f->key), count, p->f->arg_count);
 	else if (exact)
 		compare_bytes(code, kernel, p);
+	else if (code->format->param_text)
+		compare_params(code, kernel, p);
 }
 
 static void kernel_parameters(struct mpk_verify *v, const struct mpk_view_node *n)
@@ -153,6 +273,8 @@ const struct mpk_check mpk_checks_code[] = {
 	{ "code-format", "code is what it claims to be", .code = code_format },
 	{ "kernel-defined", "the code defines every kernel of the table", .code = kernel_defined },
 	{ "kernel-parameters", "kernels take what the table says", .kernels = kernel_parameters },
+	{ "opencl-pieces", "OpenCL source has a program for each kernel",
+	  .kernels = opencl_pieces },
 	{ "kernel-code", "each kernel has code of its own", .kernels = kernel_code },
 	{ 0 },
 };

@@ -5,6 +5,8 @@
 #include <inttypes.h>
 
 #include "base/strmap.h"
+#include "relaxvm/relaxvm.h"
+#include "relayvm/relayvm.h"
 #include "text/escape.h"
 
 static void payload(struct mpk_verify *v, const struct mpk_view_node *n)
@@ -28,34 +30,20 @@ static void payload_tail(struct mpk_verify *v, const struct mpk_view_node *n)
 			"%" PRIu64 " bytes follow what TVM reads", n->payload.trailing);
 }
 
-static void known_kind(struct mpk_verify *v, const struct mpk_view_node *n)
+/* What loaders and interpreters rely on without looking again. */
+static void byte_code(struct mpk_verify *v, const struct mpk_view_node *n)
 {
-	if (!n->kind)
-		mpk_verify_say(
-			v, MPK_WARNING,
-			"kind '%s' is unknown: its payload cannot be checked, and loading needs a runtime that registers it",
-			MPK_QUOTE(n->node->kind));
-}
+	struct mpk_error err = { 0 };
+	enum mpk_code code = MPK_OK;
 
-/* The first release of the generation, and of the one after it. */
-static const unsigned first_release[MPK_GENERATION_COUNT + 1] = {
-	[MPK_GEN_LEGACY] = 0,
-	[MPK_GEN_HYBRID] = 21,
-	[MPK_GEN_CURRENT] = 22,
-	[MPK_GENERATION_COUNT] = MPK_RELEASE_NOW,
-};
-
-static void kind_release(struct mpk_verify *v, const struct mpk_view_node *n)
-{
-	enum mpk_generation gen = v->view->tree->gen;
-
-	if (n->kind &&
-	    (n->kind->last < first_release[gen] || n->kind->first >= first_release[gen + 1]))
-		mpk_verify_say(
-			v, MPK_WARNING,
-			"modules of kind '%s' were written by TVM 0.%u - 0.%u, this blob is of %s",
-			n->kind->name, n->kind->first, n->kind->last,
-			mpk_generation_get(gen)->releases);
+	if (n->decoded && n->payload.tag == MPK_PAYLOAD_RELAX)
+		code = mpk_relax_check(&n->payload.u.relax, &err);
+	else if (n->decoded && n->payload.tag == MPK_PAYLOAD_RELAY)
+		code = mpk_relay_check(&n->payload.u.relay, &err);
+	if (code == MPK_OK)
+		return;
+	v->position.offset = n->node->payload_off;
+	mpk_verify_say(v, MPK_ERROR, "%s", err.text);
 }
 
 /* --- kernels ---------------------------------------------------------------------- */
@@ -79,10 +67,9 @@ static void kernel_name(struct mpk_verify *v, const struct mpk_view_node *n)
 	}
 }
 
+/* An axis may stand several times: schedules that load shared memory in stages make such kernels. */
 static void check_tags(struct mpk_verify *v, const struct mpk_function_info *f)
 {
-	unsigned seen = 0;
-
 	for (size_t i = 0; i < f->launch_tag_count; i++) {
 		enum mpk_launch_tag tag = mpk_launch_tag_parse(f->launch_tags[i]);
 		bool last = i + 1 == f->launch_tag_count;
@@ -91,14 +78,10 @@ static void check_tags(struct mpk_verify *v, const struct mpk_function_info *f)
 			mpk_verify_say(v, MPK_WARNING,
 				       "kernel '%s' has the unknown launch tag '%s'",
 				       MPK_QUOTE(f->key), MPK_QUOTE(f->launch_tags[i]));
-		else if (seen >> tag & 1)
-			mpk_verify_say(v, MPK_ERROR, "kernel '%s' has the launch tag '%s' twice",
-				       MPK_QUOTE(f->key), MPK_QUOTE(f->launch_tags[i]));
 		else if (tag == MPK_TAG_DYN_SHARED && !last)
 			mpk_verify_say(v, MPK_ERROR,
 				       "kernel '%s': '%s' must be the last launch tag",
 				       MPK_QUOTE(f->key), MPK_QUOTE(f->launch_tags[i]));
-		seen |= 1U << tag;
 	}
 }
 
@@ -108,6 +91,30 @@ static void launch_tags(struct mpk_verify *v, const struct mpk_view_node *n)
 
 	for (size_t i = 0; i < k->function_count; i++)
 		check_tags(v, &k->functions[i]);
+}
+
+/* What TVM's runtimes convert on the way from a packed call to a driver's launch. */
+static bool tvm_passes(struct mpk_dtype t)
+{
+	if (t.lanes != 1)
+		return false;
+	switch (t.code) {
+	case MPK_DTYPE_HANDLE:
+		return true;
+	case MPK_DTYPE_INT:
+	case MPK_DTYPE_FLOAT:
+		return t.bits == 32 || t.bits == 64;
+	case MPK_DTYPE_UINT:
+		return t.bits == 32;
+	default:
+		return false;
+	}
+}
+
+/* A standalone library launches its kernels itself, and narrows integers and halves, too. */
+static bool can_pass(const struct mpk_verify *v, struct mpk_dtype t)
+{
+	return v->view->image->standalone ? t.lanes == 1 && t.bits : tvm_passes(t);
 }
 
 static void kernel_arguments(struct mpk_verify *v, const struct mpk_view_node *n)
@@ -121,12 +128,12 @@ static void kernel_arguments(struct mpk_verify *v, const struct mpk_view_node *n
 			struct mpk_dtype t = f->arg_types[a];
 			char text[MPK_DTYPE_TEXT];
 
-			if (t.lanes == 1 && t.bits)
+			if (can_pass(v, t))
 				continue;
 			mpk_verify_say(
-				v, MPK_WARNING,
-				"argument %zu of kernel '%s' is %s, which no runtime can pass", a,
-				MPK_QUOTE(f->key), mpk_dtype_print(t, text));
+				v, MPK_ERROR,
+				"argument %zu of kernel '%s' is %s, which no runtime can pass: handle, int32, int64, uint32, float32 and float64 can be",
+				a, MPK_QUOTE(f->key), mpk_dtype_print(t, text));
 		}
 		if (f->extra_tag_count > f->arg_count)
 			mpk_verify_say(v, MPK_WARNING,
@@ -138,8 +145,7 @@ static void kernel_arguments(struct mpk_verify *v, const struct mpk_view_node *n
 const struct mpk_check mpk_checks_payload[] = {
 	{ "payload", "every payload reads as its kind says", .node = payload },
 	{ "payload-tail", "nothing follows what TVM reads", .node = payload_tail },
-	{ "kind", "every kind is known", .node = known_kind },
-	{ "kind-release", "kinds are of the generation", .node = kind_release },
+	{ "byte-code", "byte code is sound: registers, indices, jumps", .node = byte_code },
 	{ "kernel-name", "kernels have names, each once", .kernels = kernel_name },
 	{ "launch-tag", "launch tags are known, and in a legal order", .kernels = launch_tags },
 	{ "kernel-argument", "runtimes can pass every argument", .kernels = kernel_arguments },

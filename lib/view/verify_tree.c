@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks of the container: what the reader accepts but a writer would not write */
+/* Checks of the container: what the reader accepts but a writer would not write, and kinds that
+ * no loader knows */
 #include "view/verify.h"
 
 #include <inttypes.h>
@@ -87,11 +88,43 @@ static void child_order(struct mpk_verify *v, const struct mpk_view_node *n)
 		}
 }
 
+static void known_kind(struct mpk_verify *v, const struct mpk_view_node *n)
+{
+	if (!n->kind)
+		mpk_verify_say(
+			v, MPK_WARNING,
+			"kind '%s' is unknown: its payload cannot be checked, and loading needs a runtime that registers it",
+			MPK_QUOTE(n->node->kind));
+}
+
+/* The first release of the generation, and of the one after it. */
+static const unsigned first_release[MPK_GENERATION_COUNT + 1] = {
+	[MPK_GEN_LEGACY] = 0,
+	[MPK_GEN_HYBRID] = 21,
+	[MPK_GEN_CURRENT] = 22,
+	[MPK_GENERATION_COUNT] = MPK_RELEASE_NOW,
+};
+
+static void kind_release(struct mpk_verify *v, const struct mpk_view_node *n)
+{
+	enum mpk_generation gen = v->view->tree->gen;
+
+	if (n->kind &&
+	    (n->kind->last < first_release[gen] || n->kind->first >= first_release[gen + 1]))
+		mpk_verify_say(
+			v, MPK_WARNING,
+			"modules of kind '%s' were written by TVM 0.%u - 0.%u, this blob is of %s",
+			n->kind->name, n->kind->first, n->kind->last,
+			mpk_generation_get(gen)->releases);
+}
+
 const struct mpk_check mpk_checks_tree[] = {
 	{ "container", "every module could be told from the next", .whole = container },
 	{ "blob-tail", "nothing follows the last module", .whole = blob_tail },
 	{ "several-libs", "there is one _lib", .whole = several_libs },
 	{ "unreached", "the root reaches every module", .whole = unreached },
 	{ "child-order", "imports are in the order TVM writes", .node = child_order },
+	{ "kind", "every kind is known", .node = known_kind },
+	{ "kind-release", "kinds are of the generation", .node = kind_release },
 	{ 0 },
 };

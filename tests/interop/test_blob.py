@@ -14,7 +14,7 @@ from conftest import DATA
 def test_graph(name, mpack, tmp_path):
     graph = graphs.GRAPHS[name]
     path = graphs.write_package(graph, tmp_path)
-    if not any(kind != "host" for kind, _ in graph.values()):
+    if len(graph) == 1 and "host" in (kind for kind, _ in graph.values()):
         # TVM's export_library writes no blob for host code alone.
         mpack("build", path, "-o", tmp_path / "out.so")
         with pytest.raises(ValueError):

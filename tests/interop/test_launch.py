@@ -3,6 +3,7 @@
 among the imports. No device is here that these know, so the OpenCL module's loader is
 a global function of the test that answers with a host library whose functions are the
 kernels, and tensors say that they are on an OpenCL device while they lie in host memory."""
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -99,10 +100,10 @@ m.saxpy(2.5, on_device(x), on_device(y))
 assert np.array_equal(y, f32(2.5) * x + 1)
 assert devices == [(OPENCL, 0)]
 
-def raises(kind, text, *args):
+def raises(kind, text, *args, function=m.saxpy):
     before = y.copy()
     try:
-        m.saxpy(*args)
+        function(*args)
     except kind as e:
         assert text in str(e), str(e)
     else:
@@ -113,6 +114,18 @@ raises(ValueError, "must be on opencl, is on cpu", 1.0, x, y)
 raises(ValueError, "dimension 0 is 299, expected n = 300", 1.0, on_device(x), on_device(y[:299]))
 raises(TypeError, "expected float32, got float64", 1.0, on_device(x.astype("f8")), on_device(y))
 raises(TypeError, "takes 3 arguments", 1.0, on_device(x))
+raises(ValueError, "300 does not fit int8", 300, on_device(x), on_device(y), function=m.first)
+"""
+
+
+FIRST = """
+[[function]]
+name   = "first"
+kernel = "k.saxpy"
+params = ["count: int8", "x: in float32[n]", "y: inout float32[n]"]
+args   = ["x", "y", "1.0", "count"]
+grid   = [1]
+block  = [128]
 """
 
 
@@ -129,7 +142,9 @@ def kernels(tmp_path_factory):
 @pytest.mark.parametrize("via", ["llvm", "c"])
 def test_under_the_real_loader(tmp_path, kernels, runtime, via):
     library = tmp_path / "launch.so"
-    run("mpack", "build", DATA / "launch" / "opencl.toml", "-o", library, "--via", via)
+    shutil.copy(DATA / "launch" / "kernels.cl", tmp_path)
+    (tmp_path / "mpack.toml").write_text((DATA / "launch" / "opencl.toml").read_text() + FIRST)
+    run("mpack", "build", tmp_path / "mpack.toml", "-o", library, "--via", via)
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(SCRIPT), runtime, library, kernels],
                           capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr

@@ -225,7 +225,7 @@ START_TEST(kernels)
 		{ DEVICE "two.ptx", 2, "scale", true },
 		{ DEVICE "two.sm_75.cubin", 2, NULL, true },
 		{ DEVICE "tiny.none.fatbin", 1, "tiny", true },
-		{ DEVICE "tiny.size.fatbin", 0, NULL, false },
+		{ DEVICE "tiny.size.fatbin", 1, "tiny", true },
 		{ DEVICE "compute.spv", 3, "plain", true },
 		{ DEVICE "two.cu", 2, "scale", false },
 		{ ARCHIVE "gnu.a", 0, NULL, false },

@@ -129,6 +129,35 @@ START_TEST(extents_follow_the_tags)
 }
 END_TEST
 
+/* A convolution of TVM: nine axes and more, threadIdx.z .y .x once a stage. */
+START_TEST(an_axis_may_stand_several_times)
+{
+	struct mpk_arena arena = { 0 };
+	struct mpk_error err = { 0 };
+	struct mpk_launch_plan plan;
+	struct mpk_launch_shape shape;
+	uint64_t slots[] = { 2, 3, 4, 1, 4, 8, 1, 0, 16, 1, 4, 0, 1, 4, 32, 1, 4, 0, 64 };
+
+	ck_assert_ok(
+		plan_of("",
+			"blockIdx.z blockIdx.y blockIdx.x threadIdx.z threadIdx.y threadIdx.x "
+			"threadIdx.z threadIdx.y threadIdx.x threadIdx.z threadIdx.y threadIdx.x "
+			"threadIdx.z threadIdx.y threadIdx.x threadIdx.z threadIdx.y threadIdx.x "
+			"tir.use_dyn_shared_memory",
+			&arena, &plan, &err),
+		err);
+	ck_assert_uint_eq(plan.tag_count, 19);
+	ck_assert_ok(mpk_launch_shape_of(&plan, slots, 19, &shape, &err), err);
+	ck_assert_uint_eq(shape.grid[2], 2);
+	ck_assert_uint_eq(shape.grid[0], 4);
+	ck_assert_uint_eq(shape.block[2], 1);
+	ck_assert_uint_eq(shape.block[1], 4);
+	ck_assert_uint_eq(shape.block[0], 32); /* the last that is not 0 */
+	ck_assert_uint_eq(shape.shared_bytes, 64);
+	mpk_arena_fini(&arena);
+}
+END_TEST
+
 START_TEST(products_do_not_wrap)
 {
 	struct mpk_arena arena = { 0 };
@@ -154,7 +183,8 @@ START_TEST(odd_tables_are_refused)
 		{ "int32x4", "", MPK_E_UNSUPPORTED, "parameter 0 has type int32x4" },
 		{ "handle int4", "", MPK_E_UNSUPPORTED, "parameter 1" },
 		{ "handle", "blockIdx.w", MPK_E_UNSUPPORTED, "unknown launch tag 'blockIdx.w'" },
-		{ "", "blockIdx.x blockIdx.x", MPK_E_CORRUPT, "stands twice" },
+		{ "", "tir.use_dyn_shared_memory tirx.use_dyn_shared_memory", MPK_E_CORRUPT,
+		  "stands twice" },
 	};
 	struct mpk_arena arena = { 0 };
 	struct mpk_launch_plan plan;
@@ -232,6 +262,7 @@ int main(void)
 	tcase_add_test(tc, device_names_parse);
 	tcase_add_test(tc, cpu_is_memory);
 	tcase_add_test(tc, extents_follow_the_tags);
+	tcase_add_test(tc, an_axis_may_stand_several_times);
 	tcase_add_test(tc, products_do_not_wrap);
 	tcase_add_test(tc, odd_tables_are_refused);
 	tcase_add_test(tc, arguments_get_their_width);

@@ -188,7 +188,8 @@ START_TEST(source_kinds)
 		{ "b.a", MPK_OK, "" },
 		{ "libm.so", MPK_E_UNSUPPORTED, "shared library" },
 		{ "libm.so.6", MPK_E_UNSUPPORTED, "shared library" },
-		{ "x.cpp", MPK_E_UNSUPPORTED, "only C" },
+		{ "x.cpp", MPK_OK, "" },
+		{ "x.cu", MPK_E_UNSUPPORTED, "only C and C++" },
 		{ "a.b/x", MPK_E_UNSUPPORTED, "'x' is not" },
 	};
 	enum mpk_source_kind kind;
@@ -214,7 +215,7 @@ static Suite *suite(void)
 	tcase_add_loop_test(parts, targets, 0, 7);
 	tcase_add_loop_test(parts, c_source_compiles, 0,
 			    MPK_ARRAY_COUNT(c_sizes) * MPK_ARRAY_COUNT(compilers));
-	tcase_add_loop_test(parts, source_kinds, 0, 9);
+	tcase_add_loop_test(parts, source_kinds, 0, 10);
 	suite_add_tcase(suite, parts);
 	return suite;
 }

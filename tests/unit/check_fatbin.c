@@ -173,6 +173,86 @@ START_TEST(hostile)
 }
 END_TEST
 
+/* --- packed images ------------------------------------------------------------------ */
+
+static struct mpk_span unpacked(const struct mpk_fatbin_entry *e)
+{
+	uint64_t left = MPK_FATBIN_TOTAL_MAX;
+	struct mpk_error err = { 0 };
+	struct mpk_span out;
+
+	ck_assert_msg(mpk_fatbin_unpack(e, &left, &arena, &out, &err) == MPK_OK, "%s", err.text);
+	ck_assert_uint_eq(left, MPK_FATBIN_TOTAL_MAX -
+					(e->packing == MPK_FATBIN_STORED ? 0 : e->plain_bytes));
+	return out;
+}
+
+/* One kernel, packed by nvcc in three ways. */
+START_TEST(unpacks_to_what_was_packed)
+{
+	struct mpk_fatbin plain = open_fatbin(robust_load(&arena, DATA "tiny.none.fatbin"));
+	static const char *const packed[] = { DATA "tiny.speed.fatbin", DATA "tiny.size.fatbin" };
+
+	for (size_t p = 0; p < MPK_ARRAY_COUNT(packed); p++) {
+		struct mpk_fatbin f = open_fatbin(robust_load(&arena, packed[p]));
+
+		ck_assert_uint_eq(f.entry_count, plain.entry_count);
+		for (size_t i = 0; i < f.entry_count; i++) {
+			struct mpk_span a = unpacked(&f.entries[i]),
+					b = unpacked(&plain.entries[i]);
+
+			ck_assert_uint_eq(a.len, b.len);
+			ck_assert_mem_eq(a.data, b.data, a.len);
+		}
+	}
+}
+END_TEST
+
+static enum mpk_code try_unpack(struct mpk_fatbin_entry e, const char *text)
+{
+	uint64_t left = MPK_FATBIN_TOTAL_MAX;
+	struct mpk_error err = { 0 };
+	struct mpk_span out;
+	enum mpk_code code = mpk_fatbin_unpack(&e, &left, &arena, &out, &err);
+
+	ck_assert_msg(strstr(err.text, text) != NULL, "%s", err.text);
+	return code;
+}
+
+START_TEST(refuses_what_does_not_unpack)
+{
+	static const char *const packed[] = { DATA "tiny.speed.fatbin", DATA "tiny.size.fatbin" };
+
+	for (size_t p = 0; p < MPK_ARRAY_COUNT(packed); p++) {
+		struct mpk_fatbin_entry e = open_fatbin(robust_load(&arena, packed[p])).entries[1],
+					other = e;
+		uint64_t left = 10;
+		struct mpk_span out;
+
+		other.plain_bytes++;
+		ck_assert_int_eq(try_unpack(other, "does not unpack to 337"), MPK_E_CORRUPT);
+		other.plain_bytes = 100;
+		ck_assert_int_eq(try_unpack(other, "does not unpack to 100"), MPK_E_CORRUPT);
+		other = e;
+		other.data.len = 0;
+		other.plain_bytes = 0;
+		ck_assert_int_eq(try_unpack(other, "does not unpack"), MPK_E_CORRUPT);
+		other = e;
+		other.data.len--;
+		ck_assert_int_eq(try_unpack(other, "does not unpack"), MPK_E_CORRUPT);
+		ck_assert_int_eq(mpk_fatbin_unpack(&e, &left, &arena, &out, NULL),
+				 MPK_E_UNSUPPORTED);
+	}
+	struct mpk_fatbin_entry bomb = { .packing = MPK_FATBIN_ZSTD,
+					 .data = mpk_span_str("x"),
+					 .plain_bytes = MPK_FATBIN_PLAIN_MAX + 1 };
+
+	ck_assert_int_eq(try_unpack(bomb, "not looked into"), MPK_E_UNSUPPORTED);
+	bomb.packing = MPK_FATBIN_LZ4;
+	ck_assert_int_eq(try_unpack(bomb, "1 packed bytes cannot become"), MPK_E_CORRUPT);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("fatbin");
@@ -186,6 +266,8 @@ int main(void)
 	tcase_add_test(tc, images);
 	tcase_add_test(tc, inside_a_library);
 	tcase_add_test(tc, refuses);
+	tcase_add_test(tc, unpacks_to_what_was_packed);
+	tcase_add_test(tc, refuses_what_does_not_unpack);
 	tcase_add_loop_test(tc, hostile, 0, (int)MPK_ARRAY_COUNT(files));
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);

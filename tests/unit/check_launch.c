@@ -339,8 +339,8 @@ static const struct {
 	{ m_alpha_none,
 	  "TypeError: saxpy: argument 'alpha': expected a number (float32), got None" },
 	{ m_k_float, "TypeError: saxpy: argument 'k': expected an integer (uint8), got float" },
-	{ m_k_big, "OverflowError: saxpy: argument 'k': 256 does not fit uint8" },
-	{ m_k_negative, "OverflowError: saxpy: argument 'k': -1 does not fit uint8" },
+	{ m_k_big, "ValueError: saxpy: argument 'k': 256 does not fit uint8" },
+	{ m_k_negative, "ValueError: saxpy: argument 'k': -1 does not fit uint8" },
 	{ m_x_int, "TypeError: saxpy: argument 'X': expected a tensor of 2 dimensions, got int" },
 	{ m_x_none, "TypeError: saxpy: argument 'X': expected a tensor of 2 dimensions, got None" },
 	{ m_x_null, "ValueError: saxpy: argument 'X': is a null pointer" },
@@ -370,7 +370,7 @@ static const struct {
 	{ m_z_data, "ValueError: saxpy: argument 'Z': has a null data pointer" },
 	{ m_misaligned, "ValueError: saxpy: argument 'X': data is not aligned to 4 bytes" },
 	{ m_int32,
-	  "OverflowError: saxpy: 'n * 1000000' = 3000000000 does not fit the int32 that kernel "
+	  "ValueError: saxpy: 'n * 1000000' = 3000000000 does not fit the int32 that kernel "
 	  "'saxpy_kernel' takes" },
 	{ m_grid,
 	  "ValueError: saxpy: grid.x 'max(n, 1)' is 3000000000; it must be 0 to 2147483647" },

@@ -16,15 +16,15 @@
 static const struct {
 	uint64_t c, ll;
 } wanted[3][MPK_GENERATION_COUNT] = {
-	{ { 0xdf01b891d8f04c08, 0xa0102df222bb8882 },
-	  { 0x12355b418e93d337, 0x9f822a60c7827e77 },
-	  { 0x2dc859a46c6bc8e2, 0x8a6b5576cdc3b47e } },
-	{ { 0x7964746dfd1016e8, 0x718484236dcde12c },
-	  { 0x7a74b1438e24d6d9, 0x36fa8ae76f63d118 },
-	  { 0x15e49065479a1509, 0xc499ce278285a65a } },
-	{ { 0x08016712d83d36eb, 0xa3e5a87c21ca8212 },
-	  { 0xf495c0f95d489137, 0x0e67155de8b4fd33 },
-	  { 0x3fae22ad5c436aff, 0x7052e83c4661b6a3 } },
+	{ { 0x0ba46b28d1c78978, 0x424da8d16088a81a },
+	  { 0x899cc58994c819a7, 0xa31fad0efc6c18f3 },
+	  { 0x30be1208652ad512, 0x02657c048f9b8f0c } },
+	{ { 0x99bbb1baf2b010e5, 0x1f051472bcbf4c1b },
+	  { 0x14fb7938599540c9, 0x48f36faa71cfc16a },
+	  { 0xb2eba1a198b3c463, 0xcc0b205da6547af6 } },
+	{ { 0x9b1cdc0695d6c0ff, 0x0f82ba519e4e6ced },
+	  { 0xcfcb0614e74fdbec, 0x8628afa8897db0d2 },
+	  { 0x7c780ab5da870752, 0x619f3c0dac1cd5d2 } },
 };
 
 static uint64_t hash(const struct mpk_strbuf *text)
@@ -39,7 +39,7 @@ static uint64_t hash(const struct mpk_strbuf *text)
 static void print(enum mpk_launch_mode mode, enum mpk_generation gen, struct mpk_strbuf *c,
 		  struct mpk_strbuf *ll)
 {
-	static const char path[] = "tests/data/launch/cuda.toml";
+	static const char path[] = "tests/data/launch/standalone_cuda.toml";
 	struct mpk_mapping text = { 0 };
 	struct mpk_arena arena = { 0 };
 	struct mpk_report report = { 0 };

@@ -191,9 +191,9 @@ START_TEST(images)
 	ck_assert_uint_eq(fatbin->entry_count, 3);
 	ck_assert_uint_eq(c->image_count, 3);
 	for (size_t i = 0; i < 3; i++)
-		ck_assert_ptr_eq(c->images[i].format,
-				 fatbin->entries[i].packing == MPK_FATBIN_STORED ? &mpk_format_cubin
-										 : NULL);
+		ck_assert_ptr_eq(c->images[i].format, fatbin->entries[i].kind == MPK_FATBIN_PTX
+							      ? &mpk_format_ptx
+							      : &mpk_format_cubin);
 	mpk_node_lines(&node, "", &out);
 	ck_assert_ptr_nonnull(strstr(mpk_strbuf_text(&out),
 				     "fatbin: sm_80 cubin, compute_90 PTX, sm_90 cubin\n"));

@@ -358,7 +358,7 @@ static const struct {
 	{ DEVICE "two.sm_75.cubin", "cuda", "scael", MPK_E_CONFLICT },
 	{ DEVICE "tiny.none.fatbin", "cuda", "tiny", MPK_OK },
 	{ DEVICE "tiny.none.fatbin", "cuda", "tyni", MPK_E_CONFLICT },
-	{ DEVICE "tiny.size.fatbin", "cuda", "tyni", MPK_OK }, /* packed: nobody can tell */
+	{ DEVICE "tiny.size.fatbin", "cuda", "tyni", MPK_E_CONFLICT },
 	{ DEVICE "two.ptx", "cuda", "scael", MPK_E_CONFLICT },
 	{ DEVICE "two.cu", "cuda", "scale", MPK_OK },
 	{ DEVICE "two.cu", "cuda", "scael", MPK_E_CONFLICT },
@@ -400,7 +400,7 @@ static const struct {
 	size_t findings;
 } text_rows[] = {
 	{ "cuda", ".version 8.0\n.target sm_90\n.visible .entry f() { ret; }\n", MPK_OK, 0 },
-	{ "cuda", ".version 8.0\n.target sm_90\n.visible .func f() { ret; }\n", MPK_OK, 1 },
+	{ "cuda", ".version 8.0\n.target sm_90\n.visible .func f() { ret; }\n", MPK_OK, 0 },
 	{ "cuda", ".version 8.0\n.target sm_90\n.entry f(", MPK_E_SYNTAX, 1 },
 	{ "opencl", "__kernel void g() {} // f", MPK_E_CONFLICT, 1 },
 	{ "opencl", "#define K(n) __kernel void n##_k() {}\nK(f)\n", MPK_OK, 0 },

@@ -139,7 +139,7 @@ static const struct {
 	{ "cuda", "ptx", DEVICE "two.ptx", 1 },
 	{ "cuda", "cubin", DEVICE "two.sm_90.cubin", 1 },
 	{ "cuda", "fatbin", DEVICE "tiny.none.fatbin", 4 }, /* and its images */
-	{ "cuda", "cubin", DEVICE "tiny.speed.fatbin", 3 }, /* one image is packed */
+	{ "cuda", "cubin", DEVICE "tiny.speed.fatbin", 4 },
 	{ "cuda", "cuda", DEVICE "two.cu", 1 },
 	{ "opencl", "cl", DEVICE "README.md", 1 }, /* could be OpenCL, for all one knows */
 	{ "vulkan", "spirv", DEVICE "compute.spv", 1 },

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The machine of the Relax VM: control flow, calls, plans and what byte code may not do. What its
  * builtins do: check_relax_builtins.c; whole models: tests/interop/test_relax_vm.py */
+#include <stdatomic.h>
+
 #include "executor/plan/plan.h"
 #include "executor/relax/relax.h"
 #include "executor/relax/vm.h"
@@ -10,7 +12,7 @@ static const struct mpk_dtype f32 = { MPK_DTYPE_FLOAT, 32, 1 };
 
 /* --- kernels ------------------------------------------------------------------------------- */
 
-static int kernel_calls;
+static atomic_int kernel_calls; /* threads call kernels, too */
 
 static float *floats(const struct mpk_args *args, size_t i)
 {

@@ -9,6 +9,11 @@
 	".version 6.0\n.target sm_30\n.address_size 64\n.visible .entry f(.param .u64 a) "         \
 	"{ ret; }\n"
 
+#define PTX8                                                                                       \
+	".version 6.0\n.target sm_30\n.address_size 64\n.visible .entry f(.param .u8 a) "          \
+	"{ ret; }\n"
+#define CL "// Function: f\n"
+
 static const struct mpk_dtype handle = { MPK_DTYPE_HANDLE, 64, 1 };
 static const struct mpk_dtype wide[] = { { MPK_DTYPE_FLOAT, 32, 4 } };
 static const struct mpk_span grid[] = { SPAN("blockIdx.x") };
@@ -33,6 +38,12 @@ static const struct mpk_function_info doubled[] = { FUNCTION("f", &handle, grid)
 static const struct mpk_function_info two[] = { FUNCTION("f", &handle, grid),
 						FUNCTION("entr", &handle, grid) };
 static const struct mpk_function_info vectors[] = { FUNCTION("f", wide, grid) };
+static const struct mpk_dtype bits8[] = { { MPK_DTYPE_INT, 8, 1 } };
+static const struct mpk_dtype bits16[] = { { MPK_DTYPE_FLOAT, 16, 1 } };
+static const struct mpk_dtype bits64[] = { { MPK_DTYPE_INT, 64, 1 } };
+static const struct mpk_function_info byte[] = { FUNCTION("f", bits8, grid) };
+static const struct mpk_function_info half[] = { FUNCTION("f", bits16, grid) };
+static const struct mpk_function_info wide_int[] = { FUNCTION("f", bits64, grid) };
 static const struct mpk_function_info unordered[] = { FUNCTION("f", &handle, dyn_first) };
 static const struct mpk_function_info tag_twice[] = { FUNCTION("f", &handle, twice) };
 static const struct mpk_function_info tag_strange[] = { FUNCTION("f", &handle, strange) };
@@ -75,9 +86,12 @@ static const struct {
 	{ PLAIN("cuda", "ptx", PTX, unnamed), 0, "kernel-name", MPK_ERROR, "has no name" },
 	{ PLAIN("cuda", "ptx", PTX, doubled), 0, "kernel-name", MPK_ERROR, "twice" },
 	{ PLAIN("cuda", "ptx", PTX, unordered), 0, "launch-tag", MPK_ERROR, "last launch tag" },
-	{ PLAIN("cuda", "ptx", PTX, tag_twice), 0, "launch-tag", MPK_ERROR, "twice" },
+	{ PLAIN("cuda", "ptx", PTX, tag_twice), 0, NULL, MPK_NOTE, NULL },
 	{ PLAIN("cuda", "ptx", PTX, tag_strange), 0, "launch-tag", MPK_WARNING, "warpIdx.x" },
-	{ PLAIN("cuda", "ptx", PTX, vectors), 0, "kernel-argument", MPK_WARNING, "float32x4" },
+	{ PLAIN("cuda", "ptx", PTX, vectors), 0, "kernel-argument", MPK_ERROR, "float32x4" },
+	{ PLAIN("cuda", "ptx", PTX8, byte), 0, "kernel-argument", MPK_ERROR, "int8, which no" },
+	{ PLAIN("metal", "metallib", "MTLB", half), 0, "kernel-argument", MPK_ERROR,
+	  "float16, which" },
 	{ PLAIN("cuda", "ptx", PTX, over_tagged), 0, "kernel-argument", MPK_WARNING, "more" },
 	{ PLAIN("cuda", "ptx", PTX, missing), 0, "kernel-defined", MPK_ERROR,
 	  "does not define kernel 'entr'" },
@@ -89,13 +103,48 @@ static const struct {
 	{ PLAIN("cuda", "ptx", ".version 6.0\n.entry f()", good), 0, "code-format", MPK_ERROR, "" },
 	{ PLAIN("cuda", "ptx", ".version 6.0\n.target sm_30\n.func f() { ret; }\n", good), 0,
 	  "kernel-defined", MPK_WARNING, "is a .func" },
-	{ PLAIN("opencl", "cl", "__kernel void f();", good), 0, NULL, MPK_NOTE, NULL },
-	{ PLAIN("opencl", "cl", "__kernel void f(__global int *a, int n) {}", good), 0,
-	  "kernel-parameters", MPK_WARNING, "has 2 parameters in the code, 1 in the table" },
-	{ PLAIN("opencl", "cl", "__kernel void f(__global int *a) {}", good), 0, NULL, MPK_NOTE,
+	{ PLAIN("opencl", "cl", CL "#define f(x) x\n__kernel void f();", good), 0, NULL, MPK_NOTE,
 	  NULL },
-	{ PLAIN("opencl", "cl", "__kernel void g() {} // f", good), 0, "kernel-defined",
-	  MPK_WARNING, "does not define kernel 'f'" },
+	{ PLAIN("opencl", "cl", CL "__kernel void f(__global int *a, int n) {}", good), 0,
+	  "kernel-parameters", MPK_ERROR, "has 2 parameters in the code, 1 in the table" },
+	{ PLAIN("opencl", "cl", CL "#define TWO , int n\n__kernel void f(__global int *a TWO) {}",
+		good),
+	  0, NULL, MPK_NOTE, NULL },
+	{ PLAIN("opencl", "cl", CL "typedef int t;\n__kernel void f(__global int *a, t n) {}",
+		good),
+	  0, "kernel-parameters", MPK_WARNING, "has 2 parameters in the code, 1 in the table" },
+	{ PLAIN("opencl", "cl", CL "__kernel void f(__local float *a) {}", good), 0,
+	  "kernel-parameters", MPK_ERROR, "'__local float *a': no runtime passes local memory" },
+	{ PLAIN("opencl", "cl", CL "__kernel void f(const int n) {}", good), 0, "kernel-parameters",
+	  MPK_ERROR, "is 'const int n' in the code, handle in the table" },
+	{ PLAIN("opencl", "cl", CL "__kernel void f(int n) {}", wide_int), 0, "kernel-parameters",
+	  MPK_ERROR, "is 'int n' in the code, int64 in the table" },
+	{ PLAIN("opencl", "cl", CL "__kernel void f(double n) {}", wide_int), 0,
+	  "kernel-parameters", MPK_ERROR, "is 'double n' in the code, int64 in the table" },
+	{ PLAIN("opencl", "cl", CL "__kernel void f(ulong n) {}", wide_int), 0, NULL, MPK_NOTE,
+	  NULL },
+	{ PLAIN("opencl", "cl", CL "__kernel void f(read_only image2d_array_t t) {}", good), 0,
+	  NULL, MPK_NOTE, NULL },
+	{ PLAIN("opencl", "cl", CL "__kernel void f(__global int *a) {}", good), 0, NULL, MPK_NOTE,
+	  NULL },
+	{ PLAIN("cuda", "cuda", "__global__ void g() {} // f", good), 0, "kernel-defined",
+	  MPK_ERROR, "does not define kernel 'f'" },
+	{ PLAIN("cuda", "cuda", "__global__ void f(int *a);", good), 0, "kernel-defined", MPK_ERROR,
+	  "does not define kernel 'f'" },
+	{ PLAIN("opencl", "cl", "__kernel void f(__global int *a) {}", good), 0, "opencl-pieces",
+	  MPK_ERROR, "no '// Function: ' lines" },
+	{ PLAIN("opencl", "cl",
+		CL "__kernel void f(__global int *a) {}\n" CL "__kernel void f(__global int *a) {}",
+		good),
+	  0, "opencl-pieces", MPK_ERROR, "2 '// Function: ' lines for 1 kernel" },
+	{ PLAIN("opencl", "cl", "// Function: g\n__kernel void f(__global int *a) {}", good), 0,
+	  "opencl-pieces", MPK_ERROR, "no line '// Function: f'" },
+	{ PLAIN("opencl", "cl",
+		CL "__kernel void f(__global int *a);\n"
+		   "// Function: entr\n__kernel void f(__global int *a) {}\n"
+		   "__kernel void entr(__global int *a) {}",
+		two),
+	  0, "opencl-pieces", MPK_ERROR, "the program of kernel 'f' does not define it" },
 	{ PLAIN("cuda", "cubin",
 		"\x7f"
 		"ELF\2\1\1",
@@ -324,7 +373,7 @@ static bool is_tested(const char *check)
 	static const char *const elsewhere[] = {
 		"blob-size",    "blob-section", "segment-alignment", "payload", "several-libs",
 		"unreached",    "child-order",  "container", /* and in check_verify_code.c */
-		"fatbin-image", "spirv-module"
+		"fatbin-image", "spirv-module", "byte-code"
 	};
 	bool tested = false;
 

@@ -144,6 +144,84 @@ START_TEST(shader_model)
 }
 END_TEST
 
+/* --- byte code ---------------------------------------------------------------------- */
+
+/* A file whose executable is read, changed and written again. */
+static void verify_changed(const char *path, void (*change)(struct mpk_payload *payload))
+{
+	struct mpk_mapping file = { 0 };
+	struct mpk_image image;
+	struct mpk_tree tree;
+	struct mpk_view view;
+	struct mpk_node *nodes;
+
+	ck_assert_int_eq(mpk_mapping_open(path, &file, NULL), MPK_OK);
+	ck_assert_int_eq(mpk_image_open(file.bytes, NULL, &arena, &image, NULL), MPK_OK);
+	ck_assert_int_eq(mpk_blob_read(image.blob, image.gen, &arena, &tree, NULL), MPK_OK);
+	ck_assert_int_eq(mpk_view_init(&view, "a.so", 0, &image, &tree, &arena, NULL), MPK_OK);
+	nodes = mpk_arena_array(&arena, tree.count, sizeof *nodes);
+	for (size_t i = 0; i < tree.count; i++) {
+		struct mpk_payload p = view.nodes[i].payload;
+		struct mpk_rope rope = mpk_rope_of(&arena);
+
+		nodes[i] = tree.nodes[i];
+		if (p.tag != MPK_PAYLOAD_RELAX && p.tag != MPK_PAYLOAD_RELAY)
+			continue;
+		change(&p);
+		mpk_payload_encode(&p, &rope);
+		ck_assert_int_eq(mpk_rope_flat(&rope, &nodes[i].payload, NULL), MPK_OK);
+	}
+	tree.nodes = nodes;
+	ck_assert_int_eq(mpk_view_init(&view, "a.so", 0, &image, &tree, &arena, NULL), MPK_OK);
+	ck_assert_int_eq(mpk_verify_payloads(&view, &arena, &report, NULL), MPK_OK);
+	mpk_mapping_close(&file);
+}
+
+static void turn_range(struct mpk_payload *p)
+{
+	struct mpk_relax_func *funcs =
+		mpk_arena_array(&arena, p->u.relax.func_count, sizeof *funcs);
+
+	memcpy(funcs, p->u.relax.funcs, p->u.relax.func_count * sizeof *funcs);
+	for (size_t i = 0; i < p->u.relax.func_count; i++)
+		if (funcs[i].kind == MPK_RELAX_VM) {
+			funcs[i].start = 64;
+			funcs[i].end = 7;
+		}
+	p->u.relax.funcs = funcs;
+}
+
+static void take_registers(struct mpk_payload *p)
+{
+	struct mpk_relay_func *funcs =
+		mpk_arena_array(&arena, p->u.relay.func_count, sizeof *funcs);
+
+	memcpy(funcs, p->u.relay.funcs, p->u.relay.func_count * sizeof *funcs);
+	for (size_t i = 0; i < p->u.relay.func_count; i++) {
+		struct mpk_span *info = mpk_arena_array(&arena, funcs[i].info.count, sizeof *info);
+
+		memcpy(info, funcs[i].info.items, funcs[i].info.count * sizeof *info);
+		info[1] = mpk_span_str("1");
+		funcs[i].info.items = info;
+		funcs[i].register_file_size = 1;
+	}
+	p->u.relay.funcs = funcs;
+}
+
+START_TEST(byte_code_of_relax)
+{
+	verify_changed("tests/data/formats/06_relax_vm.blob", turn_range);
+	expect("byte-code", MPK_ERROR, "instructions 64 to 7");
+}
+END_TEST
+
+START_TEST(byte_code_of_relay)
+{
+	verify_changed("tests/data/formats/25_legacy_relay_vm.blob", take_registers);
+	expect("byte-code", MPK_ERROR, "does not exist");
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("verify-code");
@@ -152,6 +230,8 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, finish);
 	tcase_add_loop_test(tc, device_rows, 0, (int)MPK_ARRAY_COUNT(devices));
 	tcase_add_test(tc, shader_model);
+	tcase_add_test(tc, byte_code_of_relax);
+	tcase_add_test(tc, byte_code_of_relay);
 	suite_add_tcase(s, tc);
 
 	SRunner *r = srunner_create(s);

@@ -28,7 +28,7 @@ struct table {
 	struct mpk_kernels kernels;
 	struct mpk_function_info functions[8];
 	struct mpk_dtype types[8][20];
-	struct mpk_span tags[8][16];
+	struct mpk_span tags[8][20];
 };
 
 static inline size_t split_words(const char *text, struct mpk_span *words, size_t max)
@@ -57,7 +57,7 @@ static inline void table_add(struct table *t, const struct table_row *row)
 		.arg_types = t->types[i],
 		.arg_count = types,
 		.launch_tags = t->tags[i],
-		.launch_tag_count = split_words(row->tags, t->tags[i], 16),
+		.launch_tag_count = split_words(row->tags, t->tags[i], 20),
 	};
 	t->kernels.functions = t->functions;
 }

@@ -76,7 +76,7 @@ static int launch(const struct mpk_sa_kernel *k, const uint64_t *cells, int n)
 		unsigned value = (unsigned)cells[k->arg_count + i];
 
 		if (k->tags[i] < MPK_SA_TAG_SHARED)
-			l.extent[k->tags[i]] = value ? value : 1;
+			l.extent[k->tags[i]] = value ? value : l.extent[k->tags[i]];
 		else if (k->tags[i] == MPK_SA_TAG_SHARED)
 			l.shared = value;
 	}

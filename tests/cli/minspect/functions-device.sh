@@ -23,7 +23,6 @@ kernel() # NAME ARGS
 	printf 'imports = ["cubin", "fatbin", "debug", "ptx", "helper", "shader", "library"]\n'
 	module cubin cuda cubin data/device/two.sm_90.cubin
 	kernel scale '"handle", "handle", "float32", "int32"'
-	kernel gather '"handle", "handle", "handle"'
 	module fatbin cuda fatbin data/device/tiny.speed.fatbin
 	kernel tiny '"handle"'
 	module debug cuda fatbin data/device/tiny.debug.fatbin

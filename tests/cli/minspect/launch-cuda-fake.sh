@@ -10,7 +10,8 @@ for form in cuda standalone_cuda; do
 	minspect --run transpose f.so --input 2x3xf32=1,2,3,4,5,6 --out 3x2xf32 \
 		--expect 3x2xf32=1,4,2,5,3,6
 	minspect --run sum f.so --input 60000xf32=1 --out 1xf32 --expect 1xf32=60000
-	minspect --run scale_half f.so --input 4xf16=1,2,3,4 --out 4xf16 --input f32=4 \
+	# TVM passes no half: standalone libraries alone do
+	test $form = cuda || minspect --run scale_half f.so --input 4xf16=1,2,3,4 --out 4xf16 --input f32=4 \
 		--expect 4xf16=4,8,12,16
 	echo "$form:"
 	grep cuLaunchKernel log

@@ -60,6 +60,8 @@ assert starts == sorted(starts)
 END
 minspect --run forward data/relax/gelu.so --input @data/relax/gelu.in0.npy --profile=trace.json --repeat 2 --json >p.json
 python3 check.py "$ROOT/man/schema"
+# into a pipe, alone
+minspect --run main data/formats/06_relax_vm.so --input 4xf32 --profile=- | python3 -m json.tool >/dev/null
 # what is no model, where the file cannot be written, another action
 minspect --run add data/formats/06_relax_vm.so --input 4xf32 --input 4xf32 --out 4xf32 --profile || echo $?
 minspect --run main data/formats/06_relax_vm.so --input 4xf32 --profile=missing/p.json >/dev/null || echo $?

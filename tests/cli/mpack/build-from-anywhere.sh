@@ -1,7 +1,7 @@
 # The same bytes from the folder itself, from above it and by an absolute name.
 mkdir a
 printf '[package]\nname = "deploy"\n[[module]]\nid = "host"\nkind = "host"\nsources = ["%s"]\n' host.c >a/mpack.toml
-echo 'const char *f(void) { return __FILE__; }' >a/host.c
+echo 'const char *__tvm_ffi_f(void) { return __FILE__; }' >a/host.c
 mpack build a/mpack.toml -o 1.so
 (cd a && mpack build -o ../2.so --cflag -O2)
 mpack build "$PWD/a/mpack.toml" -o 3.so -j1

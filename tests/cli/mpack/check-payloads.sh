@@ -96,7 +96,7 @@ params = "k.cl"
 END
 printf '.version 8.0\n.target sm_90\n.address_size 64\n.visible .entry vadd() { ret; }\n' > k.ptx
 printf '__kernel void scale(__global float *a) { }\n' > k.cl
-printf '// Function: one\n__kernel void one() { }\n// Function: two\n__kernel void two() { }\nvoid three(void);\n' > pieces.cl
+printf '// Function: one\n__kernel void one() { }\n// Function: two\n__kernel void two() { }\n__kernel void three() { }\n' > pieces.cl
 echo '[1]' > list.json
 touch host.c empty.cu
 mpack check

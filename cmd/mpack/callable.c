@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A package can be sound in all its parts and still be of no use: this says so. */
+#include "common/diag.h"
+#include "elf/image.h"
+#include "elf/miss.h"
+#include "kinds.h"
+#include "mpack/build.h"
+#include "text/escape.h"
+
+/* Whether there is host code that the user wrote, and not only what mpack generates. */
+static bool has_sources(const struct mpk_input *in)
+{
+	return in->package.source_count > 0;
+}
+
+static bool has_empty_host(const struct mpk_input *in)
+{
+	const struct mpk_manifest *m = &in->package.manifest;
+
+	for (size_t i = 0; i < m->module_count; i++)
+		if (m->modules[i].is_host && !in->source_count && !in->base)
+			return true;
+	return false;
+}
+
+/* Kernels and models are called, host code, and what code generators of others made; of a kind
+ * without a row nobody knows. */
+static bool has_callable_module(const struct mpk_input *in)
+{
+	const struct mpk_tree *tree = &in->package.tree;
+
+	for (size_t i = 0; i < tree->count; i++) {
+		const struct mpk_kind *kind = mpk_kind_find(tree->nodes[i].kind);
+
+		if (!kind || kind->role != MPK_ROLE_DATA)
+			return true;
+	}
+	return false;
+}
+
+static void say_miss(const struct mpk_emit *e, const struct mpk_miss *miss)
+{
+	const char *symbol = miss->symbol ? MPK_QUOTE(mpk_span_str(miss->symbol)) : "";
+	const char *prefix = mpk_generation_get(e->gen)->function_prefix;
+	static const char none[] = "the host code exports no function that a loader finds";
+
+	switch (miss->kind) {
+	case MPK_MISS_NONE:
+		mpk_diag_warn("%s: %s", e->out, none);
+		return;
+	case MPK_MISS_MANGLED:
+		mpk_diag_warn("%s: %s: '%s' has a C++ name; declare it extern \"C\", as '%s'",
+			      e->out, none, symbol, miss->wanted);
+		return;
+	case MPK_MISS_SPELLED:
+		mpk_diag_warn("%s: %s: '%s' would have to be '%s'", e->out, none, symbol,
+			      miss->wanted);
+		return;
+	case MPK_MISS_HIDDEN:
+		mpk_diag_warn("%s: %s: '%s' is not exported; give it default visibility", e->out,
+			      none, symbol);
+		return;
+	case MPK_MISS_PLAIN:
+		mpk_diag_warn("%s: %s: they are called %sNAME, and '%s' is not", e->out, none,
+			      prefix, symbol);
+		return;
+	}
+}
+
+/* What the linker made of the sources; a file that cannot be read back is not judged here. */
+static void look_at_code(const struct mpk_emit *e)
+{
+	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping map = { 0 };
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
+	struct mpk_miss miss = { 0 };
+	struct mpk_image image;
+
+	if (mpk_mapping_open(e->out, &map, NULL) != MPK_OK ||
+	    mpk_image_open(map.bytes, NULL, &arena, &image, NULL) != MPK_OK || image.function_count)
+		return;
+	if (mpk_miss_find(image.bytes, e->gen, &arena, &miss, NULL) != MPK_OK)
+		return;
+	/* without a blob nothing in the file tells that plain names are what is looked for */
+	if (miss.kind != MPK_MISS_PLAIN || *mpk_generation_get(e->gen)->function_prefix)
+		say_miss(e, &miss);
+}
+
+void mpk_warn_uncallable(const struct mpk_input *in, const struct mpk_emit *e)
+{
+	bool whole = e->kind == MPK_EMIT_SO || e->kind == MPK_EMIT_A || e->kind == MPK_EMIT_TAR;
+
+	if (e->kind == MPK_EMIT_SO && has_empty_host(in))
+		mpk_diag_warn(
+			"%s: there are no host sources: the library gets no code but what --ldflag names",
+			e->out);
+	else if (e->kind == MPK_EMIT_OBJ && e->source_count)
+		mpk_diag_warn(
+			"%s: an object holds the blob alone: the host code of %zu source%s is not in it; build a .a or .tar, or link it yourself",
+			e->out, e->source_count, e->source_count == 1 ? "" : "s");
+	else if (whole && has_sources(in) && !e->dry_run)
+		look_at_code(e);
+	else if (!in->is_blob && !in->base && !e->source_count && !has_callable_module(in))
+		mpk_diag_warn("%s: nothing in this package can be called", e->out);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "package/pieces.h"
+
+#include "sourcecode/sourcecode.h"
+
+void mpk_pieces_put(struct mpk_rope *rope, struct mpk_span kernel, struct mpk_span source)
+{
+	while (source.len && source.data[source.len - 1] == 0)
+		source.len--;
+	mpk_rope_put_bytes(rope, mpk_span_str(MPK_SOURCE_CODE_DELIMITER));
+	mpk_rope_put_bytes(rope, kernel);
+	mpk_rope_put_bytes(rope, mpk_span_str("\n"));
+	mpk_rope_put_view(rope, source);
+	if (source.len && source.data[source.len - 1] != '\n')
+		mpk_rope_put_bytes(rope, mpk_span_str("\n"));
+}

@@ -16,15 +16,15 @@
 static const struct {
 	uint64_t c, ll;
 } wanted[3][MPK_GENERATION_COUNT] = {
-	{ { 0x0ba46b28d1c78978, 0x424da8d16088a81a },
-	  { 0x899cc58994c819a7, 0xa31fad0efc6c18f3 },
-	  { 0x30be1208652ad512, 0x02657c048f9b8f0c } },
-	{ { 0x99bbb1baf2b010e5, 0x1f051472bcbf4c1b },
-	  { 0x14fb7938599540c9, 0x48f36faa71cfc16a },
-	  { 0xb2eba1a198b3c463, 0xcc0b205da6547af6 } },
-	{ { 0x9b1cdc0695d6c0ff, 0x0f82ba519e4e6ced },
-	  { 0xcfcb0614e74fdbec, 0x8628afa8897db0d2 },
-	  { 0x7c780ab5da870752, 0x619f3c0dac1cd5d2 } },
+	{ { 0xf9d4e451349bf8c7, 0x161408a1f3d5b3f2 },
+	  { 0x4fa41da6051ad860, 0x2a2ecbdddb71cfe9 },
+	  { 0xae83b85621256875, 0xd1dba1faf2635346 } },
+	{ { 0x1cfebdd3317cec56, 0xe03952a756d8e171 },
+	  { 0x695528813784ea0b, 0x6dad58bc95d2995e },
+	  { 0x05005df0fc9703ad, 0x07769d80d07b276a } },
+	{ { 0x7e96b724632fa694, 0x8875fc50d4463006 },
+	  { 0x6f37e5e1b9d8bab6, 0xf82386bca055f7dd },
+	  { 0xedd4dad72446023e, 0x8dd60dc37555590d } },
 };
 
 static uint64_t hash(const struct mpk_strbuf *text)

@@ -167,6 +167,12 @@ static void check_device(struct mpk_toml_reader *r, const struct mpk_manifest_mo
 		mpk_toml_read_error(r, m->pos, "missing-key",
 				    "[[module]] of kind '%s' needs 'data' (or 'payload')",
 				    kind->name);
+	/* with a code file at hand the package completes the table, or proposes rows */
+	if (!m->function_count && !m->data.text)
+		mpk_toml_read_error(
+			r, m->pos, "missing-key",
+			"[[module]] of kind '%s' needs [[module.function]]: a code file does not say how its kernels are launched",
+			kind->name);
 }
 
 static void check_extra_keys(struct mpk_toml_reader *r, const struct mpk_manifest_module *m,

@@ -87,15 +87,14 @@ static enum mpk_code check_symbols(const struct mpk_host *host, const char *why,
 
 /* --- the library -------------------------------------------------------------------- */
 
-/* What constructors register belongs to the library whose constructors run. All symbols are bound
- * before they do: a constructor that calls one that nobody has would end the process. */
+/* What constructors register belongs to the library whose constructors run. */
 static void run_constructors(struct mpk_host *host, const char *path, char *why, size_t size)
 {
 	struct mpk_context context = mpk_host_context(host), before;
 
 	context.loading = host;
 	before = mpk_context_swap(context);
-	host->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	host->handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
 	if (!host->handle)
 		(void)snprintf(why, size, "%s", dlerror());
 	(void)mpk_context_swap(before);

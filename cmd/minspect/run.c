@@ -221,7 +221,7 @@ static enum mpk_code call(const struct minspect_options *o, const struct run_req
 	};
 
 	MPK_TRY(run_library_fill(o, file, &library, err));
-	/* case files may want to see what a function says to wrong arguments; whoever types a call does not */
+	/* for whoever types a call; case files want to see what the function itself says */
 	MPK_TRY(mpk_host_signatures(&file->image, &file->arena, &library.signatures, err));
 	MPK_TRY(run_device_fill(&r->device, &library, &call, err));
 	enum mpk_code code = mpk_call_run(&library, &call, r->timeout, result, err);

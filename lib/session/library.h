@@ -21,8 +21,8 @@ struct mpk_library_options {
 	const struct mpk_image *image; /* of that file; borrowed */
 	const struct mpk_tree *tree;   /* of its blob; NULL without one; borrowed */
 	const struct mpk_signature *const *signatures; /* of the image's functions, as
-							* mpk_host_signatures gives them; NULL:
-							* calls are left to the functions' checks */
+							* mpk_host_signatures gives them, for
+							* errors of their calls; NULL: none */
 	struct mpk_runtime_options runtime;
 	/* as of struct mpk_child_options; NULL: nobody watches */
 	void (*watch)(void *user, const struct mpk_child_state *state);

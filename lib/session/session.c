@@ -2,6 +2,7 @@
 #include "session/session.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "executor/check.h"
@@ -180,8 +181,8 @@ static enum mpk_code send_args(struct session *s, size_t more, struct mpk_error 
 	return MPK_OK;
 }
 
-/* Host functions check their arguments, too, but in words of their own and as an error of theirs. "none"
- * is left to them: no text tells which arguments may be left out. */
+/* What the signature of a host function says to the arguments. "none" is left to the function: no text
+ * tells which arguments may be left out. */
 static enum mpk_code check_host(const struct session *s, struct mpk_error *err)
 {
 	const struct mpk_library_options *library = &s->work->library;
@@ -231,8 +232,6 @@ static enum mpk_code begin_call(struct session *s, struct mpk_error *err)
 		MPK_TRY(open_kernel(s, s->work->library.tree, err));
 	else
 		MPK_TRY(open_function(s, err));
-	if (!s->call->kernel)
-		MPK_TRY(check_host(s, err));
 	MPK_TRY(check_watch(s, err));
 	if (s->where.type == 0)
 		s->where.type = MPK_DL_CPU;
@@ -250,6 +249,21 @@ double mpk_session_clock(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
+/* Host functions check their arguments, and their word is the verdict: a signature is read from texts.
+ * But they say it in words of their own; what a call that works looks like is added. */
+static void explain_arguments(const struct session *s, struct mpk_error *err)
+{
+	struct mpk_error why;
+	const char *call;
+	size_t used = strlen(err->text);
+
+	if (err->code != MPK_E_RAISED || s->call->kernel || check_host(s, &why) == MPK_OK)
+		return;
+	call = strstr(why.text, "; call it with");
+	if (call && used + strlen(call) < sizeof err->text)
+		memcpy(err->text + used, call, strlen(call) + 1);
+}
+
 /* A call ends when what it started on devices has ended. */
 static enum mpk_code call_once(struct session *s, struct mpk_value *result, struct mpk_error *err)
 {
@@ -259,6 +273,7 @@ static enum mpk_code call_once(struct session *s, struct mpk_value *result, stru
 	if (rc == MPK_OK)
 		return mpk_devices_sync(devices_of(s), err);
 	mpk_error_at_path(err, s->call->function);
+	explain_arguments(s, err);
 	return rc;
 }
 

@@ -97,6 +97,10 @@ int mpk_gen_runtime(struct mpk_gen *g, enum mpk_gen_runtime which);
 /* mpk_gen_expr - value of an expression; guards against overflow and division by zero */
 int mpk_gen_expr(struct mpk_gen *g, const struct mpk_expr *e, struct mpk_span text);
 
+/* mpk_gen_prototype - append what the function takes, "f(x: Tensor([n], float32), k: int32)": as TVM's
+ * code writes it, so that one reader does for both; the text is part of a printf format */
+void mpk_gen_prototype(struct mpk_gen *g, struct mpk_strbuf *out);
+
 /* mpk_gen_arguments - check and unpack everything the caller passed */
 void mpk_gen_arguments(struct mpk_gen *g);
 

@@ -426,22 +426,6 @@ static void check_shapes(struct mpk_gen *g)
 	}
 }
 
-/* "x: Tensor([n, 4], float32)": as TVM's code writes prototypes, so that one reader does for both. */
-static void put_param(struct mpk_gen *g, const struct mpk_launch_param *p, struct mpk_strbuf *out)
-{
-	char type[MPK_DTYPE_TEXT];
-
-	mpk_strbuf_put_span(out, p->name);
-	mpk_strbuf_puts(out, p->is_tensor ? ": Tensor([" : ": ");
-	for (size_t i = 0; i < p->rank; i++) {
-		mpk_strbuf_puts(out, i ? ", " : "");
-		mpk_strbuf_puts(out, mpk_gen_literal(g, p->dim_texts[i]));
-	}
-	mpk_strbuf_puts(out, p->is_tensor ? "], " : "");
-	mpk_strbuf_puts(out, mpk_dtype_print(p->dtype, type));
-	mpk_strbuf_puts(out, p->is_tensor ? ")" : "");
-}
-
 /* The prototype is the end of a text of the code: minspect reads it there, whatever the ABI. */
 static void check_count(struct mpk_gen *g)
 {
@@ -450,13 +434,9 @@ static void check_count(struct mpk_gen *g)
 	int count = mpk_host_arg(g->f, 2, MPK_HOST_I64);
 	const char *text;
 
-	mpk_strbuf_printf(&said, "%s: takes %zu argument%s, got %%lld, when calling %s(", l->name,
-			  l->param_count, l->param_count == 1 ? "" : "s", l->name);
-	for (size_t i = 0; i < l->param_count; i++) {
-		mpk_strbuf_puts(&said, i ? ", " : "");
-		put_param(g, &l->params[i], &said);
-	}
-	mpk_strbuf_putc(&said, ')');
+	mpk_strbuf_printf(&said, "%s: takes %zu argument%s, got %%lld, when calling ", l->name,
+			  l->param_count, l->param_count == 1 ? "" : "s");
+	mpk_gen_prototype(g, &said);
 	text = mpk_arena_copy(g->arena, mpk_strbuf_text(&said), said.len);
 	g->f->failed |= said.failed || !text;
 	mpk_gen_guard(g, mpk_gen_equals(g, count, (int64_t)l->param_count), "TypeError",

@@ -112,7 +112,7 @@ static void read_text(struct told *t, struct mpk_span text, uint64_t address)
 		struct mpk_span name;
 
 		if (!take(&rest, KERNEL) || !mpk_span_equal(take_word(&rest), t->f->name) ||
-		    !take(&rest, INPUT + 1))
+		    !take(&rest, &INPUT[1]))
 			return;
 		name = take_word(&rest);
 		arg = name.len ? argument_of(t, name, address) : NULL;

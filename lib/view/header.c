@@ -14,83 +14,21 @@
 /* Words of C and of Python that no parameter can be called. */
 static bool is_reserved(struct mpk_span name)
 {
-	static const char *const words[] = {
-		"False",
-		"None",
-		"True",
-		"and",
-		"as",
-		"assert",
-		"async",
-		"auto",
-		"await",
-		"bool",
-		"break",
-		"case",
-		"char",
-		"class",
-		"const",
-		"continue",
-		"def",
-		"default",
-		"del",
-		"do",
-		"double",
-		"elif",
-		"else",
-		"enum",
-		"except",
-		"extern",
-		"finally",
-		"float",
-		"for",
-		"from",
-		"global",
-		"goto",
-		"if",
-		"import",
-		"in",
-		"inline",
-		"int",
-		"is",
-		"lambda",
-		"long",
-		"nonlocal",
-		"not",
-		"or",
-		"pass",
-		"raise",
-		"register",
-		"restrict",
-		"return",
-		"short",
-		"signed",
-		"sizeof",
-		"static",
-		"struct",
-		"switch",
-		"try",
-		"typedef",
-		"union",
-		"unsigned",
-		"void",
-		"volatile",
-		"while",
-		"with",
-		"yield",
-		/* of the typed function itself */
-		"args",
-		"codes",
-		"result",
-		"code",
-		"mpk_any",
-		"mpk_tensor",
-		"self",
-	};
+	static const char words[] =
+		" False None True and as assert async auto await bool break case char "
+		"class const continue def default del do double elif else enum except "
+		"extern finally float for from global goto if import in inline int is "
+		"lambda long nonlocal not or pass raise register restrict return short "
+		"signed sizeof static struct switch try typedef union unsigned void "
+		"volatile while with yield "
+		"args codes result code mpk_any mpk_tensor self "; /* of the typed function itself */
+	const char *at = words;
 
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(words); i++)
-		if (mpk_span_is(name, words[i]))
+	while (name.len && (at = memmem(at, strlen(at), name.data, name.len)) != NULL) {
+		if (at > words && at[-1] == ' ' && at[name.len] == ' ')
 			return true;
+		at++;
+	}
 	return false;
 }
 

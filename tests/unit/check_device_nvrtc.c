@@ -75,8 +75,8 @@ static const char *const probes[] = {
 	"extern \"C\" __global__ void k(const __grid_constant__ CUtensorMap map, float *p) { *p = 1; }",
 	"#include <cuda.h>\nextern \"C\" __global__ void k(const __grid_constant__ CUtensorMap m) {}",
 	"extern \"C\" __global__ void k(__int128 *p) { *p = *p * 3; }",
-	"float twice(float x) { return x + x; }\n"
-	"extern \"C\" __global__ void k(float *p) { *p = twice(*p); }",
+	("float twice(float x) { return x + x; }\n"
+	 "extern \"C\" __global__ void k(float *p) { *p = twice(*p); }"),
 	/* of sm_90a alone */
 	"extern \"C\" __global__ void k() { asm volatile(\"setmaxnreg.inc.sync.aligned.u32 104;\"); }",
 	"#include <cuda_fp16.h>\nextern \"C\" __global__ void k(half *p) { *p = __hadd(*p, *p); }",

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """minspect --run gives what TVM's own machine gives, for models that TVM compiled just now."""
+import os
+
 import numpy
 import pytest
 import relaxlib

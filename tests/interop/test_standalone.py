@@ -78,7 +78,7 @@ CASES = {
         raises("dimension 0 is 9, expected n = 10", m.saxpy, 1.0, x, x[:9])
         raises("expected float32, got float64", m.saxpy, 1.0, x, x.astype(np.float64))
         raises("must be contiguous", m.saxpy, 1.0, np.ones(20, f32)[::2], x)
-        raises("takes 3 arguments (alpha, x, y), got 2", m.saxpy, 1.0, x)
+        raises("takes 3 arguments, got 2, when calling saxpy(alpha: float32", m.saxpy, 1.0, x)
         raises("expected a number (float32), got str", m.saxpy, "a", x, x)
         raises("expected a tensor of 1 dimension, got None", m.saxpy, 1.0, None, x)
         raises("expected 2 dimensions, got 1", m.transpose, x, x)

@@ -6,17 +6,8 @@
 #include <string.h>
 
 #include "abi/convention.h"
+#include "base/lock.h"
 #include "base/vec.h"
-
-static void init_lock(pthread_mutex_t *lock)
-{
-	pthread_mutexattr_t attributes;
-
-	(void)pthread_mutexattr_init(&attributes);
-	(void)pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
-	(void)pthread_mutex_init(lock, &attributes);
-	(void)pthread_mutexattr_destroy(&attributes);
-}
 
 enum mpk_code mpk_host_create(struct mpk_runtime *runtime, const struct mpk_host_code *code,
 			      struct mpk_host **out, struct mpk_error *err)
@@ -27,7 +18,7 @@ enum mpk_code mpk_host_create(struct mpk_runtime *runtime, const struct mpk_host
 	atomic_init(&host->refs, 1);
 	host->runtime = runtime;
 	host->code = *code;
-	init_lock(&host->lock);
+	mpk_lock_init_recursive(&host->lock);
 	*out = host;
 	return MPK_OK;
 }

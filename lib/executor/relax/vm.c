@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "abi/any_list.h"
+#include "base/lock.h"
 #include "executor/check.h"
 #include "executor/constant.h"
 #include "executor/plan/plan.h"
@@ -29,16 +30,6 @@ static enum mpk_code take_devices(struct mpk_relax_vm *vm, const struct mpk_dlde
 	return MPK_OK;
 }
 
-static void init_lock(pthread_mutex_t *lock)
-{
-	pthread_mutexattr_t attributes;
-
-	(void)pthread_mutexattr_init(&attributes);
-	(void)pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
-	(void)pthread_mutex_init(lock, &attributes);
-	(void)pthread_mutexattr_destroy(&attributes);
-}
-
 enum mpk_code mpk_relax_vm_create(struct mpk_relax_program *program, mpk_relax_invoke_fn *invoke,
 				  const struct mpk_dldevice *devices, size_t count,
 				  struct mpk_relax_vm **out, struct mpk_error *err)
@@ -50,7 +41,7 @@ enum mpk_code mpk_relax_vm_create(struct mpk_relax_program *program, mpk_relax_i
 		return mpk_fail_nomem(err);
 	atomic_init(&vm->refs, 1);
 	vm->invoke = invoke;
-	init_lock(&vm->lock);
+	mpk_lock_init_recursive(&vm->lock);
 	vm->program = mpk_relax_program_hold(program);
 	vm->constants = calloc(program->x.const_count + 1, sizeof *vm->constants);
 	code = vm->constants ? take_devices(vm, devices, count, err) : mpk_fail_nomem(err);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/lock.h"
 #include "executor/constant.h"
 #include "executor/plan/plan.h"
 #include "text/escape.h"
@@ -55,16 +56,6 @@ static enum mpk_code take_devices(struct mpk_relay_vm *vm, const struct mpk_dlde
 
 /* --- life ---------------------------------------------------------------------------------- */
 
-static void init_lock(pthread_mutex_t *lock)
-{
-	pthread_mutexattr_t attributes;
-
-	(void)pthread_mutexattr_init(&attributes);
-	(void)pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
-	(void)pthread_mutex_init(lock, &attributes);
-	(void)pthread_mutexattr_destroy(&attributes);
-}
-
 enum mpk_code mpk_relay_vm_create(struct mpk_relay_program *program, mpk_relay_invoke_fn *invoke,
 				  const struct mpk_dldevice *devices, size_t count,
 				  struct mpk_relay_vm **out, struct mpk_error *err)
@@ -76,7 +67,7 @@ enum mpk_code mpk_relay_vm_create(struct mpk_relay_program *program, mpk_relay_i
 	atomic_init(&vm->refs, 1);
 	vm->invoke = invoke;
 	vm->step_limit = UINT64_MAX;
-	init_lock(&vm->lock);
+	mpk_lock_init_recursive(&vm->lock);
 	vm->program = mpk_relay_program_hold(program);
 	vm->devices = calloc(program->place_count + 1, sizeof *vm->devices);
 	vm->allocators = calloc(program->place_count + 1, sizeof(struct mpk_allocator *));

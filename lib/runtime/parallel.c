@@ -46,7 +46,8 @@ struct launch {
 	struct mpk_raised raised;
 };
 
-enum { WORKER_IDLE, WORKER_SLEEPING, WORKER_CALLED };
+/* The one that is waited for stands below the others: see spin_until_below. */
+enum { WORKER_CALLED, WORKER_IDLE, WORKER_SLEEPING };
 
 /* A kept thread: it takes one task at a time. */
 struct worker {
@@ -185,17 +186,10 @@ static bool is_called(struct worker *w)
 
 static void wait_to_be_called(struct worker *w)
 {
-	int64_t end = spin_end();
 	unsigned idle_state = WORKER_IDLE;
 
-	do {
-		for (int i = 0; i < LOOKS; i++) {
-			if (is_called(w))
-				return;
-			pause_core();
-		}
-		(void)sched_yield();
-	} while (!is_past(end));
+	if (spin_until_below(&w->state, WORKER_IDLE))
+		return;
 	if (!atomic_compare_exchange_strong_explicit(&w->state, &idle_state, WORKER_SLEEPING,
 						     memory_order_acq_rel, memory_order_acquire))
 		return;

@@ -11,7 +11,6 @@
 #include "common/interrupt.h"
 #include "common/progress.h"
 #include "io/directory.h"
-#include "signature/host.h"
 #include "text/escape.h"
 #include "value/param_file.h"
 #include "value/parse.h"
@@ -222,7 +221,7 @@ static enum mpk_code call(const struct minspect_options *o, const struct run_req
 
 	MPK_TRY(run_library_fill(o, file, &library, err));
 	/* for whoever types a call; case files want to see what the function itself says */
-	MPK_TRY(mpk_host_signatures(&file->image, &file->arena, &library.signatures, err));
+	library.explains_calls = true;
 	MPK_TRY(run_device_fill(&r->device, &library, &call, err));
 	enum mpk_code code = mpk_call_run(&library, &call, r->timeout, result, err);
 

@@ -11,7 +11,6 @@
 #include "elf/image.h"
 #include "runtime/host.h"
 #include "runtime/runtime.h"
-#include "signature/signature.h"
 
 struct mpk_child_state; /* session/child.h */
 
@@ -20,9 +19,7 @@ struct mpk_library_options {
 					* directory, never searched for */
 	const struct mpk_image *image; /* of that file; borrowed */
 	const struct mpk_tree *tree;   /* of its blob; NULL without one; borrowed */
-	const struct mpk_signature *const *signatures; /* of the image's functions, as
-							* mpk_host_signatures gives them, for
-							* errors of their calls; NULL: none */
+	bool explains_calls; /* add a call that works to the error of a function called otherwise */
 	struct mpk_runtime_options runtime;
 	/* as of struct mpk_child_options; NULL: nobody watches */
 	void (*watch)(void *user, const struct mpk_child_state *state);

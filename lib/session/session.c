@@ -181,24 +181,6 @@ static enum mpk_code send_args(struct session *s, size_t more, struct mpk_error 
 	return MPK_OK;
 }
 
-/* What the signature of a host function says to the arguments. "none" is left to the function: no text
- * tells which arguments may be left out. */
-static enum mpk_code check_host(const struct session *s, struct mpk_error *err)
-{
-	const struct mpk_library_options *library = &s->work->library;
-	const struct mpk_call *call = s->call;
-	const struct mpk_signature *signature = NULL;
-
-	if (library->signatures && s->function->address && !call->params)
-		signature = mpk_host_signature_find(library->image, library->signatures,
-						    call->function);
-	for (size_t i = 0; i < call->arg_count; i++)
-		if (call->args[i].kind == MPK_VALUE_NONE || (call->names && call->names[i].len))
-			return MPK_OK;
-	return signature ? mpk_signature_check(signature, call->args, call->arg_count, err)
-			 : MPK_OK;
-}
-
 static enum mpk_code send_all(struct session *s, struct mpk_error *err)
 {
 	struct mpk_param_choice *chosen;
@@ -249,19 +231,44 @@ double mpk_session_clock(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* Host functions check their arguments, and their word is the verdict: a signature is read from texts.
- * But they say it in words of their own; what a call that works looks like is added. */
-static void explain_arguments(const struct session *s, struct mpk_error *err)
+/* The signature of the host function that was called, when its arguments do not fit; else NULL. "none"
+ * and names are left to the function: no text tells which arguments may be left out. */
+static const struct mpk_signature *broken_signature(struct session *s)
 {
-	struct mpk_error why;
-	const char *call;
+	const struct mpk_image *image = s->work->library.image;
+	const struct mpk_signature *const *all, *signature;
+	const struct mpk_call *call = s->call;
+
+	for (size_t i = 0; i < call->arg_count; i++)
+		if (call->args[i].kind == MPK_VALUE_NONE || (call->names && call->names[i].len))
+			return NULL;
+	if (call->kernel || call->params || !s->function->address ||
+	    mpk_host_signatures(image, &s->arena, &all, NULL) != MPK_OK)
+		return NULL;
+	signature = mpk_host_signature_find(image, all, call->function);
+	if (!signature ||
+	    mpk_signature_check(signature, call->args, call->arg_count, NULL) == MPK_OK)
+		return NULL;
+	return signature;
+}
+
+/* Host functions check their arguments, and their word is the verdict: a signature is read from texts.
+ * But they say it in words of their own; what a call that works looks like is added. The file is
+ * searched for it only now: most calls need none. */
+static void explain_arguments(struct session *s, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf hint = { 0 };
+	const struct mpk_signature *signature = NULL;
 	size_t used = strlen(err->text);
 
-	if (err->code != MPK_E_RAISED || s->call->kernel || check_host(s, &why) == MPK_OK)
+	if (s->work->library.explains_calls && err->code == MPK_E_RAISED)
+		signature = broken_signature(s);
+	if (!signature || !signature->input_count)
 		return;
-	call = strstr(why.text, "; call it with");
-	if (call && used + strlen(call) < sizeof err->text)
-		memcpy(err->text + used, call, strlen(call) + 1);
+	mpk_strbuf_puts(&hint, "; call it with");
+	mpk_signature_options(signature, &hint);
+	if (!hint.failed && used + hint.len < sizeof err->text)
+		memcpy(err->text + used, mpk_strbuf_text(&hint), hint.len + 1);
 }
 
 /* A call ends when what it started on devices has ended. */

@@ -72,7 +72,7 @@ static enum mpk_code call_all(const struct minspect_options *o, const struct mpk
 	enum mpk_code rc = run_file_open("cases", o->files[0], &file, err);
 
 	if (rc == MPK_OK)
-		rc = run_library_fill(o, &file, &library, err);
+		rc = run_library_fill(o, &file, true, &library, err);
 	if (rc == MPK_OK)
 		rc = mpk_cases_run(&library, cases, outcomes, err);
 	mpk_progress_end();

@@ -49,6 +49,7 @@ static enum mpk_code open_all(struct minspect_file *f, struct mpk_error *err)
 	struct mpk_image *image = &f->image;
 
 	MPK_TRY(split(f, &path, &member, err));
+	f->member_alone = member != NULL;
 	MPK_TRY(mpk_mapping_open(path, &f->map, err));
 	enum mpk_code code = mpk_image_open(f->map.bytes, member, &f->arena, image, err);
 	if (code == MPK_E_NOTFOUND && err)
@@ -74,4 +75,5 @@ void minspect_file_close(struct minspect_file *file)
 {
 	mpk_mapping_close(&file->map);
 	mpk_arena_fini(&file->arena);
+	mpk_loadable_close(&file->loadable);
 }

@@ -11,6 +11,7 @@
 #include "blob/blob.h"
 #include "common/options.h"
 #include "elf/image.h"
+#include "emit/loadable.h"
 #include "io/mapping.h"
 
 /* Everything a command line of minspect can say; filled from the table in options.c.
@@ -61,6 +62,9 @@ struct minspect_file {
 	struct mpk_arena arena;
 	struct mpk_image image;
 	struct mpk_tree tree; /* when image.has_blob */
+	bool member_alone;    /* a member was named: "lib.a(devc.o)" */
+	/* of objects that were linked to be called: then all else is of the linked library */
+	struct mpk_loadable loadable;
 };
 
 /* minspect_file_open - open FILE, also "lib.a(devc.o)" and "-"

@@ -163,7 +163,14 @@ enum mpk_code run_file_open(const char *action, const char *name, struct minspec
 {
 	if (strcmp(name, "-") == 0)
 		return mpk_fail(err, MPK_E_USAGE, "--%s needs a file, not standard input", action);
-	return minspect_file_open(name, file, err);
+
+	enum mpk_code code = minspect_file_open(name, file, err);
+
+	/* sources tell what they export when they are compiled */
+	if (code != MPK_E_NO_BLOB || !mpk_loadable_is_needed(&file->image))
+		return code;
+	*err = (struct mpk_error){ 0 };
+	return MPK_OK;
 }
 
 /* A line while the library, its parameters and constants are loaded: constants when they are first
@@ -182,14 +189,19 @@ static void show_load(void *user, const struct mpk_child_state *state)
 }
 
 enum mpk_code run_library_fill(const struct minspect_options *o, struct minspect_file *file,
-			       struct mpk_library_options *out, struct mpk_error *err)
+			       bool code, struct mpk_library_options *out, struct mpk_error *err)
 {
+	struct mpk_error unloadable = { 0 };
+
+	if (code)
+		unloadable.code = run_file_link(o, file, &unloadable);
 	*out = (struct mpk_library_options){
 		.path = file->name,
 		.image = &file->image,
 		.tree = file->image.has_blob ? &file->tree : NULL,
 		/* a trace has the terminal for itself */
 		.watch = o->trace ? NULL : show_load,
+		.unloadable = unloadable,
 	};
 	return run_runtime_fill(o, &file->arena, &out->runtime, err);
 }
@@ -219,7 +231,7 @@ static enum mpk_code call(const struct minspect_options *o, const struct run_req
 		.repeat = r->repeat,
 	};
 
-	MPK_TRY(run_library_fill(o, file, &library, err));
+	MPK_TRY(run_library_fill(o, file, !r->device.is_kernel, &library, err));
 	/* for whoever types a call; case files want to see what the function itself says */
 	library.explains_calls = true;
 	MPK_TRY(run_device_fill(&r->device, &library, &call, err));

@@ -61,14 +61,23 @@ enum mpk_code run_runtime_fill(const struct minspect_options *o, struct mpk_aren
 			       struct mpk_error *err) MPK_MUST_CHECK;
 
 /* run_file_open - FILE of --run and --cases
- * Returns  as minspect_file_open; MPK_E_USAGE for standard input */
+ * Returns  as minspect_file_open, but for an archive of sources, which may hold functions;
+ *          MPK_E_USAGE for standard input */
 enum mpk_code run_file_open(const char *action, const char *name, struct minspect_file *file,
 			    struct mpk_error *err) MPK_MUST_CHECK;
 
+/* run_file_link - of objects, make a library that can be loaded, which file then is; any other file
+ * is left alone
+ * Returns  MPK_OK; as mpk_loadable_link; as minspect_file_open */
+enum mpk_code run_file_link(const struct minspect_options *o, struct minspect_file *file,
+			    struct mpk_error *err) MPK_MUST_CHECK;
+
 /* run_library_fill - how the library of an open file is loaded, with a line that tells how far that
- * is (mpk_progress_end wipes it); borrows from file */
+ * is (mpk_progress_end wipes it); borrows from file
+ * @code    its functions are called, not its kernels alone: objects are linked. Why they cannot be
+ *          is in out->unloadable, for kernels do not need it. */
 enum mpk_code run_library_fill(const struct minspect_options *o, struct minspect_file *file,
-			       struct mpk_library_options *out,
+			       bool code, struct mpk_library_options *out,
 			       struct mpk_error *err) MPK_MUST_CHECK;
 
 /* run_report - print, save and compare the results

@@ -11,6 +11,7 @@
 
 #include "base/num.h"
 #include "base/strmap.h"
+#include "common/compiler.h"
 #include "common/diag.h"
 #include "common/interrupt.h"
 #include "common/libexec.h"
@@ -135,67 +136,14 @@ static int count_jobs(unsigned *out)
 	return MPK_EXIT_OK;
 }
 
-/* --- the compiler's name: words, since CC may be "ccache gcc" -------------------- */
-
-static enum mpk_code split_words(struct mpk_arena *arena, const char *text, struct mpk_args *out,
-				 struct mpk_error *err)
-{
-	char *copy = mpk_arena_copy(arena, text, strlen(text)), *rest = NULL;
-	struct mpk_argv v = { .arena = arena };
-
-	MPK_TRY_ALLOC(copy, err);
-	for (char *w = strtok_r(copy, " \t", &rest); w; w = strtok_r(NULL, " \t", &rest))
-		mpk_argv_add(&v, w);
-	if (v.failed)
-		return mpk_fail_nomem(err);
-	*out = (struct mpk_args){ v.items, v.count };
-	return v.count ? MPK_OK : mpk_fail(err, MPK_E_USAGE, "--cc names no program");
-}
-
-/* Of a compiler of C that was named, the driver of C++ beside it: aarch64-linux-gnu-gcc-12 has
- * aarch64-linux-gnu-g++-12. */
-static const char *cxx_of(struct mpk_arena *arena, const char *cc)
-{
-	static const char *const pairs[][2] = { { "gcc", "g++" },
-						{ "clang", "clang++" },
-						{ "cc", "c++" } };
-
-	for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
-		const char *at = NULL;
-
-		/* the last: folders and launchers may be called so, too */
-		for (const char *p = cc; (p = strstr(p, pairs[i][0])); p++)
-			at = p;
-		if (at)
-			return mpk_arena_printf(arena, "%.*s%s%s", (int)(at - cc), cc, pairs[i][1],
-						at + strlen(pairs[i][0]));
-	}
-	return cc;
-}
-
-static enum mpk_code find_compilers(struct mpk_input *in, struct mpk_emit *e, struct mpk_error *err)
-{
-	const char *cc = opt.cc ? opt.cc : getenv("CC"), *cxx = opt.cxx;
-
-	if (!cxx && !opt.cc)
-		cxx = getenv("CXX");
-	if (!cc || !*cc)
-		cc = "cc";
-	if (!cxx || !*cxx)
-		cxx = cxx_of(&in->arena, cc);
-	MPK_TRY_ALLOC(cxx, err);
-	MPK_TRY(split_words(&in->arena, cxx, &e->cxx, err));
-	return split_words(&in->arena, cc, &e->cc, err);
-}
-
 static enum mpk_code list_args(struct mpk_arena *arena, const struct mpk_option_list *list,
-			       struct mpk_args *out, struct mpk_error *err)
+			       struct mpk_words *out, struct mpk_error *err)
 {
 	struct mpk_argv v = { .arena = arena };
 
 	for (size_t i = 0; i < list->count; i++)
 		mpk_argv_add(&v, list->items[i].value);
-	*out = (struct mpk_args){ v.items, v.count };
+	*out = (struct mpk_words){ v.items, v.count };
 	return v.failed ? mpk_fail_nomem(err) : MPK_OK;
 }
 
@@ -287,7 +235,7 @@ static enum mpk_code fill(struct mpk_input *in, struct mpk_emit *e, struct mpk_e
 	e->dry_run = opt.dry_run;
 	MPK_TRY(list_args(&in->arena, &opt.cflags, &e->cflags, err));
 	MPK_TRY(list_args(&in->arena, &opt.ldflags, &e->ldflags, err));
-	MPK_TRY(find_compilers(in, e, err));
+	MPK_TRY(mpk_compiler_find(&in->arena, opt.cc, opt.cxx, &e->cc, &e->cxx, err));
 	if (in->base && (e->kind == MPK_EMIT_A || e->kind == MPK_EMIT_TAR))
 		return mpk_fail(
 			err, MPK_E_UNSUPPORTED,

@@ -3,10 +3,19 @@
 
 #include <string.h>
 
+struct mpk_process mpk_build_process(const struct mpk_build *b, const char *const *argv)
+{
+	return (struct mpk_process){
+		.argv = argv,
+		.output = b->e->log ? MPK_OUTPUT_LOG : MPK_OUTPUT_MESSAGES,
+		.fd = b->e->log,
+	};
+}
+
 enum mpk_code mpk_build_tool(struct mpk_build *b, const char *const *argv, const char *what,
 			     struct mpk_error *err)
 {
-	struct mpk_job job = { .process.argv = argv, .what = what };
+	struct mpk_job job = { .process = mpk_build_process(b, argv), .what = what };
 
 	b->e->hooks->command(b->e->hooks->data, argv);
 	return b->e->dry_run ? MPK_OK : mpk_jobs_run(&job, 1, 1, err);

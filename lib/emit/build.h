@@ -47,6 +47,10 @@ struct mpk_build {
 
 /* --- build.c --------------------------------------------------------------------- */
 
+/* mpk_build_process - a tool as the build runs all of them: what it prints goes where the caller
+ * of mpk_emit wants it */
+struct mpk_process mpk_build_process(const struct mpk_build *b, const char *const *argv);
+
 /* mpk_build_tool - announce and run one tool; nothing is run in a dry run */
 enum mpk_code mpk_build_tool(struct mpk_build *b, const char *const *argv, const char *what,
 			     struct mpk_error *err) MPK_MUST_CHECK;

@@ -73,9 +73,9 @@ struct mpk_emit {
 	bool via_c;          /* the blob becomes an object through C, not LLVM */
 	bool system_lib;     /* register the symbol at start */
 	const char *prefix;  /* of the blob symbol; "" */
-	struct mpk_args cc;  /* the compiler driver, at least one word */
-	struct mpk_args cxx; /* that of C++; likewise, where a source is C++ */
-	struct mpk_args cflags, ldflags;
+	struct mpk_words cc;  /* the compiler driver, at least one word */
+	struct mpk_words cxx; /* that of C++; likewise, where a source is C++ */
+	struct mpk_words cflags, ldflags;
 	const char *dir;        /* of the manifest: absolute, or NULL */
 	const char *dir_named;  /* the same as the sources' paths begin: "sub/"; or "" */
 	const char *cwd;        /* absolute, or NULL; none of these three gets into
@@ -84,6 +84,7 @@ struct mpk_emit {
 	const char *llvm;       /* path of libexec/mpack/llvm.so */
 	const char *tmpdir;     /* where intermediate files may go */
 	const char *save_temps; /* where they go and stay instead; NULL */
+	int log;                /* descriptor that takes what tools print; 0: our standard error */
 	bool dry_run;           /* call the hooks, run and write nothing */
 	const struct mpk_emit_hooks *hooks;
 };

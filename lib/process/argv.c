@@ -27,7 +27,7 @@ void mpk_argv_add(struct mpk_argv *v, const char *arg)
 	v->items[v->count] = NULL;
 }
 
-void mpk_argv_add_all(struct mpk_argv *v, const struct mpk_args *args)
+void mpk_argv_add_all(struct mpk_argv *v, const struct mpk_words *args)
 {
 	for (size_t i = 0; i < args->count; i++)
 		mpk_argv_add(v, args->items[i]);

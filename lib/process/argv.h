@@ -10,7 +10,7 @@
 #include "base/compiler.h"
 
 /* Arguments that somebody else owns. */
-struct mpk_args {
+struct mpk_words {
 	const char *const *items;
 	size_t count;
 };
@@ -24,7 +24,7 @@ struct mpk_argv {
 
 /* mpk_argv_add, _add_all, _printf - append; a failed allocation sets `failed` */
 void mpk_argv_add(struct mpk_argv *v, const char *arg);
-void mpk_argv_add_all(struct mpk_argv *v, const struct mpk_args *args);
+void mpk_argv_add_all(struct mpk_argv *v, const struct mpk_words *args);
 void mpk_argv_printf(struct mpk_argv *v, const char *fmt, ...) MPK_PRINTF(2, 3);
 
 #endif

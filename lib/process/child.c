@@ -53,6 +53,10 @@ static void set_streams(const struct mpk_process *p)
 	case MPK_OUTPUT_FILE:
 		put_stream(p->fd, STDOUT_FILENO);
 		break;
+	case MPK_OUTPUT_LOG:
+		put_stream(p->fd, STDOUT_FILENO);
+		put_stream(p->fd, STDERR_FILENO);
+		break;
 	}
 	if (null > STDERR_FILENO)
 		(void)close(null);

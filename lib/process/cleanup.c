@@ -2,34 +2,56 @@
 #include "process/cleanup.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "process/fork.h"
 
-/* Reads until the other end is gone with the process that held it. A byte means that there is
- * nothing to do. */
-static MPK_NORETURN void cleanup_main(void (*run)(void *data), void *data, int fd)
+/* What the process that cleans up waits for. A socket alone would not do: a copy of its other end
+ * is in every process that ours has forked, and one of those may outlive it. */
+struct watch {
+	int socket;
+	int process; /* pidfd of ours; negative: the kernel has none */
+};
+
+static void close_others(const struct watch *w)
 {
+	unsigned first = (unsigned)w->socket, last = first;
+
+	if (w->process >= 0) {
+		first = (unsigned)(w->process < w->socket ? w->process : w->socket);
+		last = (unsigned)(w->process < w->socket ? w->socket : w->process);
+	}
+	if (first > 0)
+		(void)close_range(0, first - 1, 0);
+	if (last > first + 1)
+		(void)close_range(first + 1, last - 1, 0);
+	(void)close_range(last + 1, ~0U, 0);
+}
+
+/* Waits for our end. A byte means that there is nothing to do. */
+static MPK_NORETURN void cleanup_main(void (*run)(void *data), void *data, const struct watch *w)
+{
+	struct pollfd fds[] = { { .fd = w->socket, .events = POLLIN },
+				{ .fd = w->process, .events = POLLIN } };
 	char byte;
-	ssize_t n;
 
 	(void)setsid();
-	if (fd > 0)
-		(void)close_range(0, (unsigned)fd - 1, 0);
-	(void)close_range((unsigned)fd + 1, ~0U, 0);
-	do
-		n = read(fd, &byte, 1);
-	while (n < 0 && errno == EINTR);
-	if (n == 0)
+	close_others(w);
+	while (poll(fds, MPK_ARRAY_COUNT(fds), -1) < 0 && errno == EINTR)
+		continue;
+	/* the byte may have been sent right before the end */
+	if (recv(w->socket, &byte, 1, MSG_DONTWAIT) <= 0)
 		run(data);
 	_exit(0);
 }
 
 /* Forked twice, so that the process is reaped by init. */
-static pid_t fork_detached(void (*run)(void *data), void *data, const int ends[2])
+static pid_t fork_detached(void (*run)(void *data), void *data, const int ends[2], int process)
 {
 	sigset_t none;
 	int saved;
@@ -39,7 +61,7 @@ static pid_t fork_detached(void (*run)(void *data), void *data, const int ends[2
 	if (pid == 0) {
 		(void)close(ends[1]);
 		if (mpk_fork(&none) == 0)
-			cleanup_main(run, data, ends[0]);
+			cleanup_main(run, data, &(struct watch){ ends[0], process });
 		_exit(0);
 	}
 	saved = errno;
@@ -57,9 +79,12 @@ enum mpk_code mpk_cleanup_start(void (*run)(void *data), void *data, struct mpk_
 	/* A socket, since writing to it never raises SIGPIPE when asked so. */
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
 		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot make a socket");
-	pid_t pid = fork_detached(run, data, ends);
+	int process = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	pid_t pid = fork_detached(run, data, ends, process);
 	int saved = errno;
 
+	if (process >= 0)
+		(void)close(process);
 	(void)close(ends[0]);
 	if (pid < 0) {
 		(void)close(ends[1]);

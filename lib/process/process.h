@@ -32,6 +32,7 @@ enum mpk_process_output {
 	MPK_OUTPUT_MESSAGES, /* both to our standard error, for the user to read */
 	MPK_OUTPUT_DISCARD,  /* nowhere */
 	MPK_OUTPUT_FILE,     /* standard output to a descriptor, standard error to ours */
+	MPK_OUTPUT_LOG,      /* both to a descriptor */
 };
 
 /* A child to be. Either argv or run is set; zero serves for all other members. Borrowed. */
@@ -46,7 +47,7 @@ struct mpk_process {
 	void (*tick)(void *data);
 
 	enum mpk_process_output output;
-	int fd;         /* MPK_OUTPUT_FILE; appended to from its current position */
+	int fd;         /* MPK_OUTPUT_FILE, _LOG; appended to from its current position */
 	double timeout; /* seconds; 0: none */
 	double limit;   /* likewise, which mpk_process_set_timeout does not move, nor a child that
 			 * writes where it should not */

@@ -60,6 +60,11 @@ enum mpk_code mpk_library_check(const struct mpk_library_options *options, struc
 {
 	const struct mpk_image *image = options->image;
 
+	if (options->unloadable.code != MPK_OK) {
+		if (err)
+			*err = options->unloadable;
+		return mpk_failed(options->unloadable.code);
+	}
 	switch (image->container) {
 	case MPK_CONTAINER_ELF_SO:
 		break;

@@ -19,6 +19,7 @@ struct mpk_library_options {
 					* directory, never searched for */
 	const struct mpk_image *image; /* of that file; borrowed */
 	const struct mpk_tree *tree;   /* of its blob; NULL without one; borrowed */
+	struct mpk_error unloadable;   /* why nobody can load it, when that is known; else MPK_OK */
 	bool explains_calls; /* add a call that works to the error of a function called otherwise */
 	struct mpk_runtime_options runtime;
 	/* as of struct mpk_child_options; NULL: nobody watches */
@@ -27,8 +28,9 @@ struct mpk_library_options {
 };
 
 /* mpk_library_check - can this machine load it at all? Reads the image only.
- * Returns  MPK_OK; MPK_E_LOAD: another machine (both named), an object or archive, a bare
- *          blob; MPK_E_NO_BLOB: neither blob nor functions */
+ * Returns  MPK_OK; what options->unloadable says; MPK_E_LOAD: another machine (both named), an
+ *          object or archive (emit/loadable.h makes a library of it), a bare blob;
+ *          MPK_E_NO_BLOB: neither blob nor functions */
 enum mpk_code mpk_library_check(const struct mpk_library_options *options,
 				struct mpk_error *err) MPK_MUST_CHECK;
 

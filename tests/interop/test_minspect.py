@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """minspect reads and runs what TVM exported."""
 import json
+import os
+import pathlib
 
 import numpy
 import pytest
+import tvm
+import tvm_ffi
 import tvmlib
 from conftest import DATA
+from tvm import te
 
 FORMATS, RELAX, CUDA, LEGACY = (DATA / name for name in ("formats", "relax", "cuda", "legacy"))
 
@@ -63,6 +68,22 @@ def test_exported_function(minspect, tmp_path):
     minspect("--run", "vadd", tmp_path / "vadd.so", "--input", "4xf32=1,2,3,4",
              "--input", "4xf32=10,20,30,40", "--out", "4xf32", "--expect", "4xf32=11,22,33,45",
              status=1)
+
+
+@pytest.mark.parametrize("target", ["llvm", "c"])
+def test_exported_tar(target, minspect, tmp_path):
+    """Objects, and C with TVM's headers, linked for the call."""
+    a = te.placeholder((4,), name="A")
+    b = te.compute((4,), lambda i: te.exp(a[i]) + 1.0, name="B")
+    function = te.create_prim_func([a, b]).with_attr("global_symbol", "f")
+    library = tmp_path / "f.tar"
+    tvm.compile(tvm.IRModule({"f": function}), target=target).export_library(str(library))
+    site = pathlib.Path(tvm_ffi.__file__).parents[1]
+    headers = os.pathsep.join(str(site / name / "include") for name in ("tvm_ffi", "tvm"))
+    done = minspect("--run", "f", library, "--input", "4xf32=0", "--out", "4xf32",
+                    "--expect", "4xf32=2", env={**os.environ, "CPATH": headers})
+    assert done.stdout == "4xf32=2 2 2 2\n"
+
 
 
 def test_wrong_arguments_are_told_as_tvm_tells_them(minspect, tmp_path):

@@ -153,7 +153,7 @@ START_TEST(other_linkers)
 
 	if (system(mpk_arena_printf(&arena, "command -v ld.%s > /dev/null", linkers[_i])) != 0)
 		return; /* not installed here */
-	e.ldflags = (struct mpk_args){ &flag, 1 };
+	e.ldflags = (struct mpk_words){ &flag, 1 };
 	assert_emits(&e);
 	assert_holds("./x.so", bytes);
 }

@@ -157,6 +157,7 @@ START_TEST(output)
 		{ MPK_OUTPUT_MESSAGES, "out\nerr\n", "" },
 		{ MPK_OUTPUT_DISCARD, "", "" },
 		{ MPK_OUTPUT_FILE, "err\n", "head\nout\n" },
+		{ MPK_OUTPUT_LOG, "", "head\nout\nerr\n" },
 	};
 	int saved[2] = { dup(STDOUT_FILENO), dup(STDERR_FILENO) };
 
@@ -414,7 +415,7 @@ START_TEST(arguments)
 
 	for (int i = 0; i < 100; i++)
 		mpk_argv_printf(&v, "%d", i);
-	mpk_argv_add_all(&v, &(struct mpk_args){ more, 2 });
+	mpk_argv_add_all(&v, &(struct mpk_words){ more, 2 });
 	ck_assert(!v.failed);
 	ck_assert_uint_eq(v.count, 102);
 	ck_assert_str_eq(v.items[99], "99");

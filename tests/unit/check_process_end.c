@@ -143,6 +143,32 @@ START_TEST(cleanup_after_a_kill)
 }
 END_TEST
 
+/* A process that ours has forked has a copy of all that ours has open, and may go on. */
+START_TEST(cleanup_waits_for_us_alone)
+{
+	char *path = mark_path();
+	int life[2];
+	char byte;
+
+	ck_assert_int_eq(pipe(life), 0);
+	pid_t child = fork();
+	if (child == 0) {
+		struct mpk_cleanup c = { 0 };
+
+		(void)close(life[1]);
+		if (mpk_cleanup_start(say_cleaned, path, &c, NULL) != MPK_OK)
+			_exit(1);
+		if (fork() > 0)
+			(void)raise(SIGKILL);
+		(void)!read(life[0], &byte, 1); /* until the test is over */
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(child, NULL, 0), child);
+	wait_for_file(path);
+	ck_assert_int_eq(close(life[0]) | close(life[1]), 0);
+}
+END_TEST
+
 START_TEST(cleanup_is_called_off)
 {
 	struct mpk_cleanup c = { 0 };
@@ -192,6 +218,7 @@ int main(void)
 	tcase_add_loop_test(left, daemons, 0, 3);
 	tcase_add_loop_test(left, children_end_with_us, 0, 2);
 	tcase_add_loop_test(left, cleanup_after_a_kill, 0, 2);
+	tcase_add_test(left, cleanup_waits_for_us_alone);
 	tcase_add_test(left, cleanup_is_called_off);
 	tcase_add_test(left, cleanup_holds_no_descriptor);
 

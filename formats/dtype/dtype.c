@@ -160,6 +160,21 @@ static bool parse_custom(struct mpk_span text, struct mpk_dtype *out)
 	return true;
 }
 
+/* A whole name off the front of *text, "f8_e4m3fn" for "float8_e4m3fn" as well. */
+static bool take_name(struct mpk_span *text, const struct base_name *base)
+{
+	static const char word[] = "float";
+	struct mpk_span rest = *text;
+
+	if (take_text(text, base->name))
+		return true;
+	if (!base->fixed_bits || strncmp(base->name, word, strlen(word)) != 0 ||
+	    !take_text(&rest, "f") || !take_text(&rest, base->name + strlen(word)))
+		return false;
+	*text = rest;
+	return true;
+}
+
 static bool parse_based(struct mpk_span text, const struct base_name *base, struct mpk_dtype *out)
 {
 	uint64_t bits = base->fixed_bits;
@@ -183,8 +198,7 @@ const char *mpk_dtype_print_short(struct mpk_dtype t, char out[MPK_DTYPE_TEXT])
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(words); i++) {
 		size_t n = strlen(words[i].name);
 
-		/* float8_e4m3 is another word than float8 */
-		if (strncmp(out, words[i].name, n) != 0 || out[n + strspn(out + n, "0123456789x")])
+		if (strncmp(out, words[i].name, n) != 0)
 			continue;
 		memmove(out + strlen(words[i].brief), out + n, strlen(out + n) + 1);
 		memcpy(out, words[i].brief, strlen(words[i].brief));
@@ -205,7 +219,7 @@ bool mpk_dtype_parse(struct mpk_span text, struct mpk_dtype *out)
 		return parse_custom(rest, out);
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(bases); i++) {
 		rest = text;
-		if (take_text(&rest, bases[i].name) && parse_based(rest, &bases[i], out))
+		if (take_name(&rest, &bases[i]) && parse_based(rest, &bases[i], out))
 			return true;
 	}
 	return false;

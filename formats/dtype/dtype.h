@@ -27,7 +27,7 @@ enum { MPK_DTYPE_TEXT = 40 }; /* bytes that hold any printed dtype and its NUL *
  * Returns  out. Never fails: unknown codes print as "custom[CODE]BITS". */
 const char *mpk_dtype_print(struct mpk_dtype t, char out[MPK_DTYPE_TEXT]);
 
-/* mpk_dtype_print_short - as values are typed: "f32", "bf16", "u8x4"; types that have no short name
+/* mpk_dtype_print_short - as values are typed: "f32", "bf16", "u8x4", "f8_e4m3fn"; types that have no short name
  * as mpk_dtype_print spells them
  * @out     MPK_DTYPE_TEXT bytes
  * Returns  out */
@@ -42,7 +42,7 @@ const char *mpk_dl_device_name(int64_t type);
 bool mpk_dl_device_find(struct mpk_span name, int32_t *out);
 
 /* mpk_dtype_parse - TVM's or NumPy's names ("float32", "bool", "handle", "bfloat16",
- * "float8_e4m3fn", "int32x4", "uint1") and short ones ("f32", "i64", "u8", "bf16")
+ * "float8_e4m3fn", "int32x4", "uint1") and short ones ("f32", "i64", "u8", "bf16", "f8_e5m2")
  * "bool" gives {6, 8, 1}; "uint1" the spelling of TVM up to 0.22.
  * Returns  true and sets *out; false when it is no dtype */
 bool mpk_dtype_parse(struct mpk_span text, struct mpk_dtype *out);

@@ -40,7 +40,8 @@ enum mpk_code mpk_npy_read(struct mpk_span bytes, struct mpk_npy *out,
 
 /* mpk_npy_write_header - what stands before the data: version 1.0, byte for byte what
  * numpy.save writes; the caller appends the elements
- * @dtype   bfloat16 is written as opaque 2-byte elements, as ml_dtypes does
+ * @dtype   bfloat16 is written as opaque 2-byte elements and floats of 8 bits as opaque bytes, but
+ *          for float8_e5m2 ("f1"), as ml_dtypes does; {HANDLE, 8} are opaque bytes, too
  * Returns  MPK_OK; MPK_E_UNSUPPORTED for a type NumPy does not have; MPK_E_NOMEM */
 enum mpk_code mpk_npy_write_header(struct mpk_rope *rope, struct mpk_dtype dtype,
 				   const int64_t *shape, size_t ndim,

@@ -23,9 +23,11 @@ struct letter {
 
 static const struct letter letters[] = {
 	{ 'b', MPK_DTYPE_BOOL, "1" },    { 'i', MPK_DTYPE_INT, "1248" },
-	{ 'u', MPK_DTYPE_UINT, "1248" }, { 'f', MPK_DTYPE_FLOAT, "248" },
+	{ 'u', MPK_DTYPE_UINT, "1248" }, { 'f', MPK_DTYPE_FLOAT, "1248" },
 	{ 'c', MPK_DTYPE_COMPLEX, "8" }, { 'V', MPK_DTYPE_HANDLE, "12348" },
 };
+
+static const struct mpk_dtype float8_e5m2 = { 12, 8, 1 };
 
 static enum mpk_code refuse(struct mpk_span descr, struct mpk_error *err)
 {
@@ -52,6 +54,11 @@ static enum mpk_code read_dtype(struct mpk_span descr, struct mpk_npy *out, stru
 		    !strchr(l->bytes, digits.data[0]))
 			continue;
 		out->is_opaque = l->letter == 'V';
+		if (l->letter == 'f' && bytes == 1) {
+			/* ml_dtypes calls this one of its types a float, and no other */
+			out->dtype = float8_e5m2;
+			return MPK_OK;
+		}
 		out->is_swapped = descr.data[0] == '>' && bytes > 1 && !out->is_opaque;
 		out->dtype = (struct mpk_dtype){ l->code, (uint8_t)(bytes * 8), 1 };
 		return MPK_OK;

@@ -9,6 +9,8 @@
 /* numpy leaves room for the first extent to grow to this many digits */
 enum { GROWTH_DIGITS = 21, ALIGN = 64, PREAMBLE = 10 };
 
+enum { FIRST_SMALL_FLOAT = 7, FLOAT8_E5M2 = 12 }; /* of DLPack's type codes */
+
 static const char *kind_letter(struct mpk_dtype t)
 {
 	switch (t.code) {
@@ -17,13 +19,17 @@ static const char *kind_letter(struct mpk_dtype t)
 	case MPK_DTYPE_UINT:
 		return "u";
 	case MPK_DTYPE_FLOAT:
-		return "f";
+		return t.bits > 8 ? "f" : NULL;
 	case MPK_DTYPE_COMPLEX:
 		return "c";
+	case MPK_DTYPE_HANDLE:
+		return t.bits == 8 ? "V" : NULL;
 	case MPK_DTYPE_BFLOAT:
 		return "V";
+	case FLOAT8_E5M2:
+		return "f";
 	default:
-		return NULL;
+		return t.code >= FIRST_SMALL_FLOAT ? "V" : NULL;
 	}
 }
 
@@ -37,11 +43,13 @@ static enum mpk_code put_descr(struct mpk_strbuf *buf, struct mpk_dtype t, struc
 		mpk_strbuf_puts(buf, "|b1");
 		return MPK_OK;
 	}
-	if (!letter || t.lanes != 1 || t.bits % 8 || (bytes & (bytes - 1)) ||
-	    (letter[0] == 'f' && bytes < 2))
+	if (!letter || t.lanes != 1 || t.bits % 8 || (bytes & (bytes - 1)))
 		return mpk_fail(err, MPK_E_UNSUPPORTED, "NumPy has no type for %s",
 				mpk_dtype_print(t, name));
-	mpk_strbuf_printf(buf, "%c%s%zu", bytes == 1 ? '|' : '<', letter, bytes);
+	/* ml_dtypes gives its types an order of bytes, also where they have one only */
+	bool has_order = bytes > 1 || t.code == MPK_DTYPE_HANDLE || t.code >= FIRST_SMALL_FLOAT;
+
+	mpk_strbuf_printf(buf, "%c%s%zu", has_order ? '<' : '|', letter, bytes);
 	return MPK_OK;
 }
 

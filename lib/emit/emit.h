@@ -70,9 +70,9 @@ struct mpk_emit {
 	const struct mpk_emit_source *sources;
 	const char *symbol; /* of the blob, instead of the generation's; or NULL */
 	size_t source_count;
-	bool via_c;          /* the blob becomes an object through C, not LLVM */
-	bool system_lib;     /* register the symbol at start */
-	const char *prefix;  /* of the blob symbol; "" */
+	bool via_c;           /* the blob becomes an object through C, not LLVM */
+	bool system_lib;      /* register the symbol at start */
+	const char *prefix;   /* of the blob symbol; "" */
 	struct mpk_words cc;  /* the compiler driver, at least one word */
 	struct mpk_words cxx; /* that of C++; likewise, where a source is C++ */
 	struct mpk_words cflags, ldflags;

@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "npy/npy.h"
-#include "value/tensor.h"
+#include "value/narrow.h"
+#include "value/scalars.h"
 
 enum {
 	NEST_MAX = 16,  /* tuples within tuples */
@@ -87,7 +88,12 @@ static enum mpk_code as_numpy(struct mpk_tensor *t, struct mpk_tensor **out, str
 
 	if (mpk_dtype_is_bool(dl.dtype)) {
 		dl.dtype = boolean;
-	} else if (!numpy_has(dl.dtype)) {
+	} else if (mpk_dtype_is_packed(dl.dtype)) {
+		shape[0] = (int64_t)t->bytes;
+		dl.dtype = byte;
+		dl.shape = shape;
+		dl.ndim = 1;
+	} else if (mpk_dtype_is_narrow(dl.dtype) || !numpy_has(dl.dtype)) {
 		if (ndim)
 			memcpy(shape, dl.shape, ndim * sizeof shape[0]);
 		shape[ndim] = (int64_t)mpk_dtype_bytes(dl.dtype);

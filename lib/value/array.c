@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "value/scalars.h"
+
 enum mpk_code mpk_array_settle(struct mpk_npy *npy, struct mpk_error *err)
 {
 	if (!npy->is_opaque)
@@ -17,8 +19,8 @@ enum mpk_code mpk_array_settle(struct mpk_npy *npy, struct mpk_error *err)
 
 static void swap_elements(struct mpk_tensor *t)
 {
-	size_t each = mpk_dtype_bytes(t->dl.dtype);
-	/* the halves of a complex number are swapped one by one */
+	size_t each = t->dl.dtype.bits / 8;
+	/* the halves of a complex number are swapped one by one, as are lanes */
 	size_t unit = t->dl.dtype.code == MPK_DTYPE_COMPLEX ? each / 2 : each;
 	uint8_t *data = mpk_dltensor_data(&t->dl);
 
@@ -32,6 +34,15 @@ static void swap_elements(struct mpk_tensor *t)
 	}
 }
 
+/* From an element a byte. */
+static void pack_elements(struct mpk_tensor *t, const uint8_t *from)
+{
+	struct mpk_scalars s = mpk_scalars_of(&t->dl);
+
+	for (uint64_t i = 0; i < s.count; i++)
+		mpk_scalar_put(&s, i, from + i);
+}
+
 enum mpk_code mpk_array_copy(const struct mpk_npy *npy, struct mpk_tensor **out,
 			     struct mpk_error *err)
 {
@@ -39,8 +50,39 @@ enum mpk_code mpk_array_copy(const struct mpk_npy *npy, struct mpk_tensor **out,
 				  err));
 	if (!(*out)->bytes)
 		return MPK_OK;
+	if (npy->is_opaque && mpk_dtype_is_packed(npy->dtype)) {
+		pack_elements(*out, npy->data.data);
+		return MPK_OK;
+	}
 	memcpy(mpk_dltensor_data(&(*out)->dl), npy->data.data, (size_t)(*out)->bytes);
 	if (npy->is_swapped)
 		swap_elements(*out);
 	return MPK_OK;
+}
+
+/* An element a byte, as ml_dtypes has them in memory. */
+static enum mpk_code put_unpacked(const struct mpk_scalars *s, struct mpk_rope *rope,
+				  struct mpk_error *err)
+{
+	static const struct mpk_dtype byte = { MPK_DTYPE_HANDLE, 8, 1 };
+	uint8_t *bytes = mpk_arena_alloc(rope->arena, (size_t)s->count + 1), raw[MPK_SCALAR_MAX];
+
+	MPK_TRY_ALLOC(bytes, err);
+	for (uint64_t i = 0; i < s->count; i++)
+		bytes[i] = *(const uint8_t *)mpk_scalar_at(s, i, raw);
+	MPK_TRY(mpk_npy_write_header(rope, byte, s->shape, (size_t)s->ndim, err));
+	mpk_rope_put_view(rope, mpk_span_of(bytes, (size_t)s->count));
+	return mpk_rope_status(rope, err);
+}
+
+enum mpk_code mpk_array_write(const struct mpk_tensor *t, struct mpk_rope *rope,
+			      struct mpk_error *err)
+{
+	struct mpk_scalars s = mpk_scalars_of(&t->dl);
+
+	if (mpk_dtype_is_packed(s.dtype) && mpk_element_class(s.dtype) != MPK_ELEMENT_NONE)
+		return put_unpacked(&s, rope, err);
+	MPK_TRY(mpk_npy_write_header(rope, s.dtype, s.shape, (size_t)s.ndim, err));
+	mpk_rope_put_view(rope, mpk_tensor_span(t));
+	return mpk_rope_status(rope, err);
 }

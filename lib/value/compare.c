@@ -5,12 +5,13 @@
 #include <math.h>
 #include <string.h>
 
-#include "value/element.h"
+#include "value/narrow.h"
 #include "value/parse.h"
+#include "value/scalars.h"
 
 static struct mpk_tolerance tolerance_default(struct mpk_dtype t)
 {
-	if (mpk_element_class(t) != MPK_ELEMENT_FLOAT)
+	if (mpk_element_class(t) != MPK_ELEMENT_FLOAT || mpk_dtype_is_narrow(t))
 		return (struct mpk_tolerance){ 0, 0 };
 	if (t.code == MPK_DTYPE_BFLOAT)
 		return (struct mpk_tolerance){ 1e-2, 1e-5 };
@@ -65,16 +66,16 @@ static bool is_close(struct mpk_element got, struct mpk_element want, struct mpk
 
 /* --- tensors ------------------------------------------------------------------------ */
 
-static void put_index(struct mpk_strbuf *why, const struct mpk_dltensor *dl, uint64_t index)
+static void put_index(struct mpk_strbuf *why, const struct mpk_scalars *s, uint64_t index)
 {
-	uint64_t position[MPK_TENSOR_NDIM_MAX];
+	uint64_t position[MPK_TENSOR_NDIM_MAX + 1];
 
-	for (int32_t d = dl->ndim - 1; d >= 0; d--) {
-		position[d] = index % (uint64_t)dl->shape[d];
-		index /= (uint64_t)dl->shape[d];
+	for (int32_t d = s->ndim - 1; d >= 0; d--) {
+		position[d] = index % (uint64_t)s->shape[d];
+		index /= (uint64_t)s->shape[d];
 	}
 	mpk_strbuf_putc(why, '[');
-	for (int32_t d = 0; d < dl->ndim; d++)
+	for (int32_t d = 0; d < s->ndim; d++)
 		mpk_strbuf_printf(why, "%s%" PRIu64, d ? "," : "", position[d]);
 	mpk_strbuf_putc(why, ']');
 }
@@ -82,18 +83,18 @@ static void put_index(struct mpk_strbuf *why, const struct mpk_dltensor *dl, uin
 static void explain(struct mpk_strbuf *why, const struct mpk_tensor *got,
 		    const struct mpk_tensor *want, const struct mpk_comparison *c)
 {
-	size_t each = mpk_dtype_bytes(got->dl.dtype);
-	const uint8_t *g = mpk_dltensor_data(&got->dl), *w = mpk_dltensor_data(&want->dl);
+	struct mpk_scalars g = mpk_scalars_of(&got->dl), w = mpk_scalars_of(&want->dl);
+	uint8_t raw[MPK_SCALAR_MAX];
 
 	mpk_strbuf_puts(why, "element ");
-	put_index(why, &got->dl, c->first);
+	put_index(why, &g, c->first);
 	mpk_strbuf_puts(why, " is ");
-	mpk_element_print(why, got->dl.dtype, g + c->first * each);
+	mpk_element_print(why, g.dtype, mpk_scalar_at(&g, c->first, raw));
 	mpk_strbuf_puts(why, ", expected ");
-	mpk_element_print(why, want->dl.dtype, w + c->first * each);
+	mpk_element_print(why, w.dtype, mpk_scalar_at(&w, c->first, raw));
 	mpk_strbuf_printf(why, "; %" PRIu64 " of %" PRIu64 " elements differ", c->differing,
 			  c->total);
-	if (mpk_element_class(got->dl.dtype) != MPK_ELEMENT_NONE)
+	if (mpk_element_class(g.dtype) != MPK_ELEMENT_NONE)
 		mpk_strbuf_printf(why, ", largest error %g absolute, %g relative", c->max_abs,
 				  c->max_rel);
 }
@@ -110,15 +111,15 @@ static bool is_same_type(const struct mpk_dltensor *a, const struct mpk_dltensor
 static void compare_elements(const struct mpk_tensor *got, const struct mpk_tensor *want,
 			     struct mpk_tolerance tol, struct mpk_comparison *c)
 {
-	struct mpk_dtype t = got->dl.dtype;
-	bool bits_only = mpk_element_class(t) == MPK_ELEMENT_NONE;
-	size_t each = mpk_dtype_bytes(t);
-	const uint8_t *g = mpk_dltensor_data(&got->dl), *w = mpk_dltensor_data(&want->dl);
+	struct mpk_scalars g = mpk_scalars_of(&got->dl), w = mpk_scalars_of(&want->dl);
+	bool bits_only = mpk_element_class(g.dtype) == MPK_ELEMENT_NONE;
+	uint8_t of_g[MPK_SCALAR_MAX], of_w[MPK_SCALAR_MAX];
 
-	for (uint64_t i = 0; i < c->total; i++, g += each, w += each) {
-		bool same = bits_only ? memcmp(g, w, each) == 0
-				      : is_close(mpk_element_load(t, g), mpk_element_load(t, w),
-						 tol, c);
+	for (uint64_t i = 0; i < c->total; i++) {
+		const void *x = mpk_scalar_at(&g, i, of_g), *y = mpk_scalar_at(&w, i, of_w);
+		bool same = bits_only ? memcmp(x, y, mpk_dtype_bytes(g.dtype)) == 0
+				      : is_close(mpk_element_load(g.dtype, x),
+						 mpk_element_load(w.dtype, y), tol, c);
 
 		if (same)
 			continue;
@@ -131,7 +132,7 @@ static void compare_tensors(const struct mpk_tensor *got, const struct mpk_tenso
 			    struct mpk_tolerance tol, struct mpk_comparison *c,
 			    struct mpk_strbuf *why)
 {
-	c->total = mpk_tensor_count(want);
+	c->total = mpk_scalars_of(&want->dl).count;
 	if (is_same_type(&got->dl, &want->dl)) {
 		compare_elements(got, want, resolve(tol, got->dl.dtype), c);
 		c->is_equal = c->differing == 0;

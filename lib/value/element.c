@@ -9,10 +9,23 @@
 
 #include "base/half.h"
 #include "base/num.h"
+#include "value/narrow.h"
 
 static bool is_byte_size(unsigned bits)
 {
 	return bits == 8 || bits == 16 || bits == 32 || bits == 64;
+}
+
+/* Narrower integers: theirs are the lowest bits of a byte. */
+static bool is_sub_byte(unsigned bits)
+{
+	return bits > 0 && bits < 8;
+}
+
+bool mpk_element_is_plain(struct mpk_dtype t)
+{
+	return mpk_element_class(t) != MPK_ELEMENT_NONE && !mpk_dtype_is_narrow(t) &&
+	       (t.bits >= 8 || mpk_dtype_is_bool(t));
 }
 
 enum mpk_element_class mpk_element_class(struct mpk_dtype t)
@@ -21,7 +34,9 @@ enum mpk_element_class mpk_element_class(struct mpk_dtype t)
 		return MPK_ELEMENT_NONE;
 	if (mpk_dtype_is_bool(t))
 		return MPK_ELEMENT_BOOL;
-	if (!is_byte_size(t.bits))
+	if (mpk_dtype_is_narrow(t))
+		return MPK_ELEMENT_FLOAT;
+	if (!is_byte_size(t.bits) && !is_sub_byte(t.bits))
 		return MPK_ELEMENT_NONE;
 	if (t.code == MPK_DTYPE_INT)
 		return MPK_ELEMENT_INT;
@@ -37,11 +52,12 @@ static int64_t load_int(unsigned bits, const void *p)
 {
 	uint64_t raw = 0;
 
-	memcpy(&raw, p, bits / 8);
+	memcpy(&raw, p, (bits + 7) / 8);
 	if (bits == 64)
 		return (int64_t)raw;
 
 	uint64_t sign = UINT64_C(1) << (bits - 1);
+	raw &= (sign << 1) - 1;
 	return (int64_t)((raw ^ sign) - sign);
 }
 
@@ -51,6 +67,8 @@ static double load_float(struct mpk_dtype t, const void *p)
 	float single;
 	double real;
 
+	if (mpk_dtype_is_narrow(t))
+		return mpk_narrow_to_f64(t, *(const uint8_t *)p);
 	if (t.bits == 64) {
 		memcpy(&real, p, sizeof real);
 		return real;
@@ -77,7 +95,8 @@ struct mpk_element mpk_element_load(struct mpk_dtype t, const void *p)
 		e.i = load_int(t.bits, p);
 		break;
 	case MPK_ELEMENT_UINT:
-		memcpy(&e.u, p, t.bits / 8);
+		memcpy(&e.u, p, mpk_dtype_bytes(t));
+		e.u &= ~UINT64_C(0) >> (64 - t.bits);
 		break;
 	case MPK_ELEMENT_FLOAT:
 		e.f = load_float(t, p);
@@ -91,7 +110,9 @@ static void store_float(struct mpk_dtype t, double value, void *p)
 	float single = (float)value;
 	uint16_t half;
 
-	if (t.bits == 64) {
+	if (mpk_dtype_is_narrow(t)) {
+		*(uint8_t *)p = mpk_narrow_from_f64(t, value);
+	} else if (t.bits == 64) {
 		memcpy(p, &value, sizeof value);
 	} else if (t.bits == 32) {
 		memcpy(p, &single, sizeof single);
@@ -103,6 +124,8 @@ static void store_float(struct mpk_dtype t, double value, void *p)
 
 void mpk_element_store(struct mpk_dtype t, struct mpk_element e, void *p)
 {
+	uint8_t low = (uint8_t)(0xff >> (t.bits < 8 ? 8 - t.bits : 0));
+
 	switch (e.class) {
 	case MPK_ELEMENT_NONE:
 		break;
@@ -110,10 +133,12 @@ void mpk_element_store(struct mpk_dtype t, struct mpk_element e, void *p)
 		*(uint8_t *)p = e.i != 0;
 		break;
 	case MPK_ELEMENT_INT:
-		memcpy(p, &e.i, t.bits / 8);
+		memcpy(p, &e.i, mpk_dtype_bytes(t));
+		*(uint8_t *)p &= low;
 		break;
 	case MPK_ELEMENT_UINT:
-		memcpy(p, &e.u, t.bits / 8);
+		memcpy(p, &e.u, mpk_dtype_bytes(t));
+		*(uint8_t *)p &= low;
 		break;
 	case MPK_ELEMENT_FLOAT:
 		store_float(t, e.f, p);
@@ -172,6 +197,8 @@ static enum mpk_element_parsed parse_float(struct mpk_dtype t, struct mpk_span t
 
 	if (!mpk_parse_f64(text, &value))
 		return MPK_ELEMENT_NO_NUMBER;
+	if (mpk_dtype_is_narrow(t) && !mpk_narrow_fits(t, value))
+		return MPK_ELEMENT_NO_FIT;
 	store_float(t, value, raw);
 	e->f = load_float(t, raw);
 	if (isinf(e->f) && (!isinf(value) || !memchr(text.data, 'n', text.len)))
@@ -210,10 +237,13 @@ enum { DIGITS_MAX = 17, PLAIN_DIGITS_MAX = 9 };
 
 static bool survives(struct mpk_dtype t, const char *text, const void *p)
 {
+	double value = strtod(text, NULL);
 	uint8_t raw[8];
 
-	store_float(t, strtod(text, NULL), raw);
-	return memcmp(raw, p, t.bits / 8) == 0;
+	if (mpk_dtype_is_narrow(t) && !mpk_narrow_fits(t, value))
+		return false;
+	store_float(t, value, raw);
+	return memcmp(raw, p, mpk_dtype_bytes(t)) == 0;
 }
 
 static void print_float(struct mpk_strbuf *buf, struct mpk_dtype t, const void *p)
@@ -249,6 +279,36 @@ static void print_bits(struct mpk_strbuf *buf, struct mpk_dtype t, const void *p
 	mpk_strbuf_puts(buf, "0x");
 	for (size_t i = mpk_dtype_bytes(t); i-- > 0;)
 		mpk_strbuf_printf(buf, "%02x", bytes[i]);
+}
+
+static int hex_digit(uint8_t c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+enum mpk_element_parsed mpk_element_parse_bits(struct mpk_dtype t, struct mpk_span text, void *out)
+{
+	size_t bytes = mpk_dtype_bytes(t);
+	unsigned top = t.lanes == 1 && t.bits % 8 ? t.bits % 8 : 8;
+	uint8_t *to = out;
+
+	if (text.len < 3 || text.data[0] != '0' || (text.data[1] | 0x20) != 'x')
+		return MPK_ELEMENT_NO_NUMBER;
+	memset(to, 0, bytes);
+	for (size_t i = 0; i < text.len - 2; i++) {
+		int digit = hex_digit(text.data[text.len - 1 - i]);
+
+		if (digit < 0)
+			return MPK_ELEMENT_NO_NUMBER;
+		if (digit && i / 2 >= bytes)
+			return MPK_ELEMENT_NO_FIT;
+		if (digit)
+			to[i / 2] = (uint8_t)(to[i / 2] | digit << i % 2 * 4);
+	}
+	return to[bytes - 1] >> top ? MPK_ELEMENT_NO_FIT : MPK_ELEMENT_OK;
 }
 
 void mpk_element_print(struct mpk_strbuf *buf, struct mpk_dtype t, const void *p)

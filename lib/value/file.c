@@ -9,6 +9,7 @@
 #include "io/mapping.h"
 #include "value/array.h"
 #include "value/parse.h"
+#include "value/scalars.h"
 
 /* What a file says it holds. */
 struct content {
@@ -65,7 +66,8 @@ static enum mpk_code take(struct mpk_mapping *m, const struct content *c, struct
 			  struct mpk_error *err)
 {
 	const struct mpk_npy *npy = &c->npy;
-	bool in_place = !npy->is_swapped && npy->data.len >= MPK_IN_PLACE_FROM && !c->is_unpacked &&
+	bool is_unlike = npy->is_swapped || (npy->is_opaque && mpk_dtype_is_packed(npy->dtype));
+	bool in_place = !is_unlike && npy->data.len >= MPK_IN_PLACE_FROM && !c->is_unpacked &&
 			(uintptr_t)npy->data.data % MPK_STORAGE_ALIGN == 0 && make_writable(m);
 
 	return in_place ? adopt(m, npy, out, err) : mpk_array_copy(npy, out, err);
@@ -83,6 +85,26 @@ static enum mpk_code mismatch(struct mpk_npy *npy, const struct mpk_dltensor *wa
 	mpk_tensor_print_type(&wanted, want);
 	return mpk_fail(err, MPK_E_USAGE, "the array is %s, not %s", mpk_strbuf_text(&got),
 			mpk_strbuf_text(&wanted));
+}
+
+/* Opaque elements are what was asked for, if they are as wide; a vector's lanes are the innermost
+ * dimension in NumPy. */
+static void take_type(struct mpk_npy *npy, const struct mpk_dltensor *want)
+{
+	struct mpk_scalars s = mpk_scalars_of(want);
+	bool same_shape =
+		npy->ndim == (size_t)s.ndim &&
+		(!s.ndim || memcmp(npy->shape, s.shape, npy->ndim * sizeof s.shape[0]) == 0);
+	bool fits = npy->is_opaque && mpk_dtype_bytes(s.dtype) == npy->dtype.bits / 8u;
+
+	if (!fits && !mpk_dtype_equal(npy->dtype, s.dtype))
+		return;
+	if (s.ndim == want->ndim) {
+		npy->dtype = s.dtype;
+	} else if (same_shape) {
+		npy->dtype = want->dtype;
+		npy->ndim--;
+	}
 }
 
 /* Make the content what was asked for, or say why it is not. */
@@ -103,9 +125,9 @@ static enum mpk_code fit(struct content *c, const struct mpk_dltensor *want, str
 		memcpy(npy->shape, want->shape, npy->ndim * sizeof npy->shape[0]);
 		return MPK_OK;
 	}
-	if (npy->is_opaque && want && mpk_dtype_bytes(want->dtype) == npy->dtype.bits / 8u)
-		npy->dtype = want->dtype;
-	else
+	if (want)
+		take_type(npy, want);
+	if (!want || !mpk_dtype_equal(npy->dtype, want->dtype))
 		MPK_TRY(mpk_array_settle(npy, err));
 	if (!want)
 		return MPK_OK;

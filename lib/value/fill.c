@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "value/fill.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/num.h"
 #include "text/escape.h"
-#include "value/element.h"
+#include "value/narrow.h"
+#include "value/scalars.h"
 
 struct filler {
 	const char *text;
 	size_t pos;
-	struct mpk_tensor *t;
-	size_t each;          /* bytes of an element */
-	uint64_t done, total; /* elements */
-	int32_t depth;        /* brackets open; with the outermost left out one more */
+	struct mpk_scalars scalars;
+	uint64_t done; /* of them */
+	int32_t depth; /* brackets open; with the outermost left out one more */
 	/* parts so far of the list at each depth */
-	int64_t counts[MPK_TENSOR_NDIM_MAX + 1];
+	int64_t counts[MPK_TENSOR_NDIM_MAX + 2];
 };
 
 static enum mpk_code bad(const struct filler *f, const char *what, struct mpk_error *err)
@@ -29,13 +30,24 @@ static struct mpk_span next_token(const struct filler *f)
 	return mpk_span_of(f->text + f->pos, strcspn(f->text + f->pos, ", \t[]"));
 }
 
-static enum mpk_code read_element(const struct filler *f, struct mpk_element *e,
+/* The next number, as the tensor is to hold it. */
+static enum mpk_code read_element(const struct filler *f, uint8_t raw[MPK_SCALAR_MAX],
 				  struct mpk_error *err)
 {
 	struct mpk_span token = next_token(f);
+	struct mpk_dtype t = f->scalars.dtype;
+	bool bits_only = mpk_element_class(t) == MPK_ELEMENT_NONE;
+	struct mpk_element e = { 0 };
+	char name[MPK_DTYPE_TEXT];
 
-	switch (mpk_element_parse(f->t->dl.dtype, token, e)) {
+	switch (bits_only ? mpk_element_parse_bits(t, token, raw)
+			  : mpk_element_parse(t, token, &e)) {
 	case MPK_ELEMENT_NO_NUMBER:
+		if (bits_only)
+			return mpk_fail(
+				err, MPK_E_USAGE,
+				"'%s': elements of type %s are written as their bits, 0x3c, or read from a file: TYPE=@FILE",
+				MPK_QUOTE(token), mpk_dtype_print(t, name));
 		return mpk_fail(err, MPK_E_USAGE,
 				"'%s' is not a number of this type (column %zu of '%s')",
 				MPK_QUOTE(token), f->pos + 1, MPK_QUOTE(mpk_span_str(f->text)));
@@ -45,19 +57,15 @@ static enum mpk_code read_element(const struct filler *f, struct mpk_element *e,
 	case MPK_ELEMENT_OK:
 		break;
 	}
+	if (!bits_only)
+		mpk_element_store(t, e, raw);
 	return MPK_OK;
 }
 
-static void store(const struct filler *f, uint64_t index, struct mpk_element e)
+static void store_all(const struct filler *f, const uint8_t *raw)
 {
-	mpk_element_store(f->t->dl.dtype, e,
-			  (uint8_t *)mpk_dltensor_data(&f->t->dl) + index * f->each);
-}
-
-static void store_all(const struct filler *f, struct mpk_element e)
-{
-	for (uint64_t i = 0; i < f->total; i++)
-		store(f, i, e);
+	for (uint64_t i = 0; i < f->scalars.count; i++)
+		mpk_scalar_put(&f->scalars, i, raw);
 }
 
 /* --- random numbers ----------------------------------------------------------------- */
@@ -73,7 +81,9 @@ static uint64_t split_mix(uint64_t *state)
 
 static enum mpk_code fill_random(struct filler *f, struct mpk_error *err)
 {
-	struct mpk_element e = { .class = mpk_element_class(f->t->dl.dtype) };
+	struct mpk_dtype t = f->scalars.dtype;
+	struct mpk_element e = { .class = mpk_element_class(t) };
+	uint8_t raw[MPK_SCALAR_MAX];
 	uint64_t state = 0;
 
 	f->pos += strlen("rand");
@@ -84,14 +94,18 @@ static enum mpk_code fill_random(struct filler *f, struct mpk_error *err)
 	} else if (f->text[f->pos]) {
 		return bad(f, "expected rand or rand:SEED", err);
 	}
-	for (uint64_t i = 0; i < f->total; i++) {
+	for (uint64_t i = 0; i < f->scalars.count; i++) {
 		uint64_t bits = split_mix(&state);
 
 		/* 53 bits make a double in [0, 1) */
 		e.f = (double)(bits >> 11) * 0x1p-53 * 2 - 1;
-		e.u = bits % 100;
+		if (mpk_dtype_is_narrow(t) && !mpk_narrow_fits(t, 0)) /* powers of two */
+			e.f = fabs(e.f) + 0x1p-53;
+		/* what the type holds, from 0 on */
+		e.u = bits % (t.bits < 8 ? 1u << (t.bits - (e.class == MPK_ELEMENT_INT)) : 100);
 		e.i = e.class == MPK_ELEMENT_BOOL ? (int64_t)(bits & 1) : (int64_t)e.u;
-		store(f, i, e);
+		mpk_element_store(t, e, raw);
+		mpk_scalar_put(&f->scalars, i, raw);
 	}
 	return MPK_OK;
 }
@@ -119,7 +133,7 @@ static enum mpk_code skip_separator(struct filler *f, struct mpk_error *err)
 
 static int64_t extent_at(const struct filler *f, int32_t depth)
 {
-	return depth >= 1 && depth <= f->t->dl.ndim ? f->t->dl.shape[depth - 1] : 1;
+	return depth >= 1 && depth <= f->scalars.ndim ? f->scalars.shape[depth - 1] : 1;
 }
 
 static enum mpk_code check_count(const struct filler *f, struct mpk_error *err)
@@ -137,11 +151,11 @@ static enum mpk_code check_count(const struct filler *f, struct mpk_error *err)
 
 static enum mpk_code take_part(struct filler *f, struct mpk_error *err)
 {
-	struct mpk_element e;
+	uint8_t raw[MPK_SCALAR_MAX];
 
 	switch (f->text[f->pos]) {
 	case '[':
-		if (f->depth == f->t->dl.ndim)
+		if (f->depth == f->scalars.ndim)
 			return bad(f, "more brackets than dimensions", err);
 		f->counts[f->depth]++;
 		f->counts[++f->depth] = 0;
@@ -157,12 +171,12 @@ static enum mpk_code take_part(struct filler *f, struct mpk_error *err)
 	default:
 		break;
 	}
-	if (f->depth != f->t->dl.ndim)
+	if (f->depth != f->scalars.ndim)
 		return bad(f, "expected '[' here", err);
-	MPK_TRY(read_element(f, &e, err));
-	if (f->done == f->total)
+	MPK_TRY(read_element(f, raw, err));
+	if (f->done == f->scalars.count)
 		return bad(f, "more numbers than the type has elements", err);
-	store(f, f->done++, e);
+	mpk_scalar_put(&f->scalars, f->done++, raw);
 	f->counts[f->depth]++;
 	f->pos += next_token(f).len;
 	return MPK_OK;
@@ -175,7 +189,7 @@ static int32_t opening_depth(const struct filler *f)
 
 	for (size_t i = f->pos; f->text[i] == '[' || f->text[i] == ' '; i++)
 		brackets += f->text[i] == '[';
-	return brackets < f->t->dl.ndim ? 1 : 0;
+	return brackets < f->scalars.ndim ? 1 : 0;
 }
 
 static enum mpk_code fill_nested(struct filler *f, struct mpk_error *err)
@@ -200,7 +214,7 @@ static enum mpk_code fill_nested(struct filler *f, struct mpk_error *err)
 
 static enum mpk_code fill_flat(struct filler *f, struct mpk_error *err)
 {
-	struct mpk_element e = { 0 };
+	uint8_t raw[MPK_SCALAR_MAX];
 
 	for (;;) {
 		MPK_TRY(skip_separator(f, err));
@@ -208,18 +222,18 @@ static enum mpk_code fill_flat(struct filler *f, struct mpk_error *err)
 			break;
 		if (strchr("[]", f->text[f->pos]))
 			return bad(f, "brackets stand around the whole list or not at all", err);
-		MPK_TRY(read_element(f, &e, err));
-		if (f->done < f->total)
-			store(f, f->done, e);
+		MPK_TRY(read_element(f, raw, err));
+		if (f->done < f->scalars.count)
+			mpk_scalar_put(&f->scalars, f->done, raw);
 		f->done++;
 		f->pos += next_token(f).len;
 	}
 	if (f->done == 1)
-		store_all(f, e);
-	else if (f->done != f->total)
+		store_all(f, raw);
+	else if (f->done != f->scalars.count)
 		return mpk_fail(err, MPK_E_USAGE,
 				"%llu numbers for a tensor of %llu elements in '%s'",
-				(unsigned long long)f->done, (unsigned long long)f->total,
+				(unsigned long long)f->done, (unsigned long long)f->scalars.count,
 				MPK_QUOTE(mpk_span_str(f->text)));
 	return MPK_OK;
 }
@@ -227,22 +241,18 @@ static enum mpk_code fill_flat(struct filler *f, struct mpk_error *err)
 enum mpk_code mpk_tensor_fill(struct mpk_tensor *t, const char *text, size_t pos,
 			      struct mpk_error *err)
 {
-	struct filler f = {
-		.text = text,
-		.pos = pos,
-		.t = t,
-		.each = mpk_dtype_bytes(t->dl.dtype),
-		.total = mpk_tensor_count(t),
-	};
+	struct filler f = { .text = text, .pos = pos, .scalars = mpk_scalars_of(&t->dl) };
+	bool bits_only = mpk_element_class(f.scalars.dtype) == MPK_ELEMENT_NONE;
+	bool is_random = strncmp(text + pos, "rand", 4) == 0;
 	char name[MPK_DTYPE_TEXT];
 
-	if (mpk_element_class(t->dl.dtype) == MPK_ELEMENT_NONE)
+	if (bits_only && (is_random || mpk_dtype_bytes(f.scalars.dtype) > MPK_SCALAR_MAX))
 		return mpk_fail(err, MPK_E_UNSUPPORTED,
 				"elements of type %s have no text form; give a file: TYPE=@FILE",
 				mpk_dtype_print(t->dl.dtype, name));
-	if (strncmp(text + pos, "rand", 4) == 0)
+	if (is_random)
 		return fill_random(&f, err);
-	if (t->dl.ndim && text[pos + strspn(text + pos, " \t")] == '[') {
+	if (f.scalars.ndim && text[pos + strspn(text + pos, " \t")] == '[') {
 		f.pos += strspn(text + pos, " \t");
 		return fill_nested(&f, err);
 	}

@@ -10,6 +10,7 @@
 #include "params/params.h"
 #include "text/escape.h"
 #include "value/array.h"
+#include "value/scalars.h"
 
 struct mpk_param_file {
 	atomic_uint refs;
@@ -139,8 +140,11 @@ static enum mpk_code of_record(const struct mpk_tensor_record *r, struct mpk_npy
 	if (r->ndim)
 		memcpy(out->shape, r->shape, r->ndim * sizeof out->shape[0]);
 	MPK_TRY(mpk_tensor_bytes_of(out->dtype, out->shape, out->ndim, &bytes, err));
-	if (bytes != r->data.len)
-		return mpk_fail(err, MPK_E_UNSUPPORTED, "elements of less than a byte, packed");
+	/* TVM writes a byte an element of packed ones, of which the first ones have them all */
+	if (bytes > r->data.len || (bytes < r->data.len && !mpk_dtype_is_packed(out->dtype)))
+		return mpk_fail(err, MPK_E_UNSUPPORTED,
+				"a tensor of %zu bytes, whose type and shape take %llu",
+				r->data.len, (unsigned long long)bytes);
 	return MPK_OK;
 }
 

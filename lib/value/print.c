@@ -7,27 +7,12 @@
 #include "text/escape.h"
 #include "value/element.h"
 #include "value/function.h"
+#include "value/scalars.h"
 
 const char *mpk_dtype_short(struct mpk_dtype t, char out[MPK_DTYPE_TEXT])
 {
-	static const char letters[] = {
-		[MPK_DTYPE_INT] = 'i', [MPK_DTYPE_UINT] = 'u', [MPK_DTYPE_FLOAT] = 'f'
-	};
-
-	switch (mpk_element_class(t)) {
-	case MPK_ELEMENT_NONE:
-		return mpk_dtype_print(t, out);
-	case MPK_ELEMENT_BOOL:
-		return "bool";
-	case MPK_ELEMENT_INT:
-	case MPK_ELEMENT_UINT:
-	case MPK_ELEMENT_FLOAT:
-		break;
-	}
-	if (t.code == MPK_DTYPE_BFLOAT)
-		return "bf16";
-	(void)snprintf(out, MPK_DTYPE_TEXT, "%c%u", letters[t.code], t.bits);
-	return out;
+	/* uint1, which TVM up to 0.22 has for it, too */
+	return mpk_element_class(t) == MPK_ELEMENT_BOOL ? "bool" : mpk_dtype_print_short(t, out);
 }
 
 void mpk_tensor_print_type(struct mpk_strbuf *buf, const struct mpk_dltensor *dl)
@@ -41,14 +26,14 @@ void mpk_tensor_print_type(struct mpk_strbuf *buf, const struct mpk_dltensor *dl
 	mpk_strbuf_puts(buf, mpk_dtype_short(dl->dtype, name));
 }
 
-/* Brackets that open before or close behind element i of count. */
-static size_t edges(const struct mpk_dltensor *dl, uint64_t i)
+/* Brackets that open before or close behind scalar i. */
+static size_t edges(const struct mpk_scalars *s, uint64_t i)
 {
 	size_t n = 0;
 	uint64_t run = 1;
 
-	for (int32_t d = dl->ndim - 1; d >= 0; d--) {
-		run *= (uint64_t)dl->shape[d];
+	for (int32_t d = s->ndim - 1; d >= 0; d--) {
+		run *= (uint64_t)s->shape[d];
 		n += i % run == 0;
 	}
 	return n;
@@ -62,33 +47,31 @@ static void put_many(struct mpk_strbuf *buf, char c, size_t n)
 
 static void print_tensor(struct mpk_strbuf *buf, const struct mpk_tensor *t, size_t limit)
 {
-	const struct mpk_dltensor *dl = &t->dl;
-	uint64_t count = mpk_tensor_count(t);
-	uint64_t shown = limit && limit < count ? limit : count;
-	size_t each = mpk_dtype_bytes(dl->dtype);
-	bool nested = dl->ndim > 1 && count;
-	const uint8_t *data = mpk_dltensor_data(dl);
+	struct mpk_scalars s = mpk_scalars_of(&t->dl);
+	uint64_t shown = limit && limit < s.count ? limit : s.count;
+	bool nested = s.ndim > 1 && s.count;
+	uint8_t raw[MPK_SCALAR_MAX];
 
-	mpk_tensor_print_type(buf, dl);
+	mpk_tensor_print_type(buf, &t->dl);
 	mpk_strbuf_putc(buf, '=');
-	if (!mpk_dldevice_is_host(dl->device)) {
+	if (!mpk_dldevice_is_host(t->dl.device)) {
 		mpk_strbuf_puts(buf, "(on another device)");
 		return;
 	}
 	for (uint64_t i = 0; i < shown; i++) {
-		size_t opened = nested ? edges(dl, i) : 0;
+		size_t opened = nested ? edges(&s, i) : 0;
 
 		if (nested && i)
 			put_many(buf, ']', opened);
 		if (i && !opened)
 			mpk_strbuf_putc(buf, ' ');
 		put_many(buf, '[', opened);
-		mpk_element_print(buf, dl->dtype, data + i * each);
+		mpk_element_print(buf, s.dtype, mpk_scalar_at(&s, i, raw));
 	}
-	if (shown < count)
+	if (shown < s.count)
 		mpk_strbuf_puts(buf, " ...");
 	else if (nested)
-		put_many(buf, ']', (size_t)dl->ndim);
+		put_many(buf, ']', (size_t)s.ndim);
 }
 
 static void print_shape(struct mpk_strbuf *buf, const struct mpk_shape *shape)

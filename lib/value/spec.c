@@ -56,7 +56,7 @@ enum mpk_code mpk_spec_bad_type(const struct mpk_spec_source *s, size_t start, s
 	if (!meant || strcmp(meant, "handle") == 0)
 		return mpk_spec_bad(
 			s, start,
-			"expected a type: f16 f32 f64 bf16 i8 i16 i32 i64 u8 u16 u32 u64 bool",
+			"expected a type: f16 f32 f64 bf16 i8 i16 i32 i64 u8 u16 u32 u64 bool, f8_e4m3fn and the like",
 			err);
 	(void)snprintf(text, sizeof text, "'%s' is no type; did you mean '%s'?", MPK_QUOTE(name),
 		       meant);

@@ -6,12 +6,13 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "value/scalars.h"
 
 enum mpk_code mpk_tensor_bytes_of(struct mpk_dtype dtype, const int64_t *shape, size_t ndim,
 				  uint64_t *out, struct mpk_error *err)
 {
-	uint64_t bytes = mpk_dtype_bytes(dtype);
-	bool empty = false;
+	uint64_t count = 1, bytes = 0;
+	bool empty = mpk_dtype_bytes(dtype) == 0;
 
 	if (ndim > MPK_TENSOR_NDIM_MAX)
 		return mpk_fail(err, MPK_E_RANGE, "a tensor of %zu dimensions; at most %d", ndim,
@@ -22,10 +23,12 @@ enum mpk_code mpk_tensor_bytes_of(struct mpk_dtype dtype, const int64_t *shape, 
 		if (shape[i] < 0)
 			return mpk_fail(err, MPK_E_RANGE, "extent %lld of dimension %zu",
 					(long long)shape[i], i);
-		if (!empty &&
-		    (!mpk_mul_u64(bytes, (uint64_t)shape[i], &bytes) || bytes > INT64_MAX))
+		if (!empty && (!mpk_mul_u64(count, (uint64_t)shape[i], &count) ||
+			       !mpk_dtype_size(dtype, count, &bytes) || bytes > INT64_MAX))
 			return mpk_fail(err, MPK_E_RANGE, "a tensor of more than 2^63 bytes");
 	}
+	if (!empty)
+		(void)mpk_dtype_size(dtype, count, &bytes);
 	*out = empty ? 0 : bytes;
 	return MPK_OK;
 }
@@ -157,9 +160,11 @@ void mpk_tensor_drop(struct mpk_tensor *t)
 
 uint64_t mpk_tensor_count(const struct mpk_tensor *t)
 {
-	size_t each = mpk_dtype_bytes(t->dl.dtype);
+	uint64_t count = mpk_dtype_bytes(t->dl.dtype) != 0;
 
-	return each ? t->bytes / each : 0;
+	for (int32_t i = 0; i < t->dl.ndim; i++)
+		count *= (uint64_t)t->dl.shape[i];
+	return count;
 }
 
 bool mpk_dltensor_is_compact(const struct mpk_dltensor *t)
@@ -193,6 +198,20 @@ static int64_t element_offset(const struct mpk_dltensor *from, uint64_t index)
 	return offset;
 }
 
+/* The same where elements share bytes: lane by lane. */
+static void copy_packed(struct mpk_tensor *to, const struct mpk_dltensor *from)
+{
+	struct mpk_scalars out = mpk_scalars_of(&to->dl), in = mpk_scalars_of(from);
+	uint64_t lanes = out.dtype.lanes == to->dl.dtype.lanes ? 1 : to->dl.dtype.lanes;
+	uint8_t raw[MPK_SCALAR_MAX];
+
+	for (uint64_t i = 0; i < out.count; i++) {
+		uint64_t at = (uint64_t)element_offset(from, i / lanes) * lanes + i % lanes;
+
+		mpk_scalar_put(&out, i, mpk_scalar_at(&in, at, raw));
+	}
+}
+
 void mpk_tensor_copy_from(struct mpk_tensor *to, const struct mpk_dltensor *from)
 {
 	const uint8_t *data = mpk_dltensor_data(from);
@@ -203,6 +222,10 @@ void mpk_tensor_copy_from(struct mpk_tensor *to, const struct mpk_dltensor *from
 		return;
 	if (mpk_dltensor_is_compact(from)) {
 		memcpy(dest, data, (size_t)to->bytes);
+		return;
+	}
+	if (mpk_dtype_is_packed(from->dtype)) {
+		copy_packed(to, from);
 		return;
 	}
 	for (uint64_t i = 0, n = mpk_tensor_count(to); i < n; i++)

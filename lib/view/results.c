@@ -5,9 +5,10 @@
 
 #include <string.h>
 
-#include "npy/npy.h"
+#include "value/array.h"
 #include "value/element.h"
 #include "value/parse.h"
+#include "value/scalars.h"
 
 /* --- values ------------------------------------------------------------------------- */
 
@@ -22,9 +23,7 @@ void mpk_results_text(const struct mpk_call_result *r, struct mpk_strbuf *out)
 enum mpk_code mpk_results_npy(const struct mpk_tensor *t, struct mpk_rope *rope,
 			      struct mpk_error *err)
 {
-	MPK_TRY(mpk_npy_write_header(rope, t->dl.dtype, t->dl.shape, (size_t)t->dl.ndim, err));
-	mpk_rope_put_view(rope, mpk_tensor_span(t));
-	return mpk_rope_status(rope, err);
+	return mpk_array_write(t, rope, err);
 }
 
 static void put_element(struct mpk_dtype t, const void *p, struct mpk_json *j, struct json_t *at)
@@ -55,18 +54,17 @@ static void put_element(struct mpk_dtype t, const void *p, struct mpk_json *j, s
 
 static void put_tensor(const struct mpk_tensor *t, struct mpk_json *j, struct json_t *at)
 {
-	uint64_t count = mpk_tensor_count(t);
-	bool all = count <= MPK_PRINT_ELEMENTS_MAX;
-	size_t each = mpk_dtype_bytes(t->dl.dtype);
-	const uint8_t *data = mpk_dltensor_data(&t->dl);
+	struct mpk_scalars s = mpk_scalars_of(&t->dl);
+	bool all = s.count <= MPK_PRINT_ELEMENTS_MAX;
+	uint8_t raw[MPK_SCALAR_MAX];
 	char name[MPK_DTYPE_TEXT];
 	struct json_t *list;
 
 	mpk_json_text(j, at, "dtype", mpk_dtype_print(t->dl.dtype, name));
 	mpk_json_i64s(j, at, "shape", t->dl.shape, (size_t)t->dl.ndim);
 	list = mpk_json_array(j, at, "values");
-	for (uint64_t i = 0; i < count && i < MPK_PRINT_ELEMENTS_MAX; i++)
-		put_element(t->dl.dtype, data + i * each, j, list);
+	for (uint64_t i = 0; i < s.count && i < MPK_PRINT_ELEMENTS_MAX; i++)
+		put_element(s.dtype, mpk_scalar_at(&s, i, raw), j, list);
 	mpk_json_bool(j, at, "complete", all);
 }
 

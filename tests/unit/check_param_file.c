@@ -155,14 +155,41 @@ START_TEST(files_that_are_none)
 	ck_assert_text(err, "two tensors are named 'w'");
 	p.names.count = 1;
 	r[0].dtype = (struct mpk_dtype){ MPK_DTYPE_INT, 4, 1 };
-	r[0].shape = &three; /* packed, where our tensors have a byte each */
-	r[0].data = mpk_span_of("ab", 2);
+	r[0].shape = &three;
+	r[0].data = mpk_span_of("", 0);
 	store("half", &p);
 	ck_assert_ok(mpk_param_file_open("half", &file, &err), err);
 	struct mpk_tensor *t;
 
 	ck_assert_int_eq(mpk_param_file_tensor(file, 0, true, &t, &err), MPK_E_UNSUPPORTED);
 	ck_assert_str_eq(err.at.file, "half");
+	mpk_param_file_drop(file);
+	workdir_leave();
+}
+END_TEST
+
+/* Three elements of 4 bits: their two bytes, and a byte for each, as TVM writes them: packed first, and
+ * then what stood behind. */
+START_TEST(packed_elements)
+{
+	static const int64_t three = 3;
+	const struct mpk_span name = mpk_span_str("w");
+	struct mpk_tensor_record r = { .dtype = { MPK_DTYPE_INT, 4, 1 },
+				       .shape = &three,
+				       .ndim = 1,
+				       .data = mpk_span_of("\x21\x43zz", 2 + (size_t)_i) };
+	struct mpk_params p = { .names = { &name, 1 }, .tensors = &r };
+	struct mpk_tensor *t;
+
+	workdir_enter();
+	store("packed", &p);
+	ck_assert_ok(mpk_param_file_open("packed", &file, &err), err);
+	for (int in_place = 0; in_place < 2; in_place++) {
+		ck_assert_ok(mpk_param_file_tensor(file, 0, in_place, &t, &err), err);
+		ck_assert_uint_eq(t->bytes, 2);
+		ck_assert_mem_eq(mpk_dltensor_data(&t->dl), "\x21\x43", 2);
+		mpk_tensor_drop(t);
+	}
 	mpk_param_file_drop(file);
 	workdir_leave();
 }
@@ -245,6 +272,7 @@ int main(void)
 	tcase_add_loop_test(tc, arrays_of_numpy, 0, 2);
 	tcase_add_test(tc, large_tensors_are_not_copied);
 	tcase_add_test(tc, files_that_are_none);
+	tcase_add_loop_test(tc, packed_elements, 0, 2);
 	tcase_add_test(tc, a_file_gives_what_the_call_does_not);
 	tcase_add_test(tc, all_that_lacks_is_named);
 	suite_add_tcase(s, tc);

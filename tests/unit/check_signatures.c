@@ -97,7 +97,7 @@ static const struct {
 	{ "saxpy(alpha: float32, X: Tensor([n], float32), Y: Tensor([n, T.int64(8)], float32))",
 	  "saxpy(alpha: f32, X: f32[n], Y: f32[n, 8])" },
 	{ "f(A: Tensor([], float8_e4m3fn), B: Tensor([T.max(n, T.int64(4)), 2], bool))",
-	  "f(A: float8_e4m3fn[], B: bool[max(n, 4), 2])" },
+	  "f(A: f8_e4m3fn[], B: bool[max(n, 4), 2])" },
 	{ "f(i: int8, u: uint64, x: bfloat16, b: bool, h: T.handle, g: handle)",
 	  "f(i: i8, u: u64, x: bf16, b: bool, h: handle, g: handle)" },
 	{ "f(A: Tensor([4], int4), B: Tensor([4], float32x4))", "f(A: i4[4], B: f32x4[4])" },

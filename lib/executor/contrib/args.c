@@ -84,7 +84,7 @@ enum mpk_code mpk_contrib_numbers(const struct mpk_contrib_args *a, size_t i,
 					 i);
 	if (!mpk_dltensor_is_compact(&t->dl))
 		return mpk_contrib_raise(a, err, "TypeError", "argument %zu must be compact", i);
-	if (mpk_element_class(t->dl.dtype) == MPK_ELEMENT_NONE)
+	if (!mpk_element_is_plain(t->dl.dtype))
 		return mpk_contrib_raise(a, err, "TypeError",
 					 "argument %zu must be numbers, not %s", i,
 					 mpk_dtype_print(t->dl.dtype, type));

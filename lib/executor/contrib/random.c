@@ -76,7 +76,8 @@ static enum mpk_code take_output(const struct drawing *d, struct mpk_tensor **ou
 				 enum mpk_element_class *class, struct mpk_error *err)
 {
 	MPK_TRY(mpk_contrib_tensor(&d->args, d->args.count - 1, out, err));
-	*class = mpk_element_class((*out)->dl.dtype);
+	*class = mpk_element_is_plain((*out)->dl.dtype) ? mpk_element_class((*out)->dl.dtype)
+							: MPK_ELEMENT_NONE;
 	if (mpk_dltensor_is_compact(&(*out)->dl))
 		return MPK_OK;
 	return mpk_contrib_raise(&d->args, err, "TypeError", "the output must be compact");

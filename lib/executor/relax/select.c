@@ -25,7 +25,7 @@ static enum mpk_code take_tensor(const char *name, const struct mpk_value *args,
 	    ((*out)->bytes && !(*out)->dl.data))
 		return mpk_relax_raise(err, "TypeError",
 				       "%s takes a contiguous tensor in host memory", name);
-	if (mpk_element_class((*out)->dl.dtype) == MPK_ELEMENT_NONE)
+	if (!mpk_element_is_plain((*out)->dl.dtype))
 		return mpk_relax_raise(err, "TypeError", "%s: a tensor of type %s", name,
 				       mpk_dtype_print((*out)->dl.dtype, type));
 	return MPK_OK;

@@ -75,5 +75,8 @@ for signal in HUP TERM KILL; do
 	kill -$signal $!
 	{ wait $! || :; } 2>/dev/null
 done
-for _ in 1 2 3 4 5 6 7 8 9 10; do ls tmp | grep -q . && sleep 0.2; done
-ls tmp
+for _ in 1 2 3 4 5 6 7 8 9 10; do
+	rmdir tmp 2>/dev/null && break
+	sleep 0.2
+done
+test ! -e tmp

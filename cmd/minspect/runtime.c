@@ -66,6 +66,16 @@ static unsigned thread_count(void)
 	return count > 0 && count < 4096 ? (unsigned)count : 0;
 }
 
+/* As NVIDIA's tools and build systems name it. */
+static const char *cuda_home(void)
+{
+	const char *home = getenv("CUDA_HOME");
+
+	if (!home || !*home)
+		home = getenv("CUDA_PATH");
+	return home && *home ? home : NULL;
+}
+
 enum mpk_code run_runtime_fill(const struct minspect_options *o, struct mpk_arena *arena,
 			       struct mpk_runtime_options *out, struct mpk_error *err)
 {
@@ -74,6 +84,7 @@ enum mpk_code run_runtime_fill(const struct minspect_options *o, struct mpk_aren
 	out->stub_dir = mpk_libexec_find(arena, "minspect");
 	MPK_TRY_ALLOC(out->stub_dir, err);
 	out->threads = thread_count();
+	out->cuda_home = cuda_home();
 	out->tvm_ffi.explicit_path = o->tvm_ffi ? o->tvm_ffi : set && set[0] ? set : NULL;
 	return find_tvm_ffi(arena, &out->tvm_ffi, err);
 }

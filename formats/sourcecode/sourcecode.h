@@ -42,6 +42,7 @@ struct mpk_source_code_piece {
 };
 
 #define MPK_SOURCE_CODE_DELIMITER "// Function: "
+#define MPK_SOURCE_CODE_NVRTC "// nvrtc_options:"
 
 /* mpk_source_code_read - find the kernels that a text defines
  * @bytes   the text; NULs at its end do not count; borrowed
@@ -93,6 +94,16 @@ bool mpk_source_code_mentions(struct mpk_span bytes, struct mpk_span word);
 /* mpk_source_code_has_values - whether a type does where no '*' follows: where values of it are, not
  * mere addresses */
 bool mpk_source_code_has_values(struct mpk_span bytes, struct mpk_span type);
+
+/* mpk_source_code_nvrtc - the options that CUDA C++ asks its run-time compiler for: the words behind
+ * "// nvrtc_options:" in the first line
+ * @words   receives at most MPK_SOURCE_CODE_NVRTC_MAX, views of bytes
+ * @count   0 when there is no such line
+ * Returns  false when there are more, or one is no option: it does not begin with '-'
+ * Format   FORMAT.md 3 */
+enum { MPK_SOURCE_CODE_NVRTC_MAX = 32 };
+bool mpk_source_code_nvrtc(struct mpk_span bytes, struct mpk_span words[MPK_SOURCE_CODE_NVRTC_MAX],
+			   size_t *count);
 
 /* mpk_source_code_language_name - "OpenCL C", "Metal", "WGSL", "CUDA C++" */
 const char *mpk_source_code_language_name(enum mpk_source_code_language language);

@@ -6,6 +6,7 @@
 
 #include "code/show.h"
 #include "sourcecode/sourcecode.h"
+#include "text/escape.h"
 #include "text/phrase.h"
 
 static enum mpk_source_code_language language_of(const struct mpk_code_info *info)
@@ -60,10 +61,24 @@ static struct mpk_span param_text(const struct mpk_code_info *info, size_t kerne
 	return mpk_source_code_param_is_made(text, info->bytes) ? (struct mpk_span){ 0 } : text;
 }
 
+static void put_options(const struct mpk_code_info *info, struct mpk_strbuf *out)
+{
+	struct mpk_span words[MPK_SOURCE_CODE_NVRTC_MAX];
+	size_t count;
+
+	(void)mpk_source_code_nvrtc(info->bytes, words, &count);
+	for (size_t i = 0; i < count; i++) {
+		mpk_strbuf_puts(out, i ? " " : ", compiled with ");
+		mpk_escape(out, words[i]);
+	}
+}
+
 static void put_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
 {
 	mpk_strbuf_printf(out, "%s, ", mpk_source_code_language_name(language_of(info)));
 	mpk_put_count(out, info->kernel_count, "kernel");
+	if (language_of(info) == MPK_SOURCE_CODE_CUDA)
+		put_options(info, out);
 }
 
 static void put_kernel_text(const struct mpk_code_info *info, size_t kernel, struct mpk_strbuf *out)

@@ -52,6 +52,7 @@ struct mpk_device {
 	struct mpk_device_info info;
 	struct mpk_device_module *modules; /* all that are loaded */
 	void *stream;
+	const char *cuda_home; /* NULL: nobody named one */
 };
 
 struct mpk_device_module {

@@ -96,7 +96,9 @@ static enum mpk_code get_image(const struct mpk_cuda_device *device, const struc
 	if (k->data.len == 0)
 		return mpk_fail(err, MPK_E_CORRUPT, "the payload holds no code");
 	if (mpk_span_is(k->fmt, "cuda"))
-		return mpk_nvrtc_compile(k->data, device->base.info.sm, out, &bytes, err);
+		return mpk_nvrtc_compile(&(struct mpk_nvrtc_source){ k->data, device->base.info.sm,
+								     device->base.cuda_home },
+					 out, &bytes, err);
 	char *image = copy_image(k->data);
 
 	MPK_TRY_ALLOC(image, err);

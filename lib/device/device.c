@@ -22,6 +22,11 @@ const struct mpk_device_info *mpk_device_get_info(const struct mpk_device *devic
 	return &device->info;
 }
 
+void mpk_device_set_cuda_home(struct mpk_device *device, const char *home)
+{
+	device->cuda_home = home;
+}
+
 enum mpk_code mpk_device_alloc(struct mpk_device *device, uint64_t bytes, void **out,
 			       struct mpk_error *err)
 {

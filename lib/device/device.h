@@ -85,6 +85,10 @@ enum mpk_code mpk_device_list_add(struct mpk_device_list *list, enum mpk_device_
 				  struct mpk_error *err) MPK_MUST_CHECK;
 void mpk_device_list_fini(struct mpk_device_list *list);
 
+/* mpk_device_set_cuda_home - where a CUDA toolkit lies whose include folder sources are to find, too
+ * @home    borrowed until the device is closed; NULL: none. Other kinds of devices ignore it. */
+void mpk_device_set_cuda_home(struct mpk_device *device, const char *home);
+
 /* mpk_device_open - start using device `ordinal` of a kind
  * @out     to be closed by the caller
  * Returns  MPK_OK; MPK_E_DEVICE (no library, no driver, no such device, or the driver cannot start

@@ -14,6 +14,7 @@
 
 #include "device/backend.h"
 #include "device/driver.h"
+#include "sourcecode/sourcecode.h"
 
 struct _nvrtcProgram;
 
@@ -93,14 +94,62 @@ static const char *const headers[] = {
 static const char *const folders[] = { "../include", "../include/cccl",
 				       "../../cuda_runtime/include", "../../cuda_cccl/include" };
 
-enum { FOLDERS = MPK_ARRAY_COUNT(folders), OPTIONS_MAX = FOLDERS + 5, PATH_BYTES = 4200 };
+enum {
+	FOLDERS = MPK_ARRAY_COUNT(folders),
+	OPTIONS_MAX = FOLDERS + 6 + MPK_SOURCE_CODE_NVRTC_MAX,
+	PATH_BYTES = 4200,
+};
 
 struct options {
 	char arch[48];
-	char paths[FOLDERS + 1][PATH_BYTES];
+	char paths[FOLDERS + 2][PATH_BYTES];
+	char *own[MPK_SOURCE_CODE_NVRTC_MAX]; /* of the source's first line */
+	size_t own_count;
 	const char *list[OPTIONS_MAX + 1];
 	int count;
+	bool is_ptx;
 };
+
+static void options_free(struct options *o)
+{
+	for (size_t i = 0; o && i < o->own_count; i++)
+		free(o->own[i]);
+	free(o);
+}
+
+static enum mpk_code read_own(struct options *o, struct mpk_span text, struct mpk_error *err)
+{
+	struct mpk_span words[MPK_SOURCE_CODE_NVRTC_MAX];
+	size_t count;
+
+	if (!mpk_source_code_nvrtc(text, words, &count))
+		return mpk_fail(err, MPK_E_CORRUPT,
+				"the source's first line, '" MPK_SOURCE_CODE_NVRTC
+				"', is to hold at most %d options, each of which begins with '-'",
+				MPK_SOURCE_CODE_NVRTC_MAX);
+	for (size_t i = 0; i < count; i++) {
+		o->own[i] = strndup((const char *)words[i].data, words[i].len);
+		MPK_TRY_ALLOC(o->own[i], err);
+		o->own_count++;
+	}
+	return MPK_OK;
+}
+
+/* What follows one of two names of an option and '=', in the last option of that name; NULL. */
+static const char *own_value(const struct options *o, const char *brief, const char *name)
+{
+	const char *found = NULL;
+
+	for (size_t i = 0; i < o->own_count; i++) {
+		const char *equals = strchr(o->own[i], '=');
+		size_t len = equals ? (size_t)(equals - o->own[i]) : 0;
+
+		if (equals && ((strlen(brief) == len && !strncmp(o->own[i], brief, len)) ||
+			       (strlen(name) == len && !strncmp(o->own[i], name, len))))
+			found = equals + 1;
+	}
+	return found;
+}
 
 static void add_folder(struct options *o, size_t i, const char *dir, const char *folder)
 {
@@ -110,7 +159,8 @@ static void add_folder(struct options *o, size_t i, const char *dir, const char 
 		o->list[o->count++] = o->paths[i];
 }
 
-static void add_folders(struct options *o)
+/* A toolkit that the user named comes first, then what belongs to the compiler. */
+static void add_folders(struct options *o, const char *home)
 {
 	Dl_info info;
 	void *address;
@@ -122,6 +172,8 @@ static void add_folders(struct options *o)
 	slash = real ? strrchr(real, '/') : NULL;
 	if (slash)
 		*slash = '\0';
+	if (home)
+		add_folder(o, FOLDERS + 1, home, "include");
 	for (size_t i = 0; slash && i < FOLDERS; i++)
 		add_folder(o, i, real, folders[i]);
 	add_folder(o, FOLDERS, "/usr/local/cuda", "include");
@@ -155,26 +207,32 @@ static unsigned newest_known(unsigned sm)
 	return best ? best : sm;
 }
 
-static int compile(struct _nvrtcProgram *program, unsigned sm, bool *is_ptx)
+/* Ours as far as the source has none of its own, which the compiler would refuse to get twice. */
+static void add_arch(struct options *o, unsigned sm)
 {
-	struct options *o = calloc(1, sizeof *o);
+	const char *own = own_value(o, "-arch", "--gpu-architecture");
 	unsigned known = newest_known(sm);
-	int status;
 
-	if (!o)
-		return 1; /* NVRTC_ERROR_OUT_OF_MEMORY */
-	*is_ptx = known != sm;
+	o->is_ptx = own ? strncmp(own, "compute_", 8) == 0 : known != sm;
+	if (own)
+		return;
 	(void)snprintf(o->arch, sizeof o->arch, "--gpu-architecture=%s_%u%s",
-		       *is_ptx ? "compute" : "sm", known, *is_ptx ? "" : suffix_of(sm));
+		       o->is_ptx ? "compute" : "sm", known, o->is_ptx ? "" : suffix_of(sm));
 	o->list[o->count++] = o->arch;
-	o->list[o->count++] = "--std=c++17";
+}
+
+static void fill_options(struct options *o, const struct mpk_nvrtc_source *source)
+{
+	add_arch(o, source->sm);
+	if (!own_value(o, "-std", "--std"))
+		o->list[o->count++] = "--std=c++17";
 	o->list[o->count++] = "--device-as-default-execution-space";
 	o->list[o->count++] = "--device-int128";
 	o->list[o->count++] = "--pre-include=mpk_prelude.h";
-	add_folders(o);
-	status = api.nvrtcCompileProgram(program, o->count, o->list);
-	free(o);
-	return status;
+	/* the first folder that has a header gives it */
+	for (size_t i = 0; i < o->own_count; i++)
+		o->list[o->count++] = o->own[i];
+	add_folders(o, source->home);
 }
 
 static enum mpk_code fail_compile(struct _nvrtcProgram *program, int status, unsigned sm,
@@ -219,19 +277,11 @@ static enum mpk_code get_code(struct _nvrtcProgram *program, bool is_ptx, char *
 	return MPK_OK;
 }
 
-enum mpk_code mpk_nvrtc_compile(struct mpk_span source, unsigned sm, char **out, size_t *out_bytes,
-				struct mpk_error *err)
+static enum mpk_code compile(const struct mpk_nvrtc_source *source, const struct options *o,
+			     char **out, size_t *out_bytes, struct mpk_error *err)
 {
 	struct _nvrtcProgram *program = NULL;
-	bool is_ptx = false;
-
-	/* the device is there: what is missing is a library to make the code ready for it */
-	if (mpk_driver_get(&driver, err) != MPK_OK) {
-		if (err)
-			err->code = MPK_E_LOAD;
-		return MPK_E_LOAD;
-	}
-	char *text = strndup((const char *)source.data, source.len);
+	char *text = strndup((const char *)source->text.data, source->text.len);
 
 	MPK_TRY_ALLOC(text, err);
 	int status = api.nvrtcCreateProgram(&program, text, "kernels.cu",
@@ -241,10 +291,33 @@ enum mpk_code mpk_nvrtc_compile(struct mpk_span source, unsigned sm, char **out,
 	if (status != 0)
 		return mpk_fail(err, MPK_E_LOAD, "NVRTC refuses the source: %s",
 				api.nvrtcGetErrorString(status));
-	status = compile(program, sm, &is_ptx);
-	enum mpk_code code = status == 0 ? get_code(program, is_ptx, out, out_bytes, err)
-					 : fail_compile(program, status, sm, err);
+	status = api.nvrtcCompileProgram(program, o->count, o->list);
+	enum mpk_code code = status == 0 ? get_code(program, o->is_ptx, out, out_bytes, err)
+					 : fail_compile(program, status, source->sm, err);
 
 	(void)api.nvrtcDestroyProgram(&program);
+	return code;
+}
+
+enum mpk_code mpk_nvrtc_compile(const struct mpk_nvrtc_source *source, char **out,
+				size_t *out_bytes, struct mpk_error *err)
+{
+	struct options *o;
+
+	/* the device is there: what is missing is a library to make the code ready for it */
+	if (mpk_driver_get(&driver, err) != MPK_OK) {
+		if (err)
+			err->code = MPK_E_LOAD;
+		return MPK_E_LOAD;
+	}
+	o = calloc(1, sizeof *o);
+	MPK_TRY_ALLOC(o, err);
+	enum mpk_code code = read_own(o, source->text, err);
+
+	if (code == MPK_OK) {
+		fill_options(o, source);
+		code = compile(source, o, out, out_bytes, err);
+	}
+	options_free(o);
 	return code;
 }

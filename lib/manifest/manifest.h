@@ -37,6 +37,7 @@ struct mpk_manifest_extra {
 struct mpk_manifest_module { /* [[module]] */
 	struct mpk_toml_str id, kind, format, data, payload;
 	struct mpk_toml_list sources, imports;
+	struct mpk_toml_list nvrtc_options; /* CUDA source: of its compilation at run time */
 	const struct mpk_manifest_function *functions;
 	size_t function_count;
 	struct mpk_toml_str key; /* the kind as the blob spells it; host: empty */

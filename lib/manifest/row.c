@@ -9,6 +9,7 @@
 #include "kinds.h"
 #include "manifest/kind.h"
 #include "manifest/schema.h"
+#include "sourcecode/sourcecode.h"
 #include "text/escape.h"
 
 enum { NAMES_MAX = 128 };
@@ -108,6 +109,7 @@ static void check_host(struct mpk_toml_reader *r, const struct mpk_manifest_modu
 	refuse(r, m->data.pos, "data", why);
 	refuse(r, m->format.pos, "format", why);
 	refuse(r, m->payload.pos, "payload", why);
+	refuse(r, m->nvrtc_options.pos, "nvrtc_options", why);
 	refuse_functions(r, m, why);
 	for (size_t i = 0; i < m->sources.count; i++)
 		check_source(r, m->sources.items[i]);
@@ -122,6 +124,7 @@ static void check_payload_only(struct mpk_toml_reader *r, const struct mpk_manif
 
 	refuse(r, m->data.pos, "data", why);
 	refuse(r, m->format.pos, "format", why);
+	refuse(r, m->nvrtc_options.pos, "nvrtc_options", why);
 	refuse_functions(r, m, why);
 	refuse_extras(r, m, why);
 }
@@ -158,10 +161,40 @@ static bool has_own_data(const struct mpk_manifest_module *m)
 	return m->function_count > 0;
 }
 
+/* They become words of a comment line (sourcecode/sourcecode.h). */
+static void check_nvrtc(struct mpk_toml_reader *r, const struct mpk_manifest_module *m)
+{
+	const struct mpk_toml_list *list = &m->nvrtc_options;
+
+	if (list->present && strcmp(m->key.text, "cuda") != 0)
+		refuse(r, list->pos, "nvrtc_options", "it is for CUDA source, kind 'cuda'");
+	if (list->count > MPK_SOURCE_CODE_NVRTC_MAX)
+		mpk_toml_read_error(r, list->pos, "nvrtc-options", "more than %d options",
+				    MPK_SOURCE_CODE_NVRTC_MAX);
+	for (size_t i = 0; i < list->count; i++) {
+		struct mpk_toml_str option = list->items[i];
+
+		if (option.text[0] != '-')
+			mpk_toml_read_error(r, option.pos, "nvrtc-options",
+					    "'%s' is no option of NVRTC: they begin with '-'",
+					    QUOTE(option));
+		for (size_t k = 0; k < option.len; k++) {
+			if ((unsigned char)option.text[k] > ' ' && option.text[k] != 0x7f)
+				continue;
+			mpk_toml_read_error(
+				r, option.pos, "nvrtc-options",
+				"'%s' has a blank or a control character: give each word by itself, and '-DX=1', '-I/path' as one",
+				QUOTE(option));
+			break;
+		}
+	}
+}
+
 static void check_device(struct mpk_toml_reader *r, const struct mpk_manifest_module *m,
 			 const struct mpk_manifest_kind *kind)
 {
 	check_format(r, m, kind);
+	check_nvrtc(r, m);
 	refuse_extras(r, m, "no device kind has such a key");
 	if (!m->data.text && !has_own_data(m))
 		mpk_toml_read_error(r, m->pos, "missing-key",
@@ -212,6 +245,7 @@ static void check_structured(struct mpk_toml_reader *r, const struct mpk_manifes
 
 	refuse(r, m->data.pos, "data", why);
 	refuse(r, m->format.pos, "format", why);
+	refuse(r, m->nvrtc_options.pos, "nvrtc_options", why);
 	refuse_functions(r, m, why);
 	check_extra_keys(r, m, kind);
 }

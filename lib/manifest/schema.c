@@ -47,6 +47,7 @@ static const struct mpk_toml_field module_fields[] = {
 	KEY(TEXT, struct mpk_manifest_module, payload, false),
 	KEY(TEXTS, struct mpk_manifest_module, sources, false),
 	KEY(TEXTS, struct mpk_manifest_module, imports, false),
+	KEY(TEXTS, struct mpk_manifest_module, nvrtc_options, false),
 	TABLES("function", struct mpk_manifest_module, functions, function_count, function_schema),
 };
 

@@ -349,6 +349,29 @@ static void put_opencl(struct device *d, struct mpk_rope *code)
 	}
 }
 
+/* Options of the compilation at run time, for which a module has no other place. */
+static void put_nvrtc(struct device *d, struct mpk_rope *code)
+{
+	const struct mpk_toml_list *list = &d->m->nvrtc_options;
+
+	if (!list->present)
+		return;
+	if (strcmp(d->format, "cuda") != 0)
+		mpk_loader_error(d->l, list->pos, MPK_E_CONFLICT, "nvrtc-options",
+				 "'%s' is compiled already: 'nvrtc_options' are for CUDA source",
+				 QUOTE(d->m->data));
+	else if (mpk_span_starts(d->files[0]->map.bytes, MPK_SOURCE_CODE_NVRTC))
+		mpk_loader_error(d->l, list->pos, MPK_E_CONFLICT, "nvrtc-options",
+				 "'%s' has options of its own in its first line",
+				 QUOTE(d->m->data));
+	mpk_rope_put_bytes(code, mpk_span_str(MPK_SOURCE_CODE_NVRTC));
+	for (size_t i = 0; i < list->count; i++) {
+		mpk_rope_put_bytes(code, mpk_span_str(" "));
+		mpk_rope_put_bytes(code, mpk_toml_str_span(list->items[i]));
+	}
+	mpk_rope_put_bytes(code, mpk_span_str("\n"));
+}
+
 static void put_plain(struct device *d, struct mpk_rope *code)
 {
 	const struct mpk_file *f = d->files[0];
@@ -363,6 +386,7 @@ static void put_plain(struct device *d, struct mpk_rope *code)
 				d->l, d->m->functions[i].data.pos, MPK_E_CONFLICT, "misplaced-key",
 				"kind '%s' has one file for all kernels: 'data' of the module",
 				d->kind->name);
+	put_nvrtc(d, code);
 	mpk_loader_put(f, 0, f->map.bytes.len, code);
 }
 

@@ -21,6 +21,7 @@ struct mpk_devices {
 	size_t open_count, open_cap;
 	int32_t current[MPK_DEVICE_OPENCL + 1]; /* ordinal, by kind */
 	bool image_arrays;
+	const char *cuda_home;
 };
 
 /* --- life -------------------------------------------------------------------------------- */
@@ -33,6 +34,11 @@ enum mpk_code mpk_devices_create(struct mpk_devices **out, struct mpk_error *err
 	(void)pthread_mutex_init(&devices->lock, NULL);
 	*out = devices;
 	return MPK_OK;
+}
+
+void mpk_devices_set_cuda_home(struct mpk_devices *devices, const char *home)
+{
+	devices->cuda_home = home;
 }
 
 void mpk_devices_destroy(struct mpk_devices *devices)
@@ -68,6 +74,7 @@ static enum mpk_code open_device(struct mpk_devices *devices, struct mpk_dldevic
 				      sizeof *devices->open),
 		      err);
 	MPK_TRY(mpk_device_open(kind, (unsigned)where.id, &opened.device, err));
+	mpk_device_set_cuda_home(opened.device, devices->cuda_home);
 	enum mpk_code code = mpk_allocator_create(opened.device, where, &opened.allocator, err);
 
 	if (code != MPK_OK) {

@@ -21,6 +21,9 @@ struct mpk_devices;
  * Returns  MPK_OK, to be destroyed by the caller; MPK_E_NOMEM */
 enum mpk_code mpk_devices_create(struct mpk_devices **out, struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_devices_set_cuda_home - of devices that are opened from now on (mpk_device_set_cuda_home); borrowed */
+void mpk_devices_set_cuda_home(struct mpk_devices *devices, const char *home);
+
 /* mpk_devices_destroy - close all; tensors on them and modules must be gone. NULL is fine */
 void mpk_devices_destroy(struct mpk_devices *devices);
 

@@ -160,6 +160,7 @@ enum mpk_code mpk_runtime_create_empty(const struct mpk_runtime_options *options
 		mpk_runtime_destroy(runtime);
 		return mpk_failed(code);
 	}
+	mpk_devices_set_cuda_home(runtime->devices, options->cuda_home);
 	*out = runtime;
 	return MPK_OK;
 }

@@ -32,6 +32,7 @@ struct mpk_runtime_options {
 	struct mpk_tvm_ffi_search tvm_ffi;
 	bool use_real_tvm_ffi; /* something that a library needs wants the real one, though
 				* the library itself does not say so */
+	const char *cuda_home; /* a CUDA toolkit, for sources that are compiled; NULL: none */
 	unsigned threads;      /* of parallel loops; 0: one for each core that this process
 				* may use */
 };

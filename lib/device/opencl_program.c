@@ -91,14 +91,34 @@ enum mpk_code mpk_opencl_check(const struct mpk_device_info *info, const struct 
 	return MPK_OK;
 }
 
+/* What TVM's loader does not take does not run here either, or a test here would pass that proves
+ * nothing. --verify says the same. */
+static enum mpk_code check_pieces(const struct mpk_kernels *k, size_t count, struct mpk_error *err)
+{
+	if (!count && k->gen != MPK_GEN_LEGACY)
+		return mpk_fail(
+			err, MPK_E_LOAD,
+			"the OpenCL source has no '" MPK_SOURCE_CODE_DELIMITER
+			"NAME' lines, without which TVM does not load it: give the source to 'mpack build', or to 'mpack edit --replace', which add them");
+	if (count && count != k->function_count)
+		return mpk_fail(
+			err, MPK_E_LOAD,
+			"the OpenCL source has %zu '" MPK_SOURCE_CODE_DELIMITER
+			"NAME' lines for %zu kernels, which TVM does not load: it wants one for each",
+			count, k->function_count);
+	return MPK_OK;
+}
+
 /* Text without delimiters (TVM up to 0.7) is one program for all kernels. */
-static enum mpk_code programs_of_source(struct mpk_opencl_module *module, struct mpk_span text,
-					struct mpk_error *err)
+static enum mpk_code programs_of_source(struct mpk_opencl_module *module,
+					const struct mpk_kernels *k, struct mpk_error *err)
 {
 	struct mpk_arena *arena = &module->base.arena;
 	const struct mpk_source_code_piece *pieces;
+	struct mpk_span text = k->data;
 
 	MPK_TRY(mpk_source_code_split(text, arena, &pieces, &module->program_count, err));
+	MPK_TRY(check_pieces(k, module->program_count, err));
 	bool is_whole = module->program_count == 0;
 
 	if (is_whole)
@@ -147,7 +167,7 @@ static enum mpk_code make_programs(struct mpk_opencl_module *module, const struc
 		return programs_of_spirv(module, k, err);
 	if (is_binary(k->fmt))
 		return programs_of_binary(module, k->data, err);
-	return programs_of_source(module, k->data, err);
+	return programs_of_source(module, k, err);
 }
 
 enum mpk_code mpk_opencl_load(struct mpk_device *device, const struct mpk_kernels *k,

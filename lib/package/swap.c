@@ -85,7 +85,7 @@ static enum mpk_code count_pieces(const struct job *j, struct mpk_span text, siz
 }
 
 /* A source without lines that name kernels becomes a piece for each, as mpack build makes them,
- * unless the old one had none either: TVM up to 0.7 compiles one text. */
+ * unless TVM up to 0.7, which compiles one text, may have written the old one without them. */
 static enum mpk_code source_rope(const struct job *j, const struct mpk_kernels *k,
 				 const struct mpk_rope **out)
 {
@@ -95,9 +95,11 @@ static enum mpk_code source_rope(const struct job *j, const struct mpk_kernels *
 	MPK_TRY_ALLOC(rope, j->err);
 	MPK_TRY(count_pieces(j, j->file->bytes, &now));
 	MPK_TRY(count_pieces(j, k->data, &before));
-	for (size_t i = 0; before && !now && i < k->function_count; i++)
+	bool adds = !now && (before || k->gen != MPK_GEN_LEGACY);
+
+	for (size_t i = 0; adds && i < k->function_count; i++)
 		mpk_pieces_put(rope, k->functions[i].key, j->file->bytes);
-	if (!before || now)
+	if (!adds)
 		mpk_rope_put_view(rope, j->file->bytes);
 	mpk_mapping_use_file(j->file, rope);
 	*out = rope;

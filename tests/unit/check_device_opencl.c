@@ -52,6 +52,12 @@ static struct table *table_with(const char *source)
 	return t;
 }
 
+/* A row for a kernel that the test does not ask for: loaders want one for each piece. */
+static void table_add_idle(struct table *t, const char *key)
+{
+	table_add(t, &(struct table_row){ key, "handle", "" });
+}
+
 static struct mpk_device_module *load(struct table *t)
 {
 	return load_on(device, t);
@@ -112,6 +118,7 @@ START_TEST(kernels_of_a_split_source_run)
 
 	table_add(t, &(struct table_row){ "scale", "handle handle float32 int32",
 					  "blockIdx.x threadIdx.x tir.use_dyn_shared_memory" });
+	table_add_idle(t, "widths");
 	struct mpk_device_module *module = load(t);
 	struct mpk_device_kernel *scale = kernel_of(module, "scale");
 	void *a = floats_on(device, 100, 0, 1), *b = floats_on(device, 100, -1, 0);
@@ -140,6 +147,7 @@ START_TEST(copies_are_queued_with_kernels)
 
 	table_add(t, &(struct table_row){ "scale", "handle handle float32 int32",
 					  "blockIdx.x threadIdx.x" });
+	table_add_idle(t, "widths");
 	struct mpk_device_kernel *scale = kernel_of(load(t), "scale");
 	void *a = floats_on(device, N, 1, 0), *b = floats_on(device, N, 0, 0);
 	uint64_t slots[] = { slot_at(a), slot_at(b), slot_of(2), N, N / 64, 64 };
@@ -170,6 +178,7 @@ START_TEST(every_width_arrives)
 					  "handle int8 uint8 int16 int32 int64 uint32 "
 					  "float32 float64",
 					  "blockIdx.x" });
+	table_add_idle(t, "scale");
 	struct mpk_device_kernel *widths = kernel_of(load(t), "widths");
 	void *out = floats_on(device, 16, 0, 0);
 	uint64_t slots[] = { slot_at(out),
@@ -254,6 +263,7 @@ START_TEST(limits_name_both_sides)
 
 	table_add(t, &(struct table_row){ "scale", "handle handle float32 int32",
 					  "blockIdx.x threadIdx.x threadIdx.y" });
+	table_add_idle(t, "widths");
 	struct mpk_device_kernel *scale = kernel_of(load(t), "scale");
 	void *a = floats_on(device, 4, 0, 1);
 	uint64_t slots[] = { slot_at(a), slot_at(a), 0, 0, 1, 1 << 20, 1 };
@@ -277,7 +287,8 @@ START_TEST(failures_name_the_kernel)
 	static const char source[] =
 		"// Function: broken\n__kernel void broken(__global float *p) { p[0] = nowhere; }\n"
 		"// Function: fewer\n__kernel void fewer(__global float *p) { p[0] = 1; }\n"
-		"// Function: renamed\n__kernel void other(__global float *p) { p[0] = 1; }\n";
+		"// Function: renamed\n__kernel void other(__global float *p) { p[0] = 1; }\n"
+		"// Function: idle\n__kernel void idle(__global float *p) {}\n";
 	struct mpk_device_kernel *kernel = NULL;
 	struct mpk_error err = { 0 };
 	struct table *t = table_with(source);
@@ -306,6 +317,29 @@ START_TEST(failures_name_the_kernel)
 	ck_assert_text(err, "did you mean 'broken'");
 	ck_assert_ptr_null(kernel);
 	mpk_device_unload(module);
+}
+END_TEST
+
+/* TVM from 0.8 on wants a line for each kernel; a module of the legacy generation without any may be
+ * older. */
+START_TEST(sources_that_tvm_refuses)
+{
+	static const char bare[] = "__kernel void scale(__global float *p) { p[0] = 1; }\n";
+	struct mpk_device_module *module = NULL;
+	struct mpk_error err = { 0 };
+	struct table *t = table_with(bare);
+
+	table_add_idle(t, "scale");
+	t->kernels.gen = MPK_GEN_CURRENT;
+	ck_assert_int_eq(mpk_device_load(device, &t->kernels, &module, &err), MPK_E_LOAD);
+	ck_assert_text(err, "has no '// Function: NAME' lines");
+	ck_assert_text(err, "mpack edit --replace");
+	t->kernels.gen = MPK_GEN_LEGACY;
+	ck_assert_ok(mpk_device_load(device, &t->kernels, &module, &err), err);
+	mpk_device_unload(module);
+	t->kernels.data = mpk_span_str(two_kernels);
+	ck_assert_int_eq(mpk_device_load(device, &t->kernels, &module, &err), MPK_E_LOAD);
+	ck_assert_text(err, "has 2 '// Function: NAME' lines for 1 kernels");
 }
 END_TEST
 
@@ -340,6 +374,7 @@ START_TEST(device_binaries_run)
 
 	table_add(t, &(struct table_row){ "scale", "handle handle float32 int32",
 					  "blockIdx.x threadIdx.x" });
+	table_add_idle(t, "widths");
 	*b = *t;
 	kernel = (struct mpk_opencl_kernel *)kernel_of(load(t), "scale");
 	ck_assert_ok(mpk_opencl_program_for(&kernel->base, &program, &source, &err), err);
@@ -465,6 +500,7 @@ int main(void)
 		limits_name_both_sides,
 		failures_name_the_kernel,
 		formats_it_cannot_run,
+		sources_that_tvm_refuses,
 		device_binaries_run,
 		textures_carry_pixels_between_kernels,
 	};

@@ -15,6 +15,7 @@
 #include "base/strmap.h"
 #include "base/vec.h"
 #include "payload.h"
+#include "runtime/kernel_name.h"
 #include "runtime/node.h"
 #include "text/escape.h"
 
@@ -427,21 +428,33 @@ static enum mpk_code not_found(const struct mpk_kernel_set *set, const char *nam
 			MPK_QUOTE(mpk_span_str(name)));
 }
 
-/* The payload that holds the kernel. */
-static enum mpk_code search(struct mpk_kernel_set *set, const char *name, struct code **out,
-			    struct mpk_error *err)
+/* The one payload that holds the kernel. */
+static enum mpk_code search(struct mpk_kernel_set *set, const struct mpk_kernel_name *w,
+			    struct code **out, struct mpk_error *err)
 {
-	for (size_t i = 0; i < set->tree->count; i++) {
+	size_t found = set->tree->count, other = found;
+
+	for (size_t i = w->first; i < w->end; i++) {
 		if (!accepts(set->tree->nodes[i].kind))
 			continue;
 		if (!set->codes[i])
 			MPK_TRY(code_create(set->runtime, set->tree, i, &set->codes[i], err));
-		if (mpk_kernels_find(&set->codes[i]->kernels, mpk_span_str(name))) {
-			*out = set->codes[i];
-			return MPK_OK;
-		}
+		if (!mpk_kernels_find(&set->codes[i]->kernels, mpk_span_str(w->name)))
+			continue;
+		/* of two kinds of code, that for the device in question */
+		if (found == set->tree->count ||
+		    (w->device && (int32_t)set->codes[found]->kind != w->device))
+			found = i;
+		else if (other == set->tree->count &&
+			 (!w->device || (int32_t)set->codes[i]->kind == w->device))
+			other = i;
 	}
-	return mpk_failed(not_found(set, name, err));
+	if (other < set->tree->count)
+		return mpk_kernel_name_ambiguous(set->tree, w, found, other, err);
+	if (found == set->tree->count)
+		return mpk_failed(not_found(set, w->name, err));
+	*out = set->codes[found];
+	return MPK_OK;
 }
 
 enum mpk_code mpk_kernel_set_find(struct mpk_kernel_set *set, const char *name,
@@ -451,10 +464,12 @@ enum mpk_code mpk_kernel_set_find(struct mpk_kernel_set *set, const char *name,
 {
 	const struct mpk_function_info *info;
 	struct kernel_function *f;
-	struct code *code;
+	struct mpk_kernel_name wanted;
+	struct code *code = NULL;
 
-	MPK_TRY(search(set, name, &code, err));
-	info = mpk_kernels_find(&code->kernels, mpk_span_str(name));
+	MPK_TRY(mpk_kernel_name_parse(set->tree, name, where->type, &wanted, err));
+	MPK_TRY(search(set, &wanted, &code, err));
+	info = mpk_kernels_find(&code->kernels, mpk_span_str(wanted.name));
 	MPK_TRY(check_axes(info, extents, err));
 	MPK_TRY(make(code, info, info->launch_tag_count, &f, err));
 	fix_extents(f, extents);

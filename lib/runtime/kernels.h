@@ -33,10 +33,13 @@ void mpk_kernel_set_destroy(struct mpk_kernel_set *set);
 
 /* mpk_kernel_set_find - a kernel of any cuda or opencl node as a function of its own
  * parameters alone (tensors, numbers); the extents are fixed
- * @where   receives the device that the kernel runs on unless the caller says another of
- *          the same kind
- * Returns  MPK_OK, one reference in *out; MPK_E_NOTFOUND with "did you mean";
- *          MPK_E_USAGE: an extent for an axis that the kernel does not have; MPK_E_CORRUPT */
+ * @name    of the kernel, or "/0#name" of the module at a path (mpk_tree_path)
+ * @where   holds the device that the code is to be for where several modules have the name, type 0:
+ *          any; receives the device that the kernel runs on unless the caller says another of the
+ *          same kind
+ * Returns  MPK_OK, one reference in *out; MPK_E_NOTFOUND with "did you mean", also when there is no
+ *          such module; MPK_E_USAGE: an extent for an axis that the kernel does not have, a name
+ *          of several kernels, which are named; MPK_E_CORRUPT */
 enum mpk_code mpk_kernel_set_find(struct mpk_kernel_set *set, const char *name,
 				  const struct mpk_kernel_extents *extents,
 				  struct mpk_function **out, struct mpk_dldevice *where,

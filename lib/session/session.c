@@ -119,6 +119,7 @@ static enum mpk_code open_kernel(struct session *s, const struct mpk_tree *tree,
 {
 	struct mpk_dldevice asked = s->call->device;
 
+	s->where = asked;
 	if (!s->kernels)
 		MPK_TRY(mpk_kernel_set_create(s->runtime, tree, &s->kernels, err));
 	MPK_TRY(mpk_kernel_set_find(s->kernels, s->call->function, s->call->kernel, &s->function,

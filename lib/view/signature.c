@@ -55,6 +55,31 @@ static void put_kernel_arguments(const struct mpk_function_info *f, struct mpk_s
 	mpk_strbuf_puts(out, " --grid X,Y,Z --block X,Y,Z");
 }
 
+/* A name that several modules have goes with the path of its own. */
+static void put_kernel_name(const struct mpk_view *view, const struct mpk_function_info *kernel,
+			    struct mpk_strbuf *out)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf name = { 0 };
+	const struct mpk_view_node *own = NULL;
+	size_t others = 0;
+
+	for (size_t i = 0; i < view->count; i++) {
+		const struct mpk_kernels *k = mpk_view_kernels(&view->nodes[i]);
+
+		if (k && kernel >= k->functions && kernel < k->functions + k->function_count)
+			own = &view->nodes[i];
+		else if (k && mpk_kernels_find(k, kernel->key))
+			others++;
+	}
+	if (own && others)
+		mpk_strbuf_printf(&name, "%s#", own->path);
+	mpk_strbuf_put_span(&name, kernel->key);
+	if (mpk_strbuf_status(&name, NULL) == MPK_OK)
+		mpk_put_word(out, mpk_span_of(name.data, name.len));
+	else
+		out->failed = true;
+}
+
 /* Where --run puts tensors when nobody says, unless that is where the function wants them. */
 static void put_device(const struct mpk_view *view, const struct mpk_signature *s,
 		       struct mpk_strbuf *out)
@@ -74,7 +99,10 @@ void mpk_view_call(const struct mpk_view *view, struct mpk_span function,
 		   struct mpk_strbuf *out)
 {
 	mpk_strbuf_puts(out, "minspect --run ");
-	mpk_put_word(out, function);
+	if (kernel)
+		put_kernel_name(view, kernel, out);
+	else
+		mpk_put_word(out, function);
 	mpk_strbuf_putc(out, ' ');
 	mpk_put_word(out, mpk_span_str(view->name));
 	if (kernel) {

@@ -3,6 +3,7 @@
 #include "common/diag.h"
 #include "minspect/document.h"
 #include "view/node_info.h"
+#include "view/verify.h"
 
 /* Of two ways to say the same, the one that was asked for. */
 static int print(struct minspect_look *l,
@@ -24,7 +25,8 @@ static int show(const struct minspect_options *o, struct minspect_look *l)
 	struct mpk_error err = { 0 };
 
 	(void)o;
-	if (mpk_common.verbose && mpk_view_show_info(l->view, true, &err) != MPK_OK)
+	if (mpk_common.verbose && (mpk_view_show_info(l->view, true, &err) != MPK_OK ||
+				   mpk_verify_kernels(l->view, &err) != MPK_OK))
 		return mpk_diag_error(&err);
 	return print(l, mpk_view_summary, mpk_view_summary_json);
 }
@@ -34,7 +36,8 @@ static int functions(const struct minspect_options *o, struct minspect_look *l)
 	struct mpk_error err = { 0 };
 
 	(void)o;
-	if (mpk_view_show_info(l->view, false, &err) != MPK_OK)
+	if (mpk_view_show_info(l->view, false, &err) != MPK_OK ||
+	    mpk_verify_kernels(l->view, &err) != MPK_OK)
 		return mpk_diag_error(&err);
 	return print(l, mpk_view_functions, mpk_view_functions_json);
 }

@@ -6,22 +6,42 @@
 
 #include "base/vec.h"
 
+const char *mpk_severity_name(enum mpk_severity severity)
+{
+	static const char *const names[] = {
+		[MPK_NOTE] = "note", [MPK_WARNING] = "warning", [MPK_ERROR] = "error"
+	};
+
+	return names[severity];
+}
+
+void mpk_report_add_about(struct mpk_report *report, enum mpk_severity severity, const char *check,
+			  const struct mpk_error *error, struct mpk_span about)
+{
+	char *copy = about.len ? strndup((const char *)about.data, about.len) : NULL;
+
+	report->errors += severity == MPK_ERROR;
+	report->warnings += severity == MPK_WARNING;
+	if (report->count >= (report->max ? report->max : MPK_REPORT_MAX)) {
+		report->dropped++;
+		free(copy);
+		return;
+	}
+	if ((about.len && !copy) || !mpk_vec_reserve(&report->findings, &report->cap,
+						     report->count + 1, sizeof *report->findings)) {
+		report->failed = true;
+		free(copy);
+		return;
+	}
+	report->findings[report->count++] = (struct mpk_finding){
+		.severity = severity, .check = check, .error = *error, .about = copy
+	};
+}
+
 void mpk_report_add(struct mpk_report *report, enum mpk_severity severity, const char *check,
 		    const struct mpk_error *error)
 {
-	report->errors += severity == MPK_ERROR;
-	report->warnings += severity == MPK_WARNING;
-	if (report->count >= MPK_REPORT_MAX) {
-		report->dropped++;
-		return;
-	}
-	if (!mpk_vec_reserve(&report->findings, &report->cap, report->count + 1,
-			     sizeof *report->findings)) {
-		report->failed = true;
-		return;
-	}
-	report->findings[report->count++] =
-		(struct mpk_finding){ .severity = severity, .check = check, .error = *error };
+	mpk_report_add_about(report, severity, check, error, (struct mpk_span){ 0 });
 }
 
 static int order(const struct mpk_where *a, const struct mpk_where *b)
@@ -56,6 +76,8 @@ void mpk_report_sort(struct mpk_report *report)
 
 void mpk_report_fini(struct mpk_report *report)
 {
+	for (size_t i = 0; i < report->count; i++)
+		free(report->findings[i].about);
 	free(report->findings);
 	memset(report, 0, sizeof *report);
 }

@@ -7,13 +7,19 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "base/span.h"
 
 enum mpk_severity { MPK_NOTE, MPK_WARNING, MPK_ERROR };
+
+/* mpk_severity_name - "note", "warning", "error"; static storage */
+const char *mpk_severity_name(enum mpk_severity severity);
 
 struct mpk_finding {
 	enum mpk_severity severity;
 	const char *check;      /* stable name of the check, "blob-size"; static storage */
 	struct mpk_error error; /* code, position and sentence */
+	char *about;            /* the part of what stands at the position, such as a kernel's name;
+				 * owned by the report; NULL: all of it */
 };
 
 enum { MPK_REPORT_MAX = 50 };
@@ -23,15 +29,19 @@ enum { MPK_REPORT_MAX = 50 };
 struct mpk_report {
 	struct mpk_finding *findings;
 	size_t count, cap;
+	size_t max; /* that are kept; 0: MPK_REPORT_MAX */
 	size_t dropped;
 	size_t errors, warnings; /* counted over all, dropped ones included */
 	bool failed;             /* out of memory: the report is incomplete */
 };
 
-/* mpk_report_add - append a finding; @error is copied
- * @check   static storage */
+/* mpk_report_add, mpk_report_add_about - append a finding; @error and @about are copied
+ * @check   static storage
+ * @about   empty: all of what stands at the position */
 void mpk_report_add(struct mpk_report *report, enum mpk_severity severity, const char *check,
 		    const struct mpk_error *error);
+void mpk_report_add_about(struct mpk_report *report, enum mpk_severity severity, const char *check,
+			  const struct mpk_error *error, struct mpk_span about);
 
 /* mpk_report_sort - by file, line, column, then offset; equal positions keep their order */
 void mpk_report_sort(struct mpk_report *report);

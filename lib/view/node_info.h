@@ -79,7 +79,7 @@ void mpk_node_kernel_lines(const struct mpk_view_node *node, size_t index, const
 			   struct mpk_strbuf *out);
 
 /* mpk_node_json - put "code", "executor" and "tensors", as far as there are, into at
- * mpk_node_kernel_json - put "in_code" and "figures" of one kernel of the table
+ * mpk_node_kernel_json - put "in_code", "figures" and "findings" of one kernel of the table
  * Nothing before mpk_view_show_info. */
 void mpk_node_json(const struct mpk_view_node *node, struct mpk_json *j, struct json_t *at);
 void mpk_node_kernel_json(const struct mpk_view_node *node, size_t index, struct mpk_json *j,

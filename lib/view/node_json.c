@@ -41,6 +41,23 @@ static void put_figures(const struct mpk_code_info *code, size_t kernel, void *a
 	code->format->kernel_json(code, kernel, f->j, o);
 }
 
+static void put_findings(const struct mpk_view_node *node, struct mpk_span kernel,
+			 struct mpk_json *j, struct json_t *at)
+{
+	struct json_t *list = mpk_json_array(j, at, "findings"), *o;
+
+	for (size_t i = 0; i < node->finding_count; i++) {
+		const struct mpk_view_finding *f = &node->findings[i];
+
+		if (!mpk_span_is(kernel, f->kernel))
+			continue;
+		o = mpk_json_object(j, list, NULL);
+		mpk_json_text(j, o, "check", f->check);
+		mpk_json_text(j, o, "severity", mpk_severity_name(f->severity));
+		mpk_json_text(j, o, "message", f->text);
+	}
+}
+
 void mpk_node_kernel_json(const struct mpk_view_node *node, size_t index, struct mpk_json *j,
 			  struct json_t *at)
 {
@@ -58,6 +75,7 @@ void mpk_node_kernel_json(const struct mpk_view_node *node, size_t index, struct
 	mpk_json_text(j, at, "in_code", states[mpk_node_info_defines(node->info, table, index)]);
 	f.list = mpk_json_array(j, at, "figures");
 	mpk_node_info_each(node->info, table, index, put_figures, &f);
+	put_findings(node, table->functions[index].key, j, at);
 }
 
 /* --- executors and tensors ---------------------------------------------------------- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is known of a module, as lines: its code by the rows of lib/code, executors by kind. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "code/show.h"
 #include "graphjson/graphjson.h"
@@ -73,6 +74,21 @@ static void kernel_line(const struct mpk_code_info *code, size_t kernel, void *a
 	mpk_strbuf_putc(l->out, '\n');
 }
 
+/* What --verify finds of this kernel; that its code lacks it, the mark says. */
+static void finding_lines(const struct mpk_view_node *node, struct mpk_span kernel, bool is_marked,
+			  const struct lines *l)
+{
+	for (size_t i = 0; i < node->finding_count; i++) {
+		const struct mpk_view_finding *f = &node->findings[i];
+
+		if (!mpk_span_is(kernel, f->kernel) ||
+		    (is_marked && strcmp(f->check, "kernel-defined") == 0))
+			continue;
+		mpk_strbuf_printf(l->out, "%s%s: %s [%s]\n", l->indent,
+				  mpk_severity_name(f->severity), f->text, f->check);
+	}
+}
+
 void mpk_node_kernel_lines(const struct mpk_view_node *node, size_t index, const char *indent,
 			   struct mpk_strbuf *out)
 {
@@ -92,6 +108,7 @@ void mpk_node_kernel_lines(const struct mpk_view_node *node, size_t index, const
 	mpk_node_info_each(node->info, table, index, kernel_line, &lines);
 	if (mark)
 		mpk_strbuf_printf(out, "%s%s\n", indent, mark);
+	finding_lines(node, table->functions[index].key, mark != NULL, &lines);
 }
 
 /* --- executors ---------------------------------------------------------------------- */

@@ -36,6 +36,7 @@ struct mpk_verify {
 	struct mpk_report *report;
 	const char *check;                   /* the one that runs */
 	struct mpk_verify_position position; /* what it looks at */
+	struct mpk_span kernel;              /* the one that it looks at; empty: the whole module */
 };
 
 struct mpk_code_piece; /* node_info.h */
@@ -52,6 +53,7 @@ struct mpk_check {
 	void (*kernels)(struct mpk_verify *v, const struct mpk_view_node *n);
 	void (*code)(struct mpk_verify *v, const struct mpk_view_node *n,
 		     const struct mpk_code_piece *piece);
+	bool of_kernels; /* its findings are about kernels, one each */
 };
 
 /* The checks in the order they run; each array ends with a row whose name is NULL. */
@@ -69,6 +71,11 @@ extern const struct mpk_check mpk_checks_code[];
 enum mpk_code mpk_verify_run(const struct mpk_view *view, const struct mpk_verify_file *file,
 			     struct mpk_arena *arena, struct mpk_report *report,
 			     struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_verify_kernels - run those alone whose findings are about kernels, and let the nodes have what
+ * they find: the summary and --functions show it from then on
+ * Returns  MPK_OK, whatever was found; MPK_E_NOMEM */
+enum mpk_code mpk_verify_kernels(const struct mpk_view *view, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_verify_payloads - run those of payloads and code alone, which need no file */
 enum mpk_code mpk_verify_payloads(const struct mpk_view *view, struct mpk_arena *arena,

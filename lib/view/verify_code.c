@@ -41,6 +41,7 @@ static void check_defined(struct mpk_verify *v, const struct mpk_code_info *code
 {
 	enum mpk_code_defines found = mpk_code_info_defines(code, key);
 
+	v->kernel = key;
 	if (found == MPK_CODE_FUNCTION)
 		mpk_verify_say(v, MPK_WARNING,
 			       "kernel '%s' is a .func, not an .entry: no driver can launch it",
@@ -78,6 +79,7 @@ static void check_piece(struct mpk_verify *v, const struct mpk_source_code_piece
 	struct mpk_source_code s;
 	size_t i = 0, k = 0;
 
+	v->kernel = kernel;
 	while (i < count && !mpk_span_equal(pieces[i].name, kernel))
 		i++;
 	if (i == count) {
@@ -120,6 +122,7 @@ static void opencl_pieces(struct mpk_verify *v, const struct mpk_view_node *n)
 	for (size_t i = 0; i < k->function_count; i++)
 		if (mpk_node_info_defines(n->info, k, i) != MPK_CODE_MISSING)
 			check_piece(v, pieces, count, k->functions[i].key);
+	v->kernel = (struct mpk_span){ 0 };
 	if (count != k->function_count)
 		mpk_verify_say(v, MPK_ERROR,
 			       "%zu '" MPK_SOURCE_CODE_DELIMITER
@@ -134,10 +137,13 @@ static void kernel_code(struct mpk_verify *v, const struct mpk_view_node *n)
 
 	if (k->layout == MPK_KERNELS_PLAIN)
 		return;
-	for (size_t i = 0; i < k->function_count; i++)
+	for (size_t i = 0; i < k->function_count; i++) {
+		v->kernel = k->functions[i].key;
 		if (!mpk_names_find(&n->info->piece_names, k->functions[i].key, NULL))
 			mpk_verify_say(v, MPK_ERROR, "there is no code for kernel '%s'",
 				       MPK_QUOTE(k->functions[i].key));
+	}
+	v->kernel = (struct mpk_span){ 0 };
 	for (size_t i = 0; i < k->source_count; i++)
 		if (!mpk_names_find(&n->info->table, k->sources[i].key, NULL))
 			mpk_verify_say(v, MPK_WARNING,
@@ -245,6 +251,7 @@ static void compare(const struct mpk_code_info *code, size_t kernel, void *arg)
 	bool exact = code->format->param_bytes != NULL;
 	size_t count = code->kernels[kernel].param_count;
 
+	p->v->kernel = p->f->key;
 	p->v->position.offset = code->off;
 	if (!exact && !code->format->counts_params)
 		return;
@@ -271,10 +278,13 @@ static void kernel_parameters(struct mpk_verify *v, const struct mpk_view_node *
 
 const struct mpk_check mpk_checks_code[] = {
 	{ "code-format", "code is what it claims to be", .code = code_format },
-	{ "kernel-defined", "the code defines every kernel of the table", .code = kernel_defined },
-	{ "kernel-parameters", "kernels take what the table says", .kernels = kernel_parameters },
-	{ "opencl-pieces", "OpenCL source has a program for each kernel",
-	  .kernels = opencl_pieces },
-	{ "kernel-code", "each kernel has code of its own", .kernels = kernel_code },
+	{ "kernel-defined", "the code defines every kernel of the table", .code = kernel_defined,
+	  .of_kernels = true },
+	{ "kernel-parameters", "kernels take what the table says", .kernels = kernel_parameters,
+	  .of_kernels = true },
+	{ "opencl-pieces", "OpenCL source has a program for each kernel", .kernels = opencl_pieces,
+	  .of_kernels = true },
+	{ "kernel-code", "each kernel has code of its own", .kernels = kernel_code,
+	  .of_kernels = true },
 	{ 0 },
 };

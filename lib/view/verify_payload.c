@@ -55,6 +55,7 @@ static void kernel_name(struct mpk_verify *v, const struct mpk_view_node *n)
 	size_t found;
 
 	for (size_t i = 0; i < k->function_count; i++) {
+		v->kernel = k->functions[i].key;
 		int put = mpk_strmap_put(&names, k->functions[i].key, i, &found);
 
 		if (put < 0)
@@ -70,6 +71,7 @@ static void kernel_name(struct mpk_verify *v, const struct mpk_view_node *n)
 /* An axis may stand several times: schedules that load shared memory in stages make such kernels. */
 static void check_tags(struct mpk_verify *v, const struct mpk_function_info *f)
 {
+	v->kernel = f->key;
 	for (size_t i = 0; i < f->launch_tag_count; i++) {
 		enum mpk_launch_tag tag = mpk_launch_tag_parse(f->launch_tags[i]);
 		bool last = i + 1 == f->launch_tag_count;
@@ -124,6 +126,7 @@ static void kernel_arguments(struct mpk_verify *v, const struct mpk_view_node *n
 	for (size_t i = 0; i < k->function_count; i++) {
 		const struct mpk_function_info *f = &k->functions[i];
 
+		v->kernel = f->key;
 		for (size_t a = 0; a < f->arg_count; a++) {
 			struct mpk_dtype t = f->arg_types[a];
 			char text[MPK_DTYPE_TEXT];
@@ -146,8 +149,11 @@ const struct mpk_check mpk_checks_payload[] = {
 	{ "payload", "every payload reads as its kind says", .node = payload },
 	{ "payload-tail", "nothing follows what TVM reads", .node = payload_tail },
 	{ "byte-code", "byte code is sound: registers, indices, jumps", .node = byte_code },
-	{ "kernel-name", "kernels have names, each once", .kernels = kernel_name },
-	{ "launch-tag", "launch tags are known, and in a legal order", .kernels = launch_tags },
-	{ "kernel-argument", "runtimes can pass every argument", .kernels = kernel_arguments },
+	{ "kernel-name", "kernels have names, each once", .kernels = kernel_name,
+	  .of_kernels = true },
+	{ "launch-tag", "launch tags are known, and in a legal order", .kernels = launch_tags,
+	  .of_kernels = true },
+	{ "kernel-argument", "runtimes can pass every argument", .kernels = kernel_arguments,
+	  .of_kernels = true },
 	{ 0 },
 };

@@ -2,15 +2,6 @@
 #include "text/escape.h"
 #include "view/verify.h"
 
-static const char *severity_name(enum mpk_severity severity)
-{
-	static const char *const names[] = {
-		[MPK_NOTE] = "note", [MPK_WARNING] = "warning", [MPK_ERROR] = "error"
-	};
-
-	return names[severity];
-}
-
 static void print_finding(const struct mpk_finding *f, struct mpk_style style,
 			  struct mpk_strbuf *out)
 {
@@ -20,8 +11,8 @@ static void print_finding(const struct mpk_finding *f, struct mpk_style style,
 	mpk_where_print(&f->error.at, position, sizeof position);
 	mpk_escape(out, mpk_span_str(position));
 	mpk_strbuf_printf(out, ": %s%s%s: %s [%s]\n", style.color ? color : "",
-			  severity_name(f->severity), style.color ? "\033[0m" : "", f->error.text,
-			  f->check);
+			  mpk_severity_name(f->severity), style.color ? "\033[0m" : "",
+			  f->error.text, f->check);
 }
 
 static void print_count(size_t count, const char *what, struct mpk_strbuf *out)
@@ -66,8 +57,9 @@ void mpk_verify_json(const char *name, struct mpk_report *report, struct mpk_jso
 
 		o = mpk_json_object(j, list, NULL);
 		mpk_json_text(j, o, "check", f->check);
-		mpk_json_text(j, o, "severity", severity_name(f->severity));
+		mpk_json_text(j, o, "severity", mpk_severity_name(f->severity));
 		mpk_json_text(j, o, "path", w->path[0] ? w->path : NULL);
+		mpk_json_text(j, o, "kernel", f->about);
 		mpk_json_text(j, o, "space", w->has_offset ? w->space : NULL);
 		if (w->has_offset)
 			mpk_json_u64(j, o, "offset", w->offset);

@@ -22,7 +22,7 @@ static void say(struct mpk_verify *v, enum mpk_severity severity, struct mpk_ver
 		(void)mpk_fail(&e, MPK_E_CORRUPT, "%s", text);
 	mpk_error_at_file(&e, v->view->name);
 	mpk_error_at_path(&e, at.path);
-	mpk_report_add(v->report, severity, v->check, &e);
+	mpk_report_add_about(v->report, severity, v->check, &e, v->kernel);
 }
 
 void mpk_verify_say(struct mpk_verify *v, enum mpk_severity severity, const char *fmt, ...)

@@ -13,6 +13,7 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/report.h"
 #include "base/strbuf.h"
 #include "blob/blob.h"
 #include "elf/image.h"
@@ -25,6 +26,12 @@ enum { MPK_VIEW_PATH = 64 };
 
 struct mpk_node_info; /* node_info.h */
 
+/* What is wrong with one kernel of a module. */
+struct mpk_view_finding {
+	enum mpk_severity severity;
+	const char *check, *kernel, *text;
+};
+
 struct mpk_view_node {
 	const struct mpk_node *node;
 	const struct mpk_kind *kind; /* NULL: a kind this program does not know */
@@ -36,6 +43,8 @@ struct mpk_view_node {
 				       * unknown kinds */
 	struct mpk_node_info *info; /* what its code says; NULL until somebody asks */
 	bool show_info;             /* views show it */
+	const struct mpk_view_finding *findings; /* about its kernels (mpk_verify_kernels) */
+	size_t finding_count;
 };
 
 struct mpk_view {

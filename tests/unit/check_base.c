@@ -217,6 +217,26 @@ START_TEST(escapes)
 }
 END_TEST
 
+/* What a finding is about is the report's own copy; a report may keep more than usual. */
+START_TEST(report_about_parts)
+{
+	struct mpk_report report = { .max = MPK_REPORT_MAX + 1 };
+	struct mpk_error err = { 0 };
+	char name[] = "kernel";
+
+	(void)mpk_fail(&err, MPK_E_CORRUPT, "x");
+	for (size_t i = 0; i < MPK_REPORT_MAX + 2; i++)
+		mpk_report_add_about(&report, MPK_ERROR, "c", &err,
+				     i ? mpk_span_str(name) : (struct mpk_span){ 0 });
+	name[0] = 'X';
+	ck_assert_uint_eq(report.count, MPK_REPORT_MAX + 1);
+	ck_assert_uint_eq(report.dropped, 1);
+	ck_assert_ptr_null(report.findings[0].about);
+	ck_assert_str_eq(report.findings[1].about, "kernel");
+	mpk_report_fini(&report);
+}
+END_TEST
+
 START_TEST(report_order_and_limit)
 {
 	struct mpk_report report = { 0 };
@@ -251,6 +271,7 @@ int main(void)
 	tcase_add_test(t, map_and_closest);
 	tcase_add_test(t, escapes);
 	tcase_add_test(t, report_order_and_limit);
+	tcase_add_test(t, report_about_parts);
 	suite_add_tcase(s, t);
 
 	SRunner *r = srunner_create(s);

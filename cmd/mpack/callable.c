@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A package can be sound in all its parts and still be of no use: this says so. */
+#include <string.h>
+
 #include "common/diag.h"
 #include "elf/image.h"
 #include "elf/miss.h"
@@ -85,10 +87,34 @@ static void look_at_code(const struct mpk_emit *e)
 		say_miss(e, &miss);
 }
 
+static bool leads_nowhere(const struct mpk_image *image, const char *entry)
+{
+	for (size_t i = 0; i < image->function_count; i++)
+		if (strcmp(image->functions[i].name, entry) == 0)
+			return false;
+	return true;
+}
+
+static void look_at_entry(const struct mpk_input *in, const struct mpk_emit *e)
+{
+	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping map = { 0 };
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
+	const char *entry = in->package.manifest.entry.text;
+	struct mpk_image image;
+
+	if (mpk_mapping_open(e->out, &map, NULL) == MPK_OK &&
+	    mpk_image_open(map.bytes, NULL, &arena, &image, NULL) == MPK_OK &&
+	    leads_nowhere(&image, entry))
+		mpk_diag_warn("%s: the host code exports no function '%s' for the entry to be",
+			      e->out, entry);
+}
+
 void mpk_warn_uncallable(const struct mpk_input *in, const struct mpk_emit *e)
 {
 	bool whole = e->kind == MPK_EMIT_SO || e->kind == MPK_EMIT_A || e->kind == MPK_EMIT_TAR;
 
+	if (whole && !e->dry_run && in->package.manifest.entry.text)
+		look_at_entry(in, e);
 	if (e->kind == MPK_EMIT_SO && has_empty_host(in))
 		mpk_diag_warn(
 			"%s: there are no host sources: the library gets no code but what --ldflag names",

@@ -193,6 +193,7 @@ static const struct mpk_toml_field package_fields[] = {
 	KEY(TEXT, struct mpk_manifest, root, false),
 	KEY(TEXT, struct mpk_manifest, target, false),
 	KEY(TEXT, struct mpk_manifest, base, false),
+	KEY(TEXT, struct mpk_manifest, entry, false),
 	KEY(BOOL, struct mpk_manifest, standalone, false),
 	KEY(BOOL, struct mpk_manifest, dedup, false),
 	KEY(BOOL, struct mpk_manifest, keep_order, false),

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "package/generate.h"
 
+#include <string.h>
+
 #include "launch/standalone.h"
 #include "package/standalone.h"
 
@@ -52,6 +54,61 @@ static enum mpk_code loader(const struct mpk_package *p, struct mpk_arena *arena
 	return keep(&text, "standalone.c", arena, out, err);
 }
 
+/* In tvm-ffi the entry is a function that calls the other, before that data which name it. Both are
+ * weak, so that libraries with an entry can be linked into one program. */
+static void put_entry_c(const char *symbol, const char *entry, bool names, struct mpk_strbuf *out)
+{
+	static const char params[] = "void *self, const void *args, int count, void *result";
+
+	if (names) {
+		mpk_strbuf_printf(
+			out,
+			"extern const char %s[];\n"
+			"__attribute__((weak, visibility(\"default\"))) const char %s[] = \"%s\";\n",
+			symbol, symbol, entry);
+		return;
+	}
+	mpk_strbuf_printf(out,
+			  "int __tvm_ffi_%s(%s);\nint %s(%s);\n"
+			  "__attribute__((weak, visibility(\"default\"))) int %s(%s)\n"
+			  "{\n\treturn __tvm_ffi_%s(self, args, count, result);\n}\n",
+			  entry, params, symbol, params, symbol, params, entry);
+}
+
+static void put_entry_ll(const char *symbol, const char *entry, bool names, struct mpk_strbuf *out)
+{
+	if (names) {
+		mpk_strbuf_printf(out, "@%s = weak constant [%zu x i8] c\"%s\\00\", align 1\n",
+				  symbol, strlen(entry) + 1, entry);
+		return;
+	}
+	mpk_strbuf_printf(
+		out,
+		"declare i32 @__tvm_ffi_%s(ptr, ptr, i32, ptr)\n\n"
+		"define weak i32 @%s(ptr %%self, ptr %%args, i32 %%count, ptr %%result) {\n"
+		"  %%status = tail call i32 @__tvm_ffi_%s(ptr %%self, ptr %%args, i32 %%count, ptr %%result)\n"
+		"  ret i32 %%status\n}\n",
+		entry, symbol, entry);
+}
+
+static enum mpk_code entry(const struct mpk_package *p, const struct mpk_generate_options *how,
+			   struct mpk_arena *arena, struct mpk_generated *out,
+			   struct mpk_error *err)
+{
+	const struct mpk_generation_info *gen = mpk_generation_get(p->manifest.gen);
+	struct mpk_strbuf text MPK_CLEANUP(mpk_strbuf_fini) = { 0 };
+	bool names = p->manifest.gen != MPK_GEN_CURRENT;
+
+	(how->via_c ? put_entry_c : put_entry_ll)(gen->entry, p->manifest.entry.text, names, &text);
+	return keep(&text, how->via_c ? "entry.c" : "entry.ll", arena, out, err);
+}
+
+/* A function that is called so already is the entry. */
+static bool needs_entry(const struct mpk_manifest *m)
+{
+	return m->entry.text && (m->gen != MPK_GEN_CURRENT || strcmp(m->entry.text, "main") != 0);
+}
+
 enum mpk_code mpk_generate(const struct mpk_package *package,
 			   const struct mpk_generate_options *how, struct mpk_arena *arena,
 			   struct mpk_generated out[MPK_GENERATED_MAX], size_t *count,
@@ -63,15 +120,21 @@ enum mpk_code mpk_generate(const struct mpk_package *package,
 	if (standalone && !package->launch_count && !package->base)
 		return mpk_fail(err, MPK_E_CONFLICT,
 				"a standalone package is made of launch functions: it has none");
+	if (needs_entry(&package->manifest)) {
+		if (how->system_lib)
+			return mpk_fail(
+				err, MPK_E_CONFLICT,
+				"a system library has no entry: the program that it is linked into calls its functions by name; leave 'entry' out");
+		MPK_TRY(entry(package, how, arena, &out[(*count)++], err));
+	}
 	if (!package->launch_count)
 		return MPK_OK;
 	if (standalone && how->system_lib)
 		return mpk_fail(
 			err, MPK_E_CONFLICT,
 			"a standalone package loads its kernels itself; a system library leaves that to the program it is linked into");
-	MPK_TRY(functions(package, how, arena, &out[0], err));
+	MPK_TRY(functions(package, how, arena, &out[(*count)++], err));
 	if (standalone)
-		MPK_TRY(loader(package, arena, &out[1], err));
-	*count = standalone ? 2 : 1;
+		MPK_TRY(loader(package, arena, &out[(*count)++], err));
 	return MPK_OK;
 }

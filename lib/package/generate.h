@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* generate.h - the host code of a package's launch functions, as source texts */
+/* generate.h - the host code that a package gets besides its own: launch functions and the entry, as
+ * source texts */
 #ifndef MPK_PACKAGE_GENERATE_H
 #define MPK_PACKAGE_GENERATE_H
 
@@ -9,7 +10,7 @@
 #include "base/error.h"
 #include "package/package.h"
 
-enum { MPK_GENERATED_MAX = 2 };
+enum { MPK_GENERATED_MAX = 3 };
 
 /* A source that stands in no file. */
 struct mpk_generated {
@@ -24,11 +25,11 @@ struct mpk_generate_options {
 	const char *prefix; /* of a system library's symbols; "" */
 };
 
-/* mpk_generate - the sources of a package's launch functions
+/* mpk_generate - the sources of a package's launch functions, and of its entry
  * @out     receives up to MPK_GENERATED_MAX sources, their text in arena
- * @count   0 for a package without launch functions
+ * @count   0 for a package without either
  * Returns  MPK_OK; MPK_E_UNSUPPORTED, MPK_E_CONFLICT (kernels a standalone package
- *          cannot hold, a standalone system library); MPK_E_IO; MPK_E_NOMEM */
+ *          cannot hold, a standalone system library, an entry of a system library); MPK_E_IO; MPK_E_NOMEM */
 enum mpk_code mpk_generate(const struct mpk_package *package,
 			   const struct mpk_generate_options *how, struct mpk_arena *arena,
 			   struct mpk_generated out[MPK_GENERATED_MAX], size_t *count,

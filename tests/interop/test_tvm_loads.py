@@ -36,6 +36,21 @@ def test_host_only(via, load, mpack, tmp_path):
     check_addone(load(str(tmp_path / "deploy.so")))
 
 
+@VIA
+@LOADER
+def test_entry(via, load, mpack, tmp_path):
+    """What the manifest calls the entry is main, as in TVM's own exports."""
+    (tmp_path / "mpack.toml").write_text(
+        '[package]\nname = "deploy"\nentry = "addone"\n[[module]]\nid = "host"\n'
+        f'kind = "host"\nsources = ["{EXAMPLE / "host.c"}"]\n')
+    mpack("build", tmp_path / "mpack.toml", "--via", via, "-o", tmp_path / "deploy.so")
+    module = load(str(tmp_path / "deploy.so"))
+    x, y = numpy.arange(3, dtype="float32"), numpy.zeros(3, "float32")
+    module["main"](tvm_ffi.from_dlpack(x), tvm_ffi.from_dlpack(y))
+    assert y.tolist() == [1, 2, 3]
+    check_addone(module)
+
+
 LL = """
 define i32 @__tvm_ffi_answer(ptr %self, ptr %args, i32 %count, ptr %result) {
   %type = getelementptr i8, ptr %result, i64 0

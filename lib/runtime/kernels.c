@@ -133,7 +133,7 @@ static bool slot_of_handle(const struct mpk_value *v, uint64_t *out)
 		data = v->opaque;
 	else if (v->kind == MPK_VALUE_TENSOR)
 		data = v->tensor->dl.data;
-	else if (v->kind != MPK_VALUE_NONE)
+	else if (v->kind != MPK_VALUE_NONE && !(v->kind == MPK_VALUE_INT && v->integer == 0))
 		return false;
 	*out = (uint64_t)(uintptr_t)data;
 	return true;

@@ -18,7 +18,11 @@ static void put_function(const struct mpk_view *view, size_t index, struct mpk_s
 		mpk_escape(out, mpk_span_str(f->member));
 	}
 	mpk_strbuf_puts(out, "\n    ");
-	if (mpk_view_model(view, mpk_span_str(f->name)))
+	const struct mpk_signature *model = mpk_view_model(view, mpk_span_str(f->name));
+
+	if (model && !mpk_span_is(model->name, f->name))
+		mpk_strbuf_puts(out, "the compiled body of an executor's function");
+	else if (model)
 		mpk_strbuf_puts(out, "--run calls the executor's function of this name");
 	else
 		mpk_view_call(view, mpk_span_str(f->alias_of ? f->alias_of : f->name), NULL,

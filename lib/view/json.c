@@ -310,8 +310,9 @@ void mpk_view_functions_json(const struct mpk_view *view, struct mpk_json *j, st
 		const struct mpk_signature *model = mpk_view_model(view, mpk_span_str(f->name));
 
 		o = put_function(view, i, j, list);
-		put_call(view, mpk_span_str(f->alias_of ? f->alias_of : f->name), NULL,
-			 model ? model : mpk_view_host(view, i), j, o);
+		put_call(view,
+			 model ? model->name : mpk_span_str(f->alias_of ? f->alias_of : f->name),
+			 NULL, model ? model : mpk_view_host(view, i), j, o);
 	}
 	list = mpk_json_array(j, at, "models");
 	for (size_t n = 0; n < view->count; n++) {

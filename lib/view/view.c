@@ -109,6 +109,10 @@ const struct mpk_signature *mpk_view_host(const struct mpk_view *view, size_t in
 
 const struct mpk_signature *mpk_view_model(const struct mpk_view *view, struct mpk_span name)
 {
+	static const char compiled[] = "__vmtir__";
+	size_t prefix = mpk_span_starts(name, compiled) ? strlen(compiled) : 0;
+
+	name = mpk_span_of(name.data + prefix, name.len - prefix);
 	for (size_t i = 0; i < view->count; i++) {
 		const struct mpk_models *m = &view->nodes[i].models;
 

@@ -116,7 +116,8 @@ void mpk_view_call(const struct mpk_view *view, struct mpk_span function,
 /* mpk_view_host - what host function `index` of the image takes; NULL: the file does not tell */
 const struct mpk_signature *mpk_view_host(const struct mpk_view *view, size_t index);
 
-/* mpk_view_model - the function of an executor in the tree that --run calls by this name; NULL: none */
+/* mpk_view_model - the function of an executor in the tree that --run calls by this name, or whose
+ * compiled body has it ("__vmtir__main", which takes a virtual machine); NULL: none */
 const struct mpk_signature *mpk_view_model(const struct mpk_view *view, struct mpk_span name);
 
 /* mpk_view_host_text - append the signature of host function `index`, or its name when that is all

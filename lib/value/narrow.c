@@ -39,12 +39,11 @@ static const struct format formats[] = {
 
 static const struct format *format_of(struct mpk_dtype t)
 {
-	const struct format *f = &formats[t.code >= FIRST ? t.code - FIRST : 0];
+	size_t row = (size_t)t.code - FIRST; /* a lower code wraps */
 
-	return t.code >= FIRST && t.code - FIRST < (int)MPK_ARRAY_COUNT(formats) &&
-			       t.bits == f->bits && t.lanes == 1
-		       ? f
-		       : NULL;
+	if (row >= MPK_ARRAY_COUNT(formats) || t.bits != formats[row].bits || t.lanes != 1)
+		return NULL;
+	return &formats[row];
 }
 
 bool mpk_dtype_is_narrow(struct mpk_dtype t)

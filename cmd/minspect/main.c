@@ -5,6 +5,7 @@
 
 #include "base/strmap.h"
 #include "common/diag.h"
+#include "common/signals.h"
 #include "minspect/minspect.h"
 
 /* One row per action: the option that asks for it and the function that does it. */
@@ -176,6 +177,7 @@ int main(int argc, char **argv)
 	int first, status;
 
 	mpk_common.program = "minspect";
+	mpk_signals_init();
 	if (mpk_options_parse(&minspect_command, argc, argv, &first, &status)) {
 		minspect_options.files = argv + first;
 		minspect_options.file_count = (size_t)(argc - first);

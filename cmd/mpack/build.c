@@ -336,7 +336,6 @@ static int build(enum mpk_emit_kind kind, const char *path)
 	if (status == MPK_EXIT_OK && fill(&in, &e, &err) != MPK_OK)
 		status = mpk_diag_error(&err);
 	mpk_interrupt_handle(on_signal);
-	(void)signal(SIGXFSZ, SIG_IGN); /* a size limit is an error of write() then */
 	if (status == MPK_EXIT_OK) {
 		mpk_progress_begin("packing", e.blob ? e.blob->len : 0);
 		enum mpk_code code = mpk_emit(&e, &err);

@@ -9,6 +9,7 @@
 #include "elf/foreign.h"
 #include "elf/image.h"
 #include "elf/replace.h"
+#include "emit/confirm.h"
 #include "emit/packed.h"
 #include "io/mapping.h"
 #include "io/output.h"
@@ -113,6 +114,8 @@ static enum mpk_code write_out(const struct mpk_packed *s, unsigned mode, struct
 	mpk_progress_begin("writing", s->rope->len);
 	enum mpk_code code = mpk_packed_write(s, o, err);
 	mpk_progress_end();
+	if (code == MPK_OK)
+		code = mpk_confirm_output(o, s->blob ? s->blob : s->rope, err);
 	return mpk_output_finish(o, code, err);
 }
 

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "emit/confirm.h"
+
 enum mpk_code mpk_build_tool(struct mpk_build *b, const char *const *argv, const char *what,
 			     struct mpk_error *err)
 {
@@ -50,7 +52,11 @@ enum mpk_code mpk_build_write_packed(struct mpk_build *b, const char *path, unsi
 	if (b->e->dry_run)
 		return MPK_OK;
 	MPK_TRY(mpk_output_open(path, mode, &o, err));
-	return mpk_output_finish(o, mpk_packed_write(s, o, err), err);
+	enum mpk_code code = mpk_packed_write(s, o, err);
+	if (code == MPK_OK && path == b->e->out && b->e->kind != MPK_EMIT_BLOB &&
+	    b->e->target.format == MPK_OBJECT_ELF)
+		code = mpk_confirm_output(o, b->e->blob, err);
+	return mpk_output_finish(o, code, err);
 }
 
 enum mpk_code mpk_build_write(struct mpk_build *b, const struct mpk_rope *rope,

@@ -32,6 +32,7 @@ struct mpk_common {
 	unsigned verbose;    /* -v, counted */
 	bool quiet;          /* -q: errors only */
 	enum mpk_when color, progress;
+	void (*memory_hint)(void); /* says more when memory is out; NULL: there is nothing to say */
 };
 
 extern struct mpk_common mpk_common;

@@ -26,7 +26,8 @@ static bool covers(const char *text, uintptr_t address)
 
 	for (int i = 0; i < 2; i++) {
 		for (; *text && *text != '-' && *text != ' '; text++) {
-			uintptr_t digit = (uintptr_t)(*text <= '9' ? *text - '0' : *text - 'a' + 10);
+			uintptr_t digit =
+				(uintptr_t)(*text <= '9' ? *text - '0' : *text - 'a' + 10);
 
 			bounds[i] = bounds[i] << 4 | digit;
 		}

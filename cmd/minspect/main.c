@@ -12,19 +12,20 @@
 static const struct action {
 	const char *option;
 	int (*act)(const struct minspect_options *o);
+	bool inspects; /* nothing of FILE is executed */
 } actions[] = {
-	{ "functions", minspect_functions },
-	{ "size", minspect_size },
-	{ "diff", minspect_diff },
-	{ "extract", minspect_extract },
-	{ "verify", minspect_verify },
-	{ "header", minspect_header },
-	{ "run", minspect_run },
-	{ "cases", minspect_cases },
-	{ "devices", minspect_devices },
+	{ "functions", minspect_functions, true },
+	{ "size", minspect_size, true },
+	{ "diff", minspect_diff, true },
+	{ "extract", minspect_extract, true },
+	{ "verify", minspect_verify, true },
+	{ "header", minspect_header, true },
+	{ "run", minspect_run, false },
+	{ "cases", minspect_cases, false },
+	{ "devices", minspect_devices, false },
 };
 
-static const struct action summary = { "", minspect_show };
+static const struct action summary = { "", minspect_show, true };
 
 /* The action asked for; NULL after two. */
 static const struct action *choose(void)
@@ -169,6 +170,11 @@ static int act(void)
 		return no_file(action);
 	if (action == &summary)
 		status = check_first(minspect_options.files[0]);
+	if (status == MPK_EXIT_OK && action->inspects)
+		status = minspect_memory_init(minspect_options.max_memory);
+	else if (status == MPK_EXIT_OK && minspect_options.max_memory)
+		status = mpk_diag_usage("--max-memory is for inspection; --%s has no such limit",
+					action->option);
 	return status == MPK_EXIT_OK ? action->act(&minspect_options) : status;
 }
 

@@ -33,6 +33,8 @@ static const struct mpk_option options[] = {
 	  &O.device },
 	{ 0, "params", MPK_OPT_TEXT, "FILE", "inputs of a model by name: .params or .npz",
 	  &O.params },
+	{ 0, "max-memory", MPK_OPT_TEXT, "SIZE",
+	  "of an inspection (default: 64 MiB and 4 times FILE), or none", &O.max_memory },
 	{ 0, "digest", MPK_OPT_TEXT, "NAME", "with --extract: xxh128 (default), sha256 or none",
 	  &O.digest },
 	{ 0, "budget", MPK_OPT_TEXT, "SIZE", "with --size: status 1 when FILE is larger",

@@ -10,14 +10,17 @@
 #include "elf/image.h"
 #include "io/directory.h"
 #include "io/mapping.h"
+#include "io/output.h"
 #include "mpack/mpack.h"
 #include "package/unpack.h"
 
 static const char *output;
+static bool durable;
 
 static const struct mpk_option options[] = {
 	{ 'o', "output", MPK_OPT_TEXT, "DIR", "write DIR, which must be empty or not there yet",
 	  &output },
+	{ 0, "fsync", MPK_OPT_FLAG, NULL, "return when everything is on the disk", &durable },
 	{ 0 },
 };
 
@@ -145,6 +148,8 @@ static enum mpk_code write_all(struct unpack *u, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_directory_abandon) struct mpk_directory d = { 0 };
 
+	if (durable)
+		mpk_output_make_durable();
 	mpk_interrupt_catch();
 	MPK_TRY(mpk_directory_open(output, &d, err));
 	for (size_t i = 0; i < u->plan.count; i++) {

@@ -5,10 +5,15 @@
 
 #include "emit/confirm.h"
 
+const char *const *mpk_build_env(const struct mpk_build *b)
+{
+	return (const char *const *)b->scratch.env;
+}
+
 enum mpk_code mpk_build_tool(struct mpk_build *b, const char *const *argv, const char *what,
 			     struct mpk_error *err)
 {
-	struct mpk_job job = { .process.argv = argv, .what = what };
+	struct mpk_job job = { .process = { .argv = argv, .env = mpk_build_env(b) }, .what = what };
 
 	b->e->hooks->command(b->e->hooks->data, argv);
 	return b->e->dry_run ? MPK_OK : mpk_jobs_run(&job, 1, 1, err);

@@ -9,8 +9,8 @@
 #include "io/output.h"
 
 /* mpk_confirm_file - that a loader will find the blob in an ELF file, or an archive of such
- * The file must open as minspect opens it, hold a blob that is as long as it was made, and the modules
- * in it must read. Payloads are not read again: they were hashed while they were written.
+ * The file must open as minspect opens it and hold a blob that is as long as the one packed and begins
+ * as that does. The rest is not read again: it was hashed while it was written.
  * @blob    what was packed; NULL: host code alone, which only has to open
  * Returns  MPK_OK; MPK_E_TOOL: it is something else, what a broken linker leaves; MPK_E_NOMEM */
 enum mpk_code mpk_confirm_file(const struct mpk_mapping *file, const struct mpk_rope *blob,

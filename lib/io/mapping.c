@@ -102,7 +102,10 @@ static enum mpk_code map_fd(int fd, struct mpk_mapping *m, struct mpk_error *err
 
 struct mpk_mapping_origin {
 	struct mpk_mapping_origin *next, **at;
-	int fd;
+	int fd; /* -1: look at the name */
+	bool replaceable;
+	dev_t device;
+	ino_t inode;
 	off_t size;
 	struct timespec modified;
 	char name[];
@@ -121,7 +124,11 @@ static struct mpk_mapping_origin *remember(int fd, const char *name)
 		free(o);
 		return NULL;
 	}
-	*o = (struct mpk_mapping_origin){ .fd = fd, .size = st.st_size, .modified = st.st_mtim };
+	*o = (struct mpk_mapping_origin){ .fd = fd,
+					  .device = st.st_dev,
+					  .inode = st.st_ino,
+					  .size = st.st_size,
+					  .modified = st.st_mtim };
 	memcpy(o->name, name, len);
 	(void)pthread_mutex_lock(&origins_lock);
 	o->next = origins;
@@ -145,11 +152,13 @@ static void forget(struct mpk_mapping_origin *o)
 	free(o);
 }
 
+/* A name that is another file's by now says nothing of ours: that one is as it was. */
 static bool is_unchanged(const struct mpk_mapping_origin *o)
 {
 	struct stat st;
 
-	return fstat(o->fd, &st) != 0 || !S_ISREG(st.st_mode) ||
+	return (o->fd >= 0 ? fstat(o->fd, &st) : stat(o->name, &st)) != 0 ||
+	       st.st_dev != o->device || st.st_ino != o->inode || !S_ISREG(st.st_mode) ||
 	       (st.st_size == o->size && st.st_mtim.tv_sec == o->modified.tv_sec &&
 		st.st_mtim.tv_nsec == o->modified.tv_nsec);
 }
@@ -167,6 +176,25 @@ enum mpk_code mpk_mappings_check(struct mpk_error *err)
 	}
 	(void)pthread_mutex_unlock(&origins_lock);
 	return code;
+}
+
+bool mpk_mappings_have(const struct stat *file)
+{
+	const struct mpk_mapping_origin *o;
+
+	(void)pthread_mutex_lock(&origins_lock);
+	for (o = origins; o; o = o->next)
+		if (!o->replaceable && o->device == file->st_dev && o->inode == file->st_ino &&
+		    S_ISREG(file->st_mode))
+			break;
+	(void)pthread_mutex_unlock(&origins_lock);
+	return o != NULL;
+}
+
+void mpk_mapping_may_be_replaced(struct mpk_mapping *m)
+{
+	if (m->origin)
+		m->origin->replaceable = true;
 }
 
 /* --- opening ---------------------------------------------------------------------- */
@@ -230,6 +258,15 @@ enum mpk_code mpk_mapping_of_fd(int fd, const char *name, struct mpk_mapping *ou
 	if (code != MPK_OK && own >= 0)
 		close(own);
 	return code;
+}
+
+void mpk_mapping_close_file(struct mpk_mapping *m)
+{
+	if (m->fd < 0)
+		return;
+	(void)close(m->fd);
+	m->fd = -1;
+	m->origin->fd = -1;
 }
 
 void mpk_mapping_use_file(const struct mpk_mapping *m, struct mpk_rope *rope)

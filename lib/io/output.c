@@ -18,11 +18,11 @@
 enum { TEMPS_MAX = 16, NAME_TRIES = 100 };
 
 struct mpk_output {
-	char *path;  /* where the file will stand, links resolved; NULL: written through */
-	char *temp;  /* its temporary name while it has one, else NULL */
-	char *shown; /* the path as the caller named it, for messages */
-	mode_t mode; /* of the finished file, before the umask */
-	bool replaces;   /* there is such a file, with this owner and these permissions: */
+	char *path;    /* where the file will stand, links resolved; NULL: written through */
+	char *temp;    /* its temporary name while it has one, else NULL */
+	char *shown;   /* the path as the caller named it, for messages */
+	mode_t mode;   /* of the finished file, before the umask */
+	bool replaces; /* there is such a file, with this owner and these permissions: */
 	struct stat old;
 	int fd;
 	bool own_fd;
@@ -35,6 +35,11 @@ static bool durable;
 void mpk_output_make_durable(void)
 {
 	durable = true;
+}
+
+bool mpk_output_is_durable(void)
+{
+	return durable;
 }
 
 /* Names that a killed build would leave behind. Slots hold the temp strings of live
@@ -204,6 +209,13 @@ static enum mpk_code open_target(struct mpk_output *o, struct mpk_error *err)
 	if (exists && (!S_ISREG(st.st_mode) || is_stream_name(o->shown))) {
 		o->fd = open(o->shown, O_WRONLY | O_CLOEXEC);
 		return o->fd >= 0 ? MPK_OK : fail_io(o, "cannot open for writing", err);
+	}
+	if (exists && mpk_mappings_have(&st)) {
+		enum mpk_code code = mpk_fail(err, MPK_E_USAGE,
+					      "this is an input, too, and would be overwritten");
+
+		mpk_error_at_file(err, o->shown);
+		return code;
 	}
 	if (!exists && is_broken_link(o->shown))
 		return fail_io(o, "cannot write through a link that leads to no file", err);

@@ -37,12 +37,12 @@ static bool covers(const char *text, uintptr_t address)
 }
 
 /* The path of the mapping that holds the address, in line->text; NULL: no file is mapped there. */
-static char *find_path(int maps, uintptr_t address, struct line *line)
+static char *find_path(int fd, uintptr_t address, struct line *line)
 {
 	char chunk[1024];
 	ssize_t n;
 
-	while ((n = read(maps, chunk, sizeof chunk)) > 0) {
+	while ((n = read(fd, chunk, sizeof chunk)) > 0) {
 		for (ssize_t i = 0; i < n; i++) {
 			if (chunk[i] != '\n') {
 				if (line->len < sizeof line->text - 1)
@@ -63,10 +63,12 @@ static void say(const char *text)
 	(void)!write(STDERR_FILENO, text, strlen(text));
 }
 
+/* Open from the start: a sandbox would not let it be opened. */
+static int maps = -1;
+
 static void on_bus_error(int sig, siginfo_t *info, void *context)
 {
 	static struct line line;
-	int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
 	char *path = maps >= 0 ? find_path(maps, (uintptr_t)info->si_addr, &line) : NULL;
 
 	(void)context;
@@ -88,6 +90,8 @@ static void on_bus_error(int sig, siginfo_t *info, void *context)
 
 void mpk_signals_init(void)
 {
+	maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+
 	struct sigaction bus = { .sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO };
 
 	(void)sigaction(SIGBUS, &bus, NULL);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/strmap.h"
+#include "common/confine.h"
 #include "common/diag.h"
 #include "common/signals.h"
 #include "minspect/minspect.h"
@@ -159,6 +160,21 @@ static int check_first(const char *word)
 	return MPK_EXIT_OK;
 }
 
+/* What inspects reads the files of its command line and writes beside an output. */
+static void confine(void)
+{
+	const struct minspect_options *o = &minspect_options;
+	struct mpk_confine c = { 0 };
+
+	for (size_t i = 0; i < o->file_count; i++)
+		mpk_confine_input(&c, o->files[i]);
+	mpk_confine_input(&c, o->diff);
+	mpk_confine_output(&c, o->extract);
+	mpk_confine_output(&c, o->header);
+	minspect_extract_prepare(o);
+	mpk_confine(&c);
+}
+
 static int act(void)
 {
 	const struct action *action = choose();
@@ -170,9 +186,10 @@ static int act(void)
 		return no_file(action);
 	if (action == &summary)
 		status = check_first(minspect_options.files[0]);
-	if (status == MPK_EXIT_OK && action->inspects)
+	if (status == MPK_EXIT_OK && action->inspects) {
 		status = minspect_memory_init(minspect_options.max_memory);
-	else if (status == MPK_EXIT_OK && minspect_options.max_memory)
+		confine();
+	} else if (status == MPK_EXIT_OK && minspect_options.max_memory)
 		status = mpk_diag_usage("--max-memory is for inspection; --%s has no such limit",
 					action->option);
 	return status == MPK_EXIT_OK ? action->act(&minspect_options) : status;

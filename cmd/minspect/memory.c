@@ -14,19 +14,6 @@
 #include "text/table.h"
 #include "view/size.h"
 
-/* Sanitizers reserve terabytes that they do not use. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define IS_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||                         \
-	__has_feature(memory_sanitizer)
-#define IS_SANITIZED 1
-#endif
-#endif
-#ifndef IS_SANITIZED
-#define IS_SANITIZED 0
-#endif
-
 static const uint64_t BASE_BYTES = UINT64_C(60) << 20;
 
 static bool is_on;
@@ -62,7 +49,7 @@ int minspect_memory_init(const char *max_memory)
 		return mpk_diag_usage(
 			"--max-memory takes a size such as 2GiB or 500MB, or none, not '%s'",
 			MPK_QUOTE(mpk_span_str(max_memory)));
-	is_on = !IS_SANITIZED;
+	is_on = !MPK_IS_SANITIZED;
 	return MPK_EXIT_OK;
 }
 

@@ -91,6 +91,9 @@ int minspect_functions(const struct minspect_options *o);
 int minspect_size(const struct minspect_options *o);
 int minspect_diff(const struct minspect_options *o);
 int minspect_extract(const struct minspect_options *o);
+
+/* minspect_extract_prepare - before the sandbox: load what computes the digest that --extract wants */
+void minspect_extract_prepare(const struct minspect_options *o);
 int minspect_verify(const struct minspect_options *o);
 int minspect_header(const struct minspect_options *o);
 int minspect_run(const struct minspect_options *o);

@@ -3,6 +3,7 @@
  * our writer would have written byte for byte, which is tried out before anything is changed. */
 #include <string.h>
 
+#include "common/confine.h"
 #include "common/diag.h"
 #include "common/options.h"
 #include "common/progress.h"
@@ -203,6 +204,20 @@ static int edit(const char *path)
 	return status;
 }
 
+static void confine(const char *path)
+{
+	struct mpk_confine c = { 0 };
+
+	mpk_confine_input(&c, path);
+	for (size_t i = 0; i < replacements.count; i++) {
+		const char *equals = strchr(replacements.items[i].value, '=');
+
+		mpk_confine_input(&c, equals ? equals + 1 : NULL);
+	}
+	mpk_confine_output(&c, output);
+	mpk_confine(&c);
+}
+
 int mpack_edit(int argc, char **argv)
 {
 	int first, status;
@@ -218,6 +233,7 @@ int mpack_edit(int argc, char **argv)
 	else {
 		if (durable)
 			mpk_output_make_durable();
+		confine(argv[first]);
 		status = edit(argv[first]);
 	}
 	mpk_options_fini_list(&replacements);

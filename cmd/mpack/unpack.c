@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/confine.h"
 #include "common/diag.h"
 #include "common/interrupt.h"
 #include "common/options.h"
@@ -195,5 +196,10 @@ int mpack_unpack(int argc, char **argv)
 		return mpk_diag_usage("unpack takes one file, not %d", argc - first);
 	if (!output)
 		return mpk_diag_usage("no directory given: name it with -o");
+	struct mpk_confine c = { 0 };
+
+	mpk_confine_input(&c, argv[first]);
+	mpk_confine_output(&c, output);
+	mpk_confine(&c);
 	return unpack(argv[first]);
 }

@@ -66,6 +66,7 @@ static const struct {
 	{ "warmup", { "run" } },
 	{ "profile", { "run" } },
 	{ "trace", { "run" } },
+	{ "force", { "run" } },
 	{ "dump", { "run" } },
 	{ "compare", { "run" } },
 	{ "grid", { "run" } },
@@ -82,7 +83,7 @@ static const struct {
 /* What looks into one run, and is no key of a case. */
 static bool looks_into(const char *option)
 {
-	static const char *const names[] = { "profile", "trace", "dump", "compare" };
+	static const char *const names[] = { "profile", "trace", "dump", "compare", "force" };
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(names); i++)
 		if (strcmp(option, names[i]) == 0)

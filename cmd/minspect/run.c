@@ -14,6 +14,7 @@
 #include "text/escape.h"
 #include "value/param_file.h"
 #include "value/parse.h"
+#include "view/verify.h"
 
 /* --- the command line --------------------------------------------------------------- */
 
@@ -243,6 +244,31 @@ static enum mpk_code call_and_dump(const struct minspect_options *o, const struc
 	return mpk_directory_commit(&d, err);
 }
 
+/* Code that is run relies on what --verify looks at. The digest is left out: it would read a
+ * gigabyte of weights before the first call. */
+static enum mpk_code check_file(struct minspect_file *file, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_report_fini) struct mpk_report report = { 0 };
+	const struct mpk_verify_file how = { .map = &file->map, .skips_digest = true };
+	struct mpk_view view;
+
+	MPK_TRY(mpk_view_init(&view, file->name, file->map.bytes.len, &file->image, &file->tree,
+			      &file->arena, err));
+	MPK_TRY(mpk_verify_run(&view, &how, &file->arena, &report, err));
+	if (!report.errors)
+		return MPK_OK;
+	mpk_report_sort(&report);
+	for (size_t i = 0; i < report.count; i++) {
+		if (report.findings[i].severity != MPK_ERROR)
+			continue;
+		*err = report.findings[i].error;
+		break;
+	}
+	mpk_error_prefix(err, "not run, as --verify finds %zu error%s; --force runs it anyway: ",
+			 report.errors, report.errors == 1 ? "" : "s");
+	return mpk_failed(err->code);
+}
+
 static enum mpk_code run(const struct minspect_options *o, struct run_request *r,
 			 struct mpk_call_result *result, struct mpk_error *err)
 {
@@ -251,6 +277,8 @@ static enum mpk_code run(const struct minspect_options *o, struct run_request *r
 
 	MPK_TRY(run_request_parse(o, r, err));
 	rc = run_file_open("run", o->files[0], &file, err);
+	if (rc == MPK_OK && !o->force)
+		rc = check_file(&file, err);
 	if (rc == MPK_OK)
 		rc = call_and_dump(o, r, &file, result, err);
 	if (rc != MPK_OK)

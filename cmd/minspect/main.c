@@ -67,6 +67,7 @@ static const struct {
 	{ "profile", { "run" } },
 	{ "trace", { "run" } },
 	{ "force", { "run" } },
+	{ "isolate", { "run" } },
 	{ "dump", { "run" } },
 	{ "compare", { "run" } },
 	{ "grid", { "run" } },
@@ -83,7 +84,8 @@ static const struct {
 /* What looks into one run, and is no key of a case. */
 static bool looks_into(const char *option)
 {
-	static const char *const names[] = { "profile", "trace", "dump", "compare", "force" };
+	static const char *const names[] = { "profile", "trace", "dump",
+					     "compare", "force", "isolate" };
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(names); i++)
 		if (strcmp(option, names[i]) == 0)

@@ -34,7 +34,7 @@ struct minspect_options {
 	const char *device, *atol, *rtol, *repeat, *warmup, *timeout;
 	const char *params;
 	const char *profile, *dump, *compare;
-	bool trace, force;
+	bool trace, force, isolate;
 	const char *grid, *block, *shared, *tvm_ffi, *junit, *filter;
 	bool tap, no_skip, devices;
 

@@ -50,6 +50,8 @@ static const struct mpk_option options[] = {
 	  &O.dump },
 	{ 0, "compare", MPK_OPT_TEXT, "DIR", "compare with what --dump wrote of another run",
 	  &O.compare },
+	{ 0, "isolate", MPK_OPT_FLAG, NULL, "FN keeps no files, connections, processes; cpu only",
+	  &O.isolate },
 	{ 0, "force", MPK_OPT_FLAG, NULL, "run what --verify finds errors in", &O.force },
 	{ 0, "timeout", MPK_OPT_TEXT, "S", "give up after S seconds", &O.timeout },
 	{ 0, "grid", MPK_OPT_TEXT, "X[,Y[,Z]]", "blocks, when FN is a kernel", &O.grid },

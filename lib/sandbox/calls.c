@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -126,7 +127,44 @@ static const long allowed[] = {
 	CALL(restart_syscall),
 };
 
-static void add_rules(struct mpk_filter *f)
+/* What OpenMP, a C++ runtime or a just-in-time compiler does beside. */
+static const long allowed_code[] = {
+	CALL(sched_setaffinity),
+	CALL(sched_getparam),
+	CALL(sched_getscheduler),
+	CALL(getcpu),
+	CALL(gettimeofday),
+	CALL(clock_getres),
+	CALL(set_tid_address),
+	CALL(getppid),
+	CALL(mlock),
+	CALL(munlock),
+	CALL(pipe2),
+	CALL(eventfd2),
+	CALL(epoll_create1),
+	CALL(epoll_ctl),
+	CALL(epoll_pwait),
+	CALL(dup3),
+	CALL(rt_sigtimedwait),
+	CALL(rt_sigsuspend),
+	CALL(get_robust_list),
+	CALL(times),
+	CALL(getpgid),
+	CALL(msync),
+	CALL(mincore),
+#ifdef SYS_memfd_create
+	CALL(memfd_create),
+#endif
+#ifdef SYS_membarrier
+	CALL(membarrier),
+#endif
+#ifdef SYS_time
+	CALL(time),
+	CALL(pause),
+#endif
+};
+
+static void add_rules(struct mpk_filter *f, bool runs_code)
 {
 	const uint32_t refuse = SECCOMP_RET_ERRNO | EPERM, allow = SECCOMP_RET_ALLOW;
 	const uint32_t self = (uint32_t)getpid();
@@ -136,8 +174,10 @@ static void add_rules(struct mpk_filter *f)
 	enum { CLONE_FLAGS = 0 };
 #endif
 
-	mpk_filter_bits(f, CALL(mmap), 2, PROT_EXEC, refuse);
-	mpk_filter_bits(f, CALL(mprotect), 2, PROT_EXEC, refuse);
+	if (!runs_code) {
+		mpk_filter_bits(f, CALL(mmap), 2, PROT_EXEC, refuse);
+		mpk_filter_bits(f, CALL(mprotect), 2, PROT_EXEC, refuse);
+	}
 	/* Threads, not processes. What clone3 is asked for lies in memory, where no filter can look: libc
 	 * takes clone in its place. */
 	mpk_filter_bits(f, CALL(clone), CLONE_FLAGS, CLONE_THREAD, allow);
@@ -147,21 +187,26 @@ static void add_rules(struct mpk_filter *f)
 	mpk_filter_value(f, CALL(ioctl), 1, TIOCGWINSZ, allow);
 	mpk_filter_value(f, CALL(kill), 0, self, allow);
 	mpk_filter_value(f, CALL(tgkill), 0, self, allow);
+	/* how a child says that it has news */
+	mpk_filter_two(f, CALL(kill), (unsigned[]){ 0, 1 },
+		       (uint32_t[]){ (uint32_t)getppid(), SIGCHLD }, allow);
 	mpk_filter_value(f, CALL(prlimit64), 0, 0, allow);
 #ifdef SYS_arch_prctl
 	mpk_filter_call(f, CALL(arch_prctl), allow);
 #endif
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(allowed); i++)
 		mpk_filter_call(f, allowed[i], allow);
+	for (size_t i = 0; runs_code && i < MPK_ARRAY_COUNT(allowed_code); i++)
+		mpk_filter_call(f, allowed_code[i], allow);
 }
 
-bool mpk_calls_restrict(void)
+bool mpk_calls_restrict(bool runs_code)
 {
 	struct mpk_filter f;
 
 	if (!mpk_filter_begin(&f))
 		return false;
-	add_rules(&f);
+	add_rules(&f, runs_code);
 	return mpk_filter_install(&f, SECCOMP_RET_ERRNO | EPERM);
 }
 

@@ -6,8 +6,9 @@
 #include <stdbool.h>
 
 /* mpk_calls_restrict - to reading and writing files, memory that is not executable, threads, time
+ * @runs_code  memory may be executable, and what runtimes of threads ask for is allowed, too
  * Returns  false where the system cannot */
-bool mpk_calls_restrict(void);
+bool mpk_calls_restrict(bool runs_code);
 
 /* mpk_calls_known - whether it could */
 bool mpk_calls_known(void);

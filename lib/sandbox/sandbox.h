@@ -19,13 +19,15 @@ struct mpk_sandbox {
 	const char *const
 		*writable; /* folders, with all below: files are made, replaced, removed */
 	size_t writable_count;
+	bool runs_code; /* libraries may be loaded, and make memory executable */
 };
 
 /* What holds. */
 struct mpk_sandbox_state {
 	bool files; /* no other file can be opened, made, changed or removed */
-	bool calls; /* no program can be started, no connection made, no code mapped or made
-		     * executable, no other process signalled or traced */
+	bool calls; /* no program can be started, no connection made, no memory made executable
+		     * (unless runs_code), no other process signalled (but for the parent, by
+		     * SIGCHLD) or traced */
 };
 
 /* mpk_sandbox_enter - from now on only what s says; the process must have one thread

@@ -85,9 +85,7 @@ static const long allowed[] = {
 	CALL(dup2),
 	CALL(poll),
 #endif
-	/* memory; executable one is sorted out before */
-	CALL(mmap),
-	CALL(mprotect),
+	/* memory; mmap and mprotect depend on what for */
 	CALL(munmap),
 	CALL(mremap),
 	CALL(madvise),
@@ -97,7 +95,6 @@ static const long allowed[] = {
 	CALL(set_robust_list),
 	CALL(sched_yield),
 	CALL(sched_getaffinity),
-	CALL(clone),
 	CALL(clock_gettime),
 	CALL(clock_nanosleep),
 	CALL(nanosleep),
@@ -125,6 +122,9 @@ static const long allowed[] = {
 	CALL(sysinfo),
 	CALL(getrusage),
 	CALL(restart_syscall),
+#ifdef SYS_arch_prctl
+	CALL(arch_prctl),
+#endif
 };
 
 /* What OpenMP, a C++ runtime or a just-in-time compiler does beside. */
@@ -164,6 +164,14 @@ static const long allowed_code[] = {
 #endif
 };
 
+static void put(uint32_t words[MPK_FILTER_WORDS], const long *calls, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (calls[i] >= 0 && calls[i] < 32 * MPK_FILTER_WORDS)
+			words[calls[i] / 32] |= UINT32_C(1) << (calls[i] % 32);
+}
+
+/* Those that depend on their arguments. */
 static void add_rules(struct mpk_filter *f, bool runs_code)
 {
 	const uint32_t refuse = SECCOMP_RET_ERRNO | EPERM, allow = SECCOMP_RET_ALLOW;
@@ -178,10 +186,11 @@ static void add_rules(struct mpk_filter *f, bool runs_code)
 		mpk_filter_bits(f, CALL(mmap), 2, PROT_EXEC, refuse);
 		mpk_filter_bits(f, CALL(mprotect), 2, PROT_EXEC, refuse);
 	}
+	mpk_filter_call(f, CALL(mmap), allow);
+	mpk_filter_call(f, CALL(mprotect), allow);
 	/* Threads, not processes. What clone3 is asked for lies in memory, where no filter can look: libc
 	 * takes clone in its place. */
 	mpk_filter_bits(f, CALL(clone), CLONE_FLAGS, CLONE_THREAD, allow);
-	mpk_filter_call(f, CALL(clone), refuse);
 	mpk_filter_call(f, CALL(clone3), SECCOMP_RET_ERRNO | ENOSYS);
 	mpk_filter_value(f, CALL(ioctl), 1, TCGETS, allow);
 	mpk_filter_value(f, CALL(ioctl), 1, TIOCGWINSZ, allow);
@@ -191,21 +200,20 @@ static void add_rules(struct mpk_filter *f, bool runs_code)
 	mpk_filter_two(f, CALL(kill), (unsigned[]){ 0, 1 },
 		       (uint32_t[]){ (uint32_t)getppid(), SIGCHLD }, allow);
 	mpk_filter_value(f, CALL(prlimit64), 0, 0, allow);
-#ifdef SYS_arch_prctl
-	mpk_filter_call(f, CALL(arch_prctl), allow);
-#endif
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(allowed); i++)
-		mpk_filter_call(f, allowed[i], allow);
-	for (size_t i = 0; runs_code && i < MPK_ARRAY_COUNT(allowed_code); i++)
-		mpk_filter_call(f, allowed_code[i], allow);
 }
 
 bool mpk_calls_restrict(bool runs_code)
 {
 	struct mpk_filter f;
 
+	uint32_t words[MPK_FILTER_WORDS] = { 0 };
+
 	if (!mpk_filter_begin(&f))
 		return false;
+	put(words, allowed, MPK_ARRAY_COUNT(allowed));
+	if (runs_code)
+		put(words, allowed_code, MPK_ARRAY_COUNT(allowed_code));
+	mpk_filter_set(&f, words, SECCOMP_RET_ALLOW);
 	add_rules(&f, runs_code);
 	return mpk_filter_install(&f, SECCOMP_RET_ERRNO | EPERM);
 }

@@ -66,6 +66,26 @@ bool mpk_filter_begin(struct mpk_filter *f)
 	return AUDIT_ARCH_HERE != 0;
 }
 
+void mpk_filter_set(struct mpk_filter *f, const uint32_t words[MPK_FILTER_WORDS], uint32_t action)
+{
+	load(f, offsetof(struct seccomp_data, nr));
+	add(f, BPF_ALU | BPF_AND | BPF_K, 31, 0, 0);
+	add(f, BPF_MISC | BPF_TAX, 0, 0, 0);
+	load(f, offsetof(struct seccomp_data, nr));
+	add(f, BPF_ALU | BPF_RSH | BPF_K, 5, 0, 0);
+	for (uint32_t i = 0; i < MPK_FILTER_WORDS; i++) {
+		if (!words[i])
+			continue;
+		add(f, BPF_JMP | BPF_JEQ | BPF_K, i, 0, 5);
+		add(f, BPF_LD | BPF_IMM, words[i], 0, 0);
+		add(f, BPF_ALU | BPF_RSH | BPF_X, 0, 0, 0);
+		add(f, BPF_JMP | BPF_JSET | BPF_K, 1, 0, 1);
+		give(f, action);
+		/* no other word has it: on to the next rule, which loads anew */
+		add(f, BPF_LD | BPF_IMM, MPK_FILTER_WORDS, 0, 0);
+	}
+}
+
 void mpk_filter_call(struct mpk_filter *f, long nr, uint32_t action)
 {
 	load(f, offsetof(struct seccomp_data, nr));

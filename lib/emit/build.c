@@ -3,10 +3,18 @@
 
 #include <string.h>
 
+#include "emit/confirm.h"
+
+const char *const *mpk_build_env(const struct mpk_build *b)
+{
+	return (const char *const *)b->scratch.env;
+}
+
 struct mpk_process mpk_build_process(const struct mpk_build *b, const char *const *argv)
 {
 	return (struct mpk_process){
 		.argv = argv,
+		.env = mpk_build_env(b),
 		.output = b->e->log ? MPK_OUTPUT_LOG : MPK_OUTPUT_MESSAGES,
 		.fd = b->e->log,
 	};
@@ -59,7 +67,11 @@ enum mpk_code mpk_build_write_packed(struct mpk_build *b, const char *path, unsi
 	if (b->e->dry_run)
 		return MPK_OK;
 	MPK_TRY(mpk_output_open(path, mode, &o, err));
-	return mpk_output_finish(o, mpk_packed_write(s, o, err), err);
+	enum mpk_code code = mpk_packed_write(s, o, err);
+	if (code == MPK_OK && path == b->e->out && b->e->kind != MPK_EMIT_BLOB &&
+	    b->e->target.format == MPK_OBJECT_ELF)
+		code = mpk_confirm_output(o, b->e->blob, err);
+	return mpk_output_finish(o, code, err);
 }
 
 enum mpk_code mpk_build_write(struct mpk_build *b, const struct mpk_rope *rope,

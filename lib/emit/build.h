@@ -47,6 +47,9 @@ struct mpk_build {
 
 /* --- build.c --------------------------------------------------------------------- */
 
+/* mpk_build_env - what a tool's environment has beside ours */
+const char *const *mpk_build_env(const struct mpk_build *b);
+
 /* mpk_build_process - a tool as the build runs all of them: what it prints goes where the caller
  * of mpk_emit wants it */
 struct mpk_process mpk_build_process(const struct mpk_build *b, const char *const *argv);

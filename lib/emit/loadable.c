@@ -213,6 +213,8 @@ static void explain_tool(const struct job *j, struct mpk_span log, struct mpk_er
 	line = behind(line, "ld: ");
 	if (find(line, j->out->scratch.path))
 		line = behind(behind(line, j->out->scratch.path), "/");
+	if (mpk_span_starts(line, "mpack-")) /* the build's own, within it */
+		line = behind(line, "/");
 	(void)mpk_escape_to(line, said, sizeof said);
 	(void)mpk_fail(err, MPK_E_LOAD, "it cannot be linked into a library: %s%s", said,
 		       advice(line));
@@ -269,7 +271,7 @@ static enum mpk_code run(struct job *j, int log, struct mpk_error *err)
 		.cxx = o->cxx,
 		.cflags = o->cflags,
 		.llvm = o->llvm,
-		.save_temps = j->out->scratch.path, /* one folder for all, which we remove */
+		.tmpdir = j->out->scratch.path,
 		.log = log,
 		.hooks = &hooks,
 	};

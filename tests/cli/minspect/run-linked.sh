@@ -75,7 +75,7 @@ for signal in HUP TERM KILL; do
 	kill -$signal $!
 	{ wait $! || :; } 2>/dev/null
 done
-for _ in 1 2 3 4 5 6 7 8 9 10; do
+for _ in $(seq 60); do
 	rmdir tmp 2>/dev/null && break
 	sleep 0.2
 done

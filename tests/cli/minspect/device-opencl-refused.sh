@@ -28,6 +28,7 @@ mpack build -o good.blob
 run good.blob
 LC_ALL=C sed 's,// Function: ,// function: ,' good.blob >none.blob
 run none.blob
+minspect --force --run twice none.blob --input 4xf32 --out 4xf32 --grid 1 --block 4 || echo $?
 mpack edit none.blob -o mended.blob --replace /=k.cl
 run mended.blob
 cmp good.blob mended.blob

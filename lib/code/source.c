@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "code/param.h"
 #include "code/show.h"
 #include "sourcecode/sourcecode.h"
 #include "text/phrase.h"
@@ -33,6 +34,7 @@ static enum mpk_code read_source(struct mpk_code_info *info, void *content, stru
 	for (size_t i = 0; i < s->kernel_count; i++) {
 		kernels[i].name = s->kernels[i].name;
 		kernels[i].param_count = s->kernels[i].param_count;
+		kernels[i].max_threads[0] = s->kernels[i].max_threads;
 		memcpy(kernels[i].block, s->kernels[i].group, sizeof kernels[i].block);
 	}
 	return MPK_OK;
@@ -58,6 +60,32 @@ static struct mpk_span param_text(const struct mpk_code_info *info, size_t kerne
 	while (text.len && text.data[text.len - 1] <= ' ')
 		text.len--;
 	return mpk_source_code_param_is_made(text, info->bytes) ? (struct mpk_span){ 0 } : text;
+}
+
+static void param(const struct mpk_code_info *info, size_t kernel, size_t i,
+		  struct mpk_code_param *out)
+{
+	static const enum mpk_code_param_kind kinds[] = {
+		[MPK_SOURCE_CODE_BUFFER] = MPK_CODE_PARAM_BUFFER,
+		[MPK_SOURCE_CODE_IMAGE] = MPK_CODE_PARAM_IMAGE,
+		[MPK_SOURCE_CODE_LOCAL] = MPK_CODE_PARAM_LOCAL,
+		[MPK_SOURCE_CODE_NUMBER] = MPK_CODE_PARAM_NUMBER,
+		[MPK_SOURCE_CODE_VALUE] = MPK_CODE_PARAM_VALUE,
+	};
+	struct mpk_source_code_param p;
+
+	out->text = mpk_source_code_param(kernel_of(info, kernel), i);
+	mpk_source_code_param_read(out->text, &p);
+	out->name = p.name;
+	if (mpk_source_code_param_is_made(out->text, info->bytes)) {
+		/* its words may stand for anything, but for an address that says which memory it is of */
+		if (p.kind == MPK_SOURCE_CODE_BUFFER && p.is_global)
+			out->kind = MPK_CODE_PARAM_BUFFER;
+		return;
+	}
+	out->kind = kinds[p.kind];
+	out->dtype = p.dtype;
+	out->read_only = p.read_only;
 }
 
 static void put_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
@@ -92,16 +120,21 @@ static void put_kernel_json(const struct mpk_code_info *info, size_t kernel, str
 	.text = put_text, .kernel_text = put_kernel_text, .kernel_json = put_kernel_json
 
 const struct mpk_code_format mpk_format_opencl = {
-	SOURCE(MPK_SOURCE_CODE_OPENCL), .word = "opencl",
-	.name = "OpenCL C source",      .words = { "__kernel", "get_global_id(", "get_group_id(" },
-	.counts_params = true,          .claims = { { "opencl", "cl" } },
-	.param_text = param_text,       .param_dtype = param_dtype,
+	SOURCE(MPK_SOURCE_CODE_OPENCL),
+	.word = "opencl",
+	.name = "OpenCL C source",
+	.words = { "__kernel", "get_global_id(", "get_group_id(" },
+	.counts_params = true,
+	.claims = { { "opencl", "cl" } },
+	.param_text = param_text,
+	.param_dtype = param_dtype,
+	.param = param,
 };
 
 const struct mpk_code_format mpk_format_cuda = {
 	SOURCE(MPK_SOURCE_CODE_CUDA), .word = "cuda",        .name = "CUDA C++ source",
 	.words = { "__global__" },    .counts_params = true, .claims = { { "cuda", "cuda" } },
-	.param_dtype = param_dtype,
+	.param_dtype = param_dtype,   .param = param,
 };
 
 /* Metal and WGSL declare other parameters than TVM's tables: buffers and builtins. */

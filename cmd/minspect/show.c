@@ -34,7 +34,8 @@ static int functions(const struct minspect_options *o, struct minspect_look *l)
 	struct mpk_error err = { 0 };
 
 	(void)o;
-	if (mpk_view_show_info(l->view, false, &err) != MPK_OK)
+	if (mpk_view_show_info(l->view, false, &err) != MPK_OK ||
+	    mpk_view_mark_images(l->view, &err) != MPK_OK)
 		return mpk_diag_error(&err);
 	return print(l, mpk_view_functions, mpk_view_functions_json);
 }

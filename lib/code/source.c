@@ -7,6 +7,7 @@
 #include "code/param.h"
 #include "code/show.h"
 #include "sourcecode/sourcecode.h"
+#include "text/escape.h"
 #include "text/phrase.h"
 
 static enum mpk_source_code_language language_of(const struct mpk_code_info *info)
@@ -94,6 +95,34 @@ static void put_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
 	mpk_put_count(out, info->kernel_count, "kernel");
 }
 
+/* " (A: float32*, n: int32)"; of a parameter that its words do not tell, the name alone */
+static void put_params(const struct mpk_code_info *info, size_t kernel, struct mpk_strbuf *out)
+{
+	static const char *const kinds[] = {
+		[MPK_CODE_PARAM_UNKNOWN] = "",      [MPK_CODE_PARAM_BUFFER] = "*",
+		[MPK_CODE_PARAM_IMAGE] = "image",   [MPK_CODE_PARAM_NUMBER] = "",
+		[MPK_CODE_PARAM_LOCAL] = "* local", [MPK_CODE_PARAM_VALUE] = "",
+	};
+	size_t count = kernel_of(info, kernel)->param_count;
+	char type[MPK_DTYPE_TEXT];
+
+	for (size_t i = 0; info->format->param && i < count; i++) {
+		struct mpk_code_param p = { 0 };
+
+		param(info, kernel, i, &p);
+		mpk_strbuf_puts(out, i ? ", " : " (");
+		mpk_escape(out, p.name);
+		if (p.kind == MPK_CODE_PARAM_UNKNOWN || p.kind == MPK_CODE_PARAM_VALUE)
+			continue;
+		mpk_strbuf_printf(out, "%s%s%s", p.name.len ? ": " : "",
+				  p.dtype.bits                     ? mpk_dtype_print(p.dtype, type)
+				  : p.kind == MPK_CODE_PARAM_IMAGE ? ""
+								   : "?",
+				  kinds[p.kind]);
+	}
+	mpk_strbuf_puts(out, info->format->param && count ? ")" : "");
+}
+
 static void put_kernel_text(const struct mpk_code_info *info, size_t kernel, struct mpk_strbuf *out)
 {
 	const struct mpk_source_code_kernel *k = kernel_of(info, kernel);
@@ -101,6 +130,7 @@ static void put_kernel_text(const struct mpk_code_info *info, size_t kernel, str
 	mpk_strbuf_printf(out, "%s: line %" PRIu32 ", ",
 			  mpk_source_code_language_name(language_of(info)), k->line);
 	mpk_put_count(out, k->param_count, "parameter");
+	put_params(info, kernel, out);
 	mpk_code_put_shape("work-group", k->group, out);
 }
 

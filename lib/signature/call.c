@@ -118,6 +118,8 @@ static void put_tensor(const struct writer *w, const struct mpk_type *t, bool is
 	}
 	mpk_strbuf_puts(w->out, whole && !t->ndim ? "[]" : "");
 	put_dtype(w, t);
+	if (t->scope)
+		mpk_strbuf_printf(w->out, "{%s}", *t->scope ? t->scope : "SCOPE");
 	if (!is_out && (!whole || has_random(t->dtype)))
 		mpk_strbuf_puts(w->out, whole ? "=rand" : "=VALUES");
 }

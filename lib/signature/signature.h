@@ -35,6 +35,9 @@ struct mpk_type {
 	 * for it does not count; it is the same wherever a call has the name, but for "?", which is
 	 * any extent, and "_", which is one that only the code knows. NULL: all are fixed */
 	const struct mpk_span *symbols;
+	const char
+		*scope; /* tensor: the memory it has to be in, "texture"; "" for an image of a scope
+			    * that is not known; NULL: plain memory */
 	const struct mpk_param *fields; /* tuple */
 	size_t field_count;
 };

@@ -65,6 +65,8 @@ static void put_type(const struct mpk_type *t, spelling *spell, struct mpk_strbu
 	case MPK_TYPE_TENSOR:
 		put_dtype(t, "tensor", spell, out);
 		put_extents(t, out);
+		if (t->scope)
+			mpk_strbuf_printf(out, "{%s}", *t->scope ? t->scope : "image");
 		break;
 	case MPK_TYPE_SHAPE:
 		mpk_strbuf_puts(out, "shape");

@@ -21,7 +21,7 @@ static void put_function(const struct mpk_view *view, size_t index, struct mpk_s
 	if (mpk_view_model(view, mpk_span_str(f->name)))
 		mpk_strbuf_puts(out, "--run calls the executor's function of this name");
 	else
-		mpk_view_call(view, mpk_span_str(f->alias_of ? f->alias_of : f->name), NULL,
+		mpk_view_call(view, mpk_span_str(f->alias_of ? f->alias_of : f->name),
 			      mpk_view_host(view, index), out);
 	mpk_strbuf_putc(out, '\n');
 }
@@ -43,7 +43,7 @@ static void put_kernels(const struct mpk_view *view, const struct mpk_view_node 
 		mpk_strbuf_putc(out, '\n');
 		mpk_node_kernel_lines(n, i, "    ", out);
 		mpk_strbuf_puts(out, "    ");
-		mpk_view_call(view, k->functions[i].key, &k->functions[i], NULL, out);
+		mpk_view_kernel_call(view, n, i, out);
 		mpk_strbuf_putc(out, '\n');
 	}
 }
@@ -65,7 +65,7 @@ static void put_models(const struct mpk_view *view, const struct mpk_view_node *
 		mpk_strbuf_puts(out, "  ");
 		mpk_signature_text(m, out);
 		mpk_strbuf_puts(out, "\n    ");
-		mpk_view_call(view, m->name, NULL, m, out);
+		mpk_view_call(view, m->name, m, out);
 		mpk_strbuf_putc(out, '\n');
 	}
 }

@@ -268,16 +268,29 @@ void mpk_view_summary_json(const struct mpk_view *view, struct mpk_json *j, stru
 		mpk_json_error(j, at, "warning", &view->tree->warning);
 }
 
+static void put_line(struct mpk_strbuf *call, struct mpk_json *j, struct json_t *at)
+{
+	j->failed |= call->failed;
+	mpk_json_text(j, at, "call", mpk_strbuf_text(call));
+	mpk_strbuf_fini(call);
+}
+
 static void put_call(const struct mpk_view *view, struct mpk_span name,
-		     const struct mpk_function_info *kernel, const struct mpk_signature *signature,
-		     struct mpk_json *j, struct json_t *at)
+		     const struct mpk_signature *signature, struct mpk_json *j, struct json_t *at)
 {
 	struct mpk_strbuf call = { 0 };
 
-	mpk_view_call(view, name, kernel, signature, &call);
-	j->failed |= call.failed;
-	mpk_json_text(j, at, "call", mpk_strbuf_text(&call));
-	mpk_strbuf_fini(&call);
+	mpk_view_call(view, name, signature, &call);
+	put_line(&call, j, at);
+}
+
+static void put_kernel_call(const struct mpk_view *view, const struct mpk_view_node *node,
+			    size_t index, struct mpk_json *j, struct json_t *at)
+{
+	struct mpk_strbuf call = { 0 };
+
+	mpk_view_kernel_call(view, node, index, &call);
+	put_line(&call, j, at);
 }
 
 /* What is known of those modules that hold code or run it. */
@@ -310,7 +323,7 @@ void mpk_view_functions_json(const struct mpk_view *view, struct mpk_json *j, st
 		const struct mpk_signature *model = mpk_view_model(view, mpk_span_str(f->name));
 
 		o = put_function(view, i, j, list);
-		put_call(view, mpk_span_str(f->alias_of ? f->alias_of : f->name), NULL,
+		put_call(view, mpk_span_str(f->alias_of ? f->alias_of : f->name),
 			 model ? model : mpk_view_host(view, i), j, o);
 	}
 	list = mpk_json_array(j, at, "models");
@@ -321,7 +334,7 @@ void mpk_view_functions_json(const struct mpk_view *view, struct mpk_json *j, st
 			o = put_model(&m->items[i], j, list);
 			mpk_json_text(j, o, "module", view->nodes[n].path);
 			mpk_json_span(j, o, "kind", view->nodes[n].node->kind);
-			put_call(view, m->items[i].name, NULL, &m->items[i], j, o);
+			put_call(view, m->items[i].name, &m->items[i], j, o);
 		}
 	}
 	list = mpk_json_array(j, at, "kernels");
@@ -333,7 +346,7 @@ void mpk_view_functions_json(const struct mpk_view *view, struct mpk_json *j, st
 			mpk_node_kernel_json(&view->nodes[n], i, j, o);
 			mpk_json_text(j, o, "module", view->nodes[n].path);
 			mpk_json_span(j, o, "kind", view->nodes[n].node->kind);
-			put_call(view, k->functions[i].key, &k->functions[i], NULL, j, o);
+			put_kernel_call(view, &view->nodes[n], i, j, o);
 		}
 	}
 	put_modules(view, j, at);

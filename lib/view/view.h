@@ -98,11 +98,21 @@ void mpk_view_tree(const struct mpk_view *view, struct mpk_style style, struct m
 void mpk_view_kernel_text(const struct mpk_function_info *f, bool tags, struct mpk_strbuf *out);
 
 /* mpk_view_call - append a command line that calls a function
- * @kernel, @signature  what is known of it; NULL both for host functions whose arguments the
- *          file does not tell. Capitals stand for what only the caller knows. */
+ * @signature  what is known of it; NULL: the file does not tell its arguments. Capitals stand for
+ *          what only the caller knows. */
 void mpk_view_call(const struct mpk_view *view, struct mpk_span function,
-		   const struct mpk_function_info *kernel, const struct mpk_signature *signature,
-		   struct mpk_strbuf *out);
+		   const struct mpk_signature *signature, struct mpk_strbuf *out);
+
+/* mpk_view_call_begin - append the part of it that is in front of arguments; objects and blobs are
+ * LIBRARY.so there, as they take a link before they are called */
+void mpk_view_call_begin(const struct mpk_view *view, struct mpk_span function,
+			 struct mpk_strbuf *out);
+
+/* mpk_view_kernel_call - the same for kernel `index` of a decoded device module: with the types and the
+ * block that its code tells, once mpk_view_show_info has read it
+ * Failures are remembered by out. */
+void mpk_view_kernel_call(const struct mpk_view *view, const struct mpk_view_node *node,
+			  size_t index, struct mpk_strbuf *out);
 
 /* mpk_view_host - what host function `index` of the image takes; NULL: the file does not tell */
 const struct mpk_signature *mpk_view_host(const struct mpk_view *view, size_t index);

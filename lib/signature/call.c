@@ -163,6 +163,12 @@ static void put_value(const struct writer *w, const struct mpk_param *p, bool is
 	case MPK_TYPE_FUNCTION:
 		mpk_strbuf_puts(w->out, "SHAPExTYPE=VALUES");
 		break;
+	case MPK_TYPE_STRING:
+		mpk_strbuf_puts(w->out, "str=TEXT");
+		break;
+	case MPK_TYPE_NAMED:
+		mpk_strbuf_puts(w->out, t->optional ? "none" : "VALUE");
+		break;
 	case MPK_TYPE_TENSOR:
 		put_tensor(w, t, is_out);
 		break;

@@ -81,6 +81,12 @@ static void put_type(const struct mpk_type *t, spelling *spell, struct mpk_strbu
 	case MPK_TYPE_FUNCTION:
 		mpk_strbuf_puts(out, "function");
 		break;
+	case MPK_TYPE_STRING:
+		mpk_strbuf_puts(out, "str");
+		break;
+	case MPK_TYPE_NAMED:
+		mpk_escape(out, t->title);
+		break;
 	}
 }
 

@@ -127,9 +127,10 @@ static void put_params(const struct mpk_param *list, size_t count, const char *k
 		       struct mpk_json *j, struct json_t *at)
 {
 	static const char *const kinds[] = {
-		[MPK_TYPE_ANY] = "any",     [MPK_TYPE_TENSOR] = "tensor",
-		[MPK_TYPE_SHAPE] = "shape", [MPK_TYPE_SCALAR] = "scalar",
-		[MPK_TYPE_TUPLE] = "tuple", [MPK_TYPE_FUNCTION] = "function",
+		[MPK_TYPE_ANY] = "any",       [MPK_TYPE_TENSOR] = "tensor",
+		[MPK_TYPE_SHAPE] = "shape",   [MPK_TYPE_SCALAR] = "scalar",
+		[MPK_TYPE_TUPLE] = "tuple",   [MPK_TYPE_FUNCTION] = "function",
+		[MPK_TYPE_STRING] = "string", [MPK_TYPE_NAMED] = "named",
 	};
 	struct json_t *array = mpk_json_array(j, at, key), *o;
 	char name[MPK_DTYPE_TEXT];
@@ -143,6 +144,10 @@ static void put_params(const struct mpk_param *list, size_t count, const char *k
 		mpk_json_text(j, o, "dtype",
 			      t->dtype.bits ? mpk_dtype_print(t->dtype, name) : NULL);
 		put_shape(t, j, o);
+		if (t->kind == MPK_TYPE_NAMED)
+			mpk_json_span(j, o, "title", t->title);
+		if (t->scope)
+			mpk_json_text(j, o, "scope", *t->scope ? t->scope : NULL);
 		if (t->kind == MPK_TYPE_TUPLE)
 			put_params(t->fields, t->field_count, "fields", j, o);
 	}
@@ -323,9 +328,14 @@ void mpk_view_functions_json(const struct mpk_view *view, struct mpk_json *j, st
 		const struct mpk_signature *model = mpk_view_model(view, mpk_span_str(f->name));
 
 		o = put_function(view, i, j, list);
+		if (mpk_view_doc(view, i).len)
+			mpk_json_span(j, o, "doc", mpk_view_doc(view, i));
 		put_call(view, mpk_span_str(f->alias_of ? f->alias_of : f->name),
 			 model ? model : mpk_view_host(view, i), j, o);
 	}
+	if (view->texts && view->texts->unassigned_count)
+		mpk_json_spans(j, at, "unassigned_metadata", view->texts->unassigned,
+			       view->texts->unassigned_count);
 	list = mpk_json_array(j, at, "models");
 	for (size_t n = 0; n < view->count; n++) {
 		const struct mpk_models *m = &view->nodes[n].models;

@@ -18,6 +18,7 @@
 #include "elf/image.h"
 #include "executor/model.h"
 #include "payload.h"
+#include "signature/getters.h"
 #include "signature/host.h"
 #include "text/json.h"
 
@@ -43,6 +44,8 @@ struct mpk_view {
 	uint64_t file_bytes;
 	const struct mpk_image *image;
 	const struct mpk_signature *const *host; /* of image->functions; NULL: not known */
+	const struct mpk_host_texts *texts;      /* what getters say; NULL: not asked */
+	bool show_docs;                          /* --functions prints them */
 	const struct mpk_tree *tree;             /* NULL when the image has no blob */
 	struct mpk_view_node *nodes;             /* tree->count of them */
 	size_t count;
@@ -116,6 +119,17 @@ void mpk_view_kernel_call(const struct mpk_view *view, const struct mpk_view_nod
 
 /* mpk_view_host - what host function `index` of the image takes; NULL: the file does not tell */
 const struct mpk_signature *mpk_view_host(const struct mpk_view *view, size_t index);
+
+/* mpk_view_read_texts - what the file's getters hold as constants; unless others were taken
+ * mpk_view_take_texts - take texts that calls of the getters gave, and signatures from them where the file
+ * itself tells none
+ * @texts   borrowed
+ * Return   MPK_OK; MPK_E_NOMEM
+ * mpk_view_doc - what is said about host function `index`; empty: nothing, or not known */
+enum mpk_code mpk_view_read_texts(struct mpk_view *view, struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_view_take_texts(struct mpk_view *view, const struct mpk_host_texts *texts,
+				  struct mpk_error *err) MPK_MUST_CHECK;
+struct mpk_span mpk_view_doc(const struct mpk_view *view, size_t index);
 
 /* mpk_view_model - the function of an executor in the tree that --run calls by this name; NULL: none */
 const struct mpk_signature *mpk_view_model(const struct mpk_view *view, struct mpk_span name);

@@ -94,7 +94,8 @@ static struct mpk_span one_metadata(const struct search *s,
 	for (size_t i = 0; i < count; i++) {
 		struct mpk_span text = text_at(s, addresses[i].to);
 
-		if (!mpk_span_starts(text, MPK_SCHEMA_BEGIN))
+		/* the exporter's own code has the beginning alone */
+		if (!mpk_span_starts(text, MPK_SCHEMA_BEGIN) || text.data[text.len - 1] != '}')
 			continue;
 		if (one.len && !mpk_span_equal(one, text))
 			return (struct mpk_span){ 0 };

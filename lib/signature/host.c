@@ -104,8 +104,12 @@ static enum mpk_code read_entry(struct mpk_unit *u, struct mpk_unit_function *en
 	struct mpk_callee callees[8];
 	size_t count;
 
-	MPK_TRY(mpk_elf_callees(u->elf, entry->function->address, entry->function->bytes, callees,
-				MPK_ARRAY_COUNT(callees), &count, err));
+	if (u->elf->header.e_type == ET_REL)
+		MPK_TRY(mpk_elf_object_callees(u->elf, entry->function->symbol, callees,
+					       MPK_ARRAY_COUNT(callees), &count, err));
+	else
+		MPK_TRY(mpk_elf_callees(u->elf, entry->function->address, entry->function->bytes,
+					callees, MPK_ARRAY_COUNT(callees), &count, err));
 	for (size_t i = 0; i < count; i++) {
 		const struct mpk_unit_function *f = called(u, &callees[i]);
 

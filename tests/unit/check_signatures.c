@@ -6,6 +6,7 @@
 #include "robust.h"
 #include "signature/assertion.h"
 #include "signature/extent.h"
+#include "signature/getters.h"
 #include "signature/host.h"
 #include "signature/prototype.h"
 #include "signature/schema.h"
@@ -349,6 +350,7 @@ static const struct {
 	{ "formats/01_opencl_scale.so", "scale", "scale(A: f32[n], B: f32[n], alpha: f32)" },
 	{ "formats/14_llvm_noblob.so", "add", "add(A: f32[16], B: f32[16], C: f32[16])" },
 	{ "formats/12_syslib_prefix.tar", "add", "add(A: f32[16], B: f32[16], C: f32[16])" },
+	{ "formats/12_syslib_prefix.tar", "main", "main(A: f32[16], B: f32[16], C: f32[16])" },
 	{ "relax/gelu_dyn.so", "add", "add(matmul: f32[m, 48], B: f32[48], T_add: f32[m, 48])" },
 	{ "relax/gelu_dyn.so", "shape_func", "shape_func(H: i64[4])" },
 	{ "legacy/mulsub_llvm.so", "mulsub", "mulsub(A: f32[n], B: f32[n])" },
@@ -388,6 +390,7 @@ END_TEST
 
 static enum mpk_code read_signatures(struct mpk_span bytes, struct mpk_error *err)
 {
+	struct mpk_host_texts texts;
 	const struct mpk_signature *const *list;
 	struct mpk_arena a = { 0 };
 	struct mpk_image image;
@@ -395,6 +398,8 @@ static enum mpk_code read_signatures(struct mpk_span bytes, struct mpk_error *er
 
 	if (code == MPK_OK)
 		code = mpk_host_signatures(&image, &a, &list, err);
+	if (code == MPK_OK)
+		code = mpk_host_texts_read(&image, &a, &texts, err);
 	for (size_t i = 0; code == MPK_OK && i < image.function_count; i++) {
 		struct mpk_strbuf text = { 0 };
 
@@ -408,11 +413,30 @@ static enum mpk_code read_signatures(struct mpk_span bytes, struct mpk_error *er
 	return code;
 }
 
+/* What tvm-ffi's exporter left: the docs are constants, the metadata is made at run time. */
+START_TEST(docs_are_found)
+{
+	struct mpk_span bytes = fixture_load("ffi/ffi_docs.so");
+	struct mpk_host_texts texts;
+	struct mpk_error err = { 0 };
+	struct mpk_image image;
+
+	ck_assert_ok(mpk_image_open(bytes, NULL, &arena, &image, &err), err);
+	ck_assert_uint_eq(image.function_count, 2);
+	ck_assert_uint_eq(image.getter_count, 4);
+	ck_assert_ok(mpk_host_texts_read(&image, &arena, &texts, &err), err);
+	ck_assert(mpk_span_is(texts.docs[0], "Add one.\n\nx : int"));
+	ck_assert(mpk_span_is(texts.docs[1], "Add a and b into c."));
+	ck_assert(!texts.metadata[0].len && !texts.metadata[1].len && !texts.unassigned_count);
+}
+END_TEST
+
 START_TEST(survives_anything)
 {
 	robust_check("tests/data/cuda/saxpy_opencl.so", read_signatures, 2000);
 	robust_check("tests/data/legacy/mulsub_llvm.so", read_signatures, 2000);
 	robust_check("tests/data/formats/12_syslib_prefix.tar", read_signatures, 2000);
+	robust_check("tests/data/ffi/ffi_docs.so", read_signatures, 2000);
 }
 END_TEST
 
@@ -434,6 +458,7 @@ int main(void)
 	tcase_add_loop_test(tc, assertions_are_read, 0, (int)MPK_ARRAY_COUNT(assertions));
 	tcase_add_test(tc, strides_are_found_in_a_conjunction);
 	tcase_add_loop_test(tc, libraries_tell_their_functions, 0, (int)MPK_ARRAY_COUNT(libraries));
+	tcase_add_test(tc, docs_are_found);
 	tcase_add_test(tc, survives_anything);
 	tcase_set_timeout(tc, 60);
 	suite_add_tcase(s, tc);

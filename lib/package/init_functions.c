@@ -299,10 +299,9 @@ static void put_function(struct function *f)
 }
 
 /* A kernel that launch functions cannot have at all gets no proposal either. */
-static bool can_have(const struct mpk_init *in, const struct mpk_init_module *m,
-		     const struct mpk_init_kernel *k)
+static bool can_have(const struct mpk_init *in, const struct mpk_init_kernel *k)
 {
-	if (k->refusal || in->base || !m->code->format->param || k->param_count >= NAME_COUNT_MAX)
+	if (k->refusal || in->base || k->hides_params || k->param_count >= NAME_COUNT_MAX)
 		return false;
 	for (size_t i = 0; i < k->param_count; i++)
 		if (k->params[i].kind == MPK_CODE_PARAM_IMAGE)
@@ -317,7 +316,7 @@ void mpk_init_put_functions(struct mpk_init *in, const struct mpk_init_module *m
 			.in = in, .m = m, .k = &m->kernels[i], .off = m->kernels[i].open ? "# " : ""
 		};
 
-		if (!can_have(in, m, f.k))
+		if (!can_have(in, f.k))
 			continue;
 		if (!choose_names(&f) || !choose_sizes(&f)) {
 			in->out->failed = true;

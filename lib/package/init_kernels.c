@@ -5,6 +5,7 @@
 
 #include "package/init_parts.h"
 #include "sourcecode/sourcecode.h"
+#include "spirv/spirv.h"
 #include "text/escape.h"
 
 /* --- what code says of its launch ------------------------------------------------------ */
@@ -62,12 +63,9 @@ static void read_launch(const struct mpk_init_module *m, size_t i, struct mpk_in
 	} else if (f == &mpk_format_ptx) {
 		body = ptx_body(m, code);
 	}
-	if (body.len)
-		k->dims = count_dims(body,
-				     indices[f == &mpk_format_opencl ? 0
-					     : source                ? 1
-								     : 2],
-				     k->block);
+	k->dims = count_dims(body, indices[f == &mpk_format_opencl ? 0 : source ? 1 : 2], k->block);
+	if (!body.len && k->dims == 1)
+		k->dims = 0; /* machine code does not tell */
 	k->shared = (source && contains(body, "extern __shared__")) ||
 		    (f == &mpk_format_ptx && contains(m->code->bytes, ".extern .shared"));
 }
@@ -174,15 +172,33 @@ static bool is_launched(const char *kind)
 	return false;
 }
 
+/* SPIR-V may hold kernels of OpenCL, which TVM's loaders of OpenCL do not take as such. */
+static enum mpk_code check_model(struct mpk_init *in, const struct mpk_init_module *m, size_t i,
+				 struct mpk_init_kernel *k)
+{
+	enum { GL_COMPUTE = 5 };
+	struct mpk_spirv s;
+
+	if (m->code->format != &mpk_format_spirv)
+		return MPK_OK;
+	MPK_TRY(mpk_spirv_read(m->code->bytes, in->arena, &s, in->err));
+	if (s.entries[i].model != GL_COMPUTE)
+		k->refusal =
+			"it is no compute shader of Vulkan; OpenCL's SPIR-V is no format of a module";
+	return MPK_OK;
+}
+
 static enum mpk_code read_kernel(struct mpk_init *in, struct mpk_init_module *m, size_t i)
 {
 	struct mpk_init_kernel *k = &m->kernels[i];
 	int taken;
 
 	k->param_count = m->code->kernels[i].param_count;
+	k->hides_params = !m->code->format->param || m->code->kernels[i].hides_params;
 	MPK_TRY(mpk_code_info_params(m->code, i, in->arena, &k->params, in->err));
 	MPK_TRY(find_symbol(in, m, i, k));
 	read_launch(m, i, k);
+	MPK_TRY(check_model(in, m, i, k));
 	for (size_t p = 0; p < k->param_count && !k->refusal; p++)
 		k->refusal = refusal_of(in, &k->params[p], p);
 	taken = take_symbol(in, k);
@@ -194,8 +210,8 @@ static enum mpk_code read_kernel(struct mpk_init *in, struct mpk_init_module *m,
 	k->open = k->refusal ? k->refusal : open_question(k);
 	if (in->base)
 		k->open = "the code of a finished library takes no more functions";
-	if (!m->code->format->param)
-		k->open = "what a shader takes is not read";
+	if (k->hides_params)
+		k->open = "the code does not tell what it takes";
 	if (!k->open && !is_launched(m->kind))
 		k->open = "launch functions are not for modules of this kind";
 	m->row_count += !k->refusal;
@@ -254,8 +270,7 @@ static void put_declaration(struct mpk_init *in, const struct mpk_init_kernel *k
 		put_comment(in, "  ", mpk_span_of(line.data, line.len));
 }
 
-static void put_args(struct mpk_init *in, const struct mpk_init_module *m,
-		     const struct mpk_init_kernel *k)
+static void put_args(struct mpk_init *in, const struct mpk_init_kernel *k)
 {
 	char type[MPK_DTYPE_TEXT];
 	struct mpk_dtype t = { 0 };
@@ -268,7 +283,7 @@ static void put_args(struct mpk_init *in, const struct mpk_init_module *m,
 		unknown |= k->params[i].kind == MPK_CODE_PARAM_UNKNOWN;
 	}
 	mpk_strbuf_puts(in->out, "]");
-	if (!m->code->format->param)
+	if (k->hides_params)
 		mpk_strbuf_puts(in->out,
 				" # decide: the buffers by their bindings, then the scalars");
 	else if (unknown)
@@ -309,7 +324,7 @@ void mpk_init_put_rows(struct mpk_init *in, const struct mpk_init_module *m)
 		mpk_strbuf_puts(in->out, "  [[module.function]]\n  name   = ");
 		mpk_init_put_text(in->out, k->symbol);
 		mpk_strbuf_putc(in->out, '\n');
-		put_args(in, m, k);
+		put_args(in, k);
 		put_tags(in, k);
 	}
 }

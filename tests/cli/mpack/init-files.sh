@@ -5,8 +5,8 @@ try() { # FILE...
 	sed -n '/^\[\[module/,$p' mpack.toml
 	mpack check -q && mpack build -q -o out.so && minspect --verify out.so
 }
-cp data/device/two.ptx data/device/two.sm_90.cubin data/device/tiny.speed.fatbin data/device/compute.spv .
-for file in two.ptx two.sm_90.cubin tiny.speed.fatbin compute.spv; do
+cp data/device/two.ptx data/device/two.sm_90.cubin data/device/tiny.speed.fatbin data/device/compute.spv data/device/buffers.spv .
+for file in two.ptx two.sm_90.cubin tiny.speed.fatbin compute.spv buffers.spv; do
 	try $file
 done
 

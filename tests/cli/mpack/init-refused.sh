@@ -22,4 +22,5 @@ try lib.so host.c k.cl
 try data/formats/14_llvm_noblob.so k.cl
 head -c 100 data/device/two.sm_90.cubin >cut.cubin
 try cut.cubin
+try data/device/kernel.spv
 try --output x k.cl

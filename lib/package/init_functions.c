@@ -16,7 +16,7 @@ struct function {
 	const struct mpk_init_kernel *k;
 	const char **names; /* of parameters, as expressions take them */
 	size_t length;      /* the parameter that is the number of elements; param_count: none */
-	bool guarded;       /* it has an integer that can bound an index */
+	bool guarded;       /* an integer bounds the index */
 	const char *extent; /* of all buffers; NULL: each has its own */
 	const char *total;  /* elements that threads are made for */
 	const char *off;    /* "# " where it is but a proposal */
@@ -145,12 +145,15 @@ static size_t find_result(const struct function *f)
 
 static bool choose_sizes(struct function *f)
 {
+	bool integers = false;
+
 	for (size_t i = 0; i < f->k->param_count; i++)
-		f->guarded |= is_integer(&f->k->params[i]);
+		integers |= is_integer(&f->k->params[i]);
+	f->guarded = f->k->bounded;
 	f->length = find_length(f);
 	if (f->length < f->k->param_count)
 		f->extent = f->names[f->length];
-	else if (!f->guarded)
+	else if (!integers)
 		f->extent = free_name(f, f->k->param_count, "n");
 	f->total = f->extent ? f->extent : own_extent(f, find_result(f));
 	return f->total != NULL;
@@ -267,13 +270,12 @@ static void put_why(struct function *f)
 		mpk_strbuf_printf(out, "a thread for each of %s elements, and buffers of %s",
 				  f->total, f->extent ? "that length" : "any length");
 	else if (f->k->block[0] > 1)
-		mpk_strbuf_printf(out, "buffers of %s elements, a multiple of %" PRIu32, f->total,
+		mpk_strbuf_printf(out, "%s elements, a multiple of %" PRIu32, f->total,
 				  f->k->block[0]);
 	else
 		mpk_strbuf_printf(
 			out,
-			"buffers of %s elements; blocks of one thread, as the kernel has no "
-			"bound to stop at",
+			"a thread for each of %s elements, in blocks of one, as the kernel compares its index with nothing it takes",
 			f->total);
 	mpk_strbuf_puts(out, "\n");
 }

@@ -45,6 +45,72 @@ static struct mpk_span ptx_body(const struct mpk_init_module *m, const struct mp
 	return mpk_span_of(k->name.data, end ? (size_t)(end - k->name.data) : all.len - from);
 }
 
+static bool is_word_byte(uint8_t c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       c == '_';
+}
+
+static bool is_passed_over(uint8_t c)
+{
+	return c <= ' ' || c == '(' || c == ')';
+}
+
+/* Whether <, <=, > or >= ends before at; "=" alone is an assignment. */
+static bool is_order(struct mpk_span text, size_t at)
+{
+	while (at && is_passed_over(text.data[at - 1]))
+		at--;
+	if (at && text.data[at - 1] == '=')
+		at--;
+	return at && (text.data[at - 1] == '<' || text.data[at - 1] == '>');
+}
+
+static uint8_t next_byte(struct mpk_span text, size_t at)
+{
+	while (at < text.len && is_passed_over(text.data[at]))
+		at++;
+	return at < text.len ? text.data[at] : 0;
+}
+
+/* Whether a word stands beside <, <=, > or >=, as in "if (i < n)". */
+static bool is_compared(struct mpk_span body, struct mpk_span word)
+{
+	for (size_t i = 0; word.len && i + word.len <= body.len; i++) {
+		size_t end = i + word.len;
+		uint8_t behind;
+
+		if (memcmp(body.data + i, word.data, word.len) != 0 ||
+		    (i && is_word_byte(body.data[i - 1])) ||
+		    (end < body.len && is_word_byte(body.data[end])))
+			continue;
+		if (is_order(body, i))
+			return true;
+		behind = next_byte(body, end);
+		if (behind == '<' || behind == '>')
+			return true;
+	}
+	return false;
+}
+
+/* Whether an integer seems to keep threads from running past the end. Where there is no text to see that in, a
+ * kernel that takes one and has a block of its own is believed to. */
+static bool has_bound(const struct mpk_init_kernel *k, struct mpk_span body, bool is_source)
+{
+	for (size_t i = 0; i < k->param_count; i++) {
+		const struct mpk_code_param *p = &k->params[i];
+
+		if (p->kind != MPK_CODE_PARAM_NUMBER ||
+		    (p->dtype.code != MPK_DTYPE_INT && p->dtype.code != MPK_DTYPE_UINT))
+			continue;
+		if (is_source  ? is_compared(body, p->name)
+		    : body.len ? contains(body, "setp.")
+			       : k->block[0] != 0)
+			return true;
+	}
+	return false;
+}
+
 static void read_launch(const struct mpk_init_module *m, size_t i, struct mpk_init_kernel *k)
 {
 	const struct mpk_code_kernel *code = &m->code->kernels[i];
@@ -66,6 +132,7 @@ static void read_launch(const struct mpk_init_module *m, size_t i, struct mpk_in
 	k->dims = count_dims(body, indices[f == &mpk_format_opencl ? 0 : source ? 1 : 2], k->block);
 	if (!body.len && k->dims == 1)
 		k->dims = 0; /* machine code does not tell */
+	k->bounded = has_bound(k, body, source != NULL);
 	k->shared = (source && contains(body, "extern __shared__")) ||
 		    (f == &mpk_format_ptx && contains(m->code->bytes, ".extern .shared"));
 }

@@ -19,6 +19,7 @@ struct mpk_init_kernel {
 	uint32_t threads;     /* the most of a block; 0: no bound */
 	unsigned dims;        /* of grid and block; 0: the code does not tell */
 	bool shared;          /* it has dynamic shared memory */
+	bool bounded;         /* an integer keeps threads from running past the end */
 	bool hides_params;    /* the code does not tell them */
 	const char *refusal;  /* why nobody can launch it; NULL: it gets a row */
 	const char *open;     /* why it gets no launch function; NULL: it gets one */

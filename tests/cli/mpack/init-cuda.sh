@@ -10,7 +10,7 @@ __global__ void c_block(float *A) { }
 }
 namespace ops {
 namespace inner {
-__global__ void __launch_bounds__(64) nested(unsigned char *a, const unsigned char *b, unsigned n) { }
+__global__ void __launch_bounds__(64) nested(unsigned char *a, const unsigned char *b, unsigned n) { if (blockIdx.x < n) a[0] = 1; }
 }
 __global__ void once(double *a, double *b, const double *c, long long d, unsigned long e) { extern __shared__ double s[]; }
 }

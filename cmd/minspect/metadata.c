@@ -7,6 +7,7 @@
 
 #include "common/diag.h"
 #include "common/progress.h"
+#include "minspect/isolate.h"
 #include "minspect/run.h"
 #include "session/batch.h"
 
@@ -30,7 +31,11 @@ static enum mpk_code call_getters(const struct minspect_options *o, struct minsp
 	image.functions = image.getters;
 	image.function_count = image.getter_count;
 	MPK_TRY(run_request_parse(o, &request, err));
+	if (!o->force)
+		MPK_TRY(run_check_file(file, err));
 	MPK_TRY(run_library_fill(o, file, &library, err));
+	if (o->isolate)
+		MPK_TRY(isolate_fill(&library, request.device.device, &file->arena, err));
 	library.image = &image;
 	for (size_t i = 0; i < image.getter_count; i++) {
 		calls[i] = (struct mpk_call){ .function = image.getters[i].name, .repeat = 1 };

@@ -47,6 +47,12 @@ struct run_request {
 	bool is_timed;  /* --repeat or --warmup was given */
 };
 
+/* run_request_parse_expects - the values of --expect; part of run_request_parse unless the call is
+ * isolated, and then after it
+ * Returns  MPK_OK; as mpk_expect_parse, with the option's name in front */
+enum mpk_code run_request_parse_expects(const struct minspect_options *o, struct run_request *r,
+					struct mpk_error *err) MPK_MUST_CHECK;
+
 /* run_request_parse - everything that the options say about the call
  * Returns  MPK_OK; MPK_E_USAGE with the option's name in front; what reading a file
  *          said */
@@ -64,6 +70,10 @@ enum mpk_code run_runtime_fill(const struct minspect_options *o, struct mpk_aren
  * Returns  as minspect_file_open; MPK_E_USAGE for standard input */
 enum mpk_code run_file_open(const char *action, const char *name, struct minspect_file *file,
 			    struct mpk_error *err) MPK_MUST_CHECK;
+
+/* run_check_file - refuse to run a file that --verify finds errors in; for who did not say --force
+ * Returns  MPK_OK; the first error, with how many there are; MPK_E_NOMEM */
+enum mpk_code run_check_file(struct minspect_file *file, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* run_library_fill - how the library of an open file is loaded, with a line that tells how far that
  * is (mpk_progress_end wipes it); borrows from file */

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "common/confine.h"
 #include "common/diag.h"
 #include "common/options.h"
 #include "io/mapping.h"
@@ -78,5 +79,10 @@ int mpack_init(int argc, char **argv)
 		return status;
 	if (first == argc)
 		return mpk_diag_usage("no file given: name kernels, objects or sources");
+	struct mpk_confine c = { 0 };
+
+	for (int i = first; i < argc; i++)
+		mpk_confine_input(&c, argv[i]);
+	mpk_confine(&c);
 	return init(argv + first, (size_t)(argc - first));
 }

@@ -41,20 +41,6 @@ void mpk_view_host_text(const struct mpk_view *view, size_t index, const char *n
 
 /* --- a call to paste ---------------------------------------------------------------- */
 
-static void put_kernel_arguments(const struct mpk_function_info *f, struct mpk_strbuf *out)
-{
-	char type[MPK_DTYPE_TEXT];
-
-	for (size_t i = 0; i < f->arg_count; i++) {
-		if (f->arg_types[i].code == MPK_DTYPE_HANDLE)
-			mpk_strbuf_puts(out, " --input SHAPExTYPE=VALUES");
-		else
-			mpk_strbuf_printf(out, " --input %s=VALUE",
-					  mpk_dtype_print(f->arg_types[i], type));
-	}
-	mpk_strbuf_puts(out, " --grid X,Y,Z --block X,Y,Z");
-}
-
 /* A name that several modules have goes with the path of its own. */
 static void put_kernel_name(const struct mpk_view *view, const struct mpk_function_info *kernel,
 			    struct mpk_strbuf *out)
@@ -94,9 +80,8 @@ static void put_device(const struct mpk_view *view, const struct mpk_signature *
 		mpk_strbuf_printf(out, " --device %s", mpk_dl_device_name(s->device));
 }
 
-void mpk_view_call(const struct mpk_view *view, struct mpk_span function,
-		   const struct mpk_function_info *kernel, const struct mpk_signature *signature,
-		   struct mpk_strbuf *out)
+void mpk_view_call_begin(const struct mpk_view *view, struct mpk_span function,
+			 const struct mpk_function_info *kernel, struct mpk_strbuf *out)
 {
 	mpk_strbuf_puts(out, "minspect --run ");
 	if (kernel)
@@ -104,10 +89,18 @@ void mpk_view_call(const struct mpk_view *view, struct mpk_span function,
 	else
 		mpk_put_word(out, function);
 	mpk_strbuf_putc(out, ' ');
-	mpk_put_word(out, mpk_span_str(view->name));
-	if (kernel) {
-		put_kernel_arguments(kernel, out);
-	} else if (signature) {
+	/* the host code of a bare blob is elsewhere */
+	if (kernel || view->image->container != MPK_CONTAINER_BLOB)
+		mpk_put_word(out, mpk_span_str(view->name));
+	else
+		mpk_strbuf_puts(out, "LIBRARY.so");
+}
+
+void mpk_view_call(const struct mpk_view *view, struct mpk_span function,
+		   const struct mpk_signature *signature, struct mpk_strbuf *out)
+{
+	mpk_view_call_begin(view, function, NULL, out);
+	if (signature) {
 		mpk_signature_options(signature, out);
 		put_device(view, signature, out);
 	} else {

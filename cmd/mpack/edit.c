@@ -77,7 +77,7 @@ static enum mpk_code load(struct edit *e, const char *path, struct mpk_error *er
 	if (e->image.container != MPK_CONTAINER_ELF_SO && e->image.container != MPK_CONTAINER_BLOB)
 		return mpk_fail(
 			err, MPK_E_UNSUPPORTED,
-			"only shared libraries and bare blobs are edited; build objects and archives anew from the edited .blob");
+			"only ELF libraries and bare blobs are edited; unpack this file, edit its .blob and build it anew");
 	if (e->image.standalone)
 		return mpk_fail(
 			err, MPK_E_UNSUPPORTED,

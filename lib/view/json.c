@@ -252,6 +252,8 @@ void mpk_view_summary_json(const struct mpk_view *view, struct mpk_json *j, stru
 	put_head(view, j, at);
 	mpk_json_text(j, at, "releases",
 		      image->gen_known ? mpk_generation_get(image->gen)->releases : NULL);
+	mpk_json_text(j, at, "format", mpk_view_format_name(image->format));
+	mpk_json_text(j, at, "machine", image->machine_name);
 	put_elf(image, j, at);
 	put_names(j, at, "members", image->members, image->member_count);
 	put_blob(view, j, at);

@@ -9,6 +9,7 @@
 
 #include "base/num.h"
 #include "base/vec.h"
+#include "elf/object_image.h"
 #include "elf/reader.h"
 #include "view/node_info.h"
 
@@ -59,29 +60,47 @@ static int larger_first(const void *a, const void *b)
 	return mpk_span_compare(x->name, y->name);
 }
 
-static enum mpk_code read_sections(struct sizer *s, uint64_t *other)
+static enum mpk_code add_section(struct sizer *s, const char *name, uint64_t bytes, uint64_t *sum)
+{
+	name = mpk_arena_text(s->arena, mpk_span_str(name ? name : ""));
+	MPK_TRY_ALLOC(name, s->err);
+	/* sections of a hostile file may overlap: the sum is then beyond the file */
+	*sum = *sum > UINT64_MAX - bytes ? UINT64_MAX : *sum + bytes;
+	return add(s, &s->sections,
+		   (struct mpk_size_item){ .name = mpk_span_str(name), .bytes = bytes });
+}
+
+static enum mpk_code read_elf_sections(struct sizer *s, uint64_t *sum)
 {
 	MPK_CLEANUP(mpk_elf_close) struct mpk_elf elf = { 0 };
 	const struct mpk_image *image = s->view->image;
-	uint64_t sum = 0;
 
-	if (image->elf_class)
-		MPK_TRY(mpk_elf_open(image->bytes, image->bytes_off, &elf, s->err));
+	MPK_TRY(mpk_elf_open(image->bytes, image->bytes_off, &elf, s->err));
 	for (size_t i = 1; i < elf.section_count; i++) {
-		const char *name = mpk_elf_section_name(&elf, i);
 		GElf_Shdr h;
 
 		MPK_TRY(mpk_elf_section(&elf, i, &h, s->err));
-		if (h.sh_type == SHT_NOBITS || !h.sh_size)
-			continue;
-		name = mpk_arena_text(s->arena, mpk_span_str(name ? name : ""));
-		MPK_TRY_ALLOC(name, s->err);
-		MPK_TRY(add(
-			s, &s->sections,
-			(struct mpk_size_item){ .name = mpk_span_str(name), .bytes = h.sh_size }));
-		/* sections of a hostile file may overlap: the sum is then beyond the file */
-		sum = sum > UINT64_MAX - h.sh_size ? UINT64_MAX : sum + h.sh_size;
+		if (h.sh_type != SHT_NOBITS && h.sh_size)
+			MPK_TRY(add_section(s, mpk_elf_section_name(&elf, i), h.sh_size, sum));
 	}
+	return MPK_OK;
+}
+
+static enum mpk_code read_sections(struct sizer *s, uint64_t *other)
+{
+	const struct mpk_image *image = s->view->image;
+	struct mpk_object object = { 0 };
+	uint64_t sum = 0;
+
+	if (image->format == MPK_FILE_ELF)
+		MPK_TRY(read_elf_sections(s, &sum));
+	else if (image->format != MPK_FILE_BLOB)
+		MPK_TRY(mpk_file_read_object(image->format, image->bytes, s->arena, &object,
+					     s->err));
+	for (size_t i = 0; i < object.section_count; i++)
+		if (object.sections[i].content.len)
+			MPK_TRY(add_section(s, object.sections[i].name,
+					    object.sections[i].content.len, &sum));
 	if (s->sections.count)
 		qsort(s->sections.items, s->sections.count, sizeof *s->sections.items,
 		      larger_first);

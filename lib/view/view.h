@@ -79,9 +79,10 @@ const char *mpk_view_title(const struct mpk_view_node *node);
 void mpk_view_counts(const struct mpk_view_node *node, struct mpk_strbuf *out);
 void mpk_view_details(const struct mpk_view_node *node, struct mpk_strbuf *out);
 
-/* mpk_view_container, mpk_view_convention - words that JSON and text share: "elf-so",
- * "ffi"; stable */
+/* mpk_view_container, mpk_view_format_name, mpk_view_convention - words that JSON and text share:
+ * "elf-so", "elf", "ffi"; stable. A bare blob has no format: NULL */
 const char *mpk_view_container(enum mpk_container container);
+const char *mpk_view_format_name(enum mpk_file_format format);
 const char *mpk_view_convention(enum mpk_convention convention);
 
 /* mpk_view_summary - what the file is, and its tree, as text

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An edit writes what was read but for the payloads that are named. So the blob must be one that
- * our writer would have written byte for byte, which is tried out before anything is changed. */
+ * our writer would have written byte for byte, which is tried out before anything is changed. Code beside
+ * the blob is overwritten where it stands. */
 #include <string.h>
 
 #include "common/diag.h"
@@ -14,6 +15,7 @@
 #include "io/output.h"
 #include "mpack/mpack.h"
 #include "package/swap.h"
+#include "package/swap_code.h"
 #include "text/escape.h"
 #include "view/verify.h"
 
@@ -23,7 +25,7 @@ static struct mpk_option_list replacements;
 static const struct mpk_option options[] = {
 	{ 'o', "output", MPK_OPT_TEXT, "FILE", "write FILE; it may be the input", &output },
 	{ 0, "replace", MPK_OPT_LIST, "PATH=FILE",
-	  "other bytes for a module, or for PATH#KERNEL (repeatable)", &replacements },
+	  "other bytes for a module, PATH#KERNEL or cubin:NAME (repeatable)", &replacements },
 	{ 0 },
 };
 
@@ -45,6 +47,7 @@ struct edit {
 	struct mpk_tree tree;
 	struct mpk_swap swap;
 	struct mpk_mapping *payloads; /* one a replacement */
+	bool modules;                 /* a module is replaced, not only code beside the blob */
 };
 
 /* --- reading --------------------------------------------------------------------- */
@@ -67,10 +70,13 @@ static enum mpk_code check_faithful(struct edit *e, struct mpk_error *err)
 		"this blob is not laid out as TVM writes it, so it cannot be edited; build it anew");
 }
 
-static enum mpk_code load(struct edit *e, const char *path, struct mpk_error *err)
+static bool is_code(const char *word)
 {
-	MPK_TRY(mpk_mapping_open(path, &e->file, err));
-	MPK_TRY(mpk_image_open(e->file.bytes, NULL, &e->arena, &e->image, err));
+	return strncmp(word, MPK_SWAP_CODE, strlen(MPK_SWAP_CODE)) == 0;
+}
+
+static enum mpk_code load_modules(struct edit *e, struct mpk_error *err)
+{
 	if (!e->image.has_blob)
 		return mpk_foreign_fail(e->image.bytes, "there is no module blob in this file",
 					err);
@@ -87,6 +93,21 @@ static enum mpk_code load(struct edit *e, const char *path, struct mpk_error *er
 	return check_faithful(e, err);
 }
 
+static enum mpk_code load(struct edit *e, const char *path, struct mpk_error *err)
+{
+	MPK_TRY(mpk_mapping_open(path, &e->file, err));
+	MPK_TRY(mpk_image_open(e->file.bytes, NULL, &e->arena, &e->image, err));
+	for (size_t i = 0; i < replacements.count; i++)
+		e->modules |= !is_code(replacements.items[i].value);
+	if (e->modules)
+		return load_modules(e, err);
+	if (e->image.container == MPK_CONTAINER_ELF_SO ||
+	    e->image.container == MPK_CONTAINER_ELF_OBJ)
+		return MPK_OK;
+	return mpk_fail(err, MPK_E_UNSUPPORTED,
+			"code beside a blob is replaced in ELF libraries and objects only");
+}
+
 /* --- replacing ------------------------------------------------------------------- */
 
 static enum mpk_code replace(struct edit *e, const char *word, struct mpk_mapping *map,
@@ -100,7 +121,33 @@ static enum mpk_code replace(struct edit *e, const char *word, struct mpk_mappin
 	const char *path = mpk_arena_copy(&e->arena, word, (size_t)(equals - word));
 	MPK_TRY_ALLOC(path, err);
 	MPK_TRY(mpk_mapping_open(equals + 1, map, err));
-	return mpk_swap_payload(&e->swap, path, map, equals + 1, err);
+	return is_code(path) ? MPK_OK : mpk_swap_payload(&e->swap, path, map, equals + 1, err);
+}
+
+static enum mpk_code swap_codes(struct edit *e, const struct mpk_private *file,
+				struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_report_fini) struct mpk_report report = { 0 };
+	enum mpk_code code = MPK_OK;
+
+	for (size_t i = 0; i < replacements.count && code == MPK_OK; i++) {
+		const char *word = replacements.items[i].value, *equals = strchr(word, '=');
+		const char *path = mpk_arena_copy(&e->arena, word, (size_t)(equals - word));
+
+		MPK_TRY_ALLOC(path, err);
+		for (size_t k = 0; k < i && is_code(path); k++)
+			if (strncmp(replacements.items[k].value, word,
+				    (size_t)(equals - word + 1)) == 0)
+				return mpk_fail(err, MPK_E_USAGE, "'%s' is replaced twice",
+						MPK_QUOTE(mpk_span_str(path)));
+		if (is_code(path))
+			code = mpk_swap_code(&e->image, file, path, e->payloads[i].bytes,
+					     equals + 1, &e->arena, &report, err);
+	}
+	for (size_t i = 0; i < report.count; i++)
+		mpk_error_at_file(&report.findings[i].error, e->name);
+	mpk_diag_report(&report);
+	return code;
 }
 
 /* --- writing --------------------------------------------------------------------- */
@@ -126,15 +173,34 @@ static enum mpk_code write_library(struct edit *e, const struct mpk_rope *blob,
 	mpk_mapping_use_file(&e->file, &old);
 	MPK_TRY(mpk_rope_status(&old, err));
 	MPK_TRY(mpk_private_open(&e->file, e->image.blob, &file, err));
-	enum mpk_code code =
-		mpk_elf_replace(&file, e->image.blob_symbol, blob, &e->arena, &rope, err);
+	enum mpk_code code = swap_codes(e, &file, err);
+	if (code == MPK_OK)
+		code = mpk_elf_replace(&file, e->image.blob_symbol, blob, &e->arena, &rope, err);
 	struct mpk_packed packed = {
 		.file = &file, .note = e->image.note, .rope = &rope, .blob = blob, .old = &old
 	};
 	if (code == MPK_OK)
 		code = write_out(&packed, 0777, err);
-	if (code == MPK_E_CORRUPT)
+	if (code == MPK_E_CORRUPT || code == MPK_E_RANGE)
 		mpk_error_at_file(err, e->name);
+	mpk_private_close(&e->file, &file);
+	return code;
+}
+
+/* No module is touched: all but the code stays, the blob as well. */
+static enum mpk_code write_codes(struct edit *e, struct mpk_error *err)
+{
+	struct mpk_rope rope = mpk_rope_of(&e->arena);
+	struct mpk_private file;
+	unsigned mode = e->image.container == MPK_CONTAINER_ELF_SO ? 0777 : 0666;
+
+	MPK_TRY(mpk_private_open(&e->file, e->image.blob, &file, err));
+	enum mpk_code code = swap_codes(e, &file, err);
+	mpk_rope_put_view(&rope, mpk_span_of(file.data, file.len));
+	if (code == MPK_OK)
+		code = mpk_rope_status(&rope, err);
+	if (code == MPK_OK)
+		code = write_out(&(struct mpk_packed){ .rope = &rope }, mode, err);
 	mpk_private_close(&e->file, &file);
 	return code;
 }
@@ -157,6 +223,14 @@ static enum mpk_code verify(struct edit *e, struct mpk_error *err)
 	return mpk_failed(err->code);
 }
 
+/* Mistakes of the command line are no matter of the file. */
+static enum mpk_code place_error(const char *path, enum mpk_code code, struct mpk_error *err)
+{
+	if (code != MPK_OK && code != MPK_E_USAGE)
+		mpk_error_at_file(err, path);
+	return code;
+}
+
 static enum mpk_code run(struct edit *e, const char *path, struct mpk_error *err)
 {
 	struct mpk_rope blob = mpk_rope_of(&e->arena);
@@ -166,17 +240,16 @@ static enum mpk_code run(struct edit *e, const char *path, struct mpk_error *err
 	for (size_t i = 0; code == MPK_OK && i < replacements.count; i++)
 		code = e->payloads ? replace(e, replacements.items[i].value, &e->payloads[i], err)
 				   : mpk_fail_nomem(err);
+	if (code == MPK_OK && !e->modules)
+		return place_error(path, write_codes(e, err), err);
 	if (code == MPK_OK)
 		code = verify(e, err);
 	if (code == MPK_OK)
 		code = mpk_blob_write(&e->tree, &blob, err);
 	if (code == MPK_OK)
 		code = mpk_rope_status(&blob, err);
-	if (code != MPK_OK) {
-		if (code != MPK_E_USAGE)
-			mpk_error_at_file(err, path);
-		return code;
-	}
+	if (code != MPK_OK)
+		return place_error(path, code, err);
 	mpk_mapping_use_file(&e->file, &blob);
 	if (e->image.container != MPK_CONTAINER_BLOB)
 		return write_library(e, &blob, err);

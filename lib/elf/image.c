@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "ar/ar.h"
-#include "base/cursor.h"
 #include "deflate/deflate.h"
 #include "elf/elf_image.h"
 #include "elf/foreign.h"
@@ -57,7 +56,7 @@ static enum mpk_file_format format_of(const struct mpk_member *m)
 
 static unsigned worth(const struct mpk_image *image)
 {
-	return image->has_blob ? 2 : image->function_count > 0;
+	return image->has_blob ? 2 : image->function_count > 0 || image->embedded_count > 0;
 }
 
 /* The first member with a blob, else the first with functions, else the first object. */
@@ -108,6 +107,25 @@ static enum mpk_code add_functions(struct mpk_image *image, const struct mpk_ima
 	return MPK_OK;
 }
 
+static enum mpk_code add_embedded(struct mpk_image *image, const struct mpk_image *other,
+				  const char *member, struct mpk_arena *arena,
+				  struct mpk_error *err)
+{
+	size_t count = image->embedded_count + other->embedded_count;
+	struct mpk_image_code *all = mpk_arena_array(arena, count, sizeof *all);
+
+	MPK_TRY_ALLOC(all, err);
+	for (size_t i = 0; i < image->embedded_count; i++)
+		all[i] = image->embedded[i];
+	for (size_t i = 0; i < other->embedded_count; i++) {
+		all[image->embedded_count + i] = other->embedded[i];
+		all[image->embedded_count + i].member = member;
+	}
+	image->embedded = all;
+	image->embedded_count = count;
+	return MPK_OK;
+}
+
 /* Objects of one archive are linked together: their functions are callable as well. */
 static enum mpk_code add_others(const struct mpk_member *members, size_t count, size_t chosen,
 				struct mpk_arena *arena, struct mpk_image *image,
@@ -123,6 +141,8 @@ static enum mpk_code add_others(const struct mpk_member *members, size_t count, 
 		MPK_TRY(read_file(format, m->bytes, m->off, &image->gen, arena, &other, err));
 		if (!other.has_blob && other.function_count)
 			MPK_TRY(add_functions(image, &other, m->name, arena, err));
+		if (other.embedded_count)
+			MPK_TRY(add_embedded(image, &other, m->name, arena, err));
 	}
 	return MPK_OK;
 }

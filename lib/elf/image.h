@@ -54,6 +54,16 @@ struct mpk_image_function {
 	const char *member;   /* archive or tar member that defines it; NULL: the image's own */
 };
 
+/* Device code outside of the blob (embedded.h). */
+struct mpk_image_code {
+	const char *name;      /* "my_kernels"; unique in its file */
+	const char *symbol;    /* "__tvm_ffi__cubin_my_kernels" */
+	struct mpk_span bytes; /* without zeros that fill its room */
+	uint64_t off;          /* in the input file */
+	uint64_t room_bytes;   /* up to the symbol that ends it */
+	const char *member;    /* archive or tar member; NULL: the image's own */
+};
+
 struct mpk_image {
 	enum mpk_container container;
 	const char *member; /* archive or tar member the rest speaks of, else NULL */
@@ -92,6 +102,9 @@ struct mpk_image {
 						     * symbols and ctx pointers left out */
 	size_t function_count;
 
+	const struct mpk_image_code *embedded; /* ELF only, in the order of the file */
+	size_t embedded_count;
+
 	const char *const *context_symbols; /* __TVM... pointers the loader must fill */
 	size_t context_symbol_count;
 	bool has_ctx;                 /* __tvm_ffi__library_ctx or an older name */
@@ -111,7 +124,7 @@ struct mpk_image {
  *          of the other members count as well: they are linked together
  * @arena   receives everything but the bytes
  * Returns  MPK_OK, also for an ELF file with neither blob nor functions (has_blob false,
- *          function_count 0: the caller decides whether that is exit 5);
+ *          function_count and embedded_count 0: the caller decides whether that is exit 5);
  *          MPK_E_CORRUPT for a broken file of a known format and for bytes of none;
  *          MPK_E_SYNTAX for C whose brackets or blob do not read; MPK_E_UNSUPPORTED for models
  *          and other known files that hold no module (foreign.h), thin archives, and what unpacks

@@ -11,6 +11,7 @@
 #include "base/vec.h"
 #include "elf/object_image.h"
 #include "elf/reader.h"
+#include "view/embedded.h"
 #include "view/node_info.h"
 
 enum { COPY_MIN = 64 }; /* shorter pieces are alike by chance, and not worth a line */
@@ -115,7 +116,7 @@ static enum mpk_code read_files(struct sizer *s, const struct mpk_view_node *n)
 
 	if (!n->decoded)
 		return payload.len ? add(s, &s->files,
-					 (struct mpk_size_item){ n, mpk_span_str("payload"),
+					 (struct mpk_size_item){ n->path, mpk_span_str("payload"),
 								 payload, payload.len })
 				   : MPK_OK;
 	MPK_TRY(mpk_payload_extract(&n->payload, s->arena, &files, s->err));
@@ -124,7 +125,7 @@ static enum mpk_code read_files(struct sizer *s, const struct mpk_view_node *n)
 
 		if (f->stored)
 			MPK_TRY(add(s, &s->files,
-				    (struct mpk_size_item){ n, mpk_span_str(f->name), f->data,
+				    (struct mpk_size_item){ n->path, mpk_span_str(f->name), f->data,
 							    f->data.len }));
 	}
 	return MPK_OK;
@@ -141,7 +142,7 @@ static enum mpk_code read_kernels(struct sizer *s, size_t index)
 
 	for (size_t i = 0; k && i < k->source_count; i++)
 		MPK_TRY(add(s, &s->kernels,
-			    (struct mpk_size_item){ n, k->sources[i].key, k->sources[i].data,
+			    (struct mpk_size_item){ n->path, k->sources[i].key, k->sources[i].data,
 						    k->sources[i].data.len }));
 	if (!k || k->layout != MPK_KERNELS_PLAIN || !mpk_code_format_of(k->data)->has_code_bytes)
 		return MPK_OK;
@@ -149,7 +150,7 @@ static enum mpk_code read_kernels(struct sizer *s, size_t index)
 	code = &info->pieces[0].code;
 	for (size_t i = 0; i < code->kernel_count; i++)
 		MPK_TRY(add(s, &s->kernels,
-			    (struct mpk_size_item){ .node = n,
+			    (struct mpk_size_item){ .path = n->path,
 						    .name = code->kernels[i].name,
 						    .bytes = code->kernels[i].code_bytes }));
 	return MPK_OK;
@@ -161,7 +162,7 @@ static enum mpk_code read_modules(struct sizer *s)
 		const struct mpk_view_node *n = &s->view->nodes[i];
 
 		MPK_TRY(add(s, &s->modules,
-			    (struct mpk_size_item){ .node = n,
+			    (struct mpk_size_item){ .path = n->path,
 						    .name = n->node->kind,
 						    .bytes = n->node->payload.len }));
 		MPK_TRY(read_files(s, n));
@@ -208,6 +209,22 @@ static enum mpk_code find_copies(struct mpk_arena *arena, struct mpk_size *out,
 	return MPK_OK;
 }
 
+/* Code beside the tree: a part of its own, and its kernels. */
+static enum mpk_code read_embedded(struct sizer *s, const struct mpk_view_code *c)
+{
+	const struct mpk_code_info *code = &c->code;
+
+	MPK_TRY(add(s, &s->files,
+		    (struct mpk_size_item){ c->path, mpk_span_str(c->at->name), c->at->bytes,
+					    c->at->bytes.len }));
+	for (size_t i = 0; code->format->has_code_bytes && i < code->kernel_count; i++)
+		MPK_TRY(add(s, &s->kernels,
+			    (struct mpk_size_item){ .path = c->path,
+						    .name = code->kernels[i].name,
+						    .bytes = code->kernels[i].code_bytes }));
+	return MPK_OK;
+}
+
 enum mpk_code mpk_size_read(const struct mpk_view *view, struct mpk_arena *arena,
 			    struct mpk_size *out, struct mpk_error *err)
 {
@@ -216,6 +233,8 @@ enum mpk_code mpk_size_read(const struct mpk_view *view, struct mpk_arena *arena
 
 	MPK_TRY(read_sections(&s, &size.other));
 	MPK_TRY(read_modules(&s));
+	for (size_t i = 0; i < view->image->embedded_count; i++)
+		MPK_TRY(read_embedded(&s, &view->embedded[i]));
 	MPK_TRY(settle(&s, &s.sections, &size.sections));
 	MPK_TRY(settle(&s, &s.modules, &size.modules));
 	MPK_TRY(settle(&s, &s.files, &size.files));

@@ -8,6 +8,7 @@
 #include "text/escape.h"
 #include "text/phrase.h"
 #include "text/table.h"
+#include "view/embedded.h"
 
 static const char *what(const struct mpk_image *image)
 {
@@ -131,6 +132,7 @@ void mpk_view_summary(const struct mpk_view *view, struct mpk_style style, struc
 	put_generation(image, out);
 	put_blob(view, out);
 	put_functions(view, out);
+	mpk_view_embedded_summary(view, out);
 	put_needed(image, out);
 	if (!view->tree)
 		return;

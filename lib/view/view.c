@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "executor/executor.h"
+#include "view/embedded.h"
 
 /* The first importer of a node and the node's position among its imports. */
 struct step {
@@ -89,6 +90,7 @@ enum mpk_code mpk_view_init(struct mpk_view *view, const char *name, uint64_t fi
 	for (size_t i = 0; i < v.count; i++)
 		v.nodes[i].node = &tree->nodes[i];
 	MPK_TRY(mpk_host_signatures(image, arena, &v.host, err));
+	MPK_TRY(mpk_view_read_embedded(image, arena, &v.embedded, err));
 	MPK_TRY(set_paths(&v, arena, err));
 	for (size_t i = 0; i < v.count; i++) {
 		decode(&v.nodes[i], tree->gen, arena);

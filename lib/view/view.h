@@ -24,6 +24,7 @@
 enum { MPK_VIEW_PATH = 64 };
 
 struct mpk_node_info; /* node_info.h */
+struct mpk_view_code; /* embedded.h */
 
 struct mpk_view_node {
 	const struct mpk_node *node;
@@ -46,14 +47,15 @@ struct mpk_view {
 	const struct mpk_tree *tree;             /* NULL when the image has no blob */
 	struct mpk_view_node *nodes;             /* tree->count of them */
 	size_t count;
-	struct mpk_arena *arena; /* of all that is read later, when it is asked for */
+	const struct mpk_view_code *embedded; /* of image->embedded */
+	struct mpk_arena *arena;              /* of all that is read later, when it is asked for */
 };
 
 /* mpk_view_init - decode every payload of tree; a payload that does not decode is kept
  * as its problem
  * @tree    may be NULL; image, tree and name are borrowed
  * @arena   receives the nodes, what payloads decode to and what is read later; borrowed
- * Returns  MPK_OK; MPK_E_NOMEM. Linear in the size of the tree. */
+ * Returns  MPK_OK; MPK_E_NOMEM. Linear in the size of the tree, and of the code beside it. */
 enum mpk_code mpk_view_init(struct mpk_view *view, const char *name, uint64_t file_bytes,
 			    const struct mpk_image *image, const struct mpk_tree *tree,
 			    struct mpk_arena *arena, struct mpk_error *err) MPK_MUST_CHECK;

@@ -233,6 +233,7 @@ fuzz:
 	$(Q)$(MAKE) --no-print-directory VARIANT=fuzz CC=$(FUZZ_CC) fuzz-build
 	$(Q)python3 tests/fuzz/seed.py out/fuzz/seed $$(find tests/data -name '*.blob' | sort)
 	$(Q)python3 tests/fuzz/seed_inner.py out/fuzz/seed $$(find tests/data/device tests/data/archive tests/data/objects tests/data/csource -type f | sort)
+	$(Q)python3 tests/fuzz/seed_image.py out/fuzz/seed $$(find tests/data -name '*.so' -o -name '*.tar' -o -path '*/objects/*' -o -path '*/csource/*' -o -path '*/embedded/*' | sort)
 	$(Q)python3 tests/fuzz/seed_graph.py out/fuzz/seed
 	$(Q)python3 tests/fuzz/seed_aot.py out/fuzz/seed
 	$(Q)for f in $(notdir $(FUZZ_SRC:.c=)); do mkdir -p out/fuzz/corpus/$$f out/fuzz/seed/$$f out/fuzz/found; \

@@ -114,7 +114,9 @@ static void put_code(const struct mpk_view_code *c, struct mpk_json *j, struct j
 	const struct mpk_code_info *lister = mpk_view_embedded_lister(c);
 	struct json_t *list, *o;
 
-	mpk_code_info_json(&c->code, j, mpk_json_object(j, at, "code"));
+	o = mpk_json_object(j, at, "code");
+	mpk_json_null(j, o, "kernel"); /* for all of them, as pieces of modules say */
+	mpk_code_info_json(&c->code, j, o);
 	list = mpk_json_array(j, at, "kernels");
 	for (size_t i = 0; lister && i < lister->kernel_count; i++) {
 		struct mpk_span name = lister->kernels[i].name;

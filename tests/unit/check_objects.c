@@ -7,6 +7,7 @@
 
 #include "coff/coff.h"
 #include "elf/image.h"
+#include "elf/target.h"
 #include "macho/macho.h"
 #include "robust.h"
 #include "signature/host.h"
@@ -191,6 +192,34 @@ START_TEST(blob_is_no_object)
 }
 END_TEST
 
+/* An object of another system or machine is none of the target's. */
+START_TEST(targets)
+{
+	static const struct {
+		const char *file, *triple;
+		const char *text; /* NULL: it fits */
+	} rows[] = {
+		{ "host.arm64.o", "arm64-apple-macos", NULL },
+		{ "host.arm64.o", "x86_64-apple-macos", "a Mach-O object for AArch64" },
+		{ "host.arm64.o", "aarch64-linux-gnu", "a Mach-O object, but the target is" },
+		{ "host.x86_64.obj", "x86_64-pc-windows-msvc", NULL },
+		{ "devc.i686.obj", "x86_64-pc-windows-msvc", "a COFF object for x86" },
+		{ "host.x86_64.obj", "x86_64-linux-gnu", "a COFF object, but the target is" },
+		{ "devc.x86_64.big.obj", "x86_64-w64-mingw32", NULL },
+	};
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++) {
+		struct mpk_target target = mpk_target_parse(rows[i].triple);
+		struct mpk_error err = { 0 };
+		enum mpk_code code = mpk_target_check(&target, file(rows[i].file), &err);
+
+		ck_assert_msg(code == (rows[i].text ? MPK_E_CONFLICT : MPK_OK), "%s: %s",
+			      rows[i].file, err.text);
+		ck_assert_msg(!rows[i].text || strstr(err.text, rows[i].text), "%s", err.text);
+	}
+}
+END_TEST
+
 static enum mpk_code try_image(struct mpk_span bytes, struct mpk_error *err)
 {
 	struct mpk_arena scratch MPK_CLEANUP(mpk_arena_fini) = { 0 };
@@ -219,6 +248,7 @@ int main(void)
 	tcase_add_test(tc, slices);
 	tcase_add_loop_test(tc, wounded, 0, MPK_ARRAY_COUNT(wounds));
 	tcase_add_test(tc, blob_is_no_object);
+	tcase_add_test(tc, targets);
 	tcase_add_loop_test(tc, survives, 0, MPK_ARRAY_COUNT(files));
 	suite_add_tcase(suite, tc);
 	SRunner *runner = srunner_create(suite);

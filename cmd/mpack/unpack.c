@@ -108,12 +108,14 @@ static const char *foreign_triple(const struct mpk_image *image)
 /* What a member is packed as again: ".o", ".c", ".cc"; NULL: it is no host code. */
 static const char *suffix_of(const char *member)
 {
-	static const char *const suffixes[] = { ".o", ".obj", ".c", ".cc", ".cpp", ".cxx" };
+	static const char *const suffixes[][2] = { { ".o", ".o" },     { ".obj", ".o" },
+						   { ".c", ".c" },     { ".cc", ".cc" },
+						   { ".cpp", ".cpp" }, { ".cxx", ".cxx" } };
 	const char *dot = strrchr(member, '.');
 
 	for (size_t i = 0; dot && i < MPK_ARRAY_COUNT(suffixes); i++)
-		if (strcmp(dot, suffixes[i]) == 0)
-			return suffixes[i];
+		if (strcmp(dot, suffixes[i][0]) == 0)
+			return suffixes[i][1];
 	return NULL;
 }
 

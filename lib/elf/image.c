@@ -17,6 +17,13 @@
 /* What a compressed archive may unpack to; objects are never near it. */
 #define UNPACKED_MAX ((uint64_t)1 << 30)
 
+static uint64_t unpacked_max(uint64_t packed)
+{
+	uint64_t limit = mpk_deflate_limit(packed);
+
+	return limit < UNPACKED_MAX ? limit : UNPACKED_MAX;
+}
+
 static enum mpk_code read_elf(struct mpk_span bytes, uint64_t off, const enum mpk_generation *gen,
 			      struct mpk_arena *arena, struct mpk_image *out, struct mpk_error *err)
 {
@@ -297,7 +304,7 @@ enum mpk_code mpk_image_open(struct mpk_span bytes, const char *member, struct m
 	bool packed = mpk_gzip_is(bytes);
 
 	if (packed)
-		MPK_TRY(mpk_gzip_read(bytes, UNPACKED_MAX, arena, &content, err));
+		MPK_TRY(mpk_gzip_read(bytes, unpacked_max(bytes.len), arena, &content, err));
 	if (mpk_ar_is(content) || mpk_tar_is(content))
 		MPK_TRY(read_archive(content, member, arena, out, err));
 	else if (mpk_macho_is_universal(content))

@@ -9,7 +9,7 @@ import os
 import sys
 
 # the order of fuzz_inner.c
-READERS = ["any", "a", "tar", "gz", "cubin", "fatbin", "ptx", "spv", "cu", "dylib", "dll", "c"]
+READERS = ["any", "a", "tar", "gz", "cubin", "fatbin", "ptx", "spv", "cu", "symbol", "dylib", "dll", "c"]
 SAME = {"o": "dylib", "obj": "dll"}
 
 

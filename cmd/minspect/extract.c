@@ -140,7 +140,7 @@ static enum mpk_code extract_to(const struct minspect_options *o, struct minspec
 	enum mpk_digest_kind digest = MPK_DIGEST_XXH128;
 
 	(void)find_digest(o->digest, &digest);
-	if (!l->view->tree)
+	if (!l->view->tree && !l->view->image->embedded_count)
 		return mpk_fail(err, MPK_E_NO_BLOB,
 				"there is nothing to extract: no module blob, host code only");
 	MPK_TRY(mpk_directory_open(o->extract, &d, err));

@@ -29,10 +29,27 @@ static enum mpk_code nothing_in(const struct mpk_image *image, struct mpk_error 
 	if (mpk_foreign_find(image->bytes, &f))
 		return mpk_foreign_fail(image->bytes, "", err);
 
-	const char *what = image->container == MPK_CONTAINER_ELF_SO    ? "library"
-			   : image->container == MPK_CONTAINER_ELF_OBJ ? "object"
-								       : "archive";
+	const char *what = "library";
 
+	switch (image->container) {
+	case MPK_CONTAINER_ELF_SO:
+	case MPK_CONTAINER_MACHO_SO:
+	case MPK_CONTAINER_PE_SO:
+	case MPK_CONTAINER_BLOB:
+		break;
+	case MPK_CONTAINER_ELF_OBJ:
+	case MPK_CONTAINER_MACHO_OBJ:
+	case MPK_CONTAINER_COFF_OBJ:
+		what = "object";
+		break;
+	case MPK_CONTAINER_C:
+		what = "source";
+		break;
+	case MPK_CONTAINER_ARCHIVE:
+	case MPK_CONTAINER_TAR:
+		what = "archive";
+		break;
+	}
 	return mpk_fail(
 		err, MPK_E_NO_BLOB,
 		"this %s holds no compiled module: looked for the blob symbols %s, %s and %s, and for functions named %s* or beside %s",
@@ -60,7 +77,7 @@ static enum mpk_code open_all(struct minspect_file *f, struct mpk_error *err)
 		return err ? err->code : code;
 	if (image->has_blob)
 		return mpk_blob_read(image->blob, image->gen, &f->arena, &f->tree, err);
-	return image->function_count ? MPK_OK : nothing_in(image, err);
+	return image->function_count || image->embedded_count ? MPK_OK : nothing_in(image, err);
 }
 
 enum mpk_code minspect_file_open(const char *name, struct minspect_file *out, struct mpk_error *err)

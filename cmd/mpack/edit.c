@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An edit writes what was read but for the payloads that are named. So the blob must be one that
- * our writer would have written byte for byte, which is tried out before anything is changed. */
+ * our writer would have written byte for byte, which is tried out before anything is changed. Code beside
+ * the blob is overwritten where it stands. */
 #include <string.h>
 
 #include "common/confine.h"
@@ -16,6 +17,7 @@
 #include "io/output.h"
 #include "mpack/mpack.h"
 #include "package/swap.h"
+#include "package/swap_code.h"
 #include "text/escape.h"
 #include "view/verify.h"
 
@@ -26,7 +28,7 @@ static struct mpk_option_list replacements;
 static const struct mpk_option options[] = {
 	{ 'o', "output", MPK_OPT_TEXT, "FILE", "write FILE; it may be the input", &output },
 	{ 0, "replace", MPK_OPT_LIST, "PATH=FILE",
-	  "other bytes for a module, or for PATH#KERNEL (repeatable)", &replacements },
+	  "other bytes for a module, PATH#KERNEL or cubin:NAME (repeatable)", &replacements },
 	{ 0, "fsync", MPK_OPT_FLAG, NULL, "return when the output is on the disk", &durable },
 	{ 0 },
 };
@@ -49,6 +51,7 @@ struct edit {
 	struct mpk_tree tree;
 	struct mpk_swap swap;
 	struct mpk_mapping *payloads; /* one a replacement */
+	bool modules;                 /* a module is replaced, not only code beside the blob */
 };
 
 /* --- reading --------------------------------------------------------------------- */
@@ -71,17 +74,20 @@ static enum mpk_code check_faithful(struct edit *e, struct mpk_error *err)
 		"this blob is not laid out as TVM writes it, so it cannot be edited; build it anew");
 }
 
-static enum mpk_code load(struct edit *e, const char *path, struct mpk_error *err)
+static bool is_code(const char *word)
 {
-	MPK_TRY(mpk_mapping_open(path, &e->file, err));
-	MPK_TRY(mpk_image_open(e->file.bytes, NULL, &e->arena, &e->image, err));
+	return strncmp(word, MPK_SWAP_CODE, strlen(MPK_SWAP_CODE)) == 0;
+}
+
+static enum mpk_code load_modules(struct edit *e, struct mpk_error *err)
+{
 	if (!e->image.has_blob)
 		return mpk_foreign_fail(e->image.bytes, "there is no module blob in this file",
 					err);
 	if (e->image.container != MPK_CONTAINER_ELF_SO && e->image.container != MPK_CONTAINER_BLOB)
 		return mpk_fail(
 			err, MPK_E_UNSUPPORTED,
-			"only shared libraries and bare blobs are edited; build objects and archives anew from the edited .blob");
+			"only ELF libraries and bare blobs are edited; unpack this file, edit its .blob and build it anew");
 	if (e->image.standalone)
 		return mpk_fail(
 			err, MPK_E_UNSUPPORTED,
@@ -89,6 +95,21 @@ static enum mpk_code load(struct edit *e, const char *path, struct mpk_error *er
 	MPK_TRY(mpk_blob_read(e->image.blob, e->image.gen, &e->arena, &e->tree, err));
 	e->swap = (struct mpk_swap){ .tree = &e->tree, .arena = &e->arena };
 	return check_faithful(e, err);
+}
+
+static enum mpk_code load(struct edit *e, const char *path, struct mpk_error *err)
+{
+	MPK_TRY(mpk_mapping_open(path, &e->file, err));
+	MPK_TRY(mpk_image_open(e->file.bytes, NULL, &e->arena, &e->image, err));
+	for (size_t i = 0; i < replacements.count; i++)
+		e->modules |= !is_code(replacements.items[i].value);
+	if (e->modules)
+		return load_modules(e, err);
+	if (e->image.container == MPK_CONTAINER_ELF_SO ||
+	    e->image.container == MPK_CONTAINER_ELF_OBJ)
+		return MPK_OK;
+	return mpk_fail(err, MPK_E_UNSUPPORTED,
+			"code beside a blob is replaced in ELF libraries and objects only");
 }
 
 /* --- replacing ------------------------------------------------------------------- */
@@ -104,13 +125,40 @@ static enum mpk_code replace(struct edit *e, const char *word, struct mpk_mappin
 	const char *path = mpk_arena_copy(&e->arena, word, (size_t)(equals - word));
 	MPK_TRY_ALLOC(path, err);
 	MPK_TRY(mpk_mapping_open(equals + 1, map, err));
-	return mpk_swap_payload(&e->swap, path, map, equals + 1, err);
+	return is_code(path) ? MPK_OK : mpk_swap_payload(&e->swap, path, map, equals + 1, err);
+}
+
+static enum mpk_code swap_codes(struct edit *e, const struct mpk_private *file,
+				struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_report_fini) struct mpk_report report = { 0 };
+	enum mpk_code code = MPK_OK;
+
+	for (size_t i = 0; i < replacements.count && code == MPK_OK; i++) {
+		const char *word = replacements.items[i].value, *equals = strchr(word, '=');
+		const char *path = mpk_arena_copy(&e->arena, word, (size_t)(equals - word));
+
+		MPK_TRY_ALLOC(path, err);
+		for (size_t k = 0; k < i && is_code(path); k++)
+			if (strncmp(replacements.items[k].value, word,
+				    (size_t)(equals - word + 1)) == 0)
+				return mpk_fail(err, MPK_E_USAGE, "'%s' is replaced twice",
+						MPK_QUOTE(mpk_span_str(path)));
+		if (is_code(path))
+			code = mpk_swap_code(&e->image, file, path, e->payloads[i].bytes,
+					     equals + 1, &e->arena, &report, err);
+	}
+	for (size_t i = 0; i < report.count; i++)
+		mpk_error_at_file(&report.findings[i].error, e->name);
+	mpk_diag_report(&report);
+	return code;
 }
 
 /* --- writing --------------------------------------------------------------------- */
 
-static enum mpk_code write_out(struct mpk_mapping *file, const struct mpk_packed *s, unsigned mode,
-			       struct mpk_error *err)
+/* @blob    what the output must be read again to hold; NULL: it need only open */
+static enum mpk_code write_out(struct mpk_mapping *file, const struct mpk_packed *s,
+			       const struct mpk_rope *blob, unsigned mode, struct mpk_error *err)
 {
 	struct mpk_output *o = NULL;
 
@@ -120,7 +168,7 @@ static enum mpk_code write_out(struct mpk_mapping *file, const struct mpk_packed
 	enum mpk_code code = mpk_packed_write(s, o, err);
 	mpk_progress_end();
 	if (code == MPK_OK)
-		code = mpk_confirm_output(o, s->blob ? s->blob : s->rope, err);
+		code = mpk_confirm_output(o, blob, err);
 	return mpk_output_finish(o, code, err);
 }
 
@@ -134,15 +182,34 @@ static enum mpk_code write_library(struct edit *e, const struct mpk_rope *blob,
 	mpk_mapping_use_file(&e->file, &old);
 	MPK_TRY(mpk_rope_status(&old, err));
 	MPK_TRY(mpk_private_open(&e->file, e->image.blob, &file, err));
-	enum mpk_code code =
-		mpk_elf_replace(&file, e->image.blob_symbol, blob, &e->arena, &rope, err);
+	enum mpk_code code = swap_codes(e, &file, err);
+	if (code == MPK_OK)
+		code = mpk_elf_replace(&file, e->image.blob_symbol, blob, &e->arena, &rope, err);
 	struct mpk_packed packed = {
 		.file = &file, .note = e->image.note, .rope = &rope, .blob = blob, .old = &old
 	};
 	if (code == MPK_OK)
-		code = write_out(&e->file, &packed, 0777, err);
-	if (code == MPK_E_CORRUPT)
+		code = write_out(&e->file, &packed, blob, 0777, err);
+	if (code == MPK_E_CORRUPT || code == MPK_E_RANGE)
 		mpk_error_at_file(err, e->name);
+	mpk_private_close(&e->file, &file);
+	return code;
+}
+
+/* No module is touched: all but the code stays, the blob as well. */
+static enum mpk_code write_codes(struct edit *e, struct mpk_error *err)
+{
+	struct mpk_rope rope = mpk_rope_of(&e->arena);
+	struct mpk_private file;
+	unsigned mode = e->image.container == MPK_CONTAINER_ELF_SO ? 0777 : 0666;
+
+	MPK_TRY(mpk_private_open(&e->file, e->image.blob, &file, err));
+	enum mpk_code code = swap_codes(e, &file, err);
+	mpk_rope_put_view(&rope, mpk_span_of(file.data, file.len));
+	if (code == MPK_OK)
+		code = mpk_rope_status(&rope, err);
+	if (code == MPK_OK)
+		code = write_out(&e->file, &(struct mpk_packed){ .rope = &rope }, NULL, mode, err);
 	mpk_private_close(&e->file, &file);
 	return code;
 }
@@ -165,6 +232,14 @@ static enum mpk_code verify(struct edit *e, struct mpk_error *err)
 	return mpk_failed(err->code);
 }
 
+/* Mistakes of the command line are no matter of the file. */
+static enum mpk_code place_error(const char *path, enum mpk_code code, struct mpk_error *err)
+{
+	if (code != MPK_OK && code != MPK_E_USAGE)
+		mpk_error_at_file(err, path);
+	return code;
+}
+
 static enum mpk_code run(struct edit *e, const char *path, struct mpk_error *err)
 {
 	struct mpk_rope blob = mpk_rope_of(&e->arena);
@@ -174,21 +249,20 @@ static enum mpk_code run(struct edit *e, const char *path, struct mpk_error *err
 	for (size_t i = 0; code == MPK_OK && i < replacements.count; i++)
 		code = e->payloads ? replace(e, replacements.items[i].value, &e->payloads[i], err)
 				   : mpk_fail_nomem(err);
+	if (code == MPK_OK && !e->modules)
+		return place_error(path, write_codes(e, err), err);
 	if (code == MPK_OK)
 		code = verify(e, err);
 	if (code == MPK_OK)
 		code = mpk_blob_write(&e->tree, &blob, err);
 	if (code == MPK_OK)
 		code = mpk_rope_status(&blob, err);
-	if (code != MPK_OK) {
-		if (code != MPK_E_USAGE)
-			mpk_error_at_file(err, path);
-		return code;
-	}
+	if (code != MPK_OK)
+		return place_error(path, code, err);
 	mpk_mapping_use_file(&e->file, &blob);
 	if (e->image.container != MPK_CONTAINER_BLOB)
 		return write_library(e, &blob, err);
-	return write_out(&e->file, &(struct mpk_packed){ .rope = &blob }, 0666, err);
+	return write_out(&e->file, &(struct mpk_packed){ .rope = &blob }, &blob, 0666, err);
 }
 
 static int edit(const char *path)

@@ -9,6 +9,8 @@
 #include "common/options.h"
 #include "elf/foreign.h"
 #include "elf/image.h"
+#include "elf/members.h"
+#include "elf/target.h"
 #include "io/directory.h"
 #include "io/mapping.h"
 #include "io/output.h"
@@ -95,13 +97,47 @@ static enum mpk_code read_file(struct unpack *u, const char *path, struct mpk_er
 	return u->image.note.name ? check_digest(u, err) : MPK_OK;
 }
 
-/* The objects of an archive, less the one that holds the blob. An archive whose blob stands in
- * an object with code has none: that object would bring the old blob. */
+/* Objects are packed for the machine that they were made for; NULL: this one, or one without a name. */
+static const char *foreign_triple(const struct mpk_image *image)
+{
+	enum mpk_object_format format = image->format == MPK_FILE_MACHO  ? MPK_OBJECT_MACHO
+					: image->format == MPK_FILE_COFF ? MPK_OBJECT_COFF
+									 : MPK_OBJECT_ELF;
+
+	return image->machine ? mpk_target_name(image->machine, image->elf_class, image->big_endian,
+						format)
+			      : NULL;
+}
+
+/* What a member is packed as again: ".o", ".c", ".cc"; NULL: it is no host code. */
+static const char *suffix_of(const char *member)
+{
+	static const char *const suffixes[][2] = { { ".o", ".o" },     { ".obj", ".o" },
+						   { ".c", ".c" },     { ".cc", ".cc" },
+						   { ".cpp", ".cpp" }, { ".cxx", ".cxx" } };
+	const char *dot = strrchr(member, '.');
+
+	for (size_t i = 0; dot && i < MPK_ARRAY_COUNT(suffixes); i++)
+		if (strcmp(dot, suffixes[i][0]) == 0)
+			return suffixes[i][1];
+	return NULL;
+}
+
+static bool includes_tvm(struct mpk_span text)
+{
+	static const char word[] = "#include \"tvm/";
+
+	return text.len && memmem(text.data, text.len, word, sizeof word - 1);
+}
+
+/* The objects and sources of an archive, less the one that holds the blob. An archive whose blob stands
+ * in one with code has none: that one would bring the old blob. */
 static enum mpk_code take_objects(struct unpack *u, struct mpk_unpack_input *input,
 				  struct mpk_error *err)
 {
 	const struct mpk_image *image = &u->image;
-	struct mpk_span *objects = mpk_arena_array(&u->arena, image->member_count, sizeof *objects);
+	struct mpk_memory_file *objects =
+		mpk_arena_array(&u->arena, image->member_count, sizeof *objects);
 
 	MPK_TRY_ALLOC(objects, err);
 	for (size_t i = 0; image->has_blob && i < image->function_count; i++)
@@ -109,13 +145,21 @@ static enum mpk_code take_objects(struct unpack *u, struct mpk_unpack_input *inp
 			return MPK_OK;
 	input->objects = objects;
 	for (size_t i = 0; i < image->member_count; i++) {
-		const char *dot = strrchr(image->members[i], '.');
+		const char *suffix = suffix_of(image->members[i]);
+		struct mpk_memory_file *object = &objects[input->object_count];
 
-		bool code = !image->has_blob || image->member_bytes[i].data != image->bytes.data;
-
-		if (code && dot && strcmp(dot, ".o") == 0)
-			objects[input->object_count++] = image->member_bytes[i];
+		if (!suffix ||
+		    (image->has_blob && image->member_bytes[i].data == image->bytes.data))
+			continue;
+		object->name =
+			mpk_arena_printf(&u->arena, "host/%zu%s", input->object_count++, suffix);
+		object->bytes = image->member_bytes[i];
+		MPK_TRY_ALLOC(object->name, err);
+		input->has_tvm_headers |=
+			mpk_member_is_source(suffix) && includes_tvm(object->bytes);
 	}
+	if (input->object_count)
+		input->target = foreign_triple(image);
 	return MPK_OK;
 }
 

@@ -14,7 +14,7 @@ void mpk_code_say(const struct mpk_code_verify *v, enum mpk_severity severity, u
 	va_start(ap, fmt);
 	(void)vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
-	(void)mpk_fail_offset(&e, MPK_E_CORRUPT, "blob", off, "%s", text);
+	(void)mpk_fail_offset(&e, MPK_E_CORRUPT, v->space ? v->space : "blob", off, "%s", text);
 	mpk_error_at_file(&e, v->file);
 	mpk_error_at_path(&e, v->path);
 	mpk_report_add(v->report, severity, v->check, &e);

@@ -10,12 +10,13 @@ struct mpk_code_verify {
 	struct mpk_report *report;
 	const char *file;     /* as the user named it */
 	const char *path;     /* of the module in the tree */
+	const char *space;    /* what offsets count in; NULL: "blob" */
 	struct mpk_span kind; /* of the module: decides what a runtime looks for */
 	const char *check;    /* the name that findings carry */
 };
 
 /* mpk_code_say - report a finding
- * @off     where in the blob, bytes */
+ * @off     where in the blob, or in v->space, bytes */
 void mpk_code_say(const struct mpk_code_verify *v, enum mpk_severity severity, uint64_t off,
 		  const char *fmt, ...) MPK_PRINTF(4, 5);
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A symbol table is walked twice: what a name means depends on the generation, which only the
- * whole table tells. */
+/* Symbols are walked twice: what a name means depends on the generation, which only all of them
+ * tell. */
 #include "elf/functions.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cursor.h"
 #include "base/vec.h"
 #include "elf/classify.h"
 #include "text/natural.h"
@@ -30,16 +31,9 @@ static void lists_fini(struct lists *l)
 	free(l->undefined);
 }
 
-/* The symbol that is the blob: the plain name before one with a prefix, newer
- * generations before older ones, as TVM's loader looks for them. */
-struct found {
-	struct mpk_symbol symbol;
-	enum mpk_generation gen;
-	size_t prefix;
-	unsigned rank; /* 0: none */
-};
-
-static void consider_blob(struct found *best, const struct mpk_symbol *s)
+/* The plain name before one with a prefix, newer generations before older ones, as TVM's loader
+ * looks for them. */
+static void consider_blob(struct mpk_survey *best, const struct mpk_symbol *s)
 {
 	if (!s->defined || (s->type != STT_OBJECT && s->type != STT_NOTYPE))
 		return;
@@ -51,29 +45,33 @@ static void consider_blob(struct found *best, const struct mpk_symbol *s)
 		    strcmp(s->name, info->standalone_symbol) != 0)
 			continue;
 		unsigned rank = 1 + g + (prefix ? 0 : MPK_GENERATION_COUNT);
-		if (rank > best->rank)
-			*best = (struct found){ *s, (enum mpk_generation)g, prefix, rank };
+		if (rank > best->rank) {
+			best->blob = *s;
+			best->gen = (enum mpk_generation)g;
+			best->prefix = prefix;
+			best->rank = rank;
+		}
 		return;
 	}
 }
 
-static enum mpk_code survey(const struct mpk_symtab *t, struct found *blob, struct mpk_marks *marks,
-			    bool *has_ctx, struct mpk_error *err)
+enum mpk_code mpk_symbols_survey(const struct mpk_symbol_source *t, struct mpk_survey *out,
+				 struct mpk_error *err)
 {
 	size_t prefix;
 
-	for (size_t i = 1; i < t->count; i++) {
+	for (size_t i = 0; i < t->count; i++) {
 		struct mpk_symbol s;
 
-		MPK_TRY(mpk_symtab_get(t, i, &s, err));
-		consider_blob(blob, &s);
-		mpk_marks_add(marks, &s);
+		MPK_TRY(t->get(t->self, i, &s, err));
+		consider_blob(out, &s);
+		mpk_marks_add(&out->marks, &s);
 		for (unsigned g = 0; g < MPK_GENERATION_COUNT; g++)
 			if (s.defined &&
 			    mpk_symbol_suffix(
 				    s.name, mpk_generation_get((enum mpk_generation)g)->ctx_symbol,
 				    &prefix))
-				*has_ctx = true;
+				out->has_ctx = true;
 	}
 	return MPK_OK;
 }
@@ -87,21 +85,21 @@ static enum mpk_code add_name(const char ***list, size_t *count, size_t *cap, co
 }
 
 /* The function that the data of __tvm_main__ names. */
-static enum mpk_code entry_alias(const struct mpk_elf *e, const struct mpk_symbol *s,
+static enum mpk_code entry_alias(const struct mpk_symbol_source *t, const struct mpk_symbol *s,
 				 const char **out, struct mpk_error *err)
 {
 	struct mpk_span text;
 	uint64_t off;
 
-	MPK_TRY(mpk_symbol_bytes(e, s, &text, &off, err));
+	MPK_TRY(t->bytes(t->self, s, &text, &off, err));
 	*out = mpk_elf_string(text, 0);
 	if (!*out)
-		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", e->base + off,
+		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", t->base + off,
 				       "symbol __tvm_main__ holds no NUL-terminated name");
 	return MPK_OK;
 }
 
-static enum mpk_code add_function(struct lists *l, const struct mpk_elf *e,
+static enum mpk_code add_function(struct lists *l, const struct mpk_symbol_source *t,
 				  const struct mpk_symbol *s, const struct mpk_image *image,
 				  struct mpk_error *err)
 {
@@ -118,7 +116,7 @@ static enum mpk_code add_function(struct lists *l, const struct mpk_elf *e,
 	f.name = mpk_symbol_function(s, image->gen);
 	if (image->gen != MPK_GEN_CURRENT && mpk_symbol_is_entry_name(s)) {
 		f.name = s->name;
-		MPK_TRY(entry_alias(e, s, &f.alias_of, err));
+		MPK_TRY(entry_alias(t, s, &f.alias_of, err));
 	}
 	if (!f.name)
 		return MPK_OK;
@@ -147,13 +145,13 @@ static enum mpk_code add_getter(struct lists *l, const struct mpk_symbol *s, str
 	return MPK_OK;
 }
 
-static enum mpk_code collect(const struct mpk_symtab *t, const struct mpk_image *image,
+static enum mpk_code collect(const struct mpk_symbol_source *t, const struct mpk_image *image,
 			     struct lists *l, struct mpk_error *err)
 {
-	for (size_t i = 1; i < t->count; i++) {
+	for (size_t i = 0; i < t->count; i++) {
 		struct mpk_symbol s;
 
-		MPK_TRY(mpk_symtab_get(t, i, &s, err));
+		MPK_TRY(t->get(t->self, i, &s, err));
 		if (!s.defined && s.bind != STB_WEAK && s.name[0] && s.bind != STB_LOCAL)
 			MPK_TRY(add_name(&l->undefined, &l->undefined_count, &l->undefined_cap,
 					 s.name, err));
@@ -161,7 +159,7 @@ static enum mpk_code collect(const struct mpk_symtab *t, const struct mpk_image 
 			MPK_TRY(add_name(&l->context, &l->context_count, &l->context_cap, s.name,
 					 err));
 		if (image->convention != MPK_CONV_NONE)
-			MPK_TRY(add_function(l, t->elf, &s, image, err));
+			MPK_TRY(add_function(l, t, &s, image, err));
 		if (image->convention == MPK_CONV_FFI)
 			MPK_TRY(add_getter(l, &s, err));
 	}
@@ -229,24 +227,25 @@ static enum mpk_code finish(struct lists *l, struct mpk_arena *arena, struct mpk
 	return MPK_OK;
 }
 
-static enum mpk_code set_blob(const struct mpk_elf *e, const struct found *blob,
+static enum mpk_code set_blob(const struct mpk_symbol_source *t, const struct mpk_survey *found,
 			      struct mpk_arena *arena, struct mpk_image *image,
 			      struct mpk_error *err)
 {
+	const struct mpk_generation_info *info = mpk_generation_get(found->gen);
+	const struct mpk_symbol *blob = &found->blob;
 	uint64_t off;
 
-	MPK_TRY(mpk_symbol_bytes(e, &blob->symbol, &image->blob, &off, err));
+	MPK_TRY(t->bytes(t->self, blob, &image->blob, &off, err));
 	image->has_blob = true;
-	image->gen = blob->gen;
+	image->gen = found->gen;
 	image->gen_known = true;
-	image->standalone =
-		strcmp(blob->symbol.name, mpk_generation_get(blob->gen)->standalone_symbol) == 0;
-	image->blob_off = e->base + off;
-	image->blob_address = blob->symbol.value;
-	image->blob_symbol_bytes = blob->symbol.bytes;
-	image->blob_symbol = blob->symbol.name;
-	image->blob_section = mpk_elf_section_name(e, blob->symbol.section);
-	image->prefix = mpk_arena_copy(arena, blob->symbol.name, blob->prefix);
+	image->standalone = strcmp(blob->name, info->standalone_symbol) == 0;
+	image->blob_off = t->base + off;
+	image->blob_address = blob->value;
+	image->blob_symbol_bytes = blob->bytes;
+	image->blob_symbol = blob->name;
+	image->blob_section = t->section(t->self, blob);
+	image->prefix = mpk_arena_copy(arena, blob->name, found->prefix);
 	return image->prefix ? MPK_OK : mpk_fail_nomem(err);
 }
 
@@ -272,54 +271,29 @@ static void set_convention(struct mpk_image *image, const struct mpk_marks *mark
 	image->convention = conventions[image->gen];
 }
 
-static enum mpk_code read_tables(const struct mpk_elf *e, const enum mpk_generation *gen,
-				 struct mpk_arena *arena, struct mpk_image *image,
-				 struct mpk_error *err)
+enum mpk_code mpk_image_read_symbols(const struct mpk_symbol_source *t,
+				     const struct mpk_survey *found, const enum mpk_generation *gen,
+				     struct mpk_arena *arena, struct mpk_image *image,
+				     struct mpk_error *err)
 {
 	MPK_CLEANUP(lists_fini) struct lists lists = { 0 };
-	struct mpk_marks marks = { 0 };
-	struct found blob = { 0 };
-	struct mpk_symtab table, other;
 
-	MPK_TRY(mpk_symtab_dynamic(e, &table, err));
-	if (e->header.e_type == ET_REL)
-		MPK_TRY(mpk_symtab_static(e, &table, err));
-	MPK_TRY(survey(&table, &blob, &marks, &image->has_ctx, err));
-	/* a program with a system-lib linked in exports nothing, its symbols stand in .symtab */
-	if (!blob.rank && e->header.e_type != ET_REL && !marks.tvm && !marks.current) {
-		MPK_TRY(mpk_symtab_static(e, &other, err));
-		MPK_TRY(survey(&other, &blob, &(struct mpk_marks){ 0 }, &image->has_ctx, err));
-		if (blob.rank)
-			table = other;
-	}
-	if (blob.rank)
-		MPK_TRY(set_blob(e, &blob, arena, image, err));
-	set_convention(image, &marks, gen);
-	MPK_TRY(collect(&table, image, &lists, err));
+	image->prefix = "";
+	image->has_ctx = found->has_ctx;
+	if (found->rank)
+		MPK_TRY(set_blob(t, found, arena, image, err));
+	set_convention(image, &found->marks, gen);
+	MPK_TRY(collect(t, image, &lists, err));
 	if (!image->has_blob && !lists.function_count)
 		image->convention = MPK_CONV_NONE;
 	return finish(&lists, arena, image, err);
 }
 
-enum mpk_code mpk_image_read_elf(const struct mpk_elf *elf, const enum mpk_generation *gen,
-				 struct mpk_arena *arena, struct mpk_image *image,
-				 struct mpk_error *err)
+struct mpk_span mpk_image_blob(const struct mpk_image *image)
 {
-	const GElf_Ehdr *h = &elf->header;
+	struct mpk_span blob = image->blob;
 
-	image->bytes = elf->bytes;
-	image->bytes_off = elf->base;
-	image->machine = h->e_machine;
-	image->elf_class = h->e_ident[EI_CLASS] == ELFCLASS64 ? 64 : 32;
-	image->big_endian = h->e_ident[EI_DATA] == ELFDATA2MSB;
-	image->type = h->e_type;
-	image->prefix = "";
-	image->machine_name = mpk_elf_machine(h->e_machine);
-	if (!image->machine_name)
-		image->machine_name = mpk_arena_printf(arena, "machine 0x%x", h->e_machine);
-	MPK_TRY_ALLOC(image->machine_name, err);
-	MPK_TRY(read_tables(elf, gen, arena, image, err));
-	if (image->has_blob)
-		MPK_TRY(mpk_note_find(elf, image->blob_symbol, arena, &image->note, err));
-	return mpk_elf_needed(elf, arena, &image->needed, &image->needed_count, err);
+	if (blob.len >= 8 && mpk_load_u64(blob.data) <= blob.len - 8)
+		blob.len = (size_t)mpk_load_u64(blob.data) + 8;
+	return blob;
 }

@@ -4,11 +4,13 @@
 #include <string.h>
 
 #include "ar/ar.h"
-#include "base/cursor.h"
 #include "deflate/deflate.h"
+#include "elf/elf_image.h"
 #include "elf/foreign.h"
 #include "elf/functions.h"
 #include "elf/members.h"
+#include "elf/object_image.h"
+#include "macho/macho.h"
 #include "tar/tar.h"
 #include "text/escape.h"
 
@@ -22,29 +24,46 @@ static uint64_t unpacked_max(uint64_t packed)
 	return limit < UNPACKED_MAX ? limit : UNPACKED_MAX;
 }
 
-static bool is_elf(struct mpk_span bytes)
-{
-	return mpk_span_starts(bytes, ELFMAG);
-}
-
 static enum mpk_code read_elf(struct mpk_span bytes, uint64_t off, const enum mpk_generation *gen,
 			      struct mpk_arena *arena, struct mpk_image *out, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_elf_close) struct mpk_elf elf = { 0 };
-	struct mpk_image image = { 0 };
 
 	MPK_TRY(mpk_elf_open(bytes, off, &elf, err));
-	MPK_TRY(mpk_image_read_elf(&elf, gen, arena, &image, err));
-	image.container = image.type == ET_REL ? MPK_CONTAINER_ELF_OBJ : MPK_CONTAINER_ELF_SO;
+	return mpk_image_read_elf(&elf, gen, arena, out, err);
+}
+
+/* A file of any format but a bare blob's. */
+static enum mpk_code read_file(enum mpk_file_format format, struct mpk_span bytes, uint64_t off,
+			       const enum mpk_generation *gen, struct mpk_arena *arena,
+			       struct mpk_image *out, struct mpk_error *err)
+{
+	struct mpk_image image = { 0 };
+
+	if (format == MPK_FILE_ELF)
+		MPK_TRY(read_elf(bytes, off, gen, arena, &image, err));
+	else
+		MPK_TRY(mpk_image_read_object(format, bytes, off, gen, arena, &image, err));
 	*out = image;
 	return MPK_OK;
 }
 
 /* --- archives -------------------------------------------------------------------- */
 
+/* What a member is; MPK_FILE_BLOB: nothing that is linked. Sources are told by their names. */
+static enum mpk_file_format format_of(const struct mpk_member *m)
+{
+	enum mpk_file_format format = mpk_file_format_of(m->bytes);
+
+	if (format == MPK_FILE_BLOB && mpk_member_is_source(m->name) &&
+	    mpk_file_is_csource(m->bytes))
+		return MPK_FILE_C;
+	return format;
+}
+
 static unsigned worth(const struct mpk_image *image)
 {
-	return image->has_blob ? 2 : image->function_count > 0;
+	return image->has_blob ? 2 : image->function_count > 0 || image->embedded_count > 0;
 }
 
 /* The first member with a blob, else the first with functions, else the first object. */
@@ -53,12 +72,14 @@ static enum mpk_code choose(const struct mpk_member *members, size_t count, stru
 {
 	*chosen = count;
 	for (size_t i = 0; i < count && (*chosen == count || worth(out) < 2); i++) {
+		enum mpk_file_format format = format_of(&members[i]);
 		struct mpk_image image;
 		enum mpk_code code;
 
-		if (!is_elf(members[i].bytes))
+		if (format == MPK_FILE_BLOB)
 			continue;
-		code = read_elf(members[i].bytes, members[i].off, NULL, arena, &image, err);
+		code = read_file(format, members[i].bytes, members[i].off, NULL, arena, &image,
+				 err);
 		if (code != MPK_OK) {
 			mpk_error_prefix(err,
 					 "member '%s': ", MPK_QUOTE(mpk_span_str(members[i].name)));
@@ -93,6 +114,25 @@ static enum mpk_code add_functions(struct mpk_image *image, const struct mpk_ima
 	return MPK_OK;
 }
 
+static enum mpk_code add_embedded(struct mpk_image *image, const struct mpk_image *other,
+				  const char *member, struct mpk_arena *arena,
+				  struct mpk_error *err)
+{
+	size_t count = image->embedded_count + other->embedded_count;
+	struct mpk_image_code *all = mpk_arena_array(arena, count, sizeof *all);
+
+	MPK_TRY_ALLOC(all, err);
+	for (size_t i = 0; i < image->embedded_count; i++)
+		all[i] = image->embedded[i];
+	for (size_t i = 0; i < other->embedded_count; i++) {
+		all[image->embedded_count + i] = other->embedded[i];
+		all[image->embedded_count + i].member = member;
+	}
+	image->embedded = all;
+	image->embedded_count = count;
+	return MPK_OK;
+}
+
 /* Objects of one archive are linked together: their functions are callable as well. */
 static enum mpk_code add_others(const struct mpk_member *members, size_t count, size_t chosen,
 				struct mpk_arena *arena, struct mpk_image *image,
@@ -100,21 +140,25 @@ static enum mpk_code add_others(const struct mpk_member *members, size_t count, 
 {
 	for (size_t i = 0; i < count; i++) {
 		const struct mpk_member *m = &members[i];
+		enum mpk_file_format format = format_of(m);
 		struct mpk_image other;
 
-		if (i == chosen || !is_elf(m->bytes))
+		if (i == chosen || format == MPK_FILE_BLOB)
 			continue;
-		MPK_TRY(read_elf(m->bytes, m->off, &image->gen, arena, &other, err));
+		MPK_TRY(read_file(format, m->bytes, m->off, &image->gen, arena, &other, err));
 		if (!other.has_blob && other.function_count)
 			MPK_TRY(add_functions(image, &other, m->name, arena, err));
+		if (other.embedded_count)
+			MPK_TRY(add_embedded(image, &other, m->name, arena, err));
 	}
 	return MPK_OK;
 }
 
-static enum mpk_code read_one(struct mpk_span bytes, uint64_t off, struct mpk_arena *arena,
+static enum mpk_code read_one(const struct mpk_member *m, struct mpk_arena *arena,
 			      struct mpk_image *out, struct mpk_error *err);
 
-static enum mpk_code read_members(const struct mpk_member *members, size_t count,
+/* @linked  whether members are linked together, as objects are, or stand for one another */
+static enum mpk_code read_members(const struct mpk_member *members, size_t count, bool linked,
 				  const char *wanted, struct mpk_arena *arena,
 				  struct mpk_image *out, struct mpk_error *err)
 {
@@ -130,10 +174,10 @@ static enum mpk_code read_members(const struct mpk_member *members, size_t count
 	}
 	if (wanted) {
 		MPK_TRY(mpk_members_find(members, count, wanted, &chosen, err));
-		MPK_TRY(read_one(members[chosen].bytes, members[chosen].off, arena, &image, err));
+		MPK_TRY(read_one(&members[chosen], arena, &image, err));
 	} else {
 		MPK_TRY(choose(members, count, arena, &chosen, &image, err));
-		if (image.gen_known)
+		if (image.gen_known && linked)
 			MPK_TRY(add_others(members, count, chosen, arena, &image, err));
 	}
 	image.member = chosen < count ? members[chosen].name : NULL;
@@ -154,10 +198,8 @@ static enum mpk_code refuse_foreign(struct mpk_span bytes, struct mpk_error *err
 		size_t len;
 		const char *what;
 	} foreign[] = {
-		{ "\xcf\xfa\xed\xfe", 4, "a Mach-O file" },
-		{ "\xce\xfa\xed\xfe", 4, "a Mach-O file" },
-		{ "\xca\xfe\xba\xbe", 4, "a universal Mach-O file" },
-		{ "MZ", 2, "a Windows program or library" },
+		{ "\xfe\xed\xfa", 3, "a big-endian Mach-O file" },
+		{ "MZ", 2, "a DOS program" },
 		{ "\0asm", 4, "a WebAssembly module" },
 		{ "\xfd"
 		  "7zXZ",
@@ -170,7 +212,7 @@ static enum mpk_code refuse_foreign(struct mpk_span bytes, struct mpk_error *err
 		    memcmp(bytes.data, foreign[i].magic, foreign[i].len) == 0)
 			return mpk_fail(
 				err, MPK_E_UNSUPPORTED,
-				"this is %s; ELF files, archives of them and bare blobs can be read",
+				"this is %s; ELF, Mach-O, COFF and PE files, archives of them and bare blobs can be read",
 				foreign[i].what);
 	return MPK_OK;
 }
@@ -185,7 +227,7 @@ static enum mpk_code refuse_other(struct mpk_span bytes, uint64_t off, struct mp
 				"this is %s, which holds no compiled module; %s", f.what, f.how);
 	return mpk_fail_offset(
 		err, MPK_E_CORRUPT, "file", off,
-		"this is neither an ELF file, nor an ar or tar archive, nor a module blob");
+		"this is neither a library or object, nor an ar or tar archive, nor a module blob");
 }
 
 static enum mpk_code read_blob(struct mpk_span bytes, uint64_t off, struct mpk_image *out,
@@ -212,11 +254,18 @@ static enum mpk_code read_blob(struct mpk_span bytes, uint64_t off, struct mpk_i
 	return MPK_OK;
 }
 
-static enum mpk_code read_one(struct mpk_span bytes, uint64_t off, struct mpk_arena *arena,
+/* A member, or a whole input that has no name: then its text alone can tell that it is C. */
+static enum mpk_code read_one(const struct mpk_member *m, struct mpk_arena *arena,
 			      struct mpk_image *out, struct mpk_error *err)
 {
-	return is_elf(bytes) ? read_elf(bytes, off, NULL, arena, out, err)
-			     : read_blob(bytes, off, out, err);
+	enum mpk_file_format format = m->name ? format_of(m) : mpk_file_format_of(m->bytes);
+	struct mpk_foreign ignored;
+
+	if (format != MPK_FILE_BLOB)
+		return read_file(format, m->bytes, m->off, NULL, arena, out, err);
+	if (mpk_file_is_csource(m->bytes) && !mpk_foreign_find(m->bytes, &ignored))
+		return read_file(MPK_FILE_C, m->bytes, m->off, NULL, arena, out, err);
+	return read_blob(m->bytes, m->off, out, err);
 }
 
 static enum mpk_code read_archive(struct mpk_span bytes, const char *member,
@@ -228,8 +277,23 @@ static enum mpk_code read_archive(struct mpk_span bytes, const char *member,
 	size_t count;
 
 	MPK_TRY((is_ar ? mpk_members_ar : mpk_members_tar)(bytes, arena, &members, &count, err));
-	MPK_TRY(read_members(members, count, member, arena, out, err));
+	MPK_TRY(read_members(members, count, true, member, arena, out, err));
 	out->container = is_ar ? MPK_CONTAINER_ARCHIVE : MPK_CONTAINER_TAR;
+	return MPK_OK;
+}
+
+/* One of its files is loaded, as the machine wants; here the first that has a module stands for all. */
+static enum mpk_code read_universal(struct mpk_span bytes, const char *member,
+				    struct mpk_arena *arena, struct mpk_image *out,
+				    struct mpk_error *err)
+{
+	struct mpk_member *members;
+	size_t count;
+
+	MPK_TRY(mpk_members_universal(bytes, arena, &members, &count, err));
+	MPK_TRY(read_members(members, count, false, member, arena, out, err));
+	if (out->format != MPK_FILE_MACHO)
+		out->container = MPK_CONTAINER_MACHO_SO;
 	return MPK_OK;
 }
 
@@ -243,21 +307,14 @@ enum mpk_code mpk_image_open(struct mpk_span bytes, const char *member, struct m
 		MPK_TRY(mpk_gzip_read(bytes, unpacked_max(bytes.len), arena, &content, err));
 	if (mpk_ar_is(content) || mpk_tar_is(content))
 		MPK_TRY(read_archive(content, member, arena, out, err));
+	else if (mpk_macho_is_universal(content))
+		MPK_TRY(read_universal(content, member, arena, out, err));
 	else if (member)
 		return mpk_fail(err, MPK_E_NOTFOUND,
 				"a member '%s' was asked for, but the file is no archive",
 				MPK_QUOTE(mpk_span_str(member)));
 	else
-		MPK_TRY(read_one(content, 0, arena, out, err));
+		MPK_TRY(read_one(&(struct mpk_member){ .bytes = content }, arena, out, err));
 	out->is_packed = packed;
 	return MPK_OK;
-}
-
-struct mpk_span mpk_image_blob(const struct mpk_image *image)
-{
-	struct mpk_span blob = image->blob;
-
-	if (blob.len >= 8 && mpk_load_u64(blob.data) <= blob.len - 8)
-		blob.len = (size_t)mpk_load_u64(blob.data) + 8;
-	return blob;
 }

@@ -2,7 +2,8 @@
 /* image.h - what stands in a file that may hold a module: its blob, functions and needs
  *
  * Reads ELF shared libraries and relocatable objects of any machine, class and byte
- * order, members of ar archives ("lib.a(devc.o)"), the .tar files TVM exports and bare
+ * order, Mach-O and COFF objects, dylibs and DLLs, members of ar archives
+ * ("lib.a(devc.o)") and of universal files, the .tar files TVM exports, their C sources, and bare
  * blobs. Nothing of the file is executed, loaded or mapped executable. Works on
  * stripped files and on files without section headers (through PT_DYNAMIC).
  */
@@ -20,11 +21,26 @@
 #include "elf/note.h"
 
 enum mpk_container {
-	MPK_CONTAINER_ELF_SO,  /* ET_DYN (or ET_EXEC) */
-	MPK_CONTAINER_ELF_OBJ, /* ET_REL */
-	MPK_CONTAINER_ARCHIVE, /* ar; the member with the blob was taken */
-	MPK_CONTAINER_TAR,     /* tar of objects, also gzip'ed as TVM writes it; likewise */
-	MPK_CONTAINER_BLOB,    /* bare blob, header included */
+	MPK_CONTAINER_ELF_SO,   /* ET_DYN (or ET_EXEC) */
+	MPK_CONTAINER_ELF_OBJ,  /* ET_REL */
+	MPK_CONTAINER_ARCHIVE,  /* ar; the member with the blob was taken */
+	MPK_CONTAINER_TAR,      /* tar of objects, also gzip'ed as TVM writes it; likewise */
+	MPK_CONTAINER_BLOB,     /* bare blob, header included */
+	MPK_CONTAINER_MACHO_SO, /* dylib, bundle or program; of a universal file one member */
+	MPK_CONTAINER_MACHO_OBJ,
+	MPK_CONTAINER_PE_SO, /* DLL or program */
+	MPK_CONTAINER_COFF_OBJ,
+	MPK_CONTAINER_C, /* C source */
+};
+
+/* What the file is that the blob and functions were read from, or that member of an archive. */
+enum mpk_file_format {
+	MPK_FILE_BLOB, /* or nothing that is known */
+	MPK_FILE_ELF,
+	MPK_FILE_MACHO,
+	MPK_FILE_COFF,
+	MPK_FILE_PE,
+	MPK_FILE_C,
 };
 
 struct mpk_image_function {
@@ -38,22 +54,36 @@ struct mpk_image_function {
 	const char *member;   /* archive or tar member that defines it; NULL: the image's own */
 };
 
+/* Device code outside of the blob (embedded.h). */
+struct mpk_image_code {
+	const char *name;      /* "my_kernels"; unique in its file */
+	const char *symbol;    /* "__tvm_ffi__cubin_my_kernels" */
+	struct mpk_span bytes; /* without zeros that fill its room */
+	uint64_t off;          /* in the input file */
+	uint64_t room_bytes;   /* up to the symbol that ends it */
+	const char *member;    /* archive or tar member; NULL: the image's own */
+};
+
 /* What the name of a getter begins with, behind the prefix of all functions. */
 #define MPK_GETTER_METADATA "_metadata_"
 #define MPK_GETTER_DOC "_doc_"
 
 struct mpk_image {
 	enum mpk_container container;
-	const char *member;    /* archive or tar member the rest speaks of, else NULL */
-	struct mpk_span bytes; /* the ELF file (or bare blob) inside the input */
+	const char *member; /* archive or tar member the rest speaks of, else NULL */
+	enum mpk_file_format format;
+	struct mpk_span bytes; /* the file of that format inside the input */
 	uint64_t bytes_off;    /* its offset in the input file, or, when is_packed, in
 				    * what the input file unpacks to */
 	bool is_packed;        /* the input is compressed; bytes are in the arena */
 
-	/* ELF only; zero for a bare blob */
-	uint16_t machine;         /* EM_* */
-	const char *machine_name; /* "x86-64", "AArch64", "S390", ...; "machine 0x1234" */
-	uint8_t elf_class;        /* 32 or 64 */
+	uint16_t machine;         /* EM_*; 0: a bare blob, C, or no number of ELF's */
+	const char *machine_name; /* "x86-64", "AArch64", "S390", ...; "machine 0x1234"; NULL:
+				   * a bare blob or C */
+	bool is_program;          /* Mach-O and PE */
+
+	/* ELF only, else zero */
+	uint8_t elf_class; /* 32 or 64 */
 	bool big_endian;
 	uint16_t type; /* ET_* */
 
@@ -61,8 +91,9 @@ struct mpk_image {
 	enum mpk_generation gen;    /* of the blob; without one: of the functions */
 	bool gen_known;             /* false: neither blob nor symbols tell the generation */
 	bool standalone;            /* the library loads the blob's kernels itself */
-	struct mpk_span blob;       /* st_size bytes when known, else to the section's end */
-	uint64_t blob_off;          /* of blob in the input file */
+	struct mpk_span blob;       /* st_size bytes when known, else to the section's end, or what
+				     * the blob itself says; of C in the arena */
+	uint64_t blob_off;          /* of blob, or of the initializer, in the input file */
 	uint64_t blob_address;      /* st_value */
 	uint64_t blob_symbol_bytes; /* st_size; 0 when unknown */
 	const char *blob_symbol;    /* with the system-lib prefix, if any */
@@ -79,6 +110,9 @@ struct mpk_image {
 	const struct mpk_image_function *getters;
 	size_t getter_count;
 
+	const struct mpk_image_code *embedded; /* ELF only, in the order of the file */
+	size_t embedded_count;
+
 	const char *const *context_symbols; /* __TVM... pointers the loader must fill */
 	size_t context_symbol_count;
 	bool has_ctx;                 /* __tvm_ffi__library_ctx or an older name */
@@ -86,23 +120,24 @@ struct mpk_image {
 	size_t undefined_count;
 	const char *const *needed; /* DT_NEEDED */
 	size_t needed_count;
-	const char *const *members;          /* all members of an archive or tar */
+	const char *const *members;          /* all members of an archive, tar or universal file */
 	const struct mpk_span *member_bytes; /* likewise */
 	size_t member_count;
 };
 
 /* mpk_image_open - see what a file is
  * @bytes   the whole input; borrowed as long as the image is used
- * @member  archive or tar member to take ("devc.o"), NULL: the first that has a blob,
+ * @member  archive or tar member to take ("devc.o"), or architecture ("arm64"), NULL: the first that has a blob,
  *          else the first that has functions. Without a choice of the caller, functions
  *          of the other members count as well: they are linked together
  * @arena   receives everything but the bytes
  * Returns  MPK_OK, also for an ELF file with neither blob nor functions (has_blob false,
- *          function_count 0: the caller decides whether that is exit 5);
- *          MPK_E_CORRUPT for broken ELF, ar or tar and for bytes that are none of
- *          these and no blob; MPK_E_UNSUPPORTED for Mach-O, PE, models, sources and other
- *          known files that are none (foreign.h), thin archives, and what unpacks to more than 1 GiB; MPK_E_NOTFOUND for a member that is not there
- *          (with "did you mean"); MPK_E_NOMEM. */
+ *          function_count and embedded_count 0: the caller decides whether that is exit 5);
+ *          MPK_E_CORRUPT for a broken file of a known format and for bytes of none;
+ *          MPK_E_SYNTAX for C whose brackets or blob do not read; MPK_E_UNSUPPORTED for models
+ *          and other known files that hold no module (foreign.h), thin archives, and what unpacks
+ *          to more than 1 GiB; MPK_E_NOTFOUND for a member that is not there (with "did you
+ *          mean"); MPK_E_NOMEM. */
 enum mpk_code mpk_image_open(struct mpk_span bytes, const char *member, struct mpk_arena *arena,
 			     struct mpk_image *out, struct mpk_error *err) MPK_MUST_CHECK;
 

@@ -5,6 +5,7 @@
 
 #include "ar/ar.h"
 #include "base/strmap.h"
+#include "macho/macho.h"
 #include "tar/tar.h"
 #include "text/escape.h"
 
@@ -48,6 +49,34 @@ enum mpk_code mpk_members_tar(struct mpk_span bytes, struct mpk_arena *arena,
 	*out = list;
 	*count = n;
 	return MPK_OK;
+}
+
+enum mpk_code mpk_members_universal(struct mpk_span bytes, struct mpk_arena *arena,
+				    struct mpk_member **out, size_t *count, struct mpk_error *err)
+{
+	struct mpk_macho_slice *slices;
+	struct mpk_member *list;
+	size_t n;
+
+	MPK_TRY(mpk_macho_slices(bytes, arena, &slices, &n, err));
+	list = mpk_arena_array(arena, n, sizeof *list);
+	MPK_TRY_ALLOC(list, err);
+	for (size_t i = 0; i < n; i++)
+		list[i] = (struct mpk_member){ slices[i].name, slices[i].bytes, slices[i].off };
+	*out = list;
+	*count = n;
+	return MPK_OK;
+}
+
+bool mpk_member_is_source(const char *name)
+{
+	static const char *const suffixes[] = { ".c", ".cc", ".cpp", ".cxx", ".cu" };
+	const char *dot = strrchr(name, '.');
+
+	for (size_t i = 0; dot && i < MPK_ARRAY_COUNT(suffixes); i++)
+		if (strcmp(dot, suffixes[i]) == 0)
+			return true;
+	return false;
 }
 
 enum mpk_code mpk_members_find(const struct mpk_member *members, size_t count, const char *name,

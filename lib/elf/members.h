@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* members.h - the files inside an ar or tar archive, as one list */
+/* members.h - the files inside an archive or a universal file, as one list */
 #ifndef MPK_ELF_MEMBERS_H
 #define MPK_ELF_MEMBERS_H
 
@@ -21,6 +21,15 @@ enum mpk_code mpk_members_ar(struct mpk_span bytes, struct mpk_arena *arena,
 enum mpk_code mpk_members_tar(struct mpk_span bytes, struct mpk_arena *arena,
 			      struct mpk_member **out, size_t *count,
 			      struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_members_universal - the files of a universal Mach-O file, by their architectures
+ * Returns  as mpk_macho_slices */
+enum mpk_code mpk_members_universal(struct mpk_span bytes, struct mpk_arena *arena,
+				    struct mpk_member **out, size_t *count,
+				    struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_member_is_source - whether a member is C or C++ by its name */
+bool mpk_member_is_source(const char *name);
 
 /* mpk_members_find - the member with this name
  * Returns  MPK_OK; MPK_E_NOTFOUND with "did you mean"; MPK_E_NOMEM */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "elf/object_image.h"
 #include "elf/reader.h"
 
 static const struct arch {
@@ -92,6 +93,38 @@ struct mpk_target mpk_target_parse(const char *triple)
 	return t;
 }
 
+/* What code for a machine needs to be linked with, no triple tells for sure: these are the usual ones. */
+const char *mpk_target_name(uint16_t machine, uint8_t elf_class, bool big_endian,
+			    enum mpk_object_format format)
+{
+	static const struct {
+		enum mpk_object_format format;
+		uint16_t machine;
+		uint8_t class; /* bits; 0: not ELF */
+		bool big_endian;
+		const char *triple;
+	} rows[] = {
+		{ MPK_OBJECT_ELF, EM_X86_64, 64, false, "x86_64-linux-gnu" },
+		{ MPK_OBJECT_ELF, EM_AARCH64, 64, false, "aarch64-linux-gnu" },
+		{ MPK_OBJECT_ELF, EM_386, 32, false, "i686-linux-gnu" },
+		{ MPK_OBJECT_ELF, EM_ARM, 32, false, "arm-linux-gnueabihf" },
+		{ MPK_OBJECT_ELF, EM_RISCV, 64, false, "riscv64-linux-gnu" },
+		{ MPK_OBJECT_ELF, EM_S390, 64, true, "s390x-linux-gnu" },
+		{ MPK_OBJECT_ELF, EM_PPC64, 64, false, "powerpc64le-linux-gnu" },
+		{ MPK_OBJECT_MACHO, EM_X86_64, 0, false, "x86_64-apple-macos" },
+		{ MPK_OBJECT_MACHO, EM_AARCH64, 0, false, "arm64-apple-macos" },
+		{ MPK_OBJECT_COFF, EM_X86_64, 0, false, "x86_64-pc-windows-msvc" },
+		{ MPK_OBJECT_COFF, EM_AARCH64, 0, false, "aarch64-pc-windows-msvc" },
+		{ MPK_OBJECT_COFF, EM_386, 0, false, "i686-pc-windows-msvc" },
+	};
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++)
+		if (rows[i].format == format && rows[i].machine == machine &&
+		    rows[i].class == elf_class && rows[i].big_endian == big_endian)
+			return strcmp(rows[i].triple, NATIVE) == 0 ? NULL : rows[i].triple;
+	return NULL;
+}
+
 static const char *machine_name(unsigned machine, uint8_t class, uint8_t data, char *out,
 				size_t size)
 {
@@ -123,16 +156,35 @@ static enum mpk_code check_elf(const struct mpk_target *target, struct mpk_span 
 			machine_name(machine, class, data, name, sizeof name), target->triple);
 }
 
+/* Objects of the other formats, which have no classes: their machines alone are compared. */
+static enum mpk_code check_object(const struct mpk_target *target, enum mpk_file_format format,
+				  struct mpk_span bytes, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
+	bool macho = format == MPK_FILE_MACHO;
+	const char *what = macho ? "a Mach-O object" : "a COFF object";
+	struct mpk_object object = { 0 };
+	const char *name;
+
+	if (target->format != (macho ? MPK_OBJECT_MACHO : MPK_OBJECT_COFF))
+		return mpk_fail(err, MPK_E_CONFLICT, "%s, but the target is %s", what,
+				target->triple);
+	MPK_TRY(mpk_file_read_object(format, bytes, &arena, &object, err));
+	if (!target->machine || !object.machine || object.machine == target->machine)
+		return MPK_OK;
+	name = mpk_elf_machine(object.machine);
+	return mpk_fail(err, MPK_E_CONFLICT, "%s for %s, but the target is %s", what,
+			name ? name : "another machine", target->triple);
+}
+
 enum mpk_code mpk_target_check(const struct mpk_target *target, struct mpk_span bytes,
 			       struct mpk_error *err)
 {
-	static const uint8_t macho[] = { 0xcf, 0xfa, 0xed, 0xfe };
+	enum mpk_file_format format = mpk_file_format_of(bytes);
 
-	if (mpk_span_starts(bytes, ELFMAG))
+	if (format == MPK_FILE_ELF)
 		return check_elf(target, bytes, err);
-	if (bytes.len >= sizeof macho && memcmp(bytes.data, macho, sizeof macho) == 0 &&
-	    target->format != MPK_OBJECT_MACHO)
-		return mpk_fail(err, MPK_E_CONFLICT, "a Mach-O object, but the target is %s",
-				target->triple);
+	if (format == MPK_FILE_MACHO || format == MPK_FILE_COFF)
+		return check_object(target, format, bytes, err);
 	return MPK_OK;
 }

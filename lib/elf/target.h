@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "base/span.h"
 
-/* Only ELF files are read here; objects of the others are made by LLVM and passed on. */
 enum mpk_object_format { MPK_OBJECT_ELF, MPK_OBJECT_MACHO, MPK_OBJECT_COFF, MPK_OBJECT_WASM };
 
 struct mpk_target {
@@ -28,10 +27,15 @@ struct mpk_target {
  * Never fails: an unknown architecture has machine 0. */
 struct mpk_target mpk_target_parse(const char *triple);
 
+/* mpk_target_name - a triple for objects of another machine or system
+ * @machine, @elf_class, @big_endian  as an image has them; the class is 0 for all but ELF
+ * Returns  static; NULL: objects of this machine, or of one that no triple is known for */
+const char *mpk_target_name(uint16_t machine, uint8_t elf_class, bool big_endian,
+			    enum mpk_object_format format);
+
 /* mpk_target_check - whether an object file fits the target
- * @bytes   the file, or the first member of an archive; what is no ELF file is not
- *          judged, unless its magic number is that of another object format
- * Returns  MPK_OK; MPK_E_CONFLICT naming both machines; MPK_E_CORRUPT (a broken ELF file);
+ * @bytes   the file, or a member of an archive; what is no ELF, Mach-O or COFF file is not judged
+ * Returns  MPK_OK; MPK_E_CONFLICT naming both machines; MPK_E_CORRUPT (a broken file);
  *          MPK_E_NOMEM */
 enum mpk_code mpk_target_check(const struct mpk_target *target, struct mpk_span bytes,
 			       struct mpk_error *err) MPK_MUST_CHECK;

@@ -69,7 +69,7 @@ enum mpk_code mpk_build_write_packed(struct mpk_build *b, const char *path, unsi
 	MPK_TRY(mpk_output_open(path, mode, &o, err));
 	enum mpk_code code = mpk_packed_write(s, o, err);
 	if (code == MPK_OK && path == b->e->out && b->e->kind != MPK_EMIT_BLOB &&
-	    b->e->target.format == MPK_OBJECT_ELF)
+	    b->e->target.format != MPK_OBJECT_WASM)
 		code = mpk_confirm_output(o, b->e->blob, err);
 	return mpk_output_finish(o, code, err);
 }

@@ -8,7 +8,7 @@
 #include "io/mapping.h"
 #include "io/output.h"
 
-/* mpk_confirm_file - that a loader will find the blob in an ELF file, or an archive of such
+/* mpk_confirm_file - that a loader will find the blob in a library, an object, or an archive of such
  * The file must open as minspect opens it and hold a blob that is as long as the one packed and begins
  * as that does. The rest is not read again: it was hashed while it was written.
  * @blob    what was packed; NULL: host code alone, which only has to open

@@ -141,6 +141,8 @@ static void put_package(const struct unpacker *u, bool keep_order, struct mpk_st
 	put_name(out, u->in->name);
 	mpk_strbuf_printf(out, "abi = \"%s\"\nroot = \"%s\"\n",
 			  mpk_generation_get(u->in->tree->gen)->abi, u->folders[0]);
+	if (u->in->target)
+		mpk_strbuf_printf(out, "target = \"%s\"\n", u->in->target);
 	if (u->in->standalone)
 		mpk_strbuf_puts(out, "standalone = true\n");
 	if (keep_order)
@@ -169,8 +171,10 @@ static void put_host_keys(const struct unpacker *u, struct mpk_strbuf *out)
 	mpk_strbuf_puts(out, "sources = [");
 	for (size_t i = 0; i < u->in->object_count; i++)
 		mpk_strbuf_printf(out, "%s\"%s\"", i ? ", " : "", u->files.items[i].name);
-	mpk_strbuf_puts(out, u->in->object_count ? "]\n"
-						 : "] # name host code here to build a library\n");
+	mpk_strbuf_puts(out, !u->in->object_count ? "] # name host code here to build a library\n"
+			     : u->in->has_tvm_headers
+				     ? "] # includes TVM's headers: mpack build --cflag -IDIR\n"
+				     : "]\n");
 }
 
 /* A blob that lists host code alone: TVM writes it where a host module imports another, or a
@@ -287,8 +291,8 @@ static enum mpk_code add_code(struct unpacker *u)
 	if (u->in->library.len)
 		MPK_TRY(mpk_unpack_add(&u->files, MPK_UNPACK_BASE, u->in->library, u->err));
 	for (size_t i = 0; i < u->in->object_count; i++)
-		MPK_TRY(mpk_unpack_add(&u->files, mpk_arena_printf(u->arena, "host/%zu.o", i),
-				       u->in->objects[i], u->err));
+		MPK_TRY(mpk_unpack_add(&u->files, u->in->objects[i].name, u->in->objects[i].bytes,
+				       u->err));
 	return MPK_OK;
 }
 

@@ -22,10 +22,13 @@ struct mpk_unpack_input {
 	const char *name;            /* of the package; characters that no name has are changed */
 	struct mpk_span library;     /* the finished library that has the host code; empty: the
 				      * code is not at hand, and host modules get no sources */
-	const struct mpk_span *objects; /* instead of a library: object files with the code */
+	const struct mpk_memory_file *objects; /* instead of a library: objects and C sources with
+						* the code, and what to call them */
 	size_t object_count;
-	bool standalone; /* the library brings its own loader */
-	bool host_only;  /* there is no blob: tree is one _lib, and objects are all there is */
+	const char *target; /* triple of the objects, when they are for another machine; or NULL */
+	bool has_tvm_headers; /* a source includes headers of TVM, which a compiler must be told of */
+	bool standalone;      /* the library brings its own loader */
+	bool host_only;       /* there is no blob: tree is one _lib, and objects are all there is */
 };
 
 struct mpk_unpack {

@@ -72,6 +72,20 @@ enum mpk_code mpk_library_check(const struct mpk_library_options *options, struc
 		return mpk_fail(
 			err, MPK_E_LOAD,
 			"a bare blob has no code to call; build a library of it with 'mpack build'");
+	case MPK_CONTAINER_MACHO_SO:
+	case MPK_CONTAINER_PE_SO:
+		return mpk_fail(err, MPK_E_LOAD,
+				"the library is for %s; this machine loads ELF libraries",
+				image->format == MPK_FILE_PE ? "Windows" : "macOS or iOS");
+	case MPK_CONTAINER_MACHO_OBJ:
+	case MPK_CONTAINER_COFF_OBJ:
+		return mpk_fail(err, MPK_E_LOAD,
+				"the object is for %s; this machine loads ELF libraries",
+				image->format == MPK_FILE_COFF ? "Windows" : "macOS or iOS");
+	case MPK_CONTAINER_C:
+		return mpk_fail(
+			err, MPK_E_LOAD,
+			"a source cannot be loaded before it is compiled: cc -shared -fPIC -o LIBRARY.so SOURCES");
 	case MPK_CONTAINER_ELF_OBJ:
 	case MPK_CONTAINER_ARCHIVE:
 	case MPK_CONTAINER_TAR:

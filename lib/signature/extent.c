@@ -186,10 +186,10 @@ static bool read_sum(struct reader *r, int64_t *out)
 
 bool mpk_extent_compute(struct mpk_span text, const struct mpk_extent_values *values, int64_t *out)
 {
-	struct reader r = { text.data, text.data + text.len, values, 0 };
+	struct reader r = { text.data, text.len ? text.data + text.len : text.data, values, 0 };
 	int64_t value;
 
-	if (!read_sum(&r, &value))
+	if (!text.len || !read_sum(&r, &value))
 		return false;
 	(void)take(&r, "");
 	if (r.at != r.end)
@@ -232,7 +232,7 @@ static struct mpk_span literal(struct reader r, const uint8_t **end)
 enum mpk_code mpk_extent_shorten(struct mpk_span text, struct mpk_arena *arena,
 				 struct mpk_span *out, struct mpk_error *err)
 {
-	struct reader r = { .at = text.data, .end = text.data + text.len };
+	struct reader r = { .at = text.data, .end = text.len ? text.data + text.len : text.data };
 	char *copy = mpk_arena_alloc(arena, text.len + 1);
 	size_t len = 0;
 

@@ -5,6 +5,7 @@
 
 #include "blob/blob.h"
 #include "elf/calls.h"
+#include "elf/object_image.h"
 #include "signature/getters.h"
 #include "signature/unit.h"
 
@@ -65,12 +66,16 @@ static bool is_told_in_sentences(const struct mpk_unit *u)
 }
 
 static enum mpk_code read_texts(struct mpk_unit *u, const struct mpk_image *image,
-				struct mpk_error *err)
+				struct mpk_span bytes, struct mpk_error *err)
 {
 	struct mpk_constants *constants;
 
-	MPK_TRY(mpk_elf_constants(u->elf, image->blob, u->arena, &constants, &u->constant_count,
-				  err));
+	if (u->elf->elf)
+		MPK_TRY(mpk_elf_constants(u->elf, image->blob, u->arena, &constants,
+					  &u->constant_count, err));
+	else
+		MPK_TRY(mpk_object_constants(bytes, image->blob, u->arena, &constants,
+					     &u->constant_count, err));
 	u->constants = constants;
 	u->budget = BUDGET_LEAST;
 	for (size_t i = 0; i < u->constant_count; i++)
@@ -126,16 +131,17 @@ static enum mpk_code read_entry(struct mpk_unit *u, struct mpk_unit_function *en
 }
 
 static enum mpk_code read_all(struct mpk_unit *u, const struct mpk_image *image,
-			      struct mpk_error *err)
+			      struct mpk_span bytes, struct mpk_error *err)
 {
-	MPK_TRY(read_texts(u, image, err));
+	MPK_TRY(read_texts(u, image, bytes, err));
 	for (size_t i = 0; i < u->function_count; i++)
 		if (u->functions[i].function->is_entry && !u->functions[i].found)
 			return read_entry(u, &u->functions[i], err);
 	return MPK_OK;
 }
 
-/* One ELF file and the functions that it defines. */
+/* One file and the functions that it defines. Code of other formats than ELF is not searched: there
+ * only whole texts tell. */
 static enum mpk_code read_unit(const struct mpk_image *image, struct mpk_span bytes,
 			       const char *member, struct mpk_arena *arena,
 			       const struct mpk_signature **out, struct mpk_error *err)
@@ -145,9 +151,10 @@ static enum mpk_code read_unit(const struct mpk_image *image, struct mpk_span by
 	enum mpk_code code = fill_unit(&u, image, member, err);
 
 	if (code == MPK_OK && u.function_count) {
-		code = mpk_elf_open(bytes, 0, &elf, err);
+		if (mpk_file_format_of(bytes) == MPK_FILE_ELF)
+			code = mpk_elf_open(bytes, 0, &elf, err);
 		if (code == MPK_OK)
-			code = read_all(&u, image, err);
+			code = read_all(&u, image, bytes, err);
 	}
 	mpk_strmap_fini(&u.by_name);
 	if (code != MPK_OK)

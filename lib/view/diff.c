@@ -14,6 +14,7 @@
 #include "base/vec.h"
 #include "text/escape.h"
 #include "text/table.h"
+#include "view/embedded.h"
 
 struct differ {
 	struct mpk_diff *diff;
@@ -23,11 +24,12 @@ struct differ {
 
 /* A kind of thing that has a name: two lists of them are matched by name, then compared. */
 struct thing {
-	const char *what; /* NULL: modules, whose names are their paths */
-	size_t bytes;     /* of an item of the lists */
+	const char *what;
+	size_t bytes; /* of an item of the lists */
 	struct mpk_span (*name)(const void *item);
 	/* Adds what changed between two of one name; NULL: nothing can. */
 	void (*compare)(struct differ *d, struct mpk_span name, const void *a, const void *b);
+	bool is_place; /* its name is the path of what is in it */
 };
 
 static void add(struct differ *d, enum mpk_diff_sign sign, const char *what, struct mpk_span name,
@@ -46,9 +48,9 @@ static void add(struct differ *d, enum mpk_diff_sign sign, const char *what, str
 static void add_whole(struct differ *d, enum mpk_diff_sign sign, const struct thing *t,
 		      struct mpk_span name)
 {
-	if (!t->what)
+	if (t->is_place)
 		d->path = (const char *)name.data; /* a path is a C string */
-	add(d, sign, t->what ? t->what : "module", t->what ? name : (struct mpk_span){ 0 }, "");
+	add(d, sign, t->what, t->is_place ? (struct mpk_span){ 0 } : name, "");
 }
 
 static const void *item(const struct thing *t, const void *list, size_t i)
@@ -179,9 +181,9 @@ static struct mpk_span text_of(const void *item)
 static void compare_images(struct differ *d, const struct mpk_view *x, const struct mpk_view *y)
 {
 	static const struct thing function = { "function", sizeof(struct host_function),
-					       function_name, compare_functions };
-	static const struct thing needed = { "needed library", sizeof(const char *), text_of,
-					     NULL };
+					       function_name, compare_functions, false };
+	static const struct thing needed = { "needed library", sizeof(const char *), text_of, NULL,
+					     false };
 
 	const struct mpk_image *a = x->image, *b = y->image;
 	size_t a_count, b_count;
@@ -276,11 +278,11 @@ static void compare_payloads(struct differ *d, const struct mpk_view_node *a,
 			     const struct mpk_view_node *b)
 {
 	static const struct thing kernel = { "kernel", sizeof(struct mpk_function_info),
-					     kernel_name, compare_kernels };
+					     kernel_name, compare_kernels, false };
 	static const struct thing model = { "model function", sizeof(struct mpk_signature),
-					    model_name, compare_models };
+					    model_name, compare_models, false };
 	static const struct thing file = { "part", sizeof(struct mpk_extracted_file), file_name,
-					   compare_files };
+					   compare_files, false };
 	const struct mpk_kernels *x = mpk_view_kernels(a), *y = mpk_view_kernels(b);
 	struct mpk_extracted_files a_files = files_of(d, a), b_files = files_of(d, b);
 
@@ -324,11 +326,54 @@ static void compare_nodes(struct differ *d, struct mpk_span path, const void *le
 		    change_of(d, a->node->payload, b->node->payload));
 }
 
+/* --- code beside the tree ------------------------------------------------------------- */
+
+static struct mpk_span code_path(const void *item)
+{
+	const struct mpk_view_code *c = item;
+
+	return mpk_span_str(c->path);
+}
+
+static struct mpk_span code_kernel_name(const void *item)
+{
+	const struct mpk_code_kernel *k = item;
+
+	return k->name;
+}
+
+static void compare_codes(struct differ *d, struct mpk_span path, const void *left,
+			  const void *right)
+{
+	static const struct thing kernel = { "kernel", sizeof(struct mpk_code_kernel),
+					     code_kernel_name, NULL, false };
+	const struct mpk_view_code *a = left, *b = right;
+	const struct mpk_code_info *x = mpk_view_embedded_lister(a);
+	const struct mpk_code_info *y = mpk_view_embedded_lister(b);
+
+	(void)path;
+	d->path = a->path;
+	if (mpk_span_equal(a->at->bytes, b->at->bytes))
+		return;
+	if (a->code.format != b->code.format)
+		add(d, MPK_DIFF_CHANGED, "code", (struct mpk_span){ 0 },
+		    mpk_arena_printf(d->arena, "%s -> %s", a->code.format->name,
+				     b->code.format->name));
+	else
+		add(d, MPK_DIFF_CHANGED, "code", (struct mpk_span){ 0 },
+		    change_of(d, a->at->bytes, b->at->bytes));
+	if (x && y)
+		match(d, &kernel, x->kernels, x->kernel_count, y->kernels, y->kernel_count);
+}
+
 enum mpk_code mpk_diff_views(const struct mpk_view *a, struct mpk_span a_bytes,
 			     const struct mpk_view *b, struct mpk_span b_bytes,
 			     struct mpk_arena *arena, struct mpk_diff *out, struct mpk_error *err)
 {
-	static const struct thing node = { NULL, sizeof *a->nodes, node_path, compare_nodes };
+	static const struct thing node = { "module", sizeof *a->nodes, node_path, compare_nodes,
+					   true };
+	static const struct thing code = { "code", sizeof *a->embedded, code_path, compare_codes,
+					   true };
 	struct differ d = { out, arena, "" };
 
 	*out = (struct mpk_diff){ 0 };
@@ -336,6 +381,8 @@ enum mpk_code mpk_diff_views(const struct mpk_view *a, struct mpk_span a_bytes,
 		return MPK_OK;
 	compare_images(&d, a, b);
 	match(&d, &node, a->nodes, a->count, b->nodes, b->count);
+	match(&d, &code, a->embedded, a->image->embedded_count, b->embedded,
+	      b->image->embedded_count);
 	d.path = "";
 	if (!out->count)
 		add(&d, MPK_DIFF_CHANGED, "bytes", (struct mpk_span){ 0 },

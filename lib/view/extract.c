@@ -4,10 +4,12 @@
 #include "view/extract.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/vec.h"
 #include "npy/npy.h"
 #include "text/json.h"
+#include "view/embedded.h"
 
 struct planner {
 	const struct mpk_view *view;
@@ -31,8 +33,10 @@ static struct mpk_extract_file *add(struct planner *p, const struct mpk_view_nod
 		return NULL;
 	}
 	p->files[p->count] = (struct mpk_extract_file){ .name = name,
-							.node = node,
+							.path = node ? node->path : NULL,
 							.content = { .arena = p->arena } };
+	if (node)
+		p->files[p->count].kind = node->node->kind;
 	return &p->files[p->count++];
 }
 
@@ -114,6 +118,37 @@ static enum mpk_code plan_node(struct planner *p, size_t index)
 	return MPK_OK;
 }
 
+/* Names of symbols are C's; one that is not is shown by the index alone. */
+static bool is_plain(const char *name)
+{
+	return *name &&
+	       name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				 "0123456789_.")] == '\0' &&
+	       strlen(name) <= 100;
+}
+
+static enum mpk_code plan_embedded(struct planner *p, size_t index)
+{
+	const struct mpk_view_code *c = &p->view->embedded[index];
+	const char *word = c->code.format->word, *name = c->at->name;
+	struct mpk_extract_file *f;
+
+	f = add(p, NULL,
+		is_plain(name) ? mpk_arena_printf(p->arena, "embedded/%zu-%s.%s", index, name,
+						  word ? word : "bin")
+			       : mpk_arena_printf(p->arena, "embedded/%zu.%s", index,
+						  word ? word : "bin"));
+	MPK_TRY_ALLOC(f, p->err);
+	f->path = c->path;
+	f->kind = mpk_span_str("cuda");
+	f->title = mpk_span_str(name);
+	f->stored = true;
+	f->off = c->at->off;
+	f->bytes = c->at->bytes.len;
+	mpk_rope_put_view(&f->content, c->at->bytes);
+	return mpk_rope_status(&f->content, p->err);
+}
+
 enum mpk_code mpk_extract_plan(const struct mpk_view *view, struct mpk_arena *arena,
 			       struct mpk_extract *out, struct mpk_error *err)
 {
@@ -122,6 +157,8 @@ enum mpk_code mpk_extract_plan(const struct mpk_view *view, struct mpk_arena *ar
 
 	for (size_t i = 0; i < view->count; i++)
 		MPK_TRY(plan_node(&p, i));
+	for (size_t i = 0; i < view->image->embedded_count; i++)
+		MPK_TRY(plan_embedded(&p, i));
 	files = mpk_arena_keep(arena, p.files, p.count, sizeof *files);
 	MPK_TRY_ALLOC(files, err);
 	*out = (struct mpk_extract){ files, p.count, MPK_DIGEST_KIND_COUNT };
@@ -135,8 +172,8 @@ static void put_file(const struct mpk_extract_file *f, enum mpk_digest_kind dige
 	char type[MPK_DTYPE_TEXT];
 
 	mpk_json_text(j, o, "name", f->name);
-	mpk_json_text(j, o, "path", f->node->path);
-	mpk_json_span(j, o, "kind", f->node->node->kind);
+	mpk_json_text(j, o, "path", f->path);
+	mpk_json_span(j, o, "kind", f->kind);
 	if (f->title.len)
 		mpk_json_span(j, o, "title", f->title);
 	mpk_json_u64(j, o, "bytes", f->content.len);
@@ -161,9 +198,13 @@ void mpk_extract_json(const struct mpk_view *view, const struct mpk_extract *pla
 
 	mpk_json_text(j, at, "file", view->name);
 	mpk_json_text(j, at, "generation", mpk_generation_get(image->gen)->abi);
-	o = mpk_json_object(j, at, "blob");
-	mpk_json_u64(j, o, "offset", image->blob_off);
-	mpk_json_u64(j, o, "bytes", image->blob.len);
+	if (image->has_blob) {
+		o = mpk_json_object(j, at, "blob");
+		mpk_json_u64(j, o, "offset", image->blob_off);
+		mpk_json_u64(j, o, "bytes", image->blob.len);
+	} else {
+		mpk_json_null(j, at, "blob");
+	}
 	list = mpk_json_array(j, at, "files");
 	for (size_t i = 0; i < plan->count; i++)
 		put_file(&plan->files[i], plan->digest, j, list);

@@ -8,12 +8,14 @@
 #include "view/view.h"
 
 struct mpk_extract_file {
-	const char *name; /* "1-cuda/kernels.ptx": safe, and unique in the list */
-	const struct mpk_view_node *node;
+	const char *name;        /* "1-cuda/kernels.ptx": safe, and unique in the list */
+	const char *path;        /* of its module, or "cubin:NAME" */
+	struct mpk_span kind;    /* of its module */
 	struct mpk_span title;   /* the name in the payload; may be empty */
 	struct mpk_rope content; /* views of the blob and what was made for it */
 	bool stored;             /* data stands in the blob as it is; else it was made */
-	uint64_t off, bytes;     /* stored: where in the blob, and how long */
+	uint64_t off, bytes;     /* stored: where in the blob, and how long; of embedded code in the
+				  * file */
 	const struct mpk_tensor_record *tensor; /* what an .npy file holds, or NULL */
 	const char *digest; /* of content, as text; set by who writes it, or NULL */
 };
@@ -26,7 +28,8 @@ struct mpk_extract {
 
 /* mpk_extract_plan - one directory a module, "<index>-<kind>", and its files in stored order
  * Tensors become .npy files where NumPy has the type, else .bin; a payload that does not
- * decode, or of unknown kind, is "payload.bin"; host code "functions.json".
+ * decode, or of unknown kind, is "payload.bin"; host code "functions.json". Code beside the tree
+ * is "embedded/<index>-<name>.cubin", .fatbin or .ptx.
  * @arena   receives the list and what was made
  * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_extract_plan(const struct mpk_view *view, struct mpk_arena *arena,

@@ -5,6 +5,7 @@
 #include "executor/executor.h"
 #include "text/escape.h"
 #include "text/phrase.h"
+#include "view/embedded.h"
 #include "view/node_info.h"
 
 /* Line by line, as it was written. */
@@ -147,4 +148,5 @@ void mpk_view_functions(const struct mpk_view *view, struct mpk_style style, str
 		put_kernels(view, &view->nodes[i], out);
 		put_other_code(&view->nodes[i], out);
 	}
+	mpk_view_embedded_functions(view, out);
 }

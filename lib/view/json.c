@@ -2,6 +2,7 @@
 /* The summary and --functions as JSON (minspect.schema.json, minspect-functions.schema.json). */
 #include <elf.h>
 
+#include "view/embedded.h"
 #include "view/node_info.h"
 
 static void put_note(const struct mpk_note *note, struct mpk_json *j, struct json_t *at)
@@ -257,6 +258,8 @@ void mpk_view_summary_json(const struct mpk_view *view, struct mpk_json *j, stru
 	put_head(view, j, at);
 	mpk_json_text(j, at, "releases",
 		      image->gen_known ? mpk_generation_get(image->gen)->releases : NULL);
+	mpk_json_text(j, at, "format", mpk_view_format_name(image->format));
+	mpk_json_text(j, at, "machine", image->machine_name);
 	put_elf(image, j, at);
 	put_names(j, at, "members", image->members, image->member_count);
 	put_blob(view, j, at);
@@ -269,6 +272,7 @@ void mpk_view_summary_json(const struct mpk_view *view, struct mpk_json *j, stru
 	list = mpk_json_array(j, at, "tree");
 	for (size_t i = 0; i < view->count; i++)
 		put_node(&view->nodes[i], i, j, list);
+	mpk_view_embedded_json(view, j, at);
 	if (view->tree && view->tree->warning.code != MPK_OK)
 		mpk_json_error(j, at, "warning", &view->tree->warning);
 }
@@ -361,4 +365,5 @@ void mpk_view_functions_json(const struct mpk_view *view, struct mpk_json *j, st
 		}
 	}
 	put_modules(view, j, at);
+	mpk_view_embedded_json(view, j, at);
 }

@@ -9,7 +9,9 @@
 
 #include "base/num.h"
 #include "base/vec.h"
+#include "elf/object_image.h"
 #include "elf/reader.h"
+#include "view/embedded.h"
 #include "view/node_info.h"
 
 enum { COPY_MIN = 64 }; /* shorter pieces are alike by chance, and not worth a line */
@@ -59,29 +61,47 @@ static int larger_first(const void *a, const void *b)
 	return mpk_span_compare(x->name, y->name);
 }
 
-static enum mpk_code read_sections(struct sizer *s, uint64_t *other)
+static enum mpk_code add_section(struct sizer *s, const char *name, uint64_t bytes, uint64_t *sum)
+{
+	name = mpk_arena_text(s->arena, mpk_span_str(name ? name : ""));
+	MPK_TRY_ALLOC(name, s->err);
+	/* sections of a hostile file may overlap: the sum is then beyond the file */
+	*sum = *sum > UINT64_MAX - bytes ? UINT64_MAX : *sum + bytes;
+	return add(s, &s->sections,
+		   (struct mpk_size_item){ .name = mpk_span_str(name), .bytes = bytes });
+}
+
+static enum mpk_code read_elf_sections(struct sizer *s, uint64_t *sum)
 {
 	MPK_CLEANUP(mpk_elf_close) struct mpk_elf elf = { 0 };
 	const struct mpk_image *image = s->view->image;
-	uint64_t sum = 0;
 
-	if (image->elf_class)
-		MPK_TRY(mpk_elf_open(image->bytes, image->bytes_off, &elf, s->err));
+	MPK_TRY(mpk_elf_open(image->bytes, image->bytes_off, &elf, s->err));
 	for (size_t i = 1; i < elf.section_count; i++) {
-		const char *name = mpk_elf_section_name(&elf, i);
 		GElf_Shdr h;
 
 		MPK_TRY(mpk_elf_section(&elf, i, &h, s->err));
-		if (h.sh_type == SHT_NOBITS || !h.sh_size)
-			continue;
-		name = mpk_arena_text(s->arena, mpk_span_str(name ? name : ""));
-		MPK_TRY_ALLOC(name, s->err);
-		MPK_TRY(add(
-			s, &s->sections,
-			(struct mpk_size_item){ .name = mpk_span_str(name), .bytes = h.sh_size }));
-		/* sections of a hostile file may overlap: the sum is then beyond the file */
-		sum = sum > UINT64_MAX - h.sh_size ? UINT64_MAX : sum + h.sh_size;
+		if (h.sh_type != SHT_NOBITS && h.sh_size)
+			MPK_TRY(add_section(s, mpk_elf_section_name(&elf, i), h.sh_size, sum));
 	}
+	return MPK_OK;
+}
+
+static enum mpk_code read_sections(struct sizer *s, uint64_t *other)
+{
+	const struct mpk_image *image = s->view->image;
+	struct mpk_object object = { 0 };
+	uint64_t sum = 0;
+
+	if (image->format == MPK_FILE_ELF)
+		MPK_TRY(read_elf_sections(s, &sum));
+	else if (image->format != MPK_FILE_BLOB)
+		MPK_TRY(mpk_file_read_object(image->format, image->bytes, s->arena, &object,
+					     s->err));
+	for (size_t i = 0; i < object.section_count; i++)
+		if (object.sections[i].content.len)
+			MPK_TRY(add_section(s, object.sections[i].name,
+					    object.sections[i].content.len, &sum));
 	if (s->sections.count)
 		qsort(s->sections.items, s->sections.count, sizeof *s->sections.items,
 		      larger_first);
@@ -96,7 +116,7 @@ static enum mpk_code read_files(struct sizer *s, const struct mpk_view_node *n)
 
 	if (!n->decoded)
 		return payload.len ? add(s, &s->files,
-					 (struct mpk_size_item){ n, mpk_span_str("payload"),
+					 (struct mpk_size_item){ n->path, mpk_span_str("payload"),
 								 payload, payload.len })
 				   : MPK_OK;
 	MPK_TRY(mpk_payload_extract(&n->payload, s->arena, &files, s->err));
@@ -105,7 +125,7 @@ static enum mpk_code read_files(struct sizer *s, const struct mpk_view_node *n)
 
 		if (f->stored)
 			MPK_TRY(add(s, &s->files,
-				    (struct mpk_size_item){ n, mpk_span_str(f->name), f->data,
+				    (struct mpk_size_item){ n->path, mpk_span_str(f->name), f->data,
 							    f->data.len }));
 	}
 	return MPK_OK;
@@ -122,7 +142,7 @@ static enum mpk_code read_kernels(struct sizer *s, size_t index)
 
 	for (size_t i = 0; k && i < k->source_count; i++)
 		MPK_TRY(add(s, &s->kernels,
-			    (struct mpk_size_item){ n, k->sources[i].key, k->sources[i].data,
+			    (struct mpk_size_item){ n->path, k->sources[i].key, k->sources[i].data,
 						    k->sources[i].data.len }));
 	if (!k || k->layout != MPK_KERNELS_PLAIN || !mpk_code_format_of(k->data)->has_code_bytes)
 		return MPK_OK;
@@ -130,7 +150,7 @@ static enum mpk_code read_kernels(struct sizer *s, size_t index)
 	code = &info->pieces[0].code;
 	for (size_t i = 0; i < code->kernel_count; i++)
 		MPK_TRY(add(s, &s->kernels,
-			    (struct mpk_size_item){ .node = n,
+			    (struct mpk_size_item){ .path = n->path,
 						    .name = code->kernels[i].name,
 						    .bytes = code->kernels[i].code_bytes }));
 	return MPK_OK;
@@ -142,7 +162,7 @@ static enum mpk_code read_modules(struct sizer *s)
 		const struct mpk_view_node *n = &s->view->nodes[i];
 
 		MPK_TRY(add(s, &s->modules,
-			    (struct mpk_size_item){ .node = n,
+			    (struct mpk_size_item){ .path = n->path,
 						    .name = n->node->kind,
 						    .bytes = n->node->payload.len }));
 		MPK_TRY(read_files(s, n));
@@ -189,6 +209,22 @@ static enum mpk_code find_copies(struct mpk_arena *arena, struct mpk_size *out,
 	return MPK_OK;
 }
 
+/* Code beside the tree: a part of its own, and its kernels. */
+static enum mpk_code read_embedded(struct sizer *s, const struct mpk_view_code *c)
+{
+	const struct mpk_code_info *code = &c->code;
+
+	MPK_TRY(add(s, &s->files,
+		    (struct mpk_size_item){ c->path, mpk_span_str(c->at->name), c->at->bytes,
+					    c->at->bytes.len }));
+	for (size_t i = 0; code->format->has_code_bytes && i < code->kernel_count; i++)
+		MPK_TRY(add(s, &s->kernels,
+			    (struct mpk_size_item){ .path = c->path,
+						    .name = code->kernels[i].name,
+						    .bytes = code->kernels[i].code_bytes }));
+	return MPK_OK;
+}
+
 enum mpk_code mpk_size_read(const struct mpk_view *view, struct mpk_arena *arena,
 			    struct mpk_size *out, struct mpk_error *err)
 {
@@ -197,6 +233,8 @@ enum mpk_code mpk_size_read(const struct mpk_view *view, struct mpk_arena *arena
 
 	MPK_TRY(read_sections(&s, &size.other));
 	MPK_TRY(read_modules(&s));
+	for (size_t i = 0; i < view->image->embedded_count; i++)
+		MPK_TRY(read_embedded(&s, &view->embedded[i]));
 	MPK_TRY(settle(&s, &s.sections, &size.sections));
 	MPK_TRY(settle(&s, &s.modules, &size.modules));
 	MPK_TRY(settle(&s, &s.files, &size.files));

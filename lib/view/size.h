@@ -7,9 +7,9 @@
 
 /* Something that takes bytes: a section, a file of a payload, a kernel's machine code. */
 struct mpk_size_item {
-	const struct mpk_view_node *node; /* NULL for sections */
-	struct mpk_span name;             /* not escaped */
-	struct mpk_span data;             /* empty when the bytes are not the item's alone */
+	const char *path;     /* of its module, "cubin:NAME"; NULL for sections */
+	struct mpk_span name; /* not escaped */
+	struct mpk_span data; /* empty when the bytes are not the item's alone */
 	uint64_t bytes;
 };
 

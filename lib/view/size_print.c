@@ -35,8 +35,8 @@ static void put_list(const struct mpk_view *view, const char *name,
 		title(name, style, out);
 	for (size_t i = 0; i < list->count && i < SHOWN; i++) {
 		row(&t, list->items[i].bytes, view->file_bytes);
-		if (list->items[i].node)
-			mpk_table_cell(&t, "%s", list->items[i].node->path);
+		if (list->items[i].path)
+			mpk_table_cell(&t, "%s", list->items[i].path);
 		cell_escaped(&t, list->items[i].name);
 	}
 	mpk_table_print(&t, "  ", out);
@@ -58,7 +58,7 @@ static void put_copies(const struct mpk_size *size, struct mpk_style style, stru
 				  MPK_SIZE(size->sorted.items[c->first].bytes));
 		for (size_t k = c->first; k < c->first + c->count && k < c->first + 4; k++)
 			mpk_strbuf_printf(
-				out, " %s %s%s", size->sorted.items[k].node->path,
+				out, " %s %s%s", size->sorted.items[k].path,
 				mpk_escape_to(size->sorted.items[k].name, cut, sizeof cut),
 				k + 1 < c->first + c->count ? "," : "");
 		mpk_strbuf_puts(out, c->count > 4 ? " ...\n" : "\n");
@@ -89,8 +89,8 @@ static void list_json(const struct mpk_size_list *list, const char *key, const c
 
 	for (size_t i = 0; i < list->count; i++) {
 		o = mpk_json_object(j, array, NULL);
-		if (list->items[i].node)
-			mpk_json_text(j, o, "path", list->items[i].node->path);
+		if (list->items[i].path)
+			mpk_json_text(j, o, "path", list->items[i].path);
 		mpk_json_span(j, o, name, list->items[i].name);
 		mpk_json_u64(j, o, "bytes", list->items[i].bytes);
 	}

@@ -8,6 +8,7 @@
 #include "text/escape.h"
 #include "text/phrase.h"
 #include "text/table.h"
+#include "view/embedded.h"
 
 static const char *what(const struct mpk_image *image)
 {
@@ -16,9 +17,21 @@ static const char *what(const struct mpk_image *image)
 		return image->type == 2 /* ET_EXEC */ ? "program" : "library";
 	case MPK_CONTAINER_ELF_OBJ:
 		return "object";
+	case MPK_CONTAINER_MACHO_SO:
+		return image->is_program ? "Mach-O program" : "Mach-O library";
+	case MPK_CONTAINER_MACHO_OBJ:
+		return "Mach-O object";
+	case MPK_CONTAINER_PE_SO:
+		return image->is_program ? "Windows program" : "DLL";
+	case MPK_CONTAINER_COFF_OBJ:
+		return "COFF object";
+	case MPK_CONTAINER_C:
+		return "C source";
 	case MPK_CONTAINER_ARCHIVE:
 		return "static archive";
 	case MPK_CONTAINER_TAR:
+		if (image->format == MPK_FILE_C)
+			return image->is_packed ? "tar.gz of C sources" : "tar of C sources";
 		return image->is_packed ? "tar.gz of objects" : "tar of objects";
 	case MPK_CONTAINER_BLOB:
 		return "bare module blob";
@@ -36,6 +49,8 @@ static void put_head(const struct mpk_view *v, struct mpk_style style, struct mp
 	if (image->elf_class)
 		mpk_strbuf_printf(out, "%s %u-bit%s ", image->machine_name, image->elf_class,
 				  image->big_endian ? " big-endian" : "");
+	else if (image->machine_name)
+		mpk_strbuf_printf(out, "%s ", image->machine_name);
 	mpk_strbuf_printf(out, "%s, %s\n", what(image), MPK_SIZE(v->file_bytes));
 	if (image->member) {
 		mpk_strbuf_puts(out, "  member     ");
@@ -117,6 +132,7 @@ void mpk_view_summary(const struct mpk_view *view, struct mpk_style style, struc
 	put_generation(image, out);
 	put_blob(view, out);
 	put_functions(view, out);
+	mpk_view_embedded_summary(view, out);
 	put_needed(image, out);
 	if (!view->tree)
 		return;

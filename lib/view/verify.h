@@ -62,6 +62,7 @@ extern const struct mpk_check mpk_checks_elf[];
 extern const struct mpk_check mpk_checks_tree[];
 extern const struct mpk_check mpk_checks_payload[];
 extern const struct mpk_check mpk_checks_code[];
+extern const struct mpk_check mpk_checks_embedded[];
 
 /* mpk_verify_run - run every check
  * What the code says is read unless a view asked before, and stays with the nodes.

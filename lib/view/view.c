@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "executor/executor.h"
+#include "view/embedded.h"
 
 /* The first importer of a node and the node's position among its imports. */
 struct step {
@@ -106,6 +107,7 @@ enum mpk_code mpk_view_init(struct mpk_view *view, const char *name, uint64_t fi
 	for (size_t i = 0; i < v.count; i++)
 		v.nodes[i].node = &tree->nodes[i];
 	MPK_TRY(mpk_host_signatures(image, arena, &v.host, err));
+	MPK_TRY(mpk_view_read_embedded(image, arena, &v.embedded, err));
 	MPK_TRY(set_paths(&v, arena, err));
 	for (size_t i = 0; i < v.count; i++)
 		MPK_TRY(decode(&v.nodes[i], tree->gen, arena, err));
@@ -160,12 +162,29 @@ const char *mpk_view_title(const struct mpk_view_node *node)
 const char *mpk_view_container(enum mpk_container container)
 {
 	static const char *const names[] = {
-		[MPK_CONTAINER_ELF_SO] = "elf-so",   [MPK_CONTAINER_ELF_OBJ] = "elf-object",
-		[MPK_CONTAINER_ARCHIVE] = "archive", [MPK_CONTAINER_TAR] = "tar",
+		[MPK_CONTAINER_ELF_SO] = "elf-so",
+		[MPK_CONTAINER_ELF_OBJ] = "elf-object",
+		[MPK_CONTAINER_ARCHIVE] = "archive",
+		[MPK_CONTAINER_TAR] = "tar",
 		[MPK_CONTAINER_BLOB] = "blob",
+		[MPK_CONTAINER_MACHO_SO] = "macho-library",
+		[MPK_CONTAINER_MACHO_OBJ] = "macho-object",
+		[MPK_CONTAINER_PE_SO] = "pe-library",
+		[MPK_CONTAINER_COFF_OBJ] = "coff-object",
+		[MPK_CONTAINER_C] = "c-source",
 	};
 
 	return names[container];
+}
+
+const char *mpk_view_format_name(enum mpk_file_format format)
+{
+	static const char *const names[] = {
+		[MPK_FILE_BLOB] = NULL,   [MPK_FILE_ELF] = "elf", [MPK_FILE_MACHO] = "macho",
+		[MPK_FILE_COFF] = "coff", [MPK_FILE_PE] = "pe",   [MPK_FILE_C] = "c",
+	};
+
+	return names[format];
 }
 
 const char *mpk_view_convention(enum mpk_convention convention)

@@ -26,6 +26,7 @@
 enum { MPK_VIEW_PATH = 64 };
 
 struct mpk_node_info; /* node_info.h */
+struct mpk_view_code; /* embedded.h */
 
 /* What is wrong with one kernel of a module. */
 struct mpk_view_finding {
@@ -58,14 +59,15 @@ struct mpk_view {
 	const struct mpk_tree *tree;             /* NULL when the image has no blob */
 	struct mpk_view_node *nodes;             /* tree->count of them */
 	size_t count;
-	struct mpk_arena *arena; /* of all that is read later, when it is asked for */
+	const struct mpk_view_code *embedded; /* of image->embedded */
+	struct mpk_arena *arena;              /* of all that is read later, when it is asked for */
 };
 
 /* mpk_view_init - decode every payload of tree; a payload that does not decode is kept
  * as its problem
  * @tree    may be NULL; image, tree and name are borrowed
  * @arena   receives the nodes, what payloads decode to and what is read later; borrowed
- * Returns  MPK_OK; MPK_E_NOMEM. Linear in the size of the tree. */
+ * Returns  MPK_OK; MPK_E_NOMEM. Linear in the size of the tree, and of the code beside it. */
 enum mpk_code mpk_view_init(struct mpk_view *view, const char *name, uint64_t file_bytes,
 			    const struct mpk_image *image, const struct mpk_tree *tree,
 			    struct mpk_arena *arena, struct mpk_error *err) MPK_MUST_CHECK;
@@ -91,9 +93,10 @@ const char *mpk_view_title(const struct mpk_view_node *node);
 void mpk_view_counts(const struct mpk_view_node *node, struct mpk_strbuf *out);
 void mpk_view_details(const struct mpk_view_node *node, struct mpk_strbuf *out);
 
-/* mpk_view_container, mpk_view_convention - words that JSON and text share: "elf-so",
- * "ffi"; stable */
+/* mpk_view_container, mpk_view_format_name, mpk_view_convention - words that JSON and text share:
+ * "elf-so", "elf", "ffi"; stable. A bare blob has no format: NULL */
 const char *mpk_view_container(enum mpk_container container);
+const char *mpk_view_format_name(enum mpk_file_format format);
 const char *mpk_view_convention(enum mpk_convention convention);
 
 /* mpk_view_summary - what the file is, and its tree, as text

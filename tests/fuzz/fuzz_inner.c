@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The readers of device code and archives; the first byte picks one. */
+/* The readers of device code, archives and object files; the first byte picks one. */
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "ar/ar.h"
 #include "base/arena.h"
 #include "base/compiler.h"
 #include "code/show.h"
 #include "code/verify.h"
+#include "coff/coff.h"
+#include "csource/csource.h"
 #include "cubin/cubin.h"
 #include "deflate/deflate.h"
 #include "fatbin/fatbin.h"
 #include "itanium/itanium.h"
+#include "macho/macho.h"
 #include "ptx/ptx.h"
 #include "sourcecode/sourcecode.h"
 #include "spirv/spirv.h"
@@ -102,6 +106,59 @@ static enum mpk_code read_source(struct mpk_span bytes, struct mpk_arena *arena)
 	return MPK_OK;
 }
 
+/* Every byte that a symbol is said to have is there. */
+static void touch(const struct mpk_object *o)
+{
+	volatile uint8_t sum = 0;
+
+	for (size_t i = 0; i < o->symbol_count; i++) {
+		const struct mpk_object_symbol *s = &o->symbols[i];
+
+		sum = (uint8_t)(sum + strlen(s->name));
+		if (s->content.len)
+			sum = (uint8_t)(sum + s->content.data[0] +
+					s->content.data[s->content.len - 1]);
+	}
+	for (size_t i = 0; i < o->needed_count; i++)
+		sum = (uint8_t)(sum + strlen(o->needed[i]));
+}
+
+static enum mpk_code read_macho(struct mpk_span bytes, struct mpk_arena *arena)
+{
+	struct mpk_macho_slice *slices;
+	struct mpk_object object;
+	size_t count;
+
+	if (mpk_macho_is_universal(bytes))
+		return mpk_macho_slices(bytes, arena, &slices, &count, NULL);
+	MPK_TRY(mpk_macho_read(bytes, arena, &object, NULL));
+	touch(&object);
+	return MPK_OK;
+}
+
+static enum mpk_code read_coff(struct mpk_span bytes, struct mpk_arena *arena)
+{
+	struct mpk_object object;
+
+	MPK_TRY((mpk_pe_is(bytes) ? mpk_pe_read : mpk_coff_read)(bytes, arena, &object, NULL));
+	touch(&object);
+	return MPK_OK;
+}
+
+static enum mpk_code read_csource(struct mpk_span bytes, struct mpk_arena *arena)
+{
+	struct mpk_object object;
+	struct mpk_span out;
+
+	MPK_TRY(mpk_csource_strings(bytes, arena, &out, NULL));
+	MPK_TRY(mpk_csource_read(bytes, arena, &object, NULL));
+	touch(&object);
+	for (size_t i = 0; i < object.symbol_count; i++)
+		if (object.symbols[i].content.len)
+			(void)!mpk_csource_bytes(&object.symbols[i], arena, &out, NULL);
+	return MPK_OK;
+}
+
 static enum mpk_code read_symbol(struct mpk_span bytes, struct mpk_arena *arena)
 {
 	struct mpk_itanium_function f;
@@ -153,8 +210,9 @@ static enum mpk_code read_any(struct mpk_span bytes, struct mpk_arena *arena)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static enum mpk_code (*const readers[])(struct mpk_span, struct mpk_arena *) = {
-		read_any,    read_ar,  read_tar,   read_gzip,   read_cubin,
-		read_fatbin, read_ptx, read_spirv, read_source, read_symbol,
+		read_any,    read_ar,   read_tar,     read_gzip,   read_cubin,
+		read_fatbin, read_ptx,  read_spirv,   read_source, read_symbol,
+		read_macho,  read_coff, read_csource,
 	};
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
 

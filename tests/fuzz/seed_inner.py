@@ -9,7 +9,8 @@ import os
 import sys
 
 # the order of fuzz_inner.c
-READERS = ["any", "a", "tar", "gz", "cubin", "fatbin", "ptx", "spv", "cu"]
+READERS = ["any", "a", "tar", "gz", "cubin", "fatbin", "ptx", "spv", "cu", "symbol", "dylib", "dll", "c"]
+SAME = {"o": "dylib", "obj": "dll"}
 
 
 def main(out, files):
@@ -17,6 +18,7 @@ def main(out, files):
     os.makedirs(out, exist_ok=True)
     for name in files:
         suffix = name.rsplit(".", 1)[-1]
+        suffix = SAME.get(suffix, suffix)
         if suffix not in READERS:
             continue
         data = open(name, "rb").read()

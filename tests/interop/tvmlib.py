@@ -17,8 +17,8 @@ tvm_ffi.register_global_func("tvm_callback_libdevice_path", lambda *_: "", overr
 DTYPES = {(3, 64, 1): "handle", (2, 32, 1): "float32", (0, 32, 1): "int32", (0, 64, 1): "int64"}
 
 
-def vadd(name, target, length=64):
-    """C = A + B over float32 vectors, compiled for target; host code by LLVM."""
+def vadd_ir(name, target, length=64):
+    """C = A + B over float32 vectors, scheduled for target."""
     a, b = (te.placeholder((length,), name=n) for n in "AB")
     c = te.compute((length,), lambda i: a[i] + b[i], name="C")
     function = te.create_prim_func([a, b, c]).with_attr("global_symbol", name)
@@ -29,7 +29,13 @@ def vadd(name, target, length=64):
         block, thread = schedule.split(loop, [None, 32])
         schedule.bind(block, "blockIdx.x")
         schedule.bind(thread, "threadIdx.x")
-    return tvm.compile(schedule.mod, target=tvm.target.Target(target, host="llvm"))
+    return schedule.mod
+
+
+def vadd(name, target, length=64):
+    """The same compiled for target; host code by LLVM."""
+    return tvm.compile(vadd_ir(name, target, length),
+                       target=tvm.target.Target(target, host="llvm"))
 
 
 def device(name, target):

@@ -169,9 +169,8 @@ static int file_count;
 
 static int add_file(const char *path, const struct stat *st, int type, struct FTW *at)
 {
-	static const char *const suffixes[] = {
-		".so", ".blob", ".nohdr", ".tar", ".gz", ".a", ".o"
-	};
+	static const char *const suffixes[] = { ".so", ".blob", ".nohdr", ".tar", ".gz",
+						".a",  ".o",    ".obj",   ".dll", ".dylib" };
 	const char *dot = strrchr(path, '.');
 
 	(void)st, (void)at;

@@ -22,9 +22,10 @@ static const struct {
 	{ "\x7f"
 	  "ELF\2\1\7\0\0\0\0\0\0\0\0\0",
 	  16, MPK_E_CORRUPT, "version" },
-	{ "#!/bin/sh\n", 10, MPK_E_CORRUPT, "neither an ELF file" },
-	{ "\xcf\xfa\xed\xfe\7\0\0\1", 8, MPK_E_UNSUPPORTED, "Mach-O" },
-	{ "MZ\x90\0", 4, MPK_E_UNSUPPORTED, "Windows" },
+	{ "#!/bin/sh\n", 10, MPK_E_CORRUPT, "neither a library or object" },
+	{ "\xcf\xfa\xed\xfe\7\0\0\1", 8, MPK_E_CORRUPT, "header is cut off" },
+	{ "\xfe\xed\xfa\xcf\1\0\0\7", 8, MPK_E_UNSUPPORTED, "big-endian Mach-O" },
+	{ "MZ\x90\0", 4, MPK_E_UNSUPPORTED, "a DOS program" },
 	{ "\0asm\1\0\0\0", 8, MPK_E_UNSUPPORTED, "WebAssembly" },
 	{ "BC\xc0\xde", 4, MPK_E_UNSUPPORTED, "bitcode" },
 	{ "PK\3\4", 4, MPK_E_UNSUPPORTED, "zip" },

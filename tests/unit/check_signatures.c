@@ -81,6 +81,7 @@ START_TEST(parentheses_are_bounded)
 	memset(text, '(', 200);
 	text[200] = '1';
 	memset(text + 201, ')', 200);
+	ck_assert(!mpk_extent_compute((struct mpk_span){ 0 }, &none, &value));
 	ck_assert(!mpk_extent_compute(mpk_span_of(text, 401), &none, &value));
 	ck_assert(mpk_extent_compute(mpk_span_of(text + 190, 21), &none, &value));
 	memset(text, '-', 400);

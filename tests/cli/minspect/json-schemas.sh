@@ -3,7 +3,8 @@ python3 -c 'import jsonschema' 2>/dev/null || { echo "python3 has no jsonschema"
 printf 'MZ\220\0' >a.dll
 head -c 9000 data/formats/01_opencl_scale.so >cut.so
 files="data/formats/*.so data/formats/*.blob data/ffi/*.so data/relax/*.so data/cuda/*/*.so
-	data/formats/12_syslib_prefix.tar a.dll cut.so missing.so"
+	data/formats/12_syslib_prefix.tar data/objects/*.o data/objects/*.dll data/objects/*.dylib
+	data/csource/*.tar data/csource/*.c data/embedded/*.so data/embedded/*.o a.dll cut.so missing.so"
 # look NAME OPTION...: one document over all files; three of them do not open
 look()
 {
@@ -20,21 +21,22 @@ look minspect-size --size
 look minspect-diff --diff data/formats/07_relax_opencl.so
 minspect --json --extract out data/formats/06_relax_vm.so >minspect-extract.json
 cp out/index.json minspect-index.json
+minspect --json --extract embedded data/embedded/embedded.so >extract-embedded.json
 minspect --json --header declared.h data/formats/06_relax_vm.so >minspect-header.json
 cat >validate.py <<'END'
 import json, sys
 from jsonschema import Draft202012Validator
 for name in sys.argv[2:]:
-    of = "minspect" if name == "verbose" else name
+    of = {"verbose": "minspect", "extract-embedded": "minspect-extract"}.get(name, name)
     schema = json.load(open(f"{sys.argv[1]}/{of}.schema.json"))
     Draft202012Validator.check_schema(schema)
     document = json.load(open(f"{name}.json"))
     Draft202012Validator(schema).validate(document)
-    if name not in ("minspect-extract", "minspect-index", "minspect-header"):
+    if name not in ("extract-embedded", "minspect-extract", "minspect-index", "minspect-header"):
         assert len(document["files"]) > 15, name
         broken = sum("error" in f or bool(f.get("errors")) for f in document["files"])
         assert broken == 3, name
     print(name)
 END
 python3 validate.py "$ROOT/man/schema" minspect verbose minspect-functions minspect-verify minspect-size \
-	minspect-diff minspect-extract minspect-index minspect-header
+	minspect-diff minspect-extract extract-embedded minspect-index minspect-header

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "elf/object_image.h"
+
+#include "code/format.h"
+#include "coff/coff.h"
+#include "csource/csource.h"
+#include "elf/functions.h"
+#include "elf/reader.h"
+#include "macho/macho.h"
+
+/* --- formats --------------------------------------------------------------------------------- */
+
+static bool has_word(struct mpk_span bytes, const char *word)
+{
+	return bytes.len && memmem(bytes.data, bytes.len, word, strlen(word));
+}
+
+bool mpk_file_is_csource(struct mpk_span bytes)
+{
+	if (!mpk_code_is_text(bytes))
+		return false;
+	for (unsigned g = 0; g < MPK_GENERATION_COUNT; g++) {
+		const struct mpk_generation_info *info = mpk_generation_get((enum mpk_generation)g);
+
+		if (has_word(bytes, info->blob_symbol) || has_word(bytes, info->ctx_symbol))
+			return true;
+	}
+	return has_word(bytes, mpk_generation_get(MPK_GEN_CURRENT)->function_prefix);
+}
+
+enum mpk_file_format mpk_file_format_of(struct mpk_span bytes)
+{
+	if (mpk_span_starts(bytes, ELFMAG))
+		return MPK_FILE_ELF;
+	if (mpk_macho_is(bytes))
+		return MPK_FILE_MACHO;
+	if (mpk_pe_is(bytes))
+		return MPK_FILE_PE;
+	return mpk_coff_is(bytes) ? MPK_FILE_COFF : MPK_FILE_BLOB;
+}
+
+enum mpk_code mpk_file_read_object(enum mpk_file_format format, struct mpk_span bytes,
+				   struct mpk_arena *arena, struct mpk_object *out,
+				   struct mpk_error *err)
+{
+	switch (format) {
+	case MPK_FILE_MACHO:
+		return mpk_macho_read(bytes, arena, out, err);
+	case MPK_FILE_PE:
+		return mpk_pe_read(bytes, arena, out, err);
+	case MPK_FILE_COFF:
+		return mpk_coff_read(bytes, arena, out, err);
+	case MPK_FILE_C:
+		return mpk_csource_read(bytes, arena, out, err);
+	case MPK_FILE_ELF:
+	case MPK_FILE_BLOB:
+		break;
+	}
+	return mpk_fail(err, MPK_E_INTERNAL, "a file of this format has no other reader");
+}
+
+static enum mpk_container container_of(enum mpk_file_format format, enum mpk_object_kind kind)
+{
+	if (format == MPK_FILE_MACHO)
+		return kind == MPK_OBJECT_RELOCATABLE ? MPK_CONTAINER_MACHO_OBJ
+						      : MPK_CONTAINER_MACHO_SO;
+	return format == MPK_FILE_PE     ? MPK_CONTAINER_PE_SO
+	       : format == MPK_FILE_COFF ? MPK_CONTAINER_COFF_OBJ
+					 : MPK_CONTAINER_C;
+}
+
+/* --- symbols, in ELF's terms ------------------------------------------------------------------ */
+
+struct source {
+	const struct mpk_object *object;
+	struct mpk_arena *arena; /* receives what C initializers stand for */
+};
+
+/* mpk_symbol.section is the index of the symbol, so that what is asked of it later is found. */
+static enum mpk_code get(const void *self, size_t index, struct mpk_symbol *out,
+			 struct mpk_error *err)
+{
+	const struct source *source = self;
+	const struct mpk_object_symbol *s = &source->object->symbols[index];
+	bool has_bytes = s->content.len != 0;
+
+	(void)err; /* everything was checked when the file was read */
+	*out = (struct mpk_symbol){
+		.name = s->name,
+		.value = s->address,
+		.bytes = source->object->kind == MPK_OBJECT_SOURCE ? 0 : s->bytes,
+		.section = index,
+		.type = s->is_function             ? STT_FUNC
+			: s->defined && !has_bytes ? STT_COMMON
+						   : STT_OBJECT,
+		.bind = s->weak     ? STB_WEAK
+			: s->global ? STB_GLOBAL
+				    : STB_LOCAL,
+		.visibility = STV_DEFAULT,
+		.defined = s->defined,
+	};
+	return MPK_OK;
+}
+
+static enum mpk_code bytes(const void *self, const struct mpk_symbol *symbol, struct mpk_span *out,
+			   uint64_t *off, struct mpk_error *err)
+{
+	const struct source *source = self;
+	const struct mpk_object_symbol *s = &source->object->symbols[symbol->section];
+
+	*off = s->content_off;
+	if (source->object->kind == MPK_OBJECT_SOURCE)
+		return mpk_csource_bytes(s, source->arena, out, err);
+	*out = s->content;
+	return MPK_OK;
+}
+
+static const char *section(const void *self, const struct mpk_symbol *symbol)
+{
+	const struct source *source = self;
+	const struct mpk_object_symbol *s = &source->object->symbols[symbol->section];
+
+	return s->section ? source->object->sections[s->section - 1].name : NULL;
+}
+
+/* --- the image -------------------------------------------------------------------------------- */
+
+static enum mpk_code name_machine(const struct mpk_object *object, struct mpk_arena *arena,
+				  struct mpk_image *image, struct mpk_error *err)
+{
+	image->machine = object->machine;
+	if (object->machine)
+		image->machine_name = mpk_elf_machine(object->machine);
+	else if (object->kind != MPK_OBJECT_SOURCE)
+		image->machine_name =
+			mpk_arena_printf(arena, "machine 0x%x", object->machine_number);
+	if (object->kind != MPK_OBJECT_SOURCE && !image->machine_name)
+		return mpk_fail_nomem(err);
+	return MPK_OK;
+}
+
+enum mpk_code mpk_image_read_object(enum mpk_file_format format, struct mpk_span file, uint64_t off,
+				    const enum mpk_generation *gen, struct mpk_arena *arena,
+				    struct mpk_image *image, struct mpk_error *err)
+{
+	struct mpk_object object = { 0 };
+	struct source self = { &object, arena };
+	struct mpk_survey found = { 0 };
+
+	MPK_TRY(mpk_file_read_object(format, file, arena, &object, err));
+	image->container = container_of(format, object.kind);
+	image->format = format;
+	image->bytes = file;
+	image->bytes_off = off;
+	image->is_program = object.kind == MPK_OBJECT_PROGRAM;
+	image->needed = object.needed;
+	image->needed_count = object.needed_count;
+	MPK_TRY(name_machine(&object, arena, image, err));
+
+	struct mpk_symbol_source source = { &self, object.symbol_count, off, get, bytes, section };
+	MPK_TRY(mpk_symbols_survey(&source, &found, err));
+	MPK_TRY(mpk_image_read_symbols(&source, &found, gen, arena, image, err));
+	/* no size of a symbol is told: the blob tells its own */
+	if (image->has_blob)
+		image->blob = mpk_image_blob(image);
+	return MPK_OK;
+}
+
+/* --- constants -------------------------------------------------------------------------------- */
+
+/* A section in up to two pieces: what stands before the bytes to skip, and behind them. */
+static size_t put_around(const struct mpk_object_section *s, struct mpk_span skip,
+			 struct mpk_constants *out)
+{
+	const uint8_t *from = s->content.data, *end = from + s->content.len;
+	size_t count = 0;
+
+	if (!skip.len || skip.data < from || skip.data >= end) {
+		out[0] = (struct mpk_constants){ s->content, s->address };
+		return s->content.len != 0;
+	}
+	if (skip.data > from)
+		out[count++] =
+			(struct mpk_constants){ mpk_span_of(from, (size_t)(skip.data - from)),
+						s->address };
+	from = (size_t)(end - skip.data) > skip.len ? skip.data + skip.len : end;
+	if (from < end)
+		out[count++] = (struct mpk_constants){ mpk_span_of(from, (size_t)(end - from)),
+						       s->address + s->content.len -
+							       (size_t)(end - from) };
+	return count;
+}
+
+static enum mpk_code put_strings(struct mpk_span bytes, struct mpk_arena *arena,
+				 struct mpk_constants **out, size_t *count, struct mpk_error *err)
+{
+	struct mpk_constants *list = mpk_arena_alloc(arena, sizeof *list);
+
+	MPK_TRY_ALLOC(list, err);
+	MPK_TRY(mpk_csource_strings(bytes, arena, &list->bytes, err));
+	*out = list;
+	*count = list->bytes.len != 0;
+	return MPK_OK;
+}
+
+enum mpk_code mpk_object_constants(struct mpk_span bytes, struct mpk_span skip,
+				   struct mpk_arena *arena, struct mpk_constants **out,
+				   size_t *count, struct mpk_error *err)
+{
+	enum mpk_file_format format = mpk_file_format_of(bytes);
+	struct mpk_object object = { 0 };
+	struct mpk_constants *list;
+	enum mpk_code code;
+	size_t n = 0;
+
+	*count = 0;
+	*out = NULL;
+	if (format == MPK_FILE_BLOB)
+		return put_strings(bytes, arena, out, count, err);
+	code = mpk_file_read_object(format, bytes, arena, &object, err);
+	if (code != MPK_OK)
+		return code == MPK_E_NOMEM ? code : MPK_OK;
+	list = mpk_arena_array(arena, 2 * object.section_count, sizeof *list);
+	MPK_TRY_ALLOC(list, err);
+	for (size_t i = 0; i < object.section_count; i++)
+		if (object.sections[i].is_constant)
+			n += put_around(&object.sections[i], skip, &list[n]);
+	*out = list;
+	*count = n;
+	return MPK_OK;
+}

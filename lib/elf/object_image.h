@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* object_image.h - files that are no ELF files as images: Mach-O, COFF, PE and C sources */
+#ifndef MPK_ELF_OBJECT_IMAGE_H
+#define MPK_ELF_OBJECT_IMAGE_H
+
+#include "base/arena.h"
+#include "elf/constants.h"
+#include "elf/image.h"
+#include "object/object.h"
+
+/* mpk_file_format_of - what the bytes of one file are, by their first bytes
+ * Returns  MPK_FILE_BLOB: something else, a module blob perhaps, or C */
+enum mpk_file_format mpk_file_format_of(struct mpk_span bytes);
+
+/* mpk_file_is_csource - whether a text names what only the sources of modules do: their blob, their
+ * context, functions in TVM's convention. Any text may be C; who asks knows it is nothing else. */
+bool mpk_file_is_csource(struct mpk_span bytes);
+
+/* mpk_file_read_object - read a file of a format other than ELF and MPK_FILE_BLOB
+ * Returns  as mpk_macho_read, mpk_coff_read, mpk_pe_read and mpk_csource_read */
+enum mpk_code mpk_file_read_object(enum mpk_file_format format, struct mpk_span bytes,
+				   struct mpk_arena *arena, struct mpk_object *out,
+				   struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_object_constants - where texts of code can stand, as mpk_elf_constants says for ELF: read-only
+ * sections without code; of a C source its string literals
+ * @skip    bytes of the file to leave out (the blob); may be empty
+ * Returns  MPK_OK, also with none; MPK_E_NOMEM. What cannot be read has none. */
+enum mpk_code mpk_object_constants(struct mpk_span bytes, struct mpk_span skip,
+				   struct mpk_arena *arena, struct mpk_constants **out,
+				   size_t *count, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_image_read_object - fill all parts of an image that such a file tells, member left out
+ * @off     of bytes in the input
+ * @gen     as mpk_image_read_symbols
+ * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_SYNTAX: a C source, or the array that is its blob;
+ *          MPK_E_NOMEM */
+enum mpk_code mpk_image_read_object(enum mpk_file_format format, struct mpk_span bytes,
+				    uint64_t off, const enum mpk_generation *gen,
+				    struct mpk_arena *arena, struct mpk_image *image,
+				    struct mpk_error *err) MPK_MUST_CHECK;
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checks of device code beside the module tree. No table lists its kernels: the host code asks for
+ * them by name when it runs. */
+#include "code/verify.h"
+#include "view/embedded.h"
+#include "view/verify.h"
+
+static bool is_loadable(const struct mpk_code_format *f)
+{
+	return f == &mpk_format_cubin || f == &mpk_format_fatbin || f == &mpk_format_ptx;
+}
+
+static void check(struct mpk_verify *v, const struct mpk_view_code *c)
+{
+	const struct mpk_code_info *code = &c->code;
+	const struct mpk_code_format *f = code->format;
+	struct mpk_code_verify to = { .report = v->report,
+				      .file = v->view->name,
+				      .path = c->path,
+				      .space = "file",
+				      .kind = mpk_span_str("cuda"),
+				      .check = v->check };
+
+	if (!is_loadable(f)) {
+		mpk_code_say(&to, MPK_ERROR, code->off,
+			     "this is %s; CUDA's driver loads a cubin, a fatbin or PTX", f->name);
+		return;
+	}
+	if (code->problem && !f->verifies_broken)
+		mpk_code_say_problem(&to, code, "");
+	/* the driver gets no length: it reads a text up to its NUL */
+	if (f == &mpk_format_ptx && code->bytes.len && code->bytes.data[code->bytes.len - 1] != 0)
+		mpk_code_say(
+			&to, MPK_WARNING, code->off + code->bytes.len,
+			"no NUL ends this PTX: the driver takes what follows for a part of it");
+	to.check = f->check ? f->check : to.check;
+	if (f->verify && (!code->problem || f->verifies_broken))
+		f->verify(code, &to);
+}
+
+static void embedded_code(struct mpk_verify *v)
+{
+	for (size_t i = 0; i < v->view->image->embedded_count; i++)
+		check(v, &v->view->embedded[i]);
+}
+
+const struct mpk_check mpk_checks_embedded[] = {
+	{ "embedded-code", "device code beside the blob is what a driver loads",
+	  .whole = embedded_code },
+	{ 0 },
+};

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "code/show.h"
+#include "code/target.h"
 #include "code/verify.h"
 #include "fatbin/fatbin.h"
 #include "text/escape.h"
@@ -74,6 +75,44 @@ static enum mpk_code read_fatbin(struct mpk_code_info *info, void *content, stru
 		info->main_image = NULL;
 	info->images = images;
 	info->image_count = f->entry_count;
+	return MPK_OK;
+}
+
+/* What the entries announce: drivers choose by that. */
+static enum mpk_code targets(struct mpk_span bytes, struct mpk_arena *arena,
+			     struct mpk_code_target **out, size_t *count, struct mpk_error *err)
+{
+	static const struct {
+		enum mpk_code_target_kind kind;
+		const char *prefix;
+	} kinds_of[] = {
+		[MPK_FATBIN_PTX] = { MPK_TARGET_PTX, "compute" },
+		[MPK_FATBIN_ELF] = { MPK_TARGET_BINARY, "sm" },
+		[MPK_FATBIN_LTO] = { MPK_TARGET_LTO, "lto" },
+		[MPK_FATBIN_OTHER] = { MPK_TARGET_OTHER, "other" },
+	};
+	struct mpk_code_target *list;
+	struct mpk_fatbin f;
+
+	MPK_TRY(mpk_fatbin_read(bytes, arena, &f, err));
+	list = mpk_arena_array(arena, f.entry_count, sizeof *list);
+	MPK_TRY_ALLOC(list, err);
+	for (size_t i = 0; i < f.entry_count; i++) {
+		const struct mpk_fatbin_entry *e = &f.entries[i];
+		char suffix = e->arch_specific ? 'a' : e->family_specific ? 'f' : '\0';
+
+		list[i] = (struct mpk_code_target){ .kind = kinds_of[e->kind].kind,
+						    .sm = e->sm,
+						    .suffix = suffix,
+						    .ptx_major = e->ptx_major,
+						    .ptx_minor = e->ptx_minor,
+						    .kind_code = e->kind_code,
+						    .zstd = e->packing == MPK_FATBIN_ZSTD };
+		(void)snprintf(list[i].name, sizeof list[i].name, "%s_%u%.*s",
+			       kinds_of[e->kind].prefix, e->sm, suffix ? 1 : 0, &suffix);
+	}
+	*out = list;
+	*count = f.entry_count;
 	return MPK_OK;
 }
 
@@ -219,6 +258,7 @@ const struct mpk_code_format mpk_format_fatbin = {
 	.claims = { { "cuda", "fatbin" } },
 	.tolerated = { "cuda", "cubin" }, /* TVM labels fatbins so */
 	.read = read_fatbin,
+	.targets = targets,
 	.content_bytes = sizeof(struct mpk_fatbin),
 	.text = put_text,
 	.lines = put_lines,

@@ -23,7 +23,8 @@
 
 enum { MPK_VIEW_PATH = 64 };
 
-struct mpk_node_info; /* node_info.h */
+struct mpk_node_info;   /* node_info.h */
+struct mpk_code_target; /* code/target.h */
 
 struct mpk_view_node {
 	const struct mpk_node *node;
@@ -69,6 +70,20 @@ const struct mpk_kernels *mpk_view_kernels(const struct mpk_view_node *node);
 
 /* mpk_view_format - "ptx", "cl", ...: how a payload's code is written, or an empty span */
 struct mpk_span mpk_view_format(const struct mpk_view_node *node);
+
+/* mpk_view_loaders - the kinds of modules that a runtime must have a loader for, each once, in the
+ * order of the tree; none for the library's own code
+ * @err     may be NULL
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_view_loaders(const struct mpk_view *view, const struct mpk_span **out,
+			       size_t *count, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_view_targets - the devices that a module's code is for, read from its headers alone
+ * @count   receives 0 for modules without such code, and where the headers do not read
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_view_targets(const struct mpk_view *view, const struct mpk_view_node *node,
+			       const struct mpk_code_target **out, size_t *count,
+			       struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_view_title - "CUDA kernels"; "unknown kind" for kinds that have no row */
 const char *mpk_view_title(const struct mpk_view_node *node);

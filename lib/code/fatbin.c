@@ -3,7 +3,9 @@
  * packed, is read as the PTX or cubin that its entry announces. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "base/vec.h"
 #include "code/show.h"
 #include "code/target.h"
 #include "code/verify.h"
@@ -78,42 +80,59 @@ static enum mpk_code read_fatbin(struct mpk_code_info *info, void *content, stru
 	return MPK_OK;
 }
 
+static const char *suffix(const struct mpk_fatbin_entry *e)
+{
+	return e->arch_specific ? "a" : e->family_specific ? "f" : "";
+}
+
+/* --- targets ------------------------------------------------------------------------ */
+
+struct target_list {
+	struct mpk_code_target *items;
+	size_t count, cap;
+};
+
 /* What the entries announce: drivers choose by that. */
-static enum mpk_code targets(struct mpk_span bytes, struct mpk_arena *arena,
-			     struct mpk_code_target **out, size_t *count, struct mpk_error *err)
+static enum mpk_code add_target(const struct mpk_fatbin_entry *e, void *arg, struct mpk_error *err)
 {
 	static const struct {
 		enum mpk_code_target_kind kind;
 		const char *prefix;
-	} kinds_of[] = {
+	} rows[] = {
 		[MPK_FATBIN_PTX] = { MPK_TARGET_PTX, "compute" },
 		[MPK_FATBIN_ELF] = { MPK_TARGET_BINARY, "sm" },
 		[MPK_FATBIN_LTO] = { MPK_TARGET_LTO, "lto" },
 		[MPK_FATBIN_OTHER] = { MPK_TARGET_OTHER, "other" },
 	};
-	struct mpk_code_target *list;
-	struct mpk_fatbin f;
+	struct target_list *list = arg;
+	struct mpk_code_target *t;
 
-	MPK_TRY(mpk_fatbin_read(bytes, arena, &f, err));
-	list = mpk_arena_array(arena, f.entry_count, sizeof *list);
-	MPK_TRY_ALLOC(list, err);
-	for (size_t i = 0; i < f.entry_count; i++) {
-		const struct mpk_fatbin_entry *e = &f.entries[i];
-		char suffix = e->arch_specific ? 'a' : e->family_specific ? 'f' : '\0';
-
-		list[i] = (struct mpk_code_target){ .kind = kinds_of[e->kind].kind,
-						    .sm = e->sm,
-						    .suffix = suffix,
-						    .ptx_major = e->ptx_major,
-						    .ptx_minor = e->ptx_minor,
-						    .kind_code = e->kind_code,
-						    .zstd = e->packing == MPK_FATBIN_ZSTD };
-		(void)snprintf(list[i].name, sizeof list[i].name, "%s_%u%.*s",
-			       kinds_of[e->kind].prefix, e->sm, suffix ? 1 : 0, &suffix);
-	}
-	*out = list;
-	*count = f.entry_count;
+	MPK_TRY_ALLOC(mpk_vec_reserve(&list->items, &list->cap, list->count + 1, sizeof *t), err);
+	t = &list->items[list->count++];
+	*t = (struct mpk_code_target){ .kind = rows[e->kind].kind,
+				       .sm = e->sm,
+				       .ptx_major = e->ptx_major,
+				       .ptx_minor = e->ptx_minor,
+				       .kind_code = e->kind_code,
+				       .zstd = e->packing == MPK_FATBIN_ZSTD };
+	t->suffix = e->arch_specific ? 'a' : e->family_specific ? 'f' : '\0';
+	(void)snprintf(t->name, sizeof t->name, "%s_%u%s", rows[e->kind].prefix, e->sm, suffix(e));
 	return MPK_OK;
+}
+
+static enum mpk_code targets(struct mpk_span bytes, struct mpk_arena *arena,
+			     struct mpk_code_target **out, size_t *count, struct mpk_error *err)
+{
+	struct target_list list = { 0 };
+	enum mpk_code code = mpk_fatbin_head(bytes, add_target, &list, err);
+
+	if (code == MPK_OK) {
+		*out = mpk_arena_keep(arena, list.items, list.count, sizeof *list.items);
+		*count = list.count;
+		code = *out ? MPK_OK : mpk_fail_nomem(err);
+	}
+	free(list.items);
+	return code;
 }
 
 /* --- text --------------------------------------------------------------------------- */
@@ -130,11 +149,6 @@ static const char *const packings[][2] = {
 	[MPK_FATBIN_LZ4] = { "LZ4", "lz4" },
 	[MPK_FATBIN_ZSTD] = { "zstd", "zstd" },
 };
-
-static const char *suffix(const struct mpk_fatbin_entry *e)
-{
-	return e->arch_specific ? "a" : e->family_specific ? "f" : "";
-}
 
 /* "sm_90a cubin", "compute_90 PTX" */
 static void put_entry(const struct mpk_fatbin_entry *e, struct mpk_strbuf *out)

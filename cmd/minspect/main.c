@@ -12,15 +12,11 @@ static const struct action {
 	const char *option;
 	int (*act)(const struct minspect_options *o);
 } actions[] = {
-	{ "functions", minspect_functions },
-	{ "size", minspect_size },
-	{ "diff", minspect_diff },
-	{ "extract", minspect_extract },
-	{ "verify", minspect_verify },
-	{ "header", minspect_header },
-	{ "run", minspect_run },
-	{ "cases", minspect_cases },
-	{ "devices", minspect_devices },
+	{ "functions", minspect_functions }, { "size", minspect_size },
+	{ "diff", minspect_diff },           { "extract", minspect_extract },
+	{ "verify", minspect_verify },       { "check", minspect_check },
+	{ "header", minspect_header },       { "run", minspect_run },
+	{ "cases", minspect_cases },         { "devices", minspect_devices },
 };
 
 static const struct action summary = { "", minspect_show };
@@ -51,6 +47,13 @@ static const struct {
 } belongings[] = {
 	{ "digest", { "extract" } },
 	{ "budget", { "size" } },
+	{ "tvm", { "check" } },
+	{ "runtime", { "check" } },
+	{ "machine", { "check" } },
+	{ "glibc", { "check" } },
+	{ "libs", { "check" } },
+	{ "device-arch", { "check" } },
+	{ "driver", { "check" } },
 	{ "tap", { "cases" } },
 	{ "junit", { "cases" } },
 	{ "filter", { "cases" } },
@@ -184,5 +187,6 @@ int main(int argc, char **argv)
 	mpk_options_fini_list(&minspect_options.arguments);
 	mpk_options_fini_list(&minspect_options.expects);
 	mpk_options_fini_list(&minspect_options.outputs);
+	mpk_options_fini_list(&minspect_options.runtimes);
 	return status;
 }

@@ -18,12 +18,14 @@
  * uses one parses it. */
 struct minspect_options {
 	/* actions; main.c sees that there is at most one */
-	bool functions, verify, size;
+	bool functions, verify, size, check;
 	const char *extract, *diff, *header, *run, *cases;
 
 	bool json;
-	const char *budget; /* --size */
-	const char *digest; /* --extract */
+	const char *budget;                                              /* --size */
+	const char *tvm, *machine, *glibc, *libs, *device_arch, *driver; /* --check */
+	struct mpk_option_list runtimes;                                 /* --runtime */
+	const char *digest;                                              /* --extract */
 
 	/* --run and --cases */
 	struct mpk_option_list arguments; /* --input and --out, in the order they stand;
@@ -79,6 +81,7 @@ int minspect_size(const struct minspect_options *o);
 int minspect_diff(const struct minspect_options *o);
 int minspect_extract(const struct minspect_options *o);
 int minspect_verify(const struct minspect_options *o);
+int minspect_check(const struct minspect_options *o);
 int minspect_header(const struct minspect_options *o);
 int minspect_run(const struct minspect_options *o);
 int minspect_cases(const struct minspect_options *o);

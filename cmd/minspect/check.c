@@ -7,11 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/strmap.h"
 #include "common/diag.h"
 #include "io/path.h"
 #include "minspect/document.h"
+#include "minspect/run.h"
 
 /* --- the machine ------------------------------------------------------------------------ */
 
@@ -132,6 +134,46 @@ static enum mpk_code add_runtime(const char *path, struct mpk_arena *arena, stru
 	return mpk_dso_read_loaders(dso, arena, err);
 }
 
+/* TVM's own libraries stand in the package beside that of tvm-ffi. */
+static enum mpk_code add_installed(const char *tvm_ffi, struct mpk_arena *arena,
+				   struct mpk_there *out, struct mpk_error *err)
+{
+	static const char *const files[] = { "libtvm_runtime_cuda.so", "libtvm_runtime_extra.so",
+					     "libtvm_compiler.so", "libtvm_runtime.so" };
+	static const char beside[] = "tvm_ffi/lib/libtvm_ffi.so";
+	size_t len = strlen(tvm_ffi), tail = sizeof beside - 1;
+
+	for (size_t i = 0;
+	     len > tail && strcmp(tvm_ffi + len - tail, beside) == 0 && i < MPK_ARRAY_COUNT(files);
+	     i++) {
+		const char *path = mpk_arena_printf(arena, "%.*stvm/lib/%s", (int)(len - tail),
+						    tvm_ffi, files[i]);
+
+		MPK_TRY_ALLOC(path, err);
+		if (access(path, R_OK) == 0)
+			MPK_TRY(add_runtime(path, arena, out, err));
+	}
+	return add_runtime(tvm_ffi, arena, out, err);
+}
+
+/* Nobody says which runtime: that of this machine's Python environment, if there is one. */
+static enum mpk_code find_installed(struct mpk_arena *arena, struct mpk_there *out,
+				    struct mpk_error *err)
+{
+	struct mpk_tvm_ffi_search search = { 0 };
+	const char *found = NULL;
+
+	MPK_TRY(minspect_tvm_ffi_paths(arena, &search, err));
+	found = search.explicit_path;
+	for (size_t i = 0; !found && i < search.path_count; i++)
+		if (access(search.paths[i], R_OK) == 0)
+			found = search.paths[i];
+	if (!found || access(found, R_OK) != 0)
+		return MPK_OK;
+	out->installed = true;
+	return add_installed(found, arena, out, err);
+}
+
 static int set_libraries(const struct minspect_options *o, struct mpk_arena *arena,
 			 struct mpk_there *out)
 {
@@ -144,6 +186,8 @@ static int set_libraries(const struct minspect_options *o, struct mpk_arena *are
 	/* the last is linked first, so that they stand in the order of the command line */
 	for (size_t i = o->runtimes.count; code == MPK_OK && i-- > 0;)
 		code = add_runtime(o->runtimes.items[i].value, arena, out, &err);
+	if (code == MPK_OK && !out->has_release && !out->runtimes && !o->libs && !o->machine)
+		code = find_installed(arena, out, &err);
 	return code == MPK_OK ? MPK_EXIT_OK : mpk_diag_error(&err);
 }
 

@@ -26,6 +26,7 @@ struct mpk_dso {
 	const char *soname;             /* or NULL */
 	const struct mpk_span *loaders; /* kinds of modules that it registers a loader for */
 	size_t loader_count;
+	const char *lacks; /* for whoever looks: why it does not open there; NULL: it does */
 	struct mpk_dso *next;
 };
 

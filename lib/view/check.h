@@ -20,6 +20,7 @@ struct mpk_there {
 	bool has_release;
 	struct mpk_release release;
 	struct mpk_dso *runtimes; /* linked by next; with their loaders */
+	bool installed;           /* they were not named but found on this machine */
 
 	struct mpk_target machine;
 	const char *machine_name; /* as people say it */

@@ -184,38 +184,75 @@ static enum mpk_code check_release(struct mpk_check_state *s, const char *path,
 	return MPK_OK;
 }
 
-/* A named library that cannot be opened there registers nothing. */
-static enum mpk_code check_opens(struct mpk_check_state *s, const struct mpk_dso *d,
-				 struct mpk_error *err)
+/* What does not open there registers nothing. */
+static enum mpk_code find_lack(struct mpk_check_state *s, struct mpk_dso *d, struct mpk_error *err)
 {
 	enum mpk_scope_state state;
 	struct mpk_scope_gap gap;
 
-	for (size_t i = 0; i < d->needed_count; i++) {
+	if (d->machine != s->like.e_machine || d->elf_class != s->like.e_ident[EI_CLASS] ||
+	    d->elf_data != s->like.e_ident[EI_DATA]) {
+		d->lacks = "is for another machine";
+		return MPK_OK;
+	}
+	for (size_t i = 0; !d->lacks && s->there->searchable && i < d->needed_count; i++) {
 		MPK_TRY(mpk_scope_need(&s->scope, d->needed[i], &state, &gap, err));
-		if (state == MPK_SCOPE_MISSING)
-			mpk_check_say(
-				s, MPK_ERROR, NULL,
-				"%s does not open: it needs %s, which is not %s",
-				MPK_QUOTE(mpk_span_str(d->path)), MPK_QUOTE(mpk_span_str(gap.name)),
-				s->there->libs ? "in the directory of --libs" : "on this machine");
+		if (state != MPK_SCOPE_MISSING)
+			continue;
+		d->lacks = mpk_arena_printf(
+			s->arena, "needs %s, which is not %s", MPK_QUOTE(mpk_span_str(gap.name)),
+			s->there->libs ? "in the directory of --libs" : "on this machine");
+		MPK_TRY_ALLOC(d->lacks, err);
 	}
 	return MPK_OK;
 }
 
-static enum mpk_code check_runtimes(struct mpk_check_state *s, struct mpk_error *err)
+static enum mpk_code find_lacks(struct mpk_check_state *s, struct mpk_error *err)
 {
-	for (const struct mpk_dso *d = s->there->runtimes; d && s->there->searchable; d = d->next)
-		MPK_TRY(check_opens(s, d, err));
+	for (struct mpk_dso *d = s->there->runtimes; d; d = d->next) {
+		d->lacks = NULL; /* of the file before */
+		MPK_TRY(find_lack(s, d, err));
+	}
 	return MPK_OK;
 }
 
-static bool runtime_loads(const struct mpk_there *there, struct mpk_span kind)
+/* The library with a loader for a kind, one that opens before one that does not; NULL: none. */
+static const struct mpk_dso *runtime_for(const struct mpk_there *there, struct mpk_span kind)
 {
-	for (const struct mpk_dso *d = there->runtimes; d; d = d->next)
-		if (mpk_dso_loads(d, kind))
-			return true;
-	return false;
+	const struct mpk_dso *broken = NULL;
+
+	for (const struct mpk_dso *d = there->runtimes; d; d = d->next) {
+		if (!mpk_dso_loads(d, kind))
+			continue;
+		if (!d->lacks)
+			return d;
+		broken = d;
+	}
+	return broken;
+}
+
+static enum mpk_code check_kind(struct mpk_check_state *s, struct mpk_span kind,
+				struct mpk_error *err)
+{
+	const char *path = path_of_kind(s->view, kind), *word = MPK_QUOTE(kind);
+	const struct mpk_dso *d = runtime_for(s->there, kind);
+
+	if (d && d->lacks)
+		mpk_check_say(s, MPK_ERROR, path,
+			      "the loader for '%s' is in %s, which does not open: it %s", word,
+			      MPK_QUOTE(mpk_span_str(d->path)), d->lacks);
+	else if (!d && s->there->has_release)
+		return check_release(s, path, kind, err);
+	else if (!d)
+		mpk_check_say(
+			s, MPK_ERROR, path,
+			"%s registers a loader for '%s' (ffi.Module.load_from_bytes.%s; "
+			"before TVM 0.22 runtime.module.loadbinary_%s): build TVM with one, or "
+			"name the library that has it with --runtime",
+			s->there->installed ? "no library of the TVM of this environment"
+					    : "none of the named libraries",
+			word, word, word);
+	return MPK_OK;
 }
 
 static enum mpk_code check_loaders(struct mpk_check_state *s, const char **skipped,
@@ -225,7 +262,7 @@ static enum mpk_code check_loaders(struct mpk_check_state *s, const char **skipp
 	const struct mpk_span *kinds;
 	size_t count;
 
-	MPK_TRY(check_runtimes(s, err));
+	MPK_TRY(find_lacks(s, err));
 	*skipped = s->other_format ? OTHER_FORMAT : NULL;
 	if (s->other_format || s->view->image->standalone)
 		return MPK_OK;
@@ -234,21 +271,8 @@ static enum mpk_code check_loaders(struct mpk_check_state *s, const char **skipp
 		*skipped = MPK_CHECK_UNSAID;
 		return MPK_OK;
 	}
-	for (size_t i = 0; i < count; i++) {
-		const char *path = path_of_kind(s->view, kinds[i]);
-
-		if (runtime_loads(there, kinds[i]))
-			continue;
-		if (there->has_release)
-			MPK_TRY(check_release(s, path, kinds[i], err));
-		else
-			mpk_check_say(s, MPK_ERROR, path,
-				      "none of the named libraries registers a loader for '%s' "
-				      "(ffi.Module.load_from_bytes.%s; before TVM 0.22 "
-				      "runtime.module.loadbinary_%s)",
-				      MPK_QUOTE(kinds[i]), MPK_QUOTE(kinds[i]),
-				      MPK_QUOTE(kinds[i]));
-	}
+	for (size_t i = 0; i < count; i++)
+		MPK_TRY(check_kind(s, kinds[i], err));
 	return MPK_OK;
 }
 

@@ -28,5 +28,7 @@ const char *mpk_check_where(const struct mpk_there *there)
 {
 	if (there->has_release)
 		return there->release.name;
-	return there->runtimes ? "the named libraries" : NULL;
+	if (!there->runtimes)
+		return NULL;
+	return there->installed ? "the TVM of this environment" : "the named libraries";
 }

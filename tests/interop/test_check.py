@@ -196,6 +196,17 @@ def test_function_that_only_tvm_gives(tmp_path):
         assert loads or "TVMBackendParallelLaunch" in why[0]
 
 
+def test_nothing_said():
+    """Without options the TVM of the environment is what counts."""
+    environment = {**os.environ, "MPK_TVM_FFI": str(FFI_LIB)}
+    paths = fixtures()
+    for path, real in zip(paths, happens(RELEASE, paths)):
+        done = subprocess.run(["minspect", "--check", path], capture_output=True, text=True,
+                              check=False, env=environment)
+        assert done.returncode == (0 if real == "" else 1), (real, done.stdout)
+        assert "the TVM of this environment" in done.stdout
+
+
 def test_loaders_are_those_that_are_registered():
     """What is read in the libraries is what their registry has once they are open."""
     listed = set()

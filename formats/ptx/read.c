@@ -346,7 +346,12 @@ static enum mpk_code read_statement(struct reader *r, bool *is_extern, struct mp
 	return MPK_OK; /* .visible, .weak, .file 1 "x.cu", ... */
 }
 
-/* head: as far as the target */
+static bool in_head(const struct mpk_token *t)
+{
+	return mpk_token_is_word(t, ".version") || mpk_token_is_word(t, ".target");
+}
+
+/* head: as far as the target, which nothing but the version may precede */
 static enum mpk_code read_module(struct reader *r, bool head, struct mpk_error *err)
 {
 	bool is_extern = false;
@@ -354,8 +359,11 @@ static enum mpk_code read_module(struct reader *r, bool head, struct mpk_error *
 	MPK_TRY(mpk_ptx_step(&r->p, err));
 	if (!mpk_token_is_word(&r->p.t, ".version"))
 		return mpk_ptx_wanted(&r->p, "'.version'", err);
-	while (r->p.t.kind != MPK_TOKEN_END && !(head && r->has_target))
+	while (r->p.t.kind != MPK_TOKEN_END && !(head && r->has_target)) {
+		if (head && !in_head(&r->p.t))
+			return mpk_ptx_wanted(&r->p, "'.target sm_NN'", err);
 		MPK_TRY(read_statement(r, &is_extern, err));
+	}
 	if (!r->has_target)
 		return mpk_ptx_wanted(&r->p, "'.target sm_NN'", err);
 	return MPK_OK;

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "base/cursor.h"
 #include "base/vec.h"
 #include "elf/dynamic.h"
 #include "elf/symbols.h"
@@ -43,9 +44,9 @@ static bool u16(const struct table *t, uint64_t off, uint16_t *out)
 
 	if (!mpk_span_sub(t->elf->bytes, off, 2, &s))
 		return false;
-	*out = t->elf->header.e_ident[EI_DATA] == ELFDATA2MSB
-		       ? (uint16_t)(s.data[0] << 8 | s.data[1])
-		       : (uint16_t)(s.data[1] << 8 | s.data[0]);
+	*out = mpk_load_u16(s.data);
+	if (t->elf->header.e_ident[EI_DATA] == ELFDATA2MSB)
+		*out = (uint16_t)(s.data[0] << 8 | s.data[1]);
 	return true;
 }
 

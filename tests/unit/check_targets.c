@@ -68,6 +68,25 @@ START_TEST(in_short)
 }
 END_TEST
 
+/* A target behind code is none that a driver takes, and the code before it is not read. */
+START_TEST(ptx_without_a_head)
+{
+	static const char *const texts[] = {
+		".version 8.0\n.visible .entry k(.param .u64 a)\n{ ret; }\n.target sm_80\n",
+		".version 8.0\n.func f;\n",
+		".version 8.0\n",
+		".version 8.0\n.target sm_",
+	};
+	const struct mpk_code_target *targets;
+	size_t count;
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(texts); i++)
+		ck_assert_int_eq(
+			mpk_code_targets(mpk_span_str(texts[i]), &arena, &targets, &count, NULL),
+			MPK_E_SYNTAX);
+}
+END_TEST
+
 /* --- AMD ---------------------------------------------------------------------------------- */
 
 static struct mpk_span object_of(uint32_t flags, uint8_t abi)
@@ -198,6 +217,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, NULL, clear);
 	tcase_add_loop_test(tc, of_files, 0, (int)MPK_ARRAY_COUNT(files));
 	tcase_add_test(tc, in_short);
+	tcase_add_test(tc, ptx_without_a_head);
 	tcase_add_loop_test(tc, amd_objects, 0, (int)MPK_ARRAY_COUNT(objects));
 	tcase_add_test(tc, amd_bundle);
 	tcase_add_test(tc, amd_runs);

@@ -27,7 +27,12 @@ WARN := -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wvla -Wstrict-prototypes
 CXXWARN := -Wall -Wextra -Wpedantic -Wshadow
 # WERROR=1 (CI): a warning fails the build
 WERROR_FLAG := $(if $(filter 1,$(WERROR)),-Werror)
-HARDEN  := -fstack-protector-strong -D_FORTIFY_SOURCE=2
+# Read back from what is installed by scripts/check-hardening. Branches are protected in the way of
+# the machine, where the compiler knows one.
+MACHINE := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
+HARDEN  := -fstack-protector-strong -fstack-clash-protection -ftrivial-auto-var-init=zero \
+           -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 $(if $(filter x86_64 i%86,$(MACHINE)),-fcf-protection) \
+           $(if $(filter aarch64,$(MACHINE)),-mbranch-protection=standard)
 CFLAGS  ?= -O2 -g
 CXXFLAGS ?= $(CFLAGS)
 CPPFLAGS += -Ilib -Iformats -Icmd -D_GNU_SOURCE
@@ -45,7 +50,7 @@ COMMON_FLAGS = -fPIC -fvisibility=hidden -ffile-prefix-map=$(CURDIR)=. $(WERROR_
 ALL_CFLAGS   = -std=c17 $(WARN) -fno-common $(COMMON_FLAGS) $(CFLAGS) $(VARIANT_CFLAGS)
 ALL_CXXFLAGS = -std=c++17 $(CXXWARN) $(COMMON_FLAGS) $(CXXFLAGS) $(VARIANT_CFLAGS)
 ifneq ($(VARIANT),fuzz)
-ALL_LDFLAGS  = -Wl,-z,relro,-z,now $(LDFLAGS)
+ALL_LDFLAGS  = -Wl,-z,relro,-z,now,-z,noexecstack $(LDFLAGS)
 else
 ALL_LDFLAGS  = $(LDFLAGS)
 endif
@@ -90,7 +95,7 @@ $(O)/libmpk.a: $(LIB_OBJ)
 
 $(O)/bin/mpack: $(patsubst %.c,$(O)/%.o,$(sort $(wildcard cmd/mpack/*.c))) $(CMD_OBJ) $(CXX_OBJ) $(O)/libmpk.a | $(O)/libexec/mpack/llvm.so
 	$(call say,LD,$@)
-	$(Q)mkdir -p $(@D) && $(CXX) $(ALL_CXXFLAGS) $(ALL_LDFLAGS) -o $@ $^ $(BASE_LIBS)
+	$(Q)mkdir -p $(@D) && $(CXX) $(ALL_CXXFLAGS) -pie $(ALL_LDFLAGS) -o $@ $^ $(BASE_LIBS)
 
 # What uses LLVM is opened by mpack when it is needed (lib/llvm/llvm.h).
 $(O)/libexec/mpack/llvm.so: $(LLVM_OBJ) $(O)/libmpk.a
@@ -99,7 +104,7 @@ $(O)/libexec/mpack/llvm.so: $(LLVM_OBJ) $(O)/libmpk.a
 
 $(O)/bin/minspect: $(patsubst %.c,$(O)/%.o,$(sort $(wildcard cmd/minspect/*.c))) $(CMD_OBJ) $(O)/libmpk.a
 	$(call say,LD,$@)
-	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^ $(BASE_LIBS)
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) -pie $(ALL_LDFLAGS) -o $@ $^ $(BASE_LIBS)
 
 $(TOML_SO): $(CXX_OBJ)
 	$(call say,LD,$@)
@@ -235,8 +240,10 @@ fuzz:
 	$(Q)python3 tests/fuzz/seed_inner.py out/fuzz/seed $$(find tests/data/device tests/data/archive -type f | sort)
 	$(Q)python3 tests/fuzz/seed_graph.py out/fuzz/seed
 	$(Q)python3 tests/fuzz/seed_aot.py out/fuzz/seed
+	$(Q)python3 tests/fuzz/seed_image.py out/fuzz/seed $$(find tests/data -name '*.so' -size -64k | sort)
 	$(Q)for f in $(notdir $(FUZZ_SRC:.c=)); do mkdir -p out/fuzz/corpus/$$f out/fuzz/seed/$$f out/fuzz/found; \
-	  out/fuzz/tests/fuzz/$$f -max_total_time=$(FUZZ_TIME) -max_len=16384 -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
+	  len=16384; [ $$f != fuzz_image ] || len=65536; \
+	  out/fuzz/tests/fuzz/$$f -max_total_time=$(FUZZ_TIME) -max_len=$$len -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
 	  -verbosity=0 -artifact_prefix=out/fuzz/found/$$f- out/fuzz/corpus/$$f out/fuzz/seed/$$f || exit 1; done
 
 compile_commands.json: FORCE

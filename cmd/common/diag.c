@@ -27,6 +27,7 @@ int mpk_exit_status(enum mpk_code code)
 	case MPK_E_UNSUPPORTED:
 	case MPK_E_CONFLICT:
 	case MPK_E_TOOL:
+	case MPK_E_NOMEM: /* what asks for it is the input */
 		return MPK_EXIT_MALFORMED;
 	case MPK_E_NO_BLOB:
 		return MPK_EXIT_NO_BLOB;
@@ -40,7 +41,6 @@ int mpk_exit_status(enum mpk_code code)
 	case MPK_E_TIMEOUT:
 		return MPK_EXIT_TIMEOUT;
 	case MPK_E_AGAIN:
-	case MPK_E_NOMEM:
 	case MPK_E_INTERNAL:
 	case MPK_CODE_COUNT:
 		break;
@@ -78,6 +78,8 @@ static void print_finding(const char *severity, const char *check, const struct 
 int mpk_diag_error(const struct mpk_error *err)
 {
 	print_finding("error", NULL, err);
+	if (err->code == MPK_E_NOMEM && mpk_common.memory_hint)
+		mpk_common.memory_hint();
 	return mpk_exit_status(err->code);
 }
 

@@ -31,7 +31,9 @@ struct mpk_common {
 	const char *program; /* "mpack" */
 	unsigned verbose;    /* -v, counted */
 	bool quiet;          /* -q: errors only */
+	bool no_sandbox;
 	enum mpk_when color, progress;
+	void (*memory_hint)(void); /* says more when memory is out; NULL: there is nothing to say */
 };
 
 extern struct mpk_common mpk_common;

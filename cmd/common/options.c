@@ -12,6 +12,7 @@
 #include "blob/blob.h"
 #include "common/config.h"
 #include "common/diag.h"
+#include "sandbox/sandbox.h"
 
 enum { OPTIONS_MAX = 96 };
 
@@ -23,6 +24,8 @@ static const struct mpk_option common_options[] = {
 	  &mpk_common.verbose },
 	{ 'q', "quiet", MPK_OPT_FLAG, NULL, "print errors only", &mpk_common.quiet },
 	{ 0, "color", MPK_OPT_WHEN, "WHEN", "auto, always or never", &mpk_common.color },
+	{ 0, "no-sandbox", MPK_OPT_FLAG, NULL, "keep all rights of a program, even unused",
+	  &mpk_common.no_sandbox },
 	{ 0, "progress", MPK_OPT_WHEN, "WHEN", "auto, always or never", &mpk_common.progress },
 	{ 'h', "help", MPK_OPT_MAYBE, "all", "this help; --help=all lists every option",
 	  &help_wanted },
@@ -200,6 +203,13 @@ static void print_version(void)
 {
 	(void)printf("%s %s (commit %s)\nlibelf %s\nLLVM %s\n", mpk_common.program, MPK_VERSION,
 		     MPK_COMMIT, MPK_LIBELF_VERSION, MPK_LLVM_VERSION);
+	const struct mpk_sandbox_state can = mpk_sandbox_support();
+
+	(void)printf("sandbox %s\n", can.files && can.calls
+					     ? "files (Landlock), system calls (seccomp)"
+				     : can.files ? "files (Landlock)"
+				     : can.calls ? "system calls (seccomp)"
+						 : "none on this system");
 	for (unsigned g = 0; g < MPK_GENERATION_COUNT; g++) {
 		const struct mpk_generation_info *info = mpk_generation_get((enum mpk_generation)g);
 

@@ -93,7 +93,9 @@ static int one(const struct minspect_options *o, const char *name, struct minspe
 	int status = code == MPK_OK                            ? action->look(o, l)
 		     : action->refuse && code == MPK_E_CORRUPT ? action->refuse(l, &err)
 							       : minspect_report(l, &err);
-
+	/* figures of two states of a file are figures of neither */
+	if (status == MPK_EXIT_OK && mpk_mappings_check(&err) != MPK_OK)
+		status = mpk_diag_error(&err);
 	l->file = NULL;
 	l->view = NULL;
 	minspect_file_close(&file);

@@ -164,6 +164,17 @@ static int extract(const struct minspect_options *o, struct minspect_look *l)
 	return MPK_EXIT_OK;
 }
 
+void minspect_extract_prepare(const struct minspect_options *o)
+{
+	struct mpk_digest digest = { 0 };
+	enum mpk_digest_kind kind;
+
+	/* a failure is told where the digest is used */
+	if (o->extract && o->digest && find_digest(o->digest, &kind))
+		(void)!mpk_digest_init(&digest, kind, NULL);
+	mpk_digest_fini(&digest);
+}
+
 int minspect_extract(const struct minspect_options *o)
 {
 	static const struct minspect_action action = { .look = extract };

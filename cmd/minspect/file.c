@@ -49,7 +49,9 @@ static enum mpk_code open_all(struct minspect_file *f, struct mpk_error *err)
 	struct mpk_image *image = &f->image;
 
 	MPK_TRY(split(f, &path, &member, err));
+	minspect_memory_release();
 	MPK_TRY(mpk_mapping_open(path, &f->map, err));
+	minspect_memory_grow(f->map.bytes.len);
 	enum mpk_code code = mpk_image_open(f->map.bytes, member, &f->arena, image, err);
 	if (code == MPK_E_NOTFOUND && err)
 		err->code = MPK_E_IO; /* a member that is missing is a file that is missing */

@@ -4,22 +4,25 @@
 #include <unistd.h>
 
 #include "base/strmap.h"
+#include "common/confine.h"
 #include "common/diag.h"
+#include "common/signals.h"
 #include "minspect/minspect.h"
 
 /* One row per action: the option that asks for it and the function that does it. */
 static const struct action {
 	const char *option;
 	int (*act)(const struct minspect_options *o);
+	bool inspects; /* nothing of FILE is executed */
 } actions[] = {
-	{ "functions", minspect_functions }, { "size", minspect_size },
-	{ "diff", minspect_diff },           { "extract", minspect_extract },
-	{ "verify", minspect_verify },       { "check", minspect_check },
-	{ "header", minspect_header },       { "run", minspect_run },
-	{ "cases", minspect_cases },         { "devices", minspect_devices },
+	{ "functions", minspect_functions, true }, { "size", minspect_size, true },
+	{ "diff", minspect_diff, true },           { "extract", minspect_extract, true },
+	{ "verify", minspect_verify, true },       { "check", minspect_check, true },
+	{ "header", minspect_header, true },       { "run", minspect_run, false },
+	{ "cases", minspect_cases, false },        { "devices", minspect_devices, false },
 };
 
-static const struct action summary = { "", minspect_show };
+static const struct action summary = { "", minspect_show, true };
 
 /* The action asked for; NULL after two. */
 static const struct action *choose(void)
@@ -66,6 +69,8 @@ static const struct {
 	{ "warmup", { "run" } },
 	{ "profile", { "run" } },
 	{ "trace", { "run" } },
+	{ "force", { "run" } },
+	{ "isolate", { "run" } },
 	{ "dump", { "run" } },
 	{ "compare", { "run" } },
 	{ "grid", { "run" } },
@@ -82,7 +87,8 @@ static const struct {
 /* What looks into one run, and is no key of a case. */
 static bool looks_into(const char *option)
 {
-	static const char *const names[] = { "profile", "trace", "dump", "compare" };
+	static const char *const names[] = { "profile", "trace", "dump",
+					     "compare", "force", "isolate" };
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(names); i++)
 		if (strcmp(option, names[i]) == 0)
@@ -160,6 +166,23 @@ static int check_first(const char *word)
 	return MPK_EXIT_OK;
 }
 
+/* What inspects reads the files of its command line and writes beside an output. */
+static void confine(void)
+{
+	const struct minspect_options *o = &minspect_options;
+	struct mpk_confine c = { 0 };
+
+	for (size_t i = 0; i < o->file_count; i++)
+		mpk_confine_input(&c, o->files[i]);
+	mpk_confine_input(&c, o->diff);
+	if (o->check)
+		mpk_confine_input(&c, "/"); /* the libraries that FILE needs may stand anywhere */
+	mpk_confine_output(&c, o->extract);
+	mpk_confine_output(&c, o->header);
+	minspect_extract_prepare(o);
+	mpk_confine(&c);
+}
+
 static int act(void)
 {
 	const struct action *action = choose();
@@ -171,6 +194,12 @@ static int act(void)
 		return no_file(action);
 	if (action == &summary)
 		status = check_first(minspect_options.files[0]);
+	if (status == MPK_EXIT_OK && action->inspects) {
+		status = minspect_memory_init(minspect_options.max_memory);
+		confine();
+	} else if (status == MPK_EXIT_OK && minspect_options.max_memory)
+		status = mpk_diag_usage("--max-memory is for inspection; --%s has no such limit",
+					action->option);
 	return status == MPK_EXIT_OK ? action->act(&minspect_options) : status;
 }
 
@@ -179,6 +208,7 @@ int main(int argc, char **argv)
 	int first, status;
 
 	mpk_common.program = "minspect";
+	mpk_signals_init();
 	if (mpk_options_parse(&minspect_command, argc, argv, &first, &status)) {
 		minspect_options.files = argv + first;
 		minspect_options.file_count = (size_t)(argc - first);

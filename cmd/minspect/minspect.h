@@ -22,6 +22,7 @@ struct minspect_options {
 	const char *extract, *diff, *header, *run, *cases;
 
 	bool json;
+	const char *max_memory;
 	const char *budget;                                              /* --size */
 	const char *tvm, *machine, *glibc, *libs, *device_arch, *driver; /* --check */
 	struct mpk_option_list runtimes;                                 /* --runtime */
@@ -35,7 +36,7 @@ struct minspect_options {
 	const char *device, *atol, *rtol, *repeat, *warmup, *timeout;
 	const char *params;
 	const char *profile, *dump, *compare;
-	bool trace;
+	bool trace, force, isolate;
 	const char *grid, *block, *shared, *tvm_ffi, *junit, *filter;
 	bool tap, no_skip, devices;
 
@@ -74,12 +75,27 @@ enum mpk_code minspect_file_open(const char *name, struct minspect_file *out,
 				 struct mpk_error *err) MPK_MUST_CHECK;
 void minspect_file_close(struct minspect_file *file);
 
+/* minspect_memory_init - before an action that inspects: understand --max-memory
+ * Returns  an exit status, after a message when it is not MPK_EXIT_OK */
+int minspect_memory_init(const char *max_memory);
+
+/* minspect_memory_grow - so many bytes more are going to be inspected: the limit rises by what they
+ * may take. Nothing before minspect_memory_init: --run has no limit. */
+void minspect_memory_grow(uint64_t file_bytes);
+
+/* minspect_memory_release - no limit until the next minspect_memory_grow: how much will come out of a
+ * pipe, nobody knows before */
+void minspect_memory_release(void);
+
 /* Actions: they get the parsed command line and return an exit status. */
 int minspect_show(const struct minspect_options *o);
 int minspect_functions(const struct minspect_options *o);
 int minspect_size(const struct minspect_options *o);
 int minspect_diff(const struct minspect_options *o);
 int minspect_extract(const struct minspect_options *o);
+
+/* minspect_extract_prepare - before the sandbox: load what computes the digest that --extract wants */
+void minspect_extract_prepare(const struct minspect_options *o);
 int minspect_verify(const struct minspect_options *o);
 int minspect_check(const struct minspect_options *o);
 int minspect_header(const struct minspect_options *o);

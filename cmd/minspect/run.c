@@ -11,9 +11,11 @@
 #include "common/interrupt.h"
 #include "common/progress.h"
 #include "io/directory.h"
+#include "minspect/isolate.h"
 #include "text/escape.h"
 #include "value/param_file.h"
 #include "value/parse.h"
+#include "view/verify.h"
 
 /* --- the command line --------------------------------------------------------------- */
 
@@ -81,8 +83,8 @@ static enum mpk_code parse_arguments(const struct minspect_options *o, struct ru
 	return MPK_OK;
 }
 
-static enum mpk_code parse_expects(const struct minspect_options *o, struct run_request *r,
-				   struct mpk_error *err)
+enum mpk_code run_request_parse_expects(const struct minspect_options *o, struct run_request *r,
+					struct mpk_error *err)
 {
 	r->expects = calloc(o->expects.count + 1, sizeof *r->expects);
 	MPK_TRY_ALLOC(r->expects, err);
@@ -139,7 +141,7 @@ enum mpk_code run_request_parse(const struct minspect_options *o, struct run_req
 	MPK_TRY(parse_arguments(o, out, err));
 	if (o->params)
 		MPK_TRY(mpk_param_file_open(o->params, &out->params, err));
-	return parse_expects(o, out, err);
+	return o->isolate ? MPK_OK : run_request_parse_expects(o, out, err);
 }
 
 void run_request_fini(struct run_request *r)
@@ -223,6 +225,8 @@ static enum mpk_code call(const struct minspect_options *o, const struct run_req
 	/* for whoever types a call; case files want to see what the function itself says */
 	library.explains_calls = true;
 	MPK_TRY(run_device_fill(&r->device, &library, &call, err));
+	if (o->isolate)
+		MPK_TRY(isolate_fill(&library, call.device, &file->arena, err));
 	enum mpk_code code = mpk_call_run(&library, &call, r->timeout, result, err);
 
 	mpk_progress_end();
@@ -243,16 +247,47 @@ static enum mpk_code call_and_dump(const struct minspect_options *o, const struc
 	return mpk_directory_commit(&d, err);
 }
 
+/* Code that is run relies on what --verify looks at. The digest is left out: it would read a
+ * gigabyte of weights before the first call. */
+static enum mpk_code check_file(struct minspect_file *file, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_report_fini) struct mpk_report report = { 0 };
+	const struct mpk_verify_file how = { .map = &file->map, .skips_digest = true };
+	struct mpk_view view;
+
+	MPK_TRY(mpk_view_init(&view, file->name, file->map.bytes.len, &file->image, &file->tree,
+			      &file->arena, err));
+	MPK_TRY(mpk_verify_run(&view, &how, &file->arena, &report, err));
+	if (!report.errors)
+		return MPK_OK;
+	mpk_report_sort(&report);
+	for (size_t i = 0; i < report.count; i++) {
+		if (report.findings[i].severity != MPK_ERROR)
+			continue;
+		*err = report.findings[i].error;
+		break;
+	}
+	mpk_error_prefix(err, "not run, as --verify finds %zu error%s; --force runs it anyway: ",
+			 report.errors, report.errors == 1 ? "" : "s");
+	return mpk_failed(err->code);
+}
+
 static enum mpk_code run(const struct minspect_options *o, struct run_request *r,
 			 struct mpk_call_result *result, struct mpk_error *err)
 {
 	struct minspect_file file = { .map.fd = -1 };
 	enum mpk_code rc;
 
+	if (o->isolate)
+		MPK_TRY(isolate_hide(&minspect_options.expects, err));
 	MPK_TRY(run_request_parse(o, r, err));
 	rc = run_file_open("run", o->files[0], &file, err);
+	if (rc == MPK_OK && !o->force)
+		rc = check_file(&file, err);
 	if (rc == MPK_OK)
 		rc = call_and_dump(o, r, &file, result, err);
+	if (rc == MPK_OK && o->isolate)
+		rc = run_request_parse_expects(o, r, err);
 	if (rc != MPK_OK)
 		mpk_error_at_file(err, o->files[0]);
 	minspect_file_close(&file);
@@ -268,6 +303,9 @@ int minspect_run(const struct minspect_options *o)
 
 	if (o->file_count != 1)
 		return mpk_diag_usage("--run takes one file, not %zu", o->file_count);
+	if (o->isolate && (o->dump || o->compare))
+		return mpk_diag_usage("--isolate leaves the called code no files: not with --%s",
+				      o->dump ? "dump" : "compare");
 	if (o->dump)
 		mpk_interrupt_catch();
 	enum mpk_code code = run(o, &request, &result, &err);

@@ -47,6 +47,12 @@ struct run_request {
 	bool is_timed;  /* --repeat or --warmup was given */
 };
 
+/* run_request_parse_expects - the values of --expect; part of run_request_parse unless the call is
+ * isolated, and then after it
+ * Returns  MPK_OK; as mpk_expect_parse, with the option's name in front */
+enum mpk_code run_request_parse_expects(const struct minspect_options *o, struct run_request *r,
+					struct mpk_error *err) MPK_MUST_CHECK;
+
 /* run_request_parse - everything that the options say about the call
  * Returns  MPK_OK; MPK_E_USAGE with the option's name in front; what reading a file
  *          said */

@@ -30,7 +30,7 @@ static void see(void *data, struct mpk_span bytes)
 static int verify(const struct minspect_options *o, struct minspect_look *l)
 {
 	static const struct mpk_tap tap = { see, NULL };
-	struct mpk_verify_file file = { &l->file->map, &tap };
+	const struct mpk_verify_file file = { .map = &l->file->map, .tap = &tap };
 	struct mpk_report report = { 0 };
 	struct mpk_error err = { 0 };
 

@@ -52,6 +52,7 @@ static const struct mpk_option options[] = {
 	{ 0, "depfile", MPK_OPT_TEXT, "FILE", "write the files read, in Makefile syntax",
 	  &opt.depfile },
 	{ 0, "save-temps", MPK_OPT_TEXT, "DIR", "keep intermediate files in DIR", &opt.save_temps },
+	{ 0, "fsync", MPK_OPT_FLAG, NULL, "return when the output is on the disk", &opt.fsync },
 	{ 0, "check-repro", MPK_OPT_FLAG, NULL,
 	  "build twice, under other circumstances, and compare", &opt.check_repro },
 	{ 0 },
@@ -335,8 +336,9 @@ static int build(enum mpk_emit_kind kind, const char *path)
 		status = mpk_input_load(path, &how, &in);
 	if (status == MPK_EXIT_OK && fill(&in, &e, &err) != MPK_OK)
 		status = mpk_diag_error(&err);
+	if (opt.fsync)
+		mpk_output_make_durable();
 	mpk_interrupt_handle(on_signal);
-	(void)signal(SIGXFSZ, SIG_IGN); /* a size limit is an error of write() then */
 	if (status == MPK_EXIT_OK) {
 		mpk_progress_begin("packing", e.blob ? e.blob->len : 0);
 		enum mpk_code code = mpk_emit(&e, &err);

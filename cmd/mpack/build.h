@@ -15,7 +15,7 @@ struct mpk_build_options {
 	const char *output, *emit, *via, *abi, *target, *cc, *cxx, *jobs, *prefix, *depfile;
 	const char *save_temps;
 	struct mpk_option_list cflags, ldflags;
-	bool system_lib, dry_run, print_commands, check_repro;
+	bool system_lib, dry_run, print_commands, fsync, check_repro;
 };
 
 /* mpk_depfile_write - "OUT: FILE ..." for make, ninja and their kin

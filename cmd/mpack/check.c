@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "common/confine.h"
 #include "common/diag.h"
 #include "common/options.h"
 #include "mpack/input.h"
@@ -48,5 +49,10 @@ int mpack_check(int argc, char **argv)
 		return status;
 	if (argc - first > 1)
 		return mpk_diag_usage("check takes one manifest, not %d", argc - first);
+	/* a manifest names files anywhere */
+	struct mpk_confine c = { 0 };
+
+	mpk_confine_input(&c, "/");
+	mpk_confine(&c);
 	return check_file(first < argc ? argv[first] : MPACK_MANIFEST);
 }

@@ -3,12 +3,14 @@
  * our writer would have written byte for byte, which is tried out before anything is changed. */
 #include <string.h>
 
+#include "common/confine.h"
 #include "common/diag.h"
 #include "common/options.h"
 #include "common/progress.h"
 #include "elf/foreign.h"
 #include "elf/image.h"
 #include "elf/replace.h"
+#include "emit/confirm.h"
 #include "emit/packed.h"
 #include "io/mapping.h"
 #include "io/output.h"
@@ -18,12 +20,14 @@
 #include "view/verify.h"
 
 static const char *output;
+static bool durable;
 static struct mpk_option_list replacements;
 
 static const struct mpk_option options[] = {
 	{ 'o', "output", MPK_OPT_TEXT, "FILE", "write FILE; it may be the input", &output },
 	{ 0, "replace", MPK_OPT_LIST, "PATH=FILE",
 	  "other bytes for a module, or for PATH#KERNEL (repeatable)", &replacements },
+	{ 0, "fsync", MPK_OPT_FLAG, NULL, "return when the output is on the disk", &durable },
 	{ 0 },
 };
 
@@ -105,14 +109,18 @@ static enum mpk_code replace(struct edit *e, const char *word, struct mpk_mappin
 
 /* --- writing --------------------------------------------------------------------- */
 
-static enum mpk_code write_out(const struct mpk_packed *s, unsigned mode, struct mpk_error *err)
+static enum mpk_code write_out(struct mpk_mapping *file, const struct mpk_packed *s, unsigned mode,
+			       struct mpk_error *err)
 {
 	struct mpk_output *o = NULL;
 
+	mpk_mapping_may_be_replaced(file);
 	MPK_TRY(mpk_output_open(output, mode, &o, err));
 	mpk_progress_begin("writing", s->rope->len);
 	enum mpk_code code = mpk_packed_write(s, o, err);
 	mpk_progress_end();
+	if (code == MPK_OK)
+		code = mpk_confirm_output(o, s->blob ? s->blob : s->rope, err);
 	return mpk_output_finish(o, code, err);
 }
 
@@ -132,7 +140,7 @@ static enum mpk_code write_library(struct edit *e, const struct mpk_rope *blob,
 		.file = &file, .note = e->image.note, .rope = &rope, .blob = blob, .old = &old
 	};
 	if (code == MPK_OK)
-		code = write_out(&packed, 0777, err);
+		code = write_out(&e->file, &packed, 0777, err);
 	if (code == MPK_E_CORRUPT)
 		mpk_error_at_file(err, e->name);
 	mpk_private_close(&e->file, &file);
@@ -180,7 +188,7 @@ static enum mpk_code run(struct edit *e, const char *path, struct mpk_error *err
 	mpk_mapping_use_file(&e->file, &blob);
 	if (e->image.container != MPK_CONTAINER_BLOB)
 		return write_library(e, &blob, err);
-	return write_out(&(struct mpk_packed){ .rope = &blob }, 0666, err);
+	return write_out(&e->file, &(struct mpk_packed){ .rope = &blob }, 0666, err);
 }
 
 static int edit(const char *path)
@@ -196,6 +204,20 @@ static int edit(const char *path)
 	return status;
 }
 
+static void confine(const char *path)
+{
+	struct mpk_confine c = { 0 };
+
+	mpk_confine_input(&c, path);
+	for (size_t i = 0; i < replacements.count; i++) {
+		const char *equals = strchr(replacements.items[i].value, '=');
+
+		mpk_confine_input(&c, equals ? equals + 1 : NULL);
+	}
+	mpk_confine_output(&c, output);
+	mpk_confine(&c);
+}
+
 int mpack_edit(int argc, char **argv)
 {
 	int first, status;
@@ -208,8 +230,12 @@ int mpack_edit(int argc, char **argv)
 		status = mpk_diag_usage("no output given: name it with -o");
 	else if (!replacements.count)
 		status = mpk_diag_usage("nothing to replace: name it with --replace PATH=FILE");
-	else
+	else {
+		if (durable)
+			mpk_output_make_durable();
+		confine(argv[first]);
 		status = edit(argv[first]);
+	}
 	mpk_options_fini_list(&replacements);
 	return status;
 }

@@ -5,6 +5,7 @@
 #include "base/strmap.h"
 #include "common/diag.h"
 #include "common/options.h"
+#include "common/signals.h"
 #include "mpack/mpack.h"
 
 static const struct {
@@ -86,6 +87,7 @@ int main(int argc, char **argv)
 	int first, status;
 
 	mpk_common.program = "mpack";
+	mpk_signals_init();
 	if (argc > 1 && argv[1][0] != '-')
 		return run_command(argc - 1, argv + 1);
 	if (!mpk_options_parse(&command, argc, argv, &first, &status))

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/confine.h"
 #include "common/diag.h"
 #include "common/interrupt.h"
 #include "common/options.h"
@@ -10,14 +11,17 @@
 #include "elf/image.h"
 #include "io/directory.h"
 #include "io/mapping.h"
+#include "io/output.h"
 #include "mpack/mpack.h"
 #include "package/unpack.h"
 
 static const char *output;
+static bool durable;
 
 static const struct mpk_option options[] = {
 	{ 'o', "output", MPK_OPT_TEXT, "DIR", "write DIR, which must be empty or not there yet",
 	  &output },
+	{ 0, "fsync", MPK_OPT_FLAG, NULL, "return when everything is on the disk", &durable },
 	{ 0 },
 };
 
@@ -145,6 +149,8 @@ static enum mpk_code write_all(struct unpack *u, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_directory_abandon) struct mpk_directory d = { 0 };
 
+	if (durable)
+		mpk_output_make_durable();
 	mpk_interrupt_catch();
 	MPK_TRY(mpk_directory_open(output, &d, err));
 	for (size_t i = 0; i < u->plan.count; i++) {
@@ -190,5 +196,10 @@ int mpack_unpack(int argc, char **argv)
 		return mpk_diag_usage("unpack takes one file, not %d", argc - first);
 	if (!output)
 		return mpk_diag_usage("no directory given: name it with -o");
+	struct mpk_confine c = { 0 };
+
+	mpk_confine_input(&c, argv[first]);
+	mpk_confine_output(&c, output);
+	mpk_confine(&c);
 	return unpack(argv[first]);
 }

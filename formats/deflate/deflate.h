@@ -14,6 +14,10 @@
 #include "base/error.h"
 #include "base/span.h"
 
+/* mpk_deflate_limit - what so many packed bytes may unpack to: 64 MiB and 128 times as much
+ * The format reaches 1032 times; objects and weights stay below 20. */
+uint64_t mpk_deflate_limit(uint64_t packed);
+
 /* mpk_gzip_is - whether the bytes begin as a gzip file of deflated data does */
 bool mpk_gzip_is(struct mpk_span bytes);
 

@@ -76,6 +76,17 @@ static enum mpk_code run_stream(struct decoder *d, z_stream *z, struct mpk_error
 	return rc == Z_STREAM_END ? MPK_OK : fail_in(d, err, rc, z->msg);
 }
 
+uint64_t mpk_deflate_limit(uint64_t packed)
+{
+	const uint64_t least = UINT64_C(64) << 20;
+	uint64_t most;
+
+	return __builtin_mul_overflow(packed, 128, &most) ||
+			       __builtin_add_overflow(most, least, &most)
+		       ? UINT64_MAX
+		       : most;
+}
+
 static bool only_zeros(struct mpk_span bytes, size_t from)
 {
 	while (from < bytes.len)

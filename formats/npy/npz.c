@@ -177,6 +177,11 @@ static enum mpk_code unpack(const struct mpk_npz_member *m, struct mpk_span pack
 {
 	struct mpk_span data;
 
+	if (m->plain > mpk_deflate_limit(packed.len))
+		return mpk_fail(
+			err, MPK_E_UNSUPPORTED,
+			"'%s' unpacks to more than 128 times its size; save it with numpy.savez",
+			MPK_QUOTE(m->name));
 	MPK_TRY(mpk_deflate_read(packed, m->plain, arena, &data, err));
 	if (data.len != m->plain ||
 	    crc32_z(crc32_z(0, NULL, 0), data.data, data.len) != m->checksum)

@@ -18,6 +18,20 @@
  * initialised where it is declared; fn must accept the initial value. */
 #define MPK_CLEANUP(fn) __attribute__((cleanup(fn)))
 
+/* Whether a sanitizer's runtime is part of the program: it reserves terabytes, and needs system calls of
+ * its own. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define MPK_IS_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||                         \
+	__has_feature(memory_sanitizer)
+#define MPK_IS_SANITIZED 1
+#endif
+#endif
+#ifndef MPK_IS_SANITIZED
+#define MPK_IS_SANITIZED 0
+#endif
+
 #define MPK_ARRAY_COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 /* Hands the pointer in *p on and leaves NULL behind, so that a cleanup frees nothing. */

@@ -15,6 +15,13 @@
 /* What a compressed archive may unpack to; objects are never near it. */
 #define UNPACKED_MAX ((uint64_t)1 << 30)
 
+static uint64_t unpacked_max(uint64_t packed)
+{
+	uint64_t limit = mpk_deflate_limit(packed);
+
+	return limit < UNPACKED_MAX ? limit : UNPACKED_MAX;
+}
+
 static bool is_elf(struct mpk_span bytes)
 {
 	return mpk_span_starts(bytes, ELFMAG);
@@ -233,7 +240,7 @@ enum mpk_code mpk_image_open(struct mpk_span bytes, const char *member, struct m
 	bool packed = mpk_gzip_is(bytes);
 
 	if (packed)
-		MPK_TRY(mpk_gzip_read(bytes, UNPACKED_MAX, arena, &content, err));
+		MPK_TRY(mpk_gzip_read(bytes, unpacked_max(bytes.len), arena, &content, err));
 	if (mpk_ar_is(content) || mpk_tar_is(content))
 		MPK_TRY(read_archive(content, member, arena, out, err));
 	else if (member)

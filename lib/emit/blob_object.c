@@ -62,7 +62,9 @@ static enum mpk_code probe_incbin(struct mpk_build *b, bool *yes, struct mpk_err
 	mpk_argv_add(&v, object);
 	if (v.failed)
 		return mpk_fail_nomem(err);
-	struct mpk_process compiler = { .argv = v.items, .output = MPK_OUTPUT_DISCARD };
+	struct mpk_process compiler = { .argv = v.items,
+					.env = mpk_build_env(b),
+					.output = MPK_OUTPUT_DISCARD };
 	MPK_TRY(mpk_process_run(&compiler, 1, 1, &end, err));
 	*yes = mpk_process_succeeded(&end);
 	return MPK_OK;

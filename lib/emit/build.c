@@ -3,10 +3,17 @@
 
 #include <string.h>
 
+#include "emit/confirm.h"
+
+const char *const *mpk_build_env(const struct mpk_build *b)
+{
+	return (const char *const *)b->scratch.env;
+}
+
 enum mpk_code mpk_build_tool(struct mpk_build *b, const char *const *argv, const char *what,
 			     struct mpk_error *err)
 {
-	struct mpk_job job = { .process.argv = argv, .what = what };
+	struct mpk_job job = { .process = { .argv = argv, .env = mpk_build_env(b) }, .what = what };
 
 	b->e->hooks->command(b->e->hooks->data, argv);
 	return b->e->dry_run ? MPK_OK : mpk_jobs_run(&job, 1, 1, err);
@@ -50,7 +57,11 @@ enum mpk_code mpk_build_write_packed(struct mpk_build *b, const char *path, unsi
 	if (b->e->dry_run)
 		return MPK_OK;
 	MPK_TRY(mpk_output_open(path, mode, &o, err));
-	return mpk_output_finish(o, mpk_packed_write(s, o, err), err);
+	enum mpk_code code = mpk_packed_write(s, o, err);
+	if (code == MPK_OK && path == b->e->out && b->e->kind != MPK_EMIT_BLOB &&
+	    b->e->target.format == MPK_OBJECT_ELF)
+		code = mpk_confirm_output(o, b->e->blob, err);
+	return mpk_output_finish(o, code, err);
 }
 
 enum mpk_code mpk_build_write(struct mpk_build *b, const struct mpk_rope *rope,

@@ -47,6 +47,9 @@ struct mpk_build {
 
 /* --- build.c --------------------------------------------------------------------- */
 
+/* mpk_build_env - what a tool's environment has beside ours */
+const char *const *mpk_build_env(const struct mpk_build *b);
+
 /* mpk_build_tool - announce and run one tool; nothing is run in a dry run */
 enum mpk_code mpk_build_tool(struct mpk_build *b, const char *const *argv, const char *what,
 			     struct mpk_error *err) MPK_MUST_CHECK;

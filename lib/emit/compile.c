@@ -48,6 +48,7 @@ enum mpk_code mpk_build_c_job(struct mpk_build *b, const char *source, const cha
 	mpk_argv_add(&v, object);
 	job->what = mpk_arena_printf(b->arena, "compiling %s", name);
 	job->process.argv = v.items;
+	job->process.env = mpk_build_env(b);
 	if (v.failed || !job->what)
 		return mpk_fail_nomem(err);
 	b->e->hooks->command(b->e->hooks->data, v.items);

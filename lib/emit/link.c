@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "emit/build.h"
+#include "emit/confirm.h"
 
 /* --- build id -------------------------------------------------------------------- */
 
@@ -114,10 +115,24 @@ static enum mpk_code check_machine(const struct mpk_build *b, const char *linked
 
 /* --- from the linker's file to the output ---------------------------------------- */
 
+static enum mpk_code confirm(const struct mpk_build *b, const char *linked, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping map = { 0 };
+
+	if (b->e->target.format != MPK_OBJECT_ELF)
+		return MPK_OK;
+	MPK_TRY(mpk_mapping_open(linked, &map, err));
+	enum mpk_code code = mpk_confirm_file(&map, b->e->blob, err);
+	if (code != MPK_OK)
+		mpk_error_prefix(err, "'%s' made ", b->e->cc.items[0]);
+	return code;
+}
+
 static enum mpk_code take(struct mpk_build *b, const char *linked, struct mpk_error *err)
 {
 	struct mpk_output *o = NULL;
 
+	MPK_TRY(confirm(b, linked, err));
 	MPK_TRY(mpk_output_open(b->e->out, 0777, &o, err));
 	return mpk_output_finish(o, mpk_output_take(o, linked, err), err);
 }
@@ -156,6 +171,7 @@ static enum mpk_code extend_linked(struct mpk_build *b, const char *linked, stru
 			*err = why;
 		return code;
 	}
+	mpk_build_file_close(&f); /* the linker is about to write that file anew */
 	mpk_error_prefix(&why,
 			 "the linked file cannot be extended, so the linker copies the blob: ");
 	hooks->note(hooks->data, why.text);

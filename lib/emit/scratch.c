@@ -82,6 +82,9 @@ enum mpk_code mpk_scratch_open(const char *parent, const char *keep, struct mpk_
 		free(s.path);
 		return code;
 	}
+	/* without it tools leave their files where they are used to */
+	if (asprintf(&s.env[0], "TMPDIR=%s", s.path) < 0)
+		s.env[0] = NULL;
 	*out = s;
 	return MPK_OK;
 }
@@ -96,6 +99,7 @@ void mpk_scratch_close(struct mpk_scratch *s)
 	/* What cannot be removed now is left to the cleanup process. */
 	if (s->path && !s->keep)
 		mpk_cleanup_stop(&s->cleanup, !remove_all(s->path));
+	free(s->env[0]);
 	free(s->path);
 	memset(s, 0, sizeof *s);
 }

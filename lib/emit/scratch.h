@@ -13,6 +13,8 @@
 struct mpk_scratch {
 	char *path;                 /* no trailing slash */
 	bool keep;                  /* a directory of the user's */
+	char *env[2];               /* "TMPDIR=..." for tools, and NULL: what a killed one leaves is
+				     * removed with the rest. A user's directory is not for that. */
 	struct mpk_cleanup cleanup; /* removes the directory after our death */
 };
 

@@ -3,13 +3,16 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "io/mapping.h"
 #include "io/output.h"
 
 enum { NAME_TRIES = 1000, OPEN_DIRECTORIES = 8 };
@@ -43,24 +46,104 @@ static enum mpk_code check_target(const char *path, struct mpk_error *err)
 	return MPK_OK;
 }
 
-/* ".name.N" beside the target; mkdir, unlike mkdtemp, gives what the umask says. */
+static int head_length(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? (int)(slash + 1 - path) : 0;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st, (void)type, (void)ftw;
+	return remove(path);
+}
+
+static void remove_all(const char *path)
+{
+	(void)nftw(path, remove_one, OPEN_DIRECTORIES, FTW_DEPTH | FTW_PHYS);
+}
+
+/* A lock ends with its process, whatever ended that: a temporary directory that nobody has locked
+ * was left behind. File systems that know no such locks keep theirs. */
+static bool is_abandoned(const char *temp, int *fd)
+{
+	*fd = open(temp, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return *fd >= 0 && flock(*fd, LOCK_EX | LOCK_NB) == 0;
+}
+
+/* Whether name is ".BASE.N.partial". */
+static bool is_partial(const char *name, const char *base)
+{
+	size_t len = strlen(base);
+
+	if (name[0] != '.' || strncmp(name + 1, base, len) != 0 || name[len + 1] != '.')
+		return false;
+	name += len + 2;
+	size_t digits = strspn(name, "0123456789");
+
+	return digits > 0 && strcmp(name + digits, ".partial") == 0;
+}
+
+/* Removes what killed runs left of the same target. */
+static void sweep(const char *path)
+{
+	int head = head_length(path);
+	char *parent = head ? strndup(path, (size_t)head) : strdup("./");
+	DIR *dir = parent ? opendir(parent) : NULL;
+
+	for (struct dirent *e; dir && (e = readdir(dir));) {
+		char *temp = NULL;
+		int fd = -1;
+
+		if (!is_partial(e->d_name, path + head) ||
+		    asprintf(&temp, "%s%s", parent, e->d_name) < 0)
+			continue;
+		if (is_abandoned(temp, &fd))
+			remove_all(temp);
+		if (fd >= 0)
+			(void)close(fd);
+		free(temp);
+	}
+	if (dir)
+		(void)closedir(dir);
+	free(parent);
+}
+
+/* Whether temp is ours now: it can be swept between being made and being locked. */
+static bool lock_temp(struct mpk_directory *d)
+{
+	struct stat st;
+
+	d->fd = open(d->temp, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (d->fd < 0)
+		return false;
+	if (flock(d->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+		return false;
+	return fstat(d->fd, &st) == 0 && st.st_nlink > 0;
+}
+
+/* ".name.N.partial" beside the target; mkdir, unlike mkdtemp, gives what the umask says. */
 static enum mpk_code make_temp(struct mpk_directory *d, struct mpk_error *err)
 {
-	const char *slash = strrchr(d->path, '/');
-	int head = slash ? (int)(slash + 1 - d->path) : 0;
+	int head = head_length(d->path);
 
 	for (int i = 0; i < NAME_TRIES; i++) {
-		char *temp = NULL;
-
-		if (asprintf(&temp, "%.*s.%s.%d", head, d->path, d->path + head,
-			     (int)getpid() + i) < 0)
+		if (asprintf(&d->temp, "%.*s.%s.%d.partial", head, d->path, d->path + head,
+			     (int)getpid() + i) < 0) {
+			d->temp = NULL;
 			return mpk_fail_nomem(err);
-		if (mkdir(temp, 0777) == 0) {
-			d->temp = temp;
-			return MPK_OK;
 		}
-		free(temp);
-		if (errno != EEXIST)
+		bool made = mkdir(d->temp, 0777) == 0;
+
+		if (made && lock_temp(d))
+			return MPK_OK;
+		if (d->fd >= 0)
+			(void)close(d->fd);
+		d->fd = -1;
+		free(d->temp);
+		d->temp = NULL;
+		if (!made && errno != EEXIST)
 			break;
 	}
 	return fail_at(d->path, "cannot create a directory", err);
@@ -68,17 +151,19 @@ static enum mpk_code make_temp(struct mpk_directory *d, struct mpk_error *err)
 
 enum mpk_code mpk_directory_open(const char *path, struct mpk_directory *out, struct mpk_error *err)
 {
-	struct mpk_directory d = { .path = strdup(path) };
+	struct mpk_directory d = { .path = strdup(path), .fd = -1 };
 	enum mpk_code code = d.path ? MPK_OK : mpk_fail_nomem(err);
 
 	for (size_t n = strlen(path); d.path && n > 1 && d.path[n - 1] == '/'; n--)
 		d.path[n - 1] = '\0';
 	if (code == MPK_OK)
 		code = check_target(d.path, err);
-	if (code == MPK_OK)
+	if (code == MPK_OK) {
+		sweep(d.path);
 		code = make_temp(&d, err);
+	}
 	if (code != MPK_OK) {
-		free(d.path);
+		mpk_directory_abandon(&d);
 		return code;
 	}
 	*out = d;
@@ -111,14 +196,22 @@ static enum mpk_code make_parents(char *path, size_t skip, struct mpk_error *err
 	return MPK_OK;
 }
 
-static enum mpk_code write_file(const char *path, const struct mpk_rope *content,
-				const struct mpk_tap *tap, struct mpk_error *err)
+/* Nobody sees a file before the directory has its name: it needs no temporary name of its own. */
+static enum mpk_code write_file(const struct mpk_directory *d, const char *path,
+				const struct mpk_rope *content, struct mpk_error *err)
 {
-	struct mpk_output *output;
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 
-	MPK_TRY(mpk_output_open(path, 0666, &output, err));
-	mpk_output_tap(output, tap);
-	return mpk_output_finish(output, mpk_output_write_rope(output, content, err), err);
+	if (fd < 0)
+		return fail_at(path, "cannot create", err);
+	enum mpk_code code = mpk_write_pieces(fd, content->pieces, content->count, d->tap, err);
+
+	if (code != MPK_OK)
+		mpk_error_at_file(err, path);
+	/* Network file systems and quotas speak up here. */
+	if (close(fd) != 0 && code == MPK_OK)
+		code = fail_at(path, "cannot write", err);
+	return code;
 }
 
 /* An error tells the name that the user gave, which is shorter than the temporary one. */
@@ -144,35 +237,55 @@ enum mpk_code mpk_directory_write(const struct mpk_directory *d, const char *nam
 		return mpk_fail_nomem(err);
 	code = make_parents(path, strlen(d->temp) + 1, err);
 	if (code == MPK_OK)
-		code = write_file(path, content, d->tap, err);
+		code = write_file(d, path, content, err);
 	if (code != MPK_OK)
 		name_target(d, err);
 	free(path);
 	return code;
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st, (void)type, (void)ftw;
-	return remove(path);
-}
-
 void mpk_directory_abandon(struct mpk_directory *d)
 {
-	if (d->temp)
-		(void)nftw(d->temp, remove_one, OPEN_DIRECTORIES, FTW_DEPTH | FTW_PHYS);
+	if (d->temp) {
+		remove_all(d->temp);
+		if (d->fd >= 0)
+			(void)close(d->fd);
+	}
 	free(d->temp);
 	free(d->path);
 	memset(d, 0, sizeof *d);
+}
+
+/* An empty directory that stood there gives its permissions and its owner, as far as we may. */
+static void keep_mode(const struct mpk_directory *d)
+{
+	struct stat st;
+
+	if (stat(d->path, &st) != 0)
+		return;
+	(void)!fchown(d->fd, st.st_uid, st.st_gid);
+	(void)fchmod(d->fd, st.st_mode & 07777);
 }
 
 enum mpk_code mpk_directory_commit(struct mpk_directory *d, struct mpk_error *err)
 {
 	enum mpk_code code = MPK_OK;
 
-	if (rename(d->temp, d->path) != 0) {
+	code = mpk_mappings_check(err);
+	if (code != MPK_OK) {
+		mpk_directory_abandon(d);
+		return code;
+	}
+	keep_mode(d);
+	/* all files at once: one by one takes a disk's time for each */
+	if (mpk_output_is_durable() && syncfs(d->fd) != 0) {
+		code = fail_at(d->path, "cannot write to the disk", err);
+	} else if (rename(d->temp, d->path) != 0) {
 		code = fail_at(d->path, "cannot give the directory its name", err);
 	} else {
+		if (mpk_output_is_durable())
+			(void)syncfs(d->fd); /* the name, too */
+		(void)close(d->fd);
 		free(d->temp);
 		d->temp = NULL; /* nothing to remove any more */
 	}

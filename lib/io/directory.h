@@ -3,7 +3,8 @@
  *
  * Files are written below a temporary directory beside the target, which commit renames.
  * A target that exists is accepted only when it is an empty directory: nothing of the
- * user's is ever overwritten or mixed with.
+ * user's is ever overwritten or mixed with. What a killed run left of the same target,
+ * ".NAME.N.partial", is removed by the next.
  */
 #ifndef MPK_IO_DIRECTORY_H
 #define MPK_IO_DIRECTORY_H
@@ -16,6 +17,7 @@
 struct mpk_directory {
 	char *path;                /* the target */
 	char *temp;                /* where files are written until commit; NULL when closed */
+	int fd;                    /* of temp, locked: it shows the next run that this one lives */
 	const struct mpk_tap *tap; /* sees what is written from when it is set; or NULL */
 };
 

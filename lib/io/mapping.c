@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -97,28 +98,175 @@ static enum mpk_code map_fd(int fd, struct mpk_mapping *m, struct mpk_error *err
 	return MPK_OK;
 }
 
-enum mpk_code mpk_mapping_open(const char *path, struct mpk_mapping *out, struct mpk_error *err)
+/* --- what has changed since ------------------------------------------------------- */
+
+struct mpk_mapping_origin {
+	struct mpk_mapping_origin *next, **at;
+	int fd; /* -1: look at the name */
+	bool replaceable;
+	dev_t device;
+	ino_t inode;
+	off_t size;
+	struct timespec modified;
+	char name[];
+};
+
+static struct mpk_mapping_origin *origins;
+static pthread_mutex_t origins_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct mpk_mapping_origin *remember(int fd, const char *name)
+{
+	size_t len = strlen(name) + 1;
+	struct mpk_mapping_origin *o = malloc(sizeof *o + len);
+	struct stat st;
+
+	if (!o || fstat(fd, &st) != 0) {
+		free(o);
+		return NULL;
+	}
+	*o = (struct mpk_mapping_origin){ .fd = fd,
+					  .device = st.st_dev,
+					  .inode = st.st_ino,
+					  .size = st.st_size,
+					  .modified = st.st_mtim };
+	memcpy(o->name, name, len);
+	(void)pthread_mutex_lock(&origins_lock);
+	o->next = origins;
+	o->at = &origins;
+	if (origins)
+		origins->at = &o->next;
+	origins = o;
+	(void)pthread_mutex_unlock(&origins_lock);
+	return o;
+}
+
+static void forget(struct mpk_mapping_origin *o)
+{
+	if (!o)
+		return;
+	(void)pthread_mutex_lock(&origins_lock);
+	*o->at = o->next;
+	if (o->next)
+		o->next->at = o->at;
+	(void)pthread_mutex_unlock(&origins_lock);
+	free(o);
+}
+
+/* A name that is another file's by now says nothing of ours: that one is as it was. */
+static bool is_unchanged(const struct mpk_mapping_origin *o)
+{
+	struct stat st;
+
+	return (o->fd >= 0 ? fstat(o->fd, &st) : stat(o->name, &st)) != 0 ||
+	       st.st_dev != o->device || st.st_ino != o->inode || !S_ISREG(st.st_mode) ||
+	       (st.st_size == o->size && st.st_mtim.tv_sec == o->modified.tv_sec &&
+		st.st_mtim.tv_nsec == o->modified.tv_nsec);
+}
+
+enum mpk_code mpk_mappings_check(struct mpk_error *err)
+{
+	enum mpk_code code = MPK_OK;
+
+	(void)pthread_mutex_lock(&origins_lock);
+	for (const struct mpk_mapping_origin *o = origins; o && code == MPK_OK; o = o->next) {
+		if (is_unchanged(o))
+			continue;
+		code = mpk_fail(err, MPK_E_IO, "the file changed while it was read");
+		mpk_error_at_file(err, o->name);
+	}
+	(void)pthread_mutex_unlock(&origins_lock);
+	return code;
+}
+
+bool mpk_mappings_have(const struct stat *file)
+{
+	const struct mpk_mapping_origin *o;
+
+	(void)pthread_mutex_lock(&origins_lock);
+	for (o = origins; o; o = o->next)
+		if (!o->replaceable && o->device == file->st_dev && o->inode == file->st_ino &&
+		    S_ISREG(file->st_mode))
+			break;
+	(void)pthread_mutex_unlock(&origins_lock);
+	return o != NULL;
+}
+
+void mpk_mapping_may_be_replaced(struct mpk_mapping *m)
+{
+	if (m->origin)
+		m->origin->replaceable = true;
+}
+
+/* --- opening ---------------------------------------------------------------------- */
+
+/* Takes fd over when it succeeds. */
+static enum mpk_code open_fd(int fd, const char *name, struct mpk_mapping *out,
+			     struct mpk_error *err)
+{
+	struct mpk_mapping m = { .fd = fd };
+
+	/* before anything is read: a change in between shows */
+	m.origin = remember(fd, name);
+	enum mpk_code code = m.origin ? map_fd(fd, &m, err) : mpk_fail_nomem(err);
+
+	if (code != MPK_OK) {
+		forget(m.origin);
+		mpk_error_at_file(err, name);
+		return code;
+	}
+	*out = m;
+	return MPK_OK;
+}
+
+static enum mpk_code open_stdin(struct mpk_mapping *out, struct mpk_error *err)
 {
 	struct mpk_mapping m = { .fd = -1 };
-	bool from_stdin = strcmp(path, "-") == 0;
+	enum mpk_code code = map_fd(STDIN_FILENO, &m, err);
 
-	int fd = from_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+	if (code != MPK_OK)
+		mpk_error_at_file(err, "-");
+	else
+		*out = m;
+	return code;
+}
+
+enum mpk_code mpk_mapping_open(const char *path, struct mpk_mapping *out, struct mpk_error *err)
+{
+	if (strcmp(path, "-") == 0)
+		return open_stdin(out, err);
+
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0) {
 		enum mpk_code code = mpk_fail_errno(err, MPK_E_IO, errno, "cannot open");
 		mpk_error_at_file(err, path);
 		return code;
 	}
+	enum mpk_code code = open_fd(fd, path, out, err);
 
-	enum mpk_code code = map_fd(fd, &m, err);
-	if (code != MPK_OK) {
-		mpk_error_at_file(err, path);
-		if (!from_stdin)
-			close(fd);
-		return code;
-	}
-	m.fd = from_stdin ? -1 : fd;
-	*out = m;
-	return MPK_OK;
+	if (code != MPK_OK)
+		close(fd);
+	return code;
+}
+
+enum mpk_code mpk_mapping_of_fd(int fd, const char *name, struct mpk_mapping *out,
+				struct mpk_error *err)
+{
+	int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	enum mpk_code code = own >= 0 ? open_fd(own, name, out, err)
+				      : mpk_fail_errno(err, MPK_E_IO, errno, "cannot open");
+
+	if (code != MPK_OK && own >= 0)
+		close(own);
+	return code;
+}
+
+void mpk_mapping_close_file(struct mpk_mapping *m)
+{
+	if (m->fd < 0)
+		return;
+	(void)close(m->fd);
+	m->fd = -1;
+	m->origin->fd = -1;
 }
 
 void mpk_mapping_use_file(const struct mpk_mapping *m, struct mpk_rope *rope)
@@ -190,6 +338,7 @@ void mpk_mapping_close(struct mpk_mapping *m)
 		(void)munmap((void *)(uintptr_t)m->bytes.data, m->bytes.len);
 	else if (!m->mapped)
 		free((void *)(uintptr_t)m->bytes.data);
+	forget(m->origin);
 	if (m->bytes.data && m->fd >= 0)
 		close(m->fd);
 	memset(m, 0, sizeof *m);

@@ -5,16 +5,20 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "base/error.h"
 #include "base/rope.h"
 #include "base/span.h"
+
+struct mpk_mapping_origin; /* what the file was like when it was opened */
 
 /* Zero-initialise; fill with mpk_mapping_open; mpk_mapping_close. */
 struct mpk_mapping {
 	struct mpk_span bytes; /* the content; valid until close */
 	int fd;                /* open for reading while the mapping is; -1 after standard input */
 	bool mapped;           /* bytes are a private read-only mmap; else heap memory */
+	struct mpk_mapping_origin *origin; /* NULL: standard input */
 };
 
 /* What is read from a pipe or a device at most, bytes: an endless one must not take all
@@ -29,6 +33,27 @@ struct mpk_mapping {
  *          The error carries the file name. On failure *out stays closed. */
 enum mpk_code mpk_mapping_open(const char *path, struct mpk_mapping *out,
 			       struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_mapping_of_fd - the same for a file that is open already, such as one without a name
+ * @name    for messages; copied
+ * Returns  as mpk_mapping_open */
+enum mpk_code mpk_mapping_of_fd(int fd, const char *name, struct mpk_mapping *out,
+				struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_mapping_close_file - give the descriptor back, of which a process has not so many; the bytes
+ * stay */
+void mpk_mapping_close_file(struct mpk_mapping *m);
+
+/* mpk_mappings_check - that no file with an open mapping has another size or time of modification
+ * than when it was opened: what was read would be of two files. Of this process, whoever opened
+ * them; outputs ask before they take their names (io/output.h).
+ * Returns  MPK_OK; MPK_E_IO with the name of the file */
+enum mpk_code mpk_mappings_check(struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_mappings_have - whether an open mapping is of this file: an output must not take its place
+ * mpk_mapping_may_be_replaced - from now on, m does not count there: its user asked for that */
+bool mpk_mappings_have(const struct stat *file);
+void mpk_mapping_may_be_replaced(struct mpk_mapping *m);
 
 /* mpk_mapping_use_file - turn the large pieces of a rope that are views of a mapping into
  * ranges of its file, which are written without touching them

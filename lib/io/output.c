@@ -13,17 +13,34 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "io/mapping.h"
+
 enum { TEMPS_MAX = 16, NAME_TRIES = 100 };
 
 struct mpk_output {
-	char *path;  /* where the file will stand, links resolved; NULL: written through */
-	char *temp;  /* its temporary name while it has one, else NULL */
-	char *shown; /* the path as the caller named it, for messages */
-	mode_t mode; /* of the finished file, before the umask */
+	char *path;    /* where the file will stand, links resolved; NULL: written through */
+	char *temp;    /* its temporary name while it has one, else NULL */
+	char *shown;   /* the path as the caller named it, for messages */
+	mode_t mode;   /* of the finished file, before the umask */
+	bool replaces; /* there is such a file, with this owner and these permissions: */
+	struct stat old;
 	int fd;
 	bool own_fd;
+	bool taken; /* the content is the file temp, not what fd is open on */
 	const struct mpk_tap *tap;
 };
+
+static bool durable;
+
+void mpk_output_make_durable(void)
+{
+	durable = true;
+}
+
+bool mpk_output_is_durable(void)
+{
+	return durable;
+}
 
 /* Names that a killed build would leave behind. Slots hold the temp strings of live
  * outputs; a signal handler reads them, hence the atomics. */
@@ -167,6 +184,14 @@ static bool is_stream_name(const char *path)
 	       strncmp(path, "/dev/fd/", 8) == 0;
 }
 
+/* Where a link leads nowhere or in a circle, it is not for us to say what the user meant. */
+static bool is_broken_link(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
+}
+
 static enum mpk_code open_target(struct mpk_output *o, struct mpk_error *err)
 {
 	struct stat st;
@@ -185,6 +210,17 @@ static enum mpk_code open_target(struct mpk_output *o, struct mpk_error *err)
 		o->fd = open(o->shown, O_WRONLY | O_CLOEXEC);
 		return o->fd >= 0 ? MPK_OK : fail_io(o, "cannot open for writing", err);
 	}
+	if (exists && mpk_mappings_have(&st)) {
+		enum mpk_code code = mpk_fail(err, MPK_E_USAGE,
+					      "this is an input, too, and would be overwritten");
+
+		mpk_error_at_file(err, o->shown);
+		return code;
+	}
+	if (!exists && is_broken_link(o->shown))
+		return fail_io(o, "cannot write through a link that leads to no file", err);
+	o->replaces = exists;
+	o->old = st;
 	/* The file behind a link is replaced, not the link. */
 	o->path = exists ? realpath(o->shown, NULL) : strdup(o->shown);
 	MPK_TRY_ALLOC(o->path, err);
@@ -281,6 +317,7 @@ enum mpk_code mpk_output_take(struct mpk_output *o, const char *file, struct mpk
 				free(o->temp);
 			}
 			o->temp = name;
+			o->taken = true;
 			return MPK_OK;
 		}
 		temps_drop(name);
@@ -306,10 +343,60 @@ static enum mpk_code give_name(struct mpk_output *o, struct mpk_error *err)
 	return errno == EEXIST ? take_name(o, link_to, err) : fail_io(o, "cannot create", err);
 }
 
+/* The new file gets the owner and the permissions of the old one; where the owner cannot be kept, no
+ * program may gain his rights. A file that was taken over is not the one that is open. */
+static enum mpk_code keep_mode(const struct mpk_output *o, struct mpk_error *err)
+{
+	struct stat now;
+	const char *name = o->taken ? o->temp : NULL;
+	bool same = (name ? stat(name, &now) : fstat(o->fd, &now)) == 0 &&
+		    now.st_uid == o->old.st_uid && now.st_gid == o->old.st_gid;
+
+	if (!same)
+		same = (name ? chown(name, o->old.st_uid, o->old.st_gid)
+			     : fchown(o->fd, o->old.st_uid, o->old.st_gid)) == 0;
+	mode_t mode = o->old.st_mode & (same ? 07777 : 0777);
+
+	if ((name ? chmod(name, mode) : fchmod(o->fd, mode)) != 0)
+		return fail_io(o, "cannot keep the permissions of", err);
+	return MPK_OK;
+}
+
+/* The bytes before the name, and the name before the caller goes on. */
+static enum mpk_code sync_file(const struct mpk_output *o, struct mpk_error *err)
+{
+	int fd = o->taken ? open(o->temp, O_RDONLY | O_CLOEXEC) : o->fd;
+	int result = fd >= 0 ? fsync(fd) : -1, saved = errno;
+
+	if (o->taken && fd >= 0)
+		(void)close(fd);
+	errno = saved;
+	return result == 0 ? MPK_OK : fail_io(o, "cannot write to the disk", err);
+}
+
+static enum mpk_code sync_name(const struct mpk_output *o, struct mpk_error *err)
+{
+	size_t dir = dir_length(o->path);
+	char *parent = dir ? strndup(o->path, dir) : strdup(".");
+	int fd = parent ? open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	int result = fd >= 0 ? fsync(fd) : -1, saved = errno;
+
+	free(parent);
+	if (fd >= 0)
+		(void)close(fd);
+	errno = saved;
+	return result == 0 ? MPK_OK : fail_io(o, "cannot write to the disk", err);
+}
+
 static enum mpk_code commit(struct mpk_output *o, struct mpk_error *err)
 {
 	if (!o->path)
 		return MPK_OK;
+	MPK_TRY(mpk_mappings_check(err));
+	if (o->replaces)
+		MPK_TRY(keep_mode(o, err));
+	if (durable)
+		MPK_TRY(sync_file(o, err));
 	/* Network file systems and quotas speak up when a descriptor is closed. */
 	int copy = dup(o->fd);
 	if (copy >= 0 && close(copy) != 0)
@@ -318,7 +405,7 @@ static enum mpk_code commit(struct mpk_output *o, struct mpk_error *err)
 		MPK_TRY(give_name(o, err));
 	if (o->temp && rename(o->temp, o->path) != 0)
 		return fail_io(o, "cannot replace", err);
-	return MPK_OK;
+	return durable ? sync_name(o, err) : MPK_OK;
 }
 
 enum mpk_code mpk_output_commit(struct mpk_output *o, struct mpk_error *err)

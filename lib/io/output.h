@@ -6,7 +6,11 @@
  * Where the file system has no unnamed files, a temporary ".NAME.XXXXXX" beside the
  * target is used, which mpk_output_abandon_all removes from a signal handler.
  * "-" and targets that are not regular files (/dev/stdout, a pipe) are written through.
- * Nothing is fsync'ed: "whole" is meant against crashes of programs, not of the machine.
+ * A file that is replaced hands its owner and its permissions on; one behind a link is replaced
+ * where it lies, and a link that leads to no file is refused. So is a file that is being read
+ * (mpk_mappings_have).
+ * Nothing is fsync'ed unless mpk_output_make_durable was called: "whole" is meant against crashes of
+ * programs, not of the machine.
  */
 #ifndef MPK_IO_OUTPUT_H
 #define MPK_IO_OUTPUT_H
@@ -21,10 +25,15 @@
 
 struct mpk_output;
 
+/* mpk_output_make_durable - from now on, commit returns when the file and its name are on the disk
+ * (fsync(2)); for the whole process */
+void mpk_output_make_durable(void);
+bool mpk_output_is_durable(void);
+
 /* mpk_output_open - begin writing path
- * @mode    permissions of the finished file before the umask, 0666 or 0777
+ * @mode    permissions of a file that is new, before the umask: 0666 or 0777
  * @out     receives the output; end it with commit or abandon
- * Returns  MPK_OK; MPK_E_IO with the file name; MPK_E_NOMEM */
+ * Returns  MPK_OK; MPK_E_USAGE: it is an input, too; MPK_E_IO; both with the file name; MPK_E_NOMEM */
 enum mpk_code mpk_output_open(const char *path, unsigned mode, struct mpk_output **out,
 			      struct mpk_error *err) MPK_MUST_CHECK;
 
@@ -54,7 +63,8 @@ enum mpk_code mpk_output_take(struct mpk_output *o, const char *file,
 			      struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_output_commit - give the file its name, replacing an old one; frees o in any case
- * Returns  MPK_OK; MPK_E_IO (the old file is untouched then) */
+ * Returns  MPK_OK; as mpk_mappings_check: an input has changed; MPK_E_IO (the old file is untouched then, unless it was the last step, making the
+ *          new name durable, that failed) */
 enum mpk_code mpk_output_commit(struct mpk_output *o, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_output_abandon - drop everything written; the old file stays; NULL is fine */

@@ -4,7 +4,6 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "base/vec.h"
 #include "text/escape.h"
@@ -68,10 +67,8 @@ const struct mpk_file *mpk_loader_open(struct mpk_loader *l, struct mpk_toml_str
 		return NULL;
 	}
 	/* a package may have more small files than a process has descriptors */
-	if (f->map.fd >= 0 && f->map.bytes.len < MPK_LARGE_BYTES) {
-		(void)close(f->map.fd);
-		f->map.fd = -1;
-	}
+	if (f->map.bytes.len < MPK_LARGE_BYTES)
+		mpk_mapping_close_file(&f->map);
 	f->path = path;
 	f->next = l->files;
 	return l->files = f;

@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "sandbox/sandbox.h"
+
 static const double NANO = 1e9;
 
 int64_t mpk_process_clock(void)
@@ -61,8 +63,11 @@ static void set_streams(const struct mpk_process *p)
 /* Ends with the parent, whatever ends that. Asked for by the child, who may come too late. */
 static void tie_to_parent(const struct mpk_process *p, pid_t parent)
 {
-	if (p->contained)
+	if (p->contained) {
 		(void)setpgid(0, 0);
+		(void)prctl(PR_SET_DUMPABLE, 1); /* the parent is not just now, see process.c */
+		(void)mpk_sandbox_protect(parent);
+	}
 	(void)prctl(PR_SET_PDEATHSIG, p->contained ? SIGKILL : SIGTERM);
 	if (getppid() != parent)
 		_exit(127);

@@ -38,7 +38,7 @@ struct run {
 	struct mpk_children strangers; /* children from before */
 	sigset_t mask;                 /* of signals, from before */
 	struct sigaction on_child;     /* likewise, of SIGCHLD */
-	int subreaper;                 /* likewise */
+	int subreaper, dumpable;       /* likewise */
 };
 
 static volatile sig_atomic_t stopped;
@@ -224,8 +224,12 @@ static enum mpk_code prepare(struct run *r, size_t count, struct mpk_error *err)
 	/* Children of a process that ignores SIGCHLD cannot be waited for. */
 	(void)sigaction(SIGCHLD, &plain, &r->on_child);
 	(void)prctl(PR_GET_CHILD_SUBREAPER, &r->subreaper);
-	if (r->contains)
-		(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+	if (!r->contains)
+		return MPK_OK;
+	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+	/* a process of the same user could write into our memory, through /proc */
+	r->dumpable = prctl(PR_GET_DUMPABLE);
+	(void)prctl(PR_SET_DUMPABLE, 0);
 	return MPK_OK;
 }
 
@@ -234,6 +238,7 @@ static void restore(struct run *r)
 	if (r->contains) {
 		mpk_orphans_kill(&r->strangers);
 		(void)prctl(PR_SET_CHILD_SUBREAPER, (unsigned long)r->subreaper);
+		(void)prctl(PR_SET_DUMPABLE, (unsigned long)(r->dumpable == 1));
 	}
 	(void)sigaction(SIGCHLD, &r->on_child, NULL);
 	(void)sigprocmask(SIG_SETMASK, &r->mask, NULL);

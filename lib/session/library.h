@@ -11,6 +11,7 @@
 #include "elf/image.h"
 #include "runtime/host.h"
 #include "runtime/runtime.h"
+#include "sandbox/sandbox.h"
 
 struct mpk_child_state; /* session/child.h */
 
@@ -20,6 +21,8 @@ struct mpk_library_options {
 	const struct mpk_image *image; /* of that file; borrowed */
 	const struct mpk_tree *tree;   /* of its blob; NULL without one; borrowed */
 	bool explains_calls; /* add a call that works to the error of a function called otherwise */
+	const struct mpk_sandbox
+		*sandbox; /* what the called code keeps; NULL: all that the user has */
 	struct mpk_runtime_options runtime;
 	/* as of struct mpk_child_options; NULL: nobody watches */
 	void (*watch)(void *user, const struct mpk_child_state *state);

@@ -448,11 +448,28 @@ static enum mpk_code do_all(struct session *s, struct mpk_child_side *side, stru
 	return MPK_OK;
 }
 
+/* What was asked for and does not hold is no sandbox. */
+static enum mpk_code enter_sandbox(const struct mpk_sandbox *sandbox, struct mpk_error *err)
+{
+	struct mpk_sandbox_state state = { true, true };
+
+	if (sandbox)
+		state = mpk_sandbox_enter(sandbox);
+	if (state.files && state.calls)
+		return MPK_OK;
+	return mpk_fail(err, MPK_E_LOAD,
+			"the called code cannot be isolated: this system has no %s",
+			state.files ? "seccomp" : "Landlock");
+}
+
 enum mpk_code mpk_session_work_in_child(struct mpk_child_side *side, void *user,
 					struct mpk_error *err)
 {
 	struct session s = { .work = user, .side = side };
-	enum mpk_code rc = do_all(&s, side, err);
+	enum mpk_code rc = enter_sandbox(s.work->library.sandbox, err);
+
+	if (rc == MPK_OK)
+		rc = do_all(&s, side, err);
 
 	*side->phase = MPK_CHILD_ENDING;
 	session_fini(&s);

@@ -333,9 +333,9 @@ static enum mpk_code check_payload(struct mpk_check_state *s, const char **skipp
 	for (size_t i = 0; !*skipped && i < s->view->count; i++) {
 		const struct mpk_view_node *n = &s->view->nodes[i];
 
-		if (n->problem.code != MPK_OK)
+		if (n->problem)
 			mpk_check_say(s, MPK_ERROR, n->path, "its payload does not read: %s",
-				      n->problem.text);
+				      n->problem->text);
 		else if (n->decoded && n->payload.tag == MPK_PAYLOAD_RELAX)
 			check_relax(s, n);
 		else if (n->decoded && n->payload.tag == MPK_PAYLOAD_RELAY)

@@ -95,7 +95,7 @@ static const struct mpk_device_info *device_for(const struct mpk_device_groups *
 	const struct mpk_kernels *kernels = mpk_view_kernels(node);
 
 	if (!kernels) {
-		*why = node->problem;
+		*why = node->problem ? *node->problem : (struct mpk_error){ 0 };
 		return NULL;
 	}
 	(void)mpk_fail(why, MPK_E_UNSUPPORTED, "minspect runs OpenCL and CUDA code only");

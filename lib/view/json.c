@@ -252,8 +252,8 @@ static void put_node(const struct mpk_view *view, size_t index, struct mpk_json 
 			(void)put_model(&n->models.items[i], j, sub);
 	}
 	mpk_node_json(n, j, o);
-	if (n->problem.code != MPK_OK)
-		mpk_json_error(j, o, "problem", &n->problem);
+	if (n->problem)
+		mpk_json_error(j, o, "problem", n->problem);
 }
 
 static void put_head(const struct mpk_view *v, struct mpk_json *j, struct json_t *at)

@@ -136,14 +136,14 @@ static void draw_node(const struct walk *w, size_t index)
 	}
 	draw_title(w, n);
 	mpk_strbuf_putc(w->out, '\n');
-	if (n->problem.code != MPK_OK) {
+	if (n->problem) {
 		draw_lines(w, true, n->node->child_count > 0);
 		color(w, "\033[1;31m");
 		mpk_strbuf_puts(w->out, "broken: ");
-		if (n->problem.at.has_offset)
-			mpk_strbuf_printf(w->out, "%s+0x%" PRIx64 ": ", n->problem.at.space,
-					  n->problem.at.offset);
-		mpk_strbuf_puts(w->out, n->problem.text);
+		if (n->problem->at.has_offset)
+			mpk_strbuf_printf(w->out, "%s+0x%" PRIx64 ": ", n->problem->at.space,
+					  n->problem->at.offset);
+		mpk_strbuf_puts(w->out, n->problem->text);
 		color(w, "\033[0m");
 		mpk_strbuf_putc(w->out, '\n');
 	}

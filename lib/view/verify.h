@@ -19,6 +19,7 @@ struct mpk_verify_file {
 	const struct mpk_mapping *map; /* what is large is read through windows of its file, as
 					* the mapping itself would count as memory */
 	const struct mpk_tap *tap;     /* sees what has been read of the blob; NULL: nobody does */
+	bool skips_digest;             /* the one check that reads all of the blob is left out */
 };
 
 /* Where a finding is; all may be missing. */

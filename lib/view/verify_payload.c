@@ -11,12 +11,13 @@
 
 static void payload(struct mpk_verify *v, const struct mpk_view_node *n)
 {
-	const struct mpk_where *at = &n->problem.at;
+	const struct mpk_error *e = n->problem;
 
-	if (n->problem.code != MPK_OK)
-		mpk_verify_say_at(v, MPK_ERROR,
-				  (struct mpk_verify_position){ at->space, at->offset, n->path },
-				  "%s", n->problem.text);
+	if (e)
+		mpk_verify_say_at(
+			v, MPK_ERROR,
+			(struct mpk_verify_position){ e->at.space, e->at.offset, n->path }, "%s",
+			e->text);
 }
 
 static void payload_tail(struct mpk_verify *v, const struct mpk_view_node *n)

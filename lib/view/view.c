@@ -61,15 +61,32 @@ static enum mpk_code set_paths(struct mpk_view *view, struct mpk_arena *arena,
 	return MPK_OK;
 }
 
-static void decode(struct mpk_view_node *n, enum mpk_generation gen, struct mpk_arena *arena)
+/* Trees of a hundred thousand modules are legal, and an error is large: only those that have a
+ * problem have one. */
+static enum mpk_code keep_problem(struct mpk_view_node *n, struct mpk_error *problem,
+				  struct mpk_arena *arena, struct mpk_error *err)
 {
+	mpk_error_at_path(problem, n->path);
+	n->problem = problem->code == MPK_E_NOMEM
+			     ? NULL
+			     : mpk_arena_keep(arena, problem, 1, sizeof *problem);
+	MPK_TRY_ALLOC(n->problem, err);
+	return MPK_OK;
+}
+
+static enum mpk_code decode(struct mpk_view_node *n, enum mpk_generation gen,
+			    struct mpk_arena *arena, struct mpk_error *err)
+{
+	struct mpk_error problem = { 0 };
+
 	n->kind = mpk_kind_find(n->node->kind);
 	if (!n->kind || n->node->opaque)
-		return;
+		return MPK_OK;
 	n->decoded = mpk_payload_decode(n->kind, gen, mpk_source_of(n->node), arena, &n->payload,
-					&n->problem) == MPK_OK;
-	if (!n->decoded || mpk_models_of(&n->payload, arena, &n->models, &n->problem) != MPK_OK)
-		mpk_error_at_path(&n->problem, n->path);
+					&problem) == MPK_OK;
+	if (n->decoded && mpk_models_of(&n->payload, arena, &n->models, &problem) == MPK_OK)
+		return MPK_OK;
+	return keep_problem(n, &problem, arena, err);
 }
 
 enum mpk_code mpk_view_init(struct mpk_view *view, const char *name, uint64_t file_bytes,
@@ -90,11 +107,8 @@ enum mpk_code mpk_view_init(struct mpk_view *view, const char *name, uint64_t fi
 		v.nodes[i].node = &tree->nodes[i];
 	MPK_TRY(mpk_host_signatures(image, arena, &v.host, err));
 	MPK_TRY(set_paths(&v, arena, err));
-	for (size_t i = 0; i < v.count; i++) {
-		decode(&v.nodes[i], tree->gen, arena);
-		if (v.nodes[i].problem.code == MPK_E_NOMEM)
-			return mpk_fail_nomem(err);
-	}
+	for (size_t i = 0; i < v.count; i++)
+		MPK_TRY(decode(&v.nodes[i], tree->gen, arena, err));
 	*view = v;
 	return MPK_OK;
 }

@@ -32,11 +32,11 @@ struct mpk_view_node {
 	char path[MPK_VIEW_PATH];    /* as mpk_tree_path prints it */
 	bool decoded;                /* payload is filled */
 	struct mpk_payload payload;
-	struct mpk_models models;   /* executors: what can be called */
-	struct mpk_error problem;   /* why there is no payload, or no models; code MPK_OK for
-				       * unknown kinds */
-	struct mpk_node_info *info; /* what its code says; NULL until somebody asks */
-	bool show_info;             /* views show it */
+	struct mpk_models models;        /* executors: what can be called */
+	const struct mpk_error *problem; /* why there is no payload, or no models; NULL: nothing is
+					    * wrong, or the kind is unknown */
+	struct mpk_node_info *info;      /* what its code says; NULL until somebody asks */
+	bool show_info;                  /* views show it */
 };
 
 struct mpk_view {

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Nothing of the files that are inspected is executed; here the kernel sees to it, should a reader have
+ * a bug after all. */
+#include "common/confine.h"
+
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "base/vec.h"
+#include "common/diag.h"
+#include "sandbox/sandbox.h"
+
+static void add_readable(struct mpk_confine *c, const char *path)
+{
+	if (mpk_vec_reserve(&c->readable, &c->readable_cap, c->readable_count + 1,
+			    sizeof *c->readable))
+		c->readable[c->readable_count++] = path;
+	else
+		c->failed = true;
+}
+
+void mpk_confine_input(struct mpk_confine *c, const char *path)
+{
+	const char *member = path ? strrchr(path, '(') : NULL;
+
+	if (!path || strcmp(path, "-") == 0)
+		return;
+	add_readable(c, path);
+	if (!member || member == path || access(path, F_OK) == 0)
+		return;
+	/* lives as long as the process, as command lines do */
+	char *archive = strndup(path, (size_t)(member - path));
+
+	if (archive)
+		add_readable(c, archive);
+	c->failed |= !archive;
+}
+
+void mpk_confine_output(struct mpk_confine *c, const char *path)
+{
+	size_t len = path ? strlen(path) : 0;
+
+	if (!len || strcmp(path, "-") == 0 || c->writable_count == MPK_CONFINE_MAX)
+		return;
+	/* a link is replaced where it leads to */
+	char *real = realpath(path, NULL);
+	const char *target = real ? real : path;
+
+	for (len = strlen(target); len > 1 && target[len - 1] == '/'; len--)
+		continue;
+	while (len && target[len - 1] != '/')
+		len--;
+	char *parent = len ? strndup(target, len) : strdup(".");
+
+	free(real);
+	if (parent)
+		c->writable[c->writable_count++] = parent;
+	c->failed |= !parent;
+}
+
+static void enter(const struct mpk_confine *c)
+{
+	const struct mpk_sandbox s = {
+		.readable = c->readable,
+		.readable_count = c->readable_count,
+		.writable = (const char *const *)c->writable,
+		.writable_count = c->writable_count,
+	};
+	struct mpk_sandbox_state state;
+
+	if (c->failed) {
+		mpk_diag_note("no sandbox: memory is out");
+		return;
+	}
+	(void)setlocale(LC_CTYPE, ""); /* reads files of its own */
+	state = mpk_sandbox_enter(&s);
+	if (!state.files)
+		mpk_diag_note("files are not confined: this system has no Landlock");
+	if (!state.calls)
+		mpk_diag_note("system calls are not confined: this system has no seccomp");
+}
+
+void mpk_confine(struct mpk_confine *c)
+{
+	/* a sanitizer's runtime starts a process to look for leaks, and reads files of /proc */
+	if (!mpk_common.no_sandbox && !MPK_IS_SANITIZED)
+		enter(c);
+	for (size_t i = 0; i < c->writable_count; i++)
+		free(c->writable[i]);
+	free(c->readable);
+	*c = (struct mpk_confine){ 0 };
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A handler of SIGBUS may call little, and knows an address only. Which file lies there is read from
+ * /proc/self/maps, so that no mapping has to be entered in a list. */
+#include "common/signals.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/diag.h"
+#include "io/output.h"
+
+/* A line of /proc/self/maps: 73 characters of figures, then a path. What is longer is cut. */
+struct line {
+	char text[4096 + 80];
+	size_t len;
+};
+
+/* "7f00-7f80 r--p ...": whether the address is in it. */
+static bool covers(const char *text, uintptr_t address)
+{
+	uintptr_t bounds[2] = { 0 };
+
+	for (int i = 0; i < 2; i++) {
+		for (; *text && *text != '-' && *text != ' '; text++) {
+			uintptr_t digit =
+				(uintptr_t)(*text <= '9' ? *text - '0' : *text - 'a' + 10);
+
+			bounds[i] = bounds[i] << 4 | digit;
+		}
+		text += *text == '-';
+	}
+	return address >= bounds[0] && address < bounds[1];
+}
+
+/* The path of the mapping that holds the address, in line->text; NULL: no file is mapped there. */
+static char *find_path(int fd, uintptr_t address, struct line *line)
+{
+	char chunk[1024];
+	ssize_t n;
+
+	while ((n = read(fd, chunk, sizeof chunk)) > 0) {
+		for (ssize_t i = 0; i < n; i++) {
+			if (chunk[i] != '\n') {
+				if (line->len < sizeof line->text - 1)
+					line->text[line->len++] = chunk[i];
+				continue;
+			}
+			line->text[line->len] = '\0';
+			line->len = 0;
+			if (covers(line->text, address))
+				return strchr(line->text, '/');
+		}
+	}
+	return NULL;
+}
+
+static void say(const char *text)
+{
+	(void)!write(STDERR_FILENO, text, strlen(text));
+}
+
+/* Open from the start: a sandbox would not let it be opened. */
+static int maps = -1;
+
+static void on_bus_error(int sig, siginfo_t *info, void *context)
+{
+	static struct line line;
+	char *path = maps >= 0 ? find_path(maps, (uintptr_t)info->si_addr, &line) : NULL;
+
+	(void)context;
+	mpk_output_abandon_all();
+	if (!path) {
+		(void)signal(sig, SIG_DFL);
+		(void)raise(sig);
+		return;
+	}
+	for (char *c = path; *c; c++)
+		if ((unsigned char)*c < 0x20 || (unsigned char)*c > 0x7e)
+			*c = '?'; /* a terminal must not obey a name */
+	say(mpk_common.program);
+	say(": ");
+	say(path);
+	say(": the file became shorter while it was read\n");
+	_exit(MPK_EXIT_FILE);
+}
+
+void mpk_signals_init(void)
+{
+	maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+
+	struct sigaction bus = { .sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO };
+
+	(void)sigaction(SIGBUS, &bus, NULL);
+	(void)signal(SIGXFSZ, SIG_IGN);
+	(void)signal(SIGCHLD, SIG_DFL);
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* signals.h - what the programs do about signals that a caller or a disk sends them */
+#ifndef MPK_CMD_COMMON_SIGNALS_H
+#define MPK_CMD_COMMON_SIGNALS_H
+
+/* mpk_signals_init - at the start of main, before a file is opened
+ * A file that becomes shorter while it is mapped raises SIGBUS where it is read: the program says
+ * which file it was, removes what it was writing and ends with MPK_EXIT_FILE. A size limit
+ * (SIGXFSZ) is an error of write(). Children can be waited for even if the caller ignores SIGCHLD. */
+void mpk_signals_init(void);
+
+#endif

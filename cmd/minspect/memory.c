@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an inspection may take at most: 64 MiB and four times the file, whatever the file claims. The
+ * kernel holds the limit, so that no reader has to count; a reader that meets it fails as one does when
+ * memory is out. A quarter of the four is left to the mapped file itself, and some to the program and
+ * its libraries, which the kernel's limit does not cover. */
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/compiler.h"
+#include "base/num.h"
+#include "common/diag.h"
+#include "minspect/minspect.h"
+#include "text/escape.h"
+#include "text/table.h"
+#include "view/size.h"
+
+static const uint64_t BASE_BYTES = UINT64_C(60) << 20;
+
+static bool is_on;
+static uint64_t fixed, files; /* bytes: of --max-memory, 0: not given; of all files so far */
+
+static uint64_t allowed(void)
+{
+	uint64_t most;
+
+	if (fixed)
+		return fixed;
+	return __builtin_mul_overflow(files, 3, &most) ||
+			       __builtin_add_overflow(most, BASE_BYTES, &most)
+		       ? UINT64_MAX
+		       : most;
+}
+
+static void say_limit(void)
+{
+	if (fixed)
+		mpk_diag_warn("this inspection may take %s of memory, as --max-memory says",
+			      MPK_SIZE(fixed));
+	else
+		mpk_diag_warn(
+			"an inspection may take 64 MiB and four times its file; --max-memory=SIZE allows more");
+}
+
+int minspect_memory_init(const char *max_memory)
+{
+	if (max_memory && strcmp(max_memory, "none") == 0)
+		return MPK_EXIT_OK;
+	if (max_memory && (!mpk_size_parse(mpk_span_str(max_memory), &fixed) || fixed == 0))
+		return mpk_diag_usage(
+			"--max-memory takes a size such as 2GiB or 500MB, or none, not '%s'",
+			MPK_QUOTE(mpk_span_str(max_memory)));
+	is_on = !MPK_IS_SANITIZED;
+	return MPK_EXIT_OK;
+}
+
+static void set_limit(uint64_t bytes)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_DATA, &limit) != 0)
+		return;
+	/* the caller's own limit stays, whichever is lower */
+	limit.rlim_cur = bytes < limit.rlim_max ? (rlim_t)bytes : limit.rlim_max;
+	if (setrlimit(RLIMIT_DATA, &limit) == 0)
+		mpk_common.memory_hint = say_limit;
+}
+
+void minspect_memory_grow(uint64_t file_bytes)
+{
+	if (!is_on)
+		return;
+	if (__builtin_add_overflow(files, file_bytes, &files))
+		files = UINT64_MAX;
+	set_limit(allowed());
+}
+
+void minspect_memory_release(void)
+{
+	if (is_on)
+		set_limit(UINT64_MAX);
+}

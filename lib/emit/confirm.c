@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "emit/confirm.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "elf/image.h"
+#include "io/reader.h"
+
+/* Whether a blob begins as what was packed does. */
+static enum mpk_code compare_beginning(struct mpk_span blob, const struct mpk_rope *packed,
+				       struct mpk_error *err)
+{
+	struct mpk_reader *r = malloc(sizeof *r);
+	struct mpk_span some = { 0 };
+
+	MPK_TRY_ALLOC(r, err);
+	mpk_reader_init(r, packed);
+	enum mpk_code code = mpk_reader_next(r, &some, err);
+	size_t len = some.len < MPK_READER_BYTES ? some.len : MPK_READER_BYTES;
+
+	if (code == MPK_OK && len && memcmp(some.data, blob.data, len) != 0)
+		code = mpk_fail(err, MPK_E_CORRUPT, "its blob is not the one that was packed");
+	mpk_reader_fini(r);
+	free(r);
+	return code;
+}
+
+static enum mpk_code confirm(struct mpk_span bytes, const struct mpk_rope *blob,
+			     struct mpk_arena *arena, struct mpk_error *err)
+{
+	struct mpk_image image;
+
+	MPK_TRY(mpk_image_open(bytes, NULL, arena, &image, err));
+	if (!blob)
+		return MPK_OK;
+	if (!image.has_blob)
+		return mpk_fail(err, MPK_E_NO_BLOB, "there is no blob in it");
+	if (image.blob.len < blob->len)
+		return mpk_fail(err, MPK_E_CORRUPT,
+				"its blob has %zu bytes, %" PRIu64 " were packed", image.blob.len,
+				blob->len);
+	return compare_beginning(image.blob, blob, err);
+}
+
+enum mpk_code mpk_confirm_file(const struct mpk_mapping *file, const struct mpk_rope *blob,
+			       struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
+	struct mpk_error why = { 0 };
+	enum mpk_code code = confirm(file->bytes, blob, &arena, &why);
+
+	if (code == MPK_OK)
+		return MPK_OK;
+	if (code == MPK_E_NOMEM)
+		return mpk_fail_nomem(err);
+	return mpk_fail(err, MPK_E_TOOL, "no library that can be loaded: %s", why.text);
+}
+
+enum mpk_code mpk_confirm_output(const struct mpk_output *o, const struct mpk_rope *blob,
+				 struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping map = { .fd = -1 };
+
+	if (mpk_output_is_through(o))
+		return MPK_OK;
+	MPK_TRY(mpk_mapping_of_fd(mpk_output_fd(o), "output", &map, err));
+	return mpk_confirm_file(&map, blob, err);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sandbox.h - a process gives up what it will not need: the kernel holds it to that
+ *
+ * Two facilities of Linux, each of which a system may lack: Landlock for files, seccomp for system
+ * calls. Neither needs rights, neither can be undone, and both hold for threads and children made
+ * later. What is refused fails with EACCES or EPERM, so that the program says what it could not do.
+ */
+#ifndef MPK_SANDBOX_SANDBOX_H
+#define MPK_SANDBOX_SANDBOX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+/* What stays open to the process; borrowed. A path that is not there is left out. */
+struct mpk_sandbox {
+	const char *const *readable; /* files, and folders with all below */
+	size_t readable_count;
+	const char *const
+		*writable; /* folders, with all below: files are made, replaced, removed */
+	size_t writable_count;
+	bool runs_code; /* libraries may be loaded, and make memory executable */
+};
+
+/* What holds. */
+struct mpk_sandbox_state {
+	bool files; /* no other file can be opened, made, changed or removed */
+	bool calls; /* no program can be started, no connection made, no memory made executable
+		     * (unless runs_code), no other process signalled (but for the parent, by
+		     * SIGCHLD) or traced */
+};
+
+/* mpk_sandbox_enter - from now on only what s says; the process must have one thread
+ * Descriptors that are open stay usable.
+ * Returns  what holds; a facility that the system lacks does not */
+struct mpk_sandbox_state mpk_sandbox_enter(const struct mpk_sandbox *s);
+
+/* mpk_sandbox_support - what mpk_sandbox_enter would be able to do here */
+struct mpk_sandbox_state mpk_sandbox_support(void);
+
+/* mpk_sandbox_protect - from now on this process can neither signal (but for SIGCHLD) nor trace pid, nor
+ * write to its memory by system calls; nor signal all processes at once
+ * For code that is run and not trusted: its caller's clock must go on. A process whose effective user
+ * is root keeps the right to run set-user-ID programs, any other loses it.
+ * Returns  false where the system has no seccomp */
+bool mpk_sandbox_protect(pid_t pid);
+
+#endif

@@ -1,0 +1,44 @@
+# Code that is called cannot stop, kill or trace the one that holds its time, nor pass for a function that
+# it does not have.
+cat >hostile.c <<'END'
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <stdlib.h>
+#include <sys/ptrace.h>
+#include <unistd.h>
+struct any { int type, pad; long value; };
+#define FN(name) int __tvm_ffi_##name(void *self, const struct any *args, int count, struct any *result)
+static void forever(void)
+{
+	for (;;)
+		pause();
+}
+FN(stop) { kill(getppid(), SIGSTOP); forever(); return 0; }
+FN(stop_group) { kill(-getpgid(getppid()), SIGSTOP); forever(); return 0; }
+FN(stop_all) { kill(-1, SIGSTOP); forever(); return 0; }
+FN(thread) { tgkill(getppid(), getppid(), SIGKILL); forever(); return 0; }
+FN(trace) { ptrace(PTRACE_ATTACH, getppid(), 0, 0); forever(); return 0; }
+FN(memory)
+{
+	char path[64];
+	snprintf(path, sizeof path, "/proc/%d/mem", (int)getppid());
+	result->type = 1;
+	result->value = open(path, O_RDWR) >= 0;
+	return 0;
+}
+#ifdef LEAVES
+__attribute__((constructor)) static void leave(void) { _exit(0); }
+#endif
+END
+cc -w -D_GNU_SOURCE -shared -fPIC -o hostile.so hostile.c
+cc -w -D_GNU_SOURCE -DLEAVES -shared -fPIC -o leaves.so hostile.c
+status() { status=0; "$@" || status=$?; echo "status $status"; }
+for name in stop stop_group stop_all thread trace; do
+	status minspect --run $name --timeout 0.3 hostile.so
+done
+# Root may open anything.
+[ "$(id -u)" = 0 ] || minspect --run memory hostile.so --expect 0 >/dev/null
+status minspect --run stop leaves.so --expect 0

@@ -46,8 +46,9 @@ static const struct action *choose(void)
 /* Options that only some actions understand. Given without one they are an error, else a check
  * that was meant to be made would pass unmade. */
 static const struct {
-	const char *option, *actions[2];
+	const char *option, *actions[3];
 } belongings[] = {
+	{ "call-metadata", { "functions" } },
 	{ "digest", { "extract" } },
 	{ "budget", { "size" } },
 	{ "tvm", { "check" } },
@@ -69,8 +70,8 @@ static const struct {
 	{ "warmup", { "run" } },
 	{ "profile", { "run" } },
 	{ "trace", { "run" } },
-	{ "force", { "run" } },
-	{ "isolate", { "run" } },
+	{ "force", { "run", "functions" } },
+	{ "isolate", { "run", "functions" } },
 	{ "dump", { "run" } },
 	{ "compare", { "run" } },
 	{ "grid", { "run" } },
@@ -80,8 +81,8 @@ static const struct {
 	{ "device", { "run", "cases" } },
 	{ "atol", { "run", "cases" } },
 	{ "rtol", { "run", "cases" } },
-	{ "timeout", { "run", "cases" } },
-	{ "tvm-ffi", { "run", "cases" } },
+	{ "timeout", { "run", "cases", "functions" } },
+	{ "tvm-ffi", { "run", "cases", "functions" } },
 };
 
 /* What looks into one run, and is no key of a case. */
@@ -96,21 +97,29 @@ static bool looks_into(const char *option)
 	return false;
 }
 
+static bool is_one_of(const char *option, const char *const of[3])
+{
+	for (size_t i = 0; i < 3 && of[i]; i++)
+		if (strcmp(option, of[i]) == 0)
+			return true;
+	return false;
+}
+
 static int check_belongings(const struct action *action)
 {
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(belongings); i++) {
 		const char *option = belongings[i].option;
-		const char *first = belongings[i].actions[0], *second = belongings[i].actions[1];
+		const char *const *of = belongings[i].actions, *first = of[0];
 
-		if (!minspect_given(option) || strcmp(action->option, first) == 0 ||
-		    (second && strcmp(action->option, second) == 0))
+		if (!minspect_given(option) || is_one_of(action->option, of))
 			continue;
 		if (action->act == minspect_cases && strcmp(first, "run") == 0 &&
 		    !looks_into(option))
 			return mpk_diag_usage("--%s is for --run; a case says that in its file",
 					      option);
-		return mpk_diag_usage("--%s goes with --%s%s%s", option, first,
-				      second ? " or --" : "", second ? second : "");
+		return mpk_diag_usage("--%s goes with --%s%s%s%s%s", option, first,
+				      of[1] ? " or --" : "", of[1] ? of[1] : "",
+				      of[2] ? " or --" : "", of[2] ? of[2] : "");
 	}
 	return MPK_EXIT_OK;
 }
@@ -141,7 +150,7 @@ static const struct action *nearest_action(const char *word)
 
 static bool is_of_mpack(const char *word)
 {
-	static const char *const commands[] = { "build", "check", "edit", "unpack" };
+	static const char *const commands[] = { "build", "check", "edit", "init", "unpack" };
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(commands); i++)
 		if (strcmp(word, commands[i]) == 0)
@@ -194,7 +203,7 @@ static int act(void)
 		return no_file(action);
 	if (action == &summary)
 		status = check_first(minspect_options.files[0]);
-	if (status == MPK_EXIT_OK && action->inspects) {
+	if (status == MPK_EXIT_OK && action->inspects && !minspect_options.call_metadata) {
 		status = minspect_memory_init(minspect_options.max_memory);
 		confine();
 	} else if (status == MPK_EXIT_OK && minspect_options.max_memory)

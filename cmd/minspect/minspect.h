@@ -22,6 +22,7 @@ struct minspect_options {
 	const char *extract, *diff, *header, *run, *cases;
 
 	bool json;
+	bool call_metadata; /* --functions */
 	const char *max_memory;
 	const char *budget;                                              /* --size */
 	const char *tvm, *machine, *glibc, *libs, *device_arch, *driver; /* --check */

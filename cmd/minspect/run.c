@@ -249,7 +249,7 @@ static enum mpk_code call_and_dump(const struct minspect_options *o, const struc
 
 /* Code that is run relies on what --verify looks at. The digest is left out: it would read a
  * gigabyte of weights before the first call. */
-static enum mpk_code check_file(struct minspect_file *file, struct mpk_error *err)
+enum mpk_code run_check_file(struct minspect_file *file, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_report_fini) struct mpk_report report = { 0 };
 	const struct mpk_verify_file how = { .map = &file->map, .skips_digest = true };
@@ -283,7 +283,7 @@ static enum mpk_code run(const struct minspect_options *o, struct run_request *r
 	MPK_TRY(run_request_parse(o, r, err));
 	rc = run_file_open("run", o->files[0], &file, err);
 	if (rc == MPK_OK && !o->force)
-		rc = check_file(&file, err);
+		rc = run_check_file(&file, err);
 	if (rc == MPK_OK)
 		rc = call_and_dump(o, r, &file, result, err);
 	if (rc == MPK_OK && o->isolate)

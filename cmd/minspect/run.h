@@ -71,6 +71,10 @@ enum mpk_code run_runtime_fill(const struct minspect_options *o, struct mpk_aren
 enum mpk_code run_file_open(const char *action, const char *name, struct minspect_file *file,
 			    struct mpk_error *err) MPK_MUST_CHECK;
 
+/* run_check_file - refuse to run a file that --verify finds errors in; for who did not say --force
+ * Returns  MPK_OK; the first error, with how many there are; MPK_E_NOMEM */
+enum mpk_code run_check_file(struct minspect_file *file, struct mpk_error *err) MPK_MUST_CHECK;
+
 /* run_library_fill - how the library of an open file is loaded, with a line that tells how far that
  * is (mpk_progress_end wipes it); borrows from file */
 enum mpk_code run_library_fill(const struct minspect_options *o, struct minspect_file *file,

@@ -2,6 +2,7 @@
 /* The actions that print what a file holds: the summary, --functions. */
 #include "common/diag.h"
 #include "minspect/document.h"
+#include "minspect/metadata.h"
 #include "view/node_info.h"
 
 /* Of two ways to say the same, the one that was asked for. */
@@ -29,13 +30,23 @@ static int show(const struct minspect_options *o, struct minspect_look *l)
 	return print(l, mpk_view_summary, mpk_view_summary_json);
 }
 
+static enum mpk_code read_functions(const struct minspect_options *o, struct minspect_look *l,
+				    struct mpk_error *err)
+{
+	MPK_TRY(mpk_view_show_info(l->view, false, err));
+	MPK_TRY(mpk_view_mark_images(l->view, err));
+	if (o->call_metadata)
+		MPK_TRY(minspect_call_metadata(o, l->file, l->view, err));
+	l->view->show_docs = mpk_common.verbose > 0;
+	return mpk_view_read_texts(l->view, err);
+}
+
 static int functions(const struct minspect_options *o, struct minspect_look *l)
 {
 	struct mpk_error err = { 0 };
 
-	(void)o;
-	if (mpk_view_show_info(l->view, false, &err) != MPK_OK)
-		return mpk_diag_error(&err);
+	if (read_functions(o, l, &err) != MPK_OK)
+		return minspect_report(l, &err);
 	return print(l, mpk_view_functions, mpk_view_functions_json);
 }
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/num.h"
@@ -60,8 +61,9 @@ static const struct mpk_option options[] = {
 
 static const struct mpk_command command = {
 	.name = "build",
-	.usage = "mpack build [MANIFEST|FILE.blob] -o OUT",
-	.summary = "Pack what a manifest (./mpack.toml) names into one file.",
+	.usage = "mpack build [MANIFEST|FILE.blob] [-o OUT]",
+	.summary = "Pack what a manifest (./mpack.toml) names into one file, by default NAME.so\n"
+		   "in this folder, after the package.",
 	.examples = "  mpack build mpack.toml -o deploy.so\n"
 		    "  mpack build model.blob -o model.o --target aarch64-linux-gnu\n"
 		    "  mpack build -o deploy.a --system-lib --prefix net_\n",
@@ -73,8 +75,10 @@ static const struct mpk_command command = {
 static int find_kind(enum mpk_emit_kind *out)
 {
 	struct mpk_span words[MPK_EMIT_KIND_COUNT];
-	const char *dot = strrchr(opt.output, '.');
+	const char *dot = opt.output ? strrchr(opt.output, '.') : NULL;
 
+	if (!opt.output && !opt.emit)
+		return MPK_EXIT_OK; /* a library */
 	for (unsigned k = 0; k < MPK_EMIT_KIND_COUNT; k++) {
 		const struct mpk_emit_name *name = mpk_emit_name((enum mpk_emit_kind)k);
 
@@ -107,6 +111,11 @@ static bool is_symbol_part(const char *text)
 		       '\0';
 }
 
+static bool is_stdout(void)
+{
+	return opt.output && strcmp(opt.output, "-") == 0;
+}
+
 static int check_words(enum mpk_emit_kind kind)
 {
 	if (opt.via && strcmp(opt.via, "llvm") != 0 && strcmp(opt.via, "c") != 0)
@@ -116,9 +125,9 @@ static int check_words(enum mpk_emit_kind kind)
 	if (opt.prefix && *opt.prefix && !is_symbol_part(opt.prefix))
 		return mpk_diag_usage("--prefix takes letters, digits and '_', not '%s'",
 				      opt.prefix);
-	if (strcmp(opt.output, "-") == 0 && kind != MPK_EMIT_C && kind != MPK_EMIT_BLOB)
+	if (is_stdout() && kind != MPK_EMIT_C && kind != MPK_EMIT_BLOB)
 		return mpk_diag_usage("only C source and blobs are written to standard output");
-	if (opt.check_repro && (strcmp(opt.output, "-") == 0 || opt.dry_run))
+	if (opt.check_repro && (!opt.output || is_stdout() || opt.dry_run))
 		return mpk_diag_usage("--check-repro compares files: name one with -o");
 	return MPK_EXIT_OK;
 }
@@ -134,6 +143,41 @@ static int count_jobs(unsigned *out)
 		n = sched_getaffinity(0, sizeof set, &set) == 0 ? (uint64_t)CPU_COUNT(&set) : 1;
 	*out = (unsigned)n;
 	return MPK_EXIT_OK;
+}
+
+/* --- the output's name ----------------------------------------------------------- */
+
+/* A name that nobody chose must not replace what the package is made of. */
+static enum mpk_code check_not_input(const struct mpk_input *in, const char *path,
+				     struct mpk_error *err)
+{
+	struct stat out, file;
+
+	if (stat(path, &out) != 0)
+		return MPK_OK;
+	for (size_t i = 0; i < in->file_count; i++)
+		if (stat(in->files[i], &file) == 0 && file.st_dev == out.st_dev &&
+		    file.st_ino == out.st_ino)
+			return mpk_fail(err, MPK_E_USAGE,
+					"the package's name would make the output '%s', which is "
+					"packed itself: name another with -o",
+					path);
+	return MPK_OK;
+}
+
+/* Without -o: the package's name, in the current folder. */
+static enum mpk_code choose_output(struct mpk_input *in, enum mpk_emit_kind kind, const char **out,
+				   struct mpk_error *err)
+{
+	const char *path = opt.output;
+
+	if (!path) {
+		path = mpk_arena_printf(&in->arena, "%s%s", in->name, mpk_emit_name(kind)->suffix);
+		MPK_TRY_ALLOC(path, err);
+		MPK_TRY(check_not_input(in, path, err));
+	}
+	*out = path;
+	return MPK_OK;
 }
 
 /* --- the compiler's name: words, since CC may be "ccache gcc" -------------------- */
@@ -267,7 +311,7 @@ static enum mpk_code fill(struct mpk_input *in, struct mpk_emit *e, struct mpk_e
 
 	e->cwd = cwd ? mpk_arena_text(&in->arena, mpk_span_str(cwd)) : NULL;
 	free(cwd);
-	e->out = opt.output;
+	MPK_TRY(choose_output(in, e->kind, &e->out, err));
 	e->name = in->name;
 	e->target = mpk_target_parse(opt.target ? opt.target : in->target);
 	e->gen = in->gen;
@@ -314,8 +358,10 @@ static int finish(struct mpk_input *in, const struct mpk_emit *e)
 		return MPK_EXIT_OK;
 	}
 	if (opt.depfile &&
-	    mpk_depfile_write(opt.depfile, opt.output, in->files, in->file_count, &err) != MPK_OK)
+	    mpk_depfile_write(opt.depfile, e->out, in->files, in->file_count, &err) != MPK_OK)
 		return mpk_diag_error(&err);
+	if (!opt.output && !mpk_common.quiet)
+		(void)fprintf(stderr, "mpack: wrote %s\n", e->out);
 	return MPK_EXIT_OK;
 }
 
@@ -364,8 +410,6 @@ int mpack_build(int argc, char **argv)
 	input = first < argc ? argv[first] : MPACK_MANIFEST;
 	if (argc - first > 1)
 		return mpk_diag_usage("one manifest at a time: '%s' is too much", argv[first + 1]);
-	if (!opt.output)
-		return mpk_diag_usage("no output given: name it with -o");
 	status = find_kind(&kind);
 	if (status == MPK_EXIT_OK)
 		status = check_words(kind);

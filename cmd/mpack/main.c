@@ -12,10 +12,8 @@ static const struct {
 	const char *name;
 	int (*run)(int argc, char **argv);
 } commands[] = {
-	{ "build", mpack_build },
-	{ "check", mpack_check },
-	{ "edit", mpack_edit },
-	{ "unpack", mpack_unpack },
+	{ "build", mpack_build }, { "check", mpack_check },   { "edit", mpack_edit },
+	{ "init", mpack_init },   { "unpack", mpack_unpack },
 };
 
 /* What the other program does. */
@@ -72,16 +70,17 @@ int main(int argc, char **argv)
 		.summary =
 			"Pack compiled modules into a library that TVM and tvm-ffi load.\n"
 			"\n"
-			"  build [MANIFEST] -o OUT     pack what a manifest names into one file\n"
+			"  build [MANIFEST] [-o OUT]   pack what a manifest names into one file\n"
 			"  check [MANIFEST]            validate the manifest and every payload\n"
 			"  edit FILE -o OUT            swap payloads in a library or blob\n"
+			"  init FILE...                print a manifest filled in from kernels and code\n"
 			"  unpack FILE -o DIR          take one apart into a manifest and files\n"
 			"\n"
 			"mpack COMMAND --help tells more. MANIFEST is ./" MPACK_MANIFEST
 			" when it is not given.",
-		.examples = "  mpack build -o deploy.so\n"
-			    "  mpack build model.blob -o model.o --target aarch64-linux-gnu\n"
-			    "  mpack check\n",
+		.examples = "  mpack init vadd.cl >" MPACK_MANIFEST "\n"
+			    "  mpack build -o deploy.so\n"
+			    "  mpack build model.blob -o model.o --target aarch64-linux-gnu\n",
 		.options = options,
 	};
 	int first, status;

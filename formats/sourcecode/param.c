@@ -69,38 +69,77 @@ static bool is_image(struct mpk_span text)
 	return false;
 }
 
-/* A number's type; the word behind it is its name. */
-static bool find_number(struct mpk_span text, struct mpk_dtype *out)
+/* "float", "uint32_t"; also "float4", whose elements are in lanes. */
+static bool type_of_word(struct mpk_span word, struct mpk_dtype *out)
 {
 	static const struct {
 		const char *word;
 		uint8_t code, bits;
+		bool vectors;
 	} types[] = {
-		{ "bool", MPK_DTYPE_BOOL, 8 },      { "char", MPK_DTYPE_INT, 8 },
-		{ "short", MPK_DTYPE_INT, 16 },     { "int", MPK_DTYPE_INT, 32 },
-		{ "half", MPK_DTYPE_FLOAT, 16 },    { "__half", MPK_DTYPE_FLOAT, 16 },
-		{ "float", MPK_DTYPE_FLOAT, 32 },   { "double", MPK_DTYPE_FLOAT, 64 },
-		{ "uchar", MPK_DTYPE_UINT, 8 },     { "ushort", MPK_DTYPE_UINT, 16 },
-		{ "uint", MPK_DTYPE_UINT, 32 },     { "ulong", MPK_DTYPE_UINT, 64 },
-		{ "int8_t", MPK_DTYPE_INT, 8 },     { "int16_t", MPK_DTYPE_INT, 16 },
-		{ "int32_t", MPK_DTYPE_INT, 32 },   { "int64_t", MPK_DTYPE_INT, 64 },
-		{ "uint8_t", MPK_DTYPE_UINT, 8 },   { "uint16_t", MPK_DTYPE_UINT, 16 },
-		{ "uint32_t", MPK_DTYPE_UINT, 32 }, { "uint64_t", MPK_DTYPE_UINT, 64 },
-		{ "size_t", MPK_DTYPE_UINT, 64 },   { "__nv_bfloat16", MPK_DTYPE_BFLOAT, 16 },
+		{ "bool", MPK_DTYPE_BOOL, 8, false },
+		{ "char", MPK_DTYPE_INT, 8, true },
+		{ "short", MPK_DTYPE_INT, 16, true },
+		{ "int", MPK_DTYPE_INT, 32, true },
+		{ "long", MPK_DTYPE_INT, 64, true },
+		{ "longlong", MPK_DTYPE_INT, 64, true },
+		{ "half", MPK_DTYPE_FLOAT, 16, true },
+		{ "__half", MPK_DTYPE_FLOAT, 16, true },
+		{ "float", MPK_DTYPE_FLOAT, 32, true },
+		{ "double", MPK_DTYPE_FLOAT, 64, true },
+		{ "uchar", MPK_DTYPE_UINT, 8, true },
+		{ "ushort", MPK_DTYPE_UINT, 16, true },
+		{ "uint", MPK_DTYPE_UINT, 32, true },
+		{ "ulong", MPK_DTYPE_UINT, 64, true },
+		{ "ulonglong", MPK_DTYPE_UINT, 64, true },
+		{ "int8_t", MPK_DTYPE_INT, 8, false },
+		{ "int16_t", MPK_DTYPE_INT, 16, false },
+		{ "int32_t", MPK_DTYPE_INT, 32, false },
+		{ "int64_t", MPK_DTYPE_INT, 64, false },
+		{ "uint8_t", MPK_DTYPE_UINT, 8, false },
+		{ "uint16_t", MPK_DTYPE_UINT, 16, false },
+		{ "uint32_t", MPK_DTYPE_UINT, 32, false },
+		{ "uint64_t", MPK_DTYPE_UINT, 64, false },
+		{ "size_t", MPK_DTYPE_UINT, 64, false },
+		{ "__nv_bfloat16", MPK_DTYPE_BFLOAT, 16, false },
 	};
-	struct mpk_dtype t = { 0, 0, 1 };
-	bool is_unsigned = false, is_long = false, found = false;
+	static const struct {
+		const char *suffix;
+		uint16_t lanes;
+	} vectors[] = { { "", 1 }, { "2", 2 }, { "3", 3 }, { "4", 4 }, { "8", 8 }, { "16", 16 } };
+
+	for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+		size_t n = strlen(types[i].word);
+
+		if (!mpk_span_starts(word, types[i].word))
+			continue;
+		for (size_t k = 0; k < (types[i].vectors ? sizeof vectors / sizeof *vectors : 1);
+		     k++)
+			if (mpk_span_is(mpk_span_of(word.data + n, word.len - n),
+					vectors[k].suffix)) {
+				*out = (struct mpk_dtype){ types[i].code, types[i].bits,
+							   vectors[k].lanes };
+				return true;
+			}
+	}
+	return false;
+}
+
+/* A number's type, or a vector's; the word behind it is its name. */
+static bool find_type(struct mpk_span text, struct mpk_dtype *out)
+{
+	struct mpk_dtype t = { 0, 0, 1 }, own;
+	bool is_unsigned = false, is_signed = false, is_long = false, found = false;
 	struct mpk_span word;
 	size_t at = 0;
 
 	while ((word = next_word(text, &at)).len) {
 		is_unsigned |= mpk_span_is(word, "unsigned");
-		is_long |=
-			mpk_span_is(word, "long"); /* 64 bits in OpenCL, and on devices of CUDA */
-		for (size_t i = 0; i < sizeof types / sizeof *types && !found; i++) {
-			if (!mpk_span_is(word, types[i].word))
-				continue;
-			t = (struct mpk_dtype){ types[i].code, types[i].bits, 1 };
+		is_signed |= mpk_span_is(word, "signed");
+		if (mpk_span_is(word, "long")) { /* 64 bits in OpenCL, and on devices of CUDA */
+			is_long = true;
+		} else if (!found && type_of_word(word, &own)) {
+			t = own;
 			found = true;
 		}
 	}
@@ -108,12 +147,41 @@ static bool find_number(struct mpk_span text, struct mpk_dtype *out)
 		t = (struct mpk_dtype){ MPK_DTYPE_INT, 64, 1 };
 		found = true;
 	}
-	if (!found && is_unsigned)
+	if (!found && (is_unsigned || is_signed))
 		t = (struct mpk_dtype){ MPK_DTYPE_INT, 32, 1 };
 	if (is_unsigned && t.code == MPK_DTYPE_INT)
 		t.code = MPK_DTYPE_UINT;
 	*out = t;
-	return found || is_unsigned;
+	return found || is_unsigned || is_signed;
+}
+
+/* A number alone: vectors are no arguments that a table names. */
+static bool find_number(struct mpk_span text, struct mpk_dtype *out)
+{
+	struct mpk_dtype t;
+
+	if (!find_type(text, &t) || t.lanes != 1)
+		return false;
+	*out = t;
+	return true;
+}
+
+/* Words of a declaration that are no type of the program's own and no name. */
+static bool is_qualifier(struct mpk_span word)
+{
+	static const char *const words[] = {
+		"const",        "volatile",   "restrict",     "__restrict__", "__restrict",
+		"__global",     "global",     "__constant",   "constant",     "__local",
+		"local",        "__private",  "private",      "__read_only",  "read_only",
+		"__write_only", "write_only", "__read_write", "read_write",   "struct",
+		"unsigned",     "signed",     "long",         "void",         "__grid_constant__",
+		"register",
+	};
+
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (mpk_span_is(word, words[i]))
+			return true;
+	return false;
 }
 
 static bool is_pointer(struct mpk_span param)
@@ -129,24 +197,52 @@ bool mpk_source_code_param_is_local(struct mpk_span param)
 	return is_pointer(param) && has_word(param, local, sizeof local / sizeof *local);
 }
 
-/* Whether a line that begins with one of these names the word. */
-static bool is_made(struct mpk_span bytes, struct mpk_span word)
+/* Whether one of the lines "#define WORD ..." has it. */
+static bool is_macro(struct mpk_span bytes, struct mpk_span word)
 {
-	static const char *const makers[] = { "#define ", "# define ", "typedef " };
+	const uint8_t *at = bytes.data, *end = bytes.data + bytes.len;
 
-	for (size_t i = 0; i < sizeof makers / sizeof *makers; i++) {
-		const uint8_t *at = bytes.data, *end = bytes.data + bytes.len;
+	while (at < end && (at = memchr(at, '#', (size_t)(end - at)))) {
+		struct mpk_span rest = mpk_span_of(at, (size_t)(end - at));
+		size_t i = 0;
 
-		while ((at = memmem(at, (size_t)(end - at), makers[i], strlen(makers[i])))) {
-			const uint8_t *newline = memchr(at, '\n', (size_t)(end - at));
-			size_t line = (size_t)((newline ? newline : end) - at);
+		if (mpk_span_is(next_word(rest, &i), "define") &&
+		    mpk_span_equal(next_word(rest, &i), word))
+			return true;
+		at++;
+	}
+	return false;
+}
 
-			if (memmem(at, line, word.data, word.len))
+/* Whether a typedef makes the word: all that stands in it outside of braces may be its name. */
+static bool is_typedef(struct mpk_span bytes, struct mpk_span word)
+{
+	static const char keyword[] = "typedef";
+	const uint8_t *at = bytes.data, *end = bytes.data + bytes.len;
+	size_t depth = 0;
+
+	while (at < end && (at = memmem(at, (size_t)(end - at), keyword, sizeof keyword - 1))) {
+		for (at += sizeof keyword - 1; at < end && (depth || *at != ';'); at++) {
+			size_t i = 0;
+
+			depth += *at == '{';
+			depth -= depth && *at == '}';
+			if (!depth && !is_word_byte(at[-1]) && is_word_byte(*at) &&
+			    mpk_span_equal(next_word(mpk_span_of(at, (size_t)(end - at)), &i),
+					   word))
 				return true;
-			at += line;
 		}
 	}
 	return false;
+}
+
+/* The language's own words are no typedef's. */
+static bool is_made(struct mpk_span bytes, struct mpk_span word)
+{
+	struct mpk_dtype ignored;
+
+	return is_macro(bytes, word) ||
+	       (!is_qualifier(word) && !type_of_word(word, &ignored) && is_typedef(bytes, word));
 }
 
 bool mpk_source_code_param_is_made(struct mpk_span param, struct mpk_span bytes)
@@ -154,6 +250,8 @@ bool mpk_source_code_param_is_made(struct mpk_span param, struct mpk_span bytes)
 	struct mpk_span word, next;
 	size_t at = 0;
 
+	if (!bytes.len)
+		return false;
 	/* the last word is the parameter's own name */
 	for (word = next_word(param, &at); word.len; word = next) {
 		next = next_word(param, &at);
@@ -175,4 +273,97 @@ bool mpk_source_code_param_dtype(struct mpk_span param, struct mpk_dtype *out)
 		return true;
 	}
 	return find_number(param, out);
+}
+
+/* --- the whole declaration ------------------------------------------------------------------- */
+
+static bool is_number_word(struct mpk_span word)
+{
+	return word.data[0] >= '0' && word.data[0] <= '9';
+}
+
+/* The last word before an array's brackets, when a type stands before it. */
+static struct mpk_span name_of(struct mpk_span param)
+{
+	struct mpk_span word, last = { 0 };
+	const uint8_t *bracket = param.len ? memchr(param.data, '[', param.len) : NULL;
+	struct mpk_dtype ignored;
+	bool typed = false;
+	size_t at = 0;
+
+	if (bracket)
+		param.len = (size_t)(bracket - param.data);
+	while ((word = next_word(param, &at)).len) {
+		typed |= last.len && (!is_qualifier(last) || mpk_span_is(last, "unsigned") ||
+				      mpk_span_is(last, "long") || mpk_span_is(last, "void") ||
+				      mpk_span_is(last, "signed"));
+		last = word;
+	}
+	if (!typed || is_qualifier(last) || type_of_word(last, &ignored) || is_number_word(last))
+		return (struct mpk_span){ 0 };
+	return last;
+}
+
+/* The type's own word where it is none of the language: of a struct, a typedef. */
+static struct mpk_span class_of(struct mpk_span param, struct mpk_span name)
+{
+	struct mpk_span word;
+	struct mpk_dtype ignored;
+	size_t at = 0;
+
+	while ((word = next_word(param, &at)).len)
+		if (word.data != name.data && !is_qualifier(word) &&
+		    !type_of_word(word, &ignored) && !is_number_word(word))
+			return word;
+	return (struct mpk_span){ 0 };
+}
+
+/* Whether what a pointer leads to is only read: "const" in front of the '*', or constant memory. */
+static bool is_read_only(struct mpk_span param)
+{
+	static const char *const words[] = { "const", "__constant", "constant", "__read_only",
+					     "read_only" };
+	const uint8_t *star = param.len ? memchr(param.data, '*', param.len) : NULL;
+
+	if (star)
+		param.len = (size_t)(star - param.data);
+	return has_word(param, words, sizeof words / sizeof *words);
+}
+
+/* "(&a)[4]" is one array. */
+static size_t count_stars(struct mpk_span param)
+{
+	size_t stars = 0, brackets = 0, references = 0;
+
+	for (size_t i = 0; i < param.len; i++) {
+		stars += param.data[i] == '*';
+		brackets += param.data[i] == '[';
+		references += param.data[i] == '&';
+	}
+	return stars + (brackets ? brackets : references);
+}
+
+void mpk_source_code_param_read(struct mpk_span param, struct mpk_source_code_param *out)
+{
+	static const char *const global[] = { "__global", "global", "__constant", "constant" };
+	struct mpk_source_code_param p = { .name = name_of(param),
+					   .pointers = (unsigned)count_stars(param),
+					   .is_global = has_word(param, global, 4),
+					   .read_only = is_read_only(param) };
+	bool known = find_type(param, &p.dtype);
+
+	p.class_name = known ? (struct mpk_span){ 0 } : class_of(param, p.name);
+	if (is_image(param))
+		p.kind = MPK_SOURCE_CODE_IMAGE;
+	else if (mpk_source_code_param_is_local(param))
+		p.kind = MPK_SOURCE_CODE_LOCAL;
+	else if (is_pointer(param))
+		p.kind = MPK_SOURCE_CODE_BUFFER;
+	else if (known && p.dtype.lanes == 1)
+		p.kind = MPK_SOURCE_CODE_NUMBER;
+	else
+		p.kind = MPK_SOURCE_CODE_VALUE;
+	if (p.kind == MPK_SOURCE_CODE_IMAGE || !known || p.pointers > 1)
+		p.dtype = (struct mpk_dtype){ 0 };
+	*out = p;
 }

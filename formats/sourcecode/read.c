@@ -23,12 +23,23 @@ static const struct language languages[] = {
 	[MPK_SOURCE_CODE_CUDA] = { "CUDA C++", { "__global__", NULL } },
 };
 
+enum { BLOCKS_MAX = 16 };
+
 /* A read in progress: t is the token that comes next. */
 struct reader {
 	const struct language *language;
 	struct mpk_lexer lex;
 	struct mpk_token t;
-	uint32_t group[3];                      /* given since the last declaration ended */
+	uint32_t group[3];                     /* given since the last declaration ended */
+	bool is_template, is_static, extern_c; /* likewise */
+	struct block {
+		struct mpk_span name; /* of a namespace */
+		bool is_namespace, is_path, extern_c;
+	} blocks[BLOCKS_MAX];
+	size_t depth;                           /* of braces; blocks has those up to BLOCKS_MAX */
+	struct block opening;                   /* what the next brace opens */
+	const uint8_t *body;                    /* where that of the last kernel begins */
+	size_t body_depth;                      /* of the braces around it */
 	struct mpk_source_code_kernel *kernels; /* malloc'ed until the end */
 	size_t count, cap;
 };
@@ -135,6 +146,19 @@ static enum mpk_code read_group(struct reader *r, struct mpk_error *err)
 	return next(r, err);
 }
 
+/* "(256, 2)": the most threads of a block come first; the others are hints. */
+static enum mpk_code read_bounds(struct reader *r, struct mpk_source_code_kernel *k,
+				 struct mpk_error *err)
+{
+	uint32_t group[3];
+
+	memcpy(group, r->group, sizeof group);
+	MPK_TRY(read_group(r, err));
+	k->max_threads = r->group[0];
+	memcpy(r->group, group, sizeof group);
+	return MPK_OK;
+}
+
 /* From '(' to its ')': t is the token behind it then. */
 static enum mpk_code skip_parens(struct reader *r, struct mpk_error *err)
 {
@@ -186,9 +210,28 @@ static enum mpk_code read_params(struct reader *r, struct mpk_source_code_kernel
 	return MPK_OK;
 }
 
-static enum mpk_code add(struct reader *r, const struct mpk_source_code_kernel *k,
-			 struct mpk_error *err)
+/* What the blocks around it say of its symbol. */
+static void set_scopes(const struct reader *r, struct mpk_source_code_kernel *k)
 {
+	k->is_template = r->is_template;
+	k->is_static = r->is_static;
+	k->extern_c = r->extern_c;
+	for (size_t i = 0; i < r->depth; i++) {
+		const struct block *b = &r->blocks[i < BLOCKS_MAX ? i : BLOCKS_MAX - 1];
+
+		k->extern_c |= b->extern_c;
+		if (b->extern_c)
+			continue;
+		if (!b->is_namespace || !b->name.len || k->scope_count >= MPK_SOURCE_CODE_SCOPES)
+			k->scope_count = MPK_SOURCE_CODE_SCOPES + 1;
+		else
+			k->scopes[k->scope_count++] = b->name;
+	}
+}
+
+static enum mpk_code add(struct reader *r, struct mpk_source_code_kernel *k, struct mpk_error *err)
+{
+	set_scopes(r, k);
 	MPK_TRY_ALLOC(mpk_vec_reserve(&r->kernels, &r->cap, r->count + 1, sizeof *k), err);
 	r->kernels[r->count] = *k;
 	memcpy(r->kernels[r->count++].group, r->group, sizeof r->group);
@@ -205,7 +248,9 @@ static enum mpk_code read_kernel(struct reader *r, struct mpk_error *err)
 	while (!at(r, '(') || is_attribute(last.text) || !is_name(&last)) {
 		if (r->t.kind == MPK_TOKEN_END || at(r, ';') || at(r, '{'))
 			return MPK_OK;
-		if (at(r, '(') && mpk_token_is_word(&last, "workgroup_size")) {
+		if (at(r, '(') && mpk_token_is_word(&last, "__launch_bounds__")) {
+			MPK_TRY(read_bounds(r, &k, err));
+		} else if (at(r, '(') && mpk_token_is_word(&last, "workgroup_size")) {
 			MPK_TRY(read_group(r, err));
 		} else if (at(r, '(')) {
 			MPK_TRY(skip_parens(r, err));
@@ -219,12 +264,66 @@ static enum mpk_code read_kernel(struct reader *r, struct mpk_error *err)
 	k.name = last.text;
 	k.line = last.line;
 	MPK_TRY(read_params(r, &k, err));
+	r->body = k.params.data + k.params.len;
+	r->body_depth = r->depth;
 	while (!at(r, '{')) { /* "-> type", "__attribute__((...))" */
 		if (r->t.kind == MPK_TOKEN_END || at(r, ';'))
 			return MPK_OK;
 		MPK_TRY(next(r, err));
 	}
 	return add(r, &k, err);
+}
+
+static void end_declaration(struct reader *r)
+{
+	memset(r->group, 0, sizeof r->group);
+	r->is_template = r->is_static = r->extern_c = false;
+	r->opening = (struct block){ 0 };
+}
+
+/* A definition ends with its brace, a namespace goes on. */
+static void close_block(struct reader *r)
+{
+	struct mpk_source_code_kernel *last = r->count ? &r->kernels[r->count - 1] : NULL;
+
+	r->depth -= r->depth > 0;
+	if (last && r->depth <= r->body_depth && !last->body.len)
+		last->body = mpk_span_of(r->body, (size_t)(r->t.text.data + 1 - r->body));
+	end_declaration(r);
+}
+
+/* "namespace a::b {" is one block to us, which then has no name. */
+static void note_namespace(struct reader *r)
+{
+	if (r->t.kind == MPK_TOKEN_WORD && !r->opening.is_path)
+		r->opening.name = r->t.text;
+	if (!at(r, ':'))
+		return;
+	r->opening.is_path = true;
+	r->opening.name = (struct mpk_span){ 0 };
+}
+
+/* Whatever is in braces, and words in front of a kernel that change its symbol. */
+static void follow_blocks(struct reader *r)
+{
+	if (at(r, ';')) {
+		end_declaration(r);
+	} else if (at(r, '}')) {
+		close_block(r);
+	} else if (at(r, '{')) {
+		if (r->depth < BLOCKS_MAX)
+			r->blocks[r->depth] = r->opening;
+		r->depth++;
+		end_declaration(r);
+	} else if (mpk_token_is_word(&r->t, "namespace")) {
+		r->opening = (struct block){ .is_namespace = true };
+	} else if (r->opening.is_namespace) {
+		note_namespace(r);
+	} else if (r->t.kind == MPK_TOKEN_STRING && mpk_span_is(r->t.text, "\"C\"")) {
+		r->opening.extern_c = r->extern_c = true;
+	}
+	r->is_template |= mpk_token_is_word(&r->t, "template");
+	r->is_static |= mpk_token_is_word(&r->t, "static");
 }
 
 static enum mpk_code read_all(struct reader *r, struct mpk_error *err)
@@ -234,8 +333,7 @@ static enum mpk_code read_all(struct reader *r, struct mpk_error *err)
 		bool marker = is_marker(r);
 		bool group = mpk_token_is_word(&r->t, "workgroup_size");
 
-		if (at(r, ';') || at(r, '}'))
-			memset(r->group, 0, sizeof r->group);
+		follow_blocks(r);
 		MPK_TRY(next(r, err));
 		if (marker)
 			MPK_TRY(read_kernel(r, err));

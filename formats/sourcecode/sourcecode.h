@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/span.h"
+#include "base/strbuf.h"
 #include "dtype/dtype.h"
 
 enum mpk_source_code_language {
@@ -19,14 +20,24 @@ enum mpk_source_code_language {
 	MPK_SOURCE_CODE_CUDA,
 };
 
+enum { MPK_SOURCE_CODE_SCOPES = 4 };
+
 /* One definition; declarations without a body are left out. */
 struct mpk_source_code_kernel {
 	struct mpk_span name;
 	struct mpk_span params; /* the text between the parentheses */
 	size_t param_count;
-	uint32_t line;     /* of the name, from 1 */
-	uint32_t group[3]; /* @workgroup_size, reqd_work_group_size; zeros: not given
+	uint32_t line;        /* of the name, from 1 */
+	uint32_t group[3];    /* @workgroup_size, reqd_work_group_size; zeros: not given
 				    * or not as numbers; 1 where left out */
+	uint32_t max_threads; /* __launch_bounds__; 0: not given, or not as a number */
+	struct mpk_span body; /* from behind the parameters to the end of the definition */
+
+	/* CUDA C++: what decides about its symbol. */
+	bool extern_c;                                  /* the name itself is the symbol */
+	bool is_template, is_static;                    /* no symbol, or one of this file alone */
+	struct mpk_span scopes[MPK_SOURCE_CODE_SCOPES]; /* namespaces, the outermost first */
+	size_t scope_count; /* more than MPK_SOURCE_CODE_SCOPES: too many to list, or one without a name */
 };
 
 struct mpk_source_code {
@@ -63,10 +74,40 @@ struct mpk_span mpk_source_code_param(const struct mpk_source_code_kernel *kerne
  * Returns  false when its words do not tell: a struct, a vector, a typedef, a __local pointer */
 bool mpk_source_code_param_dtype(struct mpk_span param, struct mpk_dtype *out);
 
+enum mpk_source_code_param_kind {
+	MPK_SOURCE_CODE_BUFFER, /* a pointer, but for LOCAL */
+	MPK_SOURCE_CODE_IMAGE,
+	MPK_SOURCE_CODE_LOCAL, /* a pointer to the memory of a work-group */
+	MPK_SOURCE_CODE_NUMBER,
+	MPK_SOURCE_CODE_VALUE, /* passed by value and no number: a struct, a vector, a typedef */
+};
+
+struct mpk_source_code_param {
+	enum mpk_source_code_param_kind kind;
+	struct mpk_span name;       /* empty: it has none */
+	struct mpk_span class_name; /* of a type that is not the language's own; may be empty */
+	struct mpk_dtype dtype; /* of the number, or of what one pointer leads to; 0 bits: its words
+				     * do not tell */
+	unsigned pointers;      /* how many '*' */
+	bool is_global;         /* OpenCL: its own words say that it points to global memory */
+	bool read_only;         /* the kernel does not write where it points to */
+};
+
+/* mpk_source_code_param_read - a parameter's declaration, as far as its words tell; what a macro or a
+ * typedef makes of them is the caller's to ask (mpk_source_code_param_is_made) */
+void mpk_source_code_param_read(struct mpk_span param, struct mpk_source_code_param *out);
+
 /* mpk_source_code_param_is_local - whether it points to the memory of a work-group
  * mpk_source_code_param_is_made - whether the text makes one of its words by a macro or a typedef */
 bool mpk_source_code_param_is_local(struct mpk_span param);
 bool mpk_source_code_param_is_made(struct mpk_span param, struct mpk_span bytes);
+
+/* mpk_source_code_symbol - append the symbol that a compiler of CUDA C++ gives a kernel
+ * @bytes   the text it stands in, where classes are looked for
+ * Returns  false, with out as it was, when that takes more than this text's words: a template, a static
+ *          kernel, a typedef or a class in a namespace among its parameters */
+bool mpk_source_code_symbol(const struct mpk_source_code_kernel *kernel, struct mpk_span bytes,
+			    struct mpk_strbuf *out);
 
 /* mpk_source_code_split - the pieces of a text with delimiters, as TVM's loader splits it
  * Text before the first delimiter belongs to no piece. Of two pieces with one name the

@@ -13,6 +13,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/span.h"
+#include "dtype/dtype.h"
 
 struct mpk_spirv_entry {
 	const char *name;
@@ -53,6 +54,28 @@ bool mpk_spirv_is(struct mpk_span bytes);
  * Format   FORMAT.md 1 - 3 */
 enum mpk_code mpk_spirv_read(struct mpk_span bytes, struct mpk_arena *arena, struct mpk_spirv *out,
 			     struct mpk_error *err) MPK_MUST_CHECK;
+
+/* What a runtime binds or passes to a compute shader. */
+struct mpk_spirv_param {
+	bool is_buffer;         /* else a scalar of the push constants */
+	bool read_only;         /* a buffer: decorated NonWritable */
+	uint32_t binding;       /* of a buffer */
+	struct mpk_dtype dtype; /* of its elements, vectors by lanes; of the scalar; 0 bits: it is
+				 * neither a number nor an array of such */
+};
+
+/* mpk_spirv_params - the parameters of an entry point: storage buffers by their bindings, then the members of
+ * its push constants, as TVM passes them
+ * @bytes   as they were read into s
+ * @arena   receives the list
+ * @known   receives whether the module tells: up to SPIR-V 1.3 only where it has one entry point, as those
+ *          do not name the buffers they use; and for modules of at most 65536 ids and 64 entry points,
+ *          since all of it is walked for each
+ * Returns  MPK_OK; MPK_E_NOMEM
+ * Format   FORMAT.md 5 */
+enum mpk_code mpk_spirv_params(struct mpk_span bytes, const struct mpk_spirv *s, size_t entry,
+			       struct mpk_arena *arena, const struct mpk_spirv_param **out,
+			       size_t *count, bool *known, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_spirv_*_name - the specification's name of a number, or NULL when it is not known
  * here: "GLCompute", "Float16", "Logical", "GLSL450" */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "code/param.h"
 #include "code/show.h"
 #include "code/target.h"
 #include "code/verify.h"
@@ -65,6 +66,13 @@ static enum mpk_code targets(struct mpk_span bytes, struct mpk_arena *arena,
 static uint64_t param_bytes(const struct mpk_code_info *info, size_t kernel, size_t i)
 {
 	return kernel_of(info, kernel)->params[i].bytes;
+}
+
+static void param(const struct mpk_code_info *info, size_t kernel, size_t i,
+		  struct mpk_code_param *out)
+{
+	if (param_bytes(info, kernel, i) > 8)
+		out->kind = MPK_CODE_PARAM_VALUE;
 }
 
 static void put_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
@@ -158,6 +166,7 @@ const struct mpk_code_format mpk_format_cubin = {
 	.targets = targets,
 	.content_bytes = sizeof(struct mpk_cubin),
 	.param_bytes = param_bytes,
+	.param = param,
 	.text = put_text,
 	.json = put_json,
 	.kernel_text = put_kernel_text,

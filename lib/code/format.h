@@ -23,6 +23,7 @@
 struct mpk_code_info;   /* info.h */
 struct mpk_code_target; /* target.h */
 struct mpk_code_verify; /* verify.h */
+struct mpk_code_param;  /* param.h */
 
 enum { MPK_CODE_CLAIMS = 6 };
 
@@ -74,6 +75,9 @@ struct mpk_code_format {
 	/* Its type as a kernel table lists it; false: the code does not say. */
 	bool (*param_dtype)(const struct mpk_code_info *info, size_t kernel, size_t i,
 			    struct mpk_dtype *out);
+	/* All that is known of it (param.h); bytes is set. */
+	void (*param)(const struct mpk_code_info *info, size_t kernel, size_t i,
+		      struct mpk_code_param *out);
 
 	/* One line without its end; lines of images or members behind it; members of an object. */
 	void (*text)(const struct mpk_code_info *info, struct mpk_strbuf *out);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "code/param.h"
 #include "code/show.h"
 #include "code/target.h"
 #include "ptx/ptx.h"
@@ -127,6 +128,36 @@ static bool param_dtype(const struct mpk_code_info *info, size_t kernel, size_t 
 	return false;
 }
 
+/* "vadd_param_0" is a compiler's name, not a person's. */
+static bool is_numbered(struct mpk_span name, struct mpk_span kernel)
+{
+	static const char middle[] = "_param_";
+
+	return name.len > kernel.len + sizeof middle - 1 &&
+	       memcmp(name.data, kernel.data, kernel.len) == 0 &&
+	       memcmp(name.data + kernel.len, middle, sizeof middle - 1) == 0;
+}
+
+static void param(const struct mpk_code_info *info, size_t kernel, size_t i,
+		  struct mpk_code_param *out)
+{
+	const struct mpk_ptx_kernel *k = kernel_of(info, kernel);
+	const struct mpk_ptx_param *p = &k->params[i];
+	struct mpk_dtype t;
+
+	if (!is_numbered(p->name, k->name))
+		out->name = p->name;
+	if (p->pointer) {
+		out->kind = MPK_CODE_PARAM_BUFFER;
+	} else if (!param_dtype(info, kernel, i, &t)) {
+		/* bytes and nothing else: a struct, or a number whose type .b32 hides */
+		out->kind = p->bytes > 8 ? MPK_CODE_PARAM_VALUE : MPK_CODE_PARAM_UNKNOWN;
+	} else if (t.code != MPK_DTYPE_HANDLE) {
+		out->kind = MPK_CODE_PARAM_NUMBER;
+		out->dtype = t;
+	}
+}
+
 /* --- text --------------------------------------------------------------------------- */
 
 static void put_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
@@ -219,6 +250,7 @@ const struct mpk_code_format mpk_format_ptx = {
 	.content_bytes = sizeof(struct content),
 	.param_bytes = param_bytes,
 	.param_dtype = param_dtype,
+	.param = param,
 	.text = put_text,
 	.json = put_json,
 	.kernel_text = put_kernel_text,

@@ -4,8 +4,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "code/param.h"
 #include "code/show.h"
 #include "sourcecode/sourcecode.h"
+#include "text/escape.h"
 #include "text/phrase.h"
 
 static enum mpk_source_code_language language_of(const struct mpk_code_info *info)
@@ -33,6 +35,7 @@ static enum mpk_code read_source(struct mpk_code_info *info, void *content, stru
 	for (size_t i = 0; i < s->kernel_count; i++) {
 		kernels[i].name = s->kernels[i].name;
 		kernels[i].param_count = s->kernels[i].param_count;
+		kernels[i].max_threads[0] = s->kernels[i].max_threads;
 		memcpy(kernels[i].block, s->kernels[i].group, sizeof kernels[i].block);
 	}
 	return MPK_OK;
@@ -60,10 +63,64 @@ static struct mpk_span param_text(const struct mpk_code_info *info, size_t kerne
 	return mpk_source_code_param_is_made(text, info->bytes) ? (struct mpk_span){ 0 } : text;
 }
 
+static void param(const struct mpk_code_info *info, size_t kernel, size_t i,
+		  struct mpk_code_param *out)
+{
+	static const enum mpk_code_param_kind kinds[] = {
+		[MPK_SOURCE_CODE_BUFFER] = MPK_CODE_PARAM_BUFFER,
+		[MPK_SOURCE_CODE_IMAGE] = MPK_CODE_PARAM_IMAGE,
+		[MPK_SOURCE_CODE_LOCAL] = MPK_CODE_PARAM_LOCAL,
+		[MPK_SOURCE_CODE_NUMBER] = MPK_CODE_PARAM_NUMBER,
+		[MPK_SOURCE_CODE_VALUE] = MPK_CODE_PARAM_VALUE,
+	};
+	struct mpk_source_code_param p;
+
+	out->text = mpk_source_code_param(kernel_of(info, kernel), i);
+	mpk_source_code_param_read(out->text, &p);
+	out->name = p.name;
+	if (mpk_source_code_param_is_made(out->text, info->bytes)) {
+		/* its words may stand for anything, but for an address that says which memory it is of */
+		if (p.kind == MPK_SOURCE_CODE_BUFFER && p.is_global)
+			out->kind = MPK_CODE_PARAM_BUFFER;
+		return;
+	}
+	out->kind = kinds[p.kind];
+	out->dtype = p.dtype;
+	out->read_only = p.read_only;
+}
+
 static void put_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
 {
 	mpk_strbuf_printf(out, "%s, ", mpk_source_code_language_name(language_of(info)));
 	mpk_put_count(out, info->kernel_count, "kernel");
+}
+
+/* " (A: float32*, n: int32)"; of a parameter that its words do not tell, the name alone */
+static void put_params(const struct mpk_code_info *info, size_t kernel, struct mpk_strbuf *out)
+{
+	static const char *const kinds[] = {
+		[MPK_CODE_PARAM_UNKNOWN] = "",      [MPK_CODE_PARAM_BUFFER] = "*",
+		[MPK_CODE_PARAM_IMAGE] = "image",   [MPK_CODE_PARAM_NUMBER] = "",
+		[MPK_CODE_PARAM_LOCAL] = "* local", [MPK_CODE_PARAM_VALUE] = "",
+	};
+	size_t count = kernel_of(info, kernel)->param_count;
+	char type[MPK_DTYPE_TEXT];
+
+	for (size_t i = 0; info->format->param && i < count; i++) {
+		struct mpk_code_param p = { 0 };
+
+		param(info, kernel, i, &p);
+		mpk_strbuf_puts(out, i ? ", " : " (");
+		mpk_escape(out, p.name);
+		if (p.kind == MPK_CODE_PARAM_UNKNOWN || p.kind == MPK_CODE_PARAM_VALUE)
+			continue;
+		mpk_strbuf_printf(out, "%s%s%s", p.name.len ? ": " : "",
+				  p.dtype.bits                     ? mpk_dtype_print(p.dtype, type)
+				  : p.kind == MPK_CODE_PARAM_IMAGE ? ""
+								   : "?",
+				  kinds[p.kind]);
+	}
+	mpk_strbuf_puts(out, info->format->param && count ? ")" : "");
 }
 
 static void put_kernel_text(const struct mpk_code_info *info, size_t kernel, struct mpk_strbuf *out)
@@ -73,6 +130,7 @@ static void put_kernel_text(const struct mpk_code_info *info, size_t kernel, str
 	mpk_strbuf_printf(out, "%s: line %" PRIu32 ", ",
 			  mpk_source_code_language_name(language_of(info)), k->line);
 	mpk_put_count(out, k->param_count, "parameter");
+	put_params(info, kernel, out);
 	mpk_code_put_shape("work-group", k->group, out);
 }
 
@@ -92,16 +150,21 @@ static void put_kernel_json(const struct mpk_code_info *info, size_t kernel, str
 	.text = put_text, .kernel_text = put_kernel_text, .kernel_json = put_kernel_json
 
 const struct mpk_code_format mpk_format_opencl = {
-	SOURCE(MPK_SOURCE_CODE_OPENCL), .word = "opencl",
-	.name = "OpenCL C source",      .words = { "__kernel", "get_global_id(", "get_group_id(" },
-	.counts_params = true,          .claims = { { "opencl", "cl" } },
-	.param_text = param_text,       .param_dtype = param_dtype,
+	SOURCE(MPK_SOURCE_CODE_OPENCL),
+	.word = "opencl",
+	.name = "OpenCL C source",
+	.words = { "__kernel", "get_global_id(", "get_group_id(" },
+	.counts_params = true,
+	.claims = { { "opencl", "cl" } },
+	.param_text = param_text,
+	.param_dtype = param_dtype,
+	.param = param,
 };
 
 const struct mpk_code_format mpk_format_cuda = {
 	SOURCE(MPK_SOURCE_CODE_CUDA), .word = "cuda",        .name = "CUDA C++ source",
 	.words = { "__global__" },    .counts_params = true, .claims = { { "cuda", "cuda" } },
-	.param_dtype = param_dtype,
+	.param_dtype = param_dtype,   .param = param,
 };
 
 /* Metal and WGSL declare other parameters than TVM's tables: buffers and builtins. */

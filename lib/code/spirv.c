@@ -1,31 +1,79 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SPIR-V modules. TVM's runtimes look for entry points of one execution model each. */
 #include <inttypes.h>
+#include <string.h>
 
+#include "code/param.h"
 #include "code/show.h"
 #include "code/verify.h"
 #include "spirv/spirv.h"
 #include "text/escape.h"
 #include "text/phrase.h"
 
+enum { GL_COMPUTE = 5, KERNEL = 6 };
+
+struct content {
+	struct mpk_spirv spirv;
+	const struct mpk_spirv_param **params; /* a list an entry point */
+};
+
+static const struct mpk_spirv *spirv_of(const struct mpk_code_info *info)
+{
+	const struct content *c = info->content;
+
+	return &c->spirv;
+}
+
+/* The parameters of compute shaders; kernels of OpenCL have others, which are not read. */
+static enum mpk_code read_params(const struct mpk_code_info *info, struct content *c, size_t i,
+				 struct mpk_code_kernel *kernel, struct mpk_arena *arena,
+				 struct mpk_error *err)
+{
+	bool known = false;
+
+	if (c->spirv.entries[i].model == GL_COMPUTE)
+		MPK_TRY(mpk_spirv_params(info->bytes, &c->spirv, i, arena, &c->params[i],
+					 &kernel->param_count, &known, err));
+	kernel->hides_params = !known;
+	return MPK_OK;
+}
+
 static enum mpk_code read_spirv(struct mpk_code_info *info, void *content, struct mpk_arena *arena,
 				struct mpk_error *err)
 {
-	struct mpk_spirv *s = content;
+	struct content *c = content;
+	struct mpk_spirv *s = &c->spirv;
 	struct mpk_code_kernel *kernels;
 
 	MPK_TRY(mpk_spirv_read(info->bytes, arena, s, err));
 	kernels = mpk_code_info_add_kernels(info, s->entry_count, arena);
-	MPK_TRY_ALLOC(kernels, err);
-	for (size_t i = 0; i < s->entry_count; i++)
+	c->params = mpk_arena_array(arena, s->entry_count, sizeof *c->params);
+	MPK_TRY_ALLOC(kernels && c->params, err);
+	for (size_t i = 0; i < s->entry_count; i++) {
 		kernels[i].name = mpk_span_str(s->entries[i].name);
+		memcpy(kernels[i].block, s->entries[i].local_size, sizeof kernels[i].block);
+		MPK_TRY(read_params(info, c, i, &kernels[i], arena, err));
+	}
 	info->complete = true;
 	return MPK_OK;
 }
 
+static void param(const struct mpk_code_info *info, size_t kernel, size_t i,
+		  struct mpk_code_param *out)
+{
+	const struct content *c = info->content;
+	const struct mpk_spirv_param *p = &c->params[kernel][i];
+
+	out->dtype = p->dtype;
+	out->read_only = p->read_only;
+	out->kind = p->is_buffer                           ? MPK_CODE_PARAM_BUFFER
+		    : p->dtype.bits && p->dtype.lanes == 1 ? MPK_CODE_PARAM_NUMBER
+							   : MPK_CODE_PARAM_VALUE;
+}
+
 static void put_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
 {
-	const struct mpk_spirv *s = info->content;
+	const struct mpk_spirv *s = spirv_of(info);
 	const char *addressing = mpk_spirv_addressing_name(s->addressing);
 	const char *memory = mpk_spirv_memory_name(s->memory);
 
@@ -48,7 +96,7 @@ static void put_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
 
 static void put_kernel_text(const struct mpk_code_info *info, size_t kernel, struct mpk_strbuf *out)
 {
-	const struct mpk_spirv *s = info->content;
+	const struct mpk_spirv *s = spirv_of(info);
 	const char *model = mpk_spirv_model_name(s->entries[kernel].model);
 
 	put_text(info, out);
@@ -61,7 +109,7 @@ static void put_kernel_text(const struct mpk_code_info *info, size_t kernel, str
 
 static void put_json(const struct mpk_code_info *info, struct mpk_json *j, struct json_t *at)
 {
-	const struct mpk_spirv *s = info->content;
+	const struct mpk_spirv *s = spirv_of(info);
 	struct json_t *list;
 
 	mpk_json_printf(j, at, "version", "%u.%u", s->major, s->minor);
@@ -82,7 +130,7 @@ static void put_json(const struct mpk_code_info *info, struct mpk_json *j, struc
 static void put_kernel_json(const struct mpk_code_info *info, size_t kernel, struct mpk_json *j,
 			    struct json_t *at)
 {
-	const struct mpk_spirv *s = info->content;
+	const struct mpk_spirv *s = spirv_of(info);
 
 	mpk_json_text(j, at, "model", mpk_spirv_model_name(s->entries[kernel].model));
 	mpk_code_json_shape(j, at, "workgroup", s->entries[kernel].local_size);
@@ -91,8 +139,7 @@ static void put_kernel_json(const struct mpk_code_info *info, size_t kernel, str
 
 static void verify(const struct mpk_code_info *info, const struct mpk_code_verify *v)
 {
-	enum { GL_COMPUTE = 5, KERNEL = 6 };
-	const struct mpk_spirv *s = info->content;
+	const struct mpk_spirv *s = spirv_of(info);
 	uint32_t wanted = mpk_span_is(v->kind, "opencl") ? KERNEL : GL_COMPUTE;
 
 	if (s->major != 1 || s->minor > 6)
@@ -118,7 +165,8 @@ const struct mpk_code_format mpk_format_spirv = {
 	.is = mpk_spirv_is,
 	.claims = { { "vulkan", "vulkan" }, { "vulkan", "spirv" } },
 	.read = read_spirv,
-	.content_bytes = sizeof(struct mpk_spirv),
+	.content_bytes = sizeof(struct content),
+	.param = param,
 	.text = put_text,
 	.json = put_json,
 	.kernel_text = put_kernel_text,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "elf/calls.h"
 
+#include <string.h>
+
 #include "base/cursor.h"
 #include "elf/dynamic.h"
 #include "elf/symbols.h"
@@ -143,6 +145,80 @@ enum mpk_code mpk_elf_callees(const struct mpk_elf *e, uint64_t address, uint64_
 			c.symbol = c.symbol ? c.symbol : symbol_in(&bound, slot);
 		}
 		out[(*count)++] = c;
+	}
+	return MPK_OK;
+}
+
+/* --- objects -------------------------------------------------------------------------- */
+
+static enum mpk_code find_definition(const struct mpk_symtab *t, const char *name,
+				     struct mpk_symbol *out, bool *found, struct mpk_error *err)
+{
+	*found = false;
+	for (size_t i = 1; i < t->count && !*found; i++) {
+		MPK_TRY(mpk_symtab_get(t, i, out, err));
+		*found = out->defined && out->section && strcmp(out->name, name) == 0;
+	}
+	return MPK_OK;
+}
+
+/* Relocations with and without addends begin with the same two members. */
+static bool get_relocation(Elf_Data *data, bool addends, size_t i, GElf_Rel *out)
+{
+	GElf_Rela rela;
+
+	if (!addends)
+		return gelf_getrel(data, (int)i, out) != NULL;
+	if (!gelf_getrela(data, (int)i, &rela))
+		return false;
+	*out = (GElf_Rel){ .r_offset = rela.r_offset, .r_info = rela.r_info };
+	return true;
+}
+
+static enum mpk_code add_relocated(const struct mpk_elf *e, const GElf_Shdr *section,
+				   const struct mpk_symtab *symbols, const struct mpk_symbol *in,
+				   struct mpk_callee *out, size_t most, size_t *count,
+				   struct mpk_error *err)
+{
+	bool addends = section->sh_type == SHT_RELA;
+	const struct mpk_elf_table table = { section->sh_offset, section->sh_size,
+					     addends ? ELF_T_RELA : ELF_T_REL, "relocations" };
+	struct mpk_symbol symbol;
+	Elf_Data *data;
+	size_t n;
+	GElf_Rel r;
+
+	MPK_TRY(mpk_elf_chunk(e, &table, &data, &n, err));
+	for (size_t i = 0; i < n && *count < most && get_relocation(data, addends, i, &r); i++) {
+		if (r.r_offset < in->value || r.r_offset - in->value >= in->bytes ||
+		    GELF_R_SYM(r.r_info) >= symbols->count)
+			continue;
+		MPK_TRY(mpk_symtab_get(symbols, GELF_R_SYM(r.r_info), &symbol, err));
+		if (symbol.name[0])
+			out[(*count)++] = (struct mpk_callee){ .symbol = symbol.name };
+	}
+	return MPK_OK;
+}
+
+enum mpk_code mpk_elf_object_callees(const struct mpk_elf *e, const char *symbol,
+				     struct mpk_callee *out, size_t most, size_t *count,
+				     struct mpk_error *err)
+{
+	struct mpk_symtab symbols;
+	struct mpk_symbol in;
+	GElf_Shdr section;
+	bool found;
+
+	*count = 0;
+	if (e->header.e_type != ET_REL)
+		return MPK_OK;
+	MPK_TRY(mpk_symtab_static(e, &symbols, err));
+	MPK_TRY(find_definition(&symbols, symbol, &in, &found, err));
+	for (size_t i = 1; found && i < e->section_count; i++) {
+		MPK_TRY(mpk_elf_section(e, i, &section, err));
+		if ((section.sh_type == SHT_RELA || section.sh_type == SHT_REL) &&
+		    section.sh_info == in.section)
+			MPK_TRY(add_relocated(e, &section, &symbols, &in, out, most, count, err));
 	}
 	return MPK_OK;
 }

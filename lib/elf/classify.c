@@ -24,8 +24,8 @@ static bool is_ffi_special(const char *name)
 {
 	size_t prefix;
 
-	return starts(name, "__tvm_ffi__metadata_") || starts(name, "__tvm_ffi__doc_") ||
-	       starts(name, "__tvm_ffi__cubin_") ||
+	return starts(name, FFI_PREFIX MPK_GETTER_METADATA) ||
+	       starts(name, FFI_PREFIX MPK_GETTER_DOC) || starts(name, "__tvm_ffi__cubin_") ||
 	       mpk_symbol_suffix(name, "__tvm_ffi__library_bin", &prefix) ||
 	       mpk_symbol_suffix(name, "__tvm_ffi__library_ctx", &prefix) ||
 	       mpk_symbol_suffix(name, "__tvm_ffi_library_bin", &prefix) ||
@@ -114,4 +114,12 @@ const char *mpk_symbol_function(const struct mpk_symbol *s, enum mpk_generation 
 	if (!starts(s->name, FFI_PREFIX) || is_ffi_special(s->name) || !s->name[strlen(FFI_PREFIX)])
 		return NULL;
 	return s->name + strlen(FFI_PREFIX);
+}
+
+const char *mpk_symbol_getter(const struct mpk_symbol *s)
+{
+	bool is = starts(s->name, FFI_PREFIX MPK_GETTER_METADATA) ||
+		  starts(s->name, FFI_PREFIX MPK_GETTER_DOC);
+
+	return is && is_global(s) && s->type == STT_FUNC ? s->name + strlen(FFI_PREFIX) : NULL;
 }

@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "blob/blob.h"
+#include "elf/image.h"
 #include "elf/symbols.h"
 
 /* What the names in a symbol table say about the generation; collected one by one. */
@@ -32,5 +33,8 @@ bool mpk_symbol_is_entry_name(const struct mpk_symbol *s);
  * Left out: what TVM's code generators, compilers and tvm-ffi's headers put beside the
  * functions of a module. */
 const char *mpk_symbol_function(const struct mpk_symbol *s, enum mpk_generation gen);
+
+/* mpk_symbol_getter - "_metadata_add" or "_doc_add" of a function that gives a text about add; else NULL */
+const char *mpk_symbol_getter(const struct mpk_symbol *s);
 
 #endif

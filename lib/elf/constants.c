@@ -132,14 +132,21 @@ static uint64_t aarch64_first(struct mpk_span code, uint64_t address, uint64_t t
 	return UINT64_MAX;
 }
 
+static bool find_code(const struct mpk_elf *e, uint64_t address, uint64_t bytes,
+		      struct mpk_span *out)
+{
+	uint64_t off;
+
+	return e->header.e_type != ET_REL && mpk_elf_at_address(e, address, out, &off) &&
+	       mpk_span_sub(*out, 0, bytes, out);
+}
+
 uint64_t mpk_elf_code_first(const struct mpk_elf *e, uint64_t address, uint64_t bytes,
 			    uint64_t target)
 {
 	struct mpk_span code;
-	uint64_t off;
 
-	if (e->header.e_type == ET_REL || !mpk_elf_at_address(e, address, &code, &off) ||
-	    !mpk_span_sub(code, 0, bytes, &code))
+	if (!find_code(e, address, bytes, &code))
 		return UINT64_MAX;
 	switch (e->header.e_machine) {
 	case EM_X86_64:
@@ -154,4 +161,81 @@ uint64_t mpk_elf_code_first(const struct mpk_elf *e, uint64_t address, uint64_t 
 bool mpk_elf_code_names(const struct mpk_elf *e, uint64_t address, uint64_t bytes, uint64_t target)
 {
 	return mpk_elf_code_first(e, address, bytes, target) != UINT64_MAX;
+}
+
+/* lea disp32(%rip), %reg with 64-bit operands */
+static size_t x86_64_addresses(struct mpk_span code, uint64_t address, struct mpk_code_address *out,
+			       size_t max)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i + 7 <= code.len && n < max; i++) {
+		const uint8_t *at = code.data + i;
+		uint64_t displacement = (uint64_t)(int64_t)(int32_t)mpk_load_u32(at + 3);
+
+		if ((at[0] & 0xfb) == 0x48 && at[1] == 0x8d && (at[2] & 0xc7) == 0x05)
+			out[n++] = (struct mpk_code_address){ address + i,
+							      address + i + 7 + displacement };
+	}
+	return n;
+}
+
+/* adrp Xd, page and the first add Xd, Xd, #imm behind it */
+static size_t aarch64_addresses(struct mpk_span code, uint64_t address,
+				struct mpk_code_address *out, size_t max)
+{
+	enum { NEAR = 8 }; /* instructions */
+	size_t n = 0;
+
+	for (size_t i = 0; i + 4 <= code.len && n < max; i += 4) {
+		uint32_t adrp = mpk_load_u32(code.data + i);
+
+		if ((adrp & 0x9f000000) != 0x90000000)
+			continue;
+		for (size_t k = i + 4; k + 4 <= code.len && k <= i + (size_t)4 * NEAR; k += 4) {
+			uint32_t add = mpk_load_u32(code.data + k);
+
+			if ((add & 0xffc00000) != 0x91000000 || (add >> 5 & 31) != (adrp & 31))
+				continue;
+			out[n++] = (struct mpk_code_address){
+				address + i, adrp_page(adrp, address + i) + (add >> 10 & 0xfff)
+			};
+			break;
+		}
+	}
+	return n;
+}
+
+size_t mpk_elf_code_addresses(const struct mpk_elf *e, uint64_t address, uint64_t bytes,
+			      struct mpk_code_address *out, size_t max)
+{
+	struct mpk_span code;
+
+	if (!find_code(e, address, bytes, &code))
+		return 0;
+	return e->header.e_machine == EM_X86_64    ? x86_64_addresses(code, address, out, max)
+	       : e->header.e_machine == EM_AARCH64 ? aarch64_addresses(code, address, out, max)
+						   : 0;
+}
+
+bool mpk_elf_code_has_number(const struct mpk_elf *e, uint64_t address, uint64_t bytes,
+			     uint64_t from, uint32_t number)
+{
+	enum { BEFORE = 32, BEHIND = 48 }; /* bytes */
+	bool arm = e->header.e_machine == EM_AARCH64;
+	struct mpk_span code;
+
+	if (!find_code(e, address, bytes, &code) || from - address >= code.len)
+		return false;
+	size_t at = (size_t)(from - address), first = at > BEFORE ? at - BEFORE : 0;
+
+	for (size_t i = first; i + 4 <= code.len && i < at + BEHIND; i += arm ? 4 : 1) {
+		uint32_t word = mpk_load_u32(code.data + i);
+
+		/* an immediate; movz Xd, #number */
+		if (arm ? number < 1u << 16 && (word & 0x7fffffe0) == (0x52800000 | number << 5)
+			: word == number)
+			return true;
+	}
+	return false;
 }

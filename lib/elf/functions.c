@@ -8,11 +8,14 @@
 
 #include "base/vec.h"
 #include "elf/classify.h"
+#include "text/natural.h"
 
 /* Lists while they grow; moved to the arena at the end. */
 struct lists {
 	struct mpk_image_function *functions;
 	size_t function_count, function_cap;
+	struct mpk_image_function *getters;
+	size_t getter_count, getter_cap;
 	const char **context;
 	size_t context_count, context_cap;
 	const char **undefined;
@@ -22,6 +25,7 @@ struct lists {
 static void lists_fini(struct lists *l)
 {
 	free(l->functions);
+	free(l->getters);
 	free(l->context);
 	free(l->undefined);
 }
@@ -127,6 +131,22 @@ static enum mpk_code add_function(struct lists *l, const struct mpk_elf *e,
 	return MPK_OK;
 }
 
+static enum mpk_code add_getter(struct lists *l, const struct mpk_symbol *s, struct mpk_error *err)
+{
+	struct mpk_image_function f = { .name = mpk_symbol_getter(s),
+					.symbol = s->name,
+					.address = s->value,
+					.bytes = s->bytes };
+
+	if (!f.name)
+		return MPK_OK;
+	MPK_TRY_ALLOC(mpk_vec_reserve(&l->getters, &l->getter_cap, l->getter_count + 1,
+				      sizeof *l->getters),
+		      err);
+	l->getters[l->getter_count++] = f;
+	return MPK_OK;
+}
+
 static enum mpk_code collect(const struct mpk_symtab *t, const struct mpk_image *image,
 			     struct lists *l, struct mpk_error *err)
 {
@@ -142,6 +162,8 @@ static enum mpk_code collect(const struct mpk_symtab *t, const struct mpk_image 
 					 err));
 		if (image->convention != MPK_CONV_NONE)
 			MPK_TRY(add_function(l, t->elf, &s, image, err));
+		if (image->convention == MPK_CONV_FFI)
+			MPK_TRY(add_getter(l, &s, err));
 	}
 	return MPK_OK;
 }
@@ -149,7 +171,7 @@ static enum mpk_code collect(const struct mpk_symtab *t, const struct mpk_image 
 static int by_name(const void *a, const void *b)
 {
 	const struct mpk_image_function *x = a, *y = b;
-	int order = strcmp(x->name, y->name);
+	int order = mpk_natural_compare(x->name, y->name);
 
 	return order ? order : strcmp(x->symbol, y->symbol);
 }
@@ -186,16 +208,22 @@ static enum mpk_code finish(struct lists *l, struct mpk_arena *arena, struct mpk
 {
 	mpk_image_sort_functions(l->functions, l->function_count);
 	l->function_count = drop_repeated(l->functions, l->function_count);
+	mpk_image_sort_functions(l->getters, l->getter_count);
+	l->getter_count = drop_repeated(l->getters, l->getter_count);
 	if (l->context_count)
 		qsort(l->context, l->context_count, sizeof *l->context, by_text);
 	if (l->undefined_count)
 		qsort(l->undefined, l->undefined_count, sizeof *l->undefined, by_text);
 
 	image->functions = move(arena, l->functions, l->function_count, sizeof *l->functions);
+	image->getters = move(arena, l->getters, l->getter_count, sizeof *l->getters);
 	image->context_symbols = move(arena, l->context, l->context_count, sizeof *l->context);
 	image->undefined = move(arena, l->undefined, l->undefined_count, sizeof *l->undefined);
-	MPK_TRY_ALLOC(image->functions && image->context_symbols && image->undefined, err);
+	MPK_TRY_ALLOC(image->functions && image->getters && image->context_symbols &&
+			      image->undefined,
+		      err);
 	image->function_count = l->function_count;
+	image->getter_count = l->getter_count;
 	image->context_symbol_count = l->context_count;
 	image->undefined_count = l->undefined_count;
 	return MPK_OK;

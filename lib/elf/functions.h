@@ -16,7 +16,7 @@ enum mpk_code mpk_image_read_elf(const struct mpk_elf *elf, const enum mpk_gener
 				 struct mpk_arena *arena, struct mpk_image *image,
 				 struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_image_sort_functions - by name, then symbol */
+/* mpk_image_sort_functions - by name, in the order of mpk_natural_compare, then symbol */
 void mpk_image_sort_functions(struct mpk_image_function *functions, size_t count);
 
 #endif

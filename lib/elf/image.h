@@ -38,6 +38,10 @@ struct mpk_image_function {
 	const char *member;   /* archive or tar member that defines it; NULL: the image's own */
 };
 
+/* What the name of a getter begins with, behind the prefix of all functions. */
+#define MPK_GETTER_METADATA "_metadata_"
+#define MPK_GETTER_DOC "_doc_"
+
 struct mpk_image {
 	enum mpk_container container;
 	const char *member;    /* archive or tar member the rest speaks of, else NULL */
@@ -67,9 +71,13 @@ struct mpk_image {
 	struct mpk_note note;       /* the package note; name NULL: there is none */
 
 	enum mpk_convention convention;
-	const struct mpk_image_function *functions; /* sorted by name; TVM's own helper
+	const struct mpk_image_function
+		*functions; /* sorted by name (text/natural.h); TVM's own helper
 						     * symbols and ctx pointers left out */
 	size_t function_count;
+	/* functions that give a text about another: its name behind "_metadata_" or "_doc_" */
+	const struct mpk_image_function *getters;
+	size_t getter_count;
 
 	const char *const *context_symbols; /* __TVM... pointers the loader must fill */
 	size_t context_symbol_count;

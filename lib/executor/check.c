@@ -236,6 +236,10 @@ static bool fits(struct sizes *sizes, const struct mpk_type *want, const struct 
 		return scalar_fits(want, came->kind);
 	case MPK_TYPE_FUNCTION:
 		return came->kind == MPK_VALUE_FUNCTION;
+	case MPK_TYPE_STRING:
+		return came->kind == MPK_VALUE_STR;
+	case MPK_TYPE_NAMED: /* what its title means is the function's to say */
+		return true;
 	case MPK_TYPE_TUPLE:
 		break;
 	}

@@ -118,6 +118,8 @@ static void put_tensor(const struct writer *w, const struct mpk_type *t, bool is
 	}
 	mpk_strbuf_puts(w->out, whole && !t->ndim ? "[]" : "");
 	put_dtype(w, t);
+	if (t->scope)
+		mpk_strbuf_printf(w->out, "{%s}", *t->scope ? t->scope : "SCOPE");
 	if (!is_out && (!whole || has_random(t->dtype)))
 		mpk_strbuf_puts(w->out, whole ? "=rand" : "=VALUES");
 }
@@ -160,6 +162,12 @@ static void put_value(const struct writer *w, const struct mpk_param *p, bool is
 	case MPK_TYPE_ANY:
 	case MPK_TYPE_FUNCTION:
 		mpk_strbuf_puts(w->out, "SHAPExTYPE=VALUES");
+		break;
+	case MPK_TYPE_STRING:
+		mpk_strbuf_puts(w->out, "str=TEXT");
+		break;
+	case MPK_TYPE_NAMED:
+		mpk_strbuf_puts(w->out, t->optional ? "none" : "VALUE");
 		break;
 	case MPK_TYPE_TENSOR:
 		put_tensor(w, t, is_out);

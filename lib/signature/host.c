@@ -5,6 +5,7 @@
 
 #include "blob/blob.h"
 #include "elf/calls.h"
+#include "signature/getters.h"
 #include "signature/unit.h"
 
 /* What may be looked at again, for each byte of constants: texts that several functions could have,
@@ -103,8 +104,12 @@ static enum mpk_code read_entry(struct mpk_unit *u, struct mpk_unit_function *en
 	struct mpk_callee callees[8];
 	size_t count;
 
-	MPK_TRY(mpk_elf_callees(u->elf, entry->function->address, entry->function->bytes, callees,
-				MPK_ARRAY_COUNT(callees), &count, err));
+	if (u->elf->header.e_type == ET_REL)
+		MPK_TRY(mpk_elf_object_callees(u->elf, entry->function->symbol, callees,
+					       MPK_ARRAY_COUNT(callees), &count, err));
+	else
+		MPK_TRY(mpk_elf_callees(u->elf, entry->function->address, entry->function->bytes,
+					callees, MPK_ARRAY_COUNT(callees), &count, err));
 	for (size_t i = 0; i < count; i++) {
 		const struct mpk_unit_function *f = called(u, &callees[i]);
 
@@ -158,6 +163,24 @@ static enum mpk_code read_unit(const struct mpk_image *image, struct mpk_span by
 	return MPK_OK;
 }
 
+/* Metadata, for functions that nothing else tells of: it has neither names nor shapes. */
+static enum mpk_code ask_getters(const struct mpk_image *image, struct mpk_arena *arena,
+				 const struct mpk_signature **list, struct mpk_error *err)
+{
+	struct mpk_host_texts texts;
+	bool all = true;
+
+	for (size_t i = 0; i < image->function_count; i++)
+		all &= list[i] || image->functions[i].alias_of;
+	if (all || !image->getter_count)
+		return MPK_OK;
+	MPK_TRY(mpk_host_texts_read(image, arena, &texts, err));
+	for (size_t i = 0; i < image->function_count; i++)
+		if (!list[i])
+			MPK_TRY(mpk_host_texts_signature(image, &texts, i, arena, &list[i], err));
+	return MPK_OK;
+}
+
 enum mpk_code mpk_host_signatures(const struct mpk_image *image, struct mpk_arena *arena,
 				  const struct mpk_signature *const **out, struct mpk_error *err)
 {
@@ -176,6 +199,7 @@ enum mpk_code mpk_host_signatures(const struct mpk_image *image, struct mpk_aren
 			MPK_TRY(read_unit(image, image->member_bytes[i], image->members[i], arena,
 					  list, err));
 	}
+	MPK_TRY(ask_getters(image, arena, list, err));
 	*out = list;
 	return MPK_OK;
 }

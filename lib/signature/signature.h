@@ -23,6 +23,8 @@ enum mpk_type_kind {
 	MPK_TYPE_SCALAR,
 	MPK_TYPE_TUPLE,
 	MPK_TYPE_FUNCTION,
+	MPK_TYPE_STRING,
+	MPK_TYPE_NAMED, /* of which only the title is known: "Optional[ffi.Tensor]" */
 };
 
 struct mpk_type {
@@ -35,6 +37,11 @@ struct mpk_type {
 	 * for it does not count; it is the same wherever a call has the name, but for "?", which is
 	 * any extent, and "_", which is one that only the code knows. NULL: all are fixed */
 	const struct mpk_span *symbols;
+	/* tensor: the memory it has to be in, "texture"; "" for an image of a scope that is not
+	 * known; NULL: plain memory */
+	const char *scope;
+	struct mpk_span title;          /* named */
+	bool optional;                  /* named: none does */
 	const struct mpk_param *fields; /* tuple */
 	size_t field_count;
 };

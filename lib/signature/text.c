@@ -65,6 +65,8 @@ static void put_type(const struct mpk_type *t, spelling *spell, struct mpk_strbu
 	case MPK_TYPE_TENSOR:
 		put_dtype(t, "tensor", spell, out);
 		put_extents(t, out);
+		if (t->scope)
+			mpk_strbuf_printf(out, "{%s}", *t->scope ? t->scope : "image");
 		break;
 	case MPK_TYPE_SHAPE:
 		mpk_strbuf_puts(out, "shape");
@@ -78,6 +80,12 @@ static void put_type(const struct mpk_type *t, spelling *spell, struct mpk_strbu
 		break;
 	case MPK_TYPE_FUNCTION:
 		mpk_strbuf_puts(out, "function");
+		break;
+	case MPK_TYPE_STRING:
+		mpk_strbuf_puts(out, "str");
+		break;
+	case MPK_TYPE_NAMED:
+		mpk_escape(out, t->title);
 		break;
 	}
 }

@@ -1,9 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* --functions as text: what can be called, by whom it is called, with a command line to paste. */
+#include <string.h>
+
 #include "executor/executor.h"
 #include "text/escape.h"
 #include "text/phrase.h"
 #include "view/node_info.h"
+
+/* Line by line, as it was written. */
+static void put_doc(struct mpk_span doc, struct mpk_strbuf *out)
+{
+	while (doc.len) {
+		const uint8_t *newline = memchr(doc.data, '\n', doc.len);
+		size_t line = newline ? (size_t)(newline - doc.data) : doc.len;
+
+		mpk_strbuf_puts(out, line ? "    | " : "    |");
+		mpk_escape(out, mpk_span_of(doc.data, line));
+		mpk_strbuf_putc(out, '\n');
+		line += newline != NULL;
+		doc = mpk_span_of(doc.data + line, doc.len - line);
+	}
+}
 
 static void put_function(const struct mpk_view *view, size_t index, struct mpk_strbuf *out)
 {
@@ -21,9 +38,22 @@ static void put_function(const struct mpk_view *view, size_t index, struct mpk_s
 	if (mpk_view_model(view, mpk_span_str(f->name)))
 		mpk_strbuf_puts(out, "--run calls the executor's function of this name");
 	else
-		mpk_view_call(view, mpk_span_str(f->alias_of ? f->alias_of : f->name), NULL,
+		mpk_view_call(view, mpk_span_str(f->alias_of ? f->alias_of : f->name),
 			      mpk_view_host(view, index), out);
 	mpk_strbuf_putc(out, '\n');
+	if (view->show_docs)
+		put_doc(mpk_view_doc(view, index), out);
+}
+
+/* Metadata that belongs to some function, but nothing tells to which. */
+static void put_unassigned(const struct mpk_view *view, struct mpk_strbuf *out)
+{
+	for (size_t i = 0; view->texts && i < view->texts->unassigned_count; i++) {
+		mpk_strbuf_puts(out, i ? "" : "  metadata that no function is known to give:\n");
+		mpk_strbuf_puts(out, "    ");
+		mpk_escape(out, view->texts->unassigned[i]);
+		mpk_strbuf_putc(out, '\n');
+	}
 }
 
 static void put_kernels(const struct mpk_view *view, const struct mpk_view_node *n,
@@ -43,7 +73,7 @@ static void put_kernels(const struct mpk_view *view, const struct mpk_view_node 
 		mpk_strbuf_putc(out, '\n');
 		mpk_node_kernel_lines(n, i, "    ", out);
 		mpk_strbuf_puts(out, "    ");
-		mpk_view_call(view, k->functions[i].key, &k->functions[i], NULL, out);
+		mpk_view_kernel_call(view, n, i, out);
 		mpk_strbuf_putc(out, '\n');
 	}
 }
@@ -65,7 +95,7 @@ static void put_models(const struct mpk_view *view, const struct mpk_view_node *
 		mpk_strbuf_puts(out, "  ");
 		mpk_signature_text(m, out);
 		mpk_strbuf_puts(out, "\n    ");
-		mpk_view_call(view, m->name, NULL, m, out);
+		mpk_view_call(view, m->name, m, out);
 		mpk_strbuf_putc(out, '\n');
 	}
 }
@@ -108,6 +138,7 @@ void mpk_view_functions(const struct mpk_view *view, struct mpk_style style, str
 				  image->gen_known ? "" : " or tvm-ffi of TVM 0.21");
 	for (size_t i = 0; i < image->function_count; i++)
 		put_function(view, i, out);
+	put_unassigned(view, out);
 	for (size_t i = 0; i < view->count; i++) {
 		put_kernels(view, &view->nodes[i], out);
 		put_other_code(&view->nodes[i], out);

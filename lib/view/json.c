@@ -128,9 +128,10 @@ static void put_params(const struct mpk_param *list, size_t count, const char *k
 		       struct mpk_json *j, struct json_t *at)
 {
 	static const char *const kinds[] = {
-		[MPK_TYPE_ANY] = "any",     [MPK_TYPE_TENSOR] = "tensor",
-		[MPK_TYPE_SHAPE] = "shape", [MPK_TYPE_SCALAR] = "scalar",
-		[MPK_TYPE_TUPLE] = "tuple", [MPK_TYPE_FUNCTION] = "function",
+		[MPK_TYPE_ANY] = "any",       [MPK_TYPE_TENSOR] = "tensor",
+		[MPK_TYPE_SHAPE] = "shape",   [MPK_TYPE_SCALAR] = "scalar",
+		[MPK_TYPE_TUPLE] = "tuple",   [MPK_TYPE_FUNCTION] = "function",
+		[MPK_TYPE_STRING] = "string", [MPK_TYPE_NAMED] = "named",
 	};
 	struct json_t *array = mpk_json_array(j, at, key), *o;
 	char name[MPK_DTYPE_TEXT];
@@ -144,6 +145,10 @@ static void put_params(const struct mpk_param *list, size_t count, const char *k
 		mpk_json_text(j, o, "dtype",
 			      t->dtype.bits ? mpk_dtype_print(t->dtype, name) : NULL);
 		put_shape(t, j, o);
+		if (t->kind == MPK_TYPE_NAMED)
+			mpk_json_span(j, o, "title", t->title);
+		if (t->scope)
+			mpk_json_text(j, o, "scope", *t->scope ? t->scope : NULL);
 		if (t->kind == MPK_TYPE_TUPLE)
 			put_params(t->fields, t->field_count, "fields", j, o);
 	}
@@ -299,16 +304,29 @@ void mpk_view_summary_json(const struct mpk_view *view, struct mpk_json *j, stru
 		mpk_json_error(j, at, "warning", &view->tree->warning);
 }
 
+static void put_line(struct mpk_strbuf *call, struct mpk_json *j, struct json_t *at)
+{
+	j->failed |= call->failed;
+	mpk_json_text(j, at, "call", mpk_strbuf_text(call));
+	mpk_strbuf_fini(call);
+}
+
 static void put_call(const struct mpk_view *view, struct mpk_span name,
-		     const struct mpk_function_info *kernel, const struct mpk_signature *signature,
-		     struct mpk_json *j, struct json_t *at)
+		     const struct mpk_signature *signature, struct mpk_json *j, struct json_t *at)
 {
 	struct mpk_strbuf call = { 0 };
 
-	mpk_view_call(view, name, kernel, signature, &call);
-	j->failed |= call.failed;
-	mpk_json_text(j, at, "call", mpk_strbuf_text(&call));
-	mpk_strbuf_fini(&call);
+	mpk_view_call(view, name, signature, &call);
+	put_line(&call, j, at);
+}
+
+static void put_kernel_call(const struct mpk_view *view, const struct mpk_view_node *node,
+			    size_t index, struct mpk_json *j, struct json_t *at)
+{
+	struct mpk_strbuf call = { 0 };
+
+	mpk_view_kernel_call(view, node, index, &call);
+	put_line(&call, j, at);
 }
 
 /* What is known of those modules that hold code or run it. */
@@ -341,9 +359,14 @@ void mpk_view_functions_json(const struct mpk_view *view, struct mpk_json *j, st
 		const struct mpk_signature *model = mpk_view_model(view, mpk_span_str(f->name));
 
 		o = put_function(view, i, j, list);
-		put_call(view, mpk_span_str(f->alias_of ? f->alias_of : f->name), NULL,
+		if (mpk_view_doc(view, i).len)
+			mpk_json_span(j, o, "doc", mpk_view_doc(view, i));
+		put_call(view, mpk_span_str(f->alias_of ? f->alias_of : f->name),
 			 model ? model : mpk_view_host(view, i), j, o);
 	}
+	if (view->texts && view->texts->unassigned_count)
+		mpk_json_spans(j, at, "unassigned_metadata", view->texts->unassigned,
+			       view->texts->unassigned_count);
 	list = mpk_json_array(j, at, "models");
 	for (size_t n = 0; n < view->count; n++) {
 		const struct mpk_models *m = &view->nodes[n].models;
@@ -352,7 +375,7 @@ void mpk_view_functions_json(const struct mpk_view *view, struct mpk_json *j, st
 			o = put_model(&m->items[i], j, list);
 			mpk_json_text(j, o, "module", view->nodes[n].path);
 			mpk_json_span(j, o, "kind", view->nodes[n].node->kind);
-			put_call(view, m->items[i].name, NULL, &m->items[i], j, o);
+			put_call(view, m->items[i].name, &m->items[i], j, o);
 		}
 	}
 	list = mpk_json_array(j, at, "kernels");
@@ -364,7 +387,7 @@ void mpk_view_functions_json(const struct mpk_view *view, struct mpk_json *j, st
 			mpk_node_kernel_json(&view->nodes[n], i, j, o);
 			mpk_json_text(j, o, "module", view->nodes[n].path);
 			mpk_json_span(j, o, "kind", view->nodes[n].node->kind);
-			put_call(view, k->functions[i].key, &k->functions[i], NULL, j, o);
+			put_kernel_call(view, &view->nodes[n], i, j, o);
 		}
 	}
 	put_modules(view, j, at);

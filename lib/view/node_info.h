@@ -49,6 +49,11 @@ enum mpk_code mpk_view_info(const struct mpk_view *view, size_t index,
 enum mpk_code mpk_view_show_info(struct mpk_view *view, bool tensors,
 				 struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_view_mark_images - note in the signatures of host functions which tensors their kernels take as
+ * OpenCL images; the kernels must have been read
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_view_mark_images(struct mpk_view *view, struct mpk_error *err) MPK_MUST_CHECK;
+
 /* mpk_node_info_each - call fn for everything the code of kernel `index` of the table says of it:
  * once for plain code, once an image for fatbins
  * @fn      kernel is an index into code->kernels */

@@ -41,20 +41,6 @@ void mpk_view_host_text(const struct mpk_view *view, size_t index, const char *n
 
 /* --- a call to paste ---------------------------------------------------------------- */
 
-static void put_kernel_arguments(const struct mpk_function_info *f, struct mpk_strbuf *out)
-{
-	char type[MPK_DTYPE_TEXT];
-
-	for (size_t i = 0; i < f->arg_count; i++) {
-		if (f->arg_types[i].code == MPK_DTYPE_HANDLE)
-			mpk_strbuf_puts(out, " --input SHAPExTYPE=VALUES");
-		else
-			mpk_strbuf_printf(out, " --input %s=VALUE",
-					  mpk_dtype_print(f->arg_types[i], type));
-	}
-	mpk_strbuf_puts(out, " --grid X,Y,Z --block X,Y,Z");
-}
-
 /* Where --run puts tensors when nobody says, unless that is where the function wants them. */
 static void put_device(const struct mpk_view *view, const struct mpk_signature *s,
 		       struct mpk_strbuf *out)
@@ -69,17 +55,24 @@ static void put_device(const struct mpk_view *view, const struct mpk_signature *
 		mpk_strbuf_printf(out, " --device %s", mpk_dl_device_name(s->device));
 }
 
-void mpk_view_call(const struct mpk_view *view, struct mpk_span function,
-		   const struct mpk_function_info *kernel, const struct mpk_signature *signature,
-		   struct mpk_strbuf *out)
+void mpk_view_call_begin(const struct mpk_view *view, struct mpk_span function,
+			 struct mpk_strbuf *out)
 {
 	mpk_strbuf_puts(out, "minspect --run ");
 	mpk_put_word(out, function);
 	mpk_strbuf_putc(out, ' ');
-	mpk_put_word(out, mpk_span_str(view->name));
-	if (kernel) {
-		put_kernel_arguments(kernel, out);
-	} else if (signature) {
+	/* objects and blobs are not loaded as they are */
+	if (view->image->container == MPK_CONTAINER_ELF_SO)
+		mpk_put_word(out, mpk_span_str(view->name));
+	else
+		mpk_strbuf_puts(out, "LIBRARY.so");
+}
+
+void mpk_view_call(const struct mpk_view *view, struct mpk_span function,
+		   const struct mpk_signature *signature, struct mpk_strbuf *out)
+{
+	mpk_view_call_begin(view, function, out);
+	if (signature) {
 		mpk_signature_options(signature, out);
 		put_device(view, signature, out);
 	} else {

@@ -18,6 +18,7 @@
 #include "elf/image.h"
 #include "executor/model.h"
 #include "payload.h"
+#include "signature/getters.h"
 #include "signature/host.h"
 #include "text/json.h"
 
@@ -44,6 +45,8 @@ struct mpk_view {
 	uint64_t file_bytes;
 	const struct mpk_image *image;
 	const struct mpk_signature *const *host; /* of image->functions; NULL: not known */
+	const struct mpk_host_texts *texts;      /* what getters say; NULL: not asked */
+	bool show_docs;                          /* --functions prints them */
 	const struct mpk_tree *tree;             /* NULL when the image has no blob */
 	struct mpk_view_node *nodes;             /* tree->count of them */
 	size_t count;
@@ -113,14 +116,35 @@ void mpk_view_tree(const struct mpk_view *view, struct mpk_style style, struct m
 void mpk_view_kernel_text(const struct mpk_function_info *f, bool tags, struct mpk_strbuf *out);
 
 /* mpk_view_call - append a command line that calls a function
- * @kernel, @signature  what is known of it; NULL both for host functions whose arguments the
- *          file does not tell. Capitals stand for what only the caller knows. */
+ * @signature  what is known of it; NULL: the file does not tell its arguments. Capitals stand for
+ *          what only the caller knows. */
 void mpk_view_call(const struct mpk_view *view, struct mpk_span function,
-		   const struct mpk_function_info *kernel, const struct mpk_signature *signature,
-		   struct mpk_strbuf *out);
+		   const struct mpk_signature *signature, struct mpk_strbuf *out);
+
+/* mpk_view_call_begin - append the part of it that is in front of arguments; objects and blobs are
+ * LIBRARY.so there, as they take a link before they are called */
+void mpk_view_call_begin(const struct mpk_view *view, struct mpk_span function,
+			 struct mpk_strbuf *out);
+
+/* mpk_view_kernel_call - the same for kernel `index` of a decoded device module: with the types and the
+ * block that its code tells, once mpk_view_show_info has read it
+ * Failures are remembered by out. */
+void mpk_view_kernel_call(const struct mpk_view *view, const struct mpk_view_node *node,
+			  size_t index, struct mpk_strbuf *out);
 
 /* mpk_view_host - what host function `index` of the image takes; NULL: the file does not tell */
 const struct mpk_signature *mpk_view_host(const struct mpk_view *view, size_t index);
+
+/* mpk_view_read_texts - what the file's getters hold as constants; unless others were taken
+ * mpk_view_take_texts - take texts that calls of the getters gave, and signatures from them where the file
+ * itself tells none
+ * @texts   borrowed
+ * Return   MPK_OK; MPK_E_NOMEM
+ * mpk_view_doc - what is said about host function `index`; empty: nothing, or not known */
+enum mpk_code mpk_view_read_texts(struct mpk_view *view, struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_view_take_texts(struct mpk_view *view, const struct mpk_host_texts *texts,
+				  struct mpk_error *err) MPK_MUST_CHECK;
+struct mpk_span mpk_view_doc(const struct mpk_view *view, size_t index);
 
 /* mpk_view_model - the function of an executor in the tree that --run calls by this name; NULL: none */
 const struct mpk_signature *mpk_view_model(const struct mpk_view *view, struct mpk_span name);

@@ -10,7 +10,8 @@ the CPU time (user and system) of the tree, which other work on the machine dist
 missed by the clock and kept by CPU time is "met in CPU time". Outputs are removed before each run,
 outside of its time, since replacing a large file costs as much as writing one. Memory is the
 largest resident size of any process of the tree. BENCH_SIZE (1G) is the size of the large payload;
-the others follow it. Groups: start small large huge text many calls models. A goal that is missed is
+the others follow it. Groups: start functions small large huge text
+many calls models. A goal that is missed is
 marked, not an error; a program under test that fails is one.
 """
 import argparse
@@ -26,6 +27,7 @@ import subprocess
 import sys
 import time
 
+import functions
 import models
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -481,8 +483,8 @@ def run_models(b):
     models.models(b, ROOT)
 
 
-GROUPS = {"start": start, "small": small, "large": large, "huge": huge, "text": text, "many": many,
-          "calls": calls, "models": run_models}
+GROUPS = {"start": start, "functions": lambda b: functions.functions(b, ROOT), "small": small,
+          "large": large, "huge": huge, "text": text, "many": many, "calls": calls, "models": run_models}
 
 
 def main():

@@ -11,6 +11,7 @@
 #include "cubin/cubin.h"
 #include "deflate/deflate.h"
 #include "fatbin/fatbin.h"
+#include "itanium/itanium.h"
 #include "ptx/ptx.h"
 #include "sourcecode/sourcecode.h"
 #include "spirv/spirv.h"
@@ -62,9 +63,29 @@ static enum mpk_code read_ptx(struct mpk_span bytes, struct mpk_arena *arena)
 
 static enum mpk_code read_spirv(struct mpk_span bytes, struct mpk_arena *arena)
 {
+	const struct mpk_spirv_param *params;
 	struct mpk_spirv spirv;
+	size_t count;
+	bool known;
 
-	return mpk_spirv_read(bytes, arena, &spirv, NULL);
+	MPK_TRY(mpk_spirv_read(bytes, arena, &spirv, NULL));
+	for (size_t i = 0; i < spirv.entry_count; i++)
+		MPK_TRY(mpk_spirv_params(bytes, &spirv, i, arena, &params, &count, &known, NULL));
+	return MPK_OK;
+}
+
+static void ask_kernels(const struct mpk_source_code *source, struct mpk_span bytes)
+{
+	struct mpk_strbuf symbol = { 0 };
+	struct mpk_source_code_param p;
+
+	for (size_t i = 0; i < source->kernel_count; i++) {
+		(void)mpk_source_code_symbol(&source->kernels[i], bytes, &symbol);
+		for (size_t k = 0; k < source->kernels[i].param_count && k < 64; k++)
+			mpk_source_code_param_read(mpk_source_code_param(&source->kernels[i], k),
+						   &p);
+	}
+	mpk_strbuf_fini(&symbol);
 }
 
 static enum mpk_code read_source(struct mpk_span bytes, struct mpk_arena *arena)
@@ -77,7 +98,15 @@ static enum mpk_code read_source(struct mpk_span bytes, struct mpk_arena *arena)
 	for (int l = MPK_SOURCE_CODE_OPENCL; l <= MPK_SOURCE_CODE_CUDA; l++)
 		MPK_TRY(mpk_source_code_read(bytes, (enum mpk_source_code_language)l, arena,
 					     &source, NULL));
+	ask_kernels(&source, bytes);
 	return MPK_OK;
+}
+
+static enum mpk_code read_symbol(struct mpk_span bytes, struct mpk_arena *arena)
+{
+	struct mpk_itanium_function f;
+
+	return mpk_itanium_read(bytes, arena, &f, NULL);
 }
 
 /* Everything that is asked of the row that takes the bytes. */
@@ -125,7 +154,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static enum mpk_code (*const readers[])(struct mpk_span, struct mpk_arena *) = {
 		read_any,    read_ar,  read_tar,   read_gzip,   read_cubin,
-		read_fatbin, read_ptx, read_spirv, read_source,
+		read_fatbin, read_ptx, read_spirv, read_source, read_symbol,
 	};
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
 

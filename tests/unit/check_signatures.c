@@ -6,8 +6,10 @@
 #include "robust.h"
 #include "signature/assertion.h"
 #include "signature/extent.h"
+#include "signature/getters.h"
 #include "signature/host.h"
 #include "signature/prototype.h"
+#include "signature/schema.h"
 
 static struct mpk_arena arena;
 
@@ -192,6 +194,89 @@ START_TEST(calls_have_consistent_sizes)
 }
 END_TEST
 
+/* --- metadata ---------------------------------------------------------------------------- */
+
+#define OF(schema) "{\"type_schema\":\"" schema "\"}"
+#define T(name) "{\\\"type\\\":\\\"" name "\\\"}"
+#define LIST(name, items) "{\\\"type\\\":\\\"" name "\\\",\\\"args\\\":[" items "]}"
+#define FUNCTION(ret, params)                                                                      \
+	OF("{\\\"type\\\":\\\"ffi.Function\\\",\\\"named_args\\\":{\\\"return\\\":[" ret           \
+	   "],\\\"params\\\":[" params "]}}")
+
+static const struct {
+	const char *text, *signature, *options; /* NULL: it is no metadata */
+} schemas[] = {
+	{ FUNCTION(T("int"), T("int")), "(int) -> (int)", " --input 1" },
+	{ FUNCTION(T("None"), ""), "()", "" },
+	{ FUNCTION(T("None"), T("DLTensor*") "," T("ffi.Tensor")), "(tensor[...], tensor[...])",
+	  " --input SHAPExTYPE=VALUES --out SHAPExTYPE" },
+	{ FUNCTION(T("None"), T("ffi.Tensor") "," T("float")), "(tensor[...], float)",
+	  " --input SHAPExTYPE=VALUES --input 1.0" },
+	{ FUNCTION(T("ffi.String"), T("bool") "," T("ffi.String") "," T("ffi.Shape") "," T("Any")),
+	  "(bool, str, shape[...], any value) -> (str)",
+	  " --input true --input str=TEXT --input shape=EXTENTS --input SHAPExTYPE=VALUES" },
+	{ FUNCTION(LIST("Tuple", T("int") "," T("float")),
+		   LIST("Optional", LIST("ffi.Array", T("int"))) "," T("Device")),
+	  "(Optional[ffi.Array[int]], Device) -> (Tuple[int, float])",
+	  " --input none --input VALUE" },
+	/* the older, positional form */
+	{ OF("{\\\"type\\\":\\\"ffi.Function\\\",\\\"args\\\":[" T("int") "," T("bool") "]}"),
+	  "(bool) -> (int)", " --input true" },
+	{ "", NULL, NULL },
+	{ "{\"type_schema\":", NULL, NULL },
+	{ "{\"type_schema\":17}", NULL, NULL },
+	{ OF("{}"), NULL, NULL },
+	{ OF("{"), NULL, NULL },
+	{ OF(T("int")), NULL, NULL },
+	{ OF(T("ffi.Function")), NULL, NULL },
+	{ FUNCTION(T("int"), "3"), NULL, NULL },
+	{ OF("{\\\"type\\\":\\\"ffi.Function\\\",\\\"args\\\":[]}"), NULL, NULL },
+};
+
+START_TEST(metadata_is_read)
+{
+	struct mpk_strbuf text = { 0 };
+	struct mpk_error err = { 0 };
+	struct mpk_signature s;
+	struct mpk_span given = mpk_span_str(schemas[_i].text);
+
+	if (!schemas[_i].signature) {
+		ck_assert_int_eq(mpk_schema_read(given, &arena, &s, &err), MPK_E_SYNTAX);
+		return;
+	}
+	ck_assert_ok(mpk_schema_read(given, &arena, &s, &err), err);
+	mpk_signature_text(&s, &text);
+	ck_assert_str_eq(mpk_strbuf_text(&text), schemas[_i].signature);
+	text.len = 0;
+	mpk_signature_options(&s, &text);
+	ck_assert_str_eq(text.len ? mpk_strbuf_text(&text) : "", schemas[_i].options);
+	mpk_strbuf_fini(&text);
+	for (size_t n = 0; n < given.len; n++)
+		ck_assert_int_eq(mpk_schema_read(mpk_span_of(given.data, n), &arena, &s, NULL),
+				 MPK_E_SYNTAX);
+}
+END_TEST
+
+/* Types within types end somewhere. */
+START_TEST(metadata_is_bounded)
+{
+	struct mpk_strbuf text = { 0 };
+	struct mpk_error err = { 0 };
+	struct mpk_signature s;
+
+	mpk_strbuf_puts(&text,
+			"{\"type_schema\":\"{\\\"type\\\":\\\"ffi.Function\\\",\\\"args\\\":[");
+	for (unsigned i = 0; i < 200; i++)
+		mpk_strbuf_puts(&text, "{\\\"type\\\":\\\"L\\\",\\\"args\\\":[");
+	for (unsigned i = 0; i < 200; i++)
+		mpk_strbuf_puts(&text, "]}");
+	mpk_strbuf_puts(&text, "]}\"}");
+	ck_assert_ok(mpk_schema_read(mpk_span_of(text.data, text.len), &arena, &s, &err), err);
+	ck_assert_uint_lt(s.outputs[0].type.title.len, 100);
+	mpk_strbuf_fini(&text);
+}
+END_TEST
+
 /* --- assertions ------------------------------------------------------------------------- */
 
 static const struct {
@@ -265,6 +350,7 @@ static const struct {
 	{ "formats/01_opencl_scale.so", "scale", "scale(A: f32[n], B: f32[n], alpha: f32)" },
 	{ "formats/14_llvm_noblob.so", "add", "add(A: f32[16], B: f32[16], C: f32[16])" },
 	{ "formats/12_syslib_prefix.tar", "add", "add(A: f32[16], B: f32[16], C: f32[16])" },
+	{ "formats/12_syslib_prefix.tar", "main", "main(A: f32[16], B: f32[16], C: f32[16])" },
 	{ "relax/gelu_dyn.so", "add", "add(matmul: f32[m, 48], B: f32[48], T_add: f32[m, 48])" },
 	{ "relax/gelu_dyn.so", "shape_func", "shape_func(H: i64[4])" },
 	{ "legacy/mulsub_llvm.so", "mulsub", "mulsub(A: f32[n], B: f32[n])" },
@@ -304,6 +390,7 @@ END_TEST
 
 static enum mpk_code read_signatures(struct mpk_span bytes, struct mpk_error *err)
 {
+	struct mpk_host_texts texts;
 	const struct mpk_signature *const *list;
 	struct mpk_arena a = { 0 };
 	struct mpk_image image;
@@ -311,6 +398,8 @@ static enum mpk_code read_signatures(struct mpk_span bytes, struct mpk_error *er
 
 	if (code == MPK_OK)
 		code = mpk_host_signatures(&image, &a, &list, err);
+	if (code == MPK_OK)
+		code = mpk_host_texts_read(&image, &a, &texts, err);
 	for (size_t i = 0; code == MPK_OK && i < image.function_count; i++) {
 		struct mpk_strbuf text = { 0 };
 
@@ -324,11 +413,30 @@ static enum mpk_code read_signatures(struct mpk_span bytes, struct mpk_error *er
 	return code;
 }
 
+/* What tvm-ffi's exporter left: the docs are constants, the metadata is made at run time. */
+START_TEST(docs_are_found)
+{
+	struct mpk_span bytes = fixture_load("ffi/ffi_docs.so");
+	struct mpk_host_texts texts;
+	struct mpk_error err = { 0 };
+	struct mpk_image image;
+
+	ck_assert_ok(mpk_image_open(bytes, NULL, &arena, &image, &err), err);
+	ck_assert_uint_eq(image.function_count, 2);
+	ck_assert_uint_eq(image.getter_count, 4);
+	ck_assert_ok(mpk_host_texts_read(&image, &arena, &texts, &err), err);
+	ck_assert(mpk_span_is(texts.docs[0], "Add one.\n\nx : int"));
+	ck_assert(mpk_span_is(texts.docs[1], "Add a and b into c."));
+	ck_assert(!texts.metadata[0].len && !texts.metadata[1].len && !texts.unassigned_count);
+}
+END_TEST
+
 START_TEST(survives_anything)
 {
 	robust_check("tests/data/cuda/saxpy_opencl.so", read_signatures, 2000);
 	robust_check("tests/data/legacy/mulsub_llvm.so", read_signatures, 2000);
 	robust_check("tests/data/formats/12_syslib_prefix.tar", read_signatures, 2000);
+	robust_check("tests/data/ffi/ffi_docs.so", read_signatures, 2000);
 }
 END_TEST
 
@@ -345,9 +453,12 @@ int main(void)
 	tcase_add_loop_test(tc, prototypes_are_read, 0, (int)MPK_ARRAY_COUNT(prototypes));
 	tcase_add_test(tc, cut_prototypes_are_refused);
 	tcase_add_loop_test(tc, calls_have_consistent_sizes, 0, (int)MPK_ARRAY_COUNT(calls));
+	tcase_add_loop_test(tc, metadata_is_read, 0, (int)MPK_ARRAY_COUNT(schemas));
+	tcase_add_test(tc, metadata_is_bounded);
 	tcase_add_loop_test(tc, assertions_are_read, 0, (int)MPK_ARRAY_COUNT(assertions));
 	tcase_add_test(tc, strides_are_found_in_a_conjunction);
 	tcase_add_loop_test(tc, libraries_tell_their_functions, 0, (int)MPK_ARRAY_COUNT(libraries));
+	tcase_add_test(tc, docs_are_found);
 	tcase_add_test(tc, survives_anything);
 	tcase_set_timeout(tc, 60);
 	suite_add_tcase(s, tc);

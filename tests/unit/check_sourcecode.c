@@ -140,6 +140,136 @@ START_TEST(cuda)
 }
 END_TEST
 
+/* kind, elements, "const", name of a declaration: "buffer float32 const A" */
+static const char *declared(const char *text)
+{
+	static const char *const kinds[] = { "buffer", "image", "local", "number", "value" };
+	char type[MPK_DTYPE_TEXT];
+	struct mpk_source_code_param p;
+
+	mpk_source_code_param_read(mpk_span_str(text), &p);
+	return mpk_arena_printf(&arena, "%s %s%s " MPK_SPAN_FMT, kinds[p.kind],
+				p.dtype.bits ? mpk_dtype_print(p.dtype, type) : "?",
+				p.read_only ? " const" : "", MPK_SPAN_ARG(p.name));
+}
+
+START_TEST(parameters)
+{
+	ck_assert_str_eq(declared("__global const float *A"), "buffer float32 const A");
+	ck_assert_str_eq(declared(" __global float* restrict A"), "buffer float32 A");
+	ck_assert_str_eq(declared("float *const A"), "buffer float32 A");
+	ck_assert_str_eq(declared("float const*"), "buffer float32 const ");
+	ck_assert_str_eq(declared("__constant uchar4 *x"), "buffer uint8x4 const x");
+	ck_assert_str_eq(declared("const half A[]"), "buffer float16 const A");
+	ck_assert_str_eq(declared("float (&b)[N]"), "buffer float32 b");
+	ck_assert_str_eq(declared("float **rows"), "buffer ? rows");
+	ck_assert_str_eq(declared("void *p"), "buffer ? p");
+	ck_assert_str_eq(declared("Box *p"), "buffer ? p");
+	ck_assert_str_eq(declared("__local int *s"), "local int32 s");
+	ck_assert_str_eq(declared("read_only image2d_t in"), "image ? const in");
+	ck_assert_str_eq(declared("unsigned n"), "number uint32 n");
+	ck_assert_str_eq(declared("const unsigned long long int n"), "number uint64 const n");
+	ck_assert_str_eq(declared("signed char"), "number int8 ");
+	ck_assert_str_eq(declared("int"), "number int32 ");
+	ck_assert_str_eq(declared("size_t n"), "number uint64 n");
+	ck_assert_str_eq(declared("float4 v"), "value float32x4 v");
+	ck_assert_str_eq(declared("struct Box b"), "value ? b");
+	ck_assert_str_eq(declared("sampler_t s"), "value ? s");
+	ck_assert_str_eq(declared(""), "value ? ");
+}
+END_TEST
+
+/* Words that a macro or a typedef makes, and those that merely stand in one. */
+START_TEST(made)
+{
+	const struct mpk_span text = mpk_span_str("typedef struct { int w; float *p; } Dims;\n"
+						  "typedef unsigned int word, *words;\n"
+						  "#define REAL float\n# define N 4 * int\n"
+						  "typedefs; x typedef float");
+	static const struct {
+		const char *param;
+		bool is_made;
+	} cases[] = {
+		{ "Dims d", true },    { "int n", false },        { "float *p", false },
+		{ "word w", true },    { "words w", true },       { "REAL r", true },
+		{ "int REAL", false }, { "__global N *x", true }, { "unsigned int word", false },
+		{ "w d", false },      { "Other o", false },
+	};
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(cases); i++)
+		ck_assert_msg(mpk_source_code_param_is_made(mpk_span_str(cases[i].param), text) ==
+				      cases[i].is_made,
+			      "%s", cases[i].param);
+}
+END_TEST
+
+static const char *symbol_of(const char *text)
+{
+	struct mpk_source_code s = read_source(mpk_span_str(text), MPK_SOURCE_CODE_CUDA);
+	struct mpk_strbuf out = { 0 };
+	const char *symbol = "none";
+
+	ck_assert_uint_eq(s.kernel_count, 1);
+	if (mpk_source_code_symbol(&s.kernels[0], mpk_span_str(text), &out))
+		symbol = mpk_arena_printf(&arena, "%s", mpk_strbuf_text(&out));
+	else
+		ck_assert_uint_eq(out.len, 0);
+	mpk_strbuf_fini(&out);
+	return symbol;
+}
+
+/* What g++ 12 calls these (tests/cli/mpack/init-cuda.sh asks the compiler that is here). */
+START_TEST(symbols)
+{
+	ck_assert_str_eq(symbol_of("extern \"C\" __global__ void k(float *a) {}"), "k");
+	ck_assert_str_eq(symbol_of("extern \"C\" { namespace a { __global__ void k(T x) {} } }"),
+			 "k");
+	ck_assert_str_eq(symbol_of("extern \"C\" { int x; } __global__ void k() {}"), "_Z1kv");
+	ck_assert_str_eq(symbol_of("namespace a { namespace b { } __global__ void k(int) {} }"),
+			 "_ZN1a1kEi");
+	ck_assert_str_eq(symbol_of("using namespace a; __global__ void k(float *__restrict__ x, "
+				   "const float *y, float *z, const int n) {}"),
+			 "_Z1kPfPKfS_i");
+	ck_assert_str_eq(
+		symbol_of("__global__ void k(bool a, char b, signed char c, unsigned char d, "
+			  "short e, unsigned short f, unsigned g, long h, unsigned long i, "
+			  "long long j, unsigned long long l, double m, size_t n, "
+			  "int64_t o, uint8_t p) {}"),
+		"_Z1kbcahstjlmxydmlh");
+	ck_assert_str_eq(symbol_of("struct S { }; __global__ void k(S a, const S *b, float4 c, "
+				   "half d, __nv_bfloat16 *e, void *f) {}"),
+			 "_Z1k1SPKS_6float46__halfP13__nv_bfloat16Pv");
+	/* not to be told by words */
+	ck_assert_str_eq(symbol_of("template <class T> __global__ void k(T *a) {}"), "none");
+	ck_assert_str_eq(symbol_of("static __global__ void k(int a) {}"), "none");
+	ck_assert_str_eq(symbol_of("namespace { __global__ void k(int a) {} }"), "none");
+	ck_assert_str_eq(symbol_of("namespace a::b { __global__ void k(int a) {} }"), "none");
+	ck_assert_str_eq(symbol_of("typedef float R; __global__ void k(R a) {}"), "none");
+	ck_assert_str_eq(symbol_of("__global__ void k(Unknown a) {}"), "none");
+	ck_assert_str_eq(symbol_of("namespace a { struct S {}; __global__ void k(S a) {} }"),
+			 "none");
+	ck_assert_str_eq(symbol_of("__global__ void k(float **a) {}"), "none");
+	ck_assert_str_eq(symbol_of("__global__ void k(volatile int *a) {}"), "none");
+	ck_assert_str_eq(symbol_of("__global__ void k(std::array<float, 4> a) {}"), "none");
+}
+END_TEST
+
+/* The body ends with its brace, the bound is the first number. */
+START_TEST(bodies)
+{
+	struct mpk_source_code s = read_source(
+		mpk_span_str("__global__ void __launch_bounds__(64, 2) a(int n) { if (n) { x; } }\n"
+			     "int y; extern \"C\" __global__ void b() { z; }"),
+		MPK_SOURCE_CODE_CUDA);
+
+	ck_assert_uint_eq(s.kernels[0].max_threads, 64);
+	ck_assert(mpk_span_is(s.kernels[0].body, ") { if (n) { x; } }"));
+	ck_assert_uint_eq(s.kernels[1].max_threads, 0);
+	ck_assert(mpk_span_is(s.kernels[1].body, ") { z; }"));
+	ck_assert(!s.kernels[0].extern_c && s.kernels[1].extern_c);
+}
+END_TEST
+
 START_TEST(refuses)
 {
 	struct mpk_source_code s = { .kernel_count = 7 };
@@ -191,6 +321,29 @@ START_TEST(split)
 }
 END_TEST
 
+static enum mpk_code read_and_ask(struct mpk_span bytes, enum mpk_source_code_language language,
+				  struct mpk_arena *a, struct mpk_source_code *s,
+				  struct mpk_error *err)
+{
+	enum mpk_code code = mpk_source_code_read(bytes, language, a, s, err);
+	struct mpk_strbuf symbol = { 0 };
+	struct mpk_source_code_param p;
+
+	for (size_t i = 0; code == MPK_OK && i < s->kernel_count; i++) {
+		const struct mpk_source_code_kernel *k = &s->kernels[i];
+
+		(void)mpk_source_code_symbol(k, bytes, &symbol);
+		for (size_t n = 0; n < k->param_count; n++) {
+			mpk_source_code_param_read(mpk_source_code_param(k, n), &p);
+			ck_assert(p.name.data == NULL || (p.name.data >= bytes.data &&
+							  p.name.data < bytes.data + bytes.len));
+			(void)mpk_source_code_param_is_made(mpk_source_code_param(k, n), bytes);
+		}
+	}
+	mpk_strbuf_fini(&symbol);
+	return code;
+}
+
 static enum mpk_code try_all(struct mpk_span bytes, struct mpk_error *err)
 {
 	const struct mpk_source_code_piece *pieces;
@@ -200,7 +353,7 @@ static enum mpk_code try_all(struct mpk_span bytes, struct mpk_error *err)
 	size_t n;
 
 	for (int l = MPK_SOURCE_CODE_OPENCL; code == MPK_OK && l <= MPK_SOURCE_CODE_CUDA; l++)
-		code = mpk_source_code_read(bytes, (enum mpk_source_code_language)l, &a, &s, err);
+		code = read_and_ask(bytes, (enum mpk_source_code_language)l, &a, &s, err);
 	ck_assert_int_eq(mpk_source_code_split(bytes, &a, &pieces, &n, NULL), MPK_OK);
 	mpk_arena_fini(&a);
 	return code;
@@ -232,6 +385,10 @@ int main(void)
 	tcase_add_test(tc, opencl);
 	tcase_add_test(tc, wgsl);
 	tcase_add_test(tc, cuda);
+	tcase_add_test(tc, parameters);
+	tcase_add_test(tc, made);
+	tcase_add_test(tc, symbols);
+	tcase_add_test(tc, bodies);
 	tcase_add_test(tc, refuses);
 	tcase_add_test(tc, split);
 	tcase_add_loop_test(tc, hostile, 0, 4);

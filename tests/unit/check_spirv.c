@@ -4,6 +4,7 @@
 
 #include "base/compiler.h"
 #include "base/cursor.h"
+#include "base/strbuf.h"
 #include "spirv/spirv.h"
 
 #define DATA "tests/data/device/"
@@ -188,12 +189,54 @@ START_TEST(refuses_twice)
 }
 END_TEST
 
+/* "in float32", "float32x4", "float32": a buffer, then scalars behind a '|' */
+static const char *params_of(const char *path, size_t entry)
+{
+	struct mpk_span bytes = robust_load(&arena, path);
+	struct mpk_spirv s = open_spirv(path);
+	const struct mpk_spirv_param *params;
+	struct mpk_strbuf out = { 0 };
+	char type[MPK_DTYPE_TEXT];
+	const char *text;
+	bool known;
+	size_t n;
+
+	ck_assert(mpk_spirv_params(bytes, &s, entry, &arena, &params, &n, &known, NULL) == MPK_OK);
+	for (size_t i = 0; i < n; i++)
+		mpk_strbuf_printf(&out, "%s%s%s%s", i ? ", " : "", params[i].is_buffer ? "[]" : "",
+				  params[i].read_only ? "in " : "",
+				  params[i].dtype.bits ? mpk_dtype_print(params[i].dtype, type)
+						       : "?");
+	text = known ? mpk_arena_printf(&arena, "%s", mpk_strbuf_text(&out)) : "unknown";
+	mpk_strbuf_fini(&out);
+	return text;
+}
+
+START_TEST(parameters)
+{
+	ck_assert_str_eq(params_of(DATA "buffers.spv", 0),
+			 "[]in float32, []float32x4, float32, int32");
+	/* each entry point names what it uses; the same in the other byte order */
+	for (size_t i = 0; i < 2; i++) {
+		ck_assert_str_eq(params_of(both_orders[i], 0), "[]float32");
+		ck_assert_str_eq(params_of(both_orders[i], 1), "");
+	}
+	/* before SPIR-V 1.4 none does */
+	ck_assert_str_eq(params_of(DATA "builtin.spv", 0), "");
+}
+END_TEST
+
 static enum mpk_code try_spirv(struct mpk_span bytes, struct mpk_error *err)
 {
 	struct mpk_arena a = { 0 };
 	struct mpk_spirv s;
 	enum mpk_code code = mpk_spirv_read(bytes, &a, &s, err);
+	const struct mpk_spirv_param *params;
+	bool known;
+	size_t n;
 
+	for (size_t i = 0; code == MPK_OK && i < s.entry_count; i++)
+		code = mpk_spirv_params(bytes, &s, i, &a, &params, &n, &known, err);
 	mpk_arena_fini(&a);
 	return code;
 }
@@ -201,10 +244,8 @@ static enum mpk_code try_spirv(struct mpk_span bytes, struct mpk_error *err)
 START_TEST(hostile)
 {
 	static const char *const paths[] = {
-		DATA "compute.spv",
-		DATA "compute_be.spv",
-		DATA "builtin.spv",
-		DATA "kernel.spv",
+		DATA "compute.spv", DATA "compute_be.spv", DATA "builtin.spv",
+		DATA "kernel.spv",  DATA "buffers.spv",
 	};
 
 	robust_check(paths[_i], try_spirv, 100000);
@@ -225,7 +266,8 @@ int main(void)
 	tcase_add_test(tc, unknown_numbers_have_no_name);
 	tcase_add_test(tc, refuses);
 	tcase_add_test(tc, refuses_twice);
-	tcase_add_loop_test(tc, hostile, 0, 4);
+	tcase_add_test(tc, parameters);
+	tcase_add_loop_test(tc, hostile, 0, 5);
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

@@ -7,6 +7,7 @@
 #include "base/compiler.h"
 #include "text/escape.h"
 #include "text/json.h"
+#include "text/natural.h"
 #include "text/phrase.h"
 #include "text/table.h"
 
@@ -289,6 +290,50 @@ START_TEST(table_alignment)
 }
 END_TEST
 
+/* Each before the next; and each equal to itself alone. */
+START_TEST(natural_order)
+{
+	static const char *const names[] = {
+		"",
+		"0",
+		"00",
+		"01",
+		"1",
+		"2",
+		"10",
+		"a",
+		"a0",
+		"a1b",
+		"a2b1",
+		"a2b2",
+		"a2b10",
+		"a10",
+		"a18446744073709551616",
+		"a18446744073709551617",
+		"ab",
+		"layer",
+		"layer2",
+		"layer10",
+		"layer10_1",
+		"layer010_2",
+		"layer10_2",
+		"layer_1",
+		"layers",
+		"\xc3\xa9",
+	};
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(names); i++)
+		for (size_t k = 0; k < MPK_ARRAY_COUNT(names); k++) {
+			int order = mpk_natural_compare(names[i], names[k]);
+
+			ck_assert_msg(i < k   ? order < 0
+				      : i > k ? order > 0
+					      : order == 0,
+				      "'%s' and '%s': %d", names[i], names[k], order);
+		}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("text");
@@ -306,6 +351,7 @@ int main(void)
 	tcase_add_test(tc, words_of_a_shell);
 	tcase_add_loop_test(tc, size_units, 0, (int)MPK_ARRAY_COUNT(sizes));
 	tcase_add_test(tc, table_alignment);
+	tcase_add_test(tc, natural_order);
 	suite_add_tcase(s, tc);
 
 	SRunner *r = srunner_create(s);

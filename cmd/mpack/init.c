@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdio.h>
+
+#include "common/confine.h"
+#include "common/diag.h"
+#include "common/options.h"
+#include "io/mapping.h"
+#include "mpack/mpack.h"
+#include "package/init.h"
+
+static int print(const struct mpk_strbuf *text)
+{
+	struct mpk_error err = { 0 };
+
+	if (fwrite(mpk_strbuf_text(text), 1, text->len, stdout) == text->len && fflush(stdout) == 0)
+		return MPK_EXIT_OK;
+	(void)mpk_fail_errno(&err, MPK_E_IO, errno, "cannot write to standard output");
+	return mpk_diag_error(&err);
+}
+
+static enum mpk_code fill_in(char **paths, size_t count, struct mpk_mapping *maps,
+			     struct mpk_arena *arena, struct mpk_strbuf *out, struct mpk_error *err)
+{
+	struct mpk_init_file *files = mpk_arena_array(arena, count, sizeof *files);
+
+	MPK_TRY_ALLOC(files, err);
+	for (size_t i = 0; i < count; i++) {
+		enum mpk_code code = mpk_mapping_open(paths[i], &maps[i], err);
+
+		if (code != MPK_OK) {
+			mpk_error_at_file(err, paths[i]);
+			return code;
+		}
+		files[i] = (struct mpk_init_file){ paths[i], maps[i].bytes };
+	}
+	return mpk_init_manifest(files, count, arena, out, err);
+}
+
+static int init(char **paths, size_t count)
+{
+	struct mpk_arena arena = { 0 };
+	struct mpk_strbuf text = { 0 };
+	struct mpk_error err = { 0 };
+	struct mpk_mapping *maps = mpk_arena_array(&arena, count, sizeof *maps);
+	enum mpk_code code = maps ? MPK_OK : mpk_fail_nomem(&err);
+
+	for (size_t i = 0; maps && i < count; i++)
+		maps[i].fd = -1;
+	if (code == MPK_OK)
+		code = fill_in(paths, count, maps, &arena, &text, &err);
+	int status = code == MPK_OK ? print(&text) : mpk_diag_error(&err);
+
+	for (size_t i = 0; maps && i < count; i++)
+		mpk_mapping_close(&maps[i]);
+	mpk_strbuf_fini(&text);
+	mpk_arena_fini(&arena);
+	return status;
+}
+
+int mpack_init(int argc, char **argv)
+{
+	static const struct mpk_option options[] = { { 0 } };
+	static const struct mpk_command command = {
+		.name = "init",
+		.usage = "mpack init FILE...",
+		.summary =
+			"Print a manifest that packs these files: kernels, their argument types and\n"
+			"launch tags, launch functions. It builds as it is; what only you can know is\n"
+			"marked \"decide\".",
+		.examples = "  mpack init vadd.cl >" MPACK_MANIFEST "\n"
+			    "  mpack init host.c kernels.ptx >" MPACK_MANIFEST "\n"
+			    "  mpack init deploy.so more.cl | mpack check -\n",
+		.options = options,
+	};
+	int first, status;
+
+	if (!mpk_options_parse(&command, argc, argv, &first, &status))
+		return status;
+	if (first == argc)
+		return mpk_diag_usage("no file given: name kernels, objects or sources");
+	struct mpk_confine c = { 0 };
+
+	for (int i = first; i < argc; i++)
+		mpk_confine_input(&c, argv[i]);
+	mpk_confine(&c);
+	return init(argv + first, (size_t)(argc - first));
+}

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A parser by descent. Symbols come from strangers: levels, substitutions and lengths are bounded,
+ * and what is not known ends the reading rather than being guessed over. */
+#include <string.h>
+
+#include "itanium/itanium.h"
+
+enum { SUBSTITUTIONS_MAX = 64, ARGS_MAX = 16, PARAMS_MAX = 256, DEPTH_MAX = 16 };
+
+struct parser {
+	struct mpk_span s;
+	size_t at;
+	bool failed;
+	unsigned depth;
+	struct mpk_itanium_type known[SUBSTITUTIONS_MAX];
+	size_t known_count;
+	/* of the function, which T_ and its like stand for */
+	struct mpk_itanium_type args[ARGS_MAX];
+	size_t arg_count;
+};
+
+static char peek(const struct parser *p)
+{
+	return p->at < p->s.len ? (char)p->s.data[p->at] : '\0';
+}
+
+static bool accept(struct parser *p, const char *text)
+{
+	size_t n = strlen(text);
+
+	if (p->s.len - p->at < n || memcmp(p->s.data + p->at, text, n) != 0)
+		return false;
+	p->at += n;
+	return true;
+}
+
+static struct mpk_itanium_type fail(struct parser *p)
+{
+	p->failed = true;
+	p->at = p->s.len;
+	return (struct mpk_itanium_type){ 0 };
+}
+
+static void remember(struct parser *p, struct mpk_itanium_type t)
+{
+	if (p->known_count == SUBSTITUTIONS_MAX)
+		(void)fail(p);
+	else
+		p->known[p->known_count++] = t;
+}
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static size_t number(struct parser *p)
+{
+	size_t n = 0;
+
+	if (!is_digit(peek(p)))
+		(void)fail(p);
+	for (; is_digit(peek(p)); p->at++)
+		n = n < p->s.len ? n * 10 + (size_t)(peek(p) - '0') : n;
+	return n;
+}
+
+static struct mpk_span source_name(struct parser *p)
+{
+	size_t n = number(p);
+	struct mpk_span name;
+
+	if (p->failed || !n || !mpk_span_sub(p->s, p->at, n, &name)) {
+		(void)fail(p);
+		return (struct mpk_span){ 0 };
+	}
+	p->at += n;
+	return name;
+}
+
+static struct mpk_itanium_type class_type(struct mpk_span name)
+{
+	return (struct mpk_itanium_type){ .name = name, .lanes = 1 };
+}
+
+static struct mpk_itanium_type type(struct parser *p);
+
+/* "_", "0_", "A_" behind an S or T: 0, 1, 11. */
+static size_t sequence(struct parser *p)
+{
+	size_t n = 0;
+	bool given = false;
+
+	for (char c = peek(p); c != '_'; c = peek(p), given = true) {
+		if (!is_digit(c) && (c < 'A' || c > 'Z'))
+			break;
+		n = n * 36 + (size_t)(is_digit(c) ? c - '0' : c - 'A' + 10);
+		n = n < SUBSTITUTIONS_MAX ? n : SUBSTITUTIONS_MAX;
+		p->at++;
+	}
+	if (!accept(p, "_"))
+		(void)fail(p);
+	return n + given;
+}
+
+/* Behind an 'S'. The abbreviations of std have classes of their own. */
+static struct mpk_itanium_type substitution(struct parser *p)
+{
+	size_t i;
+
+	if (peek(p) >= 'a' && peek(p) <= 'z') {
+		p->at++;
+		return class_type(mpk_span_str("std"));
+	}
+	i = sequence(p);
+	return i < p->known_count ? p->known[i] : fail(p);
+}
+
+/* "Li128E": a value among template arguments; only values that are numbers. */
+static void literal(struct parser *p)
+{
+	(void)type(p);
+	(void)accept(p, "n");
+	(void)number(p);
+	if (!accept(p, "E"))
+		(void)fail(p);
+}
+
+/* @args    receives types; NULL: they are passed over */
+static size_t template_args(struct parser *p, struct mpk_itanium_type *args)
+{
+	struct mpk_itanium_type t;
+	size_t n = 0;
+
+	while (!p->failed && !accept(p, "E")) {
+		t = (struct mpk_itanium_type){ 0 };
+		if (accept(p, "L"))
+			literal(p);
+		else if (accept(p, "J"))
+			(void)template_args(p, NULL);
+		else
+			t = type(p);
+		if (args && n < ARGS_MAX)
+			args[n] = t;
+		n++;
+	}
+	return n < ARGS_MAX ? n : ARGS_MAX;
+}
+
+/* "N...E": the last name; every part before it is numbered.
+ * @is_template  receives whether template arguments end it */
+static struct mpk_span nested(struct parser *p, struct mpk_itanium_type *args, bool *is_template)
+{
+	struct mpk_span last = { 0 };
+
+	*is_template = false;
+	while (peek(p) == 'K' || peek(p) == 'V' || peek(p) == 'r')
+		p->at++;
+	while (!p->failed && !accept(p, "E")) {
+		bool numbered = false;
+
+		*is_template = false;
+		if (accept(p, "S")) {
+			numbered = true; /* before, or as an abbreviation never */
+			last = substitution(p).name;
+		} else if (accept(p, "I")) {
+			size_t n = template_args(p, args);
+
+			p->arg_count = args ? n : p->arg_count;
+			*is_template = true;
+		} else {
+			(void)accept(p, "L");
+			last = source_name(p);
+		}
+		if (!numbered && peek(p) != 'E')
+			remember(p, class_type(last));
+	}
+	return last;
+}
+
+/* A class: its name and, where there are, template arguments, which make another type of it. */
+static struct mpk_itanium_type class_name(struct parser *p)
+{
+	struct mpk_itanium_type t;
+	bool is_template;
+
+	if (accept(p, "N")) {
+		t = class_type(nested(p, NULL, &is_template));
+		remember(p, t);
+		return t;
+	}
+	(void)accept(p, "St");
+	t = class_type(source_name(p));
+	remember(p, t);
+	if (accept(p, "I")) {
+		(void)template_args(p, NULL);
+		remember(p, t);
+	}
+	return t;
+}
+
+/* Behind a 'D'. */
+static struct mpk_itanium_type extended(struct parser *p)
+{
+	struct mpk_itanium_type t = { .lanes = 1 };
+
+	if (accept(p, "h") || accept(p, "F16_")) {
+		t.builtin = 'H';
+		return t;
+	}
+	if (accept(p, "F16b")) {
+		t.builtin = 'B';
+		return t;
+	}
+	if (accept(p, "v")) {
+		size_t lanes = number(p);
+
+		if (!accept(p, "_") || !lanes || lanes > 64)
+			return fail(p);
+		t = type(p);
+		t.lanes = (unsigned)lanes;
+		remember(p, t);
+		return t;
+	}
+	return fail(p);
+}
+
+static struct mpk_itanium_type pointer(struct parser *p)
+{
+	struct mpk_itanium_type t = type(p);
+
+	t.pointers++;
+	remember(p, t);
+	return t;
+}
+
+static struct mpk_itanium_type qualified(struct parser *p)
+{
+	struct mpk_itanium_type t;
+	bool is_const = false;
+
+	for (char c = peek(p); c == 'r' || c == 'V' || c == 'K'; c = peek(p)) {
+		is_const |= c == 'K';
+		p->at++;
+	}
+	t = type(p);
+	t.is_const |= is_const && !t.pointers;
+	remember(p, t);
+	return t;
+}
+
+static struct mpk_itanium_type argument(struct parser *p)
+{
+	size_t i = sequence(p);
+	struct mpk_itanium_type t;
+
+	if (i >= p->arg_count)
+		return fail(p);
+	t = p->args[i];
+	remember(p, t);
+	return t;
+}
+
+static struct mpk_itanium_type builtin(struct parser *p)
+{
+	char c = peek(p);
+
+	if (!c || !strchr("vwbcahstijlmxynofdeg", c))
+		return fail(p);
+	p->at++;
+	return (struct mpk_itanium_type){ .builtin = c, .lanes = 1 };
+}
+
+static struct mpk_itanium_type type_here(struct parser *p)
+{
+	char c = peek(p);
+
+	if (is_digit(c) || c == 'N' ||
+	    (c == 'S' && p->at + 1 < p->s.len && p->s.data[p->at + 1] == 't'))
+		return class_name(p);
+	if (c == 'r' || c == 'V' || c == 'K')
+		return qualified(p);
+	if (accept(p, "P") || accept(p, "R") || accept(p, "O"))
+		return pointer(p);
+	if (accept(p, "D"))
+		return extended(p);
+	if (accept(p, "T"))
+		return argument(p);
+	if (accept(p, "S")) {
+		struct mpk_itanium_type t = substitution(p);
+
+		if (accept(p, "I")) { /* a template seen before, with other arguments */
+			(void)template_args(p, NULL);
+			remember(p, t);
+		}
+		return t;
+	}
+	return builtin(p);
+}
+
+static struct mpk_itanium_type type(struct parser *p)
+{
+	struct mpk_itanium_type t;
+
+	if (p->depth == DEPTH_MAX)
+		return fail(p);
+	p->depth++;
+	t = type_here(p);
+	p->depth--;
+	return t;
+}
+
+/* The function's own name. Without scopes it is numbered only as the name of a template. */
+static struct mpk_span function_name(struct parser *p, bool *is_template)
+{
+	struct mpk_span name;
+
+	(void)accept(p, "L");
+	if (accept(p, "N"))
+		return nested(p, p->args, is_template);
+	name = source_name(p);
+	*is_template = accept(p, "I");
+	if (*is_template) {
+		remember(p, class_type(name));
+		p->arg_count = template_args(p, p->args);
+	}
+	return name;
+}
+
+bool mpk_itanium_is(struct mpk_span symbol)
+{
+	return mpk_span_starts(symbol, "_Z");
+}
+
+enum mpk_code mpk_itanium_read(struct mpk_span symbol, struct mpk_arena *arena,
+			       struct mpk_itanium_function *out, struct mpk_error *err)
+{
+	struct parser p = { .s = symbol };
+	struct mpk_itanium_type *params = mpk_arena_array(arena, PARAMS_MAX, sizeof *params);
+	struct mpk_itanium_function f = { .params = params };
+	bool is_template = false;
+
+	MPK_TRY_ALLOC(params, err);
+	if (accept(&p, "_Z"))
+		f.name = function_name(&p, &is_template);
+	else
+		(void)fail(&p);
+	if (is_template)
+		(void)type(&p); /* what it returns */
+	while (!p.failed && p.at < symbol.len && peek(&p) != '.' && f.param_count < PARAMS_MAX)
+		params[f.param_count++] = type(&p);
+	if (p.failed || !f.param_count || (p.at < symbol.len && peek(&p) != '.'))
+		return mpk_fail(err, MPK_E_UNSUPPORTED,
+				"'" MPK_SPAN_FMT "' is not the symbol of a kernel of C++",
+				MPK_SPAN_ARG(symbol));
+	if (params[0].builtin == 'v' && !params[0].pointers)
+		f.param_count = 0;
+	*out = f;
+	return MPK_OK;
+}
+
+bool mpk_itanium_dtype(const struct mpk_itanium_type *t, struct mpk_dtype *out)
+{
+	static const struct {
+		char letter;
+		uint8_t code, bits;
+	} types[] = {
+		{ 'b', MPK_DTYPE_BOOL, 8 },   { 'c', MPK_DTYPE_INT, 8 },
+		{ 'a', MPK_DTYPE_INT, 8 },    { 'h', MPK_DTYPE_UINT, 8 },
+		{ 's', MPK_DTYPE_INT, 16 },   { 't', MPK_DTYPE_UINT, 16 },
+		{ 'i', MPK_DTYPE_INT, 32 },   { 'j', MPK_DTYPE_UINT, 32 },
+		{ 'l', MPK_DTYPE_INT, 64 },   { 'x', MPK_DTYPE_INT, 64 },
+		{ 'm', MPK_DTYPE_UINT, 64 },  { 'y', MPK_DTYPE_UINT, 64 },
+		{ 'f', MPK_DTYPE_FLOAT, 32 }, { 'd', MPK_DTYPE_FLOAT, 64 },
+		{ 'H', MPK_DTYPE_FLOAT, 16 }, { 'B', MPK_DTYPE_BFLOAT, 16 },
+	};
+	char letter = t->builtin;
+
+	if (!letter && mpk_span_is(t->name, "__half"))
+		letter = 'H';
+	if (!letter && mpk_span_is(t->name, "__nv_bfloat16"))
+		letter = 'B';
+	for (size_t i = 0; letter && i < MPK_ARRAY_COUNT(types); i++) {
+		if (types[i].letter != letter)
+			continue;
+		*out = (struct mpk_dtype){ types[i].code, types[i].bits, (uint16_t)t->lanes };
+		return true;
+	}
+	return false;
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A second walk over a stream that has been checked (read.c): types and variables into a table by id, then the
+ * variables that one entry point uses. */
+#include <stdlib.h>
+
+#include "base/cursor.h"
+#include "spirv/spirv.h"
+
+enum { HEADER_WORDS = 5, IDS_MAX = 1 << 16, MEMBERS_MAX = 256, ENTRIES_MAX = 64 };
+
+/* The numbers of the specification, FORMAT.md 5. */
+enum {
+	OP_TYPE_BOOL = 20,
+	OP_TYPE_INT = 21,
+	OP_TYPE_FLOAT = 22,
+	OP_TYPE_VECTOR = 23,
+	OP_TYPE_ARRAY = 28,
+	OP_TYPE_RUNTIME_ARRAY = 29,
+	OP_TYPE_STRUCT = 30,
+	OP_TYPE_POINTER = 32,
+	OP_VARIABLE = 59,
+	OP_DECORATE = 71,
+	OP_MEMBER_DECORATE = 72,
+	CLASS_UNIFORM = 2,
+	CLASS_PUSH_CONSTANT = 9,
+	CLASS_STORAGE_BUFFER = 12,
+	DECORATION_BUFFER_BLOCK = 3,
+	DECORATION_NON_WRITABLE = 24,
+	DECORATION_BINDING = 33,
+};
+
+/* What an id stands for: its instruction's operands behind the id, and its decorations. */
+struct id {
+	uint16_t op;
+	uint16_t count; /* operands */
+	size_t at;      /* word index of the first */
+	uint32_t binding;
+	bool buffer_block, non_writable;
+};
+
+struct module {
+	struct mpk_span bytes;
+	bool swapped;
+	struct id *ids;
+	uint32_t bound;
+};
+
+static void module_fini(struct module *m)
+{
+	free(m->ids);
+}
+
+static uint32_t word(const struct module *m, size_t i)
+{
+	uint32_t v = mpk_load_u32(m->bytes.data + 4 * i);
+
+	return m->swapped ? __builtin_bswap32(v) : v;
+}
+
+/* A zeroed one for ids that are not defined as what is looked for. */
+static const struct id *get(const struct module *m, uint32_t id)
+{
+	static const struct id none = { 0 };
+
+	return id < m->bound ? &m->ids[id] : &none;
+}
+
+static uint32_t operand(const struct module *m, const struct id *d, size_t i)
+{
+	return i < d->count ? word(m, d->at + i) : 0;
+}
+
+/* --- the table ------------------------------------------------------------------------- */
+
+static void decorate(struct id *d, uint32_t decoration, uint32_t value)
+{
+	d->buffer_block |= decoration == DECORATION_BUFFER_BLOCK;
+	d->non_writable |= decoration == DECORATION_NON_WRITABLE;
+	if (decoration == DECORATION_BINDING)
+		d->binding = value;
+}
+
+static void define(struct module *m, uint32_t id, uint16_t op, size_t at, size_t count)
+{
+	if (id >= m->bound)
+		return;
+	m->ids[id].op = op;
+	m->ids[id].at = at;
+	m->ids[id].count = (uint16_t)count;
+}
+
+static void take(struct module *m, uint16_t op, size_t at, size_t words)
+{
+	uint32_t first = words > 1 ? word(m, at + 1) : 0;
+
+	switch (op) {
+	case OP_TYPE_BOOL:
+	case OP_TYPE_INT:
+	case OP_TYPE_FLOAT:
+	case OP_TYPE_VECTOR:
+	case OP_TYPE_ARRAY:
+	case OP_TYPE_RUNTIME_ARRAY:
+	case OP_TYPE_STRUCT:
+	case OP_TYPE_POINTER:
+		if (words > 1)
+			define(m, first, op, at + 2, words - 2);
+		break;
+	case OP_VARIABLE: /* type, id, storage class: kept as storage class, type */
+		if (words > 3)
+			define(m, word(m, at + 2), op, at + 1, 3);
+		break;
+	case OP_DECORATE:
+		if (words > 2 && first < m->bound)
+			decorate(&m->ids[first], word(m, at + 2), words > 3 ? word(m, at + 3) : 0);
+		break;
+	case OP_MEMBER_DECORATE: /* of a buffer's one array: the same as of the buffer */
+		if (words > 3 && first < m->bound && word(m, at + 3) == DECORATION_NON_WRITABLE)
+			m->ids[first].non_writable = true;
+		break;
+	default:
+		break;
+	}
+}
+
+static void walk(struct module *m)
+{
+	size_t count = m->bytes.len / 4;
+
+	for (size_t at = HEADER_WORDS; at < count;) {
+		uint32_t head = word(m, at);
+		size_t words = head >> 16;
+
+		if (!words || words > count - at)
+			return;
+		take(m, (uint16_t)head, at, words);
+		at += words;
+	}
+}
+
+/* --- types ----------------------------------------------------------------------------- */
+
+/* A number's, a vector's; 0 bits for others. Widths are those that data types have. */
+static struct mpk_dtype number(const struct module *m, uint32_t type)
+{
+	const struct id *d = get(m, type);
+	uint32_t lanes = 1;
+	struct mpk_dtype t = { 0 };
+
+	if (d->op == OP_TYPE_VECTOR) {
+		lanes = operand(m, d, 1);
+		d = get(m, operand(m, d, 0));
+	}
+	if (d->op == OP_TYPE_INT)
+		t.code = operand(m, d, 1) ? MPK_DTYPE_INT : MPK_DTYPE_UINT;
+	else if (d->op == OP_TYPE_FLOAT)
+		t.code = MPK_DTYPE_FLOAT;
+	else
+		return (struct mpk_dtype){ 0 };
+	if (operand(m, d, 0) > 64 || !lanes || lanes > 16)
+		return (struct mpk_dtype){ 0 };
+	t.bits = (uint8_t)operand(m, d, 0);
+	t.lanes = (uint16_t)lanes;
+	return t;
+}
+
+static const struct id *struct_of(const struct module *m, const struct id *variable)
+{
+	const struct id *pointer = get(m, operand(m, variable, 0));
+
+	return pointer->op == OP_TYPE_POINTER ? get(m, operand(m, pointer, 1)) : get(m, m->bound);
+}
+
+static struct mpk_dtype elements(const struct module *m, const struct id *block)
+{
+	const struct id *array =
+		get(m, block->count ? operand(m, block, block->count - 1U) : m->bound);
+
+	if (array->op != OP_TYPE_ARRAY && array->op != OP_TYPE_RUNTIME_ARRAY)
+		return (struct mpk_dtype){ 0 };
+	return number(m, operand(m, array, 0));
+}
+
+/* --- parameters ------------------------------------------------------------------------ */
+
+static bool is_used(const struct mpk_spirv *s, size_t entry, uint32_t id)
+{
+	const struct mpk_spirv_entry *e = &s->entries[entry];
+
+	if (s->major == 1 && s->minor < 4)
+		return true;
+	for (size_t i = 0; i < e->interface_count; i++)
+		if (e->interface[i] == id)
+			return true;
+	return false;
+}
+
+static bool is_buffer(const struct module *m, const struct id *v)
+{
+	uint32_t class = operand(m, v, 2);
+
+	return class == CLASS_STORAGE_BUFFER ||
+	       (class == CLASS_UNIFORM && struct_of(m, v)->buffer_block);
+}
+
+static bool holds_scalars(const struct module *m, const struct id *v)
+{
+	uint32_t class = operand(m, v, 2);
+
+	return class == CLASS_PUSH_CONSTANT ||
+	       (class == CLASS_UNIFORM && !struct_of(m, v)->buffer_block);
+}
+
+static int by_binding(const void *a, const void *b)
+{
+	const struct mpk_spirv_param *x = a, *y = b;
+
+	return x->binding < y->binding ? -1 : x->binding > y->binding;
+}
+
+static size_t add_buffers(const struct module *m, const struct mpk_spirv *s, size_t entry,
+			  struct mpk_spirv_param *list)
+{
+	size_t n = 0;
+
+	for (uint32_t id = 0; id < m->bound && n < MEMBERS_MAX; id++) {
+		const struct id *v = &m->ids[id], *block = struct_of(m, v);
+
+		if (v->op == OP_VARIABLE && is_buffer(m, v) && is_used(s, entry, id))
+			list[n++] = (struct mpk_spirv_param){
+				.is_buffer = true,
+				.read_only = v->non_writable || block->non_writable,
+				.binding = v->binding,
+				.dtype = elements(m, block),
+			};
+	}
+	if (n)
+		qsort(list, n, sizeof *list, by_binding);
+	return n;
+}
+
+static size_t add_scalars(const struct module *m, const struct mpk_spirv *s, size_t entry,
+			  struct mpk_spirv_param *list)
+{
+	size_t n = 0;
+
+	for (uint32_t id = 0; id < m->bound; id++) {
+		const struct id *v = &m->ids[id], *block = struct_of(m, v);
+
+		if (v->op != OP_VARIABLE || !holds_scalars(m, v) || !is_used(s, entry, id))
+			continue;
+		for (size_t i = 0; i < block->count && n < MEMBERS_MAX; i++)
+			list[n++] = (struct mpk_spirv_param){ .dtype = number(
+								      m, operand(m, block, i)) };
+	}
+	return n;
+}
+
+enum mpk_code mpk_spirv_params(struct mpk_span bytes, const struct mpk_spirv *s, size_t entry,
+			       struct mpk_arena *arena, const struct mpk_spirv_param **out,
+			       size_t *count, bool *known, struct mpk_error *err)
+{
+	MPK_CLEANUP(module_fini)
+	struct module m = { .bytes = bytes, .swapped = s->big_endian, .bound = s->bound };
+	struct mpk_spirv_param *list =
+		mpk_arena_array(arena, (size_t)2 * MEMBERS_MAX, sizeof *list);
+
+	MPK_TRY_ALLOC(list, err);
+	*out = list;
+	*count = 0;
+	*known = s->bound <= IDS_MAX && s->entry_count <= ENTRIES_MAX &&
+		 (s->major > 1 || s->minor >= 4 || s->entry_count == 1);
+	if (!*known)
+		return MPK_OK;
+	m.ids = calloc(m.bound ? m.bound : 1, sizeof *m.ids);
+	MPK_TRY_ALLOC(m.ids, err);
+	walk(&m);
+	*count = add_buffers(&m, s, entry, list);
+	*count += add_scalars(&m, s, entry, list + *count);
+	return MPK_OK;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "code/param.h"
+
+#include "itanium/itanium.h"
+
+/* The symbol's types go where the code leaves a gap; where they are not as many, it is of something else. */
+static void fill_gap(struct mpk_code_param *p, const struct mpk_itanium_type *t)
+{
+	bool known = mpk_itanium_dtype(t, &p->dtype);
+
+	if (t->pointers) {
+		p->kind = MPK_CODE_PARAM_BUFFER;
+		p->read_only = t->is_const && t->pointers == 1;
+		if (t->pointers > 1)
+			p->dtype = (struct mpk_dtype){ 0 };
+	} else {
+		p->kind = known && t->lanes == 1 ? MPK_CODE_PARAM_NUMBER : MPK_CODE_PARAM_VALUE;
+	}
+}
+
+static bool fits(const struct mpk_code_param *p, const struct mpk_itanium_type *t)
+{
+	struct mpk_dtype dtype;
+
+	if (!p->bytes || t->pointers)
+		return !p->bytes || p->bytes == 8;
+	return !mpk_itanium_dtype(t, &dtype) || p->bytes * 8 == (uint64_t)dtype.bits * dtype.lanes;
+}
+
+static enum mpk_code ask_symbol(struct mpk_span symbol, struct mpk_code_param *list, size_t count,
+				struct mpk_arena *arena, struct mpk_error *err)
+{
+	struct mpk_itanium_function f;
+	enum mpk_code code;
+
+	if (!mpk_itanium_is(symbol))
+		return MPK_OK;
+	code = mpk_itanium_read(symbol, arena, &f, NULL);
+	if (code != MPK_OK)
+		return code == MPK_E_NOMEM ? mpk_fail_nomem(err) : MPK_OK;
+	if (f.param_count != count)
+		return MPK_OK;
+	for (size_t i = 0; i < count; i++)
+		if (!fits(&list[i], &f.params[i]))
+			return MPK_OK;
+	for (size_t i = 0; i < count; i++)
+		if (!list[i].text.len)
+			fill_gap(&list[i], &f.params[i]);
+	return MPK_OK;
+}
+
+enum mpk_code mpk_code_info_params(const struct mpk_code_info *info, size_t kernel,
+				   struct mpk_arena *arena, const struct mpk_code_param **out,
+				   struct mpk_error *err)
+{
+	const struct mpk_code_kernel *k = &info->kernels[kernel];
+	struct mpk_code_param *list = mpk_arena_array(arena, k->param_count, sizeof *list);
+
+	MPK_TRY_ALLOC(list, err);
+	for (size_t i = 0; i < k->param_count; i++) {
+		if (info->format->param_bytes)
+			list[i].bytes = info->format->param_bytes(info, kernel, i);
+		if (info->format->param)
+			info->format->param(info, kernel, i, &list[i]);
+	}
+	MPK_TRY(ask_symbol(k->name, list, k->param_count, arena, err));
+	*out = list;
+	return MPK_OK;
+}
+
+/* Runtimes pass values of 32 and 64 bits; of those of 64 the sign is not asked. */
+static bool passes_number(struct mpk_dtype t, struct mpk_dtype *out)
+{
+	if (t.lanes != 1 || (t.bits != 32 && t.bits != 64) ||
+	    (t.code != MPK_DTYPE_INT && t.code != MPK_DTYPE_UINT && t.code != MPK_DTYPE_FLOAT))
+		return false;
+	if (t.code == MPK_DTYPE_UINT && t.bits == 64)
+		t.code = MPK_DTYPE_INT;
+	*out = t;
+	return true;
+}
+
+bool mpk_code_info_argument(const struct mpk_code_param *p, struct mpk_dtype *out)
+{
+	struct mpk_dtype handle = { MPK_DTYPE_HANDLE, 64, 1 };
+
+	switch (p->kind) {
+	case MPK_CODE_PARAM_BUFFER:
+	case MPK_CODE_PARAM_IMAGE:
+		*out = handle;
+		return true;
+	case MPK_CODE_PARAM_NUMBER:
+		return passes_number(p->dtype, out);
+	case MPK_CODE_PARAM_UNKNOWN: /* 8 bytes are an address far more often than a number */
+		*out = p->bytes == 8 ? handle : (struct mpk_dtype){ MPK_DTYPE_INT, 32, 1 };
+		return p->bytes == 4 || p->bytes == 8;
+	case MPK_CODE_PARAM_LOCAL:
+	case MPK_CODE_PARAM_VALUE:
+		break;
+	}
+	return false;
+}
+
+enum mpk_code mpk_code_info_short_name(struct mpk_span symbol, struct mpk_arena *arena,
+				       struct mpk_span *out, struct mpk_error *err)
+{
+	struct mpk_itanium_function f = { .name = symbol };
+
+	if (mpk_itanium_is(symbol) && mpk_itanium_read(symbol, arena, &f, err) == MPK_E_NOMEM)
+		return MPK_E_NOMEM;
+	*out = f.name;
+	return MPK_OK;
+}

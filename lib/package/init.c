@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A file's part follows from its bytes; its suffix decides only where a text could be several things. */
+#include "package/init.h"
+
+#include <string.h>
+
+#include "blob/blob.h"
+#include "elf/image.h"
+#include "package/init_parts.h"
+#include "text/escape.h"
+
+/* --- files --------------------------------------------------------------------------- */
+
+/* "dir/my kernel.cl": "my_kernel" */
+static const char *stem_of(struct mpk_arena *arena, const char *path)
+{
+	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+	size_t len = strcspn(base + (*base == '.'), ".") + (*base == '.');
+	char *name = mpk_arena_copy(arena, base, len);
+
+	for (char *p = name; p && *p; p++)
+		if (!((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
+		      (*p >= '0' && *p <= '9') || *p == '-'))
+			*p = '_';
+	return name && !*name ? "package" : name;
+}
+
+/* Modules are few. */
+static const char *choose_id(struct mpk_init *in, const char *path)
+{
+	const char *stem = stem_of(in->arena, path), *id = stem;
+
+	for (unsigned n = 2; id; n++) {
+		bool taken = strcmp(id, "host") == 0;
+
+		for (size_t i = 0; i < in->module_count; i++)
+			taken |= strcmp(in->modules[i].id, id) == 0;
+		if (!taken)
+			return id;
+		id = mpk_arena_printf(in->arena, "%s_%u", stem, n);
+	}
+	return NULL;
+}
+
+/* What a text is by its suffix, where its words do not tell. */
+static const struct mpk_code_format *format_of(const struct mpk_init_file *file)
+{
+	static const char *const cl[] = { ".cl", NULL };
+	static const char *const cu[] = { ".cu", ".cuh", NULL };
+	const struct mpk_code_format *f = mpk_code_format_of(file->bytes);
+	bool text = mpk_code_is_text(file->bytes);
+
+	if (text && mpk_init_has_suffix(file->path, cl))
+		return &mpk_format_opencl;
+	if (text && mpk_init_has_suffix(file->path, cu))
+		return &mpk_format_cuda;
+	return f;
+}
+
+static bool is_host_code(const struct mpk_init_file *file, const struct mpk_code_format *f)
+{
+	static const char *const sources[] = { ".c", ".cc", ".cpp", ".cxx", ".ll", ".bc", NULL };
+	static const char *const objects[] = { ".o", ".a", NULL };
+
+	return mpk_init_has_suffix(file->path, sources) ||
+	       (mpk_init_has_suffix(file->path, objects) &&
+		(f == &mpk_format_elf || f == &mpk_format_archive));
+}
+
+static enum mpk_code add_module(struct mpk_init *in, const struct mpk_init_file *file,
+				const struct mpk_code_format *f)
+{
+	static const char *const hip[] = { ".hip", NULL };
+	struct mpk_init_module *m = &in->modules[in->module_count];
+	struct mpk_code_info *code = mpk_arena_alloc(in->arena, sizeof *code);
+	const struct mpk_error *problem;
+
+	MPK_TRY_ALLOC(code, in->err);
+	*m = (struct mpk_init_module){ .file = file,
+				       .id = choose_id(in, file->path),
+				       .kind = f->claims[0].kind,
+				       .format = f->claims[0].format };
+	MPK_TRY_ALLOC(m->id, in->err);
+	if (f == &mpk_format_cuda && mpk_init_has_suffix(file->path, hip))
+		m->kind = m->format = "hip";
+	*code = (struct mpk_code_info){ .bytes = file->bytes };
+	MPK_TRY(mpk_code_info_read_as(f, in->arena, code, in->err));
+	problem = mpk_code_info_problem(code);
+	if (problem) {
+		*in->err = *problem;
+		return problem->code;
+	}
+	m->code = mpk_code_info_lister(code);
+	MPK_TRY(mpk_init_read_kernels(in, m));
+	in->module_count++;
+	return MPK_OK;
+}
+
+static enum mpk_code add_base(struct mpk_init *in, const struct mpk_init_file *file)
+{
+	struct mpk_image image;
+
+	MPK_TRY(mpk_image_open(file->bytes, NULL, in->arena, &image, in->err));
+	if (!image.has_blob)
+		return mpk_fail(
+			in->err, MPK_E_UNSUPPORTED,
+			"a library without a blob is no part of a package: name the objects or sources it was linked from");
+	if (in->base)
+		return mpk_fail(in->err, MPK_E_UNSUPPORTED,
+				"a package has the code of one finished library; '%s' is another",
+				in->base->path);
+	if (in->count == 1)
+		return mpk_fail(
+			in->err, MPK_E_UNSUPPORTED,
+			"its modules are in it, not in files: 'mpack unpack FILE -o DIR' writes both them and a manifest");
+	in->base = file;
+	in->abi = mpk_generation_get(image.gen)->abi;
+	return MPK_OK;
+}
+
+static enum mpk_code add_file(struct mpk_init *in, const struct mpk_init_file *file)
+{
+	static const char *const library[] = { ".so", NULL };
+	const struct mpk_code_format *f = format_of(file);
+
+	if (!file->bytes.len)
+		return mpk_fail(in->err, MPK_E_UNSUPPORTED, "the file is empty");
+	if (is_host_code(file, f)) {
+		in->hosts[in->host_count++] = file;
+		return mpk_init_read_host(in, file);
+	}
+	if (f == &mpk_format_elf)
+		return add_base(in, file);
+	if (f->claims[0].kind && f->read)
+		return add_module(in, file, f);
+	if (mpk_init_has_suffix(file->path, library))
+		return add_base(in, file);
+	return mpk_fail(
+		in->err, MPK_E_UNSUPPORTED,
+		"this is %s: neither kernels nor host code that a manifest could be filled in from",
+		f->name);
+}
+
+static enum mpk_code add_files(struct mpk_init *in)
+{
+	in->hosts = mpk_arena_array(in->arena, in->count, sizeof *in->hosts);
+	in->modules = mpk_arena_array(in->arena, in->count, sizeof *in->modules);
+	MPK_TRY_ALLOC(in->hosts && in->modules, in->err);
+	for (size_t i = 0; i < in->count; i++) {
+		enum mpk_code code = add_file(in, &in->files[i]);
+
+		if (code != MPK_OK) {
+			mpk_error_at_file(in->err, in->files[i].path);
+			return code;
+		}
+	}
+	return MPK_OK;
+}
+
+/* --- the manifest -------------------------------------------------------------------- */
+
+static void put_string(struct mpk_init *in, const char *key, const char *text)
+{
+	mpk_strbuf_printf(in->out, "%-7s = ", key);
+	mpk_init_put_text(in->out, mpk_span_str(text));
+	mpk_strbuf_putc(in->out, '\n');
+}
+
+static void put_package(struct mpk_init *in)
+{
+	mpk_strbuf_puts(in->out, "[package]\n");
+	put_string(in, "name", stem_of(in->arena, in->files[0].path));
+	if (in->abi && strcmp(in->abi, "ffi") != 0)
+		put_string(in, "abi", in->abi);
+	if (in->base) {
+		put_string(in, "base", in->base->path);
+		mpk_strbuf_puts(
+			in->out,
+			"# decide: the code of this library is kept, but its blob is replaced. The modules that\n"
+			"# were in it are gone unless they are listed here, too ('mpack unpack' writes them)\n");
+	}
+}
+
+/* Whatever no launch function makes an import of the host code. */
+static bool needs_import(const struct mpk_init *in, const struct mpk_init_module *m)
+{
+	return m->row_count && (in->base || in->host_count || !m->function_count);
+}
+
+static void put_imports(struct mpk_init *in, const struct mpk_init_module *but)
+{
+	const char *between = "imports = [";
+
+	for (size_t i = 0; i < in->module_count; i++) {
+		if (&in->modules[i] == but || !needs_import(in, &in->modules[i]))
+			continue;
+		mpk_strbuf_puts(in->out, between);
+		mpk_init_put_text(in->out, mpk_span_str(in->modules[i].id));
+		between = ", ";
+	}
+	mpk_strbuf_puts(in->out, *between == ',' ? "]\n" : "");
+}
+
+/* Without host code of any kind the first device module is the root, and imports the others. */
+static bool has_host(const struct mpk_init *in)
+{
+	bool generated = false, left = false;
+
+	for (size_t i = 0; i < in->module_count; i++) {
+		generated |= in->modules[i].function_count > 0;
+		left |= needs_import(in, &in->modules[i]);
+	}
+	return in->base || in->host_count || (generated && left);
+}
+
+static bool is_root(const struct mpk_init *in, const struct mpk_init_module *m)
+{
+	for (const struct mpk_init_module *o = in->modules; o < in->modules + in->module_count;
+	     o++) {
+		if (o->function_count)
+			return false;
+		if (o->row_count)
+			return o == m && !has_host(in);
+	}
+	return false;
+}
+
+static void put_host(struct mpk_init *in)
+{
+	mpk_strbuf_puts(in->out, "\n[[module]]\n");
+	put_string(in, "id", "host");
+	put_string(in, "kind", "host");
+	if (in->host_count) {
+		mpk_strbuf_puts(in->out, "sources = [");
+		for (size_t i = 0; i < in->host_count; i++) {
+			mpk_strbuf_puts(in->out, i ? ", " : "");
+			mpk_init_put_text(in->out, mpk_span_str(in->hosts[i]->path));
+		}
+		mpk_strbuf_puts(in->out, "]\n");
+	}
+	put_imports(in, NULL);
+	mpk_strbuf_puts(in->out, mpk_strbuf_text(&in->host_lines));
+}
+
+static void put_module(struct mpk_init *in, const struct mpk_init_module *m)
+{
+	if (!m->row_count) {
+		mpk_strbuf_puts(in->out, "\n# ");
+		mpk_escape(in->out, mpk_span_str(m->file->path));
+		mpk_strbuf_puts(in->out, " has no kernel that a runtime can launch:\n");
+	} else {
+		mpk_strbuf_puts(in->out, "\n[[module]]\n");
+		put_string(in, "id", m->id);
+		put_string(in, "kind", m->kind);
+		put_string(in, "format", m->format);
+		put_string(in, "data", m->file->path);
+		if (is_root(in, m))
+			put_imports(in, m);
+	}
+	mpk_init_put_rows(in, m);
+}
+
+static enum mpk_code check_any(struct mpk_init *in)
+{
+	const struct mpk_init_module *refused = NULL;
+
+	for (size_t i = 0; i < in->module_count; i++) {
+		if (in->modules[i].row_count)
+			return MPK_OK;
+		refused = &in->modules[i];
+	}
+	if (in->host_count || !refused)
+		return MPK_OK;
+	(void)mpk_fail(in->err, MPK_E_UNSUPPORTED, "no runtime can launch its kernel '%s': %s",
+		       MPK_QUOTE(refused->kernels[0].short_name), refused->kernels[0].refusal);
+	mpk_error_at_file(in->err, refused->file->path);
+	return MPK_E_UNSUPPORTED;
+}
+
+static enum mpk_code print_all(struct mpk_init *in)
+{
+	if (in->base && in->host_count) {
+		(void)mpk_fail(in->err, MPK_E_UNSUPPORTED,
+			       "a finished library brings its own code: leave '%s' out",
+			       in->hosts[0]->path);
+		mpk_error_at_file(in->err, in->base->path);
+		return MPK_E_UNSUPPORTED;
+	}
+	MPK_TRY(check_any(in));
+	put_package(in);
+	if (has_host(in))
+		put_host(in);
+	for (size_t i = 0; i < in->module_count; i++)
+		put_module(in, &in->modules[i]);
+	for (size_t i = 0; i < in->module_count; i++)
+		mpk_init_put_functions(in, &in->modules[i]);
+	return mpk_strbuf_status(in->out, in->err);
+}
+
+static void init_fini(struct mpk_init *in)
+{
+	mpk_strmap_fini(&in->symbols);
+	mpk_strmap_fini(&in->names);
+	mpk_strbuf_fini(&in->host_lines);
+}
+
+enum mpk_code mpk_init_manifest(const struct mpk_init_file *files, size_t count,
+				struct mpk_arena *arena, struct mpk_strbuf *out,
+				struct mpk_error *err)
+{
+	struct mpk_error own = { 0 };
+	MPK_CLEANUP(init_fini)
+	struct mpk_init in = {
+		.arena = arena, .out = out, .err = err ? err : &own, .files = files, .count = count
+	};
+
+	MPK_TRY(add_files(&in));
+	return print_all(&in);
+}

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Launch functions, as a first guess that is safe: where a kernel has no bound to compare its index with,
+ * no more threads run than there are elements. */
+#include <inttypes.h>
+#include <string.h>
+#include <strings.h>
+
+#include "package/init_parts.h"
+
+enum { BLOCK_USUAL = 256, NAME_COUNT_MAX = 256 };
+
+/* One function on its way. */
+struct function {
+	struct mpk_init *in;
+	const struct mpk_init_module *m;
+	const struct mpk_init_kernel *k;
+	const char **names; /* of parameters, as expressions take them */
+	size_t length;      /* the parameter that is the number of elements; param_count: none */
+	bool guarded;       /* an integer bounds the index */
+	const char *extent; /* of all buffers; NULL: each has its own */
+	const char *total;  /* elements that threads are made for */
+	const char *off;    /* "# " where it is but a proposal */
+};
+
+static bool is_integer(const struct mpk_code_param *p)
+{
+	return p->kind == MPK_CODE_PARAM_NUMBER &&
+	       (p->dtype.code == MPK_DTYPE_INT || p->dtype.code == MPK_DTYPE_UINT);
+}
+
+static bool is_buffer(const struct mpk_code_param *p)
+{
+	return p->kind == MPK_CODE_PARAM_BUFFER ||
+	       (p->kind == MPK_CODE_PARAM_UNKNOWN && p->bytes == 8);
+}
+
+/* --- names -------------------------------------------------------------------------------- */
+
+static bool is_taken(const struct function *f, size_t count, const char *name)
+{
+	static const char *const words[] = { "none", "min", "max", "ceildiv" };
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(words); i++)
+		if (strcmp(name, words[i]) == 0)
+			return true;
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(name, f->names[i]) == 0)
+			return true;
+	return false;
+}
+
+/* @count   names that are taken already: those before it */
+static const char *free_name(struct function *f, size_t count, const char *wish)
+{
+	const char *name = wish;
+
+	for (unsigned n = 2; name && is_taken(f, count, name); n++)
+		name = mpk_arena_printf(f->in->arena, "%s_%u", wish, n);
+	return name;
+}
+
+static const char *plain_name(struct function *f, size_t i)
+{
+	struct mpk_span name = f->k->params[i].name;
+	char *text;
+
+	if (!name.len || (name.data[0] >= '0' && name.data[0] <= '9'))
+		return mpk_arena_printf(f->in->arena, "p%zu", i);
+	text = mpk_arena_text(f->in->arena, name);
+	for (char *p = text; p && *p; p++)
+		if (!((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
+		      (*p >= '0' && *p <= '9')))
+			*p = '_';
+	return text;
+}
+
+static bool choose_names(struct function *f)
+{
+	f->names = mpk_arena_array(f->in->arena, f->k->param_count + 1, sizeof *f->names);
+	for (size_t i = 0; f->names && i < f->k->param_count; i++) {
+		const char *wish = plain_name(f, i);
+
+		f->names[i] = wish ? free_name(f, i, wish) : NULL;
+		if (!f->names[i])
+			return false;
+	}
+	return f->names != NULL;
+}
+
+/* --- sizes -------------------------------------------------------------------------------- */
+
+static bool is_one_of(const char *name, const char *const *words)
+{
+	for (; *words; words++)
+		if (strcasecmp(name, *words) == 0)
+			return true;
+	return false;
+}
+
+/* The integer that is the length of the buffers: by a name that says so, or as the only one that is called
+ * as lengths are. */
+static size_t find_length(const struct function *f)
+{
+	static const char *const certain[] = { "n_elements", "num_elements", "numel",
+					       "nelem",      "len",          "length",
+					       "count",      "total",        NULL };
+	static const char *const alone[] = { "n", "size", "num", NULL };
+	size_t found = f->k->param_count, integers = 0;
+
+	for (size_t i = 0; i < f->k->param_count; i++) {
+		if (!is_integer(&f->k->params[i]))
+			continue;
+		integers++;
+		if (is_one_of(f->names[i], certain))
+			return i;
+		if (is_one_of(f->names[i], alone))
+			found = i;
+	}
+	return integers == 1 ? found : f->k->param_count;
+}
+
+static const char *own_extent(struct function *f, size_t i)
+{
+	const char *wish = mpk_arena_printf(f->in->arena, "%s_size", f->names[i]);
+
+	return wish ? free_name(f, f->k->param_count, wish) : NULL;
+}
+
+/* The last buffer that is written, by custom the result. */
+static size_t find_result(const struct function *f)
+{
+	size_t last = 0;
+	bool written = false;
+
+	for (size_t i = 0; i < f->k->param_count; i++) {
+		const struct mpk_code_param *p = &f->k->params[i];
+
+		if (!is_buffer(p) || (written && p->read_only))
+			continue;
+		last = i;
+		written |= !p->read_only;
+	}
+	return last;
+}
+
+static bool choose_sizes(struct function *f)
+{
+	bool integers = false;
+
+	for (size_t i = 0; i < f->k->param_count; i++)
+		integers |= is_integer(&f->k->params[i]);
+	f->guarded = f->k->bounded;
+	f->length = find_length(f);
+	if (f->length < f->k->param_count)
+		f->extent = f->names[f->length];
+	else if (!integers)
+		f->extent = free_name(f, f->k->param_count, "n");
+	f->total = f->extent ? f->extent : own_extent(f, find_result(f));
+	return f->total != NULL;
+}
+
+/* --- text --------------------------------------------------------------------------------- */
+
+static void put_param(struct function *f, size_t i)
+{
+	const struct mpk_code_param *p = &f->k->params[i];
+	struct mpk_strbuf *out = f->in->out;
+	struct mpk_dtype t = p->dtype;
+	char type[MPK_DTYPE_TEXT];
+	const char *extent;
+
+	mpk_strbuf_printf(out, "\"%s: ", f->names[i]);
+	if (!is_buffer(p)) {
+		mpk_strbuf_printf(out, "%s\"", t.bits ? mpk_dtype_print(t, type) : "TYPE");
+		return;
+	}
+	extent = f->extent ? f->extent : own_extent(f, i);
+	t.lanes = 1;
+	mpk_strbuf_puts(out, p->read_only ? "in " : "");
+	mpk_strbuf_puts(out, t.bits ? mpk_dtype_print(t, type) : "TYPE");
+	mpk_strbuf_printf(out, "[%s", extent ? extent : "n");
+	if (p->dtype.lanes > 1) /* three elements take the room of four */
+		mpk_strbuf_printf(out, ", %u",
+				  p->dtype.lanes == 3 && f->m->code->format == &mpk_format_opencl
+					  ? 4U
+					  : p->dtype.lanes);
+	mpk_strbuf_puts(out, "]\"");
+}
+
+static void put_lists(struct function *f)
+{
+	struct mpk_strbuf *out = f->in->out;
+	const char *between = "";
+
+	mpk_strbuf_printf(out, "%sparams = [", f->off);
+	for (size_t i = 0; i < f->k->param_count; i++) {
+		if (i == f->length)
+			continue;
+		mpk_strbuf_puts(out, between);
+		put_param(f, i);
+		between = ", ";
+	}
+	mpk_strbuf_printf(out, "]\n%sargs   = [", f->off);
+	for (size_t i = 0; i < f->k->param_count; i++)
+		mpk_strbuf_printf(out, "%s\"%s\"", i ? ", " : "", f->names[i]);
+	mpk_strbuf_puts(out, "]\n");
+}
+
+static void put_block(struct function *f, const uint32_t block[3], unsigned dims)
+{
+	mpk_strbuf_printf(f->in->out, "%sblock  = [", f->off);
+	for (unsigned d = 0; d < dims; d++)
+		mpk_strbuf_printf(f->in->out, "%s%" PRIu32, d ? ", " : "", block[d]);
+	mpk_strbuf_puts(f->in->out, "]\n");
+}
+
+/* Several dimensions: nothing tells which size goes with which. */
+static void put_grid_of_several(struct function *f)
+{
+	const struct mpk_init_kernel *k = f->k;
+	uint32_t side = k->threads && k->threads < 64 ? 1 : k->threads && k->threads < 256 ? 8 : 16;
+	uint32_t usual[3] = { k->dims == 3 ? side / 2 + (side == 1) : side, 0, 1 };
+
+	usual[1] = usual[0];
+	if (!f->guarded)
+		usual[0] = usual[1] = 1;
+	mpk_strbuf_printf(f->in->out, "%sgrid   = [1, 1%s]\n", f->off, k->dims == 3 ? ", 1" : "");
+	put_block(f, k->block[0] ? k->block : usual, k->dims);
+}
+
+static void put_extents(struct function *f)
+{
+	const struct mpk_init_kernel *k = f->k;
+	uint32_t most = k->threads && k->threads < BLOCK_USUAL ? k->threads : BLOCK_USUAL;
+	uint32_t block = k->block[0] ? k->block[0] : f->guarded ? most : 1;
+
+	if (k->dims > 1) {
+		put_grid_of_several(f);
+	} else {
+		mpk_strbuf_printf(f->in->out, "%sgrid   = [\"", f->off);
+		if (f->guarded)
+			mpk_strbuf_printf(f->in->out, "ceildiv(%s, %" PRIu32 ")", f->total, block);
+		else if (block > 1)
+			mpk_strbuf_printf(f->in->out, "%s / %" PRIu32, f->total, block);
+		else
+			mpk_strbuf_puts(f->in->out, f->total);
+		mpk_strbuf_puts(f->in->out, "\"]\n");
+		put_block(f, (uint32_t[3]){ block, 1, 1 }, 1);
+	}
+	if (k->shared)
+		mpk_strbuf_printf(f->in->out,
+				  "%sshared = \"0\" # decide: bytes of dynamic shared memory\n",
+				  f->off);
+}
+
+static void put_why(struct function *f)
+{
+	struct mpk_strbuf *out = f->in->out;
+
+	if (f->k->open) {
+		mpk_strbuf_printf(out, "# decide: %s. Fill in:\n", f->k->open);
+		return;
+	}
+	mpk_strbuf_puts(out, "# decide: ");
+	if (f->k->dims > 1)
+		mpk_strbuf_puts(
+			out, "one block is launched, as nothing tells which size goes with which "
+			     "dimension of the grid");
+	else if (f->guarded)
+		mpk_strbuf_printf(out, "a thread for each of %s elements, and buffers of %s",
+				  f->total, f->extent ? "that length" : "any length");
+	else if (f->k->block[0] > 1)
+		mpk_strbuf_printf(out, "%s elements, a multiple of %" PRIu32, f->total,
+				  f->k->block[0]);
+	else
+		mpk_strbuf_printf(
+			out,
+			"a thread for each of %s elements, in blocks of one, as the kernel compares its index with nothing it takes",
+			f->total);
+	mpk_strbuf_puts(out, "\n");
+}
+
+static void put_function(struct function *f)
+{
+	struct mpk_strbuf *out = f->in->out;
+
+	mpk_strbuf_putc(out, '\n');
+	put_why(f);
+	mpk_strbuf_printf(out, "%s[[function]]\n%sname   = ", f->off, f->off);
+	mpk_init_put_text(out, mpk_span_str(f->k->function));
+	mpk_strbuf_printf(out, "\n%skernel = ", f->off);
+
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf kernel = { 0 };
+	mpk_strbuf_printf(&kernel, "%s.", f->m->id);
+	mpk_strbuf_put_span(&kernel, f->k->symbol);
+	out->failed |= kernel.failed;
+	mpk_init_put_text(out, mpk_span_of(kernel.data, kernel.len));
+	mpk_strbuf_putc(out, '\n');
+	put_lists(f);
+	put_extents(f);
+}
+
+/* A kernel that launch functions cannot have at all gets no proposal either. */
+static bool can_have(const struct mpk_init *in, const struct mpk_init_kernel *k)
+{
+	if (k->refusal || in->base || k->hides_params || k->param_count >= NAME_COUNT_MAX)
+		return false;
+	for (size_t i = 0; i < k->param_count; i++)
+		if (k->params[i].kind == MPK_CODE_PARAM_IMAGE)
+			return false;
+	return true;
+}
+
+void mpk_init_put_functions(struct mpk_init *in, const struct mpk_init_module *m)
+{
+	for (size_t i = 0; i < m->kernel_count; i++) {
+		struct function f = {
+			.in = in, .m = m, .k = &m->kernels[i], .off = m->kernels[i].open ? "# " : ""
+		};
+
+		if (!can_have(in, f.k))
+			continue;
+		if (!choose_names(&f) || !choose_sizes(&f)) {
+			in->out->failed = true;
+			return;
+		}
+		put_function(&f);
+	}
+}

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels of one file: which a runtime can launch, under which symbol, and their rows. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "package/init_parts.h"
+#include "sourcecode/sourcecode.h"
+#include "spirv/spirv.h"
+#include "text/escape.h"
+
+/* --- what code says of its launch ------------------------------------------------------ */
+
+static bool contains(struct mpk_span text, const char *word)
+{
+	return text.len && memmem(text.data, text.len, word, strlen(word));
+}
+
+/* How the languages name an index along y and z. */
+static const char *const indices[][2][3] = {
+	{ { "get_global_id(1)", "get_group_id(1)", "get_local_id(1)" },
+	  { "get_global_id(2)", "get_group_id(2)", "get_local_id(2)" } },
+	{ { "blockIdx.y", "threadIdx.y", NULL }, { "blockIdx.z", "threadIdx.z", NULL } },
+	{ { "%ctaid.y", "%tid.y", NULL }, { "%ctaid.z", "%tid.z", NULL } },
+};
+
+static unsigned count_dims(struct mpk_span code, const char *const names[2][3],
+			   const uint32_t block[3])
+{
+	unsigned dims = block[2] > 1 ? 3 : block[1] > 1 ? 2 : 1;
+
+	for (unsigned d = 0; d < 2; d++)
+		for (size_t i = 0; i < 3 && names[d][i]; i++)
+			if (contains(code, names[d][i]))
+				dims = d + 2 > dims ? d + 2 : dims;
+	return dims;
+}
+
+/* The one kernel's part of a text, as far as it can be told from what follows. */
+static struct mpk_span ptx_body(const struct mpk_init_module *m, const struct mpk_code_kernel *k)
+{
+	struct mpk_span all = m->code->bytes;
+	size_t from = (size_t)(k->name.data - all.data);
+	const uint8_t *end = memmem(k->name.data, all.len - from, ".entry", 6);
+
+	return mpk_span_of(k->name.data, end ? (size_t)(end - k->name.data) : all.len - from);
+}
+
+static bool is_word_byte(uint8_t c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       c == '_';
+}
+
+static bool is_passed_over(uint8_t c)
+{
+	return c <= ' ' || c == '(' || c == ')';
+}
+
+/* Whether <, <=, > or >= ends before at; "=" alone is an assignment. */
+static bool is_order(struct mpk_span text, size_t at)
+{
+	while (at && is_passed_over(text.data[at - 1]))
+		at--;
+	if (at && text.data[at - 1] == '=')
+		at--;
+	return at && (text.data[at - 1] == '<' || text.data[at - 1] == '>');
+}
+
+static uint8_t next_byte(struct mpk_span text, size_t at)
+{
+	while (at < text.len && is_passed_over(text.data[at]))
+		at++;
+	return at < text.len ? text.data[at] : 0;
+}
+
+/* Whether a word stands beside <, <=, > or >=, as in "if (i < n)". */
+static bool is_compared(struct mpk_span body, struct mpk_span word)
+{
+	for (size_t i = 0; word.len && i + word.len <= body.len; i++) {
+		size_t end = i + word.len;
+		uint8_t behind;
+
+		if (memcmp(body.data + i, word.data, word.len) != 0 ||
+		    (i && is_word_byte(body.data[i - 1])) ||
+		    (end < body.len && is_word_byte(body.data[end])))
+			continue;
+		if (is_order(body, i))
+			return true;
+		behind = next_byte(body, end);
+		if (behind == '<' || behind == '>')
+			return true;
+	}
+	return false;
+}
+
+/* Whether an integer seems to keep threads from running past the end. Where there is no text to see that in, a
+ * kernel that takes one and has a block of its own is believed to. */
+static bool has_bound(const struct mpk_init_kernel *k, struct mpk_span body, bool is_source)
+{
+	for (size_t i = 0; i < k->param_count; i++) {
+		const struct mpk_code_param *p = &k->params[i];
+
+		if (p->kind != MPK_CODE_PARAM_NUMBER ||
+		    (p->dtype.code != MPK_DTYPE_INT && p->dtype.code != MPK_DTYPE_UINT))
+			continue;
+		if (is_source  ? is_compared(body, p->name)
+		    : body.len ? contains(body, "setp.")
+			       : k->block[0] != 0)
+			return true;
+	}
+	return false;
+}
+
+static void read_launch(const struct mpk_init_module *m, size_t i, struct mpk_init_kernel *k)
+{
+	const struct mpk_code_kernel *code = &m->code->kernels[i];
+	const struct mpk_code_format *f = m->code->format;
+	const struct mpk_source_code *source = f->is_source ? m->code->content : NULL;
+	struct mpk_span body = { 0 };
+	uint64_t threads = code->max_threads[0];
+
+	memcpy(k->block, code->block, sizeof k->block);
+	threads *= code->max_threads[1] ? code->max_threads[1] : 1;
+	threads *= code->max_threads[2] ? code->max_threads[2] : 1;
+	k->threads = threads < 1024 ? (uint32_t)threads : 1024;
+	if (source) {
+		body = source->kernels[i].body;
+		k->text = source->kernels[i].params;
+	} else if (f == &mpk_format_ptx) {
+		body = ptx_body(m, code);
+	}
+	k->dims = count_dims(body, indices[f == &mpk_format_opencl ? 0 : source ? 1 : 2], k->block);
+	if (!body.len && k->dims == 1)
+		k->dims = 0; /* machine code does not tell */
+	k->bounded = has_bound(k, body, source != NULL);
+	k->shared = (source && contains(body, "extern __shared__")) ||
+		    (f == &mpk_format_ptx && contains(m->code->bytes, ".extern .shared"));
+}
+
+/* --- whether it can be launched ---------------------------------------------------------- */
+
+static const char *refusal_of(struct mpk_init *in, const struct mpk_code_param *p, size_t i)
+{
+	struct mpk_span name = p->name;
+	char type[MPK_DTYPE_TEXT];
+	struct mpk_dtype t;
+	const char *label =
+		name.len ? mpk_arena_text(in->arena, name) : mpk_arena_printf(in->arena, "%zu", i);
+
+	if (mpk_code_info_argument(p, &t) || !label)
+		return NULL;
+	switch (p->kind) {
+	case MPK_CODE_PARAM_LOCAL:
+		return mpk_arena_printf(
+			in->arena,
+			"its parameter %s is memory of a work-group, which no runtime passes; declare an array in the kernel",
+			label);
+	case MPK_CODE_PARAM_VALUE:
+		return mpk_arena_printf(
+			in->arena,
+			"its parameter %s is a struct, vector or sampler by value, which no runtime passes; pass its numbers, or a buffer",
+			label);
+	case MPK_CODE_PARAM_NUMBER:
+		return mpk_arena_printf(
+			in->arena,
+			"its parameter %s is %s, which no runtime passes; take one of 32 or 64 bits",
+			label, mpk_dtype_print(p->dtype, type));
+	case MPK_CODE_PARAM_UNKNOWN:
+	case MPK_CODE_PARAM_BUFFER:
+	case MPK_CODE_PARAM_IMAGE:
+		break;
+	}
+	return mpk_arena_printf(
+		in->arena,
+		"the type of its parameter %s is not to be seen in the text, which is not preprocessed",
+		label);
+}
+
+/* Sources of CUDA and HIP: the symbol that the kernel is going to have. */
+static enum mpk_code find_symbol(struct mpk_init *in, const struct mpk_init_module *m, size_t i,
+				 struct mpk_init_kernel *k)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf symbol = { 0 };
+	const struct mpk_source_code *source = m->code->content;
+	const char *text;
+
+	k->symbol = m->code->kernels[i].name;
+	if (m->code->format != &mpk_format_cuda)
+		return mpk_code_info_short_name(k->symbol, in->arena, &k->short_name, in->err);
+	k->short_name = k->symbol;
+	if (!mpk_source_code_symbol(&source->kernels[i], m->code->bytes, &symbol)) {
+		k->refusal =
+			source->kernels[i].is_template
+				? "it is a template, which has no symbol until something instantiates it"
+				: "its C++ symbol takes a compiler to tell; declare it extern \"C\"";
+		return MPK_OK;
+	}
+	MPK_TRY(mpk_strbuf_status(&symbol, in->err));
+	text = mpk_arena_copy(in->arena, symbol.data, symbol.len);
+	MPK_TRY_ALLOC(text, in->err);
+	k->symbol = mpk_span_of(text, symbol.len);
+	return MPK_OK;
+}
+
+/* Why there is no launch function: its sizes and types are a person's to say. */
+static const char *open_question(const struct mpk_init_kernel *k)
+{
+	size_t buffers = 0;
+
+	for (size_t i = 0; i < k->param_count; i++) {
+		const struct mpk_code_param *p = &k->params[i];
+
+		if (p->kind == MPK_CODE_PARAM_IMAGE)
+			return "it takes images, which launch functions do not pass";
+		if (p->kind == MPK_CODE_PARAM_UNKNOWN ||
+		    (p->kind == MPK_CODE_PARAM_BUFFER && !p->dtype.bits))
+			return "the code does not tell the types of its buffers";
+		buffers += p->kind == MPK_CODE_PARAM_BUFFER;
+	}
+	return buffers ? NULL : "it has no buffer that would tell the device";
+}
+
+/* Host code finds a kernel by its name, in whichever module it stands.
+ * Returns  1: the name is new, 0: it is not, -1: memory is out */
+static int take_symbol(struct mpk_init *in, const struct mpk_init_kernel *k)
+{
+	size_t found;
+
+	return k->refusal ? 1 : mpk_strmap_put(&in->symbols, k->symbol, 0, &found);
+}
+
+static bool is_launched(const char *kind)
+{
+	static const char *const kinds[] = { "cuda", "opencl", "vulkan", "metal", "hip" };
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(kinds); i++)
+		if (strcmp(kind, kinds[i]) == 0)
+			return true;
+	return false;
+}
+
+/* SPIR-V may hold kernels of OpenCL, which TVM's loaders of OpenCL do not take as such. */
+static enum mpk_code check_model(struct mpk_init *in, const struct mpk_init_module *m, size_t i,
+				 struct mpk_init_kernel *k)
+{
+	enum { GL_COMPUTE = 5 };
+	struct mpk_spirv s;
+
+	if (m->code->format != &mpk_format_spirv)
+		return MPK_OK;
+	MPK_TRY(mpk_spirv_read(m->code->bytes, in->arena, &s, in->err));
+	if (s.entries[i].model != GL_COMPUTE)
+		k->refusal =
+			"it is no compute shader of Vulkan; OpenCL's SPIR-V is no format of a module";
+	return MPK_OK;
+}
+
+static enum mpk_code read_kernel(struct mpk_init *in, struct mpk_init_module *m, size_t i)
+{
+	struct mpk_init_kernel *k = &m->kernels[i];
+	int taken;
+
+	k->param_count = m->code->kernels[i].param_count;
+	k->hides_params = !m->code->format->param || m->code->kernels[i].hides_params;
+	MPK_TRY(mpk_code_info_params(m->code, i, in->arena, &k->params, in->err));
+	MPK_TRY(find_symbol(in, m, i, k));
+	read_launch(m, i, k);
+	MPK_TRY(check_model(in, m, i, k));
+	for (size_t p = 0; p < k->param_count && !k->refusal; p++)
+		k->refusal = refusal_of(in, &k->params[p], p);
+	taken = take_symbol(in, k);
+	if (taken < 0)
+		return mpk_fail_nomem(in->err);
+	if (!taken)
+		k->refusal =
+			"there is a kernel of this name above, and host code tells kernels by names";
+	k->open = k->refusal ? k->refusal : open_question(k);
+	if (in->base)
+		k->open = "the code of a finished library takes no more functions";
+	if (k->hides_params)
+		k->open = "the code does not tell what it takes";
+	if (!k->open && !is_launched(m->kind))
+		k->open = "launch functions are not for modules of this kind";
+	m->row_count += !k->refusal;
+	m->function_count += !k->open;
+	if (!k->refusal) {
+		k->function = mpk_init_take_name(in, k->short_name);
+		MPK_TRY_ALLOC(k->function, in->err);
+	}
+	return MPK_OK;
+}
+
+enum mpk_code mpk_init_read_kernels(struct mpk_init *in, struct mpk_init_module *m)
+{
+	if (!m->code || !m->code->kernel_count)
+		return mpk_fail(in->err, MPK_E_UNSUPPORTED, "no kernel is seen in it%s",
+				m->code && m->code->format->is_source
+					? "; one that a macro makes takes a row written by hand"
+					: "");
+	m->kernel_count = m->code->kernel_count;
+	m->kernels = mpk_arena_array(in->arena, m->kernel_count, sizeof *m->kernels);
+	MPK_TRY_ALLOC(m->kernels, in->err);
+	for (size_t i = 0; i < m->kernel_count; i++)
+		MPK_TRY(read_kernel(in, m, i));
+	return MPK_OK;
+}
+
+/* --- rows ------------------------------------------------------------------------------ */
+
+/* A comment stays on its line whatever a name holds. */
+static void put_comment(struct mpk_init *in, const char *indent, struct mpk_span text)
+{
+	mpk_strbuf_printf(in->out, "%s# ", indent);
+	for (size_t i = 0; i < text.len; i++) {
+		bool blank = text.data[i] <= ' ' || text.data[i] == 0x7f;
+
+		if (!blank)
+			mpk_strbuf_putc(in->out, (char)text.data[i]);
+		else if (i && text.data[i - 1] > ' ')
+			mpk_strbuf_putc(in->out, ' ');
+	}
+	mpk_strbuf_putc(in->out, '\n');
+}
+
+static void put_declaration(struct mpk_init *in, const struct mpk_init_kernel *k)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf line = { 0 };
+
+	if (!k->text.len && mpk_span_equal(k->symbol, k->short_name))
+		return;
+	mpk_strbuf_put_span(&line, k->short_name);
+	mpk_strbuf_putc(&line, '(');
+	mpk_strbuf_put_span(&line, k->text);
+	mpk_strbuf_putc(&line, ')');
+	in->out->failed |= line.failed;
+	if (!line.failed)
+		put_comment(in, "  ", mpk_span_of(line.data, line.len));
+}
+
+static void put_args(struct mpk_init *in, const struct mpk_init_kernel *k)
+{
+	char type[MPK_DTYPE_TEXT];
+	struct mpk_dtype t = { 0 };
+	bool unknown = false;
+
+	mpk_strbuf_puts(in->out, "  args   = [");
+	for (size_t i = 0; i < k->param_count; i++) {
+		(void)mpk_code_info_argument(&k->params[i], &t); /* it is no refused kernel */
+		mpk_strbuf_printf(in->out, "%s\"%s\"", i ? ", " : "", mpk_dtype_print(t, type));
+		unknown |= k->params[i].kind == MPK_CODE_PARAM_UNKNOWN;
+	}
+	mpk_strbuf_puts(in->out, "]");
+	if (k->hides_params)
+		mpk_strbuf_puts(in->out,
+				" # decide: the buffers by their bindings, then the scalars");
+	else if (unknown)
+		mpk_strbuf_puts(
+			in->out,
+			" # decide: the code tells sizes alone; 8 bytes may be int64, 4 bytes float32");
+	mpk_strbuf_putc(in->out, '\n');
+}
+
+static void put_tags(struct mpk_init *in, const struct mpk_init_kernel *k)
+{
+	unsigned dims = k->dims ? k->dims : 1;
+
+	mpk_strbuf_puts(in->out, "  launch = [");
+	for (unsigned d = 0; d < dims; d++)
+		mpk_strbuf_printf(in->out, "%s\"blockIdx.%c\"", d ? ", " : "", "xyz"[d]);
+	for (unsigned d = 0; d < dims; d++)
+		mpk_strbuf_printf(in->out, ", \"threadIdx.%c\"", "xyz"[d]);
+	if (k->shared)
+		mpk_strbuf_puts(in->out, ", \"tirx.use_dyn_shared_memory\"");
+	mpk_strbuf_puts(in->out,
+			k->dims ? "]\n" : "] # decide: the code does not tell the dimensions\n");
+}
+
+void mpk_init_put_rows(struct mpk_init *in, const struct mpk_init_module *m)
+{
+	for (size_t i = 0; i < m->kernel_count; i++) {
+		const struct mpk_init_kernel *k = &m->kernels[i];
+
+		mpk_strbuf_puts(in->out, m->row_count ? "\n" : "");
+		put_declaration(in, k);
+		if (k->refusal) {
+			mpk_strbuf_puts(in->out, "  # ");
+			mpk_escape(in->out, k->short_name);
+			mpk_strbuf_printf(in->out, " is left out: %s\n", k->refusal);
+			continue;
+		}
+		mpk_strbuf_puts(in->out, "  [[module.function]]\n  name   = ");
+		mpk_init_put_text(in->out, k->symbol);
+		mpk_strbuf_putc(in->out, '\n');
+		put_args(in, k);
+		put_tags(in, k);
+	}
+}

@@ -1,1 +1,0 @@
-mpack build data/formats/01_opencl_scale.blob

@@ -15,15 +15,11 @@ static const struct action {
 	int (*act)(const struct minspect_options *o);
 	bool inspects; /* nothing of FILE is executed */
 } actions[] = {
-	{ "functions", minspect_functions, true },
-	{ "size", minspect_size, true },
-	{ "diff", minspect_diff, true },
-	{ "extract", minspect_extract, true },
-	{ "verify", minspect_verify, true },
-	{ "header", minspect_header, true },
-	{ "run", minspect_run, false },
-	{ "cases", minspect_cases, false },
-	{ "devices", minspect_devices, false },
+	{ "functions", minspect_functions, true }, { "size", minspect_size, true },
+	{ "diff", minspect_diff, true },           { "extract", minspect_extract, true },
+	{ "verify", minspect_verify, true },       { "check", minspect_check, true },
+	{ "header", minspect_header, true },       { "run", minspect_run, false },
+	{ "cases", minspect_cases, false },        { "devices", minspect_devices, false },
 };
 
 static const struct action summary = { "", minspect_show, true };
@@ -55,6 +51,13 @@ static const struct {
 	{ "call-metadata", { "functions" } },
 	{ "digest", { "extract" } },
 	{ "budget", { "size" } },
+	{ "tvm", { "check" } },
+	{ "runtime", { "check" } },
+	{ "machine", { "check" } },
+	{ "glibc", { "check" } },
+	{ "libs", { "check" } },
+	{ "device-arch", { "check" } },
+	{ "driver", { "check" } },
 	{ "tap", { "cases" } },
 	{ "junit", { "cases" } },
 	{ "filter", { "cases" } },
@@ -181,6 +184,8 @@ static void confine(void)
 	for (size_t i = 0; i < o->file_count; i++)
 		mpk_confine_input(&c, o->files[i]);
 	mpk_confine_input(&c, o->diff);
+	if (o->check)
+		mpk_confine_input(&c, "/"); /* the libraries that FILE needs may stand anywhere */
 	mpk_confine_output(&c, o->extract);
 	mpk_confine_output(&c, o->header);
 	minspect_extract_prepare(o);
@@ -221,5 +226,6 @@ int main(int argc, char **argv)
 	mpk_options_fini_list(&minspect_options.arguments);
 	mpk_options_fini_list(&minspect_options.expects);
 	mpk_options_fini_list(&minspect_options.outputs);
+	mpk_options_fini_list(&minspect_options.runtimes);
 	return status;
 }

@@ -19,14 +19,16 @@
  * uses one parses it. */
 struct minspect_options {
 	/* actions; main.c sees that there is at most one */
-	bool functions, verify, size;
+	bool functions, verify, size, check;
 	const char *extract, *diff, *header, *run, *cases;
 
 	bool json;
 	bool call_metadata; /* --functions */
 	const char *max_memory;
-	const char *budget; /* --size */
-	const char *digest; /* --extract */
+	const char *budget;                                              /* --size */
+	const char *tvm, *machine, *glibc, *libs, *device_arch, *driver; /* --check */
+	struct mpk_option_list runtimes;                                 /* --runtime */
+	const char *digest;                                              /* --extract */
 
 	/* --run and --cases */
 	struct mpk_option_list arguments; /* --input and --out, in the order they stand;
@@ -100,6 +102,7 @@ int minspect_extract(const struct minspect_options *o);
 /* minspect_extract_prepare - before the sandbox: load what computes the digest that --extract wants */
 void minspect_extract_prepare(const struct minspect_options *o);
 int minspect_verify(const struct minspect_options *o);
+int minspect_check(const struct minspect_options *o);
 int minspect_header(const struct minspect_options *o);
 int minspect_run(const struct minspect_options *o);
 int minspect_cases(const struct minspect_options *o);

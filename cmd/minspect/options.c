@@ -18,6 +18,8 @@ static const struct mpk_option options[] = {
 	  &O.extract },
 	{ 0, "verify", MPK_OPT_FLAG, NULL, "check structure and payloads to the last byte",
 	  &O.verify },
+	{ 0, "check", MPK_OPT_FLAG, NULL, "will it load there? by default on this machine",
+	  &O.check },
 	{ 0, "header", MPK_OPT_TEXT, "OUT.h", "its functions as C declares them, and OUT.pyi",
 	  &O.header },
 	{ 0, "run", MPK_OPT_TEXT, "FN", "load FILE and call FN", &O.run },
@@ -33,6 +35,17 @@ static const struct mpk_option options[] = {
 	  &O.device },
 	{ 0, "params", MPK_OPT_TEXT, "FILE", "inputs of a model by name: .params or .npz",
 	  &O.params },
+	{ 0, "tvm", MPK_OPT_TEXT, "0.27", "with --check: the TVM release there, or ffi", &O.tvm },
+	{ 0, "runtime", MPK_OPT_LIST, "LIB", "with --check: a library whose loaders are there",
+	  &O.runtimes },
+	{ 0, "machine", MPK_OPT_TEXT, "NAME", "with --check: x86_64, aarch64, ...", &O.machine },
+	{ 0, "glibc", MPK_OPT_TEXT, "2.28", "with --check: the glibc there", &O.glibc },
+	{ 0, "libs", MPK_OPT_TEXT, "DIR", "with --check: where the libraries from there are",
+	  &O.libs },
+	{ 0, "device-arch", MPK_OPT_TEXT, "ARCH", "with --check: the GPU there: sm_90, gfx90a",
+	  &O.device_arch },
+	{ 0, "driver", MPK_OPT_TEXT, "12.4", "with --check: the CUDA version of the driver there",
+	  &O.driver },
 	{ 0, "call-metadata", MPK_OPT_FLAG, NULL,
 	  "with --functions: run FILE's own code to ask it what its functions take",
 	  &O.call_metadata },
@@ -81,7 +94,7 @@ const struct mpk_command minspect_command = {
 		    "  minspect --functions --json deploy.so\n"
 		    "  minspect --run addone deploy.so --input 4xf32=1,2,3,4 --out 4xf32\n",
 	.options = options,
-	.screen = 14,
+	.screen = 15,
 };
 
 /* Several options may share a list. */

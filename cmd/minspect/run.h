@@ -98,4 +98,10 @@ int run_report(const struct minspect_options *o, const struct run_request *reque
 /* run_report_error - say what failed, with --json also on standard output */
 int run_report_error(const struct minspect_options *o, const struct mpk_error *err);
 
+/* minspect_tvm_ffi_paths - where libtvm_ffi.so may be: what MPK_TVM_FFI names, or where Python
+ * environments have it; a path need not exist
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code minspect_tvm_ffi_paths(struct mpk_arena *arena, struct mpk_tvm_ffi_search *out,
+				     struct mpk_error *err) MPK_MUST_CHECK;
+
 #endif

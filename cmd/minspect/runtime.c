@@ -39,9 +39,10 @@ static enum mpk_code add_candidate(glob_t *found, size_t i, struct mpk_arena *ar
 	return MPK_OK;
 }
 
-static enum mpk_code find_tvm_ffi(struct mpk_arena *arena, struct mpk_tvm_ffi_search *out,
-				  struct mpk_error *err)
+enum mpk_code minspect_tvm_ffi_paths(struct mpk_arena *arena, struct mpk_tvm_ffi_search *out,
+				     struct mpk_error *err)
 {
+	const char *set = getenv("MPK_TVM_FFI");
 	MPK_CLEANUP(globfree) glob_t found = { 0 };
 	const char **paths;
 
@@ -55,6 +56,7 @@ static enum mpk_code find_tvm_ffi(struct mpk_arena *arena, struct mpk_tvm_ffi_se
 	}
 	out->paths = paths;
 	out->path_count = found.gl_pathc;
+	out->explicit_path = set && set[0] ? set : NULL;
 	return MPK_OK;
 }
 
@@ -79,12 +81,12 @@ static const char *cuda_home(void)
 enum mpk_code run_runtime_fill(const struct minspect_options *o, struct mpk_arena *arena,
 			       struct mpk_runtime_options *out, struct mpk_error *err)
 {
-	const char *set = getenv("MPK_TVM_FFI");
-
+	MPK_TRY(minspect_tvm_ffi_paths(arena, &out->tvm_ffi, err));
+	if (o->tvm_ffi)
+		out->tvm_ffi.explicit_path = o->tvm_ffi;
 	out->stub_dir = mpk_libexec_find(arena, "minspect");
 	MPK_TRY_ALLOC(out->stub_dir, err);
 	out->threads = thread_count();
 	out->cuda_home = cuda_home();
-	out->tvm_ffi.explicit_path = o->tvm_ffi ? o->tvm_ffi : set && set[0] ? set : NULL;
-	return find_tvm_ffi(arena, &out->tvm_ffi, err);
+	return MPK_OK;
 }

@@ -66,4 +66,10 @@ bool mpk_cubin_is(struct mpk_span bytes);
 enum mpk_code mpk_cubin_read(struct mpk_span bytes, struct mpk_arena *arena, struct mpk_cubin *out,
 			     struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_cubin_read_head - read what stands for the file as a whole, no kernels
+ * @out     sm, arch_specific, abi and relocatable are filled, the rest is zero
+ * Returns  as mpk_cubin_read */
+enum mpk_code mpk_cubin_read_head(struct mpk_span bytes, struct mpk_cubin *out,
+				  struct mpk_error *err) MPK_MUST_CHECK;
+
 #endif

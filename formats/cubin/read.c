@@ -359,6 +359,18 @@ static enum mpk_code read_sections(struct reader *r, struct mpk_error *err)
 	return MPK_OK;
 }
 
+static void take_header(struct reader *r)
+{
+	r->out->abi = r->elf.abi;
+	r->out->relocatable = r->elf.type == MPK_CUBIN_ET_REL;
+	if (r->elf.osabi == OSABI_V2) {
+		r->out->sm = r->elf.flags >> 8 & 0xff;
+	} else {
+		r->out->sm = r->elf.flags & 0xff;
+		r->out->arch_specific = r->elf.flags & FLAG_ARCH_SPECIFIC;
+	}
+}
+
 enum mpk_code mpk_cubin_read(struct mpk_span bytes, struct mpk_arena *arena, struct mpk_cubin *out,
 			     struct mpk_error *err)
 {
@@ -366,17 +378,29 @@ enum mpk_code mpk_cubin_read(struct mpk_span bytes, struct mpk_arena *arena, str
 	MPK_CLEANUP(reader_fini) struct reader r = { .arena = arena, .out = &cubin };
 
 	MPK_TRY(mpk_cubin_elf_open(bytes, &r.elf, err));
-	cubin.abi = r.elf.abi;
-	cubin.relocatable = r.elf.type == MPK_CUBIN_ET_REL;
-	if (r.elf.osabi == OSABI_V2) {
-		cubin.sm = r.elf.flags >> 8 & 0xff;
-	} else {
-		cubin.sm = r.elf.flags & 0xff;
-		cubin.arch_specific = r.elf.flags & FLAG_ARCH_SPECIFIC;
-	}
+	take_header(&r);
 	MPK_TRY(find_symbols(&r, err));
 	MPK_TRY(read_kernels(&r, err));
 	MPK_TRY(read_sections(&r, err));
+	*out = cubin;
+	return MPK_OK;
+}
+
+enum mpk_code mpk_cubin_read_head(struct mpk_span bytes, struct mpk_cubin *out,
+				  struct mpk_error *err)
+{
+	struct mpk_cubin cubin = { 0 };
+	MPK_CLEANUP(reader_fini) struct reader r = { .out = &cubin };
+
+	MPK_TRY(mpk_cubin_elf_open(bytes, &r.elf, err));
+	take_header(&r);
+	for (size_t i = 0; i < r.elf.section_count; i++) {
+		struct mpk_cubin_section s;
+
+		MPK_TRY(mpk_cubin_elf_section(&r.elf, i, &s, err));
+		if (mpk_span_is(s.name, ".nv.compat"))
+			MPK_TRY(read_info(&r, &s, err));
+	}
 	*out = cubin;
 	return MPK_OK;
 }

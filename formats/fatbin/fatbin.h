@@ -58,6 +58,15 @@ bool mpk_fatbin_is(struct mpk_span bytes);
 enum mpk_code mpk_fatbin_read(struct mpk_span bytes, struct mpk_arena *arena,
 			      struct mpk_fatbin *out, struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_fatbin_head - walk the headers of the entries, for those who only ask what there is: an entry
+ * costs the 64 bytes in front of its image
+ * @each    called for each entry; a failure of it ends the walk
+ * Returns  as mpk_fatbin_read, and what each returns */
+enum mpk_code mpk_fatbin_head(struct mpk_span bytes,
+			      enum mpk_code (*each)(const struct mpk_fatbin_entry *e, void *arg,
+						    struct mpk_error *err),
+			      void *arg, struct mpk_error *err) MPK_MUST_CHECK;
+
 /* What an image may become, bytes; and what those of one fatbin may together. */
 #define MPK_FATBIN_PLAIN_MAX (UINT64_C(256) << 20)
 #define MPK_FATBIN_TOTAL_MAX (UINT64_C(1) << 30)

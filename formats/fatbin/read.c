@@ -190,3 +190,19 @@ enum mpk_code mpk_fatbin_read(struct mpk_span bytes, struct mpk_arena *arena,
 	};
 	return MPK_OK;
 }
+
+enum mpk_code mpk_fatbin_head(struct mpk_span bytes,
+			      enum mpk_code (*each)(const struct mpk_fatbin_entry *e, void *arg,
+						    struct mpk_error *err),
+			      void *arg, struct mpk_error *err)
+{
+	struct mpk_fatbin_entry e;
+	struct mpk_cursor c;
+
+	MPK_TRY(open_container(bytes, &c, err));
+	while (mpk_cursor_left(&c)) {
+		MPK_TRY(read_entry(&c, &e, err));
+		MPK_TRY(each(&e, arg, err));
+	}
+	return MPK_OK;
+}

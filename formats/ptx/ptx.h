@@ -74,4 +74,10 @@ bool mpk_ptx_is(struct mpk_span bytes);
 enum mpk_code mpk_ptx_read(struct mpk_span bytes, struct mpk_arena *arena, struct mpk_ptx *out,
 			   struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_ptx_read_head - read its .version and .target alone, which stand first
+ * @out     major, minor, sm and suffix are filled, the rest is zero
+ * Returns  MPK_OK; MPK_E_SYNTAX with line and column */
+enum mpk_code mpk_ptx_read_head(struct mpk_span bytes, struct mpk_ptx *out,
+				struct mpk_error *err) MPK_MUST_CHECK;
+
 #endif

@@ -346,15 +346,24 @@ static enum mpk_code read_statement(struct reader *r, bool *is_extern, struct mp
 	return MPK_OK; /* .visible, .weak, .file 1 "x.cu", ... */
 }
 
-static enum mpk_code read_module(struct reader *r, struct mpk_error *err)
+static bool in_head(const struct mpk_token *t)
+{
+	return mpk_token_is_word(t, ".version") || mpk_token_is_word(t, ".target");
+}
+
+/* head: as far as the target, which nothing but the version may precede */
+static enum mpk_code read_module(struct reader *r, bool head, struct mpk_error *err)
 {
 	bool is_extern = false;
 
 	MPK_TRY(mpk_ptx_step(&r->p, err));
 	if (!mpk_token_is_word(&r->p.t, ".version"))
 		return mpk_ptx_wanted(&r->p, "'.version'", err);
-	while (r->p.t.kind != MPK_TOKEN_END)
+	while (r->p.t.kind != MPK_TOKEN_END && !(head && r->has_target)) {
+		if (head && !in_head(&r->p.t))
+			return mpk_ptx_wanted(&r->p, "'.target sm_NN'", err);
 		MPK_TRY(read_statement(r, &is_extern, err));
+	}
 	if (!r->has_target)
 		return mpk_ptx_wanted(&r->p, "'.target sm_NN'", err);
 	return MPK_OK;
@@ -404,6 +413,18 @@ enum mpk_code mpk_ptx_read(struct mpk_span bytes, struct mpk_arena *arena, struc
 		return mpk_fail_offset(
 			err, MPK_E_CORRUPT, "payload", (size_t)(nul - text.data),
 			"PTX: a NUL inside the text; a driver would stop reading here");
-	MPK_TRY(read_module(&r, err));
+	MPK_TRY(read_module(&r, false, err));
 	return keep(&r, out, err);
+}
+
+enum mpk_code mpk_ptx_read_head(struct mpk_span bytes, struct mpk_ptx *out, struct mpk_error *err)
+{
+	MPK_CLEANUP(reader_fini)
+	struct reader r = { .p = { .lex = { .bytes = without_end(bytes), .language = "PTX" } } };
+
+	MPK_TRY(read_module(&r, true, err));
+	*out = (struct mpk_ptx){
+		.major = r.ptx.major, .minor = r.ptx.minor, .sm = r.ptx.sm, .suffix = r.ptx.suffix
+	};
+	return MPK_OK;
 }

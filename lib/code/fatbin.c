@@ -3,8 +3,11 @@
  * packed, is read as the PTX or cubin that its entry announces. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "base/vec.h"
 #include "code/show.h"
+#include "code/target.h"
 #include "code/verify.h"
 #include "fatbin/fatbin.h"
 #include "text/escape.h"
@@ -77,6 +80,61 @@ static enum mpk_code read_fatbin(struct mpk_code_info *info, void *content, stru
 	return MPK_OK;
 }
 
+static const char *suffix(const struct mpk_fatbin_entry *e)
+{
+	return e->arch_specific ? "a" : e->family_specific ? "f" : "";
+}
+
+/* --- targets ------------------------------------------------------------------------ */
+
+struct target_list {
+	struct mpk_code_target *items;
+	size_t count, cap;
+};
+
+/* What the entries announce: drivers choose by that. */
+static enum mpk_code add_target(const struct mpk_fatbin_entry *e, void *arg, struct mpk_error *err)
+{
+	static const struct {
+		enum mpk_code_target_kind kind;
+		const char *prefix;
+	} rows[] = {
+		[MPK_FATBIN_PTX] = { MPK_TARGET_PTX, "compute" },
+		[MPK_FATBIN_ELF] = { MPK_TARGET_BINARY, "sm" },
+		[MPK_FATBIN_LTO] = { MPK_TARGET_LTO, "lto" },
+		[MPK_FATBIN_OTHER] = { MPK_TARGET_OTHER, "other" },
+	};
+	struct target_list *list = arg;
+	struct mpk_code_target *t;
+
+	MPK_TRY_ALLOC(mpk_vec_reserve(&list->items, &list->cap, list->count + 1, sizeof *t), err);
+	t = &list->items[list->count++];
+	*t = (struct mpk_code_target){ .kind = rows[e->kind].kind,
+				       .sm = e->sm,
+				       .ptx_major = e->ptx_major,
+				       .ptx_minor = e->ptx_minor,
+				       .kind_code = e->kind_code,
+				       .zstd = e->packing == MPK_FATBIN_ZSTD };
+	t->suffix = e->arch_specific ? 'a' : e->family_specific ? 'f' : '\0';
+	(void)snprintf(t->name, sizeof t->name, "%s_%u%s", rows[e->kind].prefix, e->sm, suffix(e));
+	return MPK_OK;
+}
+
+static enum mpk_code targets(struct mpk_span bytes, struct mpk_arena *arena,
+			     struct mpk_code_target **out, size_t *count, struct mpk_error *err)
+{
+	struct target_list list = { 0 };
+	enum mpk_code code = mpk_fatbin_head(bytes, add_target, &list, err);
+
+	if (code == MPK_OK) {
+		*out = mpk_arena_keep(arena, list.items, list.count, sizeof *list.items);
+		*count = list.count;
+		code = *out ? MPK_OK : mpk_fail_nomem(err);
+	}
+	free(list.items);
+	return code;
+}
+
 /* --- text --------------------------------------------------------------------------- */
 
 /* What entries are and how they stand there, for people and for documents. */
@@ -91,11 +149,6 @@ static const char *const packings[][2] = {
 	[MPK_FATBIN_LZ4] = { "LZ4", "lz4" },
 	[MPK_FATBIN_ZSTD] = { "zstd", "zstd" },
 };
-
-static const char *suffix(const struct mpk_fatbin_entry *e)
-{
-	return e->arch_specific ? "a" : e->family_specific ? "f" : "";
-}
 
 /* "sm_90a cubin", "compute_90 PTX" */
 static void put_entry(const struct mpk_fatbin_entry *e, struct mpk_strbuf *out)
@@ -219,6 +272,7 @@ const struct mpk_code_format mpk_format_fatbin = {
 	.claims = { { "cuda", "fatbin" } },
 	.tolerated = { "cuda", "cubin" }, /* TVM labels fatbins so */
 	.read = read_fatbin,
+	.targets = targets,
 	.content_bytes = sizeof(struct mpk_fatbin),
 	.text = put_text,
 	.lines = put_lines,

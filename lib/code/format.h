@@ -21,6 +21,7 @@
 #include "text/json.h"
 
 struct mpk_code_info;   /* info.h */
+struct mpk_code_target; /* target.h */
 struct mpk_code_verify; /* verify.h */
 struct mpk_code_param;  /* param.h */
 
@@ -59,6 +60,11 @@ struct mpk_code_format {
 	enum mpk_code (*read)(struct mpk_code_info *info, void *content, struct mpk_arena *arena,
 			      struct mpk_error *err);
 	size_t content_bytes;
+	/* The devices that images of the code are for, from headers alone (target.h); NULL: none in
+	 * particular. */
+	enum mpk_code (*targets)(struct mpk_span bytes, struct mpk_arena *arena,
+				 struct mpk_code_target **out, size_t *count,
+				 struct mpk_error *err);
 	/* Whether there may be a kernel of this name that is not listed; NULL: yes. Asked of
 	 * broken sources, too. */
 	bool (*may_define)(const struct mpk_code_info *info, struct mpk_span name);

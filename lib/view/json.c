@@ -2,6 +2,7 @@
 /* The summary and --functions as JSON (minspect.schema.json, minspect-functions.schema.json). */
 #include <elf.h>
 
+#include "code/target.h"
 #include "view/embedded.h"
 #include "view/node_info.h"
 
@@ -205,9 +206,32 @@ static const char *role_name(const struct mpk_kind *kind)
 	return names[kind ? kind->role : MPK_ROLE_UNKNOWN];
 }
 
-static void put_node(const struct mpk_view_node *n, size_t index, struct mpk_json *j,
+static void put_targets(const struct mpk_view *view, const struct mpk_view_node *n,
+			struct mpk_json *j, struct json_t *at)
+{
+	const struct mpk_code_target *targets;
+	struct json_t *list, *o;
+	size_t count;
+
+	j->failed |= mpk_view_targets(view, n, &targets, &count, NULL) != MPK_OK;
+	if (!count)
+		return;
+	list = mpk_json_array(j, at, "targets");
+	for (size_t i = 0; i < count; i++) {
+		o = mpk_json_object(j, list, NULL);
+		mpk_json_text(j, o, "name", targets[i].name);
+		if (targets[i].kind == MPK_TARGET_PTX)
+			mpk_json_printf(j, o, "ptx", "%u.%u", targets[i].ptx_major,
+					targets[i].ptx_minor);
+		else
+			mpk_json_null(j, o, "ptx");
+	}
+}
+
+static void put_node(const struct mpk_view *view, size_t index, struct mpk_json *j,
 		     struct json_t *list)
 {
+	const struct mpk_view_node *n = &view->nodes[index];
 	const struct mpk_kernels *k = mpk_view_kernels(n);
 	struct json_t *o = mpk_json_object(j, list, NULL), *sub;
 
@@ -222,6 +246,7 @@ static void put_node(const struct mpk_view_node *n, size_t index, struct mpk_jso
 		mpk_json_u64(j, sub, NULL, n->node->children[i]);
 	if (mpk_view_format(n).len)
 		mpk_json_span(j, o, "format", mpk_view_format(n));
+	put_targets(view, n, j, o);
 	if (k) {
 		sub = mpk_json_array(j, o, "kernels");
 		for (size_t i = 0; i < k->function_count; i++)
@@ -253,13 +278,19 @@ static void put_head(const struct mpk_view *v, struct mpk_json *j, struct json_t
 void mpk_view_summary_json(const struct mpk_view *view, struct mpk_json *j, struct json_t *at)
 {
 	const struct mpk_image *image = view->image;
+	const struct mpk_span *loaders;
 	struct json_t *list;
+	size_t count;
 
 	put_head(view, j, at);
 	mpk_json_text(j, at, "releases",
 		      image->gen_known ? mpk_generation_get(image->gen)->releases : NULL);
 	mpk_json_text(j, at, "format", mpk_view_format_name(image->format));
 	mpk_json_text(j, at, "machine", image->machine_name);
+	if (mpk_view_loaders(view, &loaders, &count, NULL) == MPK_OK)
+		mpk_json_spans(j, at, "loaders", loaders, count);
+	else
+		j->failed = true;
 	put_elf(image, j, at);
 	put_names(j, at, "members", image->members, image->member_count);
 	put_blob(view, j, at);
@@ -271,7 +302,7 @@ void mpk_view_summary_json(const struct mpk_view *view, struct mpk_json *j, stru
 	put_names(j, at, "needed", image->needed, image->needed_count);
 	list = mpk_json_array(j, at, "tree");
 	for (size_t i = 0; i < view->count; i++)
-		put_node(&view->nodes[i], i, j, list);
+		put_node(view, i, j, list);
 	mpk_view_embedded_json(view, j, at);
 	if (view->tree && view->tree->warning.code != MPK_OK)
 		mpk_json_error(j, at, "warning", &view->tree->warning);

@@ -80,6 +80,15 @@ static void put_device(const struct mpk_view *view, const struct mpk_signature *
 		mpk_strbuf_printf(out, " --device %s", mpk_dl_device_name(s->device));
 }
 
+/* The host code of a bare blob is elsewhere, and no file of another system is loaded here. */
+static bool can_run(const struct mpk_image *image, bool kernel)
+{
+	if (image->format != MPK_FILE_ELF && image->format != MPK_FILE_C &&
+	    image->format != MPK_FILE_BLOB)
+		return false;
+	return kernel || image->container != MPK_CONTAINER_BLOB;
+}
+
 void mpk_view_call_begin(const struct mpk_view *view, struct mpk_span function,
 			 const struct mpk_function_info *kernel, struct mpk_strbuf *out)
 {
@@ -89,8 +98,7 @@ void mpk_view_call_begin(const struct mpk_view *view, struct mpk_span function,
 	else
 		mpk_put_word(out, function);
 	mpk_strbuf_putc(out, ' ');
-	/* the host code of a bare blob is elsewhere */
-	if (kernel || view->image->container != MPK_CONTAINER_BLOB)
+	if (can_run(view->image, kernel != NULL))
 		mpk_put_word(out, mpk_span_str(view->name));
 	else
 		mpk_strbuf_puts(out, "LIBRARY.so");

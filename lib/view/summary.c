@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The first screen: what the file is, what can load it, what is in it. */
+/* The first screen: what the file is, what loading it takes, what is in it. */
 #include "view/view.h"
 
 #include <inttypes.h>
@@ -60,20 +60,33 @@ static void put_head(const struct mpk_view *v, struct mpk_style style, struct mp
 	}
 }
 
-static void put_generation(const struct mpk_image *image, struct mpk_strbuf *out)
+/* What the file is written in. What that alone does not say, which modules can be loaded, stands on
+ * a line of its own: a TVM that reads the format may lack a loader for them. */
+static void put_format(const struct mpk_image *image, struct mpk_strbuf *out)
 {
 	const struct mpk_generation_info *info = mpk_generation_get(image->gen);
 
-	if (image->standalone)
-		mpk_strbuf_printf(
-			out,
-			"  loads in   %s, without a loader for its kernels: it brings its own (abi \"%s\")\n",
-			info->releases, info->abi);
-	else if (image->gen_known)
-		mpk_strbuf_printf(out, "  loads in   %s (abi \"%s\")\n", info->releases, info->abi);
+	if (image->gen_known)
+		mpk_strbuf_printf(out, "  format     %s (abi \"%s\")\n", info->releases, info->abi);
 	else
-		mpk_strbuf_printf(out, "  loads in   %s or 0.21: the symbols do not tell which\n",
+		mpk_strbuf_printf(out, "  format     %s or 0.21: the symbols do not tell which\n",
 				  info->releases);
+}
+
+static void put_loaders(const struct mpk_view *v, struct mpk_strbuf *out)
+{
+	const struct mpk_span *kinds;
+	size_t count;
+
+	if (v->image->standalone) {
+		mpk_strbuf_puts(out, "  needs      no loader: it brings its own for its kernels\n");
+		return;
+	}
+	if (mpk_view_loaders(v, &kinds, &count, NULL) != MPK_OK || !count)
+		return;
+	mpk_strbuf_puts(out, count == 1 ? "  needs      loader " : "  needs      loaders ");
+	mpk_put_names(out, kinds, count);
+	mpk_strbuf_putc(out, '\n');
 }
 
 static void put_blob(const struct mpk_view *v, struct mpk_strbuf *out)
@@ -129,7 +142,8 @@ void mpk_view_summary(const struct mpk_view *view, struct mpk_style style, struc
 	const struct mpk_image *image = view->image;
 
 	put_head(view, style, out);
-	put_generation(image, out);
+	put_format(image, out);
+	put_loaders(view, out);
 	put_blob(view, out);
 	put_functions(view, out);
 	mpk_view_embedded_summary(view, out);

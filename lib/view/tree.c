@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "code/target.h"
 #include "text/escape.h"
 #include "text/table.h"
 
@@ -77,19 +78,42 @@ static void draw_details(const struct walk *w, const struct mpk_view_node *n)
 	}
 }
 
+/* "cubin sm_90", "fatbin sm_80 sm_90 + PTX 8.0": TVM labels fatbins cubins, so what the code is comes
+ * before what it is called. */
+static void draw_format(const struct walk *w, const struct mpk_view_node *n)
+{
+	const struct mpk_kernels *k = mpk_view_kernels(n);
+	const struct mpk_code_target *targets;
+	const char *word;
+	size_t count;
+
+	if (!k || !k->fmt.len)
+		return;
+	mpk_strbuf_puts(w->out, ", ");
+	w->out->failed |= mpk_view_targets(w->view, n, &targets, &count, NULL) != MPK_OK;
+	if (!count) {
+		mpk_escape(w->out, k->fmt);
+		return;
+	}
+	word = mpk_code_format_of(k->data)->word;
+	mpk_strbuf_printf(w->out, "%s ", word);
+	mpk_code_targets_put(targets, count, w->out);
+	if (mpk_span_is(k->fmt, word))
+		return;
+	mpk_strbuf_puts(w->out, " (format ");
+	mpk_escape(w->out, k->fmt);
+	mpk_strbuf_putc(w->out, ')');
+}
+
 static void draw_title(const struct walk *w, const struct mpk_view_node *n)
 {
-	struct mpk_span format = mpk_view_format(n);
 
 	mpk_strbuf_printf(w->out, "%s: ", n->path);
 	color(w, "\033[1m");
 	mpk_escape(w->out, n->node->kind);
 	color(w, "\033[0m");
 	mpk_strbuf_printf(w->out, "  %s", mpk_view_title(n));
-	if (format.len) {
-		mpk_strbuf_puts(w->out, ", ");
-		mpk_escape(w->out, format);
-	}
+	draw_format(w, n);
 	mpk_view_counts(n, w->out);
 	if (!n->node->is_lib)
 		mpk_strbuf_printf(w->out, ", %s at blob+0x%" PRIx64, MPK_SIZE(n->node->payload.len),

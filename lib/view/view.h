@@ -25,8 +25,9 @@
 
 enum { MPK_VIEW_PATH = 64 };
 
-struct mpk_node_info; /* node_info.h */
-struct mpk_view_code; /* embedded.h */
+struct mpk_node_info;   /* node_info.h */
+struct mpk_code_target; /* code/target.h */
+struct mpk_view_code;   /* embedded.h */
 
 /* What is wrong with one kernel of a module. */
 struct mpk_view_finding {
@@ -84,6 +85,20 @@ const struct mpk_kernels *mpk_view_kernels(const struct mpk_view_node *node);
 /* mpk_view_format - "ptx", "cl", ...: how a payload's code is written, or an empty span */
 struct mpk_span mpk_view_format(const struct mpk_view_node *node);
 
+/* mpk_view_loaders - the kinds of modules that a runtime must have a loader for, each once, in the
+ * order of the tree; none for the library's own code
+ * @err     may be NULL
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_view_loaders(const struct mpk_view *view, const struct mpk_span **out,
+			       size_t *count, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_view_targets - the devices that a module's code is for, read from its headers alone
+ * @count   receives 0 for modules without such code, and where the headers do not read
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_view_targets(const struct mpk_view *view, const struct mpk_view_node *node,
+			       const struct mpk_code_target **out, size_t *count,
+			       struct mpk_error *err) MPK_MUST_CHECK;
+
 /* mpk_view_title - "CUDA kernels"; "unknown kind" for kinds that have no row */
 const char *mpk_view_title(const struct mpk_view_node *node);
 
@@ -119,7 +134,7 @@ void mpk_view_call(const struct mpk_view *view, struct mpk_span function,
 		   const struct mpk_signature *signature, struct mpk_strbuf *out);
 
 /* mpk_view_call_begin - append the part of it that is in front of arguments; the host code of a bare
- * blob is in a LIBRARY.so
+ * blob is in a LIBRARY.so, and so is what a file of another system than Linux must become first
  * @kernel  the row of function; NULL: it is none */
 void mpk_view_call_begin(const struct mpk_view *view, struct mpk_span function,
 			 const struct mpk_function_info *kernel, struct mpk_strbuf *out);

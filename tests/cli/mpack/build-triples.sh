@@ -4,7 +4,7 @@ minspect -q --extract want $blob
 for triple in arm64-apple-macos x86_64-apple-darwin armv7-apple-ios x86_64-pc-windows-msvc \
 	aarch64-pc-windows-msvc x86_64-w64-mingw32 i686-pc-windows-msvc; do
 	mpack build $blob --target $triple -o $triple.o
-	minspect $triple.o | head -n 3
+	minspect $triple.o | head -n 4
 	minspect --verify $triple.o
 	minspect -q --extract $triple $triple.o
 	diff -r -x index.json want $triple
@@ -17,7 +17,7 @@ for triple in arm64-apple-macos x86_64-apple-darwin armv7-apple-ios x86_64-pc-wi
 done
 # as C, too
 mpack build $blob -o devc.c
-minspect devc.c | head -n 3
+minspect devc.c | head -n 4
 mpack unpack devc.c -o c.unpacked
 mpack build c.unpacked/mpack.toml -o again.blob
 cmp again.blob $blob

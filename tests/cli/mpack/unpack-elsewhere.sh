@@ -16,6 +16,6 @@ done
 rm -rf dir
 mpack unpack win.tar -o dir
 mpack build dir/mpack.toml -o again.tar
-minspect again.tar | head -n 5
+minspect again.tar | head -n 6
 mpack build dir/mpack.toml --target x86_64-linux-gnu -o again.so 2>&1 || echo $?
 mpack check dir/mpack.toml

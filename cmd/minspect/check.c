@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* --check: what "there" is, from the options and, for what they leave out, from this machine. */
+#include "view/check.h"
+
+#include <gnu/libc-version.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/strmap.h"
+#include "common/diag.h"
+#include "io/path.h"
+#include "minspect/document.h"
+#include "minspect/run.h"
+
+/* --- the machine ------------------------------------------------------------------------ */
+
+/* Names that uname, package managers and ELF tools have, and how a target triple begins. */
+static const char *const machines[][2] = {
+	{ "x86_64", "x86_64" },   { "x86-64", "x86_64" },
+	{ "amd64", "x86_64" },    { "aarch64", "aarch64" },
+	{ "arm64", "aarch64" },   { "i386", "i386" },
+	{ "i686", "i686" },       { "x86", "i386" },
+	{ "arm", "arm" },         { "armv7l", "arm" },
+	{ "armhf", "arm" },       { "riscv64", "riscv64" },
+	{ "ppc64le", "ppc64le" }, { "ppc64", "ppc64" },
+	{ "s390x", "s390x" },     { "loongarch64", "loongarch64" },
+};
+
+static int unknown_machine(const char *word)
+{
+	struct mpk_span names[MPK_ARRAY_COUNT(machines)];
+	size_t near;
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(machines); i++)
+		names[i] = mpk_span_str(machines[i][0]);
+	near = mpk_closest(mpk_span_str(word), names, MPK_ARRAY_COUNT(names));
+	return mpk_diag_usage("--machine: '%s' is no machine that is known here; did you mean %s?",
+			      word,
+			      near < MPK_ARRAY_COUNT(names) ? machines[near][0]
+							    : "x86_64, aarch64, riscv64, ...");
+}
+
+static int set_machine(const char *word, struct mpk_there *out)
+{
+	const char *triple = NULL;
+
+	for (size_t i = 0; word && i < MPK_ARRAY_COUNT(machines); i++)
+		if (strcmp(word, machines[i][0]) == 0)
+			triple = machines[i][1];
+	if (word && !triple)
+		return unknown_machine(word);
+	out->machine = mpk_target_parse(triple);
+	out->machine_name = mpk_elf_machine(out->machine.machine);
+	return MPK_EXIT_OK;
+}
+
+/* Whether it has this machine's code, which "x86_64" and no option at all mean here. */
+static bool is_here(const struct mpk_target *t)
+{
+	const struct mpk_target here = mpk_target_parse(NULL);
+
+	return t->machine == here.machine && t->elf_class == here.elf_class &&
+	       t->elf_data == here.elf_data;
+}
+
+static int set_glibc(const char *text, struct mpk_there *out)
+{
+	unsigned *major = &out->glibc_major, *minor = &out->glibc_minor;
+	char rest;
+
+	if (!text && is_here(&out->machine))
+		text = gnu_get_libc_version();
+	if (!text || (sscanf(text, "%u.%u%c", major, minor, &rest) == 2 && *major > 0))
+		return MPK_EXIT_OK;
+	return mpk_diag_usage("--glibc takes a version such as 2.28, not '%s'", text);
+}
+
+/* --- libraries -------------------------------------------------------------------------- */
+
+static size_t parts_of(const char *path)
+{
+	size_t n = path && *path ? 1 : 0;
+
+	for (; path && *path; path++)
+		n += *path == ':';
+	return n;
+}
+
+/* LD_LIBRARY_PATH, or the directory of --libs; then those of the named libraries, which find their
+ * own beside them. */
+static enum mpk_code set_search(const struct minspect_options *o, struct mpk_arena *arena,
+				struct mpk_there *out, struct mpk_error *err)
+{
+	const char *path = o->libs ? NULL : getenv("LD_LIBRARY_PATH");
+	size_t n = 0, most = parts_of(path) + o->runtimes.count + 1;
+	const char **dirs = mpk_arena_array(arena, most, sizeof *dirs);
+
+	MPK_TRY_ALLOC(dirs, err);
+	if (o->libs)
+		dirs[n++] = o->libs;
+	for (size_t len; path && *path; path += len + (path[len] == ':')) {
+		len = strcspn(path, ":");
+		if (!len)
+			continue;
+		dirs[n] = mpk_arena_text(arena, mpk_span_of(path, len));
+		MPK_TRY_ALLOC(dirs[n++], err);
+	}
+	for (size_t i = 0; i < o->runtimes.count; i++) {
+		const char *file = o->runtimes.items[i].value, *name = mpk_path_name(file);
+
+		dirs[n] = name == file
+				  ? "."
+				  : mpk_arena_text(arena, mpk_span_of(file, (size_t)(name - file)));
+		MPK_TRY_ALLOC(dirs[n++], err);
+	}
+	out->libs = o->libs;
+	out->search = (struct mpk_search){ dirs, n, !o->libs };
+	out->searchable = o->libs || is_here(&out->machine);
+	return MPK_OK;
+}
+
+static enum mpk_code add_runtime(const char *path, struct mpk_arena *arena, struct mpk_there *out,
+				 struct mpk_error *err)
+{
+	struct mpk_dso *dso = mpk_arena_alloc(arena, sizeof *dso);
+
+	MPK_TRY_ALLOC(dso, err);
+	MPK_TRY(mpk_dso_read(path, arena, dso, err));
+	dso->next = out->runtimes;
+	out->runtimes = dso;
+	return mpk_dso_read_loaders(dso, arena, err);
+}
+
+/* TVM's own libraries stand in the package beside that of tvm-ffi. */
+static enum mpk_code add_installed(const char *tvm_ffi, struct mpk_arena *arena,
+				   struct mpk_there *out, struct mpk_error *err)
+{
+	static const char *const files[] = { "libtvm_runtime_cuda.so", "libtvm_runtime_extra.so",
+					     "libtvm_compiler.so", "libtvm_runtime.so" };
+	static const char beside[] = "tvm_ffi/lib/libtvm_ffi.so";
+	size_t len = strlen(tvm_ffi), tail = sizeof beside - 1;
+
+	for (size_t i = 0;
+	     len > tail && strcmp(tvm_ffi + len - tail, beside) == 0 && i < MPK_ARRAY_COUNT(files);
+	     i++) {
+		const char *path = mpk_arena_printf(arena, "%.*stvm/lib/%s", (int)(len - tail),
+						    tvm_ffi, files[i]);
+
+		MPK_TRY_ALLOC(path, err);
+		if (access(path, R_OK) == 0)
+			MPK_TRY(add_runtime(path, arena, out, err));
+	}
+	return add_runtime(tvm_ffi, arena, out, err);
+}
+
+/* Nobody says which runtime: that of this machine's Python environment, if there is one. */
+static enum mpk_code find_installed(struct mpk_arena *arena, struct mpk_there *out,
+				    struct mpk_error *err)
+{
+	struct mpk_tvm_ffi_search search = { 0 };
+	const char *found = NULL;
+
+	MPK_TRY(minspect_tvm_ffi_paths(arena, &search, err));
+	found = search.explicit_path;
+	for (size_t i = 0; !found && i < search.path_count; i++)
+		if (access(search.paths[i], R_OK) == 0)
+			found = search.paths[i];
+	if (!found || access(found, R_OK) != 0)
+		return MPK_OK;
+	out->installed = true;
+	return add_installed(found, arena, out, err);
+}
+
+static int set_libraries(const struct minspect_options *o, struct mpk_arena *arena,
+			 struct mpk_there *out)
+{
+	struct mpk_error err = { 0 };
+	enum mpk_code code = set_search(o, arena, out, &err);
+	struct stat st;
+
+	if (o->libs && (stat(o->libs, &st) != 0 || !S_ISDIR(st.st_mode)))
+		return mpk_diag_usage("--libs: '%s' is no directory", o->libs);
+	/* the last is linked first, so that they stand in the order of the command line */
+	for (size_t i = o->runtimes.count; code == MPK_OK && i-- > 0;)
+		code = add_runtime(o->runtimes.items[i].value, arena, out, &err);
+	if (code == MPK_OK && !out->has_release && !out->runtimes && !o->libs && !o->machine)
+		code = find_installed(arena, out, &err);
+	return code == MPK_OK ? MPK_EXIT_OK : mpk_diag_error(&err);
+}
+
+/* --- runtime and device ----------------------------------------------------------------- */
+
+static int set_release(const char *text, struct mpk_there *out)
+{
+	if (!text)
+		return MPK_EXIT_OK;
+	out->has_release = mpk_release_parse(text, &out->release);
+	if (out->has_release)
+		return MPK_EXIT_OK;
+	return mpk_diag_usage("--tvm takes a release from 0.2 to 0.%u, or ffi for tvm-ffi alone, "
+			      "not '%s'; a later build is named with --runtime",
+			      MPK_RELEASE_NEWEST, text);
+}
+
+static int set_device(const struct minspect_options *o, struct mpk_there *out)
+{
+	out->device = o->device_arch;
+	if (o->device_arch && strncmp(o->device_arch, "gfx", 3) == 0)
+		out->amd = o->device_arch;
+	else if (o->device_arch)
+		out->cuda.sm = mpk_cuda_device_parse(o->device_arch);
+	if (o->device_arch && !out->amd && !out->cuda.sm)
+		return mpk_diag_usage("--device-arch takes a GPU such as sm_90 or gfx90a, not '%s'",
+				      o->device_arch);
+	if (o->driver && !mpk_cuda_driver_parse(o->driver, &out->cuda.driver))
+		return mpk_diag_usage("--driver takes the CUDA version of a driver, such as 12.4, "
+				      "or its own, such as 550.54, not '%s'",
+				      o->driver);
+	return MPK_EXIT_OK;
+}
+
+static int set_there(const struct minspect_options *o, struct mpk_arena *arena,
+		     struct mpk_there *out)
+{
+	int status = set_release(o->tvm, out);
+
+	if (status == MPK_EXIT_OK)
+		status = set_machine(o->machine, out);
+	if (status == MPK_EXIT_OK)
+		status = set_glibc(o->glibc, out);
+	if (status == MPK_EXIT_OK)
+		status = set_device(o, out);
+	return status == MPK_EXIT_OK ? set_libraries(o, arena, out) : status;
+}
+
+/* --- the action ------------------------------------------------------------------------- */
+
+static int look(const struct minspect_options *o, struct minspect_look *l)
+{
+	const struct mpk_there *there = l->user;
+	struct mpk_check_result result = { 0 };
+	struct mpk_error err = { 0 };
+	int status;
+
+	(void)o;
+	if (mpk_check_run(l->view, there, &l->file->arena, &result, &err) != MPK_OK) {
+		mpk_report_fini(&result.report);
+		mpk_error_at_file(&err, l->file->name);
+		return minspect_report(l, &err);
+	}
+	status = result.report.errors ? MPK_EXIT_DIFFERENT : MPK_EXIT_OK;
+	if (l->json)
+		mpk_check_json(l->file->name, there, &result, l->json, l->at);
+	else
+		mpk_check_print(l->file->name, there, &result, minspect_style(), l->out);
+	mpk_report_fini(&result.report);
+	return status;
+}
+
+int minspect_check(const struct minspect_options *o)
+{
+	static const struct minspect_action action = { .look = look };
+	struct mpk_arena arena = { 0 };
+	struct mpk_there there = { 0 };
+	int status = set_there(o, &arena, &there);
+
+	if (status == MPK_EXIT_OK)
+		status = minspect_each(o, &action, &there);
+	for (struct mpk_dso *d = there.runtimes; d; d = d->next)
+		mpk_dso_close(d);
+	mpk_arena_fini(&arena);
+	return status;
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Both tables are lists of records that name the distance to the next one, each with a list of its
+ * own. A record is 16 bytes or more, so a table that goes on longer than the file goes in a circle. */
+#include "elf/versions.h"
+
+#include <stdlib.h>
+
+#include "base/cursor.h"
+#include "base/vec.h"
+#include "elf/dynamic.h"
+#include "elf/symbols.h"
+
+/* Elfxx_Verneed, Vernaux, Verdef, Verdaux: the same in both classes. */
+enum {
+	NEED_COUNT = 2,
+	NEED_FILE = 4,
+	NEED_AUX = 8,
+	NEED_NEXT = 12,
+	AUX_FLAGS = 4,
+	AUX_NAME = 8,
+	AUX_NEXT = 12,
+	DEF_AUX = 12,
+	DEF_NEXT = 16,
+	DEFAUX_NAME = 0,
+	LEAST_BYTES = 16,
+};
+
+struct table {
+	const struct mpk_elf *elf;
+	struct mpk_span strings;
+	uint64_t off;  /* of the record that comes next, in the file */
+	uint64_t left; /* records of the table */
+};
+
+static enum mpk_code fail(const struct table *t, struct mpk_error *err)
+{
+	return mpk_fail_offset(err, MPK_E_CORRUPT, "file", t->elf->base + t->off,
+			       "a table of symbol versions does not read");
+}
+
+static bool u16(const struct table *t, uint64_t off, uint16_t *out)
+{
+	struct mpk_span s;
+
+	if (!mpk_span_sub(t->elf->bytes, off, 2, &s))
+		return false;
+	*out = mpk_load_u16(s.data);
+	if (t->elf->header.e_ident[EI_DATA] == ELFDATA2MSB)
+		*out = (uint16_t)(s.data[0] << 8 | s.data[1]);
+	return true;
+}
+
+/* left is 0 when there is no such table, and when it has no count of its own (count_tag 0). */
+static enum mpk_code open_table(const struct mpk_elf *e, int64_t tag, int64_t count_tag,
+				struct table *out, struct mpk_error *err)
+{
+	Elf_Data *dynamic = NULL;
+	struct mpk_span rest;
+	uint64_t address;
+	size_t entries;
+
+	*out = (struct table){ .elf = e };
+	MPK_TRY(mpk_dynamic_open(e, &dynamic, &entries, err));
+	if (!entries || !mpk_dynamic_find(dynamic, entries, tag, &address) ||
+	    (count_tag && !mpk_dynamic_find(dynamic, entries, count_tag, &out->left)))
+		return MPK_OK;
+	MPK_TRY(mpk_dynamic_strings(e, dynamic, entries, &out->strings, err));
+	if (!mpk_elf_at_address(e, address, &rest, &out->off) ||
+	    out->left > e->bytes.len / LEAST_BYTES)
+		return fail(out, err);
+	return MPK_OK;
+}
+
+static enum mpk_code name_at(const struct table *t, uint64_t off, const char **out,
+			     struct mpk_error *err)
+{
+	uint32_t name;
+
+	*out = mpk_elf_u32(t->elf, off, &name) ? mpk_elf_string(t->strings, name) : NULL;
+	return *out ? MPK_OK : fail(t, err);
+}
+
+struct needs {
+	struct mpk_version_need *items;
+	size_t count, cap;
+};
+
+static enum mpk_code read_need(const struct table *t, struct needs *out, struct mpk_error *err)
+{
+	struct mpk_version_need need = { 0 };
+	uint16_t count, flags;
+	uint32_t aux, next;
+	uint64_t at = t->off;
+
+	if (!u16(t, t->off + NEED_COUNT, &count) || !mpk_elf_u32(t->elf, t->off + NEED_AUX, &aux))
+		return fail(t, err);
+	MPK_TRY(name_at(t, t->off + NEED_FILE, &need.file, err));
+	for (at += aux; count; count--, at += next) {
+		if (!u16(t, at + AUX_FLAGS, &flags) || !mpk_elf_u32(t->elf, at + AUX_NEXT, &next))
+			return fail(t, err);
+		MPK_TRY(name_at(t, at + AUX_NAME, &need.version, err));
+		need.weak = flags & VER_FLG_WEAK;
+		MPK_TRY_ALLOC(
+			mpk_vec_reserve(&out->items, &out->cap, out->count + 1, sizeof *out->items),
+			err);
+		out->items[out->count++] = need;
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code read_needs(struct table *t, struct needs *out, struct mpk_error *err)
+{
+	uint32_t next;
+
+	for (; t->left; t->left--, t->off += next) {
+		MPK_TRY(read_need(t, out, err));
+		if (!mpk_elf_u32(t->elf, t->off + NEED_NEXT, &next))
+			return fail(t, err);
+	}
+	return MPK_OK;
+}
+
+enum mpk_code mpk_versions_needed(const struct mpk_elf *e, struct mpk_arena *arena,
+				  const struct mpk_version_need **out, size_t *count,
+				  struct mpk_error *err)
+{
+	struct needs needs = { 0 };
+	struct table t;
+	enum mpk_code code = open_table(e, DT_VERNEED, DT_VERNEEDNUM, &t, err);
+
+	if (code == MPK_OK)
+		code = read_needs(&t, &needs, err);
+	if (code == MPK_OK) {
+		*out = mpk_arena_keep(arena, needs.items, needs.count, sizeof *needs.items);
+		*count = needs.count;
+		code = *out ? MPK_OK : mpk_fail_nomem(err);
+	}
+	free(needs.items);
+	return code;
+}
+
+enum mpk_code mpk_versions_defined(const struct mpk_elf *e, struct mpk_arena *arena,
+				   const char *const **out, size_t *count, struct mpk_error *err)
+{
+	const char **names;
+	uint32_t aux, next;
+	struct table t;
+	size_t n = 0;
+
+	MPK_TRY(open_table(e, DT_VERDEF, DT_VERDEFNUM, &t, err));
+	names = mpk_arena_array(arena, (size_t)t.left, sizeof *names);
+	MPK_TRY_ALLOC(names, err);
+	for (; t.left; t.left--, t.off += next) {
+		if (!mpk_elf_u32(t.elf, t.off + DEF_AUX, &aux) ||
+		    !mpk_elf_u32(t.elf, t.off + DEF_NEXT, &next))
+			return fail(&t, err);
+		MPK_TRY(name_at(&t, t.off + aux + DEFAUX_NAME, &names[n++], err));
+	}
+	*out = names;
+	*count = n;
+	return MPK_OK;
+}
+
+/* --- symbols ---------------------------------------------------------------------------- */
+
+/* Entries of DT_VERSYM: 0 and 1 are no version; bit 15 hides one. */
+enum { VERSYM_NONE = 1, VERSYM_MASK = 0x7fff };
+
+static bool is_undefined(const struct mpk_symbol *s)
+{
+	return !s->defined && !s->common && s->bind == STB_GLOBAL && s->name[0];
+}
+
+enum mpk_code mpk_versions_undefined(const struct mpk_elf *e, struct mpk_arena *arena,
+				     const struct mpk_undefined **out, size_t *count,
+				     struct mpk_error *err)
+{
+	struct table needs, versions;
+	struct mpk_undefined *list;
+	struct mpk_symtab symbols;
+	struct mpk_symbol s;
+	uint16_t version;
+	size_t n = 0;
+
+	/* DT_VERSYM has no count of its own: it is as long as the symbol table */
+	MPK_TRY(open_table(e, DT_VERNEED, DT_VERNEEDNUM, &needs, err));
+	MPK_TRY(open_table(e, DT_VERSYM, 0, &versions, err));
+	MPK_TRY(mpk_symtab_dynamic(e, &symbols, err));
+	list = mpk_arena_array(arena, symbols.count, sizeof *list);
+	MPK_TRY_ALLOC(list, err);
+	for (size_t i = 1; i < symbols.count; i++) {
+		MPK_TRY(mpk_symtab_get(&symbols, i, &s, err));
+		if (!is_undefined(&s))
+			continue;
+		list[n].name = s.name;
+		list[n].any_version = needs.left > 0;
+		list[n++].has_version = versions.off &&
+					u16(&versions, versions.off + 2 * i, &version) &&
+					(version & VERSYM_MASK) > VERSYM_NONE;
+	}
+	*out = list;
+	*count = n;
+	return MPK_OK;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* check_run.h - what the checks of --check share; private to lib/view */
+#ifndef MPK_VIEW_CHECK_RUN_H
+#define MPK_VIEW_CHECK_RUN_H
+
+#include "compat/scope.h"
+#include "view/check.h"
+
+/* One check at work. */
+struct mpk_check_state {
+	const struct mpk_view *view;
+	const struct mpk_there *there;
+	const struct mpk_elf *elf; /* NULL for a bare blob */
+	struct mpk_search search;  /* of the file: its run path, then what there has */
+	GElf_Ehdr like;            /* of a library for that machine */
+	struct mpk_scope scope;    /* the libraries of a process there */
+	struct mpk_arena *arena;
+	struct mpk_report *report;
+	const char *name;  /* of the check that runs */
+	bool other_format; /* it is none that is read there: the rest of it does not matter */
+};
+
+/* A check reports what it finds.
+ * @skipped  receives why there was nothing to look at, in static or arena memory; MPK_CHECK_UNSAID
+ *           when the place does not say what it is compared with
+ * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_NOMEM */
+struct mpk_check_row {
+	const char *name;
+	const char *option; /* that says it */
+	enum mpk_code (*run)(struct mpk_check_state *s, const char **skipped,
+			     struct mpk_error *err);
+};
+
+#define MPK_CHECK_UNSAID mpk_check_unsaid
+extern const char mpk_check_unsaid[]; /* "not said" */
+
+/* Ended by a row without a name; run in this order. */
+extern const struct mpk_check_row mpk_check_machine[]; /* machine */
+extern const struct mpk_check_row mpk_check_runtime[]; /* format, loader, payload */
+extern const struct mpk_check_row mpk_check_host[];    /* glibc, library, symbol */
+extern const struct mpk_check_row mpk_check_device[];  /* device, driver */
+
+/* mpk_check_scope_init - the scope of a process there, before it loads the file
+ * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_NOMEM */
+enum mpk_code mpk_check_scope_init(struct mpk_check_state *s, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_check_say - report a finding about the file, or about what stands at a tree path
+ * @path    NULL: the file */
+void mpk_check_say(struct mpk_check_state *s, enum mpk_severity severity, const char *path,
+		   const char *fmt, ...) MPK_PRINTF(4, 5);
+
+/* mpk_check_where - "TVM 0.27", "the named libraries": whose loaders count; NULL: nobody's */
+const char *mpk_check_where(const struct mpk_there *there);
+
+#endif

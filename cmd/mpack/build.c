@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/num.h"
@@ -148,24 +147,6 @@ static int count_jobs(unsigned *out)
 
 /* --- the output's name ----------------------------------------------------------- */
 
-/* A name that nobody chose must not replace what the package is made of. */
-static enum mpk_code check_not_input(const struct mpk_input *in, const char *path,
-				     struct mpk_error *err)
-{
-	struct stat out, file;
-
-	if (stat(path, &out) != 0)
-		return MPK_OK;
-	for (size_t i = 0; i < in->file_count; i++)
-		if (stat(in->files[i], &file) == 0 && file.st_dev == out.st_dev &&
-		    file.st_ino == out.st_ino)
-			return mpk_fail(err, MPK_E_USAGE,
-					"the package's name would make the output '%s', which is "
-					"packed itself: name another with -o",
-					path);
-	return MPK_OK;
-}
-
 /* Without -o: the package's name, in the current folder. */
 static enum mpk_code choose_output(struct mpk_input *in, enum mpk_emit_kind kind, const char **out,
 				   struct mpk_error *err)
@@ -175,7 +156,6 @@ static enum mpk_code choose_output(struct mpk_input *in, enum mpk_emit_kind kind
 	if (!path) {
 		path = mpk_arena_printf(&in->arena, "%s%s", in->name, mpk_emit_name(kind)->suffix);
 		MPK_TRY_ALLOC(path, err);
-		MPK_TRY(check_not_input(in, path, err));
 	}
 	*out = path;
 	return MPK_OK;

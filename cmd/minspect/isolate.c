@@ -56,8 +56,9 @@ enum mpk_code isolate_fill(struct mpk_library_options *library, struct mpk_dldev
 
 	MPK_TRY_ALLOC(paths && s && (copy || !dirs), err);
 	if (device.type > MPK_DL_CPU)
-		return mpk_fail(err, MPK_E_USAGE,
-				"--isolate is for code on the CPU: drivers of devices need more");
+		return mpk_fail(
+			err, MPK_E_USAGE,
+			"--isolate is for code on the CPU, as drivers of devices need more; a function that takes host tensors runs with --device cpu");
 	add_path(paths, &count, library->path);
 	add_path(paths, &count, library->runtime.stub_dir);
 	add_path(paths, &count, ffi->explicit_path);

@@ -16,6 +16,8 @@ try:
 except ImportError:  # TVM 0.25 has it under its older name
     from tvm.script import tir as T
 
+# of each random module
+FUNCTIONS = int(os.environ.get("MPK_SIGNATURE_FUNCTIONS", "300"))
 DTYPES = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32",
           "float64", "bfloat16", "bool", "float8_e4m3fn", "float8_e5m2"]
 # what the C code generator can spell
@@ -103,7 +105,7 @@ def compare(function, found):
 def test_prim_funcs(host, dtypes, stripped, minspect, tmp_path):
     """Several hundred functions: none is missing, none is wrong, and their order is that of their numbers."""
     chance = random.Random(f"{host} {stripped}")
-    functions = [Function(chance, f"layer{i}", dtypes) for i in range(300)]
+    functions = [Function(chance, f"layer{i}", dtypes) for i in range(FUNCTIONS)]
     library = tmp_path / "library.so"
     compile_all(functions, host).export_library(str(library))
     if stripped:

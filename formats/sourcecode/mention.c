@@ -9,9 +9,47 @@ static bool is_word_char(uint8_t c)
 	       c == '_' || c == '$' || c >= 0x80;
 }
 
-static bool contains(struct mpk_span s, const char *text)
+static size_t skip_blanks(struct mpk_span s, size_t i)
 {
-	return s.len && memmem(s.data, s.len, text, strlen(text));
+	while (i < s.len && (s.data[i] == ' ' || s.data[i] == '\t'))
+		i++;
+	return i;
+}
+
+/* The end of the line at i, with the lines that backslashes join to it. */
+static size_t line_end(struct mpk_span s, size_t i)
+{
+	for (; i < s.len; i++)
+		if (s.data[i] == '\n' && (i == 0 || s.data[i - 1] != '\\') &&
+		    (i < 2 || s.data[i - 1] != '\r' || s.data[i - 2] != '\\'))
+			break;
+	return i;
+}
+
+/* Whether there is a line of the preprocessor with this directive, and text in the rest of it. In a page
+ * of prose, which begins its headings with '#', there is none. */
+static bool directive_has(struct mpk_span s, const char *name, const char *text)
+{
+	size_t len = strlen(name), i = 0;
+
+	while (i < s.len) {
+		size_t end = line_end(s, i), at = skip_blanks(s, i);
+
+		if (at < end && s.data[at] == '#') {
+			at = skip_blanks(s, at + 1);
+			if (end - at > len && memcmp(s.data + at, name, len) == 0 &&
+			    !is_word_char(s.data[at + len]) &&
+			    memmem(s.data + at + len, end - at - len, text, strlen(text)))
+				return true;
+		}
+		i = end + 1;
+	}
+	return false;
+}
+
+static bool pastes_names(struct mpk_span s)
+{
+	return directive_has(s, "define", "##");
 }
 
 /* Where the comment that begins at i ends, or i when none does. */
@@ -33,8 +71,7 @@ static size_t skip_comment(struct mpk_span s, size_t i)
 
 static bool is_pointer(struct mpk_span s, size_t i)
 {
-	while (i < s.len && (s.data[i] == ' ' || s.data[i] == '\t'))
-		i++;
+	i = skip_blanks(s, i);
 	return i < s.len && s.data[i] == '*';
 }
 
@@ -69,16 +106,14 @@ bool mpk_source_code_has_values(struct mpk_span bytes, struct mpk_span type)
 
 bool mpk_source_code_may_hold(struct mpk_span bytes, struct mpk_span name)
 {
-	return mpk_span_starts(name, "_Z") || contains(bytes, "##") ||
-	       contains(bytes, "#include \"") || has_word(bytes, name, true);
+	return mpk_span_starts(name, "_Z") || pastes_names(bytes) ||
+	       directive_has(bytes, "include", "\"") || has_word(bytes, name, true);
 }
 
 /* Without a macro a mention is a declaration, or a use: the reader finds definitions. */
 bool mpk_source_code_may_define(struct mpk_span bytes, struct mpk_span name)
 {
-	bool macros = contains(bytes, "#define") || contains(bytes, "# define") ||
-		      contains(bytes, "#include");
+	bool macros = directive_has(bytes, "define", "") || directive_has(bytes, "include", "");
 
-	return mpk_source_code_may_hold(bytes, name) &&
-	       (macros || mpk_span_starts(name, "_Z") || contains(bytes, "##"));
+	return mpk_source_code_may_hold(bytes, name) && (macros || mpk_span_starts(name, "_Z"));
 }

@@ -218,9 +218,10 @@ START_TEST(a_thousand_times)
 	end = held_now();
 	ck_assert_uint_eq(end.descriptors, warm.descriptors);
 	ck_assert_uint_eq(end.mappings, warm.mappings);
-	/* Malloc's caches fill up slowly, which is what the first thousand are for. But the smallest piece that it gives out takes 32 bytes: one that
-	 * each cycle left behind would be twice of this. */
-	ck_assert_msg(end.heap < warm.heap + 16 * CYCLES, "%zu bytes, then %zu", warm.heap,
+	/* Malloc's caches fill up slowly, which is what the first thousand are for, and may do so by some
+	 * kilobytes later. But the smallest piece that it gives out takes 32 bytes: one that each cycle left
+	 * behind would be more than this. */
+	ck_assert_msg(end.heap < warm.heap + 24 * CYCLES, "%zu bytes, then %zu", warm.heap,
 		      end.heap);
 	model_close(&m);
 }

@@ -7,6 +7,8 @@ edit() # FILE
 }
 echo 'How to build: read this. scale_kernel is a kernel.' >README
 edit README a.blob /0
+printf '# Kernels\n\n## Build\n\nscale_kernel is built by make.\n' >README
+edit README a.blob /0
 echo '__kernel void scale_kernel(__global float *b, __global float *a, float s, int n);' >proto.cl
 edit proto.cl a.blob /0
 printf '// Function: other\n__kernel void scale_kernel(__global float *b, __global float *a, float s, int n) {}\n' >other.cl

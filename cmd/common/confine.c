@@ -11,6 +11,7 @@
 #include "base/compiler.h"
 #include "base/vec.h"
 #include "common/diag.h"
+#include "io/path.h"
 #include "sandbox/sandbox.h"
 
 static void add_readable(struct mpk_confine *c, const char *path)
@@ -41,21 +42,18 @@ void mpk_confine_input(struct mpk_confine *c, const char *path)
 
 void mpk_confine_output(struct mpk_confine *c, const char *path)
 {
-	size_t len = path ? strlen(path) : 0;
-
-	if (!len || strcmp(path, "-") == 0 || c->writable_count == MPK_CONFINE_MAX)
+	if (!path || !*path || strcmp(path, "-") == 0 || c->writable_count == MPK_CONFINE_MAX)
 		return;
 	/* a link is replaced where it leads to */
-	char *real = realpath(path, NULL);
-	const char *target = real ? real : path;
+	char *target = realpath(path, NULL), *parent = NULL;
 
-	for (len = strlen(target); len > 1 && target[len - 1] == '/'; len--)
-		continue;
-	while (len && target[len - 1] != '/')
-		len--;
-	char *parent = len ? strndup(target, len) : strdup(".");
-
-	free(real);
+	if (!target)
+		target = strdup(path);
+	for (size_t len = target ? strlen(target) : 0; len > 1 && target[len - 1] == '/'; len--)
+		target[len - 1] = '\0';
+	if (target)
+		parent = mpk_path_folder(target);
+	free(target);
 	if (parent)
 		c->writable[c->writable_count++] = parent;
 	c->failed |= !parent;

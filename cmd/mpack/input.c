@@ -8,6 +8,7 @@
 #include "code/format.h"
 #include "common/diag.h"
 #include "elf/foreign.h"
+#include "io/path.h"
 #include "package/generate.h"
 #include "text/escape.h"
 #include "view/verify.h"
@@ -130,7 +131,7 @@ static enum mpk_code check_blob(struct mpk_input *in, const char *abi, struct mp
 /* "out/model.blob" is the package "model". */
 static const char *name_of(struct mpk_arena *arena, const char *path)
 {
-	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+	const char *base = mpk_path_name(path);
 	const char *dot = strrchr(base, '.');
 
 	return mpk_arena_copy(arena, base,

@@ -14,6 +14,7 @@
 #include "io/directory.h"
 #include "io/mapping.h"
 #include "io/output.h"
+#include "io/path.h"
 #include "mpack/mpack.h"
 #include "package/unpack.h"
 
@@ -50,7 +51,7 @@ struct unpack {
 /* For a library that does not tell its package's: "dir/deploy.so": deploy */
 static const char *name_of(struct mpk_arena *arena, const char *path)
 {
-	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+	const char *base = mpk_path_name(path);
 	size_t len = strcspn(base, ".");
 
 	return mpk_arena_copy(arena, base, strcmp(path, "-") == 0 ? 0 : len);

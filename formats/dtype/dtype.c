@@ -238,6 +238,11 @@ bool mpk_dtype_is_bool(struct mpk_dtype t)
 	       (t.code == MPK_DTYPE_UINT && t.bits == 1);
 }
 
+bool mpk_dtype_is_real(struct mpk_dtype t)
+{
+	return t.code == MPK_DTYPE_FLOAT || t.code == MPK_DTYPE_BFLOAT;
+}
+
 bool mpk_dtype_equal(struct mpk_dtype a, struct mpk_dtype b)
 {
 	return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes;

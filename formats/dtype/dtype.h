@@ -58,6 +58,10 @@ size_t mpk_dtype_bytes(struct mpk_dtype t);
 /* mpk_dtype_is_bool - {6,8}, and {uint,1} as TVM up to 0.22 wrote it */
 bool mpk_dtype_is_bool(struct mpk_dtype t);
 
+/* mpk_dtype_is_real - IEEE and brain floating point of any width, not the narrow types with names of
+ * their own */
+bool mpk_dtype_is_real(struct mpk_dtype t);
+
 /* mpk_dtype_equal - same code, bits and lanes */
 bool mpk_dtype_equal(struct mpk_dtype a, struct mpk_dtype b);
 

@@ -18,11 +18,6 @@
 
 /* --- recognisers ------------------------------------------------------------------------ */
 
-static bool has_word(struct mpk_span bytes, const char *word)
-{
-	return bytes.len && memmem(bytes.data, bytes.len, word, strlen(word));
-}
-
 static bool is_zip(struct mpk_span bytes)
 {
 	return mpk_span_starts(bytes, "PK\3\4");
@@ -30,14 +25,14 @@ static bool is_zip(struct mpk_span bytes)
 
 static bool is_wheel(struct mpk_span bytes)
 {
-	return is_zip(bytes) && has_word(bytes, ".dist-info/");
+	return is_zip(bytes) && mpk_span_has(bytes, ".dist-info/");
 }
 
 /* The name of the first entry stands at its beginning. */
 static bool is_zip_of(struct mpk_span bytes, const char *word)
 {
 	return is_zip(bytes) &&
-	       has_word(mpk_span_of(bytes.data, bytes.len < 512 ? bytes.len : 512), word);
+	       mpk_span_has(mpk_span_of(bytes.data, bytes.len < 512 ? bytes.len : 512), word);
 }
 
 static bool is_npz(struct mpk_span bytes)
@@ -79,7 +74,7 @@ static bool is_json(struct mpk_span bytes)
 
 static bool is_graph(struct mpk_span bytes)
 {
-	return is_json(bytes) && has_word(bytes, "\"arg_nodes\"");
+	return is_json(bytes) && mpk_span_has(bytes, "\"arg_nodes\"");
 }
 
 static bool is_params(struct mpk_span bytes)

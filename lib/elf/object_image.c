@@ -10,11 +10,6 @@
 
 /* --- formats --------------------------------------------------------------------------------- */
 
-static bool has_word(struct mpk_span bytes, const char *word)
-{
-	return bytes.len && memmem(bytes.data, bytes.len, word, strlen(word));
-}
-
 bool mpk_file_is_csource(struct mpk_span bytes)
 {
 	if (!mpk_code_is_text(bytes))
@@ -22,10 +17,10 @@ bool mpk_file_is_csource(struct mpk_span bytes)
 	for (unsigned g = 0; g < MPK_GENERATION_COUNT; g++) {
 		const struct mpk_generation_info *info = mpk_generation_get((enum mpk_generation)g);
 
-		if (has_word(bytes, info->blob_symbol) || has_word(bytes, info->ctx_symbol))
+		if (mpk_span_has(bytes, info->blob_symbol) || mpk_span_has(bytes, info->ctx_symbol))
 			return true;
 	}
-	return has_word(bytes, mpk_generation_get(MPK_GEN_CURRENT)->function_prefix);
+	return mpk_span_has(bytes, mpk_generation_get(MPK_GEN_CURRENT)->function_prefix);
 }
 
 enum mpk_file_format mpk_file_format_of(struct mpk_span bytes)

@@ -14,6 +14,7 @@
 
 #include "io/mapping.h"
 #include "io/output.h"
+#include "io/path.h"
 
 enum { NAME_TRIES = 1000, OPEN_DIRECTORIES = 8 };
 
@@ -44,13 +45,6 @@ static enum mpk_code check_target(const char *path, struct mpk_error *err)
 		return fail_at(path, "will not mix with what is there", err);
 	}
 	return MPK_OK;
-}
-
-static int head_length(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? (int)(slash + 1 - path) : 0;
 }
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
@@ -88,15 +82,14 @@ static bool is_partial(const char *name, const char *base)
 /* Removes what killed runs left of the same target. */
 static void sweep(const char *path)
 {
-	int head = head_length(path);
-	char *parent = head ? strndup(path, (size_t)head) : strdup("./");
+	char *parent = mpk_path_folder(path);
 	DIR *dir = parent ? opendir(parent) : NULL;
 
 	for (struct dirent *e; dir && (e = readdir(dir));) {
 		char *temp = NULL;
 		int fd = -1;
 
-		if (!is_partial(e->d_name, path + head) ||
+		if (!is_partial(e->d_name, mpk_path_name(path)) ||
 		    asprintf(&temp, "%s%s", parent, e->d_name) < 0)
 			continue;
 		if (is_abandoned(temp, &fd))
@@ -126,10 +119,11 @@ static bool lock_temp(struct mpk_directory *d)
 /* ".name.N.partial" beside the target; mkdir, unlike mkdtemp, gives what the umask says. */
 static enum mpk_code make_temp(struct mpk_directory *d, struct mpk_error *err)
 {
-	int head = head_length(d->path);
+	const char *last = mpk_path_name(d->path);
+	int head = (int)(last - d->path);
 
 	for (int i = 0; i < NAME_TRIES; i++) {
-		if (asprintf(&d->temp, "%.*s.%s.%d.partial", head, d->path, d->path + head,
+		if (asprintf(&d->temp, "%.*s.%s.%d.partial", head, d->path, last,
 			     (int)getpid() + i) < 0) {
 			d->temp = NULL;
 			return mpk_fail_nomem(err);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "io/mapping.h"
+#include "io/path.h"
 
 enum { TEMPS_MAX = 16, NAME_TRIES = 100 };
 
@@ -106,18 +107,12 @@ static enum mpk_code fail_io(const struct mpk_output *o, const char *what, struc
 	return code;
 }
 
-static size_t dir_length(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? (size_t)(slash - path) + 1 : 0;
-}
-
 /* ".NAME.XXXXXX" beside path; NULL when memory is out. */
 static char *temp_name(const char *path)
 {
 	static const char letters[] = "abcdefghijklmnopqrstuvwxyz012345";
-	size_t dir = dir_length(path), size = strlen(path) + sizeof "..XXXXXX";
+	const char *last = mpk_path_name(path);
+	size_t dir = (size_t)(last - path), size = strlen(path) + sizeof "..XXXXXX";
 	unsigned char random[6] = { 0 };
 	char tail[sizeof random + 1] = "";
 	char *name = malloc(size);
@@ -129,15 +124,14 @@ static char *temp_name(const char *path)
 	for (size_t i = 0; i < sizeof random; i++)
 		tail[i] = letters[random[i] % 32];
 	/* A name of 255 bytes leaves no room for more: cut the middle part. */
-	(void)snprintf(name, size, "%.*s.%.200s.%s", (int)dir, path, path + dir, tail);
+	(void)snprintf(name, size, "%.*s.%.200s.%s", (int)dir, path, last, tail);
 	return name;
 }
 
 /* Unnamed files need a kernel and a file system that have them, and /proc to name them. */
 static int open_unnamed(const struct mpk_output *o)
 {
-	size_t dir = dir_length(o->path);
-	char *parent = dir ? strndup(o->path, dir) : strdup(".");
+	char *parent = mpk_path_folder(o->path);
 	int fd = -1;
 
 	if (parent && access("/proc/self/fd", X_OK) == 0)
@@ -376,8 +370,7 @@ static enum mpk_code sync_file(const struct mpk_output *o, struct mpk_error *err
 
 static enum mpk_code sync_name(const struct mpk_output *o, struct mpk_error *err)
 {
-	size_t dir = dir_length(o->path);
-	char *parent = dir ? strndup(o->path, dir) : strdup(".");
+	char *parent = mpk_path_folder(o->path);
 	int fd = parent ? open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 	int result = fd >= 0 ? fsync(fd) : -1, saved = errno;
 

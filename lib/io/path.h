@@ -13,4 +13,13 @@ static inline const char *mpk_path_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+/* mpk_path_folder - the folder that it lies in: "out/" of "out/deploy.so", "./" of "deploy.so"
+ * Returns  memory for free(); NULL when memory is out */
+static inline char *mpk_path_folder(const char *path)
+{
+	size_t len = (size_t)(mpk_path_name(path) - path);
+
+	return len ? strndup(path, len) : strdup("./");
+}
+
 #endif

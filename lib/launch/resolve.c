@@ -10,11 +10,6 @@
 #include "launch/resolve.h"
 #include "text/escape.h"
 
-static bool is_real(struct mpk_dtype t)
-{
-	return t.code == MPK_DTYPE_FLOAT || t.code == MPK_DTYPE_BFLOAT;
-}
-
 /* --- parameters and variables ------------------------------------------------------ */
 
 static struct mpk_launch_param *parse_list(struct mpk_resolve *r, const struct mpk_toml_list *list,
@@ -65,7 +60,7 @@ static void bind_all(struct mpk_resolve *r)
 	for (size_t i = 0; i < l->param_count; i++) {
 		const struct mpk_launch_param *p = &l->params[i];
 
-		if (!p->is_tensor && !is_real(p->dtype))
+		if (!p->is_tensor && !mpk_dtype_is_real(p->dtype))
 			bind(l, vars, p->name, i, SIZE_MAX);
 	}
 	for (size_t i = 0; i < l->param_count; i++) {
@@ -128,7 +123,7 @@ static bool named_arg(struct mpk_resolve *r, struct mpk_launch_arg *a, struct mp
 	} else if (t < l->temp_count) {
 		a->kind = MPK_ARG_TEMP;
 		a->index = t;
-	} else if (i < l->param_count && is_real(l->params[i].dtype)) {
+	} else if (i < l->param_count && mpk_dtype_is_real(l->params[i].dtype)) {
 		a->kind = MPK_ARG_REAL;
 		a->index = i;
 	} else {
@@ -146,9 +141,9 @@ static void check_arg_type(struct mpk_resolve *r, const struct mpk_launch_arg *a
 		a->kind == MPK_ARG_PARAM || a->kind == MPK_ARG_TEMP || a->kind == MPK_ARG_NULL;
 	bool real = a->kind == MPK_ARG_REAL || a->kind == MPK_ARG_LITERAL;
 
-	if (tensor == handle && real == (!handle && is_real(a->dtype)))
+	if (tensor == handle && real == (!handle && mpk_dtype_is_real(a->dtype)))
 		return;
-	if (a->kind == MPK_ARG_INT && is_real(a->dtype))
+	if (a->kind == MPK_ARG_INT && mpk_dtype_is_real(a->dtype))
 		return; /* an integer is a fine real number */
 	MPK_COMPLAIN(r, pos, "'%s' is a%s, but kernel '%s' takes %s there", MPK_QUOTE(a->text),
 		     a->kind == MPK_ARG_NULL ? " null pointer"

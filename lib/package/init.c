@@ -6,6 +6,7 @@
 
 #include "blob/blob.h"
 #include "elf/image.h"
+#include "io/path.h"
 #include "package/init_parts.h"
 #include "text/escape.h"
 
@@ -14,7 +15,7 @@
 /* "dir/my kernel.cl": "my_kernel" */
 static const char *stem_of(struct mpk_arena *arena, const char *path)
 {
-	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+	const char *base = mpk_path_name(path);
 	size_t len = strcspn(base + (*base == '.'), ".") + (*base == '.');
 	char *name = mpk_arena_copy(arena, base, len);
 

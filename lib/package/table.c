@@ -60,11 +60,6 @@ static bool type_of_name(const struct mpk_loader *l, const struct mpk_manifest_l
 	return false;
 }
 
-static bool is_real(struct mpk_dtype t)
-{
-	return t.code == MPK_DTYPE_FLOAT || t.code == MPK_DTYPE_BFLOAT;
-}
-
 /* The type of an argument as it is written; int64 for an expression. */
 static struct mpk_dtype type_of_argument(const struct mpk_loader *l,
 					 const struct mpk_manifest_launch *launch,
@@ -99,7 +94,7 @@ static struct mpk_dtype join(const struct table *t, size_t kernel, size_t i,
 		return own;
 	if (bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8)
 		arg.bits = (uint8_t)(bytes * 8);
-	if (is_real(arg) && arg.bits < 16)
+	if (mpk_dtype_is_real(arg) && arg.bits < 16)
 		arg.code = MPK_DTYPE_INT;
 	return arg;
 }

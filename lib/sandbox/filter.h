@@ -33,8 +33,8 @@ void mpk_filter_call(struct mpk_filter *f, long nr, uint32_t action);
  * @words   a bit for each number: that of nr is bit nr % 32 of words[nr / 32] */
 void mpk_filter_set(struct mpk_filter *f, const uint32_t words[MPK_FILTER_WORDS], uint32_t action);
 
-/* mpk_filter_argument - decide on system call nr when the low 32 bits of argument index have a bit of
- * mask (mpk_filter_bits), or are value */
+/* mpk_filter_bits, mpk_filter_value - decide on system call nr when the low 32 bits of argument index
+ * have a bit of mask, or are value */
 void mpk_filter_bits(struct mpk_filter *f, long nr, unsigned index, uint32_t mask, uint32_t action);
 void mpk_filter_value(struct mpk_filter *f, long nr, unsigned index, uint32_t value,
 		      uint32_t action);

@@ -53,10 +53,6 @@ enum { MPK_PRINT_ELEMENTS_MAX = 1024 };
  * @limit   elements of a tensor to print at most; "..." stands for the rest; 0: all */
 void mpk_value_print(struct mpk_strbuf *buf, const struct mpk_value *v, size_t limit);
 
-/* mpk_value_print_type - append what a value is without its content: "2x3xf32", "str",
- * "i64" */
-void mpk_value_print_type(struct mpk_strbuf *buf, const struct mpk_value *v);
-
 /* mpk_tensor_print_type - append "2x3xf32", "[]i64" */
 void mpk_tensor_print_type(struct mpk_strbuf *buf, const struct mpk_dltensor *dl);
 

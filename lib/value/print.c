@@ -195,15 +195,3 @@ void mpk_value_print(struct mpk_strbuf *buf, const struct mpk_value *v, size_t l
 {
 	print_nested(buf, v, limit, 0);
 }
-
-void mpk_value_print_type(struct mpk_strbuf *buf, const struct mpk_value *v)
-{
-	char name[MPK_DTYPE_TEXT];
-
-	if (v->kind == MPK_VALUE_TENSOR)
-		mpk_tensor_print_type(buf, &v->tensor->dl);
-	else if (v->type.bits)
-		mpk_strbuf_puts(buf, mpk_dtype_short(v->type, name));
-	else
-		mpk_strbuf_puts(buf, mpk_value_kind_name(v->kind));
-}

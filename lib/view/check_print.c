@@ -4,24 +4,7 @@
 #include "text/escape.h"
 #include "view/check.h"
 #include "view/check_run.h"
-
-static const char *severity_name(enum mpk_severity severity)
-{
-	return severity == MPK_ERROR ? "error" : severity == MPK_WARNING ? "warning" : "note";
-}
-
-static void print_finding(const struct mpk_finding *f, struct mpk_style style,
-			  struct mpk_strbuf *out)
-{
-	const char *color = f->severity == MPK_ERROR ? "\033[1;31m" : "\033[1;33m";
-	char position[768];
-
-	mpk_where_print(&f->error.at, position, sizeof position);
-	mpk_escape(out, mpk_span_str(position));
-	mpk_strbuf_printf(out, ": %s%s%s: %s [%s]\n", style.color ? color : "",
-			  severity_name(f->severity), style.color ? "\033[0m" : "", f->error.text,
-			  f->check);
-}
+#include "view/verify.h"
 
 enum mpk_check_verdict mpk_check_verdict(const struct mpk_check_result *result)
 {
@@ -82,7 +65,7 @@ void mpk_check_print(const char *name, const struct mpk_there *there,
 	struct mpk_report *report = &result->report;
 
 	for (size_t i = 0; i < report->count; i++)
-		print_finding(&report->findings[i], style, out);
+		mpk_verify_print_finding(&report->findings[i], style, out);
 	mpk_escape(out, mpk_span_str(name));
 	mpk_strbuf_puts(out, verdicts[mpk_check_verdict(result)]);
 	put_there(there, out);
@@ -129,7 +112,7 @@ static void put_findings_json(const struct mpk_report *report, struct mpk_json *
 
 		o = mpk_json_object(j, list, NULL);
 		mpk_json_text(j, o, "check", f->check);
-		mpk_json_text(j, o, "severity", severity_name(f->severity));
+		mpk_json_text(j, o, "severity", mpk_severity_name(f->severity));
 		mpk_json_text(j, o, "path", path[0] ? path : NULL);
 		mpk_json_text(j, o, "message", f->error.text);
 	}

@@ -95,6 +95,10 @@ enum mpk_code mpk_verify_contents(const struct mpk_tree *tree, const char *name,
 				  void (*place)(void *data, size_t node, struct mpk_error *error),
 				  void *data, struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_verify_print_finding - append one finding as a line: where, how bad, what, which check */
+void mpk_verify_print_finding(const struct mpk_finding *f, struct mpk_style style,
+			      struct mpk_strbuf *out);
+
 /* mpk_verify_print - append the findings, sorted, one a line, then the verdict: "a.so: no
  * errors" or "a.so: 2 errors, 1 warning"
  * @notes   whether notes are printed too

@@ -190,11 +190,6 @@ static void compare_bytes(const struct mpk_code_info *code, size_t kernel,
 	}
 }
 
-static bool is_real(struct mpk_dtype t)
-{
-	return t.code == MPK_DTYPE_FLOAT || t.code == MPK_DTYPE_BFLOAT;
-}
-
 /* Whether a table's type passes what the code takes: signs of integers do not matter to bytes. */
 static bool passes(struct mpk_dtype table, struct mpk_dtype code)
 {
@@ -202,7 +197,8 @@ static bool passes(struct mpk_dtype table, struct mpk_dtype code)
 
 	if (handle || table.code == MPK_DTYPE_HANDLE)
 		return handle && table.code == MPK_DTYPE_HANDLE;
-	return table.lanes != 1 || (table.bits == code.bits && is_real(table) == is_real(code));
+	return table.lanes != 1 ||
+	       (table.bits == code.bits && mpk_dtype_is_real(table) == mpk_dtype_is_real(code));
 }
 
 /* Arguments are set by their bytes: of another size the driver refuses them, of another kind of

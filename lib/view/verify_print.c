@@ -2,8 +2,8 @@
 #include "text/escape.h"
 #include "view/verify.h"
 
-static void print_finding(const struct mpk_finding *f, struct mpk_style style,
-			  struct mpk_strbuf *out)
+void mpk_verify_print_finding(const struct mpk_finding *f, struct mpk_style style,
+			      struct mpk_strbuf *out)
 {
 	const char *color = f->severity == MPK_ERROR ? "\033[1;31m" : "\033[1;33m";
 	char position[768];
@@ -27,7 +27,7 @@ void mpk_verify_print(const char *name, struct mpk_report *report, struct mpk_st
 	mpk_report_sort(report);
 	for (size_t i = 0; i < report->count; i++)
 		if (notes || report->findings[i].severity != MPK_NOTE)
-			print_finding(&report->findings[i], style, out);
+			mpk_verify_print_finding(&report->findings[i], style, out);
 	mpk_escape(out, mpk_span_str(name));
 	if (report->errors)
 		mpk_strbuf_printf(out, ": %zu error%s", report->errors,

@@ -22,7 +22,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf out = { 0 };
 
 		mpk_value_print(&out, &v, 64);
-		mpk_value_print_type(&out, &v);
 		mpk_value_drop(&v);
 	}
 	mpk_value_drop(&v);

@@ -20,6 +20,7 @@ static const struct action {
 	{ "verify", minspect_verify, true },       { "check", minspect_check, true },
 	{ "header", minspect_header, true },       { "run", minspect_run, false },
 	{ "cases", minspect_cases, false },        { "devices", minspect_devices, false },
+	{ "explain", minspect_explain, false },
 };
 
 static const struct action summary = { "", minspect_show, true };
@@ -199,7 +200,8 @@ static int act(void)
 
 	if (status != MPK_EXIT_OK)
 		return status;
-	if (minspect_options.file_count == 0 && action->act != minspect_devices)
+	if (minspect_options.file_count == 0 && action->act != minspect_devices &&
+	    action->act != minspect_explain)
 		return no_file(action);
 	if (action == &summary)
 		status = check_first(minspect_options.files[0]);

@@ -20,7 +20,7 @@
 struct minspect_options {
 	/* actions; main.c sees that there is at most one */
 	bool functions, verify, size, check;
-	const char *extract, *diff, *header, *run, *cases;
+	const char *extract, *diff, *header, *run, *cases, *explain;
 
 	bool json;
 	bool call_metadata; /* --functions */
@@ -107,5 +107,6 @@ int minspect_header(const struct minspect_options *o);
 int minspect_run(const struct minspect_options *o);
 int minspect_cases(const struct minspect_options *o);
 int minspect_devices(const struct minspect_options *o);
+int minspect_explain(const struct minspect_options *o);
 
 #endif

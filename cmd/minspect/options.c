@@ -83,6 +83,8 @@ static const struct mpk_option options[] = {
 	  "only the cases named like NAME, or by a pattern with * ? [", &O.filter },
 	{ 0, "no-skip", MPK_OPT_FLAG, NULL, "a case that would be skipped fails", &O.no_skip },
 	{ 0, "devices", MPK_OPT_FLAG, NULL, "list the devices that --device can name", &O.devices },
+	{ 0, "explain", MPK_OPT_MAYBE, "ID",
+	  "what the word in brackets behind a finding means; none: list them", &O.explain },
 	{ 0 },
 };
 

@@ -4,6 +4,7 @@
 
 #include "base/strmap.h"
 #include "common/diag.h"
+#include "common/explain.h"
 #include "common/options.h"
 #include "common/signals.h"
 #include "mpack/mpack.h"
@@ -63,7 +64,12 @@ static int run_command(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	static const struct mpk_option options[] = { { 0 } };
+	static const char *explain;
+	static const struct mpk_option options[] = {
+		{ 0, "explain", MPK_OPT_MAYBE, "ID",
+		  "what the word in brackets behind an error means", &explain },
+		{ 0 },
+	};
 	static const struct mpk_command command = {
 		.name = "",
 		.usage = "mpack COMMAND [OPTION]... [FILE]",
@@ -91,6 +97,8 @@ int main(int argc, char **argv)
 		return run_command(argc - 1, argv + 1);
 	if (!mpk_options_parse(&command, argc, argv, &first, &status))
 		return status;
+	if (explain)
+		return mpk_explain(explain, argv + first, (size_t)(argc - first), false);
 	if (first < argc)
 		return mpk_diag_usage("options come after the command: mpack %s ...", argv[first]);
 	return mpk_diag_usage("no command given");

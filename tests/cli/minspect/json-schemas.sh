@@ -24,6 +24,7 @@ minspect --json --extract out data/formats/06_relax_vm.so >minspect-extract.json
 cp out/index.json minspect-index.json
 minspect --json --extract embedded data/embedded/embedded.so >extract-embedded.json
 minspect --json --header declared.h data/formats/06_relax_vm.so >minspect-header.json
+minspect --json --explain >minspect-explain.json
 cat >validate.py <<'END'
 import json, sys
 from jsonschema import Draft202012Validator
@@ -33,7 +34,7 @@ for name in sys.argv[2:]:
     Draft202012Validator.check_schema(schema)
     document = json.load(open(f"{name}.json"))
     Draft202012Validator(schema).validate(document)
-    if name not in ("extract-embedded", "minspect-extract", "minspect-index", "minspect-header"):
+    if name not in ("extract-embedded", "minspect-extract", "minspect-index", "minspect-header", "minspect-explain"):
         assert len(document["files"]) > 15, name
         findings = name != "minspect-check"  # there an error is no broken file
         broken = sum("error" in f or bool(findings and f.get("errors")) for f in document["files"])
@@ -41,4 +42,4 @@ for name in sys.argv[2:]:
     print(name)
 END
 python3 validate.py "$ROOT/man/schema" minspect verbose minspect-functions minspect-verify minspect-check minspect-size \
-	minspect-diff minspect-extract extract-embedded minspect-index minspect-header
+	minspect-diff minspect-extract extract-embedded minspect-index minspect-header minspect-explain

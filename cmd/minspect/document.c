@@ -11,6 +11,7 @@
 
 #include "common/diag.h"
 #include "io/output.h"
+#include "view/filter.h"
 
 struct mpk_style minspect_style(void)
 {
@@ -32,6 +33,16 @@ int minspect_write(const struct mpk_strbuf *out)
 		return mpk_diag_error(&err);
 	}
 	return MPK_EXIT_OK;
+}
+
+bool minspect_filter(const struct minspect_options *o, const struct minspect_look *l)
+{
+	return !o->filter || mpk_view_filter(l->view, o->filter);
+}
+
+void minspect_filter_warn(const struct minspect_options *o, const struct minspect_look *l)
+{
+	mpk_diag_warn("%s: nothing in it is named like '%s'", l->file->name, o->filter);
 }
 
 int minspect_report(struct minspect_look *l, const struct mpk_error *err)

@@ -33,6 +33,12 @@ struct minspect_action {
 /* mpk_style that standard output can show */
 struct mpk_style minspect_style(void);
 
+/* minspect_filter - before a file is shown: leave what --filter chooses
+ * Returns  whether anything is left
+ * minspect_filter_warn - the warning for a file in which nothing is */
+bool minspect_filter(const struct minspect_options *o, const struct minspect_look *l);
+void minspect_filter_warn(const struct minspect_options *o, const struct minspect_look *l);
+
 /* minspect_write - buffer to standard output; returns an exit status */
 int minspect_write(const struct mpk_strbuf *out);
 

@@ -47,7 +47,7 @@ static const struct action *choose(void)
 /* Options that only some actions understand. Given without one they are an error, else a check
  * that was meant to be made would pass unmade. */
 static const struct {
-	const char *option, *actions[3];
+	const char *option, *actions[4]; /* "": none, the summary; stands last */
 } belongings[] = {
 	{ "call-metadata", { "functions" } },
 	{ "digest", { "extract" } },
@@ -61,7 +61,7 @@ static const struct {
 	{ "driver", { "check" } },
 	{ "tap", { "cases" } },
 	{ "junit", { "cases" } },
-	{ "filter", { "cases" } },
+	{ "filter", { "cases", "functions", "size", "" } },
 	{ "no-skip", { "cases" } },
 	{ "input", { "run" } },
 	{ "out", { "run" } },
@@ -98,9 +98,9 @@ static bool looks_into(const char *option)
 	return false;
 }
 
-static bool is_one_of(const char *option, const char *const of[3])
+static bool is_one_of(const char *option, const char *const of[4])
 {
-	for (size_t i = 0; i < 3 && of[i]; i++)
+	for (size_t i = 0; i < 4 && of[i]; i++)
 		if (strcmp(option, of[i]) == 0)
 			return true;
 	return false;
@@ -118,9 +118,10 @@ static int check_belongings(const struct action *action)
 		    !looks_into(option))
 			return mpk_diag_usage("--%s is for --run; a case says that in its file",
 					      option);
-		return mpk_diag_usage("--%s goes with --%s%s%s%s%s", option, first,
+		return mpk_diag_usage("--%s goes with --%s%s%s%s%s%s", option, first,
 				      of[1] ? " or --" : "", of[1] ? of[1] : "",
-				      of[2] ? " or --" : "", of[2] ? of[2] : "");
+				      of[2] ? " or --" : "", of[2] ? of[2] : "",
+				      of[2] && of[3] ? ", or with no action" : "");
 	}
 	return MPK_EXIT_OK;
 }

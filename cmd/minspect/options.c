@@ -80,7 +80,7 @@ static const struct mpk_option options[] = {
 	  &O.junit },
 	{ 0, "tap", MPK_OPT_FLAG, NULL, "print the result of --cases as TAP", &O.tap },
 	{ 0, "filter", MPK_OPT_TEXT, "NAME",
-	  "only the cases named like NAME, or by a pattern with * ? [", &O.filter },
+	  "only what is named like NAME, or by a pattern with * ? [", &O.filter },
 	{ 0, "no-skip", MPK_OPT_FLAG, NULL, "a case that would be skipped fails", &O.no_skip },
 	{ 0, "devices", MPK_OPT_FLAG, NULL, "list the devices that --device can name", &O.devices },
 	{ 0, "explain", MPK_OPT_MAYBE, "ID",

@@ -25,7 +25,8 @@ static int show(const struct minspect_options *o, struct minspect_look *l)
 {
 	struct mpk_error err = { 0 };
 
-	(void)o;
+	if (!minspect_filter(o, l))
+		minspect_filter_warn(o, l);
 	if (mpk_common.verbose && (mpk_view_show_info(l->view, true, &err) != MPK_OK ||
 				   mpk_verify_kernels(l->view, &err) != MPK_OK))
 		return mpk_diag_error(&err);
@@ -47,6 +48,8 @@ static int functions(const struct minspect_options *o, struct minspect_look *l)
 {
 	struct mpk_error err = { 0 };
 
+	if (!minspect_filter(o, l))
+		minspect_filter_warn(o, l);
 	if (read_functions(o, l, &err) != MPK_OK)
 		return minspect_report(l, &err);
 	if (mpk_verify_kernels(l->view, &err) != MPK_OK)

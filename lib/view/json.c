@@ -4,6 +4,7 @@
 
 #include "code/target.h"
 #include "view/embedded.h"
+#include "view/filter.h"
 #include "view/node_info.h"
 
 static void put_note(const struct mpk_note *note, struct mpk_json *j, struct json_t *at)
@@ -250,14 +251,17 @@ static void put_node(const struct mpk_view *view, size_t index, struct mpk_json 
 	if (k) {
 		sub = mpk_json_array(j, o, "kernels");
 		for (size_t i = 0; i < k->function_count; i++)
-			mpk_node_kernel_json(n, i, j, put_kernel(&k->functions[i], j, sub));
+			if (mpk_view_shows_part(n, k->functions[i].key))
+				mpk_node_kernel_json(n, i, j, put_kernel(&k->functions[i], j, sub));
 	}
 	if (n->models.count) {
 		sub = mpk_json_array(j, o, "models");
 		for (size_t i = 0; i < n->models.count; i++)
-			(void)put_model(&n->models.items[i], j, sub);
+			if (mpk_view_shows_part(n, n->models.items[i].name))
+				(void)put_model(&n->models.items[i], j, sub);
 	}
-	mpk_node_json(n, j, o);
+	if (mpk_view_shows_whole(n))
+		mpk_node_json(n, j, o);
 	if (n->problem)
 		mpk_json_error(j, o, "problem", n->problem);
 }
@@ -296,13 +300,15 @@ void mpk_view_summary_json(const struct mpk_view *view, struct mpk_json *j, stru
 	put_blob(view, j, at);
 	list = mpk_json_array(j, at, "functions");
 	for (size_t i = 0; i < image->function_count; i++)
-		(void)put_function(view, i, j, list);
+		if (mpk_view_shows(view, mpk_span_str(image->functions[i].name)))
+			(void)put_function(view, i, j, list);
 	put_names(j, at, "context_symbols", image->context_symbols, image->context_symbol_count);
 	put_names(j, at, "undefined", image->undefined, image->undefined_count);
 	put_names(j, at, "needed", image->needed, image->needed_count);
 	list = mpk_json_array(j, at, "tree");
 	for (size_t i = 0; i < view->count; i++)
-		put_node(view, i, j, list);
+		if (mpk_view_shows_node(&view->nodes[i]))
+			put_node(view, i, j, list);
 	mpk_view_embedded_json(view, j, at);
 	if (view->tree && view->tree->warning.code != MPK_OK)
 		mpk_json_error(j, at, "warning", &view->tree->warning);
@@ -341,7 +347,8 @@ static void put_modules(const struct mpk_view *view, struct mpk_json *j, struct 
 	for (size_t i = 0; i < view->count; i++) {
 		const struct mpk_view_node *n = &view->nodes[i];
 
-		if (!n->show_info || (!n->info->piece_count && !n->models.count))
+		if (!n->show_info || (!n->info->piece_count && !n->models.count) ||
+		    !mpk_view_shows_node(n) || !mpk_view_shows_whole(n))
 			continue;
 		o = mpk_json_object(j, list, NULL);
 		mpk_json_text(j, o, "module", n->path);
@@ -362,6 +369,8 @@ void mpk_view_functions_json(const struct mpk_view *view, struct mpk_json *j, st
 
 		const struct mpk_signature *model = mpk_view_model(view, mpk_span_str(f->name));
 
+		if (!mpk_view_shows(view, mpk_span_str(f->name)))
+			continue;
 		o = put_function(view, i, j, list);
 		if (mpk_view_doc(view, i).len)
 			mpk_json_span(j, o, "doc", mpk_view_doc(view, i));
@@ -377,6 +386,8 @@ void mpk_view_functions_json(const struct mpk_view *view, struct mpk_json *j, st
 		const struct mpk_models *m = &view->nodes[n].models;
 
 		for (size_t i = 0; i < m->count; i++) {
+			if (!mpk_view_shows_part(&view->nodes[n], m->items[i].name))
+				continue;
 			o = put_model(&m->items[i], j, list);
 			mpk_json_text(j, o, "module", view->nodes[n].path);
 			mpk_json_span(j, o, "kind", view->nodes[n].node->kind);
@@ -388,6 +399,8 @@ void mpk_view_functions_json(const struct mpk_view *view, struct mpk_json *j, st
 		const struct mpk_kernels *k = mpk_view_kernels(&view->nodes[n]);
 
 		for (size_t i = 0; k && i < k->function_count; i++) {
+			if (!mpk_view_shows_part(&view->nodes[n], k->functions[i].key))
+				continue;
 			o = put_kernel(&k->functions[i], j, list);
 			mpk_node_kernel_json(&view->nodes[n], i, j, o);
 			mpk_json_text(j, o, "module", view->nodes[n].path);

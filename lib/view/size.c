@@ -12,6 +12,7 @@
 #include "elf/object_image.h"
 #include "elf/reader.h"
 #include "view/embedded.h"
+#include "view/filter.h"
 #include "view/node_info.h"
 
 enum { COPY_MIN = 64 }; /* shorter pieces are alike by chance, and not worth a line */
@@ -27,6 +28,7 @@ struct sizer {
 	struct mpk_arena *arena;
 	struct mpk_error *err;
 	struct growing sections, modules, files, kernels;
+	bool shows_all; /* the module, or the code, whose rows are added is shown whole */
 };
 
 static void sizer_fini(struct sizer *s)
@@ -39,6 +41,8 @@ static void sizer_fini(struct sizer *s)
 
 static enum mpk_code add(const struct sizer *s, struct growing *g, struct mpk_size_item item)
 {
+	if (!s->shows_all && !mpk_view_shows(s->view, item.name))
+		return MPK_OK;
 	MPK_TRY_ALLOC(mpk_vec_reserve(&g->items, &g->cap, g->count + 1, sizeof *g->items), s->err);
 	g->items[g->count++] = item;
 	return MPK_OK;
@@ -161,6 +165,7 @@ static enum mpk_code read_modules(struct sizer *s)
 	for (size_t i = 0; i < s->view->count; i++) {
 		const struct mpk_view_node *n = &s->view->nodes[i];
 
+		s->shows_all = mpk_view_shows_whole(n);
 		MPK_TRY(add(s, &s->modules,
 			    (struct mpk_size_item){ .path = n->path,
 						    .name = n->node->kind,
@@ -214,6 +219,7 @@ static enum mpk_code read_embedded(struct sizer *s, const struct mpk_view_code *
 {
 	const struct mpk_code_info *code = &c->code;
 
+	s->shows_all = mpk_view_shows(s->view, mpk_span_str(c->path));
 	MPK_TRY(add(s, &s->files,
 		    (struct mpk_size_item){ c->path, mpk_span_str(c->at->name), c->at->bytes,
 					    c->at->bytes.len }));

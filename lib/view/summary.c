@@ -9,6 +9,7 @@
 #include "text/phrase.h"
 #include "text/table.h"
 #include "view/embedded.h"
+#include "view/filter.h"
 
 static const char *what(const struct mpk_image *image)
 {
@@ -125,16 +126,22 @@ static void put_needed(const struct mpk_image *image, struct mpk_strbuf *out)
 static void put_functions(const struct mpk_view *v, struct mpk_strbuf *out)
 {
 	const struct mpk_image *image = v->image;
+	size_t shown[MPK_NAMES_SHOWN], count = 0;
 	bool apart = false;
 
-	for (size_t i = 0; i < image->function_count && i < MPK_NAMES_SHOWN; i++)
+	for (size_t i = 0; i < image->function_count; i++) {
+		if (!mpk_view_shows(v, mpk_span_str(image->functions[i].name)) ||
+		    count++ >= MPK_NAMES_SHOWN)
+			continue;
+		shown[count - 1] = i;
 		apart |= mpk_view_host(v, i) != NULL;
-	for (size_t i = 0; i < image->function_count && i < MPK_NAMES_SHOWN; i++) {
-		mpk_strbuf_puts(out, !i ? "  functions  " : apart ? "\n             " : " ");
-		mpk_view_host_text(v, i, "=", out);
 	}
-	mpk_put_more(out, image->function_count);
-	mpk_strbuf_puts(out, image->function_count ? "\n" : "");
+	for (size_t i = 0; i < count && i < MPK_NAMES_SHOWN; i++) {
+		mpk_strbuf_puts(out, !i ? "  functions  " : apart ? "\n             " : " ");
+		mpk_view_host_text(v, shown[i], "=", out);
+	}
+	mpk_put_more(out, count);
+	mpk_strbuf_puts(out, count ? "\n" : "");
 }
 
 void mpk_view_summary(const struct mpk_view *view, struct mpk_style style, struct mpk_strbuf *out)

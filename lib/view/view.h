@@ -48,6 +48,8 @@ struct mpk_view_node {
 	bool show_info;                  /* views show it */
 	const struct mpk_view_finding *findings; /* about its kernels (mpk_verify_kernels) */
 	size_t finding_count;
+	const char *filter; /* chooses its parts (filter.h); NULL: all of them are shown */
+	bool hidden;        /* neither it nor a part of it is chosen */
 };
 
 struct mpk_view {
@@ -57,6 +59,7 @@ struct mpk_view {
 	const struct mpk_signature *const *host; /* of image->functions; NULL: not known */
 	const struct mpk_host_texts *texts;      /* what getters say; NULL: not asked */
 	bool show_docs;                          /* --functions prints them */
+	const char *filter;                      /* chooses what is shown (filter.h); NULL: all */
 	const struct mpk_tree *tree;             /* NULL when the image has no blob */
 	struct mpk_view_node *nodes;             /* tree->count of them */
 	size_t count;

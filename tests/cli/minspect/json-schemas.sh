@@ -16,6 +16,8 @@ look()
 look minspect
 look verbose -v
 look minspect-functions --functions
+look filtered --functions --filter "*d*"
+look filtered-summary --filter opencl
 look minspect-verify --verify
 look minspect-size --size
 look minspect-check --check --tvm 0.27 --device-arch sm_86
@@ -29,7 +31,8 @@ cat >validate.py <<'END'
 import json, sys
 from jsonschema import Draft202012Validator
 for name in sys.argv[2:]:
-    of = {"verbose": "minspect", "extract-embedded": "minspect-extract"}.get(name, name)
+    of = {"verbose": "minspect", "filtered": "minspect-functions", "filtered-summary": "minspect",
+          "extract-embedded": "minspect-extract"}.get(name, name)
     schema = json.load(open(f"{sys.argv[1]}/{of}.schema.json"))
     Draft202012Validator.check_schema(schema)
     document = json.load(open(f"{name}.json"))
@@ -41,5 +44,5 @@ for name in sys.argv[2:]:
         assert broken == 3, name
     print(name)
 END
-python3 validate.py "$ROOT/man/schema" minspect verbose minspect-functions minspect-verify minspect-check minspect-size \
+python3 validate.py "$ROOT/man/schema" minspect verbose filtered filtered-summary minspect-functions minspect-verify minspect-check minspect-size \
 	minspect-diff minspect-extract extract-embedded minspect-index minspect-header minspect-explain

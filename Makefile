@@ -275,24 +275,30 @@ bench: all $(BENCH_BIN)
 MAN_FILES     = $(wildcard man/*.[1-8])
 SCHEMA_FILES  = $(wildcard man/schema/*.json)
 COMPLETIONDIR ?= $(DATADIR)/bash-completion/completions
-install: all $(O)/completion
-	$(Q)$(INSTALL) -d '$(DESTDIR)$(BINDIR)' '$(DESTDIR)$(COMPLETIONDIR)'
+ZSHDIR        ?= $(DATADIR)/zsh/site-functions
+FISHDIR       ?= $(DATADIR)/fish/vendor_completions.d
+COMPLETIONS   := $(addprefix $(O)/completion.,bash zsh fish)
+install: all $(COMPLETIONS)
+	$(Q)$(INSTALL) -d '$(DESTDIR)$(BINDIR)'
 	$(Q)$(INSTALL) $(O)/bin/mpack $(O)/bin/minspect '$(DESTDIR)$(BINDIR)'
-	$(Q)$(INSTALL) -m 644 $(O)/completion '$(DESTDIR)$(COMPLETIONDIR)/minspect'
-	$(Q)$(INSTALL) -m 644 $(O)/completion '$(DESTDIR)$(COMPLETIONDIR)/mpack'
+	$(Q)for p in minspect mpack; do \
+		$(INSTALL) -D -m 644 $(O)/completion.bash '$(DESTDIR)$(COMPLETIONDIR)/'$$p && \
+		$(INSTALL) -D -m 644 $(O)/completion.fish '$(DESTDIR)$(FISHDIR)/'$$p.fish || exit; done
+	$(Q)$(INSTALL) -D -m 644 $(O)/completion.zsh '$(DESTDIR)$(ZSHDIR)/_minspect'
 	$(Q)for f in $(O)/libexec/*/*; do $(INSTALL) -D $$f '$(DESTDIR)$(LIBEXECDIR)/'$${f#$(O)/libexec/} || exit; done
 	$(Q)for f in $(MAN_FILES); do $(INSTALL) -D -m 644 $$f '$(DESTDIR)$(MANDIR)/man'$${f##*.}/$${f##*/} || exit; done
 	$(Q)for f in $(SCHEMA_FILES); do $(INSTALL) -D -m 644 $$f '$(DESTDIR)$(DATADIR)/mpack/schema/'$${f##*/} || exit; done
 
 uninstall:
 	rm -f '$(DESTDIR)$(BINDIR)/mpack' '$(DESTDIR)$(BINDIR)/minspect' \
-		'$(DESTDIR)$(COMPLETIONDIR)/mpack' '$(DESTDIR)$(COMPLETIONDIR)/minspect'
+		'$(DESTDIR)$(COMPLETIONDIR)/mpack' '$(DESTDIR)$(COMPLETIONDIR)/minspect' \
+		'$(DESTDIR)$(FISHDIR)/mpack.fish' '$(DESTDIR)$(FISHDIR)/minspect.fish' '$(DESTDIR)$(ZSHDIR)/_minspect'
 	rm -rf '$(DESTDIR)$(LIBEXECDIR)/mpack' '$(DESTDIR)$(LIBEXECDIR)/minspect' '$(DESTDIR)$(DATADIR)/mpack/schema'
 	rm -f $(foreach f,$(notdir $(MAN_FILES)),'$(DESTDIR)$(MANDIR)/man$(subst .,,$(suffix $(f)))/$(f)')
 
 # The words come from the programs' own help, which comes from their option tables.
-$(O)/completion: all scripts/completion
-	$(Q)PATH=$(O)/bin:$$PATH sh scripts/completion > $@
+$(COMPLETIONS): $(O)/completion.%: scripts/completion $(O)/bin/mpack $(O)/bin/minspect
+	$(Q)PATH='$(abspath $(O)/bin)':$$PATH sh scripts/completion $* > $@
 
 # --- releases ------------------------------------------------------------------------
 dist:

@@ -5,6 +5,7 @@
 # make interop        against real TVM             make bench                ratios against cp, cc and peers
 # make install DESTDIR= PREFIX=/usr/local          make lint | tidy          static checks
 # make dist           a release as a tarball       make distcheck            and what comes out of it
+# make deb            a Debian package
 VERSION := $(shell cat VERSION)
 VARIANT ?= release
 O       ?= out/$(VARIANT)
@@ -306,7 +307,14 @@ dist:
 
 distcheck:
 	$(Q)sh scripts/dist --check
-.PHONY: dist distcheck
+
+# A Debian package of the working tree, in out/deb; make debcheck also asks lintian and the programs in it.
+deb:
+	$(Q)sh scripts/deb
+
+debcheck:
+	$(Q)sh scripts/deb --check
+.PHONY: dist distcheck deb debcheck
 
 clean:
 	rm -rf out compile_commands.json

@@ -17,16 +17,22 @@ static bool has_tensor(const struct mpk_params *p, const char *filter)
 	return false;
 }
 
-static bool has_part(const struct mpk_view_node *n, const char *filter)
+static bool has_kernel(const struct mpk_kernels *k, const char *filter)
 {
-	const struct mpk_kernels *k = mpk_view_kernels(n);
-
-	for (size_t i = 0; k && i < k->function_count; i++)
+	for (size_t i = 0; i < k->function_count; i++)
 		if (mpk_name_matches(k->functions[i].key, filter))
 			return true;
+	return false;
+}
+
+/* It stands below the views that it filters, and asks the payloads themselves. */
+static bool has_part(const struct mpk_view_node *n, const char *filter)
+{
 	for (size_t i = 0; i < n->models.count; i++)
 		if (mpk_name_matches(n->models.items[i].name, filter))
 			return true;
+	if (n->decoded && n->payload.tag == MPK_PAYLOAD_KERNELS)
+		return has_kernel(&n->payload.u.kernels, filter);
 	if (n->decoded && n->payload.tag == MPK_PAYLOAD_FACTORY)
 		return has_tensor(&n->payload.u.factory.params, filter);
 	if (n->decoded && n->payload.tag == MPK_PAYLOAD_CONSTS)
@@ -90,7 +96,8 @@ bool mpk_view_shows_kernel(const struct mpk_view *view, const struct mpk_view_co
 
 bool mpk_view_shows_code(const struct mpk_view *view, const struct mpk_view_code *c)
 {
-	const struct mpk_code_info *lister = mpk_view_embedded_lister(c);
+	const struct mpk_code_info *lister =
+		c->code.problem ? NULL : mpk_code_info_lister(&c->code);
 
 	if (mpk_view_shows(view, mpk_span_str(c->path)))
 		return true;

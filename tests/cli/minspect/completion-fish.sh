@@ -3,7 +3,8 @@ command -v fish >/dev/null || { echo "fish is not installed"; exit 77; }
 export HOME="$PWD"
 sh "$ROOT/scripts/completion" fish >minspect.fish
 fish -n minspect.fish
-mkdir here && cd here
+mkdir here
+cd here || exit
 mkdir sub
 touch a.toml c.txt x.npy d.cl
 cp ../data/relax/gelu_opencl.so ../data/embedded/embedded.so .

@@ -3,7 +3,8 @@ command -v zsh >/dev/null || { echo "zsh is not installed"; exit 77; }
 mkdir functions
 sh "$ROOT/scripts/completion" zsh >functions/_minspect
 zsh -n functions/_minspect
-mkdir here && cd here
+mkdir here
+cd here || exit
 touch a.toml c.txt x.npy d.cl
 cp ../data/relax/gelu_opencl.so ../data/embedded/embedded.so .
 cat >../offer.zsh <<'END'

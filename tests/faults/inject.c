@@ -68,8 +68,7 @@ static int note_object(struct dl_phdr_info *info, size_t size, void *unused)
 
 	(void)size;
 	(void)unused;
-	if (info->dlpi_name[0] &&
-	    !(name && (strstr(name, "libelf") || strstr(name, "libjansson"))))
+	if (info->dlpi_name[0] && !(name && (strstr(name, "libelf") || strstr(name, "libjansson"))))
 		return 0;
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
@@ -130,7 +129,8 @@ static __attribute__((constructor(103))) void begin(void)
 
 	if (!fd || fcntl(atoi(fd), F_GETFD) < 0)
 		return;
-	page = mmap(NULL, FUNCTIONS_MAX * sizeof *page, PROT_READ | PROT_WRITE, MAP_SHARED, atoi(fd), 0);
+	page = mmap(NULL, FUNCTIONS_MAX * sizeof *page, PROT_READ | PROT_WRITE, MAP_SHARED,
+		    atoi(fd), 0);
 	if (page == MAP_FAILED)
 		return;
 	(void)close(atoi(fd));
@@ -146,23 +146,23 @@ static __attribute__((constructor(103))) void begin(void)
 }
 
 /* FAULTY(type, name, parameters, arguments, what a failed call returns) */
-#define FAULTY(type, name, params, args, failed)                                                  \
-	static type (*real_##name) params;                                                        \
-	static int index_##name;                                                                  \
-	static __attribute__((constructor(102))) void find_##name(void)                           \
-	{                                                                                         \
-		real_##name = (type(*) params)(uintptr_t)dlsym(RTLD_NEXT, #name);                 \
-		index_##name = add_function(#name);                                               \
-	}                                                                                         \
-	type name params                                                                          \
-	{                                                                                         \
-		if (fails(index_##name, __builtin_return_address(0)))                             \
-			return failed;                                                            \
-		return real_##name args;                                                          \
+#define FAULTY(type, name, params, args, failed)                                                   \
+	static type(*real_##name) params;                                                          \
+	static int index_##name;                                                                   \
+	static __attribute__((constructor(102))) void find_##name(void)                            \
+	{                                                                                          \
+		real_##name = (type(*) params)(uintptr_t)dlsym(RTLD_NEXT, #name);                  \
+		index_##name = add_function(#name);                                                \
+	}                                                                                          \
+	type name params                                                                           \
+	{                                                                                          \
+		if (fails(index_##name, __builtin_return_address(0)))                              \
+			return failed;                                                             \
+		return real_##name args;                                                           \
 	}
 
 /* A read or write: an error of 0 moves one byte. */
-#define MOVE(name, params, args, args_of_one)                                                     \
+#define MOVE(name, params, args, args_of_one)                                                      \
 	FAULTY(ssize_t, name, params, args, errno ? -1 : real_##name args_of_one)
 
 FAULTY(int, openat, (int d, const char *p, int f, mode_t m), (d, p, f, m), -1)
@@ -177,7 +177,8 @@ MOVE(pwrite, (int fd, const void *b, size_t n, off_t o), (fd, b, n, o), (fd, b, 
 MOVE(writev, (int fd, const struct iovec *v, int n), (fd, v, n), (fd, v, n ? 1 : 0))
 MOVE(copy_file_range, (int in, off_t *io, int out, off_t *oo, size_t n, unsigned f),
      (in, io, out, oo, n, f), (in, io, out, oo, n ? 1 : 0, f))
-FAULTY(void *, mmap, (void *a, size_t n, int p, int f, int fd, off_t o), (a, n, p, f, fd, o), MAP_FAILED)
+FAULTY(void *, mmap, (void *a, size_t n, int p, int f, int fd, off_t o), (a, n, p, f, fd, o),
+       MAP_FAILED)
 FAULTY(int, mprotect, (void *a, size_t n, int p), (a, n, p), -1)
 FAULTY(int, fallocate, (int fd, int m, off_t o, off_t n), (fd, m, o, n), -1)
 FAULTY(int, ftruncate, (int fd, off_t n), (fd, n), -1)
@@ -203,11 +204,11 @@ FAULTY(ssize_t, readlink, (const char *p, char *b, size_t n), (p, b, n), -1)
 FAULTY(int, chdir, (const char *p), (p), -1)
 FAULTY(int, socketpair, (int d, int t, int p, int fds[2]), (d, t, p, fds), -1)
 FAULTY(int, memfd_create, (const char *n, unsigned f), (n, f), -1)
-FAULTY(int, poll, (struct pollfd *p, nfds_t n, int t), (p, n, t), -1)
+FAULTY(int, poll, (struct pollfd * p, nfds_t n, int t), (p, n, t), -1)
 FAULTY(pid_t, fork, (void), (), -1)
 FAULTY(int, execvp, (const char *p, char *const *a), (p, a), -1)
 FAULTY(int, setpgid, (pid_t p, pid_t g), (p, g), -1)
-FAULTY(int, pthread_create, (pthread_t *t, const pthread_attr_t *a, void *(*f)(void *), void *d),
+FAULTY(int, pthread_create, (pthread_t * t, const pthread_attr_t *a, void *(*f)(void *), void *d),
        (t, a, f, d), errno)
 FAULTY(char *, strdup, (const char *s), (s), NULL)
 FAULTY(char *, strndup, (const char *s, size_t n), (s, n), NULL)

@@ -44,7 +44,7 @@ kill -TERM $build
 wait $build 2>/dev/null || echo "status $?"
 lives() { grep -qs '^State:	[^Z]' "/proc/$1/status"; } # nobody may be there to reap it
 for pid in $(cat pid); do
-	for i in 1 2 3 4 5 6 7 8 9 10; do lives $pid || break; sleep 0.1; done
+	for _ in 1 2 3 4 5 6 7 8 9 10; do lives $pid || break; sleep 0.1; done
 	lives $pid && echo "the compiler or what it started is still there"
 done
 cat deploy.so
@@ -52,18 +52,18 @@ cat deploy.so
 # at once, over and over: each is whole, whichever is last
 mpack build $blob -o one.so
 mpack build data/formats/08_const_loader.blob -o two.so --via c
-for i in 1 2 3 4 5; do
+for _ in 1 2 3 4 5; do
 	mpack build $blob -o both.so &
 	mpack build data/formats/08_const_loader.blob -o both.so --via c &
 	wait
 	minspect --verify both.so
 done | grep -c 'both.so: no errors'
-for i in 1 2 3; do
+for _ in 1 2 3; do
 	mpack unpack one.so -o apart >/dev/null 2>&1 && echo first &
 	mpack unpack one.so -o apart >/dev/null 2>&1 && echo first &
 	wait
 	rm -r apart
 done
-for i in 1 2 3 4 5 6 7 8 9 10; do [ -z "$(ls tmp)" ] && break; sleep 0.2; done
+for _ in 1 2 3 4 5 6 7 8 9 10; do [ -z "$(ls tmp)" ] && break; sleep 0.2; done
 ls -A tmp
-ls -A | grep partial || true
+find . -name '*partial*'

@@ -2,21 +2,22 @@
 #include "text/match.h"
 
 #include <fnmatch.h>
-#include <stdlib.h>
 #include <string.h>
+
+enum { NAME_BYTES = 4095 }; /* a copy that takes no memory cannot fail */
 
 bool mpk_name_matches(struct mpk_span name, const char *filter)
 {
-	char *text;
-	bool matches;
+	char text[NAME_BYTES + 1];
 
 	if (!filter)
 		return true;
 	if (!filter[strcspn(filter, "*?[")])
 		return name.len && memmem(name.data, name.len, filter, strlen(filter)) != NULL;
 	/* names of files need not end with a NUL; one that has a NUL within matches up to it */
-	text = strndup(name.len ? (const char *)name.data : "", name.len);
-	matches = text && fnmatch(filter, text, 0) == 0;
-	free(text);
-	return matches;
+	name.len = name.len < NAME_BYTES ? name.len : NAME_BYTES;
+	if (name.len)
+		memcpy(text, name.data, name.len);
+	text[name.len] = '\0';
+	return fnmatch(filter, text, 0) == 0;
 }

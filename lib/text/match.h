@@ -10,7 +10,7 @@
 /* mpk_name_matches - whether a name is chosen: the filter is a pattern for the whole name where it has
  * one of * ? [, as shells have them, else it stands somewhere in the name
  * @filter  NULL: every name is chosen
- * Returns  false also when there is no memory for a copy of the name */
+ * Of a name longer than 4095 bytes a pattern sees so much. */
 bool mpk_name_matches(struct mpk_span name, const char *filter);
 
 #endif

@@ -8,6 +8,7 @@
 #include "common/diag.h"
 #include "common/signals.h"
 #include "minspect/minspect.h"
+#include "minspect/part.h"
 
 /* One row per action: the option that asks for it and the function that does it. */
 static const struct action {
@@ -20,6 +21,7 @@ static const struct action {
 	{ "verify", minspect_verify, true },       { "check", minspect_check, true },
 	{ "header", minspect_header, true },       { "run", minspect_run, false },
 	{ "cases", minspect_cases, false },        { "devices", minspect_devices, false },
+	{ "show", minspect_part, true },
 };
 
 static const struct action summary = { "", minspect_show, true };
@@ -65,7 +67,8 @@ static const struct {
 	{ "input", { "run" } },
 	{ "out", { "run" } },
 	{ "expect", { "run" } },
-	{ "output", { "run" } },
+	{ "output", { "run", "show" } },
+	{ "raw", { "show" } },
 	{ "repeat", { "run" } },
 	{ "warmup", { "run" } },
 	{ "profile", { "run" } },
@@ -188,6 +191,7 @@ static void confine(void)
 		mpk_confine_input(&c, "/"); /* the libraries that FILE needs may stand anywhere */
 	mpk_confine_output(&c, o->extract);
 	mpk_confine_output(&c, o->header);
+	mpk_confine_output(&c, minspect_part_output(o));
 	minspect_extract_prepare(o);
 	mpk_confine(&c);
 }

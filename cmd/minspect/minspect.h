@@ -20,7 +20,7 @@
 struct minspect_options {
 	/* actions; main.c sees that there is at most one */
 	bool functions, verify, size, check;
-	const char *extract, *diff, *header, *run, *cases, *show;
+	const char *extract, *diff, *header, *run, *cases, *show, *disasm;
 
 	bool json;
 	bool call_metadata; /* --functions */

@@ -18,6 +18,8 @@ static const struct mpk_option options[] = {
 	  &O.extract },
 	{ 0, "show", MPK_OPT_TEXT, "PATH[#NAME]", "one payload, kernel or tensor: /1, /1#vadd",
 	  &O.show },
+	{ 0, "disasm", MPK_OPT_MAYBE, "FN", "instructions of a function, kernel or byte code",
+	  &O.disasm },
 	{ 0, "verify", MPK_OPT_FLAG, NULL, "check structure and payloads to the last byte",
 	  &O.verify },
 	{ 0, "check", MPK_OPT_FLAG, NULL, "will it load there? by default on this machine",

@@ -17,23 +17,6 @@ const char *minspect_part_output(const struct minspect_options *o)
 	return o->show && o->outputs.count ? o->outputs.items[0].value : NULL;
 }
 
-/* As it stands but for controls; tabs and ends of lines are none. */
-static void put_safe(struct mpk_span text, struct mpk_strbuf *out)
-{
-	size_t from = 0;
-
-	while (text.len && text.data[text.len - 1] == '\0')
-		text.len--; /* that of a C string */
-	for (size_t i = 0; i <= text.len; i++) {
-		if (i < text.len && text.data[i] != '\t' && text.data[i] != '\n')
-			continue;
-		mpk_escape_controls(out, mpk_span_of(text.data + from, i - from));
-		if (i < text.len)
-			mpk_strbuf_putc(out, (char)text.data[i]);
-		from = i + 1;
-	}
-}
-
 static enum mpk_code to_terminal(struct minspect_look *l, const struct mpk_rope *content,
 				 struct mpk_error *err)
 {
@@ -45,7 +28,9 @@ static enum mpk_code to_terminal(struct minspect_look *l, const struct mpk_rope 
 			err, MPK_E_USAGE,
 			"these are %zu bytes that are no text, and standard output is a terminal; give --output FILE",
 			text.len);
-	put_safe(text, l->out);
+	while (text.len && text.data[text.len - 1] == '\0')
+		text.len--; /* that of a C string */
+	mpk_escape_lines(l->out, text);
 	if (l->out->len && l->out->data[l->out->len - 1] != '\n')
 		mpk_strbuf_putc(l->out, '\n');
 	return MPK_OK;

@@ -16,6 +16,7 @@ struct minspect_look {
 	struct mpk_strbuf *out; /* text; NULL when JSON was asked for */
 	struct mpk_json *json;  /* JSON; NULL when text is wanted */
 	struct json_t *at;      /* this file's object in the document */
+	struct json_t *list;    /* an array in it, for the action */
 	void *user;             /* as minspect_each got it */
 };
 

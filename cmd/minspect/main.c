@@ -7,7 +7,9 @@
 #include "common/confine.h"
 #include "common/diag.h"
 #include "common/signals.h"
+#include "minspect/disasm.h"
 #include "minspect/minspect.h"
+#include "minspect/part.h"
 
 /* One row per action: the option that asks for it and the function that does it. */
 static const struct action {
@@ -20,7 +22,8 @@ static const struct action {
 	{ "verify", minspect_verify, true },       { "check", minspect_check, true },
 	{ "header", minspect_header, true },       { "run", minspect_run, false },
 	{ "cases", minspect_cases, false },        { "devices", minspect_devices, false },
-	{ "explain", minspect_explain, false },
+	{ "explain", minspect_explain, false },    { "show", minspect_part, true },
+	{ "disasm", minspect_disasm, true },
 };
 
 static const struct action summary = { "", minspect_show, true };
@@ -66,7 +69,8 @@ static const struct {
 	{ "input", { "run" } },
 	{ "out", { "run" } },
 	{ "expect", { "run" } },
-	{ "output", { "run" } },
+	{ "output", { "run", "show" } },
+	{ "raw", { "show" } },
 	{ "repeat", { "run" } },
 	{ "warmup", { "run" } },
 	{ "profile", { "run" } },
@@ -190,7 +194,9 @@ static void confine(void)
 		mpk_confine_input(&c, "/"); /* the libraries that FILE needs may stand anywhere */
 	mpk_confine_output(&c, o->extract);
 	mpk_confine_output(&c, o->header);
+	mpk_confine_output(&c, minspect_part_output(o));
 	minspect_extract_prepare(o);
+	minspect_disasm_prepare(o);
 	mpk_confine(&c);
 }
 
@@ -224,6 +230,7 @@ int main(int argc, char **argv)
 	if (mpk_options_parse(&minspect_command, argc, argv, &first, &status)) {
 		minspect_options.files = argv + first;
 		minspect_options.file_count = (size_t)(argc - first);
+		minspect_disasm_take_name(&minspect_options);
 		status = act();
 	}
 	mpk_options_fini_list(&minspect_options.arguments);

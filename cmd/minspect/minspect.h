@@ -20,7 +20,7 @@
 struct minspect_options {
 	/* actions; main.c sees that there is at most one */
 	bool functions, verify, size, check;
-	const char *extract, *diff, *header, *run, *cases, *explain;
+	const char *extract, *diff, *header, *run, *cases, *show, *disasm, *explain;
 
 	bool json;
 	bool call_metadata; /* --functions */
@@ -29,6 +29,7 @@ struct minspect_options {
 	const char *tvm, *machine, *glibc, *libs, *device_arch, *driver; /* --check */
 	struct mpk_option_list runtimes;                                 /* --runtime */
 	const char *digest;                                              /* --extract */
+	bool raw;                                                        /* --show */
 
 	/* --run and --cases */
 	struct mpk_option_list arguments; /* --input and --out, in the order they stand;

@@ -125,24 +125,27 @@ static void put_code(const struct mpk_relax *x, const struct mpk_relax_func *f,
 	}
 }
 
+void mpk_relax_dump_func(const struct mpk_relax *x, size_t index, struct mpk_strbuf *out)
+{
+	const struct mpk_relax_func *f = &x->funcs[index];
+
+	mpk_strbuf_putc(out, '@');
+	mpk_escape(out, f->name);
+	if (f->kind == MPK_RELAX_PACKED) {
+		mpk_strbuf_puts(out, " packed_func;\n\n");
+	} else if (f->kind == MPK_RELAX_TIR) {
+		mpk_strbuf_printf(out, " num_inputs=%" PRId64 " vm_tir_func;\n\n", f->num_args);
+	} else {
+		mpk_strbuf_puts(out, ":\n");
+		put_code(x, f, out);
+		mpk_strbuf_putc(out, '\n');
+	}
+}
+
 void mpk_relax_dump(const struct mpk_relax *x, struct mpk_strbuf *out)
 {
-	for (size_t i = 0; i < x->func_count && !out->failed; i++) {
-		const struct mpk_relax_func *f = &x->funcs[i];
-
-		mpk_strbuf_putc(out, '@');
-		mpk_escape(out, f->name);
-		if (f->kind == MPK_RELAX_PACKED) {
-			mpk_strbuf_puts(out, " packed_func;\n\n");
-		} else if (f->kind == MPK_RELAX_TIR) {
-			mpk_strbuf_printf(out, " num_inputs=%" PRId64 " vm_tir_func;\n\n",
-					  f->num_args);
-		} else {
-			mpk_strbuf_puts(out, ":\n");
-			put_code(x, f, out);
-			mpk_strbuf_putc(out, '\n');
-		}
-	}
+	for (size_t i = 0; i < x->func_count && !out->failed; i++)
+		mpk_relax_dump_func(x, i, out);
 }
 
 /* --- constants ---------------------------------------------------------------------------- */

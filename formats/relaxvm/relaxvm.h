@@ -140,4 +140,7 @@ enum mpk_code mpk_relax_check(const struct mpk_relax *x, struct mpk_error *err) 
  * Instructions read as in TVM's own as_text. Words that make no sense are printed as such. */
 void mpk_relax_dump(const struct mpk_relax *x, struct mpk_strbuf *out);
 
+/* mpk_relax_dump_func - the part of it that is function index; index < func_count */
+void mpk_relax_dump_func(const struct mpk_relax *x, size_t index, struct mpk_strbuf *out);
+
 #endif

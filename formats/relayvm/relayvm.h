@@ -131,4 +131,7 @@ enum mpk_code mpk_relay_check(const struct mpk_relay *x, struct mpk_error *err) 
 /* mpk_relay_dump - append a listing: a function after the other, an instruction a line */
 void mpk_relay_dump(const struct mpk_relay *x, struct mpk_strbuf *out);
 
+/* mpk_relay_dump_func - the part of it that is function index; index < func_count */
+void mpk_relay_dump_func(const struct mpk_relay *x, size_t index, struct mpk_strbuf *out);
+
 #endif

@@ -56,4 +56,14 @@ void mpk_diff_fini(struct mpk_diff *diff);
 void mpk_diff_text(const struct mpk_diff *diff, struct mpk_style style, struct mpk_strbuf *out);
 void mpk_diff_json(const struct mpk_diff *diff, struct mpk_json *j, struct json_t *at);
 
+/* One of the two files, as a summary names it. */
+struct mpk_diff_side {
+	const char *name;
+	uint64_t bytes, blob_bytes; /* blob_bytes 0: it has none */
+};
+
+/* mpk_diff_markdown - the same for a pull request: tables, and hunks folded below them */
+void mpk_diff_markdown(const struct mpk_diff *diff, struct mpk_diff_side a, struct mpk_diff_side b,
+		       struct mpk_strbuf *out);
+
 #endif

@@ -2,6 +2,7 @@
 #include "view/kernel_list.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/strmap.h"
 #include "base/vec.h"
@@ -24,30 +25,39 @@ static void lister_fini(struct lister *l)
 	mpk_strmap_fini(&l->names);
 }
 
-/* "/0 sm_90 name"; what is there twice is numbered. */
-static enum mpk_code make_key(struct lister *l, const char *target, struct mpk_span name,
-			      struct mpk_span *out)
+struct mpk_span mpk_kernel_key(struct mpk_arena *arena, const char *path, const char *target,
+			       struct mpk_span name, size_t copy)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+
+	mpk_strbuf_printf(&text, "%s %s %zu ", path, target, copy);
+	mpk_strbuf_put_span(&text, name);
+	return mpk_span_of(text.failed ? NULL : mpk_arena_copy(arena, text.data, text.len),
+			   text.len);
+}
+
+/* What is there twice is numbered. */
+static enum mpk_code make_key(struct lister *l, struct mpk_listed_kernel *k)
+{
 	size_t first, found;
 
-	mpk_strbuf_printf(&text, "%s %s ", l->path, target);
-	mpk_strbuf_put_span(&text, name);
-	if (!text.failed && mpk_strmap_find(&l->keys, mpk_span_of(text.data, text.len), &first))
-		mpk_strbuf_printf(&text, " #%zu", ++l->items[first].copies + 1);
-	for (;;) {
-		const char *copy =
-			text.failed ? NULL : mpk_arena_copy(l->arena, text.data, text.len);
-		int put = copy ? mpk_strmap_put(&l->keys, mpk_span_of(copy, text.len), l->count,
-						&found)
-			       : -1;
-
-		MPK_TRY_ALLOC(put >= 0, l->err);
-		*out = mpk_span_of(copy, text.len);
-		if (put)
-			return MPK_OK;
-		mpk_strbuf_putc(&text, '#'); /* somebody's name ends like that */
+	k->key = mpk_kernel_key(l->arena, k->path, k->target, k->name, 0);
+	MPK_TRY_ALLOC(k->key.data, l->err);
+	if (mpk_strmap_find(&l->keys, k->key, &first)) {
+		k->copy = ++l->items[first].copies + 1;
+		k->key = mpk_kernel_key(l->arena, k->path, k->target, k->name, k->copy);
+		MPK_TRY_ALLOC(k->key.data, l->err);
 	}
+	MPK_TRY_ALLOC(mpk_strmap_put(&l->keys, k->key, l->count, &found) >= 0, l->err);
+	return MPK_OK;
+}
+
+/* PTX is for an architecture and all after it: a fatbin may have it beside a cubin for the same one. */
+static const char *target_of(struct lister *l, const struct mpk_code_info *code)
+{
+	if (code->format == &mpk_format_ptx && strncmp(code->target, "sm_", 3) == 0)
+		return mpk_arena_printf(l->arena, "compute_%s", code->target + 3);
+	return code->target;
 }
 
 static enum mpk_code add(struct lister *l, const struct mpk_code_info *code, size_t kernel,
@@ -57,12 +67,13 @@ static enum mpk_code add(struct lister *l, const struct mpk_code_info *code, siz
 	size_t found;
 
 	if (code) {
-		k.target = code->target;
+		k.target = target_of(l, code);
+		MPK_TRY_ALLOC(k.target, l->err);
 		k.code = code->kernels[kernel].code;
 		if (code->format->figures)
 			code->format->figures(code, kernel, &k.figures);
 	}
-	MPK_TRY(make_key(l, k.target, name, &k.key));
+	MPK_TRY(make_key(l, &k));
 	MPK_TRY_ALLOC(mpk_strmap_put(&l->names, name, 0, &found) >= 0, l->err);
 	MPK_TRY_ALLOC(mpk_vec_reserve(&l->items, &l->cap, l->count + 1, sizeof *l->items), l->err);
 	l->items[l->count++] = k;

@@ -14,13 +14,20 @@ struct mpk_listed_kernel {
 	const char *target;   /* "sm_90"; "": its code names none */
 	struct mpk_figures figures;
 	struct mpk_span code; /* its machine code; empty: not told apart */
-	size_t copies; /* others of this path, target and name; their keys have a number behind */
+	size_t copies;        /* others of this path, target and name */
+	size_t copy;          /* which of those it is, from 2 on, as its key says; 0: the first */
 };
 
 struct mpk_kernel_list {
 	const struct mpk_listed_kernel *items;
 	size_t count;
 };
+
+/* mpk_kernel_key - what tells a kernel from others: the same text for the same kernel in two files
+ * @copy    as in struct mpk_listed_kernel
+ * Returns  a span in arena; data NULL: memory is out */
+struct mpk_span mpk_kernel_key(struct mpk_arena *arena, const char *path, const char *target,
+			       struct mpk_span name, size_t copy);
 
 /* mpk_view_node_kernels - the kernels of module `index`: those of its table, and those that only its code
  * has

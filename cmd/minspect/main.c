@@ -17,13 +17,20 @@ static const struct action {
 	int (*act)(const struct minspect_options *o);
 	bool inspects; /* nothing of FILE is executed */
 } actions[] = {
-	{ "functions", minspect_functions, true }, { "size", minspect_size, true },
-	{ "diff", minspect_diff, true },           { "extract", minspect_extract, true },
-	{ "verify", minspect_verify, true },       { "check", minspect_check, true },
-	{ "header", minspect_header, true },       { "run", minspect_run, false },
-	{ "cases", minspect_cases, false },        { "devices", minspect_devices, false },
-	{ "explain", minspect_explain, false },    { "show", minspect_part, true },
+	{ "functions", minspect_functions, true },
+	{ "size", minspect_size, true },
+	{ "diff", minspect_diff, true },
+	{ "show", minspect_part, true },
 	{ "disasm", minspect_disasm, true },
+	{ "extract", minspect_extract, true },
+	{ "verify", minspect_verify, true },
+	{ "check", minspect_check, true },
+	{ "baseline", minspect_baseline, true },
+	{ "header", minspect_header, true },
+	{ "run", minspect_run, false },
+	{ "cases", minspect_cases, false },
+	{ "devices", minspect_devices, false },
+	{ "explain", minspect_explain, false },
 };
 
 static const struct action summary = { "", minspect_show, true };
@@ -55,6 +62,10 @@ static const struct {
 	{ "call-metadata", { "functions" } },
 	{ "digest", { "extract" } },
 	{ "budget", { "size" } },
+	{ "csv", { "size" } },
+	{ "markdown", { "diff", "size" } },
+	{ "tolerance", { "baseline" } },
+	{ "update-baseline", { "baseline" } },
 	{ "tvm", { "check" } },
 	{ "runtime", { "check" } },
 	{ "machine", { "check" } },
@@ -190,6 +201,8 @@ static void confine(void)
 	for (size_t i = 0; i < o->file_count; i++)
 		mpk_confine_input(&c, o->files[i]);
 	mpk_confine_input(&c, o->diff);
+	mpk_confine_input(&c, o->baseline);
+	mpk_confine_output(&c, o->update_baseline ? o->baseline : NULL);
 	if (o->check)
 		mpk_confine_input(&c, "/"); /* the libraries that FILE needs may stand anywhere */
 	mpk_confine_output(&c, o->extract);

@@ -26,6 +26,10 @@ struct minspect_options {
 	bool call_metadata; /* --functions */
 	const char *max_memory;
 	const char *budget;                                              /* --size */
+	bool csv;                                                        /* --size */
+	bool markdown;                                                   /* --size, --diff */
+	const char *baseline, *tolerance;                                /* --baseline */
+	bool update_baseline;                                            /* --baseline */
 	const char *tvm, *machine, *glibc, *libs, *device_arch, *driver; /* --check */
 	struct mpk_option_list runtimes;                                 /* --runtime */
 	const char *digest;                                              /* --extract */
@@ -98,6 +102,7 @@ int minspect_show(const struct minspect_options *o);
 int minspect_functions(const struct minspect_options *o);
 int minspect_size(const struct minspect_options *o);
 int minspect_diff(const struct minspect_options *o);
+int minspect_baseline(const struct minspect_options *o);
 int minspect_extract(const struct minspect_options *o);
 
 /* minspect_extract_prepare - before the sandbox: load what computes the digest that --extract wants */

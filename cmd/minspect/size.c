@@ -38,7 +38,13 @@ static int measure(const struct minspect_options *o, struct minspect_look *l)
 	if (o->filter && !size.sections.count && !size.modules.count && !size.files.count &&
 	    !size.kernels.count)
 		minspect_filter_warn(o, l);
-	if (l->json) {
+	if (o->csv) {
+		if (mpk_size_csv(l->view, &size, &l->file->arena, l->out, &err) != MPK_OK)
+			return mpk_diag_error(&err);
+	} else if (o->markdown) {
+		minspect_separate(l);
+		mpk_size_markdown(l->view, &size, l->out);
+	} else if (l->json) {
 		mpk_size_json(l->view, &size, l->json, l->at);
 	} else {
 		minspect_separate(l);
@@ -47,9 +53,17 @@ static int measure(const struct minspect_options *o, struct minspect_look *l)
 	return over_budget(l, budget);
 }
 
+static void begin_csv(struct minspect_look *l)
+{
+	mpk_size_csv_head(l->out);
+}
+
 int minspect_size(const struct minspect_options *o)
 {
-	static const struct minspect_action action = { .look = measure };
+	struct minspect_action action = { .look = measure, .begin = o->csv ? begin_csv : NULL };
 
+	if (o->csv + o->markdown + o->json > 1)
+		return mpk_diag_usage(
+			"--csv, --markdown and --json are three forms; give one of them");
 	return minspect_each(o, &action, NULL);
 }

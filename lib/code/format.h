@@ -24,6 +24,7 @@ struct mpk_code_info;   /* info.h */
 struct mpk_code_target; /* target.h */
 struct mpk_code_verify; /* verify.h */
 struct mpk_code_param;  /* param.h */
+struct mpk_figures;     /* figure.h */
 
 enum { MPK_CODE_CLAIMS = 6 };
 
@@ -88,6 +89,10 @@ struct mpk_code_format {
 			    struct mpk_strbuf *out);
 	void (*kernel_json)(const struct mpk_code_info *info, size_t kernel, struct mpk_json *j,
 			    struct json_t *at);
+
+	/* What a kernel needs, in numbers that are compared between builds; sets those that the code
+	 * tells. */
+	void (*figures)(const struct mpk_code_info *info, size_t kernel, struct mpk_figures *out);
 
 	/* minspect --verify: findings of the format's own check (minspect(1), CHECKS), or, without
 	 * one, of "code-format". */

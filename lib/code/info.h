@@ -16,6 +16,7 @@ struct mpk_code_kernel {
 	bool hides_params;       /* the code does not tell them: param_count is 0 */
 	struct mpk_span text;    /* its definition, where the code is text and tells; else empty */
 	uint64_t code_bytes;     /* of machine code, where the format has_code_bytes */
+	struct mpk_span code;    /* that code; empty: the format does not tell it apart */
 	uint32_t block[3];       /* the only block it runs in; zeros: any */
 	uint32_t max_threads[3]; /* its product is the most threads of a block; zeros: no bound */
 };

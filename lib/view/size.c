@@ -120,8 +120,10 @@ static enum mpk_code read_files(struct sizer *s, const struct mpk_view_node *n)
 
 	if (!n->decoded)
 		return payload.len ? add(s, &s->files,
-					 (struct mpk_size_item){ n->path, mpk_span_str("payload"),
-								 payload, payload.len })
+					 (struct mpk_size_item){ .path = n->path,
+								 .name = mpk_span_str("payload"),
+								 .data = payload,
+								 .bytes = payload.len })
 				   : MPK_OK;
 	MPK_TRY(mpk_payload_extract(&n->payload, s->arena, &files, s->err));
 	for (size_t i = 0; i < files.count; i++) {
@@ -130,7 +132,7 @@ static enum mpk_code read_files(struct sizer *s, const struct mpk_view_node *n)
 		if (f->stored)
 			MPK_TRY(add(s, &s->files,
 				    (struct mpk_size_item){ n->path, mpk_span_str(f->name), f->data,
-							    f->data.len }));
+							    f->data.len, f->tensor, f->title }));
 	}
 	return MPK_OK;
 }
@@ -146,8 +148,10 @@ static enum mpk_code read_kernels(struct sizer *s, size_t index)
 
 	for (size_t i = 0; k && i < k->source_count; i++)
 		MPK_TRY(add(s, &s->kernels,
-			    (struct mpk_size_item){ n->path, k->sources[i].key, k->sources[i].data,
-						    k->sources[i].data.len }));
+			    (struct mpk_size_item){ .path = n->path,
+						    .name = k->sources[i].key,
+						    .data = k->sources[i].data,
+						    .bytes = k->sources[i].data.len }));
 	if (!k || k->layout != MPK_KERNELS_PLAIN || !mpk_code_format_of(k->data)->has_code_bytes)
 		return MPK_OK;
 	MPK_TRY(mpk_view_info(s->view, index, &info, s->err));
@@ -221,8 +225,10 @@ static enum mpk_code read_embedded(struct sizer *s, const struct mpk_view_code *
 
 	s->shows_all = mpk_view_shows(s->view, mpk_span_str(c->path));
 	MPK_TRY(add(s, &s->files,
-		    (struct mpk_size_item){ c->path, mpk_span_str(c->at->name), c->at->bytes,
-					    c->at->bytes.len }));
+		    (struct mpk_size_item){ .path = c->path,
+					    .name = mpk_span_str(c->at->name),
+					    .data = c->at->bytes,
+					    .bytes = c->at->bytes.len }));
 	for (size_t i = 0; code->format->has_code_bytes && i < code->kernel_count; i++)
 		MPK_TRY(add(s, &s->kernels,
 			    (struct mpk_size_item){ .path = c->path,

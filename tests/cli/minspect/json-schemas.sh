@@ -23,6 +23,10 @@ look minspect-size --size
 look minspect-check --check --tvm 0.27 --device-arch sm_86
 look minspect-disasm --disasm
 look minspect-diff --diff data/formats/07_relax_opencl.so
+minspect -q --baseline minspect-baseline.json --update-baseline data/formats/*.so data/cuda/fatbin/vadd_cuda.so >measured.txt
+cp data/cuda/cubin/saxpy_cuda.so vadd_cuda.so
+minspect -q --json --baseline minspect-baseline.json data/formats/*.so vadd_cuda.so missing.so cut.so a.dll \
+	>minspect-gate.json 2>/dev/null || true
 minspect --json --extract out data/formats/06_relax_vm.so >minspect-extract.json
 cp out/index.json minspect-index.json
 minspect --json --extract embedded data/embedded/embedded.so >extract-embedded.json
@@ -38,7 +42,8 @@ for name in sys.argv[2:]:
     Draft202012Validator.check_schema(schema)
     document = json.load(open(f"{name}.json"))
     Draft202012Validator(schema).validate(document)
-    if name not in ("extract-embedded", "minspect-extract", "minspect-index", "minspect-header", "minspect-explain"):
+    if name not in ("extract-embedded", "minspect-extract", "minspect-index", "minspect-header", "minspect-explain",
+                    "minspect-baseline", "minspect-gate"):
         assert len(document["files"]) > 15, name
         findings = name != "minspect-check"  # there an error is no broken file
         if name == "minspect-disasm":  # nor is one without code
@@ -48,4 +53,5 @@ for name in sys.argv[2:]:
     print(name)
 END
 python3 validate.py "$ROOT/man/schema" minspect verbose filtered filtered-summary minspect-functions minspect-verify minspect-check minspect-size \
-	minspect-disasm minspect-diff minspect-extract extract-embedded minspect-index minspect-header minspect-explain
+	minspect-disasm minspect-diff minspect-extract extract-embedded minspect-index minspect-header minspect-explain \
+	minspect-baseline minspect-gate

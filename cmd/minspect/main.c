@@ -50,6 +50,7 @@ static const struct {
 } belongings[] = {
 	{ "call-metadata", { "functions" } },
 	{ "digest", { "extract" } },
+	{ "pubkey", { "verify" } },
 	{ "budget", { "size" } },
 	{ "tvm", { "check" } },
 	{ "runtime", { "check" } },
@@ -150,7 +151,9 @@ static const struct action *nearest_action(const char *word)
 
 static bool is_of_mpack(const char *word)
 {
-	static const char *const commands[] = { "build", "check", "edit", "init", "unpack" };
+	static const char *const commands[] = {
+		"build", "check", "edit", "init", "sign", "unpack"
+	};
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(commands); i++)
 		if (strcmp(word, commands[i]) == 0)
@@ -205,6 +208,8 @@ static int act(void)
 		status = check_first(minspect_options.files[0]);
 	if (status == MPK_EXIT_OK && action->inspects && !minspect_options.call_metadata) {
 		status = minspect_memory_init(minspect_options.max_memory);
+		if (status == MPK_EXIT_OK)
+			status = minspect_verify_prepare(&minspect_options);
 		confine();
 	} else if (status == MPK_EXIT_OK && minspect_options.max_memory)
 		status = mpk_diag_usage("--max-memory is for inspection; --%s has no such limit",

@@ -29,6 +29,7 @@ struct minspect_options {
 	const char *tvm, *machine, *glibc, *libs, *device_arch, *driver; /* --check */
 	struct mpk_option_list runtimes;                                 /* --runtime */
 	const char *digest;                                              /* --extract */
+	const char *pubkey;                                              /* --verify */
 
 	/* --run and --cases */
 	struct mpk_option_list arguments; /* --input and --out, in the order they stand;
@@ -101,6 +102,10 @@ int minspect_extract(const struct minspect_options *o);
 
 /* minspect_extract_prepare - before the sandbox: load what computes the digest that --extract wants */
 void minspect_extract_prepare(const struct minspect_options *o);
+
+/* minspect_verify_prepare - before the sandbox: read the keys of --pubkey, load what checks signatures
+ * Returns  an exit status, after a message when it is not MPK_EXIT_OK */
+int minspect_verify_prepare(const struct minspect_options *o);
 int minspect_verify(const struct minspect_options *o);
 int minspect_check(const struct minspect_options *o);
 int minspect_header(const struct minspect_options *o);

@@ -53,6 +53,8 @@ static const struct mpk_option options[] = {
 	  "of an inspection (default: 64 MiB and 4 times FILE), or none", &O.max_memory },
 	{ 0, "digest", MPK_OPT_TEXT, "NAME", "with --extract: xxh128 (default), sha256 or none",
 	  &O.digest },
+	{ 0, "pubkey", MPK_OPT_TEXT, "KEY",
+	  "with --verify: FILE must be signed by the Ed25519 key in KEY", &O.pubkey },
 	{ 0, "budget", MPK_OPT_TEXT, "SIZE", "with --size: status 1 when FILE is larger",
 	  &O.budget },
 	{ 0, "atol", MPK_OPT_TEXT, "X", "absolute difference that --expect allows", &O.atol },

@@ -4,12 +4,12 @@ openssl genpkey -algorithm ed25519 -out key.pem
 mkdir "alice's home" elsewhere
 cp -r "$DATA/example" "alice's home/src"
 cp -r "$DATA/example" elsewhere/src
-cd elsewhere
+cd elsewhere || exit
 build() { mpack build "$1" -o "$2" --provenance --cflag -I"$PWD/include" --cflag -DN=1 --cflag -I --cflag "$PWD"; }
 build src/mpack.toml a.so
-cd "../alice's home"
+cd "../alice's home" || exit
 build src/mpack.toml ../b.so
-cd ..
+cd .. || exit
 cmp elsewhere/a.so b.so && echo "the same from elsewhere"
 grep -c -a -i -e alice -e "$(id -un)@" -e "$PWD" b.so || echo "no names of places"
 mpack build data/example/mpack.toml -o c.so --provenance --sign key.pem --check-repro && echo "reproducible"

@@ -20,6 +20,7 @@ static const struct action {
 	{ "verify", minspect_verify, true },       { "check", minspect_check, true },
 	{ "header", minspect_header, true },       { "run", minspect_run, false },
 	{ "cases", minspect_cases, false },        { "devices", minspect_devices, false },
+	{ "sbom", minspect_sbom, true },           { "attestation", minspect_attestation, true },
 };
 
 static const struct action summary = { "", minspect_show, true };
@@ -51,6 +52,7 @@ static const struct {
 	{ "call-metadata", { "functions" } },
 	{ "digest", { "extract" } },
 	{ "pubkey", { "verify" } },
+	{ "builder", { "attestation" } },
 	{ "budget", { "size" } },
 	{ "tvm", { "check" } },
 	{ "runtime", { "check" } },
@@ -192,6 +194,7 @@ static void confine(void)
 	mpk_confine_output(&c, o->extract);
 	mpk_confine_output(&c, o->header);
 	minspect_extract_prepare(o);
+	minspect_bom_prepare(o);
 	mpk_confine(&c);
 }
 

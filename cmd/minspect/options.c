@@ -55,6 +55,7 @@ static const struct mpk_option options[] = {
 	  &O.digest },
 	{ 0, "pubkey", MPK_OPT_TEXT, "KEY",
 	  "with --verify: FILE must be signed by the Ed25519 key in KEY", &O.pubkey },
+	{ 0, "builder", MPK_OPT_TEXT, "URI", "with --attestation: who built it", &O.builder },
 	{ 0, "budget", MPK_OPT_TEXT, "SIZE", "with --size: status 1 when FILE is larger",
 	  &O.budget },
 	{ 0, "atol", MPK_OPT_TEXT, "X", "absolute difference that --expect allows", &O.atol },
@@ -84,6 +85,10 @@ static const struct mpk_option options[] = {
 	{ 0, "filter", MPK_OPT_TEXT, "NAME",
 	  "only the cases named like NAME, or by a pattern with * ? [", &O.filter },
 	{ 0, "no-skip", MPK_OPT_FLAG, NULL, "a case that would be skipped fails", &O.no_skip },
+	{ 0, "sbom", MPK_OPT_MAYBE, "FORM", "a bill of materials: cyclonedx (default) or spdx",
+	  &O.sbom },
+	{ 0, "attestation", MPK_OPT_MAYBE, "FORM",
+	  "what it was built from, for SLSA: statement (default) or predicate", &O.attestation },
 	{ 0, "devices", MPK_OPT_FLAG, NULL, "list the devices that --device can name", &O.devices },
 	{ 0 },
 };

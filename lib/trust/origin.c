@@ -41,11 +41,12 @@ static void see_provenance(struct mpk_origin *o, const struct mpk_elf_note *n)
 {
 	size_t len = strnlen((const char *)n->text.data, n->text.len);
 
-	if (is_empty(n->text) || n->text.len > MPK_PROVENANCE_MAX)
+	if (is_empty(n->text))
 		return;
 	o->provenance_count++;
-	o->provenance =
-		o->provenance_count == 1 ? mpk_span_of(n->text.data, len) : (struct mpk_span){ 0 };
+	o->provenance = o->provenance_count == 1 && len <= MPK_PROVENANCE_MAX
+				? mpk_span_of(n->text.data, len)
+				: (struct mpk_span){ 0 };
 	o->provenance_off = n->off;
 }
 

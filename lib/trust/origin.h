@@ -32,7 +32,7 @@ enum {
 	MPK_SEAL_FINGERPRINT_AT = 36,
 	MPK_SEAL_SIGNATURE_AT = 68,
 	MPK_SEAL_BYTES = 132,
-	MPK_PROVENANCE_MAX = 1 << 20, /* a longer note is not looked at */
+	MPK_PROVENANCE_MAX = 1 << 20, /* bytes; a longer one is not read */
 };
 
 /* A signature as the file claims it. */
@@ -52,7 +52,7 @@ struct mpk_origin {
 	bool has_room;     /* a note that was emptied is there */
 	uint64_t room_off; /* of its text */
 
-	struct mpk_span provenance; /* JSON, as it is; empty: none, or more than one */
+	struct mpk_span provenance; /* JSON, as it is; empty: none, too long, or several */
 	uint64_t provenance_off;
 	size_t provenance_count;
 };

@@ -29,6 +29,9 @@ enum mpk_code mpk_view_origin(const struct mpk_view *view, struct mpk_view_origi
 		(void)mpk_fail(&out->problem, MPK_E_SYNTAX,
 			       "%zu notes of provenance, where a file has one",
 			       out->notes.provenance_count);
+	else if (out->notes.provenance_count && !out->notes.provenance.len)
+		(void)mpk_fail(&out->problem, MPK_E_SYNTAX,
+			       "the provenance is longer than a note may be");
 	if (!out->notes.provenance.len)
 		return MPK_OK;
 	code = mpk_provenance_read(out->notes.provenance, view->arena, &out->provenance,
@@ -49,9 +52,9 @@ static void put_signature(const struct mpk_origin *o, struct mpk_strbuf *out)
 						       : "of a form that is not known here\n");
 		return;
 	}
-	mpk_strbuf_puts(out, "says to be of ");
+	mpk_strbuf_puts(out, "claims to be of ");
 	mpk_ssh_fingerprint_put(o->seal.fingerprint, out);
-	mpk_strbuf_puts(out, "; --verify --pubkey proves it\n");
+	mpk_strbuf_puts(out, " (proven by --verify --pubkey)\n");
 }
 
 static void put_details(const struct mpk_provenance *p, struct mpk_strbuf *out)

@@ -357,6 +357,34 @@ START_TEST(not_for_signatures)
 }
 END_TEST
 
+/* A file of a stranger is refused or signed, and what was signed verifies: every byte of the tables. */
+START_TEST(damaged_libraries)
+{
+	struct mpk_span file;
+	uint64_t table;
+	size_t done = 0;
+
+	take_fixture(files[0], "f");
+	file = read_file("f");
+	memcpy(&table, file.data + offsetof(Elf64_Ehdr, e_shoff), sizeof table);
+	for (size_t i = 16; i < file.len; i = i == 63 ? (size_t)table : i + (i < 64 ? 1 : 7)) {
+		uint8_t *byte = (uint8_t *)(uintptr_t)file.data + i, was = *byte;
+		FILE *f = fopen("g", "w");
+
+		*byte = _i ? (uint8_t)~was : (uint8_t)(was + 1);
+		ck_assert_ptr_nonnull(f);
+		ck_assert_uint_eq(fwrite(file.data, 1, file.len, f), file.len);
+		ck_assert_int_eq(fclose(f), 0);
+		*byte = was;
+		if (seal("g", &key, text) != MPK_OK)
+			continue;
+		done++;
+		ck_assert_msg(check("g", &key) == MPK_OK, "0x%zx: %s", i, err.text);
+	}
+	ck_assert_uint_gt(done, 20);
+}
+END_TEST
+
 /* --- provenance ------------------------------------------------------------------ */
 
 START_TEST(provenance_and_back)
@@ -460,6 +488,7 @@ int main(void)
 	tcase_add_test(t, signature_in_the_headers);
 	tcase_add_test(t, emptied);
 	tcase_add_test(t, not_for_signatures);
+	tcase_add_loop_test(t, damaged_libraries, 0, 2);
 	tcase_add_test(t, provenance_and_back);
 	tcase_add_loop_test(t, malformed_provenance, 0, MPK_ARRAY_COUNT(malformed));
 	tcase_add_test(t, without_paths);

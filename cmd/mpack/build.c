@@ -20,6 +20,7 @@
 #include "common/progress.h"
 #include "io/output.h"
 #include "mpack/input.h"
+#include "mpack/key.h"
 #include "mpack/mpack.h"
 #include "text/shell.h"
 
@@ -300,7 +301,7 @@ static enum mpk_code prepare_seal(struct mpk_input *in, struct mpk_emit *e,
 				  struct mpk_error *err)
 {
 	if (opt.sign) {
-		MPK_TRY(mpk_secret_key_read(opt.sign, key, err));
+		MPK_TRY(mpk_key_open(opt.sign, e->out, key, err));
 		job->key = key;
 	}
 	if (opt.provenance && !opt.dry_run)

@@ -15,6 +15,7 @@
 #include "emit/packed.h"
 #include "io/mapping.h"
 #include "io/output.h"
+#include "mpack/key.h"
 #include "mpack/mpack.h"
 #include "package/swap.h"
 #include "package/swap_code.h"
@@ -318,8 +319,7 @@ static int prepare_sign(void)
 {
 	struct mpk_error err = { 0 };
 
-	if (!sign_path || (mpk_secret_key_read(sign_path, &sign_key, &err) == MPK_OK &&
-			   mpk_ed25519_prepare(&err) == MPK_OK))
+	if (!sign_path || mpk_key_open(sign_path, output, &sign_key, &err) == MPK_OK)
 		return MPK_EXIT_OK;
 	return mpk_diag_error(&err);
 }

@@ -9,6 +9,7 @@
 #include "emit/confirm.h"
 #include "io/mapping.h"
 #include "io/output.h"
+#include "mpack/key.h"
 #include "mpack/mpack.h"
 
 static const char *output, *key_path;
@@ -72,15 +73,13 @@ static enum mpk_code sign(const char *path, const struct mpk_secret_key *key, st
 			    &arena, err);
 }
 
-/* The key is read, and libcrypto loaded, while both can still be opened. */
 static int run(const char *path)
 {
 	MPK_CLEANUP(mpk_secret_key_wipe) struct mpk_secret_key key = { 0 };
 	struct mpk_error err = { 0 };
 	struct mpk_confine c = { 0 };
 
-	if (mpk_secret_key_read(key_path, &key, &err) != MPK_OK ||
-	    mpk_ed25519_prepare(&err) != MPK_OK)
+	if (mpk_key_open(key_path, output, &key, &err) != MPK_OK)
 		return mpk_diag_error(&err);
 	if (durable)
 		mpk_output_make_durable();

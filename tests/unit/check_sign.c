@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Keys and signatures (lib/trust, text/base64.h) against RFC 4648, RFC 8032, openssl and ssh-keygen: what
  * others sign verifies here, what is signed here verifies there, and nothing else is taken for a key. */
+#include <dlfcn.h>
+
 #include "skip.h"
 #include "text/base64.h"
 #include "trust/key.h"
@@ -8,6 +10,17 @@
 #include "workdir.h"
 
 static struct mpk_error err;
+static bool hide_libcrypto;
+
+/* Stands before the C library's own. */
+void *dlopen(const char *file, int mode)
+{
+	void *(*real)(const char *, int);
+	void *symbol = dlsym(RTLD_NEXT, "dlopen");
+
+	memcpy(&real, &symbol, sizeof real);
+	return hide_libcrypto ? NULL : real(file, mode);
+}
 
 static void setup(void)
 {
@@ -279,6 +292,22 @@ START_TEST(no_keys)
 }
 END_TEST
 
+START_TEST(without_libcrypto)
+{
+	struct mpk_secret_key key = { 0 };
+	uint8_t signature[64] = { 0 };
+
+	hide_libcrypto = true;
+	ck_assert_int_eq(mpk_ed25519_prepare(&err), MPK_E_LOAD);
+	ck_assert_ptr_nonnull(strstr(err.text, "install OpenSSL"));
+	ck_assert_int_eq(mpk_ed25519_public(&key, &err), MPK_E_LOAD);
+	ck_assert_int_eq(mpk_ed25519_sign(&key, mpk_span_str("x"), signature, &err), MPK_E_LOAD);
+	ck_assert_int_eq(mpk_ed25519_verify(&key.public_key, mpk_span_str("x"), signature, &err),
+			 MPK_E_LOAD);
+	hide_libcrypto = false;
+}
+END_TEST
+
 /* --- OpenSSH's signatures -------------------------------------------------------- */
 
 START_TEST(ssh_keygen_verifies)
@@ -326,6 +355,7 @@ int main(void)
 	tcase_add_test(t, keys_of_openssh);
 	tcase_add_test(t, damaged_keys);
 	tcase_add_test(t, no_keys);
+	tcase_add_test(t, without_libcrypto);
 	tcase_add_test(t, ssh_keygen_verifies);
 	suite_add_tcase(suite, t);
 

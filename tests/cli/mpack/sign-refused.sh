@@ -31,6 +31,12 @@ for suffix in c a tar blob; do
 done
 try mpack build data/formats/01_opencl_scale.blob -o out.blob --provenance
 try mpack build data/formats/01_opencl_scale.blob -o out.o --target x86_64-w64-windows-gnu --sign key.pem
+try mpack sign a.so -o key.pem --key key.pem
+ln key.pem out2.so
+try mpack build data/formats/01_opencl_scale.blob -o out2.so --sign key.pem
+try mpack edit a.so -o out2.so --replace /0=a.so --sign key.pem
+grep -c PRIVATE key.pem
+rm out2.so
 try mpack edit data/formats/01_opencl_scale.blob -o out.blob --replace /0=data/formats/01_opencl_scale.blob --sign none
 try minspect --pubkey key.pub a.so
 try minspect --verify --pubkey key.pem a.so

@@ -241,6 +241,7 @@ fuzz:
 	$(Q)python3 tests/fuzz/seed_inner.py out/fuzz/seed $$(find tests/data/device tests/data/archive tests/data/objects tests/data/csource -type f | sort)
 	$(Q)python3 tests/fuzz/seed_graph.py out/fuzz/seed
 	$(Q)python3 tests/fuzz/seed_aot.py out/fuzz/seed
+	$(Q)python3 tests/fuzz/seed_origin.py out/fuzz/seed/fuzz_image tests/data/formats/01_opencl_scale.so
 	$(Q)python3 tests/fuzz/seed_image.py out/fuzz/seed $$(find tests/data -size -64k \( -name '*.so' -o -path '*/objects/*' -o -path '*/csource/*' -o -path '*/embedded/*' \) -type f | sort)
 	$(Q)for f in $(notdir $(FUZZ_SRC:.c=)); do mkdir -p out/fuzz/corpus/$$f out/fuzz/seed/$$f out/fuzz/found; \
 	  len=16384; [ $$f != fuzz_image ] || len=65536; \

@@ -31,6 +31,8 @@ static const struct action {
 	{ "cases", minspect_cases, false },
 	{ "devices", minspect_devices, false },
 	{ "explain", minspect_explain, false },
+	{ "sbom", minspect_sbom, true },
+	{ "attestation", minspect_attestation, true },
 };
 
 static const struct action summary = { "", minspect_show, true };
@@ -61,6 +63,8 @@ static const struct {
 } belongings[] = {
 	{ "call-metadata", { "functions" } },
 	{ "digest", { "extract" } },
+	{ "pubkey", { "verify" } },
+	{ "builder", { "attestation" } },
 	{ "budget", { "size" } },
 	{ "csv", { "size" } },
 	{ "markdown", { "diff", "size" } },
@@ -167,7 +171,9 @@ static const struct action *nearest_action(const char *word)
 
 static bool is_of_mpack(const char *word)
 {
-	static const char *const commands[] = { "build", "check", "edit", "init", "unpack" };
+	static const char *const commands[] = {
+		"build", "check", "edit", "init", "sign", "unpack"
+	};
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(commands); i++)
 		if (strcmp(word, commands[i]) == 0)
@@ -210,6 +216,7 @@ static void confine(void)
 	mpk_confine_output(&c, minspect_part_output(o));
 	minspect_extract_prepare(o);
 	minspect_disasm_prepare(o);
+	minspect_bom_prepare(o);
 	mpk_confine(&c);
 }
 
@@ -227,6 +234,8 @@ static int act(void)
 		status = check_first(minspect_options.files[0]);
 	if (status == MPK_EXIT_OK && action->inspects && !minspect_options.call_metadata) {
 		status = minspect_memory_init(minspect_options.max_memory);
+		if (status == MPK_EXIT_OK)
+			status = minspect_verify_prepare(&minspect_options);
 		confine();
 	} else if (status == MPK_EXIT_OK && minspect_options.max_memory)
 		status = mpk_diag_usage("--max-memory is for inspection; --%s has no such limit",

@@ -34,6 +34,8 @@ struct minspect_options {
 	struct mpk_option_list runtimes;                                 /* --runtime */
 	const char *digest;                                              /* --extract */
 	bool raw;                                                        /* --show */
+	const char *pubkey;                                              /* --verify */
+	const char *sbom, *attestation, *builder;
 
 	/* --run and --cases */
 	struct mpk_option_list arguments; /* --input and --out, in the order they stand;
@@ -107,7 +109,16 @@ int minspect_extract(const struct minspect_options *o);
 
 /* minspect_extract_prepare - before the sandbox: load what computes the digest that --extract wants */
 void minspect_extract_prepare(const struct minspect_options *o);
+
+/* minspect_verify_prepare - before the sandbox: read the keys of --pubkey, load what checks signatures
+ * Returns  an exit status, after a message when it is not MPK_EXIT_OK */
+int minspect_verify_prepare(const struct minspect_options *o);
 int minspect_verify(const struct minspect_options *o);
+
+/* minspect_bom_prepare - before the sandbox: load what computes the digests of --sbom */
+void minspect_bom_prepare(const struct minspect_options *o);
+int minspect_sbom(const struct minspect_options *o);
+int minspect_attestation(const struct minspect_options *o);
 int minspect_check(const struct minspect_options *o);
 int minspect_header(const struct minspect_options *o);
 int minspect_run(const struct minspect_options *o);

@@ -30,6 +30,7 @@ static int show(const struct minspect_options *o, struct minspect_look *l)
 	if (mpk_common.verbose && (mpk_view_show_info(l->view, true, &err) != MPK_OK ||
 				   mpk_verify_kernels(l->view, &err) != MPK_OK))
 		return mpk_diag_error(&err);
+	l->view->show_origin = mpk_common.verbose > 0;
 	return print(l, mpk_view_summary, mpk_view_summary_json);
 }
 

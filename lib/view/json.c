@@ -6,6 +6,7 @@
 #include "view/embedded.h"
 #include "view/filter.h"
 #include "view/node_info.h"
+#include "view/origin.h"
 
 static void put_note(const struct mpk_note *note, struct mpk_json *j, struct json_t *at)
 {
@@ -305,6 +306,7 @@ void mpk_view_summary_json(const struct mpk_view *view, struct mpk_json *j, stru
 	put_names(j, at, "context_symbols", image->context_symbols, image->context_symbol_count);
 	put_names(j, at, "undefined", image->undefined, image->undefined_count);
 	put_names(j, at, "needed", image->needed, image->needed_count);
+	mpk_view_origin_json(view, j, at);
 	list = mpk_json_array(j, at, "tree");
 	for (size_t i = 0; i < view->count; i++)
 		if (mpk_view_shows_node(&view->nodes[i]))

@@ -10,6 +10,7 @@
 #include "text/table.h"
 #include "view/embedded.h"
 #include "view/filter.h"
+#include "view/origin.h"
 
 static const char *what(const struct mpk_image *image)
 {
@@ -155,6 +156,7 @@ void mpk_view_summary(const struct mpk_view *view, struct mpk_style style, struc
 	put_functions(view, out);
 	mpk_view_embedded_summary(view, out);
 	put_needed(image, out);
+	mpk_view_origin_summary(view, out);
 	if (!view->tree)
 		return;
 	if (view->tree->warning.code != MPK_OK)

@@ -60,6 +60,7 @@ struct mpk_view {
 	const struct mpk_host_texts *texts;      /* what getters say; NULL: not asked */
 	bool show_docs;                          /* --functions prints them */
 	const char *filter;                      /* chooses what is shown (filter.h); NULL: all */
+	bool show_origin;                        /* the summary prints all of the provenance */
 	const struct mpk_tree *tree;             /* NULL when the image has no blob */
 	struct mpk_view_node *nodes;             /* tree->count of them */
 	size_t count;

@@ -77,7 +77,9 @@ static enum mpk_code open_all(struct minspect_file *f, struct mpk_error *err)
 		return err ? err->code : code;
 	if (image->has_blob)
 		return mpk_blob_read(image->blob, image->gen, &f->arena, &f->tree, err);
-	return image->function_count || image->embedded_count ? MPK_OK : nothing_in(image, err);
+	return image->function_count || image->embedded_count || image->device_count
+		       ? MPK_OK
+		       : nothing_in(image, err);
 }
 
 enum mpk_code minspect_file_open(const char *name, struct minspect_file *out, struct mpk_error *err)

@@ -34,6 +34,7 @@ static enum mpk_code read_cubin(struct mpk_code_info *info, void *content, struc
 		kernels[i] = (struct mpk_code_kernel){ .name = k->name,
 						       .param_count = k->param_count,
 						       .code_bytes = k->code_bytes };
+		(void)mpk_span_sub(info->bytes, k->code_off, k->code_bytes, &kernels[i].code);
 		memcpy(kernels[i].block, k->block, sizeof k->block);
 		memcpy(kernels[i].max_threads, k->max_threads, sizeof k->max_threads);
 	}
@@ -56,6 +57,10 @@ static enum mpk_code targets(struct mpk_span bytes, struct mpk_arena *arena,
 				       .sm = c.sm,
 				       .suffix = c.arch_specific ? 'a' : '\0',
 				       .abi = c.abi,
+				       .what = "cubin",
+				       .packing = "stored",
+				       .bytes = bytes.len,
+				       .plain_bytes = bytes.len,
 				       .relocatable = c.relocatable };
 	(void)snprintf(t->name, sizeof t->name, "sm_%u%s", c.sm, c.arch_specific ? "a" : "");
 	*out = t;

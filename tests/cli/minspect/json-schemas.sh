@@ -4,7 +4,7 @@ printf 'MZ\220\0' >a.dll
 head -c 9000 data/formats/01_opencl_scale.so >cut.so
 files="data/formats/*.so data/formats/*.blob data/ffi/*.so data/relax/*.so data/cuda/*/*.so
 	data/formats/12_syslib_prefix.tar data/objects/*.o data/objects/*.dll data/objects/*.dylib
-	data/csource/*.tar data/csource/*.c data/embedded/*.so data/embedded/*.o a.dll cut.so missing.so"
+	data/csource/*.tar data/csource/*.c data/embedded/*.so data/embedded/*.o data/gpu/*.so data/gpu/*.o a.dll cut.so missing.so"
 # look NAME OPTION...: one document over all files; three of them do not open
 look()
 {
@@ -23,17 +23,19 @@ look minspect-diff --diff data/formats/07_relax_opencl.so
 minspect --json --extract out data/formats/06_relax_vm.so >minspect-extract.json
 cp out/index.json minspect-index.json
 minspect --json --extract embedded data/embedded/embedded.so >extract-embedded.json
+minspect --json --extract gpu data/gpu/hip-packed.so >extract-gpu.json
 minspect --json --header declared.h data/formats/06_relax_vm.so >minspect-header.json
 cat >validate.py <<'END'
 import json, sys
 from jsonschema import Draft202012Validator
 for name in sys.argv[2:]:
-    of = {"verbose": "minspect", "extract-embedded": "minspect-extract"}.get(name, name)
+    of = {"verbose": "minspect", "extract-embedded": "minspect-extract",
+          "extract-gpu": "minspect-extract"}.get(name, name)
     schema = json.load(open(f"{sys.argv[1]}/{of}.schema.json"))
     Draft202012Validator.check_schema(schema)
     document = json.load(open(f"{name}.json"))
     Draft202012Validator(schema).validate(document)
-    if name not in ("extract-embedded", "minspect-extract", "minspect-index", "minspect-header"):
+    if name not in ("extract-embedded", "extract-gpu", "minspect-extract", "minspect-index", "minspect-header"):
         assert len(document["files"]) > 15, name
         findings = name != "minspect-check"  # there an error is no broken file
         broken = sum("error" in f or bool(findings and f.get("errors")) for f in document["files"])
@@ -41,4 +43,4 @@ for name in sys.argv[2:]:
     print(name)
 END
 python3 validate.py "$ROOT/man/schema" minspect verbose minspect-functions minspect-verify minspect-check minspect-size \
-	minspect-diff minspect-extract extract-embedded minspect-index minspect-header
+	minspect-diff minspect-extract extract-embedded extract-gpu minspect-index minspect-header

@@ -16,6 +16,7 @@ struct minspect_look {
 	struct mpk_strbuf *out; /* text; NULL when JSON was asked for */
 	struct mpk_json *json;  /* JSON; NULL when text is wanted */
 	struct json_t *at;      /* this file's object in the document */
+	struct json_t *list;    /* that of all files */
 	void *user;             /* as minspect_each got it */
 };
 
@@ -28,6 +29,10 @@ struct minspect_action {
 	/* Says what stands before the files; file and view are NULL, at is the document. NULL:
 	 * nothing. */
 	void (*begin)(struct minspect_look *l);
+	/* Looks at a zip archive that is named without a member; returns an exit status. NULL: the
+	 * libraries in it are looked at that hold something. */
+	int (*archive)(struct minspect_look *l);
+	const char *single; /* "extract": this action takes one library alone; NULL: any number */
 };
 
 /* mpk_style that standard output can show */

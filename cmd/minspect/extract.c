@@ -185,7 +185,7 @@ void minspect_extract_prepare(const struct minspect_options *o)
 
 int minspect_extract(const struct minspect_options *o)
 {
-	static const struct minspect_action action = { .look = extract };
+	static const struct minspect_action action = { .look = extract, .single = "extract" };
 	enum mpk_digest_kind digest;
 
 	if (!find_digest(o->digest, &digest))

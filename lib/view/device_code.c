@@ -103,7 +103,7 @@ enum mpk_code mpk_device_rows(const struct mpk_view *view, struct mpk_arena *are
 
 const char *mpk_device_path(const struct mpk_image_device *d, struct mpk_arena *arena)
 {
-	return mpk_arena_printf(arena, "%s:%zu", d->section, d->index);
+	return mpk_arena_printf(arena, "%s:%zu", MPK_QUOTE(mpk_span_str(d->section)), d->index);
 }
 
 const char *mpk_device_target(const struct mpk_code_info *image)

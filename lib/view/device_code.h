@@ -55,7 +55,7 @@ void mpk_device_functions(const struct mpk_view *view, struct mpk_strbuf *out);
 void mpk_device_rows_json(const struct mpk_view *view, struct mpk_json *j, struct json_t *at);
 void mpk_device_json(const struct mpk_view *view, struct mpk_json *j, struct json_t *at);
 
-/* mpk_device_path - ".nv_fatbin:3", in arena; NULL: memory is out */
+/* mpk_device_path - ".nv_fatbin:3", escaped, in arena; NULL: memory is out */
 const char *mpk_device_path(const struct mpk_image_device *d, struct mpk_arena *arena);
 
 /* mpk_device_target - whom an image of a container is for: "sm_90a", "gfx90a"; "" when it does not say */

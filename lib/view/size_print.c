@@ -37,7 +37,7 @@ static void put_list(const struct mpk_view *view, const char *name,
 	for (size_t i = 0; i < list->count && i < SHOWN; i++) {
 		row(&t, list->items[i].bytes, view->file_bytes);
 		if (list->items[i].path)
-			mpk_table_cell(&t, "%s", list->items[i].path);
+			cell_escaped(&t, mpk_span_str(list->items[i].path));
 		cell_escaped(&t, list->items[i].name);
 	}
 	mpk_table_print(&t, "  ", out);

@@ -31,6 +31,13 @@ open("junk.so", "wb").write(bytes)
 END
 minspect broken.so
 minspect --verify broken.so other.so junk.so || test $? = 1
+# will it run there?
+for arch in sm_80 sm_86 sm_120 sm_75 gfx1100 gfx90a gfx90a:xnack- gfx942; do
+	echo "$arch"
+	for f in cuda.so hip.so hip-packed.so offload.o; do
+		minspect --check --device-arch $arch data/gpu/$f | grep '\[device\]' || true
+	done
+done
 # a library without any is none that is looked into
 echo 'int f(void) { return 1; }' | cc -shared -x c -o none.so -
 minspect none.so

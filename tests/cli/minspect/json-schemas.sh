@@ -13,7 +13,11 @@ look()
 	# shellcheck disable=SC2086 # a list of patterns
 	minspect -q --json "$@" $files >"$name.json" 2>/dev/null || true
 }
+python3 -c 'import zipfile
+with zipfile.ZipFile("app.whl", "w", zipfile.ZIP_DEFLATED) as z:
+    z.write("data/gpu/hip.so", "a.so"), z.write("data/formats/01_opencl_scale.so", "b.so"), z.write("cut.so", "c.so")'
 look minspect
+minspect --json app.whl >archive.json || test $? = 4
 look verbose -v
 look minspect-functions --functions
 look minspect-verify --verify
@@ -29,18 +33,18 @@ cat >validate.py <<'END'
 import json, sys
 from jsonschema import Draft202012Validator
 for name in sys.argv[2:]:
-    of = {"verbose": "minspect", "extract-embedded": "minspect-extract",
+    of = {"verbose": "minspect", "archive": "minspect", "extract-embedded": "minspect-extract",
           "extract-gpu": "minspect-extract"}.get(name, name)
     schema = json.load(open(f"{sys.argv[1]}/{of}.schema.json"))
     Draft202012Validator.check_schema(schema)
     document = json.load(open(f"{name}.json"))
     Draft202012Validator(schema).validate(document)
-    if name not in ("extract-embedded", "extract-gpu", "minspect-extract", "minspect-index", "minspect-header"):
+    if name not in ("archive", "extract-embedded", "extract-gpu", "minspect-extract", "minspect-index", "minspect-header"):
         assert len(document["files"]) > 15, name
         findings = name != "minspect-check"  # there an error is no broken file
         broken = sum("error" in f or bool(findings and f.get("errors")) for f in document["files"])
         assert broken == 3, name
     print(name)
 END
-python3 validate.py "$ROOT/man/schema" minspect verbose minspect-functions minspect-verify minspect-check minspect-size \
+python3 validate.py "$ROOT/man/schema" minspect verbose archive minspect-functions minspect-verify minspect-check minspect-size \
 	minspect-diff minspect-extract extract-embedded extract-gpu minspect-index minspect-header

@@ -37,3 +37,4 @@ printf 'int host;\n' >"$tmp/host.c"
 gcc -c "$tmp/host.c" -o "$tmp/host.o"
 clang-offload-bundler-19 -type=o -targets=host-x86_64-unknown-linux-gnu,openmp-amdgcn-amd-amdhsa--gfx90a \
 	-input="$tmp/host.o" -input=mix.gfx90a.hsaco -output=bundled.o
+chmod 644 ./*.so ./*.hsaco

@@ -77,6 +77,12 @@ int minspect_save(const char *path, const struct mpk_rope *content)
 	return mpk_diag_error(&err);
 }
 
+/* Whether the file could be looked at, and this is what it is like. */
+static bool is_verdict(int status)
+{
+	return status == MPK_EXIT_OK || status == MPK_EXIT_DIFFERENT;
+}
+
 /* What goes with a look through all files. */
 struct looking {
 	const struct minspect_options *o;
@@ -106,7 +112,7 @@ static int look_opened(struct looking *k, struct minspect_file *file, enum mpk_c
 		     : k->action->refuse && code == MPK_E_CORRUPT ? k->action->refuse(l, err)
 								  : minspect_report(l, err);
 	/* figures of two states of a file are figures of neither */
-	if (status == MPK_EXIT_OK && mpk_mappings_check(err) != MPK_OK)
+	if (is_verdict(status) && mpk_mappings_check(err) != MPK_OK)
 		status = mpk_diag_error(err);
 	l->view = NULL;
 	return status;
@@ -163,5 +169,6 @@ int minspect_each(const struct minspect_options *o, const struct minspect_action
 		status = status ? status : got;
 	}
 	int written = o->json ? minspect_print_json(&j) : minspect_write(&out);
-	return status ? status : written;
+	/* a difference that nobody could be told is not what went wrong */
+	return written && is_verdict(status) ? written : status;
 }

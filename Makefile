@@ -238,11 +238,11 @@ $(FUZZ_BIN): %: %.o $(O)/libmpk.a
 fuzz:
 	$(Q)$(MAKE) --no-print-directory VARIANT=fuzz CC=$(FUZZ_CC) fuzz-build
 	$(Q)python3 tests/fuzz/seed.py out/fuzz/seed $$(find tests/data -name '*.blob' | sort)
-	$(Q)python3 tests/fuzz/seed_inner.py out/fuzz/seed $$(find tests/data/device tests/data/archive tests/data/objects tests/data/csource -type f | sort)
+	$(Q)python3 tests/fuzz/seed_inner.py out/fuzz/seed $$(find tests/data/device tests/data/gpu tests/data/narrow tests/data/archive tests/data/objects tests/data/csource -type f | sort)
 	$(Q)python3 tests/fuzz/seed_graph.py out/fuzz/seed
 	$(Q)python3 tests/fuzz/seed_aot.py out/fuzz/seed
 	$(Q)python3 tests/fuzz/seed_origin.py out/fuzz/seed/fuzz_image tests/data/formats/01_opencl_scale.so
-	$(Q)python3 tests/fuzz/seed_image.py out/fuzz/seed $$(find tests/data -size -64k \( -name '*.so' -o -path '*/objects/*' -o -path '*/csource/*' -o -path '*/embedded/*' \) -type f | sort)
+	$(Q)python3 tests/fuzz/seed_image.py out/fuzz/seed $$(find tests/data -size -64k \( -name '*.so' -o -path '*/objects/*' -o -path '*/csource/*' -o -path '*/embedded/*' -o -path '*/gpu/*' \) -type f | sort)
 	$(Q)for f in $(notdir $(FUZZ_SRC:.c=)); do mkdir -p out/fuzz/corpus/$$f out/fuzz/seed/$$f out/fuzz/found; \
 	  len=16384; [ $$f != fuzz_image ] || len=65536; \
 	  out/fuzz/tests/fuzz/$$f $$(test ! -e tests/fuzz/$$f.dict || echo -dict=tests/fuzz/$$f.dict) -max_total_time=$(FUZZ_TIME) -max_len=$$len -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \

@@ -41,10 +41,10 @@ static enum mpk_code compare(struct minspect_look *l, struct minspect_file *othe
 {
 	struct mpk_view view;
 
-	MPK_TRY(mpk_view_init(&view, other->name, other->map.bytes.len, &other->image, &other->tree,
+	MPK_TRY(mpk_view_init(&view, other->name, other->bytes.len, &other->image, &other->tree,
 			      &other->arena, err));
-	return mpk_diff_views(&view, other->map.bytes, l->view, l->file->map.bytes, &l->file->arena,
-			      diff, err);
+	return mpk_diff_views(&view, other->bytes, l->view, l->file->bytes, &l->file->arena, diff,
+			      err);
 }
 
 static int diff(const struct minspect_options *o, struct minspect_look *l)

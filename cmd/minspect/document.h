@@ -16,7 +16,8 @@ struct minspect_look {
 	struct mpk_strbuf *out; /* text; NULL when JSON was asked for */
 	struct mpk_json *json;  /* JSON; NULL when text is wanted */
 	struct json_t *at;      /* this file's object in the document */
-	struct json_t *list;    /* an array in it, for the action */
+	struct json_t *files;   /* of all of them */
+	struct json_t *list;    /* an array in this file's, for the action */
 	void *user;             /* as minspect_each got it */
 };
 
@@ -29,6 +30,10 @@ struct minspect_action {
 	/* Says what stands before the files; file and view are NULL, at is the document. NULL:
 	 * nothing. */
 	void (*begin)(struct minspect_look *l);
+	/* Looks at a zip archive that is named without a member; returns an exit status. NULL: the
+	 * libraries in it are looked at that hold something. */
+	int (*archive)(struct minspect_look *l);
+	const char *single; /* "extract": this action takes one library alone; NULL: any number */
 };
 
 /* mpk_style that standard output can show */

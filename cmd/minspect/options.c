@@ -114,7 +114,8 @@ static const struct mpk_option options[] = {
 const struct mpk_command minspect_command = {
 	.name = "",
 	.usage = "minspect [ACTION] [OPTION]... FILE...",
-	.summary = "Show, check and call what a compiled module holds. FILE may be lib.a(devc.o).",
+	.summary =
+		"Show, check and call what a compiled module holds. FILE may be lib.a(devc.o) or app.whl!/lib.so.",
 	.examples = "  minspect deploy.so\n"
 		    "  minspect --functions --json deploy.so\n"
 		    "  minspect --run addone deploy.so --input 4xf32=1,2,3,4 --out 4xf32\n",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The actions that print what a file holds: the summary, --functions. */
 #include "common/diag.h"
+#include "minspect/archive.h"
 #include "minspect/document.h"
 #include "minspect/metadata.h"
 #include "view/node_info.h"
@@ -60,7 +61,8 @@ static int functions(const struct minspect_options *o, struct minspect_look *l)
 
 int minspect_show(const struct minspect_options *o)
 {
-	static const struct minspect_action action = { .look = show };
+	static const struct minspect_action action = { .look = show,
+						       .archive = minspect_archive_list };
 
 	return minspect_each(o, &action, NULL);
 }

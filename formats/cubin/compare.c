@@ -82,7 +82,7 @@ static bool symbol(const struct file *f, uint32_t i, struct mpk_cubin_symbol *ou
 	struct mpk_cubin_section s;
 
 	if (i >= f->symbols.len / MPK_CUBIN_SYMBOL_BYTES ||
-	    mpk_cubin_elf_symbol(f->symbols, f->strings, i, out, NULL) != MPK_OK ||
+	    mpk_cubin_elf_symbol(&f->elf, f->symbols, f->strings, i, out, NULL) != MPK_OK ||
 	    out->section >= f->elf.section_count ||
 	    mpk_cubin_elf_section(&f->elf, out->section, &s, NULL) != MPK_OK)
 		return false;

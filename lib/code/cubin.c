@@ -58,6 +58,10 @@ static enum mpk_code targets(struct mpk_span bytes, struct mpk_arena *arena,
 				       .sm = c.sm,
 				       .suffix = c.arch_specific ? 'a' : '\0',
 				       .abi = c.abi,
+				       .what = "cubin",
+				       .packing = "stored",
+				       .bytes = bytes.len,
+				       .plain_bytes = bytes.len,
 				       .relocatable = c.relocatable };
 	(void)snprintf(t->name, sizeof t->name, "sm_%u%s", c.sm, c.arch_specific ? "a" : "");
 	*out = t;

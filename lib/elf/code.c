@@ -141,14 +141,13 @@ static enum mpk_code read_slots(struct mpk_code_file *f, struct mpk_error *err)
 /* Of AMD's code objects the processor is in the flags of the header. */
 static enum mpk_code read_amd(struct mpk_code_file *f, struct mpk_error *err)
 {
-	const struct mpk_amdgpu_object *objects;
-	size_t count;
+	struct mpk_amdgpu head;
 
 	if (f->machine != EM_AMDGPU)
 		return MPK_OK;
-	MPK_TRY(mpk_amdgpu_read(f->elf.bytes, f->arena, &objects, &count, err));
-	if (count)
-		f->amd_target = objects[0].target;
+	MPK_TRY(mpk_amdgpu_read_head(f->elf.bytes, &head, err));
+	f->amd_target = mpk_arena_text(f->arena, mpk_span_str(head.target));
+	MPK_TRY_ALLOC(f->amd_target, err);
 	return MPK_OK;
 }
 

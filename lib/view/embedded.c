@@ -64,7 +64,8 @@ static void put_figures(const struct mpk_code_info *code, struct mpk_span kernel
 {
 	size_t index;
 
-	if (!code->format->kernel_text || !mpk_code_info_find(code, kernel, &index))
+	if (!code->format || !code->format->kernel_text ||
+	    !mpk_code_info_find(code, kernel, &index))
 		return;
 	mpk_strbuf_puts(out, "    ");
 	code->format->kernel_text(code, index, out);
@@ -90,18 +91,20 @@ static void put_kernels(const struct mpk_view *view, const struct mpk_view_code 
 	}
 }
 
+void mpk_view_code_text(const struct mpk_view *view, const struct mpk_view_code *c,
+			struct mpk_strbuf *out)
+{
+	put_title(c, out);
+	if (c->code.format && c->code.format->lines && !c->code.problem)
+		c->code.format->lines(&c->code, "  ", out);
+	put_kernels(view, c, out);
+}
+
 void mpk_view_embedded_functions(const struct mpk_view *view, struct mpk_strbuf *out)
 {
-	for (size_t i = 0; i < view->image->embedded_count; i++) {
-		const struct mpk_view_code *c = &view->embedded[i];
-
-		if (!mpk_view_shows_code(view, c))
-			continue;
-		put_title(c, out);
-		if (c->code.format && c->code.format->lines && !c->code.problem)
-			c->code.format->lines(&c->code, "  ", out);
-		put_kernels(view, c, out);
-	}
+	for (size_t i = 0; i < view->image->embedded_count; i++)
+		if (mpk_view_shows_code(view, &view->embedded[i]))
+			mpk_view_code_text(view, &view->embedded[i], out);
 }
 
 /* --- JSON ------------------------------------------------------------------------------------ */
@@ -112,15 +115,16 @@ static void add_figures(const struct mpk_code_info *code, struct mpk_span kernel
 	struct json_t *o;
 	size_t index;
 
-	if (!code->format->kernel_json || !mpk_code_info_find(code, kernel, &index))
+	if (!code->format || !code->format->kernel_json ||
+	    !mpk_code_info_find(code, kernel, &index))
 		return;
 	o = mpk_json_object(j, list, NULL);
 	mpk_json_text(j, o, "format", code->format->word);
 	code->format->kernel_json(code, index, j, o);
 }
 
-static void put_code(const struct mpk_view *view, const struct mpk_view_code *c, struct mpk_json *j,
-		     struct json_t *at)
+void mpk_view_code_json(const struct mpk_view *view, const struct mpk_view_code *c,
+			struct mpk_json *j, struct json_t *at)
 {
 	const struct mpk_code_info *lister = mpk_view_embedded_lister(c);
 	struct json_t *list, *o;
@@ -159,6 +163,6 @@ void mpk_view_embedded_json(const struct mpk_view *view, struct mpk_json *j, str
 		mpk_json_text(j, o, "symbol", c->at->symbol);
 		mpk_json_text(j, o, "member", c->at->member);
 		mpk_json_u64(j, o, "room", c->at->room_bytes);
-		put_code(view, c, j, o);
+		mpk_view_code_json(view, c, j, o);
 	}
 }

@@ -5,6 +5,7 @@
 #include "executor/executor.h"
 #include "text/escape.h"
 #include "text/phrase.h"
+#include "view/device_code.h"
 #include "view/embedded.h"
 #include "view/filter.h"
 #include "view/node_info.h"
@@ -172,4 +173,5 @@ void mpk_view_functions(const struct mpk_view *view, struct mpk_style style, str
 		put_other_code(&view->nodes[i], out);
 	}
 	mpk_view_embedded_functions(view, out);
+	mpk_device_functions(view, out);
 }

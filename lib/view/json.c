@@ -3,6 +3,7 @@
 #include <elf.h>
 
 #include "code/target.h"
+#include "view/device_code.h"
 #include "view/embedded.h"
 #include "view/filter.h"
 #include "view/node_info.h"
@@ -312,6 +313,7 @@ void mpk_view_summary_json(const struct mpk_view *view, struct mpk_json *j, stru
 		if (mpk_view_shows_node(&view->nodes[i]))
 			put_node(view, i, j, list);
 	mpk_view_embedded_json(view, j, at);
+	mpk_device_rows_json(view, j, at);
 	if (view->tree && view->tree->warning.code != MPK_OK)
 		mpk_json_error(j, at, "warning", &view->tree->warning);
 }
@@ -412,4 +414,6 @@ void mpk_view_functions_json(const struct mpk_view *view, struct mpk_json *j, st
 	}
 	put_modules(view, j, at);
 	mpk_view_embedded_json(view, j, at);
+	mpk_device_rows_json(view, j, at);
+	mpk_device_json(view, j, at);
 }

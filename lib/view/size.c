@@ -14,6 +14,7 @@
 #include "view/embedded.h"
 #include "view/filter.h"
 #include "view/node_info.h"
+#include "view/size_device.h"
 
 enum { COPY_MIN = 64 }; /* shorter pieces are alike by chance, and not worth a line */
 
@@ -65,6 +66,12 @@ static int larger_first(const void *a, const void *b)
 	return mpk_span_compare(x->name, y->name);
 }
 
+static void sort_largest(struct growing *g)
+{
+	if (g->count)
+		qsort(g->items, g->count, sizeof *g->items, larger_first);
+}
+
 static enum mpk_code add_section(struct sizer *s, const char *name, uint64_t bytes, uint64_t *sum)
 {
 	name = mpk_arena_text(s->arena, mpk_span_str(name ? name : ""));
@@ -106,9 +113,7 @@ static enum mpk_code read_sections(struct sizer *s, uint64_t *other)
 		if (object.sections[i].content.len)
 			MPK_TRY(add_section(s, object.sections[i].name,
 					    object.sections[i].content.len, &sum));
-	if (s->sections.count)
-		qsort(s->sections.items, s->sections.count, sizeof *s->sections.items,
-		      larger_first);
+	sort_largest(&s->sections);
 	*other = sum < s->view->file_bytes ? s->view->file_bytes - sum : 0;
 	return MPK_OK;
 }
@@ -237,16 +242,34 @@ static enum mpk_code read_embedded(struct sizer *s, const struct mpk_view_code *
 	return MPK_OK;
 }
 
+static enum mpk_code add_part(void *arg, struct mpk_size_item item)
+{
+	struct sizer *s = arg;
+
+	return add(s, &s->files, item);
+}
+
+static enum mpk_code add_kernel(void *arg, struct mpk_size_item item)
+{
+	struct sizer *s = arg;
+
+	return add(s, &s->kernels, item);
+}
+
 enum mpk_code mpk_size_read(const struct mpk_view *view, struct mpk_arena *arena,
 			    struct mpk_size *out, struct mpk_error *err)
 {
 	MPK_CLEANUP(sizer_fini) struct sizer s = { .view = view, .arena = arena, .err = err };
 	struct mpk_size size = { 0 };
+	const struct mpk_size_sink sink = { arena, add_part, add_kernel, &s };
 
 	MPK_TRY(read_sections(&s, &size.other));
 	MPK_TRY(read_modules(&s));
 	for (size_t i = 0; i < view->image->embedded_count; i++)
 		MPK_TRY(read_embedded(&s, &view->embedded[i]));
+	MPK_TRY(mpk_size_read_devices(view, &sink, &size, err));
+	if (view->image->device_count) /* there may be thousands */
+		sort_largest(&s.kernels);
 	MPK_TRY(settle(&s, &s.sections, &size.sections));
 	MPK_TRY(settle(&s, &s.modules, &size.modules));
 	MPK_TRY(settle(&s, &s.files, &size.files));

@@ -15,6 +15,13 @@ struct mpk_size_item {
 	struct mpk_span title; /* parts: the name as the payload spells it; may be empty */
 };
 
+/* Kernels whose code is the same: of one name, for one device, in several images. */
+struct mpk_size_kernel {
+	struct mpk_size_item item; /* path: "DEVICE in CONTAINER" of the first */
+	const char *target;        /* "sm_90" */
+	size_t count;              /* of them */
+};
+
 struct mpk_size_list {
 	struct mpk_size_item *items;
 	size_t count;
@@ -26,6 +33,7 @@ struct mpk_size_copies {
 };
 
 struct mpk_size {
+	struct mpk_size_list gpu;      /* GPU code of any library by device: "sm_90 cubin" */
 	struct mpk_size_list sections; /* largest first; empty for a bare blob */
 	uint64_t other;                /* headers, padding and, in archives, other members */
 	struct mpk_size_list modules;  /* their payloads, by kind */
@@ -34,6 +42,8 @@ struct mpk_size {
 	struct mpk_size_list sorted;   /* files by length and content, longest first */
 	const struct mpk_size_copies *copies; /* runs of sorted; longest first */
 	size_t copy_count;
+	const struct mpk_size_kernel *same_kernels; /* most bytes to save first */
+	size_t same_kernel_count;
 	uint64_t wasted; /* bytes of all copies but the first of each run */
 };
 

@@ -8,6 +8,7 @@
 #include "text/escape.h"
 #include "text/phrase.h"
 #include "text/table.h"
+#include "view/device_code.h"
 #include "view/embedded.h"
 #include "view/filter.h"
 #include "view/origin.h"
@@ -145,16 +146,27 @@ static void put_functions(const struct mpk_view *v, struct mpk_strbuf *out)
 	mpk_strbuf_puts(out, count ? "\n" : "");
 }
 
+/* Any library may have code for GPUs, and is shown for that alone. */
+static bool is_of_tvm(const struct mpk_image *image)
+{
+	return image->has_blob || image->function_count || image->embedded_count;
+}
+
 void mpk_view_summary(const struct mpk_view *view, struct mpk_style style, struct mpk_strbuf *out)
 {
 	const struct mpk_image *image = view->image;
 
 	put_head(view, style, out);
-	put_format(image, out);
-	put_loaders(view, out);
-	put_blob(view, out);
+	if (is_of_tvm(image)) {
+		put_format(image, out);
+		put_loaders(view, out);
+		put_blob(view, out);
+	} else {
+		mpk_strbuf_puts(out, "  blob       none: no module of TVM, nothing to call\n");
+	}
 	put_functions(view, out);
 	mpk_view_embedded_summary(view, out);
+	mpk_device_summary(view, out);
 	put_needed(image, out);
 	mpk_view_origin_summary(view, out);
 	if (!view->tree)

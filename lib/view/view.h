@@ -61,8 +61,9 @@ struct mpk_view {
 	bool show_docs;                          /* --functions prints them */
 	const char *filter;                      /* chooses what is shown (filter.h); NULL: all */
 	bool show_origin;                        /* the summary prints all of the provenance */
-	const struct mpk_tree *tree;             /* NULL when the image has no blob */
-	struct mpk_view_node *nodes;             /* tree->count of them */
+	bool in_archive; /* the file is a member of a zip archive: nothing loads it from there */
+	const struct mpk_tree *tree; /* NULL when the image has no blob */
+	struct mpk_view_node *nodes; /* tree->count of them */
 	size_t count;
 	const struct mpk_view_code *embedded; /* of image->embedded */
 	struct mpk_arena *arena;              /* of all that is read later, when it is asked for */

@@ -20,6 +20,7 @@ static const struct action {
 	{ "verify", minspect_verify, true },       { "check", minspect_check, true },
 	{ "header", minspect_header, true },       { "run", minspect_run, false },
 	{ "cases", minspect_cases, false },        { "devices", minspect_devices, false },
+	{ "html", minspect_html, true },           { "dot", minspect_dot, true },
 };
 
 static const struct action summary = { "", minspect_show, true };
@@ -188,6 +189,7 @@ static void confine(void)
 		mpk_confine_input(&c, "/"); /* the libraries that FILE needs may stand anywhere */
 	mpk_confine_output(&c, o->extract);
 	mpk_confine_output(&c, o->header);
+	mpk_confine_output(&c, o->html);
 	minspect_extract_prepare(o);
 	mpk_confine(&c);
 }

@@ -21,6 +21,7 @@ struct minspect_options {
 	/* actions; main.c sees that there is at most one */
 	bool functions, verify, size, check;
 	const char *extract, *diff, *header, *run, *cases;
+	const char *html, *dot;
 
 	bool json;
 	bool call_metadata; /* --functions */
@@ -104,6 +105,8 @@ void minspect_extract_prepare(const struct minspect_options *o);
 int minspect_verify(const struct minspect_options *o);
 int minspect_check(const struct minspect_options *o);
 int minspect_header(const struct minspect_options *o);
+int minspect_html(const struct minspect_options *o);
+int minspect_dot(const struct minspect_options *o);
 int minspect_run(const struct minspect_options *o);
 int minspect_cases(const struct minspect_options *o);
 int minspect_devices(const struct minspect_options *o);

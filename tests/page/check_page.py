@@ -64,6 +64,7 @@ def rendering(b, folder):
     b.click("#tab-texts")
     check("byte code has colours", count(b, ".code .t-register") > 20)
     b.click(".text-row:nth-child(2)")
+    check("the list marks which text is shown", text(b, "[role=option][aria-selected=true] .name").strip(), "kernels.cl")
     check("OpenCL C has colours", count(b, ".code .t-space") > 10 and count(b, ".code .t-type") > 10)
     check("the text is whole", b.run("[...document.querySelectorAll('.code .line')].map(e => e.textContent).join('\\n').trimEnd() === files[0].texts[1].text.replace(/^$/gm, ' ').trimEnd()"))
     b.click("#tab-findings")

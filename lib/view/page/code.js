@@ -37,7 +37,7 @@ const LANGUAGES = {
     classify: (m) => m[1] ? "comment" : m[2] ? "string" : m[3] ? "register" : m[4] ? "word" : m[5] ? "directive" : m[6] ? "call" : "number",
   },
   bytecode: {
-    pattern: /(@[\w.$]+|f\[[^\]]*\])|(%\w+)|(c\[\d+\])|(^\s*(?:\d+:\s*)?(?:call|ret|goto|If)\b|\b(?:in|dst):|\b(?:invoke_packed|invoke_closure|invoke|alloc_\w+|load_const\w*|get_\w+|reshape_tensor|shape_of|device_copy|kill_register|move|ret|if|goto|fatal)\b)|(\bi-?\d+\b|[-+]?\b\d+\b)|([A-Za-z_][\w.]*)/g,
+    pattern: /(@[\w.$]+|f\[[^\]]*\])|(%\w+)|(c\[\d+\])|(^\s*(?:call|ret|goto|If)\b|\b(?:in|dst):|\b(?:invoke_packed|invoke_closure|invoke|alloc_\w+|load_const\w*|get_\w+|reshape_tensor|shape_of|device_copy|kill_register|move|ret|if|goto|fatal)\b)|(\bi-?\d+\b|[-+]?\b\d+\b)|([A-Za-z_][\w.]*)/g,
     classify: (m) => m[1] ? "call" : m[2] ? "register" : m[3] ? "string" : m[4] ? "word" : m[5] ? "number" : /\./.test(m[6]) ? "directive" : "type",
   },
   json: {
@@ -117,10 +117,15 @@ const watcher = new IntersectionObserver((entries) => {
   }
 }, { rootMargin: "400px" });
 
-// A text as an element; element.show(line) brings a line into view.
-function codeView(text, languageName, label) {
+function linesOf(text) {
   const lines = text.split("\n");
   if (lines.length > 1 && lines[lines.length - 1] === "") lines.pop();
+  return lines;
+}
+
+// A text as an element; element.show(line) brings a line into view.
+function codeView(text, languageName, label) {
+  const lines = linesOf(text);
   const language = LANGUAGES[languageName];
   const comments = language && language.comment ? commentsOf(lines) : null;
   const view = el("div", { class: "code", tabindex: "0", role: "region", "aria-label": label });

@@ -66,7 +66,7 @@ function pairUp(pairs) {
 const AROUND = 3; // equal lines that are shown around what differs
 
 function textDifference(one, other) {
-  const a = one.text.split("\n"), b = other.text.split("\n");
+  const a = linesOf(one.text), b = linesOf(other.text);
   const pairs = lineUp(a, b);
   if (!pairs) return el("p", { class: "note" }, `The texts have too little in common to be lined up: ${plural(a.length, "line")} and ${plural(b.length, "line")}.`);
   const rows = pairUp(pairs);

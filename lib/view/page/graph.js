@@ -175,7 +175,7 @@ function graphView(file, graph, open) {
   const plan = layout(graph);
   const drawing = svg("g", {});
   const picture = svg("svg", { role: "img", "aria-label": `Graph of ${graph.name || graph.module}: ${plural(graph.nodes.length, "node")}, ${plural(graph.edges.length, "edge")}` },
-    svg("defs", {}, svg("marker", { id: "arrow", viewBox: "0 0 8 8", refX: 6, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto" }, svg("path", { d: "M0 0L8 4L0 8z", class: "g-arrow" }))), drawing);
+    svg("defs", {}, svg("marker", { id: "arrow", viewBox: "0 0 8 8", refX: 6, refY: 4, markerWidth: 8, markerHeight: 8, markerUnits: "userSpaceOnUse", orient: "auto" }, svg("path", { d: "M0 0L8 4L0 8z", class: "g-arrow" }))), drawing);
   const stage = el("div", { class: "stage", tabindex: "0", role: "region", "aria-label": "Drawing of the graph; j and k walk through its nodes" }, picture);
   const detail = el("div", { class: "detail", "aria-live": "polite" }, el("p", { class: "note" }, "Click a node, or walk with j and k, to see what it is."));
   let scale = 1, chosen = -1, drawn = "";

@@ -70,7 +70,6 @@ function partsTable(file, parts, open) {
       el("span", { class: "what" }, part.dtype !== undefined ? `${part.dtype} ${part.shape.length ? part.shape.join("\u00a0\u00d7\u00a0") : "scalar"}` : part.text !== undefined ? LANGUAGE_NAMES[part.language] : "binary"),
       el("span", { class: "size" }, bytes(part.bytes)));
     if (part.text !== undefined) row.addEventListener("click", () => open.text(part));
-    row.part = part;
     return row;
   });
 }
@@ -112,7 +111,7 @@ function functionCard(item, title) {
     el("h3", {}, el("span", { class: "name" }, item.name), el("span", { class: "rest" }, signature), " ",
       item.entry ? chip("entry") : null, item.alias_of ? chip(`is ${item.alias_of}`) : null, item.device && item.device !== "cpu" ? chip(item.device) : null, mark(item)),
     el("p", { class: "note" }, [title, item.module, item.member, item.bytes ? bytes(item.bytes) : ""].filter(Boolean).join("  \u00b7  "),
-      signature ? "" : "  \u00b7  the file does not tell what it takes"),
+      signature || lines ? "" : "  \u00b7  the file does not tell what it takes"),
     item.doc ? el("p", { class: "doc" }, item.doc) : null,
     lines ? el("pre", { class: "lines-of" }, lines) : null,
     item.call ? command(item.call, `the command that calls ${item.name}`) : null);
@@ -148,18 +147,18 @@ function textsPanel(file) {
       view = codeView(part.text, part.language, part.title);
       const kind = LANGUAGE_NAMES[part.language];
       stage.replaceChildren(
-        el("div", { class: "text-head" }, el("h2", {}, part.title), el("span", { class: "note" }, `${part.module}  \u00b7  ${kind}  \u00b7  ${bytes(part.bytes)}  \u00b7  ${plural(part.text.split("\n").length, "line")}`), mark(part) || "", copyButton(part.text, "the text")),
+        el("div", { class: "text-head" }, el("h2", {}, part.title), el("span", { class: "note" }, `${part.module}  \u00b7  ${kind}  \u00b7  ${bytes(part.bytes)}  \u00b7  ${plural(linesOf(part.text).length, "line")}`), mark(part) || "", copyButton(part.text, "the text")),
         part.shown !== undefined ? el("p", { class: "cut" }, `These are the first ${bytes(part.shown)} of ${bytes(part.bytes)}. All of it: `, el("code", {}, `minspect --extract DIR ${file.name}`)) : "",
         view);
       list.reveal(file.texts.indexOf(part));
-      for (const row of list.querySelectorAll("[data-row]")) row.setAttribute("aria-selected", String(row.part === part));
+      for (const row of list.querySelectorAll("[data-row]")) row.setAttribute("aria-selected", String(row.item === part));
     }
     if (line !== undefined) view.show(line);
   };
   lazyRows(list, file.texts, (part) => {
     const row = el("div", { class: "row opens text-row", "data-row": "", tabindex: "-1", role: "option", "aria-selected": "false", onclick: () => show(part) },
       el("span", { class: "name" }, part.title, " ", mark(part)), el("span", { class: "what" }, `${part.module}  ${LANGUAGE_NAMES[part.language]}`), el("span", { class: "size" }, bytes(part.bytes)));
-    row.part = part;
+    row.item = part;
     return row;
   });
   panel.show = show;

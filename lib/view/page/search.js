@@ -93,7 +93,7 @@ function setUpSearch(currentFile, go) {
     list.replaceChildren(...(results.length ? results.map((result, i) =>
       el("div", { class: "result", role: "option", id: `result-${i}`, "aria-selected": "false", onclick: () => choose(i) },
         chip(result.kind, `k-${result.kind.replace(" ", "-")}`), el("span", { class: "name" }, ...marked(result.name.split("\n")[0], wanted)),
-        el("span", { class: "more" }, files.length > 1 ? `${result.file.short}  ${result.more}` : result.more)))
+        el("span", { class: "context" }, files.length > 1 ? `${result.file.short}  ${result.more}` : result.more)))
       : [el("div", { class: "result none" }, "Nothing has that in its name or text.")]));
     list.hidden = false;
     field.setAttribute("aria-expanded", "true");

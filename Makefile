@@ -174,6 +174,15 @@ $(O)/%.legacy.o: %.c $(O)/flags
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(ALL_CFLAGS) -DMPK_SA_LEGACY -MMD -MP -c $< -o $@
 
+# The page of minspect --html: style and script in one file, and their hashes, which its policy names.
+PAGE_CSS := lib/view/page/page.css
+PAGE_JS  := $(addprefix lib/view/page/,$(addsuffix .js,base model rows code map graph compare search panels page))
+$(O)/gen/view/page.html: lib/view/page/page.html $(PAGE_CSS) $(PAGE_JS) scripts/page
+	$(call say,GEN,$@)
+	$(Q)mkdir -p $(@D) && sh scripts/page lib/view/page/page.html $(PAGE_CSS) $(PAGE_JS) > $@
+$(O)/lib/view/page.o: $(O)/gen/view/page.html
+$(O)/lib/view/page.o: private CPPFLAGS += -Wa,-I$(O)/gen
+
 $(O)/lib/launch/standalone.o: $(wildcard lib/launch/standalone/*) lib/base/half.h formats/dtype/dlpack.h
 $(O)/tests/unit/check_standalone: $(addprefix $(O)/lib/launch/standalone/,calls.o shared.o)
 

@@ -33,6 +33,8 @@ static const struct action {
 	{ "explain", minspect_explain, false },
 	{ "sbom", minspect_sbom, true },
 	{ "attestation", minspect_attestation, true },
+	{ "html", minspect_html, true },
+	{ "dot", minspect_dot, true },
 };
 
 static const struct action summary = { "", minspect_show, true };
@@ -214,6 +216,7 @@ static void confine(void)
 	mpk_confine_output(&c, o->extract);
 	mpk_confine_output(&c, o->header);
 	mpk_confine_output(&c, minspect_part_output(o));
+	mpk_confine_output(&c, o->html);
 	minspect_extract_prepare(o);
 	minspect_disasm_prepare(o);
 	minspect_bom_prepare(o);

@@ -21,6 +21,7 @@ struct minspect_options {
 	/* actions; main.c sees that there is at most one */
 	bool functions, verify, size, check;
 	const char *extract, *diff, *header, *run, *cases, *show, *disasm, *explain;
+	const char *html, *dot;
 
 	bool json;
 	bool call_metadata; /* --functions */
@@ -151,6 +152,8 @@ int minspect_sbom(const struct minspect_options *o);
 int minspect_attestation(const struct minspect_options *o);
 int minspect_check(const struct minspect_options *o);
 int minspect_header(const struct minspect_options *o);
+int minspect_html(const struct minspect_options *o);
+int minspect_dot(const struct minspect_options *o);
 int minspect_run(const struct minspect_options *o);
 int minspect_cases(const struct minspect_options *o);
 int minspect_devices(const struct minspect_options *o);

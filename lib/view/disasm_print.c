@@ -235,8 +235,7 @@ static void put_instructions(const struct mpk_listing *l, struct mpk_json *j, st
 
 	for (size_t i = 0; i < l->count; i++) {
 		MPK_CLEANUP(mpk_strbuf_fini)
-		struct mpk_strbuf name = { 0 },
-				  text = { 0 }, line = { 0 };
+		struct mpk_strbuf name = { 0 }, text = { 0 }, line = { 0 };
 		const struct mpk_llvm_instruction *instruction = &l->instructions[i];
 
 		o = mpk_json_object(j, list, NULL);

@@ -9,7 +9,7 @@ import os
 import sys
 
 # the order of fuzz_inner.c
-READERS = ["any", "a", "tar", "gz", "cubin", "fatbin", "ptx", "spv", "cu", "symbol", "dylib", "dll", "c"]
+READERS = ["any", "a", "tar", "gz", "cubin", "fatbin", "ptx", "spv", "cu", "symbol", "dylib", "dll", "c", "dwarf"]
 SAME = {"o": "dylib", "obj": "dll"}
 
 

@@ -13,6 +13,8 @@
 #include "elf/symbols.h"
 #include "object/object.h"
 
+static const uint64_t LINE_BYTES = UINT64_C(256) << 20;
+
 static int compare_symbols(const void *a, const void *b)
 {
 	const struct mpk_code_symbol *x = a, *y = b;
@@ -213,7 +215,9 @@ enum mpk_code mpk_code_file_open(struct mpk_span bytes, enum mpk_file_format for
 				 struct mpk_arena *arena, struct mpk_code_file *out,
 				 struct mpk_error *err)
 {
-	*out = (struct mpk_code_file){ .arena = arena, .amd_target = "" };
+	*out = (struct mpk_code_file){ .arena = arena,
+				       .amd_target = "",
+				       .line_budget = LINE_BYTES };
 	MPK_TRY(format == MPK_FILE_ELF ? open_elf(bytes, out, err)
 				       : open_object(bytes, format, out, err));
 	qsort(out->symbols, out->symbol_count, sizeof *out->symbols, compare_symbols);

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/span.h"
 #include "base/strbuf.h"
+#include "dwarf/dwarf.h"
 #include "elf/image.h"
 #include "elf/reader.h"
 
@@ -40,6 +41,7 @@ struct mpk_code_file {
 	size_t fixup_count;
 	struct mpk_code_relocation *relocations; /* of the section that was asked for last */
 	size_t relocation_count, relocated;
+	uint64_t line_budget; /* bytes of line programs that may still be read */
 };
 
 struct mpk_code_function {
@@ -88,5 +90,13 @@ bool mpk_code_file_is_data(const struct mpk_code_file *f, size_t section, uint64
  * Returns  false: nothing; nothing is appended. Also when the relocations do not read. */
 bool mpk_code_file_put_relocation(struct mpk_code_file *f, size_t section, uint64_t address,
 				  size_t bytes, struct mpk_strbuf *out);
+
+/* mpk_code_file_lines - the source lines of a function, from the debug information of a linked
+ * little-endian ELF file
+ * @arena   receives what is made
+ * Returns  MPK_OK, also with none; where debug information does not read there is none; MPK_E_NOMEM */
+enum mpk_code mpk_code_file_lines(struct mpk_code_file *f, const struct mpk_code_function *function,
+				  struct mpk_arena *arena, const struct mpk_dwarf_row **out,
+				  size_t *count, struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

@@ -19,8 +19,10 @@ struct mpk_listing {
 	struct mpk_code_file *file;
 	const struct mpk_llvm_instruction *instructions;
 	size_t count;
-	uint64_t address, bytes; /* of the instructions here */
-	bool continues;          /* a large function comes in pieces: what was before is out */
+	uint64_t address, bytes;           /* of the instructions here */
+	const struct mpk_dwarf_row *lines; /* source lines, as far as debug information has them */
+	size_t line_count;
+	bool continues; /* a large function comes in pieces: what was before is out */
 	/* text, not made safe to print */
 	struct mpk_span text;
 };

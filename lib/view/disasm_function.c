@@ -72,6 +72,7 @@ enum mpk_code mpk_disasm_function(struct mpk_disasm_job *j, const char *path, st
 		.function = function,
 		.file = file,
 	};
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
 	struct mpk_llvm_code code = { 0 };
 	struct mpk_error err = { 0 };
 	enum mpk_code status = mpk_disasm_target(file, function->thumb, &code, &err);
@@ -79,6 +80,7 @@ enum mpk_code mpk_disasm_function(struct mpk_disasm_job *j, const char *path, st
 
 	if (status != MPK_OK)
 		return mpk_disasm_note(j, status, &err);
+	MPK_TRY(mpk_code_file_lines(file, function, &arena, &l.lines, &l.line_count, j->err));
 	while (at < function->bytes.len) {
 		MPK_TRY(put_piece(j, &l, code, &at));
 		l.continues = true;

@@ -140,6 +140,37 @@ static void put_unnamed(const struct mpk_listing *l, const struct mpk_llvm_instr
 	mpk_strbuf_puts(out, "\"");
 }
 
+/* --- source lines ------------------------------------------------------------------------------------ */
+
+static const struct mpk_dwarf_row *row_at(const struct mpk_listing *l, uint64_t address)
+{
+	size_t low = 0, high = l->line_count;
+
+	while (low < high) { /* the first that begins behind it */
+		size_t mid = low + (high - low) / 2;
+
+		if (l->lines[mid].from <= address)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low && l->lines[low - 1].to > address ? &l->lines[low - 1] : NULL;
+}
+
+/* The line of instruction `index`, where it is another than that of the instruction before. */
+static bool put_line(const struct mpk_listing *l, size_t index, struct mpk_strbuf *out)
+{
+	const struct mpk_dwarf_row *row = row_at(l, l->instructions[index].address);
+	const struct mpk_dwarf_row *last =
+		index ? row_at(l, l->instructions[index - 1].address) : NULL;
+
+	if (!row || (last && last->line == row->line && strcmp(last->file, row->file) == 0))
+		return false;
+	mpk_escape(out, mpk_span_str(row->file));
+	mpk_strbuf_printf(out, ":%" PRIu32, row->line);
+	return true;
+}
+
 /* --- text ------------------------------------------------------------------------------------------------ */
 
 static void put_bytes(const struct mpk_listing *l, const struct mpk_llvm_instruction *i,
@@ -150,11 +181,15 @@ static void put_bytes(const struct mpk_listing *l, const struct mpk_llvm_instruc
 	mpk_strbuf_putc(out, ' ');
 }
 
-static void put_instruction(const struct mpk_listing *l, const struct mpk_llvm_instruction *i,
-			    bool bytes, struct mpk_strbuf *out)
+static void put_instruction(const struct mpk_listing *l, size_t index, bool bytes,
+			    struct mpk_strbuf *out)
 {
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf reference = { 0 };
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf reference = { 0 }, line = { 0 };
+	const struct mpk_llvm_instruction *i = &l->instructions[index];
 
+	if (put_line(l, index, &line))
+		mpk_strbuf_printf(out, "; %s\n", mpk_strbuf_text(&line));
+	out->failed |= line.failed;
 	mpk_strbuf_printf(out, "%8" PRIx64 ":", i->address);
 	if (bytes)
 		put_bytes(l, i, out);
@@ -179,7 +214,7 @@ void mpk_listing_text(const struct mpk_listing *l, bool bytes, struct mpk_strbuf
 			mpk_strbuf_puts(out, ">:\n");
 		}
 		for (size_t i = 0; i < l->count && !out->failed; i++)
-			put_instruction(l, &l->instructions[i], bytes, out);
+			put_instruction(l, i, bytes, out);
 		return;
 	}
 	mpk_escape(out, mpk_span_str(l->path));
@@ -199,7 +234,8 @@ static void put_instructions(const struct mpk_listing *l, struct mpk_json *j, st
 	struct json_t *list = mpk_json_array(j, at, "instructions"), *o;
 
 	for (size_t i = 0; i < l->count; i++) {
-		MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf name = { 0 }, text = { 0 };
+		MPK_CLEANUP(mpk_strbuf_fini)
+		struct mpk_strbuf name = { 0 }, text = { 0 }, line = { 0 };
 		const struct mpk_llvm_instruction *instruction = &l->instructions[i];
 
 		o = mpk_json_object(j, list, NULL);
@@ -209,6 +245,8 @@ static void put_instructions(const struct mpk_listing *l, struct mpk_json *j, st
 		mpk_json_text(j, o, "text", mpk_strbuf_text(&text));
 		if (put_reference(l, instruction, &name))
 			mpk_json_text(j, o, "refers_to", mpk_strbuf_text(&name));
+		if (put_line(l, i, &line))
+			mpk_json_text(j, o, "source", mpk_strbuf_text(&line));
 	}
 }
 

@@ -14,6 +14,7 @@
 #include "csource/csource.h"
 #include "cubin/cubin.h"
 #include "deflate/deflate.h"
+#include "dwarf/dwarf.h"
 #include "fatbin/fatbin.h"
 #include "itanium/itanium.h"
 #include "macho/macho.h"
@@ -260,12 +261,23 @@ static enum mpk_code read_any(struct mpk_span bytes, struct mpk_arena *arena)
 	return MPK_OK;
 }
 
+/* The names stand in the same bytes. */
+static enum mpk_code read_dwarf(struct mpk_span bytes, struct mpk_arena *arena)
+{
+	const struct mpk_dwarf d = { bytes, bytes, bytes };
+	const struct mpk_dwarf_row *rows;
+	uint64_t budget = 1 << 22;
+	size_t count;
+
+	return mpk_dwarf_rows(&d, 0, UINT64_MAX, &budget, arena, &rows, &count, NULL);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static enum mpk_code (*const readers[])(struct mpk_span, struct mpk_arena *) = {
 		read_any,     read_ar,     read_tar,     read_gzip,   read_cubin,   read_fatbin,
 		read_ptx,     read_spirv,  read_source,  read_symbol, read_macho,   read_coff,
-		read_csource, read_amdgpu, read_offload, read_zip,    read_msgpack,
+		read_csource, read_amdgpu, read_offload, read_zip,    read_msgpack, read_dwarf,
 	};
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
 

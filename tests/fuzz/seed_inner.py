@@ -10,7 +10,7 @@ import sys
 
 # the order of fuzz_inner.c
 READERS = ["any", "a", "tar", "gz", "cubin", "fatbin", "ptx", "spv", "cu", "symbol", "dylib", "dll", "c", "hsaco", "bundle", "zip",
-           "msgpack"]
+           "msgpack", "dwarf"]
 SAME = {"o": "dylib", "obj": "dll", "npz": "zip"}
 
 

@@ -69,7 +69,7 @@ static const struct {
 	{ "device-arch", { "check" } },
 	{ "driver", { "check" } },
 	{ "tap", { "cases" } },
-	{ "junit", { "cases" } },
+	{ "junit", { "cases", "baseline" } },
 	{ "filter", { "cases" } },
 	{ "no-skip", { "cases" } },
 	{ "input", { "run" } },
@@ -198,6 +198,7 @@ static void confine(void)
 	mpk_confine_output(&c, o->update_baseline ? o->baseline : NULL);
 	if (o->check)
 		mpk_confine_input(&c, "/"); /* the libraries that FILE needs may stand anywhere */
+	mpk_confine_output(&c, o->baseline ? o->junit : NULL);
 	mpk_confine_output(&c, o->extract);
 	mpk_confine_output(&c, o->header);
 	minspect_extract_prepare(o);

@@ -20,7 +20,17 @@ struct mpk_host_slot {
 	uint64_t addend;
 };
 
-enum { TEXT_MAX = 4096, DATA_MIN = 64 };
+struct mpk_host_section {
+	uint64_t begin, bytes, flags;
+	const char *name;
+};
+
+enum {
+	TEXT_MAX = 4096,
+	DATA_MIN = 64,
+	SEGMENTS_MAX =
+		64, /* of a file that a linker made; they are looked through for each address */
+};
 
 /* --- what a file has -------------------------------------------------------------------- */
 
@@ -128,6 +138,42 @@ static enum mpk_code read_slots(struct mpk_host_code *h, struct mpk_arena *arena
 	return MPK_OK;
 }
 
+static int by_address(const void *a, const void *b)
+{
+	const struct mpk_host_section *x = a, *y = b;
+
+	return x->begin < y->begin ? -1 : x->begin > y->begin;
+}
+
+static enum mpk_code read_sections(struct mpk_host_code *h, struct mpk_arena *arena,
+				   struct mpk_error *err)
+{
+	struct mpk_host_section *list = mpk_arena_array(arena, h->elf.section_count, sizeof *list);
+	GElf_Shdr s;
+
+	MPK_TRY_ALLOC(list, err);
+	for (size_t i = 1; i < h->elf.section_count; i++) {
+		const char *name = mpk_elf_section_name(&h->elf, i);
+
+		MPK_TRY(mpk_elf_section(&h->elf, i, &s, err));
+		if (name && (s.sh_flags & SHF_ALLOC) && s.sh_size)
+			list[h->section_count++] =
+				(struct mpk_host_section){ s.sh_addr, s.sh_size, s.sh_flags, name };
+	}
+	if (h->section_count)
+		qsort(list, h->section_count, sizeof *list, by_address);
+	h->sections = list;
+	return MPK_OK;
+}
+
+static enum mpk_code read_all(struct mpk_host_code *h, struct mpk_arena *arena,
+			      struct mpk_error *err)
+{
+	MPK_TRY(read_symbols(h, arena, err));
+	MPK_TRY(read_sections(h, arena, err));
+	return read_slots(h, arena, err);
+}
+
 enum mpk_code mpk_host_code_open(const struct mpk_image *image, struct mpk_arena *arena,
 				 struct mpk_host_code *out, struct mpk_error *err)
 {
@@ -135,8 +181,13 @@ enum mpk_code mpk_host_code_open(const struct mpk_image *image, struct mpk_arena
 	if (image->format != MPK_FILE_ELF)
 		return MPK_OK;
 	MPK_TRY(mpk_elf_open(image->bytes, image->bytes_off, &out->elf, err));
-	MPK_TRY(read_symbols(out, arena, err));
-	return read_slots(out, arena, err);
+	out->bytes_left = 4 * (uint64_t)image->bytes.len;
+
+	enum mpk_code code = read_all(out, arena, err);
+
+	if (code != MPK_OK)
+		mpk_host_code_close(out);
+	return code;
 }
 
 void mpk_host_code_close(struct mpk_host_code *h)
@@ -172,18 +223,21 @@ static const struct mpk_host_place *place_at(const struct mpk_host_code *h, uint
 	return &h->places[lo - 1];
 }
 
-static bool section_at(const struct mpk_host_code *h, uint64_t address, GElf_Shdr *out,
-		       const char **name)
+static const struct mpk_host_section *section_at(const struct mpk_host_code *h, uint64_t address)
 {
-	for (size_t i = 1; i < h->elf.section_count; i++) {
-		if (mpk_elf_section(&h->elf, i, out, NULL) != MPK_OK ||
-		    !(out->sh_flags & SHF_ALLOC) || address < out->sh_addr ||
-		    address - out->sh_addr >= out->sh_size)
-			continue;
-		*name = mpk_elf_section_name(&h->elf, i);
-		return *name != NULL;
+	size_t lo = 0, hi = h->section_count;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (h->sections[mid].begin <= address)
+			lo = mid + 1;
+		else
+			hi = mid;
 	}
-	return false;
+	return lo && address - h->sections[lo - 1].begin < h->sections[lo - 1].bytes
+		       ? &h->sections[lo - 1]
+		       : NULL;
 }
 
 /* The slot through which an entry of an x86-64 PLT jumps: ff 25 and its distance, behind a few bytes. */
@@ -218,8 +272,8 @@ static bool same_data(const struct mpk_host_code *a, uint64_t x, const struct mp
 	if (!mpk_elf_at_address(&a->elf, x, &s, &off) || !mpk_elf_at_address(&b->elf, y, &t, &off))
 		return false;
 	if (p && q) {
-		len = p->begin + p->bytes - x;
-		if (len != q->begin + q->bytes - y)
+		len = p->bytes - (x - p->begin);
+		if (len != q->bytes - (y - q->begin))
 			return false;
 	} else if (mpk_span_text(s, 0, TEXT_MAX, &text) && mpk_span_text(t, 0, TEXT_MAX, &other) &&
 		   text.len > 3) {
@@ -233,30 +287,28 @@ static bool same_target(const struct mpk_host_code *a, uint64_t x, const struct 
 {
 	const struct mpk_host_slot *p = slot_at(a, x), *q = slot_at(b, y);
 	const struct mpk_host_place *m, *n;
-	const char *in_a, *in_b;
-	GElf_Shdr s, t;
+	const struct mpk_host_section *s = section_at(a, x), *t = section_at(b, y);
 
 	if (p && q) {
 		if (p->name || q->name)
 			return same_symbol(p->name, q->name) && p->addend == q->addend;
 		return again && same_target(a, p->addend, b, q->addend, false);
 	}
-	if (p || q || !section_at(a, x, &s, &in_a) || !section_at(b, y, &t, &in_b) ||
-	    strcmp(in_a, in_b) != 0)
+	if (p || q || !s || !t || strcmp(s->name, t->name) != 0)
 		return false;
-	if (strncmp(in_a, ".plt", 4) == 0) {
+	if (strncmp(s->name, ".plt", 4) == 0) {
 		p = plt_slot(a, x);
 		q = plt_slot(b, y);
 		return p && q && same_symbol(p->name, q->name);
 	}
 	/* names of constants are numbers that move: their content counts */
-	if (!(s.sh_flags & (SHF_EXECINSTR | SHF_WRITE)))
+	if (!(s->flags & (SHF_EXECINSTR | SHF_WRITE)))
 		return same_data(a, x, b, y);
 	m = place_at(a, x);
 	n = place_at(b, y);
 	if (m && n)
 		return same_symbol(m->name, n->name) && x - m->begin == y - n->begin;
-	return !m && !n && !(s.sh_flags & SHF_EXECINSTR) && x - s.sh_addr == y - t.sh_addr;
+	return !m && !n && !(s->flags & SHF_EXECINSTR) && x - s->begin == y - t->begin;
 }
 
 /* --- code ----------------------------------------------------------------------------------- */
@@ -340,16 +392,20 @@ static bool same_aarch64(const struct pair *p)
 	return true;
 }
 
-bool mpk_host_same_code(const struct mpk_host_code *a, const struct mpk_host_function *f,
+bool mpk_host_same_code(struct mpk_host_code *a, const struct mpk_host_function *f,
 			const struct mpk_host_code *b, const struct mpk_host_function *g)
 {
 	const struct pair p = { a, b, f, g };
 	uint16_t machine = a->elf.header.e_machine;
 
+	if (f->code.len != g->code.len || f->code.len > a->bytes_left)
+		return false;
+	a->bytes_left -= f->code.len;
 	if (mpk_span_equal(f->code, g->code))
 		return true;
-	if (f->code.len != g->code.len || machine != b->elf.header.e_machine ||
-	    a->elf.header.e_type == ET_REL || b->elf.header.e_type == ET_REL)
+	if (a->elf.segment_count > SEGMENTS_MAX || b->elf.segment_count > SEGMENTS_MAX ||
+	    machine != b->elf.header.e_machine || a->elf.header.e_type == ET_REL ||
+	    b->elf.header.e_type == ET_REL)
 		return false;
 	if (machine == EM_X86_64)
 		return same_x86_64(&p);

@@ -29,6 +29,11 @@ struct mpk_host_code {
 	size_t place_count;
 	const struct mpk_host_slot *slots; /* what a loader fills in, by address */
 	size_t slot_count;
+	const struct mpk_host_section *sections; /* that are loaded, by address */
+	size_t section_count;
+	uint64_t
+		bytes_left; /* of code that will still be compared: symbols of a hostile file may all
+			      * claim the same bytes */
 };
 
 /* mpk_host_code_open - list the functions of an image with their code
@@ -40,7 +45,7 @@ void mpk_host_code_close(struct mpk_host_code *h);
 
 /* mpk_host_same_code - whether a function of one file does what one of another file does, as far as bytes
  * tell; in doubt not */
-bool mpk_host_same_code(const struct mpk_host_code *a, const struct mpk_host_function *f,
+bool mpk_host_same_code(struct mpk_host_code *a, const struct mpk_host_function *f,
 			const struct mpk_host_code *b, const struct mpk_host_function *g);
 
 #endif

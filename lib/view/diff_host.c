@@ -18,7 +18,7 @@ static const char *machine_of(const struct mpk_image *image)
 struct host_function {
 	const struct mpk_image_function *function;
 	const struct mpk_signature *signature; /* NULL: not known */
-	const struct mpk_host_code *file;
+	struct mpk_host_code *file;
 	const struct mpk_host_function *code; /* NULL: its code is not found */
 };
 
@@ -51,6 +51,12 @@ static uint64_t count_differing(struct mpk_span a, struct mpk_span b)
 	return n;
 }
 
+/* In an object stands what the linker has yet to fill in: its code is no library's. */
+static bool are_of_a_kind(const struct mpk_host_code *a, const struct mpk_host_code *b)
+{
+	return (a->elf.header.e_type == ET_REL) == (b->elf.header.e_type == ET_REL);
+}
+
 static void compare_functions(struct mpk_differ *d, struct mpk_span name, const void *a,
 			      const void *b)
 {
@@ -67,7 +73,8 @@ static void compare_functions(struct mpk_differ *d, struct mpk_span name, const 
 		(void)mpk_differ_change(d, "function", name, "names '%s' -> '%s'",
 					MPK_QUOTE(mpk_span_str(x->alias_of ? x->alias_of : "")),
 					MPK_QUOTE(mpk_span_str(y->alias_of ? y->alias_of : "")));
-	else if (f->code && g->code && !mpk_host_same_code(f->file, f->code, g->file, g->code))
+	else if (f->code && g->code && are_of_a_kind(f->file, g->file) &&
+		 !mpk_host_same_code(f->file, f->code, g->file, g->code))
 		(void)mpk_differ_change(
 			d, "function", name, "%" PRIu64 " of %zu bytes of code differ",
 			count_differing(f->code->code, g->code->code), f->code->code.len);
@@ -132,7 +139,7 @@ static void put_group(struct mpk_strbuf *out, const struct names *n, const char 
 }
 
 /* Those of x that y has not, or that differ. */
-static void sort_out(const struct host *x, const struct host *y, struct names *missing,
+static void sort_out(struct host *x, const struct host *y, struct names *missing,
 		     struct names *differing)
 {
 	for (size_t i = 0; i < x->code.count; i++) {
@@ -152,7 +159,7 @@ static void sort_out(const struct host *x, const struct host *y, struct names *m
 	}
 }
 
-static void compare_locals(struct mpk_differ *d, const struct host *x, const struct host *y)
+static void compare_locals(struct mpk_differ *d, struct host *x, struct host *y)
 {
 	struct names removed = { mpk_arena_array(d->arena, x->code.count, sizeof(struct mpk_span)),
 				 0 };
@@ -205,7 +212,8 @@ void mpk_diff_host(struct mpk_differ *d, const struct mpk_view *x, const struct 
 	mpk_differ_words(d, "blob symbol", a->blob_symbol ? a->blob_symbol : "none",
 			 b->blob_symbol ? b->blob_symbol : "none");
 	mpk_differ_match(d, &function, p.functions, p.count, q.functions, q.count);
-	if (a->machine == b->machine && p.code.count && q.code.count)
+	if (a->machine == b->machine && p.code.count && q.code.count &&
+	    are_of_a_kind(&p.code, &q.code))
 		compare_locals(d, &p, &q);
 	mpk_differ_match(d, &needed, a->needed, a->needed_count, b->needed, b->needed_count);
 }
@@ -243,6 +251,7 @@ static bool section_bytes(const struct mpk_elf *e, size_t i, struct mpk_span *ou
 static bool differing_sections(struct mpk_differ *d, const struct mpk_elf *a,
 			       const struct mpk_elf *b, struct names *out, bool *code)
 {
+	uint64_t left = 4 * (uint64_t)a->bytes.len; /* sections of a hostile file may overlap */
 	struct mpk_span x, y;
 
 	out->items = mpk_arena_array(d->arena, a->section_count, sizeof *out->items);
@@ -255,6 +264,9 @@ static bool differing_sections(struct mpk_differ *d, const struct mpk_elf *a,
 		if (!name || !other || strcmp(name, other) != 0 || !section_bytes(a, i, &x) ||
 		    !section_bytes(b, i, &y))
 			return false;
+		if (x.len > left)
+			return false;
+		left -= x.len;
 		if (mpk_span_equal(x, y))
 			continue;
 		out->items[out->count++] = mpk_span_str(name); /* of the file */

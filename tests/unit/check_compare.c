@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/half.h"
+#include "compare/host.h"
 #include "compare/script.h"
 #include "compare/spirv.h"
 #include "compare/tensor.h"
@@ -484,6 +485,64 @@ START_TEST(damaged_cubins)
 }
 END_TEST
 
+/* --- host code -------------------------------------------------------------------------------- */
+
+static bool open_host(struct mpk_span bytes, struct mpk_host_code *out)
+{
+	struct mpk_image image;
+
+	return mpk_image_open(bytes, NULL, &arena, &image, NULL) == MPK_OK &&
+	       mpk_host_code_open(&image, &arena, out, NULL) == MPK_OK;
+}
+
+START_TEST(host_code_is_itself)
+{
+	struct mpk_span bytes = fixture_load("formats/07_relax_opencl.so");
+	struct mpk_host_code a, b;
+
+	ck_assert(open_host(bytes, &a) && open_host(bytes, &b));
+	ck_assert_uint_gt(a.count, 3);
+	for (size_t i = 0; i < a.count; i++)
+		ck_assert(mpk_host_same_code(&a, &a.functions[i], &b, &b.functions[i]));
+	mpk_host_code_close(&a);
+	mpk_host_code_close(&b);
+	fixture_free(bytes);
+}
+END_TEST
+
+/* Tables, symbols and code of a damaged library: refused, or compared without a read beyond. */
+START_TEST(damaged_libraries)
+{
+	struct mpk_span sound = fixture_load("formats/07_relax_opencl.so");
+	struct guarded g = guarded_create(sound.len);
+	uint8_t *copy = malloc(sound.len);
+	uint64_t seed = 3 + (uint64_t)_i;
+	size_t compared = 0;
+
+	for (int round = 0; round < 300; round++) {
+		struct mpk_host_code a = { 0 }, b = { 0 };
+		size_t near = random_below(&seed, sound.len);
+
+		memcpy(copy, sound.data, sound.len);
+		for (int k = 0; k < 6; k++)
+			copy[(near + random_below(&seed, 400)) % sound.len] =
+				(uint8_t)random_next(&seed);
+		if (open_host(sound, &a) &&
+		    open_host(guarded_put(&g, mpk_span_of(copy, sound.len)), &b))
+			for (size_t i = 0; i < a.count && i < b.count; i++)
+				compared += mpk_host_same_code(&a, &a.functions[i], &b,
+							       &b.functions[i]);
+		mpk_host_code_close(&a);
+		mpk_host_code_close(&b);
+		forget();
+	}
+	ck_assert_uint_gt(compared, 0);
+	free(copy);
+	guarded_free(&g);
+	fixture_free(sound);
+}
+END_TEST
+
 /* --- Markdown ------------------------------------------------------------------------------- */
 
 static const struct {
@@ -549,6 +608,12 @@ int main(void)
 	tcase_add_checked_fixture(t, NULL, forget);
 	tcase_add_test(t, debug_information_is_no_code);
 	tcase_add_test(t, damaged_cubins);
+	suite_add_tcase(s, t);
+	t = tcase_create("host code");
+	tcase_set_timeout(t, 120);
+	tcase_add_checked_fixture(t, NULL, forget);
+	tcase_add_test(t, host_code_is_itself);
+	tcase_add_loop_test(t, damaged_libraries, 0, 4);
 	suite_add_tcase(s, t);
 	t = tcase_create("markdown");
 	tcase_add_loop_test(t, markdown_holds_any_text, 0, MPK_ARRAY_COUNT(markups));

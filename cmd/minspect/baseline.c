@@ -9,6 +9,7 @@
 #include "minspect/document.h"
 #include "text/escape.h"
 #include "text/phrase.h"
+#include "text/xml.h"
 #include "view/gate.h"
 
 /* One run over all files. */
@@ -19,11 +20,14 @@ struct gatekeeper {
 	struct mpk_arena arena;
 	struct mpk_baseline baseline;
 	struct mpk_strmap names; /* of the files so far */
+	struct mpk_strbuf junit; /* a suite for each file that was held against the baseline */
+	size_t suites;
 };
 
 static void gatekeeper_fini(struct gatekeeper *g)
 {
 	mpk_strmap_fini(&g->names);
+	mpk_strbuf_fini(&g->junit);
 	mpk_arena_fini(&g->arena);
 }
 
@@ -105,6 +109,8 @@ static int hold(struct gatekeeper *g, struct minspect_look *l, const struct mpk_
 		mpk_gate_json(&gate, l->json, l->at);
 	else
 		mpk_gate_text(&gate, minspect_style(), l->out);
+	mpk_gate_junit(&gate, &g->junit);
+	g->suites++;
 	status = gate.worse ? MPK_EXIT_DIFFERENT : MPK_EXIT_OK;
 	mpk_gate_fini(&gate);
 	return status;
@@ -141,6 +147,36 @@ static int save(struct gatekeeper *g)
 	return minspect_save(g->path, &content);
 }
 
+/* A file that was not read has no suite: that is an error, lest the others pass for all. */
+static int save_junit(struct gatekeeper *g, const char *path, size_t files)
+{
+	struct mpk_rope content = mpk_rope_of(&g->arena);
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+	struct mpk_error err = { 0 };
+
+	mpk_strbuf_puts(&text, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
+	mpk_strbuf_put(&text, mpk_strbuf_text(&g->junit), g->junit.len);
+	if (g->suites < files) {
+		mpk_strbuf_puts(&text,
+				"  <testsuite name=\"files\" tests=\"1\" failures=\"0\" "
+				"errors=\"1\" skipped=\"0\" time=\"0.000000\">\n    <testcase "
+				"name=\"all are compared\"");
+		mpk_xml_attribute(&text, "classname", g->path);
+		mpk_xml_attribute(&text, "file", g->path);
+		mpk_strbuf_printf(&text,
+				  " line=\"1\" time=\"0.000000\">\n      <error type=\"io\" "
+				  "message=\"%zu of %zu are not\"/>\n    </testcase>\n"
+				  "  </testsuite>\n",
+				  files - g->suites, files);
+	}
+	mpk_strbuf_puts(&text, "</testsuites>\n");
+	text.failed |= g->junit.failed;
+	if (mpk_strbuf_status(&text, &err) != MPK_OK)
+		return mpk_diag_error(&err);
+	mpk_rope_put_view(&content, mpk_span_of(text.data, text.len));
+	return minspect_save(path, &content);
+}
+
 static int parse_tolerance(const char *text, double *out)
 {
 	struct mpk_span s = mpk_span_str(text);
@@ -164,10 +200,17 @@ int minspect_baseline(const struct minspect_options *o)
 
 	if (status != MPK_EXIT_OK)
 		return status;
+	if (o->junit && g.update)
+		return mpk_diag_usage("--update-baseline compares nothing that --junit could tell");
 	code = read_baseline(&g, &err);
 	/* the first update makes the file */
 	if (code != MPK_OK && !(code == MPK_E_IO && g.update && err.sys_errno == ENOENT))
 		return mpk_diag_error(&err);
 	status = minspect_each(o, &action, &g);
+	if (o->junit) {
+		int written = save_junit(&g, o->junit, o->file_count);
+
+		return status ? status : written;
+	}
 	return status == MPK_EXIT_OK && g.update ? save(&g) : status;
 }

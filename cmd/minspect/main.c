@@ -80,7 +80,7 @@ static const struct {
 	{ "device-arch", { "check" } },
 	{ "driver", { "check" } },
 	{ "tap", { "cases" } },
-	{ "junit", { "cases" } },
+	{ "junit", { "cases", "baseline" } },
 	{ "filter", { "cases", "functions", "size", "" } },
 	{ "no-skip", { "cases" } },
 	{ "input", { "run" } },
@@ -213,6 +213,7 @@ static void confine(void)
 	mpk_confine_output(&c, o->update_baseline ? o->baseline : NULL);
 	if (o->check)
 		mpk_confine_input(&c, "/"); /* the libraries that FILE needs may stand anywhere */
+	mpk_confine_output(&c, o->baseline ? o->junit : NULL);
 	mpk_confine_output(&c, o->extract);
 	mpk_confine_output(&c, o->header);
 	mpk_confine_output(&c, minspect_part_output(o));

@@ -30,6 +30,8 @@ struct comparison {
 	struct file a, b;
 	struct mpk_cubin_difference *items; /* from malloc */
 	size_t count, cap;
+	uint64_t
+		bytes_left; /* that will still be compared: sections of a hostile file may overlap */
 	struct mpk_error *err;
 };
 
@@ -114,7 +116,7 @@ static bool same_words(const struct comparison *c, struct mpk_span x, struct mpk
 	return true;
 }
 
-static bool same_section(const struct comparison *c, const struct mpk_cubin_section *s,
+static bool same_section(struct comparison *c, const struct mpk_cubin_section *s,
 			 const struct mpk_cubin_section *t)
 {
 	bool names_symbols = s->type == SHT_REL || s->type == SHT_RELA ||
@@ -128,6 +130,9 @@ static bool same_section(const struct comparison *c, const struct mpk_cubin_sect
 	if (mpk_cubin_elf_data(&c->a.elf, s, &x, NULL) != MPK_OK ||
 	    mpk_cubin_elf_data(&c->b.elf, t, &y, NULL) != MPK_OK)
 		return false;
+	if (x.len > c->bytes_left)
+		return false; /* in doubt */
+	c->bytes_left -= x.len;
 	return mpk_span_equal(x, y) || (names_symbols && same_words(c, x, y));
 }
 
@@ -174,7 +179,8 @@ enum mpk_code mpk_cubin_compare(struct mpk_span a, struct mpk_span b, struct mpk
 				const struct mpk_cubin_difference **out, size_t *count,
 				struct mpk_error *err)
 {
-	MPK_CLEANUP(comparison_fini) struct comparison c = { .err = err };
+	MPK_CLEANUP(comparison_fini)
+	struct comparison c = { .bytes_left = 4 * (uint64_t)a.len, .err = err };
 	struct mpk_cubin_difference *items;
 
 	MPK_TRY(open_file(a, &c.a, err));

@@ -352,7 +352,7 @@ enum mpk_code mpk_diff_views(const struct mpk_view *a, struct mpk_span a_bytes,
 			     const struct mpk_view *b, struct mpk_span b_bytes,
 			     struct mpk_arena *arena, struct mpk_diff *out, struct mpk_error *err)
 {
-	struct mpk_differ d = { out, arena, "", MPK_DIFF_LINES_MAX };
+	struct mpk_differ d = { out, arena, "", MPK_DIFF_LINES_MAX, 4 * (uint64_t)a_bytes.len };
 
 	*out = (struct mpk_diff){ 0 };
 	if (mpk_span_equal(a_bytes, b_bytes))

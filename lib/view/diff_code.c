@@ -234,11 +234,13 @@ static void compare_kernels(struct mpk_differ *d, struct mpk_span key, const voi
 	const struct mpk_listed_kernel *a = left, *b = right;
 	struct mpk_figure_change changes[MPK_FIGURE_COUNT];
 	size_t count = changes_of(a, b, changes);
-	bool rewritten = a->code.len == b->code.len && !mpk_span_equal(a->code, b->code);
+	bool rewritten = a->code.len == b->code.len && a->code.len <= d->code_left;
 	struct mpk_strbuf text = { 0 };
 	struct mpk_difference *item;
 
 	(void)key;
+	d->code_left -= rewritten ? a->code.len : 0;
+	rewritten = rewritten && !mpk_span_equal(a->code, b->code);
 	if (!count && !rewritten)
 		return;
 	put_changes(changes, count, &text);

@@ -11,6 +11,9 @@ struct mpk_differ {
 	struct mpk_arena *arena;
 	const char *path;  /* of the module that is compared; "" for the library */
 	size_t lines_left; /* bytes that hunks may still take */
+	uint64_t
+		code_left; /* bytes of machine code that will still be compared: kernels of a hostile
+			     * file may share theirs */
 };
 
 /* A kind of thing that has a name: two lists of them are matched by name, then compared. */

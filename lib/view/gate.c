@@ -104,7 +104,7 @@ enum mpk_code mpk_gate_compare(const struct mpk_baseline *b, const struct mpk_ba
 {
 	struct judge j = { .baseline = b, .tolerance = tolerance, .gate = out };
 
-	*out = (struct mpk_gate){ .file = now->name, .kernels = now->kernels.count };
+	*out = (struct mpk_gate){ .file = now->name, .now = &now->kernels };
 	(void)judge(&j, NULL, MPK_MEASURE_FILE_BYTES, before->file_bytes, now->file_bytes);
 	(void)judge(&j, NULL, MPK_MEASURE_BLOB_BYTES, before->blob_bytes, now->blob_bytes);
 	judge_kernels(&j, &before->kernels, &now->kernels);
@@ -140,9 +140,10 @@ static void put_value(unsigned measure, uint64_t value, struct mpk_strbuf *out)
 		mpk_strbuf_printf(out, "%" PRIu64 " B", value);
 }
 
-/* "registers 24 -> 32 (+33.3%)" */
-static void put_change(const struct mpk_gate_finding *f, struct mpk_strbuf *out)
+void mpk_gate_change(const struct mpk_gate_finding *f, struct mpk_strbuf *out)
 {
+	if (f->measure == MPK_MEASURE_COUNT)
+		return;
 	mpk_strbuf_printf(out, "%s ", label(f->measure));
 	put_value(f->measure, f->before, out);
 	mpk_strbuf_puts(out, " -> ");
@@ -194,7 +195,7 @@ static void put_lines(const struct mpk_gate *g, size_t begin, size_t end, struct
 			if (f->measure == MPK_MEASURE_COUNT)
 				continue;
 			mpk_strbuf_puts(out, separator);
-			put_change(f, out);
+			mpk_gate_change(f, out);
 			separator = ", ";
 		}
 		if (begun)
@@ -206,7 +207,7 @@ void mpk_gate_text(const struct mpk_gate *g, struct mpk_style style, struct mpk_
 {
 	mpk_escape(out, mpk_span_str(g->file));
 	mpk_strbuf_puts(out, ": ");
-	mpk_put_count(out, g->kernels, "kernel");
+	mpk_put_count(out, g->now->count, "kernel");
 	if (g->worse_kernels)
 		mpk_strbuf_printf(out, ", %zu worse than in ", g->worse_kernels);
 	else
@@ -228,7 +229,7 @@ void mpk_gate_json(const struct mpk_gate *g, struct mpk_json *j, struct json_t *
 
 	mpk_json_text(j, at, "file", g->file);
 	mpk_json_text(j, at, "baseline", g->baseline);
-	mpk_json_u64(j, at, "kernels", g->kernels);
+	mpk_json_u64(j, at, "kernels", g->now->count);
 	mpk_json_bool(j, at, "worse", g->worse);
 	list = mpk_json_array(j, at, "findings");
 	for (size_t i = 0; i < g->count; i++) {

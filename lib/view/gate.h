@@ -25,7 +25,8 @@ struct mpk_gate {
 	const char *file, *baseline; /* as the user named them */
 	struct mpk_gate_finding *items;
 	size_t count, cap;
-	size_t kernels, worse_kernels;
+	const struct mpk_kernel_list *now; /* all that were looked at */
+	size_t worse_kernels;
 	bool worse; /* anything is, sizes of the file included */
 };
 
@@ -43,5 +44,12 @@ void mpk_gate_fini(struct mpk_gate *gate);
  * mpk_gate_json - put the findings (minspect-gate.schema.json) */
 void mpk_gate_text(const struct mpk_gate *gate, struct mpk_style style, struct mpk_strbuf *out);
 void mpk_gate_json(const struct mpk_gate *gate, struct mpk_json *j, struct json_t *at);
+
+/* mpk_gate_junit - append a <testsuite> of JUnit: a test for the sizes of the file and one for each of its
+ * kernels; what got worse is a failure */
+void mpk_gate_junit(const struct mpk_gate *gate, struct mpk_strbuf *out);
+
+/* mpk_gate_change - append "registers 24 -> 32 (+33.3%)", and with no measure nothing */
+void mpk_gate_change(const struct mpk_gate_finding *f, struct mpk_strbuf *out);
 
 #endif

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lib/compare: hunks that turn one text into the other, distances of tensors of every type, SPIR-V that
- * differs in names only */
+/* lib/compare: hunks that turn one text into the other, distances of tensors of every type, SPIR-V and
+ * cubins that differ in names and debug information only; and the Markdown they are told in */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "base/half.h"
+#include "compare/host.h"
 #include "compare/script.h"
 #include "compare/spirv.h"
 #include "compare/tensor.h"
 #include "compare/text.h"
+#include "cubin/cubin.h"
 #include "harness.h"
+#include "text/markdown.h"
 
 /* --- texts --------------------------------------------------------------------------- */
 
@@ -405,6 +408,181 @@ START_TEST(names_in_spirv_are_no_code)
 }
 END_TEST
 
+/* --- cubins -------------------------------------------------------------------------------- */
+
+static struct mpk_arena arena;
+
+static void forget(void)
+{
+	mpk_arena_fini(&arena);
+}
+
+/* ".text.sums .nv.info ": the sections that differ, those that are no code in brackets */
+static const char *differences(struct mpk_span a, struct mpk_span b)
+{
+	const struct mpk_cubin_difference *list;
+	const char *text = "";
+	size_t count;
+
+	ck_assert_int_eq(mpk_cubin_compare(a, b, &arena, &list, &count, NULL), MPK_OK);
+	for (size_t i = 0; i < count; i++)
+		text = mpk_arena_printf(&arena, list[i].is_code ? "%s%.*s " : "%s(%.*s) ", text,
+					MPK_SPAN_ARG(list[i].name));
+	return text;
+}
+
+START_TEST(debug_information_is_no_code)
+{
+	struct mpk_span plain = fixture_load("device/sums.sm_90.cubin");
+	struct mpk_span lines = fixture_load("device/sums_lines.sm_90.cubin");
+	struct mpk_span spill = fixture_load("device/sums_spill.sm_90.cubin");
+	const char *text = differences(plain, lines);
+
+	ck_assert_str_eq(differences(plain, plain), "");
+	/* symbols have other numbers there: .nv.info and .nv.callgraph are the same all the same */
+	for (const char *p = text; *p; p = strchr(p, ' ') + 1)
+		ck_assert_msg(*p == '(', "%s", p);
+	ck_assert_ptr_nonnull(strstr(text, "(.nv_debug_line_sass)"));
+	ck_assert_ptr_nonnull(strstr(differences(lines, plain), "(.nv_debug_line_sass)"));
+	text = differences(plain, spill);
+	ck_assert_ptr_nonnull(strstr(text, ".text.sums "));
+	ck_assert_ptr_null(strstr(text, ".text.copy "));
+	fixture_free(plain);
+	fixture_free(lines);
+	fixture_free(spill);
+}
+END_TEST
+
+/* What a damaged cubin makes of the comparison: an error or a list, never a read beyond. */
+START_TEST(damaged_cubins)
+{
+	struct mpk_span sound = fixture_load("device/sums.sm_90.cubin");
+	struct mpk_span lines = fixture_load("device/sums_lines.sm_90.cubin");
+	const struct mpk_cubin_difference *list;
+	struct guarded g = guarded_create(lines.len);
+	uint8_t *copy = malloc(lines.len);
+	uint64_t seed = 11;
+	size_t count;
+
+	for (int i = 0; i < 3000; i++) {
+		size_t len = i % 2 ? lines.len : random_below(&seed, lines.len);
+		struct mpk_span put;
+
+		memcpy(copy, lines.data, lines.len);
+		for (int k = 0; k < 3; k++)
+			copy[random_below(&seed, 4) ? random_below(&seed, lines.len)
+						    : lines.len - 1 - random_below(&seed, 1472)] =
+				(uint8_t)random_next(&seed);
+		put = guarded_put(&g, mpk_span_of(copy, len));
+		(void)!mpk_cubin_compare(sound, put, &arena, &list, &count, NULL);
+		(void)!mpk_cubin_compare(put, sound, &arena, &list, &count, NULL);
+		forget();
+	}
+	free(copy);
+	guarded_free(&g);
+	fixture_free(sound);
+	fixture_free(lines);
+}
+END_TEST
+
+/* --- host code -------------------------------------------------------------------------------- */
+
+static bool open_host(struct mpk_span bytes, struct mpk_host_code *out)
+{
+	struct mpk_image image;
+
+	return mpk_image_open(bytes, NULL, &arena, &image, NULL) == MPK_OK &&
+	       mpk_host_code_open(&image, &arena, out, NULL) == MPK_OK;
+}
+
+START_TEST(host_code_is_itself)
+{
+	struct mpk_span bytes = fixture_load("formats/07_relax_opencl.so");
+	struct mpk_host_code a, b;
+
+	ck_assert(open_host(bytes, &a) && open_host(bytes, &b));
+	ck_assert_uint_gt(a.count, 3);
+	for (size_t i = 0; i < a.count; i++)
+		ck_assert(mpk_host_same_code(&a, &a.functions[i], &b, &b.functions[i]));
+	mpk_host_code_close(&a);
+	mpk_host_code_close(&b);
+	fixture_free(bytes);
+}
+END_TEST
+
+/* Tables, symbols and code of a damaged library: refused, or compared without a read beyond. */
+START_TEST(damaged_libraries)
+{
+	struct mpk_span sound = fixture_load("formats/07_relax_opencl.so");
+	struct guarded g = guarded_create(sound.len);
+	uint8_t *copy = malloc(sound.len);
+	uint64_t seed = 3 + (uint64_t)_i;
+	size_t compared = 0;
+
+	for (int round = 0; round < 300; round++) {
+		struct mpk_host_code a = { 0 }, b = { 0 };
+		size_t near = random_below(&seed, sound.len);
+
+		memcpy(copy, sound.data, sound.len);
+		for (int k = 0; k < 6; k++)
+			copy[(near + random_below(&seed, 400)) % sound.len] =
+				(uint8_t)random_next(&seed);
+		if (open_host(sound, &a) &&
+		    open_host(guarded_put(&g, mpk_span_of(copy, sound.len)), &b))
+			for (size_t i = 0; i < a.count && i < b.count; i++)
+				compared += mpk_host_same_code(&a, &a.functions[i], &b,
+							       &b.functions[i]);
+		mpk_host_code_close(&a);
+		mpk_host_code_close(&b);
+		forget();
+	}
+	ck_assert_uint_gt(compared, 0);
+	free(copy);
+	guarded_free(&g);
+	fixture_free(sound);
+}
+END_TEST
+
+/* --- Markdown ------------------------------------------------------------------------------- */
+
+static const struct {
+	const char *text, *code, *html;
+} markups[] = {
+	{ "", "", "" },
+	{ "plain", "`plain`", "plain" },
+	{ "a`b", "``a`b``", "a`b" },
+	{ "`", "`` ` ``", "`" },
+	{ "a``b`", "``` a``b` ```", "a``b`" },
+	{ "x|y", "`x\\|y`", "x|y" },
+	{ "<b>&\"@me", "`<b>&\"@me`", "&#60;b&#62;&#38;&#34;&#64;me" },
+	{ " a", "`  a `", " a" },
+	{ "\033[1m", "`\\x1b[1m`", "\\x1b[1m" },
+};
+
+START_TEST(markdown_holds_any_text)
+{
+	struct mpk_strbuf code = { 0 }, html = { 0 };
+
+	mpk_markdown_code(&code, mpk_span_str(markups[_i].text));
+	mpk_markdown_html(&html, markups[_i].text);
+	ck_assert_str_eq(mpk_strbuf_text(&code), markups[_i].code);
+	ck_assert_str_eq(mpk_strbuf_text(&html), markups[_i].html);
+	mpk_strbuf_fini(&code);
+	mpk_strbuf_fini(&html);
+}
+END_TEST
+
+START_TEST(fences_are_longer_than_their_text)
+{
+	struct mpk_strbuf out = { 0 };
+
+	mpk_markdown_fence(&out, "diff", mpk_span_str("a\n````\n"));
+	mpk_markdown_fence(&out, "", mpk_span_str("``\n"));
+	ck_assert_str_eq(mpk_strbuf_text(&out), "`````diff\na\n````\n`````\n```\n``\n```\n");
+	mpk_strbuf_fini(&out);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("compare");
@@ -424,6 +602,22 @@ int main(void)
 	suite_add_tcase(s, t);
 	t = tcase_create("SPIR-V");
 	tcase_add_test(t, names_in_spirv_are_no_code);
+	suite_add_tcase(s, t);
+	t = tcase_create("cubins");
+	tcase_set_timeout(t, 120);
+	tcase_add_checked_fixture(t, NULL, forget);
+	tcase_add_test(t, debug_information_is_no_code);
+	tcase_add_test(t, damaged_cubins);
+	suite_add_tcase(s, t);
+	t = tcase_create("host code");
+	tcase_set_timeout(t, 120);
+	tcase_add_checked_fixture(t, NULL, forget);
+	tcase_add_test(t, host_code_is_itself);
+	tcase_add_loop_test(t, damaged_libraries, 0, 4);
+	suite_add_tcase(s, t);
+	t = tcase_create("markdown");
+	tcase_add_loop_test(t, markdown_holds_any_text, 0, MPK_ARRAY_COUNT(markups));
+	tcase_add_test(t, fences_are_longer_than_their_text);
 	suite_add_tcase(s, t);
 
 	SRunner *runner = srunner_create(s);

@@ -319,16 +319,17 @@ static void verify(const struct mpk_code_info *info, const struct mpk_code_verif
 			     info->bytes.len - used);
 }
 
+#define AMD_CLAIMS                                                                                 \
+	{ "hip", "hsaco" }, { "hip", "hip" }, { "hsaco", "hsaco" }, { "hsaco", "hip" },            \
+		{ "rocm", "hsaco" }
+
 const struct mpk_code_format mpk_format_offload = {
 	.word = "offload",
 	.name = "an offload bundle",
 	.is = is_container,
 	.verifies_broken = true,
-	.tolerated = { { "hip", "hsaco" },
-		       { "hip", "hip" },
-		       { "hsaco", "hsaco" },
-		       { "hsaco", "hip" },
-		       { "rocm", "hsaco" } },
+	.claims = { AMD_CLAIMS },
+	.tolerated = { AMD_CLAIMS }, /* the usual one of a kind is a code object by itself */
 	.read = read_container,
 	.targets = targets,
 	.content_bytes = sizeof(struct content),

@@ -190,22 +190,6 @@ enum mpk_code mpk_json_print(const struct mpk_json *j, struct mpk_strbuf *out,
 	return mpk_strbuf_status(out, err);
 }
 
-/* json_dumps would lose parts of the text without an error where there is no memory for them; a
- * strbuf remembers. */
-static int append_ascii(const char *data, size_t len, void *out)
-{
-	mpk_strbuf_put(out, data, len);
-	return 0;
-}
-
-enum mpk_code mpk_json_line(const struct mpk_json *j, struct mpk_strbuf *out, struct mpk_error *err)
-{
-	if (j->failed ||
-	    json_dump_callback(j->root, append_ascii, out, JSON_COMPACT | JSON_ENSURE_ASCII) != 0)
-		return mpk_fail_nomem(err);
-	return mpk_strbuf_status(out, err);
-}
-
 /* The tokenizer of HTML knows nothing of strings: "</script" ends the element wherever it stands, and
  * "<!--" with "<script" hides its end. Both need a '<', which JSON has within strings alone. The two
  * line ends of Unicode are none to JSON, but were to JavaScript. */
@@ -240,6 +224,22 @@ enum mpk_code mpk_json_print_script(const struct mpk_json *j, struct mpk_strbuf 
 				    struct mpk_error *err)
 {
 	if (j->failed || json_dump_callback(j->root, append_script, out, JSON_COMPACT) != 0)
+		return mpk_fail_nomem(err);
+	return mpk_strbuf_status(out, err);
+}
+
+/* json_dumps would lose parts of the text without an error where there is no memory for them; a
+ * strbuf remembers. */
+static int append_ascii(const char *data, size_t len, void *out)
+{
+	mpk_strbuf_put(out, data, len);
+	return 0;
+}
+
+enum mpk_code mpk_json_line(const struct mpk_json *j, struct mpk_strbuf *out, struct mpk_error *err)
+{
+	if (j->failed ||
+	    json_dump_callback(j->root, append_ascii, out, JSON_COMPACT | JSON_ENSURE_ASCII) != 0)
 		return mpk_fail_nomem(err);
 	return mpk_strbuf_status(out, err);
 }

@@ -83,7 +83,7 @@ static bool set_when(const struct mpk_option *o, const char *value)
 	return false;
 }
 
-static bool set(const struct mpk_option *o, const char *value)
+static bool set(const struct mpk_option *o, const char *value, struct mpk_error *err)
 {
 	struct mpk_option_list *list;
 
@@ -102,7 +102,7 @@ static bool set(const struct mpk_option *o, const char *value)
 		list = o->target;
 		if (!mpk_vec_reserve(&list->items, &list->cap, list->count + 1,
 				     sizeof *list->items)) {
-			(void)mpk_diag_usage("out of memory");
+			(void)mpk_fail_nomem(err);
 			return false;
 		}
 		list->items[list->count++] = (struct mpk_option_item){ o, value };
@@ -154,6 +154,7 @@ static int bad_option(const struct table *t, int got, char **argv)
 /* MPK_EXIT_OK: all of them are understood. */
 static int parse(const struct table *t, int argc, char **argv)
 {
+	struct mpk_error err = { 0 };
 	int got;
 
 	opterr = 0;
@@ -161,8 +162,8 @@ static int parse(const struct table *t, int argc, char **argv)
 	while ((got = getopt_long(argc, argv, t->shorts, t->longs, NULL)) != -1) {
 		if (got == '?' || got == ':')
 			return bad_option(t, got, argv);
-		if (!set(by_value(t, got), optarg))
-			return MPK_EXIT_USAGE;
+		if (!set(by_value(t, got), optarg, &err))
+			return err.code == MPK_OK ? MPK_EXIT_USAGE : mpk_diag_error(&err);
 	}
 	return MPK_EXIT_OK;
 }

@@ -77,6 +77,12 @@ int minspect_save(const char *path, const struct mpk_rope *content)
 	return mpk_diag_error(&err);
 }
 
+/* Whether the file could be looked at, and this is what it is like. */
+static bool is_verdict(int status)
+{
+	return status == MPK_EXIT_OK || status == MPK_EXIT_DIFFERENT;
+}
+
 static int one(const struct minspect_options *o, const char *name, struct minspect_look *l,
 	       const struct minspect_action *action)
 {
@@ -94,7 +100,7 @@ static int one(const struct minspect_options *o, const char *name, struct minspe
 		     : action->refuse && code == MPK_E_CORRUPT ? action->refuse(l, &err)
 							       : minspect_report(l, &err);
 	/* figures of two states of a file are figures of neither */
-	if (status == MPK_EXIT_OK && mpk_mappings_check(&err) != MPK_OK)
+	if (is_verdict(status) && mpk_mappings_check(&err) != MPK_OK)
 		status = mpk_diag_error(&err);
 	l->file = NULL;
 	l->view = NULL;
@@ -128,5 +134,6 @@ int minspect_each(const struct minspect_options *o, const struct minspect_action
 		status = status ? status : got;
 	}
 	int written = o->json ? minspect_print_json(&j) : minspect_write(&out);
-	return status ? status : written;
+	/* a difference that nobody could be told is not what went wrong */
+	return written && is_verdict(status) ? written : status;
 }

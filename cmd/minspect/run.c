@@ -57,9 +57,10 @@ static enum mpk_code parse_argument(const struct mpk_option_item *item, bool is_
 	if (rc == MPK_OK)
 		return MPK_OK;
 	mpk_error_prefix(err, "--%s: ", item->option->name);
-	/* a value that cannot be is the command line's fault; one in a file is the file's */
+	/* a value that cannot be is the command line's fault; one in a file is the file's; no memory is
+	 * nobody's */
 	bool is_text = !strchr(item->value, '@');
-	if (err && is_text && (rc == MPK_E_SYNTAX || rc == MPK_E_RANGE || rc == MPK_E_NOMEM))
+	if (err && is_text && (rc == MPK_E_SYNTAX || rc == MPK_E_RANGE))
 		err->code = MPK_E_USAGE;
 	return is_text && err ? mpk_failed(err->code) : rc;
 }

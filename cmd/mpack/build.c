@@ -22,6 +22,7 @@
 #include "mpack/input.h"
 #include "mpack/key.h"
 #include "mpack/mpack.h"
+#include "process/process.h"
 #include "text/shell.h"
 
 static struct mpk_build_options opt;
@@ -231,10 +232,11 @@ static void on_note(void *data, const char *text)
 
 /* --- signals --------------------------------------------------------------------- */
 
-/* Tools end with us (process/process.h) and the scratch directory has its cleanup process: what
- * is left are temporary names of outputs. */
+/* The scratch directory has its cleanup process: what is left are temporary names of outputs, and the
+ * tools, which do not hear a terminal's signals. */
 static void on_signal(int sig)
 {
+	mpk_process_signal_all(SIGTERM);
 	mpk_output_abandon_all();
 	(void)signal(sig, SIG_DFL);
 	(void)raise(sig);

@@ -3,14 +3,20 @@
 #include "blob/blob.h"
 
 /* How well a generation explains the bytes: 2 all of them, 1 up to an unknown kind, 0 not. */
-static int explains(struct mpk_span blob, enum mpk_generation gen)
+static enum mpk_code explains(struct mpk_span blob, enum mpk_generation gen, int *score,
+			      struct mpk_error *err)
 {
 	struct mpk_arena scratch MPK_CLEANUP(mpk_arena_fini) = { 0 };
 	struct mpk_tree tree;
+	enum mpk_code code = mpk_blob_read(blob, gen, &scratch, &tree, NULL);
 
-	if (mpk_blob_read(blob, gen, &scratch, &tree, NULL) != MPK_OK)
-		return 0;
-	return tree.warning.code == MPK_OK && tree.used == tree.nbytes + 8 ? 2 : 1;
+	*score = 0;
+	/* that there was no memory says nothing about the bytes */
+	if (code == MPK_E_NOMEM)
+		return mpk_fail_nomem(err);
+	if (code == MPK_OK)
+		*score = tree.warning.code == MPK_OK && tree.used == tree.nbytes + 8 ? 2 : 1;
+	return MPK_OK;
 }
 
 enum mpk_code mpk_blob_guess(struct mpk_span blob, enum mpk_generation *out, struct mpk_error *err)
@@ -22,8 +28,9 @@ enum mpk_code mpk_blob_guess(struct mpk_span blob, enum mpk_generation *out, str
 	int best = 0;
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(order) && best < 2; i++) {
-		int score = explains(blob, order[i]);
+		int score;
 
+		MPK_TRY(explains(blob, order[i], &score, err));
 		if (score > best) {
 			best = score;
 			*out = order[i];

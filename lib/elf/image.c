@@ -238,8 +238,10 @@ static enum mpk_code read_blob(struct mpk_span bytes, uint64_t off, struct mpk_i
 	if (bytes.len == 0)
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", off, "there are no bytes in it");
 	MPK_TRY(refuse_foreign(bytes, err));
-	if (mpk_blob_guess(bytes, &gen, NULL) != MPK_OK)
-		return refuse_other(bytes, off, err);
+
+	enum mpk_code code = mpk_blob_guess(bytes, &gen, err);
+	if (code != MPK_OK)
+		return code == MPK_E_NOMEM ? code : refuse_other(bytes, off, err);
 	*out = (struct mpk_image){
 		.container = MPK_CONTAINER_BLOB,
 		.bytes = bytes,

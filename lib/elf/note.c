@@ -18,7 +18,8 @@ const char *mpk_note_text(struct mpk_arena *arena, const char *name, const char 
 			  const uint8_t *digest)
 {
 	static const uint8_t zeros[MPK_XXH128_BYTES];
-	char digits[MPK_DIGEST_TEXT], *printed, *out = NULL;
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf printed = { 0 };
+	char digits[MPK_DIGEST_TEXT], *out = NULL;
 	struct mpk_json j;
 
 	mpk_json_init(&j, 0);
@@ -27,10 +28,8 @@ const char *mpk_note_text(struct mpk_arena *arena, const char *name, const char 
 	mpk_json_text(&j, j.root, "blob", symbol);
 	mpk_json_text(&j, j.root, "xxh128",
 		      mpk_digest_print(digest ? digest : zeros, MPK_XXH128_BYTES, digits));
-	printed = j.failed ? NULL : json_dumps(j.root, JSON_COMPACT | JSON_ENSURE_ASCII);
-	if (printed)
-		out = mpk_arena_text(arena, mpk_span_str(printed));
-	free(printed);
+	if (mpk_json_line(&j, &printed, NULL) == MPK_OK)
+		out = mpk_arena_text(arena, mpk_span_of(printed.data, printed.len));
 	mpk_json_fini(&j);
 	return out;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "elf/reader.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <string.h>
@@ -16,6 +17,14 @@ static enum mpk_code corrupt(const struct mpk_elf *e, uint64_t off, const char *
 			     struct mpk_error *err)
 {
 	return mpk_fail_offset(err, MPK_E_CORRUPT, "file", e->base + off, "%s", what);
+}
+
+/* A call of libelf gave nothing: the file's fault, or there was no memory, which libelf's own error
+ * numbers are not public to tell. errno was 0 before the call. */
+static enum mpk_code unreadable(const struct mpk_elf *e, uint64_t off, const char *what,
+				struct mpk_error *err)
+{
+	return errno == ENOMEM ? mpk_fail_nomem(err) : corrupt(e, off, what, err);
 }
 
 /* A table of the header: count entries of size each at off, within the file. */
@@ -64,8 +73,11 @@ static enum mpk_code open_sections(struct mpk_elf *e, struct mpk_error *err)
 		return corrupt(e, h->e_shoff, "section headers have an impossible size", err);
 	MPK_TRY(check_table(e, h->e_shoff, h->e_shnum ? h->e_shnum : 1, h->e_shentsize,
 			    "section headers", err));
-	if (elf_getshdrnum(e->elf, &e->section_count) != 0)
-		return corrupt(e, h->e_shoff, "the section headers cannot be read", err);
+	/* the first that is asked for reads all of them */
+	errno = 0;
+	if (elf_getshdrnum(e->elf, &e->section_count) != 0 ||
+	    (e->section_count && !gelf_getshdr(elf_getscn(e->elf, 0), &shdr)))
+		return unreadable(e, h->e_shoff, "the section headers cannot be read", err);
 	MPK_TRY(check_table(e, h->e_shoff, e->section_count, h->e_shentsize, "section headers",
 			    err));
 	if (elf_getshdrstrndx(e->elf, &names) != 0 || names == SHN_UNDEF)
@@ -86,15 +98,17 @@ static enum mpk_code open_segments(struct mpk_elf *e, struct mpk_error *err)
 		return MPK_OK;
 	if (h->e_phentsize != gelf_fsize(e->elf, ELF_T_PHDR, 1, EV_CURRENT))
 		return corrupt(e, h->e_phoff, "program headers have an impossible size", err);
+	errno = 0;
 	if (elf_getphdrnum(e->elf, &e->segment_count) != 0)
-		return corrupt(e, h->e_phoff, "the program headers cannot be read", err);
+		return unreadable(e, h->e_phoff, "the program headers cannot be read", err);
 	MPK_TRY(check_table(e, h->e_phoff, e->segment_count, h->e_phentsize, "program headers",
 			    err));
 	for (size_t i = 0; i < e->segment_count; i++) {
 		struct mpk_span ignored;
 
+		errno = 0;
 		if (!mpk_elf_segment(e, i, &p))
-			return corrupt(e, h->e_phoff, "a program header cannot be read", err);
+			return unreadable(e, h->e_phoff, "a program header cannot be read", err);
 		if (p.p_type == PT_LOAD &&
 		    !mpk_span_sub(e->bytes, p.p_offset, p.p_filesz, &ignored))
 			return mpk_fail_offset(
@@ -111,9 +125,10 @@ static enum mpk_code open_header(struct mpk_elf *e, struct mpk_error *err)
 	MPK_TRY(check_ident(e, err));
 	(void)elf_version(EV_CURRENT);
 	/* libelf takes a mutable image but in this mode does not write to it */
+	errno = 0;
 	e->elf = elf_memory((char *)(uintptr_t)e->bytes.data, e->bytes.len);
 	if (!e->elf || elf_kind(e->elf) != ELF_K_ELF || !gelf_getehdr(e->elf, &e->header))
-		return corrupt(e, 0, "the ELF header cannot be read", err);
+		return unreadable(e, 0, "the ELF header cannot be read", err);
 	MPK_TRY(open_segments(e, err));
 	return open_sections(e, err);
 }
@@ -217,9 +232,10 @@ enum mpk_code mpk_elf_chunk(const struct mpk_elf *e, const struct mpk_elf_table 
 	if (size / each > INT_MAX) /* libelf's accessors take int */
 		return corrupt(e, off, "a table has too many entries", err);
 
+	errno = 0;
 	Elf_Data *data = elf_getdata_rawchunk(e->elf, (int64_t)off, (size_t)size, table->type);
 	if (!data)
-		return corrupt(e, off, elf_errmsg(-1), err);
+		return unreadable(e, off, elf_errmsg(-1), err);
 	*out = data;
 	*count = (size_t)size / each;
 	return MPK_OK;

@@ -26,10 +26,12 @@ static enum mpk_code find_symbol(struct mpk_build *b, struct mpk_span file, cons
 				 struct mpk_span *blob, struct mpk_error *err)
 {
 	struct mpk_image image;
+	enum mpk_code code = mpk_image_open(file, NULL, b->arena, &image, err);
 
 	*symbol = b->symbol;
-	if (mpk_image_open(file, NULL, b->arena, &image, NULL) != MPK_OK || !image.has_blob ||
-	    image.gen != b->e->gen)
+	if (code == MPK_E_NOMEM)
+		return code;
+	if (code != MPK_OK || !image.has_blob || image.gen != b->e->gen)
 		return MPK_OK;
 	if (image.standalone)
 		MPK_TRY(check_standalone(b, &image, err));

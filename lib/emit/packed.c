@@ -30,8 +30,10 @@ enum mpk_code mpk_packed_note(struct mpk_span file, const char *symbol, const ui
 	MPK_CLEANUP(mpk_elf_close) struct mpk_elf elf = { 0 };
 
 	*out = (struct mpk_note){ .name = NULL };
-	if (mpk_elf_open(file, 0, &elf, NULL) != MPK_OK)
-		return MPK_OK;
+
+	enum mpk_code code = mpk_elf_open(file, 0, &elf, err);
+	if (code != MPK_OK)
+		return code == MPK_E_NOMEM ? code : MPK_OK;
 	MPK_TRY(mpk_note_find(&elf, symbol, arena, out, err));
 	if (id)
 		out->id_off = find_id(file, id);

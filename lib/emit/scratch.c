@@ -9,7 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { REMOVE_TRIES = 100, REMOVE_PAUSE_US = 20000 };
+#include "io/temporary.h"
+
+enum { REMOVE_TRIES = 100, REMOVE_PAUSE_US = 20000, NAME_TRIES = 100 };
 
 static bool remove_all(const char *path)
 {
@@ -55,6 +57,46 @@ failed:;
 	return code;
 }
 
+/* Makes PARENT/mpack-XXXXXX. What removes it is there before it is: no moment to be killed in leaves it
+ * behind. */
+static enum mpk_code make_private(const char *parent, struct mpk_scratch *s, struct mpk_error *err)
+{
+	/* The cleanup process must find it from wherever the program goes. */
+	char *root = realpath(parent, NULL), letters[MPK_RANDOM_LETTERS + 1];
+	enum mpk_code code = MPK_OK;
+	int saved = EEXIST;
+
+	for (unsigned i = 0; i < NAME_TRIES && code == MPK_OK && saved == EEXIST; i++) {
+		mpk_random_letters(letters);
+		free(s->path);
+		if (asprintf(&s->path, "%s/mpack-%s", root ? root : parent, letters) < 0) {
+			s->path = NULL;
+			code = mpk_fail_nomem(err);
+			break;
+		}
+		/* somebody else's is not to be removed */
+		if (access(s->path, F_OK) == 0)
+			continue;
+		code = mpk_cleanup_start(remove_patiently, s->path, &s->cleanup, err);
+		if (code != MPK_OK)
+			break;
+		if (mkdir(s->path, 0700) == 0) {
+			free(root);
+			return MPK_OK;
+		}
+		saved = errno;
+		mpk_cleanup_stop(&s->cleanup, false);
+	}
+	if (code == MPK_OK) {
+		code = mpk_fail_errno(err, MPK_E_IO, saved,
+				      "cannot make a directory for intermediate files; set TMPDIR");
+		mpk_error_at_file(err, s->path);
+	}
+	free(root);
+	free(s->path);
+	return code;
+}
+
 enum mpk_code mpk_scratch_open(const char *parent, const char *keep, struct mpk_scratch *out,
 			       struct mpk_error *err)
 {
@@ -62,26 +104,7 @@ enum mpk_code mpk_scratch_open(const char *parent, const char *keep, struct mpk_
 
 	if (keep)
 		return open_kept(keep, out, err);
-	/* The cleanup process must find it from wherever the program goes. */
-	char *root = realpath(parent, NULL);
-	int printed = asprintf(&s.path, "%s/mpack-XXXXXX", root ? root : parent);
-	free(root);
-	if (printed < 0)
-		return mpk_fail_nomem(err);
-	if (!mkdtemp(s.path)) {
-		enum mpk_code code = mpk_fail_errno(
-			err, MPK_E_IO, errno,
-			"cannot make a directory for intermediate files; set TMPDIR");
-		mpk_error_at_file(err, s.path);
-		free(s.path);
-		return code;
-	}
-	enum mpk_code code = mpk_cleanup_start(remove_patiently, s.path, &s.cleanup, err);
-	if (code != MPK_OK) {
-		(void)rmdir(s.path);
-		free(s.path);
-		return code;
-	}
+	MPK_TRY(make_private(parent, &s, err));
 	/* without it tools leave their files where they are used to */
 	if (asprintf(&s.env[0], "TMPDIR=%s", s.path) < 0)
 		s.env[0] = NULL;

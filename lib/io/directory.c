@@ -4,19 +4,18 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "io/mapping.h"
 #include "io/output.h"
 #include "io/path.h"
+#include "io/temporary.h"
 
-enum { NAME_TRIES = 1000, OPEN_DIRECTORIES = 8 };
+enum { NAME_TRIES = 100 };
 
 static enum mpk_code fail_at(const char *path, const char *what, struct mpk_error *err)
 {
@@ -47,97 +46,40 @@ static enum mpk_code check_target(const char *path, struct mpk_error *err)
 	return MPK_OK;
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st, (void)type, (void)ftw;
-	return remove(path);
-}
-
-static void remove_all(const char *path)
-{
-	(void)nftw(path, remove_one, OPEN_DIRECTORIES, FTW_DEPTH | FTW_PHYS);
-}
-
-/* A lock ends with its process, whatever ended that: a temporary directory that nobody has locked
- * was left behind. File systems that know no such locks keep theirs. */
-static bool is_abandoned(const char *temp, int *fd)
-{
-	*fd = open(temp, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return *fd >= 0 && flock(*fd, LOCK_EX | LOCK_NB) == 0;
-}
-
-/* Whether name is ".BASE.N.partial". */
-static bool is_partial(const char *name, const char *base)
-{
-	size_t len = strlen(base);
-
-	if (name[0] != '.' || strncmp(name + 1, base, len) != 0 || name[len + 1] != '.')
-		return false;
-	name += len + 2;
-	size_t digits = strspn(name, "0123456789");
-
-	return digits > 0 && strcmp(name + digits, ".partial") == 0;
-}
-
-/* Removes what killed runs left of the same target. */
-static void sweep(const char *path)
-{
-	char *parent = mpk_path_folder(path);
-	DIR *dir = parent ? opendir(parent) : NULL;
-
-	for (struct dirent *e; dir && (e = readdir(dir));) {
-		char *temp = NULL;
-		int fd = -1;
-
-		if (!is_partial(e->d_name, mpk_path_name(path)) ||
-		    asprintf(&temp, "%s%s", parent, e->d_name) < 0)
-			continue;
-		if (is_abandoned(temp, &fd))
-			remove_all(temp);
-		if (fd >= 0)
-			(void)close(fd);
-		free(temp);
-	}
-	if (dir)
-		(void)closedir(dir);
-	free(parent);
-}
-
 /* Whether temp is ours now: it can be swept between being made and being locked. */
 static bool lock_temp(struct mpk_directory *d)
 {
 	struct stat st;
 
 	d->fd = open(d->temp, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (d->fd < 0)
+	if (d->fd < 0 || !mpk_temporary_lock(d->fd) || fstat(d->fd, &st) != 0)
 		return false;
-	if (flock(d->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-		return false;
-	return fstat(d->fd, &st) == 0 && st.st_nlink > 0;
+	errno = ENOENT;
+	return st.st_nlink > 0;
 }
 
-/* ".name.N.partial" beside the target; mkdir, unlike mkdtemp, gives what the umask says. */
+/* A temporary directory beside the target; mkdir, unlike mkdtemp, gives what the umask says. */
 static enum mpk_code make_temp(struct mpk_directory *d, struct mpk_error *err)
 {
-	const char *last = mpk_path_name(d->path);
-	int head = (int)(last - d->path);
-
 	for (int i = 0; i < NAME_TRIES; i++) {
-		if (asprintf(&d->temp, "%.*s.%s.%d.partial", head, d->path, last,
-			     (int)getpid() + i) < 0) {
-			d->temp = NULL;
-			return mpk_fail_nomem(err);
-		}
+		d->temp = mpk_temporary_name(d->path);
+		MPK_TRY_ALLOC(d->temp, err);
 		bool made = mkdir(d->temp, 0777) == 0;
 
 		if (made && lock_temp(d))
 			return MPK_OK;
+		int saved = errno;
+
+		if (made)
+			(void)rmdir(d->temp);
 		if (d->fd >= 0)
 			(void)close(d->fd);
 		d->fd = -1;
 		free(d->temp);
 		d->temp = NULL;
-		if (!made && errno != EEXIST)
+		errno = saved;
+		/* another has it, or has just swept it */
+		if (saved != EEXIST && saved != EWOULDBLOCK && saved != ENOENT)
 			break;
 	}
 	return fail_at(d->path, "cannot create a directory", err);
@@ -153,7 +95,7 @@ enum mpk_code mpk_directory_open(const char *path, struct mpk_directory *out, st
 	if (code == MPK_OK)
 		code = check_target(d.path, err);
 	if (code == MPK_OK) {
-		sweep(d.path);
+		mpk_temporary_sweep(d.path);
 		code = make_temp(&d, err);
 	}
 	if (code != MPK_OK) {
@@ -241,7 +183,7 @@ enum mpk_code mpk_directory_write(const struct mpk_directory *d, const char *nam
 void mpk_directory_abandon(struct mpk_directory *d)
 {
 	if (d->temp) {
-		remove_all(d->temp);
+		mpk_remove_all(d->temp);
 		if (d->fd >= 0)
 			(void)close(d->fd);
 	}

@@ -9,12 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "io/mapping.h"
 #include "io/path.h"
+#include "io/temporary.h"
 
 enum { TEMPS_MAX = 16, NAME_TRIES = 100 };
 
@@ -27,7 +27,7 @@ struct mpk_output {
 	struct stat old;
 	int fd;
 	bool own_fd;
-	bool taken; /* the content is the file temp, not what fd is open on */
+	int taken; /* the content is this file, whose name is temp, instead; -1: it is fd */
 	const struct mpk_tap *tap;
 };
 
@@ -87,6 +87,8 @@ static void output_free(struct mpk_output *o)
 	}
 	if (o->own_fd && o->fd >= 0)
 		(void)close(o->fd);
+	if (o->taken >= 0)
+		(void)close(o->taken);
 	free(o->path);
 	free(o->shown);
 	free(o);
@@ -107,27 +109,6 @@ static enum mpk_code fail_io(const struct mpk_output *o, const char *what, struc
 	return code;
 }
 
-/* ".NAME.XXXXXX" beside path; NULL when memory is out. */
-static char *temp_name(const char *path)
-{
-	static const char letters[] = "abcdefghijklmnopqrstuvwxyz012345";
-	const char *last = mpk_path_name(path);
-	size_t dir = (size_t)(last - path), size = strlen(path) + sizeof "..XXXXXX";
-	unsigned char random[6] = { 0 };
-	char tail[sizeof random + 1] = "";
-	char *name = malloc(size);
-
-	if (!name)
-		return NULL;
-	if (getrandom(random, sizeof random, GRND_NONBLOCK) < 0)
-		memcpy(random, &(pid_t){ getpid() }, sizeof(pid_t));
-	for (size_t i = 0; i < sizeof random; i++)
-		tail[i] = letters[random[i] % 32];
-	/* A name of 255 bytes leaves no room for more: cut the middle part. */
-	(void)snprintf(name, size, "%.*s.%.200s.%s", (int)dir, path, last, tail);
-	return name;
-}
-
 /* Unnamed files need a kernel and a file system that have them, and /proc to name them. */
 static int open_unnamed(const struct mpk_output *o)
 {
@@ -136,6 +117,8 @@ static int open_unnamed(const struct mpk_output *o)
 
 	if (parent && access("/proc/self/fd", X_OK) == 0)
 		fd = open(parent, O_TMPFILE | O_RDWR | O_CLOEXEC, o->mode);
+	if (fd >= 0)
+		(void)mpk_temporary_lock(fd);
 	free(parent);
 	return fd;
 }
@@ -146,8 +129,10 @@ static enum mpk_code take_name(struct mpk_output *o,
 			       bool (*make)(struct mpk_output *, const char *),
 			       struct mpk_error *err)
 {
+	/* such names are needed here only: here is what killed runs left */
+	mpk_temporary_sweep(o->path);
 	for (unsigned tries = 0; tries < NAME_TRIES; tries++) {
-		char *name = temp_name(o->path);
+		char *name = mpk_temporary_name(o->path);
 
 		MPK_TRY_ALLOC(name, err);
 		temps_add(name);
@@ -168,7 +153,15 @@ static enum mpk_code take_name(struct mpk_output *o,
 static bool make_file(struct mpk_output *o, const char *name)
 {
 	o->fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, o->mode);
-	return o->fd >= 0;
+	if (o->fd < 0)
+		return false;
+	if (mpk_temporary_lock(o->fd))
+		return true;
+	/* a sweep was faster, and removes it */
+	(void)close(o->fd);
+	o->fd = -1;
+	errno = EEXIST;
+	return false;
 }
 
 /* Standard output, under whichever name: its offset and append mode are the user's. */
@@ -228,7 +221,7 @@ enum mpk_code mpk_output_open(const char *path, unsigned mode, struct mpk_output
 	struct mpk_output *o = calloc(1, sizeof *o);
 
 	MPK_TRY_ALLOC(o, err);
-	o->fd = -1;
+	o->fd = o->taken = -1;
 	o->mode = (mode_t)mode;
 	o->shown = strdup(path);
 
@@ -296,28 +289,41 @@ static enum mpk_code copy_in(struct mpk_output *o, const char *file, struct mpk_
 	return code;
 }
 
+/* Renames file to a temporary name of the output, locked before others see it there. */
+static bool take_file(struct mpk_output *o, const char *file, char *name)
+{
+	int fd = open(file, O_RDONLY | O_CLOEXEC);
+
+	temps_add(name);
+	if (fd >= 0 && mpk_temporary_lock(fd) && rename(file, name) == 0) {
+		o->taken = fd;
+		return true;
+	}
+	temps_drop(name);
+	if (fd >= 0)
+		(void)close(fd);
+	return false;
+}
+
 enum mpk_code mpk_output_take(struct mpk_output *o, const char *file, struct mpk_error *err)
 {
-	char *name = o->path ? temp_name(o->path) : NULL;
+	char *name = o->path ? mpk_temporary_name(o->path) : NULL;
 
 	if (o->path && !name)
 		return mpk_fail_nomem(err);
-	if (name) {
-		temps_add(name);
-		if (rename(file, name) == 0) {
-			if (o->temp) {
-				(void)unlink(o->temp);
-				temps_drop(o->temp);
-				free(o->temp);
-			}
-			o->temp = name;
-			o->taken = true;
-			return MPK_OK;
-		}
-		temps_drop(name);
+	if (o->path)
+		mpk_temporary_sweep(o->path);
+	if (!name || !take_file(o, file, name)) {
 		free(name);
+		return copy_in(o, file, err);
 	}
-	return copy_in(o, file, err);
+	if (o->temp) {
+		(void)unlink(o->temp);
+		temps_drop(o->temp);
+		free(o->temp);
+	}
+	o->temp = name;
+	return MPK_OK;
 }
 
 static bool link_to(struct mpk_output *o, const char *name)
@@ -337,21 +343,23 @@ static enum mpk_code give_name(struct mpk_output *o, struct mpk_error *err)
 	return errno == EEXIST ? take_name(o, link_to, err) : fail_io(o, "cannot create", err);
 }
 
+static int content_fd(const struct mpk_output *o)
+{
+	return o->taken >= 0 ? o->taken : o->fd;
+}
+
 /* The new file gets the owner and the permissions of the old one; where the owner cannot be kept, no
- * program may gain his rights. A file that was taken over is not the one that is open. */
+ * program may gain his rights. */
 static enum mpk_code keep_mode(const struct mpk_output *o, struct mpk_error *err)
 {
+	int fd = content_fd(o);
 	struct stat now;
-	const char *name = o->taken ? o->temp : NULL;
-	bool same = (name ? stat(name, &now) : fstat(o->fd, &now)) == 0 &&
-		    now.st_uid == o->old.st_uid && now.st_gid == o->old.st_gid;
+	bool same =
+		fstat(fd, &now) == 0 && now.st_uid == o->old.st_uid && now.st_gid == o->old.st_gid;
 
 	if (!same)
-		same = (name ? chown(name, o->old.st_uid, o->old.st_gid)
-			     : fchown(o->fd, o->old.st_uid, o->old.st_gid)) == 0;
-	mode_t mode = o->old.st_mode & (same ? 07777 : 0777);
-
-	if ((name ? chmod(name, mode) : fchmod(o->fd, mode)) != 0)
+		same = fchown(fd, o->old.st_uid, o->old.st_gid) == 0;
+	if (fchmod(fd, o->old.st_mode & (same ? 07777 : 0777)) != 0)
 		return fail_io(o, "cannot keep the permissions of", err);
 	return MPK_OK;
 }
@@ -359,13 +367,7 @@ static enum mpk_code keep_mode(const struct mpk_output *o, struct mpk_error *err
 /* The bytes before the name, and the name before the caller goes on. */
 static enum mpk_code sync_file(const struct mpk_output *o, struct mpk_error *err)
 {
-	int fd = o->taken ? open(o->temp, O_RDONLY | O_CLOEXEC) : o->fd;
-	int result = fd >= 0 ? fsync(fd) : -1, saved = errno;
-
-	if (o->taken && fd >= 0)
-		(void)close(fd);
-	errno = saved;
-	return result == 0 ? MPK_OK : fail_io(o, "cannot write to the disk", err);
+	return fsync(content_fd(o)) == 0 ? MPK_OK : fail_io(o, "cannot write to the disk", err);
 }
 
 static enum mpk_code sync_name(const struct mpk_output *o, struct mpk_error *err)

@@ -3,8 +3,9 @@
  *
  * The bytes go to an unnamed file in the target's directory (O_TMPFILE), so that even
  * SIGKILL leaves nothing behind; commit gives it a name and renames it over the target.
- * Where the file system has no unnamed files, a temporary ".NAME.XXXXXX" beside the
- * target is used, which mpk_output_abandon_all removes from a signal handler.
+ * Where the file system has no unnamed files, a temporary name beside the target is
+ * used (io/temporary.h), which mpk_output_abandon_all removes from a signal handler, and the next
+ * output of that name when a killed process could not.
  * "-" and targets that are not regular files (/dev/stdout, a pipe) are written through.
  * A file that is replaced hands its owner and its permissions on; one behind a link is replaced
  * where it lies, and a link that leads to no file is refused. So is a file that is being read

@@ -67,8 +67,8 @@ static void set_streams(const struct mpk_process *p)
 /* Ends with the parent, whatever ends that. Asked for by the child, who may come too late. */
 static void tie_to_parent(const struct mpk_process *p, pid_t parent)
 {
+	(void)setpgid(0, 0);
 	if (p->contained) {
-		(void)setpgid(0, 0);
 		(void)prctl(PR_SET_DUMPABLE, 1); /* the parent is not just now, see process.c */
 		(void)mpk_sandbox_protect(parent);
 	}

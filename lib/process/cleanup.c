@@ -50,25 +50,27 @@ static MPK_NORETURN void cleanup_main(void (*run)(void *data), void *data, const
 	_exit(0);
 }
 
-/* Forked twice, so that the process is reaped by init. */
+/* Forked twice, so that the process is reaped by init; what the first says in its status is the error
+ * number of the second fork. */
 static pid_t fork_detached(void (*run)(void *data), void *data, const int ends[2], int process)
 {
 	sigset_t none;
-	int saved;
+	int saved, status = 0;
 
 	(void)sigemptyset(&none);
 	pid_t pid = mpk_fork(&none);
 	if (pid == 0) {
 		(void)close(ends[1]);
-		if (mpk_fork(&none) == 0)
+		pid = mpk_fork(&none);
+		if (pid == 0)
 			cleanup_main(run, data, &(struct watch){ ends[0], process });
-		_exit(0);
+		_exit(pid < 0 ? errno & 0xff : 0);
 	}
 	saved = errno;
-	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		continue;
-	errno = saved;
-	return pid;
+	errno = pid > 0 ? WEXITSTATUS(status) : saved;
+	return errno == 0 ? pid : -1;
 }
 
 enum mpk_code mpk_cleanup_start(void (*run)(void *data), void *data, struct mpk_cleanup *out,

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -19,6 +20,8 @@
 #include "text/escape.h"
 
 static const int64_t NANO = 1000000000, TICK = 100000000;
+
+enum { GROUPS_MAX = 256 }; /* more jobs at once than that end by PR_SET_PDEATHSIG alone */
 
 /* A child that runs. */
 struct running {
@@ -42,6 +45,29 @@ struct run {
 };
 
 static volatile sig_atomic_t stopped;
+
+/* The groups of children that run, for a signal handler; each slot holds the number of its leader. */
+static _Atomic(pid_t) groups[GROUPS_MAX];
+
+static void groups_swap(pid_t from, pid_t to)
+{
+	for (size_t i = 0; i < GROUPS_MAX; i++) {
+		pid_t expected = from;
+
+		if (atomic_compare_exchange_strong(&groups[i], &expected, to))
+			return;
+	}
+}
+
+void mpk_process_signal_all(int sig)
+{
+	for (size_t i = 0; i < GROUPS_MAX; i++) {
+		pid_t group = atomic_load(&groups[i]);
+
+		if (group)
+			(void)kill(-group, sig);
+	}
+}
 
 /* Whoever waits for children waits for this signal. */
 void mpk_process_stop(void)
@@ -92,8 +118,8 @@ static enum mpk_code start(struct run *r, size_t index, struct mpk_error *err)
 		(void)munmap(self, sizeof *self);
 		return mpk_fail_errno(err, MPK_E_IO, saved, "cannot start a child process");
 	}
-	if (p->contained)
-		(void)setpgid(pid, pid); /* it does so, too: whoever comes first */
+	(void)setpgid(pid, pid); /* it does so, too: whoever comes first */
+	groups_swap(0, pid);
 	*free_slot(r) = (struct running){ pid, index, self, limit };
 	r->busy++;
 	return MPK_OK;
@@ -133,6 +159,7 @@ static void finish(struct run *r, struct running *slot, bool late)
 		(void)kill(-slot->pid, SIGKILL);
 	if (late)
 		(void)kill(slot->pid, SIGKILL);
+	groups_swap(slot->pid, 0);
 	while (waitpid(slot->pid, &status, 0) < 0 && errno == EINTR)
 		continue;
 	judge(p, slot->self, status, late, end);

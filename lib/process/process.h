@@ -52,10 +52,9 @@ struct mpk_process {
 	double limit;   /* likewise, which mpk_process_set_timeout does not move, nor a child that
 			 * writes where it should not */
 
-	/* What it may do is unknown: it gets a process group of its own, out of reach of a
-	 * terminal's signals; when it ends, all that it started is killed, even what left the
-	 * group; and when we end, it gets SIGKILL. Other children get SIGTERM then, to remove
-	 * the files that they have begun, and what they started is left alone. */
+	/* What it may do is unknown: when it ends, all that it started is killed, even what left its
+	 * process group; and when we end, it gets SIGKILL. Other children get SIGTERM then, to remove
+	 * the files that they have begun; what they started gets it from mpk_process_signal_all. */
 	bool contained;
 };
 
@@ -90,6 +89,10 @@ enum mpk_code mpk_process_run(const struct mpk_process *list, size_t count, unsi
 /* mpk_process_stop - kill the children that run, and those started later: they count as late
  * For handlers of signals that end this program: async-signal-safe. */
 void mpk_process_stop(void);
+
+/* mpk_process_signal_all - send a signal to all children that run now, and to what they started: each
+ * leads a process group of its own, out of reach of a terminal's signals. For signal handlers. */
+void mpk_process_signal_all(int sig);
 
 /* mpk_process_succeeded - whether it exited with 0 or returned MPK_OK */
 bool mpk_process_succeeded(const struct mpk_process_end *end);

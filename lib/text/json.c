@@ -14,7 +14,8 @@
 /* The largest integer up to which every one is exact in an IEEE double. */
 #define EXACT_MAX ((int64_t)1 << 53)
 
-static void put(struct mpk_json *j, json_t *at, const char *key, json_t *value)
+/* Whether value, whose reference goes over in any case, is in the document now. */
+static bool put(struct mpk_json *j, json_t *at, const char *key, json_t *value)
 {
 	int rc = -1;
 
@@ -25,6 +26,7 @@ static void put(struct mpk_json *j, json_t *at, const char *key, json_t *value)
 		json_decref(value);
 	if (rc != 0)
 		j->failed = true;
+	return rc == 0;
 }
 
 void mpk_json_init(struct mpk_json *j, int schema_version)
@@ -43,8 +45,7 @@ void mpk_json_fini(struct mpk_json *j)
 
 static json_t *put_container(struct mpk_json *j, json_t *at, const char *key, json_t *value)
 {
-	put(j, at, key, value);
-	return at ? value : NULL;
+	return put(j, at, key, value) ? value : NULL;
 }
 
 struct json_t *mpk_json_object(struct mpk_json *j, struct json_t *at, const char *key)
@@ -62,11 +63,11 @@ void mpk_json_u64(struct mpk_json *j, struct json_t *at, const char *key, uint64
 	char digits[24];
 
 	if (v <= (uint64_t)EXACT_MAX) {
-		put(j, at, key, json_integer((json_int_t)v));
+		(void)put(j, at, key, json_integer((json_int_t)v));
 		return;
 	}
 	(void)snprintf(digits, sizeof digits, "%" PRIu64, v);
-	put(j, at, key, json_string(digits));
+	(void)put(j, at, key, json_string(digits));
 }
 
 void mpk_json_i64(struct mpk_json *j, struct json_t *at, const char *key, int64_t v)
@@ -74,29 +75,29 @@ void mpk_json_i64(struct mpk_json *j, struct json_t *at, const char *key, int64_
 	char digits[24];
 
 	if (v <= EXACT_MAX && v >= -EXACT_MAX) {
-		put(j, at, key, json_integer((json_int_t)v));
+		(void)put(j, at, key, json_integer((json_int_t)v));
 		return;
 	}
 	(void)snprintf(digits, sizeof digits, "%" PRId64, v);
-	put(j, at, key, json_string(digits));
+	(void)put(j, at, key, json_string(digits));
 }
 
 void mpk_json_f64(struct mpk_json *j, struct json_t *at, const char *key, double v)
 {
 	if (isfinite(v))
-		put(j, at, key, json_real(v));
+		(void)put(j, at, key, json_real(v));
 	else
-		put(j, at, key, json_string(isnan(v) ? "nan" : v < 0 ? "-inf" : "inf"));
+		(void)put(j, at, key, json_string(isnan(v) ? "nan" : v < 0 ? "-inf" : "inf"));
 }
 
 void mpk_json_bool(struct mpk_json *j, struct json_t *at, const char *key, bool v)
 {
-	put(j, at, key, json_boolean(v));
+	(void)put(j, at, key, json_boolean(v));
 }
 
 void mpk_json_null(struct mpk_json *j, struct json_t *at, const char *key)
 {
-	put(j, at, key, json_null());
+	(void)put(j, at, key, json_null());
 }
 
 void mpk_json_span(struct mpk_json *j, struct json_t *at, const char *key, struct mpk_span s)
@@ -111,7 +112,7 @@ void mpk_json_span(struct mpk_json *j, struct json_t *at, const char *key, struc
 		value = json_string(mpk_strbuf_text(&escaped));
 		j->failed |= escaped.failed;
 	}
-	put(j, at, key, value);
+	(void)put(j, at, key, value);
 	mpk_strbuf_fini(&escaped);
 }
 
@@ -185,5 +186,21 @@ enum mpk_code mpk_json_print(const struct mpk_json *j, struct mpk_strbuf *out,
 	if (j->failed || json_dump_callback(j->root, append, out, JSON_INDENT(2)) != 0)
 		return mpk_fail_nomem(err);
 	mpk_strbuf_putc(out, '\n');
+	return mpk_strbuf_status(out, err);
+}
+
+/* json_dumps would lose parts of the text without an error where there is no memory for them; a
+ * strbuf remembers. */
+static int append_ascii(const char *data, size_t len, void *out)
+{
+	mpk_strbuf_put(out, data, len);
+	return 0;
+}
+
+enum mpk_code mpk_json_line(const struct mpk_json *j, struct mpk_strbuf *out, struct mpk_error *err)
+{
+	if (j->failed ||
+	    json_dump_callback(j->root, append_ascii, out, JSON_COMPACT | JSON_ENSURE_ASCII) != 0)
+		return mpk_fail_nomem(err);
 	return mpk_strbuf_status(out, err);
 }

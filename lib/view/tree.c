@@ -62,7 +62,10 @@ static void draw_details(const struct walk *w, const struct mpk_view_node *n)
 	size_t shown = 0, left = 0;
 
 	mpk_view_details(n, &lines);
-	w->out->failed |= lines.failed;
+	if (lines.failed) {
+		w->out->failed = true;
+		return;
+	}
 	for (const char *at = mpk_strbuf_text(&lines), *end; *at; at = end + 1) {
 		end = strchr(at, '\n');
 		if (shown++ < DETAILS_SHOWN || n->show_info) {

@@ -27,11 +27,12 @@ static int touch(union mpk_tvm_value *args, int *codes, int count, union mpk_tvm
 	(void)codes, (void)result, (void)result_code, (void)resource;
 	for (int i = 0; i < count; i++) {
 		const struct mpk_dltensor *t = args[i].v_handle;
-		size_t bytes = mpk_dtype_bytes(t->dtype);
 		uint8_t *at = t->data;
+		uint64_t bytes = 0;
 
-		for (int32_t d = 0; d < t->ndim; d++)
-			bytes *= (size_t)t->shape[d];
+		/* of all elements: those of a type of 73 bits stand without a gap */
+		FUZZ_REQUIRE(mpk_tensor_bytes_of(t->dtype, t->shape, (size_t)t->ndim, &bytes,
+						 NULL) == MPK_OK);
 		for (size_t k = 0; k < bytes; k++)
 			sum += at[k];
 		/* an operator without outputs ends in an input */

@@ -54,7 +54,8 @@ status mpack build $blob -o deploy.so --cc cc2
 cmp old.so deploy.so
 
 # What a killed run left of the same directory goes away with the next; what is not ours stays.
-mkdir .out.1234567.partial .out.12.other
-touch .out.1234567.partial/file
+mkdir .out.abc123.partial .out.12.other
+touch .out.abc123.partial/file .p.blob.abc123.partial .p.blob.abc12.partial
 mpack unpack $blob -o out
+mpack build files/mpack.toml --emit blob -o p.blob
 ls -A

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "io/temporary.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "io/path.h"
+
+enum { NAME_KEPT = 200, OPEN_DIRECTORIES = 8 };
+
+static const char letters[] = "abcdefghijklmnopqrstuvwxyz012345";
+
+void mpk_random_letters(char out[MPK_RANDOM_LETTERS + 1])
+{
+	unsigned char random[MPK_RANDOM_LETTERS] = { 0 };
+
+	if (getrandom(random, sizeof random, GRND_NONBLOCK) < 0)
+		memcpy(random, &(pid_t){ getpid() }, sizeof(pid_t));
+	for (size_t i = 0; i < sizeof random; i++)
+		out[i] = letters[random[i] % 32];
+	out[sizeof random] = '\0';
+}
+
+char *mpk_temporary_name(const char *path)
+{
+	const char *last = mpk_path_name(path);
+	char tail[MPK_RANDOM_LETTERS + 1], *name = NULL;
+
+	mpk_random_letters(tail);
+	if (asprintf(&name, "%.*s.%.*s.%s.partial", (int)(last - path), path, NAME_KEPT, last,
+		     tail) < 0)
+		return NULL;
+	return name;
+}
+
+/* Whether name is ".BASE.XXXXXX.partial". */
+static bool is_temporary(const char *name, const char *base)
+{
+	size_t len = strnlen(base, NAME_KEPT);
+
+	if (name[0] != '.' || strncmp(name + 1, base, len) != 0 || name[len + 1] != '.')
+		return false;
+	name += len + 2;
+	return strspn(name, letters) == MPK_RANDOM_LETTERS &&
+	       strcmp(name + MPK_RANDOM_LETTERS, ".partial") == 0;
+}
+
+bool mpk_temporary_lock(int fd)
+{
+	return flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st, (void)type, (void)ftw;
+	return remove(path);
+}
+
+void mpk_remove_all(const char *path)
+{
+	(void)nftw(path, remove_one, OPEN_DIRECTORIES, FTW_DEPTH | FTW_PHYS);
+}
+
+/* The lock is kept while it is removed, so that two do not remove it, and one the other's new one. */
+static void remove_abandoned(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+		mpk_remove_all(path);
+	if (fd >= 0)
+		(void)close(fd);
+}
+
+void mpk_temporary_sweep(const char *path)
+{
+	char *parent = mpk_path_folder(path);
+	DIR *dir = parent ? opendir(parent) : NULL;
+
+	for (struct dirent *e; dir && (e = readdir(dir));) {
+		char *found = NULL;
+
+		if (!is_temporary(e->d_name, mpk_path_name(path)) ||
+		    asprintf(&found, "%s%s", parent, e->d_name) < 0)
+			continue;
+		remove_abandoned(found);
+		free(found);
+	}
+	if (dir)
+		(void)closedir(dir);
+	free(parent);
+}

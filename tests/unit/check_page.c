@@ -83,7 +83,7 @@ static json_t *data_of(const char *path, bool several)
 	struct mpk_strbuf out = { 0 };
 	struct mpk_page page;
 	struct opened o;
-	json_t *data;
+	json_t *root, *data;
 
 	open_file(path, &o);
 	ck_assert_int_eq(mpk_view_show_info(&o.view, false, NULL), MPK_OK);
@@ -94,9 +94,10 @@ static json_t *data_of(const char *path, bool several)
 	ck_assert_ptr_nonnull(begin);
 	begin = strchr(begin, '>') + 1;
 	end = strstr(begin, "</script>");
-	data = json_loadb(begin, (size_t)(end - begin), 0, NULL);
-	ck_assert_ptr_nonnull(data);
-	json_incref(data = json_array_get(json_object_get(data, "files"), 0));
+	root = json_loadb(begin, (size_t)(end - begin), 0, NULL);
+	ck_assert_ptr_nonnull(root);
+	json_incref(data = json_array_get(json_object_get(root, "files"), 0));
+	json_decref(root);
 	mpk_strbuf_fini(&out);
 	mpk_page_fini(&page);
 	mpk_mapping_close(&o.map);

@@ -69,7 +69,7 @@ static int look(const struct minspect_options *o, struct minspect_look *l)
 					 .builder = o->builder };
 	struct mpk_error err = { 0 };
 	struct mpk_bom bom;
-	enum mpk_code code = mpk_bom_read(l->view, &l->file->map, &bom, &err);
+	enum mpk_code code = mpk_bom_read(l->view, &l->file->map, l->file->bytes, &bom, &err);
 
 	if (code == MPK_OK && form->is_attestation && !bom.has_provenance)
 		code = mpk_fail(

@@ -8,7 +8,7 @@
 
 static struct mpk_diff_side side(const struct minspect_file *f)
 {
-	return (struct mpk_diff_side){ f->name, f->map.bytes.len,
+	return (struct mpk_diff_side){ f->name, f->bytes.len,
 				       f->image.has_blob ? mpk_image_blob(&f->image).len : 0 };
 }
 

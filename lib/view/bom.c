@@ -116,12 +116,12 @@ static enum mpk_code read_origin(const struct mpk_view *view, struct mpk_bom *ou
 }
 
 enum mpk_code mpk_bom_read(const struct mpk_view *view, const struct mpk_mapping *map,
-			   struct mpk_bom *out, struct mpk_error *err)
+			   struct mpk_span bytes, struct mpk_bom *out, struct mpk_error *err)
 {
 	const struct mpk_image *image = view->image;
 	struct reading r = { .view = view, .map = map };
 	struct mpk_bom b = { .file = mpk_path_name(view->name),
-			     .bytes = map->bytes.len,
+			     .bytes = bytes.len,
 			     .needed = image->needed,
 			     .needed_count = image->needed_count };
 
@@ -130,7 +130,7 @@ enum mpk_code mpk_bom_read(const struct mpk_view *view, const struct mpk_mapping
 				  sizeof *r.parts);
 	MPK_TRY_ALLOC(r.parts, err);
 	MPK_TRY(read_origin(view, &b, err));
-	MPK_TRY(hash(&r, map->bytes, b.digest, err));
+	MPK_TRY(hash(&r, bytes, b.digest, err));
 	(void)mpk_digest_print(b.digest, MPK_DIGEST_BYTES, b.sha256);
 	make_uuid(b.digest, b.uuid);
 	MPK_TRY(add_nodes(&r, err));

@@ -46,12 +46,13 @@ struct mpk_bom {
 };
 
 /* mpk_bom_read - collect and hash
- * @map     the view's file
+ * @map     the view's file; @bytes what is looked at: the file, or a member of a zip archive
  * @out     in view->arena
  * Returns  MPK_OK; MPK_E_LOAD: no libcrypto; MPK_E_SYNTAX: its provenance does not read; MPK_E_IO;
  *          MPK_E_NOMEM; MPK_E_INTERNAL */
 enum mpk_code mpk_bom_read(const struct mpk_view *view, const struct mpk_mapping *map,
-			   struct mpk_bom *out, struct mpk_error *err) MPK_MUST_CHECK;
+			   struct mpk_span bytes, struct mpk_bom *out,
+			   struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_bom_cyclonedx, mpk_bom_spdx - members of a document of CycloneDX 1.6, of SPDX 2.3, in at */
 void mpk_bom_cyclonedx(const struct mpk_bom *b, const struct mpk_bom_author *author,

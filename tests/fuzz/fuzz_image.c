@@ -31,7 +31,7 @@ static void document(struct mpk_view *view, struct mpk_strbuf *out)
 	struct mpk_json j;
 	struct mpk_bom b;
 
-	if (mpk_bom_read(view, &map, &b, NULL) != MPK_OK)
+	if (mpk_bom_read(view, &map, map.bytes, &b, NULL) != MPK_OK)
 		return;
 	mpk_json_init(&j, 0);
 	mpk_bom_cyclonedx(&b, &author, &j, mpk_json_object(&j, j.root, "a"));

@@ -123,7 +123,7 @@ const struct mpk_command minspect_command = {
 		    "  minspect --functions --json deploy.so\n"
 		    "  minspect --run addone deploy.so --input 4xf32=1,2,3,4 --out 4xf32\n",
 	.options = options,
-	.screen = 17,
+	.screen = 16,
 };
 
 /* Several options may share a list. */

@@ -24,8 +24,6 @@ static const struct mpk_option options[] = {
 	  &O.verify },
 	{ 0, "check", MPK_OPT_FLAG, NULL, "will it load there? by default on this machine",
 	  &O.check },
-	{ 0, "header", MPK_OPT_TEXT, "OUT.h", "its functions as C declares them, and OUT.pyi",
-	  &O.header },
 	{ 0, "html", MPK_OPT_TEXT, "OUT", "one page for a browser: tree, sizes, texts, graphs",
 	  &O.html },
 	{ 0, "run", MPK_OPT_TEXT, "FN", "load FILE and call FN", &O.run },
@@ -44,6 +42,8 @@ static const struct mpk_option options[] = {
 	  &O.device },
 	{ 0, "params", MPK_OPT_TEXT, "FILE", "inputs of a model by name: .params or .npz",
 	  &O.params },
+	{ 0, "header", MPK_OPT_TEXT, "OUT.h", "its functions as C declares them, and OUT.pyi",
+	  &O.header },
 	{ 0, "baseline", MPK_OPT_TEXT, "B.json",
 	  "do kernels need more than they did? no GPU is used", &O.baseline },
 	{ 0, "dot", MPK_OPT_TEXT, "tree|model", "the modules, or the model, for Graphviz", &O.dot },
@@ -123,7 +123,7 @@ const struct mpk_command minspect_command = {
 		    "  minspect --functions --json deploy.so\n"
 		    "  minspect --run addone deploy.so --input 4xf32=1,2,3,4 --out 4xf32\n",
 	.options = options,
-	.screen = 16,
+	.screen = 15,
 };
 
 /* Several options may share a list. */

@@ -373,7 +373,7 @@ START_TEST(hostile_programs)
 			static struct made damaged;
 
 			damaged = w.m;
-			damaged.words[at] = numbers[i];
+			damaged.words[at] = (int64_t)htole64((uint64_t)numbers[i]);
 			ck_assert_int_eq(strncmp(signatures(&damaged), "f(", 2), 0);
 			damaged = w.m;
 			damaged.offsets[at % damaged.instr_count] = numbers[i];

@@ -5,6 +5,7 @@
 # make interop        against real TVM             make bench                ratios against cp, cc and peers
 # make install DESTDIR= PREFIX=/usr/local          make lint | tidy          static checks
 # make dist           a release as a tarball       make distcheck            and what comes out of it
+# make deb            a Debian package
 VERSION := $(shell cat VERSION)
 VARIANT ?= release
 O       ?= out/$(VARIANT)
@@ -173,6 +174,15 @@ $(O)/%.legacy.o: %.c $(O)/flags
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(ALL_CFLAGS) -DMPK_SA_LEGACY -MMD -MP -c $< -o $@
 
+# The page of minspect --html: style and script in one file, and their hashes, which its policy names.
+PAGE_CSS := lib/view/page/page.css
+PAGE_JS  := $(addprefix lib/view/page/,$(addsuffix .js,base model rows code map graph compare search panels page))
+$(O)/gen/view/page.html: lib/view/page/page.html $(PAGE_CSS) $(PAGE_JS) scripts/page
+	$(call say,GEN,$@)
+	$(Q)mkdir -p $(@D) && sh scripts/page lib/view/page/page.html $(PAGE_CSS) $(PAGE_JS) > $@
+$(O)/lib/view/page.o: $(O)/gen/view/page.html
+$(O)/lib/view/page.o: private CPPFLAGS += -Wa,-I$(O)/gen
+
 $(O)/lib/launch/standalone.o: $(wildcard lib/launch/standalone/*) lib/base/half.h formats/dtype/dlpack.h
 $(O)/tests/unit/check_standalone: $(addprefix $(O)/lib/launch/standalone/,calls.o shared.o)
 
@@ -237,10 +247,11 @@ $(FUZZ_BIN): %: %.o $(O)/libmpk.a
 fuzz:
 	$(Q)$(MAKE) --no-print-directory VARIANT=fuzz CC=$(FUZZ_CC) fuzz-build
 	$(Q)python3 tests/fuzz/seed.py out/fuzz/seed $$(find tests/data -name '*.blob' | sort)
-	$(Q)python3 tests/fuzz/seed_inner.py out/fuzz/seed $$(find tests/data/device tests/data/archive tests/data/objects tests/data/csource -type f | sort)
+	$(Q)python3 tests/fuzz/seed_inner.py out/fuzz/seed $$(find tests/data/device tests/data/gpu tests/data/narrow tests/data/archive tests/data/objects tests/data/csource -type f | sort)
 	$(Q)python3 tests/fuzz/seed_graph.py out/fuzz/seed
 	$(Q)python3 tests/fuzz/seed_aot.py out/fuzz/seed
-	$(Q)python3 tests/fuzz/seed_image.py out/fuzz/seed $$(find tests/data -size -64k \( -name '*.so' -o -path '*/objects/*' -o -path '*/csource/*' -o -path '*/embedded/*' \) -type f | sort)
+	$(Q)python3 tests/fuzz/seed_origin.py out/fuzz/seed/fuzz_image tests/data/formats/01_opencl_scale.so
+	$(Q)python3 tests/fuzz/seed_image.py out/fuzz/seed $$(find tests/data -size -64k \( -name '*.so' -o -path '*/objects/*' -o -path '*/csource/*' -o -path '*/embedded/*' -o -path '*/gpu/*' \) -type f | sort)
 	$(Q)for f in $(notdir $(FUZZ_SRC:.c=)); do mkdir -p out/fuzz/corpus/$$f out/fuzz/seed/$$f out/fuzz/found; \
 	  len=16384; [ $$f != fuzz_image ] || len=65536; \
 	  out/fuzz/tests/fuzz/$$f $$(test ! -e tests/fuzz/$$f.dict || echo -dict=tests/fuzz/$$f.dict) -max_total_time=$(FUZZ_TIME) -max_len=$$len -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
@@ -282,24 +293,30 @@ bench: all $(BENCH_BIN)
 MAN_FILES     = $(wildcard man/*.[1-8])
 SCHEMA_FILES  = $(wildcard man/schema/*.json)
 COMPLETIONDIR ?= $(DATADIR)/bash-completion/completions
-install: all $(O)/completion
-	$(Q)$(INSTALL) -d '$(DESTDIR)$(BINDIR)' '$(DESTDIR)$(COMPLETIONDIR)'
+ZSHDIR        ?= $(DATADIR)/zsh/site-functions
+FISHDIR       ?= $(DATADIR)/fish/vendor_completions.d
+COMPLETIONS   := $(addprefix $(O)/completion.,bash zsh fish)
+install: all $(COMPLETIONS)
+	$(Q)$(INSTALL) -d '$(DESTDIR)$(BINDIR)'
 	$(Q)$(INSTALL) $(O)/bin/mpack $(O)/bin/minspect '$(DESTDIR)$(BINDIR)'
-	$(Q)$(INSTALL) -m 644 $(O)/completion '$(DESTDIR)$(COMPLETIONDIR)/minspect'
-	$(Q)$(INSTALL) -m 644 $(O)/completion '$(DESTDIR)$(COMPLETIONDIR)/mpack'
+	$(Q)for p in minspect mpack; do \
+		$(INSTALL) -D -m 644 $(O)/completion.bash '$(DESTDIR)$(COMPLETIONDIR)/'$$p && \
+		$(INSTALL) -D -m 644 $(O)/completion.fish '$(DESTDIR)$(FISHDIR)/'$$p.fish || exit; done
+	$(Q)$(INSTALL) -D -m 644 $(O)/completion.zsh '$(DESTDIR)$(ZSHDIR)/_minspect'
 	$(Q)for f in $(O)/libexec/*/*; do $(INSTALL) -D $$f '$(DESTDIR)$(LIBEXECDIR)/'$${f#$(O)/libexec/} || exit; done
 	$(Q)for f in $(MAN_FILES); do $(INSTALL) -D -m 644 $$f '$(DESTDIR)$(MANDIR)/man'$${f##*.}/$${f##*/} || exit; done
 	$(Q)for f in $(SCHEMA_FILES); do $(INSTALL) -D -m 644 $$f '$(DESTDIR)$(DATADIR)/mpack/schema/'$${f##*/} || exit; done
 
 uninstall:
 	rm -f '$(DESTDIR)$(BINDIR)/mpack' '$(DESTDIR)$(BINDIR)/minspect' \
-		'$(DESTDIR)$(COMPLETIONDIR)/mpack' '$(DESTDIR)$(COMPLETIONDIR)/minspect'
+		'$(DESTDIR)$(COMPLETIONDIR)/mpack' '$(DESTDIR)$(COMPLETIONDIR)/minspect' \
+		'$(DESTDIR)$(FISHDIR)/mpack.fish' '$(DESTDIR)$(FISHDIR)/minspect.fish' '$(DESTDIR)$(ZSHDIR)/_minspect'
 	rm -rf '$(DESTDIR)$(LIBEXECDIR)/mpack' '$(DESTDIR)$(LIBEXECDIR)/minspect' '$(DESTDIR)$(DATADIR)/mpack/schema'
 	rm -f $(foreach f,$(notdir $(MAN_FILES)),'$(DESTDIR)$(MANDIR)/man$(subst .,,$(suffix $(f)))/$(f)')
 
 # The words come from the programs' own help, which comes from their option tables.
-$(O)/completion: all scripts/completion
-	$(Q)PATH=$(O)/bin:$$PATH sh scripts/completion > $@
+$(COMPLETIONS): $(O)/completion.%: scripts/completion $(O)/bin/mpack $(O)/bin/minspect
+	$(Q)PATH='$(abspath $(O)/bin)':$$PATH sh scripts/completion $* > $@
 
 # --- releases ------------------------------------------------------------------------
 dist:
@@ -307,7 +324,14 @@ dist:
 
 distcheck:
 	$(Q)sh scripts/dist --check
-.PHONY: dist distcheck
+
+# A Debian package of the working tree, in out/deb; make debcheck also asks lintian and the programs in it.
+deb:
+	$(Q)sh scripts/deb
+
+debcheck:
+	$(Q)sh scripts/deb --check
+.PHONY: dist distcheck deb debcheck
 
 clean:
 	rm -rf out compile_commands.json

@@ -23,6 +23,19 @@ static void add_readable(struct mpk_confine *c, const char *path)
 		c->failed = true;
 }
 
+/* "app.whl!/pkg/lib.so": what stands in front of any separator may be the archive. */
+static void add_archives(struct mpk_confine *c, const char *path)
+{
+	for (const char *at = strstr(path, "!/"); at; at = strstr(at + 1, "!/")) {
+		char *archive = strndup(path, (size_t)(at - path));
+
+		if (archive && access(archive, F_OK) == 0)
+			add_readable(c, archive); /* lives as long as the process */
+		else
+			free(archive);
+	}
+}
+
 void mpk_confine_input(struct mpk_confine *c, const char *path)
 {
 	const char *member = path ? strrchr(path, '(') : NULL;
@@ -30,6 +43,7 @@ void mpk_confine_input(struct mpk_confine *c, const char *path)
 	if (!path || strcmp(path, "-") == 0)
 		return;
 	add_readable(c, path);
+	add_archives(c, path);
 	if (!member || member == path || access(path, F_OK) == 0)
 		return;
 	/* lives as long as the process, as command lines do */

@@ -18,7 +18,7 @@ struct mpk_confine {
 };
 
 /* mpk_confine_input - a file, or a folder with all below it, that will be read; NULL is fine. Of
- * "lib.a(devc.o)" the archive. Borrowed.
+ * "lib.a(devc.o)" and "app.whl!/lib.so" the archive. Borrowed.
  * mpk_confine_output - a file or folder that will appear, through a temporary name beside it; NULL and
  * "-" are fine */
 void mpk_confine_input(struct mpk_confine *c, const char *path);

@@ -200,10 +200,20 @@ static void print_help(const struct mpk_command *command, bool all)
 	(void)printf("\nexamples:\n%s", command->examples);
 }
 
+const char *mpk_version_program(void)
+{
+	return MPK_VERSION " (commit " MPK_COMMIT ")";
+}
+
+const char *mpk_version_llvm(void)
+{
+	return MPK_LLVM_VERSION;
+}
+
 static void print_version(void)
 {
-	(void)printf("%s %s (commit %s)\nlibelf %s\nLLVM %s\n", mpk_common.program, MPK_VERSION,
-		     MPK_COMMIT, MPK_LIBELF_VERSION, MPK_LLVM_VERSION);
+	(void)printf("%s %s\nlibelf %s\nLLVM %s\n", mpk_common.program, mpk_version_program(),
+		     MPK_LIBELF_VERSION, mpk_version_llvm());
 	const struct mpk_sandbox_state can = mpk_sandbox_support();
 
 	(void)printf("sandbox %s\n", can.files && can.calls

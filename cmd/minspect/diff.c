@@ -6,9 +6,21 @@
 #include "minspect/document.h"
 #include "text/escape.h"
 
-static int report(struct minspect_look *l, const char *other, const struct mpk_diff *diff)
+static struct mpk_diff_side side(const struct minspect_file *f)
 {
-	if (l->json) {
+	return (struct mpk_diff_side){ f->name, f->bytes.len,
+				       f->image.has_blob ? mpk_image_blob(&f->image).len : 0 };
+}
+
+static int report(const struct minspect_options *o, struct minspect_look *l,
+		  const struct minspect_file *older, const struct mpk_diff *diff)
+{
+	const char *other = older->name;
+
+	if (o->markdown) {
+		minspect_separate(l);
+		mpk_diff_markdown(diff, side(older), side(l->file), l->out);
+	} else if (l->json) {
 		mpk_json_text(l->json, l->at, "file", l->file->name);
 		mpk_json_text(l->json, l->at, "other", other);
 		mpk_diff_json(diff, l->json, l->at);
@@ -29,10 +41,10 @@ static enum mpk_code compare(struct minspect_look *l, struct minspect_file *othe
 {
 	struct mpk_view view;
 
-	MPK_TRY(mpk_view_init(&view, other->name, other->map.bytes.len, &other->image, &other->tree,
+	MPK_TRY(mpk_view_init(&view, other->name, other->bytes.len, &other->image, &other->tree,
 			      &other->arena, err));
-	return mpk_diff_views(&view, other->map.bytes, l->view, l->file->map.bytes, &l->file->arena,
-			      diff, err);
+	return mpk_diff_views(&view, other->bytes, l->view, l->file->bytes, &l->file->arena, diff,
+			      err);
 }
 
 static int diff(const struct minspect_options *o, struct minspect_look *l)
@@ -44,7 +56,7 @@ static int diff(const struct minspect_options *o, struct minspect_look *l)
 
 	if (code == MPK_OK)
 		code = compare(l, &other, &found, &err);
-	int status = code == MPK_OK ? report(l, o->diff, &found) : mpk_diag_error(&err);
+	int status = code == MPK_OK ? report(o, l, &other, &found) : mpk_diag_error(&err);
 
 	mpk_diff_fini(&found);
 	minspect_file_close(&other);
@@ -55,5 +67,7 @@ int minspect_diff(const struct minspect_options *o)
 {
 	static const struct minspect_action action = { .look = diff };
 
+	if (o->markdown && o->json)
+		return mpk_diag_usage("--markdown and --json are two forms; give one of them");
 	return minspect_each(o, &action, NULL);
 }

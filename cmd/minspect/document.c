@@ -11,6 +11,7 @@
 
 #include "common/diag.h"
 #include "io/output.h"
+#include "view/filter.h"
 
 struct mpk_style minspect_style(void)
 {
@@ -32,6 +33,16 @@ int minspect_write(const struct mpk_strbuf *out)
 		return mpk_diag_error(&err);
 	}
 	return MPK_EXIT_OK;
+}
+
+bool minspect_filter(const struct minspect_options *o, const struct minspect_look *l)
+{
+	return !o->filter || mpk_view_filter(l->view, o->filter);
+}
+
+void minspect_filter_warn(const struct minspect_options *o, const struct minspect_look *l)
+{
+	mpk_diag_warn("%s: nothing in it is named like '%s'", l->file->name, o->filter);
 }
 
 int minspect_report(struct minspect_look *l, const struct mpk_error *err)
@@ -83,28 +94,65 @@ static bool is_verdict(int status)
 	return status == MPK_EXIT_OK || status == MPK_EXIT_DIFFERENT;
 }
 
-static int one(const struct minspect_options *o, const char *name, struct minspect_look *l,
-	       const struct minspect_action *action)
+/* What goes with a look through all files. */
+struct looking {
+	const struct minspect_options *o;
+	const struct minspect_action *action;
+	struct minspect_look *l;
+};
+
+static int look(struct looking *k, const char *name, bool may_be_empty);
+
+static int look_member(const char *name, bool may_be_empty, void *arg)
 {
+	return look(arg, name, may_be_empty);
+}
+
+static int look_opened(struct looking *k, struct minspect_file *file, enum mpk_code code,
+		       struct mpk_error *err)
+{
+	struct minspect_look *l = k->l;
+	struct mpk_view view;
+
+	if (code == MPK_OK)
+		code = mpk_view_init(&view, file->name, file->bytes.len, &file->image, &file->tree,
+				     &file->arena, err);
+	view.in_archive = file->in_zip;
+	l->view = &view;
+	int status = code == MPK_OK                               ? k->action->look(k->o, l)
+		     : k->action->refuse && code == MPK_E_CORRUPT ? k->action->refuse(l, err)
+								  : minspect_report(l, err);
+	/* figures of two states of a file are figures of neither */
+	if (is_verdict(status) && mpk_mappings_check(err) != MPK_OK)
+		status = mpk_diag_error(err);
+	l->view = NULL;
+	return status;
+}
+
+/* Returns  an exit status; -1: it holds nothing, and may */
+static int look(struct looking *k, const char *name, bool may_be_empty)
+{
+	struct minspect_look *l = k->l;
 	struct mpk_error err = { 0 };
 	struct minspect_file file;
-	struct mpk_view view;
 	enum mpk_code code = minspect_file_open(name, &file, &err);
+	bool is_archive = file.library_count > 0;
+	uint64_t bytes = file.map.bytes.len;
+	int status = -1;
 
 	l->file = &file;
-	if (code == MPK_OK)
-		code = mpk_view_init(&view, name, file.map.bytes.len, &file.image, &file.tree,
-				     &file.arena, &err);
-	l->view = &view;
-	int status = code == MPK_OK                            ? action->look(o, l)
-		     : action->refuse && code == MPK_E_CORRUPT ? action->refuse(l, &err)
-							       : minspect_report(l, &err);
-	/* figures of two states of a file are figures of neither */
-	if (is_verdict(status) && mpk_mappings_check(&err) != MPK_OK)
-		status = mpk_diag_error(&err);
+	if (is_archive && !k->action->archive)
+		status = minspect_zip_each(&file, k->action->single, k->action->single != NULL,
+					   look_member, k);
+	else if (code != MPK_E_NO_BLOB || !may_be_empty) {
+		if (l->json)
+			l->at = mpk_json_object(l->json, l->files, NULL);
+		status = is_archive ? k->action->archive(l) : look_opened(k, &file, code, &err);
+	}
 	l->file = NULL;
-	l->view = NULL;
 	minspect_file_close(&file);
+	if (may_be_empty)
+		minspect_memory_shrink(bytes);
 	return status;
 }
 
@@ -114,7 +162,7 @@ int minspect_each(const struct minspect_options *o, const struct minspect_action
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf out = { 0 };
 	struct mpk_json j = { 0 };
 	struct minspect_look l = { .out = o->json ? NULL : &out, .user = user };
-	struct json_t *list = NULL;
+	struct looking k = { o, action, &l };
 	int status = MPK_EXIT_OK;
 
 	if (o->json) {
@@ -125,11 +173,9 @@ int minspect_each(const struct minspect_options *o, const struct minspect_action
 	if (action->begin)
 		action->begin(&l);
 	if (o->json)
-		list = mpk_json_array(&j, j.root, "files");
+		l.files = mpk_json_array(&j, j.root, "files");
 	for (size_t i = 0; i < o->file_count; i++) {
-		if (o->json)
-			l.at = mpk_json_object(&j, list, NULL);
-		int got = one(o, o->files[i], &l, action);
+		int got = look(&k, o->files[i], false);
 
 		status = status ? status : got;
 	}

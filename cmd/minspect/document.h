@@ -16,6 +16,8 @@ struct minspect_look {
 	struct mpk_strbuf *out; /* text; NULL when JSON was asked for */
 	struct mpk_json *json;  /* JSON; NULL when text is wanted */
 	struct json_t *at;      /* this file's object in the document */
+	struct json_t *files;   /* of all of them */
+	struct json_t *list;    /* an array in this file's, for the action */
 	void *user;             /* as minspect_each got it */
 };
 
@@ -28,10 +30,20 @@ struct minspect_action {
 	/* Says what stands before the files; file and view are NULL, at is the document. NULL:
 	 * nothing. */
 	void (*begin)(struct minspect_look *l);
+	/* Looks at a zip archive that is named without a member; returns an exit status. NULL: the
+	 * libraries in it are looked at that hold something. */
+	int (*archive)(struct minspect_look *l);
+	const char *single; /* "extract": this action takes one library alone; NULL: any number */
 };
 
 /* mpk_style that standard output can show */
 struct mpk_style minspect_style(void);
+
+/* minspect_filter - before a file is shown: leave what --filter chooses
+ * Returns  whether anything is left
+ * minspect_filter_warn - the warning for a file in which nothing is */
+bool minspect_filter(const struct minspect_options *o, const struct minspect_look *l);
+void minspect_filter_warn(const struct minspect_options *o, const struct minspect_look *l);
 
 /* minspect_write - buffer to standard output; returns an exit status */
 int minspect_write(const struct mpk_strbuf *out);

@@ -68,23 +68,31 @@ static enum mpk_code write_and_hash(struct mpk_directory *d, const struct mpk_ex
 	return MPK_OK;
 }
 
+static enum mpk_code write_file(struct mpk_directory *d, struct minspect_look *l,
+				const struct mpk_extract *plan, struct mpk_extract_file *f,
+				struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	char *text;
+
+	if (f->make)
+		MPK_TRY(f->make(l->view, f, &scratch, err));
+	else
+		mpk_mapping_use_file(&l->file->map, &f->content);
+	if (plan->digest == MPK_DIGEST_KIND_COUNT)
+		return mpk_directory_write(d, f->name, &f->content, err);
+	text = mpk_arena_alloc(&l->file->arena, MPK_DIGEST_TEXT);
+	MPK_TRY_ALLOC(text, err);
+	MPK_TRY(write_and_hash(d, f, plan->digest, text, err));
+	f->digest = text;
+	return MPK_OK;
+}
+
 static enum mpk_code write_files(struct mpk_directory *d, struct minspect_look *l,
 				 struct mpk_extract *plan, struct mpk_error *err)
 {
-	for (size_t i = 0; i < plan->count; i++) {
-		struct mpk_extract_file *f = &plan->files[i];
-		char *text;
-
-		mpk_mapping_use_file(&l->file->map, &f->content);
-		if (plan->digest == MPK_DIGEST_KIND_COUNT) {
-			MPK_TRY(mpk_directory_write(d, f->name, &f->content, err));
-			continue;
-		}
-		text = mpk_arena_alloc(&l->file->arena, MPK_DIGEST_TEXT);
-		MPK_TRY_ALLOC(text, err);
-		MPK_TRY(write_and_hash(d, f, plan->digest, text, err));
-		f->digest = text;
-	}
+	for (size_t i = 0; i < plan->count; i++)
+		MPK_TRY(write_file(d, l, plan, &plan->files[i], err));
 	return MPK_OK;
 }
 
@@ -140,7 +148,7 @@ static enum mpk_code extract_to(const struct minspect_options *o, struct minspec
 	enum mpk_digest_kind digest = MPK_DIGEST_XXH128;
 
 	(void)find_digest(o->digest, &digest);
-	if (!l->view->tree && !l->view->image->embedded_count)
+	if (!l->view->tree && !l->view->image->embedded_count && !l->view->image->device_count)
 		return mpk_fail(err, MPK_E_NO_BLOB,
 				"there is nothing to extract: no module blob, host code only");
 	MPK_TRY(mpk_directory_open(o->extract, &d, err));
@@ -177,7 +185,7 @@ void minspect_extract_prepare(const struct minspect_options *o)
 
 int minspect_extract(const struct minspect_options *o)
 {
-	static const struct minspect_action action = { .look = extract };
+	static const struct minspect_action action = { .look = extract, .single = "extract" };
 	enum mpk_digest_kind digest;
 
 	if (!find_digest(o->digest, &digest))

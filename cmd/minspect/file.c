@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A file as the command line names it: "lib.a(devc.o)" is a member, unless there is such a file. */
+/* A file as the command line names it: "lib.a(devc.o)" and "app.whl!/lib.so" are members, unless there is
+ * such a file. */
 #include "elf/foreign.h"
 #include "minspect/minspect.h"
 
 #include <string.h>
 #include <unistd.h>
+
+#include "text/escape.h"
+#include "zip/zip.h"
 
 /* "lib.a(devc.o)": the member, or NULL when name is a file as it stands. */
 static enum mpk_code split(struct minspect_file *f, const char **path, const char **member,
@@ -60,24 +64,52 @@ static enum mpk_code nothing_in(const struct mpk_image *image, struct mpk_error 
 		mpk_generation_get(MPK_GEN_LEGACY)->entry);
 }
 
-static enum mpk_code open_all(struct minspect_file *f, struct mpk_error *err)
+static enum mpk_code open_bytes(struct minspect_file *f, const char **member, struct mpk_error *err)
 {
-	const char *path, *member;
-	struct mpk_image *image = &f->image;
+	const char *path, *inner;
 
-	MPK_TRY(split(f, &path, &member, err));
-	f->member_alone = member != NULL;
+	MPK_TRY(minspect_zip_split(f, &path, &inner, err));
+	if (!inner)
+		MPK_TRY(split(f, &path, member, err));
 	minspect_memory_release();
 	MPK_TRY(mpk_mapping_open(path, &f->map, err));
-	minspect_memory_grow(f->map.bytes.len);
-	enum mpk_code code = mpk_image_open(f->map.bytes, member, &f->arena, image, err);
+	f->bytes = f->map.bytes;
+	minspect_memory_grow(f->bytes.len);
+	f->in_zip = inner != NULL;
+	return inner ? minspect_zip_enter(f, inner, member, err) : MPK_OK;
+}
+
+/* Archives without a library in them are told apart as other files are. */
+static enum mpk_code open_archive(struct minspect_file *f, struct mpk_error *err)
+{
+	MPK_TRY(minspect_zip_list(f, err));
+	return f->library_count ? mpk_fail(err, MPK_E_NO_BLOB,
+					   "this is a zip archive; name a library in it: "
+					   "FILE!/%s",
+					   MPK_QUOTE(f->libraries[0].name))
+				: MPK_OK;
+}
+
+static enum mpk_code open_all(struct minspect_file *f, struct mpk_error *err)
+{
+	const char *member = NULL;
+	struct mpk_image *image = &f->image;
+	enum mpk_code code = open_bytes(f, &member, err);
+
+	f->member_alone = member != NULL;
+	if (code == MPK_OK && !f->in_zip && !member && mpk_zip_is(f->bytes))
+		code = open_archive(f, err);
+	if (code == MPK_OK)
+		code = mpk_image_open(f->bytes, member, &f->arena, image, err);
 	if (code == MPK_E_NOTFOUND && err)
 		err->code = MPK_E_IO; /* a member that is missing is a file that is missing */
 	if (code != MPK_OK)
 		return err ? err->code : code;
 	if (image->has_blob)
 		return mpk_blob_read(image->blob, image->gen, &f->arena, &f->tree, err);
-	return image->function_count || image->embedded_count ? MPK_OK : nothing_in(image, err);
+	return image->function_count || image->embedded_count || image->device_count
+		       ? MPK_OK
+		       : nothing_in(image, err);
 }
 
 enum mpk_code minspect_file_open(const char *name, struct minspect_file *out, struct mpk_error *err)

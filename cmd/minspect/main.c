@@ -7,7 +7,9 @@
 #include "common/confine.h"
 #include "common/diag.h"
 #include "common/signals.h"
+#include "minspect/disasm.h"
 #include "minspect/minspect.h"
+#include "minspect/part.h"
 
 /* One row per action: the option that asks for it and the function that does it. */
 static const struct action {
@@ -15,11 +17,24 @@ static const struct action {
 	int (*act)(const struct minspect_options *o);
 	bool inspects; /* nothing of FILE is executed */
 } actions[] = {
-	{ "functions", minspect_functions, true }, { "size", minspect_size, true },
-	{ "diff", minspect_diff, true },           { "extract", minspect_extract, true },
-	{ "verify", minspect_verify, true },       { "check", minspect_check, true },
-	{ "header", minspect_header, true },       { "run", minspect_run, false },
-	{ "cases", minspect_cases, false },        { "devices", minspect_devices, false },
+	{ "functions", minspect_functions, true },
+	{ "size", minspect_size, true },
+	{ "diff", minspect_diff, true },
+	{ "show", minspect_part, true },
+	{ "disasm", minspect_disasm, true },
+	{ "extract", minspect_extract, true },
+	{ "verify", minspect_verify, true },
+	{ "check", minspect_check, true },
+	{ "baseline", minspect_baseline, true },
+	{ "header", minspect_header, true },
+	{ "run", minspect_run, false },
+	{ "cases", minspect_cases, false },
+	{ "devices", minspect_devices, false },
+	{ "explain", minspect_explain, false },
+	{ "sbom", minspect_sbom, true },
+	{ "attestation", minspect_attestation, true },
+	{ "html", minspect_html, true },
+	{ "dot", minspect_dot, true },
 };
 
 static const struct action summary = { "", minspect_show, true };
@@ -46,11 +61,17 @@ static const struct action *choose(void)
 /* Options that only some actions understand. Given without one they are an error, else a check
  * that was meant to be made would pass unmade. */
 static const struct {
-	const char *option, *actions[3];
+	const char *option, *actions[4]; /* "": none, the summary; stands last */
 } belongings[] = {
 	{ "call-metadata", { "functions" } },
 	{ "digest", { "extract" } },
+	{ "pubkey", { "verify" } },
+	{ "builder", { "attestation" } },
 	{ "budget", { "size" } },
+	{ "csv", { "size" } },
+	{ "markdown", { "diff", "size" } },
+	{ "tolerance", { "baseline" } },
+	{ "update-baseline", { "baseline" } },
 	{ "tvm", { "check" } },
 	{ "runtime", { "check" } },
 	{ "machine", { "check" } },
@@ -59,13 +80,14 @@ static const struct {
 	{ "device-arch", { "check" } },
 	{ "driver", { "check" } },
 	{ "tap", { "cases" } },
-	{ "junit", { "cases" } },
-	{ "filter", { "cases" } },
+	{ "junit", { "cases", "baseline" } },
+	{ "filter", { "cases", "functions", "size", "" } },
 	{ "no-skip", { "cases" } },
 	{ "input", { "run" } },
 	{ "out", { "run" } },
 	{ "expect", { "run" } },
-	{ "output", { "run" } },
+	{ "output", { "run", "show" } },
+	{ "raw", { "show" } },
 	{ "repeat", { "run" } },
 	{ "warmup", { "run" } },
 	{ "profile", { "run" } },
@@ -97,9 +119,9 @@ static bool looks_into(const char *option)
 	return false;
 }
 
-static bool is_one_of(const char *option, const char *const of[3])
+static bool is_one_of(const char *option, const char *const of[4])
 {
-	for (size_t i = 0; i < 3 && of[i]; i++)
+	for (size_t i = 0; i < 4 && of[i]; i++)
 		if (strcmp(option, of[i]) == 0)
 			return true;
 	return false;
@@ -117,9 +139,10 @@ static int check_belongings(const struct action *action)
 		    !looks_into(option))
 			return mpk_diag_usage("--%s is for --run; a case says that in its file",
 					      option);
-		return mpk_diag_usage("--%s goes with --%s%s%s%s%s", option, first,
+		return mpk_diag_usage("--%s goes with --%s%s%s%s%s%s", option, first,
 				      of[1] ? " or --" : "", of[1] ? of[1] : "",
-				      of[2] ? " or --" : "", of[2] ? of[2] : "");
+				      of[2] ? " or --" : "", of[2] ? of[2] : "",
+				      of[2] && of[3] ? ", or with no action" : "");
 	}
 	return MPK_EXIT_OK;
 }
@@ -150,7 +173,9 @@ static const struct action *nearest_action(const char *word)
 
 static bool is_of_mpack(const char *word)
 {
-	static const char *const commands[] = { "build", "check", "edit", "init", "unpack" };
+	static const char *const commands[] = {
+		"build", "check", "edit", "init", "sign", "unpack"
+	};
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(commands); i++)
 		if (strcmp(word, commands[i]) == 0)
@@ -184,11 +209,18 @@ static void confine(void)
 	for (size_t i = 0; i < o->file_count; i++)
 		mpk_confine_input(&c, o->files[i]);
 	mpk_confine_input(&c, o->diff);
+	mpk_confine_input(&c, o->baseline);
+	mpk_confine_output(&c, o->update_baseline ? o->baseline : NULL);
 	if (o->check)
 		mpk_confine_input(&c, "/"); /* the libraries that FILE needs may stand anywhere */
+	mpk_confine_output(&c, o->baseline ? o->junit : NULL);
 	mpk_confine_output(&c, o->extract);
 	mpk_confine_output(&c, o->header);
+	mpk_confine_output(&c, minspect_part_output(o));
+	mpk_confine_output(&c, o->html);
 	minspect_extract_prepare(o);
+	minspect_disasm_prepare(o);
+	minspect_bom_prepare(o);
 	mpk_confine(&c);
 }
 
@@ -199,12 +231,15 @@ static int act(void)
 
 	if (status != MPK_EXIT_OK)
 		return status;
-	if (minspect_options.file_count == 0 && action->act != minspect_devices)
+	if (minspect_options.file_count == 0 && action->act != minspect_devices &&
+	    action->act != minspect_explain)
 		return no_file(action);
 	if (action == &summary)
 		status = check_first(minspect_options.files[0]);
 	if (status == MPK_EXIT_OK && action->inspects && !minspect_options.call_metadata) {
 		status = minspect_memory_init(minspect_options.max_memory);
+		if (status == MPK_EXIT_OK)
+			status = minspect_verify_prepare(&minspect_options);
 		confine();
 	} else if (status == MPK_EXIT_OK && minspect_options.max_memory)
 		status = mpk_diag_usage("--max-memory is for inspection; --%s has no such limit",
@@ -221,6 +256,7 @@ int main(int argc, char **argv)
 	if (mpk_options_parse(&minspect_command, argc, argv, &first, &status)) {
 		minspect_options.files = argv + first;
 		minspect_options.file_count = (size_t)(argc - first);
+		minspect_disasm_take_name(&minspect_options);
 		status = act();
 	}
 	mpk_options_fini_list(&minspect_options.arguments);

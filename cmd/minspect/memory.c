@@ -74,6 +74,12 @@ void minspect_memory_grow(uint64_t file_bytes)
 	set_limit(allowed());
 }
 
+void minspect_memory_shrink(uint64_t file_bytes)
+{
+	if (is_on)
+		files = files > file_bytes ? files - file_bytes : 0;
+}
+
 void minspect_memory_release(void)
 {
 	if (is_on)

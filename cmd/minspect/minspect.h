@@ -20,15 +20,23 @@
 struct minspect_options {
 	/* actions; main.c sees that there is at most one */
 	bool functions, verify, size, check;
-	const char *extract, *diff, *header, *run, *cases;
+	const char *extract, *diff, *header, *run, *cases, *show, *disasm, *explain;
+	const char *html, *dot;
 
 	bool json;
 	bool call_metadata; /* --functions */
 	const char *max_memory;
 	const char *budget;                                              /* --size */
+	bool csv;                                                        /* --size */
+	bool markdown;                                                   /* --size, --diff */
+	const char *baseline, *tolerance;                                /* --baseline */
+	bool update_baseline;                                            /* --baseline */
 	const char *tvm, *machine, *glibc, *libs, *device_arch, *driver; /* --check */
 	struct mpk_option_list runtimes;                                 /* --runtime */
 	const char *digest;                                              /* --extract */
+	bool raw;                                                        /* --show */
+	const char *pubkey;                                              /* --verify */
+	const char *sbom, *attestation, *builder;
 
 	/* --run and --cases */
 	struct mpk_option_list arguments; /* --input and --out, in the order they stand;
@@ -63,6 +71,11 @@ extern struct minspect_options minspect_options;
 struct minspect_file {
 	const char *name; /* as the user typed it */
 	struct mpk_mapping map;
+	struct mpk_span bytes; /* what is inspected: of map, or the member of a zip archive */
+	bool in_zip;           /* a member was named: "app.whl!/lib.so" */
+	/* of a zip archive without such a name: the members that are libraries, by their names */
+	const struct mpk_zip_member *libraries;
+	size_t library_count;
 	struct mpk_arena arena;
 	struct mpk_image image;
 	struct mpk_tree tree; /* when image.has_blob */
@@ -71,14 +84,36 @@ struct minspect_file {
 	struct mpk_loadable loadable;
 };
 
-/* minspect_file_open - open FILE, also "lib.a(devc.o)" and "-"
+/* minspect_file_open - open FILE, also "lib.a(devc.o)", "app.whl!/pkg/lib.so" and "-"
  * Returns  MPK_OK; MPK_E_NO_BLOB when there is neither a blob nor a function in it, with
- *          everything else filled; else as mpk_mapping_open, mpk_image_open and
+ *          everything else filled, and for a zip archive without a name in it when libraries is
+ *          filled; else as mpk_mapping_open, mpk_image_open and
  *          mpk_blob_read say, the error carrying the file's name.
  *          minspect_file_close in every case. */
 enum mpk_code minspect_file_open(const char *name, struct minspect_file *out,
 				 struct mpk_error *err) MPK_MUST_CHECK;
 void minspect_file_close(struct minspect_file *file);
+
+/* Of zip archives; minspect_file_open uses them.
+ * minspect_zip_split - *path: of the archive or file; *inner: what is named in it, NULL: nothing
+ * minspect_zip_enter - make f->bytes those of what is named in the archive that they are
+ * @object  receives "devc.o" of "lib.a(devc.o)", else untouched
+ * Returns  MPK_OK; as mpk_zip_list, mpk_zip_find and mpk_zip_read; MPK_E_UNSUPPORTED: it is no archive
+ * minspect_zip_list - fill f->libraries
+ * minspect_zip_member - the name of one on a command line, in arena; NULL: memory is out */
+enum mpk_code minspect_zip_split(struct minspect_file *f, const char **path, const char **inner,
+				 struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code minspect_zip_enter(struct minspect_file *f, const char *inner, const char **object,
+				 struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code minspect_zip_list(struct minspect_file *f, struct mpk_error *err) MPK_MUST_CHECK;
+char *minspect_zip_member(const struct minspect_file *f, size_t i, struct mpk_arena *arena);
+
+/* minspect_zip_each - call one with the name of each library, "app.whl!/pkg/lib.so"
+ * @action  for a message: "extract"; @single   it takes one library alone
+ * @one     returns an exit status, or -1 for a library that holds nothing
+ * Returns  the first exit status that is not 0; MPK_EXIT_NO_BLOB after a message when none holds anything */
+int minspect_zip_each(const struct minspect_file *archive, const char *action, bool single,
+		      int (*one)(const char *name, bool may_be_empty, void *arg), void *arg);
 
 /* minspect_memory_init - before an action that inspects: understand --max-memory
  * Returns  an exit status, after a message when it is not MPK_EXIT_OK */
@@ -87,6 +122,9 @@ int minspect_memory_init(const char *max_memory);
 /* minspect_memory_grow - so many bytes more are going to be inspected: the limit rises by what they
  * may take. Nothing before minspect_memory_init: --run has no limit. */
 void minspect_memory_grow(uint64_t file_bytes);
+
+/* minspect_memory_shrink - so many bytes are no longer inspected */
+void minspect_memory_shrink(uint64_t file_bytes);
 
 /* minspect_memory_release - no limit until the next minspect_memory_grow: how much will come out of a
  * pipe, nobody knows before */
@@ -97,15 +135,28 @@ int minspect_show(const struct minspect_options *o);
 int minspect_functions(const struct minspect_options *o);
 int minspect_size(const struct minspect_options *o);
 int minspect_diff(const struct minspect_options *o);
+int minspect_baseline(const struct minspect_options *o);
 int minspect_extract(const struct minspect_options *o);
 
 /* minspect_extract_prepare - before the sandbox: load what computes the digest that --extract wants */
 void minspect_extract_prepare(const struct minspect_options *o);
+
+/* minspect_verify_prepare - before the sandbox: read the keys of --pubkey, load what checks signatures
+ * Returns  an exit status, after a message when it is not MPK_EXIT_OK */
+int minspect_verify_prepare(const struct minspect_options *o);
 int minspect_verify(const struct minspect_options *o);
+
+/* minspect_bom_prepare - before the sandbox: load what computes the digests of --sbom */
+void minspect_bom_prepare(const struct minspect_options *o);
+int minspect_sbom(const struct minspect_options *o);
+int minspect_attestation(const struct minspect_options *o);
 int minspect_check(const struct minspect_options *o);
 int minspect_header(const struct minspect_options *o);
+int minspect_html(const struct minspect_options *o);
+int minspect_dot(const struct minspect_options *o);
 int minspect_run(const struct minspect_options *o);
 int minspect_cases(const struct minspect_options *o);
 int minspect_devices(const struct minspect_options *o);
+int minspect_explain(const struct minspect_options *o);
 
 #endif

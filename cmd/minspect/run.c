@@ -169,6 +169,13 @@ enum mpk_code run_file_open(const char *action, const char *name, struct minspec
 
 	enum mpk_code code = minspect_file_open(name, file, err);
 
+	if (file->in_zip || file->library_count) {
+		code = mpk_fail(err, MPK_E_USAGE,
+				"--%s loads libraries from files alone: unpack the archive first",
+				action);
+		mpk_error_at_file(err, name);
+		return code;
+	}
 	/* sources tell what they export when they are compiled */
 	if (code != MPK_E_NO_BLOB || !mpk_loadable_is_needed(&file->image))
 		return code;
@@ -268,7 +275,7 @@ enum mpk_code run_check_file(struct minspect_file *file, struct mpk_error *err)
 	const struct mpk_verify_file how = { .map = &file->map, .skips_digest = true };
 	struct mpk_view view;
 
-	MPK_TRY(mpk_view_init(&view, file->name, file->map.bytes.len, &file->image, &file->tree,
+	MPK_TRY(mpk_view_init(&view, file->name, file->bytes.len, &file->image, &file->tree,
 			      &file->arena, err));
 	MPK_TRY(mpk_verify_run(&view, &how, &file->arena, &report, err));
 	if (!report.errors)

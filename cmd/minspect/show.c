@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The actions that print what a file holds: the summary, --functions. */
 #include "common/diag.h"
+#include "minspect/archive.h"
 #include "minspect/document.h"
 #include "minspect/metadata.h"
 #include "view/node_info.h"
@@ -25,10 +26,12 @@ static int show(const struct minspect_options *o, struct minspect_look *l)
 {
 	struct mpk_error err = { 0 };
 
-	(void)o;
+	if (!minspect_filter(o, l))
+		minspect_filter_warn(o, l);
 	if (mpk_common.verbose && (mpk_view_show_info(l->view, true, &err) != MPK_OK ||
 				   mpk_verify_kernels(l->view, &err) != MPK_OK))
 		return mpk_diag_error(&err);
+	l->view->show_origin = mpk_common.verbose > 0;
 	return print(l, mpk_view_summary, mpk_view_summary_json);
 }
 
@@ -47,6 +50,8 @@ static int functions(const struct minspect_options *o, struct minspect_look *l)
 {
 	struct mpk_error err = { 0 };
 
+	if (!minspect_filter(o, l))
+		minspect_filter_warn(o, l);
 	if (read_functions(o, l, &err) != MPK_OK)
 		return minspect_report(l, &err);
 	if (mpk_verify_kernels(l->view, &err) != MPK_OK)
@@ -56,7 +61,8 @@ static int functions(const struct minspect_options *o, struct minspect_look *l)
 
 int minspect_show(const struct minspect_options *o)
 {
-	static const struct minspect_action action = { .look = show };
+	static const struct minspect_action action = { .look = show,
+						       .archive = minspect_archive_list };
 
 	return minspect_each(o, &action, NULL);
 }

@@ -29,11 +29,22 @@ static int measure(const struct minspect_options *o, struct minspect_look *l)
 	if (o->budget && !mpk_size_parse(mpk_span_str(o->budget), &budget))
 		return mpk_diag_usage("--budget takes a size such as 2GiB, 500MB or 4096, not '%s'",
 				      MPK_QUOTE(mpk_span_str(o->budget)));
+	(void)minspect_filter(o, l);
 	if (mpk_size_read(l->view, &l->file->arena, &size, &err) != MPK_OK) {
 		mpk_error_at_file(&err, l->file->name);
 		return mpk_diag_error(&err);
 	}
-	if (l->json) {
+	/* sections count, too */
+	if (o->filter && !size.sections.count && !size.modules.count && !size.files.count &&
+	    !size.kernels.count)
+		minspect_filter_warn(o, l);
+	if (o->csv) {
+		if (mpk_size_csv(l->view, &size, &l->file->arena, l->out, &err) != MPK_OK)
+			return mpk_diag_error(&err);
+	} else if (o->markdown) {
+		minspect_separate(l);
+		mpk_size_markdown(l->view, &size, l->out);
+	} else if (l->json) {
 		mpk_size_json(l->view, &size, l->json, l->at);
 	} else {
 		minspect_separate(l);
@@ -42,9 +53,17 @@ static int measure(const struct minspect_options *o, struct minspect_look *l)
 	return over_budget(l, budget);
 }
 
+static void begin_csv(struct minspect_look *l)
+{
+	mpk_size_csv_head(l->out);
+}
+
 int minspect_size(const struct minspect_options *o)
 {
-	static const struct minspect_action action = { .look = measure };
+	struct minspect_action action = { .look = measure, .begin = o->csv ? begin_csv : NULL };
 
+	if (o->csv + o->markdown + o->json > 1)
+		return mpk_diag_usage(
+			"--csv, --markdown and --json are three forms; give one of them");
 	return minspect_each(o, &action, NULL);
 }

@@ -7,16 +7,35 @@
 #include "common/diag.h"
 #include "common/progress.h"
 #include "minspect/document.h"
+#include "text/escape.h"
+
+static struct mpk_public_keys keys; /* of --pubkey */
+
+/* That a file without errors was signed is worth a line: it is what was asked. */
+static void print_signed(struct minspect_look *l, const struct mpk_report *report)
+{
+	for (size_t i = 0; i < report->count; i++) {
+		const struct mpk_finding *f = &report->findings[i];
+
+		if (f->severity != MPK_NOTE || strcmp(f->check, "signature") != 0)
+			continue;
+		mpk_escape(l->out, mpk_span_str(l->file->name));
+		mpk_strbuf_printf(l->out, ": %s\n", f->error.text);
+	}
+}
 
 static int finish(struct minspect_look *l, struct mpk_report *report)
 {
 	int status = report->errors ? MPK_EXIT_DIFFERENT : MPK_EXIT_OK;
 
-	if (l->json)
+	if (l->json) {
 		mpk_verify_json(l->file->name, report, l->json, l->at);
-	else
+	} else {
 		mpk_verify_print(l->file->name, report, minspect_style(), mpk_common.verbose > 0,
 				 l->out);
+		if (!mpk_common.verbose)
+			print_signed(l, report);
+	}
 	mpk_report_fini(report);
 	return status;
 }
@@ -30,12 +49,14 @@ static void see(void *data, struct mpk_span bytes)
 static int verify(const struct minspect_options *o, struct minspect_look *l)
 {
 	static const struct mpk_tap tap = { see, NULL };
-	const struct mpk_verify_file file = { .map = &l->file->map, .tap = &tap };
+	const struct mpk_verify_file file = { .map = &l->file->map,
+					      .tap = &tap,
+					      .keys = o->pubkey ? &keys : NULL };
 	struct mpk_report report = { 0 };
 	struct mpk_error err = { 0 };
 
-	(void)o;
-	mpk_progress_begin("verifying", l->view->image->blob.len);
+	mpk_progress_begin("verifying",
+			   l->view->image->blob.len + (o->pubkey ? l->file->map.bytes.len : 0));
 	enum mpk_code code = mpk_verify_run(l->view, &file, &l->file->arena, &report, &err);
 	mpk_progress_end();
 	if (code != MPK_OK) {
@@ -53,6 +74,16 @@ static int refuse(struct minspect_look *l, const struct mpk_error *err)
 	mpk_report_add(&report, MPK_ERROR,
 		       strcmp(err->at.space, "blob") == 0 ? "container" : "file", err);
 	return finish(l, &report);
+}
+
+int minspect_verify_prepare(const struct minspect_options *o)
+{
+	struct mpk_error err = { 0 };
+
+	if (!o->pubkey || (mpk_public_keys_read(o->pubkey, &keys, &err) == MPK_OK &&
+			   mpk_ed25519_prepare(&err) == MPK_OK))
+		return MPK_EXIT_OK;
+	return mpk_diag_error(&err);
 }
 
 int minspect_verify(const struct minspect_options *o)

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/num.h"
@@ -19,6 +20,7 @@
 #include "common/progress.h"
 #include "io/output.h"
 #include "mpack/input.h"
+#include "mpack/key.h"
 #include "mpack/mpack.h"
 #include "process/process.h"
 #include "text/shell.h"
@@ -54,6 +56,10 @@ static const struct mpk_option options[] = {
 	{ 0, "depfile", MPK_OPT_TEXT, "FILE", "write the files read, in Makefile syntax",
 	  &opt.depfile },
 	{ 0, "save-temps", MPK_OPT_TEXT, "DIR", "keep intermediate files in DIR", &opt.save_temps },
+	{ 0, "sign", MPK_OPT_TEXT, "KEY", "sign the library with a private Ed25519 key",
+	  &opt.sign },
+	{ 0, "provenance", MPK_OPT_FLAG, NULL,
+	  "note in it what it was made from: tools, options, digests", &opt.provenance },
 	{ 0, "fsync", MPK_OPT_FLAG, NULL, "return when the output is on the disk", &opt.fsync },
 	{ 0, "check-repro", MPK_OPT_FLAG, NULL,
 	  "build twice, under other circumstances, and compare", &opt.check_repro },
@@ -117,6 +123,13 @@ static bool is_stdout(void)
 	return opt.output && strcmp(opt.output, "-") == 0;
 }
 
+static bool is_pipe(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && !S_ISREG(st.st_mode);
+}
+
 static int check_words(enum mpk_emit_kind kind)
 {
 	if (opt.via && strcmp(opt.via, "llvm") != 0 && strcmp(opt.via, "c") != 0)
@@ -128,6 +141,14 @@ static int check_words(enum mpk_emit_kind kind)
 				      opt.prefix);
 	if (is_stdout() && kind != MPK_EMIT_C && kind != MPK_EMIT_BLOB)
 		return mpk_diag_usage("only C source and blobs are written to standard output");
+	if ((opt.sign || opt.provenance) && kind != MPK_EMIT_SO && kind != MPK_EMIT_OBJ)
+		return mpk_diag_usage("--%s is for .so and .o, which have room for it%s",
+				      opt.sign ? "sign" : "provenance",
+				      opt.sign ? "; sign another file beside it: ssh-keygen -Y sign"
+					       : "");
+	if (opt.check_repro && opt.sign && is_pipe(opt.sign))
+		return mpk_diag_usage("--check-repro builds twice, and '%s' can be read once only",
+				      opt.sign);
 	if (opt.check_repro && (!opt.output || is_stdout() || opt.dry_run))
 		return mpk_diag_usage("--check-repro compares files: name one with -o");
 	return MPK_EXIT_OK;
@@ -276,6 +297,22 @@ static enum mpk_code fill(struct mpk_input *in, struct mpk_emit *e, struct mpk_e
 	return MPK_OK;
 }
 
+/* The key is read before anything is built: who mistyped its name need not wait. */
+static enum mpk_code prepare_seal(struct mpk_input *in, struct mpk_emit *e,
+				  struct mpk_seal_job *job, struct mpk_secret_key *key,
+				  struct mpk_error *err)
+{
+	if (opt.sign) {
+		MPK_TRY(mpk_key_open(opt.sign, e->out, key, err));
+		job->key = key;
+	}
+	if (opt.provenance && !opt.dry_run)
+		MPK_TRY(mpk_origin_describe(&opt, in, e, &job->provenance, err));
+	if (opt.sign || opt.provenance)
+		e->seal = job;
+	return MPK_OK;
+}
+
 static int finish(struct mpk_input *in, const struct mpk_emit *e)
 {
 	struct mpk_error err = { 0 };
@@ -301,6 +338,8 @@ static int build(enum mpk_emit_kind kind, const char *path)
 	struct mpk_input in = { 0 };
 	struct mpk_error err = { 0 };
 	struct mpk_emit e = { .kind = kind, .hooks = &hooks };
+	MPK_CLEANUP(mpk_secret_key_wipe) struct mpk_secret_key key = { 0 };
+	struct mpk_seal_job seal = { 0 };
 	struct mpk_input_options how = { .abi = opt.abi,
 					 .target = opt.target,
 					 .system_lib = opt.system_lib,
@@ -310,7 +349,8 @@ static int build(enum mpk_emit_kind kind, const char *path)
 
 	if (status == MPK_EXIT_OK)
 		status = mpk_input_load(path, &how, &in);
-	if (status == MPK_EXIT_OK && fill(&in, &e, &err) != MPK_OK)
+	if (status == MPK_EXIT_OK &&
+	    (fill(&in, &e, &err) != MPK_OK || prepare_seal(&in, &e, &seal, &key, &err) != MPK_OK))
 		status = mpk_diag_error(&err);
 	if (opt.fsync)
 		mpk_output_make_durable();

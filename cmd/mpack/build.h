@@ -15,8 +15,18 @@ struct mpk_build_options {
 	const char *output, *emit, *via, *abi, *target, *cc, *cxx, *jobs, *prefix, *depfile;
 	const char *save_temps;
 	struct mpk_option_list cflags, ldflags;
-	bool system_lib, dry_run, print_commands, fsync, check_repro;
+	const char *sign;
+	bool system_lib, dry_run, print_commands, fsync, check_repro, provenance;
 };
+
+/* mpk_origin_describe - the provenance of a build, as the text of its note
+ * Runs compiler and linker to ask for their versions. The inputs are hashed, and stay under watch until
+ * the process ends: a build of files that changed meanwhile is refused (io/mapping.h).
+ * @out     in in->arena
+ * Returns  MPK_OK; MPK_E_LOAD: no libcrypto; MPK_E_IO; MPK_E_RANGE; MPK_E_NOMEM */
+enum mpk_code mpk_origin_describe(const struct mpk_build_options *o, struct mpk_input *in,
+				  const struct mpk_emit *e, const char **out,
+				  struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_depfile_write - "OUT: FILE ..." for make, ninja and their kin
  * Returns  MPK_OK; MPK_E_IO; MPK_E_NOMEM */

@@ -15,13 +15,16 @@
 #include "emit/packed.h"
 #include "io/mapping.h"
 #include "io/output.h"
+#include "mpack/key.h"
 #include "mpack/mpack.h"
 #include "package/swap.h"
 #include "package/swap_code.h"
 #include "text/escape.h"
+#include "trust/seal.h"
 #include "view/verify.h"
 
-static const char *output;
+static const char *output, *sign_path;
+static struct mpk_secret_key sign_key;
 static bool durable;
 static struct mpk_option_list replacements;
 
@@ -29,6 +32,8 @@ static const struct mpk_option options[] = {
 	{ 'o', "output", MPK_OPT_TEXT, "FILE", "write FILE; it may be the input", &output },
 	{ 0, "replace", MPK_OPT_LIST, "PATH=FILE",
 	  "other bytes for a module, PATH#KERNEL or cubin:NAME (repeatable)", &replacements },
+	{ 0, "sign", MPK_OPT_TEXT, "KEY", "sign what is written with a private Ed25519 key",
+	  &sign_path },
 	{ 0, "fsync", MPK_OPT_FLAG, NULL, "return when the output is on the disk", &durable },
 	{ 0 },
 };
@@ -52,6 +57,7 @@ struct edit {
 	struct mpk_swap swap;
 	struct mpk_mapping *payloads; /* one a replacement */
 	bool modules;                 /* a module is replaced, not only code beside the blob */
+	bool had_origin;              /* there was a signature or provenance of the file before */
 };
 
 /* --- reading --------------------------------------------------------------------- */
@@ -169,6 +175,13 @@ static enum mpk_code write_out(struct mpk_mapping *file, const struct mpk_packed
 	mpk_progress_end();
 	if (code == MPK_OK)
 		code = mpk_confirm_output(o, blob, err);
+	if (code == MPK_OK && sign_path)
+		code = mpk_output_is_through(o)
+			       ? mpk_fail(
+					 err, MPK_E_UNSUPPORTED,
+					 "what goes into a pipe or a device cannot be signed on its way")
+			       : mpk_seal_file(mpk_output_fd(o),
+					       &(struct mpk_seal_job){ .key = &sign_key }, err);
 	return mpk_output_finish(o, code, err);
 }
 
@@ -182,7 +195,9 @@ static enum mpk_code write_library(struct edit *e, const struct mpk_rope *blob,
 	mpk_mapping_use_file(&e->file, &old);
 	MPK_TRY(mpk_rope_status(&old, err));
 	MPK_TRY(mpk_private_open(&e->file, e->image.blob, &file, err));
-	enum mpk_code code = swap_codes(e, &file, err);
+	enum mpk_code code = mpk_origin_void(&file, &e->had_origin, err);
+	if (code == MPK_OK)
+		code = swap_codes(e, &file, err);
 	if (code == MPK_OK)
 		code = mpk_elf_replace(&file, e->image.blob_symbol, blob, &e->arena, &rope, err);
 	struct mpk_packed packed = {
@@ -204,7 +219,9 @@ static enum mpk_code write_codes(struct edit *e, struct mpk_error *err)
 	unsigned mode = e->image.container == MPK_CONTAINER_ELF_SO ? 0777 : 0666;
 
 	MPK_TRY(mpk_private_open(&e->file, e->image.blob, &file, err));
-	enum mpk_code code = swap_codes(e, &file, err);
+	enum mpk_code code = mpk_origin_void(&file, &e->had_origin, err);
+	if (code == MPK_OK)
+		code = swap_codes(e, &file, err);
 	mpk_rope_put_view(&rope, mpk_span_of(file.data, file.len));
 	if (code == MPK_OK)
 		code = mpk_rope_status(&rope, err);
@@ -271,6 +288,11 @@ static int edit(const char *path)
 	struct mpk_error err = { 0 };
 	int status = run(&e, path, &err) == MPK_OK ? MPK_EXIT_OK : mpk_diag_error(&err);
 
+	if (status == MPK_EXIT_OK && e.had_origin)
+		mpk_diag_warn(
+			"%s: its signature and provenance told of the file before the edit, and were taken out%s",
+			MPK_QUOTE(mpk_span_str(path)),
+			sign_path ? "" : "; --sign KEY signs it anew");
 	for (size_t i = 0; e.payloads && i < replacements.count; i++)
 		mpk_mapping_close(&e.payloads[i]);
 	mpk_mapping_close(&e.file);
@@ -292,6 +314,16 @@ static void confine(const char *path)
 	mpk_confine(&c);
 }
 
+/* Before the sandbox, in which neither the key nor libcrypto could be opened. */
+static int prepare_sign(void)
+{
+	struct mpk_error err = { 0 };
+
+	if (!sign_path || mpk_key_open(sign_path, output, &sign_key, &err) == MPK_OK)
+		return MPK_EXIT_OK;
+	return mpk_diag_error(&err);
+}
+
 int mpack_edit(int argc, char **argv)
 {
 	int first, status;
@@ -304,12 +336,15 @@ int mpack_edit(int argc, char **argv)
 		status = mpk_diag_usage("no output given: name it with -o");
 	else if (!replacements.count)
 		status = mpk_diag_usage("nothing to replace: name it with --replace PATH=FILE");
-	else {
+	else
+		status = prepare_sign();
+	if (status == MPK_EXIT_OK) {
 		if (durable)
 			mpk_output_make_durable();
 		confine(argv[first]);
 		status = edit(argv[first]);
 	}
+	mpk_secret_key_wipe(&sign_key);
 	mpk_options_fini_list(&replacements);
 	return status;
 }

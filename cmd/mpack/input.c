@@ -324,6 +324,8 @@ int mpk_input_load(const char *path, const struct mpk_input_options *o, struct m
 
 void mpk_input_close(struct mpk_input *in)
 {
+	for (size_t i = 0; i < in->watched_count; i++)
+		mpk_mapping_close(&in->watched[i]);
 	mpk_package_close(&in->package);
 	mpk_mapping_close(&in->text);
 	mpk_report_fini(&in->report);

@@ -31,6 +31,8 @@ struct mpk_input {
 	size_t source_count;
 	const char *const *files; /* every file read, the input itself first */
 	size_t file_count;
+	struct mpk_mapping *watched; /* of those files that were hashed for provenance */
+	size_t watched_count;
 };
 
 /* What of the command line decides how the input is read. */

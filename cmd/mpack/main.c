@@ -4,6 +4,7 @@
 
 #include "base/strmap.h"
 #include "common/diag.h"
+#include "common/explain.h"
 #include "common/options.h"
 #include "common/signals.h"
 #include "mpack/mpack.h"
@@ -12,8 +13,8 @@ static const struct {
 	const char *name;
 	int (*run)(int argc, char **argv);
 } commands[] = {
-	{ "build", mpack_build }, { "check", mpack_check },   { "edit", mpack_edit },
-	{ "init", mpack_init },   { "unpack", mpack_unpack },
+	{ "build", mpack_build }, { "check", mpack_check }, { "edit", mpack_edit },
+	{ "init", mpack_init },   { "sign", mpack_sign },   { "unpack", mpack_unpack },
 };
 
 /* What the other program does. */
@@ -63,7 +64,12 @@ static int run_command(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	static const struct mpk_option options[] = { { 0 } };
+	static const char *explain;
+	static const struct mpk_option options[] = {
+		{ 0, "explain", MPK_OPT_MAYBE, "ID",
+		  "what the word in brackets behind an error means", &explain },
+		{ 0 },
+	};
 	static const struct mpk_command command = {
 		.name = "",
 		.usage = "mpack COMMAND [OPTION]... [FILE]",
@@ -74,6 +80,7 @@ int main(int argc, char **argv)
 			"  check [MANIFEST]            validate the manifest and every payload\n"
 			"  edit FILE -o OUT            swap payloads in a library or blob\n"
 			"  init FILE...                print a manifest filled in from kernels and code\n"
+			"  sign FILE -o OUT --key KEY  sign a library or object\n"
 			"  unpack FILE -o DIR          take one apart into a manifest and files\n"
 			"\n"
 			"mpack COMMAND --help tells more. MANIFEST is ./" MPACK_MANIFEST
@@ -91,6 +98,8 @@ int main(int argc, char **argv)
 		return run_command(argc - 1, argv + 1);
 	if (!mpk_options_parse(&command, argc, argv, &first, &status))
 		return status;
+	if (explain)
+		return mpk_explain(explain, argv + first, (size_t)(argc - first), false);
 	if (first < argc)
 		return mpk_diag_usage("options come after the command: mpack %s ...", argv[first]);
 	return mpk_diag_usage("no command given");

@@ -22,6 +22,10 @@ int mpack_edit(int argc, char **argv);
  * Returns  the exit status */
 int mpack_init(int argc, char **argv);
 
+/* mpack_sign - sign a finished library; argv[0] is the command's name
+ * Returns  the exit status */
+int mpack_sign(int argc, char **argv);
+
 /* mpack_unpack - take a library or blob apart; argv[0] is the command's name
  * Returns  the exit status */
 int mpack_unpack(int argc, char **argv);

@@ -64,6 +64,9 @@ static void put_command(struct mpk_argv *v, const struct mpk_build_options *o, c
 	put(v, "--prefix", o->prefix);
 	put(v, "--cc", is_path ? absolute(v->arena, cc) : o->cc);
 	put(v, "--cxx", o->cxx);
+	put(v, "--sign", o->sign ? absolute(v->arena, o->sign) : NULL);
+	if (o->provenance)
+		mpk_argv_add(v, "--provenance");
 	if (o->system_lib)
 		mpk_argv_add(v, "--system-lib");
 	put_list(v, "--cflag", &o->cflags);

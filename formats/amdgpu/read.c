@@ -7,14 +7,12 @@
 #include "base/compiler.h"
 #include "base/cursor.h"
 
-#define BUNDLE "__CLANG_OFFLOAD_BUNDLE__"
-
 enum {
 	HEADER_BYTES = 64,
-	EM_AMDGPU = 224,
-	ABI_FEATURES =
-		2, /* code object V4: from then on e_flags has the features in two bits each */
-	ENTRY_BYTES = 24, /* of a bundle, without its name */
+	ABI_V3 = 1,   /* e_ident[EI_ABIVERSION] counts from version 2 of code objects */
+	ABI_LAST = 4, /* version 6 */
+	V3_XNACK = 0x100,
+	V3_SRAMECC = 0x200,
 };
 
 /* EF_AMDGPU_MACH_AMDGCN_*, from 0x20 on; NULL: reserved */
@@ -90,85 +88,52 @@ static const char *feature(uint32_t bits, const char *off, const char *on)
 	return bits == 2 ? off : bits == 3 ? on : "";
 }
 
-static void set_target(uint32_t flags, uint8_t abi, struct mpk_amdgpu_object *out)
+/* Version 3 has a bit for each that is on, later ones two bits; version 2 says it elsewhere. */
+static void put_features(uint32_t flags, uint8_t abi, char *out, size_t size)
+{
+	const char *sramecc = "", *xnack = "";
+
+	if (abi > ABI_V3) {
+		sramecc = feature(flags >> 10 & 3, ":sramecc-", ":sramecc+");
+		xnack = feature(flags >> 8 & 3, ":xnack-", ":xnack+");
+	} else if (abi == ABI_V3) {
+		sramecc = flags & V3_SRAMECC ? ":sramecc+" : "";
+		xnack = flags & V3_XNACK ? ":xnack+" : "";
+	}
+	(void)snprintf(out, size, "%s%s", sramecc, xnack);
+}
+
+static void set_target(uint32_t flags, uint8_t abi, char out[MPK_AMDGPU_TARGET])
 {
 	uint32_t number = flags & 0xff, at = number - 0x20;
 	const char *name =
 		number >= 0x20 && at < MPK_ARRAY_COUNT(processors) ? processors[at] : NULL;
-	bool features = abi >= ABI_FEATURES;
-	char text[16];
+	char text[16], features[24];
 
 	if (!name)
 		(void)snprintf(text, sizeof text, "processor 0x%x", number);
-	(void)snprintf(out->target, sizeof out->target, "%s%s%s", name ? name : text,
-		       features ? feature(flags >> 10 & 3, ":sramecc-", ":sramecc+") : "",
-		       features ? feature(flags >> 8 & 3, ":xnack-", ":xnack+") : "");
+	put_features(flags, abi, features, sizeof features);
+	(void)snprintf(out, MPK_AMDGPU_TARGET, "%s%s", name ? name : text, features);
 }
 
-static enum mpk_code read_object(struct mpk_span bytes, struct mpk_arena *arena,
-				 const struct mpk_amdgpu_object **out, size_t *count,
-				 struct mpk_error *err)
+bool mpk_amdgpu_is(struct mpk_span bytes)
 {
-	struct mpk_amdgpu_object *object = mpk_arena_alloc(arena, sizeof *object);
+	return bytes.len >= 20 && mpk_span_starts(bytes, "\177ELF") &&
+	       mpk_load_u16(bytes.data + 18) == MPK_AMDGPU_EM;
+}
 
-	MPK_TRY_ALLOC(object, err);
-	if (bytes.len < HEADER_BYTES || !mpk_span_starts(bytes, "\177ELF") ||
-	    mpk_load_u16(bytes.data + 18) != EM_AMDGPU)
+enum mpk_code mpk_amdgpu_read_head(struct mpk_span bytes, struct mpk_amdgpu *out,
+				   struct mpk_error *err)
+{
+	uint8_t abi;
+
+	if (bytes.len < HEADER_BYTES || !mpk_amdgpu_is(bytes))
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "payload", 0,
 				       "no AMD GPU code object, or one that was cut off");
-	set_target(mpk_load_u32(bytes.data + 48), bytes.data[8], object);
-	*out = object;
-	*count = 1;
+	abi = bytes.data[8];
+	*out = (struct mpk_amdgpu){ .version = abi <= ABI_LAST ? abi + 2U : 0 };
+	set_target(mpk_load_u32(bytes.data + 48), abi, out->target);
 	return MPK_OK;
-}
-
-/* "hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+": what follows the triple, which has four dashes and
- * may end with one more */
-static struct mpk_span target_of(struct mpk_span name)
-{
-	const char *gfx = name.len ? memmem(name.data, name.len, "-gfx", 4) : NULL;
-
-	if (!gfx || mpk_span_starts(name, "host-"))
-		return (struct mpk_span){ 0 };
-	return mpk_span_of(gfx + 1, name.len - (size_t)(gfx + 1 - (const char *)name.data));
-}
-
-static enum mpk_code read_bundle(struct mpk_span bytes, struct mpk_arena *arena,
-				 const struct mpk_amdgpu_object **out, size_t *count,
-				 struct mpk_error *err)
-{
-	struct mpk_cursor c = mpk_cursor_of(bytes, 0, "payload");
-	struct mpk_span magic, name, target, code;
-	struct mpk_amdgpu_object *list;
-	uint64_t off, size;
-	size_t entries, n = 0;
-
-	MPK_TRY(mpk_read_bytes(&c, "bundle: magic", strlen(BUNDLE), &magic, err));
-	MPK_TRY(mpk_read_count(&c, "bundle: entries", ENTRY_BYTES, &entries, err));
-	list = mpk_arena_array(arena, entries, sizeof *list);
-	MPK_TRY_ALLOC(list, err);
-	for (size_t i = 0; i < entries; i++) {
-		MPK_TRY(mpk_read_u64(&c, "bundle: offset", &off, err));
-		MPK_TRY(mpk_read_u64(&c, "bundle: size", &size, err));
-		MPK_TRY(mpk_read_str(&c, "bundle: name", &name, err));
-		if (!mpk_span_sub(bytes, off, size, &code))
-			return mpk_fail_offset(err, MPK_E_CORRUPT, "payload", off,
-					       "bundle: entry %zu lies beyond the end", i);
-		target = target_of(name);
-		if (target.len && target.len < sizeof list->target)
-			memcpy(list[n++].target, target.data, target.len);
-	}
-	*out = list;
-	*count = n;
-	return MPK_OK;
-}
-
-enum mpk_code mpk_amdgpu_read(struct mpk_span bytes, struct mpk_arena *arena,
-			      const struct mpk_amdgpu_object **out, size_t *count,
-			      struct mpk_error *err)
-{
-	return (mpk_span_starts(bytes, BUNDLE) ? read_bundle : read_object)(bytes, arena, out,
-									    count, err);
 }
 
 /* --- compatibility ------------------------------------------------------------------------ */

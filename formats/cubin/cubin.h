@@ -72,4 +72,19 @@ enum mpk_code mpk_cubin_read(struct mpk_span bytes, struct mpk_arena *arena, str
 enum mpk_code mpk_cubin_read_head(struct mpk_span bytes, struct mpk_cubin *out,
 				  struct mpk_error *err) MPK_MUST_CHECK;
 
+/* A section that two cubins do not have alike. */
+struct mpk_cubin_difference {
+	struct mpk_span name; /* ".text.add", or "ELF header" */
+	bool is_code; /* what a driver runs or goes by; else debug information, notes and tables
+			       * of names */
+};
+
+/* mpk_cubin_compare - the sections in which two cubins differ; those of one file only among them
+ * Numbers of symbols do not count, the symbols do.
+ * @out     in arena, in the order of a, then of b; names are views
+ * Returns  MPK_OK; as mpk_cubin_read */
+enum mpk_code mpk_cubin_compare(struct mpk_span a, struct mpk_span b, struct mpk_arena *arena,
+				const struct mpk_cubin_difference **out, size_t *count,
+				struct mpk_error *err) MPK_MUST_CHECK;
+
 #endif

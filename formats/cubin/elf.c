@@ -13,9 +13,10 @@ enum {
 	NAME_LIMIT = 65536,
 };
 
-static enum mpk_code fail_at(struct mpk_error *err, uint64_t off, const char *what)
+static enum mpk_code fail_at(const struct mpk_cubin_elf *elf, struct mpk_error *err, uint64_t off,
+			     const char *what)
 {
-	return mpk_fail_offset(err, MPK_E_CORRUPT, "payload", off, "cubin: %s", what);
+	return mpk_fail_offset(err, MPK_E_CORRUPT, "payload", off, "%s: %s", elf->what, what);
 }
 
 /* The i-th header without its name. */
@@ -28,6 +29,7 @@ static void load_section(const struct mpk_cubin_elf *elf, size_t i, struct mpk_c
 	*out = (struct mpk_cubin_section){
 		.type = mpk_load_u32(p + 4),
 		.flags = mpk_load_u64(p + 8),
+		.address = mpk_load_u64(p + 16),
 		.off = mpk_load_u64(p + 24),
 		.size = mpk_load_u64(p + 32),
 		.link = mpk_load_u32(p + 40),
@@ -46,7 +48,7 @@ static enum mpk_code open_table(struct mpk_cubin_elf *elf, struct mpk_error *err
 
 	elf->sections_off = mpk_load_u64(p + 40);
 	if (!mpk_span_sub(elf->bytes, elf->sections_off, SECTION_BYTES, &table))
-		return fail_at(err, 40, "the section table lies beyond the end");
+		return fail_at(elf, err, 40, "the section table lies beyond the end");
 	load_section(elf, 0, &s, &name_off);
 	if (count == 0)
 		count = s.size;
@@ -54,47 +56,55 @@ static enum mpk_code open_table(struct mpk_cubin_elf *elf, struct mpk_error *err
 		names = s.link;
 	if (count > (elf->bytes.len - elf->sections_off) / SECTION_BYTES)
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "payload", elf->sections_off,
-				       "cubin: %" PRIu64 " section headers do not fit in the file",
-				       count);
+				       "%s: %" PRIu64 " section headers do not fit in the file",
+				       elf->what, count);
 	if (names >= count)
-		return fail_at(err, 62, "no table of section names");
+		return fail_at(elf, err, 62, "no table of section names");
 	elf->section_count = (size_t)count;
 	load_section(elf, (size_t)names, &s, &name_off);
 	if (s.type == MPK_CUBIN_SHT_NOBITS ||
 	    !mpk_span_sub(elf->bytes, s.off, s.size, &elf->section_names))
-		return fail_at(err, 62, "the table of section names lies beyond the end");
+		return fail_at(elf, err, 62, "the table of section names lies beyond the end");
 	return MPK_OK;
 }
 
 enum mpk_code mpk_cubin_elf_open(struct mpk_span bytes, struct mpk_cubin_elf *out,
 				 struct mpk_error *err)
 {
-	struct mpk_cubin_elf elf = { .bytes = bytes };
+	return mpk_cubin_elf_open_as(bytes, MPK_CUBIN_EM_CUDA, "cubin", out, err);
+}
+
+enum mpk_code mpk_cubin_elf_open_as(struct mpk_span bytes, uint16_t machine, const char *what,
+				    struct mpk_cubin_elf *out, struct mpk_error *err)
+{
+	struct mpk_cubin_elf elf = { .bytes = bytes, .what = what };
 	const uint8_t *p = bytes.data;
 	struct mpk_span segments;
 
 	if (!mpk_span_starts(bytes, "\177ELF"))
-		return fail_at(err, 0, "no ELF file");
+		return fail_at(&elf, err, 0, "no ELF file");
 	if (bytes.len < HEADER_BYTES)
-		return fail_at(err, bytes.len, "cut off inside the ELF header");
+		return fail_at(&elf, err, bytes.len, "cut off inside the ELF header");
 	elf.machine = mpk_load_u16(p + 18);
 	if (p[4] != 2 || p[5] != 1)
 		return mpk_fail_offset(err, MPK_E_UNSUPPORTED, "payload", 4,
-				       "cubin: only 64-bit little-endian files are read");
-	if (elf.machine != MPK_CUBIN_EM_CUDA)
+				       "%s: only 64-bit little-endian files are read", what);
+	if (elf.machine != machine)
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "payload", 18,
-				       "cubin: an ELF file for machine %u, not for CUDA (%d)",
-				       elf.machine, MPK_CUBIN_EM_CUDA);
+				       "%s: an ELF file for machine %u, not for %s (%u)", what,
+				       elf.machine,
+				       machine == MPK_CUBIN_EM_CUDA ? "CUDA" : "this GPU", machine);
 	elf.osabi = p[7];
 	elf.abi = p[8];
 	elf.type = mpk_load_u16(p + 16);
 	elf.flags = mpk_load_u32(p + 48);
 	if (mpk_load_u16(p + 58) != SECTION_BYTES)
-		return fail_at(err, 58, "section headers are not of 64 bytes");
+		return fail_at(&elf, err, 58, "section headers are not of 64 bytes");
 	/* they stand last in linked files: a file that was cut off lacks them */
 	if (!mpk_span_sub(bytes, mpk_load_u64(p + 32),
 			  (uint64_t)mpk_load_u16(p + 54) * mpk_load_u16(p + 56), &segments))
-		return fail_at(err, 32, "the program headers lie beyond the end; it was cut off");
+		return fail_at(&elf, err, 32,
+			       "the program headers lie beyond the end; it was cut off");
 	MPK_TRY(open_table(&elf, err));
 	*out = elf;
 	return MPK_OK;
@@ -108,7 +118,7 @@ enum mpk_code mpk_cubin_elf_section(const struct mpk_cubin_elf *elf, size_t i,
 
 	load_section(elf, i, &s, &name_off);
 	if (!mpk_span_text(elf->section_names, name_off, NAME_LIMIT, &s.name))
-		return fail_at(err, elf->sections_off + i * SECTION_BYTES,
+		return fail_at(elf, err, elf->sections_off + i * SECTION_BYTES,
 			       "a section's name is too long or lies beyond the table of names");
 	*out = s;
 	return MPK_OK;
@@ -119,30 +129,33 @@ enum mpk_code mpk_cubin_elf_data(const struct mpk_cubin_elf *elf,
 				 struct mpk_error *err)
 {
 	if (section->type == MPK_CUBIN_SHT_NOBITS)
-		return mpk_fail(err, MPK_E_CORRUPT, "cubin: section '%s' has no bytes in the file",
-				MPK_QUOTE(section->name));
+		return mpk_fail(err, MPK_E_CORRUPT, "%s: section '%s' has no bytes in the file",
+				elf->what, MPK_QUOTE(section->name));
 	if (!mpk_span_sub(elf->bytes, section->off, section->size, out))
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "payload", section->off,
-				       "cubin: section '%s' of %" PRIu64
+				       "%s: section '%s' of %" PRIu64
 				       " bytes reaches beyond the end; the file was cut off",
-				       MPK_QUOTE(section->name), section->size);
+				       elf->what, MPK_QUOTE(section->name), section->size);
 	return MPK_OK;
 }
 
-enum mpk_code mpk_cubin_elf_symbol(struct mpk_span table, struct mpk_span strings, size_t i,
-				   struct mpk_cubin_symbol *out, struct mpk_error *err)
+enum mpk_code mpk_cubin_elf_symbol(const struct mpk_cubin_elf *elf, struct mpk_span table,
+				   struct mpk_span strings, size_t i, struct mpk_cubin_symbol *out,
+				   struct mpk_error *err)
 {
 	const uint8_t *p = table.data + i * MPK_CUBIN_SYMBOL_BYTES;
 	struct mpk_cubin_symbol s = {
 		.type = p[4] & 0xf,
 		.other = p[5],
 		.section = mpk_load_u16(p + 6),
+		.value = mpk_load_u64(p + 8),
+		.size = mpk_load_u64(p + 16),
 	};
 
 	if (!mpk_span_text(strings, mpk_load_u32(p), NAME_LIMIT, &s.name))
-		return mpk_fail(
-			err, MPK_E_CORRUPT,
-			"cubin: the name of symbol %zu is too long or lies beyond the strings", i);
+		return mpk_fail(err, MPK_E_CORRUPT,
+				"%s: the name of symbol %zu is too long or lies beyond the strings",
+				elf->what, i);
 	*out = s;
 	return MPK_OK;
 }

@@ -96,14 +96,14 @@ static enum mpk_code read_kernels(struct reader *r, struct mpk_error *err)
 	size_t count = 0;
 
 	for (size_t i = 0; i < r->symbol_count; i++) {
-		MPK_TRY(mpk_cubin_elf_symbol(r->symbols, r->strings, i, &s, err));
+		MPK_TRY(mpk_cubin_elf_symbol(&r->elf, r->symbols, r->strings, i, &s, err));
 		count += is_kernel(&s);
 	}
 	r->kernels = mpk_arena_array(r->arena, count, sizeof *r->kernels);
 	r->kernel_symbols = mpk_arena_array(r->arena, count, sizeof *r->kernel_symbols);
 	MPK_TRY_ALLOC(r->kernels && r->kernel_symbols, err);
 	for (size_t i = 0; i < r->symbol_count; i++) {
-		MPK_TRY(mpk_cubin_elf_symbol(r->symbols, r->strings, i, &s, err));
+		MPK_TRY(mpk_cubin_elf_symbol(&r->elf, r->symbols, r->strings, i, &s, err));
 		if (is_kernel(&s))
 			MPK_TRY(add_kernel(r, i, s.name, err));
 	}

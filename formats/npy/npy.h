@@ -12,6 +12,7 @@
 #include "base/rope.h"
 #include "base/span.h"
 #include "dtype/dtype.h"
+#include "zip/zip.h"
 
 enum { MPK_NPY_NDIM_MAX = 32 };
 
@@ -47,26 +48,18 @@ enum mpk_code mpk_npy_write_header(struct mpk_rope *rope, struct mpk_dtype dtype
 				   const int64_t *shape, size_t ndim,
 				   struct mpk_error *err) MPK_MUST_CHECK;
 
-/* One array of an archive. */
-struct mpk_npz_member {
-	struct mpk_span name; /* the array's: the member's without ".npy" */
-	uint16_t flags, method;
-	uint32_t checksum;
-	uint64_t stored, plain; /* bytes, compressed and not */
-	uint64_t local;         /* offset of the member's own header */
-};
-
-/* mpk_npz_list - the arrays of an archive, in the order of its directory
+/* mpk_npz_list - the arrays of an archive, in the order of its directory: their names are those of the
+ * members without ".npy"
  * @out     in arena; names are views of bytes
  * Returns  MPK_OK; MPK_E_CORRUPT (offset in "npz"); MPK_E_NOMEM */
 enum mpk_code mpk_npz_list(struct mpk_span bytes, struct mpk_arena *arena,
-			   struct mpk_npz_member **out, size_t *count,
+			   struct mpk_zip_member **out, size_t *count,
 			   struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_npz_read - the bytes of one of them, an .npy file
  * @arena   receives the content of a compressed member; a stored one is a view of bytes
  * Returns  MPK_OK; MPK_E_CORRUPT, MPK_E_UNSUPPORTED as mpk_npz_find; MPK_E_NOMEM */
-enum mpk_code mpk_npz_read(struct mpk_span bytes, const struct mpk_npz_member *member,
+enum mpk_code mpk_npz_read(struct mpk_span bytes, const struct mpk_zip_member *member,
 			   struct mpk_arena *arena, struct mpk_span *out,
 			   struct mpk_error *err) MPK_MUST_CHECK;
 

@@ -1,120 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A bounded reader of the zip archives that numpy.savez writes: the central directory,
- * stored and deflated members, the 64-bit extensions. */
+/* The zip archives that numpy.savez writes: a member for each array. */
 #include "npy/npy.h"
 
 #include <string.h>
-#include <zlib.h>
 
-#include "base/cursor.h"
 #include "base/strbuf.h"
 #include "base/strmap.h"
-#include "base/vec.h"
-#include "deflate/deflate.h"
 #include "text/escape.h"
-
-enum {
-	SIG_LOCAL = 0x04034b50,
-	SIG_CENTRAL = 0x02014b50,
-	SIG_END = 0x06054b50,
-	SIG_END64 = 0x06064b50,
-	SIG_LOCATOR64 = 0x07064b50,
-	END_BYTES = 22,
-	END64_BYTES = 56,
-	LOCATOR_BYTES = 20,
-	LOCAL_BYTES = 30,
-	CENTRAL_BYTES = 46,
-	COMMENT_MAX = 65535,
-	EXTRA_ZIP64 = 1,
-	METHOD_STORED = 0,
-	METHOD_DEFLATED = 8,
-};
-
-struct directory {
-	uint64_t count, off;
-};
 
 bool mpk_npz_is(struct mpk_span bytes)
 {
-	return bytes.len >= 4 &&
-	       (mpk_load_u32(bytes.data) == SIG_LOCAL || mpk_load_u32(bytes.data) == SIG_END);
-}
-
-static enum mpk_code bad(uint64_t off, const char *what, struct mpk_error *err)
-{
-	return mpk_fail_offset(err, MPK_E_CORRUPT, "npz", off, "broken zip archive: %s", what);
-}
-
-/* The record that ends the archive may be followed by a comment. */
-static enum mpk_code find_end(struct mpk_span zip, size_t *out, struct mpk_error *err)
-{
-	if (zip.len >= END_BYTES) {
-		size_t last = zip.len - END_BYTES;
-		size_t first = last > COMMENT_MAX ? last - COMMENT_MAX : 0;
-
-		for (size_t at = last + 1; at-- > first;) {
-			if (mpk_load_u32(zip.data + at) == SIG_END) {
-				*out = at;
-				return MPK_OK;
-			}
-		}
-	}
-	return bad(zip.len, "the directory at its end is missing", err);
-}
-
-static enum mpk_code read_directory64(struct mpk_span zip, size_t end, struct directory *out,
-				      struct mpk_error *err)
-{
-	struct mpk_span record;
-	uint64_t off;
-
-	if (end < LOCATOR_BYTES || mpk_load_u32(zip.data + end - LOCATOR_BYTES) != SIG_LOCATOR64)
-		return bad(end, "no 64-bit directory where one is needed", err);
-	off = mpk_load_u64(zip.data + end - LOCATOR_BYTES + 8);
-	if (!mpk_span_sub(zip, off, END64_BYTES, &record) || mpk_load_u32(record.data) != SIG_END64)
-		return bad(end, "the 64-bit directory is not where it should be", err);
-	out->count = mpk_load_u64(record.data + 32);
-	out->off = mpk_load_u64(record.data + 48);
-	return MPK_OK;
-}
-
-static enum mpk_code read_directory(struct mpk_span zip, struct directory *out,
-				    struct mpk_error *err)
-{
-	size_t end = 0;
-
-	MPK_TRY(find_end(zip, &end, err));
-	out->count = mpk_load_u16(zip.data + end + 10);
-	out->off = mpk_load_u32(zip.data + end + 16);
-	if (out->count == UINT16_MAX || out->off == UINT32_MAX)
-		MPK_TRY(read_directory64(zip, end, out, err));
-	if (out->off > zip.len || out->count > (zip.len - out->off) / CENTRAL_BYTES)
-		return bad(end, "the directory does not fit the file", err);
-	return MPK_OK;
-}
-
-/* Replaces each of the three values that did not fit 32 bits, in this order. */
-static enum mpk_code read_zip64(struct mpk_span extra, struct mpk_npz_member *m,
-				struct mpk_error *err)
-{
-	struct mpk_cursor c = mpk_cursor_of(extra, 0, "npz");
-	uint64_t *const values[] = { &m->plain, &m->stored, &m->local };
-	struct mpk_span body;
-	uint16_t id, len;
-
-	while (mpk_cursor_left(&c) >= 4) {
-		MPK_TRY(mpk_read_u16(&c, "extra field", &id, err));
-		MPK_TRY(mpk_read_u16(&c, "extra field", &len, err));
-		MPK_TRY(mpk_read_bytes(&c, "extra field", len, &body, err));
-		if (id != EXTRA_ZIP64)
-			continue;
-
-		struct mpk_cursor v = mpk_cursor_of(body, 0, "npz");
-		for (size_t i = 0; i < MPK_ARRAY_COUNT(values); i++)
-			if (*values[i] == UINT32_MAX)
-				MPK_TRY(mpk_read_u64(&v, "64-bit size", values[i], err));
-	}
-	return MPK_OK;
+	return mpk_zip_is(bytes);
 }
 
 static bool ends_npy(struct mpk_span name)
@@ -128,110 +24,25 @@ static struct mpk_span array_name(struct mpk_span name)
 	return ends_npy(name) ? mpk_span_of(name.data, name.len - 4) : name;
 }
 
-static enum mpk_code read_member(struct mpk_cursor *c, struct mpk_npz_member *out,
-				 struct mpk_error *err)
-{
-	struct mpk_span head, name, extra, comment;
-
-	MPK_TRY(mpk_read_bytes(c, "directory entry", CENTRAL_BYTES, &head, err));
-	if (mpk_load_u32(head.data) != SIG_CENTRAL)
-		return bad(mpk_cursor_offset(c) - CENTRAL_BYTES, "no directory entry", err);
-	MPK_TRY(mpk_read_bytes(c, "member name", mpk_load_u16(head.data + 28), &name, err));
-	MPK_TRY(mpk_read_bytes(c, "extra fields", mpk_load_u16(head.data + 30), &extra, err));
-	MPK_TRY(mpk_read_bytes(c, "comment", mpk_load_u16(head.data + 32), &comment, err));
-
-	struct mpk_npz_member m = {
-		.name = array_name(name),
-		.flags = mpk_load_u16(head.data + 8),
-		.method = mpk_load_u16(head.data + 10),
-		.checksum = mpk_load_u32(head.data + 16),
-		.stored = mpk_load_u32(head.data + 20),
-		.plain = mpk_load_u32(head.data + 24),
-		.local = mpk_load_u32(head.data + 42),
-	};
-	MPK_TRY(read_zip64(extra, &m, err));
-	*out = m;
-	return MPK_OK;
-}
-
-static enum mpk_code stored_bytes(struct mpk_span zip, const struct mpk_npz_member *m,
-				  struct mpk_span *out, struct mpk_error *err)
-{
-	struct mpk_span head;
-
-	if (!mpk_span_sub(zip, m->local, LOCAL_BYTES, &head) ||
-	    mpk_load_u32(head.data) != SIG_LOCAL)
-		return bad(m->local, "a member is not where the directory says", err);
-
-	/* name and extra fields of the local header may differ in length from the
-	 * directory's */
-	uint64_t data = m->local + LOCAL_BYTES + mpk_load_u16(head.data + 26) +
-			mpk_load_u16(head.data + 28);
-	if (!mpk_span_sub(zip, data, m->stored, out))
-		return bad(m->local, "a member reaches beyond the file", err);
-	return MPK_OK;
-}
-
-static enum mpk_code unpack(const struct mpk_npz_member *m, struct mpk_span packed,
-			    struct mpk_arena *arena, struct mpk_span *out, struct mpk_error *err)
-{
-	struct mpk_span data;
-
-	if (m->plain > mpk_deflate_limit(packed.len))
-		return mpk_fail(
-			err, MPK_E_UNSUPPORTED,
-			"'%s' unpacks to more than 128 times its size; save it with numpy.savez",
-			MPK_QUOTE(m->name));
-	MPK_TRY(mpk_deflate_read(packed, m->plain, arena, &data, err));
-	if (data.len != m->plain ||
-	    crc32_z(crc32_z(0, NULL, 0), data.data, data.len) != m->checksum)
-		return bad(m->local, "a compressed member is not what its checksum says", err);
-	*out = data;
-	return MPK_OK;
-}
-
-enum mpk_code mpk_npz_read(struct mpk_span zip, const struct mpk_npz_member *m,
+enum mpk_code mpk_npz_read(struct mpk_span zip, const struct mpk_zip_member *m,
 			   struct mpk_arena *arena, struct mpk_span *out, struct mpk_error *err)
 {
-	struct mpk_span stored;
+	static const struct mpk_zip_options options = { .space = "npz",
+							.advice = "save it with numpy.savez" };
 
-	if (m->flags & 1)
-		return mpk_fail(err, MPK_E_UNSUPPORTED, "'%s' is encrypted", MPK_QUOTE(m->name));
-	if (m->method != METHOD_STORED && m->method != METHOD_DEFLATED)
-		return mpk_fail(err, MPK_E_UNSUPPORTED,
-				"'%s' is compressed by method %u; save it with numpy.savez",
-				MPK_QUOTE(m->name), m->method);
-	MPK_TRY(stored_bytes(zip, m, &stored, err));
-	if (m->method == METHOD_DEFLATED)
-		return unpack(m, stored, arena, out, err);
-	if (m->stored != m->plain)
-		return bad(m->local, "a stored member has two sizes", err);
-	*out = stored;
-	return MPK_OK;
+	return mpk_zip_read(zip, m, &options, arena, out, err);
 }
 
 enum mpk_code mpk_npz_list(struct mpk_span bytes, struct mpk_arena *arena,
-			   struct mpk_npz_member **out, size_t *count, struct mpk_error *err)
+			   struct mpk_zip_member **out, size_t *count, struct mpk_error *err)
 {
-	struct mpk_npz_member *list;
-	struct directory dir;
-	struct mpk_span rest;
-
-	MPK_TRY(read_directory(bytes, &dir, err));
-	list = mpk_arena_array(arena, (size_t)dir.count + 1, sizeof *list);
-	MPK_TRY_ALLOC(list, err);
-	if (!mpk_span_sub(bytes, dir.off, bytes.len - dir.off, &rest))
-		return bad(dir.off, "the directory does not fit the file", err);
-
-	struct mpk_cursor c = mpk_cursor_of(rest, dir.off, "npz");
-	for (uint64_t i = 0; i < dir.count; i++)
-		MPK_TRY(read_member(&c, &list[i], err));
-	*out = list;
-	*count = (size_t)dir.count;
+	MPK_TRY(mpk_zip_list(bytes, "npz", arena, out, count, err));
+	for (size_t i = 0; i < *count; i++)
+		(*out)[i].name = array_name((*out)[i].name);
 	return MPK_OK;
 }
 
-static enum mpk_code not_found(struct mpk_span word, const struct mpk_npz_member *members,
+static enum mpk_code not_found(struct mpk_span word, const struct mpk_zip_member *members,
 			       size_t count, struct mpk_arena *arena, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf list = { 0 };
@@ -260,8 +71,8 @@ enum mpk_code mpk_npz_find(struct mpk_span bytes, const char *key, struct mpk_ar
 			   struct mpk_span *out, struct mpk_error *err)
 {
 	struct mpk_span word = array_name(mpk_span_str(key ? key : ""));
-	const struct mpk_npz_member *found = NULL;
-	struct mpk_npz_member *members;
+	const struct mpk_zip_member *found = NULL;
+	struct mpk_zip_member *members;
 	size_t count;
 
 	MPK_TRY(mpk_npz_list(bytes, arena, &members, &count, err));

@@ -32,6 +32,8 @@ struct mpk_ptx_kernel {
 	uint32_t min_blocks;     /* .minnctapersm; 0: not given */
 	uint32_t max_registers;  /* .maxnreg; 0: not given */
 	bool has_body;           /* false: a mere declaration */
+	struct mpk_span text;    /* the definition, from .visible or .weak to its brace; empty
+				  * without a body */
 };
 
 /* The variable stands outside of all kernels (any of them may use it). */

@@ -26,6 +26,9 @@ struct reader {
 	struct mpk_ptx_param *params;
 	size_t param_count, param_cap;
 	struct mpk_strmap names;
+	struct mpk_token before; /* what the statement before began with */
+	const uint8_t *start;    /* of the statement, linking directives in front included */
+	const uint8_t *end;      /* behind the brace of the last body */
 	bool has_target;
 };
 
@@ -174,6 +177,7 @@ static enum mpk_code read_body(struct reader *r, size_t kernel, struct mpk_error
 			depth--;
 		else if (r->p.t.kind == MPK_TOKEN_END)
 			return mpk_ptx_wanted(&r->p, "'}'", err);
+		r->end = r->p.t.text.data + r->p.t.text.len;
 		MPK_TRY(mpk_ptx_step(&r->p, err));
 		while (start && depth && mpk_token_is_word(&r->p.t, ".shared")) {
 			MPK_TRY(mpk_ptx_step(&r->p, err));
@@ -210,6 +214,7 @@ static enum mpk_code read_entry(struct reader *r, struct mpk_error *err)
 {
 	struct mpk_token where = r->p.t;
 	struct mpk_ptx_kernel k = { 0 };
+	const uint8_t *start = r->start;
 	size_t index;
 
 	MPK_TRY(mpk_ptx_take_name(&r->p, &k.name, err));
@@ -220,7 +225,9 @@ static enum mpk_code read_entry(struct reader *r, struct mpk_error *err)
 	if (!k.has_body)
 		return mpk_ptx_step(&r->p, err);
 	(void)mpk_strmap_find(&r->names, k.name, &index);
-	return read_body(r, index, err);
+	MPK_TRY(read_body(r, index, err));
+	r->kernels[index].text = mpk_span_of(start, (size_t)(r->end - start));
+	return MPK_OK;
 }
 
 /* A device function with a body: ".func (RESULT) NAME (PARAMETERS)". What it declares may
@@ -324,6 +331,8 @@ static enum mpk_code read_statement(struct reader *r, bool *is_extern, struct mp
 	struct mpk_token t = r->p.t;
 	bool was_extern = *is_extern;
 
+	if (!r->start)
+		r->start = t.text.data;
 	*is_extern = mpk_token_is_word(&t, ".extern");
 	MPK_TRY(mpk_ptx_step(&r->p, err));
 	if (mpk_token_is_word(&t, ".version"))
@@ -351,6 +360,13 @@ static bool in_head(const struct mpk_token *t)
 	return mpk_token_is_word(t, ".version") || mpk_token_is_word(t, ".target");
 }
 
+/* What stands in front of a definition and belongs to it. */
+static bool is_linking(const struct mpk_token *t)
+{
+	return mpk_token_is_word(t, ".visible") || mpk_token_is_word(t, ".weak") ||
+	       mpk_token_is_word(t, ".extern");
+}
+
 /* head: as far as the target, which nothing but the version may precede */
 static enum mpk_code read_module(struct reader *r, bool head, struct mpk_error *err)
 {
@@ -362,6 +378,9 @@ static enum mpk_code read_module(struct reader *r, bool head, struct mpk_error *
 	while (r->p.t.kind != MPK_TOKEN_END && !(head && r->has_target)) {
 		if (head && !in_head(&r->p.t))
 			return mpk_ptx_wanted(&r->p, "'.target sm_NN'", err);
+		if (!is_linking(&r->before))
+			r->start = NULL;
+		r->before = r->p.t;
 		MPK_TRY(read_statement(r, &is_extern, err));
 	}
 	if (!r->has_target)

@@ -76,8 +76,8 @@ static void put_call(const struct mpk_relax *x, const struct mpk_relax_instr *in
 	put_reg(out, instr->reg);
 }
 
-static void put_instr(const struct mpk_relax *x, const struct mpk_relax_instr *instr,
-		      struct mpk_strbuf *out)
+void mpk_relax_dump_instr(const struct mpk_relax *x, const struct mpk_relax_instr *instr,
+			  struct mpk_strbuf *out)
 {
 	static const char *const names[] = { [MPK_RELAX_CALL] = "call",
 					     [MPK_RELAX_RET] = "ret",
@@ -118,31 +118,34 @@ static void put_code(const struct mpk_relax *x, const struct mpk_relax_func *f,
 	for (int64_t i = f->start; i < f->end && !out->failed; i++) {
 		mpk_strbuf_puts(out, "  ");
 		if (mpk_relax_instr(x, (size_t)i, &instr, &err) == MPK_OK)
-			put_instr(x, &instr, out);
+			mpk_relax_dump_instr(x, &instr, out);
 		else
 			mpk_strbuf_printf(out, "(%s)", err.text);
 		mpk_strbuf_putc(out, '\n');
 	}
 }
 
+void mpk_relax_dump_func(const struct mpk_relax *x, size_t index, struct mpk_strbuf *out)
+{
+	const struct mpk_relax_func *f = &x->funcs[index];
+
+	mpk_strbuf_putc(out, '@');
+	mpk_escape(out, f->name);
+	if (f->kind == MPK_RELAX_PACKED) {
+		mpk_strbuf_puts(out, " packed_func;\n\n");
+	} else if (f->kind == MPK_RELAX_TIR) {
+		mpk_strbuf_printf(out, " num_inputs=%" PRId64 " vm_tir_func;\n\n", f->num_args);
+	} else {
+		mpk_strbuf_puts(out, ":\n");
+		put_code(x, f, out);
+		mpk_strbuf_putc(out, '\n');
+	}
+}
+
 void mpk_relax_dump(const struct mpk_relax *x, struct mpk_strbuf *out)
 {
-	for (size_t i = 0; i < x->func_count && !out->failed; i++) {
-		const struct mpk_relax_func *f = &x->funcs[i];
-
-		mpk_strbuf_putc(out, '@');
-		mpk_escape(out, f->name);
-		if (f->kind == MPK_RELAX_PACKED) {
-			mpk_strbuf_puts(out, " packed_func;\n\n");
-		} else if (f->kind == MPK_RELAX_TIR) {
-			mpk_strbuf_printf(out, " num_inputs=%" PRId64 " vm_tir_func;\n\n",
-					  f->num_args);
-		} else {
-			mpk_strbuf_puts(out, ":\n");
-			put_code(x, f, out);
-			mpk_strbuf_putc(out, '\n');
-		}
-	}
+	for (size_t i = 0; i < x->func_count && !out->failed; i++)
+		mpk_relax_dump_func(x, i, out);
 }
 
 /* --- constants ---------------------------------------------------------------------------- */

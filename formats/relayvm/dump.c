@@ -40,8 +40,8 @@ static void put_field(const struct mpk_relay *x, char letter, int64_t value, str
 }
 
 /* The destination comes first, as in an assignment; the count of what follows is left out. */
-static void put_instr(const struct mpk_relay *x, const struct mpk_relay_instr *instr,
-		      struct mpk_strbuf *out)
+void mpk_relay_dump_instr(const struct mpk_relay *x, const struct mpk_relay_instr *instr,
+			  struct mpk_strbuf *out)
 {
 	const struct mpk_relay_shape *shape = mpk_relay_shape(mpk_relay_word(instr, 0), x->layout);
 	const char *dst = strchr(shape->fields, 'd');
@@ -63,24 +63,28 @@ static void put_instr(const struct mpk_relay *x, const struct mpk_relay_instr *i
 	}
 }
 
-void mpk_relay_dump(const struct mpk_relay *x, struct mpk_strbuf *out)
+void mpk_relay_dump_func(const struct mpk_relay *x, size_t index, struct mpk_strbuf *out)
 {
-	for (size_t i = 0; i < x->func_count && !out->failed; i++) {
-		const struct mpk_relay_func *f = &x->funcs[i];
+	const struct mpk_relay_func *f = &x->funcs[index];
 
-		mpk_strbuf_putc(out, '@');
-		mpk_escape(out, f->info.items[0]);
-		mpk_strbuf_putc(out, '(');
-		for (size_t j = 0; j < f->params.count; j++) {
-			mpk_strbuf_puts(out, j ? ", " : "");
-			mpk_escape(out, f->params.items[j]);
-		}
-		mpk_strbuf_printf(out, ") registers=%" PRIu64 ":\n", f->register_file_size);
-		for (size_t j = 0; j < f->instr_count && !out->failed; j++) {
-			mpk_strbuf_printf(out, "  %4zu: ", j);
-			put_instr(x, &f->instrs[j], out);
-			mpk_strbuf_putc(out, '\n');
-		}
+	mpk_strbuf_putc(out, '@');
+	mpk_escape(out, f->info.items[0]);
+	mpk_strbuf_putc(out, '(');
+	for (size_t j = 0; j < f->params.count; j++) {
+		mpk_strbuf_puts(out, j ? ", " : "");
+		mpk_escape(out, f->params.items[j]);
+	}
+	mpk_strbuf_printf(out, ") registers=%" PRIu64 ":\n", f->register_file_size);
+	for (size_t j = 0; j < f->instr_count && !out->failed; j++) {
+		mpk_strbuf_printf(out, "  %4zu: ", j);
+		mpk_relay_dump_instr(x, &f->instrs[j], out);
 		mpk_strbuf_putc(out, '\n');
 	}
+	mpk_strbuf_putc(out, '\n');
+}
+
+void mpk_relay_dump(const struct mpk_relay *x, struct mpk_strbuf *out)
+{
+	for (size_t i = 0; i < x->func_count && !out->failed; i++)
+		mpk_relay_dump_func(x, i, out);
 }

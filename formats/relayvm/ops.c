@@ -48,6 +48,20 @@ size_t mpk_relay_garbage(const struct mpk_relay_instr *instr, const struct mpk_r
 	       instr->count - 1 > strlen(shape->fields);
 }
 
+const char *mpk_relay_op_name(enum mpk_relay_op op)
+{
+	return shapes[op].name;
+}
+
+char mpk_relay_word_role(const struct mpk_relay *x, const struct mpk_relay_instr *instr, size_t i)
+{
+	const struct mpk_relay_shape *shape = mpk_relay_shape(mpk_relay_word(instr, 0), x->layout);
+
+	if (i - 1 < mpk_relay_garbage(instr, shape))
+		return '-';
+	return i - 1 < strlen(shape->fields) ? shape->fields[i - 1] : shape->rest;
+}
+
 bool mpk_relay_fits(const struct mpk_relay_instr *instr, enum mpk_relay_layout layout)
 {
 	const struct mpk_relay_shape *shape = mpk_relay_shape(mpk_relay_word(instr, 0), layout);

@@ -131,4 +131,18 @@ enum mpk_code mpk_relay_check(const struct mpk_relay *x, struct mpk_error *err) 
 /* mpk_relay_dump - append a listing: a function after the other, an instruction a line */
 void mpk_relay_dump(const struct mpk_relay *x, struct mpk_strbuf *out);
 
+/* mpk_relay_dump_func - the part of it that is function index; index < func_count */
+void mpk_relay_dump_func(const struct mpk_relay *x, size_t index, struct mpk_strbuf *out);
+/* mpk_relay_dump_instr - append one instruction as that listing has it, without number and line feed */
+void mpk_relay_dump_instr(const struct mpk_relay *x, const struct mpk_relay_instr *instr,
+			  struct mpk_strbuf *out);
+
+/* mpk_relay_op_name - "invoke_packed" */
+const char *mpk_relay_op_name(enum mpk_relay_op op);
+
+/* mpk_relay_word_role - what word i of an instruction that was read is, 0 < i < count: 'r' a register,
+ * 'd' the one of the result, 'i' a number, 'f' a function, 'p' a packed one, 'c' a constant, 'j' a
+ * jump from this instruction, 'n' a count; '-' a word that was never set */
+char mpk_relay_word_role(const struct mpk_relay *x, const struct mpk_relay_instr *instr, size_t i);
+
 #endif

@@ -38,6 +38,8 @@ struct reader {
 	} blocks[BLOCKS_MAX];
 	size_t depth;                           /* of braces; blocks has those up to BLOCKS_MAX */
 	struct block opening;                   /* what the next brace opens */
+	const uint8_t *declaration;             /* its first token; NULL: it has none yet */
+	const uint8_t *start;                   /* likewise of the last kernel */
 	const uint8_t *body;                    /* where that of the last kernel begins */
 	size_t body_depth;                      /* of the braces around it */
 	struct mpk_source_code_kernel *kernels; /* malloc'ed until the end */
@@ -261,6 +263,7 @@ static enum mpk_code read_kernel(struct reader *r, struct mpk_error *err)
 		}
 		last = (struct mpk_token){ 0 };
 	}
+	r->start = r->declaration;
 	k.name = last.text;
 	k.line = last.line;
 	MPK_TRY(read_params(r, &k, err));
@@ -278,6 +281,7 @@ static void end_declaration(struct reader *r)
 {
 	memset(r->group, 0, sizeof r->group);
 	r->is_template = r->is_static = r->extern_c = false;
+	r->declaration = NULL;
 	r->opening = (struct block){ 0 };
 }
 
@@ -287,8 +291,10 @@ static void close_block(struct reader *r)
 	struct mpk_source_code_kernel *last = r->count ? &r->kernels[r->count - 1] : NULL;
 
 	r->depth -= r->depth > 0;
-	if (last && r->depth <= r->body_depth && !last->body.len)
+	if (last && r->depth <= r->body_depth && !last->body.len) {
 		last->body = mpk_span_of(r->body, (size_t)(r->t.text.data + 1 - r->body));
+		last->text = mpk_span_of(r->start, (size_t)(r->t.text.data + 1 - r->start));
+	}
 	end_declaration(r);
 }
 
@@ -333,6 +339,8 @@ static enum mpk_code read_all(struct reader *r, struct mpk_error *err)
 		bool marker = is_marker(r);
 		bool group = mpk_token_is_word(&r->t, "workgroup_size");
 
+		if (!r->declaration && !at(r, '}') && !at(r, ';'))
+			r->declaration = r->t.text.data;
 		follow_blocks(r);
 		MPK_TRY(next(r, err));
 		if (marker)

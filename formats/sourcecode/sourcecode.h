@@ -32,6 +32,7 @@ struct mpk_source_code_kernel {
 				    * or not as numbers; 1 where left out */
 	uint32_t max_threads; /* __launch_bounds__; 0: not given, or not as a number */
 	struct mpk_span body; /* from behind the parameters to the end of the definition */
+	struct mpk_span text; /* the definition, from its first word or attribute */
 
 	/* CUDA C++: what decides about its symbol. */
 	bool extern_c;                                  /* the name itself is the symbol */

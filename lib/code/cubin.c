@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "code/figure.h"
 #include "code/param.h"
 #include "code/show.h"
 #include "code/target.h"
@@ -34,6 +35,7 @@ static enum mpk_code read_cubin(struct mpk_code_info *info, void *content, struc
 		kernels[i] = (struct mpk_code_kernel){ .name = k->name,
 						       .param_count = k->param_count,
 						       .code_bytes = k->code_bytes };
+		(void)mpk_span_sub(info->bytes, k->code_off, k->code_bytes, &kernels[i].code);
 		memcpy(kernels[i].block, k->block, sizeof k->block);
 		memcpy(kernels[i].max_threads, k->max_threads, sizeof k->max_threads);
 	}
@@ -56,6 +58,10 @@ static enum mpk_code targets(struct mpk_span bytes, struct mpk_arena *arena,
 				       .sm = c.sm,
 				       .suffix = c.arch_specific ? 'a' : '\0',
 				       .abi = c.abi,
+				       .what = "cubin",
+				       .packing = "stored",
+				       .bytes = bytes.len,
+				       .plain_bytes = bytes.len,
 				       .relocatable = c.relocatable };
 	(void)snprintf(t->name, sizeof t->name, "sm_%u%s", c.sm, c.arch_specific ? "a" : "");
 	*out = t;
@@ -147,6 +153,17 @@ static void put_kernel_json(const struct mpk_code_info *info, size_t kernel, str
 	mpk_code_json_shape(j, at, "cluster", k->cluster);
 }
 
+static void figures(const struct mpk_code_info *info, size_t kernel, struct mpk_figures *out)
+{
+	const struct mpk_cubin_kernel *k = kernel_of(info, kernel);
+
+	mpk_figures_set(out, MPK_FIGURE_REGISTERS, k->registers);
+	mpk_figures_set(out, MPK_FIGURE_STACK, k->stack_bytes);
+	mpk_figures_set(out, MPK_FIGURE_SHARED, k->shared_bytes);
+	mpk_figures_set(out, MPK_FIGURE_CONSTANT, k->bank0_bytes);
+	mpk_figures_set(out, MPK_FIGURE_CODE, k->code_bytes);
+}
+
 static void verify(const struct mpk_code_info *info, const struct mpk_code_verify *v)
 {
 	const struct mpk_cubin *c = info->content;
@@ -171,5 +188,6 @@ const struct mpk_code_format mpk_format_cubin = {
 	.json = put_json,
 	.kernel_text = put_kernel_text,
 	.kernel_json = put_kernel_json,
+	.figures = figures,
 	.verify = verify,
 };

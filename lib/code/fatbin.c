@@ -13,24 +13,24 @@
 #include "text/escape.h"
 #include "text/phrase.h"
 
+/* What entries are and how they stand there, for people and for documents. */
+static const char *const kinds[][2] = {
+	[MPK_FATBIN_PTX] = { "PTX", "ptx" },
+	[MPK_FATBIN_ELF] = { "cubin", "cubin" },
+	[MPK_FATBIN_LTO] = { "LTO IR", "lto" },
+	[MPK_FATBIN_OTHER] = { "other", "other" },
+};
+static const char *const packings[][2] = {
+	[MPK_FATBIN_STORED] = { "stored", "stored" },
+	[MPK_FATBIN_LZ4] = { "LZ4", "lz4" },
+	[MPK_FATBIN_ZSTD] = { "zstd", "zstd" },
+};
+
 static const struct mpk_code_format *image_format(const struct mpk_fatbin_entry *e)
 {
 	if (e->kind == MPK_FATBIN_PTX)
 		return &mpk_format_ptx;
 	return e->kind == MPK_FATBIN_ELF ? &mpk_format_cubin : NULL;
-}
-
-/* The problem of what was unpacked has its offset there, where nobody can look. */
-static enum mpk_code lose_offset(struct mpk_code_info *image, struct mpk_arena *arena,
-				 struct mpk_error *err)
-{
-	struct mpk_error *problem = mpk_arena_alloc(arena, sizeof *problem);
-
-	MPK_TRY_ALLOC(problem, err);
-	*problem = *image->problem;
-	problem->at.has_offset = false;
-	image->problem = problem;
-	return MPK_OK;
 }
 
 static enum mpk_code read_image(const struct mpk_fatbin_entry *e, uint64_t *left,
@@ -41,17 +41,18 @@ static enum mpk_code read_image(const struct mpk_fatbin_entry *e, uint64_t *left
 	struct mpk_error *problem = mpk_arena_alloc(arena, sizeof *problem);
 
 	MPK_TRY_ALLOC(problem, err);
-	if (!format)
-		return MPK_OK;
 	if (mpk_fatbin_unpack(e, left, arena, &out->bytes, problem) != MPK_OK) {
 		if (problem->code == MPK_E_NOMEM)
 			return mpk_fail_nomem(err);
 		out->problem = problem;
 		return MPK_OK;
 	}
+	if (!format)
+		return MPK_OK;
 	MPK_TRY(mpk_code_info_read_as(format, arena, out, err));
-	return out->problem && e->packing != MPK_FATBIN_STORED ? lose_offset(out, arena, err)
-							       : MPK_OK;
+	return out->problem && e->packing != MPK_FATBIN_STORED
+		       ? mpk_code_info_unplace(out, arena, err)
+		       : MPK_OK;
 }
 
 static enum mpk_code read_fatbin(struct mpk_code_info *info, void *content, struct mpk_arena *arena,
@@ -115,6 +116,10 @@ static enum mpk_code add_target(const struct mpk_fatbin_entry *e, void *arg, str
 				       .ptx_minor = e->ptx_minor,
 				       .kind_code = e->kind_code,
 				       .zstd = e->packing == MPK_FATBIN_ZSTD };
+	t->what = kinds[e->kind][0];
+	t->packing = packings[e->packing][0];
+	t->bytes = e->data.len;
+	t->plain_bytes = e->plain_bytes;
 	t->suffix = e->arch_specific ? 'a' : e->family_specific ? 'f' : '\0';
 	(void)snprintf(t->name, sizeof t->name, "%s_%u%s", rows[e->kind].prefix, e->sm, suffix(e));
 	return MPK_OK;
@@ -136,19 +141,6 @@ static enum mpk_code targets(struct mpk_span bytes, struct mpk_arena *arena,
 }
 
 /* --- text --------------------------------------------------------------------------- */
-
-/* What entries are and how they stand there, for people and for documents. */
-static const char *const kinds[][2] = {
-	[MPK_FATBIN_PTX] = { "PTX", "ptx" },
-	[MPK_FATBIN_ELF] = { "cubin", "cubin" },
-	[MPK_FATBIN_LTO] = { "LTO IR", "lto" },
-	[MPK_FATBIN_OTHER] = { "other", "other" },
-};
-static const char *const packings[][2] = {
-	[MPK_FATBIN_STORED] = { "stored", "stored" },
-	[MPK_FATBIN_LZ4] = { "LZ4", "lz4" },
-	[MPK_FATBIN_ZSTD] = { "zstd", "zstd" },
-};
 
 /* "sm_90a cubin", "compute_90 PTX" */
 static void put_entry(const struct mpk_fatbin_entry *e, struct mpk_strbuf *out)
@@ -270,7 +262,7 @@ const struct mpk_code_format mpk_format_fatbin = {
 	.is = mpk_fatbin_is,
 	.verifies_broken = true,
 	.claims = { { "cuda", "fatbin" } },
-	.tolerated = { "cuda", "cubin" }, /* TVM labels fatbins so */
+	.tolerated = { { "cuda", "cubin" } }, /* TVM labels fatbins so */
 	.read = read_fatbin,
 	.targets = targets,
 	.content_bytes = sizeof(struct mpk_fatbin),

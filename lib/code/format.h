@@ -24,6 +24,7 @@ struct mpk_code_info;   /* info.h */
 struct mpk_code_target; /* target.h */
 struct mpk_code_verify; /* verify.h */
 struct mpk_code_param;  /* param.h */
+struct mpk_figures;     /* figure.h */
 
 enum { MPK_CODE_CLAIMS = 6 };
 
@@ -51,9 +52,9 @@ struct mpk_code_format {
 	bool verifies_broken; /* verify is called for what does not read, too, and tells why */
 	unsigned variant;     /* tells rows apart that share functions */
 
-	/* The claims that it fulfils, the usual one of a kind first; and one that is meant for
+	/* The claims that it fulfils, the usual one of a kind first; and those that are meant for
 	 * another format, but that writers of libraries make for this one, too. */
-	struct mpk_code_claim claims[MPK_CODE_CLAIMS], tolerated;
+	struct mpk_code_claim claims[MPK_CODE_CLAIMS], tolerated[MPK_CODE_CLAIMS];
 
 	/* Reads info->bytes into content, which is zeroed and becomes info->content, and fills what
 	 * else info.h says. Failures are those of the format's reader. */
@@ -89,6 +90,10 @@ struct mpk_code_format {
 	void (*kernel_json)(const struct mpk_code_info *info, size_t kernel, struct mpk_json *j,
 			    struct json_t *at);
 
+	/* What a kernel needs, in numbers that are compared between builds; sets those that the code
+	 * tells. */
+	void (*figures)(const struct mpk_code_info *info, size_t kernel, struct mpk_figures *out);
+
 	/* minspect --verify: findings of the format's own check (minspect(1), CHECKS), or, without
 	 * one, of "code-format". */
 	const char *check, *about;
@@ -111,6 +116,9 @@ extern const struct mpk_code_format *const mpk_code_formats[];
  * The beginning is 64 KiB: what follows may be megabytes of code. NULs at the end do not count. */
 bool mpk_code_is_text(struct mpk_span bytes);
 bool mpk_code_has_word(struct mpk_span bytes, const char *word);
+
+/* mpk_code_has_sign - whether the bytes have one of the row's own signs; texts may have several rows' */
+bool mpk_code_has_sign(const struct mpk_code_format *f, struct mpk_span bytes);
 
 /* mpk_code_format_of - what the bytes are, from their first few and, for texts, from words that
  * only one language has

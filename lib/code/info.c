@@ -43,6 +43,15 @@ enum mpk_code mpk_code_info_read_as(const struct mpk_code_format *f, struct mpk_
 			    &out->function_names, err);
 }
 
+enum mpk_code mpk_code_info_unplace(struct mpk_code_info *info, struct mpk_arena *arena,
+				    struct mpk_error *err)
+{
+	struct mpk_error problem = *info->problem;
+
+	problem.at.has_offset = false;
+	return keep_problem(&problem, arena, info, err);
+}
+
 struct mpk_code_kernel *mpk_code_info_add_kernels(struct mpk_code_info *info, size_t count,
 						  struct mpk_arena *arena)
 {

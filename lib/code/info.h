@@ -14,7 +14,9 @@ struct mpk_code_kernel {
 	struct mpk_span name;
 	size_t param_count;
 	bool hides_params;       /* the code does not tell them: param_count is 0 */
+	struct mpk_span text;    /* its definition, where the code is text and tells; else empty */
 	uint64_t code_bytes;     /* of machine code, where the format has_code_bytes */
+	struct mpk_span code;    /* that code; empty: the format does not tell it apart */
 	uint32_t block[3];       /* the only block it runs in; zeros: any */
 	uint32_t max_threads[3]; /* its product is the most threads of a block; zeros: no bound */
 };
@@ -31,9 +33,9 @@ struct mpk_code_info {
 
 	/* What the format's read function fills, as far as there is. */
 	const void *content;
-	char target[12];                       /* "sm_90a"; empty: the format names none */
-	unsigned sm;                           /* CUDA: 90 for sm_90 */
-	unsigned pointer_bytes;                /* of a launch's pointers; 8 unless set */
+	char target[40];        /* "sm_90a", "gfx90a:xnack+"; empty: the format names none */
+	unsigned sm;            /* CUDA: 90 for sm_90 */
+	unsigned pointer_bytes; /* of a launch's pointers; 8 unless set */
 	const struct mpk_code_kernel *kernels; /* in file order */
 	size_t kernel_count;
 	const struct mpk_span *functions; /* that no driver can launch, such as a .func */
@@ -74,6 +76,13 @@ enum mpk_code mpk_code_info_read_as(const struct mpk_code_format *f, struct mpk_
  * Returns  what to fill; NULL: memory is out */
 struct mpk_code_kernel *mpk_code_info_add_kernels(struct mpk_code_info *info, size_t count,
 						  struct mpk_arena *arena);
+
+/* mpk_code_info_unplace - the same problem without its offset, which counts in what was unpacked: nobody
+ * can look there
+ * @info    has a problem
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_code_info_unplace(struct mpk_code_info *info, struct mpk_arena *arena,
+				    struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_code_info_problem - why the code or one of its images does not read, or NULL */
 const struct mpk_error *mpk_code_info_problem(const struct mpk_code_info *info);

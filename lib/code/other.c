@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Formats that are recognised and not read: machine code that drivers load as it is, and files
  * that are no code but turn up where code was expected. */
-#include <stdio.h>
-
-#include "amdgpu/amdgpu.h"
 #include "base/cursor.h"
-#include "code/target.h"
+#include "code/format.h"
 #include "deflate/deflate.h"
 #include "params/magic.h"
 #include "tar/tar.h"
@@ -22,48 +19,10 @@ static bool is_elf_for(struct mpk_span bytes, unsigned machine)
 	return is_elf(bytes) && bytes.len >= 20 && mpk_load_u16(bytes.data + 18) == machine;
 }
 
-static bool is_amdgpu(struct mpk_span bytes)
-{
-	return is_elf_for(bytes, 224);
-}
-
 static bool is_hexagon(struct mpk_span bytes)
 {
 	return is_elf_for(bytes, 164);
 }
-
-static enum mpk_code amdgpu_targets(struct mpk_span bytes, struct mpk_arena *arena,
-				    struct mpk_code_target **out, size_t *count,
-				    struct mpk_error *err)
-{
-	const struct mpk_amdgpu_object *objects;
-	struct mpk_code_target *list;
-	size_t n;
-
-	MPK_TRY(mpk_amdgpu_read(bytes, arena, &objects, &n, err));
-	list = mpk_arena_array(arena, n, sizeof *list);
-	MPK_TRY_ALLOC(list, err);
-	for (size_t i = 0; i < n; i++) {
-		list[i].kind = MPK_TARGET_BINARY;
-		(void)snprintf(list[i].name, sizeof list[i].name, "%s", objects[i].target);
-	}
-	*out = list;
-	*count = n;
-	return MPK_OK;
-}
-
-const struct mpk_code_format mpk_format_hsaco = {
-	.word = "hsaco",
-	.name = "an AMD GPU code object",
-	.magics = { "__CLANG_OFFLOAD_BUNDLE__" }, /* a bundle of several */
-	.is = is_amdgpu,
-	.claims = { { "hip", "hsaco" },
-		    { "hip", "hip" },
-		    { "hsaco", "hsaco" },
-		    { "hsaco", "hip" },
-		    { "rocm", "hsaco" } },
-	.targets = amdgpu_targets,
-};
 
 const struct mpk_code_format mpk_format_hexagon = {
 	.word = "hexagon",

@@ -62,6 +62,7 @@ static enum mpk_code read_ptx(struct mpk_code_info *info, void *content, struct 
 	MPK_TRY_ALLOC(kernels, err);
 	for (size_t i = 0; i < c->ptx.kernel_count; i++) {
 		kernels[i].name = c->ptx.kernels[i].name;
+		kernels[i].text = c->ptx.kernels[i].text;
 		kernels[i].param_count = c->ptx.kernels[i].param_count;
 		memcpy(kernels[i].block, c->ptx.kernels[i].block, sizeof kernels[i].block);
 		memcpy(kernels[i].max_threads, c->ptx.kernels[i].max_threads,

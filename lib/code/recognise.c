@@ -4,17 +4,6 @@
 
 #include "base/strbuf.h"
 
-static bool has_sign(const struct mpk_code_format *f, struct mpk_span bytes)
-{
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(f->magics) && f->magics[i]; i++)
-		if (mpk_span_starts(bytes, f->magics[i]))
-			return true;
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(f->words) && f->words[i]; i++)
-		if (mpk_code_has_word(bytes, f->words[i]))
-			return true;
-	return f->is && f->is(bytes);
-}
-
 const struct mpk_code_format *mpk_code_format_of(struct mpk_span bytes)
 {
 	bool text = mpk_code_is_text(bytes);
@@ -22,7 +11,8 @@ const struct mpk_code_format *mpk_code_format_of(struct mpk_span bytes)
 	if (!bytes.len)
 		return &mpk_format_empty;
 	for (size_t i = 0; mpk_code_formats[i]; i++)
-		if ((text || !mpk_code_formats[i]->is_text) && has_sign(mpk_code_formats[i], bytes))
+		if ((text || !mpk_code_formats[i]->is_text) &&
+		    mpk_code_has_sign(mpk_code_formats[i], bytes))
 			return mpk_code_formats[i];
 	return &mpk_format_unknown;
 }
@@ -49,7 +39,10 @@ static const struct mpk_code_claim *claim_for(struct mpk_span kind, const struct
 	for (size_t k = 0; k < MPK_CODE_CLAIMS && f->claims[k].kind; k++)
 		if (mpk_span_is(kind, f->claims[k].kind))
 			return &f->claims[k];
-	return f->tolerated.kind && mpk_span_is(kind, f->tolerated.kind) ? &f->tolerated : NULL;
+	for (size_t k = 0; k < MPK_CODE_CLAIMS && f->tolerated[k].kind; k++)
+		if (mpk_span_is(kind, f->tolerated[k].kind))
+			return &f->tolerated[k];
+	return NULL;
 }
 
 const char *mpk_code_format_label(struct mpk_span kind, const struct mpk_code_format *f)
@@ -62,10 +55,19 @@ const char *mpk_code_format_label(struct mpk_span kind, const struct mpk_code_fo
 	return claim ? claim->format : NULL;
 }
 
+static bool is_tolerated(const struct mpk_code_format *f, struct mpk_span kind,
+			 struct mpk_span format)
+{
+	for (size_t k = 0; k < MPK_CODE_CLAIMS; k++)
+		if (is_claim(&f->tolerated[k], kind, format))
+			return true;
+	return false;
+}
+
 static bool fits(const struct mpk_code_format *claimed, struct mpk_span kind,
 		 struct mpk_span format, const struct mpk_code_format *f)
 {
-	return f == claimed || is_claim(&f->tolerated, kind, format) ||
+	return f == claimed || is_tolerated(f, kind, format) ||
 	       (f == &mpk_format_text && claimed->is_source);
 }
 

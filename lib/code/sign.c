@@ -29,3 +29,14 @@ bool mpk_code_has_word(struct mpk_span bytes, const char *word)
 
 	return s.len && memmem(s.data, s.len, word, strlen(word));
 }
+
+bool mpk_code_has_sign(const struct mpk_code_format *f, struct mpk_span bytes)
+{
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(f->magics) && f->magics[i]; i++)
+		if (mpk_span_starts(bytes, f->magics[i]))
+			return true;
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(f->words) && f->words[i]; i++)
+		if (mpk_code_has_word(bytes, f->words[i]))
+			return true;
+	return f->is && f->is(bytes);
+}

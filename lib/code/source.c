@@ -34,6 +34,7 @@ static enum mpk_code read_source(struct mpk_code_info *info, void *content, stru
 	MPK_TRY_ALLOC(kernels, err);
 	for (size_t i = 0; i < s->kernel_count; i++) {
 		kernels[i].name = s->kernels[i].name;
+		kernels[i].text = s->kernels[i].text;
 		kernels[i].param_count = s->kernels[i].param_count;
 		kernels[i].max_threads[0] = s->kernels[i].max_threads;
 		memcpy(kernels[i].block, s->kernels[i].group, sizeof kernels[i].block);

@@ -26,7 +26,12 @@ struct mpk_code_target {
 	unsigned kind_code;            /* of a fatbin's entry, as stored */
 	unsigned abi;     /* ELF ABI version of a cubin that stands alone; 0: not looked at */
 	bool relocatable; /* a cubin that must be linked first */
-	bool zstd;        /* packed so that drivers before CUDA 12.4 cannot open it */
+	const char
+		*what; /* "cubin", "PTX", "code object", "LLVM bitcode"; NULL: "PTX" or "cubin" */
+	const char *packing;         /* "stored", "LZ4", "zstd", "zlib"; NULL: stored */
+	uint64_t bytes, plain_bytes; /* of the image as it stands there, and unpacked; 0: not told.
+				      * Of images that were packed together, its share. */
+	bool zstd;                   /* packed so that drivers before CUDA 12.4 cannot open it */
 };
 
 /* mpk_code_targets - the images of a run of code

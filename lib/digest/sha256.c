@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <dlfcn.h>
-#include <string.h>
-
 #include "digest/kinds.h"
+#include "digest/libcrypto.h"
 
 /* The part of OpenSSL 3's EVP interface that is used (openssl/evp.h). The types are
  * opaque there, too. */
@@ -23,34 +21,15 @@ static const char *const names[] = {
 _Static_assert(sizeof(struct evp) == sizeof names / sizeof *names * sizeof(void *),
 	       "one name for each function");
 
-/* The library stays loaded: there is no moment at which nobody will want it again. */
 static const struct evp *load(struct mpk_error *err)
 {
 	static struct evp evp;
 	static bool loaded;
-	void *symbols[MPK_ARRAY_COUNT(names)];
-	void *lib;
 
-	if (loaded)
-		return &evp;
-	lib = dlopen("libcrypto.so.3", RTLD_NOW | RTLD_LOCAL);
-	if (!lib) {
-		(void)mpk_fail(
-			err, MPK_E_LOAD,
-			"SHA-256 needs OpenSSL's libcrypto.so.3, which cannot be loaded; install OpenSSL 3 (Debian: apt install libssl3)");
-		return NULL;
-	}
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(names); i++) {
-		symbols[i] = dlsym(lib, names[i]);
-		if (!symbols[i]) {
-			(void)mpk_fail(err, MPK_E_LOAD, "libcrypto.so.3 has no %s", names[i]);
-			dlclose(lib);
-			return NULL;
-		}
-	}
-	memcpy(&evp, symbols, sizeof evp);
-	loaded = true;
-	return &evp;
+	if (!loaded)
+		loaded = mpk_libcrypto_load("SHA-256", names, MPK_ARRAY_COUNT(names), &evp, err) ==
+			 MPK_OK;
+	return loaded ? &evp : NULL;
 }
 
 static enum mpk_code broken(struct mpk_error *err)

@@ -4,96 +4,22 @@
 #include <string.h>
 
 #include "base/cursor.h"
-#include "elf/dynamic.h"
+#include "elf/plt.h"
 #include "elf/symbols.h"
 
-/* --- the PLT -------------------------------------------------------------------------- */
+/* --- calls ---------------------------------------------------------------------------- */
 
-/* jmp *slot(%rip), behind the endbr64 that CET asks for. */
-static bool x86_64_slot(struct mpk_span code, uint64_t address, uint64_t *slot)
+static const char *symbol_in(const struct mpk_plt_slots *s, uint64_t slot)
 {
-	size_t at = code.len >= 4 && mpk_load_u32(code.data) == 0xfa1e0ff3 ? 4 : 0;
+	for (size_t i = 0; i < s->count; i++) {
+		uint64_t own;
+		const char *name = mpk_plt_slot_name(s, i, &own);
 
-	if (code.len < at + 7)
-		return false;
-	at += code.data[at] == 0xf2; /* bnd */
-	if (code.len < at + 6 || code.data[at] != 0xff || code.data[at + 1] != 0x25)
-		return false;
-	*slot = address + at + 6 + (uint64_t)(int64_t)(int32_t)mpk_load_u32(code.data + at + 2);
-	return true;
-}
-
-/* adrp x16, page; ldr x17, [x16, #low], behind a bti */
-static bool aarch64_slot(struct mpk_span code, uint64_t address, uint64_t *slot)
-{
-	size_t at = code.len >= 4 && mpk_load_u32(code.data) == 0xd503245f ? 4 : 0;
-	uint32_t adrp, ldr;
-	uint64_t pages;
-
-	if (code.len < at + 8)
-		return false;
-	adrp = mpk_load_u32(code.data + at);
-	ldr = mpk_load_u32(code.data + at + 4);
-	if ((adrp & 0x9f00001f) != 0x90000010 || (ldr & 0xffc003ff) != 0xf9400211)
-		return false;
-	pages = (uint64_t)(adrp >> 5 & 0x7ffff) << 2 | (adrp >> 29 & 3);
-	if (pages & 1u << 20)
-		pages |= ~(uint64_t)0 << 21;
-	*slot = ((address + at) & ~(uint64_t)0xfff) + (pages << 12) + (ldr >> 10 & 0xfff) * 8;
-	return true;
-}
-
-static bool slot_of(const struct mpk_elf *e, uint64_t address, uint64_t *slot)
-{
-	struct mpk_span code;
-	uint64_t off;
-
-	if (!mpk_elf_at_address(e, address, &code, &off))
-		return false;
-	return e->header.e_machine == EM_X86_64 ? x86_64_slot(code, address, slot)
-						: aarch64_slot(code, address, slot);
-}
-
-/* The relocations that fill the slots of the PLT. */
-struct slots {
-	Elf_Data *relocations;
-	size_t count;
-	struct mpk_symtab symbols;
-};
-
-static enum mpk_code read_slots(const struct mpk_elf *e, int64_t where, int64_t size,
-				struct slots *out, struct mpk_error *err)
-{
-	struct mpk_elf_table table = { .type = ELF_T_RELA, .what = "relocations" };
-	Elf_Data *dynamic = NULL;
-	struct mpk_span ignored;
-	uint64_t address;
-	size_t entries;
-
-	*out = (struct slots){ 0 };
-	MPK_TRY(mpk_dynamic_open(e, &dynamic, &entries, err));
-	if (!entries || !mpk_dynamic_find(dynamic, entries, where, &address) ||
-	    !mpk_dynamic_find(dynamic, entries, size, &table.size) ||
-	    !mpk_elf_at_address(e, address, &ignored, &table.off))
-		return MPK_OK;
-	MPK_TRY(mpk_symtab_dynamic(e, &out->symbols, err));
-	return mpk_elf_chunk(e, &table, &out->relocations, &out->count, err);
-}
-
-static const char *symbol_in(const struct slots *s, uint64_t slot)
-{
-	struct mpk_symbol symbol;
-	GElf_Rela r;
-
-	for (size_t i = 0; i < s->count && gelf_getrela(s->relocations, (int)i, &r); i++)
-		if (r.r_offset == slot && GELF_R_SYM(r.r_info) &&
-		    GELF_R_SYM(r.r_info) < s->symbols.count &&
-		    mpk_symtab_get(&s->symbols, GELF_R_SYM(r.r_info), &symbol, NULL) == MPK_OK)
-			return symbol.name;
+		if (name && own == slot)
+			return name;
+	}
 	return NULL;
 }
-
-/* --- calls ---------------------------------------------------------------------------- */
 
 static bool x86_64_target(struct mpk_span code, size_t at, uint64_t address, uint64_t *out)
 {
@@ -124,7 +50,7 @@ enum mpk_code mpk_elf_callees(const struct mpk_elf *e, uint64_t address, uint64_
 {
 	uint16_t machine = e->header.e_machine;
 	struct mpk_span code;
-	struct slots lazy, bound;
+	struct mpk_plt_slots lazy, bound;
 	uint64_t off, slot;
 
 	*count = 0;
@@ -132,15 +58,15 @@ enum mpk_code mpk_elf_callees(const struct mpk_elf *e, uint64_t address, uint64_
 	    bytes > MPK_CALLER_BYTES || !mpk_elf_at_address(e, address, &code, &off) ||
 	    !mpk_span_sub(code, 0, bytes, &code))
 		return MPK_OK;
-	MPK_TRY(read_slots(e, DT_JMPREL, DT_PLTRELSZ, &lazy, err));
-	MPK_TRY(read_slots(e, DT_RELA, DT_RELASZ, &bound, err));
+	MPK_TRY(mpk_plt_slots(e, DT_JMPREL, DT_PLTRELSZ, &lazy, err));
+	MPK_TRY(mpk_plt_slots(e, DT_RELA, DT_RELASZ, &bound, err));
 	for (size_t at = 0; at < code.len && *count < most; at++) {
 		struct mpk_callee c = { 0 };
 
 		if (!(machine == EM_X86_64 ? x86_64_target : aarch64_target)(code, at, address,
 									     &c.address))
 			continue;
-		if (slot_of(e, c.address, &slot)) {
+		if (mpk_plt_slot(e, c.address, &slot)) {
 			c.symbol = symbol_in(&lazy, slot);
 			c.symbol = c.symbol ? c.symbol : symbol_in(&bound, slot);
 		}

@@ -2,6 +2,7 @@
 /* elf_image.c - an ELF file as an image: what a loader sees of a library, all of an object */
 #include "elf/elf_image.h"
 
+#include "elf/device_code.h"
 #include "elf/embedded.h"
 #include "elf/functions.h"
 #include "elf/symbols.h"
@@ -86,5 +87,6 @@ enum mpk_code mpk_image_read_elf(const struct mpk_elf *elf, const enum mpk_gener
 	if (image->has_blob)
 		MPK_TRY(mpk_note_find(elf, image->blob_symbol, arena, &image->note, err));
 	MPK_TRY(mpk_elf_embedded(elf, arena, &image->embedded, &image->embedded_count, err));
+	MPK_TRY(mpk_elf_device_code(elf, arena, &image->devices, &image->device_count, err));
 	return mpk_elf_needed(elf, arena, &image->needed, &image->needed_count, err);
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "elf/image.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "ar/ar.h"
+#include "base/vec.h"
 #include "deflate/deflate.h"
 #include "elf/elf_image.h"
 #include "elf/foreign.h"
@@ -63,7 +65,9 @@ static enum mpk_file_format format_of(const struct mpk_member *m)
 
 static unsigned worth(const struct mpk_image *image)
 {
-	return image->has_blob ? 2 : image->function_count > 0 || image->embedded_count > 0;
+	return image->has_blob
+		       ? 2
+		       : image->function_count || image->embedded_count || image->device_count;
 }
 
 /* The first member with a blob, else the first with functions, else the first object. */
@@ -133,11 +137,39 @@ static enum mpk_code add_embedded(struct mpk_image *image, const struct mpk_imag
 	return MPK_OK;
 }
 
+/* Archives may have thousands of members with device code: they are gathered before they are kept. */
+struct device_list {
+	struct mpk_image_device *items;
+	size_t count, cap;
+};
+
+static void device_list_fini(struct device_list *l)
+{
+	free(l->items);
+}
+
+static enum mpk_code add_devices(struct device_list *l, const struct mpk_image *image,
+				 const char *member, struct mpk_error *err)
+{
+	MPK_TRY_ALLOC(mpk_vec_reserve(&l->items, &l->cap, l->count + image->device_count,
+				      sizeof *l->items),
+		      err);
+	for (size_t i = 0; i < image->device_count; i++) {
+		l->items[l->count] = image->devices[i];
+		l->items[l->count].index = l->count;
+		l->items[l->count++].member = member;
+	}
+	return MPK_OK;
+}
+
 /* Objects of one archive are linked together: their functions are callable as well. */
 static enum mpk_code add_others(const struct mpk_member *members, size_t count, size_t chosen,
 				struct mpk_arena *arena, struct mpk_image *image,
 				struct mpk_error *err)
 {
+	MPK_CLEANUP(device_list_fini) struct device_list devices = { 0 };
+
+	MPK_TRY(add_devices(&devices, image, NULL, err));
 	for (size_t i = 0; i < count; i++) {
 		const struct mpk_member *m = &members[i];
 		enum mpk_file_format format = format_of(m);
@@ -145,13 +177,17 @@ static enum mpk_code add_others(const struct mpk_member *members, size_t count, 
 
 		if (i == chosen || format == MPK_FILE_BLOB)
 			continue;
-		MPK_TRY(read_file(format, m->bytes, m->off, &image->gen, arena, &other, err));
-		if (!other.has_blob && other.function_count)
+		MPK_TRY(read_file(format, m->bytes, m->off, image->gen_known ? &image->gen : NULL,
+				  arena, &other, err));
+		if (image->gen_known && !other.has_blob && other.function_count)
 			MPK_TRY(add_functions(image, &other, m->name, arena, err));
 		if (other.embedded_count)
 			MPK_TRY(add_embedded(image, &other, m->name, arena, err));
+		MPK_TRY(add_devices(&devices, &other, m->name, err));
 	}
-	return MPK_OK;
+	image->devices = mpk_arena_keep(arena, devices.items, devices.count, sizeof *devices.items);
+	image->device_count = devices.count;
+	return image->devices ? MPK_OK : mpk_fail_nomem(err);
 }
 
 static enum mpk_code read_one(const struct mpk_member *m, struct mpk_arena *arena,
@@ -177,7 +213,7 @@ static enum mpk_code read_members(const struct mpk_member *members, size_t count
 		MPK_TRY(read_one(&members[chosen], arena, &image, err));
 	} else {
 		MPK_TRY(choose(members, count, arena, &chosen, &image, err));
-		if (image.gen_known && linked)
+		if ((image.gen_known || image.device_count) && linked)
 			MPK_TRY(add_others(members, count, chosen, arena, &image, err));
 	}
 	image.member = chosen < count ? members[chosen].name : NULL;

@@ -64,6 +64,15 @@ struct mpk_image_code {
 	const char *member;    /* archive or tar member; NULL: the image's own */
 };
 
+/* A container of device code in a section of its own (device_code.h). */
+struct mpk_image_device {
+	const char *section;   /* ".nv_fatbin" */
+	size_t index;          /* among those of the file: ".nv_fatbin:3" */
+	struct mpk_span bytes; /* of the container */
+	uint64_t off;          /* in the input file */
+	const char *member;    /* archive or tar member; NULL: the image's own */
+};
+
 /* What the name of a getter begins with, behind the prefix of all functions. */
 #define MPK_GETTER_METADATA "_metadata_"
 #define MPK_GETTER_DOC "_doc_"
@@ -112,6 +121,8 @@ struct mpk_image {
 
 	const struct mpk_image_code *embedded; /* ELF only, in the order of the file */
 	size_t embedded_count;
+	const struct mpk_image_device *devices; /* likewise */
+	size_t device_count;
 
 	const char *const *context_symbols; /* __TVM... pointers the loader must fill */
 	size_t context_symbol_count;
@@ -132,7 +143,7 @@ struct mpk_image {
  *          of the other members count as well: they are linked together
  * @arena   receives everything but the bytes
  * Returns  MPK_OK, also for an ELF file with neither blob nor functions (has_blob false,
- *          function_count and embedded_count 0: the caller decides whether that is exit 5);
+ *          function_count, embedded_count and device_count 0: the caller decides whether that is exit 5);
  *          MPK_E_CORRUPT for a broken file of a known format and for bytes of none;
  *          MPK_E_SYNTAX for C whose brackets or blob do not read; MPK_E_UNSUPPORTED for models
  *          and other known files that hold no module (foreign.h), thin archives, and what unpacks

@@ -6,13 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/num.h"
-#include "elf/reader.h"
+#include "elf/notes.h"
 #include "text/json.h"
 
-/* A real file has a handful of notes. Files can name the same bytes as notes many times, so
- * what is looked at is limited, and more so what is parsed. */
-enum { NOTES_MAX = 1000, TEXTS_MAX = 50, NOTE_HEADER = 12 };
+/* A real file has one. */
+enum { TEXTS_MAX = 50 };
 
 /* --- writing --------------------------------------------------------------------- */
 
@@ -38,21 +36,14 @@ const char *mpk_note_text(struct mpk_arena *arena, const char *name, const char 
 
 /* --- reading --------------------------------------------------------------------- */
 
-struct note {
-	uint32_t type;
-	struct mpk_span owner, text; /* owner with its NUL */
-	uint64_t off;                /* of text in the file */
-};
-
 struct search {
-	const struct mpk_elf *e;
 	const char *symbol;
 	struct mpk_arena *arena;
 	struct mpk_note *out;
 	struct mpk_span id; /* of the build id */
 	uint64_t id_off;
-	unsigned notes, texts; /* looked at and parsed so far */
-	bool failed;           /* out of memory */
+	unsigned texts; /* parsed so far */
+	bool failed;    /* out of memory */
 };
 
 static bool hex_digit(char c, uint8_t *out)
@@ -79,7 +70,7 @@ static bool parse_digest(const char *text, uint8_t out[MPK_XXH128_BYTES])
 
 /* The member as our writer lays it out, which no other text can hold, for quotes within
  * texts are escaped. Laid out otherwise, a note can be read, not renewed. */
-static uint64_t find_digits(const struct note *n, const char *digits)
+static uint64_t find_digits(const struct mpk_elf_note *n, const char *digits)
 {
 	char member[64];
 	int len = snprintf(member, sizeof member, "\"xxh128\":\"%s\"", digits);
@@ -90,7 +81,7 @@ static uint64_t find_digits(const struct note *n, const char *digits)
 	return n->off + (uint64_t)(at - n->text.data) + strlen("\"xxh128\":\"");
 }
 
-static void take_note(struct search *s, const struct note *n)
+static void take_note(struct search *s, const struct mpk_elf_note *n)
 {
 	json_error_t ignored;
 	size_t len = strnlen((const char *)n->text.data, n->text.len);
@@ -111,76 +102,28 @@ static void take_note(struct search *s, const struct note *n)
 	json_decref(o);
 }
 
-static bool owned_by(const struct note *n, const char *owner)
+static bool see_note(void *data, const struct mpk_elf_note *n)
 {
-	return n->owner.len == strlen(owner) + 1 && memcmp(n->owner.data, owner, n->owner.len) == 0;
-}
+	struct search *s = data;
 
-static void see_note(struct search *s, const struct note *n)
-{
-	if (n->type == NT_GNU_BUILD_ID && owned_by(n, ELF_NOTE_GNU)) {
+	if (mpk_elf_note_is(n, ELF_NOTE_GNU, NT_GNU_BUILD_ID)) {
 		s->id = n->text;
 		s->id_off = n->off;
-	} else if (n->type == MPK_NOTE_TYPE && owned_by(n, MPK_NOTE_OWNER) &&
+	} else if (mpk_elf_note_is(n, MPK_NOTE_OWNER, MPK_NOTE_TYPE) &&
 		   n->text.len <= MPK_NOTE_TEXT_MAX && !s->out->name && s->texts < TEXTS_MAX) {
 		s->texts++;
 		take_note(s, n);
 	}
-}
-
-/* The note at *at of a list, which is moved behind it; false at the end. */
-static bool next_note(const struct mpk_elf *e, uint64_t off, uint64_t size, uint64_t align,
-		      uint64_t *at, struct note *out)
-{
-	uint32_t owner = 0, text = 0;
-	uint64_t start = off + *at, body;
-
-	if (size - *at < NOTE_HEADER || !mpk_elf_u32(e, start, &owner) ||
-	    !mpk_elf_u32(e, start + 4, &text) || !mpk_elf_u32(e, start + 8, &out->type))
-		return false;
-	if (!mpk_align_up(NOTE_HEADER + (uint64_t)owner, align, &body) ||
-	    !mpk_span_sub(e->bytes, start + NOTE_HEADER, owner, &out->owner) ||
-	    !mpk_span_sub(e->bytes, start + body, text, &out->text))
-		return false;
-	out->off = start + body;
-	if (!mpk_align_up(*at + body + text, align, at))
-		return false;
-	*at = *at < size ? *at : size; /* the last one may lack its padding */
 	return true;
-}
-
-static void see_notes(struct search *s, uint64_t off, uint64_t size, uint64_t align)
-{
-	uint64_t at = 0;
-	struct note n;
-
-	while (s->notes < NOTES_MAX && next_note(s->e, off, size, align == 8 ? 8 : 4, &at, &n)) {
-		s->notes++;
-		see_note(s, &n);
-	}
-}
-
-static void see_file(struct search *s)
-{
-	const struct mpk_elf *e = s->e;
-	GElf_Shdr section;
-	GElf_Phdr segment;
-
-	for (size_t i = 1; i < e->section_count; i++)
-		if (mpk_elf_section(e, i, &section, NULL) == MPK_OK && section.sh_type == SHT_NOTE)
-			see_notes(s, section.sh_offset, section.sh_size, section.sh_addralign);
-	for (size_t i = 0; !e->section_count && i < e->segment_count; i++)
-		if (mpk_elf_segment(e, i, &segment) && segment.p_type == PT_NOTE)
-			see_notes(s, segment.p_offset, segment.p_filesz, segment.p_align);
 }
 
 enum mpk_code mpk_note_find(const struct mpk_elf *e, const char *symbol, struct mpk_arena *arena,
 			    struct mpk_note *out, struct mpk_error *err)
 {
 	struct mpk_note found = { 0 };
-	struct search s = { .e = e, .symbol = symbol, .arena = arena, .out = &found };
+	struct search s = { .symbol = symbol, .arena = arena, .out = &found };
 
-	see_file(&s);
+	mpk_elf_notes(e, see_note, &s);
 	if (s.failed)
 		return mpk_fail_nomem(err);
 	if (found.name && s.id.len == 2 * (size_t)MPK_NOTE_ID_HALF &&

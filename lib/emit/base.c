@@ -50,6 +50,8 @@ static enum mpk_code replace(struct mpk_build *b, struct mpk_build_file *f, stru
 	MPK_TRY(find_symbol(b, f->map.bytes, &symbol, &blob, err));
 	MPK_TRY(mpk_build_file_patch(b, blob, f, err));
 	MPK_TRY(mpk_packed_note(f->map.bytes, symbol, NULL, b->arena, &f->packed.note, err));
+	/* it is not what was signed any more, nor what was built from those inputs */
+	MPK_TRY(mpk_origin_void(&f->data, NULL, err));
 	return mpk_elf_replace(&f->data, symbol, b->e->blob, b->arena, &f->rope, err);
 }
 

@@ -58,6 +58,15 @@ struct mpk_csource mpk_build_csource(const struct mpk_build *b)
 				     .note = b->note };
 }
 
+static enum mpk_code seal_output(const struct mpk_build *b, const struct mpk_output *o,
+				 struct mpk_error *err)
+{
+	if (mpk_output_is_through(o))
+		return mpk_fail(err, MPK_E_UNSUPPORTED,
+				"what goes into a pipe or a device cannot be signed on its way");
+	return mpk_seal_file(mpk_output_fd(o), b->e->seal, err);
+}
+
 enum mpk_code mpk_build_write_packed(struct mpk_build *b, const char *path, unsigned mode,
 				     const struct mpk_packed *s, struct mpk_error *err)
 {
@@ -71,6 +80,8 @@ enum mpk_code mpk_build_write_packed(struct mpk_build *b, const char *path, unsi
 	if (code == MPK_OK && path == b->e->out && b->e->kind != MPK_EMIT_BLOB &&
 	    b->e->target.format != MPK_OBJECT_WASM)
 		code = mpk_confirm_output(o, b->e->blob, err);
+	if (code == MPK_OK && path == b->e->out && b->e->seal)
+		code = seal_output(b, o, err);
 	return mpk_output_finish(o, code, err);
 }
 

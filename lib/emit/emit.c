@@ -100,6 +100,12 @@ static enum mpk_code emit(struct mpk_build *b, struct mpk_error *err)
 			err, MPK_E_UNSUPPORTED,
 			"a package of host code alone has no blob, so there is nothing to write as %s; build a .so, .a or .tar",
 			names[e->kind].suffix);
+	if (e->seal && ((e->kind != MPK_EMIT_SO && e->kind != MPK_EMIT_OBJ) ||
+			e->target.format != MPK_OBJECT_ELF))
+		return mpk_fail(
+			err, MPK_E_UNSUPPORTED,
+			"only libraries and objects of ELF have room for a signature and provenance, not %s for %s",
+			names[e->kind].suffix, e->target.triple);
 	if (e->base && e->kind == MPK_EMIT_SO && e->blob)
 		return mpk_build_base(b, err);
 	choose_strategy(b);

@@ -13,6 +13,7 @@
 #include "blob/blob.h"
 #include "elf/target.h"
 #include "process/argv.h"
+#include "trust/seal.h"
 
 enum mpk_emit_kind {
 	MPK_EMIT_SO,   /* linked library */
@@ -86,12 +87,15 @@ struct mpk_emit {
 	const char *save_temps; /* where they go and stay instead; NULL */
 	int log;                /* descriptor that takes what tools print; 0: our standard error */
 	bool dry_run;           /* call the hooks, run and write nothing */
+	/* what a library or object of ELF gets before it takes its name; NULL: nothing */
+	const struct mpk_seal_job *seal;
 	const struct mpk_emit_hooks *hooks;
 };
 
 /* mpk_emit - write e->out, whole or not at all
  * The same input gives the same bytes, whatever cwd, tmpdir, jobs and time are.
- * Returns  MPK_OK; MPK_E_UNSUPPORTED (an object or C source of a host-only package);
+ * Returns  MPK_OK; MPK_E_UNSUPPORTED (an object or C source of a host-only package; a seal for what
+ *          is no library or object of ELF);
  *          MPK_E_CONFLICT (an object for another machine); MPK_E_LOAD (no LLVM);
  *          MPK_E_TOOL; MPK_E_SYNTAX, MPK_E_CORRUPT (IR); MPK_E_RANGE; MPK_E_IO;
  *          MPK_E_NOMEM */

@@ -2,7 +2,10 @@
 /* The order on the link line matters: the blob's object is the last one, so that its section ends
  * with the stub (elf/extend.h), and the user's flags come behind all objects, where libraries
  * must stand. */
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "emit/build.h"
 #include "emit/confirm.h"
@@ -128,11 +131,26 @@ static enum mpk_code confirm(const struct mpk_build *b, const char *linked, stru
 	return code;
 }
 
+/* A file of our scratch folder still. */
+static enum mpk_code seal(const struct mpk_build *b, const char *linked, struct mpk_error *err)
+{
+	int fd = b->e->seal ? open(linked, O_RDWR | O_CLOEXEC) : -1;
+
+	if (!b->e->seal)
+		return MPK_OK;
+	if (fd < 0)
+		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot open what was linked");
+	enum mpk_code code = mpk_seal_file(fd, b->e->seal, err);
+	(void)close(fd);
+	return code;
+}
+
 static enum mpk_code take(struct mpk_build *b, const char *linked, struct mpk_error *err)
 {
 	struct mpk_output *o = NULL;
 
 	MPK_TRY(confirm(b, linked, err));
+	MPK_TRY(seal(b, linked, err));
 	MPK_TRY(mpk_output_open(b->e->out, 0777, &o, err));
 	return mpk_output_finish(o, mpk_output_take(o, linked, err), err);
 }

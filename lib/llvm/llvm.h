@@ -47,6 +47,23 @@ struct mpk_llvm_source {
 	struct mpk_span bytes;
 };
 
+/* Machine code of one function. */
+struct mpk_llvm_code {
+	const char *triple, *cpu, *features; /* cpu and features may be "" */
+	uint64_t address;                    /* of the first byte */
+	struct mpk_span bytes;
+	unsigned step; /* bytes passed over where no instruction is */
+};
+
+struct mpk_llvm_instruction {
+	uint64_t address;
+	size_t bytes;
+	const char *text; /* "movl\t$1, %eax", addresses that are branched to as 0x1f; NULL: no
+			   * instruction of this machine */
+	bool has_target;
+	uint64_t target; /* what is branched to, or read relative to the program counter */
+};
+
 struct mpk_llvm {
 	const char *version; /* of the library that is really loaded, "19.1.7" */
 
@@ -65,6 +82,13 @@ struct mpk_llvm {
 	 *          MPK_E_UNSUPPORTED; MPK_E_NOMEM; MPK_E_TOOL (inline assembly, back end) */
 	enum mpk_code (*compile)(const struct mpk_llvm_source *source, struct mpk_arena *arena,
 				 struct mpk_span *out, struct mpk_error *err);
+
+	/* disassemble - tell each instruction of a function, in order
+	 * @each    what it gets lives until it returns
+	 * Returns  MPK_OK; MPK_E_UNSUPPORTED: this LLVM cannot disassemble for the triple */
+	enum mpk_code (*disassemble)(const struct mpk_llvm_code *code,
+				     void (*each)(const struct mpk_llvm_instruction *i, void *arg),
+				     void *arg, struct mpk_error *err);
 };
 
 /* mpk_llvm_table - the one symbol that libexec/mpack/llvm.so exports */

@@ -18,6 +18,7 @@
 		LLVMInitialize##name##TargetMC();                                                  \
 		LLVMInitialize##name##AsmPrinter();                                                \
 		LLVMInitialize##name##AsmParser();                                                 \
+		LLVMInitialize##name##Disassembler();                                              \
 	}
 
 BACK_END(X86)
@@ -29,6 +30,7 @@ BACK_END(PowerPC)
 BACK_END(LoongArch)
 BACK_END(Mips)
 BACK_END(WebAssembly)
+BACK_END(AMDGPU)
 
 static void init_all(void)
 {
@@ -37,9 +39,10 @@ static void init_all(void)
 	LLVMInitializeAllTargetMCs();
 	LLVMInitializeAllAsmPrinters();
 	LLVMInitializeAllAsmParsers();
+	LLVMInitializeAllDisassemblers();
 }
 
-static void init_for(const char *triple)
+void mpk_session_init(const char *triple)
 {
 	static const struct {
 		const char *prefix;
@@ -52,6 +55,7 @@ static void init_for(const char *triple)
 		{ "s390x", init_SystemZ }, { "powerpc", init_PowerPC },
 		{ "ppc", init_PowerPC },   { "loongarch", init_LoongArch },
 		{ "mips", init_Mips },     { "wasm", init_WebAssembly },
+		{ "amdgcn", init_AMDGPU },
 	};
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++) {
@@ -103,7 +107,7 @@ static enum mpk_code open_machine(struct mpk_session *s, struct mpk_error *err)
 	LLVMTargetRef target;
 	char *message = NULL;
 
-	init_for(s->triple);
+	mpk_session_init(s->triple);
 	if (LLVMGetTargetFromTriple(s->triple, &target, &message)) {
 		LLVMDisposeMessage(message);
 		return mpk_fail(err, MPK_E_UNSUPPORTED, "LLVM %s knows no target '%s'",

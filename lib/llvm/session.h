@@ -22,6 +22,10 @@ struct mpk_session {
 	char text[512];
 };
 
+/* mpk_session_init - make LLVM know the back end of a triple, or all when it is none of those that stand
+ * here; part of mpk_session_open */
+void mpk_session_init(const char *triple);
+
 /* mpk_session_open - a context with a diagnostic handler and the machine for triple
  * LLVM's own handler would end the process; with ours a call may return success and a
  * broken object, so `failed` must be looked at after every step that can complain.
@@ -39,10 +43,13 @@ void mpk_session_close(struct mpk_session *s);
 /* mpk_session_version - of the library that is really loaded, "19.1.7"; static storage */
 const char *mpk_session_version(void);
 
-/* The two entries of the table; llvm.h says what they do and how they fail. */
+/* The entries of the table; llvm.h says what they do and how they fail. */
 enum mpk_code mpk_llvm_emit_blob(const struct mpk_llvm_blob *blob, struct mpk_arena *arena,
 				 struct mpk_span *out, struct mpk_error *err) MPK_MUST_CHECK;
 enum mpk_code mpk_llvm_compile(const struct mpk_llvm_source *source, struct mpk_arena *arena,
 			       struct mpk_span *out, struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_llvm_disassemble(const struct mpk_llvm_code *code,
+				   void (*each)(const struct mpk_llvm_instruction *i, void *arg),
+				   void *arg, struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

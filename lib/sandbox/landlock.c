@@ -95,7 +95,7 @@ bool mpk_landlock_restrict(const struct mpk_sandbox *s)
 	if (rules < 0)
 		return false;
 	for (size_t i = 0; i < s->readable_count; i++)
-		allow(rules, &r, s->readable[i], READ_FILE);
+		allow(rules, &r, s->readable[i], READ_FILE | (s->runs_programs ? EXECUTE : 0));
 	for (size_t i = 0; i < s->writable_count; i++)
 		allow(rules, &r, s->writable[i], WRITE);
 	bool done = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&

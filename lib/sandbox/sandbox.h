@@ -19,7 +19,9 @@ struct mpk_sandbox {
 	const char *const
 		*writable; /* folders, with all below: files are made, replaced, removed */
 	size_t writable_count;
-	bool runs_code; /* libraries may be loaded, and make memory executable */
+	bool runs_programs; /* those among the readable may be started; system calls stay free then,
+			     * as nobody knows what a program needs */
+	bool runs_code;     /* libraries may be loaded, and make memory executable */
 };
 
 /* What holds. */

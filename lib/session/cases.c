@@ -2,7 +2,6 @@
 /* From the tables of a case file to calls; every mistake with its place. */
 #include "session/cases.h"
 
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +10,7 @@
 #include "base/vec.h"
 #include "session/case_file.h"
 #include "text/escape.h"
+#include "text/match.h"
 #include "value/param_file.h"
 #include "value/parse.h"
 
@@ -282,21 +282,13 @@ static void take_case(struct builder *b, const struct mpk_case_table *t, size_t 
 	take_expects(b, &t->expect, c);
 }
 
-static bool is_chosen(const char *name, const char *filter)
-{
-	if (!filter)
-		return true;
-	return filter[strcspn(filter, "*?[")] ? fnmatch(filter, name, 0) == 0
-					      : strstr(name, filter) != NULL;
-}
-
 /* The cases of the filter move to the front; mistakes of the others were reported all the same. */
 static enum mpk_code choose(struct mpk_cases *cases, const char *filter, struct mpk_error *err)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < cases->count; i++) {
-		if (!is_chosen(cases->items[i].name, filter)) {
+		if (!mpk_name_matches(mpk_span_str(cases->items[i].name), filter)) {
 			case_fini(&cases->items[i]);
 			continue;
 		}

@@ -91,6 +91,19 @@ void mpk_escape_controls(struct mpk_strbuf *buf, struct mpk_span s)
 	}
 }
 
+void mpk_escape_lines(struct mpk_strbuf *buf, struct mpk_span s)
+{
+	size_t from = 0;
+
+	for (size_t i = 0; i <= s.len; i++) {
+		if (i < s.len && s.data[i] != '\t')
+			continue;
+		mpk_escape_controls(buf, mpk_span_of(s.data + from, i - from));
+		mpk_strbuf_puts(buf, i < s.len ? "\t" : "");
+		from = i + 1;
+	}
+}
+
 const char *mpk_escape_to(struct mpk_span s, char *out, size_t size)
 {
 	size_t used = 0, cut = 0;

@@ -18,6 +18,10 @@ void mpk_escape(struct mpk_strbuf *buf, struct mpk_span s);
  * stay as they are */
 void mpk_escape_controls(struct mpk_strbuf *buf, struct mpk_span s);
 
+/* mpk_escape_lines - the same for a text whose parts have not been: as mpk_escape_controls, and tabs stay,
+ * too */
+void mpk_escape_lines(struct mpk_strbuf *buf, struct mpk_span s);
+
 /* mpk_escape_to - the same into a fixed buffer, cut with "..." when it does not fit
  * @out     size bytes, size >= 8; NUL-terminated
  * Returns  out */

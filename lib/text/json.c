@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "text/escape.h"
 
@@ -186,6 +187,44 @@ enum mpk_code mpk_json_print(const struct mpk_json *j, struct mpk_strbuf *out,
 	if (j->failed || json_dump_callback(j->root, append, out, JSON_INDENT(2)) != 0)
 		return mpk_fail_nomem(err);
 	mpk_strbuf_putc(out, '\n');
+	return mpk_strbuf_status(out, err);
+}
+
+/* The tokenizer of HTML knows nothing of strings: "</script" ends the element wherever it stands, and
+ * "<!--" with "<script" hides its end. Both need a '<', which JSON has within strings alone. The two
+ * line ends of Unicode are none to JSON, but were to JavaScript. */
+static int append_script(const char *data, size_t len, void *out)
+{
+	static const char ends[] = "\xe2\x80"; /* U+2028 and U+2029 begin so */
+	size_t from = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		const char *as = NULL;
+		size_t taken = 1;
+
+		if (data[i] == '<') {
+			as = "\\u003c";
+		} else if (len - i >= 3 && memcmp(data + i, ends, 2) == 0 &&
+			   (data[i + 2] == '\xa8' || data[i + 2] == '\xa9')) {
+			as = data[i + 2] == '\xa8' ? "\\u2028" : "\\u2029";
+			taken = 3;
+		}
+		if (!as)
+			continue;
+		mpk_escape_document(out, mpk_span_of(data + from, i - from));
+		mpk_strbuf_puts(out, as);
+		i += taken - 1;
+		from = i + 1;
+	}
+	mpk_escape_document(out, mpk_span_of(data + from, len - from));
+	return 0;
+}
+
+enum mpk_code mpk_json_print_script(const struct mpk_json *j, struct mpk_strbuf *out,
+				    struct mpk_error *err)
+{
+	if (j->failed || json_dump_callback(j->root, append_script, out, JSON_COMPACT) != 0)
+		return mpk_fail_nomem(err);
 	return mpk_strbuf_status(out, err);
 }
 

@@ -72,6 +72,13 @@ void mpk_json_error(struct mpk_json *j, struct json_t *at, const char *key,
 enum mpk_code mpk_json_print(const struct mpk_json *j, struct mpk_strbuf *out,
 			     struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_json_print_script - append the document, without spaces, so that it can stand within a script
+ * element of HTML: no text in it ends the element, begins another or opens a comment, and no line
+ * ends within it
+ * Returns  as mpk_json_print */
+enum mpk_code mpk_json_print_script(const struct mpk_json *j, struct mpk_strbuf *out,
+				    struct mpk_error *err) MPK_MUST_CHECK;
+
 /* mpk_json_line - append the document in ASCII, without a blank or a newline
  * Returns  as mpk_json_print */
 enum mpk_code mpk_json_line(const struct mpk_json *j, struct mpk_strbuf *out,

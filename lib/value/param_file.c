@@ -22,7 +22,7 @@ struct mpk_param_file {
 	struct mpk_strmap names;
 	/* one of the two, by number */
 	const struct mpk_tensor_record *records; /* .params */
-	const struct mpk_npz_member *members;    /* .npz */
+	const struct mpk_zip_member *members;    /* .npz */
 };
 
 /* --- opening -------------------------------------------------------------------------------- */
@@ -41,7 +41,7 @@ static enum mpk_code add_name(struct mpk_param_file *f, struct mpk_span name, si
 
 static enum mpk_code read_npz(struct mpk_param_file *f, struct mpk_error *err)
 {
-	struct mpk_npz_member *members;
+	struct mpk_zip_member *members;
 	size_t count;
 
 	MPK_TRY(mpk_npz_list(f->map.bytes, &f->arena, &members, &count, err));
@@ -149,7 +149,7 @@ static enum mpk_code of_record(const struct mpk_tensor_record *r, struct mpk_npy
 	return MPK_OK;
 }
 
-static enum mpk_code of_member(struct mpk_param_file *f, const struct mpk_npz_member *m,
+static enum mpk_code of_member(struct mpk_param_file *f, const struct mpk_zip_member *m,
 			       struct mpk_arena *unpacked, struct mpk_npy *out,
 			       struct mpk_error *err)
 {

@@ -264,6 +264,29 @@ static void check_undefined(struct mpk_check_state *s, const struct mpk_undefine
 	say_undefined(s, u->name, where);
 }
 
+static bool hands_over(const struct mpk_check_state *s, const char *name)
+{
+	return runtime_defines(s->there, name) || implied(s->there, name) ||
+	       mpk_scope_defines(&s->scope, name);
+}
+
+/* Launch functions that mpack writes look kernels up by whichever of the two names is filled: TVM 0.26
+ * has the older one no longer. Code that has both pointers needs one. */
+static bool has_other_lookup(const struct mpk_check_state *s, const char *name)
+{
+	static const char *const lookups[] = { "TVMFFIEnvModLookupFromImports",
+					       "TVMBackendGetFuncFromEnv" };
+	const struct mpk_image *image = s->view->image;
+	const char *other = strcmp(name, lookups[0]) == 0   ? lookups[1]
+			    : strcmp(name, lookups[1]) == 0 ? lookups[0]
+							    : NULL;
+
+	for (size_t i = 0; other && i < image->context_symbol_count; i++)
+		if (strcmp(image->context_symbols[i] + 2, other) == 0)
+			return hands_over(s, other);
+	return false;
+}
+
 /* "__TVMBackendParallelLaunch": a pointer that the runtime fills with its function of that name. */
 static void check_pointers(struct mpk_check_state *s)
 {
@@ -272,8 +295,8 @@ static void check_pointers(struct mpk_check_state *s)
 	for (size_t i = 0; i < image->context_symbol_count; i++) {
 		const char *symbol = image->context_symbols[i], *name = symbol + 2;
 
-		if (strncmp(symbol, "__TVM", 5) != 0 || runtime_defines(s->there, name) ||
-		    implied(s->there, name) || mpk_scope_defines(&s->scope, name))
+		if (strncmp(symbol, "__TVM", 5) != 0 || hands_over(s, name) ||
+		    has_other_lookup(s, name))
 			continue;
 		mpk_check_say(
 			s, MPK_ERROR, symbol,

@@ -71,6 +71,10 @@ static enum mpk_code check_format(struct mpk_check_state *s, const char **skippe
 					      : MPK_CHECK_UNSAID;
 		return MPK_OK;
 	}
+	if (!image->has_blob && !image->function_count && !image->embedded_count) {
+		*skipped = "it is no module of TVM";
+		return MPK_OK;
+	}
 	s->other_format = !same_generation(image, there);
 	if (s->other_format)
 		mpk_check_say(

@@ -5,6 +5,7 @@
 #include "text/escape.h"
 #include "text/phrase.h"
 #include "text/table.h"
+#include "view/filter.h"
 #include "view/node_info.h"
 
 static void put_bytes(uint64_t bytes, struct mpk_strbuf *out)
@@ -84,6 +85,8 @@ static void kernel_lines(const struct mpk_view_node *node, struct mpk_strbuf *ou
 	const struct mpk_kernels *k = &node->payload.u.kernels;
 
 	for (size_t i = 0; i < k->function_count; i++) {
+		if (!mpk_view_shows_part(node, k->functions[i].key))
+			continue;
 		mpk_view_kernel_text(&k->functions[i], true, out);
 		mpk_strbuf_putc(out, '\n');
 		mpk_node_kernel_lines(node, i, "  ", out);
@@ -105,17 +108,22 @@ static void tensor_line(struct mpk_span name, const struct mpk_tensor_record *t,
 	mpk_strbuf_putc(out, '\n');
 }
 
-static void param_lines(const struct mpk_params *p, struct mpk_strbuf *out)
+static void param_lines(const struct mpk_view_node *node, const struct mpk_params *p,
+			struct mpk_strbuf *out)
 {
 	for (size_t i = 0; i < p->names.count; i++)
-		tensor_line(p->names.items[i], &p->tensors[i], NULL, out);
+		if (mpk_view_shows_part(node, p->names.items[i]))
+			tensor_line(p->names.items[i], &p->tensors[i], NULL, out);
 }
 
-static void measured_lines(const struct mpk_node_info *info, struct mpk_strbuf *out)
+static void measured_lines(const struct mpk_view_node *node, struct mpk_strbuf *out)
 {
+	const struct mpk_node_info *info = node->info;
+
 	for (size_t i = 0; i < info->tensor_count; i++)
-		tensor_line(mpk_span_str(info->tensors[i].name), info->tensors[i].record,
-			    &info->tensors[i].stats, out);
+		if (mpk_view_shows_part(node, mpk_span_str(info->tensors[i].name)))
+			tensor_line(mpk_span_str(info->tensors[i].name), info->tensors[i].record,
+				    &info->tensors[i].stats, out);
 }
 
 static void record_lines(const struct mpk_record *r, struct mpk_strbuf *out)
@@ -145,8 +153,11 @@ void mpk_view_details(const struct mpk_view_node *node, struct mpk_strbuf *out)
 
 	if (!node->decoded)
 		return;
-	mpk_node_lines(node, "", out);
+	if (mpk_view_shows_whole(node))
+		mpk_node_lines(node, "", out);
 	for (size_t i = 0; i < node->models.count; i++) {
+		if (!mpk_view_shows_part(node, node->models.items[i].name))
+			continue;
 		mpk_signature_text(&node->models.items[i], out);
 		mpk_strbuf_putc(out, '\n');
 	}
@@ -156,11 +167,11 @@ void mpk_view_details(const struct mpk_view_node *node, struct mpk_strbuf *out)
 		break;
 	case MPK_PAYLOAD_FACTORY:
 		if (!measured)
-			param_lines(&p->u.factory.params, out);
+			param_lines(node, &p->u.factory.params, out);
 		break;
 	case MPK_PAYLOAD_CONSTS:
 		if (!measured)
-			param_lines(&p->u.consts.consts, out);
+			param_lines(node, &p->u.consts.consts, out);
 		break;
 	case MPK_PAYLOAD_RECORD:
 		record_lines(&p->u.record, out);
@@ -172,5 +183,5 @@ void mpk_view_details(const struct mpk_view_node *node, struct mpk_strbuf *out)
 		break;
 	}
 	if (measured)
-		measured_lines(node->info, out);
+		measured_lines(node, out);
 }

@@ -1,10 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
 #include "text/escape.h"
 #include "view/diff.h"
 
 static const char *const signs[] = {
 	[MPK_DIFF_REMOVED] = "removed", [MPK_DIFF_ADDED] = "added", [MPK_DIFF_CHANGED] = "changed"
 };
+
+static const char *const green = "\033[32m", *const red = "\033[31m", *const cyan = "\033[36m",
+			 *const off = "\033[0m";
+
+static const char *color_of(char mark)
+{
+	return mark == '+' ? green : mark == '-' ? red : mark == '@' ? cyan : NULL;
+}
+
+/* Indented, so that no line of a hunk is taken for a difference; patch(1) takes it as it is. */
+static void put_hunks(const char *lines, struct mpk_style style, struct mpk_strbuf *out)
+{
+	while (*lines) {
+		const char *end = strchr(lines, '\n');
+		size_t len = end ? (size_t)(end - lines) : strlen(lines);
+		const char *color = style.color ? color_of(*lines) : NULL;
+
+		mpk_strbuf_puts(out, "  ");
+		mpk_strbuf_puts(out, color ? color : "");
+		mpk_strbuf_put(out, lines, len);
+		mpk_strbuf_puts(out, color ? off : "");
+		mpk_strbuf_putc(out, '\n');
+		lines += len + (end != NULL);
+	}
+}
 
 void mpk_diff_text(const struct mpk_diff *diff, struct mpk_style style, struct mpk_strbuf *out)
 {
@@ -24,8 +51,22 @@ void mpk_diff_text(const struct mpk_diff *diff, struct mpk_style style, struct m
 			mpk_strbuf_putc(out, ' ');
 			mpk_escape(out, d->name);
 		}
+		if (d->target[0])
+			mpk_strbuf_printf(out, " (%s)", d->target);
 		mpk_strbuf_printf(out, "%s%s%s\n", d->text[0] ? ": " : "", d->text,
-				  style.color ? "\033[0m" : "");
+				  style.color ? off : "");
+		put_hunks(d->lines, style, out);
+	}
+}
+
+static void put_figures(const struct mpk_difference *d, struct mpk_json *j, struct json_t *at)
+{
+	struct json_t *list = mpk_json_object(j, at, "figures"), *o;
+
+	for (size_t i = 0; i < d->figure_count; i++) {
+		o = mpk_json_object(j, list, mpk_figure_row(d->figures[i].figure)->word);
+		mpk_json_u64(j, o, "before", d->figures[i].before);
+		mpk_json_u64(j, o, "after", d->figures[i].after);
 	}
 }
 
@@ -45,5 +86,13 @@ void mpk_diff_json(const struct mpk_diff *diff, struct mpk_json *j, struct json_
 		else
 			mpk_json_null(j, o, "name");
 		mpk_json_text(j, o, "text", d->text[0] ? d->text : NULL);
+		if (d->target[0])
+			mpk_json_text(j, o, "target", d->target);
+		if (d->figure_count)
+			put_figures(d, j, o);
+		if (d->same_code)
+			mpk_json_bool(j, o, "same_code", true);
+		if (d->lines[0])
+			mpk_json_text(j, o, "diff", d->lines);
 	}
 }

@@ -7,6 +7,7 @@
 #include "text/escape.h"
 #include "text/phrase.h"
 #include "text/table.h"
+#include "view/filter.h"
 
 enum mpk_code mpk_view_read_embedded(const struct mpk_image *image, struct mpk_arena *arena,
 				     const struct mpk_view_code **out, struct mpk_error *err)
@@ -48,8 +49,12 @@ static void put_title(const struct mpk_view_code *c, struct mpk_strbuf *out)
 
 void mpk_view_embedded_summary(const struct mpk_view *view, struct mpk_strbuf *out)
 {
+	size_t shown = 0;
+
 	for (size_t i = 0; i < view->image->embedded_count; i++) {
-		mpk_strbuf_puts(out, i ? "             " : "  embedded   ");
+		if (!mpk_view_shows_code(view, &view->embedded[i]))
+			continue;
+		mpk_strbuf_puts(out, shown++ ? "             " : "  embedded   ");
 		put_title(&view->embedded[i], out);
 	}
 }
@@ -59,20 +64,24 @@ static void put_figures(const struct mpk_code_info *code, struct mpk_span kernel
 {
 	size_t index;
 
-	if (!code->format->kernel_text || !mpk_code_info_find(code, kernel, &index))
+	if (!code->format || !code->format->kernel_text ||
+	    !mpk_code_info_find(code, kernel, &index))
 		return;
 	mpk_strbuf_puts(out, "    ");
 	code->format->kernel_text(code, index, out);
 	mpk_strbuf_putc(out, '\n');
 }
 
-static void put_kernels(const struct mpk_view_code *c, struct mpk_strbuf *out)
+static void put_kernels(const struct mpk_view *view, const struct mpk_view_code *c,
+			struct mpk_strbuf *out)
 {
 	const struct mpk_code_info *lister = mpk_view_embedded_lister(c);
 
 	for (size_t i = 0; lister && i < lister->kernel_count; i++) {
 		struct mpk_span name = lister->kernels[i].name;
 
+		if (!mpk_view_shows_kernel(view, c, name))
+			continue;
 		mpk_strbuf_puts(out, "  ");
 		mpk_escape(out, name);
 		mpk_strbuf_putc(out, '\n');
@@ -82,16 +91,20 @@ static void put_kernels(const struct mpk_view_code *c, struct mpk_strbuf *out)
 	}
 }
 
+void mpk_view_code_text(const struct mpk_view *view, const struct mpk_view_code *c,
+			struct mpk_strbuf *out)
+{
+	put_title(c, out);
+	if (c->code.format && c->code.format->lines && !c->code.problem)
+		c->code.format->lines(&c->code, "  ", out);
+	put_kernels(view, c, out);
+}
+
 void mpk_view_embedded_functions(const struct mpk_view *view, struct mpk_strbuf *out)
 {
-	for (size_t i = 0; i < view->image->embedded_count; i++) {
-		const struct mpk_view_code *c = &view->embedded[i];
-
-		put_title(c, out);
-		if (c->code.format && c->code.format->lines && !c->code.problem)
-			c->code.format->lines(&c->code, "  ", out);
-		put_kernels(c, out);
-	}
+	for (size_t i = 0; i < view->image->embedded_count; i++)
+		if (mpk_view_shows_code(view, &view->embedded[i]))
+			mpk_view_code_text(view, &view->embedded[i], out);
 }
 
 /* --- JSON ------------------------------------------------------------------------------------ */
@@ -102,14 +115,16 @@ static void add_figures(const struct mpk_code_info *code, struct mpk_span kernel
 	struct json_t *o;
 	size_t index;
 
-	if (!code->format->kernel_json || !mpk_code_info_find(code, kernel, &index))
+	if (!code->format || !code->format->kernel_json ||
+	    !mpk_code_info_find(code, kernel, &index))
 		return;
 	o = mpk_json_object(j, list, NULL);
 	mpk_json_text(j, o, "format", code->format->word);
 	code->format->kernel_json(code, index, j, o);
 }
 
-static void put_code(const struct mpk_view_code *c, struct mpk_json *j, struct json_t *at)
+void mpk_view_code_json(const struct mpk_view *view, const struct mpk_view_code *c,
+			struct mpk_json *j, struct json_t *at)
 {
 	const struct mpk_code_info *lister = mpk_view_embedded_lister(c);
 	struct json_t *list, *o;
@@ -122,6 +137,8 @@ static void put_code(const struct mpk_view_code *c, struct mpk_json *j, struct j
 		struct mpk_span name = lister->kernels[i].name;
 		struct json_t *figures;
 
+		if (!mpk_view_shows_kernel(view, c, name))
+			continue;
 		o = mpk_json_object(j, list, NULL);
 		mpk_json_span(j, o, "name", name);
 		figures = mpk_json_array(j, o, "figures");
@@ -138,12 +155,14 @@ void mpk_view_embedded_json(const struct mpk_view *view, struct mpk_json *j, str
 	for (size_t i = 0; i < view->image->embedded_count; i++) {
 		const struct mpk_view_code *c = &view->embedded[i];
 
+		if (!mpk_view_shows_code(view, c))
+			continue;
 		o = mpk_json_object(j, list, NULL);
 		mpk_json_text(j, o, "name", c->at->name);
 		mpk_json_text(j, o, "path", c->path);
 		mpk_json_text(j, o, "symbol", c->at->symbol);
 		mpk_json_text(j, o, "member", c->at->member);
 		mpk_json_u64(j, o, "room", c->at->room_bytes);
-		put_code(c, j, o);
+		mpk_view_code_json(view, c, j, o);
 	}
 }

@@ -22,6 +22,13 @@ enum mpk_code mpk_view_read_embedded(const struct mpk_image *image, struct mpk_a
 				     const struct mpk_view_code **out,
 				     struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_view_code_text - append what a run of code is, where it stands, its images, its kernels
+ * mpk_view_code_json - put "code" and "kernels" into an object */
+void mpk_view_code_text(const struct mpk_view *view, const struct mpk_view_code *c,
+			struct mpk_strbuf *out);
+void mpk_view_code_json(const struct mpk_view *view, const struct mpk_view_code *c,
+			struct mpk_json *j, struct json_t *at);
+
 /* mpk_view_embedded_summary - append a line for each: what it is, where it stands
  * mpk_view_embedded_functions - the same with a line for each kernel, and what its code says */
 void mpk_view_embedded_summary(const struct mpk_view *view, struct mpk_strbuf *out);

@@ -10,6 +10,7 @@
 #include "npy/npy.h"
 #include "text/json.h"
 #include "view/embedded.h"
+#include "view/extract_device.h"
 
 struct planner {
 	const struct mpk_view *view;
@@ -149,6 +150,16 @@ static enum mpk_code plan_embedded(struct planner *p, size_t index)
 	return mpk_rope_status(&f->content, p->err);
 }
 
+static enum mpk_code add_image(const struct mpk_extract_file *file, void *arg)
+{
+	struct planner *p = arg;
+	struct mpk_extract_file *f = add(p, NULL, file->name);
+
+	MPK_TRY_ALLOC(f, p->err);
+	*f = *file;
+	return MPK_OK;
+}
+
 enum mpk_code mpk_extract_plan(const struct mpk_view *view, struct mpk_arena *arena,
 			       struct mpk_extract *out, struct mpk_error *err)
 {
@@ -159,6 +170,7 @@ enum mpk_code mpk_extract_plan(const struct mpk_view *view, struct mpk_arena *ar
 		MPK_TRY(plan_node(&p, i));
 	for (size_t i = 0; i < view->image->embedded_count; i++)
 		MPK_TRY(plan_embedded(&p, i));
+	MPK_TRY(mpk_extract_devices(view, arena, add_image, &p, err));
 	files = mpk_arena_keep(arena, p.files, p.count, sizeof *files);
 	MPK_TRY_ALLOC(files, err);
 	*out = (struct mpk_extract){ files, p.count, MPK_DIGEST_KIND_COUNT };

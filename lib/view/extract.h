@@ -7,6 +7,14 @@
 #include "digest/digest.h"
 #include "view/view.h"
 
+struct mpk_extract_file;
+
+/* Makes the content of a file when it is written: what is packed would not fit in memory otherwise.
+ * @arena   receives it, and is freed when the file is written */
+typedef enum mpk_code (*mpk_extract_make)(const struct mpk_view *view,
+					  struct mpk_extract_file *file, struct mpk_arena *arena,
+					  struct mpk_error *err);
+
 struct mpk_extract_file {
 	const char *name;        /* "1-cuda/kernels.ptx": safe, and unique in the list */
 	const char *path;        /* of its module, or "cubin:NAME" */
@@ -17,6 +25,8 @@ struct mpk_extract_file {
 	uint64_t off, bytes;     /* stored: where in the blob, and how long; of embedded code in the
 				  * file */
 	const struct mpk_tensor_record *tensor; /* what an .npy file holds, or NULL */
+	mpk_extract_make make;                  /* NULL: content is there */
+	size_t container, image;                /* of GPU code: what to make it of */
 	const char *digest; /* of content, as text; set by who writes it, or NULL */
 };
 
@@ -29,7 +39,8 @@ struct mpk_extract {
 /* mpk_extract_plan - one directory a module, "<index>-<kind>", and its files in stored order
  * Tensors become .npy files where NumPy has the type, else .bin; a payload that does not
  * decode, or of unknown kind, is "payload.bin"; host code "functions.json". Code beside the tree
- * is "embedded/<index>-<name>.cubin", .fatbin or .ptx.
+ * is "embedded/<index>-<name>.cubin", .fatbin or .ptx; images of a library's GPU code are
+ * "gpu/<container>-<image>-<device>.cubin", .ptx, .hsaco, unpacked.
  * @arena   receives the list and what was made
  * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_extract_plan(const struct mpk_view *view, struct mpk_arena *arena,

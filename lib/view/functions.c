@@ -5,7 +5,9 @@
 #include "executor/executor.h"
 #include "text/escape.h"
 #include "text/phrase.h"
+#include "view/device_code.h"
 #include "view/embedded.h"
+#include "view/filter.h"
 #include "view/node_info.h"
 
 /* Line by line, as it was written. */
@@ -61,18 +63,27 @@ static void put_unassigned(const struct mpk_view *view, struct mpk_strbuf *out)
 	}
 }
 
+/* What is said of the whole module, where it is shown as a whole. */
+static void put_node_lines(const struct mpk_view_node *n, struct mpk_strbuf *out)
+{
+	if (mpk_view_shows_whole(n))
+		mpk_node_lines(n, "  ", out);
+}
+
 static void put_kernels(const struct mpk_view *view, const struct mpk_view_node *n,
 			struct mpk_strbuf *out)
 {
 	const struct mpk_kernels *k = mpk_view_kernels(n);
 
-	if (!k)
+	if (!k || !mpk_view_shows_node(n))
 		return;
 	mpk_strbuf_printf(out, "%s: ", n->path);
 	mpk_escape(out, n->node->kind);
 	mpk_strbuf_printf(out, " kernels\n");
-	mpk_node_lines(n, "  ", out);
+	put_node_lines(n, out);
 	for (size_t i = 0; i < k->function_count; i++) {
+		if (!mpk_view_shows_part(n, k->functions[i].key))
+			continue;
 		mpk_strbuf_puts(out, "  ");
 		mpk_view_kernel_text(&k->functions[i], true, out);
 		mpk_strbuf_putc(out, '\n');
@@ -86,17 +97,19 @@ static void put_kernels(const struct mpk_view *view, const struct mpk_view_node 
 static void put_models(const struct mpk_view *view, const struct mpk_view_node *n,
 		       struct mpk_strbuf *out)
 {
-	if (!n->models.count)
+	if (!n->models.count || !mpk_view_shows_node(n))
 		return;
 	mpk_strbuf_printf(out, "%s: ", n->path);
 	mpk_escape(out, n->node->kind);
 	mpk_strbuf_puts(out, mpk_executors_have(n->node->kind)
 				     ? " functions\n"
 				     : " functions, for an executor that this minspect has not\n");
-	mpk_node_lines(n, "  ", out);
+	put_node_lines(n, out);
 	for (size_t i = 0; i < n->models.count; i++) {
 		const struct mpk_signature *m = &n->models.items[i];
 
+		if (!mpk_view_shows_part(n, m->name))
+			continue;
 		mpk_strbuf_puts(out, "  ");
 		mpk_signature_text(m, out);
 		mpk_strbuf_puts(out, "\n    ");
@@ -108,7 +121,8 @@ static void put_models(const struct mpk_view *view, const struct mpk_view_node *
 /* Code of modules that have neither a table of kernels nor functions to call. */
 static void put_other_code(const struct mpk_view_node *n, struct mpk_strbuf *out)
 {
-	if (!n->show_info || !n->info->piece_count || mpk_view_kernels(n))
+	if (!n->show_info || !n->info->piece_count || mpk_view_kernels(n) ||
+	    !mpk_view_shows_node(n))
 		return;
 	mpk_strbuf_printf(out, "%s: ", n->path);
 	mpk_escape(out, n->node->kind);
@@ -128,25 +142,36 @@ static const char *convention_text(enum mpk_convention convention)
 	return texts[convention];
 }
 
-void mpk_view_functions(const struct mpk_view *view, struct mpk_style style, struct mpk_strbuf *out)
+static void put_functions(const struct mpk_view *view, struct mpk_strbuf *out)
 {
 	const struct mpk_image *image = view->image;
+	size_t shown = 0;
 
+	for (size_t i = 0; i < image->function_count; i++) {
+		if (!mpk_view_shows(view, mpk_span_str(image->functions[i].name)))
+			continue;
+		if (!shown++)
+			mpk_strbuf_printf(out, "host functions (%s%s)\n",
+					  convention_text(image->convention),
+					  image->gen_known ? "" : " or tvm-ffi of TVM 0.21");
+		put_function(view, i, out);
+	}
+}
+
+void mpk_view_functions(const struct mpk_view *view, struct mpk_style style, struct mpk_strbuf *out)
+{
 	mpk_strbuf_puts(out, style.color ? "\033[1m" : "");
 	mpk_escape(out, mpk_span_str(view->name));
 	mpk_strbuf_printf(out, "%s\n", style.color ? "\033[0m" : "");
 	for (size_t i = 0; i < view->count; i++)
 		put_models(view, &view->nodes[i], out);
-	if (image->function_count)
-		mpk_strbuf_printf(out, "host functions (%s%s)\n",
-				  convention_text(image->convention),
-				  image->gen_known ? "" : " or tvm-ffi of TVM 0.21");
-	for (size_t i = 0; i < image->function_count; i++)
-		put_function(view, i, out);
-	put_unassigned(view, out);
+	put_functions(view, out);
+	if (!view->filter)
+		put_unassigned(view, out);
 	for (size_t i = 0; i < view->count; i++) {
 		put_kernels(view, &view->nodes[i], out);
 		put_other_code(&view->nodes[i], out);
 	}
 	mpk_view_embedded_functions(view, out);
+	mpk_device_functions(view, out);
 }

@@ -3,8 +3,11 @@
 #include <elf.h>
 
 #include "code/target.h"
+#include "view/device_code.h"
 #include "view/embedded.h"
+#include "view/filter.h"
 #include "view/node_info.h"
+#include "view/origin.h"
 
 static void put_note(const struct mpk_note *note, struct mpk_json *j, struct json_t *at)
 {
@@ -194,7 +197,7 @@ static struct json_t *put_model(const struct mpk_signature *m, struct mpk_json *
 	return o;
 }
 
-static const char *role_name(const struct mpk_kind *kind)
+const char *mpk_view_role_name(const struct mpk_kind *kind)
 {
 	static const char *const names[] = {
 		[MPK_ROLE_HOST] = "host",         [MPK_ROLE_DEVICE] = "device",
@@ -206,8 +209,8 @@ static const char *role_name(const struct mpk_kind *kind)
 	return names[kind ? kind->role : MPK_ROLE_UNKNOWN];
 }
 
-static void put_targets(const struct mpk_view *view, const struct mpk_view_node *n,
-			struct mpk_json *j, struct json_t *at)
+void mpk_view_targets_json(const struct mpk_view *view, const struct mpk_view_node *n,
+			   struct mpk_json *j, struct json_t *at)
 {
 	const struct mpk_code_target *targets;
 	struct json_t *list, *o;
@@ -238,7 +241,7 @@ static void put_node(const struct mpk_view *view, size_t index, struct mpk_json 
 	mpk_json_u64(j, o, "index", index);
 	mpk_json_text(j, o, "path", n->path);
 	mpk_json_span(j, o, "kind", n->node->kind);
-	mpk_json_text(j, o, "role", role_name(n->kind));
+	mpk_json_text(j, o, "role", mpk_view_role_name(n->kind));
 	mpk_json_u64(j, o, "offset", n->node->payload_off);
 	mpk_json_u64(j, o, "bytes", n->node->payload.len);
 	sub = mpk_json_array(j, o, "children");
@@ -246,18 +249,21 @@ static void put_node(const struct mpk_view *view, size_t index, struct mpk_json 
 		mpk_json_u64(j, sub, NULL, n->node->children[i]);
 	if (mpk_view_format(n).len)
 		mpk_json_span(j, o, "format", mpk_view_format(n));
-	put_targets(view, n, j, o);
+	mpk_view_targets_json(view, n, j, o);
 	if (k) {
 		sub = mpk_json_array(j, o, "kernels");
 		for (size_t i = 0; i < k->function_count; i++)
-			mpk_node_kernel_json(n, i, j, put_kernel(&k->functions[i], j, sub));
+			if (mpk_view_shows_part(n, k->functions[i].key))
+				mpk_node_kernel_json(n, i, j, put_kernel(&k->functions[i], j, sub));
 	}
 	if (n->models.count) {
 		sub = mpk_json_array(j, o, "models");
 		for (size_t i = 0; i < n->models.count; i++)
-			(void)put_model(&n->models.items[i], j, sub);
+			if (mpk_view_shows_part(n, n->models.items[i].name))
+				(void)put_model(&n->models.items[i], j, sub);
 	}
-	mpk_node_json(n, j, o);
+	if (mpk_view_shows_whole(n))
+		mpk_node_json(n, j, o);
 	if (n->problem)
 		mpk_json_error(j, o, "problem", n->problem);
 }
@@ -275,11 +281,10 @@ static void put_head(const struct mpk_view *v, struct mpk_json *j, struct json_t
 	mpk_json_text(j, at, "convention", mpk_view_convention(image->convention));
 }
 
-void mpk_view_summary_json(const struct mpk_view *view, struct mpk_json *j, struct json_t *at)
+void mpk_view_about_json(const struct mpk_view *view, struct mpk_json *j, struct json_t *at)
 {
 	const struct mpk_image *image = view->image;
 	const struct mpk_span *loaders;
-	struct json_t *list;
 	size_t count;
 
 	put_head(view, j, at);
@@ -294,16 +299,28 @@ void mpk_view_summary_json(const struct mpk_view *view, struct mpk_json *j, stru
 	put_elf(image, j, at);
 	put_names(j, at, "members", image->members, image->member_count);
 	put_blob(view, j, at);
+}
+
+void mpk_view_summary_json(const struct mpk_view *view, struct mpk_json *j, struct json_t *at)
+{
+	const struct mpk_image *image = view->image;
+	struct json_t *list;
+
+	mpk_view_about_json(view, j, at);
 	list = mpk_json_array(j, at, "functions");
 	for (size_t i = 0; i < image->function_count; i++)
-		(void)put_function(view, i, j, list);
+		if (mpk_view_shows(view, mpk_span_str(image->functions[i].name)))
+			(void)put_function(view, i, j, list);
 	put_names(j, at, "context_symbols", image->context_symbols, image->context_symbol_count);
 	put_names(j, at, "undefined", image->undefined, image->undefined_count);
 	put_names(j, at, "needed", image->needed, image->needed_count);
+	mpk_view_origin_json(view, j, at);
 	list = mpk_json_array(j, at, "tree");
 	for (size_t i = 0; i < view->count; i++)
-		put_node(view, i, j, list);
+		if (mpk_view_shows_node(&view->nodes[i]))
+			put_node(view, i, j, list);
 	mpk_view_embedded_json(view, j, at);
+	mpk_device_rows_json(view, j, at);
 	if (view->tree && view->tree->warning.code != MPK_OK)
 		mpk_json_error(j, at, "warning", &view->tree->warning);
 }
@@ -341,7 +358,8 @@ static void put_modules(const struct mpk_view *view, struct mpk_json *j, struct 
 	for (size_t i = 0; i < view->count; i++) {
 		const struct mpk_view_node *n = &view->nodes[i];
 
-		if (!n->show_info || (!n->info->piece_count && !n->models.count))
+		if (!n->show_info || (!n->info->piece_count && !n->models.count) ||
+		    !mpk_view_shows_node(n) || !mpk_view_shows_whole(n))
 			continue;
 		o = mpk_json_object(j, list, NULL);
 		mpk_json_text(j, o, "module", n->path);
@@ -362,6 +380,8 @@ void mpk_view_functions_json(const struct mpk_view *view, struct mpk_json *j, st
 
 		const struct mpk_signature *model = mpk_view_model(view, mpk_span_str(f->name));
 
+		if (!mpk_view_shows(view, mpk_span_str(f->name)))
+			continue;
 		o = put_function(view, i, j, list);
 		if (mpk_view_doc(view, i).len)
 			mpk_json_span(j, o, "doc", mpk_view_doc(view, i));
@@ -377,6 +397,8 @@ void mpk_view_functions_json(const struct mpk_view *view, struct mpk_json *j, st
 		const struct mpk_models *m = &view->nodes[n].models;
 
 		for (size_t i = 0; i < m->count; i++) {
+			if (!mpk_view_shows_part(&view->nodes[n], m->items[i].name))
+				continue;
 			o = put_model(&m->items[i], j, list);
 			mpk_json_text(j, o, "module", view->nodes[n].path);
 			mpk_json_span(j, o, "kind", view->nodes[n].node->kind);
@@ -388,6 +410,8 @@ void mpk_view_functions_json(const struct mpk_view *view, struct mpk_json *j, st
 		const struct mpk_kernels *k = mpk_view_kernels(&view->nodes[n]);
 
 		for (size_t i = 0; k && i < k->function_count; i++) {
+			if (!mpk_view_shows_part(&view->nodes[n], k->functions[i].key))
+				continue;
 			o = put_kernel(&k->functions[i], j, list);
 			mpk_node_kernel_json(&view->nodes[n], i, j, o);
 			mpk_json_text(j, o, "module", view->nodes[n].path);
@@ -397,4 +421,6 @@ void mpk_view_functions_json(const struct mpk_view *view, struct mpk_json *j, st
 	}
 	put_modules(view, j, at);
 	mpk_view_embedded_json(view, j, at);
+	mpk_device_rows_json(view, j, at);
+	mpk_device_json(view, j, at);
 }

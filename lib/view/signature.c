@@ -98,7 +98,7 @@ void mpk_view_call_begin(const struct mpk_view *view, struct mpk_span function,
 	else
 		mpk_put_word(out, function);
 	mpk_strbuf_putc(out, ' ');
-	if (can_run(view->image, kernel != NULL))
+	if (!view->in_archive && can_run(view->image, kernel != NULL))
 		mpk_put_word(out, mpk_span_str(view->name));
 	else
 		mpk_strbuf_puts(out, "LIBRARY.so");

@@ -12,7 +12,9 @@
 #include "elf/object_image.h"
 #include "elf/reader.h"
 #include "view/embedded.h"
+#include "view/filter.h"
 #include "view/node_info.h"
+#include "view/size_device.h"
 
 enum { COPY_MIN = 64 }; /* shorter pieces are alike by chance, and not worth a line */
 
@@ -27,6 +29,7 @@ struct sizer {
 	struct mpk_arena *arena;
 	struct mpk_error *err;
 	struct growing sections, modules, files, kernels;
+	bool shows_all; /* the module, or the code, whose rows are added is shown whole */
 };
 
 static void sizer_fini(struct sizer *s)
@@ -39,6 +42,8 @@ static void sizer_fini(struct sizer *s)
 
 static enum mpk_code add(const struct sizer *s, struct growing *g, struct mpk_size_item item)
 {
+	if (!s->shows_all && !mpk_view_shows(s->view, item.name))
+		return MPK_OK;
 	MPK_TRY_ALLOC(mpk_vec_reserve(&g->items, &g->cap, g->count + 1, sizeof *g->items), s->err);
 	g->items[g->count++] = item;
 	return MPK_OK;
@@ -59,6 +64,12 @@ static int larger_first(const void *a, const void *b)
 	if (x->bytes != y->bytes)
 		return x->bytes > y->bytes ? -1 : 1;
 	return mpk_span_compare(x->name, y->name);
+}
+
+static void sort_largest(struct growing *g)
+{
+	if (g->count)
+		qsort(g->items, g->count, sizeof *g->items, larger_first);
 }
 
 static enum mpk_code add_section(struct sizer *s, const char *name, uint64_t bytes, uint64_t *sum)
@@ -102,9 +113,7 @@ static enum mpk_code read_sections(struct sizer *s, uint64_t *other)
 		if (object.sections[i].content.len)
 			MPK_TRY(add_section(s, object.sections[i].name,
 					    object.sections[i].content.len, &sum));
-	if (s->sections.count)
-		qsort(s->sections.items, s->sections.count, sizeof *s->sections.items,
-		      larger_first);
+	sort_largest(&s->sections);
 	*other = sum < s->view->file_bytes ? s->view->file_bytes - sum : 0;
 	return MPK_OK;
 }
@@ -116,8 +125,10 @@ static enum mpk_code read_files(struct sizer *s, const struct mpk_view_node *n)
 
 	if (!n->decoded)
 		return payload.len ? add(s, &s->files,
-					 (struct mpk_size_item){ n->path, mpk_span_str("payload"),
-								 payload, payload.len })
+					 (struct mpk_size_item){ .path = n->path,
+								 .name = mpk_span_str("payload"),
+								 .data = payload,
+								 .bytes = payload.len })
 				   : MPK_OK;
 	MPK_TRY(mpk_payload_extract(&n->payload, s->arena, &files, s->err));
 	for (size_t i = 0; i < files.count; i++) {
@@ -126,7 +137,7 @@ static enum mpk_code read_files(struct sizer *s, const struct mpk_view_node *n)
 		if (f->stored)
 			MPK_TRY(add(s, &s->files,
 				    (struct mpk_size_item){ n->path, mpk_span_str(f->name), f->data,
-							    f->data.len }));
+							    f->data.len, f->tensor, f->title }));
 	}
 	return MPK_OK;
 }
@@ -142,8 +153,10 @@ static enum mpk_code read_kernels(struct sizer *s, size_t index)
 
 	for (size_t i = 0; k && i < k->source_count; i++)
 		MPK_TRY(add(s, &s->kernels,
-			    (struct mpk_size_item){ n->path, k->sources[i].key, k->sources[i].data,
-						    k->sources[i].data.len }));
+			    (struct mpk_size_item){ .path = n->path,
+						    .name = k->sources[i].key,
+						    .data = k->sources[i].data,
+						    .bytes = k->sources[i].data.len }));
 	if (!k || k->layout != MPK_KERNELS_PLAIN || !mpk_code_format_of(k->data)->has_code_bytes)
 		return MPK_OK;
 	MPK_TRY(mpk_view_info(s->view, index, &info, s->err));
@@ -161,6 +174,7 @@ static enum mpk_code read_modules(struct sizer *s)
 	for (size_t i = 0; i < s->view->count; i++) {
 		const struct mpk_view_node *n = &s->view->nodes[i];
 
+		s->shows_all = mpk_view_shows_whole(n);
 		MPK_TRY(add(s, &s->modules,
 			    (struct mpk_size_item){ .path = n->path,
 						    .name = n->node->kind,
@@ -214,9 +228,12 @@ static enum mpk_code read_embedded(struct sizer *s, const struct mpk_view_code *
 {
 	const struct mpk_code_info *code = &c->code;
 
+	s->shows_all = mpk_view_shows(s->view, mpk_span_str(c->path));
 	MPK_TRY(add(s, &s->files,
-		    (struct mpk_size_item){ c->path, mpk_span_str(c->at->name), c->at->bytes,
-					    c->at->bytes.len }));
+		    (struct mpk_size_item){ .path = c->path,
+					    .name = mpk_span_str(c->at->name),
+					    .data = c->at->bytes,
+					    .bytes = c->at->bytes.len }));
 	for (size_t i = 0; code->format->has_code_bytes && i < code->kernel_count; i++)
 		MPK_TRY(add(s, &s->kernels,
 			    (struct mpk_size_item){ .path = c->path,
@@ -225,16 +242,34 @@ static enum mpk_code read_embedded(struct sizer *s, const struct mpk_view_code *
 	return MPK_OK;
 }
 
+static enum mpk_code add_part(void *arg, struct mpk_size_item item)
+{
+	struct sizer *s = arg;
+
+	return add(s, &s->files, item);
+}
+
+static enum mpk_code add_kernel(void *arg, struct mpk_size_item item)
+{
+	struct sizer *s = arg;
+
+	return add(s, &s->kernels, item);
+}
+
 enum mpk_code mpk_size_read(const struct mpk_view *view, struct mpk_arena *arena,
 			    struct mpk_size *out, struct mpk_error *err)
 {
 	MPK_CLEANUP(sizer_fini) struct sizer s = { .view = view, .arena = arena, .err = err };
 	struct mpk_size size = { 0 };
+	const struct mpk_size_sink sink = { arena, add_part, add_kernel, &s };
 
 	MPK_TRY(read_sections(&s, &size.other));
 	MPK_TRY(read_modules(&s));
 	for (size_t i = 0; i < view->image->embedded_count; i++)
 		MPK_TRY(read_embedded(&s, &view->embedded[i]));
+	MPK_TRY(mpk_size_read_devices(view, &sink, &size, err));
+	if (view->image->device_count) /* there may be thousands */
+		sort_largest(&s.kernels);
 	MPK_TRY(settle(&s, &s.sections, &size.sections));
 	MPK_TRY(settle(&s, &s.modules, &size.modules));
 	MPK_TRY(settle(&s, &s.files, &size.files));

@@ -11,6 +11,15 @@ struct mpk_size_item {
 	struct mpk_span name; /* not escaped */
 	struct mpk_span data; /* empty when the bytes are not the item's alone */
 	uint64_t bytes;
+	const struct mpk_tensor_record *tensor; /* what data is the elements of, or NULL */
+	struct mpk_span title; /* parts: the name as the payload spells it; may be empty */
+};
+
+/* Kernels whose code is the same: of one name, for one device, in several images. */
+struct mpk_size_kernel {
+	struct mpk_size_item item; /* path: "DEVICE in CONTAINER" of the first */
+	const char *target;        /* "sm_90" */
+	size_t count;              /* of them */
 };
 
 struct mpk_size_list {
@@ -24,6 +33,7 @@ struct mpk_size_copies {
 };
 
 struct mpk_size {
+	struct mpk_size_list gpu;      /* GPU code of any library by device: "sm_90 cubin" */
 	struct mpk_size_list sections; /* largest first; empty for a bare blob */
 	uint64_t other;                /* headers, padding and, in archives, other members */
 	struct mpk_size_list modules;  /* their payloads, by kind */
@@ -32,6 +42,8 @@ struct mpk_size {
 	struct mpk_size_list sorted;   /* files by length and content, longest first */
 	const struct mpk_size_copies *copies; /* runs of sorted; longest first */
 	size_t copy_count;
+	const struct mpk_size_kernel *same_kernels; /* most bytes to save first */
+	size_t same_kernel_count;
 	uint64_t wasted; /* bytes of all copies but the first of each run */
 };
 
@@ -49,6 +61,17 @@ void mpk_size_text(const struct mpk_view *view, const struct mpk_size *size, str
 /* mpk_size_json - the same, complete, as members of object at */
 void mpk_size_json(const struct mpk_view *view, const struct mpk_size *size, struct mpk_json *j,
 		   struct json_t *at);
+
+/* mpk_size_csv_head - append the line of column names; they are stable (minspect(1))
+ * mpk_size_csv - append a row for the file, its blob, and each section, module, part, tensor and kernel
+ * Returns  MPK_OK; MPK_E_NOMEM
+ * mpk_size_markdown - append tables for a pull request, folded */
+void mpk_size_csv_head(struct mpk_strbuf *out);
+enum mpk_code mpk_size_csv(const struct mpk_view *view, const struct mpk_size *size,
+			   struct mpk_arena *arena, struct mpk_strbuf *out,
+			   struct mpk_error *err) MPK_MUST_CHECK;
+void mpk_size_markdown(const struct mpk_view *view, const struct mpk_size *size,
+		       struct mpk_strbuf *out);
 
 /* mpk_size_parse - "2GiB", "500 MB", "4096": KiB is 1024, kB and KB are 1000
  * Returns  true and sets *out; false when it is no size or does not fit */

@@ -2,6 +2,7 @@
 #include "text/escape.h"
 #include "text/table.h"
 #include "view/size.h"
+#include "view/size_device.h"
 
 enum { SHOWN = 16 }; /* rows of each table; --json has all */
 
@@ -36,7 +37,7 @@ static void put_list(const struct mpk_view *view, const char *name,
 	for (size_t i = 0; i < list->count && i < SHOWN; i++) {
 		row(&t, list->items[i].bytes, view->file_bytes);
 		if (list->items[i].path)
-			mpk_table_cell(&t, "%s", list->items[i].path);
+			cell_escaped(&t, mpk_span_str(list->items[i].path));
 		cell_escaped(&t, list->items[i].name);
 	}
 	mpk_table_print(&t, "  ", out);
@@ -76,10 +77,12 @@ void mpk_size_text(const struct mpk_view *view, const struct mpk_size *size, str
 		mpk_strbuf_printf(out, ", %s of it headers and padding", MPK_SIZE(size->other));
 	mpk_strbuf_putc(out, '\n');
 	put_list(view, "sections", &size->sections, style, out);
+	put_list(view, "GPU code", &size->gpu, style, out);
 	put_list(view, "modules", &size->modules, style, out);
 	put_list(view, "parts", &size->files, style, out);
 	put_list(view, "kernels", &size->kernels, style, out);
 	put_copies(size, style, out);
+	mpk_size_devices_text(size, style, out);
 }
 
 static void list_json(const struct mpk_size_list *list, const char *key, const char *name,
@@ -105,6 +108,7 @@ void mpk_size_json(const struct mpk_view *view, const struct mpk_size *size, str
 	mpk_json_u64(j, at, "bytes", view->file_bytes);
 	mpk_json_u64(j, at, "other", size->other);
 	list_json(&size->sections, "sections", "name", j, at);
+	list_json(&size->gpu, "gpu_code", "name", j, at);
 	list_json(&size->modules, "modules", "kind", j, at);
 	list_json(&size->files, "parts", "name", j, at);
 	list_json(&size->kernels, "kernels", "name", j, at);
@@ -118,4 +122,5 @@ void mpk_size_json(const struct mpk_view *view, const struct mpk_size *size, str
 		list_json(&run, "copies", "name", j, o);
 	}
 	mpk_json_u64(j, at, "wasted", size->wasted);
+	mpk_size_devices_json(size, j, at);
 }

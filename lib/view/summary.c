@@ -8,7 +8,10 @@
 #include "text/escape.h"
 #include "text/phrase.h"
 #include "text/table.h"
+#include "view/device_code.h"
 #include "view/embedded.h"
+#include "view/filter.h"
+#include "view/origin.h"
 
 static const char *what(const struct mpk_image *image)
 {
@@ -125,16 +128,28 @@ static void put_needed(const struct mpk_image *image, struct mpk_strbuf *out)
 static void put_functions(const struct mpk_view *v, struct mpk_strbuf *out)
 {
 	const struct mpk_image *image = v->image;
+	size_t shown[MPK_NAMES_SHOWN], count = 0;
 	bool apart = false;
 
-	for (size_t i = 0; i < image->function_count && i < MPK_NAMES_SHOWN; i++)
+	for (size_t i = 0; i < image->function_count; i++) {
+		if (!mpk_view_shows(v, mpk_span_str(image->functions[i].name)) ||
+		    count++ >= MPK_NAMES_SHOWN)
+			continue;
+		shown[count - 1] = i;
 		apart |= mpk_view_host(v, i) != NULL;
-	for (size_t i = 0; i < image->function_count && i < MPK_NAMES_SHOWN; i++) {
-		mpk_strbuf_puts(out, !i ? "  functions  " : apart ? "\n             " : " ");
-		mpk_view_host_text(v, i, "=", out);
 	}
-	mpk_put_more(out, image->function_count);
-	mpk_strbuf_puts(out, image->function_count ? "\n" : "");
+	for (size_t i = 0; i < count && i < MPK_NAMES_SHOWN; i++) {
+		mpk_strbuf_puts(out, !i ? "  functions  " : apart ? "\n             " : " ");
+		mpk_view_host_text(v, shown[i], "=", out);
+	}
+	mpk_put_more(out, count);
+	mpk_strbuf_puts(out, count ? "\n" : "");
+}
+
+/* Any library may have code for GPUs, and is shown for that alone. */
+static bool is_of_tvm(const struct mpk_image *image)
+{
+	return image->has_blob || image->function_count || image->embedded_count;
 }
 
 void mpk_view_summary(const struct mpk_view *view, struct mpk_style style, struct mpk_strbuf *out)
@@ -142,12 +157,18 @@ void mpk_view_summary(const struct mpk_view *view, struct mpk_style style, struc
 	const struct mpk_image *image = view->image;
 
 	put_head(view, style, out);
-	put_format(image, out);
-	put_loaders(view, out);
-	put_blob(view, out);
+	if (is_of_tvm(image)) {
+		put_format(image, out);
+		put_loaders(view, out);
+		put_blob(view, out);
+	} else {
+		mpk_strbuf_puts(out, "  blob       none: no module of TVM, nothing to call\n");
+	}
 	put_functions(view, out);
 	mpk_view_embedded_summary(view, out);
+	mpk_device_summary(view, out);
 	put_needed(image, out);
+	mpk_view_origin_summary(view, out);
 	if (!view->tree)
 		return;
 	if (view->tree->warning.code != MPK_OK)

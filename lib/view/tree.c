@@ -9,6 +9,7 @@
 #include "code/target.h"
 #include "text/escape.h"
 #include "text/table.h"
+#include "view/filter.h"
 
 enum {
 	DETAILS_SHOWN = 12, /* lines of one module that nobody asked to look into */
@@ -53,7 +54,7 @@ static void draw_lines(const struct walk *w, bool detail, bool has_children)
 		mpk_strbuf_puts(w->out, pen[(branch ? 2 : 0) + (last ? 1 : 0)]);
 	}
 	if (detail)
-		mpk_strbuf_puts(w->out, pen[has_children ? 0 : 1]);
+		mpk_strbuf_puts(w->out, pen[has_children && !w->view->filter ? 0 : 1]);
 }
 
 static void draw_details(const struct walk *w, const struct mpk_view_node *n)
@@ -184,9 +185,12 @@ void mpk_view_tree(const struct mpk_view *view, struct mpk_style style, struct m
 	if (!w.stack || !w.seen) {
 		out->failed = true;
 	} else {
-		/* the root first; then what a broken blob no longer connects */
+		/* the root first; then what a broken blob no longer connects. What a filter leaves
+		 * is no tree: one below the other, and the paths tell where. */
 		for (size_t i = 0; i < view->count; i++)
-			if (!w.seen[i])
+			if (view->filter && mpk_view_shows_node(&view->nodes[i]))
+				draw_node(&w, i);
+			else if (!view->filter && !w.seen[i])
 				walk_from(&w, i);
 	}
 	free(w.stack);

@@ -132,5 +132,6 @@ enum mpk_code mpk_verify_run(const struct mpk_view *view, const struct mpk_verif
 	}
 	run_table(&v, mpk_checks_tree);
 	run_table(&v, mpk_checks_embedded);
+	run_table(&v, mpk_checks_origin);
 	return mpk_verify_payloads(view, arena, report, err);
 }

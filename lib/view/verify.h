@@ -12,6 +12,7 @@
 #include "elf/reader.h"
 #include "io/copy.h"
 #include "io/mapping.h"
+#include "trust/key.h"
 #include "view/view.h"
 
 /* Where the bytes of a view come from. */
@@ -20,6 +21,8 @@ struct mpk_verify_file {
 					* the mapping itself would count as memory */
 	const struct mpk_tap *tap;     /* sees what has been read of the blob; NULL: nobody does */
 	bool skips_digest;             /* the one check that reads all of the blob is left out */
+	/* one of them must have signed the file; NULL: nobody asks */
+	const struct mpk_public_keys *keys;
 };
 
 /* Where a finding is; all may be missing. */
@@ -63,6 +66,7 @@ extern const struct mpk_check mpk_checks_tree[];
 extern const struct mpk_check mpk_checks_payload[];
 extern const struct mpk_check mpk_checks_code[];
 extern const struct mpk_check mpk_checks_embedded[];
+extern const struct mpk_check mpk_checks_origin[];
 
 /* mpk_verify_run - run every check
  * What the code says is read unless a view asked before, and stays with the nodes.

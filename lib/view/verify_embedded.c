@@ -2,6 +2,7 @@
 /* Checks of device code beside the module tree. No table lists its kernels: the host code asks for
  * them by name when it runs. */
 #include "code/verify.h"
+#include "view/device_code.h"
 #include "view/embedded.h"
 #include "view/verify.h"
 
@@ -44,8 +45,43 @@ static void embedded_code(struct mpk_verify *v)
 		check(v, &v->view->embedded[i]);
 }
 
+/* --- code of any library: device_code.h ------------------------------------------------- */
+
+static enum mpk_code check_device(const struct mpk_view_code *c, void *arg, struct mpk_error *err)
+{
+	struct mpk_verify *v = arg;
+	const struct mpk_code_info *code = &c->code;
+	const struct mpk_code_format *f = code->format;
+	struct mpk_code_verify to = { .report = v->report,
+				      .file = v->view->name,
+				      .path = c->path,
+				      .space = "file",
+				      .check = v->check };
+
+	(void)err;
+	if (!f->targets && f != &mpk_format_bitcode && f != &mpk_format_spirv)
+		mpk_code_say(&to, MPK_ERROR, code->off,
+			     "here is %s where a container of device code should be", f->name);
+	if (code->problem && !f->verifies_broken)
+		mpk_code_say_problem(&to, code, "");
+	to.check = f->check ? f->check : to.check;
+	if (f->verify && (!code->problem || f->verifies_broken))
+		f->verify(code, &to);
+	return MPK_OK;
+}
+
+static void gpu_code(struct mpk_verify *v)
+{
+	struct mpk_error err = { 0 };
+
+	if (mpk_device_each(v->view, check_device, v, &err) != MPK_OK)
+		mpk_report_add(v->report, MPK_ERROR, v->check, &err);
+}
+
 const struct mpk_check mpk_checks_embedded[] = {
 	{ "embedded-code", "device code beside the blob is what a driver loads",
 	  .whole = embedded_code },
+	{ "gpu-code", "sections of GPU code hold whole containers, their images what they say",
+	  .whole = gpu_code },
 	{ 0 },
 };

@@ -48,6 +48,8 @@ struct mpk_view_node {
 	bool show_info;                  /* views show it */
 	const struct mpk_view_finding *findings; /* about its kernels (mpk_verify_kernels) */
 	size_t finding_count;
+	const char *filter; /* chooses its parts (filter.h); NULL: all of them are shown */
+	bool hidden;        /* neither it nor a part of it is chosen */
 };
 
 struct mpk_view {
@@ -57,8 +59,11 @@ struct mpk_view {
 	const struct mpk_signature *const *host; /* of image->functions; NULL: not known */
 	const struct mpk_host_texts *texts;      /* what getters say; NULL: not asked */
 	bool show_docs;                          /* --functions prints them */
-	const struct mpk_tree *tree;             /* NULL when the image has no blob */
-	struct mpk_view_node *nodes;             /* tree->count of them */
+	const char *filter;                      /* chooses what is shown (filter.h); NULL: all */
+	bool show_origin;                        /* the summary prints all of the provenance */
+	bool in_archive; /* the file is a member of a zip archive: nothing loads it from there */
+	const struct mpk_tree *tree; /* NULL when the image has no blob */
+	struct mpk_view_node *nodes; /* tree->count of them */
 	size_t count;
 	const struct mpk_view_code *embedded; /* of image->embedded */
 	struct mpk_arena *arena;              /* of all that is read later, when it is asked for */
@@ -108,11 +113,13 @@ const char *mpk_view_title(const struct mpk_view_node *node);
 void mpk_view_counts(const struct mpk_view_node *node, struct mpk_strbuf *out);
 void mpk_view_details(const struct mpk_view_node *node, struct mpk_strbuf *out);
 
-/* mpk_view_container, mpk_view_format_name, mpk_view_convention - words that JSON and text share:
- * "elf-so", "elf", "ffi"; stable. A bare blob has no format: NULL */
+/* mpk_view_container, mpk_view_format_name, mpk_view_convention, mpk_view_role_name - words that JSON and text share:
+ * "elf-so", "elf", "ffi", "device"; stable. A bare blob has no format: NULL; of a kind without a
+ * row the role is "unknown" */
 const char *mpk_view_container(enum mpk_container container);
 const char *mpk_view_format_name(enum mpk_file_format format);
 const char *mpk_view_convention(enum mpk_convention convention);
+const char *mpk_view_role_name(const struct mpk_kind *kind);
 
 /* mpk_view_summary - what the file is, and its tree, as text
  * mpk_view_functions - callable functions and kernels, each with a call to paste
@@ -172,5 +179,11 @@ void mpk_view_host_text(const struct mpk_view *view, size_t index, const char *n
  * (schemas minspect.schema.json and minspect-functions.schema.json) */
 void mpk_view_summary_json(const struct mpk_view *view, struct mpk_json *j, struct json_t *at);
 void mpk_view_functions_json(const struct mpk_view *view, struct mpk_json *j, struct json_t *at);
+
+/* mpk_view_about_json - what stands before the functions and the tree in the summary
+ * mpk_view_targets_json - "targets" of a module; nothing for modules without */
+void mpk_view_about_json(const struct mpk_view *view, struct mpk_json *j, struct json_t *at);
+void mpk_view_targets_json(const struct mpk_view *view, const struct mpk_view_node *n,
+			   struct mpk_json *j, struct json_t *at);
 
 #endif

@@ -4,17 +4,42 @@
 #include "fuzz.h"
 
 #include "elf/image.h"
+#include "view/bom.h"
 #include "view/extract.h"
 #include "view/node_info.h"
 #include "view/size.h"
 #include "view/verify.h"
 
+static const struct mpk_mapping no_file = { .fd = -1 };
+
 static void verify(const struct mpk_view *view, struct mpk_arena *arena, struct mpk_strbuf *out)
 {
 	MPK_CLEANUP(mpk_report_fini) struct mpk_report report = { 0 };
+	/* a key that signed nothing: whatever the file says, it is not signed by it */
+	static const struct mpk_public_keys keys = { .items = { { { 1 } } }, .count = 1 };
+	const struct mpk_verify_file file = { .map = &no_file, .keys = &keys };
 
-	if (mpk_verify_run(view, NULL, arena, &report, NULL) == MPK_OK)
+	if (mpk_verify_run(view, &file, arena, &report, NULL) == MPK_OK)
 		mpk_verify_print("x", &report, (struct mpk_style){ 0 }, true, out);
+	FUZZ_REQUIRE(report.failed || report.errors);
+}
+
+static void document(struct mpk_view *view, struct mpk_strbuf *out)
+{
+	const struct mpk_bom_author author = { .name = "x", .version = "1", .builder = "x:y" };
+	const struct mpk_mapping map = { .bytes = view->image->bytes, .fd = -1 };
+	struct mpk_json j;
+	struct mpk_bom b;
+
+	if (mpk_bom_read(view, &map, map.bytes, &b, NULL) != MPK_OK)
+		return;
+	mpk_json_init(&j, 0);
+	mpk_bom_cyclonedx(&b, &author, &j, mpk_json_object(&j, j.root, "a"));
+	mpk_bom_spdx(&b, &author, &j, mpk_json_object(&j, j.root, "b"));
+	if (b.has_provenance)
+		mpk_bom_statement(&b, &author, &j, mpk_json_object(&j, j.root, "c"));
+	FUZZ_REQUIRE(mpk_json_print(&j, out, NULL) == MPK_OK);
+	mpk_json_fini(&j);
 }
 
 static void show(struct mpk_view *view, struct mpk_arena *arena)
@@ -36,6 +61,7 @@ static void show(struct mpk_view *view, struct mpk_arena *arena)
 	mpk_view_summary_json(view, &j, j.root);
 	FUZZ_REQUIRE(mpk_json_print(&j, &out, NULL) == MPK_OK);
 	mpk_json_fini(&j);
+	document(view, &out);
 	/* what is printed cannot command a terminal */
 	for (size_t i = 0; i < out.len; i++)
 		FUZZ_REQUIRE((unsigned char)out.data[i] >= 0x20 || out.data[i] == '\n');

@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "amdgpu/amdgpu.h"
 #include "ar/ar.h"
 #include "base/arena.h"
 #include "base/compiler.h"
@@ -13,13 +14,17 @@
 #include "csource/csource.h"
 #include "cubin/cubin.h"
 #include "deflate/deflate.h"
+#include "dwarf/dwarf.h"
 #include "fatbin/fatbin.h"
 #include "itanium/itanium.h"
 #include "macho/macho.h"
+#include "msgpack/msgpack.h"
+#include "offload/offload.h"
 #include "ptx/ptx.h"
 #include "sourcecode/sourcecode.h"
 #include "spirv/spirv.h"
 #include "tar/tar.h"
+#include "zip/zip.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -166,6 +171,55 @@ static enum mpk_code read_symbol(struct mpk_span bytes, struct mpk_arena *arena)
 	return mpk_itanium_read(bytes, arena, &f, NULL);
 }
 
+static enum mpk_code read_amdgpu(struct mpk_span bytes, struct mpk_arena *arena)
+{
+	struct mpk_amdgpu amdgpu;
+
+	return mpk_amdgpu_read(bytes, arena, &amdgpu, NULL);
+}
+
+static enum mpk_code read_offload(struct mpk_span bytes, struct mpk_arena *arena)
+{
+	struct mpk_offload_packed packed;
+	struct mpk_offload list;
+	const uint64_t *sizes;
+	struct mpk_span head;
+
+	if (!mpk_offload_is_packed(bytes))
+		return mpk_offload_read(bytes, arena, &list, NULL);
+	MPK_TRY(mpk_offload_read_packed(bytes, &packed, NULL));
+	if (packed.plain_bytes > 1 << 20) /* memory of the fuzzer, not of the reader */
+		return MPK_OK;
+	MPK_TRY(mpk_offload_unpack_head(&packed, 4096, arena, &head, NULL));
+	MPK_TRY(mpk_offload_list_head(head, arena, &list, &sizes, NULL));
+	MPK_TRY(mpk_offload_unpack(&packed, arena, &head, NULL));
+	return mpk_offload_read(head, arena, &list, NULL);
+}
+
+static enum mpk_code read_msgpack(struct mpk_span bytes, struct mpk_arena *arena)
+{
+	struct mpk_cursor c = mpk_cursor_of(bytes, 0, "payload");
+
+	(void)arena;
+	while (mpk_cursor_left(&c))
+		MPK_TRY(mpk_msgpack_skip(&c, NULL));
+	return MPK_OK;
+}
+
+static enum mpk_code read_zip(struct mpk_span bytes, struct mpk_arena *arena)
+{
+	static const struct mpk_zip_options options = { "file", "unpack it", true };
+	struct mpk_zip_member *members;
+	struct mpk_span content;
+	size_t count;
+
+	MPK_TRY(mpk_zip_list(bytes, "file", arena, &members, &count, NULL));
+	for (size_t i = 0; i < count && i < 16; i++)
+		if (members[i].plain < 1 << 20)
+			(void)!mpk_zip_read(bytes, &members[i], &options, arena, &content, NULL);
+	return MPK_OK;
+}
+
 /* Everything that is asked of the row that takes the bytes. */
 static void ask_row(const struct mpk_code_info *info)
 {
@@ -207,12 +261,23 @@ static enum mpk_code read_any(struct mpk_span bytes, struct mpk_arena *arena)
 	return MPK_OK;
 }
 
+/* The names stand in the same bytes. */
+static enum mpk_code read_dwarf(struct mpk_span bytes, struct mpk_arena *arena)
+{
+	const struct mpk_dwarf d = { bytes, bytes, bytes };
+	const struct mpk_dwarf_row *rows;
+	uint64_t budget = 1 << 22;
+	size_t count;
+
+	return mpk_dwarf_rows(&d, 0, UINT64_MAX, &budget, arena, &rows, &count, NULL);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static enum mpk_code (*const readers[])(struct mpk_span, struct mpk_arena *) = {
-		read_any,    read_ar,   read_tar,     read_gzip,   read_cubin,
-		read_fatbin, read_ptx,  read_spirv,   read_source, read_symbol,
-		read_macho,  read_coff, read_csource,
+		read_any,     read_ar,     read_tar,     read_gzip,   read_cubin,   read_fatbin,
+		read_ptx,     read_spirv,  read_source,  read_symbol, read_macho,   read_coff,
+		read_csource, read_amdgpu, read_offload, read_zip,    read_msgpack, read_dwarf,
 	};
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
 

@@ -44,7 +44,7 @@ static void text(const uint8_t *data, size_t size, bool is_out)
 static void archive(struct mpk_span bytes)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
-	struct mpk_npz_member *members;
+	struct mpk_zip_member *members;
 	struct mpk_span content;
 	struct mpk_npy npy;
 	size_t count;

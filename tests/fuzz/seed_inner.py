@@ -9,13 +9,16 @@ import os
 import sys
 
 # the order of fuzz_inner.c
-READERS = ["any", "a", "tar", "gz", "cubin", "fatbin", "ptx", "spv", "cu", "symbol", "dylib", "dll", "c"]
-SAME = {"o": "dylib", "obj": "dll"}
+READERS = ["any", "a", "tar", "gz", "cubin", "fatbin", "ptx", "spv", "cu", "symbol", "dylib", "dll", "c", "hsaco", "bundle", "zip",
+           "msgpack", "dwarf"]
+SAME = {"o": "dylib", "obj": "dll", "npz": "zip"}
 
 
 def main(out, files):
     out = os.path.join(out, "fuzz_inner")
     os.makedirs(out, exist_ok=True)
+    with open(f"{out}/msgpack", "wb") as f:
+        f.write(bytes([READERS.index("msgpack")]) + b"\x82\xa1a\x93\x01\xcd\x12\x34\xd9\x02ab\xa1b\x81\xc3\xcb" + bytes(8))
     for name in files:
         suffix = name.rsplit(".", 1)[-1]
         suffix = SAME.get(suffix, suffix)

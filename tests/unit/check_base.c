@@ -3,6 +3,8 @@
 #include <check.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdalign.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -72,7 +74,7 @@ START_TEST(arena_blocks)
 	/* a large piece does not end the block that small ones are taken from */
 	ck_assert_ptr_eq(next, small + 16);
 	ck_assert_uint_eq(large[0] | large[(1 << 20) - 1], 0);
-	ck_assert_uint_eq((uintptr_t)large % 16, 0);
+	ck_assert_uint_eq((uintptr_t)large % alignof(max_align_t), 0);
 	ck_assert_ptr_null(mpk_arena_array(&arena, SIZE_MAX / 2, 4));
 	ck_assert_ptr_null(mpk_arena_alloc(&arena, SIZE_MAX - 3));
 	ck_assert_str_eq(mpk_arena_printf(&arena, "%s-%d", "a", 7), "a-7");

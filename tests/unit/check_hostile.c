@@ -11,7 +11,10 @@
 #include "package/unpack.h"
 #include "robust.h"
 #include "skip.h"
+#include "view/dot.h"
 #include "view/extract.h"
+#include "view/node_info.h"
+#include "view/page.h"
 #include "view/size.h"
 #include "view/verify.h"
 
@@ -125,6 +128,29 @@ static enum mpk_code look_json(const struct mpk_view *view, struct mpk_strbuf *t
 	return code;
 }
 
+static enum mpk_code look_page(struct mpk_view *view, struct mpk_strbuf *text,
+			       struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_page_fini) struct mpk_page page;
+
+	mpk_page_init(&page, true);
+	MPK_TRY(mpk_view_show_info(view, false, err));
+	MPK_TRY(mpk_page_add(&page, view, NULL, err));
+	/* all of the page but its template, which is as long for every file */
+	return mpk_json_print_script(&page.json, text, err);
+}
+
+static enum mpk_code look_graphs(const struct mpk_view *view, struct mpk_strbuf *text,
+				 struct mpk_error *err)
+{
+	struct mpk_model_graphs graphs;
+
+	MPK_TRY(mpk_model_graphs_read(view, &graphs, err));
+	mpk_dot_tree(view, text);
+	mpk_dot_model(view, &graphs, text);
+	return MPK_OK;
+}
+
 static enum mpk_code look(struct mpk_span bytes, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
@@ -143,6 +169,8 @@ static enum mpk_code look(struct mpk_span bytes, struct mpk_error *err)
 	MPK_TRY(look_json(&view, &text, err));
 	if (image.has_blob)
 		MPK_TRY(look_tree(&view, &arena, &text, err));
+	MPK_TRY(look_graphs(&view, &text, err));
+	MPK_TRY(look_page(&view, &text, err));
 	return mpk_strbuf_status(&text, err);
 }
 

@@ -75,7 +75,7 @@ END_TEST
 START_TEST(arrays_of_numpy)
 {
 	static const char *const names[] = { "npy/pair.npz", "npy/packed.npz" };
-	struct mpk_npz_member *members;
+	struct mpk_zip_member *members;
 	struct mpk_arena a = { 0 };
 	struct mpk_span bytes = fixture_load(names[_i]);
 	size_t count;

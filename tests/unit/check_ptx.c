@@ -197,6 +197,23 @@ START_TEST(declared_and_defined)
 }
 END_TEST
 
+/* The linking directive belongs to it, what stands before that does not. */
+START_TEST(definition)
+{
+	struct mpk_ptx ptx = read_ptx(mpk_span_str(
+		HEAD
+		".global .u32 g;\n.visible .entry k(.param .u32 a)\n.maxntid 1, 2 { { ret; } }\n"
+		".extern .func f; .entry d(); .weak .entry l() { ret; } .entry m() {} "));
+
+	ck_assert_uint_eq(ptx.kernel_count, 4);
+	ck_assert(mpk_span_is(ptx.kernels[0].text, ".visible .entry k(.param .u32 a)\n"
+						   ".maxntid 1, 2 { { ret; } }"));
+	ck_assert_uint_eq(ptx.kernels[1].text.len, 0);
+	ck_assert(mpk_span_is(ptx.kernels[2].text, ".weak .entry l() { ret; }"));
+	ck_assert(mpk_span_is(ptx.kernels[3].text, ".entry m() {}"));
+}
+END_TEST
+
 START_TEST(refuses)
 {
 	static const struct {
@@ -300,6 +317,7 @@ int main(void)
 	tcase_add_test(tc, tvm);
 	tcase_add_test(tc, grammar);
 	tcase_add_test(tc, declared_and_defined);
+	tcase_add_test(tc, definition);
 	tcase_add_test(tc, refuses);
 	tcase_add_test(tc, recognised);
 	tcase_add_loop_test(tc, hostile, 0, 2);

@@ -376,7 +376,8 @@ START_TEST(hostile_programs)
 			damaged.words[at] = (int64_t)htole64((uint64_t)numbers[i]);
 			ck_assert_int_eq(strncmp(signatures(&damaged), "f(", 2), 0);
 			damaged = w.m;
-			damaged.offsets[at % damaged.instr_count] = numbers[i];
+			damaged.offsets[at % damaged.instr_count] =
+				(int64_t)htole64((uint64_t)numbers[i]);
 			ck_assert_int_eq(strncmp(signatures(&damaged), "f(", 2), 0);
 		}
 }

@@ -106,6 +106,38 @@ START_TEST(opencl)
 	ck_assert(mpk_span_starts(s.kernels[0].params, "__global float* a"));
 	ck_assert_uint_eq(s.kernels[0].params.data[s.kernels[0].params.len - 1], 'b');
 	ck_assert_uint_eq(s.kernels[1].line, 8);
+	ck_assert(mpk_span_starts(s.kernels[0].text, "__kernel __attribute__((vec"));
+	ck_assert_uint_eq(s.kernels[0].text.data[s.kernels[0].text.len - 1], '}');
+	ck_assert(mpk_span_is(s.kernels[1].text, "kernel void second(void) {}"));
+	ck_assert(mpk_span_is(s.kernels[2].text, "kernel void third() { }"));
+}
+END_TEST
+
+/* Where a definition begins: behind what was declared before, in front of attributes and templates. */
+START_TEST(definitions)
+{
+	struct mpk_source_code s = read_source(
+		mpk_span_str(
+			"@group(0) @binding(0) var<storage> a : array<f32>;\n"
+			"@compute @workgroup_size(4)\nfn first(@builtin(x) i : u32) { if (true) { } }\n"
+			"struct s { x : u32 }\n@compute\nfn second() {}"),
+		MPK_SOURCE_CODE_WGSL);
+
+	ck_assert_uint_eq(s.kernel_count, 2);
+	ck_assert(mpk_span_is(s.kernels[0].text,
+			      "@compute @workgroup_size(4)\nfn first(@builtin(x) "
+			      "i : u32) { if (true) { } }"));
+	ck_assert(mpk_span_is(s.kernels[1].text, "@compute\nfn second() {}"));
+
+	s = read_source(
+		mpk_span_str("extern \"C\" { int x;\n__global__ void in(int* a) { a[0] = 1; } }\n"
+			     "extern \"C\" __global__ void out() {}\n"
+			     "template <int n> __global__ void made() { }"),
+		MPK_SOURCE_CODE_CUDA);
+	ck_assert_uint_eq(s.kernel_count, 3);
+	ck_assert(mpk_span_is(s.kernels[0].text, "__global__ void in(int* a) { a[0] = 1; }"));
+	ck_assert(mpk_span_is(s.kernels[1].text, "extern \"C\" __global__ void out() {}"));
+	ck_assert(mpk_span_is(s.kernels[2].text, "template <int n> __global__ void made() { }"));
 }
 END_TEST
 
@@ -383,6 +415,7 @@ int main(void)
 	tcase_set_timeout(tc, 120);
 	tcase_add_test(tc, of_tvm);
 	tcase_add_test(tc, opencl);
+	tcase_add_test(tc, definitions);
 	tcase_add_test(tc, wgsl);
 	tcase_add_test(tc, cuda);
 	tcase_add_test(tc, parameters);

@@ -113,7 +113,9 @@ static const struct {
 	{ 0x3f, 2, "gfx90a" },
 	{ 0x33f, 2, "gfx90a:xnack+" },
 	{ 0xa3f, 2, "gfx90a:sramecc-:xnack-" },
-	{ 0xa3f, 1, "gfx90a" }, /* older files have other bits there */
+	{ 0xa3f, 1, "gfx90a:sramecc+" }, /* version 3 has a bit for each */
+	{ 0x13f, 1, "gfx90a:xnack+" },
+	{ 0x33f, 0, "gfx90a" }, /* version 2 says it elsewhere */
 	{ 0x53f, 2, "gfx90a" }, /* either sort */
 	{ 0x4a, 2, "gfx1151" },
 	{ 0x4c, 2, "gfx942" },
@@ -157,9 +159,9 @@ END_TEST
 
 static enum mpk_code try_amdgpu(struct mpk_span bytes, struct mpk_error *err)
 {
-	const struct mpk_amdgpu_object *objects_read;
+	const struct mpk_code_target *targets;
 	size_t count;
-	enum mpk_code code = mpk_amdgpu_read(bytes, &arena, &objects_read, &count, err);
+	enum mpk_code code = mpk_code_targets(bytes, &arena, &targets, &count, err);
 
 	mpk_arena_fini(&arena);
 	return code;

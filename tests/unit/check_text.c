@@ -7,6 +7,7 @@
 #include "base/compiler.h"
 #include "text/escape.h"
 #include "text/json.h"
+#include "text/match.h"
 #include "text/natural.h"
 #include "text/phrase.h"
 #include "text/table.h"
@@ -291,6 +292,31 @@ START_TEST(table_alignment)
 END_TEST
 
 /* Each before the next; and each equal to itself alone. */
+static const struct {
+	struct mpk_span name;
+	const char *filter;
+	bool matches;
+} matches[] = {
+	{ { (const uint8_t *)"layer10_add", 11 }, NULL, true },
+	{ { (const uint8_t *)"layer10_add", 11 }, "10", true },
+	{ { (const uint8_t *)"layer10_add", 11 }, "Add", false },
+	{ { (const uint8_t *)"layer10_add", 11 }, "layer1*", true },
+	{ { (const uint8_t *)"layer10_add", 11 }, "layer1?", false }, /* the whole name */
+	{ { (const uint8_t *)"layer10_add", 11 }, "layer[12]0_*", true },
+	{ { (const uint8_t *)"layer10_add", 7 }, "add", false }, /* it ends where the span does */
+	{ { (const uint8_t *)"layer10_add", 7 }, "*add", false },
+	{ { (const uint8_t *)"a\0b", 3 }, "b", true },
+	{ { NULL, 0 }, "a", false },
+	{ { NULL, 0 }, "*", true },
+};
+
+START_TEST(names_match)
+{
+	ck_assert_int_eq(mpk_name_matches(matches[_i].name, matches[_i].filter),
+			 matches[_i].matches);
+}
+END_TEST
+
 START_TEST(natural_order)
 {
 	static const char *const names[] = {
@@ -352,6 +378,7 @@ int main(void)
 	tcase_add_loop_test(tc, size_units, 0, (int)MPK_ARRAY_COUNT(sizes));
 	tcase_add_test(tc, table_alignment);
 	tcase_add_test(tc, natural_order);
+	tcase_add_loop_test(tc, names_match, 0, (int)MPK_ARRAY_COUNT(matches));
 	suite_add_tcase(s, tc);
 
 	SRunner *r = srunner_create(s);

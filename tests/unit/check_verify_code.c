@@ -5,6 +5,7 @@
 #include "spirv/spirv.h"
 
 #define DATA "tests/data/device/"
+#define GPU "tests/data/gpu/"
 
 static const struct mpk_dtype scale_types[] = { { MPK_DTYPE_HANDLE, 64, 1 },
 						{ MPK_DTYPE_HANDLE, 64, 1 },
@@ -39,7 +40,14 @@ static const struct mpk_function_info plain = { .key = SPAN("plain"),
 						.arg_types = scale_types,
 						.arg_count = 1 };
 
-enum { KEEP = 0, FATBIN_HEADER = 16, SPIRV_MINOR = 5 };
+static const struct mpk_function_info flip = { .key = SPAN("flip"),
+					       .arg_types = scale_types,
+					       .arg_count = 1 };
+static const struct mpk_function_info mix_short = { .key = SPAN("mix"),
+						    .arg_types = scale_types,
+						    .arg_count = 1 };
+
+enum { KEEP = 0, FATBIN_HEADER = 16, SPIRV_MINOR = 5, BUNDLE_ARCH = 136 };
 
 /* A file with one byte changed, or its end cut off. */
 static const struct {
@@ -77,6 +85,17 @@ static const struct {
 	  "fatbin-image", MPK_WARNING, "image 0: it is for sm_80, its entry says 87" },
 	{ "cuda", "cubin", DATA "tiny.none.fatbin", &tiny, FATBIN_HEADER + 64, 0, 0, "fatbin-image",
 	  MPK_ERROR, "image 0: " },
+	{ "hip", "hsaco", GPU "first.bundle", &flip, KEEP, 0, 0, NULL, MPK_NOTE, NULL },
+	{ "hip", "hsaco", GPU "first.bundle", &tiny, KEEP, 0, 0, "kernel-defined", MPK_ERROR,
+	  "does not define kernel 'tiny'" },
+	{ "hip", "hsaco", GPU "mix.gfx906.hsaco", &mix_short, KEEP, 0, 0, "kernel-parameters",
+	  MPK_ERROR, "'mix' has 5 parameters in the code, 1 in the table" },
+	{ "hip", "hsaco", GPU "first.bundle", &flip, KEEP, 0, 64, "offload-image", MPK_ERROR,
+	  "lies beyond the end" },
+	{ "hip", "hsaco", GPU "first.bundle", &flip, BUNDLE_ARCH, '2', 0, "offload-image",
+	  MPK_WARNING, "image 1: it is for gfx1100, its entry says gfx1200" },
+	{ "rocm", "hsaco", GPU "mix.gfx906.hsaco", &flip, KEEP, 0, 0, "kernel-defined", MPK_ERROR,
+	  "does not define kernel 'flip'" },
 	{ "vulkan", "spirv", DATA "compute.spv", &plain, KEEP, 0, 0, NULL, MPK_NOTE, NULL },
 	{ "vulkan", "spirv", DATA "compute_be.spv", &plain, KEEP, 0, 0, "spirv-module", MPK_WARNING,
 	  "big-endian" },

@@ -178,13 +178,19 @@ static void json_views(const struct mpk_view *view, const struct mpk_size *size)
 	mpk_strbuf_fini(&out);
 }
 
-/* One answer for the whole text: Check writes a record for each assertion that holds. */
+/* One answer for the whole text: Check writes a record for each assertion that holds. Tabs stand in the
+ * indented hunks of --diff, for patch(1), and nowhere else. */
 static bool is_printable(const struct mpk_strbuf *text)
 {
-	for (size_t i = 0; i < text->len; i++)
+	bool in_hunk = false;
+
+	for (size_t i = 0; i < text->len; i++) {
+		if (i == 0 || text->data[i - 1] == '\n')
+			in_hunk = text->len - i > 2 && memcmp(text->data + i, "  ", 2) == 0;
 		if (text->data[i] != '\n' && text->data[i] != '\033' &&
-		    (unsigned char)text->data[i] < ' ')
+		    (text->data[i] != '\t' || !in_hunk) && (unsigned char)text->data[i] < ' ')
 			return false;
+	}
 	return true;
 }
 

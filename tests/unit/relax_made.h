@@ -61,7 +61,7 @@ HARNESS_FN void made_words(struct made *m, const int64_t *words, size_t count)
 {
 	struct mpk_relax_func *f = &m->funcs[m->func_count - 1];
 
-	m->offsets[m->instr_count++] = (int64_t)m->word_count;
+	m->offsets[m->instr_count++] = (int64_t)htole64(m->word_count);
 	for (size_t i = 0; i < count; i++)
 		m->words[m->word_count + i] = (int64_t)htole64((uint64_t)words[i]);
 	m->word_count += count;

@@ -71,7 +71,8 @@ HARNESS_FN int64_t function(struct program *p, const char *name, int registers, 
 	f->register_file_size = (uint64_t)registers;
 	f->instrs = &p->instrs[p->instr_count];
 	for (const char *at = params + strspn(params, " "); *at; at += strspn(at, " ")) {
-		p->param_devices[i][f->params.count] = device_field(p, 0);
+		p->param_devices[i][f->params.count] =
+			(int64_t)htole64((uint64_t)device_field(p, 0));
 		p->params[i][f->params.count++] = mpk_span_of(at, strcspn(at, " "));
 		at += strcspn(at, " ");
 	}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/explain.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "common/diag.h"
+#include "view/messages.h"
+
+/* What is printed: a text, or the list of a document. */
+struct answer {
+	struct mpk_strbuf text;
+	struct mpk_json json;
+	struct json_t *list; /* NULL: text is wanted */
+};
+
+static void put(struct answer *a, const struct mpk_message *m, bool in_full)
+{
+	if (a->list)
+		mpk_message_json(m, &a->json, mpk_json_object(&a->json, a->list, NULL));
+	else if (in_full)
+		mpk_message_text(m, &a->text);
+	else
+		mpk_message_line(m, &a->text);
+}
+
+static void put_all(struct answer *a)
+{
+	const struct mpk_message *m;
+
+	for (size_t i = 0; (m = mpk_message_at(i)); i++)
+		put(a, m, false);
+}
+
+static int put_word(struct answer *a, const char *word)
+{
+	const struct mpk_message *m;
+	const char *near = mpk_message_nearest(word);
+	bool found = false;
+
+	for (size_t i = 0; (m = mpk_message_at(i)); i++) {
+		if (!mpk_message_is(m, word))
+			continue;
+		if (a->text.len)
+			mpk_strbuf_putc(&a->text, '\n');
+		put(a, m, true);
+		found = true;
+	}
+	if (found)
+		return MPK_EXIT_OK;
+	if (near)
+		return mpk_diag_usage("there is no message '%s'; did you mean '%s'?", word, near);
+	return mpk_diag_usage("there is no message '%s'; %s --explain lists them", word,
+			      mpk_common.program);
+}
+
+static int print(struct answer *a)
+{
+	struct mpk_error err = { 0 };
+
+	if ((a->list && mpk_json_print(&a->json, &a->text, &err) != MPK_OK) ||
+	    mpk_strbuf_status(&a->text, &err) != MPK_OK)
+		return mpk_diag_error(&err);
+	if (fwrite(mpk_strbuf_text(&a->text), 1, a->text.len, stdout) == a->text.len &&
+	    fflush(stdout) == 0)
+		return MPK_EXIT_OK;
+	(void)mpk_fail_errno(&err, MPK_E_IO, errno, "cannot write to standard output");
+	return mpk_diag_error(&err);
+}
+
+int mpk_explain(const char *first, char *const *more, size_t count, bool json)
+{
+	struct answer a = { 0 };
+	int status = MPK_EXIT_OK;
+
+	if (json) {
+		mpk_json_init(&a.json, 1);
+		a.list = mpk_json_array(&a.json, a.json.root, "messages");
+	}
+	if (!*first && !count)
+		put_all(&a);
+	if (*first)
+		status = put_word(&a, first);
+	for (size_t i = 0; i < count && status == MPK_EXIT_OK; i++)
+		status = put_word(&a, more[i]);
+	if (status == MPK_EXIT_OK)
+		status = print(&a);
+	if (json)
+		mpk_json_fini(&a.json);
+	mpk_strbuf_fini(&a.text);
+	return status;
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* --baseline: status 1 when a kernel needs more than it did; --update-baseline writes what it needs now. */
+#include <errno.h>
+
+#include "base/num.h"
+#include "base/strmap.h"
+#include "common/diag.h"
+#include "io/mapping.h"
+#include "minspect/document.h"
+#include "text/escape.h"
+#include "text/phrase.h"
+#include "text/xml.h"
+#include "view/gate.h"
+
+/* One run over all files. */
+struct gatekeeper {
+	const char *path; /* of the baseline */
+	bool update;
+	double tolerance; /* percent, of --tolerance */
+	struct mpk_arena arena;
+	struct mpk_baseline baseline;
+	struct mpk_strmap names; /* of the files so far */
+	struct mpk_strbuf junit; /* a suite for each file that was held against the baseline */
+	size_t suites;
+};
+
+static void gatekeeper_fini(struct gatekeeper *g)
+{
+	mpk_strmap_fini(&g->names);
+	mpk_strbuf_fini(&g->junit);
+	mpk_arena_fini(&g->arena);
+}
+
+/* The document is copied as it is parsed: its file can be replaced afterwards. */
+static enum mpk_code read_baseline(struct gatekeeper *g, struct mpk_error *err)
+{
+	struct mpk_mapping map = { .fd = -1 };
+	enum mpk_code code = mpk_mapping_open(g->path, &map, err);
+
+	if (code != MPK_OK)
+		return code;
+	minspect_memory_grow(map.bytes.len);
+	code = mpk_baseline_parse(map.bytes, &g->arena, &g->baseline, err);
+	mpk_mapping_close(&map);
+	if (code != MPK_OK)
+		mpk_error_at_file(err, g->path);
+	return code;
+}
+
+/* Files are told apart by their names without folders, which differ between machines. */
+static int check_name(struct gatekeeper *g, const char *name, struct mpk_error *err)
+{
+	size_t found;
+	int put = mpk_strmap_put(&g->names, mpk_span_str(name), 0, &found);
+
+	if (put < 0) {
+		(void)mpk_fail_nomem(err);
+		return mpk_diag_error(err);
+	}
+	return put ? MPK_EXIT_OK
+		   : mpk_diag_usage("two files are called '%s': a baseline tells files by names "
+				    "without folders",
+				    MPK_QUOTE(mpk_span_str(name)));
+}
+
+static int update(struct gatekeeper *g, struct minspect_look *l,
+		  const struct mpk_baseline_file *now)
+{
+	struct mpk_error err = { 0 };
+
+	if (mpk_baseline_update(&g->baseline, now, &g->arena, &err) != MPK_OK)
+		return mpk_diag_error(&err);
+	if (l->json) {
+		mpk_json_text(l->json, l->at, "file", now->name);
+		mpk_json_text(l->json, l->at, "baseline", g->path);
+		mpk_json_u64(l->json, l->at, "kernels", now->kernels.count);
+		mpk_json_bool(l->json, l->at, "updated", true);
+		return MPK_EXIT_OK;
+	}
+	mpk_escape(l->out, mpk_span_str(now->name));
+	mpk_strbuf_puts(l->out, ": ");
+	mpk_put_count(l->out, now->kernels.count, "kernel");
+	mpk_strbuf_puts(l->out, " measured for ");
+	mpk_escape(l->out, mpk_span_str(g->path));
+	mpk_strbuf_putc(l->out, '\n');
+	return MPK_EXIT_OK;
+}
+
+static int hold(struct gatekeeper *g, struct minspect_look *l, const struct mpk_baseline_file *now)
+{
+	const struct mpk_baseline_file *before = mpk_baseline_find(&g->baseline, now->name);
+	struct mpk_gate gate = { 0 };
+	struct mpk_error err = { 0 };
+	int status;
+
+	if (!before) {
+		(void)mpk_fail(&err, MPK_E_DIFFERENT,
+			       "'%s' is not in the baseline; --update-baseline puts it there",
+			       MPK_QUOTE(mpk_span_str(now->name)));
+		mpk_error_at_file(&err, g->path);
+		return minspect_report(l, &err);
+	}
+	if (mpk_gate_compare(&g->baseline, before, now, g->tolerance, &gate, &err) != MPK_OK) {
+		mpk_gate_fini(&gate);
+		return mpk_diag_error(&err);
+	}
+	gate.baseline = g->path;
+	if (l->json)
+		mpk_gate_json(&gate, l->json, l->at);
+	else
+		mpk_gate_text(&gate, minspect_style(), l->out);
+	mpk_gate_junit(&gate, &g->junit);
+	g->suites++;
+	status = gate.worse ? MPK_EXIT_DIFFERENT : MPK_EXIT_OK;
+	mpk_gate_fini(&gate);
+	return status;
+}
+
+static int look(const struct minspect_options *o, struct minspect_look *l)
+{
+	struct gatekeeper *g = l->user;
+	struct mpk_error err = { 0 };
+	struct mpk_baseline_file now;
+	int status;
+
+	(void)o;
+	if (mpk_baseline_measure(l->view, &g->arena, &now, &err) != MPK_OK)
+		return mpk_diag_error(&err);
+	status = check_name(g, now.name, &err);
+	if (status != MPK_EXIT_OK)
+		return status;
+	return g->update ? update(g, l, &now) : hold(g, l, &now);
+}
+
+static int save(struct gatekeeper *g)
+{
+	struct mpk_rope content = mpk_rope_of(&g->arena);
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+	MPK_CLEANUP(mpk_json_fini) struct mpk_json j;
+	struct mpk_error err = { 0 };
+
+	mpk_json_init(&j, 1);
+	mpk_baseline_json(&g->baseline, &j, j.root);
+	if (mpk_json_print(&j, &text, &err) != MPK_OK)
+		return mpk_diag_error(&err);
+	mpk_rope_put_view(&content, mpk_span_of(text.data, text.len));
+	return minspect_save(g->path, &content);
+}
+
+/* A file that was not read has no suite: that is an error, lest the others pass for all. */
+static int save_junit(struct gatekeeper *g, const char *path, size_t files)
+{
+	struct mpk_rope content = mpk_rope_of(&g->arena);
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+	struct mpk_error err = { 0 };
+
+	mpk_strbuf_puts(&text, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
+	mpk_strbuf_put(&text, mpk_strbuf_text(&g->junit), g->junit.len);
+	if (g->suites < files) {
+		mpk_strbuf_puts(&text,
+				"  <testsuite name=\"files\" tests=\"1\" failures=\"0\" "
+				"errors=\"1\" skipped=\"0\" time=\"0.000000\">\n    <testcase "
+				"name=\"all are compared\"");
+		mpk_xml_attribute(&text, "classname", g->path);
+		mpk_xml_attribute(&text, "file", g->path);
+		mpk_strbuf_printf(&text,
+				  " line=\"1\" time=\"0.000000\">\n      <error type=\"io\" "
+				  "message=\"%zu of %zu are not\"/>\n    </testcase>\n"
+				  "  </testsuite>\n",
+				  files - g->suites, files);
+	}
+	mpk_strbuf_puts(&text, "</testsuites>\n");
+	text.failed |= g->junit.failed;
+	if (mpk_strbuf_status(&text, &err) != MPK_OK)
+		return mpk_diag_error(&err);
+	mpk_rope_put_view(&content, mpk_span_of(text.data, text.len));
+	return minspect_save(path, &content);
+}
+
+static int parse_tolerance(const char *text, double *out)
+{
+	struct mpk_span s = mpk_span_str(text);
+
+	if (s.len && s.data[s.len - 1] == '%')
+		s.len--;
+	if (mpk_parse_f64(s, out) && *out >= 0)
+		return MPK_EXIT_OK;
+	return mpk_diag_usage("--tolerance takes a number of percent, such as 5 or 2.5, not '%s'",
+			      MPK_QUOTE(mpk_span_str(text)));
+}
+
+int minspect_baseline(const struct minspect_options *o)
+{
+	static const struct minspect_action action = { .look = look };
+	MPK_CLEANUP(gatekeeper_fini)
+	struct gatekeeper g = { .path = o->baseline, .update = o->update_baseline };
+	struct mpk_error err = { 0 };
+	enum mpk_code code;
+	int status = o->tolerance ? parse_tolerance(o->tolerance, &g.tolerance) : MPK_EXIT_OK;
+
+	if (status != MPK_EXIT_OK)
+		return status;
+	if (o->junit && g.update)
+		return mpk_diag_usage("--update-baseline compares nothing that --junit could tell");
+	code = read_baseline(&g, &err);
+	/* the first update makes the file */
+	if (code != MPK_OK && !(code == MPK_E_IO && g.update && err.sys_errno == ENOENT))
+		return mpk_diag_error(&err);
+	status = minspect_each(o, &action, &g);
+	if (o->junit) {
+		int written = save_junit(&g, o->junit, o->file_count);
+
+		return status ? status : written;
+	}
+	return status == MPK_EXIT_OK && g.update ? save(&g) : status;
+}

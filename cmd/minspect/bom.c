@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* --sbom and --attestation: documents of others' forms, one of one file, on standard output. */
+#include "view/bom.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "common/diag.h"
+#include "minspect/document.h"
+#include "text/escape.h"
+
+typedef void bom_fn(const struct mpk_bom *b, const struct mpk_bom_author *author,
+		    struct mpk_json *j, struct json_t *at);
+
+static const struct form {
+	const char *word; /* the first of each option is its default */
+	bom_fn *put;
+	bool is_attestation;
+} forms[] = {
+	{ "cyclonedx", mpk_bom_cyclonedx, false },
+	{ "spdx", mpk_bom_spdx, false },
+	{ "statement", mpk_bom_statement, true },
+	{ "predicate", mpk_bom_predicate, true },
+};
+
+/* The form that a word asks for; NULL: none. */
+static const struct form *find_form(const char *word, bool is_attestation)
+{
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(forms); i++)
+		if (forms[i].is_attestation == is_attestation &&
+		    (!*word || strcmp(word, forms[i].word) == 0))
+			return &forms[i];
+	return NULL;
+}
+
+/* SPDX wants to know when. Of a document that depends on its file alone, nobody can tell, unless the
+ * build that it belongs to says so. */
+static int64_t creation_time(void)
+{
+	const char *text = getenv("SOURCE_DATE_EPOCH");
+	uint64_t seconds = 0;
+
+	if (!text || !mpk_parse_u64(mpk_span_str(text), &seconds) ||
+	    seconds > UINT64_C(253402300799))
+		return 0;
+	return (int64_t)seconds;
+}
+
+static enum mpk_code put(const struct form *form, const struct mpk_bom *b,
+			 const struct mpk_bom_author *author, struct mpk_strbuf *out,
+			 struct mpk_error *err)
+{
+	struct mpk_json j;
+
+	mpk_json_init(&j, 0);
+	form->put(b, author, &j, j.root);
+	enum mpk_code code = mpk_json_print(&j, out, err);
+	mpk_json_fini(&j);
+	return code;
+}
+
+static int look(const struct minspect_options *o, struct minspect_look *l)
+{
+	const struct form *form = l->user;
+	struct mpk_bom_author author = { .name = "minspect",
+					 .version = mpk_version_program(),
+					 .created = creation_time(),
+					 .builder = o->builder };
+	struct mpk_error err = { 0 };
+	struct mpk_bom bom;
+	enum mpk_code code = mpk_bom_read(l->view, &l->file->map, l->file->bytes, &bom, &err);
+
+	if (code == MPK_OK && form->is_attestation && !bom.has_provenance)
+		code = mpk_fail(
+			&err, MPK_E_UNSUPPORTED,
+			"it does not tell what it was made from: build it with mpack build --provenance");
+	if (code == MPK_OK)
+		code = put(form, &bom, &author, l->out, &err);
+	if (code == MPK_OK)
+		return MPK_EXIT_OK;
+	mpk_error_at_file(&err, l->file->name);
+	return mpk_diag_error(&err);
+}
+
+static int run(const struct minspect_options *o, const struct form *form)
+{
+	static const struct minspect_action action = { .look = look };
+	struct minspect_options as_text = *o;
+	struct form copy = *form;
+
+	if (o->file_count != 1)
+		return mpk_diag_usage("one document is of one file, not of %zu", o->file_count);
+	as_text.json = false; /* it is JSON without being asked */
+	return minspect_each(&as_text, &action, &copy);
+}
+
+int minspect_sbom(const struct minspect_options *o)
+{
+	const struct form *form = find_form(o->sbom, false);
+
+	return form ? run(o, form)
+		    : mpk_diag_usage("--sbom takes cyclonedx or spdx, not '%s'",
+				     MPK_QUOTE(mpk_span_str(o->sbom)));
+}
+
+/* A scheme and something behind it; what it means is between the caller and his verifier. */
+static bool is_uri(const char *text)
+{
+	const char *colon = strchr(text, ':');
+
+	return colon && colon > text && colon[1] && !strpbrk(text, " \t\r\n<>\"");
+}
+
+int minspect_attestation(const struct minspect_options *o)
+{
+	const struct form *form = find_form(o->attestation, true);
+
+	if (!form)
+		return mpk_diag_usage("--attestation takes statement or predicate, not '%s'",
+				      MPK_QUOTE(mpk_span_str(o->attestation)));
+	if (!o->builder || !is_uri(o->builder))
+		return mpk_diag_usage(
+			"--attestation takes --builder URI: who vouches for the build, no library can tell");
+	return run(o, form);
+}
+
+void minspect_bom_prepare(const struct minspect_options *o)
+{
+	struct mpk_digest digest = { 0 };
+
+	/* a failure is told where the digest is used */
+	if (o->sbom || o->attestation)
+		(void)!mpk_digest_init(&digest, MPK_DIGEST_SHA256, NULL);
+	mpk_digest_fini(&digest);
+}

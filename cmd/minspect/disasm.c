@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* --disasm: the helpers that open LLVM and start other disassemblers begin before the sandbox, and do
+ * nothing until something needs them. */
+#include "view/disasm.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/diag.h"
+#include "common/libexec.h"
+#include "minspect/disasm.h"
+#include "minspect/document.h"
+
+/* Of this process, as the helpers are: they use it as long as they live. */
+static struct {
+	struct mpk_disasm disasm;
+	struct mpk_disasm_setup setup;
+	struct mpk_arena arena;
+	enum mpk_code code;
+	struct mpk_error err;
+} state;
+
+enum { PLACES_MAX = 64 };
+
+/* --- where programs may be --------------------------------------------------------------------------------- */
+
+struct places {
+	const char **items;
+	size_t count;
+	bool failed;
+};
+
+static void add_place(struct places *p, const char *folder, size_t len, const char *rest)
+{
+	const char *path = NULL;
+
+	if (!folder || !len || p->count + 1 == PLACES_MAX)
+		return;
+	path = mpk_arena_printf(&state.arena, "%.*s/%s", (int)len, folder, rest);
+	p->failed |= !path;
+	if (path)
+		p->items[p->count++] = path;
+}
+
+static void add_variable(struct places *p, const char *variable, const char *rest)
+{
+	const char *value = getenv(variable);
+
+	if (value)
+		add_place(p, value, strlen(value), rest);
+}
+
+static struct places places_of(const char *program, bool cuda)
+{
+	struct places p = { .items = mpk_arena_array(&state.arena, PLACES_MAX, sizeof *p.items) };
+	const char *path = getenv("PATH");
+
+	p.failed = !p.items;
+	if (p.failed)
+		return p;
+	if (cuda) {
+		add_variable(&p, "CUDA_HOME", "bin/nvdisasm");
+		add_variable(&p, "CUDA_PATH", "bin/nvdisasm");
+	}
+	while (path && *path) {
+		size_t len = strcspn(path, ":");
+
+		add_place(&p, path, len, program);
+		path += len + (path[len] == ':');
+	}
+	if (cuda)
+		add_place(&p, "/usr/local/cuda", strlen("/usr/local/cuda"), "bin/nvdisasm");
+	return p;
+}
+
+void minspect_disasm_prepare(const struct minspect_options *o)
+{
+	struct places nvidia, spirv;
+
+	if (!o->disasm)
+		return;
+	nvidia = places_of("nvdisasm", true);
+	spirv = places_of("spirv-dis", false);
+	state.setup.llvm = mpk_libexec_find(&state.arena, "mpack/llvm.so");
+	state.setup.tools[MPK_DISASM_NVDISASM] = nvidia.items;
+	state.setup.tools[MPK_DISASM_SPIRV_DIS] = spirv.items;
+	state.setup.no_sandbox = mpk_common.no_sandbox;
+	if (nvidia.failed || spirv.failed || !state.setup.llvm)
+		state.code = mpk_fail_nomem(&state.err);
+	else
+		state.code = mpk_disasm_start(&state.setup, &state.disasm, &state.err);
+}
+
+/* --- the action ------------------------------------------------------------------------------------------------ */
+
+/* Each listing is written when it is there: all of a library's may be more than memory holds. */
+static enum mpk_code put(const struct mpk_listing *listing, void *arg, struct mpk_error *err)
+{
+	struct minspect_look *l = arg;
+	size_t *count = l->user;
+
+	(void)err;
+	if (l->json) {
+		mpk_listing_json(listing, l->json, l->list);
+		return MPK_OK;
+	}
+	mpk_strbuf_puts(l->out, (*count)++ && !listing->continues ? "\n" : "");
+	mpk_listing_text(listing, mpk_common.verbose > 0, l->out);
+	MPK_TRY(mpk_strbuf_status(l->out, err));
+	if (minspect_write(l->out) != MPK_EXIT_OK)
+		return mpk_fail(err, MPK_E_IO, "cannot write to standard output");
+	l->out->len = 0;
+	return MPK_OK;
+}
+
+static int disassemble(const struct minspect_options *o, struct minspect_look *l)
+{
+	const struct mpk_disasm_sink sink = { put, l };
+	struct mpk_error err = { 0 };
+	const char *name = *o->disasm ? o->disasm : NULL;
+	enum mpk_code code;
+
+	if (l->json) {
+		mpk_json_text(l->json, l->at, "file", l->file->name);
+		l->list = mpk_json_array(l->json, l->at, "listings");
+	}
+	code = mpk_view_disasm(l->view, name, &state.disasm, &sink, &err);
+	if (code == MPK_OK)
+		return MPK_EXIT_OK;
+	mpk_error_at_file(&err, l->file->name);
+	if (l->json)
+		mpk_json_error(l->json, l->at, "error", &err);
+	return mpk_diag_error(&err);
+}
+
+int minspect_disasm(const struct minspect_options *o)
+{
+	static const struct minspect_action action = { .look = disassemble };
+	size_t count = 0;
+	int status = state.code == MPK_OK ? minspect_each(o, &action, &count)
+					  : mpk_diag_error(&state.err);
+
+	mpk_disasm_stop(&state.disasm);
+	mpk_arena_fini(&state.arena);
+	return status;
+}
+
+void minspect_disasm_take_name(struct minspect_options *o)
+{
+	if (!o->disasm || *o->disasm || o->file_count < 2 || strchr(o->files[0], '(') ||
+	    strcmp(o->files[0], "-") == 0 || access(o->files[0], F_OK) == 0)
+		return;
+	o->disasm = o->files[0];
+	o->files++;
+	o->file_count--;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* --html OUT: the files of the command line as one page. They are read one after the other; the page
+ * is written when all have been. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/diag.h"
+#include "common/progress.h"
+#include "minspect/document.h"
+#include "view/node_info.h"
+#include "view/page.h"
+
+/* What is written when the input is closed could not be told from another file any more. */
+static enum mpk_code refuse_input(const char *path, struct mpk_error *err)
+{
+	struct stat st;
+
+	if (strcmp(path, "-") == 0 || stat(path, &st) != 0 || !S_ISREG(st.st_mode) ||
+	    !mpk_mappings_have(&st))
+		return MPK_OK;
+	(void)mpk_fail(err, MPK_E_USAGE, "this is an input, too, and would be overwritten");
+	mpk_error_at_file(err, path);
+	return MPK_E_USAGE;
+}
+
+static void see(void *data, struct mpk_span bytes)
+{
+	(void)data;
+	mpk_progress_add(bytes.len);
+}
+
+static enum mpk_code add(const struct minspect_options *o, struct minspect_look *l,
+			 struct mpk_error *err)
+{
+	static const struct mpk_tap tap = { see, NULL };
+	const struct mpk_verify_file file = { .map = &l->file->map, .tap = &tap };
+
+	MPK_TRY(refuse_input(o->html, err));
+	MPK_TRY(mpk_view_show_info(l->view, false, err));
+	MPK_TRY(mpk_view_mark_images(l->view, err));
+	MPK_TRY(mpk_view_read_texts(l->view, err));
+	MPK_TRY(mpk_verify_kernels(l->view, err));
+	return mpk_page_add(l->user, l->view, &file, err);
+}
+
+static int look(const struct minspect_options *o, struct minspect_look *l)
+{
+	struct mpk_error err = { 0 };
+
+	mpk_progress_begin("reading", l->view->image->blob.len);
+	enum mpk_code code = add(o, l, &err);
+	mpk_progress_end();
+	return code == MPK_OK ? MPK_EXIT_OK : minspect_report(l, &err);
+}
+
+static int save(const char *path, const struct mpk_page *page)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
+	struct mpk_rope content = { .arena = &arena };
+	struct mpk_error err = { 0 };
+
+	if (mpk_page_print(page, &text, &err) != MPK_OK)
+		return mpk_diag_error(&err);
+	mpk_rope_put_view(&content, mpk_span_of(text.data, text.len));
+	return minspect_save(path, &content);
+}
+
+int minspect_html(const struct minspect_options *o)
+{
+	static const struct minspect_action action = { .look = look };
+	MPK_CLEANUP(mpk_page_fini) struct mpk_page page;
+
+	mpk_page_init(&page, o->file_count > 1);
+	if (o->json)
+		return mpk_diag_usage("--html writes a page; --json goes with every other action");
+	int status = minspect_each(o, &action, &page);
+
+	return status == MPK_EXIT_OK ? save(o->html, &page) : status;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* --show: one part of a file, to standard output or a file. A terminal gets text only, with what it
+ * could take for a command made visible. */
+#include "view/part.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "code/format.h"
+#include "common/diag.h"
+#include "minspect/document.h"
+#include "minspect/part.h"
+#include "text/escape.h"
+
+const char *minspect_part_output(const struct minspect_options *o)
+{
+	return o->show && o->outputs.count ? o->outputs.items[0].value : NULL;
+}
+
+static enum mpk_code to_terminal(struct minspect_look *l, const struct mpk_rope *content,
+				 struct mpk_error *err)
+{
+	struct mpk_span text;
+
+	MPK_TRY(mpk_rope_flat(content, &text, err));
+	if (!mpk_code_is_text(text))
+		return mpk_fail(
+			err, MPK_E_USAGE,
+			"these are %zu bytes that are no text, and standard output is a terminal; give --output FILE",
+			text.len);
+	while (text.len && text.data[text.len - 1] == '\0')
+		text.len--; /* that of a C string */
+	mpk_escape_lines(l->out, text);
+	if (l->out->len && l->out->data[l->out->len - 1] != '\n')
+		mpk_strbuf_putc(l->out, '\n');
+	return MPK_OK;
+}
+
+static int show(const struct minspect_options *o, struct minspect_look *l)
+{
+	const char *path = minspect_part_output(o);
+	struct mpk_error err = { 0 };
+	struct mpk_rope content;
+
+	enum mpk_code code =
+		mpk_part_find(l->view, o->show, o->raw, &l->file->arena, &content, &err);
+
+	if (code == MPK_OK && !path && isatty(STDOUT_FILENO)) {
+		code = to_terminal(l, &content, &err);
+	} else if (code == MPK_OK) {
+		mpk_mapping_use_file(&l->file->map, &content);
+		return minspect_save(path ? path : "-", &content);
+	}
+	if (code == MPK_OK)
+		return MPK_EXIT_OK;
+	mpk_error_at_file(&err, l->file->name);
+	return mpk_diag_error(&err);
+}
+
+int minspect_part(const struct minspect_options *o)
+{
+	static const struct minspect_action action = { .look = show };
+
+	if (o->json)
+		return mpk_diag_usage("--show gives the bytes as they are; --json describes them "
+				      "with --extract");
+	if (o->file_count != 1)
+		return mpk_diag_usage("--show takes one file");
+	if (o->outputs.count > 1)
+		return mpk_diag_usage("--show has one output, not %zu", o->outputs.count);
+	return minspect_each(o, &action, NULL);
+}

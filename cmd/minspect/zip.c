@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Members of zip archives: "app.whl!/pkg/lib.so", also "app.whl!/pkg/lib.a(devc.o)" and an archive in an
+ * archive, "app.aab!/base.apk!/lib/arm64-v8a/lib.so". */
+#include <string.h>
+#include <unistd.h>
+
+#include "common/diag.h"
+#include "minspect/minspect.h"
+#include "text/escape.h"
+#include "zip/zip.h"
+
+#define SEPARATOR "!/"
+
+enum {
+	RATIO_MAX = 20
+}; /* objects and weights unpack to less; what unpacks to more is no larger file */
+
+/* Where the path of the archive ends: at the first separator behind a file that is there. A file whose
+ * own name has a separator is taken as it stands. */
+static const char *separator_in(const char *name, struct mpk_arena *arena)
+{
+	const char *first = strstr(name, SEPARATOR);
+
+	if (!first || access(name, F_OK) == 0)
+		return NULL;
+	for (const char *at = first; at; at = strstr(at + 1, SEPARATOR)) {
+		const char *path = mpk_arena_copy(arena, name, (size_t)(at - name));
+
+		if (path && access(path, F_OK) == 0)
+			return at;
+	}
+	return first;
+}
+
+enum mpk_code minspect_zip_split(struct minspect_file *f, const char **path, const char **inner,
+				 struct mpk_error *err)
+{
+	const char *at = separator_in(f->name, &f->arena);
+
+	*path = f->name;
+	*inner = NULL;
+	if (!at)
+		return MPK_OK;
+	*path = mpk_arena_copy(&f->arena, f->name, (size_t)(at - f->name));
+	MPK_TRY_ALLOC(*path, err);
+	*inner = at + strlen(SEPARATOR);
+	return MPK_OK;
+}
+
+/* A member, or "lib.a(devc.o)" of one. */
+static enum mpk_code find(const struct mpk_zip_member *members, size_t count, struct mpk_span name,
+			  struct minspect_file *f, size_t *found, const char **object,
+			  struct mpk_error *err)
+{
+	const uint8_t *open = name.len ? memrchr(name.data, '(', name.len) : NULL;
+	enum mpk_code code = mpk_zip_find(members, count, name, found, err);
+	struct mpk_span archive;
+
+	if (code != MPK_E_NOTFOUND || !open || name.data[name.len - 1] != ')')
+		return code;
+	archive = mpk_span_of(name.data, (size_t)(open - name.data));
+	MPK_TRY(mpk_zip_find(members, count, archive, found, err));
+	*object = mpk_arena_copy(&f->arena, open + 1, name.len - archive.len - 2);
+	return *object ? MPK_OK : mpk_fail_nomem(err);
+}
+
+static enum mpk_code enter(struct minspect_file *f, struct mpk_span name, const char **object,
+			   struct mpk_error *err)
+{
+	static const struct mpk_zip_options options = { .space = "file",
+							.advice = "unpack it, and name the library",
+							.check_stored = true };
+	struct mpk_zip_member *members;
+	size_t count, found;
+
+	if (!mpk_zip_is(f->bytes))
+		return mpk_fail(err, MPK_E_UNSUPPORTED,
+				"a member '%s' was asked for, but the file is no zip archive",
+				MPK_QUOTE(name));
+	MPK_TRY(mpk_zip_list(f->bytes, "file", &f->arena, &members, &count, err));
+	MPK_TRY(find(members, count, name, f, &found, object, err));
+	const struct mpk_zip_member *m = &members[found];
+	uint64_t most;
+
+	if (__builtin_mul_overflow(m->stored, (uint64_t)RATIO_MAX, &most) || most > m->plain)
+		most = m->plain;
+	if (m->method) /* from now on it is the file that is inspected */
+		minspect_memory_grow(most);
+	return mpk_zip_read(f->bytes, m, &options, &f->arena, &f->bytes, err);
+}
+
+enum mpk_code minspect_zip_enter(struct minspect_file *f, const char *inner, const char **object,
+				 struct mpk_error *err)
+{
+	for (;;) {
+		const char *next = strstr(inner, SEPARATOR);
+		size_t len = next ? (size_t)(next - inner) : strlen(inner);
+
+		MPK_TRY(enter(f, mpk_span_of(inner, len), object, err));
+		if (!next)
+			return MPK_OK;
+		inner = next + strlen(SEPARATOR);
+	}
+}
+
+/* --- an archive by itself --------------------------------------------------------------- */
+
+static bool ends(struct mpk_span name, const char *suffix)
+{
+	size_t len = strlen(suffix);
+
+	return name.len > len && memcmp(name.data + name.len - len, suffix, len) == 0;
+}
+
+/* By its name: to look into all members would unpack all of the archive. */
+static bool is_library(struct mpk_span name)
+{
+	static const char *const suffixes[] = { ".so",  ".pyd", ".dll", ".dylib", ".a",
+						".lib", ".o",   ".obj", ".blob" };
+
+	while (name.len && ((name.data[name.len - 1] >= '0' && name.data[name.len - 1] <= '9') ||
+			    name.data[name.len - 1] == '.'))
+		name.len--; /* "libfoo.so.1.2" */
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(suffixes); i++)
+		if (ends(name, suffixes[i]))
+			return true;
+	return false;
+}
+
+enum mpk_code minspect_zip_list(struct minspect_file *f, struct mpk_error *err)
+{
+	struct mpk_zip_member *members;
+	size_t count, n = 0;
+
+	MPK_TRY(mpk_zip_list(f->bytes, "file", &f->arena, &members, &count, err));
+	for (size_t i = 0; i < count; i++)
+		if (is_library(members[i].name))
+			members[n++] = members[i];
+	f->libraries = members;
+	f->library_count = n;
+	return MPK_OK;
+}
+
+char *minspect_zip_member(const struct minspect_file *f, size_t i, struct mpk_arena *arena)
+{
+	struct mpk_span name = f->libraries[i].name;
+	size_t head = strlen(f->name) + strlen(SEPARATOR);
+	char *out = mpk_arena_alloc(arena, head + name.len + 1);
+
+	if (!out)
+		return NULL;
+	memcpy(out, f->name, strlen(f->name));
+	memcpy(out + strlen(f->name), SEPARATOR, strlen(SEPARATOR));
+	for (size_t k = 0; k < name.len; k++) /* no name of a file has a NUL */
+		out[head + k] = name.data[k] ? (char)name.data[k] : '?';
+	return out;
+}
+
+int minspect_zip_each(const struct minspect_file *archive, const char *action, bool single,
+		      int (*one)(const char *name, bool may_be_empty, void *arg), void *arg)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
+	struct mpk_error err = { 0 };
+	int status = MPK_EXIT_OK;
+	size_t held = 0;
+
+	if (single && archive->library_count > 1)
+		return mpk_diag_usage("--%s takes one library, and %s has %zu: name one as %s!/%s",
+				      action, MPK_QUOTE(mpk_span_str(archive->name)),
+				      archive->library_count,
+				      MPK_QUOTE(mpk_span_str(archive->name)),
+				      MPK_QUOTE(archive->libraries[0].name));
+	for (size_t i = 0; i < archive->library_count; i++) {
+		const char *name = minspect_zip_member(archive, i, &arena);
+		int got;
+
+		if (!name)
+			return mpk_diag_error((mpk_fail_nomem(&err), &err));
+		got = one(name, true, arg);
+		held += got >= 0;
+		status = status || got < 0 ? status : got;
+	}
+	if (held)
+		return status;
+	(void)mpk_fail(
+		&err, MPK_E_NO_BLOB,
+		"none of the %zu libraries in it holds a compiled module, a function to call "
+		"or GPU code",
+		archive->library_count);
+	mpk_error_at_file(&err, archive->name);
+	return mpk_diag_error(&err);
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a build was made from, for --provenance: nothing in it tells when, where or by whom. */
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "digest/digest.h"
+#include "io/path.h"
+#include "mpack/build.h"
+#include "process/argv.h"
+#include "process/process.h"
+#include "text/escape.h"
+#include "trust/provenance.h"
+
+enum { TOOLS_MAX = 5, SAID_MAX = 4096 };
+
+struct describing {
+	const struct mpk_build_options *o;
+	struct mpk_input *in;
+	const struct mpk_emit *e;
+	struct mpk_arena *arena;
+	struct mpk_provenance_tool tools[TOOLS_MAX];
+	size_t tool_count;
+	struct mpk_argv options;
+};
+
+/* --- tools ----------------------------------------------------------------------- */
+
+/* What a program prints, its first SAID_MAX bytes; nothing when it cannot be run: the build will say
+ * so better. */
+static enum mpk_code ask(const char *const *argv, char *said, size_t *len, struct mpk_error *err)
+{
+	static const char *const env[] = { "LC_ALL=C", NULL };
+	struct mpk_process_end end;
+	int fd = memfd_create("mpack-version", MFD_CLOEXEC);
+	/* with its messages: a linker's driver has some for each call */
+	struct mpk_process program = {
+		.argv = argv, .env = env, .output = MPK_OUTPUT_LOG, .fd = fd, .timeout = 20
+	};
+
+	*len = 0;
+	if (fd < 0)
+		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot make a file in memory");
+	enum mpk_code code = mpk_process_run(&program, 1, 1, &end, err);
+	if (code == MPK_OK && mpk_process_succeeded(&end)) {
+		ssize_t n = pread(fd, said, SAID_MAX, 0);
+
+		*len = n > 0 ? (size_t)n : 0;
+	}
+	(void)close(fd);
+	return code;
+}
+
+/* Behind what a driver says of its own way to the linker. */
+static struct mpk_span linker_line(struct mpk_span said)
+{
+	while (said.len && (said.data[0] == '/' || mpk_span_starts(said, "collect2"))) {
+		const uint8_t *end = memchr(said.data, '\n', said.len);
+		size_t len = end ? (size_t)(end - said.data) + 1 : said.len;
+
+		said = mpk_span_of(said.data + len, said.len - len);
+	}
+	return said;
+}
+
+static void add_tool(struct describing *d, const char *name, const char *version)
+{
+	d->tools[d->tool_count++] = (struct mpk_provenance_tool){ name, version };
+}
+
+static enum mpk_code add_program(struct describing *d, const char *name,
+				 const struct mpk_words *driver, bool is_linker,
+				 struct mpk_error *err)
+{
+	struct mpk_argv v = { .arena = d->arena };
+	char said[SAID_MAX];
+	const char *version;
+	size_t len;
+
+	mpk_argv_add_all(&v, driver);
+	for (size_t i = 0; is_linker && i < d->e->ldflags.count; i++)
+		if (strncmp(d->e->ldflags.items[i], "-fuse-ld", 8) == 0)
+			mpk_argv_add(&v, d->e->ldflags.items[i]);
+	mpk_argv_add(&v, is_linker ? "-Wl,--version" : "--version");
+	MPK_TRY_ALLOC(!v.failed, err);
+	MPK_TRY(ask(v.items, said, &len, err));
+	struct mpk_span text = mpk_span_of(said, len);
+	version = mpk_provenance_version(is_linker ? linker_line(text) : text, d->arena);
+	MPK_TRY_ALLOC(version, err);
+	add_tool(d, name, version);
+	return MPK_OK;
+}
+
+static bool has_source(const struct mpk_emit *e, enum mpk_source_kind kind)
+{
+	for (size_t i = 0; i < e->source_count && e->kind == MPK_EMIT_SO; i++)
+		if (e->sources[i].kind == kind)
+			return true;
+	return false;
+}
+
+/* Those that had a part in it. */
+static enum mpk_code add_tools(struct describing *d, struct mpk_error *err)
+{
+	const struct mpk_emit *e = d->e;
+	bool is_linked = e->kind == MPK_EMIT_SO && !e->base;
+	bool makes_blob = (e->blob && !e->base) || e->kind == MPK_EMIT_OBJ;
+
+	add_tool(d, "mpack", mpk_version_program());
+	if (has_source(e, MPK_SOURCE_IR) || (makes_blob && !e->via_c))
+		add_tool(d, "llvm", mpk_version_llvm());
+	if (is_linked || (makes_blob && e->via_c))
+		MPK_TRY(add_program(d, "cc", &e->cc, false, err));
+	if (has_source(e, MPK_SOURCE_CXX))
+		MPK_TRY(add_program(d, "cxx", &e->cxx, false, err));
+	return is_linked ? add_program(d, "ld", &e->cc, true, err) : MPK_OK;
+}
+
+/* --- options --------------------------------------------------------------------- */
+
+static void add_option(struct describing *d, const char *name, const char *value)
+{
+	const char *clean = value ? mpk_provenance_option(value, d->arena) : NULL;
+
+	if (value && clean)
+		mpk_argv_printf(&d->options, "--%s=%s", name, clean);
+	d->options.failed |= value && !clean;
+}
+
+/* What takes a path as its next argument: "-I" "/home/x", which an option each has. */
+static bool takes_path(const char *flag)
+{
+	static const char *const names[] = { "-I",        "-L",      "-B",       "-T",
+					     "-isystem",  "-iquote", "-include", "-idirafter",
+					     "-isysroot", "-imacros" };
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(names); i++)
+		if (strcmp(flag, names[i]) == 0)
+			return true;
+	return false;
+}
+
+static void add_flags(struct describing *d, const char *name, const struct mpk_words *flags)
+{
+	bool is_path = false;
+
+	for (size_t i = 0; i < flags->count; i++) {
+		add_option(d, name, is_path ? "<path>" : flags->items[i]);
+		is_path = takes_path(flags->items[i]);
+	}
+}
+
+/* Defaults written out: a reader need not know them. */
+static enum mpk_code add_options(struct describing *d, struct mpk_error *err)
+{
+	const struct mpk_emit *e = d->e;
+
+	add_option(d, "emit", mpk_emit_name(e->kind)->name);
+	add_option(d, "abi", mpk_generation_get(e->gen)->abi);
+	add_option(d, "target", e->target.triple);
+	if (!e->base)
+		add_option(d, "via", e->via_c ? "c" : "llvm");
+	if (e->system_lib)
+		mpk_argv_add(&d->options, "--system-lib");
+	add_option(d, "prefix", *e->prefix ? e->prefix : NULL);
+	add_flags(d, "cflag", &e->cflags);
+	add_flags(d, "ldflag", &e->ldflags);
+	return d->options.failed ? mpk_fail_nomem(err) : MPK_OK;
+}
+
+/* --- inputs ---------------------------------------------------------------------- */
+
+static enum mpk_code hash(struct mpk_span bytes, struct mpk_provenance_input *out,
+			  struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_digest_fini) struct mpk_digest d = { .state = NULL };
+
+	out->bytes = bytes.len;
+	MPK_TRY(mpk_digest_init(&d, MPK_DIGEST_SHA256, err));
+	MPK_TRY(mpk_digest_update(&d, bytes, err));
+	return mpk_digest_final(&d, out->sha256, err);
+}
+
+/* The file stays open: outputs are refused their name when an input has changed by then. */
+static enum mpk_code add_input(struct describing *d, const char *path,
+			       struct mpk_provenance_input *out, struct mpk_error *err)
+{
+	struct mpk_mapping *map = &d->in->watched[d->in->watched_count];
+	const char *name = mpk_path_name(path);
+
+	if (strcmp(path, "-") == 0) {
+		out->name = "(standard input)";
+		return hash(d->in->text.bytes, out, err);
+	}
+	out->name = mpk_arena_text(d->arena, mpk_span_str(MPK_QUOTE(mpk_span_str(name))));
+	MPK_TRY_ALLOC(out->name, err);
+	MPK_TRY(mpk_mapping_open(path, map, err));
+	d->in->watched_count++;
+	mpk_mapping_close_file(map);
+	return hash(map->bytes, out, err);
+}
+
+static enum mpk_code add_inputs(struct describing *d, struct mpk_provenance_input **out,
+				struct mpk_error *err)
+{
+	struct mpk_provenance_input *list =
+		mpk_arena_array(d->arena, d->in->file_count, sizeof *list);
+
+	d->in->watched = mpk_arena_array(d->arena, d->in->file_count, sizeof *d->in->watched);
+	MPK_TRY_ALLOC(list && d->in->watched, err);
+	for (size_t i = 0; i < d->in->file_count; i++)
+		MPK_TRY(add_input(d, d->in->files[i], &list[i], err));
+	*out = list;
+	return MPK_OK;
+}
+
+enum mpk_code mpk_origin_describe(const struct mpk_build_options *o, struct mpk_input *in,
+				  const struct mpk_emit *e, const char **out, struct mpk_error *err)
+{
+	struct describing d = {
+		.o = o, .in = in, .e = e, .arena = &in->arena, .options = { .arena = &in->arena }
+	};
+	struct mpk_provenance_input *inputs = NULL;
+
+	MPK_TRY(add_tools(&d, err));
+	MPK_TRY(add_options(&d, err));
+	MPK_TRY(add_inputs(&d, &inputs, err));
+
+	const struct mpk_provenance p = {
+		.tools = d.tools,
+		.tool_count = d.tool_count,
+		.options = d.options.items,
+		.option_count = d.options.count,
+		.inputs = inputs,
+		.input_count = in->file_count,
+	};
+	return mpk_provenance_write(&p, &in->arena, out, err);
+}

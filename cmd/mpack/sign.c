@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* mpack sign: a finished library, whoever made it, with a signature in it. */
+#include "trust/seal.h"
+
+#include "common/confine.h"
+#include "common/diag.h"
+#include "common/options.h"
+#include "elf/image.h"
+#include "emit/confirm.h"
+#include "io/mapping.h"
+#include "io/output.h"
+#include "mpack/key.h"
+#include "mpack/mpack.h"
+
+static const char *output, *key_path;
+static bool durable;
+
+static const struct mpk_option options[] = {
+	{ 'o', "output", MPK_OPT_TEXT, "FILE", "write FILE; it may be the input", &output },
+	{ 'k', "key", MPK_OPT_TEXT, "KEY", "private Ed25519 key, PEM or OpenSSH's", &key_path },
+	{ 0, "fsync", MPK_OPT_FLAG, NULL, "return when the output is on the disk", &durable },
+	{ 0 },
+};
+
+static const struct mpk_command command = {
+	.name = "sign",
+	.usage = "mpack sign FILE -o OUT --key KEY",
+	.summary = "Sign a library or object; what is loaded of it stays as it is.",
+	.examples = "  openssl genpkey -algorithm ed25519 -out key.pem\n"
+		    "  mpack sign deploy.so -o deploy.so --key key.pem\n"
+		    "  minspect --verify --pubkey key.pub deploy.so\n",
+	.options = options,
+};
+
+static enum mpk_code write_signed(struct mpk_mapping *map, unsigned mode,
+				  const struct mpk_secret_key *key, struct mpk_arena *arena,
+				  struct mpk_error *err)
+{
+	const struct mpk_seal_job job = { .key = key };
+	struct mpk_rope rope = mpk_rope_of(arena);
+	struct mpk_output *o = NULL;
+
+	mpk_rope_put_view(&rope, map->bytes);
+	mpk_mapping_use_file(map, &rope);
+	MPK_TRY(mpk_rope_status(&rope, err));
+	mpk_mapping_may_be_replaced(map);
+	MPK_TRY(mpk_output_open(output, mode, &o, err));
+	enum mpk_code code = mpk_output_write_rope(o, &rope, err);
+	if (code == MPK_OK && mpk_output_is_through(o))
+		code = mpk_fail(err, MPK_E_UNSUPPORTED,
+				"what goes into a pipe or a device cannot be signed on its way");
+	if (code == MPK_OK)
+		code = mpk_seal_file(mpk_output_fd(o), &job, err);
+	if (code == MPK_OK)
+		code = mpk_confirm_output(o, NULL, err);
+	return mpk_output_finish(o, code, err);
+}
+
+static enum mpk_code sign(const char *path, const struct mpk_secret_key *key, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
+	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping map = { .fd = -1 };
+	struct mpk_image image;
+
+	MPK_TRY(mpk_mapping_open(path, &map, err));
+	/* what no loader would take is not worth a signature */
+	MPK_TRY(mpk_image_open(map.bytes, NULL, &arena, &image, err));
+	if (image.container != MPK_CONTAINER_ELF_SO && image.container != MPK_CONTAINER_ELF_OBJ)
+		return mpk_fail(
+			err, MPK_E_UNSUPPORTED,
+			"only libraries and objects of ELF have room for a signature; sign another file beside it: ssh-keygen -Y sign");
+	return write_signed(&map, image.container == MPK_CONTAINER_ELF_SO ? 0777 : 0666, key,
+			    &arena, err);
+}
+
+static int run(const char *path)
+{
+	MPK_CLEANUP(mpk_secret_key_wipe) struct mpk_secret_key key = { 0 };
+	struct mpk_error err = { 0 };
+	struct mpk_confine c = { 0 };
+
+	if (mpk_key_open(key_path, output, &key, &err) != MPK_OK)
+		return mpk_diag_error(&err);
+	if (durable)
+		mpk_output_make_durable();
+	mpk_confine_input(&c, path);
+	mpk_confine_output(&c, output);
+	mpk_confine(&c);
+	if (sign(path, &key, &err) == MPK_OK)
+		return MPK_EXIT_OK;
+	mpk_error_at_file(&err, path);
+	return mpk_diag_error(&err);
+}
+
+int mpack_sign(int argc, char **argv)
+{
+	int first, status;
+
+	if (!mpk_options_parse(&command, argc, argv, &first, &status))
+		return status;
+	if (argc - first != 1)
+		return mpk_diag_usage("sign takes one file, not %d", argc - first);
+	if (!output)
+		return mpk_diag_usage("no output given: name it with -o");
+	if (!key_path)
+		return mpk_diag_usage("no key given: name it with --key");
+	return run(argv[first]);
+}

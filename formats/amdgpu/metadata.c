@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a driver needs to know of the kernels stands in a note, as a map of maps in MessagePack.
+ * Keys that are not asked for here are skipped, whatever they hold. */
+#include "amdgpu/amdgpu.h"
+
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/strmap.h"
+#include "cubin/elf.h"
+#include "msgpack/msgpack.h"
+
+enum { NT_METADATA = 32, NOTE_BYTES = 12, STT_FUNC = 2 };
+
+/* A read in progress. */
+struct reader {
+	struct mpk_cubin_elf elf;
+	struct mpk_arena *arena;
+	struct mpk_amdgpu_kernel *kernels;
+	size_t count;
+};
+
+/* --- fields of a map ------------------------------------------------------------------- */
+
+/* Where a key's value goes; one of them. */
+struct field {
+	const char *key;
+	struct mpk_span *text;
+	uint32_t *u32;
+	uint64_t *u64;
+	bool *flag;
+	enum mpk_code (*read)(struct reader *r, struct mpk_cursor *c, void *into,
+			      struct mpk_error *err);
+	void *into;
+};
+
+static enum mpk_code bad(const struct mpk_cursor *c, const char *what, struct mpk_error *err)
+{
+	return mpk_fail_offset(err, MPK_E_CORRUPT, "payload", mpk_cursor_offset(c),
+			       "code object: metadata: %s", what);
+}
+
+static enum mpk_code take(struct reader *r, const struct field *f, struct mpk_cursor *c,
+			  struct mpk_error *err)
+{
+	struct mpk_cursor at = *c;
+	struct mpk_msgpack m;
+	bool fits;
+
+	if (f->read)
+		return f->read(r, c, f->into, err);
+	MPK_TRY(mpk_msgpack_next(&at, &m, err));
+	if (f->text)
+		fits = m.type == MPK_MSGPACK_STR;
+	else if (f->flag)
+		fits = m.type == MPK_MSGPACK_BOOL;
+	else
+		fits = m.type == MPK_MSGPACK_UINT && (f->u64 || m.number <= UINT32_MAX);
+	if (!fits)
+		return bad(c, f->key, err);
+	if (f->text)
+		*f->text = m.bytes;
+	else if (f->flag)
+		*f->flag = m.number != 0;
+	else if (f->u64)
+		*f->u64 = m.number;
+	else
+		*f->u32 = (uint32_t)m.number;
+	*c = at;
+	return MPK_OK;
+}
+
+static const struct field *find(const struct field *fields, size_t count, struct mpk_span key)
+{
+	for (size_t i = 0; i < count; i++)
+		if (mpk_span_is(key, fields[i].key))
+			return &fields[i];
+	return NULL;
+}
+
+static enum mpk_code read_map(struct reader *r, struct mpk_cursor *c, const struct field *fields,
+			      size_t count, struct mpk_error *err)
+{
+	struct mpk_msgpack map, key;
+	const struct field *f;
+
+	MPK_TRY(mpk_msgpack_next(c, &map, err));
+	if (map.type != MPK_MSGPACK_MAP)
+		return bad(c, "no map where one is needed", err);
+	for (uint32_t i = 0; i < map.count; i++) {
+		MPK_TRY(mpk_msgpack_next(c, &key, err));
+		if (key.type != MPK_MSGPACK_STR)
+			return bad(c, "a key is no string", err);
+		f = find(fields, count, key.bytes);
+		MPK_TRY(f ? take(r, f, c, err) : mpk_msgpack_skip(c, err));
+	}
+	return MPK_OK;
+}
+
+/* The head of an array, and room for its elements: each takes a byte of the file at least, and a map
+ * of one field more than ten. */
+static enum mpk_code begin_list(struct reader *r, struct mpk_cursor *c, size_t size, void *out,
+				size_t *count, struct mpk_error *err)
+{
+	struct mpk_msgpack m;
+	void *list;
+
+	MPK_TRY(mpk_msgpack_next(c, &m, err));
+	if (m.type != MPK_MSGPACK_ARRAY)
+		return bad(c, "no list where one is needed", err);
+	if (m.count > mpk_cursor_left(c) / 8)
+		return bad(c, "a list is longer than what is left", err);
+	list = mpk_arena_array(r->arena, m.count, size);
+	MPK_TRY_ALLOC(list, err);
+	memcpy(out, &list, sizeof list);
+	*count = m.count;
+	return MPK_OK;
+}
+
+/* --- kernels: FORMAT.md 3 -------------------------------------------------------------- */
+
+static enum mpk_code read_args(struct reader *r, struct mpk_cursor *c, void *into,
+			       struct mpk_error *err)
+{
+	struct mpk_amdgpu_kernel *k = into;
+	struct mpk_amdgpu_arg *args;
+	size_t count;
+
+	MPK_TRY(begin_list(r, c, sizeof *args, &args, &count, err));
+	k->visible_args = 0;
+	for (size_t i = 0; i < count; i++) {
+		struct mpk_amdgpu_arg *a = &args[i];
+		const struct field fields[] = {
+			{ .key = ".name", .text = &a->name },
+			{ .key = ".type_name", .text = &a->type_name },
+			{ .key = ".value_kind", .text = &a->value_kind },
+			{ .key = ".address_space", .text = &a->address_space },
+			{ .key = ".offset", .u64 = &a->offset },
+			{ .key = ".size", .u64 = &a->bytes },
+		};
+
+		MPK_TRY(read_map(r, c, fields, MPK_ARRAY_COUNT(fields), err));
+		k->visible_args += !mpk_span_starts(a->value_kind, "hidden_");
+	}
+	k->args = args;
+	k->arg_count = count;
+	return MPK_OK;
+}
+
+static enum mpk_code read_block(struct reader *r, struct mpk_cursor *c, void *into,
+				struct mpk_error *err)
+{
+	struct mpk_amdgpu_kernel *k = into;
+	struct mpk_msgpack m;
+
+	(void)r;
+	MPK_TRY(mpk_msgpack_next(c, &m, err));
+	if (m.type != MPK_MSGPACK_ARRAY || m.count != 3)
+		return bad(c, ".reqd_workgroup_size is no list of three", err);
+	for (size_t i = 0; i < 3; i++) {
+		MPK_TRY(mpk_msgpack_next(c, &m, err));
+		if (m.type != MPK_MSGPACK_UINT || m.number > UINT32_MAX)
+			return bad(c, ".reqd_workgroup_size is no list of numbers", err);
+		k->block[i] = (uint32_t)m.number;
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code read_kernel(struct reader *r, struct mpk_cursor *c,
+				 struct mpk_amdgpu_kernel *k, struct mpk_error *err)
+{
+	const struct field fields[] = {
+		{ .key = ".name", .text = &k->name },
+		{ .key = ".symbol", .text = &k->symbol },
+		{ .key = ".sgpr_count", .u32 = &k->sgprs },
+		{ .key = ".vgpr_count", .u32 = &k->vgprs },
+		{ .key = ".agpr_count", .u32 = &k->agprs },
+		{ .key = ".sgpr_spill_count", .u32 = &k->sgpr_spills },
+		{ .key = ".vgpr_spill_count", .u32 = &k->vgpr_spills },
+		{ .key = ".group_segment_fixed_size", .u64 = &k->lds_bytes },
+		{ .key = ".private_segment_fixed_size", .u64 = &k->scratch_bytes },
+		{ .key = ".uses_dynamic_stack", .flag = &k->dynamic_stack },
+		{ .key = ".kernarg_segment_size", .u64 = &k->kernarg_bytes },
+		{ .key = ".max_flat_workgroup_size", .u32 = &k->max_threads },
+		{ .key = ".reqd_workgroup_size", .read = read_block, .into = k },
+		{ .key = ".wavefront_size", .u32 = &k->wavefront },
+		{ .key = ".args", .read = read_args, .into = k },
+	};
+
+	MPK_TRY(read_map(r, c, fields, MPK_ARRAY_COUNT(fields), err));
+	return k->name.len ? MPK_OK : bad(c, "a kernel has no .name", err);
+}
+
+static enum mpk_code read_kernels(struct reader *r, struct mpk_cursor *c, void *into,
+				  struct mpk_error *err)
+{
+	(void)into;
+	MPK_TRY(begin_list(r, c, sizeof *r->kernels, &r->kernels, &r->count, err));
+	for (size_t i = 0; i < r->count; i++)
+		MPK_TRY(read_kernel(r, c, &r->kernels[i], err));
+	return MPK_OK;
+}
+
+/* --- notes: FORMAT.md 2 ---------------------------------------------------------------- */
+
+static uint64_t round4(uint64_t n)
+{
+	return (n + 3) & ~UINT64_C(3);
+}
+
+/* The metadata among the notes of a section; false: not there. */
+static enum mpk_code find_note(struct mpk_span notes, uint64_t off, struct mpk_cursor *out,
+			       bool *found, struct mpk_error *err)
+{
+	struct mpk_cursor c = mpk_cursor_of(notes, off, "payload");
+	struct mpk_span head, name, body, padding;
+
+	while (mpk_cursor_left(&c) >= NOTE_BYTES) {
+		MPK_TRY(mpk_read_bytes(&c, "code object: note", NOTE_BYTES, &head, err));
+		uint64_t name_bytes = mpk_load_u32(head.data), bytes = mpk_load_u32(head.data + 4);
+		uint32_t type = mpk_load_u32(head.data + 8);
+
+		MPK_TRY(mpk_read_bytes(&c, "code object: name of a note", round4(name_bytes), &name,
+				       err));
+		uint64_t at = mpk_cursor_offset(&c);
+		MPK_TRY(mpk_read_bytes(&c, "code object: note", bytes, &body, err));
+		uint64_t pad = round4(bytes) - bytes;
+		if (pad <= mpk_cursor_left(&c))
+			MPK_TRY(mpk_read_bytes(&c, "code object: note", pad, &padding, err));
+		if (type != NT_METADATA || name_bytes != 7 || !mpk_span_starts(name, "AMDGPU"))
+			continue;
+		*out = mpk_cursor_of(body, at, "payload");
+		*found = true;
+		return MPK_OK;
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code read_notes(struct reader *r, bool *found, struct mpk_error *err)
+{
+	const struct field fields[] = { { .key = "amdhsa.kernels", .read = read_kernels } };
+	struct mpk_cubin_section s;
+	struct mpk_cursor c;
+	struct mpk_span notes;
+
+	for (size_t i = 0; i < r->elf.section_count && !*found; i++) {
+		MPK_TRY(mpk_cubin_elf_section(&r->elf, i, &s, err));
+		if (s.type != MPK_CUBIN_SHT_NOTE)
+			continue;
+		MPK_TRY(mpk_cubin_elf_data(&r->elf, &s, &notes, err));
+		MPK_TRY(find_note(notes, s.off, &c, found, err));
+		if (*found)
+			MPK_TRY(read_map(r, &c, fields, MPK_ARRAY_COUNT(fields), err));
+	}
+	return MPK_OK;
+}
+
+/* --- code: the function that a kernel's descriptor, NAME.kd, stands for ------------------ */
+
+static struct mpk_span function_of(const struct mpk_amdgpu_kernel *k)
+{
+	struct mpk_span s = k->symbol.len ? k->symbol : k->name;
+
+	if (s.len > 3 && memcmp(s.data + s.len - 3, ".kd", 3) == 0)
+		s.len -= 3;
+	return s;
+}
+
+static void set_code(struct reader *r, const struct mpk_cubin_symbol *s,
+		     struct mpk_amdgpu_kernel *k)
+{
+	struct mpk_cubin_section in;
+
+	if (s->section == 0 || s->section >= r->elf.section_count ||
+	    mpk_cubin_elf_section(&r->elf, s->section, &in, NULL) != MPK_OK ||
+	    s->value < in.address || s->value - in.address > in.size ||
+	    s->size > in.size - (s->value - in.address))
+		return;
+	(void)mpk_span_sub(r->elf.bytes, in.off + (s->value - in.address), s->size, &k->code);
+}
+
+static enum mpk_code read_symbols(struct reader *r, const struct mpk_cubin_section *table,
+				  const struct mpk_strmap *names, struct mpk_error *err)
+{
+	struct mpk_span symbols, strings;
+	struct mpk_cubin_section s;
+	struct mpk_cubin_symbol symbol;
+	size_t k;
+
+	if (table->link >= r->elf.section_count)
+		return MPK_OK;
+	MPK_TRY(mpk_cubin_elf_data(&r->elf, table, &symbols, err));
+	MPK_TRY(mpk_cubin_elf_section(&r->elf, table->link, &s, err));
+	MPK_TRY(mpk_cubin_elf_data(&r->elf, &s, &strings, err));
+	for (size_t i = 0; i < symbols.len / MPK_CUBIN_SYMBOL_BYTES; i++) {
+		MPK_TRY(mpk_cubin_elf_symbol(&r->elf, symbols, strings, i, &symbol, err));
+		if (symbol.type == STT_FUNC && mpk_strmap_find(names, symbol.name, &k))
+			set_code(r, &symbol, &r->kernels[k]);
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code read_code(struct reader *r, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap names = { 0 };
+	struct mpk_cubin_section s;
+	size_t found;
+
+	for (size_t i = 0; i < r->count; i++)
+		if (mpk_strmap_put(&names, function_of(&r->kernels[i]), i, &found) < 0)
+			return mpk_fail_nomem(err);
+	for (size_t i = 0; r->count && i < r->elf.section_count; i++) {
+		MPK_TRY(mpk_cubin_elf_section(&r->elf, i, &s, err));
+		if (s.type == MPK_CUBIN_SHT_DYNSYM || s.type == MPK_CUBIN_SHT_SYMTAB)
+			MPK_TRY(read_symbols(r, &s, &names, err));
+	}
+	return MPK_OK;
+}
+
+enum mpk_code mpk_amdgpu_read(struct mpk_span bytes, struct mpk_arena *arena,
+			      struct mpk_amdgpu *out, struct mpk_error *err)
+{
+	struct reader r = { .arena = arena };
+	struct mpk_amdgpu object;
+
+	MPK_TRY(mpk_amdgpu_read_head(bytes, &object, err));
+	MPK_TRY(mpk_cubin_elf_open_as(bytes, MPK_AMDGPU_EM, "code object", &r.elf, err));
+	MPK_TRY(read_notes(&r, &object.has_metadata, err));
+	MPK_TRY(read_code(&r, err));
+	object.kernels = r.kernels;
+	object.kernel_count = r.count;
+	*out = object;
+	return MPK_OK;
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The same program compiled twice gives two cubins: debug sections hold paths, notes the versions of the
+ * tools and times, and symbols that only a debugger needs move the numbers of all others. Sections are
+ * matched by name; where a word of one names a symbol, the symbols are compared and not their numbers. */
+#include "cubin/cubin.h"
+
+#include <stdlib.h>
+
+#include "base/cursor.h"
+#include "base/strmap.h"
+#include "base/vec.h"
+#include "cubin/elf.h"
+
+enum {
+	OSABI_V2 = 0x41, /* CUDA 13 */
+	SHT_RELA = 4,
+	SHT_REL = 9,
+	SHT_CUDA_INFO = 0x70000000,
+	SHT_CUDA_PROTOTYPE = 0x70000002,
+};
+
+/* One of the two files. */
+struct file {
+	struct mpk_cubin_elf elf;
+	struct mpk_span symbols, strings;
+	struct mpk_strmap sections; /* by name: the first of it */
+};
+
+struct comparison {
+	struct file a, b;
+	struct mpk_cubin_difference *items; /* from malloc */
+	size_t count, cap;
+	uint64_t
+		bytes_left; /* that will still be compared: sections of a hostile file may overlap */
+	struct mpk_error *err;
+};
+
+static void comparison_fini(struct comparison *c)
+{
+	mpk_strmap_fini(&c->a.sections);
+	mpk_strmap_fini(&c->b.sections);
+	free(c->items);
+}
+
+/* Sections that no driver runs: what is in them may differ. */
+static bool is_beside_code(struct mpk_span name)
+{
+	static const char *const beginnings[] = { ".debug",        ".nv_debug",     ".note",
+						  ".comment",      ".rel.debug",    ".rela.debug",
+						  ".rel.nv_debug", ".rela.nv_debug" };
+	static const char *const tables[] = { "", ".symtab", ".strtab", ".shstrtab",
+					      ".symtab_shndx" };
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(beginnings); i++)
+		if (mpk_span_starts(name, beginnings[i]))
+			return true;
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(tables); i++)
+		if (mpk_span_is(name, tables[i]))
+			return true;
+	return false;
+}
+
+static enum mpk_code open_file(struct mpk_span bytes, struct file *f, struct mpk_error *err)
+{
+	struct mpk_cubin_section s, strings;
+	size_t found;
+
+	MPK_TRY(mpk_cubin_elf_open(bytes, &f->elf, err));
+	for (size_t i = 0; i < f->elf.section_count; i++) {
+		MPK_TRY(mpk_cubin_elf_section(&f->elf, i, &s, err));
+		MPK_TRY_ALLOC(mpk_strmap_put(&f->sections, s.name, i, &found) >= 0, err);
+		if (s.type != MPK_CUBIN_SHT_SYMTAB || s.link >= f->elf.section_count)
+			continue;
+		MPK_TRY(mpk_cubin_elf_section(&f->elf, s.link, &strings, err));
+		MPK_TRY(mpk_cubin_elf_data(&f->elf, &s, &f->symbols, err));
+		MPK_TRY(mpk_cubin_elf_data(&f->elf, &strings, &f->strings, err));
+	}
+	return MPK_OK;
+}
+
+static bool symbol(const struct file *f, uint32_t i, struct mpk_cubin_symbol *out,
+		   struct mpk_span *section)
+{
+	struct mpk_cubin_section s;
+
+	if (i >= f->symbols.len / MPK_CUBIN_SYMBOL_BYTES ||
+	    mpk_cubin_elf_symbol(&f->elf, f->symbols, f->strings, i, out, NULL) != MPK_OK ||
+	    out->section >= f->elf.section_count ||
+	    mpk_cubin_elf_section(&f->elf, out->section, &s, NULL) != MPK_OK)
+		return false;
+	*section = s.name;
+	return true;
+}
+
+/* Whether two words are numbers of one symbol; section symbols have no names but their sections'. */
+static bool same_symbol(const struct comparison *c, uint32_t i, uint32_t k)
+{
+	struct mpk_cubin_symbol x, y;
+	struct mpk_span x_section, y_section;
+
+	return symbol(&c->a, i, &x, &x_section) && symbol(&c->b, k, &y, &y_section) &&
+	       x.type == y.type && x.other == y.other && mpk_span_equal(x.name, y.name) &&
+	       mpk_span_equal(x_section, y_section);
+}
+
+static bool same_words(const struct comparison *c, struct mpk_span x, struct mpk_span y)
+{
+	if (x.len != y.len || x.len % 4)
+		return false;
+	for (size_t i = 0; i < x.len; i += 4) {
+		uint32_t p = mpk_load_u32(x.data + i), q = mpk_load_u32(y.data + i);
+
+		if (p != q && !same_symbol(c, p, q))
+			return false;
+	}
+	return true;
+}
+
+static bool same_section(struct comparison *c, const struct mpk_cubin_section *s,
+			 const struct mpk_cubin_section *t)
+{
+	bool names_symbols = s->type == SHT_REL || s->type == SHT_RELA ||
+			     (s->type >= SHT_CUDA_INFO && s->type <= SHT_CUDA_PROTOTYPE);
+	struct mpk_span x, y;
+
+	if (s->type != t->type || s->size != t->size)
+		return false;
+	if (s->type == MPK_CUBIN_SHT_NOBITS)
+		return true;
+	if (mpk_cubin_elf_data(&c->a.elf, s, &x, NULL) != MPK_OK ||
+	    mpk_cubin_elf_data(&c->b.elf, t, &y, NULL) != MPK_OK)
+		return false;
+	if (x.len > c->bytes_left)
+		return false; /* in doubt */
+	c->bytes_left -= x.len;
+	return mpk_span_equal(x, y) || (names_symbols && same_words(c, x, y));
+}
+
+static enum mpk_code add(struct comparison *c, struct mpk_span name)
+{
+	MPK_TRY_ALLOC(mpk_vec_reserve(&c->items, &c->cap, c->count + 1, sizeof *c->items), c->err);
+	c->items[c->count++] = (struct mpk_cubin_difference){ name, !is_beside_code(name) };
+	return MPK_OK;
+}
+
+/* From CUDA 13 on, bits 24-31 are the number of a section of notes. */
+static uint32_t flags_of(const struct mpk_cubin_elf *elf)
+{
+	return elf->osabi == OSABI_V2 ? elf->flags & 0xffffff : elf->flags;
+}
+
+static enum mpk_code compare_sections(struct comparison *c)
+{
+	struct mpk_cubin_section s, t;
+	size_t at;
+
+	if (flags_of(&c->a.elf) != flags_of(&c->b.elf) || c->a.elf.abi != c->b.elf.abi ||
+	    c->a.elf.osabi != c->b.elf.osabi || c->a.elf.type != c->b.elf.type)
+		MPK_TRY(add(c, mpk_span_str("ELF header")));
+	for (size_t i = 0; i < c->a.elf.section_count; i++) {
+		MPK_TRY(mpk_cubin_elf_section(&c->a.elf, i, &s, c->err));
+		if (!mpk_strmap_find(&c->b.sections, s.name, &at)) {
+			MPK_TRY(add(c, s.name));
+			continue;
+		}
+		MPK_TRY(mpk_cubin_elf_section(&c->b.elf, at, &t, c->err));
+		if (!same_section(c, &s, &t))
+			MPK_TRY(add(c, s.name));
+	}
+	for (size_t i = 0; i < c->b.elf.section_count; i++) {
+		MPK_TRY(mpk_cubin_elf_section(&c->b.elf, i, &t, c->err));
+		if (!mpk_strmap_find(&c->a.sections, t.name, &at))
+			MPK_TRY(add(c, t.name));
+	}
+	return MPK_OK;
+}
+
+enum mpk_code mpk_cubin_compare(struct mpk_span a, struct mpk_span b, struct mpk_arena *arena,
+				const struct mpk_cubin_difference **out, size_t *count,
+				struct mpk_error *err)
+{
+	MPK_CLEANUP(comparison_fini)
+	struct comparison c = { .bytes_left = 4 * (uint64_t)a.len, .err = err };
+	struct mpk_cubin_difference *items;
+
+	MPK_TRY(open_file(a, &c.a, err));
+	MPK_TRY(open_file(b, &c.b, err));
+	MPK_TRY(compare_sections(&c));
+	items = mpk_arena_keep(arena, c.items, c.count, sizeof *items);
+	MPK_TRY_ALLOC(items, err);
+	*out = items;
+	*count = c.count;
+	return MPK_OK;
+}

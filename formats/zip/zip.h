@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* zip.h - zip archives: Python wheels, Android packages, .npz (FORMAT.md)
+ *
+ * The directory at the end is read; members are looked at when they are asked for. Offsets in
+ * errors count in a space that the caller names.
+ */
+#ifndef MPK_FORMATS_ZIP_ZIP_H
+#define MPK_FORMATS_ZIP_ZIP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/span.h"
+
+struct mpk_zip_member {
+	struct mpk_span name;   /* "pkg/lib.so", a folder's with a slash at its end; not checked */
+	uint16_t flags, method; /* as stored */
+	uint32_t checksum;      /* CRC-32 of the content */
+	uint64_t stored, plain; /* bytes, compressed and not, as the directory says */
+	uint64_t local;         /* offset of the member's own header */
+};
+
+/* mpk_zip_is - whether the bytes begin as a zip archive does */
+bool mpk_zip_is(struct mpk_span bytes);
+
+/* mpk_zip_list - the members of an archive, in the order of its directory
+ * @space   what offsets in errors count in: "file", "npz"
+ * @out     in arena; names are views of bytes
+ * Returns  MPK_OK; MPK_E_CORRUPT (no directory, or one that does not fit the file); MPK_E_NOMEM
+ * Format   FORMAT.md 1, 2 */
+enum mpk_code mpk_zip_list(struct mpk_span bytes, const char *space, struct mpk_arena *arena,
+			   struct mpk_zip_member **out, size_t *count,
+			   struct mpk_error *err) MPK_MUST_CHECK;
+
+struct mpk_zip_options {
+	const char *space;  /* as above */
+	const char *advice; /* ends the message about what cannot be unpacked: "unpack it" */
+	bool check_stored; /* hold stored members against their checksums, too: reads all of them */
+};
+
+/* mpk_zip_read - the content of a member
+ * @arena   receives the content of a compressed one; a stored one is a view of bytes
+ * Returns  MPK_OK; MPK_E_CORRUPT: it is not where the directory says, or not what its sizes and
+ *          checksum say; MPK_E_UNSUPPORTED: encrypted, another method than deflate, or it unpacks
+ *          to more than mpk_deflate_limit; MPK_E_NOMEM
+ * Format   FORMAT.md 3 */
+enum mpk_code mpk_zip_read(struct mpk_span bytes, const struct mpk_zip_member *m,
+			   const struct mpk_zip_options *options, struct mpk_arena *arena,
+			   struct mpk_span *out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_zip_find - the member of this name; of several the last, which is what unpacking leaves
+ * Returns  MPK_OK; MPK_E_NOTFOUND with "did you mean"; MPK_E_NOMEM */
+enum mpk_code mpk_zip_find(const struct mpk_zip_member *members, size_t count, struct mpk_span name,
+			   size_t *out, struct mpk_error *err) MPK_MUST_CHECK;
+
+#endif

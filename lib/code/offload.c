@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Clang's containers of device code, compressed or not. What an image is, its own bytes tell: the
+ * container names a device alone. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/num.h"
+#include "code/show.h"
+#include "code/target.h"
+#include "code/verify.h"
+#include "offload/offload.h"
+#include "text/escape.h"
+#include "text/phrase.h"
+
+/* Of a compressed bundle this much is unpacked to see what is in it: some hundred entries. */
+enum { HEAD_BYTES = 64 << 10 };
+
+struct content {
+	struct mpk_offload list;
+	struct mpk_offload_packed packed;
+	bool is_packed;
+};
+
+static bool is_container(struct mpk_span bytes)
+{
+	return mpk_offload_is(bytes) || mpk_offload_is_packed(bytes);
+}
+
+static const char *packing_of(const struct content *c)
+{
+	if (!c->is_packed)
+		return "stored";
+	return c->packed.method == MPK_OFFLOAD_ZLIB ? "zlib" : "zstd";
+}
+
+/* What compilers put there. Asked by name and not of the whole table, which knows this row. */
+static const struct mpk_code_format *format_of(struct mpk_span bytes)
+{
+	static const struct mpk_code_format *const formats[] = {
+		&mpk_format_cubin,   &mpk_format_hsaco, &mpk_format_fatbin, &mpk_format_spirv,
+		&mpk_format_bitcode, &mpk_format_ptx,   &mpk_format_elf
+	};
+
+	for (size_t i = 0; bytes.len && i < MPK_ARRAY_COUNT(formats); i++)
+		if (mpk_code_has_sign(formats[i], bytes))
+			return formats[i];
+	return bytes.len ? &mpk_format_unknown : &mpk_format_empty;
+}
+
+/* --- reading -------------------------------------------------------------------------- */
+
+/* A container within one is not opened: nobody makes it, and a file decides how deep it goes. */
+static enum mpk_code read_image(const struct mpk_offload_entry *e, bool placed,
+				struct mpk_arena *arena, struct mpk_code_info *out,
+				struct mpk_error *err)
+{
+	if (e->is_host || !e->data.len || is_container(e->data))
+		return MPK_OK;
+	MPK_TRY(mpk_code_info_read_as(format_of(out->bytes), arena, out, err));
+	return out->problem && !placed ? mpk_code_info_unplace(out, arena, err) : MPK_OK;
+}
+
+static enum mpk_code open_list(struct mpk_code_info *info, struct content *c,
+			       struct mpk_arena *arena, struct mpk_error *err)
+{
+	struct mpk_span bytes = info->bytes;
+
+	c->is_packed = mpk_offload_is_packed(bytes);
+	if (!c->is_packed)
+		return mpk_offload_read(bytes, arena, &c->list, err);
+	MPK_TRY(mpk_offload_read_packed(bytes, &c->packed, err));
+	MPK_TRY(mpk_offload_unpack(&c->packed, arena, &bytes, err));
+	if (mpk_offload_read(bytes, arena, &c->list, err) == MPK_OK)
+		return MPK_OK;
+	if (err)
+		err->at.has_offset = false; /* in what was unpacked, where nobody can look */
+	return err ? err->code : MPK_E_CORRUPT;
+}
+
+static enum mpk_code read_container(struct mpk_code_info *info, void *content,
+				    struct mpk_arena *arena, struct mpk_error *err)
+{
+	struct content *c = content;
+	struct mpk_code_info *images;
+	bool broken = false;
+
+	MPK_TRY(open_list(info, c, arena, err));
+	images = mpk_arena_array(arena, c->list.entry_count, sizeof *images);
+	MPK_TRY_ALLOC(images, err);
+	for (size_t i = 0; i < c->list.entry_count; i++) {
+		const struct mpk_offload_entry *e = &c->list.entries[i];
+
+		images[i].bytes = e->data;
+		images[i].off = info->off + (c->is_packed ? c->packed.data_off : e->data_off);
+		MPK_TRY(read_image(e, !c->is_packed, arena, &images[i], err));
+		broken |= images[i].problem != NULL;
+		if (!info->main_image && images[i].complete)
+			info->main_image = &images[i];
+	}
+	if (broken)
+		info->main_image = NULL;
+	info->images = images;
+	info->image_count = c->list.entry_count;
+	return MPK_OK;
+}
+
+/* --- targets ------------------------------------------------------------------------ */
+
+/* What an image is in two words, from its first bytes; without them, from whom it is for. */
+static const char *what_is(const struct mpk_offload_entry *e)
+{
+	const struct mpk_code_format *f = format_of(e->data);
+
+	if (f == &mpk_format_bitcode)
+		return "LLVM bitcode";
+	if (f == &mpk_format_spirv)
+		return "SPIR-V";
+	if (f == &mpk_format_hsaco || mpk_span_starts(e->arch, "gfx"))
+		return "code object";
+	if (f == &mpk_format_cubin || mpk_span_starts(e->arch, "sm_"))
+		return f == &mpk_format_ptx ? "PTX" : "cubin";
+	return f->word ? f->word : "other";
+}
+
+static void set_target(const struct mpk_offload_entry *e, struct mpk_code_target *t)
+{
+	struct mpk_span name = e->arch.len ? e->arch : e->triple;
+	uint64_t sm;
+
+	t->what = what_is(e);
+	t->kind = strcmp(t->what, "LLVM bitcode") == 0 ? MPK_TARGET_LTO
+		  : strcmp(t->what, "PTX") == 0        ? MPK_TARGET_PTX
+		  : strcmp(t->what, "code object") == 0 || strcmp(t->what, "cubin") == 0
+			  ? MPK_TARGET_BINARY
+			  : MPK_TARGET_OTHER;
+	(void)mpk_escape_to(name, t->name, sizeof t->name);
+	if (mpk_span_starts(e->arch, "sm_") &&
+	    mpk_parse_u64(
+		    mpk_span_of(e->arch.data + 3, strspn((const char *)t->name + 3, "0123456789")),
+		    &sm) &&
+	    sm < 10000)
+		t->sm = (unsigned)sm;
+}
+
+static enum mpk_code list_targets(const struct mpk_offload *list, const uint64_t *sizes,
+				  const char *packing, struct mpk_arena *arena,
+				  struct mpk_code_target **out, size_t *count,
+				  struct mpk_error *err)
+{
+	struct mpk_code_target *t = mpk_arena_array(arena, list->entry_count, sizeof *t);
+	size_t n = 0;
+
+	MPK_TRY_ALLOC(t, err);
+	for (size_t i = 0; i < list->entry_count; i++) {
+		if (list->entries[i].is_host)
+			continue;
+		set_target(&list->entries[i], &t[n]);
+		t[n].packing = packing;
+		t[n].plain_bytes = sizes ? sizes[i] : list->entries[i].data.len;
+		t[n].bytes = sizes ? 0 : t[n].plain_bytes;
+		n++;
+	}
+	*out = t;
+	*count = n;
+	return MPK_OK;
+}
+
+/* The packed bytes are those of all images together: each has its share of them. */
+static void share(uint64_t packed, struct mpk_code_target *t, size_t count)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < count; i++)
+		sum += t[i].plain_bytes <= MPK_OFFLOAD_PLAIN_MAX ? t[i].plain_bytes : 0;
+	for (size_t i = 0; i < count && sum; i++)
+		if (t[i].plain_bytes <= MPK_OFFLOAD_PLAIN_MAX)
+			t[i].bytes =
+				(uint64_t)((double)packed * (double)t[i].plain_bytes / (double)sum);
+}
+
+static enum mpk_code packed_targets(struct mpk_span bytes, struct mpk_arena *arena,
+				    struct mpk_code_target **out, size_t *count,
+				    struct mpk_error *err)
+{
+	struct content c = { .is_packed = true };
+	const uint64_t *sizes;
+	struct mpk_span head;
+
+	MPK_TRY(mpk_offload_read_packed(bytes, &c.packed, err));
+	MPK_TRY(mpk_offload_unpack_head(&c.packed, HEAD_BYTES, arena, &head, err));
+	MPK_TRY(mpk_offload_list_head(head, arena, &c.list, &sizes, err));
+	MPK_TRY(list_targets(&c.list, sizes, packing_of(&c), arena, out, count, err));
+	share(c.packed.data.len, *out, *count);
+	return MPK_OK;
+}
+
+static enum mpk_code targets(struct mpk_span bytes, struct mpk_arena *arena,
+			     struct mpk_code_target **out, size_t *count, struct mpk_error *err)
+{
+	struct mpk_offload list;
+
+	if (mpk_offload_is_packed(bytes))
+		return packed_targets(bytes, arena, out, count, err);
+	MPK_TRY(mpk_offload_read(bytes, arena, &list, err));
+	return list_targets(&list, NULL, "stored", arena, out, count, err);
+}
+
+/* --- text --------------------------------------------------------------------------- */
+
+static void put_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
+{
+	const struct content *c = info->content;
+	size_t shown = 0;
+
+	mpk_strbuf_puts(out, c->is_packed ? "compressed offload bundle: " : "offload bundle: ");
+	for (size_t i = 0; i < c->list.entry_count && shown < MPK_NAMES_SHOWN; i++) {
+		const struct mpk_offload_entry *e = &c->list.entries[i];
+
+		if (e->is_host)
+			continue;
+		mpk_strbuf_puts(out, shown++ ? ", " : "");
+		mpk_escape(out, e->arch.len ? e->arch : e->triple);
+		mpk_strbuf_printf(out, " %s", what_is(e));
+	}
+	mpk_put_more(out, c->list.entry_count);
+	mpk_strbuf_puts(out, shown ? "" : "no images");
+}
+
+static void put_lines(const struct mpk_code_info *info, const char *indent, struct mpk_strbuf *out)
+{
+	const struct content *c = info->content;
+
+	if (c->is_packed)
+		mpk_strbuf_printf(out, "%s  %s, %zu B of %" PRIu64 " B\n", indent, packing_of(c),
+				  c->packed.data.len, c->packed.plain_bytes);
+	for (size_t i = 0; i < c->list.entry_count; i++) {
+		const struct mpk_offload_entry *e = &c->list.entries[i];
+
+		mpk_strbuf_printf(out, "%s  %zu: ", indent, i);
+		mpk_escape(out, e->kind);
+		mpk_strbuf_putc(out, ' ');
+		mpk_escape(out, e->triple);
+		if (e->arch.len) {
+			mpk_strbuf_putc(out, ' ');
+			mpk_escape(out, e->arch);
+		}
+		mpk_strbuf_printf(out, " %s, %zu B", e->is_host ? "host" : what_is(e), e->data.len);
+		if (info->images[i].problem)
+			mpk_strbuf_printf(out, ", broken: %s", info->images[i].problem->text);
+		mpk_strbuf_putc(out, '\n');
+	}
+}
+
+static void put_json(const struct mpk_code_info *info, struct mpk_json *j, struct json_t *at)
+{
+	const struct content *c = info->content;
+	struct json_t *list = mpk_json_array(j, at, "bundle"), *o;
+
+	for (size_t i = 0; i < c->list.entry_count; i++) {
+		const struct mpk_offload_entry *e = &c->list.entries[i];
+
+		o = mpk_json_object(j, list, NULL);
+		mpk_json_span(j, o, "offload_kind", e->kind);
+		mpk_json_span(j, o, "triple", e->triple);
+		mpk_json_span(j, o, "target", e->arch);
+		mpk_json_text(j, o, "image", e->is_host ? "host" : what_is(e));
+		mpk_json_text(j, o, "packing", packing_of(c));
+		mpk_json_u64(j, o, "plain_bytes", e->data.len);
+		if (info->images[i].format)
+			mpk_code_info_json(&info->images[i], j, mpk_json_object(j, o, "code"));
+	}
+}
+
+/* --- verification ------------------------------------------------------------------- */
+
+/* The processor alone: an entry may leave the features open. */
+static bool is_for(const struct mpk_code_info *image, const struct mpk_offload_entry *e)
+{
+	size_t len = strcspn(image->target, ":");
+
+	return e->arch.len >= len && memcmp(image->target, e->arch.data, len) == 0 &&
+	       (e->arch.len == len || e->arch.data[len] == ':');
+}
+
+/* Loaders choose by what the entry says. */
+static void verify_image(const struct mpk_code_info *image, const struct mpk_offload_entry *e,
+			 size_t i, const struct mpk_code_verify *v)
+{
+	char what[32], target[48];
+
+	(void)snprintf(what, sizeof what, "image %zu: ", i);
+	if (e->is_host)
+		return;
+	if (!e->data.len)
+		mpk_code_say(v, MPK_WARNING, image->off, "%sit is empty", what);
+	else if (image->problem)
+		mpk_code_say_problem(v, image, what);
+	else if (image->format == &mpk_format_hsaco && e->arch.len && !is_for(image, e))
+		mpk_code_say(v, MPK_WARNING, image->off, "%sit is for %s, its entry says %s", what,
+			     image->target, mpk_escape_to(e->arch, target, sizeof target));
+}
+
+static void verify(const struct mpk_code_info *info, const struct mpk_code_verify *v)
+{
+	const struct content *c = info->content;
+	uint64_t used;
+
+	if (info->problem) {
+		mpk_code_say_problem(v, info, "");
+		return;
+	}
+	for (size_t i = 0; i < c->list.entry_count; i++)
+		verify_image(&info->images[i], &c->list.entries[i], i, v);
+	used = c->is_packed ? c->packed.used : c->list.used;
+	if (info->bytes.len > used)
+		mpk_code_say(v, MPK_NOTE, info->off + used, "%" PRIu64 " bytes follow the bundle",
+			     info->bytes.len - used);
+}
+
+#define AMD_CLAIMS                                                                                 \
+	{ "hip", "hsaco" }, { "hip", "hip" }, { "hsaco", "hsaco" }, { "hsaco", "hip" },            \
+		{ "rocm", "hsaco" }
+
+const struct mpk_code_format mpk_format_offload = {
+	.word = "offload",
+	.name = "an offload bundle",
+	.is = is_container,
+	.verifies_broken = true,
+	.claims = { AMD_CLAIMS },
+	.tolerated = { AMD_CLAIMS }, /* the usual one of a kind is a code object by itself */
+	.read = read_container,
+	.targets = targets,
+	.content_bytes = sizeof(struct content),
+	.text = put_text,
+	.lines = put_lines,
+	.json = put_json,
+	.check = "offload-image",
+	.about = "an offload bundle is whole, its images what their entries say",
+	.verify = verify,
+};

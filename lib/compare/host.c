@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compare/host.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cursor.h"
+#include "elf/symbols.h"
+
+/* A symbol that has room. */
+struct mpk_host_place {
+	uint64_t begin, bytes;
+	const char *name;
+};
+
+/* A word that a loader fills in. */
+struct mpk_host_slot {
+	uint64_t at;
+	const char *name; /* of the symbol whose address it becomes; NULL: addend alone */
+	uint64_t addend;
+};
+
+struct mpk_host_section {
+	uint64_t begin, bytes, flags;
+	const char *name;
+};
+
+enum {
+	TEXT_MAX = 4096,
+	DATA_MIN = 64,
+	SEGMENTS_MAX =
+		64, /* of a file that a linker made; they are looked through for each address */
+};
+
+/* --- what a file has -------------------------------------------------------------------- */
+
+static int by_begin(const void *a, const void *b)
+{
+	const struct mpk_host_place *x = a, *y = b;
+
+	return x->begin < y->begin ? -1 : x->begin > y->begin;
+}
+
+static int by_slot(const void *a, const void *b)
+{
+	const struct mpk_host_slot *x = a, *y = b;
+
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+static enum mpk_code read_symbols(struct mpk_host_code *h, struct mpk_arena *arena,
+				  struct mpk_error *err)
+{
+	struct mpk_symtab t;
+	struct mpk_host_function *functions;
+	struct mpk_host_place *places;
+	struct mpk_symbol s;
+	uint64_t off;
+
+	MPK_TRY(mpk_symtab_static(&h->elf, &t, err));
+	if (!t.count)
+		MPK_TRY(mpk_symtab_dynamic(&h->elf, &t, err));
+	functions = mpk_arena_array(arena, t.count, sizeof *functions);
+	places = mpk_arena_array(arena, t.count, sizeof *places);
+	MPK_TRY_ALLOC(functions && places, err);
+	for (size_t i = 1; i < t.count; i++) {
+		struct mpk_host_function *f = &functions[h->count];
+
+		MPK_TRY(mpk_symtab_get(&t, i, &s, err));
+		if (!s.defined || !s.bytes || (s.type != STT_FUNC && s.type != STT_OBJECT))
+			continue;
+		places[h->place_count++] = (struct mpk_host_place){ s.value, s.bytes, s.name };
+		if (s.type != STT_FUNC ||
+		    mpk_symbol_bytes(&h->elf, &s, &f->code, &off, NULL) != MPK_OK)
+			continue;
+		f->symbol = s.name;
+		f->address = s.value;
+		h->count++;
+	}
+	if (h->place_count)
+		qsort(places, h->place_count, sizeof *places, by_begin);
+	h->functions = functions;
+	h->places = places;
+	return MPK_OK;
+}
+
+static enum mpk_code read_slots_of(struct mpk_host_code *h, const GElf_Shdr *section,
+				   struct mpk_host_slot *out, size_t *count, struct mpk_error *err)
+{
+	const struct mpk_elf_table table = { section->sh_offset, section->sh_size, ELF_T_RELA,
+					     "relocations" };
+	struct mpk_symtab symbols = { 0 };
+	struct mpk_symbol s;
+	Elf_Data *data;
+	GElf_Rela r;
+	size_t n;
+
+	if (section->sh_link && section->sh_link < h->elf.section_count)
+		MPK_TRY(mpk_symtab_open(&h->elf, section->sh_link, &symbols, err));
+	MPK_TRY(mpk_elf_chunk(&h->elf, &table, &data, &n, err));
+	for (size_t i = 0; i < n && gelf_getrela(data, (int)i, &r); i++) {
+		struct mpk_host_slot slot = { .at = r.r_offset, .addend = (uint64_t)r.r_addend };
+		uint64_t symbol = GELF_R_SYM(r.r_info);
+
+		if (symbol && symbol < symbols.count &&
+		    mpk_symtab_get(&symbols, (size_t)symbol, &s, NULL) == MPK_OK)
+			slot.name = s.name;
+		out[(*count)++] = slot;
+	}
+	return MPK_OK;
+}
+
+/* Relocations that are left for the loader; those of objects are the linker's. */
+static enum mpk_code read_slots(struct mpk_host_code *h, struct mpk_arena *arena,
+				struct mpk_error *err)
+{
+	struct mpk_host_slot *slots;
+	GElf_Shdr section;
+	size_t most = 0;
+
+	for (int pass = 0; pass < 2; pass++) {
+		slots = pass ? mpk_arena_array(arena, most, sizeof *slots) : NULL;
+		if (pass)
+			MPK_TRY_ALLOC(slots, err);
+		for (size_t i = 1; i < h->elf.section_count; i++) {
+			MPK_TRY(mpk_elf_section(&h->elf, i, &section, err));
+			if (section.sh_type != SHT_RELA || h->elf.header.e_type == ET_REL)
+				continue;
+			if (pass)
+				MPK_TRY(read_slots_of(h, &section, slots, &h->slot_count, err));
+			else
+				most += section.sh_size / sizeof(Elf32_Rela);
+		}
+	}
+	if (h->slot_count)
+		qsort(slots, h->slot_count, sizeof *slots, by_slot);
+	h->slots = slots;
+	return MPK_OK;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct mpk_host_section *x = a, *y = b;
+
+	return x->begin < y->begin ? -1 : x->begin > y->begin;
+}
+
+static enum mpk_code read_sections(struct mpk_host_code *h, struct mpk_arena *arena,
+				   struct mpk_error *err)
+{
+	struct mpk_host_section *list = mpk_arena_array(arena, h->elf.section_count, sizeof *list);
+	GElf_Shdr s;
+
+	MPK_TRY_ALLOC(list, err);
+	for (size_t i = 1; i < h->elf.section_count; i++) {
+		const char *name = mpk_elf_section_name(&h->elf, i);
+
+		MPK_TRY(mpk_elf_section(&h->elf, i, &s, err));
+		if (name && (s.sh_flags & SHF_ALLOC) && s.sh_size)
+			list[h->section_count++] =
+				(struct mpk_host_section){ s.sh_addr, s.sh_size, s.sh_flags, name };
+	}
+	if (h->section_count)
+		qsort(list, h->section_count, sizeof *list, by_address);
+	h->sections = list;
+	return MPK_OK;
+}
+
+static enum mpk_code read_all(struct mpk_host_code *h, struct mpk_arena *arena,
+			      struct mpk_error *err)
+{
+	MPK_TRY(read_symbols(h, arena, err));
+	MPK_TRY(read_sections(h, arena, err));
+	return read_slots(h, arena, err);
+}
+
+enum mpk_code mpk_host_code_open(const struct mpk_image *image, struct mpk_arena *arena,
+				 struct mpk_host_code *out, struct mpk_error *err)
+{
+	*out = (struct mpk_host_code){ 0 };
+	if (image->format != MPK_FILE_ELF)
+		return MPK_OK;
+	MPK_TRY(mpk_elf_open(image->bytes, image->bytes_off, &out->elf, err));
+	out->bytes_left = 4 * (uint64_t)image->bytes.len;
+
+	enum mpk_code code = read_all(out, arena, err);
+
+	if (code != MPK_OK)
+		mpk_host_code_close(out);
+	return code;
+}
+
+void mpk_host_code_close(struct mpk_host_code *h)
+{
+	mpk_elf_close(&h->elf);
+	*h = (struct mpk_host_code){ 0 };
+}
+
+/* --- what an address means ---------------------------------------------------------------- */
+
+static const struct mpk_host_slot *slot_at(const struct mpk_host_code *h, uint64_t address)
+{
+	struct mpk_host_slot key = { .at = address };
+
+	return h->slot_count ? bsearch(&key, h->slots, h->slot_count, sizeof key, by_slot) : NULL;
+}
+
+/* The symbol in whose room an address lies, or NULL. */
+static const struct mpk_host_place *place_at(const struct mpk_host_code *h, uint64_t address)
+{
+	size_t lo = 0, hi = h->place_count;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (h->places[mid].begin <= address)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (!lo || address - h->places[lo - 1].begin >= h->places[lo - 1].bytes)
+		return NULL;
+	return &h->places[lo - 1];
+}
+
+static const struct mpk_host_section *section_at(const struct mpk_host_code *h, uint64_t address)
+{
+	size_t lo = 0, hi = h->section_count;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (h->sections[mid].begin <= address)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo && address - h->sections[lo - 1].begin < h->sections[lo - 1].bytes
+		       ? &h->sections[lo - 1]
+		       : NULL;
+}
+
+/* The slot through which an entry of an x86-64 PLT jumps: ff 25 and its distance, behind a few bytes. */
+static const struct mpk_host_slot *plt_slot(const struct mpk_host_code *h, uint64_t address)
+{
+	struct mpk_span code;
+	uint64_t off;
+
+	if (!mpk_elf_at_address(&h->elf, address, &code, &off))
+		return NULL;
+	for (size_t i = 0; i <= 5 && i + 6 <= code.len; i++)
+		if (code.data[i] == 0xff && code.data[i + 1] == 0x25)
+			return slot_at(h, address + i + 6 +
+						  (uint64_t)(int64_t)(int32_t)mpk_load_u32(
+							  code.data + i + 2));
+	return NULL;
+}
+
+static bool same_symbol(const char *a, const char *b)
+{
+	return a && b && a[0] && strcmp(a, b) == 0;
+}
+
+/* A text, or so many bytes as both symbols have; without symbols enough for any vector. */
+static bool same_data(const struct mpk_host_code *a, uint64_t x, const struct mpk_host_code *b,
+		      uint64_t y)
+{
+	const struct mpk_host_place *p = place_at(a, x), *q = place_at(b, y);
+	struct mpk_span s, t, text, other;
+	uint64_t off, len = DATA_MIN;
+
+	if (!mpk_elf_at_address(&a->elf, x, &s, &off) || !mpk_elf_at_address(&b->elf, y, &t, &off))
+		return false;
+	if (p && q) {
+		len = p->bytes - (x - p->begin);
+		if (len != q->bytes - (y - q->begin))
+			return false;
+	} else if (mpk_span_text(s, 0, TEXT_MAX, &text) && mpk_span_text(t, 0, TEXT_MAX, &other) &&
+		   text.len > 3) {
+		return mpk_span_equal(text, other);
+	}
+	return len <= s.len && len <= t.len && memcmp(s.data, t.data, (size_t)len) == 0;
+}
+
+static bool same_target(const struct mpk_host_code *a, uint64_t x, const struct mpk_host_code *b,
+			uint64_t y, bool again)
+{
+	const struct mpk_host_slot *p = slot_at(a, x), *q = slot_at(b, y);
+	const struct mpk_host_place *m, *n;
+	const struct mpk_host_section *s = section_at(a, x), *t = section_at(b, y);
+
+	if (p && q) {
+		if (p->name || q->name)
+			return same_symbol(p->name, q->name) && p->addend == q->addend;
+		return again && same_target(a, p->addend, b, q->addend, false);
+	}
+	if (p || q || !s || !t || strcmp(s->name, t->name) != 0)
+		return false;
+	if (strncmp(s->name, ".plt", 4) == 0) {
+		p = plt_slot(a, x);
+		q = plt_slot(b, y);
+		return p && q && same_symbol(p->name, q->name);
+	}
+	/* names of constants are numbers that move: their content counts */
+	if (!(s->flags & (SHF_EXECINSTR | SHF_WRITE)))
+		return same_data(a, x, b, y);
+	m = place_at(a, x);
+	n = place_at(b, y);
+	if (m && n)
+		return same_symbol(m->name, n->name) && x - m->begin == y - n->begin;
+	return !m && !n && !(s->flags & SHF_EXECINSTR) && x - s->begin == y - t->begin;
+}
+
+/* --- code ----------------------------------------------------------------------------------- */
+
+/* A function in both files, of one length. */
+struct pair {
+	const struct mpk_host_code *a, *b;
+	const struct mpk_host_function *f, *g;
+};
+
+/* Whether the four bytes at i may be a distance: of call, jmp and jcc, or behind a ModRM byte that says
+ * RIP-relative. */
+static bool is_distance(struct mpk_span code, size_t i, bool *branch)
+{
+	uint8_t last = code.data[i - 1];
+
+	*branch = last == 0xe8 || last == 0xe9 ||
+		  (i > 1 && code.data[i - 2] == 0x0f && (last & 0xf0) == 0x80);
+	return *branch || (last & 0xc7) == 0x05;
+}
+
+/* Distances count from the end of the instruction, behind an immediate that some have. */
+static bool same_distance(const struct pair *p, size_t i)
+{
+	static const uint8_t immediates[] = { 0, 1, 2, 4 };
+	struct mpk_span x = p->f->code, y = p->g->code;
+	bool branch;
+
+	if (i < 1 || i + 4 > x.len || !is_distance(x, i, &branch) || !is_distance(y, i, &branch))
+		return false;
+	for (size_t k = 0; k < (branch ? 1 : MPK_ARRAY_COUNT(immediates)); k++) {
+		uint64_t end = i + 4 + immediates[k];
+		uint64_t to_x =
+			p->f->address + end + (uint64_t)(int64_t)(int32_t)mpk_load_u32(x.data + i);
+		uint64_t to_y =
+			p->g->address + end + (uint64_t)(int64_t)(int32_t)mpk_load_u32(y.data + i);
+
+		if (same_target(p->a, to_x, p->b, to_y, true))
+			return true;
+	}
+	return false;
+}
+
+static bool same_x86_64(const struct pair *p)
+{
+	struct mpk_span x = p->f->code, y = p->g->code;
+
+	for (size_t i = 0; i < x.len;) {
+		size_t begin = i;
+
+		if (x.data[i] == y.data[i]) {
+			i++;
+			continue;
+		}
+		/* the distance that this byte is in begins up to three bytes before */
+		while (i - begin < 3 && begin && !same_distance(p, begin))
+			begin--;
+		if (!same_distance(p, begin))
+			return false;
+		i = begin + 4;
+	}
+	return true;
+}
+
+static bool same_aarch64(const struct pair *p)
+{
+	for (size_t i = 0; i + 4 <= p->f->code.len; i += 4) {
+		uint32_t v = mpk_load_u32(p->f->code.data + i);
+		uint32_t w = mpk_load_u32(p->g->code.data + i);
+		/* 26 bits of words, with a sign */
+		int64_t to_x = (int64_t)((int32_t)(v << 6) >> 6) * 4;
+		int64_t to_y = (int64_t)((int32_t)(w << 6) >> 6) * 4;
+
+		if (v == w)
+			continue;
+		if ((v ^ w) >> 26 || (v & 0x7c000000) != 0x14000000 ||
+		    !same_target(p->a, p->f->address + i + (uint64_t)to_x, p->b,
+				 p->g->address + i + (uint64_t)to_y, true))
+			return false;
+	}
+	return true;
+}
+
+bool mpk_host_same_code(struct mpk_host_code *a, const struct mpk_host_function *f,
+			const struct mpk_host_code *b, const struct mpk_host_function *g)
+{
+	const struct pair p = { a, b, f, g };
+	uint16_t machine = a->elf.header.e_machine;
+
+	if (f->code.len != g->code.len || f->code.len > a->bytes_left)
+		return false;
+	a->bytes_left -= f->code.len;
+	if (mpk_span_equal(f->code, g->code))
+		return true;
+	if (a->elf.segment_count > SEGMENTS_MAX || b->elf.segment_count > SEGMENTS_MAX ||
+	    machine != b->elf.header.e_machine || a->elf.header.e_type == ET_REL ||
+	    b->elf.header.e_type == ET_REL)
+		return false;
+	if (machine == EM_X86_64)
+		return same_x86_64(&p);
+	return machine == EM_AARCH64 && f->code.len % 4 == 0 && same_aarch64(&p);
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Weights of two builds are alike but for a few, or different all over. Equal stretches are passed over as
+ * bytes; elements are read as numbers where bytes differ. */
+#include "compare/tensor.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "value/scalars.h"
+
+enum { STRETCH = 4096 }; /* bytes that are compared at once; whole scalars of every plain type */
+
+/* A comparison in progress. */
+struct differ {
+	struct mpk_dtype dtype; /* of a scalar */
+	size_t width;           /* bytes of a scalar; 0: they share bytes */
+	struct mpk_scalars a, b;
+	struct mpk_tensor_diff *out;
+	long double sum; /* of all |a - b| */
+};
+
+static void add_float(struct differ *d, uint64_t i, double x, double y)
+{
+	double gap = fabs(x - y);
+
+	if (!isfinite(x) || !isfinite(y)) {
+		d->out->unordered++;
+		return;
+	}
+	d->sum += (long double)gap;
+	if (gap > d->out->max_abs) {
+		d->out->max_abs = gap;
+		d->out->max_at = i;
+	}
+}
+
+/* Differences of 64-bit integers do not fit in one: their distance does. */
+static double distance(struct mpk_element x, struct mpk_element y)
+{
+	if (x.class == MPK_ELEMENT_UINT)
+		return x.u > y.u ? (double)(x.u - y.u) : (double)(y.u - x.u);
+	return x.i > y.i ? (double)((uint64_t)x.i - (uint64_t)y.i)
+			 : (double)((uint64_t)y.i - (uint64_t)x.i);
+}
+
+static bool same_value(struct mpk_element x, struct mpk_element y)
+{
+	if (x.class == MPK_ELEMENT_FLOAT)
+		return x.f == y.f || (isnan(x.f) && isnan(y.f));
+	return x.class == MPK_ELEMENT_UINT ? x.u == y.u : x.i == y.i;
+}
+
+static const void *scalar(const struct differ *d, const struct mpk_scalars *s, uint64_t i,
+			  uint8_t raw[MPK_SCALAR_MAX])
+{
+	return d->width ? s->data + i * d->width : mpk_scalar_at(s, i, raw);
+}
+
+static void compare_scalar(struct differ *d, uint64_t i)
+{
+	uint8_t p[MPK_SCALAR_MAX], q[MPK_SCALAR_MAX];
+	const void *at_a = scalar(d, &d->a, i, p), *at_b = scalar(d, &d->b, i, q);
+	struct mpk_element x, y;
+
+	if (memcmp(at_a, at_b, d->width ? d->width : (d->dtype.bits + 7U) / 8) == 0)
+		return;
+	x = mpk_element_load(d->dtype, at_a);
+	y = mpk_element_load(d->dtype, at_b);
+	if (d->out->has_values && same_value(x, y)) {
+		d->out->bits_only++;
+		return;
+	}
+	if (!d->out->differing++)
+		d->out->first = i;
+	if (!d->out->has_values)
+		return;
+	if (x.class == MPK_ELEMENT_FLOAT) {
+		add_float(d, i, x.f, y.f);
+		return;
+	}
+	double gap = distance(x, y);
+
+	d->sum += (long double)gap;
+	if (gap > d->out->max_abs) {
+		d->out->max_abs = gap;
+		d->out->max_at = i;
+	}
+}
+
+static void compare_all(struct differ *d, size_t len)
+{
+	uint64_t step = d->width ? STRETCH / d->width : d->out->count;
+
+	for (uint64_t i = 0; i < d->out->count; i += step) {
+		uint64_t n = d->out->count - i < step ? d->out->count - i : step;
+		size_t at = d->width ? (size_t)i * d->width : 0;
+		size_t bytes = d->width ? (size_t)n * d->width : len;
+
+		if (memcmp(d->a.data + at, d->b.data + at, bytes) == 0)
+			continue;
+		for (uint64_t k = i; k < i + n; k++)
+			compare_scalar(d, k);
+	}
+}
+
+/* Bytes of a scalar, and how many there are: a type of less than 8 bits takes a byte each or is packed,
+ * as the writer counted. */
+static bool measure(struct differ *d, const struct mpk_tensor_record *t)
+{
+	uint64_t elements = 1, packed;
+
+	for (size_t i = 0; i < t->ndim; i++)
+		elements *= (uint64_t)t->shape[i]; /* the reader has checked the product */
+	d->dtype = t->dtype;
+	if (t->dtype.lanes > 1 && t->dtype.lanes < 0x8000) {
+		d->dtype.lanes = 1;
+		elements *= t->dtype.lanes;
+	}
+	d->out->count = elements;
+	d->a.dtype = d->b.dtype = d->dtype;
+	if (!elements || t->data.len / elements * elements == t->data.len) {
+		d->width = elements ? (size_t)(t->data.len / elements) : 1;
+		return d->width >= (d->dtype.bits + 7U) / 8 && d->width <= MPK_SCALAR_MAX;
+	}
+	return mpk_dtype_is_packed(d->dtype) && mpk_dtype_size(d->dtype, elements, &packed) &&
+	       packed <= t->data.len;
+}
+
+static bool same_type(const struct mpk_tensor_record *a, const struct mpk_tensor_record *b)
+{
+	return mpk_dtype_equal(a->dtype, b->dtype) && a->ndim == b->ndim &&
+	       a->data.len == b->data.len &&
+	       (!a->ndim || memcmp(a->shape, b->shape, a->ndim * sizeof *a->shape) == 0);
+}
+
+struct mpk_tensor_diff mpk_tensor_compare(const struct mpk_tensor_record *a,
+					  const struct mpk_tensor_record *b)
+{
+	struct mpk_tensor_diff out = { 0 };
+	struct differ d = { .out = &out };
+
+	if (!same_type(a, b) || !measure(&d, a))
+		return (struct mpk_tensor_diff){ 0 };
+	/* scalars are only read */
+	d.a.data = (uint8_t *)(uintptr_t)a->data.data;
+	d.b.data = (uint8_t *)(uintptr_t)b->data.data;
+	out.is_comparable = true;
+	out.has_values = mpk_element_class(d.dtype) != MPK_ELEMENT_NONE;
+	if (a->data.len)
+		compare_all(&d, a->data.len);
+	if (out.count > out.unordered)
+		out.mean_abs = (double)(d.sum / (long double)(out.count - out.unordered));
+	return out;
+}
+
+static void put_type(const struct mpk_tensor_record *t, struct mpk_strbuf *out)
+{
+	char type[MPK_DTYPE_TEXT];
+
+	mpk_strbuf_printf(out, "%s[", mpk_dtype_print_short(t->dtype, type));
+	for (size_t i = 0; i < t->ndim; i++)
+		mpk_strbuf_printf(out, "%s%" PRId64, i ? ", " : "", t->shape[i]);
+	mpk_strbuf_putc(out, ']');
+}
+
+void mpk_tensor_diff_text(const struct mpk_tensor_diff *d, const struct mpk_tensor_record *a,
+			  const struct mpk_tensor_record *b, struct mpk_strbuf *out)
+{
+	if (!d->is_comparable) {
+		put_type(a, out);
+		mpk_strbuf_puts(out, " -> ");
+		put_type(b, out);
+		return;
+	}
+	mpk_strbuf_printf(out, "%" PRIu64 " of %" PRIu64 " element%s differ%s", d->differing,
+			  d->count, d->count == 1 ? "" : "s", d->differing == 1 ? "s" : "");
+	if (d->has_values && d->differing > d->unordered)
+		mpk_strbuf_printf(out, ", by at most %.6g (element %" PRIu64 "), %.6g on average",
+				  d->max_abs, d->max_at, d->mean_abs);
+	else if (d->differing)
+		mpk_strbuf_printf(out, ", from element %" PRIu64 " on", d->first);
+	if (d->unordered)
+		mpk_strbuf_printf(out, ", %" PRIu64 " of them from or to NaN or infinity",
+				  d->unordered);
+	if (d->bits_only)
+		mpk_strbuf_printf(out, ", %" PRIu64 " more only in their bits", d->bits_only);
+}

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names are asked for once an instruction, by code that may be hostile: every table is sorted once, and
+ * a question is a binary search. */
+#include "elf/code_tables.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "amdgpu/amdgpu.h"
+#include "elf/object_image.h"
+#include "elf/plt.h"
+#include "elf/symbols.h"
+#include "object/object.h"
+
+static const uint64_t LINE_BYTES = UINT64_C(256) << 20;
+
+static int compare_symbols(const void *a, const void *b)
+{
+	const struct mpk_code_symbol *x = a, *y = b;
+
+	if (x->section != y->section)
+		return x->section < y->section ? -1 : 1;
+	if (x->address != y->address)
+		return x->address < y->address ? -1 : 1;
+	return x->rank != y->rank ? (x->rank < y->rank ? -1 : 1) : strcmp(x->name, y->name);
+}
+
+static int compare_marks(const void *a, const void *b)
+{
+	const struct mpk_code_mark *x = a, *y = b;
+
+	if (x->section != y->section)
+		return x->section < y->section ? -1 : 1;
+	if (x->address != y->address)
+		return x->address < y->address ? -1 : 1;
+	return (int)x->is_data - (int)y->is_data;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	const struct mpk_code_symbol *x = *(const struct mpk_code_symbol *const *)a;
+	const struct mpk_code_symbol *y = *(const struct mpk_code_symbol *const *)b;
+	int order = strcmp(x->name, y->name);
+
+	return order ? order : x->rank != y->rank ? (x->rank < y->rank ? -1 : 1) : x < y ? -1 : 1;
+}
+
+/* --- ELF ---------------------------------------------------------------------------------------- */
+
+/* "$x", "$d.1": where code and data begin on ARM and RISC-V; nobody calls them so. */
+static bool is_mapping(const char *name)
+{
+	return name[0] == '$' && name[1] && strchr("axtd", name[1]) &&
+	       (name[2] == '\0' || name[2] == '.' || name[1] == 'x');
+}
+
+static void add_mark(struct mpk_code_file *f, const struct mpk_symbol *s)
+{
+	if (f->marks && s->section)
+		f->marks[f->mark_count++] = (struct mpk_code_mark){
+			.address = s->value,
+			.section = f->relocatable ? (uint32_t)s->section : 0,
+			.is_data = s->name[1] == 'd',
+		};
+}
+
+static void add_symbol(struct mpk_code_file *f, const struct mpk_symbol *s)
+{
+	bool function = s->type == STT_FUNC || s->type == STT_GNU_IFUNC;
+	bool arm = f->machine == EM_ARM && function;
+	struct mpk_code_symbol *out = &f->symbols[f->symbol_count];
+
+	if (is_mapping(s->name)) {
+		add_mark(f, s);
+		return;
+	}
+	if (!s->defined || s->common || !s->section || !s->name[0] || s->type == STT_SECTION ||
+	    s->type == STT_FILE || s->type == STT_TLS)
+		return;
+	*out = (struct mpk_code_symbol){
+		.section = f->relocatable ? (uint32_t)s->section : 0,
+		.home = (uint32_t)s->section,
+		.address = s->value & ~(uint64_t)(arm ? 1 : 0),
+		.bytes = s->bytes,
+		.rank = (uint8_t)((function ? 0 : 4) + (s->bind == STB_GLOBAL ? 0
+							: s->bind == STB_WEAK ? 1
+									      : 2)),
+		.is_function = function,
+		.thumb = arm && s->value & 1,
+		.name = s->name,
+	};
+	f->symbol_count++;
+}
+
+static enum mpk_code read_symbols(struct mpk_code_file *f, struct mpk_error *err)
+{
+	struct mpk_symtab tables[2];
+	struct mpk_symbol s;
+
+	MPK_TRY(mpk_symtab_static(&f->elf, &tables[0], err));
+	MPK_TRY(mpk_symtab_dynamic(&f->elf, &tables[1], err));
+	f->symbols =
+		mpk_arena_array(f->arena, tables[0].count + tables[1].count, sizeof *f->symbols);
+	MPK_TRY_ALLOC(f->symbols, err);
+	if (f->machine == EM_ARM || f->machine == EM_AARCH64 || f->machine == EM_RISCV) {
+		f->marks = mpk_arena_array(f->arena, tables[0].count + tables[1].count,
+					   sizeof *f->marks);
+		MPK_TRY_ALLOC(f->marks, err);
+	}
+	for (size_t t = 0; t < 2; t++)
+		for (size_t i = 1; i < tables[t].count; i++) {
+			MPK_TRY(mpk_symtab_get(&tables[t], i, &s, err));
+			add_symbol(f, &s);
+		}
+	return MPK_OK;
+}
+
+static enum mpk_code read_slots(struct mpk_code_file *f, struct mpk_error *err)
+{
+	struct mpk_plt_slots tables[2];
+
+	if (f->relocatable || f->bits != 64)
+		return MPK_OK;
+	MPK_TRY(mpk_plt_slots(&f->elf, DT_JMPREL, DT_PLTRELSZ, &tables[0], err));
+	MPK_TRY(mpk_plt_slots(&f->elf, DT_RELA, DT_RELASZ, &tables[1], err));
+	f->slots = mpk_arena_array(f->arena, tables[0].count + tables[1].count, sizeof *f->slots);
+	MPK_TRY_ALLOC(f->slots, err);
+	for (size_t t = 0; t < 2; t++)
+		for (size_t i = 0; i < tables[t].count; i++) {
+			uint64_t slot;
+			const char *name = mpk_plt_slot_name(&tables[t], i, &slot);
+
+			if (name && *name)
+				f->slots[f->slot_count++] = (struct mpk_code_symbol){
+					.address = slot, .bytes = 8, .name = name
+				};
+		}
+	qsort(f->slots, f->slot_count, sizeof *f->slots, compare_symbols);
+	return MPK_OK;
+}
+
+/* Of AMD's code objects the processor is in the flags of the header. */
+static enum mpk_code read_amd(struct mpk_code_file *f, struct mpk_error *err)
+{
+	struct mpk_amdgpu head;
+
+	if (f->machine != EM_AMDGPU)
+		return MPK_OK;
+	MPK_TRY(mpk_amdgpu_read_head(f->elf.bytes, &head, err));
+	f->amd_target = mpk_arena_text(f->arena, mpk_span_str(head.target));
+	MPK_TRY_ALLOC(f->amd_target, err);
+	return MPK_OK;
+}
+
+static enum mpk_code open_elf(struct mpk_span bytes, struct mpk_code_file *f, struct mpk_error *err)
+{
+	MPK_TRY(mpk_elf_open(bytes, 0, &f->elf, err));
+	f->is_elf = true;
+	f->machine = f->elf.header.e_machine;
+	f->bits = f->elf.header.e_ident[EI_CLASS] == ELFCLASS64 ? 64 : 32;
+	f->big_endian = f->elf.header.e_ident[EI_DATA] == ELFDATA2MSB;
+	f->relocatable = f->elf.header.e_type == ET_REL;
+	MPK_TRY(read_symbols(f, err));
+	MPK_TRY(read_slots(f, err));
+	MPK_TRY(mpk_code_read_fixups(f, err));
+	return read_amd(f, err);
+}
+
+/* --- other object files --------------------------------------------------------------------------- */
+
+static enum mpk_code open_object(struct mpk_span bytes, enum mpk_file_format format,
+				 struct mpk_code_file *f, struct mpk_error *err)
+{
+	struct mpk_object object = { 0 };
+
+	if (format != MPK_FILE_MACHO && format != MPK_FILE_COFF && format != MPK_FILE_PE)
+		return mpk_fail(err, MPK_E_UNSUPPORTED, "this file holds no machine code");
+	MPK_TRY(mpk_file_read_object(format, bytes, f->arena, &object, err));
+	f->machine = object.machine;
+	f->relocatable = object.kind == MPK_OBJECT_RELOCATABLE;
+	f->bits = object.machine == EM_386 || object.machine == EM_ARM ? 32 : 64;
+	f->symbols = mpk_arena_array(f->arena, object.symbol_count, sizeof *f->symbols);
+	MPK_TRY_ALLOC(f->symbols, err);
+	for (size_t i = 0; i < object.symbol_count; i++) {
+		const struct mpk_object_symbol *s = &object.symbols[i];
+
+		if (!s->defined || !s->name[0])
+			continue;
+		f->symbols[f->symbol_count++] = (struct mpk_code_symbol){
+			.section = f->relocatable ? (uint32_t)s->section : 0,
+			.address = s->address,
+			.bytes = s->content.len,
+			.rank = (uint8_t)((s->is_function ? 0 : 4) + (s->global ? 0 : 2)),
+			.is_function = s->is_function,
+			.name = s->name,
+			.home = (uint32_t)s->section,
+			.content = s->content.data,
+		};
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code sort_names(struct mpk_code_file *f, struct mpk_error *err)
+{
+	f->by_name = mpk_arena_array(f->arena, f->symbol_count, sizeof *f->by_name);
+	MPK_TRY_ALLOC(f->by_name, err);
+	for (size_t i = 0; i < f->symbol_count; i++)
+		f->by_name[i] = &f->symbols[i];
+	qsort(f->by_name, f->symbol_count, sizeof *f->by_name, compare_names);
+	return MPK_OK;
+}
+
+enum mpk_code mpk_code_file_open(struct mpk_span bytes, enum mpk_file_format format,
+				 struct mpk_arena *arena, struct mpk_code_file *out,
+				 struct mpk_error *err)
+{
+	*out = (struct mpk_code_file){ .arena = arena,
+				       .amd_target = "",
+				       .line_budget = LINE_BYTES };
+	MPK_TRY(format == MPK_FILE_ELF ? open_elf(bytes, out, err)
+				       : open_object(bytes, format, out, err));
+	qsort(out->symbols, out->symbol_count, sizeof *out->symbols, compare_symbols);
+	if (out->mark_count)
+		qsort(out->marks, out->mark_count, sizeof *out->marks, compare_marks);
+	return sort_names(out, err);
+}
+
+void mpk_code_file_close(struct mpk_code_file *f)
+{
+	mpk_elf_close(&f->elf);
+	free(f->relocations);
+	*f = (struct mpk_code_file){ 0 };
+}
+
+/* --- functions ----------------------------------------------------------------------------------- */
+
+static bool section_bytes(const struct mpk_elf *e, const struct mpk_code_symbol *s,
+			  struct mpk_span *out)
+{
+	uint64_t off, in;
+	GElf_Shdr h;
+
+	if (e->header.e_type != ET_REL && e->segment_count)
+		return mpk_elf_at_address(e, s->address, out, &off);
+	if (mpk_elf_section(e, s->home, &h, NULL) != MPK_OK || h.sh_type == SHT_NOBITS)
+		return false;
+	in = e->header.e_type == ET_REL ? s->address : s->address - h.sh_addr;
+	return in <= h.sh_size && mpk_span_sub(e->bytes, h.sh_offset + in, h.sh_size - in, out);
+}
+
+/* Bytes up to the end of the section, which may lie before that of the segment; 0: not known. */
+static uint64_t left_in_section(const struct mpk_elf *e, const struct mpk_code_symbol *s)
+{
+	GElf_Shdr h;
+
+	if (e->header.e_type == ET_REL || mpk_elf_section(e, s->home, &h, NULL) != MPK_OK ||
+	    s->address < h.sh_addr || s->address - h.sh_addr > h.sh_size)
+		return 0;
+	return h.sh_size - (s->address - h.sh_addr);
+}
+
+static uint64_t guess_bytes(const struct mpk_code_file *f, const struct mpk_code_symbol *s,
+			    uint64_t most)
+{
+	uint64_t left = f->is_elf ? left_in_section(&f->elf, s) : 0;
+
+	if (left && left < most)
+		most = left;
+	for (const struct mpk_code_symbol *next = s + 1; next < f->symbols + f->symbol_count;
+	     next++) {
+		if (next->section != s->section || next->address - s->address >= most)
+			break;
+		if (next->address > s->address)
+			return next->address - s->address;
+	}
+	return most;
+}
+
+static bool bytes_of(const struct mpk_code_file *f, const struct mpk_code_symbol *s,
+		     struct mpk_span *out)
+{
+	struct mpk_span all = mpk_span_of(s->content, s->content ? s->bytes : 0);
+
+	if (f->is_elf && !section_bytes(&f->elf, s, &all))
+		return false;
+	return mpk_span_sub(all, 0, s->bytes ? s->bytes : guess_bytes(f, s, all.len), out) &&
+	       out->len;
+}
+
+bool mpk_code_file_find(const struct mpk_code_file *f, const char *symbol,
+			struct mpk_code_function *out)
+{
+	const struct mpk_code_symbol *best;
+	size_t low = 0, high = f->symbol_count;
+
+	while (low < high) { /* the first of this name, which is the best */
+		size_t mid = low + (high - low) / 2;
+
+		if (strcmp(f->by_name[mid]->name, symbol) < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (low == f->symbol_count || strcmp(f->by_name[low]->name, symbol) != 0)
+		return false;
+	best = f->by_name[low];
+	*out = (struct mpk_code_function){ .symbol = best->name,
+					   .address = best->address,
+					   .section = best->section,
+					   .thumb = best->thumb };
+	return bytes_of(f, best, &out->bytes);
+}
+
+size_t mpk_code_file_symbols(const struct mpk_code_file *f, struct mpk_span *out, size_t most)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->symbol_count && n < most; i++)
+		if (f->symbols[i].is_function)
+			out[n++] = mpk_span_str(f->symbols[i].name);
+	return n;
+}
+
+/* --- names ----------------------------------------------------------------------------------------- */
+
+/* The first symbol behind an address. */
+static size_t behind(const struct mpk_code_symbol *list, size_t count, size_t section,
+		     uint64_t address)
+{
+	size_t low = 0, high = count;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		const struct mpk_code_symbol *s = &list[mid];
+
+		if (s->section < section || (s->section == section && s->address <= address))
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+/* Who covers the address: of those that begin at the nearest place, the best one. */
+static const struct mpk_code_symbol *covering(const struct mpk_code_symbol *list, size_t count,
+					      size_t section, uint64_t address)
+{
+	size_t i = behind(list, count, section, address);
+	const struct mpk_code_symbol *s;
+
+	if (!i || list[i - 1].section != section)
+		return NULL;
+	s = &list[i - 1];
+	while (s > list && s[-1].section == section && s[-1].address == s->address)
+		s--;
+	return s->address == address || address - s->address < s->bytes ? s : NULL;
+}
+
+static void put_with_offset(const char *name, uint64_t offset, struct mpk_strbuf *out)
+{
+	mpk_strbuf_puts(out, name);
+	if (offset)
+		mpk_strbuf_printf(out, "+0x%" PRIx64, offset);
+}
+
+bool mpk_code_file_put_name(const struct mpk_code_file *f, size_t section, uint64_t address,
+			    struct mpk_strbuf *out)
+{
+	const struct mpk_code_symbol *s =
+		covering(f->symbols, f->symbol_count, f->relocatable ? section : 0, address);
+	const struct mpk_code_symbol *slot;
+	uint64_t through;
+
+	if (s) {
+		put_with_offset(s->name, address - s->address, out);
+		return true;
+	}
+	slot = covering(f->slots, f->slot_count, 0, address);
+	if (slot && slot->address == address) {
+		mpk_strbuf_puts(out, slot->name);
+		return true;
+	}
+	if (!f->slot_count || !mpk_plt_slot(&f->elf, address, &through))
+		return false;
+	slot = covering(f->slots, f->slot_count, 0, through);
+	if (!slot || slot->address != through)
+		return false;
+	mpk_strbuf_printf(out, "%s@plt", slot->name);
+	return true;
+}
+
+bool mpk_code_file_is_data(const struct mpk_code_file *f, size_t section, uint64_t address)
+{
+	size_t low = 0, high = f->mark_count;
+
+	section = f->relocatable ? section : 0;
+	while (low < high) { /* the first mark behind it */
+		size_t mid = low + (high - low) / 2;
+		const struct mpk_code_mark *m = &f->marks[mid];
+
+		if (m->section < section || (m->section == section && m->address <= address))
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low && f->marks[low - 1].section == section && f->marks[low - 1].is_data;
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a linker will put into the code of an object: in the bytes themselves there is nothing yet. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "elf/code_tables.h"
+#include "elf/symbols.h"
+
+static int compare_relocations(const void *a, const void *b)
+{
+	const struct mpk_code_relocation *x = a, *y = b;
+
+	return x->off < y->off ? -1 : x->off > y->off;
+}
+
+static int compare_fixups(const void *a, const void *b)
+{
+	const struct mpk_code_fixups *x = a, *y = b;
+
+	if (x->target != y->target)
+		return x->target < y->target ? -1 : 1;
+	return x->index < y->index ? -1 : x->index > y->index;
+}
+
+enum mpk_code mpk_code_read_fixups(struct mpk_code_file *f, struct mpk_error *err)
+{
+	GElf_Shdr h;
+
+	if (!f->relocatable)
+		return MPK_OK;
+	f->fixups = mpk_arena_array(f->arena, f->elf.section_count, sizeof *f->fixups);
+	MPK_TRY_ALLOC(f->fixups, err);
+	for (size_t i = 1; i < f->elf.section_count; i++)
+		if (mpk_elf_section(&f->elf, i, &h, NULL) == MPK_OK &&
+		    (h.sh_type == SHT_RELA || h.sh_type == SHT_REL))
+			f->fixups[f->fixup_count++] = (struct mpk_code_fixups){ h.sh_info, i };
+	qsort(f->fixups, f->fixup_count, sizeof *f->fixups, compare_fixups);
+	return MPK_OK;
+}
+
+/* x86-64 counts from behind the four bytes that are filled. */
+static int64_t plain_addend(uint16_t machine, uint64_t type, int64_t addend)
+{
+	switch (type) {
+	case R_X86_64_PC32:
+	case R_X86_64_PLT32:
+	case R_X86_64_GOTPCREL:
+	case R_X86_64_GOTPCRELX:
+	case R_X86_64_REX_GOTPCRELX:
+		return machine == EM_X86_64 && addend < INT64_MAX - 4 ? addend + 4 : addend;
+	default:
+		return addend;
+	}
+}
+
+static const char *target_name(const struct mpk_code_file *f, const struct mpk_symtab *symbols,
+			       uint64_t index)
+{
+	struct mpk_symbol s;
+
+	if (!index || index >= symbols->count || mpk_symtab_get(symbols, index, &s, NULL) != MPK_OK)
+		return NULL;
+	return s.name[0] ? s.name : s.section ? mpk_elf_section_name(&f->elf, s.section) : NULL;
+}
+
+static bool get_rela(Elf_Data *data, uint32_t type, size_t i, GElf_Rela *out)
+{
+	GElf_Rel rel;
+
+	if (type == SHT_RELA)
+		return gelf_getrela(data, (int)i, out) != NULL;
+	if (!gelf_getrel(data, (int)i, &rel))
+		return false;
+	*out = (GElf_Rela){ .r_offset = rel.r_offset, .r_info = rel.r_info };
+	return true;
+}
+
+static void add_relocations(struct mpk_code_file *f, const GElf_Shdr *h)
+{
+	const struct mpk_elf_table table = { h->sh_offset, h->sh_size,
+					     h->sh_type == SHT_RELA ? ELF_T_RELA : ELF_T_REL,
+					     "relocations" };
+	struct mpk_code_relocation *grown;
+	struct mpk_symtab symbols;
+	Elf_Data *data;
+	size_t count;
+	GElf_Rela r;
+
+	if (mpk_symtab_open(&f->elf, h->sh_link, &symbols, NULL) != MPK_OK ||
+	    mpk_elf_chunk(&f->elf, &table, &data, &count, NULL) != MPK_OK)
+		return;
+	grown = reallocarray(f->relocations, f->relocation_count + count + 1, sizeof *grown);
+	if (!grown)
+		return;
+	f->relocations = grown;
+	for (size_t i = 0; i < count && get_rela(data, h->sh_type, i, &r); i++) {
+		const char *name = target_name(f, &symbols, GELF_R_SYM(r.r_info));
+
+		if (name)
+			f->relocations[f->relocation_count++] = (struct mpk_code_relocation){
+				r.r_offset,
+				plain_addend(f->machine, GELF_R_TYPE(r.r_info), r.r_addend), name
+			};
+	}
+}
+
+static void read_relocations(struct mpk_code_file *f, size_t section)
+{
+	size_t low = 0, high = f->fixup_count;
+	GElf_Shdr h;
+
+	if (f->relocated == section)
+		return;
+	f->relocated = section;
+	f->relocation_count = 0;
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (f->fixups[mid].target < section)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	for (; low < f->fixup_count && f->fixups[low].target == section; low++)
+		if (mpk_elf_section(&f->elf, f->fixups[low].index, &h, NULL) == MPK_OK)
+			add_relocations(f, &h);
+	if (f->relocation_count)
+		qsort(f->relocations, f->relocation_count, sizeof *f->relocations,
+		      compare_relocations);
+}
+
+bool mpk_code_file_put_relocation(struct mpk_code_file *f, size_t section, uint64_t address,
+				  size_t bytes, struct mpk_strbuf *out)
+{
+	size_t low = 0, high;
+	const struct mpk_code_relocation *r;
+
+	if (!f->is_elf || !f->relocatable)
+		return false;
+	read_relocations(f, section);
+	high = f->relocation_count;
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (f->relocations[mid].off < address)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	r = f->relocations + low;
+	if (low == f->relocation_count || r->off - address >= bytes)
+		return false;
+	mpk_strbuf_puts(out, r->name);
+	if (r->addend)
+		mpk_strbuf_printf(out, "%s0x%" PRIx64, r->addend < 0 ? "-" : "+",
+				  r->addend < 0 ? 0 - (uint64_t)r->addend : (uint64_t)r->addend);
+	return true;
+}

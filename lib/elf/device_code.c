@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "elf/device_code.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cursor.h"
+#include "base/vec.h"
+#include "fatbin/fatbin.h"
+#include "offload/offload.h"
+
+#define BUNDLE_SECTION "__CLANG_OFFLOAD_BUNDLE__"
+
+enum { FATBIN_BYTES = 16, PAGE = 4096 };
+
+struct list {
+	struct mpk_image_device *items;
+	size_t count, cap;
+};
+
+static void list_fini(struct list *l)
+{
+	free(l->items);
+}
+
+/* --- containers of a section ----------------------------------------------------------- */
+
+/* A compressed bundle of version 1 does not say how long it is. Sections of objects are aligned to
+ * pages, so the next one begins at a multiple of that. */
+static size_t until_next(struct mpk_span bytes, size_t at)
+{
+	for (size_t next = at / PAGE * PAGE + PAGE; next < bytes.len; next += PAGE) {
+		struct mpk_span rest = mpk_span_of(bytes.data + next, bytes.len - next);
+
+		if (mpk_offload_is_packed(rest) || mpk_offload_is(rest))
+			return next - at;
+	}
+	return bytes.len - at;
+}
+
+/* How long the container at the beginning is; 0: it does not say, or says too much. */
+static size_t container_bytes(struct mpk_span section, size_t at, bool *is_empty)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	struct mpk_span bytes = mpk_span_of(section.data + at, section.len - at);
+	struct mpk_offload_packed packed;
+	struct mpk_offload list;
+	uint64_t used = 0;
+
+	if (mpk_fatbin_is(bytes) && bytes.len >= FATBIN_BYTES) {
+		used = mpk_load_u64(bytes.data + 8);
+		*is_empty = used == 0;
+		used = used <= bytes.len ? used + mpk_load_u16(bytes.data + 6) : 0;
+	} else if (mpk_offload_is_packed(bytes)) {
+		if (mpk_offload_read_packed(bytes, &packed, NULL) == MPK_OK)
+			used = packed.version == 1 ? until_next(section, at) : packed.used;
+	} else if (mpk_offload_is(bytes)) {
+		if (mpk_offload_read(bytes, &scratch, &list, NULL) == MPK_OK) {
+			used = list.used;
+			*is_empty = list.entry_count == 0;
+		}
+	}
+	return used <= bytes.len ? (size_t)used : 0;
+}
+
+static bool begins_container(struct mpk_span bytes)
+{
+	return mpk_fatbin_is(bytes) || mpk_offload_is(bytes) || mpk_offload_is_packed(bytes);
+}
+
+enum mpk_code mpk_device_code_split(struct mpk_span bytes, uint64_t off, const char *section,
+				    struct mpk_image_device **items, size_t *count, size_t *cap,
+				    struct mpk_error *err)
+{
+	size_t at = 0, len;
+
+	for (;; at += len) {
+		struct mpk_span rest;
+		bool is_empty = false;
+
+		while (at < bytes.len && bytes.data[at] == 0)
+			at++;
+		if (at == bytes.len)
+			return MPK_OK;
+		rest = mpk_span_of(bytes.data + at, bytes.len - at);
+		len = begins_container(rest) ? container_bytes(bytes, at, &is_empty) : 0;
+		if (!len)
+			len = rest.len;
+		if (is_empty)
+			continue;
+		MPK_TRY_ALLOC(mpk_vec_reserve(items, cap, *count + 1, sizeof **items), err);
+		(*items)[*count] = (struct mpk_image_device){ .section = section,
+							      .index = *count,
+							      .bytes = mpk_span_of(rest.data, len),
+							      .off = off + at };
+		++*count;
+	}
+}
+
+/* --- sections of a file ------------------------------------------------------------------ */
+
+static bool is_of_containers(const char *name)
+{
+	static const char *const names[] = { ".nv_fatbin", "__nv_relfatbin", ".hip_fatbin",
+					     ".llvm.offloading" };
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return false;
+}
+
+/* "__CLANG_OFFLOAD_BUNDLE__sycl-spir64-unknown-unknown": all of it is one image. That of the host is
+ * a byte, which stands for the object around it. */
+static bool is_of_image(const char *name)
+{
+	return strncmp(name, BUNDLE_SECTION, strlen(BUNDLE_SECTION)) == 0 &&
+	       strncmp(name + strlen(BUNDLE_SECTION), "host-", 5) != 0;
+}
+
+static enum mpk_code add_section(const struct mpk_elf *elf, const GElf_Shdr *h, const char *name,
+				 struct mpk_arena *arena, struct list *l, struct mpk_error *err)
+{
+	const char *kept = mpk_arena_text(arena, mpk_span_str(name));
+	uint64_t off = elf->base + h->sh_offset;
+	struct mpk_span bytes;
+
+	MPK_TRY_ALLOC(kept, err);
+	if (!mpk_span_sub(elf->bytes, h->sh_offset, h->sh_size, &bytes))
+		return MPK_OK;
+	if (is_of_containers(name))
+		return mpk_device_code_split(bytes, off, kept, &l->items, &l->count, &l->cap, err);
+	MPK_TRY_ALLOC(mpk_vec_reserve(&l->items, &l->cap, l->count + 1, sizeof *l->items), err);
+	l->items[l->count] = (struct mpk_image_device){
+		.section = kept, .index = l->count, .bytes = bytes, .off = off
+	};
+	l->count++;
+	return MPK_OK;
+}
+
+enum mpk_code mpk_elf_device_code(const struct mpk_elf *elf, struct mpk_arena *arena,
+				  const struct mpk_image_device **out, size_t *count,
+				  struct mpk_error *err)
+{
+	MPK_CLEANUP(list_fini) struct list l = { 0 };
+	uint64_t left = elf->bytes.len;
+	GElf_Shdr h;
+
+	for (size_t i = 1; i < elf->section_count; i++) {
+		const char *name = mpk_elf_section_name(elf, i);
+
+		if (!name || (!is_of_containers(name) && !is_of_image(name)) ||
+		    mpk_elf_section(elf, i, &h, NULL) != MPK_OK || h.sh_type == SHT_NOBITS ||
+		    !h.sh_size || h.sh_size > left)
+			continue;
+		left -= h.sh_size; /* sections that overlap would be read again and again */
+		MPK_TRY(add_section(elf, &h, name, arena, &l, err));
+	}
+	*out = mpk_arena_keep(arena, l.items, l.count, sizeof *l.items);
+	MPK_TRY_ALLOC(*out, err);
+	*count = l.count;
+	return MPK_OK;
+}

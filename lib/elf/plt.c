@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "elf/plt.h"
+
+#include "base/cursor.h"
+#include "elf/dynamic.h"
+
+/* jmp *slot(%rip), behind the endbr64 that CET asks for. */
+static bool x86_64_slot(struct mpk_span code, uint64_t address, uint64_t *slot)
+{
+	size_t at = code.len >= 4 && mpk_load_u32(code.data) == 0xfa1e0ff3 ? 4 : 0;
+
+	if (code.len < at + 7)
+		return false;
+	at += code.data[at] == 0xf2; /* bnd */
+	if (code.len < at + 6 || code.data[at] != 0xff || code.data[at + 1] != 0x25)
+		return false;
+	*slot = address + at + 6 + (uint64_t)(int64_t)(int32_t)mpk_load_u32(code.data + at + 2);
+	return true;
+}
+
+/* adrp x16, page; ldr x17, [x16, #low], behind a bti */
+static bool aarch64_slot(struct mpk_span code, uint64_t address, uint64_t *slot)
+{
+	size_t at = code.len >= 4 && mpk_load_u32(code.data) == 0xd503245f ? 4 : 0;
+	uint32_t adrp, ldr;
+	uint64_t pages;
+
+	if (code.len < at + 8)
+		return false;
+	adrp = mpk_load_u32(code.data + at);
+	ldr = mpk_load_u32(code.data + at + 4);
+	if ((adrp & 0x9f00001f) != 0x90000010 || (ldr & 0xffc003ff) != 0xf9400211)
+		return false;
+	pages = (uint64_t)(adrp >> 5 & 0x7ffff) << 2 | (adrp >> 29 & 3);
+	if (pages & 1u << 20)
+		pages |= ~(uint64_t)0 << 21;
+	*slot = ((address + at) & ~(uint64_t)0xfff) + (pages << 12) + (ldr >> 10 & 0xfff) * 8;
+	return true;
+}
+
+/* auipc t3, high; ld t3, low(t3) */
+static bool riscv64_slot(struct mpk_span code, uint64_t address, uint64_t *slot)
+{
+	uint32_t high, low;
+
+	if (code.len < 8)
+		return false;
+	high = mpk_load_u32(code.data);
+	low = mpk_load_u32(code.data + 4);
+	if ((high & 0xfff) != 0xe17 || (low & 0xfffff) != 0xe3e03)
+		return false;
+	*slot = address + (uint64_t)(int64_t)(int32_t)(high & 0xfffff000) +
+		(uint64_t)(int64_t)((int32_t)low >> 20);
+	return true;
+}
+
+bool mpk_plt_slot(const struct mpk_elf *e, uint64_t address, uint64_t *slot)
+{
+	struct mpk_span code;
+	uint64_t off;
+
+	if (!mpk_elf_at_address(e, address, &code, &off))
+		return false;
+	switch (e->header.e_machine) {
+	case EM_X86_64:
+		return x86_64_slot(code, address, slot);
+	case EM_AARCH64:
+		return aarch64_slot(code, address, slot);
+	case EM_RISCV:
+		return e->header.e_ident[EI_CLASS] == ELFCLASS64 &&
+		       riscv64_slot(code, address, slot);
+	default:
+		return false;
+	}
+}
+
+enum mpk_code mpk_plt_slots(const struct mpk_elf *e, int64_t where, int64_t size,
+			    struct mpk_plt_slots *out, struct mpk_error *err)
+{
+	struct mpk_elf_table table = { .type = ELF_T_RELA, .what = "relocations" };
+	Elf_Data *dynamic = NULL;
+	struct mpk_span ignored;
+	uint64_t address;
+	size_t entries;
+
+	*out = (struct mpk_plt_slots){ 0 };
+	MPK_TRY(mpk_dynamic_open(e, &dynamic, &entries, err));
+	if (!entries || !mpk_dynamic_find(dynamic, entries, where, &address) ||
+	    !mpk_dynamic_find(dynamic, entries, size, &table.size) ||
+	    !mpk_elf_at_address(e, address, &ignored, &table.off))
+		return MPK_OK;
+	MPK_TRY(mpk_symtab_dynamic(e, &out->symbols, err));
+	return mpk_elf_chunk(e, &table, &out->relocations, &out->count, err);
+}
+
+const char *mpk_plt_slot_name(const struct mpk_plt_slots *s, size_t index, uint64_t *slot)
+{
+	struct mpk_symbol symbol;
+	GElf_Rela r;
+
+	if (!gelf_getrela(s->relocations, (int)index, &r) || !GELF_R_SYM(r.r_info) ||
+	    GELF_R_SYM(r.r_info) >= s->symbols.count ||
+	    mpk_symtab_get(&s->symbols, GELF_R_SYM(r.r_info), &symbol, NULL) != MPK_OK)
+		return NULL;
+	*slot = r.r_offset;
+	return symbol.name;
+}

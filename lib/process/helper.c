@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Questions and answers go over a socket: a head with a number and a length, then the bytes. The number
+ * of an answer is its code; with a failure its sentence is the bytes. */
+#include "process/helper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "process/fork.h"
+#include "text/escape.h"
+
+struct head {
+	uint64_t number, bytes;
+};
+
+/* --- both sides -------------------------------------------------------------------------- */
+
+static bool put(int fd, const void *data, size_t len)
+{
+	const char *at = data;
+
+	while (len) {
+		ssize_t n = write(fd, at, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		at += n;
+		len -= (size_t)n;
+	}
+	return true;
+}
+
+static bool get(int fd, void *data, size_t len)
+{
+	char *at = data;
+
+	while (len) {
+		ssize_t n = read(fd, at, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		at += n;
+		len -= (size_t)n;
+	}
+	return true;
+}
+
+/* --- the helper ------------------------------------------------------------------------------- */
+
+static bool send_answer(int fd, enum mpk_code code, struct mpk_span bytes)
+{
+	struct head head = { code, bytes.len };
+
+	return put(fd, &head, sizeof head) && put(fd, bytes.data, bytes.len);
+}
+
+static bool answer_one(int fd, mpk_helper_fn *answer, void *data)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+	struct mpk_error err = { 0 };
+	struct head head;
+	uint8_t *question;
+	enum mpk_code code;
+	bool sent;
+
+	if (!get(fd, &head, sizeof head) || head.bytes > MPK_HELPER_MAX)
+		return false;
+	question = malloc(head.bytes ? head.bytes : 1);
+	if (!question || !get(fd, question, head.bytes)) {
+		free(question);
+		return false;
+	}
+	code = answer(data, mpk_span_of(question, head.bytes), &text, &err);
+	free(question);
+	if (code == MPK_OK)
+		code = mpk_strbuf_status(&text, &err);
+	if (code == MPK_OK && text.len > MPK_HELPER_MAX)
+		code = mpk_fail(&err, MPK_E_RANGE, "an answer of more than 256 MiB");
+	sent = code == MPK_OK ? send_answer(fd, code, mpk_span_of(text.data, text.len))
+			      : send_answer(fd, code, mpk_span_str(err.text));
+	return sent;
+}
+
+static void close_others(int fd)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	for (int stream = 0; null >= 0 && stream <= STDERR_FILENO; stream++)
+		(void)dup2(null, stream);
+#ifdef SYS_close_range
+	if (fd > STDERR_FILENO + 1)
+		(void)syscall(SYS_close_range, STDERR_FILENO + 1, fd - 1, 0);
+	(void)syscall(SYS_close_range, fd + 1, ~0U, 0);
+#endif
+}
+
+MPK_NORETURN static void serve(int fd, mpk_helper_fn *answer, void *data, pid_t parent)
+{
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(0);
+	close_others(fd);
+	while (answer_one(fd, answer, data))
+		;
+	_exit(0);
+}
+
+enum mpk_code mpk_helper_start(mpk_helper_fn *answer, void *data, struct mpk_helper *out,
+			       struct mpk_error *err)
+{
+	pid_t parent = getpid(), pid;
+	sigset_t none;
+	int ends[2];
+
+	(void)sigemptyset(&none);
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot make a socket");
+	pid = mpk_fork(&none);
+	if (pid == 0) {
+		(void)close(ends[0]);
+		serve(ends[1], answer, data, parent);
+	}
+	int saved = errno;
+
+	(void)close(ends[1]);
+	if (pid < 0) {
+		(void)close(ends[0]);
+		return mpk_fail_errno(err, MPK_E_IO, saved, "cannot start a process");
+	}
+	*out = (struct mpk_helper){ ends[0], pid };
+	return MPK_OK;
+}
+
+/* --- who asks ----------------------------------------------------------------------------------- */
+
+/* A helper that has ended must not end us. */
+static bool put_question(int fd, const struct mpk_span *parts, size_t count, uint64_t bytes)
+{
+	struct sigaction ignore = { .sa_handler = SIG_IGN }, before;
+	struct head head = { 0, bytes };
+	bool ok;
+
+	(void)sigaction(SIGPIPE, &ignore, &before);
+	ok = put(fd, &head, sizeof head);
+	for (size_t i = 0; i < count && ok; i++)
+		ok = put(fd, parts[i].data, parts[i].len);
+	(void)sigaction(SIGPIPE, &before, NULL);
+	return ok;
+}
+
+static enum mpk_code ended(struct mpk_error *err)
+{
+	return mpk_fail(err, MPK_E_TOOL,
+			"the helper process ended without an answer: it crashed, or met its limits "
+			"of time and memory");
+}
+
+static enum mpk_code fail_as_told(uint64_t number, const struct mpk_strbuf *text,
+				  struct mpk_error *err)
+{
+	struct mpk_error told = { .code = MPK_E_TOOL }, safe;
+
+	if (number < MPK_CODE_COUNT)
+		told.code = (enum mpk_code)number;
+	(void)snprintf(told.text, sizeof told.text, "%s", mpk_strbuf_text(text));
+	mpk_escape_error(&told, MPK_E_TOOL, &safe);
+	if (err)
+		*err = safe;
+	return mpk_failed(safe.code);
+}
+
+enum mpk_code mpk_helper_ask(struct mpk_helper *h, const struct mpk_span *parts, size_t count,
+			     struct mpk_strbuf *answer, struct mpk_error *err)
+{
+	struct head head;
+	uint64_t bytes = 0;
+	char piece[4096];
+
+	answer->len = 0;
+	for (size_t i = 0; i < count; i++)
+		bytes += parts[i].len;
+	if (bytes > MPK_HELPER_MAX)
+		return mpk_fail(err, MPK_E_RANGE, "%llu bytes in one piece are too many",
+				(unsigned long long)bytes);
+	if (!h->fd || !put_question(h->fd, parts, count, bytes) ||
+	    !get(h->fd, &head, sizeof head) || head.bytes > MPK_HELPER_MAX)
+		return ended(err);
+	for (uint64_t left = head.bytes; left;) {
+		size_t n = left < sizeof piece ? (size_t)left : sizeof piece;
+
+		if (!get(h->fd, piece, n))
+			return ended(err);
+		mpk_strbuf_put(answer, piece, n);
+		left -= n;
+	}
+	MPK_TRY(mpk_strbuf_status(answer, err));
+	return head.number == MPK_OK ? MPK_OK : fail_as_told(head.number, answer, err);
+}
+
+void mpk_helper_stop(struct mpk_helper *h)
+{
+	if (h->fd)
+		(void)close(h->fd); /* it reads the end, and init waits for it */
+	*h = (struct mpk_helper){ 0 };
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "text/markdown.h"
+
+#include "base/compiler.h"
+#include "text/escape.h"
+
+static size_t longest_run(struct mpk_span s, uint8_t byte)
+{
+	size_t longest = 0, run = 0;
+
+	for (size_t i = 0; i < s.len; i++) {
+		run = s.data[i] == byte ? run + 1 : 0;
+		longest = run > longest ? run : longest;
+	}
+	return longest;
+}
+
+static void put_run(struct mpk_strbuf *out, char c, size_t count)
+{
+	while (count--)
+		mpk_strbuf_putc(out, c);
+}
+
+static void put_code(struct mpk_strbuf *out, const struct mpk_strbuf *escaped)
+{
+	struct mpk_span s = mpk_span_of(mpk_strbuf_text(escaped), escaped->len);
+	size_t ticks = longest_run(s, '`') + 1;
+	/* one blank on each side is taken off again, and parts the text from the ticks */
+	bool pad = s.len && (s.data[0] == '`' || s.data[s.len - 1] == '`' || s.data[0] == ' ' ||
+			     s.data[s.len - 1] == ' ');
+
+	out->failed |= escaped->failed;
+	if (!s.len)
+		return;
+	put_run(out, '`', ticks);
+	put_run(out, ' ', pad);
+	for (size_t i = 0; i < s.len; i++) {
+		if (s.data[i] == '|') /* a table ends a cell even in code */
+			mpk_strbuf_putc(out, '\\');
+		/* sentences may have line feeds in them, table cells not */
+		mpk_strbuf_putc(out, s.data[i] == '\n' ? ' ' : (char)s.data[i]);
+	}
+	put_run(out, ' ', pad);
+	put_run(out, '`', ticks);
+}
+
+void mpk_markdown_code(struct mpk_strbuf *out, struct mpk_span text)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf escaped = { 0 };
+
+	mpk_escape(&escaped, text);
+	put_code(out, &escaped);
+}
+
+void mpk_markdown_said(struct mpk_strbuf *out, const char *sentence)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf escaped = { 0 };
+
+	mpk_escape_controls(&escaped, mpk_span_str(sentence));
+	put_code(out, &escaped);
+}
+
+void mpk_markdown_html(struct mpk_strbuf *out, const char *sentence)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf escaped = { 0 };
+
+	mpk_escape_controls(&escaped, mpk_span_str(sentence));
+	out->failed |= escaped.failed;
+	for (const char *p = mpk_strbuf_text(&escaped); *p; p++) {
+		/* an empty line ends an HTML block; a mention would call people */
+		if (*p == '<' || *p == '>' || *p == '&' || *p == '"' || *p == '@')
+			mpk_strbuf_printf(out, "&#%d;", *p);
+		else
+			mpk_strbuf_putc(out, *p == '\n' ? ' ' : *p);
+	}
+}
+
+void mpk_markdown_fence(struct mpk_strbuf *out, const char *language, struct mpk_span text)
+{
+	size_t ticks = longest_run(text, '`') + 1;
+
+	if (ticks < 3)
+		ticks = 3;
+	put_run(out, '`', ticks);
+	mpk_strbuf_printf(out, "%s\n", language);
+	mpk_strbuf_put_span(out, text);
+	if (text.len && text.data[text.len - 1] != '\n')
+		mpk_strbuf_putc(out, '\n');
+	put_run(out, '`', ticks);
+	mpk_strbuf_putc(out, '\n');
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "text/match.h"
+
+#include <fnmatch.h>
+#include <string.h>
+
+enum { NAME_BYTES = 4095 }; /* a copy that takes no memory cannot fail */
+
+bool mpk_name_matches(struct mpk_span name, const char *filter)
+{
+	char text[NAME_BYTES + 1];
+
+	if (!filter)
+		return true;
+	if (!filter[strcspn(filter, "*?[")])
+		return name.len && memmem(name.data, name.len, filter, strlen(filter)) != NULL;
+	/* names of files need not end with a NUL; one that has a NUL within matches up to it */
+	name.len = name.len < NAME_BYTES ? name.len : NAME_BYTES;
+	if (name.len)
+		memcpy(text, name.data, name.len);
+	text[name.len] = '\0';
+	return fnmatch(filter, text, 0) == 0;
+}

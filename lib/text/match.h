@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* match.h - what --filter means, wherever names are chosen by it */
+#ifndef MPK_TEXT_MATCH_H
+#define MPK_TEXT_MATCH_H
+
+#include <stdbool.h>
+
+#include "base/span.h"
+
+/* mpk_name_matches - whether a name is chosen: the filter is a pattern for the whole name where it has
+ * one of * ? [, as shells have them, else it stands somewhere in the name
+ * @filter  NULL: every name is chosen
+ * Of a name longer than 4095 bytes a pattern sees so much. */
+bool mpk_name_matches(struct mpk_span name, const char *filter);
+
+#endif

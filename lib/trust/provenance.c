@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "trust/provenance.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+#include "text/escape.h"
+#include "text/json.h"
+#include "trust/origin.h"
+
+enum {
+	VERSION_TEXT_MAX = 160,
+	ITEMS_MAX = 20000, /* more than a note of MPK_PROVENANCE_MAX has of whatever it lists */
+};
+
+static const char type[] = "mpack-provenance";
+
+/* --- without paths --------------------------------------------------------------- */
+
+/* The part of a word that is an option and no path: "-I" of "-I/home/x". */
+static size_t option_part(const char *word, size_t len)
+{
+	static const char *const names[] = { "-isystem", "-iquote",  "-idirafter",
+					     "-include", "-imacros", "-isysroot" };
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(names); i++)
+		if (len > strlen(names[i]) && memcmp(word, names[i], strlen(names[i])) == 0)
+			return strlen(names[i]);
+	return len > 2 && word[0] == '-' && word[1] >= 'A' && word[1] <= 'Z' ? 2 : 0;
+}
+
+/* A path goes on to the end of the word, whatever characters are in it; what is in front of it stays as
+ * far as it is no part of a folder's name. */
+static void put_part(struct mpk_strbuf *out, const char *part, size_t len)
+{
+	const char *slash = memchr(part, '/', len);
+	size_t keep = 0;
+
+	if (!slash) {
+		mpk_strbuf_put(out, part, len);
+		return;
+	}
+	for (const char *c = part; c < slash; c++)
+		if (*c == '=' || *c == ':')
+			keep = (size_t)(c - part) + 1;
+	keep += option_part(part + keep, len - keep);
+	mpk_strbuf_put(out, part, keep);
+	mpk_strbuf_puts(out, "<path>");
+}
+
+/* A comma ends an argument in what a driver hands on. */
+static bool hands_on(const char *option)
+{
+	return strncmp(option, "-Wl,", 4) == 0 || strncmp(option, "-Wa,", 4) == 0 ||
+	       strncmp(option, "-Wp,", 4) == 0;
+}
+
+const char *mpk_provenance_option(const char *option, struct mpk_arena *arena)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf out = { 0 };
+	bool has_parts = hands_on(option);
+
+	for (;;) {
+		size_t len = has_parts ? strcspn(option, ",") : strlen(option);
+
+		put_part(&out, option, len);
+		if (!option[len])
+			break;
+		mpk_strbuf_putc(&out, ',');
+		option += len + 1;
+	}
+	return out.failed ? NULL : mpk_arena_text(arena, mpk_span_str(mpk_strbuf_text(&out)));
+}
+
+const char *mpk_provenance_version(struct mpk_span said, struct mpk_arena *arena)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf out = { 0 };
+	const char *end = said.len ? memchr(said.data, '\n', said.len) : NULL;
+	size_t len = end ? (size_t)(end - (const char *)said.data) : said.len, at = 0;
+
+	while (at < len && out.len < VERSION_TEXT_MAX) {
+		const char *word = (const char *)said.data + at;
+		size_t n = 0;
+
+		while (at + n < len && word[n] != ' ' && word[n] != '\t')
+			n++;
+		if (n && !memchr(word, '/', n)) {
+			mpk_strbuf_puts(&out, out.len ? " " : "");
+			mpk_escape(&out, mpk_span_of(word, n));
+		}
+		at += n + 1;
+	}
+	if (out.failed)
+		return NULL;
+	return out.len ? mpk_arena_text(arena, mpk_span_of(out.data, out.len)) : "unknown";
+}
+
+/* --- writing --------------------------------------------------------------------- */
+
+static int by_name(const void *a, const void *b)
+{
+	const struct mpk_provenance_input *x = a, *y = b;
+	int order = strcmp(x->name, y->name);
+
+	return order ? order : memcmp(x->sha256, y->sha256, sizeof x->sha256);
+}
+
+static void put_inputs(const struct mpk_provenance_input *inputs, size_t count, struct mpk_json *j)
+{
+	struct json_t *list = mpk_json_array(j, j->root, "inputs");
+	char digits[MPK_DIGEST_TEXT];
+
+	for (size_t i = 0; i < count; i++) {
+		if (i && by_name(&inputs[i - 1], &inputs[i]) == 0)
+			continue;
+		struct json_t *o = mpk_json_object(j, list, NULL);
+
+		mpk_json_text(j, o, "name", inputs[i].name);
+		mpk_json_u64(j, o, "bytes", inputs[i].bytes);
+		mpk_json_text(j, o, "sha256",
+			      mpk_digest_print(inputs[i].sha256, MPK_DIGEST_BYTES, digits));
+	}
+}
+
+static void put_all(const struct mpk_provenance *p, const struct mpk_provenance_input *inputs,
+		    struct mpk_json *j)
+{
+	struct json_t *list;
+
+	mpk_json_text(j, j->root, "type", type);
+	mpk_json_u64(j, j->root, "version", 1);
+	list = mpk_json_array(j, j->root, "tools");
+	for (size_t i = 0; i < p->tool_count; i++) {
+		struct json_t *o = mpk_json_object(j, list, NULL);
+
+		mpk_json_text(j, o, "name", p->tools[i].name);
+		mpk_json_text(j, o, "version", p->tools[i].version);
+	}
+	list = mpk_json_array(j, j->root, "options");
+	for (size_t i = 0; i < p->option_count; i++)
+		mpk_json_text(j, list, NULL, p->options[i]);
+	put_inputs(inputs, p->input_count, j);
+}
+
+enum mpk_code mpk_provenance_write(const struct mpk_provenance *p, struct mpk_arena *arena,
+				   const char **out, struct mpk_error *err)
+{
+	struct mpk_provenance_input *inputs =
+		mpk_arena_keep(arena, p->inputs, p->input_count, sizeof *inputs);
+	const char *text = NULL;
+	char *printed;
+	struct mpk_json j;
+
+	MPK_TRY_ALLOC(inputs || !p->input_count, err);
+	if (p->input_count)
+		qsort(inputs, p->input_count, sizeof *inputs, by_name);
+	mpk_json_init(&j, 0);
+	put_all(p, inputs, &j);
+	printed = j.failed ? NULL : json_dumps(j.root, JSON_COMPACT | JSON_ENSURE_ASCII);
+	if (printed)
+		text = mpk_arena_text(arena, mpk_span_str(printed));
+	free(printed);
+	mpk_json_fini(&j);
+	MPK_TRY_ALLOC(text, err);
+	if (strlen(text) >= MPK_PROVENANCE_MAX)
+		return mpk_fail(
+			err, MPK_E_RANGE,
+			"the provenance is longer than a note may be: too many inputs or options");
+	*out = text;
+	return MPK_OK;
+}
+
+/* --- reading --------------------------------------------------------------------- */
+
+static enum mpk_code malformed(const char *what, struct mpk_error *err)
+{
+	return mpk_fail(err, MPK_E_SYNTAX, "the provenance has no proper \"%s\"", what);
+}
+
+static bool read_sha256(const char *text, uint8_t out[MPK_DIGEST_BYTES])
+{
+	static const char digits[] = "0123456789abcdef";
+
+	if (!text || strlen(text) != 2 * (size_t)MPK_DIGEST_BYTES ||
+	    strspn(text, digits) != strlen(text))
+		return false;
+	for (size_t i = 0; i < MPK_DIGEST_BYTES; i++)
+		out[i] = (uint8_t)((strchr(digits, text[2 * i]) - digits) << 4 |
+				   (strchr(digits, text[2 * i + 1]) - digits));
+	return true;
+}
+
+static bool read_bytes(const json_t *value, uint64_t *out)
+{
+	const char *text = json_string_value(value);
+	char *end = NULL;
+
+	if (json_is_integer(value) && json_integer_value(value) >= 0)
+		*out = (uint64_t)json_integer_value(value);
+	else if (text && *text >= '0' && *text <= '9')
+		*out = strtoull(text, &end, 10);
+	else
+		return false;
+	return !end || !*end;
+}
+
+static enum mpk_code copy_text(const json_t *value, const char *what, struct mpk_arena *arena,
+			       const char **out, struct mpk_error *err)
+{
+	const char *text = json_string_value(value);
+
+	if (!text)
+		return malformed(what, err);
+	*out = mpk_arena_text(arena, mpk_span_str(text));
+	MPK_TRY_ALLOC(*out, err);
+	return MPK_OK;
+}
+
+/* The array of a name, of a number of elements that can be. */
+static bool find_array(const json_t *root, const char *name, const json_t **out, size_t *count)
+{
+	*out = json_object_get(root, name);
+	*count = json_array_size(*out);
+	return json_is_array(*out) && *count <= ITEMS_MAX;
+}
+
+static enum mpk_code read_tools(const json_t *root, struct mpk_arena *arena,
+				struct mpk_provenance *out, struct mpk_error *err)
+{
+	const json_t *list;
+	size_t count;
+
+	if (!find_array(root, "tools", &list, &count))
+		return malformed("tools", err);
+	struct mpk_provenance_tool *tools = mpk_arena_array(arena, count + 1, sizeof *tools);
+	MPK_TRY_ALLOC(tools, err);
+	for (size_t i = 0; i < count; i++) {
+		const json_t *o = json_array_get(list, i);
+
+		MPK_TRY(copy_text(json_object_get(o, "name"), "tools", arena, &tools[i].name, err));
+		MPK_TRY(copy_text(json_object_get(o, "version"), "tools", arena, &tools[i].version,
+				  err));
+	}
+	out->tools = tools;
+	out->tool_count = count;
+	return MPK_OK;
+}
+
+static enum mpk_code read_options(const json_t *root, struct mpk_arena *arena,
+				  struct mpk_provenance *out, struct mpk_error *err)
+{
+	const json_t *list;
+	size_t count;
+
+	if (!find_array(root, "options", &list, &count))
+		return malformed("options", err);
+	const char **options = mpk_arena_array(arena, count + 1, sizeof *options);
+	MPK_TRY_ALLOC(options, err);
+	for (size_t i = 0; i < count; i++)
+		MPK_TRY(copy_text(json_array_get(list, i), "options", arena, &options[i], err));
+	out->options = options;
+	out->option_count = count;
+	return MPK_OK;
+}
+
+static enum mpk_code read_inputs(const json_t *root, struct mpk_arena *arena,
+				 struct mpk_provenance *out, struct mpk_error *err)
+{
+	const json_t *list;
+	size_t count;
+
+	if (!find_array(root, "inputs", &list, &count))
+		return malformed("inputs", err);
+	struct mpk_provenance_input *inputs = mpk_arena_array(arena, count + 1, sizeof *inputs);
+	MPK_TRY_ALLOC(inputs, err);
+	for (size_t i = 0; i < count; i++) {
+		const json_t *o = json_array_get(list, i);
+
+		MPK_TRY(copy_text(json_object_get(o, "name"), "inputs", arena, &inputs[i].name,
+				  err));
+		if (!read_bytes(json_object_get(o, "bytes"), &inputs[i].bytes) ||
+		    !read_sha256(json_string_value(json_object_get(o, "sha256")), inputs[i].sha256))
+			return malformed("inputs", err);
+	}
+	out->inputs = inputs;
+	out->input_count = count;
+	return MPK_OK;
+}
+
+static enum mpk_code read_root(const json_t *root, struct mpk_arena *arena,
+			       struct mpk_provenance *out, struct mpk_error *err)
+{
+	const char *named = json_string_value(json_object_get(root, "type"));
+
+	if (!named || strcmp(named, type) != 0)
+		return malformed("type", err);
+	if (json_integer_value(json_object_get(root, "version")) != 1)
+		return mpk_fail(err, MPK_E_SYNTAX,
+				"the provenance is of a version that this program does not know");
+	MPK_TRY(read_tools(root, arena, out, err));
+	MPK_TRY(read_options(root, arena, out, err));
+	return read_inputs(root, arena, out, err);
+}
+
+enum mpk_code mpk_provenance_read(struct mpk_span text, struct mpk_arena *arena,
+				  struct mpk_provenance *out, struct mpk_error *err)
+{
+	struct mpk_provenance p = { 0 };
+	json_error_t where;
+	json_t *root =
+		json_loadb((const char *)text.data, text.len, JSON_REJECT_DUPLICATES, &where);
+
+	if (!root && json_error_code(&where) == json_error_out_of_memory)
+		return mpk_fail_nomem(err);
+	if (!root)
+		return mpk_fail(err, MPK_E_SYNTAX, "the provenance is no JSON");
+	enum mpk_code code = read_root(root, arena, &p, err);
+	json_decref(root);
+	if (code == MPK_OK)
+		*out = p;
+	return code;
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "trust/seal.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "elf/append.h"
+#include "trust/sshsig.h"
+
+/* --- digest ---------------------------------------------------------------------- */
+
+/* So much at a time: what is hashed need not stay in memory, and somebody may watch. */
+enum { STEP_BYTES = 8 << 20 };
+
+static enum mpk_code add(struct mpk_digest *d, struct mpk_span bytes, const struct mpk_tap *tap,
+			 struct mpk_error *err)
+{
+	while (bytes.len) {
+		size_t len = bytes.len < STEP_BYTES ? bytes.len : STEP_BYTES;
+		struct mpk_span some = mpk_span_of(bytes.data, len);
+
+		MPK_TRY(mpk_digest_update(d, some, err));
+		if (tap)
+			tap->see(tap->data, some);
+		bytes = mpk_span_of(bytes.data + len, bytes.len - len);
+	}
+	return MPK_OK;
+}
+
+enum mpk_code mpk_seal_digest(struct mpk_span file, const struct mpk_seal *seal,
+			      const struct mpk_tap *tap, uint8_t out[MPK_DIGEST_BYTES],
+			      struct mpk_error *err)
+{
+	static const uint8_t zeros[MPK_ED25519_BYTES];
+	MPK_CLEANUP(mpk_digest_fini) struct mpk_digest d = { .state = NULL };
+	size_t at = (size_t)seal->off + MPK_SEAL_SIGNATURE_AT, end = at + MPK_ED25519_BYTES;
+
+	MPK_TRY(mpk_digest_init(&d, MPK_DIGEST_SHA256, err));
+	MPK_TRY(add(&d, mpk_span_of(file.data, at), tap, err));
+	MPK_TRY(add(&d, mpk_span_of(zeros, sizeof zeros), NULL, err));
+	MPK_TRY(add(&d, mpk_span_of(file.data + end, file.len - end), tap, err));
+	return mpk_digest_final(&d, out, err);
+}
+
+/* --- sealing --------------------------------------------------------------------- */
+
+static enum mpk_code write_at(int fd, struct mpk_span bytes, uint64_t at, struct mpk_error *err)
+{
+	for (size_t done = 0; done < bytes.len;) {
+		ssize_t n = pwrite(fd, bytes.data + done, bytes.len - done, (off_t)(at + done));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return mpk_fail_errno(err, MPK_E_IO, n ? errno : ENOSPC, "cannot write");
+		done += (size_t)n;
+	}
+	return MPK_OK;
+}
+
+/* Where a signature is to stand in a file that has a note for it already.
+ * Returns  MPK_OK, with *off 0 when there is none */
+static enum mpk_code find_room(struct mpk_span file, uint64_t *off, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_elf_close) struct mpk_elf elf = { 0 };
+	struct mpk_origin origin;
+
+	*off = 0;
+	MPK_TRY(mpk_elf_open(file, 0, &elf, err));
+	mpk_origin_find(&elf, &origin);
+	if (origin.is_unknown || origin.seal_count > 1)
+		return mpk_fail(
+			err, MPK_E_UNSUPPORTED,
+			"it has a signature that this mpack did not make; remove it first: objcopy --remove-section " MPK_SEAL_SECTION);
+	if (origin.has_seal)
+		*off = origin.seal.off;
+	else if (origin.has_room)
+		*off = origin.room_off;
+	return MPK_OK;
+}
+
+static enum mpk_code plan(struct mpk_span file, const struct mpk_mapping *map,
+			  const struct mpk_elf_append *notes, size_t count, struct mpk_arena *arena,
+			  struct mpk_elf_appended *out, struct mpk_error *err)
+{
+	struct mpk_private data;
+
+	MPK_TRY(mpk_private_open(map, file, &data, err));
+	enum mpk_code code = mpk_elf_append(&data, notes, count, arena, out, err);
+	mpk_private_close(map, &data);
+	return code;
+}
+
+/* The notes in the file, empty; *seal_off is where the signature's text is. */
+static enum mpk_code add_notes(int fd, const struct mpk_seal_job *job, struct mpk_arena *arena,
+			       uint64_t *seal_off, struct mpk_error *err)
+{
+	static const uint8_t empty[MPK_SEAL_BYTES];
+	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping map = { .fd = -1 };
+	struct mpk_elf_append notes[2];
+	struct mpk_elf_appended more;
+	size_t count = 0;
+
+	MPK_TRY(mpk_mapping_of_fd(fd, "output", &map, err));
+	if (!mpk_span_starts(map.bytes, ELFMAG))
+		return mpk_fail(
+			err, MPK_E_UNSUPPORTED,
+			"only libraries and objects of ELF have room for a signature and provenance");
+	MPK_TRY(find_room(map.bytes, seal_off, err));
+	if (job->provenance)
+		notes[count++] = (struct mpk_elf_append){
+			MPK_PROVENANCE_SECTION, MPK_ORIGIN_OWNER, MPK_PROVENANCE_TYPE,
+			mpk_span_of(job->provenance, strlen(job->provenance) + 1)
+		};
+	if (job->key && !*seal_off)
+		notes[count++] =
+			(struct mpk_elf_append){ MPK_SEAL_SECTION, MPK_ORIGIN_OWNER, MPK_SEAL_TYPE,
+						 mpk_span_of(empty, sizeof empty) };
+	if (!count)
+		return MPK_OK;
+	MPK_TRY(plan(map.bytes, &map, notes, count, arena, &more, err));
+	MPK_TRY(write_at(fd, more.tail, more.tail_at, err));
+	MPK_TRY(write_at(fd, more.header, 0, err));
+	if (job->key && !*seal_off)
+		*seal_off = more.text_off[count - 1];
+	return MPK_OK;
+}
+
+static enum mpk_code digest_of_fd(int fd, const struct mpk_seal *seal,
+				  uint8_t out[MPK_DIGEST_BYTES], struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping map = { .fd = -1 };
+
+	MPK_TRY(mpk_mapping_of_fd(fd, "output", &map, err));
+	return mpk_seal_digest(map.bytes, seal, NULL, out, err);
+}
+
+/* The key is in the file before the file is signed: it is a part of what is. */
+static enum mpk_code sign(int fd, const struct mpk_secret_key *key, uint64_t seal_off,
+			  struct mpk_error *err)
+{
+	struct mpk_seal seal = { .key = key->public_key, .off = seal_off };
+	uint8_t text[MPK_SEAL_BYTES], digest[MPK_DIGEST_BYTES], message[MPK_SSHSIG_MESSAGE_BYTES];
+
+	MPK_TRY(mpk_ssh_key_digest(&seal.key, seal.fingerprint, err));
+	mpk_seal_write(&seal, text);
+	MPK_TRY(write_at(fd, mpk_span_of(text, sizeof text), seal_off, err));
+	MPK_TRY(digest_of_fd(fd, &seal, digest, err));
+	mpk_sshsig_message(digest, message);
+	MPK_TRY(mpk_ed25519_sign(key, mpk_span_of(message, sizeof message), seal.signature, err));
+	return write_at(fd, mpk_span_of(seal.signature, sizeof seal.signature),
+			seal_off + MPK_SEAL_SIGNATURE_AT, err);
+}
+
+enum mpk_code mpk_seal_file(int fd, const struct mpk_seal_job *job, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
+	uint64_t seal_off = 0;
+
+	MPK_TRY(add_notes(fd, job, &arena, &seal_off, err));
+	return job->key ? sign(fd, job->key, seal_off, err) : MPK_OK;
+}
+
+/* --- checking -------------------------------------------------------------------- */
+
+static bool overlaps(uint64_t at, uint64_t len, uint64_t off, uint64_t bytes)
+{
+	return at < off + bytes && off < at + len;
+}
+
+/* What says where the signature is must be covered by it: else the same file could be read in two
+ * ways. */
+static enum mpk_code check_place(const struct mpk_elf *e, const struct mpk_seal *seal,
+				 struct mpk_error *err)
+{
+	const GElf_Ehdr *h = &e->header;
+	uint64_t at = seal->off + MPK_SEAL_SIGNATURE_AT, len = MPK_ED25519_BYTES;
+
+	if (!overlaps(at, len, 0, gelf_fsize(e->elf, ELF_T_EHDR, 1, EV_CURRENT)) &&
+	    !overlaps(at, len, h->e_shoff,
+		      gelf_fsize(e->elf, ELF_T_SHDR, e->section_count, EV_CURRENT)) &&
+	    !overlaps(at, len, h->e_phoff,
+		      gelf_fsize(e->elf, ELF_T_PHDR, e->segment_count, EV_CURRENT)))
+		return MPK_OK;
+	return mpk_fail_offset(
+		err, MPK_E_DIFFERENT, "file", at,
+		"the signature stands in the headers of the file: it proves nothing");
+}
+
+static enum mpk_code find_seal(const struct mpk_elf *e, struct mpk_seal *out, struct mpk_error *err)
+{
+	struct mpk_origin origin;
+
+	mpk_origin_find(e, &origin);
+	if (!origin.seal_count)
+		return mpk_fail(
+			err, MPK_E_DIFFERENT,
+			origin.has_room
+				? "not signed: a signature was there before the file was changed"
+				: "not signed");
+	if (origin.seal_count > 1)
+		return mpk_fail(err, MPK_E_DIFFERENT, "%zu signatures, where a file has one",
+				origin.seal_count);
+	if (!origin.has_seal)
+		return mpk_fail(err, MPK_E_DIFFERENT,
+				"the signature is of a form that this program does not know");
+	*out = origin.seal;
+	return check_place(e, out, err);
+}
+
+static bool has_key(const struct mpk_public_keys *keys, const struct mpk_public_key *key)
+{
+	for (size_t i = 0; i < keys->count; i++)
+		if (memcmp(&keys->items[i], key, sizeof *key) == 0)
+			return true;
+	return false;
+}
+
+static enum mpk_code fail_key(const struct mpk_seal *seal, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf name = { 0 };
+
+	mpk_ssh_fingerprint_put(seal->fingerprint, &name);
+	return mpk_fail_offset(err, MPK_E_DIFFERENT, "file", seal->off, "signed by another key: %s",
+			       mpk_strbuf_text(&name));
+}
+
+enum mpk_code mpk_seal_check(const struct mpk_elf *file, const struct mpk_public_keys *keys,
+			     const struct mpk_tap *tap, struct mpk_error *err)
+{
+	uint8_t digest[MPK_DIGEST_BYTES], message[MPK_SSHSIG_MESSAGE_BYTES];
+	struct mpk_seal seal = { 0 };
+
+	MPK_TRY(find_seal(file, &seal, err));
+	MPK_TRY(mpk_ssh_key_digest(&seal.key, digest, err));
+	if (memcmp(digest, seal.fingerprint, sizeof digest) != 0)
+		return mpk_fail_offset(
+			err, MPK_E_DIFFERENT, "file", seal.off,
+			"the fingerprint beside the signature is not that of its key");
+	if (!has_key(keys, &seal.key))
+		return fail_key(&seal, err);
+	MPK_TRY(mpk_seal_digest(file->bytes, &seal, tap, digest, err));
+	mpk_sshsig_message(digest, message);
+	enum mpk_code code = mpk_ed25519_verify(&seal.key, mpk_span_of(message, sizeof message),
+						seal.signature, err);
+
+	if (code != MPK_E_DIFFERENT)
+		return code;
+	return mpk_fail_offset(
+		err, MPK_E_DIFFERENT, "file", seal.off,
+		"the signature does not match: the file was changed after it was signed");
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "view/filter.h"
+
+#include "text/match.h"
+
+/* A path is chosen only by a filter that looks like one, else "0" would choose half of a tree. */
+static bool is_path_chosen(const char *path, const char *filter)
+{
+	return filter[0] == '/' && mpk_name_matches(mpk_span_str(path), filter);
+}
+
+static bool has_tensor(const struct mpk_params *p, const char *filter)
+{
+	for (size_t i = 0; i < p->names.count; i++)
+		if (mpk_name_matches(p->names.items[i], filter))
+			return true;
+	return false;
+}
+
+static bool has_kernel(const struct mpk_kernels *k, const char *filter)
+{
+	for (size_t i = 0; i < k->function_count; i++)
+		if (mpk_name_matches(k->functions[i].key, filter))
+			return true;
+	return false;
+}
+
+/* It stands below the views that it filters, and asks the payloads themselves. */
+static bool has_part(const struct mpk_view_node *n, const char *filter)
+{
+	for (size_t i = 0; i < n->models.count; i++)
+		if (mpk_name_matches(n->models.items[i].name, filter))
+			return true;
+	if (n->decoded && n->payload.tag == MPK_PAYLOAD_KERNELS)
+		return has_kernel(&n->payload.u.kernels, filter);
+	if (n->decoded && n->payload.tag == MPK_PAYLOAD_FACTORY)
+		return has_tensor(&n->payload.u.factory.params, filter);
+	if (n->decoded && n->payload.tag == MPK_PAYLOAD_CONSTS)
+		return has_tensor(&n->payload.u.consts.consts, filter);
+	return false;
+}
+
+static bool is_anything_shown(const struct mpk_view *view)
+{
+	for (size_t i = 0; i < view->count; i++)
+		if (!view->nodes[i].hidden)
+			return true;
+	for (size_t i = 0; i < view->image->function_count; i++)
+		if (mpk_view_shows(view, mpk_span_str(view->image->functions[i].name)))
+			return true;
+	for (size_t i = 0; i < view->image->embedded_count; i++)
+		if (mpk_view_shows_code(view, &view->embedded[i]))
+			return true;
+	return false;
+}
+
+bool mpk_view_filter(struct mpk_view *view, const char *filter)
+{
+	view->filter = filter;
+	for (size_t i = 0; i < view->count; i++) {
+		struct mpk_view_node *n = &view->nodes[i];
+		bool whole = !filter || is_path_chosen(n->path, filter) ||
+			     mpk_name_matches(n->node->kind, filter);
+
+		n->filter = whole ? NULL : filter;
+		n->hidden = !whole && !has_part(n, filter);
+	}
+	return is_anything_shown(view);
+}
+
+bool mpk_view_shows(const struct mpk_view *view, struct mpk_span name)
+{
+	return mpk_name_matches(name, view->filter);
+}
+
+bool mpk_view_shows_node(const struct mpk_view_node *n)
+{
+	return !n->hidden;
+}
+
+bool mpk_view_shows_whole(const struct mpk_view_node *n)
+{
+	return !n->filter;
+}
+
+bool mpk_view_shows_part(const struct mpk_view_node *n, struct mpk_span name)
+{
+	return mpk_name_matches(name, n->filter);
+}
+
+bool mpk_view_shows_kernel(const struct mpk_view *view, const struct mpk_view_code *c,
+			   struct mpk_span name)
+{
+	return mpk_view_shows(view, mpk_span_str(c->path)) || mpk_view_shows(view, name);
+}
+
+bool mpk_view_shows_code(const struct mpk_view *view, const struct mpk_view_code *c)
+{
+	const struct mpk_code_info *lister =
+		c->code.problem ? NULL : mpk_code_info_lister(&c->code);
+
+	if (mpk_view_shows(view, mpk_span_str(c->path)))
+		return true;
+	for (size_t i = 0; lister && i < lister->kernel_count; i++)
+		if (mpk_view_shows(view, lister->kernels[i].name))
+			return true;
+	return false;
+}

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "view/page.h"
+
+#include <string.h>
+
+#include "code/info.h"
+#include "text/escape.h"
+#include "view/embedded.h"
+#include "view/model_graph.h"
+#include "view/node_info.h"
+#include "view/size.h"
+
+/* The template, as the build put it together: page.html with style, script and their hashes in it. */
+__asm__(".pushsection .rodata,\"a\",@progbits\n"
+	".hidden mpk_page_template\n"
+	".globl mpk_page_template\n"
+	"mpk_page_template:\n"
+	".incbin \"view/page.html\"\n"
+	".byte 0\n"
+	".popsection\n");
+extern const char mpk_page_template[];
+
+static const char DATA_MARK[] = "@DATA@";
+
+void mpk_page_init(struct mpk_page *page, bool several)
+{
+	*page = (struct mpk_page){ .texts_left = MPK_PAGE_TEXTS_MAX, .compares = several };
+	mpk_json_init(&page->json, 1);
+	page->files = mpk_json_array(&page->json, page->json.root, "files");
+}
+
+void mpk_page_fini(struct mpk_page *page)
+{
+	mpk_json_fini(&page->json);
+}
+
+/* Takes the buffer over. */
+static void put_line(struct mpk_json *j, struct json_t *at, const char *key,
+		     struct mpk_strbuf *text)
+{
+	j->failed |= text->failed;
+	mpk_json_text(j, at, key, mpk_strbuf_text(text));
+	mpk_strbuf_fini(text);
+}
+
+/* --- modules ---------------------------------------------------------------------------------- */
+
+static void put_module(const struct mpk_view *view, size_t index, struct mpk_json *j,
+		       struct json_t *list)
+{
+	const struct mpk_view_node *n = &view->nodes[index];
+	struct json_t *o = mpk_json_object(j, list, NULL), *children;
+	struct mpk_strbuf counts = { 0 }, lines = { 0 };
+
+	mpk_json_text(j, o, "path", n->path);
+	mpk_json_span(j, o, "kind", n->node->kind);
+	mpk_json_text(j, o, "title", mpk_view_title(n));
+	mpk_json_text(j, o, "role", mpk_view_role_name(n->kind));
+	mpk_json_u64(j, o, "offset", n->node->payload_off);
+	mpk_json_u64(j, o, "bytes", n->node->payload.len);
+	mpk_view_counts(n, &counts);
+	put_line(j, o, "counts", &counts);
+	children = mpk_json_array(j, o, "children");
+	for (size_t i = 0; i < n->node->child_count; i++)
+		mpk_json_u64(j, children, NULL, n->node->children[i]);
+	if (mpk_view_format(n).len)
+		mpk_json_span(j, o, "format", mpk_view_format(n));
+	mpk_view_targets_json(view, n, j, o);
+	mpk_node_lines(n, "", &lines);
+	put_line(j, o, "lines", &lines);
+	if (n->problem)
+		mpk_json_error(j, o, "problem", n->problem);
+}
+
+/* --- what can be called ----------------------------------------------------------------------- */
+
+static void put_signature(const struct mpk_signature *s, struct mpk_json *j, struct json_t *o)
+{
+	struct mpk_strbuf text = { 0 };
+
+	if (!s) {
+		mpk_json_null(j, o, "signature");
+		return;
+	}
+	mpk_signature_text(s, &text);
+	put_line(j, o, "signature", &text);
+}
+
+static void put_call(const struct mpk_view *view, struct mpk_span name,
+		     const struct mpk_signature *s, struct mpk_json *j, struct json_t *o)
+{
+	struct mpk_strbuf call = { 0 };
+
+	mpk_view_call(view, name, s, &call);
+	put_line(j, o, "call", &call);
+}
+
+static void put_function(const struct mpk_view *view, size_t index, struct mpk_json *j,
+			 struct json_t *list)
+{
+	const struct mpk_image_function *f = &view->image->functions[index];
+	const struct mpk_signature *model = mpk_view_model(view, mpk_span_str(f->name));
+	const struct mpk_signature *s = mpk_view_host(view, index);
+	struct json_t *o = mpk_json_object(j, list, NULL);
+
+	mpk_json_text(j, o, "name", f->name);
+	mpk_json_text(j, o, "symbol", f->symbol);
+	mpk_json_u64(j, o, "bytes", f->bytes);
+	mpk_json_bool(j, o, "entry", f->is_entry);
+	mpk_json_text(j, o, "alias_of", f->alias_of);
+	mpk_json_text(j, o, "member", f->member);
+	mpk_json_text(j, o, "device", s ? mpk_dl_device_name(s->device) : NULL);
+	put_signature(s, j, o);
+	if (mpk_view_doc(view, index).len)
+		mpk_json_span(j, o, "doc", mpk_view_doc(view, index));
+	/* as --functions says: an executor's function goes before the compiled one of its name */
+	put_call(view, model ? model->name : mpk_span_str(f->alias_of ? f->alias_of : f->name),
+		 model ? model : s, j, o);
+}
+
+static void put_models(const struct mpk_view *view, const struct mpk_view_node *n,
+		       struct mpk_json *j, struct json_t *list)
+{
+	for (size_t i = 0; i < n->models.count; i++) {
+		const struct mpk_signature *m = &n->models.items[i];
+		struct json_t *o = mpk_json_object(j, list, NULL);
+
+		mpk_json_span(j, o, "name", m->name);
+		mpk_json_text(j, o, "module", n->path);
+		put_signature(m, j, o);
+		put_call(view, m->name, m, j, o);
+	}
+}
+
+static void put_kernels(const struct mpk_view *view, const struct mpk_view_node *n,
+			struct mpk_json *j, struct json_t *list)
+{
+	const struct mpk_kernels *k = mpk_view_kernels(n);
+
+	for (size_t i = 0; k && i < k->function_count; i++) {
+		struct json_t *o = mpk_json_object(j, list, NULL);
+		struct mpk_strbuf text = { 0 }, lines = { 0 }, call = { 0 };
+
+		mpk_json_span(j, o, "name", k->functions[i].key);
+		mpk_json_text(j, o, "module", n->path);
+		mpk_view_kernel_text(&k->functions[i], true, &text);
+		put_line(j, o, "signature", &text);
+		mpk_node_kernel_lines(n, i, "", &lines);
+		put_line(j, o, "lines", &lines);
+		mpk_view_kernel_call(view, n, i, &call);
+		put_line(j, o, "call", &call);
+	}
+}
+
+static void put_figures(const struct mpk_code_info *code, struct mpk_span kernel,
+			struct mpk_strbuf *out)
+{
+	size_t index;
+
+	if (!code->format->kernel_text || !mpk_code_info_find(code, kernel, &index))
+		return;
+	mpk_strbuf_puts(out, out->len ? "\n" : "");
+	code->format->kernel_text(code, index, out);
+}
+
+/* Kernels of code beside the tree: nothing here calls those by name. */
+static void put_embedded(const struct mpk_view_code *c, struct mpk_json *j, struct json_t *list)
+{
+	const struct mpk_code_info *lister = mpk_view_embedded_lister(c);
+
+	for (size_t i = 0; lister && i < lister->kernel_count; i++) {
+		struct json_t *o = mpk_json_object(j, list, NULL);
+		struct mpk_strbuf lines = { 0 };
+
+		mpk_json_span(j, o, "name", lister->kernels[i].name);
+		mpk_json_text(j, o, "module", c->path);
+		mpk_json_null(j, o, "signature");
+		put_figures(&c->code, lister->kernels[i].name, &lines);
+		for (size_t k = 0; k < c->code.image_count; k++)
+			put_figures(&c->code.images[k], lister->kernels[i].name, &lines);
+		put_line(j, o, "lines", &lines);
+		mpk_json_null(j, o, "call");
+	}
+}
+
+static void put_calls(const struct mpk_view *view, struct mpk_json *j, struct json_t *at)
+{
+	struct json_t *list = mpk_json_array(j, at, "functions");
+
+	for (size_t i = 0; i < view->image->function_count; i++)
+		put_function(view, i, j, list);
+	list = mpk_json_array(j, at, "models");
+	for (size_t i = 0; i < view->count; i++)
+		put_models(view, &view->nodes[i], j, list);
+	list = mpk_json_array(j, at, "kernels");
+	for (size_t i = 0; i < view->count; i++)
+		put_kernels(view, &view->nodes[i], j, list);
+	for (size_t i = 0; i < view->image->embedded_count; i++)
+		put_embedded(&view->embedded[i], j, list);
+}
+
+/* --- graphs ----------------------------------------------------------------------------------- */
+
+static void put_graph(const struct mpk_model_graph *g, struct mpk_json *j, struct json_t *list)
+{
+	struct json_t *graph = mpk_json_object(j, list, NULL), *o, *nodes, *edges;
+
+	mpk_json_text(j, graph, "module", g->path);
+	mpk_json_span(j, graph, "name", g->name);
+	mpk_json_bool(j, graph, "is_flow", g->is_flow);
+	nodes = mpk_json_array(j, graph, "nodes");
+	for (size_t i = 0; i < g->node_count; i++) {
+		o = mpk_json_object(j, nodes, NULL);
+		mpk_json_text(j, o, "kind", mpk_model_node_kind_name(g->nodes[i].kind));
+		mpk_json_text(j, o, "label", g->nodes[i].label);
+		if (g->nodes[i].detail[0])
+			mpk_json_text(j, o, "detail", g->nodes[i].detail);
+	}
+	edges = mpk_json_array(j, graph, "edges");
+	for (size_t i = 0; i < g->edge_count; i++) {
+		o = mpk_json_array(j, edges, NULL);
+		mpk_json_u64(j, o, NULL, g->edges[i].from);
+		mpk_json_u64(j, o, NULL, g->edges[i].to);
+		if (g->edges[i].label[0])
+			mpk_json_text(j, o, NULL, g->edges[i].label);
+	}
+}
+
+static enum mpk_code put_graphs(const struct mpk_view *view, struct mpk_json *j, struct json_t *at,
+				struct mpk_error *err)
+{
+	struct json_t *list = mpk_json_array(j, at, "graphs");
+	struct mpk_model_graphs graphs;
+
+	MPK_TRY(mpk_model_graphs_read(view, &graphs, err));
+	for (size_t i = 0; i < graphs.count; i++)
+		put_graph(&graphs.items[i], j, list);
+	return MPK_OK;
+}
+
+/* --- the whole -------------------------------------------------------------------------------- */
+
+static enum mpk_code put_sizes(const struct mpk_view *view, struct mpk_json *j, struct json_t *at,
+			       struct mpk_error *err)
+{
+	struct mpk_size size;
+
+	MPK_TRY(mpk_size_read(view, view->arena, &size, err));
+	size.files.count = size.modules.count = 0; /* the page has its modules and parts already */
+	mpk_size_json(view, &size, j, mpk_json_object(j, at, "size"));
+	return MPK_OK;
+}
+
+static enum mpk_code put_findings(const struct mpk_view *view, const struct mpk_verify_file *file,
+				  struct mpk_json *j, struct json_t *at, struct mpk_error *err)
+{
+	struct mpk_report report = { 0 };
+	enum mpk_code code = mpk_verify_run(view, file, view->arena, &report, err);
+
+	if (code == MPK_OK)
+		mpk_verify_json(view->name, &report, j, mpk_json_object(j, at, "verify"));
+	mpk_report_fini(&report);
+	return code;
+}
+
+enum mpk_code mpk_page_add(struct mpk_page *page, const struct mpk_view *view,
+			   const struct mpk_verify_file *file, struct mpk_error *err)
+{
+	struct mpk_json *j = &page->json;
+	struct json_t *at = mpk_json_object(j, page->files, NULL), *list;
+
+	mpk_view_about_json(view, j, mpk_json_object(j, at, "about"));
+	list = mpk_json_array(j, at, "tree");
+	for (size_t i = 0; i < view->count; i++)
+		put_module(view, i, j, list);
+	put_calls(view, j, at);
+	MPK_TRY(mpk_page_parts_json(page, view, file ? file->map : NULL, at, err));
+	MPK_TRY(put_sizes(view, j, at, err));
+	MPK_TRY(put_graphs(view, j, at, err));
+	MPK_TRY(put_findings(view, file, j, at, err));
+	return j->failed ? mpk_fail_nomem(err) : MPK_OK;
+}
+
+enum mpk_code mpk_page_print(const struct mpk_page *page, struct mpk_strbuf *out,
+			     struct mpk_error *err)
+{
+	const char *mark = strstr(mpk_page_template, DATA_MARK);
+
+	mpk_strbuf_put(out, mpk_page_template, (size_t)(mark - mpk_page_template));
+	MPK_TRY(mpk_json_print_script(&page->json, out, err));
+	mpk_strbuf_puts(out, mark + strlen(DATA_MARK));
+	return mpk_strbuf_status(out, err);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* page.h - minspect --html: files as one page for a browser
+ *
+ * The page is a template that stands in lib/view/page and is put together when the program is built,
+ * and one JSON document in it. What draws is the template's script; the document is what the other
+ * views show of each file, once, and the texts in it.
+ */
+#ifndef MPK_VIEW_PAGE_H
+#define MPK_VIEW_PAGE_H
+
+#include "view/extract.h"
+#include "view/verify.h"
+#include "view/view.h"
+
+/* Of one text, and of all texts of a page, bytes: beyond that a text is cut, and the page says how
+ * to get all of it. */
+#define MPK_PAGE_TEXT_MAX (UINT64_C(4) << 20)
+#define MPK_PAGE_TEXTS_MAX (UINT64_C(16) << 20)
+
+/* A page while files are added. */
+struct mpk_page {
+	struct mpk_json json; /* mpk_page_init, mpk_page_fini */
+	struct json_t *files;
+	uint64_t texts_left; /* bytes */
+	bool compares; /* several files: parts get digests, by which the page tells them apart */
+};
+
+/* mpk_page_init - an empty page
+ * @several whether more than one file is going to be added */
+void mpk_page_init(struct mpk_page *page, bool several);
+void mpk_page_fini(struct mpk_page *page);
+
+/* mpk_page_add - add one file: its tree, functions, kernels, parts and texts, sizes, graphs and what
+ * verification finds
+ * @view    what its code says has been read (mpk_view_show_info, mpk_verify_kernels); borrowed for
+ *          the call, like file
+ * @file    where the bytes of the view come from; NULL: they are in memory
+ * Returns  MPK_OK; MPK_E_CORRUPT when an ELF file no longer opens; MPK_E_IO; MPK_E_NOMEM */
+enum mpk_code mpk_page_add(struct mpk_page *page, const struct mpk_view *view,
+			   const struct mpk_verify_file *file,
+			   struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_page_print - append the whole page: HTML without a reference to anything outside of it
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_page_print(const struct mpk_page *page, struct mpk_strbuf *out,
+			     struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_page_parts_json - put "parts" of a file: what --extract would write of it, texts with their
+ * content; lib/view/page.c alone calls it
+ * @map     NULL: the bytes are in memory
+ * Returns  MPK_OK; MPK_E_IO; MPK_E_NOMEM */
+enum mpk_code mpk_page_parts_json(struct mpk_page *page, const struct mpk_view *view,
+				  const struct mpk_mapping *map, struct json_t *at,
+				  struct mpk_error *err) MPK_MUST_CHECK;
+
+#endif

@@ -1,0 +1,107 @@
+// base.js - elements, figures and the clipboard.
+// Text of a file becomes text nodes and attributes, never markup.
+
+const page = JSON.parse(document.getElementById("data").textContent);
+
+const SVG = "http://www.w3.org/2000/svg";
+
+function fill(node, attributes, children) {
+  for (const [key, value] of Object.entries(attributes || {})) {
+    if (value === undefined || value === null || value === false) continue;
+    if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
+    else node.setAttribute(key, value === true ? "" : value);
+  }
+  node.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return node;
+}
+
+function el(tag, attributes, ...children) {
+  return fill(document.createElement(tag), attributes, children);
+}
+
+function svg(tag, attributes, ...children) {
+  return fill(document.createElementNS(SVG, tag), attributes, children);
+}
+
+function byId(id) {
+  return document.getElementById(id);
+}
+
+// Integers beyond 2^53 come as strings.
+function bytes(count) {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  let n = Number(count), unit = 0;
+  while (n >= 1024 && unit < units.length - 1) {
+    n /= 1024;
+    unit++;
+  }
+  return (unit ? n.toFixed(n < 100 ? 1 : 0) : n) + "\u00a0" + units[unit];
+}
+
+function percent(part, whole) {
+  const share = whole ? (100 * part) / whole : 0;
+  return share > 0 && share < 0.1 ? "<0.1\u00a0%" : share.toFixed(1) + "\u00a0%";
+}
+
+function plural(count, word) {
+  return `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
+}
+
+function hex(n) {
+  return "0x" + Number(n).toString(16);
+}
+
+function basename(name) {
+  return name.slice(name.lastIndexOf("/") + 1) || name;
+}
+
+// Names sort as people list them: layer2 before layer10.
+const natural = new Intl.Collator("en", { numeric: true }).compare;
+
+function announce(text) {
+  byId("live").textContent = text;
+}
+
+async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    // Without the permission, or a page that is not trusted to have it.
+    const area = el("textarea", { class: "hidden", "aria-hidden": "true" });
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    document.execCommand("copy");
+    area.remove();
+  }
+}
+
+function copyButton(text, what) {
+  const button = el("button", { class: "copy", type: "button", "aria-label": `Copy ${what}` }, "Copy");
+  button.addEventListener("click", async (event) => {
+    event.stopPropagation();
+    await copy(text);
+    button.textContent = "Copied";
+    announce("Copied");
+    setTimeout(() => (button.textContent = "Copy"), 1500);
+  });
+  return button;
+}
+
+// A command to paste, with its button. Lines break between its words, not behind their dashes.
+function command(text, what) {
+  const words = text.split(" ").flatMap((word, i) => [i ? " " : "", el("span", {}, word)]);
+  return el("div", { class: "command" }, el("code", {}, words), copyButton(text, what));
+}
+
+function chip(text, kind) {
+  return el("span", { class: `chip ${kind || ""}` }, text);
+}
+
+function empty(text) {
+  return el("p", { class: "empty" }, text);
+}
+
+function heading(text, count) {
+  return el("h2", {}, text, count === undefined ? null : el("span", { class: "count" }, String(count)));
+}

@@ -1,0 +1,146 @@
+// map.js - where the bytes are: a treemap that zooms, and the same as a list.
+
+// Squarified: rows of rectangles that stay near to squares (Bruls, Huizing, van Wijk, 2000).
+function squarify(items, x, y, width, height, place) {
+  const total = items.reduce((sum, item) => sum + item.bytes, 0);
+  if (!total || width <= 0 || height <= 0) return;
+  const scale = (width * height) / total;
+  let from = 0;
+  const worst = (sum, least, most, side) => Math.max((side * side * most) / (sum * sum), (sum * sum) / (side * side * least));
+  while (from < items.length) {
+    const side = Math.min(width, height);
+    const area = (item) => item.bytes * scale;
+    let end = from, sum = 0, least = Infinity, most = 0;
+    while (end < items.length) {
+      const a = area(items[end]);
+      const next = worst(sum + a, Math.min(least, a), Math.max(most, a), side);
+      if (end > from && next > worst(sum, least, most, side)) break;
+      sum += a;
+      least = Math.min(least, a);
+      most = Math.max(most, a);
+      end++;
+    }
+    const thick = sum / side;
+    let along = 0;
+    for (; from < end; from++) {
+      const long = area(items[from]) / thick;
+      if (width >= height) place(items[from], x, y + along, thick, long);
+      else place(items[from], x + along, y, long, thick);
+      along += long;
+    }
+    if (width >= height) { x += thick; width -= thick; }
+    else { y += thick; height -= thick; }
+  }
+}
+
+const KIND_NAMES = { section: "section", debug: "debug information", host: "host code", executor: "executor", device: "device code", data: "data", extern: "other runtime", source: "source", unknown: "unknown kind", blob: "module blob", tensor: "tensor", text: "text", code: "code", kernel: "kernel", rest: "the rest", file: "file" };
+
+const SMALLEST = 4; // pixels: below that a rectangle cannot be seen
+
+// Sorted, and what is too small to draw put together.
+function drawable(children, area) {
+  const sorted = [...children].filter((child) => child.bytes > 0).sort((a, b) => b.bytes - a.bytes);
+  const total = sorted.reduce((sum, child) => sum + child.bytes, 0);
+  const small = sorted.findIndex((child, i) => i >= 400 || (child.bytes * area) / total < SMALLEST * SMALLEST * 4);
+  if (small < 0 || sorted.length - small < 2) return sorted;
+  const rest = sorted.slice(small);
+  return [...sorted.slice(0, small), { name: `${rest.length} smaller ones`, kind: "rest", bytes: rest.reduce((sum, child) => sum + child.bytes, 0), children: [] }];
+}
+
+function sizesPanel(file, open) {
+  const root = sizeMap(file);
+  const crumbs = el("nav", { class: "crumbs", "aria-label": "Where the map is" });
+  const area = el("div", { class: "map", role: "group", "aria-label": "Size map" });
+  const list = el("div", { class: "table" });
+  const panel = el("div", { class: "sizes" },
+    heading("Where the bytes are"),
+    el("p", { class: "note" }, "The area of a rectangle is its share of the file. Click one to look into it, Esc to go back."),
+    crumbs, area, list, duplicates(file));
+  let trail = [root];
+
+  function zoom(node) {
+    trail = [...trail, node];
+    draw(true);
+  }
+
+  function enter(node) {
+    if (node.children.length) zoom(node);
+    else if (node.part && node.part.text !== undefined) open.text(node.part);
+    else if (node.module) open.module(file.byPath.get(node.module.path));
+    else if (node.kind === "kernel") open.kernel(node.name);
+  }
+
+  function back(depth) {
+    trail = trail.slice(0, depth);
+    draw(true);
+  }
+
+  // A rectangle with what is in it, as long as there is room. The outermost are buttons; those within are
+  // seen, and a way for the mouse: whoever walks enters one after the other.
+  function cell(path, x, y, w, h) {
+    const node = path[path.length - 1], nested = path.length > 1;
+    const inner = node.children.length && w > 90 && h > 60;
+    const opens = node.children.length || node.module || (node.part && node.part.text !== undefined) || node.kind === "kernel";
+    const says = `${bytes(node.bytes)}, ${percent(node.bytes, file.bytes)}`;
+    const classes = ["cell", `c-${node.kind}`, nested && "leaf", inner && "outer", (w < 24 || h < 18) && "tiny"].filter(Boolean).join(" ");
+    const box = nested ? el("div", { class: classes, "aria-hidden": "true", title: `${node.name}\n${says}` })
+      : el(opens ? "button" : "div", { class: classes, type: opens ? "button" : null, role: opens ? null : "img", title: `${node.name}\n${says}`, "aria-label": `${node.name}, ${KIND_NAMES[node.kind] || node.kind}, ${says}` });
+    Object.assign(box.style, { left: `${x}px`, top: `${y}px`, width: `${Math.max(1, w - 2)}px`, height: `${Math.max(1, h - 2)}px` });
+    if (w > 44 && h > 20) box.append(el("span", { class: "name" }, node.name));
+    if (w > 60 && h > 38 && !inner) box.append(el("span", { class: "size" }, bytes(node.bytes)));
+    if (opens || nested) box.addEventListener("click", () => {
+      trail = [...trail, ...path.slice(0, -1)];
+      if (opens) enter(node);
+      else draw(true);
+    });
+    area.append(box);
+    if (!inner) return;
+    const header = 22, width = w - 9, height = h - header - 5;
+    squarify(drawable(node.children, width * height), x + 4, y + header, width, height,
+      (child, cx, cy, cw, ch) => cell([...path, child], cx, cy, cw, ch));
+  }
+
+  function row(node, whole) {
+    const bar = el("span", { class: "bar", "aria-hidden": "true" });
+    bar.style.setProperty("--share", `${(100 * node.bytes) / Math.max(1, whole)}%`);
+    const line = el("div", { class: `row size-row c-${node.kind}`, "data-row": "", tabindex: "-1", role: "button" },
+      el("span", { class: "swatch", "aria-hidden": "true" }), el("span", { class: "name" }, node.name),
+      el("span", { class: "what" }, KIND_NAMES[node.kind] || node.kind),
+      el("span", { class: "size" }, bytes(node.bytes)), el("span", { class: "share" }, percent(node.bytes, file.bytes)), bar);
+    line.addEventListener("click", () => enter(node));
+    return line;
+  }
+
+  function draw(say) {
+    const node = trail[trail.length - 1];
+    const held = [area, list].find((part) => part.contains(document.activeElement));
+    crumbs.replaceChildren(...trail.map((step, i) => i + 1 < trail.length
+      ? el("button", { type: "button", onclick: () => back(i + 1) }, step.name)
+      : el("span", { "aria-current": "location" }, `${step.name}, ${bytes(step.bytes)}`)));
+    area.replaceChildren();
+    const width = area.clientWidth, height = area.clientHeight;
+    squarify(drawable(node.children, width * height), 0, 0, width, height,
+      (child, x, y, w, h) => cell([child], x, y, w, h));
+    if (!node.children.length) area.append(empty("Nothing is known of what is in it."));
+    const rows = el("div", { class: "rows", "data-rows": "", "aria-label": "Sizes" });
+    lazyRows(rows, [...node.children].sort((a, b) => b.bytes - a.bytes), (child) => row(child, node.bytes));
+    list.replaceChildren(rows);
+    // what had the focus is gone
+    const first = held && held.querySelector("button, [data-row]");
+    if (first) first.focus({ preventScroll: true });
+    if (say) announce(`${node.name}, ${bytes(node.bytes)}, ${plural(node.children.length, "part")}`);
+  }
+
+  panel.escape = () => trail.length > 1 && (back(trail.length - 1), true);
+  panel.shown = () => draw(false);
+  new ResizeObserver(() => area.clientWidth && draw(false)).observe(area);
+  return panel;
+}
+
+function duplicates(file) {
+  if (!file.size.duplicates.length) return null;
+  return el("section", {}, heading("Stored more than once", file.size.duplicates.length),
+    el("p", { class: "note" }, `${bytes(file.size.wasted)} could be saved.`),
+    el("ul", { class: "plain" }, ...file.size.duplicates.slice(0, 50).map((run) =>
+      el("li", {}, `${run.copies.length} times ${bytes(run.bytes)}: `, el("code", {}, run.copies.slice(0, 6).map((copy) => `${copy.path} ${copy.name}`).join(", ") + (run.copies.length > 6 ? ", ..." : ""))))));
+}

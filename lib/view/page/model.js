@@ -1,0 +1,134 @@
+// model.js - the document, with what the views ask of it: who belongs to which module, what differs
+// between files, where the bytes are.
+
+function key(item) {
+  return `${item.module || ""}\u0000${item.name}`;
+}
+
+function prepare(file, index) {
+  file.index = index;
+  file.name = file.about.file;
+  file.short = basename(file.name);
+  file.bytes = Number(file.about.bytes);
+  file.byPath = new Map(file.tree.map((module, i) => [module.path, i]));
+  file.tensors = file.parts.filter((part) => part.dtype !== undefined);
+  file.texts = file.parts.filter((part) => part.text !== undefined);
+  for (const text of file.texts) text.title = text.title || text.name;
+  file.findings = file.verify.findings;
+  return file;
+}
+
+const files = page.files.map(prepare);
+
+// Two files of one name in different folders are told apart by all of their path.
+if (new Set(files.map((file) => file.short)).size < files.length)
+  for (const file of files) file.short = file.name;
+
+// --- what differs -----------------------------------------------------------------------------
+
+const KINDS = {
+  modules: {
+    title: "Modules", of: (file) => file.tree, key: (m) => `${m.path}\u0000${m.kind}`,
+    label: (m) => `${m.path}  ${m.kind}`, value: (m) => `${m.bytes} ${m.format || ""} ${m.counts}`,
+    show: (m) => bytes(m.bytes),
+  },
+  models: {
+    title: "Model functions", of: (file) => file.models, key, label: (m) => m.name,
+    value: (m) => m.signature, show: (m) => m.signature,
+  },
+  functions: {
+    title: "Host functions", of: (file) => file.functions, key: (f) => `${f.member || ""}\u0000${f.name}`,
+    label: (f) => f.name, value: (f) => `${f.signature} ${f.bytes} ${f.alias_of}`,
+    show: (f) => `${bytes(f.bytes)}${f.signature ? `  ${f.signature}` : ""}`,
+  },
+  kernels: {
+    title: "Kernels", of: (file) => file.kernels, key, label: (k) => k.name,
+    value: (k) => `${k.signature} ${k.lines}`, show: (k) => k.lines || k.signature || "",
+  },
+  parts: {
+    title: "Tensors, code and texts", of: (file) => file.parts, key, label: (p) => `${p.module}  ${p.title || p.name}`,
+    value: (p) => `${p.xxh128} ${p.dtype} ${p.shape}`, show: (p) => bytes(p.bytes),
+  },
+};
+
+// Rows in the order of the first file that has them: [{label, items: one a file or undefined, state}]
+// with state "same", "changed" or "partial" (not in every file).
+function compareKind(kind) {
+  const rows = new Map();
+  for (const file of files)
+    for (const item of kind.of(file)) {
+      const name = kind.key(item);
+      if (!rows.has(name)) rows.set(name, { label: kind.label(item), items: files.map(() => undefined) });
+      rows.get(name).items[file.index] = item;
+    }
+  for (const row of rows.values()) {
+    const there = row.items.filter((item) => item !== undefined);
+    const values = new Set(there.map(kind.value));
+    row.state = there.length < files.length ? "partial" : values.size > 1 ? "changed" : "same";
+    for (const item of there) item.state = row.state;
+  }
+  return [...rows.values()];
+}
+
+const differences = {};
+if (files.length > 1) for (const name of Object.keys(KINDS)) differences[name] = compareKind(KINDS[name]);
+
+// The mark of an item that is not the same in every file.
+function mark(item) {
+  if (!item.state || item.state === "same") return null;
+  const only = item.state === "partial";
+  return chip(only ? "not in all" : "differs", only ? "only" : "changed");
+}
+
+// --- where the bytes are ------------------------------------------------------------------------
+
+// What is left of a whole beside its named parts.
+function withRest(name, kind, total, children, rest) {
+  const known = children.reduce((sum, child) => sum + child.bytes, 0);
+  if (children.length && total > known)
+    children.push({ name: rest, kind: "rest", bytes: total - known, children: [] });
+  // pieces that overlap are no parts of a whole: then they are not drawn within it
+  return { name, kind, bytes: total, children: known > total ? [] : children };
+}
+
+function partKind(part) {
+  if (part.dtype !== undefined) return "tensor";
+  return part.text !== undefined ? "text" : "code";
+}
+
+function mapModule(file, module) {
+  const mine = file.parts.filter((part) => part.module === module.path && part.stored && part.bytes > 0);
+  const kernels = file.size.kernels.filter((kernel) => kernel.path === module.path);
+  const parts = mine.map((part) => {
+    // code of all kernels in one run: the format tells how much of it is whose
+    const inside = part.name.startsWith("kernels.")
+      ? kernels.map((kernel) => ({ name: kernel.name, kind: "kernel", bytes: Number(kernel.bytes), children: [] }))
+      : [];
+    const node = withRest(part.title || part.name, partKind(part), Number(part.bytes), inside, "tables of the code");
+    node.part = part;
+    return node;
+  });
+  const node = withRest(`${module.path}  ${module.kind}`, module.role, Number(module.bytes), parts, "fields");
+  node.module = module;
+  return node;
+}
+
+function sectionKind(name) {
+  if (/^\.?z?debug/.test(name)) return "debug";
+  return /^\.(text|init|fini|plt)/.test(name) ? "host" : "section";
+}
+
+function sizeMap(file) {
+  const modules = file.tree.filter((module) => module.bytes > 0).map((module) => mapModule(file, module));
+  const blob = file.about.blob;
+  const whole = blob && withRest("module blob", "blob", Number(blob.bytes), modules, "names and links");
+  if (!file.size.sections.length) return whole ? withRest(file.short, "file", file.bytes, [whole], "headers and padding") : { name: file.short, kind: "file", bytes: file.bytes, children: [] };
+  let placed = false;
+  const sections = file.size.sections.map((section) => {
+    const size = Number(section.bytes);
+    const holds = whole && !placed && section.name === blob.section && size >= whole.bytes;
+    placed = placed || holds;
+    return withRest(section.name || "(no name)", sectionKind(section.name), size, holds ? [whole] : [], "the rest of the section");
+  });
+  return withRest(file.short, "file", file.bytes, sections, "headers and padding");
+}

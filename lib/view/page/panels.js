@@ -1,0 +1,209 @@
+// panels.js - the views of one file: overview, functions, texts, graphs, findings.
+
+function fact(name, ...value) {
+  return [el("dt", {}, name), el("dd", {}, ...value)];
+}
+
+function factList(...facts) {
+  return el("dl", { class: "facts" }, ...facts.filter(Boolean).flat());
+}
+
+// --- overview -----------------------------------------------------------------------------------
+
+function figure(count, name, go) {
+  return el("button", { type: "button", class: "figure", onclick: go }, el("strong", {}, String(count)), el("span", {}, name));
+}
+
+function verdict(file) {
+  const { errors, warnings } = file.verify;
+  if (errors) return chip(`${plural(errors, "error")}`, "error");
+  return warnings ? chip(`no errors, ${plural(warnings, "warning")}`, "warning") : chip("no errors", "fine");
+}
+
+function overviewPanel(file, open) {
+  const about = file.about;
+  const weights = file.tensors.reduce((sum, tensor) => sum + Number(tensor.bytes), 0);
+  const detail = el("section", { class: "module", "aria-live": "polite", "aria-label": "Module" });
+  let list = null;
+  const select = (index, row) => {
+    for (const old of list.querySelectorAll("[aria-selected=true]")) old.setAttribute("aria-selected", "false");
+    row = row || [...list.children].find((candidate) => candidate.module === index);
+    if (row) row.setAttribute("aria-selected", "true");
+    detail.replaceChildren(...moduleDetail(file, file.tree[index], open));
+    return row;
+  };
+  list = treeList(file, select);
+  if (file.tree.length) select(0);
+  const panel = el("div", { class: "overview" },
+    el("div", { class: "figures" },
+      figure(bytes(file.bytes), "in the file", () => open.tab("sizes")),
+      figure(file.tree.length, file.tree.length === 1 ? "module" : "modules", () => moveRow(panel, 0)),
+      figure(file.models.length + file.functions.length, "functions", () => open.tab("functions")),
+      figure(file.kernels.length, "kernels", () => open.tab("functions")),
+      figure(bytes(weights), "of tensors", () => open.tab("sizes")),
+      figure(file.findings.length, file.findings.length === 1 ? "finding" : "findings", () => open.tab("findings"))),
+    factList(
+      fact("File", el("code", {}, file.name), " ", verdict(file)),
+      fact("Container", `${about.container}${about.machine ? `, ${about.machine}` : ""}${about.elf ? `, ${about.elf.class}-bit ${about.elf.byte_order} endian` : ""}`),
+      fact("Loads in", about.releases || "not known"),
+      about.loaders && about.loaders.length ? fact("Needs loaders for", about.loaders.join(", ")) : null,
+      about.blob ? fact("Module blob", `${bytes(about.blob.bytes)} at ${hex(about.blob.offset)}`, about.blob.symbol ? ["  ", el("code", {}, about.blob.symbol)] : "") : fact("Module blob", "none: host code only"),
+      about.members && about.members.length ? fact("Members", about.members.join(", ")) : null),
+    file.tree.length ? el("div", { class: "split" }, el("section", {}, heading("Modules", file.tree.length), list), detail) : null,
+    beside(file, open));
+  panel.select = select;
+  return panel;
+}
+
+// Code that stands beside the tree.
+function beside(file, open) {
+  const parts = file.parts.filter((part) => !file.byPath.has(part.module));
+  if (!parts.length) return null;
+  return el("section", {}, heading("Code beside the modules", parts.length), partsTable(file, parts, open));
+}
+
+function partsTable(file, parts, open) {
+  const table = el("div", { class: "rows parts", "data-rows": "", "aria-label": "Parts" });
+  return lazyRows(table, parts, (part) => {
+    const row = el("div", { class: `row part${part.text !== undefined ? " opens" : ""}`, "data-row": "", tabindex: "-1", role: part.text !== undefined ? "button" : null },
+      el("span", { class: "name" }, part.title || part.name, " ", mark(part)),
+      el("span", { class: "what" }, part.dtype !== undefined ? `${part.dtype} ${part.shape.length ? part.shape.join("\u00a0\u00d7\u00a0") : "scalar"}` : part.text !== undefined ? LANGUAGE_NAMES[part.language] : "binary"),
+      el("span", { class: "size" }, bytes(part.bytes)));
+    if (part.text !== undefined) row.addEventListener("click", () => open.text(part));
+    return row;
+  });
+}
+
+function moduleDetail(file, module, open) {
+  const parts = file.parts.filter((part) => part.module === module.path);
+  const kernels = file.kernels.filter((kernel) => kernel.module === module.path);
+  const models = file.models.filter((model) => model.module === module.path);
+  const findings = file.findings.filter((finding) => finding.path === module.path);
+  const targets = (module.targets || []).map((target) => target.name + (target.ptx ? ` (PTX ${target.ptx})` : "")).join(", ");
+  const isHost = module.role === "host";
+  return [
+    heading(module.kind),
+    el("p", { class: "note" }, module.title + module.counts + (isHost ? `, ${plural(file.functions.length, "function")}` : "")),
+    module.problem ? el("p", { class: "problem" }, `Cannot be read: ${module.problem.message}`) : "",
+    factList(fact("Tree path", el("code", {}, module.path)),
+      isHost ? null : fact("Payload", `${bytes(module.bytes)} at blob+${hex(module.offset)}`),
+      module.format ? fact("Format", module.format) : null,
+      targets ? fact("For", targets) : null),
+    module.lines ? el("pre", { class: "lines-of" }, module.lines.trimEnd()) : "",
+    ...findings.map((finding) => findingRow(finding, null)),
+    ...[[models, "Functions", "models"], [kernels, "Kernels", "kernels"]].map(([list, title, kind]) => list.length
+      ? el("section", {}, heading(title, list.length), el("ul", { class: "plain names" }, ...list.slice(0, 100).map((item) =>
+        el("li", {}, el("button", { type: "button", class: "link", onclick: () => open.named(kind, item) }, item.name))), list.length > 100 ? el("li", {}, `and ${list.length - 100} more`) : null))
+      : ""),
+    isHost && file.functions.length ? el("p", {}, el("button", { type: "button", class: "link", onclick: () => open.tab("functions") }, "Its functions")) : "",
+    ...file.graphs.filter((graph) => graph.module === module.path).slice(0, 20).map((graph) =>
+      el("p", {}, el("button", { type: "button", class: "link", onclick: () => open.graph(graph) }, `Graph${graph.name ? ` of ${graph.name}` : ""}`))),
+    parts.length ? el("section", {}, heading("Parts", parts.length), partsTable(file, parts, open)) : "",
+  ];
+}
+
+// --- functions ----------------------------------------------------------------------------------
+
+function functionCard(item, title) {
+  const signature = item.signature && item.signature.startsWith(item.name) ? item.signature.slice(item.name.length) : "";
+  const lines = (item.lines || "").trimEnd();
+  return el("article", { class: "card", "data-row": "", tabindex: "-1", "aria-label": item.name },
+    el("h3", {}, el("span", { class: "name" }, item.name), el("span", { class: "rest" }, signature), " ",
+      item.entry ? chip("entry") : null, item.alias_of ? chip(`is ${item.alias_of}`) : null, item.device && item.device !== "cpu" ? chip(item.device) : null, mark(item)),
+    el("p", { class: "note" }, [title, item.module, item.member, item.bytes ? bytes(item.bytes) : ""].filter(Boolean).join("  \u00b7  "),
+      signature || lines ? "" : "  \u00b7  the file does not tell what it takes"),
+    item.doc ? el("p", { class: "doc" }, item.doc) : null,
+    lines ? el("pre", { class: "lines-of" }, lines) : null,
+    item.call ? command(item.call, `the command that calls ${item.name}`) : null);
+}
+
+function functionsPanel(file) {
+  const panel = el("div", { class: "functions" });
+  const lists = {};
+  const groups = [["models", "Model functions", "model function"], ["functions", "Host functions", "host function"], ["kernels", "Kernels", "kernel"]];
+  for (const [name, title, what] of groups) {
+    if (!file[name].length) continue;
+    const list = el("div", { class: "cards", "data-rows": "" });
+    panel.append(el("section", {}, heading(title, file[name].length), list));
+    lists[name] = lazyRows(list, file[name], (item) => functionCard(item, what));
+  }
+  if (!panel.childNodes.length) panel.append(empty("There is nothing to call in this file."));
+  panel.reveal = (kind, item) => lists[kind].reveal(file[kind].indexOf(item));
+  panel.revealAll = () => Object.values(lists).forEach((list) => list.revealAll());
+  return panel;
+}
+
+// --- texts --------------------------------------------------------------------------------------
+
+function textsPanel(file) {
+  if (!file.texts.length) return el("div", {}, empty("No part of this file is text."));
+  const list = el("div", { class: "rows", "data-rows": "", role: "listbox", "aria-label": "Texts" });
+  const stage = el("div", { class: "text-stage" });
+  const panel = el("div", { class: "texts split" }, el("section", {}, heading("Texts", file.texts.length), list), stage);
+  let shown = null, view = null;
+  const show = (part, line) => {
+    if (shown !== part) {
+      shown = part;
+      view = codeView(part.text, part.language, part.title);
+      const kind = LANGUAGE_NAMES[part.language];
+      stage.replaceChildren(
+        el("div", { class: "text-head" }, el("h2", {}, part.title), el("span", { class: "note" }, `${part.module}  \u00b7  ${kind}  \u00b7  ${bytes(part.bytes)}  \u00b7  ${plural(linesOf(part.text).length, "line")}`), mark(part) || "", copyButton(part.text, "the text")),
+        part.shown !== undefined ? el("p", { class: "cut" }, `These are the first ${bytes(part.shown)} of ${bytes(part.bytes)}. All of it: `, el("code", {}, `minspect --extract DIR ${file.name}`)) : "",
+        view);
+      list.reveal(file.texts.indexOf(part));
+      for (const row of list.querySelectorAll("[data-row]")) row.setAttribute("aria-selected", String(row.item === part));
+    }
+    if (line !== undefined) view.show(line);
+  };
+  lazyRows(list, file.texts, (part) => {
+    const row = el("div", { class: "row opens text-row", "data-row": "", tabindex: "-1", role: "option", "aria-selected": "false", onclick: () => show(part) },
+      el("span", { class: "name" }, part.title, " ", mark(part)), el("span", { class: "what" }, `${part.module}  ${LANGUAGE_NAMES[part.language]}`), el("span", { class: "size" }, bytes(part.bytes)));
+    row.item = part;
+    return row;
+  });
+  panel.show = show;
+  panel.shown = () => shown || show(file.texts[0]);
+  return panel;
+}
+
+// --- graphs -------------------------------------------------------------------------------------
+
+function graphPanel(file, open) {
+  if (!file.graphs.length) return el("div", {}, empty("There is no model in this file whose graph is known."));
+  const choice = el("select", { id: "graph-choice" }, ...file.graphs.map((graph, i) => el("option", { value: i }, `${graph.name || "graph"}  ${graph.module}  (${plural(graph.nodes.length, "node")})`)));
+  const stage = el("div", {});
+  const panel = el("div", { class: "graphs" }, el("div", { class: "graph-head" }, heading("Graph"), el("label", { class: "hidden", for: "graph-choice" }, "Which graph"), choice), stage);
+  let view = null, drawn = -1;
+  const draw = (index) => {
+    if (drawn === index) return;
+    drawn = index;
+    choice.value = String(index);
+    view = graphView(file, file.graphs[index], open);
+    stage.replaceChildren(view);
+    view.shown();
+  };
+  choice.addEventListener("change", () => draw(Number(choice.value)));
+  panel.shown = () => draw(Math.max(0, drawn));
+  panel.show = (graph, node) => { draw(file.graphs.indexOf(graph)); if (node !== undefined) view.choose(node); };
+  panel.step = (by) => view && view.step(by);
+  return panel;
+}
+
+// --- findings -----------------------------------------------------------------------------------
+
+function findingRow(finding, go) {
+  const place = [finding.path, finding.kernel, finding.offset === null || finding.offset === undefined ? "" : `${finding.space}+${hex(finding.offset)}`].filter(Boolean).join("  \u00b7  ");
+  return el("div", { class: `row finding ${finding.severity}${go ? " opens" : ""}`, "data-row": "", tabindex: "-1", role: go ? "button" : null, onclick: go },
+    chip(finding.severity, finding.severity), el("span", { class: "name" }, finding.message), el("code", { class: "what" }, finding.check), el("span", { class: "place" }, place));
+}
+
+function findingsPanel(file, open) {
+  const panel = el("div", { class: "findings" }, heading("Findings", file.findings.length),
+    el("p", { class: "note" }, `What minspect --verify says of ${file.short}: `, verdict(file), file.verify.left_out ? ` ${plural(file.verify.left_out, "finding")} more are left out.` : ""));
+  if (!file.findings.length) return fill(panel, {}, [empty("Structure and payloads were checked to the last byte; nothing was found.")]);
+  const list = el("div", { class: "rows", "data-rows": "", "aria-label": "Findings" });
+  panel.append(list);
+  lazyRows(list, file.findings, (finding) => findingRow(finding, file.byPath.has(finding.path) ? () => open.module(file.byPath.get(finding.path)) : null));
+  panel.reveal = (finding) => list.reveal(file.findings.indexOf(finding));
+  return panel;
+}

@@ -1,0 +1,116 @@
+// search.js - one field over everything: functions, kernels, modules, tensors, findings, lines of texts.
+
+const PER_KIND = 30;
+
+// What can be found besides lines of texts; made when the field is first used.
+function entries(file) {
+  const list = [];
+  const add = (kind, name, more, go) => list.push({ kind, name, more, go, folded: `${name} ${more}`.toLowerCase() });
+  file.models.forEach((m) => add("model", m.name, m.signature || "", (open) => open.named("models", m)));
+  file.functions.forEach((f) => add("function", f.name, f.signature || "", (open) => open.named("functions", f)));
+  file.kernels.forEach((k) => add("kernel", k.name, `${k.module} ${k.signature || ""}`, (open) => open.named("kernels", k)));
+  file.tree.forEach((m, i) => add("module", m.path, `${m.kind} ${m.title} ${m.format || ""}`, (open) => open.module(i)));
+  file.tensors.forEach((t) => add("tensor", t.title || t.name, `${t.module} ${t.dtype} ${t.shape.join("x")}`, (open) => open.module(file.byPath.get(t.module), t)));
+  file.texts.forEach((t) => add("text", t.title, `${t.module} ${LANGUAGE_NAMES[t.language]}`, (open) => open.text(t)));
+  file.findings.forEach((f) => add("finding", f.message, f.check, (open) => open.finding(f)));
+  file.graphs.forEach((g) => g.nodes.forEach((n, i) => add("graph node", n.label, n.detail || "", (open) => open.graph(g, i))));
+  return list;
+}
+
+function findLines(file, wanted, found) {
+  for (const part of file.texts) {
+    part.folded = part.folded || part.text.toLowerCase();
+    let line = 0, from = 0;
+    for (let at = part.folded.indexOf(wanted); at >= 0 && found.length < PER_KIND; at = part.folded.indexOf(wanted, at)) {
+      for (let end = part.text.indexOf("\n", from); end >= 0 && end < at; end = part.text.indexOf("\n", from)) { line++; from = end + 1; }
+      const end = part.text.indexOf("\n", at);
+      const text = part.text.slice(from, end < 0 ? undefined : end).trim();
+      const number = line;
+      found.push({ kind: "line", name: text.slice(0, 160), more: `${part.title}:${number + 1}`, file, go: (open) => open.text(part, number) });
+      if (end < 0) break;
+      at = end + 1; // one result a line
+    }
+    if (found.length >= PER_KIND) return;
+  }
+}
+
+function find(wanted, current) {
+  const counts = new Map(), out = [];
+  for (const file of [current, ...files.filter((other) => other !== current)]) {
+    file.entries = file.entries || entries(file);
+    // names that begin with what is wanted, then names that have it, then the rest
+    const rank = (entry) => { const at = entry.name.toLowerCase().indexOf(wanted); return at === 0 ? 0 : at > 0 ? 1 : 2; };
+    for (const entry of file.entries.filter((e) => e.folded.includes(wanted)).sort((a, b) => rank(a) - rank(b))) {
+      const count = counts.get(entry.kind) || 0;
+      counts.set(entry.kind, count + 1);
+      if (count < PER_KIND) out.push({ ...entry, file });
+    }
+  }
+  const lines = [];
+  for (const file of [current, ...files.filter((other) => other !== current)]) findLines(file, wanted, lines);
+  return [...out, ...lines];
+}
+
+// The found piece of a name in bold.
+function marked(text, wanted) {
+  const at = text.toLowerCase().indexOf(wanted);
+  if (at < 0 || text.toLowerCase().length !== text.length) return [text];
+  return [text.slice(0, at), el("mark", {}, text.slice(at, at + wanted.length)), text.slice(at + wanted.length)];
+}
+
+function setUpSearch(currentFile, go) {
+  const field = byId("search"), list = byId("results");
+  let results = [], at = -1, timer = 0;
+
+  function select(next) {
+    const old = list.querySelector("[aria-selected=true]");
+    if (old) old.setAttribute("aria-selected", "false");
+    at = results.length ? (next + results.length) % results.length : -1;
+    const row = at >= 0 ? byId(`result-${at}`) : null;
+    if (!row) return field.removeAttribute("aria-activedescendant");
+    row.setAttribute("aria-selected", "true");
+    row.scrollIntoView({ block: "nearest" });
+    field.setAttribute("aria-activedescendant", row.id);
+  }
+
+  function close() {
+    list.hidden = true;
+    field.setAttribute("aria-expanded", "false");
+    field.removeAttribute("aria-activedescendant");
+  }
+
+  function choose(index) {
+    const result = results[index];
+    close();
+    field.blur();
+    if (result) go(result);
+  }
+
+  function update() {
+    const wanted = field.value.trim().toLowerCase();
+    if (!wanted) return close();
+    results = find(wanted, currentFile());
+    list.replaceChildren(...(results.length ? results.map((result, i) =>
+      el("div", { class: "result", role: "option", id: `result-${i}`, "aria-selected": "false", onclick: () => choose(i) },
+        chip(result.kind, `k-${result.kind.replace(" ", "-")}`), el("span", { class: "name" }, ...marked(result.name.split("\n")[0], wanted)),
+        el("span", { class: "context" }, files.length > 1 ? `${result.file.short}  ${result.more}` : result.more)))
+      : [el("div", { class: "result none" }, "Nothing has that in its name or text.")]));
+    list.hidden = false;
+    field.setAttribute("aria-expanded", "true");
+    announce(plural(results.length, "result"));
+    select(0);
+  }
+
+  field.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(update, 60); });
+  field.addEventListener("focus", () => field.value.trim() && update());
+  field.addEventListener("keydown", (event) => {
+    if (event.key === "ArrowDown") select(at + 1);
+    else if (event.key === "ArrowUp") select(at - 1);
+    else if (event.key === "Enter") { clearTimeout(timer); update(); choose(Math.max(0, at)); }
+    else if (event.key === "Escape") { close(); field.value = ""; field.blur(); }
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  });
+  document.addEventListener("click", (event) => event.target.closest("#find") || close());
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* part.h - one part of a file by its name: a payload, a kernel, a tensor, one function of byte code */
+#ifndef MPK_VIEW_PART_H
+#define MPK_VIEW_PART_H
+
+#include "base/rope.h"
+#include "code/info.h"
+#include "view/view.h"
+
+/* "/0/1#vadd", split. */
+struct mpk_part_name {
+	struct mpk_span path; /* "/0/1", "cubin:my_kernels"; empty: anywhere */
+	struct mpk_span name; /* "vadd"; empty: not given */
+};
+
+/* mpk_part_split - at the first '#'; what begins with neither '/' nor "cubin:" is a name alone */
+struct mpk_part_name mpk_part_split(const char *text);
+
+/* Where code is: a module of the tree, or code beside it. */
+struct mpk_part_place {
+	const struct mpk_view_node *node;     /* NULL: beside the tree */
+	size_t index;                         /* of node in the view */
+	const struct mpk_view_code *embedded; /* NULL: in the tree */
+};
+
+/* mpk_part_place - what a path leads to
+ * Returns  MPK_OK; MPK_E_NOTFOUND with "did you mean" */
+enum mpk_code mpk_part_place(const struct mpk_view *view, struct mpk_span path,
+			     struct mpk_part_place *out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_part_find - the bytes of a part
+ * Without a name: the module's code, byte code listing or graph, or its one part. With a name: a tensor
+ * or a member by the name that the payload gives it; a part as --extract names its file ("kernels.ptx",
+ * "params/w1", "3"); a kernel, as far as its code is text and defines it; a function of byte code; an
+ * image of a fatbin by its target ("sm_90", "compute_90"). A file name of --extract with its folder
+ * ("1-cuda/kernels.ptx") leads to the same bytes.
+ * @raw     the module's payload as it stands in the blob; without a name
+ * @arena   receives what is made
+ * @out     views of the file and of the arena
+ * Returns  MPK_OK; MPK_E_NOTFOUND with "did you mean"; MPK_E_USAGE: several parts, none of which is meant;
+ *          MPK_E_UNSUPPORTED: a kernel that cannot be cut out of its code; MPK_E_NOMEM */
+enum mpk_code mpk_part_find(const struct mpk_view *view, const char *text, bool raw,
+			    struct mpk_arena *arena, struct mpk_rope *out,
+			    struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_part_kernel_names - append the names of all kernels of a run of code and of its images, once each
+ * mpk_part_miss - MPK_E_NOTFOUND for a name, with the nearest of those that there are
+ * @where   "in /1", or "" */
+struct mpk_part_names {
+	struct mpk_span *items; /* malloc'ed */
+	size_t count, cap;
+	bool failed;
+};
+void mpk_part_names_add(struct mpk_part_names *names, struct mpk_span name);
+void mpk_part_names_add_code(struct mpk_part_names *names, const struct mpk_code_info *code);
+void mpk_part_names_fini(struct mpk_part_names *names);
+enum mpk_code mpk_part_miss(const struct mpk_part_names *names, struct mpk_part_name wanted,
+			    struct mpk_error *err) MPK_MUST_CHECK;
+
+#endif

@@ -1,0 +1,1 @@
+minspect --explain blob-digest blob-digets

@@ -1,0 +1,9 @@
+# what the word behind a finding means; by its id, several at once, by an exit status
+minspect --explain blob-digest
+echo --
+minspect --explain=unreached 5
+echo --
+# without a word all are listed, one a line
+test "$(minspect --explain | wc -l)" -gt 90
+minspect --explain | awk '$1 == "kind"'
+minspect --explain --json cycle | jq -r '.messages[] | .id, .printed_by[], .status, .name'

@@ -1,0 +1,30 @@
+# one page of several files; whole or not at all, and never over an input
+minspect --html page.html data/relax/gelu_opencl.so data/formats/14_llvm_noblob.so data/embedded/embedded.so
+grep -c '^<!DOCTYPE html>' page.html
+grep -nE '(src|href)="?(https?:|//)|@import|url\([^#]' page.html || :
+
+# the same bytes again, also through a pipe
+minspect --html - data/relax/gelu_opencl.so data/formats/14_llvm_noblob.so data/embedded/embedded.so >again.html
+cmp page.html again.html
+
+# the policy names the style and the script that stand in the page
+python3 - <<'END'
+import base64, hashlib, re
+page = open("page.html", "rb").read()
+for part in (b"style", b"script"):
+    text = re.search(rb"<%s>(.*?)</%s>\n" % (part, part), page, re.S).group(1)
+    wanted = b"%s-src 'sha256-%s'" % (part, base64.b64encode(hashlib.sha256(text).digest()))
+    print(part.decode(), wanted in page)
+END
+
+# no page when a file cannot be read, and the old one stays
+echo old >old.html
+minspect --html old.html data/relax/gelu_opencl.so no-such-file.so || echo "status $?"
+cat old.html
+cp data/relax/gelu.so in.so
+chmod u+w in.so
+minspect --html in.so data/relax/gelu_opencl.so in.so || echo "status $?"
+cmp in.so data/relax/gelu.so
+minspect --html none/page.html in.so || echo "status $?"
+minspect --json --html page.html in.so || echo "status $?"
+minspect --html page.html || echo "status $?"

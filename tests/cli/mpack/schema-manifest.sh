@@ -1,0 +1,81 @@
+# the installed schema of mpack.toml, which editors complete from, and mpack itself judge alike
+python3 -c 'import jsonschema' 2>/dev/null || { echo "python3 has no jsonschema"; exit 77; }
+cp "$DATA"/launch/*.cl .
+printf '.version 8.0\n.target sm_80\n.address_size 64\n.visible .entry f(.param .u64 a, .param .u32 n) { ret; }\n' >k.ptx
+cp k.ptx f.ptx
+echo 'int __tvm_ffi_h(void *s, void *a, int n, void *r) { return 0; }' >h.c
+printf x >bytes.bin
+cat >all.toml <<'END'
+[package]
+name = "all"
+abi = "ffi"
+root = "host"
+target = "x86_64-linux-gnu"
+standalone = false
+dedup = false
+
+[[module]]
+id = "host"
+kind = "host"
+sources = ["h.c"]
+imports = ["k", "own", "src"]
+
+[[module]]
+id = "k"
+kind = "cuda"
+format = "ptx"
+data = "k.ptx"
+  [[module.function]]
+  name = "f"
+  args = ["handle", "int32"]
+  launch = ["blockIdx.x", "threadIdx.x"]
+
+[[module]]
+id = "own"
+kind = "my_runtime"
+payload = "bytes.bin"
+
+[[module]]
+id = "src"
+kind = "cuda"
+format = "cuda"
+data = "c.cu"
+nvrtc_options = ["--use_fast_math"]
+  [[module.function]]
+  name = "g"
+  args = ["handle", "float32"]
+  launch = ["blockIdx.x"]
+
+[[function]]
+name = "steps"
+params = ["a: int32[n]"]
+  [[function.steps]]
+  kernel = "k.f"
+  args = ["a", "n"]
+  grid = [1]
+  block = ["n"]
+
+[[function]]
+name = "one"
+params = ["a: int32[n]"]
+kernel = "k.f"
+args = ["a", "n"]
+grid = [1]
+block = [1]
+END
+echo 'extern "C" __global__ void g(float *a, float b) { *a = b; }' >c.cu
+mpack unpack "$DATA/legacy/mlp_llvm.so" -o model
+cp model/mpack.toml model.toml
+cp -r model/* .
+judge=$ROOT/tests/manual/schema_toml.py schema=$ROOT/man/schema/mpack.toml.schema.json
+python3 "$judge" "$schema" mpack check -- all.toml model.toml
+
+# what stands in the tests, and what mpack itself writes
+mpack init f.ptx "$DATA"/launch/kernels.cl h.c >init.toml
+for blob in "$DATA"/formats/*.blob; do
+	name=$(basename "$blob")
+	mpack unpack -q "$blob" -o "unpacked-$name" 2>/dev/null || true
+done
+test "$(ls -d unpacked-*/mpack.toml | wc -l)" -gt 10
+python3 "$judge" "$schema" init.toml "$DATA"/example/mpack.toml "$DATA"/launch/*.toml unpacked-*/mpack.toml
+python3 "$judge" "$schema" --invalid "$DATA/example/broken.toml" "$DATA/example/cases.toml"

@@ -1,0 +1,40 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Makes the files of this folder anew: needs nvcc of CUDA 13 and the LLVM 19 of Debian 12 (clang-19, lld-19, llvm-19).
+set -eu
+cd "$(dirname "$0")"
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+arch='-gencode=arch=compute_80,code=sm_80 -gencode=arch=compute_90,code=[sm_90,compute_90]'
+# shellcheck disable=SC2086 # words
+{
+	nvcc $arch --compress-mode=none -Xcompiler -fPIC -c first.cu -o "$tmp/first.o"
+	nvcc $arch --compress-mode=size -DSECOND -Xcompiler -fPIC -c first.cu -o "$tmp/second.o"
+	nvcc -arch=sm_90 -rdc=true --compress-mode=none -Xcompiler -fPIC -c first.cu -o cuda-rdc.o
+}
+# no CUDA runtime: these are looked at, not loaded
+gcc -shared -nostdlib -Wl,--build-id=none -s -o cuda.so "$tmp/first.o" "$tmp/second.o"
+objcopy --strip-unneeded cuda-rdc.o
+
+hip='-x hip --offload-arch=gfx90a:xnack+ --offload-arch=gfx1100 -nogpulib -nogpuinc -O2 -fPIC'
+for mode in '' --offload-compress; do
+	for name in first second; do
+		# shellcheck disable=SC2086
+		clang-19 $hip $mode -c $name.hip -o "$tmp/$name.o"
+	done
+	test "$mode" || objcopy -O binary --only-section=.hip_fatbin "$tmp/first.o" first.bundle
+	gcc -shared -nostdlib -Wl,--build-id=none -s -o "hip${mode:+-packed}.so" "$tmp/first.o" "$tmp/second.o"
+done
+# shellcheck disable=SC2086
+clang-19 $hip --offload-new-driver -fgpu-rdc -c second.hip -o offload.o
+
+for target in gfx90a:4 gfx906:5 gfx11-generic:6; do
+	clang-19 -target amdgcn-amd-amdhsa -mcpu="${target%:*}" -mcode-object-version="${target#*:}" -nogpulib -O2 \
+		-x cl -cl-std=CL2.0 -cl-kernel-arg-info spill.cl -o "mix.${target%:*}.hsaco"
+done
+printf 'int host;\n' >"$tmp/host.c"
+gcc -c "$tmp/host.c" -o "$tmp/host.o"
+clang-offload-bundler-19 -type=o -targets=host-x86_64-unknown-linux-gnu,openmp-amdgcn-amd-amdhsa--gfx90a \
+	-input="$tmp/host.o" -input=mix.gfx90a.hsaco -output=bundled.o
+chmod 644 ./*.so ./*.hsaco

@@ -274,9 +274,9 @@ static void print_float(struct mpk_strbuf *buf, struct mpk_dtype t, const void *
  * machine's order. */
 static size_t place_of(struct mpk_dtype t, size_t i)
 {
-	size_t lane = t.bits >= 8 ? t.bits / 8 : 1;
+	size_t lane = mpk_dtype_number_bytes(t);
 
-	if (!MPK_BIG_ENDIAN || t.bits % 8 != 0)
+	if (!MPK_BIG_ENDIAN)
 		return i;
 	return i / lane * lane + (lane - 1 - i % lane);
 }

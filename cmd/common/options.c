@@ -170,7 +170,7 @@ static int parse(const struct table *t, int argc, char **argv)
 
 static void help_rows(const struct mpk_option *rows, size_t most)
 {
-	for (size_t i = 0; rows[i].name && i < most; i++) {
+	for (size_t i = 0; i < most && rows[i].name; i++) {
 		char left[64], letter[8] = "    ";
 
 		if (rows[i].letter)

@@ -2,12 +2,14 @@
 /* --check: what "there" is, from the options and, for what they leave out, from this machine. */
 #include "view/check.h"
 
-#include <gnu/libc-version.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#ifdef __GLIBC__
+#include <gnu/libc-version.h>
+#endif
 
 #include "base/strmap.h"
 #include "common/diag.h"
@@ -71,8 +73,10 @@ static int set_glibc(const char *text, struct mpk_there *out)
 	unsigned *major = &out->glibc_major, *minor = &out->glibc_minor;
 	char rest;
 
+#ifdef __GLIBC__
 	if (!text && is_here(&out->machine))
 		text = gnu_get_libc_version();
+#endif
 	if (!text || (sscanf(text, "%u.%u%c", major, minor, &rest) == 2 && *major > 0))
 		return MPK_EXIT_OK;
 	return mpk_diag_usage("--glibc takes a version such as 2.28, not '%s'", text);

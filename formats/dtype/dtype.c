@@ -232,6 +232,13 @@ size_t mpk_dtype_bytes(struct mpk_dtype t)
 	return ((size_t)t.bits * lanes + 7) / 8;
 }
 
+size_t mpk_dtype_number_bytes(struct mpk_dtype t)
+{
+	size_t bits = t.code == MPK_DTYPE_COMPLEX ? t.bits / 2u : t.bits;
+
+	return bits > 8 && bits % 8 == 0 ? bits / 8 : 1;
+}
+
 bool mpk_dtype_is_bool(struct mpk_dtype t)
 {
 	return (t.code == MPK_DTYPE_BOOL && t.bits == 8) ||

@@ -55,6 +55,10 @@ const char *mpk_dtype_suggest(struct mpk_span text);
 /* mpk_dtype_bytes - bytes of one element: ceil(bits * lanes / 8); 0 for void */
 size_t mpk_dtype_bytes(struct mpk_dtype t);
 
+/* mpk_dtype_number_bytes - bytes that a machine's byte order turns around together: of a lane, of a
+ * half of a complex number; 1 where several elements share a byte */
+size_t mpk_dtype_number_bytes(struct mpk_dtype t);
+
 /* mpk_dtype_is_bool - {6,8}, and {uint,1} as TVM up to 0.22 wrote it */
 bool mpk_dtype_is_bool(struct mpk_dtype t);
 

@@ -19,7 +19,7 @@ enum { MPK_NPY_NDIM_MAX = 32 };
 struct mpk_npy {
 	struct mpk_dtype dtype; /* opaque elements ("V2"): code HANDLE, bits as wide */
 	bool is_opaque;
-	bool is_swapped; /* elements are big-endian, of more than one byte */
+	bool is_big; /* elements are big-endian, else little-endian */
 	size_t ndim;
 	int64_t shape[MPK_NPY_NDIM_MAX]; /* elements, outermost first; >= 0 */
 	struct mpk_span data;            /* row-major, without gaps; a view of what was read */

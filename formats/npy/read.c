@@ -59,7 +59,7 @@ static enum mpk_code read_dtype(struct mpk_span descr, struct mpk_npy *out, stru
 			out->dtype = float8_e5m2;
 			return MPK_OK;
 		}
-		out->is_swapped = descr.data[0] == '>' && bytes > 1 && !out->is_opaque;
+		out->is_big = descr.data[0] == '>' && bytes > 1 && !out->is_opaque;
 		out->dtype = (struct mpk_dtype){ l->code, (uint8_t)(bytes * 8), 1 };
 		return MPK_OK;
 	}

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/half.h"
+#include "base/native.h"
 #include "base/num.h"
 #include "text/escape.h"
 
@@ -180,17 +181,17 @@ void mpk_launch_pack(const struct mpk_kernel_param *arg, uint64_t slot, uint64_t
 		*value = slot;
 		return;
 	case MPK_PARAM_BITS:
-		memcpy(value, &slot, arg->bytes);
+		mpk_native_store(value, slot, arg->bytes);
 		return;
 	case MPK_PARAM_FLOAT32:
 		narrow = (float)slot_double(slot);
 		memcpy(value, &narrow, sizeof narrow);
 		return;
 	case MPK_PARAM_FLOAT16:
-		*value = mpk_f64_to_f16(slot_double(slot));
+		mpk_native_store(value, mpk_f64_to_f16(slot_double(slot)), sizeof(uint16_t));
 		return;
 	case MPK_PARAM_BFLOAT16:
-		*value = mpk_f64_to_bf16(slot_double(slot));
+		mpk_native_store(value, mpk_f64_to_bf16(slot_double(slot)), sizeof(uint16_t));
 		return;
 	}
 }

@@ -65,8 +65,8 @@ enum mpk_code mpk_launch_shape_of(const struct mpk_launch_plan *plan, const uint
 				  size_t count, struct mpk_launch_shape *shape,
 				  struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_launch_pack - the bytes of argument i, little-endian from the first byte of *value
- * MPK_PARAM_HANDLE and MPK_PARAM_TENSOR_MAP: the slot itself. */
+/* mpk_launch_pack - the bytes of argument i, in this machine's order, from the first byte of
+ * *value, the others 0. MPK_PARAM_HANDLE and MPK_PARAM_TENSOR_MAP: the slot itself. */
 void mpk_launch_pack(const struct mpk_kernel_param *arg, uint64_t slot, uint64_t *value);
 
 /* mpk_launch_block_size - threads in one block; cannot wrap after mpk_launch_shape_of */

@@ -132,6 +132,15 @@ static void put_quoted(struct mpk_strbuf *text, const char *name)
 	}
 }
 
+enum { STUB_ALIGN = 4096 };
+
+/* gas fills a section of s390x up to its alignment; only the last thing in it can be extended. In
+ * .lrodata, which is x86-64's, a stub may be as small as the objects of LLVM have it. */
+static int stub_bytes(const struct mpk_csource *c)
+{
+	return c->lrodata ? (int)MPK_STUB_BYTES : (int)STUB_ALIGN;
+}
+
 static void put_assembly(struct mpk_strbuf *text, const struct mpk_csource *c)
 {
 	bool stub = c->form == MPK_CSOURCE_STUB;
@@ -141,10 +150,10 @@ static void put_assembly(struct mpk_strbuf *text, const struct mpk_csource *c)
 			  "\t\"\\t.globl %s\\n\\t.type %s, STT_OBJECT\\n\"\n"
 			  "\t\"\\t.size %s, %" PRIu64 "\\n%s:\\n\"\n\t\"\\t",
 			  c->lrodata ? ".lrodata,\\\"al\\\",@progbits" : ".rodata",
-			  stub ? 4096 : 16, c->symbol, c->symbol, c->symbol,
-			  stub ? (uint64_t)MPK_STUB_BYTES : c->size, c->symbol);
+			  stub ? STUB_ALIGN : 16, c->symbol, c->symbol, c->symbol,
+			  stub ? (uint64_t)stub_bytes(c) : c->size, c->symbol);
 	if (stub) {
-		mpk_strbuf_printf(text, ".zero %d", MPK_STUB_BYTES);
+		mpk_strbuf_printf(text, ".zero %d", stub_bytes(c));
 	} else {
 		mpk_strbuf_puts(text, ".incbin \\\"");
 		put_quoted(text, c->file);

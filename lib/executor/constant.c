@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/native.h"
 #include "runtime/devices.h"
 #include "runtime/parallel.h"
 
@@ -56,12 +57,13 @@ static void copy_bytes(uint8_t *to, struct mpk_span from)
 		memcpy(to, from.data, from.len);
 }
 
-static enum mpk_code copied(struct mpk_span content, struct mpk_storage **out,
+static enum mpk_code copied(struct mpk_span content, size_t unit, struct mpk_storage **out,
 			    struct mpk_error *err)
 {
 	MPK_TRY(mpk_storage_create(content.len, MPK_STORAGE_PRIVATE, out, err));
 	if (content.len)
 		copy_bytes((*out)->data, content);
+	mpk_native_from_little((*out)->data, content.len, unit);
 	return MPK_OK;
 }
 
@@ -86,21 +88,41 @@ static enum mpk_code sent(struct mpk_devices *devices, struct mpk_span content,
 	return MPK_OK;
 }
 
-static enum mpk_code load(struct mpk_host *host, struct mpk_span content, struct mpk_dldevice where,
-			  struct mpk_storage **out, struct mpk_error *err)
+/* To a device of a big-endian machine, which has the machine's order. */
+static enum mpk_code sent_turned(struct mpk_devices *devices, struct mpk_span content, size_t unit,
+				 struct mpk_dldevice where, struct mpk_storage **out,
+				 struct mpk_error *err)
 {
+	struct mpk_storage *turned;
+	enum mpk_code code;
+
+	MPK_TRY(copied(content, unit, &turned, err));
+	code = sent(devices, mpk_span_of(turned->data, content.len), where, out, err);
+	mpk_storage_drop(turned);
+	return code;
+}
+
+static enum mpk_code load(struct mpk_host *host, struct mpk_span content, size_t unit,
+			  struct mpk_dldevice where, struct mpk_storage **out,
+			  struct mpk_error *err)
+{
+	bool is_native = !MPK_BIG_ENDIAN || unit == 1;
+
+	if (!mpk_dldevice_is_host(where) && !is_native)
+		return sent_turned(mpk_runtime_devices(host->runtime), content, unit, where, out,
+				   err);
 	if (!mpk_dldevice_is_host(where))
 		return sent(mpk_runtime_devices(host->runtime), content, where, out, err);
-	if (content.len && (uintptr_t)content.data % MPK_STORAGE_ALIGN == 0)
+	if (is_native && content.len && (uintptr_t)content.data % MPK_STORAGE_ALIGN == 0)
 		return in_place(host, content, out, err);
-	return copied(content, out, err);
+	return copied(content, unit, out, err);
 }
 
 enum mpk_code mpk_constant_storage(struct mpk_host *host, struct mpk_span content,
-				   struct mpk_dldevice where, struct mpk_storage **out,
-				   struct mpk_error *err)
+				   struct mpk_dtype type, struct mpk_dldevice where,
+				   struct mpk_storage **out, struct mpk_error *err)
 {
-	MPK_TRY(load(host, content, where, out, err));
+	MPK_TRY(load(host, content, mpk_dtype_number_bytes(type), where, out, err));
 	mpk_runtime_loaded(host->runtime, content.len);
 	return MPK_OK;
 }

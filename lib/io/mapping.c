@@ -284,8 +284,10 @@ static bool allow_changes(const struct mpk_private *p)
 
 	if (tail < head)
 		head = tail = 0;
-	return mprotect(p->data, head, PROT_READ | PROT_WRITE) == 0 &&
-	       mprotect(p->data + tail, p->len - tail, PROT_READ | PROT_WRITE) == 0;
+	/* no pages at all are an error to qemu's emulation of the call */
+	return (!head || mprotect(p->data, head, PROT_READ | PROT_WRITE) == 0) &&
+	       (tail == p->len ||
+		mprotect(p->data + tail, p->len - tail, PROT_READ | PROT_WRITE) == 0);
 }
 
 static uint8_t *copy_of(const struct mpk_mapping *m)

@@ -3,6 +3,7 @@
 
 #include "npy/npy.h"
 #include "text/escape.h"
+#include "value/array.h"
 
 static enum mpk_code write_tensor(const struct mpk_dumper *d, const char *name,
 				  const struct mpk_tensor *t, struct mpk_error *err)
@@ -11,8 +12,7 @@ static enum mpk_code write_tensor(const struct mpk_dumper *d, const char *name,
 	struct mpk_rope file = mpk_rope_of(&arena);
 
 	MPK_TRY(mpk_npy_write_header(&file, t->dl.dtype, t->dl.shape, (size_t)t->dl.ndim, err));
-	mpk_rope_put_view(&file, mpk_tensor_span(t));
-	MPK_TRY(mpk_rope_status(&file, err));
+	MPK_TRY(mpk_array_put(t, &file, err));
 	return mpk_directory_write(d->to, name, &file, err);
 }
 

@@ -18,6 +18,17 @@ struct watch {
 	int process; /* pidfd of ours; negative: the kernel has none */
 };
 
+/* By number: only glibc has the function, since 2.34. Where the kernel has no such call, they stay
+ * open, which costs nothing but descriptors. */
+static void close_between(unsigned first, unsigned last)
+{
+#ifdef SYS_close_range
+	(void)syscall(SYS_close_range, first, last, 0U);
+#else
+	(void)first, (void)last;
+#endif
+}
+
 static void close_others(const struct watch *w)
 {
 	unsigned first = (unsigned)w->socket, last = first;
@@ -27,10 +38,10 @@ static void close_others(const struct watch *w)
 		last = (unsigned)(w->process < w->socket ? w->socket : w->process);
 	}
 	if (first > 0)
-		(void)close_range(0, first - 1, 0);
+		close_between(0, first - 1);
 	if (last > first + 1)
-		(void)close_range(first + 1, last - 1, 0);
-	(void)close_range(last + 1, ~0U, 0);
+		close_between(first + 1, last - 1);
+	close_between(last + 1, ~0U);
 }
 
 /* Waits for our end. A byte means that there is nothing to do. */

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <unistd.h>
 
 /* Handlers of ours would undo in the child what the parent is still at (temporary files), and
  * those of a sanitizer would hide the signal that ended it. */

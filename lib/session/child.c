@@ -4,6 +4,7 @@
 #include "session/child.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -84,18 +85,53 @@ static const char *phase_text(enum mpk_child_phase phase)
 	return " after the call";
 }
 
+/* "SEGV". Only glibc has the function, since 2.32; elsewhere those that a crash raises have a name
+ * here, and the description says the rest. */
+static const char *signal_name(int number)
+{
+#ifdef __GLIBC__
+	const char *name = sigabbrev_np(number);
+
+	return name ? name : "?";
+#else
+	static const struct {
+		int number;
+		const char *name;
+	} names[] = { { SIGSEGV, "SEGV" }, { SIGBUS, "BUS" },   { SIGILL, "ILL" },
+		      { SIGFPE, "FPE" },   { SIGABRT, "ABRT" }, { SIGTRAP, "TRAP" },
+		      { SIGSYS, "SYS" },   { SIGKILL, "KILL" }, { SIGTERM, "TERM" },
+		      { SIGXCPU, "XCPU" }, { SIGINT, "INT" },   { SIGPIPE, "PIPE" } };
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(names); i++)
+		if (names[i].number == number)
+			return names[i].name;
+	return "?";
+#endif
+}
+
+/* In English whatever the locale: strsignal would translate. */
+static const char *signal_meaning(int number)
+{
+#ifdef __GLIBC__
+	const char *meaning = sigdescr_np(number);
+#else
+	const char *meaning =
+		strsignal(number); /* musl's has one language unless one is installed */
+#endif
+
+	return meaning ? meaning : "unknown signal";
+}
+
 static enum mpk_code report(const struct mpk_child_control *c, const struct mpk_process_end *end,
 			    struct mpk_error *err)
 {
 	const char *what = MPK_QUOTE(mpk_span_of(c->what, strnlen(c->what, sizeof c->what)));
-	const char *phase = phase_text(c->phase), *name, *meaning;
+	const char *phase = phase_text(c->phase);
 
 	switch (end->how) {
 	case MPK_PROCESS_KILLED:
-		name = sigabbrev_np(end->status);
-		meaning = sigdescr_np(end->status);
 		return mpk_fail(err, MPK_E_RAISED, "'%s' crashed%s: SIG%s (%s)", what, phase,
-				name ? name : "?", meaning ? meaning : "unknown signal");
+				signal_name(end->status), signal_meaning(end->status));
 	case MPK_PROCESS_LATE:
 		return mpk_fail(err, MPK_E_TIMEOUT, "'%s' did not return within %g s%s", what,
 				c->timeout, phase);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/native.h"
 #include "value/scalars.h"
 
 enum mpk_code mpk_array_settle(struct mpk_npy *npy, struct mpk_error *err)
@@ -15,23 +16,6 @@ enum mpk_code mpk_array_settle(struct mpk_npy *npy, struct mpk_error *err)
 			"the elements are opaque; say what they are, as in 4x3xfloat8_e4m3fn=@FILE");
 	npy->dtype = (struct mpk_dtype){ MPK_DTYPE_BFLOAT, 16, 1 };
 	return MPK_OK;
-}
-
-static void swap_elements(struct mpk_tensor *t)
-{
-	size_t each = t->dl.dtype.bits / 8;
-	/* the halves of a complex number are swapped one by one, as are lanes */
-	size_t unit = t->dl.dtype.code == MPK_DTYPE_COMPLEX ? each / 2 : each;
-	uint8_t *data = mpk_dltensor_data(&t->dl);
-
-	for (uint64_t at = 0; at < t->bytes; at += unit) {
-		for (size_t i = 0; i < unit / 2; i++) {
-			uint8_t byte = data[at + i];
-
-			data[at + i] = data[at + unit - 1 - i];
-			data[at + unit - 1 - i] = byte;
-		}
-	}
 }
 
 /* From an element a byte. */
@@ -54,9 +38,12 @@ enum mpk_code mpk_array_copy(const struct mpk_npy *npy, struct mpk_tensor **out,
 		pack_elements(*out, npy->data.data);
 		return MPK_OK;
 	}
-	memcpy(mpk_dltensor_data(&(*out)->dl), npy->data.data, (size_t)(*out)->bytes);
-	if (npy->is_swapped)
-		swap_elements(*out);
+	uint8_t *data = mpk_dltensor_data(&(*out)->dl);
+
+	memcpy(data, npy->data.data, (size_t)(*out)->bytes);
+	if (npy->is_big != MPK_BIG_ENDIAN)
+		mpk_native_swap(data, (size_t)(*out)->bytes,
+				mpk_dtype_number_bytes((*out)->dl.dtype));
 	return MPK_OK;
 }
 
@@ -75,6 +62,24 @@ static enum mpk_code put_unpacked(const struct mpk_scalars *s, struct mpk_rope *
 	return mpk_rope_status(rope, err);
 }
 
+enum mpk_code mpk_array_put(const struct mpk_tensor *t, struct mpk_rope *rope,
+			    struct mpk_error *err)
+{
+	struct mpk_span numbers = mpk_tensor_span(t);
+	size_t unit = mpk_dtype_number_bytes(t->dl.dtype);
+
+	if (MPK_BIG_ENDIAN && unit > 1 && numbers.len) {
+		uint8_t *turned = mpk_arena_alloc(rope->arena, numbers.len);
+
+		MPK_TRY_ALLOC(turned, err);
+		memcpy(turned, numbers.data, numbers.len);
+		mpk_native_swap(turned, numbers.len, unit);
+		numbers.data = turned;
+	}
+	mpk_rope_put_view(rope, numbers);
+	return mpk_rope_status(rope, err);
+}
+
 enum mpk_code mpk_array_write(const struct mpk_tensor *t, struct mpk_rope *rope,
 			      struct mpk_error *err)
 {
@@ -83,6 +88,5 @@ enum mpk_code mpk_array_write(const struct mpk_tensor *t, struct mpk_rope *rope,
 	if (mpk_dtype_is_packed(s.dtype) && mpk_element_class(s.dtype) != MPK_ELEMENT_NONE)
 		return put_unpacked(&s, rope, err);
 	MPK_TRY(mpk_npy_write_header(rope, s.dtype, s.shape, (size_t)s.ndim, err));
-	mpk_rope_put_view(rope, mpk_tensor_span(t));
-	return mpk_rope_status(rope, err);
+	return mpk_array_put(t, rope, err);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/half.h"
+#include "base/native.h"
 #include "base/num.h"
 #include "value/narrow.h"
 
@@ -50,9 +51,8 @@ enum mpk_element_class mpk_element_class(struct mpk_dtype t)
 
 static int64_t load_int(unsigned bits, const void *p)
 {
-	uint64_t raw = 0;
+	uint64_t raw = mpk_native_load(p, (bits + 7) / 8);
 
-	memcpy(&raw, p, (bits + 7) / 8);
 	if (bits == 64)
 		return (int64_t)raw;
 
@@ -95,7 +95,7 @@ struct mpk_element mpk_element_load(struct mpk_dtype t, const void *p)
 		e.i = load_int(t.bits, p);
 		break;
 	case MPK_ELEMENT_UINT:
-		memcpy(&e.u, p, mpk_dtype_bytes(t));
+		e.u = mpk_native_load(p, mpk_dtype_bytes(t));
 		e.u &= ~UINT64_C(0) >> (64 - t.bits);
 		break;
 	case MPK_ELEMENT_FLOAT:
@@ -124,7 +124,7 @@ static void store_float(struct mpk_dtype t, double value, void *p)
 
 void mpk_element_store(struct mpk_dtype t, struct mpk_element e, void *p)
 {
-	uint8_t low = (uint8_t)(0xff >> (t.bits < 8 ? 8 - t.bits : 0));
+	uint64_t low = t.bits < 8 ? UINT64_C(0xff) >> (8 - t.bits) : ~UINT64_C(0);
 
 	switch (e.class) {
 	case MPK_ELEMENT_NONE:
@@ -133,12 +133,10 @@ void mpk_element_store(struct mpk_dtype t, struct mpk_element e, void *p)
 		*(uint8_t *)p = e.i != 0;
 		break;
 	case MPK_ELEMENT_INT:
-		memcpy(p, &e.i, mpk_dtype_bytes(t));
-		*(uint8_t *)p &= low;
+		mpk_native_store(p, (uint64_t)e.i & low, mpk_dtype_bytes(t));
 		break;
 	case MPK_ELEMENT_UINT:
-		memcpy(p, &e.u, mpk_dtype_bytes(t));
-		*(uint8_t *)p &= low;
+		mpk_native_store(p, e.u & low, mpk_dtype_bytes(t));
 		break;
 	case MPK_ELEMENT_FLOAT:
 		store_float(t, e.f, p);
@@ -272,13 +270,24 @@ static void print_float(struct mpk_strbuf *buf, struct mpk_dtype t, const void *
 	mpk_strbuf_puts(buf, text);
 }
 
+/* Where the i-th byte of an element stands, from its lowest bits on: lane after lane, each in this
+ * machine's order. */
+static size_t place_of(struct mpk_dtype t, size_t i)
+{
+	size_t lane = mpk_dtype_number_bytes(t);
+
+	if (!MPK_BIG_ENDIAN)
+		return i;
+	return i / lane * lane + (lane - 1 - i % lane);
+}
+
 static void print_bits(struct mpk_strbuf *buf, struct mpk_dtype t, const void *p)
 {
 	const uint8_t *bytes = p;
 
 	mpk_strbuf_puts(buf, "0x");
 	for (size_t i = mpk_dtype_bytes(t); i-- > 0;)
-		mpk_strbuf_printf(buf, "%02x", bytes[i]);
+		mpk_strbuf_printf(buf, "%02x", bytes[place_of(t, i)]);
 }
 
 static int hex_digit(uint8_t c)
@@ -306,9 +315,9 @@ enum mpk_element_parsed mpk_element_parse_bits(struct mpk_dtype t, struct mpk_sp
 		if (digit && i / 2 >= bytes)
 			return MPK_ELEMENT_NO_FIT;
 		if (digit)
-			to[i / 2] = (uint8_t)(to[i / 2] | digit << i % 2 * 4);
+			to[place_of(t, i / 2)] |= (uint8_t)(digit << i % 2 * 4);
 	}
-	return to[bytes - 1] >> top ? MPK_ELEMENT_NO_FIT : MPK_ELEMENT_OK;
+	return to[place_of(t, bytes - 1)] >> top ? MPK_ELEMENT_NO_FIT : MPK_ELEMENT_OK;
 }
 
 void mpk_element_print(struct mpk_strbuf *buf, struct mpk_dtype t, const void *p)

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/native.h"
 #include "io/mapping.h"
 #include "value/array.h"
 #include "value/parse.h"
@@ -66,7 +67,9 @@ static enum mpk_code take(struct mpk_mapping *m, const struct content *c, struct
 			  struct mpk_error *err)
 {
 	const struct mpk_npy *npy = &c->npy;
-	bool is_unlike = npy->is_swapped || (npy->is_opaque && mpk_dtype_is_packed(npy->dtype));
+	bool is_unlike =
+		(npy->is_big != MPK_BIG_ENDIAN && mpk_dtype_number_bytes(npy->dtype) > 1) ||
+		(npy->is_opaque && mpk_dtype_is_packed(npy->dtype));
 	bool in_place = !is_unlike && npy->data.len >= MPK_IN_PLACE_FROM && !c->is_unpacked &&
 			(uintptr_t)npy->data.data % MPK_STORAGE_ALIGN == 0 && make_writable(m);
 

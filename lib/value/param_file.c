@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/native.h"
 #include "base/strmap.h"
 #include "io/mapping.h"
 #include "params/params.h"
@@ -174,9 +175,14 @@ static bool make_writable(struct mpk_param_file *f)
 	return f->is_writable;
 }
 
+static bool is_native(const struct mpk_npy *npy)
+{
+	return npy->is_big == MPK_BIG_ENDIAN || mpk_dtype_number_bytes(npy->dtype) == 1;
+}
+
 static bool can_stay(struct mpk_param_file *f, const struct mpk_npy *npy, bool is_for_kernels)
 {
-	if (npy->is_swapped || !is_in_file(f, npy->data))
+	if (!is_native(npy) || !is_in_file(f, npy->data))
 		return false;
 	return !is_for_kernels ||
 	       (npy->data.len >= MPK_IN_PLACE_FROM &&

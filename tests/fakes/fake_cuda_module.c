@@ -5,11 +5,13 @@
 
 #include "fake_cuda_state.h"
 
+/* A number of a cubin or fatbin: little-endian whatever the machine. */
 static uint64_t load(const char *p, size_t bytes)
 {
 	uint64_t value = 0;
 
-	memcpy(&value, p, bytes);
+	while (bytes-- > 0)
+		value = value << 8 | (uint8_t)p[bytes];
 	return value;
 }
 

@@ -3,12 +3,15 @@
 #include <check.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdalign.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/arena.h"
 #include "base/cursor.h"
 #include "base/error.h"
+#include "base/native.h"
 #include "base/num.h"
 #include "base/report.h"
 #include "base/rope.h"
@@ -71,7 +74,7 @@ START_TEST(arena_blocks)
 	/* a large piece does not end the block that small ones are taken from */
 	ck_assert_ptr_eq(next, small + 16);
 	ck_assert_uint_eq(large[0] | large[(1 << 20) - 1], 0);
-	ck_assert_uint_eq((uintptr_t)large % 16, 0);
+	ck_assert_uint_eq((uintptr_t)large % alignof(max_align_t), 0);
 	ck_assert_ptr_null(mpk_arena_array(&arena, SIZE_MAX / 2, 4));
 	ck_assert_ptr_null(mpk_arena_alloc(&arena, SIZE_MAX - 3));
 	ck_assert_str_eq(mpk_arena_printf(&arena, "%s-%d", "a", 7), "a-7");
@@ -173,6 +176,37 @@ START_TEST(numbers)
 }
 END_TEST
 
+/* The other side of each width is a plain integer of the compiler, whatever the machine's order. */
+START_TEST(integers_of_this_machine)
+{
+	const uint8_t u8 = 0x81;
+	const uint16_t u16 = 0x8182;
+	const uint32_t u32 = 0x81828384;
+	const uint64_t u64 = UINT64_C(0x8182838485868788);
+	const struct {
+		const void *at;
+		uint64_t value;
+		size_t bytes;
+	} rows[] = { { &u8, u8, 1 }, { &u16, u16, 2 }, { &u32, u32, 4 }, { &u64, u64, 8 } };
+	uint8_t room[9], six[] = { 1, 2, 3, 4, 5, 6 };
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++) {
+		memset(room, 0xee, sizeof room);
+		ck_assert_uint_eq(mpk_native_load(rows[i].at, rows[i].bytes), rows[i].value);
+		room[rows[i].bytes] ^= 0xee;
+		mpk_native_store(room, rows[i].value, rows[i].bytes);
+		ck_assert_mem_eq(room, rows[i].at, rows[i].bytes);
+		ck_assert_uint_eq(room[rows[i].bytes], 0);
+	}
+	mpk_native_swap(six, sizeof six, 2);
+	ck_assert_mem_eq(six, "\2\1\4\3\6\5", 6);
+	mpk_native_swap(six, sizeof six, 1);
+	ck_assert_mem_eq(six, "\2\1\4\3\6\5", 6);
+	mpk_native_from_little(six, sizeof six, 2);
+	ck_assert_mem_eq(six, MPK_BIG_ENDIAN ? "\1\2\3\4\5\6" : "\2\1\4\3\6\5", 6);
+}
+END_TEST
+
 START_TEST(map_and_closest)
 {
 	struct mpk_strmap map = { 0 };
@@ -268,6 +302,7 @@ int main(void)
 	tcase_add_test(t, rope_pieces);
 	tcase_add_test(t, cursor_bounds);
 	tcase_add_loop_test(t, numbers, 0, (int)MPK_ARRAY_COUNT(integers));
+	tcase_add_test(t, integers_of_this_machine);
 	tcase_add_test(t, map_and_closest);
 	tcase_add_test(t, escapes);
 	tcase_add_test(t, report_order_and_limit);

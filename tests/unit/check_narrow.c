@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/native.h"
 #include "io/mapping.h"
 #include "npy/npy.h"
 #include "value/array.h"
@@ -257,10 +258,13 @@ static const struct {
 START_TEST(packed)
 {
 	struct mpk_tensor *t = parse(packings[_i].typed);
+	uint8_t bytes[sizeof packings[0].bytes];
 	struct mpk_strbuf text = { 0 };
 
 	ck_assert_uint_eq(t->bytes, packings[_i].count);
-	ck_assert_mem_eq(mpk_dltensor_data(&t->dl), packings[_i].bytes, packings[_i].count);
+	memcpy(bytes, packings[_i].bytes, packings[_i].count);
+	mpk_native_from_little(bytes, packings[_i].count, mpk_dtype_number_bytes(t->dl.dtype));
+	ck_assert_mem_eq(mpk_dltensor_data(&t->dl), bytes, packings[_i].count);
 	mpk_value_print(&text, &(struct mpk_value){ .kind = MPK_VALUE_TENSOR, .tensor = t }, 0);
 	ck_assert_str_eq(mpk_strbuf_text(&text), packings[_i].printed);
 	mpk_strbuf_fini(&text);

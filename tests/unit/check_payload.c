@@ -136,7 +136,7 @@ START_TEST(const_loader_values)
 	load(&l, "formats/08_const_loader.blob", CUR, false, 0);
 
 	const struct mpk_const_loader *c = &l.p.u.consts;
-	static const double b = 3.5;
+	static const char b[] = "\0\0\0\0\0\0\x0c\x40"; /* 3.5 */
 
 	ck_assert_uint_eq(c->consts.names.count, 2);
 	ck_assert(mpk_span_is(c->consts.names.items[1], "w"));
@@ -154,7 +154,7 @@ END_TEST
 
 START_TEST(parameter_file_values)
 {
-	static const float p1[] = { 1, -2 };
+	static const char p1[8] = "\0\0\x80\x3f\0\0\0\xc0"; /* 1, -2 */
 	struct mpk_arena arena = { 0 };
 	struct mpk_rope rope = mpk_rope_of(&arena);
 	struct mpk_params p;

@@ -2,6 +2,7 @@
 /* The builtins of the Relax VM one by one, at their edges. What TVM 0.27 does in each case was found
  * by calling its own. */
 #include "assert_error.h"
+#include "base/native.h"
 #include "executor/relax/builtin.h"
 #include "harness.h"
 #include "runtime/context.h"
@@ -252,7 +253,7 @@ START_TEST(conditions)
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++) {
 		struct mpk_value t = tensor(rows[i].type, 0, NULL);
 
-		memcpy(t.tensor->dl.data, &rows[i].bits, (size_t)t.tensor->bytes);
+		mpk_native_store(t.tensor->dl.data, rows[i].bits, (size_t)t.tensor->bytes);
 		GOOD("read_if_cond", t);
 		ck_assert_msg(result.boolean == rows[i].is_true, "%s", rows[i].what);
 	}

@@ -272,7 +272,8 @@ START_TEST(a_call_gives_what_its_callee_returns)
 	begin(&w);
 	one = made_const(&w.m, (struct mpk_relax_const){
 				       .kind = MPK_RELAX_SHAPE,
-				       .u.shape = mpk_span_of((const int64_t[]){ 9, 4 }, 16) });
+				       .u.shape = mpk_span_of(
+					       (const uint8_t[16]){ [0] = 9, [8] = 4 }, 16) });
 	/* the caller stands before its callee */
 	callee = (int64_t)w.m.func_count + 2;
 	made_function(&w.m, "caller", 1, 12);
@@ -373,10 +374,11 @@ START_TEST(hostile_programs)
 			static struct made damaged;
 
 			damaged = w.m;
-			damaged.words[at] = numbers[i];
+			damaged.words[at] = (int64_t)htole64((uint64_t)numbers[i]);
 			ck_assert_int_eq(strncmp(signatures(&damaged), "f(", 2), 0);
 			damaged = w.m;
-			damaged.offsets[at % damaged.instr_count] = numbers[i];
+			damaged.offsets[at % damaged.instr_count] =
+				(int64_t)htole64((uint64_t)numbers[i]);
 			ck_assert_int_eq(strncmp(signatures(&damaged), "f(", 2), 0);
 		}
 }

@@ -340,7 +340,7 @@ START_TEST(changed_words_do_no_harm)
 		for (size_t k = 0; k < MPK_ARRAY_COUNT(harm); k++) {
 			int64_t old = p.words[at];
 
-			p.words[at] = harm[k];
+			p.words[at] = (int64_t)htole64((uint64_t)harm[k]);
 			fine += call_changed();
 			p.words[at] = old;
 		}
@@ -353,7 +353,7 @@ START_TEST(changed_words_do_no_harm)
 		program_of_all();
 		for (uint64_t n = random_below(&random, 4) + 1; n > 0; n--)
 			p.words[random_below(&random, words)] =
-				(int64_t)random_below(&random, 26) - 2;
+				(int64_t)htole64(random_below(&random, 26) - 2);
 		(void)call_changed();
 	}
 }

@@ -2,6 +2,8 @@
 /* formats/spirv: modules of spirv-as, which spirv-val accepts */
 #include "robust.h"
 
+#include <endian.h>
+
 #include "base/compiler.h"
 #include "base/cursor.h"
 #include "base/strbuf.h"
@@ -102,11 +104,11 @@ START_TEST(unknown_numbers_have_no_name)
 }
 END_TEST
 
-/* The word that begins the n-th instruction with this opcode. */
+/* words are those of the file: little-endian. The word that begins the n-th instruction with this opcode. */
 static size_t find_op(const uint32_t *words, size_t count, uint16_t op, size_t n)
 {
-	for (size_t i = 5; i < count; i += words[i] >> 16)
-		if ((words[i] & 0xffff) == op && n-- == 0)
+	for (size_t i = 5; i < count; i += le32toh(words[i]) >> 16)
+		if ((le32toh(words[i]) & 0xffff) == op && n-- == 0)
 			return i;
 	ck_abort_msg("no instruction %u", op);
 }
@@ -142,9 +144,9 @@ START_TEST(refuses)
 		memcpy(words, good.data, good.len);
 		if (rows[i].op)
 			at = find_op(words, count, rows[i].op, rows[i].nth);
-		words[at + rows[i].word] = rows[i].value;
+		words[at + rows[i].word] = htole32(rows[i].value);
 		if (i == 3) /* the memory model becomes something else as well */
-			words[find_op(words, count, MODEL, 0)] = 3 << 16;
+			words[find_op(words, count, MODEL, 0)] = htole32(3 << 16);
 		if (i == 6) /* "main" and its NUL fill two words */
 			words[at + 4] = 0x41414141;
 		if (i == 7)
@@ -181,8 +183,8 @@ START_TEST(refuses_twice)
 	ck_assert_uint_eq(err.at.offset, second * 4);
 	memcpy(words, good.data, good.len);
 	first = find_op(words, good.len / 4, 71, 1); /* a decoration of 4 words */
-	words[first] = 3 << 16 | 14;
-	words[first + 3] = 1 << 16;
+	words[first] = htole32(3 << 16 | 14);
+	words[first + 3] = htole32(1 << 16);
 	ck_assert_int_eq(mpk_spirv_read(mpk_span_of(words, good.len), &arena, &s, &err),
 			 MPK_E_CORRUPT);
 	ck_assert_str_eq(err.text, "SPIR-V: a second memory model");

@@ -97,7 +97,8 @@ static struct mpk_span object_of(uint32_t flags, uint8_t abi)
 	memcpy(bytes, "\177ELF\2\1\1\100", 8);
 	bytes[8] = abi;
 	bytes[18] = 224;
-	memcpy(bytes + 48, &flags, 4);
+	for (size_t i = 0; i < 4; i++)
+		bytes[48 + i] = (uint8_t)(flags >> 8 * i);
 	return mpk_span_of(bytes, sizeof bytes);
 }
 

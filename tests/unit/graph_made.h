@@ -149,6 +149,9 @@ HARNESS_FN enum mpk_code try_call(struct made_model *m, const struct mpk_value *
 /* --- a model with a parameter --------------------------------------------------------------- */
 
 static const float weights[4] = { 100, 200, 300, 400 };
+/* as a file has them */
+static const uint8_t stored_weights[16] = { 0, 0, 0xc8, 0x42, 0, 0, 0x48, 0x43,
+					    0, 0, 0x96, 0x43, 0, 0, 0xc8, 0x43 };
 static const int64_t four[1] = { 4 };
 static const struct mpk_span weight_name[1] = { { (const uint8_t *)"w", 1 } };
 
@@ -158,7 +161,7 @@ HARNESS_FN struct mpk_tensor_record weight_record(void)
 		.dtype = { MPK_DTYPE_FLOAT, 32, 1 },
 		.shape = four,
 		.ndim = 1,
-		.data = mpk_span_of(weights, sizeof weights),
+		.data = mpk_span_of(stored_weights, sizeof stored_weights),
 	};
 }
 

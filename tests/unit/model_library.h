@@ -9,6 +9,7 @@
 #include "payload.h"
 #include "runtime/library.h"
 #include "runtime/node.h"
+#include "skip.h"
 
 static struct mpk_error err;
 

@@ -32,6 +32,13 @@ HARNESS_FN bool find_modules(void)
 	return true;
 }
 
+/* The fixtures are libraries for x86-64. */
+#if defined __x86_64__ && !defined __ILP32__
+#define FIXTURES_RUN_HERE true
+#else
+#define FIXTURES_RUN_HERE false
+#endif
+
 /* A module's file, read as minspect reads it. */
 struct module_file {
 	struct mpk_mapping map;

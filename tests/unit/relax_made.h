@@ -7,6 +7,8 @@
 #ifndef MPK_TESTS_UNIT_RELAX_MADE_H
 #define MPK_TESTS_UNIT_RELAX_MADE_H
 
+#include <endian.h>
+
 #include "model_made.h"
 #include "relaxvm/relaxvm.h"
 
@@ -23,7 +25,7 @@ enum { MADE_MAX = 64, MADE_WORDS = 512 };
 struct made {
 	struct mpk_relax_func funcs[MADE_MAX];
 	struct mpk_relax_const consts[MADE_MAX];
-	int64_t offsets[MADE_MAX], words[MADE_WORDS];
+	int64_t offsets[MADE_MAX], words[MADE_WORDS]; /* words as in a file: little-endian */
 	size_t func_count, const_count, instr_count, word_count;
 };
 
@@ -59,8 +61,9 @@ HARNESS_FN void made_words(struct made *m, const int64_t *words, size_t count)
 {
 	struct mpk_relax_func *f = &m->funcs[m->func_count - 1];
 
-	m->offsets[m->instr_count++] = (int64_t)m->word_count;
-	memcpy(&m->words[m->word_count], words, count * sizeof *words);
+	m->offsets[m->instr_count++] = (int64_t)htole64(m->word_count);
+	for (size_t i = 0; i < count; i++)
+		m->words[m->word_count + i] = (int64_t)htole64((uint64_t)words[i]);
 	m->word_count += count;
 	if (f->kind == MPK_RELAX_VM)
 		f->end = (int64_t)m->instr_count;

@@ -7,6 +7,8 @@
 #ifndef MPK_TESTS_UNIT_RELAY_MADE_H
 #define MPK_TESTS_UNIT_RELAY_MADE_H
 
+#include <endian.h>
+
 #include "executor/relay/relay.h"
 #include "executor/relay/vm.h"
 #include "model_made.h"
@@ -24,7 +26,7 @@ struct program {
 	size_t func_count;
 	struct mpk_relay_instr instrs[INSTRS_MAX];
 	size_t instr_count;
-	int64_t words[WORDS_MAX];
+	int64_t words[WORDS_MAX]; /* words as in a file: little-endian */
 	size_t word_count;
 	struct mpk_relay_const consts[CONSTS_MAX];
 	int64_t const_devices[CONSTS_MAX], const_shapes[CONSTS_MAX][4];
@@ -69,7 +71,8 @@ HARNESS_FN int64_t function(struct program *p, const char *name, int registers, 
 	f->register_file_size = (uint64_t)registers;
 	f->instrs = &p->instrs[p->instr_count];
 	for (const char *at = params + strspn(params, " "); *at; at += strspn(at, " ")) {
-		p->param_devices[i][f->params.count] = device_field(p, 0);
+		p->param_devices[i][f->params.count] =
+			(int64_t)htole64((uint64_t)device_field(p, 0));
 		p->params[i][f->params.count++] = mpk_span_of(at, strcspn(at, " "));
 		at += strcspn(at, " ");
 	}
@@ -83,7 +86,8 @@ HARNESS_FN void put_instr(struct program *p, const int64_t *words, size_t count)
 	struct mpk_relay_func *f = &p->funcs[p->func_count - 1];
 
 	ck_assert_uint_le(p->word_count + count, WORDS_MAX);
-	memcpy(&p->words[p->word_count], words, count * sizeof *words);
+	for (size_t i = 0; i < count; i++)
+		p->words[p->word_count + i] = (int64_t)htole64((uint64_t)words[i]);
 	p->instrs[p->instr_count++] =
 		(struct mpk_relay_instr){ (const uint8_t *)&p->words[p->word_count], count };
 	p->word_count += count;

@@ -2,6 +2,7 @@
 /* data.c - builtins that look at the content of tensors */
 #include <string.h>
 
+#include "base/native.h"
 #include "executor/relax/argument.h"
 #include "executor/relax/builtin.h"
 #include "runtime/context.h"
@@ -29,12 +30,8 @@ static enum mpk_code read_bytes(const struct mpk_tensor *t, void *out, size_t by
 static int64_t integer_at(const uint8_t *p, struct mpk_dtype t)
 {
 	size_t bytes = mpk_dtype_bytes(t);
-	uint64_t bits = 0;
+	uint64_t bits = mpk_native_load(p, bytes); /* made here or copied from a kernel */
 
-	memcpy(&bits, p, bytes); /* this machine's byte order: made here or copied from a kernel */
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-	bits >>= 64 - 8 * bytes;
-#endif
 	if (t.code == MPK_DTYPE_INT && bytes < 8 && bits >> (8 * bytes - 1))
 		bits |= ~UINT64_C(0) << (8 * bytes);
 	return (int64_t)bits;

@@ -116,7 +116,8 @@ static enum mpk_code make_tensor(struct mpk_relax_vm *vm, const struct mpk_tenso
 	struct mpk_tensor *t;
 	enum mpk_code code;
 
-	MPK_TRY(mpk_constant_storage(vm->program->host, r->data, vm->devices[0], &storage, err));
+	MPK_TRY(mpk_constant_storage(vm->program->host, r->data, r->dtype, vm->devices[0], &storage,
+				     err));
 	code = mpk_tensor_view(storage, 0, r->dtype, r->shape, r->ndim, &t, err);
 	mpk_storage_drop(storage);
 	MPK_TRY(code);

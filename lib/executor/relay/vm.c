@@ -124,7 +124,7 @@ static enum mpk_code make_stored(struct mpk_relay_vm *vm, const struct mpk_tenso
 {
 	struct mpk_storage *storage;
 
-	MPK_TRY(mpk_constant_storage(vm->program->host, r->data, where, &storage, err));
+	MPK_TRY(mpk_constant_storage(vm->program->host, r->data, r->dtype, where, &storage, err));
 	enum mpk_code code = mpk_tensor_view(storage, 0, r->dtype, r->shape, r->ndim, out, err);
 
 	mpk_storage_drop(storage);

@@ -274,7 +274,7 @@ static enum mpk_code place_content(struct mpk_static_machine *m, size_t i, struc
 	uint32_t storage = m->program->tensors[in->tensor].storage;
 
 	if (!m->contents[i])
-		MPK_TRY(mpk_constant_storage(m->program->host, in->content,
+		MPK_TRY(mpk_constant_storage(m->program->host, in->content, to->dl.dtype,
 					     m->memories[storage].device, &m->contents[i], err));
 	if (m->program->storages[storage].is_zero_copy) {
 		set_data(m, storage, m->contents[i]->data);

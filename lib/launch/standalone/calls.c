@@ -32,7 +32,7 @@ int mpk_sa_lookup(void *ctx, const char *name, void **out)
 	return mpk_sa_fail("the library has no kernel %s", name);
 }
 
-/* The bits of one kernel argument in the width that the kernel declares. */
+/* The bits of one kernel argument in the width that the kernel declares: the low bits. */
 static uint64_t narrowed(const unsigned char type[2], uint64_t cell)
 {
 	double real;
@@ -43,12 +43,21 @@ static uint64_t narrowed(const unsigned char type[2], uint64_t cell)
 	if (type[0] == MPK_DTYPE_BFLOAT)
 		return mpk_f64_to_bf16(real);
 	if (type[0] != MPK_DTYPE_FLOAT || type[1] == 64)
-		return cell; /* little-endian: the low bytes are the narrower integer */
+		return cell;
 	if (type[1] == 16)
 		return mpk_f64_to_f16(real);
 	single = (float)real;
 	memcpy(&word, &single, sizeof word);
 	return word;
+}
+
+/* A driver copies as many bytes as the argument has, from the first on: where the lowest bits of
+ * an integer stand last, they move there. */
+static uint64_t as_copied(const unsigned char type[2], uint64_t bits)
+{
+	unsigned unused = type[1] < 64 ? 64 - (type[1] + 7u) / 8 * 8 : 0;
+
+	return __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? bits << unused : bits;
 }
 
 static const struct mpk_sa_driver *driver(void)
@@ -69,7 +78,7 @@ static int launch(const struct mpk_sa_kernel *k, const uint64_t *cells, int n)
 		return mpk_sa_fail("kernel %s: %u arguments expected, %d given", k->name,
 				   k->arg_count + k->tag_count, n);
 	for (unsigned i = 0; i < k->arg_count; i++) {
-		l.values[i] = narrowed(k->types[i], cells[i]);
+		l.values[i] = as_copied(k->types[i], narrowed(k->types[i], cells[i]));
 		l.args[i] = &l.values[i];
 	}
 	for (unsigned i = 0; i < k->tag_count; i++) {

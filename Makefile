@@ -2,6 +2,7 @@
 # make                build into out/release       make VARIANT=asan check   the same tests under ASan+UBSan
 # make check          unit and command-line tests  make coverage             gcovr report
 # make fuzz           libFuzzer, FUZZ_TIME s each  make faults               each call that can fail fails
+# make variants       damaged files, whole programs
 # make interop        against real TVM             make bench                ratios against cp, cc and peers
 # make install DESTDIR= PREFIX=/usr/local          make lint | tidy          static checks
 # make dist           a release as a tarball       make distcheck            and what comes out of it
@@ -271,6 +272,11 @@ $(O)/tests/faults/inject.so: tests/faults/inject.c
 faults: all $(O)/tests/faults/inject.so
 	$(Q)python3 tests/faults/faults.py --bin $(O)/bin --inject $(O)/tests/faults/inject.so $(FAULTS)
 
+# Damaged variants of real files through whole programs; VARIANTS="--count 20000 --seed today" for more.
+VARIANTS ?= --count 1500
+variants: all
+	$(Q)python3 tests/fuzz/variants.py --bin $(O)/bin --keep out/fuzz/found $(VARIANTS)
+
 # CUDA modules on a real GPU; says SKIP without a driver. The log of such a run is in tests/gpu.
 check-cuda: all $(O)/tests/unit/check_device_gpu
 	$(Q)sh scripts/check-cuda --bin $(O)/bin
@@ -337,7 +343,7 @@ clean:
 	rm -rf out compile_commands.json
 
 -include $(ALL_SRC:%.c=$(O)/%.d) $(SA_LEGACY_OBJ:.o=.d) $(LIB_CXX:%.cc=$(O)/%.d)
-.PHONY: all faults fuzz fuzz-build fakes check check-cuda unit unit-build cli asan coverage format headers-check lint tidy interop bench install uninstall clean FORCE
+.PHONY: all faults variants fuzz fuzz-build fakes check check-cuda unit unit-build cli asan coverage format headers-check lint tidy interop bench install uninstall clean FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 FORCE:

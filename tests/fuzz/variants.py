@@ -28,6 +28,7 @@ import struct
 import sys
 import tempfile
 import time
+import zipfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 DATA = os.path.normpath(os.path.join(HERE, "..", "data"))
@@ -38,7 +39,8 @@ EDGES = [0, 1, 2, 3, 4, 7, 8, 15, 16, 0x7f, 0x80, 0xff, 0x100, 0xfff, 0x1000, 0x
          0x7fffffff, 0x80000000, 0xffffffff, 0x100000000, 0x7fffffffffffffff, 0x8000000000000000,
          0xfffffffffffffff8, 0xffffffffffffffff]
 
-# FILE is the variant, OTHER an undamaged file, OUT a path that is not there yet.
+# FILE is the variant, ZIP an archive with it as its member m.so, OTHER an undamaged file, OUT a path that
+# is not there yet.
 ACTIONS = {
     "list": "minspect FILE", "verbose": "minspect -v FILE", "json": "minspect --json FILE",
     "functions": "minspect --functions FILE", "functions-json": "minspect --functions --json FILE",
@@ -48,6 +50,16 @@ ACTIONS = {
     "diff": "minspect --diff OTHER FILE", "diff-back": "minspect --diff FILE OTHER",
     "extract": "minspect --extract OUT FILE", "unpack": "mpack unpack FILE -o OUT",
     "edit": "mpack edit FILE -o OUT.so --replace /0=PAYLOAD",
+    "show": "minspect --show / --output OUT FILE", "show-raw": "minspect --show / --raw --output OUT FILE",
+    "show-name": "minspect --show #scale_kernel --output OUT FILE", "disasm": "minspect --disasm FILE",
+    "html": "minspect --html OUT.html FILE", "html-two": "minspect --html OUT.html FILE OTHER",
+    "dot": "minspect --dot tree FILE", "dot-model": "minspect --dot model FILE",
+    "csv": "minspect --size --csv FILE", "markdown": "minspect --diff OTHER --markdown FILE",
+    "filter": "minspect --functions --filter *a* FILE",
+    "baseline": "minspect --baseline OUT.json --update-baseline FILE",
+    "sbom": "minspect --sbom FILE", "spdx": "minspect --sbom=spdx FILE",
+    "attestation": "minspect --attestation --builder urn:x FILE", "gpu": "minspect --check --device-arch sm_90 FILE",
+    "zip": "minspect ZIP", "member": "minspect --verify ZIP!/m.so", "member-extract": "minspect --extract OUT ZIP!/m.so",
     "build": "mpack build FILE -o OUT.o --emit obj", "init": "mpack init FILE",
 }
 
@@ -202,8 +214,12 @@ def one(options, seeds, index, folder):
     victim, out = os.path.join(folder, "file" + suffix), os.path.join(folder, "out")
     with open(victim, "wb") as file:
         file.write(data)
+    archive = os.path.join(folder, "a.whl")
+    if "ZIP" in ACTIONS[name]:
+        with zipfile.ZipFile(archive, "w", rng.choice([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])) as made:
+            made.write(victim, "m.so")
     payload = os.path.join(DATA, rng.choice(["example/scale.cl", "example/vadd.ptx"]))
-    words = {"FILE": victim, "OTHER": rng.choice(seeds), "PAYLOAD": payload, "OUT": out}
+    words = {"FILE": victim, "OTHER": rng.choice(seeds), "PAYLOAD": payload, "OUT": out, "ZIP": archive}
     command = [os.path.join(options.bin, ACTIONS[name].split()[0])]
     for word in ACTIONS[name].split()[1:]:
         for key, value in words.items():
@@ -211,9 +227,10 @@ def one(options, seeds, index, folder):
         command.append(word)
     log = os.open(os.path.join(folder, "log"), os.O_RDWR | os.O_CREAT | os.O_TRUNC)
     status, _, cpu, memory = run(command, folder, log)
-    # the diff reads two files, the compiler of edit and build is not ours
-    wrong = wrong_with(status, cpu, memory, len(data) + (SEED_MAX if "diff" in name else 0),
-                       options.memory and name not in ("build", "edit"))
+    # two files are read, one in an archive counts again; compiler and disassembler are not ours
+    more = SEED_MAX if "OTHER" in ACTIONS[name] else len(data) if "ZIP" in ACTIONS[name] else 0
+    wrong = wrong_with(status, cpu, memory, len(data) + more,
+                       options.memory and name not in ("build", "edit", "disasm"))
     if not wrong and name == "edit" and status == 0 and verify(options, folder, out + ".so", log) != 0 and \
             verify(options, folder, victim, log) == 0:
         wrong = "what edit wrote is not whole"

@@ -23,7 +23,8 @@ struct finder {
 	struct mpk_rope *out;
 	struct mpk_extract plan;
 	size_t next; /* of its files: the first whose container was not looked into */
-	struct mpk_part_names names; /* that there would have been */
+	struct mpk_extract_file *image; /* of a container, that was found by its target */
+	struct mpk_part_names names;    /* that there would have been */
 	bool found;
 	/* what has the kernel, but not as a text; its path, and what --show calls all of it */
 	const struct mpk_code_format *whole;
@@ -321,7 +322,7 @@ static struct mpk_extract_file *file_of(struct finder *f, size_t container, size
 	return NULL;
 }
 
-/* The container is forgotten when this returns: what is found of it is made anew, or copied. */
+/* The container is forgotten afterwards: a text of it is copied, an image is noted as its file. */
 static enum mpk_code find_in_image(struct finder *f, const struct mpk_view_code *c,
 				   const struct mpk_code_info *image, struct mpk_extract_file *file)
 {
@@ -329,8 +330,10 @@ static enum mpk_code find_in_image(struct finder *f, const struct mpk_view_code 
 	size_t kernel;
 
 	mpk_part_names_add_code(&f->names, image);
-	if (mpk_part_is_image(image, f->wanted.name))
-		return put_file(f, file);
+	if (mpk_part_is_image(image, f->wanted.name)) {
+		f->image = file;
+		return MPK_OK;
+	}
 	if (!mpk_code_info_find(image, f->wanted.name, &kernel))
 		return MPK_OK;
 	text = image->kernels[kernel].text;
@@ -360,7 +363,7 @@ static enum mpk_code find_in_container(struct finder *f, size_t index)
 		return MPK_OK;
 	MPK_TRY(mpk_device_container(d, &scratch, &c, f->err));
 	count = c.code.image_count;
-	for (size_t i = 0; i < (count ? count : 1) && !f->found; i++) {
+	for (size_t i = 0; i < (count ? count : 1) && !f->found && !f->image; i++) {
 		struct mpk_extract_file *file = file_of(f, index, i);
 
 		if (file)
@@ -374,10 +377,14 @@ static enum mpk_code find_in_devices(struct finder *f)
 	enum mpk_code code = MPK_OK;
 
 	f->names.keep = f->arena;
-	for (size_t i = 0; i < f->view->image->device_count && !f->found && code == MPK_OK; i++)
+	for (size_t i = 0; i < f->view->image->device_count && code == MPK_OK; i++) {
 		code = find_in_container(f, i);
+		if (f->found || f->image)
+			break;
+	}
 	f->names.keep = NULL;
-	return code;
+	/* only now, so that what was unpacked to find it is not there twice */
+	return code == MPK_OK && f->image ? put_file(f, f->image) : code;
 }
 
 static enum mpk_code find_name(struct finder *f)

@@ -146,10 +146,24 @@ int minspect_disasm(const struct minspect_options *o)
 	return status;
 }
 
+/* A file, or a member of one: "lib.a(devc.o)", "app.whl!/lib.so". */
+static bool is_file(const char *name)
+{
+	struct minspect_file f = { .name = name };
+	const char *path, *inner;
+	bool is = strchr(name, '(') || strcmp(name, "-") == 0 || access(name, F_OK) == 0;
+
+	if (is || minspect_zip_split(&f, &path, &inner, NULL) != MPK_OK)
+		is = true;
+	else
+		is = inner && access(path, F_OK) == 0;
+	mpk_arena_fini(&f.arena);
+	return is;
+}
+
 void minspect_disasm_take_name(struct minspect_options *o)
 {
-	if (!o->disasm || *o->disasm || o->file_count < 2 || strchr(o->files[0], '(') ||
-	    strcmp(o->files[0], "-") == 0 || access(o->files[0], F_OK) == 0)
+	if (!o->disasm || *o->disasm || o->file_count < 2 || is_file(o->files[0]))
 		return;
 	o->disasm = o->files[0];
 	o->files++;

@@ -288,6 +288,17 @@ static bool bytes_of(const struct mpk_code_file *f, const struct mpk_code_symbol
 	       out->len;
 }
 
+/* A symbol without a type is a function where code is; one of data in a section that is never run, such as
+ * HIP's handle of a kernel, is none. */
+static bool may_be_code(const struct mpk_code_file *f, const struct mpk_code_symbol *s)
+{
+	GElf_Shdr h;
+
+	return s->is_function || !f->is_elf ||
+	       mpk_elf_section(&f->elf, s->home, &h, NULL) != MPK_OK ||
+	       (h.sh_flags & SHF_EXECINSTR);
+}
+
 bool mpk_code_file_find(const struct mpk_code_file *f, const char *symbol,
 			struct mpk_code_function *out)
 {
@@ -305,6 +316,8 @@ bool mpk_code_file_find(const struct mpk_code_file *f, const char *symbol,
 	if (low == f->symbol_count || strcmp(f->by_name[low]->name, symbol) != 0)
 		return false;
 	best = f->by_name[low];
+	if (!may_be_code(f, best))
+		return false;
 	*out = (struct mpk_code_function){ .symbol = best->name,
 					   .address = best->address,
 					   .section = best->section,

@@ -65,7 +65,7 @@ void mpk_code_file_close(struct mpk_code_file *f);
 
 /* mpk_code_file_find - a function by its symbol
  * A function whose size is not told ends where the next symbol is, or with its section.
- * Returns  false: there is none, or the file does not hold its bytes */
+ * Returns  false: there is none, it is data, or the file does not hold its bytes */
 bool mpk_code_file_find(const struct mpk_code_file *f, const char *symbol,
 			struct mpk_code_function *out);
 

@@ -118,6 +118,11 @@ static bool is_of_image(const char *name)
 	       strncmp(name + strlen(BUNDLE_SECTION), "host-", 5) != 0;
 }
 
+bool mpk_elf_is_device_section(const char *name)
+{
+	return is_of_containers(name) || is_of_image(name);
+}
+
 static enum mpk_code add_section(const struct mpk_elf *elf, const GElf_Shdr *h, const char *name,
 				 struct mpk_arena *arena, struct list *l, struct mpk_error *err)
 {
@@ -149,7 +154,7 @@ enum mpk_code mpk_elf_device_code(const struct mpk_elf *elf, struct mpk_arena *a
 	for (size_t i = 1; i < elf->section_count; i++) {
 		const char *name = mpk_elf_section_name(elf, i);
 
-		if (!name || (!is_of_containers(name) && !is_of_image(name)) ||
+		if (!name || !mpk_elf_is_device_section(name) ||
 		    mpk_elf_section(elf, i, &h, NULL) != MPK_OK || h.sh_type == SHT_NOBITS ||
 		    !h.sh_size || h.sh_size > left)
 			continue;

@@ -12,6 +12,9 @@
 #include "elf/image.h"
 #include "elf/reader.h"
 
+/* mpk_elf_is_device_section - whether a section of this name holds code for GPUs */
+bool mpk_elf_is_device_section(const char *name);
+
 /* mpk_elf_device_code - the containers in one ELF file, by their place in the file
  * A container whose header does not read, and bytes that are none, reach to the end of their section.
  * @out     in the arena

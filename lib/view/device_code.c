@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/num.h"
 #include "base/strmap.h"
 #include "base/vec.h"
 #include "code/target.h"
+#include "elf/device_code.h"
 #include "text/escape.h"
 #include "text/phrase.h"
 #include "text/table.h"
@@ -107,6 +109,21 @@ const char *mpk_device_path(const struct mpk_image_device *d, struct mpk_arena *
 	return mpk_arena_printf(arena, "%s:%zu", MPK_QUOTE(mpk_span_str(d->section)), d->index);
 }
 
+bool mpk_device_is_path(struct mpk_span text)
+{
+	const uint8_t *colon = text.len ? memrchr(text.data, ':', text.len) : NULL;
+	size_t len = colon ? (size_t)(colon - text.data) : 0;
+	char section[128];
+	uint64_t index;
+
+	if (!len || len >= sizeof section ||
+	    !mpk_parse_u64(mpk_span_of(colon + 1, text.len - len - 1), &index))
+		return false;
+	memcpy(section, text.data, len);
+	section[len] = '\0';
+	return mpk_elf_is_device_section(section);
+}
+
 const char *mpk_device_target(const struct mpk_code_info *image)
 {
 	return image->format ? image->target : "";
@@ -129,21 +146,31 @@ const char *mpk_device_suffix(const struct mpk_code_info *image)
 	return image->format && image->format->word ? image->format->word : "bin";
 }
 
+enum mpk_code mpk_device_container(const struct mpk_image_device *d, struct mpk_arena *arena,
+				   struct mpk_view_code *out, struct mpk_error *err)
+{
+	struct mpk_image_code *at = mpk_arena_alloc(arena, sizeof *at);
+
+	MPK_TRY_ALLOC(at, err);
+	*at = (struct mpk_image_code){ .name = d->section,
+				       .bytes = d->bytes,
+				       .off = d->off,
+				       .room_bytes = d->bytes.len,
+				       .member = d->member };
+	*out = (struct mpk_view_code){ .at = at, .path = mpk_device_path(d, arena) };
+	MPK_TRY_ALLOC(out->path, err);
+	return mpk_code_info_read(d->bytes, d->off, NULL, arena, &out->code, err);
+}
+
 static enum mpk_code read_one(const struct mpk_image_device *d,
 			      enum mpk_code (*each)(const struct mpk_view_code *c, void *arg,
 						    struct mpk_error *err),
 			      void *arg, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
-	const struct mpk_image_code at = { .name = d->section,
-					   .bytes = d->bytes,
-					   .off = d->off,
-					   .room_bytes = d->bytes.len,
-					   .member = d->member };
-	struct mpk_view_code c = { .at = &at, .path = mpk_device_path(d, &scratch) };
+	struct mpk_view_code c;
 
-	MPK_TRY_ALLOC(c.path, err);
-	MPK_TRY(mpk_code_info_read(d->bytes, d->off, NULL, &scratch, &c.code, err));
+	MPK_TRY(mpk_device_container(d, &scratch, &c, err));
 	return each(&c, arg, err);
 }
 

@@ -34,6 +34,12 @@ struct mpk_device_rows {
 enum mpk_code mpk_device_rows(const struct mpk_view *view, struct mpk_arena *arena,
 			      struct mpk_device_rows *out, struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_device_container - read one container, with all its images
+ * @arena   receives what is read, and what is unpacked
+ * Returns  MPK_OK, also for one that does not read: its problem says why; MPK_E_NOMEM */
+enum mpk_code mpk_device_container(const struct mpk_image_device *d, struct mpk_arena *arena,
+				   struct mpk_view_code *out, struct mpk_error *err) MPK_MUST_CHECK;
+
 /* mpk_device_each - read the containers, one after the other
  * @each    is handed one; what it keeps it copies: its memory is taken again. A failure of it ends
  *          the walk.
@@ -57,6 +63,9 @@ void mpk_device_json(const struct mpk_view *view, struct mpk_json *j, struct jso
 
 /* mpk_device_path - ".nv_fatbin:3", escaped, in arena; NULL: memory is out */
 const char *mpk_device_path(const struct mpk_image_device *d, struct mpk_arena *arena);
+
+/* mpk_device_is_path - whether a text is such a path, of whatever file */
+bool mpk_device_is_path(struct mpk_span text);
 
 /* mpk_device_target - whom an image of a container is for: "sm_90a", "gfx90a"; "" when it does not say */
 const char *mpk_device_target(const struct mpk_code_info *image);

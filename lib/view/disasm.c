@@ -253,7 +253,7 @@ static enum mpk_code modules(struct mpk_disasm_job *j)
 		MPK_TRY(mpk_disasm_device(j, c->path, &c->code));
 		mpk_part_names_add_code(&j->names, &c->code);
 	}
-	return MPK_OK;
+	return mpk_disasm_devices(j);
 }
 
 static const char *host_path(const struct mpk_view *view)
@@ -285,7 +285,9 @@ static enum mpk_code disassemble(struct mpk_disasm_job *j, const char *text)
 enum mpk_code mpk_view_disasm(const struct mpk_view *view, const char *text, struct mpk_disasm *d,
 			      const struct mpk_disasm_sink *sink, struct mpk_error *err)
 {
-	struct mpk_disasm_job j = { .view = view, .d = d, .sink = sink, .err = err };
+	struct mpk_disasm_job j = {
+		.view = view, .d = d, .sink = sink, .arena = view->arena, .err = err
+	};
 	enum mpk_code code;
 
 	if (text)

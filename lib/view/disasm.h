@@ -35,8 +35,9 @@ struct mpk_disasm_sink {
 
 /* mpk_view_disasm - disassemble what a name means, wherever it is: a host function, a function of byte code,
  * a kernel; an executable's function may have the name of a host function, and both are given then
- * @text    "vadd", "__tvm_ffi_vadd", "/0#vadd", "/0" for all of a module; NULL: all host functions, or where
- *          there are none all modules
+ * @text    "vadd", "__tvm_ffi_vadd", "/0#vadd", "/0" for all of a module, "/0#sm_90" for an image of it,
+ *          ".hip_fatbin:0#vadd"; NULL: all host functions, or where there are none all modules and all
+ *          GPU code
  * Returns  MPK_OK; MPK_E_NOTFOUND with "did you mean"; MPK_E_UNSUPPORTED: no disassembler knows this code;
  *          as mpk_disasm_code and mpk_disasm_run; what put returned. Where one image of several fails, the
  *          others are given first. */
@@ -58,6 +59,7 @@ struct mpk_disasm_job {
 	struct mpk_part_name wanted;
 	struct mpk_disasm *d;
 	const struct mpk_disasm_sink *sink;
+	struct mpk_arena *arena; /* of what is read on the way: the view's, or of one container */
 	struct mpk_part_names names; /* that could have been meant */
 	size_t found;                /* listings, and failures to make one */
 	enum mpk_code failure;       /* of the first that failed; the others went on */
@@ -65,12 +67,14 @@ struct mpk_disasm_job {
 	struct mpk_error *err;
 };
 
-/* mpk_disasm_device - a run of device code: all of it, or the kernel that is wanted
+/* mpk_disasm_device - a run of device code: all of it, or the kernel or image that is wanted
+ * mpk_disasm_devices - the GPU code of the library that the path leads to, or all of it
  * mpk_disasm_files - the functions of machine code in an ELF file: the wanted one, or all
  * Return   MPK_OK, also when it is not there; what put returned; MPK_E_NOMEM. Failures of disassemblers are
  *          noted in the job. */
 enum mpk_code mpk_disasm_device(struct mpk_disasm_job *j, const char *path,
 				const struct mpk_code_info *code) MPK_MUST_CHECK;
+enum mpk_code mpk_disasm_devices(struct mpk_disasm_job *j) MPK_MUST_CHECK;
 
 /* mpk_disasm_function - one function of machine code
  * @name    as the user knows it

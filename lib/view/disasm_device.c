@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Device code by its format: what is text is shown, of one kernel where its reader can cut that out; cubins
- * go to nvdisasm and SPIR-V to spirv-dis, whose text is cut; machine code in ELF files goes to LLVM. */
+ * go to nvdisasm and SPIR-V to spirv-dis, whose text is cut; machine code in ELF files goes to LLVM.
+ * Containers of a library are read one at a time, and forgotten before the next. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "sourcecode/sourcecode.h"
 #include "text/escape.h"
+#include "view/device_code.h"
 #include "view/disasm.h"
 
 static const char *format_of(const struct mpk_code_info *code)
@@ -82,7 +84,7 @@ static enum mpk_code cubin(struct mpk_disasm_job *j, const char *path,
 		return mpk_disasm_note(j, status, &err);
 	if (!j->wanted.name.len)
 		return put_text(j, path, j->wanted.name, code, text);
-	section = mpk_arena_printf(j->view->arena, ".text.%.*s", MPK_SPAN_ARG(j->wanted.name));
+	section = mpk_arena_printf(j->arena, ".text.%.*s", MPK_SPAN_ARG(j->wanted.name));
 	MPK_TRY_ALLOC(section, j->err);
 	text = cut_sass(text, section);
 	if (!text.len) {
@@ -176,7 +178,7 @@ static void file_fini(struct mpk_code_file *f)
 static enum mpk_code every_function(struct mpk_disasm_job *j, const char *path,
 				    const struct mpk_code_info *code, struct mpk_code_file *file)
 {
-	struct mpk_arena *arena = j->view->arena;
+	struct mpk_arena *arena = j->arena;
 	struct mpk_span *names = mpk_arena_array(arena, file->symbol_count, sizeof *names);
 	struct mpk_code_function function;
 	size_t count;
@@ -204,8 +206,7 @@ static enum mpk_code elf(struct mpk_disasm_job *j, const char *path,
 {
 	MPK_CLEANUP(file_fini) struct mpk_code_file file = { 0 };
 	struct mpk_error err = { 0 };
-	enum mpk_code status =
-		mpk_code_file_open(code->bytes, MPK_FILE_ELF, j->view->arena, &file, &err);
+	enum mpk_code status = mpk_code_file_open(code->bytes, MPK_FILE_ELF, j->arena, &file, &err);
 
 	if (status != MPK_OK)
 		return mpk_disasm_note(j, status, &err);
@@ -238,11 +239,27 @@ static enum mpk_code text_code(struct mpk_disasm_job *j, const char *path,
 		return put_text(j, path, j->wanted.name, code, code->kernels[kernel].text);
 	if (!code->format->is_source)
 		return MPK_OK;
-	MPK_TRY(mpk_source_code_split(code->bytes, j->view->arena, &pieces, &count, j->err));
+	MPK_TRY(mpk_source_code_split(code->bytes, j->arena, &pieces, &count, j->err));
 	for (size_t i = 0; i < count; i++)
 		if (mpk_span_equal(pieces[i].name, j->wanted.name))
 			return put_text(j, path, j->wanted.name, code, pieces[i].text);
 	return MPK_OK;
+}
+
+/* One of several: all of it where it is wanted by its target. */
+static enum mpk_code image(struct mpk_disasm_job *j, const char *path,
+			   const struct mpk_code_info *code)
+{
+	struct mpk_span wanted = j->wanted.name;
+	enum mpk_code status;
+
+	if (!code->bytes.len)
+		return MPK_OK; /* of the host, whose code is elsewhere */
+	if (wanted.len && mpk_part_is_image(code, wanted))
+		j->wanted.name = (struct mpk_span){ 0 };
+	status = mpk_disasm_device(j, path, code);
+	j->wanted.name = wanted;
+	return status;
 }
 
 enum mpk_code mpk_disasm_device(struct mpk_disasm_job *j, const char *path,
@@ -253,7 +270,7 @@ enum mpk_code mpk_disasm_device(struct mpk_disasm_job *j, const char *path,
 	if (f && code->problem)
 		return mpk_disasm_note(j, code->problem->code, code->problem);
 	for (size_t i = 0; i < code->image_count; i++)
-		MPK_TRY(mpk_disasm_device(j, path, &code->images[i]));
+		MPK_TRY(image(j, path, &code->images[i]));
 	if (code->image_count)
 		return MPK_OK;
 	if (!f)
@@ -265,4 +282,31 @@ enum mpk_code mpk_disasm_device(struct mpk_disasm_job *j, const char *path,
 	if (mpk_span_starts(code->bytes, "\177ELF"))
 		return elf(j, path, code);
 	return f->is_text ? text_code(j, path, code) : cannot(j, code);
+}
+
+static enum mpk_code container(struct mpk_disasm_job *j, const struct mpk_image_device *d)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	const char *path = mpk_device_path(d, &scratch);
+	struct mpk_view_code c;
+	enum mpk_code status;
+
+	MPK_TRY_ALLOC(path, j->err);
+	if (j->wanted.path.len && !mpk_span_is(j->wanted.path, path))
+		return MPK_OK;
+	MPK_TRY(mpk_device_container(d, &scratch, &c, j->err));
+	j->arena = &scratch;
+	j->names.keep = j->view->arena;
+	status = mpk_disasm_device(j, c.path, &c.code);
+	mpk_part_names_add_code(&j->names, &c.code);
+	j->names.keep = NULL;
+	j->arena = j->view->arena;
+	return status;
+}
+
+enum mpk_code mpk_disasm_devices(struct mpk_disasm_job *j)
+{
+	for (size_t i = 0; i < j->view->image->device_count; i++)
+		MPK_TRY(container(j, &j->view->image->devices[i]));
+	return MPK_OK;
 }

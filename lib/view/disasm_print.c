@@ -203,12 +203,23 @@ static void put_instruction(const struct mpk_listing *l, size_t index, bool byte
 	mpk_strbuf_putc(out, '\n');
 }
 
+/* Where code is, and for which device: several images have kernels of one name. */
+static void put_head(const struct mpk_listing *l, struct mpk_strbuf *out)
+{
+	mpk_escape(out, mpk_span_str(l->path));
+	mpk_strbuf_puts(out, l->name.len ? "#" : "");
+	mpk_escape(out, l->name);
+	mpk_strbuf_printf(out, ": %s%s%s\n", l->format, *l->target ? " " : "", l->target);
+}
+
 void mpk_listing_text(const struct mpk_listing *l, bool bytes, struct mpk_strbuf *out)
 {
 	struct mpk_span text = l->text;
 
 	if (l->symbol) {
 		if (!l->continues) {
+			if (*l->target)
+				put_head(l, out);
 			mpk_strbuf_printf(out, "%016" PRIx64 " <", l->address);
 			mpk_escape(out, mpk_span_str(l->symbol));
 			mpk_strbuf_puts(out, ">:\n");
@@ -217,10 +228,7 @@ void mpk_listing_text(const struct mpk_listing *l, bool bytes, struct mpk_strbuf
 			put_instruction(l, i, bytes, out);
 		return;
 	}
-	mpk_escape(out, mpk_span_str(l->path));
-	mpk_strbuf_puts(out, l->name.len ? "#" : "");
-	mpk_escape(out, l->name);
-	mpk_strbuf_printf(out, ": %s%s%s\n", l->format, *l->target ? " " : "", l->target);
+	put_head(l, out);
 	while (text.len && text.data[text.len - 1] <= ' ')
 		text.len--;
 	mpk_escape_lines(out, text);

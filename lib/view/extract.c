@@ -160,21 +160,35 @@ static enum mpk_code add_image(const struct mpk_extract_file *file, void *arg)
 	return MPK_OK;
 }
 
-enum mpk_code mpk_extract_plan(const struct mpk_view *view, struct mpk_arena *arena,
-			       struct mpk_extract *out, struct mpk_error *err)
+static bool is_at(struct mpk_span path, const char *own)
+{
+	return !path.len || mpk_span_is(path, own);
+}
+
+enum mpk_code mpk_extract_plan_at(const struct mpk_view *view, struct mpk_span path,
+				  struct mpk_arena *arena, struct mpk_extract *out,
+				  struct mpk_error *err)
 {
 	MPK_CLEANUP(planner_fini) struct planner p = { view, arena, NULL, 0, 0, err };
 	struct mpk_extract_file *files;
 
 	for (size_t i = 0; i < view->count; i++)
-		MPK_TRY(plan_node(&p, i));
+		if (is_at(path, view->nodes[i].path))
+			MPK_TRY(plan_node(&p, i));
 	for (size_t i = 0; i < view->image->embedded_count; i++)
-		MPK_TRY(plan_embedded(&p, i));
-	MPK_TRY(mpk_extract_devices(view, arena, add_image, &p, err));
+		if (is_at(path, view->embedded[i].path))
+			MPK_TRY(plan_embedded(&p, i));
+	MPK_TRY(mpk_extract_devices(view, path, arena, add_image, &p, err));
 	files = mpk_arena_keep(arena, p.files, p.count, sizeof *files);
 	MPK_TRY_ALLOC(files, err);
 	*out = (struct mpk_extract){ files, p.count, MPK_DIGEST_KIND_COUNT };
 	return MPK_OK;
+}
+
+enum mpk_code mpk_extract_plan(const struct mpk_view *view, struct mpk_arena *arena,
+			       struct mpk_extract *out, struct mpk_error *err)
+{
+	return mpk_extract_plan_at(view, (struct mpk_span){ 0 }, arena, out, err);
 }
 
 static void put_file(const struct mpk_extract_file *f, enum mpk_digest_kind digest,

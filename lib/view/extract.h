@@ -17,7 +17,7 @@ typedef enum mpk_code (*mpk_extract_make)(const struct mpk_view *view,
 
 struct mpk_extract_file {
 	const char *name;        /* "1-cuda/kernels.ptx": safe, and unique in the list */
-	const char *path;        /* of its module, or "cubin:NAME" */
+	const char *path;        /* of its module, "cubin:NAME", ".nv_fatbin:3" */
 	struct mpk_span kind;    /* of its module */
 	struct mpk_span title;   /* the name in the payload; may be empty */
 	struct mpk_rope content; /* views of the blob and what was made for it */
@@ -26,7 +26,8 @@ struct mpk_extract_file {
 				  * file */
 	const struct mpk_tensor_record *tensor; /* what an .npy file holds, or NULL */
 	mpk_extract_make make;                  /* NULL: content is there */
-	size_t container, image;                /* of GPU code: what to make it of */
+	bool is_device;                         /* GPU code of the library */
+	size_t container, image;                /* of GPU code: what it is made of */
 	const char *digest; /* of content, as text; set by who writes it, or NULL */
 };
 
@@ -45,6 +46,12 @@ struct mpk_extract {
  * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_extract_plan(const struct mpk_view *view, struct mpk_arena *arena,
 			       struct mpk_extract *out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_extract_plan_at - the same for one module, or one run of code beside the tree, alone
+ * @path    "/0/1", "cubin:NAME", ".nv_fatbin:3"; empty: all */
+enum mpk_code mpk_extract_plan_at(const struct mpk_view *view, struct mpk_span path,
+				  struct mpk_arena *arena, struct mpk_extract *out,
+				  struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_extract_json - the index: one entry a file, with a member for each kind of digest;
  * null is one that it has not */

@@ -57,6 +57,7 @@ static enum mpk_code plan_bytes(struct planning *p, const struct mpk_view_code *
 	MPK_TRY_ALLOC(file->name && file->path, err);
 	file->kind = mpk_span_str("gpu");
 	file->content = (struct mpk_rope){ .arena = p->arena };
+	file->is_device = true;
 	file->container = p->container;
 	if (lies_in(bytes, c->at->bytes)) {
 		file->stored = true;
@@ -85,9 +86,8 @@ static enum mpk_code plan_image(struct planning *p, const struct mpk_view_code *
 	return plan_bytes(p, c, &file, image->bytes, err);
 }
 
-static enum mpk_code plan(const struct mpk_view_code *c, void *arg, struct mpk_error *err)
+static enum mpk_code plan(struct planning *p, const struct mpk_view_code *c, struct mpk_error *err)
 {
-	struct planning *p = arg;
 	struct mpk_extract_file file = { 0 };
 
 	for (size_t i = 0; i < c->code.image_count; i++)
@@ -97,16 +97,31 @@ static enum mpk_code plan(const struct mpk_view_code *c, void *arg, struct mpk_e
 					     mpk_device_suffix(&c->code));
 		MPK_TRY(plan_bytes(p, c, &file, c->at->bytes, err));
 	}
-	p->container++;
 	return MPK_OK;
 }
 
-enum mpk_code mpk_extract_devices(const struct mpk_view *view, struct mpk_arena *arena,
-				  enum mpk_code (*each)(const struct mpk_extract_file *file,
-							void *arg),
-				  void *arg, struct mpk_error *err)
+static enum mpk_code plan_device(struct planning *p, struct mpk_span path, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	const struct mpk_image_device *d = &p->view->image->devices[p->container];
+	const char *own = mpk_device_path(d, &scratch);
+	struct mpk_view_code c;
+
+	MPK_TRY_ALLOC(own, err);
+	if (path.len && !mpk_span_is(path, own))
+		return MPK_OK;
+	MPK_TRY(mpk_device_container(d, &scratch, &c, err));
+	return plan(p, &c, err);
+}
+
+enum mpk_code
+mpk_extract_devices(const struct mpk_view *view, struct mpk_span path, struct mpk_arena *arena,
+		    enum mpk_code (*each)(const struct mpk_extract_file *file, void *arg),
+		    void *arg, struct mpk_error *err)
 {
 	struct planning p = { view, arena, each, arg, 0 };
 
-	return mpk_device_each(view, plan, &p, err);
+	for (; p.container < view->image->device_count; p.container++)
+		MPK_TRY(plan_device(&p, path, err));
+	return MPK_OK;
 }

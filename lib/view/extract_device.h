@@ -6,11 +6,12 @@
 #include "view/extract.h"
 
 /* mpk_extract_devices - a file for each image, unpacked, and one for each container that does not read
+ * @path    of the only container that is wanted; empty: all
  * @each    is handed them in order; a failure of it ends the walk
  * Returns  MPK_OK; MPK_E_NOMEM; what each returns */
-enum mpk_code mpk_extract_devices(const struct mpk_view *view, struct mpk_arena *arena,
-				  enum mpk_code (*each)(const struct mpk_extract_file *file,
-							void *arg),
-				  void *arg, struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code
+mpk_extract_devices(const struct mpk_view *view, struct mpk_span path, struct mpk_arena *arena,
+		    enum mpk_code (*each)(const struct mpk_extract_file *file, void *arg),
+		    void *arg, struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

@@ -7,103 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/strmap.h"
-#include "base/vec.h"
 #include "sourcecode/sourcecode.h"
 #include "text/escape.h"
+#include "view/device_code.h"
 #include "view/embedded.h"
 #include "view/extract.h"
 #include "view/node_info.h"
-
-/* --- names --------------------------------------------------------------------------------- */
-
-struct mpk_part_name mpk_part_split(const char *text)
-{
-	struct mpk_span all = mpk_span_str(text);
-	const char *mark = strchr(text, '#');
-
-	if (mark)
-		return (struct mpk_part_name){
-			.path = mpk_span_of(text, (size_t)(mark - text)),
-			.name = mpk_span_str(mark + 1),
-		};
-	if (*text == '/' || mpk_span_starts(all, MPK_EMBEDDED_PATH))
-		return (struct mpk_part_name){ .path = all };
-	return (struct mpk_part_name){ .name = all };
-}
-
-void mpk_part_names_add(struct mpk_part_names *names, struct mpk_span name)
-{
-	if (!mpk_vec_reserve(&names->items, &names->cap, names->count + 1, sizeof *names->items))
-		names->failed = true;
-	else
-		names->items[names->count++] = name;
-}
-
-void mpk_part_names_add_code(struct mpk_part_names *names, const struct mpk_code_info *code)
-{
-	for (size_t i = 0; i < code->kernel_count; i++)
-		mpk_part_names_add(names, code->kernels[i].name);
-	for (size_t i = 0; i < code->image_count; i++)
-		mpk_part_names_add_code(names, &code->images[i]);
-}
-
-void mpk_part_names_fini(struct mpk_part_names *names)
-{
-	free(names->items);
-	*names = (struct mpk_part_names){ 0 };
-}
-
-enum mpk_code mpk_part_miss(const struct mpk_part_names *names, struct mpk_part_name wanted,
-			    struct mpk_error *err)
-{
-	size_t near = mpk_closest(wanted.name, names->items, names->count);
-	const char *in = wanted.path.len ? " in " : "";
-
-	if (names->failed)
-		return mpk_fail_nomem(err);
-	if (near < names->count)
-		return mpk_fail(err, MPK_E_NOTFOUND, "there is no '%s'%s%s; did you mean '%s'?",
-				MPK_QUOTE(wanted.name), in, MPK_QUOTE(wanted.path),
-				MPK_QUOTE(names->items[near]));
-	return mpk_fail(err, MPK_E_NOTFOUND,
-			"there is no '%s'%s%s; minspect FILE lists what there is",
-			MPK_QUOTE(wanted.name), in, MPK_QUOTE(wanted.path));
-}
-
-/* --- paths --------------------------------------------------------------------------------- */
-
-enum mpk_code mpk_part_place(const struct mpk_view *view, struct mpk_span path,
-			     struct mpk_part_place *out, struct mpk_error *err)
-{
-	MPK_CLEANUP(mpk_part_names_fini) struct mpk_part_names names = { 0 };
-	size_t near;
-
-	for (size_t i = 0; i < view->count; i++) {
-		struct mpk_span own = mpk_span_str(view->nodes[i].path);
-
-		if (mpk_span_equal(own, path)) {
-			*out = (struct mpk_part_place){ .node = &view->nodes[i], .index = i };
-			return MPK_OK;
-		}
-		mpk_part_names_add(&names, own);
-	}
-	for (size_t i = 0; i < view->image->embedded_count; i++) {
-		struct mpk_span own = mpk_span_str(view->embedded[i].path);
-
-		if (mpk_span_equal(own, path)) {
-			*out = (struct mpk_part_place){ .embedded = &view->embedded[i] };
-			return MPK_OK;
-		}
-		mpk_part_names_add(&names, own);
-	}
-	near = mpk_closest(path, names.items, names.count);
-	if (near < names.count)
-		return mpk_fail(err, MPK_E_NOTFOUND, "there is no module '%s'; did you mean '%s'?",
-				MPK_QUOTE(path), MPK_QUOTE(names.items[near]));
-	return mpk_fail(err, MPK_E_NOTFOUND, "there is no module '%s'; minspect FILE lists them",
-			MPK_QUOTE(path));
-}
 
 /* --- parts that --extract has --------------------------------------------------------------- */
 
@@ -113,10 +22,13 @@ struct finder {
 	struct mpk_arena *arena;
 	struct mpk_rope *out;
 	struct mpk_extract plan;
-	struct mpk_part_names names; /* that there would have been */
+	size_t next; /* of its files: the first whose container was not looked into */
+	struct mpk_extract_file *image; /* of a container, that was found by its target */
+	struct mpk_part_names names;    /* that there would have been */
 	bool found;
-	const struct mpk_code_info *whole; /* has the kernel, but not as a text */
-	const char *whole_path;
+	/* what has the kernel, but not as a text; its path, and what --show calls all of it */
+	const struct mpk_code_format *whole;
+	const char *whole_path, *whole_part;
 	struct mpk_error *err;
 };
 
@@ -163,19 +75,28 @@ static bool is_named(const struct mpk_extract_file *file, struct mpk_span name)
 	       (file->tensor && mpk_span_equal(last_step(inner), name));
 }
 
-static void find_file(struct finder *f)
+/* What stands packed in the file is unpacked now, and stays as long as the answer. */
+static enum mpk_code put_file(struct finder *f, struct mpk_extract_file *file)
+{
+	if (file->make)
+		MPK_TRY(file->make(f->view, file, f->arena, f->err));
+	mpk_rope_put_rope(f->out, &file->content);
+	f->found = true;
+	return MPK_OK;
+}
+
+static enum mpk_code find_file(struct finder *f)
 {
 	for (size_t i = 0; i < f->plan.count && !f->found; i++) {
-		const struct mpk_extract_file *file = &f->plan.files[i];
+		struct mpk_extract_file *file = &f->plan.files[i];
 
 		if (!is_here(f, file->path))
 			continue;
-		if (is_named(file, f->wanted.name)) {
-			mpk_rope_put_rope(f->out, &file->content);
-			f->found = true;
-		}
+		if (is_named(file, f->wanted.name))
+			MPK_TRY(put_file(f, file));
 		mpk_part_names_add(&f->names, file->title.len ? file->title : inner_name(file));
 	}
+	return MPK_OK;
 }
 
 /* What is meant by a module without a name: 0 is the best, more is worse. */
@@ -193,6 +114,7 @@ static unsigned rank_of(const struct mpk_extract_file *file)
 static enum mpk_code fail_several(const struct finder *f, size_t count)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+	bool is_device = mpk_device_is_path(f->wanted.path);
 	size_t said = 0;
 
 	for (size_t i = 0; i < f->plan.count && said < 3; i++) {
@@ -206,17 +128,18 @@ static enum mpk_code fail_several(const struct finder *f, size_t count)
 	}
 	MPK_TRY(mpk_strbuf_status(&text, f->err));
 	return mpk_fail(f->err, MPK_E_USAGE,
-			"this module has %zu parts; name one (%s%s), or give --raw for the payload",
-			count, mpk_strbuf_text(&text), said < count ? ", ..." : "");
+			"this %s has %zu parts; name one (%s%s), or give --raw for %s",
+			is_device ? "container" : "module", count, mpk_strbuf_text(&text),
+			said < count ? ", ..." : "", is_device ? "all of it" : "the payload");
 }
 
 static enum mpk_code find_main(struct finder *f)
 {
-	const struct mpk_extract_file *best = NULL;
+	struct mpk_extract_file *best = NULL;
 	size_t count = 0;
 
 	for (size_t i = 0; i < f->plan.count; i++) {
-		const struct mpk_extract_file *file = &f->plan.files[i];
+		struct mpk_extract_file *file = &f->plan.files[i];
 
 		if (!is_here(f, file->path))
 			continue;
@@ -226,15 +149,22 @@ static enum mpk_code find_main(struct finder *f)
 	}
 	if (best && rank_of(best) == 1 && count > 1)
 		return fail_several(f, count);
-	if (best)
-		mpk_rope_put_rope(f->out, &best->content);
-	return MPK_OK; /* no file at all: a payload of no bytes */
+	/* no file at all: a payload of no bytes */
+	return best ? put_file(f, best) : MPK_OK;
 }
 
 /* --- parts of parts --------------------------------------------------------------------------- */
 
-/* "sm_90" is a cubin, "compute_90" the PTX for it, as NVIDIA's tools call them. */
-static bool is_image(const struct mpk_code_info *image, struct mpk_span name)
+/* Processor and features, "gfx90a:xnack+"; without the features: any. */
+static bool is_target(const char *target, struct mpk_span name)
+{
+	size_t processor = strcspn(target, ":");
+
+	return mpk_span_is(name, target) ||
+	       (name.len == processor && memcmp(name.data, target, processor) == 0);
+}
+
+bool mpk_part_is_image(const struct mpk_code_info *image, struct mpk_span name)
 {
 	char text[sizeof image->target + 16];
 
@@ -244,7 +174,7 @@ static bool is_image(const struct mpk_code_info *image, struct mpk_span name)
 		(void)snprintf(text, sizeof text, "compute_%s", image->target + 3);
 		return mpk_span_is(name, text);
 	}
-	return mpk_span_is(name, image->target);
+	return is_target(image->target, name);
 }
 
 /* A definition by itself is a text of its own: its last line ends. */
@@ -259,8 +189,8 @@ static void not_as_text(struct finder *f, const struct mpk_code_info *code, cons
 {
 	if (f->whole)
 		return;
-	f->whole = code;
-	f->whole_path = path;
+	f->whole = code->format;
+	f->whole_path = f->whole_part = path;
 }
 
 /* A kernel that macros make, in a text that says where the program of each one is. */
@@ -286,7 +216,7 @@ static void find_in_code(struct finder *f, const struct mpk_code_info *code, con
 	size_t kernel;
 
 	for (size_t i = 0; i < code->image_count && !f->found; i++) {
-		if (!is_image(&code->images[i], f->wanted.name))
+		if (!mpk_part_is_image(&code->images[i], f->wanted.name))
 			continue;
 		mpk_rope_put_view(f->out, code->images[i].bytes);
 		f->found = true;
@@ -376,19 +306,101 @@ static enum mpk_code find_inside(struct finder *f)
 	return MPK_OK;
 }
 
+/* --- GPU code of any library -------------------------------------------------------------------- */
+
+/* The file of --extract that is an image of a container; both are asked for in file order. */
+static struct mpk_extract_file *file_of(struct finder *f, size_t container, size_t image)
+{
+	for (; f->next < f->plan.count; f->next++) {
+		struct mpk_extract_file *file = &f->plan.files[f->next];
+
+		if (!file->is_device || file->container < container ||
+		    (file->container == container && file->image < image))
+			continue;
+		return file->container == container && file->image == image ? file : NULL;
+	}
+	return NULL;
+}
+
+/* The container is forgotten afterwards: a text of it is copied, an image is noted as its file. */
+static enum mpk_code find_in_image(struct finder *f, const struct mpk_view_code *c,
+				   const struct mpk_code_info *image, struct mpk_extract_file *file)
+{
+	struct mpk_span text;
+	size_t kernel;
+
+	mpk_part_names_add_code(&f->names, image);
+	if (mpk_part_is_image(image, f->wanted.name)) {
+		f->image = file;
+		return MPK_OK;
+	}
+	if (!mpk_code_info_find(image, f->wanted.name, &kernel))
+		return MPK_OK;
+	text = image->kernels[kernel].text;
+	if (text.len) {
+		text.data = mpk_arena_keep(f->arena, text.data, text.len, 1);
+		MPK_TRY_ALLOC(text.data, f->err);
+		put_definition(f, text);
+	} else if (!f->whole) {
+		not_as_text(f, image, mpk_arena_text(f->arena, mpk_span_str(c->path)));
+		f->whole_part = mpk_arena_printf(f->arena, "%s#%.*s", c->path,
+						 MPK_SPAN_ARG(inner_name(file)));
+		MPK_TRY_ALLOC(f->whole_path && f->whole_part, f->err);
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code find_in_container(struct finder *f, size_t index)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	const struct mpk_image_device *d = &f->view->image->devices[index];
+	const char *path = mpk_device_path(d, &scratch);
+	struct mpk_view_code c;
+	size_t count;
+
+	MPK_TRY_ALLOC(path, f->err);
+	if (!is_here(f, path))
+		return MPK_OK;
+	MPK_TRY(mpk_device_container(d, &scratch, &c, f->err));
+	count = c.code.image_count;
+	for (size_t i = 0; i < (count ? count : 1) && !f->found && !f->image; i++) {
+		struct mpk_extract_file *file = file_of(f, index, i);
+
+		if (file)
+			MPK_TRY(find_in_image(f, &c, count ? &c.code.images[i] : &c.code, file));
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code find_in_devices(struct finder *f)
+{
+	enum mpk_code code = MPK_OK;
+
+	f->names.keep = f->arena;
+	for (size_t i = 0; i < f->view->image->device_count && code == MPK_OK; i++) {
+		code = find_in_container(f, i);
+		if (f->found || f->image)
+			break;
+	}
+	f->names.keep = NULL;
+	/* only now, so that what was unpacked to find it is not there twice */
+	return code == MPK_OK && f->image ? put_file(f, f->image) : code;
+}
+
 static enum mpk_code find_name(struct finder *f)
 {
-	find_file(f);
+	MPK_TRY(find_file(f));
 	if (!f->found)
 		MPK_TRY(find_inside(f));
+	if (!f->found)
+		MPK_TRY(find_in_devices(f));
 	if (f->found)
 		return MPK_OK;
 	if (f->whole)
 		return mpk_fail(
 			f->err, MPK_E_UNSUPPORTED,
 			"a kernel cannot be cut out of %s: --show %s gives all of it, --disasm %s#%s what the kernel does",
-			f->whole->format->name, f->whole_path, f->whole_path,
-			MPK_QUOTE(f->wanted.name));
+			f->whole->name, f->whole_part, f->whole_path, MPK_QUOTE(f->wanted.name));
 	return mpk_part_miss(&f->names, f->wanted, f->err);
 }
 
@@ -400,8 +412,9 @@ static enum mpk_code find_raw(struct finder *f)
 		return mpk_fail(f->err, MPK_E_USAGE,
 				"--raw gives a whole payload; give it a path without a name");
 	MPK_TRY(mpk_part_place(f->view, f->wanted.path, &place, f->err));
-	mpk_rope_put_view(f->out,
-			  place.node ? place.node->node->payload : place.embedded->at->bytes);
+	mpk_rope_put_view(f->out, place.node       ? place.node->node->payload
+				  : place.embedded ? place.embedded->at->bytes
+						   : place.device->bytes);
 	return MPK_OK;
 }
 
@@ -413,7 +426,7 @@ static enum mpk_code find(struct finder *f, bool raw)
 		return find_raw(f);
 	if (f->wanted.path.len)
 		MPK_TRY(mpk_part_place(f->view, f->wanted.path, &place, f->err));
-	MPK_TRY(mpk_extract_plan(f->view, f->arena, &f->plan, f->err));
+	MPK_TRY(mpk_extract_plan_at(f->view, f->wanted.path, f->arena, &f->plan, f->err));
 	return f->wanted.name.len ? find_name(f) : find_main(f);
 }
 

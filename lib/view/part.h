@@ -9,18 +9,20 @@
 
 /* "/0/1#vadd", split. */
 struct mpk_part_name {
-	struct mpk_span path; /* "/0/1", "cubin:my_kernels"; empty: anywhere */
+	struct mpk_span path; /* "/0/1", "cubin:my_kernels", ".nv_fatbin:3"; empty: anywhere */
 	struct mpk_span name; /* "vadd"; empty: not given */
 };
 
-/* mpk_part_split - at the first '#'; what begins with neither '/' nor "cubin:" is a name alone */
+/* mpk_part_split - at the first '#'; what begins with neither '/' nor "cubin:" and is no path of GPU code is a
+ * name alone */
 struct mpk_part_name mpk_part_split(const char *text);
 
 /* Where code is: a module of the tree, or code beside it. */
 struct mpk_part_place {
-	const struct mpk_view_node *node;     /* NULL: beside the tree */
-	size_t index;                         /* of node in the view */
-	const struct mpk_view_code *embedded; /* NULL: in the tree */
+	const struct mpk_view_node *node;      /* NULL: beside the tree */
+	size_t index;                          /* of node in the view */
+	const struct mpk_view_code *embedded;  /* NULL: it is none that a getter names */
+	const struct mpk_image_device *device; /* NULL: no container of GPU code */
 };
 
 /* mpk_part_place - what a path leads to
@@ -32,7 +34,8 @@ enum mpk_code mpk_part_place(const struct mpk_view *view, struct mpk_span path,
  * Without a name: the module's code, byte code listing or graph, or its one part. With a name: a tensor
  * or a member by the name that the payload gives it; a part as --extract names its file ("kernels.ptx",
  * "params/w1", "3"); a kernel, as far as its code is text and defines it; a function of byte code; an
- * image of a fatbin by its target ("sm_90", "compute_90"). A file name of --extract with its folder
+ * image of a fatbin or a bundle by its target ("sm_90", "compute_90", "gfx90a:xnack+", "gfx90a"), the
+ * first where several have it. A file name of --extract with its folder
  * ("1-cuda/kernels.ptx") leads to the same bytes.
  * @raw     the module's payload as it stands in the blob; without a name
  * @arena   receives what is made
@@ -43,6 +46,10 @@ enum mpk_code mpk_part_find(const struct mpk_view *view, const char *text, bool 
 			    struct mpk_arena *arena, struct mpk_rope *out,
 			    struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_part_is_image - whether a user means an image of a fatbin or a bundle by its target: "sm_90" is a
+ * cubin, "compute_90" the PTX for it, as NVIDIA's tools call them; "gfx90a" also one of "gfx90a:xnack+" */
+bool mpk_part_is_image(const struct mpk_code_info *image, struct mpk_span name);
+
 /* mpk_part_kernel_names - append the names of all kernels of a run of code and of its images, once each
  * mpk_part_miss - MPK_E_NOTFOUND for a name, with the nearest of those that there are
  * @where   "in /1", or "" */
@@ -50,6 +57,9 @@ struct mpk_part_names {
 	struct mpk_span *items; /* malloc'ed */
 	size_t count, cap;
 	bool failed;
+	struct mpk_arena
+		*keep; /* receives copies of what is added, of some thousands of names; NULL: they
+				 * live long enough */
 };
 void mpk_part_names_add(struct mpk_part_names *names, struct mpk_span name);
 void mpk_part_names_add_code(struct mpk_part_names *names, const struct mpk_code_info *code);

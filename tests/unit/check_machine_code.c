@@ -70,6 +70,7 @@ START_TEST(library)
 	ck_assert_ptr_nonnull(
 		strstr(name_at(f.section, inside.address + inside.bytes.len - 1), "inside+0x"));
 	ck_assert(!mpk_code_file_find(&file, "outside", &f));
+	ck_assert(!mpk_code_file_find(&file, "number", &f)); /* data */
 	ck_assert(!mpk_code_file_find(&file, "", &f));
 	ck_assert_str_eq(name_at(0, UINT64_MAX), "");
 	count = mpk_code_file_symbols(&file, names, MPK_ARRAY_COUNT(names));

@@ -14,7 +14,7 @@
 #include "base/strbuf.h"
 
 enum mpk_figure {
-	MPK_FIGURE_REGISTERS,         /* of a thread; AMD: vector registers */
+	MPK_FIGURE_REGISTERS,         /* of a thread; AMD: vector registers with accumulators */
 	MPK_FIGURE_SCALAR_REGISTERS,  /* AMD: of a wave */
 	MPK_FIGURE_SPILLED_REGISTERS, /* AMD: kept in memory for want of registers */
 	MPK_FIGURE_STACK,             /* bytes of a thread in local memory, spills included */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "amdgpu/amdgpu.h"
+#include "code/figure.h"
 #include "code/param.h"
 #include "code/show.h"
 #include "code/target.h"
@@ -164,6 +165,21 @@ static void put_kernel_json(const struct mpk_code_info *info, size_t kernel, str
 	mpk_code_json_shape(j, at, "block", k->block);
 }
 
+/* The compiler's number of vector registers has the accumulators in it: it is what a wave is given. */
+static void figures(const struct mpk_code_info *info, size_t kernel, struct mpk_figures *out)
+{
+	const struct mpk_amdgpu_kernel *k = kernel_of(info, kernel);
+
+	mpk_figures_set(out, MPK_FIGURE_REGISTERS, k->vgprs);
+	mpk_figures_set(out, MPK_FIGURE_SCALAR_REGISTERS, k->sgprs);
+	mpk_figures_set(out, MPK_FIGURE_SPILLED_REGISTERS,
+			(uint64_t)k->sgpr_spills + k->vgpr_spills);
+	mpk_figures_set(out, MPK_FIGURE_STACK, k->scratch_bytes);
+	mpk_figures_set(out, MPK_FIGURE_SHARED, k->lds_bytes);
+	if (k->code.len)
+		mpk_figures_set(out, MPK_FIGURE_CODE, k->code.len);
+}
+
 const struct mpk_code_format mpk_format_hsaco = {
 	.word = "hsaco",
 	.name = "an AMD GPU code object",
@@ -183,4 +199,5 @@ const struct mpk_code_format mpk_format_hsaco = {
 	.json = put_json,
 	.kernel_text = put_kernel_text,
 	.kernel_json = put_kernel_json,
+	.figures = figures,
 };

@@ -9,6 +9,7 @@
 
 #include "text/escape.h"
 #include "view/diff_code.h"
+#include "view/diff_device.h"
 #include "view/diff_host.h"
 #include "view/diff_model.h"
 #include "view/embedded.h"
@@ -359,6 +360,7 @@ enum mpk_code mpk_diff_views(const struct mpk_view *a, struct mpk_span a_bytes,
 		return MPK_OK;
 	mpk_diff_host(&d, a, b);
 	compare_modules(&d, a, b);
+	mpk_diff_devices(&d, a, b);
 	if (!out->count)
 		mpk_diff_rest(&d, a, a_bytes, b, b_bytes);
 	return out->failed ? mpk_fail_nomem(err) : MPK_OK;

@@ -39,7 +39,7 @@ struct mpk_diff {
 /* mpk_diff_views - compare two files, the older first: generation and machine, host
  * functions, modules by tree path, and within modules of one kind what they hold in its own terms: kernels
  * and callable functions by name, texts line by line, byte code by function, graphs by node, machine code
- * by kernel, tensors by element. Two files that differ in nothing of that but in bytes give entries
+ * by kernel, tensors by element; then GPU code of any library by device and kernel. Two files that differ in nothing of that but in bytes give entries
  * that say where.
  * @a_bytes, @b_bytes  the whole input files
  * @arena   receives texts

@@ -228,22 +228,24 @@ static uint64_t count_differing(struct mpk_span a, struct mpk_span b)
 	return n;
 }
 
-static void compare_kernels(struct mpk_differ *d, struct mpk_span key, const void *left,
-			    const void *right)
+void mpk_diff_kernel(struct mpk_differ *d, const struct mpk_listed_kernel *a,
+		     const struct mpk_listed_kernel *b)
 {
-	const struct mpk_listed_kernel *a = left, *b = right;
 	struct mpk_figure_change changes[MPK_FIGURE_COUNT];
 	size_t count = changes_of(a, b, changes);
+	bool other = a->has_digest && b->has_digest &&
+		     memcmp(a->digest, b->digest, sizeof a->digest) != 0;
 	bool rewritten = a->code.len == b->code.len && a->code.len <= d->code_left;
 	struct mpk_strbuf text = { 0 };
 	struct mpk_difference *item;
 
-	(void)key;
 	d->code_left -= rewritten ? a->code.len : 0;
 	rewritten = rewritten && !mpk_span_equal(a->code, b->code);
-	if (!count && !rewritten)
+	if (!count && !rewritten && !other)
 		return;
 	put_changes(changes, count, &text);
+	if (other && !(count && changes[count - 1].figure == MPK_FIGURE_CODE))
+		mpk_strbuf_printf(&text, "%scode differs", count ? ", " : "");
 	if (rewritten)
 		mpk_strbuf_printf(&text, "%s%" PRIu64 " of %zu bytes of code differ",
 				  count ? ", " : "", count_differing(a->code, b->code),
@@ -255,6 +257,12 @@ static void compare_kernels(struct mpk_differ *d, struct mpk_span key, const voi
 	item->figures = mpk_arena_keep(d->arena, changes, count, sizeof *changes);
 	item->figure_count = item->figures ? count : 0;
 	d->diff->failed |= !item->figures;
+}
+
+static void compare_kernels(struct mpk_differ *d, struct mpk_span key, const void *a, const void *b)
+{
+	(void)key;
+	mpk_diff_kernel(d, a, b);
 }
 
 void mpk_diff_kernels(struct mpk_differ *d, const struct mpk_kernel_list *a,

@@ -19,7 +19,10 @@ struct mpk_diff_code_side {
 void mpk_diff_code(struct mpk_differ *d, const char *what, struct mpk_span name,
 		   struct mpk_diff_code_side a, struct mpk_diff_code_side b);
 
-/* mpk_diff_kernels - changes of the figures of kernels that both lists have, and of their machine code */
+/* mpk_diff_kernel - changes of the figures of one kernel, and of its machine code
+ * mpk_diff_kernels - changes of the figures of kernels that both lists have, and of their machine code */
+void mpk_diff_kernel(struct mpk_differ *d, const struct mpk_listed_kernel *a,
+		     const struct mpk_listed_kernel *b);
 void mpk_diff_kernels(struct mpk_differ *d, const struct mpk_kernel_list *a,
 		      const struct mpk_kernel_list *b);
 

@@ -14,6 +14,11 @@ static const char *machine_of(const struct mpk_image *image)
 	return image->machine_name ? image->machine_name : "none";
 }
 
+static const char *generation_of(const struct mpk_image *image)
+{
+	return image->gen_known ? mpk_generation_get(image->gen)->abi : "none";
+}
+
 /* A host function and what it takes. */
 struct host_function {
 	const struct mpk_image_function *function;
@@ -207,8 +212,7 @@ void mpk_diff_host(struct mpk_differ *d, const struct mpk_view *x, const struct 
 	host_open(d, x, &p);
 	host_open(d, y, &q);
 	mpk_differ_words(d, "machine", machine_of(a), machine_of(b));
-	mpk_differ_words(d, "generation", mpk_generation_get(a->gen)->abi,
-			 mpk_generation_get(b->gen)->abi);
+	mpk_differ_words(d, "generation", generation_of(a), generation_of(b));
 	mpk_differ_words(d, "blob symbol", a->blob_symbol ? a->blob_symbol : "none",
 			 b->blob_symbol ? b->blob_symbol : "none");
 	mpk_differ_match(d, &function, p.functions, p.count, q.functions, q.count);

@@ -6,6 +6,7 @@
 
 #include "base/strmap.h"
 #include "base/vec.h"
+#include "view/device_code.h"
 #include "view/embedded.h"
 #include "view/node_info.h"
 
@@ -16,11 +17,17 @@ struct lister {
 	struct mpk_listed_kernel *items; /* from malloc */
 	size_t count, cap;
 	struct mpk_strmap keys, names; /* of the items of this path */
+	const char *container;         /* NULL: code that stays */
+	uint64_t digest_left; /* bytes of the image: kernels of a hostile one may share code */
+	const char *image;
+	struct mpk_listed_image *images; /* from malloc */
+	size_t image_count, image_cap;
 };
 
 static void lister_fini(struct lister *l)
 {
 	free(l->items);
+	free(l->images);
 	mpk_strmap_fini(&l->keys);
 	mpk_strmap_fini(&l->names);
 }
@@ -60,6 +67,39 @@ static const char *target_of(struct lister *l, const struct mpk_code_info *code)
 	return code->target;
 }
 
+static enum mpk_code digest_of(struct mpk_span bytes, uint8_t out[MPK_XXH128_BYTES],
+			       struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_digest_fini) struct mpk_digest d = { 0 };
+	uint8_t whole[MPK_DIGEST_BYTES];
+
+	MPK_TRY(mpk_digest_init(&d, MPK_DIGEST_XXH128, err));
+	MPK_TRY(mpk_digest_update(&d, bytes, err));
+	MPK_TRY(mpk_digest_final(&d, whole, err));
+	memcpy(out, whole, MPK_XXH128_BYTES);
+	return MPK_OK;
+}
+
+/* What is needed of a kernel whose container goes away. */
+static enum mpk_code forget_code(struct lister *l, const struct mpk_code_kernel *from,
+				 struct mpk_listed_kernel *k)
+{
+	struct mpk_span code = from->code.len ? from->code : from->text;
+
+	k->code = (struct mpk_span){ 0 };
+	k->container = l->container;
+	k->image = l->image;
+	if (k->target[0]) {
+		k->target = mpk_arena_text(l->arena, mpk_span_str(k->target));
+		MPK_TRY_ALLOC(k->target, l->err);
+	}
+	if (!code.len || code.len > l->digest_left)
+		return MPK_OK;
+	l->digest_left -= code.len;
+	k->has_digest = true;
+	return digest_of(code, k->digest, l->err);
+}
+
 static enum mpk_code add(struct lister *l, const struct mpk_code_info *code, size_t kernel,
 			 struct mpk_span name)
 {
@@ -73,8 +113,14 @@ static enum mpk_code add(struct lister *l, const struct mpk_code_info *code, siz
 		if (code->format->figures)
 			code->format->figures(code, kernel, &k.figures);
 	}
+	if (l->container)
+		MPK_TRY(forget_code(l, &code->kernels[kernel], &k));
 	MPK_TRY(make_key(l, &k));
-	MPK_TRY_ALLOC(mpk_strmap_put(&l->names, name, 0, &found) >= 0, l->err);
+	/* a key ends with the name: one copy of what is forgotten is enough */
+	if (l->container)
+		k.name = mpk_span_of(k.key.data + k.key.len - name.len, name.len);
+	else
+		MPK_TRY_ALLOC(mpk_strmap_put(&l->names, name, 0, &found) >= 0, l->err);
 	MPK_TRY_ALLOC(mpk_vec_reserve(&l->items, &l->cap, l->count + 1, sizeof *l->items), l->err);
 	l->items[l->count++] = k;
 	return MPK_OK;
@@ -117,6 +163,74 @@ static enum mpk_code add_embedded(struct lister *l, const struct mpk_view_code *
 	l->path = c->path;
 	return add_code(l, &c->code);
 }
+
+/* --- GPU code of any library ----------------------------------------------------------- */
+
+static const char *image_word(const struct mpk_code_info *image)
+{
+	static const struct {
+		const struct mpk_code_format *format;
+		const char *word;
+	} words[] = {
+		{ &mpk_format_ptx, "PTX" },
+		{ &mpk_format_hsaco, "code object" },
+		{ &mpk_format_bitcode, "LLVM bitcode" },
+	};
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(words); i++)
+		if (image->format == words[i].format)
+			return words[i].word;
+	return image->format && image->format->word ? image->format->word : "image";
+}
+
+static enum mpk_code add_image(struct lister *l, const struct mpk_code_info *code)
+{
+	struct mpk_listed_image image = { .bytes = code->bytes.len };
+	const char *target = code->problem || !code->format ? "" : target_of(l, code);
+
+	MPK_TRY_ALLOC(target, l->err);
+	image.what =
+		mpk_arena_printf(l->arena, "%s%s%s", image_word(code), *target ? " " : "", target);
+	MPK_TRY_ALLOC(image.what, l->err);
+	MPK_TRY(digest_of(code->bytes, image.digest, l->err));
+	MPK_TRY_ALLOC(
+		mpk_vec_reserve(&l->images, &l->image_cap, l->image_count + 1, sizeof *l->images),
+		l->err);
+	l->images[l->image_count++] = image;
+	l->image = image.what;
+	return MPK_OK;
+}
+
+static enum mpk_code add_device_image(struct lister *l, const struct mpk_code_info *code)
+{
+	if (!code->bytes.len)
+		return MPK_OK; /* of the host, whose code is elsewhere */
+	MPK_TRY(add_image(l, code));
+	l->digest_left = 4 * (uint64_t)code->bytes.len;
+	return code->problem ? MPK_OK : add_code(l, code);
+}
+
+static enum mpk_code add_container(const struct mpk_view_code *c, void *arg, struct mpk_error *err)
+{
+	struct lister *l = arg;
+
+	(void)err;
+	l->container = mpk_arena_text(l->arena, mpk_span_str(c->path));
+	MPK_TRY_ALLOC(l->container, l->err);
+	if (!c->code.image_count)
+		return add_device_image(l, &c->code);
+	for (size_t i = 0; i < c->code.image_count; i++)
+		MPK_TRY(add_device_image(l, &c->code.images[i]));
+	return MPK_OK;
+}
+
+static enum mpk_code add_devices(struct lister *l, const struct mpk_view *view)
+{
+	l->path = MPK_DEVICE_PATH;
+	return mpk_device_each(view, add_container, l, l->err);
+}
+
+/* --- lists ------------------------------------------------------------------------------- */
 
 static enum mpk_code keep(const struct lister *l, struct mpk_kernel_list *out)
 {
@@ -164,6 +278,23 @@ enum mpk_code mpk_view_all_kernels(const struct mpk_view *view, struct mpk_arena
 	for (size_t i = 0; i < view->image->embedded_count; i++) {
 		MPK_TRY(add_embedded(&l, &view->embedded[i]));
 		next_path(&l);
+	}
+	MPK_TRY(add_devices(&l, view));
+	return keep(&l, out);
+}
+
+enum mpk_code mpk_view_device_kernels(const struct mpk_view *view, struct mpk_arena *arena,
+				      struct mpk_kernel_list *out, struct mpk_image_list *images,
+				      struct mpk_error *err)
+{
+	MPK_CLEANUP(lister_fini)
+	struct lister l = { .arena = arena, .err = err };
+
+	MPK_TRY(add_devices(&l, view));
+	if (images) {
+		images->items = mpk_arena_keep(arena, l.images, l.image_count, sizeof *l.images);
+		MPK_TRY_ALLOC(images->items, err);
+		images->count = l.image_count;
 	}
 	return keep(&l, out);
 }

@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "code/info.h"
+#include "code/show.h"
 #include "text/escape.h"
+#include "view/device_code.h"
 #include "view/embedded.h"
 #include "view/model_graph.h"
 #include "view/node_info.h"
@@ -157,7 +159,8 @@ static void put_figures(const struct mpk_code_info *code, struct mpk_span kernel
 {
 	size_t index;
 
-	if (!code->format->kernel_text || !mpk_code_info_find(code, kernel, &index))
+	if (!code->format || !code->format->kernel_text ||
+	    !mpk_code_info_find(code, kernel, &index))
 		return;
 	mpk_strbuf_puts(out, out->len ? "\n" : "");
 	code->format->kernel_text(code, index, out);
@@ -183,7 +186,43 @@ static void put_embedded(const struct mpk_view_code *c, struct mpk_json *j, stru
 	}
 }
 
-static void put_calls(const struct mpk_view *view, struct mpk_json *j, struct json_t *at)
+/* GPU code of any library is read one container at a time: what is told of it is put at once. */
+struct device_lists {
+	struct mpk_json *j;
+	struct json_t *kernels, *containers;
+};
+
+static enum mpk_code put_container(const struct mpk_view_code *c, void *arg, struct mpk_error *err)
+{
+	const struct device_lists *l = arg;
+	struct json_t *o = mpk_json_object(l->j, l->containers, NULL);
+	struct mpk_strbuf title = { 0 }, lines = { 0 };
+
+	(void)err;
+	mpk_json_text(l->j, o, "path", c->path);
+	mpk_json_text(l->j, o, "member", c->at->member);
+	mpk_json_u64(l->j, o, "offset", c->at->off);
+	mpk_json_u64(l->j, o, "bytes", c->at->bytes.len);
+	mpk_code_info_text(&c->code, &title);
+	put_line(l->j, o, "title", &title);
+	if (!c->code.problem && c->code.format->lines)
+		c->code.format->lines(&c->code, "", &lines);
+	put_line(l->j, o, "lines", &lines);
+	put_embedded(c, l->j, l->kernels);
+	return MPK_OK;
+}
+
+static enum mpk_code put_devices(const struct mpk_view *view, struct mpk_json *j,
+				 struct json_t *kernels, struct json_t *at, struct mpk_error *err)
+{
+	struct device_lists l = { j, kernels, mpk_json_array(j, at, "gpu_containers") };
+
+	mpk_device_rows_json(view, j, at);
+	return mpk_device_each(view, put_container, &l, err);
+}
+
+static enum mpk_code put_calls(const struct mpk_view *view, struct mpk_json *j, struct json_t *at,
+			       struct mpk_error *err)
 {
 	struct json_t *list = mpk_json_array(j, at, "functions");
 
@@ -197,6 +236,7 @@ static void put_calls(const struct mpk_view *view, struct mpk_json *j, struct js
 		put_kernels(view, &view->nodes[i], j, list);
 	for (size_t i = 0; i < view->image->embedded_count; i++)
 		put_embedded(&view->embedded[i], j, list);
+	return put_devices(view, j, list, at, err);
 }
 
 /* --- graphs ----------------------------------------------------------------------------------- */
@@ -269,11 +309,12 @@ enum mpk_code mpk_page_add(struct mpk_page *page, const struct mpk_view *view,
 	struct mpk_json *j = &page->json;
 	struct json_t *at = mpk_json_object(j, page->files, NULL), *list;
 
+	page->compares |= view->in_archive; /* an archive may have several */
 	mpk_view_about_json(view, j, mpk_json_object(j, at, "about"));
 	list = mpk_json_array(j, at, "tree");
 	for (size_t i = 0; i < view->count; i++)
 		put_module(view, i, j, list);
-	put_calls(view, j, at);
+	MPK_TRY(put_calls(view, j, at, err));
 	MPK_TRY(mpk_page_parts_json(page, view, file ? file->map : NULL, at, err));
 	MPK_TRY(put_sizes(view, j, at, err));
 	MPK_TRY(put_graphs(view, j, at, err));

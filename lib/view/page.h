@@ -22,7 +22,7 @@ struct mpk_page {
 	struct mpk_json json; /* mpk_page_init, mpk_page_fini */
 	struct json_t *files;
 	uint64_t texts_left; /* bytes */
-	bool compares; /* several files: parts get digests, by which the page tells them apart */
+	bool compares; /* several files, or members of archives: parts get digests, by which the page tells them apart */
 };
 
 /* mpk_page_init - an empty page

@@ -118,6 +118,22 @@ static enum mpk_code put_part(struct mpk_page *page, struct mpk_extract_file *f,
 	return page->compares ? put_digest(page, f, map, o, err) : MPK_OK;
 }
 
+/* What is packed in the file is unpacked for as long as it is looked at. */
+static enum mpk_code unpack_part(struct mpk_page *page, const struct mpk_view *view,
+				 struct mpk_extract_file *f, const struct mpk_mapping *map,
+				 struct json_t *list, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	enum mpk_code code;
+
+	if (!f->make)
+		return put_part(page, f, map, list, err);
+	MPK_TRY(f->make(view, f, &scratch, err));
+	code = put_part(page, f, NULL, list, err);
+	f->content = (struct mpk_rope){ 0 };
+	return code;
+}
+
 enum mpk_code mpk_page_parts_json(struct mpk_page *page, const struct mpk_view *view,
 				  const struct mpk_mapping *map, struct json_t *at,
 				  struct mpk_error *err)
@@ -129,6 +145,6 @@ enum mpk_code mpk_page_parts_json(struct mpk_page *page, const struct mpk_view *
 	for (size_t i = 0; i < plan.count; i++)
 		if (!ends_in(plan.files[i].name,
 			     "/functions.json")) /* the page has its own table */
-			MPK_TRY(put_part(page, &plan.files[i], map, list, err));
+			MPK_TRY(unpack_part(page, view, &plan.files[i], map, list, err));
 	return MPK_OK;
 }

@@ -108,7 +108,7 @@ static void put_kernels(const struct mpk_view *view, const struct mpk_kernel_lis
 
 		put_row(out, view,
 			(struct row){ .row = "kernel",
-				      .path = k->path,
+				      .path = k->container ? k->container : k->path,
 				      .kind = kind_of(view, k->path),
 				      .name = k->name,
 				      .target = k->target,

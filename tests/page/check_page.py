@@ -5,7 +5,8 @@
   check_page.py FOLDER
 
 FOLDER holds pages: model.html of tests/data/relax/gelu_opencl.so, two.html of it and of gelu.so,
-graph.html of legacy/mlp_llvm.so, flow.html of formats/15_relax_cond.blob, hostile.html of a file whose
+graph.html of legacy/mlp_llvm.so, flow.html of formats/15_relax_cond.blob,
+gpu.html of gpu/cuda.so in a wheel, hostile.html of a file whose
 names are markup, large.html with a long text. Prints a line a check; 1: one of them failed.
 """
 import os
@@ -202,6 +203,19 @@ def graphs(b, folder):
     clean(b, "flow")
 
 
+def gpu(b, folder):
+    b.open(f"{folder}/gpu.html")
+    check("GPU code by device", b.run("[...document.querySelectorAll('.facts li')].map(e => e.textContent.split(',')[0])"),
+          ["sm_80 cubin: 2 images", "sm_90 cubin: 2 images", "compute_90 PTX: 2 images"])
+    check("its containers", b.run("[...document.querySelectorAll('.gpu .card h3')].map(e => e.textContent)"), [".nv_fatbin:0", ".nv_fatbin:1"])
+    check("with their images", count(b, ".gpu .part"), 6)
+    b.click(".gpu .part.opens")
+    check("PTX opens", [shown(b), count(b, ".code .line") > 10], ["texts", True])
+    b.click("#tab-functions")
+    check("kernels tell what they need", "registers" in text(b, "#panel-0-functions"))
+    clean(b, "gpu")
+
+
 def colours(b, folder):
     ground = "getComputedStyle(document.body).backgroundColor"
     b.colours("light")
@@ -259,7 +273,7 @@ def accessible(b, folder):
 
 
 def narrow(b, folder):
-    for page in ("model", "two", "graph", "hostile"):
+    for page in ("model", "two", "graph", "gpu", "hostile"):
         for width, (x, y, mobile) in WIDTHS.items():
             b.size(x, y, mobile)
             b.open(f"{folder}/{page}.html")
@@ -324,7 +338,7 @@ def main():
     with Browser() as b:
         b.size(*WIDTHS["desk"])
         b.colours("light")
-        for part in (rendering, zooming, keyboard, searching, side_by_side, graphs, colours, accessible, narrow, printing, hostile, large):
+        for part in (rendering, zooming, keyboard, searching, side_by_side, graphs, gpu, colours, accessible, narrow, printing, hostile, large):
             try:
                 part(b, folder)
             except RuntimeError as error:

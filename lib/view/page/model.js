@@ -11,6 +11,7 @@ function prepare(file, index) {
   file.short = basename(file.name);
   file.bytes = Number(file.about.bytes);
   file.byPath = new Map(file.tree.map((module, i) => [module.path, i]));
+  file.gpuPaths = new Set(file.gpu_containers.map((container) => container.path));
   file.tensors = file.parts.filter((part) => part.dtype !== undefined);
   file.texts = file.parts.filter((part) => part.text !== undefined);
   for (const text of file.texts) text.title = text.title || text.name;

@@ -47,17 +47,41 @@ function overviewPanel(file, open) {
       fact("Container", `${about.container}${about.machine ? `, ${about.machine}` : ""}${about.elf ? `, ${about.elf.class}-bit ${about.elf.byte_order} endian` : ""}`),
       fact("Loads in", about.releases || "not known"),
       about.loaders && about.loaders.length ? fact("Needs loaders for", about.loaders.join(", ")) : null,
-      about.blob ? fact("Module blob", `${bytes(about.blob.bytes)} at ${hex(about.blob.offset)}`, about.blob.symbol ? ["  ", el("code", {}, about.blob.symbol)] : "") : fact("Module blob", "none: host code only"),
+      about.blob ? fact("Module blob", `${bytes(about.blob.bytes)} at ${hex(about.blob.offset)}`, about.blob.symbol ? ["  ", el("code", {}, about.blob.symbol)] : "") : fact("Module blob", file.gpu_code.length ? "none" : "none: host code only"),
+      file.gpu_code.length ? fact("GPU code", el("ul", { class: "plain" }, ...file.gpu_code.map((row) => el("li", {}, gpuRow(row))))) : null,
       about.members && about.members.length ? fact("Members", about.members.join(", ")) : null),
     file.tree.length ? el("div", { class: "split" }, el("section", {}, heading("Modules", file.tree.length), list), detail) : null,
-    beside(file, open));
+    gpuCode(file, open), beside(file, open));
   panel.select = select;
   return panel;
 }
 
+// All images of one sort for one device, as the listing tells them.
+function gpuRow(row) {
+  const size = row.bytes ? `, ${bytes(row.bytes)}` : "";
+  const plain = row.plain_bytes !== row.bytes ? `, ${bytes(row.plain_bytes)} unpacked` : "";
+  const packing = row.packing === "stored" ? "" : row.packing === "several" ? " (packed in several ways)" : ` (${row.packing})`;
+  return `${row.target} ${row.image}: ${plural(row.images, "image")}${size}${plain}${packing}`;
+}
+
+// GPU code of any library: what compilers put into sections of their own, container by container.
+function gpuCode(file, open) {
+  if (!file.gpu_containers.length) return null;
+  const list = el("div", { class: "rows gpu", "data-rows": "", "aria-label": "GPU code" });
+  lazyRows(list, file.gpu_containers, (container) => {
+    const parts = file.parts.filter((part) => part.module === container.path);
+    return el("article", { class: "card", "data-row": "", tabindex: "-1", "aria-label": container.path },
+      el("h3", {}, el("span", { class: "name" }, container.path)),
+      el("p", { class: "note" }, [container.title, container.member, `${bytes(container.bytes)} at ${hex(container.offset)}`].filter(Boolean).join("  \u00b7  ")),
+      container.lines ? el("pre", { class: "lines-of" }, container.lines.trimEnd()) : "",
+      parts.length ? partsTable(file, parts, open) : "");
+  });
+  return el("section", {}, heading("GPU code", file.gpu_containers.length), list);
+}
+
 // Code that stands beside the tree.
 function beside(file, open) {
-  const parts = file.parts.filter((part) => !file.byPath.has(part.module));
+  const parts = file.parts.filter((part) => !file.byPath.has(part.module) && !file.gpuPaths.has(part.module));
   if (!parts.length) return null;
   return el("section", {}, heading("Code beside the modules", parts.length), partsTable(file, parts, open));
 }

@@ -5,6 +5,10 @@ minspect --html model.html data/relax/gelu_opencl.so
 minspect --html two.html data/relax/gelu_opencl.so data/relax/gelu.so
 minspect --html graph.html data/legacy/mlp_llvm.so
 minspect --html flow.html data/formats/15_relax_cond.blob
+python3 -c 'import zipfile
+with zipfile.ZipFile("app.whl", "w") as z:
+    z.write("data/gpu/cuda.so", "pkg/cuda.so")'
+minspect --html gpu.html 'app.whl!/pkg/cuda.so'
 
 printf '</script><!--<script>\342\200\250 "&amp;<b>\n<img src=x onerror=owned=1>\n' >text.bin
 cat >hostile.toml <<'END'

@@ -28,3 +28,27 @@ cmp in.so data/relax/gelu.so
 minspect --html none/page.html in.so || echo "status $?"
 minspect --json --html page.html in.so || echo "status $?"
 minspect --html page.html || echo "status $?"
+
+# GPU code of any library: containers, kernels with figures, PTX unpacked; members of archives are told
+# apart by their content
+python3 - <<'END'
+import zipfile
+with zipfile.ZipFile("app.whl", "w", zipfile.ZIP_DEFLATED) as z:
+    z.write("data/gpu/cuda.so", "one/lib.so")
+    z.write("data/gpu/hip-packed.so", "two/lib.so")
+END
+minspect --html gpu.html app.whl
+python3 - <<'END'
+import json, re
+page = json.loads(re.search(r'<script[^>]*id="?data"?[^>]*>(.*?)</script>', open("gpu.html").read(), re.S).group(1))
+for file in page["files"]:
+    print(file["about"]["file"])
+    for row in file["gpu_code"]:
+        print(" ", *row.values())
+    for c in file["gpu_containers"]:
+        print(" ", c["path"], c["title"], c["lines"].splitlines()[-1:])
+    for k in file["kernels"]:
+        print(" ", k["module"], k["name"], k["lines"].splitlines()[-1:])
+    for p in file["parts"]:
+        print(" ", p["module"], p["name"], p["bytes"], len(p["xxh128"]), p.get("text", "-").strip().splitlines()[0])
+END

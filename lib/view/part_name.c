@@ -32,11 +32,13 @@ struct mpk_part_name mpk_part_split(const char *text)
 
 void mpk_part_names_add(struct mpk_part_names *names, struct mpk_span name)
 {
-	if (names->keep && names->count >= KEPT_MOST)
-		return;
-	if (names->keep)
-		name = mpk_span_of(mpk_arena_text(names->keep, name), name.len);
-	if (!name.data ||
+	if (names->keep) {
+		if (names->count >= KEPT_MOST)
+			return;
+		name.data = (const uint8_t *)mpk_arena_text(names->keep, name);
+		names->failed |= !name.data;
+	}
+	if (names->failed ||
 	    !mpk_vec_reserve(&names->items, &names->cap, names->count + 1, sizeof *names->items))
 		names->failed = true;
 	else

@@ -90,7 +90,9 @@ def same(loader, paths, *options):
 
 
 def fixtures():
-    return sorted(path for path in DATA.rglob("*.so") if path.parent.name != "broken")
+    # what is in gpu/ was linked without a C library and without CUDA's and HIP's run time, whose symbols
+    # carry no versions then: whether some library of this environment brings them cannot be told
+    return sorted(path for path in DATA.rglob("*.so") if path.parent.name not in ("broken", "gpu"))
 
 
 def exported(folder):

@@ -1,7 +1,7 @@
 # A large blob through C for a machine whose assembler fills sections up; and the same through LLVM.
 command -v s390x-linux-gnu-gcc >/dev/null || { echo "s390x-linux-gnu-gcc is not installed"; exit 77; }
 mpack unpack data/formats/01_opencl_scale.blob -o dir
-cd dir
+cd dir || exit
 { head -c 3000000 /dev/zero | tr '\0' ' '; } >>1-opencl/kernels.cl
 mpack build -o by.blob
 for way in c llvm; do

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/native.h"
 #include "value/scalars.h"
 
 enum { STRETCH = 4096 }; /* bytes that are compared at once; whole scalars of every plain type */
@@ -57,6 +58,17 @@ static const void *scalar(const struct differ *d, const struct mpk_scalars *s, u
 	return d->width ? s->data + i * d->width : mpk_scalar_at(s, i, raw);
 }
 
+/* A scalar of a file, whose bytes are little-endian. */
+static struct mpk_element load(const struct differ *d, const void *at)
+{
+	size_t bytes = (d->dtype.bits + 7U) / 8;
+	uint8_t native[MPK_SCALAR_MAX];
+
+	memcpy(native, at, bytes);
+	mpk_native_from_little(native, bytes, mpk_dtype_number_bytes(d->dtype));
+	return mpk_element_load(d->dtype, native);
+}
+
 static void compare_scalar(struct differ *d, uint64_t i)
 {
 	uint8_t p[MPK_SCALAR_MAX], q[MPK_SCALAR_MAX];
@@ -65,8 +77,8 @@ static void compare_scalar(struct differ *d, uint64_t i)
 
 	if (memcmp(at_a, at_b, d->width ? d->width : (d->dtype.bits + 7U) / 8) == 0)
 		return;
-	x = mpk_element_load(d->dtype, at_a);
-	y = mpk_element_load(d->dtype, at_b);
+	x = load(d, at_a);
+	y = load(d, at_b);
 	if (d->out->has_values && same_value(x, y)) {
 		d->out->bits_only++;
 		return;

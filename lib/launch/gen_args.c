@@ -201,8 +201,8 @@ static int device_name(struct mpk_gen *g, int device)
 		names[i] = name && i < TYPES - 1 ? name : other;
 	}
 	int last = mpk_host_const(g->f, TYPES - 1), zero = mpk_host_const(g->f, 0);
-	int known = both(g, mpk_host_op2(g->f, MPK_OP_LE, zero, device),
-			 mpk_host_op2(g->f, MPK_OP_LT, device, last));
+	int below = mpk_host_op2(g->f, MPK_OP_LT, device, last);
+	int known = both(g, mpk_host_op2(g->f, MPK_OP_LE, zero, device), below);
 	int index = mpk_host_select(g->f, known, device, last, MPK_HOST_I64);
 
 	return mpk_host_name(g->f, names, TYPES, index);

@@ -153,9 +153,12 @@ void mpk_host_comment(struct mpk_hostfn *f, const char *text)
 		f->failed = true;
 		return;
 	}
-	for (char *p = copy; *p; p++)
-		if (*p == '*' || *p == '/' || *p == '\\' || *p < ' ')
+	for (char *p = copy; *p; p++) {
+		unsigned char c = (unsigned char)*p;
+
+		if (c == '*' || c == '/' || c == '\\' || c < ' ' || c >= 0x80)
 			*p = '?';
+	}
 	EFFECT(.op = MPK_OP_COMMENT, .text = copy);
 }
 

@@ -173,7 +173,9 @@ END_TEST
 /* The compiler writes names that C takes: "weight:0" of the factory is weight_0. */
 START_TEST(parameters_by_the_compilers_spelling)
 {
-	static const float weights[] = { 100, 200, 300, 400 };
+	/* 100, 200, 300, 400 as a file has them */
+	static const uint8_t weights[] = { 0, 0, 0xc8, 0x42, 0, 0, 0x48, 0x43,
+					   0, 0, 0x96, 0x43, 0, 0, 0xc8, 0x43 };
 	const struct mpk_span name = mpk_span_str("weight:0");
 	const struct mpk_tensor_record record = {
 		.dtype = F32, .shape = four, .ndim = 1, .data = mpk_span_of(weights, sizeof weights)

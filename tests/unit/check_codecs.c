@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 
+#include "base/native.h"
 #include "payload.h"
 
 struct gen {
@@ -216,6 +217,7 @@ static struct mpk_relay_instr relay_instr(struct gen *g, enum mpk_relay_layout l
 	w[0] = op;
 	if (counter)
 		w[counter] = rest;
+	mpk_native_from_little((uint8_t *)w, count * sizeof *w, sizeof *w);
 	return (struct mpk_relay_instr){ (const uint8_t *)w, count };
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the graph executor does with inputs and parameters: how they are named, where they lie. Graphs are
  * made by hand; real models of TVM 0.18 are in tests/cli. */
+#include "base/native.h"
 #include "graph_made.h"
 
 /* --- inputs --------------------------------------------------------------------------------- */
@@ -171,7 +172,7 @@ START_TEST(parameters_are_used_where_they_lie)
 		.graph = ADD_WEIGHT, .params = &record, .param_names = weight_name, .param_count = 1
 	};
 	struct mpk_arena arena = { 0 };
-	size_t at = offset_of(made_payload(&arena, &f, 0), weights, sizeof weights);
+	size_t at = offset_of(made_payload(&arena, &f, 0), stored_weights, sizeof stored_weights);
 
 	for (size_t shift = 0; shift < 64; shift += 4) {
 		struct made_model m = { 0 };
@@ -186,7 +187,9 @@ START_TEST(parameters_are_used_where_they_lie)
 
 			for (size_t k = 0; k < 4; k++)
 				ck_assert_float_eq(element(&r, k), weights[k] + (float)(k + 1));
-			ck_assert_int_eq(seen.args[1].data == m.payload.data + at, shift == 0);
+			/* where numbers are turned around, a copy is used */
+			ck_assert_int_eq(seen.args[1].data == m.payload.data + at,
+					 shift == 0 && !MPK_BIG_ENDIAN);
 			ck_assert(!first || seen.args[1].data == first);
 			first = seen.args[1].data;
 			mpk_value_drop(&r);

@@ -82,17 +82,31 @@ static void patch(uint8_t *at, size_t bytes, uint64_t value)
 		at[i] = (uint8_t)(value >> 8 * i);
 }
 
+/* Fields of an ELF header and of section headers, in the file's order of bytes, not in ours. */
+static uint64_t number_at(struct mpk_span s, uint64_t at, size_t bytes)
+{
+	uint64_t value = 0;
+
+	ck_assert_uint_le(at + bytes, s.len);
+	for (size_t i = bytes; i-- > 0;)
+		value = value << 8 | s.data[at + i];
+	return value;
+}
+
 static size_t section_header(struct mpk_span s, const char *name)
 {
-	Elf64_Ehdr h;
-	Elf64_Shdr strings, shdr;
+	uint64_t table = number_at(s, offsetof(Elf64_Ehdr, e_shoff), 8);
+	uint64_t count = number_at(s, offsetof(Elf64_Ehdr, e_shnum), 2);
+	uint64_t strings =
+		table + number_at(s, offsetof(Elf64_Ehdr, e_shstrndx), 2) * sizeof(Elf64_Shdr);
+	uint64_t names = number_at(s, strings + offsetof(Elf64_Shdr, sh_offset), 8);
 
-	memcpy(&h, s.data, sizeof h);
-	memcpy(&strings, s.data + h.e_shoff + h.e_shstrndx * sizeof strings, sizeof strings);
-	for (size_t i = 1; i < h.e_shnum; i++) {
-		memcpy(&shdr, s.data + h.e_shoff + i * sizeof shdr, sizeof shdr);
-		if (strcmp((const char *)s.data + strings.sh_offset + shdr.sh_name, name) == 0)
-			return h.e_shoff + i * sizeof shdr;
+	for (size_t i = 1; i < count; i++) {
+		uint64_t at = table + i * sizeof(Elf64_Shdr);
+		uint64_t text = names + number_at(s, at + offsetof(Elf64_Shdr, sh_name), 4);
+
+		if (strcmp((const char *)s.data + text, name) == 0)
+			return at;
 	}
 	ck_abort_msg("no section %s", name);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What --html and --dot say of a file: the document of a page, texts that are cut, graphs of models */
+#include <endian.h>
 #include <jansson.h>
 
 #include "harness.h"
@@ -316,7 +317,8 @@ START_TEST(registers_that_a_file_claims)
 		.end = 1,
 		.register_file_size = INT64_C(1) << 50,
 	};
-	static const int64_t code[] = { MPK_RELAX_RET, 0 }, offset = 0;
+	static const int64_t offset = 0;
+	const uint64_t code[] = { htole64(MPK_RELAX_RET), 0 };
 	const struct mpk_relax x = {
 		.funcs = &f,
 		.func_count = 1,

@@ -272,8 +272,7 @@ START_TEST(a_call_gives_what_its_callee_returns)
 	begin(&w);
 	one = made_const(&w.m, (struct mpk_relax_const){
 				       .kind = MPK_RELAX_SHAPE,
-				       .u.shape = mpk_span_of(
-					       (const uint8_t[16]){ [0] = 9, [8] = 4 }, 16) });
+				       .u.shape = mpk_span_of((const int64_t[]){ 9, 4 }, 16) });
 	/* the caller stands before its callee */
 	callee = (int64_t)w.m.func_count + 2;
 	made_function(&w.m, "caller", 1, 12);

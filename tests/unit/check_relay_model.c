@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Executables that TVM 0.18 wrote: a library with its kernels, and byte code alone */
 #include "abi/layout.h"
+#include "base/native.h"
 #include "executor/plan/plan.h"
 #include "executor/relay/relay.h"
 #include "executor/relay/vm.h"
@@ -99,6 +100,7 @@ START_TEST(byte_code_runs_with_the_kernel_of_its_name)
 					mpk_source_of(&tree.nodes[0]), &arena, &payload, &err),
 		     err);
 	memcpy(w, payload.u.relay.consts[2].tensor.data.data, sizeof w);
+	mpk_native_from_little((uint8_t *)w, sizeof w, sizeof *w);
 	code.tree = &tree;
 	ck_assert_ok(mpk_runtime_create(&(struct mpk_runtime_options){ 0 }, &runtime, &err), err);
 	ck_assert_ok(mpk_executors_add(runtime, &err), err);

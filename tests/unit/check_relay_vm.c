@@ -284,7 +284,8 @@ START_TEST(branches_merge)
 			ck_assert_ok(mpk_tensor_create(types[t], NULL, 0, MPK_STORAGE_PRIVATE,
 						       &args[0].tensor, &err),
 				     err);
-			*(uint8_t *)args[0].tensor->dl.data = (uint8_t)(i % 2);
+			mpk_native_store(args[0].tensor->dl.data, (uint64_t)(i % 2),
+					 mpk_dtype_number_bytes(types[t]));
 			result = run(args, 2);
 			ck_assert_float_eq(float_at(&result, 0), i % 2 ? 6 : 3);
 			mpk_value_drop(&result);

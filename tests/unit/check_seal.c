@@ -2,6 +2,7 @@
 /* Signatures and other notes in ELF files (lib/trust/seal.h, elf/append.h): of any machine, in place and
  * reproducible; what is loaded stays, whatever is changed afterwards is found, and notes that a stranger
  * made are survived. */
+#include <endian.h>
 #include <fcntl.h>
 #include <gelf.h>
 
@@ -299,7 +300,7 @@ END_TEST
 /* A signature in the headers that lead to it could be read where it does not cover them. */
 START_TEST(signature_in_the_headers)
 {
-	const uint16_t one = 1;
+	const uint16_t one = htole16(1);
 	struct mpk_span file;
 	uint8_t *bytes;
 
@@ -308,9 +309,10 @@ START_TEST(signature_in_the_headers)
 	file = read_file("f");
 	bytes = (uint8_t *)(uintptr_t)file.data;
 	const uint64_t at = origin_of(file).seal.off + MPK_SEAL_SIGNATURE_AT + 4;
+	const uint64_t little = htole64(at);
 	/* one program header, of no type */
 	memset(bytes + at, 0, 56);
-	memcpy(bytes + offsetof(Elf64_Ehdr, e_phoff), &at, 8);
+	memcpy(bytes + offsetof(Elf64_Ehdr, e_phoff), &little, 8);
 	memcpy(bytes + offsetof(Elf64_Ehdr, e_phnum), &one, 2);
 	ck_assert_int_eq(check_span(file, &key), MPK_E_DIFFERENT);
 	ck_assert_msg(strstr(err.text, "in the headers") != NULL, "%s", err.text);
@@ -366,6 +368,7 @@ START_TEST(damaged_libraries)
 	take_fixture(files[0], "f");
 	file = read_file("f");
 	memcpy(&table, file.data + offsetof(Elf64_Ehdr, e_shoff), sizeof table);
+	table = le64toh(table);
 	for (size_t i = 16; i < file.len; i = i == 63 ? (size_t)table : i + (i < 64 ? 1 : 7)) {
 		uint8_t *byte = (uint8_t *)(uintptr_t)file.data + i, was = *byte;
 		FILE *f = fopen("g", "w");

@@ -342,17 +342,20 @@ END_TEST
 int main(void)
 {
 	Suite *s = suite_create("view");
-	TCase *tc = tcase_create("view");
+	TCase *tc = tcase_create("view"), *damaged = tcase_create("damaged");
 
 	tcase_add_checked_fixture(tc, NULL, teardown);
+	tcase_add_checked_fixture(damaged, NULL, teardown);
 	tcase_set_timeout(tc, 120);
+	tcase_set_timeout(damaged, 120);
 	tcase_add_test(tc, draws_branches);
 	tcase_add_test(tc, draws_shared_once);
 	tcase_add_test(tc, draws_deep_chain);
 	tcase_add_loop_test(tc, size_parse, 0, (int)MPK_ARRAY_COUNT(budgets));
-	tcase_add_loop_test(tc, damaged_blob, 0, (int)MPK_ARRAY_COUNT(blobs));
-	tcase_add_loop_test(tc, damaged_code, 0, (int)MPK_ARRAY_COUNT(codes));
+	tcase_add_loop_test(damaged, damaged_blob, 0, (int)MPK_ARRAY_COUNT(blobs));
+	tcase_add_loop_test(damaged, damaged_code, 0, (int)MPK_ARRAY_COUNT(codes));
 	suite_add_tcase(s, tc);
+	suite_add_tcase(s, damaged);
 
 	SRunner *r = srunner_create(s);
 	srunner_run_all(r, CK_ENV);

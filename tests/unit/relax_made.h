@@ -9,6 +9,7 @@
 
 #include <endian.h>
 
+#include "base/native.h"
 #include "model_made.h"
 #include "relaxvm/relaxvm.h"
 
@@ -25,6 +26,7 @@ enum { MADE_MAX = 64, MADE_WORDS = 512 };
 struct made {
 	struct mpk_relax_func funcs[MADE_MAX];
 	struct mpk_relax_const consts[MADE_MAX];
+	uint8_t extents[MADE_MAX][64];
 	int64_t offsets[MADE_MAX], words[MADE_WORDS]; /* words as in a file: little-endian */
 	size_t func_count, const_count, instr_count, word_count;
 };
@@ -51,8 +53,17 @@ HARNESS_FN int64_t made_function(struct made *m, const char *name, int64_t args,
 	return (int64_t)m->func_count++;
 }
 
+/* Extents of a shape are numbers of the test, and turned around for the file. */
 HARNESS_FN int64_t made_const(struct made *m, struct mpk_relax_const c)
 {
+	if (c.kind == MPK_RELAX_SHAPE) {
+		uint8_t *extents = m->extents[m->const_count];
+
+		ck_assert_uint_le(c.u.shape.len, sizeof m->extents[0]);
+		memcpy(extents, c.u.shape.data, c.u.shape.len);
+		mpk_native_from_little(extents, c.u.shape.len, 8);
+		c.u.shape.data = extents;
+	}
 	m->consts[m->const_count] = c;
 	return (int64_t)m->const_count++;
 }

@@ -9,6 +9,7 @@
 
 #include <endian.h>
 
+#include "base/native.h"
 #include "executor/relay/relay.h"
 #include "executor/relay/vm.h"
 #include "model_made.h"
@@ -71,8 +72,7 @@ HARNESS_FN int64_t function(struct program *p, const char *name, int registers, 
 	f->register_file_size = (uint64_t)registers;
 	f->instrs = &p->instrs[p->instr_count];
 	for (const char *at = params + strspn(params, " "); *at; at += strspn(at, " ")) {
-		p->param_devices[i][f->params.count] =
-			(int64_t)htole64((uint64_t)device_field(p, 0));
+		p->param_devices[i][f->params.count] = device_field(p, 0);
 		p->params[i][f->params.count++] = mpk_span_of(at, strcspn(at, " "));
 		at += strcspn(at, " ");
 	}
@@ -194,23 +194,38 @@ HARNESS_FN void floats(struct program *p, int64_t count, int64_t dst)
 
 /* --- loading ------------------------------------------------------------------------------- */
 
+/* Numbers of the test as a file has them: little-endian. */
+HARNESS_FN struct mpk_span filed(struct mpk_arena *arena, struct mpk_span numbers, size_t each)
+{
+	uint8_t *copy = mpk_arena_alloc(arena, numbers.len + 1);
+
+	ck_assert_ptr_nonnull(copy);
+	if (numbers.len)
+		memcpy(copy, numbers.data, numbers.len);
+	mpk_native_from_little(copy, numbers.len, each);
+	return mpk_span_of(copy, numbers.len);
+}
+
 HARNESS_FN struct mpk_span program_encode(struct program *p, uint8_t **out)
 {
 	static const char *const versions[] = { "0.8.0", "0.9.0", "0.18.0" };
+	struct mpk_arena arena = { 0 };
+	struct mpk_relay_const consts[CONSTS_MAX];
+	struct mpk_relay_func funcs[FUNCS_MAX];
 	struct mpk_relay x = {
 		.layout = p->layout,
 		.version = mpk_span_str(versions[p->layout]),
 		.devices = p->devices,
 		.device_count = p->device_count,
 		.globals = { p->globals, p->func_count },
-		.consts = p->consts,
+		.consts = consts,
 		.const_count = p->const_count,
-		.const_devices = mpk_span_of(p->const_devices, p->const_count * 8),
+		.const_devices =
+			filed(&arena, mpk_span_of(p->const_devices, p->const_count * 8), 8),
 		.primitives = { p->packed, p->packed_count },
-		.funcs = p->funcs,
+		.funcs = funcs,
 		.func_count = p->func_count,
 	};
-	struct mpk_arena arena = { 0 };
 	struct mpk_rope rope = mpk_rope_of(&arena);
 	struct mpk_error err = { 0 };
 	struct mpk_span flat;
@@ -218,6 +233,14 @@ HARNESS_FN struct mpk_span program_encode(struct program *p, uint8_t **out)
 	for (size_t i = 0; i < p->func_count; i++) {
 		(void)snprintf(p->numbers[i][1], 24, "%zu", p->funcs[i].instr_count);
 		p->info[i][2] = mpk_span_str(p->numbers[i][1]);
+		funcs[i] = p->funcs[i];
+		funcs[i].param_devices = filed(&arena, funcs[i].param_devices, 8);
+	}
+	for (size_t i = 0; i < p->const_count; i++) {
+		struct mpk_tensor_record *t = &consts[i].tensor;
+
+		consts[i] = p->consts[i];
+		t->data = filed(&arena, t->data, mpk_dtype_number_bytes(t->dtype));
 	}
 	mpk_relay_write(&rope, &x);
 	ck_assert_ok(mpk_rope_flat(&rope, &flat, &err), err);

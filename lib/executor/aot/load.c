@@ -111,7 +111,7 @@ static enum mpk_code add_inputs(struct loader *l)
 
 		if (param)
 			MPK_TRY(mpk_static_add_param(l->p, inputs->items[i].name, l->operands[i],
-						     param->data, l->err));
+						     param->data, false, l->err));
 	}
 	return MPK_OK;
 }

@@ -138,14 +138,16 @@ static enum mpk_code find_linked(const struct loader *l, uint32_t entry, struct 
 }
 
 /* What fills an argument of the graph, data NULL: the caller. */
-static enum mpk_code find_content(const struct loader *l, size_t arg, struct mpk_span *out)
+static enum mpk_code find_content(const struct loader *l, size_t arg, struct mpk_span *out,
+				  bool *is_linked)
 {
 	static const uint8_t nothing[1];
 	uint32_t node = l->g.arg_nodes[arg];
 	const struct mpk_params *params = &l->factory->params;
 	size_t at = mpk_params_find(params, mpk_span_str(l->g.nodes[node].name));
 
-	if (at == params->names.count)
+	*is_linked = at == params->names.count;
+	if (*is_linked)
 		return find_linked(l, l->g.row_ptr[node], out);
 	*out = params->tensors[at].data;
 	if (!out->data)
@@ -158,13 +160,14 @@ static enum mpk_code load_inputs(const struct loader *l)
 {
 	struct mpk_span *contents =
 		mpk_arena_array(&l->p->arena, l->g.arg_count + 1, sizeof *contents);
+	bool *is_linked = mpk_arena_array(&l->p->arena, l->g.arg_count + 1, sizeof *is_linked);
 
-	if (!contents)
+	if (!contents || !is_linked)
 		return mpk_fail_nomem(l->err);
 	for (size_t i = 0; i < l->g.arg_count; i++) {
 		uint32_t node = l->g.arg_nodes[i];
 
-		MPK_TRY(find_content(l, i, &contents[i]));
+		MPK_TRY(find_content(l, i, &contents[i], &is_linked[i]));
 		if (!contents[i].data)
 			MPK_TRY(mpk_static_add_input(l->p, mpk_span_str(l->g.nodes[node].name),
 						     l->g.row_ptr[node], l->err));
@@ -174,7 +177,8 @@ static enum mpk_code load_inputs(const struct loader *l)
 
 		if (contents[i].data)
 			MPK_TRY(mpk_static_add_param(l->p, mpk_span_str(l->g.nodes[node].name),
-						     l->g.row_ptr[node], contents[i], l->err));
+						     l->g.row_ptr[node], contents[i], is_linked[i],
+						     l->err));
 	}
 	return MPK_OK;
 }

@@ -269,12 +269,14 @@ static enum mpk_code copy_in(struct mpk_static_machine *m, struct mpk_tensor *fr
 /* A parameter as the file has it. */
 static enum mpk_code place_content(struct mpk_static_machine *m, size_t i, struct mpk_error *err)
 {
+	static const struct mpk_dtype bytes = { MPK_DTYPE_UINT, 8, 1 };
 	const struct mpk_static_input *in = &m->program->inputs[i];
 	const struct mpk_tensor *to = m->tensors[in->tensor];
 	uint32_t storage = m->program->tensors[in->tensor].storage;
 
 	if (!m->contents[i])
-		MPK_TRY(mpk_constant_storage(m->program->host, in->content, to->dl.dtype,
+		MPK_TRY(mpk_constant_storage(m->program->host, in->content,
+					     in->is_native ? bytes : to->dl.dtype,
 					     m->memories[storage].device, &m->contents[i], err));
 	if (m->program->storages[storage].is_zero_copy) {
 		set_data(m, storage, m->contents[i]->data);

@@ -153,7 +153,8 @@ enum mpk_code mpk_static_add_input(struct mpk_static_program *p, struct mpk_span
 }
 
 enum mpk_code mpk_static_add_param(struct mpk_static_program *p, struct mpk_span name,
-				   uint32_t tensor, struct mpk_span content, struct mpk_error *err)
+				   uint32_t tensor, struct mpk_span content, bool is_native,
+				   struct mpk_error *err)
 {
 	uint64_t bytes = p->tensors[tensor].bytes;
 
@@ -161,11 +162,13 @@ enum mpk_code mpk_static_add_param(struct mpk_static_program *p, struct mpk_span
 		return mpk_fail(err, MPK_E_CORRUPT,
 				"parameter '%s' has %zu bytes, its tensor %" PRIu64,
 				MPK_QUOTE(name), content.len, bytes);
-	return add_input(
-		p,
-		&(struct mpk_static_input){
-			.name = name, .tensor = tensor, .has_content = true, .content = content },
-		err);
+	return add_input(p,
+			 &(struct mpk_static_input){ .name = name,
+						     .tensor = tensor,
+						     .has_content = true,
+						     .is_native = is_native,
+						     .content = content },
+			 err);
 }
 
 enum mpk_code mpk_static_add_fill(struct mpk_static_program *p, uint32_t storage, uint64_t offset,

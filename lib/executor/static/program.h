@@ -58,6 +58,7 @@ struct mpk_static_input {
 	struct mpk_span name;
 	uint32_t tensor;
 	bool has_content; /* a parameter: unless a call replaces it */
+	bool is_native;   /* its content is in the machine's order, not little-endian */
 	struct mpk_span content;
 };
 
@@ -125,11 +126,13 @@ enum mpk_code mpk_static_add_copy(struct mpk_static_program *p, uint32_t from, u
 /* mpk_static_add_input - what the caller gives: before any parameter
  * mpk_static_add_param - what the file fills
  * @content host memory; as many bytes as the tensor has
+ * @is_native   it is data of compiled code, whose numbers are in the machine's order; those of a
+ *              file are little-endian
  * Also return  MPK_E_CORRUPT: content of another size */
 enum mpk_code mpk_static_add_input(struct mpk_static_program *p, struct mpk_span name,
 				   uint32_t tensor, struct mpk_error *err) MPK_MUST_CHECK;
 enum mpk_code mpk_static_add_param(struct mpk_static_program *p, struct mpk_span name,
-				   uint32_t tensor, struct mpk_span content,
+				   uint32_t tensor, struct mpk_span content, bool is_native,
 				   struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_static_add_fill - content that a storage has before the first run; it ends within the tensors

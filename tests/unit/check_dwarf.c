@@ -153,7 +153,7 @@ START_TEST(hostile)
 {
 	char path[] = "/tmp/check_dwarf.XXXXXX";
 	int fd = mkstemp(path);
-	char command[256];
+	char command[512];
 
 	ck_assert_int_ge(fd, 0);
 	ck_assert_int_eq(close(fd), 0);

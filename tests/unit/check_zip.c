@@ -31,7 +31,7 @@ struct out {
 static void put(struct out *o, uint64_t v, size_t bytes)
 {
 	for (size_t i = 0; i < bytes; i++)
-		o->bytes[o->len++] = i < 8 ? (uint8_t)(v >> 8 * i) : 0;
+		o->bytes[o->len++] = (uint8_t)(i < 8 ? v >> 8 * i : 0);
 }
 
 static void put_text(struct out *o, const char *text, size_t len)

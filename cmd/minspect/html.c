@@ -3,26 +3,13 @@
  * is written when all have been. */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "common/diag.h"
 #include "common/progress.h"
+#include "io/output.h"
 #include "minspect/document.h"
 #include "view/node_info.h"
 #include "view/page.h"
-
-/* What is written when the input is closed could not be told from another file any more. */
-static enum mpk_code refuse_input(const char *path, struct mpk_error *err)
-{
-	struct stat st;
-
-	if (strcmp(path, "-") == 0 || stat(path, &st) != 0 || !S_ISREG(st.st_mode) ||
-	    !mpk_mappings_have(&st))
-		return MPK_OK;
-	(void)mpk_fail(err, MPK_E_USAGE, "this is an input, too, and would be overwritten");
-	mpk_error_at_file(err, path);
-	return MPK_E_USAGE;
-}
 
 static void see(void *data, struct mpk_span bytes)
 {
@@ -36,7 +23,8 @@ static enum mpk_code add(const struct minspect_options *o, struct minspect_look 
 	static const struct mpk_tap tap = { see, NULL };
 	const struct mpk_verify_file file = { .map = &l->file->map, .tap = &tap };
 
-	MPK_TRY(refuse_input(o->html, err));
+	/* the page is written when its inputs are closed */
+	MPK_TRY(mpk_output_check_path(o->html, err));
 	MPK_TRY(mpk_view_show_info(l->view, false, err));
 	MPK_TRY(mpk_view_mark_images(l->view, err));
 	MPK_TRY(mpk_view_read_texts(l->view, err));

@@ -174,12 +174,8 @@ static enum mpk_code add_options(struct describing *d, struct mpk_error *err)
 static enum mpk_code hash(struct mpk_span bytes, struct mpk_provenance_input *out,
 			  struct mpk_error *err)
 {
-	MPK_CLEANUP(mpk_digest_fini) struct mpk_digest d = { .state = NULL };
-
 	out->bytes = bytes.len;
-	MPK_TRY(mpk_digest_init(&d, MPK_DIGEST_SHA256, err));
-	MPK_TRY(mpk_digest_update(&d, bytes, err));
-	return mpk_digest_final(&d, out->sha256, err);
+	return mpk_digest_span(MPK_DIGEST_SHA256, bytes, out->sha256, err);
 }
 
 /* The file stays open: outputs are refused their name when an input has changed by then. */

@@ -2,6 +2,7 @@
 #include "digest/digest.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "digest/kinds.h"
 #include "io/reader.h"
@@ -82,6 +83,19 @@ enum mpk_code mpk_digest_rope(enum mpk_digest_kind kind, const struct mpk_rope *
 	MPK_TRY(mpk_digest_init(&d, kind, err));
 	MPK_TRY(mpk_digest_add_rope(&d, rope, tap, err));
 	return mpk_digest_final(&d, out, err);
+}
+
+enum mpk_code mpk_digest_span(enum mpk_digest_kind kind, struct mpk_span bytes, uint8_t *out,
+			      struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_digest_fini) struct mpk_digest d = { .state = NULL };
+	uint8_t whole[MPK_DIGEST_BYTES];
+
+	MPK_TRY(mpk_digest_init(&d, kind, err));
+	MPK_TRY(mpk_digest_update(&d, bytes, err));
+	MPK_TRY(mpk_digest_final(&d, whole, err));
+	memcpy(out, whole, mpk_digest_bytes(kind));
+	return MPK_OK;
 }
 
 const char *mpk_digest_print(const uint8_t *digest, size_t bytes, char out[MPK_DIGEST_TEXT])

@@ -69,6 +69,12 @@ enum mpk_code mpk_digest_rope(enum mpk_digest_kind kind, const struct mpk_rope *
 			      const struct mpk_tap *tap, uint8_t out[MPK_DIGEST_BYTES],
 			      struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_digest_span - the digest of bytes in memory
+ * @out     mpk_digest_bytes(kind) bytes
+ * Returns  MPK_OK; MPK_E_LOAD, MPK_E_NOMEM, MPK_E_INTERNAL as above */
+enum mpk_code mpk_digest_span(enum mpk_digest_kind kind, struct mpk_span bytes, uint8_t *out,
+			      struct mpk_error *err) MPK_MUST_CHECK;
+
 /* mpk_digest_print - lower-case hexadecimal digits and a NUL
  * @bytes   16 or 32
  * Returns  out */

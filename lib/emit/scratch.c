@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "emit/scratch.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,25 +12,11 @@
 
 enum { REMOVE_TRIES = 100, REMOVE_PAUSE_US = 20000, NAME_TRIES = 100 };
 
-static bool remove_all(const char *path)
-{
-	DIR *dir = opendir(path);
-	int fd = dir ? dirfd(dir) : -1;
-
-	if (!dir)
-		return errno == ENOENT;
-	for (struct dirent *e; fd >= 0 && (e = readdir(dir)) != NULL;)
-		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-			(void)unlinkat(fd, e->d_name, 0);
-	(void)closedir(dir);
-	return rmdir(path) == 0 || errno == ENOENT;
-}
-
 /* In the cleanup process: tools of a killed build may still write for a moment, hence the
  * repetition. */
 static void remove_patiently(void *path)
 {
-	for (unsigned i = 0; i < REMOVE_TRIES && !remove_all(path); i++)
+	for (unsigned i = 0; i < REMOVE_TRIES && !mpk_remove_all(path); i++)
 		(void)usleep(REMOVE_PAUSE_US);
 }
 
@@ -121,7 +106,7 @@ void mpk_scratch_close(struct mpk_scratch *s)
 {
 	/* What cannot be removed now is left to the cleanup process. */
 	if (s->path && !s->keep)
-		mpk_cleanup_stop(&s->cleanup, !remove_all(s->path));
+		mpk_cleanup_stop(&s->cleanup, !mpk_remove_all(s->path));
 	free(s->env[0]);
 	free(s->path);
 	memset(s, 0, sizeof *s);

@@ -20,7 +20,7 @@ struct mpk_scratch {
 
 /* mpk_scratch_open - make PARENT/mpack-XXXXXX, readable by its owner only
  * A process of its own waits for our end, whatever it is, and removes the directory with all
- * plain files in it when mpk_scratch_close did not.
+ * that is in it when mpk_scratch_close did not.
  * @keep    a directory to use instead, made when it is not there and left as it is
  *          afterwards; NULL: none
  * Returns  MPK_OK; MPK_E_IO; MPK_E_NOMEM */

@@ -59,6 +59,13 @@ static bool write_all(int fd, const char *data, size_t len, const uint64_t *off)
 	return true;
 }
 
+enum mpk_code mpk_write_at(int fd, struct mpk_span bytes, uint64_t off, struct mpk_error *err)
+{
+	if (!write_all(fd, (const char *)bytes.data, bytes.len, &off))
+		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot write");
+	return MPK_OK;
+}
+
 /* One range on its way. */
 struct copy {
 	int in, out;

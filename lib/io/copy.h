@@ -38,6 +38,11 @@ void mpk_copy_stop(void);
  * after every chunk, in the thread that copies; for the whole process, NULL ends it */
 void mpk_copy_watch(void (*moved)(uint64_t bytes));
 
+/* mpk_write_at - bytes of memory at an offset, which the descriptor's position has no part in
+ * Returns  MPK_OK; MPK_E_IO */
+enum mpk_code mpk_write_at(int fd, struct mpk_span bytes, uint64_t off,
+			   struct mpk_error *err) MPK_MUST_CHECK;
+
 /* mpk_write_pieces - append pieces of a rope to out at its current position
  * Neighbouring pieces in memory are gathered into one system call.
  * @tap     sees every byte; may be NULL

@@ -183,7 +183,7 @@ enum mpk_code mpk_directory_write(const struct mpk_directory *d, const char *nam
 void mpk_directory_abandon(struct mpk_directory *d)
 {
 	if (d->temp) {
-		mpk_remove_all(d->temp);
+		(void)mpk_remove_all(d->temp);
 		if (d->fd >= 0)
 			(void)close(d->fd);
 	}

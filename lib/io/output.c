@@ -179,6 +179,21 @@ static bool is_broken_link(const char *path)
 	return lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
 }
 
+enum mpk_code mpk_output_check_path(const char *path, struct mpk_error *err)
+{
+	struct stat st;
+
+	if (strcmp(path, "-") == 0 || stat(path, &st) != 0 || !S_ISREG(st.st_mode) ||
+	    !mpk_mappings_have(&st))
+		return MPK_OK;
+
+	enum mpk_code code =
+		mpk_fail(err, MPK_E_USAGE, "this is an input, too, and would be overwritten");
+
+	mpk_error_at_file(err, path);
+	return code;
+}
+
 static enum mpk_code open_target(struct mpk_output *o, struct mpk_error *err)
 {
 	struct stat st;
@@ -197,13 +212,7 @@ static enum mpk_code open_target(struct mpk_output *o, struct mpk_error *err)
 		o->fd = open(o->shown, O_WRONLY | O_CLOEXEC);
 		return o->fd >= 0 ? MPK_OK : fail_io(o, "cannot open for writing", err);
 	}
-	if (exists && mpk_mappings_have(&st)) {
-		enum mpk_code code = mpk_fail(err, MPK_E_USAGE,
-					      "this is an input, too, and would be overwritten");
-
-		mpk_error_at_file(err, o->shown);
-		return code;
-	}
+	MPK_TRY(mpk_output_check_path(o->shown, err));
 	if (!exists && is_broken_link(o->shown))
 		return fail_io(o, "cannot write through a link that leads to no file", err);
 	o->replaces = exists;

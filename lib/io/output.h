@@ -31,6 +31,11 @@ struct mpk_output;
 void mpk_output_make_durable(void);
 bool mpk_output_is_durable(void);
 
+/* mpk_output_check_path - what mpk_output_open does at its time, for an output that is opened when its
+ * inputs are closed: whether path is one of the inputs that are open
+ * Returns  MPK_OK; MPK_E_USAGE with the file name: it is */
+enum mpk_code mpk_output_check_path(const char *path, struct mpk_error *err) MPK_MUST_CHECK;
+
 /* mpk_output_open - begin writing path
  * @mode    permissions of a file that is new, before the umask: 0666 or 0777
  * @out     receives the output; end it with commit or abandon

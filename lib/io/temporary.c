@@ -62,12 +62,16 @@ bool mpk_temporary_lock(int fd)
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
 	(void)st, (void)type, (void)ftw;
-	return remove(path);
+	(void)remove(path); /* what stays keeps its folders, no more */
+	return 0;
 }
 
-void mpk_remove_all(const char *path)
+bool mpk_remove_all(const char *path)
 {
+	struct stat st;
+
 	(void)nftw(path, remove_one, OPEN_DIRECTORIES, FTW_DEPTH | FTW_PHYS);
+	return lstat(path, &st) != 0 && errno == ENOENT;
 }
 
 /* The lock is kept while it is removed, so that two do not remove it, and one the other's new one. */
@@ -76,7 +80,7 @@ static void remove_abandoned(const char *path)
 	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 
 	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
-		mpk_remove_all(path);
+		(void)mpk_remove_all(path);
 	if (fd >= 0)
 		(void)close(fd);
 }

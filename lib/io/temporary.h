@@ -27,7 +27,8 @@ bool mpk_temporary_lock(int fd);
  * Failures are not the caller's business, and not told. */
 void mpk_temporary_sweep(const char *path);
 
-/* mpk_remove_all - a file, or a directory with all that is in it; links are not followed */
-void mpk_remove_all(const char *path);
+/* mpk_remove_all - a file, or a directory with all that is in it; links are not followed
+ * Returns  whether nothing is there any more */
+bool mpk_remove_all(const char *path);
 
 #endif

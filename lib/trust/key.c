@@ -162,15 +162,30 @@ static enum mpk_code read_into(int fd, uint8_t *buffer, size_t *len, struct mpk_
 	}
 }
 
-/* Not by a mapping, whose memory could not be wiped. */
-static enum mpk_code read_key_file(const char *path, uint8_t *buffer, size_t *len,
-				   struct mpk_error *err)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+/* The text of a key file: not a mapping, whose memory could not be wiped. Zero-initialise. */
+struct key_text {
+	uint8_t *data; /* MPK_KEY_FILE_MAX + 1 bytes, or NULL */
+	size_t len;
+};
 
+/* Public keys are wiped, too: a private one may have been given by mistake. */
+static void key_text_wipe(struct key_text *t)
+{
+	if (t->data)
+		explicit_bzero(t->data, MPK_KEY_FILE_MAX + 1);
+	free(t->data);
+}
+
+static enum mpk_code key_text_read(const char *path, struct key_text *out, struct mpk_error *err)
+{
+	int fd;
+
+	out->data = malloc(MPK_KEY_FILE_MAX + 1);
+	MPK_TRY_ALLOC(out->data, err);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot open");
-	enum mpk_code code = read_into(fd, buffer, len, err);
+	enum mpk_code code = read_into(fd, out->data, &out->len, err);
 	(void)close(fd);
 	return code;
 }
@@ -178,15 +193,11 @@ static enum mpk_code read_key_file(const char *path, uint8_t *buffer, size_t *le
 enum mpk_code mpk_secret_key_read(const char *path, struct mpk_secret_key *out,
 				  struct mpk_error *err)
 {
-	uint8_t *buffer = malloc(MPK_KEY_FILE_MAX + 1);
-	size_t len = 0;
+	MPK_CLEANUP(key_text_wipe) struct key_text text = { 0 };
+	enum mpk_code code = key_text_read(path, &text, err);
 
-	MPK_TRY_ALLOC(buffer, err);
-	enum mpk_code code = read_key_file(path, buffer, &len, err);
 	if (code == MPK_OK)
-		code = mpk_secret_key_parse(mpk_span_of(buffer, len), out, err);
-	explicit_bzero(buffer, MPK_KEY_FILE_MAX + 1);
-	free(buffer);
+		code = mpk_secret_key_parse(mpk_span_of(text.data, text.len), out, err);
 	if (code != MPK_OK)
 		mpk_error_at_file(err, path);
 	return code;
@@ -195,16 +206,11 @@ enum mpk_code mpk_secret_key_read(const char *path, struct mpk_secret_key *out,
 enum mpk_code mpk_public_keys_read(const char *path, struct mpk_public_keys *out,
 				   struct mpk_error *err)
 {
-	uint8_t *buffer = malloc(MPK_KEY_FILE_MAX + 1);
-	size_t len = 0;
+	MPK_CLEANUP(key_text_wipe) struct key_text text = { 0 };
+	enum mpk_code code = key_text_read(path, &text, err);
 
-	MPK_TRY_ALLOC(buffer, err);
-	enum mpk_code code = read_key_file(path, buffer, &len, err);
 	if (code == MPK_OK)
-		code = mpk_public_keys_parse(mpk_span_of(buffer, len), out, err);
-	/* a private key may have been given by mistake */
-	explicit_bzero(buffer, MPK_KEY_FILE_MAX + 1);
-	free(buffer);
+		code = mpk_public_keys_parse(mpk_span_of(text.data, text.len), out, err);
 	if (code != MPK_OK)
 		mpk_error_at_file(err, path);
 	return code;

@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "elf/append.h"
+#include "io/copy.h"
 #include "trust/sshsig.h"
 
 /* --- digest ---------------------------------------------------------------------- */
@@ -45,20 +46,6 @@ enum mpk_code mpk_seal_digest(struct mpk_span file, const struct mpk_seal *seal,
 }
 
 /* --- sealing --------------------------------------------------------------------- */
-
-static enum mpk_code write_at(int fd, struct mpk_span bytes, uint64_t at, struct mpk_error *err)
-{
-	for (size_t done = 0; done < bytes.len;) {
-		ssize_t n = pwrite(fd, bytes.data + done, bytes.len - done, (off_t)(at + done));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return mpk_fail_errno(err, MPK_E_IO, n ? errno : ENOSPC, "cannot write");
-		done += (size_t)n;
-	}
-	return MPK_OK;
-}
 
 /* Where a signature is to stand in a file that has a note for it already.
  * Returns  MPK_OK, with *off 0 when there is none */
@@ -121,8 +108,8 @@ static enum mpk_code add_notes(int fd, const struct mpk_seal_job *job, struct mp
 	if (!count)
 		return MPK_OK;
 	MPK_TRY(plan(map.bytes, &map, notes, count, arena, &more, err));
-	MPK_TRY(write_at(fd, more.tail, more.tail_at, err));
-	MPK_TRY(write_at(fd, more.header, 0, err));
+	MPK_TRY(mpk_write_at(fd, more.tail, more.tail_at, err));
+	MPK_TRY(mpk_write_at(fd, more.header, 0, err));
 	if (job->key && !*seal_off)
 		*seal_off = more.text_off[count - 1];
 	return MPK_OK;
@@ -146,12 +133,12 @@ static enum mpk_code sign(int fd, const struct mpk_secret_key *key, uint64_t sea
 
 	MPK_TRY(mpk_ssh_key_digest(&seal.key, seal.fingerprint, err));
 	mpk_seal_write(&seal, text);
-	MPK_TRY(write_at(fd, mpk_span_of(text, sizeof text), seal_off, err));
+	MPK_TRY(mpk_write_at(fd, mpk_span_of(text, sizeof text), seal_off, err));
 	MPK_TRY(digest_of_fd(fd, &seal, digest, err));
 	mpk_sshsig_message(digest, message);
 	MPK_TRY(mpk_ed25519_sign(key, mpk_span_of(message, sizeof message), seal.signature, err));
-	return write_at(fd, mpk_span_of(seal.signature, sizeof seal.signature),
-			seal_off + MPK_SEAL_SIGNATURE_AT, err);
+	return mpk_write_at(fd, mpk_span_of(seal.signature, sizeof seal.signature),
+			    seal_off + MPK_SEAL_SIGNATURE_AT, err);
 }
 
 enum mpk_code mpk_seal_file(int fd, const struct mpk_seal_job *job, struct mpk_error *err)

@@ -83,13 +83,10 @@ void mpk_ssh_key_put(const struct mpk_public_key *key, struct mpk_strbuf *out)
 enum mpk_code mpk_ssh_key_digest(const struct mpk_public_key *key, uint8_t out[MPK_DIGEST_BYTES],
 				 struct mpk_error *err)
 {
-	MPK_CLEANUP(mpk_digest_fini) struct mpk_digest d = { .state = NULL };
 	uint8_t encoded[MPK_SSH_KEY_BYTES];
 
 	mpk_ssh_key_encode(key, encoded);
-	MPK_TRY(mpk_digest_init(&d, MPK_DIGEST_SHA256, err));
-	MPK_TRY(mpk_digest_update(&d, mpk_span_of(encoded, sizeof encoded), err));
-	return mpk_digest_final(&d, out, err);
+	return mpk_digest_span(MPK_DIGEST_SHA256, mpk_span_of(encoded, sizeof encoded), out, err);
 }
 
 /* ssh-keygen leaves the padding out. */

@@ -60,16 +60,24 @@ void mpk_view_embedded_summary(const struct mpk_view *view, struct mpk_strbuf *o
 }
 
 static void put_figures(const struct mpk_code_info *code, struct mpk_span kernel,
-			struct mpk_strbuf *out)
+			const char *indent, struct mpk_strbuf *out)
 {
 	size_t index;
 
 	if (!code->format || !code->format->kernel_text ||
 	    !mpk_code_info_find(code, kernel, &index))
 		return;
-	mpk_strbuf_puts(out, "    ");
+	mpk_strbuf_puts(out, indent);
 	code->format->kernel_text(code, index, out);
 	mpk_strbuf_putc(out, '\n');
+}
+
+void mpk_view_code_figures(const struct mpk_view_code *c, struct mpk_span kernel,
+			   const char *indent, struct mpk_strbuf *out)
+{
+	put_figures(&c->code, kernel, indent, out);
+	for (size_t i = 0; i < c->code.image_count; i++)
+		put_figures(&c->code.images[i], kernel, indent, out);
 }
 
 static void put_kernels(const struct mpk_view *view, const struct mpk_view_code *c,
@@ -85,9 +93,7 @@ static void put_kernels(const struct mpk_view *view, const struct mpk_view_code 
 		mpk_strbuf_puts(out, "  ");
 		mpk_escape(out, name);
 		mpk_strbuf_putc(out, '\n');
-		put_figures(&c->code, name, out);
-		for (size_t k = 0; k < c->code.image_count; k++)
-			put_figures(&c->code.images[k], name, out);
+		mpk_view_code_figures(c, name, "    ", out);
 	}
 }
 

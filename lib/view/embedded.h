@@ -22,6 +22,11 @@ enum mpk_code mpk_view_read_embedded(const struct mpk_image *image, struct mpk_a
 				     const struct mpk_view_code **out,
 				     struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_view_code_figures - append a line of what the code, and one of what each of its images, tells
+ * of a kernel that it has */
+void mpk_view_code_figures(const struct mpk_view_code *c, struct mpk_span kernel,
+			   const char *indent, struct mpk_strbuf *out);
+
 /* mpk_view_code_text - append what a run of code is, where it stands, its images, its kernels
  * mpk_view_code_json - put "code" and "kernels" into an object */
 void mpk_view_code_text(const struct mpk_view *view, const struct mpk_view_code *c,

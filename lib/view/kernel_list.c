@@ -67,19 +67,6 @@ static const char *target_of(struct lister *l, const struct mpk_code_info *code)
 	return code->target;
 }
 
-static enum mpk_code digest_of(struct mpk_span bytes, uint8_t out[MPK_XXH128_BYTES],
-			       struct mpk_error *err)
-{
-	MPK_CLEANUP(mpk_digest_fini) struct mpk_digest d = { 0 };
-	uint8_t whole[MPK_DIGEST_BYTES];
-
-	MPK_TRY(mpk_digest_init(&d, MPK_DIGEST_XXH128, err));
-	MPK_TRY(mpk_digest_update(&d, bytes, err));
-	MPK_TRY(mpk_digest_final(&d, whole, err));
-	memcpy(out, whole, MPK_XXH128_BYTES);
-	return MPK_OK;
-}
-
 /* What is needed of a kernel whose container goes away. */
 static enum mpk_code forget_code(struct lister *l, const struct mpk_code_kernel *from,
 				 struct mpk_listed_kernel *k)
@@ -97,7 +84,7 @@ static enum mpk_code forget_code(struct lister *l, const struct mpk_code_kernel 
 		return MPK_OK;
 	l->digest_left -= code.len;
 	k->has_digest = true;
-	return digest_of(code, k->digest, l->err);
+	return mpk_digest_span(MPK_DIGEST_XXH128, code, k->digest, l->err);
 }
 
 static enum mpk_code add(struct lister *l, const struct mpk_code_info *code, size_t kernel,
@@ -192,7 +179,7 @@ static enum mpk_code add_image(struct lister *l, const struct mpk_code_info *cod
 	image.what =
 		mpk_arena_printf(l->arena, "%s%s%s", image_word(code), *target ? " " : "", target);
 	MPK_TRY_ALLOC(image.what, l->err);
-	MPK_TRY(digest_of(code->bytes, image.digest, l->err));
+	MPK_TRY(mpk_digest_span(MPK_DIGEST_XXH128, code->bytes, image.digest, l->err));
 	MPK_TRY_ALLOC(
 		mpk_vec_reserve(&l->images, &l->image_cap, l->image_count + 1, sizeof *l->images),
 		l->err);

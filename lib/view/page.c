@@ -154,18 +154,6 @@ static void put_kernels(const struct mpk_view *view, const struct mpk_view_node 
 	}
 }
 
-static void put_figures(const struct mpk_code_info *code, struct mpk_span kernel,
-			struct mpk_strbuf *out)
-{
-	size_t index;
-
-	if (!code->format || !code->format->kernel_text ||
-	    !mpk_code_info_find(code, kernel, &index))
-		return;
-	mpk_strbuf_puts(out, out->len ? "\n" : "");
-	code->format->kernel_text(code, index, out);
-}
-
 /* Kernels of code beside the tree: nothing here calls those by name. */
 static void put_embedded(const struct mpk_view_code *c, struct mpk_json *j, struct json_t *list)
 {
@@ -178,9 +166,7 @@ static void put_embedded(const struct mpk_view_code *c, struct mpk_json *j, stru
 		mpk_json_span(j, o, "name", lister->kernels[i].name);
 		mpk_json_text(j, o, "module", c->path);
 		mpk_json_null(j, o, "signature");
-		put_figures(&c->code, lister->kernels[i].name, &lines);
-		for (size_t k = 0; k < c->code.image_count; k++)
-			put_figures(&c->code.images[k], lister->kernels[i].name, &lines);
+		mpk_view_code_figures(c, lister->kernels[i].name, "", &lines);
 		put_line(j, o, "lines", &lines);
 		mpk_json_null(j, o, "call");
 	}

@@ -63,19 +63,6 @@ static enum mpk_code keep(struct reading *r, struct mpk_span text, const char **
 	return MPK_OK;
 }
 
-static enum mpk_code digest_of(struct mpk_span bytes, uint8_t out[MPK_XXH128_BYTES],
-			       struct mpk_error *err)
-{
-	MPK_CLEANUP(mpk_digest_fini) struct mpk_digest d = { 0 };
-	uint8_t whole[MPK_DIGEST_BYTES];
-
-	MPK_TRY(mpk_digest_init(&d, MPK_DIGEST_XXH128, err));
-	MPK_TRY(mpk_digest_update(&d, bytes, err));
-	MPK_TRY(mpk_digest_final(&d, whole, err));
-	memcpy(out, whole, MPK_XXH128_BYTES);
-	return MPK_OK;
-}
-
 static enum mpk_code add_kernel(struct reading *r, const char *path, const char *target,
 				const struct mpk_code_kernel *k, struct mpk_error *err)
 {
@@ -89,7 +76,7 @@ static enum mpk_code add_kernel(struct reading *r, const char *path, const char 
 		(struct mpk_size_item){ .path = path, .name = s.name, .bytes = s.bytes }));
 	if (k->code.len < SAME_MIN)
 		return MPK_OK;
-	MPK_TRY(digest_of(k->code, s.digest, err));
+	MPK_TRY(mpk_digest_span(MPK_DIGEST_XXH128, k->code, s.digest, err));
 	MPK_TRY_ALLOC(mpk_vec_reserve(&r->seen, &r->cap, r->count + 1, sizeof s), err);
 	r->seen[r->count++] = s;
 	return MPK_OK;

@@ -11,6 +11,18 @@ static bool is_loadable(const struct mpk_code_format *f)
 	return f == &mpk_format_cubin || f == &mpk_format_fatbin || f == &mpk_format_ptx;
 }
 
+/* What its format can say of it, under the format's own check where it has one. */
+static void verify_code(const struct mpk_code_info *code, struct mpk_code_verify to)
+{
+	const struct mpk_code_format *f = code->format;
+
+	if (code->problem && !f->verifies_broken)
+		mpk_code_say_problem(&to, code, "");
+	to.check = f->check ? f->check : to.check;
+	if (f->verify && (!code->problem || f->verifies_broken))
+		f->verify(code, &to);
+}
+
 static void check(struct mpk_verify *v, const struct mpk_view_code *c)
 {
 	const struct mpk_code_info *code = &c->code;
@@ -27,16 +39,12 @@ static void check(struct mpk_verify *v, const struct mpk_view_code *c)
 			     "this is %s; CUDA's driver loads a cubin, a fatbin or PTX", f->name);
 		return;
 	}
-	if (code->problem && !f->verifies_broken)
-		mpk_code_say_problem(&to, code, "");
 	/* the driver gets no length: it reads a text up to its NUL */
 	if (f == &mpk_format_ptx && code->bytes.len && code->bytes.data[code->bytes.len - 1] != 0)
 		mpk_code_say(
 			&to, MPK_WARNING, code->off + code->bytes.len,
 			"no NUL ends this PTX: the driver takes what follows for a part of it");
-	to.check = f->check ? f->check : to.check;
-	if (f->verify && (!code->problem || f->verifies_broken))
-		f->verify(code, &to);
+	verify_code(code, to);
 }
 
 static void embedded_code(struct mpk_verify *v)
@@ -62,11 +70,7 @@ static enum mpk_code check_device(const struct mpk_view_code *c, void *arg, stru
 	if (!f->targets && f != &mpk_format_bitcode && f != &mpk_format_spirv)
 		mpk_code_say(&to, MPK_ERROR, code->off,
 			     "here is %s where a container of device code should be", f->name);
-	if (code->problem && !f->verifies_broken)
-		mpk_code_say_problem(&to, code, "");
-	to.check = f->check ? f->check : to.check;
-	if (f->verify && (!code->problem || f->verifies_broken))
-		f->verify(code, &to);
+	verify_code(code, to);
 	return MPK_OK;
 }
 

@@ -275,24 +275,8 @@ END_TEST
 START_TEST(survives_damaged_containers)
 {
 	struct mpk_image image = open_image(libraries[_i].path);
-	struct mpk_span good = image.devices[0].bytes;
-	struct robust_page page = robust_page_of(good.len);
-	uint8_t *at = page.map + page.room - good.len;
 
-	for (size_t n = 0; n < good.len; n += n < 300 ? 1 : 97) {
-		uint8_t *cut = page.map + page.room - n;
-
-		memcpy(cut, good.data, n);
-		robust_try(try_code, mpk_span_of(cut, n), "a prefix");
-	}
-	memcpy(at, good.data, good.len);
-	for (size_t i = 0; i < good.len && i < 400; i++)
-		for (unsigned m = 1; m < 256; m = m * 2 + 1) {
-			at[i] ^= (uint8_t)m;
-			robust_try(try_code, mpk_span_of(at, good.len), "a changed byte");
-			at[i] ^= (uint8_t)m;
-		}
-	munmap(page.map, page.room + (size_t)sysconf(_SC_PAGESIZE));
+	robust_damage(try_code, image.devices[0].bytes, 300, 97, 400);
 }
 END_TEST
 

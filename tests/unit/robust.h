@@ -65,6 +65,42 @@ static inline void robust_try(robust_reader read, struct mpk_span bytes, const c
 	ck_assert_msg(code != MPK_E_INTERNAL && code != MPK_E_NOMEM, "%s: %s", what, err.text);
 }
 
+/* robust_flip - bits of the bytes from, from + 1 ... below to flipped, one byte at a time */
+static inline void robust_flip(robust_reader read, uint8_t *bytes, size_t len, size_t from,
+			       size_t to)
+{
+	char what[64];
+
+	for (size_t i = from; i < to && i < len; i++)
+		for (unsigned mask = 1; mask < 256; mask = mask * 2 + 1) {
+			bytes[i] ^= (uint8_t)mask;
+			snprintf(what, sizeof what, "byte %zu ^ 0x%02x", i, mask);
+			robust_try(read, mpk_span_of(bytes, len), what);
+			bytes[i] ^= (uint8_t)mask;
+		}
+}
+
+/* robust_damage - bytes made in a test: the prefixes of less than dense bytes and each step-th of the
+ * others, and bits flipped of the first changed bytes */
+static inline void robust_damage(robust_reader read, struct mpk_span good, size_t dense,
+				 size_t step, size_t changed)
+{
+	struct robust_page page = robust_page_of(good.len);
+	uint8_t *at;
+	char what[64];
+
+	for (size_t n = 0; n <= good.len; n += n < dense ? 1 : step) {
+		at = page.map + page.room - n;
+		memcpy(at, good.data, n);
+		snprintf(what, sizeof what, "cut to %zu bytes", n);
+		robust_try(read, mpk_span_of(at, n), what);
+	}
+	at = page.map + page.room - good.len;
+	memcpy(at, good.data, good.len);
+	robust_flip(read, at, good.len, 0, changed);
+	munmap(page.map, page.room + (size_t)sysconf(_SC_PAGESIZE));
+}
+
 /* robust_check - every prefix, every byte replaced by a few others; about @budget reads */
 static inline void robust_check(const char *path, robust_reader read, size_t budget)
 {

@@ -5,12 +5,14 @@
 #include <string.h>
 
 #include "base/cursor.h"
+#include "elf/plt.h"
 #include "elf/symbols.h"
 
-/* A symbol that has room. */
+/* Addresses that have a name: those of a symbol or of a section. */
 struct mpk_host_place {
 	uint64_t begin, bytes;
 	const char *name;
+	uint64_t flags; /* of a section */
 };
 
 /* A word that a loader fills in. */
@@ -18,11 +20,6 @@ struct mpk_host_slot {
 	uint64_t at;
 	const char *name; /* of the symbol whose address it becomes; NULL: addend alone */
 	uint64_t addend;
-};
-
-struct mpk_host_section {
-	uint64_t begin, bytes, flags;
-	const char *name;
 };
 
 enum {
@@ -69,7 +66,9 @@ static enum mpk_code read_symbols(struct mpk_host_code *h, struct mpk_arena *are
 		MPK_TRY(mpk_symtab_get(&t, i, &s, err));
 		if (!s.defined || !s.bytes || (s.type != STT_FUNC && s.type != STT_OBJECT))
 			continue;
-		places[h->place_count++] = (struct mpk_host_place){ s.value, s.bytes, s.name };
+		places[h->place_count++] = (struct mpk_host_place){ .begin = s.value,
+								    .bytes = s.bytes,
+								    .name = s.name };
 		if (s.type != STT_FUNC ||
 		    mpk_symbol_bytes(&h->elf, &s, &f->code, &off, NULL) != MPK_OK)
 			continue;
@@ -138,17 +137,10 @@ static enum mpk_code read_slots(struct mpk_host_code *h, struct mpk_arena *arena
 	return MPK_OK;
 }
 
-static int by_address(const void *a, const void *b)
-{
-	const struct mpk_host_section *x = a, *y = b;
-
-	return x->begin < y->begin ? -1 : x->begin > y->begin;
-}
-
 static enum mpk_code read_sections(struct mpk_host_code *h, struct mpk_arena *arena,
 				   struct mpk_error *err)
 {
-	struct mpk_host_section *list = mpk_arena_array(arena, h->elf.section_count, sizeof *list);
+	struct mpk_host_place *list = mpk_arena_array(arena, h->elf.section_count, sizeof *list);
 	GElf_Shdr s;
 
 	MPK_TRY_ALLOC(list, err);
@@ -158,10 +150,10 @@ static enum mpk_code read_sections(struct mpk_host_code *h, struct mpk_arena *ar
 		MPK_TRY(mpk_elf_section(&h->elf, i, &s, err));
 		if (name && (s.sh_flags & SHF_ALLOC) && s.sh_size)
 			list[h->section_count++] =
-				(struct mpk_host_section){ s.sh_addr, s.sh_size, s.sh_flags, name };
+				(struct mpk_host_place){ s.sh_addr, s.sh_size, name, s.sh_flags };
 	}
 	if (h->section_count)
-		qsort(list, h->section_count, sizeof *list, by_address);
+		qsort(list, h->section_count, sizeof *list, by_begin);
 	h->sections = list;
 	return MPK_OK;
 }
@@ -205,55 +197,39 @@ static const struct mpk_host_slot *slot_at(const struct mpk_host_code *h, uint64
 	return h->slot_count ? bsearch(&key, h->slots, h->slot_count, sizeof key, by_slot) : NULL;
 }
 
-/* The symbol in whose room an address lies, or NULL. */
+/* The last place that begins at or before an address, if that lies in it, else NULL. */
+static const struct mpk_host_place *find(const struct mpk_host_place *places, size_t count,
+					 uint64_t address)
+{
+	size_t lo = 0, hi = count;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (places[mid].begin <= address)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo && address - places[lo - 1].begin < places[lo - 1].bytes ? &places[lo - 1] : NULL;
+}
+
 static const struct mpk_host_place *place_at(const struct mpk_host_code *h, uint64_t address)
 {
-	size_t lo = 0, hi = h->place_count;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (h->places[mid].begin <= address)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (!lo || address - h->places[lo - 1].begin >= h->places[lo - 1].bytes)
-		return NULL;
-	return &h->places[lo - 1];
+	return find(h->places, h->place_count, address);
 }
 
-static const struct mpk_host_section *section_at(const struct mpk_host_code *h, uint64_t address)
+static const struct mpk_host_place *section_at(const struct mpk_host_code *h, uint64_t address)
 {
-	size_t lo = 0, hi = h->section_count;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (h->sections[mid].begin <= address)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo && address - h->sections[lo - 1].begin < h->sections[lo - 1].bytes
-		       ? &h->sections[lo - 1]
-		       : NULL;
+	return find(h->sections, h->section_count, address);
 }
 
-/* The slot through which an entry of an x86-64 PLT jumps: ff 25 and its distance, behind a few bytes. */
+/* The slot through which an entry of the PLT jumps, or NULL. */
 static const struct mpk_host_slot *plt_slot(const struct mpk_host_code *h, uint64_t address)
 {
-	struct mpk_span code;
-	uint64_t off;
+	uint64_t slot;
 
-	if (!mpk_elf_at_address(&h->elf, address, &code, &off))
-		return NULL;
-	for (size_t i = 0; i <= 5 && i + 6 <= code.len; i++)
-		if (code.data[i] == 0xff && code.data[i + 1] == 0x25)
-			return slot_at(h, address + i + 6 +
-						  (uint64_t)(int64_t)(int32_t)mpk_load_u32(
-							  code.data + i + 2));
-	return NULL;
+	return mpk_plt_slot(&h->elf, address, &slot) ? slot_at(h, slot) : NULL;
 }
 
 static bool same_symbol(const char *a, const char *b)
@@ -287,7 +263,7 @@ static bool same_target(const struct mpk_host_code *a, uint64_t x, const struct 
 {
 	const struct mpk_host_slot *p = slot_at(a, x), *q = slot_at(b, y);
 	const struct mpk_host_place *m, *n;
-	const struct mpk_host_section *s = section_at(a, x), *t = section_at(b, y);
+	const struct mpk_host_place *s = section_at(a, x), *t = section_at(b, y);
 
 	if (p && q) {
 		if (p->name || q->name)
@@ -373,23 +349,67 @@ static bool same_x86_64(const struct pair *p)
 	return true;
 }
 
+/* Where the branch with a link, or without, in an AArch64 word leads from its own address: 26 bits of
+ * words, with a sign. */
+static bool is_aarch64_branch(uint32_t word, uint64_t *distance)
+{
+	*distance = (uint64_t)((int64_t)((int32_t)(word << 6) >> 6) * 4);
+	return (word & 0x7c000000) == 0x14000000;
+}
+
 static bool same_aarch64(const struct pair *p)
 {
 	for (size_t i = 0; i + 4 <= p->f->code.len; i += 4) {
 		uint32_t v = mpk_load_u32(p->f->code.data + i);
 		uint32_t w = mpk_load_u32(p->g->code.data + i);
-		/* 26 bits of words, with a sign */
-		int64_t to_x = (int64_t)((int32_t)(v << 6) >> 6) * 4;
-		int64_t to_y = (int64_t)((int32_t)(w << 6) >> 6) * 4;
+		uint64_t to_x, to_y;
 
 		if (v == w)
 			continue;
-		if ((v ^ w) >> 26 || (v & 0x7c000000) != 0x14000000 ||
-		    !same_target(p->a, p->f->address + i + (uint64_t)to_x, p->b,
-				 p->g->address + i + (uint64_t)to_y, true))
+		if ((v ^ w) >> 26 || !is_aarch64_branch(v, &to_x) || !is_aarch64_branch(w, &to_y) ||
+		    !same_target(p->a, p->f->address + i + to_x, p->b, p->g->address + i + to_y,
+				 true))
 			return false;
 	}
 	return true;
+}
+
+/* Whether two addresses are entries of PLTs that lead to symbols of different names. */
+static bool other_import(const struct pair *p, uint64_t x, uint64_t y)
+{
+	const struct mpk_host_place *s = section_at(p->a, x), *t = section_at(p->b, y);
+	const struct mpk_host_slot *m, *n;
+
+	if (!s || !t || strncmp(s->name, ".plt", 4) != 0 || strncmp(t->name, ".plt", 4) != 0)
+		return false;
+	m = plt_slot(p->a, x);
+	n = plt_slot(p->b, y);
+	return m && n && m->name && n->name && strcmp(m->name, n->name) != 0;
+}
+
+/* Whether a branch that is the same to the byte leads to another import: a table that grows by an entry
+ * moves the code by its size, so that the distance to the new entry is what it was to another. */
+static bool calls_others(const struct pair *p, uint16_t machine)
+{
+	struct mpk_span code = p->f->code;
+	bool is_arm = machine == EM_AARCH64;
+	size_t bytes = is_arm ? 4 : 5;
+	uint64_t distance;
+
+	for (size_t i = 0; i + bytes <= code.len; i += is_arm ? 4 : 1) {
+		const uint8_t *at = code.data + i;
+
+		if (memcmp(at, p->g->code.data + i, bytes) != 0)
+			continue;
+		if (is_arm ? !is_aarch64_branch(mpk_load_u32(at), &distance)
+			   : at[0] != 0xe8 && at[0] != 0xe9)
+			continue;
+		if (!is_arm)
+			distance = 5 + (uint64_t)(int64_t)(int32_t)mpk_load_u32(at + 1);
+		if (other_import(p, p->f->address + i + distance, p->g->address + i + distance))
+			return true;
+	}
+	return false;
 }
 
 bool mpk_host_same_code(struct mpk_host_code *a, const struct mpk_host_function *f,
@@ -397,17 +417,16 @@ bool mpk_host_same_code(struct mpk_host_code *a, const struct mpk_host_function 
 {
 	const struct pair p = { a, b, f, g };
 	uint16_t machine = a->elf.header.e_machine;
+	bool equal, is_arm = machine == EM_AARCH64 && f->code.len % 4 == 0;
 
 	if (f->code.len != g->code.len || f->code.len > a->bytes_left)
 		return false;
 	a->bytes_left -= f->code.len;
-	if (mpk_span_equal(f->code, g->code))
-		return true;
+	equal = mpk_span_equal(f->code, g->code);
 	if (a->elf.segment_count > SEGMENTS_MAX || b->elf.segment_count > SEGMENTS_MAX ||
 	    machine != b->elf.header.e_machine || a->elf.header.e_type == ET_REL ||
-	    b->elf.header.e_type == ET_REL)
-		return false;
-	if (machine == EM_X86_64)
-		return same_x86_64(&p);
-	return machine == EM_AARCH64 && f->code.len % 4 == 0 && same_aarch64(&p);
+	    b->elf.header.e_type == ET_REL || (machine != EM_X86_64 && !is_arm))
+		return equal;
+	return (equal || (is_arm ? same_aarch64(&p) : same_x86_64(&p))) &&
+	       !calls_others(&p, machine);
 }

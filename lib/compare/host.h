@@ -29,7 +29,7 @@ struct mpk_host_code {
 	size_t place_count;
 	const struct mpk_host_slot *slots; /* what a loader fills in, by address */
 	size_t slot_count;
-	const struct mpk_host_section *sections; /* that are loaded, by address */
+	const struct mpk_host_place *sections; /* that are loaded, by address */
 	size_t section_count;
 	uint64_t
 		bytes_left; /* of code that will still be compared: symbols of a hostile file may all

@@ -62,6 +62,18 @@ static bool are_of_a_kind(const struct mpk_host_code *a, const struct mpk_host_c
 	return (a->elf.header.e_type == ET_REL) == (b->elf.header.e_type == ET_REL);
 }
 
+static void say_code_differs(struct mpk_differ *d, struct mpk_span name, struct mpk_span a,
+			     struct mpk_span b)
+{
+	uint64_t count = count_differing(a, b);
+
+	if (count)
+		(void)mpk_differ_change(d, "function", name,
+					"%" PRIu64 " of %zu bytes of code differ", count, a.len);
+	else
+		(void)mpk_differ_change(d, "function", name, "the same bytes call another import");
+}
+
 static void compare_functions(struct mpk_differ *d, struct mpk_span name, const void *a,
 			      const void *b)
 {
@@ -80,9 +92,7 @@ static void compare_functions(struct mpk_differ *d, struct mpk_span name, const 
 					MPK_QUOTE(mpk_span_str(y->alias_of ? y->alias_of : "")));
 	else if (f->code && g->code && are_of_a_kind(f->file, g->file) &&
 		 !mpk_host_same_code(f->file, f->code, g->file, g->code))
-		(void)mpk_differ_change(
-			d, "function", name, "%" PRIu64 " of %zu bytes of code differ",
-			count_differing(f->code->code, g->code->code), f->code->code.len);
+		say_code_differs(d, name, f->code->code, g->code->code);
 }
 
 /* One of the two files: its code, which functions have a line of their own, and where each symbol's is. */

@@ -83,5 +83,5 @@ void minspect_memory_shrink(uint64_t file_bytes)
 void minspect_memory_release(void)
 {
 	if (is_on)
-		set_limit(UINT64_MAX);
+		set_limit(fixed ? fixed : UINT64_MAX);
 }

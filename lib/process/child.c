@@ -12,21 +12,14 @@
 
 #include "sandbox/sandbox.h"
 
-static const double NANO = 1e9;
+static const int64_t NANO = 1000000000;
 
 int64_t mpk_process_clock(void)
 {
 	struct timespec t = { 0 };
 
 	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * (int64_t)NANO + t.tv_nsec;
-}
-
-void mpk_process_set_timeout(struct mpk_process_self *self, double seconds)
-{
-	self->deadline = seconds > 0 ? mpk_process_clock() + (int64_t)(seconds * NANO) : 0;
-	/* The parent sleeps to the deadline that was. */
-	(void)kill(getppid(), SIGCHLD);
+	return (int64_t)t.tv_sec * NANO + t.tv_nsec;
 }
 
 /* dup2, which leaves alone what has the number already: that would be closed by exec. Without a

@@ -112,18 +112,6 @@ void mpk_filter_value(struct mpk_filter *f, long nr, unsigned index, uint32_t va
 	give(f, action);
 }
 
-void mpk_filter_two(struct mpk_filter *f, long nr, const unsigned index[2], const uint32_t value[2],
-		    uint32_t action)
-{
-	load(f, offsetof(struct seccomp_data, nr));
-	add(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)nr, 0, 5);
-	load_argument(f, index[0]);
-	add(f, BPF_JMP | BPF_JEQ | BPF_K, value[0], 0, 3);
-	load_argument(f, index[1]);
-	add(f, BPF_JMP | BPF_JEQ | BPF_K, value[1], 0, 1);
-	give(f, action);
-}
-
 bool mpk_filter_install(struct mpk_filter *f, uint32_t action)
 {
 	struct sock_fprog program = { .len = 0, .filter = f->code };

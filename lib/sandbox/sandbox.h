@@ -28,8 +28,7 @@ struct mpk_sandbox {
 struct mpk_sandbox_state {
 	bool files; /* no other file can be opened, made, changed or removed */
 	bool calls; /* no program can be started, no connection made, no memory made executable
-		     * (unless runs_code), no other process signalled (but for the parent, by
-		     * SIGCHLD) or traced */
+		     * (unless runs_code), no other process signalled or traced */
 };
 
 /* mpk_sandbox_enter - from now on only what s says; the process must have one thread
@@ -40,7 +39,7 @@ struct mpk_sandbox_state mpk_sandbox_enter(const struct mpk_sandbox *s);
 /* mpk_sandbox_support - what mpk_sandbox_enter would be able to do here */
 struct mpk_sandbox_state mpk_sandbox_support(void);
 
-/* mpk_sandbox_protect - from now on this process can neither signal (but for SIGCHLD) nor trace pid, nor
+/* mpk_sandbox_protect - from now on this process can neither signal nor trace pid, nor
  * write to its memory by system calls; nor signal all processes at once
  * For code that is run and not trusted: its caller's clock must go on. A process whose effective user
  * is root keeps the right to run set-user-ID programs, any other loses it.

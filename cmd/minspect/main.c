@@ -93,7 +93,7 @@ static const struct {
 	{ "profile", { "run" } },
 	{ "trace", { "run" } },
 	{ "force", { "run", "functions" } },
-	{ "isolate", { "run", "functions" } },
+	{ "isolate", { "run", "cases", "functions" } },
 	{ "dump", { "run" } },
 	{ "compare", { "run" } },
 	{ "grid", { "run" } },
@@ -110,8 +110,7 @@ static const struct {
 /* What looks into one run, and is no key of a case. */
 static bool looks_into(const char *option)
 {
-	static const char *const names[] = { "profile", "trace", "dump",
-					     "compare", "force", "isolate" };
+	static const char *const names[] = { "profile", "trace", "dump", "compare", "force" };
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(names); i++)
 		if (strcmp(option, names[i]) == 0)

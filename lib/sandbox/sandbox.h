@@ -21,7 +21,11 @@ struct mpk_sandbox {
 	size_t writable_count;
 	bool runs_programs; /* those among the readable may be started; system calls stay free then,
 			     * as nobody knows what a program needs */
-	bool runs_code;     /* libraries may be loaded, and make memory executable */
+	bool runs_code; /* libraries may be loaded, and make memory executable; no other folder is
+			     * listed */
+	/* Descriptors that stay open, ascending; standard streams do, too. NULL: all of them. */
+	const int *kept;
+	size_t kept_count;
 };
 
 /* What holds. */
@@ -32,7 +36,7 @@ struct mpk_sandbox_state {
 };
 
 /* mpk_sandbox_enter - from now on only what s says; the process must have one thread
- * Descriptors that are open stay usable.
+ * Descriptors that stay open stay usable.
  * Returns  what holds; a facility that the system lacks does not */
 struct mpk_sandbox_state mpk_sandbox_enter(const struct mpk_sandbox *s);
 

@@ -241,16 +241,41 @@ static enum mpk_code run_child(struct batch *b, size_t first, struct mpk_error *
 
 /* --- all of them -------------------------------------------------------------------- */
 
+/* Isolated code has the outputs of its own call and no other's. */
+static enum mpk_code share_outputs(const struct mpk_batch_item *item, bool shares,
+				   struct mpk_error *err)
+{
+	for (size_t i = 0; item->call && i < item->call->arg_count; i++) {
+		const struct mpk_value *arg = &item->call->args[i];
+
+		if (item->call->is_out[i] && mpk_reply_shares(arg) &&
+		    madvise(arg->tensor->storage->data, (size_t)arg->tensor->storage->bytes,
+			    shares ? MADV_DOFORK : MADV_DONTFORK) != 0)
+			return mpk_fail_errno(err, MPK_E_NOMEM, errno, "cannot hide an output");
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code run_isolated(struct batch *b, size_t i, struct mpk_error *err)
+{
+	MPK_TRY(share_outputs(&b->items[i], true, err));
+	MPK_TRY(run_child(b, i, err));
+	return share_outputs(&b->items[i], false, err);
+}
+
 static enum mpk_code run_all(struct batch *b, struct mpk_error *err)
 {
+	bool isolated = b->work.library.sandbox != NULL;
 	enum mpk_code rc = MPK_OK;
 
 	for (size_t i = 0; i < b->count; i++)
 		b->is_known[i] = !b->items[i].call;
+	for (size_t i = 0; isolated && i < b->count; i++)
+		MPK_TRY(share_outputs(&b->items[i], false, err));
 	for (size_t i = next_waiting(b, 0); i < b->count && rc == MPK_OK; i = next_waiting(b, i)) {
 		rc = open_connection(b, err);
 		if (rc == MPK_OK)
-			rc = run_child(b, i, err);
+			rc = isolated ? run_isolated(b, i, err) : run_child(b, i, err);
 		close_connection(b);
 	}
 	return rc;

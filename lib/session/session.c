@@ -415,12 +415,18 @@ static void loaded(void *side, uint64_t bytes)
 }
 
 /* What was asked for and does not hold is no sandbox. */
-static enum mpk_code enter_sandbox(const struct mpk_sandbox *sandbox, struct mpk_error *err)
+static enum mpk_code enter_sandbox(const struct mpk_session_work *work, struct mpk_error *err)
 {
 	struct mpk_sandbox_state state = { true, true };
+	int low = work->channel.child, high = work->reply;
 
-	if (sandbox)
-		state = mpk_sandbox_enter(sandbox);
+	if (work->library.sandbox) {
+		struct mpk_sandbox s = *work->library.sandbox;
+
+		s.kept = low < high ? (int[]){ low, high } : (int[]){ high, low };
+		s.kept_count = 2;
+		state = mpk_sandbox_enter(&s);
+	}
 	if (state.files && state.calls)
 		return MPK_OK;
 	return mpk_fail(err, MPK_E_LOAD,
@@ -432,7 +438,7 @@ static enum mpk_code open_session(struct session *s, struct mpk_error *err)
 {
 	const struct mpk_library_options *library = &s->work->library;
 
-	MPK_TRY(enter_sandbox(library->sandbox, err));
+	MPK_TRY(enter_sandbox(s->work, err));
 	MPK_TRY(mpk_runtime_create(&library->runtime, &s->runtime, err));
 	MPK_TRY(mpk_executors_add(s->runtime, err));
 	mpk_runtime_watch_loads(s->runtime, loaded, s->side);

@@ -65,7 +65,10 @@ enum mpk_code isolate_fill(struct mpk_library_options *library, struct mpk_arena
 	for (char *dir = copy ? strtok_r(copy, ":", &rest) : NULL; dir;
 	     dir = strtok_r(NULL, ":", &rest))
 		add_path(paths, &count, dir);
-	*s = (struct mpk_sandbox){ .readable = paths, .readable_count = count, .runs_code = true };
+	*s = (struct mpk_sandbox){ .readable = paths,
+				   .readable_count = count,
+				   .runs_code = true,
+				   .memory_bytes = minspect_memory_given() };
 	library->sandbox = s;
 	return MPK_OK;
 }

@@ -240,9 +240,15 @@ static int act(void)
 		if (status == MPK_EXIT_OK)
 			status = minspect_verify_prepare(&minspect_options);
 		confine();
-	} else if (status == MPK_EXIT_OK && minspect_options.max_memory)
-		status = mpk_diag_usage("--max-memory is for inspection; --%s has no such limit",
-					action->option);
+	} else if (status == MPK_EXIT_OK && minspect_options.max_memory) {
+		status =
+			minspect_options.isolate
+				? minspect_memory_parse(minspect_options.max_memory)
+				: mpk_diag_usage(
+					  "--max-memory is for inspection and goes with --isolate; "
+					  "--%s alone has no such limit",
+					  action->option);
+	}
 	return status == MPK_EXIT_OK ? action->act(&minspect_options) : status;
 }
 

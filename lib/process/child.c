@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -57,6 +58,18 @@ static void set_streams(const struct mpk_process *p)
 		(void)close(null);
 }
 
+/* A hard limit: nobody but root gets more. */
+static void limit_cpu(double seconds)
+{
+	struct rlimit limit;
+
+	if (!(seconds > 0) || getrlimit(RLIMIT_CPU, &limit) != 0)
+		return;
+	if (seconds + 1 < (double)(limit.rlim_max / 2))
+		limit.rlim_cur = limit.rlim_max = (rlim_t)seconds + 1;
+	(void)setrlimit(RLIMIT_CPU, &limit);
+}
+
 /* Ends with the parent, whatever ends that. Asked for by the child, who may come too late. */
 static void tie_to_parent(const struct mpk_process *p, pid_t parent)
 {
@@ -86,6 +99,7 @@ MPK_NORETURN void mpk_process_child_main(const struct mpk_process *p, struct mpk
 	struct mpk_error err = { 0 };
 
 	tie_to_parent(p, parent);
+	limit_cpu(p->cpu_seconds);
 	set_streams(p);
 	if (!p->run) {
 		execute(p);

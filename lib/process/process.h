@@ -63,8 +63,10 @@ struct mpk_process {
 	int channel;
 
 	enum mpk_process_output output;
-	int fd;         /* MPK_OUTPUT_FILE, _LOG; appended to from its current position */
-	double timeout; /* seconds; 0: none */
+	int fd;             /* MPK_OUTPUT_FILE, _LOG; appended to from its current position */
+	double timeout;     /* seconds; 0: none */
+	double cpu_seconds; /* of processor time, at which the kernel kills it, and each process that it
+			     * starts: should whoever holds the timeout be gone or asleep. 0: none */
 
 	/* What it may do is unknown: when it ends, all that it started is killed, even what left its
 	 * process group; and when we end, it gets SIGKILL. Other children get SIGTERM then, to remove

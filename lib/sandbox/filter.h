@@ -39,6 +39,9 @@ void mpk_filter_bits(struct mpk_filter *f, long nr, unsigned index, uint32_t mas
 void mpk_filter_value(struct mpk_filter *f, long nr, unsigned index, uint32_t value,
 		      uint32_t action);
 
+/* mpk_filter_null - the same when all of argument index is 0, such as a pointer */
+void mpk_filter_null(struct mpk_filter *f, long nr, unsigned index, uint32_t action);
+
 /* mpk_filter_install - with an action for what no rule decided
  * Returns  false: the system refuses it */
 bool mpk_filter_install(struct mpk_filter *f, uint32_t action);

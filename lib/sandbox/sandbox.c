@@ -6,6 +6,8 @@
 
 #include "sandbox/calls.h"
 #include "sandbox/landlock.h"
+#include "sandbox/limits.h"
+#include "sandbox/namespaces.h"
 
 static bool close_range_of(unsigned first, unsigned last)
 {
@@ -33,9 +35,15 @@ static bool close_others(const struct mpk_sandbox *s)
 
 struct mpk_sandbox_state mpk_sandbox_enter(const struct mpk_sandbox *s)
 {
-	struct mpk_sandbox_state state = { .files = (!s->kept || close_others(s)) &&
-						    mpk_landlock_restrict(s) };
+	struct mpk_sandbox_state state = { 0 };
 
+	if (s->runs_code) {
+		mpk_limits_set(s->memory_bytes);
+		state.namespaces = mpk_namespaces_enter();
+		if (state.namespaces)
+			mpk_limits_set_threads();
+	}
+	state.files = (!s->kept || close_others(s)) && mpk_landlock_restrict(s);
 	/* last: the calls above are none of those that stay */
 	state.calls = !s->runs_programs && mpk_calls_restrict(s->runs_code);
 	return state;
@@ -44,5 +52,6 @@ struct mpk_sandbox_state mpk_sandbox_enter(const struct mpk_sandbox *s)
 struct mpk_sandbox_state mpk_sandbox_support(void)
 {
 	return (struct mpk_sandbox_state){ .files = mpk_landlock_version() > 0,
-					   .calls = mpk_calls_known() };
+					   .calls = mpk_calls_known(),
+					   .namespaces = mpk_namespaces_known() };
 }

@@ -215,6 +215,21 @@ static enum mpk_code open_connection(struct batch *b, struct mpk_error *err)
 	return MPK_OK;
 }
 
+/* What all threads of a child can use up before its calls are late, and some more; 0: no limit */
+static double cpu_seconds(const struct batch *b, size_t first)
+{
+	double sum = 10; /* to start, and to come from one call to the next */
+
+	for (size_t i = first; i < b->count; i = next_waiting(b, i + 1)) {
+		if (!(b->items[i].timeout > 0))
+			return 0;
+		sum += b->items[i].timeout;
+		if (b->work.library.sandbox)
+			break;
+	}
+	return sum * (double)sysconf(_SC_NPROCESSORS_CONF);
+}
+
 static enum mpk_code run_child(struct batch *b, size_t first, struct mpk_error *err)
 {
 	const struct mpk_child_options options = {
@@ -222,6 +237,7 @@ static enum mpk_code run_child(struct batch *b, size_t first, struct mpk_error *
 		.hear = hear,
 		.hear_user = b,
 		.channel = b->work.channel.parent,
+		.cpu_seconds = cpu_seconds(b, first),
 		.watch = b->work.library.watch,
 		.watch_user = b->work.library.watch_user,
 	};

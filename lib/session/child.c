@@ -155,6 +155,7 @@ enum mpk_code mpk_child_run(mpk_child_fn *fn, void *user, const struct mpk_child
 				     .hear = options->hear ? hear : NULL,
 				     .channel = options->channel,
 				     .timeout = options->task->seconds_left,
+				     .cpu_seconds = options->cpu_seconds,
 				     .contained = true };
 	struct mpk_process_end how;
 	void *page = mmap(NULL, sizeof *progress, PROT_READ | PROT_WRITE,

@@ -44,6 +44,7 @@ struct mpk_child_options {
 	enum mpk_process_heard (*hear)(void *user, bool has_ended, double *seconds);
 	void *hear_user;
 	int channel;
+	double cpu_seconds; /* likewise */
 	/* told here every tenth of a second while the child runs; NULL: nobody is */
 	void (*watch)(void *user, const struct mpk_child_state *state);
 	void *watch_user;

@@ -417,7 +417,7 @@ static void loaded(void *side, uint64_t bytes)
 /* What was asked for and does not hold is no sandbox. */
 static enum mpk_code enter_sandbox(const struct mpk_session_work *work, struct mpk_error *err)
 {
-	struct mpk_sandbox_state state = { true, true };
+	struct mpk_sandbox_state state = { .files = true, .calls = true };
 	int low = work->channel.child, high = work->reply;
 
 	if (work->library.sandbox) {

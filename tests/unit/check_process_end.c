@@ -164,6 +164,19 @@ START_TEST(last_words_are_heard)
 }
 END_TEST
 
+/* Nobody watches: the kernel does. */
+START_TEST(processor_time_ends)
+{
+	struct mpk_process p = shell("while :; do :; done");
+	struct mpk_process_end end;
+
+	p.cpu_seconds = 0.1;
+	end = run_one(&p);
+	ck_assert_int_eq(end.how, MPK_PROCESS_KILLED);
+	ck_assert_int_eq(end.status, SIGKILL);
+}
+END_TEST
+
 /* --- what is left ------------------------------------------------------------------ */
 
 /* Row: not contained, contained; ended by itself or at its time. A daemon that has left the
@@ -311,6 +324,7 @@ int main(void)
 	tcase_add_test(time, deadline_stays);
 	tcase_add_test(time, a_liar_is_killed);
 	tcase_add_test(time, last_words_are_heard);
+	tcase_add_test(time, processor_time_ends);
 	tcase_add_loop_test(left, daemons, 0, 3);
 	tcase_add_loop_test(left, children_end_with_us, 0, 2);
 	tcase_add_loop_test(left, cleanup_after_a_kill, 0, 2);

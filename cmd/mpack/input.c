@@ -243,7 +243,9 @@ static enum mpk_code load_package(struct mpk_input *in, const char *path,
 {
 	struct mpk_package_input input = { .text = in->text.bytes,
 					   .path = path,
-					   .gen = o->abi ? &in->gen : NULL };
+					   .gen = o->abi ? &in->gen : NULL,
+					   .manifest_read = o->known,
+					   .data = o->data };
 
 	MPK_TRY(mpk_package_load(&input, &in->arena, &in->report, &in->package, err));
 	in->gen = in->package.manifest.gen;
@@ -328,8 +330,11 @@ int mpk_input_load(const char *path, const struct mpk_input_options *o, struct m
 		}
 		return mpk_diag_error(&err);
 	}
-	return is_blob(path, in->text.bytes) ? load_blob(in, path, o->abi)
-					     : load_manifest(in, path, o);
+	if (!is_blob(path, in->text.bytes))
+		return load_manifest(in, path, o);
+	if (o->known)
+		o->known(o->data, NULL);
+	return load_blob(in, path, o->abi);
 }
 
 void mpk_input_close(struct mpk_input *in)

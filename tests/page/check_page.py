@@ -6,7 +6,7 @@
 
 FOLDER holds pages: model.html of tests/data/relax/gelu_opencl.so, two.html of it and of gelu.so,
 graph.html of legacy/mlp_llvm.so, flow.html of formats/15_relax_cond.blob,
-gpu.html of gpu/cuda.so in a wheel, hostile.html of a file whose
+moved.html of two with the same modules at other paths, gpu.html of gpu/cuda.so in a wheel, hostile.html of a file whose
 names are markup, large.html with a long text. Prints a line a check; 1: one of them failed.
 """
 import os
@@ -182,6 +182,17 @@ def side_by_side(b, folder):
     clean(b, "two")
 
 
+def moved(b, folder):
+    b.open(f"{folder}/moved.html")
+    rows = b.run("Object.fromEntries(Object.entries(differences).map(([name, rows]) => [name, rows.map(row => `${row.label.trim()} ${row.state}`)]))")
+    check("modules are found again at other paths", rows["modules"], ["/  example.root same", "/0  opencl changed", "/1  opencl changed", "/0  example.net partial"])
+    check("kernels are told apart by their text", rows["kernels"], ["shift changed", "twice same", "scale changed"])
+    cells = b.run("[...document.querySelectorAll('.compare td.differs')].map(e => e.textContent)")
+    check("where a module went", any("moved to /2" in cell for cell in cells))
+    check("whose text differs", [sum("its text differs" in cell for cell in cells), sum("what stands around it differs" in cell for cell in cells)], [1, 1])
+    clean(b, "moved")
+
+
 def graphs(b, folder):
     b.open(f"{folder}/graph.html")
     b.click("#tab-graph")
@@ -338,7 +349,7 @@ def main():
     with Browser() as b:
         b.size(*WIDTHS["desk"])
         b.colours("light")
-        for part in (rendering, zooming, keyboard, searching, side_by_side, graphs, gpu, colours, accessible, narrow, printing, hostile, large):
+        for part in (rendering, zooming, keyboard, searching, side_by_side, moved, graphs, gpu, colours, accessible, narrow, printing, hostile, large):
             try:
                 part(b, folder)
             except RuntimeError as error:

@@ -107,7 +107,7 @@ function compareRow(kind, row) {
   const cells = row.items.map((item) => {
     if (item === undefined) return el("td", { class: "missing" }, "not there");
     const differs = row.state === "changed" && kind.value(item) !== kind.value(base);
-    return el("td", { class: differs ? "differs" : null }, kind.show(item));
+    return el("td", { class: differs ? "differs" : null }, kind.show(item, base));
   });
   const line = el("tr", { class: `state-${row.state}`, "data-row": "", tabindex: "-1" },
     el("th", { scope: "row" }, row.label, " ", mark(base)), ...cells);
@@ -143,7 +143,7 @@ function comparePanel() {
       if (!all.length) return "";
       const body = el("tbody", { "data-rows": "" });
       rows.slice(0, 2000).forEach((row) => body.append(...compareRow(kind, row)));
-      return el("section", {}, heading(kind.title, rows.length ? `${all.filter((row) => row.state !== "same").length} of ${all.length} differ` : `all ${all.length} the same`),
+      return el("section", {}, heading(kind.title, rows.length ? `${all.filter((row) => row.state !== "same").length} of ${all.length} differ` : all.length === 1 ? (kind.alike || "the same") : `all ${all.length} ${kind.alike || "the same"}`),
         rows.length ? el("div", { class: "scroll" }, wide(el("table", { class: "compare" },
           el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Name"), ...files.map((file) => el("th", { scope: "col" }, file.short)))), body))) : null,
         rows.length > 2000 ? el("p", { class: "note" }, `and ${rows.length - 2000} more`) : null);

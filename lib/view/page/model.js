@@ -25,7 +25,11 @@ const files = page.files.map(prepare);
 
 // Two files of one name in different folders are told apart by all of their path.
 if (new Set(files.map((file) => file.short)).size < files.length)
-  for (const file of files) file.short = file.name;
+{
+  const folders = files[0].name.split("/").slice(0, -1);
+  const common = folders.findIndex((folder, i) => files.some((file) => file.name.split("/").slice(0, -1)[i] !== folder));
+  for (const file of files) file.short = file.name.split("/").slice(common < 0 ? folders.length : common).join("/");
+}
 
 // --- which module is which ----------------------------------------------------------------------
 

@@ -10,6 +10,14 @@ with zipfile.ZipFile("app.whl", "w") as z:
     z.write("data/gpu/cuda.so", "pkg/cuda.so")'
 minspect --html gpu.html 'app.whl!/pkg/cuda.so'
 
+minspect --html fatbin.html data/cuda/fatbin/vadd_cuda.so
+minspect --html many.html data/cuda/*/vadd_cuda.so data/formats/02_cuda_source_dynshmem.so data/formats/03_cuda_ptx.so data/formats/0[16]*.so \
+	data/relax/gelu.so
+printf '[package]\nname = "noted"\n[[module]]\nid = "k"\nkind = "cuda"\ndata = "data/device/two.ptx"\nfunction = [{ name = "scale", args = ["handle", "handle", "float32", "int32"], launch = ["blockIdx.x"] }]\n' >noted.toml
+mpack build -q noted.toml -o noted.so
+minspect --html noted.html noted.so
+sed 's/entry scale(/entry stale(/' noted.so >damaged.so
+minspect --html damaged.html damaged.so
 # the same kernels one module further, one of them with another body, one with another helper
 kernel='__kernel void NAME(__global float *a, __global float *b, int n) { int i = get_global_id(0); if (i < n) b[i] = f(a[i]); }'
 text()

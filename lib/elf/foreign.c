@@ -88,6 +88,14 @@ static bool is_manifest(struct mpk_span bytes)
 	       mpk_code_has_word(bytes, "[[module]]");
 }
 
+/* Pages have words of every language that they tell of. */
+static bool is_page(struct mpk_span bytes)
+{
+	const struct mpk_code_format *f = mpk_code_format_of(bytes);
+
+	return f == &mpk_format_markup || f == &mpk_format_prose;
+}
+
 /* --- the tables ------------------------------------------------------------------------- */
 
 /* In order: what stands first is the closer word for what follows. */
@@ -112,6 +120,7 @@ static const struct {
 	{ NULL, is_graph, "a graph of TVM's graph executor",
 	  "pack it as 'graph' of a [[module]] of kind \"GraphExecutorFactory\"" },
 	{ NULL, is_json, "JSON", "pack it as 'payload' of a [[module]]" },
+	{ NULL, is_page, "a page of text or a script", "name a library, an object or a blob" },
 	{ NULL, is_manifest, MPK_FOREIGN_MANIFEST, "'mpack build' makes a library of it" },
 	{ "BC\xc0\xde", NULL, "LLVM bitcode", "pack it as one of the 'sources' of a host module" },
 };

@@ -367,7 +367,7 @@ void mpk_source_code_param_read(struct mpk_span param, struct mpk_source_code_pa
 					   .read_only = is_read_only(param) };
 	bool known = find_type(param, &p.dtype);
 
-	p.class_name = known ? (struct mpk_span){ 0 } : class_of(param, p.name);
+	p.class_name = known ? mpk_span_of(NULL, 0) : class_of(param, p.name);
 	if (is_image(param))
 		p.kind = MPK_SOURCE_CODE_IMAGE;
 	else if (mpk_source_code_param_is_local(param))

@@ -43,9 +43,11 @@ ifeq ($(VARIANT),asan)
 VARIANT_CFLAGS := -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 else ifeq ($(VARIANT),cov)
 VARIANT_CFLAGS := -O0 --coverage -DMPK_COVERAGE
+else ifeq ($(VARIANT),afl)
+VARIANT_CFLAGS := -D_FORTIFY_SOURCE=2
 else ifeq ($(VARIANT),fuzz)
 VARIANT_CFLAGS := -O1 -gline-tables-only -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined \
-                  -fno-sanitize-recover=all -fsanitize-coverage-ignorelist=tests/fuzz/coverage.ignore -fsanitize-recover=pointer-overflow
+                  -fno-sanitize-recover=all -fsanitize-coverage-ignorelist=tests/fuzz/coverage.ignore
 else
 VARIANT_CFLAGS := $(HARDEN)
 endif
@@ -260,6 +262,12 @@ fuzz-smoke:
 	$(FUZZ_MAKE)
 	$(Q)python3 tests/fuzz/run.py --smoke $(FUZZ)
 
+# The whole program under AFL++ (scripts/deps afl), AFL_TIME seconds in all.
+AFL_TIME ?= 600
+afl:
+	$(Q)AFL_QUIET=1 $(MAKE) --no-print-directory VARIANT=afl CC=afl-clang-fast CXX=afl-clang-fast++ out/afl/bin/minspect
+	$(Q)sh tests/fuzz/afl out/afl/bin/minspect $(AFL_TIME)
+
 compile_commands.json: FORCE
 	$(Q)for s in $(ALL_SRC); do printf '{"directory":"%s","file":"%s","command":"%s"},\n' '$(CURDIR)' "$$s" "$(CC) $(CPPFLAGS) $(LLVM_CPPFLAGS) -I$(O)/gen $(ALL_CFLAGS) -c $$s"; done | sed '1s/^/[/;$$s/,$$/]/' > $@
 
@@ -345,7 +353,7 @@ clean:
 	rm -rf out compile_commands.json
 
 -include $(ALL_SRC:%.c=$(O)/%.d) $(FUZZ_SRC:%.c=$(O)/%.d) $(O)/tests/fuzz/entry.d $(SA_LEGACY_OBJ:.o=.d) $(LIB_CXX:%.cc=$(O)/%.d)
-.PHONY: all faults variants fuzz fuzz-build fuzz-smoke fakes check check-cuda unit unit-build cli asan coverage format headers-check lint tidy interop bench install uninstall clean FORCE
+.PHONY: all faults variants afl fuzz fuzz-build fuzz-smoke fakes check check-cuda unit unit-build cli asan coverage format headers-check lint tidy interop bench install uninstall clean FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 FORCE:

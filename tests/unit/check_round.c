@@ -43,6 +43,10 @@ static bool put_any(struct made *m, struct mpk_span *kind_name, struct mpk_span 
 	if (kind->name[0] == '_' || kind->codec->tag == MPK_PAYLOAD_KERNELS)
 		return false;
 
+	/* without a length its layout is a guess (its FORMAT.md), and one in 20,000 is wrong */
+	if (kind->codec->tag == MPK_PAYLOAD_ETHOSN && m->gen != MPK_GEN_CURRENT)
+		return false;
+
 	struct mpk_payload p = { .tag = kind->codec->tag, .kind = kind, .gen = m->gen };
 
 	fill(&g, &p);

@@ -22,7 +22,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 OUT = os.environ.get("FUZZ_OUT", "out/fuzz")  # programs, seeds, corpora, finds
 TOTALS = os.path.join(OUT, "totals.json")
-Target = collections.namedtuple("Target", "name longest runs")
+Target = collections.namedtuple("Target", "name longest runs words")
 
 
 def targets(names):
@@ -30,8 +30,8 @@ def targets(names):
     with open(os.path.join(HERE, "targets"), encoding="ascii") as table:
         for line in table:
             if line.strip() and not line.startswith("#"):
-                name, longest, runs = line.split()
-                found.append(Target(name, int(longest), int(runs)))
+                name, longest, runs, words = line.split()
+                found.append(Target(name, int(longest), int(runs), words))
     sources = {f[:-2] for f in os.listdir(HERE) if f.startswith("fuzz_") and f.endswith(".c")}
     if sources != {t.name for t in found}:
         sys.exit("run.py: tests/fuzz/targets and the sources differ: %s" %
@@ -46,9 +46,8 @@ def command(target, folders, more):
     program = os.path.join(OUT, "tests/fuzz", target.name)
     words = [program, "-max_len=%d" % target.longest, "-timeout=10", "-rss_limit_mb=1024", "-print_final_stats=1",
              "-artifact_prefix=%s/found/%s-" % (OUT, target.name), *more]
-    dictionary = os.path.join(HERE, target.name + ".dict")
-    if os.path.exists(dictionary):
-        words.append("-dict=" + dictionary)
+    if target.words != "-":
+        words.append("-dict=%s" % os.path.join(HERE, target.words + ".dict"))
     return words + folders
 
 

@@ -3,6 +3,7 @@
 # make check          unit and command-line tests  make coverage             gcovr report
 # make fuzz           libFuzzer, FUZZ_TIME s each  make fuzz-smoke          a second of each
 # make variants       damaged files, whole programs make faults              each call that can fail fails
+# make afl            minspect under AFL++
 # make interop        against real TVM             make bench                ratios against cp, cc and peers
 # make install DESTDIR= PREFIX=/usr/local          make lint | tidy          static checks
 # make dist           a release as a tarball       make distcheck            and what comes out of it

@@ -642,6 +642,7 @@ int main(void)
 	tcase_set_timeout(t, 120);
 	tcase_add_checked_fixture(t, NULL, forget);
 	tcase_add_test(t, debug_information_is_no_code);
+	tcase_add_test(t, sections_of_one_name);
 	tcase_add_test(t, damaged_cubins);
 	suite_add_tcase(s, t);
 	t = tcase_create("host code");

@@ -22,7 +22,7 @@ static struct mpk_span next_word(struct mpk_span text, size_t *at)
 		++*at;
 	for (from = *at; *at < text.len && is_word_byte(text.data[*at]);)
 		++*at;
-	return mpk_span_of(text.data + from, *at - from);
+	return from < text.len ? mpk_span_of(text.data + from, *at - from) : (struct mpk_span){ 0 };
 }
 
 struct mpk_span mpk_source_code_param(const struct mpk_source_code_kernel *kernel, size_t i)

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_wire - any bytes as the reply of a child that ran hostile code: values, the result of a call with
  * outputs and observers, an error; what is read can be printed. The first byte says which. */
-#include "fuzz.h"
-
-#include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "session/reply.h"
 #include "value/parse.h"
 
@@ -19,6 +17,7 @@ static void read_values(struct mpk_wire_map *m)
 		MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf out = { 0 };
 
 		mpk_value_print(&out, &v, 64);
+		fuzz_printable(&out);
 		mpk_value_drop(&v);
 	}
 	mpk_value_drop(&v);
@@ -68,17 +67,18 @@ static void read_result(struct mpk_wire_map *m, unsigned what)
 	mpk_value_drop(&args[2]);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+void fuzz_one(struct mpk_span bytes, struct mpk_arena *arena)
 {
-	unsigned what = size ? data[0] : 0;
-	size_t len = size ? size - 1 : 0;
+	unsigned what = bytes.len ? bytes.data[0] : 0;
+	struct mpk_span rest = fuzz_rest(bytes);
 	/* as it is mapped: from a page's start, and of its length alone */
-	uint8_t *copy = aligned_alloc(4096, (len + 4096) / 4096 * 4096);
-	struct mpk_wire_map m = { .bytes = { copy, len } };
+	uint8_t *copy = aligned_alloc(4096, (rest.len + 4096) / 4096 * 4096);
+	struct mpk_wire_map m = { .bytes = { copy, rest.len } };
 
+	(void)arena;
 	FUZZ_REQUIRE(copy != NULL);
-	if (len)
-		memcpy(copy, data + 1, len);
+	if (rest.len)
+		memcpy(copy, rest.data, rest.len);
 	atomic_init(&m.refs, 2); /* it is not the wire's to free */
 	if (what & VALUES)
 		read_values(&m);
@@ -87,5 +87,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	else
 		read_result(&m, what);
 	free(copy);
-	return 0;
 }

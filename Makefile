@@ -235,6 +235,24 @@ TIDY ?= clang-tidy-19
 tidy: compile_commands.json $(O)/gen/common/config.h
 	$(Q)echo $(filter-out tests/%,$(ALL_SRC)) | xargs -n 4 -P $$(nproc) $(TIDY) --quiet -p .
 
+# Reasons stand in tests/analyzer.supp.
+ANALYZER ?= gcc
+analyzer: $(O)/gen/common/config.h
+	$(Q)CC='$(ANALYZER)' FLAGS='$(CPPFLAGS) $(LLVM_CPPFLAGS) -I$(O)/gen' sh scripts/check-analyzer \
+		$(filter-out tests/%,$(ALL_SRC))
+
+# One configuration, that of this machine; the headers of the system are not read, what they declare is in
+# cppcheck's own lists.
+CPPCHECK ?= cppcheck
+CPPCHECK_FLAGS := --quiet --error-exitcode=1 --std=c17 --library=gnu,posix \
+	--enable=warning,performance,portability --suppress=missingInclude \
+	--suppressions-list=tests/cppcheck.supp \
+	--template='{file}:{line}:{column}: {severity}: {message} [{id}]' \
+	-D__GNUC__=12 -D__linux__=1 -D__$(MACHINE)__=1
+cppcheck: $(O)/gen/common/config.h
+	$(Q)$(CPPCHECK) -j $$(nproc) $(CPPCHECK_FLAGS) $(filter-out -isystem,$(CPPFLAGS)) -Itests/fakes -I$(O)/gen \
+		cmd lib formats tests/unit tests/fakes tests/fuzz tests/faults
+
 # Fuzzers need clang (FUZZ_CC, FUZZ_CXX). FUZZ names some of them, "fuzz_ar fuzz_tar"; findings are in
 # out/fuzz/found. fuzz-smoke makes a fixed number of runs of each, FUZZ_TIME are seconds.
 FUZZ_CC   ?= clang-19
@@ -354,7 +372,7 @@ clean:
 	rm -rf out compile_commands.json
 
 -include $(ALL_SRC:%.c=$(O)/%.d) $(FUZZ_SRC:%.c=$(O)/%.d) $(O)/tests/fuzz/entry.d $(SA_LEGACY_OBJ:.o=.d) $(LIB_CXX:%.cc=$(O)/%.d)
-.PHONY: all faults variants afl fuzz fuzz-build fuzz-smoke fakes check check-cuda unit unit-build cli asan coverage format headers-check lint tidy interop bench install uninstall clean FORCE
+.PHONY: all faults variants afl fuzz fuzz-build fuzz-smoke fakes check check-cuda unit unit-build cli asan coverage format headers-check lint tidy cppcheck analyzer interop bench install uninstall clean FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 FORCE:

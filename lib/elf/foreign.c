@@ -136,9 +136,10 @@ static bool find_code(struct mpk_span bytes, struct mpk_foreign *out)
 		(void)snprintf(out->how, sizeof out->how,
 			       "pack it as one of the 'sources' of a host module");
 	else
-		(void)snprintf(out->how, sizeof out->how,
-			       "pack it as 'data' of a [[module]] of kind \"%s\" (mpack.toml(5))",
-			       f->claims[0].kind);
+		(void)snprintf(
+			out->how, sizeof out->how,
+			"'mpack init' writes a manifest that packs it, as 'data' of a [[module]] of kind \"%s\"",
+			f->claims[0].kind);
 	return true;
 }
 

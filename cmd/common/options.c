@@ -221,6 +221,8 @@ static void print_version(void)
 				     : can.files ? "files (Landlock)"
 				     : can.calls ? "system calls (seccomp)"
 						 : "none on this system");
+	(void)printf("namespaces %s\n",
+		     can.namespaces ? "user, network, IPC, mount" : "none on this system");
 	for (unsigned g = 0; g < MPK_GENERATION_COUNT; g++) {
 		const struct mpk_generation_info *info = mpk_generation_get((enum mpk_generation)g);
 

@@ -63,6 +63,19 @@ static int check_name(struct gatekeeper *g, const char *name, struct mpk_error *
 				    MPK_QUOTE(mpk_span_str(name)));
 }
 
+static size_t count_measured(const struct mpk_kernel_list *kernels)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < kernels->count; i++)
+		for (unsigned f = 0; f < MPK_FIGURE_COUNT; f++)
+			if (kernels->items[i].figures.known[f]) {
+				n++;
+				break;
+			}
+	return n;
+}
+
 static int update(struct gatekeeper *g, struct minspect_look *l,
 		  const struct mpk_baseline_file *now)
 {
@@ -80,8 +93,11 @@ static int update(struct gatekeeper *g, struct minspect_look *l,
 	mpk_escape(l->out, mpk_span_str(now->name));
 	mpk_strbuf_puts(l->out, ": ");
 	mpk_put_count(l->out, now->kernels.count, "kernel");
-	mpk_strbuf_puts(l->out, " measured for ");
+	mpk_strbuf_puts(l->out, " put into ");
 	mpk_escape(l->out, mpk_span_str(g->path));
+	if (now->kernels.count && !count_measured(&now->kernels))
+		mpk_strbuf_puts(l->out, "; source and PTX tell no registers: only the sizes of the "
+					"file and its blob are held");
 	mpk_strbuf_putc(l->out, '\n');
 	return MPK_EXIT_OK;
 }

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* --cases: the calls of a case file, each judged; for CI. */
+#include <errno.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "common/diag.h"
 #include "common/libexec.h"
 #include "common/progress.h"
 #include "minspect/document.h"
+#include "minspect/isolate.h"
 #include "minspect/run.h"
+#include "process/process.h"
+#include "text/escape.h"
 #include "view/cases.h"
 
 /* --- the command line --------------------------------------------------------------- */
@@ -46,26 +52,99 @@ static enum mpk_code open_parser(struct mpk_arena *arena, mpk_toml_parser **out,
 	return mpk_toml_open(path, out, err);
 }
 
-static enum mpk_code read_cases(const struct minspect_options *o, struct run_request *request,
-				struct mpk_cases *out, struct mpk_report *report,
-				struct mpk_error *err)
+static enum mpk_code open_source(const struct minspect_options *o, struct run_request *request,
+				 struct mpk_arena *arena, struct mpk_cases_source *out,
+				 struct mpk_error *err)
+{
+	*out = (struct mpk_cases_source){ .path = o->cases,
+					  .filter = o->filter,
+					  .no_skip = o->no_skip };
+	MPK_TRY(read_defaults(o, request, &out->defaults, err));
+	return open_parser(arena, &out->parser, err);
+}
+
+static enum mpk_code read_cases(const struct minspect_options *o,
+				const struct mpk_cases_source *source, struct mpk_cases *out,
+				struct mpk_report *report, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping map = { .fd = -1 };
-	struct mpk_cases_source source = { .path = o->cases,
-					   .filter = o->filter,
-					   .no_skip = o->no_skip };
+	struct mpk_cases_source from = *source;
 
-	MPK_TRY(read_defaults(o, request, &source.defaults, err));
 	MPK_TRY(mpk_mapping_open(o->cases, &map, err));
-	MPK_TRY(open_parser(&out->arena, &source.parser, err));
-	source.text = map.bytes;
-	return mpk_cases_read(&source, out, report, err);
+	from.text = map.bytes;
+	return mpk_cases_read(&from, out, report, err);
+}
+
+/* --- what isolated code may know ---------------------------------------------------- */
+
+/* The case file is read in a process that calls nothing, which hands on the calls alone: what they are to
+ * give is never in the memory that a called function's process is a copy of. */
+struct calls_job {
+	const struct minspect_options *o;
+	const struct mpk_cases_source *source;
+	int fd; /* receives the calls, as a case file */
+};
+
+static enum mpk_code write_calls(struct mpk_process_self *self, void *data, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_report_fini) struct mpk_report problems = { 0 };
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+	MPK_CLEANUP(mpk_cases_fini) struct mpk_cases cases = { 0 };
+	const struct calls_job *job = data;
+
+	(void)self;
+	MPK_TRY(read_cases(job->o, job->source, &cases, &problems, err));
+	if (problems.count)
+		return mpk_fail(err, MPK_E_SYNTAX, "mistakes");
+	MPK_TRY(mpk_cases_calls(&cases, &text, err));
+	for (size_t done = 0; done < text.len;) {
+		ssize_t n = write(job->fd, text.data + done, text.len - done);
+
+		if (n <= 0)
+			return mpk_fail_errno(err, MPK_E_IO, errno, "cannot write the calls");
+		done += (size_t)n;
+	}
+	return MPK_OK;
+}
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		(void)close(*fd);
+}
+
+/* Returns  as read_cases, whose reports and errors are those of the whole file */
+static enum mpk_code read_calls(const struct minspect_options *o,
+				const struct mpk_cases_source *source, struct mpk_cases *out,
+				struct mpk_report *report, struct mpk_error *err)
+{
+	MPK_CLEANUP(close_fd) int fd = memfd_create("minspect-calls", MFD_CLOEXEC);
+	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping map = { .fd = -1 };
+	struct calls_job job = { o, source, fd };
+	struct mpk_process reader = { .run = write_calls, .data = &job };
+	struct mpk_cases_source calls = *source;
+	struct mpk_process_end end;
+
+	if (fd < 0)
+		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot make a file in memory");
+	MPK_TRY(mpk_process_run(&reader, 1, 1, &end, err));
+	/* nothing will be called: mistakes are found again here, to be told */
+	if (!mpk_process_succeeded(&end)) {
+		MPK_TRY(read_cases(o, source, out, report, err));
+		return report->errors ? MPK_OK
+				      : mpk_fail(err, MPK_E_IO, "cannot read the calls of '%s'",
+						 MPK_QUOTE(mpk_span_str(o->cases)));
+	}
+	MPK_TRY(mpk_mapping_of_fd(fd, o->cases, &map, err));
+	calls.text = map.bytes;
+	calls.filter = NULL;
+	return mpk_cases_read(&calls, out, report, err);
 }
 
 /* --- the run ------------------------------------------------------------------------ */
 
 static enum mpk_code call_all(const struct minspect_options *o, const struct mpk_cases *cases,
-			      struct mpk_case_outcome *outcomes, struct mpk_error *err)
+			      struct mpk_case_calls *calls, struct mpk_error *err)
 {
 	MPK_CLEANUP(minspect_file_close) struct minspect_file file = { .map.fd = -1 };
 	struct mpk_library_options library;
@@ -73,8 +152,10 @@ static enum mpk_code call_all(const struct minspect_options *o, const struct mpk
 
 	if (rc == MPK_OK)
 		rc = run_library_fill(o, &file, true, &library, err);
+	if (rc == MPK_OK && o->isolate)
+		rc = isolate_fill(&library, &file.arena, err);
 	if (rc == MPK_OK)
-		rc = mpk_cases_run(&library, cases, outcomes, err);
+		rc = mpk_cases_call(&library, cases, calls, err);
 	mpk_progress_end();
 	if (rc != MPK_OK)
 		mpk_error_at_file(err, o->files[0]);
@@ -170,38 +251,56 @@ static void print_problems(const struct minspect_options *o, struct mpk_report *
 	(void)minspect_print_json(&j);
 }
 
-static int run_cases(const struct minspect_options *o, const struct mpk_cases *cases,
-		     struct mpk_report *problems, struct mpk_error *err)
+static int judge_cases(const struct minspect_options *o, const struct mpk_cases *cases,
+		       const struct mpk_case_calls *calls, struct mpk_error *err)
 {
-	struct mpk_case_outcome *outcomes = calloc(cases->count, sizeof *outcomes);
+	struct mpk_case_outcome *outcomes = calloc(cases->count + 1, sizeof *outcomes);
 	int status = MPK_EXIT_OK;
 
 	if (!outcomes)
 		(void)mpk_fail_nomem(err);
-	else if (call_all(o, cases, outcomes, err) == MPK_OK)
+	else if (mpk_cases_judge(cases, calls, outcomes, err) == MPK_OK)
 		status = report_all(o, cases, outcomes);
-	if (err->code != MPK_OK)
-		mpk_report_add(problems, MPK_ERROR, NULL, err);
 	for (size_t i = 0; outcomes && i < cases->count; i++)
 		mpk_case_outcome_fini(&outcomes[i]);
 	free(outcomes);
 	return status;
 }
 
+/* The calls, then the verdicts; what isolated calls are to give is read when they are over. */
+static int run_cases(const struct minspect_options *o, const struct mpk_cases_source *source,
+		     struct mpk_report *problems, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_case_calls_fini) struct mpk_case_calls calls = { 0 };
+	MPK_CLEANUP(mpk_cases_fini) struct mpk_cases cases = { 0 }, whole = { 0 };
+	struct mpk_cases_source rest = *source;
+	enum mpk_code rc = (o->isolate ? read_calls : read_cases)(o, source, &cases, problems, err);
+
+	rest.judges_only = true;
+	if (rc == MPK_OK && !problems->count)
+		rc = call_all(o, &cases, &calls, err);
+	if (rc == MPK_OK && !problems->count && o->isolate)
+		rc = read_cases(o, &rest, &whole, problems, err);
+	if (rc != MPK_OK || problems->count)
+		return MPK_EXIT_OK;
+	return judge_cases(o, o->isolate ? &whole : &cases, &calls, err);
+}
+
 int minspect_cases(const struct minspect_options *o)
 {
 	MPK_CLEANUP(mpk_report_fini) struct mpk_report problems = { 0 };
 	MPK_CLEANUP(run_request_fini) struct run_request request = { 0 };
-	MPK_CLEANUP(mpk_cases_fini) struct mpk_cases cases = { 0 };
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
+	struct mpk_cases_source source;
 	struct mpk_error err = { 0 };
 	int status = check_options(o);
 
 	if (status != MPK_EXIT_OK)
 		return status;
-	if (read_cases(o, &request, &cases, &problems, &err) != MPK_OK)
+	if (open_source(o, &request, &arena, &source, &err) == MPK_OK)
+		status = run_cases(o, &source, &problems, &err);
+	if (err.code != MPK_OK)
 		mpk_report_add(&problems, MPK_ERROR, NULL, &err);
-	if (!problems.count)
-		status = run_cases(o, &cases, &problems, &err);
 	if (!problems.count)
 		return status;
 	print_problems(o, &problems);

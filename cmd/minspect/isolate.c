@@ -39,8 +39,8 @@ static void add_path(const char **paths, size_t *count, const char *path)
 		paths[(*count)++] = path;
 }
 
-enum mpk_code isolate_fill(struct mpk_library_options *library, struct mpk_dldevice device,
-			   struct mpk_arena *arena, struct mpk_error *err)
+enum mpk_code isolate_fill(struct mpk_library_options *library, struct mpk_arena *arena,
+			   struct mpk_error *err)
 {
 	static const char *const system[] = {
 		"/lib",           "/lib64",           "/usr/lib",           "/usr/lib64",
@@ -55,10 +55,6 @@ enum mpk_code isolate_fill(struct mpk_library_options *library, struct mpk_dldev
 	size_t count = 0;
 
 	MPK_TRY_ALLOC(paths && s && (copy || !dirs), err);
-	if (device.type > MPK_DL_CPU)
-		return mpk_fail(
-			err, MPK_E_USAGE,
-			"--isolate is for code on the CPU, as drivers of devices need more; a function that takes host tensors runs with --device cpu");
 	add_path(paths, &count, library->path);
 	add_path(paths, &count, library->runtime.stub_dir);
 	add_path(paths, &count, ffi->explicit_path);
@@ -69,7 +65,10 @@ enum mpk_code isolate_fill(struct mpk_library_options *library, struct mpk_dldev
 	for (char *dir = copy ? strtok_r(copy, ":", &rest) : NULL; dir;
 	     dir = strtok_r(NULL, ":", &rest))
 		add_path(paths, &count, dir);
-	*s = (struct mpk_sandbox){ .readable = paths, .readable_count = count, .runs_code = true };
+	*s = (struct mpk_sandbox){ .readable = paths,
+				   .readable_count = count,
+				   .runs_code = true,
+				   .memory_bytes = minspect_memory_given() };
 	library->sandbox = s;
 	return MPK_OK;
 }

@@ -16,8 +16,8 @@ enum mpk_code isolate_hide(struct mpk_option_list *expects, struct mpk_error *er
 /* isolate_fill - let library's code keep what code on the CPU needs: itself, shared libraries, the
  * description of the processors
  * @arena   receives the sandbox
- * Returns  MPK_OK; MPK_E_USAGE: it calls a device, whose driver needs more; MPK_E_NOMEM */
-enum mpk_code isolate_fill(struct mpk_library_options *library, struct mpk_dldevice device,
-			   struct mpk_arena *arena, struct mpk_error *err) MPK_MUST_CHECK;
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code isolate_fill(struct mpk_library_options *library, struct mpk_arena *arena,
+			   struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

@@ -93,7 +93,7 @@ static const struct {
 	{ "profile", { "run" } },
 	{ "trace", { "run" } },
 	{ "force", { "run", "functions" } },
-	{ "isolate", { "run", "functions" } },
+	{ "isolate", { "run", "cases", "functions" } },
 	{ "dump", { "run" } },
 	{ "compare", { "run" } },
 	{ "grid", { "run" } },
@@ -110,8 +110,7 @@ static const struct {
 /* What looks into one run, and is no key of a case. */
 static bool looks_into(const char *option)
 {
-	static const char *const names[] = { "profile", "trace", "dump",
-					     "compare", "force", "isolate" };
+	static const char *const names[] = { "profile", "trace", "dump", "compare", "force" };
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(names); i++)
 		if (strcmp(option, names[i]) == 0)
@@ -241,9 +240,15 @@ static int act(void)
 		if (status == MPK_EXIT_OK)
 			status = minspect_verify_prepare(&minspect_options);
 		confine();
-	} else if (status == MPK_EXIT_OK && minspect_options.max_memory)
-		status = mpk_diag_usage("--max-memory is for inspection; --%s has no such limit",
-					action->option);
+	} else if (status == MPK_EXIT_OK && minspect_options.max_memory) {
+		status =
+			minspect_options.isolate
+				? minspect_memory_parse(minspect_options.max_memory)
+				: mpk_diag_usage(
+					  "--max-memory is for inspection and goes with --isolate; "
+					  "--%s alone has no such limit",
+					  action->option);
+	}
 	return status == MPK_EXIT_OK ? action->act(&minspect_options) : status;
 }
 

@@ -41,16 +41,28 @@ static void say_limit(void)
 			"an inspection may take 64 MiB and four times its file; --max-memory=SIZE allows more");
 }
 
-int minspect_memory_init(const char *max_memory)
+int minspect_memory_parse(const char *max_memory)
 {
-	if (max_memory && strcmp(max_memory, "none") == 0)
+	if (strcmp(max_memory, "none") == 0)
 		return MPK_EXIT_OK;
-	if (max_memory && (!mpk_size_parse(mpk_span_str(max_memory), &fixed) || fixed == 0))
+	if (!mpk_size_parse(mpk_span_str(max_memory), &fixed) || fixed == 0)
 		return mpk_diag_usage(
 			"--max-memory takes a size such as 2GiB or 500MB, or none, not '%s'",
 			MPK_QUOTE(mpk_span_str(max_memory)));
-	is_on = !MPK_IS_SANITIZED;
 	return MPK_EXIT_OK;
+}
+
+uint64_t minspect_memory_given(void)
+{
+	return fixed;
+}
+
+int minspect_memory_init(const char *max_memory)
+{
+	int status = max_memory ? minspect_memory_parse(max_memory) : MPK_EXIT_OK;
+
+	is_on = !MPK_IS_SANITIZED && (fixed || !max_memory);
+	return status;
 }
 
 static void set_limit(uint64_t bytes)
@@ -83,5 +95,5 @@ void minspect_memory_shrink(uint64_t file_bytes)
 void minspect_memory_release(void)
 {
 	if (is_on)
-		set_limit(UINT64_MAX);
+		set_limit(fixed ? fixed : UINT64_MAX);
 }

@@ -35,7 +35,7 @@ static enum mpk_code call_getters(const struct minspect_options *o, struct minsp
 		MPK_TRY(run_check_file(file, err));
 	MPK_TRY(run_library_fill(o, file, false, &library, err));
 	if (o->isolate)
-		MPK_TRY(isolate_fill(&library, request.device.device, &file->arena, err));
+		MPK_TRY(isolate_fill(&library, &file->arena, err));
 	library.image = &image;
 	for (size_t i = 0; i < image.getter_count; i++) {
 		calls[i] = (struct mpk_call){ .function = image.getters[i].name, .repeat = 1 };

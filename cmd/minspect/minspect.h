@@ -115,6 +115,12 @@ char *minspect_zip_member(const struct minspect_file *f, size_t i, struct mpk_ar
 int minspect_zip_each(const struct minspect_file *archive, const char *action, bool single,
 		      int (*one)(const char *name, bool may_be_empty, void *arg), void *arg);
 
+/* minspect_memory_parse - understand --max-memory, and limit nothing yet
+ * Returns  an exit status, after a message when it is not MPK_EXIT_OK
+ * minspect_memory_given - what it said, bytes; 0: nothing, or "none" */
+int minspect_memory_parse(const char *max_memory);
+uint64_t minspect_memory_given(void);
+
 /* minspect_memory_init - before an action that inspects: understand --max-memory
  * Returns  an exit status, after a message when it is not MPK_EXIT_OK */
 int minspect_memory_init(const char *max_memory);

@@ -246,7 +246,7 @@ static enum mpk_code call(const struct minspect_options *o, const struct run_req
 	library.explains_calls = true;
 	MPK_TRY(run_device_fill(&r->device, &library, &call, err));
 	if (o->isolate)
-		MPK_TRY(isolate_fill(&library, call.device, &file->arena, err));
+		MPK_TRY(isolate_fill(&library, &file->arena, err));
 	enum mpk_code code = mpk_call_run(&library, &call, r->timeout, result, err);
 
 	mpk_progress_end();

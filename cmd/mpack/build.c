@@ -13,6 +13,7 @@
 #include "base/num.h"
 #include "base/strmap.h"
 #include "common/compiler.h"
+#include "common/confine.h"
 #include "common/diag.h"
 #include "common/interrupt.h"
 #include "common/libexec.h"
@@ -332,6 +333,26 @@ static int finish(struct mpk_input *in, const struct mpk_emit *e)
 	return MPK_EXIT_OK;
 }
 
+/* What needs no compiler, LLVM or other process is made in a sandbox, from the first payload on. The others
+ * cannot be: what a compiler reads, writes and starts (caches, wrappers, the network) is not known here. */
+static void confine(void *data, const struct mpk_manifest *manifest)
+{
+	const enum mpk_emit_kind *kind = data;
+	bool has_base = manifest && manifest->base.text && *kind == MPK_EMIT_SO;
+	struct mpk_confine c = { 0 };
+
+	if (!has_base && *kind != MPK_EMIT_BLOB && *kind != MPK_EMIT_C)
+		return;
+	/* the first asks the compiler what it is, the second builds in other processes */
+	if (opt.provenance || opt.check_repro)
+		return;
+	/* a manifest names files anywhere */
+	mpk_confine_input(&c, "/");
+	mpk_confine_output(&c, opt.output ? opt.output : "./output");
+	mpk_confine_output(&c, opt.depfile);
+	mpk_confine(&c);
+}
+
 static int build(enum mpk_emit_kind kind, const char *path)
 {
 	static const struct mpk_emit_hooks hooks = { on_command, on_step, on_note, NULL };
@@ -344,7 +365,9 @@ static int build(enum mpk_emit_kind kind, const char *path)
 					 .target = opt.target,
 					 .system_lib = opt.system_lib,
 					 .prefix = opt.prefix ? opt.prefix : "",
-					 .via_c = opt.via && strcmp(opt.via, "c") == 0 };
+					 .via_c = opt.via && strcmp(opt.via, "c") == 0,
+					 .known = confine,
+					 .data = &kind };
 	int status = count_jobs(&e.jobs);
 
 	if (status == MPK_EXIT_OK)

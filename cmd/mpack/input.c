@@ -3,12 +3,14 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/strmap.h"
 #include "code/format.h"
 #include "common/diag.h"
 #include "elf/foreign.h"
 #include "io/path.h"
+#include "mpack/mpack.h"
 #include "package/generate.h"
 #include "text/escape.h"
 #include "view/verify.h"
@@ -241,7 +243,9 @@ static enum mpk_code load_package(struct mpk_input *in, const char *path,
 {
 	struct mpk_package_input input = { .text = in->text.bytes,
 					   .path = path,
-					   .gen = o->abi ? &in->gen : NULL };
+					   .gen = o->abi ? &in->gen : NULL,
+					   .manifest_read = o->known,
+					   .data = o->data };
 
 	MPK_TRY(mpk_package_load(&input, &in->arena, &in->report, &in->package, err));
 	in->gen = in->package.manifest.gen;
@@ -316,10 +320,21 @@ int mpk_input_load(const char *path, const struct mpk_input_options *o, struct m
 	in->path = path;
 	if (o->abi && !parse_abi(o->abi, &in->gen))
 		return MPK_EXIT_USAGE;
-	if (mpk_mapping_open(path, &in->text, &err) != MPK_OK)
+	if (mpk_mapping_open(path, &in->text, &err) != MPK_OK) {
+		/* the first thing that a newcomer types */
+		if (strcmp(path, MPACK_MANIFEST) == 0 && access(path, F_OK) != 0) {
+			(void)mpk_fail(
+				&err, err.code,
+				"no such manifest; 'mpack init FILE...' writes one for kernels and code");
+			mpk_error_at_file(&err, path);
+		}
 		return mpk_diag_error(&err);
-	return is_blob(path, in->text.bytes) ? load_blob(in, path, o->abi)
-					     : load_manifest(in, path, o);
+	}
+	if (!is_blob(path, in->text.bytes))
+		return load_manifest(in, path, o);
+	if (o->known)
+		o->known(o->data, NULL);
+	return load_blob(in, path, o->abi);
 }
 
 void mpk_input_close(struct mpk_input *in)

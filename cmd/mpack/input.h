@@ -42,6 +42,10 @@ struct mpk_input_options {
 	const char *prefix; /* of a system library, "" otherwise */
 	bool system_lib;
 	bool via_c; /* launch functions become C, not LLVM IR */
+	/* told what the input is before its payloads are read: a manifest, or NULL for a bare blob; NULL:
+	 * nobody is */
+	void (*known)(void *data, const struct mpk_manifest *manifest);
+	void *data;
 };
 
 /* mpk_input_load - read and check path: a .blob or a manifest, "-" for either on standard input

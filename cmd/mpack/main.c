@@ -36,6 +36,26 @@ static bool has_suffix(const char *text, const char *suffix)
 	return n >= m && strcmp(text + n - m, suffix) == 0;
 }
 
+/* What one does with a file of this name. */
+static const char *command_for(const char *path)
+{
+	static const struct {
+		const char *suffix, *command;
+	} rows[] = {
+		{ ".toml", "build" }, { ".blob", "build" },  { ".cl", "init" },
+		{ ".cu", "init" },    { ".ptx", "init" },    { ".cubin", "init" },
+		{ ".spv", "init" },   { ".fatbin", "init" }, { ".metal", "init" },
+		{ ".wgsl", "init" },  { ".hsaco", "init" },  { ".c", "init" },
+		{ ".cc", "init" },    { ".cpp", "init" },    { ".ll", "init" },
+		{ ".bc", "init" },
+	};
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++)
+		if (has_suffix(path, rows[i].suffix))
+			return rows[i].command;
+	return "unpack";
+}
+
 static int run_command(int argc, char **argv)
 {
 	struct mpk_span names[MPK_ARRAY_COUNT(commands)];
@@ -51,10 +71,7 @@ static int run_command(int argc, char **argv)
 				      argv[0], argv[0]);
 	if (access(argv[0], F_OK) == 0)
 		return mpk_diag_usage("no command given; did you mean 'mpack %s %s'?",
-				      has_suffix(argv[0], ".toml") || has_suffix(argv[0], ".blob")
-					      ? "build"
-					      : "unpack",
-				      argv[0]);
+				      command_for(argv[0]), argv[0]);
 	size_t near = mpk_closest(mpk_span_str(argv[0]), names, MPK_ARRAY_COUNT(names));
 	if (near < MPK_ARRAY_COUNT(names))
 		return mpk_diag_usage("unknown command '%s'; did you mean %s?", argv[0],

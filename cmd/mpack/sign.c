@@ -11,6 +11,7 @@
 #include "io/output.h"
 #include "mpack/key.h"
 #include "mpack/mpack.h"
+#include "text/escape.h"
 
 static const char *output, *key_path;
 static bool durable;
@@ -56,6 +57,27 @@ static enum mpk_code write_signed(struct mpk_mapping *map, unsigned mode,
 	return mpk_output_finish(o, code, err);
 }
 
+/* A signature says of the bytes that they are as they should be. */
+static enum mpk_code check_blob(const struct mpk_image *image, const struct mpk_mapping *map,
+				struct mpk_arena *arena, struct mpk_error *err)
+{
+	uint8_t digest[MPK_DIGEST_BYTES];
+	struct mpk_tree tree;
+
+	if (image->lost_blob)
+		return mpk_fail(
+			err, MPK_E_CORRUPT,
+			"the package note tells of a blob, '%s', and no symbol has that name: loaders find no module",
+			MPK_QUOTE(mpk_span_str(image->lost_blob)));
+	if (!image->has_blob)
+		return MPK_OK;
+	MPK_TRY(mpk_blob_read(image->blob, image->gen, arena, &tree, err));
+	if (!image->note.name)
+		return MPK_OK;
+	MPK_TRY(mpk_note_digest(mpk_image_blob(image), map, NULL, arena, digest, err));
+	return mpk_note_compare(&image->note, digest, err);
+}
+
 static enum mpk_code sign(const char *path, const struct mpk_secret_key *key, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
@@ -69,6 +91,7 @@ static enum mpk_code sign(const char *path, const struct mpk_secret_key *key, st
 		return mpk_fail(
 			err, MPK_E_UNSUPPORTED,
 			"only libraries and objects of ELF have room for a signature; sign another file beside it: ssh-keygen -Y sign");
+	MPK_TRY(check_blob(&image, &map, &arena, err));
 	return write_signed(&map, image.container == MPK_CONTAINER_ELF_SO ? 0777 : 0666, key,
 			    &arena, err);
 }

@@ -60,13 +60,9 @@ static const char *name_of(struct mpk_arena *arena, const char *path)
 /* What is built from the pieces of a damaged blob would look valid. */
 static enum mpk_code check_digest(struct unpack *u, struct mpk_error *err)
 {
-	struct mpk_rope blob = mpk_rope_of(&u->arena);
 	uint8_t digest[MPK_DIGEST_BYTES];
 
-	mpk_rope_put_view(&blob, mpk_image_blob(&u->image));
-	mpk_mapping_use_file(&u->file, &blob);
-	MPK_TRY(mpk_rope_status(&blob, err));
-	MPK_TRY(mpk_digest_rope(MPK_DIGEST_XXH128, &blob, NULL, digest, err));
+	MPK_TRY(mpk_note_digest(mpk_image_blob(&u->image), &u->file, NULL, &u->arena, digest, err));
 	return mpk_note_compare(&u->image.note, digest, err);
 }
 

@@ -22,7 +22,7 @@ static struct mpk_span next_word(struct mpk_span text, size_t *at)
 		++*at;
 	for (from = *at; *at < text.len && is_word_byte(text.data[*at]);)
 		++*at;
-	return mpk_span_of(text.data + from, *at - from);
+	return from < text.len ? mpk_span_of(text.data + from, *at - from) : (struct mpk_span){ 0 };
 }
 
 struct mpk_span mpk_source_code_param(const struct mpk_source_code_kernel *kernel, size_t i)
@@ -197,6 +197,34 @@ bool mpk_source_code_param_is_local(struct mpk_span param)
 	return is_pointer(param) && has_word(param, local, sizeof local / sizeof *local);
 }
 
+/* "(&a)[4]" is one array. */
+static size_t count_stars(struct mpk_span param)
+{
+	size_t stars = 0, brackets = 0, references = 0;
+
+	for (size_t i = 0; i < param.len; i++) {
+		stars += param.data[i] == '*';
+		brackets += param.data[i] == '[';
+		references += param.data[i] == '&';
+	}
+	return stars + (brackets ? brackets : references);
+}
+
+/* Their size on the device is not known to who calls. Version 2.0 takes pointers to pointers, which
+ * runtimes do not ask for. */
+const char *mpk_source_code_param_refused(struct mpk_span param)
+{
+	static const char *const words[] = { "size_t",    "ptrdiff_t", "intptr_t",
+					     "uintptr_t", "bool",      "event_t" };
+
+	if (is_pointer(param))
+		return count_stars(param) > 1 ? "a pointer to pointers" : NULL;
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (has_word(param, &words[i], 1))
+			return words[i];
+	return NULL;
+}
+
 /* Whether one of the lines "#define WORD ..." has it. */
 static bool is_macro(struct mpk_span bytes, struct mpk_span word)
 {
@@ -328,19 +356,6 @@ static bool is_read_only(struct mpk_span param)
 	if (star)
 		param.len = (size_t)(star - param.data);
 	return has_word(param, words, sizeof words / sizeof *words);
-}
-
-/* "(&a)[4]" is one array. */
-static size_t count_stars(struct mpk_span param)
-{
-	size_t stars = 0, brackets = 0, references = 0;
-
-	for (size_t i = 0; i < param.len; i++) {
-		stars += param.data[i] == '*';
-		brackets += param.data[i] == '[';
-		references += param.data[i] == '&';
-	}
-	return stars + (brackets ? brackets : references);
 }
 
 void mpk_source_code_param_read(struct mpk_span param, struct mpk_source_code_param *out)

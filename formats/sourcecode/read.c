@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "base/compiler.h"
-#include "base/num.h"
 #include "base/vec.h"
 #include "lexer/lexer.h"
 
@@ -31,6 +30,9 @@ struct reader {
 	struct mpk_lexer lex;
 	struct mpk_token t;
 	uint32_t group[3];                     /* given since the last declaration ended */
+	bool grouped;                          /* likewise, also where it is no numbers */
+	uint32_t max_threads;                  /* likewise of __launch_bounds__ */
+	bool bounded;                          /* likewise */
 	bool is_template, is_static, extern_c; /* likewise */
 	struct block {
 		struct mpk_span name; /* of a namespace */
@@ -112,18 +114,10 @@ static enum mpk_code no_end(const struct reader *r, const struct mpk_token *open
 			     "%s: this parenthesis is not closed", r->language->name);
 }
 
-/* A number; WGSL writes 64u, too. */
-static bool parse_size(const struct mpk_token *t, uint32_t *out)
+/* A number, or a macro that is one; WGSL writes 64u, too. */
+static bool parse_size(const struct reader *r, const struct mpk_token *t, uint32_t *out)
 {
-	struct mpk_span text = t->text;
-	uint64_t v;
-
-	if (text.len > 1 && (text.data[text.len - 1] | 0x20) == 'u')
-		text.len--;
-	if (t->kind != MPK_TOKEN_WORD || !mpk_parse_u64(text, &v) || v > UINT32_MAX)
-		return false;
-	*out = (uint32_t)v;
-	return true;
+	return t->kind == MPK_TOKEN_WORD && mpk_source_code_constant(r->lex.bytes, t->text, out);
 }
 
 /* "(64, 1, 1)"; zeros when one of them is no number */
@@ -140,24 +134,38 @@ static enum mpk_code read_group(struct reader *r, struct mpk_error *err)
 			return no_end(r, &open, err);
 		if (at(r, ','))
 			n++;
-		else if (n >= 3 || !parse_size(&r->t, &group[n]))
+		else if (n >= 3 || !parse_size(r, &r->t, &group[n]))
 			numbers = false;
 		MPK_TRY(next(r, err));
 	}
 	memcpy(r->group, numbers ? group : (uint32_t[3]){ 0 }, sizeof group);
+	r->grouped = true;
 	return next(r, err);
 }
 
 /* "(256, 2)": the most threads of a block come first; the others are hints. */
-static enum mpk_code read_bounds(struct reader *r, struct mpk_source_code_kernel *k,
-				 struct mpk_error *err)
+static enum mpk_code read_bounds(struct reader *r, struct mpk_error *err)
 {
-	uint32_t group[3];
+	struct mpk_token open = r->t, first = { 0 };
+	size_t depth = 0, words = 0;
+	bool hints = false;
 
-	memcpy(group, r->group, sizeof group);
-	MPK_TRY(read_group(r, err));
-	k->max_threads = r->group[0];
-	memcpy(r->group, group, sizeof group);
+	do {
+		if (r->t.kind == MPK_TOKEN_END)
+			return no_end(r, &open, err);
+		depth += at(r, '(');
+		depth -= at(r, ')');
+		hints |= depth == 1 && at(r, ',');
+		if (!hints && depth && r->t.text.data != open.text.data) {
+			first = r->t;
+			words++;
+		}
+		MPK_TRY(next(r, err));
+	} while (depth);
+	r->max_threads = 0;
+	r->bounded = words > 0;
+	if (words == 1 && !parse_size(r, &first, &r->max_threads))
+		r->max_threads = 0;
 	return MPK_OK;
 }
 
@@ -235,8 +243,11 @@ static enum mpk_code add(struct reader *r, struct mpk_source_code_kernel *k, str
 {
 	set_scopes(r, k);
 	MPK_TRY_ALLOC(mpk_vec_reserve(&r->kernels, &r->cap, r->count + 1, sizeof *k), err);
-	r->kernels[r->count] = *k;
-	memcpy(r->kernels[r->count++].group, r->group, sizeof r->group);
+	memcpy(k->group, r->group, sizeof k->group);
+	k->hides_group = r->grouped && !r->group[0];
+	k->max_threads = r->max_threads;
+	k->hides_max_threads = r->bounded && !r->max_threads;
+	r->kernels[r->count++] = *k;
 	return MPK_OK;
 }
 
@@ -251,7 +262,7 @@ static enum mpk_code read_kernel(struct reader *r, struct mpk_error *err)
 		if (r->t.kind == MPK_TOKEN_END || at(r, ';') || at(r, '{'))
 			return MPK_OK;
 		if (at(r, '(') && mpk_token_is_word(&last, "__launch_bounds__")) {
-			MPK_TRY(read_bounds(r, &k, err));
+			MPK_TRY(read_bounds(r, err));
 		} else if (at(r, '(') && mpk_token_is_word(&last, "workgroup_size")) {
 			MPK_TRY(read_group(r, err));
 		} else if (at(r, '(')) {
@@ -280,6 +291,8 @@ static enum mpk_code read_kernel(struct reader *r, struct mpk_error *err)
 static void end_declaration(struct reader *r)
 {
 	memset(r->group, 0, sizeof r->group);
+	r->max_threads = 0;
+	r->grouped = r->bounded = false;
 	r->is_template = r->is_static = r->extern_c = false;
 	r->declaration = NULL;
 	r->opening = (struct block){ 0 };
@@ -337,7 +350,9 @@ static enum mpk_code read_all(struct reader *r, struct mpk_error *err)
 	MPK_TRY(next(r, err));
 	while (r->t.kind != MPK_TOKEN_END) {
 		bool marker = is_marker(r);
-		bool group = mpk_token_is_word(&r->t, "workgroup_size");
+		bool group = mpk_token_is_word(&r->t, "workgroup_size") ||
+			     mpk_token_is_word(&r->t, "reqd_work_group_size");
+		bool bounds = mpk_token_is_word(&r->t, "__launch_bounds__");
 
 		if (!r->declaration && !at(r, '}') && !at(r, ';'))
 			r->declaration = r->t.text.data;
@@ -347,6 +362,8 @@ static enum mpk_code read_all(struct reader *r, struct mpk_error *err)
 			MPK_TRY(read_kernel(r, err));
 		else if (group && at(r, '('))
 			MPK_TRY(read_group(r, err));
+		else if (bounds && at(r, '('))
+			MPK_TRY(read_bounds(r, err));
 	}
 	return MPK_OK;
 }
@@ -358,7 +375,7 @@ enum mpk_code mpk_source_code_read(struct mpk_span bytes, enum mpk_source_code_l
 	MPK_CLEANUP(reader_fini)
 	struct reader r = {
 		.language = &languages[language],
-		.lex = { .language = languages[language].name, .c_like = true },
+		.lex = { .language = languages[language].name, .c_like = true, .skips_if_0 = true },
 	};
 	struct mpk_source_code_kernel *kernels;
 	const uint8_t *nul;

@@ -27,12 +27,14 @@ struct mpk_source_code_kernel {
 	struct mpk_span name;
 	struct mpk_span params; /* the text between the parentheses */
 	size_t param_count;
-	uint32_t line;        /* of the name, from 1 */
-	uint32_t group[3];    /* @workgroup_size, reqd_work_group_size; zeros: not given
+	uint32_t line;          /* of the name, from 1 */
+	uint32_t group[3];      /* @workgroup_size, reqd_work_group_size; zeros: not given
 				    * or not as numbers; 1 where left out */
-	uint32_t max_threads; /* __launch_bounds__; 0: not given, or not as a number */
-	struct mpk_span body; /* from behind the parameters to the end of the definition */
-	struct mpk_span text; /* the definition, from its first word or attribute */
+	uint32_t max_threads;   /* __launch_bounds__; 0: not given, or not as a number */
+	bool hides_group;       /* group is given, but by words that a preprocessor knows */
+	bool hides_max_threads; /* likewise max_threads */
+	struct mpk_span body;   /* from behind the parameters to the end of the definition */
+	struct mpk_span text;   /* the definition, from its first word or attribute */
 
 	/* CUDA C++: what decides about its symbol. */
 	bool extern_c;                                  /* the name itself is the symbol */
@@ -103,6 +105,45 @@ void mpk_source_code_param_read(struct mpk_span param, struct mpk_source_code_pa
  * mpk_source_code_param_is_made - whether the text makes one of its words by a macro or a typedef */
 bool mpk_source_code_param_is_local(struct mpk_span param);
 bool mpk_source_code_param_is_made(struct mpk_span param, struct mpk_span bytes);
+
+/* mpk_source_code_param_refused - the type of a kernel's parameter that OpenCL C refuses (OpenCL C 6.11),
+ * and with it the whole text: "size_t", ..., "a pointer to pointers"
+ * Returns  NULL: it does not, as far as the words tell */
+const char *mpk_source_code_param_refused(struct mpk_span param);
+
+/* Which elements a kernel's threads touch, as far as the plain forms of its text tell. */
+struct mpk_source_code_reach {
+	/* Along x, y and z the parameter that a thread's index is compared with, as in "if (i < n)";
+	 * SIZE_MAX: there is none, or several. */
+	size_t bound[3];
+	bool guarded; /* something computed from the index is compared with parameters */
+	/* Of each parameter: it is mentioned; other than by its element at the index along x, as
+	 * "x[i]"; in a comparison or in a subscript. */
+	bool *used, *otherwise, *reaches;
+	/* Arrays in the memory of a work-group: there are some; the smallest of their extents; one of
+	 * them is no number. */
+	bool group_memory;
+	uint32_t group_extent;
+	bool hides_group_memory;
+};
+
+/* mpk_source_code_reach_read - read the body of a kernel
+ * @bytes   the text it stands in, where macros are looked for
+ * @arena   receives the lists
+ * Returns  MPK_OK; MPK_E_NOMEM. Of a body beyond 256 KiB nothing is told. */
+enum mpk_code mpk_source_code_reach_read(const struct mpk_source_code_kernel *kernel,
+					 struct mpk_span bytes, struct mpk_arena *arena,
+					 struct mpk_source_code_reach *out,
+					 struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_source_code_constant - a number as it stands, "64" or "64u", or a word that the text defines once, under no
+ * condition, as such a number
+ * Returns  false when the word is anything else */
+bool mpk_source_code_constant(struct mpk_span bytes, struct mpk_span word, uint32_t *out);
+
+/* mpk_source_code_includes - the first file in quotes that the text includes, which a compiler at run time
+ * does not find; empty when there is none */
+struct mpk_span mpk_source_code_includes(struct mpk_span bytes);
 
 /* mpk_source_code_symbol - append the symbol that a compiler of CUDA C++ gives a kernel
  * @bytes   the text it stands in, where classes are looked for

@@ -80,8 +80,10 @@ enum mpk_code mpk_raised_take(int status, struct mpk_error *err)
 
 	raised.is_set = false;
 	if (!r.is_set)
-		return mpk_fail(err, MPK_E_RAISED, "the function returned %d without saying why",
-				status);
+		return mpk_fail(
+			err, MPK_E_RAISED,
+			"the function returned %d and stored no error, on which Python crashes: TVMFFIErrorSetRaisedFromCStr stores one (TVMAPISetLastError up to TVM 0.20)",
+			status);
 	join_lines(r.message);
 	mpk_escape_to(mpk_span_str(r.message), text, sizeof text);
 	if (r.code != MPK_E_RAISED)

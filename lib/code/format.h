@@ -69,6 +69,9 @@ struct mpk_code_format {
 	/* Whether there may be a kernel of this name that is not listed; NULL: yes. Asked of
 	 * broken sources, too. */
 	bool (*may_define)(const struct mpk_code_info *info, struct mpk_span name);
+	/* Sources: which kernel a compiler gives this symbol; false: none, or nobody can tell. */
+	bool (*find_symbol)(const struct mpk_code_info *info, struct mpk_span symbol,
+			    size_t *kernel);
 	/* Bytes of parameter i as a launch passes it. */
 	uint64_t (*param_bytes)(const struct mpk_code_info *info, size_t kernel, size_t i);
 	/* OpenCL: how it is declared; empty where a macro or a typedef may stand for something. */

@@ -77,7 +77,9 @@ const struct mpk_code_info *mpk_code_info_lister(const struct mpk_code_info *inf
 
 bool mpk_code_info_find(const struct mpk_code_info *info, struct mpk_span name, size_t *kernel)
 {
-	return mpk_names_find(&info->kernel_names, name, kernel);
+	return mpk_names_find(&info->kernel_names, name, kernel) ||
+	       (info->format && info->format->find_symbol &&
+		info->format->find_symbol(info, name, kernel));
 }
 
 enum mpk_code_defines mpk_code_info_defines(const struct mpk_code_info *info, struct mpk_span name)

@@ -95,7 +95,7 @@ const struct mpk_code_info *mpk_code_info_lister(const struct mpk_code_info *inf
 enum mpk_code_defines mpk_code_info_defines(const struct mpk_code_info *info, struct mpk_span name);
 
 /* mpk_code_info_find - the index of a kernel of the code itself; of several with one name the
- * first
+ * first. A source's kernels are also found under the symbols that a compiler of C++ gives them.
  * Returns  whether there is one; the kernels of images are asked of each image */
 bool mpk_code_info_find(const struct mpk_code_info *info, struct mpk_span name, size_t *kernel);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Formats that are recognised and not read: machine code that drivers load as it is, and files
  * that are no code but turn up where code was expected. */
+#include <string.h>
+
 #include "base/cursor.h"
 #include "code/format.h"
 #include "deflate/deflate.h"
@@ -81,6 +83,75 @@ static bool is_json(struct mpk_span bytes)
 	return i < bytes.len && bytes.data[i] == '{';
 }
 
+/* Where the text of a file begins: behind a byte order mark and blanks. */
+static struct mpk_span begin_of(struct mpk_span bytes)
+{
+	size_t i = mpk_span_starts(bytes, "\xef\xbb\xbf") ? 3 : 0;
+
+	while (i < bytes.len && bytes.data[i] <= ' ')
+		i++;
+	return mpk_span_of(bytes.data + i, bytes.len - i);
+}
+
+static bool is_letter(uint8_t c)
+{
+	return (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
+}
+
+/* No language of kernels begins with a tag. */
+static bool is_markup(struct mpk_span bytes)
+{
+	struct mpk_span s = begin_of(bytes);
+
+	return s.len > 1 && s.data[0] == '<' && (is_letter(s.data[1]) || strchr("!?/", s.data[1]));
+}
+
+/* "#" and what is a directive in none of the languages of kernels. */
+static bool is_heading(struct mpk_span line)
+{
+	static const char *const directives[] = { "define", "else",   "elif",      "endif",
+						  "error",  "embed",  "extension", "ident",
+						  "if",     "import", "include",   "line",
+						  "pragma", "undef",  "version",   "warning" };
+	size_t i = 1;
+
+	while (i < line.len && (line.data[i] == ' ' || line.data[i] == '\t'))
+		i++;
+	line = mpk_span_of(line.data + i, line.len - i);
+	for (size_t k = 0; k < MPK_ARRAY_COUNT(directives); k++)
+		if (mpk_span_starts(line, directives[k]))
+			return false;
+	/* "#" alone is one, and "# 1 "file"", which a preprocessor leaves */
+	return line.len && line.data[0] >= ' ' && (line.data[0] < '0' || line.data[0] > '9');
+}
+
+/* A text that begins with a heading, as Markdown does, or with a comment of a shell or Python; manifests
+ * may, too, and are told by the table behind it. */
+static bool is_prose(struct mpk_span bytes)
+{
+	struct mpk_span s = begin_of(bytes);
+
+	if (!s.len || s.data[0] != '#' || !is_heading(s))
+		return false;
+	while (s.len && s.data[0] == '#') {
+		const uint8_t *end = memchr(s.data, '\n', s.len);
+
+		s = end ? begin_of(mpk_span_of(end, s.len - (size_t)(end - s.data)))
+			: mpk_span_of(s.data + s.len, 0);
+	}
+	return !mpk_span_starts(s, "[package]") && !mpk_span_starts(s, "[[");
+}
+
+const struct mpk_code_format mpk_format_markup = {
+	.name = "HTML or XML",
+	.is = is_markup,
+	.is_text = true,
+};
+const struct mpk_code_format mpk_format_prose = {
+	.name = "Markdown or a script",
+	.is = is_prose,
+	.is_text = true,
+};
 const struct mpk_code_format mpk_format_gzip = { .name = "a gzip file", .is = mpk_gzip_is };
 const struct mpk_code_format mpk_format_zip = { .name = "a zip file", .magics = { "PK\3\4" } };
 const struct mpk_code_format mpk_format_npy = { .name = "a .npy array", .magics = { "\x93NUMPY" } };

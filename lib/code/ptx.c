@@ -151,8 +151,10 @@ static void param(const struct mpk_code_info *info, size_t kernel, size_t i,
 	if (p->pointer) {
 		out->kind = MPK_CODE_PARAM_BUFFER;
 	} else if (!param_dtype(info, kernel, i, &t)) {
-		/* bytes and nothing else: a struct, or a number whose type .b32 hides */
-		out->kind = p->bytes > 8 ? MPK_CODE_PARAM_VALUE : MPK_CODE_PARAM_UNKNOWN;
+		/* an array of bytes is a struct; .b32 and the like hide a number's type */
+		bool is_struct = p->bytes > 8 || (mpk_span_is(p->type, "b8") && p->bytes > 1);
+
+		out->kind = is_struct ? MPK_CODE_PARAM_VALUE : MPK_CODE_PARAM_UNKNOWN;
 	} else if (t.code != MPK_DTYPE_HANDLE) {
 		out->kind = MPK_CODE_PARAM_NUMBER;
 		out->dtype = t;

@@ -14,7 +14,8 @@ static struct mpk_span beginning(struct mpk_span s)
 
 bool mpk_code_is_text(struct mpk_span bytes)
 {
-	while (bytes.len && bytes.data[bytes.len - 1] == '\0')
+	/* a terminator, or padding; a large file of zeros is not looked through for its end */
+	while (bytes.len && bytes.len <= BEGINNING && bytes.data[bytes.len - 1] == '\0')
 		bytes.len--;
 	bytes = beginning(bytes);
 	for (size_t i = 0; i < bytes.len; i++)

@@ -6,6 +6,7 @@
 
 #include "code/param.h"
 #include "code/show.h"
+#include "code/verify.h"
 #include "sourcecode/sourcecode.h"
 #include "text/escape.h"
 #include "text/phrase.h"
@@ -36,7 +37,10 @@ static enum mpk_code read_source(struct mpk_code_info *info, void *content, stru
 		kernels[i].name = s->kernels[i].name;
 		kernels[i].text = s->kernels[i].text;
 		kernels[i].param_count = s->kernels[i].param_count;
-		kernels[i].max_threads[0] = s->kernels[i].max_threads;
+		if (s->kernels[i].max_threads)
+			memcpy(kernels[i].max_threads,
+			       (uint32_t[3]){ s->kernels[i].max_threads, 1, 1 },
+			       sizeof kernels[i].max_threads);
 		memcpy(kernels[i].block, s->kernels[i].group, sizeof kernels[i].block);
 	}
 	return MPK_OK;
@@ -159,27 +163,72 @@ static void put_kernel_json(const struct mpk_code_info *info, size_t kernel, str
 	mpk_code_json_shape(j, at, "workgroup", k->group);
 }
 
+/* A table names kernels by symbols, a text by the names that it gives them. */
+static bool find_symbol(const struct mpk_code_info *info, struct mpk_span symbol, size_t *kernel)
+{
+	for (size_t i = 0; mpk_span_starts(symbol, "_Z") && i < info->kernel_count; i++) {
+		MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf own = { 0 };
+
+		if (!mpk_source_code_symbol(kernel_of(info, i), info->bytes, &own) ||
+		    mpk_strbuf_status(&own, NULL) != MPK_OK ||
+		    !mpk_span_equal(mpk_span_of(own.data, own.len), symbol))
+			continue;
+		*kernel = i;
+		return true;
+	}
+	return false;
+}
+
+/* The first type that OpenCL C refuses, and with it the whole text. */
+static void verify_types(const struct mpk_code_info *info, const struct mpk_code_verify *v)
+{
+	for (size_t k = 0; k < info->kernel_count; k++)
+		for (size_t i = 0; i < info->kernels[k].param_count; i++) {
+			struct mpk_span p = mpk_source_code_param(kernel_of(info, k), i);
+			const char *type = mpk_source_code_param_refused(p);
+
+			if (!type)
+				continue;
+			mpk_code_say(
+				v, MPK_WARNING, info->off + (uint64_t)(p.data - info->bytes.data),
+				"a parameter of kernel '%s' is %s, which OpenCL C refuses, and with it the whole text",
+				MPK_QUOTE(info->kernels[k].name), type);
+			return;
+		}
+}
+
+/* What makes a compiler at run time refuse the text, the first of each sort: TVM's texts have a program
+ * for each kernel, and all of them may say the same. */
+static void verify_opencl(const struct mpk_code_info *info, const struct mpk_code_verify *v)
+{
+	struct mpk_span header = mpk_source_code_includes(info->bytes);
+
+	if (header.len)
+		mpk_code_say(
+			v, MPK_WARNING, info->off + (uint64_t)(header.data - info->bytes.data),
+			"it includes \"%s\", which a runtime does not find, as it compiles the text alone: put the file's text in its place",
+			MPK_QUOTE(header));
+	verify_types(info, v);
+}
+
 #define SOURCE(language)                                                                           \
 	.variant = (language), .is_text = true, .is_source = true, .read = read_source,            \
 	.content_bytes = sizeof(struct mpk_source_code), .may_define = may_define,                 \
 	.text = put_text, .kernel_text = put_kernel_text, .kernel_json = put_kernel_json
 
 const struct mpk_code_format mpk_format_opencl = {
-	SOURCE(MPK_SOURCE_CODE_OPENCL),
-	.word = "opencl",
-	.name = "OpenCL C source",
-	.words = { "__kernel", "get_global_id(", "get_group_id(" },
-	.counts_params = true,
-	.claims = { { "opencl", "cl" } },
-	.param_text = param_text,
-	.param_dtype = param_dtype,
-	.param = param,
+	SOURCE(MPK_SOURCE_CODE_OPENCL), .word = "opencl",
+	.name = "OpenCL C source",      .words = { "__kernel", "get_global_id(", "get_group_id(" },
+	.counts_params = true,          .claims = { { "opencl", "cl" } },
+	.check = "opencl-source",       .about = "OpenCL source compiles without other files",
+	.verify = verify_opencl,        .param_text = param_text,
+	.param_dtype = param_dtype,     .param = param,
 };
 
 const struct mpk_code_format mpk_format_cuda = {
 	SOURCE(MPK_SOURCE_CODE_CUDA), .word = "cuda",        .name = "CUDA C++ source",
 	.words = { "__global__" },    .counts_params = true, .claims = { { "cuda", "cuda" } },
-	.param_dtype = param_dtype,   .param = param,
+	.param_dtype = param_dtype,   .param = param,        .find_symbol = find_symbol,
 };
 
 /* Metal and WGSL declare other parameters than TVM's tables: buffers and builtins. */

@@ -65,6 +65,19 @@ static enum mpk_code read_tables(const struct mpk_elf *e, const enum mpk_generat
 	return mpk_image_read_symbols(&source, &found, gen, arena, image, err);
 }
 
+/* A note outlives a symbol that a tool dropped or renamed. */
+static enum mpk_code read_note(const struct mpk_elf *elf, struct mpk_arena *arena,
+			       struct mpk_image *image, struct mpk_error *err)
+{
+	struct mpk_note note;
+
+	if (image->has_blob)
+		return mpk_note_find(elf, image->blob_symbol, arena, &image->note, err);
+	MPK_TRY(mpk_note_find(elf, NULL, arena, &note, err));
+	image->lost_blob = note.name ? note.symbol : NULL;
+	return MPK_OK;
+}
+
 enum mpk_code mpk_image_read_elf(const struct mpk_elf *elf, const enum mpk_generation *gen,
 				 struct mpk_arena *arena, struct mpk_image *image,
 				 struct mpk_error *err)
@@ -84,8 +97,7 @@ enum mpk_code mpk_image_read_elf(const struct mpk_elf *elf, const enum mpk_gener
 		image->machine_name = mpk_arena_printf(arena, "machine 0x%x", h->e_machine);
 	MPK_TRY_ALLOC(image->machine_name, err);
 	MPK_TRY(read_tables(elf, gen, arena, image, err));
-	if (image->has_blob)
-		MPK_TRY(mpk_note_find(elf, image->blob_symbol, arena, &image->note, err));
+	MPK_TRY(read_note(elf, arena, image, err));
 	MPK_TRY(mpk_elf_embedded(elf, arena, &image->embedded, &image->embedded_count, err));
 	MPK_TRY(mpk_elf_device_code(elf, arena, &image->devices, &image->device_count, err));
 	return mpk_elf_needed(elf, arena, &image->needed, &image->needed_count, err);

@@ -88,6 +88,14 @@ static bool is_manifest(struct mpk_span bytes)
 	       mpk_code_has_word(bytes, "[[module]]");
 }
 
+/* Pages have words of every language that they tell of. */
+static bool is_page(struct mpk_span bytes)
+{
+	const struct mpk_code_format *f = mpk_code_format_of(bytes);
+
+	return f == &mpk_format_markup || f == &mpk_format_prose;
+}
+
 /* --- the tables ------------------------------------------------------------------------- */
 
 /* In order: what stands first is the closer word for what follows. */
@@ -112,6 +120,7 @@ static const struct {
 	{ NULL, is_graph, "a graph of TVM's graph executor",
 	  "pack it as 'graph' of a [[module]] of kind \"GraphExecutorFactory\"" },
 	{ NULL, is_json, "JSON", "pack it as 'payload' of a [[module]]" },
+	{ NULL, is_page, "a page of text or a script", "name a library, an object or a blob" },
 	{ NULL, is_manifest, MPK_FOREIGN_MANIFEST, "'mpack build' makes a library of it" },
 	{ "BC\xc0\xde", NULL, "LLVM bitcode", "pack it as one of the 'sources' of a host module" },
 };
@@ -127,9 +136,10 @@ static bool find_code(struct mpk_span bytes, struct mpk_foreign *out)
 		(void)snprintf(out->how, sizeof out->how,
 			       "pack it as one of the 'sources' of a host module");
 	else
-		(void)snprintf(out->how, sizeof out->how,
-			       "pack it as 'data' of a [[module]] of kind \"%s\" (mpack.toml(5))",
-			       f->claims[0].kind);
+		(void)snprintf(
+			out->how, sizeof out->how,
+			"'mpack init' writes a manifest that packs it, as 'data' of a [[module]] of kind \"%s\"",
+			f->claims[0].kind);
 	return true;
 }
 

@@ -109,6 +109,8 @@ struct mpk_image {
 	const char *blob_section;   /* ".rodata", ".lrodata"; NULL without section headers */
 	const char *prefix;         /* system-lib prefix; "" when none */
 	struct mpk_note note;       /* the package note; name NULL: there is none */
+	const char *lost_blob;      /* symbol of a blob that a package note tells of and no symbol
+				     * table; NULL when all is there */
 
 	enum mpk_convention convention;
 	const struct mpk_image_function

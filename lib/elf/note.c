@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/rope.h"
 #include "elf/notes.h"
+#include "io/mapping.h"
 #include "text/json.h"
 
 /* A real file has one. */
@@ -93,10 +95,11 @@ static void take_note(struct search *s, const struct mpk_elf_note *n)
 	struct mpk_note note = { 0 };
 
 	if (type && name && blob && digits && strcmp(type, "mpack") == 0 &&
-	    strcmp(blob, s->symbol) == 0 && parse_digest(digits, note.digest)) {
+	    (!s->symbol || strcmp(blob, s->symbol) == 0) && parse_digest(digits, note.digest)) {
 		note.name = mpk_arena_text(s->arena, mpk_span_str(name));
+		note.symbol = mpk_arena_text(s->arena, mpk_span_str(blob));
 		note.digits_off = find_digits(n, digits);
-		s->failed |= !note.name;
+		s->failed |= !note.name || !note.symbol;
 		*s->out = note;
 	}
 	json_decref(o);
@@ -141,4 +144,17 @@ enum mpk_code mpk_note_compare(const struct mpk_note *note, const uint8_t digest
 	return mpk_fail(
 		err, MPK_E_CORRUPT,
 		"the blob is damaged: it has not the digest that the file's note tells; to go on with it as it is, remove the note: objcopy --remove-section " MPK_NOTE_SECTION);
+}
+
+enum mpk_code mpk_note_digest(struct mpk_span blob, const struct mpk_mapping *map,
+			      const struct mpk_tap *tap, struct mpk_arena *arena,
+			      uint8_t out[MPK_DIGEST_BYTES], struct mpk_error *err)
+{
+	struct mpk_rope rope = mpk_rope_of(arena);
+
+	mpk_rope_put_view(&rope, blob);
+	if (map)
+		mpk_mapping_use_file(map, &rope);
+	MPK_TRY(mpk_rope_status(&rope, err));
+	return mpk_digest_rope(MPK_DIGEST_XXH128, &rope, tap, out, err);
 }

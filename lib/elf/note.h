@@ -19,6 +19,8 @@
 #include "digest/digest.h"
 
 struct mpk_elf;
+struct mpk_mapping;
+struct mpk_tap;
 
 #define MPK_NOTE_SECTION ".note.package"
 #define MPK_NOTE_OWNER "FDO"
@@ -29,6 +31,7 @@ enum { MPK_NOTE_TEXT_MAX = 16 * 1024, MPK_NOTE_ID_HALF = 8 };
 
 struct mpk_note {
 	const char *name;                 /* of the package; NULL: there is no package note */
+	const char *symbol;               /* of the blob that it tells of */
 	uint8_t digest[MPK_XXH128_BYTES]; /* all zero until the blob is known */
 	uint64_t digits_off;              /* where the digits stand in the ELF file */
 	uint64_t id_off;                  /* of the build id, when it has 16 bytes and the first
@@ -43,11 +46,12 @@ struct mpk_note {
 const char *mpk_note_text(struct mpk_arena *arena, const char *name, const char *symbol,
 			  const uint8_t *digest);
 
-/* mpk_note_find - the package note of a blob symbol
+/* mpk_note_find - the package note of a blob symbol, or of any
  * Looks into notes by section headers, without these by program headers; of a file with
  * thousands of notes at the first ones. What is no note of ours is passed over; nothing in
  * a file makes this fail.
- * @out     name in arena; name NULL: none
+ * @symbol  NULL: the first note of a blob, whichever it is
+ * @out     texts in arena; name NULL: none
  * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_note_find(const struct mpk_elf *e, const char *symbol, struct mpk_arena *arena,
 			    struct mpk_note *out, struct mpk_error *err) MPK_MUST_CHECK;
@@ -58,5 +62,14 @@ enum mpk_code mpk_note_find(const struct mpk_elf *e, const char *symbol, struct 
  * Returns  MPK_OK; MPK_E_CORRUPT with what can be done */
 enum mpk_code mpk_note_compare(const struct mpk_note *note, const uint8_t digest[MPK_XXH128_BYTES],
 			       struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_note_digest - the digest that a blob has, to compare with its note's
+ * @blob    as much of it as the blob itself says
+ * @map     the file that the blob is in, read past its mapping; NULL: the memory
+ * @tap     sees what has been read; or NULL
+ * Returns  MPK_OK; MPK_E_IO; MPK_E_NOMEM */
+enum mpk_code mpk_note_digest(struct mpk_span blob, const struct mpk_mapping *map,
+			      const struct mpk_tap *tap, struct mpk_arena *arena,
+			      uint8_t out[MPK_DIGEST_BYTES], struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

@@ -13,7 +13,8 @@ static enum mpk_code judge(const struct mpk_job *job, const struct mpk_process_e
 
 	switch (end->how) {
 	case MPK_PROCESS_LEFT_OUT:
-	case MPK_PROCESS_LATE: /* jobs have all the time they want */
+	case MPK_PROCESS_LATE: /* jobs have all the time they want, and nobody listens to them */
+	case MPK_PROCESS_STOPPED:
 		break;
 	case MPK_PROCESS_RETURNED:
 		if (end->error.code != MPK_OK && err)

@@ -16,8 +16,19 @@
  * a fork. Copies are aligned as tensors want to be, as a mapping would be. */
 enum { SMALL_BYTES = 16 * 1024, ALIGN_BYTES = 64 };
 
-static enum mpk_code read_all(int fd, struct mpk_span *out, struct mpk_error *err)
+/* Devices are not read like pipes: some never end, and none holds a library. */
+static enum mpk_code fail_too_long(bool is_device, struct mpk_error *err)
 {
+	return mpk_fail(
+		err, MPK_E_UNSUPPORTED,
+		is_device
+			? "more than 16 MiB come from a device, which is no file"
+			: "more than 2 GiB come from what is not a regular file; store them in one");
+}
+
+static enum mpk_code read_all(int fd, bool is_device, struct mpk_span *out, struct mpk_error *err)
+{
+	const size_t most = is_device ? MPK_DEVICE_MAX : MPK_PIPE_MAX;
 	uint8_t *data = NULL;
 	size_t len = 0, cap = 0;
 
@@ -26,7 +37,8 @@ static enum mpk_code read_all(int fd, struct mpk_span *out, struct mpk_error *er
 			free(data);
 			return mpk_fail_nomem(err);
 		}
-		ssize_t n = read(fd, data + len, cap - len);
+		ssize_t n =
+			read(fd, data + len, cap - len < most - len ? cap - len : most + 1 - len);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0) {
@@ -37,11 +49,9 @@ static enum mpk_code read_all(int fd, struct mpk_span *out, struct mpk_error *er
 		if (n == 0)
 			break;
 		len += (size_t)n;
-		if (len > MPK_PIPE_MAX) {
+		if (len > most) {
 			free(data);
-			return mpk_fail(
-				err, MPK_E_UNSUPPORTED,
-				"more than 2 GiB come from what is not a regular file; store them in one");
+			return fail_too_long(is_device, err);
 		}
 	}
 	*out = mpk_span_of(data, len); /* data is never NULL here: room was reserved */
@@ -81,7 +91,7 @@ static enum mpk_code map_fd(int fd, struct mpk_mapping *m, struct mpk_error *err
 	if (S_ISDIR(st.st_mode))
 		return mpk_fail_errno(err, MPK_E_IO, EISDIR, "cannot read");
 	if (!S_ISREG(st.st_mode))
-		return read_all(fd, &m->bytes, err);
+		return read_all(fd, S_ISCHR(st.st_mode), &m->bytes, err);
 	if (st.st_size == 0) {
 		m->bytes = mpk_span_str("");
 		m->mapped = true;

@@ -24,11 +24,13 @@ struct mpk_mapping {
 /* What is read from a pipe or a device at most, bytes: an endless one must not take all
  * memory. */
 #define MPK_PIPE_MAX (UINT64_C(2) << 30)
+#define MPK_DEVICE_MAX (UINT64_C(16) << 20)
 
 /* mpk_mapping_open - open path and view its content
  * A regular file is mapped (nothing is read until touched), a small one read into memory
  * aligned to 64 bytes; a pipe, or "-" for standard input, is read to its end into memory.
- * Returns  MPK_OK; MPK_E_UNSUPPORTED (beyond MPK_PIPE_MAX); MPK_E_IO (no such file, a
+ * Returns  MPK_OK; MPK_E_UNSUPPORTED (beyond MPK_PIPE_MAX, or MPK_DEVICE_MAX of a character
+ *          device); MPK_E_IO (no such file, a
  *          directory, unreadable); MPK_E_NOMEM.
  *          The error carries the file name. On failure *out stays closed. */
 enum mpk_code mpk_mapping_open(const char *path, struct mpk_mapping *out,

@@ -95,11 +95,23 @@ static void add_global(struct unit *u, const char *name, bool weak)
 	u->globals[u->global_count++] = (struct mpk_host_global){ .name = name, .weak = weak };
 }
 
-static void shared_names(struct unit *u, enum mpk_generation gen)
+/* Whether what the runtime has under a name is called: who looks at a library takes a pointer to it for
+ * a call of it, and plain tvm-ffi has no workspace. */
+static bool is_called(const struct mpk_launch *launches, size_t count, unsigned name)
+{
+	bool called = name != MPK_GEN_ALLOC && name != MPK_GEN_FREE;
+
+	for (size_t i = 0; !called && i < count; i++)
+		called = launches[i].temp_count > 0;
+	return called;
+}
+
+static void shared_names(struct unit *u, const struct mpk_launch *launches, size_t count)
 {
 	static const enum mpk_host_link links[] = { [MPK_LAUNCH_IMPORTS] = MPK_HOST_WEAK,
 						    [MPK_LAUNCH_SYSTEM_LIB] = MPK_HOST_STRONG,
 						    [MPK_LAUNCH_STANDALONE] = MPK_HOST_HIDDEN };
+	enum mpk_generation gen = launches[0].gen;
 	bool imports = u->mode == MPK_LAUNCH_IMPORTS;
 	const char **names = mpk_arena_array(u->arena, MPK_GEN_RUNTIME_COUNT, sizeof *names);
 
@@ -119,10 +131,11 @@ static void shared_names(struct unit *u, enum mpk_generation gen)
 								    : runtime_names[gen][i];
 
 		/* a program that is linked has one release of TVM: no older name there */
-		if (!name || (i == MPK_GEN_LOOKUP_OLD && !imports))
+		if (!name || (i == MPK_GEN_LOOKUP_OLD && !imports) ||
+		    !is_called(launches, count, i))
 			continue;
 		names[i] = name;
-		/* plain tvm-ffi has no workspace: only functions with temporaries miss it */
+		/* functions without temporaries run where there is no workspace */
 		bool optional = imports || (u->mode == MPK_LAUNCH_SYSTEM_LIB &&
 					    (i == MPK_GEN_ALLOC || i == MPK_GEN_FREE));
 		u->externs[u->extern_count++] = (struct mpk_host_extern){
@@ -276,7 +289,7 @@ enum mpk_code mpk_launch_build(const struct mpk_launch *launches, size_t count,
 	u.externs = mpk_arena_array(arena, MPK_GEN_RUNTIME_COUNT + 1, sizeof *u.externs);
 	MPK_TRY_ALLOC(functions && u.globals && u.externs, err);
 	if (count)
-		shared_names(&u, launches[0].gen);
+		shared_names(&u, launches, count);
 	for (size_t i = 0; !u.failed && i < count; i++)
 		build_function(&u, &launches[i], i, &functions[i]);
 	for (size_t i = 0; !u.failed && metadata && i < count; i++)

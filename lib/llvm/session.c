@@ -82,12 +82,21 @@ static void on_diagnostic(LLVMDiagnosticInfoRef info, void *data)
 	s->failed = true;
 }
 
-/* A bare triple means the base instruction set; Linux on RISC-V means the set and the ABI of
- * its distributions, and their linkers refuse objects of another. */
+/* A bare triple means the base instruction set; Linux on RISC-V and LoongArch means the set and the
+ * ABI of its distributions, and their linkers refuse objects of another. */
 static const char *features_for(const char *triple)
 {
-	return strncmp(triple, "riscv64", 7) == 0 && strstr(triple, "linux") ? "+m,+a,+f,+d,+c"
-									     : "";
+	static const struct {
+		const char *machine, *features;
+	} rows[] = {
+		{ "riscv64", "+m,+a,+f,+d,+c" },
+		{ "loongarch64", "+64bit,+f,+d,+ual" },
+	};
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows) && strstr(triple, "linux"); i++)
+		if (strncmp(triple, rows[i].machine, strlen(rows[i].machine)) == 0)
+			return rows[i].features;
+	return "";
 }
 
 const char *mpk_session_version(void)

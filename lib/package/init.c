@@ -68,6 +68,17 @@ static bool is_host_code(const struct mpk_init_file *file, const struct mpk_code
 		(f == &mpk_format_elf || f == &mpk_format_archive));
 }
 
+/* Of the images of a fatbin, which hold the same kernels, PTX tells the most. */
+static const struct mpk_code_info *most_telling(const struct mpk_code_info *code)
+{
+	const struct mpk_code_info *lister = mpk_code_info_lister(code);
+
+	for (size_t i = 0; lister && i < code->image_count; i++)
+		if (code->images[i].format == &mpk_format_ptx && code->images[i].kernel_count)
+			return &code->images[i];
+	return lister;
+}
+
 static enum mpk_code add_module(struct mpk_init *in, const struct mpk_init_file *file,
 				const struct mpk_code_format *f)
 {
@@ -91,7 +102,7 @@ static enum mpk_code add_module(struct mpk_init *in, const struct mpk_init_file 
 		*in->err = *problem;
 		return problem->code;
 	}
-	m->code = mpk_code_info_lister(code);
+	m->code = most_telling(code);
 	MPK_TRY(mpk_init_read_kernels(in, m));
 	in->module_count++;
 	return MPK_OK;
@@ -249,18 +260,38 @@ static void put_host(struct mpk_init *in)
 	in->out->failed |= in->host_lines.failed;
 }
 
+/* What a runtime compiles, it compiles without the folder that the file lies in. */
+static void put_header(struct mpk_init *in, const struct mpk_init_module *m)
+{
+	struct mpk_span header = m->code->format == &mpk_format_opencl
+					 ? mpk_source_code_includes(m->file->bytes)
+					 : (struct mpk_span){ 0 };
+
+	if (!header.len)
+		return;
+	mpk_strbuf_puts(in->out, "# decide: it includes ");
+	mpk_init_put_text(in->out, header);
+	mpk_strbuf_puts(in->out,
+			", which a runtime does not find: put the file's text in its place\n");
+}
+
 static void put_module(struct mpk_init *in, const struct mpk_init_module *m)
 {
 	if (!m->row_count) {
 		mpk_strbuf_puts(in->out, "\n# ");
 		mpk_escape(in->out, mpk_span_str(m->file->path));
-		mpk_strbuf_puts(in->out, " has no kernel that a runtime can launch:\n");
+		mpk_strbuf_puts(
+			in->out,
+			m->twin_count
+				? " is left out, as a runtime can launch no kernel of it but those of files above:\n"
+				: " has no kernel that a runtime can launch:\n");
 	} else {
 		mpk_strbuf_puts(in->out, "\n[[module]]\n");
 		put_string(in, "id", m->id);
 		put_string(in, "kind", m->kind);
 		put_string(in, "format", m->format);
 		put_string(in, "data", m->file->path);
+		put_header(in, m);
 		if (is_root(in, m))
 			put_imports(in, m);
 	}

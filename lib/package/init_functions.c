@@ -16,8 +16,9 @@ struct function {
 	const struct mpk_init_kernel *k;
 	const char **names; /* of parameters, as expressions take them */
 	size_t length;      /* the parameter that is the number of elements; param_count: none */
+	bool all_long;      /* all buffers have that length, not only those that the text shows */
 	bool guarded;       /* an integer bounds the index */
-	const char *extent; /* of all buffers; NULL: each has its own */
+	const char *extent; /* of buffers with one length; NULL: each has its own */
 	const char *total;  /* elements that threads are made for */
 	const char *off;    /* "# " where it is but a proposal */
 };
@@ -97,9 +98,9 @@ static bool is_one_of(const char *name, const char *const *words)
 	return false;
 }
 
-/* The integer that is the length of the buffers: by a name that says so, or as the only one that is called
+/* The integer that is the length of all buffers: by a name that says so, or as the only one that is called
  * as lengths are. */
-static size_t find_length(const struct function *f)
+static size_t find_length_by_name(const struct function *f)
 {
 	static const char *const certain[] = { "n_elements", "num_elements", "numel",
 					       "nelem",      "len",          "length",
@@ -117,6 +118,37 @@ static size_t find_length(const struct function *f)
 			found = i;
 	}
 	return integers == 1 ? found : f->k->param_count;
+}
+
+/* The integer that the text compares the index along a dimension with; param_count: none. */
+static size_t bound_of(const struct function *f, unsigned dim)
+{
+	size_t bound = f->k->reach ? f->k->reach->bound[dim] : SIZE_MAX;
+
+	return bound < f->k->param_count && is_integer(&f->k->params[bound]) ? bound
+									     : f->k->param_count;
+}
+
+/* Whether a buffer is as long as the length says: its only elements are those at the index. */
+static bool is_long(const struct function *f, size_t i)
+{
+	const struct mpk_source_code_reach *reach = f->k->reach;
+
+	return f->all_long ||
+	       (is_buffer(&f->k->params[i]) && reach->used[i] && !reach->otherwise[i]);
+}
+
+static size_t find_length(struct function *f)
+{
+	size_t named = find_length_by_name(f), bound = bound_of(f, 0);
+
+	f->all_long = named < f->k->param_count;
+	if (f->all_long || f->k->dims > 1 || bound == f->k->param_count)
+		return named;
+	for (size_t i = 0; i < f->k->param_count; i++)
+		if (is_long(f, i))
+			return bound;
+	return f->k->param_count;
 }
 
 static const char *own_extent(struct function *f, size_t i)
@@ -155,7 +187,11 @@ static bool choose_sizes(struct function *f)
 		f->extent = f->names[f->length];
 	else if (!integers)
 		f->extent = free_name(f, f->k->param_count, "n");
-	f->total = f->extent ? f->extent : own_extent(f, find_result(f));
+	f->all_long |= !integers;
+	if (!f->extent && f->k->dims <= 1 && bound_of(f, 0) < f->k->param_count)
+		f->total = f->names[bound_of(f, 0)];
+	else
+		f->total = f->extent ? f->extent : own_extent(f, find_result(f));
 	return f->total != NULL;
 }
 
@@ -174,7 +210,7 @@ static void put_param(struct function *f, size_t i)
 		mpk_strbuf_printf(out, "%s\"", t.bits ? mpk_dtype_print(t, type) : "TYPE");
 		return;
 	}
-	extent = f->extent ? f->extent : own_extent(f, i);
+	extent = f->extent && is_long(f, i) ? f->extent : own_extent(f, i);
 	t.lanes = 1;
 	mpk_strbuf_puts(out, p->read_only ? "in " : "");
 	mpk_strbuf_puts(out, t.bits ? mpk_dtype_print(t, type) : "TYPE");
@@ -214,37 +250,72 @@ static void put_block(struct function *f, const uint32_t block[3], unsigned dims
 	mpk_strbuf_puts(f->in->out, "]\n");
 }
 
-/* Several dimensions: nothing tells which size goes with which. */
+/* The largest block along a dimension that is certain to be allowed. */
+static uint32_t limit_block(const struct mpk_init_kernel *k, uint32_t wish)
+{
+	const struct mpk_source_code_reach *reach = k->reach;
+
+	if (k->hides_threads || (reach && reach->hides_group_memory))
+		return 1;
+	return reach && reach->group_extent && reach->group_extent < wish ? reach->group_extent
+									  : wish;
+}
+
+static void put_ceildiv(struct function *f, const char *total, uint32_t block)
+{
+	if (block > 1)
+		mpk_strbuf_printf(f->in->out, "\"ceildiv(%s, %" PRIu32 ")\"", total, block);
+	else
+		mpk_strbuf_printf(f->in->out, "\"%s\"", total);
+}
+
+/* Whether every dimension of the index is compared with an integer. */
+static bool tells_grid(const struct function *f)
+{
+	for (unsigned d = 0; d < f->k->dims; d++)
+		if (bound_of(f, d) == f->k->param_count)
+			return false;
+	return f->k->dims > 1;
+}
+
 static void put_grid_of_several(struct function *f)
 {
 	const struct mpk_init_kernel *k = f->k;
 	uint32_t side = k->threads && k->threads < 64 ? 1 : k->threads && k->threads < 256 ? 8 : 16;
-	uint32_t usual[3] = { k->dims == 3 ? side / 2 + (side == 1) : side, 0, 1 };
+	uint32_t usual[3] = { limit_block(k, k->dims == 3 ? side / 2 + (side == 1) : side), 0, 1 };
+	const uint32_t *block = k->block[0] ? k->block : usual;
+	bool told = tells_grid(f);
 
 	usual[1] = usual[0];
 	if (!f->guarded)
 		usual[0] = usual[1] = 1;
-	mpk_strbuf_printf(f->in->out, "%sgrid   = [1, 1%s]\n", f->off, k->dims == 3 ? ", 1" : "");
-	put_block(f, k->block[0] ? k->block : usual, k->dims);
+	mpk_strbuf_printf(f->in->out, "%sgrid   = [", f->off);
+	for (unsigned d = 0; d < k->dims; d++) {
+		mpk_strbuf_puts(f->in->out, d ? ", " : "");
+		if (told)
+			put_ceildiv(f, f->names[bound_of(f, d)], block[d]);
+		else
+			mpk_strbuf_puts(f->in->out, "1");
+	}
+	mpk_strbuf_puts(f->in->out, "]\n");
+	put_block(f, block, k->dims);
 }
 
 static void put_extents(struct function *f)
 {
 	const struct mpk_init_kernel *k = f->k;
 	uint32_t most = k->threads && k->threads < BLOCK_USUAL ? k->threads : BLOCK_USUAL;
-	uint32_t block = k->block[0] ? k->block[0] : f->guarded ? most : 1;
+	uint32_t block = k->block[0] ? k->block[0] : f->guarded ? limit_block(k, most) : 1;
 
 	if (k->dims > 1) {
 		put_grid_of_several(f);
 	} else {
-		mpk_strbuf_printf(f->in->out, "%sgrid   = [\"", f->off);
-		if (f->guarded)
-			mpk_strbuf_printf(f->in->out, "ceildiv(%s, %" PRIu32 ")", f->total, block);
-		else if (block > 1)
-			mpk_strbuf_printf(f->in->out, "%s / %" PRIu32, f->total, block);
+		mpk_strbuf_printf(f->in->out, "%sgrid   = [", f->off);
+		if (f->guarded || block == 1)
+			put_ceildiv(f, f->total, block);
 		else
-			mpk_strbuf_puts(f->in->out, f->total);
-		mpk_strbuf_puts(f->in->out, "\"]\n");
+			mpk_strbuf_printf(f->in->out, "\"%s / %" PRIu32 "\"", f->total, block);
+		mpk_strbuf_puts(f->in->out, "]\n");
 		put_block(f, (uint32_t[3]){ block, 1, 1 }, 1);
 	}
 	if (k->shared)
@@ -253,16 +324,83 @@ static void put_extents(struct function *f)
 				  f->off);
 }
 
-static void put_why(struct function *f)
+/* --- what a person is to decide ------------------------------------------------------------ */
+
+/* "a, b and c": names of the parameters that is_one says.
+ * Returns  how many */
+static size_t put_names(struct function *f, bool (*is_one)(const struct function *f, size_t i))
+{
+	size_t count = 0, put = 0;
+
+	for (size_t i = 0; i < f->k->param_count; i++)
+		count += is_one(f, i);
+	for (size_t i = 0; i < f->k->param_count; i++) {
+		if (!is_one(f, i))
+			continue;
+		mpk_strbuf_printf(f->in->out, "%s%s",
+				  !put               ? "# decide: "
+				  : put + 1 == count ? " and "
+						     : ", ",
+				  f->names[i]);
+		put++;
+	}
+	return count;
+}
+
+/* An integer that no buffer's length is checked against, and that may say which elements are touched. */
+static bool is_unchecked(const struct function *f, size_t i)
+{
+	return i != f->length && is_integer(&f->k->params[i]) &&
+	       (!f->k->reach || f->k->reach->reaches[i]);
+}
+
+static bool is_used_otherwise(const struct function *f, size_t i)
+{
+	return f->k->reach && is_buffer(&f->k->params[i]) && f->k->reach->otherwise[i];
+}
+
+static void put_doubts(struct function *f)
+{
+	const struct mpk_source_code_reach *reach = f->k->reach;
+	struct mpk_strbuf *out = f->in->out;
+	size_t count = put_names(f, is_used_otherwise);
+
+	if (count)
+		mpk_strbuf_printf(
+			out,
+			": how long %s: the kernel takes other elements of %s than the thread's own\n",
+			count > 1 ? "they are" : "it is", count > 1 ? "them" : "it");
+	count = put_names(f, is_unchecked);
+	if (count)
+		mpk_strbuf_printf(
+			out,
+			" %s passed as %s: with a wrong value the kernel goes outside of a buffer\n",
+			count > 1 ? "are" : "is", count > 1 ? "they come" : "it comes");
+	if (f->k->hides_threads)
+		mpk_strbuf_puts(out, "# decide: blocks of one thread, as the most that the kernel "
+				     "allows is no number in the text\n");
+	if (!reach || !reach->group_memory || f->k->block[0])
+		return;
+	if (reach->hides_group_memory)
+		mpk_strbuf_puts(out, "# decide: blocks of one thread, as the size of the kernel's "
+				     "work-group memory is no number in the text\n");
+	else
+		mpk_strbuf_printf(
+			out,
+			"# decide: the block, as the kernel's work-group memory is made for one: %" PRIu32
+			" elements\n",
+			reach->group_extent);
+}
+
+static void put_what_runs(struct function *f)
 {
 	struct mpk_strbuf *out = f->in->out;
 
-	if (f->k->open) {
-		mpk_strbuf_printf(out, "# decide: %s. Fill in:\n", f->k->open);
-		return;
-	}
-	mpk_strbuf_puts(out, "# decide: ");
-	if (f->k->dims > 1)
+	if (tells_grid(f))
+		for (unsigned d = 0; d < f->k->dims; d++)
+			mpk_strbuf_printf(out, "%s%s", d ? " by " : "a thread for each of ",
+					  f->names[bound_of(f, d)]);
+	else if (f->k->dims > 1)
 		mpk_strbuf_puts(
 			out, "one block is launched, as nothing tells which size goes with which "
 			     "dimension of the grid");
@@ -278,6 +416,17 @@ static void put_why(struct function *f)
 			"a thread for each of %s elements, in blocks of one, as the kernel compares its index with nothing it takes",
 			f->total);
 	mpk_strbuf_puts(out, "\n");
+}
+
+static void put_why(struct function *f)
+{
+	if (f->k->open) {
+		mpk_strbuf_printf(f->in->out, "# decide: %s. Fill in:\n", f->k->open);
+		return;
+	}
+	mpk_strbuf_puts(f->in->out, "# decide: ");
+	put_what_runs(f);
+	put_doubts(f);
 }
 
 static void put_function(struct function *f)

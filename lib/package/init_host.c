@@ -38,6 +38,17 @@ static int take(struct mpk_init *in, struct mpk_span name)
 	return copy ? mpk_strmap_put(&in->names, mpk_span_str(copy), 0, &found) : -1;
 }
 
+/* A function of C++ has another symbol unless an extern "C" stands in front of it. */
+static bool is_mangled(const struct mpk_init_file *file, const char *opening, const uint8_t *name)
+{
+	static const char *const cxx[] = { ".cc", ".cpp", ".cxx", NULL };
+	static const char linkage[] = "extern \"C\"";
+
+	return opening == prefix && mpk_init_has_suffix(file->path, cxx) &&
+	       !memmem(file->bytes.data, (size_t)(name - file->bytes.data), linkage,
+		       sizeof linkage - 1);
+}
+
 static enum mpk_code scan_text(struct mpk_init *in, const struct mpk_init_file *file,
 			       const char *opening, size_t *count)
 {
@@ -53,12 +64,18 @@ static enum mpk_code scan_text(struct mpk_init *in, const struct mpk_init_file *
 		/* __tvm_ffi__x is no function; '%', as in text that makes such names, no end */
 		if (!name.len || name.data[0] == '_' || at == end || *at == '%' || *at == '#')
 			continue;
+		++*count;
+		if (is_mangled(file, opening, name.data)) {
+			mpk_strbuf_puts(&in->host_lines, "# decide: no loader finds the next one, "
+							 "which is not extern \"C\"\n");
+			put_line(in, file, name);
+			continue;
+		}
 		taken = take(in, name);
 		if (taken < 0)
 			return mpk_fail_nomem(in->err);
 		if (taken)
 			put_line(in, file, name);
-		++*count;
 	}
 	return MPK_OK;
 }

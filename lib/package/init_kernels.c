@@ -8,135 +8,6 @@
 #include "spirv/spirv.h"
 #include "text/escape.h"
 
-/* --- what code says of its launch ------------------------------------------------------ */
-
-static bool contains(struct mpk_span text, const char *word)
-{
-	return text.len && memmem(text.data, text.len, word, strlen(word));
-}
-
-/* How the languages name an index along y and z. */
-static const char *const indices[][2][3] = {
-	{ { "get_global_id(1)", "get_group_id(1)", "get_local_id(1)" },
-	  { "get_global_id(2)", "get_group_id(2)", "get_local_id(2)" } },
-	{ { "blockIdx.y", "threadIdx.y", NULL }, { "blockIdx.z", "threadIdx.z", NULL } },
-	{ { "%ctaid.y", "%tid.y", NULL }, { "%ctaid.z", "%tid.z", NULL } },
-};
-
-static unsigned count_dims(struct mpk_span code, const char *const names[2][3],
-			   const uint32_t block[3])
-{
-	unsigned dims = block[2] > 1 ? 3 : block[1] > 1 ? 2 : 1;
-
-	for (unsigned d = 0; d < 2; d++)
-		for (size_t i = 0; i < 3 && names[d][i]; i++)
-			if (contains(code, names[d][i]))
-				dims = d + 2 > dims ? d + 2 : dims;
-	return dims;
-}
-
-/* The one kernel's part of a text, as far as it can be told from what follows. */
-static struct mpk_span ptx_body(const struct mpk_init_module *m, const struct mpk_code_kernel *k)
-{
-	struct mpk_span all = m->code->bytes;
-	size_t from = (size_t)(k->name.data - all.data);
-	const uint8_t *end = memmem(k->name.data, all.len - from, ".entry", 6);
-
-	return mpk_span_of(k->name.data, end ? (size_t)(end - k->name.data) : all.len - from);
-}
-
-static bool is_word_byte(uint8_t c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	       c == '_';
-}
-
-static bool is_passed_over(uint8_t c)
-{
-	return c <= ' ' || c == '(' || c == ')';
-}
-
-/* Whether <, <=, > or >= ends before at; "=" alone is an assignment. */
-static bool is_order(struct mpk_span text, size_t at)
-{
-	while (at && is_passed_over(text.data[at - 1]))
-		at--;
-	if (at && text.data[at - 1] == '=')
-		at--;
-	return at && (text.data[at - 1] == '<' || text.data[at - 1] == '>');
-}
-
-static uint8_t next_byte(struct mpk_span text, size_t at)
-{
-	while (at < text.len && is_passed_over(text.data[at]))
-		at++;
-	return at < text.len ? text.data[at] : 0;
-}
-
-/* Whether a word stands beside <, <=, > or >=, as in "if (i < n)". */
-static bool is_compared(struct mpk_span body, struct mpk_span word)
-{
-	for (size_t i = 0; word.len && i + word.len <= body.len; i++) {
-		size_t end = i + word.len;
-		uint8_t behind;
-
-		if (memcmp(body.data + i, word.data, word.len) != 0 ||
-		    (i && is_word_byte(body.data[i - 1])) ||
-		    (end < body.len && is_word_byte(body.data[end])))
-			continue;
-		if (is_order(body, i))
-			return true;
-		behind = next_byte(body, end);
-		if (behind == '<' || behind == '>')
-			return true;
-	}
-	return false;
-}
-
-/* Whether an integer seems to keep threads from running past the end. Where there is no text to see that in, a
- * kernel that takes one and has a block of its own is believed to. */
-static bool has_bound(const struct mpk_init_kernel *k, struct mpk_span body, bool is_source)
-{
-	for (size_t i = 0; i < k->param_count; i++) {
-		const struct mpk_code_param *p = &k->params[i];
-
-		if (p->kind != MPK_CODE_PARAM_NUMBER ||
-		    (p->dtype.code != MPK_DTYPE_INT && p->dtype.code != MPK_DTYPE_UINT))
-			continue;
-		if (is_source  ? is_compared(body, p->name)
-		    : body.len ? contains(body, "setp.")
-			       : k->block[0] != 0)
-			return true;
-	}
-	return false;
-}
-
-static void read_launch(const struct mpk_init_module *m, size_t i, struct mpk_init_kernel *k)
-{
-	const struct mpk_code_kernel *code = &m->code->kernels[i];
-	const struct mpk_code_format *f = m->code->format;
-	const struct mpk_source_code *source = f->is_source ? m->code->content : NULL;
-	struct mpk_span body = { 0 };
-	uint64_t threads = code->max_threads[0];
-
-	memcpy(k->block, code->block, sizeof k->block);
-	threads *= code->max_threads[1] ? code->max_threads[1] : 1;
-	threads *= code->max_threads[2] ? code->max_threads[2] : 1;
-	k->threads = threads < 1024 ? (uint32_t)threads : 1024;
-	if (source) {
-		body = source->kernels[i].body;
-		k->text = source->kernels[i].params;
-	} else if (f == &mpk_format_ptx) {
-		body = ptx_body(m, code);
-	}
-	k->dims = count_dims(body, indices[f == &mpk_format_opencl ? 0 : source ? 1 : 2], k->block);
-	if (!body.len && k->dims == 1)
-		k->dims = 0; /* machine code does not tell */
-	k->bounded = has_bound(k, body, source != NULL);
-	k->shared = (source && contains(body, "extern __shared__")) ||
-		    (f == &mpk_format_ptx && contains(m->code->bytes, ".extern .shared"));
-}
-
 /* --- whether it can be launched ---------------------------------------------------------- */
 
 static const char *refusal_of(struct mpk_init *in, const struct mpk_code_param *p, size_t i)
@@ -207,6 +78,8 @@ static const char *open_question(const struct mpk_init_kernel *k)
 {
 	size_t buffers = 0;
 
+	if (k->hides_block)
+		return "the block that it demands is no number in the text";
 	for (size_t i = 0; i < k->param_count; i++) {
 		const struct mpk_code_param *p = &k->params[i];
 
@@ -255,6 +128,22 @@ static enum mpk_code check_model(struct mpk_init *in, const struct mpk_init_modu
 	return MPK_OK;
 }
 
+/* A parameter that makes a runtime's compiler refuse the whole text. */
+static const char *check_types(struct mpk_init *in, const struct mpk_init_module *m,
+			       const struct mpk_init_kernel *k)
+{
+	for (size_t i = 0; m->code->format == &mpk_format_opencl && i < k->param_count; i++) {
+		const char *type = mpk_source_code_param_refused(k->params[i].text);
+
+		if (type)
+			return mpk_arena_printf(
+				in->arena,
+				"a parameter of it is %s, which OpenCL C refuses, and no kernel of the file builds as long as it is",
+				type);
+	}
+	return NULL;
+}
+
 static enum mpk_code read_kernel(struct mpk_init *in, struct mpk_init_module *m, size_t i)
 {
 	struct mpk_init_kernel *k = &m->kernels[i];
@@ -264,13 +153,16 @@ static enum mpk_code read_kernel(struct mpk_init *in, struct mpk_init_module *m,
 	k->hides_params = !m->code->format->param || m->code->kernels[i].hides_params;
 	MPK_TRY(mpk_code_info_params(m->code, i, in->arena, &k->params, in->err));
 	MPK_TRY(find_symbol(in, m, i, k));
-	read_launch(m, i, k);
+	MPK_TRY(mpk_init_read_launch(in, m, i, k));
 	MPK_TRY(check_model(in, m, i, k));
+	if (!k->refusal)
+		k->refusal = check_types(in, m, k);
 	for (size_t p = 0; p < k->param_count && !k->refusal; p++)
 		k->refusal = refusal_of(in, &k->params[p], p);
 	taken = take_symbol(in, k);
 	if (taken < 0)
 		return mpk_fail_nomem(in->err);
+	m->twin_count += !taken;
 	if (!taken)
 		k->refusal =
 			"there is a kernel of this name above, and host code tells kernels by names";
@@ -371,8 +263,15 @@ static void put_tags(struct mpk_init *in, const struct mpk_init_kernel *k)
 		mpk_strbuf_printf(in->out, ", \"threadIdx.%c\"", "xyz"[d]);
 	if (k->shared)
 		mpk_strbuf_puts(in->out, ", \"tirx.use_dyn_shared_memory\"");
-	mpk_strbuf_puts(in->out,
-			k->dims ? "]\n" : "] # decide: the code does not tell the dimensions\n");
+	mpk_strbuf_puts(in->out, "]");
+	if (!k->dims || k->hides_shared)
+		mpk_strbuf_printf(
+			in->out, " # decide: the code does not tell %s",
+			!k->hides_shared ? "the dimensions"
+			: k->dims
+				? "whether there is \"tirx.use_dyn_shared_memory\", too"
+				: "the dimensions, nor whether there is \"tirx.use_dyn_shared_memory\", too");
+	mpk_strbuf_putc(in->out, '\n');
 }
 
 void mpk_init_put_rows(struct mpk_init *in, const struct mpk_init_module *m)

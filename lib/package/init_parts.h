@@ -7,6 +7,9 @@
 #include "code/info.h"
 #include "code/param.h"
 #include "package/init.h"
+#include "sourcecode/sourcecode.h"
+
+struct mpk_ptx; /* ptx/ptx.h */
 
 /* A kernel of a module. */
 struct mpk_init_kernel {
@@ -15,10 +18,14 @@ struct mpk_init_kernel {
 	struct mpk_span text;       /* a source: its parameters */
 	const struct mpk_code_param *params;
 	size_t param_count;
-	uint32_t block[3];    /* the only block it runs in; zeros: any */
-	uint32_t threads;     /* the most of a block; 0: no bound */
-	unsigned dims;        /* of grid and block; 0: the code does not tell */
-	bool shared;          /* it has dynamic shared memory */
+	uint32_t block[3];  /* the only block it runs in; zeros: any */
+	uint32_t threads;   /* the most of a block; 0: no bound */
+	unsigned dims;      /* of grid and block; 0: the code does not tell */
+	bool hides_block;   /* it demands one, which is no number in the text */
+	bool hides_threads; /* likewise a bound of the threads */
+	bool shared;        /* it has dynamic shared memory */
+	bool hides_shared;  /* the code does not tell that */
+	const struct mpk_source_code_reach *reach; /* of a source; else NULL */
 	bool bounded;         /* an integer keeps threads from running past the end */
 	bool hides_params;    /* the code does not tell them */
 	const char *refusal;  /* why nobody can launch it; NULL: it gets a row */
@@ -33,6 +40,8 @@ struct mpk_init_module {
 	const struct mpk_code_info *code; /* that lists the kernels */
 	struct mpk_init_kernel *kernels;
 	size_t kernel_count, row_count, function_count;
+	size_t twin_count;         /* kernels whose names those of files above have */
+	const struct mpk_ptx *ptx; /* of PTX, as far as it was read */
 };
 
 struct mpk_init {
@@ -55,6 +64,11 @@ struct mpk_init {
 /* mpk_init_read_kernels - fill the kernels of a module whose code is set
  * Returns  MPK_OK; MPK_E_UNSUPPORTED: it has none; MPK_E_NOMEM */
 enum mpk_code mpk_init_read_kernels(struct mpk_init *in, struct mpk_init_module *m) MPK_MUST_CHECK;
+
+/* mpk_init_read_launch - fill what the code of kernel i says of its launch
+ * Returns  MPK_OK; MPK_E_NOMEM; what the reader of PTX finds */
+enum mpk_code mpk_init_read_launch(struct mpk_init *in, struct mpk_init_module *m, size_t i,
+				   struct mpk_init_kernel *k) MPK_MUST_CHECK;
 
 /* mpk_init_read_host - what a file of host code offers, as lines of comments in in->host_lines; names of
  * its functions are taken

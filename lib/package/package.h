@@ -54,6 +54,9 @@ struct mpk_package_input {
 	const struct mpk_memory_file
 		*memory_files; /* taken before files of the same name; may be NULL */
 	size_t memory_file_count;
+	/* told when the manifest is read, and nothing that it names is yet; NULL: nobody is */
+	void (*manifest_read)(void *data, const struct mpk_manifest *manifest);
+	void *data;
 };
 
 /* mpk_package_load - read a manifest and every payload, build the tree and the blob

@@ -51,9 +51,11 @@ static enum mpk_code try_body(struct unpacker *u, size_t node, size_t first_file
 	MPK_CLEANUP(mpk_package_close) struct mpk_package package = { 0 };
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
 	const struct mpk_tree *tree = u->in->tree;
+	size_t count = u->files.count - first_file;
 	struct mpk_package_input input = { .path = MPK_UNPACK_MANIFEST,
-					   .memory_files = u->files.items + first_file,
-					   .memory_file_count = u->files.count - first_file };
+					   .memory_files =
+						   count ? u->files.items + first_file : NULL,
+					   .memory_file_count = count };
 
 	mpk_strbuf_printf(&text,
 			  "[package]\nname = \"x\"\nabi = \"%s\"\n[[module]]\nid = \"x\"\n"

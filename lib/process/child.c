@@ -7,26 +7,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "sandbox/sandbox.h"
 
-static const double NANO = 1e9;
+static const int64_t NANO = 1000000000;
 
 int64_t mpk_process_clock(void)
 {
 	struct timespec t = { 0 };
 
 	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * (int64_t)NANO + t.tv_nsec;
-}
-
-void mpk_process_set_timeout(struct mpk_process_self *self, double seconds)
-{
-	self->deadline = seconds > 0 ? mpk_process_clock() + (int64_t)(seconds * NANO) : 0;
-	/* The parent sleeps to the deadline that was. */
-	(void)kill(getppid(), SIGCHLD);
+	return (int64_t)t.tv_sec * NANO + t.tv_nsec;
 }
 
 /* dup2, which leaves alone what has the number already: that would be closed by exec. Without a
@@ -64,6 +58,18 @@ static void set_streams(const struct mpk_process *p)
 		(void)close(null);
 }
 
+/* A hard limit: nobody but root gets more. */
+static void limit_cpu(double seconds)
+{
+	struct rlimit limit;
+
+	if (!(seconds > 0) || getrlimit(RLIMIT_CPU, &limit) != 0)
+		return;
+	if (seconds + 1 < (double)(limit.rlim_max / 2))
+		limit.rlim_cur = limit.rlim_max = (rlim_t)seconds + 1;
+	(void)setrlimit(RLIMIT_CPU, &limit);
+}
+
 /* Ends with the parent, whatever ends that. Asked for by the child, who may come too late. */
 static void tie_to_parent(const struct mpk_process *p, pid_t parent)
 {
@@ -93,6 +99,7 @@ MPK_NORETURN void mpk_process_child_main(const struct mpk_process *p, struct mpk
 	struct mpk_error err = { 0 };
 
 	tie_to_parent(p, parent);
+	limit_cpu(p->cpu_seconds);
 	set_streams(p);
 	if (!p->run) {
 		execute(p);

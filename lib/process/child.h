@@ -3,7 +3,6 @@
 #ifndef MPK_PROCESS_CHILD_H
 #define MPK_PROCESS_CHILD_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -13,9 +12,8 @@
 /* A page that parent and child both see. A module that the child runs may write anything here:
  * the parent believes none of it further than to its own length. */
 struct mpk_process_self {
-	_Atomic int64_t deadline; /* nanoseconds of the monotonic clock; 0: none */
-	int exec_errno;           /* of a program that could not be executed; 0 */
-	volatile bool returned;   /* run came back, error is set */
+	int exec_errno;         /* of a program that could not be executed; 0 */
+	volatile bool returned; /* run came back, error is set */
 	struct mpk_error error;
 };
 

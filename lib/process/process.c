@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starting, waiting and ending. SIGCHLD is blocked for the whole run and taken by
- * sigtimedwait, so that nothing is missed between looking at the children and sleeping. Each
+/* Starting, waiting and ending. SIGCHLD is blocked for the whole run but while ppoll sleeps, so
+ * that nothing is missed between looking at the children and sleeping. When a child's time ends
+ * is kept here and nowhere that a child could write. Each
  * child is waited for by its own number: others that the caller has are none of our business. */
 #include "process/process.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -28,13 +30,15 @@ struct running {
 	pid_t pid; /* 0: this slot is free */
 	size_t index;
 	struct mpk_process_self *self;
-	int64_t limit; /* nanoseconds of the monotonic clock; 0: none */
+	int64_t deadline; /* nanoseconds of the monotonic clock; 0: none */
+	bool is_deaf;     /* hear has had enough */
 };
 
 struct run {
 	const struct mpk_process *list;
 	struct mpk_process_end *ends;
 	struct running *slots;
+	struct pollfd *channels; /* of each slot */
 	unsigned parallel, busy;
 	bool failed;
 	bool contains;                 /* some are contained */
@@ -107,8 +111,7 @@ static enum mpk_code start(struct run *r, size_t index, struct mpk_error *err)
 
 	if (self == MAP_FAILED)
 		return mpk_fail_nomem(err);
-	self->deadline = after(p->timeout);
-	int64_t limit = after(p->limit);
+	int64_t deadline = after(p->timeout);
 	pid_t pid = mpk_fork(&r->mask);
 	if (pid == 0)
 		mpk_process_child_main(p, self, parent);
@@ -120,19 +123,22 @@ static enum mpk_code start(struct run *r, size_t index, struct mpk_error *err)
 	}
 	(void)setpgid(pid, pid); /* it does so, too: whoever comes first */
 	groups_swap(0, pid);
-	*free_slot(r) = (struct running){ pid, index, self, limit };
+	*free_slot(r) = (struct running){ pid, index, self, deadline, !p->hear };
 	r->busy++;
 	return MPK_OK;
 }
 
 /* --- ending ---------------------------------------------------------------------- */
 
+/* Why a child is killed, if it is. */
+enum kill { ALIVE, LATE, STOPPED };
+
 static void judge(const struct mpk_process *p, const struct mpk_process_self *self, int status,
-		  bool late, struct mpk_process_end *end)
+		  enum kill killed, struct mpk_process_end *end)
 {
 	*end = (struct mpk_process_end){ 0 };
-	if (late) {
-		end->how = MPK_PROCESS_LATE;
+	if (killed) {
+		end->how = killed == LATE ? MPK_PROCESS_LATE : MPK_PROCESS_STOPPED;
 	} else if (WIFSIGNALED(status)) {
 		end->how = MPK_PROCESS_KILLED;
 		end->status = WTERMSIG(status);
@@ -148,7 +154,34 @@ static void judge(const struct mpk_process *p, const struct mpk_process_self *se
 	}
 }
 
-static void finish(struct run *r, struct running *slot, bool late)
+/* All that the child has said. Returns  false: it is to be killed */
+static bool hear(const struct run *r, struct running *slot, bool has_ended)
+{
+	const struct mpk_process *p = &r->list[slot->index];
+
+	while (!slot->is_deaf) {
+		double seconds = 0;
+
+		switch (p->hear(p->data, has_ended, &seconds)) {
+		case MPK_HEARD_NOTHING:
+			return true;
+		case MPK_HEARD_ONE:
+			break;
+		case MPK_HEARD_NEW_TIME:
+			slot->deadline = after(seconds);
+			break;
+		case MPK_HEARD_ENOUGH:
+			slot->is_deaf = true;
+			break;
+		case MPK_HEARD_KILL:
+			slot->is_deaf = true;
+			return false;
+		}
+	}
+	return true;
+}
+
+static void finish(struct run *r, struct running *slot, enum kill killed)
 {
 	const struct mpk_process *p = &r->list[slot->index];
 	struct mpk_process_end *end = &r->ends[slot->index];
@@ -157,12 +190,14 @@ static void finish(struct run *r, struct running *slot, bool late)
 	/* Until it is reaped, its number and its group's are nobody else's. */
 	if (p->contained)
 		(void)kill(-slot->pid, SIGKILL);
-	if (late)
+	if (killed)
 		(void)kill(slot->pid, SIGKILL);
 	groups_swap(slot->pid, 0);
 	while (waitpid(slot->pid, &status, 0) < 0 && errno == EINTR)
 		continue;
-	judge(p, slot->self, status, late, end);
+	if (!killed && !hear(r, slot, true))
+		killed = STOPPED;
+	judge(p, slot->self, status, killed, end);
 	r->failed |= !mpk_process_succeeded(end);
 	(void)munmap(slot->self, sizeof *slot->self);
 	slot->pid = 0;
@@ -177,8 +212,33 @@ static bool has_ended(pid_t pid)
 	       info.si_pid == pid;
 }
 
-/* Takes those that have ended or are late, and lets the others tick; nanoseconds until the next one
- * is late or ticks. */
+/* Nanoseconds until it is late or ticks; 0: it was brought to an end. */
+static int64_t look_at(struct run *r, struct running *slot)
+{
+	const struct mpk_process *p = &r->list[slot->index];
+	int64_t left = 3600 * NANO;
+
+	if (has_ended(slot->pid)) {
+		finish(r, slot, ALIVE);
+		return 0;
+	}
+	if (!hear(r, slot, false)) {
+		finish(r, slot, STOPPED);
+		return 0;
+	}
+	if (slot->deadline)
+		left = slot->deadline - mpk_process_clock();
+	if (left <= 0 || stopped) {
+		finish(r, slot, LATE);
+		return 0;
+	}
+	if (!p->tick)
+		return left;
+	p->tick(p->data);
+	return TICK < left ? TICK : left;
+}
+
+/* Takes those that have ended or are late; nanoseconds until there is something to do. */
 static int64_t look(struct run *r)
 {
 	int64_t sleep = 3600 * NANO;
@@ -186,39 +246,25 @@ static int64_t look(struct run *r)
 	for (unsigned i = 0; i < r->parallel; i++) {
 		struct running *slot = &r->slots[i];
 
-		if (!slot->pid)
-			continue;
-		if (has_ended(slot->pid)) {
-			finish(r, slot, false);
-			continue;
-		}
-		int64_t deadline = slot->self->deadline;
+		if (slot->pid) {
+			int64_t left = look_at(r, slot);
 
-		if (slot->limit && (!deadline || deadline > slot->limit))
-			deadline = slot->limit;
-		int64_t left = deadline ? deadline - mpk_process_clock() : sleep;
-
-		if (left <= 0 || stopped) {
-			finish(r, slot, true);
-			continue;
+			sleep = left < sleep ? left : sleep;
 		}
-		sleep = left < sleep ? left : sleep;
-		if (!r->list[slot->index].tick)
-			continue;
-		r->list[slot->index].tick(r->list[slot->index].data);
-		sleep = TICK < sleep ? TICK : sleep;
+		/* ppoll passes over a negative descriptor */
+		r->channels[i].fd = slot->pid && !slot->is_deaf ? r->list[slot->index].channel : -1;
+		r->channels[i].events = POLLIN;
 	}
 	return sleep;
 }
 
-/* Returns when fewer run than before. A child that gets another deadline sends SIGCHLD, too. */
+/* Returns when fewer run than before. */
 static void wait_for_one(struct run *r)
 {
 	unsigned before = r->busy;
-	sigset_t set;
+	sigset_t mask = r->mask;
 
-	(void)sigemptyset(&set);
-	(void)sigaddset(&set, SIGCHLD);
+	(void)sigdelset(&mask, SIGCHLD);
 	for (;;) {
 		int64_t left = look(r);
 		struct timespec sleep = { .tv_sec = (time_t)(left / NANO),
@@ -226,15 +272,20 @@ static void wait_for_one(struct run *r)
 
 		if (r->busy < before)
 			return;
-		(void)sigtimedwait(&set, NULL, &sleep);
+		(void)ppoll(r->channels, r->parallel, &sleep, &mask);
 	}
 }
 
 /* --- the whole run --------------------------------------------------------------- */
 
+static void wake_up(int sig)
+{
+	(void)sig;
+}
+
 static enum mpk_code prepare(struct run *r, size_t count, struct mpk_error *err)
 {
-	struct sigaction plain = { .sa_handler = SIG_DFL };
+	struct sigaction wake = { .sa_handler = wake_up };
 	sigset_t block;
 
 	for (size_t i = 0; i < count; i++) {
@@ -242,14 +293,16 @@ static enum mpk_code prepare(struct run *r, size_t count, struct mpk_error *err)
 		r->contains |= r->list[i].contained;
 	}
 	r->slots = calloc(r->parallel, sizeof *r->slots);
-	MPK_TRY_ALLOC(r->slots, err);
+	r->channels = calloc(r->parallel, sizeof *r->channels);
+	MPK_TRY_ALLOC(r->slots && r->channels, err);
 	if (r->contains)
 		MPK_TRY(mpk_children_list(&r->strangers, err));
 	(void)sigemptyset(&block);
 	(void)sigaddset(&block, SIGCHLD);
 	(void)sigprocmask(SIG_BLOCK, &block, &r->mask);
-	/* Children of a process that ignores SIGCHLD cannot be waited for. */
-	(void)sigaction(SIGCHLD, &plain, &r->on_child);
+	/* Children of a process that ignores SIGCHLD cannot be waited for, nor is a sleep interrupted by a
+	 * signal without a handler. */
+	(void)sigaction(SIGCHLD, &wake, &r->on_child);
 	(void)prctl(PR_GET_CHILD_SUBREAPER, &r->subreaper);
 	if (!r->contains)
 		return MPK_OK;
@@ -274,6 +327,7 @@ static void restore(struct run *r)
 static void run_fini(struct run *r)
 {
 	free(r->slots);
+	free(r->channels);
 	free(r->strangers.pids);
 }
 

@@ -27,6 +27,15 @@ struct mpk_process_self;
 typedef enum mpk_code mpk_process_fn(struct mpk_process_self *self, void *data,
 				     struct mpk_error *err);
 
+/* What a process does about a message of its child. */
+enum mpk_process_heard {
+	MPK_HEARD_NOTHING, /* there was none: asked again when there is */
+	MPK_HEARD_ONE,     /* there may be more */
+	MPK_HEARD_NEW_TIME, /* likewise, and the child has *seconds from now on; 0: as many as it likes */
+	MPK_HEARD_ENOUGH, /* not asked again; the child goes on */
+	MPK_HEARD_KILL,   /* the child is killed: MPK_PROCESS_STOPPED */
+};
+
 /* Where a child's standard output and standard error go. Its standard input is empty. */
 enum mpk_process_output {
 	MPK_OUTPUT_MESSAGES, /* both to our standard error, for the user to read */
@@ -42,15 +51,22 @@ struct mpk_process {
 	const char *dir;         /* argv: the directory that it begins in; NULL: ours */
 
 	mpk_process_fn *run;
-	void *data; /* for run, and for tick */
+	void *data; /* for run, tick and hear */
 	/* called in this process every tenth of a second while the child runs; NULL: never */
 	void (*tick)(void *data);
 
+	/* Called in this process when there may be something to read from channel, a descriptor that does
+	 * not wait; NULL: never. It reads one message. The child may write what it likes: only what hear
+	 * returns moves its deadline.
+	 * @has_ended  the child has, and what is read now is what it left */
+	enum mpk_process_heard (*hear)(void *data, bool has_ended, double *seconds);
+	int channel;
+
 	enum mpk_process_output output;
-	int fd;         /* MPK_OUTPUT_FILE, _LOG; appended to from its current position */
-	double timeout; /* seconds; 0: none */
-	double limit;   /* likewise, which mpk_process_set_timeout does not move, nor a child that
-			 * writes where it should not */
+	int fd;             /* MPK_OUTPUT_FILE, _LOG; appended to from its current position */
+	double timeout;     /* seconds; 0: none */
+	double cpu_seconds; /* of processor time, at which the kernel kills it, and each process that it
+			     * starts: should whoever holds the timeout be gone or asleep. 0: none */
 
 	/* What it may do is unknown: when it ends, all that it started is killed, even what left its
 	 * process group; and when we end, it gets SIGKILL. Other children get SIGTERM then, to remove
@@ -66,6 +82,7 @@ enum mpk_process_how {
 	MPK_PROCESS_EXITED,       /* argv: status is its exit status */
 	MPK_PROCESS_KILLED,       /* status is the signal */
 	MPK_PROCESS_LATE,         /* killed at the end of its time */
+	MPK_PROCESS_STOPPED,      /* killed because hear asked for it */
 };
 
 struct mpk_process_end {
@@ -96,9 +113,5 @@ void mpk_process_signal_all(int sig);
 
 /* mpk_process_succeeded - whether it exited with 0 or returned MPK_OK */
 bool mpk_process_succeeded(const struct mpk_process_end *end);
-
-/* mpk_process_set_timeout - in a child's run: it has so many seconds from now on, in place of
- * what was left; 0: as many as it likes */
-void mpk_process_set_timeout(struct mpk_process_self *self, double seconds);
 
 #endif

@@ -37,11 +37,17 @@ static void load(struct mpk_filter *f, size_t offset)
 	add(f, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0);
 }
 
+static size_t argument(unsigned index)
+{
+	return offsetof(struct seccomp_data, args) + index * sizeof(uint64_t);
+}
+
+/* Its low half. */
 static void load_argument(struct mpk_filter *f, unsigned index)
 {
 	size_t low = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 4 : 0;
 
-	load(f, offsetof(struct seccomp_data, args) + index * sizeof(uint64_t) + low);
+	load(f, argument(index) + low);
 }
 
 static void give(struct mpk_filter *f, uint32_t action)
@@ -112,15 +118,14 @@ void mpk_filter_value(struct mpk_filter *f, long nr, unsigned index, uint32_t va
 	give(f, action);
 }
 
-void mpk_filter_two(struct mpk_filter *f, long nr, const unsigned index[2], const uint32_t value[2],
-		    uint32_t action)
+void mpk_filter_null(struct mpk_filter *f, long nr, unsigned index, uint32_t action)
 {
 	load(f, offsetof(struct seccomp_data, nr));
 	add(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)nr, 0, 5);
-	load_argument(f, index[0]);
-	add(f, BPF_JMP | BPF_JEQ | BPF_K, value[0], 0, 3);
-	load_argument(f, index[1]);
-	add(f, BPF_JMP | BPF_JEQ | BPF_K, value[1], 0, 1);
+	load(f, argument(index));
+	add(f, BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 3);
+	load(f, argument(index) + 4);
+	add(f, BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1);
 	give(f, action);
 }
 

@@ -39,9 +39,8 @@ void mpk_filter_bits(struct mpk_filter *f, long nr, unsigned index, uint32_t mas
 void mpk_filter_value(struct mpk_filter *f, long nr, unsigned index, uint32_t value,
 		      uint32_t action);
 
-/* mpk_filter_two - the same when two arguments have these values */
-void mpk_filter_two(struct mpk_filter *f, long nr, const unsigned index[2], const uint32_t value[2],
-		    uint32_t action);
+/* mpk_filter_null - the same when all of argument index is 0, such as a pointer */
+void mpk_filter_null(struct mpk_filter *f, long nr, unsigned index, uint32_t action);
 
 /* mpk_filter_install - with an action for what no rule decided
  * Returns  false: the system refuses it */

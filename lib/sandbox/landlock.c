@@ -16,6 +16,7 @@ enum {
 	EXECUTE = 1 << 0,
 	WRITE_FILE = 1 << 1,
 	READ_FILE = 1 << 2,
+	READ_DIR = 1 << 3,
 	REMOVE_DIR = 1 << 4,
 	REMOVE_FILE = 1 << 5,
 	MAKE_CHAR = 1 << 6,
@@ -61,9 +62,11 @@ int mpk_landlock_version(void)
 }
 
 #ifdef SYS_landlock_create_ruleset
-static int create(int version, struct ruleset *r)
+static int create(int version, bool hides_names, struct ruleset *r)
 {
 	*r = (struct ruleset){ .files = ALL, .network = BIND_TCP | CONNECT_TCP };
+	if (hides_names)
+		r->files |= READ_DIR;
 	if (version < 2)
 		r->files &= ~(uint64_t)REFER;
 	if (version < 3)
@@ -90,14 +93,15 @@ bool mpk_landlock_restrict(const struct mpk_sandbox *s)
 {
 	int version = mpk_landlock_version();
 	struct ruleset r;
-	int rules = version ? create(version, &r) : -1;
+	int rules = version ? create(version, s->runs_code, &r) : -1;
 
 	if (rules < 0)
 		return false;
 	for (size_t i = 0; i < s->readable_count; i++)
-		allow(rules, &r, s->readable[i], READ_FILE | (s->runs_programs ? EXECUTE : 0));
+		allow(rules, &r, s->readable[i],
+		      READ_FILE | READ_DIR | (s->runs_programs ? EXECUTE : 0));
 	for (size_t i = 0; i < s->writable_count; i++)
-		allow(rules, &r, s->writable[i], WRITE);
+		allow(rules, &r, s->writable[i], WRITE | READ_DIR);
 	bool done = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
 		    syscall(SYS_landlock_restrict_self, rules, 0) == 0;
 	(void)close(rules);

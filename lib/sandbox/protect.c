@@ -15,9 +15,6 @@ bool mpk_sandbox_protect(pid_t pid)
 
 	if (!mpk_filter_begin(&f))
 		return false;
-	/* how a child of ours says that it has news */
-	mpk_filter_two(&f, SYS_kill, (unsigned[]){ 0, 1 }, (uint32_t[]){ target, SIGCHLD },
-		       SECCOMP_RET_ALLOW);
 	/* it alone, its group, everybody */
 	mpk_filter_value(&f, SYS_kill, 0, target, refuse);
 	mpk_filter_value(&f, SYS_kill, 0, (uint32_t)-getpgid(pid), refuse);

@@ -2,7 +2,7 @@
 /* sandbox.h - a process gives up what it will not need: the kernel holds it to that
  *
  * Two facilities of Linux, each of which a system may lack: Landlock for files, seccomp for system
- * calls. Neither needs rights, neither can be undone, and both hold for threads and children made
+ * calls. For code that is run, namespaces and limits stand behind them. None of them needs rights, none can be undone, and all hold for threads and children made
  * later. What is refused fails with EACCES or EPERM, so that the program says what it could not do.
  */
 #ifndef MPK_SANDBOX_SANDBOX_H
@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /* What stays open to the process; borrowed. A path that is not there is left out. */
@@ -21,26 +22,33 @@ struct mpk_sandbox {
 	size_t writable_count;
 	bool runs_programs; /* those among the readable may be started; system calls stay free then,
 			     * as nobody knows what a program needs */
-	bool runs_code;     /* libraries may be loaded, and make memory executable */
+	bool runs_code; /* libraries may be loaded, and make memory executable; no other folder is
+			     * listed */
+	uint64_t
+		memory_bytes; /* runs_code: address space beyond what is mapped already, and the most that
+				* a file in memory may hold; 0: no limit */
+	/* Descriptors that stay open, ascending; standard streams do, too. NULL: all of them. */
+	const int *kept;
+	size_t kept_count;
 };
 
 /* What holds. */
 struct mpk_sandbox_state {
-	bool files; /* no other file can be opened, made, changed or removed */
-	bool calls; /* no program can be started, no connection made, no memory made executable
-		     * (unless runs_code), no other process signalled (but for the parent, by
-		     * SIGCHLD) or traced */
+	bool files;      /* no other file can be opened, made, changed or removed */
+	bool calls;      /* no program can be started, no connection made, no memory made executable
+		     * (unless runs_code), no other process signalled or traced */
+	bool namespaces; /* runs_code: user, network, IPC and mounts are its own, with nothing in them */
 };
 
 /* mpk_sandbox_enter - from now on only what s says; the process must have one thread
- * Descriptors that are open stay usable.
+ * Descriptors that stay open stay usable.
  * Returns  what holds; a facility that the system lacks does not */
 struct mpk_sandbox_state mpk_sandbox_enter(const struct mpk_sandbox *s);
 
 /* mpk_sandbox_support - what mpk_sandbox_enter would be able to do here */
 struct mpk_sandbox_state mpk_sandbox_support(void);
 
-/* mpk_sandbox_protect - from now on this process can neither signal (but for SIGCHLD) nor trace pid, nor
+/* mpk_sandbox_protect - from now on this process can neither signal nor trace pid, nor
  * write to its memory by system calls; nor signal all processes at once
  * For code that is run and not trusted: its caller's clock must go on. A process whose effective user
  * is root keeps the right to run set-user-ID programs, any other loses it.

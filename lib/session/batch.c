@@ -1,211 +1,300 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The parent's side. What the child can write is its reply, outputs, and reports of the one call that it
+ * was given: all of that is read once, when the call is over, and judged as its word on that call. Which call
+ * runs, since when and until when is known here alone. */
 #include "session/batch.h"
 
+#include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
 
-#include "base/vec.h"
+#include "session/reply.h"
 #include "session/session.h"
-#include "session/watch.h"
 #include "text/escape.h"
 
-/* --- one result --------------------------------------------------------------------- */
-
-/* Appends v, or the items of an array one by one; takes v over. */
-static enum mpk_code flatten(struct mpk_call_result *r, size_t *cap, struct mpk_value v,
-			     struct mpk_error *err)
-{
-	enum mpk_code rc = MPK_OK;
-
-	if (v.kind == MPK_VALUE_ARRAY) {
-		for (size_t i = 0; i < v.array->count && rc == MPK_OK; i++)
-			rc = flatten(r, cap, mpk_value_hold(v.array->items[i]), err);
-		mpk_value_drop(&v);
-		return rc;
-	}
-	if (!mpk_vec_reserve(&r->values, cap, r->count + 1, sizeof *r->values)) {
-		mpk_value_drop(&v);
-		return mpk_fail_nomem(err);
-	}
-	r->values[r->count++] = v;
-	return MPK_OK;
-}
-
-/* A number of seconds that a clock may have measured: the child could write others. */
-static bool is_duration(double seconds)
-{
-	return seconds >= 0 && seconds < 1e9;
-}
-
-/* What a call left in the reply from off on, and in its outputs. */
-static enum mpk_code read_result(const struct mpk_call *call, struct mpk_wire_map *reply,
-				 struct mpk_call_result *r, struct mpk_error *err)
-{
-	struct mpk_value returned = { 0 };
-	struct mpk_span raw;
-	size_t cap = 0;
-
-	MPK_TRY(mpk_wire_get(reply, call->repeat * sizeof *r->seconds, &raw, err));
-	r->seconds = malloc(raw.len);
-	MPK_TRY_ALLOC(r->seconds, err);
-	memcpy(r->seconds, raw.data, raw.len);
-	r->seconds_count = call->repeat;
-	for (size_t i = 0; i < r->seconds_count; i++)
-		if (!is_duration(r->seconds[i]))
-			return mpk_fail(err, MPK_E_RAISED, "the reply is damaged: no duration");
-	for (size_t i = 0; i < call->arg_count; i++)
-		if (call->is_out[i])
-			MPK_TRY(flatten(r, &cap, mpk_value_hold(call->args[i]), err));
-	MPK_TRY(mpk_wire_get_value(reply, &returned, err));
-	if (returned.kind != MPK_VALUE_NONE || !r->count)
-		MPK_TRY(flatten(r, &cap, returned, err));
-	return mpk_watch_read(&call->watch, reply, r, err);
-}
-
-/* A result the child damaged is the call's failure, like any other. */
-static void collect(struct mpk_batch_item *item, const struct mpk_session_slot *slot,
-		    struct mpk_wire_map *reply)
-{
-	enum mpk_code rc;
-
-	mpk_escape_error(&slot->error, MPK_E_RAISED, &item->error);
-	item->seconds = slot->ended - slot->started;
-	if (!is_duration(item->seconds))
-		item->seconds = 0;
-	if (item->error.code != MPK_OK)
-		return;
-	if (!reply || slot->reply_off > reply->bytes.len) {
-		(void)mpk_fail(&item->error, MPK_E_RAISED, "the reply is damaged");
-		return;
-	}
-	reply->pos = slot->reply_off;
-	rc = read_result(item->call, reply, &item->result, &item->error);
-	if (rc != MPK_OK)
-		mpk_call_result_fini(&item->result);
-}
-
 /* --- one child ---------------------------------------------------------------------- */
+
+enum { NO_ITEM = UINT32_MAX };
 
 struct batch {
 	struct mpk_session_work work;
 	struct mpk_batch_item *items;
-	bool *is_known; /* of count: the item has its outcome */
+	size_t count;
+	bool *is_known;  /* of count: the item has its outcome */
+	double *started; /* of count: when it was ordered first; 0: not yet */
+
+	/* the child that runs */
+	struct mpk_child_task task;
+	struct mpk_order order; /* what it is at; item NO_ITEM: nothing, and nothing follows */
+	bool is_loaded;         /* the library */
+	bool again;             /* the next one is to have the real libtvm_ffi.so */
+	/* of its last call, whose results are read when it has ended */
+	size_t last; /* count: there was none */
+	struct mpk_report_message last_report;
 };
+
+static double now(void)
+{
+	struct timespec t = { 0 };
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
 
 static size_t next_waiting(const struct batch *b, size_t from)
 {
-	while (from < b->work.count && b->is_known[from])
+	while (from < b->count && b->is_known[from])
 		from++;
 	return from;
 }
 
-/* The process ended in the middle of this item. */
+/* Gives the child its next call. What an item took in a child before is taken off its time. */
+static void order(struct batch *b, size_t i)
+{
+	const struct mpk_batch_item *item = &b->items[i];
+	bool loads = !b->is_loaded && !item->call->kernel;
+	double left = item->timeout;
+
+	if (!(b->started[i] > 0))
+		b->started[i] = now();
+	else if (left > 0)
+		left = fmax(left - (now() - b->started[i]), 0.001);
+	b->task = (struct mpk_child_task){
+		.what = item->call->function,
+		.timeout = item->timeout,
+		.seconds_left = left,
+		.phase = loads ? MPK_CHILD_LOADING : MPK_CHILD_CALLING,
+	};
+	b->order = (struct mpk_order){ .item = (uint32_t)i };
+	/* isolated code has its process to itself: it can neither spoil nor pass for another call */
+	b->order.is_last = b->work.library.sandbox || next_waiting(b, i + 1) == b->count;
+	if (!mpk_channel_order(&b->work.channel, &b->order))
+		b->order.item = NO_ITEM;
+}
+
+/* What is said of a call when it is over.
+ * @copies  the child goes on, and could change what it left
+ * Returns  false: its reply is broken */
+static bool take(struct batch *b, size_t i, const struct mpk_report_message *m, bool copies)
+{
+	struct mpk_batch_item *item = &b->items[i];
+	struct mpk_wire_map *reply = NULL;
+	enum mpk_code rc = (copies ? mpk_wire_copy_fd : mpk_wire_map_fd)(
+		b->work.reply, m->reply_bytes, &reply, &item->error);
+	bool is_read = rc == MPK_OK;
+
+	b->is_known[i] = true;
+	if (is_read && m->kind == MPK_REPORT_FAILED)
+		is_read = mpk_reply_read_error(reply, &item->error);
+	else if (is_read)
+		is_read = mpk_reply_read(item->call, reply, item->seconds, copies, &item->result,
+					 &item->error) == MPK_OK;
+	/* isolated code has no device that could be missing: a failure, nothing to pass over */
+	if (item->error.code == MPK_E_DEVICE && b->work.library.sandbox)
+		item->error.code = MPK_E_RAISED;
+	mpk_wire_map_drop(reply);
+	return is_read;
+}
+
+static enum mpk_process_heard hear_end(struct batch *b, const struct mpk_report_message *m,
+				       bool has_ended, double *seconds)
+{
+	size_t i = b->order.item;
+
+	b->items[i].seconds = now() - b->started[i];
+	if (b->order.is_last || m->ends || has_ended) {
+		b->task.phase = MPK_CHILD_ENDING;
+		b->order.item = NO_ITEM;
+		b->last = i;
+		b->last_report = *m;
+		return MPK_HEARD_ENOUGH;
+	}
+	b->order.item = NO_ITEM;
+	if (!take(b, i, m, true))
+		return MPK_HEARD_KILL;
+	order(b, next_waiting(b, i + 1));
+	*seconds = b->task.seconds_left;
+	return MPK_HEARD_NEW_TIME;
+}
+
+/* A report that cannot be of the call that was ordered is forged. */
+static enum mpk_process_heard hear(void *user, bool has_ended, double *seconds)
+{
+	struct batch *b = user;
+	struct mpk_report_message m;
+
+	if (b->order.item == NO_ITEM)
+		return MPK_HEARD_ENOUGH;
+	switch (mpk_channel_hear(&b->work.channel, &m)) {
+	case MPK_HEARD_NO_REPORT:
+		return MPK_HEARD_NOTHING;
+	case MPK_HEARD_NONSENSE:
+		return MPK_HEARD_KILL;
+	case MPK_HEARD_REPORT:
+		break;
+	}
+	if (m.item != b->order.item)
+		return MPK_HEARD_KILL;
+	switch (m.kind) {
+	case MPK_REPORT_LOADED:
+		if (b->task.phase != MPK_CHILD_LOADING)
+			return MPK_HEARD_KILL;
+		b->task.phase = MPK_CHILD_CALLING;
+		b->is_loaded = true;
+		return MPK_HEARD_ONE;
+	case MPK_REPORT_AGAIN:
+		if (b->task.phase != MPK_CHILD_LOADING || b->work.library.runtime.use_real_tvm_ffi)
+			return MPK_HEARD_KILL;
+		b->again = true;
+		b->order.item = NO_ITEM;
+		return MPK_HEARD_ENOUGH;
+	case MPK_REPORT_RETURNED:
+		if (b->task.phase != MPK_CHILD_CALLING)
+			return MPK_HEARD_KILL;
+		return hear_end(b, &m, has_ended, seconds);
+	case MPK_REPORT_FAILED:
+		return hear_end(b, &m, has_ended, seconds);
+	default:
+		return MPK_HEARD_KILL;
+	}
+}
+
+/* The process ended in the middle of this item, or behind it. */
 static void record_crash(struct batch *b, size_t i, const struct mpk_error *why)
 {
-	const struct mpk_session_slot *slot = &b->work.slots[i];
 	struct mpk_batch_item *item = &b->items[i];
 
 	mpk_call_result_fini(&item->result);
 	item->error = *why;
 	item->crashed = true;
-	item->seconds = mpk_session_clock() - slot->started;
+	item->seconds = now() - b->started[i];
+	b->is_known[i] = true;
+}
+
+/* @why     how the child ended */
+static void end_child(struct batch *b, struct mpk_error *why)
+{
+	size_t i = b->order.item;
+
+	if (b->last < b->count) {
+		(void)take(b, b->last, &b->last_report, false);
+		/* it ended badly behind its last call, which is where that call left it */
+		if (why->code != MPK_OK)
+			record_crash(b, b->last, why);
+	}
+	if (i == NO_ITEM)
+		return;
+	/* whatever its process says of itself: the call has not come back */
+	if (why->code == MPK_OK)
+		(void)mpk_fail(why, MPK_E_RAISED, "'%s' ended the process",
+			       MPK_QUOTE(mpk_span_str(b->task.what)));
+	record_crash(b, i, why);
 	/* the next child would end at the same place */
-	if (slot->state == MPK_SLOT_LOADING)
+	if (b->task.phase == MPK_CHILD_LOADING)
 		(void)mpk_fail(&b->work.unloadable, why->code, "not called: %s", why->text);
 }
 
-/* Take over what a child has done. Returns how many items it brought to an end. */
-static size_t read_results(struct batch *b, struct mpk_wire_map *reply, enum mpk_code rc,
-			   const struct mpk_error *why)
+static void close_connection(struct batch *b)
 {
-	size_t known = 0, last = b->work.count;
-	bool in_call = false;
-
-	for (size_t i = next_waiting(b, 0); i < b->work.count; i = next_waiting(b, i + 1)) {
-		struct mpk_session_slot *slot = &b->work.slots[i];
-
-		if (slot->state == MPK_SLOT_WAITING)
-			continue;
-		b->is_known[i] = true;
-		known++;
-		last = i;
-		if (slot->state == MPK_SLOT_DONE) {
-			collect(&b->items[i], slot, reply);
-			continue;
-		}
-		in_call = true;
-		record_crash(b, i, why);
-		slot->state = MPK_SLOT_DONE;
-	}
-	/* it ended badly behind its last call, which is where that call left it */
-	if (rc != MPK_OK && !in_call && last < b->work.count)
-		record_crash(b, last, why);
-	return known;
+	mpk_channel_close(&b->work.channel);
+	if (b->work.reply >= 0)
+		(void)close(b->work.reply);
+	b->work.reply = -1;
 }
 
-/* The time of all that waits: the child moves its deadline from call to call, and must not move it
- * out of reach. */
-static double time_limit(const struct batch *b)
+static enum mpk_code open_connection(struct batch *b, struct mpk_error *err)
 {
-	double limit = 0;
+	MPK_TRY(mpk_channel_open(&b->work.channel, err));
+	b->work.reply = memfd_create("minspect-reply", MFD_CLOEXEC);
+	if (b->work.reply < 0)
+		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot make a file in memory");
+	return MPK_OK;
+}
 
-	for (size_t i = next_waiting(b, 0); i < b->work.count; i = next_waiting(b, i + 1)) {
-		if (b->items[i].timeout <= 0)
+/* What all threads of a child can use up before its calls are late, and some more; 0: no limit */
+static double cpu_seconds(const struct batch *b, size_t first)
+{
+	double sum = 10; /* to start, and to come from one call to the next */
+
+	for (size_t i = first; i < b->count; i = next_waiting(b, i + 1)) {
+		if (!(b->items[i].timeout > 0))
 			return 0;
-		limit += b->items[i].timeout + 1; /* a second to come to the next one */
+		sum += b->items[i].timeout;
+		if (b->work.library.sandbox)
+			break;
 	}
-	return limit;
+	return sum * (double)sysconf(_SC_NPROCESSORS_CONF);
 }
 
 static enum mpk_code run_child(struct batch *b, size_t first, struct mpk_error *err)
 {
-	const struct mpk_batch_item *item = &b->items[first];
-	struct mpk_child_options options = {
-		.timeout = item->timeout,
-		.limit = time_limit(b),
-		.what = item->call->function,
-		.keep_reply = true,
+	const struct mpk_child_options options = {
+		.task = &b->task,
+		.hear = hear,
+		.hear_user = b,
+		.channel = b->work.channel.parent,
+		.cpu_seconds = cpu_seconds(b, first),
 		.watch = b->work.library.watch,
 		.watch_user = b->work.library.watch_user,
 	};
-	struct mpk_wire_map *reply = NULL;
-	struct mpk_error why = { 0 };
-	enum mpk_code rc =
-		mpk_child_run(mpk_session_work_in_child, &b->work, &options, &reply, &why);
-	bool again = rc == MPK_E_AGAIN && !b->work.library.runtime.use_real_tvm_ffi;
-	size_t known = read_results(b, reply, again ? MPK_OK : rc, &why);
+	struct mpk_error end = { 0 };
 
-	mpk_wire_map_drop(reply);
-	if (again)
+	b->is_loaded = b->again = false;
+	b->last = b->count;
+	order(b, first);
+	if (b->order.item == NO_ITEM)
+		return mpk_fail(err, MPK_E_IO, "cannot send to a child process");
+	MPK_TRY(mpk_child_run(mpk_session_work_in_child, &b->work, &options, &end, err));
+	end_child(b, &end);
+	if (b->again)
 		b->work.library.runtime.use_real_tvm_ffi = true;
-	else if (rc != MPK_OK && !known) {
-		*err = why;
-		return rc;
-	} else if (!known)
-		return mpk_fail(err, MPK_E_INTERNAL, "a child process did nothing");
 	return MPK_OK;
 }
 
 /* --- all of them -------------------------------------------------------------------- */
 
-static enum mpk_code run_all(struct batch *b, struct mpk_error *err)
+/* Isolated code has the outputs of its own call and no other's. */
+static enum mpk_code share_outputs(const struct mpk_batch_item *item, bool shares,
+				   struct mpk_error *err)
 {
-	struct mpk_error failure = { 0 };
+	for (size_t i = 0; item->call && i < item->call->arg_count; i++) {
+		const struct mpk_value *arg = &item->call->args[i];
 
-	for (size_t i = 0; i < b->work.count; i++)
-		if (!b->items[i].call) {
-			b->work.slots[i].state = MPK_SLOT_DONE;
-			b->is_known[i] = true;
-		}
-	for (size_t i = next_waiting(b, 0); i < b->work.count; i = next_waiting(b, i)) {
-		enum mpk_code rc = run_child(b, i, &failure);
-
-		if (rc != MPK_OK && err)
-			*err = failure;
-		MPK_TRY(rc);
+		if (item->call->is_out[i] && mpk_reply_shares(arg) &&
+		    madvise(arg->tensor->storage->data, (size_t)arg->tensor->storage->bytes,
+			    shares ? MADV_DOFORK : MADV_DONTFORK) != 0)
+			return mpk_fail_errno(err, MPK_E_NOMEM, errno, "cannot hide an output");
 	}
 	return MPK_OK;
+}
+
+static enum mpk_code run_isolated(struct batch *b, size_t i, struct mpk_error *err)
+{
+	MPK_TRY(share_outputs(&b->items[i], true, err));
+	MPK_TRY(run_child(b, i, err));
+	return share_outputs(&b->items[i], false, err);
+}
+
+static enum mpk_code run_all(struct batch *b, struct mpk_error *err)
+{
+	bool isolated = b->work.library.sandbox != NULL;
+	enum mpk_code rc = MPK_OK;
+
+	for (size_t i = 0; i < b->count; i++)
+		b->is_known[i] = !b->items[i].call;
+	for (size_t i = 0; isolated && i < b->count; i++)
+		MPK_TRY(share_outputs(&b->items[i], false, err));
+	for (size_t i = next_waiting(b, 0); i < b->count && rc == MPK_OK; i = next_waiting(b, i)) {
+		rc = open_connection(b, err);
+		if (rc == MPK_OK)
+			rc = isolated ? run_isolated(b, i, err) : run_child(b, i, err);
+		close_connection(b);
+	}
+	return rc;
 }
 
 /* Whether a standalone library's call failed in its own loader, which raises RuntimeError
@@ -241,33 +330,24 @@ static void explain_standalone(const struct mpk_library_options *library,
 enum mpk_code mpk_batch_run(const struct mpk_library_options *library, struct mpk_batch_item *items,
 			    size_t count, struct mpk_error *err)
 {
-	struct batch b = { .items = items };
-	size_t bytes;
-	void *shared;
-	enum mpk_code rc;
-
-	if (count == 0)
-		return MPK_OK;
-	if (__builtin_mul_overflow(count, sizeof *b.work.slots, &bytes))
-		return mpk_fail_nomem(err);
-	b.is_known = calloc(count, sizeof *b.is_known);
-	shared = b.is_known ? mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-				   MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
-			    : MAP_FAILED;
-	if (shared == MAP_FAILED) {
-		free(b.is_known);
-		return mpk_fail_nomem(err);
-	}
-	b.work = (struct mpk_session_work){
-		.library = *library,
+	struct batch b = {
+		.work = { .library = *library, .items = items, .channel = { -1, -1 }, .reply = -1 },
 		.items = items,
-		.slots = shared,
 		.count = count,
+		.is_known = calloc(count + 1, sizeof *b.is_known),
+		.started = calloc(count + 1, sizeof *b.started),
 	};
-	rc = run_all(&b, err);
+	enum mpk_code rc = MPK_OK;
+
+	if (count >= NO_ITEM)
+		rc = mpk_fail(err, MPK_E_RANGE, "%zu calls are too many", count);
+	else if (!b.is_known || !b.started)
+		rc = mpk_fail_nomem(err);
+	if (rc == MPK_OK)
+		rc = run_all(&b, err);
 	if (rc == MPK_OK)
 		explain_standalone(library, items, count);
-	(void)munmap(shared, bytes);
 	free(b.is_known);
+	free(b.started);
 	return rc;
 }

@@ -16,11 +16,22 @@ enum mpk_code mpk_call_choose_device(const struct mpk_library_options *library,
 	return MPK_OK;
 }
 
+enum mpk_code mpk_call_check_isolated(const struct mpk_library_options *library,
+				      const struct mpk_call *call, struct mpk_error *err)
+{
+	if (!library->sandbox || call->device.type <= MPK_DL_CPU)
+		return MPK_OK;
+	return mpk_fail(
+		err, MPK_E_USAGE,
+		"--isolate is for code on the CPU, as drivers of devices need more; a function that takes host tensors runs with --device cpu");
+}
+
 enum mpk_code mpk_call_run(const struct mpk_library_options *library, const struct mpk_call *call,
 			   double timeout, struct mpk_call_result *out, struct mpk_error *err)
 {
 	struct mpk_batch_item item = { .call = call, .timeout = timeout };
 
+	MPK_TRY(mpk_call_check_isolated(library, call, err));
 	if (!call->kernel)
 		MPK_TRY(mpk_library_check(library, err));
 	MPK_TRY(mpk_batch_run(library, &item, 1, err));

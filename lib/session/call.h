@@ -31,7 +31,7 @@ struct mpk_watch {
 
 struct mpk_call {
 	const char *function;
-	const struct mpk_value *args; /* outputs made by mpk_value_parse_out */
+	const struct mpk_value *args; /* outputs made by mpk_value_parse_argument */
 	const struct mpk_span *names; /* of each argument, empty: by position; NULL: none */
 	const bool *is_out;           /* arg_count; which arguments are results */
 	size_t arg_count;
@@ -53,6 +53,12 @@ struct mpk_call {
  * Returns  MPK_OK; MPK_E_DEVICE as mpk_devices_default says */
 enum mpk_code mpk_call_choose_device(const struct mpk_library_options *library,
 				     struct mpk_call *call, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_call_check_isolated - whether isolated code can be called where the call says
+ * Returns  MPK_OK, also without a sandbox; MPK_E_USAGE: on a device */
+enum mpk_code mpk_call_check_isolated(const struct mpk_library_options *library,
+				      const struct mpk_call *call,
+				      struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_call_run - load the library in a child process and call the function there
  * For a kernel only library->tree is used.

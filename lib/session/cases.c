@@ -20,6 +20,7 @@ struct builder {
 	const char *dir;         /* of the case file, "" or with the slash */
 	struct mpk_cases *cases; /* that are built */
 	struct mpk_case_defaults options, file;
+	bool judges_only;
 };
 
 /* An error of a value, at the value's place in the case file. A file that it names is
@@ -258,6 +259,7 @@ static void take_case(struct builder *b, const struct mpk_case_table *t, size_t 
 {
 	struct mpk_case_defaults own = { .tolerance = { -1, -1 } };
 
+	c->said = t;
 	c->pos = t->pos;
 	c->call.function = t->run.text ? t->run.text : "";
 	c->name = t->name.text ? t->name.text
@@ -274,12 +276,14 @@ static void take_case(struct builder *b, const struct mpk_case_table *t, size_t 
 	take_repeat(b, t, c);
 	if (c->skip)
 		return; /* the files it names need not be there */
+	take_expects(b, &t->expect, c);
+	if (b->judges_only)
+		return;
 	c->call.params = take_params(b, t->place.params);
 	c->call.params_for_models = !c->call.params;
 	if (!c->call.params)
 		c->call.params = b->options.params ? b->options.params : b->file.params;
 	take_args(b, t, c);
-	take_expects(b, &t->expect, c);
 }
 
 /* The cases of the filter move to the front; mistakes of the others were reported all the same. */
@@ -333,7 +337,8 @@ static void build(struct builder *b, const struct mpk_case_file *file, struct mp
 		mpk_toml_read_error(&b->r, (struct mpk_pos){ 1, 1 }, "missing-key",
 				    "a case file needs [[case]]");
 	take_defaults(b, &file->defaults, &b->file);
-	b->file.params = take_params(b, file->defaults.params);
+	if (!b->judges_only)
+		b->file.params = take_params(b, file->defaults.params);
 	for (size_t i = 0; i < file->count; i++)
 		take_case(b, &file->cases[i], i + 1, &out->items[out->count++]);
 	check_names(b, out, file);
@@ -356,8 +361,9 @@ enum mpk_code mpk_cases_read(const struct mpk_cases_source *source, struct mpk_c
 		.dir = directory_of(source->path, &out->arena),
 		.options = source->defaults,
 		.file = { .tolerance = { -1, -1 } },
+		.judges_only = source->judges_only,
 	};
-	struct mpk_case_file file = { 0 };
+	struct mpk_case_file *file = mpk_arena_alloc(&out->arena, sizeof *file);
 	struct mpk_error why = { 0 };
 	struct mpk_toml root;
 	enum mpk_code rc =
@@ -368,10 +374,11 @@ enum mpk_code mpk_cases_read(const struct mpk_cases_source *source, struct mpk_c
 		mpk_report_add(report, MPK_ERROR, "syntax", &why);
 		return MPK_OK;
 	}
-	if (rc != MPK_OK || !b.dir)
+	if (rc != MPK_OK || !b.dir || !file)
 		return mpk_fail_nomem(err);
-	mpk_toml_read_table(&b.r, &mpk_case_file_schema, &root, &file);
-	build(&b, &file, out);
+	mpk_toml_read_table(&b.r, &mpk_case_file_schema, &root, file);
+	out->said = &file->defaults;
+	build(&b, file, out);
 	out->no_skip = source->no_skip;
 	if (b.r.failed || report->failed)
 		return mpk_fail_nomem(err);

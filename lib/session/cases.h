@@ -20,8 +20,12 @@
 #include "session/expect.h"
 #include "toml/toml.h"
 
+struct mpk_case_table; /* session/case_file.h */
+struct mpk_case_place;
+
 struct mpk_case {
-	const char *name; /* no two cases have the same */
+	const struct mpk_case_table *said; /* in the file */
+	const char *name;                  /* no two cases have the same */
 	struct mpk_pos pos;
 	const char *skip;   /* why it is not run; NULL: it is */
 	const char *raises; /* part of the error it must raise or be refused with; NULL: none */
@@ -38,6 +42,7 @@ struct mpk_case {
 /* Zero-initialise; fill with mpk_cases_read; mpk_cases_fini. */
 struct mpk_cases {
 	struct mpk_arena arena;
+	const struct mpk_case_place *said; /* in [defaults] */
 	struct mpk_case *items;
 	size_t count;
 	bool no_skip;                   /* what would be skipped fails */
@@ -61,6 +66,7 @@ struct mpk_cases_source {
 	const char *filter; /* NULL: all cases; else those whose name has this in it, or matches it
 			     * when it is a pattern with * ? [ */
 	bool no_skip;
+	bool judges_only; /* arguments and files of parameters are not read: nothing will be called */
 };
 
 /* mpk_cases_read - everything that the file says; the arguments of cases that are not
@@ -72,6 +78,12 @@ struct mpk_cases_source {
 enum mpk_code mpk_cases_read(const struct mpk_cases_source *source, struct mpk_cases *out,
 			     struct mpk_report *report, struct mpk_error *err) MPK_MUST_CHECK;
 void mpk_cases_fini(struct mpk_cases *cases);
+
+/* mpk_cases_calls - append a case file in the same order with the calls of these cases and nothing else: no
+ * names, no comments, and not what they are to give
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_cases_calls(const struct mpk_cases *cases, struct mpk_strbuf *out,
+			      struct mpk_error *err) MPK_MUST_CHECK;
 
 enum mpk_verdict { MPK_CASE_PASSED, MPK_CASE_FAILED, MPK_CASE_SKIPPED };
 
@@ -89,12 +101,28 @@ struct mpk_case_outcome {
 	struct mpk_timing timing;           /* of them */
 };
 
-/* mpk_cases_run - make the calls as mpk_batch_run does, and judge them
+/* The calls of cases, and what came of them. Zero-initialise; mpk_case_calls_fini. */
+struct mpk_case_calls {
+	struct mpk_call *calls;
+	struct mpk_batch_item *items;
+	size_t count;
+};
+
+/* mpk_cases_call - make the calls as mpk_batch_run does; those of cases that are skipped are left out
+ * @library isolated (sandbox): calls on devices fail with MPK_E_USAGE
+ * @cases   borrowed until mpk_case_calls_fini
+ * Returns  MPK_OK whatever the calls did; as mpk_batch_run */
+enum mpk_code mpk_cases_call(const struct mpk_library_options *library,
+			     const struct mpk_cases *cases, struct mpk_case_calls *out,
+			     struct mpk_error *err) MPK_MUST_CHECK;
+void mpk_case_calls_fini(struct mpk_case_calls *calls);
+
+/* mpk_cases_judge - what came of the calls, held against what the cases expect
+ * @cases   those that were called, or the same ones read again
  * @out     cases->count outcomes
- * Returns  MPK_OK whatever the cases did; as mpk_batch_run */
-enum mpk_code mpk_cases_run(const struct mpk_library_options *library,
-			    const struct mpk_cases *cases, struct mpk_case_outcome *out,
-			    struct mpk_error *err) MPK_MUST_CHECK;
+ * Returns  MPK_OK whatever they are; MPK_E_IO: other cases than were called; MPK_E_NOMEM */
+enum mpk_code mpk_cases_judge(const struct mpk_cases *cases, const struct mpk_case_calls *calls,
+			      struct mpk_case_outcome *out, struct mpk_error *err) MPK_MUST_CHECK;
 void mpk_case_outcome_fini(struct mpk_case_outcome *outcome);
 
 #endif

@@ -99,24 +99,41 @@ static enum mpk_code judge(const struct mpk_case *c, const struct mpk_batch_item
 
 /* Where the call takes place; a case that has no place is skipped. */
 static void prepare(const struct mpk_library_options *library, const struct mpk_case *c,
-		    struct mpk_call *call, struct mpk_batch_item *item,
-		    struct mpk_case_outcome *out)
+		    struct mpk_call *call, struct mpk_batch_item *item)
 {
-	struct mpk_error err = { 0 };
-
-	if (c->skip) {
-		out->verdict = MPK_CASE_SKIPPED;
-		mpk_escape(&out->why, mpk_span_str(c->skip));
+	if (c->skip)
 		return;
-	}
 	*call = c->call;
-	if (mpk_call_choose_device(library, call, &err) != MPK_OK) {
-		fail(out, err.code, err.text);
+	if (mpk_call_choose_device(library, call, &item->error) != MPK_OK ||
+	    mpk_call_check_isolated(library, call, &item->error) != MPK_OK)
 		return;
-	}
 	item->call = call;
 	item->timeout = c->timeout;
 }
+
+enum mpk_code mpk_cases_call(const struct mpk_library_options *library,
+			     const struct mpk_cases *cases, struct mpk_case_calls *out,
+			     struct mpk_error *err)
+{
+	out->count = cases->count;
+	out->calls = calloc(out->count + 1, sizeof *out->calls);
+	out->items = calloc(out->count + 1, sizeof *out->items);
+	MPK_TRY_ALLOC(out->calls && out->items, err);
+	for (size_t i = 0; i < out->count; i++)
+		prepare(library, &cases->items[i], &out->calls[i], &out->items[i]);
+	return mpk_batch_run(library, out->items, out->count, err);
+}
+
+void mpk_case_calls_fini(struct mpk_case_calls *calls)
+{
+	for (size_t i = 0; calls->items && i < calls->count; i++)
+		mpk_call_result_fini(&calls->items[i].result);
+	free(calls->items);
+	free(calls->calls);
+	*calls = (struct mpk_case_calls){ 0 };
+}
+
+/* --- verdicts ----------------------------------------------------------------------- */
 
 static void refuse_skip(struct mpk_case_outcome *out)
 {
@@ -127,36 +144,28 @@ static void refuse_skip(struct mpk_case_outcome *out)
 		out->code = MPK_E_DIFFERENT;
 }
 
-struct plan {
-	struct mpk_call *calls;
-	struct mpk_batch_item *items;
-	size_t count;
-};
-
-static void plan_fini(struct plan *p)
+static enum mpk_code judge_one(const struct mpk_case *c, const struct mpk_batch_item *item,
+			       struct mpk_case_outcome *out, struct mpk_error *err)
 {
-	for (size_t i = 0; p->items && i < p->count; i++)
-		mpk_call_result_fini(&p->items[i].result);
-	free(p->items);
-	free(p->calls);
+	if (c->skip) {
+		out->verdict = MPK_CASE_SKIPPED;
+		mpk_escape(&out->why, mpk_span_str(c->skip));
+		return MPK_OK;
+	}
+	if (item->call)
+		return judge(c, item, out, err);
+	fail(out, item->error.code, item->error.text);
+	return MPK_OK;
 }
 
-enum mpk_code mpk_cases_run(const struct mpk_library_options *library,
-			    const struct mpk_cases *cases, struct mpk_case_outcome *out,
-			    struct mpk_error *err)
+enum mpk_code mpk_cases_judge(const struct mpk_cases *cases, const struct mpk_case_calls *calls,
+			      struct mpk_case_outcome *out, struct mpk_error *err)
 {
-	MPK_CLEANUP(plan_fini) struct plan p = { .count = cases->count };
-
-	p.calls = calloc(p.count + 1, sizeof *p.calls);
-	p.items = calloc(p.count + 1, sizeof *p.items);
-	MPK_TRY_ALLOC(p.calls && p.items, err);
-	for (size_t i = 0; i < p.count; i++)
-		prepare(library, &cases->items[i], &p.calls[i], &p.items[i], &out[i]);
-	MPK_TRY(mpk_batch_run(library, p.items, p.count, err));
-	for (size_t i = 0; i < p.count; i++)
-		if (p.items[i].call)
-			MPK_TRY(judge(&cases->items[i], &p.items[i], &out[i], err));
-	for (size_t i = 0; cases->no_skip && i < p.count; i++)
+	if (cases->count != calls->count)
+		return mpk_fail(err, MPK_E_IO, "the case file changed while its cases were called");
+	for (size_t i = 0; i < cases->count; i++)
+		MPK_TRY(judge_one(&cases->items[i], &calls->items[i], &out[i], err));
+	for (size_t i = 0; cases->no_skip && i < cases->count; i++)
 		refuse_skip(&out[i]);
 	return MPK_OK;
 }

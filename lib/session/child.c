@@ -1,75 +1,59 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a call of a module adds to a contained child (process/process.h): what the child is at,
- * for the message when it does not come back, and a reply of any size. */
+ * for the message when it does not come back, and how far it is with loading. */
 #include "session/child.h"
 
-#include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "text/escape.h"
 
-/* Seen by both processes; the module may have damaged it. */
-struct mpk_child_control {
-	volatile enum mpk_child_phase phase;
-	char what[192]; /* what the child does */
-	double timeout; /* that it began with, in seconds */
+/* Seen by both processes, and shown; nothing else depends on it. */
+struct mpk_child_progress {
 	volatile uint64_t loaded, to_load;
 };
 
 struct job {
 	mpk_child_fn *fn;
 	void *user;
-	struct mpk_child_control *control;
+	struct mpk_child_progress *progress;
 	const struct mpk_child_options *options;
-	int fd; /* the reply */
 };
-
-static void set_task(struct mpk_child_control *c, const char *what, double timeout)
-{
-	(void)snprintf(c->what, sizeof c->what, "%s", what);
-	c->timeout = timeout;
-}
-
-void mpk_child_begin(struct mpk_child_side *side, const char *what, double timeout)
-{
-	set_task(side->control, what, timeout);
-	mpk_process_set_timeout(side->process, timeout);
-}
 
 void mpk_child_load(struct mpk_child_side *side, uint64_t bytes)
 {
-	side->control->to_load += bytes;
+	side->progress->to_load += bytes;
 }
 
 void mpk_child_loaded(struct mpk_child_side *side, uint64_t bytes)
 {
-	side->control->loaded += bytes;
+	side->progress->loaded += bytes;
 }
 
 static void tick(void *data)
 {
 	const struct job *job = data;
-	const struct mpk_child_state state = { job->control->phase, job->control->loaded,
-					       job->control->to_load };
+	const struct mpk_child_state state = { job->options->task->phase, job->progress->loaded,
+					       job->progress->to_load };
 
 	job->options->watch(job->options->watch_user, &state);
+}
+
+static enum mpk_process_heard hear(void *data, bool has_ended, double *seconds)
+{
+	const struct job *job = data;
+
+	return job->options->hear(job->options->hear_user, has_ended, seconds);
 }
 
 static enum mpk_code work(struct mpk_process_self *self, void *data, struct mpk_error *err)
 {
 	const struct job *job = data;
-	struct mpk_child_side side = { .wire = { .fd = job->fd },
-				       .phase = &job->control->phase,
-				       .control = job->control,
-				       .process = self };
-	enum mpk_code code = job->fn(&side, job->user, err);
+	struct mpk_child_side side = { job->progress };
 
-	*side.phase = MPK_CHILD_ENDING;
-	return code;
+	(void)self;
+	return job->fn(&side, job->user, err);
 }
 
 static const char *phase_text(enum mpk_child_phase phase)
@@ -122,74 +106,66 @@ static const char *signal_meaning(int number)
 	return meaning ? meaning : "unknown signal";
 }
 
-static enum mpk_code report(const struct mpk_child_control *c, const struct mpk_process_end *end,
-			    struct mpk_error *err)
+static void describe(const struct mpk_child_task *task, const struct mpk_process_end *end,
+		     struct mpk_error *out)
 {
-	const char *what = MPK_QUOTE(mpk_span_of(c->what, strnlen(c->what, sizeof c->what)));
-	const char *phase = phase_text(c->phase);
+	const char *what = MPK_QUOTE(mpk_span_str(task->what));
+	const char *phase = phase_text(task->phase);
 
 	switch (end->how) {
 	case MPK_PROCESS_KILLED:
-		return mpk_fail(err, MPK_E_RAISED, "'%s' crashed%s: SIG%s (%s)", what, phase,
-				signal_name(end->status), signal_meaning(end->status));
+		(void)mpk_fail(out, MPK_E_RAISED, "'%s' crashed%s: SIG%s (%s)", what, phase,
+			       signal_name(end->status), signal_meaning(end->status));
+		return;
 	case MPK_PROCESS_LATE:
-		return mpk_fail(err, MPK_E_TIMEOUT, "'%s' did not return within %g s%s", what,
-				c->timeout, phase);
+		(void)mpk_fail(out, MPK_E_TIMEOUT, "'%s' did not return within %g s%s", what,
+			       task->timeout, phase);
+		return;
+	case MPK_PROCESS_STOPPED:
+		(void)mpk_fail(out, MPK_E_RAISED,
+			       "'%s' damaged its process%s: a report came back that is broken",
+			       what, phase);
+		return;
 	case MPK_PROCESS_RETURNED:
-		if (end->error.code != MPK_OK && err)
-			*err = end->error;
-		return end->error.code;
+		*out = end->error;
+		return;
 	case MPK_PROCESS_QUIT:
 	case MPK_PROCESS_EXITED:
 	case MPK_PROCESS_NOT_EXECUTED:
 	case MPK_PROCESS_LEFT_OUT:
-		break;
+		(void)mpk_fail(out, MPK_E_RAISED, "'%s' ended the process%s with status %d", what,
+			       phase, end->status);
 	}
-	return mpk_fail(err, MPK_E_RAISED, "'%s' ended the process%s with status %d", what, phase,
-			end->status);
 }
 
-static void close_fd(int *fd)
+static void unmap_progress(struct mpk_child_progress **p)
 {
-	if (*fd >= 0)
-		(void)close(*fd);
-}
-
-static void unmap_control(struct mpk_child_control **c)
-{
-	if (*c)
-		(void)munmap(*c, sizeof **c);
+	if (*p)
+		(void)munmap(*p, sizeof **p);
 }
 
 enum mpk_code mpk_child_run(mpk_child_fn *fn, void *user, const struct mpk_child_options *options,
-			    struct mpk_wire_map **reply, struct mpk_error *err)
+			    struct mpk_error *end, struct mpk_error *err)
 {
-	MPK_CLEANUP(close_fd) int fd = memfd_create("minspect-reply", MFD_CLOEXEC);
-	MPK_CLEANUP(unmap_control) struct mpk_child_control *control = NULL;
-	struct job job = { .fn = fn, .user = user, .options = options, .fd = fd };
+	MPK_CLEANUP(unmap_progress) struct mpk_child_progress *progress = NULL;
+	struct job job = { .fn = fn, .user = user, .options = options };
 	struct mpk_process child = { .run = work,
 				     .data = &job,
 				     .tick = options->watch ? tick : NULL,
-				     .timeout = options->timeout,
-				     .limit = options->limit,
+				     .hear = options->hear ? hear : NULL,
+				     .channel = options->channel,
+				     .timeout = options->task->seconds_left,
+				     .cpu_seconds = options->cpu_seconds,
 				     .contained = true };
-	struct mpk_process_end end;
-	void *page;
+	struct mpk_process_end how;
+	void *page = mmap(NULL, sizeof *progress, PROT_READ | PROT_WRITE,
+			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-	if (fd < 0)
-		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot make a file in memory");
-	page = mmap(NULL, sizeof *control, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-		    0);
 	if (page == MAP_FAILED)
 		return mpk_fail_nomem(err);
-	job.control = control = page;
-	set_task(control, options->what, options->timeout);
-
-	enum mpk_code rc = mpk_process_run(&child, 1, 1, &end, err);
-	if (rc == MPK_OK)
-		rc = report(control, &end, err);
-	if (rc != MPK_OK && options->keep_reply)
-		/* what cannot be mapped is missing: the failure is known already */
-		(void)!mpk_wire_map_fd(fd, reply, NULL);
-	return rc != MPK_OK ? rc : mpk_wire_map_fd(fd, reply, err);
+	job.progress = progress = page;
+	MPK_TRY(mpk_process_run(&child, 1, 1, &how, err));
+	*end = (struct mpk_error){ 0 };
+	describe(options->task, &how, end);
+	return MPK_OK;
 }

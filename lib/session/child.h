@@ -5,48 +5,50 @@
 #define MPK_SESSION_CHILD_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/error.h"
 #include "process/process.h"
-#include "session/wire.h"
 
-/* What the child is doing; named in the message when it does not come back. */
+/* What the child is doing. */
 enum mpk_child_phase { MPK_CHILD_LOADING, MPK_CHILD_CALLING, MPK_CHILD_ENDING };
 
-struct mpk_child_control;
+/* What the parent has the child do; named in the message when it does not come back. */
+struct mpk_child_task {
+	const char *what;    /* the function's name */
+	double timeout;      /* seconds that it was given; 0: as many as it likes */
+	double seconds_left; /* of them */
+	enum mpk_child_phase phase;
+};
+
+struct mpk_child_progress;
 
 /* What a child is at, and how much of what it loads is there. */
 struct mpk_child_state {
 	enum mpk_child_phase phase;
-	uint64_t loaded, to_load; /* bytes; to_load 0: nobody knows */
+	uint64_t loaded, to_load; /* bytes, as the child says; to_load 0: nobody knows */
 };
 
 /* The child's view of the connection. */
 struct mpk_child_side {
-	struct mpk_wire wire;                 /* the reply */
-	volatile enum mpk_child_phase *phase; /* set it as the work proceeds */
-	struct mpk_child_control *control;    /* for mpk_child_begin, as is process */
-	struct mpk_process_self *process;
+	struct mpk_child_progress *progress; /* for mpk_child_load */
 };
 
-/* The work; runs in the child. What it writes to side->wire is the reply. */
+/* The work; runs in the child. */
 typedef enum mpk_code mpk_child_fn(struct mpk_child_side *side, void *user, struct mpk_error *err);
 
 struct mpk_child_options {
-	double timeout;   /* seconds; 0: none */
-	double limit;     /* seconds that all of it may take, whatever the child says; 0: none */
-	const char *what; /* the function's name, for messages */
+	const struct mpk_child_task
+		*task; /* what it begins with; hear changes it with what it does */
+	/* as of struct mpk_process */
+	enum mpk_process_heard (*hear)(void *user, bool has_ended, double *seconds);
+	void *hear_user;
+	int channel;
+	double cpu_seconds; /* likewise */
 	/* told here every tenth of a second while the child runs; NULL: nobody is */
 	void (*watch)(void *user, const struct mpk_child_state *state);
 	void *watch_user;
-	bool keep_reply; /* *reply is set to what was written also when this fails; NULL
-			    * when there was no child */
 };
-
-/* mpk_child_begin - in the child: from now on it does another thing
- * @what    as in the options; copied
- * @timeout seconds from now; 0: none. Takes the place of the time that was left. */
-void mpk_child_begin(struct mpk_child_side *side, const char *what, double timeout);
 
 /* mpk_child_load - in the child: bytes more are to be loaded
  * mpk_child_loaded - bytes more are loaded */
@@ -56,11 +58,11 @@ void mpk_child_loaded(struct mpk_child_side *side, uint64_t bytes);
 /* mpk_child_run - fork, run fn there, wait
  * The child is contained (process/process.h), has no standard input, and its standard output
  * goes to standard error. Memory shared before (MPK_STORAGE_SHARED) is shared with it.
- * @reply   receives what fn wrote; mpk_wire_map_drop it
- * Returns  MPK_OK; what fn failed with; MPK_E_RAISED: killed by a signal (named) or ended
- *          by the module itself; MPK_E_TIMEOUT; MPK_E_IO, MPK_E_NOMEM: no child could be
- *          made */
+ * @end     receives how it ended. Its code: MPK_OK: fn did, as the child says; what fn failed with;
+ *          MPK_E_RAISED: killed by a signal (named), ended by the module itself, or stopped by hear;
+ *          MPK_E_TIMEOUT
+ * Returns  MPK_OK however it ended; MPK_E_IO, MPK_E_NOMEM: no child could be made */
 enum mpk_code mpk_child_run(mpk_child_fn *fn, void *user, const struct mpk_child_options *options,
-			    struct mpk_wire_map **reply, struct mpk_error *err) MPK_MUST_CHECK;
+			    struct mpk_error *end, struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

@@ -40,12 +40,24 @@ static bool is_about_devices(const struct mpk_error *err)
 	       strstr(err->text, "SIGSEGV") || strstr(err->text, "SIGBUS");
 }
 
+/* Launch functions of mpack name the device they want. */
+static bool is_wanted(const struct mpk_error *err, enum mpk_device_kind kind)
+{
+	static const char begin[] = "' must be on ";
+	const char *at = strstr(err->text, begin), *name = mpk_device_kind_name(kind);
+
+	if (!at)
+		return true;
+	at += sizeof begin - 1;
+	return strncmp(at, name, strlen(name)) == 0 && at[strlen(name)] == ',';
+}
+
 void mpk_device_hint_add(const struct mpk_library_options *library, const struct mpk_call *call,
 			 struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
 	enum mpk_device_kind kinds[4];
-	size_t count = list_kinds(library->tree, kinds, MPK_ARRAY_COUNT(kinds));
+	size_t count = list_kinds(library->tree, kinds, MPK_ARRAY_COUNT(kinds)), said = 0;
 	bool listed = false;
 
 	if (!err || err->code != MPK_E_RAISED || !count || call->kernel ||
@@ -60,8 +72,9 @@ void mpk_device_hint_add(const struct mpk_library_options *library, const struct
 			&text, "; its tensors were on %s: if it runs on the host, add --device cpu",
 			mpk_device_kind_name(mpk_device_kind_from(call->device.type)));
 	for (size_t i = 0; i < count && !listed; i++)
-		mpk_strbuf_printf(&text, "%s--device %s", i ? " or " : "; add ",
-				  mpk_device_kind_name(kinds[i]));
+		if (is_wanted(err, kinds[i]))
+			mpk_strbuf_printf(&text, "%s--device %s", said++ ? " or " : "; add ",
+					  mpk_device_kind_name(kinds[i]));
 	if (mpk_strbuf_status(&text, NULL) == MPK_OK && used + text.len < sizeof err->text)
 		memcpy(err->text + used, mpk_strbuf_text(&text), text.len + 1);
 }

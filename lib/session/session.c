@@ -12,6 +12,7 @@
 #include "runtime/library.h"
 #include "runtime/textures.h"
 #include "session/params.h"
+#include "session/reply.h"
 #include "session/watch.h"
 #include "signature/host.h"
 #include "text/escape.h"
@@ -27,6 +28,7 @@ struct session {
 	struct mpk_library *library;    /* NULL while only kernels were called */
 	struct mpk_kernel_set *kernels; /* NULL while no kernel was called by itself */
 
+	struct mpk_order order;
 	const struct mpk_call *call;
 	struct mpk_function *function;
 	struct mpk_dldevice where; /* of the tensors */
@@ -224,7 +226,7 @@ static enum mpk_code begin_call(struct session *s, struct mpk_error *err)
 
 /* --- calling ------------------------------------------------------------------------ */
 
-double mpk_session_clock(void)
+static double now(void)
 {
 	struct timespec t = { 0 };
 
@@ -296,11 +298,11 @@ static enum mpk_code call_all(struct session *s, struct mpk_watchers *watchers, 
 		if (watched)
 			mpk_runtime_set_observers(s->runtime, mpk_watchers_of(watchers, i));
 
-		double start = mpk_session_clock();
+		double start = now();
 		MPK_TRY(call_once(s, result, err));
 		if (i < call->warmup)
 			continue;
-		seconds[i - call->warmup] = mpk_session_clock() - start;
+		seconds[i - call->warmup] = now() - start;
 		mpk_watchers_timed(watchers, seconds[i - call->warmup]);
 	}
 	return MPK_OK;
@@ -372,40 +374,33 @@ static enum mpk_code call_and_reply(struct session *s, struct mpk_wire *wire, st
 	if (rc == MPK_OK)
 		rc = mpk_wire_put(wire, mpk_span_of(seconds, bytes), err);
 	if (rc == MPK_OK)
+		rc = mpk_reply_put_outputs(s->call, wire, err);
+	if (rc == MPK_OK)
 		rc = mpk_wire_put_value(wire, &result, err);
 	if (rc == MPK_OK)
 		rc = mpk_watchers_reply(&watchers, wire, err);
+	if (rc == MPK_OK)
+		rc = mpk_wire_end(wire, err);
 	free(seconds);
 	return rc;
 }
 
 /* --- one after the other ------------------------------------------------------------ */
 
-/* An error inside the current call is the caller's news, not a failure of the session. */
-static enum mpk_code do_item(struct session *s, size_t i, struct mpk_child_side *side,
-			     struct mpk_error *err)
+static enum mpk_code report(struct session *s, struct mpk_report_message m, struct mpk_error *err)
 {
-	struct mpk_session_slot *slot = &s->work->slots[i];
-	const struct mpk_batch_item *item = &s->work->items[i];
-	bool loads = !s->library && !item->call->kernel;
-	enum mpk_code rc;
+	m.item = s->order.item;
+	return mpk_channel_report(&s->work->channel, &m, err);
+}
 
-	s->call = item->call;
-	s->where = (struct mpk_dldevice){ 0 };
-	slot->started = mpk_session_clock();
-	slot->state = loads ? MPK_SLOT_LOADING : MPK_SLOT_CALLING;
-	*side->phase = loads ? MPK_CHILD_LOADING : MPK_CHILD_CALLING;
-	mpk_child_begin(side, item->call->function, item->timeout);
-	rc = begin_call(s, err);
-	if (rc == MPK_OK) {
-		slot->state = MPK_SLOT_CALLING;
-		*side->phase = MPK_CHILD_CALLING;
-		slot->reply_off = side->wire.off;
-		rc = call_and_reply(s, &side->wire, err);
-	}
-	end_call(s);
-	slot->ended = mpk_session_clock();
-	return rc;
+static enum mpk_code call_ordered(struct session *s, struct mpk_wire *wire, struct mpk_error *err)
+{
+	bool loads = !s->library;
+	enum mpk_code rc = begin_call(s, err);
+
+	if (loads && s->library)
+		MPK_TRY(report(s, (struct mpk_report_message){ .kind = MPK_REPORT_LOADED }, err));
+	return rc == MPK_OK ? call_and_reply(s, wire, err) : rc;
 }
 
 /* A driver does not always recover from what a kernel did. */
@@ -419,43 +414,19 @@ static void loaded(void *side, uint64_t bytes)
 	mpk_child_loaded(side, bytes);
 }
 
-static enum mpk_code do_all(struct session *s, struct mpk_child_side *side, struct mpk_error *err)
-{
-	struct mpk_session_work *work = s->work;
-	bool unusable = false;
-
-	MPK_TRY(mpk_runtime_create(&work->library.runtime, &s->runtime, err));
-	MPK_TRY(mpk_executors_add(s->runtime, err));
-	mpk_runtime_watch_loads(s->runtime, loaded, side);
-	/* most of a model's blob are constants */
-	mpk_child_load(side, work->library.image ? work->library.image->blob.len : 0);
-	for (size_t i = 0; i < work->count && !unusable; i++) {
-		struct mpk_session_slot *slot = &work->slots[i];
-		struct mpk_error failure = { 0 };
-		enum mpk_code rc;
-
-		if (slot->state != MPK_SLOT_WAITING)
-			continue;
-		rc = do_item(s, i, side, &failure);
-		if (rc == MPK_E_AGAIN && !work->library.runtime.use_real_tvm_ffi) {
-			slot->state = MPK_SLOT_WAITING;
-			*err = failure;
-			return rc;
-		}
-		slot->error = failure;
-		slot->state = MPK_SLOT_DONE;
-		unusable = is_unusable(s, rc);
-	}
-	return MPK_OK;
-}
-
 /* What was asked for and does not hold is no sandbox. */
-static enum mpk_code enter_sandbox(const struct mpk_sandbox *sandbox, struct mpk_error *err)
+static enum mpk_code enter_sandbox(const struct mpk_session_work *work, struct mpk_error *err)
 {
-	struct mpk_sandbox_state state = { true, true };
+	struct mpk_sandbox_state state = { .files = true, .calls = true };
+	int low = work->channel.child, high = work->reply;
 
-	if (sandbox)
-		state = mpk_sandbox_enter(sandbox);
+	if (work->library.sandbox) {
+		struct mpk_sandbox s = *work->library.sandbox;
+
+		s.kept = low < high ? (int[]){ low, high } : (int[]){ high, low };
+		s.kept_count = 2;
+		state = mpk_sandbox_enter(&s);
+	}
 	if (state.files && state.calls)
 		return MPK_OK;
 	return mpk_fail(err, MPK_E_LOAD,
@@ -463,16 +434,60 @@ static enum mpk_code enter_sandbox(const struct mpk_sandbox *sandbox, struct mpk
 			state.files ? "seccomp" : "Landlock");
 }
 
+static enum mpk_code open_session(struct session *s, struct mpk_error *err)
+{
+	const struct mpk_library_options *library = &s->work->library;
+
+	MPK_TRY(enter_sandbox(s->work, err));
+	MPK_TRY(mpk_runtime_create(&library->runtime, &s->runtime, err));
+	MPK_TRY(mpk_executors_add(s->runtime, err));
+	mpk_runtime_watch_loads(s->runtime, loaded, s->side);
+	/* most of a model's blob are constants */
+	mpk_child_load(s->side, library->image ? library->image->blob.len : 0);
+	return MPK_OK;
+}
+
+/* An error inside the call is the caller's news, not a failure of the session.
+ * @opened  what opening the session failed with; MPK_OK */
+static enum mpk_code do_item(struct session *s, const struct mpk_error *opened, bool *ends,
+			     struct mpk_error *err)
+{
+	struct mpk_wire wire = { .fd = s->work->reply };
+	struct mpk_report_message m = { .kind = MPK_REPORT_RETURNED };
+	struct mpk_error failure = *opened;
+	enum mpk_code rc = failure.code;
+
+	s->call = s->work->items[s->order.item].call;
+	s->where = (struct mpk_dldevice){ 0 };
+	if (rc == MPK_OK) {
+		rc = call_ordered(s, &wire, &failure);
+		end_call(s);
+	}
+	if (rc == MPK_E_AGAIN && !s->work->library.runtime.use_real_tvm_ffi) {
+		m.kind = MPK_REPORT_AGAIN;
+	} else if (rc != MPK_OK) {
+		m.kind = MPK_REPORT_FAILED;
+		wire = (struct mpk_wire){ .fd = s->work->reply };
+		MPK_TRY(mpk_wire_put(&wire, mpk_span_of(&failure, sizeof failure), err));
+		MPK_TRY(mpk_wire_end(&wire, err));
+	}
+	m.reply_bytes = wire.off;
+	m.ends = *ends = m.kind == MPK_REPORT_AGAIN || s->order.is_last || is_unusable(s, rc);
+	return report(s, m, err);
+}
+
 enum mpk_code mpk_session_work_in_child(struct mpk_child_side *side, void *user,
 					struct mpk_error *err)
 {
 	struct session s = { .work = user, .side = side };
-	enum mpk_code rc = enter_sandbox(s.work->library.sandbox, err);
+	struct mpk_error opened = { 0 };
+	enum mpk_code rc = MPK_OK;
+	bool ends = false;
 
-	if (rc == MPK_OK)
-		rc = do_all(&s, side, err);
-
-	*side->phase = MPK_CHILD_ENDING;
+	mpk_channel_keep_child(&s.work->channel);
+	(void)open_session(&s, &opened);
+	while (rc == MPK_OK && !ends && mpk_channel_take(&s.work->channel, &s.order))
+		rc = do_item(&s, &opened, &ends, err);
 	session_fini(&s);
 	return rc;
 }

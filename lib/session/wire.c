@@ -25,12 +25,11 @@ struct head {
 
 /* --- writing ------------------------------------------------------------------------ */
 
-enum mpk_code mpk_wire_put(struct mpk_wire *w, struct mpk_span bytes, struct mpk_error *err)
+static enum mpk_code write_at(int fd, uint64_t off, const uint8_t *data, size_t len,
+			      struct mpk_error *err)
 {
-	size_t done = 0;
-
-	while (done < bytes.len) {
-		ssize_t n = write(w->fd, bytes.data + done, bytes.len - done);
+	for (size_t done = 0; done < len;) {
+		ssize_t n = pwrite(fd, data + done, len - done, (off_t)(off + done));
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -41,8 +40,29 @@ enum mpk_code mpk_wire_put(struct mpk_wire *w, struct mpk_span bytes, struct mpk
 		if (n < 0)
 			return mpk_fail_errno(err, MPK_E_IO, errno, "cannot hand the result over");
 		done += (size_t)n;
-		w->off += (uint64_t)n;
 	}
+	return MPK_OK;
+}
+
+enum mpk_code mpk_wire_end(struct mpk_wire *w, struct mpk_error *err)
+{
+	size_t held = w->held;
+
+	w->held = 0;
+	return write_at(w->fd, w->off - held, w->buffer, held, err);
+}
+
+enum mpk_code mpk_wire_put(struct mpk_wire *w, struct mpk_span bytes, struct mpk_error *err)
+{
+	if (bytes.len > sizeof w->buffer - w->held)
+		MPK_TRY(mpk_wire_end(w, err));
+	if (bytes.len > sizeof w->buffer) {
+		MPK_TRY(write_at(w->fd, w->off, bytes.data, bytes.len, err));
+	} else if (bytes.len) {
+		memcpy(w->buffer + w->held, bytes.data, bytes.len);
+		w->held += bytes.len;
+	}
+	w->off += bytes.len;
 	return MPK_OK;
 }
 
@@ -147,23 +167,95 @@ enum mpk_code mpk_wire_put_value(struct mpk_wire *w, const struct mpk_value *v,
 
 /* --- reading ------------------------------------------------------------------------ */
 
-enum mpk_code mpk_wire_map_fd(int fd, struct mpk_wire_map **out, struct mpk_error *err)
+static enum mpk_code damaged(struct mpk_error *err)
 {
-	struct mpk_wire_map *m = calloc(1, sizeof *m);
+	return mpk_fail(err, MPK_E_RAISED,
+			"the module damaged its process: the result that came back is broken");
+}
+
+/* The writing end leaves no holes: a size that no memory stands behind is made up, and reading it would
+ * take as long and as much as somebody likes. */
+static enum mpk_code check_size(int fd, uint64_t bytes, struct mpk_error *err)
+{
+	enum { BLOCK_BYTES = 512 };
 	struct stat st;
 
+	if (fstat(fd, &st) != 0)
+		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot look at the result");
+	if (bytes > (uint64_t)st.st_size ||
+	    (bytes + BLOCK_BYTES - 1) / BLOCK_BYTES > (uint64_t)st.st_blocks)
+		return damaged(err);
+	return MPK_OK;
+}
+
+static enum mpk_code map_create(int fd, uint64_t bytes, struct mpk_wire_map **out,
+				struct mpk_error *err)
+{
+	struct mpk_wire_map *m;
+
+	MPK_TRY(check_size(fd, bytes, err));
+	m = calloc(1, sizeof *m);
 	MPK_TRY_ALLOC(m, err);
 	atomic_init(&m->refs, 1);
-	if (fstat(fd, &st) == 0 && st.st_size > 0) {
+	*out = m;
+	return MPK_OK;
+}
+
+enum mpk_code mpk_wire_map_fd(int fd, uint64_t bytes, struct mpk_wire_map **out,
+			      struct mpk_error *err)
+{
+	struct mpk_wire_map *m;
+
+	MPK_TRY(map_create(fd, bytes, &m, err));
+	if (bytes) {
 		/* private: results may be worked on without touching the file */
-		void *data =
-			mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+		void *data = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
 
 		if (data == MAP_FAILED) {
-			free(m);
+			mpk_wire_map_drop(m);
 			return mpk_fail_errno(err, MPK_E_NOMEM, errno, "cannot map the result");
 		}
-		m->bytes = mpk_span_of(data, (size_t)st.st_size);
+		m->bytes = mpk_span_of(data, (size_t)bytes);
+		m->is_mapped = true;
+	}
+	*out = m;
+	return MPK_OK;
+}
+
+static enum mpk_code read_all(int fd, uint8_t *data, uint64_t bytes, struct mpk_error *err)
+{
+	for (uint64_t done = 0; done < bytes;) {
+		ssize_t n = pread(fd, data + done, (size_t)(bytes - done), (off_t)done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return mpk_fail_errno(err, MPK_E_IO, errno, "cannot read the result");
+		if (n == 0)
+			return damaged(err); /* it became shorter */
+		done += (uint64_t)n;
+	}
+	return MPK_OK;
+}
+
+enum mpk_code mpk_wire_copy_fd(int fd, uint64_t bytes, struct mpk_wire_map **out,
+			       struct mpk_error *err)
+{
+	struct mpk_wire_map *m;
+	enum mpk_code code;
+	uint64_t room;
+	uint8_t *data;
+
+	MPK_TRY(map_create(fd, bytes, &m, err));
+	/* tensors in it are as aligned as in a mapping */
+	data = mpk_align_up(bytes ? bytes : 1, MPK_STORAGE_ALIGN, &room)
+		       ? aligned_alloc(MPK_STORAGE_ALIGN, (size_t)room)
+		       : NULL;
+	m->bytes = mpk_span_of(data, data ? (size_t)bytes : 0);
+	code = data ? read_all(fd, data, bytes, err) : mpk_fail_nomem(err);
+	if (code != MPK_OK) {
+		mpk_wire_map_drop(m);
+		return mpk_failed(code);
 	}
 	*out = m;
 	return MPK_OK;
@@ -171,17 +263,16 @@ enum mpk_code mpk_wire_map_fd(int fd, struct mpk_wire_map **out, struct mpk_erro
 
 void mpk_wire_map_drop(struct mpk_wire_map *m)
 {
+	void *data;
+
 	if (!m || atomic_fetch_sub_explicit(&m->refs, 1, memory_order_acq_rel) != 1)
 		return;
-	if (m->bytes.data)
-		(void)munmap((void *)(uintptr_t)m->bytes.data, m->bytes.len);
+	data = (void *)(uintptr_t)m->bytes.data;
+	if (m->is_mapped)
+		(void)munmap(data, m->bytes.len);
+	else
+		free(data);
 	free(m);
-}
-
-static enum mpk_code damaged(struct mpk_error *err)
-{
-	return mpk_fail(err, MPK_E_RAISED,
-			"the module damaged its process: the result that came back is broken");
 }
 
 enum mpk_code mpk_wire_get(struct mpk_wire_map *m, uint64_t len, struct mpk_span *out,

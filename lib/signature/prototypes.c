@@ -90,7 +90,7 @@ static void look_before(struct search *s, const struct mpk_constants *c, struct 
 	size_t most = (size_t)(parenthesis - text.from);
 
 	most = most < s->longest ? most : s->longest;
-	for (size_t n = 1; n <= most && s->in_names[parenthesis[-n]]; n++) {
+	for (size_t n = 1; n <= most && s->in_names[*(parenthesis - n)]; n++) {
 		const uint8_t *from = parenthesis - n;
 		struct candidate found = {
 			.text = mpk_span_of(from, (size_t)(text.end - from)),

@@ -57,10 +57,9 @@ enum mpk_code mpk_storage_create(uint64_t bytes, enum mpk_storage_memory memory,
 	atomic_init(&s->refs, 1);
 	s->device.type = MPK_DL_CPU;
 	s->bytes = bytes;
-	if (memory == MPK_STORAGE_SHARED)
-		code = take_pages(s, MAP_SHARED, err);
-	else if (bytes >= MPK_LARGE_BYTES)
-		code = take_pages(s, MAP_PRIVATE, err);
+	s->is_shared = memory == MPK_STORAGE_SHARED && bytes >= MPK_LARGE_BYTES;
+	if (bytes >= MPK_LARGE_BYTES)
+		code = take_pages(s, s->is_shared ? MAP_SHARED : MAP_PRIVATE, err);
 	else
 		code = take_heap(s, err);
 	if (code != MPK_OK) {

@@ -8,6 +8,7 @@
 #define MPK_VALUE_STORAGE_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +23,7 @@ struct mpk_storage {
 	struct mpk_dldevice device;
 	void *data;     /* host: an address; else what the device calls its memory */
 	uint64_t bytes; /* usable from data on */
+	bool is_shared; /* with children forked later */
 	/* Gives data back and frees the structure itself; called once, when the last reference
 	 * is gone. */
 	void (*release)(struct mpk_storage *storage);
@@ -30,7 +32,9 @@ struct mpk_storage {
 
 enum mpk_storage_memory {
 	MPK_STORAGE_PRIVATE, /* zeroed memory of this process */
-	MPK_STORAGE_SHARED,  /* zeroed; a child forked later writes to the same pages */
+	MPK_STORAGE_SHARED, /* zeroed; from MPK_LARGE_BYTES on a child forked later writes to the same
+			      * pages (is_shared). Less is copied from process to process sooner
+			      * than it is mapped. */
 };
 
 /* mpk_storage_create - zeroed host memory, aligned to MPK_STORAGE_ALIGN

@@ -31,13 +31,13 @@ static enum mpk_code run_all(struct mpk_check_state *s, struct mpk_check_result 
 	return result->report.failed ? mpk_fail_nomem(err) : MPK_OK;
 }
 
-enum mpk_code mpk_check_run(const struct mpk_view *view, const struct mpk_there *there,
-			    struct mpk_arena *arena, struct mpk_check_result *result,
-			    struct mpk_error *err)
+enum mpk_code mpk_check_run(const struct mpk_view *view, const struct mpk_mapping *map,
+			    const struct mpk_there *there, struct mpk_arena *arena,
+			    struct mpk_check_result *result, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_elf_close) struct mpk_elf elf = { 0 };
 	struct mpk_check_state s = {
-		.view = view, .there = there, .arena = arena, .report = &result->report
+		.view = view, .map = map, .there = there, .arena = arena, .report = &result->report
 	};
 	enum mpk_code code;
 

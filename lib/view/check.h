@@ -54,12 +54,14 @@ struct mpk_check_result {
 };
 
 /* mpk_check_run - compare a file with a place
+ * @map     the file, whose blob is read past its mapping
  * @result  zeroed; mpk_report_fini its report
  * @arena   receives what is read; texts of result live as long as it
- * Returns  MPK_OK, whatever was found; MPK_E_CORRUPT: the ELF file does not read; MPK_E_NOMEM */
-enum mpk_code mpk_check_run(const struct mpk_view *view, const struct mpk_there *there,
-			    struct mpk_arena *arena, struct mpk_check_result *result,
-			    struct mpk_error *err) MPK_MUST_CHECK;
+ * Returns  MPK_OK, whatever was found; MPK_E_CORRUPT: the ELF file does not read; MPK_E_IO;
+ *          MPK_E_NOMEM */
+enum mpk_code mpk_check_run(const struct mpk_view *view, const struct mpk_mapping *map,
+			    const struct mpk_there *there, struct mpk_arena *arena,
+			    struct mpk_check_result *result, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_check_verdict - what the findings, and what was not looked at, come to */
 enum mpk_check_verdict mpk_check_verdict(const struct mpk_check_result *result);

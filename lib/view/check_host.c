@@ -206,13 +206,6 @@ static bool implied(const struct mpk_there *there, const char *name)
 	return false;
 }
 
-static bool is_tvms(const char *name)
-{
-	const char *owner = mpk_symbol_owner(name);
-
-	return owner && (strcmp(owner, "tvm-ffi") == 0 || strcmp(owner, "TVM's runtime") == 0);
-}
-
 static bool names_tvm_ffi(const struct mpk_there *there)
 {
 	for (const struct mpk_dso *d = there->runtimes; d; d = d->next)
@@ -226,9 +219,9 @@ static bool names_tvm_ffi(const struct mpk_there *there)
  * a name may be its: one with a version is, and one without is when versions are used at all. */
 static bool is_judged(const struct mpk_check_state *s, const struct mpk_undefined *u)
 {
-	if (is_tvms(u->name) && strncmp(u->name, "_Z", 2) == 0)
+	if (mpk_check_is_tvms(u->name) && strncmp(u->name, "_Z", 2) == 0)
 		return !s->there->has_release && names_tvm_ffi(s->there);
-	if (is_tvms(u->name))
+	if (mpk_check_is_tvms(u->name))
 		return mpk_check_where(s->there) != NULL;
 	return s->there->searchable && (!s->scope.guessed || (u->any_version && !u->has_version));
 }
@@ -252,15 +245,16 @@ static void check_undefined(struct mpk_check_state *s, const struct mpk_undefine
 	    mpk_scope_defines(&s->scope, u->name))
 		return;
 	if (!is_judged(s, u)) {
-		if (s->there->searchable && !is_tvms(u->name) && !u->has_version)
+		if (s->there->searchable && !mpk_check_is_tvms(u->name) && !u->has_version)
 			mpk_check_say(s, MPK_WARNING, u->name,
 				      "undefined: no library %s defines it; glibc and libstdc++ "
 				      "were not looked at",
 				      place(s->there));
 		return;
 	}
-	(void)snprintf(where, sizeof where, ", which is not %s%s", is_tvms(u->name) ? "in " : "",
-		       is_tvms(u->name) ? mpk_check_where(s->there) : place(s->there));
+	(void)snprintf(where, sizeof where, ", which is not %s%s",
+		       mpk_check_is_tvms(u->name) ? "in " : "",
+		       mpk_check_is_tvms(u->name) ? mpk_check_where(s->there) : place(s->there));
 	say_undefined(s, u->name, where);
 }
 
@@ -300,8 +294,8 @@ static void check_pointers(struct mpk_check_state *s)
 			continue;
 		mpk_check_say(
 			s, MPK_ERROR, symbol,
-			"its code calls %s, which %s cannot hand over: it loads, and the call "
-			"of a null pointer ends the process",
+			"its code calls %s, which %s cannot hand over: such a call is one of a null "
+			"pointer, which ends the process",
 			name, mpk_check_where(s->there));
 	}
 }

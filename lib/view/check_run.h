@@ -9,6 +9,7 @@
 /* One check at work. */
 struct mpk_check_state {
 	const struct mpk_view *view;
+	const struct mpk_mapping *map; /* of the file */
 	const struct mpk_there *there;
 	const struct mpk_elf *elf; /* NULL for a bare blob */
 	struct mpk_search search;  /* of the file: its run path, then what there has */
@@ -48,6 +49,12 @@ enum mpk_code mpk_check_scope_init(struct mpk_check_state *s, struct mpk_error *
  * @path    NULL: the file */
 void mpk_check_say(struct mpk_check_state *s, enum mpk_severity severity, const char *path,
 		   const char *fmt, ...) MPK_PRINTF(4, 5);
+
+/* mpk_check_is_runtime - whether a library, by its name, is one of TVM's, which whoever loads modules has
+ * loaded
+ * mpk_check_is_tvms - whether a symbol is TVM's or tvm-ffi's */
+bool mpk_check_is_runtime(const char *library);
+bool mpk_check_is_tvms(const char *symbol);
 
 /* mpk_check_where - "TVM 0.27", "the named libraries": whose loaders count; NULL: nobody's */
 const char *mpk_check_where(const struct mpk_there *there);

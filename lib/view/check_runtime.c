@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "elf/versions.h"
 #include "kinds.h"
 #include "text/escape.h"
 #include "view/check_run.h"
@@ -259,11 +260,31 @@ static enum mpk_code check_kind(struct mpk_check_state *s, struct mpk_span kind,
 	return MPK_OK;
 }
 
+/* Whether its code is of use in a process with TVM or tvm-ffi alone: without a runtime that was named nobody
+ * can say that it is there. */
+static enum mpk_code needs_runtime(struct mpk_check_state *s, bool *out, struct mpk_error *err)
+{
+	const struct mpk_image *image = s->view->image;
+	const struct mpk_undefined *list;
+	size_t count;
+
+	*out = false;
+	for (size_t i = 0; i < image->needed_count; i++)
+		*out |= mpk_check_is_runtime(image->needed[i]);
+	if (*out || !s->elf || image->container != MPK_CONTAINER_ELF_SO)
+		return MPK_OK;
+	MPK_TRY(mpk_versions_undefined(s->elf, s->arena, &list, &count, err));
+	for (size_t i = 0; i < count; i++)
+		*out |= mpk_check_is_tvms(list[i].name);
+	return MPK_OK;
+}
+
 static enum mpk_code check_loaders(struct mpk_check_state *s, const char **skipped,
 				   struct mpk_error *err)
 {
 	const struct mpk_there *there = s->there;
 	const struct mpk_span *kinds;
+	bool needs;
 	size_t count;
 
 	MPK_TRY(find_lacks(s, err));
@@ -271,7 +292,8 @@ static enum mpk_code check_loaders(struct mpk_check_state *s, const char **skipp
 	if (s->other_format || s->view->image->standalone)
 		return MPK_OK;
 	MPK_TRY(mpk_view_loaders(s->view, &kinds, &count, err));
-	if (count && !mpk_check_where(there)) {
+	MPK_TRY(needs_runtime(s, &needs, err));
+	if ((count || needs) && !mpk_check_where(there)) {
 		*skipped = MPK_CHECK_UNSAID;
 		return MPK_OK;
 	}
@@ -329,10 +351,31 @@ static void check_source(struct mpk_check_state *s, const struct mpk_view_node *
 			      "does not load");
 }
 
+/* Structure and code objects may read while what they hold is damaged. */
+static enum mpk_code check_note(struct mpk_check_state *s, struct mpk_error *err)
+{
+	const struct mpk_image *image = s->view->image;
+	uint8_t digest[MPK_DIGEST_BYTES];
+
+	if (image->lost_blob)
+		mpk_check_say(
+			s, MPK_ERROR, NULL,
+			"its package note tells of a blob, '%s', and no symbol has that name: no module of it is found",
+			MPK_QUOTE(mpk_span_str(image->lost_blob)));
+	if (!image->has_blob || !image->note.name)
+		return MPK_OK;
+	MPK_TRY(mpk_note_digest(mpk_image_blob(image), s->map, NULL, s->arena, digest, err));
+	if (mpk_note_compare(&image->note, digest, NULL) != MPK_OK)
+		mpk_check_say(
+			s, MPK_ERROR, NULL,
+			"the blob is damaged: it has not the digest that the file's note tells; copy or build it again");
+	return MPK_OK;
+}
+
 static enum mpk_code check_payload(struct mpk_check_state *s, const char **skipped,
 				   struct mpk_error *err)
 {
-	(void)err;
+	MPK_TRY(check_note(s, err));
 	*skipped = s->other_format ? OTHER_FORMAT : NULL;
 	for (size_t i = 0; !*skipped && i < s->view->count; i++) {
 		const struct mpk_view_node *n = &s->view->nodes[i];

@@ -41,6 +41,21 @@ static enum mpk_code set_assumed(struct mpk_check_state *s, struct mpk_error *er
 	return MPK_OK;
 }
 
+bool mpk_check_is_runtime(const char *library)
+{
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(tvms); i++)
+		if (strcmp(library, tvms[i]) == 0)
+			return true;
+	return false;
+}
+
+bool mpk_check_is_tvms(const char *symbol)
+{
+	const char *owner = mpk_symbol_owner(symbol);
+
+	return owner && (strcmp(owner, "tvm-ffi") == 0 || strcmp(owner, "TVM's runtime") == 0);
+}
+
 enum mpk_code mpk_check_scope_init(struct mpk_check_state *s, struct mpk_error *err)
 {
 	enum mpk_scope_state state;

@@ -11,6 +11,7 @@
 #include "view/diff_code.h"
 #include "view/diff_device.h"
 #include "view/diff_host.h"
+#include "view/diff_match.h"
 #include "view/diff_model.h"
 #include "view/embedded.h"
 #include "view/node_info.h"
@@ -206,22 +207,21 @@ static void compare_payloads(struct mpk_differ *d, const struct node *a, const s
 
 /* --- modules ---------------------------------------------------------------------------- */
 
-static struct mpk_span node_path(const void *item)
+/* same: kind and payload are known to be. */
+static void compare_nodes(struct mpk_differ *d, const struct node *x, const struct node *y,
+			  bool same)
 {
-	const struct node *n = item;
-
-	return mpk_span_str(n->node->path);
-}
-
-static void compare_nodes(struct mpk_differ *d, struct mpk_span path, const void *left,
-			  const void *right)
-{
-	const struct node *x = left, *y = right;
 	const struct mpk_view_node *a = x->node, *b = y->node;
-	size_t before = d->diff->count;
+	size_t before;
 
-	(void)path;
 	d->path = a->path;
+	d->new_path = strcmp(a->path, b->path) == 0 ? "" : b->path;
+	same = same || mpk_span_equal(a->node->payload, b->node->payload);
+	if (d->new_path[0])
+		(void)mpk_differ_change(
+			d, "module", a->node->kind, "moved%s",
+			same && a->node->child_count == b->node->child_count ? ", unchanged" : "");
+	before = d->diff->count;
 	if (!mpk_span_equal(a->node->kind, b->node->kind)) {
 		(void)mpk_differ_change(d, "module", (struct mpk_span){ 0 }, "%s -> %s",
 					MPK_QUOTE(a->node->kind), MPK_QUOTE(b->node->kind));
@@ -230,7 +230,7 @@ static void compare_nodes(struct mpk_differ *d, struct mpk_span path, const void
 	if (a->node->child_count != b->node->child_count)
 		(void)mpk_differ_change(d, "imports", (struct mpk_span){ 0 }, "%zu -> %zu",
 					a->node->child_count, b->node->child_count);
-	if (mpk_span_equal(a->node->payload, b->node->payload))
+	if (same)
 		return;
 	if (a->decoded && b->decoded)
 		compare_payloads(d, x, y);
@@ -239,14 +239,33 @@ static void compare_nodes(struct mpk_differ *d, struct mpk_span path, const void
 				       b->node->payload);
 }
 
-static const struct node *nodes_of(struct mpk_differ *d, const struct mpk_view *view)
+static void compare_trees(struct mpk_differ *d, const struct mpk_view *a, const struct mpk_view *b)
 {
-	struct node *list = mpk_arena_array(d->arena, view->count, sizeof *list);
+	struct mpk_module_match match;
 
-	d->diff->failed |= !list;
-	for (size_t i = 0; list && i < view->count; i++)
-		list[i] = (struct node){ view, &view->nodes[i], i };
-	return list;
+	if (mpk_match_modules(a, b, d->arena, &match, NULL) != MPK_OK) {
+		d->diff->failed = true;
+		return;
+	}
+	for (size_t i = 0; i < a->count; i++) {
+		size_t k = match.partner[i];
+		struct node x = { a, &a->nodes[i], i };
+
+		if (k != MPK_NO_MODULE) {
+			compare_nodes(d, &x, &(struct node){ b, &b->nodes[k], k }, match.same[i]);
+			d->new_path = "";
+		} else {
+			d->path = a->nodes[i].path;
+			(void)mpk_differ_add(d, MPK_DIFF_REMOVED, "module", (struct mpk_span){ 0 },
+					     "");
+		}
+	}
+	for (size_t k = 0; k < b->count; k++) {
+		d->path = b->nodes[k].path;
+		if (match.owner[k] == MPK_NO_MODULE)
+			(void)mpk_differ_add(d, MPK_DIFF_ADDED, "module", (struct mpk_span){ 0 },
+					     "");
+	}
 }
 
 /* --- code beside the tree ------------------------------------------------------------- */
@@ -328,21 +347,14 @@ static const struct code *codes_of(struct mpk_differ *d, const struct mpk_view *
 static void compare_modules(struct mpk_differ *d, const struct mpk_view *a,
 			    const struct mpk_view *b)
 {
-	static const struct mpk_diff_thing node = { .what = "module",
-						    .bytes = sizeof(struct node),
-						    .name = node_path,
-						    .compare = compare_nodes,
-						    .is_place = true };
 	static const struct mpk_diff_thing code = { .what = "code",
 						    .bytes = sizeof(struct code),
 						    .name = code_path,
 						    .compare = compare_codes,
 						    .is_place = true };
-	const struct node *a_nodes = nodes_of(d, a), *b_nodes = nodes_of(d, b);
 	const struct code *a_codes = codes_of(d, a), *b_codes = codes_of(d, b);
 
-	if (a_nodes && b_nodes)
-		mpk_differ_match(d, &node, a_nodes, a->count, b_nodes, b->count);
+	compare_trees(d, a, b);
 	if (a_codes && b_codes)
 		mpk_differ_match(d, &code, a_codes, a->image->embedded_count, b_codes,
 				 b->image->embedded_count);
@@ -353,7 +365,7 @@ enum mpk_code mpk_diff_views(const struct mpk_view *a, struct mpk_span a_bytes,
 			     const struct mpk_view *b, struct mpk_span b_bytes,
 			     struct mpk_arena *arena, struct mpk_diff *out, struct mpk_error *err)
 {
-	struct mpk_differ d = { out, arena, "", MPK_DIFF_LINES_MAX, 4 * (uint64_t)a_bytes.len };
+	struct mpk_differ d = { out, arena, "", "", MPK_DIFF_LINES_MAX, 4 * (uint64_t)a_bytes.len };
 
 	*out = (struct mpk_diff){ 0 };
 	if (mpk_span_equal(a_bytes, b_bytes))

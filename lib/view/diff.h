@@ -16,7 +16,10 @@ struct mpk_figure_change {
 
 struct mpk_difference {
 	enum mpk_diff_sign sign;
-	const char *path;     /* tree path in the file that has it; "" for the library itself */
+	const char *path; /* tree path in the file that has it, the older one of both; "" for the
+			       * library itself */
+	const char *
+		new_path; /* changed things of a module that moved: its path in the newer file; else "" */
 	const char *what;     /* "function", "module", "kernel", "part", ...; static storage */
 	struct mpk_span name; /* of the thing; may be empty */
 	const char *text;     /* how it changed: "4 B -> 8 B"; "" for removed and added */
@@ -37,7 +40,7 @@ struct mpk_diff {
 #define MPK_DIFF_LINES_MAX ((size_t)4 << 20)
 
 /* mpk_diff_views - compare two files, the older first: generation and machine, host
- * functions, modules by tree path, and within modules of one kind what they hold in its own terms: kernels
+ * functions, modules wherever they stand (diff_match.h), and within modules of one kind what they hold in its own terms: kernels
  * and callable functions by name, texts line by line, byte code by function, graphs by node, machine code
  * by kernel, tensors by element; then GPU code of any library by device and kernel. Two files that differ in nothing of that but in bytes give entries
  * that say where.
@@ -50,6 +53,9 @@ enum mpk_code mpk_diff_views(const struct mpk_view *a, struct mpk_span a_bytes,
 			     struct mpk_error *err) MPK_MUST_CHECK;
 
 void mpk_diff_fini(struct mpk_diff *diff);
+
+/* mpk_diff_place - append "/1", or "/1 -> /2" for what is in a module that moved */
+void mpk_diff_place(const struct mpk_difference *d, struct mpk_strbuf *out);
 
 /* mpk_diff_text - one line each: "- /0 kernel add", "~ /0 part kernels.cl: 1 line added"; hunks are
  * indented below */

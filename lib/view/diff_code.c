@@ -185,11 +185,13 @@ void mpk_diff_code(struct mpk_differ *d, const char *what, struct mpk_span name,
 
 /* --- kernels ------------------------------------------------------------------------------- */
 
+/* Behind the path, that a module which moved has another of. */
 static struct mpk_span kernel_key(const void *item)
 {
 	const struct mpk_listed_kernel *k = item;
+	size_t skip = strlen(k->path);
 
-	return k->key;
+	return mpk_span_of(k->key.data + skip, k->key.len - skip);
 }
 
 static size_t changes_of(const struct mpk_listed_kernel *a, const struct mpk_listed_kernel *b,

@@ -20,13 +20,18 @@ struct mpk_difference *mpk_differ_add(struct mpk_differ *d, enum mpk_diff_sign s
 		diff->failed = true;
 		return NULL;
 	}
-	diff->items[diff->count] = (struct mpk_difference){ .sign = sign,
-							    .path = d->path,
-							    .what = what,
-							    .name = name,
-							    .text = text,
-							    .lines = "",
-							    .target = "" };
+	bool moved = d->new_path[0];
+
+	diff->items[diff->count] = (struct mpk_difference){
+		.sign = sign,
+		.path = moved && sign == MPK_DIFF_ADDED ? d->new_path : d->path,
+		.new_path = moved && sign == MPK_DIFF_CHANGED ? d->new_path : "",
+		.what = what,
+		.name = name,
+		.text = text,
+		.lines = "",
+		.target = ""
+	};
 	return &diff->items[diff->count++];
 }
 

@@ -9,8 +9,9 @@
 struct mpk_differ {
 	struct mpk_diff *diff;
 	struct mpk_arena *arena;
-	const char *path;  /* of the module that is compared; "" for the library */
-	size_t lines_left; /* bytes that hunks may still take */
+	const char *path;     /* of the module that is compared; "" for the library */
+	const char *new_path; /* the same in the newer file, where it moved; else "" */
+	size_t lines_left;    /* bytes that hunks may still take */
 	uint64_t
 		code_left; /* bytes of machine code that will still be compared: kernels of a hostile
 			     * file may share theirs */

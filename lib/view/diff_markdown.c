@@ -24,6 +24,15 @@ static void put_bytes(const char *what, uint64_t before, uint64_t after, struct 
 	mpk_strbuf_puts(out, " |\n");
 }
 
+static void put_place(const struct mpk_difference *d, struct mpk_strbuf *out)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf place = { 0 };
+
+	mpk_diff_place(d, &place);
+	out->failed |= place.failed;
+	mpk_markdown_code(out, mpk_span_str(mpk_strbuf_text(&place)));
+}
+
 /* --- kernels: a row for each figure that changed ---------------------------------------- */
 
 static void put_figures(const struct mpk_difference *d, struct mpk_strbuf *out)
@@ -32,7 +41,7 @@ static void put_figures(const struct mpk_difference *d, struct mpk_strbuf *out)
 		const struct mpk_figure_change *c = &d->figures[i];
 
 		mpk_strbuf_puts(out, "| ");
-		mpk_markdown_code(out, mpk_span_str(d->path));
+		put_place(d, out);
 		mpk_strbuf_puts(out, " | ");
 		mpk_markdown_code(out, d->name);
 		mpk_strbuf_printf(out, " | %s | %s | ", d->target,
@@ -85,7 +94,7 @@ static void put_changes(const struct mpk_diff *diff, struct mpk_strbuf *out)
 		if (rows++ >= ROWS_MAX)
 			continue;
 		mpk_strbuf_printf(out, "| %s | ", signs[d->sign]);
-		mpk_markdown_code(out, mpk_span_str(d->path));
+		put_place(d, out);
 		mpk_strbuf_printf(out, " | %s | ", d->what);
 		mpk_markdown_code(out, d->name);
 		mpk_strbuf_puts(out, d->name.len ? " | " : "| ");
@@ -103,8 +112,8 @@ static void put_title(const struct mpk_difference *d, struct mpk_strbuf *out)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf title = { 0 };
 
-	mpk_strbuf_printf(&title, "%s%s%s%s", d->path, d->path[0] ? " " : "", d->what,
-			  d->name.len ? " " : "");
+	mpk_diff_place(d, &title);
+	mpk_strbuf_printf(&title, "%s%s%s", d->path[0] ? " " : "", d->what, d->name.len ? " " : "");
 	mpk_escape(&title, d->name);
 	mpk_strbuf_printf(&title, ": %s", d->text);
 	out->failed |= title.failed;

@@ -33,6 +33,13 @@ static void put_hunks(const char *lines, struct mpk_style style, struct mpk_strb
 	}
 }
 
+void mpk_diff_place(const struct mpk_difference *d, struct mpk_strbuf *out)
+{
+	mpk_strbuf_puts(out, d->path);
+	if (d->new_path[0])
+		mpk_strbuf_printf(out, " -> %s", d->new_path);
+}
+
 void mpk_diff_text(const struct mpk_diff *diff, struct mpk_style style, struct mpk_strbuf *out)
 {
 	static const char marks[] = {
@@ -45,8 +52,9 @@ void mpk_diff_text(const struct mpk_diff *diff, struct mpk_style style, struct m
 	for (size_t i = 0; i < diff->count; i++) {
 		const struct mpk_difference *d = &diff->items[i];
 
-		mpk_strbuf_printf(out, "%s%c %s%s%s", style.color ? colors[d->sign] : "",
-				  marks[d->sign], d->path, d->path[0] ? " " : "", d->what);
+		mpk_strbuf_printf(out, "%s%c ", style.color ? colors[d->sign] : "", marks[d->sign]);
+		mpk_diff_place(d, out);
+		mpk_strbuf_printf(out, "%s%s", d->path[0] ? " " : "", d->what);
 		if (d->name.len) {
 			mpk_strbuf_putc(out, ' ');
 			mpk_escape(out, d->name);
@@ -80,6 +88,8 @@ void mpk_diff_json(const struct mpk_diff *diff, struct mpk_json *j, struct json_
 		o = mpk_json_object(j, list, NULL);
 		mpk_json_text(j, o, "change", signs[d->sign]);
 		mpk_json_text(j, o, "path", d->path[0] ? d->path : NULL);
+		if (d->new_path[0])
+			mpk_json_text(j, o, "new_path", d->new_path);
 		mpk_json_text(j, o, "what", d->what);
 		if (d->name.len)
 			mpk_json_span(j, o, "name", d->name);

@@ -277,7 +277,7 @@ static enum mpk_code disassemble(struct mpk_disasm_job *j, const char *text)
 	if (j->found)
 		return MPK_OK;
 	if (j->wanted.name.len)
-		return mpk_part_miss(&j->names, j->wanted, j->err);
+		return mpk_part_miss(j->view, &j->names, j->wanted, false, j->err);
 	return mpk_fail(j->err, MPK_E_UNSUPPORTED,
 			text ? "this module holds no code" : "there is no code in this file");
 }

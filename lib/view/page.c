@@ -134,95 +134,51 @@ static void put_models(const struct mpk_view *view, const struct mpk_view_node *
 	}
 }
 
-static void put_kernels(const struct mpk_view *view, const struct mpk_view_node *n,
-			struct mpk_json *j, struct json_t *list)
-{
-	const struct mpk_kernels *k = mpk_view_kernels(n);
-
-	for (size_t i = 0; k && i < k->function_count; i++) {
-		struct json_t *o = mpk_json_object(j, list, NULL);
-		struct mpk_strbuf text = { 0 }, lines = { 0 }, call = { 0 };
-
-		mpk_json_span(j, o, "name", k->functions[i].key);
-		mpk_json_text(j, o, "module", n->path);
-		mpk_view_kernel_text(&k->functions[i], true, &text);
-		put_line(j, o, "signature", &text);
-		mpk_node_kernel_lines(n, i, "", &lines);
-		put_line(j, o, "lines", &lines);
-		mpk_view_kernel_call(view, n, i, &call);
-		put_line(j, o, "call", &call);
-	}
-}
-
-/* Kernels of code beside the tree: nothing here calls those by name. */
-static void put_embedded(const struct mpk_view_code *c, struct mpk_json *j, struct json_t *list)
-{
-	const struct mpk_code_info *lister = mpk_view_embedded_lister(c);
-
-	for (size_t i = 0; lister && i < lister->kernel_count; i++) {
-		struct json_t *o = mpk_json_object(j, list, NULL);
-		struct mpk_strbuf lines = { 0 };
-
-		mpk_json_span(j, o, "name", lister->kernels[i].name);
-		mpk_json_text(j, o, "module", c->path);
-		mpk_json_null(j, o, "signature");
-		mpk_view_code_figures(c, lister->kernels[i].name, "", &lines);
-		put_line(j, o, "lines", &lines);
-		mpk_json_null(j, o, "call");
-	}
-}
-
 /* GPU code of any library is read one container at a time: what is told of it is put at once. */
 struct device_lists {
-	struct mpk_json *j;
+	struct mpk_page *page;
 	struct json_t *kernels, *containers;
 };
 
 static enum mpk_code put_container(const struct mpk_view_code *c, void *arg, struct mpk_error *err)
 {
 	const struct device_lists *l = arg;
-	struct json_t *o = mpk_json_object(l->j, l->containers, NULL);
+	struct mpk_json *j = &l->page->json;
+	struct json_t *o = mpk_json_object(j, l->containers, NULL);
 	struct mpk_strbuf title = { 0 }, lines = { 0 };
 
-	(void)err;
-	mpk_json_text(l->j, o, "path", c->path);
-	mpk_json_text(l->j, o, "member", c->at->member);
-	mpk_json_u64(l->j, o, "offset", c->at->off);
-	mpk_json_u64(l->j, o, "bytes", c->at->bytes.len);
+	mpk_json_text(j, o, "path", c->path);
+	mpk_json_text(j, o, "member", c->at->member);
+	mpk_json_u64(j, o, "offset", c->at->off);
+	mpk_json_u64(j, o, "bytes", c->at->bytes.len);
 	mpk_code_info_text(&c->code, &title);
-	put_line(l->j, o, "title", &title);
+	put_line(j, o, "title", &title);
 	if (!c->code.problem && c->code.format->lines)
 		c->code.format->lines(&c->code, "", &lines);
-	put_line(l->j, o, "lines", &lines);
-	put_embedded(c, l->j, l->kernels);
-	return MPK_OK;
+	put_line(j, o, "lines", &lines);
+	return mpk_page_code_kernels_json(l->page, c, l->kernels, err);
 }
 
-static enum mpk_code put_devices(const struct mpk_view *view, struct mpk_json *j,
-				 struct json_t *kernels, struct json_t *at, struct mpk_error *err)
+static enum mpk_code put_calls(struct mpk_page *page, const struct mpk_view *view,
+			       struct json_t *at, struct mpk_error *err)
 {
-	struct device_lists l = { j, kernels, mpk_json_array(j, at, "gpu_containers") };
-
-	mpk_device_rows_json(view, j, at);
-	return mpk_device_each(view, put_container, &l, err);
-}
-
-static enum mpk_code put_calls(const struct mpk_view *view, struct mpk_json *j, struct json_t *at,
-			       struct mpk_error *err)
-{
+	struct mpk_json *j = &page->json;
 	struct json_t *list = mpk_json_array(j, at, "functions");
+	struct device_lists l = { .page = page };
 
 	for (size_t i = 0; i < view->image->function_count; i++)
 		put_function(view, i, j, list);
 	list = mpk_json_array(j, at, "models");
 	for (size_t i = 0; i < view->count; i++)
 		put_models(view, &view->nodes[i], j, list);
-	list = mpk_json_array(j, at, "kernels");
+	l.kernels = mpk_json_array(j, at, "kernels");
 	for (size_t i = 0; i < view->count; i++)
-		put_kernels(view, &view->nodes[i], j, list);
+		MPK_TRY(mpk_page_kernels_json(page, view, &view->nodes[i], l.kernels, err));
 	for (size_t i = 0; i < view->image->embedded_count; i++)
-		put_embedded(&view->embedded[i], j, list);
-	return put_devices(view, j, list, at, err);
+		MPK_TRY(mpk_page_code_kernels_json(page, &view->embedded[i], l.kernels, err));
+	l.containers = mpk_json_array(j, at, "gpu_containers");
+	mpk_device_rows_json(view, j, at);
+	return mpk_device_each(view, put_container, &l, err);
 }
 
 /* --- graphs ----------------------------------------------------------------------------------- */
@@ -296,11 +252,12 @@ enum mpk_code mpk_page_add(struct mpk_page *page, const struct mpk_view *view,
 	struct json_t *at = mpk_json_object(j, page->files, NULL), *list;
 
 	page->compares |= view->in_archive; /* an archive may have several */
+	page->digests_left = 8 * view->file_bytes;
 	mpk_view_about_json(view, j, mpk_json_object(j, at, "about"));
 	list = mpk_json_array(j, at, "tree");
 	for (size_t i = 0; i < view->count; i++)
 		put_module(view, i, j, list);
-	MPK_TRY(put_calls(view, j, at, err));
+	MPK_TRY(put_calls(page, view, at, err));
 	MPK_TRY(mpk_page_parts_json(page, view, file ? file->map : NULL, at, err));
 	MPK_TRY(put_sizes(view, j, at, err));
 	MPK_TRY(put_graphs(view, j, at, err));

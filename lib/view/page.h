@@ -8,6 +8,7 @@
 #ifndef MPK_VIEW_PAGE_H
 #define MPK_VIEW_PAGE_H
 
+#include "view/embedded.h"
 #include "view/extract.h"
 #include "view/verify.h"
 #include "view/view.h"
@@ -21,8 +22,9 @@
 struct mpk_page {
 	struct mpk_json json; /* mpk_page_init, mpk_page_fini */
 	struct json_t *files;
-	uint64_t texts_left; /* bytes */
-	bool compares; /* several files, or members of archives: parts get digests, by which the page tells them apart */
+	uint64_t texts_left;   /* bytes */
+	uint64_t digests_left; /* bytes of code that will still be read for digests of kernels */
+	bool compares; /* several files, or members of archives: parts and kernels get digests, by which the page tells them apart */
 };
 
 /* mpk_page_init - an empty page
@@ -52,5 +54,16 @@ enum mpk_code mpk_page_print(const struct mpk_page *page, struct mpk_strbuf *out
 enum mpk_code mpk_page_parts_json(struct mpk_page *page, const struct mpk_view *view,
 				  const struct mpk_mapping *map, struct json_t *at,
 				  struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_page_kernels_json - put the kernels of a module, and where the page compares what tells them from
+ * others: "xxh128" of their own text or code, "around" of the text around all of them; neither where
+ * that would be too much to read
+ * mpk_page_code_kernels_json - the same of code that is no module; lib/view/page.c alone calls them
+ * Return   MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_page_kernels_json(struct mpk_page *page, const struct mpk_view *view,
+				    const struct mpk_view_node *n, struct json_t *list,
+				    struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_page_code_kernels_json(struct mpk_page *page, const struct mpk_view_code *c,
+					 struct json_t *list, struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

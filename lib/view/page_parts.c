@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "text/escape.h"
+#include "view/device_code.h"
+#include "view/node_info.h"
 #include "view/page.h"
 
 /* Which colours a text gets, by the suffix that --extract gives it. */
@@ -134,6 +136,52 @@ static enum mpk_code unpack_part(struct mpk_page *page, const struct mpk_view *v
 	return code;
 }
 
+/* Texts that stand in a container with other images: the PTX of a fatbin. --show calls them by these names. */
+static enum mpk_code put_images(struct mpk_page *page, const struct mpk_view *view,
+				const char *path, const struct mpk_code_info *code,
+				struct json_t *list, struct mpk_error *err)
+{
+	for (size_t i = 0; i < code->image_count; i++) {
+		const struct mpk_code_info *image = &code->images[i];
+		struct mpk_extract_file file = { .path = path,
+						 .content = { .arena = view->arena } };
+		struct mpk_span target;
+		bool is_ptx;
+
+		if (!image->format || !image->format->is_text || image->problem)
+			continue;
+		target = mpk_span_str(mpk_device_target(image));
+		is_ptx = image->format == &mpk_format_ptx && mpk_span_starts(target, "sm_");
+		file.name =
+			mpk_arena_printf(view->arena, "images/%s%s.%s", is_ptx ? "compute_" : "",
+					 MPK_QUOTE(mpk_span_of(target.data + (is_ptx ? 3 : 0),
+							       target.len - (is_ptx ? 3 : 0))),
+					 mpk_device_suffix(image));
+		MPK_TRY_ALLOC(file.name, err);
+		mpk_rope_put_view(&file.content, image->bytes);
+		MPK_TRY(mpk_rope_status(&file.content, err));
+		MPK_TRY(put_part(page, &file, NULL, list, err));
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code put_all_images(struct mpk_page *page, const struct mpk_view *view,
+				    struct json_t *list, struct mpk_error *err)
+{
+	const struct mpk_node_info *info;
+
+	for (size_t i = 0; i < view->count; i++) {
+		MPK_TRY(mpk_view_info(view, i, &info, err));
+		for (size_t k = 0; k < info->piece_count; k++)
+			MPK_TRY(put_images(page, view, view->nodes[i].path, &info->pieces[k].code,
+					   list, err));
+	}
+	for (size_t i = 0; i < view->image->embedded_count; i++)
+		MPK_TRY(put_images(page, view, view->embedded[i].path, &view->embedded[i].code,
+				   list, err));
+	return MPK_OK;
+}
+
 enum mpk_code mpk_page_parts_json(struct mpk_page *page, const struct mpk_view *view,
 				  const struct mpk_mapping *map, struct json_t *at,
 				  struct mpk_error *err)
@@ -146,5 +194,5 @@ enum mpk_code mpk_page_parts_json(struct mpk_page *page, const struct mpk_view *
 		if (!ends_in(plan.files[i].name,
 			     "/functions.json")) /* the page has its own table */
 			MPK_TRY(unpack_part(page, view, &plan.files[i], map, list, err));
-	return MPK_OK;
+	return put_all_images(page, view, list, err);
 }

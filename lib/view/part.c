@@ -401,7 +401,7 @@ static enum mpk_code find_name(struct finder *f)
 			f->err, MPK_E_UNSUPPORTED,
 			"a kernel cannot be cut out of %s: --show %s gives all of it, --disasm %s#%s what the kernel does",
 			f->whole->name, f->whole_part, f->whole_path, MPK_QUOTE(f->wanted.name));
-	return mpk_part_miss(&f->names, f->wanted, f->err);
+	return mpk_part_miss(f->view, &f->names, f->wanted, true, f->err);
 }
 
 static enum mpk_code find_raw(struct finder *f)

@@ -51,8 +51,9 @@ enum mpk_code mpk_part_find(const struct mpk_view *view, const char *text, bool 
 bool mpk_part_is_image(const struct mpk_code_info *image, struct mpk_span name);
 
 /* mpk_part_kernel_names - append the names of all kernels of a run of code and of its images, once each
- * mpk_part_miss - MPK_E_NOTFOUND for a name, with the nearest of those that there are
- * @where   "in /1", or "" */
+ * mpk_part_miss - an error for a name that is not there: MPK_E_UNSUPPORTED when it is a host function's and
+ * texts were looked for, else MPK_E_NOTFOUND with where it is, or with the nearest of those that there are
+ * @is_text whether what was looked for is a text */
 struct mpk_part_names {
 	struct mpk_span *items; /* malloc'ed */
 	size_t count, cap;
@@ -64,7 +65,8 @@ struct mpk_part_names {
 void mpk_part_names_add(struct mpk_part_names *names, struct mpk_span name);
 void mpk_part_names_add_code(struct mpk_part_names *names, const struct mpk_code_info *code);
 void mpk_part_names_fini(struct mpk_part_names *names);
-enum mpk_code mpk_part_miss(const struct mpk_part_names *names, struct mpk_part_name wanted,
+enum mpk_code mpk_part_miss(const struct mpk_view *view, const struct mpk_part_names *names,
+			    struct mpk_part_name wanted, bool is_text,
 			    struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

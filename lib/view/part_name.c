@@ -10,6 +10,7 @@
 #include "text/escape.h"
 #include "view/device_code.h"
 #include "view/embedded.h"
+#include "view/node_info.h"
 
 enum { KEPT_MOST = 20000 }; /* names of code that is read and forgotten; libraries have millions */
 
@@ -59,14 +60,58 @@ void mpk_part_names_fini(struct mpk_part_names *names)
 	*names = (struct mpk_part_names){ 0 };
 }
 
-enum mpk_code mpk_part_miss(const struct mpk_part_names *names, struct mpk_part_name wanted,
-			    struct mpk_error *err)
+static bool has_kernel(const struct mpk_view_node *n, const struct mpk_node_info *info,
+		       struct mpk_span name)
+{
+	const struct mpk_kernels *table = mpk_view_kernels(n);
+	size_t at;
+
+	for (size_t i = 0; table && i < table->function_count; i++)
+		if (mpk_span_equal(table->functions[i].key, name))
+			return true;
+	for (size_t i = 0; i < info->piece_count; i++)
+		if (mpk_code_info_find(&info->pieces[i].code, name, &at))
+			return true;
+	return false;
+}
+
+/* The module that has a kernel of this name; NULL: none, or nobody could look. */
+static const char *module_with(const struct mpk_view *view, struct mpk_span name)
+{
+	const struct mpk_node_info *info;
+
+	for (size_t i = 0; i < view->count; i++)
+		if (mpk_view_info(view, i, &info, NULL) == MPK_OK &&
+		    has_kernel(&view->nodes[i], info, name))
+			return view->nodes[i].path;
+	return NULL;
+}
+
+static bool is_host_function(const struct mpk_image *image, struct mpk_span name)
+{
+	for (size_t i = 0; i < image->function_count; i++)
+		if (mpk_span_is(name, image->functions[i].name))
+			return true;
+	return false;
+}
+
+enum mpk_code mpk_part_miss(const struct mpk_view *view, const struct mpk_part_names *names,
+			    struct mpk_part_name wanted, bool is_text, struct mpk_error *err)
 {
 	size_t near = mpk_closest(wanted.name, names->items, names->count);
-	const char *in = wanted.path.len ? " in " : "";
+	const char *in = wanted.path.len ? " in " : "", *other;
 
 	if (names->failed)
 		return mpk_fail_nomem(err);
+	other = wanted.path.len ? module_with(view, wanted.name) : NULL;
+	if (other)
+		return mpk_fail(err, MPK_E_NOTFOUND, "there is no '%s' in %s; it is in %s",
+				MPK_QUOTE(wanted.name), MPK_QUOTE(wanted.path), other);
+	if (is_text && is_host_function(view->image, wanted.name))
+		return mpk_fail(
+			err, MPK_E_UNSUPPORTED,
+			"'%s' is a function of the host code, whose text is not in the file: --disasm=%s shows its instructions",
+			MPK_QUOTE(wanted.name), MPK_QUOTE(wanted.name));
 	if (near < names->count)
 		return mpk_fail(err, MPK_E_NOTFOUND, "there is no '%s'%s%s; did you mean '%s'?",
 				MPK_QUOTE(wanted.name), in, MPK_QUOTE(wanted.path),
@@ -115,7 +160,8 @@ enum mpk_code mpk_part_place(const struct mpk_view *view, struct mpk_span path,
 		mpk_part_names_add(&names, mpk_span_str(own));
 	}
 	near = mpk_closest(path, names.items, names.count);
-	if (near < names.count)
+	/* every path of one digit is near the root */
+	if (near < names.count && !mpk_span_is(names.items[near], "/"))
 		return mpk_fail(err, MPK_E_NOTFOUND, "there is no %s '%s'; did you mean '%s'?",
 				what, MPK_QUOTE(path), MPK_QUOTE(names.items[near]));
 	return mpk_fail(err, MPK_E_NOTFOUND, "there is no %s '%s'; minspect FILE lists them", what,

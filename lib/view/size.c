@@ -291,6 +291,11 @@ bool mpk_size_parse(struct mpk_span text, uint64_t *out)
 		{ "MiB", 1 << 20 },
 		{ "GiB", 1 << 30 },
 		{ "TiB", (uint64_t)1 << 40 },
+		/* a letter alone as in ls, dd and du */
+		{ "K", 1024 },
+		{ "M", 1 << 20 },
+		{ "G", 1 << 30 },
+		{ "T", (uint64_t)1 << 40 },
 		{ "kB", 1000 },
 		{ "KB", 1000 },
 		{ "MB", 1000000 },

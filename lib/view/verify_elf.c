@@ -12,6 +12,17 @@
 
 static const struct mpk_verify_position nowhere;
 
+static void blob_symbol(struct mpk_verify *v)
+{
+	const char *lost = v->view->image->lost_blob;
+
+	if (lost)
+		mpk_verify_say_at(
+			v, MPK_ERROR, nowhere,
+			"the package note tells of a blob, '%s', and no symbol has that name: loaders find no module",
+			MPK_QUOTE(mpk_span_str(lost)));
+}
+
 static void blob_size(struct mpk_verify *v)
 {
 	const struct mpk_image *image = v->view->image;
@@ -208,18 +219,6 @@ static void host_code(struct mpk_verify *v)
 				  "the root is host code, but the library has no functions");
 }
 
-static enum mpk_code digest_blob(struct mpk_verify *v, uint8_t out[MPK_DIGEST_BYTES],
-				 struct mpk_error *err)
-{
-	struct mpk_rope blob = mpk_rope_of(v->arena);
-
-	mpk_rope_put_view(&blob, mpk_image_blob(v->view->image));
-	if (v->file)
-		mpk_mapping_use_file(v->file->map, &blob);
-	MPK_TRY(mpk_rope_status(&blob, err));
-	return mpk_digest_rope(MPK_DIGEST_XXH128, &blob, v->file ? v->file->tap : NULL, out, err);
-}
-
 /* Nothing else tells a flipped bit among weights from a weight. */
 static void blob_digest(struct mpk_verify *v)
 {
@@ -230,9 +229,14 @@ static void blob_digest(struct mpk_verify *v)
 	struct mpk_error err = { 0 };
 	enum mpk_code code;
 
+	if (image->has_blob && !note->name)
+		mpk_verify_say(v, MPK_NOTE,
+			       "no digest was stored with the blob, as mpack does: a change that keeps "
+			       "its structure cannot be seen");
 	if (!image->has_blob || !note->name || (v->file && v->file->skips_digest))
 		return;
-	code = digest_blob(v, digest, &err);
+	code = mpk_note_digest(mpk_image_blob(image), v->file ? v->file->map : NULL,
+			       v->file ? v->file->tap : NULL, v->arena, digest, &err);
 	v->report->failed |= code == MPK_E_NOMEM;
 	if (code != MPK_OK) {
 		mpk_verify_say(v, MPK_ERROR, "the blob cannot be read: %s", err.text);
@@ -249,6 +253,8 @@ static void blob_digest(struct mpk_verify *v)
 }
 
 const struct mpk_check mpk_checks_elf[] = {
+	{ "blob-symbol", "the blob that the package note tells of has its symbol",
+	  .whole = blob_symbol },
 	{ "blob-size", "the symbol is as long as the blob says", .whole = blob_size },
 	{ "blob-section", "a loaded section covers the blob", .whole = blob_section },
 	{ "blob-segment", "the blob can be read once it is mapped", .whole = blob_segment },

@@ -6,7 +6,8 @@
 
 FOLDER holds pages: model.html of tests/data/relax/gelu_opencl.so, two.html of it and of gelu.so,
 graph.html of legacy/mlp_llvm.so, flow.html of formats/15_relax_cond.blob,
-gpu.html of gpu/cuda.so in a wheel, hostile.html of a file whose
+noted.html of a library with a note, damaged.html of one
+with errors, fatbin.html of cuda/fatbin/vadd_cuda.so, many.html of eight files, moved.html of two with the same modules at other paths, gpu.html of gpu/cuda.so in a wheel, hostile.html of a file whose
 names are markup, large.html with a long text. Prints a line a check; 1: one of them failed.
 """
 import os
@@ -152,6 +153,11 @@ def searching(b, folder):
     check("a line of a text is shown", shown(b) == "texts" and count(b, ".line.found") == 1)
     b.key("/")
     b.run("byId('search').value = ''")
+    b.type("gelu")
+    hidden = b.run("""[...document.querySelectorAll('.result')].filter(row => ![...row.querySelectorAll('mark')].some(mark => mark.getBoundingClientRect().right <= mark.parentElement.getBoundingClientRect().right)).map(row => row.textContent)""")
+    check("what was found can be seen in each result", hidden, [])
+    b.key("Escape")
+    b.key("/")
     b.type("no such thing")
     check("and what is not there is said", text(b, ".result"), "Nothing has that in its name or text.")
     clean(b, "model")
@@ -180,6 +186,74 @@ def side_by_side(b, folder):
     b.click("#tab-functions")
     check("its differences are marked", count(b, ".card .chip.changed") + count(b, ".card .chip.only") > 0)
     clean(b, "two")
+
+
+def problems_are_told(b, folder):
+    tile = "(e => [e.className, e.textContent])(document.querySelectorAll('.figure')[5])"
+    b.open(f"{folder}/noted.html")
+    check("a note is no problem", [b.run("files[0].findings.map(f => f.severity)"), b.run(tile)], [["note"], ["figure fine", "0errors"]])
+    check("nor does the tab count it", text(b, "#tab-findings .count"), "")
+    b.open(f"{folder}/damaged.html")
+    wanted = b.run("files[0].verify.errors")
+    check("errors have their colour", [b.run(tile)[0], wanted > 0, text(b, "#tab-findings .count").startswith(str(wanted))], ["figure error", True, True])
+    ground = "getComputedStyle(document.querySelectorAll('.figure')[{}]).backgroundColor"
+    check("which is not that of the others", b.run(ground.format(5)) != b.run(ground.format(0)))
+    clean(b, "damaged")
+
+
+def fatbin(b, folder):
+    b.open(f"{folder}/fatbin.html")
+    check("PTX within a fatbin is a source", b.run("files[0].texts.map(t => t.name)"), ["compute_90.ptx"])
+    b.click("#tab-texts")
+    check("and can be read", ".version" in text(b, ".code"))
+    clean(b, "fatbin")
+
+
+def many(b, folder):
+    overlap = """[...document.querySelectorAll('th, #title, #files, .find, .tabs button')].filter(e => e.offsetParent && e.scrollWidth > e.clientWidth + 1).map(e => e.textContent.slice(0, 40))"""
+    for width, size in WIDTHS.items():
+        b.size(*size)
+        b.open(f"{folder}/many.html")
+        check(f"eight files on a {width}: nothing is cut or lies over another", b.run(overlap), [])
+        check(f"and the title is whole on a {width}", text(b, "#title"), "8 files")
+    b.size(*WIDTHS["desk"])
+    b.open(f"{folder}/many.html")
+    b.run("(s => { s.value = '2'; s.dispatchEvent(new Event('change')); })(byId('file-choice'))")
+    check("a file is chosen from a list", [b.run("current.index"), shown(b)], [2, "overview"])
+    clean(b, "many")
+
+
+def addresses(b, folder):
+    b.open(f"{folder}/two.html")
+    check("no address before the reader moves", b.run("location.hash"), "")
+    b.click("#files button:nth-child(1)")
+    b.run("open.kernel('layer_norm_kernel')")
+    address = b.run("location.hash")
+    check("a kernel has an address", address, "#view=functions&kernel=layer_norm_kernel&module=/0/0")
+    check("which its name leads to", b.run("document.activeElement.querySelector('a.name').getAttribute('href')"), address)
+    b.run("open.module(1)")
+    check("a module, too", b.run("location.hash"), "#view=overview&module=/0")
+    back = "new Promise(done => { addEventListener('hashchange', () => setTimeout(() => done(0), 50), { once: true }); history.back(); })"
+    b.run(back)
+    check("the button of the browser goes back", [b.run("location.hash"), shown(b), b.run("document.activeElement.getAttribute('aria-label')")], [address, "functions", "layer_norm_kernel"])
+    b.open(f"{folder}/model.html")  # another document: the next address is loaded, not gone to
+    b.open(f"{folder}/two.html#file=2&view=texts&module=/&source=bytecode.txt&line=3")
+    check("a line of a source in the second file", [b.run("current.index"), shown(b), count(b, ".line.found")], [1, "texts", 1])
+    for bad in ("view=nothing", "file=99&view=sizes", "file=-1", "view=functions&kernel=%3Cimg src=x onerror=owned=1%3E", "view=overview&module=/9/9", "view=texts&source=bytecode.txt&line=1e9", "view=texts&source=bytecode.txt&line=0.5", "view=graph&graph=constructor", "%", "view=__proto__"):
+        b.run(f"new Promise(done => {{ addEventListener('hashchange', () => setTimeout(() => done(0), 20), {{ once: true }}); location.hash = {bad!r}; }})")
+        check(f"an address that leads nowhere: {bad}", [b.run("TABS.some(tab => tab[0] === shownTab) && document.querySelectorAll('[role=tabpanel]:not([hidden])').length"), count(b, "img"), b.run("window.owned === undefined")], [1, 0, True])
+    check("addresses: no problem in the console", b.problems, [])
+
+
+def moved(b, folder):
+    b.open(f"{folder}/moved.html")
+    rows = b.run("Object.fromEntries(Object.entries(differences).map(([name, rows]) => [name, rows.map(row => `${row.label.trim()} ${row.state}`)]))")
+    check("modules are found again at other paths", rows["modules"], ["/  example.root same", "/0  opencl changed", "/1  opencl changed", "/0  example.net partial"])
+    check("kernels are told apart by their text", rows["kernels"], ["shift changed", "twice same", "scale changed"])
+    cells = b.run("[...document.querySelectorAll('.compare td.differs')].map(e => e.textContent)")
+    check("where a module went", any("moved to /2" in cell for cell in cells))
+    check("whose text differs", [sum("its text differs" in cell for cell in cells), sum("what stands around it differs" in cell for cell in cells)], [1, 1])
+    clean(b, "moved")
 
 
 def graphs(b, folder):
@@ -338,7 +412,7 @@ def main():
     with Browser() as b:
         b.size(*WIDTHS["desk"])
         b.colours("light")
-        for part in (rendering, zooming, keyboard, searching, side_by_side, graphs, gpu, colours, accessible, narrow, printing, hostile, large):
+        for part in (rendering, zooming, keyboard, searching, side_by_side, problems_are_told, fatbin, many, addresses, moved, graphs, gpu, colours, accessible, narrow, printing, hostile, large):
             try:
                 part(b, folder)
             except RuntimeError as error:

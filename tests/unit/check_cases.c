@@ -192,11 +192,54 @@ START_TEST(test_prefixes)
 }
 END_TEST
 
+/* All that a call needs, and nothing of what it is to give; \\u0085 is a control character. */
+START_TEST(calls_alone)
+{
+	static const char text[] =
+		"# 4711\n[defaults]\natol = 4711\ntimeout = 2.5\ndevice = \"cpu\"\n"
+		"[[case]]\nname = \"4711\"\nrun = \"f\\u0085\\\"\\U0001F600\"\n"
+		"args = [{ input = \"i64=8\" }, { out = \"3xi8\" }]\nexpect = [\"i64=4711\"]\n"
+		"grid = [4, \"2\"]\nshared = 16\nrepeat = 3\nwarmup = 2\nrtol = 4711\n"
+		"[[case]]\nrun = \"g\"\nraises = \"4711\"\n"
+		"[[case]]\nrun = \"h\"\nskip = \"4711\"\ndevice = \"opencl:1\"\n";
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf calls = { 0 };
+	struct parsed whole, again;
+
+	parse(&whole, mpk_span_str(text), nothing);
+	ck_assert_uint_eq(whole.report.count, 0);
+	ck_assert_int_eq(mpk_cases_calls(&whole.cases, &calls, NULL), MPK_OK);
+	ck_assert_ptr_null(strstr(mpk_strbuf_text(&calls), "4711"));
+	parse(&again, mpk_span_of(calls.data, calls.len), nothing);
+	ck_assert_uint_eq(again.report.count, 0);
+	ck_assert_uint_eq(again.cases.count, 3);
+	for (size_t i = 0; i < 3; i++) {
+		const struct mpk_case *a = &whole.cases.items[i], *b = &again.cases.items[i];
+
+		ck_assert_str_eq(a->call.function, b->call.function);
+		ck_assert_uint_eq(a->call.arg_count, b->call.arg_count);
+		ck_assert_uint_eq(a->call.repeat, b->call.repeat);
+		ck_assert_uint_eq(a->call.warmup, b->call.warmup);
+		ck_assert_int_eq(a->call.device.type, b->call.device.type);
+		ck_assert_int_eq(a->call.device.id, b->call.device.id);
+		ck_assert_int_eq(!a->call.kernel, !b->call.kernel);
+		ck_assert_int_eq(memcmp(&a->extents, &b->extents, sizeof a->extents), 0);
+		ck_assert_int_eq(!a->skip, !b->skip);
+		ck_assert(a->timeout == b->timeout);
+		ck_assert(!b->raises && !b->expect_count);
+	}
+	ck_assert_int_eq(again.cases.items[0].args[0].integer, 8);
+	ck_assert(again.cases.items[0].call.is_out[1]);
+	drop(&again);
+	drop(&whole);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("cases");
 	TCase *read = tcase_create("read"), *bad = tcase_create("wrong");
 
+	tcase_add_test(read, calls_alone);
 	tcase_add_test(read, test_every_key);
 	tcase_add_test(read, test_what_is_left_out);
 	tcase_add_test(read, test_precedence);

@@ -29,7 +29,8 @@ START_TEST(files)
 		{ DEVICE "compute.spv", &mpk_format_spirv },
 		{ DEVICE "compute_be.spv", &mpk_format_spirv },
 		{ DEVICE "two.cu", &mpk_format_cuda },
-		{ DEVICE "README.md", &mpk_format_text },
+		{ DEVICE "README.md", &mpk_format_prose },
+		{ DEVICE "compute.spvasm", &mpk_format_text },
 		{ ARCHIVE "gnu.a", &mpk_format_archive },
 		{ ARCHIVE "thin.a", &mpk_format_archive },
 		{ ARCHIVE "plain.tar", &mpk_format_tar },
@@ -153,6 +154,37 @@ static enum mpk_code check(struct mpk_span bytes, const char *kind, const char *
 	return mpk_code_format_check(bytes, mpk_span_str(kind), mpk_span_str(format), err);
 }
 
+/* Pages have words of the languages that they tell of; directives and manifests begin with '#', too. */
+START_TEST(pages)
+{
+	static const struct {
+		const char *text;
+		const struct mpk_code_format *format;
+	} rows[] = {
+		{ "# Kernels\n```\n__kernel void k() {}\n```\n", &mpk_format_prose },
+		{ "\xef\xbb\xbf\n## Names\n__global__\n", &mpk_format_prose },
+		{ "#!/usr/bin/env python\ns = '__kernel'\n", &mpk_format_prose },
+		{ "# T\n[![b](x)](y) __global__\n", &mpk_format_prose },
+		{ "<!doctype html>__kernel", &mpk_format_markup },
+		{ " <?xml version='1.0'?>__kernel", &mpk_format_markup },
+		{ "<p>__global__", &mpk_format_markup },
+		{ "#\n__kernel void k() {}", &mpk_format_opencl },
+		{ "# 1 \"k.cl\"\n__kernel void k() {}", &mpk_format_opencl },
+		{ "# define X\n__kernel void k() {}", &mpk_format_opencl },
+		{ "#  ifdef X\n__global__ void k() {}", &mpk_format_cuda },
+		{ "// # Title\n__kernel void k() {}", &mpk_format_opencl },
+		{ "/*\n# Title\n```\n*/\n__kernel void k() {}", &mpk_format_opencl },
+		{ "# of __kernel\n\n[package]\n", &mpk_format_opencl },
+	};
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++) {
+		const struct mpk_code_format *f = mpk_code_format_of(mpk_span_str(rows[i].text));
+
+		ck_assert_msg(f == rows[i].format, "%s is %s", rows[i].text, f->name);
+	}
+}
+END_TEST
+
 START_TEST(claims_that_hold)
 {
 	static const struct {
@@ -164,7 +196,7 @@ START_TEST(claims_that_hold)
 		{ DEVICE "tiny.none.fatbin", "cuda", "fatbin" },
 		{ DEVICE "tiny.none.fatbin", "cuda", "cubin" },
 		{ DEVICE "two.cu", "cuda", "cuda" },
-		{ DEVICE "README.md", "opencl", "cl" },
+		{ DEVICE "compute.spvasm", "opencl", "cl" },
 		{ DEVICE "compute.spv", "vulkan", "spirv" },
 		{ DEVICE "two.ptx", "opencl", "aocx" },
 		{ DEVICE "two.ptx", "mine", "anything" },
@@ -196,6 +228,8 @@ START_TEST(claims_that_fail)
 			 "a module of kind \"cuda\" cannot hold this: it is SPIR-V; "
 			 "expected was PTX text or a cubin or a fatbin or CUDA C++ source");
 	ck_assert_int_eq(check(spirv, "opencl", "cl", &err), MPK_E_CORRUPT);
+	ck_assert_int_eq(check(robust_load(&arena, DEVICE "README.md"), "opencl", "cl", &err),
+			 MPK_E_CORRUPT);
 	ck_assert_int_eq(check(mpk_span_str(""), "metal", "metal", &err), MPK_E_CORRUPT);
 	/* the right format, but broken: what its reader says */
 	cubin.len -= 100;
@@ -406,6 +440,7 @@ int main(void)
 	tcase_add_test(tc, words_in_the_beginning);
 	tcase_add_test(tc, rows_are_whole);
 	tcase_add_test(tc, labels);
+	tcase_add_test(tc, pages);
 	tcase_add_test(tc, claims_that_hold);
 	tcase_add_test(tc, claims_that_fail);
 	tcase_add_test(tc, kernels);

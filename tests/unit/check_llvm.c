@@ -79,15 +79,18 @@ static struct mpk_span emit(const struct mpk_llvm_blob *blob)
 	return out;
 }
 
+/* flags: what a linker of a distribution refuses to mix with another */
 static const struct {
-	const char *triple, *says, *data;
+	const char *triple, *says, *data, *flags;
 } elf[] = {
-	{ "x86_64-linux-gnu", "Advanced Micro Devices X86-64", "little endian" },
-	{ "aarch64-linux-gnu", "AArch64", "little endian" },
-	{ "riscv64-linux-gnu", "RISC-V", "little endian" },
-	{ "s390x-linux-gnu", "IBM S/390", "big endian" },
-	{ "powerpc64-linux-gnu", "PowerPC64", "big endian" },
-	{ "armv7-linux-gnueabihf", "ARM", "little endian" },
+	{ "x86_64-linux-gnu", "Advanced Micro Devices X86-64", "little endian", "0x0" },
+	{ "aarch64-linux-gnu", "AArch64", "little endian", "0x0" },
+	{ "riscv64-linux-gnu", "RISC-V", "little endian", "double-float ABI" },
+	{ "loongarch64-linux-gnu", "LoongArch", "little endian", "DOUBLE-FLOAT" },
+	{ "s390x-linux-gnu", "IBM S/390", "big endian", "0x0" },
+	{ "powerpc64-linux-gnu", "PowerPC64", "big endian", "0x0" },
+	{ "powerpc64le-linux-gnu", "PowerPC64", "little endian", "abiv2" },
+	{ "armv7-linux-gnueabihf", "ARM", "little endian", "Version5 EABI" },
 };
 
 START_TEST(elf_objects)
@@ -98,6 +101,7 @@ START_TEST(elf_objects)
 	save(object);
 	assert_says("readelf -hW $F", elf[_i].says);
 	assert_says("readelf -hW $F", elf[_i].data);
+	assert_says("readelf -hW $F | grep Flags", elf[_i].flags);
 	assert_says("readelf -hW $F", "REL (Relocatable file)");
 	assert_says("nm $F", "R __tvm_ffi__library_bin");
 	assert_says("readelf -sW $F", "12 OBJECT  GLOBAL DEFAULT");
@@ -187,7 +191,8 @@ static const char good[] = "define i32 @f(i32 %x) {\n  %y = add i32 %x, 1\n  ret
 START_TEST(text_ir)
 {
 	static const char *const triples[] = { "x86_64-linux-gnu", "s390x-linux-gnu",
-					       "aarch64-linux-gnu", "riscv64-linux-gnu" };
+					       "aarch64-linux-gnu", "riscv64-linux-gnu",
+					       "loongarch64-linux-gnu" };
 	struct mpk_span out;
 	struct mpk_error err = { 0 };
 
@@ -242,7 +247,7 @@ int main(void)
 	tcase_add_loop_test(blob, unknown_triple, 0, 2);
 	suite_add_tcase(suite, blob);
 	tcase_add_checked_fixture(ir, setup, teardown);
-	tcase_add_loop_test(ir, text_ir, 0, 4);
+	tcase_add_loop_test(ir, text_ir, 0, 5);
 	tcase_add_loop_test(ir, bad_ir, 0, 6);
 	suite_add_tcase(suite, ir);
 

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "process/child.h"
 #include "process/cleanup.h"
 #include "process_made.h"
 
@@ -23,14 +24,58 @@ START_TEST(late_ones_are_killed)
 }
 END_TEST
 
+/* What hear is told and answers: a byte a message. */
+struct talk {
+	int ends[2]; /* of a pipe; the parent reads the first */
+	int heard;
+};
+
+static enum mpk_process_heard hear(void *data, bool has_ended, double *seconds)
+{
+	struct talk *t = data;
+	char byte;
+
+	if (read(t->ends[0], &byte, 1) != 1)
+		return MPK_HEARD_NOTHING;
+	t->heard++;
+	(void)has_ended;
+	*seconds = byte == 'l' ? 0.1 : 0;
+	return byte == 'l' || byte == 'f' ? MPK_HEARD_NEW_TIME
+	       : byte == 'k'              ? MPK_HEARD_KILL
+	       : byte == 'e'              ? MPK_HEARD_ENOUGH
+					  : MPK_HEARD_ONE;
+}
+
+static struct mpk_process talker(struct talk *t, mpk_process_fn *fn, double timeout)
+{
+	*t = (struct talk){ 0 };
+	ck_assert_int_eq(pipe2(t->ends, O_NONBLOCK), 0);
+	return (struct mpk_process){ .run = fn,
+				     .data = t,
+				     .hear = hear,
+				     .channel = t->ends[0],
+				     .timeout = timeout,
+				     .contained = true };
+}
+
+static void talk_end(struct talk *t)
+{
+	ck_assert_int_eq(close(t->ends[0]) | close(t->ends[1]), 0);
+}
+
+static void say(const struct talk *t, const char *what)
+{
+	ck_assert_int_eq(write(t->ends[1], what, strlen(what)), (ssize_t)strlen(what));
+}
+
 static enum mpk_code take_more_time(struct mpk_process_self *self, void *data,
 				    struct mpk_error *err)
 {
-	(void)data;
+	(void)self;
 	(void)err;
-	mpk_process_set_timeout(self, 0);
+	say(data, "f");
 	(void)usleep(700000);
-	mpk_process_set_timeout(self, 0.1);
+	say(data, "l");
 	(void)sleep(60);
 	return MPK_OK;
 }
@@ -38,35 +83,97 @@ static enum mpk_code take_more_time(struct mpk_process_self *self, void *data,
 /* A deadline that is taken away does not end the child, one that is set later does. */
 START_TEST(deadline_moves)
 {
-	struct mpk_process p = { .run = take_more_time, .timeout = 0.4, .contained = true };
+	struct talk t;
+	struct mpk_process p = talker(&t, take_more_time, 0.4);
 	double began = seconds();
 
 	struct mpk_process_end end = run_one(&p);
 	ck_assert_int_eq(end.how, MPK_PROCESS_LATE);
 	ck_assert(seconds() - began >= 0.8);
+	ck_assert_int_eq(t.heard, 2);
+	talk_end(&t);
 }
 END_TEST
 
-static enum mpk_code take_all_time(struct mpk_process_self *self, void *data, struct mpk_error *err)
+static enum mpk_code damage_all(struct mpk_process_self *self, void *data, struct mpk_error *err)
 {
-	(void)data;
 	(void)err;
-	mpk_process_set_timeout(self, 0);
+	memset(self, 0x7f, sizeof *self);
+	for (int i = 0; i < 1000; i++)
+		say(data, "x");
 	(void)sleep(60);
 	return MPK_OK;
 }
 
-/* What the child does to its deadline does not move the limit. */
-START_TEST(limit_stays)
+/* Whatever the child writes, and says: only what hear answers moves its deadline. */
+START_TEST(deadline_stays)
 {
-	struct mpk_process p = {
-		.run = take_all_time, .timeout = 0.2, .limit = 0.6, .contained = true
-	};
+	struct talk t;
+	struct mpk_process p = talker(&t, damage_all, 0.4);
 	double began = seconds();
 
 	struct mpk_process_end end = run_one(&p);
 	ck_assert_int_eq(end.how, MPK_PROCESS_LATE);
-	ck_assert(seconds() - began >= 0.6);
+	ck_assert(seconds() - began >= 0.4);
+	ck_assert_int_eq(t.heard, 1000);
+	talk_end(&t);
+}
+END_TEST
+
+static enum mpk_code lie(struct mpk_process_self *self, void *data, struct mpk_error *err)
+{
+	(void)self;
+	(void)err;
+	say(data, "xkx");
+	(void)sleep(60);
+	return MPK_OK;
+}
+
+START_TEST(a_liar_is_killed)
+{
+	struct talk t;
+	struct mpk_process p = talker(&t, lie, 0);
+	struct mpk_process_end end = run_one(&p);
+
+	ck_assert_int_eq(end.how, MPK_PROCESS_STOPPED);
+	ck_assert_int_eq(t.heard, 2);
+	talk_end(&t);
+}
+END_TEST
+
+static enum mpk_code speak_and_end(struct mpk_process_self *self, void *data, struct mpk_error *err)
+{
+	(void)self;
+	(void)err;
+	say(data, "xxexx");
+	return MPK_OK;
+}
+
+/* What it said last is heard also when it has ended by then, up to what is enough. */
+START_TEST(last_words_are_heard)
+{
+	for (int i = 0; i < 50; i++) {
+		struct talk t;
+		struct mpk_process p = talker(&t, speak_and_end, 0);
+		struct mpk_process_end end = run_one(&p);
+
+		ck_assert_int_eq(end.how, MPK_PROCESS_RETURNED);
+		ck_assert_int_eq(t.heard, 3);
+		talk_end(&t);
+	}
+}
+END_TEST
+
+/* Nobody watches: the kernel does. */
+START_TEST(processor_time_ends)
+{
+	struct mpk_process p = shell("while :; do :; done");
+	struct mpk_process_end end;
+
+	p.cpu_seconds = 0.1;
+	end = run_one(&p);
+	ck_assert_int_eq(end.how, MPK_PROCESS_KILLED);
+	ck_assert_int_eq(end.status, SIGKILL);
 }
 END_TEST
 
@@ -214,7 +321,10 @@ int main(void)
 
 	tcase_add_loop_test(time, late_ones_are_killed, 0, 2);
 	tcase_add_test(time, deadline_moves);
-	tcase_add_test(time, limit_stays);
+	tcase_add_test(time, deadline_stays);
+	tcase_add_test(time, a_liar_is_killed);
+	tcase_add_test(time, last_words_are_heard);
+	tcase_add_test(time, processor_time_ends);
 	tcase_add_loop_test(left, daemons, 0, 3);
 	tcase_add_loop_test(left, children_end_with_us, 0, 2);
 	tcase_add_loop_test(left, cleanup_after_a_kill, 0, 2);

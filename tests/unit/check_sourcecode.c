@@ -302,6 +302,116 @@ START_TEST(bodies)
 }
 END_TEST
 
+/* A bound stands in front of the kernel or behind its marker; its hints and other words are passed over. */
+START_TEST(bounds)
+{
+	static const struct {
+		const char *text;
+		uint32_t most;
+		bool hidden;
+	} rows[] = {
+		{ "__launch_bounds__(64) __global__ void k() {}", 64, false },
+		{ "__global__ __launch_bounds__(64, N) void k() {}", 64, false },
+		{ "__global__ void __launch_bounds__(N) k() {}", 0, true },
+		{ "__global__ void __launch_bounds__(2 * 32) k() {}", 0, true },
+		{ "__global__ void __launch_bounds__((64)) k() {}", 0, true },
+		{ "#define N 64u // threads\n__global__ void __launch_bounds__(N) k() {}", 64,
+		  false },
+		{ "#define N 64 * 2\n__global__ void __launch_bounds__(N) k() {}", 0, true },
+		{ "#define N 64\n#undef N\n__global__ void __launch_bounds__(N) k() {}", 0, true },
+		{ "#ifdef A\n#define N 64\n#endif\n__global__ void __launch_bounds__(N) k() {}", 0,
+		  true },
+		{ "__launch_bounds__(64) __global__ void j();\n__global__ void k() {}", 0, false },
+		{ "__launch_bounds__(64) __global__ void j() {}\n__global__ void k() {}", 0,
+		  false },
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct mpk_source_code s =
+			read_source(mpk_span_str(rows[i].text), MPK_SOURCE_CODE_CUDA);
+		const struct mpk_source_code_kernel *k = &s.kernels[s.kernel_count - 1];
+
+		ck_assert_msg(k->max_threads == rows[i].most &&
+				      k->hides_max_threads == rows[i].hidden,
+			      "%s: %u", rows[i].text, (unsigned)k->max_threads);
+	}
+}
+END_TEST
+
+/* What stands between "#if 0" and its end is no code. */
+START_TEST(dead_code)
+{
+	struct mpk_source_code s = read_source(
+		mpk_span_str(
+			"# if 0 /* old */\nkernel void a() { it's\n#ifdef X\n#endif\n}\n"
+			"#else\nkernel void b() {}\n#endif\n#if 01\nkernel void c() {}\n#endif\n"
+			"#if 0\nkernel void d() {}"),
+		MPK_SOURCE_CODE_OPENCL);
+
+	ck_assert_uint_eq(s.kernel_count, 2);
+	ck_assert(mpk_span_is(s.kernels[0].name, "b") && mpk_span_is(s.kernels[1].name, "c"));
+}
+END_TEST
+
+/* Which parameter bounds the index, and what else of x is touched. */
+START_TEST(reach)
+{
+	enum { NONE = 9 };
+	static const struct {
+		const char *body;
+		size_t bound;
+		bool otherwise;
+	} rows[] = {
+		{ "int i = get_global_id(0); if (i < n) x[i] = 0;", 1, false },
+		{ "int i; i = (int)get_global_id(0); if (i >= (n)) return; x[i] = 0;", 1, false },
+		{ "if (n > get_global_id(0)) x[get_global_id(0)] = 0;", 1, false },
+		{ "if ((int)(get_global_id(0)) < (int)n && m) x[(get_global_id(0))] = 0;", 1,
+		  false },
+		{ "for (size_t i = get_global_id(0); i < n; i += m) x[i] = 0;", 1, false },
+		{ "int i = get_local_id(0) + get_local_size(0) * get_group_id(0); if (!(i >= n)) x[i]++;",
+		  1, false },
+		{ "int i = get_global_id(0); if (i < n && i < m) x[i] = 0;", NONE, false },
+		{ "int i = get_global_id(0); if (i <= n) x[i] = 0;", NONE, false },
+		{ "int i = get_global_id(0); if (i > n) return; x[i] = 0;", NONE, false },
+		{ "int i = get_global_id(0); if (i < n * m) x[i] = 0;", NONE, false },
+		{ "int i = get_global_id(0); if (2 * i < n) x[i] = 0;", NONE, false },
+		{ "int i = get_global_id(0); if (i << n) x[i] = 0;", NONE, false },
+		{ "int i = get_global_id(0); i++; if (i < n) x[i] = 0;", NONE, true },
+		{ "int i = get_global_id(0); n <<= 1; if (i < n) x[i] = 0;", NONE, false },
+		{ "int i = get_global_id(0) + 1; if (i < n) x[i] = 0;", NONE, true },
+		{ "int i = get_global_id(0); if (i < n) x[i + 1] = 0;", 1, true },
+		{ "int i = get_global_id(0); if (i < n) *(x + i) = 0;", 1, true },
+		{ "int i = get_global_id(0); if (i < n) f(&x[i]);", 1, true },
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		char text[256];
+		struct mpk_source_code_reach r;
+
+		(void)snprintf(text, sizeof text,
+			       "kernel void k(global int *x, int n, int m) { %s }", rows[i].body);
+		struct mpk_source_code s = read_source(mpk_span_str(text), MPK_SOURCE_CODE_OPENCL);
+		ck_assert_int_eq(mpk_source_code_reach_read(&s.kernels[0], mpk_span_str(text),
+							    &arena, &r, NULL),
+				 MPK_OK);
+		ck_assert_msg(r.bound[0] == (rows[i].bound == NONE ? SIZE_MAX : rows[i].bound) &&
+				      r.otherwise[0] == rows[i].otherwise,
+			      "%s: %zu %d", rows[i].body, r.bound[0], r.otherwise[0]);
+	}
+}
+END_TEST
+
+START_TEST(refused_types)
+{
+	ck_assert_str_eq(mpk_source_code_param_refused(mpk_span_str("const size_t n")), "size_t");
+	ck_assert_str_eq(mpk_source_code_param_refused(mpk_span_str("bool b")), "bool");
+	ck_assert_str_eq(mpk_source_code_param_refused(mpk_span_str("__global int **p")),
+			 "a pointer to pointers");
+	ck_assert_ptr_null(mpk_source_code_param_refused(mpk_span_str("__global size_t *p")));
+	ck_assert_ptr_null(mpk_source_code_param_refused(mpk_span_str("ulong n")));
+}
+END_TEST
+
 START_TEST(refuses)
 {
 	struct mpk_source_code s = { .kernel_count = 7 };
@@ -359,12 +469,18 @@ static enum mpk_code read_and_ask(struct mpk_span bytes, enum mpk_source_code_la
 {
 	enum mpk_code code = mpk_source_code_read(bytes, language, a, s, err);
 	struct mpk_strbuf symbol = { 0 };
+	struct mpk_source_code_reach touched;
 	struct mpk_source_code_param p;
 
+	(void)mpk_source_code_includes(bytes);
 	for (size_t i = 0; code == MPK_OK && i < s->kernel_count; i++) {
 		const struct mpk_source_code_kernel *k = &s->kernels[i];
 
 		(void)mpk_source_code_symbol(k, bytes, &symbol);
+		ck_assert_int_eq(mpk_source_code_reach_read(k, bytes, a, &touched, NULL), MPK_OK);
+		for (unsigned d = 0; d < 3; d++)
+			ck_assert(touched.bound[d] == SIZE_MAX ||
+				  touched.bound[d] < k->param_count);
 		for (size_t n = 0; n < k->param_count; n++) {
 			mpk_source_code_param_read(mpk_source_code_param(k, n), &p);
 			ck_assert(p.name.data == NULL || (p.name.data >= bytes.data &&
@@ -422,6 +538,10 @@ int main(void)
 	tcase_add_test(tc, made);
 	tcase_add_test(tc, symbols);
 	tcase_add_test(tc, bodies);
+	tcase_add_test(tc, bounds);
+	tcase_add_test(tc, dead_code);
+	tcase_add_test(tc, reach);
+	tcase_add_test(tc, refused_types);
 	tcase_add_test(tc, refuses);
 	tcase_add_test(tc, split);
 	tcase_add_loop_test(tc, hostile, 0, 4);

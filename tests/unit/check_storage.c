@@ -89,6 +89,7 @@ START_TEST(memory_is_zero_and_aligned)
 			     err);
 		ck_assert_uint_eq((uintptr_t)s->data % MPK_STORAGE_ALIGN, 0);
 		ck_assert_uint_eq(s->bytes, bytes);
+		ck_assert_int_eq(s->is_shared, i % 2 && bytes >= MPK_LARGE_BYTES);
 		uint8_t any = 0;
 
 		for (uint64_t k = 0; k < bytes; k++)

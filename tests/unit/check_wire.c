@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* values from the child to its parent: all kinds come back, damaged replies are errors */
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include "assert_error.h"
 #include "harness.h"
@@ -62,8 +63,17 @@ static int reply_of(const struct mpk_value *v, uint64_t *bytes)
 
 	ck_assert_int_ge(wire.fd, 0);
 	ck_assert_ok(mpk_wire_put_value(&wire, v, &err), err);
+	ck_assert_ok(mpk_wire_end(&wire, &err), err);
 	*bytes = wire.off;
 	return wire.fd;
+}
+
+static uint64_t size_of(int fd)
+{
+	struct stat st;
+
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	return (uint64_t)st.st_size;
 }
 
 static enum mpk_code read_reply(int fd, struct mpk_value *out, struct mpk_error *err)
@@ -72,7 +82,7 @@ static enum mpk_code read_reply(int fd, struct mpk_value *out, struct mpk_error 
 	enum mpk_code rc;
 
 	*out = (struct mpk_value){ 0 };
-	ck_assert_ok(mpk_wire_map_fd(fd, &map, err), *err);
+	ck_assert_ok(mpk_wire_map_fd(fd, size_of(fd), &map, err), *err);
 	rc = mpk_wire_get_value(map, out, err);
 	mpk_wire_map_drop(map);
 	return rc;
@@ -225,6 +235,78 @@ START_TEST(arrays_within_arrays_have_an_end)
 }
 END_TEST
 
+/* What is copied stays what it was; what is mapped is read once nobody writes any more. */
+START_TEST(a_copy_is_ours)
+{
+	struct mpk_value v = sample(), got = { 0 };
+	struct mpk_wire_map *copy;
+	struct mpk_error err = { 0 };
+	uint64_t bytes;
+	int fd = reply_of(&v, &bytes);
+
+	ck_assert_ok(mpk_wire_copy_fd(fd, bytes, &copy, &err), err);
+	ck_assert_int_eq(ftruncate(fd, 0), 0);
+	ck_assert_ok(mpk_wire_get_value(copy, &got, &err), err);
+	mpk_wire_map_drop(copy);
+	const struct mpk_tensor *t = got.array->items[0].array->items[0].tensor;
+
+	ck_assert_uint_eq((uintptr_t)t->dl.data % MPK_STORAGE_ALIGN, 0);
+	ck_assert_float_eq(((float *)t->dl.data)[5], 5);
+	mpk_value_drop(&got);
+	mpk_value_drop(&v);
+	close(fd);
+}
+END_TEST
+
+/* A size that nobody wrote costs neither time nor memory. */
+START_TEST(a_made_up_size_is_damage)
+{
+	int fd = memfd_create("reply", 0);
+	struct mpk_wire_map *map = NULL;
+	struct mpk_error err = { 0 };
+
+	ck_assert_int_eq(mpk_wire_map_fd(fd, 1, &map, &err), MPK_E_RAISED);
+	ck_assert_int_eq(mpk_wire_copy_fd(fd, UINT64_MAX, &map, &err), MPK_E_RAISED);
+	ck_assert_int_eq(pwrite(fd, "x", 1, 0), 1);
+	ck_assert_int_eq(ftruncate(fd, INT64_C(1) << 42), 0);
+	ck_assert_int_eq(mpk_wire_map_fd(fd, UINT64_C(1) << 42, &map, &err), MPK_E_RAISED);
+	ck_assert_int_eq(mpk_wire_copy_fd(fd, UINT64_C(1) << 42, &map, &err), MPK_E_RAISED);
+	ck_assert_ptr_null(map);
+	ck_assert_ok(mpk_wire_map_fd(fd, 1, &map, &err), err);
+	mpk_wire_map_drop(map);
+	ck_assert_ok(mpk_wire_copy_fd(fd, 0, &map, &err), err);
+	mpk_wire_map_drop(map);
+	close(fd);
+}
+END_TEST
+
+/* Pieces of all sizes stand one behind the other. */
+START_TEST(pieces_are_gathered)
+{
+	struct mpk_wire w = { .fd = memfd_create("reply", 0) };
+	static uint8_t bytes[3000];
+	struct mpk_error err = { 0 };
+	struct mpk_wire_map *map;
+	struct mpk_span got;
+
+	for (size_t i = 0; i < sizeof bytes; i++)
+		bytes[i] = (uint8_t)(i * 7);
+	for (size_t len = 0; len < sizeof bytes; len += 97)
+		ck_assert_ok(mpk_wire_put(&w, mpk_span_of(bytes, len), &err), err);
+	ck_assert_ok(mpk_wire_end(&w, &err), err);
+	ck_assert_ok(mpk_wire_end(&w, &err), err); /* nothing is left */
+	ck_assert_uint_eq(w.off, size_of(w.fd));
+	ck_assert_ok(mpk_wire_map_fd(w.fd, w.off, &map, &err), err);
+	for (size_t len = 0; len < sizeof bytes; len += 97) {
+		ck_assert_ok(mpk_wire_get(map, len, &got, &err), err);
+		ck_assert_int_eq(memcmp(got.data, bytes, len), 0);
+	}
+	ck_assert_int_eq(mpk_wire_get(map, 1, &got, &err), MPK_E_RAISED);
+	mpk_wire_map_drop(map);
+	close(w.fd);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("wire");
@@ -233,6 +315,9 @@ int main(void)
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, all_kinds_come_back);
+	tcase_add_test(tc, a_copy_is_ours);
+	tcase_add_test(tc, a_made_up_size_is_damage);
+	tcase_add_test(tc, pieces_are_gathered);
 	tcase_add_test(tc, what_cannot_travel_is_named);
 	tcase_add_test(tc, a_cut_reply_is_an_error);
 	tcase_add_test(tc, a_damaged_reply_is_an_error_or_a_value);

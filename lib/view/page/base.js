@@ -105,3 +105,21 @@ function empty(text) {
 function heading(text, count) {
   return el("h2", {}, text, count === undefined ? null : el("span", { class: "count" }, String(count)));
 }
+
+// Names that are not for people in the JSON document.
+const CONTAINERS = { "elf-so": "shared library", "elf-object": "object file", archive: "static archive", tar: "tar archive", blob: "module blob alone", "macho-library": "Mach-O library", "macho-object": "Mach-O object", "pe-library": "Windows DLL", "coff-object": "COFF object", "c-source": "C source" };
+
+function containerName(about) {
+  return (CONTAINERS[about.container] || about.container) + (about.elf ? " (ELF)" : "");
+}
+
+// As much of a text as shows what was found in it.
+function excerpt(text, wanted, most) {
+  const at = text.toLowerCase().indexOf(wanted);
+  return at < 0 || at + wanted.length <= most ? text : "\u2026" + text.slice(Math.max(0, at - 12));
+}
+
+// The end of a path tells more than its beginning.
+function tail(name, most) {
+  return name.length > most && name.lastIndexOf("/") > 0 ? "\u2026" + name.slice(1 - Math.max(2, most)) : name;
+}

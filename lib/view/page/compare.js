@@ -88,17 +88,17 @@ function textDifference(one, other) {
 
 function factsTable() {
   const facts = [
-    ["File", (f) => f.name], ["Size", (f) => bytes(f.bytes)], ["Kind", (f) => f.about.container], ["Machine", (f) => f.about.machine || "any"],
+    ["File", (f) => f.name], ["Size", (f) => bytes(f.bytes)], ["Kind", (f) => containerName(f.about)], ["Machine", (f) => f.about.machine || "any"],
     ["Generation", (f) => f.about.generation || "not known"], ["Modules", (f) => f.tree.length], ["Host functions", (f) => f.functions.length],
-    ["Kernels", (f) => f.kernels.length], ["Tensors", (f) => `${f.tensors.length}, ${bytes(f.tensors.reduce((sum, t) => sum + Number(t.bytes), 0))}`],
+    ["Kernels", (f) => f.kernels.length], ["Tensors", (f) => (f.tensors.length ? `${f.tensors.length}, ${bytes(f.tensors.reduce((sum, t) => sum + Number(t.bytes), 0))}` : "none")],
     ["Findings", (f) => `${plural(f.verify.errors, "error")}, ${plural(f.verify.warnings, "warning")}`],
   ];
-  return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "The files" }, el("table", { class: "facts" },
+  return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "The files" }, wide(el("table", { class: "facts" },
     el("tbody", {}, ...facts.map(([name, of], i) => {
       const values = files.map((file) => String(of(file)));
       const differs = i > 0 && new Set(values).size > 1;
       return el("tr", { class: differs ? "differs" : null }, el("th", { scope: "row" }, name), ...values.map((value) => el("td", {}, value)));
-    }))));
+    })))));
 }
 
 // A row a thing, a column a file.
@@ -107,7 +107,7 @@ function compareRow(kind, row) {
   const cells = row.items.map((item) => {
     if (item === undefined) return el("td", { class: "missing" }, "not there");
     const differs = row.state === "changed" && kind.value(item) !== kind.value(base);
-    return el("td", { class: differs ? "differs" : null }, kind.show(item));
+    return el("td", { class: differs ? "differs" : null }, kind.show(item, base));
   });
   const line = el("tr", { class: `state-${row.state}`, "data-row": "", tabindex: "-1" },
     el("th", { scope: "row" }, row.label, " ", mark(base)), ...cells);
@@ -129,7 +129,7 @@ function compareRow(kind, row) {
 
 // On a narrow screen a table of many files scrolls.
 function wide(table) {
-  table.style.minWidth = `${(files.length + 1) * 150}px`;
+  table.style.setProperty("--columns", files.length + 1);
   return table;
 }
 
@@ -143,7 +143,7 @@ function comparePanel() {
       if (!all.length) return "";
       const body = el("tbody", { "data-rows": "" });
       rows.slice(0, 2000).forEach((row) => body.append(...compareRow(kind, row)));
-      return el("section", {}, heading(kind.title, rows.length ? `${all.filter((row) => row.state !== "same").length} of ${all.length} differ` : `all ${all.length} the same`),
+      return el("section", {}, heading(kind.title, rows.length ? `${all.filter((row) => row.state !== "same").length} of ${all.length} differ` : all.length === 1 ? (kind.alike || "the same") : `all ${all.length} ${kind.alike || "the same"}`),
         rows.length ? el("div", { class: "scroll" }, wide(el("table", { class: "compare" },
           el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Name"), ...files.map((file) => el("th", { scope: "col" }, file.short)))), body))) : null,
         rows.length > 2000 ? el("p", { class: "note" }, `and ${rows.length - 2000} more`) : null);

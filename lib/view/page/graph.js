@@ -43,8 +43,20 @@ function routed(graph, layer) {
   return { points, edges };
 }
 
+// What flows, below the name of what makes it: a stored graph has a type for each node, of byte code the
+// signature of its function tells what goes in and comes out.
+function typesOf(file, graph) {
+  if (graph.is_flow) return;
+  const model = file.models.find((m) => m.module === graph.module && m.name === graph.name);
+  const signature = (model && model.signature) || "", stored = !graph.name && !graph.nodes.some((node) => /[%@]/.test(node.detail || ""));
+  const inputs = new Map([...signature.matchAll(/(\w+): (\w+\[[^\]]*\])/g)].map((m) => [m[1], m[2]]));
+  const results = signature.match(/ -> \((\w+\[[^\]]*\])\)$/);
+  for (const node of graph.nodes)
+    node.type = stored ? node.detail : node.kind === "input" ? inputs.get(node.label) : node.kind === "output" && results ? results[1] : undefined;
+}
+
 function boxOf(node) {
-  const lines = node.label.split("\n");
+  const lines = [...node.label.split("\n"), ...(node.type ? [node.type] : [])];
   const longest = Math.max(...lines.map((line) => line.length));
   return { lines, width: Math.min(NODE.widest, Math.max(56, longest * NODE.character + 24)), height: NODE.height + (lines.length - 1) * NODE.line };
 }
@@ -172,6 +184,7 @@ function neighbours(graph, index, choose) {
 }
 
 function graphView(file, graph, open) {
+  typesOf(file, graph);
   const plan = layout(graph);
   const drawing = svg("g", {});
   const picture = svg("svg", { role: "img", "aria-label": `Graph of ${graph.name || graph.module}: ${plural(graph.nodes.length, "node")}, ${plural(graph.edges.length, "edge")}` },
@@ -211,7 +224,8 @@ function graphView(file, graph, open) {
     const kernel = file.kernels.find((k) => k.name === name || k.name === `${name}_kernel`);
     const called = file.functions.find((f) => f.name === name);
     detail.replaceChildren(el("h3", {}, name.split("\n")[0]), chip(node.kind),
-      node.detail ? el("pre", {}, node.detail) : "",
+      node.detail && node.detail !== node.type ? el("p", {}, graph.is_flow ? "Instructions" : "Instruction: % is a register, c[] a constant, in: its operands, dst: its result") : "",
+      node.detail || node.type ? el("pre", {}, node.detail || node.type) : "",
       ...neighbours(graph, index, choose).filter(Boolean),
       called ? el("button", { class: "link", type: "button", onclick: () => open.named("functions", called) }, `host function ${name}`) : "",
       " ", kernel ? el("button", { class: "link", type: "button", onclick: () => open.named("kernels", kernel) }, `kernel ${kernel.name}`) : "");

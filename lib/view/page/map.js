@@ -86,7 +86,7 @@ function sizesPanel(file, open) {
     const box = nested ? el("div", { class: classes, "aria-hidden": "true", title: `${node.name}\n${says}` })
       : el(opens ? "button" : "div", { class: classes, type: opens ? "button" : null, role: opens ? null : "img", title: `${node.name}\n${says}`, "aria-label": `${node.name}, ${KIND_NAMES[node.kind] || node.kind}, ${says}` });
     Object.assign(box.style, { left: `${x}px`, top: `${y}px`, width: `${Math.max(1, w - 2)}px`, height: `${Math.max(1, h - 2)}px` });
-    if (w > 44 && h > 20) box.append(el("span", { class: "name" }, node.name));
+    if (w > 44 && h > 20) box.append(el("span", { class: "name" }, tail(node.name, Math.floor((w - 14) / 7))));
     if (w > 60 && h > 38 && !inner) box.append(el("span", { class: "size" }, bytes(node.bytes)));
     if (opens || nested) box.addEventListener("click", () => {
       trail = [...trail, ...path.slice(0, -1)];

@@ -1,8 +1,10 @@
 // model.js - the document, with what the views ask of it: who belongs to which module, what differs
 // between files, where the bytes are.
 
-function key(item) {
-  return `${item.module || ""}\u0000${item.name}`;
+// The same thing in two files: a module by its number, of which each file has its own path.
+function key(item, file) {
+  const at = file.byPath.get(item.module);
+  return `${at === undefined ? item.module || "" : file.tree[at].number}\u0000${item.name}`;
 }
 
 function prepare(file, index) {
@@ -23,28 +25,76 @@ const files = page.files.map(prepare);
 
 // Two files of one name in different folders are told apart by all of their path.
 if (new Set(files.map((file) => file.short)).size < files.length)
-  for (const file of files) file.short = file.name;
+{
+  const folders = files[0].name.split("/").slice(0, -1);
+  const common = folders.findIndex((folder, i) => files.some((file) => file.name.split("/").slice(0, -1)[i] !== folder));
+  for (const file of files) file.short = file.name.split("/").slice(common < 0 ? folders.length : common).join("/");
+}
+
+// --- which module is which ----------------------------------------------------------------------
+
+// What a module is, but for its path.
+function describe(file, module) {
+  const of = (list) => list.filter((item) => item.module === module.path);
+  module.names = new Set([...of(file.kernels), ...of(file.models)].map((item) => item.name));
+  module.content = [module.kind, module.bytes, module.counts, ...of(file.kernels).map((k) => k.signature), ...of(file.parts).map((p) => `${p.name} ${p.xxh128}`)].join("\u0000");
+}
+
+const shared = (a, b) => [...a.names].filter((name) => b.names.has(name)).length;
+
+// As --diff does: by content, then by the names it defines, then by path. Each module of the files before
+// is the partner of one at most; what has none gets a number of its own.
+function numberModules() {
+  const known = [];
+  for (const file of files) {
+    const free = new Set(known);
+    for (const module of file.tree) describe(file, module);
+    const pair = (find) => {
+      for (const module of file.tree) {
+        const partner = module.number === undefined && find(module);
+        if (!partner) continue;
+        module.number = partner.number;
+        free.delete(partner);
+      }
+    };
+    const by = (keyOf) => {
+      const index = new Map();
+      for (const m of [...free].reverse()) index.set(keyOf(m), m);
+      pair((m) => { const found = index.get(keyOf(m)); return free.has(found) && found; });
+    };
+    by((m) => `${m.path}\u0000${m.content}`);
+    by((m) => m.content);
+    const holders = new Map();
+    for (const m of free) for (const name of m.names) holders.set(`${m.kind}\u0000${name}`, [...(holders.get(`${m.kind}\u0000${name}`) || []).slice(0, 7), m]);
+    pair((m) => [...new Set([...m.names].flatMap((name) => holders.get(`${m.kind}\u0000${name}`) || []))].filter((o) => free.has(o))
+      .sort((x, y) => shared(m, y) - shared(m, x) || (y.path === m.path) - (x.path === m.path))[0]);
+    by((m) => `${m.path}\u0000${m.kind}`);
+    for (const module of file.tree) if (module.number === undefined) { module.number = known.length; known.push(module); }
+  }
+}
+
+if (files.length > 1) numberModules();
 
 // --- what differs -----------------------------------------------------------------------------
 
 const KINDS = {
   modules: {
-    title: "Modules", of: (file) => file.tree, key: (m) => `${m.path}\u0000${m.kind}`,
-    label: (m) => `${m.path}  ${m.kind}`, value: (m) => `${m.bytes} ${m.format || ""} ${m.counts}`,
-    show: (m) => bytes(m.bytes),
+    title: "Modules", of: (file) => file.tree, key: (m) => m.number,
+    label: (m) => `${m.path}  ${m.kind}`, value: (m) => `${m.path} ${m.format || ""} ${m.content}`,
+    show: (m, base) => `${bytes(m.bytes)}${m.path === base.path ? "" : `  moved to ${m.path}`}`,
   },
   models: {
-    title: "Model functions", of: (file) => file.models, key, label: (m) => m.name,
+    title: "Model functions", of: (file) => file.models, key, alike: "alike in signature", label: (m) => m.name,
     value: (m) => m.signature, show: (m) => m.signature,
   },
   functions: {
     title: "Host functions", of: (file) => file.functions, key: (f) => `${f.member || ""}\u0000${f.name}`,
-    label: (f) => f.name, value: (f) => `${f.signature} ${f.bytes} ${f.alias_of}`,
+    alike: "alike in signature and size", label: (f) => f.name, value: (f) => `${f.signature} ${f.bytes} ${f.alias_of}`,
     show: (f) => `${bytes(f.bytes)}${f.signature ? `  ${f.signature}` : ""}`,
   },
   kernels: {
     title: "Kernels", of: (file) => file.kernels, key, label: (k) => k.name,
-    value: (k) => `${k.signature} ${k.lines}`, show: (k) => k.lines || k.signature || "",
+    value: (k) => `${k.signature} ${(k.lines || "").replace(/\bline \d+, /g, "")} ${k.xxh128 || k.whole} ${k.around}`, show: showKernel,
   },
   parts: {
     title: "Tensors, code and texts", of: (file) => file.parts, key, label: (p) => `${p.module}  ${p.title || p.name}`,
@@ -52,13 +102,20 @@ const KINDS = {
   },
 };
 
+function showKernel(k, base) {
+  const says = k.lines || k.signature || "";
+  if (k === base) return says;
+  const how = k.xxh128 !== base.xxh128 ? `its ${k.around ? "text" : "code"} differs` : k.around !== base.around ? "the same text; what stands around it differs" : "";
+  return how && `${says}${says.endsWith("\n") ? "" : "\n"}${how}` || says;
+}
+
 // Rows in the order of the first file that has them: [{label, items: one a file or undefined, state}]
 // with state "same", "changed" or "partial" (not in every file).
 function compareKind(kind) {
   const rows = new Map();
   for (const file of files)
     for (const item of kind.of(file)) {
-      const name = kind.key(item);
+      const name = kind.key(item, file);
       if (!rows.has(name)) rows.set(name, { label: kind.label(item), items: files.map(() => undefined) });
       rows.get(name).items[file.index] = item;
     }
@@ -71,7 +128,14 @@ function compareKind(kind) {
   return [...rows.values()];
 }
 
+// What is too large to be told apart by kernel differs where its module does.
+function wholeCode(file) {
+  for (const kernel of file.kernels)
+    if (!kernel.xxh128) kernel.whole = file.parts.filter((part) => part.module === kernel.module).map((part) => part.xxh128).join(" ");
+}
+
 const differences = {};
+if (files.length > 1) files.forEach(wholeCode);
 if (files.length > 1) for (const name of Object.keys(KINDS)) differences[name] = compareKind(KINDS[name]);
 
 // The mark of an item that is not the same in every file.

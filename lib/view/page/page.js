@@ -5,7 +5,7 @@ const TABS = [
   ["overview", "Overview", overviewPanel],
   ["sizes", "Sizes", sizesPanel],
   ["functions", "Functions", functionsPanel],
-  ["texts", "Texts", textsPanel],
+  ["texts", "Sources", textsPanel],
   ["graph", "Graph", graphPanel],
   ["findings", "Findings", findingsPanel],
 ].filter(([name]) => name !== "compare" || files.length > 1);
@@ -38,16 +38,20 @@ function showTab(name, focus) {
     if (on) tab.scrollIntoView({ block: "nearest", inline: "nearest" });
   }
   shownTab = name;
+  open.address({});
   if (panel.shown) panel.shown();
   return panel;
 }
 
 function showFile(file) {
   current = file;
-  for (const [i, button] of [...byId("files").children].entries()) button.setAttribute("aria-pressed", String(i === file.index));
+  for (const [i, button] of [...byId("files").querySelectorAll("button")].entries()) button.setAttribute("aria-pressed", String(i === file.index));
+  if (byId("file-choice")) byId("file-choice").value = String(file.index);
   for (const tab of byId("tabs").children) {
-    const count = { functions: file.functions.length + file.models.length + file.kernels.length, texts: file.texts.length, graph: file.graphs.length, findings: file.findings.length }[tab.name];
+    const [calls, kernels] = [file.functions.length + file.models.length, file.kernels.length];
+    const count = { functions: [calls, kernels].filter(Boolean).join(" + "), texts: file.texts.length, graph: file.graphs.length, findings: file.verify.errors + file.verify.warnings }[tab.name];
     tab.querySelector(".count").textContent = count ? String(count) : "";
+    if (tab.name === "functions") tab.title = `${plural(calls, "function")}, ${plural(kernels, "kernel")}`;
   }
 }
 
@@ -58,6 +62,7 @@ const open = {
     const panel = showTab("overview");
     const row = panel.select(index);
     if (row) focusRow(row);
+    open.address({ module: current.tree[index] && current.tree[index].path });
     const list = part && panel.querySelector(".module .parts");
     const found = list && list.reveal(current.parts.filter((p) => p.module === part.module).indexOf(part));
     if (found) { focusRow(found); flash(found); }
@@ -67,7 +72,9 @@ const open = {
     focusRow(row);
     row.scrollIntoView({ block: "center" });
     flash(row);
+    open.address(named(kind, item));
   },
+  address: noteAddress,
   kernel(name) {
     const kernel = current.kernels.find((k) => k.name === name);
     if (kernel) open.named("kernels", kernel);
@@ -80,6 +87,54 @@ const open = {
     flash(row);
   },
 };
+
+// --- addresses ----------------------------------------------------------------------------------
+
+// What is shown stands behind the # of the page's address, so that it can be sent and the browser's "back"
+// works: file, view, and of the view a module, a function, a source or a graph. Whoever made an address may
+// have written anything: it is compared with names that the page has, and never becomes part of it.
+const WORDS = { models: "model", functions: "function", kernels: "kernel" };
+
+function named(kind, item) {
+  return { [WORDS[kind]]: item.name, module: item.module };
+}
+
+function addressOf(view, place) {
+  const parts = { file: current.index ? current.index + 1 : undefined, view, ...place };
+  return "#" + new URLSearchParams(Object.entries(parts).filter(([, value]) => value !== undefined && value !== null)).toString().replaceAll("%2F", "/");
+}
+
+let wanted = null, following = false;
+
+// One step of the reader is one address, however many calls it takes.
+function noteAddress(place) {
+  if (following) return;
+  if (!wanted) queueMicrotask(() => {
+    try { if (location.hash !== wanted) history.pushState(null, "", wanted); } catch { /* a frame without an address */ }
+    wanted = null;
+  });
+  wanted = addressOf(shownTab, place);
+}
+
+function follow() {
+  const place = new URLSearchParams(location.hash.slice(1));
+  const file = files[Number(place.get("file") || 1) - 1] || files[0];
+  const view = TABS.find(([name]) => name === place.get("view")) || TABS[0];
+  const is = (item, name) => item.name === place.get(name) && (!place.has("module") || (item.module || null) === place.get("module"));
+  following = true;
+  showFile(file);
+  showTab(view[0]);
+  const module = file.byPath.get(place.get("module"));
+  const kind = Object.keys(WORDS).find((name) => place.has(WORDS[name]));
+  const item = kind && file[kind].find((other) => is(other, WORDS[kind]));
+  const text = file.texts.find((part) => is(part, "source")), graph = file.graphs[Number(place.get("graph")) - 1];
+  const line = Number(place.get("line")) - 1;
+  if (view[0] === "overview" && module !== undefined) open.module(module);
+  if (view[0] === "functions" && item) open.named(kind, item);
+  if (view[0] === "texts" && text) open.text(text, line >= 0 && line < linesOf(text.text).length && Number.isInteger(line) ? line : undefined);
+  if (view[0] === "graph" && graph) open.graph(graph);
+  following = false;
+}
 
 // --- colours ------------------------------------------------------------------------------------
 
@@ -145,13 +200,24 @@ function beforePrint() {
   }
 }
 
+// A button a file, as long as there is room for all of them; else a list.
+function setUpFiles() {
+  const choose = (file) => { showFile(file); showTab(shownTab === "compare" ? "overview" : shownTab); };
+  if (files.length < 2) return;
+  if (files.reduce((sum, file) => sum + file.short.length + 4, 0) <= (window.innerWidth < 600 ? 40 : 70))
+    byId("files").append(...files.map((file) => el("button", { type: "button", "aria-pressed": "false", title: file.name, onclick: () => choose(file) }, file.short)));
+  else
+    byId("files").append(el("select", { id: "file-choice", "aria-label": "File", onchange: (event) => choose(files[Number(event.target.value)]) },
+      ...files.map((file) => el("option", { value: file.index }, file.short))));
+}
+
 function start() {
   const title = files.map((file) => file.short).join(", ");
   document.title = `${title} - minspect`;
   byId("title").textContent = files.length > 1 ? plural(files.length, "file") : title;
+  byId("title").classList.toggle("several", files.length > 1);
   byId("title").title = files.map((file) => file.name).join("\n");
-  if (files.length > 1)
-    byId("files").append(...files.map((file) => el("button", { type: "button", "aria-pressed": "false", title: file.name, onclick: () => { showFile(file); showTab(shownTab === "compare" ? "overview" : shownTab); } }, file.short)));
+  setUpFiles();
   for (const [name, text] of TABS) {
     const tab = el("button", { type: "button", role: "tab", id: `tab-${name}`, "aria-selected": "false", onclick: () => showTab(name) }, text, el("span", { class: "count" }));
     tab.name = name;
@@ -163,8 +229,8 @@ function start() {
   byId("last").textContent = String(TABS.length);
   setUpTheme();
   setUpSearch(() => current, (result) => { if (result.file !== current) showFile(result.file); result.go(open); });
-  showFile(current);
-  showTab(TABS[0][0]);
+  window.addEventListener("hashchange", follow);
+  follow();
 }
 
 byId("main").replaceChildren();

@@ -10,8 +10,16 @@ function factList(...facts) {
 
 // --- overview -----------------------------------------------------------------------------------
 
-function figure(count, name, go) {
-  return el("button", { type: "button", class: "figure", onclick: go }, el("strong", {}, String(count)), el("span", {}, name));
+function figure(count, name, go, kind) {
+  return el("button", { type: "button", class: `figure ${kind || ""}`, onclick: go }, el("strong", {}, String(count)), el("span", {}, name));
+}
+
+// Notes are no problem: only errors and warnings are counted.
+function problemFigure(file, go) {
+  const { errors, warnings } = file.verify;
+  const [count, word, kind] = errors || !warnings ? [errors, "error", errors ? "error" : "fine"] : [warnings, "warning", "warning"];
+  const more = errors && warnings ? `, ${plural(warnings, "warning")}` : "";
+  return figure(count, `${word}${count === 1 ? "" : "s"}${more}`, go, kind);
 }
 
 function verdict(file) {
@@ -26,6 +34,7 @@ function overviewPanel(file, open) {
   const detail = el("section", { class: "module", "aria-live": "polite", "aria-label": "Module" });
   let list = null;
   const select = (index, row) => {
+    if (row) open.address({ module: file.tree[index].path });
     for (const old of list.querySelectorAll("[aria-selected=true]")) old.setAttribute("aria-selected", "false");
     row = row || [...list.children].find((candidate) => candidate.module === index);
     if (row) row.setAttribute("aria-selected", "true");
@@ -41,13 +50,13 @@ function overviewPanel(file, open) {
       figure(file.models.length + file.functions.length, "functions", () => open.tab("functions")),
       figure(file.kernels.length, "kernels", () => open.tab("functions")),
       figure(bytes(weights), "of tensors", () => open.tab("sizes")),
-      figure(file.findings.length, file.findings.length === 1 ? "finding" : "findings", () => open.tab("findings"))),
+      problemFigure(file, () => open.tab("findings"))),
     factList(
       fact("File", el("code", {}, file.name), " ", verdict(file)),
-      fact("Container", `${about.container}${about.machine ? `, ${about.machine}` : ""}${about.elf ? `, ${about.elf.class}-bit ${about.elf.byte_order} endian` : ""}`),
+      fact("Container", `${containerName(about)}${about.machine ? `, ${about.machine}` : ""}${about.elf ? `, ${about.elf.class}-bit ${about.elf.byte_order} endian` : ""}`),
       fact("Loads in", about.releases || "not known"),
       about.loaders && about.loaders.length ? fact("Needs loaders for", about.loaders.join(", ")) : null,
-      about.blob ? fact("Module blob", `${bytes(about.blob.bytes)} at ${hex(about.blob.offset)}`, about.blob.symbol ? ["  ", el("code", {}, about.blob.symbol)] : "") : fact("Module blob", file.gpu_code.length ? "none" : "none: host code only"),
+      about.blob ? fact("Module blob", `${bytes(about.blob.bytes)}, ${hex(about.blob.offset)} bytes into the file`, about.blob.symbol ? ["  ", el("code", {}, about.blob.symbol)] : "") : fact("Module blob", file.gpu_code.length ? "none" : "none: host code only"),
       file.gpu_code.length ? fact("GPU code", el("ul", { class: "plain" }, ...file.gpu_code.map((row) => el("li", {}, gpuRow(row))))) : null,
       about.members && about.members.length ? fact("Members", about.members.join(", ")) : null),
     file.tree.length ? el("div", { class: "split" }, el("section", {}, heading("Modules", file.tree.length), list), detail) : null,
@@ -91,7 +100,7 @@ function partsTable(file, parts, open) {
   return lazyRows(table, parts, (part) => {
     const row = el("div", { class: `row part${part.text !== undefined ? " opens" : ""}`, "data-row": "", tabindex: "-1", role: part.text !== undefined ? "button" : null },
       el("span", { class: "name" }, part.title || part.name, " ", mark(part)),
-      el("span", { class: "what" }, part.dtype !== undefined ? `${part.dtype} ${part.shape.length ? part.shape.join("\u00a0\u00d7\u00a0") : "scalar"}` : part.text !== undefined ? LANGUAGE_NAMES[part.language] : "binary"),
+      el("span", { class: "what" }, part.dtype !== undefined ? `${part.dtype}[${part.shape.join(", ")}]` : part.text !== undefined ? LANGUAGE_NAMES[part.language] : "binary"),
       el("span", { class: "size" }, bytes(part.bytes)));
     if (part.text !== undefined) row.addEventListener("click", () => open.text(part));
     return row;
@@ -110,7 +119,7 @@ function moduleDetail(file, module, open) {
     el("p", { class: "note" }, module.title + module.counts + (isHost ? `, ${plural(file.functions.length, "function")}` : "")),
     module.problem ? el("p", { class: "problem" }, `Cannot be read: ${module.problem.message}`) : "",
     factList(fact("Tree path", el("code", {}, module.path)),
-      isHost ? null : fact("Payload", `${bytes(module.bytes)} at blob+${hex(module.offset)}`),
+      isHost ? null : fact("Payload", `${bytes(module.bytes)}, ${hex(module.offset)} bytes into the blob`),
       module.format ? fact("Format", module.format) : null,
       targets ? fact("For", targets) : null),
     module.lines ? el("pre", { class: "lines-of" }, module.lines.trimEnd()) : "",
@@ -128,11 +137,11 @@ function moduleDetail(file, module, open) {
 
 // --- functions ----------------------------------------------------------------------------------
 
-function functionCard(item, title) {
+function functionCard(item, title, kind) {
   const signature = item.signature && item.signature.startsWith(item.name) ? item.signature.slice(item.name.length) : "";
   const lines = (item.lines || "").trimEnd();
   return el("article", { class: "card", "data-row": "", tabindex: "-1", "aria-label": item.name },
-    el("h3", {}, el("span", { class: "name" }, item.name), el("span", { class: "rest" }, signature), " ",
+    el("h3", {}, el("a", { class: "name", href: addressOf("functions", named(kind, item)) }, item.name), el("span", { class: "rest" }, signature), " ",
       item.entry ? chip("entry") : null, item.alias_of ? chip(`is ${item.alias_of}`) : null, item.device && item.device !== "cpu" ? chip(item.device) : null, mark(item)),
     el("p", { class: "note" }, [title, item.module, item.member, item.bytes ? bytes(item.bytes) : ""].filter(Boolean).join("  \u00b7  "),
       signature || lines ? "" : "  \u00b7  the file does not tell what it takes"),
@@ -149,7 +158,7 @@ function functionsPanel(file) {
     if (!file[name].length) continue;
     const list = el("div", { class: "cards", "data-rows": "" });
     panel.append(el("section", {}, heading(title, file[name].length), list));
-    lists[name] = lazyRows(list, file[name], (item) => functionCard(item, what));
+    lists[name] = lazyRows(list, file[name], (item) => functionCard(item, what, name));
   }
   if (!panel.childNodes.length) panel.append(empty("There is nothing to call in this file."));
   panel.reveal = (kind, item) => lists[kind].reveal(file[kind].indexOf(item));
@@ -159,11 +168,11 @@ function functionsPanel(file) {
 
 // --- texts --------------------------------------------------------------------------------------
 
-function textsPanel(file) {
-  if (!file.texts.length) return el("div", {}, empty("No part of this file is text."));
-  const list = el("div", { class: "rows", "data-rows": "", role: "listbox", "aria-label": "Texts" });
+function textsPanel(file, open) {
+  if (!file.texts.length) return el("div", {}, empty("This file holds no source text, PTX or byte code that can be shown."));
+  const list = el("div", { class: "rows", "data-rows": "", role: "listbox", "aria-label": "Sources" });
   const stage = el("div", { class: "text-stage" });
-  const panel = el("div", { class: "texts split" }, el("section", {}, heading("Texts", file.texts.length), list), stage);
+  const panel = el("div", { class: "texts split" }, el("section", {}, heading("Sources", file.texts.length), list), stage);
   let shown = null, view = null;
   const show = (part, line) => {
     if (shown !== part) {
@@ -177,6 +186,7 @@ function textsPanel(file) {
       list.reveal(file.texts.indexOf(part));
       for (const row of list.querySelectorAll("[data-row]")) row.setAttribute("aria-selected", String(row.item === part));
     }
+    open.address({ module: part.module, source: part.name, line: line === undefined ? undefined : line + 1 });
     if (line !== undefined) view.show(line);
   };
   lazyRows(list, file.texts, (part) => {
@@ -205,6 +215,7 @@ function graphPanel(file, open) {
     view = graphView(file, file.graphs[index], open);
     stage.replaceChildren(view);
     view.shown();
+    open.address({ graph: index + 1 });
   };
   choice.addEventListener("change", () => draw(Number(choice.value)));
   panel.shown = () => draw(Math.max(0, drawn));
@@ -216,7 +227,7 @@ function graphPanel(file, open) {
 // --- findings -----------------------------------------------------------------------------------
 
 function findingRow(finding, go) {
-  const place = [finding.path, finding.kernel, finding.offset === null || finding.offset === undefined ? "" : `${finding.space}+${hex(finding.offset)}`].filter(Boolean).join("  \u00b7  ");
+  const place = [finding.path, finding.kernel, finding.offset === null || finding.offset === undefined ? "" : `${hex(finding.offset)} bytes into the ${finding.space}`].filter(Boolean).join("  \u00b7  ");
   return el("div", { class: `row finding ${finding.severity}${go ? " opens" : ""}`, "data-row": "", tabindex: "-1", role: go ? "button" : null, onclick: go },
     chip(finding.severity, finding.severity), el("span", { class: "name" }, finding.message), el("code", { class: "what" }, finding.check), el("span", { class: "place" }, place));
 }

@@ -26,7 +26,7 @@ function findLines(file, wanted, found) {
       const end = part.text.indexOf("\n", at);
       const text = part.text.slice(from, end < 0 ? undefined : end).trim();
       const number = line;
-      found.push({ kind: "line", name: text.slice(0, 160), more: `${part.title}:${number + 1}`, file, go: (open) => open.text(part, number) });
+      found.push({ kind: "line", name: excerpt(text, wanted, 40).slice(0, 160), more: `${part.title}:${number + 1}`, file, go: (open) => open.text(part, number) });
       if (end < 0) break;
       at = end + 1; // one result a line
     }
@@ -51,8 +51,9 @@ function find(wanted, current) {
   return [...out, ...lines];
 }
 
-// The found piece of a name in bold.
-function marked(text, wanted) {
+// The found piece of a name in bold, where it is not cut off.
+function marked(whole, wanted) {
+  const text = excerpt(whole, wanted, 40);
   const at = text.toLowerCase().indexOf(wanted);
   if (at < 0 || text.toLowerCase().length !== text.length) return [text];
   return [text.slice(0, at), el("mark", {}, text.slice(at, at + wanted.length)), text.slice(at + wanted.length)];
@@ -92,8 +93,8 @@ function setUpSearch(currentFile, go) {
     results = find(wanted, currentFile());
     list.replaceChildren(...(results.length ? results.map((result, i) =>
       el("div", { class: "result", role: "option", id: `result-${i}`, "aria-selected": "false", onclick: () => choose(i) },
-        chip(result.kind, `k-${result.kind.replace(" ", "-")}`), el("span", { class: "name" }, ...marked(result.name.split("\n")[0], wanted)),
-        el("span", { class: "context" }, files.length > 1 ? `${result.file.short}  ${result.more}` : result.more)))
+        chip(result.kind, `k-${result.kind.replace(" ", "-")}`), el("span", { class: "name" }, ...marked(result.name.split("\n").find((line) => line.toLowerCase().includes(wanted)) || result.name.split("\n")[0], wanted)),
+        el("span", { class: "context" }, files.length > 1 ? `${result.file.short}  ` : "", ...marked(result.more.replace(/\s*\n\s*/g, "  "), wanted))))
       : [el("div", { class: "result none" }, "Nothing has that in its name or text.")]));
     list.hidden = false;
     field.setAttribute("aria-expanded", "true");

@@ -40,3 +40,20 @@ see --tvm 0.27 versioned.so
 echo "-- loaders of a named library"
 minspect --check --machine x86_64 --glibc 2.36 --libs libs --runtime loads.so data/formats/01_opencl_scale.so \
 	data/formats/05_webgpu.blob || echo "status $?"
+echo "-- nobody says whether a runtime is there"
+echo 'int any;' >any.c
+echo 'void TVMFFIErrorSetRaisedFromCStr(const char *, const char *);
+int __tvm_ffi_f(void *s, void *a, int n, void *r);
+int __tvm_ffi_f(void *s, void *a, int n, void *r) { (void)s, (void)a, (void)n, (void)r; TVMFFIErrorSetRaisedFromCStr("E", "e"); return -1; }' >raises.c
+cc -shared -fPIC -nostdlib -Wl,-soname,libtvm_ffi.so any.c -o libtvm_ffi.so
+echo 'int __tvm_ffi_f(void); int __tvm_ffi_f(void) { return 0; }' >quiet.c
+cc -shared -fPIC -nostdlib -Wl,--no-as-needed quiet.c libtvm_ffi.so -o linked.so
+cc -shared -fPIC -nostdlib raises.c -o raises.so
+cc -shared -fPIC -nostdlib quiet.c -o alone.so
+rm libtvm_ffi.so
+see linked.so raises.so alone.so
+see --tvm ffi linked.so
+echo "-- a pointer to what nobody calls is no call"
+printf '__kernel void one(__global float *x) { x[0] = 1; }\n' >one.cl
+mpack init one.cl >one.toml && mpack build one.toml -o one.so
+see --tvm ffi one.so

@@ -37,6 +37,10 @@ offer mpack --explain launch-b
 offer minspect --digest = sha
 offer minspect --color =
 offer minspect --help = a
+offer minspect --sbom = ''
+offer minspect --attestation = p
+offer minspect --dot ''
+offer mpack build --target a
 # an optional value has no word of its own
 offer minspect --profile x
 

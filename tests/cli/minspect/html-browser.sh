@@ -10,6 +10,57 @@ with zipfile.ZipFile("app.whl", "w") as z:
     z.write("data/gpu/cuda.so", "pkg/cuda.so")'
 minspect --html gpu.html 'app.whl!/pkg/cuda.so'
 
+minspect --html fatbin.html data/cuda/fatbin/vadd_cuda.so
+minspect --html many.html data/cuda/*/vadd_cuda.so data/formats/02_cuda_source_dynshmem.so data/formats/03_cuda_ptx.so data/formats/0[16]*.so \
+	data/relax/gelu.so
+printf '[package]\nname = "noted"\n[[module]]\nid = "k"\nkind = "cuda"\ndata = "data/device/two.ptx"\nfunction = [{ name = "scale", args = ["handle", "handle", "float32", "int32"], launch = ["blockIdx.x"] }]\n' >noted.toml
+mpack build -q noted.toml -o noted.so
+minspect --html noted.html noted.so
+sed 's/entry scale(/entry stale(/' noted.so >damaged.so
+minspect --html damaged.html damaged.so
+# the same kernels one module further, one of them with another body, one with another helper
+kernel='__kernel void NAME(__global float *a, __global float *b, int n) { int i = get_global_id(0); if (i < n) b[i] = f(a[i]); }'
+text()
+{
+	echo "static float f(float v) { return v $2; }"
+	echo "$kernel" | sed "s/NAME/$1/"
+}
+text scale '/ 2' >one.cl
+{ text shift '+ 1'; echo "$kernel" | sed 's/NAME/twice/'; } >two.cl
+text scale '/ 3' >one_changed.cl
+sed '/shift/s/f(a/2 * f(a/' two.cl >two_changed.cl
+library() # NAME ONE TWO IMPORTS
+{
+	cat >"$1.toml" <<END
+[package]
+name = "$1"
+root = "root"
+[[module]]
+id = "root"
+kind = "example.root"
+payload = "one.cl"
+imports = [$4]
+[[module]]
+id = "one"
+kind = "opencl"
+data = "$2"
+function = [{ name = "scale", args = ["handle", "handle", "int32"], launch = ["blockIdx.x"] }]
+[[module]]
+id = "two"
+kind = "opencl"
+data = "$3"
+function = [{ name = "shift", args = ["handle", "handle", "int32"], launch = ["blockIdx.x"] }, { name = "twice", args = ["handle", "handle", "int32"], launch = ["blockIdx.x"] }]
+${5-}
+END
+	mpack build -q "$1.toml" -o "$1.blob"
+}
+library old one.cl two.cl '"one", "two"'
+library new one_changed.cl two_changed.cl '"one", "two", "net"' '[[module]]
+id = "net"
+kind = "example.net"
+payload = "one.cl"'
+minspect --html moved.html old.blob new.blob
+
 printf '</script><!--<script>\342\200\250 "&amp;<b>\n<img src=x onerror=owned=1>\n' >text.bin
 cat >hostile.toml <<'END'
 [package]

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "session/reply.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "session/watch.h"
+#include "text/escape.h"
+
+/* Appends v, or the items of an array one by one; takes v over. */
+static enum mpk_code flatten(struct mpk_call_result *r, size_t *cap, struct mpk_value v,
+			     struct mpk_error *err)
+{
+	enum mpk_code rc = MPK_OK;
+
+	if (v.kind == MPK_VALUE_ARRAY) {
+		for (size_t i = 0; i < v.array->count && rc == MPK_OK; i++)
+			rc = flatten(r, cap, mpk_value_hold(v.array->items[i]), err);
+		mpk_value_drop(&v);
+		return rc;
+	}
+	if (!mpk_vec_reserve(&r->values, cap, r->count + 1, sizeof *r->values)) {
+		mpk_value_drop(&v);
+		return mpk_fail_nomem(err);
+	}
+	r->values[r->count++] = v;
+	return MPK_OK;
+}
+
+/* A copy of what stands in an output that the child shares. */
+static enum mpk_code copy_shared(const struct mpk_tensor *t, struct mpk_value *out,
+				 struct mpk_error *err)
+{
+	struct mpk_tensor *copy;
+
+	MPK_TRY(mpk_tensor_create(t->dl.dtype, t->dl.shape, (size_t)t->dl.ndim, MPK_STORAGE_PRIVATE,
+				  &copy, err));
+	memcpy(copy->dl.data, t->dl.data, (size_t)t->bytes);
+	*out = mpk_value_of_tensor(copy);
+	return MPK_OK;
+}
+
+/* An output is of the type and the shape that the call gave it. */
+static enum mpk_code get_output(struct mpk_wire_map *reply, const struct mpk_tensor *asked,
+				struct mpk_value *out, struct mpk_error *err)
+{
+	const struct mpk_dltensor *want = &asked->dl, *got;
+
+	MPK_TRY(mpk_wire_get_value(reply, out, err));
+	got = out->kind == MPK_VALUE_TENSOR ? &out->tensor->dl : NULL;
+	if (got && got->ndim == want->ndim &&
+	    memcmp(&got->dtype, &want->dtype, sizeof got->dtype) == 0 &&
+	    memcmp(got->shape, want->shape, (size_t)got->ndim * sizeof got->shape[0]) == 0)
+		return MPK_OK;
+	mpk_value_drop(out);
+	return mpk_fail(err, MPK_E_RAISED, "the reply is damaged: another output");
+}
+
+/* @copies  the child goes on, and could change what it shares */
+static enum mpk_code read_outputs(const struct mpk_call *call, struct mpk_wire_map *reply,
+				  bool copies, struct mpk_call_result *r, size_t *cap,
+				  struct mpk_error *err)
+{
+	for (size_t i = 0; i < call->arg_count; i++) {
+		const struct mpk_value *arg = &call->args[i];
+		struct mpk_value v = { 0 };
+
+		if (!call->is_out[i])
+			continue;
+		if (!mpk_reply_shares(arg))
+			MPK_TRY(get_output(reply, arg->tensor, &v, err));
+		else if (copies)
+			MPK_TRY(copy_shared(arg->tensor, &v, err));
+		else
+			v = mpk_value_hold(*arg);
+		MPK_TRY(flatten(r, cap, v, err));
+	}
+	return MPK_OK;
+}
+
+/* Seconds of calls, which cannot have taken longer than the parent waited for them. */
+static bool are_durations(const double *seconds, size_t count, double most)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (!(seconds[i] >= 0))
+			return false;
+		sum += seconds[i];
+	}
+	return sum <= most + 1e-3;
+}
+
+static enum mpk_code read_all(const struct mpk_call *call, struct mpk_wire_map *reply,
+			      double seconds, bool copies, struct mpk_call_result *r,
+			      struct mpk_error *err)
+{
+	struct mpk_value returned = { 0 };
+	struct mpk_span raw;
+	size_t cap = 0;
+
+	MPK_TRY(mpk_wire_get(reply, call->repeat * sizeof *r->seconds, &raw, err));
+	r->seconds = malloc(raw.len ? raw.len : 1);
+	MPK_TRY_ALLOC(r->seconds, err);
+	memcpy(r->seconds, raw.data, raw.len);
+	r->seconds_count = call->repeat;
+	if (!are_durations(r->seconds, r->seconds_count, seconds))
+		return mpk_fail(err, MPK_E_RAISED, "the reply is damaged: no duration");
+	MPK_TRY(read_outputs(call, reply, copies, r, &cap, err));
+	MPK_TRY(mpk_wire_get_value(reply, &returned, err));
+	if (returned.kind != MPK_VALUE_NONE || !r->count)
+		MPK_TRY(flatten(r, &cap, returned, err));
+	return mpk_watch_read(&call->watch, reply, r, err);
+}
+
+enum mpk_code mpk_reply_read(const struct mpk_call *call, struct mpk_wire_map *reply,
+			     double seconds, bool copies, struct mpk_call_result *out,
+			     struct mpk_error *err)
+{
+	enum mpk_code rc = read_all(call, reply, seconds, copies, out, err);
+
+	if (rc != MPK_OK)
+		mpk_call_result_fini(out);
+	return rc;
+}
+
+bool mpk_reply_read_error(struct mpk_wire_map *reply, struct mpk_error *err)
+{
+	struct mpk_error said;
+	struct mpk_span raw;
+
+	if (mpk_wire_get(reply, sizeof said, &raw, err) != MPK_OK)
+		return false;
+	memcpy(&said, raw.data, sizeof said);
+	mpk_escape_error(&said, MPK_E_RAISED, err);
+	/* what failed does not pass */
+	if (err->code == MPK_OK)
+		err->code = MPK_E_RAISED;
+	return true;
+}
+
+bool mpk_reply_shares(const struct mpk_value *arg)
+{
+	return arg->kind == MPK_VALUE_TENSOR && arg->tensor->storage &&
+	       arg->tensor->storage->is_shared;
+}
+
+enum mpk_code mpk_reply_put_outputs(const struct mpk_call *call, struct mpk_wire *wire,
+				    struct mpk_error *err)
+{
+	for (size_t i = 0; i < call->arg_count; i++)
+		if (call->is_out[i] && !mpk_reply_shares(&call->args[i]))
+			MPK_TRY(mpk_wire_put_value(wire, &call->args[i], err));
+	return MPK_OK;
+}

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # make                build into out/release       make VARIANT=asan check   the same tests under ASan+UBSan
 # make check          unit and command-line tests  make coverage             gcovr report
-# make fuzz           libFuzzer, FUZZ_TIME s each  make faults               each call that can fail fails
-# make variants       damaged files, whole programs
+# make fuzz           libFuzzer, FUZZ_TIME s each  make fuzz-smoke          a second of each
+# make variants       damaged files, whole programs make faults              each call that can fail fails
+# make afl            minspect under AFL++
 # make interop        against real TVM             make bench                ratios against cp, cc and peers
 # make install DESTDIR= PREFIX=/usr/local          make lint | tidy          static checks
 # make dist           a release as a tarball       make distcheck            and what comes out of it
@@ -43,8 +44,11 @@ ifeq ($(VARIANT),asan)
 VARIANT_CFLAGS := -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 else ifeq ($(VARIANT),cov)
 VARIANT_CFLAGS := -O0 --coverage -DMPK_COVERAGE
+else ifeq ($(VARIANT),afl)
+VARIANT_CFLAGS := -D_FORTIFY_SOURCE=2
 else ifeq ($(VARIANT),fuzz)
-VARIANT_CFLAGS := -O1 -fsanitize=fuzzer-no-link,address,undefined
+VARIANT_CFLAGS := -O1 -gline-tables-only -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined \
+                  -fno-sanitize-recover=all -fsanitize-coverage-ignorelist=tests/fuzz/coverage.ignore
 else
 VARIANT_CFLAGS := $(HARDEN)
 endif
@@ -231,32 +235,57 @@ TIDY ?= clang-tidy-19
 tidy: compile_commands.json $(O)/gen/common/config.h
 	$(Q)echo $(filter-out tests/%,$(ALL_SRC)) | xargs -n 4 -P $$(nproc) $(TIDY) --quiet -p .
 
-# Fuzzers need clang (FUZZ_CC); FUZZ_TIME seconds each, findings in $(O)/fuzz.
+# Reasons stand in tests/analyzer.supp.
+ANALYZER ?= gcc
+analyzer: $(O)/gen/common/config.h
+	$(Q)CC='$(ANALYZER)' FLAGS='$(CPPFLAGS) $(LLVM_CPPFLAGS) -I$(O)/gen' sh scripts/check-analyzer \
+		$(filter-out tests/%,$(ALL_SRC))
+
+# One configuration, that of this machine; the headers of the system are not read, what they declare is in
+# cppcheck's own lists.
+CPPCHECK ?= cppcheck
+CPPCHECK_FLAGS := --quiet --error-exitcode=1 --std=c17 --library=gnu,posix \
+	--enable=warning,performance,portability --suppress=missingInclude \
+	--suppressions-list=tests/cppcheck.supp \
+	--template='{file}:{line}:{column}: {severity}: {message} [{id}]' \
+	-D__GNUC__=12 -D__linux__=1 -D__$(MACHINE)__=1
+cppcheck: $(O)/gen/common/config.h
+	$(Q)$(CPPCHECK) -j $$(nproc) $(CPPCHECK_FLAGS) $(filter-out -isystem,$(CPPFLAGS)) -Itests/fakes -I$(O)/gen \
+		cmd lib formats tests/unit tests/fakes tests/fuzz tests/faults
+
+# Fuzzers need clang (FUZZ_CC, FUZZ_CXX). FUZZ names some of them, "fuzz_ar fuzz_tar"; findings are in
+# out/fuzz/found. fuzz-smoke makes a fixed number of runs of each, FUZZ_TIME are seconds.
 FUZZ_CC   ?= clang-19
+FUZZ_CXX  ?= clang++-19
 FUZZ_TIME ?= 60
 FUZZ_SRC  := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_BIN  := $(FUZZ_SRC:%.c=$(O)/%)
+FUZZ_MAKE  = $(Q)$(MAKE) --no-print-directory VARIANT=fuzz CC=$(FUZZ_CC) CXX=$(FUZZ_CXX) fuzz-build
 
 fuzz-build: $(FUZZ_BIN) $(O)/tests/fuzz/aot_library.so
 $(O)/tests/fuzz/aot_library.so: tests/fuzz/aot_library.c
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) -std=c17 $(WARN) -O1 -fPIC -shared -o $@ $<
-$(FUZZ_BIN): %: %.o $(O)/libmpk.a
+$(FUZZ_BIN): %: %.o $(O)/tests/fuzz/entry.o $(CXX_OBJ) $(O)/libmpk.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer -o $@ $^ $(BASE_LIBS)
+	$(Q)$(if $(filter $(FUZZ_CXX_USERS),$(@F)),$(CXX),$(CC)) $(COMMON_FLAGS) $(VARIANT_CFLAGS) -fsanitize=fuzzer -fuse-ld=lld -Wl,--threads=1 -o $@ \
+		$(if $(filter $(FUZZ_CXX_USERS),$(@F)),$^,$(filter-out $(CXX_OBJ),$^)) $(BASE_LIBS)
+# Targets that parse TOML, which C++ does.
+FUZZ_CXX_USERS := fuzz_toml fuzz_manifest fuzz_cases fuzz_unpack
 
 fuzz:
-	$(Q)$(MAKE) --no-print-directory VARIANT=fuzz CC=$(FUZZ_CC) fuzz-build
-	$(Q)python3 tests/fuzz/seed.py out/fuzz/seed $$(find tests/data -name '*.blob' | sort)
-	$(Q)python3 tests/fuzz/seed_inner.py out/fuzz/seed $$(find tests/data/device tests/data/gpu tests/data/narrow tests/data/archive tests/data/objects tests/data/csource -type f | sort)
-	$(Q)python3 tests/fuzz/seed_graph.py out/fuzz/seed
-	$(Q)python3 tests/fuzz/seed_aot.py out/fuzz/seed
-	$(Q)python3 tests/fuzz/seed_origin.py out/fuzz/seed/fuzz_image tests/data/formats/01_opencl_scale.so
-	$(Q)python3 tests/fuzz/seed_image.py out/fuzz/seed $$(find tests/data -size -64k \( -name '*.so' -o -path '*/objects/*' -o -path '*/csource/*' -o -path '*/embedded/*' -o -path '*/gpu/*' \) -type f | sort)
-	$(Q)for f in $(notdir $(FUZZ_SRC:.c=)); do mkdir -p out/fuzz/corpus/$$f out/fuzz/seed/$$f out/fuzz/found; \
-	  len=16384; [ $$f != fuzz_image ] || len=65536; \
-	  out/fuzz/tests/fuzz/$$f $$(test ! -e tests/fuzz/$$f.dict || echo -dict=tests/fuzz/$$f.dict) -max_total_time=$(FUZZ_TIME) -max_len=$$len -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
-	  -verbosity=0 -artifact_prefix=out/fuzz/found/$$f- out/fuzz/corpus/$$f out/fuzz/seed/$$f || exit 1; done
+	$(FUZZ_MAKE)
+	$(Q)python3 tests/fuzz/run.py --time $(FUZZ_TIME) $(FUZZ)
+
+fuzz-smoke:
+	$(FUZZ_MAKE)
+	$(Q)python3 tests/fuzz/run.py --smoke $(FUZZ)
+
+# The whole program under AFL++ (scripts/deps afl), AFL_TIME seconds in all.
+AFL_TIME ?= 600
+afl:
+	$(Q)AFL_QUIET=1 $(MAKE) --no-print-directory VARIANT=afl CC=afl-clang-fast CXX=afl-clang-fast++ out/afl/bin/minspect
+	$(Q)sh tests/fuzz/afl out/afl/bin/minspect $(AFL_TIME)
 
 compile_commands.json: FORCE
 	$(Q)for s in $(ALL_SRC); do printf '{"directory":"%s","file":"%s","command":"%s"},\n' '$(CURDIR)' "$$s" "$(CC) $(CPPFLAGS) $(LLVM_CPPFLAGS) -I$(O)/gen $(ALL_CFLAGS) -c $$s"; done | sed '1s/^/[/;$$s/,$$/]/' > $@
@@ -342,8 +371,8 @@ debcheck:
 clean:
 	rm -rf out compile_commands.json
 
--include $(ALL_SRC:%.c=$(O)/%.d) $(SA_LEGACY_OBJ:.o=.d) $(LIB_CXX:%.cc=$(O)/%.d)
-.PHONY: all faults variants fuzz fuzz-build fakes check check-cuda unit unit-build cli asan coverage format headers-check lint tidy interop bench install uninstall clean FORCE
+-include $(ALL_SRC:%.c=$(O)/%.d) $(FUZZ_SRC:%.c=$(O)/%.d) $(O)/tests/fuzz/entry.d $(SA_LEGACY_OBJ:.o=.d) $(LIB_CXX:%.cc=$(O)/%.d)
+.PHONY: all faults variants afl fuzz fuzz-build fuzz-smoke fakes check check-cuda unit unit-build cli asan coverage format headers-check lint tidy cppcheck analyzer interop bench install uninstall clean FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 FORCE:

@@ -149,9 +149,26 @@ static uint32_t flags_of(const struct mpk_cubin_elf *elf)
 	return elf->osabi == OSABI_V2 ? elf->flags & 0xffffff : elf->flags;
 }
 
+/* The section of f that stands for section i of the other file: the one of its name. Where several have that
+ * name, the one in the same place. */
+static enum mpk_code find_counterpart(const struct file *f, size_t i, struct mpk_span name,
+				      struct mpk_cubin_section *out, bool *found,
+				      struct mpk_error *err)
+{
+	*found = true;
+	if (i < f->elf.section_count) {
+		MPK_TRY(mpk_cubin_elf_section(&f->elf, i, out, err));
+		if (mpk_span_equal(out->name, name))
+			return MPK_OK;
+	}
+	*found = mpk_strmap_find(&f->sections, name, &i);
+	return *found ? mpk_cubin_elf_section(&f->elf, i, out, err) : MPK_OK;
+}
+
 static enum mpk_code compare_sections(struct comparison *c)
 {
 	struct mpk_cubin_section s, t;
+	bool found;
 	size_t at;
 
 	if (flags_of(&c->a.elf) != flags_of(&c->b.elf) || c->a.elf.abi != c->b.elf.abi ||
@@ -159,12 +176,8 @@ static enum mpk_code compare_sections(struct comparison *c)
 		MPK_TRY(add(c, mpk_span_str("ELF header")));
 	for (size_t i = 0; i < c->a.elf.section_count; i++) {
 		MPK_TRY(mpk_cubin_elf_section(&c->a.elf, i, &s, c->err));
-		if (!mpk_strmap_find(&c->b.sections, s.name, &at)) {
-			MPK_TRY(add(c, s.name));
-			continue;
-		}
-		MPK_TRY(mpk_cubin_elf_section(&c->b.elf, at, &t, c->err));
-		if (!same_section(c, &s, &t))
+		MPK_TRY(find_counterpart(&c->b, i, s.name, &t, &found, c->err));
+		if (!found || !same_section(c, &s, &t))
 			MPK_TRY(add(c, s.name));
 	}
 	for (size_t i = 0; i < c->b.elf.section_count; i++) {

@@ -187,12 +187,17 @@ static enum mpk_code new_list(const struct mpk_dwarf *d, struct mpk_cursor *c, b
 			      uint64_t index, struct mpk_span *name, uint64_t *directory,
 			      struct mpk_error *err)
 {
-	uint64_t formats[2 * 255], count;
+	struct {
+		uint64_t content, form;
+	} formats[UINT8_MAX];
+	uint64_t count;
 	uint8_t width;
 
 	MPK_TRY(mpk_read_u8(c, "format count", &width, err));
-	for (size_t i = 0; i < 2U * width; i++)
-		MPK_TRY(read_uleb(c, &formats[i], err));
+	for (size_t i = 0; i < width; i++) {
+		MPK_TRY(read_uleb(c, &formats[i].content, err));
+		MPK_TRY(read_uleb(c, &formats[i].form, err));
+	}
 	MPK_TRY(read_uleb(c, &count, err));
 	/* an entry of no bytes could be there any number of times */
 	if (!width || count > mpk_cursor_left(c))
@@ -207,10 +212,10 @@ static enum mpk_code new_list(const struct mpk_dwarf *d, struct mpk_cursor *c, b
 			uint64_t number = 0;
 			struct mpk_span own = { 0 };
 
-			MPK_TRY(read_form(d, c, wide, formats[2 * k + 1], &own, &number, err));
-			if (formats[2 * k] == 1)
+			MPK_TRY(read_form(d, c, wide, formats[k].form, &own, &number, err));
+			if (formats[k].content == 1)
 				text = own;
-			else if (formats[2 * k] == 2)
+			else if (formats[k].content == 2)
 				in = number;
 		}
 		if (i == index) {
@@ -375,20 +380,11 @@ static enum mpk_code run_program(struct reader *r, struct unit *u, struct mpk_er
 
 /* --- units: FORMAT.md 1 --------------------------------------------------------------------------- */
 
-static enum mpk_code read_header(struct mpk_cursor *c, struct unit *u, struct mpk_error *err)
+/* How the program counts: in steps of instructions and lines. */
+static enum mpk_code read_steps(struct mpk_cursor *c, struct unit *u, struct mpk_error *err)
 {
-	struct mpk_span ignored;
-	uint64_t header;
 	uint8_t byte;
 
-	if (u->version >= 5)
-		MPK_TRY(mpk_read_bytes(c, "address size", 2, &ignored, err));
-	MPK_TRY(read_offset(c, u->wide, &header, err));
-	if (header > mpk_cursor_left(c))
-		return mpk_fail_offset(err, MPK_E_CORRUPT, "debug_line", mpk_cursor_offset(c),
-				       "the header ends behind its unit");
-	u->program = mpk_cursor_of(c->bytes, c->base, c->space);
-	u->program.pos = c->pos + (size_t)header;
 	MPK_TRY(mpk_read_u8(c, "minimum_instruction_length", &u->step, err));
 	if (u->version >= 4)
 		MPK_TRY(mpk_read_u8(c, "maximum_operations_per_instruction", &byte, err));
@@ -400,6 +396,23 @@ static enum mpk_code read_header(struct mpk_cursor *c, struct unit *u, struct mp
 	if (!u->line_range || !u->opcode_base)
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "debug_line", mpk_cursor_offset(c),
 				       "a line range or opcode base of 0");
+	return MPK_OK;
+}
+
+static enum mpk_code read_header(struct mpk_cursor *c, struct unit *u, struct mpk_error *err)
+{
+	struct mpk_span ignored;
+	uint64_t header;
+
+	if (u->version >= 5)
+		MPK_TRY(mpk_read_bytes(c, "address size", 2, &ignored, err));
+	MPK_TRY(read_offset(c, u->wide, &header, err));
+	if (header > mpk_cursor_left(c))
+		return mpk_fail_offset(err, MPK_E_CORRUPT, "debug_line", mpk_cursor_offset(c),
+				       "the header ends behind its unit");
+	u->program = mpk_cursor_of(c->bytes, c->base, c->space);
+	u->program.pos = c->pos + (size_t)header;
+	MPK_TRY(read_steps(c, u, err));
 	MPK_TRY(mpk_read_bytes(c, "standard_opcode_lengths", u->opcode_base - 1U, &u->operands,
 			       err));
 	if (u->program.pos < c->pos)

@@ -71,15 +71,15 @@ enum mpk_code mpk_npz_find(struct mpk_span bytes, const char *key, struct mpk_ar
 			   struct mpk_span *out, struct mpk_error *err)
 {
 	struct mpk_span word = array_name(mpk_span_str(key ? key : ""));
-	const struct mpk_zip_member *found = NULL;
 	struct mpk_zip_member *members;
-	size_t count;
+	size_t count, found;
 
 	MPK_TRY(mpk_npz_list(bytes, arena, &members, &count, err));
+	found = count;
 	for (size_t i = 0; i < count; i++)
 		if (word.len ? mpk_span_equal(members[i].name, word) : count == 1)
-			found = &members[i];
-	if (!found)
+			found = i;
+	if (found == count)
 		return not_found(word, members, count, arena, err);
-	return mpk_npz_read(bytes, found, arena, out, err);
+	return mpk_npz_read(bytes, &members[found], arena, out, err);
 }

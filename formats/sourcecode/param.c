@@ -22,7 +22,7 @@ static struct mpk_span next_word(struct mpk_span text, size_t *at)
 		++*at;
 	for (from = *at; *at < text.len && is_word_byte(text.data[*at]);)
 		++*at;
-	return mpk_span_of(text.data + from, *at - from);
+	return from < text.len ? mpk_span_of(text.data + from, *at - from) : (struct mpk_span){ 0 };
 }
 
 struct mpk_span mpk_source_code_param(const struct mpk_source_code_kernel *kernel, size_t i)
@@ -367,7 +367,7 @@ void mpk_source_code_param_read(struct mpk_span param, struct mpk_source_code_pa
 					   .read_only = is_read_only(param) };
 	bool known = find_type(param, &p.dtype);
 
-	p.class_name = known ? (struct mpk_span){ 0 } : class_of(param, p.name);
+	p.class_name = known ? mpk_span_of(NULL, 0) : class_of(param, p.name);
 	if (is_image(param))
 		p.kind = MPK_SOURCE_CODE_IMAGE;
 	else if (mpk_source_code_param_is_local(param))

@@ -27,7 +27,8 @@ static bool is_class(struct mpk_span name, struct mpk_span bytes)
 
 		while ((at = memmem(at, (size_t)(end - at), makers[i], n))) {
 			at += n;
-			if ((size_t)(end - at) > name.len && memcmp(at, name.data, name.len) == 0 &&
+			if ((size_t)(end - at) > name.len &&
+			    mpk_span_equal(mpk_span_of(at, name.len), name) &&
 			    strchr(" \t\n{;", at[name.len]))
 				return true;
 		}

@@ -16,7 +16,8 @@ struct mpk_arena {
 	struct mpk_arena_block *head;
 };
 
-/* mpk_arena_alloc - size zeroed bytes, aligned for any type; NULL when memory is out */
+/* mpk_arena_alloc - size zeroed bytes, aligned for any type; NULL when memory is out. AddressSanitizer
+ * watches what lies behind them. */
 void *mpk_arena_alloc(struct mpk_arena *arena, size_t size);
 
 /* mpk_arena_array - count zeroed elements of size bytes; NULL also when the product overflows */

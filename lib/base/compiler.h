@@ -32,6 +32,18 @@
 #define MPK_IS_SANITIZED 0
 #endif
 
+/* Whether it is AddressSanitizer's, which can be told of memory that nobody may touch. */
+#if defined(__SANITIZE_ADDRESS__)
+#define MPK_IS_ADDRESS_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define MPK_IS_ADDRESS_SANITIZED 1
+#endif
+#endif
+#ifndef MPK_IS_ADDRESS_SANITIZED
+#define MPK_IS_ADDRESS_SANITIZED 0
+#endif
+
 #define MPK_ARRAY_COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 /* Hands the pointer in *p on and leaves NULL behind, so that a cleanup frees nothing. */

@@ -65,7 +65,7 @@ static struct mpk_span param_text(const struct mpk_code_info *info, size_t kerne
 		text = mpk_span_of(text.data + 1, text.len - 1);
 	while (text.len && text.data[text.len - 1] <= ' ')
 		text.len--;
-	return mpk_source_code_param_is_made(text, info->bytes) ? (struct mpk_span){ 0 } : text;
+	return mpk_source_code_param_is_made(text, info->bytes) ? mpk_span_of(NULL, 0) : text;
 }
 
 static void put_options(const struct mpk_code_info *info, struct mpk_strbuf *out)

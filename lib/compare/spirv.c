@@ -7,6 +7,7 @@
 
 enum {
 	HEADER_WORDS = 5, /* magic, version, generator, bound, schema */
+	HEADER_BYTES = 4 * HEADER_WORDS,
 	GENERATOR = 2,
 	/* OpSourceContinued, OpSource, OpSourceExtension, OpName, OpMemberName, OpString, OpLine */
 	FIRST_DEBUG = 2,
@@ -39,7 +40,7 @@ static bool next(struct mpk_span s, size_t *at, struct mpk_span *out)
 
 static bool same_header(struct mpk_span a, struct mpk_span b)
 {
-	if (a.len < 4 * HEADER_WORDS || b.len < 4 * HEADER_WORDS || mpk_load_u32(a.data) != MAGIC)
+	if (a.len < HEADER_BYTES || b.len < HEADER_BYTES || mpk_load_u32(a.data) != MAGIC)
 		return false;
 	for (size_t i = 0; i < HEADER_WORDS; i++)
 		if (i != GENERATOR && memcmp(a.data + 4 * i, b.data + 4 * i, 4) != 0)
@@ -49,7 +50,7 @@ static bool same_header(struct mpk_span a, struct mpk_span b)
 
 bool mpk_spirv_same_code(struct mpk_span a, struct mpk_span b)
 {
-	size_t x = 4 * HEADER_WORDS, y = x;
+	size_t x = HEADER_BYTES, y = x;
 	struct mpk_span p, q;
 
 	if (!same_header(a, b))

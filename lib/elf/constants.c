@@ -24,9 +24,15 @@ static void add(struct pieces *p, struct mpk_span bytes, uint64_t address)
 static void add_around(struct pieces *p, struct mpk_span bytes, uint64_t address,
 		       struct mpk_span skip)
 {
-	const uint8_t *end = bytes.data + bytes.len, *skip_end = skip.data + skip.len;
+	const uint8_t *end, *skip_end;
 
-	if (!skip.len || skip.data >= end || skip_end <= bytes.data) {
+	if (!bytes.len || !skip.len) {
+		add(p, bytes, address);
+		return;
+	}
+	end = bytes.data + bytes.len;
+	skip_end = skip.data + skip.len;
+	if (skip.data >= end || skip_end <= bytes.data) {
 		add(p, bytes, address);
 		return;
 	}

@@ -167,12 +167,15 @@ enum mpk_code mpk_image_read_object(enum mpk_file_format format, struct mpk_span
 static size_t put_around(const struct mpk_object_section *s, struct mpk_span skip,
 			 struct mpk_constants *out)
 {
-	const uint8_t *from = s->content.data, *end = from + s->content.len;
+	const uint8_t *from = s->content.data, *end;
 	size_t count = 0;
 
+	if (!s->content.len)
+		return 0;
+	end = from + s->content.len;
 	if (!skip.len || skip.data < from || skip.data >= end) {
 		out[0] = (struct mpk_constants){ s->content, s->address };
-		return s->content.len != 0;
+		return 1;
 	}
 	if (skip.data > from)
 		out[count++] =

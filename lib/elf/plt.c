@@ -34,7 +34,8 @@ static bool aarch64_slot(struct mpk_span code, uint64_t address, uint64_t *slot)
 	pages = (uint64_t)(adrp >> 5 & 0x7ffff) << 2 | (adrp >> 29 & 3);
 	if (pages & 1u << 20)
 		pages |= ~(uint64_t)0 << 21;
-	*slot = ((address + at) & ~(uint64_t)0xfff) + (pages << 12) + (ldr >> 10 & 0xfff) * 8;
+	*slot = ((address + at) & ~(uint64_t)0xfff) + (pages << 12) +
+		(uint64_t)(ldr >> 10 & 0xfff) * 8;
 	return true;
 }
 

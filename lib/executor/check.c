@@ -143,6 +143,7 @@ static enum mpk_code bind_positional(const struct mpk_signature *m, const struct
 	for (size_t i = 0; i < args->count; i++) {
 		if (args->names && args->names[i].len)
 			continue;
+		/* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Branch): set by mpk_signature_bind() */
 		while (at < m->input_count && bound[at])
 			at++;
 		if (at == m->input_count)
@@ -150,6 +151,7 @@ static enum mpk_code bind_positional(const struct mpk_signature *m, const struct
 		bound[at] = &args->values[i];
 	}
 	for (at = 0; at < m->input_count; at++)
+		/* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Branch): the same */
 		if (!bound[at])
 			return missing(m, at, err);
 	return MPK_OK;

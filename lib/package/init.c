@@ -171,8 +171,13 @@ static enum mpk_code add_files(struct mpk_init *in)
 
 /* --- the manifest -------------------------------------------------------------------- */
 
+/* A text that is missing could not be made: memory was out. */
 static void put_string(struct mpk_init *in, const char *key, const char *text)
 {
+	if (!text) {
+		in->out->failed = true;
+		return;
+	}
 	mpk_strbuf_printf(in->out, "%-7s = ", key);
 	mpk_init_put_text(in->out, mpk_span_str(text));
 	mpk_strbuf_putc(in->out, '\n');
@@ -252,6 +257,7 @@ static void put_host(struct mpk_init *in)
 	}
 	put_imports(in, NULL);
 	mpk_strbuf_puts(in->out, mpk_strbuf_text(&in->host_lines));
+	in->out->failed |= in->host_lines.failed;
 }
 
 /* What a runtime compiles, it compiles without the folder that the file lies in. */

@@ -51,9 +51,11 @@ static enum mpk_code try_body(struct unpacker *u, size_t node, size_t first_file
 	MPK_CLEANUP(mpk_package_close) struct mpk_package package = { 0 };
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
 	const struct mpk_tree *tree = u->in->tree;
+	size_t count = u->files.count - first_file;
 	struct mpk_package_input input = { .path = MPK_UNPACK_MANIFEST,
-					   .memory_files = u->files.items + first_file,
-					   .memory_file_count = u->files.count - first_file };
+					   .memory_files =
+						   count ? u->files.items + first_file : NULL,
+					   .memory_file_count = count };
 
 	mpk_strbuf_printf(&text,
 			  "[package]\nname = \"x\"\nabi = \"%s\"\n[[module]]\nid = \"x\"\n"
@@ -170,6 +172,7 @@ static void put_host_keys(const struct unpacker *u, struct mpk_strbuf *out)
 		return;
 	mpk_strbuf_puts(out, "sources = [");
 	for (size_t i = 0; i < u->in->object_count; i++)
+		/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): add_code() put each object there */
 		mpk_strbuf_printf(out, "%s\"%s\"", i ? ", " : "", u->files.items[i].name);
 	mpk_strbuf_puts(out, !u->in->object_count ? "] # name host code here to build a library\n"
 			     : u->in->has_tvm_headers

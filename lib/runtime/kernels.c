@@ -473,6 +473,7 @@ enum mpk_code mpk_kernel_set_find(struct mpk_kernel_set *set, const char *name,
 	MPK_TRY(check_axes(info, extents, err));
 	MPK_TRY(make(code, info, info->launch_tag_count, &f, err));
 	fix_extents(f, extents);
+	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): where search() succeeds it has set this */
 	*where = (struct mpk_dldevice){ (int32_t)code->kind, 0 };
 	*out = &f->base;
 	return MPK_OK;

@@ -93,8 +93,6 @@ static struct mpk_node_module *make(struct mpk_host *host, size_t index)
 static enum mpk_code make_all(struct mpk_host *host, struct mpk_module **modules, size_t count,
 			      struct mpk_error *err)
 {
-	const struct mpk_tree *tree = host->code.tree;
-
 	for (size_t i = count; i-- > 0;) {
 		struct mpk_node_module *node = make(host, i);
 		size_t children = node && node->node ? node->node->child_count : 0;
@@ -106,7 +104,7 @@ static enum mpk_code make_all(struct mpk_host *host, struct mpk_module **modules
 			return mpk_fail_nomem(err);
 		}
 		for (size_t k = 0; k < children; k++)
-			imports[k] = modules[tree->nodes[i].children[k]];
+			imports[k] = modules[node->node->children[k]];
 
 		enum mpk_code code = mpk_module_set_imports(&node->base, imports, children, err);
 		free(imports);

@@ -163,7 +163,7 @@ static const long allowed_code[] = {
 static void put(uint32_t words[MPK_FILTER_WORDS], const long *calls, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		if (calls[i] >= 0 && calls[i] < 32 * MPK_FILTER_WORDS)
+		if (calls[i] >= 0 && calls[i] / 32 < MPK_FILTER_WORDS)
 			words[calls[i] / 32] |= UINT32_C(1) << (calls[i] % 32);
 }
 

@@ -11,8 +11,15 @@
 /* Enough for a team of threads on each of many processors, and for no flood of them. */
 enum { THREADS_MAX = 4096 };
 
+/* How the C library declares a number of a limit. */
+#ifdef __GLIBC__
+typedef __rlimit_resource_t resource_number;
+#else
+typedef int resource_number;
+#endif
+
 /* To what it is already, if that is less. */
-static void set(int resource, uint64_t most)
+static void set(resource_number resource, uint64_t most)
 {
 	struct rlimit limit;
 

@@ -18,7 +18,7 @@
 
 /* --- one child ---------------------------------------------------------------------- */
 
-enum { NO_ITEM = UINT32_MAX };
+static const uint32_t NO_ITEM = UINT32_MAX;
 
 struct batch {
 	struct mpk_session_work work;

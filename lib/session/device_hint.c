@@ -63,6 +63,8 @@ void mpk_device_hint_add(const struct mpk_library_options *library, const struct
 	if (!err || err->code != MPK_E_RAISED || !count || call->kernel ||
 	    library->image->standalone || !is_about_devices(err))
 		return;
+	size_t used = strlen(err->text);
+
 	for (size_t i = 0; i < count; i++)
 		listed |= (int32_t)kinds[i] == call->device.type;
 	if (listed)
@@ -73,7 +75,6 @@ void mpk_device_hint_add(const struct mpk_library_options *library, const struct
 		if (is_wanted(err, kinds[i]))
 			mpk_strbuf_printf(&text, "%s--device %s", said++ ? " or " : "; add ",
 					  mpk_device_kind_name(kinds[i]));
-	if (mpk_strbuf_status(&text, NULL) == MPK_OK &&
-	    text.len < sizeof err->text - strlen(err->text))
-		strcat(err->text, text.data);
+	if (mpk_strbuf_status(&text, NULL) == MPK_OK && used + text.len < sizeof err->text)
+		memcpy(err->text + used, mpk_strbuf_text(&text), text.len + 1);
 }

@@ -90,7 +90,7 @@ static void look_before(struct search *s, const struct mpk_constants *c, struct 
 	size_t most = (size_t)(parenthesis - text.from);
 
 	most = most < s->longest ? most : s->longest;
-	for (size_t n = 1; n <= most && s->in_names[parenthesis[-n]]; n++) {
+	for (size_t n = 1; n <= most && s->in_names[*(parenthesis - n)]; n++) {
 		const uint8_t *from = parenthesis - n;
 		struct candidate found = {
 			.text = mpk_span_of(from, (size_t)(text.end - from)),
@@ -233,7 +233,7 @@ static bool contains_mark(struct mpk_span s)
  * put one text the others are near, and constants may be large. */
 static bool has_mark(const struct mpk_unit *u, const uint8_t *text)
 {
-	enum { NEAR_BYTES = 1 << 18 };
+	enum { NEAR_BYTES = 1 << 18, WINDOW_BYTES = 2 * NEAR_BYTES };
 
 	for (size_t i = 0; i < u->constant_count; i++) {
 		struct mpk_span s = u->constants[i].bytes;
@@ -243,7 +243,7 @@ static bool has_mark(const struct mpk_unit *u, const uint8_t *text)
 			continue;
 		before = before < NEAR_BYTES ? before : NEAR_BYTES;
 		s = mpk_span_of(text - before, (size_t)(s.data + s.len - text) + before);
-		s.len = s.len < 2 * NEAR_BYTES ? s.len : 2 * NEAR_BYTES;
+		s.len = s.len < WINDOW_BYTES ? s.len : WINDOW_BYTES;
 		if (contains_mark(s))
 			return true;
 	}

@@ -66,9 +66,9 @@ enum mpk_code mpk_array_put(const struct mpk_tensor *t, struct mpk_rope *rope,
 			    struct mpk_error *err)
 {
 	struct mpk_span numbers = mpk_tensor_span(t);
-	size_t unit = mpk_dtype_number_bytes(t->dl.dtype);
 
-	if (MPK_BIG_ENDIAN && unit > 1 && numbers.len) {
+	if (MPK_BIG_ENDIAN && numbers.len && mpk_dtype_number_bytes(t->dl.dtype) > 1) {
+		size_t unit = mpk_dtype_number_bytes(t->dl.dtype);
 		uint8_t *turned = mpk_arena_alloc(rope->arena, numbers.len);
 
 		MPK_TRY_ALLOC(turned, err);

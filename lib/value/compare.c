@@ -248,6 +248,7 @@ static enum mpk_code compare_arrays(const struct mpk_array *got, const struct mp
 				      &reason, err));
 		if (c->is_equal && !item.is_equal)
 			mpk_strbuf_printf(why, "item %zu: %s", i, mpk_strbuf_text(&reason));
+		why->failed |= reason.failed;
 		c->is_equal &= item.is_equal;
 		c->total += item.total;
 		c->differing += item.differing;

@@ -274,10 +274,11 @@ static void print_float(struct mpk_strbuf *buf, struct mpk_dtype t, const void *
  * machine's order. */
 static size_t place_of(struct mpk_dtype t, size_t i)
 {
-	size_t lane = mpk_dtype_number_bytes(t);
-
 	if (!MPK_BIG_ENDIAN)
 		return i;
+
+	size_t lane = mpk_dtype_number_bytes(t);
+
 	return i / lane * lane + (lane - 1 - i % lane);
 }
 

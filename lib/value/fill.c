@@ -38,10 +38,12 @@ static enum mpk_code read_element(const struct filler *f, uint8_t raw[MPK_SCALAR
 	struct mpk_dtype t = f->scalars.dtype;
 	bool bits_only = mpk_element_class(t) == MPK_ELEMENT_NONE;
 	struct mpk_element e = { 0 };
+	enum mpk_element_parsed parsed;
 	char name[MPK_DTYPE_TEXT];
 
-	switch (bits_only ? mpk_element_parse_bits(t, token, raw)
-			  : mpk_element_parse(t, token, &e)) {
+	parsed =
+		bits_only ? mpk_element_parse_bits(t, token, raw) : mpk_element_parse(t, token, &e);
+	switch (parsed) {
 	case MPK_ELEMENT_NO_NUMBER:
 		if (bits_only)
 			return mpk_fail(

@@ -66,7 +66,7 @@ static void add_whole(struct mpk_differ *d, enum mpk_diff_sign sign, const struc
 		return;
 	if (t->is_place)
 		d->path = (const char *)name.data; /* a path is a C string */
-	(void)mpk_differ_add(d, sign, t->what, t->is_place ? (struct mpk_span){ 0 } : name, "");
+	(void)mpk_differ_add(d, sign, t->what, t->is_place ? mpk_span_of(NULL, 0) : name, "");
 }
 
 static const void *item(const struct mpk_diff_thing *t, const void *list, size_t i)

@@ -36,7 +36,7 @@ static struct mpk_span line_at(struct mpk_span text, size_t at)
 {
 	const uint8_t *end = at < text.len ? memchr(text.data + at, '\n', text.len - at) : NULL;
 
-	return at >= text.len ? (struct mpk_span){ 0 }
+	return at >= text.len ? mpk_span_of(NULL, 0)
 			      : mpk_span_of(text.data + at, end ? (size_t)(end + 1 - text.data) - at
 								: text.len - at);
 }
@@ -64,7 +64,7 @@ static struct mpk_span cut_sass(struct mpk_span text, const char *section)
 		if (begins_section(line, section))
 			from = at;
 	}
-	return from == SIZE_MAX ? (struct mpk_span){ 0 }
+	return from == SIZE_MAX ? mpk_span_of(NULL, 0)
 				: mpk_span_of(text.data + from, text.len - from);
 }
 

@@ -8,7 +8,7 @@
 size_t mpk_graph_add_node(struct mpk_graph_builder *b, enum mpk_model_node_kind kind,
 			  const struct mpk_strbuf *label, const struct mpk_strbuf *detail)
 {
-	struct mpk_model_node node = { .kind = kind };
+	struct mpk_model_node node = { .kind = kind, .type = "" };
 
 	node.label = mpk_arena_copy(b->arena, mpk_strbuf_text(label), label->len);
 	node.detail = detail ? mpk_arena_copy(b->arena, mpk_strbuf_text(detail), detail->len) : "";
@@ -19,6 +19,18 @@ size_t mpk_graph_add_node(struct mpk_graph_builder *b, enum mpk_model_node_kind 
 	}
 	b->nodes[b->node_count] = node;
 	return b->node_count++;
+}
+
+void mpk_graph_add_type(struct mpk_graph_builder *b, size_t node, const char *type)
+{
+	const char *old;
+
+	if (node == MPK_NO_NODE || !type)
+		return;
+	old = b->nodes[node].type;
+	type = old[0] ? mpk_arena_printf(b->arena, "%s, %s", old, type) : type;
+	b->failed |= !type;
+	b->nodes[node].type = type ? type : "";
 }
 
 void mpk_graph_add_edge(struct mpk_graph_builder *b, size_t from, size_t to, const char *label)
@@ -38,9 +50,10 @@ void mpk_graph_add_edge(struct mpk_graph_builder *b, size_t from, size_t to, con
 
 void mpk_graph_pass(struct mpk_graph_builder *b, struct mpk_graph_register *reg, size_t node)
 {
-	if (reg->is_room)
+	if (reg->is_room) {
+		mpk_graph_add_type(b, node, reg->type);
 		*reg = (struct mpk_graph_register){ .node = node };
-	else if (reg->node != node)
+	} else if (reg->node != node)
 		mpk_graph_add_edge(b, reg->node, node, "");
 }
 

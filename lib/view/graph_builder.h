@@ -20,12 +20,17 @@ struct mpk_graph_builder {
 struct mpk_graph_register {
 	size_t node; /* that computed it, or MPK_NO_NODE */
 	bool is_room; /* memory that nothing was written to yet: who gets it as an argument writes it */
+	const char *type; /* of that memory, in the builder's arena; NULL: not known */
 };
 
 /* mpk_graph_add_node - append a node; its texts are copied
  * Returns  its index; MPK_NO_NODE when memory is out */
 size_t mpk_graph_add_node(struct mpk_graph_builder *b, enum mpk_model_node_kind kind,
 			  const struct mpk_strbuf *label, const struct mpk_strbuf *detail);
+
+/* mpk_graph_add_type - a node computes one more value of this type
+ * @type    in the builder's arena; NULL: not known */
+void mpk_graph_add_type(struct mpk_graph_builder *b, size_t node, const char *type);
 
 /* mpk_graph_add_edge - append an edge, unless it is the last one again; nothing from MPK_NO_NODE
  * @label   static storage */

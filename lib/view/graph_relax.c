@@ -47,7 +47,35 @@ static void set(const struct reader *r, int64_t reg, size_t node, bool is_room)
 	struct mpk_graph_register *at = reg_of(r, reg);
 
 	if (at)
-		*at = (struct mpk_graph_register){ node, is_room };
+		*at = (struct mpk_graph_register){ .node = node, .is_room = is_room };
+}
+
+/* The type of a tensor that is allocated, where its shape is a constant: at most as long as a line. */
+static const char *type_of_room(const struct reader *r, const struct mpk_relax_instr *instr)
+{
+	enum { DIMS = 8 };
+	const struct mpk_relax_const *shape = NULL, *dtype = NULL;
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+	int64_t dims[DIMS];
+	struct mpk_type type;
+
+	for (size_t i = 0; i < instr->arg_count; i++) {
+		struct mpk_relax_arg arg = mpk_relax_arg(instr, i);
+		const struct mpk_relax_const *c;
+
+		if (arg.kind != MPK_RELAX_ARG_CONST)
+			continue;
+		c = &r->x->consts[arg.value];
+		shape = c->kind == MPK_RELAX_SHAPE ? c : shape;
+		dtype = c->kind == MPK_RELAX_DTYPE ? c : dtype;
+	}
+	if (!shape || !dtype || shape->u.shape.len / 8 > DIMS)
+		return NULL;
+	for (size_t i = 0; i < shape->u.shape.len / 8; i++)
+		dims[i] = (int64_t)mpk_load_u64(shape->u.shape.data + 8 * i);
+	type = mpk_type_tensor(dtype->u.dtype, dims, shape->u.shape.len / 8, NULL);
+	mpk_type_text(&type, &text);
+	return mpk_arena_copy(r->b->arena, mpk_strbuf_text(&text), text.len);
 }
 
 /* "reshape" of "vm.builtin.reshape" */
@@ -77,7 +105,11 @@ static void read_call(const struct reader *r, const struct mpk_relax_instr *inst
 	size_t node;
 
 	if (is_bookkeeping(name)) {
-		set(r, instr->reg, MPK_NO_NODE, mpk_span_is(name, "vm.builtin.alloc_tensor"));
+		bool is_room = mpk_span_is(name, "vm.builtin.alloc_tensor");
+
+		set(r, instr->reg, MPK_NO_NODE, is_room);
+		if (is_room && reg_of(r, instr->reg))
+			reg_of(r, instr->reg)->type = type_of_room(r, instr);
 		return;
 	}
 	node = add_call(r, instr, name);

@@ -105,7 +105,8 @@ static void read_instr(const struct reader *r, const struct mpk_relay_instr *ins
 			node = r->regs[reg].node;
 	}
 	if (destination >= 0)
-		r->regs[destination] = (struct mpk_graph_register){ node, effect == ROOM };
+		r->regs[destination] =
+			(struct mpk_graph_register){ .node = node, .is_room = effect == ROOM };
 }
 
 static enum mpk_code put_values(struct reader *r, struct mpk_error *err)

@@ -19,8 +19,11 @@ static bool is_kernel_of(struct mpk_span kernel, struct mpk_span function)
 	if (kernel.len < i || memcmp(kernel.data, function.data, function.len) != 0 ||
 	    memcmp(kernel.data + function.len, suffix, sizeof suffix - 1) != 0)
 		return false;
-	if (i < kernel.len && kernel.data[i++] != '_')
-		return false;
+	if (i < kernel.len) {
+		if (kernel.data[i] != '_')
+			return false;
+		i++;
+	}
 	while (i < kernel.len && isdigit(kernel.data[i]))
 		i++;
 	return i == kernel.len;

@@ -99,9 +99,9 @@ static enum mpk_code add(struct lister *l, const struct mpk_code_info *code, siz
 		k.code = code->kernels[kernel].code;
 		if (code->format->figures)
 			code->format->figures(code, kernel, &k.figures);
+		if (l->container)
+			MPK_TRY(forget_code(l, &code->kernels[kernel], &k));
 	}
-	if (l->container)
-		MPK_TRY(forget_code(l, &code->kernels[kernel], &k));
 	MPK_TRY(make_key(l, &k));
 	/* a key ends with the name: one copy of what is forgotten is enough */
 	if (l->container)

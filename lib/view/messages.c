@@ -15,11 +15,11 @@ enum { COLUMNS = 78, INDENT = 14 };
 #define CHECK MPK_MESSAGE_CHECK
 #define EDIT MPK_MESSAGE_EDIT
 /* A class of errors has a status and nobody who prints it alone: both in one number. */
-#define STATUS(status) ((status) << 8)
+#define STATUS(status) ((status) * 0x100)
 #define MPK_MESSAGE(id_, who_, name_, meaning_, cause_, remedy_)                                   \
 	{ .id = (id_),                                                                             \
-	  .who = (who_) & 0xff,                                                                    \
-	  .status = (who_) >> 8,                                                                   \
+	  .who = (who_) % 0x100,                                                                   \
+	  .status = (who_) / 0x100,                                                                \
 	  .name = (name_),                                                                         \
 	  .meaning = (meaning_),                                                                   \
 	  .cause = (cause_),                                                                       \

@@ -49,14 +49,17 @@ static size_t put_node(struct mpk_graph_builder *b, const struct mpk_graph_json 
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf detail = { 0 };
 	const struct mpk_graph_node *n = &g->nodes[index];
 	bool plain = n->is_input || n->func_name[0] == '_'; /* __nop, __copy */
+	size_t at;
 
 	mpk_escape(&label, mpk_span_str(plain ? n->name : n->func_name));
 	put_type(g, index, &detail);
-	return mpk_graph_add_node(b,
-				  n->is_input ? MPK_MODEL_INPUT
-				  : plain     ? MPK_MODEL_BUILTIN
-					      : MPK_MODEL_OPERATOR,
-				  &label, &detail);
+	at = mpk_graph_add_node(b,
+				n->is_input ? MPK_MODEL_INPUT
+				: plain     ? MPK_MODEL_BUILTIN
+					    : MPK_MODEL_OPERATOR,
+				&label, &detail);
+	mpk_graph_add_type(b, at, at == MPK_NO_NODE ? NULL : b->nodes[at].detail);
+	return at;
 }
 
 static void put_heads(struct mpk_graph_builder *b, const struct mpk_graph_json *g,

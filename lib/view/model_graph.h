@@ -22,6 +22,7 @@ struct mpk_model_node {
 	enum mpk_model_node_kind kind;
 	const char *label;  /* what is called, or the name of the input */
 	const char *detail; /* the instruction or the type of the result; may be empty */
+	const char *type;   /* of the result, "float32[4, 24]"; empty: not known */
 };
 
 struct mpk_model_edge {

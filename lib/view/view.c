@@ -110,6 +110,7 @@ enum mpk_code mpk_view_init(struct mpk_view *view, const char *name, uint64_t fi
 	MPK_TRY(mpk_view_read_embedded(image, arena, &v.embedded, err));
 	MPK_TRY(set_paths(&v, arena, err));
 	for (size_t i = 0; i < v.count; i++)
+		/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): no nodes without a tree */
 		MPK_TRY(decode(&v.nodes[i], tree->gen, arena, err));
 	*view = v;
 	return MPK_OK;

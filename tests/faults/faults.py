@@ -110,6 +110,7 @@ SCENARIOS = {
     "check": Scenario(["mpack", "check", "mpack.toml"],
                       {"mpack.toml": MANIFEST, "host.c": HOST, "k.cl": KERNEL}),
     "init": Scenario(["mpack", "init", "k.cl"], {"k.cl": KERNEL}),
+    "init-host": Scenario(["mpack", "init", "host.c"], {"host.c": HOST}),
     "edit": Scenario(["mpack", "edit", "in.so", "-o", "out.so", "--replace", "/0=k.cl"],
                      {"in.so": LIBRARY, "k.cl": KERNEL}, "out.so"),
     "edit-in-place": Scenario(["mpack", "edit", "out.so", "-o", "out.so", "--replace", "/0=k.cl"],

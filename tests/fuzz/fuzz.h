@@ -1,83 +1,64 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz.h - what must hold of anything that was read */
+/* fuzz.h - what every target has in common: any bytes in, an arena that is freed behind it
+ *
+ * A target is one file, fuzz_<format>.c, that defines fuzz_one; entry.c is linked to each. The longest input
+ * that makes sense, and the number of runs of the smoke test, stand in the table `targets`. */
 #ifndef MPK_TESTS_FUZZ_FUZZ_H
 #define MPK_TESTS_FUZZ_FUZZ_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "blob/blob.h"
-#include "graphjson/graphjson.h"
-#include "payload.h"
+#include "base/arena.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/report.h"
+#include "base/rope.h"
+#include "base/span.h"
+#include "base/strbuf.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+/* fuzz_one - whatever the bytes are: no crash, no leak, no promise broken */
+void fuzz_one(struct mpk_span bytes, struct mpk_arena *arena);
 
 #define FUZZ_REQUIRE(x) ((x) ? (void)0 : abort())
 
-/* Everything that a payload can be asked. */
-static inline void fuzz_payload(const struct mpk_kind *kind, enum mpk_generation gen,
-				struct mpk_source source, struct mpk_arena *arena)
+/* fuzz_rest - what follows the first byte, which chooses; none of an empty input */
+static inline struct mpk_span fuzz_rest(struct mpk_span bytes)
 {
-	struct mpk_rope rope = mpk_rope_of(arena);
-	struct mpk_graph_json graph;
-	struct mpk_payload p;
-	struct mpk_extracted_files parts;
-	struct mpk_span flat, prefix;
-
-	if (mpk_payload_decode(kind, gen, source, arena, &p, NULL) != MPK_OK)
-		return;
-	mpk_payload_encode(&p, &rope);
-	FUZZ_REQUIRE(mpk_rope_flat(&rope, &flat, NULL) == MPK_OK);
-	if (p.trailing == 0)
-		FUZZ_REQUIRE(mpk_span_equal(flat, source.span));
-	else if (gen == MPK_GEN_CURRENT)
-		FUZZ_REQUIRE(mpk_span_sub(source.span, 0, flat.len, &prefix) &&
-			     mpk_span_equal(flat, prefix));
-	FUZZ_REQUIRE(mpk_payload_extract(&p, arena, &parts, NULL) == MPK_OK);
-	for (size_t i = 0; i < parts.count; i++) {
-		if (parts.items[i].stored)
-			FUZZ_REQUIRE(parts.items[i].off >= source.off &&
-				     parts.items[i].off + parts.items[i].data.len <=
-					     source.off + source.span.len);
-	}
-	if (p.tag == MPK_PAYLOAD_FACTORY)
-		(void)!mpk_graph_json_read(p.u.factory.graph_json, arena, &graph, NULL);
-	if (p.tag == MPK_PAYLOAD_RELAX)
-		(void)!mpk_relax_check(&p.u.relax, NULL);
-	if (p.tag == MPK_PAYLOAD_RELAY)
-		(void)!mpk_relay_check(&p.u.relay, NULL);
+	return bytes.len ? mpk_span_of(bytes.data + 1, bytes.len - 1) : bytes;
 }
 
-static inline void fuzz_tree(const struct mpk_tree *tree, struct mpk_span blob,
-			     struct mpk_arena *arena)
+/* fuzz_choice - a number below count from the first byte */
+static inline unsigned fuzz_choice(struct mpk_span bytes, size_t count)
 {
-	struct mpk_rope rope = mpk_rope_of(arena);
-	struct mpk_tree again;
-	struct mpk_span flat;
-	char path[64];
-	size_t found;
+	return bytes.len ? bytes.data[0] % (unsigned)count : 0;
+}
 
-	FUZZ_REQUIRE(tree->count > 0);
-	for (size_t i = 0; i < tree->count && i < 64; i++) {
-		const struct mpk_node *n = &tree->nodes[i];
-		const struct mpk_kind *kind = mpk_kind_find(n->kind);
+/* fuzz_fill - a place of len bytes, at most what is left, becomes the next of the input */
+static inline struct mpk_span fuzz_take(struct mpk_span *bytes, size_t len)
+{
+	struct mpk_span taken = mpk_span_of(bytes->data, len < bytes->len ? len : bytes->len);
 
-		for (size_t j = 0; j < n->child_count; j++)
-			FUZZ_REQUIRE(n->children[j] > i && n->children[j] < tree->count);
-		FUZZ_REQUIRE(n->payload_off <= blob.len &&
-			     n->payload.len <= blob.len - n->payload_off);
-		mpk_tree_path(tree, i, path, sizeof path);
-		if (path[0] != '.')
-			FUZZ_REQUIRE(mpk_tree_find(tree, path, &found) && found == i);
-		if (kind)
-			fuzz_payload(kind, tree->gen, mpk_source_of(n), arena);
-	}
-	if (tree->truncated)
-		return;
-	FUZZ_REQUIRE(mpk_blob_write(tree, &rope, NULL) == MPK_OK);
-	FUZZ_REQUIRE(mpk_rope_flat(&rope, &flat, NULL) == MPK_OK);
-	FUZZ_REQUIRE(mpk_blob_read(flat, tree->gen, arena, &again, NULL) == MPK_OK);
-	FUZZ_REQUIRE(again.count == tree->count);
+	*bytes = mpk_span_of(bytes->data + taken.len, bytes->len - taken.len);
+	return taken;
+}
+
+/* fuzz_touch - every byte of a span that was handed out is there */
+static inline void fuzz_touch(struct mpk_span s)
+{
+	static volatile uint8_t sum;
+
+	if (s.len)
+		sum = (uint8_t)(sum + s.data[0] + s.data[s.len / 2] + s.data[s.len - 1]);
+}
+
+/* fuzz_printable - what is printed cannot command a terminal */
+static inline void fuzz_printable(const struct mpk_strbuf *out)
+{
+	for (size_t i = 0; i < out->len; i++)
+		FUZZ_REQUIRE((unsigned char)out->data[i] >= 0x20 || out->data[i] == '\n' ||
+			     out->data[i] == '\t');
 }
 
 #endif

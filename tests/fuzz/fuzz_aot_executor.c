@@ -15,19 +15,13 @@
 #include "executor/aot/metadata.h"
 #include "factory/factory.h"
 #include "fuzz.h"
+#include "payload.h"
 #include "runtime/node.h"
 #include "value/tensor.h"
 
 enum { REGION = 8192, MOST_BYTES = 1 << 20, MOST_INPUTS = 16 };
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
-const char *__asan_default_options(void);
-
-/* More than a machine has is no find. */
-const char *__asan_default_options(void)
-{
-	return "allocator_may_return_null=1:max_allocation_size_mb=512";
-}
 
 /* --- the library --------------------------------------------------------------------------- */
 
@@ -170,14 +164,13 @@ static void run(struct mpk_function *f, bool has_param, struct mpk_arena *arena)
 		mpk_value_drop(&values[i]);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+void fuzz_one(struct mpk_span bytes, struct mpk_arena *arena)
 {
 	static const size_t child = 1;
-	struct mpk_arena arena = { 0 };
-	bool has_param = fill_region(data, size);
+	bool has_param = fill_region(bytes.data, bytes.len);
 	struct mpk_node nodes[] = {
 		{ .kind = mpk_span_str("AotExecutorFactory"),
-		  .payload = make_payload(has_param, &arena),
+		  .payload = make_payload(has_param, arena),
 		  .children = &child,
 		  .child_count = 1 },
 		{ .kind = mpk_span_str("_lib"), .is_lib = true },
@@ -200,10 +193,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	mpk_host_drop(host);
 	FUZZ_REQUIRE(mpk_module_find(root, "default", &f, &search, NULL) == MPK_OK);
 	if (f)
-		run(f, has_param, &arena);
+		run(f, has_param, arena);
 	mpk_function_drop(f);
 	mpk_module_drop(root);
 	mpk_runtime_destroy(runtime);
-	mpk_arena_fini(&arena);
-	return 0;
 }

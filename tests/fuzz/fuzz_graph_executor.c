@@ -10,10 +10,10 @@
 #include "base/compiler.h"
 #include "executor/graph/graph.h"
 #include "fuzz.h"
+#include "graphjson/graphjson.h"
+#include "payload.h"
 #include "runtime/node.h"
 #include "value/tensor.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { MOST_BYTES = 1 << 20 }; /* of the tensors of one graph */
 
@@ -126,13 +126,12 @@ static void run(const struct mpk_tree *tree, const struct mpk_factory *factory,
 	mpk_runtime_destroy(runtime);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+void fuzz_one(struct mpk_span bytes, struct mpk_arena *arena)
 {
 	static const size_t child = 1;
-	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
 	struct mpk_node nodes[] = {
 		{ .kind = mpk_span_str("GraphExecutorFactory"),
-		  .payload = mpk_span_of(data, size),
+		  .payload = bytes,
 		  .children = &child,
 		  .child_count = 1 },
 		{ .kind = mpk_span_str("_lib"), .is_lib = true },
@@ -143,10 +142,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	input = nodes[0].payload;
 	if (mpk_payload_decode(mpk_kind_find(nodes[0].kind), tree.gen, mpk_source_of(&nodes[0]),
-			       &arena, &p, NULL) != MPK_OK ||
-	    mpk_graph_json_read(p.u.factory.graph_json, &arena, &g, NULL) != MPK_OK ||
+			       arena, &p, NULL) != MPK_OK ||
+	    mpk_graph_json_read(p.u.factory.graph_json, arena, &g, NULL) != MPK_OK ||
 	    !is_modest(&g))
-		return 0;
-	run(&tree, &p.u.factory, &g, &arena);
-	return 0;
+		return;
+	run(&tree, &p.u.factory, &g, arena);
 }

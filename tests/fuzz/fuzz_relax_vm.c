@@ -9,15 +9,7 @@
 #include "fuzz.h"
 #include "runtime/node.h"
 
-enum { STEPS = 2000, BYTES_MAX = 1 << 20 };
-
-/* More than a machine has is no find. */
-const char *__asan_default_options(void);
-
-const char *__asan_default_options(void)
-{
-	return "allocator_may_return_null=1:max_allocation_size_mb=512";
-}
+enum { STEPS = 200, BYTES_MAX = 1 << 20 };
 
 /* --- kernels of any name ------------------------------------------------------------------- */
 
@@ -144,31 +136,39 @@ static void run_all(struct mpk_module *root)
 	}
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+/* One for all programs: it holds nothing of them. */
+static struct mpk_runtime *the_runtime(void)
+{
+	static struct mpk_runtime *runtime;
+
+	if (runtime)
+		return runtime;
+	FUZZ_REQUIRE(mpk_runtime_create(&(struct mpk_runtime_options){ 0 }, &runtime, NULL) ==
+		     MPK_OK);
+	FUZZ_REQUIRE(mpk_executors_add(runtime, NULL) == MPK_OK);
+	FUZZ_REQUIRE(mpk_runtime_add_loader(runtime, &kernels, NULL) == MPK_OK);
+	return runtime;
+}
+
+void fuzz_one(struct mpk_span bytes, struct mpk_arena *arena)
 {
 	size_t child = 1;
 	struct mpk_node nodes[] = {
 		{ .kind = mpk_span_str("relax.VMExecutable"),
-		  .payload = mpk_span_of(data, size),
+		  .payload = bytes,
 		  .children = &child,
 		  .child_count = 1 },
 		{ .kind = mpk_span_str("fuzz.kernels") },
 	};
 	struct mpk_tree tree = { .gen = MPK_GEN_CURRENT, .nodes = nodes, .count = 2 };
 	struct mpk_host_code code = { .tree = &tree, .convention = MPK_CONV_FFI };
-	struct mpk_runtime *runtime;
 	struct mpk_module *root, *context;
 	struct mpk_host *host;
 
-	FUZZ_REQUIRE(mpk_runtime_create(&(struct mpk_runtime_options){ 0 }, &runtime, NULL) ==
-		     MPK_OK);
-	FUZZ_REQUIRE(mpk_executors_add(runtime, NULL) == MPK_OK);
-	FUZZ_REQUIRE(mpk_runtime_add_loader(runtime, &kernels, NULL) == MPK_OK);
-	FUZZ_REQUIRE(mpk_host_create(runtime, &code, &host, NULL) == MPK_OK);
+	(void)arena;
+	FUZZ_REQUIRE(mpk_host_create(the_runtime(), &code, &host, NULL) == MPK_OK);
 	FUZZ_REQUIRE(mpk_node_modules(host, &root, &context, NULL) == MPK_OK);
 	mpk_host_drop(host);
 	run_all(root);
 	mpk_module_drop(root);
-	mpk_runtime_destroy(runtime);
-	return 0;
 }

@@ -12,18 +12,11 @@
 #include "executor/relay/relay.h"
 #include "executor/relay/vm.h"
 #include "fuzz.h"
+#include "payload.h"
 #include "relayvm/ops.h"
 #include "runtime/node.h"
 
-enum { STEPS = 2000, BYTES_MAX = 1 << 16, FUNCS = 3, INSTRS = 40, FIELDS = 24 };
-
-/* More than a machine has is no find. */
-const char *__asan_default_options(void);
-
-const char *__asan_default_options(void)
-{
-	return "allocator_may_return_null=1:max_allocation_size_mb=512";
-}
+enum { STEPS = 200, BYTES_MAX = 1 << 16, FUNCS = 3, INSTRS = 40, FIELDS = 24 };
 
 /* --- kernels ------------------------------------------------------------------------------- */
 
@@ -330,7 +323,7 @@ static void run(struct mpk_function *f, size_t count)
 	mpk_value_drop(&args[1]);
 }
 
-static void run_all(struct mpk_module *root)
+static void run_all(struct mpk_module *root, const struct program *p)
 {
 	struct mpk_node_module *node = (struct mpk_node_module *)root;
 
@@ -343,8 +336,9 @@ static void run_all(struct mpk_module *root)
 		if (!f)
 			continue;
 		mpk_relay_machine_of(node)->step_limit = STEPS;
-		for (size_t count = 0; count < 3; count++)
-			run(f, count);
+		run(f, p->param_counts[i]);
+		if (p->wild) /* refused */
+			run(f, (p->param_counts[i] + 1) % 3);
 		mpk_function_drop(f);
 	}
 }
@@ -359,40 +353,45 @@ static void bind(struct mpk_module *root)
 	mpk_value_drop(&late);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+/* One for all programs: it holds nothing of them. */
+static struct mpk_runtime *the_runtime(void)
+{
+	static struct mpk_runtime *runtime;
+
+	if (runtime)
+		return runtime;
+	FUZZ_REQUIRE(mpk_runtime_create(&(struct mpk_runtime_options){ 0 }, &runtime, NULL) ==
+		     MPK_OK);
+	FUZZ_REQUIRE(mpk_executors_add(runtime, NULL) == MPK_OK);
+	FUZZ_REQUIRE(mpk_runtime_add_loader(runtime, &kernels, NULL) == MPK_OK);
+	return runtime;
+}
+
+void fuzz_one(struct mpk_span bytes, struct mpk_arena *arena)
 {
 	static struct program p;
-	struct mpk_arena arena = { 0 };
-	struct input in = { data, size };
+	struct input in = { bytes.data, bytes.len };
 	size_t child = 1;
 	bool binds = next(&in) & 1;
 
 	make_program(&in, &p);
 	struct mpk_node nodes[] = {
 		{ .kind = mpk_span_str("VMExecutable"),
-		  .payload = encode(&p, &arena),
+		  .payload = encode(&p, arena),
 		  .children = &child,
 		  .child_count = 1 },
 		{ .kind = mpk_span_str("fuzz.kernels") },
 	};
 	struct mpk_tree tree = { .gen = MPK_GEN_LEGACY, .nodes = nodes, .count = 2 };
 	struct mpk_host_code code = { .tree = &tree, .convention = MPK_CONV_LEGACY };
-	struct mpk_runtime *runtime;
 	struct mpk_module *root, *context;
 	struct mpk_host *host;
 
-	FUZZ_REQUIRE(mpk_runtime_create(&(struct mpk_runtime_options){ 0 }, &runtime, NULL) ==
-		     MPK_OK);
-	FUZZ_REQUIRE(mpk_executors_add(runtime, NULL) == MPK_OK);
-	FUZZ_REQUIRE(mpk_runtime_add_loader(runtime, &kernels, NULL) == MPK_OK);
-	FUZZ_REQUIRE(mpk_host_create(runtime, &code, &host, NULL) == MPK_OK);
+	FUZZ_REQUIRE(mpk_host_create(the_runtime(), &code, &host, NULL) == MPK_OK);
 	FUZZ_REQUIRE(mpk_node_modules(host, &root, &context, NULL) == MPK_OK);
 	mpk_host_drop(host);
 	if (binds)
 		bind(root);
-	run_all(root);
+	run_all(root, &p);
 	mpk_module_drop(root);
-	mpk_runtime_destroy(runtime);
-	mpk_arena_fini(&arena);
-	return 0;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fuzz_value - any text as --input or --expect, any bytes as .npy or .npz. The first byte chooses. */
-#include "fuzz.h"
-
+/* fuzz_value - a text as --input or --out: the first byte chooses; what is printed parses again */
 #include <string.h>
 
-#include "npy/npy.h"
+#include "fuzz.h"
 #include "value/parse.h"
+
+static const double most_elements = 4096;
 
 /* At most: the product of all numbers. */
 static double elements(const char *at)
@@ -23,56 +23,20 @@ static double elements(const char *at)
 	return product;
 }
 
-static void text(const uint8_t *data, size_t size, bool is_out)
+void fuzz_one(struct mpk_span bytes, struct mpk_arena *arena)
 {
-	char *copy = strndup((const char *)data, size);
+	const char *text = mpk_arena_text(arena, fuzz_rest(bytes));
 	struct mpk_value v = { 0 };
 	struct mpk_span name;
 
-	FUZZ_REQUIRE(copy != NULL);
 	/* no file of this machine, and no terabyte that was asked for in good faith */
-	if (!strchr(copy, '@') && elements(copy) < 1e5 &&
-	    mpk_value_parse_argument(copy, is_out, &name, &v, NULL) == MPK_OK) {
-		MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf out = { 0 };
-
-		mpk_value_print(&out, &v, 64);
-		mpk_value_drop(&v);
-	}
-	free(copy);
-}
-
-static void archive(struct mpk_span bytes)
-{
-	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
-	struct mpk_zip_member *members;
-	struct mpk_span content;
-	struct mpk_npy npy;
-	size_t count;
-
-	if (mpk_npz_list(bytes, &arena, &members, &count, NULL) != MPK_OK)
+	if (!text || strchr(text, '@') || elements(text) > most_elements ||
+	    mpk_value_parse_argument(text, fuzz_choice(bytes, 2), &name, &v, NULL) != MPK_OK)
 		return;
-	for (size_t i = 0; i < count && i < 8; i++)
-		if (mpk_npz_read(bytes, &members[i], &arena, &content, NULL) == MPK_OK)
-			(void)!mpk_npy_read(content, &npy, NULL);
-}
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
-{
-	struct mpk_span bytes = mpk_span_of(data + 1, size ? size - 1 : 0);
-	struct mpk_npy npy;
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf out = { 0 };
 
-	if (!size)
-		return 0;
-	switch (data[0] % 4) {
-	case 0:
-	case 1:
-		text(bytes.data, bytes.len, data[0] % 4);
-		break;
-	case 2:
-		(void)!mpk_npy_read(bytes, &npy, NULL);
-		break;
-	default:
-		archive(bytes);
-	}
-	return 0;
+	mpk_value_print(&out, &v, 64);
+	fuzz_printable(&out);
+	mpk_value_drop(&v);
 }

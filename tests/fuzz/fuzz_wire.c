@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_wire - any bytes as the reply of a child that ran hostile code: values, the result of a call with
  * outputs and observers, an error; what is read can be printed. The first byte says which. */
-#include "fuzz.h"
-
-#include <stdlib.h>
 #include <string.h>
 
+#include "fuzz.h"
 #include "session/reply.h"
 #include "value/parse.h"
 
+enum { PAGE = 4096 };
 enum { PROFILED = 1, DUMPED = 2, COMPARED = 4, WITH_OUTPUTS = 8, AN_ERROR = 16, VALUES = 32 };
 
 static void read_values(struct mpk_wire_map *m)
@@ -19,6 +18,7 @@ static void read_values(struct mpk_wire_map *m)
 		MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf out = { 0 };
 
 		mpk_value_print(&out, &v, 64);
+		fuzz_printable(&out);
 		mpk_value_drop(&v);
 	}
 	mpk_value_drop(&v);
@@ -62,23 +62,26 @@ static void read_result(struct mpk_wire_map *m, unsigned what)
 		MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf out = { 0 };
 
 		mpk_value_print(&out, &r.values[i], 64);
+		fuzz_printable(&out);
 	}
 	mpk_call_result_fini(&r);
 	mpk_value_drop(&args[0]);
 	mpk_value_drop(&args[2]);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+void fuzz_one(struct mpk_span bytes, struct mpk_arena *arena)
 {
-	unsigned what = size ? data[0] : 0;
-	size_t len = size ? size - 1 : 0;
+	unsigned what = bytes.len ? bytes.data[0] : 0;
+	struct mpk_span reply = fuzz_rest(bytes);
 	/* as it is mapped: from a page's start, and of its length alone */
-	uint8_t *copy = aligned_alloc(4096, (len + 4096) / 4096 * 4096);
-	struct mpk_wire_map m = { .bytes = { copy, len } };
+	uint8_t *copy = mpk_arena_alloc(arena, reply.len + PAGE);
+	struct mpk_wire_map m;
 
 	FUZZ_REQUIRE(copy != NULL);
-	if (len)
-		memcpy(copy, data + 1, len);
+	copy += (PAGE - (uintptr_t)copy % PAGE) % PAGE;
+	if (reply.len)
+		memcpy(copy, reply.data, reply.len);
+	m = (struct mpk_wire_map){ .bytes = { copy, reply.len } };
 	atomic_init(&m.refs, 2); /* it is not the wire's to free */
 	if (what & VALUES)
 		read_values(&m);
@@ -86,6 +89,4 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		read_error(&m);
 	else
 		read_result(&m, what);
-	free(copy);
-	return 0;
 }

@@ -1,14 +1,89 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""seed.py OUT FILE... - inputs for the fuzzers to start from
+"""seed.py OUT DATA - inputs for every fuzzer to start from, in OUT/<target>
 
-Writes every blob of FILE with each generation's selector to OUT/fuzz_blob, and every
-payload that can be cut out of a current blob to OUT/fuzz_payload with each kind's selector.
+Each file of DATA goes to the targets that read its format; blobs are cut into payloads; small ELF files are made.
 """
 import os
 import struct
+import subprocess
 import sys
 
+import seed_elf
+import seed_text
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+LIMITS = {}  # bytes of an input, by target
+
+
+def limits():
+    with open(os.path.join(HERE, "targets"), encoding="ascii") as table:
+        for line in table:
+            if line.strip() and not line.startswith("#"):
+                name, longest = line.split()[:2]
+                LIMITS[name] = int(longest)
+
+
+class Seeds:
+    def __init__(self, out):
+        self.out = out
+        for target in LIMITS:
+            os.makedirs(os.path.join(out, target), exist_ok=True)
+
+    def put(self, target, name, data):
+        """What is longer than the target's inputs would be cut, and is of no use then."""
+        if len(data) <= LIMITS[target]:
+            with open(os.path.join(self.out, target, name), "wb") as f:
+                f.write(data)
+
+
+# --- files of tests/data ---------------------------------------------------------------------------
+
+BY_SUFFIX = {
+    "a": ["ar"], "tar": ["tar"], "cubin": ["cubin"], "fatbin": ["fatbin"], "ptx": ["ptx"], "spv": ["spirv"],
+    "c": ["csource"], "hsaco": ["amdgpu"], "bundle": ["offload"], "npy": ["npy"], "npz": ["npz", "zip"],
+    "dylib": ["macho"], "dll": ["coff"], "obj": ["coff"], "params": ["params"], "json": [],
+}
+DEVICE = {"cubin", "fatbin", "ptx", "spv", "cu", "cl", "hip", "hsaco", "bundle"}
+SOURCES = {"cl": 0, "hip": 3, "cu": 3}  # languages of fuzz_sourcecode
+INIT = {"cl": 0, "cu": 1, "ptx": 2, "cubin": 3, "fatbin": 4, "spv": 5, "c": 8}  # names of fuzz_init
+
+
+def put_file(seeds, name, suffix, data):
+    for reader in BY_SUFFIX.get(suffix, []):
+        seeds.put("fuzz_" + reader, name, data)
+    if suffix == "o" and data[:4] != b"\x7fELF":
+        seeds.put("fuzz_macho", name, data)
+    if suffix in DEVICE:
+        seeds.put("fuzz_code", name, data)
+    if suffix == "gz":
+        seeds.put("fuzz_deflate", name, b"\1" + data)
+        seeds.put("fuzz_deflate", name + "-raw", b"\0" + data[10:])
+    if suffix in SOURCES:
+        seeds.put("fuzz_sourcecode", name, bytes([SOURCES[suffix]]) + data)
+    if suffix in INIT:
+        seeds.put("fuzz_init", name, bytes([INIT[suffix]]) + data)
+    if suffix in ("so", "o", "a", "tar", "gz", "blob", "c", "obj", "dylib", "dll"):
+        put_library(seeds, name, data)
+    if suffix == "blob":
+        put_blob(seeds, name, data)
+
+
+def put_library(seeds, name, data):
+    for target in ("fuzz_image", "fuzz_open", "fuzz_page"):
+        seeds.put(target, name, data)
+    seeds.put("fuzz_show", name, b"/0\0" + data)
+    seeds.put("fuzz_edit", name, b"\0\1" + data)
+    seeds.put("fuzz_edit", name + "-same", b"\1\1" + data)
+    if data[:4] == b"\x7fELF":
+        seeds.put("fuzz_seal", name, data)
+    changed = bytearray(data)
+    changed[len(data) * 3 // 4] ^= 1
+    if len(data) < 1 << 16:
+        seeds.put("fuzz_diff", name, struct.pack("<H", len(data)) + data + bytes(changed))
+
+
+# --- blobs -----------------------------------------------------------------------------------------
 
 def payloads(blob):
     """The payloads of a current blob, by a reader that knows nothing else."""
@@ -19,34 +94,81 @@ def payloads(blob):
     at += 8 + 8 * children
     for _ in range(rows - 1):
         (n,) = struct.unpack_from("<Q", blob, at)
-        kind = blob[at + 8 : at + 8 + n]
+        kind = blob[at + 8:at + 8 + n]
         at += 8 + n
         if kind == b"_lib":
             continue
         (n,) = struct.unpack_from("<Q", blob, at)
-        yield kind, blob[at + 8 : at + 8 + n]
+        yield kind, blob[at + 8:at + 8 + n]
         at += 8 + n
 
 
-def main(out, files):
-    for sub in ("fuzz_blob", "fuzz_payload", "fuzz_relax_vm"):
-        os.makedirs(os.path.join(out, sub), exist_ok=True)
-    for number, name in enumerate(files):
-        blob = open(name, "rb").read()
-        for gen in range(3):
-            with open(f"{out}/fuzz_blob/{number}-{gen}", "wb") as f:
-                f.write(bytes([gen]) + blob)
-        try:
-            cut = list(payloads(blob))
-        except (struct.error, OverflowError):  # of another generation
-            continue
-        for i, (name, payload) in enumerate(cut):
-            for kind in range(64):
-                with open(f"{out}/fuzz_payload/{number}-{i}-{kind}", "wb") as f:
-                    f.write(bytes([kind, 2]) + payload)
-            if name == b"relax.VMExecutable":
-                with open(f"{out}/fuzz_relax_vm/{number}-{i}", "wb") as f:
-                    f.write(payload)
+def put_blob(seeds, name, blob):
+    for gen in range(3):
+        seeds.put("fuzz_blob", f"{name}-{gen}", bytes([gen]) + blob)
+        seeds.put("fuzz_unpack", f"{name}-{gen}", bytes([gen]) + blob)
+    try:
+        cut = list(payloads(blob))
+    except (struct.error, OverflowError):  # of another generation
+        return
+    for i, (kind, payload) in enumerate(cut):
+        for row in range(64):
+            seeds.put("fuzz_payload", f"{name}-{i}-{row}", bytes([row, 2]) + payload)
+        if kind == b"relax.VMExecutable":
+            seeds.put("fuzz_relax_vm", f"{name}-{i}", payload)
 
 
-main(sys.argv[1], sys.argv[2:])
+def put_elf(seeds, blob):
+    for name, data in seed_elf.ideas(blob):
+        put_library(seeds, "elf-" + name, data)
+
+
+# --- what has no files -------------------------------------------------------------------------------
+
+def put_made(seeds):
+    for target, name, data in seed_text.ideas():
+        seeds.put(target, name, data)
+    seeds.put("fuzz_msgpack", "map", b"\x82\xa1a\x93\x01\xcd\x12\x34\xd9\x02ab\xa1b\x81\xc3\xcb" + bytes(8))
+    for kind in range(16):
+        head = struct.pack("<IIQQ", kind, 0x00012002, 1, 0x00012002)
+        for what in (0, 1, 8, 16, 32):  # a result, with a profile, with outputs; an error; values
+            seeds.put("fuzz_wire", "%d-%d" % (kind, what), bytes([what]) + head + struct.pack("<q", 2) + bytes(96))
+    # DWARF 4 and 5: a header, one file, two rows
+    program = b"\0\x09\x02" + struct.pack("<Q", 0x1000) + b"\x03\x05\x01\x4b\x02\x10\0\x01\x01"
+    four = b"\x01\x01\x01\xfb\x0e\x0d\0\x01\x01\x01\x01\0\0\0\x01\0\0\x01" + b"/src\0\0a.c\0\1\0\0\0"
+    seeds.put("fuzz_dwarf", "four", unit(4, b"", four, program))
+    five = (b"\x01\x01\x01\xfb\x0e\x0d\0\x01\x01\x01\x01\0\0\0\x01\0\0\x01" + b"\1\1\x08\1/src\0" + b"\2\1\x08\2\x0b\1a.c\0\0")
+    seeds.put("fuzz_dwarf", "five", unit(5, b"\x08\0", five, program))
+
+
+def unit(version, sizes, tables, program):
+    body = struct.pack("<H", version) + sizes + struct.pack("<I", len(tables)) + tables + program
+    return struct.pack("<I", len(body)) + body
+
+
+def cut_graphs(seeds, folder):
+    for name in sorted(os.listdir(folder)):
+        with open(os.path.join(folder, name), "rb") as f:
+            data = f.read()
+        seeds.put("fuzz_graph_json", name, data[8:8 + struct.unpack_from("<Q", data)[0]])
+
+
+def main(out, top):
+    limits()
+    seeds = Seeds(out)
+    for folder, dirs, names in os.walk(top):
+        dirs.sort()
+        for name in sorted(names):
+            with open(os.path.join(folder, name), "rb") as f:
+                put_file(seeds, name, name.rsplit(".", 1)[-1], f.read())
+    with open(os.path.join(top, "formats/01_opencl_scale.blob"), "rb") as f:
+        put_elf(seeds, f.read())
+    put_made(seeds)
+    for script in ("seed_graph.py", "seed_aot.py"):
+        subprocess.run([sys.executable, os.path.join(HERE, script), out], check=True)
+    subprocess.run([sys.executable, os.path.join(HERE, "seed_origin.py"), os.path.join(out, "fuzz_image"),
+                    os.path.join(top, "formats/01_opencl_scale.so")], check=True)
+    cut_graphs(seeds, os.path.join(out, "fuzz_graph_executor"))
+
+
+main(*sys.argv[1:])

@@ -128,6 +128,8 @@ def keyboard(b, folder):
     b.key("5")
     b.key("j")
     check("j walks through the graph", text(b, ".detail h3"), "x")
+    check("nodes have types", b.run("[...document.querySelectorAll('.g-node')].map(e => [...e.querySelectorAll('text')].map(t => t.textContent))"),
+          [["x", "float32[4, 24]"], ["layer_norm", "float32[4, 24]"], ["fused_matmul_add_gelu", "float32[4, 48]"], ["fused_matmul1_add1_add2", "float32[4, 24]"], ["result", "float32[4, 24]"]])
     clean(b, "model")
 
 

@@ -19,6 +19,10 @@
 #include "base/strmap.h"
 #include "text/escape.h"
 
+#if MPK_IS_ADDRESS_SANITIZED
+#include <sanitizer/asan_interface.h>
+#endif
+
 START_TEST(error_places)
 {
 	struct mpk_error err;
@@ -72,7 +76,7 @@ START_TEST(arena_blocks)
 	ck_assert_ptr_nonnull(small);
 	ck_assert_ptr_nonnull(large);
 	/* a large piece does not end the block that small ones are taken from */
-	ck_assert_ptr_eq(next, small + 16);
+	ck_assert_ptr_eq(next, small + (MPK_IS_ADDRESS_SANITIZED ? 32 : 16));
 	ck_assert_uint_eq(large[0] | large[(1 << 20) - 1], 0);
 	ck_assert_uint_eq((uintptr_t)large % alignof(max_align_t), 0);
 	ck_assert_ptr_null(mpk_arena_array(&arena, SIZE_MAX / 2, 4));
@@ -86,6 +90,26 @@ START_TEST(arena_blocks)
 	mpk_arena_fini(&arena);
 }
 END_TEST
+
+/* A byte too many is seen, also where the next piece of the block stands close behind. */
+#if MPK_IS_ADDRESS_SANITIZED
+START_TEST(arena_gaps)
+{
+	struct mpk_arena arena = { 0 };
+	unsigned char *first = mpk_arena_alloc(&arena, 10);
+	unsigned char *second = mpk_arena_alloc(&arena, 10);
+	unsigned char *none = mpk_arena_alloc(&arena, 0);
+
+	ck_assert(!__asan_address_is_poisoned(first + 9));
+	ck_assert(!__asan_address_is_poisoned(second));
+	for (unsigned char *p = first + 10; p < second; p++)
+		ck_assert(__asan_address_is_poisoned(p));
+	ck_assert(__asan_address_is_poisoned(second + 10));
+	ck_assert(__asan_address_is_poisoned(none));
+	mpk_arena_fini(&arena);
+}
+END_TEST
+#endif
 
 START_TEST(rope_pieces)
 {
@@ -299,6 +323,9 @@ int main(void)
 	tcase_add_test(t, error_places);
 	tcase_add_test(t, error_texts_are_cut);
 	tcase_add_test(t, arena_blocks);
+#if MPK_IS_ADDRESS_SANITIZED
+	tcase_add_test(t, arena_gaps);
+#endif
 	tcase_add_test(t, rope_pieces);
 	tcase_add_test(t, cursor_bounds);
 	tcase_add_loop_test(t, numbers, 0, (int)MPK_ARRAY_COUNT(integers));

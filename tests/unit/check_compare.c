@@ -468,6 +468,26 @@ START_TEST(debug_information_is_no_code)
 }
 END_TEST
 
+/* Two sections of one name: each is compared with the one in its place. */
+START_TEST(sections_of_one_name)
+{
+	struct mpk_span sound = fixture_load("device/sums.sm_90.cubin");
+	uint8_t *copy = (uint8_t *)mpk_arena_copy(&arena, sound.data, sound.len);
+	enum { HEADER = 64, TYPE = 4, SIZE = 32 }; /* of an Elf64_Shdr, and fields of it */
+	uint8_t *first = copy + mpk_load_u64(copy + 0x28) + HEADER, *other = first + HEADER;
+
+	/* of one type and of different sizes */
+	while (memcmp(first + TYPE, other + TYPE, 4) != 0 ||
+	       memcmp(first + SIZE, other + SIZE, 8) == 0)
+		other += HEADER;
+	ck_assert(other + HEADER <= copy + sound.len);
+	memcpy(other, first, 4);
+	ck_assert_str_eq(differences(mpk_span_of(copy, sound.len), mpk_span_of(copy, sound.len)),
+			 "");
+	fixture_free(sound);
+}
+END_TEST
+
 /* What a damaged cubin makes of the comparison: an error or a list, never a read beyond. */
 START_TEST(damaged_cubins)
 {
@@ -622,6 +642,7 @@ int main(void)
 	tcase_set_timeout(t, 120);
 	tcase_add_checked_fixture(t, NULL, forget);
 	tcase_add_test(t, debug_information_is_no_code);
+	tcase_add_test(t, sections_of_one_name);
 	tcase_add_test(t, damaged_cubins);
 	suite_add_tcase(s, t);
 	t = tcase_create("host code");

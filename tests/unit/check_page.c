@@ -127,6 +127,12 @@ START_TEST(page_has_what_the_views_have)
 	ck_assert_uint_eq(json_array_size(json_object_get(file, "models")), 1);
 	ck_assert_int_eq(
 		json_integer_value(json_object_get(json_object_get(file, "verify"), "errors")), 0);
+	for (size_t i = 0; i < 3; i++) {
+		const json_t *kernel = json_array_get(kernels, i);
+
+		ck_assert_uint_eq(json_string_length(json_object_get(kernel, "xxh128")), 32);
+		ck_assert_uint_eq(json_string_length(json_object_get(kernel, "around")), 32);
+	}
 	part = part_of(file, "kernels.cl");
 	ck_assert_str_eq(json_string_value(json_object_get(part, "language")), "opencl");
 	ck_assert_uint_eq(json_string_length(json_object_get(part, "text")), 114016);
@@ -140,11 +146,32 @@ START_TEST(page_has_what_the_views_have)
 }
 END_TEST
 
+START_TEST(machine_code_is_told_apart)
+{
+	json_t *file = data_of("tests/data/cuda/cubin/vadd_cuda.so", true), *kernel;
+
+	kernel = json_array_get(json_object_get(file, "kernels"), 0);
+	ck_assert_uint_eq(json_string_length(json_object_get(kernel, "xxh128")), 32);
+	/* what stands beside a kernel in a cubin is no text that it uses */
+	ck_assert_ptr_null(json_object_get(kernel, "around"));
+	json_decref(file);
+	file = data_of("tests/data/cuda/fatbin/vadd_cuda.so", true);
+	kernel = json_array_get(json_object_get(file, "kernels"), 0);
+	ck_assert_uint_eq(json_string_length(json_object_get(kernel, "xxh128")), 32);
+	ck_assert_str_eq(
+		json_string_value(json_object_get(part_of(file, "compute_90.ptx"), "language")),
+		"ptx");
+	json_decref(file);
+}
+END_TEST
+
 START_TEST(page_of_one_file_takes_no_digests)
 {
 	json_t *file = data_of("tests/data/relax/gelu_opencl.so", false);
 
 	ck_assert_ptr_null(json_object_get(part_of(file, "constants/10.npy"), "xxh128"));
+	ck_assert_ptr_null(
+		json_object_get(json_array_get(json_object_get(file, "kernels"), 0), "xxh128"));
 	json_decref(file);
 }
 END_TEST
@@ -369,6 +396,7 @@ int main(void)
 	tcase_add_test(c, script_is_the_same_document);
 	tcase_add_test(c, page_has_what_the_views_have);
 	tcase_add_test(c, page_of_one_file_takes_no_digests);
+	tcase_add_test(c, machine_code_is_told_apart);
 	tcase_add_test(c, texts_are_cut_between_lines);
 	tcase_add_test(c, bytes_are_no_text);
 	tcase_add_test(c, relax_values);

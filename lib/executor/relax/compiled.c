@@ -5,26 +5,34 @@
 #include "executor/relax/argument.h"
 #include "text/escape.h"
 
-/* All constants and all functions, made when the first compiled function runs. */
-static enum mpk_code fill_lists(struct mpk_relax_vm *vm, enum mpk_convention conv,
-				struct mpk_error *err)
+static enum mpk_code put_functions(struct mpk_relax_vm *vm, enum mpk_convention conv,
+				   struct mpk_error *err)
 {
 	const struct mpk_relax_program *p = vm->program;
 
-	if (vm->constant_list)
-		return MPK_OK;
 	MPK_TRY(mpk_any_list_create(conv, p->callee_count, &vm->function_list, err));
 	for (size_t i = 0; i < p->callee_count; i++) {
 		struct mpk_value v = { 0 };
-		enum mpk_code code;
+		bool own;
 
 		MPK_TRY(mpk_relax_vm_function(vm, i, &v.function, err));
 		v.kind = MPK_VALUE_FUNCTION;
-		vm->own_refs += mpk_relax_vm_owns(vm, v.function);
-		code = mpk_any_list_set(vm->function_list, i, &v, err);
+		own = mpk_relax_vm_owns(vm, v.function);
+
+		enum mpk_code code = mpk_any_list_set(vm->function_list, i, &v, err);
+
+		vm->own_refs += own && code == MPK_OK;
 		mpk_value_drop(&v);
 		MPK_TRY(code);
 	}
+	return MPK_OK;
+}
+
+static enum mpk_code put_constants(struct mpk_relax_vm *vm, enum mpk_convention conv,
+				   struct mpk_error *err)
+{
+	const struct mpk_relax_program *p = vm->program;
+
 	MPK_TRY(mpk_any_list_create(conv, p->x.const_count, &vm->constant_list, err));
 	for (size_t i = 0; i < p->x.const_count; i++) {
 		const struct mpk_value *v;
@@ -33,6 +41,34 @@ static enum mpk_code fill_lists(struct mpk_relax_vm *vm, enum mpk_convention con
 		MPK_TRY(mpk_any_list_set(vm->constant_list, i, v, err));
 	}
 	return MPK_OK;
+}
+
+/* Half of a list would be taken for all of it by the next call. */
+static void empty_lists(struct mpk_relax_vm *vm)
+{
+	struct mpk_any_list *functions = vm->function_list;
+
+	vm->function_list = NULL;
+	vm->own_refs = 0;
+	mpk_any_list_destroy(functions);
+	mpk_any_list_destroy(vm->constant_list);
+	vm->constant_list = NULL;
+}
+
+/* All constants and all functions, made when the first compiled function runs. */
+static enum mpk_code fill_lists(struct mpk_relax_vm *vm, enum mpk_convention conv,
+				struct mpk_error *err)
+{
+	enum mpk_code code;
+
+	if (vm->constant_list)
+		return MPK_OK;
+	code = put_functions(vm, conv, err);
+	if (code == MPK_OK)
+		code = put_constants(vm, conv, err);
+	if (code != MPK_OK)
+		empty_lists(vm);
+	return code;
 }
 
 /* f(machine, registers, constants, functions); the result is the register behind the arguments. */

@@ -16,6 +16,8 @@ static enum mpk_code read_bytes(const struct mpk_tensor *t, void *out, size_t by
 	struct mpk_runtime *runtime = mpk_context_get().runtime;
 	struct mpk_device *device;
 
+	if (!bytes) /* then there need not be an address */
+		return MPK_OK;
 	if (mpk_dldevice_is_host(t->dl.device)) {
 		memcpy(out, mpk_dltensor_data(&t->dl), bytes);
 		return MPK_OK;

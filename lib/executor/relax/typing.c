@@ -229,7 +229,7 @@ void mpk_relax_set_extents(struct mpk_relax_typing *r, const struct mpk_relax_pa
 /* A rank without extents. */
 void mpk_relax_set_rank(struct mpk_relax_typing *r, int64_t ndim, struct mpk_type *t)
 {
-	struct mpk_relax_instr none = { 0 };
+	struct mpk_relax_instr none = { .op = MPK_RELAX_CALL };
 	struct mpk_relax_pairs p = { .instr = &none,
 				     .count = (size_t)ndim,
 				     .from = MPK_RELAX_EXTENTS_MADE };

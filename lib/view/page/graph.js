@@ -43,16 +43,16 @@ function routed(graph, layer) {
   return { points, edges };
 }
 
-// What flows, below the name of what makes it: a stored graph has a type for each node, of byte code the
-// signature of its function tells what goes in and comes out.
+// What flows stands below the name of what makes it. Byte code names the types of what it allocates; what
+// goes in and comes out the signature of its function tells.
 function typesOf(file, graph) {
-  if (graph.is_flow) return;
-  const model = file.models.find((m) => m.module === graph.module && m.name === graph.name);
-  const signature = (model && model.signature) || "", stored = !graph.name && !graph.nodes.some((node) => /[%@]/.test(node.detail || ""));
-  const inputs = new Map([...signature.matchAll(/(\w+): (\w+\[[^\]]*\])/g)].map((m) => [m[1], m[2]]));
-  const results = signature.match(/ -> \((\w+\[[^\]]*\])\)$/);
+  const model = graph.name && !graph.is_flow && file.models.find((m) => m.module === graph.module && m.name === graph.name);
+  if (!model || !model.signature) return;
+  const long = (type) => type.replace(/^([fiu])(?=\d)/, (letter) => ({ f: "float", i: "int", u: "uint" })[letter]);
+  const inputs = new Map([...model.signature.matchAll(/(\w+): (\w+\[[^\]]*\])/g)].map((m) => [m[1], long(m[2])]));
+  const results = model.signature.match(/ -> \((\w+\[[^\]]*\])\)$/);
   for (const node of graph.nodes)
-    node.type = stored ? node.detail : node.kind === "input" ? inputs.get(node.label) : node.kind === "output" && results ? results[1] : undefined;
+    node.type = node.type || (node.kind === "input" ? inputs.get(node.label) : node.kind === "output" && results ? long(results[1]) : undefined);
 }
 
 function boxOf(node) {

@@ -33,11 +33,26 @@ if (new Set(files.map((file) => file.short)).size < files.length)
 
 // --- which module is which ----------------------------------------------------------------------
 
-// What a module is, but for its path.
-function describe(file, module) {
-  const of = (list) => list.filter((item) => item.module === module.path);
-  module.names = new Set([...of(file.kernels), ...of(file.models)].map((item) => item.name));
-  module.content = [module.kind, module.bytes, module.counts, ...of(file.kernels).map((k) => k.signature), ...of(file.parts).map((p) => `${p.name} ${p.xxh128}`)].join("\u0000");
+function byModule(list) {
+  const groups = new Map();
+  for (const item of list) {
+    if (!groups.has(item.module)) groups.set(item.module, []);
+    groups.get(item.module).push(item);
+  }
+  return (path) => groups.get(path) || [];
+}
+
+// What each module is, but for its path.
+function describe(file) {
+  const [kernels, models, parts] = [byModule(file.kernels), byModule(file.models), byModule(file.parts)];
+  for (const module of file.tree) {
+    const digests = parts(module.path).map((part) => `${part.name} ${part.xxh128}`);
+    module.names = new Set([...kernels(module.path), ...models(module.path)].map((item) => item.name));
+    module.content = [module.kind, module.bytes, module.counts, ...kernels(module.path).map((k) => k.signature), ...digests].join("\u0000");
+  }
+  // what is too large to be told apart by kernel differs where its module does
+  for (const kernel of file.kernels)
+    if (!kernel.xxh128) kernel.whole = file.byPath.has(kernel.module) ? file.tree[file.byPath.get(kernel.module)].content : parts(kernel.module).map((part) => part.xxh128).join(" ");
 }
 
 const shared = (a, b) => [...a.names].filter((name) => b.names.has(name)).length;
@@ -48,7 +63,7 @@ function numberModules() {
   const known = [];
   for (const file of files) {
     const free = new Set(known);
-    for (const module of file.tree) describe(file, module);
+    describe(file);
     const pair = (find) => {
       for (const module of file.tree) {
         const partner = module.number === undefined && find(module);
@@ -128,14 +143,7 @@ function compareKind(kind) {
   return [...rows.values()];
 }
 
-// What is too large to be told apart by kernel differs where its module does.
-function wholeCode(file) {
-  for (const kernel of file.kernels)
-    if (!kernel.xxh128) kernel.whole = file.parts.filter((part) => part.module === kernel.module).map((part) => part.xxh128).join(" ");
-}
-
 const differences = {};
-if (files.length > 1) files.forEach(wholeCode);
 if (files.length > 1) for (const name of Object.keys(KINDS)) differences[name] = compareKind(KINDS[name]);
 
 // The mark of an item that is not the same in every file.

@@ -14,12 +14,15 @@ function figure(count, name, go, kind) {
   return el("button", { type: "button", class: `figure ${kind || ""}`, onclick: go }, el("strong", {}, String(count)), el("span", {}, name));
 }
 
+function counted(count, word, go, kind) {
+  return figure(count, `${word}${count === 1 ? "" : "s"}`, go, kind);
+}
+
 // Notes are no problem: only errors and warnings are counted.
 function problemFigure(file, go) {
   const { errors, warnings } = file.verify;
-  const [count, word, kind] = errors || !warnings ? [errors, "error", errors ? "error" : "fine"] : [warnings, "warning", "warning"];
-  const more = errors && warnings ? `, ${plural(warnings, "warning")}` : "";
-  return figure(count, `${word}${count === 1 ? "" : "s"}${more}`, go, kind);
+  if (errors && warnings) return figure(errors, `error${errors === 1 ? "" : "s"}, ${plural(warnings, "warning")}`, go, "error");
+  return errors || !warnings ? counted(errors, "error", go, errors ? "error" : "fine") : counted(warnings, "warning", go, "warning");
 }
 
 function verdict(file) {
@@ -46,10 +49,10 @@ function overviewPanel(file, open) {
   const panel = el("div", { class: "overview" },
     el("div", { class: "figures" },
       figure(bytes(file.bytes), "in the file", () => open.tab("sizes")),
-      figure(file.tree.length, file.tree.length === 1 ? "module" : "modules", () => moveRow(panel, 0)),
-      figure(file.models.length + file.functions.length, "functions", () => open.tab("functions")),
-      figure(file.kernels.length, "kernels", () => open.tab("functions")),
-      figure(bytes(weights), "of tensors", () => open.tab("sizes")),
+      counted(file.tree.length, "module", () => moveRow(panel, 0)),
+      counted(file.models.length + file.functions.length, "function", () => open.tab("functions")),
+      counted(file.kernels.length, "kernel", () => open.tab("functions")),
+      file.tensors.length ? figure(bytes(weights), "of tensors", () => open.tab("sizes")) : counted(0, "tensor", () => open.tab("sizes")),
       problemFigure(file, () => open.tab("findings"))),
     factList(
       fact("File", el("code", {}, file.name), " ", verdict(file)),

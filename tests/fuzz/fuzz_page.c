@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fuzz_page - the other forms in which minspect shows a file: the document of a page, drawings, whether
+ * it loads elsewhere */
+#include <string.h>
+
+#include "view.h"
+
+#include "view/check.h"
+#include "view/dot.h"
+#include "view/node_info.h"
+#include "view/page.h"
+
+static void put_page(struct mpk_view *view, struct mpk_strbuf *out)
+{
+	struct mpk_page page;
+
+	mpk_page_init(&page, true);
+	if (mpk_view_show_info(view, false, NULL) == MPK_OK &&
+	    mpk_view_read_texts(view, NULL) == MPK_OK && mpk_verify_kernels(view, NULL) == MPK_OK &&
+	    mpk_page_add(&page, view, NULL, NULL) == MPK_OK)
+		FUZZ_REQUIRE(mpk_json_print(&page.json, out, NULL) == MPK_OK);
+	mpk_page_fini(&page);
+}
+
+static void check(struct mpk_view *view, struct mpk_arena *arena, struct mpk_strbuf *out)
+{
+	struct mpk_there there = { .has_release = true, .device = "sm_90" };
+	const struct mpk_mapping map = { .bytes = view->image->bytes, .fd = -1 };
+	struct mpk_check_result result = { 0 };
+
+	FUZZ_REQUIRE(mpk_release_parse("0.24", &there.release));
+	there.machine = mpk_target_parse("x86_64");
+	there.machine_name = "x86-64";
+	there.glibc_major = 2;
+	there.glibc_minor = 28;
+	there.cuda.sm = mpk_cuda_device_parse("sm_90");
+	if (mpk_check_run(view, &map, &there, arena, &result, NULL) == MPK_OK)
+		mpk_check_print("x", &there, &result, (struct mpk_style){ 0 }, out);
+	mpk_report_fini(&result.report);
+}
+
+void fuzz_one(struct mpk_span bytes, struct mpk_arena *arena)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf out = { 0 };
+	struct mpk_model_graphs graphs;
+	struct fuzz_file file;
+
+	if (!fuzz_file_open(bytes, arena, &file))
+		return;
+	check(&file.view, arena, &out);
+	mpk_dot_tree(&file.view, &out);
+	if (mpk_model_graphs_read(&file.view, &graphs, NULL) == MPK_OK)
+		mpk_dot_model(&file.view, &graphs, &out);
+	put_page(&file.view, &out);
+	fuzz_printable(&out);
+}

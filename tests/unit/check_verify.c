@@ -259,6 +259,8 @@ static const struct {
 	  "writable" },
 	{ BLOB(".section .text") "int __tvm_ffi_f(void) { return 0; }", "blob-section", MPK_WARNING,
 	  "executable" },
+	{ NOTE("00112233445566778899aabbccddeeff") "int __tvm_ffi_f(void) { return 0; }",
+	  "blob-symbol", MPK_ERROR, "no symbol has that name" },
 	{ RODATA NOTE("00112233445566778899aabbccddeeff") "int __tvm_ffi_f(void) { return 0; }",
 	  "blob-digest", MPK_ERROR, "is damaged" },
 	/* as xxh128sum prints it for the blob */

@@ -19,12 +19,25 @@ HARNESS_FN void finish(void)
 	teardown();
 }
 
+/* What is said of every library that mpack did not pack is none of a test's findings. */
+HARNESS_FN void leave_out_missing_digest(void)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < report.count; i++)
+		if (report.findings[i].severity != MPK_NOTE ||
+		    !strstr(report.findings[i].error.text, "no digest was stored"))
+			report.findings[kept++] = report.findings[i];
+	report.count = kept;
+}
+
 HARNESS_FN void verify_image(const struct mpk_image *image, const struct mpk_tree *tree)
 {
 	struct mpk_view view;
 
 	ck_assert_int_eq(mpk_view_init(&view, "a.so", 0, image, tree, &arena, NULL), MPK_OK);
 	ck_assert_int_eq(mpk_verify_run(&view, NULL, &arena, &report, NULL), MPK_OK);
+	leave_out_missing_digest();
 }
 
 HARNESS_FN void verify_bytes(struct mpk_span bytes)

@@ -250,7 +250,8 @@ static int look(const struct minspect_options *o, struct minspect_look *l)
 	int status;
 
 	(void)o;
-	if (mpk_check_run(l->view, &l->file->map, there, &l->file->arena, &result, &err) != MPK_OK) {
+	if (mpk_check_run(l->view, &l->file->map, there, &l->file->arena, &result, &err) !=
+	    MPK_OK) {
 		mpk_report_fini(&result.report);
 		mpk_error_at_file(&err, l->file->name);
 		return minspect_report(l, &err);

@@ -217,12 +217,19 @@ static void verify_opencl(const struct mpk_code_info *info, const struct mpk_cod
 	.text = put_text, .kernel_text = put_kernel_text, .kernel_json = put_kernel_json
 
 const struct mpk_code_format mpk_format_opencl = {
-	SOURCE(MPK_SOURCE_CODE_OPENCL), .word = "opencl",
-	.name = "OpenCL C source",      .words = { "__kernel", "get_global_id(", "get_group_id(" },
-	.counts_params = true,          .claims = { { "opencl", "cl" } },
-	.check = "opencl-source",       .about = "OpenCL source compiles without other files",
-	.verify = verify_opencl,        .param_text = param_text,
-	.param_dtype = param_dtype,     .param = param,
+	SOURCE(MPK_SOURCE_CODE_OPENCL),
+	.word = "opencl",
+	.name = "OpenCL C source",
+	.words = { "__kernel", "get_global_id(", "get_group_id(" },
+	.counts_params = true,
+	.claims = { { "opencl", "cl" } },
+	.param_text = param_text,
+	.param_dtype = param_dtype,
+	.param = param,
+	/* a runtime's compiler gets this text and nothing beside it */
+	.check = "opencl-source",
+	.about = "OpenCL source compiles without other files",
+	.verify = verify_opencl,
 };
 
 const struct mpk_code_format mpk_format_cuda = {

@@ -8,10 +8,6 @@
 
 #include "base/num.h"
 
-#ifndef EM_LOONGARCH /* musl 1.2.3 and glibc before 2.36 do not know it */
-#define EM_LOONGARCH 258
-#endif
-
 static bool is_big(const struct mpk_elf *e)
 {
 	return e->header.e_ident[EI_DATA] == ELFDATA2MSB;

@@ -21,6 +21,10 @@
 #include "base/error.h"
 #include "base/span.h"
 
+#ifndef EM_LOONGARCH /* musl 1.2.3 and glibc before 2.36 do not know it */
+#define EM_LOONGARCH 258
+#endif
+
 /* Zero-initialise; fill with mpk_elf_open; mpk_elf_close. */
 struct mpk_elf {
 	Elf *elf;

@@ -121,11 +121,13 @@ static void resolve_tags(struct mpk_resolve *r, const struct mpk_manifest_functi
 void mpk_resolve_extents(struct mpk_resolve *r, const struct mpk_manifest_step *m,
 			 const struct mpk_manifest_function *kernel, struct mpk_launch_step *step)
 {
-	resolve_tags(r, kernel, step);
+	if (kernel)
+		resolve_tags(r, kernel, step);
 	resolve_list(r, &m->grid, "grid", step->grid);
 	resolve_list(r, &m->block, "block", step->block);
 	resolve_list(r, &m->cluster, "cluster", step->cluster);
 	if (m->shared.text)
 		resolve_extent(r, &m->shared, &step->shared);
-	check_tags(r, m, step);
+	if (kernel)
+		check_tags(r, m, step);
 }

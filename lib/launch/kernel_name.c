@@ -16,6 +16,36 @@ static const struct mpk_span *module_names(struct mpk_resolve *r)
 	return names;
 }
 
+/* A module that has no id, and rows without names, are other mistakes: nobody meant them. */
+static const char *suggest(struct mpk_resolve *r, struct mpk_span word,
+			   const struct mpk_span *names, size_t count,
+			   char near[MPK_TOML_SUGGEST_BYTES])
+{
+	struct mpk_span *known = mpk_resolve_array(r, count, sizeof *known);
+	size_t used = 0;
+
+	for (size_t i = 0; known && i < count; i++)
+		if (names[i].len)
+			known[used++] = names[i];
+	return mpk_toml_suggest(word, known, used, near);
+}
+
+/* A module that lacks its id may be the one that is meant. */
+static bool lacks_ids(const struct mpk_span *modules, size_t count)
+{
+	for (size_t i = 0; modules && i < count; i++)
+		if (!modules[i].len)
+			return true;
+	return false;
+}
+
+/* Whether what a table lacks may be due to a mistake that is reported already: the file that would
+ * have completed it, or one in the module. */
+static bool may_lack_rows(const struct mpk_manifest_module *module)
+{
+	return !module->valid || (module->data.text && !module->function_count);
+}
+
 static const struct mpk_span *kernel_names(struct mpk_resolve *r,
 					   const struct mpk_manifest_module *module)
 {
@@ -74,17 +104,19 @@ const struct mpk_manifest_function *mpk_resolve_kernel(struct mpk_resolve *r,
 	key = mpk_span_of(dot + 1, text.len - id.len - 1);
 	step->module = find_name(modules, r->manifest->module_count, id);
 	if (!modules || step->module == r->manifest->module_count) {
-		MPK_COMPLAIN(r, name->pos, "no module '%s'%s", MPK_QUOTE(id),
-			     mpk_toml_suggest(id, modules, r->manifest->module_count, near));
+		if (!lacks_ids(modules, r->manifest->module_count))
+			MPK_COMPLAIN(r, name->pos, "no module '%s'%s", MPK_QUOTE(id),
+				     suggest(r, id, modules, r->manifest->module_count, near));
 		return NULL;
 	}
 	module = &r->manifest->modules[step->module];
 	kernels = kernel_names(r, module);
 	k = find_name(kernels, module->function_count, key);
 	if (!kernels || k == module->function_count) {
-		MPK_COMPLAIN(r, name->pos, "module '%s' lists no kernel '%s'%s", MPK_QUOTE(id),
-			     MPK_QUOTE(key),
-			     mpk_toml_suggest(key, kernels, module->function_count, near));
+		if (!may_lack_rows(module))
+			MPK_COMPLAIN(r, name->pos, "module '%s' lists no kernel '%s'%s",
+				     MPK_QUOTE(id), MPK_QUOTE(key),
+				     suggest(r, key, kernels, module->function_count, near));
 		return NULL;
 	}
 	step->kernel = module->functions[k].name.text;

@@ -99,11 +99,14 @@ struct mpk_launch {
 	size_t var_count;
 	const struct mpk_launch_step *steps;
 	size_t step_count;
+	bool broken; /* it does not hold: not all of it is set */
 };
 
 /* mpk_launch_resolve - parse and check every [[function]] of a manifest
+ * A manifest that is not valid is looked at, too, for what does not hang on its other mistakes.
  * @report  receives every problem with its line and column
- * @out     receives manifest->launch_count elements in arena
+ * @out     receives manifest->launch_count elements in arena; set also after MPK_E_SYNTAX, with
+ *          those that do not hold marked broken
  * Returns  MPK_OK when report gained no errors; MPK_E_SYNTAX otherwise; MPK_E_NOMEM */
 enum mpk_code mpk_launch_resolve(const struct mpk_manifest *manifest, struct mpk_arena *arena,
 				 struct mpk_report *report, const struct mpk_launch **out,
@@ -126,6 +129,7 @@ enum mpk_code mpk_launch_build(const struct mpk_launch *launches, size_t count,
 			       struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_launch_param_parse - one parameter text; a piece of mpk_launch_resolve, for tests
+ * @out     set also for a tensor of which only the type is none, with a dtype of 0 bits
  * Returns  MPK_OK; MPK_E_SYNTAX with line and column; MPK_E_NOMEM */
 enum mpk_code mpk_launch_param_parse(const struct mpk_toml_str *text, struct mpk_arena *arena,
 				     struct mpk_launch_param *out,

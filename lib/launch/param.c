@@ -94,11 +94,21 @@ static enum mpk_code scan_dims(struct mpk_scan *s, struct mpk_arena *arena,
 	return MPK_OK;
 }
 
+/* The rest of a parameter whose type is none: its shape gives names that others need. */
+static void scan_untyped(struct mpk_scan *s, struct mpk_arena *arena, struct mpk_launch_param *p,
+			 struct mpk_launch_param *out)
+{
+	p->dtype = (struct mpk_dtype){ 0 };
+	if (mpk_scan_char(s, '[') && scan_dims(s, arena, p, NULL) == MPK_OK && !mpk_scan_space(s))
+		*out = *p;
+}
+
 enum mpk_code mpk_launch_param_parse(const struct mpk_toml_str *text, struct mpk_arena *arena,
 				     struct mpk_launch_param *out, struct mpk_error *err)
 {
 	struct mpk_scan s = scan_of(text);
 	struct mpk_launch_param p = { .pos = text->pos };
+	enum mpk_code code;
 
 	p.name = mpk_scan_name(&s);
 	if (!p.name.len)
@@ -106,7 +116,11 @@ enum mpk_code mpk_launch_param_parse(const struct mpk_toml_str *text, struct mpk
 				     "expected \"NAME: TYPE\" or \"NAME: TYPE[SHAPE]\"");
 	if (!mpk_scan_char(&s, ':'))
 		return mpk_scan_fail(&s, s.at, err, "expected ':' after '%s'", MPK_QUOTE(p.name));
-	MPK_TRY(scan_dtype(&s, &p, err));
+	code = scan_dtype(&s, &p, err);
+	if (code != MPK_OK) {
+		scan_untyped(&s, arena, &p, out);
+		return code;
+	}
 	if (mpk_scan_char(&s, '['))
 		MPK_TRY(scan_dims(&s, arena, &p, err));
 	if (mpk_scan_space(&s))

@@ -22,10 +22,14 @@ static struct mpk_launch_param *parse_list(struct mpk_resolve *r, const struct m
 	for (size_t i = 0; params && i < list->count; i++) {
 		struct mpk_launch_param *p = &params[*count];
 
+		*p = (struct mpk_launch_param){ 0 };
 		if (mpk_launch_param_parse(&list->items[i], r->arena, p, &err) != MPK_OK) {
-			r->incomplete = true;
 			mpk_resolve_finding(r, &err);
-		} else if (mpk_resolve_param(params, *count, p->name) < *count) {
+			r->incomplete |= !p->name.len;
+		}
+		if (!p->name.len)
+			continue;
+		if (mpk_resolve_param(params, *count, p->name) < *count) {
 			MPK_COMPLAIN(r, p->pos, "'%s' stands twice", MPK_QUOTE(p->name));
 		} else if (temps && (!p->is_tensor || p->optional)) {
 			MPK_COMPLAIN(r, p->pos, "a temporary is a tensor: \"%s: float32[n]\"",
@@ -199,6 +203,8 @@ static void resolve_args(struct mpk_resolve *r, const struct mpk_manifest_step *
 		return;
 	step->args = args;
 	step->arg_count = m->args.count;
+	if (!m->args.present && !r->source->valid)
+		return; /* that they are missing is told */
 	if (m->args.count != kernel->arg_count) {
 		MPK_COMPLAIN(r, m->args.present ? m->args.pos : m->pos,
 			     "kernel '%s' takes %zu argument%s, %zu given", step->kernel,
@@ -216,18 +222,31 @@ static void resolve_args(struct mpk_resolve *r, const struct mpk_manifest_step *
 	}
 }
 
+/* What can be said of a step without its kernel: whether the names in it are known. */
+static void resolve_bare_step(struct mpk_resolve *r, const struct mpk_manifest_step *m,
+			      struct mpk_launch_step *step)
+{
+	for (size_t i = 0; i < m->args.count; i++) {
+		struct mpk_launch_arg ignored = { 0 };
+
+		(void)resolve_arg(r, &m->args.items[i], &ignored);
+	}
+	mpk_resolve_extents(r, m, NULL, step);
+}
+
 static void resolve_step(struct mpk_resolve *r, const struct mpk_manifest_step *m,
 			 struct mpk_launch_step *step)
 {
 	const struct mpk_manifest_function *kernel;
 
-	if (!m->kernel.text) {
+	if (!m->kernel.text && r->source->valid)
 		MPK_COMPLAIN(r, m->pos, "no kernel is given");
+	kernel = m->kernel.text ? mpk_resolve_kernel(r, &m->kernel, step) : NULL;
+	if (!kernel || !r->manifest->modules[step->module].valid) {
+		step->kernel = NULL;
+		resolve_bare_step(r, m, step);
 		return;
 	}
-	kernel = mpk_resolve_kernel(r, &m->kernel, step);
-	if (!kernel)
-		return;
 	set_device(r, step, m->kernel.pos);
 	resolve_args(r, m, kernel, step);
 	mpk_resolve_extents(r, m, kernel, step);
@@ -238,7 +257,7 @@ static void check_anchor(struct mpk_resolve *r)
 	for (size_t i = 0; i < r->launch->param_count; i++)
 		if (r->launch->params[i].is_tensor && !r->launch->params[i].optional)
 			return;
-	if (r->incomplete || r->manifest->standalone)
+	if (r->incomplete || r->manifest->standalone || !r->source->valid)
 		return;
 	MPK_COMPLAIN(r, r->source->pos,
 		     "it needs one tensor parameter that is not optional, which tells the device");
@@ -251,6 +270,7 @@ static void resolve_one(struct mpk_resolve *r)
 	struct mpk_launch_step *steps = mpk_resolve_array(r, m->step_count, sizeof *steps);
 
 	l->name = m->name.text ? m->name.text : "?";
+	r->incomplete = !m->valid; /* there may be parameters that it lacks */
 	l->gen = r->manifest->gen;
 	l->params = parse_list(r, &m->params, false, &l->param_count);
 	l->temps = parse_list(r, &m->temps, true, &l->temp_count);
@@ -285,13 +305,15 @@ enum mpk_code mpk_launch_resolve(const struct mpk_manifest *manifest, struct mpk
 					 .arena = arena,
 					 .report = report,
 					 .launch = &launches[i] };
+		size_t before = report->errors;
 
 		resolve_one(&r);
+		launches[i].broken = report->errors > before || !manifest->launches[i].valid;
 		if (r.nomem)
 			return mpk_fail_nomem(err);
 	}
+	*out = launches;
 	if (report->errors > errors)
 		return mpk_fail(err, MPK_E_SYNTAX, "launch functions do not hold");
-	*out = launches;
 	return MPK_OK;
 }

@@ -47,7 +47,8 @@ const struct mpk_manifest_function *mpk_resolve_kernel(struct mpk_resolve *r,
 						       struct mpk_launch_step *step);
 
 /* mpk_resolve_extents - grid, block and shared memory of a step, and whether the kernel's launch
- * tags carry them; sets step->tags first */
+ * tags carry them; sets step->tags first
+ * @kernel  NULL: it is not known, nor its tags */
 void mpk_resolve_extents(struct mpk_resolve *r, const struct mpk_manifest_step *m,
 			 const struct mpk_manifest_function *kernel, struct mpk_launch_step *step);
 

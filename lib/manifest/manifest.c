@@ -21,7 +21,9 @@
 struct check {
 	struct mpk_toml_reader *r;
 	struct mpk_manifest_draft *draft;
-	bool has_modules;      /* the file says `module`, rightly or not */
+	bool has_modules; /* the file says `module`, rightly or not */
+	bool unresolved;  /* an id or an import leads nowhere: there is no graph to look at */
+	size_t errors_before;
 	struct mpk_strmap ids; /* id -> module index, the first of each name */
 };
 
@@ -38,6 +40,7 @@ static void check_ids(struct check *c)
 		struct mpk_toml_str id = c->draft->modules[i].id;
 		size_t first = i;
 
+		c->unresolved |= !id.text;
 		if (!id.text)
 			continue;
 		if (mpk_strmap_put(&c->ids, mpk_toml_str_span(id), i, &first) < 0)
@@ -46,6 +49,7 @@ static void check_ids(struct check *c)
 			mpk_toml_read_error(c->r, id.pos, "duplicate-id",
 					    "'%s' is the id of the module on line %u already",
 					    QUOTE(id), c->draft->modules[first].id.pos.line);
+		c->unresolved |= first != i;
 	}
 }
 
@@ -56,6 +60,7 @@ static void unknown_module(struct check *c, struct mpk_toml_str name, const char
 	struct mpk_span *names = mpk_arena_array(&scratch, count, sizeof *names);
 	char near[MPK_TOML_SUGGEST_BYTES] = "";
 
+	c->unresolved = true;
 	for (size_t i = 0; names && i < count; i++)
 		if (c->draft->modules[i].id.text)
 			names[used++] = mpk_toml_str_span(c->draft->modules[i].id);
@@ -225,6 +230,24 @@ static bool check_kept_order(struct check *c)
 	return c->r->report->errors != errors;
 }
 
+/* Whether all imports that the file means are known: one of a wrong type may lead to a module, too. */
+static bool imports_are_known(const struct mpk_report *report, size_t errors_before)
+{
+	static const char *const fatal[] = { "missing-key",   "empty-value",  "wrong-type",
+					     "empty",         "duplicate-id", "unknown-root",
+					     "unknown-import" };
+
+	if (report->errors == errors_before)
+		return true;
+	if (report->dropped)
+		return false;
+	for (size_t i = 0; i < report->count; i++)
+		for (size_t k = 0; k < MPK_ARRAY_COUNT(fatal); k++)
+			if (strcmp(report->findings[i].check, fatal[k]) == 0)
+				return false;
+	return true;
+}
+
 static void check_graph(struct check *c)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
@@ -250,14 +273,15 @@ static void check_graph(struct check *c)
 	    MPK_OK)
 		c->r->failed = true;
 	for (size_t i = 0; i < count; i++)
-		if (unreached[i] && !c->draft->launch_count)
+		if (unreached[i] && !c->draft->launch_count &&
+		    imports_are_known(c->r->report, c->errors_before))
 			mpk_toml_read_warn(
 				c->r, c->draft->modules[i].id.pos, "unreached",
 				"the root '%s' does not import '%s', directly or indirectly: it is left out",
 				QUOTE(c->draft->modules[root].id), QUOTE(c->draft->modules[i].id));
 }
 
-/* One row a rule. Those that need valid names run when nothing was wrong before. */
+/* One row a rule. Those that need names run when every id and import leads to a module. */
 static const struct {
 	void (*run)(struct check *c);
 	bool needs_names;
@@ -267,31 +291,16 @@ static const struct {
 	{ check_launch_names, false }, { check_graph, true },
 };
 
-/* Whether every module has an id of its own and every import leads to one. */
-static bool names_are_valid(const struct mpk_report *report, size_t errors_before)
-{
-	static const char *const fatal[] = { "missing-key",   "empty-value",  "wrong-type",
-					     "empty",         "duplicate-id", "unknown-root",
-					     "unknown-import" };
-
-	if (report->errors == errors_before)
-		return true;
-	if (report->dropped)
-		return false;
-	for (size_t i = 0; i < report->count; i++)
-		for (size_t k = 0; k < MPK_ARRAY_COUNT(fatal); k++)
-			if (strcmp(report->findings[i].check, fatal[k]) == 0)
-				return false;
-	return true;
-}
-
 static void run_checks(struct mpk_toml_reader *r, struct mpk_manifest_draft *draft,
 		       const struct mpk_toml *root, size_t errors_before)
 {
-	struct check c = { .r = r, .draft = draft, .has_modules = mpk_toml_find(root, "module") };
+	struct check c = { .r = r,
+			   .draft = draft,
+			   .has_modules = mpk_toml_find(root, "module"),
+			   .errors_before = errors_before };
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(checks); i++)
-		if (!checks[i].needs_names || names_are_valid(r->report, errors_before))
+		if (!checks[i].needs_names || (!c.unresolved && draft->module_count))
 			checks[i].run(&c);
 	mpk_strmap_fini(&c.ids);
 }

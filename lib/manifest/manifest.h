@@ -70,6 +70,7 @@ struct mpk_manifest_launch {
 	const struct mpk_manifest_step *steps; /* at least one */
 	size_t step_count;
 	struct mpk_pos pos;
+	bool valid; /* nothing is wrong with the table itself */
 };
 
 struct mpk_manifest {

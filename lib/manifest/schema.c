@@ -174,6 +174,7 @@ static void finish_launch(struct mpk_toml_reader *r, void *out)
 				    "'steps' holds the kernels; this belongs into one of them");
 	else if (!row->launch.step_count)
 		mpk_toml_read_error(r, row->launch.pos, "steps", "'steps' is empty");
+	row->launch.valid = r->report->errors == r->row_errors;
 }
 
 static const struct mpk_toml_schema launch_schema = {

@@ -91,7 +91,7 @@ static void check_block(struct mpk_loader *l, const struct mpk_manifest_step *m,
 void mpk_loader_check_steps(struct mpk_loader *l, const struct mpk_launch *launches)
 {
 	for (size_t i = 0; i < l->manifest->launch_count; i++)
-		for (size_t s = 0; s < launches[i].step_count; s++) {
+		for (size_t s = 0; !launches[i].broken && s < launches[i].step_count; s++) {
 			const struct mpk_manifest_step *m = &l->manifest->launches[i].steps[s];
 
 			check_block(l, m, &launches[i].steps[s], launches[i].name);

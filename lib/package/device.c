@@ -125,7 +125,8 @@ static bool open_data(struct device *d)
 		d->shared = open_checked(d, d->m->data);
 	if (d->shared && d->valid)
 		mpk_loader_complete_table(d->l, d->m, d->shared);
-	if (!d->m->function_count)
+	/* functions would have told the rows of a file that could be read */
+	if (!d->m->function_count && (d->valid || !d->l->manifest->launch_count))
 		mpk_loader_missing_table(d->l, d->m, d->valid ? d->shared : NULL);
 	return d->m->function_count != 0;
 }

@@ -70,14 +70,15 @@ const struct mpk_launch *mpk_loader_launches(struct mpk_loader *l, struct mpk_mo
 	const struct mpk_launch *launches = NULL;
 	enum mpk_code code;
 
-	if (!l->manifest->launch_count || !l->manifest->valid)
+	if (!l->manifest->launch_count)
 		return NULL;
 	code = mpk_launch_resolve(l->manifest, l->arena, l->report, &launches, NULL);
 	if (code == MPK_E_NOMEM)
 		l->failed = true;
-	if (code != MPK_OK)
+	if (launches)
+		mpk_loader_check_steps(l, launches);
+	if (code != MPK_OK || !l->manifest->valid)
 		return NULL;
-	mpk_loader_check_steps(l, launches);
 	size_t host = host_of(l->manifest, modules, count, root);
 	import_kernels(l, launches, modules, *count, host);
 	return launches;

@@ -47,11 +47,12 @@ static bool type_of_name(const struct mpk_loader *l, const struct mpk_manifest_l
 
 	for (size_t k = 0; k < MPK_ARRAY_COUNT(lists); k++)
 		for (size_t i = 0; i < lists[k]->count; i++) {
-			struct mpk_launch_param p;
+			struct mpk_launch_param p = { 0 };
 
-			if (mpk_launch_param_parse(&lists[k]->items[i], l->arena, &p, NULL) !=
-				    MPK_OK ||
-			    !mpk_span_equal(p.name, name))
+			/* a tensor without a type is a tensor */
+			if (mpk_launch_param_parse(&lists[k]->items[i], l->arena, &p, NULL) ==
+				    MPK_E_NOMEM ||
+			    !p.name.len || !mpk_span_equal(p.name, name))
 				continue;
 			*out = p.is_tensor ? (struct mpk_dtype){ MPK_DTYPE_HANDLE, 64, 1 }
 					   : p.dtype;

@@ -230,9 +230,10 @@ static void blob_digest(struct mpk_verify *v)
 	enum mpk_code code;
 
 	if (image->has_blob && !note->name)
-		mpk_verify_say(v, MPK_NOTE,
-			       "no digest was stored with the blob, as mpack does: a change that keeps "
-			       "its structure cannot be seen");
+		mpk_verify_say(
+			v, MPK_NOTE,
+			"no digest was stored with the blob, as mpack does: a change that keeps "
+			"its structure cannot be seen");
 	if (!image->has_blob || !note->name || (v->file && v->file->skips_digest))
 		return;
 	code = mpk_note_digest(mpk_image_blob(image), v->file ? v->file->map : NULL,

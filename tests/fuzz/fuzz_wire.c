@@ -7,6 +7,7 @@
 #include "session/reply.h"
 #include "value/parse.h"
 
+enum { PAGE = 4096 };
 enum { PROFILED = 1, DUMPED = 2, COMPARED = 4, WITH_OUTPUTS = 8, AN_ERROR = 16, VALUES = 32 };
 
 static void read_values(struct mpk_wire_map *m)
@@ -61,6 +62,7 @@ static void read_result(struct mpk_wire_map *m, unsigned what)
 		MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf out = { 0 };
 
 		mpk_value_print(&out, &r.values[i], 64);
+		fuzz_printable(&out);
 	}
 	mpk_call_result_fini(&r);
 	mpk_value_drop(&args[0]);
@@ -70,15 +72,16 @@ static void read_result(struct mpk_wire_map *m, unsigned what)
 void fuzz_one(struct mpk_span bytes, struct mpk_arena *arena)
 {
 	unsigned what = bytes.len ? bytes.data[0] : 0;
-	struct mpk_span rest = fuzz_rest(bytes);
+	struct mpk_span reply = fuzz_rest(bytes);
 	/* as it is mapped: from a page's start, and of its length alone */
-	uint8_t *copy = aligned_alloc(4096, (rest.len + 4096) / 4096 * 4096);
-	struct mpk_wire_map m = { .bytes = { copy, rest.len } };
+	uint8_t *copy = mpk_arena_alloc(arena, reply.len + PAGE);
+	struct mpk_wire_map m;
 
-	(void)arena;
 	FUZZ_REQUIRE(copy != NULL);
-	if (rest.len)
-		memcpy(copy, rest.data, rest.len);
+	copy += (PAGE - (uintptr_t)copy % PAGE) % PAGE;
+	if (reply.len)
+		memcpy(copy, reply.data, reply.len);
+	m = (struct mpk_wire_map){ .bytes = { copy, reply.len } };
 	atomic_init(&m.refs, 2); /* it is not the wire's to free */
 	if (what & VALUES)
 		read_values(&m);
@@ -86,5 +89,4 @@ void fuzz_one(struct mpk_span bytes, struct mpk_arena *arena)
 		read_error(&m);
 	else
 		read_result(&m, what);
-	free(copy);
 }

@@ -131,7 +131,8 @@ def put_made(seeds):
     seeds.put("fuzz_msgpack", "map", b"\x82\xa1a\x93\x01\xcd\x12\x34\xd9\x02ab\xa1b\x81\xc3\xcb" + bytes(8))
     for kind in range(16):
         head = struct.pack("<IIQQ", kind, 0x00012002, 1, 0x00012002)
-        seeds.put("fuzz_wire", str(kind), head + struct.pack("<q", 2) + bytes(96))
+        for what in (0, 1, 8, 16, 32):  # a result, with a profile, with outputs; an error; values
+            seeds.put("fuzz_wire", "%d-%d" % (kind, what), bytes([what]) + head + struct.pack("<q", 2) + bytes(96))
     # DWARF 4 and 5: a header, one file, two rows
     program = b"\0\x09\x02" + struct.pack("<Q", 0x1000) + b"\x03\x05\x01\x4b\x02\x10\0\x01\x01"
     four = b"\x01\x01\x01\xfb\x0e\x0d\0\x01\x01\x01\x01\0\0\0\x01\0\0\x01" + b"/src\0\0a.c\0\1\0\0\0"

@@ -65,15 +65,16 @@ static void *build(enum mpk_generation gen, bool llvm, const char *kind)
 {
 	struct mpk_arena arena = { 0 };
 	struct mpk_report report = { 0 };
-	struct mpk_manifest_module module = { .id = S("k"),
-					      .functions = kernels,
-					      .function_count = 2 };
+	struct mpk_manifest_module module = {
+		.id = S("k"), .functions = kernels, .function_count = 2, .valid = true
+	};
 	struct mpk_manifest_launch source = { .name = S("saxpy"),
 					      .params = LIST(params),
 					      .temps = LIST(temps),
 					      .steps = steps,
 					      .step_count = 2,
-					      .pos = { 7, 1 } };
+					      .pos = { 7, 1 },
+					      .valid = true };
 	struct mpk_manifest manifest = { .path = "m.toml",
 					 .gen = gen,
 					 .modules = &module,

@@ -1,5 +1,6 @@
 # Code that is called cannot stop, kill or trace the one that holds its time, nor pass for a function that
 # it does not have.
+minspect --version | grep -q '^sandbox.*seccomp' || { echo "no seccomp here, without which it would stop every process of the user"; exit 77; }
 cat >hostile.c <<'END'
 #include <errno.h>
 #include <fcntl.h>

@@ -22,7 +22,8 @@ static const struct {
 	{ "\x7f"
 	  "ELF\2\1\7\0\0\0\0\0\0\0\0\0",
 	  16, MPK_E_CORRUPT, "version" },
-	{ "#!/bin/sh\n", 10, MPK_E_CORRUPT, "neither a library or object" },
+	{ "a library?\n", 11, MPK_E_CORRUPT, "neither a library or object" },
+	{ "#!/bin/sh\n", 10, MPK_E_UNSUPPORTED, "a script" },
 	{ "\xcf\xfa\xed\xfe\7\0\0\1", 8, MPK_E_CORRUPT, "header is cut off" },
 	{ "\xfe\xed\xfa\xcf\1\0\0\7", 8, MPK_E_UNSUPPORTED, "big-endian Mach-O" },
 	{ "MZ\x90\0", 4, MPK_E_UNSUPPORTED, "a DOS program" },

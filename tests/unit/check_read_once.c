@@ -141,7 +141,7 @@ static const struct {
 	{ "cuda", "fatbin", DEVICE "tiny.none.fatbin", 4 }, /* and its images */
 	{ "cuda", "cubin", DEVICE "tiny.speed.fatbin", 4 },
 	{ "cuda", "cuda", DEVICE "two.cu", 1 },
-	{ "opencl", "cl", DEVICE "README.md", 1 }, /* could be OpenCL, for all one knows */
+	{ "opencl", "cl", DEVICE "compute.spvasm", 1 }, /* could be OpenCL, for all one knows */
 	{ "vulkan", "spirv", DEVICE "compute.spv", 1 },
 	{ "cuda", "ptx", DEVICE "compute.spv", 1 }, /* a false claim */
 	{ "mine", "ptx", DEVICE "two.ptx", 0 },     /* an unknown kind: nobody looks */

@@ -371,9 +371,9 @@ END_TEST
 static bool is_tested(const char *check)
 {
 	static const char *const elsewhere[] = {
-		"blob-size",    "blob-section",  "segment-alignment", "payload",  "several-libs",
+		"blob-size",    "blob-section",  "segment-alignment", "payload",   "several-libs",
 		"unreached",    "child-order",   "container", /* and in check_verify_code.c */
-		"fatbin-image", "offload-image", "spirv-module",      "byte-code"
+		"fatbin-image", "offload-image", "spirv-module",      "byte-code", "opencl-source"
 	};
 	bool tested = false;
 

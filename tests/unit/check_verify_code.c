@@ -132,6 +132,43 @@ START_TEST(device_rows)
 }
 END_TEST
 
+#define KERNEL(params) "__kernel void tiny(" params ") { }\n"
+
+/* What is no OpenCL C where there are no other files. */
+static const struct {
+	const char *text, *check, *says;
+} opencl_texts[] = {
+	{ KERNEL("__global float *x"), NULL, NULL },
+	{ "#include <opencl-c-base.h>\n" KERNEL("__global float *x"), NULL, NULL },
+	{ "#include \"common.h\"\n" KERNEL("__global float *x"), "opencl-source",
+	  "includes \"common.h\"" },
+	{ KERNEL("__global float *x, size_t n"), "opencl-source", "is size_t" },
+	{ KERNEL("__global float **x"), "opencl-source", "" },
+};
+
+START_TEST(opencl_rows)
+{
+	/* its parameters are another check's */
+	bool two = strchr(opencl_texts[_i].text, ',') != NULL;
+	const struct mpk_dtype types[] = { { MPK_DTYPE_HANDLE, 64, 1 }, { MPK_DTYPE_UINT, 64, 1 } };
+	const struct mpk_function_info kernel = { .key = SPAN("tiny"),
+						  .arg_types = types,
+						  .arg_count = two ? 2 : 1 };
+	struct mpk_rope packed = { .arena = &arena };
+	const struct mpk_kernels k = { .gen = MPK_GEN_CURRENT,
+				       .fmt = SPAN("cl"),
+				       .functions = &kernel,
+				       .function_count = 1,
+				       .data = mpk_span_str(
+					       mpk_arena_printf(&arena, "// Function: tiny\n%s",
+								opencl_texts[_i].text)) };
+
+	mpk_kernels_write(&k, &packed);
+	verify_bytes(write_blob("opencl", &packed));
+	expect(opencl_texts[_i].check, MPK_WARNING, opencl_texts[_i].says);
+}
+END_TEST
+
 /* Shaders for another kind of runtime: TVM's Vulkan looks for compute shaders. */
 START_TEST(shader_model)
 {
@@ -248,6 +285,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, setup, finish);
 	tcase_add_loop_test(tc, device_rows, 0, (int)MPK_ARRAY_COUNT(devices));
+	tcase_add_loop_test(tc, opencl_rows, 0, (int)MPK_ARRAY_COUNT(opencl_texts));
 	tcase_add_test(tc, shader_model);
 	tcase_add_test(tc, byte_code_of_relax);
 	tcase_add_test(tc, byte_code_of_relay);

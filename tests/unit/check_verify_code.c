@@ -150,7 +150,7 @@ START_TEST(opencl_rows)
 {
 	/* its parameters are another check's */
 	bool two = strchr(opencl_texts[_i].text, ',') != NULL;
-	const struct mpk_dtype types[] = { { MPK_DTYPE_HANDLE, 64, 1 }, { MPK_DTYPE_UINT, 64, 1 } };
+	const struct mpk_dtype types[] = { { MPK_DTYPE_HANDLE, 64, 1 }, { MPK_DTYPE_INT, 64, 1 } };
 	const struct mpk_function_info kernel = { .key = SPAN("tiny"),
 						  .arg_types = types,
 						  .arg_count = two ? 2 : 1 };

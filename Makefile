@@ -219,10 +219,8 @@ coverage:
 # --- static checks -----------------------------------------------------------------
 HEADERS := $(sort $(wildcard lib/*/*.h lib/*/*/*.h formats/*.h formats/*/*.h cmd/*/*.h))
 headers-check: $(O)/gen/common/config.h
-	$(Q)rc=0; for h in $(HEADERS); do \
-		echo 'typedef int mpk_nothing;' | \
-		$(CC) $(CPPFLAGS) $(LLVM_CPPFLAGS) -I$(O)/gen $(ALL_CFLAGS) -Werror -fsyntax-only -include $$h -x c - || rc=1; \
-	done; exit $$rc
+	$(Q)printf '%s\n' $(HEADERS) | xargs -P $$(nproc) -I{} sh -c "echo 'typedef int mpk_nothing;' | \
+		$(CC) $(CPPFLAGS) $(LLVM_CPPFLAGS) -I$(O)/gen $(ALL_CFLAGS) -Werror -fsyntax-only -include {} -x c -"
 
 lint: all
 	$(Q)sh scripts/lint $(O)

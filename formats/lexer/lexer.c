@@ -184,7 +184,7 @@ enum mpk_code mpk_lexer_next(struct mpk_lexer *lex, struct mpk_token *out, struc
 		t.kind = MPK_TOKEN_WORD;
 		len = word_length(lex);
 	}
-	t.text = mpk_span_of(lex->bytes.data + lex->pos, len);
+	(void)mpk_span_sub(lex->bytes, lex->pos, len, &t.text); /* no bytes have no address */
 	lex->pos += len;
 	*out = t;
 	return MPK_OK;

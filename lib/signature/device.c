@@ -5,7 +5,7 @@
 
 #include "signature/unit.h"
 
-enum { NEAR_BYTES = 1 << 18, PLACES_MAX = 32, MESSAGE_MAX = 512 };
+enum { NEAR_BYTES = 1 << 18, PLACES_MAX = 32, MESSAGE_MAX = 512, DEVICE_MAX = 32 };
 
 /* Where the names of devices stand. */
 struct mpk_unit_names {
@@ -15,6 +15,12 @@ struct mpk_unit_names {
 	} items[PLACES_MAX];
 	size_t count;
 	const uint8_t *begin, *end; /* of the bytes that were searched */
+	bool knows_told;            /* what follows was looked for */
+	struct told {
+		struct mpk_span function;
+		int32_t device;
+	} *told; /* in the unit's arena */
+	size_t told_count;
 };
 
 static void collect(struct mpk_unit_names *names, const struct mpk_constants *c,
@@ -68,54 +74,79 @@ static void search(struct mpk_unit *u, const uint8_t *near)
 	}
 }
 
-/* What stands between two texts in the first string that begins as told and has both: "opencl". */
-static struct mpk_span between(struct mpk_span where, const char *begin, const char *from,
-			       const char *to)
+/* --- what launch functions of mpack say ------------------------------------------------------ */
+
+/* The next message such as "scale: argument 'in' must be on opencl, is on %s", from *at on. */
+static bool next_told(struct mpk_span s, size_t *at, struct told *out)
 {
-	const uint8_t *at = where.data, *end = where.data + where.len, *to_at;
-	struct mpk_span s;
+	static const char mark[] = "' must be on ", behind[] = ": argument '", end[] = ", is on ";
+	const uint8_t *found;
 
-	for (; (at = memmem(at, (size_t)(end - at), begin, strlen(begin))); at++) {
-		const uint8_t *word = NULL;
+	while (*at < s.len && (found = memmem(s.data + *at, s.len - *at, mark, sizeof mark - 1))) {
+		size_t pos = (size_t)(found - s.data),
+		       from = pos < MESSAGE_MAX ? 0 : pos - MESSAGE_MAX;
+		const uint8_t *nul = memrchr(s.data + from, 0, pos - from), *colon, *comma;
+		const uint8_t *begin = nul ? nul + 1 : s.data + from,
+			      *name = found + sizeof mark - 1;
+		size_t left = s.len - (size_t)(name - s.data);
 
-		if (mpk_span_text(where, (uint64_t)(at - where.data), MESSAGE_MAX, &s))
-			word = memmem(s.data, s.len, from, strlen(from));
-		if (!word)
+		*at = pos + 1;
+		colon = memmem(begin, (size_t)(found - begin), behind, sizeof behind - 1);
+		comma = memmem(name, left < DEVICE_MAX ? left : DEVICE_MAX, end, sizeof end - 1);
+		if (!colon || !comma)
 			continue;
-		word += strlen(from);
-		to_at = memmem(word, (size_t)(s.data + s.len - word), to, strlen(to));
-		if (to_at)
-			return mpk_span_of(word, (size_t)(to_at - word));
+		out->function = mpk_span_of(begin, (size_t)(colon - begin));
+		if (mpk_dl_device_find(mpk_span_of(name, (size_t)(comma - name)), &out->device))
+			return true;
 	}
-	return (struct mpk_span){ 0 };
+	return false;
 }
 
-/* Launch functions of mpack say it in one message: "scale: argument 'in' must be on opencl, is on %s". */
-static int32_t told(struct mpk_unit *u, const struct mpk_image_function *f, const uint8_t *near)
+/* Looked for once, in all of the file: a search for each function would take the time of all. */
+static void read_told(struct mpk_unit *u)
 {
-	const char *begin = mpk_arena_printf(u->arena, "%s: argument '", f->name);
-	int32_t device = 0;
+	struct mpk_unit_names *names = u->devices;
+	struct told t;
+	size_t count = 0, at;
 
-	for (size_t i = 0; begin && !device && i < u->constant_count; i++) {
-		struct mpk_span where = around(&u->constants[i], near);
-
-		if (where.len && mpk_unit_spend(u, where.len))
-			(void)mpk_dl_device_find(between(where, begin, "' must be on ", ", is on "),
-						 &device);
+	names->knows_told = true;
+	for (size_t i = 0; i < u->constant_count; i++) {
+		if (!mpk_unit_spend(u, u->constants[i].bytes.len))
+			return;
+		for (at = 0; next_told(u->constants[i].bytes, &at, &t);)
+			count++;
 	}
-	return device;
+	names->told = count ? mpk_arena_array(u->arena, count, sizeof *names->told) : NULL;
+	for (size_t i = 0; names->told && i < u->constant_count; i++)
+		for (at = 0; next_told(u->constants[i].bytes, &at, &t);)
+			names->told[names->told_count++] = t;
+}
+
+static int32_t told(struct mpk_unit *u, const struct mpk_image_function *f)
+{
+	const struct mpk_unit_names *names = u->devices;
+
+	if (!names->knows_told)
+		read_told(u);
+	if (!names->told_count || !mpk_unit_spend(u, names->told_count))
+		return 0;
+	for (size_t i = 0; i < names->told_count; i++)
+		if (mpk_span_is(names->told[i].function, f->name))
+			return names->told[i].device;
+	return 0;
 }
 
 int32_t mpk_unit_device(struct mpk_unit *u, const struct mpk_image_function *f, const uint8_t *near)
 {
-	int32_t one = told(u, f, near);
+	int32_t one;
 
-	if (one)
-		return one;
 	if (!u->devices)
 		u->devices = mpk_arena_alloc(u->arena, sizeof *u->devices);
 	if (!u->devices)
 		return 0;
+	one = told(u, f);
+	if (one)
+		return one;
 	if ((near < u->devices->begin || near >= u->devices->end) &&
 	    mpk_unit_spend(u, (uint64_t)2 * NEAR_BYTES))
 		search(u, near);

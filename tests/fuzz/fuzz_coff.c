@@ -5,7 +5,7 @@
 
 void fuzz_one(struct mpk_span bytes, struct mpk_arena *arena)
 {
-	struct mpk_object object;
+	struct mpk_object object = { 0 };
 
 	if ((mpk_pe_is(bytes) ? mpk_pe_read : mpk_coff_read)(bytes, arena, &object, NULL) == MPK_OK)
 		fuzz_object(&object);

@@ -233,6 +233,13 @@ static struct places places_of(struct mpk_span file)
 	}
 	if (all || file.len < 1024)
 		p.dense = p.sparse = 1;
+	else if (MPK_IS_SANITIZED) /* each place takes ten times as long */
+		p = (struct places){ .len = p.len,
+				     .ends = p.ends,
+				     .blob = p.blob,
+				     .blob_len = p.blob_len,
+				     .dense = 17,
+				     .sparse = 661 };
 	return p;
 }
 

@@ -401,6 +401,26 @@ START_TEST(reach)
 }
 END_TEST
 
+/* A body that nothing closes, and one that is empty. */
+START_TEST(reach_of_nothing)
+{
+	static const char *const texts[] = { "kernel void k(global int *x, int n) { x[0] = n;",
+					     "kernel void k(global int *x, int n) {}" };
+
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+		struct mpk_source_code s =
+			read_source(mpk_span_str(texts[i]), MPK_SOURCE_CODE_OPENCL);
+		struct mpk_source_code_reach r;
+
+		ck_assert_uint_eq(s.kernel_count, 1);
+		ck_assert_int_eq(mpk_source_code_reach_read(&s.kernels[0], mpk_span_str(texts[i]),
+							    &arena, &r, NULL),
+				 MPK_OK);
+		ck_assert_uint_eq(r.bound[0], SIZE_MAX);
+	}
+}
+END_TEST
+
 START_TEST(refused_types)
 {
 	ck_assert_str_eq(mpk_source_code_param_refused(mpk_span_str("const size_t n")), "size_t");
@@ -541,6 +561,7 @@ int main(void)
 	tcase_add_test(tc, bounds);
 	tcase_add_test(tc, dead_code);
 	tcase_add_test(tc, reach);
+	tcase_add_test(tc, reach_of_nothing);
 	tcase_add_test(tc, refused_types);
 	tcase_add_test(tc, refuses);
 	tcase_add_test(tc, split);

@@ -99,6 +99,8 @@ static bool type_of_param(struct mpk_span text, struct mpk_span bytes, struct mp
 	struct mpk_source_code_param p;
 	struct mpk_span name;
 
+	if (!text.len)
+		return false; /* nothing between two commas */
 	mpk_source_code_param_read(text, &p);
 	if (p.pointers > 1 || mpk_source_code_param_is_made(text, bytes) || has(text, "volatile") ||
 	    memchr(text.data, '<', text.len) || memchr(text.data, ':', text.len))

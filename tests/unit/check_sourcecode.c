@@ -282,6 +282,7 @@ START_TEST(symbols)
 			 "none");
 	ck_assert_str_eq(symbol_of("__global__ void k(float **a) {}"), "none");
 	ck_assert_str_eq(symbol_of("__global__ void k(volatile int *a) {}"), "none");
+	ck_assert_str_eq(symbol_of("__global__ void k(int n, ) {}"), "none");
 	ck_assert_str_eq(symbol_of("__global__ void k(std::array<float, 4> a) {}"), "none");
 }
 END_TEST

@@ -147,8 +147,10 @@ bool mpk_code_file_put_relocation(struct mpk_code_file *f, size_t section, uint6
 		else
 			high = mid;
 	}
-	r = f->relocations + low;
-	if (low == f->relocation_count || r->off - address >= bytes)
+	if (low == f->relocation_count)
+		return false;
+	r = &f->relocations[low];
+	if (r->off - address >= bytes)
 		return false;
 	mpk_strbuf_puts(out, r->name);
 	if (r->addend)

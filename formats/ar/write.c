@@ -25,10 +25,11 @@ static uint64_t even(uint64_t n)
 	return n + n % 2;
 }
 
-/* GNU ar ends a short name with '/', so it has room for one byte less. */
+/* GNU ar ends a short name with '/', so it has room for one byte less; and "#1/" begins a long name of
+ * BSD's. */
 static bool is_long(struct mpk_span name)
 {
-	return name.len >= MPK_AR_NAME_BYTES;
+	return name.len >= MPK_AR_NAME_BYTES || mpk_span_is(name, "#1");
 }
 
 static enum mpk_code check_entry(const struct mpk_ar_entry *e, struct mpk_error *err)

@@ -142,6 +142,23 @@ START_TEST(ar_writes_what_gnu_ar_writes)
 }
 END_TEST
 
+/* A short "#1/" would be a long name of BSD's. */
+START_TEST(ar_writes_names_that_look_special)
+{
+	struct mpk_rope content = content_of(mpk_span_str("abc")), rope = mpk_rope_of(&arena);
+	const struct mpk_ar_entry entry = { .name = mpk_span_str("#1"), .content = &content };
+	struct mpk_span flat;
+	struct mpk_ar again;
+
+	ck_assert_int_eq(mpk_ar_write(&entry, 1, &rope, NULL), MPK_OK);
+	ck_assert_int_eq(mpk_rope_flat(&rope, &flat, NULL), MPK_OK);
+	ck_assert_int_eq(mpk_ar_read(flat, &arena, &again, NULL), MPK_OK);
+	ck_assert_uint_eq(again.member_count, 1);
+	ck_assert(mpk_span_is(again.members[0].name, "#1"));
+	ck_assert(mpk_span_is(again.members[0].data, "abc"));
+}
+END_TEST
+
 /* Only lengths count here: the pieces are ranges of a file that is never read. */
 START_TEST(ar_beyond_4_gib_has_a_64_bit_index)
 {
@@ -212,6 +229,7 @@ int main(void)
 	tcase_add_test(tc, ar_refuses);
 	tcase_add_test(tc, ar_index_is_checked);
 	tcase_add_test(tc, ar_writes_what_gnu_ar_writes);
+	tcase_add_test(tc, ar_writes_names_that_look_special);
 	tcase_add_test(tc, ar_beyond_4_gib_has_a_64_bit_index);
 	tcase_add_test(tc, ar_write_refuses);
 	suite_add_tcase(suite, tc);

@@ -63,17 +63,13 @@ static int check_name(struct gatekeeper *g, const char *name, struct mpk_error *
 				    MPK_QUOTE(mpk_span_str(name)));
 }
 
-static size_t count_measured(const struct mpk_kernel_list *kernels)
+static bool have_figures(const struct mpk_kernel_list *kernels)
 {
-	size_t n = 0;
-
 	for (size_t i = 0; i < kernels->count; i++)
 		for (unsigned f = 0; f < MPK_FIGURE_COUNT; f++)
-			if (kernels->items[i].figures.known[f]) {
-				n++;
-				break;
-			}
-	return n;
+			if (kernels->items[i].figures.known[f])
+				return true;
+	return false;
 }
 
 static int update(struct gatekeeper *g, struct minspect_look *l,
@@ -95,7 +91,7 @@ static int update(struct gatekeeper *g, struct minspect_look *l,
 	mpk_put_count(l->out, now->kernels.count, "kernel");
 	mpk_strbuf_puts(l->out, " put into ");
 	mpk_escape(l->out, mpk_span_str(g->path));
-	if (now->kernels.count && !count_measured(&now->kernels))
+	if (now->kernels.count && !have_figures(&now->kernels))
 		mpk_strbuf_puts(l->out, "; source and PTX tell no registers: only the sizes of the "
 					"file and its blob are held");
 	mpk_strbuf_putc(l->out, '\n');

@@ -11,7 +11,6 @@
 #include "io/output.h"
 #include "mpack/key.h"
 #include "mpack/mpack.h"
-#include "text/escape.h"
 
 static const char *output, *key_path;
 static bool durable;
@@ -61,21 +60,12 @@ static enum mpk_code write_signed(struct mpk_mapping *map, unsigned mode,
 static enum mpk_code check_blob(const struct mpk_image *image, const struct mpk_mapping *map,
 				struct mpk_arena *arena, struct mpk_error *err)
 {
-	uint8_t digest[MPK_DIGEST_BYTES];
 	struct mpk_tree tree;
 
-	if (image->lost_blob)
-		return mpk_fail(
-			err, MPK_E_CORRUPT,
-			"the package note tells of a blob, '%s', and no symbol has that name: loaders find no module",
-			MPK_QUOTE(mpk_span_str(image->lost_blob)));
-	if (!image->has_blob)
-		return MPK_OK;
-	MPK_TRY(mpk_blob_read(image->blob, image->gen, arena, &tree, err));
-	if (!image->note.name)
-		return MPK_OK;
-	MPK_TRY(mpk_note_digest(mpk_image_blob(image), map, NULL, arena, digest, err));
-	return mpk_note_compare(&image->note, digest, err);
+	MPK_TRY(mpk_image_check_symbol(image, err));
+	if (image->has_blob)
+		MPK_TRY(mpk_blob_read(image->blob, image->gen, arena, &tree, err));
+	return mpk_image_check_digest(image, map, arena, err);
 }
 
 static enum mpk_code sign(const char *path, const struct mpk_secret_key *key, struct mpk_error *err)

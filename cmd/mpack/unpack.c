@@ -57,15 +57,6 @@ static const char *name_of(struct mpk_arena *arena, const char *path)
 	return mpk_arena_copy(arena, base, strcmp(path, "-") == 0 ? 0 : len);
 }
 
-/* What is built from the pieces of a damaged blob would look valid. */
-static enum mpk_code check_digest(struct unpack *u, struct mpk_error *err)
-{
-	uint8_t digest[MPK_DIGEST_BYTES];
-
-	MPK_TRY(mpk_note_digest(mpk_image_blob(&u->image), &u->file, NULL, &u->arena, digest, err));
-	return mpk_note_compare(&u->image.note, digest, err);
-}
-
 /* Objects without a blob are a package, too: of host code alone. */
 static bool is_host_only(const struct mpk_image *image)
 {
@@ -91,7 +82,8 @@ static enum mpk_code read_file(struct unpack *u, const char *path, struct mpk_er
 			"there is no module blob in this file, only host code or nothing of TVM's: there is nothing to unpack",
 			err);
 	MPK_TRY(mpk_blob_read(u->image.blob, u->image.gen, &u->arena, &u->tree, err));
-	return u->image.note.name ? check_digest(u, err) : MPK_OK;
+	/* what is built from the pieces of a damaged blob would look valid */
+	return mpk_image_check_digest(&u->image, &u->file, &u->arena, err);
 }
 
 /* Objects are packed for the machine that they were made for; NULL: this one, or one without a name. */

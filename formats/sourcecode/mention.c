@@ -28,27 +28,6 @@ static size_t line_end(struct mpk_span s, size_t i)
 	return i;
 }
 
-/* Whether there is a line of the preprocessor with this directive, and text in the rest of it. In a page
- * of prose, which begins its headings with '#', there is none. */
-static bool directive_has(struct mpk_span s, const char *name, const char *text)
-{
-	size_t len = strlen(name), i = 0;
-
-	while (i < s.len) {
-		size_t end = line_end(s, i), at = skip_blanks(s, i);
-
-		if (at < end && s.data[at] == '#') {
-			at = skip_blanks(s, at + 1);
-			if (end - at > len && memcmp(s.data + at, name, len) == 0 &&
-			    !is_word_char(s.data[at + len]) &&
-			    memmem(s.data + at + len, end - at - len, text, strlen(text)))
-				return true;
-		}
-		i = end + 1;
-	}
-	return false;
-}
-
 /* A line of the preprocessor: its directive, and what stands behind it. */
 struct directive {
 	struct mpk_span name, rest;
@@ -79,6 +58,18 @@ static bool next_directive(struct mpk_span s, size_t *at, struct directive *out)
 		out->rest = mpk_span_of(s.data + (i < end ? i : end), i < end ? end - i : 0);
 		return true;
 	}
+	return false;
+}
+
+/* Whether there is a line of the preprocessor with this directive, and text in the rest of it. In a page
+ * of prose, which begins its headings with '#', there is none. */
+static bool directive_has(struct mpk_span s, const char *name, const char *text)
+{
+	struct directive d;
+
+	for (size_t at = 0; next_directive(s, &at, &d);)
+		if (mpk_span_is(d.name, name) && mpk_span_has(d.rest, text))
+			return true;
 	return false;
 }
 

@@ -356,3 +356,24 @@ enum mpk_code mpk_image_open(struct mpk_span bytes, const char *member, struct m
 	out->is_packed = packed;
 	return MPK_OK;
 }
+
+enum mpk_code mpk_image_check_symbol(const struct mpk_image *image, struct mpk_error *err)
+{
+	if (!image->lost_blob)
+		return MPK_OK;
+	return mpk_fail(
+		err, MPK_E_CORRUPT,
+		"the package note tells of a blob, '%s', and no symbol has that name: loaders find no module",
+		MPK_QUOTE(mpk_span_str(image->lost_blob)));
+}
+
+enum mpk_code mpk_image_check_digest(const struct mpk_image *image, const struct mpk_mapping *map,
+				     struct mpk_arena *arena, struct mpk_error *err)
+{
+	uint8_t digest[MPK_DIGEST_BYTES];
+
+	if (!image->has_blob || !image->note.name)
+		return MPK_OK;
+	MPK_TRY(mpk_note_digest(mpk_image_blob(image), map, NULL, arena, digest, err));
+	return mpk_note_compare(&image->note, digest, err);
+}

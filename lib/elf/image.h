@@ -158,4 +158,15 @@ enum mpk_code mpk_image_open(struct mpk_span bytes, const char *member, struct m
  * more, a string's NUL or a sanitizer's red zone; all of it when the blob says too much */
 struct mpk_span mpk_image_blob(const struct mpk_image *image);
 
+/* mpk_image_check_symbol - whether the blob that the package note tells of has its symbol
+ * Returns  MPK_OK, also without a note; MPK_E_CORRUPT */
+enum mpk_code mpk_image_check_symbol(const struct mpk_image *image,
+				     struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_image_check_digest - whether the blob has the digest that the package note tells
+ * @map     the file that image was read from, read past its mapping
+ * Returns  MPK_OK, also without a blob or a note; as mpk_note_digest and mpk_note_compare */
+enum mpk_code mpk_image_check_digest(const struct mpk_image *image, const struct mpk_mapping *map,
+				     struct mpk_arena *arena, struct mpk_error *err) MPK_MUST_CHECK;
+
 #endif

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "session/reply.h"
@@ -37,14 +36,6 @@ struct batch {
 	struct mpk_report_message last_report;
 };
 
-static double now(void)
-{
-	struct timespec t = { 0 };
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 static size_t next_waiting(const struct batch *b, size_t from)
 {
 	while (from < b->count && b->is_known[from])
@@ -60,9 +51,9 @@ static void order(struct batch *b, size_t i)
 	double left = item->timeout;
 
 	if (!(b->started[i] > 0))
-		b->started[i] = now();
+		b->started[i] = mpk_session_clock();
 	else if (left > 0)
-		left = fmax(left - (now() - b->started[i]), 0.001);
+		left = fmax(left - (mpk_session_clock() - b->started[i]), 0.001);
 	b->task = (struct mpk_child_task){
 		.what = item->call->function,
 		.timeout = item->timeout,
@@ -105,7 +96,7 @@ static enum mpk_process_heard hear_end(struct batch *b, const struct mpk_report_
 {
 	size_t i = b->order.item;
 
-	b->items[i].seconds = now() - b->started[i];
+	b->items[i].seconds = mpk_session_clock() - b->started[i];
 	if (b->order.is_last || m->ends || has_ended) {
 		b->task.phase = MPK_CHILD_ENDING;
 		b->order.item = NO_ITEM;
@@ -171,7 +162,7 @@ static void record_crash(struct batch *b, size_t i, const struct mpk_error *why)
 	mpk_call_result_fini(&item->result);
 	item->error = *why;
 	item->crashed = true;
-	item->seconds = now() - b->started[i];
+	item->seconds = mpk_session_clock() - b->started[i];
 	b->is_known[i] = true;
 }
 

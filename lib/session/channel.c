@@ -6,6 +6,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "session/wire.h"
+
 enum mpk_code mpk_channel_open(struct mpk_channel *c, struct mpk_error *err)
 {
 	int ends[2];
@@ -71,10 +73,5 @@ enum mpk_code mpk_channel_report(const struct mpk_channel *c, const struct mpk_r
 	do
 		n = write(c->child, m, sizeof *m);
 	while (n < 0 && errno == EINTR);
-	if (n == (ssize_t)sizeof *m)
-		return MPK_OK;
-	if (errno == EBADF)
-		return mpk_fail(err, MPK_E_RAISED,
-				"the function closed the descriptor that its result goes through");
-	return mpk_fail_errno(err, MPK_E_IO, errno, "cannot hand the result over");
+	return n == (ssize_t)sizeof *m ? MPK_OK : mpk_wire_fail(err);
 }

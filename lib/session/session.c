@@ -226,7 +226,7 @@ static enum mpk_code begin_call(struct session *s, struct mpk_error *err)
 
 /* --- calling ------------------------------------------------------------------------ */
 
-static double now(void)
+double mpk_session_clock(void)
 {
 	struct timespec t = { 0 };
 
@@ -298,11 +298,11 @@ static enum mpk_code call_all(struct session *s, struct mpk_watchers *watchers, 
 		if (watched)
 			mpk_runtime_set_observers(s->runtime, mpk_watchers_of(watchers, i));
 
-		double start = now();
+		double start = mpk_session_clock();
 		MPK_TRY(call_once(s, result, err));
 		if (i < call->warmup)
 			continue;
-		seconds[i - call->warmup] = now() - start;
+		seconds[i - call->warmup] = mpk_session_clock() - start;
 		mpk_watchers_timed(watchers, seconds[i - call->warmup]);
 	}
 	return MPK_OK;

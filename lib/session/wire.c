@@ -25,6 +25,14 @@ struct head {
 
 /* --- writing ------------------------------------------------------------------------ */
 
+enum mpk_code mpk_wire_fail(struct mpk_error *err)
+{
+	if (errno == EBADF)
+		return mpk_fail(err, MPK_E_RAISED,
+				"the function closed the descriptor that its result goes through");
+	return mpk_fail_errno(err, MPK_E_IO, errno, "cannot hand the result over");
+}
+
 static enum mpk_code write_at(int fd, uint64_t off, const uint8_t *data, size_t len,
 			      struct mpk_error *err)
 {
@@ -33,12 +41,8 @@ static enum mpk_code write_at(int fd, uint64_t off, const uint8_t *data, size_t 
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n < 0 && errno == EBADF)
-			return mpk_fail(
-				err, MPK_E_RAISED,
-				"the function closed the descriptor that its result goes through");
 		if (n < 0)
-			return mpk_fail_errno(err, MPK_E_IO, errno, "cannot hand the result over");
+			return mpk_wire_fail(err);
 		done += (size_t)n;
 	}
 	return MPK_OK;

@@ -28,6 +28,10 @@ struct mpk_wire {
 	uint8_t buffer[1024];
 };
 
+/* mpk_wire_fail - what the child writes does not get through, for the reason in errno
+ * Returns  MPK_E_RAISED: called code closed the descriptor; MPK_E_IO */
+enum mpk_code mpk_wire_fail(struct mpk_error *err);
+
 /* mpk_wire_put - append bytes
  * Returns  MPK_OK; MPK_E_RAISED: called code closed fd; MPK_E_IO */
 enum mpk_code mpk_wire_put(struct mpk_wire *w, struct mpk_span bytes,

@@ -208,15 +208,6 @@ static enum mpk_code end(struct digests *d, struct json_t *o)
 	return d->has_around ? put_digest(d, o, "around", &d->around) : MPK_OK;
 }
 
-/* Takes the buffer over. */
-static void put_line(struct mpk_json *j, struct json_t *at, const char *key,
-		     struct mpk_strbuf *text)
-{
-	j->failed |= text->failed;
-	mpk_json_text(j, at, key, mpk_strbuf_text(text));
-	mpk_strbuf_fini(text);
-}
-
 enum mpk_code mpk_page_kernels_json(struct mpk_page *page, const struct mpk_view *view,
 				    const struct mpk_view_node *n, struct json_t *list,
 				    struct mpk_error *err)
@@ -232,11 +223,11 @@ enum mpk_code mpk_page_kernels_json(struct mpk_page *page, const struct mpk_view
 		mpk_json_span(j, o, "name", k->functions[i].key);
 		mpk_json_text(j, o, "module", n->path);
 		mpk_view_kernel_text(&k->functions[i], true, &text);
-		put_line(j, o, "signature", &text);
+		mpk_page_line(j, o, "signature", &text);
 		mpk_node_kernel_lines(n, i, "", &lines);
-		put_line(j, o, "lines", &lines);
+		mpk_page_line(j, o, "lines", &lines);
 		mpk_view_kernel_call(view, n, i, &call);
-		put_line(j, o, "call", &call);
+		mpk_page_line(j, o, "call", &call);
 		if (!page->compares || !n->info)
 			continue;
 		MPK_TRY(begin(&d));
@@ -273,7 +264,7 @@ enum mpk_code mpk_page_code_kernels_json(struct mpk_page *page, const struct mpk
 		mpk_json_text(j, o, "module", c->path);
 		mpk_json_null(j, o, "signature");
 		mpk_view_code_figures(c, lister->kernels[i].name, "", &lines);
-		put_line(j, o, "lines", &lines);
+		mpk_page_line(j, o, "lines", &lines);
 		mpk_json_null(j, o, "call");
 		if (!page->compares)
 			continue;

@@ -14,13 +14,10 @@ static const struct mpk_verify_position nowhere;
 
 static void blob_symbol(struct mpk_verify *v)
 {
-	const char *lost = v->view->image->lost_blob;
+	struct mpk_error err = { 0 };
 
-	if (lost)
-		mpk_verify_say_at(
-			v, MPK_ERROR, nowhere,
-			"the package note tells of a blob, '%s', and no symbol has that name: loaders find no module",
-			MPK_QUOTE(mpk_span_str(lost)));
+	if (mpk_image_check_symbol(v->view->image, &err) != MPK_OK)
+		mpk_verify_say_at(v, MPK_ERROR, nowhere, "%s", err.text);
 }
 
 static void blob_size(struct mpk_verify *v)

@@ -6,7 +6,7 @@
 #include "executor/executor.h"
 #include "executor/relax/relax.h"
 #include "executor/relax/vm.h"
-#include "fuzz.h"
+#include "runtime.h"
 #include "runtime/node.h"
 
 enum { STEPS = 200, BYTES_MAX = 1 << 20 };
@@ -136,20 +136,6 @@ static void run_all(struct mpk_module *root)
 	}
 }
 
-/* One for all programs: it holds nothing of them. */
-static struct mpk_runtime *the_runtime(void)
-{
-	static struct mpk_runtime *runtime;
-
-	if (runtime)
-		return runtime;
-	FUZZ_REQUIRE(mpk_runtime_create(&(struct mpk_runtime_options){ 0 }, &runtime, NULL) ==
-		     MPK_OK);
-	FUZZ_REQUIRE(mpk_executors_add(runtime, NULL) == MPK_OK);
-	FUZZ_REQUIRE(mpk_runtime_add_loader(runtime, &kernels, NULL) == MPK_OK);
-	return runtime;
-}
-
 void fuzz_one(struct mpk_span bytes, struct mpk_arena *arena)
 {
 	size_t child = 1;
@@ -166,7 +152,7 @@ void fuzz_one(struct mpk_span bytes, struct mpk_arena *arena)
 	struct mpk_host *host;
 
 	(void)arena;
-	FUZZ_REQUIRE(mpk_host_create(the_runtime(), &code, &host, NULL) == MPK_OK);
+	FUZZ_REQUIRE(mpk_host_create(fuzz_runtime(&kernels), &code, &host, NULL) == MPK_OK);
 	FUZZ_REQUIRE(mpk_node_modules(host, &root, &context, NULL) == MPK_OK);
 	mpk_host_drop(host);
 	run_all(root);

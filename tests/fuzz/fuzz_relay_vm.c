@@ -11,9 +11,9 @@
 #include "executor/executor.h"
 #include "executor/relay/relay.h"
 #include "executor/relay/vm.h"
-#include "fuzz.h"
 #include "payload.h"
 #include "relayvm/ops.h"
+#include "runtime.h"
 #include "runtime/node.h"
 
 enum { STEPS = 200, BYTES_MAX = 1 << 16, FUNCS = 3, INSTRS = 40, FIELDS = 24 };
@@ -353,20 +353,6 @@ static void bind(struct mpk_module *root)
 	mpk_value_drop(&late);
 }
 
-/* One for all programs: it holds nothing of them. */
-static struct mpk_runtime *the_runtime(void)
-{
-	static struct mpk_runtime *runtime;
-
-	if (runtime)
-		return runtime;
-	FUZZ_REQUIRE(mpk_runtime_create(&(struct mpk_runtime_options){ 0 }, &runtime, NULL) ==
-		     MPK_OK);
-	FUZZ_REQUIRE(mpk_executors_add(runtime, NULL) == MPK_OK);
-	FUZZ_REQUIRE(mpk_runtime_add_loader(runtime, &kernels, NULL) == MPK_OK);
-	return runtime;
-}
-
 void fuzz_one(struct mpk_span bytes, struct mpk_arena *arena)
 {
 	static struct program p;
@@ -387,7 +373,7 @@ void fuzz_one(struct mpk_span bytes, struct mpk_arena *arena)
 	struct mpk_module *root, *context;
 	struct mpk_host *host;
 
-	FUZZ_REQUIRE(mpk_host_create(the_runtime(), &code, &host, NULL) == MPK_OK);
+	FUZZ_REQUIRE(mpk_host_create(fuzz_runtime(&kernels), &code, &host, NULL) == MPK_OK);
 	FUZZ_REQUIRE(mpk_node_modules(host, &root, &context, NULL) == MPK_OK);
 	mpk_host_drop(host);
 	if (binds)

@@ -243,3 +243,10 @@ enum mpk_code mpk_json_line(const struct mpk_json *j, struct mpk_strbuf *out, st
 		return mpk_fail_nomem(err);
 	return mpk_strbuf_status(out, err);
 }
+
+void mpk_json_take(struct mpk_json *j, struct json_t *at, const char *key, struct mpk_strbuf *text)
+{
+	j->failed |= text->failed;
+	mpk_json_text(j, at, key, mpk_strbuf_text(text));
+	mpk_strbuf_fini(text);
+}

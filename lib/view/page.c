@@ -36,13 +36,6 @@ void mpk_page_fini(struct mpk_page *page)
 	mpk_json_fini(&page->json);
 }
 
-void mpk_page_line(struct mpk_json *j, struct json_t *at, const char *key, struct mpk_strbuf *text)
-{
-	j->failed |= text->failed;
-	mpk_json_text(j, at, key, mpk_strbuf_text(text));
-	mpk_strbuf_fini(text);
-}
-
 /* --- modules ---------------------------------------------------------------------------------- */
 
 static void put_module(const struct mpk_view *view, size_t index, struct mpk_json *j,
@@ -59,7 +52,7 @@ static void put_module(const struct mpk_view *view, size_t index, struct mpk_jso
 	mpk_json_u64(j, o, "offset", n->node->payload_off);
 	mpk_json_u64(j, o, "bytes", n->node->payload.len);
 	mpk_view_counts(n, &counts);
-	mpk_page_line(j, o, "counts", &counts);
+	mpk_json_take(j, o, "counts", &counts);
 	children = mpk_json_array(j, o, "children");
 	for (size_t i = 0; i < n->node->child_count; i++)
 		mpk_json_u64(j, children, NULL, n->node->children[i]);
@@ -67,7 +60,7 @@ static void put_module(const struct mpk_view *view, size_t index, struct mpk_jso
 		mpk_json_span(j, o, "format", mpk_view_format(n));
 	mpk_view_targets_json(view, n, j, o);
 	mpk_node_lines(n, "", &lines);
-	mpk_page_line(j, o, "lines", &lines);
+	mpk_json_take(j, o, "lines", &lines);
 	if (n->problem)
 		mpk_json_error(j, o, "problem", n->problem);
 }
@@ -83,7 +76,7 @@ static void put_signature(const struct mpk_signature *s, struct mpk_json *j, str
 		return;
 	}
 	mpk_signature_text(s, &text);
-	mpk_page_line(j, o, "signature", &text);
+	mpk_json_take(j, o, "signature", &text);
 }
 
 static void put_call(const struct mpk_view *view, struct mpk_span name,
@@ -92,7 +85,7 @@ static void put_call(const struct mpk_view *view, struct mpk_span name,
 	struct mpk_strbuf call = { 0 };
 
 	mpk_view_call(view, name, s, &call);
-	mpk_page_line(j, o, "call", &call);
+	mpk_json_take(j, o, "call", &call);
 }
 
 static void put_function(const struct mpk_view *view, size_t index, struct mpk_json *j,
@@ -150,10 +143,10 @@ static enum mpk_code put_container(const struct mpk_view_code *c, void *arg, str
 	mpk_json_u64(j, o, "offset", c->at->off);
 	mpk_json_u64(j, o, "bytes", c->at->bytes.len);
 	mpk_code_info_text(&c->code, &title);
-	mpk_page_line(j, o, "title", &title);
+	mpk_json_take(j, o, "title", &title);
 	if (!c->code.problem && c->code.format->lines)
 		c->code.format->lines(&c->code, "", &lines);
-	mpk_page_line(j, o, "lines", &lines);
+	mpk_json_take(j, o, "lines", &lines);
 	return mpk_page_code_kernels_json(l->page, c, l->kernels, err);
 }
 

@@ -55,9 +55,6 @@ enum mpk_code mpk_page_parts_json(struct mpk_page *page, const struct mpk_view *
 				  const struct mpk_mapping *map, struct json_t *at,
 				  struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_page_line - put a text, and take its buffer over; for lib/view/page*.c alone */
-void mpk_page_line(struct mpk_json *j, struct json_t *at, const char *key, struct mpk_strbuf *text);
-
 /* mpk_page_kernels_json - put the kernels of a module, and where the page compares what tells them from
  * others: "xxh128" of their own text or code, "around" of the text around all of them; neither where
  * that would be too much to read

@@ -223,11 +223,11 @@ enum mpk_code mpk_page_kernels_json(struct mpk_page *page, const struct mpk_view
 		mpk_json_span(j, o, "name", k->functions[i].key);
 		mpk_json_text(j, o, "module", n->path);
 		mpk_view_kernel_text(&k->functions[i], true, &text);
-		mpk_page_line(j, o, "signature", &text);
+		mpk_json_take(j, o, "signature", &text);
 		mpk_node_kernel_lines(n, i, "", &lines);
-		mpk_page_line(j, o, "lines", &lines);
+		mpk_json_take(j, o, "lines", &lines);
 		mpk_view_kernel_call(view, n, i, &call);
-		mpk_page_line(j, o, "call", &call);
+		mpk_json_take(j, o, "call", &call);
 		if (!page->compares || !n->info)
 			continue;
 		MPK_TRY(begin(&d));
@@ -264,7 +264,7 @@ enum mpk_code mpk_page_code_kernels_json(struct mpk_page *page, const struct mpk
 		mpk_json_text(j, o, "module", c->path);
 		mpk_json_null(j, o, "signature");
 		mpk_view_code_figures(c, lister->kernels[i].name, "", &lines);
-		mpk_page_line(j, o, "lines", &lines);
+		mpk_json_take(j, o, "lines", &lines);
 		mpk_json_null(j, o, "call");
 		if (!page->compares)
 			continue;

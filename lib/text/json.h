@@ -51,10 +51,10 @@ void mpk_json_null(struct mpk_json *j, struct json_t *at, const char *key);
 /* mpk_json_text, mpk_json_span - a string; when the bytes are not UTF-8, the text that
  * mpk_escape makes of them. A NULL text is null. */
 void mpk_json_text(struct mpk_json *j, struct json_t *at, const char *key, const char *text);
+void mpk_json_span(struct mpk_json *j, struct json_t *at, const char *key, struct mpk_span s);
 
 /* mpk_json_take - the same with a buffer, which it frees; one that failed fails the document */
 void mpk_json_take(struct mpk_json *j, struct json_t *at, const char *key, struct mpk_strbuf *text);
-void mpk_json_span(struct mpk_json *j, struct json_t *at, const char *key, struct mpk_span s);
 
 /* mpk_json_spans, mpk_json_i64s - an array of strings; of numbers
  * mpk_json_printf - a formatted string of at most 63 bytes; for numbers with words around them */

@@ -312,7 +312,7 @@ enum { RELAX_SCOPES_SINCE = 23 };
 
 static void check_relax(struct mpk_check_state *s, const struct mpk_view_node *n)
 {
-	const struct mpk_relax *x = &n->payload.u.relax;
+	const struct mpk_relax *x = &n->payload->u.relax;
 	const struct mpk_release *r = &s->there->release;
 
 	if (!mpk_span_is(x->version, RELAX_VERSION))
@@ -330,7 +330,7 @@ static void check_relax(struct mpk_check_state *s, const struct mpk_view_node *n
 /* Its virtual machine wants the very release that wrote the byte code. */
 static void check_relay(struct mpk_check_state *s, const struct mpk_view_node *n)
 {
-	const struct mpk_span version = n->payload.u.relay.version;
+	const struct mpk_span version = n->payload->u.relay.version;
 	char wanted[16];
 
 	if (!s->there->has_release || !s->there->release.minor)
@@ -383,9 +383,9 @@ static enum mpk_code check_payload(struct mpk_check_state *s, const char **skipp
 		if (n->problem)
 			mpk_check_say(s, MPK_ERROR, n->path, "its payload does not read: %s",
 				      n->problem->text);
-		else if (n->decoded && n->payload.tag == MPK_PAYLOAD_RELAX)
+		else if (n->decoded && n->payload->tag == MPK_PAYLOAD_RELAX)
 			check_relax(s, n);
-		else if (n->decoded && n->payload.tag == MPK_PAYLOAD_RELAY)
+		else if (n->decoded && n->payload->tag == MPK_PAYLOAD_RELAY)
 			check_relay(s, n);
 		else
 			check_source(s, n);

@@ -51,7 +51,7 @@ static void count_relay(const struct mpk_relay *x, struct mpk_strbuf *out)
 
 void mpk_view_counts(const struct mpk_view_node *node, struct mpk_strbuf *out)
 {
-	const struct mpk_payload *p = &node->payload;
+	const struct mpk_payload *p = node->payload;
 
 	if (!node->decoded)
 		return;
@@ -82,7 +82,7 @@ void mpk_view_counts(const struct mpk_view_node *node, struct mpk_strbuf *out)
 
 static void kernel_lines(const struct mpk_view_node *node, struct mpk_strbuf *out)
 {
-	const struct mpk_kernels *k = &node->payload.u.kernels;
+	const struct mpk_kernels *k = &node->payload->u.kernels;
 
 	for (size_t i = 0; i < k->function_count; i++) {
 		if (!mpk_view_shows_part(node, k->functions[i].key))
@@ -148,7 +148,7 @@ static void record_lines(const struct mpk_record *r, struct mpk_strbuf *out)
 
 void mpk_view_details(const struct mpk_view_node *node, struct mpk_strbuf *out)
 {
-	const struct mpk_payload *p = &node->payload;
+	const struct mpk_payload *p = node->payload;
 	bool measured = node->show_info && node->info->measured;
 
 	if (!node->decoded)

@@ -89,7 +89,7 @@ static struct parts parts_of(struct mpk_differ *d, const struct node *n)
 	const struct mpk_node_info *info;
 	struct parts p = { 0 };
 
-	if (mpk_payload_extract(&n->node->payload, d->arena, &files, NULL) != MPK_OK ||
+	if (mpk_payload_extract(n->node->payload, d->arena, &files, NULL) != MPK_OK ||
 	    mpk_view_info(n->view, n->index, &info, NULL) != MPK_OK) {
 		d->diff->failed = true;
 		return p;
@@ -159,9 +159,9 @@ static void compare_figures(struct mpk_differ *d, const struct node *a, const st
 static void compare_graphs(struct mpk_differ *d, const struct mpk_view_node *a,
 			   const struct mpk_view_node *b)
 {
-	const struct mpk_factory *x = &a->payload.u.factory, *y = &b->payload.u.factory;
+	const struct mpk_factory *x = &a->payload->u.factory, *y = &b->payload->u.factory;
 
-	if (a->payload.tag != MPK_PAYLOAD_FACTORY || b->payload.tag != MPK_PAYLOAD_FACTORY)
+	if (a->payload->tag != MPK_PAYLOAD_FACTORY || b->payload->tag != MPK_PAYLOAD_FACTORY)
 		return;
 	if (a->models.graph && b->models.graph &&
 	    mpk_diff_graphs(d, a->models.graph, b->models.graph))
@@ -199,8 +199,9 @@ static void compare_payloads(struct mpk_differ *d, const struct node *a, const s
 	compare_figures(d, a, b);
 	mpk_differ_match(d, &model, m->items, m->count, n->items, n->count);
 	compare_graphs(d, a->node, b->node);
-	if (a->node->payload.tag == MPK_PAYLOAD_RELAX && b->node->payload.tag == MPK_PAYLOAD_RELAX)
-		mpk_diff_constants(d, &a->node->payload.u.relax, &b->node->payload.u.relax);
+	if (a->node->payload->tag == MPK_PAYLOAD_RELAX &&
+	    b->node->payload->tag == MPK_PAYLOAD_RELAX)
+		mpk_diff_constants(d, &a->node->payload->u.relax, &b->node->payload->u.relax);
 	mpk_differ_match(d, &part, p.items, p.count, q.items, q.count);
 	mpk_differ_match(d, &tensor, p.tensors, p.tensor_count, q.tensors, q.tensor_count);
 }

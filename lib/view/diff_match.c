@@ -264,10 +264,10 @@ static enum mpk_code add_defined(struct matcher *m, size_t side, size_t index)
 		MPK_TRY(add_entry(m, side, index, n->models.items[i].name));
 	if (!n->decoded)
 		return MPK_OK;
-	if (n->payload.tag == MPK_PAYLOAD_RECORD)
-		MPK_TRY(add_record(m, side, index, &n->payload.u.record));
-	if (n->payload.tag == MPK_PAYLOAD_CONSTS)
-		MPK_TRY(add_names(m, side, index, n->payload.u.consts.consts.names));
+	if (n->payload->tag == MPK_PAYLOAD_RECORD)
+		MPK_TRY(add_record(m, side, index, &n->payload->u.record));
+	if (n->payload->tag == MPK_PAYLOAD_CONSTS)
+		MPK_TRY(add_names(m, side, index, n->payload->u.consts.consts.names));
 	return MPK_OK;
 }
 

@@ -144,7 +144,7 @@ static enum mpk_code put_bytecode(struct mpk_disasm_job *j, const struct mpk_vie
 				  struct mpk_span name, size_t index)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
-	const struct mpk_payload *p = &n->payload;
+	const struct mpk_payload *p = n->payload;
 
 	if (p->tag == MPK_PAYLOAD_RELAX && name.len)
 		mpk_relax_dump_func(&p->u.relax, index, &text);
@@ -165,7 +165,7 @@ static enum mpk_code put_bytecode(struct mpk_disasm_job *j, const struct mpk_vie
 
 static enum mpk_code bytecode(struct mpk_disasm_job *j, const struct mpk_view_node *n)
 {
-	const struct mpk_payload *p = &n->payload;
+	const struct mpk_payload *p = n->payload;
 	bool relax = p->tag == MPK_PAYLOAD_RELAX;
 
 	if (!relax && p->tag != MPK_PAYLOAD_RELAY)

@@ -111,7 +111,7 @@ static enum mpk_code plan_node(struct planner *p, size_t index)
 	if (n->node->is_lib)
 		return add_host(p, n, directory);
 	if (n->decoded)
-		MPK_TRY(mpk_payload_extract(&n->payload, p->arena, &files, p->err));
+		MPK_TRY(mpk_payload_extract(n->payload, p->arena, &files, p->err));
 	for (size_t i = 0; i < files.count; i++)
 		MPK_TRY(add_file(p, n, directory, &files.items[i]));
 	if (!n->decoded || (!files.count && n->node->payload.len))

@@ -31,12 +31,12 @@ static bool has_part(const struct mpk_view_node *n, const char *filter)
 	for (size_t i = 0; i < n->models.count; i++)
 		if (mpk_name_matches(n->models.items[i].name, filter))
 			return true;
-	if (n->decoded && n->payload.tag == MPK_PAYLOAD_KERNELS)
-		return has_kernel(&n->payload.u.kernels, filter);
-	if (n->decoded && n->payload.tag == MPK_PAYLOAD_FACTORY)
-		return has_tensor(&n->payload.u.factory.params, filter);
-	if (n->decoded && n->payload.tag == MPK_PAYLOAD_CONSTS)
-		return has_tensor(&n->payload.u.consts.consts, filter);
+	if (n->decoded && n->payload->tag == MPK_PAYLOAD_KERNELS)
+		return has_kernel(&n->payload->u.kernels, filter);
+	if (n->decoded && n->payload->tag == MPK_PAYLOAD_FACTORY)
+		return has_tensor(&n->payload->u.factory.params, filter);
+	if (n->decoded && n->payload->tag == MPK_PAYLOAD_CONSTS)
+		return has_tensor(&n->payload->u.consts.consts, filter);
 	return false;
 }
 

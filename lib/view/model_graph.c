@@ -81,7 +81,7 @@ static enum mpk_code read_stored(const struct mpk_view_node *n, struct mpk_arena
 {
 	MPK_CLEANUP(mpk_graph_builder_fini) struct mpk_graph_builder b = { .arena = arena };
 	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap weights = { 0 };
-	const struct mpk_params *params = &n->payload.u.factory.params;
+	const struct mpk_params *params = &n->payload->u.factory.params;
 	const struct mpk_graph_json *g = n->models.graph;
 	size_t *drawn = mpk_arena_array(arena, g->node_count, sizeof *drawn), found;
 
@@ -120,21 +120,21 @@ static enum mpk_code add(struct list *list, const struct mpk_view_node *n,
 static enum mpk_code read_node(const struct mpk_view_node *n, struct mpk_arena *arena,
 			       struct list *list, struct mpk_error *err)
 {
-	const struct mpk_relax *relax = &n->payload.u.relax;
-	const struct mpk_relay *relay = &n->payload.u.relay;
+	const struct mpk_relax *relax = &n->payload->u.relax;
+	const struct mpk_relay *relay = &n->payload->u.relay;
 	struct mpk_model_graph graph = { 0 };
 
-	if (n->models.graph && n->payload.tag == MPK_PAYLOAD_FACTORY) {
+	if (n->models.graph && n->payload->tag == MPK_PAYLOAD_FACTORY) {
 		MPK_TRY(read_stored(n, arena, &graph, err));
 		return add(list, n, graph, err);
 	}
-	if (n->payload.tag == MPK_PAYLOAD_RELAX && mpk_relax_check(relax, NULL) == MPK_OK)
+	if (n->payload->tag == MPK_PAYLOAD_RELAX && mpk_relax_check(relax, NULL) == MPK_OK)
 		for (size_t i = 0; i < relax->func_count; i++) {
 			graph = (struct mpk_model_graph){ 0 };
 			MPK_TRY(mpk_graph_of_relax(relax, i, arena, &graph, err));
 			MPK_TRY(add(list, n, graph, err));
 		}
-	if (n->payload.tag == MPK_PAYLOAD_RELAY && mpk_relay_check(relay, NULL) == MPK_OK)
+	if (n->payload->tag == MPK_PAYLOAD_RELAY && mpk_relay_check(relay, NULL) == MPK_OK)
 		for (size_t i = 0; i < relay->func_count; i++) {
 			graph = (struct mpk_model_graph){ 0 };
 			MPK_TRY(mpk_graph_of_relay(relay, i, arena, &graph, err));

@@ -18,7 +18,7 @@ static uint64_t offset_in(const struct mpk_view_node *n, struct mpk_span piece)
 static enum mpk_code read_kernels(const struct mpk_view_node *n, struct mpk_arena *arena,
 				  struct mpk_node_info *out, struct mpk_error *err)
 {
-	const struct mpk_kernels *k = &n->payload.u.kernels;
+	const struct mpk_kernels *k = &n->payload->u.kernels;
 	const struct mpk_code_format *claimed = mpk_code_format_claimed(n->node->kind, k->fmt);
 	bool plain = k->layout == MPK_KERNELS_PLAIN;
 	size_t count = plain ? 1 : k->source_count;
@@ -45,10 +45,10 @@ static enum mpk_code read_kernels(const struct mpk_view_node *n, struct mpk_aren
 static enum mpk_code read_library(const struct mpk_view_node *n, struct mpk_arena *arena,
 				  struct mpk_node_info *out, struct mpk_error *err)
 {
-	const struct mpk_record_value *data = mpk_record_get(&n->payload.u.record, "data");
+	const struct mpk_record_value *data = mpk_record_get(&n->payload->u.record, "data");
 	struct mpk_code_piece *piece;
 
-	if (n->payload.u.record.schema != &mpk_schema_static_library || !data || !data->str.len)
+	if (n->payload->u.record.schema != &mpk_schema_static_library || !data || !data->str.len)
 		return MPK_OK;
 	piece = mpk_arena_alloc(arena, sizeof *piece);
 	MPK_TRY_ALLOC(piece, err);
@@ -64,9 +64,9 @@ static enum mpk_code read_info(const struct mpk_view_node *node, struct mpk_aren
 {
 	struct mpk_node_info info = { 0 };
 
-	if (node->decoded && node->payload.tag == MPK_PAYLOAD_KERNELS)
+	if (node->decoded && node->payload->tag == MPK_PAYLOAD_KERNELS)
 		MPK_TRY(read_kernels(node, arena, &info, err));
-	else if (node->decoded && node->payload.tag == MPK_PAYLOAD_RECORD)
+	else if (node->decoded && node->payload->tag == MPK_PAYLOAD_RECORD)
 		MPK_TRY(read_library(node, arena, &info, err));
 	else if (node->models.graph)
 		MPK_TRY(mpk_graph_storage(node->models.graph, &info.storage_bytes,
@@ -87,16 +87,17 @@ static const char *tensor_name(const struct mpk_extracted_file *file, struct mpk
 	return slash ? slash + 1 : file->name;
 }
 
-static enum mpk_code measure(const struct mpk_view_node *node, struct mpk_arena *arena,
-			     struct mpk_node_info *out, struct mpk_error *err)
+static enum mpk_code measure(struct mpk_view_node *node, struct mpk_arena *arena,
+			     struct mpk_error *err)
 {
+	struct mpk_node_info info = *node->info;
 	struct mpk_extracted_files files;
 	struct mpk_tensor_info *list;
 	size_t n = 0;
 
-	if (!node->decoded || out->measured)
+	if (!node->decoded || info.measured)
 		return MPK_OK;
-	MPK_TRY(mpk_payload_extract(&node->payload, arena, &files, err));
+	MPK_TRY(mpk_payload_extract(node->payload, arena, &files, err));
 	list = mpk_arena_array(arena, files.count, sizeof *list);
 	MPK_TRY_ALLOC(list, err);
 	for (size_t i = 0; i < files.count; i++) {
@@ -108,25 +109,30 @@ static enum mpk_code measure(const struct mpk_view_node *node, struct mpk_arena 
 						    mpk_stats_of(file->tensor) };
 		MPK_TRY_ALLOC(list[n++].name, err);
 	}
-	out->measured = true;
-	out->tensors = list;
-	out->tensor_count = n;
+	info.measured = true;
+	info.tensors = list;
+	info.tensor_count = n;
+	node->info = mpk_arena_keep(arena, &info, 1, sizeof info);
+	MPK_TRY_ALLOC(node->info, err);
 	return MPK_OK;
 }
 
 /* --- views -------------------------------------------------------------------------- */
 
+/* Most modules of a file that has very many say nothing. */
 static enum mpk_code node_info(const struct mpk_view *view, size_t index, struct mpk_error *err)
 {
+	static const struct mpk_node_info nothing = { 0 };
 	struct mpk_view_node *node = &view->nodes[index];
-	struct mpk_node_info *info;
+	struct mpk_node_info info;
 
 	if (node->info)
 		return MPK_OK;
-	info = mpk_arena_alloc(view->arena, sizeof *info);
-	MPK_TRY_ALLOC(info, err);
-	MPK_TRY(read_info(node, view->arena, info, err));
-	node->info = info;
+	MPK_TRY(read_info(node, view->arena, &info, err));
+	node->info = info.piece_count || info.table.count || info.storage_count
+			     ? mpk_arena_keep(view->arena, &info, 1, sizeof info)
+			     : &nothing;
+	MPK_TRY_ALLOC(node->info, err);
 	return MPK_OK;
 }
 
@@ -143,7 +149,7 @@ enum mpk_code mpk_view_show_info(struct mpk_view *view, bool tensors, struct mpk
 	for (size_t i = 0; i < view->count; i++) {
 		MPK_TRY(node_info(view, i, err));
 		if (tensors)
-			MPK_TRY(measure(&view->nodes[i], view->arena, view->nodes[i].info, err));
+			MPK_TRY(measure(&view->nodes[i], view->arena, err));
 		view->nodes[i].show_info = true;
 	}
 	return MPK_OK;

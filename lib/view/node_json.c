@@ -194,10 +194,10 @@ void mpk_node_json(const struct mpk_view_node *node, struct mpk_json *j, struct 
 		put_pieces(node->info, j, at);
 	if (node->models.graph)
 		put_graph(node, j, at);
-	if (node->decoded && node->payload.tag == MPK_PAYLOAD_RELAX)
-		put_relax(&node->payload.u.relax, j, at);
-	if (node->decoded && node->payload.tag == MPK_PAYLOAD_RELAY)
-		put_relay(&node->payload.u.relay, j, at);
+	if (node->decoded && node->payload->tag == MPK_PAYLOAD_RELAX)
+		put_relax(&node->payload->u.relax, j, at);
+	if (node->decoded && node->payload->tag == MPK_PAYLOAD_RELAY)
+		put_relay(&node->payload->u.relay, j, at);
 	if (node->info->tensor_count)
 		put_tensors(node->info, j, at);
 }

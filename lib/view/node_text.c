@@ -191,8 +191,8 @@ void mpk_node_lines(const struct mpk_view_node *node, const char *indent, struct
 		piece_lines(node, &node->info->pieces[i], indent, out);
 	if (node->models.graph)
 		graph_lines(node, indent, out);
-	if (node->decoded && node->payload.tag == MPK_PAYLOAD_RELAX)
-		relax_lines(&node->payload.u.relax, indent, out);
-	if (node->decoded && node->payload.tag == MPK_PAYLOAD_RELAY)
-		relay_lines(&node->payload.u.relay, indent, out);
+	if (node->decoded && node->payload->tag == MPK_PAYLOAD_RELAX)
+		relax_lines(&node->payload->u.relax, indent, out);
+	if (node->decoded && node->payload->tag == MPK_PAYLOAD_RELAY)
+		relay_lines(&node->payload->u.relay, indent, out);
 }

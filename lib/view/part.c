@@ -286,7 +286,7 @@ static enum mpk_code find_inside(struct finder *f)
 		if (!is_here(f, n->path))
 			continue;
 		if (n->decoded)
-			find_function(f, &n->payload);
+			find_function(f, n->payload);
 		MPK_TRY(mpk_view_info(view, i, &info, f->err));
 		for (size_t k = 0; k < info->piece_count && !f->found; k++) {
 			find_in_code(f, &info->pieces[k].code, n->path);

@@ -130,7 +130,7 @@ static enum mpk_code read_files(struct sizer *s, const struct mpk_view_node *n)
 								 .data = payload,
 								 .bytes = payload.len })
 				   : MPK_OK;
-	MPK_TRY(mpk_payload_extract(&n->payload, s->arena, &files, s->err));
+	MPK_TRY(mpk_payload_extract(n->payload, s->arena, &files, s->err));
 	for (size_t i = 0; i < files.count; i++) {
 		const struct mpk_extracted_file *f = &files.items[i];
 

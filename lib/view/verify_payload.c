@@ -24,11 +24,11 @@ static void payload_tail(struct mpk_verify *v, const struct mpk_view_node *n)
 {
 	uint64_t end = n->node->payload_off + n->node->payload.len;
 
-	if (n->decoded && n->payload.trailing)
+	if (n->decoded && n->payload->trailing)
 		mpk_verify_say_at(
 			v, MPK_WARNING,
-			(struct mpk_verify_position){ "blob", end - n->payload.trailing, n->path },
-			"%" PRIu64 " bytes follow what TVM reads", n->payload.trailing);
+			(struct mpk_verify_position){ "blob", end - n->payload->trailing, n->path },
+			"%" PRIu64 " bytes follow what TVM reads", n->payload->trailing);
 }
 
 /* What loaders and interpreters rely on without looking again. */
@@ -37,10 +37,10 @@ static void byte_code(struct mpk_verify *v, const struct mpk_view_node *n)
 	struct mpk_error err = { 0 };
 	enum mpk_code code = MPK_OK;
 
-	if (n->decoded && n->payload.tag == MPK_PAYLOAD_RELAX)
-		code = mpk_relax_check(&n->payload.u.relax, &err);
-	else if (n->decoded && n->payload.tag == MPK_PAYLOAD_RELAY)
-		code = mpk_relay_check(&n->payload.u.relay, &err);
+	if (n->decoded && n->payload->tag == MPK_PAYLOAD_RELAX)
+		code = mpk_relax_check(&n->payload->u.relax, &err);
+	else if (n->decoded && n->payload->tag == MPK_PAYLOAD_RELAY)
+		code = mpk_relay_check(&n->payload->u.relay, &err);
 	if (code == MPK_OK)
 		return;
 	v->position.offset = n->node->payload_off;

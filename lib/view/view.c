@@ -44,11 +44,23 @@ static void set_path(const struct step *steps, size_t node, char out[MPK_VIEW_PA
 	memmove(out, out + at, MPK_VIEW_PATH - at);
 }
 
+/* Far down the paths are cut, and all the same where each module has one import: they are kept once. */
+static const char *keep_path(const struct mpk_view *view, const struct step *steps, size_t node,
+			     struct mpk_arena *arena)
+{
+	const char *above = steps[node].known ? view->nodes[steps[node].parent].path : "/";
+	char path[MPK_VIEW_PATH];
+
+	set_path(steps, node, path);
+	return strcmp(path, above) == 0 ? above : mpk_arena_copy(arena, path, strlen(path));
+}
+
 /* Children stand behind their parents, so one pass reaches every node from above. */
 static enum mpk_code set_paths(struct mpk_view *view, struct mpk_arena *arena,
 			       struct mpk_error *err)
 {
-	struct step *steps = mpk_arena_array(arena, view->count, sizeof *steps);
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	struct step *steps = mpk_arena_array(&scratch, view->count, sizeof *steps);
 
 	MPK_TRY_ALLOC(steps, err);
 	for (size_t i = 0; i < view->count; i++) {
@@ -57,7 +69,8 @@ static enum mpk_code set_paths(struct mpk_view *view, struct mpk_arena *arena,
 		for (size_t j = 0; j < n->child_count; j++)
 			if (!steps[n->children[j]].known)
 				steps[n->children[j]] = (struct step){ i, j, true };
-		set_path(steps, i, view->nodes[i].path);
+		view->nodes[i].path = keep_path(view, steps, i, arena);
+		MPK_TRY_ALLOC(view->nodes[i].path, err);
 	}
 	return MPK_OK;
 }
@@ -78,14 +91,21 @@ static enum mpk_code keep_problem(struct mpk_view_node *n, struct mpk_error *pro
 static enum mpk_code decode(struct mpk_view_node *n, enum mpk_generation gen,
 			    struct mpk_arena *arena, struct mpk_error *err)
 {
-	struct mpk_error problem = { 0 };
+	static const struct mpk_payload none = { .tag = MPK_PAYLOAD_EMPTY };
+	struct mpk_error problem;
+	struct mpk_payload payload;
 
 	n->kind = mpk_kind_find(n->node->kind);
+	n->payload = &none;
 	if (!n->kind || n->node->opaque)
 		return MPK_OK;
-	n->decoded = mpk_payload_decode(n->kind, gen, mpk_source_of(n->node), arena, &n->payload,
-					&problem) == MPK_OK;
-	if (n->decoded && mpk_models_of(&n->payload, arena, &n->models, &problem) == MPK_OK)
+	if (mpk_payload_decode(n->kind, gen, mpk_source_of(n->node), arena, &payload, &problem) !=
+	    MPK_OK)
+		return keep_problem(n, &problem, arena, err);
+	n->payload = mpk_arena_keep(arena, &payload, 1, sizeof payload);
+	MPK_TRY_ALLOC(n->payload, err);
+	n->decoded = true;
+	if (mpk_models_of(n->payload, arena, &n->models, &problem) == MPK_OK)
 		return MPK_OK;
 	return keep_problem(n, &problem, arena, err);
 }
@@ -143,9 +163,9 @@ const struct mpk_signature *mpk_view_model(const struct mpk_view *view, struct m
 
 const struct mpk_kernels *mpk_view_kernels(const struct mpk_view_node *node)
 {
-	if (!node->decoded || node->payload.tag != MPK_PAYLOAD_KERNELS)
+	if (!node->decoded || node->payload->tag != MPK_PAYLOAD_KERNELS)
 		return NULL;
-	return &node->payload.u.kernels;
+	return &node->payload->u.kernels;
 }
 
 struct mpk_span mpk_view_format(const struct mpk_view_node *node)

@@ -35,21 +35,22 @@ struct mpk_view_finding {
 	const char *check, *kernel, *text;
 };
 
+/* Files may have a hundred thousand modules: what only some of them have stands beside the node. */
 struct mpk_view_node {
 	const struct mpk_node *node;
-	const struct mpk_kind *kind; /* NULL: a kind this program does not know */
-	char path[MPK_VIEW_PATH];    /* as mpk_tree_path prints it */
-	bool decoded;                /* payload is filled */
-	struct mpk_payload payload;
-	struct mpk_models models;        /* executors: what can be called */
-	const struct mpk_error *problem; /* why there is no payload, or no models; NULL: nothing is
+	const struct mpk_kind *kind;       /* NULL: a kind this program does not know */
+	const char *path;                  /* as mpk_tree_path prints it */
+	bool decoded;                      /* payload is filled */
+	bool show_info;                    /* views show info */
+	bool hidden;                       /* neither it nor a part of it is chosen (filter.h) */
+	const struct mpk_payload *payload; /* an empty one where none is decoded; never NULL */
+	struct mpk_models models;          /* executors: what can be called */
+	const struct mpk_error *problem;  /* why there is no payload, or no models; NULL: nothing is
 					    * wrong, or the kind is unknown */
-	struct mpk_node_info *info;      /* what its code says; NULL until somebody asks */
-	bool show_info;                  /* views show it */
+	const struct mpk_node_info *info; /* what its code says; NULL until somebody asks */
 	const struct mpk_view_finding *findings; /* about its kernels (mpk_verify_kernels) */
 	size_t finding_count;
 	const char *filter; /* chooses its parts (filter.h); NULL: all of them are shown */
-	bool hidden;        /* neither it nor a part of it is chosen */
 };
 
 struct mpk_view {

@@ -83,10 +83,11 @@ static struct mpk_kernels kernels;
 static struct mpk_view_node node;
 static struct mpk_node stored;
 static const struct mpk_kind *cuda;
+static struct mpk_payload shown;
 
 /* A device module with one kernel, as a view would have it, and what its code says. */
-static struct mpk_node_info *look(const char *kind, struct mpk_span code,
-				  const struct mpk_function_info *f)
+static const struct mpk_node_info *look(const char *kind, struct mpk_span code,
+					const struct mpk_function_info *f)
 {
 	struct mpk_view view = { .nodes = &node, .count = 1, .arena = &test_arena };
 
@@ -95,11 +96,10 @@ static struct mpk_node_info *look(const char *kind, struct mpk_span code,
 	};
 	stored = (struct mpk_node){ .kind = mpk_span_str(kind), .payload = code };
 	cuda = mpk_kind_find(stored.kind);
-	node = (struct mpk_view_node){ .node = &stored,
-				       .kind = cuda,
-				       .decoded = true,
-				       .payload = { .tag = MPK_PAYLOAD_KERNELS,
-						    .u.kernels = kernels } };
+	shown = (struct mpk_payload){ .tag = MPK_PAYLOAD_KERNELS, .u.kernels = kernels };
+	node = (struct mpk_view_node){
+		.node = &stored, .kind = cuda, .decoded = true, .payload = &shown
+	};
 	ck_assert_int_eq(mpk_view_show_info(&view, false, NULL), MPK_OK);
 	return node.info;
 }
@@ -142,7 +142,8 @@ static const char *function_text(void)
 START_TEST(figures)
 {
 	struct mpk_function_info f = { .key = mpk_span_str(ptxas[_i].kernel) };
-	struct mpk_node_info *info = look("cuda", robust_load(&test_arena, ptxas[_i].path), &f);
+	const struct mpk_node_info *info =
+		look("cuda", robust_load(&test_arena, ptxas[_i].path), &f);
 	const char *text = function_text();
 
 	ck_assert_int_eq(mpk_node_info_defines(info, &kernels, 0), MPK_CODE_DEFINED);
@@ -153,7 +154,7 @@ END_TEST
 START_TEST(marks)
 {
 	struct mpk_function_info f = { .key = mpk_span_str("helper") };
-	struct mpk_node_info *info;
+	const struct mpk_node_info *info;
 
 	info = look("cuda",
 		    mpk_span_str(".version 7.0\n.target sm_70\n.address_size 64\n"
@@ -179,7 +180,7 @@ END_TEST
 START_TEST(images)
 {
 	struct mpk_function_info f = { .key = mpk_span_str("tiny") };
-	struct mpk_node_info *info;
+	const struct mpk_node_info *info;
 	const struct mpk_code_info *c;
 	const struct mpk_fatbin *fatbin;
 	struct mpk_strbuf out = { 0 };
@@ -217,16 +218,14 @@ START_TEST(graph_storage)
 		" \"attrs\": {\"dltype\": [\"list_str\", [\"float32\", \"float16\", \"int8\"]],"
 		" \"storage_id\": [\"list_int\", [7, 1, 7]],"
 		" \"shape\": [\"list_shape\", [[4], [3, 5], [2, 9]]]}}";
-	struct mpk_view_node n = {
-		.node = &stored,
-		.decoded = true,
-		.payload = { .tag = MPK_PAYLOAD_FACTORY,
-			     .u.factory = { .has_graph = true, .graph_json = mpk_span_str(graph) } }
-	};
+	const struct mpk_payload payload = { .tag = MPK_PAYLOAD_FACTORY,
+					     .u.factory = { .has_graph = true,
+							    .graph_json = mpk_span_str(graph) } };
+	struct mpk_view_node n = { .node = &stored, .decoded = true, .payload = &payload };
 	struct mpk_view view = { .nodes = &n, .count = 1, .arena = &test_arena };
 	const struct mpk_node_info *info;
 
-	ck_assert_int_eq(mpk_models_of(&n.payload, &test_arena, &n.models, NULL), MPK_OK);
+	ck_assert_int_eq(mpk_models_of(&payload, &test_arena, &n.models, NULL), MPK_OK);
 	ck_assert_ptr_nonnull(n.models.graph);
 	ck_assert_int_eq(mpk_view_info(&view, 0, &info, NULL), MPK_OK);
 	ck_assert_uint_eq(info->storage_count, 2);

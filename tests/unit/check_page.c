@@ -353,13 +353,14 @@ START_TEST(registers_that_a_file_claims)
 		.instr_data = mpk_span_of(code, sizeof code),
 	};
 	struct mpk_node node = { .kind = mpk_span_str("relax.VMExecutable") };
-	struct mpk_view_node shown = { .node = &node, .decoded = true, .path = "/" };
+	struct mpk_payload payload = { .tag = MPK_PAYLOAD_RELAX, .u.relax = x };
+	struct mpk_view_node shown = {
+		.node = &node, .decoded = true, .path = "/", .payload = &payload
+	};
 	const struct mpk_view view = { .nodes = &shown, .count = 1, .arena = &arena };
 	struct mpk_model_graphs graphs;
 
 	ck_assert_int_eq(mpk_relax_check(&x, NULL), MPK_OK);
-	shown.payload.tag = MPK_PAYLOAD_RELAX;
-	shown.payload.u.relax = x;
 	ck_assert_int_eq(mpk_model_graphs_read(&view, &graphs, NULL), MPK_OK);
 	ck_assert_uint_eq(graphs.count, 0);
 }

@@ -217,7 +217,7 @@ static void verify_changed(const char *path, void (*change)(struct mpk_payload *
 	ck_assert_int_eq(mpk_view_init(&view, "a.so", 0, &image, &tree, &arena, NULL), MPK_OK);
 	nodes = mpk_arena_array(&arena, tree.count, sizeof *nodes);
 	for (size_t i = 0; i < tree.count; i++) {
-		struct mpk_payload p = view.nodes[i].payload;
+		struct mpk_payload p = *view.nodes[i].payload;
 		struct mpk_rope rope = mpk_rope_of(&arena);
 
 		nodes[i] = tree.nodes[i];

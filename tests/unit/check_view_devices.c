@@ -76,6 +76,7 @@ END_TEST
 
 static struct mpk_node stored[2];
 static struct mpk_view_node nodes[2];
+static struct mpk_payload payload;
 static const struct mpk_view view = { .nodes = nodes, .count = 2 };
 
 /* Host code, and a module with a file of tests/data/device. */
@@ -90,9 +91,10 @@ static void make_view(const char *kind, const char *fmt, const char *file)
 	if (!file)
 		return;
 	nodes[1].decoded = true;
-	nodes[1].payload.tag = MPK_PAYLOAD_KERNELS;
-	nodes[1].payload.u.kernels =
+	payload.tag = MPK_PAYLOAD_KERNELS;
+	payload.u.kernels =
 		(struct mpk_kernels){ .fmt = mpk_span_str(fmt), .data = robust_load(&arena, file) };
+	nodes[1].payload = &payload;
 }
 
 #define DEVICE "tests/data/device/"

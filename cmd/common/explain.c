@@ -11,7 +11,7 @@
 struct answer {
 	struct mpk_strbuf text;
 	struct mpk_json json;
-	struct json_t *list; /* NULL: text is wanted */
+	struct mpk_json_at *list; /* NULL: text is wanted */
 };
 
 static void put(struct answer *a, const struct mpk_message *m, bool in_full)

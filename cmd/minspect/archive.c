@@ -11,7 +11,8 @@
 #include "zip/zip.h"
 
 /* One library, opened and said in a line. */
-static int list_one(struct minspect_look *l, size_t i, struct mpk_table *table, struct json_t *list)
+static int list_one(struct minspect_look *l, size_t i, struct mpk_table *table,
+		    struct mpk_json_at *list)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
@@ -20,7 +21,7 @@ static int list_one(struct minspect_look *l, size_t i, struct mpk_table *table, 
 	struct mpk_error err = { 0 };
 	struct minspect_file file;
 	struct mpk_view view;
-	struct json_t *o = l->json ? mpk_json_object(l->json, list, NULL) : NULL;
+	struct mpk_json_at *o = l->json ? mpk_json_object(l->json, list, NULL) : NULL;
 	int status = MPK_EXIT_OK;
 	enum mpk_code code;
 
@@ -58,7 +59,7 @@ static int list_one(struct minspect_look *l, size_t i, struct mpk_table *table, 
 int minspect_archive_list(struct minspect_look *l)
 {
 	struct mpk_table table = { .right = 1 };
-	struct json_t *list = NULL;
+	struct mpk_json_at *list = NULL;
 	int status = MPK_EXIT_OK;
 
 	if (l->json) {

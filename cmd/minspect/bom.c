@@ -11,7 +11,7 @@
 #include "text/escape.h"
 
 typedef void bom_fn(const struct mpk_bom *b, const struct mpk_bom_author *author,
-		    struct mpk_json *j, struct json_t *at);
+		    struct mpk_json *j, struct mpk_json_at *at);
 
 static const struct form {
 	const char *word; /* the first of each option is its default */

@@ -238,7 +238,7 @@ static int report_all(const struct minspect_options *o, const struct mpk_cases *
 
 static void print_problems(const struct minspect_options *o, struct mpk_report *problems)
 {
-	struct json_t *list;
+	struct mpk_json_at *list;
 	struct mpk_json j;
 
 	mpk_diag_report(problems);

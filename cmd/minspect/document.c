@@ -22,17 +22,32 @@ struct mpk_style minspect_style(void)
 	};
 }
 
-int minspect_write(const struct mpk_strbuf *out)
+/* What could not be written is told once, at the end: arg is the errno of the first failure. */
+static void write_piece(const char *text, size_t len, void *arg)
+{
+	int *failed = arg;
+
+	if (!*failed && (fwrite(text, 1, len, stdout) != len || fflush(stdout) != 0))
+		*failed = errno;
+}
+
+/* After what was written of it already, of which failed is the errno. */
+static int write_rest(const struct mpk_strbuf *out, int failed)
 {
 	struct mpk_error err = { 0 };
 
 	if (mpk_strbuf_status(out, &err) != MPK_OK)
 		return mpk_diag_error(&err);
-	if (fwrite(mpk_strbuf_text(out), 1, out->len, stdout) != out->len || fflush(stdout) != 0) {
-		(void)mpk_fail_errno(&err, MPK_E_IO, errno, "cannot write to standard output");
-		return mpk_diag_error(&err);
-	}
-	return MPK_EXIT_OK;
+	write_piece(mpk_strbuf_text(out), out->len, &failed);
+	if (!failed)
+		return MPK_EXIT_OK;
+	(void)mpk_fail_errno(&err, MPK_E_IO, failed, "cannot write to standard output");
+	return mpk_diag_error(&err);
+}
+
+int minspect_write(const struct mpk_strbuf *out)
+{
+	return write_rest(out, 0);
 }
 
 bool minspect_filter(const struct minspect_options *o, const struct minspect_look *l)
@@ -56,17 +71,22 @@ int minspect_report(struct minspect_look *l, const struct mpk_error *err)
 
 void minspect_separate(struct minspect_look *l)
 {
-	mpk_strbuf_puts(l->out, l->out->len ? "\n" : "");
+	mpk_strbuf_puts(l->out, l->out->len || l->out->passed ? "\n" : "");
 }
 
-int minspect_print_json(struct mpk_json *j)
+static int print_rest(struct mpk_json *j, int failed)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf out = { 0 };
 	struct mpk_error err = { 0 };
 	enum mpk_code rc = mpk_json_print(j, &out, &err);
 
 	mpk_json_fini(j);
-	return rc == MPK_OK ? minspect_write(&out) : mpk_diag_error(&err);
+	return rc == MPK_OK ? write_rest(&out, failed) : mpk_diag_error(&err);
+}
+
+int minspect_print_json(struct mpk_json *j)
+{
+	return print_rest(j, 0);
 }
 
 static enum mpk_code save(const char *path, const struct mpk_rope *content, struct mpk_error *err)
@@ -159,7 +179,9 @@ static int look(struct looking *k, const char *name, bool may_be_empty)
 int minspect_each(const struct minspect_options *o, const struct minspect_action *action,
 		  void *user)
 {
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf out = { 0 };
+	int failed = 0;
+	MPK_CLEANUP(mpk_strbuf_fini)
+	struct mpk_strbuf out = { .take = write_piece, .arg = &failed };
 	struct mpk_json j = { 0 };
 	struct minspect_look l = { .out = o->json ? NULL : &out, .user = user };
 	struct looking k = { o, action, &l };
@@ -167,6 +189,7 @@ int minspect_each(const struct minspect_options *o, const struct minspect_action
 
 	if (o->json) {
 		mpk_json_init(&j, 1);
+		mpk_json_stream(&j, write_piece, &failed);
 		l.json = &j;
 		l.at = j.root;
 	}
@@ -179,7 +202,7 @@ int minspect_each(const struct minspect_options *o, const struct minspect_action
 
 		status = status ? status : got;
 	}
-	int written = o->json ? minspect_print_json(&j) : minspect_write(&out);
+	int written = o->json ? print_rest(&j, failed) : write_rest(&out, failed);
 	/* a difference that nobody could be told is not what went wrong */
 	return written && is_verdict(status) ? written : status;
 }

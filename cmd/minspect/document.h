@@ -13,12 +13,12 @@
 struct minspect_look {
 	struct minspect_file *file;
 	struct mpk_view *view;
-	struct mpk_strbuf *out; /* text; NULL when JSON was asked for */
-	struct mpk_json *json;  /* JSON; NULL when text is wanted */
-	struct json_t *at;      /* this file's object in the document */
-	struct json_t *files;   /* of all of them */
-	struct json_t *list;    /* an array in this file's, for the action */
-	void *user;             /* as minspect_each got it */
+	struct mpk_strbuf *out;    /* text; NULL when JSON was asked for */
+	struct mpk_json *json;     /* JSON; NULL when text is wanted */
+	struct mpk_json_at *at;    /* this file's object in the document */
+	struct mpk_json_at *files; /* of all of them */
+	struct mpk_json_at *list;  /* an array in this file's, for the action */
+	void *user;                /* as minspect_each got it */
 };
 
 /* An action on files. Functions return an exit status. */

@@ -66,7 +66,7 @@ static bool owns_stdout(const struct minspect_options *o, const struct run_reque
 
 /* One expectation against its result: a line on stderr and a member of the document. */
 static int compare_one(const struct run_request *request, const struct mpk_call_result *r, size_t i,
-		       struct mpk_json *j, struct json_t *list)
+		       struct mpk_json *j, struct mpk_json_at *list)
 {
 	const struct mpk_expect *expect = &request->expects[i];
 	struct mpk_comparison c = { 0 };
@@ -81,7 +81,7 @@ static int compare_one(const struct run_request *request, const struct mpk_call_
 static int compare_all(const struct run_request *request, const struct mpk_call_result *r,
 		       struct mpk_json *j)
 {
-	struct json_t *list = j ? mpk_json_array(j, j->root, "comparisons") : NULL;
+	struct mpk_json_at *list = j ? mpk_json_array(j, j->root, "comparisons") : NULL;
 	int status = MPK_EXIT_OK;
 
 	for (size_t i = 0; i < request->expect_count; i++) {

@@ -8,10 +8,10 @@
 #include "view/verify.h"
 
 /* Of two ways to say the same, the one that was asked for. */
-static int print(struct minspect_look *l,
-		 void (*text)(const struct mpk_view *view, struct mpk_style style,
-			      struct mpk_strbuf *out),
-		 void (*json)(const struct mpk_view *view, struct mpk_json *j, struct json_t *at))
+static int
+print(struct minspect_look *l,
+      void (*text)(const struct mpk_view *view, struct mpk_style style, struct mpk_strbuf *out),
+      void (*json)(const struct mpk_view *view, struct mpk_json *j, struct mpk_json_at *at))
 {
 	if (l->json) {
 		json(l->view, l->json, l->at);

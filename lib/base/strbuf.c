@@ -8,6 +8,8 @@
 
 #include "base/vec.h"
 
+enum { PIECE_BYTES = 1 << 20 };
+
 static bool reserve(struct mpk_strbuf *buf, size_t more)
 {
 	size_t need;
@@ -61,6 +63,16 @@ void mpk_strbuf_printf(struct mpk_strbuf *buf, const char *fmt, ...)
 	(void)vsnprintf(buf->data + buf->len, (size_t)n + 1, fmt, ap);
 	va_end(ap);
 	buf->len += (size_t)n;
+}
+
+void mpk_strbuf_pass(struct mpk_strbuf *buf)
+{
+	if (!buf->take || buf->failed || buf->len < PIECE_BYTES)
+		return;
+	buf->take(buf->data, buf->len, buf->arg);
+	buf->passed = true;
+	buf->len = 0;
+	buf->data[0] = '\0';
 }
 
 const char *mpk_strbuf_text(const struct mpk_strbuf *buf)

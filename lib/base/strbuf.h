@@ -10,12 +10,18 @@
 #include "base/error.h"
 #include "base/span.h"
 
+/* Takes text away that a buffer or a document need not keep any longer. */
+typedef void mpk_take_text(const char *text, size_t len, void *arg);
+
 /* Zero-initialise, append, check once, mpk_strbuf_fini.
  * After a failed allocation further appends do nothing and `failed` stays set. */
 struct mpk_strbuf {
 	char *data; /* NUL-terminated once anything was appended, else NULL */
 	size_t len, cap;
 	bool failed;
+	bool passed;         /* some of the text has been taken */
+	mpk_take_text *take; /* NULL: all of it stays here */
+	void *arg;
 };
 
 /* mpk_strbuf_put, _puts, _putc, _put_span, _printf - append bytes, a string, a character, a
@@ -25,6 +31,10 @@ void mpk_strbuf_puts(struct mpk_strbuf *buf, const char *text);
 void mpk_strbuf_putc(struct mpk_strbuf *buf, char c);
 void mpk_strbuf_put_span(struct mpk_strbuf *buf, struct mpk_span s);
 void mpk_strbuf_printf(struct mpk_strbuf *buf, const char *fmt, ...) MPK_PRINTF(2, 3);
+
+/* mpk_strbuf_pass - hand over the text so far, once that is a megabyte and somebody takes it. Called where a
+ * line ends, by those whose text grows with the file. */
+void mpk_strbuf_pass(struct mpk_strbuf *buf);
 
 /* mpk_strbuf_text - the text so far as a C string, "" when empty; valid until the next append */
 const char *mpk_strbuf_text(const struct mpk_strbuf *buf);

@@ -32,10 +32,10 @@ static void put_lines(const struct mpk_code_info *info, const char *indent, stru
 	}
 }
 
-static void put_json(const struct mpk_code_info *info, struct mpk_json *j, struct json_t *at)
+static void put_json(const struct mpk_code_info *info, struct mpk_json *j, struct mpk_json_at *at)
 {
 	const struct mpk_ar *ar = info->content;
-	struct json_t *list = mpk_json_array(j, at, "members"), *o;
+	struct mpk_json_at *list = mpk_json_array(j, at, "members"), *o;
 
 	for (size_t i = 0; i < ar->member_count; i++) {
 		o = mpk_json_object(j, list, NULL);

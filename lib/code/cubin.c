@@ -116,7 +116,7 @@ static void put_kernel_text(const struct mpk_code_info *info, size_t kernel, str
 	mpk_code_put_shape("cluster", k->cluster, out);
 }
 
-static void put_json(const struct mpk_code_info *info, struct mpk_json *j, struct json_t *at)
+static void put_json(const struct mpk_code_info *info, struct mpk_json *j, struct mpk_json_at *at)
 {
 	const struct mpk_cubin *c = info->content;
 
@@ -129,10 +129,10 @@ static void put_json(const struct mpk_code_info *info, struct mpk_json *j, struc
 }
 
 static void put_kernel_json(const struct mpk_code_info *info, size_t kernel, struct mpk_json *j,
-			    struct json_t *at)
+			    struct mpk_json_at *at)
 {
 	const struct mpk_cubin_kernel *k = kernel_of(info, kernel);
-	struct json_t *list, *o;
+	struct mpk_json_at *list, *o;
 
 	mpk_json_text(j, at, "target", info->target);
 	list = mpk_json_array(j, at, "parameters");

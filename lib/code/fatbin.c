@@ -192,10 +192,10 @@ static void put_lines(const struct mpk_code_info *info, const char *indent, stru
 
 /* --- JSON --------------------------------------------------------------------------- */
 
-static void put_json(const struct mpk_code_info *info, struct mpk_json *j, struct json_t *at)
+static void put_json(const struct mpk_code_info *info, struct mpk_json *j, struct mpk_json_at *at)
 {
 	const struct mpk_fatbin *f = info->content;
-	struct json_t *list = mpk_json_array(j, at, "images"), *o;
+	struct mpk_json_at *list = mpk_json_array(j, at, "images"), *o;
 
 	for (size_t i = 0; i < f->entry_count; i++) {
 		const struct mpk_fatbin_entry *e = &f->entries[i];

@@ -86,12 +86,12 @@ struct mpk_code_format {
 	/* One line without its end; lines of images or members behind it; members of an object. */
 	void (*text)(const struct mpk_code_info *info, struct mpk_strbuf *out);
 	void (*lines)(const struct mpk_code_info *info, const char *indent, struct mpk_strbuf *out);
-	void (*json)(const struct mpk_code_info *info, struct mpk_json *j, struct json_t *at);
+	void (*json)(const struct mpk_code_info *info, struct mpk_json *j, struct mpk_json_at *at);
 	/* The same of one kernel: registers, parameters, shapes. */
 	void (*kernel_text)(const struct mpk_code_info *info, size_t kernel,
 			    struct mpk_strbuf *out);
 	void (*kernel_json)(const struct mpk_code_info *info, size_t kernel, struct mpk_json *j,
-			    struct json_t *at);
+			    struct mpk_json_at *at);
 
 	/* What a kernel needs, in numbers that are compared between builds; sets those that the code
 	 * tells. */

@@ -114,7 +114,7 @@ static void put_kernel_text(const struct mpk_code_info *info, size_t kernel, str
 	mpk_code_put_shape("block", k->block, out);
 }
 
-static void put_json(const struct mpk_code_info *info, struct mpk_json *j, struct json_t *at)
+static void put_json(const struct mpk_code_info *info, struct mpk_json *j, struct mpk_json_at *at)
 {
 	const struct mpk_amdgpu *a = info->content;
 
@@ -123,9 +123,9 @@ static void put_json(const struct mpk_code_info *info, struct mpk_json *j, struc
 	mpk_json_bool(j, at, "has_metadata", a->has_metadata);
 }
 
-static void add_args(const struct mpk_amdgpu_kernel *k, struct mpk_json *j, struct json_t *at)
+static void add_args(const struct mpk_amdgpu_kernel *k, struct mpk_json *j, struct mpk_json_at *at)
 {
-	struct json_t *list = mpk_json_array(j, at, "parameters"), *o;
+	struct mpk_json_at *list = mpk_json_array(j, at, "parameters"), *o;
 
 	for (size_t i = 0; i < k->arg_count; i++) {
 		const struct mpk_amdgpu_arg *a = &k->args[i];
@@ -144,7 +144,7 @@ static void add_args(const struct mpk_amdgpu_kernel *k, struct mpk_json *j, stru
 }
 
 static void put_kernel_json(const struct mpk_code_info *info, size_t kernel, struct mpk_json *j,
-			    struct json_t *at)
+			    struct mpk_json_at *at)
 {
 	const struct mpk_amdgpu_kernel *k = kernel_of(info, kernel);
 

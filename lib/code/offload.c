@@ -253,10 +253,10 @@ static void put_lines(const struct mpk_code_info *info, const char *indent, stru
 	}
 }
 
-static void put_json(const struct mpk_code_info *info, struct mpk_json *j, struct json_t *at)
+static void put_json(const struct mpk_code_info *info, struct mpk_json *j, struct mpk_json_at *at)
 {
 	const struct content *c = info->content;
-	struct json_t *list = mpk_json_array(j, at, "bundle"), *o;
+	struct mpk_json_at *list = mpk_json_array(j, at, "bundle"), *o;
 
 	for (size_t i = 0; i < c->list.entry_count; i++) {
 		const struct mpk_offload_entry *e = &c->list.entries[i];

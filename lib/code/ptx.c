@@ -205,7 +205,7 @@ static void put_kernel_text(const struct mpk_code_info *info, size_t kernel, str
 
 /* --- JSON --------------------------------------------------------------------------- */
 
-static void put_json(const struct mpk_code_info *info, struct mpk_json *j, struct json_t *at)
+static void put_json(const struct mpk_code_info *info, struct mpk_json *j, struct mpk_json_at *at)
 {
 	const struct content *c = info->content;
 	const struct shared *shared = &c->shared[c->ptx.kernel_count];
@@ -220,11 +220,11 @@ static void put_json(const struct mpk_code_info *info, struct mpk_json *j, struc
 }
 
 static void put_kernel_json(const struct mpk_code_info *info, size_t kernel, struct mpk_json *j,
-			    struct json_t *at)
+			    struct mpk_json_at *at)
 {
 	const struct content *c = info->content;
 	const struct mpk_ptx_kernel *k = &c->ptx.kernels[kernel];
-	struct json_t *list, *o;
+	struct mpk_json_at *list, *o;
 
 	mpk_json_text(j, at, "target", info->target);
 	list = mpk_json_array(j, at, "parameters");

@@ -19,9 +19,10 @@ void mpk_code_info_text(const struct mpk_code_info *info, struct mpk_strbuf *out
 	}
 }
 
-void mpk_code_info_json(const struct mpk_code_info *info, struct mpk_json *j, struct json_t *at)
+void mpk_code_info_json(const struct mpk_code_info *info, struct mpk_json *j,
+			struct mpk_json_at *at)
 {
-	struct json_t *list;
+	struct mpk_json_at *list;
 
 	mpk_json_text(j, at, "format", info->format->word ? info->format->word : "other");
 	mpk_json_u64(j, at, "offset", info->off);
@@ -44,10 +45,10 @@ void mpk_code_put_shape(const char *what, const uint32_t n[3], struct mpk_strbuf
 				  n[2]);
 }
 
-void mpk_code_json_shape(struct mpk_json *j, struct json_t *at, const char *key,
+void mpk_code_json_shape(struct mpk_json *j, struct mpk_json_at *at, const char *key,
 			 const uint32_t n[3])
 {
-	struct json_t *list;
+	struct mpk_json_at *list;
 
 	if (!n[0]) {
 		mpk_json_null(j, at, key);

@@ -11,12 +11,13 @@ void mpk_code_info_text(const struct mpk_code_info *info, struct mpk_strbuf *out
 
 /* mpk_code_info_json - put "format", "offset", "bytes", then "problem" or "entries" and what only
  * its format has */
-void mpk_code_info_json(const struct mpk_code_info *info, struct mpk_json *j, struct json_t *at);
+void mpk_code_info_json(const struct mpk_code_info *info, struct mpk_json *j,
+			struct mpk_json_at *at);
 
 /* mpk_code_put_shape - append ", block 32x2x1"; nothing for zeros
  * mpk_code_json_shape - put three numbers as an array; null for zeros */
 void mpk_code_put_shape(const char *what, const uint32_t n[3], struct mpk_strbuf *out);
-void mpk_code_json_shape(struct mpk_json *j, struct json_t *at, const char *key,
+void mpk_code_json_shape(struct mpk_json *j, struct mpk_json_at *at, const char *key,
 			 const uint32_t n[3]);
 
 #endif

@@ -154,7 +154,7 @@ static void put_kernel_text(const struct mpk_code_info *info, size_t kernel, str
 }
 
 static void put_kernel_json(const struct mpk_code_info *info, size_t kernel, struct mpk_json *j,
-			    struct json_t *at)
+			    struct mpk_json_at *at)
 {
 	const struct mpk_source_code_kernel *k = kernel_of(info, kernel);
 

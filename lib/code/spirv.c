@@ -107,10 +107,10 @@ static void put_kernel_text(const struct mpk_code_info *info, size_t kernel, str
 		mpk_strbuf_printf(out, ", one of %zu entry points", s->entry_count);
 }
 
-static void put_json(const struct mpk_code_info *info, struct mpk_json *j, struct json_t *at)
+static void put_json(const struct mpk_code_info *info, struct mpk_json *j, struct mpk_json_at *at)
 {
 	const struct mpk_spirv *s = spirv_of(info);
-	struct json_t *list;
+	struct mpk_json_at *list;
 
 	mpk_json_printf(j, at, "version", "%u.%u", s->major, s->minor);
 	mpk_json_text(j, at, "byte_order", s->big_endian ? "big" : "little");
@@ -128,7 +128,7 @@ static void put_json(const struct mpk_code_info *info, struct mpk_json *j, struc
 }
 
 static void put_kernel_json(const struct mpk_code_info *info, size_t kernel, struct mpk_json *j,
-			    struct json_t *at)
+			    struct mpk_json_at *at)
 {
 	const struct mpk_spirv *s = spirv_of(info);
 

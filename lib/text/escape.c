@@ -9,9 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Length of the valid UTF-8 sequence at p (RFC 3629: no overlong forms, no surrogates),
- * its code point in *cp; 0 when there is none. */
-static size_t utf8_at(const uint8_t *p, size_t left, uint32_t *cp)
+/* RFC 3629: no overlong forms, no surrogates. */
+size_t mpk_utf8_at(const uint8_t *p, size_t left, uint32_t *cp)
 {
 	static const uint32_t least[5] = { 0, 0, 0x80, 0x800, 0x10000 };
 	size_t n = p[0] < 0x80       ? 1
@@ -33,6 +32,18 @@ static size_t utf8_at(const uint8_t *p, size_t left, uint32_t *cp)
 	return n;
 }
 
+bool mpk_utf8_whole(struct mpk_span s)
+{
+	uint32_t cp;
+
+	for (size_t i = 0, n; i < s.len; i += n) {
+		n = s.data[i] < 0x80 ? 1 : mpk_utf8_at(s.data + i, s.len - i, &cp);
+		if (n == 0)
+			return false;
+	}
+	return true;
+}
+
 static bool is_control(uint32_t cp)
 {
 	return cp < 0x20 || (cp >= 0x7f && cp < 0xa0) || (cp >= 0x202a && cp <= 0x202e) ||
@@ -44,7 +55,7 @@ static bool is_control(uint32_t cp)
 static size_t escape_one(const uint8_t *p, size_t left, char out[17])
 {
 	uint32_t cp;
-	size_t n = utf8_at(p, left, &cp);
+	size_t n = mpk_utf8_at(p, left, &cp);
 
 	if (n && !is_control(cp) && cp != '\\') {
 		memcpy(out, p, n);
@@ -134,7 +145,7 @@ void mpk_escape_json(struct mpk_strbuf *buf, struct mpk_span s, const char *inva
 	for (size_t i = 0, n; i < s.len; i += n ? n : 1) {
 		const char *p = (const char *)s.data + i;
 
-		n = utf8_at(s.data + i, s.len - i, &cp);
+		n = mpk_utf8_at(s.data + i, s.len - i, &cp);
 		if (n == 0 && invalid)
 			mpk_strbuf_puts(buf, invalid);
 		else if (n && is_control(cp))
@@ -155,7 +166,7 @@ void mpk_escape_document(struct mpk_strbuf *buf, struct mpk_span s)
 	uint32_t cp;
 
 	for (; i < s.len; i += n ? n : 1) {
-		n = s.data[i] < 0x7f ? 1 : utf8_at(s.data + i, s.len - i, &cp);
+		n = s.data[i] < 0x7f ? 1 : mpk_utf8_at(s.data + i, s.len - i, &cp);
 		if (s.data[i] < 0x7f || n == 0 || !is_control(cp))
 			continue;
 		mpk_strbuf_put(buf, (const char *)s.data + from, i - from);
@@ -175,7 +186,7 @@ static void clean(char *text, size_t size)
 	text[len] = '\0';
 	for (size_t i = 0; i < len;) {
 		uint32_t cp;
-		size_t n = utf8_at(p + i, len - i, &cp);
+		size_t n = mpk_utf8_at(p + i, len - i, &cp);
 
 		if (n == 0 || is_control(cp)) {
 			n = n ? n : 1;

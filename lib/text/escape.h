@@ -3,11 +3,20 @@
 #ifndef MPK_TEXT_ESCAPE_H
 #define MPK_TEXT_ESCAPE_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/error.h"
 #include "base/span.h"
 #include "base/strbuf.h"
+
+/* mpk_utf8_at - the character of UTF-8 at p
+ * @left    bytes at p, one at least
+ * Returns  its length, and its code point in *cp; 0 when there is none
+ * mpk_utf8_whole - whether s is UTF-8 from its beginning to its end */
+size_t mpk_utf8_at(const uint8_t *p, size_t left, uint32_t *cp);
+bool mpk_utf8_whole(struct mpk_span s);
 
 /* mpk_escape - append s with control bytes, backslash and bytes that are not UTF-8 as
  * \n, \t, \\, \xNN; printable UTF-8 stays as it is. C1 controls and bidirectional

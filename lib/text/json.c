@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* jansson keeps the document; here stand the rules that all documents share: no number that a
- * reader would round, no string that is not UTF-8, no failure that is reported twice. */
+/* A document is kept as its text, without blanks, to which each value is appended: a tree of values takes
+ * ten times the memory, and files may have a hundred thousand modules to tell of. The rules that all
+ * documents share stand here: no number that a reader would round, no string that is not UTF-8, no failure
+ * that is reported twice. How it looks when printed is json_print.c's. */
 #include "text/json.h"
 
+#include <assert.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "text/escape.h"
@@ -15,109 +18,213 @@
 /* The largest integer up to which every one is exact in an IEEE double. */
 #define EXACT_MAX ((int64_t)1 << 53)
 
-/* Whether value, whose reference goes over in any case, is in the document now. */
-static bool put(struct mpk_json *j, json_t *at, const char *key, json_t *value)
-{
-	int rc = -1;
+struct mpk_json_at {
+	struct mpk_json_at *above;
+	bool is_array, has_members;
+};
 
-	if (at && value)
-		rc = key ? json_object_set_new_nocheck(at, key, value)
-			 : json_array_append_new(at, value);
-	else
-		json_decref(value);
-	if (rc != 0)
+static struct mpk_json_at *open_container(struct mpk_json *j, bool is_array)
+{
+	struct mpk_json_at *at = malloc(sizeof *at);
+
+	if (!at) {
 		j->failed = true;
-	return rc == 0;
+		return NULL;
+	}
+	*at = (struct mpk_json_at){ .above = j->open, .is_array = is_array };
+	mpk_strbuf_putc(&j->text, is_array ? '[' : '{');
+	j->open = at;
+	return at;
+}
+
+static void close_container(struct mpk_json *j)
+{
+	struct mpk_json_at *at = j->open;
+
+	j->open = at->above;
+	free(at);
+}
+
+/* Ready for a value in `at`: what was opened within it is complete. False: at is of an earlier failure. */
+static bool begin(struct mpk_json *j, struct mpk_json_at *at, const char *key)
+{
+	if (!at) {
+		j->failed = true;
+		return false;
+	}
+	while (j->open != at) {
+		assert(j->open->above); /* at is complete: something was put behind it */
+		mpk_strbuf_putc(&j->text, j->open->is_array ? ']' : '}');
+		close_container(j);
+	}
+	assert(at->is_array == !key);
+	mpk_json_pass(j);
+	if (at->has_members)
+		mpk_strbuf_putc(&j->text, ',');
+	at->has_members = true;
+	if (key) {
+		mpk_json_put_string(&j->text, mpk_span_str(key));
+		mpk_strbuf_putc(&j->text, ':');
+	}
+	return true;
 }
 
 void mpk_json_init(struct mpk_json *j, int schema_version)
 {
-	*j = (struct mpk_json){ .root = json_object() };
-	j->failed = !j->root;
+	*j = (struct mpk_json){ .failed = false };
+	j->root = open_container(j, false);
 	if (schema_version)
 		mpk_json_i64(j, j->root, "schema_version", schema_version);
 }
 
+void mpk_json_init_list(struct mpk_json *j)
+{
+	*j = (struct mpk_json){ .failed = false };
+	j->root = open_container(j, true);
+}
+
 void mpk_json_fini(struct mpk_json *j)
 {
-	json_decref(j->root);
+	while (j->open)
+		close_container(j);
+	mpk_strbuf_fini(&j->text);
 	j->root = NULL;
 }
 
-static json_t *put_container(struct mpk_json *j, json_t *at, const char *key, json_t *value)
+void mpk_json_ends(const struct mpk_json *j, struct mpk_strbuf *out)
 {
-	return put(j, at, key, value) ? value : NULL;
+	for (const struct mpk_json_at *at = j->open; at; at = at->above)
+		mpk_strbuf_putc(out, at->is_array ? ']' : '}');
 }
 
-struct json_t *mpk_json_object(struct mpk_json *j, struct json_t *at, const char *key)
+struct mpk_json_at *mpk_json_object(struct mpk_json *j, struct mpk_json_at *at, const char *key)
 {
-	return at ? put_container(j, at, key, json_object()) : NULL;
+	return begin(j, at, key) ? open_container(j, false) : NULL;
 }
 
-struct json_t *mpk_json_array(struct mpk_json *j, struct json_t *at, const char *key)
+struct mpk_json_at *mpk_json_array(struct mpk_json *j, struct mpk_json_at *at, const char *key)
 {
-	return at ? put_container(j, at, key, json_array()) : NULL;
+	return begin(j, at, key) ? open_container(j, true) : NULL;
 }
 
-void mpk_json_u64(struct mpk_json *j, struct json_t *at, const char *key, uint64_t v)
+void mpk_json_document(struct mpk_json *j, struct mpk_json_at *at, const char *key,
+		       const struct mpk_json *document)
 {
-	char digits[24];
+	j->failed |= document->failed || document->text.failed;
+	if (!begin(j, at, key))
+		return;
+	mpk_strbuf_put(&j->text, mpk_strbuf_text(&document->text), document->text.len);
+	mpk_json_ends(document, &j->text);
+}
 
-	if (v <= (uint64_t)EXACT_MAX) {
-		(void)put(j, at, key, json_integer((json_int_t)v));
+/* --- numbers and words ------------------------------------------------------------------------ */
+
+void mpk_json_u64(struct mpk_json *j, struct mpk_json_at *at, const char *key, uint64_t v)
+{
+	if (begin(j, at, key))
+		mpk_strbuf_printf(&j->text,
+				  v <= (uint64_t)EXACT_MAX ? "%" PRIu64 : "\"%" PRIu64 "\"", v);
+}
+
+void mpk_json_i64(struct mpk_json *j, struct mpk_json_at *at, const char *key, int64_t v)
+{
+	bool exact = v <= EXACT_MAX && v >= -EXACT_MAX;
+
+	if (begin(j, at, key))
+		mpk_strbuf_printf(&j->text, exact ? "%" PRId64 : "\"%" PRId64 "\"", v);
+}
+
+/* 17 digits tell every double from its neighbours. A locale may write the point as a comma; an exponent has
+ * neither a plus nor zeros in front; and what is whole keeps a sign that it is no integer. */
+static void put_real(struct mpk_strbuf *out, double v)
+{
+	char text[40];
+	char *exponent, *from;
+
+	(void)snprintf(text, sizeof text, "%.17g", v);
+	for (char *p = text; *p; p++)
+		if (*p == ',')
+			*p = '.';
+	exponent = strchr(text, 'e');
+	if (!exponent) {
+		mpk_strbuf_puts(out, text);
+		mpk_strbuf_puts(out, strchr(text, '.') ? "" : ".0");
 		return;
 	}
-	(void)snprintf(digits, sizeof digits, "%" PRIu64, v);
-	(void)put(j, at, key, json_string(digits));
+	from = exponent + 1;
+	mpk_strbuf_put(out, text, (size_t)(from - text));
+	mpk_strbuf_puts(out, *from == '-' ? "-" : "");
+	from += strspn(from, "+-");
+	mpk_strbuf_puts(out, from + strspn(from, "0"));
 }
 
-void mpk_json_i64(struct mpk_json *j, struct json_t *at, const char *key, int64_t v)
+void mpk_json_f64(struct mpk_json *j, struct mpk_json_at *at, const char *key, double v)
 {
-	char digits[24];
-
-	if (v <= EXACT_MAX && v >= -EXACT_MAX) {
-		(void)put(j, at, key, json_integer((json_int_t)v));
+	if (!begin(j, at, key))
 		return;
-	}
-	(void)snprintf(digits, sizeof digits, "%" PRId64, v);
-	(void)put(j, at, key, json_string(digits));
-}
-
-void mpk_json_f64(struct mpk_json *j, struct json_t *at, const char *key, double v)
-{
 	if (isfinite(v))
-		(void)put(j, at, key, json_real(v));
+		put_real(&j->text, v);
 	else
-		(void)put(j, at, key, json_string(isnan(v) ? "nan" : v < 0 ? "-inf" : "inf"));
+		mpk_strbuf_puts(&j->text, isnan(v) ? "\"nan\"" : v < 0 ? "\"-inf\"" : "\"inf\"");
 }
 
-void mpk_json_bool(struct mpk_json *j, struct json_t *at, const char *key, bool v)
+void mpk_json_bool(struct mpk_json *j, struct mpk_json_at *at, const char *key, bool v)
 {
-	(void)put(j, at, key, json_boolean(v));
+	if (begin(j, at, key))
+		mpk_strbuf_puts(&j->text, v ? "true" : "false");
 }
 
-void mpk_json_null(struct mpk_json *j, struct json_t *at, const char *key)
+void mpk_json_null(struct mpk_json *j, struct mpk_json_at *at, const char *key)
 {
-	(void)put(j, at, key, json_null());
+	if (begin(j, at, key))
+		mpk_strbuf_puts(&j->text, "null");
 }
 
-void mpk_json_span(struct mpk_json *j, struct json_t *at, const char *key, struct mpk_span s)
-{
-	const char *text = s.len ? (const char *)s.data : "";
-	struct mpk_strbuf escaped = { 0 };
-	/* json_stringn refuses what is not UTF-8, and only that or memory can be wrong */
-	json_t *value = json_stringn(text, s.len);
+/* --- strings ---------------------------------------------------------------------------------- */
 
-	if (!value) {
-		mpk_escape(&escaped, s);
-		value = json_string(mpk_strbuf_text(&escaped));
-		j->failed |= escaped.failed;
+/* What JSON cannot have in a string; control characters beyond ASCII are the printer's. */
+void mpk_json_put_string(struct mpk_strbuf *out, struct mpk_span s)
+{
+	static const char letters[] = "\"\"\\\\\bb\ff\nn\rr\tt";
+	size_t from = 0;
+
+	mpk_strbuf_putc(out, '"');
+	for (size_t i = 0; i < s.len; i++) {
+		uint8_t c = s.data[i];
+		size_t at = 0;
+
+		if (c >= 0x20 && c != '"' && c != '\\')
+			continue;
+		mpk_strbuf_put(out, (const char *)s.data + from, i - from);
+		while (letters[at] && letters[at] != (char)c)
+			at += 2;
+		if (c && letters[at])
+			mpk_strbuf_put(out, (char[]){ '\\', letters[at + 1] }, 2);
+		else
+			mpk_strbuf_printf(out, "\\u%04X", c);
+		from = i + 1;
 	}
-	(void)put(j, at, key, value);
+	mpk_strbuf_put(out, (const char *)s.data + from, s.len - from);
+	mpk_strbuf_putc(out, '"');
+}
+
+void mpk_json_span(struct mpk_json *j, struct mpk_json_at *at, const char *key, struct mpk_span s)
+{
+	struct mpk_strbuf escaped = { 0 };
+
+	if (!begin(j, at, key))
+		return;
+	if (mpk_utf8_whole(s)) {
+		mpk_json_put_string(&j->text, s);
+		return;
+	}
+	mpk_escape(&escaped, s);
+	j->failed |= escaped.failed;
+	mpk_json_put_string(&j->text, mpk_span_of(escaped.data, escaped.len));
 	mpk_strbuf_fini(&escaped);
 }
 
-void mpk_json_text(struct mpk_json *j, struct json_t *at, const char *key, const char *text)
+void mpk_json_text(struct mpk_json *j, struct mpk_json_at *at, const char *key, const char *text)
 {
 	if (text)
 		mpk_json_span(j, at, key, mpk_span_str(text));
@@ -125,25 +232,16 @@ void mpk_json_text(struct mpk_json *j, struct json_t *at, const char *key, const
 		mpk_json_null(j, at, key);
 }
 
-void mpk_json_spans(struct mpk_json *j, struct json_t *at, const char *key,
-		    const struct mpk_span *items, size_t count)
+void mpk_json_take(struct mpk_json *j, struct mpk_json_at *at, const char *key,
+		   struct mpk_strbuf *text)
 {
-	struct json_t *list = mpk_json_array(j, at, key);
-
-	for (size_t i = 0; i < count; i++)
-		mpk_json_span(j, list, NULL, items[i]);
+	j->failed |= text->failed;
+	mpk_json_text(j, at, key, mpk_strbuf_text(text));
+	mpk_strbuf_fini(text);
 }
 
-void mpk_json_i64s(struct mpk_json *j, struct json_t *at, const char *key, const int64_t *items,
-		   size_t count)
-{
-	struct json_t *list = mpk_json_array(j, at, key);
-
-	for (size_t i = 0; i < count; i++)
-		mpk_json_i64(j, list, NULL, items[i]);
-}
-
-void mpk_json_printf(struct mpk_json *j, struct json_t *at, const char *key, const char *fmt, ...)
+void mpk_json_printf(struct mpk_json *j, struct mpk_json_at *at, const char *key, const char *fmt,
+		     ...)
 {
 	char text[64];
 	va_list ap;
@@ -154,10 +252,30 @@ void mpk_json_printf(struct mpk_json *j, struct json_t *at, const char *key, con
 	mpk_json_text(j, at, key, text);
 }
 
-void mpk_json_error(struct mpk_json *j, struct json_t *at, const char *key,
+/* --- lists and errors ------------------------------------------------------------------------- */
+
+void mpk_json_spans(struct mpk_json *j, struct mpk_json_at *at, const char *key,
+		    const struct mpk_span *items, size_t count)
+{
+	struct mpk_json_at *list = mpk_json_array(j, at, key);
+
+	for (size_t i = 0; i < count; i++)
+		mpk_json_span(j, list, NULL, items[i]);
+}
+
+void mpk_json_i64s(struct mpk_json *j, struct mpk_json_at *at, const char *key,
+		   const int64_t *items, size_t count)
+{
+	struct mpk_json_at *list = mpk_json_array(j, at, key);
+
+	for (size_t i = 0; i < count; i++)
+		mpk_json_i64(j, list, NULL, items[i]);
+}
+
+void mpk_json_error(struct mpk_json *j, struct mpk_json_at *at, const char *key,
 		    const struct mpk_error *error)
 {
-	json_t *o = mpk_json_object(j, at, key);
+	struct mpk_json_at *o = mpk_json_object(j, at, key);
 
 	mpk_json_text(j, o, "code", mpk_code_name(error->code));
 	mpk_json_text(j, o, "message", error->text);
@@ -173,80 +291,4 @@ void mpk_json_error(struct mpk_json *j, struct json_t *at, const char *key,
 	}
 	if (error->at.path[0])
 		mpk_json_text(j, o, "path", error->at.path);
-}
-
-static int append(const char *data, size_t len, void *out)
-{
-	mpk_escape_document(out, mpk_span_of(data, len));
-	return 0;
-}
-
-enum mpk_code mpk_json_print(const struct mpk_json *j, struct mpk_strbuf *out,
-			     struct mpk_error *err)
-{
-	if (j->failed || json_dump_callback(j->root, append, out, JSON_INDENT(2)) != 0)
-		return mpk_fail_nomem(err);
-	mpk_strbuf_putc(out, '\n');
-	return mpk_strbuf_status(out, err);
-}
-
-/* The tokenizer of HTML knows nothing of strings: "</script" ends the element wherever it stands, and
- * "<!--" with "<script" hides its end. Both need a '<', which JSON has within strings alone. The two
- * line ends of Unicode are none to JSON, but were to JavaScript. */
-static int append_script(const char *data, size_t len, void *out)
-{
-	static const char ends[] = "\xe2\x80"; /* U+2028 and U+2029 begin so */
-	size_t from = 0;
-
-	for (size_t i = 0; i < len; i++) {
-		const char *as = NULL;
-		size_t taken = 1;
-
-		if (data[i] == '<') {
-			as = "\\u003c";
-		} else if (len - i >= 3 && memcmp(data + i, ends, 2) == 0 &&
-			   (data[i + 2] == '\xa8' || data[i + 2] == '\xa9')) {
-			as = data[i + 2] == '\xa8' ? "\\u2028" : "\\u2029";
-			taken = 3;
-		}
-		if (!as)
-			continue;
-		mpk_escape_document(out, mpk_span_of(data + from, i - from));
-		mpk_strbuf_puts(out, as);
-		i += taken - 1;
-		from = i + 1;
-	}
-	mpk_escape_document(out, mpk_span_of(data + from, len - from));
-	return 0;
-}
-
-enum mpk_code mpk_json_print_script(const struct mpk_json *j, struct mpk_strbuf *out,
-				    struct mpk_error *err)
-{
-	if (j->failed || json_dump_callback(j->root, append_script, out, JSON_COMPACT) != 0)
-		return mpk_fail_nomem(err);
-	return mpk_strbuf_status(out, err);
-}
-
-/* json_dumps would lose parts of the text without an error where there is no memory for them; a
- * strbuf remembers. */
-static int append_ascii(const char *data, size_t len, void *out)
-{
-	mpk_strbuf_put(out, data, len);
-	return 0;
-}
-
-enum mpk_code mpk_json_line(const struct mpk_json *j, struct mpk_strbuf *out, struct mpk_error *err)
-{
-	if (j->failed ||
-	    json_dump_callback(j->root, append_ascii, out, JSON_COMPACT | JSON_ENSURE_ASCII) != 0)
-		return mpk_fail_nomem(err);
-	return mpk_strbuf_status(out, err);
-}
-
-void mpk_json_take(struct mpk_json *j, struct json_t *at, const char *key, struct mpk_strbuf *text)
-{
-	j->failed |= text->failed;
-	mpk_json_text(j, at, key, mpk_strbuf_text(text));
-	mpk_strbuf_fini(text);
 }

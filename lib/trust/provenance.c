@@ -109,13 +109,13 @@ static int by_name(const void *a, const void *b)
 
 static void put_inputs(const struct mpk_provenance_input *inputs, size_t count, struct mpk_json *j)
 {
-	struct json_t *list = mpk_json_array(j, j->root, "inputs");
+	struct mpk_json_at *list = mpk_json_array(j, j->root, "inputs");
 	char digits[MPK_DIGEST_TEXT];
 
 	for (size_t i = 0; i < count; i++) {
 		if (i && by_name(&inputs[i - 1], &inputs[i]) == 0)
 			continue;
-		struct json_t *o = mpk_json_object(j, list, NULL);
+		struct mpk_json_at *o = mpk_json_object(j, list, NULL);
 
 		mpk_json_text(j, o, "name", inputs[i].name);
 		mpk_json_u64(j, o, "bytes", inputs[i].bytes);
@@ -127,13 +127,13 @@ static void put_inputs(const struct mpk_provenance_input *inputs, size_t count, 
 static void put_all(const struct mpk_provenance *p, const struct mpk_provenance_input *inputs,
 		    struct mpk_json *j)
 {
-	struct json_t *list;
+	struct mpk_json_at *list;
 
 	mpk_json_text(j, j->root, "type", type);
 	mpk_json_u64(j, j->root, "version", 1);
 	list = mpk_json_array(j, j->root, "tools");
 	for (size_t i = 0; i < p->tool_count; i++) {
-		struct json_t *o = mpk_json_object(j, list, NULL);
+		struct mpk_json_at *o = mpk_json_object(j, list, NULL);
 
 		mpk_json_text(j, o, "name", p->tools[i].name);
 		mpk_json_text(j, o, "version", p->tools[i].version);
@@ -149,8 +149,8 @@ enum mpk_code mpk_provenance_write(const struct mpk_provenance *p, struct mpk_ar
 {
 	struct mpk_provenance_input *inputs =
 		mpk_arena_keep(arena, p->inputs, p->input_count, sizeof *inputs);
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf printed = { 0 };
 	const char *text = NULL;
-	char *printed;
 	struct mpk_json j;
 
 	MPK_TRY_ALLOC(inputs || !p->input_count, err);
@@ -158,10 +158,8 @@ enum mpk_code mpk_provenance_write(const struct mpk_provenance *p, struct mpk_ar
 		qsort(inputs, p->input_count, sizeof *inputs, by_name);
 	mpk_json_init(&j, 0);
 	put_all(p, inputs, &j);
-	printed = j.failed ? NULL : json_dumps(j.root, JSON_COMPACT | JSON_ENSURE_ASCII);
-	if (printed)
-		text = mpk_arena_text(arena, mpk_span_str(printed));
-	free(printed);
+	if (mpk_json_line(&j, &printed, err) == MPK_OK)
+		text = mpk_arena_text(arena, mpk_span_str(mpk_strbuf_text(&printed)));
 	mpk_json_fini(&j);
 	MPK_TRY_ALLOC(text, err);
 	if (strlen(text) >= MPK_PROVENANCE_MAX)

@@ -262,7 +262,8 @@ enum mpk_code mpk_baseline_update(struct mpk_baseline *b, const struct mpk_basel
 
 /* --- writing --------------------------------------------------------------------------------- */
 
-static void kernel_json(const struct mpk_listed_kernel *k, struct mpk_json *j, struct json_t *at)
+static void kernel_json(const struct mpk_listed_kernel *k, struct mpk_json *j,
+			struct mpk_json_at *at)
 {
 	mpk_json_text(j, at, "path", k->path);
 	mpk_json_span(j, at, "name", k->name);
@@ -275,7 +276,7 @@ static void kernel_json(const struct mpk_listed_kernel *k, struct mpk_json *j, s
 }
 
 /* Whole percents stay whole numbers: what a person wrote comes out as it went in. */
-static void put_percent(struct mpk_json *j, struct json_t *at, const char *key, double percent)
+static void put_percent(struct mpk_json *j, struct mpk_json_at *at, const char *key, double percent)
 {
 	if (percent == floor(percent) && percent < 1e9)
 		mpk_json_u64(j, at, key, (uint64_t)percent);
@@ -283,9 +284,9 @@ static void put_percent(struct mpk_json *j, struct json_t *at, const char *key, 
 		mpk_json_f64(j, at, key, percent);
 }
 
-void mpk_baseline_json(const struct mpk_baseline *b, struct mpk_json *j, struct json_t *at)
+void mpk_baseline_json(const struct mpk_baseline *b, struct mpk_json *j, struct mpk_json_at *at)
 {
-	struct json_t *o = mpk_json_object(j, at, "tolerance"), *list, *kernels;
+	struct mpk_json_at *o = mpk_json_object(j, at, "tolerance"), *list, *kernels;
 
 	for (unsigned i = 0; i < MPK_MEASURE_COUNT; i++)
 		if (b->has_tolerance[i])

@@ -52,6 +52,6 @@ enum mpk_code mpk_baseline_update(struct mpk_baseline *b, const struct mpk_basel
 				  struct mpk_arena *arena, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_baseline_json - the document, as members of the root object at */
-void mpk_baseline_json(const struct mpk_baseline *b, struct mpk_json *j, struct json_t *at);
+void mpk_baseline_json(const struct mpk_baseline *b, struct mpk_json *j, struct mpk_json_at *at);
 
 #endif

@@ -56,16 +56,16 @@ enum mpk_code mpk_bom_read(const struct mpk_view *view, const struct mpk_mapping
 
 /* mpk_bom_cyclonedx, mpk_bom_spdx - members of a document of CycloneDX 1.6, of SPDX 2.3, in at */
 void mpk_bom_cyclonedx(const struct mpk_bom *b, const struct mpk_bom_author *author,
-		       struct mpk_json *j, struct json_t *at);
+		       struct mpk_json *j, struct mpk_json_at *at);
 void mpk_bom_spdx(const struct mpk_bom *b, const struct mpk_bom_author *author, struct mpk_json *j,
-		  struct json_t *at);
+		  struct mpk_json_at *at);
 
 /* mpk_bom_statement, mpk_bom_predicate - members of an in-toto statement (v1) with the provenance of SLSA
  * (v1) as its predicate; the predicate alone, for tools that make the statement themselves. The file
  * must have provenance. */
 void mpk_bom_statement(const struct mpk_bom *b, const struct mpk_bom_author *author,
-		       struct mpk_json *j, struct json_t *at);
+		       struct mpk_json *j, struct mpk_json_at *at);
 void mpk_bom_predicate(const struct mpk_bom *b, const struct mpk_bom_author *author,
-		       struct mpk_json *j, struct json_t *at);
+		       struct mpk_json *j, struct mpk_json_at *at);
 
 #endif

@@ -3,35 +3,35 @@
  * from what runs, as its scope says. */
 #include "view/bom.h"
 
-static void put_hash(const char *sha256, struct mpk_json *j, struct json_t *at)
+static void put_hash(const char *sha256, struct mpk_json *j, struct mpk_json_at *at)
 {
-	struct json_t *o = mpk_json_object(j, mpk_json_array(j, at, "hashes"), NULL);
+	struct mpk_json_at *o = mpk_json_object(j, mpk_json_array(j, at, "hashes"), NULL);
 
 	mpk_json_text(j, o, "alg", "SHA-256");
 	mpk_json_text(j, o, "content", sha256);
 }
 
 static void put_property(const char *name, struct mpk_span value, struct mpk_json *j,
-			 struct json_t *list)
+			 struct mpk_json_at *list)
 {
-	struct json_t *o = mpk_json_object(j, list, NULL);
+	struct mpk_json_at *o = mpk_json_object(j, list, NULL);
 
 	mpk_json_text(j, o, "name", name);
 	mpk_json_span(j, o, "value", value);
 }
 
-static void put_bytes(uint64_t bytes, struct mpk_json *j, struct json_t *list)
+static void put_bytes(uint64_t bytes, struct mpk_json *j, struct mpk_json_at *list)
 {
-	struct json_t *o = mpk_json_object(j, list, NULL);
+	struct mpk_json_at *o = mpk_json_object(j, list, NULL);
 
 	mpk_json_text(j, o, "name", "mpack:bytes");
 	mpk_json_printf(j, o, "value", "%llu", (unsigned long long)bytes);
 }
 
 static void put_metadata(const struct mpk_bom *b, const struct mpk_bom_author *author,
-			 struct mpk_json *j, struct json_t *at)
+			 struct mpk_json *j, struct mpk_json_at *at)
 {
-	struct json_t *meta = mpk_json_object(j, at, "metadata"), *o, *list;
+	struct mpk_json_at *meta = mpk_json_object(j, at, "metadata"), *o, *list;
 
 	list = mpk_json_array(j, mpk_json_object(j, meta, "tools"), "components");
 	o = mpk_json_object(j, list, NULL);
@@ -50,9 +50,9 @@ static void put_metadata(const struct mpk_bom *b, const struct mpk_bom_author *a
 		put_property("mpack:option", mpk_span_str(b->provenance.options[i]), j, list);
 }
 
-static void put_part(const struct mpk_bom_part *p, struct mpk_json *j, struct json_t *list)
+static void put_part(const struct mpk_bom_part *p, struct mpk_json *j, struct mpk_json_at *list)
 {
-	struct json_t *o = mpk_json_object(j, list, NULL);
+	struct mpk_json_at *o = mpk_json_object(j, list, NULL);
 
 	mpk_json_text(j, o, "bom-ref", p->id);
 	mpk_json_text(j, o, "type", p->is_data ? "data" : "library");
@@ -66,10 +66,10 @@ static void put_part(const struct mpk_bom_part *p, struct mpk_json *j, struct js
 	put_bytes(p->bytes, j, list);
 }
 
-static void put_needed(const struct mpk_bom *b, struct mpk_json *j, struct json_t *list)
+static void put_needed(const struct mpk_bom *b, struct mpk_json *j, struct mpk_json_at *list)
 {
 	for (size_t i = 0; i < b->needed_count; i++) {
-		struct json_t *o = mpk_json_object(j, list, NULL);
+		struct mpk_json_at *o = mpk_json_object(j, list, NULL);
 
 		mpk_json_printf(j, o, "bom-ref", "needed-%zu", i);
 		mpk_json_text(j, o, "type", "library");
@@ -78,12 +78,12 @@ static void put_needed(const struct mpk_bom *b, struct mpk_json *j, struct json_
 	}
 }
 
-static void put_origin(const struct mpk_provenance *p, struct mpk_json *j, struct json_t *list)
+static void put_origin(const struct mpk_provenance *p, struct mpk_json *j, struct mpk_json_at *list)
 {
 	char digits[MPK_DIGEST_TEXT];
 
 	for (size_t i = 0; i < p->tool_count; i++) {
-		struct json_t *o = mpk_json_object(j, list, NULL);
+		struct mpk_json_at *o = mpk_json_object(j, list, NULL);
 
 		mpk_json_printf(j, o, "bom-ref", "tool-%zu", i);
 		mpk_json_text(j, o, "type", "application");
@@ -92,7 +92,7 @@ static void put_origin(const struct mpk_provenance *p, struct mpk_json *j, struc
 		mpk_json_text(j, o, "scope", "excluded");
 	}
 	for (size_t i = 0; i < p->input_count; i++) {
-		struct json_t *o = mpk_json_object(j, list, NULL);
+		struct mpk_json_at *o = mpk_json_object(j, list, NULL);
 
 		mpk_json_printf(j, o, "bom-ref", "input-%zu", i);
 		mpk_json_text(j, o, "type", "file");
@@ -102,9 +102,10 @@ static void put_origin(const struct mpk_provenance *p, struct mpk_json *j, struc
 	}
 }
 
-static void put_dependencies(const struct mpk_bom *b, struct mpk_json *j, struct json_t *at)
+static void put_dependencies(const struct mpk_bom *b, struct mpk_json *j, struct mpk_json_at *at)
 {
-	struct json_t *o = mpk_json_object(j, mpk_json_array(j, at, "dependencies"), NULL), *list;
+	struct mpk_json_at *o = mpk_json_object(j, mpk_json_array(j, at, "dependencies"), NULL),
+			   *list;
 
 	mpk_json_text(j, o, "ref", "library");
 	list = mpk_json_array(j, o, "dependsOn");
@@ -115,9 +116,9 @@ static void put_dependencies(const struct mpk_bom *b, struct mpk_json *j, struct
 }
 
 void mpk_bom_cyclonedx(const struct mpk_bom *b, const struct mpk_bom_author *author,
-		       struct mpk_json *j, struct json_t *at)
+		       struct mpk_json *j, struct mpk_json_at *at)
 {
-	struct json_t *list;
+	struct mpk_json_at *list;
 
 	mpk_json_text(j, at, "$schema", "http://cyclonedx.org/schema/bom-1.6.schema.json");
 	mpk_json_text(j, at, "bomFormat", "CycloneDX");

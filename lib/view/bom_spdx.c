@@ -7,19 +7,19 @@
 #include <string.h>
 #include <time.h>
 
-static void put_checksum(const char *sha256, struct mpk_json *j, struct json_t *at)
+static void put_checksum(const char *sha256, struct mpk_json *j, struct mpk_json_at *at)
 {
-	struct json_t *o = mpk_json_object(j, mpk_json_array(j, at, "checksums"), NULL);
+	struct mpk_json_at *o = mpk_json_object(j, mpk_json_array(j, at, "checksums"), NULL);
 
 	mpk_json_text(j, o, "algorithm", "SHA256");
 	mpk_json_text(j, o, "checksumValue", sha256);
 }
 
 /* A package begun; its reference is "SPDXRef-" and id. */
-static struct json_t *put_package(const char *id, struct mpk_span name, const char *purpose,
-				  struct mpk_json *j, struct json_t *list)
+static struct mpk_json_at *put_package(const char *id, struct mpk_span name, const char *purpose,
+				       struct mpk_json *j, struct mpk_json_at *list)
 {
-	struct json_t *o = mpk_json_object(j, list, NULL);
+	struct mpk_json_at *o = mpk_json_object(j, list, NULL);
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf ref = { 0 };
 
 	mpk_strbuf_printf(&ref, "SPDXRef-%s", id);
@@ -35,11 +35,11 @@ static struct json_t *put_package(const char *id, struct mpk_span name, const ch
 	return o;
 }
 
-static void put_parts(const struct mpk_bom *b, struct mpk_json *j, struct json_t *list)
+static void put_parts(const struct mpk_bom *b, struct mpk_json *j, struct mpk_json_at *list)
 {
 	for (size_t i = 0; i < b->part_count; i++) {
 		const struct mpk_bom_part *p = &b->parts[i];
-		struct json_t *o =
+		struct mpk_json_at *o =
 			put_package(p->id, p->kind, p->is_data ? "OTHER" : "LIBRARY", j, list);
 		MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf comment = { 0 };
 
@@ -51,9 +51,9 @@ static void put_parts(const struct mpk_bom *b, struct mpk_json *j, struct json_t
 	}
 }
 
-static void put_packages(const struct mpk_bom *b, struct mpk_json *j, struct json_t *at)
+static void put_packages(const struct mpk_bom *b, struct mpk_json *j, struct mpk_json_at *at)
 {
-	struct json_t *list = mpk_json_array(j, at, "packages"), *o;
+	struct mpk_json_at *list = mpk_json_array(j, at, "packages"), *o;
 	char digits[MPK_DIGEST_TEXT], id[32];
 
 	o = put_package("library", mpk_span_str(b->name), "LIBRARY", j, list);
@@ -81,9 +81,9 @@ static void put_packages(const struct mpk_bom *b, struct mpk_json *j, struct jso
 }
 
 static void relate(const char *from, const char *type, const char *to, struct mpk_json *j,
-		   struct json_t *list)
+		   struct mpk_json_at *list)
 {
-	struct json_t *o = mpk_json_object(j, list, NULL);
+	struct mpk_json_at *o = mpk_json_object(j, list, NULL);
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf a = { 0 };
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf b = { 0 };
 
@@ -95,9 +95,9 @@ static void relate(const char *from, const char *type, const char *to, struct mp
 	mpk_json_text(j, o, "relatedSpdxElement", mpk_strbuf_text(&b));
 }
 
-static void put_relationships(const struct mpk_bom *b, struct mpk_json *j, struct json_t *at)
+static void put_relationships(const struct mpk_bom *b, struct mpk_json *j, struct mpk_json_at *at)
 {
-	struct json_t *list = mpk_json_array(j, at, "relationships");
+	struct mpk_json_at *list = mpk_json_array(j, at, "relationships");
 	char id[32];
 
 	relate("DOCUMENT", "DESCRIBES", "library", j, list);
@@ -117,9 +117,10 @@ static void put_relationships(const struct mpk_bom *b, struct mpk_json *j, struc
 	}
 }
 
-static void put_creation(const struct mpk_bom_author *author, struct mpk_json *j, struct json_t *at)
+static void put_creation(const struct mpk_bom_author *author, struct mpk_json *j,
+			 struct mpk_json_at *at)
 {
-	struct json_t *o = mpk_json_object(j, at, "creationInfo"), *list;
+	struct mpk_json_at *o = mpk_json_object(j, at, "creationInfo"), *list;
 	time_t created = (time_t)author->created;
 	struct tm utc = { 0 };
 	char text[64];
@@ -133,7 +134,7 @@ static void put_creation(const struct mpk_bom_author *author, struct mpk_json *j
 }
 
 void mpk_bom_spdx(const struct mpk_bom *b, const struct mpk_bom_author *author, struct mpk_json *j,
-		  struct json_t *at)
+		  struct mpk_json_at *at)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf space = { 0 };
 

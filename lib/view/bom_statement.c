@@ -5,14 +5,15 @@
 
 #include "text/escape.h"
 
-static void put_digest(const char *sha256, struct mpk_json *j, struct json_t *at)
+static void put_digest(const char *sha256, struct mpk_json *j, struct mpk_json_at *at)
 {
 	mpk_json_text(j, mpk_json_object(j, at, "digest"), "sha256", sha256);
 }
 
-static void put_definition(const struct mpk_provenance *p, struct mpk_json *j, struct json_t *at)
+static void put_definition(const struct mpk_provenance *p, struct mpk_json *j,
+			   struct mpk_json_at *at)
 {
-	struct json_t *o = mpk_json_object(j, at, "buildDefinition"), *list;
+	struct mpk_json_at *o = mpk_json_object(j, at, "buildDefinition"), *list;
 	char digits[MPK_DIGEST_TEXT];
 
 	mpk_json_text(j, o, "buildType", "urn:x-mpack:build:1");
@@ -21,7 +22,7 @@ static void put_definition(const struct mpk_provenance *p, struct mpk_json *j, s
 		mpk_json_text(j, list, NULL, p->options[i]);
 	list = mpk_json_array(j, o, "resolvedDependencies");
 	for (size_t i = 0; i < p->input_count; i++) {
-		struct json_t *input = mpk_json_object(j, list, NULL);
+		struct mpk_json_at *input = mpk_json_object(j, list, NULL);
 
 		mpk_json_text(j, input, "name", p->inputs[i].name);
 		put_digest(mpk_digest_print(p->inputs[i].sha256, MPK_DIGEST_BYTES, digits), j,
@@ -30,9 +31,9 @@ static void put_definition(const struct mpk_provenance *p, struct mpk_json *j, s
 }
 
 /* The key of a member; names of tools are the file's own words. */
-static void put_tools(const struct mpk_provenance *p, struct mpk_json *j, struct json_t *at)
+static void put_tools(const struct mpk_provenance *p, struct mpk_json *j, struct mpk_json_at *at)
 {
-	struct json_t *o = mpk_json_object(j, at, "version");
+	struct mpk_json_at *o = mpk_json_object(j, at, "version");
 
 	for (size_t i = 0; i < p->tool_count; i++) {
 		MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf name = { 0 };
@@ -44,9 +45,9 @@ static void put_tools(const struct mpk_provenance *p, struct mpk_json *j, struct
 }
 
 void mpk_bom_predicate(const struct mpk_bom *b, const struct mpk_bom_author *author,
-		       struct mpk_json *j, struct json_t *at)
+		       struct mpk_json *j, struct mpk_json_at *at)
 {
-	struct json_t *o;
+	struct mpk_json_at *o;
 
 	put_definition(&b->provenance, j, at);
 	o = mpk_json_object(j, mpk_json_object(j, at, "runDetails"), "builder");
@@ -55,9 +56,9 @@ void mpk_bom_predicate(const struct mpk_bom *b, const struct mpk_bom_author *aut
 }
 
 void mpk_bom_statement(const struct mpk_bom *b, const struct mpk_bom_author *author,
-		       struct mpk_json *j, struct json_t *at)
+		       struct mpk_json *j, struct mpk_json_at *at)
 {
-	struct json_t *o;
+	struct mpk_json_at *o;
 
 	mpk_json_text(j, at, "_type", "https://in-toto.io/Statement/v1");
 	o = mpk_json_object(j, mpk_json_array(j, at, "subject"), NULL);

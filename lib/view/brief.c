@@ -63,9 +63,9 @@ void mpk_brief_text(const struct mpk_view *view, struct mpk_strbuf *out)
 		mpk_strbuf_puts(out, "no module of TVM, nothing to call, no GPU code");
 }
 
-void mpk_brief_json(const struct mpk_view *view, struct mpk_json *j, struct json_t *at)
+void mpk_brief_json(const struct mpk_view *view, struct mpk_json *j, struct mpk_json_at *at)
 {
-	struct json_t *list;
+	struct mpk_json_at *list;
 
 	mpk_json_text(j, at, "machine", view->image->machine_name);
 	list = mpk_json_array(j, at, "modules");

@@ -9,6 +9,6 @@
  * mpk_brief_json - put "machine", "modules", "functions", "embedded", "gpu_code"
  * Failures are remembered. */
 void mpk_brief_text(const struct mpk_view *view, struct mpk_strbuf *out);
-void mpk_brief_json(const struct mpk_view *view, struct mpk_json *j, struct json_t *at);
+void mpk_brief_json(const struct mpk_view *view, struct mpk_json *j, struct mpk_json_at *at);
 
 #endif

@@ -108,11 +108,11 @@ void mpk_cases_tap(const struct mpk_cases_report *report, struct mpk_strbuf *out
 /* --- JSON --------------------------------------------------------------------------- */
 
 static void put_case(const struct mpk_case *c, const struct mpk_case_outcome *o, struct mpk_json *j,
-		     struct json_t *at)
+		     struct mpk_json_at *at)
 {
 	static const char *const words[] = { "passed", "failed", "skipped" };
 	struct mpk_error err;
-	struct json_t *list;
+	struct mpk_json_at *list;
 
 	mpk_json_text(j, at, "name", c->name);
 	mpk_json_text(j, at, "function", c->call.function);
@@ -134,9 +134,10 @@ static void put_case(const struct mpk_case *c, const struct mpk_case_outcome *o,
 		mpk_timing_json(&o->timing, o->calls, j, at);
 }
 
-void mpk_cases_json(const struct mpk_cases_report *report, struct mpk_json *j, struct json_t *at)
+void mpk_cases_json(const struct mpk_cases_report *report, struct mpk_json *j,
+		    struct mpk_json_at *at)
 {
-	struct json_t *list = mpk_json_array(j, at, "cases");
+	struct mpk_json_at *list = mpk_json_array(j, at, "cases");
 
 	for (size_t i = 0; i < report->cases->count; i++)
 		put_case(&report->cases->items[i], &report->outcomes[i], j,

@@ -30,6 +30,7 @@ void mpk_cases_tap(const struct mpk_cases_report *report, struct mpk_strbuf *out
 void mpk_cases_junit(const struct mpk_cases_report *report, struct mpk_strbuf *out);
 
 /* mpk_cases_json - put the cases and how many passed (minspect-cases.schema.json) */
-void mpk_cases_json(const struct mpk_cases_report *report, struct mpk_json *j, struct json_t *at);
+void mpk_cases_json(const struct mpk_cases_report *report, struct mpk_json *j,
+		    struct mpk_json_at *at);
 
 #endif

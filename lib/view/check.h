@@ -72,6 +72,6 @@ void mpk_check_print(const char *name, const struct mpk_there *there,
 		     struct mpk_check_result *result, struct mpk_style style,
 		     struct mpk_strbuf *out);
 void mpk_check_json(const char *name, const struct mpk_there *there,
-		    struct mpk_check_result *result, struct mpk_json *j, struct json_t *at);
+		    struct mpk_check_result *result, struct mpk_json *j, struct mpk_json_at *at);
 
 #endif

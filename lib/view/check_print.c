@@ -75,14 +75,15 @@ void mpk_check_print(const char *name, const struct mpk_there *there,
 	mpk_strbuf_putc(out, '\n');
 }
 
-static void put_there_json(const struct mpk_there *there, struct mpk_json *j, struct json_t *at)
+static void put_there_json(const struct mpk_there *there, struct mpk_json *j,
+			   struct mpk_json_at *at)
 {
-	struct json_t *o = mpk_json_object(j, at, "there"), *list;
+	struct mpk_json_at *o = mpk_json_object(j, at, "there"), *list;
 
 	mpk_json_text(j, o, "release", there->has_release ? there->release.name : NULL);
 	list = mpk_json_array(j, o, "runtimes");
 	for (const struct mpk_dso *d = there->runtimes; d; d = d->next) {
-		struct json_t *r = mpk_json_object(j, list, NULL);
+		struct mpk_json_at *r = mpk_json_object(j, list, NULL);
 
 		mpk_json_text(j, r, "file", d->path);
 		mpk_json_spans(j, r, "loaders", d->loaders, d->loader_count);
@@ -102,9 +103,9 @@ static void put_there_json(const struct mpk_there *there, struct mpk_json *j, st
 }
 
 static void put_findings_json(const struct mpk_report *report, struct mpk_json *j,
-			      struct json_t *at)
+			      struct mpk_json_at *at)
 {
-	struct json_t *list = mpk_json_array(j, at, "findings"), *o;
+	struct mpk_json_at *list = mpk_json_array(j, at, "findings"), *o;
 
 	for (size_t i = 0; i < report->count; i++) {
 		const struct mpk_finding *f = &report->findings[i];
@@ -118,11 +119,30 @@ static void put_findings_json(const struct mpk_report *report, struct mpk_json *
 	}
 }
 
-void mpk_check_json(const char *name, const struct mpk_there *there,
-		    struct mpk_check_result *result, struct mpk_json *j, struct json_t *at)
+static void put_items_json(const struct mpk_check_result *result, struct mpk_json *j,
+			   struct mpk_json_at *at)
 {
-	struct json_t *checked, *open, *o;
+	struct mpk_json_at *list = mpk_json_array(j, at, "checked"), *o;
 
+	for (size_t i = 0; i < result->item_count; i++)
+		if (!result->items[i].skipped)
+			mpk_json_text(j, list, NULL, result->items[i].name);
+	list = mpk_json_array(j, at, "not_checked");
+	for (size_t i = 0; i < result->item_count; i++) {
+		const struct mpk_check_item *item = &result->items[i];
+
+		if (!item->skipped)
+			continue;
+		o = mpk_json_object(j, list, NULL);
+		mpk_json_text(j, o, "check", item->name);
+		mpk_json_text(j, o, "reason", item->skipped);
+		mpk_json_text(j, o, "option", item->option);
+	}
+}
+
+void mpk_check_json(const char *name, const struct mpk_there *there,
+		    struct mpk_check_result *result, struct mpk_json *j, struct mpk_json_at *at)
+{
 	mpk_json_text(j, at, "file", name);
 	if (mpk_check_verdict(result) == MPK_CHECK_OPEN)
 		mpk_json_null(j, at, "loads");
@@ -132,19 +152,6 @@ void mpk_check_json(const char *name, const struct mpk_there *there,
 	mpk_json_u64(j, at, "errors", result->report.errors);
 	mpk_json_u64(j, at, "warnings", result->report.warnings);
 	mpk_json_u64(j, at, "left_out", result->report.dropped);
-	checked = mpk_json_array(j, at, "checked");
-	open = mpk_json_array(j, at, "not_checked");
-	for (size_t i = 0; i < result->item_count; i++) {
-		const struct mpk_check_item *item = &result->items[i];
-
-		if (!item->skipped) {
-			mpk_json_text(j, checked, NULL, item->name);
-			continue;
-		}
-		o = mpk_json_object(j, open, NULL);
-		mpk_json_text(j, o, "check", item->name);
-		mpk_json_text(j, o, "reason", item->skipped);
-		mpk_json_text(j, o, "option", item->option);
-	}
+	put_items_json(result, j, at);
 	put_findings_json(&result->report, j, at);
 }

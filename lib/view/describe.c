@@ -90,6 +90,7 @@ static void kernel_lines(const struct mpk_view_node *node, struct mpk_strbuf *ou
 		mpk_view_kernel_text(&k->functions[i], true, out);
 		mpk_strbuf_putc(out, '\n');
 		mpk_node_kernel_lines(node, i, "  ", out);
+		mpk_strbuf_pass(out);
 	}
 }
 
@@ -106,6 +107,7 @@ static void tensor_line(struct mpk_span name, const struct mpk_tensor_record *t,
 	if (stats)
 		mpk_stats_text(stats, out);
 	mpk_strbuf_putc(out, '\n');
+	mpk_strbuf_pass(out);
 }
 
 static void param_lines(const struct mpk_view_node *node, const struct mpk_params *p,

@@ -249,10 +249,10 @@ void mpk_device_functions(const struct mpk_view *view, struct mpk_strbuf *out)
 
 /* --- JSON ------------------------------------------------------------------------------ */
 
-void mpk_device_rows_json(const struct mpk_view *view, struct mpk_json *j, struct json_t *at)
+void mpk_device_rows_json(const struct mpk_view *view, struct mpk_json *j, struct mpk_json_at *at)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
-	struct json_t *list = mpk_json_array(j, at, "gpu_code"), *o;
+	struct mpk_json_at *list = mpk_json_array(j, at, "gpu_code"), *o;
 	struct mpk_device_rows rows = { 0 };
 
 	if (mpk_device_rows(view, &scratch, &rows, NULL) != MPK_OK)
@@ -273,13 +273,13 @@ void mpk_device_rows_json(const struct mpk_view *view, struct mpk_json *j, struc
 struct json_list {
 	const struct mpk_view *view;
 	struct mpk_json *j;
-	struct json_t *list;
+	struct mpk_json_at *list;
 };
 
 static enum mpk_code add_container(const struct mpk_view_code *c, void *arg, struct mpk_error *err)
 {
 	const struct json_list *l = arg;
-	struct json_t *o;
+	struct mpk_json_at *o;
 
 	(void)err;
 	if (!mpk_view_shows_code(l->view, c))
@@ -292,7 +292,7 @@ static enum mpk_code add_container(const struct mpk_view_code *c, void *arg, str
 	return MPK_OK;
 }
 
-void mpk_device_json(const struct mpk_view *view, struct mpk_json *j, struct json_t *at)
+void mpk_device_json(const struct mpk_view *view, struct mpk_json *j, struct mpk_json_at *at)
 {
 	struct json_list l = { view, j, mpk_json_array(j, at, "device_code") };
 

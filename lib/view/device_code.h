@@ -58,8 +58,8 @@ void mpk_device_functions(const struct mpk_view *view, struct mpk_strbuf *out);
 
 /* mpk_device_rows_json - put "gpu_code", the rows
  * mpk_device_json - put "device_code", the containers with their images and kernels */
-void mpk_device_rows_json(const struct mpk_view *view, struct mpk_json *j, struct json_t *at);
-void mpk_device_json(const struct mpk_view *view, struct mpk_json *j, struct json_t *at);
+void mpk_device_rows_json(const struct mpk_view *view, struct mpk_json *j, struct mpk_json_at *at);
+void mpk_device_json(const struct mpk_view *view, struct mpk_json *j, struct mpk_json_at *at);
 
 /* mpk_device_path - ".nv_fatbin:3", escaped, in arena; NULL: memory is out */
 const char *mpk_device_path(const struct mpk_image_device *d, struct mpk_arena *arena);

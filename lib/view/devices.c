@@ -56,9 +56,9 @@ void mpk_device_groups_text(const struct mpk_device_groups *groups, struct mpk_s
 }
 
 void mpk_device_groups_json(const struct mpk_device_groups *groups, struct mpk_json *j,
-			    struct json_t *at)
+			    struct mpk_json_at *at)
 {
-	struct json_t *list = mpk_json_array(j, at, "devices"), *o;
+	struct mpk_json_at *list = mpk_json_array(j, at, "devices"), *o;
 
 	for (size_t i = 0; i < groups->list.count; i++) {
 		const struct mpk_device_info *d = &groups->list.items[i];
@@ -126,9 +126,9 @@ static void verdict_text(const struct mpk_view_node *node, const struct mpk_devi
 }
 
 static void verdict_json(const struct mpk_view_node *node, const struct mpk_device_info *d,
-			 const struct mpk_error *why, struct mpk_json *j, struct json_t *list)
+			 const struct mpk_error *why, struct mpk_json *j, struct mpk_json_at *list)
 {
-	struct json_t *o = mpk_json_object(j, list, NULL);
+	struct mpk_json_at *o = mpk_json_object(j, list, NULL);
 
 	mpk_json_text(j, o, "path", node->path);
 	mpk_json_span(j, o, "kind", node->node->kind);
@@ -140,9 +140,9 @@ static void verdict_json(const struct mpk_view_node *node, const struct mpk_devi
 }
 
 bool mpk_view_devices(const struct mpk_view *view, const struct mpk_device_groups *groups,
-		      struct mpk_strbuf *out, struct mpk_json *j, struct json_t *at)
+		      struct mpk_strbuf *out, struct mpk_json *j, struct mpk_json_at *at)
 {
-	struct json_t *list = j ? mpk_json_array(j, at, "modules") : NULL;
+	struct mpk_json_at *list = j ? mpk_json_array(j, at, "modules") : NULL;
 	bool all = true;
 
 	for (size_t i = 0; i < view->count; i++) {

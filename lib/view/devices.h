@@ -31,13 +31,13 @@ void mpk_device_groups_fini(struct mpk_device_groups *groups);
  * mpk_device_groups_json - put "devices" and "unavailable" (minspect-devices.schema.json) */
 void mpk_device_groups_text(const struct mpk_device_groups *groups, struct mpk_strbuf *out);
 void mpk_device_groups_json(const struct mpk_device_groups *groups, struct mpk_json *j,
-			    struct json_t *at);
+			    struct mpk_json_at *at);
 
 /* mpk_view_devices - for each device module of a file which device runs it, or why none does
  * @out     receives lines, unless
  * @j, @at  are given: then "modules" is put there
  * Returns  whether all of them run here */
 bool mpk_view_devices(const struct mpk_view *view, const struct mpk_device_groups *groups,
-		      struct mpk_strbuf *out, struct mpk_json *j, struct json_t *at);
+		      struct mpk_strbuf *out, struct mpk_json *j, struct mpk_json_at *at);
 
 #endif

@@ -60,7 +60,7 @@ void mpk_diff_place(const struct mpk_difference *d, struct mpk_strbuf *out);
 /* mpk_diff_text - one line each: "- /0 kernel add", "~ /0 part kernels.cl: 1 line added"; hunks are
  * indented below */
 void mpk_diff_text(const struct mpk_diff *diff, struct mpk_style style, struct mpk_strbuf *out);
-void mpk_diff_json(const struct mpk_diff *diff, struct mpk_json *j, struct json_t *at);
+void mpk_diff_json(const struct mpk_diff *diff, struct mpk_json *j, struct mpk_json_at *at);
 
 /* One of the two files, as a summary names it. */
 struct mpk_diff_side {

@@ -64,12 +64,13 @@ void mpk_diff_text(const struct mpk_diff *diff, struct mpk_style style, struct m
 		mpk_strbuf_printf(out, "%s%s%s\n", d->text[0] ? ": " : "", d->text,
 				  style.color ? off : "");
 		put_hunks(d->lines, style, out);
+		mpk_strbuf_pass(out);
 	}
 }
 
-static void put_figures(const struct mpk_difference *d, struct mpk_json *j, struct json_t *at)
+static void put_figures(const struct mpk_difference *d, struct mpk_json *j, struct mpk_json_at *at)
 {
-	struct json_t *list = mpk_json_object(j, at, "figures"), *o;
+	struct mpk_json_at *list = mpk_json_object(j, at, "figures"), *o;
 
 	for (size_t i = 0; i < d->figure_count; i++) {
 		o = mpk_json_object(j, list, mpk_figure_row(d->figures[i].figure)->word);
@@ -78,9 +79,9 @@ static void put_figures(const struct mpk_difference *d, struct mpk_json *j, stru
 	}
 }
 
-void mpk_diff_json(const struct mpk_diff *diff, struct mpk_json *j, struct json_t *at)
+void mpk_diff_json(const struct mpk_diff *diff, struct mpk_json *j, struct mpk_json_at *at)
 {
-	struct json_t *list = mpk_json_array(j, at, "differences"), *o;
+	struct mpk_json_at *list = mpk_json_array(j, at, "differences"), *o;
 
 	for (size_t i = 0; i < diff->count; i++) {
 		const struct mpk_difference *d = &diff->items[i];

@@ -50,7 +50,7 @@ enum mpk_code mpk_view_disasm(const struct mpk_view *view, const char *text, str
 void mpk_listing_text(const struct mpk_listing *l, bool bytes, struct mpk_strbuf *out);
 
 /* mpk_listing_json - put a listing as an object of list (schema minspect-disasm.schema.json) */
-void mpk_listing_json(const struct mpk_listing *l, struct mpk_json *j, struct json_t *list);
+void mpk_listing_json(const struct mpk_listing *l, struct mpk_json *j, struct mpk_json_at *list);
 
 /* --- for the parts of this view ---------------------------------------------------------------- */
 

@@ -237,9 +237,10 @@ void mpk_listing_text(const struct mpk_listing *l, bool bytes, struct mpk_strbuf
 
 /* --- JSON ------------------------------------------------------------------------------------------------- */
 
-static void put_instructions(const struct mpk_listing *l, struct mpk_json *j, struct json_t *at)
+static void put_instructions(const struct mpk_listing *l, struct mpk_json *j,
+			     struct mpk_json_at *at)
 {
-	struct json_t *list = mpk_json_array(j, at, "instructions"), *o;
+	struct mpk_json_at *list = mpk_json_array(j, at, "instructions"), *o;
 
 	for (size_t i = 0; i < l->count; i++) {
 		MPK_CLEANUP(mpk_strbuf_fini)
@@ -258,9 +259,9 @@ static void put_instructions(const struct mpk_listing *l, struct mpk_json *j, st
 	}
 }
 
-void mpk_listing_json(const struct mpk_listing *l, struct mpk_json *j, struct json_t *list)
+void mpk_listing_json(const struct mpk_listing *l, struct mpk_json *j, struct mpk_json_at *list)
 {
-	struct json_t *o = mpk_json_object(j, list, NULL);
+	struct mpk_json_at *o = mpk_json_object(j, list, NULL);
 
 	if (*l->path)
 		mpk_json_text(j, o, "path", l->path);

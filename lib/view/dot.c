@@ -77,6 +77,7 @@ static void put_module(const struct mpk_view *view, size_t index, struct mpk_str
 	put_quoted(mpk_strbuf_text(&label), out);
 	mpk_strbuf_printf(out, ", tooltip=\"%s\", fillcolor=\"%s\"%s]\n", n->path, color_of(n),
 			  n->problem ? ", color=\"#b3261e\"" : "");
+	mpk_strbuf_pass(out);
 }
 
 void mpk_dot_tree(const struct mpk_view *view, struct mpk_strbuf *out)
@@ -89,6 +90,7 @@ void mpk_dot_tree(const struct mpk_view *view, struct mpk_strbuf *out)
 
 		for (size_t k = 0; k < n->child_count; k++)
 			mpk_strbuf_printf(out, "  n%zu -> n%zu\n", i, (size_t)n->children[k]);
+		mpk_strbuf_pass(out);
 	}
 	mpk_strbuf_puts(out, "}\n");
 }
@@ -113,6 +115,7 @@ static void put_node(const struct mpk_model_node *n, size_t graph, size_t index,
 		put_quoted(n->detail, out);
 	}
 	mpk_strbuf_printf(out, ", %s]\n", looks[n->kind]);
+	mpk_strbuf_pass(out);
 }
 
 static void put_graph(const struct mpk_model_graph *g, size_t index, struct mpk_strbuf *out)
@@ -135,6 +138,7 @@ static void put_graph(const struct mpk_model_graph *g, size_t index, struct mpk_
 		if (e->label[0])
 			mpk_strbuf_printf(out, " [label=\"%s\"]", e->label);
 		mpk_strbuf_putc(out, '\n');
+		mpk_strbuf_pass(out);
 	}
 	mpk_strbuf_puts(out, "  }\n");
 }

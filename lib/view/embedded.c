@@ -116,9 +116,9 @@ void mpk_view_embedded_functions(const struct mpk_view *view, struct mpk_strbuf 
 /* --- JSON ------------------------------------------------------------------------------------ */
 
 static void add_figures(const struct mpk_code_info *code, struct mpk_span kernel,
-			struct mpk_json *j, struct json_t *list)
+			struct mpk_json *j, struct mpk_json_at *list)
 {
-	struct json_t *o;
+	struct mpk_json_at *o;
 	size_t index;
 
 	if (!code->format || !code->format->kernel_json ||
@@ -130,10 +130,10 @@ static void add_figures(const struct mpk_code_info *code, struct mpk_span kernel
 }
 
 void mpk_view_code_json(const struct mpk_view *view, const struct mpk_view_code *c,
-			struct mpk_json *j, struct json_t *at)
+			struct mpk_json *j, struct mpk_json_at *at)
 {
 	const struct mpk_code_info *lister = mpk_view_embedded_lister(c);
-	struct json_t *list, *o;
+	struct mpk_json_at *list, *o;
 
 	o = mpk_json_object(j, at, "code");
 	mpk_json_null(j, o, "kernel"); /* for all of them, as pieces of modules say */
@@ -141,7 +141,7 @@ void mpk_view_code_json(const struct mpk_view *view, const struct mpk_view_code 
 	list = mpk_json_array(j, at, "kernels");
 	for (size_t i = 0; lister && i < lister->kernel_count; i++) {
 		struct mpk_span name = lister->kernels[i].name;
-		struct json_t *figures;
+		struct mpk_json_at *figures;
 
 		if (!mpk_view_shows_kernel(view, c, name))
 			continue;
@@ -154,9 +154,9 @@ void mpk_view_code_json(const struct mpk_view *view, const struct mpk_view_code 
 	}
 }
 
-void mpk_view_embedded_json(const struct mpk_view *view, struct mpk_json *j, struct json_t *at)
+void mpk_view_embedded_json(const struct mpk_view *view, struct mpk_json *j, struct mpk_json_at *at)
 {
-	struct json_t *list = mpk_json_array(j, at, "embedded"), *o;
+	struct mpk_json_at *list = mpk_json_array(j, at, "embedded"), *o;
 
 	for (size_t i = 0; i < view->image->embedded_count; i++) {
 		const struct mpk_view_code *c = &view->embedded[i];

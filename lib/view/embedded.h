@@ -32,7 +32,7 @@ void mpk_view_code_figures(const struct mpk_view_code *c, struct mpk_span kernel
 void mpk_view_code_text(const struct mpk_view *view, const struct mpk_view_code *c,
 			struct mpk_strbuf *out);
 void mpk_view_code_json(const struct mpk_view *view, const struct mpk_view_code *c,
-			struct mpk_json *j, struct json_t *at);
+			struct mpk_json *j, struct mpk_json_at *at);
 
 /* mpk_view_embedded_summary - append a line for each: what it is, where it stands
  * mpk_view_embedded_functions - the same with a line for each kernel, and what its code says */
@@ -40,7 +40,8 @@ void mpk_view_embedded_summary(const struct mpk_view *view, struct mpk_strbuf *o
 void mpk_view_embedded_functions(const struct mpk_view *view, struct mpk_strbuf *out);
 
 /* mpk_view_embedded_json - put "embedded", an array */
-void mpk_view_embedded_json(const struct mpk_view *view, struct mpk_json *j, struct json_t *at);
+void mpk_view_embedded_json(const struct mpk_view *view, struct mpk_json *j,
+			    struct mpk_json_at *at);
 
 /* mpk_view_embedded_lister - whose kernels those of the code are, or NULL when nobody can tell */
 const struct mpk_code_info *mpk_view_embedded_lister(const struct mpk_view_code *c);

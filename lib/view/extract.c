@@ -87,7 +87,7 @@ static enum mpk_code add_host(struct planner *p, const struct mpk_view_node *n,
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
 	MPK_CLEANUP(mpk_json_fini) struct mpk_json j;
 	struct mpk_extract_file *f;
-	struct json_t *list;
+	struct mpk_json_at *list;
 
 	mpk_json_init(&j, 0);
 	list = mpk_json_array(&j, j.root, "functions");
@@ -192,9 +192,9 @@ enum mpk_code mpk_extract_plan(const struct mpk_view *view, struct mpk_arena *ar
 }
 
 static void put_file(const struct mpk_extract_file *f, enum mpk_digest_kind digest,
-		     struct mpk_json *j, struct json_t *list)
+		     struct mpk_json *j, struct mpk_json_at *list)
 {
-	struct json_t *o = mpk_json_object(j, list, NULL);
+	struct mpk_json_at *o = mpk_json_object(j, list, NULL);
 	char type[MPK_DTYPE_TEXT];
 
 	mpk_json_text(j, o, "name", f->name);
@@ -217,10 +217,10 @@ static void put_file(const struct mpk_extract_file *f, enum mpk_digest_kind dige
 }
 
 void mpk_extract_json(const struct mpk_view *view, const struct mpk_extract *plan,
-		      struct mpk_json *j, struct json_t *at)
+		      struct mpk_json *j, struct mpk_json_at *at)
 {
 	const struct mpk_image *image = view->image;
-	struct json_t *o, *list;
+	struct mpk_json_at *o, *list;
 
 	mpk_json_text(j, at, "file", view->name);
 	mpk_json_text(j, at, "generation", mpk_generation_get(image->gen)->abi);

@@ -56,6 +56,6 @@ enum mpk_code mpk_extract_plan_at(const struct mpk_view *view, struct mpk_span p
 /* mpk_extract_json - the index: one entry a file, with a member for each kind of digest;
  * null is one that it has not */
 void mpk_extract_json(const struct mpk_view *view, const struct mpk_extract *plan,
-		      struct mpk_json *j, struct json_t *at);
+		      struct mpk_json *j, struct mpk_json_at *at);
 
 #endif

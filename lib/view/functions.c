@@ -91,6 +91,7 @@ static void put_kernels(const struct mpk_view *view, const struct mpk_view_node 
 		mpk_strbuf_puts(out, "    ");
 		mpk_view_kernel_call(view, n, i, out);
 		mpk_strbuf_putc(out, '\n');
+		mpk_strbuf_pass(out);
 	}
 }
 
@@ -115,6 +116,7 @@ static void put_models(const struct mpk_view *view, const struct mpk_view_node *
 		mpk_strbuf_puts(out, "\n    ");
 		mpk_view_call(view, m->name, m, out);
 		mpk_strbuf_putc(out, '\n');
+		mpk_strbuf_pass(out);
 	}
 }
 
@@ -155,6 +157,7 @@ static void put_functions(const struct mpk_view *view, struct mpk_strbuf *out)
 					  convention_text(image->convention),
 					  image->gen_known ? "" : " or tvm-ffi of TVM 0.21");
 		put_function(view, i, out);
+		mpk_strbuf_pass(out);
 	}
 }
 
@@ -171,6 +174,7 @@ void mpk_view_functions(const struct mpk_view *view, struct mpk_style style, str
 	for (size_t i = 0; i < view->count; i++) {
 		put_kernels(view, &view->nodes[i], out);
 		put_other_code(&view->nodes[i], out);
+		mpk_strbuf_pass(out);
 	}
 	mpk_view_embedded_functions(view, out);
 	mpk_device_functions(view, out);

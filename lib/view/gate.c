@@ -223,9 +223,9 @@ void mpk_gate_text(const struct mpk_gate *g, struct mpk_style style, struct mpk_
 
 /* --- JSON --------------------------------------------------------------------------------- */
 
-void mpk_gate_json(const struct mpk_gate *g, struct mpk_json *j, struct json_t *at)
+void mpk_gate_json(const struct mpk_gate *g, struct mpk_json *j, struct mpk_json_at *at)
 {
-	struct json_t *list, *o;
+	struct mpk_json_at *list, *o;
 
 	mpk_json_text(j, at, "file", g->file);
 	mpk_json_text(j, at, "baseline", g->baseline);

@@ -43,7 +43,7 @@ void mpk_gate_fini(struct mpk_gate *gate);
 /* mpk_gate_text - a line for the file, and one for each kernel and verdict
  * mpk_gate_json - put the findings (minspect-gate.schema.json) */
 void mpk_gate_text(const struct mpk_gate *gate, struct mpk_style style, struct mpk_strbuf *out);
-void mpk_gate_json(const struct mpk_gate *gate, struct mpk_json *j, struct json_t *at);
+void mpk_gate_json(const struct mpk_gate *gate, struct mpk_json *j, struct mpk_json_at *at);
 
 /* mpk_gate_junit - append a <testsuite> of JUnit: a test for the sizes of the file and one for each of its
  * kernels; what got worse is a failure */

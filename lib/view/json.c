@@ -9,10 +9,10 @@
 #include "view/node_info.h"
 #include "view/origin.h"
 
-static void put_note(const struct mpk_note *note, struct mpk_json *j, struct json_t *at)
+static void put_note(const struct mpk_note *note, struct mpk_json *j, struct mpk_json_at *at)
 {
 	char digits[MPK_DIGEST_TEXT];
-	struct json_t *o;
+	struct mpk_json_at *o;
 
 	if (!note->name) {
 		mpk_json_null(j, at, "stamp");
@@ -23,10 +23,10 @@ static void put_note(const struct mpk_note *note, struct mpk_json *j, struct jso
 	mpk_json_text(j, o, "xxh128", mpk_digest_print(note->digest, MPK_XXH128_BYTES, digits));
 }
 
-static void put_blob(const struct mpk_view *v, struct mpk_json *j, struct json_t *at)
+static void put_blob(const struct mpk_view *v, struct mpk_json *j, struct mpk_json_at *at)
 {
 	const struct mpk_image *image = v->image;
-	struct json_t *o;
+	struct mpk_json_at *o;
 
 	if (!image->has_blob) {
 		mpk_json_null(j, at, "blob");
@@ -43,9 +43,9 @@ static void put_blob(const struct mpk_view *v, struct mpk_json *j, struct json_t
 	put_note(&image->note, j, o);
 }
 
-static void put_elf(const struct mpk_image *image, struct mpk_json *j, struct json_t *at)
+static void put_elf(const struct mpk_image *image, struct mpk_json *j, struct mpk_json_at *at)
 {
-	struct json_t *o;
+	struct mpk_json_at *o;
 
 	if (!image->elf_class) {
 		mpk_json_null(j, at, "elf");
@@ -63,22 +63,23 @@ static void put_elf(const struct mpk_image *image, struct mpk_json *j, struct js
 					       : "other");
 }
 
-static void put_names(struct mpk_json *j, struct json_t *at, const char *key,
+static void put_names(struct mpk_json *j, struct mpk_json_at *at, const char *key,
 		      const char *const *names, size_t count)
 {
-	struct json_t *list = mpk_json_array(j, at, key);
+	struct mpk_json_at *list = mpk_json_array(j, at, key);
 
 	for (size_t i = 0; i < count; i++)
 		mpk_json_text(j, list, NULL, names[i]);
 }
 
-static void put_signature(const struct mpk_signature *s, struct mpk_json *j, struct json_t *at);
+static void put_signature(const struct mpk_signature *s, struct mpk_json *j,
+			  struct mpk_json_at *at);
 
-static struct json_t *put_function(const struct mpk_view *view, size_t index, struct mpk_json *j,
-				   struct json_t *list)
+static struct mpk_json_at *put_function(const struct mpk_view *view, size_t index,
+					struct mpk_json *j, struct mpk_json_at *list)
 {
 	const struct mpk_image_function *f = &view->image->functions[index];
-	struct json_t *o = mpk_json_object(j, list, NULL);
+	struct mpk_json_at *o = mpk_json_object(j, list, NULL);
 
 	mpk_json_text(j, o, "name", f->name);
 	mpk_json_text(j, o, "symbol", f->symbol);
@@ -91,10 +92,10 @@ static struct json_t *put_function(const struct mpk_view *view, size_t index, st
 	return o;
 }
 
-static struct json_t *put_kernel(const struct mpk_function_info *f, struct mpk_json *j,
-				 struct json_t *list)
+static struct mpk_json_at *put_kernel(const struct mpk_function_info *f, struct mpk_json *j,
+				      struct mpk_json_at *list)
 {
-	struct json_t *o = mpk_json_object(j, list, NULL), *sub;
+	struct mpk_json_at *o = mpk_json_object(j, list, NULL), *sub;
 	char type[MPK_DTYPE_TEXT];
 
 	mpk_json_span(j, o, "name", f->key);
@@ -109,9 +110,9 @@ static struct json_t *put_kernel(const struct mpk_function_info *f, struct mpk_j
 }
 
 /* Extents are numbers, symbolic ones their names. */
-static void put_shape(const struct mpk_type *t, struct mpk_json *j, struct json_t *at)
+static void put_shape(const struct mpk_type *t, struct mpk_json *j, struct mpk_json_at *at)
 {
-	struct json_t *array;
+	struct mpk_json_at *array;
 
 	if (!t->ranked) {
 		mpk_json_null(j, at, "shape");
@@ -129,7 +130,7 @@ static void put_shape(const struct mpk_type *t, struct mpk_json *j, struct json_
 }
 
 static void put_params(const struct mpk_param *list, size_t count, const char *key,
-		       struct mpk_json *j, struct json_t *at)
+		       struct mpk_json *j, struct mpk_json_at *at)
 {
 	static const char *const kinds[] = {
 		[MPK_TYPE_ANY] = "any",       [MPK_TYPE_TENSOR] = "tensor",
@@ -137,7 +138,7 @@ static void put_params(const struct mpk_param *list, size_t count, const char *k
 		[MPK_TYPE_TUPLE] = "tuple",   [MPK_TYPE_FUNCTION] = "function",
 		[MPK_TYPE_STRING] = "string", [MPK_TYPE_NAMED] = "named",
 	};
-	struct json_t *array = mpk_json_array(j, at, key), *o;
+	struct mpk_json_at *array = mpk_json_array(j, at, key), *o;
 	char name[MPK_DTYPE_TEXT];
 
 	for (size_t i = 0; i < count; i++) {
@@ -158,7 +159,7 @@ static void put_params(const struct mpk_param *list, size_t count, const char *k
 	}
 }
 
-static void put_text(const struct mpk_signature *s, struct mpk_json *j, struct json_t *at)
+static void put_text(const struct mpk_signature *s, struct mpk_json *j, struct mpk_json_at *at)
 {
 	struct mpk_strbuf text = { 0 };
 
@@ -169,7 +170,7 @@ static void put_text(const struct mpk_signature *s, struct mpk_json *j, struct j
 }
 
 /* "signature", "inputs" and "device"; null: not known. */
-static void put_signature(const struct mpk_signature *s, struct mpk_json *j, struct json_t *at)
+static void put_signature(const struct mpk_signature *s, struct mpk_json *j, struct mpk_json_at *at)
 {
 	mpk_json_text(j, at, "device", s ? mpk_dl_device_name(s->device) : NULL);
 	if (!s) {
@@ -181,10 +182,10 @@ static void put_signature(const struct mpk_signature *s, struct mpk_json *j, str
 	put_params(s->inputs, s->input_count, "inputs", j, at);
 }
 
-static struct json_t *put_model(const struct mpk_signature *m, struct mpk_json *j,
-				struct json_t *list)
+static struct mpk_json_at *put_model(const struct mpk_signature *m, struct mpk_json *j,
+				     struct mpk_json_at *list)
 {
-	struct json_t *o = mpk_json_object(j, list, NULL);
+	struct mpk_json_at *o = mpk_json_object(j, list, NULL);
 
 	mpk_json_span(j, o, "name", m->name);
 	put_text(m, j, o);
@@ -210,10 +211,10 @@ const char *mpk_view_role_name(const struct mpk_kind *kind)
 }
 
 void mpk_view_targets_json(const struct mpk_view *view, const struct mpk_view_node *n,
-			   struct mpk_json *j, struct json_t *at)
+			   struct mpk_json *j, struct mpk_json_at *at)
 {
 	const struct mpk_code_target *targets;
-	struct json_t *list, *o;
+	struct mpk_json_at *list, *o;
 	size_t count;
 
 	j->failed |= mpk_view_targets(view, n, &targets, &count, NULL) != MPK_OK;
@@ -232,11 +233,11 @@ void mpk_view_targets_json(const struct mpk_view *view, const struct mpk_view_no
 }
 
 static void put_node(const struct mpk_view *view, size_t index, struct mpk_json *j,
-		     struct json_t *list)
+		     struct mpk_json_at *list)
 {
 	const struct mpk_view_node *n = &view->nodes[index];
 	const struct mpk_kernels *k = mpk_view_kernels(n);
-	struct json_t *o = mpk_json_object(j, list, NULL), *sub;
+	struct mpk_json_at *o = mpk_json_object(j, list, NULL), *sub;
 
 	mpk_json_u64(j, o, "index", index);
 	mpk_json_text(j, o, "path", n->path);
@@ -268,7 +269,7 @@ static void put_node(const struct mpk_view *view, size_t index, struct mpk_json 
 		mpk_json_error(j, o, "problem", n->problem);
 }
 
-static void put_head(const struct mpk_view *v, struct mpk_json *j, struct json_t *at)
+static void put_head(const struct mpk_view *v, struct mpk_json *j, struct mpk_json_at *at)
 {
 	const struct mpk_image *image = v->image;
 
@@ -281,7 +282,7 @@ static void put_head(const struct mpk_view *v, struct mpk_json *j, struct json_t
 	mpk_json_text(j, at, "convention", mpk_view_convention(image->convention));
 }
 
-void mpk_view_about_json(const struct mpk_view *view, struct mpk_json *j, struct json_t *at)
+void mpk_view_about_json(const struct mpk_view *view, struct mpk_json *j, struct mpk_json_at *at)
 {
 	const struct mpk_image *image = view->image;
 	const struct mpk_span *loaders;
@@ -301,10 +302,10 @@ void mpk_view_about_json(const struct mpk_view *view, struct mpk_json *j, struct
 	put_blob(view, j, at);
 }
 
-void mpk_view_summary_json(const struct mpk_view *view, struct mpk_json *j, struct json_t *at)
+void mpk_view_summary_json(const struct mpk_view *view, struct mpk_json *j, struct mpk_json_at *at)
 {
 	const struct mpk_image *image = view->image;
-	struct json_t *list;
+	struct mpk_json_at *list;
 
 	mpk_view_about_json(view, j, at);
 	list = mpk_json_array(j, at, "functions");
@@ -325,7 +326,7 @@ void mpk_view_summary_json(const struct mpk_view *view, struct mpk_json *j, stru
 		mpk_json_error(j, at, "warning", &view->tree->warning);
 }
 
-static void put_line(struct mpk_strbuf *call, struct mpk_json *j, struct json_t *at)
+static void put_line(struct mpk_strbuf *call, struct mpk_json *j, struct mpk_json_at *at)
 {
 	j->failed |= call->failed;
 	mpk_json_text(j, at, "call", mpk_strbuf_text(call));
@@ -333,7 +334,8 @@ static void put_line(struct mpk_strbuf *call, struct mpk_json *j, struct json_t 
 }
 
 static void put_call(const struct mpk_view *view, struct mpk_span name,
-		     const struct mpk_signature *signature, struct mpk_json *j, struct json_t *at)
+		     const struct mpk_signature *signature, struct mpk_json *j,
+		     struct mpk_json_at *at)
 {
 	struct mpk_strbuf call = { 0 };
 
@@ -342,7 +344,7 @@ static void put_call(const struct mpk_view *view, struct mpk_span name,
 }
 
 static void put_kernel_call(const struct mpk_view *view, const struct mpk_view_node *node,
-			    size_t index, struct mpk_json *j, struct json_t *at)
+			    size_t index, struct mpk_json *j, struct mpk_json_at *at)
 {
 	struct mpk_strbuf call = { 0 };
 
@@ -351,9 +353,9 @@ static void put_kernel_call(const struct mpk_view *view, const struct mpk_view_n
 }
 
 /* What is known of those modules that hold code or run it. */
-static void put_modules(const struct mpk_view *view, struct mpk_json *j, struct json_t *at)
+static void put_modules(const struct mpk_view *view, struct mpk_json *j, struct mpk_json_at *at)
 {
-	struct json_t *list = mpk_json_array(j, at, "modules"), *o;
+	struct mpk_json_at *list = mpk_json_array(j, at, "modules"), *o;
 
 	for (size_t i = 0; i < view->count; i++) {
 		const struct mpk_view_node *n = &view->nodes[i];
@@ -368,10 +370,11 @@ static void put_modules(const struct mpk_view *view, struct mpk_json *j, struct 
 	}
 }
 
-void mpk_view_functions_json(const struct mpk_view *view, struct mpk_json *j, struct json_t *at)
+void mpk_view_functions_json(const struct mpk_view *view, struct mpk_json *j,
+			     struct mpk_json_at *at)
 {
 	const struct mpk_image *image = view->image;
-	struct json_t *list, *o;
+	struct mpk_json_at *list, *o;
 
 	put_head(view, j, at);
 	list = mpk_json_array(j, at, "functions");

@@ -14,7 +14,8 @@ struct lister {
 	struct mpk_arena *arena;
 	struct mpk_error *err;
 	const char *path;
-	struct mpk_listed_kernel *items; /* from malloc */
+	const struct mpk_view_node *node; /* NULL: what is added is of no module */
+	struct mpk_listed_kernel *items;  /* from malloc */
 	size_t count, cap;
 	struct mpk_strmap keys, names; /* of the items of this path */
 	const char *container;         /* NULL: code that stays */
@@ -90,7 +91,9 @@ static enum mpk_code forget_code(struct lister *l, const struct mpk_code_kernel 
 static enum mpk_code add(struct lister *l, const struct mpk_code_info *code, size_t kernel,
 			 struct mpk_span name)
 {
-	struct mpk_listed_kernel k = { .path = l->path, .name = name, .target = "" };
+	struct mpk_listed_kernel k = {
+		.path = l->path, .node = l->node, .name = name, .target = ""
+	};
 	size_t found;
 
 	if (code) {
@@ -133,6 +136,7 @@ static enum mpk_code add_node(struct lister *l, const struct mpk_view *view, siz
 
 	MPK_TRY(mpk_view_info(view, index, &info, l->err));
 	l->path = n->path;
+	l->node = n;
 	for (size_t i = 0; i < info->piece_count; i++)
 		if (!info->pieces[i].key)
 			MPK_TRY(add_code(l, &info->pieces[i].code));
@@ -148,6 +152,7 @@ static enum mpk_code add_node(struct lister *l, const struct mpk_view *view, siz
 static enum mpk_code add_embedded(struct lister *l, const struct mpk_view_code *c)
 {
 	l->path = c->path;
+	l->node = NULL;
 	return add_code(l, &c->code);
 }
 
@@ -214,6 +219,7 @@ static enum mpk_code add_container(const struct mpk_view_code *c, void *arg, str
 static enum mpk_code add_devices(struct lister *l, const struct mpk_view *view)
 {
 	l->path = MPK_DEVICE_PATH;
+	l->node = NULL;
 	return mpk_device_each(view, add_container, l, l->err);
 }
 

@@ -16,10 +16,11 @@
 
 /* A kernel in one run of code: a fatbin has it once for each image. */
 struct mpk_listed_kernel {
-	struct mpk_span key;  /* of path, target and name: unique in the file */
-	const char *path;     /* of its module, "cubin:NAME", or MPK_DEVICE_PATH */
-	struct mpk_span name; /* not escaped */
-	const char *target;   /* "sm_90"; "": its code names none */
+	struct mpk_span key;              /* of path, target and name: unique in the file */
+	const char *path;                 /* of its module, "cubin:NAME", or MPK_DEVICE_PATH */
+	const struct mpk_view_node *node; /* its module; NULL: it is of none */
+	struct mpk_span name;             /* not escaped */
+	const char *target;               /* "sm_90"; "": its code names none */
 	struct mpk_figures figures;
 	struct mpk_span code; /* its machine code; empty: not told apart */
 	/* Of a library's GPU code alone, whose code is forgotten: */

@@ -127,9 +127,9 @@ void mpk_message_line(const struct mpk_message *m, struct mpk_strbuf *out)
 	out->failed |= who.failed;
 }
 
-void mpk_message_json(const struct mpk_message *m, struct mpk_json *j, struct json_t *at)
+void mpk_message_json(const struct mpk_message *m, struct mpk_json *j, struct mpk_json_at *at)
 {
-	struct json_t *list;
+	struct mpk_json_at *list;
 
 	mpk_json_text(j, at, "id", m->id);
 	list = mpk_json_array(j, at, "printed_by");

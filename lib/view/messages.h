@@ -45,6 +45,6 @@ const char *mpk_message_nearest(const char *word);
  * mpk_message_json - the same as members of object at (minspect-explain.schema.json) */
 void mpk_message_text(const struct mpk_message *m, struct mpk_strbuf *out);
 void mpk_message_line(const struct mpk_message *m, struct mpk_strbuf *out);
-void mpk_message_json(const struct mpk_message *m, struct mpk_json *j, struct json_t *at);
+void mpk_message_json(const struct mpk_message *m, struct mpk_json *j, struct mpk_json_at *at);
 
 #endif

@@ -86,8 +86,8 @@ void mpk_node_kernel_lines(const struct mpk_view_node *node, size_t index, const
 /* mpk_node_json - put "code", "executor" and "tensors", as far as there are, into at
  * mpk_node_kernel_json - put "in_code", "figures" and "findings" of one kernel of the table
  * Nothing before mpk_view_show_info. */
-void mpk_node_json(const struct mpk_view_node *node, struct mpk_json *j, struct json_t *at);
+void mpk_node_json(const struct mpk_view_node *node, struct mpk_json *j, struct mpk_json_at *at);
 void mpk_node_kernel_json(const struct mpk_view_node *node, size_t index, struct mpk_json *j,
-			  struct json_t *at);
+			  struct mpk_json_at *at);
 
 #endif

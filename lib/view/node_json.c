@@ -8,9 +8,9 @@
 
 /* --- code --------------------------------------------------------------------------- */
 
-static void put_pieces(const struct mpk_node_info *info, struct mpk_json *j, struct json_t *at)
+static void put_pieces(const struct mpk_node_info *info, struct mpk_json *j, struct mpk_json_at *at)
 {
-	struct json_t *list = mpk_json_array(j, at, "code"), *o;
+	struct mpk_json_at *list = mpk_json_array(j, at, "code"), *o;
 
 	for (size_t i = 0; i < info->piece_count; i++) {
 		const struct mpk_code_piece *p = &info->pieces[i];
@@ -26,13 +26,13 @@ static void put_pieces(const struct mpk_node_info *info, struct mpk_json *j, str
 
 struct figures {
 	struct mpk_json *j;
-	struct json_t *list;
+	struct mpk_json_at *list;
 };
 
 static void put_figures(const struct mpk_code_info *code, size_t kernel, void *arg)
 {
 	const struct figures *f = arg;
-	struct json_t *o;
+	struct mpk_json_at *o;
 
 	if (!code->format->kernel_json)
 		return;
@@ -42,9 +42,9 @@ static void put_figures(const struct mpk_code_info *code, size_t kernel, void *a
 }
 
 static void put_findings(const struct mpk_view_node *node, struct mpk_span kernel,
-			 struct mpk_json *j, struct json_t *at)
+			 struct mpk_json *j, struct mpk_json_at *at)
 {
-	struct json_t *list = mpk_json_array(j, at, "findings"), *o;
+	struct mpk_json_at *list = mpk_json_array(j, at, "findings"), *o;
 
 	for (size_t i = 0; i < node->finding_count; i++) {
 		const struct mpk_view_finding *f = &node->findings[i];
@@ -59,7 +59,7 @@ static void put_findings(const struct mpk_view_node *node, struct mpk_span kerne
 }
 
 void mpk_node_kernel_json(const struct mpk_view_node *node, size_t index, struct mpk_json *j,
-			  struct json_t *at)
+			  struct mpk_json_at *at)
 {
 	static const char *const states[] = {
 		[MPK_CODE_DEFINED] = "yes",
@@ -80,14 +80,14 @@ void mpk_node_kernel_json(const struct mpk_view_node *node, size_t index, struct
 
 /* --- executors and tensors ---------------------------------------------------------- */
 
-static void put_relax(const struct mpk_relax *x, struct mpk_json *j, struct json_t *at)
+static void put_relax(const struct mpk_relax *x, struct mpk_json *j, struct mpk_json_at *at)
 {
 	static const char *const kinds[] = {
 		[MPK_RELAX_PACKED] = "packed",
 		[MPK_RELAX_VM] = "bytecode",
 		[MPK_RELAX_TIR] = "compiled",
 	};
-	struct json_t *o = mpk_json_object(j, at, "executor"), *list, *f;
+	struct mpk_json_at *o = mpk_json_object(j, at, "executor"), *list, *f;
 
 	mpk_json_span(j, o, "version", x->version);
 	mpk_json_u64(j, o, "instructions", mpk_relax_instr_count(x));
@@ -107,9 +107,9 @@ static void put_relax(const struct mpk_relax *x, struct mpk_json *j, struct json
 	}
 }
 
-static void put_relay(const struct mpk_relay *x, struct mpk_json *j, struct json_t *at)
+static void put_relay(const struct mpk_relay *x, struct mpk_json *j, struct mpk_json_at *at)
 {
-	struct json_t *o = mpk_json_object(j, at, "executor"), *list, *f;
+	struct mpk_json_at *o = mpk_json_object(j, at, "executor"), *list, *f;
 	uint64_t instructions = 0;
 
 	for (size_t i = 0; i < x->func_count; i++)
@@ -133,10 +133,10 @@ static void put_relay(const struct mpk_relay *x, struct mpk_json *j, struct json
 	}
 }
 
-static void put_graph(const struct mpk_view_node *node, struct mpk_json *j, struct json_t *at)
+static void put_graph(const struct mpk_view_node *node, struct mpk_json *j, struct mpk_json_at *at)
 {
 	const struct mpk_graph_json *g = node->models.graph;
-	struct json_t *o = mpk_json_object(j, at, "executor");
+	struct mpk_json_at *o = mpk_json_object(j, at, "executor");
 
 	mpk_json_u64(j, o, "nodes", g->node_count);
 	mpk_json_u64(j, o, "inputs", g->arg_count);
@@ -146,7 +146,7 @@ static void put_graph(const struct mpk_view_node *node, struct mpk_json *j, stru
 }
 
 /* null when there is no number to give */
-static void put_range(const struct mpk_stats *s, struct mpk_json *j, struct json_t *o)
+static void put_range(const struct mpk_stats *s, struct mpk_json *j, struct mpk_json_at *o)
 {
 	if (s->kind == MPK_STATS_NONE || s->count == s->nans + s->infs) {
 		mpk_json_null(j, o, "min");
@@ -167,9 +167,10 @@ static void put_range(const struct mpk_stats *s, struct mpk_json *j, struct json
 	mpk_json_f64(j, o, "mean", s->mean);
 }
 
-static void put_tensors(const struct mpk_node_info *info, struct mpk_json *j, struct json_t *at)
+static void put_tensors(const struct mpk_node_info *info, struct mpk_json *j,
+			struct mpk_json_at *at)
 {
-	struct json_t *list = mpk_json_array(j, at, "tensors"), *o;
+	struct mpk_json_at *list = mpk_json_array(j, at, "tensors"), *o;
 	char type[MPK_DTYPE_TEXT];
 
 	for (size_t i = 0; i < info->tensor_count; i++) {
@@ -186,7 +187,7 @@ static void put_tensors(const struct mpk_node_info *info, struct mpk_json *j, st
 	}
 }
 
-void mpk_node_json(const struct mpk_view_node *node, struct mpk_json *j, struct json_t *at)
+void mpk_node_json(const struct mpk_view_node *node, struct mpk_json *j, struct mpk_json_at *at)
 {
 	if (!node->show_info)
 		return;

@@ -117,7 +117,7 @@ void mpk_view_origin_summary(const struct mpk_view *view, struct mpk_strbuf *out
 /* --- JSON ------------------------------------------------------------------------ */
 
 static void put_buffer(const char *key, struct mpk_strbuf *text, struct mpk_json *j,
-		       struct json_t *at)
+		       struct mpk_json_at *at)
 {
 	j->failed |= text->failed;
 	mpk_json_text(j, at, key, mpk_strbuf_text(text));
@@ -125,9 +125,9 @@ static void put_buffer(const char *key, struct mpk_strbuf *text, struct mpk_json
 }
 
 static void put_seal(const struct mpk_origin *n, uint64_t base, struct mpk_json *j,
-		     struct json_t *at)
+		     struct mpk_json_at *at)
 {
-	struct json_t *o = mpk_json_object(j, at, "signature");
+	struct mpk_json_at *o = mpk_json_object(j, at, "signature");
 	struct mpk_strbuf key = { 0 }, fingerprint = { 0 }, armor = { 0 };
 
 	mpk_ssh_key_put(&n->seal.key, &key);
@@ -141,13 +141,13 @@ static void put_seal(const struct mpk_origin *n, uint64_t base, struct mpk_json 
 	put_buffer("sshsig", &armor, j, o);
 }
 
-void mpk_provenance_json(const struct mpk_provenance *p, struct mpk_json *j, struct json_t *at)
+void mpk_provenance_json(const struct mpk_provenance *p, struct mpk_json *j, struct mpk_json_at *at)
 {
-	struct json_t *list = mpk_json_array(j, at, "tools");
+	struct mpk_json_at *list = mpk_json_array(j, at, "tools");
 	char digits[MPK_DIGEST_TEXT];
 
 	for (size_t i = 0; i < p->tool_count; i++) {
-		struct json_t *o = mpk_json_object(j, list, NULL);
+		struct mpk_json_at *o = mpk_json_object(j, list, NULL);
 
 		mpk_json_text(j, o, "name", p->tools[i].name);
 		mpk_json_text(j, o, "version", p->tools[i].version);
@@ -157,7 +157,7 @@ void mpk_provenance_json(const struct mpk_provenance *p, struct mpk_json *j, str
 		mpk_json_text(j, list, NULL, p->options[i]);
 	list = mpk_json_array(j, at, "inputs");
 	for (size_t i = 0; i < p->input_count; i++) {
-		struct json_t *o = mpk_json_object(j, list, NULL);
+		struct mpk_json_at *o = mpk_json_object(j, list, NULL);
 
 		mpk_json_text(j, o, "name", p->inputs[i].name);
 		mpk_json_u64(j, o, "bytes", p->inputs[i].bytes);
@@ -166,7 +166,7 @@ void mpk_provenance_json(const struct mpk_provenance *p, struct mpk_json *j, str
 	}
 }
 
-void mpk_view_origin_json(const struct mpk_view *view, struct mpk_json *j, struct json_t *at)
+void mpk_view_origin_json(const struct mpk_view *view, struct mpk_json *j, struct mpk_json_at *at)
 {
 	struct mpk_view_origin o;
 

@@ -26,9 +26,10 @@ enum mpk_code mpk_view_origin(const struct mpk_view *view, struct mpk_view_origi
 /* mpk_view_origin_summary - append the lines of the summary: who signed, what built it
  * mpk_view_origin_json - "signature" and "provenance" in object at, where there are such */
 void mpk_view_origin_summary(const struct mpk_view *view, struct mpk_strbuf *out);
-void mpk_view_origin_json(const struct mpk_view *view, struct mpk_json *j, struct json_t *at);
+void mpk_view_origin_json(const struct mpk_view *view, struct mpk_json *j, struct mpk_json_at *at);
 
 /* mpk_provenance_json - its tools, options and inputs as members of object at */
-void mpk_provenance_json(const struct mpk_provenance *p, struct mpk_json *j, struct json_t *at);
+void mpk_provenance_json(const struct mpk_provenance *p, struct mpk_json *j,
+			 struct mpk_json_at *at);
 
 #endif

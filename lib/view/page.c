@@ -39,10 +39,10 @@ void mpk_page_fini(struct mpk_page *page)
 /* --- modules ---------------------------------------------------------------------------------- */
 
 static void put_module(const struct mpk_view *view, size_t index, struct mpk_json *j,
-		       struct json_t *list)
+		       struct mpk_json_at *list)
 {
 	const struct mpk_view_node *n = &view->nodes[index];
-	struct json_t *o = mpk_json_object(j, list, NULL), *children;
+	struct mpk_json_at *o = mpk_json_object(j, list, NULL), *children;
 	struct mpk_strbuf counts = { 0 }, lines = { 0 };
 
 	mpk_json_text(j, o, "path", n->path);
@@ -67,7 +67,7 @@ static void put_module(const struct mpk_view *view, size_t index, struct mpk_jso
 
 /* --- what can be called ----------------------------------------------------------------------- */
 
-static void put_signature(const struct mpk_signature *s, struct mpk_json *j, struct json_t *o)
+static void put_signature(const struct mpk_signature *s, struct mpk_json *j, struct mpk_json_at *o)
 {
 	struct mpk_strbuf text = { 0 };
 
@@ -80,7 +80,7 @@ static void put_signature(const struct mpk_signature *s, struct mpk_json *j, str
 }
 
 static void put_call(const struct mpk_view *view, struct mpk_span name,
-		     const struct mpk_signature *s, struct mpk_json *j, struct json_t *o)
+		     const struct mpk_signature *s, struct mpk_json *j, struct mpk_json_at *o)
 {
 	struct mpk_strbuf call = { 0 };
 
@@ -89,12 +89,12 @@ static void put_call(const struct mpk_view *view, struct mpk_span name,
 }
 
 static void put_function(const struct mpk_view *view, size_t index, struct mpk_json *j,
-			 struct json_t *list)
+			 struct mpk_json_at *list)
 {
 	const struct mpk_image_function *f = &view->image->functions[index];
 	const struct mpk_signature *model = mpk_view_model(view, mpk_span_str(f->name));
 	const struct mpk_signature *s = mpk_view_host(view, index);
-	struct json_t *o = mpk_json_object(j, list, NULL);
+	struct mpk_json_at *o = mpk_json_object(j, list, NULL);
 
 	mpk_json_text(j, o, "name", f->name);
 	mpk_json_text(j, o, "symbol", f->symbol);
@@ -112,11 +112,11 @@ static void put_function(const struct mpk_view *view, size_t index, struct mpk_j
 }
 
 static void put_models(const struct mpk_view *view, const struct mpk_view_node *n,
-		       struct mpk_json *j, struct json_t *list)
+		       struct mpk_json *j, struct mpk_json_at *list)
 {
 	for (size_t i = 0; i < n->models.count; i++) {
 		const struct mpk_signature *m = &n->models.items[i];
-		struct json_t *o = mpk_json_object(j, list, NULL);
+		struct mpk_json_at *o = mpk_json_object(j, list, NULL);
 
 		mpk_json_span(j, o, "name", m->name);
 		mpk_json_text(j, o, "module", n->path);
@@ -128,14 +128,15 @@ static void put_models(const struct mpk_view *view, const struct mpk_view_node *
 /* GPU code of any library is read one container at a time: what is told of it is put at once. */
 struct device_lists {
 	struct mpk_page *page;
-	struct json_t *kernels, *containers;
+	struct mpk_json_at *kernels;
+	struct mpk_json containers; /* a list of its own, until the kernels are complete */
 };
 
 static enum mpk_code put_container(const struct mpk_view_code *c, void *arg, struct mpk_error *err)
 {
-	const struct device_lists *l = arg;
-	struct mpk_json *j = &l->page->json;
-	struct json_t *o = mpk_json_object(j, l->containers, NULL);
+	struct device_lists *l = arg;
+	struct mpk_json *j = &l->containers;
+	struct mpk_json_at *o = mpk_json_object(j, j->root, NULL);
 	struct mpk_strbuf title = { 0 }, lines = { 0 };
 
 	mpk_json_text(j, o, "path", c->path);
@@ -151,11 +152,12 @@ static enum mpk_code put_container(const struct mpk_view_code *c, void *arg, str
 }
 
 static enum mpk_code put_calls(struct mpk_page *page, const struct mpk_view *view,
-			       struct json_t *at, struct mpk_error *err)
+			       struct mpk_json_at *at, struct mpk_error *err)
 {
 	struct mpk_json *j = &page->json;
-	struct json_t *list = mpk_json_array(j, at, "functions");
+	struct mpk_json_at *list = mpk_json_array(j, at, "functions");
 	struct device_lists l = { .page = page };
+	enum mpk_code code;
 
 	for (size_t i = 0; i < view->image->function_count; i++)
 		put_function(view, i, j, list);
@@ -167,16 +169,19 @@ static enum mpk_code put_calls(struct mpk_page *page, const struct mpk_view *vie
 		MPK_TRY(mpk_page_kernels_json(page, view, &view->nodes[i], l.kernels, err));
 	for (size_t i = 0; i < view->image->embedded_count; i++)
 		MPK_TRY(mpk_page_code_kernels_json(page, &view->embedded[i], l.kernels, err));
-	l.containers = mpk_json_array(j, at, "gpu_containers");
+	mpk_json_init_list(&l.containers);
+	code = mpk_device_each(view, put_container, &l, err);
+	mpk_json_document(j, at, "gpu_containers", &l.containers);
+	mpk_json_fini(&l.containers);
 	mpk_device_rows_json(view, j, at);
-	return mpk_device_each(view, put_container, &l, err);
+	return code;
 }
 
 /* --- graphs ----------------------------------------------------------------------------------- */
 
-static void put_graph(const struct mpk_model_graph *g, struct mpk_json *j, struct json_t *list)
+static void put_graph(const struct mpk_model_graph *g, struct mpk_json *j, struct mpk_json_at *list)
 {
-	struct json_t *graph = mpk_json_object(j, list, NULL), *o, *nodes, *edges;
+	struct mpk_json_at *graph = mpk_json_object(j, list, NULL), *o, *nodes, *edges;
 
 	mpk_json_text(j, graph, "module", g->path);
 	mpk_json_span(j, graph, "name", g->name);
@@ -201,10 +206,10 @@ static void put_graph(const struct mpk_model_graph *g, struct mpk_json *j, struc
 	}
 }
 
-static enum mpk_code put_graphs(const struct mpk_view *view, struct mpk_json *j, struct json_t *at,
-				struct mpk_error *err)
+static enum mpk_code put_graphs(const struct mpk_view *view, struct mpk_json *j,
+				struct mpk_json_at *at, struct mpk_error *err)
 {
-	struct json_t *list = mpk_json_array(j, at, "graphs");
+	struct mpk_json_at *list = mpk_json_array(j, at, "graphs");
 	struct mpk_model_graphs graphs;
 
 	MPK_TRY(mpk_model_graphs_read(view, &graphs, err));
@@ -215,8 +220,8 @@ static enum mpk_code put_graphs(const struct mpk_view *view, struct mpk_json *j,
 
 /* --- the whole -------------------------------------------------------------------------------- */
 
-static enum mpk_code put_sizes(const struct mpk_view *view, struct mpk_json *j, struct json_t *at,
-			       struct mpk_error *err)
+static enum mpk_code put_sizes(const struct mpk_view *view, struct mpk_json *j,
+			       struct mpk_json_at *at, struct mpk_error *err)
 {
 	struct mpk_size size;
 
@@ -227,7 +232,7 @@ static enum mpk_code put_sizes(const struct mpk_view *view, struct mpk_json *j, 
 }
 
 static enum mpk_code put_findings(const struct mpk_view *view, const struct mpk_verify_file *file,
-				  struct mpk_json *j, struct json_t *at, struct mpk_error *err)
+				  struct mpk_json *j, struct mpk_json_at *at, struct mpk_error *err)
 {
 	struct mpk_report report = { 0 };
 	enum mpk_code code = mpk_verify_run(view, file, view->arena, &report, err);
@@ -242,7 +247,7 @@ enum mpk_code mpk_page_add(struct mpk_page *page, const struct mpk_view *view,
 			   const struct mpk_verify_file *file, struct mpk_error *err)
 {
 	struct mpk_json *j = &page->json;
-	struct json_t *at = mpk_json_object(j, page->files, NULL), *list;
+	struct mpk_json_at *at = mpk_json_object(j, page->files, NULL), *list;
 
 	page->compares |= view->in_archive; /* an archive may have several */
 	page->digests_left = 8 * view->file_bytes;

@@ -21,7 +21,7 @@
 /* A page while files are added. */
 struct mpk_page {
 	struct mpk_json json; /* mpk_page_init, mpk_page_fini */
-	struct json_t *files;
+	struct mpk_json_at *files;
 	uint64_t texts_left;   /* bytes */
 	uint64_t digests_left; /* bytes of code that will still be read for digests of kernels */
 	bool compares; /* several files, or members of archives: parts and kernels get digests, by which the page tells them apart */
@@ -52,7 +52,7 @@ enum mpk_code mpk_page_print(const struct mpk_page *page, struct mpk_strbuf *out
  * @map     NULL: the bytes are in memory
  * Returns  MPK_OK; MPK_E_IO; MPK_E_NOMEM */
 enum mpk_code mpk_page_parts_json(struct mpk_page *page, const struct mpk_view *view,
-				  const struct mpk_mapping *map, struct json_t *at,
+				  const struct mpk_mapping *map, struct mpk_json_at *at,
 				  struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_page_kernels_json - put the kernels of a module, and where the page compares what tells them from
@@ -61,9 +61,10 @@ enum mpk_code mpk_page_parts_json(struct mpk_page *page, const struct mpk_view *
  * mpk_page_code_kernels_json - the same of code that is no module; lib/view/page.c alone calls them
  * Return   MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_page_kernels_json(struct mpk_page *page, const struct mpk_view *view,
-				    const struct mpk_view_node *n, struct json_t *list,
+				    const struct mpk_view_node *n, struct mpk_json_at *list,
 				    struct mpk_error *err) MPK_MUST_CHECK;
 enum mpk_code mpk_page_code_kernels_json(struct mpk_page *page, const struct mpk_view_code *c,
-					 struct json_t *list, struct mpk_error *err) MPK_MUST_CHECK;
+					 struct mpk_json_at *list,
+					 struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

@@ -178,7 +178,7 @@ static void put_code(const struct mpk_code_info *code, size_t kernel, void *arg)
 		d->code = put_own(d, k->code.len ? k->code : code->bytes);
 }
 
-static enum mpk_code put_digest(struct digests *d, struct json_t *o, const char *key,
+static enum mpk_code put_digest(struct digests *d, struct mpk_json_at *o, const char *key,
 				struct mpk_digest *from)
 {
 	uint8_t digest[MPK_DIGEST_BYTES];
@@ -198,7 +198,7 @@ static enum mpk_code begin(struct digests *d)
 	return mpk_digest_init(&d->around, MPK_DIGEST_XXH128, d->err);
 }
 
-static enum mpk_code end(struct digests *d, struct json_t *o)
+static enum mpk_code end(struct digests *d, struct mpk_json_at *o)
 {
 	MPK_TRY(d->code);
 	if (d->cut)
@@ -209,7 +209,7 @@ static enum mpk_code end(struct digests *d, struct json_t *o)
 }
 
 enum mpk_code mpk_page_kernels_json(struct mpk_page *page, const struct mpk_view *view,
-				    const struct mpk_view_node *n, struct json_t *list,
+				    const struct mpk_view_node *n, struct mpk_json_at *list,
 				    struct mpk_error *err)
 {
 	MPK_CLEANUP(digests_fini) struct digests d = { .page = page, .err = err };
@@ -217,7 +217,7 @@ enum mpk_code mpk_page_kernels_json(struct mpk_page *page, const struct mpk_view
 	struct mpk_json *j = &page->json;
 
 	for (size_t i = 0; k && i < k->function_count; i++) {
-		struct json_t *o = mpk_json_object(j, list, NULL);
+		struct mpk_json_at *o = mpk_json_object(j, list, NULL);
 		struct mpk_strbuf text = { 0 }, lines = { 0 }, call = { 0 };
 
 		mpk_json_span(j, o, "name", k->functions[i].key);
@@ -250,14 +250,14 @@ static void each_image(const struct mpk_code_info *code, struct mpk_span name, s
 }
 
 enum mpk_code mpk_page_code_kernels_json(struct mpk_page *page, const struct mpk_view_code *c,
-					 struct json_t *list, struct mpk_error *err)
+					 struct mpk_json_at *list, struct mpk_error *err)
 {
 	MPK_CLEANUP(digests_fini) struct digests d = { .page = page, .err = err };
 	const struct mpk_code_info *lister = mpk_view_embedded_lister(c);
 	struct mpk_json *j = &page->json;
 
 	for (size_t i = 0; lister && i < lister->kernel_count; i++) {
-		struct json_t *o = mpk_json_object(j, list, NULL);
+		struct mpk_json_at *o = mpk_json_object(j, list, NULL);
 		struct mpk_strbuf lines = { 0 };
 
 		mpk_json_span(j, o, "name", lister->kernels[i].name);

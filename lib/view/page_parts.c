@@ -58,7 +58,7 @@ static struct mpk_span cut(struct mpk_span s, uint64_t most)
 	return mpk_span_of(s.data, len);
 }
 
-static void put_text(struct mpk_page *page, const struct mpk_extract_file *f, struct json_t *o)
+static void put_text(struct mpk_page *page, const struct mpk_extract_file *f, struct mpk_json_at *o)
 {
 	const struct mpk_piece *piece = f->content.count == 1 ? f->content.pieces : NULL;
 	const char *language = language_of(f->name);
@@ -81,7 +81,7 @@ static void put_text(struct mpk_page *page, const struct mpk_extract_file *f, st
 }
 
 static enum mpk_code put_digest(struct mpk_page *page, struct mpk_extract_file *f,
-				const struct mpk_mapping *map, struct json_t *o,
+				const struct mpk_mapping *map, struct mpk_json_at *o,
 				struct mpk_error *err)
 {
 	uint8_t digest[MPK_DIGEST_BYTES];
@@ -97,11 +97,11 @@ static enum mpk_code put_digest(struct mpk_page *page, struct mpk_extract_file *
 }
 
 static enum mpk_code put_part(struct mpk_page *page, struct mpk_extract_file *f,
-			      const struct mpk_mapping *map, struct json_t *list,
+			      const struct mpk_mapping *map, struct mpk_json_at *list,
 			      struct mpk_error *err)
 {
 	struct mpk_json *j = &page->json;
-	struct json_t *o = mpk_json_object(j, list, NULL);
+	struct mpk_json_at *o = mpk_json_object(j, list, NULL);
 	const char *slash = strchr(f->name, '/');
 	char type[MPK_DTYPE_TEXT];
 
@@ -123,7 +123,7 @@ static enum mpk_code put_part(struct mpk_page *page, struct mpk_extract_file *f,
 /* What is packed in the file is unpacked for as long as it is looked at. */
 static enum mpk_code unpack_part(struct mpk_page *page, const struct mpk_view *view,
 				 struct mpk_extract_file *f, const struct mpk_mapping *map,
-				 struct json_t *list, struct mpk_error *err)
+				 struct mpk_json_at *list, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
 	enum mpk_code code;
@@ -139,7 +139,7 @@ static enum mpk_code unpack_part(struct mpk_page *page, const struct mpk_view *v
 /* Texts that stand in a container with other images: the PTX of a fatbin. --show calls them by these names. */
 static enum mpk_code put_images(struct mpk_page *page, const struct mpk_view *view,
 				const char *path, const struct mpk_code_info *code,
-				struct json_t *list, struct mpk_error *err)
+				struct mpk_json_at *list, struct mpk_error *err)
 {
 	for (size_t i = 0; i < code->image_count; i++) {
 		const struct mpk_code_info *image = &code->images[i];
@@ -166,7 +166,7 @@ static enum mpk_code put_images(struct mpk_page *page, const struct mpk_view *vi
 }
 
 static enum mpk_code put_all_images(struct mpk_page *page, const struct mpk_view *view,
-				    struct json_t *list, struct mpk_error *err)
+				    struct mpk_json_at *list, struct mpk_error *err)
 {
 	const struct mpk_node_info *info;
 
@@ -183,10 +183,10 @@ static enum mpk_code put_all_images(struct mpk_page *page, const struct mpk_view
 }
 
 enum mpk_code mpk_page_parts_json(struct mpk_page *page, const struct mpk_view *view,
-				  const struct mpk_mapping *map, struct json_t *at,
+				  const struct mpk_mapping *map, struct mpk_json_at *at,
 				  struct mpk_error *err)
 {
-	struct json_t *list = mpk_json_array(&page->json, at, "parts");
+	struct mpk_json_at *list = mpk_json_array(&page->json, at, "parts");
 	struct mpk_extract plan;
 
 	MPK_TRY(mpk_extract_plan(view, view->arena, &plan, err));

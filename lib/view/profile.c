@@ -143,10 +143,10 @@ static const char *kind_name(enum mpk_operator_kind kind)
 	return "control";
 }
 
-void mpk_profile_json(const struct mpk_profile *p, struct mpk_json *j, struct json_t *at)
+void mpk_profile_json(const struct mpk_profile *p, struct mpk_json *j, struct mpk_json_at *at)
 {
 	double total = sum(p);
-	struct json_t *list;
+	struct mpk_json_at *list;
 	char device[32];
 
 	at = mpk_json_object(j, at, "profile");
@@ -156,7 +156,7 @@ void mpk_profile_json(const struct mpk_profile *p, struct mpk_json *j, struct js
 	list = mpk_json_array(j, at, "operators");
 	for (size_t i = 0; i < p->row_count; i++) {
 		const struct mpk_profile_row *r = &p->rows[i];
-		struct json_t *o = mpk_json_object(j, list, NULL);
+		struct mpk_json_at *o = mpk_json_object(j, list, NULL);
 
 		mpk_json_span(j, o, "name", r->name);
 		mpk_json_text(j, o, "kind", kind_name(r->kind));
@@ -252,9 +252,10 @@ void mpk_comparisons_gaps(const struct mpk_comparisons *c, struct mpk_strbuf *ou
 		c->count, c->missing, c->unused);
 }
 
-void mpk_comparisons_json(const struct mpk_comparisons *c, struct mpk_json *j, struct json_t *at)
+void mpk_comparisons_json(const struct mpk_comparisons *c, struct mpk_json *j,
+			  struct mpk_json_at *at)
 {
-	struct json_t *list;
+	struct mpk_json_at *list;
 
 	at = mpk_json_object(j, at, "comparison");
 	mpk_json_u64(j, at, "missing", c->missing);
@@ -262,7 +263,7 @@ void mpk_comparisons_json(const struct mpk_comparisons *c, struct mpk_json *j, s
 	list = mpk_json_array(j, at, "operators");
 	for (size_t i = 0; i < c->count; i++) {
 		const struct mpk_compared *item = &c->items[i];
-		struct json_t *o = mpk_json_object(j, list, NULL);
+		struct mpk_json_at *o = mpk_json_object(j, list, NULL);
 
 		mpk_json_u64(j, o, "operator", item->number);
 		mpk_json_text(j, o, "name", item->name);

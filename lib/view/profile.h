@@ -12,7 +12,7 @@
  * share of all operators; a line of sums by device where there are several; a line of the whole
  * mpk_profile_json - put "profile", the same (minspect-run.schema.json) */
 void mpk_profile_text(const struct mpk_profile *p, struct mpk_strbuf *out);
-void mpk_profile_json(const struct mpk_profile *p, struct mpk_json *j, struct json_t *at);
+void mpk_profile_json(const struct mpk_profile *p, struct mpk_json *j, struct mpk_json_at *at);
 
 /* mpk_profile_events - append the calls of operators in Chrome's trace event format, which Perfetto
  * opens: complete events in microseconds, a thread for each device
@@ -26,6 +26,7 @@ void mpk_profile_events(const struct mpk_profile *p, const char *process, struct
  * mpk_comparisons_json - put "comparison", how each compares */
 void mpk_comparisons_text(const struct mpk_comparisons *c, struct mpk_strbuf *out);
 void mpk_comparisons_gaps(const struct mpk_comparisons *c, struct mpk_strbuf *out);
-void mpk_comparisons_json(const struct mpk_comparisons *c, struct mpk_json *j, struct json_t *at);
+void mpk_comparisons_json(const struct mpk_comparisons *c, struct mpk_json *j,
+			  struct mpk_json_at *at);
 
 #endif

@@ -26,7 +26,8 @@ enum mpk_code mpk_results_npy(const struct mpk_tensor *t, struct mpk_rope *rope,
 	return mpk_array_write(t, rope, err);
 }
 
-static void put_element(struct mpk_dtype t, const void *p, struct mpk_json *j, struct json_t *at)
+static void put_element(struct mpk_dtype t, const void *p, struct mpk_json *j,
+			struct mpk_json_at *at)
 {
 	struct mpk_element e = mpk_element_load(t, p);
 	struct mpk_strbuf bits = { 0 };
@@ -52,13 +53,13 @@ static void put_element(struct mpk_dtype t, const void *p, struct mpk_json *j, s
 	}
 }
 
-static void put_tensor(const struct mpk_tensor *t, struct mpk_json *j, struct json_t *at)
+static void put_tensor(const struct mpk_tensor *t, struct mpk_json *j, struct mpk_json_at *at)
 {
 	struct mpk_scalars s = mpk_scalars_of(&t->dl);
 	bool all = s.count <= MPK_PRINT_ELEMENTS_MAX;
 	uint8_t raw[MPK_SCALAR_MAX];
 	char name[MPK_DTYPE_TEXT];
-	struct json_t *list;
+	struct mpk_json_at *list;
 
 	mpk_json_text(j, at, "dtype", mpk_dtype_print(t->dl.dtype, name));
 	mpk_json_i64s(j, at, "shape", t->dl.shape, (size_t)t->dl.ndim);
@@ -69,7 +70,7 @@ static void put_tensor(const struct mpk_tensor *t, struct mpk_json *j, struct js
 }
 
 /* Values that JSON has no form of their own for, as they are printed. */
-static void put_printed(const struct mpk_value *v, struct mpk_json *j, struct json_t *at)
+static void put_printed(const struct mpk_value *v, struct mpk_json *j, struct mpk_json_at *at)
 {
 	struct mpk_strbuf text = { 0 };
 	const char *value;
@@ -80,7 +81,7 @@ static void put_printed(const struct mpk_value *v, struct mpk_json *j, struct js
 	mpk_strbuf_fini(&text);
 }
 
-static void put_value(const struct mpk_value *v, struct mpk_json *j, struct json_t *at)
+static void put_value(const struct mpk_value *v, struct mpk_json *j, struct mpk_json_at *at)
 {
 	mpk_json_text(j, at, "type", mpk_value_kind_name(v->kind));
 	switch (v->kind) {
@@ -120,18 +121,18 @@ static void put_value(const struct mpk_value *v, struct mpk_json *j, struct json
 	}
 }
 
-void mpk_results_json(const struct mpk_call_result *r, struct mpk_json *j, struct json_t *at)
+void mpk_results_json(const struct mpk_call_result *r, struct mpk_json *j, struct mpk_json_at *at)
 {
-	struct json_t *list = mpk_json_array(j, at, "results");
+	struct mpk_json_at *list = mpk_json_array(j, at, "results");
 
 	for (size_t i = 0; i < r->count; i++)
 		put_value(&r->values[i], j, mpk_json_object(j, list, NULL));
 }
 
 void mpk_comparison_json(const struct mpk_comparison *c, size_t i, struct mpk_json *j,
-			 struct json_t *list)
+			 struct mpk_json_at *list)
 {
-	struct json_t *at = mpk_json_object(j, list, NULL);
+	struct mpk_json_at *at = mpk_json_object(j, list, NULL);
 
 	mpk_json_u64(j, at, "result", i);
 	if (!c) {
@@ -188,7 +189,7 @@ void mpk_timing_text(const struct mpk_timing *t, size_t calls, struct mpk_strbuf
 }
 
 void mpk_timing_json(const struct mpk_timing *t, size_t calls, struct mpk_json *j,
-		     struct json_t *at)
+		     struct mpk_json_at *at)
 {
 	at = mpk_json_object(j, at, "seconds");
 	mpk_json_u64(j, at, "calls", calls);

@@ -12,7 +12,7 @@
  * mpk_results_json - put "results", the same with types; "complete" says whether all elements of
  * a tensor are there (minspect-run.schema.json) */
 void mpk_results_text(const struct mpk_call_result *r, struct mpk_strbuf *out);
-void mpk_results_json(const struct mpk_call_result *r, struct mpk_json *j, struct json_t *at);
+void mpk_results_json(const struct mpk_call_result *r, struct mpk_json *j, struct mpk_json_at *at);
 
 /* mpk_results_npy - append a tensor as a .npy file
  * @rope    borrows the elements
@@ -23,7 +23,7 @@ enum mpk_code mpk_results_npy(const struct mpk_tensor *t, struct mpk_rope *rope,
 /* mpk_comparison_json - append how result i compares with what was expected
  * @c       NULL: the result was to be ignored */
 void mpk_comparison_json(const struct mpk_comparison *c, size_t i, struct mpk_json *j,
-			 struct json_t *list);
+			 struct mpk_json_at *list);
 
 /* mpk_seconds_text - append a time with its unit: "1.5 ms"
  * mpk_timing_text, mpk_timing_json - the figures of timed calls: "3 calls, min 1 us, ..."; a
@@ -31,6 +31,6 @@ void mpk_comparison_json(const struct mpk_comparison *c, size_t i, struct mpk_js
 void mpk_seconds_text(double seconds, struct mpk_strbuf *out);
 void mpk_timing_text(const struct mpk_timing *t, size_t calls, struct mpk_strbuf *out);
 void mpk_timing_json(const struct mpk_timing *t, size_t calls, struct mpk_json *j,
-		     struct json_t *at);
+		     struct mpk_json_at *at);
 
 #endif

@@ -126,6 +126,7 @@ static enum mpk_code read_files(struct sizer *s, const struct mpk_view_node *n)
 	if (!n->decoded)
 		return payload.len ? add(s, &s->files,
 					 (struct mpk_size_item){ .path = n->path,
+								 .node = n,
 								 .name = mpk_span_str("payload"),
 								 .data = payload,
 								 .bytes = payload.len })
@@ -136,8 +137,9 @@ static enum mpk_code read_files(struct sizer *s, const struct mpk_view_node *n)
 
 		if (f->stored)
 			MPK_TRY(add(s, &s->files,
-				    (struct mpk_size_item){ n->path, mpk_span_str(f->name), f->data,
-							    f->data.len, f->tensor, f->title }));
+				    (struct mpk_size_item){ n->path, n, mpk_span_str(f->name),
+							    f->data, f->data.len, f->tensor,
+							    f->title }));
 	}
 	return MPK_OK;
 }
@@ -154,6 +156,7 @@ static enum mpk_code read_kernels(struct sizer *s, size_t index)
 	for (size_t i = 0; k && i < k->source_count; i++)
 		MPK_TRY(add(s, &s->kernels,
 			    (struct mpk_size_item){ .path = n->path,
+						    .node = n,
 						    .name = k->sources[i].key,
 						    .data = k->sources[i].data,
 						    .bytes = k->sources[i].data.len }));
@@ -164,6 +167,7 @@ static enum mpk_code read_kernels(struct sizer *s, size_t index)
 	for (size_t i = 0; i < code->kernel_count; i++)
 		MPK_TRY(add(s, &s->kernels,
 			    (struct mpk_size_item){ .path = n->path,
+						    .node = n,
 						    .name = code->kernels[i].name,
 						    .bytes = code->kernels[i].code_bytes }));
 	return MPK_OK;
@@ -177,6 +181,7 @@ static enum mpk_code read_modules(struct sizer *s)
 		s->shows_all = mpk_view_shows_whole(n);
 		MPK_TRY(add(s, &s->modules,
 			    (struct mpk_size_item){ .path = n->path,
+						    .node = n,
 						    .name = n->node->kind,
 						    .bytes = n->node->payload.len }));
 		MPK_TRY(read_files(s, n));

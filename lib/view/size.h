@@ -7,9 +7,10 @@
 
 /* Something that takes bytes: a section, a file of a payload, a kernel's machine code. */
 struct mpk_size_item {
-	const char *path;     /* of its module, "cubin:NAME"; NULL for sections */
-	struct mpk_span name; /* not escaped */
-	struct mpk_span data; /* empty when the bytes are not the item's alone */
+	const char *path;                 /* of its module, "cubin:NAME"; NULL for sections */
+	const struct mpk_view_node *node; /* its module; NULL: it is of none */
+	struct mpk_span name;             /* not escaped */
+	struct mpk_span data;             /* empty when the bytes are not the item's alone */
 	uint64_t bytes;
 	const struct mpk_tensor_record *tensor; /* what data is the elements of, or NULL */
 	struct mpk_span title; /* parts: the name as the payload spells it; may be empty */
@@ -60,7 +61,7 @@ void mpk_size_text(const struct mpk_view *view, const struct mpk_size *size, str
 
 /* mpk_size_json - the same, complete, as members of object at */
 void mpk_size_json(const struct mpk_view *view, const struct mpk_size *size, struct mpk_json *j,
-		   struct json_t *at);
+		   struct mpk_json_at *at);
 
 /* mpk_size_csv_head - append the line of column names; they are stable (minspect(1))
  * mpk_size_csv - append a row for the file, its blob, and each section, module, part, tensor and kernel

@@ -241,9 +241,9 @@ void mpk_size_devices_text(const struct mpk_size *size, struct mpk_style style,
 	mpk_strbuf_printf(out, "  %s of machine code could be saved\n", MPK_SIZE(to_save(size)));
 }
 
-void mpk_size_devices_json(const struct mpk_size *size, struct mpk_json *j, struct json_t *at)
+void mpk_size_devices_json(const struct mpk_size *size, struct mpk_json *j, struct mpk_json_at *at)
 {
-	struct json_t *list = mpk_json_array(j, at, "same_kernels"), *o;
+	struct mpk_json_at *list = mpk_json_array(j, at, "same_kernels"), *o;
 
 	for (size_t i = 0; i < size->same_kernel_count; i++) {
 		const struct mpk_size_kernel *k = &size->same_kernels[i];

@@ -23,6 +23,6 @@ enum mpk_code mpk_size_read_devices(const struct mpk_view *view, const struct mp
 /* mpk_size_devices_text, mpk_size_devices_json - the kernels that are there more than once */
 void mpk_size_devices_text(const struct mpk_size *size, struct mpk_style style,
 			   struct mpk_strbuf *out);
-void mpk_size_devices_json(const struct mpk_size *size, struct mpk_json *j, struct json_t *at);
+void mpk_size_devices_json(const struct mpk_size *size, struct mpk_json *j, struct mpk_json_at *at);
 
 #endif

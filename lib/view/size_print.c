@@ -86,9 +86,9 @@ void mpk_size_text(const struct mpk_view *view, const struct mpk_size *size, str
 }
 
 static void list_json(const struct mpk_size_list *list, const char *key, const char *name,
-		      struct mpk_json *j, struct json_t *at)
+		      struct mpk_json *j, struct mpk_json_at *at)
 {
-	struct json_t *array = mpk_json_array(j, at, key), *o;
+	struct mpk_json_at *array = mpk_json_array(j, at, key), *o;
 
 	for (size_t i = 0; i < list->count; i++) {
 		o = mpk_json_object(j, array, NULL);
@@ -100,9 +100,9 @@ static void list_json(const struct mpk_size_list *list, const char *key, const c
 }
 
 void mpk_size_json(const struct mpk_view *view, const struct mpk_size *size, struct mpk_json *j,
-		   struct json_t *at)
+		   struct mpk_json_at *at)
 {
-	struct json_t *list, *o;
+	struct mpk_json_at *list, *o;
 
 	mpk_json_text(j, at, "file", view->name);
 	mpk_json_u64(j, at, "bytes", view->file_bytes);

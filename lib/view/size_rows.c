@@ -80,6 +80,7 @@ static void put_row(struct mpk_strbuf *out, const struct mpk_view *view, struct 
 			mpk_strbuf_printf(out, "%" PRIu64, r.figures->values[i]);
 	}
 	mpk_strbuf_puts(out, "\r\n");
+	mpk_strbuf_pass(out);
 }
 
 void mpk_size_csv_head(struct mpk_strbuf *out)
@@ -90,13 +91,9 @@ void mpk_size_csv_head(struct mpk_strbuf *out)
 	mpk_strbuf_puts(out, "\r\n");
 }
 
-/* The path of a module stands in its node. */
-static struct mpk_span kind_of(const struct mpk_view *view, const char *path)
+static struct mpk_span kind_of(const struct mpk_view_node *node)
 {
-	uintptr_t at = (uintptr_t)path, begin = (uintptr_t)view->nodes;
-	size_t i = at >= begin ? (at - begin) / sizeof *view->nodes : view->count;
-
-	return i < view->count ? view->nodes[i].node->kind : (struct mpk_span){ 0 };
+	return node ? node->node->kind : (struct mpk_span){ 0 };
 }
 
 static void put_kernels(const struct mpk_view *view, const struct mpk_kernel_list *list,
@@ -109,7 +106,7 @@ static void put_kernels(const struct mpk_view *view, const struct mpk_kernel_lis
 		put_row(out, view,
 			(struct row){ .row = "kernel",
 				      .path = k->container ? k->container : k->path,
-				      .kind = kind_of(view, k->path),
+				      .kind = kind_of(k->node),
 				      .name = k->name,
 				      .target = k->target,
 				      .has_bytes = sized,
@@ -153,7 +150,7 @@ enum mpk_code mpk_size_csv(const struct mpk_view *view, const struct mpk_size *s
 		put_row(out, view,
 			(struct row){ .row = f->tensor ? "tensor" : "part",
 				      .path = f->path,
-				      .kind = kind_of(view, f->path),
+				      .kind = kind_of(f->node),
 				      .name = f->title.len ? f->title : f->name,
 				      .tensor = f->tensor,
 				      .has_bytes = true,

@@ -13,7 +13,8 @@
 
 enum {
 	DETAILS_SHOWN = 12, /* lines of one module that nobody asked to look into */
-	LEVELS_DRAWN = 32,  /* deeper nodes are drawn at this level; their path tells */
+	LEVELS_DRAWN = 32,  /* deeper nodes are drawn at this level, and their depth is told: a
+			     * chain would else make a text that grows with its square */
 };
 
 struct frame {
@@ -57,28 +58,45 @@ static void draw_lines(const struct walk *w, bool detail, bool has_children)
 		mpk_strbuf_puts(w->out, pen[has_children && !w->view->filter ? 0 : 1]);
 }
 
+/* The details of one module while they come: there may be a million, of which a few are shown. */
+struct details {
+	const struct walk *w;
+	const struct mpk_view_node *node;
+	size_t shown, left;
+};
+
+static void draw_some(const char *text, size_t len, void *arg)
+{
+	struct details *d = arg;
+	const struct mpk_view_node *n = d->node;
+
+	for (const char *at = text, *end; at < text + len; at = end + 1) {
+		end = strchr(at, '\n');
+		if (d->shown < DETAILS_SHOWN || n->show_info) {
+			d->shown++;
+			draw_lines(d->w, true, n->node->child_count > 0);
+			mpk_strbuf_put(d->w->out, at, (size_t)(end + 1 - at));
+			mpk_strbuf_pass(d->w->out);
+		} else {
+			d->left++;
+		}
+	}
+}
+
 static void draw_details(const struct walk *w, const struct mpk_view_node *n)
 {
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf lines = { 0 };
-	size_t shown = 0, left = 0;
+	struct details d = { .w = w, .node = n };
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf lines = { .take = draw_some, .arg = &d };
 
 	mpk_view_details(n, &lines);
 	if (lines.failed) {
 		w->out->failed = true;
 		return;
 	}
-	for (const char *at = mpk_strbuf_text(&lines), *end; *at; at = end + 1) {
-		end = strchr(at, '\n');
-		if (shown++ < DETAILS_SHOWN || n->show_info) {
-			draw_lines(w, true, n->node->child_count > 0);
-			mpk_strbuf_put(w->out, at, (size_t)(end + 1 - at));
-		} else {
-			left++;
-		}
-	}
-	if (left) {
+	draw_some(mpk_strbuf_text(&lines), lines.len, &d);
+	if (d.left) {
 		draw_lines(w, true, n->node->child_count > 0);
-		mpk_strbuf_printf(w->out, "and %zu more (--functions, --json)\n", left);
+		mpk_strbuf_printf(w->out, "and %zu more (--functions, --json)\n", d.left);
 	}
 }
 
@@ -132,6 +150,8 @@ static void draw_node(const struct walk *w, size_t index)
 	const struct mpk_view_node *n = &w->view->nodes[index];
 
 	draw_lines(w, false, false);
+	if (w->depth > LEVELS_DRAWN)
+		mpk_strbuf_printf(w->out, "depth %zu: ", w->depth);
 	if (w->seen[index]) {
 		mpk_strbuf_printf(w->out, "see %s: ", n->path);
 		mpk_escape(w->out, n->node->kind);
@@ -152,6 +172,7 @@ static void draw_node(const struct walk *w, size_t index)
 		mpk_strbuf_putc(w->out, '\n');
 	}
 	draw_details(w, n);
+	mpk_strbuf_pass(w->out);
 }
 
 static void walk_from(struct walk *w, size_t root)

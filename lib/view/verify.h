@@ -110,7 +110,7 @@ void mpk_verify_print_finding(const struct mpk_finding *f, struct mpk_style styl
 void mpk_verify_print(const char *name, struct mpk_report *report, struct mpk_style style,
 		      bool notes, struct mpk_strbuf *out);
 void mpk_verify_json(const char *name, struct mpk_report *report, struct mpk_json *j,
-		     struct json_t *at);
+		     struct mpk_json_at *at);
 
 /* mpk_verify_say - report a finding of the check that runs, where it looks
  * mpk_verify_say_at - the same elsewhere */

@@ -41,9 +41,9 @@ void mpk_verify_print(const char *name, struct mpk_report *report, struct mpk_st
 }
 
 void mpk_verify_json(const char *name, struct mpk_report *report, struct mpk_json *j,
-		     struct json_t *at)
+		     struct mpk_json_at *at)
 {
-	struct json_t *list, *o;
+	struct mpk_json_at *list, *o;
 
 	mpk_report_sort(report);
 	mpk_json_text(j, at, "file", name);

@@ -178,13 +178,14 @@ void mpk_view_host_text(const struct mpk_view *view, size_t index, const char *n
 
 /* mpk_view_summary_json, mpk_view_functions_json - the same as members of object at
  * (schemas minspect.schema.json and minspect-functions.schema.json) */
-void mpk_view_summary_json(const struct mpk_view *view, struct mpk_json *j, struct json_t *at);
-void mpk_view_functions_json(const struct mpk_view *view, struct mpk_json *j, struct json_t *at);
+void mpk_view_summary_json(const struct mpk_view *view, struct mpk_json *j, struct mpk_json_at *at);
+void mpk_view_functions_json(const struct mpk_view *view, struct mpk_json *j,
+			     struct mpk_json_at *at);
 
 /* mpk_view_about_json - what stands before the functions and the tree in the summary
  * mpk_view_targets_json - "targets" of a module; nothing for modules without */
-void mpk_view_about_json(const struct mpk_view *view, struct mpk_json *j, struct json_t *at);
+void mpk_view_about_json(const struct mpk_view *view, struct mpk_json *j, struct mpk_json_at *at);
 void mpk_view_targets_json(const struct mpk_view *view, const struct mpk_view_node *n,
-			   struct mpk_json *j, struct json_t *at);
+			   struct mpk_json *j, struct mpk_json_at *at);
 
 #endif

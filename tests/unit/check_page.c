@@ -184,16 +184,21 @@ static json_t *data_of_text(struct mpk_span text, uint64_t left)
 				   .prefix = "" };
 	struct mpk_node node = { .kind = mpk_span_str("any"), .payload = text };
 	struct mpk_tree tree = { .gen = MPK_GEN_CURRENT, .nodes = &node, .count = 1 };
+	struct mpk_strbuf printed = { 0 };
 	struct mpk_page page;
 	struct mpk_view view;
-	json_t *data;
+	json_t *root, *data;
 
 	ck_assert_int_eq(mpk_view_init(&view, "x", 0, &image, &tree, &arena, NULL), MPK_OK);
 	mpk_page_init(&page, false);
 	page.texts_left = left;
 	ck_assert_int_eq(mpk_page_add(&page, &view, NULL, NULL), MPK_OK);
 	ck_assert_uint_le(page.texts_left, left);
-	json_incref(data = json_array_get(page.files, 0));
+	ck_assert_int_eq(mpk_json_print(&page.json, &printed, NULL), MPK_OK);
+	root = json_loadb(printed.data, printed.len, 0, NULL);
+	json_incref(data = json_array_get(json_object_get(root, "files"), 0));
+	json_decref(root);
+	mpk_strbuf_fini(&printed);
 	mpk_page_fini(&page);
 	return data;
 }

@@ -169,7 +169,7 @@ START_TEST(comparison)
 	const struct mpk_comparison c = {
 		.differing = 1, .total = 4, .max_abs = 0.5, .max_rel = 0.25
 	};
-	struct json_t *list = mpk_json_array(&json, json.root, "c");
+	struct mpk_json_at *list = mpk_json_array(&json, json.root, "c");
 
 	mpk_comparison_json(&c, 0, &json, list);
 	mpk_comparison_json(NULL, 1, &json, list);

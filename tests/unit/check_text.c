@@ -16,7 +16,7 @@ START_TEST(json_document)
 {
 	struct mpk_strbuf out = { 0 };
 	struct mpk_json j;
-	struct json_t *list;
+	struct mpk_json_at *list;
 
 	mpk_json_init(&j, 3);
 	mpk_json_u64(&j, j.root, "exact", (uint64_t)1 << 53);

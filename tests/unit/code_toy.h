@@ -62,7 +62,7 @@ static void toy_kernel_text(const struct mpk_code_info *info, size_t kernel, str
 }
 
 static void toy_kernel_json(const struct mpk_code_info *info, size_t kernel, struct mpk_json *j,
-			    struct json_t *at)
+			    struct mpk_json_at *at)
 {
 	const struct toy *toy = info->content;
 

@@ -97,68 +97,81 @@ static enum mpk_code choose(const struct mpk_member *members, size_t count, stru
 	return MPK_OK;
 }
 
-static enum mpk_code add_functions(struct mpk_image *image, const struct mpk_image *other,
-				   const char *member, struct mpk_arena *arena,
-				   struct mpk_error *err)
-{
-	size_t count = image->function_count + other->function_count;
-	struct mpk_image_function *all = mpk_arena_array(arena, count, sizeof *all);
-
-	MPK_TRY_ALLOC(all, err);
-	for (size_t i = 0; i < image->function_count; i++)
-		all[i] = image->functions[i];
-	for (size_t i = 0; i < other->function_count; i++) {
-		all[image->function_count + i] = other->functions[i];
-		all[image->function_count + i].member = member;
-	}
-	mpk_image_sort_functions(all, count);
-	image->functions = all;
-	image->function_count = count;
-	image->has_ctx |= other->has_ctx;
-	return MPK_OK;
-}
-
-static enum mpk_code add_embedded(struct mpk_image *image, const struct mpk_image *other,
-				  const char *member, struct mpk_arena *arena,
-				  struct mpk_error *err)
-{
-	size_t count = image->embedded_count + other->embedded_count;
-	struct mpk_image_code *all = mpk_arena_array(arena, count, sizeof *all);
-
-	MPK_TRY_ALLOC(all, err);
-	for (size_t i = 0; i < image->embedded_count; i++)
-		all[i] = image->embedded[i];
-	for (size_t i = 0; i < other->embedded_count; i++) {
-		all[image->embedded_count + i] = other->embedded[i];
-		all[image->embedded_count + i].member = member;
-	}
-	image->embedded = all;
-	image->embedded_count = count;
-	return MPK_OK;
-}
-
-/* Archives may have thousands of members with device code: they are gathered before they are kept. */
-struct device_list {
-	struct mpk_image_device *items;
-	size_t count, cap;
+/* Archives may have ten thousand members with functions and device code: they are gathered before they are
+ * kept. */
+struct gathered {
+	struct mpk_image_function *functions;
+	struct mpk_image_code *codes;
+	struct mpk_image_device *devices;
+	size_t function_count, function_cap, code_count, code_cap, device_count, device_cap;
 };
 
-static void device_list_fini(struct device_list *l)
+static void gathered_fini(struct gathered *g)
 {
-	free(l->items);
+	free(g->functions);
+	free(g->codes);
+	free(g->devices);
 }
 
-static enum mpk_code add_devices(struct device_list *l, const struct mpk_image *image,
+static enum mpk_code add_functions(struct gathered *g, const struct mpk_image *image,
+				   const char *member, struct mpk_error *err)
+{
+	MPK_TRY_ALLOC(mpk_vec_reserve(&g->functions, &g->function_cap,
+				      g->function_count + image->function_count,
+				      sizeof *g->functions),
+		      err);
+	for (size_t i = 0; i < image->function_count; i++) {
+		g->functions[g->function_count] = image->functions[i];
+		if (member)
+			g->functions[g->function_count].member = member;
+		g->function_count++;
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code add_embedded(struct gathered *g, const struct mpk_image *image,
+				  const char *member, struct mpk_error *err)
+{
+	MPK_TRY_ALLOC(mpk_vec_reserve(&g->codes, &g->code_cap,
+				      g->code_count + image->embedded_count, sizeof *g->codes),
+		      err);
+	for (size_t i = 0; i < image->embedded_count; i++) {
+		g->codes[g->code_count] = image->embedded[i];
+		if (member)
+			g->codes[g->code_count].member = member;
+		g->code_count++;
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code add_devices(struct gathered *g, const struct mpk_image *image,
 				 const char *member, struct mpk_error *err)
 {
-	MPK_TRY_ALLOC(mpk_vec_reserve(&l->items, &l->cap, l->count + image->device_count,
-				      sizeof *l->items),
+	MPK_TRY_ALLOC(mpk_vec_reserve(&g->devices, &g->device_cap,
+				      g->device_count + image->device_count, sizeof *g->devices),
 		      err);
 	for (size_t i = 0; i < image->device_count; i++) {
-		l->items[l->count] = image->devices[i];
-		l->items[l->count].index = l->count;
-		l->items[l->count++].member = member;
+		g->devices[g->device_count] = image->devices[i];
+		g->devices[g->device_count].index = g->device_count;
+		g->devices[g->device_count++].member = member;
 	}
+	return MPK_OK;
+}
+
+static enum mpk_code keep_gathered(const struct gathered *g, struct mpk_arena *arena,
+				   struct mpk_image *image, struct mpk_error *err)
+{
+	struct mpk_image_function *functions =
+		mpk_arena_keep(arena, g->functions, g->function_count, sizeof *g->functions);
+
+	image->embedded = mpk_arena_keep(arena, g->codes, g->code_count, sizeof *g->codes);
+	image->devices = mpk_arena_keep(arena, g->devices, g->device_count, sizeof *g->devices);
+	MPK_TRY_ALLOC(functions && image->embedded && image->devices, err);
+	mpk_image_sort_functions(functions, g->function_count);
+	image->functions = functions;
+	image->function_count = g->function_count;
+	image->embedded_count = g->code_count;
+	image->device_count = g->device_count;
 	return MPK_OK;
 }
 
@@ -167,9 +180,11 @@ static enum mpk_code add_others(const struct mpk_member *members, size_t count, 
 				struct mpk_arena *arena, struct mpk_image *image,
 				struct mpk_error *err)
 {
-	MPK_CLEANUP(device_list_fini) struct device_list devices = { 0 };
+	MPK_CLEANUP(gathered_fini) struct gathered all = { 0 };
 
-	MPK_TRY(add_devices(&devices, image, NULL, err));
+	MPK_TRY(add_functions(&all, image, NULL, err));
+	MPK_TRY(add_embedded(&all, image, NULL, err));
+	MPK_TRY(add_devices(&all, image, NULL, err));
 	for (size_t i = 0; i < count; i++) {
 		const struct mpk_member *m = &members[i];
 		enum mpk_file_format format = format_of(m);
@@ -179,15 +194,14 @@ static enum mpk_code add_others(const struct mpk_member *members, size_t count, 
 			continue;
 		MPK_TRY(read_file(format, m->bytes, m->off, image->gen_known ? &image->gen : NULL,
 				  arena, &other, err));
-		if (image->gen_known && !other.has_blob && other.function_count)
-			MPK_TRY(add_functions(image, &other, m->name, arena, err));
-		if (other.embedded_count)
-			MPK_TRY(add_embedded(image, &other, m->name, arena, err));
-		MPK_TRY(add_devices(&devices, &other, m->name, err));
+		if (image->gen_known && !other.has_blob && other.function_count) {
+			MPK_TRY(add_functions(&all, &other, m->name, err));
+			image->has_ctx |= other.has_ctx;
+		}
+		MPK_TRY(add_embedded(&all, &other, m->name, err));
+		MPK_TRY(add_devices(&all, &other, m->name, err));
 	}
-	image->devices = mpk_arena_keep(arena, devices.items, devices.count, sizeof *devices.items);
-	image->device_count = devices.count;
-	return image->devices ? MPK_OK : mpk_fail_nomem(err);
+	return keep_gathered(&all, arena, image, err);
 }
 
 static enum mpk_code read_one(const struct mpk_member *m, struct mpk_arena *arena,

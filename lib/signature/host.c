@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "signature/host.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "blob/blob.h"
@@ -25,17 +26,52 @@ static struct mpk_span own_name(const struct mpk_image *image, const struct mpk_
 	return name;
 }
 
+/* The functions of one member. Archives may have ten thousand members and as many functions: they are sorted by
+ * member once. */
+struct group {
+	const struct mpk_image_function *const *functions;
+	size_t count;
+};
+
+static int by_member(const void *a, const void *b)
+{
+	const struct mpk_image_function *x = *(const struct mpk_image_function *const *)a;
+	const struct mpk_image_function *y = *(const struct mpk_image_function *const *)b;
+
+	if (x->member != y->member)
+		return (uintptr_t)x->member < (uintptr_t)y->member ? -1 : 1;
+	return x < y ? -1 : x > y;
+}
+
+/* The group of a member; of no member, NULL, too. */
+static struct group group_of(const struct group *all, const char *member)
+{
+	size_t low = 0, high = all->count, end;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if ((uintptr_t)all->functions[middle]->member < (uintptr_t)member)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (end = low; end < all->count && all->functions[end]->member == member; end++)
+		;
+	return (struct group){ all->functions + low, end - low };
+}
+
 static enum mpk_code fill_unit(struct mpk_unit *u, const struct mpk_image *image,
-			       const char *member, struct mpk_error *err)
+			       struct group group, struct mpk_error *err)
 {
 	size_t at;
 
-	u->functions = mpk_arena_array(u->arena, image->function_count, sizeof *u->functions);
+	u->functions = mpk_arena_array(u->arena, group.count, sizeof *u->functions);
 	MPK_TRY_ALLOC(u->functions, err);
-	for (size_t i = 0; i < image->function_count; i++) {
-		const struct mpk_image_function *f = &image->functions[i];
+	for (size_t i = 0; i < group.count; i++) {
+		const struct mpk_image_function *f = group.functions[i];
 
-		if (f->member != member || f->alias_of)
+		if (f->alias_of)
 			continue;
 		u->functions[u->function_count] =
 			(struct mpk_unit_function){ f, own_name(image, f), NULL };
@@ -143,12 +179,12 @@ static enum mpk_code read_all(struct mpk_unit *u, const struct mpk_image *image,
 /* One file and the functions that it defines. Code of other formats than ELF is not searched: there
  * only whole texts tell. */
 static enum mpk_code read_unit(const struct mpk_image *image, struct mpk_span bytes,
-			       const char *member, struct mpk_arena *arena,
+			       struct group group, struct mpk_arena *arena,
 			       const struct mpk_signature **out, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_elf_close) struct mpk_elf elf = { 0 };
 	struct mpk_unit u = { .elf = &elf, .arena = arena };
-	enum mpk_code code = fill_unit(&u, image, member, err);
+	enum mpk_code code = fill_unit(&u, image, group, err);
 
 	if (code == MPK_OK && u.function_count) {
 		if (mpk_file_format_of(bytes) == MPK_FILE_ELF)
@@ -191,20 +227,25 @@ static enum mpk_code ask_getters(const struct mpk_image *image, struct mpk_arena
 enum mpk_code mpk_host_signatures(const struct mpk_image *image, struct mpk_arena *arena,
 				  const struct mpk_signature *const **out, struct mpk_error *err)
 {
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
 	const struct mpk_signature **list =
 		mpk_arena_array(arena, image->function_count, sizeof(const struct mpk_signature *));
+	const struct mpk_image_function **sorted =
+		mpk_arena_array(&scratch, image->function_count, sizeof *sorted);
+	const struct group all = { sorted, image->function_count };
 
-	MPK_TRY_ALLOC(list, err);
+	MPK_TRY_ALLOC(list && sorted, err);
+	for (size_t i = 0; i < image->function_count; i++)
+		sorted[i] = &image->functions[i];
+	if (image->function_count)
+		qsort(sorted, image->function_count, sizeof *sorted, by_member);
 	if (image->container != MPK_CONTAINER_BLOB && image->function_count)
-		MPK_TRY(read_unit(image, image->bytes, NULL, arena, list, err));
+		MPK_TRY(read_unit(image, image->bytes, group_of(&all, NULL), arena, list, err));
 	for (size_t i = 0; i < image->member_count; i++) {
-		bool defines = false;
+		struct group group = group_of(&all, image->members[i]);
 
-		for (size_t k = 0; k < image->function_count && !defines; k++)
-			defines = image->functions[k].member == image->members[i];
-		if (defines)
-			MPK_TRY(read_unit(image, image->member_bytes[i], image->members[i], arena,
-					  list, err));
+		if (group.count)
+			MPK_TRY(read_unit(image, image->member_bytes[i], group, arena, list, err));
 	}
 	MPK_TRY(ask_getters(image, arena, list, err));
 	*out = list;

@@ -22,8 +22,17 @@ void mpk_report_add_about(struct mpk_report *report, enum mpk_severity severity,
 
 	report->errors += severity == MPK_ERROR;
 	report->warnings += severity == MPK_WARNING;
-	if (report->count >= (report->max ? report->max : MPK_REPORT_MAX)) {
+	if (!report->take && report->count >= MPK_REPORT_MAX) {
 		report->dropped++;
+		free(copy);
+		return;
+	}
+	if (report->take && (copy || !about.len)) {
+		report->take(&(struct mpk_finding){ .severity = severity,
+						    .check = check,
+						    .error = *error,
+						    .about = copy },
+			     report->arg);
 		free(copy);
 		return;
 	}

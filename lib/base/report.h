@@ -27,9 +27,11 @@ enum { MPK_REPORT_MAX = 50 };
 /* Zero-initialise, use, mpk_report_fini. Findings beyond MPK_REPORT_MAX are counted
  * but not kept: whoever has fifty errors reads the first ones. */
 struct mpk_report {
+	/* Takes each finding, which is not kept then; NULL: they are kept. */
+	void (*take)(const struct mpk_finding *finding, void *arg);
+	void *arg;
 	struct mpk_finding *findings;
 	size_t count, cap;
-	size_t max; /* that are kept; 0: MPK_REPORT_MAX */
 	size_t dropped;
 	size_t errors, warnings; /* counted over all, dropped ones included */
 	bool failed;             /* out of memory: the report is incomplete */

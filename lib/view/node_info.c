@@ -194,3 +194,23 @@ enum mpk_code_defines mpk_node_info_defines(const struct mpk_node_info *info,
 
 	return code ? mpk_code_info_defines(code, name) : MPK_CODE_MISSING;
 }
+
+const struct mpk_view_finding *mpk_node_findings(const struct mpk_view_node *node,
+						 struct mpk_span kernel, size_t *count)
+{
+	size_t low = 0, high = node->finding_count, end;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (mpk_span_compare(mpk_span_str(node->findings[middle].kernel), kernel) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (end = low;
+	     end < node->finding_count && mpk_span_is(kernel, node->findings[end].kernel); end++)
+		;
+	*count = end - low;
+	return end > low ? &node->findings[low] : NULL;
+}

@@ -45,16 +45,14 @@ static void put_findings(const struct mpk_view_node *node, struct mpk_span kerne
 			 struct mpk_json *j, struct mpk_json_at *at)
 {
 	struct mpk_json_at *list = mpk_json_array(j, at, "findings"), *o;
+	size_t count;
+	const struct mpk_view_finding *f = mpk_node_findings(node, kernel, &count);
 
-	for (size_t i = 0; i < node->finding_count; i++) {
-		const struct mpk_view_finding *f = &node->findings[i];
-
-		if (!mpk_span_is(kernel, f->kernel))
-			continue;
+	for (size_t i = 0; i < count; i++) {
 		o = mpk_json_object(j, list, NULL);
-		mpk_json_text(j, o, "check", f->check);
-		mpk_json_text(j, o, "severity", mpk_severity_name(f->severity));
-		mpk_json_text(j, o, "message", f->text);
+		mpk_json_text(j, o, "check", f[i].check);
+		mpk_json_text(j, o, "severity", mpk_severity_name(f[i].severity));
+		mpk_json_text(j, o, "message", f[i].text);
 	}
 }
 

@@ -78,15 +78,13 @@ static void kernel_line(const struct mpk_code_info *code, size_t kernel, void *a
 static void finding_lines(const struct mpk_view_node *node, struct mpk_span kernel, bool is_marked,
 			  const struct lines *l)
 {
-	for (size_t i = 0; i < node->finding_count; i++) {
-		const struct mpk_view_finding *f = &node->findings[i];
+	size_t count;
+	const struct mpk_view_finding *f = mpk_node_findings(node, kernel, &count);
 
-		if (!mpk_span_is(kernel, f->kernel) ||
-		    (is_marked && strcmp(f->check, "kernel-defined") == 0))
-			continue;
-		mpk_strbuf_printf(l->out, "%s%s: %s [%s]\n", l->indent,
-				  mpk_severity_name(f->severity), f->text, f->check);
-	}
+	for (size_t i = 0; i < count; i++)
+		if (!is_marked || strcmp(f[i].check, "kernel-defined") != 0)
+			mpk_strbuf_printf(l->out, "%s%s: %s [%s]\n", l->indent,
+					  mpk_severity_name(f[i].severity), f[i].text, f[i].check);
 }
 
 void mpk_node_kernel_lines(const struct mpk_view_node *node, size_t index, const char *indent,

@@ -2,8 +2,10 @@
 /* The run of all checks. It knows the tables; checks know only what they are handed. */
 #include "view/verify.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "view/node_info.h"
 
 static void run_node(struct mpk_verify *v, const struct mpk_check *check,
@@ -63,58 +65,79 @@ enum mpk_code mpk_verify_payloads(const struct mpk_view *view, struct mpk_arena 
 	return report->failed ? mpk_fail_nomem(err) : MPK_OK;
 }
 
-static void run_kernel_checks(struct mpk_verify *v, const struct mpk_check *checks)
+/* What is found of one node's kernels. Each is to have its own findings, however many there are: what is needed of
+ * one is kept, a few words. */
+struct finder {
+	struct mpk_arena *arena;
+	struct mpk_view_finding *list; /* from malloc */
+	size_t count, cap;
+	bool failed;
+};
+
+static void keep_finding(const struct mpk_finding *from, void *arg)
+{
+	struct finder *f = arg;
+	struct mpk_view_finding finding = { .severity = from->severity, .check = from->check };
+
+	if (!from->about)
+		return;
+	finding.kernel = mpk_arena_text(f->arena, mpk_span_str(from->about));
+	finding.text = mpk_arena_text(f->arena, mpk_span_str(from->error.text));
+	finding.rank = f->count;
+	if (!finding.kernel || !finding.text ||
+	    !mpk_vec_reserve(&f->list, &f->cap, f->count + 1, sizeof *f->list))
+		f->failed = true;
+	else
+		f->list[f->count++] = finding;
+}
+
+static int by_kernel(const void *a, const void *b)
+{
+	const struct mpk_view_finding *x = a, *y = b;
+	int order = strcmp(x->kernel, y->kernel);
+
+	return order ? order : x->rank < y->rank ? -1 : x->rank > y->rank;
+}
+
+static void run_kernel_checks(struct mpk_verify *v, const struct mpk_check *checks,
+			      const struct mpk_view_node *node)
 {
 	for (; checks->name; checks++) {
 		v->check = checks->name;
-		for (size_t i = 0; checks->of_kernels && i < v->view->count; i++)
-			run_node(v, checks, &v->view->nodes[i]);
+		if (checks->of_kernels)
+			run_node(v, checks, node);
 	}
 }
 
-/* What was found of each kernel, beside its node. */
-static enum mpk_code keep_findings(const struct mpk_view *view, const struct mpk_report *report,
-				   struct mpk_error *err)
+static enum mpk_code find_in_node(struct mpk_verify *v, struct finder *f,
+				  struct mpk_view_node *node, struct mpk_error *err)
 {
-	for (size_t n = 0; n < view->count; n++) {
-		struct mpk_view_node *node = &view->nodes[n];
-		struct mpk_view_finding *list =
-			mpk_arena_array(view->arena, report->count + 1, sizeof *list);
-		size_t count = 0;
-
-		MPK_TRY_ALLOC(list, err);
-		for (size_t i = 0; i < report->count; i++) {
-			const struct mpk_finding *f = &report->findings[i];
-
-			if (!f->about || strcmp(f->error.at.path, node->path) != 0)
-				continue;
-			list[count] = (struct mpk_view_finding){
-				.severity = f->severity,
-				.check = f->check,
-				.kernel = mpk_arena_text(view->arena, mpk_span_str(f->about)),
-				.text = mpk_arena_text(view->arena, mpk_span_str(f->error.text)),
-			};
-			MPK_TRY_ALLOC(list[count].kernel && list[count].text, err);
-			count++;
-		}
-		node->findings = list;
-		node->finding_count = count;
-	}
+	f->count = 0;
+	run_kernel_checks(v, mpk_checks_payload, node);
+	run_kernel_checks(v, mpk_checks_code, node);
+	if (v->report->failed || f->failed)
+		return mpk_fail_nomem(err);
+	if (!f->count)
+		return MPK_OK;
+	qsort(f->list, f->count, sizeof *f->list, by_kernel);
+	node->findings = mpk_arena_keep(f->arena, f->list, f->count, sizeof *f->list);
+	MPK_TRY_ALLOC(node->findings, err);
+	node->finding_count = f->count;
 	return MPK_OK;
 }
 
 enum mpk_code mpk_verify_kernels(const struct mpk_view *view, struct mpk_error *err)
 {
-	/* each kernel is to have its own, however many there are */
-	MPK_CLEANUP(mpk_report_fini) struct mpk_report report = { .max = SIZE_MAX };
+	struct finder finder = { .arena = view->arena };
+	struct mpk_report report = { .take = keep_finding, .arg = &finder };
 	struct mpk_verify v = { .view = view, .arena = view->arena, .report = &report };
+	enum mpk_code code = read_code(view, err);
 
-	MPK_TRY(read_code(view, err));
-	run_kernel_checks(&v, mpk_checks_payload);
-	run_kernel_checks(&v, mpk_checks_code);
-	if (report.failed)
-		return mpk_fail_nomem(err);
-	return report.count ? keep_findings(view, &report, err) : MPK_OK;
+	for (size_t i = 0; i < view->count && code == MPK_OK; i++)
+		code = find_in_node(&v, &finder, &view->nodes[i], err);
+	free(finder.list);
+	mpk_report_fini(&report);
+	return code;
 }
 
 enum mpk_code mpk_verify_run(const struct mpk_view *view, const struct mpk_verify_file *file,

@@ -33,6 +33,7 @@ struct mpk_view_code;   /* embedded.h */
 struct mpk_view_finding {
 	enum mpk_severity severity;
 	const char *check, *kernel, *text;
+	size_t rank; /* among those of its module, as they were found */
 };
 
 /* Files may have a hundred thousand modules: what only some of them have stands beside the node. */
@@ -48,7 +49,8 @@ struct mpk_view_node {
 	const struct mpk_error *problem;  /* why there is no payload, or no models; NULL: nothing is
 					    * wrong, or the kind is unknown */
 	const struct mpk_node_info *info; /* what its code says; NULL until somebody asks */
-	const struct mpk_view_finding *findings; /* about its kernels (mpk_verify_kernels) */
+	const struct mpk_view_finding
+		*findings; /* about its kernels, sorted by them (mpk_verify_kernels) */
 	size_t finding_count;
 	const char *filter; /* chooses its parts (filter.h); NULL: all of them are shown */
 };

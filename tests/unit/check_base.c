@@ -275,19 +275,47 @@ START_TEST(escapes)
 }
 END_TEST
 
-/* What a finding is about is the report's own copy; a report may keep more than usual. */
+static void count_about(const struct mpk_finding *finding, void *arg)
+{
+	size_t *counts = arg;
+
+	ck_assert_int_eq(finding->severity, MPK_WARNING);
+	ck_assert_str_eq(finding->error.text, "x");
+	counts[finding->about != NULL]++;
+}
+
+/* A finding that is taken is not kept, and nothing is left out. */
+START_TEST(report_taken)
+{
+	size_t counts[2] = { 0 };
+	struct mpk_report report = { .take = count_about, .arg = counts };
+	struct mpk_error err = { 0 };
+
+	(void)mpk_fail(&err, MPK_E_CORRUPT, "x");
+	for (size_t i = 0; i < MPK_REPORT_MAX + 2; i++)
+		mpk_report_add_about(&report, MPK_WARNING, "c", &err,
+				     i ? mpk_span_str("kernel") : (struct mpk_span){ 0 });
+	ck_assert_uint_eq(counts[0], 1);
+	ck_assert_uint_eq(counts[1], MPK_REPORT_MAX + 1);
+	ck_assert_uint_eq(report.count + report.dropped, 0);
+	ck_assert_uint_eq(report.warnings, MPK_REPORT_MAX + 2);
+	mpk_report_fini(&report);
+}
+END_TEST
+
+/* What a finding is about is the report's own copy. */
 START_TEST(report_about_parts)
 {
-	struct mpk_report report = { .max = MPK_REPORT_MAX + 1 };
+	struct mpk_report report = { 0 };
 	struct mpk_error err = { 0 };
 	char name[] = "kernel";
 
 	(void)mpk_fail(&err, MPK_E_CORRUPT, "x");
-	for (size_t i = 0; i < MPK_REPORT_MAX + 2; i++)
+	for (size_t i = 0; i < MPK_REPORT_MAX + 1; i++)
 		mpk_report_add_about(&report, MPK_ERROR, "c", &err,
 				     i ? mpk_span_str(name) : (struct mpk_span){ 0 });
 	name[0] = 'X';
-	ck_assert_uint_eq(report.count, MPK_REPORT_MAX + 1);
+	ck_assert_uint_eq(report.count, MPK_REPORT_MAX);
 	ck_assert_uint_eq(report.dropped, 1);
 	ck_assert_ptr_null(report.findings[0].about);
 	ck_assert_str_eq(report.findings[1].about, "kernel");
@@ -334,6 +362,7 @@ int main(void)
 	tcase_add_test(t, escapes);
 	tcase_add_test(t, report_order_and_limit);
 	tcase_add_test(t, report_about_parts);
+	tcase_add_test(t, report_taken);
 	suite_add_tcase(s, t);
 
 	SRunner *r = srunner_create(s);

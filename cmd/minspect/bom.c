@@ -47,6 +47,12 @@ static int64_t creation_time(void)
 	return (int64_t)seconds;
 }
 
+static void add_piece(const char *text, size_t len, void *out)
+{
+	mpk_strbuf_put(out, text, len);
+	mpk_strbuf_pass(out);
+}
+
 static enum mpk_code put(const struct form *form, const struct mpk_bom *b,
 			 const struct mpk_bom_author *author, struct mpk_strbuf *out,
 			 struct mpk_error *err)
@@ -54,6 +60,7 @@ static enum mpk_code put(const struct form *form, const struct mpk_bom *b,
 	struct mpk_json j;
 
 	mpk_json_init(&j, 0);
+	mpk_json_stream(&j, add_piece, out);
 	form->put(b, author, &j, j.root);
 	enum mpk_code code = mpk_json_print(&j, out, err);
 	mpk_json_fini(&j);

@@ -26,12 +26,28 @@ static struct mpk_piece *add_piece(struct mpk_rope *r, uint64_t len)
 		r->cap = cap;
 	}
 	r->len = total;
-	r->tail = NULL;
-	r->tail_left = 0;
 	return &r->pieces[r->count++];
 failed:
 	r->failed = true;
 	return NULL;
+}
+
+/* Small values between two views take what the ones before left of the tail: a tree of a hundred thousand modules
+ * has so many. */
+static bool extend_or_add(struct mpk_rope *r, size_t len)
+{
+	struct mpk_piece *last = r->count ? &r->pieces[r->count - 1] : NULL;
+
+	if (!last || !last->data || last->data + last->len != r->tail) {
+		last = add_piece(r, len);
+		if (last)
+			*last = (struct mpk_piece){ .data = r->tail, .fd = -1, .len = len };
+		return last != NULL;
+	}
+	if (!mpk_add_u64(r->len, len, &r->len))
+		return false;
+	last->len += len;
+	return true;
 }
 
 void mpk_rope_put_bytes(struct mpk_rope *r, struct mpk_span s)
@@ -40,25 +56,15 @@ void mpk_rope_put_bytes(struct mpk_rope *r, struct mpk_span s)
 		return;
 	if (r->tail_left < s.len) {
 		size_t room = s.len > TAIL_BYTES ? s.len : TAIL_BYTES;
-		uint8_t *fresh = mpk_arena_alloc(r->arena, room);
-		struct mpk_piece *piece = fresh ? add_piece(r, s.len) : NULL;
 
-		if (!piece) {
-			r->failed = true;
-			return;
-		}
-		*piece = (struct mpk_piece){ .data = fresh, .fd = -1, .len = s.len };
-		memcpy(fresh, s.data, s.len);
-		r->tail = fresh + s.len;
-		r->tail_left = room - s.len;
-		return;
+		r->tail = mpk_arena_alloc(r->arena, room);
+		r->tail_left = r->tail ? room : 0;
 	}
-	if (!mpk_add_u64(r->len, s.len, &r->len)) {
+	if (!r->tail || !extend_or_add(r, s.len)) {
 		r->failed = true;
 		return;
 	}
 	memcpy(r->tail, s.data, s.len);
-	r->pieces[r->count - 1].len += s.len;
 	r->tail += s.len;
 	r->tail_left -= s.len;
 }

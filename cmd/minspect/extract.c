@@ -13,6 +13,8 @@
 #include "minspect/document.h"
 #include "text/escape.h"
 
+#define INDEX "index.json"
+
 /* A digest in progress, and its first failure. */
 struct hashing {
 	struct mpk_digest digest;
@@ -92,77 +94,99 @@ static enum mpk_code write_files(struct mpk_directory *d, struct minspect_look *
 				 struct mpk_extract *plan, struct mpk_error *err)
 {
 	for (size_t i = 0; i < plan->count; i++)
-		MPK_TRY(write_file(d, l, plan, &plan->files[i], err));
+		MPK_TRY(write_file(d, l, plan, plan->files[i], err));
 	return MPK_OK;
 }
 
-/* index.json, and with --json the same on standard output */
-static enum mpk_code write_index(const struct mpk_directory *d, struct minspect_look *l,
-				 const struct mpk_extract *plan, struct mpk_strbuf *text,
-				 struct mpk_error *err)
+/* index.json while its document is made: that grows with the number of files. */
+struct index {
+	const struct mpk_directory *directory;
+	enum mpk_code code;
+	struct mpk_error *err;
+};
+
+static void write_piece(const char *text, size_t len, void *arg)
 {
-	struct mpk_rope rope = { .arena = &l->file->arena };
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	struct mpk_rope rope = { .arena = &scratch };
+	struct index *index = arg;
+
+	mpk_rope_put_view(&rope, mpk_span_of(text, len));
+	if (index->code == MPK_OK)
+		index->code = mpk_rope_status(&rope, index->err);
+	if (index->code == MPK_OK)
+		index->code = mpk_directory_append(index->directory, INDEX, &rope, index->err);
+}
+
+static enum mpk_code write_index(const struct mpk_directory *d, struct minspect_look *l,
+				 const struct mpk_extract *plan, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf rest = { 0 };
+	struct mpk_rope nothing = { .arena = &l->file->arena };
+	struct index index = { .directory = d, .err = err };
 	struct mpk_json j;
 	enum mpk_code code;
 
+	MPK_TRY(mpk_directory_write(d, INDEX, &nothing, err));
 	mpk_json_init(&j, 1);
+	mpk_json_stream(&j, write_piece, &index);
 	mpk_extract_json(l->view, plan, &j, j.root);
-	if (l->json)
-		mpk_extract_json(l->view, plan, l->json, l->at);
-	code = mpk_json_print(&j, text, err);
+	code = index.code == MPK_OK ? mpk_json_print(&j, &rest, err) : index.code;
 	mpk_json_fini(&j);
 	if (code != MPK_OK)
 		return code;
-	mpk_rope_put_view(&rope, mpk_span_of(text->data, text->len));
-	MPK_TRY(mpk_rope_status(&rope, err));
-	return mpk_directory_write(d, "index.json", &rope, err);
+	write_piece(rest.data, rest.len, &index);
+	return index.code;
 }
 
 static enum mpk_code write_all(struct mpk_directory *d, struct minspect_look *l,
-			       enum mpk_digest_kind digest, struct mpk_strbuf *index,
+			       enum mpk_digest_kind digest, struct mpk_extract *plan,
 			       struct mpk_error *err)
 {
-	struct mpk_extract plan;
 	uint64_t total = 0;
 
-	MPK_TRY(mpk_extract_plan(l->view, &l->file->arena, &plan, err));
-	plan.digest = digest;
-	for (size_t i = 0; i < plan.count; i++)
-		total += plan.files[i].content.len;
+	MPK_TRY(mpk_extract_plan(l->view, &l->file->arena, plan, err));
+	plan->digest = digest;
+	for (size_t i = 0; i < plan->count; i++)
+		total += plan->files[i]->content.len;
 	mpk_progress_begin("extracting", total);
-	enum mpk_code code = write_files(d, l, &plan, err);
+	enum mpk_code code = write_files(d, l, plan, err);
 	mpk_progress_end();
 	if (code != MPK_OK)
 		return code;
-	MPK_TRY(write_index(d, l, &plan, index, err));
-	for (size_t i = 0; i < plan.count; i++)
-		mpk_diag_note("%s", plan.files[i].name);
-	mpk_diag_note("index.json");
+	MPK_TRY(write_index(d, l, plan, err));
+	for (size_t i = 0; i < plan->count; i++)
+		mpk_diag_note("%s", plan->files[i]->name);
+	mpk_diag_note("%s", INDEX);
 	return MPK_OK;
 }
 
 static enum mpk_code extract_to(const struct minspect_options *o, struct minspect_look *l,
-				struct mpk_strbuf *index, struct mpk_error *err)
+				struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_directory_abandon) struct mpk_directory d = { 0 };
 	enum mpk_digest_kind digest = MPK_DIGEST_XXH128;
+	struct mpk_extract plan;
 
 	(void)find_digest(o->digest, &digest);
 	if (!l->view->tree && !l->view->image->embedded_count && !l->view->image->device_count)
 		return mpk_fail(err, MPK_E_NO_BLOB,
 				"there is nothing to extract: no module blob, host code only");
 	MPK_TRY(mpk_directory_open(o->extract, &d, err));
-	MPK_TRY(write_all(&d, l, digest, index, err));
-	return mpk_directory_commit(&d, err);
+	MPK_TRY(write_all(&d, l, digest, &plan, err));
+	MPK_TRY(mpk_directory_commit(&d, err));
+	/* with --json, what index.json has */
+	if (l->json)
+		mpk_extract_json(l->view, &plan, l->json, l->at);
+	return MPK_OK;
 }
 
 static int extract(const struct minspect_options *o, struct minspect_look *l)
 {
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf index = { 0 };
 	struct mpk_error err = { 0 };
 
 	mpk_interrupt_catch();
-	enum mpk_code code = extract_to(o, l, &index, &err);
+	enum mpk_code code = extract_to(o, l, &err);
 
 	mpk_interrupt_raise();
 	if (code != MPK_OK) {

@@ -66,7 +66,8 @@ struct edit {
  * not lay out would change where nobody asked for it. */
 static enum mpk_code check_faithful(struct edit *e, struct mpk_error *err)
 {
-	struct mpk_rope rope = mpk_rope_of(&e->arena);
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	struct mpk_rope rope = mpk_rope_of(&scratch);
 	struct mpk_span old;
 	bool same = !e->tree.truncated && !e->tree.implied_lib &&
 		    mpk_span_sub(e->image.blob, 0, e->tree.nbytes + 8, &old);

@@ -15,7 +15,7 @@ static struct mpk_piece *add_piece(struct mpk_rope *r, uint64_t len)
 	if (r->failed || !mpk_add_u64(r->len, len, &total))
 		goto failed;
 	if (r->count == r->cap) {
-		size_t cap = r->cap ? r->cap * 2 : 4;
+		size_t cap = r->cap * 2 + 1; /* most have one piece */
 		struct mpk_piece *grown = mpk_arena_array(r->arena, cap, sizeof *grown);
 
 		if (!grown)

@@ -133,10 +133,10 @@ static enum mpk_code make_parents(char *path, size_t skip, struct mpk_error *err
 }
 
 /* Nobody sees a file before the directory has its name: it needs no temporary name of its own. */
-static enum mpk_code write_file(const struct mpk_directory *d, const char *path,
+static enum mpk_code write_file(const struct mpk_directory *d, const char *path, int how,
 				const struct mpk_rope *content, struct mpk_error *err)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	int fd = open(path, O_WRONLY | O_CLOEXEC | how, 0666);
 
 	if (fd < 0)
 		return fail_at(path, "cannot create", err);
@@ -161,8 +161,8 @@ static void name_target(const struct mpk_directory *d, struct mpk_error *err)
 	memmove(err->at.file + to, err->at.file + from, strlen(err->at.file + from) + 1);
 }
 
-enum mpk_code mpk_directory_write(const struct mpk_directory *d, const char *name,
-				  const struct mpk_rope *content, struct mpk_error *err)
+static enum mpk_code write_named(const struct mpk_directory *d, const char *name, int how,
+				 const struct mpk_rope *content, struct mpk_error *err)
 {
 	char *path = NULL;
 	enum mpk_code code;
@@ -173,11 +173,23 @@ enum mpk_code mpk_directory_write(const struct mpk_directory *d, const char *nam
 		return mpk_fail_nomem(err);
 	code = make_parents(path, strlen(d->temp) + 1, err);
 	if (code == MPK_OK)
-		code = write_file(d, path, content, err);
+		code = write_file(d, path, how, content, err);
 	if (code != MPK_OK)
 		name_target(d, err);
 	free(path);
 	return code;
+}
+
+enum mpk_code mpk_directory_write(const struct mpk_directory *d, const char *name,
+				  const struct mpk_rope *content, struct mpk_error *err)
+{
+	return write_named(d, name, O_CREAT | O_EXCL, content, err);
+}
+
+enum mpk_code mpk_directory_append(const struct mpk_directory *d, const char *name,
+				   const struct mpk_rope *content, struct mpk_error *err)
+{
+	return write_named(d, name, O_APPEND | O_NOFOLLOW, content, err);
 }
 
 void mpk_directory_abandon(struct mpk_directory *d)

@@ -15,7 +15,7 @@
 struct planner {
 	const struct mpk_view *view;
 	struct mpk_arena *arena;
-	struct mpk_extract_file *files; /* malloc'ed while it grows */
+	struct mpk_extract_file **files; /* malloc'ed while it grows; each in the arena */
 	size_t count, cap;
 	struct mpk_error *err;
 };
@@ -29,16 +29,20 @@ static void planner_fini(struct planner *p)
 static struct mpk_extract_file *add(struct planner *p, const struct mpk_view_node *node,
 				    const char *name)
 {
-	if (!name || !mpk_vec_reserve(&p->files, &p->cap, p->count + 1, sizeof *p->files)) {
+	struct mpk_extract_file *file = mpk_arena_alloc(p->arena, sizeof *file);
+
+	if (!name || !file ||
+	    !mpk_vec_reserve(&p->files, &p->cap, p->count + 1, sizeof(struct mpk_extract_file *))) {
 		(void)mpk_fail_nomem(p->err);
 		return NULL;
 	}
-	p->files[p->count] = (struct mpk_extract_file){ .name = name,
-							.path = node ? node->path : NULL,
-							.content = { .arena = p->arena } };
+	*file = (struct mpk_extract_file){ .name = name,
+					   .path = node ? node->path : NULL,
+					   .content = { .arena = p->arena } };
 	if (node)
-		p->files[p->count].kind = node->node->kind;
-	return &p->files[p->count++];
+		file->kind = node->node->kind;
+	p->files[p->count++] = file;
+	return file;
 }
 
 static enum mpk_code add_raw(struct planner *p, const struct mpk_view_node *n,
@@ -170,7 +174,7 @@ enum mpk_code mpk_extract_plan_at(const struct mpk_view *view, struct mpk_span p
 				  struct mpk_error *err)
 {
 	MPK_CLEANUP(planner_fini) struct planner p = { view, arena, NULL, 0, 0, err };
-	struct mpk_extract_file *files;
+	struct mpk_extract_file **files;
 
 	for (size_t i = 0; i < view->count; i++)
 		if (is_at(path, view->nodes[i].path))
@@ -179,7 +183,7 @@ enum mpk_code mpk_extract_plan_at(const struct mpk_view *view, struct mpk_span p
 		if (is_at(path, view->embedded[i].path))
 			MPK_TRY(plan_embedded(&p, i));
 	MPK_TRY(mpk_extract_devices(view, path, arena, add_image, &p, err));
-	files = mpk_arena_keep(arena, p.files, p.count, sizeof *files);
+	files = mpk_arena_keep(arena, p.files, p.count, sizeof(struct mpk_extract_file *));
 	MPK_TRY_ALLOC(files, err);
 	*out = (struct mpk_extract){ files, p.count, MPK_DIGEST_KIND_COUNT };
 	return MPK_OK;
@@ -233,5 +237,5 @@ void mpk_extract_json(const struct mpk_view *view, const struct mpk_extract *pla
 	}
 	list = mpk_json_array(j, at, "files");
 	for (size_t i = 0; i < plan->count; i++)
-		put_file(&plan->files[i], plan->digest, j, list);
+		put_file(plan->files[i], plan->digest, j, list);
 }

@@ -32,7 +32,7 @@ struct mpk_extract_file {
 };
 
 struct mpk_extract {
-	struct mpk_extract_file *files;
+	struct mpk_extract_file **files;
 	size_t count;
 	enum mpk_digest_kind digest; /* which one the files have; set by who writes them */
 };

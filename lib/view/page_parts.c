@@ -191,8 +191,8 @@ enum mpk_code mpk_page_parts_json(struct mpk_page *page, const struct mpk_view *
 
 	MPK_TRY(mpk_extract_plan(view, view->arena, &plan, err));
 	for (size_t i = 0; i < plan.count; i++)
-		if (!ends_in(plan.files[i].name,
+		if (!ends_in(plan.files[i]->name,
 			     "/functions.json")) /* the page has its own table */
-			MPK_TRY(unpack_part(page, view, &plan.files[i], map, list, err));
+			MPK_TRY(unpack_part(page, view, plan.files[i], map, list, err));
 	return put_all_images(page, view, list, err);
 }

@@ -88,7 +88,7 @@ static enum mpk_code put_file(struct finder *f, struct mpk_extract_file *file)
 static enum mpk_code find_file(struct finder *f)
 {
 	for (size_t i = 0; i < f->plan.count && !f->found; i++) {
-		struct mpk_extract_file *file = &f->plan.files[i];
+		struct mpk_extract_file *file = f->plan.files[i];
 
 		if (!is_here(f, file->path))
 			continue;
@@ -118,7 +118,7 @@ static enum mpk_code fail_several(const struct finder *f, size_t count)
 	size_t said = 0;
 
 	for (size_t i = 0; i < f->plan.count && said < 3; i++) {
-		const struct mpk_extract_file *file = &f->plan.files[i];
+		const struct mpk_extract_file *file = f->plan.files[i];
 
 		if (!is_here(f, file->path) || rank_of(file) > 1)
 			continue;
@@ -139,7 +139,7 @@ static enum mpk_code find_main(struct finder *f)
 	size_t count = 0;
 
 	for (size_t i = 0; i < f->plan.count; i++) {
-		struct mpk_extract_file *file = &f->plan.files[i];
+		struct mpk_extract_file *file = f->plan.files[i];
 
 		if (!is_here(f, file->path))
 			continue;
@@ -312,7 +312,7 @@ static enum mpk_code find_inside(struct finder *f)
 static struct mpk_extract_file *file_of(struct finder *f, size_t container, size_t image)
 {
 	for (; f->next < f->plan.count; f->next++) {
-		struct mpk_extract_file *file = &f->plan.files[f->next];
+		struct mpk_extract_file *file = f->plan.files[f->next];
 
 		if (!file->is_device || file->container < container ||
 		    (file->container == container && file->image < image))

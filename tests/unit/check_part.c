@@ -59,7 +59,7 @@ START_TEST(planned)
 	ck_assert_int_eq(mpk_extract_plan(&view, &arena, &plan, NULL), MPK_OK);
 	ck_assert_uint_gt(plan.count, 0);
 	for (size_t i = 0; i < plan.count; i++) {
-		struct mpk_extract_file *f = &plan.files[i];
+		struct mpk_extract_file *f = plan.files[i];
 
 		ck_assert(f->is_device);
 		if (f->make)

@@ -45,6 +45,32 @@ static void close_container(struct mpk_json *j)
 	free(at);
 }
 
+/* What JSON cannot have in a string; control characters beyond ASCII are the printer's. */
+static void put_string(struct mpk_strbuf *out, struct mpk_span s)
+{
+	static const char letters[] = "\"\"\\\\\bb\ff\nn\rr\tt";
+	size_t from = 0;
+
+	mpk_strbuf_putc(out, '"');
+	for (size_t i = 0; i < s.len; i++) {
+		uint8_t c = s.data[i];
+		size_t at = 0;
+
+		if (c >= 0x20 && c != '"' && c != '\\')
+			continue;
+		mpk_strbuf_put(out, (const char *)s.data + from, i - from);
+		while (letters[at] && letters[at] != (char)c)
+			at += 2;
+		if (c && letters[at])
+			mpk_strbuf_put(out, (char[]){ '\\', letters[at + 1] }, 2);
+		else
+			mpk_strbuf_printf(out, "\\u%04X", c);
+		from = i + 1;
+	}
+	mpk_strbuf_put(out, (const char *)s.data + from, s.len - from);
+	mpk_strbuf_putc(out, '"');
+}
+
 /* Ready for a value in `at`: what was opened within it is complete. False: at is of an earlier failure. */
 static bool begin(struct mpk_json *j, struct mpk_json_at *at, const char *key)
 {
@@ -58,12 +84,13 @@ static bool begin(struct mpk_json *j, struct mpk_json_at *at, const char *key)
 		close_container(j);
 	}
 	assert(at->is_array == !key);
-	mpk_json_pass(j);
+	if (j->pass)
+		j->pass(j);
 	if (at->has_members)
 		mpk_strbuf_putc(&j->text, ',');
 	at->has_members = true;
 	if (key) {
-		mpk_json_put_string(&j->text, mpk_span_str(key));
+		put_string(&j->text, mpk_span_str(key));
 		mpk_strbuf_putc(&j->text, ':');
 	}
 	return true;
@@ -182,32 +209,6 @@ void mpk_json_null(struct mpk_json *j, struct mpk_json_at *at, const char *key)
 
 /* --- strings ---------------------------------------------------------------------------------- */
 
-/* What JSON cannot have in a string; control characters beyond ASCII are the printer's. */
-void mpk_json_put_string(struct mpk_strbuf *out, struct mpk_span s)
-{
-	static const char letters[] = "\"\"\\\\\bb\ff\nn\rr\tt";
-	size_t from = 0;
-
-	mpk_strbuf_putc(out, '"');
-	for (size_t i = 0; i < s.len; i++) {
-		uint8_t c = s.data[i];
-		size_t at = 0;
-
-		if (c >= 0x20 && c != '"' && c != '\\')
-			continue;
-		mpk_strbuf_put(out, (const char *)s.data + from, i - from);
-		while (letters[at] && letters[at] != (char)c)
-			at += 2;
-		if (c && letters[at])
-			mpk_strbuf_put(out, (char[]){ '\\', letters[at + 1] }, 2);
-		else
-			mpk_strbuf_printf(out, "\\u%04X", c);
-		from = i + 1;
-	}
-	mpk_strbuf_put(out, (const char *)s.data + from, s.len - from);
-	mpk_strbuf_putc(out, '"');
-}
-
 void mpk_json_span(struct mpk_json *j, struct mpk_json_at *at, const char *key, struct mpk_span s)
 {
 	struct mpk_strbuf escaped = { 0 };
@@ -215,12 +216,12 @@ void mpk_json_span(struct mpk_json *j, struct mpk_json_at *at, const char *key, 
 	if (!begin(j, at, key))
 		return;
 	if (mpk_utf8_whole(s)) {
-		mpk_json_put_string(&j->text, s);
+		put_string(&j->text, s);
 		return;
 	}
 	mpk_escape(&escaped, s);
 	j->failed |= escaped.failed;
-	mpk_json_put_string(&j->text, mpk_span_of(escaped.data, escaped.len));
+	put_string(&j->text, mpk_span_of(escaped.data, escaped.len));
 	mpk_strbuf_fini(&escaped);
 }
 

@@ -31,7 +31,9 @@ struct mpk_json {
 	struct mpk_strbuf text;   /* without blanks; less what was taken */
 	struct mpk_json_at *open; /* the innermost container that is not complete */
 	struct mpk_json_print print;
-	mpk_take_text *take; /* NULL: nobody takes pieces */
+	void (*pass)(struct mpk_json *j); /* hands over a piece when there is one; NULL: nobody
+					   * takes them */
+	mpk_take_text *take;
 	void *arg;
 };
 
@@ -111,10 +113,7 @@ enum mpk_code mpk_json_print_script(const struct mpk_json *j, struct mpk_strbuf 
 enum mpk_code mpk_json_line(const struct mpk_json *j, struct mpk_strbuf *out,
 			    struct mpk_error *err) MPK_MUST_CHECK;
 
-/* Between json.c and json_print.c: a string in quotes; the ends of all open containers; hands over a piece when
- * there is one. */
-void mpk_json_put_string(struct mpk_strbuf *out, struct mpk_span s);
+/* mpk_json_ends - append the brackets that end all open containers: what a printer of the text lacks */
 void mpk_json_ends(const struct mpk_json *j, struct mpk_strbuf *out);
-void mpk_json_pass(struct mpk_json *j);
 
 #endif

@@ -101,23 +101,24 @@ enum mpk_code mpk_json_print(const struct mpk_json *j, struct mpk_strbuf *out,
 
 /* --- pieces ----------------------------------------------------------------------------------- */
 
-void mpk_json_stream(struct mpk_json *j, mpk_take_text *take, void *arg)
-{
-	j->take = take;
-	j->arg = arg;
-}
-
-void mpk_json_pass(struct mpk_json *j)
+static void pass(struct mpk_json *j)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf out = { 0 };
 
-	if (!j->take || j->failed || j->text.failed || j->text.len < PIECE_BYTES)
+	if (j->failed || j->text.failed || j->text.len < PIECE_BYTES)
 		return;
 	put_lines(&j->print, text_of(&j->text), &out);
 	j->failed |= out.failed;
 	if (!out.failed)
 		j->take(mpk_strbuf_text(&out), out.len, j->arg);
 	j->text.len = 0;
+}
+
+void mpk_json_stream(struct mpk_json *j, mpk_take_text *take, void *arg)
+{
+	j->pass = pass;
+	j->take = take;
+	j->arg = arg;
 }
 
 /* --- on one line ------------------------------------------------------------------------------ */

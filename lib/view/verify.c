@@ -74,21 +74,21 @@ struct finder {
 	bool failed;
 };
 
-static void keep_finding(const struct mpk_finding *from, void *arg)
+static void keep_finding(const struct mpk_finding *f, void *arg)
 {
-	struct finder *f = arg;
-	struct mpk_view_finding finding = { .severity = from->severity, .check = from->check };
+	struct finder *finder = arg;
+	struct mpk_view_finding kept = { .severity = f->severity, .check = f->check };
 
-	if (!from->about)
+	if (!f->about)
 		return;
-	finding.kernel = mpk_arena_text(f->arena, mpk_span_str(from->about));
-	finding.text = mpk_arena_text(f->arena, mpk_span_str(from->error.text));
-	finding.rank = f->count;
-	if (!finding.kernel || !finding.text ||
-	    !mpk_vec_reserve(&f->list, &f->cap, f->count + 1, sizeof *f->list))
-		f->failed = true;
+	kept.kernel = mpk_arena_text(finder->arena, mpk_span_str(f->about));
+	kept.text = mpk_arena_text(finder->arena, mpk_span_str(f->error.text));
+	kept.rank = finder->count;
+	if (!kept.kernel || !kept.text ||
+	    !mpk_vec_reserve(&finder->list, &finder->cap, finder->count + 1, sizeof *finder->list))
+		finder->failed = true;
 	else
-		f->list[f->count++] = finding;
+		finder->list[finder->count++] = kept;
 }
 
 static int by_kernel(const void *a, const void *b)

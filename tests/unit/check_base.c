@@ -275,6 +275,29 @@ START_TEST(escapes)
 }
 END_TEST
 
+/* Between two views a small value takes what is left of the room of those before. */
+START_TEST(rope_small_values)
+{
+	static const char view[] = "view";
+	struct mpk_arena arena = { 0 };
+	struct mpk_rope rope = mpk_rope_of(&arena);
+	struct mpk_strbuf wanted = { 0 };
+
+	for (size_t i = 0; i < 200; i++) {
+		mpk_rope_put_u8(&rope, (uint8_t)i);
+		mpk_rope_put_u8(&rope, 7);
+		mpk_rope_put_view(&rope, mpk_span_str(view));
+		mpk_strbuf_putc(&wanted, (char)i);
+		mpk_strbuf_puts(&wanted, "\aview");
+	}
+	ck_assert(mpk_rope_equals(&rope, mpk_span_of(wanted.data, wanted.len)));
+	ck_assert_uint_eq(rope.count, 400);
+	ck_assert_ptr_eq(rope.pieces[2].data, rope.pieces[0].data + 2);
+	mpk_strbuf_fini(&wanted);
+	mpk_arena_fini(&arena);
+}
+END_TEST
+
 static void count_about(const struct mpk_finding *finding, void *arg)
 {
 	size_t *counts = arg;
@@ -363,6 +386,7 @@ int main(void)
 	tcase_add_test(t, report_order_and_limit);
 	tcase_add_test(t, report_about_parts);
 	tcase_add_test(t, report_taken);
+	tcase_add_test(t, rope_small_values);
 	suite_add_tcase(s, t);
 
 	SRunner *r = srunner_create(s);

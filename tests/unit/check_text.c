@@ -106,6 +106,77 @@ START_TEST(json_failure_is_remembered)
 }
 END_TEST
 
+static void keep_piece(const char *text, size_t len, void *all)
+{
+	mpk_strbuf_put(all, text, len);
+}
+
+/* Returns  the most that the document kept of itself */
+static size_t put_many(struct mpk_json *j)
+{
+	struct mpk_json_at *list = mpk_json_array(j, j->root, "list"), *o;
+	size_t most = 0;
+
+	for (uint64_t i = 0; i < 100000; i++) {
+		o = mpk_json_object(j, list, NULL);
+		mpk_json_u64(j, o, "index", i);
+		mpk_json_text(j, o, "text", "\xc3\xa9\"\\ {[");
+		(void)mpk_json_array(j, o, "empty");
+		most = j->text.len > most ? j->text.len : most;
+	}
+	(void)mpk_json_object(j, j->root, "end");
+	return most;
+}
+
+/* In pieces it is the same document, and little of it is kept. */
+START_TEST(json_in_pieces)
+{
+	struct mpk_strbuf whole = { 0 }, pieces = { 0 };
+	struct mpk_json j;
+
+	mpk_json_init(&j, 1);
+	(void)put_many(&j);
+	ck_assert_int_eq(mpk_json_print(&j, &whole, NULL), MPK_OK);
+	mpk_json_fini(&j);
+	mpk_json_init(&j, 1);
+	mpk_json_stream(&j, keep_piece, &pieces);
+	ck_assert_uint_lt(put_many(&j), (1 << 20) + 100);
+	ck_assert_uint_gt(pieces.len, whole.len / 2);
+	ck_assert_int_eq(mpk_json_print(&j, &pieces, NULL), MPK_OK);
+	ck_assert_uint_eq(pieces.len, whole.len);
+	ck_assert_mem_eq(pieces.data, whole.data, whole.len);
+	mpk_json_fini(&j);
+	mpk_strbuf_fini(&whole);
+	mpk_strbuf_fini(&pieces);
+}
+END_TEST
+
+/* As Jansson has them: reals keep a sign that they are none but reals. */
+START_TEST(json_numbers)
+{
+	static const double values[] = { 0,       -0.0, 1,    0.1,    1e20,     -1e-7,
+					 1.5e300, 1e16, 1e17, 5e-324, 123456.75 };
+	struct mpk_strbuf out = { 0 };
+	struct mpk_json j, part;
+
+	mpk_json_init_list(&part);
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(values); i++)
+		mpk_json_f64(&part, part.root, NULL, values[i]);
+	mpk_json_init(&j, 0);
+	mpk_json_document(&j, j.root, "reals", &part);
+	mpk_json_text(&j, j.root, "wide", "\xf0\x9f\x98\x80\x01\t");
+	ck_assert_int_eq(mpk_json_line(&j, &out, NULL), MPK_OK);
+	ck_assert_str_eq(mpk_strbuf_text(&out),
+			 "{\"reals\":[0.0,-0.0,1.0,0.10000000000000001,1e20,"
+			 "-9.9999999999999995e-8,1.5000000000000001e300,10000000000000000.0,1e17,"
+			 "4.9406564584124654e-324,123456.75],"
+			 "\"wide\":\"\\uD83D\\uDE00\\u0001\\t\"}");
+	mpk_json_fini(&part);
+	mpk_json_fini(&j);
+	mpk_strbuf_fini(&out);
+}
+END_TEST
+
 START_TEST(json_error_object)
 {
 	struct mpk_strbuf out = { 0 };
@@ -370,6 +441,8 @@ int main(void)
 	tcase_add_test(tc, json_holds_no_controls);
 	tcase_add_test(tc, errors_of_others);
 	tcase_add_test(tc, json_error_object);
+	tcase_add_test(tc, json_in_pieces);
+	tcase_add_test(tc, json_numbers);
 	tcase_add_test(tc, json_lists);
 	tcase_add_loop_test(tc, json_strings, 0, (int)MPK_ARRAY_COUNT(strings));
 	tcase_add_test(tc, json_string_as_it_is);

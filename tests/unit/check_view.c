@@ -91,7 +91,12 @@ START_TEST(draws_deep_chain)
 
 	for (int i = 0; i + 1 < 60; i++)
 		edges[i][0] = i + 1;
-	(void)draw((const int(*)[4])edges, 60, false);
+	const char *text = draw((const int(*)[4])edges, 60, false);
+
+	/* lines down to level 32, and below that the level as a number */
+	ck_assert_ptr_null(strstr(text, "depth 32: "));
+	ck_assert_ptr_nonnull(strstr(text, "depth 33: ..."));
+	ck_assert_ptr_nonnull(strstr(text, "depth 59: ..."));
 
 	struct mpk_image image = { .container = MPK_CONTAINER_BLOB, .has_blob = true };
 	struct mpk_tree tree = { .count = DEPTH };

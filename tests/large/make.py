@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""make.py - valid files with very many of one thing, in which whatever is quadratic, or keeps much for each, shows
+
+  make.py DIR NAME...       NAME as in MADE; writes DIR/NAME
+
+Nothing in them is random: the same names give the same bytes.
+"""
+import os
+import struct
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fuzz"))
+from seed_elf import DYNSYM, PROGBITS, STRTAB, SYMTAB, Elf  # noqa: E402
+
+HANDLE, INT = struct.pack("<BBH", 3, 64, 1), struct.pack("<BBH", 0, 32, 1)
+EM_CUDA = 190
+
+
+def u64(*values):
+    return struct.pack("<%dQ" % len(values), *values)
+
+
+def text(data):
+    return u64(len(data)) + data
+
+
+# MODULES
+
+def blob(modules, children):
+    """A blob of (kind, payload) and the indices that each imports; b"_lib" has no payload."""
+    flat = [c for row in children for c in row]
+    starts = [0]
+    for row in children:
+        starts.append(starts[-1] + len(row))
+    body = u64(len(starts), *starts) + u64(len(flat), *flat)
+    body += b"".join(text(kind) + (b"" if kind == b"_lib" else text(payload)) for kind, payload in modules)
+    return u64(len(body)) + body
+
+
+def chain(count, module):
+    """Each module is the import of the one before."""
+    return blob([module] * (count - 1) + [(b"_lib", b"")], [[i + 1] for i in range(count - 1)] + [[]])
+
+
+def flat(count, module):
+    """The root imports all."""
+    return blob([(b"_lib", b"")] + [module] * (count - 1), [list(range(1, count))] + [[]] * (count - 1))
+
+
+def lattice(count):
+    """Each module imports the next two: more ways through it than anybody can count."""
+    return blob([(b"my_kind", b"x")] * count, [list(range(i + 1, min(i + 3, count))) for i in range(count)])
+
+
+# KERNELS
+
+def kernels(fmt, names, code):
+    """The payload of a CUDA module."""
+    row = u64(2) + HANDLE + INT + u64(2) + text(b"blockIdx.x") + text(b"threadIdx.x") + u64(0)
+    return (text(fmt) + u64(len(names)) + b"".join(text(n) + text(n) + row for n in names) + text(code))
+
+
+def ptx(names):
+    return (b".version 8.0\n.target sm_80\n.address_size 64\n" +
+            b"".join(b".visible .entry %s(.param .u64 p0, .param .u32 p1)\n{\n\tret;\n}\n" % n for n in names))
+
+
+def cubin(count):
+    """A cubin with a section and a symbol for each of count kernels."""
+    e = Elf(machine=EM_CUDA, kind=2)
+    names, at = bytearray(b"\0"), []
+    for i in range(count):
+        at.append(len(names))
+        names += b"k%d\0" % i
+    body = [e.add(".text.k%d" % i, PROGBITS, bytes(16), flags=6, align=1) for i in range(count)]
+    e.add(".strtab", STRTAB, bytes(names), flags=0, align=1)
+    table = bytes(24) + b"".join(e.symbol(at[i], 0, 16, i + 1, info=0x12) for i in range(count))
+    assert len(body) == count
+    e.add(".symtab", SYMTAB, table, flags=0, link=count + 1, info=1, entsize=24)
+    return e.finish([])
+
+
+def one_module(payload):
+    return blob([(b"_lib", b""), (b"cuda", payload)], [[1], []])
+
+
+def some_kernels(count):
+    names = [b"kernel_%d" % i for i in range(count)]
+    return one_module(kernels(b"ptx", names, ptx(names)))
+
+
+# LIBRARIES
+
+def library(functions, sections=0, content=None):
+    """A library with functions of TVM, as many more sections, and a blob with one kernel."""
+    e = Elf()
+    content = content or some_kernels(1)
+    names, rows = bytearray(b"\0__tvm_ffi__library_bin\0"), []
+    code = e.add(".text", PROGBITS, b"\x31\xc0\xc3\x90" * max(4, functions), flags=6, align=16)
+    at = e.add(".rodata", PROGBITS, content, align=16)
+    rows.append(bytes(24) + e.symbol(1, at, len(content), 2))
+    for i in range(functions):
+        rows.append(e.symbol(len(names), code + 4 * i, 4, 1, info=0x12))
+        names += b"__tvm_ffi_function_%d\0" % i
+    needed = len(names)
+    names += b"libc.so.6\0"
+    dynstr = e.add(".dynstr", STRTAB, bytes(names), align=1)
+    symbols = b"".join(rows)
+    dynsym = e.add(".dynsym", DYNSYM, symbols, link=3, info=1, entsize=24)
+    e.add(".symtab", SYMTAB, symbols, flags=0, link=3, info=1, entsize=24)
+    tags = [(5, dynstr), (6, dynsym), (10, len(names)), (11, 24), (1, needed), (0, 0)]
+    made = b"".join(e.pack("QQ", "II", *t) for t in tags)
+    dynamic = e.add(".dynamic", 6, made, flags=3, link=3, entsize=16)
+    for i in range(sections):
+        e.add(".data.%d" % i, PROGBITS, b"x", align=1)
+    end = len(e.data)
+    return e.finish([(1, 5, 0, end, 4096), (2, 6, dynamic, len(made), 8)])
+
+
+def archive(count):
+    """Members that are objects with one function each."""
+    e = Elf(kind=1)
+    names = b"\0__tvm_ffi_one\0"
+    e.add(".text", PROGBITS, b"\x31\xc0\xc3\x90", flags=6, align=16)
+    e.add(".strtab", STRTAB, names, flags=0, align=1)
+    e.add(".symtab", SYMTAB, bytes(24) + e.symbol(1, 0, 4, 1, info=0x12), flags=0, link=2, info=1, entsize=24)
+    made = e.finish([])
+    made += b"\n" * (len(made) % 2)
+    return b"!<arch>\n" + b"".join(b"%-16s%-12d%-6d%-6d%-8s%-10d`\n" % (b"m%d.o/" % i, 0, 0, 0, b"644", len(made)) + made
+                                   for i in range(count))
+
+
+UNKNOWN, SMALL = (b"my_kind", b"x"), (b"cuda", kernels(b"cuda", [], b""))
+MADE = {
+    "chain.blob": lambda: chain(100000, UNKNOWN),
+    "chain-cuda.blob": lambda: chain(100000, SMALL),
+    "flat.blob": lambda: flat(100000, UNKNOWN),
+    "flat-cuda.blob": lambda: flat(100000, SMALL),
+    "lattice.blob": lambda: lattice(100000),
+    "broken.blob": lambda: flat(100000, (b"cuda", b"x")),
+    "kernels.blob": lambda: some_kernels(10000),
+    "table.blob": lambda: one_module(kernels(b"cuda", [b"kernel_%d" % i for i in range(1000000)], b"")),
+    "cubin.blob": lambda: one_module(kernels(b"cubin", [b"k%d" % i for i in range(30000)], cubin(30000))),
+    "functions.so": lambda: library(100000),
+    "sections.so": lambda: library(1, sections=60000),
+    "many.a": lambda: archive(10000),
+}
+
+
+def main(out, *names):
+    for name in names or MADE:
+        with open(os.path.join(out, name), "wb") as f:
+            f.write(MADE[name]())
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

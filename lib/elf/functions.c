@@ -171,7 +171,11 @@ static int by_name(const void *a, const void *b)
 	const struct mpk_image_function *x = a, *y = b;
 	int order = mpk_natural_compare(x->name, y->name);
 
-	return order ? order : strcmp(x->symbol, y->symbol);
+	if (!order)
+		order = strcmp(x->symbol, y->symbol);
+	if (!order && x->member && y->member)
+		order = strcmp(x->member, y->member);
+	return order ? order : (x->address > y->address) - (x->address < y->address);
 }
 
 void mpk_image_sort_functions(struct mpk_image_function *functions, size_t count)

@@ -3,6 +3,7 @@
 # make check          unit and command-line tests  make coverage             gcovr report
 # make fuzz           libFuzzer, FUZZ_TIME s each  make fuzz-smoke          a second of each
 # make variants       damaged files, whole programs make faults              each call that can fail fails
+# make forge          called code that lies
 # make afl            minspect under AFL++
 # make interop        against real TVM             make bench                ratios against cp, cc and peers
 # make install DESTDIR= PREFIX=/usr/local          make lint | tidy          static checks
@@ -313,6 +314,11 @@ VARIANTS ?= --count 1500
 variants: all
 	$(Q)python3 tests/fuzz/variants.py --bin $(O)/bin --keep out/fuzz/found $(VARIANTS)
 
+# Called code that attacks its caller; FORGE="--count 1500 --seed 1000" for more.
+FORGE ?= --count 200
+forge: all
+	$(Q)python3 tests/fuzz/forge.py --bin $(O)/bin $(FORGE)
+
 # CUDA modules on a real GPU; says SKIP without a driver. The log of such a run is in tests/gpu.
 check-cuda: all $(O)/tests/unit/check_device_gpu
 	$(Q)sh scripts/check-cuda --bin $(O)/bin
@@ -379,7 +385,7 @@ clean:
 	rm -rf out compile_commands.json
 
 -include $(ALL_SRC:%.c=$(O)/%.d) $(FUZZ_SRC:%.c=$(O)/%.d) $(O)/tests/fuzz/entry.d $(SA_LEGACY_OBJ:.o=.d) $(LIB_CXX:%.cc=$(O)/%.d)
-.PHONY: all faults variants afl fuzz fuzz-build fuzz-smoke fakes check check-cuda unit unit-build cli asan coverage format headers-check lint tidy cppcheck analyzer interop bench install uninstall clean FORCE
+.PHONY: all faults variants forge afl fuzz fuzz-build fuzz-smoke fakes check check-cuda unit unit-build cli asan coverage format headers-check lint tidy cppcheck analyzer interop bench install uninstall clean FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 FORCE:

@@ -73,6 +73,16 @@ void mpk_confine_output(struct mpk_confine *c, const char *path)
 	c->failed |= !parent;
 }
 
+void mpk_confine_scratch(struct mpk_confine *c, const char *path)
+{
+	char *folder = path && c->writable_count < MPK_CONFINE_MAX ? strdup(path) : NULL;
+
+	if (folder)
+		c->writable[c->writable_count++] = folder;
+	c->emptied = folder ? mpk_path_folder(folder) : NULL;
+	c->failed |= path && !c->emptied;
+}
+
 static void enter(const struct mpk_confine *c)
 {
 	const struct mpk_sandbox s = {
@@ -80,6 +90,7 @@ static void enter(const struct mpk_confine *c)
 		.readable_count = c->readable_count,
 		.writable = (const char *const *)c->writable,
 		.writable_count = c->writable_count,
+		.emptied = c->emptied,
 	};
 	struct mpk_sandbox_state state;
 
@@ -102,6 +113,7 @@ void mpk_confine(struct mpk_confine *c)
 		enter(c);
 	for (size_t i = 0; i < c->writable_count; i++)
 		free(c->writable[i]);
+	free(c->emptied);
 	free(c->readable);
 	*c = (struct mpk_confine){ 0 };
 }

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { MPK_CONFINE_MAX = 4 };
+enum { MPK_CONFINE_MAX = 5 };
 
 /* Zero-initialise; fill by the functions below; mpk_confine. */
 struct mpk_confine {
@@ -14,15 +14,19 @@ struct mpk_confine {
 	size_t readable_count, readable_cap;
 	char *writable[MPK_CONFINE_MAX]; /* folders, from malloc */
 	size_t writable_count;
-	bool failed; /* memory is out */
+	char *emptied; /* likewise */
+	bool failed;   /* memory is out */
 };
 
 /* mpk_confine_input - a file, or a folder with all below it, that will be read; NULL is fine. Of
  * "lib.a(devc.o)" and "app.whl!/lib.so" the archive. Borrowed.
  * mpk_confine_output - a file or folder that will appear, through a temporary name beside it; NULL and
- * "-" are fine */
+ * "-" are fine
+ * mpk_confine_scratch - a folder in which files are made and removed, and which is removed itself at the
+ * end; NULL is fine */
 void mpk_confine_input(struct mpk_confine *c, const char *path);
 void mpk_confine_output(struct mpk_confine *c, const char *path);
+void mpk_confine_scratch(struct mpk_confine *c, const char *path);
 
 /* mpk_confine - enter the sandbox, unless --no-sandbox was given; c is emptied
  * Where a system has no sandbox, the program goes on without one, and -v says so. */

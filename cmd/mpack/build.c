@@ -183,7 +183,8 @@ static enum mpk_code choose_output(struct mpk_input *in, enum mpk_emit_kind kind
 	const char *path = opt.output;
 
 	if (!path) {
-		path = mpk_arena_printf(&in->arena, "%s%s", in->name, mpk_emit_name(kind)->suffix);
+		path = mpk_arena_printf(&in->arena, "%s%s", in->parts.name,
+					mpk_emit_name(kind)->suffix);
 		MPK_TRY_ALLOC(path, err);
 	}
 	*out = path;
@@ -262,41 +263,52 @@ static bool needs_compiler(const struct mpk_emit *e)
 	return compiles;
 }
 
+/* A folder as the file system calls it, in the arena; NULL: there is none, or no memory. */
+static const char *resolve(struct mpk_arena *arena, const char *folder)
+{
+	char *path = realpath(*folder ? folder : ".", NULL);
+	const char *copy = path ? mpk_arena_text(arena, mpk_span_str(path)) : NULL;
+
+	free(path);
+	return copy;
+}
+
 static enum mpk_code fill(struct mpk_input *in, struct mpk_emit *e, struct mpk_error *err)
 {
+	const struct mpk_handover *parts = &in->parts;
 	const char *tmp = getenv("TMPDIR");
-	char *cwd = realpath(".", NULL);
 
-	e->cwd = cwd ? mpk_arena_text(&in->arena, mpk_span_str(cwd)) : NULL;
-	free(cwd);
+	e->cwd = resolve(&in->arena, ".");
 	MPK_TRY(choose_output(in, e->kind, &e->out, err));
-	e->name = in->name;
-	e->target = mpk_target_parse(opt.target ? opt.target : in->target);
-	e->gen = in->gen;
-	e->blob = in->has_blob ? &in->blob : NULL;
-	e->base = in->base;
-	e->symbol = in->symbol;
-	e->sources = in->sources;
-	e->source_count = in->source_count;
+	e->name = parts->name;
+	e->target = mpk_target_parse(opt.target ? opt.target : parts->target);
+	e->gen = parts->gen;
+	e->blob = parts->has_blob ? &parts->blob : NULL;
+	e->base = parts->base;
+	e->symbol = parts->symbol;
+	e->sources = parts->sources;
+	e->source_count = parts->source_count;
 	e->via_c = is_via_c();
 	e->system_lib = opt.system_lib;
 	e->prefix = opt.prefix ? opt.prefix : "";
-	e->dir = in->dir;
-	e->dir_named = in->package.manifest.dir;
+	e->dir = parts->is_blob ? NULL : resolve(&in->arena, parts->dir_named);
+	e->dir_named = parts->dir_named;
 	e->llvm = mpk_libexec_find(&in->arena, "mpack/llvm.so");
 	MPK_TRY_ALLOC(e->llvm, err);
 	e->tmpdir = tmp && *tmp ? tmp : "/tmp";
 	e->save_temps = opt.save_temps;
 	e->dry_run = opt.dry_run;
+	e->no_sandbox = mpk_common.no_sandbox;
+	e->sources_checked = true;
 	MPK_TRY(list_args(&in->arena, &opt.cflags, &e->cflags, err));
 	MPK_TRY(list_args(&in->arena, &opt.ldflags, &e->ldflags, err));
 	MPK_TRY(mpk_compiler_find(&in->arena, opt.cc, opt.cxx, &e->cc, &e->cxx, err));
-	if (in->base && (e->kind == MPK_EMIT_A || e->kind == MPK_EMIT_TAR))
+	if (e->base && (e->kind == MPK_EMIT_A || e->kind == MPK_EMIT_TAR))
 		return mpk_fail(
 			err, MPK_E_UNSUPPORTED,
 			"the code of this package is the finished library '%s', which has no objects; build a .so, .blob, .c or .o",
-			in->base);
-	if (!in->base && !e->target.is_native && !opt.cc && needs_compiler(e))
+			e->base);
+	if (!e->base && !e->target.is_native && !opt.cc && needs_compiler(e))
 		return mpk_fail(
 			err, MPK_E_USAGE,
 			"making this for %s takes a compiler for that machine: name it with --cc",
@@ -331,53 +343,46 @@ static int finish(struct mpk_input *in, const struct mpk_emit *e)
 			     e->blob ? (unsigned long long)e->blob->len : 0ULL);
 		return MPK_EXIT_OK;
 	}
-	if (opt.depfile &&
-	    mpk_depfile_write(opt.depfile, e->out, in->files, in->file_count, &err) != MPK_OK)
+	if (opt.depfile && mpk_depfile_write(opt.depfile, e->out, in->parts.files,
+					     in->parts.file_count, &err) != MPK_OK)
 		return mpk_diag_error(&err);
 	if (!opt.output && !mpk_common.quiet)
 		(void)fprintf(stderr, "mpack: wrote %s\n", e->out);
 	return MPK_EXIT_OK;
 }
 
-/* What needs no compiler, LLVM or other process is made in a sandbox, from the first payload on. The others
- * cannot be: what a compiler reads, writes and starts (caches, wrappers, the network) is not known here. */
-static void confine(void *data, const struct mpk_manifest *manifest)
+/* What is left is to read what the tools made, and objects and archives of the user's, and to write. */
+static void confine(void *data, const char *scratch)
 {
-	const enum mpk_emit_kind *kind = data;
-	bool has_base = manifest && manifest->base.text && *kind == MPK_EMIT_SO;
+	const struct mpk_emit *e = data;
 	struct mpk_confine c = { 0 };
 
-	if (!has_base && *kind != MPK_EMIT_BLOB && *kind != MPK_EMIT_C)
-		return;
-	/* the first asks the compiler what it is, the second builds in other processes */
-	if (opt.provenance || opt.check_repro)
-		return;
 	/* a manifest names files anywhere */
 	mpk_confine_input(&c, "/");
-	mpk_confine_output(&c, opt.output ? opt.output : "./output");
+	mpk_confine_output(&c, e->out);
 	mpk_confine_output(&c, opt.depfile);
+	mpk_confine_scratch(&c, scratch);
 	mpk_confine(&c);
 }
 
 static int build(enum mpk_emit_kind kind, const char *path)
 {
-	static const struct mpk_emit_hooks hooks = { on_command, on_step, on_note, NULL };
 	struct mpk_input in = { 0 };
 	struct mpk_error err = { 0 };
-	struct mpk_emit e = { .kind = kind, .hooks = &hooks };
+	struct mpk_emit e = { .kind = kind };
+	const struct mpk_emit_hooks hooks = { on_command, on_step, on_note, &e, confine };
 	MPK_CLEANUP(mpk_secret_key_wipe) struct mpk_secret_key key = { 0 };
 	struct mpk_seal_job seal = { 0 };
 	struct mpk_input_options how = { .abi = opt.abi,
 					 .target = opt.target,
 					 .system_lib = opt.system_lib,
 					 .prefix = opt.prefix ? opt.prefix : "",
-					 .via_c = is_via_c(),
-					 .known = confine,
-					 .data = &kind };
+					 .via_c = is_via_c() };
 	int status = count_jobs(&e.jobs);
 
 	if (status == MPK_EXIT_OK)
-		status = mpk_input_load(path, &how, &in);
+		status = mpk_input_load_apart(path, &how, &in);
+	e.hooks = &hooks;
 	if (status == MPK_EXIT_OK &&
 	    (fill(&in, &e, &err) != MPK_OK || prepare_seal(&in, &e, &seal, &key, &err) != MPK_OK))
 		status = mpk_diag_error(&err);
@@ -398,6 +403,38 @@ static int build(enum mpk_emit_kind kind, const char *path)
 	return status;
 }
 
+struct first_build {
+	enum mpk_emit_kind kind;
+	const char *input;
+};
+
+static enum mpk_code build_first(struct mpk_process_self *self, void *data, struct mpk_error *err)
+{
+	const struct first_build *b = data;
+	int status = build(b->kind, b->input);
+
+	(void)self;
+	(void)err;
+	(void)fflush(NULL);
+	_exit(status);
+}
+
+/* The first in a process of its own: one that has built can start no program any more. */
+static int build_twice(enum mpk_emit_kind kind, const char *input)
+{
+	struct first_build b = { kind, input };
+	struct mpk_process first = { .run = build_first, .data = &b };
+	struct mpk_process_end end;
+	struct mpk_error err = { 0 };
+
+	if (mpk_process_run(&first, 1, 1, &end, &err) != MPK_OK)
+		return mpk_diag_error(&err);
+	if (end.how != MPK_PROCESS_QUIT)
+		return mpk_diag_error(&(struct mpk_error){ .code = MPK_E_INTERNAL,
+							   .text = "the first build was ended" });
+	return end.status == MPK_EXIT_OK ? mpk_repro_check(&opt, input) : end.status;
+}
+
 int mpack_build(int argc, char **argv)
 {
 	enum mpk_emit_kind kind = MPK_EMIT_SO;
@@ -413,9 +450,7 @@ int mpack_build(int argc, char **argv)
 	if (status == MPK_EXIT_OK)
 		status = check_words(kind);
 	if (status == MPK_EXIT_OK)
-		status = build(kind, input);
-	if (status == MPK_EXIT_OK && opt.check_repro)
-		status = mpk_repro_check(&opt, input);
+		status = opt.check_repro ? build_twice(kind, input) : build(kind, input);
 	mpk_options_fini_list(&opt.cflags);
 	mpk_options_fini_list(&opt.ldflags);
 	return status;

@@ -5,40 +5,8 @@
 #include "common/diag.h"
 #include "elf/image.h"
 #include "elf/miss.h"
-#include "kinds.h"
 #include "mpack/build.h"
 #include "text/escape.h"
-
-/* Whether there is host code that the user wrote, and not only what mpack generates. */
-static bool has_sources(const struct mpk_input *in)
-{
-	return in->package.source_count > 0;
-}
-
-static bool has_empty_host(const struct mpk_input *in)
-{
-	const struct mpk_manifest *m = &in->package.manifest;
-
-	for (size_t i = 0; i < m->module_count; i++)
-		if (m->modules[i].is_host && !in->source_count && !in->base)
-			return true;
-	return false;
-}
-
-/* Kernels and models are called, host code, and what code generators of others made; of a kind
- * without a row nobody knows. */
-static bool has_callable_module(const struct mpk_input *in)
-{
-	const struct mpk_tree *tree = &in->package.tree;
-
-	for (size_t i = 0; i < tree->count; i++) {
-		const struct mpk_kind *kind = mpk_kind_find(tree->nodes[i].kind);
-
-		if (!kind || kind->role != MPK_ROLE_DATA)
-			return true;
-	}
-	return false;
-}
 
 static void say_miss(const struct mpk_emit *e, const struct mpk_miss *miss)
 {
@@ -99,7 +67,7 @@ static void look_at_entry(const struct mpk_input *in, const struct mpk_emit *e)
 {
 	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping map = { 0 };
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
-	const char *entry = in->package.manifest.entry.text;
+	const char *entry = in->parts.entry;
 	struct mpk_image image;
 
 	if (mpk_mapping_open(e->out, &map, NULL) == MPK_OK &&
@@ -112,10 +80,11 @@ static void look_at_entry(const struct mpk_input *in, const struct mpk_emit *e)
 void mpk_warn_uncallable(const struct mpk_input *in, const struct mpk_emit *e)
 {
 	bool whole = e->kind == MPK_EMIT_SO || e->kind == MPK_EMIT_A || e->kind == MPK_EMIT_TAR;
+	const struct mpk_handover *parts = &in->parts;
 
-	if (whole && !e->dry_run && in->package.manifest.entry.text)
+	if (whole && !e->dry_run && parts->entry)
 		look_at_entry(in, e);
-	if (e->kind == MPK_EMIT_SO && has_empty_host(in))
+	if (e->kind == MPK_EMIT_SO && parts->has_host && !parts->source_count && !parts->base)
 		mpk_diag_warn(
 			"%s: there are no host sources: the library gets no code but what --ldflag names",
 			e->out);
@@ -123,8 +92,8 @@ void mpk_warn_uncallable(const struct mpk_input *in, const struct mpk_emit *e)
 		mpk_diag_warn(
 			"%s: an object holds the blob alone: the host code of %zu source%s is not in it; build a .a or .tar, or link it yourself",
 			e->out, e->source_count, e->source_count == 1 ? "" : "s");
-	else if (whole && has_sources(in) && !e->dry_run)
+	else if (whole && parts->has_sources && !e->dry_run)
 		look_at_code(e);
-	else if (!in->is_blob && !in->base && !e->source_count && !has_callable_module(in))
+	else if (!parts->is_blob && !parts->base && !e->source_count && !parts->has_callable)
 		mpk_diag_warn("%s: nothing in this package can be called", e->out);
 }

@@ -10,11 +10,11 @@
 
 static void print_summary(const char *path, const struct mpk_input *in)
 {
-	size_t count = in->is_blob ? in->module_count : in->package.manifest.module_count;
+	size_t count = in->parts.module_count;
 
 	(void)printf("%s: no errors: %zu module%s", path, count, count == 1 ? "" : "s");
-	if (in->has_blob)
-		(void)printf(", blob of %" PRIu64 " bytes\n", in->blob.len);
+	if (in->parts.has_blob)
+		(void)printf(", blob of %" PRIu64 " bytes\n", in->parts.blob.len);
 	else
 		(void)printf(", host code alone: no blob\n");
 }

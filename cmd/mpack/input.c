@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "mpack/input.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -10,6 +9,7 @@
 #include "common/diag.h"
 #include "elf/foreign.h"
 #include "io/path.h"
+#include "kinds.h"
 #include "mpack/mpack.h"
 #include "package/generate.h"
 #include "text/escape.h"
@@ -49,8 +49,8 @@ static int set_files(struct mpk_input *in, const char *path)
 	files[0] = path;
 	for (size_t i = 1; i < count; i++)
 		files[i] = in->package.inputs[i - 1];
-	in->files = files;
-	in->file_count = count;
+	in->parts.files = files;
+	in->parts.file_count = count;
 	return MPK_EXIT_OK;
 }
 
@@ -86,7 +86,7 @@ static enum mpk_code verify_blob(struct mpk_input *in, const struct mpk_tree *tr
 				   .bytes = in->text.bytes,
 				   .has_blob = true,
 				   .blob = in->text.bytes,
-				   .gen = in->gen };
+				   .gen = in->parts.gen };
 	MPK_CLEANUP(mpk_report_fini) struct mpk_report report = { 0 };
 	struct mpk_view view;
 
@@ -101,33 +101,33 @@ static enum mpk_code verify_blob(struct mpk_input *in, const struct mpk_tree *tr
 
 static enum mpk_code check_blob(struct mpk_input *in, const char *abi, struct mpk_error *err)
 {
-	struct mpk_tree tree;
+	struct mpk_handover *parts = &in->parts;
+	enum mpk_generation seen = parts->gen;
 	struct mpk_span bytes = in->text.bytes;
-
-	enum mpk_generation seen = in->gen;
+	struct mpk_tree tree;
 
 	MPK_TRY(mpk_blob_guess(bytes, &seen, err));
 	if (!abi)
-		in->gen = seen;
-	else if ((in->gen == MPK_GEN_CURRENT) != (seen == MPK_GEN_CURRENT))
+		parts->gen = seen;
+	else if ((parts->gen == MPK_GEN_CURRENT) != (seen == MPK_GEN_CURRENT))
 		return mpk_fail(
 			err, MPK_E_CONFLICT,
 			"the blob is of abi \"%s\"; a finished blob is packed as it is and cannot become \"%s\"",
 			mpk_generation_get(seen)->abi, abi);
-	MPK_TRY(mpk_blob_read(bytes, in->gen, &in->arena, &tree, err));
+	MPK_TRY(mpk_blob_read(bytes, parts->gen, &in->arena, &tree, err));
 	if (tree.nbytes + 8 != bytes.len)
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "blob", 0,
 				       "the header says %llu bytes, the file has %zu",
 				       (unsigned long long)tree.nbytes + 8, bytes.len);
 	MPK_TRY(verify_blob(in, &tree, err));
-	in->blob = mpk_rope_of(&in->arena);
+	parts->blob = mpk_rope_of(&in->arena);
 	if (in->text.fd >= 0)
-		mpk_rope_put_file(&in->blob, in->text.fd, 0, bytes.len);
+		mpk_rope_put_file(&parts->blob, in->text.fd, 0, bytes.len);
 	else
-		mpk_rope_put_view(&in->blob, bytes);
-	in->has_blob = true;
-	in->module_count = tree.count;
-	return mpk_rope_status(&in->blob, err);
+		mpk_rope_put_view(&parts->blob, bytes);
+	parts->has_blob = true;
+	parts->module_count = tree.count;
+	return mpk_rope_status(&parts->blob, err);
 }
 
 /* "out/model.blob" is the package "model". */
@@ -140,19 +140,20 @@ static const char *name_of(struct mpk_arena *arena, const char *path)
 			      dot && dot != base ? (size_t)(dot - base) : strlen(base));
 }
 
-static int load_blob(struct mpk_input *in, const char *path, const char *abi)
+static int load_blob(struct mpk_input *in, const char *abi)
 {
 	struct mpk_error err = { 0 };
 	enum mpk_code code = check_blob(in, abi, &err);
 
-	in->is_blob = true;
-	in->name = name_of(&in->arena, path);
-	if (code == MPK_OK && !in->name)
+	in->parts.is_blob = true;
+	in->parts.name = name_of(&in->arena, in->path);
+	in->parts.dir_named = "";
+	if (code == MPK_OK && !in->parts.name)
 		code = mpk_fail_nomem(&err);
-	mpk_error_at_file(&err, path);
+	mpk_error_at_file(&err, in->path);
 	int status = report_status(in, code, &err);
 
-	return status == MPK_EXIT_OK ? set_files(in, path) : status;
+	return status == MPK_EXIT_OK ? set_files(in, in->path) : status;
 }
 
 /* --- a manifest ------------------------------------------------------------------ */
@@ -165,7 +166,7 @@ static void add_sources(struct mpk_input *in, const char *triple)
 
 	for (size_t i = 0; i < p->source_count; i++) {
 		struct mpk_error err = { 0 };
-		struct mpk_emit_source *s = &in->sources[in->source_count];
+		struct mpk_emit_source *s = &in->sources[in->parts.source_count];
 
 		s->path = p->sources[i].path;
 		enum mpk_code code = mpk_source_classify(s->path, &s->kind, &err);
@@ -175,7 +176,7 @@ static void add_sources(struct mpk_input *in, const char *triple)
 		    (code = mpk_source_check(s->path, &target, &err)) != MPK_OK)
 			mpk_error_prefix(&err, "'%s': ", MPK_QUOTE(mpk_span_str(s->path)));
 		if (code == MPK_OK) {
-			in->source_count++;
+			in->parts.source_count++;
 			continue;
 		}
 		err.at = (struct mpk_where){ 0 };
@@ -196,13 +197,13 @@ static enum mpk_code add_generated(struct mpk_input *in, const struct mpk_input_
 
 	MPK_TRY(mpk_generate(&in->package, &how, &in->arena, texts, &count, err));
 	for (size_t i = 0; i < count; i++) {
-		struct mpk_emit_source *s = &in->sources[in->source_count++];
+		struct mpk_emit_source *s = &in->sources[in->parts.source_count++];
 
 		*s = (struct mpk_emit_source){ .path = texts[i].name, .text = texts[i].text };
 		MPK_TRY(mpk_source_classify(s->path, &s->kind, err));
 	}
 	if (in->package.manifest.standalone)
-		in->symbol = mpk_generation_get(in->gen)->standalone_symbol;
+		in->parts.symbol = mpk_generation_get(in->parts.gen)->standalone_symbol;
 	return MPK_OK;
 }
 
@@ -238,17 +239,48 @@ static enum mpk_code verify_package(struct mpk_input *in, struct mpk_error *err)
 	return first_error(&in->report, err);
 }
 
-static enum mpk_code load_package(struct mpk_input *in, const char *path,
-				  const struct mpk_input_options *o, struct mpk_error *err)
+/* Kernels and models are called, host code, and what code generators of others made; of a kind
+ * without a row nobody knows. */
+static bool has_callable_module(const struct mpk_tree *tree)
+{
+	for (size_t i = 0; i < tree->count; i++) {
+		const struct mpk_kind *kind = mpk_kind_find(tree->nodes[i].kind);
+
+		if (!kind || kind->role != MPK_ROLE_DATA)
+			return true;
+	}
+	return false;
+}
+
+static void take_parts(struct mpk_input *in)
+{
+	const struct mpk_manifest *manifest = &in->package.manifest;
+	struct mpk_handover *parts = &in->parts;
+
+	parts->blob = in->package.blob;
+	parts->has_blob = in->package.needs_blob;
+	parts->name = manifest->name.text;
+	parts->entry = manifest->entry.text;
+	parts->dir_named = manifest->dir;
+	parts->target = manifest->target.text;
+	parts->base = in->package.base;
+	parts->sources = in->sources;
+	parts->has_sources = in->package.source_count > 0;
+	parts->has_callable = has_callable_module(&in->package.tree);
+	parts->module_count = manifest->module_count;
+	for (size_t i = 0; i < manifest->module_count; i++)
+		parts->has_host |= manifest->modules[i].is_host;
+}
+
+static enum mpk_code load_package(struct mpk_input *in, const struct mpk_input_options *o,
+				  struct mpk_error *err)
 {
 	struct mpk_package_input input = { .text = in->text.bytes,
-					   .path = path,
-					   .gen = o->abi ? &in->gen : NULL,
-					   .manifest_read = o->known,
-					   .data = o->data };
+					   .path = in->path,
+					   .gen = o->abi ? &in->parts.gen : NULL };
 
 	MPK_TRY(mpk_package_load(&input, &in->arena, &in->report, &in->package, err));
-	in->gen = in->package.manifest.gen;
+	in->parts.gen = in->package.manifest.gen;
 	in->sources = mpk_arena_array(&in->arena, in->package.source_count + MPK_GENERATED_MAX,
 				      sizeof *in->sources);
 	MPK_TRY_ALLOC(in->sources, err);
@@ -257,11 +289,7 @@ static enum mpk_code load_package(struct mpk_input *in, const char *path,
 		return mpk_fail(err, MPK_E_UNSUPPORTED, "host sources cannot be used");
 	MPK_TRY(verify_package(in, err));
 	MPK_TRY(add_generated(in, o, err));
-	in->blob = in->package.blob;
-	in->has_blob = in->package.needs_blob;
-	in->name = in->package.manifest.name.text;
-	in->base = in->package.base;
-	in->target = in->package.manifest.target.text;
+	take_parts(in);
 	return MPK_OK;
 }
 
@@ -285,24 +313,17 @@ int mpk_input_refuse(const char *path, struct mpk_span bytes)
 	return mpk_diag_error(&err);
 }
 
-static int load_manifest(struct mpk_input *in, const char *path, const struct mpk_input_options *o)
+static int load_manifest(struct mpk_input *in, const struct mpk_input_options *o)
 {
 	struct mpk_error err = { 0 };
-	int status = mpk_input_refuse(path, in->text.bytes);
+	int status = mpk_input_refuse(in->path, in->text.bytes);
 
 	if (status != MPK_EXIT_OK)
 		return status;
-	enum mpk_code code = load_package(in, path, o, &err);
+	enum mpk_code code = load_package(in, o, &err);
+
 	status = report_status(in, code, &err);
-	char *dir;
-
-	if (status != MPK_EXIT_OK)
-		return status;
-	dir = realpath(*in->package.manifest.dir ? in->package.manifest.dir : ".", NULL);
-	if (dir)
-		in->dir = mpk_arena_text(&in->arena, mpk_span_str(dir));
-	free(dir);
-	return set_files(in, path);
+	return status == MPK_EXIT_OK ? set_files(in, in->path) : status;
 }
 
 /* On standard input both may come; only a blob has NUL bytes, in the sizes it begins with. */
@@ -313,34 +334,43 @@ static bool is_blob(const char *path, struct mpk_span bytes)
 	return bytes.len >= 8 && memchr(bytes.data, 0, 8);
 }
 
-int mpk_input_load(const char *path, const struct mpk_input_options *o, struct mpk_input *in)
+int mpk_input_open(const char *path, const struct mpk_input_options *o, struct mpk_input *in)
 {
 	struct mpk_error err = { 0 };
 
 	in->path = path;
-	if (o->abi && !parse_abi(o->abi, &in->gen))
+	if (o->abi && !parse_abi(o->abi, &in->parts.gen))
 		return MPK_EXIT_USAGE;
-	if (mpk_mapping_open(path, &in->text, &err) != MPK_OK) {
-		/* the first thing that a newcomer types */
-		if (strcmp(path, MPACK_MANIFEST) == 0 && access(path, F_OK) != 0) {
-			(void)mpk_fail(
-				&err, err.code,
-				"no such manifest; 'mpack init FILE...' writes one for kernels and code");
-			mpk_error_at_file(&err, path);
-		}
-		return mpk_diag_error(&err);
+	if (mpk_mapping_open(path, &in->text, &err) == MPK_OK)
+		return MPK_EXIT_OK;
+	/* the first thing that a newcomer types */
+	if (strcmp(path, MPACK_MANIFEST) == 0 && access(path, F_OK) != 0) {
+		(void)mpk_fail(
+			&err, err.code,
+			"no such manifest; 'mpack init FILE...' writes one for kernels and code");
+		mpk_error_at_file(&err, path);
 	}
-	if (!is_blob(path, in->text.bytes))
-		return load_manifest(in, path, o);
-	if (o->known)
-		o->known(o->data, NULL);
-	return load_blob(in, path, o->abi);
+	return mpk_diag_error(&err);
+}
+
+int mpk_input_read(const struct mpk_input_options *o, struct mpk_input *in)
+{
+	return is_blob(in->path, in->text.bytes) ? load_blob(in, o->abi) : load_manifest(in, o);
+}
+
+int mpk_input_load(const char *path, const struct mpk_input_options *o, struct mpk_input *in)
+{
+	int status = mpk_input_open(path, o, in);
+
+	return status == MPK_EXIT_OK ? mpk_input_read(o, in) : status;
 }
 
 void mpk_input_close(struct mpk_input *in)
 {
 	for (size_t i = 0; i < in->watched_count; i++)
 		mpk_mapping_close(&in->watched[i]);
+	mpk_handover_close(&in->maps);
+	mpk_mapping_close(&in->handed);
 	mpk_package_close(&in->package);
 	mpk_mapping_close(&in->text);
 	mpk_report_fini(&in->report);

@@ -5,7 +5,7 @@
 
 #include "base/arena.h"
 #include "base/report.h"
-#include "emit/emit.h"
+#include "emit/handover.h"
 #include "io/mapping.h"
 #include "package/package.h"
 
@@ -13,25 +13,14 @@
 struct mpk_input {
 	struct mpk_arena arena;
 	struct mpk_report report;
-	const char *path;           /* of the manifest or the blob, as the user named it */
-	struct mpk_mapping text;    /* its bytes */
-	struct mpk_package package; /* of a manifest */
-	bool is_blob;
-	size_t module_count; /* of a bare blob */
-
-	enum mpk_generation gen;
-	struct mpk_rope blob; /* when has_blob */
-	bool has_blob;
-	const char *name;   /* of the package; of a bare blob that of its file */
-	const char *symbol; /* of the blob, when it is not the generation's */
-	const char *dir;    /* of the manifest, absolute; NULL: a bare blob */
-	const char *target; /* triple, or NULL: this machine */
-	const char *base;   /* a finished library that gives the code, or NULL */
-	struct mpk_emit_source *sources;
-	size_t source_count;
-	const char *const *files; /* every file read, the input itself first */
-	size_t file_count;
-	struct mpk_mapping *watched; /* of those files that were hashed for provenance */
+	const char *path;                /* of the manifest or the blob, as the user named it */
+	struct mpk_mapping text;         /* its bytes */
+	struct mpk_package package;      /* of a manifest that this process has read */
+	struct mpk_emit_source *sources; /* likewise, with room for those that are generated */
+	struct mpk_handover parts;       /* what is to be built of */
+	struct mpk_mapping handed;     /* the bytes of parts, when another process has read them */
+	struct mpk_handover_maps maps; /* likewise, the files */
+	struct mpk_mapping *watched;   /* of those files that were hashed for provenance */
 	size_t watched_count;
 };
 
@@ -42,10 +31,6 @@ struct mpk_input_options {
 	const char *prefix; /* of a system library, "" otherwise */
 	bool system_lib;
 	bool via_c; /* launch functions become C, not LLVM IR */
-	/* told what the input is before its payloads are read: a manifest, or NULL for a bare blob; NULL:
-	 * nobody is */
-	void (*known)(void *data, const struct mpk_manifest *manifest);
-	void *data;
 };
 
 /* mpk_input_load - read and check path: a .blob or a manifest, "-" for either on standard input
@@ -53,6 +38,16 @@ struct mpk_input_options {
  * Prints every finding and error.
  * Returns  the exit status; MPK_EXIT_OK: loaded */
 int mpk_input_load(const char *path, const struct mpk_input_options *o, struct mpk_input *in);
+
+/* mpk_input_load_apart - the same, read and checked in a process of its own, which can open files and
+ * do nothing else; here no byte of a payload is parsed (emit/handover.h)
+ * With --no-sandbox it is a process like others.
+ * Returns  as mpk_input_load; MPK_EXIT_INTERNAL also when that process crashed */
+int mpk_input_load_apart(const char *path, const struct mpk_input_options *o, struct mpk_input *in);
+
+/* mpk_input_open, mpk_input_read - the two steps of mpk_input_load: the file; what is in it */
+int mpk_input_open(const char *path, const struct mpk_input_options *o, struct mpk_input *in);
+int mpk_input_read(const struct mpk_input_options *o, struct mpk_input *in);
 
 /* mpk_input_refuse - a library, a kernel or a model in a manifest's place gets better words than
  * a TOML parser has for it; prints them

@@ -201,12 +201,12 @@ static enum mpk_code add_inputs(struct describing *d, struct mpk_provenance_inpu
 				struct mpk_error *err)
 {
 	struct mpk_provenance_input *list =
-		mpk_arena_array(d->arena, d->in->file_count, sizeof *list);
+		mpk_arena_array(d->arena, d->in->parts.file_count, sizeof *list);
 
-	d->in->watched = mpk_arena_array(d->arena, d->in->file_count, sizeof *d->in->watched);
+	d->in->watched = mpk_arena_array(d->arena, d->in->parts.file_count, sizeof *d->in->watched);
 	MPK_TRY_ALLOC(list && d->in->watched, err);
-	for (size_t i = 0; i < d->in->file_count; i++)
-		MPK_TRY(add_input(d, d->in->files[i], &list[i], err));
+	for (size_t i = 0; i < d->in->parts.file_count; i++)
+		MPK_TRY(add_input(d, d->in->parts.files[i], &list[i], err));
 	*out = list;
 	return MPK_OK;
 }
@@ -229,7 +229,7 @@ enum mpk_code mpk_origin_describe(const struct mpk_build_options *o, struct mpk_
 		.options = d.options.items,
 		.option_count = d.options.count,
 		.inputs = inputs,
-		.input_count = in->file_count,
+		.input_count = in->parts.file_count,
 	};
 	return mpk_provenance_write(&p, &in->arena, out, err);
 }

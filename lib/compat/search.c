@@ -105,8 +105,10 @@ static const char *own_library(const char *name)
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(names); i++)
 		if (strncmp(name, names[i], strlen(names[i])) == 0)
-			return dladdr(stdout, &info) && info.dli_fname[0] == '/' ? info.dli_fname
-										 : NULL;
+			return dladdr(dlsym(RTLD_DEFAULT, "dladdr"), &info) &&
+					       info.dli_fname[0] == '/'
+				       ? info.dli_fname
+				       : NULL;
 #else
 	(void)name;
 #endif

@@ -173,13 +173,13 @@ static int by_name(const void *a, const void *b)
 
 	if (!order)
 		order = strcmp(x->symbol, y->symbol);
-	if (!order && x->member && y->member)
-		order = strcmp(x->member, y->member);
-	return order ? order : (x->address > y->address) - (x->address < y->address);
+	return order ? order : (x->order > y->order) - (x->order < y->order);
 }
 
 void mpk_image_sort_functions(struct mpk_image_function *functions, size_t count)
 {
+	for (size_t i = 0; i < count; i++)
+		functions[i].order = i;
 	if (count)
 		qsort(functions, count, sizeof *functions, by_name);
 }

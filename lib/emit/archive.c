@@ -146,6 +146,7 @@ enum mpk_code mpk_build_archive(struct mpk_build *b, struct mpk_error *err)
 
 	if (b->e->dry_run)
 		return MPK_OK;
+	mpk_build_settled(b);
 	enum mpk_code code = collect(b, &u, &f, err);
 	if (code == MPK_OK)
 		code = b->e->kind == MPK_EMIT_TAR ? write_tar(&u, &rope, err)

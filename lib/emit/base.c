@@ -60,6 +60,7 @@ enum mpk_code mpk_build_base(struct mpk_build *b, struct mpk_error *err)
 	MPK_CLEANUP(mpk_build_file_close) struct mpk_build_file f = { 0 };
 
 	b->e->hooks->step(b->e->hooks->data, "replacing the blob of the base library");
+	mpk_build_settled(b);
 	enum mpk_code code = replace(b, &f, err);
 	if (code == MPK_OK)
 		return mpk_build_write_packed(b, b->e->out, 0777, &f.packed, err);

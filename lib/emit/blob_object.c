@@ -32,6 +32,7 @@ static enum mpk_code run_blob(struct mpk_process_self *self, void *data, struct 
 	MPK_TRY(mpk_llvm_open(b->e->llvm, &llvm, err));
 	if (b->strategy == MPK_STRATEGY_FULL)
 		MPK_TRY(mpk_rope_load(b->e->blob, &arena, &blob.bytes, err));
+	mpk_build_confine_llvm(b);
 	MPK_TRY(llvm->emit_blob(&blob, &arena, &object, err));
 	return mpk_output_store(t->object, object, err);
 }

@@ -3,7 +3,9 @@
 
 #include <string.h>
 
+#include "base/compiler.h"
 #include "emit/confirm.h"
+#include "sandbox/sandbox.h"
 
 const char *const *mpk_build_env(const struct mpk_build *b)
 {
@@ -27,6 +29,22 @@ enum mpk_code mpk_build_tool(struct mpk_build *b, const char *const *argv, const
 
 	b->e->hooks->command(b->e->hooks->data, argv);
 	return b->e->dry_run ? MPK_OK : mpk_jobs_run(&job, 1, 1, err);
+}
+
+void mpk_build_settled(const struct mpk_build *b)
+{
+	if (b->e->hooks->settled && !b->e->dry_run)
+		b->e->hooks->settled(b->e->hooks->data, b->scratch.path);
+}
+
+void mpk_build_confine_llvm(const struct mpk_build *b)
+{
+	const char *writable[] = { b->scratch.path };
+	const struct mpk_sandbox s = { .writable = writable, .writable_count = 1 };
+
+	/* a sanitizer's runtime starts a process to look for leaks */
+	if (!b->e->no_sandbox && !MPK_IS_SANITIZED)
+		(void)mpk_sandbox_enter(&s);
 }
 
 enum mpk_code mpk_build_note(struct mpk_build *b, struct mpk_error *err)

@@ -58,6 +58,13 @@ struct mpk_process mpk_build_process(const struct mpk_build *b, const char *cons
 enum mpk_code mpk_build_tool(struct mpk_build *b, const char *const *argv, const char *what,
 			     struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_build_settled - tell the caller of mpk_emit that no tool will be run any more */
+void mpk_build_settled(const struct mpk_build *b);
+
+/* mpk_build_confine_llvm - in a child that has loaded LLVM and opened what it reads: from now on it
+ * writes to the scratch folder, and does nothing else */
+void mpk_build_confine_llvm(const struct mpk_build *b);
+
 /* mpk_build_note - the package note of the blob's object, for the strategy. An object or library
  * that is extended last is given its digest while it is written, any other has it from the
  * start. */
@@ -122,7 +129,7 @@ enum mpk_code mpk_build_blob_job(struct mpk_build *b, struct mpk_job *job,
 				 struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_build_objects - compile the sources and the blob, in parallel; check the machines of
- * objects that are there already */
+ * objects that are there already, unless that was done */
 enum mpk_code mpk_build_objects(struct mpk_build *b, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* --- link.c, archive.c, base.c ---------------------------------------------------- */

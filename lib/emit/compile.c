@@ -86,6 +86,7 @@ static enum mpk_code run_ir(struct mpk_process_self *self, void *data, struct mp
 	MPK_TRY(mpk_llvm_open(t->b->e->llvm, &llvm, err));
 	if (!s->text.data)
 		MPK_TRY(mpk_mapping_open(s->path, &map, err));
+	mpk_build_confine_llvm(t->b);
 
 	struct mpk_llvm_source source = { .triple = t->b->e->target.triple,
 					  .name = mpk_path_name(s->path),

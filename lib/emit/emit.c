@@ -25,6 +25,7 @@ static enum mpk_code emit_object(struct mpk_build *b, struct mpk_error *err)
 	MPK_TRY(mpk_build_objects(b, err));
 	if (b->e->dry_run)
 		return MPK_OK;
+	mpk_build_settled(b);
 	enum mpk_code code = extend ? mpk_build_file_extend(b, b->blob_object, &f, err)
 				    : mpk_build_file_open(b, b->blob_object, &f, err);
 	if (code == MPK_OK)
@@ -113,9 +114,11 @@ static enum mpk_code emit(struct mpk_build *b, struct mpk_error *err)
 		MPK_TRY(mpk_build_note(b, err));
 	switch (e->kind) {
 	case MPK_EMIT_BLOB:
+		mpk_build_settled(b);
 		return mpk_build_write(b, e->blob, err);
 	case MPK_EMIT_C:
 		c = mpk_build_csource(b);
+		mpk_build_settled(b);
 		return e->dry_run ? MPK_OK : mpk_csource_store(&c, e->out, err);
 	case MPK_EMIT_SO:
 	case MPK_EMIT_OBJ:

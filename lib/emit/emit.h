@@ -50,12 +50,16 @@ enum mpk_code mpk_source_classify(const char *path, enum mpk_source_kind *out,
 enum mpk_code mpk_source_check(const char *path, const struct mpk_target *target,
 			       struct mpk_error *err) MPK_MUST_CHECK;
 
-/* What the caller wants to hear while the work goes on; none may be NULL. */
+/* What the caller wants to hear while the work goes on; none may be NULL but settled. */
 struct mpk_emit_hooks {
 	void (*command)(void *data, const char *const *argv); /* before a tool is run */
 	void (*step)(void *data, const char *text);           /* work done without a tool */
 	void (*note)(void *data, const char *text);           /* a choice that was made */
 	void *data;
+	/* No tool and no other process will be started any more: what is left is to read what tools
+	 * and users made, and to write the output. May be NULL.
+	 * @scratch  the folder in which files still change; NULL: there is none */
+	void (*settled)(void *data, const char *scratch);
 };
 
 /* Everything that decides the output's bytes, and where to work. All borrowed. */
@@ -87,6 +91,9 @@ struct mpk_emit {
 	const char *save_temps; /* where they go and stay instead; NULL */
 	int log;                /* descriptor that takes what tools print; 0: our standard error */
 	bool dry_run;           /* call the hooks, run and write nothing */
+	bool no_sandbox;        /* LLVM may do what this process may */
+	bool sources_checked; /* mpk_source_check was called for all sources, by a process that can do
+				 * less harm with what it reads */
 	/* what a library or object of ELF gets before it takes its name; NULL: nothing */
 	const struct mpk_seal_job *seal;
 	const struct mpk_emit_hooks *hooks;

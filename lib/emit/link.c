@@ -182,6 +182,7 @@ static enum mpk_code extend_linked(struct mpk_build *b, const char *linked, stru
 
 	if (code == MPK_OK) {
 		hooks->step(hooks->data, "extending the linked stub to the blob");
+		mpk_build_settled(b);
 		return mpk_build_write_packed(b, b->e->out, 0777, &f.packed, err);
 	}
 	if (code != MPK_E_UNSUPPORTED) {
@@ -196,6 +197,7 @@ static enum mpk_code extend_linked(struct mpk_build *b, const char *linked, stru
 	MPK_TRY(mpk_digest_rope(MPK_DIGEST_XXH128, b->e->blob, NULL, b->digest, err));
 	memcpy(b->id, b->digest, MPK_NOTE_ID_HALF);
 	MPK_TRY(link_extended_object(b, linked, err));
+	mpk_build_settled(b);
 	return take(b, linked, err);
 }
 
@@ -212,6 +214,9 @@ enum mpk_code mpk_build_library(struct mpk_build *b, struct mpk_error *err)
 		MPK_TRY(run_link(b, linked, b->blob_object, err));
 	if (b->e->dry_run)
 		return MPK_OK;
+	/* where the linker's layout decides whether it has to run once more, what it made is read first */
+	if (b->strategy != MPK_STRATEGY_EXTEND_LIBRARY)
+		mpk_build_settled(b);
 	MPK_TRY(check_machine(b, linked, err));
 	return b->strategy == MPK_STRATEGY_EXTEND_LIBRARY ? extend_linked(b, linked, err)
 							  : take(b, linked, err);

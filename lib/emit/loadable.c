@@ -256,8 +256,9 @@ static void ignore_text(void *data, const char *text)
 
 static enum mpk_code run(struct job *j, int log, struct mpk_error *err)
 {
-	static const struct mpk_emit_hooks hooks = { ignore_command, ignore_text, ignore_text,
-						     NULL };
+	static const struct mpk_emit_hooks hooks = { .command = ignore_command,
+						     .step = ignore_text,
+						     .note = ignore_text };
 	const struct mpk_loadable_options *o = j->options;
 	struct mpk_emit e = {
 		.kind = MPK_EMIT_SO,

@@ -18,7 +18,8 @@ static enum mpk_code collect_jobs(struct mpk_build *b, struct mpk_job *jobs, siz
 			continue;
 		}
 		b->objects[i] = s->path;
-		MPK_TRY(mpk_source_check(s->path, &e->target, err));
+		if (!e->sources_checked)
+			MPK_TRY(mpk_source_check(s->path, &e->target, err));
 	}
 	return MPK_OK;
 }

@@ -113,16 +113,41 @@ static enum mpk_code map_fd(int fd, struct mpk_mapping *m, struct mpk_error *err
 struct mpk_mapping_origin {
 	struct mpk_mapping_origin *next, **at;
 	int fd; /* -1: look at the name */
-	bool replaceable;
-	dev_t device;
-	ino_t inode;
-	off_t size;
-	struct timespec modified;
+	bool replaceable, regular;
+	struct mpk_file_identity identity;
 	char name[];
 };
 
 static struct mpk_mapping_origin *origins;
 static pthread_mutex_t origins_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct mpk_file_identity identity_of(const struct stat *st)
+{
+	return (struct mpk_file_identity){
+		.device = st->st_dev,
+		.inode = st->st_ino,
+		.size = (uint64_t)st->st_size,
+		.modified = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec,
+	};
+}
+
+static bool is_same_file(const struct mpk_file_identity *a, const struct mpk_file_identity *b)
+{
+	return a->device == b->device && a->inode == b->inode;
+}
+
+static bool has_same_content(const struct mpk_file_identity *a, const struct mpk_file_identity *b)
+{
+	return a->size == b->size && a->modified == b->modified;
+}
+
+static enum mpk_code fail_changed(const char *name, struct mpk_error *err)
+{
+	enum mpk_code code = mpk_fail(err, MPK_E_IO, "the file changed while it was read");
+
+	mpk_error_at_file(err, name);
+	return code;
+}
 
 static struct mpk_mapping_origin *remember(int fd, const char *name)
 {
@@ -135,10 +160,8 @@ static struct mpk_mapping_origin *remember(int fd, const char *name)
 		return NULL;
 	}
 	*o = (struct mpk_mapping_origin){ .fd = fd,
-					  .device = st.st_dev,
-					  .inode = st.st_ino,
-					  .size = st.st_size,
-					  .modified = st.st_mtim };
+					  .regular = S_ISREG(st.st_mode),
+					  .identity = identity_of(&st) };
 	memcpy(o->name, name, len);
 	(void)pthread_mutex_lock(&origins_lock);
 	o->next = origins;
@@ -165,12 +188,13 @@ static void forget(struct mpk_mapping_origin *o)
 /* A name that is another file's by now says nothing of ours: that one is as it was. */
 static bool is_unchanged(const struct mpk_mapping_origin *o)
 {
+	struct mpk_file_identity now;
 	struct stat st;
 
-	return (o->fd >= 0 ? fstat(o->fd, &st) : stat(o->name, &st)) != 0 ||
-	       st.st_dev != o->device || st.st_ino != o->inode || !S_ISREG(st.st_mode) ||
-	       (st.st_size == o->size && st.st_mtim.tv_sec == o->modified.tv_sec &&
-		st.st_mtim.tv_nsec == o->modified.tv_nsec);
+	if ((o->fd >= 0 ? fstat(o->fd, &st) : stat(o->name, &st)) != 0 || !S_ISREG(st.st_mode))
+		return true;
+	now = identity_of(&st);
+	return !is_same_file(&now, &o->identity) || has_same_content(&now, &o->identity);
 }
 
 enum mpk_code mpk_mappings_check(struct mpk_error *err)
@@ -178,23 +202,21 @@ enum mpk_code mpk_mappings_check(struct mpk_error *err)
 	enum mpk_code code = MPK_OK;
 
 	(void)pthread_mutex_lock(&origins_lock);
-	for (const struct mpk_mapping_origin *o = origins; o && code == MPK_OK; o = o->next) {
-		if (is_unchanged(o))
-			continue;
-		code = mpk_fail(err, MPK_E_IO, "the file changed while it was read");
-		mpk_error_at_file(err, o->name);
-	}
+	for (const struct mpk_mapping_origin *o = origins; o && code == MPK_OK; o = o->next)
+		if (!is_unchanged(o))
+			code = fail_changed(o->name, err);
 	(void)pthread_mutex_unlock(&origins_lock);
 	return code;
 }
 
 bool mpk_mappings_have(const struct stat *file)
 {
+	const struct mpk_file_identity identity = identity_of(file);
 	const struct mpk_mapping_origin *o;
 
 	(void)pthread_mutex_lock(&origins_lock);
 	for (o = origins; o; o = o->next)
-		if (!o->replaceable && o->device == file->st_dev && o->inode == file->st_ino &&
+		if (!o->replaceable && is_same_file(&o->identity, &identity) &&
 		    S_ISREG(file->st_mode))
 			break;
 	(void)pthread_mutex_unlock(&origins_lock);
@@ -256,6 +278,31 @@ enum mpk_code mpk_mapping_open(const char *path, struct mpk_mapping *out, struct
 	if (code != MPK_OK)
 		close(fd);
 	return code;
+}
+
+bool mpk_mapping_identity(const struct mpk_mapping *m, struct mpk_file_identity *out)
+{
+	if (!m->origin || !m->origin->regular)
+		return false;
+	*out = m->origin->identity;
+	return true;
+}
+
+enum mpk_code mpk_mapping_open_same(const char *path, const struct mpk_file_identity *identity,
+				    struct mpk_mapping *out, struct mpk_error *err)
+{
+	struct mpk_file_identity now;
+	struct stat st;
+
+	/* opening some devices does something */
+	if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+		return fail_changed(path, err);
+	MPK_TRY(mpk_mapping_open(path, out, err));
+	if (mpk_mapping_identity(out, &now) && is_same_file(&now, identity) &&
+	    has_same_content(&now, identity))
+		return MPK_OK;
+	mpk_mapping_close(out);
+	return fail_changed(path, err);
 }
 
 enum mpk_code mpk_mapping_of_fd(int fd, const char *name, struct mpk_mapping *out,

@@ -52,6 +52,22 @@ void mpk_mapping_close_file(struct mpk_mapping *m);
  * Returns  MPK_OK; MPK_E_IO with the name of the file */
 enum mpk_code mpk_mappings_check(struct mpk_error *err) MPK_MUST_CHECK;
 
+/* Of a regular file, and of it at one time. */
+struct mpk_file_identity {
+	uint64_t device, inode, size; /* bytes */
+	int64_t modified;             /* nanoseconds since 1970 */
+};
+
+/* mpk_mapping_identity - what a file was when it was opened
+ * Returns  false: m is of a pipe, a device or standard input, which nobody else can open again */
+bool mpk_mapping_identity(const struct mpk_mapping *m, struct mpk_file_identity *out);
+
+/* mpk_mapping_open_same - as mpk_mapping_open, of a file that another process has read
+ * Nothing but a regular file is opened, whatever stands under the name by now.
+ * Returns  as mpk_mapping_open; MPK_E_IO: it is not that file any more, or has changed */
+enum mpk_code mpk_mapping_open_same(const char *path, const struct mpk_file_identity *identity,
+				    struct mpk_mapping *out, struct mpk_error *err) MPK_MUST_CHECK;
+
 /* mpk_mappings_have - whether an open mapping is of this file: an output must not take its place
  * mpk_mapping_may_be_replaced - from now on, m does not count there: its user asked for that */
 bool mpk_mappings_have(const struct stat *file);

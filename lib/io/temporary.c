@@ -61,8 +61,10 @@ bool mpk_temporary_lock(int fd)
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
-	(void)st, (void)type, (void)ftw;
-	(void)remove(path); /* what stays keeps its folders, no more */
+	(void)st, (void)ftw;
+	/* Not remove(3), which tries unlink on folders: a sandbox may refuse that. What stays keeps its
+	 * folders, no more. */
+	(void)(type == FTW_DP || type == FTW_D || type == FTW_DNR ? rmdir(path) : unlink(path));
 	return 0;
 }
 

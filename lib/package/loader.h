@@ -10,13 +10,6 @@
 #include "launch/launch.h"
 #include "package/package.h"
 
-/* An input file, open until the package is closed. */
-struct mpk_file {
-	struct mpk_mapping map;
-	const char *path;
-	struct mpk_file *next;
-};
-
 struct mpk_loader {
 	const struct mpk_manifest *manifest;
 	struct mpk_arena *arena;

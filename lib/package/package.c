@@ -257,8 +257,6 @@ enum mpk_code mpk_package_load(const struct mpk_package_input *input, struct mpk
 		return code;
 	if (input->gen)
 		out->manifest.gen = *input->gen;
-	if (input->manifest_read)
-		input->manifest_read(input->data, &out->manifest);
 	MPK_TRY_ALLOC(name_memory_files(&l, input->memory_file_count), err);
 	if (out->manifest.module_count)
 		MPK_TRY(load(&l, out, err));

@@ -11,6 +11,7 @@
 #include "base/report.h"
 #include "base/rope.h"
 #include "blob/blob.h"
+#include "io/mapping.h"
 #include "launch/launch.h"
 #include "manifest/manifest.h"
 
@@ -21,7 +22,12 @@ struct mpk_host_source {
 	struct mpk_pos pos; /* where the manifest names it */
 };
 
-struct mpk_file;
+/* An input file, open until the package is closed. */
+struct mpk_file {
+	struct mpk_mapping map;
+	const char *path;
+	struct mpk_file *next;
+};
 
 /* Zero-initialise; fill with mpk_package_load; mpk_package_close. Everything but the
  * open files is in the arena of load. */
@@ -54,9 +60,6 @@ struct mpk_package_input {
 	const struct mpk_memory_file
 		*memory_files; /* taken before files of the same name; may be NULL */
 	size_t memory_file_count;
-	/* told when the manifest is read, and nothing that it names is yet; NULL: nobody is */
-	void (*manifest_read)(void *data, const struct mpk_manifest *manifest);
-	void *data;
 };
 
 /* mpk_package_load - read a manifest and every payload, build the tree and the blob

@@ -102,6 +102,8 @@ bool mpk_landlock_restrict(const struct mpk_sandbox *s)
 		      READ_FILE | READ_DIR | (s->runs_programs ? EXECUTE : 0));
 	for (size_t i = 0; i < s->writable_count; i++)
 		allow(rules, &r, s->writable[i], WRITE | READ_DIR);
+	if (s->emptied)
+		allow(rules, &r, s->emptied, REMOVE_DIR);
 	bool done = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
 		    syscall(SYS_landlock_restrict_self, rules, 0) == 0;
 	(void)close(rules);

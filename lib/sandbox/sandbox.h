@@ -20,6 +20,8 @@ struct mpk_sandbox {
 	const char *const
 		*writable; /* folders, with all below: files are made, replaced, removed */
 	size_t writable_count;
+	const char
+		*emptied; /* a folder in which empty folders may be removed, below it, too; NULL */
 	bool runs_programs; /* those among the readable may be started; system calls stay free then,
 			     * as nobody knows what a program needs */
 	bool runs_code; /* libraries may be loaded, and make memory executable; no other folder is

@@ -125,7 +125,24 @@ def put_elf(seeds, blob):
 
 # --- what has no files -------------------------------------------------------------------------------
 
+def put_handovers(seeds):
+    def text(s):
+        return struct.pack("<Q", 2**64 - 1) if s is None else struct.pack("<Q", len(s)) + s
+
+    def numbers(*n):
+        return struct.pack("<%dQ" % len(n), *n)
+
+    for gen in range(3):
+        facts = numbers(gen) + b"\1\0\1\1\1" + numbers(2) + text(b"p") + text(None) + text(b"main") + text(b"sub/")
+        facts += text(None) + text(None) + numbers(1) + text(b"p.toml")
+        opened = numbers(2) + b"\0\1" + text(b"gone.bin") + numbers(1, 2, 3, 4) if gen == 1 else numbers(1) + b"\0"
+        sources = numbers(2) + text(b"sub/f.c") + b"\0" + text(b"launch.ll") + b"\1" + text(b"; IR")
+        pieces = numbers(3, 0, 1, 8) + numbers(2**64 - 1, 4) + b"made" + numbers(0, 15, 1)
+        seeds.put("fuzz_handover", str(gen), b"sixteen bytes  \n" + facts + opened + sources + pieces)
+
+
 def put_made(seeds):
+    put_handovers(seeds)
     for target, name, data in seed_text.ideas():
         seeds.put(target, name, data)
     seeds.put("fuzz_msgpack", "map", b"\x82\xa1a\x93\x01\xcd\x12\x34\xd9\x02ab\xa1b\x81\xc3\xcb" + bytes(8))

@@ -41,7 +41,9 @@ static void on_text(void *data, const char *text)
 }
 
 static const char *const cc_words[] = { "gcc" };
-static const struct mpk_emit_hooks hooks = { on_command, on_text, on_text, NULL };
+static const struct mpk_emit_hooks hooks = { .command = on_command,
+					     .step = on_text,
+					     .note = on_text };
 
 static struct mpk_emit plan(enum mpk_emit_kind kind, const char *out, const struct mpk_rope *blob)
 {

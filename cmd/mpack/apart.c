@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading apart: the parser of payloads is a fork that gives up its rights; the compiler's caller takes
+ * from it, through a file in memory, what emit/handover.h describes. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/vec.h"
+#include "common/confine.h"
+#include "common/diag.h"
+#include "mpack/input.h"
+#include "process/process.h"
+
+struct reading {
+	const struct mpk_input_options *o;
+	struct mpk_input *in;
+	int fd;    /* receives the handover */
+	int input; /* our standard input: a manifest may name /dev/stdin; -1: there is none */
+};
+
+/* --- in the reader ---------------------------------------------------------------------- */
+
+/* What is open there may hold pieces of the blob: the input, and all payloads. */
+static enum mpk_code hand_over(const struct reading *r, struct mpk_error *err)
+{
+	struct mpk_input *in = r->in;
+	size_t most = 1, count = 0;
+
+	for (const struct mpk_file *f = in->package.files; f; f = f->next)
+		most++;
+	struct mpk_handover_file *files = mpk_arena_array(&in->arena, most, sizeof *files);
+
+	MPK_TRY_ALLOC(files, err);
+	files[count++] = (struct mpk_handover_file){ in->path, &in->text };
+	for (const struct mpk_file *f = in->package.files; f; f = f->next)
+		files[count++] = (struct mpk_handover_file){ f->path, &f->map };
+	return mpk_handover_write(&in->parts, files, count, r->fd, err);
+}
+
+/* Its findings it prints itself; how it ends says the rest. */
+static enum mpk_code read_apart(struct mpk_process_self *self, void *data, struct mpk_error *err)
+{
+	const struct reading *r = data;
+	struct mpk_confine c = { 0 };
+
+	(void)self;
+	if (r->input >= 0)
+		(void)dup2(r->input, STDIN_FILENO);
+	/* a manifest names files anywhere */
+	mpk_confine_input(&c, "/");
+	mpk_confine(&c);
+
+	int status = mpk_input_read(r->o, r->in);
+
+	if (status == MPK_EXIT_OK)
+		return hand_over(r, err);
+	(void)fflush(NULL);
+	_exit(status);
+}
+
+/* --- in the builder --------------------------------------------------------------------- */
+
+/* Signals that a defect of the program raises; others come from outside, SIGKILL where memory is out. */
+static bool is_crash(int sig)
+{
+	return sig == SIGSEGV || sig == SIGBUS || sig == SIGABRT || sig == SIGILL ||
+	       sig == SIGFPE || sig == SIGSYS || sig == SIGTRAP;
+}
+
+/* The status of what it said, or what is to be said of it. */
+static int judge(const struct mpk_process_end *end, const char *path)
+{
+	struct mpk_error err = { 0 };
+
+	switch (end->how) {
+	case MPK_PROCESS_RETURNED:
+		if (end->error.code == MPK_OK)
+			return MPK_EXIT_OK;
+		err = end->error;
+		break;
+	case MPK_PROCESS_QUIT:
+		if ((end->status > MPK_EXIT_OK && end->status <= MPK_EXIT_TIMEOUT) ||
+		    end->status == MPK_EXIT_INTERNAL)
+			return end->status;
+		(void)mpk_fail(&err, MPK_E_INTERNAL,
+			       "the process that reads it ended with status %d", end->status);
+		break;
+	case MPK_PROCESS_KILLED:
+		(void)mpk_fail(&err, is_crash(end->status) ? MPK_E_INTERNAL : MPK_E_TOOL,
+			       "the process that reads it was ended by signal %d (%s)", end->status,
+			       strsignal(end->status));
+		break;
+	case MPK_PROCESS_LEFT_OUT: /* these four are no end of one function without a deadline */
+	case MPK_PROCESS_NOT_EXECUTED:
+	case MPK_PROCESS_EXITED:
+	case MPK_PROCESS_LATE:
+	case MPK_PROCESS_STOPPED:
+		(void)mpk_fail(&err, MPK_E_INTERNAL, "the process that reads it was stopped");
+		break;
+	}
+	mpk_error_at_file(&err, path);
+	return mpk_diag_error(&err);
+}
+
+static enum mpk_code take_over(struct mpk_input *in, int fd, struct mpk_error *err)
+{
+	MPK_TRY(mpk_mapping_of_fd(fd, in->path, &in->handed, err));
+	MPK_TRY(mpk_handover_read(in->handed.bytes, &in->text, &in->arena, &in->parts, &in->maps,
+				  err));
+	mpk_mapping_use_file(&in->handed, &in->parts.blob);
+	return MPK_OK;
+}
+
+static int run_reader(struct reading *r)
+{
+	struct mpk_process reader = { .run = read_apart, .data = r };
+	struct mpk_process_end end;
+	struct mpk_error err = { 0 };
+
+	if (mpk_process_run(&reader, 1, 1, &end, &err) != MPK_OK)
+		return mpk_diag_error(&err);
+
+	int status = judge(&end, r->in->path);
+
+	if (status == MPK_EXIT_OK && take_over(r->in, r->fd, &err) != MPK_OK)
+		status = mpk_diag_error(&err);
+	return status;
+}
+
+int mpk_input_load_apart(const char *path, const struct mpk_input_options *o, struct mpk_input *in)
+{
+	struct reading r = { .o = o, .in = in };
+	struct mpk_error err = { 0 };
+	int status = mpk_input_open(path, o, in);
+
+	if (status != MPK_EXIT_OK)
+		return status;
+	r.fd = memfd_create("mpack-handover", MFD_CLOEXEC);
+	if (r.fd < 0) {
+		(void)mpk_fail_errno(&err, MPK_E_IO, errno, "cannot make a file in memory");
+		return mpk_diag_error(&err);
+	}
+	r.input = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	status = run_reader(&r);
+	if (r.input >= 0)
+		(void)close(r.input);
+	(void)close(r.fd);
+	return status;
+}

@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Integers are little-endian u64, texts have a length; a text that is not there has length UINT64_MAX. A
+ * piece of the blob is the number of its file, where it begins there and its length, or bytes. */
+#include "emit/handover.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cursor.h"
+#include "io/copy.h"
+
+static const uint64_t NONE = UINT64_MAX; /* no text; a piece that is in no file */
+
+/* --- writing ----------------------------------------------------------------------------- */
+
+/* Where the bytes of a file are in memory, for a search. */
+struct region {
+	uintptr_t start;
+	size_t len, file;
+};
+
+struct writer {
+	struct mpk_rope out;
+	const struct mpk_handover_file *files;
+	size_t file_count;
+	struct region *regions; /* ascending; in the arena */
+	size_t region_count;
+};
+
+static int compare_regions(const void *a, const void *b)
+{
+	const struct region *x = a, *y = b;
+
+	return (x->start > y->start) - (x->start < y->start);
+}
+
+/* Those that another process can open. */
+static enum mpk_code list_regions(struct writer *w, struct mpk_error *err)
+{
+	w->regions = mpk_arena_array(w->out.arena, w->file_count, sizeof *w->regions);
+	MPK_TRY_ALLOC(w->regions, err);
+	for (size_t i = 0; i < w->file_count; i++) {
+		const struct mpk_mapping *map = w->files[i].map;
+		struct mpk_file_identity identity;
+
+		if (map->bytes.len && (i == 0 || mpk_mapping_identity(map, &identity)))
+			w->regions[w->region_count++] =
+				(struct region){ (uintptr_t)map->bytes.data, map->bytes.len, i };
+	}
+	if (w->region_count)
+		qsort(w->regions, w->region_count, sizeof *w->regions, compare_regions);
+	return MPK_OK;
+}
+
+static bool find_region(const struct writer *w, const struct mpk_piece *p, uint64_t *file,
+			uint64_t *off)
+{
+	uintptr_t at = (uintptr_t)p->data;
+	size_t low = 0, high = w->region_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (w->regions[middle].start <= at)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low)
+		return false;
+	const struct region *r = &w->regions[low - 1];
+	if (at - r->start >= r->len || r->len - (at - r->start) < p->len)
+		return false;
+	*file = r->file;
+	*off = at - r->start;
+	return true;
+}
+
+/* There are no more descriptors than a process may have open. */
+static bool find_descriptor(const struct writer *w, int fd, uint64_t *file)
+{
+	for (size_t i = 0; i < w->file_count; i++)
+		if (w->files[i].map->fd == fd) {
+			*file = i;
+			return true;
+		}
+	return false;
+}
+
+static enum mpk_code put_piece(struct writer *w, const struct mpk_piece *p, struct mpk_error *err)
+{
+	uint64_t file, off = p->off;
+
+	if (p->data ? find_region(w, p, &file, &off) : find_descriptor(w, p->fd, &file)) {
+		mpk_rope_put_u64(&w->out, file);
+		mpk_rope_put_u64(&w->out, off);
+		mpk_rope_put_u64(&w->out, p->len);
+		return MPK_OK;
+	}
+	if (!p->data)
+		return mpk_fail(err, MPK_E_INTERNAL, "a part of the blob is of no known file");
+	mpk_rope_put_u64(&w->out, NONE);
+	mpk_rope_put_u64(&w->out, p->len);
+	mpk_rope_put_view(&w->out, mpk_span_of(p->data, p->len));
+	return MPK_OK;
+}
+
+static void put_text(struct writer *w, const char *text)
+{
+	if (text)
+		mpk_rope_put_str(&w->out, mpk_span_str(text));
+	else
+		mpk_rope_put_u64(&w->out, NONE);
+}
+
+static void put_files(struct writer *w)
+{
+	struct mpk_file_identity identity;
+
+	mpk_rope_put_u64(&w->out, w->file_count);
+	for (size_t i = 0; i < w->file_count; i++) {
+		bool is_there = i && mpk_mapping_identity(w->files[i].map, &identity);
+
+		mpk_rope_put_u8(&w->out, is_there);
+		if (!is_there)
+			continue;
+		put_text(w, w->files[i].path);
+		mpk_rope_put_u64(&w->out, identity.device);
+		mpk_rope_put_u64(&w->out, identity.inode);
+		mpk_rope_put_u64(&w->out, identity.size);
+		mpk_rope_put_u64(&w->out, (uint64_t)identity.modified);
+	}
+}
+
+static void put_sources(struct writer *w, const struct mpk_handover *h)
+{
+	mpk_rope_put_u64(&w->out, h->source_count);
+	for (size_t i = 0; i < h->source_count; i++) {
+		put_text(w, h->sources[i].path);
+		mpk_rope_put_u8(&w->out, h->sources[i].text.data != NULL);
+		if (!h->sources[i].text.data)
+			continue;
+		mpk_rope_put_u64(&w->out, h->sources[i].text.len);
+		mpk_rope_put_view(&w->out, h->sources[i].text);
+	}
+}
+
+static void put_facts(struct writer *w, const struct mpk_handover *h)
+{
+	const bool flags[] = { h->has_blob, h->is_blob, h->has_host, h->has_sources,
+			       h->has_callable };
+
+	mpk_rope_put_u64(&w->out, h->gen);
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(flags); i++)
+		mpk_rope_put_u8(&w->out, flags[i]);
+	mpk_rope_put_u64(&w->out, h->module_count);
+	put_text(w, h->name);
+	put_text(w, h->symbol);
+	put_text(w, h->entry);
+	put_text(w, h->dir_named);
+	put_text(w, h->target);
+	put_text(w, h->base);
+	mpk_rope_put_u64(&w->out, h->file_count);
+	for (size_t i = 0; i < h->file_count; i++)
+		put_text(w, h->files[i]);
+}
+
+enum mpk_code mpk_handover_write(const struct mpk_handover *h,
+				 const struct mpk_handover_file *files, size_t file_count, int fd,
+				 struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
+	struct writer w = { .out = mpk_rope_of(&arena), .files = files, .file_count = file_count };
+
+	MPK_TRY(list_regions(&w, err));
+	put_facts(&w, h);
+	put_files(&w);
+	put_sources(&w, h);
+	mpk_rope_put_u64(&w.out, h->has_blob ? h->blob.count : 0);
+	for (size_t i = 0; h->has_blob && i < h->blob.count; i++)
+		MPK_TRY(put_piece(&w, &h->blob.pieces[i], err));
+	MPK_TRY(mpk_rope_status(&w.out, err));
+	return mpk_write_pieces(fd, w.out.pieces, w.out.count, NULL, err);
+}
+
+/* --- reading ----------------------------------------------------------------------------- */
+
+struct reader {
+	struct mpk_cursor c;
+	const struct mpk_mapping *input;
+	struct mpk_arena *arena;
+	struct mpk_handover_maps *maps; /* [0] stays empty: it is the input */
+};
+
+static enum mpk_code refuse(const struct reader *r, const char *what, struct mpk_error *err)
+{
+	return mpk_fail_offset(err, MPK_E_CORRUPT, r->c.space, mpk_cursor_offset(&r->c),
+			       "%s that no reader of a package would hand over", what);
+}
+
+static enum mpk_code get_flag(struct reader *r, bool *out, struct mpk_error *err)
+{
+	uint8_t value;
+
+	MPK_TRY(mpk_read_u8(&r->c, "flag", &value, err));
+	*out = value != 0;
+	return MPK_OK;
+}
+
+/* NULL where there is none. */
+static enum mpk_code get_text(struct reader *r, const char *what, const char **out,
+			      struct mpk_error *err)
+{
+	struct mpk_span text;
+	uint64_t len;
+
+	*out = NULL;
+	MPK_TRY(mpk_read_u64(&r->c, what, &len, err));
+	if (len == NONE)
+		return MPK_OK;
+	MPK_TRY(mpk_read_bytes(&r->c, what, len, &text, err));
+	if (text.len && memchr(text.data, 0, text.len))
+		return refuse(r, "a text with a NUL", err);
+	*out = mpk_arena_text(r->arena, text);
+	MPK_TRY_ALLOC(*out, err);
+	return MPK_OK;
+}
+
+static enum mpk_code get_needed(struct reader *r, const char *what, const char **out,
+				struct mpk_error *err)
+{
+	MPK_TRY(get_text(r, what, out, err));
+	return *out ? MPK_OK : refuse(r, "no text in a place", err);
+}
+
+/* Compilers take such an argument for an option, or for a file of options. */
+static bool is_option(const char *path)
+{
+	return *path == '-' || *path == '@';
+}
+
+static enum mpk_code get_list(struct reader *r, struct mpk_handover *out, struct mpk_error *err)
+{
+	size_t count;
+
+	MPK_TRY(mpk_read_count(&r->c, "files", sizeof(uint64_t), &count, err));
+	const char **list = mpk_arena_array(r->arena, count, sizeof *list);
+
+	MPK_TRY_ALLOC(list, err);
+	for (size_t i = 0; i < count; i++)
+		MPK_TRY(get_needed(r, "file", &list[i], err));
+	out->files = list;
+	out->file_count = count;
+	return MPK_OK;
+}
+
+static enum mpk_code get_facts(struct reader *r, struct mpk_handover *out, struct mpk_error *err)
+{
+	bool *const flags[] = { &out->has_blob, &out->is_blob, &out->has_host, &out->has_sources,
+				&out->has_callable };
+	uint64_t gen, modules;
+
+	MPK_TRY(mpk_read_u64(&r->c, "generation", &gen, err));
+	if (gen >= MPK_GENERATION_COUNT)
+		return refuse(r, "a generation", err);
+	out->gen = (enum mpk_generation)gen;
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(flags); i++)
+		MPK_TRY(get_flag(r, flags[i], err));
+	MPK_TRY(mpk_read_u64(&r->c, "modules", &modules, err));
+	out->module_count = (size_t)modules;
+	MPK_TRY(get_needed(r, "name", &out->name, err));
+	if (strchr(out->name, '/')) /* the output may be called so */
+		return refuse(r, "a path as a name", err);
+	MPK_TRY(get_text(r, "symbol", &out->symbol, err));
+	MPK_TRY(get_text(r, "entry", &out->entry, err));
+	MPK_TRY(get_needed(r, "folder", &out->dir_named, err));
+	MPK_TRY(get_text(r, "target", &out->target, err));
+	MPK_TRY(get_text(r, "base", &out->base, err));
+	return get_list(r, out, err);
+}
+
+static enum mpk_code open_file(struct reader *r, struct mpk_mapping *map, struct mpk_error *err)
+{
+	struct mpk_file_identity identity;
+	const char *path;
+	uint64_t modified;
+
+	MPK_TRY(get_needed(r, "file", &path, err));
+	MPK_TRY(mpk_read_u64(&r->c, "device", &identity.device, err));
+	MPK_TRY(mpk_read_u64(&r->c, "inode", &identity.inode, err));
+	MPK_TRY(mpk_read_u64(&r->c, "size", &identity.size, err));
+	MPK_TRY(mpk_read_u64(&r->c, "time", &modified, err));
+	identity.modified = (int64_t)modified;
+	if (strcmp(path, "-") == 0)
+		return refuse(r, "standard input as a file", err);
+	MPK_TRY(mpk_mapping_open_same(path, &identity, map, err));
+	/* a package may have more small files than a process has descriptors */
+	if (map->bytes.len < MPK_LARGE_BYTES)
+		mpk_mapping_close_file(map);
+	return MPK_OK;
+}
+
+static enum mpk_code open_files(struct reader *r, struct mpk_error *err)
+{
+	size_t count;
+
+	MPK_TRY(mpk_read_count(&r->c, "files", 1, &count, err));
+	r->maps->items = mpk_arena_array(r->arena, count, sizeof *r->maps->items);
+	MPK_TRY_ALLOC(r->maps->items, err);
+	for (size_t i = 0; i < count; i++) {
+		bool is_there;
+
+		MPK_TRY(get_flag(r, &is_there, err));
+		if (is_there && i == 0)
+			return refuse(r, "the input as another file", err);
+		r->maps->items[r->maps->count++].fd = -1;
+		if (is_there)
+			MPK_TRY(open_file(r, &r->maps->items[i], err));
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code get_source(struct reader *r, struct mpk_emit_source *s, struct mpk_error *err)
+{
+	bool is_text;
+	uint64_t len;
+
+	MPK_TRY(get_needed(r, "source", &s->path, err));
+	MPK_TRY(get_flag(r, &is_text, err));
+	if (mpk_source_classify(s->path, &s->kind, NULL) != MPK_OK || is_option(s->path))
+		return refuse(r, "a source", err);
+	if (is_text && strchr(s->path, '/')) /* it becomes a file of that name */
+		return refuse(r, "a path as the name of a text", err);
+	if (!is_text)
+		return MPK_OK;
+	if (s->kind == MPK_SOURCE_OBJECT || s->kind == MPK_SOURCE_ARCHIVE)
+		return refuse(r, "an object as a text", err);
+	MPK_TRY(mpk_read_u64(&r->c, "text", &len, err));
+	return mpk_read_bytes(&r->c, "text", len, &s->text, err);
+}
+
+static enum mpk_code get_sources(struct reader *r, struct mpk_handover *out, struct mpk_error *err)
+{
+	size_t count;
+
+	MPK_TRY(mpk_read_count(&r->c, "sources", sizeof(uint64_t) + 1, &count, err));
+	struct mpk_emit_source *list = mpk_arena_array(r->arena, count, sizeof *list);
+
+	MPK_TRY_ALLOC(list, err);
+	for (size_t i = 0; i < count; i++)
+		MPK_TRY(get_source(r, &list[i], err));
+	out->sources = list;
+	out->source_count = count;
+	return MPK_OK;
+}
+
+static enum mpk_code get_piece(struct reader *r, struct mpk_rope *rope, struct mpk_error *err)
+{
+	uint64_t file, off = 0, len;
+	struct mpk_span view;
+
+	MPK_TRY(mpk_read_u64(&r->c, "piece", &file, err));
+	if (file != NONE)
+		MPK_TRY(mpk_read_u64(&r->c, "piece", &off, err));
+	MPK_TRY(mpk_read_u64(&r->c, "piece", &len, err));
+	if (file == NONE) {
+		MPK_TRY(mpk_read_bytes(&r->c, "piece", len, &view, err));
+		mpk_rope_put_view(rope, view);
+		return MPK_OK;
+	}
+	if (file >= r->maps->count)
+		return refuse(r, "a file", err);
+	const struct mpk_mapping *map = file ? &r->maps->items[file] : r->input;
+
+	if (!mpk_span_sub(map->bytes, off, len, &view))
+		return refuse(r, "a part of a file", err);
+	if (map->fd >= 0 && map->mapped && len)
+		mpk_rope_put_file(rope, map->fd, off, len);
+	else
+		mpk_rope_put_view(rope, view);
+	return MPK_OK;
+}
+
+static enum mpk_code get_blob(struct reader *r, struct mpk_handover *out, struct mpk_error *err)
+{
+	size_t count;
+
+	out->blob = mpk_rope_of(r->arena);
+	MPK_TRY(mpk_read_count(&r->c, "pieces", 2 * sizeof(uint64_t), &count, err));
+	for (size_t i = 0; i < count; i++)
+		MPK_TRY(get_piece(r, &out->blob, err));
+	return mpk_rope_status(&out->blob, err);
+}
+
+enum mpk_code mpk_handover_read(struct mpk_span bytes, const struct mpk_mapping *input,
+				struct mpk_arena *arena, struct mpk_handover *out,
+				struct mpk_handover_maps *maps, struct mpk_error *err)
+{
+	struct reader r = { mpk_cursor_of(bytes, 0, "handover"), input, arena, maps };
+
+	*out = (struct mpk_handover){ .gen = MPK_GEN_CURRENT };
+	MPK_TRY(get_facts(&r, out, err));
+	MPK_TRY(open_files(&r, err));
+	MPK_TRY(get_sources(&r, out, err));
+	MPK_TRY(get_blob(&r, out, err));
+	return mpk_cursor_left(&r.c) ? refuse(&r, "something behind the end", err) : MPK_OK;
+}
+
+void mpk_handover_close(struct mpk_handover_maps *maps)
+{
+	for (size_t i = 0; i < maps->count; i++)
+		mpk_mapping_close(&maps->items[i]);
+	*maps = (struct mpk_handover_maps){ .count = 0 };
+}

@@ -19,6 +19,7 @@ MANDIR  ?= $(PREFIX)/share/man
 DATADIR ?= $(PREFIX)/share
 DESTDIR ?=
 INSTALL ?= install
+# empty: without LLVM; mpack then compiles C only, as where its plug-in is not installed
 LLVM_CONFIG ?= llvm-config-19
 PKG_CONFIG  ?= pkg-config
 V       ?= 0
@@ -40,7 +41,7 @@ HARDEN  := -fstack-protector-strong -fstack-clash-protection -ftrivial-auto-var-
 CFLAGS  ?= -O2 -g
 CXXFLAGS ?= $(CFLAGS)
 CPPFLAGS += -Ilib -Iformats -Icmd -D_GNU_SOURCE
-LLVM_CPPFLAGS := -isystem $(shell $(LLVM_CONFIG) --includedir 2>/dev/null)
+LLVM_CPPFLAGS := $(if $(LLVM_CONFIG),-isystem $(shell $(LLVM_CONFIG) --includedir 2>/dev/null))
 ifeq ($(VARIANT),asan)
 VARIANT_CFLAGS := -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 else ifeq ($(VARIANT),cov)
@@ -69,17 +70,21 @@ LLVM_SRC := $(sort $(wildcard lib/llvm/*.c))
 CMD_SRC  := $(sort $(wildcard cmd/common/*.c))
 LIB_OBJ  := $(LIB_SRC:%.c=$(O)/%.o)
 CXX_OBJ  := $(LIB_CXX:%.cc=$(O)/%.o)
-LLVM_OBJ := $(LLVM_SRC:%.c=$(O)/%.o)
 CMD_OBJ  := $(CMD_SRC:%.c=$(O)/%.o)
+# unit tests that call lib/llvm directly
+NEEDS_LLVM_check_llvm := 1
 UNIT     := $(sort $(wildcard tests/unit/check_*.c))
+ifeq ($(LLVM_CONFIG),)
+LLVM_SRC :=
+UNIT     := $(foreach u,$(UNIT),$(if $(NEEDS_LLVM_$(basename $(notdir $u))),,$u))
+endif
+LLVM_OBJ := $(LLVM_SRC:%.c=$(O)/%.o)
 UNIT_BIN := $(UNIT:%.c=$(O)/%)
 ALL_SRC  := $(LIB_SRC) $(LLVM_SRC) $(CMD_SRC) $(wildcard cmd/*/*.c lib/runtime/stub/*.c lib/launch/standalone/*.c) $(UNIT)
 
 BASE_LIBS  := -lelf -lz -llz4 -lzstd -ljansson -lm -ldl -pthread
 CHECK_LIBS  = $(shell $(PKG_CONFIG) --libs check) -lsubunit
 LLVM_LIBS   = $(shell $(LLVM_CONFIG) --ldflags --libs 2>/dev/null)
-# unit tests that call lib/llvm directly
-NEEDS_LLVM_check_llvm := 1
 
 # What compiled code imports by name from its loader; opened only where it runs (lib/runtime/stub.h).
 STUB_SRC := $(sort $(wildcard lib/runtime/stub/*.c))
@@ -91,6 +96,9 @@ SA_SRC   := $(sort $(wildcard lib/launch/standalone/*.c))
 SA_OBJ   := $(SA_SRC:%.c=$(O)/%.o)
 SA_LEGACY_OBJ := $(SA_SRC:%.c=$(O)/%.legacy.o)
 
+# What uses LLVM is opened by mpack when it is needed (lib/llvm/llvm.h).
+LLVM_SO  := $(if $(LLVM_CONFIG),$(O)/libexec/mpack/llvm.so)
+
 # The C++ parser of --cases; minspect itself starts without libstdc++.
 TOML_SO  := $(O)/libexec/minspect/toml.so
 
@@ -100,14 +108,15 @@ $(O)/libmpk.a: $(LIB_OBJ)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcsD $@ $^
 
-$(O)/bin/mpack: $(patsubst %.c,$(O)/%.o,$(sort $(wildcard cmd/mpack/*.c))) $(CMD_OBJ) $(CXX_OBJ) $(O)/libmpk.a | $(O)/libexec/mpack/llvm.so
+$(O)/bin/mpack: $(patsubst %.c,$(O)/%.o,$(sort $(wildcard cmd/mpack/*.c))) $(CMD_OBJ) $(CXX_OBJ) $(O)/libmpk.a | $(LLVM_SO)
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CXX) $(ALL_CXXFLAGS) -pie $(ALL_LDFLAGS) -o $@ $^ $(BASE_LIBS)
 
-# What uses LLVM is opened by mpack when it is needed (lib/llvm/llvm.h).
-$(O)/libexec/mpack/llvm.so: $(LLVM_OBJ) $(O)/libmpk.a
+ifneq ($(LLVM_SO),)
+$(LLVM_SO): $(LLVM_OBJ) $(O)/libmpk.a
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(if $(filter asan fuzz,$(VARIANT)),,-Wl,--no-undefined) -shared -o $@ $^ $(LLVM_LIBS)
+endif
 
 $(O)/bin/minspect: $(patsubst %.c,$(O)/%.o,$(sort $(wildcard cmd/minspect/*.c))) $(CMD_OBJ) $(O)/libmpk.a
 	$(call say,LD,$@)
@@ -165,7 +174,7 @@ $(O)/flags: FORCE
 ABSOLUTE_LIBEXECDIR = $(if $(filter /%,$(LIBEXECDIR)),,$(CURDIR)/)$(LIBEXECDIR)
 # A release has its commit in a file: what git says there is about the repository around it, if any.
 COMMIT = $(shell cat COMMIT 2>/dev/null || git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
-CONFIG_TEXT = \#define MPK_VERSION "$(VERSION)"\n\#define MPK_COMMIT "$(COMMIT)"\n\#define MPK_LIBELF_VERSION "$(shell $(PKG_CONFIG) --modversion libelf 2>/dev/null)"\n\#define MPK_LLVM_VERSION "$(shell $(LLVM_CONFIG) --version 2>/dev/null)"\n\#define MPK_LIBEXECDIR "$(ABSOLUTE_LIBEXECDIR)"\n
+CONFIG_TEXT = \#define MPK_VERSION "$(VERSION)"\n\#define MPK_COMMIT "$(COMMIT)"\n\#define MPK_LIBELF_VERSION "$(shell $(PKG_CONFIG) --modversion libelf 2>/dev/null)"\n\#define MPK_LLVM_VERSION "$(if $(LLVM_CONFIG),$(shell $(LLVM_CONFIG) --version 2>/dev/null))"\n\#define MPK_LIBEXECDIR "$(ABSOLUTE_LIBEXECDIR)"\n
 $(O)/gen/common/config.h: FORCE
 	$(Q)mkdir -p $(@D); printf '$(CONFIG_TEXT)' | cmp -s - $@ || printf '$(CONFIG_TEXT)' > $@
 $(O)/cmd/common/options.o $(O)/cmd/common/libexec.o: $(O)/gen/common/config.h

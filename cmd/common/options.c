@@ -213,7 +213,7 @@ const char *mpk_version_llvm(void)
 static void print_version(void)
 {
 	(void)printf("%s %s\nlibelf %s\nLLVM %s\n", mpk_common.program, mpk_version_program(),
-		     MPK_LIBELF_VERSION, mpk_version_llvm());
+		     MPK_LIBELF_VERSION, *mpk_version_llvm() ? mpk_version_llvm() : "none");
 	const struct mpk_sandbox_state can = mpk_sandbox_support();
 
 	(void)printf("sandbox %s\n", can.files && can.calls

@@ -60,7 +60,7 @@ bool mpk_options_parse(const struct mpk_command *command, int argc, char **argv,
 void mpk_options_fini_list(struct mpk_option_list *list);
 
 /* mpk_version_program, mpk_version_llvm - "0.1.0 (commit 1234abcd)", "19.1.7": as --version prints
- * them; static */
+ * them; static. That of LLVM is "" in a build without it. */
 const char *mpk_version_program(void);
 const char *mpk_version_llvm(void);
 

@@ -131,6 +131,12 @@ static bool is_pipe(const char *path)
 	return stat(path, &st) == 0 && !S_ISREG(st.st_mode);
 }
 
+/* A build without LLVM has one way. */
+static bool is_via_c(void)
+{
+	return opt.via ? strcmp(opt.via, "c") == 0 : !*mpk_version_llvm();
+}
+
 static int check_words(enum mpk_emit_kind kind)
 {
 	if (opt.via && strcmp(opt.via, "llvm") != 0 && strcmp(opt.via, "c") != 0)
@@ -282,7 +288,7 @@ static enum mpk_code fill(struct mpk_input *in, struct mpk_emit *e, struct mpk_e
 	e->symbol = parts->symbol;
 	e->sources = parts->sources;
 	e->source_count = parts->source_count;
-	e->via_c = opt.via && strcmp(opt.via, "c") == 0;
+	e->via_c = is_via_c();
 	e->system_lib = opt.system_lib;
 	e->prefix = opt.prefix ? opt.prefix : "";
 	e->dir = parts->is_blob ? NULL : resolve(&in->arena, parts->dir_named);
@@ -371,7 +377,7 @@ static int build(enum mpk_emit_kind kind, const char *path)
 					 .target = opt.target,
 					 .system_lib = opt.system_lib,
 					 .prefix = opt.prefix ? opt.prefix : "",
-					 .via_c = opt.via && strcmp(opt.via, "c") == 0 };
+					 .via_c = is_via_c() };
 	int status = count_jobs(&e.jobs);
 
 	if (status == MPK_EXIT_OK)

@@ -210,11 +210,12 @@ static bool holds_scalars(const struct module *m, const struct id *v)
 	       (class == CLASS_UNIFORM && !struct_of(m, v)->buffer_block);
 }
 
-static int by_binding(const void *a, const void *b)
+/* Those of one binding stay in the order of their ids, which qsort promises to nobody. */
+static void insert(struct mpk_spirv_param *list, size_t count, struct mpk_spirv_param param)
 {
-	const struct mpk_spirv_param *x = a, *y = b;
-
-	return x->binding < y->binding ? -1 : x->binding > y->binding;
+	for (; count && list[count - 1].binding > param.binding; count--)
+		list[count] = list[count - 1];
+	list[count] = param;
 }
 
 static size_t add_buffers(const struct module *m, const struct mpk_spirv *s, size_t entry,
@@ -225,16 +226,16 @@ static size_t add_buffers(const struct module *m, const struct mpk_spirv *s, siz
 	for (uint32_t id = 0; id < m->bound && n < MEMBERS_MAX; id++) {
 		const struct id *v = &m->ids[id], *block = struct_of(m, v);
 
-		if (v->op == OP_VARIABLE && is_buffer(m, v) && is_used(s, entry, id))
-			list[n++] = (struct mpk_spirv_param){
-				.is_buffer = true,
-				.read_only = v->non_writable || block->non_writable,
-				.binding = v->binding,
-				.dtype = elements(m, block),
-			};
+		if (v->op != OP_VARIABLE || !is_buffer(m, v) || !is_used(s, entry, id))
+			continue;
+		insert(list, n++,
+		       (struct mpk_spirv_param){
+			       .is_buffer = true,
+			       .read_only = v->non_writable || block->non_writable,
+			       .binding = v->binding,
+			       .dtype = elements(m, block),
+		       });
 	}
-	if (n)
-		qsort(list, n, sizeof *list, by_binding);
 	return n;
 }
 

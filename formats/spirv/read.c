@@ -357,6 +357,15 @@ static int compare_functions(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* Of modes that say the same of one function the last counts. */
+static int compare_modes(const void *a, const void *b)
+{
+	const struct mode *x = a, *y = b;
+	int order = compare_functions(a, b);
+
+	return order ? order : (x->at > y->at) - (x->at < y->at);
+}
+
 /* Modes name functions; several entry points may share one. */
 static enum mpk_code apply_modes(struct reader *r, struct mpk_error *err)
 {
@@ -368,7 +377,7 @@ static enum mpk_code apply_modes(struct reader *r, struct mpk_error *err)
 				       "an execution mode without its function");
 	}
 	if (r->mode_count)
-		qsort(r->modes, r->mode_count, sizeof *r->modes, compare_functions);
+		qsort(r->modes, r->mode_count, sizeof *r->modes, compare_modes);
 	for (size_t i = 0; i < r->out.entry_count; i++) {
 		struct mode key = { .function = r->entries[i].function };
 		const struct mode *m = r->mode_count ? bsearch(&key, r->modes, r->mode_count,

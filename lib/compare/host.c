@@ -13,6 +13,7 @@ struct mpk_host_place {
 	uint64_t begin, bytes;
 	const char *name;
 	uint64_t flags; /* of a section */
+	size_t order;   /* in its table */
 };
 
 /* A word that a loader fills in. */
@@ -35,7 +36,9 @@ static int by_begin(const void *a, const void *b)
 {
 	const struct mpk_host_place *x = a, *y = b;
 
-	return x->begin < y->begin ? -1 : x->begin > y->begin;
+	if (x->begin != y->begin)
+		return x->begin < y->begin ? -1 : 1;
+	return (x->order > y->order) - (x->order < y->order); /* one place may have several names */
 }
 
 static int by_slot(const void *a, const void *b)
@@ -66,9 +69,9 @@ static enum mpk_code read_symbols(struct mpk_host_code *h, struct mpk_arena *are
 		MPK_TRY(mpk_symtab_get(&t, i, &s, err));
 		if (!s.defined || !s.bytes || (s.type != STT_FUNC && s.type != STT_OBJECT))
 			continue;
-		places[h->place_count++] = (struct mpk_host_place){ .begin = s.value,
-								    .bytes = s.bytes,
-								    .name = s.name };
+		places[h->place_count++] = (struct mpk_host_place){
+			.begin = s.value, .bytes = s.bytes, .name = s.name, .order = i
+		};
 		if (s.type != STT_FUNC ||
 		    mpk_symbol_bytes(&h->elf, &s, &f->code, &off, NULL) != MPK_OK)
 			continue;
@@ -149,8 +152,8 @@ static enum mpk_code read_sections(struct mpk_host_code *h, struct mpk_arena *ar
 
 		MPK_TRY(mpk_elf_section(&h->elf, i, &s, err));
 		if (name && (s.sh_flags & SHF_ALLOC) && s.sh_size)
-			list[h->section_count++] =
-				(struct mpk_host_place){ s.sh_addr, s.sh_size, name, s.sh_flags };
+			list[h->section_count++] = (struct mpk_host_place){ s.sh_addr, s.sh_size,
+									    name, s.sh_flags, i };
 	}
 	if (h->section_count)
 		qsort(list, h->section_count, sizeof *list, by_begin);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compat/search.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -94,12 +95,37 @@ static enum mpk_code search_cache(struct mpk_span file, const char *name, const 
 	return MPK_OK;
 }
 
+/* musl's loader is the C library, too, and takes these names as its own. NULL: this is another one. */
+static const char *own_library(const char *name)
+{
+#ifndef __GLIBC__
+	static const char *const names[] = { "libc.",  "libpthread.", "librt.",  "libm.",
+					     "libdl.", "libutil.",    "libxnet." };
+	Dl_info info;
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(names); i++)
+		if (strncmp(name, names[i], strlen(names[i])) == 0)
+			return dladdr(dlsym(RTLD_DEFAULT, "dladdr"), &info) &&
+					       info.dli_fname[0] == '/'
+				       ? info.dli_fname
+				       : NULL;
+#else
+	(void)name;
+#endif
+	return NULL;
+}
+
 static enum mpk_code search_system(const char *name, const GElf_Ehdr *like, struct mpk_arena *arena,
 				   const char **out, struct mpk_error *err)
 {
 	struct mpk_mapping map = { .fd = -1 };
 	enum mpk_code code = MPK_OK;
+	const char *own = own_library(name);
 
+	if (own && fits(own, like)) {
+		*out = mpk_arena_text(arena, mpk_span_str(own));
+		return *out ? MPK_OK : mpk_fail_nomem(err);
+	}
 	if (mpk_mapping_open(CACHE, &map, NULL) == MPK_OK) {
 		code = search_cache(map.bytes, name, like, arena, out, err);
 		mpk_mapping_close(&map);

@@ -41,7 +41,12 @@ static enum mpk_code open_driver(const struct mpk_driver *driver, struct mpk_err
 			(void)snprintf(reason, sizeof reason, "%s", said);
 		explained = explained || said;
 	} while (*++name);
-	return mpk_fail(err, MPK_E_DEVICE, "cannot open %s", MPK_QUOTE(mpk_span_str(reason)));
+	/* glibc's text begins with the name, musl's does not */
+	if (strncmp(reason, driver->names[0], strlen(driver->names[0])) == 0)
+		return mpk_fail(err, MPK_E_DEVICE, "cannot open %s",
+				MPK_QUOTE(mpk_span_str(reason)));
+	return mpk_fail(err, MPK_E_DEVICE, "cannot open %s: %s", driver->names[0],
+			MPK_QUOTE(mpk_span_str(reason)));
 }
 
 static enum mpk_code open_and_start(const struct mpk_driver *driver, struct mpk_error *err)

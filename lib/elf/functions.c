@@ -171,11 +171,15 @@ static int by_name(const void *a, const void *b)
 	const struct mpk_image_function *x = a, *y = b;
 	int order = mpk_natural_compare(x->name, y->name);
 
-	return order ? order : strcmp(x->symbol, y->symbol);
+	if (!order)
+		order = strcmp(x->symbol, y->symbol);
+	return order ? order : (x->order > y->order) - (x->order < y->order);
 }
 
 void mpk_image_sort_functions(struct mpk_image_function *functions, size_t count)
 {
+	for (size_t i = 0; i < count; i++)
+		functions[i].order = i;
 	if (count)
 		qsort(functions, count, sizeof *functions, by_name);
 }

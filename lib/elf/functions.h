@@ -54,7 +54,8 @@ enum mpk_code mpk_image_read_symbols(const struct mpk_symbol_source *source,
 				     struct mpk_arena *arena, struct mpk_image *image,
 				     struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_image_sort_functions - by name, in the order of mpk_natural_compare, then symbol */
+/* mpk_image_sort_functions - by name, in the order of mpk_natural_compare, then symbol, then as
+ * they came, which qsort alone does not promise */
 void mpk_image_sort_functions(struct mpk_image_function *functions, size_t count);
 
 #endif

@@ -52,6 +52,7 @@ struct mpk_image_function {
 	bool is_entry;        /* __tvm_ffi_main, __tvm_main__ */
 	const char *alias_of; /* __tvm_main__ data symbol: the function it names, else NULL */
 	const char *member;   /* archive or tar member that defines it; NULL: the image's own */
+	size_t order;         /* before the last sort */
 };
 
 /* Device code outside of the blob (embedded.h). */

@@ -250,7 +250,8 @@ static int larger_first(const void *a, const void *b)
 
 	if ((*x)->total != (*y)->total)
 		return (*x)->total > (*y)->total ? -1 : 1;
-	return mpk_span_compare((*x)->name, (*y)->name);
+	int order = mpk_span_compare((*x)->name, (*y)->name);
+	return order ? order : (*x > *y) - (*x < *y); /* as they came */
 }
 
 /* Events name rows by number: they are told the new ones. */

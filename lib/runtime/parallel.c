@@ -24,6 +24,9 @@
 
 enum {
 	SPIN_NS = 50000,
+	/* What a main thread has by default. musl's threads have 128 KiB otherwise, and the code of a
+	 * model does not know that it runs in one. Memory is taken as it is touched. */
+	STACK_BYTES = 8 << 20,
 	LOOKS = 64,   /* before others may have the core */
 	SLEEPING = 1, /* of launch.state: the launcher sleeps */
 	TASK = 2,     /* of launch.state: a task that has not ended */
@@ -225,6 +228,7 @@ static struct worker *make_worker(void)
 	atomic_init(&w->state, WORKER_IDLE);
 	(void)pthread_attr_init(&attributes);
 	(void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	(void)pthread_attr_setstacksize(&attributes, STACK_BYTES);
 	if (pthread_create(&w->thread, &attributes, work, w) != 0) {
 		free(w);
 		w = NULL;

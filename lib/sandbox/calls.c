@@ -192,6 +192,7 @@ static void add_rules(struct mpk_filter *f, bool runs_code)
 	mpk_filter_value(f, CALL(ioctl), 1, TIOCGWINSZ, allow);
 	mpk_filter_value(f, CALL(kill), 0, self, allow);
 	mpk_filter_value(f, CALL(tgkill), 0, self, allow);
+	mpk_filter_value(f, CALL(tkill), 0, self, allow); /* raise and abort of musl */
 	if (runs_code) {
 		/* limits can be asked for, and by root not raised again */
 		mpk_filter_null(f, CALL(prlimit64), 2, allow);

@@ -4,10 +4,10 @@
 
 #include "view/check_run.h"
 
-/* Of every process with glibc and a runtime in C++. */
+/* Of every process with glibc and a runtime in C++; libc.so is musl's, which has all in one. */
 static const char *const base[] = { "libc.so.6",       "libm.so.6",  "libdl.so.2",
 				    "libpthread.so.0", "librt.so.1", "libgcc_s.so.1",
-				    "libstdc++.so.6" };
+				    "libstdc++.so.6",  "libc.so" };
 
 /* The runtime's own: whoever loads modules has loaded these by then. */
 static const char *const tvms[] = { "libtvm_ffi.so", "libtvm_runtime.so", "libtvm.so",

@@ -11,6 +11,7 @@
 #include "base/vec.h"
 #include "elf/object_image.h"
 #include "elf/reader.h"
+#include "text/natural.h"
 #include "view/embedded.h"
 #include "view/filter.h"
 #include "view/node_info.h"
@@ -57,13 +58,16 @@ static enum mpk_code settle(const struct sizer *s, const struct growing *g,
 	return out->items ? MPK_OK : mpk_fail_nomem(s->err);
 }
 
+/* Equal kernels of several images stay in the order of their paths, whatever qsort does with ties. */
 static int larger_first(const void *a, const void *b)
 {
 	const struct mpk_size_item *x = a, *y = b;
+	int order;
 
 	if (x->bytes != y->bytes)
 		return x->bytes > y->bytes ? -1 : 1;
-	return mpk_span_compare(x->name, y->name);
+	order = mpk_span_compare(x->name, y->name);
+	return order || !x->path || !y->path ? order : mpk_natural_compare(x->path, y->path);
 }
 
 static void sort_largest(struct growing *g)

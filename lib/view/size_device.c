@@ -142,10 +142,14 @@ static int most_first(const void *a, const void *b)
 {
 	const struct mpk_size_kernel *x = a, *y = b;
 	uint64_t left = x->item.bytes * (x->count - 1), right = y->item.bytes * (y->count - 1);
+	int order;
 
 	if (left != right)
 		return left > right ? -1 : 1;
-	return mpk_span_compare(x->item.name, y->item.name);
+	order = mpk_span_compare(x->item.name, y->item.name);
+	if (!order)
+		order = strcmp(x->target, y->target);
+	return order ? order : strcmp(x->item.path, y->item.path);
 }
 
 static enum mpk_code find_same(struct reading *r, struct mpk_size *out, struct mpk_error *err)

@@ -375,6 +375,25 @@ FN(parallel_failure)
 	return __TVMBackendParallelLaunch(failing_task, NULL, 4);
 }
 
+/* a thread has as much stack as the code of a model may take of its caller's */
+static int deep_task(int id, Env *env, void *data)
+{
+	volatile char room[4 << 20];
+
+	(void)env;
+	for (size_t i = 0; i < sizeof room; i += 4096)
+		room[i] = (char)(id + 1);
+	__atomic_fetch_add((int64_t *)data, room[sizeof room - 4096], __ATOMIC_RELAXED);
+	return 0;
+}
+
+FN(parallel_deep)
+{
+	NEED(0);
+	*out = (Any){ .type_index = 1 };
+	return __TVMBackendParallelLaunch(deep_task, &out->v.i, 4);
+}
+
 FN(workspace)
 {
 	NEED(0);

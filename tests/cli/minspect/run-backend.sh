@@ -12,6 +12,7 @@ for m in ffi ffi021; do
 	minspect --run run_once $m.so
 	minspect --run run_once_nested $m.so --timeout 20
 	TVM_NUM_THREADS=3 minspect --run task_count $m.so
+	minspect --run parallel_deep $m.so
 	minspect --run parallel_failure $m.so || echo $?
 	minspect --run device_workspace $m.so || echo $?
 done

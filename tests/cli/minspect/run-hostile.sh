@@ -9,6 +9,7 @@ cat >hostile.c <<'END'
 #include <string.h>
 #include <stdlib.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 struct any { int type, pad; long value; };
 #define FN(name) int __tvm_ffi_##name(void *self, const struct any *args, int count, struct any *result)
@@ -20,7 +21,7 @@ static void forever(void)
 FN(stop) { kill(getppid(), SIGSTOP); forever(); return 0; }
 FN(stop_group) { kill(-getpgid(getppid()), SIGSTOP); forever(); return 0; }
 FN(stop_all) { kill(-1, SIGSTOP); forever(); return 0; }
-FN(thread) { tgkill(getppid(), getppid(), SIGKILL); forever(); return 0; }
+FN(thread) { syscall(SYS_tgkill, getppid(), getppid(), SIGKILL); forever(); return 0; }
 FN(trace) { ptrace(PTRACE_ATTACH, getppid(), 0, 0); forever(); return 0; }
 FN(memory)
 {

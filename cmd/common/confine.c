@@ -90,6 +90,7 @@ static void enter(const struct mpk_confine *c)
 		.readable_count = c->readable_count,
 		.writable = (const char *const *)c->writable,
 		.writable_count = c->writable_count,
+		.replaces = c->writable_count > 0,
 		.emptied = c->emptied,
 	};
 	struct mpk_sandbox_state state;

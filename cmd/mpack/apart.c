@@ -9,17 +9,19 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/vec.h"
 #include "common/confine.h"
 #include "common/diag.h"
 #include "mpack/input.h"
 #include "process/process.h"
+#include "text/escape.h"
+
+/* A limit of descriptors may be a billion; higher ones than these are inherited by nobody. */
+enum { DESCRIPTORS_MAX = 65536 };
 
 struct reading {
 	const struct mpk_input_options *o;
 	struct mpk_input *in;
-	int fd;    /* receives the handover */
-	int input; /* our standard input: a manifest may name /dev/stdin; -1: there is none */
+	int fd; /* receives the handover */
 };
 
 /* --- in the reader ---------------------------------------------------------------------- */
@@ -41,6 +43,20 @@ static enum mpk_code hand_over(const struct reading *r, struct mpk_error *err)
 	return mpk_handover_write(&in->parts, files, count, r->fd, err);
 }
 
+/* Logs, locks and pipes of whoever started us; what is open for reading a manifest may name, as /dev/fd/7. */
+static void close_writable(int but)
+{
+	long most = sysconf(_SC_OPEN_MAX);
+
+	for (int fd = STDERR_FILENO + 1; fd < (most < DESCRIPTORS_MAX ? most : DESCRIPTORS_MAX);
+	     fd++) {
+		int flags = fd == but ? -1 : fcntl(fd, F_GETFL);
+
+		if (flags >= 0 && (flags & O_ACCMODE) != O_RDONLY)
+			(void)close(fd);
+	}
+}
+
 /* Its findings it prints itself; how it ends says the rest. */
 static enum mpk_code read_apart(struct mpk_process_self *self, void *data, struct mpk_error *err)
 {
@@ -48,8 +64,7 @@ static enum mpk_code read_apart(struct mpk_process_self *self, void *data, struc
 	struct mpk_confine c = { 0 };
 
 	(void)self;
-	if (r->input >= 0)
-		(void)dup2(r->input, STDIN_FILENO);
+	close_writable(r->fd);
 	/* a manifest names files anywhere */
 	mpk_confine_input(&c, "/");
 	mpk_confine(&c);
@@ -117,7 +132,10 @@ static enum mpk_code take_over(struct mpk_input *in, int fd, struct mpk_error *e
 
 static int run_reader(struct reading *r)
 {
-	struct mpk_process reader = { .run = read_apart, .data = r };
+	/* a manifest may name /dev/stdin */
+	struct mpk_process reader = {
+		.run = read_apart, .data = r, .in_foreground = true, .disposable = true
+	};
 	struct mpk_process_end end;
 	struct mpk_error err = { 0 };
 
@@ -126,9 +144,14 @@ static int run_reader(struct reading *r)
 
 	int status = judge(&end, r->in->path);
 
-	if (status == MPK_EXIT_OK && take_over(r->in, r->fd, &err) != MPK_OK)
-		status = mpk_diag_error(&err);
-	return status;
+	if (status != MPK_EXIT_OK || take_over(r->in, r->fd, &err) == MPK_OK)
+		return status;
+	if (err.code == MPK_E_CORRUPT) { /* no input makes a sound reader write that */
+		err.code = MPK_E_INTERNAL;
+		mpk_error_prefix(&err, "the process that reads '%s' handed over ",
+				 MPK_QUOTE(mpk_span_str(r->in->path)));
+	}
+	return mpk_diag_error(&err);
 }
 
 int mpk_input_load_apart(const char *path, const struct mpk_input_options *o, struct mpk_input *in)
@@ -144,10 +167,7 @@ int mpk_input_load_apart(const char *path, const struct mpk_input_options *o, st
 		(void)mpk_fail_errno(&err, MPK_E_IO, errno, "cannot make a file in memory");
 		return mpk_diag_error(&err);
 	}
-	r.input = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	status = run_reader(&r);
-	if (r.input >= 0)
-		(void)close(r.input);
 	(void)close(r.fd);
 	return status;
 }

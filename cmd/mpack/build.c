@@ -24,6 +24,7 @@
 #include "mpack/key.h"
 #include "mpack/mpack.h"
 #include "process/process.h"
+#include "text/escape.h"
 #include "text/shell.h"
 
 static struct mpk_build_options opt;
@@ -209,6 +210,15 @@ static FILE *command_stream(void)
 	return opt.dry_run ? stdout : stderr;
 }
 
+/* A name may have a line end, and what is printed here is pasted. */
+static void print_line(FILE *f, const char *before, const char *name, const char *behind)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+
+	mpk_escape(&text, mpk_span_str(name));
+	(void)fprintf(f, "%s%s%s\n", before, mpk_strbuf_text(&text), behind);
+}
+
 static void on_command(void *data, const char *const *argv)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf line = { 0 };
@@ -229,7 +239,7 @@ static void on_step(void *data, const char *text)
 {
 	(void)data;
 	if (opt.dry_run || opt.print_commands || mpk_common.verbose > 1)
-		(void)fprintf(command_stream(), "# %s\n", text);
+		print_line(command_stream(), "# ", text, "");
 }
 
 static void on_note(void *data, const char *text)
@@ -322,6 +332,7 @@ static enum mpk_code prepare_seal(struct mpk_input *in, struct mpk_emit *e,
 				  struct mpk_error *err)
 {
 	if (opt.sign) {
+		MPK_TRY_ALLOC(key, err);
 		MPK_TRY(mpk_key_open(opt.sign, e->out, key, err));
 		job->key = key;
 	}
@@ -334,20 +345,22 @@ static enum mpk_code prepare_seal(struct mpk_input *in, struct mpk_emit *e,
 
 static int finish(struct mpk_input *in, const struct mpk_emit *e)
 {
+	char size[64];
 	struct mpk_error err = { 0 };
 
 	mpk_warn_uncallable(in, e);
 
 	if (opt.dry_run) {
-		(void)printf("# write %s, blob of %llu bytes\n", e->out,
-			     e->blob ? (unsigned long long)e->blob->len : 0ULL);
+		(void)snprintf(size, sizeof size, ", blob of %llu bytes",
+			       e->blob ? (unsigned long long)e->blob->len : 0ULL);
+		print_line(stdout, "# write ", e->out, size);
 		return MPK_EXIT_OK;
 	}
 	if (opt.depfile && mpk_depfile_write(opt.depfile, e->out, in->parts.files,
 					     in->parts.file_count, &err) != MPK_OK)
 		return mpk_diag_error(&err);
 	if (!opt.output && !mpk_common.quiet)
-		(void)fprintf(stderr, "mpack: wrote %s\n", e->out);
+		print_line(stderr, "mpack: wrote ", e->out, "");
 	return MPK_EXIT_OK;
 }
 
@@ -371,7 +384,7 @@ static int build(enum mpk_emit_kind kind, const char *path)
 	struct mpk_error err = { 0 };
 	struct mpk_emit e = { .kind = kind };
 	const struct mpk_emit_hooks hooks = { on_command, on_step, on_note, &e, confine };
-	MPK_CLEANUP(mpk_secret_key_wipe) struct mpk_secret_key key = { 0 };
+	struct mpk_secret_key *key = opt.sign ? mpk_key_memory() : NULL;
 	struct mpk_seal_job seal = { 0 };
 	struct mpk_input_options how = { .abi = opt.abi,
 					 .target = opt.target,
@@ -384,7 +397,7 @@ static int build(enum mpk_emit_kind kind, const char *path)
 		status = mpk_input_load_apart(path, &how, &in);
 	e.hooks = &hooks;
 	if (status == MPK_EXIT_OK &&
-	    (fill(&in, &e, &err) != MPK_OK || prepare_seal(&in, &e, &seal, &key, &err) != MPK_OK))
+	    (fill(&in, &e, &err) != MPK_OK || prepare_seal(&in, &e, &seal, key, &err) != MPK_OK))
 		status = mpk_diag_error(&err);
 	if (opt.fsync)
 		mpk_output_make_durable();
@@ -399,6 +412,8 @@ static int build(enum mpk_emit_kind kind, const char *path)
 	}
 	if (status == MPK_EXIT_OK)
 		status = finish(&in, &e);
+	if (key)
+		mpk_secret_key_wipe(key);
 	mpk_input_close(&in);
 	return status;
 }
@@ -423,7 +438,7 @@ static enum mpk_code build_first(struct mpk_process_self *self, void *data, stru
 static int build_twice(enum mpk_emit_kind kind, const char *input)
 {
 	struct first_build b = { kind, input };
-	struct mpk_process first = { .run = build_first, .data = &b };
+	struct mpk_process first = { .run = build_first, .data = &b, .in_foreground = true };
 	struct mpk_process_end end;
 	struct mpk_error err = { 0 };
 

@@ -29,7 +29,7 @@ enum mpk_code mpk_origin_describe(const struct mpk_build_options *o, struct mpk_
 				  struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_depfile_write - "OUT: FILE ..." for make, ninja and their kin
- * Returns  MPK_OK; MPK_E_IO; MPK_E_NOMEM */
+ * Returns  MPK_OK; MPK_E_UNSUPPORTED: a name that make cannot read; MPK_E_IO; MPK_E_NOMEM */
 enum mpk_code mpk_depfile_write(const char *path, const char *out, const char *const *files,
 				size_t count, struct mpk_error *err) MPK_MUST_CHECK;
 

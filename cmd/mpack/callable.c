@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A package can be sound in all its parts and still be of no use: this says so. */
 #include <string.h>
+#include <sys/stat.h>
 
 #include "common/diag.h"
 #include "elf/image.h"
@@ -37,6 +38,15 @@ static void say_miss(const struct mpk_emit *e, const struct mpk_miss *miss)
 	}
 }
 
+/* A pipe would be read from, in the place of whoever waits at its other end. */
+static enum mpk_code open_output(const struct mpk_emit *e, struct mpk_mapping *map)
+{
+	struct stat st;
+
+	return stat(e->out, &st) == 0 && S_ISREG(st.st_mode) ? mpk_mapping_open(e->out, map, NULL)
+							     : MPK_E_IO;
+}
+
 /* What the linker made of the sources; a file that cannot be read back is not judged here. */
 static void look_at_code(const struct mpk_emit *e)
 {
@@ -45,7 +55,7 @@ static void look_at_code(const struct mpk_emit *e)
 	struct mpk_miss miss = { 0 };
 	struct mpk_image image;
 
-	if (mpk_mapping_open(e->out, &map, NULL) != MPK_OK ||
+	if (open_output(e, &map) != MPK_OK ||
 	    mpk_image_open(map.bytes, NULL, &arena, &image, NULL) != MPK_OK || image.function_count)
 		return;
 	if (mpk_miss_find(image.bytes, e->gen, &arena, &miss, NULL) != MPK_OK)
@@ -70,7 +80,7 @@ static void look_at_entry(const struct mpk_input *in, const struct mpk_emit *e)
 	const char *entry = in->parts.entry;
 	struct mpk_image image;
 
-	if (mpk_mapping_open(e->out, &map, NULL) == MPK_OK &&
+	if (open_output(e, &map) == MPK_OK &&
 	    mpk_image_open(map.bytes, NULL, &arena, &image, NULL) == MPK_OK &&
 	    leads_nowhere(&image, entry))
 		mpk_diag_warn("%s: the host code exports no function '%s' for the entry to be",

@@ -5,6 +5,10 @@
 
 #include "trust/key.h"
 
+/* mpk_key_memory - a page for a key, which no process has that this one forks
+ * Returns  NULL: no memory; to be wiped, and kept until the process ends */
+struct mpk_secret_key *mpk_key_memory(void);
+
 /* mpk_key_open - read a private key, and load what signs with it, before anything is built and while
  * the process may open files
  * @output  must be another file; NULL: not known yet

@@ -40,7 +40,10 @@ void mpk_build_settled(const struct mpk_build *b)
 void mpk_build_confine_llvm(const struct mpk_build *b)
 {
 	const char *writable[] = { b->scratch.path };
-	const struct mpk_sandbox s = { .writable = writable, .writable_count = 1 };
+	static const int none;
+	const struct mpk_sandbox s = {
+		.writable = writable, .writable_count = 1, .kept = &none, .kept_count = 0
+	};
 
 	/* a sanitizer's runtime starts a process to look for leaks */
 	if (!b->e->no_sandbox && !MPK_IS_SANITIZED)

@@ -76,7 +76,7 @@ static bool find_region(const struct writer *w, const struct mpk_piece *p, uint6
 	return true;
 }
 
-/* There are no more descriptors than a process may have open. */
+/* Files stay open when they are large, which few are. */
 static bool find_descriptor(const struct writer *w, int fd, uint64_t *file)
 {
 	for (size_t i = 0; i < w->file_count; i++)
@@ -233,6 +233,26 @@ static enum mpk_code get_needed(struct reader *r, const char *what, const char *
 	return *out ? MPK_OK : refuse(r, "no text in a place", err);
 }
 
+static bool is_plain(const char *name)
+{
+	for (const char *at = name; *at; at++)
+		if (*at == '/' || (unsigned char)*at < ' ' || *at == 0x7f)
+			return false;
+	return true;
+}
+
+/* As package/generate.h calls what it makes. */
+static bool is_generated(const char *name)
+{
+	static const char *const names[] = { "launch.c", "launch.ll", "entry.c", "entry.ll",
+					     "standalone.c" };
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(names); i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return false;
+}
+
 /* Compilers take such an argument for an option, or for a file of options. */
 static bool is_option(const char *path)
 {
@@ -269,13 +289,15 @@ static enum mpk_code get_facts(struct reader *r, struct mpk_handover *out, struc
 	MPK_TRY(mpk_read_u64(&r->c, "modules", &modules, err));
 	out->module_count = (size_t)modules;
 	MPK_TRY(get_needed(r, "name", &out->name, err));
-	if (strchr(out->name, '/')) /* the output may be called so */
-		return refuse(r, "a path as a name", err);
+	if (!is_plain(out->name)) /* the output may be called so */
+		return refuse(r, "a name", err);
 	MPK_TRY(get_text(r, "symbol", &out->symbol, err));
 	MPK_TRY(get_text(r, "entry", &out->entry, err));
 	MPK_TRY(get_needed(r, "folder", &out->dir_named, err));
 	MPK_TRY(get_text(r, "target", &out->target, err));
 	MPK_TRY(get_text(r, "base", &out->base, err));
+	if (out->base && is_option(out->base))
+		return refuse(r, "a base", err);
 	return get_list(r, out, err);
 }
 
@@ -329,12 +351,10 @@ static enum mpk_code get_source(struct reader *r, struct mpk_emit_source *s, str
 	MPK_TRY(get_flag(r, &is_text, err));
 	if (mpk_source_classify(s->path, &s->kind, NULL) != MPK_OK || is_option(s->path))
 		return refuse(r, "a source", err);
-	if (is_text && strchr(s->path, '/')) /* it becomes a file of that name */
-		return refuse(r, "a path as the name of a text", err);
+	if (is_text && !is_generated(s->path)) /* it becomes a file of that name */
+		return refuse(r, "the name of a text", err);
 	if (!is_text)
 		return MPK_OK;
-	if (s->kind == MPK_SOURCE_OBJECT || s->kind == MPK_SOURCE_ARCHIVE)
-		return refuse(r, "an object as a text", err);
 	MPK_TRY(mpk_read_u64(&r->c, "text", &len, err));
 	return mpk_read_bytes(&r->c, "text", len, &s->text, err);
 }

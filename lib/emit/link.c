@@ -57,7 +57,11 @@ static void add_source(struct mpk_argv *v, const struct mpk_emit *e,
 	if (source->kind != MPK_SOURCE_ARCHIVE) {
 		mpk_argv_add(v, object);
 	} else if (e->target.format == MPK_OBJECT_MACHO) {
-		mpk_argv_printf(v, "-Wl,-force_load,%s", object);
+		/* not -Wl: commas of a path would be seams */
+		mpk_argv_add(v, "-Xlinker");
+		mpk_argv_add(v, "-force_load");
+		mpk_argv_add(v, "-Xlinker");
+		mpk_argv_add(v, object);
 	} else {
 		mpk_argv_add(v, "-Wl,--whole-archive");
 		mpk_argv_add(v, object);

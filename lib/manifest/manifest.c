@@ -310,8 +310,10 @@ static void run_checks(struct mpk_toml_reader *r, struct mpk_manifest_draft *dra
 static const char *dir_of(struct mpk_arena *arena, const char *path)
 {
 	const char *slash = strrchr(path, '/');
+	/* compilers take "-d/x.c" for an option, "@d/x.c" for a file of options */
+	const char *here = *path == '-' || *path == '@' ? "./" : "";
 
-	return slash ? mpk_arena_copy(arena, path, (size_t)(slash - path) + 1) : "";
+	return slash ? mpk_arena_printf(arena, "%s%.*s", here, (int)(slash - path) + 1, path) : "";
 }
 
 static bool publish(struct mpk_toml_reader *r, const struct mpk_manifest_draft *draft,

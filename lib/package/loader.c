@@ -11,11 +11,12 @@
 const char *mpk_loader_path(struct mpk_loader *l, struct mpk_toml_str name)
 {
 	const char *dir = name.text[0] == '/' ? "" : l->manifest->dir;
-	char first = dir[0] ? dir[0] : name.text[0];
+
 	/* "-" is a file here, standard input is for command lines; and compilers take "-x.c" for an
 	 * option, "@x.c" for a file of options */
-	const char *here = first == '-' || first == '@' ? "./" : "";
-	const char *path = mpk_arena_printf(l->arena, "%s%s%s", here, dir, name.text);
+	if (!dir[0] && (name.text[0] == '-' || name.text[0] == '@'))
+		dir = "./";
+	const char *path = mpk_arena_printf(l->arena, "%s%s", dir, name.text);
 	if (!path ||
 	    !mpk_vec_reserve(&l->inputs, &l->input_cap, l->input_count + 1, sizeof *l->inputs)) {
 		l->failed = true;

@@ -37,7 +37,8 @@ static void set_streams(const struct mpk_process *p)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
-	put_stream(null, STDIN_FILENO);
+	if (!p->in_foreground)
+		put_stream(null, STDIN_FILENO);
 	switch (p->output) {
 	case MPK_OUTPUT_MESSAGES:
 		put_stream(STDERR_FILENO, STDOUT_FILENO);
@@ -73,12 +74,13 @@ static void limit_cpu(double seconds)
 /* Ends with the parent, whatever ends that. Asked for by the child, who may come too late. */
 static void tie_to_parent(const struct mpk_process *p, pid_t parent)
 {
-	(void)setpgid(0, 0);
+	if (!p->in_foreground)
+		(void)setpgid(0, 0);
 	if (p->contained) {
 		(void)prctl(PR_SET_DUMPABLE, 1); /* the parent is not just now, see process.c */
 		(void)mpk_sandbox_protect(parent);
 	}
-	(void)prctl(PR_SET_PDEATHSIG, p->contained ? SIGKILL : SIGTERM);
+	(void)prctl(PR_SET_PDEATHSIG, p->contained || p->disposable ? SIGKILL : SIGTERM);
 	if (getppid() != parent)
 		_exit(127);
 }

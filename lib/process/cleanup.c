@@ -89,7 +89,6 @@ enum mpk_code mpk_cleanup_start(void (*run)(void *data), void *data, struct mpk_
 {
 	int ends[2];
 
-	/* A socket, since writing to it never raises SIGPIPE when asked so. */
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
 		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot make a socket");
 	int process = (int)syscall(SYS_pidfd_open, getpid(), 0);
@@ -107,12 +106,22 @@ enum mpk_code mpk_cleanup_start(void (*run)(void *data), void *data, struct mpk_
 	return MPK_OK;
 }
 
+/* By a call that a process in a sandbox has. */
+static void say_nothing_to_do(const struct mpk_cleanup *c)
+{
+	struct sigaction ignore = { .sa_handler = SIG_IGN }, before;
+
+	(void)sigaction(SIGPIPE, &ignore, &before);
+	(void)!write(c->fd, "", 1);
+	(void)sigaction(SIGPIPE, &before, NULL);
+}
+
 void mpk_cleanup_stop(struct mpk_cleanup *c, bool needed)
 {
 	if (!c->is_on)
 		return;
 	if (!needed)
-		(void)!send(c->fd, "", 1, MSG_NOSIGNAL);
+		say_nothing_to_do(c);
 	(void)close(c->fd);
 	c->is_on = false;
 }

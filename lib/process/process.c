@@ -121,8 +121,10 @@ static enum mpk_code start(struct run *r, size_t index, struct mpk_error *err)
 		(void)munmap(self, sizeof *self);
 		return mpk_fail_errno(err, MPK_E_IO, saved, "cannot start a child process");
 	}
-	(void)setpgid(pid, pid); /* it does so, too: whoever comes first */
-	groups_swap(0, pid);
+	if (!p->in_foreground) {
+		(void)setpgid(pid, pid); /* it does so, too: whoever comes first */
+		groups_swap(0, pid);
+	}
 	*free_slot(r) = (struct running){ pid, index, self, deadline, !p->hear };
 	r->busy++;
 	return MPK_OK;
@@ -192,7 +194,8 @@ static void finish(struct run *r, struct running *slot, enum kill killed)
 		(void)kill(-slot->pid, SIGKILL);
 	if (killed)
 		(void)kill(slot->pid, SIGKILL);
-	groups_swap(slot->pid, 0);
+	if (!p->in_foreground)
+		groups_swap(slot->pid, 0);
 	while (waitpid(slot->pid, &status, 0) < 0 && errno == EINTR)
 		continue;
 	if (!killed && !hear(r, slot, true))

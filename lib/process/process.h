@@ -36,7 +36,8 @@ enum mpk_process_heard {
 	MPK_HEARD_KILL,   /* the child is killed: MPK_PROCESS_STOPPED */
 };
 
-/* Where a child's standard output and standard error go. Its standard input is empty. */
+/* Where a child's standard output and standard error go. Its standard input is empty, but for a child in the
+ * foreground. */
 enum mpk_process_output {
 	MPK_OUTPUT_MESSAGES, /* both to our standard error, for the user to read */
 	MPK_OUTPUT_DISCARD,  /* nowhere */
@@ -72,6 +73,11 @@ struct mpk_process {
 	 * process group; and when we end, it gets SIGKILL. Other children get SIGTERM then, to remove
 	 * the files that they have begun; what they started gets it from mpk_process_signal_all. */
 	bool contained;
+
+	/* It reads our standard input, and stays in our process group, so that a terminal lets it, and its
+	 * signals reach it. */
+	bool in_foreground;
+	bool disposable; /* SIGKILL when we end, whatever it does: it has no files to remove */
 };
 
 enum mpk_process_how {

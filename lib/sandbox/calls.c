@@ -4,6 +4,7 @@
 #include "sandbox/calls.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -30,20 +31,9 @@ static const long allowed[] = {
 	CALL(fstat),
 	CALL(lseek),
 	CALL(openat),
-	CALL(fcntl),
 	CALL(dup),
 	CALL(getdents64),
 	CALL(flock),
-	CALL(mkdirat),
-	CALL(unlinkat),
-	CALL(linkat),
-	CALL(ftruncate),
-	CALL(fallocate),
-	CALL(fsync),
-	CALL(fchmod),
-	CALL(fchown),
-	CALL(fchmodat),
-	CALL(fchownat),
 	CALL(faccessat),
 	CALL(readlinkat),
 	CALL(copy_file_range),
@@ -53,13 +43,7 @@ static const long allowed[] = {
 	CALL(getcwd),
 	CALL(umask),
 	CALL(close_range),
-	CALL(renameat2),
 	CALL(statx),
-	CALL(syncfs),
-	CALL(fdatasync),
-#ifdef SYS_renameat
-	CALL(renameat),
-#endif
 #ifdef SYS_newfstatat
 	CALL(newfstatat),
 #endif
@@ -74,14 +58,7 @@ static const long allowed[] = {
 	CALL(stat),
 	CALL(lstat),
 	CALL(access),
-	CALL(mkdir),
-	CALL(rmdir),
-	CALL(unlink),
-	CALL(rename),
-	CALL(link),
 	CALL(readlink),
-	CALL(chmod),
-	CALL(chown),
 	CALL(dup2),
 	CALL(poll),
 #endif
@@ -126,8 +103,27 @@ static const long allowed[] = {
 #endif
 };
 
+/* Where files may appear. */
+static const long allowed_writing[] = {
+	CALL(mkdirat),   CALL(unlinkat), CALL(linkat),    CALL(renameat2), CALL(ftruncate),
+	CALL(fallocate), CALL(fsync),    CALL(fdatasync), CALL(syncfs),
+#ifdef SYS_renameat
+	CALL(renameat),
+#endif
+#ifdef SYS_open
+	CALL(mkdir),     CALL(rmdir),    CALL(unlink),    CALL(rename),    CALL(link),
+#endif
+};
+
+static const long allowed_replacing[] = {
+	CALL(fchmod),
+	CALL(fchown),
+};
+
 /* What OpenMP, a C++ runtime or a just-in-time compiler does beside. */
 static const long allowed_code[] = {
+	CALL(ftruncate),
+	CALL(fallocate),
 	CALL(sched_setaffinity),
 	CALL(sched_getparam),
 	CALL(sched_getscheduler),
@@ -167,6 +163,16 @@ static void put(uint32_t words[MPK_FILTER_WORDS], const long *calls, size_t coun
 			words[calls[i] / 32] |= UINT32_C(1) << (calls[i] % 32);
 }
 
+/* A descriptor can be asked to signal its owner, and the owner be anybody. */
+static void add_fcntl(struct mpk_filter *f)
+{
+	static const uint32_t commands[] = { F_GETFD, F_SETFD, F_GETFL,
+					     F_SETFL, F_DUPFD, F_DUPFD_CLOEXEC };
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(commands); i++)
+		mpk_filter_value(f, CALL(fcntl), 1, commands[i], SECCOMP_RET_ALLOW);
+}
+
 /* Those that depend on their arguments. */
 static void add_rules(struct mpk_filter *f, bool runs_code)
 {
@@ -188,6 +194,7 @@ static void add_rules(struct mpk_filter *f, bool runs_code)
 	 * takes clone in its place. */
 	mpk_filter_bits(f, CALL(clone), CLONE_FLAGS, CLONE_THREAD, allow);
 	mpk_filter_call(f, CALL(clone3), SECCOMP_RET_ERRNO | ENOSYS);
+	add_fcntl(f);
 	mpk_filter_value(f, CALL(ioctl), 1, TCGETS, allow);
 	mpk_filter_value(f, CALL(ioctl), 1, TIOCGWINSZ, allow);
 	mpk_filter_value(f, CALL(kill), 0, self, allow);
@@ -202,19 +209,22 @@ static void add_rules(struct mpk_filter *f, bool runs_code)
 	mpk_filter_value(f, CALL(prlimit64), 0, 0, allow);
 }
 
-bool mpk_calls_restrict(bool runs_code)
+bool mpk_calls_restrict(const struct mpk_sandbox *s)
 {
-	struct mpk_filter f;
-
 	uint32_t words[MPK_FILTER_WORDS] = { 0 };
+	struct mpk_filter f;
 
 	if (!mpk_filter_begin(&f))
 		return false;
 	put(words, allowed, MPK_ARRAY_COUNT(allowed));
-	if (runs_code)
+	if (s->writable_count)
+		put(words, allowed_writing, MPK_ARRAY_COUNT(allowed_writing));
+	if (s->replaces)
+		put(words, allowed_replacing, MPK_ARRAY_COUNT(allowed_replacing));
+	if (s->runs_code)
 		put(words, allowed_code, MPK_ARRAY_COUNT(allowed_code));
 	mpk_filter_set(&f, words, SECCOMP_RET_ALLOW);
-	add_rules(&f, runs_code);
+	add_rules(&f, s->runs_code);
 	return mpk_filter_install(&f, SECCOMP_RET_ERRNO | EPERM);
 }
 

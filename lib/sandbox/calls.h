@@ -5,10 +5,12 @@
 
 #include <stdbool.h>
 
-/* mpk_calls_restrict - to reading and writing files, memory that is not executable, threads, time
- * @runs_code  memory may be executable, and what runtimes of threads ask for is allowed, too
+#include "sandbox/sandbox.h"
+
+/* mpk_calls_restrict - to reading and writing open files, memory that is not executable, threads, time; and
+ * to what s says beside: files that appear, modes of those that are replaced, code
  * Returns  false where the system cannot */
-bool mpk_calls_restrict(bool runs_code);
+bool mpk_calls_restrict(const struct mpk_sandbox *s);
 
 /* mpk_calls_known - whether it could */
 bool mpk_calls_known(void);

@@ -29,7 +29,9 @@ enum {
 	REFER = 1 << 13,    /* version 2 */
 	TRUNCATE = 1 << 14, /* version 3 */
 	BIND_TCP = 1 << 0,
-	CONNECT_TCP = 1 << 1, /* version 4 */
+	CONNECT_TCP = 1 << 1,         /* version 4 */
+	SCOPE_ABSTRACT_UNIX = 1 << 0, /* sockets without a file */
+	SCOPE_SIGNAL = 1 << 1,        /* version 6: of processes outside, however it is sent */
 
 	ALL = EXECUTE | WRITE_FILE | READ_FILE | REMOVE_DIR | REMOVE_FILE | MAKE_CHAR | MAKE_DIR |
 	      MAKE_REG | MAKE_SOCK | MAKE_FIFO | MAKE_BLOCK | MAKE_SYM | REFER | TRUNCATE,
@@ -40,7 +42,7 @@ enum {
 };
 
 struct ruleset {
-	uint64_t files, network;
+	uint64_t files, network, scopes;
 };
 
 struct path_rule {
@@ -64,7 +66,11 @@ int mpk_landlock_version(void)
 #ifdef SYS_landlock_create_ruleset
 static int create(int version, bool hides_names, struct ruleset *r)
 {
-	*r = (struct ruleset){ .files = ALL, .network = BIND_TCP | CONNECT_TCP };
+	const size_t sizes[] = { sizeof r->files, 2 * sizeof r->files, sizeof *r };
+
+	*r = (struct ruleset){ .files = ALL,
+			       .network = BIND_TCP | CONNECT_TCP,
+			       .scopes = SCOPE_ABSTRACT_UNIX | SCOPE_SIGNAL };
 	if (hides_names)
 		r->files |= READ_DIR;
 	if (version < 2)
@@ -72,7 +78,10 @@ static int create(int version, bool hides_names, struct ruleset *r)
 	if (version < 3)
 		r->files &= ~(uint64_t)TRUNCATE;
 	return (int)syscall(SYS_landlock_create_ruleset, r,
-			    version < 4 ? sizeof r->files : sizeof *r, 0);
+			    sizes[version < 4   ? 0
+				  : version < 6 ? 1
+						: 2],
+			    0);
 }
 
 static void allow(int rules, const struct ruleset *r, const char *path, uint64_t rights)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whoever may signal a process may stop it, and with it the clock that holds a timeout. */
+#include <asm/sockios.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -32,5 +34,11 @@ bool mpk_sandbox_protect(pid_t pid)
 #ifdef SYS_pidfd_send_signal
 	mpk_filter_call(&f, SYS_pidfd_send_signal, refuse);
 #endif
+	/* so would one that signals its owner; which process that becomes may stand in memory, where no
+	 * filter can look */
+	mpk_filter_value(&f, SYS_fcntl, 1, F_SETOWN, refuse);
+	mpk_filter_value(&f, SYS_fcntl, 1, F_SETOWN_EX, refuse);
+	mpk_filter_value(&f, SYS_ioctl, 1, FIOSETOWN, refuse);
+	mpk_filter_value(&f, SYS_ioctl, 1, SIOCSPGRP, refuse);
 	return mpk_filter_install(&f, SECCOMP_RET_ALLOW);
 }

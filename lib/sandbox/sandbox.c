@@ -45,7 +45,7 @@ struct mpk_sandbox_state mpk_sandbox_enter(const struct mpk_sandbox *s)
 	}
 	state.files = (!s->kept || close_others(s)) && mpk_landlock_restrict(s);
 	/* last: the calls above are none of those that stay */
-	state.calls = !s->runs_programs && mpk_calls_restrict(s->runs_code);
+	state.calls = !s->runs_programs && mpk_calls_restrict(s);
 	return state;
 }
 

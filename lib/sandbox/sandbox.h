@@ -20,6 +20,8 @@ struct mpk_sandbox {
 	const char *const
 		*writable; /* folders, with all below: files are made, replaced, removed */
 	size_t writable_count;
+	bool replaces; /* files that are replaced hand their modes and owners on: those of any open file can
+			* be changed then, which Landlock knows nothing of */
 	const char
 		*emptied; /* a folder in which empty folders may be removed, below it, too; NULL */
 	bool runs_programs; /* those among the readable may be started; system calls stay free then,

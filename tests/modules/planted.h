@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,6 +32,8 @@ static int run(void)
 static void try_all(void)
 {
 	say("remove a file", unlink("mine") == 0);
+	say("change a mode", chmod("mine", 0777) == 0);
+	say("signal through a descriptor", fcntl(STDERR_FILENO, F_SETOWN, 1) == 0);
 	say("connect", socket(AF_INET, SOCK_STREAM, 0) >= 0);
 	say("start a program", run());
 }

@@ -59,6 +59,29 @@ mpack build o.toml -o old.so
 cp old.so before.so
 LD_PRELOAD=$PWD/crash.so mpack build o.toml -o old.so || echo "status $?"
 cmp old.so before.so
+# what would be more than a name to make, and descriptors of others
+(cd s && printf w >'a;b' && sed -i 's/kind = "cuda"/kind = "weights"/; s|/dev/stdin|a;b|' p.toml &&
+	mpack build p.toml -o d.so && mpack build p.toml -o d.so --depfile d.d) || echo "status $?"
+exec 7>>inherited
+cat >write.c <<'END_OF_C'
+#include <unistd.h>
+void *elf_memory(char *image, unsigned long size)
+{
+	(void)!write(7, "x", 1);
+	raise(9);
+	return image;
+}
+END_OF_C
+cc -w -shared -fPIC -o write.so write.c
+LD_PRELOAD=$PWD/write.so mpack build o.toml -o old.so || echo "status $?"
+test ! -s inherited
+exec 7>&-
+# both builds of a check read the same
+mpack build s/p.toml -o twice.so --check-repro <s/@f.c
+sed 's|a;b|/dev/stdin|' s/p.toml >s/stdin.toml
+mpack build s/stdin.toml -o twice.so --check-repro <s/@f.c || echo "status $?"
+# a pipe is written to, and not read from
+mpack build s/p.toml --emit so -o /dev/stdout | cmp - s/d.so
 # a key, and the library that signs, are read before the sandbox
 ssh-keygen -q -t ed25519 -N '' -C '' -f key
 mpack unpack data/formats/01_opencl_scale.so -o base 2>/dev/null

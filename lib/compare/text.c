@@ -64,6 +64,9 @@ static uint64_t count_lines(struct mpk_span text)
 /* Cuts both texts to what differs and its context. */
 static void find_windows(struct mpk_span a, struct mpk_span b, struct mpk_text_diff *d)
 {
+	a = a.data ? a : mpk_span_str(""); /* nothing has no addresses within it */
+	b = b.data ? b : mpk_span_str("");
+
 	size_t prefix = common_prefix(a, b);
 	size_t shorter = a.len < b.len ? a.len : b.len;
 	size_t suffix = common_suffix(a, b, shorter - prefix);

@@ -230,6 +230,21 @@ START_TEST(scripts_are_shortest)
 }
 END_TEST
 
+/* A payload that is empty may have no address at all. */
+START_TEST(nothing_is_a_text)
+{
+	const struct mpk_span nothing = { NULL, 0 };
+	size_t left_out;
+	char *hunks = hunks_of(nothing, mpk_span_str("a\n"), 4096, &left_out);
+
+	ck_assert_ptr_nonnull(strstr(hunks, "+a"));
+	free(hunks);
+	hunks = hunks_of(mpk_span_str("a\n"), nothing, 4096, &left_out);
+	ck_assert_ptr_nonnull(strstr(hunks, "-a"));
+	free(hunks);
+}
+END_TEST
+
 /* Two texts that share few lines, far from in order: the search gives up on the shortest script. */
 START_TEST(large_texts_end)
 {
@@ -626,6 +641,7 @@ int main(void)
 	tcase_set_timeout(t, 120);
 	tcase_add_loop_test(t, hunks_are_those_of_the_unified_format, 0, MPK_ARRAY_COUNT(texts));
 	tcase_add_loop_test(t, hunks_make_one_text_of_the_other, 0, 5);
+	tcase_add_test(t, nothing_is_a_text);
 	tcase_add_test(t, scripts_are_shortest);
 	tcase_add_test(t, large_texts_end);
 	tcase_add_test(t, too_many_lines_are_told);

@@ -233,14 +233,6 @@ static enum mpk_code get_needed(struct reader *r, const char *what, const char *
 	return *out ? MPK_OK : refuse(r, "no text in a place", err);
 }
 
-static bool is_plain(const char *name)
-{
-	for (const char *at = name; *at; at++)
-		if (*at == '/' || (unsigned char)*at < ' ' || *at == 0x7f)
-			return false;
-	return true;
-}
-
 /* As package/generate.h calls what it makes. */
 static bool is_generated(const char *name)
 {
@@ -289,8 +281,8 @@ static enum mpk_code get_facts(struct reader *r, struct mpk_handover *out, struc
 	MPK_TRY(mpk_read_u64(&r->c, "modules", &modules, err));
 	out->module_count = (size_t)modules;
 	MPK_TRY(get_needed(r, "name", &out->name, err));
-	if (!is_plain(out->name)) /* the output may be called so */
-		return refuse(r, "a name", err);
+	if (strchr(out->name, '/')) /* the output may be called so */
+		return refuse(r, "a path as a name", err);
 	MPK_TRY(get_text(r, "symbol", &out->symbol, err));
 	MPK_TRY(get_text(r, "entry", &out->entry, err));
 	MPK_TRY(get_needed(r, "folder", &out->dir_named, err));

@@ -67,7 +67,8 @@ static void put_string(struct mpk_strbuf *out, struct mpk_span s)
 			mpk_strbuf_printf(out, "\\u%04X", c);
 		from = i + 1;
 	}
-	mpk_strbuf_put(out, (const char *)s.data + from, s.len - from);
+	if (from < s.len) /* nothing has no address */
+		mpk_strbuf_put(out, (const char *)s.data + from, s.len - from);
 	mpk_strbuf_putc(out, '"');
 }
 

@@ -167,11 +167,11 @@ START_TEST(nothing_leads_elsewhere)
 		const char *name, *source, *text_name;
 	} rows[] = {
 		{ "../p", "f.c", "entry.c" }, { "a/b", "f.c", "entry.c" },
-		{ "a\nb", "f.c", "entry.c" }, { "p", "-o.c", "entry.c" },
-		{ "p", "@f.c", "entry.c" },   { "p", "f.so", "entry.c" },
-		{ "p", "f.c", "../g.c" },     { "p", "f.c", "/tmp/g.c" },
-		{ "p", "f.c", "-fplugin.c" }, { "p", "f.c", "g.o" },
-		{ "p", "f.c", "main.c" },     { "p", "f.c", "g" },
+		{ "p", "-o.c", "entry.c" },   { "p", "@f.c", "entry.c" },
+		{ "p", "f.so", "entry.c" },   { "p", "f.c", "../g.c" },
+		{ "p", "f.c", "/tmp/g.c" },   { "p", "f.c", "-fplugin.c" },
+		{ "p", "f.c", "g.o" },        { "p", "f.c", "main.c" },
+		{ "p", "f.c", "g" },
 	};
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++) {

@@ -11,6 +11,7 @@
 
 #include "base/num.h"
 #include "text/escape.h"
+#include "text/json_read.h"
 
 static void json_drop(json_t **j)
 {
@@ -301,7 +302,7 @@ enum mpk_code mpk_graph_json_read(struct mpk_span text, struct mpk_arena *arena,
 	struct mpk_graph_json g = { 0 };
 	struct reader r = { arena, &g, err };
 	json_error_t at;
-	json_t *root MPK_CLEANUP(json_drop) = json_loadb((const char *)text.data, text.len, 0, &at);
+	json_t *root MPK_CLEANUP(json_drop) = mpk_json_read(text, 0, &at);
 
 	if (!root)
 		return mpk_fail_line(err, MPK_E_SYNTAX, at.line > 0 ? (uint32_t)at.line : 1,

@@ -10,6 +10,7 @@
 #include "elf/notes.h"
 #include "io/mapping.h"
 #include "text/json.h"
+#include "text/json_read.h"
 
 /* A real file has one. */
 enum { TEXTS_MAX = 50 };
@@ -87,7 +88,7 @@ static void take_note(struct search *s, const struct mpk_elf_note *n)
 {
 	json_error_t ignored;
 	size_t len = strnlen((const char *)n->text.data, n->text.len);
-	json_t *o = json_loadb((const char *)n->text.data, len, 0, &ignored);
+	json_t *o = mpk_json_read(mpk_span_of(n->text.data, len), 0, &ignored);
 	const char *type = json_string_value(json_object_get(o, "type"));
 	const char *name = json_string_value(json_object_get(o, "name"));
 	const char *blob = json_string_value(json_object_get(o, "blob"));

@@ -6,6 +6,7 @@
 #include "factory/factory.h"
 #include "package/loader.h"
 #include "text/escape.h"
+#include "text/json_read.h"
 
 #define QUOTE(mstr) MPK_QUOTE(mpk_toml_str_span(mstr))
 
@@ -36,7 +37,7 @@ static bool load_params(struct mpk_loader *l, const struct mpk_manifest_module *
 static void check_graph(struct mpk_loader *l, struct mpk_toml_str name, struct mpk_span text)
 {
 	json_error_t why;
-	json_t *graph = json_loadb((const char *)text.data, text.len, 0, &why);
+	json_t *graph = mpk_json_read(text, 0, &why);
 
 	if (!graph)
 		mpk_loader_error(l, name.pos, MPK_E_CORRUPT, "payload-format",

@@ -4,6 +4,7 @@
  * first. Headers may be older than the kernel. */
 #include "sandbox/landlock.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <sys/prctl.h>
@@ -86,9 +87,12 @@ static int create(int version, bool hides_names, struct ruleset *r)
 
 static void allow(int rules, const struct ruleset *r, const char *path, uint64_t rights)
 {
-	struct path_rule rule = { .fd = open(path, O_PATH | O_CLOEXEC) };
+	struct path_rule rule;
 	struct stat st;
 
+	do
+		rule.fd = open(path, O_PATH | O_CLOEXEC);
+	while (rule.fd < 0 && errno == EINTR);
 	if (rule.fd < 0)
 		return;
 	rule.allowed = rights & r->files;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "signature/schema.h"
+#include "text/json_read.h"
 
 #include <jansson.h>
 #include <string.h>
@@ -141,14 +142,15 @@ static enum mpk_code read_function(const json_t *schema, struct mpk_arena *arena
 enum mpk_code mpk_schema_read(struct mpk_span text, struct mpk_arena *arena,
 			      struct mpk_signature *out, struct mpk_error *err)
 {
-	MPK_CLEANUP(drop) json_t *metadata = json_loadb((const char *)text.data, text.len, 0, NULL);
+	MPK_CLEANUP(drop) json_t *metadata = mpk_json_read(text, 0, NULL);
 	MPK_CLEANUP(drop) json_t *schema = NULL;
 	const json_t *inner = json_object_get(metadata, "type_schema");
 	struct mpk_signature s = { 0 };
 
 	if (!json_is_string(inner))
 		return no_schema(err);
-	schema = json_loadb(json_string_value(inner), json_string_length(inner), 0, NULL);
+	schema = mpk_json_read(mpk_span_of(json_string_value(inner), json_string_length(inner)), 0,
+			       NULL);
 	MPK_TRY(read_function(schema, arena, &s, err));
 	/* by custom what returns nothing fills its last tensor */
 	s.fills_inputs = !s.outputs_known && s.input_count &&

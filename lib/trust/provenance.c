@@ -8,6 +8,7 @@
 #include "base/strbuf.h"
 #include "text/escape.h"
 #include "text/json.h"
+#include "text/json_read.h"
 #include "trust/origin.h"
 
 enum {
@@ -307,8 +308,7 @@ enum mpk_code mpk_provenance_read(struct mpk_span text, struct mpk_arena *arena,
 {
 	struct mpk_provenance p = { 0 };
 	json_error_t where;
-	json_t *root =
-		json_loadb((const char *)text.data, text.len, JSON_REJECT_DUPLICATES, &where);
+	json_t *root = mpk_json_read(text, JSON_REJECT_DUPLICATES, &where);
 
 	if (!root && json_error_code(&where) == json_error_out_of_memory)
 		return mpk_fail_nomem(err);

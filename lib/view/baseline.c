@@ -8,6 +8,7 @@
 
 #include "base/num.h"
 #include "text/escape.h"
+#include "text/json_read.h"
 
 const char *mpk_measure_word(unsigned measure)
 {
@@ -164,7 +165,7 @@ enum mpk_code mpk_baseline_parse(struct mpk_span text, struct mpk_arena *arena,
 	struct parser p = { arena, err };
 	json_error_t at;
 	MPK_CLEANUP(decref)
-	json_t *root = json_loadb((const char *)text.data, text.len, JSON_REJECT_DUPLICATES, &at);
+	json_t *root = mpk_json_read(text, JSON_REJECT_DUPLICATES, &at);
 
 	if (!root && json_error_code(&at) == json_error_out_of_memory)
 		return mpk_fail_nomem(err);

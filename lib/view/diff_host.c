@@ -193,6 +193,7 @@ static void compare_locals(struct mpk_differ *d, struct host *x, struct host *y)
 	put_group(&text, &changed, "differ", true);
 	put_group(&text, &removed, "removed", false);
 	put_group(&text, &added, "added", false);
+	d->diff->failed |= text.failed;
 	if (text.len)
 		(void)mpk_differ_add(d, MPK_DIFF_CHANGED, "inner functions", (struct mpk_span){ 0 },
 				     mpk_differ_take(d, &text));

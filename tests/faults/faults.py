@@ -249,8 +249,8 @@ def why_wrong(scenario, place, fault, expected, got):
     elif not killed and not err.strip() and not tells:
         return "exit status %s without a word" % status
     left = place.left_over()
-    # a process of its own removes what a killed one had among temporary files
-    patience = time.monotonic() + (PATIENCE_S if killed else 0)
+    # a process of its own removes what one that was killed, or refused the removal, had among temporary files
+    patience = time.monotonic() + PATIENCE_S
     while left and time.monotonic() < patience:
         time.sleep(0.02)
         left = place.left_over()

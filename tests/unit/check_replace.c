@@ -178,7 +178,7 @@ START_TEST(overlapping_tables)
 	const Elf64_Shdr *sections = (const void *)((const uint8_t *)h + h->e_shoff);
 	const uint64_t into[] = { 0, h->e_phoff, h->e_shoff, h->e_shoff + 24 };
 	struct mpk_error err = { 0 };
-	size_t tried = 0;
+	size_t tried = 0, overlaps = 0;
 
 	for (size_t i = 0; i < h->e_shnum; i++)
 		for (size_t k = 0; k < MPK_ARRAY_COUNT(into); k++) {
@@ -189,9 +189,15 @@ START_TEST(overlapping_tables)
 						      offsetof(Elf64_Shdr, sh_offset), into[k],
 						      &err),
 					 MPK_E_CORRUPT);
-			ck_assert_msg(strstr(err.text, "overlaps the") != NULL, "%s", err.text);
+			/* where sections are aligned to more than the headers behind them take, a table
+			 * that begins among those ends beyond the file */
+			overlaps += strstr(err.text, "overlaps the") != NULL;
+			ck_assert_msg(strstr(err.text, "overlaps the") ||
+					      strstr(err.text, "beyond the end of the file"),
+				      "%s", err.text);
 		}
 	ck_assert_uint_eq(tried, 8);
+	ck_assert_uint_ge(overlaps, 4);
 }
 END_TEST
 

@@ -20,7 +20,7 @@ static struct mpk_piece *add_piece(struct mpk_rope *r, uint64_t len)
 
 		if (!grown)
 			goto failed;
-		if (r->count)
+		if (r->pieces)
 			memcpy(grown, r->pieces, r->count * sizeof *grown);
 		r->pieces = grown;
 		r->cap = cap;

@@ -266,6 +266,19 @@ static enum mpk_code get_list(struct reader *r, struct mpk_handover *out, struct
 	return MPK_OK;
 }
 
+static enum mpk_code get_names(struct reader *r, struct mpk_handover *out, struct mpk_error *err)
+{
+	MPK_TRY(get_needed(r, "name", &out->name, err));
+	if (strchr(out->name, '/')) /* the output may be called so */
+		return refuse(r, "a path as a name", err);
+	MPK_TRY(get_text(r, "symbol", &out->symbol, err));
+	MPK_TRY(get_text(r, "entry", &out->entry, err));
+	MPK_TRY(get_needed(r, "folder", &out->dir_named, err));
+	MPK_TRY(get_text(r, "target", &out->target, err));
+	MPK_TRY(get_text(r, "base", &out->base, err));
+	return out->base && is_option(out->base) ? refuse(r, "a base", err) : MPK_OK;
+}
+
 static enum mpk_code get_facts(struct reader *r, struct mpk_handover *out, struct mpk_error *err)
 {
 	bool *const flags[] = { &out->has_blob, &out->is_blob, &out->has_host, &out->has_sources,
@@ -280,16 +293,7 @@ static enum mpk_code get_facts(struct reader *r, struct mpk_handover *out, struc
 		MPK_TRY(get_flag(r, flags[i], err));
 	MPK_TRY(mpk_read_u64(&r->c, "modules", &modules, err));
 	out->module_count = (size_t)modules;
-	MPK_TRY(get_needed(r, "name", &out->name, err));
-	if (strchr(out->name, '/')) /* the output may be called so */
-		return refuse(r, "a path as a name", err);
-	MPK_TRY(get_text(r, "symbol", &out->symbol, err));
-	MPK_TRY(get_text(r, "entry", &out->entry, err));
-	MPK_TRY(get_needed(r, "folder", &out->dir_named, err));
-	MPK_TRY(get_text(r, "target", &out->target, err));
-	MPK_TRY(get_text(r, "base", &out->base, err));
-	if (out->base && is_option(out->base))
-		return refuse(r, "a base", err);
+	MPK_TRY(get_names(r, out, err));
 	return get_list(r, out, err);
 }
 

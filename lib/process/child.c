@@ -66,7 +66,7 @@ static void limit_cpu(double seconds)
 
 	if (!(seconds > 0) || getrlimit(RLIMIT_CPU, &limit) != 0)
 		return;
-	if (seconds + 1 < (double)(limit.rlim_max / 2))
+	if (seconds + 1 < (double)limit.rlim_max / 2)
 		limit.rlim_cur = limit.rlim_max = (rlim_t)seconds + 1;
 	(void)setrlimit(RLIMIT_CPU, &limit);
 }

@@ -28,7 +28,8 @@ static void tell_no_memory(json_error_t *why)
 
 json_t *mpk_json_read(struct mpk_span text, size_t flags, json_error_t *why)
 {
-	json_error_t ignored, *volatile told = why ? why : &ignored;
+	json_error_t ignored = { .line = -1 };
+	json_error_t *volatile told = why ? why : &ignored;
 	json_t *root;
 	jmp_buf here;
 

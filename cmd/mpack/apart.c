@@ -109,7 +109,7 @@ static int judge(const struct mpk_process_end *end, const char *path)
 			       "the process that reads it was ended by signal %d (%s)", end->status,
 			       strsignal(end->status));
 		break;
-	case MPK_PROCESS_LEFT_OUT: /* these four are no end of one function without a deadline */
+	case MPK_PROCESS_LEFT_OUT: /* none of these ends one function without a deadline */
 	case MPK_PROCESS_NOT_EXECUTED:
 	case MPK_PROCESS_EXITED:
 	case MPK_PROCESS_LATE:

@@ -8,6 +8,7 @@
 
 #include "base/cursor.h"
 #include "io/copy.h"
+#include "package/generate.h"
 
 static const uint64_t NONE = UINT64_MAX; /* no text; a piece that is in no file */
 
@@ -233,18 +234,6 @@ static enum mpk_code get_needed(struct reader *r, const char *what, const char *
 	return *out ? MPK_OK : refuse(r, "no text in a place", err);
 }
 
-/* As package/generate.h calls what it makes. */
-static bool is_generated(const char *name)
-{
-	static const char *const names[] = { "launch.c", "launch.ll", "entry.c", "entry.ll",
-					     "standalone.c" };
-
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(names); i++)
-		if (strcmp(name, names[i]) == 0)
-			return true;
-	return false;
-}
-
 /* Compilers take such an argument for an option, or for a file of options. */
 static bool is_option(const char *path)
 {
@@ -347,7 +336,7 @@ static enum mpk_code get_source(struct reader *r, struct mpk_emit_source *s, str
 	MPK_TRY(get_flag(r, &is_text, err));
 	if (mpk_source_classify(s->path, &s->kind, NULL) != MPK_OK || is_option(s->path))
 		return refuse(r, "a source", err);
-	if (is_text && !is_generated(s->path)) /* it becomes a file of that name */
+	if (is_text && !mpk_generated_is_name(s->path)) /* it becomes a file of that name */
 		return refuse(r, "the name of a text", err);
 	if (!is_text)
 		return MPK_OK;

@@ -6,13 +6,28 @@
 #include "launch/standalone.h"
 #include "package/standalone.h"
 
-static enum mpk_code keep(struct mpk_strbuf *text, const char *name, struct mpk_arena *arena,
+enum text { LAUNCH_C, LAUNCH_LL, ENTRY_C, ENTRY_LL, LOADER };
+
+static const char *const text_names[] = {
+	[LAUNCH_C] = "launch.c", [LAUNCH_LL] = "launch.ll", [ENTRY_C] = "entry.c",
+	[ENTRY_LL] = "entry.ll", [LOADER] = "standalone.c",
+};
+
+bool mpk_generated_is_name(const char *name)
+{
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(text_names); i++)
+		if (strcmp(name, text_names[i]) == 0)
+			return true;
+	return false;
+}
+
+static enum mpk_code keep(struct mpk_strbuf *text, enum text which, struct mpk_arena *arena,
 			  struct mpk_generated *out, struct mpk_error *err)
 {
 	char *copy = text->failed ? NULL : mpk_arena_copy(arena, text->data, text->len);
 
 	MPK_TRY_ALLOC(copy, err);
-	*out = (struct mpk_generated){ name, mpk_span_of(copy, text->len) };
+	*out = (struct mpk_generated){ text_names[which], mpk_span_of(copy, text->len) };
 	return MPK_OK;
 }
 
@@ -30,10 +45,10 @@ static enum mpk_code functions(const struct mpk_package *p, const struct mpk_gen
 				 err));
 	if (how->via_c) {
 		MPK_TRY(mpk_host_print_c(&unit, &text, err));
-		return keep(&text, "launch.c", arena, out, err);
+		return keep(&text, LAUNCH_C, arena, out, err);
 	}
 	MPK_TRY(mpk_host_print_ll(&unit, &text, err));
-	return keep(&text, "launch.ll", arena, out, err);
+	return keep(&text, LAUNCH_LL, arena, out, err);
 }
 
 static enum mpk_code loader(const struct mpk_package *p, struct mpk_arena *arena,
@@ -51,7 +66,7 @@ static enum mpk_code loader(const struct mpk_package *p, struct mpk_arena *arena
 	MPK_TRY(mpk_package_standalone(p, arena, &kernels, &count, err));
 	MPK_TRY(mpk_standalone_print(kernels, count, p->launches[0].device_type, p->manifest.gen,
 				     &text, err));
-	return keep(&text, "standalone.c", arena, out, err);
+	return keep(&text, LOADER, arena, out, err);
 }
 
 /* In tvm-ffi the entry is a function that calls the other, before that data which name it. Both are
@@ -100,7 +115,7 @@ static enum mpk_code entry(const struct mpk_package *p, const struct mpk_generat
 	bool names = p->manifest.gen != MPK_GEN_CURRENT;
 
 	(how->via_c ? put_entry_c : put_entry_ll)(gen->entry, p->manifest.entry.text, names, &text);
-	return keep(&text, how->via_c ? "entry.c" : "entry.ll", arena, out, err);
+	return keep(&text, how->via_c ? ENTRY_C : ENTRY_LL, arena, out, err);
 }
 
 /* A function that is called so already is the entry. */

@@ -18,6 +18,9 @@ struct mpk_generated {
 	struct mpk_span text;
 };
 
+/* mpk_generated_is_name - whether a text that mpk_generate makes is called so */
+bool mpk_generated_is_name(const char *name);
+
 struct mpk_generate_options {
 	bool via_c; /* launch functions as C, else as LLVM IR; a standalone package's loader is
 		     * C always */

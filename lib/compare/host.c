@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cursor.h"
+#include "compare/host_target.h"
 #include "elf/plt.h"
 #include "elf/symbols.h"
 
@@ -23,12 +23,7 @@ struct mpk_host_slot {
 	uint64_t addend;
 };
 
-enum {
-	TEXT_MAX = 4096,
-	DATA_MIN = 64,
-	SEGMENTS_MAX =
-		64, /* of a file that a linker made; they are looked through for each address */
-};
+enum { TEXT_MAX = 4096, DATA_MIN = 64 };
 
 /* --- what a file has -------------------------------------------------------------------- */
 
@@ -261,8 +256,8 @@ static bool same_data(const struct mpk_host_code *a, uint64_t x, const struct mp
 	return len <= s.len && len <= t.len && memcmp(s.data, t.data, (size_t)len) == 0;
 }
 
-static bool same_target(const struct mpk_host_code *a, uint64_t x, const struct mpk_host_code *b,
-			uint64_t y, bool again)
+bool mpk_host_same_target(const struct mpk_host_code *a, uint64_t x, const struct mpk_host_code *b,
+			  uint64_t y, bool again)
 {
 	const struct mpk_host_slot *p = slot_at(a, x), *q = slot_at(b, y);
 	const struct mpk_host_place *m, *n;
@@ -271,7 +266,7 @@ static bool same_target(const struct mpk_host_code *a, uint64_t x, const struct 
 	if (p && q) {
 		if (p->name || q->name)
 			return same_symbol(p->name, q->name) && p->addend == q->addend;
-		return again && same_target(a, p->addend, b, q->addend, false);
+		return again && mpk_host_same_target(a, p->addend, b, q->addend, false);
 	}
 	if (p || q || !s || !t || strcmp(s->name, t->name) != 0)
 		return false;
@@ -290,146 +285,15 @@ static bool same_target(const struct mpk_host_code *a, uint64_t x, const struct 
 	return !m && !n && !(s->flags & SHF_EXECINSTR) && x - s->begin == y - t->begin;
 }
 
-/* --- code ----------------------------------------------------------------------------------- */
-
-/* A function in both files, of one length. */
-struct pair {
-	const struct mpk_host_code *a, *b;
-	const struct mpk_host_function *f, *g;
-};
-
-/* Whether the four bytes at i may be a distance: of call, jmp and jcc, or behind a ModRM byte that says
- * RIP-relative. */
-static bool is_distance(struct mpk_span code, size_t i, bool *branch)
+bool mpk_host_other_import(const struct mpk_host_code *a, uint64_t x, const struct mpk_host_code *b,
+			   uint64_t y)
 {
-	uint8_t last = code.data[i - 1];
-
-	*branch = last == 0xe8 || last == 0xe9 ||
-		  (i > 1 && code.data[i - 2] == 0x0f && (last & 0xf0) == 0x80);
-	return *branch || (last & 0xc7) == 0x05;
-}
-
-/* Distances count from the end of the instruction, behind an immediate that some have. */
-static bool same_distance(const struct pair *p, size_t i)
-{
-	static const uint8_t immediates[] = { 0, 1, 2, 4 };
-	struct mpk_span x = p->f->code, y = p->g->code;
-	bool branch;
-
-	if (i < 1 || i + 4 > x.len || !is_distance(x, i, &branch) || !is_distance(y, i, &branch))
-		return false;
-	for (size_t k = 0; k < (branch ? 1 : MPK_ARRAY_COUNT(immediates)); k++) {
-		uint64_t end = i + 4 + immediates[k];
-		uint64_t to_x =
-			p->f->address + end + (uint64_t)(int64_t)(int32_t)mpk_load_u32(x.data + i);
-		uint64_t to_y =
-			p->g->address + end + (uint64_t)(int64_t)(int32_t)mpk_load_u32(y.data + i);
-
-		if (same_target(p->a, to_x, p->b, to_y, true))
-			return true;
-	}
-	return false;
-}
-
-static bool same_x86_64(const struct pair *p)
-{
-	struct mpk_span x = p->f->code, y = p->g->code;
-
-	for (size_t i = 0; i < x.len;) {
-		size_t begin = i;
-
-		if (x.data[i] == y.data[i]) {
-			i++;
-			continue;
-		}
-		/* the distance that this byte is in begins up to three bytes before */
-		while (i - begin < 3 && begin && !same_distance(p, begin))
-			begin--;
-		if (!same_distance(p, begin))
-			return false;
-		i = begin + 4;
-	}
-	return true;
-}
-
-/* Where the branch with a link, or without, in an AArch64 word leads from its own address: 26 bits of
- * words, with a sign. */
-static bool is_aarch64_branch(uint32_t word, uint64_t *distance)
-{
-	*distance = (uint64_t)((int64_t)((int32_t)(word << 6) >> 6) * 4);
-	return (word & 0x7c000000) == 0x14000000;
-}
-
-static bool same_aarch64(const struct pair *p)
-{
-	for (size_t i = 0; i + 4 <= p->f->code.len; i += 4) {
-		uint32_t v = mpk_load_u32(p->f->code.data + i);
-		uint32_t w = mpk_load_u32(p->g->code.data + i);
-		uint64_t to_x, to_y;
-
-		if (v == w)
-			continue;
-		if ((v ^ w) >> 26 || !is_aarch64_branch(v, &to_x) || !is_aarch64_branch(w, &to_y) ||
-		    !same_target(p->a, p->f->address + i + to_x, p->b, p->g->address + i + to_y,
-				 true))
-			return false;
-	}
-	return true;
-}
-
-/* Whether two addresses are entries of PLTs that lead to symbols of different names. */
-static bool other_import(const struct pair *p, uint64_t x, uint64_t y)
-{
-	const struct mpk_host_place *s = section_at(p->a, x), *t = section_at(p->b, y);
+	const struct mpk_host_place *s = section_at(a, x), *t = section_at(b, y);
 	const struct mpk_host_slot *m, *n;
 
 	if (!s || !t || strncmp(s->name, ".plt", 4) != 0 || strncmp(t->name, ".plt", 4) != 0)
 		return false;
-	m = plt_slot(p->a, x);
-	n = plt_slot(p->b, y);
+	m = plt_slot(a, x);
+	n = plt_slot(b, y);
 	return m && n && m->name && n->name && strcmp(m->name, n->name) != 0;
-}
-
-/* Whether a branch that is the same to the byte leads to another import: a table that grows by an entry
- * moves the code by its size, so that the distance to the new entry is what it was to another. */
-static bool calls_others(const struct pair *p, uint16_t machine)
-{
-	struct mpk_span code = p->f->code;
-	bool is_arm = machine == EM_AARCH64;
-	size_t bytes = is_arm ? 4 : 5;
-	uint64_t distance;
-
-	for (size_t i = 0; i + bytes <= code.len; i += is_arm ? 4 : 1) {
-		const uint8_t *at = code.data + i;
-
-		if (memcmp(at, p->g->code.data + i, bytes) != 0)
-			continue;
-		if (is_arm ? !is_aarch64_branch(mpk_load_u32(at), &distance)
-			   : at[0] != 0xe8 && at[0] != 0xe9)
-			continue;
-		if (!is_arm)
-			distance = 5 + (uint64_t)(int64_t)(int32_t)mpk_load_u32(at + 1);
-		if (other_import(p, p->f->address + i + distance, p->g->address + i + distance))
-			return true;
-	}
-	return false;
-}
-
-bool mpk_host_same_code(struct mpk_host_code *a, const struct mpk_host_function *f,
-			const struct mpk_host_code *b, const struct mpk_host_function *g)
-{
-	const struct pair p = { a, b, f, g };
-	uint16_t machine = a->elf.header.e_machine;
-	bool equal, is_arm = machine == EM_AARCH64 && f->code.len % 4 == 0;
-
-	if (f->code.len != g->code.len || f->code.len > a->bytes_left)
-		return false;
-	a->bytes_left -= f->code.len;
-	equal = mpk_span_equal(f->code, g->code);
-	if (a->elf.segment_count > SEGMENTS_MAX || b->elf.segment_count > SEGMENTS_MAX ||
-	    machine != b->elf.header.e_machine || a->elf.header.e_type == ET_REL ||
-	    b->elf.header.e_type == ET_REL || (machine != EM_X86_64 && !is_arm))
-		return equal;
-	return (equal || (is_arm ? same_aarch64(&p) : same_x86_64(&p))) &&
-	       !calls_others(&p, machine);
 }

@@ -2,9 +2,9 @@
 /* host.h - host functions of two ELF files: is their code the same, wherever it lies?
  *
  * When one function of a library grows, all behind it move, and with them the distances in every call and
- * load. Code is compared byte by byte; where bytes differ, they may be the distance of an x86-64 or AArch64
- * branch, or of an x86-64 load, that leads to the same thing in both files: the same symbol, also through
- * the PLT, or read-only data of the same content.
+ * load. Code is compared byte by byte; where bytes differ, they may be the distance of a branch or a load of
+ * x86-64 or AArch64 that leads to the same thing in both files: the same symbol, also through the PLT, or
+ * read-only data of the same content.
  */
 #ifndef MPK_COMPARE_HOST_H
 #define MPK_COMPARE_HOST_H

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/cursor.h"
+#include "elf/aarch64.h"
 #include "elf/plt.h"
 #include "elf/symbols.h"
 
@@ -31,17 +32,8 @@ static bool x86_64_target(struct mpk_span code, size_t at, uint64_t address, uin
 
 static bool aarch64_target(struct mpk_span code, size_t at, uint64_t address, uint64_t *out)
 {
-	uint32_t branch;
-	uint64_t words;
-
-	if (at % 4 || at + 4 > code.len)
-		return false;
-	branch = mpk_load_u32(code.data + at);
-	words = branch & 0x3ffffff;
-	if (words & 1u << 25)
-		words |= ~(uint64_t)0 << 26;
-	*out = address + at + words * 4;
-	return (branch & 0x7c000000) == 0x14000000;
+	return at % 4 == 0 && at + 4 <= code.len &&
+	       mpk_aarch64_branch(mpk_load_u32(code.data + at), address + at, out);
 }
 
 enum mpk_code mpk_elf_callees(const struct mpk_elf *e, uint64_t address, uint64_t bytes,

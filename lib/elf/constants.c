@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/cursor.h"
+#include "elf/aarch64.h"
 
 /* Where a list of pieces grows; two pieces a section at most, before and behind what is skipped. */
 struct pieces {
@@ -100,42 +101,42 @@ static uint64_t x86_64_first(struct mpk_span code, uint64_t address, uint64_t ta
 	return UINT64_MAX;
 }
 
-/* adrp Xd, page: bits 30-29 and 23-5 are the page's distance; negative ones are two's complement. */
-static uint64_t adrp_page(uint32_t adrp, uint64_t at)
-{
-	uint64_t pages = (uint64_t)(adrp >> 5 & 0x7ffff) << 2 | (adrp >> 29 & 3);
-
-	if (pages & 1u << 20)
-		pages |= ~(uint64_t)0 << 21;
-	return (at & ~(uint64_t)0xfff) + (pages << 12);
-}
-
-/* add Xd, Xn, #imm follows soon after the adrp that made Xn, other instructions between them. */
-static bool aarch64_adds(struct mpk_span code, size_t from, uint32_t adrp, uint32_t low)
+/* The add, soon behind the adrp at `from`, that makes the target of the register's page, other instructions
+ * between them; it ends where the register gets something else.
+ * Returns  where in the code; UINT64_MAX: nowhere */
+static uint64_t aarch64_add_of(struct mpk_span code, size_t from, uint64_t wanted)
 {
 	enum { NEAR = 32 }; /* instructions */
+	unsigned page_in = mpk_aarch64_rd(mpk_load_u32(code.data + from));
+	uint64_t low;
 
-	for (size_t i = from, n = 0; n < NEAR && i + 4 <= code.len; i += 4, n++) {
-		uint32_t add = mpk_load_u32(code.data + i);
+	for (size_t i = from + 4, n = 0; n < NEAR && i + 4 <= code.len; i += 4, n++) {
+		uint32_t word = mpk_load_u32(code.data + i);
 
-		if ((add & 0xffc00000) == 0x91000000 && (add >> 5 & 31) == (adrp & 31) &&
-		    (add >> 10 & 0xfff) == low)
-			return true;
+		if (mpk_aarch64_add(word, &low) && mpk_aarch64_rn(word) == page_in && low == wanted)
+			return i;
+		if (mpk_aarch64_written(word) == page_in)
+			break;
 	}
-	return false;
+	return UINT64_MAX;
 }
 
 static uint64_t aarch64_first(struct mpk_span code, uint64_t address, uint64_t target)
 {
-	for (size_t i = 0; i + 4 <= code.len; i += 4) {
-		uint32_t adrp = mpk_load_u32(code.data + i);
+	uint64_t first = UINT64_MAX, to;
 
-		if ((adrp & 0x9f000000) == 0x90000000 &&
-		    adrp_page(adrp, address + i) == (target & ~(uint64_t)0xfff) &&
-		    aarch64_adds(code, i + 4, adrp, target & 0xfff))
+	for (size_t i = 0; i + 4 <= code.len && i < first; i += 4) {
+		uint32_t word = mpk_load_u32(code.data + i);
+
+		if (mpk_aarch64_adr(word, address + i, &to) && to == target)
 			return i;
+		if (mpk_aarch64_adrp(word, address + i, &to) && to == (target & ~(uint64_t)0xfff)) {
+			uint64_t at = aarch64_add_of(code, i, target & 0xfff);
+
+			first = at < first ? at : first;
+		}
 	}
-	return UINT64_MAX;
+	return first;
 }
 
 static bool find_code(const struct mpk_elf *e, uint64_t address, uint64_t bytes,
@@ -186,28 +187,36 @@ static size_t x86_64_addresses(struct mpk_span code, uint64_t address, struct mp
 	return n;
 }
 
-/* adrp Xd, page and the first add Xd, Xd, #imm behind it */
+/* What the first add of Xd makes of the page in Xd, soon behind the adrp at `from`. */
+static bool aarch64_add_to(struct mpk_span code, size_t from, uint64_t *to)
+{
+	enum { NEAR = 8 }; /* instructions */
+	unsigned page_in = mpk_aarch64_rd(mpk_load_u32(code.data + from));
+	uint64_t low;
+
+	for (size_t i = from + 4; i + 4 <= code.len && i <= from + (size_t)4 * NEAR; i += 4) {
+		uint32_t word = mpk_load_u32(code.data + i);
+
+		if (!mpk_aarch64_add(word, &low) || mpk_aarch64_rn(word) != page_in)
+			continue;
+		*to += low;
+		return true;
+	}
+	return false;
+}
+
 static size_t aarch64_addresses(struct mpk_span code, uint64_t address,
 				struct mpk_code_address *out, size_t max)
 {
-	enum { NEAR = 8 }; /* instructions */
 	size_t n = 0;
 
 	for (size_t i = 0; i + 4 <= code.len && n < max; i += 4) {
-		uint32_t adrp = mpk_load_u32(code.data + i);
+		uint32_t word = mpk_load_u32(code.data + i);
+		uint64_t to;
 
-		if ((adrp & 0x9f000000) != 0x90000000)
-			continue;
-		for (size_t k = i + 4; k + 4 <= code.len && k <= i + (size_t)4 * NEAR; k += 4) {
-			uint32_t add = mpk_load_u32(code.data + k);
-
-			if ((add & 0xffc00000) != 0x91000000 || (add >> 5 & 31) != (adrp & 31))
-				continue;
-			out[n++] = (struct mpk_code_address){
-				address + i, adrp_page(adrp, address + i) + (add >> 10 & 0xfff)
-			};
-			break;
-		}
+		if (mpk_aarch64_adr(word, address + i, &to) ||
+		    (mpk_aarch64_adrp(word, address + i, &to) && aarch64_add_to(code, i, &to)))
+			out[n++] = (struct mpk_code_address){ address + i, to };
 	}
 	return n;
 }

@@ -28,7 +28,7 @@ uint64_t mpk_elf_code_first(const struct mpk_elf *e, uint64_t address, uint64_t 
 			    uint64_t target);
 
 /* mpk_elf_code_names - whether the code at address, of so many bytes, computes target: a
- * displacement to the program counter on x86-64, adrp and add on AArch64
+ * displacement to the program counter on x86-64, adr, or adrp and add, on AArch64
  * Returns  false also for other machines, objects, and code that the file does not hold */
 bool mpk_elf_code_names(const struct mpk_elf *e, uint64_t address, uint64_t bytes, uint64_t target);
 

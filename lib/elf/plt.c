@@ -2,6 +2,7 @@
 #include "elf/plt.h"
 
 #include "base/cursor.h"
+#include "elf/aarch64.h"
 #include "elf/dynamic.h"
 
 /* jmp *slot(%rip), behind the endbr64 that CET asks for. */
@@ -23,19 +24,16 @@ static bool aarch64_slot(struct mpk_span code, uint64_t address, uint64_t *slot)
 {
 	size_t at = code.len >= 4 && mpk_load_u32(code.data) == 0xd503245f ? 4 : 0;
 	uint32_t adrp, ldr;
-	uint64_t pages;
+	uint64_t page, low;
 
 	if (code.len < at + 8)
 		return false;
 	adrp = mpk_load_u32(code.data + at);
 	ldr = mpk_load_u32(code.data + at + 4);
-	if ((adrp & 0x9f00001f) != 0x90000010 || (ldr & 0xffc003ff) != 0xf9400211)
+	if (!mpk_aarch64_adrp(adrp, address + at, &page) || mpk_aarch64_rd(adrp) != 16 ||
+	    (ldr & 0xffc003ff) != 0xf9400211 || !mpk_aarch64_access(ldr, &low))
 		return false;
-	pages = (uint64_t)(adrp >> 5 & 0x7ffff) << 2 | (adrp >> 29 & 3);
-	if (pages & 1u << 20)
-		pages |= ~(uint64_t)0 << 21;
-	*slot = ((address + at) & ~(uint64_t)0xfff) + (pages << 12) +
-		(uint64_t)(ldr >> 10 & 0xfff) * 8;
+	*slot = page + low;
 	return true;
 }
 

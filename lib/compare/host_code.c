@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/cursor.h"
+#include "compare/host.h"
+#include "compare/host_target.h"
+#include "elf/aarch64.h"
+
+enum {
+	SEGMENTS_MAX = 64
+}; /* of a file that a linker made; they are looked through for each address */
+
+/* A function in both files, of one length. */
+struct pair {
+	const struct mpk_host_code *a, *b;
+	const struct mpk_host_function *f, *g;
+};
+
+/* Whether the four bytes at i may be a distance: of call, jmp and jcc, or behind a ModRM byte that says
+ * RIP-relative. */
+static bool is_distance(struct mpk_span code, size_t i, bool *branch)
+{
+	uint8_t last = code.data[i - 1];
+
+	*branch = last == 0xe8 || last == 0xe9 ||
+		  (i > 1 && code.data[i - 2] == 0x0f && (last & 0xf0) == 0x80);
+	return *branch || (last & 0xc7) == 0x05;
+}
+
+/* Distances count from the end of the instruction, behind an immediate that some have. */
+static bool same_distance(const struct pair *p, size_t i)
+{
+	static const uint8_t immediates[] = { 0, 1, 2, 4 };
+	struct mpk_span x = p->f->code, y = p->g->code;
+	bool branch;
+
+	if (i < 1 || i + 4 > x.len || !is_distance(x, i, &branch) || !is_distance(y, i, &branch))
+		return false;
+	for (size_t k = 0; k < (branch ? 1 : MPK_ARRAY_COUNT(immediates)); k++) {
+		uint64_t end = i + 4 + immediates[k];
+		uint64_t to_x =
+			p->f->address + end + (uint64_t)(int64_t)(int32_t)mpk_load_u32(x.data + i);
+		uint64_t to_y =
+			p->g->address + end + (uint64_t)(int64_t)(int32_t)mpk_load_u32(y.data + i);
+
+		if (mpk_host_same_target(p->a, to_x, p->b, to_y, true))
+			return true;
+	}
+	return false;
+}
+
+static bool same_x86_64(const struct pair *p)
+{
+	struct mpk_span x = p->f->code, y = p->g->code;
+
+	for (size_t i = 0; i < x.len;) {
+		size_t begin = i;
+
+		if (x.data[i] == y.data[i]) {
+			i++;
+			continue;
+		}
+		/* the distance that this byte is in begins up to three bytes before */
+		while (i - begin < 3 && begin && !same_distance(p, begin))
+			begin--;
+		if (!same_distance(p, begin))
+			return false;
+		i = begin + 4;
+	}
+	return true;
+}
+
+/* What the registers of AArch64 hold while both functions are read from their beginning to their end. */
+struct pages {
+	uint64_t x[32], y[32];
+	uint32_t known; /* bits: a page of both files */
+	uint32_t moved; /* whose adrp differs */
+	uint32_t
+		unused; /* with which nothing has been done yet that would tell whether that is the same */
+};
+
+/* A register gets something else. False when what differed there was not told. */
+static bool forget(struct pages *p, unsigned reg)
+{
+	bool told = !(p->unused >> reg & 1);
+
+	p->known &= ~((uint32_t)1 << reg);
+	p->moved &= p->known;
+	p->unused &= p->known;
+	return told;
+}
+
+/* Whether the words v and w at i are an adrp, which is noted. */
+static bool is_page(struct pages *p, const struct pair *f, size_t i, uint32_t v, uint32_t w,
+		    bool *same)
+{
+	uint64_t x, y;
+	unsigned reg = mpk_aarch64_rd(v);
+
+	if (!mpk_aarch64_adrp(v, f->f->address + i, &x) ||
+	    !mpk_aarch64_adrp(w, f->g->address + i, &y) || reg != mpk_aarch64_rd(w) ||
+	    reg == MPK_AARCH64_XZR)
+		return false;
+	*same = forget(p, reg);
+	p->x[reg] = x;
+	p->y[reg] = y;
+	p->known |= (uint32_t)1 << reg;
+	p->moved |= (uint32_t)(v != w) << reg;
+	p->unused |= (uint32_t)(v != w) << reg;
+	return true;
+}
+
+/* Whether the words v and w are an add, a load or a store relative to a page. */
+static bool is_use(struct pages *p, const struct pair *f, uint32_t v, uint32_t w, bool *same)
+{
+	enum { LOW = 0xfff << 10 };
+	unsigned reg = mpk_aarch64_rn(v);
+	uint64_t x, y;
+
+	if ((v ^ w) & ~(uint32_t)LOW || !(p->known >> reg & 1) ||
+	    !(mpk_aarch64_add(v, &x) || mpk_aarch64_access(v, &x)) ||
+	    !(mpk_aarch64_add(w, &y) || mpk_aarch64_access(w, &y)))
+		return false;
+	p->unused &= ~((uint32_t)1 << reg);
+	if (v != w || p->moved >> reg & 1)
+		*same = mpk_host_same_target(f->a, p->x[reg] + x, f->b, p->y[reg] + y, true);
+	return true;
+}
+
+/* Whether the words v and w at i are two branches of a kind, or two adr to one register. */
+static bool is_relative(const struct pair *p, size_t i, uint32_t v, uint32_t w, bool *same)
+{
+	uint64_t at = p->f->address + i, other = p->g->address + i, x, y;
+	bool branches = (v ^ w) >> 26 == 0 && mpk_aarch64_branch(v, at, &x) &&
+			mpk_aarch64_branch(w, other, &y);
+
+	if (!branches && (mpk_aarch64_rd(v) != mpk_aarch64_rd(w) || !mpk_aarch64_adr(v, at, &x) ||
+			  !mpk_aarch64_adr(w, other, &y)))
+		return false;
+	*same = v == w || mpk_host_same_target(p->a, x, p->b, y, true);
+	return true;
+}
+
+/* A called function leaves x0 to x18 as it likes. */
+static bool forget_called(struct pages *p, uint32_t word)
+{
+	enum { CALLERS = 19 };
+	bool same = true;
+
+	if ((word & 0xfc000000) == 0x94000000 || (word & 0xfffffc1f) == 0xd63f0000)
+		for (unsigned reg = 0; reg < CALLERS; reg++)
+			same &= forget(p, reg);
+	return same;
+}
+
+/* Pages that differ count as the same when what is added to them leads to the same. */
+static bool same_aarch64(const struct pair *p)
+{
+	struct pages pages = { 0 };
+
+	for (size_t i = 0; i + 4 <= p->f->code.len; i += 4) {
+		uint32_t v = mpk_load_u32(p->f->code.data + i);
+		uint32_t w = mpk_load_u32(p->g->code.data + i);
+		bool same = v == w;
+
+		if (is_page(&pages, p, i, v, w, &same)) {
+			if (!same)
+				return false;
+			continue;
+		}
+		if (!is_use(&pages, p, v, w, &same))
+			(void)is_relative(p, i, v, w, &same);
+		if (!same || !forget_called(&pages, v) || !forget(&pages, mpk_aarch64_written(v)))
+			return false;
+	}
+	return !pages.unused;
+}
+
+static bool branch_at(const struct mpk_host_function *f, size_t i, bool is_arm, uint64_t *to)
+{
+	const uint8_t *at = f->code.data + i;
+
+	if (is_arm)
+		return mpk_aarch64_branch(mpk_load_u32(at), f->address + i, to);
+	*to = f->address + i + 5 + (uint64_t)(int64_t)(int32_t)mpk_load_u32(at + 1);
+	return at[0] == 0xe8 || at[0] == 0xe9;
+}
+
+/* Whether a branch that is the same to the byte leads to another import: a table that grows by an entry
+ * moves the code by its size, so that the distance to the new entry is what it was to another. */
+static bool calls_others(const struct pair *p, bool is_arm)
+{
+	struct mpk_span x = p->f->code, y = p->g->code;
+	size_t bytes = is_arm ? 4 : 5;
+	uint64_t to_x, to_y;
+
+	for (size_t i = 0; i + bytes <= x.len; i += is_arm ? 4 : 1)
+		if (memcmp(x.data + i, y.data + i, bytes) == 0 &&
+		    branch_at(p->f, i, is_arm, &to_x) && branch_at(p->g, i, is_arm, &to_y) &&
+		    mpk_host_other_import(p->a, to_x, p->b, to_y))
+			return true;
+	return false;
+}
+
+bool mpk_host_same_code(struct mpk_host_code *a, const struct mpk_host_function *f,
+			const struct mpk_host_code *b, const struct mpk_host_function *g)
+{
+	const struct pair p = { a, b, f, g };
+	uint16_t machine = a->elf.header.e_machine;
+	bool equal, is_arm = machine == EM_AARCH64 && f->code.len % 4 == 0;
+
+	if (f->code.len != g->code.len || f->code.len > a->bytes_left)
+		return false;
+	a->bytes_left -= f->code.len;
+	equal = mpk_span_equal(f->code, g->code);
+	if (a->elf.segment_count > SEGMENTS_MAX || b->elf.segment_count > SEGMENTS_MAX ||
+	    machine != b->elf.header.e_machine || a->elf.header.e_type == ET_REL ||
+	    b->elf.header.e_type == ET_REL || (machine != EM_X86_64 && !is_arm))
+		return equal;
+	return (equal || (is_arm ? same_aarch64(&p) : same_x86_64(&p))) &&
+	       !calls_others(&p, is_arm);
+}

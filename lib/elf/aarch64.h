@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* aarch64.h - the instructions of AArch64 by which code names an address: branches, adr, and adrp with an add
+ * or a load behind it. Arm Architecture Reference Manual (DDI 0487), C4.1. Words are little-endian also where data is
+ * not. */
+#ifndef MPK_ELF_AARCH64_H
+#define MPK_ELF_AARCH64_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { MPK_AARCH64_XZR = 31 }; /* or the stack pointer: no address that code computes stays there */
+
+static inline uint64_t mpk_aarch64_signed(uint64_t value, int bits)
+{
+	return value >> (bits - 1) & 1 ? value | ~(uint64_t)0 << bits : value;
+}
+
+static inline unsigned mpk_aarch64_rd(uint32_t word)
+{
+	return word & 31;
+}
+
+static inline unsigned mpk_aarch64_rn(uint32_t word)
+{
+	return word >> 5 & 31;
+}
+
+/* mpk_aarch64_branch - b and bl: where one at address `at` leads */
+static inline bool mpk_aarch64_branch(uint32_t word, uint64_t at, uint64_t *to)
+{
+	*to = at + mpk_aarch64_signed(word & 0x3ffffff, 26) * 4;
+	return (word & 0x7c000000) == 0x14000000;
+}
+
+static inline uint64_t mpk_aarch64_imm21(uint32_t word)
+{
+	return mpk_aarch64_signed((uint64_t)(word >> 5 & 0x7ffff) << 2 | (word >> 29 & 3), 21);
+}
+
+/* mpk_aarch64_adr - adr Xd, address: linkers put it for an adrp and an add whose target is near */
+static inline bool mpk_aarch64_adr(uint32_t word, uint64_t at, uint64_t *to)
+{
+	*to = at + mpk_aarch64_imm21(word);
+	return (word & 0x9f000000) == 0x10000000;
+}
+
+/* mpk_aarch64_adrp - adrp Xd, page: the address of the page, of 4096 bytes */
+static inline bool mpk_aarch64_adrp(uint32_t word, uint64_t at, uint64_t *page)
+{
+	*page = (at & ~(uint64_t)0xfff) + (mpk_aarch64_imm21(word) << 12);
+	return (word & 0x9f000000) == 0x90000000;
+}
+
+/* mpk_aarch64_add - add Xd, Xn, #low */
+static inline bool mpk_aarch64_add(uint32_t word, uint64_t *low)
+{
+	*low = word >> 10 & 0xfff;
+	return (word & 0xffc00000) == 0x91000000;
+}
+
+/* mpk_aarch64_access - a load or a store of any size at [Xn, #low] */
+static inline bool mpk_aarch64_access(uint32_t word, uint64_t *low)
+{
+	bool is_16_bytes = (word & 0xc4800000) == 0x04800000;
+
+	*low = (uint64_t)(word >> 10 & 0xfff) << (is_16_bytes ? 4 : word >> 30);
+	return (word & 0x3b000000) == 0x39000000;
+}
+
+/* mpk_aarch64_written - the register that the lowest five bits name when the instruction writes it and it holds
+ * addresses, else MPK_AARCH64_XZR */
+static inline unsigned mpk_aarch64_written(uint32_t word)
+{
+	bool computes = (word & 0x1c000000) == 0x10000000 || (word & 0x0e000000) == 0x0a000000;
+	bool loads = (word & 0x0e400000) == 0x08400000;
+
+	return computes || loads ? mpk_aarch64_rd(word) : MPK_AARCH64_XZR;
+}
+
+#endif

@@ -6,6 +6,9 @@ enum mpk_code mpk_dltensor_decode(const struct mpk_dltensor *dl, enum mpk_lifeti
 {
 	struct mpk_tensor *t, *copy;
 
+	if (dl->ndim > 0 && !dl->shape)
+		return mpk_fail(err, MPK_E_RANGE, "a tensor of %d dimensions has no shape",
+				dl->ndim);
 	MPK_TRY(mpk_tensor_wrap(dl, NULL, &t, err));
 	if (lifetime == MPK_LIFETIME_OWNED && mpk_dldevice_is_host(dl->device)) {
 		enum mpk_code code = mpk_tensor_compact(t, &copy, err);

@@ -24,7 +24,7 @@ static const char *suggest(struct mpk_resolve *r, struct mpk_span word,
 	struct mpk_span *known = mpk_resolve_array(r, count, sizeof *known);
 	size_t used = 0;
 
-	for (size_t i = 0; known && i < count; i++)
+	for (size_t i = 0; known && names && i < count; i++)
 		if (names[i].len)
 			known[used++] = names[i];
 	return mpk_toml_suggest(word, known, used, near);

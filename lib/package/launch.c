@@ -77,7 +77,7 @@ const struct mpk_launch *mpk_loader_launches(struct mpk_loader *l, struct mpk_mo
 		l->failed = true;
 	if (launches)
 		mpk_loader_check_steps(l, launches);
-	if (code != MPK_OK || !l->manifest->valid)
+	if (code != MPK_OK || !launches || !l->manifest->valid)
 		return NULL;
 	size_t host = host_of(l->manifest, modules, count, root);
 	import_kernels(l, launches, modules, *count, host);

@@ -140,15 +140,17 @@ static void describe(const struct mpk_child_task *task, const struct mpk_process
 
 static void unmap_progress(struct mpk_child_progress **p)
 {
-	if (*p)
+	if (*p != MAP_FAILED)
 		(void)munmap(*p, sizeof **p);
 }
 
 enum mpk_code mpk_child_run(mpk_child_fn *fn, void *user, const struct mpk_child_options *options,
 			    struct mpk_error *end, struct mpk_error *err)
 {
-	MPK_CLEANUP(unmap_progress) struct mpk_child_progress *progress = NULL;
-	struct job job = { .fn = fn, .user = user, .options = options };
+	MPK_CLEANUP(unmap_progress)
+	struct mpk_child_progress *progress = mmap(NULL, sizeof *progress, PROT_READ | PROT_WRITE,
+						   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct job job = { .fn = fn, .user = user, .options = options, .progress = progress };
 	struct mpk_process child = { .run = work,
 				     .data = &job,
 				     .tick = options->watch ? tick : NULL,
@@ -158,12 +160,9 @@ enum mpk_code mpk_child_run(mpk_child_fn *fn, void *user, const struct mpk_child
 				     .cpu_seconds = options->cpu_seconds,
 				     .contained = true };
 	struct mpk_process_end how;
-	void *page = mmap(NULL, sizeof *progress, PROT_READ | PROT_WRITE,
-			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-	if (page == MAP_FAILED)
+	if (progress == MAP_FAILED)
 		return mpk_fail_nomem(err);
-	job.progress = progress = page;
 	MPK_TRY(mpk_process_run(&child, 1, 1, &how, err));
 	*end = (struct mpk_error){ 0 };
 	describe(options->task, &how, end);

@@ -104,7 +104,7 @@ static enum mpk_code read_all(const struct mpk_call *call, struct mpk_wire_map *
 	r->seconds = malloc(raw.len ? raw.len : 1);
 	MPK_TRY_ALLOC(r->seconds, err);
 	memcpy(r->seconds, raw.data, raw.len);
-	r->seconds_count = call->repeat;
+	r->seconds_count = raw.len / sizeof *r->seconds;
 	if (!are_durations(r->seconds, r->seconds_count, seconds))
 		return mpk_fail(err, MPK_E_RAISED, "the reply is damaged: no duration");
 	MPK_TRY(read_outputs(call, reply, copies, r, &cap, err));

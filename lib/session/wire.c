@@ -82,17 +82,21 @@ static enum mpk_code put_tensor(struct mpk_wire *w, struct head *h, const struct
 				struct mpk_error *err)
 {
 	const struct mpk_dltensor *dl = &t->dl;
+	struct mpk_span elements = mpk_tensor_span(t);
 
 	if (!mpk_dldevice_is_host(dl->device))
 		return mpk_fail(err, MPK_E_UNSUPPORTED, "a result lies on a device of type %d",
 				dl->device.type);
+	if (elements.len && !elements.data)
+		return mpk_fail(err, MPK_E_RAISED, "a result of %zu bytes has no data",
+				elements.len);
 	h->count = (uint64_t)dl->ndim;
 	h->dtype = dl->dtype;
 	MPK_TRY(mpk_wire_put(w, mpk_span_of(h, sizeof *h), err));
 	MPK_TRY(mpk_wire_put(w, mpk_span_of(dl->shape, (size_t)dl->ndim * sizeof dl->shape[0]),
 			     err));
 	MPK_TRY(put_padding(w, err));
-	return mpk_wire_put(w, mpk_tensor_span(t), err);
+	return mpk_wire_put(w, elements, err);
 }
 
 static enum mpk_code put_value(struct mpk_wire *w, const struct mpk_value *v, unsigned depth,

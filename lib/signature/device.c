@@ -128,7 +128,7 @@ static int32_t told(struct mpk_unit *u, const struct mpk_image_function *f)
 
 	if (!names->knows_told)
 		read_told(u);
-	if (!names->told_count || !mpk_unit_spend(u, names->told_count))
+	if (!names->told || !mpk_unit_spend(u, names->told_count))
 		return 0;
 	for (size_t i = 0; i < names->told_count; i++)
 		if (mpk_span_is(names->told[i].function, f->name))

@@ -55,9 +55,9 @@ static uint64_t narrowed(const unsigned char type[2], uint64_t cell)
  * an integer stand last, they move there. */
 static uint64_t as_copied(const unsigned char type[2], uint64_t bits)
 {
-	unsigned unused = type[1] < 64 ? 64 - (type[1] + 7u) / 8 * 8 : 0;
-
-	return __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? bits << unused : bits;
+	if (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ || type[1] >= 64)
+		return bits;
+	return bits << (64 - (type[1] + 7u) / 8 * 8);
 }
 
 static const struct mpk_sa_driver *driver(void)

@@ -157,7 +157,7 @@ static enum mpk_code decode_tensor(enum mpk_convention conv, void *object, struc
 		mpk_ffi_drop(conv, object);
 		return code;
 	}
-	code = mpk_tensor_wrap(dl, storage, &t, err);
+	code = mpk_dltensor_wrap(dl, storage, &t, err);
 	mpk_storage_drop(storage);
 	if (code == MPK_OK)
 		*out = mpk_value_of_tensor(t);

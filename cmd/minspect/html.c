@@ -42,16 +42,13 @@ static int look(const struct minspect_options *o, struct minspect_look *l)
 	return code == MPK_OK ? MPK_EXIT_OK : minspect_report(l, &err);
 }
 
-static int save(const char *path, const struct mpk_page *page)
+static int save(const char *path, struct mpk_page *page)
 {
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
-	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
-	struct mpk_rope content = { .arena = &arena };
+	struct mpk_rope content = mpk_rope_of(&page->arena);
 	struct mpk_error err = { 0 };
 
-	if (mpk_page_print(page, &text, &err) != MPK_OK)
+	if (mpk_page_print(page, &content, &err) != MPK_OK)
 		return mpk_diag_error(&err);
-	mpk_rope_put_view(&content, mpk_span_of(text.data, text.len));
 	return minspect_save(path, &content);
 }
 

@@ -19,7 +19,8 @@
 #define ASAN_UNPOISON_MEMORY_REGION(at, size) ((void)(at), (void)(size))
 #endif
 
-enum { BLOCK_BYTES = 16384, GAP_BYTES = MPK_IS_ADDRESS_SANITIZED ? 16 : 0 };
+/* The first block is smaller: many arenas hold little, and not for long. */
+enum { FIRST_BYTES = 4096, BLOCK_BYTES = 16384, GAP_BYTES = MPK_IS_ADDRESS_SANITIZED ? 16 : 0 };
 
 struct mpk_arena_block {
 	struct mpk_arena_block *next;
@@ -52,9 +53,9 @@ void *mpk_arena_alloc(struct mpk_arena *arena, size_t asked)
 
 	struct mpk_arena_block *b = arena->head;
 	if (!b || b->size - b->used < size) {
-		bool large = size > BLOCK_BYTES / 4;
+		bool large = size > FIRST_BYTES;
 
-		b = block_create(large ? size : BLOCK_BYTES);
+		b = block_create(large ? size : arena->head ? BLOCK_BYTES : FIRST_BYTES);
 		if (!b)
 			return NULL;
 		if (large && arena->head) {

@@ -51,6 +51,9 @@ void mpk_json_fini(struct mpk_json *j);
  * @take    is not called again after a failed allocation */
 void mpk_json_stream(struct mpk_json *j, mpk_take_text *take, void *arg);
 
+/* mpk_json_stream_script - the same with what mpk_json_print_script prints */
+void mpk_json_stream_script(struct mpk_json *j, mpk_take_text *take, void *arg);
+
 /* mpk_json_object, mpk_json_array - put a new empty container and return it
  * @at      the object or array that receives it, not complete yet; NULL (an earlier failure) is fine
  * @key     member name when at is an object, valid UTF-8; NULL appends to an array

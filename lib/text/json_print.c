@@ -75,10 +75,11 @@ static struct mpk_span text_of(const struct mpk_strbuf *text)
 	return mpk_span_of(text->data, text->len);
 }
 
+typedef void put_fn(struct mpk_json_print *p, struct mpk_span text, struct mpk_strbuf *out);
+
 /* What is there so far, and the ends of all that is open. */
 static enum mpk_code print(const struct mpk_json *j, struct mpk_strbuf *out, struct mpk_error *err,
-			   void (*put)(struct mpk_json_print *p, struct mpk_span text,
-				       struct mpk_strbuf *out))
+			   put_fn *put)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf ends = { 0 };
 	struct mpk_json_print p = j->print;
@@ -97,28 +98,6 @@ enum mpk_code mpk_json_print(const struct mpk_json *j, struct mpk_strbuf *out,
 	MPK_TRY(print(j, out, err, put_lines));
 	mpk_strbuf_putc(out, '\n');
 	return mpk_strbuf_status(out, err);
-}
-
-/* --- pieces ----------------------------------------------------------------------------------- */
-
-static void pass(struct mpk_json *j)
-{
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf out = { 0 };
-
-	if (j->failed || j->text.failed || j->text.len < PIECE_BYTES)
-		return;
-	put_lines(&j->print, text_of(&j->text), &out);
-	j->failed |= out.failed;
-	if (!out.failed)
-		j->take(mpk_strbuf_text(&out), out.len, j->arg);
-	j->text.len = 0;
-}
-
-void mpk_json_stream(struct mpk_json *j, mpk_take_text *take, void *arg)
-{
-	j->pass = pass;
-	j->take = take;
-	j->arg = arg;
 }
 
 /* --- on one line ------------------------------------------------------------------------------ */
@@ -190,4 +169,43 @@ static void put_ascii(struct mpk_json_print *p, struct mpk_span text, struct mpk
 enum mpk_code mpk_json_line(const struct mpk_json *j, struct mpk_strbuf *out, struct mpk_error *err)
 {
 	return print(j, out, err, put_ascii);
+}
+
+/* --- pieces ----------------------------------------------------------------------------------- */
+
+static void pass(struct mpk_json *j, put_fn *put)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf out = { 0 };
+
+	if (j->failed || j->text.failed || j->text.len < PIECE_BYTES)
+		return;
+	put(&j->print, text_of(&j->text), &out);
+	j->failed |= out.failed;
+	if (!out.failed)
+		j->take(mpk_strbuf_text(&out), out.len, j->arg);
+	j->text.len = 0;
+}
+
+static void pass_lines(struct mpk_json *j)
+{
+	pass(j, put_lines);
+}
+
+static void pass_script(struct mpk_json *j)
+{
+	pass(j, put_script);
+}
+
+void mpk_json_stream(struct mpk_json *j, mpk_take_text *take, void *arg)
+{
+	j->pass = pass_lines;
+	j->take = take;
+	j->arg = arg;
+}
+
+void mpk_json_stream_script(struct mpk_json *j, mpk_take_text *take, void *arg)
+{
+	j->pass = pass_script;
+	j->take = take;
+	j->arg = arg;
 }

@@ -189,6 +189,36 @@ enum mpk_code mpk_extract_plan_at(const struct mpk_view *view, struct mpk_span p
 	return MPK_OK;
 }
 
+/* The files of one module, or of one run of code, are there while they are handed over. */
+static enum mpk_code hand_over(const struct mpk_view *view,
+			       enum mpk_code (*plan)(struct planner *p, size_t index), size_t index,
+			       mpk_extract_fn *fn, void *arg, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
+	MPK_CLEANUP(planner_fini) struct planner p = { view, &arena, NULL, 0, 0, err };
+
+	MPK_TRY(plan(&p, index));
+	for (size_t i = 0; i < p.count; i++)
+		MPK_TRY(fn(p.files[i], arg, err));
+	return MPK_OK;
+}
+
+enum mpk_code mpk_extract_each(const struct mpk_view *view, mpk_extract_fn *fn, void *arg,
+			       struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
+	MPK_CLEANUP(planner_fini) struct planner p = { view, &arena, NULL, 0, 0, err };
+
+	for (size_t i = 0; i < view->count; i++)
+		MPK_TRY(hand_over(view, plan_node, i, fn, arg, err));
+	for (size_t i = 0; i < view->image->embedded_count; i++)
+		MPK_TRY(hand_over(view, plan_embedded, i, fn, arg, err));
+	MPK_TRY(mpk_extract_devices(view, mpk_span_of(NULL, 0), &arena, add_image, &p, err));
+	for (size_t i = 0; i < p.count; i++)
+		MPK_TRY(fn(p.files[i], arg, err));
+	return MPK_OK;
+}
+
 enum mpk_code mpk_extract_plan(const struct mpk_view *view, struct mpk_arena *arena,
 			       struct mpk_extract *out, struct mpk_error *err)
 {

@@ -53,6 +53,15 @@ enum mpk_code mpk_extract_plan_at(const struct mpk_view *view, struct mpk_span p
 				  struct mpk_arena *arena, struct mpk_extract *out,
 				  struct mpk_error *err) MPK_MUST_CHECK;
 
+typedef enum mpk_code mpk_extract_fn(struct mpk_extract_file *file, void *arg,
+				     struct mpk_error *err);
+
+/* mpk_extract_each - call fn for each file of mpk_extract_plan, in its order, without a list of all
+ * @fn      the file is its own for the call
+ * Returns  what fn says; MPK_E_NOMEM */
+enum mpk_code mpk_extract_each(const struct mpk_view *view, mpk_extract_fn *fn, void *arg,
+			       struct mpk_error *err) MPK_MUST_CHECK;
+
 /* mpk_extract_json - the index: one entry a file, with a member for each kind of digest;
  * null is one that it has not */
 void mpk_extract_json(const struct mpk_view *view, const struct mpk_extract *plan,

@@ -100,7 +100,7 @@ void mpk_view_kernel_call(const struct mpk_view *view, const struct mpk_view_nod
 	if (node->show_info)
 		mpk_node_info_each(node->info, table, index, take_first, &found);
 	params = params_of(view, &found, f->arg_count, out);
-	mpk_view_call_begin(view, f->key, f, out);
+	mpk_view_call_begin(view, f->key, node, out);
 	for (size_t i = 0; i < f->arg_count; i++)
 		put_argument(f->arg_types[i], params ? &params[i] : NULL, out);
 	put_extents("grid", count_extents(f, MPK_TAG_GRID_X), NULL, out);

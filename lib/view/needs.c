@@ -1,27 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What loading a tree takes: loaders for its modules, devices for its code. */
+#include "base/strmap.h"
 #include "code/target.h"
 #include "view/view.h"
-
-static bool has(const struct mpk_span *kinds, size_t count, struct mpk_span kind)
-{
-	for (size_t i = 0; i < count; i++)
-		if (mpk_span_equal(kinds[i], kind))
-			return true;
-	return false;
-}
 
 enum mpk_code mpk_view_loaders(const struct mpk_view *view, const struct mpk_span **out,
 			       size_t *count, struct mpk_error *err)
 {
+	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap known = { 0 };
 	struct mpk_span *kinds = mpk_arena_array(view->arena, view->count, sizeof *kinds);
-	size_t n = 0;
+	size_t n = 0, ignored;
 
 	MPK_TRY_ALLOC(kinds, err);
 	for (size_t i = 0; i < view->count; i++) {
 		const struct mpk_node *node = view->nodes[i].node;
+		int added = node->is_lib ? 0 : mpk_strmap_put(&known, node->kind, 0, &ignored);
 
-		if (!node->is_lib && !has(kinds, n, node->kind))
+		MPK_TRY_ALLOC(added >= 0, err);
+		if (added)
 			kinds[n++] = node->kind;
 	}
 	*out = kinds;

@@ -24,16 +24,27 @@ extern const char mpk_page_template[];
 
 static const char DATA_MARK[] = "@DATA@";
 
+static void take(const char *text, size_t len, void *arg)
+{
+	struct mpk_page *page = arg;
+
+	mpk_rope_put_bytes(&page->document, mpk_span_of(text, len));
+}
+
 void mpk_page_init(struct mpk_page *page, bool several)
 {
 	*page = (struct mpk_page){ .texts_left = MPK_PAGE_TEXTS_MAX, .compares = several };
+	page->document = mpk_rope_of(&page->arena);
 	mpk_json_init(&page->json, 1);
+	mpk_json_stream_script(&page->json, take, page);
 	page->files = mpk_json_array(&page->json, page->json.root, "files");
 }
 
 void mpk_page_fini(struct mpk_page *page)
 {
 	mpk_json_fini(&page->json);
+	mpk_strbuf_fini(&page->rest);
+	mpk_arena_fini(&page->arena);
 }
 
 /* --- modules ---------------------------------------------------------------------------------- */
@@ -223,9 +234,10 @@ static enum mpk_code put_graphs(const struct mpk_view *view, struct mpk_json *j,
 static enum mpk_code put_sizes(const struct mpk_view *view, struct mpk_json *j,
 			       struct mpk_json_at *at, struct mpk_error *err)
 {
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
 	struct mpk_size size;
 
-	MPK_TRY(mpk_size_read(view, view->arena, &size, err));
+	MPK_TRY(mpk_size_read(view, &scratch, &size, err));
 	size.files.count = size.modules.count = 0; /* the page has its modules and parts already */
 	mpk_size_json(view, &size, j, mpk_json_object(j, at, "size"));
 	return MPK_OK;
@@ -234,8 +246,9 @@ static enum mpk_code put_sizes(const struct mpk_view *view, struct mpk_json *j,
 static enum mpk_code put_findings(const struct mpk_view *view, const struct mpk_verify_file *file,
 				  struct mpk_json *j, struct mpk_json_at *at, struct mpk_error *err)
 {
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
 	struct mpk_report report = { 0 };
-	enum mpk_code code = mpk_verify_run(view, file, view->arena, &report, err);
+	enum mpk_code code = mpk_verify_run(view, file, &scratch, &report, err);
 
 	if (code == MPK_OK)
 		mpk_verify_json(view->name, &report, j, mpk_json_object(j, at, "verify"));
@@ -252,24 +265,34 @@ enum mpk_code mpk_page_add(struct mpk_page *page, const struct mpk_view *view,
 	page->compares |= view->in_archive; /* an archive may have several */
 	page->digests_left = 8 * view->file_bytes;
 	mpk_view_about_json(view, j, mpk_json_object(j, at, "about"));
+	MPK_TRY(put_sizes(view, j, at, err)); /* takes most memory, the page grows later */
 	list = mpk_json_array(j, at, "tree");
 	for (size_t i = 0; i < view->count; i++)
 		put_module(view, i, j, list);
 	MPK_TRY(put_calls(page, view, at, err));
 	MPK_TRY(mpk_page_parts_json(page, view, file ? file->map : NULL, at, err));
-	MPK_TRY(put_sizes(view, j, at, err));
 	MPK_TRY(put_graphs(view, j, at, err));
 	MPK_TRY(put_findings(view, file, j, at, err));
 	return j->failed ? mpk_fail_nomem(err) : MPK_OK;
 }
 
-enum mpk_code mpk_page_print(const struct mpk_page *page, struct mpk_strbuf *out,
-			     struct mpk_error *err)
+enum mpk_code mpk_page_document(struct mpk_page *page, struct mpk_rope *out, struct mpk_error *err)
+{
+	MPK_TRY(mpk_rope_status(&page->document, err));
+	MPK_TRY(mpk_json_print_script(&page->json, &page->rest, err));
+	mpk_json_fini(&page->json);
+	mpk_rope_put_rope(out, &page->document);
+	mpk_rope_put_view(out, mpk_span_of(page->rest.data, page->rest.len));
+	return mpk_rope_status(out, err);
+}
+
+enum mpk_code mpk_page_print(struct mpk_page *page, struct mpk_rope *out, struct mpk_error *err)
 {
 	const char *mark = strstr(mpk_page_template, DATA_MARK);
+	size_t before = (size_t)(mark - mpk_page_template);
 
-	mpk_strbuf_put(out, mpk_page_template, (size_t)(mark - mpk_page_template));
-	MPK_TRY(mpk_json_print_script(&page->json, out, err));
-	mpk_strbuf_puts(out, mark + strlen(DATA_MARK));
-	return mpk_strbuf_status(out, err);
+	mpk_rope_put_view(out, mpk_span_of(mpk_page_template, before));
+	MPK_TRY(mpk_page_document(page, out, err));
+	mpk_rope_put_view(out, mpk_span_str(mark + strlen(DATA_MARK)));
+	return mpk_rope_status(out, err);
 }

@@ -8,6 +8,7 @@
 #ifndef MPK_VIEW_PAGE_H
 #define MPK_VIEW_PAGE_H
 
+#include "base/rope.h"
 #include "view/embedded.h"
 #include "view/extract.h"
 #include "view/verify.h"
@@ -18,9 +19,12 @@
 #define MPK_PAGE_TEXT_MAX (UINT64_C(4) << 20)
 #define MPK_PAGE_TEXTS_MAX (UINT64_C(16) << 20)
 
-/* A page while files are added. */
+/* A page while files are added: mpk_page_init, mpk_page_fini. It stays where it is. */
 struct mpk_page {
-	struct mpk_json json; /* mpk_page_init, mpk_page_fini */
+	struct mpk_json json;
+	struct mpk_arena arena;
+	struct mpk_rope document; /* what of the document has left json */
+	struct mpk_strbuf rest;   /* what was left of it in the end */
 	struct mpk_json_at *files;
 	uint64_t texts_left;   /* bytes */
 	uint64_t digests_left; /* bytes of code that will still be read for digests of kernels */
@@ -42,10 +46,15 @@ enum mpk_code mpk_page_add(struct mpk_page *page, const struct mpk_view *view,
 			   const struct mpk_verify_file *file,
 			   struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_page_print - append the whole page: HTML without a reference to anything outside of it
- * Returns  MPK_OK; MPK_E_NOMEM */
-enum mpk_code mpk_page_print(const struct mpk_page *page, struct mpk_strbuf *out,
+/* mpk_page_print - append the whole page: HTML without a reference to anything outside of it; nothing can be
+ * added then
+ * @out     views what the page holds
+ * mpk_page_document - the same of the document alone, instead
+ * Return   MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_page_print(struct mpk_page *page, struct mpk_rope *out,
 			     struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_page_document(struct mpk_page *page, struct mpk_rope *out,
+				struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_page_parts_json - put "parts" of a file: what --extract would write of it, texts with their
  * content; lib/view/page.c alone calls it

@@ -182,17 +182,29 @@ static enum mpk_code put_all_images(struct mpk_page *page, const struct mpk_view
 	return MPK_OK;
 }
 
+/* What a part is put into. */
+struct parts {
+	struct mpk_page *page;
+	const struct mpk_view *view;
+	const struct mpk_mapping *map;
+	struct mpk_json_at *list;
+};
+
+static enum mpk_code put_file(struct mpk_extract_file *f, void *arg, struct mpk_error *err)
+{
+	const struct parts *p = arg;
+
+	if (ends_in(f->name, "/functions.json")) /* the page has its own table */
+		return MPK_OK;
+	return unpack_part(p->page, p->view, f, p->map, p->list, err);
+}
+
 enum mpk_code mpk_page_parts_json(struct mpk_page *page, const struct mpk_view *view,
 				  const struct mpk_mapping *map, struct mpk_json_at *at,
 				  struct mpk_error *err)
 {
-	struct mpk_json_at *list = mpk_json_array(&page->json, at, "parts");
-	struct mpk_extract plan;
+	struct parts parts = { page, view, map, mpk_json_array(&page->json, at, "parts") };
 
-	MPK_TRY(mpk_extract_plan(view, view->arena, &plan, err));
-	for (size_t i = 0; i < plan.count; i++)
-		if (!ends_in(plan.files[i]->name,
-			     "/functions.json")) /* the page has its own table */
-			MPK_TRY(unpack_part(page, view, plan.files[i], map, list, err));
-	return put_all_images(page, view, list, err);
+	MPK_TRY(mpk_extract_each(view, put_file, &parts, err));
+	return put_all_images(page, view, parts.list, err);
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How a function is written down: its signature, and a command line that calls it. */
 #include "signature/signature.h"
-#include "runtime/devices.h"
 #include "text/escape.h"
 #include "text/phrase.h"
-#include "view/view.h"
+#include "view/names.h"
 
 void mpk_view_kernel_text(const struct mpk_function_info *f, bool tags, struct mpk_strbuf *out)
 {
@@ -42,24 +41,14 @@ void mpk_view_host_text(const struct mpk_view *view, size_t index, const char *n
 /* --- a call to paste ---------------------------------------------------------------- */
 
 /* A name that several modules have goes with the path of its own. */
-static void put_kernel_name(const struct mpk_view *view, const struct mpk_function_info *kernel,
-			    struct mpk_strbuf *out)
+static void put_kernel_name(const struct mpk_view *view, const struct mpk_view_node *node,
+			    struct mpk_span key, struct mpk_strbuf *out)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf name = { 0 };
-	const struct mpk_view_node *own = NULL;
-	size_t others = 0;
 
-	for (size_t i = 0; i < view->count; i++) {
-		const struct mpk_kernels *k = mpk_view_kernels(&view->nodes[i]);
-
-		if (k && kernel >= k->functions && kernel < k->functions + k->function_count)
-			own = &view->nodes[i];
-		else if (k && mpk_kernels_find(k, kernel->key))
-			others++;
-	}
-	if (own && others)
-		mpk_strbuf_printf(&name, "%s#", own->path);
-	mpk_strbuf_put_span(&name, kernel->key);
+	if (mpk_view_kernel_is_shared(view, key))
+		mpk_strbuf_printf(&name, "%s#", node->path);
+	mpk_strbuf_put_span(&name, key);
 	if (mpk_strbuf_status(&name, NULL) == MPK_OK)
 		mpk_put_word(out, mpk_span_of(name.data, name.len));
 	else
@@ -70,13 +59,9 @@ static void put_kernel_name(const struct mpk_view *view, const struct mpk_functi
 static void put_device(const struct mpk_view *view, const struct mpk_signature *s,
 		       struct mpk_strbuf *out)
 {
-	struct mpk_dldevice where = { .type = MPK_DL_CPU };
-
 	if (s->device != MPK_DL_CPU && s->device != MPK_DL_OPENCL && s->device != MPK_DL_CUDA)
 		return;
-	if (!view->image->standalone && mpk_devices_default(view->tree, &where, NULL) != MPK_OK)
-		where.type = 0;
-	if (where.type != s->device)
+	if (view->names->device.type != s->device)
 		mpk_strbuf_printf(out, " --device %s", mpk_dl_device_name(s->device));
 }
 
@@ -90,15 +75,15 @@ static bool can_run(const struct mpk_image *image, bool kernel)
 }
 
 void mpk_view_call_begin(const struct mpk_view *view, struct mpk_span function,
-			 const struct mpk_function_info *kernel, struct mpk_strbuf *out)
+			 const struct mpk_view_node *node, struct mpk_strbuf *out)
 {
 	mpk_strbuf_puts(out, "minspect --run ");
-	if (kernel)
-		put_kernel_name(view, kernel, out);
+	if (node)
+		put_kernel_name(view, node, function, out);
 	else
 		mpk_put_word(out, function);
 	mpk_strbuf_putc(out, ' ');
-	if (!view->in_archive && can_run(view->image, kernel != NULL))
+	if (!view->in_archive && can_run(view->image, node != NULL))
 		mpk_put_word(out, mpk_span_str(view->name));
 	else
 		mpk_strbuf_puts(out, "LIBRARY.so");

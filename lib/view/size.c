@@ -50,11 +50,12 @@ static enum mpk_code add(const struct sizer *s, struct growing *g, struct mpk_si
 	return MPK_OK;
 }
 
-static enum mpk_code settle(const struct sizer *s, const struct growing *g,
-			    struct mpk_size_list *out)
+static enum mpk_code settle(const struct sizer *s, struct growing *g, struct mpk_size_list *out)
 {
 	out->items = mpk_arena_keep(s->arena, g->items, g->count, sizeof *g->items);
 	out->count = g->count;
+	free(g->items);
+	*g = (struct growing){ 0 };
 	return out->items ? MPK_OK : mpk_fail_nomem(s->err);
 }
 
@@ -211,15 +212,21 @@ static int by_content(const void *a, const void *b)
 static enum mpk_code find_copies(struct mpk_arena *arena, struct mpk_size *out,
 				 struct mpk_error *err)
 {
-	size_t count = out->files.count, runs = 0, end;
-	struct mpk_size_item *sorted =
-		mpk_arena_keep(arena, out->files.items, count, sizeof *sorted);
-	struct mpk_size_copies *copies = mpk_arena_array(arena, count, sizeof *copies);
+	size_t count = 0, runs = 0, end;
+	struct mpk_size_item *sorted;
+	struct mpk_size_copies *copies;
 
+	for (size_t i = 0; i < out->files.count; i++)
+		count += out->files.items[i].bytes >= COPY_MIN;
+	sorted = mpk_arena_array(arena, count, sizeof *sorted);
+	copies = mpk_arena_array(arena, count, sizeof *copies);
 	MPK_TRY_ALLOC(sorted && copies, err);
+	for (size_t i = 0, to = 0; i < out->files.count; i++)
+		if (out->files.items[i].bytes >= COPY_MIN)
+			sorted[to++] = out->files.items[i];
 	if (count)
 		qsort(sorted, count, sizeof *sorted, by_content);
-	for (size_t i = 0; i < count && sorted[i].bytes >= COPY_MIN; i = end) {
+	for (size_t i = 0; i < count; i = end) {
 		for (end = i + 1; end < count && mpk_span_equal(sorted[i].data, sorted[end].data);
 		     end++)
 			out->wasted += sorted[i].bytes;

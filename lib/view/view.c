@@ -2,7 +2,7 @@
 /* A view is made ready once: every payload is decoded and every path written, in time linear in
  * the size of the tree, as a hostile file decides how large that is. What does not decode stays
  * in the tree with its problem, so that the rest can still be looked at. */
-#include "view/view.h"
+#include "view/names.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -132,40 +132,16 @@ enum mpk_code mpk_view_init(struct mpk_view *view, const char *name, uint64_t fi
 	for (size_t i = 0; i < v.count; i++)
 		/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): no nodes without a tree */
 		MPK_TRY(decode(&v.nodes[i], tree->gen, arena, err));
+	MPK_TRY(mpk_view_read_names(&v, err));
 	*view = v;
 	return MPK_OK;
 }
 
 const struct mpk_signature *mpk_view_host(const struct mpk_view *view, size_t index)
 {
-	const struct mpk_image_function *f = &view->image->functions[index];
-
-	return f->alias_of ? mpk_host_signature_find(view->image, view->host, f->alias_of)
-			   : view->host[index];
-}
-
-const struct mpk_signature *mpk_view_model(const struct mpk_view *view, struct mpk_span name)
-{
-	static const char compiled[] = "__vmtir__";
-	size_t prefix = mpk_span_starts(name, compiled) ? strlen(compiled) : 0;
-
-	name = mpk_span_of(name.data + prefix, name.len - prefix);
-	for (size_t i = 0; i < view->count; i++) {
-		const struct mpk_models *m = &view->nodes[i].models;
-
-		for (size_t k = 0; k < m->count && mpk_executors_have(view->nodes[i].node->kind);
-		     k++)
-			if (mpk_span_equal(m->items[k].name, name))
-				return &m->items[k];
-	}
-	return NULL;
-}
-
-const struct mpk_kernels *mpk_view_kernels(const struct mpk_view_node *node)
-{
-	if (!node->decoded || node->payload->tag != MPK_PAYLOAD_KERNELS)
-		return NULL;
-	return &node->payload->u.kernels;
+	if (view->names->targets)
+		index = view->names->targets[index];
+	return index == SIZE_MAX ? NULL : view->host[index];
 }
 
 struct mpk_span mpk_view_format(const struct mpk_view_node *node)

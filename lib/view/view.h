@@ -28,6 +28,7 @@ enum { MPK_VIEW_PATH = 64 };
 struct mpk_node_info;   /* node_info.h */
 struct mpk_code_target; /* code/target.h */
 struct mpk_view_code;   /* embedded.h */
+struct mpk_view_names;  /* names.h */
 
 /* What is wrong with one kernel of a module. */
 struct mpk_view_finding {
@@ -69,7 +70,8 @@ struct mpk_view {
 	struct mpk_view_node *nodes; /* tree->count of them */
 	size_t count;
 	const struct mpk_view_code *embedded; /* of image->embedded */
-	struct mpk_arena *arena;              /* of all that is read later, when it is asked for */
+	const struct mpk_view_names *names;
+	struct mpk_arena *arena; /* of all that is read later, when it is asked for */
 };
 
 /* mpk_view_init - decode every payload of tree; a payload that does not decode is kept
@@ -88,7 +90,12 @@ struct mpk_style {
 };
 
 /* mpk_view_kernels - the kernels of a decoded device module, or NULL */
-const struct mpk_kernels *mpk_view_kernels(const struct mpk_view_node *node);
+static inline const struct mpk_kernels *mpk_view_kernels(const struct mpk_view_node *node)
+{
+	return node->decoded && node->payload->tag == MPK_PAYLOAD_KERNELS
+		       ? &node->payload->u.kernels
+		       : NULL;
+}
 
 /* mpk_view_format - "ptx", "cl", ...: how a payload's code is written, or an empty span */
 struct mpk_span mpk_view_format(const struct mpk_view_node *node);
@@ -145,9 +152,9 @@ void mpk_view_call(const struct mpk_view *view, struct mpk_span function,
 
 /* mpk_view_call_begin - append the part of it that is in front of arguments; the host code of a bare
  * blob is in a LIBRARY.so, and so is what a file of another system than Linux must become first
- * @kernel  the row of function; NULL: it is none */
+ * @node    of a kernel the module that has it; NULL: it is none */
 void mpk_view_call_begin(const struct mpk_view *view, struct mpk_span function,
-			 const struct mpk_function_info *kernel, struct mpk_strbuf *out);
+			 const struct mpk_view_node *node, struct mpk_strbuf *out);
 
 /* mpk_view_kernel_call - the same for kernel `index` of a decoded device module: with the types and the
  * block that its code tells, once mpk_view_show_info has read it

@@ -132,12 +132,17 @@ static enum mpk_code look_page(struct mpk_view *view, struct mpk_strbuf *text,
 			       struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_page_fini) struct mpk_page page;
+	struct mpk_rope document = mpk_rope_of(&page.arena);
 
 	mpk_page_init(&page, true);
 	MPK_TRY(mpk_view_show_info(view, false, err));
 	MPK_TRY(mpk_page_add(&page, view, NULL, err));
 	/* all of the page but its template, which is as long for every file */
-	return mpk_json_print_script(&page.json, text, err);
+	MPK_TRY(mpk_page_document(&page, &document, err));
+	for (size_t i = 0; i < document.count; i++)
+		mpk_strbuf_put(text, (const char *)document.pieces[i].data,
+			       (size_t)document.pieces[i].len);
+	return MPK_OK;
 }
 
 static enum mpk_code look_graphs(const struct mpk_view *view, struct mpk_strbuf *text,

@@ -80,9 +80,10 @@ static void open_file(const char *path, struct opened *o)
 /* The page's data of one file; the caller's. */
 static json_t *data_of(const char *path, bool several)
 {
-	const char *begin, *end;
-	struct mpk_strbuf out = { 0 };
+	struct mpk_rope out = mpk_rope_of(&arena);
 	struct mpk_page page;
+	struct mpk_span text;
+	const char *begin, *end;
 	struct opened o;
 	json_t *root, *data;
 
@@ -91,15 +92,17 @@ static json_t *data_of(const char *path, bool several)
 	mpk_page_init(&page, several);
 	ck_assert_int_eq(mpk_page_add(&page, &o.view, NULL, NULL), MPK_OK);
 	ck_assert_int_eq(mpk_page_print(&page, &out, NULL), MPK_OK);
-	begin = strstr(mpk_strbuf_text(&out), "type=\"application/json\">");
+	ck_assert_int_eq(mpk_rope_flat(&out, &text, NULL), MPK_OK);
+	begin = memmem(text.data, text.len, "type=\"application/json\">", 24);
 	ck_assert_ptr_nonnull(begin);
 	begin = strchr(begin, '>') + 1;
-	end = strstr(begin, "</script>");
+	end = memmem(begin, text.len - (size_t)((const uint8_t *)begin - text.data), "</script>",
+		     9);
+	ck_assert_ptr_nonnull(end);
 	root = json_loadb(begin, (size_t)(end - begin), 0, NULL);
 	ck_assert_ptr_nonnull(root);
 	json_incref(data = json_array_get(json_object_get(root, "files"), 0));
 	json_decref(root);
-	mpk_strbuf_fini(&out);
 	mpk_page_fini(&page);
 	mpk_mapping_close(&o.map);
 	return data;
@@ -184,7 +187,8 @@ static json_t *data_of_text(struct mpk_span text, uint64_t left)
 				   .prefix = "" };
 	struct mpk_node node = { .kind = mpk_span_str("any"), .payload = text };
 	struct mpk_tree tree = { .gen = MPK_GEN_CURRENT, .nodes = &node, .count = 1 };
-	struct mpk_strbuf printed = { 0 };
+	struct mpk_rope out = mpk_rope_of(&arena);
+	struct mpk_span printed;
 	struct mpk_page page;
 	struct mpk_view view;
 	json_t *root, *data;
@@ -194,11 +198,11 @@ static json_t *data_of_text(struct mpk_span text, uint64_t left)
 	page.texts_left = left;
 	ck_assert_int_eq(mpk_page_add(&page, &view, NULL, NULL), MPK_OK);
 	ck_assert_uint_le(page.texts_left, left);
-	ck_assert_int_eq(mpk_json_print(&page.json, &printed, NULL), MPK_OK);
-	root = json_loadb(printed.data, printed.len, 0, NULL);
+	ck_assert_int_eq(mpk_page_document(&page, &out, NULL), MPK_OK);
+	ck_assert_int_eq(mpk_rope_flat(&out, &printed, NULL), MPK_OK);
+	root = json_loadb((const char *)printed.data, printed.len, 0, NULL);
 	json_incref(data = json_array_get(json_object_get(root, "files"), 0));
 	json_decref(root);
-	mpk_strbuf_fini(&printed);
 	mpk_page_fini(&page);
 	return data;
 }

@@ -189,6 +189,11 @@ def pieces(piece, count):
     return telling(ONE + [(b"__tvm_ffi__metadata_f", 0, 4)], piece * count)
 
 
+def tails(count):
+    """Symbols whose names are tails of one long string."""
+    return telling([(1 + 10 * i, 0, 4) for i in range(count)], names=b"\0" + b"__tvm_ffi_" * count + b"x\0")
+
+
 UNKNOWN, SMALL = (b"my_kind", b"x"), (b"cuda", kernels(b"cuda", [], b""))
 MADE = {
     "chain.blob": lambda: chain(100000, UNKNOWN),
@@ -214,6 +219,7 @@ MADE = {
     "getters.so": lambda: getters(1600),
     "begins.so": lambda: pieces(b'{"type_schema":', 10000),
     "pieces.so": lambda: pieces(b'{"type_schema":["' + b"x" * 10000 + b'",', 400),
+    "tails.so": lambda: tails(10000),
 }
 
 

@@ -81,8 +81,8 @@ def cubin(count):
     return e.finish([])
 
 
-def one_module(payload):
-    return blob([(b"_lib", b""), (b"cuda", payload)], [[1], []])
+def one_module(payload, kind=b"cuda"):
+    return blob([(b"_lib", b""), (kind, payload)], [[1], []])
 
 
 def some_kernels(count):
@@ -136,13 +136,13 @@ def archive(count):
 PROTOTYPES = b" when calling:\n  `\0"  # what stands before one
 
 
-def telling(symbols, constants=b"", code=None, names=b"\0"):
-    """A library for x86-64 with functions of TVM and constants that tell of them.
+def telling(symbols, constants=b"", code=None, names=b"\0", content=None):
+    """A library for x86-64 with functions of TVM and constants that tell of them, and a blob.
 
     A symbol is (name, offset in the code, size); a name may be an offset in names. code(d) makes code from which the
     constants are d bytes away.
     """
-    e, names, content = Elf(), bytearray(names), some_kernels(1)
+    e, names, content = Elf(), bytearray(names), content or some_kernels(1)
 
     def put(name):
         names.extend(name + b"\0")
@@ -194,6 +194,15 @@ def tails(count):
     return telling([(1 + 10 * i, 0, 4) for i in range(count)], names=b"\0" + b"__tvm_ffi_" * count + b"x\0")
 
 
+def images(count):
+    """Each function may have a kernel with an image, and there are as many kernels."""
+    text = b"__kernel void k(__read_only image2d_t a, int n) {}\n"
+    table = kernels(b"cl", [b"f%d_kernel" % i for i in range(count)], text)
+    return telling([(b"__tvm_ffi_f%d" % i, 0, 4) for i in range(count)],
+                   PROTOTYPES + b"".join(b"f%d(a: Tensor([n], float32))\0" % i for i in range(count)),
+                   content=one_module(table, b"opencl"))
+
+
 UNKNOWN, SMALL = (b"my_kind", b"x"), (b"cuda", kernels(b"cuda", [], b""))
 MADE = {
     "chain.blob": lambda: chain(100000, UNKNOWN),
@@ -220,6 +229,7 @@ MADE = {
     "begins.so": lambda: pieces(b'{"type_schema":', 10000),
     "pieces.so": lambda: pieces(b'{"type_schema":["' + b"x" * 10000 + b'",', 400),
     "tails.so": lambda: tails(10000),
+    "images.so": lambda: images(40000),
 }
 
 

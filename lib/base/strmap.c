@@ -3,22 +3,34 @@
 #include "base/strmap.h"
 
 #include <ctype.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 struct mpk_strmap_slot {
 	struct mpk_span key; /* data NULL: free */
 	size_t value;
 };
 
+/* Names come from files: whoever knew the hash could make all of them collide. The kernel gives each process 16
+ * random bytes; what is printed does not depend on them, as the slots are never listed. */
 static uint64_t hash(struct mpk_span key)
 {
-	uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a, 64 bits */
+	static _Atomic uint64_t seed;
+	uint64_t s = atomic_load_explicit(&seed, memory_order_relaxed);
+	const void *random;
 
-	for (size_t i = 0; i < key.len; i++)
-		h = (h ^ key.data[i]) * UINT64_C(0x100000001b3);
-	return h ^ h >> 29;
+	if (!s) {
+		random = (const void *)getauxval(AT_RANDOM);
+		s = random ? XXH3_64bits(random, 16) | 1 : 1;
+		atomic_store_explicit(&seed, s, memory_order_relaxed);
+	}
+	return XXH3_64bits_withSeed(key.data, key.len, s);
 }
 
 static struct mpk_strmap_slot *probe(struct mpk_strmap_slot *slots, size_t cap, struct mpk_span key)

@@ -81,8 +81,45 @@ def cubin(count):
     return e.finish([])
 
 
+def infos(count):
+    """A cubin with one kernel and count sections of attributes, all of the same bytes."""
+    e = Elf(machine=EM_CUDA, kind=2)
+    e.add(".text.k", PROGBITS, bytes(16), flags=6, align=1)
+    e.add(".strtab", STRTAB, b"\0k\0", flags=0, align=1)
+    symbol = bytearray(e.symbol(1, 0, 16, 1, info=0x12))
+    symbol[5] = 0x10
+    e.add(".symtab", SYMTAB, bytes(24) + bytes(symbol), flags=0, link=2, info=1, entsize=24)
+    attributes = struct.pack("<BBH", 3, 0x19, 16) * (8 * count)
+    at = e.add(".nv.info.k", PROGBITS, attributes, flags=0, align=4)
+    for _ in range(count):
+        e.sections.append([".nv.info.k", PROGBITS, 0, at, len(attributes), 0, 0, 4, 0])
+    return e.finish([])
+
+
+def spirv(count):
+    """Entry points that share one function, which has as many execution modes."""
+    def put(op, *words):
+        return struct.pack("<%dI" % (len(words) + 1), len(words) + 1 << 16 | op, *words)
+
+    def name(i):
+        data = b"e%06d\0" % i
+        return struct.unpack("<2I", data)
+
+    made = struct.pack("<5I", 0x07230203, 0x10000, 0, 11, 0) + put(17, 1) + put(14, 0, 1)
+    made += b"".join(put(15, 5, 3, *name(i)) for i in range(count))
+    made += put(16, 3, 17, 8, 1, 1) * count
+    made += put(19, 1) + put(33, 2, 1) + put(54, 1, 3, 0, 2) + put(248, 4) + put(253) + put(56)
+    return made
+
+
 def one_module(payload, kind=b"cuda"):
     return blob([(b"_lib", b""), (kind, payload)], [[1], []])
+
+
+def cxx_kernels(count):
+    """Kernels of C++, whose symbols tell their parameters."""
+    names = [b"_Z%dkernel_%dPfi" % (len(b"kernel_%d" % i), i) for i in range(count)]
+    return one_module(kernels(b"ptx", names, ptx(names)))
 
 
 def some_kernels(count):
@@ -217,6 +254,9 @@ MADE = {
     "kernels.blob": lambda: some_kernels(10000),
     "table.blob": lambda: one_module(kernels(b"cuda", [b"kernel_%d" % i for i in range(1000000)], b"")),
     "cubin.blob": lambda: one_module(kernels(b"cubin", [b"k%d" % i for i in range(30000)], cubin(30000))),
+    "cxx.blob": lambda: cxx_kernels(6000),
+    "infos.blob": lambda: one_module(kernels(b"cubin", [b"k"], infos(4000))),
+    "modes.blob": lambda: one_module(kernels(b"spirv", [b"e000000"], spirv(40000)), b"opencl"),
     "functions.so": lambda: library(100000),
     "sections.so": lambda: library(1, sections=60000),
     "many.a": lambda: archive(10000),

@@ -14,12 +14,15 @@
 struct pieces {
 	struct mpk_constants *items;
 	size_t count;
+	uint64_t left; /* bytes: sections that overlap would be read again and again */
 };
 
 static void add(struct pieces *p, struct mpk_span bytes, uint64_t address)
 {
-	if (bytes.len)
-		p->items[p->count++] = (struct mpk_constants){ bytes, address };
+	if (!bytes.len || bytes.len > p->left)
+		return;
+	p->left -= bytes.len;
+	p->items[p->count++] = (struct mpk_constants){ bytes, address };
 }
 
 static void add_around(struct pieces *p, struct mpk_span bytes, uint64_t address,
@@ -75,7 +78,10 @@ enum mpk_code mpk_elf_constants(const struct mpk_elf *e, struct mpk_span skip,
 				struct mpk_error *err)
 {
 	size_t most = 2 * (e->section_count > 1 ? e->section_count : e->segment_count);
-	struct pieces p = { .items = mpk_arena_array(arena, most, sizeof *p.items) };
+	struct pieces p = {
+		.items = mpk_arena_array(arena, most, sizeof *p.items),
+		.left = 2 * (uint64_t)e->bytes.len,
+	};
 
 	MPK_TRY_ALLOC(p.items, err);
 	if (e->section_count > 1)

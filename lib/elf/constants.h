@@ -16,7 +16,8 @@ struct mpk_constants {
  * code nor writable; of a file without section headers, what its loaded segments hold
  * @skip    bytes of the file to leave out (the blob); may be empty
  * @out     in the order of the file; lives in arena
- * Returns  MPK_OK, also with none; MPK_E_NOMEM. Sections that cannot be read are left out. */
+ * Returns  MPK_OK, also with none; MPK_E_NOMEM. Sections that cannot be read are left out, and where they
+ *          overlap, those that together have more than twice the file's bytes. */
 enum mpk_code mpk_elf_constants(const struct mpk_elf *e, struct mpk_span skip,
 				struct mpk_arena *arena, struct mpk_constants **out, size_t *count,
 				struct mpk_error *err) MPK_MUST_CHECK;

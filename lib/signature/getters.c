@@ -42,6 +42,9 @@ static struct mpk_span text_at(struct search *s, uint64_t address)
 		const uint8_t *from, *nul;
 		size_t most;
 
+		/* there may be as many sections as addresses */
+		if (!spend(s, 1))
+			break;
 		if (address < c->address || address - c->address >= c->bytes.len)
 			continue;
 		from = c->bytes.data + (size_t)(address - c->address);

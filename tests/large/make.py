@@ -173,11 +173,11 @@ def archive(count):
 PROTOTYPES = b" when calling:\n  `\0"  # what stands before one
 
 
-def telling(symbols, constants=b"", code=None, names=b"\0", content=None):
+def telling(symbols, constants=b"", code=None, names=b"\0", content=None, again=0):
     """A library for x86-64 with functions of TVM and constants that tell of them, and a blob.
 
     A symbol is (name, offset in the code, size); a name may be an offset in names. code(d) makes code from which the
-    constants are d bytes away.
+    constants are d bytes away. again: of so many more sections the bytes are those constants.
     """
     e, names, content = Elf(), bytearray(names), content or some_kernels(1)
 
@@ -196,6 +196,8 @@ def telling(symbols, constants=b"", code=None, names=b"\0", content=None):
     tags = [(5, dynstr), (6, dynsym), (10, len(names)), (11, 24), (0, 0)]
     made = b"".join(e.pack("QQ", "II", *t) for t in tags)
     dynamic = e.add(".dynamic", 6, made, flags=3, link=4, entsize=16)
+    for _ in range(again):
+        e.add(".rodata", PROGBITS, constants, align=1, at=texts)
     end = len(e.data)
     return e.finish([(1, 5, 0, end, 4096), (2, 6, dynamic, len(made), 8)])
 
@@ -212,13 +214,13 @@ def asserts(message):
     return telling(ONE, b"Assert fail: x, f: num_args should be 1\0Assert fail: x, " + message + b"\0")
 
 
-def getters(count):
-    """Each getter of a doc has 32 addresses in its code, all of them of one long text."""
+def getters(count, away=0, again=0):
+    """Each getter of a doc has 32 addresses in its code, all of them of one long text, or so far away from it."""
     size = 32 * 7
     symbols = [(b"__tvm_ffi_g%d" % i, 0, 4) for i in range(count)]
     symbols += [(b"__tvm_ffi__doc_g%d" % i, i * size, size) for i in range(count)]
     return telling(symbols, b"d" * (200 * count), lambda d: b"".join(
-        b"\x48\x8d\x05" + struct.pack("<i", d - 7 * i - 7) for i in range(32 * count)))
+        b"\x48\x8d\x05" + struct.pack("<i", d + away - 7 * i - 7) for i in range(32 * count)), again=again)
 
 
 def pieces(piece, count):
@@ -270,6 +272,8 @@ MADE = {
     "pieces.so": lambda: pieces(b'{"type_schema":["' + b"x" * 10000 + b'",', 400),
     "tails.so": lambda: tails(10000),
     "images.so": lambda: images(40000),
+    "again.so": lambda: telling(ONE, PROTOTYPES + b"g(" * 150000, again=5000),
+    "away.so": lambda: getters(2000, away=1 << 28, again=60000),
 }
 
 

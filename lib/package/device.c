@@ -201,7 +201,7 @@ static const struct mpk_code_kernel *kernel_in(const struct mpk_code_info *found
 	return lister && mpk_code_info_find(lister, name, &k) ? &lister->kernels[k] : NULL;
 }
 
-/* The kernels of the file that function i and maybe others lie in. */
+/* The kernels of the file that function i and maybe others behind it lie in. */
 static void check_kernels_from(struct device *d, size_t i)
 {
 	struct mpk_span bytes = d->files[i]->map.bytes;
@@ -215,14 +215,11 @@ static void check_kernels_from(struct device *d, size_t i)
 		broken_file(d, i, &found);
 		return;
 	}
-	for (size_t k = i; k < d->m->function_count; k++) {
-		enum mpk_code_defines there =
-			mpk_code_info_defines(&found, mpk_toml_str_span(d->m->functions[k].name));
+	for (size_t k = i; k < d->m->function_count && d->files[k] == d->files[i]; k++) {
+		struct mpk_span name = mpk_toml_str_span(d->m->functions[k].name);
 
-		if (d->files[k] != d->files[i])
-			continue;
-		d->code[k] = kernel_in(&found, mpk_toml_str_span(d->m->functions[k].name));
-		if (there == MPK_CODE_MISSING)
+		d->code[k] = kernel_in(&found, name);
+		if (mpk_code_info_defines(&found, name) == MPK_CODE_MISSING)
 			missing_kernel(d, k, &found);
 	}
 }

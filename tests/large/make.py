@@ -81,13 +81,54 @@ def cubin(count):
     return e.finish([])
 
 
-def one_module(payload):
-    return blob([(b"_lib", b""), (b"cuda", payload)], [[1], []])
+def one_module(payload, kind=b"cuda"):
+    return blob([(b"_lib", b""), (kind, payload)], [[1], []])
 
 
 def some_kernels(count):
     names = [b"kernel_%d" % i for i in range(count)]
     return one_module(kernels(b"ptx", names, ptx(names)))
+
+
+# SOURCES
+
+def some_names(count, prefix=b""):
+    return [b"%skernel_%d" % (prefix, i) for i in range(count)]
+
+
+def opencl(names, code):
+    return one_module(kernels(b"cl", names, code), b"opencl")
+
+
+def opencl_text(names, attribute=b"", params=b"__global float* a, int n"):
+    """A program for each kernel, as TVM writes them."""
+    return b"".join(b"// Function: %s\n%s__kernel void %s(%s) { a[0] = n; }\n" % (n, attribute, n, params) for n in names)
+
+
+def cuda_text(names, qualifiers=b'extern "C" __global__'):
+    return b"".join(b"%s void %s(float* a, int n) { a[0] = n; }\n" % (qualifiers, n) for n in names)
+
+
+def hashes(count):
+    """A line of '#' that begins none."""
+    return opencl([b"kernel"], opencl_text([b"kernel"]) + b" " * count + b"x" + b"#" * count + b"\n")
+
+
+def own_texts(kind, text_of, fmt=b""):
+    """A text for each of ten thousand kernels."""
+    names = some_names(10000)
+    row = u64(2) + HANDLE + INT + u64(2) + text(b"blockIdx.x") + text(b"threadIdx.x") + u64(0)
+    return one_module((text(fmt) if fmt else b"") + u64(len(names)) + b"".join(text(n) + text(n) + row for n in names) +
+                      u64(len(names)) + b"".join(text(n) + text(text_of % n) for n in names), kind)
+
+
+METAL = b"""#include <metal_stdlib>
+using namespace metal;
+kernel void %s(device float* a [[buffer(0)]]) {}
+"""
+WGSL = b"""@group(0) @binding(0) var<storage> a: array<f32>;
+@compute @workgroup_size(64) fn %s() {}
+"""
 
 
 # LIBRARIES
@@ -145,6 +186,9 @@ MADE = {
     "kernels.blob": lambda: some_kernels(10000),
     "table.blob": lambda: one_module(kernels(b"cuda", [b"kernel_%d" % i for i in range(1000000)], b"")),
     "cubin.blob": lambda: one_module(kernels(b"cubin", [b"k%d" % i for i in range(30000)], cubin(30000))),
+    "cl-hashes.blob": lambda: hashes(60000),
+    "metal.blob": lambda: own_texts(b"metal", METAL, b"metal"),
+    "wgsl.blob": lambda: own_texts(b"webgpu", WGSL),
     "functions.so": lambda: library(100000),
     "sections.so": lambda: library(1, sections=60000),
     "many.a": lambda: archive(10000),

@@ -12,18 +12,9 @@ struct mpk_strmap_slot {
 	size_t value;
 };
 
-static uint64_t hash(struct mpk_span key)
-{
-	uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a, 64 bits */
-
-	for (size_t i = 0; i < key.len; i++)
-		h = (h ^ key.data[i]) * UINT64_C(0x100000001b3);
-	return h ^ h >> 29;
-}
-
 static struct mpk_strmap_slot *probe(struct mpk_strmap_slot *slots, size_t cap, struct mpk_span key)
 {
-	size_t i = (size_t)hash(key) & (cap - 1);
+	size_t i = (size_t)mpk_span_hash(key) & (cap - 1);
 
 	while (slots[i].key.data && !mpk_span_equal(slots[i].key, key))
 		i = (i + 1) & (cap - 1);

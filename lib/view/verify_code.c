@@ -76,6 +76,7 @@ static bool is_opencl_source(const struct mpk_view_node *n)
 static void check_piece(struct mpk_verify *v, const struct mpk_source_code_piece *pieces,
 			size_t count, struct mpk_span kernel)
 {
+	struct mpk_source_code_index index = { .arena = v->arena };
 	struct mpk_source_code s;
 	size_t i = 0, k = 0;
 
@@ -94,7 +95,8 @@ static void check_piece(struct mpk_verify *v, const struct mpk_source_code_piece
 		return; /* code-format says so */
 	while (k < s.kernel_count && !mpk_span_equal(s.kernels[k].name, kernel))
 		k++;
-	if (k == s.kernel_count && !mpk_source_code_may_define(pieces[i].text, kernel))
+	index.bytes = pieces[i].text;
+	if (k == s.kernel_count && !mpk_source_code_may_define(&index, kernel))
 		mpk_verify_say(v, MPK_ERROR, "the program of kernel '%s' does not define it",
 			       MPK_QUOTE(kernel));
 }

@@ -187,6 +187,16 @@ MADE = {
     "table.blob": lambda: one_module(kernels(b"cuda", [b"kernel_%d" % i for i in range(1000000)], b"")),
     "cubin.blob": lambda: one_module(kernels(b"cubin", [b"k%d" % i for i in range(30000)], cubin(30000))),
     "cl-hashes.blob": lambda: hashes(60000),
+    "cl-missing.blob": lambda: opencl(some_names(4000, b"x"), opencl_text(some_names(4000))),
+    "cl-constant.blob": lambda: opencl(some_names(8000), b"#define W 64\n" + opencl_text(
+        some_names(8000), b"__attribute__((reqd_work_group_size(W,1,1))) ")),
+    "cl-typed.blob": lambda: opencl(some_names(12000), b"#define Q float\n" + opencl_text(
+        some_names(12000), params=b"__global T* a, int n")),
+    "cl-params.blob": lambda: opencl([b"kernel"], opencl_text(
+        [b"kernel"], params=b", ".join(b"int a%d" % i for i in range(20000)))),
+    "cu-missing.blob": lambda: one_module(kernels(b"cuda", some_names(4000, b"x"), cuda_text(some_names(4000)))),
+    "cu-symbols.blob": lambda: one_module(kernels(b"cuda", [b"_Z%d%sPfi" % (len(n), n) for n in some_names(2000)],
+                                                  cuda_text(some_names(2000), b"__global__"))),
     "metal.blob": lambda: own_texts(b"metal", METAL, b"metal"),
     "wgsl.blob": lambda: own_texts(b"webgpu", WGSL),
     "functions.so": lambda: library(100000),

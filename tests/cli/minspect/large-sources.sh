@@ -1,6 +1,12 @@
 # Texts of kernels with thousands of one thing: within the law of memory, and no time that is quadratic.
 command -v python3 >/dev/null || { echo "python3 is not installed"; exit 77; }
-python3 "$ROOT/tests/large/make.py" . cl-hashes.blob metal.blob wgsl.blob
-for f in cl-hashes.blob metal.blob wgsl.blob; do
-	python3 "$ROOT/tests/large/measure.py" $f "minspect --verify FILE" "mpack unpack FILE -o OUT"
+texts="cl-missing.blob cl-constant.blob cl-typed.blob cl-params.blob cl-hashes.blob cu-missing.blob cu-symbols.blob"
+python3 "$ROOT/tests/large/make.py" . $texts metal.blob wgsl.blob
+for f in $texts; do
+	python3 "$ROOT/tests/large/measure.py" $f "minspect --functions FILE" "minspect --functions --json FILE" \
+		"minspect --verify FILE" "minspect --html OUT FILE"
 done
+for f in cl-constant.blob cl-hashes.blob cu-symbols.blob metal.blob wgsl.blob; do
+	python3 "$ROOT/tests/large/measure.py" $f "mpack unpack FILE -o OUT"
+done
+python3 "$ROOT/tests/large/measure.py" wgsl.blob "minspect --verify FILE"

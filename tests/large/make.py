@@ -188,6 +188,8 @@ MADE = {
     "cubin.blob": lambda: one_module(kernels(b"cubin", [b"k%d" % i for i in range(30000)], cubin(30000))),
     "cl-hashes.blob": lambda: hashes(60000),
     "cl-missing.blob": lambda: opencl(some_names(4000, b"x"), opencl_text(some_names(4000))),
+    "cl-same.blob": lambda: opencl([b"kernel"] * 4000, opencl_text([b"kernel"]) + b"int x;\n" * 4000),
+    "cl-same-programs.blob": lambda: opencl([b"kernel"] * 4000, opencl_text([b"other"] + [b"kernel"] * 4000)),
     "cl-constant.blob": lambda: opencl(some_names(8000), b"#define W 64\n" + opencl_text(
         some_names(8000), b"__attribute__((reqd_work_group_size(W,1,1))) ")),
     "cl-typed.blob": lambda: opencl(some_names(12000), b"#define Q float\n" + opencl_text(
@@ -199,6 +201,7 @@ MADE = {
                                                   cuda_text(some_names(2000), b"__global__"))),
     "metal.blob": lambda: own_texts(b"metal", METAL, b"metal"),
     "wgsl.blob": lambda: own_texts(b"webgpu", WGSL),
+    "modules.so": lambda: library(8000, content=flat(8000, (b"_lib", b""))),
     "functions.so": lambda: library(100000),
     "sections.so": lambda: library(1, sections=60000),
     "many.a": lambda: archive(10000),

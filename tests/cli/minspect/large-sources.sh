@@ -14,3 +14,6 @@ python3 "$ROOT/tests/large/measure.py" wgsl.blob "minspect --verify FILE"
 # a library with as many modules as functions, each of which has the list of functions
 python3 "$ROOT/tests/large/make.py" . modules.so
 python3 "$ROOT/tests/large/measure.py" modules.so "minspect FILE" "minspect --json FILE" "minspect --html OUT FILE"
+# what is found of kernels with one name stands once, as long as it is
+minspect --functions cl-same-programs.blob | grep -c "stands in the table twice"
+minspect --functions --json cl-same-programs.blob | grep -c "stands in the table twice"

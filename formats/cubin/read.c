@@ -29,7 +29,10 @@ struct reader {
 	struct mpk_cubin_kernel *kernels; /* out->kernels, to be filled */
 	size_t *kernel_symbols;           /* the symbol index of each kernel, ascending */
 	struct mpk_strmap by_name;
+	uint64_t bytes_left; /* of names and attributes that will still be read: they may overlap */
 };
+
+enum { READ_FACTOR = 16, READ_BASE = 65536 };
 
 static void reader_fini(struct reader *r)
 {
@@ -40,6 +43,17 @@ bool mpk_cubin_is(struct mpk_span bytes)
 {
 	return bytes.len >= 20 && mpk_span_starts(bytes, "\177ELF") &&
 	       mpk_load_u16(bytes.data + 18) == MPK_CUBIN_EM_CUDA;
+}
+
+static enum mpk_code spend(struct reader *r, uint64_t bytes, struct mpk_error *err)
+{
+	if (bytes > r->bytes_left)
+		return mpk_fail(
+			err, MPK_E_CORRUPT,
+			"cubin: names or sections overlap so that they are %u times the file",
+			(unsigned)READ_FACTOR);
+	r->bytes_left -= bytes;
+	return MPK_OK;
 }
 
 static struct mpk_span skip(struct mpk_span s, size_t n)
@@ -97,6 +111,7 @@ static enum mpk_code read_kernels(struct reader *r, struct mpk_error *err)
 
 	for (size_t i = 0; i < r->symbol_count; i++) {
 		MPK_TRY(mpk_cubin_elf_symbol(&r->elf, r->symbols, r->strings, i, &s, err));
+		MPK_TRY(spend(r, s.name.len, err));
 		count += is_kernel(&s);
 	}
 	r->kernels = mpk_arena_array(r->arena, count, sizeof *r->kernels);
@@ -242,6 +257,7 @@ static enum mpk_code read_info(struct reader *r, const struct mpk_cubin_section 
 	struct mpk_span data;
 
 	MPK_TRY(mpk_cubin_elf_data(&r->elf, s, &data, err));
+	MPK_TRY(spend(r, data.len, err));
 	c = mpk_cursor_of(data, s->off, "payload");
 	if (mpk_span_starts(s->name, ".nv.info.")) {
 		k = kernel_of(r, skip(s->name, strlen(".nv.info.")));
@@ -350,6 +366,7 @@ static enum mpk_code read_sections(struct reader *r, struct mpk_error *err)
 		struct mpk_cubin_section s;
 
 		MPK_TRY(mpk_cubin_elf_section(&r->elf, i, &s, err));
+		MPK_TRY(spend(r, s.name.len, err));
 		MPK_TRY(take_section(r, &s, err));
 	}
 	for (size_t i = 0; i < r->out->kernel_count; i++)
@@ -375,7 +392,10 @@ enum mpk_code mpk_cubin_read(struct mpk_span bytes, struct mpk_arena *arena, str
 			     struct mpk_error *err)
 {
 	struct mpk_cubin cubin = { 0 };
-	MPK_CLEANUP(reader_fini) struct reader r = { .arena = arena, .out = &cubin };
+	MPK_CLEANUP(reader_fini)
+	struct reader r = { .arena = arena,
+			    .out = &cubin,
+			    .bytes_left = READ_FACTOR * (uint64_t)bytes.len + READ_BASE };
 
 	MPK_TRY(mpk_cubin_elf_open(bytes, &r.elf, err));
 	take_header(&r);
@@ -390,7 +410,9 @@ enum mpk_code mpk_cubin_read_head(struct mpk_span bytes, struct mpk_cubin *out,
 				  struct mpk_error *err)
 {
 	struct mpk_cubin cubin = { 0 };
-	MPK_CLEANUP(reader_fini) struct reader r = { .out = &cubin };
+	MPK_CLEANUP(reader_fini)
+	struct reader r = { .out = &cubin,
+			    .bytes_left = READ_FACTOR * (uint64_t)bytes.len + READ_BASE };
 
 	MPK_TRY(mpk_cubin_elf_open(bytes, &r.elf, err));
 	take_header(&r);

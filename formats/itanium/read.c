@@ -132,6 +132,9 @@ static size_t template_args(struct parser *p, struct mpk_itanium_type *args)
 	struct mpk_itanium_type t;
 	size_t n = 0;
 
+	if (p->depth == DEPTH_MAX)
+		(void)fail(p);
+	p->depth++;
 	while (!p->failed && !accept(p, "E")) {
 		t = (struct mpk_itanium_type){ 0 };
 		if (accept(p, "L"))
@@ -144,6 +147,7 @@ static size_t template_args(struct parser *p, struct mpk_itanium_type *args)
 			args[n] = t;
 		n++;
 	}
+	p->depth--;
 	return n < ARGS_MAX ? n : ARGS_MAX;
 }
 
@@ -336,11 +340,10 @@ enum mpk_code mpk_itanium_read(struct mpk_span symbol, struct mpk_arena *arena,
 			       struct mpk_itanium_function *out, struct mpk_error *err)
 {
 	struct parser p = { .s = symbol };
-	struct mpk_itanium_type *params = mpk_arena_array(arena, PARAMS_MAX, sizeof *params);
-	struct mpk_itanium_function f = { .params = params };
+	struct mpk_itanium_type params[PARAMS_MAX];
+	struct mpk_itanium_function f = { 0 };
 	bool is_template = false;
 
-	MPK_TRY_ALLOC(params, err);
 	if (accept(&p, "_Z"))
 		f.name = function_name(&p, &is_template);
 	else
@@ -355,6 +358,8 @@ enum mpk_code mpk_itanium_read(struct mpk_span symbol, struct mpk_arena *arena,
 				MPK_SPAN_ARG(symbol));
 	if (params[0].builtin == 'v' && !params[0].pointers)
 		f.param_count = 0;
+	f.params = mpk_arena_keep(arena, params, f.param_count, sizeof *params);
+	MPK_TRY_ALLOC(f.params, err);
 	*out = f;
 	return MPK_OK;
 }

@@ -155,15 +155,58 @@ static enum mpk_code read_consts(struct mpk_cursor *c, struct mpk_arena *arena, 
 	return MPK_OK;
 }
 
+/* Compilers give each function instructions of its own, and each instruction words of its own. Where many
+ * overlap, a listing of them would have no end. */
+static enum mpk_code check_overlap(const struct mpk_relax *x, uint64_t at, const char *space,
+				   struct mpk_error *err)
+{
+	enum { TIMES = 4 };
+	uint64_t instrs = TIMES * (uint64_t)mpk_relax_instr_count(x);
+	uint64_t words = TIMES * (uint64_t)(x->instr_data.len / 8);
+	struct mpk_relax_instr instr;
+
+	for (size_t i = 0; i < x->func_count; i++) {
+		const struct mpk_relax_func *f = &x->funcs[i];
+		uint64_t length = f->end > f->start && f->start >= 0
+					  ? (uint64_t)f->end - (uint64_t)f->start
+					  : 0;
+
+		if (length > mpk_relax_instr_count(x)) /* mpk_relax_check names it */
+			continue;
+		if (length > instrs)
+			return mpk_fail_offset(
+				err, MPK_E_CORRUPT, space, at,
+				"the functions overlap: together they are more than %d times the instructions",
+				TIMES);
+		instrs -= length;
+	}
+	for (size_t i = 0; i < mpk_relax_instr_count(x); i++) {
+		if (mpk_relax_instr(x, i, &instr, NULL) != MPK_OK)
+			continue;
+		if (instr.arg_count > words)
+			return mpk_fail_offset(
+				err, MPK_E_CORRUPT, space, at,
+				"the instructions overlap: together they are more than %d times the words",
+				TIMES);
+		words -= instr.arg_count;
+	}
+	return MPK_OK;
+}
+
 static enum mpk_code read_content(struct mpk_cursor *c, struct mpk_arena *arena,
 				  struct mpk_relax *x, struct mpk_error *err)
 {
+	uint64_t at;
+
 	MPK_TRY(read_header(c, x, err));
 	MPK_TRY(read_funcs(c, arena, x, err));
 	MPK_TRY(read_scopes(c, arena, x, err));
 	MPK_TRY(read_consts(c, arena, x, err));
+	at = mpk_cursor_offset(c);
+
 	MPK_TRY(mpk_read_words(c, "instruction offsets", 8, &x->instr_offset, err));
-	return mpk_read_words(c, "instruction words", 8, &x->instr_data, err);
+	MPK_TRY(mpk_read_words(c, "instruction words", 8, &x->instr_data, err));
+	return check_overlap(x, at, c->space, err);
 }
 
 enum mpk_code mpk_relax_read(struct mpk_cursor *c, enum mpk_generation gen, struct mpk_arena *arena,

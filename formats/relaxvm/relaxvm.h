@@ -77,8 +77,9 @@ struct mpk_relax {
 };
 
 /* mpk_relax_read - one payload of kind relax.Executable or relax.VMExecutable
- * The instruction words are not looked at; see mpk_relax_instr.
- * Returns  MPK_OK; MPK_E_CORRUPT with the offset; MPK_E_NOMEM */
+ * The instruction words are looked at for overlaps alone; see mpk_relax_instr.
+ * Returns  MPK_OK; MPK_E_CORRUPT with the offset; MPK_E_NOMEM
+ * Format   FORMAT.md */
 enum mpk_code mpk_relax_read(struct mpk_cursor *c, enum mpk_generation gen, struct mpk_arena *arena,
 			     struct mpk_relax *out, struct mpk_error *err) MPK_MUST_CHECK;
 

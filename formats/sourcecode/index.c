@@ -7,6 +7,7 @@
 
 #include "base/compiler.h"
 #include "base/num.h"
+#include "base/strmap.h"
 #include "sourcecode/words.h"
 
 /* What a directive says of the word in the same slot. */
@@ -48,7 +49,7 @@ static bool is_at(const struct mpk_source_code_words *w, struct mpk_span bytes, 
 static size_t probe(const struct mpk_source_code_words *w, struct mpk_span bytes,
 		    struct mpk_span word)
 {
-	size_t i = (size_t)(mpk_span_hash(word) % w->cap);
+	size_t i = (size_t)(mpk_strmap_hash(word) % w->cap);
 
 	while (w->offsets[i] && !is_at(w, bytes, w->offsets[i] - 1, word))
 		i = i + 1 < w->cap ? i + 1 : 0;

@@ -262,11 +262,9 @@ enum mpk_code mpk_spirv_params(struct mpk_span bytes, const struct mpk_spirv *s,
 {
 	MPK_CLEANUP(module_fini)
 	struct module m = { .bytes = bytes, .swapped = s->big_endian, .bound = s->bound };
-	struct mpk_spirv_param *list =
-		mpk_arena_array(arena, (size_t)2 * MEMBERS_MAX, sizeof *list);
+	struct mpk_spirv_param list[2 * MEMBERS_MAX], *kept;
 
-	MPK_TRY_ALLOC(list, err);
-	*out = list;
+	*out = NULL;
 	*count = 0;
 	*known = s->bound <= IDS_MAX && s->entry_count <= ENTRIES_MAX &&
 		 (s->major > 1 || s->minor >= 4 || s->entry_count == 1);
@@ -277,5 +275,8 @@ enum mpk_code mpk_spirv_params(struct mpk_span bytes, const struct mpk_spirv *s,
 	walk(&m);
 	*count = add_buffers(&m, s, entry, list);
 	*count += add_scalars(&m, s, entry, list + *count);
+	kept = mpk_arena_keep(arena, list, *count, sizeof *list);
+	MPK_TRY_ALLOC(kept, err);
+	*out = kept;
 	return MPK_OK;
 }

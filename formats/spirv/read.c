@@ -327,13 +327,20 @@ static uint32_t constant_of(const struct reader *r, uint32_t id)
 	return word_at(r, d->at + 3);
 }
 
+/* What a mode is about: two modes of a function that are about the same exclude each other. */
+static int subject(const struct mode *m)
+{
+	if (!is_size_mode(m->mode))
+		return 0;
+	return m->mode == MODE_LOCAL_SIZE_HINT || m->mode == MODE_LOCAL_SIZE_HINT_ID ? 2 : 1;
+}
+
 static void apply_mode(const struct reader *r, struct mpk_spirv_entry *e, const struct mode *m)
 {
-	bool hint = m->mode == MODE_LOCAL_SIZE_HINT || m->mode == MODE_LOCAL_SIZE_HINT_ID;
 	bool ids = m->mode == MODE_LOCAL_SIZE_ID || m->mode == MODE_LOCAL_SIZE_HINT_ID;
-	uint32_t *size = hint ? e->size_hint : e->local_size;
+	uint32_t *size = subject(m) == 2 ? e->size_hint : e->local_size;
 
-	for (size_t k = 0; is_size_mode(m->mode) && k < 3; k++)
+	for (size_t k = 0; k < 3; k++)
 		size[k] = ids ? constant_of(r, m->operands[k]) : m->operands[k];
 }
 
@@ -357,13 +364,32 @@ static int compare_functions(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Of modes that say the same of one function the last counts. */
 static int compare_modes(const void *a, const void *b)
 {
 	const struct mode *x = a, *y = b;
 	int order = compare_functions(a, b);
 
+	if (!order)
+		order = subject(x) - subject(y);
 	return order ? order : (x->at > y->at) - (x->at < y->at);
+}
+
+/* Sorts modes; of those about the same the last counts, and the others go. */
+static void fold_modes(struct reader *r)
+{
+	size_t kept = 0;
+
+	if (r->mode_count)
+		qsort(r->modes, r->mode_count, sizeof *r->modes, compare_modes);
+	for (size_t i = 0; i < r->mode_count; i++) {
+		const struct mode *m = &r->modes[i], *next = m + 1;
+		bool last = i + 1 == r->mode_count || next->function != m->function ||
+			    subject(next) != subject(m);
+
+		if (last && subject(m))
+			r->modes[kept++] = *m;
+	}
+	r->mode_count = kept;
 }
 
 /* Modes name functions; several entry points may share one. */
@@ -376,19 +402,15 @@ static enum mpk_code apply_modes(struct reader *r, struct mpk_error *err)
 			return fail_at(err, r->modes[i].at,
 				       "an execution mode without its function");
 	}
-	if (r->mode_count)
-		qsort(r->modes, r->mode_count, sizeof *r->modes, compare_modes);
-	for (size_t i = 0; i < r->out.entry_count; i++) {
+	fold_modes(r);
+	for (size_t i = 0; r->mode_count && i < r->out.entry_count; i++) {
 		struct mode key = { .function = r->entries[i].function };
-		const struct mode *m = r->mode_count ? bsearch(&key, r->modes, r->mode_count,
-							       sizeof key, compare_functions)
-						     : NULL;
+		const struct mode *m =
+			bsearch(&key, r->modes, r->mode_count, sizeof key, compare_functions);
 
-		if (!m)
-			continue;
-		while (m > r->modes && m[-1].function == key.function)
+		if (m && m > r->modes && m[-1].function == key.function)
 			m--;
-		for (; m < r->modes + r->mode_count && m->function == key.function; m++)
+		for (; m && m < r->modes + r->mode_count && m->function == key.function; m++)
 			apply_mode(r, &r->entries[i], m);
 	}
 	return MPK_OK;

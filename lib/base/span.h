@@ -64,16 +64,6 @@ static inline int mpk_span_compare(struct mpk_span a, struct mpk_span b)
 	return r ? r : (a.len > b.len) - (a.len < b.len);
 }
 
-/* A number that tables find bytes by; the same in every run. */
-static inline uint64_t mpk_span_hash(struct mpk_span s)
-{
-	uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a, 64 bits */
-
-	for (size_t i = 0; i < s.len; i++)
-		h = (h ^ s.data[i]) * UINT64_C(0x100000001b3);
-	return h ^ h >> 29;
-}
-
 /* mpk_span_sub - bytes [off, off+len) of s
  * Returns  true and sets *out; false when they do not lie within s (*out untouched). */
 static inline bool mpk_span_sub(struct mpk_span s, uint64_t off, uint64_t len, struct mpk_span *out)

@@ -3,18 +3,39 @@
 #include "base/strmap.h"
 
 #include <ctype.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 struct mpk_strmap_slot {
 	struct mpk_span key; /* data NULL: free */
 	size_t value;
 };
 
+/* Names come from files: whoever knew the hash could make all of them collide. The kernel gives each process 16
+ * random bytes; what is printed does not depend on them, as the slots are never listed. */
+uint64_t mpk_strmap_hash(struct mpk_span key)
+{
+	static _Atomic uint64_t seed;
+	uint64_t s = atomic_load_explicit(&seed, memory_order_relaxed);
+	const void *random;
+
+	if (!s) {
+		random = (const void *)getauxval(AT_RANDOM);
+		s = random ? XXH3_64bits(random, 16) | 1 : 1;
+		atomic_store_explicit(&seed, s, memory_order_relaxed);
+	}
+	return XXH3_64bits_withSeed(key.data, key.len, s);
+}
+
 static struct mpk_strmap_slot *probe(struct mpk_strmap_slot *slots, size_t cap, struct mpk_span key)
 {
-	size_t i = (size_t)mpk_span_hash(key) & (cap - 1);
+	size_t i = (size_t)mpk_strmap_hash(key) & (cap - 1);
 
 	while (slots[i].key.data && !mpk_span_equal(slots[i].key, key))
 		i = (i + 1) & (cap - 1);

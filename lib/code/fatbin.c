@@ -38,14 +38,12 @@ static enum mpk_code read_image(const struct mpk_fatbin_entry *e, uint64_t *left
 				struct mpk_error *err)
 {
 	const struct mpk_code_format *format = image_format(e);
-	struct mpk_error *problem = mpk_arena_alloc(arena, sizeof *problem);
+	struct mpk_error problem;
 
-	MPK_TRY_ALLOC(problem, err);
-	if (mpk_fatbin_unpack(e, left, arena, &out->bytes, problem) != MPK_OK) {
-		if (problem->code == MPK_E_NOMEM)
-			return mpk_fail_nomem(err);
-		out->problem = problem;
-		return MPK_OK;
+	if (mpk_fatbin_unpack(e, left, arena, &out->bytes, &problem) != MPK_OK) {
+		if (problem.code != MPK_E_NOMEM)
+			out->problem = mpk_arena_keep(arena, &problem, 1, sizeof problem);
+		return out->problem ? MPK_OK : mpk_fail_nomem(err);
 	}
 	if (!format)
 		return MPK_OK;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/strmap.h"
 #include "code/param.h"
 #include "code/show.h"
 #include "code/verify.h"
@@ -216,7 +217,7 @@ static void make_symbols(const struct mpk_code_info *info)
 
 		if (make_symbol(info, i, &own))
 			list[n++] = (struct mpk_code_symbol){
-				mpk_span_hash(mpk_span_of(own.data, own.len)), i
+				mpk_strmap_hash(mpk_span_of(own.data, own.len)), i
 			};
 	}
 	if (n)
@@ -229,7 +230,7 @@ static void make_symbols(const struct mpk_code_info *info)
 static bool find_symbol(const struct mpk_code_info *info, struct mpk_span symbol, size_t *kernel)
 {
 	const struct mpk_code_source *s = info->source;
-	struct mpk_code_symbol key = { mpk_span_hash(symbol), 0 };
+	struct mpk_code_symbol key = { mpk_strmap_hash(symbol), 0 };
 	size_t low = 0, high;
 
 	if (!mpk_span_starts(symbol, "_Z") || !info->kernel_count)

@@ -13,8 +13,6 @@
 #include "elf/symbols.h"
 #include "object/object.h"
 
-static const uint64_t LINE_BYTES = UINT64_C(256) << 20;
-
 static int compare_symbols(const void *a, const void *b)
 {
 	const struct mpk_code_symbol *x = a, *y = b;
@@ -217,7 +215,7 @@ enum mpk_code mpk_code_file_open(struct mpk_span bytes, enum mpk_file_format for
 {
 	*out = (struct mpk_code_file){ .arena = arena,
 				       .amd_target = "",
-				       .line_budget = LINE_BYTES };
+				       .line_budget = MPK_CODE_LINE_BYTES };
 	MPK_TRY(format == MPK_FILE_ELF ? open_elf(bytes, out, err)
 				       : open_object(bytes, format, out, err));
 	qsort(out->symbols, out->symbol_count, sizeof *out->symbols, compare_symbols);

@@ -15,6 +15,9 @@
 #include "elf/image.h"
 #include "elf/reader.h"
 
+/* Line programs that are read for one file, bytes. */
+#define MPK_CODE_LINE_BYTES (UINT64_C(256) << 20)
+
 struct mpk_code_symbol;     /* what is at an address */
 struct mpk_code_mark;       /* that code or data begins */
 struct mpk_code_relocation; /* what a linker puts into code */
@@ -42,6 +45,7 @@ struct mpk_code_file {
 	struct mpk_code_relocation *relocations; /* of the section that was asked for last */
 	size_t relocation_count, relocated;
 	uint64_t line_budget; /* bytes of line programs that may still be read */
+	bool has_no_lines;
 };
 
 struct mpk_code_function {

@@ -29,15 +29,17 @@ enum mpk_code mpk_code_file_lines(struct mpk_code_file *f, const struct mpk_code
 
 	*out = NULL;
 	*count = 0;
-	if (!f->is_elf || f->relocatable || f->big_endian || !f->line_budget)
+	if (!f->is_elf || f->relocatable || f->big_endian || f->has_no_lines || !f->line_budget)
 		return MPK_OK;
 	d = (struct mpk_dwarf){
 		.line = section(&f->elf, ".debug_line"),
 		.line_str = section(&f->elf, ".debug_line_str"),
 		.str = section(&f->elf, ".debug_str"),
 	};
-	if (!d.line.len)
-		f->line_budget = 0; /* and is not looked for again */
+	if (!d.line.len) {
+		f->has_no_lines = true; /* and they are not looked for again */
+		return MPK_OK;
+	}
 	code = mpk_dwarf_rows(&d, function->address, function->address + function->bytes.len,
 			      &f->line_budget, arena, out, count, NULL);
 	return code == MPK_E_NOMEM ? mpk_fail_nomem(err) : MPK_OK;

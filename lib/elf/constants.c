@@ -87,6 +87,16 @@ enum mpk_code mpk_elf_constants(const struct mpk_elf *e, struct mpk_span skip,
 	return MPK_OK;
 }
 
+uint64_t mpk_constants_budget(const struct mpk_constants *constants, size_t count)
+{
+	enum { EACH = 4, LEAST = 1 << 24 };
+	uint64_t budget = LEAST;
+
+	for (size_t i = 0; i < count; i++)
+		budget += (uint64_t)constants[i].bytes.len * EACH;
+	return budget;
+}
+
 /* --- code --------------------------------------------------------------------------- */
 
 /* The displacement is the end of its instruction in every form that only computes an address. */

@@ -21,6 +21,11 @@ enum mpk_code mpk_elf_constants(const struct mpk_elf *e, struct mpk_span skip,
 				struct mpk_arena *arena, struct mpk_constants **out, size_t *count,
 				struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_constants_budget - how many bytes of constants, and of the code that points at them, may be looked at
+ * more than once: a few times what there is, which keeps the work linear whatever a file holds. Texts can
+ * overlap, and as many addresses as a file likes point at one. */
+uint64_t mpk_constants_budget(const struct mpk_constants *constants, size_t count);
+
 /* mpk_elf_code_first - where the code at address, of so many bytes, computes target first, as
  * mpk_elf_code_names finds it
  * Returns  the bytes of code before; UINT64_MAX: nowhere */

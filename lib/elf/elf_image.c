@@ -32,7 +32,7 @@ static const char *section(const void *self, const struct mpk_symbol *s)
 static struct mpk_symbol_source source_of(const struct mpk_symtab *t)
 {
 	return (struct mpk_symbol_source){
-		t, t->count ? t->count - 1 : 0, t->elf->base, get, bytes, section
+		t, t->count ? t->count - 1 : 0, t->elf->base, t->elf->bytes.len, get, bytes, section
 	};
 }
 

@@ -16,6 +16,7 @@ struct mpk_symbol_source {
 	const void *self; /* handed to the functions below */
 	size_t count;
 	uint64_t base; /* where the file begins in the input: offsets count from there */
+	uint64_t size; /* of the file */
 	/* One symbol; its name lives as long as the image.
 	 * Returns  MPK_OK; MPK_E_CORRUPT */
 	enum mpk_code (*get)(const void *self, size_t index, struct mpk_symbol *out,
@@ -40,7 +41,8 @@ struct mpk_survey {
 };
 
 /* mpk_symbols_survey - look through all symbols; adds to *out
- * Returns  MPK_OK; MPK_E_CORRUPT */
+ * Returns  MPK_OK; MPK_E_CORRUPT, also when the names of all symbols, one by one, are longer than any real
+ *          file's can be: they may overlap, and whoever looks at each would not come to an end */
 enum mpk_code mpk_symbols_survey(const struct mpk_symbol_source *source, struct mpk_survey *out,
 				 struct mpk_error *err) MPK_MUST_CHECK;
 

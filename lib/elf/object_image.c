@@ -152,7 +152,8 @@ enum mpk_code mpk_image_read_object(enum mpk_file_format format, struct mpk_span
 	image->needed_count = object.needed_count;
 	MPK_TRY(name_machine(&object, arena, image, err));
 
-	struct mpk_symbol_source source = { &self, object.symbol_count, off, get, bytes, section };
+	struct mpk_symbol_source source = { &self,  object.symbol_count, off, file.len, get, bytes,
+					    section };
 	MPK_TRY(mpk_symbols_survey(&source, &found, err));
 	MPK_TRY(mpk_image_read_symbols(&source, &found, gen, arena, image, err));
 	/* no size of a symbol is told: the blob tells its own */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/num.h"
@@ -89,6 +90,37 @@ static enum mpk_code open_sections(struct mpk_elf *e, struct mpk_error *err)
 	return MPK_OK;
 }
 
+/* Bytes of a PT_LOAD segment that stand in the file. A file may have thousands, and addresses are looked up for
+ * every symbol. */
+struct mpk_elf_load {
+	uint64_t address, off, bytes;
+	size_t index;
+};
+
+static int by_address(const void *a, const void *b)
+{
+	const struct mpk_elf_load *x = a, *y = b;
+
+	if (x->address != y->address)
+		return x->address < y->address ? -1 : 1;
+	return (x->index > y->index) - (x->index < y->index);
+}
+
+static enum mpk_code index_loads(struct mpk_elf *e, struct mpk_error *err)
+{
+	GElf_Phdr p;
+
+	e->loads = calloc(e->segment_count ? e->segment_count : 1, sizeof *e->loads);
+	MPK_TRY_ALLOC(e->loads, err);
+	for (size_t i = 0; mpk_elf_segment(e, i, &p); i++)
+		if (p.p_type == PT_LOAD && p.p_filesz)
+			e->loads[e->load_count++] =
+				(struct mpk_elf_load){ p.p_vaddr, p.p_offset, p.p_filesz, i };
+	if (e->load_count)
+		qsort(e->loads, e->load_count, sizeof *e->loads, by_address);
+	return MPK_OK;
+}
+
 static enum mpk_code open_segments(struct mpk_elf *e, struct mpk_error *err)
 {
 	const GElf_Ehdr *h = &e->header;
@@ -117,7 +149,7 @@ static enum mpk_code open_segments(struct mpk_elf *e, struct mpk_error *err)
 				"segment %zu ends beyond the end of the file (%zu bytes); is it truncated?",
 				i, e->bytes.len);
 	}
-	return MPK_OK;
+	return index_loads(e, err);
 }
 
 static enum mpk_code open_header(struct mpk_elf *e, struct mpk_error *err)
@@ -150,6 +182,7 @@ enum mpk_code mpk_elf_open(struct mpk_span bytes, uint64_t base, struct mpk_elf 
 void mpk_elf_close(struct mpk_elf *e)
 {
 	(void)elf_end(e->elf);
+	free(e->loads);
 	memset(e, 0, sizeof *e);
 }
 
@@ -193,18 +226,24 @@ bool mpk_elf_segment(const struct mpk_elf *e, size_t index, GElf_Phdr *out)
 bool mpk_elf_at_address(const struct mpk_elf *e, uint64_t address, struct mpk_span *out,
 			uint64_t *off)
 {
-	GElf_Phdr p;
+	const struct mpk_elf_load *load;
+	size_t low = 0, high = e->load_count;
 
-	for (size_t i = 0; mpk_elf_segment(e, i, &p); i++) {
-		uint64_t into = address - p.p_vaddr;
+	/* the last that begins there or before: segments do not overlap, or nobody could tell what is loaded */
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
 
-		if (p.p_type != PT_LOAD || address < p.p_vaddr || into >= p.p_filesz)
-			continue;
-		/* mpk_elf_open checked that the segment lies within the file */
-		*off = p.p_offset + into;
-		return mpk_span_sub(e->bytes, *off, p.p_filesz - into, out);
+		if (e->loads[middle].address <= address)
+			low = middle + 1;
+		else
+			high = middle;
 	}
-	return false;
+	load = low ? &e->loads[low - 1] : NULL;
+	if (!load || address - load->address >= load->bytes)
+		return false;
+	/* mpk_elf_open checked that the segment lies within the file */
+	*off = load->off + (address - load->address);
+	return mpk_span_sub(e->bytes, *off, load->bytes - (address - load->address), out);
 }
 
 const char *mpk_elf_string(struct mpk_span table, uint64_t at)

@@ -26,6 +26,8 @@
 #endif
 
 /* Zero-initialise; fill with mpk_elf_open; mpk_elf_close. */
+struct mpk_elf_load;
+
 struct mpk_elf {
 	Elf *elf;
 	struct mpk_span bytes; /* the ELF file; borrowed */
@@ -33,7 +35,9 @@ struct mpk_elf {
 	GElf_Ehdr header;
 	size_t section_count; /* 0: no section headers; index 0 included */
 	size_t segment_count;
-	struct mpk_span names; /* section names, empty when there are none */
+	struct mpk_span names;      /* section names, empty when there are none */
+	struct mpk_elf_load *loads; /* what is loaded, by address; the file's */
+	size_t load_count;
 };
 
 /* mpk_elf_open - parse the headers and check that all tables and all loaded segments

@@ -24,6 +24,7 @@ struct check {
 	bool has_modules; /* the file says `module`, rightly or not */
 	bool unresolved;  /* an id or an import leads nowhere: there is no graph to look at */
 	size_t errors_before;
+	size_t unknown;        /* names of no module */
 	struct mpk_strmap ids; /* id -> module index, the first of each name */
 };
 
@@ -56,7 +57,8 @@ static void check_ids(struct check *c)
 static void unknown_module(struct check *c, struct mpk_toml_str name, const char *check)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
-	size_t count = c->draft->module_count, used = 0;
+	/* every id is compared: not for findings that a report only counts */
+	size_t count = c->unknown++ < MPK_REPORT_MAX ? c->draft->module_count : 0, used = 0;
 	struct mpk_span *names = mpk_arena_array(&scratch, count, sizeof *names);
 	char near[MPK_TOML_SUGGEST_BYTES] = "";
 

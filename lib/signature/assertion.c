@@ -74,12 +74,14 @@ static bool number(struct mpk_span s, int64_t *out)
 	return mpk_parse_i64(s, out) && *out >= 0;
 }
 
-/* "(a == b)" without its parentheses, as often as there are any. */
+/* "(a == b)" without its parentheses: TVM writes one pair, and each more reads all of the text again. */
 static struct mpk_span bare(struct mpk_span s)
 {
+	enum { PAIRS_MAX = 16 };
 	struct mpk_span before, behind;
 
-	while (s.len >= 2 && s.data[0] == '(' && s.data[s.len - 1] == ')') {
+	for (unsigned i = 0;
+	     i < PAIRS_MAX && s.len >= 2 && s.data[0] == '(' && s.data[s.len - 1] == ')'; i++) {
 		struct mpk_span inside = mpk_span_of(s.data + 1, s.len - 2);
 
 		/* "(a) + (b)" is no pair */

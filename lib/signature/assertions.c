@@ -32,14 +32,16 @@ struct records {
 
 /* --- collecting ------------------------------------------------------------------------- */
 
-/* The longest function name that path begins with, up to its end or a dot. */
-static bool find_function(const struct mpk_unit *u, struct record *r)
+/* The longest function name that path begins with, up to its end or a dot. Each of its dots is paid for. */
+static bool find_function(struct mpk_unit *u, struct record *r)
 {
 	struct mpk_span path = r->a.path;
 
 	for (size_t n = path.len; n > 0; n--) {
 		if (n < path.len && path.data[n] != '.')
 			continue;
+		if (!mpk_unit_spend(u, n))
+			return false;
 		if (!mpk_strmap_find(&u->by_name, mpk_span_of(path.data, n), &r->function))
 			continue;
 		r->argument = n < path.len ? mpk_span_of(path.data + n + 1, path.len - n - 1)

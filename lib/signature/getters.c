@@ -19,21 +19,36 @@ struct search {
 	const struct mpk_elf *elf;
 	struct mpk_constants *constants;
 	size_t count;
+	uint64_t budget; /* bytes that may still be looked at; mpk_constants_budget */
 };
 
 /* --- texts ----------------------------------------------------------------------------- */
 
-/* The bytes up to a NUL; empty where there are none, or no constants. */
-static struct mpk_span text_at(const struct search *s, uint64_t address)
+/* Returns  false when the budget has less than bytes; it is used up then */
+static bool spend(struct search *s, uint64_t bytes)
+{
+	bool enough = bytes <= s->budget;
+
+	s->budget -= enough ? bytes : s->budget;
+	return enough;
+}
+
+/* The bytes up to a NUL; empty where there are none, or no constants, or the budget is used up: whoever gets
+ * a text may read it once. */
+static struct mpk_span text_at(struct search *s, uint64_t address)
 {
 	for (size_t i = 0; i < s->count; i++) {
 		const struct mpk_constants *c = &s->constants[i];
 		const uint8_t *from, *nul;
+		size_t most;
 
 		if (address < c->address || address - c->address >= c->bytes.len)
 			continue;
 		from = c->bytes.data + (size_t)(address - c->address);
-		nul = memchr(from, 0, (size_t)(c->bytes.data + c->bytes.len - from));
+		most = (size_t)(c->bytes.data + c->bytes.len - from);
+		most = most < s->budget ? most : (size_t)s->budget;
+		nul = memchr(from, 0, most);
+		(void)spend(s, nul ? (uint64_t)(nul - from) : most);
 		return nul ? mpk_span_of(from, (size_t)(nul - from)) : (struct mpk_span){ 0 };
 	}
 	return (struct mpk_span){ 0 };
@@ -45,7 +60,7 @@ static bool is_prose(struct mpk_span s)
 	for (size_t i = 0; i < s.len; i++)
 		if (s.data[i] == 0x7f || (s.data[i] < ' ' && !strchr("\n\t\r", s.data[i])))
 			return false;
-	return s.len > 0;
+	return true;
 }
 
 /* Whether what is called next takes a text without its length: std::string_view(const char *). */
@@ -65,7 +80,7 @@ static bool measures_it(const struct search *s, const struct mpk_image_function 
 }
 
 /* Empty also where there are two. */
-static struct mpk_span one_doc(const struct search *s, const struct mpk_image_function *getter,
+static struct mpk_span one_doc(struct search *s, const struct mpk_image_function *getter,
 			       const struct mpk_code_address *addresses, size_t count)
 {
 	struct mpk_span one = { 0 };
@@ -73,10 +88,11 @@ static struct mpk_span one_doc(const struct search *s, const struct mpk_image_fu
 	for (size_t i = 0; i < count; i++) {
 		struct mpk_span text = text_at(s, addresses[i].to);
 
-		if (!is_prose(text) || text.len > INT32_MAX ||
+		if (!text.len || text.len > INT32_MAX ||
 		    (!mpk_elf_code_has_number(s->elf, getter->address, getter->bytes,
 					      addresses[i].from, (uint32_t)text.len) &&
-		     !measures_it(s, getter, addresses[i].from)))
+		     !measures_it(s, getter, addresses[i].from)) ||
+		    !is_prose(text))
 			continue;
 		if (one.len && !mpk_span_equal(one, text))
 			return (struct mpk_span){ 0 };
@@ -86,8 +102,8 @@ static struct mpk_span one_doc(const struct search *s, const struct mpk_image_fu
 }
 
 /* Empty also where code points at two that differ. */
-static struct mpk_span one_metadata(const struct search *s,
-				    const struct mpk_code_address *addresses, size_t count)
+static struct mpk_span one_metadata(struct search *s, const struct mpk_code_address *addresses,
+				    size_t count)
 {
 	struct mpk_span one = { 0 };
 
@@ -135,14 +151,14 @@ size_t mpk_host_texts_function(const struct mpk_image *image,
 	return image->function_count;
 }
 
-static void ask_getter(const struct search *s, const struct mpk_image_function *getter,
+static void ask_getter(struct search *s, const struct mpk_image_function *getter,
 		       struct mpk_host_texts *out)
 {
 	struct mpk_code_address addresses[ADDRESSES_MAX];
 	bool is_doc;
 	size_t i = mpk_host_texts_function(s->image, getter, &is_doc), n;
 
-	if (i == s->image->function_count)
+	if (i == s->image->function_count || !spend(s, getter->bytes))
 		return;
 	n = mpk_elf_code_addresses(s->elf, getter->address, getter->bytes, addresses,
 				   ADDRESSES_MAX);
@@ -161,7 +177,8 @@ static bool is_assigned(const struct mpk_image *image, const struct mpk_host_tex
 	return false;
 }
 
-static enum mpk_code find_unassigned(const struct search *s, struct mpk_arena *arena,
+/* Pieces of JSON that begin within another, which is none, overlap: each is paid for. */
+static enum mpk_code find_unassigned(struct search *s, struct mpk_arena *arena,
 				     struct mpk_host_texts *out, struct mpk_error *err)
 {
 	struct mpk_span *list = mpk_arena_array(arena, UNASSIGNED_MAX, sizeof *list);
@@ -180,7 +197,7 @@ static enum mpk_code find_unassigned(const struct search *s, struct mpk_arena *a
 			struct mpk_signature ignored;
 
 			/* an exporter's piece of JSON begins so, too */
-			if (!is_assigned(s->image, out, at) && text.len) {
+			if (text.len && !is_assigned(s->image, out, at) && spend(s, text.len)) {
 				enum mpk_code code = mpk_schema_read(text, arena, &ignored, err);
 
 				if (code == MPK_E_NOMEM)
@@ -215,6 +232,7 @@ enum mpk_code mpk_host_texts_read(const struct mpk_image *image, struct mpk_aren
 		code = mpk_elf_constants(&elf, image->blob, arena, &s.constants, &s.count, err);
 	if (code != MPK_OK)
 		return code == MPK_E_NOMEM ? code : MPK_OK; /* it opened before: nothing to add */
+	s.budget = mpk_constants_budget(s.constants, s.count);
 	for (size_t i = 0; i < image->getter_count; i++)
 		ask_getter(&s, &image->getters[i], out);
 	return find_unassigned(&s, arena, out, err);

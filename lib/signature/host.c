@@ -10,10 +10,6 @@
 #include "signature/getters.h"
 #include "signature/unit.h"
 
-/* What may be looked at again, for each byte of constants: texts that several functions could have,
- * code that is searched for pointers. */
-enum { BUDGET_EACH = 4, BUDGET_LEAST = 1 << 24 };
-
 /* "add" of "__tvm_ffi_add"; with the system-lib prefix, as code knows no other name of itself */
 static struct mpk_span own_name(const struct mpk_image *image, const struct mpk_image_function *f)
 {
@@ -113,9 +109,7 @@ static enum mpk_code read_texts(struct mpk_unit *u, const struct mpk_image *imag
 		MPK_TRY(mpk_object_constants(bytes, image->blob, u->arena, &constants,
 					     &u->constant_count, err));
 	u->constants = constants;
-	u->budget = BUDGET_LEAST;
-	for (size_t i = 0; i < u->constant_count; i++)
-		u->budget += constants[i].bytes.len * BUDGET_EACH;
+	u->budget = mpk_constants_budget(constants, u->constant_count);
 	MPK_TRY(mpk_unit_prototypes(u, err));
 	if (!is_told_in_sentences(u))
 		return MPK_OK;

@@ -35,7 +35,7 @@ struct search {
 	struct mpk_unit *unit;
 	struct candidate *items;
 	size_t count, cap;
-	size_t most; /* candidates; a file with more tells nothing that is certain */
+	size_t most; /* candidates; a file with more, or with more to look at, tells nothing that is certain */
 	bool failed, too_many;
 	bool in_names[256];               /* bytes that names are made of */
 	bool lengths[NAME_MAX_BYTES + 1]; /* of names */
@@ -54,6 +54,8 @@ static void learn_names(struct search *s)
 		s->lengths[name.len] = true;
 		s->longest = name.len > s->longest ? name.len : s->longest;
 	}
+	/* a prototype's name ends where its first parenthesis stands */
+	s->in_names['('] = false;
 }
 
 static void add(struct search *s, const struct candidate *c)
@@ -99,8 +101,13 @@ static void look_before(struct search *s, const struct mpk_constants *c, struct 
 				 (from > text.from && !is_name_byte(from[-1])),
 		};
 
-		if (s->lengths[n] &&
-		    mpk_strmap_find(&s->unit->by_name, mpk_span_of(from, n), &found.function))
+		if (!s->lengths[n])
+			continue;
+		/* a long name has as many ends to hash as functions have lengths */
+		s->too_many |= !mpk_unit_spend(s->unit, n);
+		if (s->too_many)
+			return;
+		if (mpk_strmap_find(&s->unit->by_name, mpk_span_of(from, n), &found.function))
 			add(s, &found);
 	}
 }
@@ -124,7 +131,7 @@ static void look_through(struct search *s, const struct mpk_constants *c)
 	const uint8_t *at = c->bytes.data, *end = at + c->bytes.len;
 	struct string text = { at, at, true };
 
-	for (; at && at < end && (at = memchr(at, '(', (size_t)(end - at))); at++) {
+	for (; !s->too_many && at < end && (at = memchr(at, '(', (size_t)(end - at))); at++) {
 		if (at == c->bytes.data || !s->in_names[at[-1]])
 			continue;
 		if (at >= text.end && !find_string(c, at, &text))

@@ -1,12 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "text/natural.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
+/* Of "C", whatever the locale. */
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
 static size_t count_digits(const char *text)
 {
-	return strspn(text, "0123456789");
+	size_t n = 0;
+
+	while (is_digit(text[n]))
+		n++;
+	return n;
 }
 
 /* Of two numbers, both without leading zeros: the longer one is larger. */
@@ -30,7 +41,7 @@ int mpk_natural_compare(const char *a, const char *b)
 	while (*x && *y) {
 		int order;
 
-		if (count_digits(x) && count_digits(y)) {
+		if (is_digit(*x) && is_digit(*y)) {
 			order = compare_numbers(&x, &y);
 		} else {
 			order = (unsigned char)*x - (unsigned char)*y;

@@ -88,14 +88,6 @@ static enum mpk_code check_format(struct mpk_check_state *s, const char **skippe
 
 /* --- loaders ---------------------------------------------------------------------------- */
 
-static const char *path_of_kind(const struct mpk_view *view, struct mpk_span kind)
-{
-	for (size_t i = 0; i < view->count; i++)
-		if (mpk_span_equal(view->nodes[i].node->kind, kind))
-			return view->nodes[i].path;
-	return NULL;
-}
-
 static void say_other(struct mpk_check_state *s, const char *path, const char *kind,
 		      const struct mpk_loader_info *info)
 {
@@ -236,10 +228,11 @@ static const struct mpk_dso *runtime_for(const struct mpk_there *there, struct m
 	return broken;
 }
 
-static enum mpk_code check_kind(struct mpk_check_state *s, struct mpk_span kind,
+/* @path    of the first module of that kind */
+static enum mpk_code check_kind(struct mpk_check_state *s, struct mpk_span kind, const char *path,
 				struct mpk_error *err)
 {
-	const char *path = path_of_kind(s->view, kind), *word = MPK_QUOTE(kind);
+	const char *word = MPK_QUOTE(kind);
 	const struct mpk_dso *d = runtime_for(s->there, kind);
 
 	if (d && d->lacks)
@@ -285,7 +278,7 @@ static enum mpk_code check_loaders(struct mpk_check_state *s, const char **skipp
 	const struct mpk_there *there = s->there;
 	const struct mpk_span *kinds;
 	bool needs;
-	size_t count;
+	size_t count, at = 0;
 
 	MPK_TRY(find_lacks(s, err));
 	*skipped = s->other_format ? OTHER_FORMAT : NULL;
@@ -297,8 +290,12 @@ static enum mpk_code check_loaders(struct mpk_check_state *s, const char **skipp
 		*skipped = MPK_CHECK_UNSAID;
 		return MPK_OK;
 	}
-	for (size_t i = 0; i < count; i++)
-		MPK_TRY(check_kind(s, kinds[i], err));
+	for (size_t i = 0; i < count; i++) {
+		/* kinds are in the order of the tree */
+		while (!mpk_span_equal(s->view->nodes[at].node->kind, kinds[i]))
+			at++;
+		MPK_TRY(check_kind(s, kinds[i], s->view->nodes[at].path, err));
+	}
 	return MPK_OK;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ar/ar.h"
+#include "base/strmap.h"
 #include "elf/object_image.h"
 #include "text/escape.h"
 #include "view/embedded.h"
@@ -26,38 +27,73 @@ static bool is_wanted(const struct mpk_disasm_job *j, struct mpk_span name)
 
 /* --- host code ------------------------------------------------------------------------------------ */
 
-/* The files that host functions are in: of an archive, one a member. */
+/* The files that host functions are in: of an archive, its members, each opened once; behind them the image's
+ * own. */
 struct host {
 	const char *path;
-	struct mpk_code_file file;
-	const char *member; /* that file is of; NULL: the image's own */
-	bool is_open;
+	struct mpk_code_file **files; /* member_count and one; NULL: not open yet */
+	size_t count;
+	struct mpk_strmap by_member;
+	uint64_t line_budget; /* of all of them */
 };
 
 static void host_fini(struct host *h)
 {
-	mpk_code_file_close(&h->file);
+	for (size_t i = 0; i < h->count; i++)
+		if (h->files[i])
+			mpk_code_file_close(h->files[i]);
+	mpk_strmap_fini(&h->by_member);
 }
 
-static enum mpk_code open_host(struct mpk_disasm_job *j, struct host *h, const char *member)
+static enum mpk_code host_init(struct mpk_disasm_job *j, struct host *h)
+{
+	const struct mpk_image *image = j->view->image;
+	size_t ignored;
+
+	h->line_budget = MPK_CODE_LINE_BYTES;
+	h->files = mpk_arena_array(j->view->arena, image->member_count + 1,
+				   sizeof(struct mpk_code_file *));
+	MPK_TRY_ALLOC(h->files, j->err);
+	h->count = image->member_count + 1;
+	for (size_t i = 0; i < image->member_count; i++)
+		MPK_TRY_ALLOC(mpk_strmap_put(&h->by_member, mpk_span_str(image->members[i]), i,
+					     &ignored) >= 0,
+			      j->err);
+	return MPK_OK;
+}
+
+static enum mpk_code open_host(struct mpk_disasm_job *j, struct host *h, const char *member,
+			       struct mpk_code_file **out)
 {
 	const struct mpk_image *image = j->view->image;
 	struct mpk_span bytes = image->bytes;
 	enum mpk_file_format format = image->format;
+	size_t at = image->member_count;
 
-	if (h->is_open &&
-	    (h->member == member || (h->member && member && strcmp(h->member, member) == 0)))
+	if (member && mpk_strmap_find(&h->by_member, mpk_span_str(member), &at)) {
+		bytes = image->member_bytes[at];
+		format = mpk_file_format_of(bytes);
+	}
+	*out = h->files[at];
+	if (*out)
 		return MPK_OK;
-	mpk_code_file_close(&h->file);
-	for (size_t i = 0; member && i < image->member_count; i++)
-		if (strcmp(image->members[i], member) == 0) {
-			bytes = image->member_bytes[i];
-			format = mpk_file_format_of(bytes);
-			break;
-		}
-	h->member = member;
-	h->is_open = true;
-	return mpk_code_file_open(bytes, format, j->view->arena, &h->file, j->err);
+	*out = mpk_arena_alloc(j->view->arena, sizeof **out);
+	MPK_TRY_ALLOC(*out, j->err);
+	h->files[at] = *out;
+	return mpk_code_file_open(bytes, format, j->view->arena, *out, j->err);
+}
+
+/* The same lines may be read for each function of each file. */
+static enum mpk_code put_function(struct mpk_disasm_job *j, struct host *h,
+				  struct mpk_code_file *file, struct mpk_span name,
+				  const struct mpk_code_function *found)
+{
+	enum mpk_code code;
+
+	file->line_budget = h->line_budget;
+	code = mpk_disasm_function(j, h->path, name, j->view->image->machine_name, file, found);
+	h->line_budget = file->line_budget;
+	return code;
 }
 
 /* A symbol whose bytes are somewhere else, such as a descriptor of big-endian PowerPC. */
@@ -75,6 +111,7 @@ static enum mpk_code exported(struct mpk_disasm_job *j, struct host *h)
 {
 	const struct mpk_image *image = j->view->image;
 	struct mpk_code_function found;
+	struct mpk_code_file *file;
 
 	for (size_t i = 0; i < image->function_count; i++) {
 		const struct mpk_image_function *f = &image->functions[i];
@@ -83,10 +120,9 @@ static enum mpk_code exported(struct mpk_disasm_job *j, struct host *h)
 		mpk_part_names_add(&j->names, name);
 		if (f->alias_of || (!is_wanted(j, name) && !mpk_span_is(j->wanted.name, f->symbol)))
 			continue;
-		MPK_TRY(open_host(j, h, f->member));
-		MPK_TRY(mpk_code_file_find(&h->file, f->symbol, &found)
-				? mpk_disasm_function(j, h->path, name, image->machine_name,
-						      &h->file, &found)
+		MPK_TRY(open_host(j, h, f->member, &file));
+		MPK_TRY(mpk_code_file_find(file, f->symbol, &found)
+				? put_function(j, h, file, name, &found)
 				: no_code(j, name));
 	}
 	return MPK_OK;
@@ -95,20 +131,19 @@ static enum mpk_code exported(struct mpk_disasm_job *j, struct host *h)
 /* A function that is not exported, by its symbol. */
 static enum mpk_code internal(struct mpk_disasm_job *j, struct host *h)
 {
-	const struct mpk_image *image = j->view->image;
 	const char *symbol = mpk_arena_text(j->view->arena, j->wanted.name);
 	struct mpk_code_function found;
+	struct mpk_code_file *file;
 	struct mpk_span *names;
 	size_t count;
 
 	MPK_TRY_ALLOC(symbol, j->err);
-	MPK_TRY(open_host(j, h, NULL));
-	if (mpk_code_file_find(&h->file, symbol, &found))
-		return mpk_disasm_function(j, h->path, j->wanted.name, image->machine_name,
-					   &h->file, &found);
+	MPK_TRY(open_host(j, h, NULL, &file));
+	if (mpk_code_file_find(file, symbol, &found))
+		return put_function(j, h, file, j->wanted.name, &found);
 	names = mpk_arena_array(j->view->arena, NAMES_MOST, sizeof *names);
 	MPK_TRY_ALLOC(names, j->err);
-	count = mpk_code_file_symbols(&h->file, names, NAMES_MOST);
+	count = mpk_code_file_symbols(file, names, NAMES_MOST);
 	for (size_t i = 0; i < count; i++)
 		mpk_part_names_add(&j->names, names[i]);
 	return MPK_OK;
@@ -134,6 +169,7 @@ static enum mpk_code host_code(struct mpk_disasm_job *j, const char *path)
 	}
 	if (!has_machine_code(j->view->image))
 		return MPK_OK;
+	MPK_TRY(host_init(j, &h));
 	MPK_TRY(exported(j, &h));
 	return j->found == before && j->wanted.name.len ? internal(j, &h) : MPK_OK;
 }

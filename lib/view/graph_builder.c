@@ -2,6 +2,7 @@
 #include "view/graph_builder.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/vec.h"
 
@@ -21,6 +22,8 @@ size_t mpk_graph_add_node(struct mpk_graph_builder *b, enum mpk_model_node_kind 
 	return b->node_count++;
 }
 
+enum { TYPES_MAX = 1000 }; /* bytes */
+
 void mpk_graph_add_type(struct mpk_graph_builder *b, size_t node, const char *type)
 {
 	const char *old;
@@ -28,6 +31,10 @@ void mpk_graph_add_type(struct mpk_graph_builder *b, size_t node, const char *ty
 	if (node == MPK_NO_NODE || !type)
 		return;
 	old = b->nodes[node].type;
+	if (strlen(old) > TYPES_MAX) /* of thousands of outputs nobody reads more */
+		return;
+	if (old[0] && strlen(old) + strlen(type) > TYPES_MAX)
+		type = "...";
 	type = old[0] ? mpk_arena_printf(b->arena, "%s, %s", old, type) : type;
 	b->failed |= !type;
 	b->nodes[node].type = type ? type : "";

@@ -11,6 +11,8 @@
 
 /* --- names ------------------------------------------------------------------------------ */
 
+enum { NAMED_MAX = 512 };
+
 /* Words of C and of Python that no parameter can be called. */
 static bool is_reserved(struct mpk_span name)
 {
@@ -40,14 +42,15 @@ static bool is_identifier(struct mpk_span name)
 	return name.len && !isdigit(name.data[0]);
 }
 
-/* Parameter `index` as an identifier that no other parameter has. */
+/* Parameter `index` as an identifier that no other parameter has. Each is compared with all: those of a function
+ * with more than any program has are numbered. */
 static void put_name(const struct mpk_signature *s, size_t index, struct mpk_strbuf *out)
 {
 	struct mpk_span name = s->inputs[index].name;
-	bool alone = is_identifier(name) && !is_reserved(name);
+	bool alone = s->input_count <= NAMED_MAX && is_identifier(name) && !is_reserved(name);
 
-	for (size_t i = 0; i < s->input_count; i++)
-		alone &= i == index || !mpk_span_equal(s->inputs[i].name, name);
+	for (size_t i = 0; alone && i < s->input_count; i++)
+		alone = i == index || !mpk_span_equal(s->inputs[i].name, name);
 	if (alone)
 		mpk_strbuf_put_span(out, name);
 	else

@@ -6,28 +6,86 @@
  * parameters as those of the function, with "_ptr" behind.
  */
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "code/param.h"
 #include "view/node_info.h"
 
-static bool is_kernel_of(struct mpk_span kernel, struct mpk_span function)
+/* --- which kernels are a function's --------------------------------------------------------- */
+
+/* A kernel that a function's name begins. */
+struct kernel {
+	struct mpk_span function;
+	const struct mpk_view_node *node;
+	size_t index; /* in the node's table */
+	size_t order;
+};
+
+/* Those of all modules, by function: there may be as many functions as kernels. */
+struct kernels {
+	struct kernel *items;
+	size_t count;
+};
+
+/* "f" of "f_kernel", "f_kernel_" and "f_kernel_1"; false: the name is none of these. */
+static bool function_of(struct mpk_span kernel, struct mpk_span *out)
 {
 	static const char suffix[] = "_kernel";
-	size_t i = function.len + sizeof suffix - 1;
+	size_t n = sizeof suffix - 1, end = kernel.len;
 
-	if (kernel.len < i || memcmp(kernel.data, function.data, function.len) != 0 ||
-	    memcmp(kernel.data + function.len, suffix, sizeof suffix - 1) != 0)
+	while (end && isdigit(kernel.data[end - 1]))
+		end--;
+	if (end && kernel.data[end - 1] == '_')
+		end--;
+	else if (end < kernel.len)
 		return false;
-	if (i < kernel.len) {
-		if (kernel.data[i] != '_')
-			return false;
-		i++;
-	}
-	while (i < kernel.len && isdigit(kernel.data[i]))
-		i++;
-	return i == kernel.len;
+	if (end < n || memcmp(kernel.data + end - n, suffix, n) != 0)
+		return false;
+	*out = mpk_span_of(kernel.data, end - n);
+	return true;
 }
+
+static int by_function(const void *a, const void *b)
+{
+	const struct kernel *x = a, *y = b;
+	int order = mpk_span_compare(x->function, y->function);
+
+	return order ? order : (x->order > y->order) - (x->order < y->order);
+}
+
+static bool is_opencl(const struct mpk_view_node *node)
+{
+	return mpk_view_kernels(node) && mpk_span_is(node->node->kind, "opencl");
+}
+
+static enum mpk_code list_kernels(const struct mpk_view *view, struct mpk_arena *arena,
+				  struct kernels *out, struct mpk_error *err)
+{
+	size_t most = 0;
+
+	for (size_t n = 0; n < view->count; n++)
+		if (is_opencl(&view->nodes[n]))
+			most += mpk_view_kernels(&view->nodes[n])->function_count;
+	*out = (struct kernels){ .items = mpk_arena_array(arena, most, sizeof *out->items) };
+	MPK_TRY_ALLOC(out->items, err);
+	for (size_t n = 0; n < view->count; n++) {
+		const struct mpk_view_node *node = &view->nodes[n];
+		const struct mpk_kernels *table = mpk_view_kernels(node);
+
+		for (size_t i = 0; is_opencl(node) && i < table->function_count; i++) {
+			struct kernel k = { .node = node, .index = i, .order = out->count };
+
+			if (function_of(table->functions[i].key, &k.function))
+				out->items[out->count++] = k;
+		}
+	}
+	if (out->count)
+		qsort(out->items, out->count, sizeof *out->items, by_function);
+	return MPK_OK;
+}
+
+/* --- what they say -------------------------------------------------------------------------- */
 
 static bool is_param_of(struct mpk_span kernel, struct mpk_span function)
 {
@@ -72,35 +130,41 @@ static void ask_kernel(const struct mpk_code_info *code, size_t kernel, void *ar
 		}
 }
 
-static void ask_kernels(const struct mpk_view *view, struct mpk_span function, struct tensors *t)
+static void ask_kernels(const struct kernels *all, struct mpk_span function, struct tensors *t)
 {
-	for (size_t n = 0; n < view->count; n++) {
-		const struct mpk_view_node *node = &view->nodes[n];
-		const struct mpk_kernels *table = mpk_view_kernels(node);
+	size_t low = 0, high = all->count;
 
-		if (!table || !mpk_span_is(node->node->kind, "opencl"))
-			continue;
-		for (size_t i = 0; i < table->function_count; i++)
-			if (is_kernel_of(table->functions[i].key, function))
-				mpk_node_info_each(node->info, table, i, ask_kernel, t);
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (mpk_span_compare(all->items[middle].function, function) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < all->count && mpk_span_equal(all->items[low].function, function); low++) {
+		const struct kernel *k = &all->items[low];
+
+		mpk_node_info_each(k->node->info, mpk_view_kernels(k->node), k->index, ask_kernel,
+				   t);
 	}
 }
 
 /* Replaces *s by a signature that has the scopes, where there are. */
-static enum mpk_code mark(const struct mpk_view *view, const struct mpk_signature **s,
-			  struct mpk_error *err)
+static enum mpk_code mark(const struct kernels *all, struct mpk_arena *arena,
+			  const struct mpk_signature **s, struct mpk_error *err)
 {
-	struct tensors t = { .count = (*s)->input_count, .arena = view->arena };
+	struct tensors t = { .count = (*s)->input_count, .arena = arena };
 	struct mpk_signature *copy;
 
-	t.inputs = mpk_arena_keep(view->arena, (*s)->inputs, t.count, sizeof *t.inputs);
+	t.inputs = mpk_arena_keep(arena, (*s)->inputs, t.count, sizeof *t.inputs);
 	MPK_TRY_ALLOC(t.inputs, err);
-	ask_kernels(view, (*s)->name, &t);
+	ask_kernels(all, (*s)->name, &t);
 	if (t.failed)
 		return mpk_fail_nomem(err);
 	if (!t.found)
 		return MPK_OK;
-	copy = mpk_arena_alloc(view->arena, sizeof *copy);
+	copy = mpk_arena_alloc(arena, sizeof *copy);
 	MPK_TRY_ALLOC(copy, err);
 	*copy = **s;
 	copy->inputs = t.inputs;
@@ -113,7 +177,7 @@ static bool has_images(const struct mpk_view *view)
 	for (size_t n = 0; n < view->count; n++) {
 		const struct mpk_kernels *k = mpk_view_kernels(&view->nodes[n]);
 
-		if (k && mpk_span_is(view->nodes[n].node->kind, "opencl") && k->data.len &&
+		if (is_opencl(&view->nodes[n]) && k->data.len &&
 		    memmem(k->data.data, k->data.len, " image", 6))
 			return true;
 	}
@@ -122,15 +186,18 @@ static bool has_images(const struct mpk_view *view)
 
 enum mpk_code mpk_view_mark_images(struct mpk_view *view, struct mpk_error *err)
 {
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
 	const struct mpk_signature **list;
+	struct kernels all;
 
 	if (!has_images(view))
 		return MPK_OK;
 	list = mpk_arena_keep(view->arena, view->host, view->image->function_count, sizeof *list);
 	MPK_TRY_ALLOC(list, err);
+	MPK_TRY(list_kernels(view, &scratch, &all, err));
 	for (size_t i = 0; i < view->image->function_count; i++)
 		if (list[i])
-			MPK_TRY(mark(view, &list[i], err));
+			MPK_TRY(mark(&all, view->arena, &list[i], err));
 	view->host = list;
 	return MPK_OK;
 }

@@ -81,8 +81,45 @@ def cubin(count):
     return e.finish([])
 
 
+def infos(count):
+    """A cubin with one kernel and count sections of attributes, all of the same bytes."""
+    e = Elf(machine=EM_CUDA, kind=2)
+    e.add(".text.k", PROGBITS, bytes(16), flags=6, align=1)
+    e.add(".strtab", STRTAB, b"\0k\0", flags=0, align=1)
+    symbol = bytearray(e.symbol(1, 0, 16, 1, info=0x12))
+    symbol[5] = 0x10
+    e.add(".symtab", SYMTAB, bytes(24) + bytes(symbol), flags=0, link=2, info=1, entsize=24)
+    attributes = struct.pack("<BBH", 3, 0x19, 16) * (8 * count)
+    at = e.add(".nv.info.k", PROGBITS, attributes, flags=0, align=4)
+    for _ in range(count):
+        e.sections.append([".nv.info.k", PROGBITS, 0, at, len(attributes), 0, 0, 4, 0])
+    return e.finish([])
+
+
+def spirv(count):
+    """Entry points that share one function, which has as many execution modes."""
+    def put(op, *words):
+        return struct.pack("<%dI" % (len(words) + 1), len(words) + 1 << 16 | op, *words)
+
+    def name(i):
+        data = b"e%06d\0" % i
+        return struct.unpack("<2I", data)
+
+    made = struct.pack("<5I", 0x07230203, 0x10000, 0, 11, 0) + put(17, 1) + put(14, 0, 1)
+    made += b"".join(put(15, 5, 3, *name(i)) for i in range(count))
+    made += put(16, 3, 17, 8, 1, 1) * count
+    made += put(19, 1) + put(33, 2, 1) + put(54, 1, 3, 0, 2) + put(248, 4) + put(253) + put(56)
+    return made
+
+
 def one_module(payload, kind=b"cuda"):
     return blob([(b"_lib", b""), (kind, payload)], [[1], []])
+
+
+def cxx_kernels(count):
+    """Kernels of C++, whose symbols tell their parameters."""
+    names = [b"_Z%dkernel_%dPfi" % (len(b"kernel_%d" % i), i) for i in range(count)]
+    return one_module(kernels(b"ptx", names, ptx(names)))
 
 
 def some_kernels(count):
@@ -172,6 +209,78 @@ def archive(count):
                                    for i in range(count))
 
 
+# TEXTS
+
+PROTOTYPES = b" when calling:\n  `\0"  # what stands before one
+
+
+def telling(symbols, constants=b"", code=None, names=b"\0", content=None):
+    """A library for x86-64 with functions of TVM and constants that tell of them, and a blob.
+
+    A symbol is (name, offset in the code, size); a name may be an offset in names. code(d) makes code from which the
+    constants are d bytes away.
+    """
+    e, names, content = Elf(), bytearray(names), content or some_kernels(1)
+
+    def put(name):
+        names.extend(name + b"\0")
+        return len(names) - len(name) - 1
+
+    texts = e.add(".rodata", PROGBITS, constants + b"\0", align=16)
+    at = len(e.data) + -len(e.data) % 16
+    e.add(".text", PROGBITS, code(texts - at) if code else b"\x31\xc0\xc3\x90" * 4, flags=6, align=16)
+    blob_at = e.add(".data", PROGBITS, content, flags=3, align=16)
+    rows = [bytes(24), e.symbol(put(b"__tvm_ffi__library_bin"), blob_at, len(content), 3)]
+    rows += [e.symbol(n if isinstance(n, int) else put(n), at + off, size, 2, info=0x12) for n, off, size in symbols]
+    dynstr = e.add(".dynstr", STRTAB, bytes(names), align=1)
+    dynsym = e.add(".dynsym", DYNSYM, b"".join(rows), link=4, info=1, entsize=24)
+    tags = [(5, dynstr), (6, dynsym), (10, len(names)), (11, 24), (0, 0)]
+    made = b"".join(e.pack("QQ", "II", *t) for t in tags)
+    dynamic = e.add(".dynamic", 6, made, flags=3, link=4, entsize=16)
+    end = len(e.data)
+    return e.finish([(1, 5, 0, end, 4096), (2, 6, dynamic, len(made), 8)])
+
+
+ONE = [(b"__tvm_ffi_f", 0, 4)]
+
+
+def lengths(byte, texts):
+    """Functions whose names are one byte, again and again, each of another length."""
+    return telling([(b"__tvm_ffi_" + byte * n, 0, 4) for n in range(1, 1000)], PROTOTYPES + texts)
+
+
+def asserts(message):
+    return telling(ONE, b"Assert fail: x, f: num_args should be 1\0Assert fail: x, " + message + b"\0")
+
+
+def getters(count):
+    """Each getter of a doc has 32 addresses in its code, all of them of one long text."""
+    size = 32 * 7
+    symbols = [(b"__tvm_ffi_g%d" % i, 0, 4) for i in range(count)]
+    symbols += [(b"__tvm_ffi__doc_g%d" % i, i * size, size) for i in range(count)]
+    return telling(symbols, b"d" * (200 * count), lambda d: b"".join(
+        b"\x48\x8d\x05" + struct.pack("<i", d - 7 * i - 7) for i in range(32 * count)))
+
+
+def pieces(piece, count):
+    """One text with very many begins of a function's metadata in it."""
+    return telling(ONE + [(b"__tvm_ffi__metadata_f", 0, 4)], piece * count)
+
+
+def tails(count):
+    """Symbols whose names are tails of one long string."""
+    return telling([(1 + 10 * i, 0, 4) for i in range(count)], names=b"\0" + b"__tvm_ffi_" * count + b"x\0")
+
+
+def images(count):
+    """Each function may have a kernel with an image, and there are as many kernels."""
+    text = b"__kernel void k(__read_only image2d_t a, int n) {}\n"
+    table = kernels(b"cl", [b"f%d_kernel" % i for i in range(count)], text)
+    return telling([(b"__tvm_ffi_f%d" % i, 0, 4) for i in range(count)],
+                   PROTOTYPES + b"".join(b"f%d(a: Tensor([n], float32))\0" % i for i in range(count)),
+                   content=one_module(table, b"opencl"))
+
+
 UNKNOWN, SMALL = (b"my_kind", b"x"), (b"cuda", kernels(b"cuda", [], b""))
 MADE = {
     "chain.blob": lambda: chain(100000, UNKNOWN),
@@ -202,9 +311,22 @@ MADE = {
     "metal.blob": lambda: own_texts(b"metal", METAL, b"metal"),
     "wgsl.blob": lambda: own_texts(b"webgpu", WGSL),
     "modules.so": lambda: library(8000, content=flat(8000, (b"_lib", b""))),
+    "cxx.blob": lambda: cxx_kernels(6000),
+    "infos.blob": lambda: one_module(kernels(b"cubin", [b"k"], infos(4000))),
+    "modes.blob": lambda: one_module(kernels(b"spirv", [b"e000000"], spirv(40000)), b"opencl"),
     "functions.so": lambda: library(100000),
     "sections.so": lambda: library(1, sections=60000),
     "many.a": lambda: archive(10000),
+    "parentheses.so": lambda: lengths(b"(", b"(" * 60000 + b")\0"),
+    "lengths.so": lambda: lengths(b"a", (b"a" * 999 + b"()\0") * 6000),
+    "pairs.so": lambda: asserts(b"Argument f.a.shape[0] has an unsatisfied constraint: %sx == y%s" % (b"(" * 80000,
+                                                                                                   b")" * 80000)),
+    "dots.so": lambda: asserts(b"a." * 100000 + b"a.dtype is expected to be float32"),
+    "getters.so": lambda: getters(1600),
+    "begins.so": lambda: pieces(b'{"type_schema":', 10000),
+    "pieces.so": lambda: pieces(b'{"type_schema":["' + b"x" * 10000 + b'",', 400),
+    "tails.so": lambda: tails(10000),
+    "images.so": lambda: images(40000),
 }
 
 

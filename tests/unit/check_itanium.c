@@ -2,6 +2,8 @@
 /* formats/itanium: symbols that g++ and nvcc made, and what is none */
 #include "robust.h"
 
+#include <stdlib.h>
+
 #include "itanium/itanium.h"
 
 static struct mpk_arena arena;
@@ -69,6 +71,23 @@ START_TEST(templates)
 	ck_assert_str_eq(text_of("_Z4castI6__halfdEvPKT_PT0_m"), "cast(c __half*, d*, m)");
 	ck_assert_str_eq(text_of("_Z4withILb1ELm18446744073709551615EEvPf"), "with(f*)");
 	ck_assert_str_eq(text_of("_Z4packIJifEEvPf"), "pack(f*)");
+}
+END_TEST
+
+/* Packs may stand in packs: not as deep as a symbol is long. */
+START_TEST(deep)
+{
+	size_t levels = 300000;
+	char *symbol = malloc(levels + 6);
+	struct mpk_itanium_function f;
+
+	ck_assert_ptr_nonnull(symbol);
+	memcpy(symbol, "_Z1fI", 5);
+	memset(symbol + 5, 'J', levels);
+	symbol[5 + levels] = '\0';
+	ck_assert_int_eq(mpk_itanium_read(mpk_span_str(symbol), &arena, &f, NULL),
+			 MPK_E_UNSUPPORTED);
+	free(symbol);
 }
 END_TEST
 
@@ -214,6 +233,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, NULL, clear);
 	tcase_add_test(tc, functions);
 	tcase_add_test(tc, templates);
+	tcase_add_test(tc, deep);
 	tcase_add_test(tc, refused);
 	tcase_add_test(tc, damaged);
 	tcase_add_test(tc, many_substitutions);

@@ -405,6 +405,45 @@ START_TEST(one_text_for_many_checks)
 }
 END_TEST
 
+/* --- executables whose parts overlap ------------------------------------------------------------ */
+
+static enum mpk_code read_again(const struct made *m)
+{
+	struct mpk_arena arena = { 0 };
+	struct mpk_relax x;
+	uint8_t *bytes;
+	struct mpk_cursor c = mpk_cursor_of(made_encode(m, &bytes), 0, "payload");
+	enum mpk_code code = mpk_relax_read(&c, MPK_GEN_CURRENT, &arena, &x, NULL);
+
+	mpk_arena_fini(&arena);
+	free(bytes);
+	return code;
+}
+
+/* Functions may share instructions, and instructions words: not many, as a listing shows all of each. */
+START_TEST(overlapping_parts)
+{
+	static const int64_t call[] = { MPK_RELAX_CALL, 0, 0, 20 };
+	struct made m = { 0 };
+
+	made_packed(&m, "op");
+	made_function(&m, "f", 0, 2);
+	made_words(&m, call, MPK_ARRAY_COUNT(call));
+	m.word_count += 20;
+	for (size_t i = 0; i < 7; i++)
+		RET(&m, REG(0));
+	for (size_t i = 0; i < 3; i++)
+		m.funcs[m.func_count++] = m.funcs[1];
+	ck_assert_int_eq(read_again(&m), MPK_OK);
+	m.funcs[m.func_count++] = m.funcs[1];
+	ck_assert_int_eq(read_again(&m), MPK_E_CORRUPT);
+	m.func_count -= 4;
+	ck_assert_int_eq(read_again(&m), MPK_OK);
+	memset(m.offsets, 0, sizeof m.offsets);
+	ck_assert_int_eq(read_again(&m), MPK_E_CORRUPT);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("relax_signature");
@@ -423,6 +462,7 @@ int main(void)
 	tcase_add_test(tc, a_result_that_grows_is_not_known);
 	tcase_add_test(tc, hostile_programs);
 	tcase_add_test(tc, one_text_for_many_checks);
+	tcase_add_test(tc, overlapping_parts);
 	suite_add_tcase(s, tc);
 	srunner_run_all(r, CK_NORMAL);
 	int failed = srunner_ntests_failed(r);

@@ -139,7 +139,8 @@ def opencl(names, code):
 
 def opencl_text(names, attribute=b"", params=b"__global float* a, int n"):
     """A program for each kernel, as TVM writes them."""
-    return b"".join(b"// Function: %s\n%s__kernel void %s(%s) { a[0] = n; }\n" % (n, attribute, n, params) for n in names)
+    return b"".join(b"// Function: %s\n%s__kernel void %s(%s) { a[0] = n; }\n" % (n, attribute, n, params)
+                    for n in names)
 
 
 def cuda_text(names, qualifiers=b'extern "C" __global__'):

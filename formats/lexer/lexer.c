@@ -98,12 +98,15 @@ static void skip_dead_group(struct mpk_lexer *lex)
 	}
 }
 
+/* Looks back from the '#', so that very many in one line do not read its beginning again. */
 static bool begins_line(const struct mpk_lexer *lex)
 {
-	for (size_t i = lex->line_start; i < lex->pos; i++)
-		if (lex->bytes.data[i] != ' ' && lex->bytes.data[i] != '\t')
-			return false;
-	return true;
+	size_t i = lex->pos;
+
+	while (i > lex->line_start &&
+	       (lex->bytes.data[i - 1] == ' ' || lex->bytes.data[i - 1] == '\t'))
+		i--;
+	return i == lex->line_start;
 }
 
 static enum mpk_code skip_blanks(struct mpk_lexer *lex, struct mpk_error *err)

@@ -3,45 +3,40 @@
  *
  * Types are told by their words alone. What a typedef, a macro or a template makes is unknown.
  */
-#include <ctype.h>
 #include <string.h>
 
 #include "sourcecode/sourcecode.h"
+#include "sourcecode/words.h"
 
-static bool is_word_byte(uint8_t c)
-{
-	return isalnum(c) || c == '_';
-}
-
-/* The next word; empty at the end. Everything else between words is passed over. */
-static struct mpk_span next_word(struct mpk_span text, size_t *at)
-{
-	size_t from;
-
-	while (*at < text.len && !is_word_byte(text.data[*at]))
-		++*at;
-	for (from = *at; *at < text.len && is_word_byte(text.data[*at]);)
-		++*at;
-	return from < text.len ? mpk_span_of(text.data + from, *at - from) : (struct mpk_span){ 0 };
-}
-
-struct mpk_span mpk_source_code_param(const struct mpk_source_code_kernel *kernel, size_t i)
+bool mpk_source_code_next_param(const struct mpk_source_code_kernel *kernel, size_t *at,
+				struct mpk_span *out)
 {
 	struct mpk_span s = kernel->params;
-	size_t from = 0, depth = 0, seen = 0;
+	size_t from = *at, depth = 0;
 
-	for (size_t at = 0; at <= s.len; at++) {
-		char c = at < s.len ? (char)s.data[at] : ',';
+	for (size_t i = from; i <= s.len; i++) {
+		char c = i < s.len ? (char)s.data[i] : ',';
 
 		depth += c == '(' || c == '<' || c == '[';
 		if (depth && (c == ')' || c == '>' || c == ']'))
 			depth--;
-		if (c != ',' || (depth && at < s.len))
+		if (c != ',' || (depth && i < s.len))
 			continue;
-		if (seen++ == i)
-			return mpk_span_of(s.data + from, at - from);
-		from = at + 1;
+		*out = mpk_span_of(s.data + from, i - from);
+		*at = i + 1;
+		return true;
 	}
+	return false;
+}
+
+struct mpk_span mpk_source_code_param(const struct mpk_source_code_kernel *kernel, size_t i)
+{
+	struct mpk_span text;
+	size_t at = 0;
+
+	while (mpk_source_code_next_param(kernel, &at, &text))
+		if (!i--)
+			return text;
 	return (struct mpk_span){ 0 };
 }
 
@@ -50,7 +45,7 @@ static bool has_word(struct mpk_span text, const char *const *words, size_t coun
 	struct mpk_span word;
 	size_t at = 0;
 
-	while ((word = next_word(text, &at)).len)
+	while ((word = mpk_source_code_next_word(text, &at)).len)
 		for (size_t i = 0; i < count; i++)
 			if (mpk_span_is(word, words[i]))
 				return true;
@@ -62,7 +57,7 @@ static bool is_image(struct mpk_span text)
 	struct mpk_span word;
 	size_t at = 0;
 
-	while ((word = next_word(text, &at)).len)
+	while ((word = mpk_source_code_next_word(text, &at)).len)
 		if (mpk_span_starts(word, "image") && word.len > 7 &&
 		    memmem(word.data, word.len, "d_", 2))
 			return true;
@@ -133,7 +128,7 @@ static bool find_type(struct mpk_span text, struct mpk_dtype *out)
 	struct mpk_span word;
 	size_t at = 0;
 
-	while ((word = next_word(text, &at)).len) {
+	while ((word = mpk_source_code_next_word(text, &at)).len) {
 		is_unsigned |= mpk_span_is(word, "unsigned");
 		is_signed |= mpk_span_is(word, "signed");
 		if (mpk_span_is(word, "long")) { /* 64 bits in OpenCL, and on devices of CUDA */
@@ -225,65 +220,25 @@ const char *mpk_source_code_param_refused(struct mpk_span param)
 	return NULL;
 }
 
-/* Whether one of the lines "#define WORD ..." has it. */
-static bool is_macro(struct mpk_span bytes, struct mpk_span word)
-{
-	const uint8_t *at = bytes.data, *end = bytes.data + bytes.len;
-
-	while (at < end && (at = memchr(at, '#', (size_t)(end - at)))) {
-		struct mpk_span rest = mpk_span_of(at, (size_t)(end - at));
-		size_t i = 0;
-
-		if (mpk_span_is(next_word(rest, &i), "define") &&
-		    mpk_span_equal(next_word(rest, &i), word))
-			return true;
-		at++;
-	}
-	return false;
-}
-
-/* Whether a typedef makes the word: all that stands in it outside of braces may be its name. */
-static bool is_typedef(struct mpk_span bytes, struct mpk_span word)
-{
-	static const char keyword[] = "typedef";
-	const uint8_t *at = bytes.data, *end = bytes.data + bytes.len;
-	size_t depth = 0;
-
-	while (at < end && (at = memmem(at, (size_t)(end - at), keyword, sizeof keyword - 1))) {
-		for (at += sizeof keyword - 1; at < end && (depth || *at != ';'); at++) {
-			size_t i = 0;
-
-			depth += *at == '{';
-			depth -= depth && *at == '}';
-			if (!depth && !is_word_byte(at[-1]) && is_word_byte(*at) &&
-			    mpk_span_equal(next_word(mpk_span_of(at, (size_t)(end - at)), &i),
-					   word))
-				return true;
-		}
-	}
-	return false;
-}
-
 /* The language's own words are no typedef's. */
-static bool is_made(struct mpk_span bytes, struct mpk_span word)
+static bool is_made(struct mpk_source_code_index *index, struct mpk_span word)
 {
 	struct mpk_dtype ignored;
 
-	return is_macro(bytes, word) ||
-	       (!is_qualifier(word) && !type_of_word(word, &ignored) && is_typedef(bytes, word));
+	return mpk_source_code_index_has(index, MPK_SOURCE_CODE_MACROS, word) ||
+	       (!is_qualifier(word) && !type_of_word(word, &ignored) &&
+		mpk_source_code_index_has(index, MPK_SOURCE_CODE_TYPEDEFS, word));
 }
 
-bool mpk_source_code_param_is_made(struct mpk_span param, struct mpk_span bytes)
+bool mpk_source_code_param_is_made(struct mpk_span param, struct mpk_source_code_index *index)
 {
 	struct mpk_span word, next;
 	size_t at = 0;
 
-	if (!bytes.len)
-		return false;
 	/* the last word is the parameter's own name */
-	for (word = next_word(param, &at); word.len; word = next) {
-		next = next_word(param, &at);
-		if (next.len && is_made(bytes, word))
+	for (word = mpk_source_code_next_word(param, &at); word.len; word = next) {
+		next = mpk_source_code_next_word(param, &at);
+		if (next.len && is_made(index, word))
 			return true;
 	}
 	return false;
@@ -321,7 +276,7 @@ static struct mpk_span name_of(struct mpk_span param)
 
 	if (bracket)
 		param.len = (size_t)(bracket - param.data);
-	while ((word = next_word(param, &at)).len) {
+	while ((word = mpk_source_code_next_word(param, &at)).len) {
 		typed |= last.len && (!is_qualifier(last) || mpk_span_is(last, "unsigned") ||
 				      mpk_span_is(last, "long") || mpk_span_is(last, "void") ||
 				      mpk_span_is(last, "signed"));
@@ -339,7 +294,7 @@ static struct mpk_span class_of(struct mpk_span param, struct mpk_span name)
 	struct mpk_dtype ignored;
 	size_t at = 0;
 
-	while ((word = next_word(param, &at)).len)
+	while ((word = mpk_source_code_next_word(param, &at)).len)
 		if (word.data != name.data && !is_qualifier(word) &&
 		    !type_of_word(word, &ignored) && !is_number_word(word))
 			return word;

@@ -24,8 +24,8 @@ struct index {
 
 struct body {
 	const struct mpk_source_code_kernel *kernel;
-	struct mpk_span text; /* the whole source */
-	struct mpk_token *t;  /* malloc'ed; the last is MPK_TOKEN_END */
+	struct mpk_source_code_index *index; /* the whole source */
+	struct mpk_token *t;                 /* malloc'ed; the last is MPK_TOKEN_END */
 	size_t count, cap;
 	struct index indices[NAMES_MAX];
 	size_t index_count;
@@ -450,7 +450,7 @@ static void find_group_memory(const struct body *b, struct mpk_source_code_reach
 				continue;
 			out->group_memory = true;
 			if (!is_punct(b, i + 2, ']') ||
-			    !mpk_source_code_constant(b->text, tok(b, i + 1)->text, &size))
+			    !mpk_source_code_constant(b->index, tok(b, i + 1)->text, &size))
 				out->hides_group_memory = true;
 			else if (!out->group_extent || size < out->group_extent)
 				out->group_extent = size;
@@ -459,11 +459,12 @@ static void find_group_memory(const struct body *b, struct mpk_source_code_reach
 }
 
 enum mpk_code mpk_source_code_reach_read(const struct mpk_source_code_kernel *kernel,
-					 struct mpk_span bytes, struct mpk_arena *arena,
-					 struct mpk_source_code_reach *out, struct mpk_error *err)
+					 struct mpk_source_code_index *index,
+					 struct mpk_arena *arena, struct mpk_source_code_reach *out,
+					 struct mpk_error *err)
 {
-	MPK_CLEANUP(body_fini) struct body b = { .kernel = kernel, .text = bytes };
-	size_t count = kernel->param_count;
+	MPK_CLEANUP(body_fini) struct body b = { .kernel = kernel, .index = index };
+	size_t count = kernel->param_count, at = 0;
 
 	*out = (struct mpk_source_code_reach){ .bound = { SIZE_MAX, SIZE_MAX, SIZE_MAX } };
 	out->used = mpk_arena_array(arena, count, sizeof *out->used);
@@ -473,8 +474,10 @@ enum mpk_code mpk_source_code_reach_read(const struct mpk_source_code_kernel *ke
 	MPK_TRY_ALLOC(out->used && out->otherwise && out->reaches && b.names, err);
 	for (size_t i = 0; i < count; i++) {
 		struct mpk_source_code_param p;
+		struct mpk_span text = { 0 };
 
-		mpk_source_code_param_read(mpk_source_code_param(kernel, i), &p);
+		(void)mpk_source_code_next_param(kernel, &at, &text);
+		mpk_source_code_param_read(text, &p);
 		b.names[i] = p.name;
 		/* a text too long to read may use them in any way */
 		out->used[i] = out->otherwise[i] = out->reaches[i] = kernel->body.len > BODY_MAX;

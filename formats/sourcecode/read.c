@@ -29,6 +29,8 @@ struct reader {
 	const struct language *language;
 	struct mpk_lexer lex;
 	struct mpk_token t;
+	struct mpk_arena arena;                /* of the index */
+	struct mpk_source_code_index index;    /* of macros that are numbers */
 	uint32_t group[3];                     /* given since the last declaration ended */
 	bool grouped;                          /* likewise, also where it is no numbers */
 	uint32_t max_threads;                  /* likewise of __launch_bounds__ */
@@ -51,6 +53,7 @@ struct reader {
 static void reader_fini(struct reader *r)
 {
 	free(r->kernels);
+	mpk_arena_fini(&r->arena);
 }
 
 const char *mpk_source_code_language_name(enum mpk_source_code_language language)
@@ -115,9 +118,9 @@ static enum mpk_code no_end(const struct reader *r, const struct mpk_token *open
 }
 
 /* A number, or a macro that is one; WGSL writes 64u, too. */
-static bool parse_size(const struct reader *r, const struct mpk_token *t, uint32_t *out)
+static bool parse_size(struct reader *r, const struct mpk_token *t, uint32_t *out)
 {
-	return t->kind == MPK_TOKEN_WORD && mpk_source_code_constant(r->lex.bytes, t->text, out);
+	return t->kind == MPK_TOKEN_WORD && mpk_source_code_constant(&r->index, t->text, out);
 }
 
 /* "(64, 1, 1)"; zeros when one of them is no number */
@@ -387,6 +390,7 @@ enum mpk_code mpk_source_code_read(struct mpk_span bytes, enum mpk_source_code_l
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "payload", (size_t)(nul - bytes.data),
 				       "%s: a NUL inside the text", r.language->name);
 	r.lex.bytes = bytes;
+	r.index = (struct mpk_source_code_index){ .bytes = bytes, .arena = &r.arena };
 	MPK_TRY(read_all(&r, err));
 	kernels = mpk_arena_keep(arena, r.kernels, r.count, sizeof *kernels);
 	MPK_TRY_ALLOC(kernels, err);

@@ -12,6 +12,7 @@
 #include "base/span.h"
 #include "base/strbuf.h"
 #include "dtype/dtype.h"
+#include "sourcecode/index.h"
 
 enum mpk_source_code_language {
 	MPK_SOURCE_CODE_OPENCL,
@@ -70,7 +71,12 @@ enum mpk_code mpk_source_code_read(struct mpk_span bytes, enum mpk_source_code_l
 				   struct mpk_arena *arena, struct mpk_source_code *out,
 				   struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_source_code_param - the text of parameter i; empty when there is none */
+/* mpk_source_code_next_param - the text of the parameter that begins at *at, which is moved to the next one;
+ * 0 for the first
+ * Returns  false when there is none
+ * mpk_source_code_param - the text of parameter i, counted from the first one; empty when there is none */
+bool mpk_source_code_next_param(const struct mpk_source_code_kernel *kernel, size_t *at,
+				struct mpk_span *out);
 struct mpk_span mpk_source_code_param(const struct mpk_source_code_kernel *kernel, size_t i);
 
 /* mpk_source_code_param_dtype - a parameter's type as a kernel table lists it: a handle for a buffer
@@ -104,7 +110,7 @@ void mpk_source_code_param_read(struct mpk_span param, struct mpk_source_code_pa
 /* mpk_source_code_param_is_local - whether it points to the memory of a work-group
  * mpk_source_code_param_is_made - whether the text makes one of its words by a macro or a typedef */
 bool mpk_source_code_param_is_local(struct mpk_span param);
-bool mpk_source_code_param_is_made(struct mpk_span param, struct mpk_span bytes);
+bool mpk_source_code_param_is_made(struct mpk_span param, struct mpk_source_code_index *index);
 
 /* mpk_source_code_param_refused - the type of a kernel's parameter that OpenCL C refuses (OpenCL C 6.11),
  * and with it the whole text: "size_t", ..., "a pointer to pointers"
@@ -128,29 +134,24 @@ struct mpk_source_code_reach {
 };
 
 /* mpk_source_code_reach_read - read the body of a kernel
- * @bytes   the text it stands in, where macros are looked for
+ * @index   of the text it stands in, where macros are looked for
  * @arena   receives the lists
  * Returns  MPK_OK; MPK_E_NOMEM. Of a body beyond 256 KiB nothing is told. */
 enum mpk_code mpk_source_code_reach_read(const struct mpk_source_code_kernel *kernel,
-					 struct mpk_span bytes, struct mpk_arena *arena,
-					 struct mpk_source_code_reach *out,
+					 struct mpk_source_code_index *index,
+					 struct mpk_arena *arena, struct mpk_source_code_reach *out,
 					 struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_source_code_constant - a number as it stands, "64" or "64u", or a word that the text defines once, under no
- * condition, as such a number
- * Returns  false when the word is anything else */
-bool mpk_source_code_constant(struct mpk_span bytes, struct mpk_span word, uint32_t *out);
 
 /* mpk_source_code_includes - the first file in quotes that the text includes, which a compiler at run time
  * does not find; empty when there is none */
 struct mpk_span mpk_source_code_includes(struct mpk_span bytes);
 
 /* mpk_source_code_symbol - append the symbol that a compiler of CUDA C++ gives a kernel
- * @bytes   the text it stands in, where classes are looked for
+ * @index   of the text it stands in, where classes are looked for
  * Returns  false, with out as it was, when that takes more than this text's words: a template, a static
  *          kernel, a typedef or a class in a namespace among its parameters */
-bool mpk_source_code_symbol(const struct mpk_source_code_kernel *kernel, struct mpk_span bytes,
-			    struct mpk_strbuf *out);
+bool mpk_source_code_symbol(const struct mpk_source_code_kernel *kernel,
+			    struct mpk_source_code_index *index, struct mpk_strbuf *out);
 
 /* mpk_source_code_split - the pieces of a text with delimiters, as TVM's loader splits it
  * Text before the first delimiter belongs to no piece. Of two pieces with one name the
@@ -162,14 +163,6 @@ bool mpk_source_code_symbol(const struct mpk_source_code_kernel *kernel, struct 
 enum mpk_code mpk_source_code_split(struct mpk_span bytes, struct mpk_arena *arena,
 				    const struct mpk_source_code_piece **pieces, size_t *count,
 				    struct mpk_error *err) MPK_MUST_CHECK;
-
-/* mpk_source_code_may_hold - whether a kernel of this name may be in a text of any language
- * Returns  false when the text names it nowhere outside of comments, joins no names with
- *          ## and includes no file of its own; true also for names that C++ makes
- * mpk_source_code_may_define - the same for a text in which the reader found no such kernel: false
- * also when there are no macros, that could make one */
-bool mpk_source_code_may_hold(struct mpk_span bytes, struct mpk_span name);
-bool mpk_source_code_may_define(struct mpk_span bytes, struct mpk_span name);
 
 /* mpk_source_code_mentions - whether a word stands in the text, outside of comments */
 bool mpk_source_code_mentions(struct mpk_span bytes, struct mpk_span word);

@@ -15,25 +15,11 @@ enum { PARAMS_MAX = 64 };
 
 /* Whether a class of this name is in the text, or CUDA brings it: a typedef has the symbol of what it
  * stands for. */
-static bool is_class(struct mpk_span name, struct mpk_span bytes)
+static bool is_class(struct mpk_span name, struct mpk_source_code_index *index)
 {
-	static const char *const makers[] = { "struct ", "class ", "union " };
-
-	if (mpk_span_is(name, "dim3"))
-		return true;
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(makers); i++) {
-		const uint8_t *at = bytes.data, *end = bytes.data + bytes.len;
-		size_t n = strlen(makers[i]);
-
-		while ((at = memmem(at, (size_t)(end - at), makers[i], n))) {
-			at += n;
-			if ((size_t)(end - at) > name.len &&
-			    mpk_span_equal(mpk_span_of(at, name.len), name) &&
-			    strchr(" \t\n{;", at[name.len]))
-				return true;
-		}
-	}
-	return false;
+	return mpk_span_is(name, "dim3") ||
+	       (mpk_source_code_index_tells(index, MPK_SOURCE_CODE_CLASSES) &&
+		mpk_source_code_index_has(index, MPK_SOURCE_CODE_CLASSES, name));
 }
 
 static bool has(struct mpk_span text, const char *word)
@@ -94,7 +80,8 @@ static struct mpk_span word_of_class(struct mpk_span text, const struct mpk_sour
 	return (struct mpk_span){ 0 };
 }
 
-static bool type_of_param(struct mpk_span text, struct mpk_span bytes, struct mpk_itanium_type *out)
+static bool type_of_param(struct mpk_span text, struct mpk_source_code_index *index,
+			  struct mpk_itanium_type *out)
 {
 	struct mpk_source_code_param p;
 	struct mpk_span name;
@@ -102,7 +89,7 @@ static bool type_of_param(struct mpk_span text, struct mpk_span bytes, struct mp
 	if (!text.len)
 		return false; /* nothing between two commas */
 	mpk_source_code_param_read(text, &p);
-	if (p.pointers > 1 || mpk_source_code_param_is_made(text, bytes) || has(text, "volatile") ||
+	if (p.pointers > 1 || mpk_source_code_param_is_made(text, index) || has(text, "volatile") ||
 	    memchr(text.data, '<', text.len) || memchr(text.data, ':', text.len))
 		return false;
 	*out = (struct mpk_itanium_type){ .lanes = 1,
@@ -113,11 +100,11 @@ static bool type_of_param(struct mpk_span text, struct mpk_span bytes, struct mp
 		out->builtin = letter_of(text, p.dtype);
 	else
 		out->name = name;
-	return out->builtin || (name.len && (p.dtype.bits || is_class(name, bytes)));
+	return out->builtin || (name.len && (p.dtype.bits || is_class(name, index)));
 }
 
-bool mpk_source_code_symbol(const struct mpk_source_code_kernel *kernel, struct mpk_span bytes,
-			    struct mpk_strbuf *out)
+bool mpk_source_code_symbol(const struct mpk_source_code_kernel *kernel,
+			    struct mpk_source_code_index *index, struct mpk_strbuf *out)
 {
 	struct mpk_itanium_type params[PARAMS_MAX];
 	struct mpk_itanium_function f = { kernel->name, params, kernel->param_count };
@@ -130,10 +117,10 @@ bool mpk_source_code_symbol(const struct mpk_source_code_kernel *kernel, struct 
 	    kernel->scope_count > MPK_SOURCE_CODE_SCOPES)
 		return false;
 	for (size_t i = 0; i < kernel->param_count; i++) {
-		if (!type_of_param(mpk_source_code_param(kernel, i), bytes, &params[i]))
+		if (!type_of_param(mpk_source_code_param(kernel, i), index, &params[i]))
 			return false;
 		/* a class of a namespace has a symbol with that in it */
-		if (!params[i].builtin && kernel->scope_count && is_class(params[i].name, bytes))
+		if (!params[i].builtin && kernel->scope_count && is_class(params[i].name, index))
 			return false;
 	}
 	mpk_itanium_write(kernel->scopes, kernel->scope_count, &f, out);

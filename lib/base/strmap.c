@@ -19,7 +19,7 @@ struct mpk_strmap_slot {
 
 /* Names come from files: whoever knew the hash could make all of them collide. The kernel gives each process 16
  * random bytes; what is printed does not depend on them, as the slots are never listed. */
-static uint64_t hash(struct mpk_span key)
+uint64_t mpk_strmap_hash(struct mpk_span key)
 {
 	static _Atomic uint64_t seed;
 	uint64_t s = atomic_load_explicit(&seed, memory_order_relaxed);
@@ -35,7 +35,7 @@ static uint64_t hash(struct mpk_span key)
 
 static struct mpk_strmap_slot *probe(struct mpk_strmap_slot *slots, size_t cap, struct mpk_span key)
 {
-	size_t i = (size_t)hash(key) & (cap - 1);
+	size_t i = (size_t)mpk_strmap_hash(key) & (cap - 1);
 
 	while (slots[i].key.data && !mpk_span_equal(slots[i].key, key))
 		i = (i + 1) & (cap - 1);

@@ -28,6 +28,11 @@ bool mpk_strmap_find(const struct mpk_strmap *map, struct mpk_span key, size_t *
 
 void mpk_strmap_fini(struct mpk_strmap *map);
 
+/* mpk_strmap_hash - what slots are found by, for tables of another form; another in each process, so that
+ * no file can make its names collide
+ * @key     has an address, also when it is empty */
+uint64_t mpk_strmap_hash(struct mpk_span key);
+
 /* mpk_closest - which of the names the user probably meant
  * Returns  an index into names, or count when none is near (edit distance with
  *          transpositions at most a third of the length, at least 1; letters in the other

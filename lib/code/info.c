@@ -27,6 +27,12 @@ enum mpk_code mpk_code_info_read_as(const struct mpk_code_format *f, struct mpk_
 	enum mpk_code code;
 
 	MPK_TRY_ALLOC(content, err);
+	if (f->is_source) {
+		empty.source = mpk_arena_alloc(arena, sizeof *empty.source);
+		MPK_TRY_ALLOC(empty.source, err);
+		empty.source->index.bytes = out->bytes;
+		empty.source->index.arena = arena;
+	}
 	*out = empty;
 	out->content = content;
 	code = f->read ? f->read(out, content, arena, &problem) : MPK_OK;

@@ -9,6 +9,9 @@
 
 #include "code/format.h"
 #include "code/names.h"
+#include "sourcecode/index.h"
+
+struct mpk_code_symbol;
 
 struct mpk_code_kernel {
 	struct mpk_span name;
@@ -19,6 +22,19 @@ struct mpk_code_kernel {
 	struct mpk_span code;    /* that code; empty: the format does not tell it apart */
 	uint32_t block[3];       /* the only block it runs in; zeros: any */
 	uint32_t max_threads[3]; /* its product is the most threads of a block; zeros: no bound */
+};
+
+/* The text of a source as a whole, for questions about its kernels. */
+struct mpk_code_source {
+	struct mpk_source_code_index index;
+	/* What a compiler calls the kernels, as hashes: symbols may be longer than the text. Made when a symbol
+	 * is first looked for. */
+	const struct mpk_code_symbol *symbols;
+	size_t symbol_count;
+	bool has_symbols;
+	/* The parameter that was asked for last, the param_count-th of its kernel, and where the next begins. */
+	size_t kernel, param_count, at;
+	struct mpk_span param;
 };
 
 struct mpk_code_info {
@@ -33,6 +49,7 @@ struct mpk_code_info {
 
 	/* What the format's read function fills, as far as there is. */
 	const void *content;
+	struct mpk_code_source *source; /* of a source, also of one that does not read; else NULL */
 	char target[40];        /* "sm_90a", "gfx90a:xnack+"; empty: the format names none */
 	unsigned sm;            /* CUDA: 90 for sm_90 */
 	unsigned pointer_bytes; /* of a launch's pointers; 8 unless set */

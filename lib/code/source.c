@@ -2,8 +2,10 @@
 /* Kernels as source text, a row a language. Nothing is preprocessed, so that a list of kernels is
  * never complete: macros may make more, and may make parameters. */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/strmap.h"
 #include "code/param.h"
 #include "code/show.h"
 #include "code/verify.h"
@@ -48,24 +50,42 @@ static enum mpk_code read_source(struct mpk_code_info *info, void *content, stru
 
 static bool may_define(const struct mpk_code_info *info, struct mpk_span name)
 {
-	return mpk_source_code_may_define(info->bytes, name);
+	return mpk_source_code_may_define(&info->source->index, name);
+}
+
+/* As mpk_source_code_param. They are asked for in their order, so each search goes on where the last ended. */
+static struct mpk_span text_of_param(const struct mpk_code_info *info, size_t kernel, size_t i)
+{
+	struct mpk_code_source *s = info->source;
+
+	if (kernel != s->kernel || i + 1 < s->param_count) {
+		s->kernel = kernel;
+		s->param_count = s->at = 0;
+	}
+	while (s->param_count <= i) {
+		if (!mpk_source_code_next_param(kernel_of(info, kernel), &s->at, &s->param))
+			return (struct mpk_span){ 0 };
+		s->param_count++;
+	}
+	return s->param;
 }
 
 static bool param_dtype(const struct mpk_code_info *info, size_t kernel, size_t i,
 			struct mpk_dtype *out)
 {
-	return mpk_source_code_param_dtype(mpk_source_code_param(kernel_of(info, kernel), i), out);
+	return mpk_source_code_param_dtype(text_of_param(info, kernel, i), out);
 }
 
 static struct mpk_span param_text(const struct mpk_code_info *info, size_t kernel, size_t i)
 {
-	struct mpk_span text = mpk_source_code_param(kernel_of(info, kernel), i);
+	struct mpk_span text = text_of_param(info, kernel, i);
 
 	while (text.len && text.data[0] <= ' ')
 		text = mpk_span_of(text.data + 1, text.len - 1);
 	while (text.len && text.data[text.len - 1] <= ' ')
 		text.len--;
-	return mpk_source_code_param_is_made(text, info->bytes) ? mpk_span_of(NULL, 0) : text;
+	return mpk_source_code_param_is_made(text, &info->source->index) ? mpk_span_of(NULL, 0)
+									 : text;
 }
 
 static void put_options(const struct mpk_code_info *info, struct mpk_strbuf *out)
@@ -92,10 +112,10 @@ static void param(const struct mpk_code_info *info, size_t kernel, size_t i,
 	};
 	struct mpk_source_code_param p;
 
-	out->text = mpk_source_code_param(kernel_of(info, kernel), i);
+	out->text = text_of_param(info, kernel, i);
 	mpk_source_code_param_read(out->text, &p);
 	out->name = p.name;
-	if (mpk_source_code_param_is_made(out->text, info->bytes)) {
+	if (mpk_source_code_param_is_made(out->text, &info->source->index)) {
 		/* its words may stand for anything, but for an address that says which memory it is of */
 		if (p.kind == MPK_SOURCE_CODE_BUFFER && p.is_global)
 			out->kind = MPK_CODE_PARAM_BUFFER;
@@ -163,17 +183,75 @@ static void put_kernel_json(const struct mpk_code_info *info, size_t kernel, str
 	mpk_code_json_shape(j, at, "workgroup", k->group);
 }
 
+struct mpk_code_symbol {
+	uint64_t hash;
+	size_t kernel;
+};
+
+static int by_hash(const void *left, const void *right)
+{
+	const struct mpk_code_symbol *a = left, *b = right;
+
+	return a->hash != b->hash ? (a->hash > b->hash) - (a->hash < b->hash)
+				  : (a->kernel > b->kernel) - (a->kernel < b->kernel);
+}
+
+/* Whether the words of the text tell what a compiler calls the kernel. */
+static bool make_symbol(const struct mpk_code_info *info, size_t kernel, struct mpk_strbuf *out)
+{
+	return mpk_source_code_symbol(kernel_of(info, kernel), &info->source->index, out) &&
+	       mpk_strbuf_status(out, NULL) == MPK_OK;
+}
+
+/* Without memory for them no symbol is known. */
+static void make_symbols(const struct mpk_code_info *info)
+{
+	struct mpk_code_source *s = info->source;
+	struct mpk_code_symbol *list =
+		mpk_arena_array(s->index.arena, info->kernel_count, sizeof *list);
+	size_t n = 0;
+
+	s->has_symbols = true;
+	for (size_t i = 0; list && i < info->kernel_count; i++) {
+		MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf own = { 0 };
+
+		if (make_symbol(info, i, &own))
+			list[n++] = (struct mpk_code_symbol){
+				mpk_strmap_hash(mpk_span_of(own.data, own.len)), i
+			};
+	}
+	if (n)
+		qsort(list, n, sizeof *list, by_hash);
+	s->symbols = list;
+	s->symbol_count = n;
+}
+
 /* A table names kernels by symbols, a text by the names that it gives them. */
 static bool find_symbol(const struct mpk_code_info *info, struct mpk_span symbol, size_t *kernel)
 {
-	for (size_t i = 0; mpk_span_starts(symbol, "_Z") && i < info->kernel_count; i++) {
+	const struct mpk_code_source *s = info->source;
+	struct mpk_code_symbol key = { mpk_strmap_hash(symbol), 0 };
+	size_t low = 0, high;
+
+	if (!mpk_span_starts(symbol, "_Z") || !info->kernel_count)
+		return false;
+	if (!s->has_symbols)
+		make_symbols(info);
+	for (high = s->symbol_count; low < high;) {
+		size_t middle = low + (high - low) / 2;
+
+		if (by_hash(&s->symbols[middle], &key) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < s->symbol_count && s->symbols[low].hash == key.hash; low++) {
 		MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf own = { 0 };
 
-		if (!mpk_source_code_symbol(kernel_of(info, i), info->bytes, &own) ||
-		    mpk_strbuf_status(&own, NULL) != MPK_OK ||
+		if (!make_symbol(info, s->symbols[low].kernel, &own) ||
 		    !mpk_span_equal(mpk_span_of(own.data, own.len), symbol))
 			continue;
-		*kernel = i;
+		*kernel = s->symbols[low].kernel;
 		return true;
 	}
 	return false;
@@ -184,7 +262,7 @@ static void verify_types(const struct mpk_code_info *info, const struct mpk_code
 {
 	for (size_t k = 0; k < info->kernel_count; k++)
 		for (size_t i = 0; i < info->kernels[k].param_count; i++) {
-			struct mpk_span p = mpk_source_code_param(kernel_of(info, k), i);
+			struct mpk_span p = text_of_param(info, k, i);
 			const char *type = mpk_source_code_param_refused(p);
 
 			if (!type)
@@ -266,7 +344,7 @@ static bool is_any(struct mpk_span bytes)
 
 static bool may_hold(const struct mpk_code_info *info, struct mpk_span name)
 {
-	return mpk_source_code_may_hold(info->bytes, name);
+	return mpk_source_code_may_hold(&info->source->index, name);
 }
 
 /* Could be in any of these languages, or in none. */

@@ -27,6 +27,8 @@ struct device {
 	const struct mpk_file **files; /* of each kernel; all the same when the module has one */
 	const struct mpk_code_kernel **code; /* of each kernel, as its file says */
 	enum mpk_kernels_layout layout;
+	struct mpk_span
+		*names; /* of the file's kernels, to choose a hint from; NULL: not listed yet */
 	bool own_files; /* kernels bring files of their own */
 	bool valid;     /* no finding so far */
 };
@@ -152,25 +154,47 @@ static bool open_files(struct device *d)
 
 /* --- kernels --------------------------------------------------------------------------- */
 
+/* The kernel that the user probably meant, or count. Thousands that are missing where there are thousands of
+ * others get no hints in the end. */
+static size_t closest_kernel(struct device *d, struct mpk_span name, size_t count)
+{
+	uint64_t letters = 0;
+
+	for (size_t k = 0; k < count; k++)
+		letters += (uint64_t)name.len * d->names[k].len;
+	if (letters > d->l->letters_left)
+		return count;
+	d->l->letters_left -= letters;
+	return mpk_closest(name, d->names, count);
+}
+
+static bool list_names(struct device *d, const struct mpk_code_info *lister, size_t count)
+{
+	if (d->names)
+		return true;
+	d->names = mpk_arena_array(d->l->arena, count, sizeof *d->names);
+	for (size_t k = 0; d->names && k < count; k++)
+		d->names[k] = lister->kernels[k].name;
+	return d->names != NULL;
+}
+
 static void missing_kernel(struct device *d, size_t i, const struct mpk_code_info *found)
 {
 	const struct mpk_code_info *lister = mpk_code_info_lister(found);
 	size_t count = lister ? lister->kernel_count : 0, near;
-	struct mpk_span *names = mpk_arena_array(d->l->arena, count, sizeof *names);
 	struct mpk_toml_str name = d->m->functions[i].name;
 	char hint[160] = "";
 
-	if (!names) {
+	if (!list_names(d, lister, count)) {
 		d->l->failed = true;
 		return;
 	}
-	for (size_t k = 0; k < count; k++)
-		names[k] = lister->kernels[k].name;
-	near = mpk_closest(mpk_toml_str_span(name), names, count);
+	near = closest_kernel(d, mpk_toml_str_span(name), count);
 	if (near < count)
-		(void)snprintf(hint, sizeof hint, "; did you mean '%s'?", MPK_QUOTE(names[near]));
+		(void)snprintf(hint, sizeof hint, "; did you mean '%s'?",
+			       MPK_QUOTE(d->names[near]));
 	else if (count == 1)
-		(void)snprintf(hint, sizeof hint, "; it has '%s'", MPK_QUOTE(names[0]));
+		(void)snprintf(hint, sizeof hint, "; it has '%s'", MPK_QUOTE(d->names[0]));
 	mpk_loader_error(d->l, name.pos, MPK_E_CONFLICT, "missing-kernel",
 			 "'%s' has no kernel '%s'%s", QUOTE(data_of(d, i)), QUOTE(name), hint);
 	d->valid = false;
@@ -201,7 +225,7 @@ static const struct mpk_code_kernel *kernel_in(const struct mpk_code_info *found
 	return lister && mpk_code_info_find(lister, name, &k) ? &lister->kernels[k] : NULL;
 }
 
-/* The kernels of the file that function i and maybe others lie in. */
+/* The kernels of the file that function i and maybe others behind it lie in. */
 static void check_kernels_from(struct device *d, size_t i)
 {
 	struct mpk_span bytes = d->files[i]->map.bytes;
@@ -215,14 +239,12 @@ static void check_kernels_from(struct device *d, size_t i)
 		broken_file(d, i, &found);
 		return;
 	}
-	for (size_t k = i; k < d->m->function_count; k++) {
-		enum mpk_code_defines there =
-			mpk_code_info_defines(&found, mpk_toml_str_span(d->m->functions[k].name));
+	d->names = NULL; /* were another file's */
+	for (size_t k = i; k < d->m->function_count && d->files[k] == d->files[i]; k++) {
+		struct mpk_span name = mpk_toml_str_span(d->m->functions[k].name);
 
-		if (d->files[k] != d->files[i])
-			continue;
-		d->code[k] = kernel_in(&found, mpk_toml_str_span(d->m->functions[k].name));
-		if (there == MPK_CODE_MISSING)
+		d->code[k] = kernel_in(&found, name);
+		if (mpk_code_info_defines(&found, name) == MPK_CODE_MISSING)
 			missing_kernel(d, k, &found);
 	}
 }

@@ -59,7 +59,7 @@ static enum mpk_code find_symbol(struct mpk_init *in, const struct mpk_init_modu
 	if (m->code->format != &mpk_format_cuda)
 		return mpk_code_info_short_name(k->symbol, in->arena, &k->short_name, in->err);
 	k->short_name = k->symbol;
-	if (!mpk_source_code_symbol(&source->kernels[i], m->code->bytes, &symbol)) {
+	if (!mpk_source_code_symbol(&source->kernels[i], &m->code->source->index, &symbol)) {
 		k->refusal =
 			source->kernels[i].is_template
 				? "it is a template, which has no symbol until something instantiates it"

@@ -127,7 +127,7 @@ static enum mpk_code read_source(struct mpk_init *in, const struct mpk_init_modu
 	struct mpk_source_code_reach *reach = mpk_arena_alloc(in->arena, sizeof *reach);
 
 	MPK_TRY_ALLOC(reach, in->err);
-	MPK_TRY(mpk_source_code_reach_read(s, m->code->bytes, in->arena, reach, in->err));
+	MPK_TRY(mpk_source_code_reach_read(s, &m->code->source->index, in->arena, reach, in->err));
 	k->reach = reach;
 	k->text = s->params;
 	k->hides_block = s->hides_group;

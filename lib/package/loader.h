@@ -22,8 +22,11 @@ struct mpk_loader {
 	const struct mpk_rope *contents;      /* of the modules, in the order of the manifest */
 	const char **inputs;                  /* malloc'ed */
 	size_t input_count, input_cap;
-	bool failed; /* out of memory */
+	uint64_t letters_left; /* that may still be compared to find what a name was meant to be */
+	bool failed;           /* out of memory */
 };
+
+enum { MPK_LOADER_LETTERS = 64 * 1024 * 1024 }; /* a third of a second */
 
 /* mpk_loader_path - what stands in the manifest as a path to open; NULL: out of memory.
  * Remembers it as an input. */

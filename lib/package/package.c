@@ -247,6 +247,7 @@ enum mpk_code mpk_package_load(const struct mpk_package_input *input, struct mpk
 		.arena = arena,
 		.report = report,
 		.memory_files = input->memory_files,
+		.letters_left = MPK_LOADER_LETTERS,
 	};
 	size_t errors = report->errors, from = report->count;
 	enum mpk_code code;

@@ -12,9 +12,16 @@
 #include "view/embedded.h"
 #include "view/extract_device.h"
 
+/* The functions of a library as a document: a hostile file has thousands of modules that show it. */
+struct host {
+	struct mpk_arena *arena;
+	struct mpk_span text; /* empty until a module shows it */
+};
+
 struct planner {
 	const struct mpk_view *view;
 	struct mpk_arena *arena;
+	struct host *host;
 	struct mpk_extract_file **files; /* malloc'ed while it grows; each in the arena */
 	size_t count, cap;
 	struct mpk_error *err;
@@ -83,24 +90,36 @@ static enum mpk_code add_file(struct planner *p, const struct mpk_view_node *n,
 	return mpk_rope_status(&f->content, p->err);
 }
 
-/* Host code cannot be cut out of a library; its functions can be named. */
-static enum mpk_code add_host(struct planner *p, const struct mpk_view_node *n,
-			      const char *directory)
+static enum mpk_code make_host(struct host *host, const struct mpk_image *image,
+			       struct mpk_error *err)
 {
-	const struct mpk_image *image = p->view->image;
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
 	MPK_CLEANUP(mpk_json_fini) struct mpk_json j;
-	struct mpk_extract_file *f;
 	struct mpk_json_at *list;
+	const char *kept;
 
 	mpk_json_init(&j, 0);
 	list = mpk_json_array(&j, j.root, "functions");
 	for (size_t i = 0; i < image->function_count; i++)
 		mpk_json_text(&j, list, NULL, image->functions[i].name);
-	MPK_TRY(mpk_json_print(&j, &text, p->err));
+	MPK_TRY(mpk_json_print(&j, &text, err));
+	kept = mpk_arena_copy(host->arena, text.data, text.len);
+	MPK_TRY_ALLOC(kept, err);
+	host->text = mpk_span_of(kept, text.len);
+	return MPK_OK;
+}
+
+/* Host code cannot be cut out of a library; its functions can be named. */
+static enum mpk_code add_host(struct planner *p, const struct mpk_view_node *n,
+			      const char *directory)
+{
+	struct mpk_extract_file *f;
+
+	if (!p->host->text.len)
+		MPK_TRY(make_host(p->host, p->view->image, p->err));
 	f = add(p, n, mpk_arena_printf(p->arena, "%s/functions.json", directory));
 	MPK_TRY_ALLOC(f, p->err);
-	mpk_rope_put_bytes(&f->content, mpk_span_of(text.data, text.len));
+	mpk_rope_put_view(&f->content, p->host->text);
 	return mpk_rope_status(&f->content, p->err);
 }
 
@@ -173,7 +192,8 @@ enum mpk_code mpk_extract_plan_at(const struct mpk_view *view, struct mpk_span p
 				  struct mpk_arena *arena, struct mpk_extract *out,
 				  struct mpk_error *err)
 {
-	MPK_CLEANUP(planner_fini) struct planner p = { view, arena, NULL, 0, 0, err };
+	struct host host = { .arena = arena };
+	MPK_CLEANUP(planner_fini) struct planner p = { view, arena, &host, NULL, 0, 0, err };
 	struct mpk_extract_file **files;
 
 	for (size_t i = 0; i < view->count; i++)
@@ -192,10 +212,11 @@ enum mpk_code mpk_extract_plan_at(const struct mpk_view *view, struct mpk_span p
 /* The files of one module, or of one run of code, are there while they are handed over. */
 static enum mpk_code hand_over(const struct mpk_view *view,
 			       enum mpk_code (*plan)(struct planner *p, size_t index), size_t index,
-			       mpk_extract_fn *fn, void *arg, struct mpk_error *err)
+			       struct host *host, mpk_extract_fn *fn, void *arg,
+			       struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
-	MPK_CLEANUP(planner_fini) struct planner p = { view, &arena, NULL, 0, 0, err };
+	MPK_CLEANUP(planner_fini) struct planner p = { view, &arena, host, NULL, 0, 0, err };
 
 	MPK_TRY(plan(&p, index));
 	for (size_t i = 0; i < p.count; i++)
@@ -207,12 +228,13 @@ enum mpk_code mpk_extract_each(const struct mpk_view *view, mpk_extract_fn *fn, 
 			       struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
-	MPK_CLEANUP(planner_fini) struct planner p = { view, &arena, NULL, 0, 0, err };
+	struct host host = { .arena = &arena };
+	MPK_CLEANUP(planner_fini) struct planner p = { view, &arena, &host, NULL, 0, 0, err };
 
 	for (size_t i = 0; i < view->count; i++)
-		MPK_TRY(hand_over(view, plan_node, i, fn, arg, err));
+		MPK_TRY(hand_over(view, plan_node, i, &host, fn, arg, err));
 	for (size_t i = 0; i < view->image->embedded_count; i++)
-		MPK_TRY(hand_over(view, plan_embedded, i, fn, arg, err));
+		MPK_TRY(hand_over(view, plan_embedded, i, &host, fn, arg, err));
 	MPK_TRY(mpk_extract_devices(view, mpk_span_of(NULL, 0), &arena, add_image, &p, err));
 	for (size_t i = 0; i < p.count; i++)
 		MPK_TRY(fn(p.files[i], arg, err));

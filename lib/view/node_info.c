@@ -195,11 +195,16 @@ enum mpk_code_defines mpk_node_info_defines(const struct mpk_node_info *info,
 	return code ? mpk_code_info_defines(code, name) : MPK_CODE_MISSING;
 }
 
-const struct mpk_view_finding *mpk_node_findings(const struct mpk_view_node *node,
-						 struct mpk_span kernel, size_t *count)
+const struct mpk_view_finding *mpk_node_findings(const struct mpk_view_node *node, size_t index,
+						 size_t *count)
 {
-	size_t low = 0, high = node->finding_count, end;
+	struct mpk_span kernel = mpk_view_kernels(node)->functions[index].key;
+	size_t low = 0, high = node->finding_count, end, first = index;
 
+	(void)mpk_names_find(&node->info->table, kernel, &first);
+	*count = 0;
+	if (first != index)
+		return NULL;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 

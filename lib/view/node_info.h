@@ -66,11 +66,12 @@ void mpk_node_info_each(const struct mpk_node_info *info, const struct mpk_kerne
 enum mpk_code_defines mpk_node_info_defines(const struct mpk_node_info *info,
 					    const struct mpk_kernels *table, size_t index);
 
-/* mpk_node_findings - what mpk_verify_kernels found of a kernel, in the order of the checks
+/* mpk_node_findings - what mpk_verify_kernels found of kernel `index` of the table, in the order of the checks.
+ * Of several with one name the first has those of all: thousands of each would be millions.
  * @count   receives how many there are
  * Returns  the first; NULL: there is none */
-const struct mpk_view_finding *mpk_node_findings(const struct mpk_view_node *node,
-						 struct mpk_span kernel, size_t *count);
+const struct mpk_view_finding *mpk_node_findings(const struct mpk_view_node *node, size_t index,
+						 size_t *count);
 
 /* mpk_graph_storage - what a graph allocates: tensors with one storage id share memory, as much as
  * the largest of them needs

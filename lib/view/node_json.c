@@ -41,12 +41,12 @@ static void put_figures(const struct mpk_code_info *code, size_t kernel, void *a
 	code->format->kernel_json(code, kernel, f->j, o);
 }
 
-static void put_findings(const struct mpk_view_node *node, struct mpk_span kernel,
-			 struct mpk_json *j, struct mpk_json_at *at)
+static void put_findings(const struct mpk_view_node *node, size_t index, struct mpk_json *j,
+			 struct mpk_json_at *at)
 {
 	struct mpk_json_at *list = mpk_json_array(j, at, "findings"), *o;
 	size_t count;
-	const struct mpk_view_finding *f = mpk_node_findings(node, kernel, &count);
+	const struct mpk_view_finding *f = mpk_node_findings(node, index, &count);
 
 	for (size_t i = 0; i < count; i++) {
 		o = mpk_json_object(j, list, NULL);
@@ -73,7 +73,7 @@ void mpk_node_kernel_json(const struct mpk_view_node *node, size_t index, struct
 	mpk_json_text(j, at, "in_code", states[mpk_node_info_defines(node->info, table, index)]);
 	f.list = mpk_json_array(j, at, "figures");
 	mpk_node_info_each(node->info, table, index, put_figures, &f);
-	put_findings(node, table->functions[index].key, j, at);
+	put_findings(node, index, j, at);
 }
 
 /* --- executors and tensors ---------------------------------------------------------- */

@@ -75,11 +75,11 @@ static void kernel_line(const struct mpk_code_info *code, size_t kernel, void *a
 }
 
 /* What --verify finds of this kernel; that its code lacks it, the mark says. */
-static void finding_lines(const struct mpk_view_node *node, struct mpk_span kernel, bool is_marked,
+static void finding_lines(const struct mpk_view_node *node, size_t index, bool is_marked,
 			  const struct lines *l)
 {
 	size_t count;
-	const struct mpk_view_finding *f = mpk_node_findings(node, kernel, &count);
+	const struct mpk_view_finding *f = mpk_node_findings(node, index, &count);
 
 	for (size_t i = 0; i < count; i++)
 		if (!is_marked || strcmp(f[i].check, "kernel-defined") != 0)
@@ -106,7 +106,7 @@ void mpk_node_kernel_lines(const struct mpk_view_node *node, size_t index, const
 	mpk_node_info_each(node->info, table, index, kernel_line, &lines);
 	if (mark)
 		mpk_strbuf_printf(out, "%s%s\n", indent, mark);
-	finding_lines(node, table->functions[index].key, mark != NULL, &lines);
+	finding_lines(node, index, mark != NULL, &lines);
 }
 
 /* --- executors ---------------------------------------------------------------------- */

@@ -2,6 +2,7 @@
 /* Checks of device code against its format and against the table of kernels. What only one format
  * knows is checked by its row. */
 #include <inttypes.h>
+#include <stddef.h>
 
 #include "code/verify.h"
 #include "sourcecode/sourcecode.h"
@@ -72,48 +73,81 @@ static bool is_opencl_source(const struct mpk_view_node *n)
 	       mpk_span_is(k->fmt, "cl");
 }
 
-/* What the loader compiles for one kernel: the first piece of its name. */
-static void check_piece(struct mpk_verify *v, const struct mpk_source_code_piece *pieces,
-			size_t count, struct mpk_span kernel)
+enum piece_state {
+	PIECE_UNREAD,
+	PIECE_HOLDS, /* its kernel, or may; also what code-format has a finding of */
+	PIECE_LACKS,
+};
+
+static enum piece_state read_piece(struct mpk_verify *v, const struct mpk_source_code_piece *piece)
 {
+	struct mpk_source_code_index index = { .bytes = piece->text, .arena = v->arena };
 	struct mpk_source_code s;
-	size_t i = 0, k = 0;
+	size_t k = 0;
+
+	if (mpk_source_code_read(piece->text, MPK_SOURCE_CODE_OPENCL, v->arena, &s, NULL) != MPK_OK)
+		return PIECE_HOLDS;
+	while (k < s.kernel_count && !mpk_span_equal(s.kernels[k].name, piece->name))
+		k++;
+	return k == s.kernel_count && !mpk_source_code_may_define(&index, piece->name)
+		       ? PIECE_LACKS
+		       : PIECE_HOLDS;
+}
+
+/* The programs of a text. */
+struct pieces {
+	const struct mpk_source_code_piece *items;
+	size_t count;
+	struct mpk_names names;
+	enum piece_state *states; /* a table may have a name many times */
+};
+
+/* What the loader compiles for one kernel: the first piece of its name. */
+static void check_piece(struct mpk_verify *v, const struct pieces *p, struct mpk_span kernel)
+{
+	size_t i = 0;
 
 	v->kernel = kernel;
-	while (i < count && !mpk_span_equal(pieces[i].name, kernel))
-		i++;
-	if (i == count) {
+	if (!mpk_names_find(&p->names, kernel, &i)) {
 		mpk_verify_say(v, MPK_ERROR,
 			       "no line '" MPK_SOURCE_CODE_DELIMITER
 			       "%s' begins a program for this kernel",
 			       MPK_QUOTE(kernel));
 		return;
 	}
-	if (mpk_source_code_read(pieces[i].text, MPK_SOURCE_CODE_OPENCL, v->arena, &s, NULL) !=
-	    MPK_OK)
-		return; /* code-format says so */
-	while (k < s.kernel_count && !mpk_span_equal(s.kernels[k].name, kernel))
-		k++;
-	if (k == s.kernel_count && !mpk_source_code_may_define(pieces[i].text, kernel))
+	if (p->states[i] == PIECE_UNREAD)
+		p->states[i] = read_piece(v, &p->items[i]);
+	if (p->states[i] == PIECE_LACKS)
 		mpk_verify_say(v, MPK_ERROR, "the program of kernel '%s' does not define it",
 			       MPK_QUOTE(kernel));
+}
+
+static bool split_pieces(struct mpk_verify *v, struct mpk_span text, struct pieces *out)
+{
+	_Static_assert(offsetof(struct mpk_source_code_piece, name) == 0,
+		       "names stand first in rows");
+	if (mpk_source_code_split(text, v->arena, &out->items, &out->count, NULL) != MPK_OK ||
+	    mpk_names_of(out->items, sizeof *out->items, out->count, v->arena, &out->names, NULL) !=
+		    MPK_OK)
+		return false;
+	out->states = mpk_arena_array(v->arena, out->count, sizeof *out->states);
+	return out->states != NULL;
 }
 
 /* TVM from 0.8 on compiles a program for each kernel; up to 0.7 one text, without such lines. */
 static void opencl_pieces(struct mpk_verify *v, const struct mpk_view_node *n)
 {
 	const struct mpk_kernels *k = mpk_view_kernels(n);
-	const struct mpk_source_code_piece *pieces;
-	size_t count = 0;
+	struct pieces pieces;
 
 	if (!is_opencl_source(n))
 		return;
-	if (mpk_source_code_split(k->data, v->arena, &pieces, &count, NULL) != MPK_OK) {
+	if (!split_pieces(v, k->data, &pieces)) {
 		v->report->failed = true;
 		return;
 	}
 	v->position.offset = n->node->payload_off + k->data_off;
-	if (!count) {
+	if (!pieces.count) {
 		mpk_verify_say(v, k->gen == MPK_GEN_LEGACY ? MPK_WARNING : MPK_ERROR,
 			       "the source has no '" MPK_SOURCE_CODE_DELIMITER
 			       "' lines: TVM 0.8 and later do not load it");
@@ -121,13 +155,13 @@ static void opencl_pieces(struct mpk_verify *v, const struct mpk_view_node *n)
 	}
 	for (size_t i = 0; i < k->function_count; i++)
 		if (mpk_node_info_defines(n->info, k, i) != MPK_CODE_MISSING)
-			check_piece(v, pieces, count, k->functions[i].key);
+			check_piece(v, &pieces, k->functions[i].key);
 	v->kernel = (struct mpk_span){ 0 };
-	if (count != k->function_count)
+	if (pieces.count != k->function_count)
 		mpk_verify_say(v, MPK_ERROR,
 			       "%zu '" MPK_SOURCE_CODE_DELIMITER
 			       "' lines for %zu kernels; loaders want one for each",
-			       count, k->function_count);
+			       pieces.count, k->function_count);
 }
 
 /* Layouts with one piece of code a kernel: table and pieces must be the same names. */

@@ -3,12 +3,12 @@
 #include "fuzz.h"
 #include "sourcecode/sourcecode.h"
 
-static void ask_kernel(const struct mpk_source_code_kernel *kernel, struct mpk_span bytes,
-		       struct mpk_strbuf *symbol)
+static void ask_kernel(const struct mpk_source_code_kernel *kernel,
+		       struct mpk_source_code_index *index, struct mpk_strbuf *symbol)
 {
 	struct mpk_source_code_param p;
 
-	(void)mpk_source_code_symbol(kernel, bytes, symbol);
+	(void)mpk_source_code_symbol(kernel, index, symbol);
 	for (size_t k = 0; k < kernel->param_count && k < 16; k++) {
 		struct mpk_span text = mpk_source_code_param(kernel, k);
 		struct mpk_dtype dtype;
@@ -16,6 +16,7 @@ static void ask_kernel(const struct mpk_source_code_kernel *kernel, struct mpk_s
 		mpk_source_code_param_read(text, &p);
 		(void)mpk_source_code_param_dtype(text, &dtype);
 		(void)mpk_source_code_param_is_local(text);
+		(void)mpk_source_code_param_is_made(text, index);
 	}
 }
 
@@ -28,6 +29,7 @@ void fuzz_one(struct mpk_span bytes, struct mpk_arena *arena)
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf symbol = { 0 };
 	struct mpk_span text = fuzz_rest(bytes), words[MPK_SOURCE_CODE_NVRTC_MAX];
 	const struct mpk_source_code_piece *pieces;
+	struct mpk_source_code_index index = { .bytes = text, .arena = arena };
 	struct mpk_source_code source;
 	size_t count;
 
@@ -36,6 +38,7 @@ void fuzz_one(struct mpk_span bytes, struct mpk_arena *arena)
 	if (mpk_source_code_read(text, languages[fuzz_choice(bytes, MPK_ARRAY_COUNT(languages))],
 				 arena, &source, NULL) != MPK_OK)
 		return;
+	(void)mpk_source_code_may_define(&index, mpk_span_str("k"));
 	for (size_t i = 0; i < source.kernel_count && i < 16; i++)
-		ask_kernel(&source.kernels[i], text, &symbol);
+		ask_kernel(&source.kernels[i], &index, &symbol);
 }

@@ -127,6 +127,48 @@ def some_kernels(count):
     return one_module(kernels(b"ptx", names, ptx(names)))
 
 
+# SOURCES
+
+def some_names(count, prefix=b""):
+    return [b"%skernel_%d" % (prefix, i) for i in range(count)]
+
+
+def opencl(names, code):
+    return one_module(kernels(b"cl", names, code), b"opencl")
+
+
+def opencl_text(names, attribute=b"", params=b"__global float* a, int n"):
+    """A program for each kernel, as TVM writes them."""
+    return b"".join(b"// Function: %s\n%s__kernel void %s(%s) { a[0] = n; }\n" % (n, attribute, n, params)
+                    for n in names)
+
+
+def cuda_text(names, qualifiers=b'extern "C" __global__'):
+    return b"".join(b"%s void %s(float* a, int n) { a[0] = n; }\n" % (qualifiers, n) for n in names)
+
+
+def hashes(count):
+    """A line of '#' that begins none."""
+    return opencl([b"kernel"], opencl_text([b"kernel"]) + b" " * count + b"x" + b"#" * count + b"\n")
+
+
+def own_texts(kind, text_of, fmt=b""):
+    """A text for each of ten thousand kernels."""
+    names = some_names(10000)
+    row = u64(2) + HANDLE + INT + u64(2) + text(b"blockIdx.x") + text(b"threadIdx.x") + u64(0)
+    return one_module((text(fmt) if fmt else b"") + u64(len(names)) + b"".join(text(n) + text(n) + row for n in names) +
+                      u64(len(names)) + b"".join(text(n) + text(text_of % n) for n in names), kind)
+
+
+METAL = b"""#include <metal_stdlib>
+using namespace metal;
+kernel void %s(device float* a [[buffer(0)]]) {}
+"""
+WGSL = b"""@group(0) @binding(0) var<storage> a: array<f32>;
+@compute @workgroup_size(64) fn %s() {}
+"""
+
+
 # LIBRARIES
 
 def library(functions, sections=0, content=None):
@@ -256,6 +298,22 @@ MADE = {
     "kernels.blob": lambda: some_kernels(10000),
     "table.blob": lambda: one_module(kernels(b"cuda", [b"kernel_%d" % i for i in range(1000000)], b"")),
     "cubin.blob": lambda: one_module(kernels(b"cubin", [b"k%d" % i for i in range(30000)], cubin(30000))),
+    "cl-hashes.blob": lambda: hashes(60000),
+    "cl-missing.blob": lambda: opencl(some_names(4000, b"x"), opencl_text(some_names(4000))),
+    "cl-same.blob": lambda: opencl([b"kernel"] * 4000, opencl_text([b"kernel"]) + b"int x;\n" * 4000),
+    "cl-same-programs.blob": lambda: opencl([b"kernel"] * 4000, opencl_text([b"other"] + [b"kernel"] * 4000)),
+    "cl-constant.blob": lambda: opencl(some_names(8000), b"#define W 64\n" + opencl_text(
+        some_names(8000), b"__attribute__((reqd_work_group_size(W,1,1))) ")),
+    "cl-typed.blob": lambda: opencl(some_names(12000), b"#define Q float\n" + opencl_text(
+        some_names(12000), params=b"__global T* a, int n")),
+    "cl-params.blob": lambda: opencl([b"kernel"], opencl_text(
+        [b"kernel"], params=b", ".join(b"int a%d" % i for i in range(20000)))),
+    "cu-missing.blob": lambda: one_module(kernels(b"cuda", some_names(4000, b"x"), cuda_text(some_names(4000)))),
+    "cu-symbols.blob": lambda: one_module(kernels(b"cuda", [b"_Z%d%sPfi" % (len(n), n) for n in some_names(2000)],
+                                                  cuda_text(some_names(2000), b"__global__"))),
+    "metal.blob": lambda: own_texts(b"metal", METAL, b"metal"),
+    "wgsl.blob": lambda: own_texts(b"webgpu", WGSL),
+    "modules.so": lambda: library(8000, content=flat(8000, (b"_lib", b""))),
     "cxx.blob": lambda: cxx_kernels(6000),
     "infos.blob": lambda: one_module(kernels(b"cubin", [b"k"], infos(4000))),
     "modes.blob": lambda: one_module(kernels(b"spirv", [b"e000000"], spirv(40000)), b"opencl"),

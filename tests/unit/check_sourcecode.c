@@ -212,12 +212,106 @@ START_TEST(parameters)
 END_TEST
 
 /* Words that a macro or a typedef makes, and those that merely stand in one. */
+/* Lives as long as a is not freed. */
+static struct mpk_source_code_index *index_in(struct mpk_arena *a, struct mpk_span bytes)
+{
+	struct mpk_source_code_index *index = mpk_arena_alloc(a, sizeof *index);
+
+	ck_assert_ptr_nonnull(index);
+	*index = (struct mpk_source_code_index){ .bytes = bytes, .arena = a };
+	return index;
+}
+
+static struct mpk_source_code_index *index_of(const char *text)
+{
+	return index_in(&arena, mpk_span_str(text));
+}
+
+START_TEST(lists_of_an_index)
+{
+	struct mpk_source_code_index *index = index_of(
+		"// gone\n/* gone too */ kept $x \n##\n # define A 64\n#define B 1\n#define B 2\n"
+		"#if X\n#define C 3\n#endif\n#define D 4 * 4\n#define E 5u // five\nstruct S{ int a; };\n"
+		"class T:\ntypedef struct { int in; } out;\nlast");
+	static const struct {
+		enum mpk_source_code_list list;
+		const char *word;
+		bool has;
+	} rows[] = {
+		{ MPK_SOURCE_CODE_WORDS, "gone", false },
+		{ MPK_SOURCE_CODE_WORDS, "kept", true },
+		{ MPK_SOURCE_CODE_WORDS, "$x", true },
+		{ MPK_SOURCE_CODE_WORDS, "x", false },
+		{ MPK_SOURCE_CODE_WORDS, "last", true },
+		{ MPK_SOURCE_CODE_WORDS, "las", false },
+		{ MPK_SOURCE_CODE_WORDS, "int a", false },
+		{ MPK_SOURCE_CODE_WORDS, "lasts", false },
+		{ MPK_SOURCE_CODE_MACROS, "A", true },
+		{ MPK_SOURCE_CODE_MACROS, "X", false },
+		{ MPK_SOURCE_CODE_TYPEDEFS, "out", true },
+		{ MPK_SOURCE_CODE_TYPEDEFS, "in", false },
+		{ MPK_SOURCE_CODE_CLASSES, "S", true },
+		{ MPK_SOURCE_CODE_CLASSES, "T", false },
+		{ MPK_SOURCE_CODE_TYPEDEFS, "last", false },
+	};
+	static const char *const hidden[] = { "B", "C", "D", "F", "x1", "" };
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++)
+		ck_assert_msg(mpk_source_code_index_has(index, rows[i].list,
+							mpk_span_str(rows[i].word)) == rows[i].has,
+			      "row %zu", i);
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(hidden); i++)
+		ck_assert_msg(!mpk_source_code_constant(index, mpk_span_str(hidden[i]), &n), "%s",
+			      hidden[i]);
+	ck_assert(mpk_source_code_constant(index, mpk_span_str("A"), &n));
+	ck_assert_uint_eq(n, 64);
+	ck_assert(mpk_source_code_constant(index, mpk_span_str("E"), &n));
+	ck_assert_uint_eq(n, 5);
+	ck_assert(
+		!mpk_source_code_index_has(index_of(""), MPK_SOURCE_CODE_WORDS, mpk_span_str("x")));
+}
+END_TEST
+
+/* Whether a text may have the kernel "k" that a reader did not find. */
+START_TEST(hidden_kernels)
+{
+	static const struct {
+		const char *text;
+		bool holds, defines;
+	} rows[] = {
+		{ "", false, false },
+		{ "// k", false, false },
+		{ "void k();", true, false },
+		{ "#define K k\n", true, true },
+		{ "#define\nk", true, false },
+		{ "#define K j\n", false, false },
+		{ "#define K j##k\n", true, true },
+		{ "# Heading ## with words\n", false, false },
+		{ "#include <k.h>\n", true, true },
+		{ "#include <j.h>\n", false, false },
+		{ "#include \"j.h\"\n", true, true },
+	};
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++) {
+		struct mpk_source_code_index *index = index_of(rows[i].text);
+
+		ck_assert_msg(mpk_source_code_may_hold(index, mpk_span_str("k")) == rows[i].holds,
+			      "row %zu", i);
+		ck_assert_msg(mpk_source_code_may_define(index, mpk_span_str("k")) ==
+				      rows[i].defines,
+			      "row %zu", i);
+		ck_assert(mpk_source_code_may_define(index, mpk_span_str("_Z1kv")));
+	}
+}
+END_TEST
+
 START_TEST(made)
 {
-	const struct mpk_span text = mpk_span_str("typedef struct { int w; float *p; } Dims;\n"
-						  "typedef unsigned int word, *words;\n"
-						  "#define REAL float\n# define N 4 * int\n"
-						  "typedefs; x typedef float");
+	struct mpk_source_code_index *text = index_of("typedef struct { int w; float *p; } Dims;\n"
+						      "typedef unsigned int word, *words;\n"
+						      "#define REAL float\n# define N 4 * int\n"
+						      "typedefs; x typedef float");
 	static const struct {
 		const char *param;
 		bool is_made;
@@ -242,7 +336,7 @@ static const char *symbol_of(const char *text)
 	const char *symbol = "none";
 
 	ck_assert_uint_eq(s.kernel_count, 1);
-	if (mpk_source_code_symbol(&s.kernels[0], mpk_span_str(text), &out))
+	if (mpk_source_code_symbol(&s.kernels[0], index_of(text), &out))
 		symbol = mpk_arena_printf(&arena, "%s", mpk_strbuf_text(&out));
 	else
 		ck_assert_uint_eq(out.len, 0);
@@ -392,9 +486,9 @@ START_TEST(reach)
 		(void)snprintf(text, sizeof text,
 			       "kernel void k(global int *x, int n, int m) { %s }", rows[i].body);
 		struct mpk_source_code s = read_source(mpk_span_str(text), MPK_SOURCE_CODE_OPENCL);
-		ck_assert_int_eq(mpk_source_code_reach_read(&s.kernels[0], mpk_span_str(text),
-							    &arena, &r, NULL),
-				 MPK_OK);
+		ck_assert_int_eq(
+			mpk_source_code_reach_read(&s.kernels[0], index_of(text), &arena, &r, NULL),
+			MPK_OK);
 		ck_assert_msg(r.bound[0] == (rows[i].bound == NONE ? SIZE_MAX : rows[i].bound) &&
 				      r.otherwise[0] == rows[i].otherwise,
 			      "%s: %zu %d", rows[i].body, r.bound[0], r.otherwise[0]);
@@ -414,7 +508,7 @@ START_TEST(reach_of_nothing)
 		struct mpk_source_code_reach r;
 
 		ck_assert_uint_eq(s.kernel_count, 1);
-		ck_assert_int_eq(mpk_source_code_reach_read(&s.kernels[0], mpk_span_str(texts[i]),
+		ck_assert_int_eq(mpk_source_code_reach_read(&s.kernels[0], index_of(texts[i]),
 							    &arena, &r, NULL),
 				 MPK_OK);
 		ck_assert_uint_eq(r.bound[0], SIZE_MAX);
@@ -490,6 +584,7 @@ static enum mpk_code read_and_ask(struct mpk_span bytes, enum mpk_source_code_la
 {
 	enum mpk_code code = mpk_source_code_read(bytes, language, a, s, err);
 	struct mpk_strbuf symbol = { 0 };
+	struct mpk_source_code_index *index = index_in(a, bytes);
 	struct mpk_source_code_reach touched;
 	struct mpk_source_code_param p;
 
@@ -497,8 +592,8 @@ static enum mpk_code read_and_ask(struct mpk_span bytes, enum mpk_source_code_la
 	for (size_t i = 0; code == MPK_OK && i < s->kernel_count; i++) {
 		const struct mpk_source_code_kernel *k = &s->kernels[i];
 
-		(void)mpk_source_code_symbol(k, bytes, &symbol);
-		ck_assert_int_eq(mpk_source_code_reach_read(k, bytes, a, &touched, NULL), MPK_OK);
+		(void)mpk_source_code_symbol(k, index, &symbol);
+		ck_assert_int_eq(mpk_source_code_reach_read(k, index, a, &touched, NULL), MPK_OK);
 		for (unsigned d = 0; d < 3; d++)
 			ck_assert(touched.bound[d] == SIZE_MAX ||
 				  touched.bound[d] < k->param_count);
@@ -506,7 +601,7 @@ static enum mpk_code read_and_ask(struct mpk_span bytes, enum mpk_source_code_la
 			mpk_source_code_param_read(mpk_source_code_param(k, n), &p);
 			ck_assert(p.name.data == NULL || (p.name.data >= bytes.data &&
 							  p.name.data < bytes.data + bytes.len));
-			(void)mpk_source_code_param_is_made(mpk_source_code_param(k, n), bytes);
+			(void)mpk_source_code_param_is_made(mpk_source_code_param(k, n), index);
 		}
 	}
 	mpk_strbuf_fini(&symbol);
@@ -556,6 +651,8 @@ int main(void)
 	tcase_add_test(tc, wgsl);
 	tcase_add_test(tc, cuda);
 	tcase_add_test(tc, parameters);
+	tcase_add_test(tc, lists_of_an_index);
+	tcase_add_test(tc, hidden_kernels);
 	tcase_add_test(tc, made);
 	tcase_add_test(tc, symbols);
 	tcase_add_test(tc, bodies);

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* index.c - the words of a text, in tables that hold no more than where each begins: a text may be long, and
+ * have little but short words */
+#include "sourcecode/index.h"
+
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/num.h"
+#include "base/strmap.h"
+#include "sourcecode/words.h"
+
+/* What a directive says of the word in the same slot. */
+struct constant {
+	uint32_t value;
+	bool known; /* it is this number wherever the text is compiled */
+};
+
+/* A table with open addressing. An offset that is taken counts from 1. */
+struct mpk_source_code_words {
+	uint32_t *offsets;
+	size_t cap;                 /* 0: nothing can be told of this text */
+	bool (*belongs)(uint8_t c); /* to a word of this list */
+	struct constant *constants; /* of each slot, in the list of that name; else NULL */
+};
+
+/* A pass over the text: what is done with a word of a list. */
+struct pass {
+	struct mpk_span bytes;
+	struct mpk_source_code_words *words;
+	size_t count;
+	void (*found)(struct pass *p, struct mpk_span word, const struct constant *c);
+};
+
+/* --- tables ------------------------------------------------------------------------------- */
+
+/* Whether it is the word that begins at off, all of it. */
+static bool is_at(const struct mpk_source_code_words *w, struct mpk_span bytes, size_t off,
+		  struct mpk_span word)
+{
+	size_t end = off;
+
+	while (end < bytes.len && end - off <= word.len && w->belongs(bytes.data[end]))
+		end++;
+	return mpk_span_equal(mpk_span_of(bytes.data + off, end - off), word);
+}
+
+/* The slot of a word, or the free one for it. */
+static size_t probe(const struct mpk_source_code_words *w, struct mpk_span bytes,
+		    struct mpk_span word)
+{
+	size_t i = (size_t)(mpk_strmap_hash(word) % w->cap);
+
+	while (w->offsets[i] && !is_at(w, bytes, w->offsets[i] - 1, word))
+		i = i + 1 < w->cap ? i + 1 : 0;
+	return i;
+}
+
+static void count(struct pass *p, struct mpk_span word, const struct constant *c)
+{
+	(void)c;
+	p->count += word.len != 0;
+}
+
+static void put(struct pass *p, struct mpk_span word, const struct constant *c)
+{
+	struct mpk_source_code_words *w = p->words;
+	size_t slot;
+
+	if (!word.len)
+		return;
+	slot = probe(w, p->bytes, word);
+	if (w->constants) /* what is defined twice depends on where */
+		w->constants[slot] = w->offsets[slot] ? (struct constant){ 0 } : *c;
+	if (!w->offsets[slot])
+		w->offsets[slot] = (uint32_t)(word.data - p->bytes.data) + 1;
+}
+
+/* --- lists -------------------------------------------------------------------------------- */
+
+static void each_word(struct pass *p)
+{
+	struct mpk_span word;
+
+	for (size_t at = 0; (word = mpk_source_code_next_name(p->bytes, &at)).len;)
+		p->found(p, word, NULL);
+}
+
+/* The word behind each "#define". What stands between '#' and the directive is passed over, other '#' too, so
+ * that all of those lead to one word. */
+static void each_macro(struct pass *p)
+{
+	struct mpk_span s = p->bytes;
+	const uint8_t *sign;
+	size_t at = 0;
+
+	while (at < s.len && (sign = memchr(s.data + at, '#', s.len - at))) {
+		size_t behind;
+
+		at = (size_t)(sign - s.data);
+		if (!mpk_span_is(mpk_source_code_next_word(s, &at), "define"))
+			continue;
+		behind = at;
+		p->found(p, mpk_source_code_next_word(s, &behind), NULL);
+	}
+}
+
+/* All that stands in a typedef outside of braces may be its name. */
+static void each_typedef(struct pass *p)
+{
+	static const char keyword[] = "typedef";
+	const uint8_t *at = p->bytes.data, *end = p->bytes.data + p->bytes.len;
+	size_t depth = 0;
+
+	while (at < end && (at = memmem(at, (size_t)(end - at), keyword, sizeof keyword - 1))) {
+		for (at += sizeof keyword - 1; at < end && (depth || *at != ';'); at++) {
+			size_t i = 0;
+
+			depth += *at == '{';
+			depth -= depth && *at == '}';
+			if (!depth && !mpk_source_code_is_word(at[-1]) &&
+			    mpk_source_code_is_word(*at))
+				p->found(p,
+					 mpk_source_code_next_word(
+						 mpk_span_of(at, (size_t)(end - at)), &i),
+					 NULL);
+		}
+	}
+}
+
+static void each_class(struct pass *p)
+{
+	static const char *const makers[] = { "struct ", "class ", "union " };
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(makers); i++) {
+		const uint8_t *at = p->bytes.data, *end = p->bytes.data + p->bytes.len;
+		size_t n = strlen(makers[i]);
+
+		while ((at = memmem(at, (size_t)(end - at), makers[i], n))) {
+			const uint8_t *behind = at += n;
+
+			while (behind < end && mpk_source_code_is_word(*behind))
+				behind++;
+			if (behind < end && strchr(" \t\n{;", *behind))
+				p->found(p, mpk_span_of(at, (size_t)(behind - at)), NULL);
+		}
+	}
+}
+
+static bool parse_constant(struct mpk_span text, uint32_t *out)
+{
+	uint64_t v;
+
+	if (text.len > 1 && (text.data[text.len - 1] | 0x20) == 'u')
+		text.len--;
+	if (!text.len || !mpk_parse_u64(text, &v) || v > UINT32_MAX)
+		return false;
+	*out = (uint32_t)v;
+	return true;
+}
+
+/* What is defined under a condition depends on who compiles. */
+static void each_constant(struct pass *p)
+{
+	struct mpk_source_code_directive d;
+	size_t at = 0, depth = 0;
+
+	while (mpk_source_code_next_directive(p->bytes, &at, &d)) {
+		struct mpk_span name = mpk_source_code_name_at(d.rest, 0, d.rest.len), value;
+		size_t i = mpk_source_code_skip_blanks(d.rest, name.len);
+		struct constant c = { 0 };
+
+		depth += mpk_span_starts(d.name, "if");
+		depth -= depth && mpk_span_is(d.name, "endif");
+		if (!mpk_span_is(d.name, "define") && !mpk_span_is(d.name, "undef"))
+			continue;
+		value = mpk_source_code_name_at(d.rest, i, d.rest.len);
+		i = mpk_source_code_skip_blanks(d.rest, i + value.len);
+		c.known = !depth && parse_constant(value, &c.value) &&
+			  (i >= d.rest.len || d.rest.data[i] == '/' || d.rest.data[i] == '\r');
+		p->found(p, name, &c);
+	}
+}
+
+static const struct {
+	void (*each)(struct pass *p);
+	bool (*belongs)(uint8_t c);
+} lists[] = {
+	[MPK_SOURCE_CODE_WORDS] = { each_word, mpk_source_code_is_name },
+	[MPK_SOURCE_CODE_MACROS] = { each_macro, mpk_source_code_is_word },
+	[MPK_SOURCE_CODE_TYPEDEFS] = { each_typedef, mpk_source_code_is_word },
+	[MPK_SOURCE_CODE_CLASSES] = { each_class, mpk_source_code_is_word },
+	[MPK_SOURCE_CODE_CONSTANTS] = { each_constant, mpk_source_code_is_name },
+};
+
+/* A table without room stands for one that there is no memory for: it is not asked for again. */
+static const struct mpk_source_code_words nothing;
+
+/* A text of no bytes has no words; an offset has 32 bits. */
+static const struct mpk_source_code_words *make(struct mpk_source_code_index *index,
+						enum mpk_source_code_list list)
+{
+	struct pass p = { .bytes = index->bytes, .found = count };
+	struct mpk_source_code_words *w = mpk_arena_alloc(index->arena, sizeof *w);
+	size_t cap;
+
+	if (!w || index->bytes.len >= UINT32_MAX)
+		return &nothing;
+	if (index->bytes.len)
+		lists[list].each(&p);
+	cap = p.count + p.count / 3 + 1; /* three quarters full at most */
+	w->belongs = lists[list].belongs;
+	w->offsets = mpk_arena_array(index->arena, cap, sizeof *w->offsets);
+	if (list == MPK_SOURCE_CODE_CONSTANTS)
+		w->constants = mpk_arena_array(index->arena, cap, sizeof *w->constants);
+	if (!w->offsets || (list == MPK_SOURCE_CODE_CONSTANTS && !w->constants))
+		return &nothing;
+	w->cap = cap;
+	p.words = w;
+	p.found = put;
+	if (p.count)
+		lists[list].each(&p);
+	return w;
+}
+
+static const struct mpk_source_code_words *words_of(struct mpk_source_code_index *index,
+						    enum mpk_source_code_list list)
+{
+	if (!index->lists[list])
+		index->lists[list] = make(index, list);
+	return index->lists[list];
+}
+
+/* --- questions ---------------------------------------------------------------------------- */
+
+bool mpk_source_code_index_tells(struct mpk_source_code_index *index,
+				 enum mpk_source_code_list list)
+{
+	return words_of(index, list)->cap != 0;
+}
+
+bool mpk_source_code_index_has(struct mpk_source_code_index *index, enum mpk_source_code_list list,
+			       struct mpk_span word)
+{
+	const struct mpk_source_code_words *w = words_of(index, list);
+
+	return !w->cap || w->offsets[probe(w, index->bytes, word)];
+}
+
+bool mpk_source_code_constant(struct mpk_source_code_index *index, struct mpk_span word,
+			      uint32_t *out)
+{
+	const struct mpk_source_code_words *w;
+	size_t slot;
+
+	if (!word.len || parse_constant(word, out))
+		return word.len != 0;
+	w = words_of(index, MPK_SOURCE_CODE_CONSTANTS);
+	slot = w->cap ? probe(w, index->bytes, word) : 0;
+	if (!w->cap || !w->offsets[slot] || !w->constants[slot].known)
+		return false;
+	*out = w->constants[slot].value;
+	return true;
+}
+
+/* In a page of prose, which begins its headings with '#', there is none of these. */
+static void read_directives(struct mpk_source_code_index *index)
+{
+	struct mpk_source_code_directive d;
+
+	if (index->has_directives)
+		return;
+	for (size_t at = 0; mpk_source_code_next_directive(index->bytes, &at, &d);) {
+		bool define = mpk_span_is(d.name, "define"),
+		     include = mpk_span_is(d.name, "include");
+
+		index->defines |= define && d.rest.len;
+		index->pastes |= define && mpk_span_has(d.rest, "##");
+		index->includes |= include && d.rest.len;
+		index->quotes |= include && mpk_span_has(d.rest, "\"");
+	}
+	index->has_directives = true;
+}
+
+bool mpk_source_code_may_hold(struct mpk_source_code_index *index, struct mpk_span name)
+{
+	read_directives(index);
+	return mpk_span_starts(name, "_Z") || index->pastes || index->quotes ||
+	       mpk_source_code_index_has(index, MPK_SOURCE_CODE_WORDS, name);
+}
+
+/* Without a macro a mention is a declaration, or a use: the reader finds definitions. */
+bool mpk_source_code_may_define(struct mpk_source_code_index *index, struct mpk_span name)
+{
+	read_directives(index);
+	return (index->defines || index->includes || mpk_span_starts(name, "_Z")) &&
+	       mpk_source_code_may_hold(index, name);
+}

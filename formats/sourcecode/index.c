@@ -70,8 +70,10 @@ static void put(struct pass *p, struct mpk_span word, const struct constant *c)
 	if (!word.len)
 		return;
 	slot = probe(w, p->bytes, word);
-	if (w->constants) /* what is defined twice depends on where */
-		w->constants[slot] = w->offsets[slot] ? (struct constant){ 0 } : *c;
+	if (w->constants && !w->offsets[slot])
+		w->constants[slot] = *c;
+	else if (w->constants) /* what is defined twice depends on where */
+		w->constants[slot].known = false;
 	if (!w->offsets[slot])
 		w->offsets[slot] = (uint32_t)(word.data - p->bytes.data) + 1;
 }

@@ -85,7 +85,11 @@ static void put_loaders(const struct mpk_view *v, struct mpk_strbuf *out)
 		mpk_strbuf_puts(out, "  needs      no loader: it brings its own for its kernels\n");
 		return;
 	}
-	if (mpk_view_loaders(v, &kinds, &count, NULL) != MPK_OK || !count)
+	if (mpk_view_loaders(v, &kinds, &count, NULL) != MPK_OK) {
+		out->failed = true;
+		return;
+	}
+	if (!count)
 		return;
 	mpk_strbuf_puts(out, count == 1 ? "  needs      loader " : "  needs      loaders ");
 	mpk_put_names(out, kinds, count);

@@ -80,16 +80,21 @@ static enum mpk_code read_outputs(const struct mpk_call *call, struct mpk_wire_m
 }
 
 /* Seconds of calls, which cannot have taken longer than the parent waited for them. */
-static bool are_durations(const double *seconds, size_t count, double most)
+static enum mpk_code check_durations(const double *seconds, size_t count, double most,
+				     struct mpk_error *err)
 {
 	double sum = 0;
 
 	for (size_t i = 0; i < count; i++) {
 		if (!(seconds[i] >= 0))
-			return false;
+			return mpk_fail(err, MPK_E_RAISED, "the reply is damaged: a call of %g s",
+					seconds[i]);
 		sum += seconds[i];
 	}
-	return sum <= most + 1e-3;
+	if (sum <= most + 1e-3)
+		return MPK_OK;
+	return mpk_fail(err, MPK_E_RAISED, "the reply is damaged: calls of %g s in %g s", sum,
+			most);
 }
 
 static enum mpk_code read_all(const struct mpk_call *call, struct mpk_wire_map *reply,
@@ -105,8 +110,7 @@ static enum mpk_code read_all(const struct mpk_call *call, struct mpk_wire_map *
 	MPK_TRY_ALLOC(r->seconds, err);
 	memcpy(r->seconds, raw.data, raw.len);
 	r->seconds_count = raw.len / sizeof *r->seconds;
-	if (!are_durations(r->seconds, r->seconds_count, seconds))
-		return mpk_fail(err, MPK_E_RAISED, "the reply is damaged: no duration");
+	MPK_TRY(check_durations(r->seconds, r->seconds_count, seconds, err));
 	MPK_TRY(read_outputs(call, reply, copies, r, &cap, err));
 	MPK_TRY(mpk_wire_get_value(reply, &returned, err));
 	if (returned.kind != MPK_VALUE_NONE || !r->count)

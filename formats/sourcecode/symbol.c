@@ -108,6 +108,7 @@ bool mpk_source_code_symbol(const struct mpk_source_code_kernel *kernel,
 {
 	struct mpk_itanium_type params[PARAMS_MAX];
 	struct mpk_itanium_function f = { kernel->name, params, kernel->param_count };
+	size_t at = 0;
 
 	if (kernel->extern_c) {
 		mpk_strbuf_put_span(out, kernel->name);
@@ -117,7 +118,10 @@ bool mpk_source_code_symbol(const struct mpk_source_code_kernel *kernel,
 	    kernel->scope_count > MPK_SOURCE_CODE_SCOPES)
 		return false;
 	for (size_t i = 0; i < kernel->param_count; i++) {
-		if (!type_of_param(mpk_source_code_param(kernel, i), index, &params[i]))
+		struct mpk_span text = { 0 };
+
+		(void)mpk_source_code_next_param(kernel, &at, &text);
+		if (!type_of_param(text, index, &params[i]))
 			return false;
 		/* a class of a namespace has a symbol with that in it */
 		if (!params[i].builtin && kernel->scope_count && is_class(params[i].name, index))

@@ -4,6 +4,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "base/search.h"
+
 struct mpk_names_item {
 	struct mpk_span name;
 	size_t row;
@@ -35,19 +37,12 @@ enum mpk_code mpk_names_of(const void *rows, size_t stride, size_t count, struct
 
 bool mpk_names_find(const struct mpk_names *names, struct mpk_span name, size_t *row)
 {
-	size_t low = 0, high = names->count;
+	const struct mpk_names_item key = { .name = name };
+	size_t at = mpk_lower_bound(names->items, names->count, sizeof key, &key, by_name);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (mpk_span_compare(names->items[middle].name, name) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == names->count || !mpk_span_equal(names->items[low].name, name))
+	if (at == names->count || !mpk_span_equal(names->items[at].name, name))
 		return false;
 	if (row)
-		*row = names->items[low].row;
+		*row = names->items[at].row;
 	return true;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "base/strmap.h"
 #include "code/param.h"
 #include "code/show.h"
@@ -231,27 +232,20 @@ static bool find_symbol(const struct mpk_code_info *info, struct mpk_span symbol
 {
 	const struct mpk_code_source *s = info->source;
 	struct mpk_code_symbol key = { mpk_strmap_hash(symbol), 0 };
-	size_t low = 0, high;
+	size_t at;
 
 	if (!mpk_span_starts(symbol, "_Z") || !info->kernel_count)
 		return false;
 	if (!s->has_symbols)
 		make_symbols(info);
-	for (high = s->symbol_count; low < high;) {
-		size_t middle = low + (high - low) / 2;
-
-		if (by_hash(&s->symbols[middle], &key) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (; low < s->symbol_count && s->symbols[low].hash == key.hash; low++) {
+	at = mpk_lower_bound(s->symbols, s->symbol_count, sizeof key, &key, by_hash);
+	for (; at < s->symbol_count && s->symbols[at].hash == key.hash; at++) {
 		MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf own = { 0 };
 
-		if (!make_symbol(info, s->symbols[low].kernel, &own) ||
+		if (!make_symbol(info, s->symbols[at].kernel, &own) ||
 		    !mpk_span_equal(mpk_span_of(own.data, own.len), symbol))
 			continue;
-		*kernel = s->symbols[low].kernel;
+		*kernel = s->symbols[at].kernel;
 		return true;
 	}
 	return false;

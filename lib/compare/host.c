@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "compare/host_target.h"
 #include "elf/plt.h"
 #include "elf/symbols.h"
@@ -199,17 +200,11 @@ static const struct mpk_host_slot *slot_at(const struct mpk_host_code *h, uint64
 static const struct mpk_host_place *find(const struct mpk_host_place *places, size_t count,
 					 uint64_t address)
 {
-	size_t lo = 0, hi = count;
+	const struct mpk_host_place behind = { .begin = address, .order = SIZE_MAX };
+	size_t next = mpk_lower_bound(places, count, sizeof behind, &behind, by_begin);
+	const struct mpk_host_place *last = next ? &places[next - 1] : NULL;
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (places[mid].begin <= address)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo && address - places[lo - 1].begin < places[lo - 1].bytes ? &places[lo - 1] : NULL;
+	return last && address - last->begin < last->bytes ? last : NULL;
 }
 
 static const struct mpk_host_place *place_at(const struct mpk_host_code *h, uint64_t address)

@@ -6,9 +6,7 @@
 #include "compare/host_target.h"
 #include "elf/aarch64.h"
 
-enum {
-	SEGMENTS_MAX = 64
-}; /* of a file that a linker made; they are looked through for each address */
+enum { SEGMENTS_MAX = 64 }; /* of a file that a linker made */
 
 /* A function in both files, of one length. */
 struct pair {

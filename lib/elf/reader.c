@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/num.h"
+#include "base/search.h"
 
 static bool is_big(const struct mpk_elf *e)
 {
@@ -226,19 +227,11 @@ bool mpk_elf_segment(const struct mpk_elf *e, size_t index, GElf_Phdr *out)
 bool mpk_elf_at_address(const struct mpk_elf *e, uint64_t address, struct mpk_span *out,
 			uint64_t *off)
 {
-	const struct mpk_elf_load *load;
-	size_t low = 0, high = e->load_count;
-
 	/* the last that begins there or before: segments do not overlap, or nobody could tell what is loaded */
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
+	const struct mpk_elf_load behind = { .address = address, .index = SIZE_MAX };
+	size_t next = mpk_lower_bound(e->loads, e->load_count, sizeof behind, &behind, by_address);
+	const struct mpk_elf_load *load = next ? &e->loads[next - 1] : NULL;
 
-		if (e->loads[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	load = low ? &e->loads[low - 1] : NULL;
 	if (!load || address - load->address >= load->bytes)
 		return false;
 	/* mpk_elf_open checked that the segment lies within the file */

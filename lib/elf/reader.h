@@ -25,9 +25,9 @@
 #define EM_LOONGARCH 258
 #endif
 
-/* Zero-initialise; fill with mpk_elf_open; mpk_elf_close. */
 struct mpk_elf_load;
 
+/* Zero-initialise; fill with mpk_elf_open; mpk_elf_close. */
 struct mpk_elf {
 	Elf *elf;
 	struct mpk_span bytes; /* the ELF file; borrowed */

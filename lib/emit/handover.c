@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cursor.h"
+#include "base/search.h"
 #include "io/copy.h"
 #include "package/generate.h"
 
@@ -57,19 +58,13 @@ static bool find_region(const struct writer *w, const struct mpk_piece *p, uint6
 			uint64_t *off)
 {
 	uintptr_t at = (uintptr_t)p->data;
-	size_t low = 0, high = w->region_count;
+	const struct region behind = { .start = at + 1 };
+	size_t next = mpk_lower_bound(w->regions, w->region_count, sizeof behind, &behind,
+				      compare_regions);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (w->regions[middle].start <= at)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low)
+	if (!next)
 		return false;
-	const struct region *r = &w->regions[low - 1];
+	const struct region *r = &w->regions[next - 1];
 	if (at - r->start >= r->len || r->len - (at - r->start) < p->len)
 		return false;
 	*file = r->file;

@@ -205,7 +205,6 @@ void mpk_json_stream(struct mpk_json *j, mpk_take_text *take, void *arg)
 
 void mpk_json_stream_script(struct mpk_json *j, mpk_take_text *take, void *arg)
 {
+	mpk_json_stream(j, take, arg);
 	j->pass = pass_script;
-	j->take = take;
-	j->arg = arg;
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "code/param.h"
 #include "view/node_info.h"
 
@@ -132,18 +133,11 @@ static void ask_kernel(const struct mpk_code_info *code, size_t kernel, void *ar
 
 static void ask_kernels(const struct kernels *all, struct mpk_span function, struct tensors *t)
 {
-	size_t low = 0, high = all->count;
+	const struct kernel key = { .function = function };
+	size_t at = mpk_lower_bound(all->items, all->count, sizeof key, &key, by_function);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (mpk_span_compare(all->items[middle].function, function) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (; low < all->count && mpk_span_equal(all->items[low].function, function); low++) {
-		const struct kernel *k = &all->items[low];
+	for (; at < all->count && mpk_span_equal(all->items[at].function, function); at++) {
+		const struct kernel *k = &all->items[at];
 
 		mpk_node_info_each(k->node->info, mpk_view_kernels(k->node), k->index, ask_kernel,
 				   t);

@@ -122,6 +122,10 @@ static enum mpk_code open_kernel(struct session *s, const struct mpk_tree *tree,
 	struct mpk_dldevice asked = s->call->device;
 
 	s->where = asked;
+	if (!tree)
+		return mpk_fail(err, MPK_E_NOTFOUND,
+				"no kernel '%s': the library has no blob, so there are no modules",
+				MPK_QUOTE(mpk_span_str(s->call->function)));
 	if (!s->kernels)
 		MPK_TRY(mpk_kernel_set_create(s->runtime, tree, &s->kernels, err));
 	MPK_TRY(mpk_kernel_set_find(s->kernels, s->call->function, s->call->kernel, &s->function,

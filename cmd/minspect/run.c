@@ -273,6 +273,7 @@ enum mpk_code run_check_file(struct minspect_file *file, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_report_fini) struct mpk_report report = { 0 };
 	const struct mpk_verify_file how = { .map = &file->map, .skips_digest = true };
+	const struct mpk_library_options library = { .image = &file->image };
 	struct mpk_view view;
 
 	MPK_TRY(mpk_view_init(&view, file->name, file->bytes.len, &file->image, &file->tree,
@@ -280,6 +281,9 @@ enum mpk_code run_check_file(struct minspect_file *file, struct mpk_error *err)
 	MPK_TRY(mpk_verify_run(&view, &how, &file->arena, &report, err));
 	if (!report.errors)
 		return MPK_OK;
+	/* of a library for another machine that is the news, whatever else is wrong with it */
+	if (file->image.container == MPK_CONTAINER_ELF_SO)
+		MPK_TRY(mpk_library_check(&library, err));
 	mpk_report_sort(&report);
 	for (size_t i = 0; i < report.count; i++) {
 		if (report.findings[i].severity != MPK_ERROR)

@@ -115,7 +115,7 @@ enum mpk_code mpk_dynamic_symbol_count(const struct mpk_elf *e, Elf_Data *dynami
 	if (!known || symbols > e->bytes.len)
 		return mpk_fail_offset(
 			err, MPK_E_CORRUPT, "file", e->base,
-			"there are no section headers, and no valid hash table tells how many symbols there are");
+			"no valid hash table tells how many dynamic symbols there are");
 	*out = (size_t)symbols;
 	return MPK_OK;
 }

@@ -91,10 +91,12 @@ static enum mpk_code open_sections(struct mpk_elf *e, struct mpk_error *err)
 	return MPK_OK;
 }
 
-/* Bytes of a PT_LOAD segment that stand in the file. A file may have thousands, and addresses are looked up for
- * every symbol. */
+/* A PT_LOAD segment. A file may have thousands, and addresses are looked up for every symbol. */
 struct mpk_elf_load {
-	uint64_t address, off, bytes;
+	uint64_t address, off;
+	uint64_t bytes;  /* that stand in the file */
+	uint64_t memory; /* with the zeros behind them */
+	uint32_t flags;  /* PF_ */
 	size_t index;
 };
 
@@ -114,9 +116,10 @@ static enum mpk_code index_loads(struct mpk_elf *e, struct mpk_error *err)
 	e->loads = calloc(e->segment_count ? e->segment_count : 1, sizeof *e->loads);
 	MPK_TRY_ALLOC(e->loads, err);
 	for (size_t i = 0; mpk_elf_segment(e, i, &p); i++)
-		if (p.p_type == PT_LOAD && p.p_filesz)
-			e->loads[e->load_count++] =
-				(struct mpk_elf_load){ p.p_vaddr, p.p_offset, p.p_filesz, i };
+		if (p.p_type == PT_LOAD && p.p_memsz)
+			e->loads[e->load_count++] = (struct mpk_elf_load){
+				p.p_vaddr, p.p_offset, p.p_filesz, p.p_memsz, p.p_flags, i,
+			};
 	if (e->load_count)
 		qsort(e->loads, e->load_count, sizeof *e->loads, by_address);
 	return MPK_OK;
@@ -224,13 +227,30 @@ bool mpk_elf_segment(const struct mpk_elf *e, size_t index, GElf_Phdr *out)
 	return index < e->segment_count && gelf_getphdr(e->elf, (int)index, out);
 }
 
+/* The last that begins there or before, or NULL: segments do not overlap, or nobody could tell what is loaded. */
+static const struct mpk_elf_load *load_at(const struct mpk_elf *e, uint64_t address)
+{
+	const struct mpk_elf_load behind = { .address = address, .index = SIZE_MAX };
+	size_t next = mpk_lower_bound(e->loads, e->load_count, sizeof behind, &behind, by_address);
+
+	return next ? &e->loads[next - 1] : NULL;
+}
+
+bool mpk_elf_is_loaded(const struct mpk_elf *e, uint64_t address, uint64_t bytes, uint32_t *flags)
+{
+	const struct mpk_elf_load *load = load_at(e, address);
+	uint64_t into = load ? address - load->address : 0;
+
+	if (!load || into > load->memory || load->memory - into < bytes)
+		return false;
+	*flags = load->flags;
+	return true;
+}
+
 bool mpk_elf_at_address(const struct mpk_elf *e, uint64_t address, struct mpk_span *out,
 			uint64_t *off)
 {
-	/* the last that begins there or before: segments do not overlap, or nobody could tell what is loaded */
-	const struct mpk_elf_load behind = { .address = address, .index = SIZE_MAX };
-	size_t next = mpk_lower_bound(e->loads, e->load_count, sizeof behind, &behind, by_address);
-	const struct mpk_elf_load *load = next ? &e->loads[next - 1] : NULL;
+	const struct mpk_elf_load *load = load_at(e, address);
 
 	if (!load || address - load->address >= load->bytes)
 		return false;

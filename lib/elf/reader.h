@@ -69,6 +69,11 @@ bool mpk_elf_segment(const struct mpk_elf *e, size_t index, GElf_Phdr *out);
 bool mpk_elf_at_address(const struct mpk_elf *e, uint64_t address, struct mpk_span *out,
 			uint64_t *off);
 
+/* mpk_elf_is_loaded - whether one segment has all of these bytes in memory, in the file or as zeros
+ * @address its end is in it when bytes is 0
+ * @flags   receives what the memory may be used for, PF_R, PF_W and PF_X */
+bool mpk_elf_is_loaded(const struct mpk_elf *e, uint64_t address, uint64_t bytes, uint32_t *flags);
+
 /* mpk_elf_string - the NUL-terminated string at offset at of a string table, or NULL */
 const char *mpk_elf_string(struct mpk_span table, uint64_t at);
 

@@ -114,6 +114,20 @@ enum mpk_code mpk_symtab_dynamic(const struct mpk_elf *e, struct mpk_symtab *out
 	return index ? mpk_symtab_open(e, index, out, err) : open_loader_table(e, out, err);
 }
 
+enum mpk_code mpk_symtab_loaded(const struct mpk_elf *e, struct mpk_symtab *out,
+				struct mpk_error *err)
+{
+	size_t index = find_section(e, SHT_DYNSYM);
+	struct mpk_symtab listed;
+	struct mpk_error ignored = { 0 };
+
+	MPK_TRY(open_loader_table(e, out, err));
+	if (index && mpk_symtab_open(e, index, &listed, &ignored) == MPK_OK &&
+	    listed.off == out->off && listed.count > out->count)
+		*out = listed;
+	return ignored.code == MPK_E_NOMEM ? mpk_fail_nomem(err) : MPK_OK;
+}
+
 enum mpk_code mpk_symtab_static(const struct mpk_elf *e, struct mpk_symtab *out,
 				struct mpk_error *err)
 {

@@ -152,6 +152,7 @@ enum mpk_code mpk_verify_run(const struct mpk_view *view, const struct mpk_verif
 		MPK_TRY(mpk_elf_open(image->bytes, image->bytes_off, &elf, err));
 		v.elf = &elf;
 		run_table(&v, mpk_checks_elf);
+		run_table(&v, mpk_checks_dynamic);
 	}
 	run_table(&v, mpk_checks_tree);
 	run_table(&v, mpk_checks_embedded);

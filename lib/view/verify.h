@@ -62,6 +62,7 @@ struct mpk_check {
 
 /* The checks in the order they run; each array ends with a row whose name is NULL. */
 extern const struct mpk_check mpk_checks_elf[];
+extern const struct mpk_check mpk_checks_dynamic[];
 extern const struct mpk_check mpk_checks_tree[];
 extern const struct mpk_check mpk_checks_payload[];
 extern const struct mpk_check mpk_checks_code[];
@@ -112,10 +113,15 @@ void mpk_verify_print(const char *name, struct mpk_report *report, struct mpk_st
 void mpk_verify_json(const char *name, struct mpk_report *report, struct mpk_json *j,
 		     struct mpk_json_at *at);
 
+/* mpk_verify_relocations - a check of mpk_checks_dynamic */
+void mpk_verify_relocations(struct mpk_verify *v);
+
 /* mpk_verify_say - report a finding of the check that runs, where it looks
- * mpk_verify_say_at - the same elsewhere */
+ * mpk_verify_say_at - the same elsewhere
+ * mpk_verify_say_error - that a check could not go on: memory is out, or what it reads cannot be read */
 void mpk_verify_say(struct mpk_verify *v, enum mpk_severity severity, const char *fmt, ...)
 	MPK_PRINTF(3, 4);
+void mpk_verify_say_error(struct mpk_verify *v, const struct mpk_error *err);
 void mpk_verify_say_at(struct mpk_verify *v, enum mpk_severity severity,
 		       struct mpk_verify_position at, const char *fmt, ...) MPK_PRINTF(4, 5);
 

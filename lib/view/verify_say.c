@@ -34,6 +34,16 @@ void mpk_verify_say(struct mpk_verify *v, enum mpk_severity severity, const char
 	va_end(ap);
 }
 
+void mpk_verify_say_error(struct mpk_verify *v, const struct mpk_error *err)
+{
+	struct mpk_verify_position at = { .offset = err->at.offset };
+
+	if (err->code == MPK_E_NOMEM)
+		v->report->failed = true;
+	at.space = err->at.has_offset ? err->at.space : NULL;
+	mpk_verify_say_at(v, MPK_ERROR, at, "%s", err->text);
+}
+
 void mpk_verify_say_at(struct mpk_verify *v, enum mpk_severity severity,
 		       struct mpk_verify_position at, const char *fmt, ...)
 {

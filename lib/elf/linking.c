@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "elf/linking.h"
+
+#include <inttypes.h>
+
+#include "elf/dynamic.h"
+
+static bool is_wide(const struct mpk_elf *e)
+{
+	return e->header.e_ident[EI_CLASS] == ELFCLASS64;
+}
+
+static enum mpk_code find(const struct mpk_elf *e, GElf_Phdr *out, struct mpk_error *err)
+{
+	for (size_t i = 0; mpk_elf_segment(e, i, out); i++)
+		if (out->p_type == PT_DYNAMIC)
+			return MPK_OK;
+	return mpk_fail(err, MPK_E_CORRUPT,
+			"it has no dynamic section, by which a library is loaded");
+}
+
+static bool has_end(const struct mpk_linking *l)
+{
+	GElf_Dyn d;
+
+	for (size_t i = 0; i < l->count && gelf_getdyn(l->dynamic, (int)i, &d); i++)
+		if (d.d_tag == DT_NULL)
+			return true;
+	return false;
+}
+
+enum mpk_code mpk_linking_open(const struct mpk_elf *e, struct mpk_linking *out,
+			       struct mpk_error *err)
+{
+	struct mpk_linking l = { .elf = e };
+	struct mpk_span loaded;
+	GElf_Phdr p;
+	uint64_t off;
+
+	MPK_TRY(find(e, &p, err));
+	if (!mpk_elf_at_address(e, p.p_vaddr, &loaded, &off) || off != p.p_offset ||
+	    loaded.len < p.p_filesz)
+		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", e->base + p.p_offset,
+				       "the dynamic section is not loaded at its address");
+	MPK_TRY(mpk_dynamic_open(e, &l.dynamic, &l.count, err));
+	l.off = p.p_offset;
+	if (!has_end(&l))
+		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", e->base + l.off,
+				       "the dynamic section has no end (DT_NULL)");
+	MPK_TRY(mpk_dynamic_strings(e, l.dynamic, l.count, &l.strings, err));
+	*out = l;
+	return MPK_OK;
+}
+
+bool mpk_linking_has_descriptors(const struct mpk_elf *e)
+{
+	switch (e->header.e_machine) {
+	case EM_PPC64:
+		return (e->header.e_flags & 3) != 2;
+	case EM_IA_64:
+	case EM_PARISC:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* --- types ------------------------------------------------------------------------------ */
+
+static bool is_relative(const struct mpk_elf *e, uint32_t type)
+{
+	switch (e->header.e_machine) {
+	case EM_X86_64:
+		return type == R_X86_64_RELATIVE;
+	case EM_AARCH64:
+		return is_wide(e) && type == R_AARCH64_RELATIVE;
+	default:
+		return false;
+	}
+}
+
+static bool is_call(const struct mpk_elf *e, uint32_t type)
+{
+	switch (e->header.e_machine) {
+	case EM_X86_64:
+		return type == R_X86_64_IRELATIVE;
+	case EM_AARCH64:
+		return is_wide(e) && type == R_AARCH64_IRELATIVE;
+	default:
+		return false;
+	}
+}
+
+bool mpk_linking_knows_type(const struct mpk_elf *e, uint32_t type)
+{
+	switch (e->header.e_machine) {
+	case EM_X86_64:
+		return type <= R_X86_64_PC32 ||
+		       (type >= R_X86_64_COPY && type <= R_X86_64_RELATIVE) ||
+		       type == R_X86_64_32 ||
+		       (type >= R_X86_64_DTPMOD64 && type <= R_X86_64_TPOFF64) ||
+		       type == R_X86_64_PC64 || type == R_X86_64_SIZE32 ||
+		       type == R_X86_64_SIZE64 ||
+		       (type >= R_X86_64_TLSDESC && type <= R_X86_64_RELATIVE64);
+	case EM_AARCH64:
+		return !is_wide(e) || type == R_AARCH64_NONE || type == 256 /* the older NONE */ ||
+		       (type >= R_AARCH64_ABS64 && type <= R_AARCH64_PREL16) ||
+		       (type >= R_AARCH64_COPY && type <= R_AARCH64_IRELATIVE);
+	default:
+		return true;
+	}
+}
+
+/* --- relocations -------------------------------------------------------------------------- */
+
+struct walk {
+	const struct mpk_linking *linking;
+	void (*take)(void *arg, const struct mpk_relocation *r);
+	void *arg;
+};
+
+/* One of the tables; none when its entry or its size is missing. */
+static bool find_table(const struct mpk_linking *l, int64_t at, int64_t size, struct mpk_span *out,
+		       uint64_t *off, bool *is_outside)
+{
+	uint64_t address, bytes;
+	struct mpk_span rest;
+
+	*is_outside = false;
+	if (!mpk_dynamic_find(l->dynamic, l->count, at, &address) ||
+	    !mpk_dynamic_find(l->dynamic, l->count, size, &bytes) || !bytes)
+		return false;
+	*is_outside = !mpk_elf_at_address(l->elf, address, &rest, off) ||
+		      !mpk_span_sub(rest, 0, bytes, out);
+	return !*is_outside;
+}
+
+static enum mpk_code walk_table(const struct walk *w, int64_t at, int64_t size, bool has_addends,
+				struct mpk_error *err)
+{
+	const struct mpk_linking *l = w->linking;
+	struct mpk_elf_table table = { .type = has_addends ? ELF_T_RELA : ELF_T_REL,
+				       .what = "table of relocations" };
+	size_t each = gelf_fsize(l->elf->elf, table.type, 1, EV_CURRENT), count;
+	struct mpk_span bytes;
+	bool is_outside;
+	Elf_Data *data;
+
+	if (!find_table(l, at, size, &bytes, &table.off, &is_outside))
+		return is_outside
+			       ? mpk_fail_offset(err, MPK_E_CORRUPT, "file", l->elf->base + l->off,
+						 "a table of relocations is not loaded")
+			       : MPK_OK;
+	table.size = bytes.len;
+	MPK_TRY(mpk_elf_chunk(l->elf, &table, &data, &count, err));
+	for (size_t i = 0; i < count; i++) {
+		struct mpk_relocation r = { .off = table.off + i * each,
+					    .has_addend = has_addends };
+		GElf_Rela rela;
+		GElf_Rel rel;
+
+		if (has_addends ? !gelf_getrela(data, (int)i, &rela)
+				: !gelf_getrel(data, (int)i, &rel))
+			break;
+		r.address = has_addends ? rela.r_offset : rel.r_offset;
+		r.symbol = GELF_R_SYM(has_addends ? rela.r_info : rel.r_info);
+		r.type = (uint32_t)GELF_R_TYPE(has_addends ? rela.r_info : rel.r_info);
+		r.addend = has_addends ? rela.r_addend : 0;
+		r.is_relative = is_relative(l->elf, r.type);
+		r.is_call = is_call(l->elf, r.type);
+		w->take(w->arg, &r);
+	}
+	return MPK_OK;
+}
+
+/* DT_RELR: an address, then words whose bits stand for the words behind it (gABI, "Relocation"). */
+static enum mpk_code walk_relative(const struct walk *w, struct mpk_error *err)
+{
+	const struct mpk_linking *l = w->linking;
+	uint64_t word = is_wide(l->elf) ? 8 : 4, next = 0, off, value;
+	struct mpk_relocation r = { .is_relative = true };
+	struct mpk_span bytes;
+	uint32_t narrow;
+	bool is_outside;
+
+	if (!find_table(l, MPK_DT_RELR, MPK_DT_RELRSZ, &bytes, &off, &is_outside))
+		return is_outside
+			       ? mpk_fail_offset(err, MPK_E_CORRUPT, "file", l->elf->base + l->off,
+						 "a table of relocations is not loaded")
+			       : MPK_OK;
+	if (bytes.len % word)
+		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", l->elf->base + off,
+				       "DT_RELRSZ is no multiple of %" PRIu64, word);
+	for (uint64_t end = off + bytes.len; off < end; off += word) {
+		r.off = off;
+		if (word == 8 ? !mpk_elf_u64(l->elf, off, &value)
+			      : !mpk_elf_u32(l->elf, off, &narrow))
+			break;
+		value = word == 8 ? value : narrow;
+		if (!(value & 1)) {
+			r.address = value;
+			w->take(w->arg, &r);
+			next = value + word;
+			continue;
+		}
+		for (uint64_t i = 0; i < 8 * word - 1; i++) {
+			r.address = next + i * word;
+			if (value >> (i + 1) & 1)
+				w->take(w->arg, &r);
+		}
+		next += (8 * word - 1) * word;
+	}
+	return MPK_OK;
+}
+
+enum mpk_code mpk_linking_relocations(const struct mpk_linking *l,
+				      void (*take)(void *arg, const struct mpk_relocation *r),
+				      void *arg, struct mpk_error *err)
+{
+	const struct walk w = { l, take, arg };
+	uint64_t plt = DT_RELA;
+
+	(void)mpk_dynamic_find(l->dynamic, l->count, DT_PLTREL, &plt);
+	MPK_TRY(walk_table(&w, DT_RELA, DT_RELASZ, true, err));
+	MPK_TRY(walk_table(&w, DT_REL, DT_RELSZ, false, err));
+	MPK_TRY(walk_relative(&w, err));
+	return walk_table(&w, DT_JMPREL, DT_PLTRELSZ, plt == DT_RELA, err);
+}
+
+/* --- the hash table ------------------------------------------------------------------------- */
+
+struct gnu_hash {
+	const struct mpk_elf *elf;
+	uint64_t bloom, buckets, chains; /* where they are in the file */
+	uint64_t word;                   /* bytes of one of bloom */
+	uint32_t bucket_count, first, bloom_count, shift;
+};
+
+static uint32_t hash_of(const char *name)
+{
+	uint32_t hash = 5381;
+
+	for (; *name; name++)
+		hash = hash * 33 + (unsigned char)*name;
+	return hash;
+}
+
+static bool is_in_bloom(const struct gnu_hash *h, uint32_t hash)
+{
+	uint64_t bits = 8 * h->word, word = 0;
+	uint64_t at = h->bloom + h->word * (hash / bits & (h->bloom_count - 1));
+	uint32_t narrow = 0;
+
+	if (h->word == 8 ? !mpk_elf_u64(h->elf, at, &word) : !mpk_elf_u32(h->elf, at, &narrow))
+		return false;
+	word = h->word == 8 ? word : narrow;
+	return (word >> hash % bits & 1) && (word >> (hash >> (h->shift & 31)) % bits & 1);
+}
+
+/* Returns  false: the chain leaves the table, or holds a symbol that nobody looks for there */
+static bool check_chain(const struct gnu_hash *h, const struct mpk_symtab *symbols, uint32_t bucket,
+			size_t *left)
+{
+	struct mpk_error ignored = { 0 };
+	uint32_t index, hash;
+
+	if (!mpk_elf_u32(h->elf, h->buckets + 4 * (uint64_t)bucket, &index))
+		return false;
+	if (!index)
+		return true;
+	if (index < h->first)
+		return false;
+	do {
+		struct mpk_symbol symbol;
+		uint32_t name_hash;
+
+		if (!*left || index >= symbols->count ||
+		    !mpk_elf_u32(h->elf, h->chains + 4 * (uint64_t)(index - h->first), &hash) ||
+		    mpk_symtab_get(symbols, index, &symbol, &ignored) != MPK_OK)
+			return false;
+		name_hash = hash_of(symbol.name);
+		if ((name_hash | 1) != (hash | 1) || name_hash % h->bucket_count != bucket ||
+		    !is_in_bloom(h, name_hash))
+			return false;
+		--*left;
+		index++;
+	} while (!(hash & 1));
+	return true;
+}
+
+static bool open_hash(const struct mpk_elf *e, uint64_t off, struct gnu_hash *out)
+{
+	struct gnu_hash h = { .elf = e, .word = is_wide(e) ? 8 : 4, .bloom = off + 16 };
+
+	if (!mpk_elf_u32(e, off, &h.bucket_count) || !mpk_elf_u32(e, off + 4, &h.first) ||
+	    !mpk_elf_u32(e, off + 8, &h.bloom_count) || !mpk_elf_u32(e, off + 12, &h.shift) ||
+	    !h.bucket_count || !h.bloom_count || (h.bloom_count & (h.bloom_count - 1)))
+		return false;
+	h.buckets = h.bloom + h.word * h.bloom_count;
+	h.chains = h.buckets + 4 * (uint64_t)h.bucket_count;
+	*out = h;
+	return true;
+}
+
+enum mpk_code mpk_linking_check_hash(const struct mpk_linking *l, const struct mpk_symtab *symbols,
+				     struct mpk_error *err)
+{
+	struct gnu_hash h = { 0 };
+	uint64_t address, off = 0;
+	struct mpk_span rest;
+	size_t count, left;
+	bool is_whole;
+
+	if (!mpk_dynamic_find(l->dynamic, l->count, DT_GNU_HASH, &address) ||
+	    !mpk_elf_at_address(l->elf, address, &rest, &off))
+		return MPK_OK;
+	is_whole = open_hash(l->elf, off, &h);
+	left = count = symbols->count > h.first ? symbols->count - h.first : 0;
+	/* no symbol is in two chains, so these are not followed longer than there are symbols */
+	for (uint32_t i = 0; is_whole && i < h.bucket_count; i++)
+		is_whole = check_chain(&h, symbols, i, &left);
+	/* one of a library that defines nothing has a bucket, and nothing in it */
+	if (is_whole && (!left || left == count))
+		return MPK_OK;
+	return mpk_fail_offset(
+		err, MPK_E_CORRUPT, "file", l->elf->base + off,
+		"the hash table (DT_GNU_HASH) does not lead to the symbols of the library");
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* linking.h - what the dynamic linker does to a library: the entries that it follows, the words that it relocates,
+ * the hash table by which symbols are found in it. For those who tell beforehand whether it can. */
+#ifndef MPK_ELF_LINKING_H
+#define MPK_ELF_LINKING_H
+
+#include "elf/reader.h"
+#include "elf/symbols.h"
+
+/* gABI; musl 1.2.3 and glibc before 2.36 do not know them */
+#define MPK_DT_RELRSZ 35
+#define MPK_DT_RELR 36
+
+/* The dynamic section of a library; views of the file. */
+struct mpk_linking {
+	const struct mpk_elf *elf;
+	Elf_Data *dynamic;
+	size_t count; /* of its entries */
+	uint64_t off; /* where it is in the ELF file */
+	struct mpk_span strings;
+};
+
+/* mpk_linking_open - the dynamic section, as the dynamic linker finds it in memory
+ * Returns  MPK_OK; MPK_E_CORRUPT: there is none, or not at its address, it has no end, or its strings lie outside
+ *          the file; MPK_E_NOMEM */
+enum mpk_code mpk_linking_open(const struct mpk_elf *e, struct mpk_linking *out,
+			       struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_linking_has_descriptors - whether functions of the machine are called through data that point at them
+ * (64-bit PowerPC with ELFv1, IA-64, PA-RISC) */
+bool mpk_linking_has_descriptors(const struct mpk_elf *e);
+
+struct mpk_relocation {
+	uint64_t address; /* what is relocated */
+	uint64_t symbol;  /* its index; 0: none */
+	uint32_t type;    /* of the machine; 0 for those of DT_RELR */
+	bool is_relative; /* adds where the library is loaded; false also where that type is not known */
+	bool is_call;    /* stores what a function returns (STT_GNU_IFUNC); false as above */
+	bool has_addend; /* false: it stands at address */
+	int64_t addend;
+	uint64_t off; /* of the relocation in the ELF file */
+};
+
+/* mpk_linking_relocations - all that the dynamic section names: DT_RELA, DT_REL, DT_RELR, DT_JMPREL
+ * @take    called for each, in file order of each table
+ * Returns  MPK_OK, also with none; MPK_E_CORRUPT: a table lies outside the file or has no whole entries;
+ *          MPK_E_NOMEM */
+enum mpk_code mpk_linking_relocations(const struct mpk_linking *l,
+				      void (*take)(void *arg, const struct mpk_relocation *r),
+				      void *arg, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_linking_knows_type - false: no dynamic linker of this machine knows this type; true also for machines whose
+ * types are not known here */
+bool mpk_linking_knows_type(const struct mpk_elf *e, uint32_t type);
+
+/* mpk_linking_check_hash - whether DT_GNU_HASH leads to every symbol that it is for
+ * Time and memory grow with the table alone, however its chains run.
+ * Returns  MPK_OK, also without that table; MPK_E_CORRUPT */
+enum mpk_code mpk_linking_check_hash(const struct mpk_linking *l, const struct mpk_symtab *symbols,
+				     struct mpk_error *err) MPK_MUST_CHECK;
+
+#endif

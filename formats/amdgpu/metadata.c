@@ -127,6 +127,8 @@ static enum mpk_code read_args(struct reader *r, struct mpk_cursor *c, void *int
 	struct mpk_amdgpu_arg *args;
 	size_t count;
 
+	if (k->args) /* each list would be kept */
+		return bad(c, "a kernel has .args twice", err);
 	MPK_TRY(begin_list(r, c, sizeof *args, &args, &count, err));
 	k->visible_args = 0;
 	for (size_t i = 0; i < count; i++) {
@@ -196,6 +198,8 @@ static enum mpk_code read_kernels(struct reader *r, struct mpk_cursor *c, void *
 				  struct mpk_error *err)
 {
 	(void)into;
+	if (r->kernels)
+		return bad(c, "amdhsa.kernels stand there twice", err);
 	MPK_TRY(begin_list(r, c, sizeof *r->kernels, &r->kernels, &r->count, err));
 	for (size_t i = 0; i < r->count; i++)
 		MPK_TRY(read_kernel(r, c, &r->kernels[i], err));

@@ -471,7 +471,14 @@ def note(owner, kind, text):
     return head + owner + bytes(-len(owner) % 4) + text + bytes(-len(text) % 4)
 
 
-def amdgpu(names, tables=0, notes=0, tails=0):
+def lists(count):
+    """Metadata of a kernel with its arguments again and again, each time a thousand that say nothing."""
+    one = message(b".args") + struct.pack(">BI", 0xdd, 1000) + b"\x80" * 1000
+    return (struct.pack(">BI", 0xdf, 1) + message(b"amdhsa.kernels") + struct.pack(">BIBI", 0xdd, 1, 0xdf, count + 2) +
+            message(b".name") + message(b"kernel_0") + one * count + message(b"x") + message(b"y" * 8000))
+
+
+def amdgpu(names, tables=0, notes=0, tails=0, metadata=None):
     """A code object; tables, notes: so many sections more of the same bytes; tails: names that are tails of one."""
     e, strings, rows = Elf(machine=EM_AMDGPU), bytearray(b"\0" + b"k" * tails + b"\0"), [bytes(24)]
     at = e.add(".text", PROGBITS, bytes(16 * len(names)), flags=6, align=16)
@@ -490,7 +497,7 @@ def amdgpu(names, tables=0, notes=0, tails=0):
             e.sections.append([".note", NOTE, 2, other, len(filling), 0, 0, 4, 0])
         else:
             other = e.add(".note", NOTE, filling, align=4)
-    e.add(".note", NOTE, note(b"AMDGPU\0", 32, message({b"amdhsa.kernels": [
+    e.add(".note", NOTE, note(b"AMDGPU\0", 32, metadata or message({b"amdhsa.kernels": [
         {b".name": n, b".symbol": n + b".kd", b".vgpr_count": 4} for n in names]})), align=4)
     made = bytearray(e.finish([(1, 5, 0, len(e.data), 4096)]))
     made[7:9] = b"\x40\x03"
@@ -599,6 +606,7 @@ MADE = {
     "amdgpu.blob": lambda: hip(some_names(10000), amdgpu(some_names(10000))),
     "amdgpu-tables.blob": lambda: hip([b"kernel_0"], amdgpu(some_names(8000), tables=8000)),
     "amdgpu-notes.blob": lambda: hip([b"kernel_0"], amdgpu(some_names(1), notes=30000)),
+    "amdgpu-lists.blob": lambda: hip([b"kernel_0"], amdgpu(some_names(1), metadata=lists(1200))),
     "amdgpu-tails.blob": lambda: hip([b"kernel_0"], amdgpu(some_names(1), tails=40000)),
     "kernels.cu": lambda: cuda_kernels(20000),
     "arrays.cu": lambda: cuda_kernels(10000, arrays=10000),

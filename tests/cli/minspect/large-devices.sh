@@ -2,7 +2,7 @@
 # of the others; code objects of AMD GPUs with as many kernels, and with sections and names that overlap, which are
 # read once.
 command -v python3 >/dev/null || { echo "python3 is not installed"; exit 77; }
-set -- fatbin.blob bundle.blob amdgpu.blob amdgpu-tables.blob amdgpu-notes.blob
+set -- fatbin.blob bundle.blob amdgpu.blob amdgpu-tables.blob amdgpu-notes.blob amdgpu-lists.blob
 python3 "$ROOT/tests/large/make.py" . "$@" amdgpu-tails.blob
 for f; do
 	python3 "$ROOT/tests/large/measure.py" $f "minspect FILE" "minspect --functions FILE" \

@@ -18,6 +18,7 @@ struct reader {
 	struct mpk_arena *arena;
 	struct mpk_amdgpu_kernel *kernels;
 	size_t count;
+	uint64_t left; /* bytes of sections that were not read yet: sections may overlap */
 };
 
 /* --- fields of a map ------------------------------------------------------------------- */
@@ -126,6 +127,8 @@ static enum mpk_code read_args(struct reader *r, struct mpk_cursor *c, void *int
 	struct mpk_amdgpu_arg *args;
 	size_t count;
 
+	if (k->args) /* each list would be kept */
+		return bad(c, "a kernel has .args twice", err);
 	MPK_TRY(begin_list(r, c, sizeof *args, &args, &count, err));
 	k->visible_args = 0;
 	for (size_t i = 0; i < count; i++) {
@@ -195,6 +198,8 @@ static enum mpk_code read_kernels(struct reader *r, struct mpk_cursor *c, void *
 				  struct mpk_error *err)
 {
 	(void)into;
+	if (r->kernels)
+		return bad(c, "amdhsa.kernels stand there twice", err);
 	MPK_TRY(begin_list(r, c, sizeof *r->kernels, &r->kernels, &r->count, err));
 	for (size_t i = 0; i < r->count; i++)
 		MPK_TRY(read_kernel(r, c, &r->kernels[i], err));
@@ -236,6 +241,18 @@ static enum mpk_code find_note(struct mpk_span notes, uint64_t off, struct mpk_c
 	return MPK_OK;
 }
 
+/* Its bytes are read once, or all sections of the same bytes would be. */
+static enum mpk_code read_section(struct reader *r, const struct mpk_cubin_section *s,
+				  struct mpk_span *out, struct mpk_error *err)
+{
+	MPK_TRY(mpk_cubin_elf_data(&r->elf, s, out, err));
+	if (out->len > r->left)
+		return mpk_fail_offset(err, MPK_E_CORRUPT, "payload", s->off,
+				       "code object: sections of notes and symbols overlap");
+	r->left -= out->len;
+	return MPK_OK;
+}
+
 static enum mpk_code read_notes(struct reader *r, bool *found, struct mpk_error *err)
 {
 	const struct field fields[] = { { .key = "amdhsa.kernels", .read = read_kernels } };
@@ -247,7 +264,7 @@ static enum mpk_code read_notes(struct reader *r, bool *found, struct mpk_error 
 		MPK_TRY(mpk_cubin_elf_section(&r->elf, i, &s, err));
 		if (s.type != MPK_CUBIN_SHT_NOTE)
 			continue;
-		MPK_TRY(mpk_cubin_elf_data(&r->elf, &s, &notes, err));
+		MPK_TRY(read_section(r, &s, &notes, err));
 		MPK_TRY(find_note(notes, s.off, &c, found, err));
 		if (*found)
 			MPK_TRY(read_map(r, &c, fields, MPK_ARRAY_COUNT(fields), err));
@@ -289,7 +306,7 @@ static enum mpk_code read_symbols(struct reader *r, const struct mpk_cubin_secti
 
 	if (table->link >= r->elf.section_count)
 		return MPK_OK;
-	MPK_TRY(mpk_cubin_elf_data(&r->elf, table, &symbols, err));
+	MPK_TRY(read_section(r, table, &symbols, err));
 	MPK_TRY(mpk_cubin_elf_section(&r->elf, table->link, &s, err));
 	MPK_TRY(mpk_cubin_elf_data(&r->elf, &s, &strings, err));
 	for (size_t i = 0; i < symbols.len / MPK_CUBIN_SYMBOL_BYTES; i++) {
@@ -320,7 +337,7 @@ static enum mpk_code read_code(struct reader *r, struct mpk_error *err)
 enum mpk_code mpk_amdgpu_read(struct mpk_span bytes, struct mpk_arena *arena,
 			      struct mpk_amdgpu *out, struct mpk_error *err)
 {
-	struct reader r = { .arena = arena };
+	struct reader r = { .arena = arena, .left = bytes.len };
 	struct mpk_amdgpu object;
 
 	MPK_TRY(mpk_amdgpu_read_head(bytes, &object, err));

@@ -39,6 +39,17 @@ bool mpk_source_code_mentions(struct mpk_span bytes, struct mpk_span word)
 	return has_word(bytes, word, true);
 }
 
+bool mpk_source_code_mentions_any(struct mpk_span bytes, const struct mpk_strmap *words)
+{
+	struct mpk_span name;
+	size_t ignored;
+
+	for (size_t at = 0; words->count && (name = mpk_source_code_next_name(bytes, &at)).len;)
+		if (mpk_strmap_find(words, name, &ignored))
+			return true;
+	return false;
+}
+
 bool mpk_source_code_has_values(struct mpk_span bytes, struct mpk_span type)
 {
 	return has_word(bytes, type, false);

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/span.h"
 #include "base/strbuf.h"
+#include "base/strmap.h"
 #include "dtype/dtype.h"
 #include "sourcecode/index.h"
 
@@ -166,6 +167,9 @@ enum mpk_code mpk_source_code_split(struct mpk_span bytes, struct mpk_arena *are
 
 /* mpk_source_code_mentions - whether a word stands in the text, outside of comments */
 bool mpk_source_code_mentions(struct mpk_span bytes, struct mpk_span word);
+
+/* mpk_source_code_mentions_any - whether one of many words does */
+bool mpk_source_code_mentions_any(struct mpk_span bytes, const struct mpk_strmap *words);
 
 /* mpk_source_code_has_values - whether a type does where no '*' follows: where values of it are, not
  * mere addresses */

@@ -3,7 +3,61 @@
  * in turn: a fatbin reads its images with it. */
 #include "code/info.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/search.h"
+
+/* There may be as many images as kernels, each with one of its own: who asks for a kernel cannot ask every image. */
+struct mpk_image_kernel {
+	struct mpk_span name;
+	size_t image, kernel;
+};
+
+static int by_name(const void *a, const void *b)
+{
+	const struct mpk_image_kernel *x = a, *y = b;
+	int order = mpk_span_compare(x->name, y->name);
+
+	if (!order)
+		order = (x->image > y->image) - (x->image < y->image);
+	return order ? order : (x->kernel > y->kernel) - (x->kernel < y->kernel);
+}
+
+static enum mpk_code list_image_kernels(struct mpk_code_info *info, struct mpk_arena *arena,
+					struct mpk_error *err)
+{
+	struct mpk_image_kernel *list;
+	size_t most = 0, count = 0;
+
+	for (size_t i = 0; i < info->image_count; i++)
+		most += info->images[i].kernel_count;
+	list = mpk_arena_array(arena, most, sizeof *list);
+	MPK_TRY_ALLOC(list, err);
+	for (size_t i = 0; i < info->image_count; i++)
+		for (size_t k = 0; k < info->images[i].kernel_count; k++)
+			list[count++] =
+				(struct mpk_image_kernel){ info->images[i].kernels[k].name, i, k };
+	if (count)
+		qsort(list, count, sizeof *list, by_name);
+	info->image_kernels = list;
+	info->image_kernel_count = count;
+	return MPK_OK;
+}
+
+/* The first of a name, if any. */
+static size_t first_image_kernel(const struct mpk_code_info *info, struct mpk_span name)
+{
+	const struct mpk_image_kernel key = { .name = name };
+
+	return mpk_lower_bound(info->image_kernels, info->image_kernel_count, sizeof key, &key,
+			       by_name);
+}
+
+static bool is_image_kernel(const struct mpk_code_info *info, size_t at, struct mpk_span name)
+{
+	return at < info->image_kernel_count && mpk_span_equal(info->image_kernels[at].name, name);
+}
 
 static enum mpk_code keep_problem(const struct mpk_error *problem, struct mpk_arena *arena,
 				  struct mpk_code_info *out, struct mpk_error *err)
@@ -42,6 +96,7 @@ enum mpk_code mpk_code_info_read_as(const struct mpk_code_format *f, struct mpk_
 		*out = empty;
 		MPK_TRY(keep_problem(&problem, arena, out, err));
 	}
+	MPK_TRY(list_image_kernels(out, arena, err));
 	_Static_assert(offsetof(struct mpk_code_kernel, name) == 0, "names stand first in rows");
 	MPK_TRY(mpk_names_of(out->kernels, sizeof *out->kernels, out->kernel_count, arena,
 			     &out->kernel_names, err));
@@ -88,6 +143,24 @@ bool mpk_code_info_find(const struct mpk_code_info *info, struct mpk_span name, 
 		info->format->find_symbol(info, name, kernel));
 }
 
+void mpk_code_info_each(const struct mpk_code_info *info, struct mpk_span name,
+			void (*fn)(const struct mpk_code_info *code, size_t kernel, void *arg),
+			void *arg)
+{
+	const struct mpk_image_kernel *last = NULL;
+	size_t kernel;
+
+	if (mpk_code_info_find(info, name, &kernel))
+		fn(info, kernel, arg);
+	for (size_t i = first_image_kernel(info, name); is_image_kernel(info, i, name); i++) {
+		const struct mpk_image_kernel *k = &info->image_kernels[i];
+
+		if (!last || last->image != k->image)
+			fn(&info->images[k->image], k->kernel, arg);
+		last = k;
+	}
+}
+
 enum mpk_code_defines mpk_code_info_defines(const struct mpk_code_info *info, struct mpk_span name)
 {
 	const struct mpk_code_info *lister = mpk_code_info_lister(info);
@@ -98,9 +171,8 @@ enum mpk_code_defines mpk_code_info_defines(const struct mpk_code_info *info, st
 		return MPK_CODE_POSSIBLE;
 	if (mpk_names_find(&info->kernel_names, name, NULL))
 		return MPK_CODE_DEFINED;
-	for (size_t i = 0; i < info->image_count; i++)
-		if (mpk_names_find(&info->images[i].kernel_names, name, NULL))
-			return MPK_CODE_DEFINED;
+	if (is_image_kernel(info, first_image_kernel(info, name), name))
+		return MPK_CODE_DEFINED;
 	if (!lister)
 		return MPK_CODE_POSSIBLE;
 	if (mpk_names_find(&lister->function_names, name, NULL))

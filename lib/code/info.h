@@ -12,6 +12,7 @@
 #include "sourcecode/index.h"
 
 struct mpk_code_symbol;
+struct mpk_image_kernel;
 
 struct mpk_code_kernel {
 	struct mpk_span name;
@@ -64,6 +65,8 @@ struct mpk_code_info {
 						 * all; NULL: none lists, or one is broken */
 
 	struct mpk_names kernel_names, function_names; /* made from the lists above */
+	const struct mpk_image_kernel *image_kernels;  /* of all images, by name */
+	size_t image_kernel_count;
 };
 
 enum mpk_code_defines {
@@ -115,5 +118,12 @@ enum mpk_code_defines mpk_code_info_defines(const struct mpk_code_info *info, st
  * first. A source's kernels are also found under the symbols that a compiler of C++ gives them.
  * Returns  whether there is one; the kernels of images are asked of each image */
 bool mpk_code_info_find(const struct mpk_code_info *info, struct mpk_span name, size_t *kernel);
+
+/* mpk_code_info_each - call fn for a kernel of the code itself, as mpk_code_info_find finds it, then for that of each
+ * image that has one, in their order
+ * @fn      kernel is an index into code->kernels */
+void mpk_code_info_each(const struct mpk_code_info *info, struct mpk_span name,
+			void (*fn)(const struct mpk_code_info *code, size_t kernel, void *arg),
+			void *arg);
 
 #endif

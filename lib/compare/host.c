@@ -26,6 +26,9 @@ struct mpk_host_slot {
 
 enum { TEXT_MAX = 4096, DATA_MIN = 64 };
 
+/* A fifth of a second: tables of megabytes that hundreds of places refer to. */
+#define DATA_BYTES ((uint64_t)1 << 31)
+
 /* --- what a file has -------------------------------------------------------------------- */
 
 static int by_begin(const void *a, const void *b)
@@ -51,7 +54,7 @@ static enum mpk_code read_symbols(struct mpk_host_code *h, struct mpk_arena *are
 	struct mpk_host_function *functions;
 	struct mpk_host_place *places;
 	struct mpk_symbol s;
-	uint64_t off;
+	uint64_t off, bytes = 0;
 
 	MPK_TRY(mpk_symtab_static(&h->elf, &t, err));
 	if (!t.count)
@@ -63,6 +66,9 @@ static enum mpk_code read_symbols(struct mpk_host_code *h, struct mpk_arena *are
 		struct mpk_host_function *f = &functions[h->count];
 
 		MPK_TRY(mpk_symtab_get(&t, i, &s, err));
+		bytes += strlen(s.name);
+		MPK_TRY(mpk_elf_check_names("symbols", h->elf.base, h->elf.bytes.len, i, bytes,
+					    err));
 		if (!s.defined || !s.bytes || (s.type != STT_FUNC && s.type != STT_OBJECT))
 			continue;
 		places[h->place_count++] = (struct mpk_host_place){
@@ -85,18 +91,14 @@ static enum mpk_code read_symbols(struct mpk_host_code *h, struct mpk_arena *are
 static enum mpk_code read_slots_of(struct mpk_host_code *h, const GElf_Shdr *section,
 				   struct mpk_host_slot *out, size_t *count, struct mpk_error *err)
 {
-	const struct mpk_elf_table table = { section->sh_offset, section->sh_size, ELF_T_RELA,
-					     "relocations" };
+	size_t n = mpk_elf_relocations(&h->elf, section);
 	struct mpk_symtab symbols = { 0 };
 	struct mpk_symbol s;
-	Elf_Data *data;
 	GElf_Rela r;
-	size_t n;
 
 	if (section->sh_link && section->sh_link < h->elf.section_count)
 		MPK_TRY(mpk_symtab_open(&h->elf, section->sh_link, &symbols, err));
-	MPK_TRY(mpk_elf_chunk(&h->elf, &table, &data, &n, err));
-	for (size_t i = 0; i < n && gelf_getrela(data, (int)i, &r); i++) {
+	for (size_t i = 0; i < n && mpk_elf_relocation(&h->elf, section, i, &r); i++) {
 		struct mpk_host_slot slot = { .at = r.r_offset, .addend = (uint64_t)r.r_addend };
 		uint64_t symbol = GELF_R_SYM(r.r_info);
 
@@ -113,6 +115,7 @@ static enum mpk_code read_slots(struct mpk_host_code *h, struct mpk_arena *arena
 				struct mpk_error *err)
 {
 	struct mpk_host_slot *slots;
+	uint64_t left = h->elf.bytes.len;
 	GElf_Shdr section;
 	size_t most = 0;
 
@@ -126,8 +129,13 @@ static enum mpk_code read_slots(struct mpk_host_code *h, struct mpk_arena *arena
 				continue;
 			if (pass)
 				MPK_TRY(read_slots_of(h, &section, slots, &h->slot_count, err));
+			else if (section.sh_size > left)
+				return mpk_fail_offset(err, MPK_E_CORRUPT, "file",
+						       h->elf.base + section.sh_offset,
+						       "sections of relocations overlap");
 			else
 				most += section.sh_size / sizeof(Elf32_Rela);
+			left -= pass ? 0 : section.sh_size;
 		}
 	}
 	if (h->slot_count)
@@ -173,6 +181,7 @@ enum mpk_code mpk_host_code_open(const struct mpk_image *image, struct mpk_arena
 		return MPK_OK;
 	MPK_TRY(mpk_elf_open(image->bytes, image->bytes_off, &out->elf, err));
 	out->bytes_left = 4 * (uint64_t)image->bytes.len;
+	out->data_left = DATA_BYTES;
 
 	enum mpk_code code = read_all(out, arena, err);
 
@@ -231,7 +240,7 @@ static bool same_symbol(const char *a, const char *b)
 }
 
 /* A text, or so many bytes as both symbols have; without symbols enough for any vector. */
-static bool same_data(const struct mpk_host_code *a, uint64_t x, const struct mpk_host_code *b,
+static bool same_data(struct mpk_host_code *a, uint64_t x, const struct mpk_host_code *b,
 		      uint64_t y)
 {
 	const struct mpk_host_place *p = place_at(a, x), *q = place_at(b, y);
@@ -248,10 +257,13 @@ static bool same_data(const struct mpk_host_code *a, uint64_t x, const struct mp
 		   text.len > 3) {
 		return mpk_span_equal(text, other);
 	}
-	return len <= s.len && len <= t.len && memcmp(s.data, t.data, (size_t)len) == 0;
+	if (len > s.len || len > t.len || len > a->data_left)
+		return false;
+	a->data_left -= len;
+	return memcmp(s.data, t.data, (size_t)len) == 0;
 }
 
-bool mpk_host_same_target(const struct mpk_host_code *a, uint64_t x, const struct mpk_host_code *b,
+bool mpk_host_same_target(struct mpk_host_code *a, uint64_t x, const struct mpk_host_code *b,
 			  uint64_t y, bool again)
 {
 	const struct mpk_host_slot *p = slot_at(a, x), *q = slot_at(b, y);

@@ -34,6 +34,7 @@ struct mpk_host_code {
 	uint64_t
 		bytes_left; /* of code that will still be compared: symbols of a hostile file may all
 			      * claim the same bytes */
+	uint64_t data_left; /* of what code refers to, likewise: it may be one large table */
 };
 
 /* mpk_host_code_open - list the functions of an image with their code

@@ -10,7 +10,8 @@ enum { SEGMENTS_MAX = 64 }; /* of a file that a linker made */
 
 /* A function in both files, of one length. */
 struct pair {
-	const struct mpk_host_code *a, *b;
+	struct mpk_host_code *a;
+	const struct mpk_host_code *b;
 	const struct mpk_host_function *f, *g;
 };
 

@@ -57,6 +57,12 @@ static enum mpk_code need_one(struct mpk_scope *scope, const char *name,
 	*state = MPK_SCOPE_FOUND;
 	if (mpk_scope_dso(scope, name) || scope->count >= MPK_SCOPE_MAX)
 		return MPK_OK;
+	if (scope->searched == MPK_SCOPE_SEARCHES) {
+		*state = MPK_SCOPE_ASSUMED;
+		scope->guessed = true;
+		return MPK_OK;
+	}
+	scope->searched++;
 	MPK_TRY(open_one(scope, name, &dso, err));
 	if (!dso) {
 		*state = is_assumed(scope, name) ? MPK_SCOPE_ASSUMED : MPK_SCOPE_MISSING;

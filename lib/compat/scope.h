@@ -18,7 +18,8 @@ struct mpk_scope {
 	size_t assumed_count;
 	struct mpk_dso *first, *last; /* what was read, in the order of loading */
 	size_t count;
-	bool guessed; /* some name was taken as there unseen */
+	size_t searched; /* names */
+	bool guessed;    /* some name was taken as there unseen */
 };
 
 /* What became of a name. */
@@ -30,7 +31,10 @@ struct mpk_scope_gap {
 	const struct mpk_dso *by; /* NULL: the name that was asked for */
 };
 
-enum { MPK_SCOPE_MAX = 256 }; /* libraries; the rest of a longer list is not looked at */
+enum {
+	MPK_SCOPE_MAX = 256,       /* libraries; the rest of a longer list is not looked at */
+	MPK_SCOPE_SEARCHES = 4096, /* names that are looked for; the rest counts as there, unseen */
+};
 
 /* mpk_scope_need - find a library and all that it needs
  * @gap     receives what is missing when something is

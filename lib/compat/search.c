@@ -3,11 +3,15 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cursor.h"
+#include "base/strmap.h"
 #include "elf/dynamic.h"
 #include "io/mapping.h"
 #include "io/path.h"
@@ -54,12 +58,13 @@ static bool fits(const char *path, const GElf_Ehdr *like)
 static enum mpk_code try_dir(const char *dir, const char *name, const GElf_Ehdr *like,
 			     struct mpk_arena *arena, const char **out, struct mpk_error *err)
 {
-	char *path = mpk_arena_printf(arena, "%s/%s", dir, name);
+	char path[PATH_MAX]; /* a longer one cannot be opened */
+	int len = snprintf(path, sizeof path, "%s/%s", dir, name);
 
-	MPK_TRY_ALLOC(path, err);
-	if (fits(path, like))
-		*out = path;
-	return MPK_OK;
+	if (len < 0 || (size_t)len >= sizeof path || !fits(path, like))
+		return MPK_OK;
+	*out = mpk_arena_text(arena, mpk_span_str(path));
+	return *out ? MPK_OK : mpk_fail_nomem(err);
 }
 
 /* A string of the cache, which counts from its header; NULL: it does not end. */
@@ -182,6 +187,35 @@ static char *expand(struct mpk_span dir, const char *path, struct mpk_arena *are
 	return mpk_arena_text(arena, dir);
 }
 
+/* Appends what a list names: each directory that is there once, as a file may name thousands that are not, or one
+ * again and again in other words, and every name would be looked for in all of them. */
+static enum mpk_code add_dirs(const char *list, const char *path, struct mpk_arena *arena,
+			      const char **dirs, size_t *count, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap known = { 0 };
+
+	for (size_t len, found; *list; list += len + (list[len] == ':')) {
+		struct stat st;
+		const char *dir, *id;
+		int added;
+
+		len = strcspn(list, ":");
+		if (!len)
+			continue;
+		dir = expand(mpk_span_of(list, len), path, arena);
+		MPK_TRY_ALLOC(dir, err);
+		if (stat(dir, &st) != 0)
+			continue;
+		id = mpk_arena_printf(arena, "%ju:%ju", (uintmax_t)st.st_dev, (uintmax_t)st.st_ino);
+		MPK_TRY_ALLOC(id, err);
+		added = mpk_strmap_put(&known, mpk_span_str(id), 0, &found);
+		MPK_TRY_ALLOC(added >= 0, err);
+		if (added)
+			dirs[(*count)++] = dir;
+	}
+	return MPK_OK;
+}
+
 enum mpk_code mpk_search_with_runpath(const struct mpk_search *search, const struct mpk_elf *e,
 				      const char *path, struct mpk_arena *arena,
 				      struct mpk_search *out, struct mpk_error *err)
@@ -197,15 +231,8 @@ enum mpk_code mpk_search_with_runpath(const struct mpk_search *search, const str
 		most += *p == ':';
 	dirs = mpk_arena_array(arena, most + search->dir_count, sizeof *dirs);
 	MPK_TRY_ALLOC(dirs, err);
-	while (list && *list) {
-		size_t len = strcspn(list, ":");
-
-		if (len) {
-			dirs[n] = expand(mpk_span_of(list, len), path, arena);
-			MPK_TRY_ALLOC(dirs[n++], err);
-		}
-		list += len + (list[len] == ':');
-	}
+	if (list)
+		MPK_TRY(add_dirs(list, path, arena, dirs, &n, err));
 	for (size_t i = 0; i < search->dir_count; i++)
 		dirs[n++] = search->dirs[i];
 	*out = (struct mpk_search){ .dirs = dirs, .dir_count = n, .system = search->system };

@@ -5,22 +5,9 @@
 
 #include "base/cursor.h"
 #include "elf/aarch64.h"
-#include "elf/plt.h"
 #include "elf/symbols.h"
 
 /* --- calls ---------------------------------------------------------------------------- */
-
-static const char *symbol_in(const struct mpk_plt_slots *s, uint64_t slot)
-{
-	for (size_t i = 0; i < s->count; i++) {
-		uint64_t own;
-		const char *name = mpk_plt_slot_name(s, i, &own);
-
-		if (name && own == slot)
-			return name;
-	}
-	return NULL;
-}
 
 static bool x86_64_target(struct mpk_span code, size_t at, uint64_t address, uint64_t *out)
 {
@@ -36,35 +23,29 @@ static bool aarch64_target(struct mpk_span code, size_t at, uint64_t address, ui
 	       mpk_aarch64_branch(mpk_load_u32(code.data + at), address + at, out);
 }
 
-enum mpk_code mpk_elf_callees(const struct mpk_elf *e, uint64_t address, uint64_t bytes,
-			      struct mpk_callee *out, size_t most, size_t *count,
-			      struct mpk_error *err)
+size_t mpk_elf_callees(const struct mpk_elf *e, const struct mpk_plt_names *plt, uint64_t address,
+		       uint64_t bytes, struct mpk_callee *out, size_t most)
 {
 	uint16_t machine = e->header.e_machine;
 	struct mpk_span code;
-	struct mpk_plt_slots lazy, bound;
 	uint64_t off, slot;
+	size_t count = 0;
 
-	*count = 0;
 	if ((machine != EM_X86_64 && machine != EM_AARCH64) || e->header.e_type == ET_REL ||
 	    bytes > MPK_CALLER_BYTES || !mpk_elf_at_address(e, address, &code, &off) ||
 	    !mpk_span_sub(code, 0, bytes, &code))
-		return MPK_OK;
-	MPK_TRY(mpk_plt_slots(e, DT_JMPREL, DT_PLTRELSZ, &lazy, err));
-	MPK_TRY(mpk_plt_slots(e, DT_RELA, DT_RELASZ, &bound, err));
-	for (size_t at = 0; at < code.len && *count < most; at++) {
+		return 0;
+	for (size_t at = 0; at < code.len && count < most; at++) {
 		struct mpk_callee c = { 0 };
 
 		if (!(machine == EM_X86_64 ? x86_64_target : aarch64_target)(code, at, address,
 									     &c.address))
 			continue;
-		if (mpk_plt_slot(e, c.address, &slot)) {
-			c.symbol = symbol_in(&lazy, slot);
-			c.symbol = c.symbol ? c.symbol : symbol_in(&bound, slot);
-		}
-		out[(*count)++] = c;
+		if (mpk_plt_slot(e, c.address, &slot))
+			c.symbol = mpk_plt_names_find(plt, slot);
+		out[count++] = c;
 	}
-	return MPK_OK;
+	return count;
 }
 
 /* --- objects -------------------------------------------------------------------------- */
@@ -80,34 +61,16 @@ static enum mpk_code find_definition(const struct mpk_symtab *t, const char *nam
 	return MPK_OK;
 }
 
-/* Relocations with and without addends begin with the same two members. */
-static bool get_relocation(Elf_Data *data, bool addends, size_t i, GElf_Rel *out)
-{
-	GElf_Rela rela;
-
-	if (!addends)
-		return gelf_getrel(data, (int)i, out) != NULL;
-	if (!gelf_getrela(data, (int)i, &rela))
-		return false;
-	*out = (GElf_Rel){ .r_offset = rela.r_offset, .r_info = rela.r_info };
-	return true;
-}
-
 static enum mpk_code add_relocated(const struct mpk_elf *e, const GElf_Shdr *section,
 				   const struct mpk_symtab *symbols, const struct mpk_symbol *in,
 				   struct mpk_callee *out, size_t most, size_t *count,
 				   struct mpk_error *err)
 {
-	bool addends = section->sh_type == SHT_RELA;
-	const struct mpk_elf_table table = { section->sh_offset, section->sh_size,
-					     addends ? ELF_T_RELA : ELF_T_REL, "relocations" };
+	size_t n = mpk_elf_relocations(e, section);
 	struct mpk_symbol symbol;
-	Elf_Data *data;
-	size_t n;
-	GElf_Rel r;
+	GElf_Rela r;
 
-	MPK_TRY(mpk_elf_chunk(e, &table, &data, &n, err));
-	for (size_t i = 0; i < n && *count < most && get_relocation(data, addends, i, &r); i++) {
+	for (size_t i = 0; i < n && *count < most && mpk_elf_relocation(e, section, i, &r); i++) {
 		if (r.r_offset < in->value || r.r_offset - in->value >= in->bytes ||
 		    GELF_R_SYM(r.r_info) >= symbols->count)
 			continue;

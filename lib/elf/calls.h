@@ -4,7 +4,7 @@
 #define MPK_ELF_CALLS_H
 
 #include "base/error.h"
-#include "elf/reader.h"
+#include "elf/plt.h"
 
 /* Where a call leads. */
 struct mpk_callee {
@@ -18,14 +18,12 @@ enum { MPK_CALLER_BYTES = 96 };
 /* mpk_elf_callees - direct calls and jumps of x86-64 and AArch64 code
  * Code is searched, not decoded: some of what is found may be no instruction. Compare it with what there
  * is to be called.
+ * @plt     the slots of e that have names
  * @bytes   of code; more than MPK_CALLER_BYTES give nothing
  * @out     most places
- * @count   receives how many are filled
- * Returns  MPK_OK, also for other machines, with none; MPK_E_CORRUPT: the dynamic section or what it
- *          names does not read; MPK_E_NOMEM */
-enum mpk_code mpk_elf_callees(const struct mpk_elf *e, uint64_t address, uint64_t bytes,
-			      struct mpk_callee *out, size_t most, size_t *count,
-			      struct mpk_error *err) MPK_MUST_CHECK;
+ * Returns  how many are filled; 0 also for other machines */
+size_t mpk_elf_callees(const struct mpk_elf *e, const struct mpk_plt_names *plt, uint64_t address,
+		       uint64_t bytes, struct mpk_callee *out, size_t most);
 
 /* mpk_elf_object_callees - the symbols that relocations name in the code of a function, in an object of any
  * machine; most of them are called

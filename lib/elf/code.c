@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "amdgpu/amdgpu.h"
+#include "base/search.h"
 #include "elf/object_image.h"
 #include "elf/plt.h"
 #include "elf/symbols.h"
@@ -22,6 +23,16 @@ static int compare_symbols(const void *a, const void *b)
 	if (x->address != y->address)
 		return x->address < y->address ? -1 : 1;
 	return x->rank != y->rank ? (x->rank < y->rank ? -1 : 1) : strcmp(x->name, y->name);
+}
+
+/* As compare_symbols, whoever is there. */
+static int compare_places(const void *a, const void *b)
+{
+	const struct mpk_code_symbol *x = a, *y = b;
+
+	if (x->section != y->section)
+		return x->section < y->section ? -1 : 1;
+	return (x->address > y->address) - (x->address < y->address);
 }
 
 static int compare_marks(const void *a, const void *b)
@@ -95,6 +106,7 @@ static enum mpk_code read_symbols(struct mpk_code_file *f, struct mpk_error *err
 {
 	struct mpk_symtab tables[2];
 	struct mpk_symbol s;
+	uint64_t bytes = 0;
 
 	MPK_TRY(mpk_symtab_static(&f->elf, &tables[0], err));
 	MPK_TRY(mpk_symtab_dynamic(&f->elf, &tables[1], err));
@@ -109,6 +121,9 @@ static enum mpk_code read_symbols(struct mpk_code_file *f, struct mpk_error *err
 	for (size_t t = 0; t < 2; t++)
 		for (size_t i = 1; i < tables[t].count; i++) {
 			MPK_TRY(mpk_symtab_get(&tables[t], i, &s, err));
+			bytes += strlen(s.name);
+			MPK_TRY(mpk_elf_check_names("symbols", f->elf.base, f->elf.bytes.len,
+						    t * tables[0].count + i, bytes, err));
 			add_symbol(f, &s);
 		}
 	return MPK_OK;
@@ -215,7 +230,8 @@ enum mpk_code mpk_code_file_open(struct mpk_span bytes, enum mpk_file_format for
 {
 	*out = (struct mpk_code_file){ .arena = arena,
 				       .amd_target = "",
-				       .line_budget = MPK_CODE_LINE_BYTES };
+				       .line_budget = MPK_CODE_LINE_BYTES,
+				       .code_left = 2 * (uint64_t)bytes.len };
 	MPK_TRY(format == MPK_FILE_ELF ? open_elf(bytes, out, err)
 				       : open_object(bytes, format, out, err));
 	qsort(out->symbols, out->symbol_count, sizeof *out->symbols, compare_symbols);
@@ -261,17 +277,16 @@ static uint64_t left_in_section(const struct mpk_elf *e, const struct mpk_code_s
 static uint64_t guess_bytes(const struct mpk_code_file *f, const struct mpk_code_symbol *s,
 			    uint64_t most)
 {
+	const struct mpk_code_symbol behind = { .section = s->section, .address = s->address + 1 };
 	uint64_t left = f->is_elf ? left_in_section(&f->elf, s) : 0;
+	size_t next;
 
 	if (left && left < most)
 		most = left;
-	for (const struct mpk_code_symbol *next = s + 1; next < f->symbols + f->symbol_count;
-	     next++) {
-		if (next->section != s->section || next->address - s->address >= most)
-			break;
-		if (next->address > s->address)
-			return next->address - s->address;
-	}
+	next = mpk_lower_bound(f->symbols, f->symbol_count, sizeof behind, &behind, compare_places);
+	if (s->address < UINT64_MAX && next < f->symbol_count &&
+	    f->symbols[next].section == s->section && f->symbols[next].address - s->address < most)
+		return f->symbols[next].address - s->address;
 	return most;
 }
 
@@ -335,36 +350,20 @@ size_t mpk_code_file_symbols(const struct mpk_code_file *f, struct mpk_span *out
 
 /* --- names ----------------------------------------------------------------------------------------- */
 
-/* The first symbol behind an address. */
-static size_t behind(const struct mpk_code_symbol *list, size_t count, size_t section,
-		     uint64_t address)
-{
-	size_t low = 0, high = count;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		const struct mpk_code_symbol *s = &list[mid];
-
-		if (s->section < section || (s->section == section && s->address <= address))
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
-}
-
-/* Who covers the address: of those that begin at the nearest place, the best one. */
+/* Who covers the address: of those that begin at the nearest place, the best one. Thousands may begin there. */
 static const struct mpk_code_symbol *covering(const struct mpk_code_symbol *list, size_t count,
 					      size_t section, uint64_t address)
 {
-	size_t i = behind(list, count, section, address);
+	struct mpk_code_symbol key = { .section = (uint32_t)section, .address = address };
+	size_t i = mpk_lower_bound(list, count, sizeof key, &key, compare_places);
 	const struct mpk_code_symbol *s;
 
+	if (i < count && compare_places(&list[i], &key) == 0)
+		return &list[i];
 	if (!i || list[i - 1].section != section)
 		return NULL;
-	s = &list[i - 1];
-	while (s > list && s[-1].section == section && s[-1].address == s->address)
-		s--;
+	key = list[i - 1];
+	s = &list[mpk_lower_bound(list, count, sizeof key, &key, compare_places)];
 	return s->address == address || address - s->address < s->bytes ? s : NULL;
 }
 

@@ -45,6 +45,8 @@ struct mpk_code_file {
 	struct mpk_code_relocation *relocations; /* of the section that was asked for last */
 	size_t relocation_count, relocated;
 	uint64_t line_budget; /* bytes of line programs that may still be read */
+	uint64_t
+		code_left; /* bytes of functions that may still be disassembled: they may overlap */
 	bool has_no_lines;
 };
 

@@ -63,37 +63,20 @@ static const char *target_name(const struct mpk_code_file *f, const struct mpk_s
 	return s.name[0] ? s.name : s.section ? mpk_elf_section_name(&f->elf, s.section) : NULL;
 }
 
-static bool get_rela(Elf_Data *data, uint32_t type, size_t i, GElf_Rela *out)
-{
-	GElf_Rel rel;
-
-	if (type == SHT_RELA)
-		return gelf_getrela(data, (int)i, out) != NULL;
-	if (!gelf_getrel(data, (int)i, &rel))
-		return false;
-	*out = (GElf_Rela){ .r_offset = rel.r_offset, .r_info = rel.r_info };
-	return true;
-}
-
 static void add_relocations(struct mpk_code_file *f, const GElf_Shdr *h)
 {
-	const struct mpk_elf_table table = { h->sh_offset, h->sh_size,
-					     h->sh_type == SHT_RELA ? ELF_T_RELA : ELF_T_REL,
-					     "relocations" };
+	size_t count = mpk_elf_relocations(&f->elf, h);
 	struct mpk_code_relocation *grown;
 	struct mpk_symtab symbols;
-	Elf_Data *data;
-	size_t count;
 	GElf_Rela r;
 
-	if (mpk_symtab_open(&f->elf, h->sh_link, &symbols, NULL) != MPK_OK ||
-	    mpk_elf_chunk(&f->elf, &table, &data, &count, NULL) != MPK_OK)
+	if (mpk_symtab_open(&f->elf, h->sh_link, &symbols, NULL) != MPK_OK)
 		return;
 	grown = reallocarray(f->relocations, f->relocation_count + count + 1, sizeof *grown);
 	if (!grown)
 		return;
 	f->relocations = grown;
-	for (size_t i = 0; i < count && get_rela(data, h->sh_type, i, &r); i++) {
+	for (size_t i = 0; i < count && mpk_elf_relocation(&f->elf, h, i, &r); i++) {
 		const char *name = target_name(f, &symbols, GELF_R_SYM(r.r_info));
 
 		if (name)

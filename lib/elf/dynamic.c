@@ -49,6 +49,7 @@ enum mpk_code mpk_dynamic_strings(const struct mpk_elf *e, Elf_Data *dynamic, si
 	if (!mpk_elf_at_address(e, address, &rest, &off) || !mpk_span_sub(rest, 0, size, out))
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", e->base,
 				       "the dynamic string table lies outside the file");
+	*out = mpk_elf_strings(*out);
 	return MPK_OK;
 }
 

@@ -56,21 +56,6 @@ static void consider_blob(struct mpk_survey *best, const struct mpk_symbol *s)
 	}
 }
 
-/* Names may share bytes, the end of one being another: a linker saves some with that, never most. A megabyte
- * is for files that are small. */
-static enum mpk_code check_names(const struct mpk_symbol_source *t, size_t count, uint64_t bytes,
-				 struct mpk_error *err)
-{
-	enum { EACH = 4, LEAST = 1 << 20 };
-
-	if (bytes <= LEAST || (bytes - LEAST) / EACH <= t->size)
-		return MPK_OK;
-	return mpk_fail_offset(err, MPK_E_CORRUPT, "file", t->base,
-			       "the names of symbols overlap: those of the first %zu have %" PRIu64
-			       " bytes, the file has %" PRIu64,
-			       count, bytes, t->size);
-}
-
 enum mpk_code mpk_symbols_survey(const struct mpk_symbol_source *t, struct mpk_survey *out,
 				 struct mpk_error *err)
 {
@@ -82,7 +67,7 @@ enum mpk_code mpk_symbols_survey(const struct mpk_symbol_source *t, struct mpk_s
 
 		MPK_TRY(t->get(t->self, i, &s, err));
 		bytes += strlen(s.name);
-		MPK_TRY(check_names(t, i + 1, bytes, err));
+		MPK_TRY(mpk_elf_check_names("symbols", t->base, t->size, i + 1, bytes, err));
 		consider_blob(out, &s);
 		mpk_marks_add(&out->marks, &s);
 		for (unsigned g = 0; g < MPK_GENERATION_COUNT; g++)

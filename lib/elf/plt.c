@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "elf/plt.h"
 
+#include <stdlib.h>
+
 #include "base/cursor.h"
+#include "base/search.h"
 #include "elf/aarch64.h"
 #include "elf/dynamic.h"
 
@@ -103,4 +106,53 @@ const char *mpk_plt_slot_name(const struct mpk_plt_slots *s, size_t index, uint6
 		return NULL;
 	*slot = r.r_offset;
 	return symbol.name;
+}
+
+/* --- all of them ---------------------------------------------------------------------- */
+
+static int by_slot(const void *a, const void *b)
+{
+	const struct mpk_plt_name *x = a, *y = b;
+
+	if (x->slot != y->slot)
+		return x->slot < y->slot ? -1 : 1;
+	return (x->order > y->order) - (x->order < y->order);
+}
+
+enum mpk_code mpk_plt_names_read(const struct mpk_elf *e, struct mpk_plt_names *out,
+				 struct mpk_error *err)
+{
+	struct mpk_plt_slots tables[2];
+	struct mpk_plt_names names = { 0 };
+
+	*out = names;
+	MPK_TRY(mpk_plt_slots(e, DT_JMPREL, DT_PLTRELSZ, &tables[0], err));
+	MPK_TRY(mpk_plt_slots(e, DT_RELA, DT_RELASZ, &tables[1], err));
+	names.items = calloc(tables[0].count + tables[1].count + 1, sizeof *names.items);
+	MPK_TRY_ALLOC(names.items, err);
+	for (size_t t = 0; t < MPK_ARRAY_COUNT(tables); t++)
+		for (size_t i = 0; i < tables[t].count; i++) {
+			struct mpk_plt_name *n = &names.items[names.count];
+
+			n->name = mpk_plt_slot_name(&tables[t], i, &n->slot);
+			if (n->name)
+				n->order = names.count++;
+		}
+	qsort(names.items, names.count, sizeof *names.items, by_slot);
+	*out = names;
+	return MPK_OK;
+}
+
+const char *mpk_plt_names_find(const struct mpk_plt_names *names, uint64_t slot)
+{
+	const struct mpk_plt_name key = { .slot = slot };
+	size_t at = mpk_lower_bound(names->items, names->count, sizeof key, &key, by_slot);
+
+	return at < names->count && names->items[at].slot == slot ? names->items[at].name : NULL;
+}
+
+void mpk_plt_names_fini(struct mpk_plt_names *names)
+{
+	free(names->items);
+	*names = (struct mpk_plt_names){ 0 };
 }

@@ -17,6 +17,19 @@ struct mpk_plt_slots {
 	struct mpk_symtab symbols;
 };
 
+/* A slot and the symbol that fills it. */
+struct mpk_plt_name {
+	uint64_t slot;
+	size_t order; /* of its relocation; those of DT_JMPREL first */
+	const char *name;
+};
+
+/* All of a file: calls ask for one after the other, and there are as many of both as the file has room for. */
+struct mpk_plt_names {
+	struct mpk_plt_name *items; /* by slot */
+	size_t count;
+};
+
 /* mpk_plt_slots - those that the dynamic section names by these two tags: DT_JMPREL and DT_PLTRELSZ, or
  * DT_RELA and DT_RELASZ
  * Returns  MPK_OK, also with none; MPK_E_CORRUPT; MPK_E_NOMEM */
@@ -31,5 +44,18 @@ bool mpk_plt_slot(const struct mpk_elf *e, uint64_t address, uint64_t *slot);
 /* mpk_plt_slot_name - the symbol and the address of the slot of one relocation, index < count
  * Returns  NULL: it needs no symbol */
 const char *mpk_plt_slot_name(const struct mpk_plt_slots *s, size_t index, uint64_t *slot);
+
+/* mpk_plt_names_read - the symbols of both tables, DT_JMPREL and DT_RELA
+ * @out     borrows from e; release it with mpk_plt_names_fini; empty on failure
+ * Returns  MPK_OK, also with none; MPK_E_CORRUPT; MPK_E_NOMEM */
+enum mpk_code mpk_plt_names_read(const struct mpk_elf *e, struct mpk_plt_names *out,
+				 struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_plt_names_find - of several relocations that fill a slot the first
+ * Returns  NULL: none fills it with a symbol */
+const char *mpk_plt_names_find(const struct mpk_plt_names *names, uint64_t slot);
+
+/* mpk_plt_names_fini - safe on a zeroed structure */
+void mpk_plt_names_fini(struct mpk_plt_names *names);
 
 #endif

@@ -9,6 +9,7 @@
 
 #include "base/num.h"
 #include "base/search.h"
+#include "base/vec.h"
 
 static bool is_big(const struct mpk_elf *e)
 {
@@ -63,6 +64,47 @@ static enum mpk_code check_ident(const struct mpk_elf *e, struct mpk_error *err)
 	return MPK_OK;
 }
 
+/* A section of indices that are too large for symbols, and the table of symbols it is for. Sections of relocations
+ * each ask for theirs. */
+struct mpk_elf_extended {
+	size_t table, index;
+};
+
+static int by_table(const void *a, const void *b)
+{
+	const struct mpk_elf_extended *x = a, *y = b;
+
+	if (x->table != y->table)
+		return x->table < y->table ? -1 : 1;
+	return (x->index > y->index) - (x->index < y->index);
+}
+
+static enum mpk_code index_extended(struct mpk_elf *e, struct mpk_error *err)
+{
+	size_t cap = 0;
+	GElf_Shdr s;
+
+	for (size_t i = 1; i < e->section_count; i++) {
+		if (!gelf_getshdr(elf_getscn(e->elf, i), &s) || s.sh_type != SHT_SYMTAB_SHNDX)
+			continue;
+		MPK_TRY_ALLOC(mpk_vec_reserve(&e->extended, &cap, e->extended_count + 1,
+					      sizeof *e->extended),
+			      err);
+		e->extended[e->extended_count++] = (struct mpk_elf_extended){ s.sh_link, i };
+	}
+	if (e->extended_count)
+		qsort(e->extended, e->extended_count, sizeof *e->extended, by_table);
+	return MPK_OK;
+}
+
+size_t mpk_elf_extended(const struct mpk_elf *e, size_t table)
+{
+	const struct mpk_elf_extended key = { .table = table };
+	size_t at = mpk_lower_bound(e->extended, e->extended_count, sizeof key, &key, by_table);
+
+	return at < e->extended_count && e->extended[at].table == table ? e->extended[at].index : 0;
+}
+
 static enum mpk_code open_sections(struct mpk_elf *e, struct mpk_error *err)
 {
 	const GElf_Ehdr *h = &e->header;
@@ -82,12 +124,14 @@ static enum mpk_code open_sections(struct mpk_elf *e, struct mpk_error *err)
 		return unreadable(e, h->e_shoff, "the section headers cannot be read", err);
 	MPK_TRY(check_table(e, h->e_shoff, e->section_count, h->e_shentsize, "section headers",
 			    err));
+	MPK_TRY(index_extended(e, err));
 	if (elf_getshdrstrndx(e->elf, &names) != 0 || names == SHN_UNDEF)
 		return MPK_OK;
 	MPK_TRY(mpk_elf_section(e, names, &shdr, err));
 	if (shdr.sh_type == SHT_STRTAB &&
 	    !mpk_span_sub(e->bytes, shdr.sh_offset, shdr.sh_size, &e->names))
 		return corrupt(e, shdr.sh_offset, "the section names lie beyond the file", err);
+	e->names = mpk_elf_strings(e->names);
 	return MPK_OK;
 }
 
@@ -187,6 +231,7 @@ void mpk_elf_close(struct mpk_elf *e)
 {
 	(void)elf_end(e->elf);
 	free(e->loads);
+	free(e->extended);
 	memset(e, 0, sizeof *e);
 }
 
@@ -259,9 +304,18 @@ bool mpk_elf_at_address(const struct mpk_elf *e, uint64_t address, struct mpk_sp
 	return mpk_span_sub(e->bytes, *off, load->bytes - (address - load->address), out);
 }
 
+struct mpk_span mpk_elf_strings(struct mpk_span table)
+{
+	const uint8_t *nul = table.len ? memrchr(table.data, 0, table.len) : NULL;
+
+	return mpk_span_of(table.data, nul ? (size_t)(nul - table.data) + 1 : 0);
+}
+
 const char *mpk_elf_string(struct mpk_span table, uint64_t at)
 {
-	if (at >= table.len || !memchr(table.data + at, 0, table.len - (size_t)at))
+	/* of names that overlap each would be searched for the NUL of all */
+	if (at >= table.len ||
+	    (table.data[table.len - 1] && !memchr(table.data + at, 0, table.len - (size_t)at)))
 		return NULL;
 	return (const char *)table.data + at;
 }
@@ -314,6 +368,43 @@ bool mpk_elf_u64(const struct mpk_elf *e, uint64_t off, uint64_t *out)
 	    !mpk_elf_u32(e, off + 4, &second))
 		return false;
 	*out = is_big(e) ? (uint64_t)first << 32 | second : (uint64_t)second << 32 | first;
+	return true;
+}
+
+static size_t relocation_bytes(const struct mpk_elf *e, const GElf_Shdr *section)
+{
+	size_t word = e->header.e_ident[EI_CLASS] == ELFCLASS64 ? 8 : 4;
+
+	return (section->sh_type == SHT_RELA ? 3 : 2) * word;
+}
+
+size_t mpk_elf_relocations(const struct mpk_elf *e, const GElf_Shdr *section)
+{
+	return (size_t)(section->sh_size / relocation_bytes(e, section));
+}
+
+bool mpk_elf_relocation(const struct mpk_elf *e, const GElf_Shdr *section, size_t index,
+			GElf_Rela *out)
+{
+	uint64_t off = section->sh_offset + index * (uint64_t)relocation_bytes(e, section);
+	bool has_addend = section->sh_type == SHT_RELA;
+	uint32_t at, info, addend = 0;
+	uint64_t wide_addend = 0;
+	GElf_Rela r = { 0 };
+
+	if (e->header.e_ident[EI_CLASS] == ELFCLASS64) {
+		if (!mpk_elf_u64(e, off, &r.r_offset) || !mpk_elf_u64(e, off + 8, &r.r_info) ||
+		    (has_addend && !mpk_elf_u64(e, off + 16, &wide_addend)))
+			return false;
+		r.r_addend = (int64_t)wide_addend;
+	} else {
+		if (!mpk_elf_u32(e, off, &at) || !mpk_elf_u32(e, off + 4, &info) ||
+		    (has_addend && !mpk_elf_u32(e, off + 8, &addend)))
+			return false;
+		r = (GElf_Rela){ at, GELF_R_INFO((uint64_t)(info >> 8), info & 0xff),
+				 (int32_t)addend };
+	}
+	*out = r;
 	return true;
 }
 

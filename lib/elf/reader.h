@@ -26,6 +26,7 @@
 #endif
 
 struct mpk_elf_load;
+struct mpk_elf_extended;
 
 /* Zero-initialise; fill with mpk_elf_open; mpk_elf_close. */
 struct mpk_elf {
@@ -38,6 +39,9 @@ struct mpk_elf {
 	struct mpk_span names;      /* section names, empty when there are none */
 	struct mpk_elf_load *loads; /* what is loaded, by address; the file's */
 	size_t load_count;
+	struct mpk_elf_extended
+		*extended; /* sections of large indices, by table of symbols; the file's */
+	size_t extended_count;
 };
 
 /* mpk_elf_open - parse the headers and check that all tables and all loaded segments
@@ -59,6 +63,9 @@ enum mpk_code mpk_elf_section(const struct mpk_elf *e, size_t index, GElf_Shdr *
 /* mpk_elf_section_name - its name, or NULL when it has no readable one */
 const char *mpk_elf_section_name(const struct mpk_elf *e, size_t index);
 
+/* mpk_elf_extended - the section of indices, SHT_SYMTAB_SHNDX, of the table of symbols in a section; 0: it has none */
+size_t mpk_elf_extended(const struct mpk_elf *e, size_t table);
+
 /* mpk_elf_segment - program header index < segment_count; false when it cannot be read */
 bool mpk_elf_segment(const struct mpk_elf *e, size_t index, GElf_Phdr *out);
 
@@ -73,6 +80,10 @@ bool mpk_elf_at_address(const struct mpk_elf *e, uint64_t address, struct mpk_sp
  * @address its end is in it when bytes is 0
  * @flags   receives what the memory may be used for, PF_R, PF_W and PF_X */
 bool mpk_elf_is_loaded(const struct mpk_elf *e, uint64_t address, uint64_t bytes, uint32_t *flags);
+
+/* mpk_elf_strings - a string table without what stands behind its last NUL: then every offset within it is that of
+ * a string, which need not be searched for its end */
+struct mpk_span mpk_elf_strings(struct mpk_span table);
 
 /* mpk_elf_string - the NUL-terminated string at offset at of a string table, or NULL */
 const char *mpk_elf_string(struct mpk_span table, uint64_t at);
@@ -89,6 +100,15 @@ struct mpk_elf_table {
  * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_NOMEM. The data belongs to e. */
 enum mpk_code mpk_elf_chunk(const struct mpk_elf *e, const struct mpk_elf_table *table,
 			    Elf_Data **out, size_t *count, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_elf_relocations - how many relocations a section has, and one of them, index < count
+ * Sections of them may be as many as functions. libelf searches a list of all tables that it was asked for, so it is
+ * not asked for these.
+ * @section of type SHT_REL or SHT_RELA, from mpk_elf_section
+ * @out     r_info as in ELFCLASS64; no addend is 0 */
+size_t mpk_elf_relocations(const struct mpk_elf *e, const GElf_Shdr *section);
+bool mpk_elf_relocation(const struct mpk_elf *e, const GElf_Shdr *section, size_t index,
+			GElf_Rela *out);
 
 /* mpk_elf_u32, mpk_elf_u64 - an integer of the file's byte order; false beyond the end */
 bool mpk_elf_u32(const struct mpk_elf *e, uint64_t off, uint32_t *out);

@@ -22,6 +22,7 @@ static enum mpk_code open_strings(const struct mpk_elf *e, size_t link, struct m
 				       "section %zu serves as string table but is none", link);
 	if (!mpk_span_sub(e->bytes, shdr.sh_offset, shdr.sh_size, out))
 		return mpk_fail(err, MPK_E_INTERNAL, "a checked section is out of bounds");
+	*out = mpk_elf_strings(*out);
 	return MPK_OK;
 }
 
@@ -29,20 +30,16 @@ static enum mpk_code open_strings(const struct mpk_elf *e, size_t link, struct m
 static enum mpk_code open_extended(const struct mpk_elf *e, size_t index, struct mpk_symtab *t,
 				   struct mpk_error *err)
 {
-	for (size_t i = 1; i < e->section_count; i++) {
-		struct mpk_elf_table table;
-		GElf_Shdr shdr;
-		size_t count;
+	size_t at = mpk_elf_extended(e, index), count;
+	struct mpk_elf_table table;
+	GElf_Shdr shdr;
 
-		if (!gelf_getshdr(elf_getscn(e->elf, i), &shdr) ||
-		    shdr.sh_type != SHT_SYMTAB_SHNDX || shdr.sh_link != index)
-			continue;
-		MPK_TRY(mpk_elf_section(e, i, &shdr, err));
-		table = (struct mpk_elf_table){ shdr.sh_offset, shdr.sh_size, ELF_T_WORD,
-						"extended section index table" };
-		return mpk_elf_chunk(e, &table, &t->extended, &count, err);
-	}
-	return MPK_OK;
+	if (!at)
+		return MPK_OK;
+	MPK_TRY(mpk_elf_section(e, at, &shdr, err));
+	table = (struct mpk_elf_table){ shdr.sh_offset, shdr.sh_size, ELF_T_WORD,
+					"extended section index table" };
+	return mpk_elf_chunk(e, &table, &t->extended, &count, err);
 }
 
 enum mpk_code mpk_symtab_open(const struct mpk_elf *e, size_t index, struct mpk_symtab *out,
@@ -233,12 +230,26 @@ enum mpk_code mpk_symbol_bytes(const struct mpk_elf *e, const struct mpk_symbol 
 	return MPK_OK;
 }
 
+enum mpk_code mpk_elf_check_names(const char *whose, uint64_t base, uint64_t size, size_t count,
+				  uint64_t bytes, struct mpk_error *err)
+{
+	enum { EACH = 4, LEAST = 1 << 20 };
+
+	if (bytes <= LEAST || (bytes - LEAST) / EACH <= size)
+		return MPK_OK;
+	return mpk_fail_offset(err, MPK_E_CORRUPT, "file", base,
+			       "the names of %s overlap: those of the first %zu have %" PRIu64
+			       " bytes, the file has %" PRIu64,
+			       whose, count, bytes, size);
+}
+
 enum mpk_code mpk_elf_needed(const struct mpk_elf *e, struct mpk_arena *arena,
 			     const char *const **out, size_t *count, struct mpk_error *err)
 {
 	struct mpk_span strings;
 	Elf_Data *dynamic = NULL;
 	size_t entries, n = 0;
+	uint64_t bytes = 0;
 	GElf_Dyn d;
 
 	*count = 0;
@@ -259,6 +270,9 @@ enum mpk_code mpk_elf_needed(const struct mpk_elf *e, struct mpk_arena *arena,
 			return mpk_fail_offset(
 				err, MPK_E_CORRUPT, "file", e->base,
 				"the name of a needed library lies outside the dynamic string table");
+		bytes += strlen(names[n - 1]);
+		MPK_TRY(mpk_elf_check_names("needed libraries", e->base, e->bytes.len, n, bytes,
+					    err));
 	}
 	*out = names;
 	*count = n;

@@ -58,6 +58,16 @@ enum mpk_code mpk_symbol_bytes(const struct mpk_elf *e, const struct mpk_symbol 
 			       struct mpk_span *out, uint64_t *off,
 			       struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_elf_check_names - refuse names that overlap, the end of one being another: a linker saves some bytes with
+ * that, never most, and whoever reads all of them reads the same ones again and again
+ * @whose   "symbols"
+ * @base    of the file in its container
+ * @size    of the file; a megabyte of names is for files that are small
+ * @count   names that were read so far, which have bytes bytes
+ * Returns  MPK_OK; MPK_E_CORRUPT */
+enum mpk_code mpk_elf_check_names(const char *whose, uint64_t base, uint64_t size, size_t count,
+				  uint64_t bytes, struct mpk_error *err) MPK_MUST_CHECK;
+
 /* mpk_elf_needed - the DT_NEEDED names in order
  * Returns  MPK_OK, also with none; MPK_E_CORRUPT; MPK_E_NOMEM */
 enum mpk_code mpk_elf_needed(const struct mpk_elf *e, struct mpk_arena *arena,

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Both tables are lists of records that name the distance to the next one, each with a list of its
- * own. A record is 16 bytes or more, so a table that goes on longer than the file goes in a circle. */
+ * own. A record is 16 bytes or more, so a table that goes on longer than the file goes in a circle, and so do lists
+ * that have more entries together. */
 #include "elf/versions.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cursor.h"
 #include "base/vec.h"
@@ -83,7 +85,18 @@ static enum mpk_code name_at(const struct table *t, uint64_t off, const char **o
 struct needs {
 	struct mpk_version_need *items;
 	size_t count, cap;
+	size_t names;
+	uint64_t name_bytes;
 };
+
+static enum mpk_code take_name(const struct table *t, uint64_t off, struct needs *n,
+			       const char **out, struct mpk_error *err)
+{
+	MPK_TRY(name_at(t, off, out, err));
+	n->name_bytes += strlen(*out);
+	return mpk_elf_check_names("symbol versions", t->elf->base, t->elf->bytes.len, ++n->names,
+				   n->name_bytes, err);
+}
 
 static enum mpk_code read_need(const struct table *t, struct needs *out, struct mpk_error *err)
 {
@@ -94,11 +107,12 @@ static enum mpk_code read_need(const struct table *t, struct needs *out, struct 
 
 	if (!u16(t, t->off + NEED_COUNT, &count) || !mpk_elf_u32(t->elf, t->off + NEED_AUX, &aux))
 		return fail(t, err);
-	MPK_TRY(name_at(t, t->off + NEED_FILE, &need.file, err));
+	MPK_TRY(take_name(t, t->off + NEED_FILE, out, &need.file, err));
 	for (at += aux; count; count--, at += next) {
-		if (!u16(t, at + AUX_FLAGS, &flags) || !mpk_elf_u32(t->elf, at + AUX_NEXT, &next))
+		if (out->count >= t->elf->bytes.len / LEAST_BYTES ||
+		    !u16(t, at + AUX_FLAGS, &flags) || !mpk_elf_u32(t->elf, at + AUX_NEXT, &next))
 			return fail(t, err);
-		MPK_TRY(name_at(t, at + AUX_NAME, &need.version, err));
+		MPK_TRY(take_name(t, at + AUX_NAME, out, &need.version, err));
 		need.weak = flags & VER_FLG_WEAK;
 		MPK_TRY_ALLOC(
 			mpk_vec_reserve(&out->items, &out->cap, out->count + 1, sizeof *out->items),

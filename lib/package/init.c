@@ -340,6 +340,8 @@ static void init_fini(struct mpk_init *in)
 	mpk_strmap_fini(&in->symbols);
 	mpk_strmap_fini(&in->names);
 	mpk_strbuf_fini(&in->host_lines);
+	for (size_t i = 0; in->modules && i < in->count; i++) /* one that failed is not counted */
+		mpk_strmap_fini(&in->modules[i].shared);
 }
 
 enum mpk_code mpk_init_manifest(const struct mpk_init_file *files, size_t count,

@@ -38,21 +38,25 @@ static int take(struct mpk_init *in, struct mpk_span name)
 	return copy ? mpk_strmap_put(&in->names, mpk_span_str(copy), 0, &found) : -1;
 }
 
-/* A function of C++ has another symbol unless an extern "C" stands in front of it. */
-static bool is_mangled(const struct mpk_init_file *file, const char *opening, const uint8_t *name)
+/* A function of C++ has another symbol unless an extern "C" stands in front of it: where those end that have.
+ * NULL: none has */
+static const uint8_t *mangled_end(const struct mpk_init_file *file, const char *opening)
 {
 	static const char *const cxx[] = { ".cc", ".cpp", ".cxx", NULL };
 	static const char linkage[] = "extern \"C\"";
+	const uint8_t *at;
 
-	return opening == prefix && mpk_init_has_suffix(file->path, cxx) &&
-	       !memmem(file->bytes.data, (size_t)(name - file->bytes.data), linkage,
-		       sizeof linkage - 1);
+	if (opening != prefix || !mpk_init_has_suffix(file->path, cxx))
+		return NULL;
+	at = memmem(file->bytes.data, file->bytes.len, linkage, sizeof linkage - 1);
+	return at ? at + sizeof linkage - 1 : file->bytes.data + file->bytes.len;
 }
 
 static enum mpk_code scan_text(struct mpk_init *in, const struct mpk_init_file *file,
 			       const char *opening, size_t *count)
 {
 	const uint8_t *at = file->bytes.data, *end = at + file->bytes.len;
+	const uint8_t *mangled = mangled_end(file, opening);
 
 	while ((at = memmem(at, (size_t)(end - at), opening, strlen(opening)))) {
 		struct mpk_span name = { .data = at += strlen(opening) };
@@ -65,7 +69,7 @@ static enum mpk_code scan_text(struct mpk_init *in, const struct mpk_init_file *
 		if (!name.len || name.data[0] == '_' || at == end || *at == '%' || *at == '#')
 			continue;
 		++*count;
-		if (is_mangled(file, opening, name.data)) {
+		if (mangled && name.data < mangled) {
 			mpk_strbuf_puts(&in->host_lines, "# decide: no loader finds the next one, "
 							 "which is not extern \"C\"\n");
 			put_line(in, file, name);

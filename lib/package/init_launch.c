@@ -62,64 +62,93 @@ static bool has_bound(const struct mpk_init_kernel *k, struct mpk_span body)
 
 /* --- dynamic shared memory ------------------------------------------------------------------ */
 
+static enum mpk_code add_shared(struct mpk_init *in, struct mpk_init_module *m,
+				struct mpk_span name)
+{
+	size_t found;
+
+	return mpk_strmap_put(&m->shared, name, 0, &found) < 0 ? mpk_fail_nomem(in->err) : MPK_OK;
+}
+
+static enum mpk_code list_ptx_shared(struct mpk_init *in, struct mpk_init_module *m)
+{
+	bool *owns = mpk_arena_array(in->arena, m->code->kernel_count, sizeof *owns);
+	struct mpk_ptx p;
+
+	MPK_TRY_ALLOC(owns, in->err);
+	MPK_TRY(mpk_ptx_read(m->code->bytes, in->arena, &p, in->err));
+	for (size_t i = 0; i < p.shared_count; i++) {
+		const struct mpk_ptx_shared *v = &p.shared[i];
+
+		if (v->dynamic && v->kernel == MPK_PTX_MODULE)
+			MPK_TRY(add_shared(in, m, v->name));
+		else if (v->dynamic && v->kernel < m->code->kernel_count)
+			owns[v->kernel] = true;
+	}
+	m->owns_shared = owns;
+	m->has_shared = true;
+	return MPK_OK;
+}
+
 /* Variables outside of kernels count for those that name them, and for those that call what may. */
 static enum mpk_code find_ptx_shared(struct mpk_init *in, struct mpk_init_module *m, size_t kernel,
 				     struct mpk_span body, bool *out)
 {
-	const struct mpk_ptx *p = m->ptx;
-
-	if (!p) {
-		struct mpk_ptx *own = mpk_arena_alloc(in->arena, sizeof *own);
-
-		MPK_TRY_ALLOC(own, in->err);
-		MPK_TRY(mpk_ptx_read(m->code->bytes, in->arena, own, in->err));
-		m->ptx = p = own;
-	}
-	for (size_t i = 0; i < p->shared_count && !*out; i++) {
-		const struct mpk_ptx_shared *v = &p->shared[i];
-
-		*out = v->dynamic &&
-		       (v->kernel == kernel ||
-			(v->kernel == MPK_PTX_MODULE &&
-			 (mpk_source_code_mentions(body, v->name) || contains(body, "call"))));
-	}
+	if (!m->has_shared)
+		MPK_TRY(list_ptx_shared(in, m));
+	*out = m->owns_shared[kernel] ||
+	       (m->shared.count &&
+		(mpk_source_code_mentions_any(body, &m->shared) || contains(body, "call")));
 	return MPK_OK;
 }
 
-/* The name in front of the brackets of "extern __shared__ float s[];". */
-static struct mpk_span name_of_array(struct mpk_span text)
+/* The name in front of the bracket of "extern __shared__ float s[];". */
+static struct mpk_span name_before(const uint8_t *begin, const uint8_t *bracket)
 {
-	const uint8_t *end = memchr(text.data, '[', text.len);
-	size_t to = end ? (size_t)(end - text.data) : 0, from;
+	const uint8_t *end = bracket;
 
-	while (to && text.data[to - 1] <= ' ')
-		to--;
-	for (from = to; from && is_word_byte(text.data[from - 1]);)
-		from--;
-	return mpk_span_of(text.data + from, to - from);
+	while (end > begin && end[-1] <= ' ')
+		end--;
+	for (bracket = end; end > begin && is_word_byte(end[-1]);)
+		end--;
+	return mpk_span_of(end, (size_t)(bracket - end));
 }
 
-static bool has_source_shared(struct mpk_span text, struct mpk_span body)
+static enum mpk_code list_source_shared(struct mpk_init *in, struct mpk_init_module *m)
 {
 	static const char opening[] = "extern __shared__";
-	const uint8_t *at = text.data, *end = at + text.len;
+	struct mpk_span text = m->code->bytes;
+	const uint8_t *at = text.data, *end = at + text.len, *bracket = at;
 
-	if (contains(body, "HIP_DYNAMIC_SHARED"))
-		return true;
+	m->has_shared = true;
 	while ((at = memmem(at, (size_t)(end - at), opening, sizeof opening - 1))) {
 		struct mpk_span name;
 
 		at += sizeof opening - 1;
-		name = name_of_array(mpk_span_of(at, (size_t)(end - at)));
-		if (name.len && mpk_source_code_mentions(body, name))
-			return true;
+		if (bracket < at) /* else the one that was found before */
+			bracket = memchr(at, '[', (size_t)(end - at));
+		if (!bracket)
+			break;
+		name = name_before(at, bracket);
+		if (name.len)
+			MPK_TRY(add_shared(in, m, name));
 	}
-	return false;
+	return MPK_OK;
+}
+
+static enum mpk_code find_source_shared(struct mpk_init *in, struct mpk_init_module *m,
+					struct mpk_span body, bool *out)
+{
+	if (!m->has_shared)
+		MPK_TRY(list_source_shared(in, m));
+	*out = contains(body, "HIP_DYNAMIC_SHARED") ||
+	       mpk_source_code_mentions_any(body, &m->shared);
+	return MPK_OK;
 }
 
 /* --- a kernel ------------------------------------------------------------------------------- */
 
-static enum mpk_code read_source(struct mpk_init *in, const struct mpk_init_module *m, size_t i,
+static enum mpk_code read_source(struct mpk_init *in, struct mpk_init_module *m, size_t i,
 				 struct mpk_init_kernel *k)
 {
 	const struct mpk_source_code *source = m->code->content;
@@ -133,8 +162,8 @@ static enum mpk_code read_source(struct mpk_init *in, const struct mpk_init_modu
 	k->hides_block = s->hides_group;
 	k->hides_threads = s->hides_max_threads;
 	k->bounded = reach->guarded;
-	k->shared =
-		m->code->format == &mpk_format_cuda && has_source_shared(m->code->bytes, s->body);
+	if (m->code->format == &mpk_format_cuda)
+		MPK_TRY(find_source_shared(in, m, s->body, &k->shared));
 	k->dims = count_dims(s->body, indices[m->code->format == &mpk_format_opencl ? 0 : 1],
 			     k->block);
 	return MPK_OK;

@@ -9,8 +9,6 @@
 #include "package/init.h"
 #include "sourcecode/sourcecode.h"
 
-struct mpk_ptx; /* ptx/ptx.h */
-
 /* A kernel of a module. */
 struct mpk_init_kernel {
 	struct mpk_span symbol;     /* what a driver looks for */
@@ -40,8 +38,11 @@ struct mpk_init_module {
 	const struct mpk_code_info *code; /* that lists the kernels */
 	struct mpk_init_kernel *kernels;
 	size_t kernel_count, row_count, function_count;
-	size_t twin_count;         /* kernels whose names those of files above have */
-	const struct mpk_ptx *ptx; /* of PTX, as far as it was read */
+	size_t twin_count; /* kernels whose names those of files above have */
+	/* Dynamic shared memory, found when it is first asked for: there may be as many arrays as kernels. */
+	bool has_shared;
+	struct mpk_strmap shared; /* arrays outside of kernels */
+	const bool *owns_shared;  /* PTX: for each kernel, whether it has one of its own */
 };
 
 struct mpk_init {

@@ -19,8 +19,14 @@ struct search {
 	const struct mpk_elf *elf;
 	struct mpk_constants *constants;
 	size_t count;
+	struct mpk_plt_names plt;
 	uint64_t budget; /* bytes that may still be looked at; mpk_constants_budget */
 };
+
+static void search_fini(struct search *s)
+{
+	mpk_plt_names_fini(&s->plt);
+}
 
 /* --- texts ----------------------------------------------------------------------------- */
 
@@ -74,11 +80,10 @@ static bool measures_it(const struct search *s, const struct mpk_image_function 
 	enum { NEXT_BYTES = 32 };
 	uint64_t rest = getter->address + getter->bytes - from;
 	struct mpk_callee callee;
-	size_t count;
 
-	return mpk_elf_callees(s->elf, from, rest < NEXT_BYTES ? rest : NEXT_BYTES, &callee, 1,
-			       &count, NULL) == MPK_OK &&
-	       count && callee.symbol && strncmp(callee.symbol, opening, sizeof opening - 1) == 0 &&
+	return mpk_elf_callees(s->elf, &s->plt, from, rest < NEXT_BYTES ? rest : NEXT_BYTES,
+			       &callee, 1) &&
+	       callee.symbol && strncmp(callee.symbol, opening, sizeof opening - 1) == 0 &&
 	       strstr(callee.symbol, view);
 }
 
@@ -220,7 +225,7 @@ enum mpk_code mpk_host_texts_read(const struct mpk_image *image, struct mpk_aren
 				  struct mpk_host_texts *out, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_elf_close) struct mpk_elf elf = { 0 };
-	struct search s = { .image = image, .elf = &elf };
+	MPK_CLEANUP(search_fini) struct search s = { .image = image, .elf = &elf };
 	struct mpk_host_texts texts = {
 		.docs = mpk_arena_array(arena, image->function_count, sizeof *texts.docs),
 		.metadata = mpk_arena_array(arena, image->function_count, sizeof *texts.metadata),
@@ -235,6 +240,8 @@ enum mpk_code mpk_host_texts_read(const struct mpk_image *image, struct mpk_aren
 		code = mpk_elf_constants(&elf, image->blob, arena, &s.constants, &s.count, err);
 	if (code != MPK_OK)
 		return code == MPK_E_NOMEM ? code : MPK_OK; /* it opened before: nothing to add */
+	if (mpk_plt_names_read(&elf, &s.plt, NULL) == MPK_E_NOMEM)
+		return mpk_fail_nomem(err);
 	s.budget = mpk_constants_budget(s.constants, s.count);
 	for (size_t i = 0; i < image->getter_count; i++)
 		ask_getter(&s, &image->getters[i], out);

@@ -135,16 +135,19 @@ static const struct mpk_unit_function *called(const struct mpk_unit *u, const st
 static enum mpk_code read_entry(struct mpk_unit *u, struct mpk_unit_function *entry,
 				struct mpk_error *err)
 {
+	MPK_CLEANUP(mpk_plt_names_fini) struct mpk_plt_names plt = { 0 };
 	const struct mpk_unit_function *one = NULL;
 	struct mpk_callee callees[8];
 	size_t count;
 
-	if (u->elf->header.e_type == ET_REL)
+	if (u->elf->header.e_type == ET_REL) {
 		MPK_TRY(mpk_elf_object_callees(u->elf, entry->function->symbol, callees,
 					       MPK_ARRAY_COUNT(callees), &count, err));
-	else
-		MPK_TRY(mpk_elf_callees(u->elf, entry->function->address, entry->function->bytes,
-					callees, MPK_ARRAY_COUNT(callees), &count, err));
+	} else {
+		MPK_TRY(mpk_plt_names_read(u->elf, &plt, err));
+		count = mpk_elf_callees(u->elf, &plt, entry->function->address,
+					entry->function->bytes, callees, MPK_ARRAY_COUNT(callees));
+	}
 	for (size_t i = 0; i < count; i++) {
 		const struct mpk_unit_function *f = called(u, &callees[i]);
 

@@ -90,8 +90,13 @@ static void compare_functions(struct mpk_differ *d, struct mpk_span name, const 
 		(void)mpk_differ_change(d, "function", name, "names '%s' -> '%s'",
 					MPK_QUOTE(mpk_span_str(x->alias_of ? x->alias_of : "")),
 					MPK_QUOTE(mpk_span_str(y->alias_of ? y->alias_of : "")));
-	else if (f->code && g->code && are_of_a_kind(f->file, g->file) &&
-		 !mpk_host_same_code(f->file, f->code, g->file, g->code))
+	else if (!f->code || !g->code || !are_of_a_kind(f->file, g->file))
+		return;
+	else if (f->code->code.len > f->file->bytes_left)
+		(void)mpk_differ_change(d, "function", name,
+					"%zu bytes of code were not compared: functions overlap",
+					f->code->code.len);
+	else if (!mpk_host_same_code(f->file, f->code, g->file, g->code))
 		say_code_differs(d, name, f->code->code, g->code->code);
 }
 

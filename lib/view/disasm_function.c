@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
+#include "text/escape.h"
 #include "view/disasm.h"
 
 enum mpk_code mpk_disasm_put(struct mpk_disasm_job *j, const struct mpk_listing *l)
@@ -78,8 +79,14 @@ enum mpk_code mpk_disasm_function(struct mpk_disasm_job *j, const char *path, st
 	enum mpk_code status = mpk_disasm_target(file, function->thumb, &code, &err);
 	uint64_t at = 0;
 
+	if (status == MPK_OK && function->bytes.len > file->code_left)
+		status = mpk_fail(&err, MPK_E_CORRUPT,
+				  "functions overlap: '%s' and those before it have more than "
+				  "twice the bytes of the file",
+				  MPK_QUOTE(name));
 	if (status != MPK_OK)
 		return mpk_disasm_note(j, status, &err);
+	file->code_left -= function->bytes.len;
 	MPK_TRY(mpk_code_file_lines(file, function, &arena, &l.lines, &l.line_count, j->err));
 	while (at < function->bytes.len) {
 		MPK_TRY(put_piece(j, &l, code, &at));

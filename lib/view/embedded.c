@@ -59,25 +59,28 @@ void mpk_view_embedded_summary(const struct mpk_view *view, struct mpk_strbuf *o
 	}
 }
 
-static void put_figures(const struct mpk_code_info *code, struct mpk_span kernel,
-			const char *indent, struct mpk_strbuf *out)
-{
-	size_t index;
+struct lines {
+	const char *indent;
+	struct mpk_strbuf *out;
+};
 
-	if (!code->format || !code->format->kernel_text ||
-	    !mpk_code_info_find(code, kernel, &index))
+static void put_figures(const struct mpk_code_info *code, size_t kernel, void *arg)
+{
+	const struct lines *l = arg;
+
+	if (!code->format || !code->format->kernel_text)
 		return;
-	mpk_strbuf_puts(out, indent);
-	code->format->kernel_text(code, index, out);
-	mpk_strbuf_putc(out, '\n');
+	mpk_strbuf_puts(l->out, l->indent);
+	code->format->kernel_text(code, kernel, l->out);
+	mpk_strbuf_putc(l->out, '\n');
 }
 
 void mpk_view_code_figures(const struct mpk_view_code *c, struct mpk_span kernel,
 			   const char *indent, struct mpk_strbuf *out)
 {
-	put_figures(&c->code, kernel, indent, out);
-	for (size_t i = 0; i < c->code.image_count; i++)
-		put_figures(&c->code.images[i], kernel, indent, out);
+	struct lines lines = { indent, out };
+
+	mpk_code_info_each(&c->code, kernel, put_figures, &lines);
 }
 
 static void put_kernels(const struct mpk_view *view, const struct mpk_view_code *c,
@@ -115,18 +118,21 @@ void mpk_view_embedded_functions(const struct mpk_view *view, struct mpk_strbuf 
 
 /* --- JSON ------------------------------------------------------------------------------------ */
 
-static void add_figures(const struct mpk_code_info *code, struct mpk_span kernel,
-			struct mpk_json *j, struct mpk_json_at *list)
-{
-	struct mpk_json_at *o;
-	size_t index;
+struct figures {
+	struct mpk_json *j;
+	struct mpk_json_at *list;
+};
 
-	if (!code->format || !code->format->kernel_json ||
-	    !mpk_code_info_find(code, kernel, &index))
+static void add_figures(const struct mpk_code_info *code, size_t kernel, void *arg)
+{
+	const struct figures *f = arg;
+	struct mpk_json_at *o;
+
+	if (!code->format || !code->format->kernel_json)
 		return;
-	o = mpk_json_object(j, list, NULL);
-	mpk_json_text(j, o, "format", code->format->word);
-	code->format->kernel_json(code, index, j, o);
+	o = mpk_json_object(f->j, f->list, NULL);
+	mpk_json_text(f->j, o, "format", code->format->word);
+	code->format->kernel_json(code, kernel, f->j, o);
 }
 
 void mpk_view_code_json(const struct mpk_view *view, const struct mpk_view_code *c,
@@ -141,16 +147,14 @@ void mpk_view_code_json(const struct mpk_view *view, const struct mpk_view_code 
 	list = mpk_json_array(j, at, "kernels");
 	for (size_t i = 0; lister && i < lister->kernel_count; i++) {
 		struct mpk_span name = lister->kernels[i].name;
-		struct mpk_json_at *figures;
+		struct figures figures = { .j = j };
 
 		if (!mpk_view_shows_kernel(view, c, name))
 			continue;
 		o = mpk_json_object(j, list, NULL);
 		mpk_json_span(j, o, "name", name);
-		figures = mpk_json_array(j, o, "figures");
-		add_figures(&c->code, name, j, figures);
-		for (size_t k = 0; k < c->code.image_count; k++)
-			add_figures(&c->code.images[k], name, j, figures);
+		figures.list = mpk_json_array(j, o, "figures");
+		mpk_code_info_each(&c->code, name, add_figures, &figures);
 	}
 }
 

@@ -175,15 +175,9 @@ void mpk_node_info_each(const struct mpk_node_info *info, const struct mpk_kerne
 {
 	struct mpk_span name = table->functions[index].key;
 	const struct mpk_code_info *code = code_of(info, name);
-	size_t kernel;
 
-	if (!code)
-		return;
-	if (mpk_code_info_find(code, name, &kernel))
-		fn(code, kernel, arg);
-	for (size_t i = 0; i < code->image_count; i++)
-		if (mpk_code_info_find(&code->images[i], name, &kernel))
-			fn(&code->images[i], kernel, arg);
+	if (code)
+		mpk_code_info_each(code, name, fn, arg);
 }
 
 enum mpk_code_defines mpk_node_info_defines(const struct mpk_node_info *info,

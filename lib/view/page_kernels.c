@@ -237,18 +237,6 @@ enum mpk_code mpk_page_kernels_json(struct mpk_page *page, const struct mpk_view
 	return MPK_OK;
 }
 
-/* A kernel in a run of code and in each image of it. */
-static void each_image(const struct mpk_code_info *code, struct mpk_span name, struct digests *d)
-{
-	size_t kernel;
-
-	if (mpk_code_info_find(code, name, &kernel))
-		put_code(code, kernel, d);
-	for (size_t i = 0; i < code->image_count; i++)
-		if (mpk_code_info_find(&code->images[i], name, &kernel))
-			put_code(&code->images[i], kernel, d);
-}
-
 enum mpk_code mpk_page_code_kernels_json(struct mpk_page *page, const struct mpk_view_code *c,
 					 struct mpk_json_at *list, struct mpk_error *err)
 {
@@ -269,7 +257,7 @@ enum mpk_code mpk_page_code_kernels_json(struct mpk_page *page, const struct mpk
 		if (!page->compares)
 			continue;
 		MPK_TRY(begin(&d));
-		each_image(&c->code, lister->kernels[i].name, &d);
+		mpk_code_info_each(&c->code, lister->kernels[i].name, put_code, &d);
 		MPK_TRY(end(&d, o));
 	}
 	return MPK_OK;

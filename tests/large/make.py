@@ -11,10 +11,11 @@ import struct
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fuzz"))
-from seed_elf import DYNSYM, PROGBITS, STRTAB, SYMTAB, Elf  # noqa: E402
+from seed_elf import DYNSYM, NOTE, PROGBITS, STRTAB, SYMTAB, Elf  # noqa: E402
 
 HANDLE, INT = struct.pack("<BBH", 3, 64, 1), struct.pack("<BBH", 0, 32, 1)
-EM_CUDA = 190
+EM_CUDA, EM_AMDGPU = 190, 224
+RELA = 4
 
 
 def u64(*values):
@@ -284,6 +285,257 @@ def images(count):
                    content=one_module(table, b"opencl"))
 
 
+# WHAT A LOADER READS
+
+class Library:
+    """A library for x86-64 with a blob, whose dynamic section says what put() and tags say."""
+
+    def __init__(self):
+        self.elf, self.names, self.rows, self.tags = Elf(), bytearray(b"\0"), [bytes(24)], []
+
+    def name(self, text):
+        self.names += text + b"\0"
+        return len(self.names) - len(text) - 1
+
+    def symbol(self, name, value=0, size=0, section=0, info=0x12):
+        self.rows.append(self.elf.symbol(self.name(name), value, size, section, info))
+        return len(self.rows) - 1
+
+    def put(self, name, kind, content, **how):
+        return self.elf.add(name, kind, content, **how)
+
+    def finish(self, static=False):
+        e, content = self.elf, some_kernels(1)
+        at = e.add(".data", PROGBITS, content, flags=3, align=16)
+        self.symbol(b"__tvm_ffi__library_bin", at, len(content), len(e.sections), 0x11)
+        link, rows = len(e.sections) + 1, b"".join(self.rows)
+        dynstr = e.add(".dynstr", STRTAB, bytes(self.names), align=1)
+        dynsym = e.add(".dynsym", DYNSYM, rows, link=link, info=1, entsize=24)
+        if static:
+            e.add(".symtab", SYMTAB, rows, flags=0, link=link, info=1, entsize=24)
+        tags = [(5, dynstr), (6, dynsym), (10, len(self.names)), (11, 24)] + self.tags + [(0, 0)]
+        made = b"".join(e.pack("QQ", "II", *t) for t in tags)
+        dynamic = e.add(".dynamic", 6, made, flags=3, link=link, entsize=16)
+        return e.finish([(1, 5, 0, len(e.data), 4096), (2, 6, dynamic, len(made), 8)])
+
+
+RET = b"\x31\xc0\xc3\x90"
+
+
+def one_function():
+    made = Library()
+    made.symbol(b"__tvm_ffi_f", made.put(".text", PROGBITS, RET * 4, flags=6, align=16), 4, 1)
+    return made
+
+
+def needed(count):
+    made = one_function()
+    made.tags += [(1, made.name(b"lib%d.so" % i)) for i in range(count)]
+    return made.finish()
+
+
+def needed_tails(count):
+    """Names of libraries that are tails of one long string."""
+    made = one_function()
+    at = made.name(b"l" * (16 * count))
+    made.tags += [(1, at + i) for i in range(count)]
+    return made.finish()
+
+
+def run_path(count):
+    made = one_function()
+    made.tags += [(29, made.name(b":".join(b"/no/%d" % i for i in range(count))))]
+    made.tags += [(1, made.name(b"lib%d.so" % i)) for i in range(count)]
+    return made.finish()
+
+
+def versions(records, entries, names, step=16):
+    """Records of versions that are needed, each with entries entries, step bytes from one to the next."""
+    made = one_function()
+    file = made.name(b"libc.so.6")
+    at = made.name(names)
+    body = b"".join(struct.pack("<HHIII", 1, entries, file, 16 * (records - i), 16) for i in range(records))
+    body += b"".join(struct.pack("<IHHII", 0, 0, 2, at + i, step) for i in range(entries if step else 1))
+    made.tags += [(1, file), (0x6ffffffe, made.put(".gnu.version_r", 0x6ffffffe, body)), (0x6fffffff, records)]
+    return made.finish()
+
+
+def slots(count, sections=0, again=False):
+    """As many slots of a PLT as entries, and getters of docs whose code calls them behind each of 16 texts."""
+    made = Library()
+    e = made.elf
+    own = [made.symbol(b"_ZNSt17basic_string_viewIcE%d" % i, info=0x10) for i in range(count)]
+    text = made.put(".rodata", PROGBITS, b"x" * 40 + b"\0", align=16)
+    got = made.put(".got.plt", PROGBITS, bytes(8 * count), flags=3, align=16)
+    plt = len(e.data) + -len(e.data) % 16
+    made.put(".plt", PROGBITS, b"".join(
+        b"\xff\x25" + struct.pack("<i", got + 8 * i - (plt + 8 * i + 6)) + b"\x90\x90" for i in range(count)),
+        flags=6, align=16)
+    at = len(e.data) + -len(e.data) % 16
+    code = bytearray()
+    for i in range(16 * count):
+        code += b"\x48\x8d\x3d" + struct.pack("<i", text - (at + len(code) + 7))
+        code += b"\xe8" + struct.pack("<i", plt + 8 * (i % count) - (at + len(code) + 5))
+    made.put(".text", PROGBITS, bytes(code), flags=6, align=16)
+    for i in range(count):
+        made.symbol(b"__tvm_ffi_g%d" % i, at, 8, 4)
+        made.symbol(b"__tvm_ffi__doc_g%d" % i, at + 192 * i, 192, 4)
+    filled = b"".join(struct.pack("<QQq", got + 8 * (0 if again else i), own[i] << 32 | 7, 0) for i in range(count))
+    made.tags += [(23, made.put(".rela.plt", RELA, filled, entsize=24)), (2, len(filled))]
+    for i in range(sections):
+        made.put(".data.%d" % i, PROGBITS, b"x", align=1)
+    return made.finish()
+
+
+def relocations(count, again=1):
+    """Sections of one relocation each, or of the same count ones again and again."""
+    made = one_function()
+    rows = [struct.pack("<QQq", 4096 + 8 * i, 1 << 32 | 6, 0) for i in range(count)]
+    total = count if again == 1 else again
+    link = total + 4
+    at = made.put(".rela", RELA, rows[0] if again == 1 else b"".join(rows), link=link, entsize=24)
+    for i in range(1, total):
+        if again == 1:
+            made.put(".rela", RELA, rows[i], link=link, entsize=24)
+        else:
+            made.elf.sections.append([".rela", RELA, 2, at, 24 * count, link, 0, 8, 24])
+    return made.finish()
+
+
+def sections_of_code(count):
+    """An object whose functions have a section each, and one for the relocation in it."""
+    e, names, rows = Elf(kind=1), bytearray(b"\0"), [bytes(24)]
+    for i in range(count):
+        e.add(".text.%d" % i, PROGBITS, b"\xe8\0\0\0\0\xc3" + bytes(10), flags=6, align=16)
+        rows.append(e.symbol(len(names), 0, 16, i + 1, info=0x12))
+        names += b"__tvm_ffi_f%d\0" % i
+    e.add(".strtab", STRTAB, bytes(names), flags=0, align=1)
+    e.add(".symtab", SYMTAB, b"".join(rows), flags=0, link=count + 1, info=1, entsize=24)
+    for i in range(count):
+        e.add(".rela.%d" % i, RELA, struct.pack("<QQq", 1, i + 1 << 32 | 4, -4), flags=0x40, link=count + 2, info=i + 1,
+              entsize=24)
+    return e.finish([])
+
+
+def functions_at(count, size):
+    """Functions of so many bytes that begin at one place; size None: each goes on to the end of the code."""
+    made = Library()
+    at = made.put(".text", PROGBITS, RET * (count if size is None else 4), flags=6, align=16)
+    for i in range(count):
+        made.symbol(b"__tvm_ffi_f%d" % i, at + (4 * i if size is None else 0),
+                    4 * (count - i) if size is None else size, 1)
+    return made.finish(static=True)
+
+
+def references(count, pad):
+    """A function that refers to one table, again and again, behind pad bytes."""
+    made = Library()
+    made.put(".pad", PROGBITS, b"x" * pad, align=16)
+    table = b"\1\2\3\4" * (2 * count)
+    data = made.put(".rodata", PROGBITS, table, align=16)
+    made.put(".pad2", PROGBITS, b"x" * pad, align=16)
+    at = len(made.elf.data) + -len(made.elf.data) % 16
+    code = b"".join(b"\x48\x8d\x3d" + struct.pack("<i", data - (at + 7 * i + 7)) for i in range(count))
+    made.put(".text", PROGBITS, code, flags=6, align=16)
+    made.symbol(b"table", data, len(table), 2, 0x11)
+    made.symbol(b"__tvm_ffi_f", at, len(code), 4)
+    return made.finish(static=True)
+
+
+# CODE FOR SEVERAL DEVICES
+
+def fatbin(texts):
+    body = b""
+    for data in texts:
+        data += bytes(1 + -(len(data) + 1) % 8)
+        body += struct.pack("<HHIQIIHHIIIQQQ", 1, 0x101, 64, len(data), 0, 0, 0, 8, 80, 0, 0, 0, 0, 0) + data
+    return struct.pack("<IHHQ", 0xba55ed50, 1, 16, len(body)) + body
+
+
+def fatbin_of(names):
+    return one_module(kernels(b"fatbin", names, fatbin([ptx([n]) for n in names])))
+
+
+def message(value):
+    """MessagePack of numbers, texts, lists and maps."""
+    if isinstance(value, int):
+        return struct.pack(">BI", 0xce, value)
+    if isinstance(value, bytes):
+        return struct.pack(">BH", 0xda, len(value)) + value
+    rows = [p for pair in value.items() for p in pair] if isinstance(value, dict) else value
+    return struct.pack(">BI", 0xdf if isinstance(value, dict) else 0xdd, len(value)) + b"".join(map(message, rows))
+
+
+def note(owner, kind, text):
+    head = struct.pack("<III", len(owner), len(text), kind)
+    return head + owner + bytes(-len(owner) % 4) + text + bytes(-len(text) % 4)
+
+
+def lists(count):
+    """Metadata of a kernel with its arguments again and again, each time a thousand that say nothing."""
+    one = message(b".args") + struct.pack(">BI", 0xdd, 1000) + b"\x80" * 1000
+    return (struct.pack(">BI", 0xdf, 1) + message(b"amdhsa.kernels") + struct.pack(">BIBI", 0xdd, 1, 0xdf, count + 2) +
+            message(b".name") + message(b"kernel_0") + one * count + message(b"x") + message(b"y" * 8000))
+
+
+def amdgpu(names, tables=0, notes=0, tails=0, metadata=None):
+    """A code object; tables, notes: so many sections more of the same bytes; tails: names that are tails of one."""
+    e, strings, rows = Elf(machine=EM_AMDGPU), bytearray(b"\0" + b"k" * tails + b"\0"), [bytes(24)]
+    at = e.add(".text", PROGBITS, bytes(16 * len(names)), flags=6, align=16)
+    rows += [e.symbol(1 + i, at, 16, 1, info=0x12) for i in range(tails)]
+    for i, name in enumerate(names):
+        rows.append(e.symbol(len(strings), at + 16 * i, 16, 1, info=0x12))
+        strings += name + b"\0"
+    e.add(".dynstr", STRTAB, bytes(strings), align=1)
+    symbols = b"".join(rows)
+    dynsym = e.add(".dynsym", DYNSYM, symbols, link=2, info=1, entsize=24)
+    for _ in range(tables):
+        e.sections.append([".symtab", SYMTAB, 0, dynsym, len(symbols), 2, 1, 8, 24])
+    filling = note(b"X\0", 1, b"") * notes
+    for i in range(notes):
+        if i:
+            e.sections.append([".note", NOTE, 2, other, len(filling), 0, 0, 4, 0])
+        else:
+            other = e.add(".note", NOTE, filling, align=4)
+    e.add(".note", NOTE, note(b"AMDGPU\0", 32, metadata or message({b"amdhsa.kernels": [
+        {b".name": n, b".symbol": n + b".kd", b".vgpr_count": 4} for n in names]})), align=4)
+    made = bytearray(e.finish([(1, 5, 0, len(e.data), 4096)]))
+    made[7:9] = b"\x40\x03"
+    return bytes(made)
+
+
+def bundle(images):
+    target, heads, body = b"hipv4-amdgcn-amd-amdhsa--gfx900", b"", b""
+    first = 32 + len(images) * (24 + len(target))
+    first += -first % 8
+    for data in images:
+        heads += struct.pack("<QQQ", first + len(body), len(data), len(target)) + target
+        body += data + bytes(-len(data) % 8)
+    heads = b"__CLANG_OFFLOAD_BUNDLE__" + u64(len(images)) + heads
+    return heads + bytes(-len(heads) % 8) + body
+
+
+def hip(names, code):
+    return one_module(kernels(b"hsaco", names, code), b"hip")
+
+
+# FILES THAT A MANIFEST IS FILLED IN FROM
+
+def cuda_kernels(count, arrays=0):
+    return (b"".join(b"extern __shared__ float s%d[];\n" % i for i in range(arrays)) +
+            b"".join(b'extern "C" __global__ void k%d(float* a, int n) { a[0] = n; }\n' % i for i in range(count)))
+
+
+def ptx_arrays(count):
+    text = ptx(some_names(count))
+    at = text.index(b".visible")
+    return text[:at] + b"".join(b".extern .shared .align 4 .b8 s%d[];\n" % i for i in range(count)) + text[at:]
+
+
+def mangled(count):
+    return b"".join(b"int __tvm_ffi_f%d(void* a) { return 0; }\n" % i for i in range(count))
+
+
 UNKNOWN, SMALL = (b"my_kind", b"x"), (b"cuda", kernels(b"cuda", [], b""))
 MADE = {
     "chain.blob": lambda: chain(100000, UNKNOWN),
@@ -332,6 +584,34 @@ MADE = {
     "images.so": lambda: images(40000),
     "again.so": lambda: telling(ONE, PROTOTYPES + b"g(" * 150000, again=5000),
     "away.so": lambda: getters(2000, away=1 << 28, again=60000),
+    "needed.so": lambda: needed(100000),
+    "needed-tails.so": lambda: needed_tails(20000),
+    "run-path.so": lambda: run_path(20000),
+    "versions.so": lambda: versions(1, 60000, b"".join(b"V_%d\0" % i for i in range(60000))),
+    "version-tails.so": lambda: versions(1, 65000, b"G" * 2000000 + b"\0"),
+    "version-loop.so": lambda: versions(20000, 65535, b"GLIBC_2.2.5\0", step=0),
+    "slots.so": lambda: slots(8000),
+    "slots-sections.so": lambda: slots(4000, sections=30000),
+    "slots-again.so": lambda: slots(16000, again=True),
+    "relocations.so": lambda: relocations(30000),
+    "relocations-again.so": lambda: relocations(2000, again=4000),
+    "code-sections.o": lambda: sections_of_code(20000),
+    "functions-same.so": lambda: functions_at(60000, 16),
+    "functions-endless.so": lambda: functions_at(60000, 0),
+    "functions-overlap.so": lambda: functions_at(20000, None),
+    "references.so": lambda: references(160000, 64),
+    "references-moved.so": lambda: references(160000, 640),
+    "fatbin.blob": lambda: fatbin_of(some_names(16000)),
+    "bundle.blob": lambda: hip(some_names(3000), bundle([amdgpu([n]) for n in some_names(3000)])),
+    "amdgpu.blob": lambda: hip(some_names(10000), amdgpu(some_names(10000))),
+    "amdgpu-tables.blob": lambda: hip([b"kernel_0"], amdgpu(some_names(8000), tables=8000)),
+    "amdgpu-notes.blob": lambda: hip([b"kernel_0"], amdgpu(some_names(1), notes=30000)),
+    "amdgpu-lists.blob": lambda: hip([b"kernel_0"], amdgpu(some_names(1), metadata=lists(1200))),
+    "amdgpu-tails.blob": lambda: hip([b"kernel_0"], amdgpu(some_names(1), tails=40000)),
+    "kernels.cu": lambda: cuda_kernels(20000),
+    "arrays.cu": lambda: cuda_kernels(10000, arrays=10000),
+    "arrays.ptx": lambda: ptx_arrays(16000),
+    "mangled.cc": lambda: mangled(40000),
 }
 
 

@@ -31,6 +31,7 @@ struct mpk_input_options {
 	const char *prefix; /* of a system library, "" otherwise */
 	bool system_lib;
 	bool via_c; /* launch functions become C, not LLVM IR */
+	bool check; /* nothing is built of it: parts need not have what is generated */
 };
 
 /* mpk_input_load - read and check path: a .blob or a manifest, "-" for either on standard input

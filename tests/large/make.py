@@ -284,6 +284,52 @@ def images(count):
                    content=one_module(table, b"opencl"))
 
 
+# MANIFESTS
+
+def code_module(name, kind, file, rows=()):
+    return ('[[module]]\nid = "%s"\nkind = "%s"\ndata = "%s"\n' % (name, kind, file) + "".join(
+        '[[module.function]]\nname = "%s"\nargs = ["handle", "int32"]\nlaunch = ["blockIdx.x", "threadIdx.x"]\n' % row
+        for row in rows))
+
+
+STEP = 'kernel = "%s.kernel_%d", args = ["a", "n"], grid = ["n"], block = [1]'
+
+
+def launches(steps):
+    """A launch function for each step."""
+    return "".join('[[function]]\nname = "f%d"\nparams = ["a: in float32[n]"]\nsteps = [{ %s }]\n' % (i, STEP % step)
+                   for i, step in enumerate(steps))
+
+
+def manifest(*parts):
+    return ('[package]\nname = "many"\nabi = "ffi"\n' + "".join(parts)).encode()
+
+
+def one_function(count):
+    """Steps, parameters and temporaries of one launch function."""
+    return '[[function]]\nname = "f"\nparams = ["a: in float32[n]", %s]\ntemps = [%s]\nsteps = [\n%s]\n' % (
+        ", ".join('"p%d: float32[n%d]"' % (i, i) for i in range(count)),
+        ", ".join('"t%d: float32[n]"' % i for i in range(count)),
+        "".join("{ %s },\n" % (STEP % ("k", i)) for i in range(count)))
+
+
+MANIFESTS = {
+    "many.ptx": lambda: ptx(some_names(8000)),
+    "many.cl": lambda: opencl_text(some_names(16000)),
+    "functions.toml": lambda: manifest(code_module("k", "cuda", "many.ptx"), launches(("k", i) for i in range(8000))),
+    "modules.toml": lambda: manifest(*[code_module("m%d" % i, "cuda", "one.ptx") for i in range(3000)],
+                                     launches(("m%d" % i, 0) for i in range(3000))),
+    "one.ptx": lambda: ptx(some_names(1)),
+    "steps.toml": lambda: manifest(code_module("k", "cuda", "many.ptx"), one_function(8000)),
+    "meant.toml": lambda: manifest(*[code_module("module%d" % i, "cuda", "one.ptx", ["kernel_0"]) for i in range(5000)],
+                                   launches(("modula%d" % i, 0) for i in range(5000))),
+    "pieces.toml": lambda: manifest(code_module("k", "opencl", "many.cl",
+                                                ["kernel_%d" % (15999 - i) for i in range(16000)])),
+    "standalone.toml": lambda: manifest("standalone = true\n", code_module("k", "opencl", "some.cl"),
+                                        launches(("k", i) for i in range(4000))),
+    "some.cl": lambda: opencl_text(some_names(4000)),
+}
+
 UNKNOWN, SMALL = (b"my_kind", b"x"), (b"cuda", kernels(b"cuda", [], b""))
 MADE = {
     "chain.blob": lambda: chain(100000, UNKNOWN),
@@ -332,6 +378,7 @@ MADE = {
     "images.so": lambda: images(40000),
     "again.so": lambda: telling(ONE, PROTOTYPES + b"g(" * 150000, again=5000),
     "away.so": lambda: getters(2000, away=1 << 28, again=60000),
+    **MANIFESTS,
 }
 
 

@@ -68,20 +68,47 @@ static enum mpk_code add_raw(struct planner *p, const struct mpk_view_node *n,
 	return mpk_rope_status(&f->content, p->err);
 }
 
+/* The header of an .npy file of t, without the room that a rope of its own would keep behind each of the
+ * hundred thousand that a file can have; empty where NumPy has no such type. */
+static enum mpk_code make_header(struct planner *p, const struct mpk_tensor_record *t,
+				 struct mpk_span *out)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	struct mpk_rope rope = mpk_rope_of(&scratch);
+	struct mpk_span made;
+	enum mpk_code code;
+	const char *kept;
+
+	*out = (struct mpk_span){ 0 };
+	code = mpk_npy_write_header(&rope, t->dtype, t->shape, t->ndim, NULL);
+	if (code == MPK_E_UNSUPPORTED)
+		return MPK_OK;
+	MPK_TRY_ALLOC(code == MPK_OK, p->err);
+	MPK_TRY(mpk_rope_flat(&rope, &made, p->err));
+	kept = mpk_arena_copy(p->arena, made.data, made.len);
+	MPK_TRY_ALLOC(kept, p->err);
+	*out = mpk_span_of(kept, made.len);
+	return MPK_OK;
+}
+
 static enum mpk_code add_file(struct planner *p, const struct mpk_view_node *n,
 			      const char *directory, const struct mpk_extracted_file *from)
 {
-	struct mpk_rope header = { .arena = p->arena };
 	const struct mpk_tensor_record *t = from->tensor;
-	bool npy = t && mpk_npy_write_header(&header, t->dtype, t->shape, t->ndim, NULL) == MPK_OK;
-	const char *suffix = npy ? ".npy" : t ? ".bin" : "";
-	struct mpk_extract_file *f =
-		add(p, n, mpk_arena_printf(p->arena, "%s/%s%s", directory, from->name, suffix));
+	struct mpk_span header = { 0 };
+	struct mpk_extract_file *f;
 
+	if (t)
+		MPK_TRY(make_header(p, t, &header));
+	f = add(p, n,
+		mpk_arena_printf(p->arena, "%s/%s%s", directory, from->name,
+				 header.len ? ".npy"
+				 : t        ? ".bin"
+					    : ""));
 	if (!f)
 		return MPK_E_NOMEM;
-	if (npy)
-		mpk_rope_put_rope(&f->content, &header);
+	if (header.len)
+		mpk_rope_put_view(&f->content, header);
 	mpk_rope_put_view(&f->content, from->data);
 	f->title = from->title;
 	f->stored = from->stored;

@@ -6,6 +6,7 @@
 
 Nothing in them is random: the same names give the same bytes.
 """
+import json
 import os
 import struct
 import sys
@@ -284,6 +285,40 @@ def images(count):
                    content=one_module(table, b"opencl"))
 
 
+# MODELS
+
+ELEMENT = struct.pack("<QQiiiBBHqQ", 0xDD5E40F096B4A13F, 0, 1, 0, 1, 2, 32, 1, 1, 4) + bytes(4)  # a tensor of one
+
+
+def weights(count):
+    return u64(count) + b"".join(text(b"w%d" % i) for i in range(count))
+
+
+def factory(count, graph=b""):
+    return graph + u64(count) + weights(count) + ELEMENT * count + text(b"default")
+
+
+def items(kind, payload):
+    """A blob as TVM up to 0.20 wrote it, with one module."""
+    body = u64(2) + text(kind) + payload + text(b"_import_tree") + u64(2, 0, 0, 0)
+    return u64(len(body)) + body
+
+
+def graph(count):
+    """A graph executor whose inputs are all parameters."""
+    made = {"nodes": [{"op": "null", "name": "w%d" % i, "inputs": []} for i in range(count)],
+            "arg_nodes": list(range(count)), "heads": [[count - 1, 0, 0]], "node_row_ptr": list(range(count + 1)),
+            "attrs": {"dltype": ["list_str", ["float32"] * count], "storage_id": ["list_int", list(range(count))],
+                      "shape": ["list_shape", [[1]] * count]}}
+    return items(b"GraphExecutorFactory", factory(count, text(json.dumps(made, separators=(",", ":")).encode())))
+
+
+MODELS = {
+    "consts.blob": lambda: one_module(weights(60000) + u64(60000) + ELEMENT * 60000 + u64(0, 0), b"const_loader"),
+    "aot.blob": lambda: items(b"AotExecutorFactory", factory(60000)),
+    "graph.blob": lambda: graph(40000),
+}
+
 # MANIFESTS
 
 def code_module(name, kind, file, rows=()):
@@ -378,6 +413,7 @@ MADE = {
     "images.so": lambda: images(40000),
     "again.so": lambda: telling(ONE, PROTOTYPES + b"g(" * 150000, again=5000),
     "away.so": lambda: getters(2000, away=1 << 28, again=60000),
+    **MODELS,
     **MANIFESTS,
 }
 

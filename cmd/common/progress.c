@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "common/diag.h"
 #include "io/copy.h"
 
@@ -23,10 +23,7 @@ static struct {
 
 static uint64_t now(void)
 {
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+	return (uint64_t)mpk_clock() / 1000000;
 }
 
 static void draw(uint64_t ms)

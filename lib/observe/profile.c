@@ -4,18 +4,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/cursor.h"
 #include "base/vec.h"
-
-static double now(void)
-{
-	struct timespec t = { 0 };
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 void mpk_profile_fini(struct mpk_profile *p)
 {
@@ -42,7 +34,7 @@ static enum mpk_code begin(struct mpk_observer *self, const struct mpk_operator 
 		      err);
 	/* what was queued before, an input's copy, is not this operator's */
 	MPK_TRY(wait_for(p, mpk_operator_device(op, NULL), err));
-	p->open[p->open_count] = (struct mpk_profile_open){ .start = now() };
+	p->open[p->open_count] = (struct mpk_profile_open){ .start = mpk_clock_seconds() };
 	if (p->origin == 0)
 		p->origin = p->open[0].start;
 	p->open_count++;
@@ -111,7 +103,7 @@ static enum mpk_code end(struct mpk_observer *self, const struct mpk_operator *o
 
 	MPK_TRY(wait_for(p, device, err));
 	open = &p->open[--p->open_count];
-	seconds = now() - open->start;
+	seconds = mpk_clock_seconds() - open->start;
 	own = seconds > open->within ? seconds - open->within : 0;
 	if (p->open_count)
 		p->open[p->open_count - 1].within += seconds;

@@ -8,20 +8,9 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "sandbox/sandbox.h"
-
-static const int64_t NANO = 1000000000;
-
-int64_t mpk_process_clock(void)
-{
-	struct timespec t = { 0 };
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * NANO + t.tv_nsec;
-}
 
 /* dup2, which leaves alone what has the number already: that would be closed by exec. Without a
  * descriptor (no /dev/null in a bare chroot) the stream stays what it is. */

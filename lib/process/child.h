@@ -17,9 +17,6 @@ struct mpk_process_self {
 	struct mpk_error error;
 };
 
-/* mpk_process_clock - nanoseconds of the monotonic clock */
-int64_t mpk_process_clock(void);
-
 /* mpk_process_child_main - do the work of a child, in the child
  * @parent  the process that forked it, which may be gone by now */
 MPK_NORETURN void mpk_process_child_main(const struct mpk_process *p, struct mpk_process_self *self,

@@ -14,14 +14,16 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "process/child.h"
 #include "process/fork.h"
 #include "process/orphans.h"
 #include "text/escape.h"
 
-static const int64_t NANO = 1000000000, TICK = 100000000;
+static const int64_t TICK = MPK_NANOSECONDS / 10;
 
 enum { GROUPS_MAX = 256 }; /* more jobs at once than that end by PR_SET_PDEATHSIG alone */
 
@@ -99,7 +101,7 @@ static struct running *free_slot(const struct run *r)
 
 static int64_t after(double seconds)
 {
-	return seconds > 0 ? mpk_process_clock() + (int64_t)(seconds * (double)NANO) : 0;
+	return seconds > 0 ? mpk_clock() + (int64_t)(seconds * (double)MPK_NANOSECONDS) : 0;
 }
 
 static enum mpk_code start(struct run *r, size_t index, struct mpk_error *err)
@@ -219,7 +221,7 @@ static bool has_ended(pid_t pid)
 static int64_t look_at(struct run *r, struct running *slot)
 {
 	const struct mpk_process *p = &r->list[slot->index];
-	int64_t left = 3600 * NANO;
+	int64_t left = 3600 * MPK_NANOSECONDS;
 
 	if (has_ended(slot->pid)) {
 		finish(r, slot, ALIVE);
@@ -230,7 +232,7 @@ static int64_t look_at(struct run *r, struct running *slot)
 		return 0;
 	}
 	if (slot->deadline)
-		left = slot->deadline - mpk_process_clock();
+		left = slot->deadline - mpk_clock();
 	if (left <= 0 || stopped) {
 		finish(r, slot, LATE);
 		return 0;
@@ -244,7 +246,7 @@ static int64_t look_at(struct run *r, struct running *slot)
 /* Takes those that have ended or are late; nanoseconds until there is something to do. */
 static int64_t look(struct run *r)
 {
-	int64_t sleep = 3600 * NANO;
+	int64_t sleep = 3600 * MPK_NANOSECONDS;
 
 	for (unsigned i = 0; i < r->parallel; i++) {
 		struct running *slot = &r->slots[i];
@@ -270,8 +272,8 @@ static void wait_for_one(struct run *r)
 	(void)sigdelset(&mask, SIGCHLD);
 	for (;;) {
 		int64_t left = look(r);
-		struct timespec sleep = { .tv_sec = (time_t)(left / NANO),
-					  .tv_nsec = (long)(left % NANO) };
+		struct timespec sleep = { .tv_sec = (time_t)(left / MPK_NANOSECONDS),
+					  .tv_nsec = (long)(left % MPK_NANOSECONDS) };
 
 		if (r->busy < before)
 			return;

@@ -15,10 +15,10 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "abi/raised.h"
+#include "base/clock.h"
 #include "runtime/context.h"
 #include "runtime/once.h"
 
@@ -90,22 +90,17 @@ static void wake(atomic_uint *word)
 static int64_t spin_end(void)
 {
 	static atomic_uint cores;
-	struct timespec t;
 
 	if (!atomic_load_explicit(&cores, memory_order_relaxed))
 		atomic_store_explicit(&cores, mpk_parallel_cores(), memory_order_relaxed);
 	if (atomic_load_explicit(&cores, memory_order_relaxed) == 1)
 		return 0;
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec + SPIN_NS;
+	return mpk_clock() + SPIN_NS;
 }
 
 static bool is_past(int64_t end)
 {
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec >= end;
+	return mpk_clock() >= end;
 }
 
 static void pause_core(void)

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "session/reply.h"
 #include "session/session.h"
 #include "text/escape.h"
@@ -51,9 +52,9 @@ static void order(struct batch *b, size_t i)
 	double left = item->timeout;
 
 	if (!(b->started[i] > 0))
-		b->started[i] = mpk_session_clock();
+		b->started[i] = mpk_clock_seconds();
 	else if (left > 0)
-		left = fmax(left - (mpk_session_clock() - b->started[i]), 0.001);
+		left = fmax(left - (mpk_clock_seconds() - b->started[i]), 0.001);
 	b->task = (struct mpk_child_task){
 		.what = item->call->function,
 		.timeout = item->timeout,
@@ -96,7 +97,7 @@ static enum mpk_process_heard hear_end(struct batch *b, const struct mpk_report_
 {
 	size_t i = b->order.item;
 
-	b->items[i].seconds = mpk_session_clock() - b->started[i];
+	b->items[i].seconds = mpk_clock_seconds() - b->started[i];
 	if (b->order.is_last || m->ends || has_ended) {
 		b->task.phase = MPK_CHILD_ENDING;
 		b->order.item = NO_ITEM;
@@ -162,7 +163,7 @@ static void record_crash(struct batch *b, size_t i, const struct mpk_error *why)
 	mpk_call_result_fini(&item->result);
 	item->error = *why;
 	item->crashed = true;
-	item->seconds = mpk_session_clock() - b->started[i];
+	item->seconds = mpk_clock_seconds() - b->started[i];
 	b->is_known[i] = true;
 }
 

@@ -3,8 +3,9 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <unistd.h>
 
+#include "base/clock.h"
 #include "executor/check.h"
 #include "executor/executor.h"
 #include "runtime/devices.h"
@@ -23,6 +24,7 @@
 struct session {
 	struct mpk_session_work *work;
 	struct mpk_child_side *side;
+	pid_t process; /* the one that was started for it */
 	struct mpk_arena arena;
 	struct mpk_runtime *runtime;
 	struct mpk_library *library;    /* NULL while only kernels were called */
@@ -122,6 +124,10 @@ static enum mpk_code open_kernel(struct session *s, const struct mpk_tree *tree,
 	struct mpk_dldevice asked = s->call->device;
 
 	s->where = asked;
+	if (!tree)
+		return mpk_fail(err, MPK_E_NOTFOUND,
+				"no kernel '%s': the library has no blob, so there are no modules",
+				MPK_QUOTE(mpk_span_str(s->call->function)));
 	if (!s->kernels)
 		MPK_TRY(mpk_kernel_set_create(s->runtime, tree, &s->kernels, err));
 	MPK_TRY(mpk_kernel_set_find(s->kernels, s->call->function, s->call->kernel, &s->function,
@@ -211,6 +217,14 @@ static enum mpk_code check_watch(const struct session *s, struct mpk_error *err)
 			MPK_QUOTE(mpk_span_str(s->call->function)));
 }
 
+/* Code that forks may come back twice. The other process would report what it has as this call's result,
+ * into the same reply, and take the orders that follow. */
+static void leave_if_copy(const struct session *s)
+{
+	if (getpid() != s->process)
+		_exit(0);
+}
+
 static enum mpk_code begin_call(struct session *s, struct mpk_error *err)
 {
 	if (s->call->kernel)
@@ -225,14 +239,6 @@ static enum mpk_code begin_call(struct session *s, struct mpk_error *err)
 }
 
 /* --- calling ------------------------------------------------------------------------ */
-
-double mpk_session_clock(void)
-{
-	struct timespec t = { 0 };
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 /* The signature of the host function that was called, when its arguments do not fit; else NULL. "none"
  * and names are left to the function: no text tells which arguments may be left out. */
@@ -298,12 +304,16 @@ static enum mpk_code call_all(struct session *s, struct mpk_watchers *watchers, 
 		if (watched)
 			mpk_runtime_set_observers(s->runtime, mpk_watchers_of(watchers, i));
 
-		double start = mpk_session_clock();
-		MPK_TRY(call_once(s, result, err));
+		double start = mpk_clock_seconds();
+		enum mpk_code rc = call_once(s, result, err);
+		double took = mpk_clock_seconds() - start;
+
+		leave_if_copy(s);
+		MPK_TRY(rc);
 		if (i < call->warmup)
 			continue;
-		seconds[i - call->warmup] = mpk_session_clock() - start;
-		mpk_watchers_timed(watchers, seconds[i - call->warmup]);
+		seconds[i - call->warmup] = took;
+		mpk_watchers_timed(watchers, took);
 	}
 	return MPK_OK;
 }
@@ -398,6 +408,7 @@ static enum mpk_code call_ordered(struct session *s, struct mpk_wire *wire, stru
 	bool loads = !s->library;
 	enum mpk_code rc = begin_call(s, err);
 
+	leave_if_copy(s);
 	if (loads && s->library)
 		MPK_TRY(report(s, (struct mpk_report_message){ .kind = MPK_REPORT_LOADED }, err));
 	return rc == MPK_OK ? call_and_reply(s, wire, err) : rc;
@@ -479,7 +490,7 @@ static enum mpk_code do_item(struct session *s, const struct mpk_error *opened, 
 enum mpk_code mpk_session_work_in_child(struct mpk_child_side *side, void *user,
 					struct mpk_error *err)
 {
-	struct session s = { .work = user, .side = side };
+	struct session s = { .work = user, .side = side, .process = getpid() };
 	struct mpk_error opened = { 0 };
 	enum mpk_code rc = MPK_OK;
 	bool ends = false;

@@ -23,7 +23,4 @@ struct mpk_session_work {
 enum mpk_code mpk_session_work_in_child(struct mpk_child_side *side, void *work,
 					struct mpk_error *err);
 
-/* mpk_session_clock - seconds of the monotonic clock */
-double mpk_session_clock(void);
-
 #endif

@@ -313,7 +313,14 @@ def graph(count):
     return items(b"GraphExecutorFactory", factory(count, text(json.dumps(made, separators=(",", ":")).encode())))
 
 
+def table(prefix):
+    """Forty thousand kernels of a code that says nothing of them."""
+    return one_module(kernels(b"nki", some_names(40000, prefix), b"code"), b"nki")
+
+
 MODELS = {
+    "table-a.blob": lambda: table(b"a_"),
+    "table-b.blob": lambda: table(b"b_"),
     "consts.blob": lambda: one_module(weights(60000) + u64(60000) + ELEMENT * 60000 + u64(0, 0), b"const_loader"),
     "aot.blob": lambda: items(b"AotExecutorFactory", factory(60000)),
     "graph.blob": lambda: graph(40000),

@@ -17,6 +17,7 @@ struct builder {
 	struct mpk_extracted_file *files; /* malloc'ed while it grows */
 	size_t count, cap;
 	struct mpk_strmap names; /* of the files so far */
+	bool with_tables;        /* "functions.json", too */
 	struct mpk_error *err;
 };
 
@@ -160,6 +161,8 @@ static enum mpk_code kernels_files(struct builder *b)
 
 		MPK_TRY(add(b, make_name(b, "kernels/", s->key, suffix), file));
 	}
+	if (!b->with_tables)
+		return MPK_OK;
 	mpk_kernels_meta(k, &json);
 	return add_text(b, "functions.json", &json);
 }
@@ -250,10 +253,11 @@ static enum mpk_code all_files(struct builder *b)
 	return MPK_OK;
 }
 
-enum mpk_code mpk_payload_extract(const struct mpk_payload *p, struct mpk_arena *arena,
-				  struct mpk_extracted_files *out, struct mpk_error *err)
+static enum mpk_code extract(const struct mpk_payload *p, bool with_tables, struct mpk_arena *arena,
+			     struct mpk_extracted_files *out, struct mpk_error *err)
 {
-	struct builder b MPK_CLEANUP(builder_fini) = { .p = p, .arena = arena, .err = err };
+	struct builder b MPK_CLEANUP(
+		builder_fini) = { .p = p, .arena = arena, .with_tables = with_tables, .err = err };
 	struct mpk_extracted_file *items;
 
 	MPK_TRY(all_files(&b));
@@ -261,4 +265,16 @@ enum mpk_code mpk_payload_extract(const struct mpk_payload *p, struct mpk_arena 
 	MPK_TRY_ALLOC(items, err);
 	*out = (struct mpk_extracted_files){ items, b.count };
 	return MPK_OK;
+}
+
+enum mpk_code mpk_payload_extract(const struct mpk_payload *p, struct mpk_arena *arena,
+				  struct mpk_extracted_files *out, struct mpk_error *err)
+{
+	return extract(p, true, arena, out, err);
+}
+
+enum mpk_code mpk_payload_parts(const struct mpk_payload *p, struct mpk_arena *arena,
+				struct mpk_extracted_files *out, struct mpk_error *err)
+{
+	return extract(p, false, arena, out, err);
 }

@@ -125,4 +125,9 @@ enum mpk_code mpk_payload_extract(const struct mpk_payload *p, struct mpk_arena 
 				  struct mpk_extracted_files *out,
 				  struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_payload_parts - the same without function tables, which are long and decoded already */
+enum mpk_code mpk_payload_parts(const struct mpk_payload *p, struct mpk_arena *arena,
+				struct mpk_extracted_files *out,
+				struct mpk_error *err) MPK_MUST_CHECK;
+
 #endif

@@ -77,6 +77,10 @@ static enum mpk_code write_file(struct mpk_directory *d, struct minspect_look *l
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
 	char *text;
 
+	if (f->same) {
+		f->digest = f->same->digest;
+		return MPK_OK;
+	}
 	if (f->make)
 		MPK_TRY(f->make(l->view, f, &scratch, err));
 	else
@@ -148,7 +152,7 @@ static enum mpk_code write_all(struct mpk_directory *d, struct minspect_look *l,
 	MPK_TRY(mpk_extract_plan(l->view, &l->file->arena, plan, err));
 	plan->digest = digest;
 	for (size_t i = 0; i < plan->count; i++)
-		total += plan->files[i]->content.len;
+		total += plan->files[i]->same ? 0 : plan->files[i]->content.len;
 	mpk_progress_begin("extracting", total);
 	enum mpk_code code = write_files(d, l, plan, err);
 	mpk_progress_end();
@@ -156,7 +160,8 @@ static enum mpk_code write_all(struct mpk_directory *d, struct minspect_look *l,
 		return code;
 	MPK_TRY(write_index(d, l, plan, err));
 	for (size_t i = 0; i < plan->count; i++)
-		mpk_diag_note("%s", plan->files[i]->name);
+		if (!plan->files[i]->same)
+			mpk_diag_note("%s", plan->files[i]->name);
 	mpk_diag_note("%s", INDEX);
 	return MPK_OK;
 }

@@ -21,7 +21,7 @@ static void print_summary(const char *path, const struct mpk_input *in)
 
 static int check_file(const char *path)
 {
-	static const struct mpk_input_options how = { .prefix = "" };
+	static const struct mpk_input_options how = { .prefix = "", .only_check = true };
 	struct mpk_input in = { 0 };
 	int status = mpk_input_load(path, &how, &in);
 

@@ -191,7 +191,7 @@ static void add_sources(struct mpk_input *in, const char *triple)
 static enum mpk_code add_generated(struct mpk_input *in, const struct mpk_input_options *o,
 				   struct mpk_error *err)
 {
-	struct mpk_generate_options how = { o->via_c, o->system_lib, o->prefix };
+	struct mpk_generate_options how = { o->via_c, o->system_lib, o->only_check, o->prefix };
 	struct mpk_generated texts[MPK_GENERATED_MAX];
 	size_t count = 0;
 

@@ -187,8 +187,9 @@ static enum mpk_code write_all(struct unpack *u, struct mpk_error *err)
 	mpk_interrupt_catch();
 	MPK_TRY(mpk_directory_open(output, &d, err));
 	for (size_t i = 0; i < u->plan.count; i++) {
+		MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
 		const struct mpk_memory_file *f = &u->plan.files[i];
-		struct mpk_rope rope = mpk_rope_of(&u->arena);
+		struct mpk_rope rope = mpk_rope_of(&scratch);
 
 		mpk_rope_put_view(&rope, f->bytes);
 		mpk_mapping_use_file(&u->file, &rope);

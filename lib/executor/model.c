@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "executor/model.h"
 
+#include "base/strmap.h"
 #include "executor/relax/signature.h"
 #include "graphjson/graphjson.h"
 
@@ -63,13 +64,19 @@ static enum mpk_code graph_model(const struct mpk_factory *f, const struct mpk_g
 	struct mpk_param *inputs = mpk_arena_array(arena, g->arg_count, sizeof *inputs);
 	struct mpk_param *outputs = mpk_arena_array(arena, g->head_count, sizeof *outputs);
 
+	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap params = { 0 };
+	size_t ignored;
+
 	if (!inputs || !outputs)
 		return mpk_fail_nomem(err);
+	for (size_t i = 0; i < f->params.names.count; i++)
+		MPK_TRY_ALLOC(mpk_strmap_put(&params, f->params.names.items[i], i, &ignored) >= 0,
+			      err);
 	for (size_t i = 0; i < g->arg_count; i++) {
 		struct mpk_graph_ref ref = { g->arg_nodes[i], 0 };
 		struct mpk_span name = mpk_span_str(g->nodes[ref.node].name);
 
-		if (mpk_params_find(&f->params, name) == f->params.names.count)
+		if (!mpk_strmap_find(&params, name, &ignored))
 			inputs[m->input_count++] = typed(g, ref, name);
 	}
 	for (size_t i = 0; i < g->head_count; i++)

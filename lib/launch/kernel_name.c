@@ -1,42 +1,127 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kernel_name.c - which kernel of which module "MODULE.KERNEL" is */
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/search.h"
 #include "launch/resolve.h"
 #include "text/escape.h"
 #include "toml/reader.h"
 
-/* The manifest's lists, as names to choose from. */
-static const struct mpk_span *module_names(struct mpk_resolve *r)
-{
-	struct mpk_span *names = mpk_resolve_array(r, r->manifest->module_count, sizeof *names);
+/* --- the index --------------------------------------------------------------------- */
 
-	for (size_t m = 0; names && m < r->manifest->module_count; m++)
-		names[m] = mpk_toml_str_span(r->manifest->modules[m].id);
-	return names;
+static int compare_rows(const void *a, const void *b)
+{
+	const struct mpk_kernel_row *x = a, *y = b;
+	int r = mpk_span_compare(x->name, y->name);
+
+	if (r)
+		return r;
+	return x->module != y->module ? (x->module > y->module) - (x->module < y->module)
+				      : (x->row > y->row) - (x->row < y->row);
 }
 
-/* A module that has no id, and rows without names, are other mistakes: nobody meant them. */
+static void list_rows(const struct mpk_manifest *m, struct mpk_kernel_index *index)
+{
+	for (size_t i = 0; i < m->module_count; i++)
+		for (size_t k = 0; k < m->modules[i].function_count; k++)
+			index->rows[index->row_count++] = (struct mpk_kernel_row){
+				mpk_toml_str_span(m->modules[i].functions[k].name), i, k
+			};
+	if (index->row_count)
+		qsort(index->rows, index->row_count, sizeof *index->rows, compare_rows);
+}
+
+/* A module that has no id is another mistake: nobody meant it by a name. */
+static bool list_ids(const struct mpk_manifest *m, struct mpk_kernel_index *index)
+{
+	size_t ignored;
+
+	for (size_t i = 0; i < m->module_count; i++) {
+		struct mpk_span id = mpk_toml_str_span(m->modules[i].id);
+
+		index->lacks_ids |= !id.len;
+		if (!id.len)
+			continue;
+		index->ids[index->id_count++] = id;
+		if (mpk_strmap_put(&index->modules, id, i, &ignored) < 0)
+			return false;
+	}
+	return true;
+}
+
+enum mpk_code mpk_kernel_index_init(const struct mpk_manifest *m, struct mpk_arena *arena,
+				    struct mpk_kernel_index *index, struct mpk_error *err)
+{
+	size_t rows = 0;
+
+	for (size_t i = 0; i < m->module_count; i++)
+		rows += m->modules[i].function_count;
+	*index = (struct mpk_kernel_index){
+		.rows = mpk_arena_array(arena, rows, sizeof *index->rows),
+		.ids = mpk_arena_array(arena, m->module_count, sizeof *index->ids),
+		.letters_left = MPK_KERNEL_INDEX_LETTERS,
+	};
+	MPK_TRY_ALLOC(index->rows && index->ids && list_ids(m, index), err);
+	list_rows(m, index);
+	return MPK_OK;
+}
+
+void mpk_kernel_index_fini(struct mpk_kernel_index *index)
+{
+	mpk_strmap_fini(&index->modules);
+}
+
+/* The first row of that name in this module or, when it has none, in one behind it; or NULL. */
+static const struct mpk_kernel_row *find_row(const struct mpk_kernel_index *index,
+					     struct mpk_span name, size_t module)
+{
+	struct mpk_kernel_row key = { name, module, 0 };
+	size_t i = mpk_lower_bound(index->rows, index->row_count, sizeof key, &key, compare_rows);
+
+	return i < index->row_count && mpk_span_equal(index->rows[i].name, name) ? &index->rows[i]
+										 : NULL;
+}
+
+/* --- what was meant ------------------------------------------------------------------ */
+
+/* Thousands of wrong names where there are thousands of others get no hints in the end. */
 static const char *suggest(struct mpk_resolve *r, struct mpk_span word,
 			   const struct mpk_span *names, size_t count,
 			   char near[MPK_TOML_SUGGEST_BYTES])
 {
-	struct mpk_span *known = mpk_resolve_array(r, count, sizeof *known);
-	size_t used = 0;
+	uint64_t letters = 0;
 
-	for (size_t i = 0; known && names && i < count; i++)
-		if (names[i].len)
-			known[used++] = names[i];
-	return mpk_toml_suggest(word, known, used, near);
+	for (size_t i = 0; i < count; i++)
+		letters += (uint64_t)word.len * names[i].len;
+	if (letters > r->index->letters_left)
+		count = 0;
+	r->index->letters_left -= count ? letters : r->index->letters_left;
+	return mpk_toml_suggest(word, names, count, near);
 }
 
-/* A module that lacks its id may be the one that is meant. */
-static bool lacks_ids(const struct mpk_span *modules, size_t count)
+static const char *suggest_module(struct mpk_resolve *r, struct mpk_span word,
+				  char near[MPK_TOML_SUGGEST_BYTES])
 {
-	for (size_t i = 0; modules && i < count; i++)
-		if (!modules[i].len)
-			return true;
-	return false;
+	size_t count = r->index->letters_left ? r->index->id_count : 0;
+
+	return suggest(r, word, r->index->ids, count, near);
+}
+
+/* Rows without names are other mistakes. */
+static const char *suggest_kernel(struct mpk_resolve *r, struct mpk_span word,
+				  const struct mpk_manifest_module *module,
+				  char near[MPK_TOML_SUGGEST_BYTES])
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	size_t count = r->index->letters_left ? module->function_count : 0, used = 0;
+	struct mpk_span *names = mpk_arena_array(&scratch, count, sizeof *names);
+
+	r->nomem |= !names;
+	for (size_t k = 0; names && k < count; k++)
+		if (module->functions[k].name.len)
+			names[used++] = mpk_toml_str_span(module->functions[k].name);
+	return suggest(r, word, names, used, near);
 }
 
 /* Whether what a table lacks may be due to a mistake that is reported already: the file that would
@@ -46,43 +131,20 @@ static bool may_lack_rows(const struct mpk_manifest_module *module)
 	return !module->valid || (module->data.text && !module->function_count);
 }
 
-static const struct mpk_span *kernel_names(struct mpk_resolve *r,
-					   const struct mpk_manifest_module *module)
-{
-	struct mpk_span *names = mpk_resolve_array(r, module->function_count, sizeof *names);
-
-	for (size_t k = 0; names && k < module->function_count; k++)
-		names[k] = mpk_toml_str_span(module->functions[k].name);
-	return names;
-}
-
-static size_t find_name(const struct mpk_span *names, size_t count, struct mpk_span name)
-{
-	size_t i = 0;
-
-	while (names && i < count && !mpk_span_equal(names[i], name))
-		i++;
-	return i;
-}
-
 /* A name without a module: the first module that has such a kernel was meant. */
 static void bare_kernel(struct mpk_resolve *r, const struct mpk_toml_str *name)
 {
 	struct mpk_span text = mpk_toml_str_span(*name);
+	const struct mpk_kernel_row *row = find_row(r->index, text, 0);
 
-	for (size_t m = 0; m < r->manifest->module_count; m++) {
-		const struct mpk_manifest_module *module = &r->manifest->modules[m];
-
-		if (find_name(kernel_names(r, module), module->function_count, text) ==
-		    module->function_count)
-			continue;
+	if (row)
 		MPK_COMPLAIN(r, name->pos, "'%s' names no kernel; did you mean '%s.%s'?",
-			     MPK_QUOTE(text), MPK_QUOTE(mpk_toml_str_span(module->id)),
+			     MPK_QUOTE(text),
+			     MPK_QUOTE(mpk_toml_str_span(r->manifest->modules[row->module].id)),
 			     MPK_QUOTE(text));
-		return;
-	}
-	MPK_COMPLAIN(r, name->pos, "'%s' names no kernel; it is written MODULE.KERNEL",
-		     MPK_QUOTE(text));
+	else
+		MPK_COMPLAIN(r, name->pos, "'%s' names no kernel; it is written MODULE.KERNEL",
+			     MPK_QUOTE(text));
 }
 
 const struct mpk_manifest_function *mpk_resolve_kernel(struct mpk_resolve *r,
@@ -91,10 +153,9 @@ const struct mpk_manifest_function *mpk_resolve_kernel(struct mpk_resolve *r,
 {
 	struct mpk_span text = mpk_toml_str_span(*name), id, key;
 	const char *dot = memchr(name->text, '.', name->len);
-	const struct mpk_span *modules = module_names(r), *kernels;
 	const struct mpk_manifest_module *module;
+	const struct mpk_kernel_row *row;
 	char near[MPK_TOML_SUGGEST_BYTES];
-	size_t k;
 
 	if (!dot) {
 		bare_kernel(r, name);
@@ -102,23 +163,22 @@ const struct mpk_manifest_function *mpk_resolve_kernel(struct mpk_resolve *r,
 	}
 	id = mpk_span_of(text.data, (size_t)(dot - name->text));
 	key = mpk_span_of(dot + 1, text.len - id.len - 1);
-	step->module = find_name(modules, r->manifest->module_count, id);
-	if (!modules || step->module == r->manifest->module_count) {
-		if (!lacks_ids(modules, r->manifest->module_count))
+	if (!mpk_strmap_find(&r->index->modules, id, &step->module)) {
+		if (!r->index->lacks_ids)
 			MPK_COMPLAIN(r, name->pos, "no module '%s'%s", MPK_QUOTE(id),
-				     suggest(r, id, modules, r->manifest->module_count, near));
+				     suggest_module(r, id, near));
 		return NULL;
 	}
 	module = &r->manifest->modules[step->module];
-	kernels = kernel_names(r, module);
-	k = find_name(kernels, module->function_count, key);
-	if (!kernels || k == module->function_count) {
+	row = find_row(r->index, key, step->module);
+	if (!row || row->module != step->module) {
 		if (!may_lack_rows(module))
 			MPK_COMPLAIN(r, name->pos, "module '%s' lists no kernel '%s'%s",
 				     MPK_QUOTE(id), MPK_QUOTE(key),
-				     suggest(r, key, kernels, module->function_count, near));
+				     suggest_kernel(r, key, module, near));
 		return NULL;
 	}
-	step->kernel = module->functions[k].name.text;
-	return &module->functions[k];
+	step->kernel = module->functions[row->row].name.text;
+	step->row = row->row;
+	return &module->functions[row->row];
 }

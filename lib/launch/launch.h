@@ -80,7 +80,7 @@ struct mpk_launch_extent {
 
 struct mpk_launch_step {
 	const char *kernel; /* the kernel's key */
-	size_t module;      /* index of its module in the manifest */
+	size_t module, row; /* index of its module in the manifest, and in its kernel table */
 	const struct mpk_launch_arg *args;
 	size_t arg_count;
 	struct mpk_launch_extent grid[3], block[3], cluster[3], shared;

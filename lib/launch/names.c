@@ -2,7 +2,6 @@
 /* names.c - the names that a launch function has: reporting those it has not, with what was meant */
 #include <string.h>
 
-#include "base/strmap.h"
 #include "launch/resolve.h"
 #include "text/escape.h"
 
@@ -32,34 +31,16 @@ struct mpk_scan mpk_resolve_scan(const struct mpk_toml_str *m)
 				  .column = m->pos.column + (quoted ? 1 : 0) };
 }
 
-size_t mpk_resolve_param(const struct mpk_launch_param *params, size_t count, struct mpk_span name)
-{
-	size_t i = 0;
-
-	while (i < count && !mpk_span_equal(params[i].name, name))
-		i++;
-	return i;
-}
-
-size_t mpk_resolve_var(const struct mpk_launch *l, struct mpk_span name)
-{
-	size_t i = 0;
-
-	while (i < l->var_count && !mpk_span_equal(l->vars[i].name, name))
-		i++;
-	return i;
-}
-
 /* False when a name in it is unknown (reported). */
 bool mpk_resolve_names(struct mpk_resolve *r, const struct mpk_expr *e, struct mpk_pos pos)
 {
 	struct mpk_span names[64];
-	size_t count = r->launch->var_count < 64 ? r->launch->var_count : 64;
+	size_t ignored, count = r->launch->var_count < 64 ? r->launch->var_count : 64;
 
 	bool a = !e->a || mpk_resolve_names(r, e->a, pos),
 	     b = !e->b || mpk_resolve_names(r, e->b, pos);
 
-	if (e->op != MPK_EXPR_NAME || mpk_resolve_var(r->launch, e->name) < r->launch->var_count)
+	if (e->op != MPK_EXPR_NAME || mpk_strmap_find(&r->vars, e->name, &ignored))
 		return a && b;
 	if (r->incomplete)
 		return false;

@@ -12,11 +12,21 @@
 
 /* --- parameters and variables ------------------------------------------------------ */
 
+static void add_name(struct mpk_resolve *r, struct mpk_strmap *names, struct mpk_span name,
+		     size_t i)
+{
+	size_t ignored;
+
+	r->nomem |= mpk_strmap_put(names, name, i, &ignored) < 0;
+}
+
 static struct mpk_launch_param *parse_list(struct mpk_resolve *r, const struct mpk_toml_list *list,
 					   bool temps, size_t *count)
 {
+	struct mpk_strmap *names = temps ? &r->temps : &r->params;
 	struct mpk_launch_param *params = mpk_resolve_array(r, list->count, sizeof *params);
 	struct mpk_error err;
+	size_t ignored;
 
 	*count = 0;
 	for (size_t i = 0; params && i < list->count; i++) {
@@ -29,23 +39,27 @@ static struct mpk_launch_param *parse_list(struct mpk_resolve *r, const struct m
 		}
 		if (!p->name.len)
 			continue;
-		if (mpk_resolve_param(params, *count, p->name) < *count) {
+		if (mpk_strmap_find(names, p->name, &ignored)) {
 			MPK_COMPLAIN(r, p->pos, "'%s' stands twice", MPK_QUOTE(p->name));
 		} else if (temps && (!p->is_tensor || p->optional)) {
 			MPK_COMPLAIN(r, p->pos, "a temporary is a tensor: \"%s: float32[n]\"",
 				     MPK_QUOTE(p->name));
 		} else {
-			++*count;
+			add_name(r, names, p->name, (*count)++);
 		}
 	}
 	return params;
 }
 
-static void bind(struct mpk_launch *l, struct mpk_launch_var *vars, struct mpk_span name,
+static void bind(struct mpk_resolve *r, struct mpk_launch_var *vars, struct mpk_span name,
 		 size_t param, size_t dim)
 {
-	if (mpk_resolve_var(l, name) < l->var_count)
+	struct mpk_launch *l = r->launch;
+	size_t ignored;
+
+	if (mpk_strmap_find(&r->vars, name, &ignored))
 		return;
+	add_name(r, &r->vars, name, l->var_count);
 	vars[l->var_count++] = (struct mpk_launch_var){ name, param, dim };
 }
 
@@ -65,14 +79,14 @@ static void bind_all(struct mpk_resolve *r)
 		const struct mpk_launch_param *p = &l->params[i];
 
 		if (!p->is_tensor && !mpk_dtype_is_real(p->dtype))
-			bind(l, vars, p->name, i, SIZE_MAX);
+			bind(r, vars, p->name, i, SIZE_MAX);
 	}
 	for (size_t i = 0; i < l->param_count; i++) {
 		const struct mpk_launch_param *p = &l->params[i];
 
 		for (size_t d = 0; !p->optional && d < p->rank; d++)
 			if (p->dims[d]->op == MPK_EXPR_NAME)
-				bind(l, vars, p->dims[d]->name, i, d);
+				bind(r, vars, p->dims[d]->name, i, d);
 	}
 }
 
@@ -118,16 +132,16 @@ static void set_device(struct mpk_resolve *r, const struct mpk_launch_step *step
 static bool named_arg(struct mpk_resolve *r, struct mpk_launch_arg *a, struct mpk_span name)
 {
 	const struct mpk_launch *l = r->launch;
-	size_t i = mpk_resolve_param(l->params, l->param_count, name);
-	size_t t = mpk_resolve_param(l->temps, l->temp_count, name);
+	size_t i, t;
+	bool param = mpk_strmap_find(&r->params, name, &i);
 
-	if (i < l->param_count && l->params[i].is_tensor) {
+	if (param && l->params[i].is_tensor) {
 		a->kind = MPK_ARG_PARAM;
 		a->index = i;
-	} else if (t < l->temp_count) {
+	} else if (mpk_strmap_find(&r->temps, name, &t)) {
 		a->kind = MPK_ARG_TEMP;
 		a->index = t;
-	} else if (i < l->param_count && mpk_dtype_is_real(l->params[i].dtype)) {
+	} else if (param && mpk_dtype_is_real(l->params[i].dtype)) {
 		a->kind = MPK_ARG_REAL;
 		a->index = i;
 	} else {
@@ -265,6 +279,7 @@ static void check_anchor(struct mpk_resolve *r)
 
 static void resolve_one(struct mpk_resolve *r)
 {
+	size_t ignored;
 	const struct mpk_manifest_launch *m = r->source;
 	struct mpk_launch *l = r->launch;
 	struct mpk_launch_step *steps = mpk_resolve_array(r, m->step_count, sizeof *steps);
@@ -277,7 +292,7 @@ static void resolve_one(struct mpk_resolve *r)
 	if (r->nomem || !steps)
 		return;
 	for (size_t i = 0; i < l->temp_count; i++)
-		if (mpk_resolve_param(l->params, l->param_count, l->temps[i].name) < l->param_count)
+		if (mpk_strmap_find(&r->params, l->temps[i].name, &ignored))
 			MPK_COMPLAIN(r, l->temps[i].pos, "'%s' is a parameter already",
 				     MPK_QUOTE(l->temps[i].name));
 	bind_all(r);
@@ -290,6 +305,13 @@ static void resolve_one(struct mpk_resolve *r)
 		resolve_step(r, &m->steps[i], &steps[i]);
 }
 
+static void resolve_fini(struct mpk_resolve *r)
+{
+	mpk_strmap_fini(&r->params);
+	mpk_strmap_fini(&r->temps);
+	mpk_strmap_fini(&r->vars);
+}
+
 enum mpk_code mpk_launch_resolve(const struct mpk_manifest *manifest, struct mpk_arena *arena,
 				 struct mpk_report *report, const struct mpk_launch **out,
 				 struct mpk_error *err)
@@ -298,13 +320,18 @@ enum mpk_code mpk_launch_resolve(const struct mpk_manifest *manifest, struct mpk
 	struct mpk_launch *launches = mpk_arena_array(
 		arena, manifest->launch_count ? manifest->launch_count : 1, sizeof *launches);
 
+	MPK_CLEANUP(mpk_kernel_index_fini) struct mpk_kernel_index index = { 0 };
+
 	MPK_TRY_ALLOC(launches, err);
+	MPK_TRY(mpk_kernel_index_init(manifest, arena, &index, err));
 	for (size_t i = 0; i < manifest->launch_count; i++) {
+		MPK_CLEANUP(resolve_fini)
 		struct mpk_resolve r = { .manifest = manifest,
 					 .source = &manifest->launches[i],
 					 .arena = arena,
 					 .report = report,
-					 .launch = &launches[i] };
+					 .launch = &launches[i],
+					 .index = &index };
 		size_t before = report->errors;
 
 		resolve_one(&r);

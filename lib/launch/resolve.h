@@ -3,7 +3,35 @@
 #ifndef MPK_LAUNCH_RESOLVE_H
 #define MPK_LAUNCH_RESOLVE_H
 
+#include "base/strmap.h"
 #include "launch/launch.h"
+
+/* A row of a kernel table. */
+struct mpk_kernel_row {
+	struct mpk_span name;
+	size_t module, row; /* in the manifest; in its table */
+};
+
+/* What "MODULE.KERNEL" is looked up in. */
+struct mpk_kernel_index {
+	struct mpk_strmap modules;   /* ids to indices */
+	struct mpk_span *ids;        /* of the modules that have one */
+	struct mpk_kernel_row *rows; /* of all modules, by name, module and row */
+	size_t id_count, row_count;
+	bool lacks_ids;        /* a module without an id may be the one that is meant */
+	uint64_t letters_left; /* that may still be compared to find what a name was meant to be */
+};
+
+enum { MPK_KERNEL_INDEX_LETTERS = 64 * 1024 * 1024 }; /* a third of a second */
+
+/* mpk_kernel_index_init - index the kernel tables of a manifest
+ * @index   to be released by mpk_kernel_index_fini in every case; its lists are in arena
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_kernel_index_init(const struct mpk_manifest *m, struct mpk_arena *arena,
+				    struct mpk_kernel_index *index,
+				    struct mpk_error *err) MPK_MUST_CHECK;
+
+void mpk_kernel_index_fini(struct mpk_kernel_index *index);
 
 /* What is being resolved; findings go to the report with the check's name. */
 struct mpk_resolve {
@@ -12,6 +40,8 @@ struct mpk_resolve {
 	struct mpk_arena *arena;
 	struct mpk_report *report;
 	struct mpk_launch *launch;
+	struct mpk_kernel_index *index;
+	struct mpk_strmap params, temps, vars; /* of the function: names to indices */
 	bool nomem;
 	bool incomplete; /* a parameter did not parse: what names it is no further mistake */
 };
@@ -32,10 +62,6 @@ void *mpk_resolve_array(struct mpk_resolve *r, size_t count, size_t size);
 
 /* mpk_resolve_scan - a text of the manifest with its position, for the scanners of expr.h */
 struct mpk_scan mpk_resolve_scan(const struct mpk_toml_str *m);
-
-/* mpk_resolve_param, mpk_resolve_var - where a name stands; the count when it does not */
-size_t mpk_resolve_param(const struct mpk_launch_param *params, size_t count, struct mpk_span name);
-size_t mpk_resolve_var(const struct mpk_launch *l, struct mpk_span name);
 
 /* mpk_resolve_names - whether the function has all names of an expression; reported else */
 bool mpk_resolve_names(struct mpk_resolve *r, const struct mpk_expr *e, struct mpk_pos pos);

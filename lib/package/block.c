@@ -40,13 +40,9 @@ static uint64_t threads(const int64_t extent[3])
 static const struct mpk_code_kernel *kernel_of(const struct mpk_loader *l,
 					       const struct mpk_launch_step *step)
 {
-	const struct mpk_manifest_module *m = &l->manifest->modules[step->module];
 	const struct mpk_code_kernel **code = l->code[step->module];
 
-	for (size_t i = 0; code && i < m->function_count; i++)
-		if (mpk_span_is(mpk_toml_str_span(m->functions[i].name), step->kernel))
-			return code[i];
-	return NULL;
+	return code ? code[step->row] : NULL;
 }
 
 static void check_shared(struct mpk_loader *l, const struct mpk_manifest_step *m,

@@ -297,22 +297,18 @@ static struct mpk_function_info *build_table(struct device *d)
 
 /* --- code -------------------------------------------------------------------------------- */
 
-static bool has_piece(const struct mpk_source_code_piece *pieces, size_t count,
-		      struct mpk_span kernel)
-{
-	for (size_t i = 0; i < count; i++)
-		if (mpk_span_equal(pieces[i].name, kernel))
-			return true;
-	return false;
-}
-
 /* What loaders make of a source that comes with lines of its own. */
 static void check_pieces(struct device *d, const struct mpk_source_code_piece *pieces, size_t count)
 {
-	for (size_t i = 0; i < d->m->function_count; i++) {
+	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap names = { 0 };
+	size_t ignored;
+
+	for (size_t i = 0; i < count; i++)
+		d->l->failed |= mpk_strmap_put(&names, pieces[i].name, i, &ignored) < 0;
+	for (size_t i = 0; !d->l->failed && i < d->m->function_count; i++) {
 		struct mpk_toml_str name = d->m->functions[i].name;
 
-		if (!has_piece(pieces, count, mpk_toml_str_span(name)))
+		if (!mpk_strmap_find(&names, mpk_toml_str_span(name), &ignored))
 			mpk_loader_error(d->l, name.pos, MPK_E_CONFLICT, "missing-kernel",
 					 "'%s' has '" MPK_SOURCE_CODE_DELIMITER
 					 "' lines, but none for '%s'",

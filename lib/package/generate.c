@@ -148,7 +148,8 @@ enum mpk_code mpk_generate(const struct mpk_package *package,
 		return mpk_fail(
 			err, MPK_E_CONFLICT,
 			"a standalone package loads its kernels itself; a system library leaves that to the program it is linked into");
-	MPK_TRY(functions(package, how, arena, &out[(*count)++], err));
+	if (!how->only_check)
+		MPK_TRY(functions(package, how, arena, &out[(*count)++], err));
 	if (standalone)
 		MPK_TRY(loader(package, arena, &out[(*count)++], err));
 	return MPK_OK;

@@ -25,6 +25,8 @@ struct mpk_generate_options {
 	bool via_c; /* launch functions as C, else as LLVM IR; a standalone package's loader is
 		     * C always */
 	bool system_lib;
+	bool only_check; /* refuse what a build would refuse, without the code of launch functions:
+			     * it is a hundred times as long as their rows of the manifest */
 	const char *prefix; /* of a system library's symbols; "" */
 };
 

@@ -23,12 +23,15 @@ static size_t host_of(const struct mpk_manifest *m, struct mpk_module *modules, 
 	return (*count)++;
 }
 
-static bool has_import(const size_t *imports, size_t count, size_t module)
+/* Of each module whether a host module imports it. */
+static bool *imported(struct mpk_loader *l, const struct mpk_module *modules, size_t count)
 {
-	for (size_t i = 0; i < count; i++)
-		if (imports[i] == module)
-			return true;
-	return false;
+	bool *known = mpk_arena_array(l->arena, count, sizeof *known);
+
+	for (size_t m = 0; known && m < count; m++)
+		for (size_t i = 0; modules[m].is_host && i < modules[m].import_count; i++)
+			known[modules[m].imports[i]] = true;
+	return known;
 }
 
 /* The code finds its kernels among the imports of the library: those that no host module
@@ -41,7 +44,8 @@ static void import_kernels(struct mpk_loader *l, const struct mpk_launch *launch
 	for (size_t i = 0; i < l->manifest->launch_count; i++)
 		most += launches[i].step_count;
 	size_t *imports = mpk_arena_array(l->arena, most, sizeof *imports);
-	if (!imports) {
+	bool *known = imported(l, modules, count);
+	if (!imports || !known) {
 		l->failed = true;
 		return;
 	}
@@ -50,14 +54,10 @@ static void import_kernels(struct mpk_loader *l, const struct mpk_launch *launch
 	for (size_t i = 0; i < l->manifest->launch_count; i++) {
 		for (size_t s = 0; s < launches[i].step_count; s++) {
 			size_t module = launches[i].steps[s].module;
-			bool known = has_import(imports, used, module);
 
-			for (size_t m = 0; m < count && !known; m++)
-				known = modules[m].is_host &&
-					has_import(modules[m].imports, modules[m].import_count,
-						   module);
-			if (!known)
+			if (!known[module])
 				imports[used++] = module;
+			known[module] = true;
 		}
 	}
 	modules[host].imports = imports;

@@ -10,6 +10,13 @@
 #include "launch/launch.h"
 #include "package/package.h"
 
+/* A step of a launch function, whose kernel is "ID.KERNEL". */
+struct mpk_loader_step {
+	struct mpk_span id, kernel;
+	const struct mpk_manifest_launch *launch;
+	const struct mpk_manifest_step *step;
+};
+
 struct mpk_loader {
 	const struct mpk_manifest *manifest;
 	struct mpk_arena *arena;
@@ -19,8 +26,10 @@ struct mpk_loader {
 	struct mpk_strmap memory_names;       /* name -> index in memory_files */
 	const struct mpk_code_kernel ***code; /* of each module, of each kernel of its table: what
 					       * its code says; NULL where it does not */
-	const struct mpk_rope *contents;      /* of the modules, in the order of the manifest */
-	const char **inputs;                  /* malloc'ed */
+	const struct mpk_loader_step *steps;  /* by id, else as they stand in the manifest */
+	size_t step_count;
+	const struct mpk_rope *contents; /* of the modules, in the order of the manifest */
+	const char **inputs;             /* malloc'ed */
 	size_t input_count, input_cap;
 	uint64_t letters_left; /* that may still be compared to find what a name was meant to be */
 	bool failed;           /* out of memory */
@@ -56,6 +65,10 @@ void mpk_loader_put_device(struct mpk_loader *l, struct mpk_manifest_module *m,
 			   struct mpk_rope *rope);
 void mpk_loader_put_executor(struct mpk_loader *l, const struct mpk_manifest_module *m,
 			     struct mpk_rope *rope);
+
+/* mpk_loader_list_steps - set l->steps to those of all launch functions that name a module
+ * Returns  false: out of memory */
+bool mpk_loader_list_steps(struct mpk_loader *l) MPK_MUST_CHECK;
 
 /* mpk_loader_complete_table - add a row for each kernel of the module that a launch function names
  * and the table does not, when the code has it and says which parameters it takes

@@ -178,7 +178,7 @@ static enum mpk_code build(struct mpk_loader *l, struct mpk_package *out, struct
 	size_t count = manifest->module_count, root = manifest->root_index;
 	bool *unreached = mpk_arena_array(l->arena, count + 1, sizeof *unreached);
 	struct mpk_manifest_module *own = own_modules(l, &out->manifest);
-	struct mpk_module *modules = own ? load_modules(l, own) : NULL;
+	struct mpk_module *modules = own && mpk_loader_list_steps(l) ? load_modules(l, own) : NULL;
 
 	MPK_TRY_ALLOC(modules && unreached, err);
 	out->launches = mpk_loader_launches(l, modules, &count, &root);

@@ -3,6 +3,7 @@
 
 #include "package/standalone.h"
 
+#include "base/strmap.h"
 #include "io/reader.h"
 #include "sourcecode/sourcecode.h"
 #include "text/escape.h"
@@ -16,33 +17,47 @@ struct search {
 	size_t count;
 };
 
-/* The code of one kernel: all of the module's data, or its piece of a source text. */
-static enum mpk_code code_of(struct search *s, const struct mpk_kernels *k, struct mpk_span name,
-			     struct mpk_span *out, struct mpk_error *err)
-{
-	const struct mpk_source_code_piece *pieces;
-	size_t count = 0;
+/* The pieces of a module's source text by the names of their kernels; none of other code. */
+struct pieces {
+	const struct mpk_source_code_piece *items;
+	struct mpk_strmap names;
+};
 
-	*out = k->data;
-	if (!mpk_span_is(k->fmt, "cl"))
-		return MPK_OK;
-	MPK_TRY(mpk_source_code_split(k->data, s->arena, &pieces, &count, err));
-	for (size_t i = 0; i < count; i++) {
-		if (mpk_span_equal(pieces[i].name, name)) {
-			*out = pieces[i].text;
-			return MPK_OK;
-		}
-	}
+static void pieces_fini(struct pieces *p)
+{
+	mpk_strmap_fini(&p->names);
+}
+
+static enum mpk_code read_pieces(struct search *s, const struct mpk_kernels *k, struct pieces *out,
+				 struct mpk_error *err)
+{
+	size_t count = 0, ignored;
+
+	if (mpk_span_is(k->fmt, "cl"))
+		MPK_TRY(mpk_source_code_split(k->data, s->arena, &out->items, &count, err));
+	for (size_t i = 0; i < count; i++)
+		MPK_TRY_ALLOC(mpk_strmap_put(&out->names, out->items[i].name, i, &ignored) >= 0,
+			      err);
 	return MPK_OK;
 }
 
+/* The code of one kernel: all of the module's data, or its piece of a source text. */
+static struct mpk_span code_of(const struct mpk_kernels *k, const struct pieces *pieces,
+			       struct mpk_span name)
+{
+	size_t i;
+
+	return mpk_strmap_find(&pieces->names, name, &i) ? pieces->items[i].text : k->data;
+}
+
 static enum mpk_code add_row(struct search *s, const struct mpk_kernels *k,
-			     const struct mpk_function_info *f, struct mpk_error *err)
+			     const struct pieces *pieces, const struct mpk_function_info *f,
+			     struct mpk_error *err)
 {
 	struct mpk_standalone_kernel *row = &s->rows[s->count];
 	enum mpk_launch_tag *tags =
 		mpk_arena_array(s->arena, f->launch_tag_count + 1, sizeof *tags);
-	struct mpk_span code = { 0 };
+	struct mpk_span code = code_of(k, pieces, f->key);
 
 	*row = (struct mpk_standalone_kernel){
 		.name = mpk_arena_text(s->arena, f->key),
@@ -55,7 +70,6 @@ static enum mpk_code add_row(struct search *s, const struct mpk_kernels *k,
 	MPK_TRY_ALLOC(tags && row->name && row->format, err);
 	for (size_t i = 0; i < f->launch_tag_count; i++)
 		tags[i] = mpk_launch_tag_parse(f->launch_tags[i]);
-	MPK_TRY(code_of(s, k, f->key, &code, err));
 	row->offset = (uint64_t)(code.data - s->blob.data);
 	row->size = code.len;
 	s->count++;
@@ -66,6 +80,7 @@ static enum mpk_code add_module(struct search *s, const struct mpk_node *node,
 				struct mpk_error *err)
 {
 	struct mpk_cursor c = mpk_cursor_of(node->payload, node->payload_off, "blob");
+	MPK_CLEANUP(pieces_fini) struct pieces pieces = { 0 };
 	struct mpk_kernels k;
 
 	if (!mpk_span_is(node->kind, "cuda") && !mpk_span_is(node->kind, "opencl"))
@@ -85,8 +100,9 @@ static enum mpk_code add_module(struct search *s, const struct mpk_node *node,
 	for (size_t i = 0; i < s->count; i++)
 		grown[i] = s->rows[i];
 	s->rows = grown;
+	MPK_TRY(read_pieces(s, &k, &pieces, err));
 	for (size_t i = 0; i < k.function_count; i++)
-		MPK_TRY(add_row(s, &k, &k.functions[i], err));
+		MPK_TRY(add_row(s, &k, &pieces, &k.functions[i], err));
 	return MPK_OK;
 }
 

@@ -6,10 +6,13 @@
  * needs to write it again. Where no function tells, a row can only be proposed.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/num.h"
+#include "base/search.h"
 #include "base/strbuf.h"
+#include "base/strmap.h"
 #include "code/info.h"
 #include "package/loader.h"
 #include "text/escape.h"
@@ -21,7 +24,16 @@ struct table {
 	const struct mpk_code_info *code;
 	struct mpk_manifest_function *rows;
 	size_t count;
+	const struct mpk_manifest_launch
+		*launch; /* whose names are listed, with the type of each */
+	struct mpk_strmap names;
+	struct mpk_dtype *types;
 };
+
+static void table_fini(struct table *t)
+{
+	mpk_strmap_fini(&t->names);
+}
 
 /* Shaders and the like have no list of parameters as a caller passes them. */
 static bool tells_params(const struct mpk_code_info *code)
@@ -29,61 +41,72 @@ static bool tells_params(const struct mpk_code_info *code)
 	return code->format->param_bytes || code->format->param_dtype;
 }
 
-static bool has_row(const struct table *t, struct mpk_span name)
-{
-	for (size_t i = 0; i < t->count; i++)
-		if (mpk_span_equal(mpk_toml_str_span(t->rows[i].name), name))
-			return true;
-	return false;
-}
-
 /* --- parameters ------------------------------------------------------------------------------ */
 
-/* What a name is among a function's parameters and temporaries: its type, or a handle. */
-static bool type_of_name(const struct mpk_loader *l, const struct mpk_manifest_launch *launch,
-			 struct mpk_span name, struct mpk_dtype *out)
+/* What a name is among a function's parameters and temporaries: its type, or a handle. Steps of one
+ * function come one after the other. */
+static bool list_names(struct table *t, const struct mpk_manifest_launch *launch)
 {
 	const struct mpk_toml_list *lists[] = { &launch->params, &launch->temps };
+	size_t most = launch->params.count + launch->temps.count, used = 0, ignored;
 
-	for (size_t k = 0; k < MPK_ARRAY_COUNT(lists); k++)
+	mpk_strmap_fini(&t->names);
+	t->types = mpk_arena_array(t->l->arena, most, sizeof *t->types);
+	for (size_t k = 0; t->types && k < MPK_ARRAY_COUNT(lists); k++)
 		for (size_t i = 0; i < lists[k]->count; i++) {
 			struct mpk_launch_param p = { 0 };
 
 			/* a tensor without a type is a tensor */
-			if (mpk_launch_param_parse(&lists[k]->items[i], l->arena, &p, NULL) ==
+			if (mpk_launch_param_parse(&lists[k]->items[i], t->l->arena, &p, NULL) ==
 				    MPK_E_NOMEM ||
-			    !p.name.len || !mpk_span_equal(p.name, name))
+			    !p.name.len)
 				continue;
-			*out = p.is_tensor ? (struct mpk_dtype){ MPK_DTYPE_HANDLE, 64, 1 }
-					   : p.dtype;
-			return true;
+			t->types[used] = p.is_tensor ? (struct mpk_dtype){ MPK_DTYPE_HANDLE, 64, 1 }
+						     : p.dtype;
+			if (mpk_strmap_put(&t->names, p.name, used++, &ignored) < 0)
+				return false;
 		}
-	return false;
+	t->launch = launch;
+	return t->types != NULL;
+}
+
+static bool type_of_name(struct table *t, const struct mpk_manifest_launch *launch,
+			 struct mpk_span name, struct mpk_dtype *out)
+{
+	size_t i;
+
+	if (t->launch != launch && !list_names(t, launch)) {
+		t->l->failed = true;
+		return false;
+	}
+	if (!name.len || !mpk_strmap_find(&t->names, name, &i))
+		return false;
+	*out = t->types[i];
+	return true;
 }
 
 /* The type of an argument as it is written; int64 for an expression. */
-static struct mpk_dtype type_of_argument(const struct mpk_loader *l,
-					 const struct mpk_manifest_launch *launch,
+static struct mpk_dtype type_of_argument(struct table *t, const struct mpk_manifest_launch *launch,
 					 struct mpk_span text)
 {
-	struct mpk_dtype t = { MPK_DTYPE_INT, 64, 1 };
+	struct mpk_dtype type = { MPK_DTYPE_INT, 64, 1 };
 	double number;
 
 	if (mpk_span_is(text, "none"))
 		return (struct mpk_dtype){ MPK_DTYPE_HANDLE, 64, 1 };
-	if (type_of_name(l, launch, text, &t))
-		return t;
+	if (type_of_name(t, launch, text, &type))
+		return type;
 	if (text.len && memchr(text.data, '.', text.len) && mpk_parse_f64(text, &number))
-		t.code = MPK_DTYPE_FLOAT;
-	return t;
+		type.code = MPK_DTYPE_FLOAT;
+	return type;
 }
 
 /* What the code says of a parameter goes before what an argument looks like, but only an argument
  * tells a pointer from a number of its size. */
-static struct mpk_dtype join(const struct table *t, size_t kernel, size_t i,
+static struct mpk_dtype join(struct table *t, size_t kernel, size_t i,
 			     const struct mpk_manifest_launch *launch, struct mpk_span text)
 {
-	struct mpk_dtype arg = type_of_argument(t->l, launch, text);
+	struct mpk_dtype arg = type_of_argument(t, launch, text);
 	const struct mpk_code_format *f = t->code->format;
 	struct mpk_dtype own;
 	uint64_t bytes = f->param_bytes ? f->param_bytes(t->code, kernel, i) : 0;
@@ -180,29 +203,19 @@ static void add_row(struct table *t, const struct mpk_manifest_launch *launch,
 	t->count++;
 }
 
-/* The kernel's name in "MODULE.KERNEL" when the module is this one. */
-static struct mpk_span kernel_here(const struct table *t, struct mpk_toml_str name)
+/* --- the steps that tell of a module --------------------------------------------------------- */
+
+/* Steps of one module stand side by side, in the order of the manifest, which is that of its arrays. */
+static int compare_steps(const void *a, const void *b)
 {
-	struct mpk_span id = mpk_toml_str_span(t->m->id), text = mpk_toml_str_span(name);
+	const struct mpk_loader_step *x = a, *y = b;
+	int r = mpk_span_compare(x->id, y->id);
 
-	if (!name.text || text.len <= id.len + 1 || !mpk_span_starts(text, t->m->id.text) ||
-	    text.data[id.len] != '.')
-		return (struct mpk_span){ 0 };
-	return mpk_span_of(text.data + id.len + 1, text.len - id.len - 1);
-}
-
-static void add_rows(struct table *t)
-{
-	for (size_t i = 0; i < t->l->manifest->launch_count; i++) {
-		const struct mpk_manifest_launch *launch = &t->l->manifest->launches[i];
-
-		for (size_t s = 0; s < launch->step_count; s++) {
-			struct mpk_span name = kernel_here(t, launch->steps[s].kernel);
-
-			if (name.len && !has_row(t, name))
-				add_row(t, launch, &launch->steps[s], name);
-		}
-	}
+	if (r)
+		return r;
+	if (x->launch != y->launch)
+		return x->launch < y->launch ? -1 : 1;
+	return (x->step > y->step) - (x->step < y->step);
 }
 
 static size_t count_steps(const struct mpk_manifest *manifest)
@@ -214,16 +227,76 @@ static size_t count_steps(const struct mpk_manifest *manifest)
 	return count;
 }
 
+bool mpk_loader_list_steps(struct mpk_loader *l)
+{
+	struct mpk_loader_step *steps =
+		mpk_arena_array(l->arena, count_steps(l->manifest), sizeof *steps);
+
+	for (size_t i = 0; steps && i < l->manifest->launch_count; i++) {
+		const struct mpk_manifest_launch *launch = &l->manifest->launches[i];
+
+		for (size_t s = 0; s < launch->step_count; s++) {
+			struct mpk_span text = mpk_toml_str_span(launch->steps[s].kernel);
+			const uint8_t *dot = text.len ? memchr(text.data, '.', text.len) : NULL;
+			size_t id = dot ? (size_t)(dot - text.data) : 0;
+
+			if (id && text.len > id + 1)
+				steps[l->step_count++] = (struct mpk_loader_step){
+					.id = mpk_span_of(text.data, id),
+					.kernel = mpk_span_of(dot + 1, text.len - id - 1),
+					.launch = launch,
+					.step = &launch->steps[s],
+				};
+		}
+	}
+	if (l->step_count)
+		qsort(steps, l->step_count, sizeof *steps, compare_steps);
+	l->steps = steps;
+	return steps != NULL;
+}
+
+/* Those of module m; *count of them. */
+static const struct mpk_loader_step *steps_of(const struct mpk_loader *l,
+					      const struct mpk_manifest_module *m, size_t *count)
+{
+	struct mpk_loader_step key = { .id = mpk_toml_str_span(m->id) };
+	size_t first = mpk_lower_bound(l->steps, l->step_count, sizeof key, &key, compare_steps);
+	size_t end = first;
+
+	while (end < l->step_count && mpk_span_equal(l->steps[end].id, key.id))
+		end++;
+	*count = end - first;
+	return &l->steps[first];
+}
+
+static void add_rows(struct table *t, const struct mpk_loader_step *steps, size_t count)
+{
+	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap names = { 0 };
+	size_t ignored;
+	int is_new;
+
+	for (size_t i = 0; i < t->count; i++)
+		t->l->failed |=
+			mpk_strmap_put(&names, mpk_toml_str_span(t->rows[i].name), i, &ignored) < 0;
+	for (size_t i = 0; i < count && !t->l->failed; i++) {
+		is_new = mpk_strmap_put(&names, steps[i].kernel, i, &ignored);
+		t->l->failed |= is_new < 0;
+		if (is_new > 0)
+			add_row(t, steps[i].launch, steps[i].step, steps[i].kernel);
+	}
+}
+
 void mpk_loader_complete_table(struct mpk_loader *l, struct mpk_manifest_module *m,
 			       const struct mpk_file *data)
 {
-	size_t own = m->function_count;
+	size_t own = m->function_count, count;
+	const struct mpk_loader_step *steps = steps_of(l, m, &count);
 	struct mpk_code_info found;
-	struct table t = { .l = l, .m = m, .count = own };
+	MPK_CLEANUP(table_fini) struct table t = { .l = l, .m = m, .count = own };
 
-	if (!count_steps(l->manifest))
+	if (!count)
 		return;
-	t.rows = mpk_arena_array(l->arena, own + count_steps(l->manifest), sizeof *t.rows);
+	t.rows = mpk_arena_array(l->arena, own + count, sizeof *t.rows);
 	if (!t.rows ||
 	    mpk_code_info_read(data->map.bytes, 0, NULL, l->arena, &found, NULL) != MPK_OK) {
 		l->failed = true;
@@ -234,7 +307,7 @@ void mpk_loader_complete_table(struct mpk_loader *l, struct mpk_manifest_module 
 		return; /* reported where kernels are looked for */
 	if (own)
 		memcpy(t.rows, m->functions, own * sizeof *t.rows);
-	add_rows(&t);
+	add_rows(&t, steps, count);
 	m->functions = t.rows;
 	m->function_count = t.count;
 }

@@ -91,7 +91,7 @@ static enum mpk_code put_kernels(const struct body *b, const struct mpk_payload 
 
 	if (each && k->source_count != k->function_count)
 		return MPK_OK;
-	MPK_TRY(mpk_payload_extract(p, b->arena, &parts, b->err));
+	MPK_TRY(mpk_payload_parts(p, b->arena, &parts, b->err));
 	if (k->fmt.len)
 		put_key(b, "format", k->fmt);
 	if (!each)

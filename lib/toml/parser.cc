@@ -44,7 +44,7 @@ public:
 	{
 	}
 
-	bool copy_table(const toml::table &from, mpk_toml &to, unsigned depth);
+	bool copy_table(toml::table &from, mpk_toml &to, unsigned depth);
 
 private:
 	const mpk_toml_memory &memory_;
@@ -57,8 +57,8 @@ private:
 	void set_date(mpk_toml &to, const toml::date &d);
 	void set_time(mpk_toml &to, const toml::time &t);
 	void set_date_time(mpk_toml &to, const toml::date_time &dt);
-	bool copy_array(const toml::array &from, mpk_toml &to, unsigned depth);
-	bool copy(const toml::node &from, mpk_toml &to, unsigned depth);
+	bool copy_array(toml::array &from, mpk_toml &to, unsigned depth);
+	bool copy(toml::node &from, mpk_toml &to, unsigned depth);
 };
 
 void *copier::alloc(size_t size)
@@ -150,11 +150,11 @@ void copier::set_date_time(mpk_toml &to, const toml::date_time &dt)
 	set_text(to, { text, n });
 }
 
-bool copier::copy_array(const toml::array &from, mpk_toml &to, unsigned depth)
+bool copier::copy_array(toml::array &from, mpk_toml &to, unsigned depth)
 {
 	to.type = MPK_TOML_ARRAY;
 	to.entries = entries(from.size());
-	for (const toml::node &item : from) {
+	for (toml::node &item : from) {
 		mpk_toml_entry &entry = to.entries[to.count++];
 
 		entry.pos = position(item.source());
@@ -164,7 +164,7 @@ bool copier::copy_array(const toml::array &from, mpk_toml &to, unsigned depth)
 	return true;
 }
 
-bool copier::copy_table(const toml::table &from, mpk_toml &to, unsigned depth)
+bool copier::copy_table(toml::table &from, mpk_toml &to, unsigned depth)
 {
 	to.type = MPK_TOML_TABLE;
 	to.entries = entries(from.size());
@@ -186,7 +186,7 @@ bool copier::copy_table(const toml::table &from, mpk_toml &to, unsigned depth)
 	return true;
 }
 
-bool copier::copy(const toml::node &from, mpk_toml &to, unsigned depth)
+bool copier::copy(toml::node &from, mpk_toml &to, unsigned depth)
 {
 	to.pos = position(from.source());
 	if (depth > MPK_TOML_DEPTH_MAX) {
@@ -195,10 +195,19 @@ bool copier::copy(const toml::node &from, mpk_toml &to, unsigned depth)
 			      "values nested more than %d deep", MPK_TOML_DEPTH_MAX);
 		return false;
 	}
-	if (auto table = from.as_table())
-		return copy_table(*table, to, depth);
-	if (auto array = from.as_array())
-		return copy_array(*array, to, depth);
+	// what is copied is let go of: large files need no room for all of both trees
+	if (auto table = from.as_table()) {
+		bool copied = copy_table(*table, to, depth);
+		if (copied)
+			table->clear();
+		return copied;
+	}
+	if (auto array = from.as_array()) {
+		bool copied = copy_array(*array, to, depth);
+		if (copied)
+			array->clear();
+		return copied;
+	}
 	if (auto text = from.as_string()) {
 		to.type = MPK_TOML_STRING;
 		set_text(to, text->get());

@@ -43,8 +43,7 @@ static void compare_parts(struct mpk_differ *d, struct mpk_span name, const void
 	const struct part *p = a, *q = b;
 	const struct mpk_extracted_file *x = p->file, *y = q->file;
 
-	/* the table of functions is compared kernel by kernel, a graph node by node */
-	if (mpk_span_is(name, "functions.json") || mpk_span_is(name, "graph.json"))
+	if (mpk_span_is(name, "graph.json")) /* compared node by node */
 		return;
 	if (mpk_span_is(name, "bytecode.txt") && !x->stored && !y->stored)
 		mpk_diff_listings(d, x->data, y->data);
@@ -89,7 +88,7 @@ static struct parts parts_of(struct mpk_differ *d, const struct node *n)
 	const struct mpk_node_info *info;
 	struct parts p = { 0 };
 
-	if (mpk_payload_extract(n->node->payload, d->arena, &files, NULL) != MPK_OK ||
+	if (mpk_payload_parts(n->node->payload, d->arena, &files, NULL) != MPK_OK ||
 	    mpk_view_info(n->view, n->index, &info, NULL) != MPK_OK) {
 		d->diff->failed = true;
 		return p;

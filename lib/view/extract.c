@@ -12,10 +12,11 @@
 #include "view/embedded.h"
 #include "view/extract_device.h"
 
-/* The functions of a library as a document: a hostile file has thousands of modules that show it. */
+/* The functions of a library as a document. They are the library's and not a module's: when several modules
+ * are host code, and a hostile file has thousands, one file is for all of them. */
 struct host {
 	struct mpk_arena *arena;
-	struct mpk_span text; /* empty until a module shows it */
+	const struct mpk_extract_file *file; /* NULL until a module shows it; in arena */
 };
 
 struct planner {
@@ -67,20 +68,47 @@ static enum mpk_code add_raw(struct planner *p, const struct mpk_view_node *n,
 	return mpk_rope_status(&f->content, p->err);
 }
 
+/* The header of an .npy file of t, without the room that a rope of its own would keep behind each of the
+ * hundred thousand that a file can have; empty where NumPy has no such type. */
+static enum mpk_code make_header(struct planner *p, const struct mpk_tensor_record *t,
+				 struct mpk_span *out)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	struct mpk_rope rope = mpk_rope_of(&scratch);
+	struct mpk_span made;
+	enum mpk_code code;
+	const char *kept;
+
+	*out = (struct mpk_span){ 0 };
+	code = mpk_npy_write_header(&rope, t->dtype, t->shape, t->ndim, NULL);
+	if (code == MPK_E_UNSUPPORTED)
+		return MPK_OK;
+	MPK_TRY_ALLOC(code == MPK_OK, p->err);
+	MPK_TRY(mpk_rope_flat(&rope, &made, p->err));
+	kept = mpk_arena_copy(p->arena, made.data, made.len);
+	MPK_TRY_ALLOC(kept, p->err);
+	*out = mpk_span_of(kept, made.len);
+	return MPK_OK;
+}
+
 static enum mpk_code add_file(struct planner *p, const struct mpk_view_node *n,
 			      const char *directory, const struct mpk_extracted_file *from)
 {
-	struct mpk_rope header = { .arena = p->arena };
 	const struct mpk_tensor_record *t = from->tensor;
-	bool npy = t && mpk_npy_write_header(&header, t->dtype, t->shape, t->ndim, NULL) == MPK_OK;
-	const char *suffix = npy ? ".npy" : t ? ".bin" : "";
-	struct mpk_extract_file *f =
-		add(p, n, mpk_arena_printf(p->arena, "%s/%s%s", directory, from->name, suffix));
+	struct mpk_span header = { 0 };
+	struct mpk_extract_file *f;
 
+	if (t)
+		MPK_TRY(make_header(p, t, &header));
+	f = add(p, n,
+		mpk_arena_printf(p->arena, "%s/%s%s", directory, from->name,
+				 header.len ? ".npy"
+				 : t        ? ".bin"
+					    : ""));
 	if (!f)
 		return MPK_E_NOMEM;
-	if (npy)
-		mpk_rope_put_rope(&f->content, &header);
+	if (header.len)
+		mpk_rope_put_view(&f->content, header);
 	mpk_rope_put_view(&f->content, from->data);
 	f->title = from->title;
 	f->stored = from->stored;
@@ -90,8 +118,8 @@ static enum mpk_code add_file(struct planner *p, const struct mpk_view_node *n,
 	return mpk_rope_status(&f->content, p->err);
 }
 
-static enum mpk_code make_host(struct host *host, const struct mpk_image *image,
-			       struct mpk_error *err)
+static enum mpk_code make_host(const struct mpk_image *image, struct mpk_arena *arena,
+			       struct mpk_span *out, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
 	MPK_CLEANUP(mpk_json_fini) struct mpk_json j;
@@ -103,24 +131,44 @@ static enum mpk_code make_host(struct host *host, const struct mpk_image *image,
 	for (size_t i = 0; i < image->function_count; i++)
 		mpk_json_text(&j, list, NULL, image->functions[i].name);
 	MPK_TRY(mpk_json_print(&j, &text, err));
-	kept = mpk_arena_copy(host->arena, text.data, text.len);
+	kept = mpk_arena_copy(arena, text.data, text.len);
 	MPK_TRY_ALLOC(kept, err);
-	host->text = mpk_span_of(kept, text.len);
+	*out = mpk_span_of(kept, text.len);
 	return MPK_OK;
+}
+
+/* The file outlives those of its module: the next module that is host code names it, too. */
+static enum mpk_code add_first_host(struct planner *p, const struct mpk_view_node *n,
+				    const char *directory)
+{
+	struct mpk_arena *arena = p->arena;
+	struct mpk_extract_file *f;
+	struct mpk_span text;
+
+	p->arena = p->host->arena;
+	f = add(p, n, mpk_arena_printf(p->arena, "%s/functions.json", directory));
+	p->arena = arena;
+	MPK_TRY_ALLOC(f, p->err);
+	MPK_TRY(make_host(p->view->image, p->host->arena, &text, p->err));
+	mpk_rope_put_view(&f->content, text);
+	p->host->file = f;
+	return mpk_rope_status(&f->content, p->err);
 }
 
 /* Host code cannot be cut out of a library; its functions can be named. */
 static enum mpk_code add_host(struct planner *p, const struct mpk_view_node *n,
 			      const char *directory)
 {
+	const struct mpk_extract_file *first = p->host->file;
 	struct mpk_extract_file *f;
 
-	if (!p->host->text.len)
-		MPK_TRY(make_host(p->host, p->view->image, p->err));
-	f = add(p, n, mpk_arena_printf(p->arena, "%s/functions.json", directory));
+	if (!first)
+		return add_first_host(p, n, directory);
+	f = add(p, n, first->name);
 	MPK_TRY_ALLOC(f, p->err);
-	mpk_rope_put_view(&f->content, p->host->text);
-	return mpk_rope_status(&f->content, p->err);
+	f->content = first->content;
+	f->same = first;
+	return MPK_OK;
 }
 
 static enum mpk_code plan_node(struct planner *p, size_t index)

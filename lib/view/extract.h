@@ -16,7 +16,10 @@ typedef enum mpk_code (*mpk_extract_make)(const struct mpk_view *view,
 					  struct mpk_error *err);
 
 struct mpk_extract_file {
-	const char *name;        /* "1-cuda/kernels.ptx": safe, and unique in the list */
+	const char *name; /* "1-cuda/kernels.ptx": safe, and unique in the list, but for same */
+	const struct mpk_extract_file
+		*same;           /* the file in the list that this is, of another module:
+					      * to be written once; or NULL */
 	const char *path;        /* of its module, "cubin:NAME", ".nv_fatbin:3" */
 	struct mpk_span kind;    /* of its module */
 	struct mpk_span title;   /* the name in the payload; may be empty */
@@ -39,7 +42,8 @@ struct mpk_extract {
 
 /* mpk_extract_plan - one directory a module, "<index>-<kind>", and its files in stored order
  * Tensors become .npy files where NumPy has the type, else .bin; a payload that does not
- * decode, or of unknown kind, is "payload.bin"; host code "functions.json". Code beside the tree
+ * decode, or of unknown kind, is "payload.bin"; host code "functions.json", one for all modules that
+ * are host code, as it tells what the library has. Code beside the tree
  * is "embedded/<index>-<name>.cubin", .fatbin or .ptx; images of a library's GPU code are
  * "gpu/<container>-<image>-<device>.cubin", .ptx, .hsaco, unpacked.
  * @arena   receives the list and what was made

@@ -97,7 +97,7 @@ static enum mpk_code measure(struct mpk_view_node *node, struct mpk_arena *arena
 
 	if (!node->decoded || info.measured)
 		return MPK_OK;
-	MPK_TRY(mpk_payload_extract(node->payload, arena, &files, err));
+	MPK_TRY(mpk_payload_parts(node->payload, arena, &files, err));
 	list = mpk_arena_array(arena, files.count, sizeof *list);
 	MPK_TRY_ALLOC(list, err);
 	for (size_t i = 0; i < files.count; i++) {

@@ -6,6 +6,7 @@
 
 Nothing in them is random: the same names give the same bytes.
 """
+import json
 import os
 import struct
 import sys
@@ -536,6 +537,94 @@ def mangled(count):
     return b"".join(b"int __tvm_ffi_f%d(void* a) { return 0; }\n" % i for i in range(count))
 
 
+
+# MODELS
+
+ELEMENT = struct.pack("<QQiiiBBHqQ", 0xDD5E40F096B4A13F, 0, 1, 0, 1, 2, 32, 1, 1, 4) + bytes(4)  # a tensor of one
+
+
+def weights(count):
+    return u64(count) + b"".join(text(b"w%d" % i) for i in range(count))
+
+
+def factory(count, graph=b""):
+    return graph + u64(count) + weights(count) + ELEMENT * count + text(b"default")
+
+
+def items(kind, payload):
+    """A blob as TVM up to 0.20 wrote it, with one module."""
+    body = u64(2) + text(kind) + payload + text(b"_import_tree") + u64(2, 0, 0, 0)
+    return u64(len(body)) + body
+
+
+def graph(count):
+    """A graph executor whose inputs are all parameters."""
+    made = {"nodes": [{"op": "null", "name": "w%d" % i, "inputs": []} for i in range(count)],
+            "arg_nodes": list(range(count)), "heads": [[count - 1, 0, 0]], "node_row_ptr": list(range(count + 1)),
+            "attrs": {"dltype": ["list_str", ["float32"] * count], "storage_id": ["list_int", list(range(count))],
+                      "shape": ["list_shape", [[1]] * count]}}
+    return items(b"GraphExecutorFactory", factory(count, text(json.dumps(made, separators=(",", ":")).encode())))
+
+
+def table(prefix):
+    """Forty thousand kernels of a code that says nothing of them."""
+    return one_module(kernels(b"nki", some_names(40000, prefix), b"code"), b"nki")
+
+
+MODELS = {
+    "table-a.blob": lambda: table(b"a_"),
+    "table-b.blob": lambda: table(b"b_"),
+    "consts.blob": lambda: one_module(weights(60000) + u64(60000) + ELEMENT * 60000 + u64(0, 0), b"const_loader"),
+    "aot.blob": lambda: items(b"AotExecutorFactory", factory(60000)),
+    "graph.blob": lambda: graph(40000),
+}
+
+# MANIFESTS
+
+def code_module(name, kind, file, rows=()):
+    return ('[[module]]\nid = "%s"\nkind = "%s"\ndata = "%s"\n' % (name, kind, file) + "".join(
+        '[[module.function]]\nname = "%s"\nargs = ["handle", "int32"]\nlaunch = ["blockIdx.x", "threadIdx.x"]\n' % row
+        for row in rows))
+
+
+STEP = 'kernel = "%s.kernel_%d", args = ["a", "n"], grid = ["n"], block = [1]'
+
+
+def launches(steps):
+    """A launch function for each step."""
+    return "".join('[[function]]\nname = "f%d"\nparams = ["a: in float32[n]"]\nsteps = [{ %s }]\n' % (i, STEP % step)
+                   for i, step in enumerate(steps))
+
+
+def manifest(*parts):
+    return ('[package]\nname = "many"\nabi = "ffi"\n' + "".join(parts)).encode()
+
+
+def one_function(count):
+    """Steps, parameters and temporaries of one launch function."""
+    return '[[function]]\nname = "f"\nparams = ["a: in float32[n]", %s]\ntemps = [%s]\nsteps = [\n%s]\n' % (
+        ", ".join('"p%d: float32[n%d]"' % (i, i) for i in range(count)),
+        ", ".join('"t%d: float32[n]"' % i for i in range(count)),
+        "".join("{ %s },\n" % (STEP % ("k", i)) for i in range(count)))
+
+
+MANIFESTS = {
+    "many.ptx": lambda: ptx(some_names(8000)),
+    "many.cl": lambda: opencl_text(some_names(16000)),
+    "functions.toml": lambda: manifest(code_module("k", "cuda", "many.ptx"), launches(("k", i) for i in range(8000))),
+    "modules.toml": lambda: manifest(*[code_module("m%d" % i, "cuda", "one.ptx") for i in range(3000)],
+                                     launches(("m%d" % i, 0) for i in range(3000))),
+    "one.ptx": lambda: ptx(some_names(1)),
+    "steps.toml": lambda: manifest(code_module("k", "cuda", "many.ptx"), one_function(8000)),
+    "meant.toml": lambda: manifest(*[code_module("module%d" % i, "cuda", "one.ptx", ["kernel_0"]) for i in range(5000)],
+                                   launches(("modula%d" % i, 0) for i in range(5000))),
+    "pieces.toml": lambda: manifest(code_module("k", "opencl", "many.cl",
+                                                ["kernel_%d" % (15999 - i) for i in range(16000)])),
+    "standalone.toml": lambda: manifest("standalone = true\n", code_module("k", "opencl", "some.cl"),
+                                        launches(("k", i) for i in range(4000))),
+    "some.cl": lambda: opencl_text(some_names(4000)),
+}
+
 UNKNOWN, SMALL = (b"my_kind", b"x"), (b"cuda", kernels(b"cuda", [], b""))
 MADE = {
     "chain.blob": lambda: chain(100000, UNKNOWN),
@@ -612,6 +701,8 @@ MADE = {
     "arrays.cu": lambda: cuda_kernels(10000, arrays=10000),
     "arrays.ptx": lambda: ptx_arrays(16000),
     "mangled.cc": lambda: mangled(40000),
+    **MODELS,
+    **MANIFESTS,
 }
 
 

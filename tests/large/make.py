@@ -600,7 +600,7 @@ def manifest(*parts):
     return ('[package]\nname = "many"\nabi = "ffi"\n' + "".join(parts)).encode()
 
 
-def one_function(count):
+def function_of_steps(count):
     """Steps, parameters and temporaries of one launch function."""
     return '[[function]]\nname = "f"\nparams = ["a: in float32[n]", %s]\ntemps = [%s]\nsteps = [\n%s]\n' % (
         ", ".join('"p%d: float32[n%d]"' % (i, i) for i in range(count)),
@@ -615,7 +615,7 @@ MANIFESTS = {
     "modules.toml": lambda: manifest(*[code_module("m%d" % i, "cuda", "one.ptx") for i in range(3000)],
                                      launches(("m%d" % i, 0) for i in range(3000))),
     "one.ptx": lambda: ptx(some_names(1)),
-    "steps.toml": lambda: manifest(code_module("k", "cuda", "many.ptx"), one_function(8000)),
+    "steps.toml": lambda: manifest(code_module("k", "cuda", "many.ptx"), function_of_steps(8000)),
     "meant.toml": lambda: manifest(*[code_module("module%d" % i, "cuda", "one.ptx", ["kernel_0"]) for i in range(5000)],
                                    launches(("modula%d" % i, 0) for i in range(5000))),
     "pieces.toml": lambda: manifest(code_module("k", "opencl", "many.cl",

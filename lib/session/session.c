@@ -6,16 +6,15 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "executor/check.h"
 #include "executor/executor.h"
 #include "runtime/devices.h"
 #include "runtime/kernels.h"
 #include "runtime/library.h"
 #include "runtime/textures.h"
+#include "session/argument_hint.h"
 #include "session/params.h"
 #include "session/reply.h"
 #include "session/watch.h"
-#include "signature/host.h"
 #include "text/escape.h"
 #include "value/param_file.h"
 
@@ -240,46 +239,6 @@ static enum mpk_code begin_call(struct session *s, struct mpk_error *err)
 
 /* --- calling ------------------------------------------------------------------------ */
 
-/* The signature of the host function that was called, when its arguments do not fit; else NULL. "none"
- * and names are left to the function: no text tells which arguments may be left out. */
-static const struct mpk_signature *broken_signature(struct session *s)
-{
-	const struct mpk_image *image = s->work->library.image;
-	const struct mpk_signature *const *all, *signature;
-	const struct mpk_call *call = s->call;
-
-	for (size_t i = 0; i < call->arg_count; i++)
-		if (call->args[i].kind == MPK_VALUE_NONE || (call->names && call->names[i].len))
-			return NULL;
-	if (call->kernel || call->params || !s->function->address ||
-	    mpk_host_signatures(image, &s->arena, &all, NULL) != MPK_OK)
-		return NULL;
-	signature = mpk_host_signature_find(image, all, call->function);
-	if (!signature ||
-	    mpk_signature_check(signature, call->args, call->arg_count, NULL) == MPK_OK)
-		return NULL;
-	return signature;
-}
-
-/* Host functions check their arguments, and their word is the verdict: a signature is read from texts.
- * But they say it in words of their own; what a call that works looks like is added. The file is
- * searched for it only now: most calls need none. */
-static void explain_arguments(struct session *s, struct mpk_error *err)
-{
-	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf hint = { 0 };
-	const struct mpk_signature *signature = NULL;
-	size_t used = strlen(err->text);
-
-	if (s->work->library.explains_calls && err->code == MPK_E_RAISED)
-		signature = broken_signature(s);
-	if (!signature || !signature->input_count)
-		return;
-	mpk_strbuf_puts(&hint, "; call it with");
-	mpk_signature_options(signature, &hint);
-	if (!hint.failed && used + hint.len < sizeof err->text)
-		memcpy(err->text + used, mpk_strbuf_text(&hint), hint.len + 1);
-}
-
 /* A call ends when what it started on devices has ended. */
 static enum mpk_code call_once(struct session *s, struct mpk_value *result, struct mpk_error *err)
 {
@@ -289,7 +248,8 @@ static enum mpk_code call_once(struct session *s, struct mpk_value *result, stru
 	if (rc == MPK_OK)
 		return mpk_devices_sync(devices_of(s), err);
 	mpk_error_at_path(err, s->call->function);
-	explain_arguments(s, err);
+	if (s->function->address)
+		mpk_argument_hint_add(&s->work->library, s->call, &s->arena, err);
 	return rc;
 }
 
@@ -364,6 +324,20 @@ static enum mpk_code fetch_value(struct session *s, struct mpk_value *v, unsigne
 	return MPK_OK;
 }
 
+/* @seconds  of each call */
+static enum mpk_code reply(struct session *s, struct mpk_watchers *watchers,
+			   struct mpk_span seconds, struct mpk_value *result, struct mpk_wire *wire,
+			   struct mpk_error *err)
+{
+	MPK_TRY(fetch_outputs(s, err));
+	MPK_TRY(fetch_value(s, result, 0, err));
+	MPK_TRY(mpk_wire_put(wire, seconds, err));
+	MPK_TRY(mpk_reply_put_outputs(s->call, wire, err));
+	MPK_TRY(mpk_wire_put_value(wire, result, err));
+	MPK_TRY(mpk_watchers_reply(watchers, wire, err));
+	return mpk_wire_end(wire, err);
+}
+
 static enum mpk_code call_and_reply(struct session *s, struct mpk_wire *wire, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_watchers_fini) struct mpk_watchers watchers = { 0 };
@@ -378,19 +352,7 @@ static enum mpk_code call_and_reply(struct session *s, struct mpk_wire *wire, st
 		rc = call_all(s, &watchers, seconds, &result, err);
 	mpk_runtime_set_observers(s->runtime, NULL);
 	if (rc == MPK_OK)
-		rc = fetch_outputs(s, err);
-	if (rc == MPK_OK)
-		rc = fetch_value(s, &result, 0, err);
-	if (rc == MPK_OK)
-		rc = mpk_wire_put(wire, mpk_span_of(seconds, bytes), err);
-	if (rc == MPK_OK)
-		rc = mpk_reply_put_outputs(s->call, wire, err);
-	if (rc == MPK_OK)
-		rc = mpk_wire_put_value(wire, &result, err);
-	if (rc == MPK_OK)
-		rc = mpk_watchers_reply(&watchers, wire, err);
-	if (rc == MPK_OK)
-		rc = mpk_wire_end(wire, err);
+		rc = reply(s, &watchers, mpk_span_of(seconds, bytes), &result, wire, err);
 	free(seconds);
 	return rc;
 }

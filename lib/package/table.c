@@ -249,7 +249,7 @@ bool mpk_loader_list_steps(struct mpk_loader *l)
 				};
 		}
 	}
-	if (l->step_count)
+	if (steps && l->step_count)
 		qsort(steps, l->step_count, sizeof *steps, compare_steps);
 	l->steps = steps;
 	return steps != NULL;

@@ -331,26 +331,30 @@ END_TEST
 START_TEST(segments_that_no_loader_maps)
 {
 	static const struct {
-		uint64_t align, address;
+		uint64_t align;
 		const char *text;
 	} rows[] = {
-		{ UINT64_C(1) << 62, 0, "aligned to 4611686018427387904" },
-		{ UINT64_C(1) << 31, 0, "aligned to 2147483648" },
-		{ 12288, 0, "aligned to 12288" },
-		{ 4096, 8, "offset and address differ" },
+		{ UINT64_C(1) << 62, "aligned to 4611686018427387904" },
+		{ UINT64_C(1) << 31, "aligned to 2147483648" },
+		{ 12288, "aligned to 12288" },
+		{ UINT64_C(1) << 30, "offset and address differ" },
 	};
 	struct mpk_span s;
 	Elf64_Ehdr h;
-	Elf64_Phdr p;
+	Elf64_Phdr p = { 0 };
+	uint8_t *at = NULL;
 
 	make_library(libraries[0].code);
 	s = load_made("a.so");
 	memcpy(&h, s.data, sizeof h);
-	memcpy(&p, s.data + h.e_phoff, sizeof p);
-	ck_assert_uint_eq(p.p_type, PT_LOAD);
+	/* what is written to stands pages further in memory than in the file */
+	for (size_t i = 0; i < h.e_phnum && (p.p_type != PT_LOAD || p.p_vaddr == p.p_offset); i++) {
+		at = (uint8_t *)(uintptr_t)s.data + h.e_phoff + i * sizeof p;
+		memcpy(&p, at, sizeof p);
+	}
+	ck_assert(p.p_type == PT_LOAD && p.p_vaddr > p.p_offset);
 	p.p_align = rows[_i].align;
-	p.p_vaddr += rows[_i].address;
-	memcpy((uint8_t *)(uintptr_t)s.data + h.e_phoff, &p, sizeof p);
+	memcpy(at, &p, sizeof p);
 	verify_bytes(s);
 	expect("segment-alignment", MPK_ERROR, rows[_i].text);
 }

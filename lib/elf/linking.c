@@ -2,6 +2,7 @@
 #include "elf/linking.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "elf/dynamic.h"
 
@@ -234,6 +235,7 @@ struct gnu_hash {
 	uint64_t bloom, buckets, chains; /* where they are in the file */
 	uint64_t word;                   /* bytes of one of bloom */
 	uint32_t bucket_count, first, bloom_count, shift;
+	uint64_t name_bytes; /* that were hashed */
 };
 
 static uint32_t hash_of(const char *name)
@@ -258,7 +260,7 @@ static bool is_in_bloom(const struct gnu_hash *h, uint32_t hash)
 }
 
 /* Returns  false: the chain leaves the table, or holds a symbol that nobody looks for there */
-static bool check_chain(const struct gnu_hash *h, const struct mpk_symtab *symbols, uint32_t bucket,
+static bool check_chain(struct gnu_hash *h, const struct mpk_symtab *symbols, uint32_t bucket,
 			size_t *left)
 {
 	struct mpk_error ignored = { 0 };
@@ -277,6 +279,10 @@ static bool check_chain(const struct gnu_hash *h, const struct mpk_symtab *symbo
 		if (!*left || index >= symbols->count ||
 		    !mpk_elf_u32(h->elf, h->chains + 4 * (uint64_t)(index - h->first), &hash) ||
 		    mpk_symtab_get(symbols, index, &symbol, &ignored) != MPK_OK)
+			return false;
+		h->name_bytes += strlen(symbol.name);
+		if (mpk_elf_check_names("symbols", h->elf->base, h->elf->bytes.len, index,
+					h->name_bytes, &ignored) != MPK_OK)
 			return false;
 		name_hash = hash_of(symbol.name);
 		if ((name_hash | 1) != (hash | 1) || name_hash % h->bucket_count != bucket ||

@@ -6,6 +6,10 @@
 
 #include "elf/dynamic.h"
 
+#ifndef R_AARCH64_IRELATIVE /* musl 1.2.3 does not know it */
+#define R_AARCH64_IRELATIVE 1032
+#endif
+
 static bool is_wide(const struct mpk_elf *e)
 {
 	return e->header.e_ident[EI_CLASS] == ELFCLASS64;

@@ -14,18 +14,6 @@
 #include "elf/symbols.h"
 #include "object/object.h"
 
-static int compare_symbols(const void *a, const void *b)
-{
-	const struct mpk_code_symbol *x = a, *y = b;
-
-	if (x->section != y->section)
-		return x->section < y->section ? -1 : 1;
-	if (x->address != y->address)
-		return x->address < y->address ? -1 : 1;
-	return x->rank != y->rank ? (x->rank < y->rank ? -1 : 1) : strcmp(x->name, y->name);
-}
-
-/* As compare_symbols, whoever is there. */
 static int compare_places(const void *a, const void *b)
 {
 	const struct mpk_code_symbol *x = a, *y = b;
@@ -33,6 +21,17 @@ static int compare_places(const void *a, const void *b)
 	if (x->section != y->section)
 		return x->section < y->section ? -1 : 1;
 	return (x->address > y->address) - (x->address < y->address);
+}
+
+/* By place, and at one the best first. */
+static int compare_symbols(const void *a, const void *b)
+{
+	const struct mpk_code_symbol *x = a, *y = b;
+	int order = compare_places(a, b);
+
+	if (order)
+		return order;
+	return x->rank != y->rank ? (x->rank < y->rank ? -1 : 1) : strcmp(x->name, y->name);
 }
 
 static int compare_marks(const void *a, const void *b)

@@ -73,7 +73,7 @@ static bool count_sysv(const struct mpk_elf *e, uint64_t off, uint64_t *out)
 /* DT_GNU_HASH: the last symbol is the end of the chain that begins highest. */
 static bool count_gnu(const struct mpk_elf *e, uint64_t off, uint64_t *out)
 {
-	uint64_t word = e->header.e_ident[EI_CLASS] == ELFCLASS64 ? 8 : 4;
+	uint64_t word = mpk_elf_word_bytes(e);
 	uint32_t buckets, first, bloom, bucket, hash;
 	uint64_t last = 0, at;
 

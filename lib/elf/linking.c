@@ -12,7 +12,7 @@
 
 static bool is_wide(const struct mpk_elf *e)
 {
-	return e->header.e_ident[EI_CLASS] == ELFCLASS64;
+	return mpk_elf_word_bytes(e) == 8;
 }
 
 static enum mpk_code find(const struct mpk_elf *e, GElf_Phdr *out, struct mpk_error *err)
@@ -72,28 +72,19 @@ bool mpk_linking_has_descriptors(const struct mpk_elf *e)
 
 /* --- types ------------------------------------------------------------------------------ */
 
-static bool is_relative(const struct mpk_elf *e, uint32_t type)
+static void classify(const struct mpk_elf *e, struct mpk_relocation *r)
 {
-	switch (e->header.e_machine) {
-	case EM_X86_64:
-		return type == R_X86_64_RELATIVE;
-	case EM_AARCH64:
-		return is_wide(e) && type == R_AARCH64_RELATIVE;
-	default:
-		return false;
-	}
-}
+	uint32_t relative = 0, call = 0;
 
-static bool is_call(const struct mpk_elf *e, uint32_t type)
-{
-	switch (e->header.e_machine) {
-	case EM_X86_64:
-		return type == R_X86_64_IRELATIVE;
-	case EM_AARCH64:
-		return is_wide(e) && type == R_AARCH64_IRELATIVE;
-	default:
-		return false;
+	if (e->header.e_machine == EM_X86_64) {
+		relative = R_X86_64_RELATIVE;
+		call = R_X86_64_IRELATIVE;
+	} else if (e->header.e_machine == EM_AARCH64 && is_wide(e)) {
+		relative = R_AARCH64_RELATIVE;
+		call = R_AARCH64_IRELATIVE;
 	}
+	r->is_relative = r->type && r->type == relative;
+	r->is_call = r->type && r->type == call;
 }
 
 bool mpk_linking_knows_type(const struct mpk_elf *e, uint32_t type)
@@ -124,55 +115,51 @@ struct walk {
 	void *arg;
 };
 
-/* One of the tables; none when its entry or its size is missing. */
-static bool find_table(const struct mpk_linking *l, int64_t at, int64_t size, struct mpk_span *out,
-		       uint64_t *off, bool *is_outside)
+/* One of the tables.
+ * @out     receives its offset and size; size 0: its entry or that of its size is missing */
+static enum mpk_code find_table(const struct mpk_linking *l, int64_t at, int64_t size,
+				GElf_Shdr *out, struct mpk_error *err)
 {
+	struct mpk_span rest, ignored;
 	uint64_t address, bytes;
-	struct mpk_span rest;
 
-	*is_outside = false;
 	if (!mpk_dynamic_find(l->dynamic, l->count, at, &address) ||
 	    !mpk_dynamic_find(l->dynamic, l->count, size, &bytes) || !bytes)
-		return false;
-	*is_outside = !mpk_elf_at_address(l->elf, address, &rest, off) ||
-		      !mpk_span_sub(rest, 0, bytes, out);
-	return !*is_outside;
+		return MPK_OK;
+	if (!mpk_elf_at_address(l->elf, address, &rest, &out->sh_offset) ||
+	    !mpk_span_sub(rest, 0, bytes, &ignored))
+		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", l->elf->base + l->off,
+				       "a table of relocations is not loaded");
+	out->sh_size = bytes;
+	return MPK_OK;
 }
 
 static enum mpk_code walk_table(const struct walk *w, int64_t at, int64_t size, bool has_addends,
 				struct mpk_error *err)
 {
-	const struct mpk_linking *l = w->linking;
-	struct mpk_elf_table table = { .type = has_addends ? ELF_T_RELA : ELF_T_REL,
-				       .what = "table of relocations" };
-	size_t each = gelf_fsize(l->elf->elf, table.type, 1, EV_CURRENT), count;
-	struct mpk_span bytes;
-	bool is_outside;
-	Elf_Data *data;
+	const struct mpk_elf *e = w->linking->elf;
+	GElf_Shdr table = { .sh_type = has_addends ? SHT_RELA : SHT_REL };
+	size_t each = gelf_fsize(e->elf, has_addends ? ELF_T_RELA : ELF_T_REL, 1, EV_CURRENT);
+	GElf_Rela x;
 
-	if (!find_table(l, at, size, &bytes, &table.off, &is_outside))
-		return is_outside
-			       ? mpk_fail_offset(err, MPK_E_CORRUPT, "file", l->elf->base + l->off,
-						 "a table of relocations is not loaded")
-			       : MPK_OK;
-	table.size = bytes.len;
-	MPK_TRY(mpk_elf_chunk(l->elf, &table, &data, &count, err));
-	for (size_t i = 0; i < count; i++) {
-		struct mpk_relocation r = { .off = table.off + i * each,
-					    .has_addend = has_addends };
-		GElf_Rela rela;
-		GElf_Rel rel;
+	MPK_TRY(find_table(w->linking, at, size, &table, err));
+	if (table.sh_size % each)
+		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", e->base + table.sh_offset,
+				       "the table of relocations has %" PRIu64
+				       " bytes, which is no multiple of %zu",
+				       (uint64_t)table.sh_size, each);
+	for (size_t i = 0;
+	     i < mpk_elf_relocations(e, &table) && mpk_elf_relocation(e, &table, i, &x); i++) {
+		struct mpk_relocation r = {
+			.address = x.r_offset,
+			.symbol = GELF_R_SYM(x.r_info),
+			.type = (uint32_t)GELF_R_TYPE(x.r_info),
+			.has_addend = has_addends,
+			.addend = x.r_addend,
+			.off = table.sh_offset + i * each,
+		};
 
-		if (has_addends ? !gelf_getrela(data, (int)i, &rela)
-				: !gelf_getrel(data, (int)i, &rel))
-			break;
-		r.address = has_addends ? rela.r_offset : rel.r_offset;
-		r.symbol = GELF_R_SYM(has_addends ? rela.r_info : rel.r_info);
-		r.type = (uint32_t)GELF_R_TYPE(has_addends ? rela.r_info : rel.r_info);
-		r.addend = has_addends ? rela.r_addend : 0;
-		r.is_relative = is_relative(l->elf, r.type);
-		r.is_call = is_call(l->elf, r.type);
+		classify(e, &r);
 		w->take(w->arg, &r);
 	}
 	return MPK_OK;
@@ -181,27 +168,19 @@ static enum mpk_code walk_table(const struct walk *w, int64_t at, int64_t size, 
 /* DT_RELR: an address, then words whose bits stand for the words behind it (gABI, "Relocation"). */
 static enum mpk_code walk_relative(const struct walk *w, struct mpk_error *err)
 {
-	const struct mpk_linking *l = w->linking;
-	uint64_t word = is_wide(l->elf) ? 8 : 4, next = 0, off, value;
+	const struct mpk_elf *e = w->linking->elf;
+	uint64_t word = mpk_elf_word_bytes(e), next = 0, value;
 	struct mpk_relocation r = { .is_relative = true };
-	struct mpk_span bytes;
-	uint32_t narrow;
-	bool is_outside;
+	GElf_Shdr table = { 0 };
 
-	if (!find_table(l, MPK_DT_RELR, MPK_DT_RELRSZ, &bytes, &off, &is_outside))
-		return is_outside
-			       ? mpk_fail_offset(err, MPK_E_CORRUPT, "file", l->elf->base + l->off,
-						 "a table of relocations is not loaded")
-			       : MPK_OK;
-	if (bytes.len % word)
-		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", l->elf->base + off,
+	MPK_TRY(find_table(w->linking, MPK_DT_RELR, MPK_DT_RELRSZ, &table, err));
+	if (table.sh_size % word)
+		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", e->base + table.sh_offset,
 				       "DT_RELRSZ is no multiple of %" PRIu64, word);
-	for (uint64_t end = off + bytes.len; off < end; off += word) {
-		r.off = off;
-		if (word == 8 ? !mpk_elf_u64(l->elf, off, &value)
-			      : !mpk_elf_u32(l->elf, off, &narrow))
+	for (uint64_t at = 0; at < table.sh_size; at += word) {
+		r.off = table.sh_offset + at;
+		if (!mpk_elf_word(e, r.off, &value))
 			break;
-		value = word == 8 ? value : narrow;
 		if (!(value & 1)) {
 			r.address = value;
 			w->take(w->arg, &r);
@@ -253,14 +232,11 @@ static uint32_t hash_of(const char *name)
 
 static bool is_in_bloom(const struct gnu_hash *h, uint32_t hash)
 {
-	uint64_t bits = 8 * h->word, word = 0;
+	uint64_t bits = 8 * h->word, word;
 	uint64_t at = h->bloom + h->word * (hash / bits & (h->bloom_count - 1));
-	uint32_t narrow = 0;
 
-	if (h->word == 8 ? !mpk_elf_u64(h->elf, at, &word) : !mpk_elf_u32(h->elf, at, &narrow))
-		return false;
-	word = h->word == 8 ? word : narrow;
-	return (word >> hash % bits & 1) && (word >> (hash >> (h->shift & 31)) % bits & 1);
+	return mpk_elf_word(h->elf, at, &word) && (word >> hash % bits & 1) &&
+	       (word >> (hash >> (h->shift & 31)) % bits & 1);
 }
 
 /* Returns  false: the chain leaves the table, or holds a symbol that nobody looks for there */
@@ -300,7 +276,7 @@ static bool check_chain(struct gnu_hash *h, const struct mpk_symtab *symbols, ui
 
 static bool open_hash(const struct mpk_elf *e, uint64_t off, struct gnu_hash *out)
 {
-	struct gnu_hash h = { .elf = e, .word = is_wide(e) ? 8 : 4, .bloom = off + 16 };
+	struct gnu_hash h = { .elf = e, .word = mpk_elf_word_bytes(e), .bloom = off + 16 };
 
 	if (!mpk_elf_u32(e, off, &h.bucket_count) || !mpk_elf_u32(e, off + 4, &h.first) ||
 	    !mpk_elf_u32(e, off + 8, &h.bloom_count) || !mpk_elf_u32(e, off + 12, &h.shift) ||

@@ -371,11 +371,26 @@ bool mpk_elf_u64(const struct mpk_elf *e, uint64_t off, uint64_t *out)
 	return true;
 }
 
+size_t mpk_elf_word_bytes(const struct mpk_elf *e)
+{
+	return e->header.e_ident[EI_CLASS] == ELFCLASS64 ? 8 : 4;
+}
+
+bool mpk_elf_word(const struct mpk_elf *e, uint64_t off, uint64_t *out)
+{
+	uint32_t narrow;
+
+	if (mpk_elf_word_bytes(e) == 8)
+		return mpk_elf_u64(e, off, out);
+	if (!mpk_elf_u32(e, off, &narrow))
+		return false;
+	*out = narrow;
+	return true;
+}
+
 static size_t relocation_bytes(const struct mpk_elf *e, const GElf_Shdr *section)
 {
-	size_t word = e->header.e_ident[EI_CLASS] == ELFCLASS64 ? 8 : 4;
-
-	return (section->sh_type == SHT_RELA ? 3 : 2) * word;
+	return (section->sh_type == SHT_RELA ? 3 : 2) * mpk_elf_word_bytes(e);
 }
 
 size_t mpk_elf_relocations(const struct mpk_elf *e, const GElf_Shdr *section)
@@ -387,24 +402,15 @@ bool mpk_elf_relocation(const struct mpk_elf *e, const GElf_Shdr *section, size_
 			GElf_Rela *out)
 {
 	uint64_t off = section->sh_offset + index * (uint64_t)relocation_bytes(e, section);
-	bool has_addend = section->sh_type == SHT_RELA;
-	uint32_t at, info, addend = 0;
-	uint64_t wide_addend = 0;
-	GElf_Rela r = { 0 };
+	uint64_t word = mpk_elf_word_bytes(e), at, info, addend = 0;
 
-	if (e->header.e_ident[EI_CLASS] == ELFCLASS64) {
-		if (!mpk_elf_u64(e, off, &r.r_offset) || !mpk_elf_u64(e, off + 8, &r.r_info) ||
-		    (has_addend && !mpk_elf_u64(e, off + 16, &wide_addend)))
-			return false;
-		r.r_addend = (int64_t)wide_addend;
-	} else {
-		if (!mpk_elf_u32(e, off, &at) || !mpk_elf_u32(e, off + 4, &info) ||
-		    (has_addend && !mpk_elf_u32(e, off + 8, &addend)))
-			return false;
-		r = (GElf_Rela){ at, GELF_R_INFO((uint64_t)(info >> 8), info & 0xff),
-				 (int32_t)addend };
-	}
-	*out = r;
+	if (!mpk_elf_word(e, off, &at) || !mpk_elf_word(e, off + word, &info) ||
+	    (section->sh_type == SHT_RELA && !mpk_elf_word(e, off + 2 * word, &addend)))
+		return false;
+	if (word == 8)
+		*out = (GElf_Rela){ at, info, (int64_t)addend };
+	else
+		*out = (GElf_Rela){ at, GELF_R_INFO(info >> 8, info & 0xff), (int32_t)addend };
 	return true;
 }
 

@@ -104,7 +104,7 @@ enum mpk_code mpk_elf_chunk(const struct mpk_elf *e, const struct mpk_elf_table 
 /* mpk_elf_relocations - how many relocations a section has, and one of them, index < count
  * Sections of them may be as many as functions. libelf searches a list of all tables that it was asked for, so it is
  * not asked for these.
- * @section of type SHT_REL or SHT_RELA, from mpk_elf_section
+ * @section of type SHT_REL or SHT_RELA, from mpk_elf_section or with sh_type, sh_offset and sh_size alone
  * @out     r_info as in ELFCLASS64; no addend is 0 */
 size_t mpk_elf_relocations(const struct mpk_elf *e, const GElf_Shdr *section);
 bool mpk_elf_relocation(const struct mpk_elf *e, const GElf_Shdr *section, size_t index,
@@ -113,6 +113,11 @@ bool mpk_elf_relocation(const struct mpk_elf *e, const GElf_Shdr *section, size_
 /* mpk_elf_u32, mpk_elf_u64 - an integer of the file's byte order; false beyond the end */
 bool mpk_elf_u32(const struct mpk_elf *e, uint64_t off, uint32_t *out);
 bool mpk_elf_u64(const struct mpk_elf *e, uint64_t off, uint64_t *out);
+
+/* mpk_elf_word - an integer that is as wide as addresses of the file's class are; false beyond the end
+ * mpk_elf_word_bytes - how wide: 8 or 4 bytes */
+bool mpk_elf_word(const struct mpk_elf *e, uint64_t off, uint64_t *out);
+size_t mpk_elf_word_bytes(const struct mpk_elf *e);
 
 /* mpk_elf_machine - "x86-64" for EM_X86_64; NULL for machines without a name here */
 const char *mpk_elf_machine(uint16_t machine);

@@ -46,15 +46,13 @@ static bool is_code(const struct relocations *r, uint64_t address)
 
 static uint64_t word_at(const struct relocations *r, uint64_t address)
 {
-	const struct mpk_elf *e = r->linking.elf;
 	struct mpk_span bytes;
-	uint64_t off, wide = 0;
-	uint32_t narrow = 0;
+	uint64_t off, word;
 
-	if (!mpk_elf_at_address(e, address, &bytes, &off))
-		return 0;
-	return r->word == 8 ? (mpk_elf_u64(e, off, &wide) ? wide : 0)
-			    : (mpk_elf_u32(e, off, &narrow) ? narrow : 0);
+	return mpk_elf_at_address(r->linking.elf, address, &bytes, &off) &&
+			       mpk_elf_word(r->linking.elf, off, &word)
+		       ? word
+		       : 0;
 }
 
 /* A function of an array is called as it is relocated. */
@@ -159,7 +157,7 @@ void mpk_verify_relocations(struct mpk_verify *v)
 	if (v->view->image->type != ET_DYN || v->elf->header.e_machine == EM_MIPS ||
 	    mpk_linking_open(v->elf, &r.linking, &err) != MPK_OK)
 		return;
-	r.word = v->elf->header.e_ident[EI_CLASS] == ELFCLASS64 ? 8 : 4;
+	r.word = mpk_elf_word_bytes(v->elf);
 	if (mpk_symtab_loaded(v->elf, &symbols, &err) == MPK_OK)
 		r.symbol_count = symbols.count;
 	(void)mpk_dynamic_find(r.linking.dynamic, r.linking.count, DT_FLAGS, &flags);

@@ -22,9 +22,9 @@ struct device {
 	struct mpk_loader *l;
 	struct mpk_manifest_module *m;
 	const struct mpk_manifest_kind *kind;
-	const struct mpk_file *shared; /* the module's data; NULL: it has none that is valid */
-	const char *format;            /* NULL: not known yet, or none fits */
-	const struct mpk_file **files; /* of each kernel; all the same when the module has one */
+	struct mpk_file *shared; /* the module's data; NULL: it has none that is valid */
+	const char *format;      /* NULL: not known yet, or none fits */
+	struct mpk_file **files; /* of each kernel; all the same when the module has one */
 	const struct mpk_code_kernel **code; /* of each kernel, as its file says */
 	enum mpk_kernels_layout layout;
 	struct mpk_span
@@ -109,9 +109,9 @@ static void check_format(struct device *d, struct mpk_toml_str name, const struc
 	d->valid = false;
 }
 
-static const struct mpk_file *open_checked(struct device *d, struct mpk_toml_str name)
+static struct mpk_file *open_checked(struct device *d, struct mpk_toml_str name)
 {
-	const struct mpk_file *f = mpk_loader_open(d->l, name);
+	struct mpk_file *f = mpk_loader_open(d->l, name);
 
 	if (f)
 		check_format(d, name, f);
@@ -228,24 +228,21 @@ static const struct mpk_code_kernel *kernel_in(const struct mpk_code_info *found
 /* The kernels of the file that function i and maybe others behind it lie in. */
 static void check_kernels_from(struct device *d, size_t i)
 {
-	struct mpk_span bytes = d->files[i]->map.bytes;
-	struct mpk_code_info found;
+	const struct mpk_code_info *found = mpk_loader_code(d->l, d->files[i]);
 
-	if (mpk_code_info_read(bytes, 0, NULL, d->l->arena, &found, NULL) != MPK_OK) {
-		d->l->failed = true;
+	if (!found)
 		return;
-	}
-	if (mpk_code_info_problem(&found)) {
-		broken_file(d, i, &found);
+	if (mpk_code_info_problem(found)) {
+		broken_file(d, i, found);
 		return;
 	}
 	d->names = NULL; /* were another file's */
 	for (size_t k = i; k < d->m->function_count && d->files[k] == d->files[i]; k++) {
 		struct mpk_span name = mpk_toml_str_span(d->m->functions[k].name);
 
-		d->code[k] = kernel_in(&found, name);
-		if (mpk_code_info_defines(&found, name) == MPK_CODE_MISSING)
-			missing_kernel(d, k, &found);
+		d->code[k] = kernel_in(found, name);
+		if (mpk_code_info_defines(found, name) == MPK_CODE_MISSING)
+			missing_kernel(d, k, found);
 	}
 }
 

@@ -47,12 +47,33 @@ const struct mpk_memory_file *mpk_loader_memory_file(const struct mpk_loader *l,
 									      : NULL;
 }
 
-const struct mpk_file *mpk_loader_open(struct mpk_loader *l, struct mpk_toml_str name)
+/* A map's values are numbers; a file's is its address, which stays as long as the arena. */
+static struct mpk_file *opened_before(const struct mpk_loader *l, const char *path)
+{
+	size_t at;
+
+	return mpk_strmap_find(&l->opened, mpk_span_str(path), &at) ? (struct mpk_file *)at : NULL;
+}
+
+static struct mpk_file *remember(struct mpk_loader *l, struct mpk_file *f)
+{
+	size_t ignored;
+
+	if (mpk_strmap_put(&l->opened, mpk_span_str(f->path), (size_t)f, &ignored) < 0)
+		l->failed = true;
+	return f;
+}
+
+struct mpk_file *mpk_loader_open(struct mpk_loader *l, struct mpk_toml_str name)
 {
 	const struct mpk_memory_file *memory = mpk_loader_memory_file(l, name);
 	const char *path = mpk_loader_path(l, name);
-	struct mpk_file *f = path ? mpk_arena_alloc(l->arena, sizeof *f) : NULL;
+	struct mpk_file *f = path ? opened_before(l, path) : NULL;
 	struct mpk_error err = { 0 };
+
+	if (f)
+		return f;
+	f = path ? mpk_arena_alloc(l->arena, sizeof *f) : NULL;
 
 	if (!f) {
 		l->failed = true;
@@ -60,7 +81,7 @@ const struct mpk_file *mpk_loader_open(struct mpk_loader *l, struct mpk_toml_str
 	}
 	if (memory) { /* nobody's to close, so it is not listed */
 		*f = (struct mpk_file){ .map = { .bytes = memory->bytes, .fd = -1 }, .path = path };
-		return f;
+		return remember(l, f);
 	}
 	if (mpk_mapping_open(path, &f->map, &err) != MPK_OK) {
 		mpk_loader_error(l, name.pos, err.code, "payload-file", "'%s': %s",
@@ -72,7 +93,22 @@ const struct mpk_file *mpk_loader_open(struct mpk_loader *l, struct mpk_toml_str
 		mpk_mapping_close_file(&f->map);
 	f->path = path;
 	f->next = l->files;
-	return l->files = f;
+	l->files = f;
+	return remember(l, f);
+}
+
+const struct mpk_code_info *mpk_loader_code(struct mpk_loader *l, struct mpk_file *f)
+{
+	struct mpk_code_info *code;
+
+	if (f->code)
+		return f->code;
+	code = mpk_arena_alloc(l->arena, sizeof *code);
+	if (!code || mpk_code_info_read(f->map.bytes, 0, NULL, l->arena, code, NULL) != MPK_OK) {
+		l->failed = true;
+		return NULL;
+	}
+	return f->code = code;
 }
 
 void mpk_loader_put(const struct mpk_file *f, uint64_t off, uint64_t len, struct mpk_rope *rope)

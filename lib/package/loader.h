@@ -22,6 +22,7 @@ struct mpk_loader {
 	struct mpk_arena *arena;
 	struct mpk_report *report;
 	struct mpk_file *files;
+	struct mpk_strmap opened; /* path -> address of its file */
 	const struct mpk_memory_file *memory_files;
 	struct mpk_strmap memory_names;       /* name -> index in memory_files */
 	const struct mpk_code_kernel ***code; /* of each module, of each kernel of its table: what
@@ -46,8 +47,11 @@ const struct mpk_memory_file *mpk_loader_memory_file(const struct mpk_loader *l,
 						     struct mpk_toml_str name);
 
 /* mpk_loader_open - the file a key names, mapped; NULL when it cannot be read: a finding
- * at the key's value then */
-const struct mpk_file *mpk_loader_open(struct mpk_loader *l, struct mpk_toml_str name);
+ * at the key's value then. One for all keys that name it, so that all find the same bytes. */
+struct mpk_file *mpk_loader_open(struct mpk_loader *l, struct mpk_toml_str name);
+
+/* mpk_loader_code - a file as its reader finds it, read once; NULL: out of memory */
+const struct mpk_code_info *mpk_loader_code(struct mpk_loader *l, struct mpk_file *f);
 
 /* mpk_loader_put - append a range of a file to a rope: large ones as a range of the file,
  * small ones as a view of the mapping */
@@ -74,12 +78,12 @@ bool mpk_loader_list_steps(struct mpk_loader *l) MPK_MUST_CHECK;
  * and the table does not, when the code has it and says which parameters it takes
  * @data    the module's code */
 void mpk_loader_complete_table(struct mpk_loader *l, struct mpk_manifest_module *m,
-			       const struct mpk_file *data);
+			       struct mpk_file *data);
 
 /* mpk_loader_missing_table - report a table without rows, with rows to fill in
  * @data    the module's code, or NULL */
 void mpk_loader_missing_table(struct mpk_loader *l, const struct mpk_manifest_module *m,
-			      const struct mpk_file *data);
+			      struct mpk_file *data);
 
 /* mpk_loader_dedup - let the importers of modules with equal kind, bytes and imports import
  * the first of them, so that the others are left out

@@ -235,6 +235,7 @@ static bool name_memory_files(struct mpk_loader *l, size_t count)
 static void loader_fini(struct mpk_loader *l)
 {
 	mpk_strmap_fini(&l->memory_names);
+	mpk_strmap_fini(&l->opened);
 }
 
 enum mpk_code mpk_package_load(const struct mpk_package_input *input, struct mpk_arena *arena,

@@ -26,6 +26,7 @@ struct mpk_host_source {
 struct mpk_file {
 	struct mpk_mapping map;
 	const char *path;
+	const struct mpk_code_info *code; /* as its reader found it; NULL: it was not asked */
 	struct mpk_file *next;
 };
 

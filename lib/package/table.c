@@ -287,23 +287,23 @@ static void add_rows(struct table *t, const struct mpk_loader_step *steps, size_
 }
 
 void mpk_loader_complete_table(struct mpk_loader *l, struct mpk_manifest_module *m,
-			       const struct mpk_file *data)
+			       struct mpk_file *data)
 {
 	size_t own = m->function_count, count;
 	const struct mpk_loader_step *steps = steps_of(l, m, &count);
-	struct mpk_code_info found;
+	const struct mpk_code_info *found;
 	MPK_CLEANUP(table_fini) struct table t = { .l = l, .m = m, .count = own };
 
 	if (!count)
 		return;
 	t.rows = mpk_arena_array(l->arena, own + count, sizeof *t.rows);
-	if (!t.rows ||
-	    mpk_code_info_read(data->map.bytes, 0, NULL, l->arena, &found, NULL) != MPK_OK) {
+	found = t.rows ? mpk_loader_code(l, data) : NULL;
+	if (!found) {
 		l->failed = true;
 		return;
 	}
-	t.code = mpk_code_info_lister(&found);
-	if (!t.code || !tells_params(t.code) || mpk_code_info_problem(&found))
+	t.code = mpk_code_info_lister(found);
+	if (!t.code || !tells_params(t.code) || mpk_code_info_problem(found))
 		return; /* reported where kernels are looked for */
 	if (own)
 		memcpy(t.rows, m->functions, own * sizeof *t.rows);
@@ -344,16 +344,14 @@ static void put_row(const struct mpk_code_info *code, size_t kernel, struct mpk_
 }
 
 void mpk_loader_missing_table(struct mpk_loader *l, const struct mpk_manifest_module *m,
-			      const struct mpk_file *data)
+			      struct mpk_file *data)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf rows = { 0 };
-	struct mpk_code_info found = { 0 };
+	const struct mpk_code_info *found = data ? mpk_loader_code(l, data) : NULL;
 	const struct mpk_code_info *code = NULL;
 
-	if (data && mpk_code_info_read(data->map.bytes, 0, NULL, l->arena, &found, NULL) != MPK_OK)
-		l->failed = true;
-	else if (data && !mpk_code_info_problem(&found))
-		code = mpk_code_info_lister(&found);
+	if (found && !mpk_code_info_problem(found))
+		code = mpk_code_info_lister(found);
 	if (code && !tells_params(code))
 		code = NULL;
 	/* as many as a line takes; whoever has more writes the others like these */

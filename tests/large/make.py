@@ -623,6 +623,10 @@ MANIFESTS = {
     "standalone.toml": lambda: manifest("standalone = true\n", code_module("k", "opencl", "some.cl"),
                                         launches(("k", i) for i in range(4000))),
     "some.cl": lambda: opencl_text(some_names(4000)),
+    "many.spv": lambda: spirv(10000),
+    "rows.toml": lambda: manifest('[[module]]\nid = "k"\nkind = "vulkan"\n', *[
+        '[[module.function]]\nname = "f%d"\nargs = ["handle"]\nlaunch = ["threadIdx.x"]\ndata = "many.spv"\n' % i
+        for i in range(10000)]),
 }
 
 UNKNOWN, SMALL = (b"my_kind", b"x"), (b"cuda", kernels(b"cuda", [], b""))

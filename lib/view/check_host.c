@@ -8,6 +8,7 @@
 #include "elf/versions.h"
 #include "text/escape.h"
 #include "view/check_run.h"
+#include "view/verify.h"
 
 #define QUOTED(text) MPK_QUOTE(mpk_span_str(text))
 
@@ -46,6 +47,23 @@ static enum mpk_code check_machine(struct mpk_check_state *s, const char **skipp
 			      "it is for %s (%u-bit%s), not for %s: compile it for that target",
 			      image->machine_name, image->elf_class,
 			      image->big_endian ? ", big-endian" : "", s->there->machine_name);
+	return MPK_OK;
+}
+
+/* --- linking ----------------------------------------------------------------------------- */
+
+/* What --verify says of it. */
+static enum mpk_code check_linking(struct mpk_check_state *s, const char **skipped,
+				   struct mpk_error *err)
+{
+	size_t from = s->report->count;
+
+	*skipped = not_linked(s);
+	if (*skipped)
+		return MPK_OK;
+	MPK_TRY(mpk_verify_linking(s->view, s->elf, s->arena, s->report, err));
+	for (size_t i = from; i < s->report->count; i++)
+		s->report->findings[i].check = s->name;
 	return MPK_OK;
 }
 
@@ -327,6 +345,7 @@ const struct mpk_check_row mpk_check_machine[] = {
 };
 
 const struct mpk_check_row mpk_check_host[] = {
+	{ "linking", NULL, check_linking },
 	{ "glibc", "--glibc", check_glibc },
 	{ "library", "--libs", check_library },
 	{ "symbol", "--libs, --tvm or --runtime", check_symbol },

@@ -38,7 +38,7 @@ extern const char mpk_check_unsaid[]; /* "not said" */
 /* Ended by a row without a name; run in this order. */
 extern const struct mpk_check_row mpk_check_machine[]; /* machine */
 extern const struct mpk_check_row mpk_check_runtime[]; /* format, loader, payload */
-extern const struct mpk_check_row mpk_check_host[];    /* glibc, library, symbol */
+extern const struct mpk_check_row mpk_check_host[];    /* linking, glibc, library, symbol */
 extern const struct mpk_check_row mpk_check_device[];  /* device, driver */
 
 /* mpk_check_scope_init - the scope of a process there, before it loads the file

@@ -54,6 +54,16 @@ static enum mpk_code read_code(const struct mpk_view *view, struct mpk_error *er
 	return MPK_OK;
 }
 
+enum mpk_code mpk_verify_linking(const struct mpk_view *view, const struct mpk_elf *elf,
+				 struct mpk_arena *arena, struct mpk_report *report,
+				 struct mpk_error *err)
+{
+	struct mpk_verify v = { .view = view, .elf = elf, .arena = arena, .report = report };
+
+	run_table(&v, mpk_checks_dynamic);
+	return report->failed ? mpk_fail_nomem(err) : MPK_OK;
+}
+
 enum mpk_code mpk_verify_payloads(const struct mpk_view *view, struct mpk_arena *arena,
 				  struct mpk_report *report, struct mpk_error *err)
 {

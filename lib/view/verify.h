@@ -84,6 +84,12 @@ enum mpk_code mpk_verify_run(const struct mpk_view *view, const struct mpk_verif
  * Returns  MPK_OK, whatever was found; MPK_E_NOMEM */
 enum mpk_code mpk_verify_kernels(const struct mpk_view *view, struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_verify_linking - run those alone that say whether the dynamic linker can load a library
+ * Returns  MPK_OK, whatever was found; MPK_E_NOMEM */
+enum mpk_code mpk_verify_linking(const struct mpk_view *view, const struct mpk_elf *elf,
+				 struct mpk_arena *arena, struct mpk_report *report,
+				 struct mpk_error *err) MPK_MUST_CHECK;
+
 /* mpk_verify_payloads - run those of payloads and code alone, which need no file */
 enum mpk_code mpk_verify_payloads(const struct mpk_view *view, struct mpk_arena *arena,
 				  struct mpk_report *report, struct mpk_error *err) MPK_MUST_CHECK;

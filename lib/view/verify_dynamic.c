@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks of what the dynamic linker reads of a library: the dynamic section and the tables that it points at, the
- * symbols and the hash table by which they are found. It compares none of this with the segments that it maps:
+/* Checks of what the dynamic linker reads of a library: its segments, the dynamic section and the tables that it
+ * points at, the symbols and the hash table by which they are found. It compares none of this with the segments that it maps:
  * what points elsewhere ends the program that loads the library, before anybody can say why.
  *
  * Only the first of each kind of mistake is told, as one that is wrong makes the rest unlikely to be right.
@@ -23,6 +23,30 @@
 		(v), MPK_ERROR,                                                                    \
 		(struct mpk_verify_position){ .space = "file", .offset = (e)->base + (off) },      \
 		__VA_ARGS__)
+
+/* --- segments ------------------------------------------------------------------------------ */
+
+/* Loaders reserve as much as a segment is aligned to; no page is larger than 1 GiB. */
+static void segment_alignment(struct mpk_verify *v)
+{
+	const uint64_t limit = UINT64_C(1) << 30;
+	GElf_Phdr p;
+
+	for (size_t i = 0; v->view->image->type != ET_REL && mpk_elf_segment(v->elf, i, &p); i++) {
+		if (p.p_type != PT_LOAD || p.p_align <= 1)
+			continue;
+		if ((p.p_align & (p.p_align - 1)) || p.p_align > limit)
+			mpk_verify_say(v, MPK_ERROR,
+				       "segment %zu cannot be mapped: it is aligned to %" PRIu64
+				       " bytes",
+				       i, p.p_align);
+		else if ((p.p_vaddr - p.p_offset) % p.p_align != 0)
+			mpk_verify_say(
+				v, MPK_ERROR,
+				"segment %zu cannot be mapped: offset and address differ modulo its alignment",
+				i);
+	}
+}
 
 /* --- the dynamic section ------------------------------------------------------------------- */
 
@@ -276,6 +300,7 @@ static void dynamic_symbols(struct mpk_verify *v)
 }
 
 const struct mpk_check mpk_checks_dynamic[] = {
+	{ "segment-alignment", "the segments can be mapped", .whole = segment_alignment },
 	{ "dynamic-section", "the dynamic linker finds what the dynamic section points at",
 	  .whole = dynamic_section },
 	{ "dynamic-symbols", "symbols are found, and stand for what is loaded",

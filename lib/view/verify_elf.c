@@ -99,28 +99,6 @@ static void blob_segment(struct mpk_verify *v)
 	}
 }
 
-/* Loaders reserve as much as a segment is aligned to; no page is larger than 1 GiB. */
-static void segment_alignment(struct mpk_verify *v)
-{
-	const uint64_t limit = UINT64_C(1) << 30;
-	GElf_Phdr p;
-
-	for (size_t i = 0; v->view->image->type != ET_REL && mpk_elf_segment(v->elf, i, &p); i++) {
-		if (p.p_type != PT_LOAD || p.p_align <= 1)
-			continue;
-		if ((p.p_align & (p.p_align - 1)) || p.p_align > limit)
-			mpk_verify_say(v, MPK_ERROR,
-				       "segment %zu cannot be mapped: it is aligned to %" PRIu64
-				       " bytes",
-				       i, p.p_align);
-		else if ((p.p_vaddr - p.p_offset) % p.p_align != 0)
-			mpk_verify_say(
-				v, MPK_ERROR,
-				"segment %zu cannot be mapped: offset and address differ modulo its alignment",
-				i);
-	}
-}
-
 static bool has_name(const char *const *names, size_t count, const char *name)
 {
 	for (size_t i = 0; i < count; i++)
@@ -256,7 +234,6 @@ const struct mpk_check mpk_checks_elf[] = {
 	{ "blob-size", "the symbol is as long as the blob says", .whole = blob_size },
 	{ "blob-section", "a loaded section covers the blob", .whole = blob_section },
 	{ "blob-segment", "the blob can be read once it is mapped", .whole = blob_segment },
-	{ "segment-alignment", "the segments can be mapped", .whole = segment_alignment },
 	{ "blob-digest", "the blob is what mpack packed, by its note", .whole = blob_digest },
 	{ "context-symbol", "loaders fill every pointer the code uses", .whole = context_symbols },
 	{ "library-context", "code that looks functions up has a context",

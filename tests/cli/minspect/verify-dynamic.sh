@@ -76,3 +76,7 @@ for name in $(python3 damage.py $lib); do
 	echo "$status $(head -n 1 found)"
 done
 minspect --json --verify unrelocated.so | grep '"check"'
+
+# it will not load there either
+minspect --check --machine x86_64 unrelocated.so >found || echo "status $?"
+grep '\[' found

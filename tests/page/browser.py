@@ -29,6 +29,20 @@ class Browser:
     def __init__(self):
         self.problems, self.requests = [], []
         self.folder = tempfile.mkdtemp(prefix="page-")
+        for again in (True, True, False):
+            self.start()
+            try:
+                target = self.call("Target.createTarget", url="about:blank")["targetId"]
+                break
+            except (EOFError, BrokenPipeError):  # on a machine with much to do it ends at times before it answers
+                self.stop()
+                if not again:
+                    raise
+        self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        for domain in ("Page", "Runtime", "Network", "Log"):
+            self.call(f"{domain}.enable")
+
+    def start(self):
         to_read, self.to = os.pipe()
         self.back, to_write = os.pipe()
         self.process = subprocess.Popen(
@@ -39,14 +53,8 @@ class Browser:
         os.close(to_read)
         os.close(to_write)
         self.buffer, self.number, self.session = b"", 0, None
-        target = self.call("Target.createTarget", url="about:blank")["targetId"]
-        self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        for domain in ("Page", "Runtime", "Network", "Log"):
-            self.call(f"{domain}.enable")
 
-    def close(self):
-        self.session = None
-        self.send("Browser.close")
+    def stop(self):
         try:
             self.process.wait(20)
         except subprocess.TimeoutExpired:
@@ -54,6 +62,11 @@ class Browser:
             self.process.wait()
         os.close(self.to)
         os.close(self.back)
+
+    def close(self):
+        self.session = None
+        self.send("Browser.close")
+        self.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def __enter__(self):

@@ -103,7 +103,7 @@ static bool next_told(struct mpk_span s, size_t *at, struct told *out)
 }
 
 /* Looked for once, in all of the file: a search for each function would take the time of all. */
-static void read_told(struct mpk_unit *u)
+static enum mpk_code read_told(struct mpk_unit *u, struct mpk_error *err)
 {
 	struct mpk_unit_names *names = u->devices;
 	struct told t;
@@ -112,22 +112,24 @@ static void read_told(struct mpk_unit *u)
 	names->knows_told = true;
 	for (size_t i = 0; i < u->constant_count; i++) {
 		if (!mpk_unit_spend(u, u->constants[i].bytes.len))
-			return;
+			return MPK_OK;
 		for (at = 0; next_told(u->constants[i].bytes, &at, &t);)
 			count++;
 	}
-	names->told = count ? mpk_arena_array(u->arena, count, sizeof *names->told) : NULL;
-	for (size_t i = 0; names->told && i < u->constant_count; i++)
+	if (!count)
+		return MPK_OK;
+	names->told = mpk_arena_array(u->arena, count, sizeof *names->told);
+	MPK_TRY_ALLOC(names->told, err);
+	for (size_t i = 0; i < u->constant_count; i++)
 		for (at = 0; next_told(u->constants[i].bytes, &at, &t);)
 			names->told[names->told_count++] = t;
+	return MPK_OK;
 }
 
 static int32_t told(struct mpk_unit *u, const struct mpk_image_function *f)
 {
 	const struct mpk_unit_names *names = u->devices;
 
-	if (!names->knows_told)
-		read_told(u);
 	if (!names->told || !mpk_unit_spend(u, names->told_count))
 		return 0;
 	for (size_t i = 0; i < names->told_count; i++)
@@ -136,17 +138,12 @@ static int32_t told(struct mpk_unit *u, const struct mpk_image_function *f)
 	return 0;
 }
 
-int32_t mpk_unit_device(struct mpk_unit *u, const struct mpk_image_function *f, const uint8_t *near)
-{
-	int32_t one;
+/* --- what other code names ------------------------------------------------------------------- */
 
-	if (!u->devices)
-		u->devices = mpk_arena_alloc(u->arena, sizeof *u->devices);
-	if (!u->devices)
-		return 0;
-	one = told(u, f);
-	if (one)
-		return one;
+static int32_t named(struct mpk_unit *u, const struct mpk_image_function *f, const uint8_t *near)
+{
+	int32_t one = 0;
+
 	if ((near < u->devices->begin || near >= u->devices->end) &&
 	    mpk_unit_spend(u, (uint64_t)2 * NEAR_BYTES))
 		search(u, near);
@@ -161,4 +158,18 @@ int32_t mpk_unit_device(struct mpk_unit *u, const struct mpk_image_function *f, 
 		one = p->device;
 	}
 	return one;
+}
+
+enum mpk_code mpk_unit_device(struct mpk_unit *u, const struct mpk_image_function *f,
+			      const uint8_t *near, int32_t *device, struct mpk_error *err)
+{
+	if (!u->devices)
+		u->devices = mpk_arena_alloc(u->arena, sizeof *u->devices);
+	MPK_TRY_ALLOC(u->devices, err);
+	if (!u->devices->knows_told)
+		MPK_TRY(read_told(u, err));
+	*device = told(u, f);
+	if (!*device)
+		*device = named(u, f, near);
+	return MPK_OK;
 }

@@ -210,8 +210,7 @@ static enum mpk_code settle(struct mpk_unit *u, const struct candidate *c, size_
 	f->found = mpk_arena_alloc(u->arena, sizeof *f->found);
 	MPK_TRY_ALLOC(f->found, err);
 	MPK_TRY(mpk_prototype_read(one->text, u->arena, f->found, err));
-	f->found->device = mpk_unit_device(u, f->function, one->text.data);
-	return MPK_OK;
+	return mpk_unit_device(u, f->function, one->text.data, &f->found->device, err);
 }
 
 static enum mpk_code settle_all(struct search *s, struct mpk_error *err)

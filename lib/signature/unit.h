@@ -49,8 +49,10 @@ enum mpk_code mpk_unit_tilelang(struct mpk_unit *u, struct mpk_error *err) MPK_M
 
 /* mpk_unit_device - the one device whose name the code of f points at, as it does to say that a tensor
  * is on another; texts are looked for near `near`, bytes of the unit's constants
- * Returns  DLPack's number; 0: none, several, or a machine whose code is not searched */
-int32_t mpk_unit_device(struct mpk_unit *u, const struct mpk_image_function *f,
-			const uint8_t *near);
+ * @device  receives DLPack's number; 0: none, several, or a machine whose code is not searched
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_unit_device(struct mpk_unit *u, const struct mpk_image_function *f,
+			      const uint8_t *near, int32_t *device,
+			      struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

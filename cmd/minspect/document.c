@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "common/diag.h"
 #include "io/output.h"
 #include "view/filter.h"
@@ -142,8 +143,9 @@ static int look_opened(struct looking *k, struct minspect_file *file, enum mpk_c
 	int status = code == MPK_OK                               ? k->action->look(k->o, l)
 		     : k->action->refuse && code == MPK_E_CORRUPT ? k->action->refuse(l, err)
 								  : minspect_report(l, err);
-	/* figures of two states of a file are figures of neither */
-	if (is_verdict(status) && mpk_mappings_check(err) != MPK_OK)
+	/* figures of two states of a file are figures of neither, and without memory nothing was found */
+	if (is_verdict(status) &&
+	    (mpk_mappings_check(err) != MPK_OK || mpk_memory_check(err) != MPK_OK))
 		status = mpk_diag_error(err);
 	l->view = NULL;
 	return status;

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "base/memory.h"
 #include "common/confine.h"
 #include "common/diag.h"
 #include "common/options.h"
@@ -13,6 +14,8 @@ static int print(const struct mpk_strbuf *text)
 {
 	struct mpk_error err = { 0 };
 
+	if (mpk_memory_check(&err) != MPK_OK)
+		return mpk_diag_error(&err);
 	if (fwrite(mpk_strbuf_text(text), 1, text->len, stdout) == text->len && fflush(stdout) == 0)
 		return MPK_EXIT_OK;
 	(void)mpk_fail_errno(&err, MPK_E_IO, errno, "cannot write to standard output");

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "base/strmap.h"
 #include "code/format.h"
 #include "common/diag.h"
@@ -355,7 +356,12 @@ int mpk_input_open(const char *path, const struct mpk_input_options *o, struct m
 
 int mpk_input_read(const struct mpk_input_options *o, struct mpk_input *in)
 {
-	return is_blob(in->path, in->text.bytes) ? load_blob(in, o->abi) : load_manifest(in, o);
+	int status =
+		is_blob(in->path, in->text.bytes) ? load_blob(in, o->abi) : load_manifest(in, o);
+	struct mpk_error err = { 0 };
+
+	return status == MPK_EXIT_OK && mpk_memory_check(&err) != MPK_OK ? mpk_diag_error(&err)
+									 : status;
 }
 
 int mpk_input_load(const char *path, const struct mpk_input_options *o, struct mpk_input *in)

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+
 #if MPK_IS_ADDRESS_SANITIZED
 #include <sanitizer/asan_interface.h>
 #else
@@ -30,14 +32,18 @@ struct mpk_arena_block {
 
 static struct mpk_arena_block *block_create(size_t size)
 {
-	if (size > SIZE_MAX - sizeof(struct mpk_arena_block))
+	if (size > SIZE_MAX - sizeof(struct mpk_arena_block)) {
+		mpk_memory_failed();
 		return NULL;
+	}
 
 	/* calloc: fresh pages of large blocks come zeroed from the kernel */
 	struct mpk_arena_block *b = calloc(1, sizeof *b + size);
 	if (b) {
 		b->size = size;
 		ASAN_POISON_MEMORY_REGION(b->data, size);
+	} else {
+		mpk_memory_failed();
 	}
 	return b;
 }

@@ -12,6 +12,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "base/memory.h"
+
 struct mpk_strmap_slot {
 	struct mpk_span key; /* data NULL: free */
 	size_t value;
@@ -47,8 +49,10 @@ static bool grow(struct mpk_strmap *map)
 	size_t cap = map->cap ? map->cap * 2 : 16;
 	struct mpk_strmap_slot *slots = calloc(cap, sizeof *slots);
 
-	if (!slots)
+	if (!slots) {
+		mpk_memory_failed();
 		return false;
+	}
 	for (size_t i = 0; i < map->cap; i++)
 		if (map->slots[i].key.data)
 			*probe(slots, cap, map->slots[i].key) = map->slots[i];

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+
 bool mpk_vec_reserve(void *data, size_t *cap, size_t need, size_t size)
 {
 	size_t grown = *cap ? *cap : 8, bytes;
@@ -19,8 +21,10 @@ bool mpk_vec_reserve(void *data, size_t *cap, size_t need, size_t size)
 		return false;
 	memcpy(&old, data, sizeof old);
 	fresh = realloc(old, bytes);
-	if (!fresh)
+	if (!fresh) {
+		mpk_memory_failed();
 		return false;
+	}
 	memcpy(data, &fresh, sizeof fresh);
 	*cap = grown;
 	return true;

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "io/mapping.h"
 #include "io/output.h"
 #include "io/path.h"
@@ -220,6 +221,8 @@ enum mpk_code mpk_directory_commit(struct mpk_directory *d, struct mpk_error *er
 	enum mpk_code code = MPK_OK;
 
 	code = mpk_mappings_check(err);
+	if (code == MPK_OK)
+		code = mpk_memory_check(err);
 	if (code != MPK_OK) {
 		mpk_directory_abandon(d);
 		return code;

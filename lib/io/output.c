@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "io/mapping.h"
 #include "io/path.h"
 #include "io/temporary.h"
@@ -397,6 +398,7 @@ static enum mpk_code commit(struct mpk_output *o, struct mpk_error *err)
 	if (!o->path)
 		return MPK_OK;
 	MPK_TRY(mpk_mappings_check(err));
+	MPK_TRY(mpk_memory_check(err));
 	if (o->replaces)
 		MPK_TRY(keep_mode(o, err));
 	if (durable)

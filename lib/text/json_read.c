@@ -7,12 +7,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/memory.h"
+
 static _Thread_local jmp_buf *way_out;
 
 static void *allocate(size_t size)
 {
 	void *p = malloc(size);
 
+	if (!p)
+		mpk_memory_failed();
 	if (!p && way_out)
 		longjmp(*way_out, 1);
 	return p;

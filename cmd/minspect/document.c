@@ -143,9 +143,8 @@ static int look_opened(struct looking *k, struct minspect_file *file, enum mpk_c
 	int status = code == MPK_OK                               ? k->action->look(k->o, l)
 		     : k->action->refuse && code == MPK_E_CORRUPT ? k->action->refuse(l, err)
 								  : minspect_report(l, err);
-	/* figures of two states of a file are figures of neither, and without memory nothing was found */
-	if (is_verdict(status) &&
-	    (mpk_mappings_check(err) != MPK_OK || mpk_memory_check(err) != MPK_OK))
+	/* figures of two states of a file are figures of neither */
+	if (is_verdict(status) && mpk_mappings_check(err) != MPK_OK)
 		status = mpk_diag_error(err);
 	l->view = NULL;
 	return status;
@@ -175,6 +174,11 @@ static int look(struct looking *k, const char *name, bool may_be_empty)
 	minspect_file_close(&file);
 	if (may_be_empty)
 		minspect_memory_shrink(bytes);
+	/* without memory nothing is found, not even that there is nothing */
+	if (status != MPK_EXIT_MALFORMED && mpk_memory_check(&err) != MPK_OK) {
+		mpk_error_at_file(&err, name);
+		status = mpk_diag_error(&err);
+	}
 	return status;
 }
 

@@ -32,18 +32,14 @@ struct mpk_arena_block {
 
 static struct mpk_arena_block *block_create(size_t size)
 {
-	if (size > SIZE_MAX - sizeof(struct mpk_arena_block)) {
-		mpk_memory_failed();
+	if (size > SIZE_MAX - sizeof(struct mpk_arena_block))
 		return NULL;
-	}
 
 	/* calloc: fresh pages of large blocks come zeroed from the kernel */
 	struct mpk_arena_block *b = calloc(1, sizeof *b + size);
 	if (b) {
 		b->size = size;
 		ASAN_POISON_MEMORY_REGION(b->data, size);
-	} else {
-		mpk_memory_failed();
 	}
 	return b;
 }
@@ -62,8 +58,10 @@ void *mpk_arena_alloc(struct mpk_arena *arena, size_t asked)
 		bool large = size > FIRST_BYTES;
 
 		b = block_create(large ? size : arena->head ? BLOCK_BYTES : FIRST_BYTES);
-		if (!b)
+		if (!b) {
+			mpk_memory_failed();
 			return NULL;
+		}
 		if (large && arena->head) {
 			/* keep filling the current small block afterwards */
 			b->next = arena->head->next;

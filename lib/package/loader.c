@@ -68,12 +68,15 @@ struct mpk_file *mpk_loader_open(struct mpk_loader *l, struct mpk_toml_str name)
 {
 	const struct mpk_memory_file *memory = mpk_loader_memory_file(l, name);
 	const char *path = mpk_loader_path(l, name);
-	struct mpk_file *f = path ? opened_before(l, path) : NULL;
 	struct mpk_error err = { 0 };
+	struct mpk_file *f;
 
+	if (!path)
+		return NULL;
+	f = opened_before(l, path);
 	if (f)
 		return f;
-	f = path ? mpk_arena_alloc(l->arena, sizeof *f) : NULL;
+	f = mpk_arena_alloc(l->arena, sizeof *f);
 
 	if (!f) {
 		l->failed = true;

@@ -15,10 +15,11 @@ static void *allocate(size_t size)
 {
 	void *p = malloc(size);
 
-	if (!p)
+	if (!p) {
 		mpk_memory_failed();
-	if (!p && way_out)
-		longjmp(*way_out, 1);
+		if (way_out)
+			longjmp(*way_out, 1);
+	}
 	return p;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checks of what the dynamic linker reads of a library: its segments, the dynamic section and the tables that it
- * points at, the symbols and the hash table by which they are found. It compares none of this with the segments that it maps:
- * what points elsewhere ends the program that loads the library, before anybody can say why.
+ * points at, the symbols and the hash table by which they are found. It compares none of this with the segments that
+ * it maps: what points elsewhere ends the program that loads the library, before anybody can say why.
  *
  * Only the first of each kind of mistake is told, as one that is wrong makes the rest unlikely to be right.
  */

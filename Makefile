@@ -82,8 +82,9 @@ LLVM_OBJ := $(LLVM_SRC:%.c=$(O)/%.o)
 UNIT_BIN := $(UNIT:%.c=$(O)/%)
 ALL_SRC  := $(LIB_SRC) $(LLVM_SRC) $(CMD_SRC) $(wildcard cmd/*/*.c lib/runtime/stub/*.c lib/launch/standalone/*.c) $(UNIT)
 
-BASE_LIBS  := -lelf -lz -llz4 -lzstd -ljansson -lm -ldl -pthread
-CHECK_LIBS  = $(shell $(PKG_CONFIG) --libs check) -lsubunit
+BASE_LIBS  := -lelf -lz -llz4 -lzstd -lm -ldl -pthread
+# Jansson judges what is written and read as JSON
+CHECK_LIBS  = $(shell $(PKG_CONFIG) --libs check) -lsubunit -ljansson
 LLVM_LIBS   = $(shell $(LLVM_CONFIG) --ldflags --libs 2>/dev/null)
 
 # What compiled code imports by name from its loader; opened only where it runs (lib/runtime/stub.h).

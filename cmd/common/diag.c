@@ -2,13 +2,12 @@
 #include "common/diag.h"
 
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "common/print.h"
 #include "text/escape.h"
-
-struct mpk_common mpk_common = { .program = "mpk" };
 
 int mpk_exit_status(enum mpk_code code)
 {
@@ -48,31 +47,28 @@ int mpk_exit_status(enum mpk_code code)
 	return MPK_EXIT_INTERNAL;
 }
 
-bool mpk_color_on(FILE *stream)
+/* What a tool said may be several lines: none of them looks like one of ours. */
+static void print_lines(const char *text)
 {
-	const char *term = getenv("TERM"), *none = getenv("NO_COLOR");
-
-	if (mpk_common.color != MPK_AUTO)
-		return mpk_common.color == MPK_ALWAYS;
-	if ((none && *none) || (term && strcmp(term, "dumb") == 0))
-		return false;
-	return isatty(fileno(stream));
+	for (const char *end; (end = strchr(text, '\n')); text = end + 1)
+		(void)mpk_print(MPK_STDERR, "%.*s%s", (int)(end - text), text,
+				end[1] == ' ' ? "\n" : "\n  ");
+	(void)mpk_print(MPK_STDERR, "%s", text);
 }
 
 static void print_finding(const char *severity, const char *check, const struct mpk_error *e)
 {
 	char raw[768], position[1024]; /* file names are text from outside like any other */
 	const char *color = strcmp(severity, "error") == 0 ? "\033[1;31m" : "\033[1;33m";
-	bool colored = mpk_color_on(stderr);
+	bool colored = mpk_color_on(MPK_STDERR);
 
 	mpk_where_print(&e->at, raw, sizeof raw);
 	mpk_escape_to(mpk_span_str(raw), position, sizeof position);
-	(void)fprintf(stderr, "%s: %s%s%s%s%s: %s", mpk_common.program, position,
-		      position[0] ? ": " : "", colored ? color : "", severity,
-		      colored ? "\033[0m" : "", e->text);
-	if (check)
-		(void)fprintf(stderr, " [%s]", check);
-	(void)fputc('\n', stderr);
+	(void)mpk_print(MPK_STDERR, "%s: %s%s%s%s%s: ", mpk_common.program, position,
+			position[0] ? ": " : "", colored ? color : "", severity,
+			colored ? "\033[0m" : "");
+	print_lines(e->text);
+	(void)mpk_print(MPK_STDERR, check ? " [%s]\n" : "\n", check);
 }
 
 int mpk_diag_error(const struct mpk_error *err)
@@ -96,7 +92,8 @@ void mpk_diag_report(struct mpk_report *report)
 		print_finding(severities[f->severity], f->check, &f->error);
 	}
 	if (report->dropped)
-		(void)fprintf(stderr, "%s: and %zu more\n", mpk_common.program, report->dropped);
+		(void)mpk_print(MPK_STDERR, "%s: and %zu more\n", mpk_common.program,
+				report->dropped);
 }
 
 static void vline(const char *severity, const char *fmt, va_list ap) MPK_PRINTF(2, 0);
@@ -109,7 +106,9 @@ static void vline(const char *severity, const char *fmt, va_list ap)
 
 	if (vasprintf(&raw, fmt, ap) >= 0)
 		mpk_escape_controls(&said, mpk_span_str(raw));
-	(void)fprintf(stderr, "%s: %s%s\n", mpk_common.program, severity, mpk_strbuf_text(&said));
+	(void)mpk_print(MPK_STDERR, "%s: %s", mpk_common.program, severity);
+	print_lines(mpk_strbuf_text(&said));
+	(void)mpk_print(MPK_STDERR, "\n");
 	free(raw);
 }
 
@@ -142,6 +141,6 @@ int mpk_diag_usage(const char *fmt, ...)
 	va_start(ap, fmt);
 	vline("error: ", fmt, ap);
 	va_end(ap);
-	(void)fprintf(stderr, "Try '%s --help'.\n", mpk_common.program);
+	(void)mpk_print(MPK_STDERR, "Try '%s --help'.\n", mpk_common.program);
 	return MPK_EXIT_USAGE;
 }

@@ -4,7 +4,6 @@
 #define MPK_CMD_COMMON_DIAG_H
 
 #include <stdbool.h>
-#include <stdio.h>
 
 #include "base/error.h"
 #include "base/report.h"
@@ -53,8 +52,4 @@ void mpk_diag_note(const char *fmt, ...) MPK_PRINTF(1, 2);
 
 /* mpk_diag_usage - print "program: text" and where help is; returns MPK_EXIT_USAGE */
 int mpk_diag_usage(const char *fmt, ...) MPK_PRINTF(1, 2);
-
-/* mpk_color_on - whether stream gets colours: --color, NO_COLOR, TERM=dumb, a terminal */
-bool mpk_color_on(FILE *stream);
-
 #endif

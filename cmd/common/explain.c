@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/explain.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 #include "common/diag.h"
+#include "common/print.h"
 #include "view/messages.h"
 
 /* What is printed: a text, or the list of a document. */
@@ -61,10 +59,10 @@ static int print(struct answer *a)
 	if ((a->list && mpk_json_print(&a->json, &a->text, &err) != MPK_OK) ||
 	    mpk_strbuf_status(&a->text, &err) != MPK_OK)
 		return mpk_diag_error(&err);
-	if (fwrite(mpk_strbuf_text(&a->text), 1, a->text.len, stdout) == a->text.len &&
-	    fflush(stdout) == 0)
+	int failed = mpk_print_text(MPK_STDOUT, mpk_strbuf_text(&a->text), a->text.len);
+	if (!failed)
 		return MPK_EXIT_OK;
-	(void)mpk_fail_errno(&err, MPK_E_IO, errno, "cannot write to standard output");
+	(void)mpk_fail_errno(&err, MPK_E_IO, failed, "cannot write to standard output");
 	return mpk_diag_error(&err);
 }
 

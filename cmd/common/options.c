@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/options.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +11,8 @@
 #include "blob/blob.h"
 #include "common/config.h"
 #include "common/diag.h"
+#include "common/outputs.h"
+#include "common/print.h"
 #include "sandbox/sandbox.h"
 
 enum { OPTIONS_MAX = 96 };
@@ -38,6 +39,7 @@ static const struct mpk_option common_options[] = {
 struct table {
 	const struct mpk_option *rows[OPTIONS_MAX];
 	size_t count;
+	bool given[OPTIONS_MAX];
 	struct option longs[OPTIONS_MAX + 1];
 	char shorts[2 * OPTIONS_MAX + 2];
 };
@@ -47,6 +49,12 @@ static bool takes_argument(enum mpk_option_kind kind)
 	return kind == MPK_OPT_TEXT || kind == MPK_OPT_LIST || kind == MPK_OPT_WHEN;
 }
 
+/* Of two values one would be dropped: that must not happen silently. */
+static bool takes_one_value(enum mpk_option_kind kind)
+{
+	return kind == MPK_OPT_TEXT || kind == MPK_OPT_MAYBE || kind == MPK_OPT_WHEN;
+}
+
 static void table_add(struct table *t, const struct mpk_option *rows)
 {
 	size_t at = strlen(t->shorts);
@@ -54,14 +62,14 @@ static void table_add(struct table *t, const struct mpk_option *rows)
 	for (; rows->name && t->count < OPTIONS_MAX; rows++) {
 		t->longs[t->count] = (struct option){
 			.name = rows->name,
-			.has_arg = rows->kind == MPK_OPT_MAYBE  ? optional_argument
-				   : takes_argument(rows->kind) ? required_argument
-								: no_argument,
+			.has_arg = mpk_option_kind(rows) == MPK_OPT_MAYBE  ? optional_argument
+				   : takes_argument(mpk_option_kind(rows)) ? required_argument
+									   : no_argument,
 			.val = 256 + (int)t->count,
 		};
 		if (rows->letter) {
 			t->shorts[at++] = rows->letter;
-			if (takes_argument(rows->kind))
+			if (takes_argument(mpk_option_kind(rows)))
 				t->shorts[at++] = ':';
 		}
 		t->rows[t->count++] = rows;
@@ -87,7 +95,7 @@ static bool set(const struct mpk_option *o, const char *value, struct mpk_error 
 {
 	struct mpk_option_list *list;
 
-	switch (o->kind) {
+	switch (mpk_option_kind(o)) {
 	case MPK_OPT_FLAG:
 		*(bool *)o->target = true;
 		return true;
@@ -129,19 +137,22 @@ static int unknown_option(const struct table *t, const char *word)
 	return mpk_diag_usage("unknown option '%s'", word);
 }
 
-static const struct mpk_option *by_value(const struct table *t, int value)
+/* The index of the row that getopt_long's value stands for; t->count: none. */
+static size_t by_value(const struct table *t, int value)
 {
+	size_t i = 0;
+
 	if (value >= 256)
-		return t->rows[value - 256];
-	for (size_t i = 0; i < t->count; i++)
-		if (t->rows[i]->letter == value)
-			return t->rows[i];
-	return NULL;
+		return (size_t)(value - 256);
+	while (i < t->count && t->rows[i]->letter != value)
+		i++;
+	return i;
 }
 
 static int bad_option(const struct table *t, int got, char **argv)
 {
-	const struct mpk_option *o = optopt ? by_value(t, optopt) : NULL;
+	size_t at = optopt ? by_value(t, optopt) : t->count;
+	const struct mpk_option *o = at < t->count ? t->rows[at] : NULL;
 	char letter[3] = { '-', (char)optopt, 0 };
 
 	if (got == ':' && o)
@@ -152,7 +163,7 @@ static int bad_option(const struct table *t, int got, char **argv)
 }
 
 /* MPK_EXIT_OK: all of them are understood. */
-static int parse(const struct table *t, int argc, char **argv)
+static int parse(struct table *t, int argc, char **argv)
 {
 	struct mpk_error err = { 0 };
 	int got;
@@ -162,7 +173,15 @@ static int parse(const struct table *t, int argc, char **argv)
 	while ((got = getopt_long(argc, argv, t->shorts, t->longs, NULL)) != -1) {
 		if (got == '?' || got == ':')
 			return bad_option(t, got, argv);
-		if (!set(by_value(t, got), optarg, &err))
+		size_t at = by_value(t, got);
+
+		if (t->given[at] && takes_one_value(mpk_option_kind(t->rows[at])))
+			return mpk_diag_usage("--%s is given twice, and takes one value",
+					      t->rows[at]->name);
+		t->given[at] = true;
+		if (mpk_option_writes(t->rows[at]) && optarg && !*optarg)
+			return mpk_diag_usage("--%s: a file name is missing", t->rows[at]->name);
+		if (!set(t->rows[at], optarg, &err))
 			return err.code == MPK_OK ? MPK_EXIT_USAGE : mpk_diag_error(&err);
 	}
 	return MPK_EXIT_OK;
@@ -172,15 +191,17 @@ static void help_rows(const struct mpk_option *rows, size_t most)
 {
 	for (size_t i = 0; i < most && rows[i].name; i++) {
 		char left[64], letter[8] = "    ";
+		const char *again = mpk_option_kind(&rows[i]) == MPK_OPT_LIST ? "..." : "";
 
 		if (rows[i].letter)
 			(void)snprintf(letter, sizeof letter, "-%c, ", rows[i].letter);
-		(void)snprintf(left, sizeof left, "%s--%s%s%s%s%s", letter, rows[i].name,
-			       rows[i].kind == MPK_OPT_MAYBE ? "[=" : "",
-			       rows[i].argument && rows[i].kind != MPK_OPT_MAYBE ? " " : "",
+		(void)snprintf(left, sizeof left, "%s--%s%s%s%s%s%s", letter, rows[i].name,
+			       mpk_option_kind(&rows[i]) == MPK_OPT_MAYBE ? "[=" : "",
+			       rows[i].argument && mpk_option_kind(&rows[i]) != MPK_OPT_MAYBE ? " "
+											      : "",
 			       rows[i].argument ? rows[i].argument : "",
-			       rows[i].kind == MPK_OPT_MAYBE ? "]" : "");
-		(void)printf("  %-28s %s\n", left, rows[i].help);
+			       mpk_option_kind(&rows[i]) == MPK_OPT_MAYBE ? "]" : "", again);
+		(void)mpk_print(MPK_STDOUT, "  %-28s %s\n", left, rows[i].help);
 	}
 }
 
@@ -191,13 +212,14 @@ static void print_help(const struct mpk_command *command, bool all)
 
 	while (command->options[count].name)
 		count++;
-	(void)printf("usage: %s\n%s\n%s", command->usage, command->summary, count ? "\n" : "");
+	(void)mpk_print(MPK_STDOUT, "usage: %s\n%s\n%s", command->usage, command->summary,
+			count ? "\n" : "");
 	help_rows(command->options, all ? OPTIONS_MAX : most);
 	if (all)
 		help_rows(common_options, OPTIONS_MAX);
 	else if (count > most)
-		(void)printf("  %-28s %s\n", "    --help=all", "every option");
-	(void)printf("\nexamples:\n%s", command->examples);
+		(void)mpk_print(MPK_STDOUT, "  %-28s %s\n", "    --help=all", "every option");
+	(void)mpk_print(MPK_STDOUT, "\nexamples:\n%s", command->examples);
 }
 
 const char *mpk_version_program(void)
@@ -212,22 +234,27 @@ const char *mpk_version_llvm(void)
 
 static void print_version(void)
 {
-	(void)printf("%s %s\nlibelf %s\nLLVM %s\n", mpk_common.program, mpk_version_program(),
-		     MPK_LIBELF_VERSION, *mpk_version_llvm() ? mpk_version_llvm() : "none");
+	(void)mpk_print(MPK_STDOUT, "%s %s\nlibelf %s\nLLVM %s\n", mpk_common.program,
+			mpk_version_program(), MPK_LIBELF_VERSION,
+			*mpk_version_llvm() ? mpk_version_llvm() : "none");
 	const struct mpk_sandbox_state can = mpk_sandbox_support();
 
-	(void)printf("sandbox %s\n", can.files && can.calls
-					     ? "files (Landlock), system calls (seccomp)"
-				     : can.files ? "files (Landlock)"
-				     : can.calls ? "system calls (seccomp)"
-						 : "none on this system");
-	(void)printf("namespaces %s\n",
-		     can.namespaces ? "user, network, IPC, mount" : "none on this system");
+	(void)mpk_print(MPK_STDOUT, "sandbox %s\n",
+			can.files && can.calls ? "files (Landlock), system calls (seccomp)"
+			: can.files            ? "files (Landlock)"
+			: can.calls            ? "system calls (seccomp)"
+					       : "none on this system");
+	if (can.namespaces)
+		(void)mpk_print(MPK_STDOUT, "namespaces %snetwork, IPC, mount%s\n",
+				can.own_user ? "user, " : "",
+				can.own_root ? "" : "; without a root folder of their own");
+	else
+		(void)mpk_print(MPK_STDOUT, "namespaces none on this system\n");
 	for (unsigned g = 0; g < MPK_GENERATION_COUNT; g++) {
 		const struct mpk_generation_info *info = mpk_generation_get((enum mpk_generation)g);
 
-		(void)printf("generation %-8s %s (%s)\n", info->abi, info->blob_symbol,
-			     info->releases);
+		(void)mpk_print(MPK_STDOUT, "generation %-8s %s (%s)\n", info->abi,
+				info->blob_symbol, info->releases);
 	}
 }
 
@@ -239,6 +266,9 @@ bool mpk_options_parse(const struct mpk_command *command, int argc, char **argv,
 	table_add(&t, command->options);
 	table_add(&t, common_options);
 	*status = parse(&t, argc, argv);
+	if (*status == MPK_EXIT_OK && !help_wanted && !version_wanted)
+		*status = mpk_outputs_check(command->options, t.given, argv + optind,
+					    (size_t)(argc - optind));
 	if (*status != MPK_EXIT_OK)
 		return false;
 	*first = optind;
@@ -248,17 +278,24 @@ bool mpk_options_parse(const struct mpk_command *command, int argc, char **argv,
 		print_version();
 	else
 		return true;
-	if (fflush(stdout) != 0) {
+	int failed = mpk_print(MPK_STDOUT, "%s", "");
+	if (failed) {
 		struct mpk_error err = { 0 };
 
-		(void)mpk_fail_errno(&err, MPK_E_IO, errno, "cannot write to standard output");
+		(void)mpk_fail_errno(&err, MPK_E_IO, failed, "cannot write to standard output");
 		*status = mpk_diag_error(&err);
 	}
 	return false;
 }
 
-void mpk_options_fini_list(struct mpk_option_list *list)
+void mpk_options_fini(const struct mpk_command *command)
 {
-	free(list->items);
-	memset(list, 0, sizeof *list);
+	for (const struct mpk_option *row = command->options; row->name; row++) {
+		struct mpk_option_list *list = row->target;
+
+		if (mpk_option_kind(row) != MPK_OPT_LIST)
+			continue;
+		free(list->items);
+		memset(list, 0, sizeof *list);
+	}
 }

@@ -6,31 +6,54 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* The kind says whether an option may be given again. One that takes no value may, for it says the same
+ * again, and a list may; what takes one value is refused a second, lest one of two be dropped silently. */
 enum mpk_option_kind {
 	MPK_OPT_FLAG,  /* bool *target; no argument */
 	MPK_OPT_COUNT, /* unsigned *target; counts how often it stands */
-	MPK_OPT_TEXT,  /* const char **target; takes an argument, the last one wins */
-	MPK_OPT_MAYBE, /* const char **target; argument optional (--name=ARG), "" without */
+	MPK_OPT_TEXT,  /* const char **target; takes an argument, once */
+	MPK_OPT_MAYBE, /* const char **target; argument optional (--name=ARG), "" without; once */
 	MPK_OPT_LIST,  /* struct mpk_option_list *target; repeatable, in order; several
 			  * options may share a list to keep their common order */
-	MPK_OPT_WHEN,  /* enum mpk_when *target; auto, always or never */
+	MPK_OPT_WHEN,  /* enum mpk_when *target; auto, always or never; once */
+};
+
+/* Joined to a kind: what the option's value names that the command writes. It is looked at before anything
+ * is done (common/outputs.h). */
+enum mpk_option_writes {
+	MPK_WRITES_FILE = 16,   /* a file that is made or replaced; "-": standard output */
+	MPK_WRITES_EDITED = 32, /* the same, and it may be one that is read */
+	MPK_WRITES_RESULT = 48, /* the same as the first, as "[N=][@]FILE" */
+	MPK_WRITES_FOLDER = 64, /* a folder that is made, or is empty */
+	MPK_WRITES_FORCE = 80,  /* of a flag: what is not read may be replaced, whatever it is */
+	MPK_WRITES = 112,       /* all bits of them */
 };
 
 struct mpk_option {
 	char letter;      /* 'o', or 0 for none */
 	const char *name; /* "output" */
-	enum mpk_option_kind kind;
+	unsigned kind;    /* of enum mpk_option_kind, joined with one of enum mpk_option_writes */
 	const char *argument; /* "FILE"; NULL for flags */
 	const char *help;     /* one line, no full stop */
 	void *target;
 };
+
+static inline enum mpk_option_kind mpk_option_kind(const struct mpk_option *row)
+{
+	return (enum mpk_option_kind)(row->kind & ~(unsigned)MPK_WRITES);
+}
+
+static inline unsigned mpk_option_writes(const struct mpk_option *row)
+{
+	return row->kind & MPK_WRITES;
+}
 
 struct mpk_option_item {
 	const struct mpk_option *option;
 	const char *value;
 };
 
-/* Zero-initialise; mpk_options_fini_list frees the array. */
+/* Zero-initialise; mpk_options_fini frees the array. */
 struct mpk_option_list {
 	struct mpk_option_item *items;
 	size_t count, cap;
@@ -57,7 +80,8 @@ struct mpk_command {
 bool mpk_options_parse(const struct mpk_command *command, int argc, char **argv, int *first,
 		       int *status);
 
-void mpk_options_fini_list(struct mpk_option_list *list);
+/* mpk_options_fini - free the lists of a command */
+void mpk_options_fini(const struct mpk_command *command);
 
 /* mpk_version_program, mpk_version_llvm - "0.1.0 (commit 1234abcd)", "19.1.7": as --version prints
  * them; static. That of LLVM is "" in a build without it. */

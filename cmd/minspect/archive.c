@@ -8,6 +8,7 @@
 #include "text/escape.h"
 #include "text/table.h"
 #include "view/brief.h"
+#include "view/filter.h"
 #include "zip/zip.h"
 
 /* One library, opened and said in a line. */
@@ -27,7 +28,7 @@ static int list_one(struct minspect_look *l, size_t i, struct mpk_table *table,
 
 	if (!name)
 		return mpk_diag_error((mpk_fail_nomem(&err), &err));
-	code = minspect_file_open(name, &file, &err);
+	code = minspect_file_open_library(l->file, i, name, &file, &err);
 	bool is_empty = code == MPK_E_NO_BLOB;
 	if (code == MPK_OK || is_empty)
 		code = mpk_view_init(&view, name, file.bytes.len, &file.image, &file.tree,
@@ -76,6 +77,9 @@ int minspect_archive_list(struct minspect_look *l)
 				  l->file->library_count == 1 ? "library" : "libraries");
 	}
 	for (size_t i = 0; i < l->file->library_count; i++) {
+		if (!mpk_view_chooses(&l->choice, l->file->libraries[i].name))
+			continue;
+
 		int got = list_one(l, i, &table, list);
 
 		status = status ? status : got;

@@ -39,6 +39,8 @@ static enum mpk_code read_baseline(struct gatekeeper *g, struct mpk_error *err)
 
 	if (code != MPK_OK)
 		return code;
+	if (g->update)
+		mpk_mapping_may_be_replaced(&map);
 	minspect_memory_grow(map.bytes.len);
 	code = mpk_baseline_parse(map.bytes, &g->arena, &g->baseline, err);
 	mpk_mapping_close(&map);
@@ -67,7 +69,7 @@ static bool have_figures(const struct mpk_kernel_list *kernels)
 {
 	for (size_t i = 0; i < kernels->count; i++)
 		for (unsigned f = 0; f < MPK_FIGURE_COUNT; f++)
-			if (kernels->items[i].figures.known[f])
+			if (kernels->items[i].figures.values[f].state == MPK_FIGURE_KNOWN)
 				return true;
 	return false;
 }

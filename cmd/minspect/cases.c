@@ -57,8 +57,10 @@ static enum mpk_code open_source(const struct minspect_options *o, struct run_re
 				 struct mpk_error *err)
 {
 	*out = (struct mpk_cases_source){ .path = o->cases,
-					  .filter = o->filter,
+					  .filter = minspect_names(o, arena),
 					  .no_skip = o->no_skip };
+	if (o->filters.count)
+		MPK_TRY_ALLOC(out->filter, err);
 	MPK_TRY(read_defaults(o, request, &out->defaults, err));
 	return open_parser(arena, &out->parser, err);
 }

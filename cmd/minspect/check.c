@@ -93,18 +93,22 @@ static size_t parts_of(const char *path)
 	return n;
 }
 
-/* LD_LIBRARY_PATH, or the directory of --libs; then those of the named libraries, which find their
+/* LD_LIBRARY_PATH, or the directories of --libs; then those of the named libraries, which find their
  * own beside them. */
 static enum mpk_code set_search(const struct minspect_options *o, struct mpk_arena *arena,
 				struct mpk_there *out, struct mpk_error *err)
 {
-	const char *path = o->libs ? NULL : getenv("LD_LIBRARY_PATH");
-	size_t n = 0, most = parts_of(path) + o->runtimes.count + 1;
+	const char *path = o->libs.count ? NULL : getenv("LD_LIBRARY_PATH");
+	size_t n = 0, most = parts_of(path) + o->runtimes.count + o->libs.count;
 	const char **dirs = mpk_arena_array(arena, most, sizeof *dirs);
 
 	MPK_TRY_ALLOC(dirs, err);
-	if (o->libs)
-		dirs[n++] = o->libs;
+	for (size_t i = 0; i < o->libs.count; i++) {
+		dirs[n++] = o->libs.items[i].value;
+		out->libs =
+			out->libs ? mpk_arena_printf(arena, "%s:%s", out->libs, dirs[i]) : dirs[i];
+		MPK_TRY_ALLOC(out->libs, err);
+	}
 	for (size_t len; path && *path; path += len + (path[len] == ':')) {
 		len = strcspn(path, ":");
 		if (!len)
@@ -120,9 +124,8 @@ static enum mpk_code set_search(const struct minspect_options *o, struct mpk_are
 				  : mpk_arena_text(arena, mpk_span_of(file, (size_t)(name - file)));
 		MPK_TRY_ALLOC(dirs[n++], err);
 	}
-	out->libs = o->libs;
-	out->search = (struct mpk_search){ dirs, n, !o->libs };
-	out->searchable = o->libs || is_here(&out->machine);
+	out->search = (struct mpk_search){ dirs, n, !out->libs };
+	out->searchable = out->libs || is_here(&out->machine);
 	return MPK_OK;
 }
 
@@ -185,12 +188,16 @@ static int set_libraries(const struct minspect_options *o, struct mpk_arena *are
 	enum mpk_code code = set_search(o, arena, out, &err);
 	struct stat st;
 
-	if (o->libs && (stat(o->libs, &st) != 0 || !S_ISDIR(st.st_mode)))
-		return mpk_diag_usage("--libs: '%s' is no directory", o->libs);
+	for (size_t i = 0; i < o->libs.count; i++) {
+		const char *dir = o->libs.items[i].value;
+
+		if (stat(dir, &st) != 0 || !S_ISDIR(st.st_mode))
+			return mpk_diag_usage("--libs: '%s' is no directory", dir);
+	}
 	/* the last is linked first, so that they stand in the order of the command line */
 	for (size_t i = o->runtimes.count; code == MPK_OK && i-- > 0;)
 		code = add_runtime(o->runtimes.items[i].value, arena, out, &err);
-	if (code == MPK_OK && !out->has_release && !out->runtimes && !o->libs && !o->machine)
+	if (code == MPK_OK && !out->has_release && !out->runtimes && !out->libs && !o->machine)
 		code = find_installed(arena, out, &err);
 	return code == MPK_OK ? MPK_EXIT_OK : mpk_diag_error(&err);
 }
@@ -209,47 +216,88 @@ static int set_release(const char *text, struct mpk_there *out)
 			      MPK_RELEASE_NEWEST, text);
 }
 
-static int set_device(const struct minspect_options *o, struct mpk_there *out)
+static int set_device(const char *arch, struct mpk_there *out)
 {
-	out->device = o->device_arch;
-	if (o->device_arch && strncmp(o->device_arch, "gfx", 3) == 0)
-		out->amd = o->device_arch;
-	else if (o->device_arch)
-		out->cuda.sm = mpk_cuda_device_parse(o->device_arch);
-	if (o->device_arch && !out->amd && !out->cuda.sm)
-		return mpk_diag_usage("--device-arch takes a GPU such as sm_90 or gfx90a, not '%s'",
-				      o->device_arch);
-	if (o->driver && !mpk_cuda_driver_parse(o->driver, &out->cuda.driver))
-		return mpk_diag_usage("--driver takes the CUDA version of a driver, such as 12.4, "
-				      "or its own, such as 550.54, not '%s'",
-				      o->driver);
-	return MPK_EXIT_OK;
+	if (!arch)
+		return MPK_EXIT_OK;
+	out->device = arch;
+	if (strncmp(arch, "gfx", 3) == 0)
+		out->amd = arch;
+	else
+		out->cuda.sm = mpk_cuda_device_parse(arch);
+	if (out->amd || out->cuda.sm)
+		return MPK_EXIT_OK;
+	return mpk_diag_usage("--device-arch takes a GPU such as sm_90 or gfx90a, not '%s'", arch);
 }
 
-static int set_there(const struct minspect_options *o, struct mpk_arena *arena,
-		     struct mpk_there *out)
+static int set_driver(const char *text, struct mpk_there *out)
 {
-	int status = set_release(o->tvm, out);
+	if (!text || mpk_cuda_driver_parse(text, &out->cuda.driver))
+		return MPK_EXIT_OK;
+	return mpk_diag_usage("--driver takes the CUDA version of a driver, such as 12.4, "
+			      "or its own, such as 550.54, not '%s'",
+			      text);
+}
 
-	if (status == MPK_EXIT_OK)
-		status = set_machine(o->machine, out);
+/* --- places ----------------------------------------------------------------------------- */
+
+/* Every release with every device. */
+struct places {
+	struct mpk_there *items;
+	size_t count;
+};
+
+static const char *value_of(const struct mpk_option_list *list, size_t i)
+{
+	return list->count ? list->items[i].value : NULL;
+}
+
+/* What all of them share: the libraries are opened once. */
+static int set_common(const struct minspect_options *o, struct mpk_arena *arena,
+		      struct mpk_there *out)
+{
+	int status = set_machine(o->machine, out);
+
+	out->has_release = o->releases.count > 0; /* of which none is found on this machine */
 	if (status == MPK_EXIT_OK)
 		status = set_glibc(o->glibc, out);
 	if (status == MPK_EXIT_OK)
-		status = set_device(o, out);
+		status = set_driver(o->driver, out);
 	return status == MPK_EXIT_OK ? set_libraries(o, arena, out) : status;
+}
+
+static int set_places(const struct minspect_options *o, const struct mpk_there *common,
+		      struct mpk_arena *arena, struct places *out)
+{
+	size_t releases = o->releases.count ? o->releases.count : 1;
+	size_t devices = o->devices_there.count ? o->devices_there.count : 1;
+	struct mpk_error err = { 0 };
+	int status = MPK_EXIT_OK;
+
+	out->items = mpk_arena_array(arena, releases * devices, sizeof *out->items);
+	if (!out->items) {
+		(void)mpk_fail_nomem(&err);
+		return mpk_diag_error(&err);
+	}
+	for (size_t i = 0; i < releases * devices && status == MPK_EXIT_OK; i++) {
+		struct mpk_there *there = &out->items[out->count++];
+
+		*there = *common;
+		status = set_release(value_of(&o->releases, i / devices), there);
+		if (status == MPK_EXIT_OK)
+			status = set_device(value_of(&o->devices_there, i % devices), there);
+	}
+	return status;
 }
 
 /* --- the action ------------------------------------------------------------------------- */
 
-static int look(const struct minspect_options *o, struct minspect_look *l)
+static int check(struct minspect_look *l, const struct mpk_there *there)
 {
-	const struct mpk_there *there = l->user;
 	struct mpk_check_result result = { 0 };
 	struct mpk_error err = { 0 };
 	int status;
 
-	(void)o;
 	if (mpk_check_run(l->view, &l->file->map, there, &l->file->arena, &result, &err) !=
 	    MPK_OK) {
 		mpk_report_fini(&result.report);
@@ -265,16 +313,36 @@ static int look(const struct minspect_options *o, struct minspect_look *l)
 	return status;
 }
 
+/* A verdict for each place, each an entry of its own in a document. */
+static int look(const struct minspect_options *o, struct minspect_look *l)
+{
+	const struct places *places = l->user;
+	int status = MPK_EXIT_OK;
+
+	(void)o;
+	for (size_t i = 0; i < places->count; i++) {
+		if (l->json && i)
+			l->at = mpk_json_object(l->json, l->files, NULL);
+		int got = check(l, &places->items[i]);
+
+		status = status ? status : got;
+	}
+	return status;
+}
+
 int minspect_check(const struct minspect_options *o)
 {
 	static const struct minspect_action action = { .look = look };
 	struct mpk_arena arena = { 0 };
-	struct mpk_there there = { 0 };
-	int status = set_there(o, &arena, &there);
+	struct mpk_there common = { 0 };
+	struct places places = { 0 };
+	int status = set_common(o, &arena, &common);
 
 	if (status == MPK_EXIT_OK)
-		status = minspect_each(o, &action, &there);
-	for (struct mpk_dso *d = there.runtimes; d; d = d->next)
+		status = set_places(o, &common, &arena, &places);
+	if (status == MPK_EXIT_OK)
+		status = minspect_each(o, &action, &places);
+	for (struct mpk_dso *d = common.runtimes; d; d = d->next)
 		mpk_dso_close(d);
 	mpk_arena_fini(&arena);
 	return status;

@@ -3,14 +3,13 @@
  * loop over the command line, the document or the texts, errors in both forms. */
 #include "minspect/document.h"
 
-#include <errno.h>
 #include <langinfo.h>
 #include <locale.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "common/diag.h"
+#include "common/print.h"
 #include "io/output.h"
 #include "view/filter.h"
 
@@ -18,7 +17,7 @@ struct mpk_style minspect_style(void)
 {
 	(void)setlocale(LC_CTYPE, "");
 	return (struct mpk_style){
-		.color = mpk_color_on(stdout),
+		.color = mpk_color_on(MPK_STDOUT),
 		.unicode = strcmp(nl_langinfo(CODESET), "UTF-8") == 0,
 	};
 }
@@ -28,8 +27,8 @@ static void write_piece(const char *text, size_t len, void *arg)
 {
 	int *failed = arg;
 
-	if (!*failed && (fwrite(text, 1, len, stdout) != len || fflush(stdout) != 0))
-		*failed = errno;
+	if (!*failed)
+		*failed = mpk_print_text(MPK_STDOUT, text, len);
 }
 
 /* After what was written of it already, of which failed is the errno. */
@@ -51,14 +50,47 @@ int minspect_write(const struct mpk_strbuf *out)
 	return write_rest(out, 0);
 }
 
-bool minspect_filter(const struct minspect_options *o, const struct minspect_look *l)
+const struct mpk_name_filter *minspect_names(const struct minspect_options *o,
+					     struct mpk_arena *arena)
 {
-	return !o->filter || mpk_view_filter(l->view, o->filter);
+	size_t count = o->filters.count;
+	struct mpk_name_filter *filter = count ? mpk_arena_alloc(arena, sizeof *filter) : NULL;
+	const char **items = filter ? mpk_arena_array(arena, count, sizeof *items) : NULL;
+
+	for (size_t i = 0; items && i < count; i++)
+		items[i] = o->filters.items[i].value;
+	if (filter)
+		*filter = (struct mpk_name_filter){ items, count };
+	return items ? filter : NULL;
 }
 
-void minspect_filter_warn(const struct minspect_options *o, const struct minspect_look *l)
+void minspect_filter(struct minspect_look *l)
 {
-	mpk_diag_warn("%s: nothing in it is named like '%s'", l->file->name, o->filter);
+	l->filters = l->choice.filter.count > 0;
+	if (l->filters)
+		mpk_view_filter(l->view, &l->choice);
+}
+
+/* What --filter chooses in all files. Returns  false when memory is out */
+static bool open_choice(const struct minspect_options *o, struct mpk_arena *arena,
+			struct mpk_view_choice *out)
+{
+	const struct mpk_name_filter *names = minspect_names(o, arena);
+
+	if (!o->filters.count)
+		return true;
+	out->shown = mpk_arena_array(arena, o->filters.count, sizeof *out->shown);
+	if (names)
+		out->filter = *names;
+	return names && out->shown;
+}
+
+static void warn_of_filter(const struct minspect_look *l, const char *name)
+{
+	for (size_t i = 0; l->filters && i < l->choice.filter.count; i++)
+		if (!l->choice.shown[i])
+			mpk_diag_warn("%s: nothing that is shown of it is named like '%s'", name,
+				      l->choice.filter.items[i]);
 }
 
 int minspect_report(struct minspect_look *l, const struct mpk_error *err)
@@ -122,13 +154,6 @@ struct looking {
 	struct minspect_look *l;
 };
 
-static int look(struct looking *k, const char *name, bool may_be_empty);
-
-static int look_member(const char *name, bool may_be_empty, void *arg)
-{
-	return look(arg, name, may_be_empty);
-}
-
 static int look_opened(struct looking *k, struct minspect_file *file, enum mpk_code code,
 		       struct mpk_error *err)
 {
@@ -150,36 +175,67 @@ static int look_opened(struct looking *k, struct minspect_file *file, enum mpk_c
 	return status;
 }
 
-/* Returns  an exit status; -1: it holds nothing, and may */
-static int look(struct looking *k, const char *name, bool may_be_empty)
+/* Of an archive the libraries are what a filter chooses. */
+static int look_archive(struct looking *k)
+{
+	k->l->filters = k->l->choice.filter.count > 0;
+	return k->action->archive(k->l);
+}
+
+/* Without memory nothing is found, not even that there is nothing. */
+static int check_memory(const char *name, int status)
+{
+	struct mpk_error err = { 0 };
+
+	if (status == MPK_EXIT_MALFORMED || mpk_memory_check(&err) == MPK_OK)
+		return status;
+	mpk_error_at_file(&err, name);
+	return mpk_diag_error(&err);
+}
+
+/* Returns  an exit status; -1: it holds nothing */
+static int look_library(const struct minspect_file *archive, size_t library, const char *name,
+			void *arg)
+{
+	struct looking *k = arg;
+	struct minspect_look *l = k->l;
+	struct mpk_error err = { 0 };
+	struct minspect_file file;
+	enum mpk_code code = minspect_file_open_library(archive, library, name, &file, &err);
+	int status = -1;
+
+	l->file = &file;
+	if (code != MPK_E_NO_BLOB) {
+		if (l->json)
+			l->at = mpk_json_object(l->json, l->files, NULL);
+		status = look_opened(k, &file, code, &err);
+	}
+	l->file = NULL;
+	minspect_file_close(&file);
+	return check_memory(name, status);
+}
+
+static int look(struct looking *k, const char *name)
 {
 	struct minspect_look *l = k->l;
 	struct mpk_error err = { 0 };
 	struct minspect_file file;
 	enum mpk_code code = minspect_file_open(name, &file, &err);
 	bool is_archive = file.library_count > 0;
-	uint64_t bytes = file.map.bytes.len;
-	int status = -1;
+	int status;
 
 	l->file = &file;
-	if (is_archive && !k->action->archive)
+	if (is_archive && !k->action->archive) {
 		status = minspect_zip_each(&file, k->action->single, k->action->single != NULL,
-					   look_member, k);
-	else if (code != MPK_E_NO_BLOB || !may_be_empty) {
+					   look_library, k);
+	} else {
 		if (l->json)
 			l->at = mpk_json_object(l->json, l->files, NULL);
-		status = is_archive ? k->action->archive(l) : look_opened(k, &file, code, &err);
+		status = is_archive ? look_archive(k) : look_opened(k, &file, code, &err);
 	}
 	l->file = NULL;
 	minspect_file_close(&file);
-	if (may_be_empty)
-		minspect_memory_shrink(bytes);
-	/* without memory nothing is found, not even that there is nothing */
-	if (status != MPK_EXIT_MALFORMED && mpk_memory_check(&err) != MPK_OK) {
-		mpk_error_at_file(&err, name);
-		status = mpk_diag_error(&err);
-	}
-	return status;
+	return check_memory(name, status);
 }
 
 int minspect_each(const struct minspect_options *o, const struct minspect_action *action,
@@ -190,9 +246,13 @@ int minspect_each(const struct minspect_options *o, const struct minspect_action
 	struct mpk_strbuf out = { .take = write_piece, .arg = &failed };
 	struct mpk_json j = { 0 };
 	struct minspect_look l = { .out = o->json ? NULL : &out, .user = user };
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
 	struct looking k = { o, action, &l };
+	struct mpk_error err = { 0 };
 	int status = MPK_EXIT_OK;
 
+	if (!open_choice(o, &arena, &l.choice))
+		return mpk_diag_error((mpk_fail_nomem(&err), &err));
 	if (o->json) {
 		mpk_json_init(&j, 1);
 		mpk_json_stream(&j, write_piece, &failed);
@@ -204,8 +264,14 @@ int minspect_each(const struct minspect_options *o, const struct minspect_action
 	if (o->json)
 		l.files = mpk_json_array(&j, j.root, "files");
 	for (size_t i = 0; i < o->file_count; i++) {
-		int got = look(&k, o->files[i], false);
+		l.filters = false;
+		for (size_t f = 0; f < l.choice.filter.count; f++)
+			l.choice.shown[f] = false;
 
+		int got = look(&k, o->files[i]);
+
+		if (is_verdict(got))
+			warn_of_filter(&l, o->files[i]);
 		status = status ? status : got;
 	}
 	int written = o->json ? print_rest(&j, failed) : write_rest(&out, failed);

@@ -13,12 +13,14 @@
 struct minspect_look {
 	struct minspect_file *file;
 	struct mpk_view *view;
-	struct mpk_strbuf *out;    /* text; NULL when JSON was asked for */
-	struct mpk_json *json;     /* JSON; NULL when text is wanted */
-	struct mpk_json_at *at;    /* this file's object in the document */
-	struct mpk_json_at *files; /* of all of them */
-	struct mpk_json_at *list;  /* an array in this file's, for the action */
-	void *user;                /* as minspect_each got it */
+	struct mpk_strbuf *out;        /* text; NULL when JSON was asked for */
+	struct mpk_json *json;         /* JSON; NULL when text is wanted */
+	struct mpk_json_at *at;        /* this file's object in the document */
+	struct mpk_json_at *files;     /* of all of them */
+	struct mpk_json_at *list;      /* an array in this file's, for the action */
+	struct mpk_view_choice choice; /* of --filter; without a filter everything is chosen */
+	bool filters;                  /* the action leaves the choice to it */
+	void *user;                    /* as minspect_each got it */
 };
 
 /* An action on files. Functions return an exit status. */
@@ -39,11 +41,13 @@ struct minspect_action {
 /* mpk_style that standard output can show */
 struct mpk_style minspect_style(void);
 
-/* minspect_filter - before a file is shown: leave what --filter chooses
- * Returns  whether anything is left
- * minspect_filter_warn - the warning for a file in which nothing is */
-bool minspect_filter(const struct minspect_options *o, const struct minspect_look *l);
-void minspect_filter_warn(const struct minspect_options *o, const struct minspect_look *l);
+/* minspect_names - what --filter chooses, in arena; NULL: everything, or memory is out */
+const struct mpk_name_filter *minspect_names(const struct minspect_options *o,
+					     struct mpk_arena *arena);
+
+/* minspect_filter - before a file is shown: leave what --filter chooses. When the file, or all of an
+ * archive, has been looked at, there is a warning for each filter that chose nothing which was shown. */
+void minspect_filter(struct minspect_look *l);
 
 /* minspect_write - buffer to standard output; returns an exit status */
 int minspect_write(const struct mpk_strbuf *out);

@@ -90,26 +90,32 @@ static enum mpk_code open_archive(struct minspect_file *f, struct mpk_error *err
 				: MPK_OK;
 }
 
+static enum mpk_code open_image(struct minspect_file *f, const char *member, struct mpk_error *err)
+{
+	struct mpk_image *image = &f->image;
+
+	MPK_TRY(mpk_image_open(f->bytes, member, &f->arena, image, err));
+	if (image->has_blob)
+		return mpk_blob_read(image->blob, image->gen, &f->arena, &f->tree, err);
+	return image->function_count || image->embedded_count || image->device_count
+		       ? MPK_OK
+		       : nothing_in(image, err);
+}
+
 static enum mpk_code open_all(struct minspect_file *f, struct mpk_error *err)
 {
 	const char *member = NULL;
-	struct mpk_image *image = &f->image;
 	enum mpk_code code = open_bytes(f, &member, err);
 
 	f->member_alone = member != NULL;
 	if (code == MPK_OK && !f->in_zip && !member && mpk_zip_is(f->bytes))
 		code = open_archive(f, err);
 	if (code == MPK_OK)
-		code = mpk_image_open(f->bytes, member, &f->arena, image, err);
+		code = open_image(f, member, err);
 	if (code == MPK_E_NOTFOUND && err)
-		err->code = MPK_E_IO; /* a member that is missing is a file that is missing */
-	if (code != MPK_OK)
-		return err ? err->code : code;
-	if (image->has_blob)
-		return mpk_blob_read(image->blob, image->gen, &f->arena, &f->tree, err);
-	return image->function_count || image->embedded_count || image->device_count
-		       ? MPK_OK
-		       : nothing_in(image, err);
+		code = err->code =
+			MPK_E_IO; /* a member that is missing is a file that is missing */
+	return code;
 }
 
 enum mpk_code minspect_file_open(const char *name, struct minspect_file *out, struct mpk_error *err)
@@ -122,9 +128,31 @@ enum mpk_code minspect_file_open(const char *name, struct minspect_file *out, st
 	return code;
 }
 
+enum mpk_code minspect_file_open_library(const struct minspect_file *archive, size_t library,
+					 const char *name, struct minspect_file *out,
+					 struct mpk_error *err)
+{
+	enum mpk_code code;
+
+	*out = (struct minspect_file){ .name = name,
+				       .map = archive->map,
+				       .borrows_map = true,
+				       .bytes = archive->map.bytes,
+				       .in_zip = true };
+	code = minspect_zip_read(out, &archive->libraries[library], err);
+	if (code == MPK_OK)
+		code = open_image(out, NULL, err);
+	if (code != MPK_OK)
+		mpk_error_at_file(err, name);
+	return code;
+}
+
 void minspect_file_close(struct minspect_file *file)
 {
-	mpk_mapping_close(&file->map);
+	if (file->borrows_map)
+		minspect_memory_shrink(file->member_bytes);
+	else
+		mpk_mapping_close(&file->map);
 	mpk_arena_fini(&file->arena);
 	mpk_loadable_close(&file->loadable);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/diag.h"
+#include "io/output.h"
 #include "minspect/document.h"
 #include "text/escape.h"
 
@@ -42,6 +43,10 @@ static int declare(const struct minspect_options *o, struct minspect_look *l)
 		(void)mpk_fail_nomem(&err);
 		return mpk_diag_error(&err);
 	}
+	/* both, before one of them is written */
+	if (mpk_output_check_path(o->header, &err) != MPK_OK ||
+	    (!to_stdout && mpk_output_check_path(stub, &err) != MPK_OK))
+		return mpk_diag_error(&err);
 	mpk_header_c(l->view, &c);
 	mpk_header_python(l->view, &python);
 	if (l->json) {
@@ -49,8 +54,10 @@ static int declare(const struct minspect_options *o, struct minspect_look *l)
 		mpk_json_text(l->json, l->at, "header", mpk_strbuf_text(&c));
 		mpk_json_text(l->json, l->at, "stub", mpk_strbuf_text(&python));
 	}
-	status = to_stdout && l->json ? MPK_EXIT_OK : save(o->header, &c, &l->file->arena);
-	return status == MPK_EXIT_OK && !to_stdout ? save(stub, &python, &l->file->arena) : status;
+	if (to_stdout)
+		return l->json ? MPK_EXIT_OK : minspect_write(&c);
+	status = save(o->header, &c, &l->file->arena);
+	return status == MPK_EXIT_OK ? save(stub, &python, &l->file->arena) : status;
 }
 
 int minspect_header(const struct minspect_options *o)

@@ -3,9 +3,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/strbuf.h"
 #include "base/strmap.h"
 #include "common/confine.h"
 #include "common/diag.h"
+#include "common/outputs.h"
 #include "common/signals.h"
 #include "minspect/disasm.h"
 #include "minspect/minspect.h"
@@ -60,8 +62,10 @@ static const struct action *choose(void)
 
 /* Options that only some actions understand. Given without one they are an error, else a check
  * that was meant to be made would pass unmade. */
+enum { ACTIONS_MAX = 8 };
+
 static const struct {
-	const char *option, *actions[4]; /* "": none, the summary; stands last */
+	const char *option, *actions[ACTIONS_MAX]; /* "": none, the summary; stands last */
 } belongings[] = {
 	{ "call-metadata", { "functions" } },
 	{ "digest", { "extract" } },
@@ -92,7 +96,7 @@ static const struct {
 	{ "warmup", { "run" } },
 	{ "profile", { "run" } },
 	{ "trace", { "run" } },
-	{ "force", { "run", "functions" } },
+	{ "force", { "run", "functions", "cases", "show", "html", "header", "baseline" } },
 	{ "isolate", { "run", "cases", "functions" } },
 	{ "dump", { "run" } },
 	{ "compare", { "run" } },
@@ -118,30 +122,40 @@ static bool looks_into(const char *option)
 	return false;
 }
 
-static bool is_one_of(const char *option, const char *const of[4])
+static bool is_one_of(const char *option, const char *const *of)
 {
-	for (size_t i = 0; i < 4 && of[i]; i++)
+	for (size_t i = 0; i < ACTIONS_MAX && of[i]; i++)
 		if (strcmp(option, of[i]) == 0)
 			return true;
 	return false;
+}
+
+static int fail_belonging(const char *option, const char *const *of)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+
+	for (size_t i = 0; i < ACTIONS_MAX && of[i]; i++) {
+		if (*of[i])
+			mpk_strbuf_printf(&text, "%s--%s", i ? " or " : "", of[i]);
+		else
+			mpk_strbuf_puts(&text, ", or with no action");
+	}
+	return mpk_diag_usage("--%s goes with %s", option, mpk_strbuf_text(&text));
 }
 
 static int check_belongings(const struct action *action)
 {
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(belongings); i++) {
 		const char *option = belongings[i].option;
-		const char *const *of = belongings[i].actions, *first = of[0];
+		const char *const *of = belongings[i].actions;
 
 		if (!minspect_given(option) || is_one_of(action->option, of))
 			continue;
-		if (action->act == minspect_cases && strcmp(first, "run") == 0 &&
+		if (action->act == minspect_cases && strcmp(of[0], "run") == 0 &&
 		    !looks_into(option))
 			return mpk_diag_usage("--%s is for --run; a case says that in its file",
 					      option);
-		return mpk_diag_usage("--%s goes with --%s%s%s%s%s%s", option, first,
-				      of[1] ? " or --" : "", of[1] ? of[1] : "",
-				      of[2] ? " or --" : "", of[2] ? of[2] : "",
-				      of[2] && of[3] ? ", or with no action" : "");
+		return fail_belonging(option, of);
 	}
 	return MPK_EXIT_OK;
 }
@@ -151,7 +165,7 @@ static int no_file(const struct action *action)
 {
 	const struct mpk_option *row = minspect_option(action->option);
 
-	if (!row || row->kind != MPK_OPT_TEXT)
+	if (!row || mpk_option_kind(row) != MPK_OPT_TEXT)
 		return mpk_diag_usage("no file given");
 	return mpk_diag_usage("--%s took '%s' as %s; FILE is missing: minspect --%s %s FILE",
 			      row->name, *(const char *const *)row->target, row->argument,
@@ -258,15 +272,13 @@ int main(int argc, char **argv)
 
 	mpk_common.program = "minspect";
 	mpk_signals_init();
+	mpk_outputs_begin("", 0);
 	if (mpk_options_parse(&minspect_command, argc, argv, &first, &status)) {
 		minspect_options.files = argv + first;
 		minspect_options.file_count = (size_t)(argc - first);
 		minspect_disasm_take_name(&minspect_options);
 		status = act();
 	}
-	mpk_options_fini_list(&minspect_options.arguments);
-	mpk_options_fini_list(&minspect_options.expects);
-	mpk_options_fini_list(&minspect_options.outputs);
-	mpk_options_fini_list(&minspect_options.runtimes);
+	mpk_options_fini(&minspect_command);
 	return status;
 }

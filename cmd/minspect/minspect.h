@@ -26,16 +26,17 @@ struct minspect_options {
 	bool json;
 	bool call_metadata; /* --functions */
 	const char *max_memory;
-	const char *budget;                                              /* --size */
-	bool csv;                                                        /* --size */
-	bool markdown;                                                   /* --size, --diff */
-	const char *baseline, *tolerance;                                /* --baseline */
-	bool update_baseline;                                            /* --baseline */
-	const char *tvm, *machine, *glibc, *libs, *device_arch, *driver; /* --check */
-	struct mpk_option_list runtimes;                                 /* --runtime */
-	const char *digest;                                              /* --extract */
-	bool raw;                                                        /* --show */
-	const char *pubkey;                                              /* --verify */
+	const char *budget;                   /* --size */
+	bool csv;                             /* --size */
+	bool markdown;                        /* --size, --diff */
+	const char *baseline, *tolerance;     /* --baseline */
+	bool update_baseline;                 /* --baseline */
+	const char *machine, *glibc, *driver; /* --check */
+	struct mpk_option_list releases, devices_there, libs,
+		runtimes;   /* --tvm, --device-arch, ... */
+	const char *digest; /* --extract */
+	bool raw;           /* --show */
+	const char *pubkey; /* --verify */
 	const char *sbom, *attestation, *builder;
 
 	/* --run and --cases */
@@ -47,7 +48,8 @@ struct minspect_options {
 	const char *params;
 	const char *profile, *dump, *compare;
 	bool trace, force, isolate;
-	const char *grid, *block, *shared, *tvm_ffi, *junit, *filter;
+	const char *grid, *block, *shared, *tvm_ffi, *junit;
+	struct mpk_option_list filters; /* --filter */
 	bool tap, no_skip, devices;
 
 	/* operands */
@@ -73,6 +75,8 @@ struct minspect_file {
 	struct mpk_mapping map;
 	struct mpk_span bytes; /* what is inspected: of map, or the member of a zip archive */
 	bool in_zip;           /* a member was named: "app.whl!/lib.so" */
+	bool borrows_map;      /* map is that of the archive that it was opened from */
+	uint64_t member_bytes; /* what a member that was unpacked counts for minspect_memory_grow */
 	/* of a zip archive without such a name: the members that are libraries, by their names */
 	const struct mpk_zip_member *libraries;
 	size_t library_count;
@@ -94,17 +98,28 @@ enum mpk_code minspect_file_open(const char *name, struct minspect_file *out,
 				 struct mpk_error *err) MPK_MUST_CHECK;
 void minspect_file_close(struct minspect_file *file);
 
+/* minspect_file_open_library - the same for a library of an archive that is open, which stays open longer: the
+ * archive is not read again for each
+ * @name    minspect_zip_member of it
+ */
+enum mpk_code minspect_file_open_library(const struct minspect_file *archive, size_t library,
+					 const char *name, struct minspect_file *out,
+					 struct mpk_error *err) MPK_MUST_CHECK;
+
 /* Of zip archives; minspect_file_open uses them.
  * minspect_zip_split - *path: of the archive or file; *inner: what is named in it, NULL: nothing
  * minspect_zip_enter - make f->bytes those of what is named in the archive that they are
  * @object  receives "devc.o" of "lib.a(devc.o)", else untouched
  * Returns  MPK_OK; as mpk_zip_list, mpk_zip_find and mpk_zip_read; MPK_E_UNSUPPORTED: it is no archive
+ * minspect_zip_read - make f->bytes those of a member of the archive that they are
  * minspect_zip_list - fill f->libraries
  * minspect_zip_member - the name of one on a command line, in arena; NULL: memory is out */
 enum mpk_code minspect_zip_split(struct minspect_file *f, const char **path, const char **inner,
 				 struct mpk_error *err) MPK_MUST_CHECK;
 enum mpk_code minspect_zip_enter(struct minspect_file *f, const char *inner, const char **object,
 				 struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code minspect_zip_read(struct minspect_file *f, const struct mpk_zip_member *m,
+				struct mpk_error *err) MPK_MUST_CHECK;
 enum mpk_code minspect_zip_list(struct minspect_file *f, struct mpk_error *err) MPK_MUST_CHECK;
 char *minspect_zip_member(const struct minspect_file *f, size_t i, struct mpk_arena *arena);
 
@@ -113,7 +128,9 @@ char *minspect_zip_member(const struct minspect_file *f, size_t i, struct mpk_ar
  * @one     returns an exit status, or -1 for a library that holds nothing
  * Returns  the first exit status that is not 0; MPK_EXIT_NO_BLOB after a message when none holds anything */
 int minspect_zip_each(const struct minspect_file *archive, const char *action, bool single,
-		      int (*one)(const char *name, bool may_be_empty, void *arg), void *arg);
+		      int (*one)(const struct minspect_file *archive, size_t library,
+				 const char *name, void *arg),
+		      void *arg);
 
 /* minspect_memory_parse - understand --max-memory, and limit nothing yet
  * Returns  an exit status, after a message when it is not MPK_EXIT_OK

@@ -8,13 +8,14 @@
 
 #include "code/format.h"
 #include "common/diag.h"
+#include "common/outputs.h"
 #include "minspect/document.h"
 #include "minspect/part.h"
 #include "text/escape.h"
 
 const char *minspect_part_output(const struct minspect_options *o)
 {
-	return o->show && o->outputs.count ? o->outputs.items[0].value : NULL;
+	return o->show && o->outputs.count ? mpk_output_file(o->outputs.items[0].value) : NULL;
 }
 
 static enum mpk_code to_terminal(struct minspect_look *l, const struct mpk_rope *content,

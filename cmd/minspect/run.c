@@ -9,6 +9,8 @@
 #include "base/num.h"
 #include "common/diag.h"
 #include "common/interrupt.h"
+#include "common/outputs.h"
+#include "common/print.h"
 #include "common/progress.h"
 #include "io/directory.h"
 #include "minspect/isolate.h"
@@ -49,10 +51,10 @@ static enum mpk_code parse_count(const char *option, const char *text, uint64_t 
 }
 
 static enum mpk_code parse_argument(const struct mpk_option_item *item, bool is_out,
-				    struct mpk_span *name, struct mpk_value *out,
-				    struct mpk_error *err)
+				    struct mpk_span *name, struct mpk_dldevice *where,
+				    struct mpk_value *out, struct mpk_error *err)
 {
-	enum mpk_code rc = mpk_value_parse_argument(item->value, is_out, name, out, err);
+	enum mpk_code rc = mpk_value_parse_argument(item->value, is_out, name, where, out, err);
 
 	if (rc == MPK_OK)
 		return MPK_OK;
@@ -73,12 +75,14 @@ static enum mpk_code parse_arguments(const struct minspect_options *o, struct ru
 	r->args = calloc(room, sizeof *r->args);
 	r->is_out = calloc(room, sizeof *r->is_out);
 	r->names = calloc(room, sizeof *r->names);
-	MPK_TRY_ALLOC(r->args && r->is_out && r->names, err);
+	r->places = calloc(room, sizeof *r->places);
+	MPK_TRY_ALLOC(r->args && r->is_out && r->names && r->places, err);
 	for (size_t i = 0; i < o->arguments.count; i++) {
 		const struct mpk_option_item *item = &o->arguments.items[i];
 
 		r->is_out[i] = strcmp(item->option->name, "out") == 0;
-		MPK_TRY(parse_argument(item, r->is_out[i], &r->names[i], &r->args[i], err));
+		MPK_TRY(parse_argument(item, r->is_out[i], &r->names[i], &r->places[i], &r->args[i],
+				       err));
 		r->arg_count++;
 	}
 	return MPK_OK;
@@ -117,12 +121,9 @@ static enum mpk_code parse_saves(const struct minspect_options *o, struct run_re
 				return mpk_fail(err, MPK_E_USAGE,
 						"--output: '%s' is no number of a result",
 						MPK_QUOTE(mpk_span_of(text, digits)));
-			text += digits + 1;
 		}
-		text += text[0] == '@';
-		if (!text[0])
-			return mpk_fail(err, MPK_E_USAGE, "--output: a file name is missing");
-		r->saves[r->save_count++] = (struct run_save){ (size_t)number, text };
+		r->saves[r->save_count++] =
+			(struct run_save){ (size_t)number, mpk_output_file(text) };
 	}
 	return MPK_OK;
 }
@@ -155,6 +156,7 @@ void run_request_fini(struct run_request *r)
 	free(r->args);
 	free(r->is_out);
 	free(r->names);
+	free(r->places);
 	free(r->expects);
 	free(r->saves);
 }
@@ -204,7 +206,7 @@ enum mpk_code run_library_fill(const struct minspect_options *o, struct minspect
 	struct mpk_error unloadable = { 0 };
 
 	if (code)
-		unloadable.code = run_file_link(o, file, &unloadable);
+		unloadable.code = run_file_link(file, &unloadable);
 	*out = (struct mpk_library_options){
 		.path = file->name,
 		.image = &file->image,
@@ -212,6 +214,8 @@ enum mpk_code run_library_fill(const struct minspect_options *o, struct minspect
 		/* a trace has the terminal for itself */
 		.watch = o->trace ? NULL : show_load,
 		.unloadable = unloadable,
+		/* what the code prints before it crashes is to be seen, as on a terminal */
+		.enter_child = mpk_print_by_lines,
 	};
 	return run_runtime_fill(o, &file->arena, &out->runtime, err);
 }
@@ -226,6 +230,7 @@ static enum mpk_code call(const struct minspect_options *o, const struct run_req
 		.args = r->args,
 		.names = r->names,
 		.is_out = r->is_out,
+		.places = r->places,
 		.arg_count = r->arg_count,
 		.params = r->params,
 		.watch = {

@@ -31,6 +31,7 @@ struct run_request {
 	struct mpk_value *args;
 	struct mpk_span *names; /* of each argument; views of the command line */
 	bool *is_out;
+	struct mpk_dldevice *places; /* of each argument; type 0: nobody said */
 	size_t arg_count;
 	struct mpk_param_file *params; /* --params; NULL: not given */
 	struct mpk_expect *expects;
@@ -75,8 +76,7 @@ enum mpk_code run_file_open(const char *action, const char *name, struct minspec
 /* run_file_link - of objects, make a library that can be loaded, which file then is; any other file
  * is left alone
  * Returns  MPK_OK; as mpk_loadable_link; as minspect_file_open */
-enum mpk_code run_file_link(const struct minspect_options *o, struct minspect_file *file,
-			    struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code run_file_link(struct minspect_file *file, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* run_check_file - refuse to run a file that --verify finds errors in; for who did not say --force
  * Returns  MPK_OK; the first error, with how many there are; MPK_E_NOMEM */

@@ -26,8 +26,8 @@ static int show(const struct minspect_options *o, struct minspect_look *l)
 {
 	struct mpk_error err = { 0 };
 
-	if (!minspect_filter(o, l))
-		minspect_filter_warn(o, l);
+	(void)o;
+	minspect_filter(l);
 	if (mpk_common.verbose && (mpk_view_show_info(l->view, true, &err) != MPK_OK ||
 				   mpk_verify_kernels(l->view, &err) != MPK_OK))
 		return mpk_diag_error(&err);
@@ -50,8 +50,7 @@ static int functions(const struct minspect_options *o, struct minspect_look *l)
 {
 	struct mpk_error err = { 0 };
 
-	if (!minspect_filter(o, l))
-		minspect_filter_warn(o, l);
+	minspect_filter(l);
 	if (read_functions(o, l, &err) != MPK_OK)
 		return minspect_report(l, &err);
 	if (mpk_verify_kernels(l->view, &err) != MPK_OK)

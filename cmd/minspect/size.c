@@ -29,15 +29,11 @@ static int measure(const struct minspect_options *o, struct minspect_look *l)
 	if (o->budget && !mpk_size_parse(mpk_span_str(o->budget), &budget))
 		return mpk_diag_usage("--budget takes a size such as 2GiB, 500MB or 4096, not '%s'",
 				      MPK_QUOTE(mpk_span_str(o->budget)));
-	(void)minspect_filter(o, l);
+	minspect_filter(l);
 	if (mpk_size_read(l->view, &l->file->arena, &size, &err) != MPK_OK) {
 		mpk_error_at_file(&err, l->file->name);
 		return mpk_diag_error(&err);
 	}
-	/* sections count, too */
-	if (o->filter && !size.sections.count && !size.modules.count && !size.files.count &&
-	    !size.kernels.count)
-		minspect_filter_warn(o, l);
 	if (o->csv) {
 		if (mpk_size_csv(l->view, &size, &l->file->arena, l->out, &err) != MPK_OK)
 			return mpk_diag_error(&err);

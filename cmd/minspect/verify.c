@@ -20,7 +20,9 @@ static void print_signed(struct minspect_look *l, const struct mpk_report *repor
 		if (f->severity != MPK_NOTE || strcmp(f->check, "signature") != 0)
 			continue;
 		mpk_escape(l->out, mpk_span_str(l->file->name));
-		mpk_strbuf_printf(l->out, ": %s\n", f->error.text);
+		mpk_strbuf_puts(l->out, ": ");
+		mpk_escape_sentence(l->out, mpk_span_str(f->error.text));
+		mpk_strbuf_putc(l->out, '\n');
 	}
 }
 

@@ -64,12 +64,32 @@ static enum mpk_code find(const struct mpk_zip_member *members, size_t count, st
 	return *object ? MPK_OK : mpk_fail_nomem(err);
 }
 
+static void forget(void *arg, struct mpk_span bytes)
+{
+	mpk_mapping_forget(arg, bytes);
+}
+
+enum mpk_code minspect_zip_read(struct minspect_file *f, const struct mpk_zip_member *m,
+				struct mpk_error *err)
+{
+	const struct mpk_deflate_reader reader = { forget, &f->map };
+	const struct mpk_zip_options options = { .space = "file",
+						 .advice = "unpack it, and name the library",
+						 .check_stored = true,
+						 .reader = &reader };
+
+	if (m->method) { /* from now on it is the file that is inspected */
+		if (__builtin_mul_overflow(m->stored, (uint64_t)RATIO_MAX, &f->member_bytes) ||
+		    f->member_bytes > m->plain)
+			f->member_bytes = m->plain;
+		minspect_memory_grow(f->member_bytes);
+	}
+	return mpk_zip_read(f->bytes, m, &options, &f->arena, &f->bytes, err);
+}
+
 static enum mpk_code enter(struct minspect_file *f, struct mpk_span name, const char **object,
 			   struct mpk_error *err)
 {
-	static const struct mpk_zip_options options = { .space = "file",
-							.advice = "unpack it, and name the library",
-							.check_stored = true };
 	struct mpk_zip_member *members;
 	size_t count, found;
 
@@ -79,14 +99,7 @@ static enum mpk_code enter(struct minspect_file *f, struct mpk_span name, const 
 				MPK_QUOTE(name));
 	MPK_TRY(mpk_zip_list(f->bytes, "file", &f->arena, &members, &count, err));
 	MPK_TRY(find(members, count, name, f, &found, object, err));
-	const struct mpk_zip_member *m = &members[found];
-	uint64_t most;
-
-	if (__builtin_mul_overflow(m->stored, (uint64_t)RATIO_MAX, &most) || most > m->plain)
-		most = m->plain;
-	if (m->method) /* from now on it is the file that is inspected */
-		minspect_memory_grow(most);
-	return mpk_zip_read(f->bytes, m, &options, &f->arena, &f->bytes, err);
+	return minspect_zip_read(f, &members[found], err);
 }
 
 enum mpk_code minspect_zip_enter(struct minspect_file *f, const char *inner, const char **object,
@@ -157,7 +170,9 @@ char *minspect_zip_member(const struct minspect_file *f, size_t i, struct mpk_ar
 }
 
 int minspect_zip_each(const struct minspect_file *archive, const char *action, bool single,
-		      int (*one)(const char *name, bool may_be_empty, void *arg), void *arg)
+		      int (*one)(const struct minspect_file *archive, size_t library,
+				 const char *name, void *arg),
+		      void *arg)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
 	struct mpk_error err = { 0 };
@@ -176,7 +191,7 @@ int minspect_zip_each(const struct minspect_file *archive, const char *action, b
 
 		if (!name)
 			return mpk_diag_error((mpk_fail_nomem(&err), &err));
-		got = one(name, true, arg);
+		got = one(archive, i, name, arg);
 		held += got >= 0;
 		status = status || got < 0 ? status : got;
 	}

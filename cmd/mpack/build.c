@@ -18,7 +18,9 @@
 #include "common/interrupt.h"
 #include "common/libexec.h"
 #include "common/options.h"
+#include "common/print.h"
 #include "common/progress.h"
+#include "common/tvmffi.h"
 #include "io/output.h"
 #include "mpack/input.h"
 #include "mpack/key.h"
@@ -30,7 +32,7 @@
 static struct mpk_build_options opt;
 
 static const struct mpk_option options[] = {
-	{ 'o', "output", MPK_OPT_TEXT, "FILE",
+	{ 'o', "output", MPK_OPT_TEXT | (unsigned)MPK_WRITES_FILE, "FILE",
 	  "write FILE; its suffix says what: .so .o .c .a .tar .blob", &opt.output },
 	{ 0, "emit", MPK_OPT_TEXT, "WHAT", "so, obj, c, a, tar or blob, whatever the suffix",
 	  &opt.emit },
@@ -43,8 +45,8 @@ static const struct mpk_option options[] = {
 	{ 0, "cc", MPK_OPT_TEXT, "CC", "compiler driver (default: $CC, else cc)", &opt.cc },
 	{ 0, "cxx", MPK_OPT_TEXT, "CXX", "the same of C++ (default: $CXX, else c++, or as CC says)",
 	  &opt.cxx },
-	{ 0, "cflag", MPK_OPT_LIST, "FLAG", "give FLAG to the compiler (repeatable)", &opt.cflags },
-	{ 0, "ldflag", MPK_OPT_LIST, "FLAG", "give FLAG to the linker's command line (repeatable)",
+	{ 0, "cflag", MPK_OPT_LIST, "FLAG", "give FLAG to the compiler", &opt.cflags },
+	{ 0, "ldflag", MPK_OPT_LIST, "FLAG", "give FLAG to the linker's command line",
 	  &opt.ldflags },
 	{ 'j', "jobs", MPK_OPT_TEXT, "N", "compile N sources at a time (default: processors)",
 	  &opt.jobs },
@@ -55,14 +57,19 @@ static const struct mpk_option options[] = {
 	  &opt.dry_run },
 	{ 0, "print-commands", MPK_OPT_FLAG, NULL, "print each command before it is run",
 	  &opt.print_commands },
-	{ 0, "depfile", MPK_OPT_TEXT, "FILE", "write the files read, in Makefile syntax",
-	  &opt.depfile },
-	{ 0, "save-temps", MPK_OPT_TEXT, "DIR", "keep intermediate files in DIR", &opt.save_temps },
+	{ 0, "depfile", MPK_OPT_TEXT | (unsigned)MPK_WRITES_FILE, "FILE",
+	  "write the files read, in Makefile syntax", &opt.depfile },
+	{ 0, "save-temps", MPK_OPT_TEXT | (unsigned)MPK_WRITES_FOLDER, "DIR",
+	  "keep intermediate files in DIR", &opt.save_temps },
 	{ 0, "sign", MPK_OPT_TEXT, "KEY", "sign the library with a private Ed25519 key",
 	  &opt.sign },
 	{ 0, "provenance", MPK_OPT_FLAG, NULL,
 	  "note in it what it was made from: tools, options, digests", &opt.provenance },
 	{ 0, "fsync", MPK_OPT_FLAG, NULL, "return when the output is on the disk", &opt.fsync },
+	{ 0, "allow-empty", MPK_OPT_FLAG, NULL,
+	  "also host code without a function that a loader finds", &opt.allow_empty },
+	{ 0, "force", MPK_OPT_FLAG | (unsigned)MPK_WRITES_FORCE, NULL,
+	  "overwrite what mpack did not write", &opt.force },
 	{ 0, "check-repro", MPK_OPT_FLAG, NULL,
 	  "build twice, under other circumstances, and compare", &opt.check_repro },
 	{ 0 },
@@ -205,24 +212,24 @@ static enum mpk_code list_args(struct mpk_arena *arena, const struct mpk_option_
 
 /* --- telling what happens -------------------------------------------------------- */
 
-static FILE *command_stream(void)
+static enum mpk_stream command_stream(void)
 {
-	return opt.dry_run ? stdout : stderr;
+	return opt.dry_run ? MPK_STDOUT : MPK_STDERR;
 }
 
 /* A name may have a line end, and what is printed here is pasted. */
-static void print_line(FILE *f, const char *before, const char *name, const char *behind)
+static void print_line(enum mpk_stream stream, const char *before, const char *name,
+		       const char *behind)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
 
 	mpk_escape(&text, mpk_span_str(name));
-	(void)fprintf(f, "%s%s%s\n", before, mpk_strbuf_text(&text), behind);
+	(void)mpk_print(stream, "%s%s%s\n", before, mpk_strbuf_text(&text), behind);
 }
 
 static void on_command(void *data, const char *const *argv)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf line = { 0 };
-	FILE *f = command_stream();
 
 	(void)data;
 	if (!opt.dry_run && !opt.print_commands && mpk_common.verbose < 2)
@@ -231,8 +238,7 @@ static void on_command(void *data, const char *const *argv)
 		mpk_strbuf_puts(&line, i ? " " : "");
 		mpk_shell_quote(&line, mpk_span_str(argv[i]));
 	}
-	(void)fprintf(f, "%s\n", mpk_strbuf_text(&line));
-	(void)fflush(f);
+	(void)mpk_print(command_stream(), "%s\n", mpk_strbuf_text(&line));
 }
 
 static void on_step(void *data, const char *text)
@@ -290,6 +296,7 @@ static enum mpk_code fill(struct mpk_input *in, struct mpk_emit *e, struct mpk_e
 
 	e->cwd = resolve(&in->arena, ".");
 	MPK_TRY(choose_output(in, e->kind, &e->out, err));
+	MPK_TRY(mpk_output_check_path(e->out, err));
 	e->name = parts->name;
 	e->target = mpk_target_parse(opt.target ? opt.target : parts->target);
 	e->gen = parts->gen;
@@ -313,6 +320,7 @@ static enum mpk_code fill(struct mpk_input *in, struct mpk_emit *e, struct mpk_e
 	MPK_TRY(list_args(&in->arena, &opt.cflags, &e->cflags, err));
 	MPK_TRY(list_args(&in->arena, &opt.ldflags, &e->ldflags, err));
 	MPK_TRY(mpk_compiler_find(&in->arena, opt.cc, opt.cxx, &e->cc, &e->cxx, err));
+	MPK_TRY(mpk_tvm_headers_find(&in->arena, &e->headers, err));
 	if (e->base && (e->kind == MPK_EMIT_A || e->kind == MPK_EMIT_TAR))
 		return mpk_fail(
 			err, MPK_E_UNSUPPORTED,
@@ -353,15 +361,20 @@ static int finish(struct mpk_input *in, const struct mpk_emit *e)
 	if (opt.dry_run) {
 		(void)snprintf(size, sizeof size, ", blob of %llu bytes",
 			       e->blob ? (unsigned long long)e->blob->len : 0ULL);
-		print_line(stdout, "# write ", e->out, size);
+		print_line(MPK_STDOUT, "# write ", e->out, size);
 		return MPK_EXIT_OK;
 	}
 	if (opt.depfile && mpk_depfile_write(opt.depfile, e->out, in->parts.files,
 					     in->parts.file_count, &err) != MPK_OK)
 		return mpk_diag_error(&err);
 	if (!opt.output && !mpk_common.quiet)
-		print_line(stderr, "mpack: wrote ", e->out, "");
+		print_line(MPK_STDERR, "mpack: wrote ", e->out, "");
 	return MPK_EXIT_OK;
+}
+
+static enum mpk_code accept(void *data, struct mpk_span bytes, struct mpk_error *err)
+{
+	return opt.allow_empty ? MPK_OK : mpk_refuse_uncallable(data, bytes, err);
 }
 
 /* What is left is to read what the tools made, and objects and archives of the user's, and to write. */
@@ -383,7 +396,7 @@ static int build(enum mpk_emit_kind kind, const char *path)
 	struct mpk_input in = { 0 };
 	struct mpk_error err = { 0 };
 	struct mpk_emit e = { .kind = kind };
-	const struct mpk_emit_hooks hooks = { on_command, on_step, on_note, &e, confine };
+	const struct mpk_emit_hooks hooks = { on_command, on_step, on_note, &e, confine, accept };
 	struct mpk_secret_key *key = opt.sign ? mpk_key_memory() : NULL;
 	struct mpk_seal_job seal = { 0 };
 	struct mpk_input_options how = { .abi = opt.abi,
@@ -466,7 +479,6 @@ int mpack_build(int argc, char **argv)
 		status = check_words(kind);
 	if (status == MPK_EXIT_OK)
 		status = opt.check_repro ? build_twice(kind, input) : build(kind, input);
-	mpk_options_fini_list(&opt.cflags);
-	mpk_options_fini_list(&opt.ldflags);
+	mpk_options_fini(&command);
 	return status;
 }

@@ -16,7 +16,8 @@ struct mpk_build_options {
 	const char *save_temps;
 	struct mpk_option_list cflags, ldflags;
 	const char *sign;
-	bool system_lib, dry_run, print_commands, fsync, check_repro, provenance;
+	bool system_lib, dry_run, print_commands, fsync, check_repro, provenance, allow_empty,
+		force;
 };
 
 /* mpk_origin_describe - the provenance of a build, as the text of its note
@@ -37,6 +38,12 @@ enum mpk_code mpk_depfile_write(const char *path, const char *out, const char *c
  * function of the convention, host code that is not in this output, nothing at all
  * @e       what was written, or, of a dry run, would be */
 void mpk_warn_uncallable(const struct mpk_input *in, const struct mpk_emit *e);
+
+/* mpk_refuse_uncallable - whether the host code of a package without a blob has a function that a loader finds
+ * @bytes   the library or archive that was made
+ * Returns  MPK_OK, also when they cannot be read; MPK_E_CONFLICT with the nearest miss */
+enum mpk_code mpk_refuse_uncallable(const struct mpk_emit *e, struct mpk_span bytes,
+				    struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_repro_check - build once more, from another directory, in another second, locale, time
  * zone and job count, and compare with what was built

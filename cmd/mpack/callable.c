@@ -9,32 +9,29 @@
 #include "mpack/build.h"
 #include "text/escape.h"
 
-static void say_miss(const struct mpk_emit *e, const struct mpk_miss *miss)
+static void put_miss(enum mpk_generation gen, const struct mpk_miss *miss, struct mpk_strbuf *out)
 {
 	const char *symbol = miss->symbol ? MPK_QUOTE(mpk_span_str(miss->symbol)) : "";
-	const char *prefix = mpk_generation_get(e->gen)->function_prefix;
-	static const char none[] = "the host code exports no function that a loader finds";
 
+	mpk_strbuf_puts(out, "the host code exports no function that a loader finds");
 	switch (miss->kind) {
 	case MPK_MISS_NONE:
-		mpk_diag_warn("%s: %s", e->out, none);
-		return;
+		break;
 	case MPK_MISS_MANGLED:
-		mpk_diag_warn("%s: %s: '%s' has a C++ name; declare it extern \"C\", as '%s'",
-			      e->out, none, symbol, miss->wanted);
-		return;
+		mpk_strbuf_printf(out, ": '%s' has a C++ name; declare it extern \"C\", as '%s'",
+				  symbol, miss->wanted);
+		break;
 	case MPK_MISS_SPELLED:
-		mpk_diag_warn("%s: %s: '%s' would have to be '%s'", e->out, none, symbol,
-			      miss->wanted);
-		return;
+		mpk_strbuf_printf(out, ": '%s' would have to be '%s'", symbol, miss->wanted);
+		break;
 	case MPK_MISS_HIDDEN:
-		mpk_diag_warn("%s: %s: '%s' is not exported; give it default visibility", e->out,
-			      none, symbol);
-		return;
+		mpk_strbuf_printf(out, ": '%s' is not exported; give it default visibility",
+				  symbol);
+		break;
 	case MPK_MISS_PLAIN:
-		mpk_diag_warn("%s: %s: they are called %sNAME, and '%s' is not", e->out, none,
-			      prefix, symbol);
-		return;
+		mpk_strbuf_printf(out, ": they are called %sNAME, and '%s' is not",
+				  mpk_generation_get(gen)->function_prefix, symbol);
+		break;
 	}
 }
 
@@ -47,22 +44,66 @@ static enum mpk_code open_output(const struct mpk_emit *e, struct mpk_mapping *m
 							     : MPK_E_IO;
 }
 
-/* What the linker made of the sources; a file that cannot be read back is not judged here. */
-static void look_at_code(const struct mpk_emit *e)
+/* Where functions have no prefix, C++ names are callable as they are, which is what launch functions of C++
+ * kernels want. Nobody who wrote functions in C++ does. */
+static bool is_left_mangled(const struct mpk_image *image, const struct mpk_emit *e)
 {
-	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping map = { 0 };
+	bool cxx = false;
+
+	for (size_t i = 0; i < e->source_count; i++) {
+		if (e->sources[i].text.data)
+			return false;
+		cxx |= e->sources[i].kind == MPK_SOURCE_CXX;
+	}
+	for (size_t i = 0; i < image->function_count; i++)
+		cxx &= strncmp(image->functions[i].symbol, "_Z", 2) == 0;
+	return cxx;
+}
+
+/* Why nobody calls any of the code; nothing for a file that cannot be read back, which is not judged here. */
+static void judge(const struct mpk_emit *e, struct mpk_span bytes, struct mpk_strbuf *out)
+{
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
 	struct mpk_miss miss = { 0 };
 	struct mpk_image image;
+	enum mpk_code code = mpk_image_open(bytes, NULL, &arena, &image, NULL);
 
-	if (open_output(e, &map) != MPK_OK ||
-	    mpk_image_open(map.bytes, NULL, &arena, &image, NULL) != MPK_OK || image.function_count)
-		return;
-	if (mpk_miss_find(image.bytes, e->gen, &arena, &miss, NULL) != MPK_OK)
-		return;
 	/* without a blob nothing in the file tells that plain names are what is looked for */
-	if (miss.kind != MPK_MISS_PLAIN || *mpk_generation_get(e->gen)->function_prefix)
-		say_miss(e, &miss);
+	if ((code != MPK_OK && code != MPK_E_NO_BLOB) ||
+	    (code == MPK_OK && image.function_count && !is_left_mangled(&image, e)) ||
+	    mpk_miss_find(code == MPK_OK ? image.bytes : bytes, e->gen, &arena, &miss, NULL) !=
+		    MPK_OK ||
+	    (miss.kind == MPK_MISS_PLAIN && !*mpk_generation_get(e->gen)->function_prefix))
+		return;
+	put_miss(e->gen, &miss, out);
+}
+
+/* What the linker made of the sources. */
+static void look_at_code(const struct mpk_emit *e)
+{
+	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping map = { 0 };
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf why = { 0 };
+
+	if (open_output(e, &map) != MPK_OK)
+		return;
+	judge(e, map.bytes, &why);
+	if (why.len)
+		mpk_diag_warn("%s: %s", e->out, mpk_strbuf_text(&why));
+}
+
+enum mpk_code mpk_refuse_uncallable(const struct mpk_emit *e, struct mpk_span bytes,
+				    struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf why = { 0 };
+
+	judge(e, bytes, &why);
+	if (!why.len)
+		return MPK_OK;
+	(void)mpk_fail(err, MPK_E_CONFLICT,
+		       "%s; --allow-empty writes a file that no loader opens all the same",
+		       mpk_strbuf_text(&why));
+	mpk_error_at_file(err, e->out);
+	return MPK_E_CONFLICT;
 }
 
 static bool leads_nowhere(const struct mpk_image *image, const char *entry)

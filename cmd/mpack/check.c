@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "common/confine.h"
 #include "common/diag.h"
 #include "common/options.h"
+#include "common/print.h"
 #include "mpack/input.h"
 #include "mpack/mpack.h"
+#include "text/escape.h"
 
 static void print_summary(const char *path, const struct mpk_input *in)
 {
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf name = { 0 };
 	size_t count = in->parts.module_count;
 
-	(void)printf("%s: no errors: %zu module%s", path, count, count == 1 ? "" : "s");
+	mpk_escape(&name, mpk_span_str(path));
+	(void)mpk_print(MPK_STDOUT, "%s: no errors: %zu module%s", mpk_strbuf_text(&name), count,
+			count == 1 ? "" : "s");
 	if (in->parts.has_blob)
-		(void)printf(", blob of %" PRIu64 " bytes\n", in->parts.blob.len);
+		(void)mpk_print(MPK_STDOUT, ", blob of %" PRIu64 " bytes\n", in->parts.blob.len);
 	else
-		(void)printf(", host code alone: no blob\n");
+		(void)mpk_print(MPK_STDOUT, ", host code alone: no blob\n");
 }
 
 static int check_file(const char *path)

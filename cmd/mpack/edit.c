@@ -25,15 +25,18 @@
 
 static const char *output, *sign_path;
 static struct mpk_secret_key sign_key;
-static bool durable;
+static bool durable, force;
 static struct mpk_option_list replacements;
 
 static const struct mpk_option options[] = {
-	{ 'o', "output", MPK_OPT_TEXT, "FILE", "write FILE; it may be the input", &output },
+	{ 'o', "output", MPK_OPT_TEXT | (unsigned)MPK_WRITES_EDITED, "FILE",
+	  "write FILE; it may be the input", &output },
 	{ 0, "replace", MPK_OPT_LIST, "PATH=FILE",
-	  "other bytes for a module, PATH#KERNEL or cubin:NAME (repeatable)", &replacements },
+	  "other bytes for a module, PATH#KERNEL or cubin:NAME", &replacements },
 	{ 0, "sign", MPK_OPT_TEXT, "KEY", "sign what is written with a private Ed25519 key",
 	  &sign_path },
+	{ 0, "force", MPK_OPT_FLAG | (unsigned)MPK_WRITES_FORCE, NULL,
+	  "overwrite what mpack did not write", &force },
 	{ 0, "fsync", MPK_OPT_FLAG, NULL, "return when the output is on the disk", &durable },
 	{ 0 },
 };
@@ -346,6 +349,6 @@ int mpack_edit(int argc, char **argv)
 		status = edit(argv[first]);
 	}
 	mpk_secret_key_wipe(&sign_key);
-	mpk_options_fini_list(&replacements);
+	mpk_options_fini(&command);
 	return status;
 }

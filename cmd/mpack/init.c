@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
-#include <stdio.h>
-
+#include "package/init.h"
 #include "base/memory.h"
 #include "common/confine.h"
 #include "common/diag.h"
 #include "common/options.h"
+#include "common/print.h"
 #include "io/mapping.h"
 #include "mpack/mpack.h"
-#include "package/init.h"
 
 static int print(const struct mpk_strbuf *text)
 {
@@ -16,9 +14,10 @@ static int print(const struct mpk_strbuf *text)
 
 	if (mpk_memory_check(&err) != MPK_OK)
 		return mpk_diag_error(&err);
-	if (fwrite(mpk_strbuf_text(text), 1, text->len, stdout) == text->len && fflush(stdout) == 0)
+	int failed = mpk_print_text(MPK_STDOUT, mpk_strbuf_text(text), text->len);
+	if (!failed)
 		return MPK_EXIT_OK;
-	(void)mpk_fail_errno(&err, MPK_E_IO, errno, "cannot write to standard output");
+	(void)mpk_fail_errno(&err, MPK_E_IO, failed, "cannot write to standard output");
 	return mpk_diag_error(&err);
 }
 

@@ -6,7 +6,9 @@
 #include "common/diag.h"
 #include "common/explain.h"
 #include "common/options.h"
+#include "common/outputs.h"
 #include "common/signals.h"
+#include "elf/note.h"
 #include "mpack/mpack.h"
 
 static const struct {
@@ -111,6 +113,7 @@ int main(int argc, char **argv)
 
 	mpk_common.program = "mpack";
 	mpk_signals_init();
+	mpk_outputs_begin(MPK_NOTE_MARK, sizeof MPK_NOTE_MARK - 1);
 	if (argc > 1 && argv[1][0] != '-')
 		return run_command(argc - 1, argv + 1);
 	if (!mpk_options_parse(&command, argc, argv, &first, &status))

@@ -69,6 +69,8 @@ static void put_command(struct mpk_argv *v, const struct mpk_build_options *o, c
 		mpk_argv_add(v, "--provenance");
 	if (o->system_lib)
 		mpk_argv_add(v, "--system-lib");
+	if (o->allow_empty)
+		mpk_argv_add(v, "--allow-empty");
 	put_list(v, "--cflag", &o->cflags);
 	put_list(v, "--ldflag", &o->ldflags);
 }

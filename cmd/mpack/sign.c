@@ -13,11 +13,14 @@
 #include "mpack/mpack.h"
 
 static const char *output, *key_path;
-static bool durable;
+static bool durable, force;
 
 static const struct mpk_option options[] = {
-	{ 'o', "output", MPK_OPT_TEXT, "FILE", "write FILE; it may be the input", &output },
+	{ 'o', "output", MPK_OPT_TEXT | (unsigned)MPK_WRITES_EDITED, "FILE",
+	  "write FILE; it may be the input", &output },
 	{ 'k', "key", MPK_OPT_TEXT, "KEY", "private Ed25519 key, PEM or OpenSSH's", &key_path },
+	{ 0, "force", MPK_OPT_FLAG | (unsigned)MPK_WRITES_FORCE, NULL,
+	  "overwrite what mpack did not write", &force },
 	{ 0, "fsync", MPK_OPT_FLAG, NULL, "return when the output is on the disk", &durable },
 	{ 0 },
 };

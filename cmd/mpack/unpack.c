@@ -22,8 +22,8 @@ static const char *output;
 static bool durable;
 
 static const struct mpk_option options[] = {
-	{ 'o', "output", MPK_OPT_TEXT, "DIR", "write DIR, which must be empty or not there yet",
-	  &output },
+	{ 'o', "output", MPK_OPT_TEXT | (unsigned)MPK_WRITES_FOLDER, "DIR",
+	  "write DIR, which must be empty or not there yet", &output },
 	{ 0, "fsync", MPK_OPT_FLAG, NULL, "return when everything is on the disk", &durable },
 	{ 0 },
 };

@@ -22,11 +22,17 @@ struct mpk_amdgpu_arg {
 	struct mpk_span value_kind;      /* "global_buffer", "by_value", "hidden_block_count_x" */
 	struct mpk_span address_space;   /* "global"; empty: no pointer */
 	uint64_t offset, bytes;
+	bool read_only; /* the kernel does not write where it points to */
 };
+
+/* A number that the metadata do not have: not every compiler notes all of them. */
+#define MPK_AMDGPU_UNTOLD UINT32_MAX
+#define MPK_AMDGPU_UNTOLD_BYTES UINT64_MAX
 
 struct mpk_amdgpu_kernel {
 	struct mpk_span name, symbol; /* "saxpy", and of its descriptor "saxpy.kd" */
-	uint32_t sgprs, vgprs, agprs; /* registers of a wave and of a lane */
+	uint32_t sgprs, vgprs;        /* registers of a wave and of a lane */
+	uint32_t agprs;               /* among those of a lane; 0 also where there are none */
 	uint32_t sgpr_spills, vgpr_spills;
 	uint64_t lds_bytes;                /* static, of a work group */
 	uint64_t scratch_bytes;            /* of a lane, spills included */

@@ -120,6 +120,27 @@ static enum mpk_code begin_list(struct reader *r, struct mpk_cursor *c, size_t s
 
 /* --- kernels: FORMAT.md 3 -------------------------------------------------------------- */
 
+/* What a launch passes in front, whatever order a compiler notes. */
+static enum mpk_code order_args(struct reader *r, struct mpk_amdgpu_kernel *k,
+				struct mpk_amdgpu_arg *args, size_t count, struct mpk_error *err)
+{
+	struct mpk_amdgpu_arg *sorted = mpk_arena_array(r->arena, count, sizeof *sorted);
+	size_t visible = 0, hidden = 0;
+
+	MPK_TRY_ALLOC(sorted, err);
+	for (size_t i = 0; i < count; i++)
+		visible += !mpk_span_starts(args[i].value_kind, "hidden_");
+	k->visible_args = visible;
+	for (size_t i = 0, shown = 0; i < count; i++) {
+		bool is_hidden = mpk_span_starts(args[i].value_kind, "hidden_");
+
+		sorted[is_hidden ? visible + hidden++ : shown++] = args[i];
+	}
+	k->args = sorted;
+	k->arg_count = count;
+	return MPK_OK;
+}
+
 static enum mpk_code read_args(struct reader *r, struct mpk_cursor *c, void *into,
 			       struct mpk_error *err)
 {
@@ -130,9 +151,10 @@ static enum mpk_code read_args(struct reader *r, struct mpk_cursor *c, void *int
 	if (k->args) /* each list would be kept */
 		return bad(c, "a kernel has .args twice", err);
 	MPK_TRY(begin_list(r, c, sizeof *args, &args, &count, err));
-	k->visible_args = 0;
 	for (size_t i = 0; i < count; i++) {
 		struct mpk_amdgpu_arg *a = &args[i];
+		struct mpk_span access = { 0 };
+		bool is_const = false;
 		const struct field fields[] = {
 			{ .key = ".name", .text = &a->name },
 			{ .key = ".type_name", .text = &a->type_name },
@@ -140,14 +162,15 @@ static enum mpk_code read_args(struct reader *r, struct mpk_cursor *c, void *int
 			{ .key = ".address_space", .text = &a->address_space },
 			{ .key = ".offset", .u64 = &a->offset },
 			{ .key = ".size", .u64 = &a->bytes },
+			{ .key = ".actual_access", .text = &access },
+			{ .key = ".is_const", .flag = &is_const },
 		};
 
 		MPK_TRY(read_map(r, c, fields, MPK_ARRAY_COUNT(fields), err));
-		k->visible_args += !mpk_span_starts(a->value_kind, "hidden_");
+		a->read_only = is_const || mpk_span_is(access, "read_only") ||
+			       mpk_span_is(a->address_space, "constant");
 	}
-	k->args = args;
-	k->arg_count = count;
-	return MPK_OK;
+	return order_args(r, k, args, count, err);
 }
 
 static enum mpk_code read_block(struct reader *r, struct mpk_cursor *c, void *into,
@@ -190,6 +213,8 @@ static enum mpk_code read_kernel(struct reader *r, struct mpk_cursor *c,
 		{ .key = ".args", .read = read_args, .into = k },
 	};
 
+	k->sgprs = k->vgprs = k->sgpr_spills = k->vgpr_spills = MPK_AMDGPU_UNTOLD;
+	k->lds_bytes = k->scratch_bytes = k->kernarg_bytes = MPK_AMDGPU_UNTOLD_BYTES;
 	MPK_TRY(read_map(r, c, fields, MPK_ARRAY_COUNT(fields), err));
 	return k->name.len ? MPK_OK : bad(c, "a kernel has no .name", err);
 }

@@ -24,10 +24,11 @@ struct mpk_cubin_kernel {
 	struct mpk_span name;
 	uint64_t code_off; /* of the machine code in the file */
 	uint64_t code_bytes;
-	uint32_t registers;    /* of a thread */
+	uint32_t registers;    /* of a thread; 0: not told */
 	uint64_t shared_bytes; /* static, of a block; as the driver counts them, without
 				   * what the system reserves from sm_90 on */
-	uint32_t stack_bytes;  /* of a thread: the kernel's own frame, spills included */
+	bool has_stack;        /* false: nobody knows, of a recursion or what is linked later */
+	uint32_t stack_bytes;  /* of a thread, spills and all it calls included */
 	uint64_t bank0_bytes;  /* constant bank 0: the launch's own values and parameters */
 	uint32_t barriers;
 	uint32_t max_threads[3];              /* __launch_bounds__; zeros: not given */

@@ -16,6 +16,7 @@ enum {
 	MPK_CUBIN_PARAM_BANK = 0x0a,     /* u32 symbol, u16 offset, u16 bytes */
 	MPK_CUBIN_REQUIRED_BLOCK = 0x10, /* u32 x, y, z */
 	MPK_CUBIN_FRAME_BYTES = 0x11,    /* u32 symbol, u32 bytes */
+	MPK_CUBIN_STACK_BYTES = 0x12,    /* u32 symbol, u32 bytes; all ones: nobody knows */
 	MPK_CUBIN_PARAM = 0x17,          /* u32, u16 ordinal, u16 offset, u32 packed */
 	MPK_CUBIN_PARAM_BYTES = 0x19,    /* u16 */
 	MPK_CUBIN_REGISTERS = 0x2f,      /* u32 symbol, u32 count */

@@ -9,6 +9,7 @@
 #include "base/strmap.h"
 #include "cubin/elf.h"
 #include "cubin/info.h"
+#include "cubin/stack.h"
 #include "text/escape.h"
 
 enum {
@@ -28,6 +29,8 @@ struct reader {
 	struct mpk_cubin *out;
 	struct mpk_cubin_kernel *kernels; /* out->kernels, to be filled */
 	size_t *kernel_symbols;           /* the symbol index of each kernel, ascending */
+	struct mpk_cubin_stack *stacks;   /* of each kernel */
+	uint32_t *section_kernels;        /* the kernel of each section, from 1 on; 0: none */
 	struct mpk_strmap by_name;
 	uint64_t bytes_left; /* of names and attributes that will still be read: they may overlap */
 };
@@ -87,20 +90,22 @@ static bool is_kernel(const struct mpk_cubin_symbol *s)
 	return s->type == STT_FUNC && (s->other & OTHER_ENTRY) && s->section != 0;
 }
 
-static enum mpk_code add_kernel(struct reader *r, size_t symbol, struct mpk_span name,
+static enum mpk_code add_kernel(struct reader *r, size_t symbol, const struct mpk_cubin_symbol *s,
 				struct mpk_error *err)
 {
 	size_t n = r->out->kernel_count, found;
-	int rc = mpk_strmap_put(&r->by_name, name, n, &found);
+	int rc = mpk_strmap_put(&r->by_name, s->name, n, &found);
 
 	if (rc < 0)
 		return mpk_fail_nomem(err);
 	if (rc == 0)
 		return mpk_fail(err, MPK_E_CORRUPT, "cubin: two kernels are called '%s'",
-				MPK_QUOTE(name));
-	r->kernels[n].name = name;
+				MPK_QUOTE(s->name));
+	r->kernels[n].name = s->name;
 	r->kernel_symbols[n] = symbol;
 	r->out->kernel_count++;
+	if (s->section < r->elf.section_count)
+		r->section_kernels[s->section] = (uint32_t)n + 1;
 	return MPK_OK;
 }
 
@@ -116,11 +121,14 @@ static enum mpk_code read_kernels(struct reader *r, struct mpk_error *err)
 	}
 	r->kernels = mpk_arena_array(r->arena, count, sizeof *r->kernels);
 	r->kernel_symbols = mpk_arena_array(r->arena, count, sizeof *r->kernel_symbols);
-	MPK_TRY_ALLOC(r->kernels && r->kernel_symbols, err);
+	r->stacks = mpk_arena_array(r->arena, count, sizeof *r->stacks);
+	r->section_kernels =
+		mpk_arena_array(r->arena, r->elf.section_count, sizeof *r->section_kernels);
+	MPK_TRY_ALLOC(r->kernels && r->kernel_symbols && r->stacks && r->section_kernels, err);
 	for (size_t i = 0; i < r->symbol_count; i++) {
 		MPK_TRY(mpk_cubin_elf_symbol(&r->elf, r->symbols, r->strings, i, &s, err));
 		if (is_kernel(&s))
-			MPK_TRY(add_kernel(r, i, s.name, err));
+			MPK_TRY(add_kernel(r, i, &s, err));
 	}
 	r->out->kernels = r->kernels;
 	return MPK_OK;
@@ -152,20 +160,63 @@ static struct mpk_cubin_kernel *kernel_at(struct reader *r, uint32_t symbol)
 
 /* --- attributes: FORMAT.md 4 --------------------------------------------------------- */
 
+static struct mpk_cubin_stack *stack_at(void *arg, uint32_t symbol)
+{
+	struct reader *r = arg;
+	const struct mpk_cubin_kernel *k = kernel_at(r, symbol);
+
+	return k ? &r->stacks[k - r->kernels] : NULL;
+}
+
+/* A frame is of a kernel, or of a function that was put into a kernel's section. */
+static enum mpk_code take_frame(struct reader *r, uint32_t symbol, uint32_t bytes,
+				struct mpk_error *err)
+{
+	struct mpk_cubin_stack *own = stack_at(r, symbol), *outer;
+	struct mpk_cubin_symbol s;
+	uint32_t kernel = 0;
+
+	if (own) {
+		own->has_frame = true;
+		own->frame = bytes;
+		return MPK_OK;
+	}
+	if (symbol >= r->symbol_count)
+		return MPK_OK;
+	MPK_TRY(mpk_cubin_elf_symbol(&r->elf, r->symbols, r->strings, symbol, &s, err));
+	if (s.type == STT_FUNC && s.section < r->elf.section_count)
+		kernel = r->section_kernels[s.section];
+	if (kernel) {
+		outer = &r->stacks[kernel - 1];
+		outer->inner = bytes > outer->inner ? bytes : outer->inner;
+	}
+	return MPK_OK;
+}
+
 /* .nv.info: figures by symbol index */
 static enum mpk_code take_module(struct reader *r, const struct mpk_cubin_attribute *a,
 				 struct mpk_error *err)
 {
+	struct mpk_cubin_stack *stack;
 	struct mpk_cubin_kernel *k;
+	uint32_t symbol, value;
 
-	if (a->id != MPK_CUBIN_REGISTERS && a->id != MPK_CUBIN_FRAME_BYTES)
+	if (a->id != MPK_CUBIN_REGISTERS && a->id != MPK_CUBIN_FRAME_BYTES &&
+	    a->id != MPK_CUBIN_STACK_BYTES)
 		return MPK_OK;
 	MPK_TRY(mpk_cubin_attribute_need(a, 8, err));
-	k = kernel_at(r, mpk_load_u32(a->data.data));
-	if (k && a->id == MPK_CUBIN_REGISTERS)
-		k->registers = mpk_load_u32(a->data.data + 4);
-	else if (k)
-		k->stack_bytes = mpk_load_u32(a->data.data + 4);
+	symbol = mpk_load_u32(a->data.data);
+	value = mpk_load_u32(a->data.data + 4);
+	if (a->id == MPK_CUBIN_FRAME_BYTES)
+		return take_frame(r, symbol, value, err);
+	k = kernel_at(r, symbol);
+	stack = stack_at(r, symbol);
+	if (k && a->id == MPK_CUBIN_REGISTERS) {
+		k->registers = value;
+	} else if (stack) {
+		stack->has_total = true;
+		stack->total = value;
+	}
 	return MPK_OK;
 }
 
@@ -333,6 +384,16 @@ static void take_shared(struct reader *r, const struct mpk_cubin_section *s)
 		k->shared_bytes = s->size - (reserved ? SYSTEM_SHARED : 0);
 }
 
+static enum mpk_code take_calls(struct reader *r, const struct mpk_cubin_section *s,
+				struct mpk_error *err)
+{
+	struct mpk_span graph;
+
+	MPK_TRY(mpk_cubin_elf_data(&r->elf, s, &graph, err));
+	MPK_TRY(spend(r, graph.len, err));
+	return mpk_cubin_stack_calls(graph, stack_at, r, err);
+}
+
 static enum mpk_code take_section(struct reader *r, const struct mpk_cubin_section *s,
 				  struct mpk_error *err)
 {
@@ -345,6 +406,8 @@ static enum mpk_code take_section(struct reader *r, const struct mpk_cubin_secti
 		return read_info(r, s, err);
 	if (mpk_span_is(s->name, ".note.nv.tkinfo"))
 		return read_tool_note(r, s, err);
+	if (mpk_span_is(s->name, ".nv.callgraph"))
+		return take_calls(r, s, err);
 	if (mpk_span_starts(s->name, ".nv.shared.")) {
 		take_shared(r, s);
 	} else if (mpk_span_starts(s->name, ".nv.constant0.")) {
@@ -369,10 +432,14 @@ static enum mpk_code read_sections(struct reader *r, struct mpk_error *err)
 		MPK_TRY(spend(r, s.name.len, err));
 		MPK_TRY(take_section(r, &s, err));
 	}
-	for (size_t i = 0; i < r->out->kernel_count; i++)
-		if (!r->kernels[i].code_bytes)
+	for (size_t i = 0; i < r->out->kernel_count; i++) {
+		struct mpk_cubin_kernel *k = &r->kernels[i];
+
+		if (!k->code_bytes)
 			return mpk_fail(err, MPK_E_CORRUPT, "cubin: kernel '%s' has no code",
-					MPK_QUOTE(r->kernels[i].name));
+					MPK_QUOTE(k->name));
+		k->has_stack = mpk_cubin_stack_bytes(&r->stacks[i], &k->stack_bytes);
+	}
 	return MPK_OK;
 }
 

@@ -2,7 +2,7 @@
 /* deflate.h - compressed bytes, through zlib: gzip files and zip members (FORMAT.md)
  *
  * Decoding runs twice: once to learn (and bound) the length, once into memory of exactly
- * that size. A length field in the input is never believed.
+ * that size. A length field in the input is believed only as far as such data usually unpack.
  */
 #ifndef MPK_FORMATS_DEFLATE_DEFLATE_H
 #define MPK_FORMATS_DEFLATE_DEFLATE_H
@@ -32,12 +32,21 @@ bool mpk_gzip_is(struct mpk_span bytes);
 enum mpk_code mpk_gzip_read(struct mpk_span bytes, uint64_t limit, struct mpk_arena *arena,
 			    struct mpk_span *out, struct mpk_error *err) MPK_MUST_CHECK;
 
+/* Told of each piece of the packed bytes that will not be read again; NULL: nobody is. */
+struct mpk_deflate_reader {
+	void (*done)(void *arg, struct mpk_span bytes);
+	void *arg;
+};
+
 /* mpk_deflate_read - the content of one bare deflate stream (a member of a zip file)
  * @bytes   the stream; nothing may follow it
- * @limit, @arena  as above
+ * @limit, @arena  as above; a limit of at most 20 times the stream is taken for what it unpacks to, and
+ *          decoding runs once
+ * @reader  or NULL
  * Returns  as above; a checksum is the caller's to check
  * Format   FORMAT.md 2 (RFC 1951) */
-enum mpk_code mpk_deflate_read(struct mpk_span bytes, uint64_t limit, struct mpk_arena *arena,
+enum mpk_code mpk_deflate_read(struct mpk_span bytes, uint64_t limit,
+			       const struct mpk_deflate_reader *reader, struct mpk_arena *arena,
 			       struct mpk_span *out, struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

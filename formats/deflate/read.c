@@ -11,13 +11,19 @@
 /* windowBits of inflateInit2 (zlib.h) */
 enum { WINDOW_RAW = -15, WINDOW_GZIP = 15 + 16 };
 
-enum { SCRATCH_BYTES = 32768 };
+enum {
+	SCRATCH_BYTES = 32768,
+	PIECE_BYTES = 4 << 20, /* of input at a time */
+	USUAL_RATIO = 20,      /* objects and weights unpack to less */
+};
 
 /* A decoding in progress. into NULL: the output is only counted. */
 struct decoder {
 	struct mpk_span bytes;
 	int window;
 	uint64_t limit;
+	const struct mpk_deflate_reader
+		*reader; /* of the last time that the bytes are read; or NULL */
 	uint8_t *into;
 	size_t in_pos;
 	uint64_t out_len;
@@ -41,12 +47,18 @@ static enum mpk_code fail_in(const struct decoder *d, struct mpk_error *err, int
 			       detail ? detail : "not what it claims");
 }
 
+static enum mpk_code fail_limit(uint64_t limit, struct mpk_error *err)
+{
+	return mpk_fail(err, MPK_E_UNSUPPORTED,
+			"compressed data: more than %" PRIu64 " bytes when unpacked", limit);
+}
+
 /* One call of inflate with what zlib's 32-bit counters can take. */
 static int step(struct decoder *d, z_stream *z, uint8_t *scratch)
 {
 	size_t in_left = d->bytes.len - d->in_pos;
 	uint64_t out_left = d->into ? d->limit - d->out_len : SCRATCH_BYTES;
-	uInt in = in_left < UINT_MAX ? (uInt)in_left : UINT_MAX;
+	uInt in = in_left < PIECE_BYTES ? (uInt)in_left : PIECE_BYTES;
 	uInt out = out_left < UINT_MAX ? (uInt)out_left : UINT_MAX;
 	int rc;
 
@@ -55,6 +67,9 @@ static int step(struct decoder *d, z_stream *z, uint8_t *scratch)
 	z->next_out = d->into ? d->into + d->out_len : scratch;
 	z->avail_out = out;
 	rc = inflate(z, Z_NO_FLUSH);
+	if (d->reader)
+		d->reader->done(d->reader->arg,
+				mpk_span_of(d->bytes.data + d->in_pos, in - z->avail_in));
 	d->in_pos += in - z->avail_in;
 	d->out_len += out - z->avail_out;
 	return rc;
@@ -68,10 +83,7 @@ static enum mpk_code run_stream(struct decoder *d, z_stream *z, struct mpk_error
 	do {
 		rc = step(d, z, scratch);
 		if (d->out_len > d->limit)
-			return mpk_fail(err, MPK_E_UNSUPPORTED,
-					"compressed data: more than %" PRIu64
-					" bytes when unpacked",
-					d->limit);
+			return fail_limit(d->limit, err);
 	} while (rc == Z_OK);
 	return rc == Z_STREAM_END ? MPK_OK : fail_in(d, err, rc, z->msg);
 }
@@ -113,15 +125,45 @@ static enum mpk_code run(struct decoder *d, struct mpk_error *err)
 	return code;
 }
 
-static enum mpk_code unpack(struct decoder d, struct mpk_arena *arena, struct mpk_span *out,
-			    struct mpk_error *err)
+static enum mpk_code check_end(const struct decoder *d, struct mpk_error *err)
+{
+	if (d->window == WINDOW_RAW && d->in_pos != d->bytes.len)
+		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", d->in_pos,
+				       "compressed data: bytes behind its end");
+	return MPK_OK;
+}
+
+/* Once, into room for one byte more than the limit: who fills that has more. */
+static enum mpk_code unpack_once(struct decoder d, const struct mpk_deflate_reader *reader,
+				 struct mpk_arena *arena, struct mpk_span *out,
+				 struct mpk_error *err)
+{
+	uint64_t limit = d.limit++;
+	enum mpk_code code;
+
+	d.reader = reader;
+	d.into = mpk_arena_alloc(arena, (size_t)d.limit);
+	MPK_TRY_ALLOC(d.into, err);
+	code = run(&d, err);
+	if (d.out_len > limit)
+		return fail_limit(limit, err);
+	if (code != MPK_OK)
+		return code;
+	MPK_TRY(check_end(&d, err));
+	*out = mpk_span_of(d.into, (size_t)d.out_len);
+	return MPK_OK;
+}
+
+static enum mpk_code unpack(struct decoder d, const struct mpk_deflate_reader *reader,
+			    struct mpk_arena *arena, struct mpk_span *out, struct mpk_error *err)
 {
 	struct decoder again = d;
 
+	if (d.window == WINDOW_RAW && d.limit <= USUAL_RATIO * (uint64_t)d.bytes.len)
+		return unpack_once(d, reader, arena, out, err);
+	again.reader = reader;
 	MPK_TRY(run(&d, err));
-	if (d.window == WINDOW_RAW && d.in_pos != d.bytes.len)
-		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", d.in_pos,
-				       "compressed data: bytes behind its end");
+	MPK_TRY(check_end(&d, err));
 	if (d.out_len >= SIZE_MAX)
 		return mpk_fail_nomem(err);
 	/* one byte more than needed: inflate must meet the end without running out of room */
@@ -141,13 +183,14 @@ enum mpk_code mpk_gzip_read(struct mpk_span bytes, uint64_t limit, struct mpk_ar
 	if (!mpk_gzip_is(bytes))
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", 0,
 				       "compressed data: no gzip header");
-	return unpack(d, arena, out, err);
+	return unpack(d, NULL, arena, out, err);
 }
 
-enum mpk_code mpk_deflate_read(struct mpk_span bytes, uint64_t limit, struct mpk_arena *arena,
+enum mpk_code mpk_deflate_read(struct mpk_span bytes, uint64_t limit,
+			       const struct mpk_deflate_reader *reader, struct mpk_arena *arena,
 			       struct mpk_span *out, struct mpk_error *err)
 {
 	struct decoder d = { .bytes = bytes, .window = WINDOW_RAW, .limit = limit };
 
-	return unpack(d, arena, out, err);
+	return unpack(d, reader, arena, out, err);
 }

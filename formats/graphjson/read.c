@@ -1,22 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* read.c - graph JSON by jansson, into arrays in which every index was checked
+/* read.c - graph JSON, into arrays in which every index was checked
  *
- * jansson has no limit of its own on numbers that are indices here, nor on missing keys: each is
+ * JSON knows no limit for numbers that are indices here, nor which keys there have to be: each is
  * looked at before it is used.
  */
 #include "graphjson/graphjson.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 
 #include "base/num.h"
 #include "text/escape.h"
 #include "text/json_read.h"
-
-static void json_drop(json_t **j)
-{
-	json_decref(*j);
-}
 
 struct reader {
 	struct mpk_arena *arena;
@@ -30,93 +24,95 @@ static enum mpk_code wrong(const struct reader *r, const char *what, const char 
 }
 
 /* An array of objects in the arena, as long as the JSON array. */
-static enum mpk_code make_array(const struct reader *r, const json_t *list, const char *what,
-				size_t size, void *out)
+static enum mpk_code make_array(const struct reader *r, struct mpk_json_value list,
+				const char *what, size_t size, void *out, size_t *count)
 {
 	void *p;
 
-	if (!json_is_array(list))
+	if (mpk_json_value_type(list) != MPK_JSON_ARRAY)
 		return wrong(r, what, "a list");
-	p = mpk_arena_array(r->arena, json_array_size(list), size);
+	*count = mpk_json_value_count(list);
+	p = mpk_arena_array(r->arena, *count, size);
 	if (!p)
 		return mpk_fail_nomem(r->err);
 	memcpy(out, &p, sizeof p);
 	return MPK_OK;
 }
 
-static enum mpk_code read_u32(const struct reader *r, const json_t *j, const char *what,
+static enum mpk_code read_u32(const struct reader *r, struct mpk_json_value j, const char *what,
 			      uint32_t *out)
 {
-	json_int_t v = json_integer_value(j);
+	int64_t v;
 
-	if (!json_is_integer(j) || v < 0 || v > UINT32_MAX)
+	if (!mpk_json_value_i64(j, &v) || v < 0 || v > UINT32_MAX)
 		return wrong(r, what, "a number from 0 up");
 	*out = (uint32_t)v;
 	return MPK_OK;
 }
 
-static enum mpk_code read_text(const struct reader *r, const json_t *j, const char *what,
+static enum mpk_code read_text(const struct reader *r, struct mpk_json_value j, const char *what,
 			       const char **out)
 {
-	const char *text = json_string_value(j);
-
-	if (!text)
-		return wrong(r, what, "a string");
-	*out = mpk_arena_copy(r->arena, text, json_string_length(j));
-	return *out ? MPK_OK : mpk_fail_nomem(r->err);
+	MPK_TRY(mpk_json_value_text(j, r->arena, out, r->err));
+	return *out ? MPK_OK : wrong(r, what, "a string");
 }
 
 /* [node, index] or [node, index, version] */
-static enum mpk_code read_ref(const struct reader *r, const json_t *j, const char *what,
+static enum mpk_code read_ref(const struct reader *r, struct mpk_json_value j, const char *what,
 			      struct mpk_graph_ref *out)
 {
-	if (json_array_size(j) < 2)
+	struct mpk_json_items items = mpk_json_items(j);
+	struct mpk_json_value node, index;
+
+	if (items.in_object || !mpk_json_next(&items, &node) || !mpk_json_next(&items, &index))
 		return wrong(r, what, "a list of [node, index]");
-	MPK_TRY(read_u32(r, json_array_get(j, 0), what, &out->node));
-	return read_u32(r, json_array_get(j, 1), what, &out->index);
+	MPK_TRY(read_u32(r, node, what, &out->node));
+	return read_u32(r, index, what, &out->index);
 }
 
-static enum mpk_code read_refs(const struct reader *r, const json_t *list, const char *what,
+static enum mpk_code read_refs(const struct reader *r, struct mpk_json_value list, const char *what,
 			       const struct mpk_graph_ref **out, size_t *count)
 {
+	struct mpk_json_items items = mpk_json_items(list);
+	struct mpk_json_value v;
 	struct mpk_graph_ref *refs;
 
-	MPK_TRY(make_array(r, list, what, sizeof *refs, &refs));
-	for (size_t i = 0; i < json_array_size(list); i++)
-		MPK_TRY(read_ref(r, json_array_get(list, i), what, &refs[i]));
+	MPK_TRY(make_array(r, list, what, sizeof *refs, &refs, count));
+	for (size_t i = 0; mpk_json_next(&items, &v); i++)
+		MPK_TRY(read_ref(r, v, what, &refs[i]));
 	*out = refs;
-	*count = json_array_size(list);
 	return MPK_OK;
 }
 
-static enum mpk_code read_numbers(const struct reader *r, const json_t *list, const char *what,
-				  const uint32_t **out, size_t *count)
+static enum mpk_code read_numbers(const struct reader *r, struct mpk_json_value list,
+				  const char *what, const uint32_t **out, size_t *count)
 {
+	struct mpk_json_items items = mpk_json_items(list);
+	struct mpk_json_value v;
 	uint32_t *numbers;
 
-	MPK_TRY(make_array(r, list, what, sizeof *numbers, &numbers));
-	for (size_t i = 0; i < json_array_size(list); i++)
-		MPK_TRY(read_u32(r, json_array_get(list, i), what, &numbers[i]));
+	MPK_TRY(make_array(r, list, what, sizeof *numbers, &numbers, count));
+	for (size_t i = 0; mpk_json_next(&items, &v); i++)
+		MPK_TRY(read_u32(r, v, what, &numbers[i]));
 	*out = numbers;
-	*count = json_array_size(list);
 	return MPK_OK;
 }
 
 /* --- nodes ------------------------------------------------------------------------------- */
 
 /* The attributes of an operator are numbers written as strings. */
-static enum mpk_code read_operator(const struct reader *r, const json_t *attrs,
+static enum mpk_code read_operator(const struct reader *r, struct mpk_json_value attrs,
 				   struct mpk_graph_node *node)
 {
 	const char *outputs, *flatten;
 	uint64_t n;
 
-	MPK_TRY(read_text(r, json_object_get(attrs, "func_name"), "func_name of an operator",
+	MPK_TRY(read_text(r, mpk_json_value_get(attrs, "func_name"), "func_name of an operator",
 			  &node->func_name));
-	MPK_TRY(read_text(r, json_object_get(attrs, "num_outputs"), "num_outputs of an operator",
+	MPK_TRY(read_text(r, mpk_json_value_get(attrs, "num_outputs"), "num_outputs of an operator",
 			  &outputs));
-	MPK_TRY(read_text(r, json_object_get(attrs, "flatten_data"), "flatten_data of an operator",
-			  &flatten));
+	MPK_TRY(read_text(r, mpk_json_value_get(attrs, "flatten_data"),
+			  "flatten_data of an operator", &flatten));
 	if (!mpk_parse_u64(mpk_span_str(outputs), &n) || n > UINT32_MAX)
 		return wrong(r, "num_outputs of an operator", "a number");
 	node->num_outputs = (uint32_t)n;
@@ -124,14 +120,15 @@ static enum mpk_code read_operator(const struct reader *r, const json_t *attrs,
 	return MPK_OK;
 }
 
-static enum mpk_code read_node(const struct reader *r, const json_t *j, struct mpk_graph_node *node)
+static enum mpk_code read_node(const struct reader *r, struct mpk_json_value j,
+			       struct mpk_graph_node *node)
 {
-	const json_t *attrs = json_object_get(j, "attrs");
+	struct mpk_json_value attrs = mpk_json_value_get(j, "attrs");
 	const char *op;
 
-	MPK_TRY(read_text(r, json_object_get(j, "op"), "op of a node", &op));
-	MPK_TRY(read_text(r, json_object_get(j, "name"), "name of a node", &node->name));
-	MPK_TRY(read_refs(r, json_object_get(j, "inputs"), "inputs of a node", &node->inputs,
+	MPK_TRY(read_text(r, mpk_json_value_get(j, "op"), "op of a node", &op));
+	MPK_TRY(read_text(r, mpk_json_value_get(j, "name"), "name of a node", &node->name));
+	MPK_TRY(read_refs(r, mpk_json_value_get(j, "inputs"), "inputs of a node", &node->inputs,
 			  &node->input_count));
 	node->is_input = strcmp(op, "null") == 0;
 	node->num_outputs = 1;
@@ -140,101 +137,117 @@ static enum mpk_code read_node(const struct reader *r, const json_t *j, struct m
 	if (strcmp(op, "tvm_op") != 0)
 		return mpk_fail(r->err, MPK_E_CORRUPT, "graph: node \"%s\" has operation \"%s\"",
 				MPK_QUOTE(mpk_span_str(node->name)), MPK_QUOTE(mpk_span_str(op)));
-	return read_operator(r, attrs ? attrs : json_object_get(j, "attr"), node);
+	if (mpk_json_value_type(attrs) == MPK_JSON_NONE)
+		attrs = mpk_json_value_get(j, "attr");
+	return read_operator(r, attrs, node);
 }
 
-static enum mpk_code read_nodes(const struct reader *r, const json_t *list)
+static enum mpk_code read_nodes(const struct reader *r, struct mpk_json_value list)
 {
+	struct mpk_json_items items = mpk_json_items(list);
+	struct mpk_json_value v;
 	struct mpk_graph_node *nodes;
 
-	MPK_TRY(make_array(r, list, "nodes", sizeof *nodes, &nodes));
-	for (size_t i = 0; i < json_array_size(list); i++)
-		MPK_TRY(read_node(r, json_array_get(list, i), &nodes[i]));
+	MPK_TRY(make_array(r, list, "nodes", sizeof *nodes, &nodes, &r->g->node_count));
+	for (size_t i = 0; mpk_json_next(&items, &v); i++)
+		MPK_TRY(read_node(r, v, &nodes[i]));
 	r->g->nodes = nodes;
-	r->g->node_count = json_array_size(list);
 	return MPK_OK;
 }
 
 /* --- entries ----------------------------------------------------------------------------- */
 
-/* ["list_int", [...]]: the list of an attribute, as long as there are entries.
- * Returns  MPK_OK and NULL when there is no such attribute and it may be missing */
-static enum mpk_code attr_list(const struct reader *r, const json_t *attrs, const char *name,
-			       bool required, const json_t **out)
-{
-	const json_t *attr = json_object_get(attrs, name);
-	const json_t *list = json_array_get(attr, 1);
+/* The columns of the table of entries, each in an attribute ["list_int", [...]]. */
+enum column { DTYPE, SHAPE, STORAGE_ID, DEVICE, SCOPE, COLUMN_COUNT };
 
-	*out = NULL;
-	if (!attr && !required)
+static const struct {
+	const char *name;
+	bool required;
+} columns[COLUMN_COUNT] = {
+	[DTYPE] = { "dltype", true },          [SHAPE] = { "shape", true },
+	[STORAGE_ID] = { "storage_id", true }, [DEVICE] = { "device_index", false },
+	[SCOPE] = { "storage_scope", false },
+};
+
+/* The list of a column, as long as there are entries; without items when there is none, and need
+ * be none. */
+static enum mpk_code open_column(const struct reader *r, struct mpk_json_value attrs, enum column c,
+				 struct mpk_json_items *out)
+{
+	struct mpk_json_value attr = mpk_json_value_get(attrs, columns[c].name), list = { 0 };
+	struct mpk_json_items items = mpk_json_items(attr);
+
+	*out = (struct mpk_json_items){ 0 };
+	if (mpk_json_value_type(attr) == MPK_JSON_NONE && !columns[c].required)
 		return MPK_OK;
-	if (!json_is_array(list) || json_array_size(list) != r->g->entry_count)
-		return wrong(r, name, "a list with one element for each tensor");
-	*out = list;
+	if (items.in_object || !mpk_json_next(&items, &list) || !mpk_json_next(&items, &list) ||
+	    mpk_json_value_type(list) != MPK_JSON_ARRAY ||
+	    mpk_json_value_count(list) != r->g->entry_count)
+		return wrong(r, columns[c].name, "a list with one element for each tensor");
+	*out = mpk_json_items(list);
 	return MPK_OK;
 }
 
-static enum mpk_code read_shape(const struct reader *r, const json_t *j, struct mpk_graph_entry *e)
+static enum mpk_code read_shape(const struct reader *r, struct mpk_json_value j,
+				struct mpk_graph_entry *e)
 {
+	struct mpk_json_items items = mpk_json_items(j);
+	struct mpk_json_value v;
 	int64_t *shape;
 
-	MPK_TRY(make_array(r, j, "shape of a tensor", sizeof *shape, &shape));
-	e->ndim = json_array_size(j);
-	for (size_t i = 0; i < e->ndim; i++) {
-		shape[i] = json_integer_value(json_array_get(j, i));
-		if (!json_is_integer(json_array_get(j, i)) || shape[i] < 0)
+	MPK_TRY(make_array(r, j, "shape of a tensor", sizeof *shape, &shape, &e->ndim));
+	for (size_t i = 0; mpk_json_next(&items, &v); i++)
+		if (!mpk_json_value_i64(v, &shape[i]) || shape[i] < 0)
 			return wrong(r, "shape of a tensor", "a list of numbers from 0 up");
-	}
 	e->shape = shape;
 	return MPK_OK;
 }
 
-struct entry_lists {
-	const json_t *dtypes, *shapes, *storage_ids, *devices, *scopes;
-};
-
-static enum mpk_code read_entry(const struct reader *r, const struct entry_lists *l, size_t i,
+/* row[c]: what column c has of the entry; no value in columns that are not there */
+static enum mpk_code read_entry(const struct reader *r,
+				const struct mpk_json_value row[COLUMN_COUNT],
 				struct mpk_graph_entry *e)
 {
 	const char *dtype;
 	uint32_t storage;
 
-	MPK_TRY(read_text(r, json_array_get(l->dtypes, i), "dltype", &dtype));
+	MPK_TRY(read_text(r, row[DTYPE], columns[DTYPE].name, &dtype));
 	if (!mpk_dtype_parse(mpk_span_str(dtype), &e->dtype))
 		return mpk_fail(r->err, MPK_E_CORRUPT, "graph: \"%s\" is no type",
 				MPK_QUOTE(mpk_span_str(dtype)));
-	MPK_TRY(read_shape(r, json_array_get(l->shapes, i), e));
-	MPK_TRY(read_u32(r, json_array_get(l->storage_ids, i), "storage_id", &storage));
+	MPK_TRY(read_shape(r, row[SHAPE], e));
+	MPK_TRY(read_u32(r, row[STORAGE_ID], columns[STORAGE_ID].name, &storage));
 	e->storage_id = storage;
-	if (l->devices)
-		e->device_type = json_integer_value(json_array_get(l->devices, i));
+	(void)mpk_json_value_i64(row[DEVICE], &e->device_type);
 	e->storage_scope = "";
-	if (l->scopes)
-		MPK_TRY(read_text(r, json_array_get(l->scopes, i), "storage_scope",
-				  &e->storage_scope));
+	if (mpk_json_value_type(row[SCOPE]) != MPK_JSON_NONE)
+		MPK_TRY(read_text(r, row[SCOPE], columns[SCOPE].name, &e->storage_scope));
 	return MPK_OK;
 }
 
-static enum mpk_code read_entries(const struct reader *r, const json_t *attrs)
+static enum mpk_code read_entries(const struct reader *r, struct mpk_json_value attrs)
 {
+	struct mpk_json_items items[COLUMN_COUNT];
 	struct mpk_graph_entry *entries;
-	struct entry_lists l;
 
-	MPK_TRY(attr_list(r, attrs, "dltype", true, &l.dtypes));
-	MPK_TRY(attr_list(r, attrs, "shape", true, &l.shapes));
-	MPK_TRY(attr_list(r, attrs, "storage_id", true, &l.storage_ids));
-	MPK_TRY(attr_list(r, attrs, "device_index", false, &l.devices));
-	MPK_TRY(attr_list(r, attrs, "storage_scope", false, &l.scopes));
-	MPK_TRY(make_array(r, l.dtypes, "dltype", sizeof *entries, &entries));
-	for (size_t i = 0; i < r->g->entry_count; i++)
-		MPK_TRY(read_entry(r, &l, i, &entries[i]));
+	for (size_t c = 0; c < COLUMN_COUNT; c++)
+		MPK_TRY(open_column(r, attrs, (enum column)c, &items[c]));
+	entries = mpk_arena_array(r->arena, r->g->entry_count, sizeof *entries);
+	MPK_TRY_ALLOC(entries, r->err);
+	for (size_t i = 0; i < r->g->entry_count; i++) {
+		struct mpk_json_value row[COLUMN_COUNT];
+
+		for (size_t c = 0; c < COLUMN_COUNT; c++)
+			(void)mpk_json_next(&items[c], &row[c]);
+		MPK_TRY(read_entry(r, row, &entries[i]));
+	}
 	r->g->entries = entries;
 	return MPK_OK;
 }
 
 /* --- the whole --------------------------------------------------------------------------- */
 
-static enum mpk_code read_rows(const struct reader *r, const json_t *list)
+static enum mpk_code read_rows(const struct reader *r, struct mpk_json_value list)
 {
 	struct mpk_graph_json *g = r->g;
 	size_t count;
@@ -281,18 +294,19 @@ static enum mpk_code check_refs(const struct reader *r)
 	return MPK_OK;
 }
 
-static enum mpk_code read_graph(const struct reader *r, const json_t *root)
+static enum mpk_code read_graph(const struct reader *r, struct mpk_json_value root)
 {
 	struct mpk_graph_json *g = r->g;
 
-	if (!json_is_object(root))
+	if (mpk_json_value_type(root) != MPK_JSON_OBJECT)
 		return wrong(r, "the text", "an object");
-	MPK_TRY(read_nodes(r, json_object_get(root, "nodes")));
-	MPK_TRY(read_numbers(r, json_object_get(root, "arg_nodes"), "arg_nodes", &g->arg_nodes,
+	MPK_TRY(read_nodes(r, mpk_json_value_get(root, "nodes")));
+	MPK_TRY(read_numbers(r, mpk_json_value_get(root, "arg_nodes"), "arg_nodes", &g->arg_nodes,
 			     &g->arg_count));
-	MPK_TRY(read_refs(r, json_object_get(root, "heads"), "heads", &g->heads, &g->head_count));
-	MPK_TRY(read_rows(r, json_object_get(root, "node_row_ptr")));
-	MPK_TRY(read_entries(r, json_object_get(root, "attrs")));
+	MPK_TRY(read_refs(r, mpk_json_value_get(root, "heads"), "heads", &g->heads,
+			  &g->head_count));
+	MPK_TRY(read_rows(r, mpk_json_value_get(root, "node_row_ptr")));
+	MPK_TRY(read_entries(r, mpk_json_value_get(root, "attrs")));
 	return check_refs(r);
 }
 
@@ -301,14 +315,14 @@ enum mpk_code mpk_graph_json_read(struct mpk_span text, struct mpk_arena *arena,
 {
 	struct mpk_graph_json g = { 0 };
 	struct reader r = { arena, &g, err };
-	json_error_t at;
-	json_t *root MPK_CLEANUP(json_drop) = mpk_json_read(text, 0, &at);
+	struct mpk_json_value root;
+	enum mpk_code code = mpk_json_read(text, &root, err);
 
-	if (!root)
-		return mpk_fail_line(err, MPK_E_SYNTAX, at.line > 0 ? (uint32_t)at.line : 1,
-				     at.column > 0 ? (uint32_t)at.column : 1, "graph: %s",
-				     MPK_QUOTE(mpk_span_str(at.text)));
-	MPK_TRY(read_graph(&r, root));
-	*out = g;
-	return MPK_OK;
+	if (code != MPK_OK)
+		mpk_error_prefix(err, "graph: ");
+	else
+		code = read_graph(&r, root);
+	if (code == MPK_OK)
+		*out = g;
+	return code;
 }

@@ -57,47 +57,6 @@ static void skip_directive(struct mpk_lexer *lex)
 	}
 }
 
-/* "#if 0" at pos: the name of a directive, and the word behind it. */
-static bool is_directive(const struct mpk_lexer *lex, const char *name, const char *word)
-{
-	size_t n = 1;
-
-	for (; peek(lex, n) == ' ' || peek(lex, n) == '\t'; n++)
-		;
-	for (; *name; name++, n++)
-		if (peek(lex, n) != *name)
-			return false;
-	if (!word)
-		return true;
-	for (; peek(lex, n) == ' ' || peek(lex, n) == '\t'; n++)
-		;
-	for (; *word; word++, n++)
-		if (peek(lex, n) != *word)
-			return false;
-	return !is_name(peek(lex, n));
-}
-
-/* The group of "#if 0", up to the line that ends it: what stands there need not be tokens. */
-static void skip_dead_group(struct mpk_lexer *lex)
-{
-	size_t depth = 0;
-
-	while (peek(lex, 0) >= 0) {
-		step(lex); /* the end of the line before */
-		while (peek(lex, 0) == ' ' || peek(lex, 0) == '\t')
-			step(lex);
-		if (peek(lex, 0) == '#') {
-			bool end = is_directive(lex, "endif", NULL);
-
-			if (!depth && (end || is_directive(lex, "el", NULL)))
-				return;
-			depth += is_directive(lex, "if", NULL);
-			depth -= end;
-		}
-		skip_directive(lex);
-	}
-}
-
 /* Looks back from the '#', so that very many in one line do not read its beginning again. */
 static bool begins_line(const struct mpk_lexer *lex)
 {
@@ -122,11 +81,7 @@ static enum mpk_code skip_blanks(struct mpk_lexer *lex, struct mpk_error *err)
 		} else if (c == '/' && peek(lex, 1) == '*') {
 			MPK_TRY(skip_block_comment(lex, err));
 		} else if (c == '#' && lex->c_like && begins_line(lex)) {
-			bool dead = lex->skips_if_0 && is_directive(lex, "if", "0");
-
 			skip_directive(lex);
-			if (dead)
-				skip_dead_group(lex);
 		} else {
 			return MPK_OK;
 		}

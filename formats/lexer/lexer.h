@@ -27,9 +27,8 @@ struct mpk_token {
 struct mpk_lexer {
 	struct mpk_span bytes;
 	const char *language;
-	bool c_like;     /* 'c' is a string, too; lines that begin with '#' are blank; a
-			     * string without an end stops at the end of its line */
-	bool skips_if_0; /* with c_like: what stands between "#if 0" and its end is blank */
+	bool c_like; /* 'c' is a string, too; lines that begin with '#' are blank; a
+			 * string without an end stops at the end of its line */
 	size_t pos;
 	uint32_t line; /* 0-based */
 	size_t line_start;

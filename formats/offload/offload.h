@@ -3,7 +3,8 @@
  *
  * Three containers: an offload bundle (HIP, OpenMP, SYCL), the same compressed ("CCOB"), and LLVM's
  * offload binary, which holds one image. A section of a library has any number of them, one after
- * the other. What an image is, its own first bytes tell.
+ * the other; SYCL's sections have images without a container, each possibly a zstd frame. What an
+ * image is, its own first bytes tell.
  */
 #ifndef MPK_FORMATS_OFFLOAD_OFFLOAD_H
 #define MPK_FORMATS_OFFLOAD_OFFLOAD_H
@@ -37,6 +38,10 @@ struct mpk_offload {
 bool mpk_offload_is(struct mpk_span bytes);
 bool mpk_offload_is_packed(struct mpk_span bytes);
 
+/* mpk_offload_split_id - kind, triple and target of an identifier, "sycl-spir64", as bundles and names of
+ * sections have it; views of id, data is left alone */
+void mpk_offload_split_id(struct mpk_span id, struct mpk_offload_entry *out);
+
 /* mpk_offload_read - list the images of a container that is not compressed
  * @bytes   the container, possibly with more behind it; borrowed
  * @arena   receives the list
@@ -50,7 +55,7 @@ enum mpk_code mpk_offload_read(struct mpk_span bytes, struct mpk_arena *arena,
 enum mpk_offload_method { MPK_OFFLOAD_ZLIB, MPK_OFFLOAD_ZSTD };
 
 struct mpk_offload_packed {
-	unsigned version; /* 1 - 3 */
+	unsigned version; /* 1 - 3; 0: a zstd frame and no more */
 	enum mpk_offload_method method;
 	struct mpk_span data; /* compressed; of version 1 possibly with more behind it */
 	uint64_t data_off;
@@ -65,8 +70,29 @@ struct mpk_offload_packed {
 enum mpk_code mpk_offload_read_packed(struct mpk_span bytes, struct mpk_offload_packed *out,
 				      struct mpk_error *err) MPK_MUST_CHECK;
 
+/* mpk_offload_is_frame - whether the bytes begin as a zstd frame does, which Clang packs single images into
+ * mpk_offload_read_frame - what is to be unpacked of one
+ * @out     version 0
+ * Returns  MPK_OK; MPK_E_CORRUPT: it is cut off or broken; MPK_E_NOMEM */
+bool mpk_offload_is_frame(struct mpk_span bytes);
+enum mpk_code mpk_offload_read_frame(struct mpk_span bytes, struct mpk_offload_packed *out,
+				     struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_offload_begins_image - whether an image without a container could begin here: a zstd frame, SPIR-V, an
+ * ELF file, LLVM bitcode, an archive
+ * mpk_offload_image_bytes - how long it is, as its own headers say
+ * Returns  0: it does not tell, or reaches beyond the end
+ * Format   FORMAT.md 4 */
+bool mpk_offload_begins_image(struct mpk_span bytes);
+uint64_t mpk_offload_image_bytes(struct mpk_span bytes);
+
 /* What a bundle may become, bytes. */
 #define MPK_OFFLOAD_PLAIN_MAX (UINT64_C(1) << 30)
+
+/* mpk_offload_packed_bytes - how long a compressed bundle is that does not say so, one of version 1
+ * @p       of all that is there
+ * Returns  0: what is packed does not tell, or its packing is too good to be looked through */
+uint64_t mpk_offload_packed_bytes(const struct mpk_offload_packed *p);
 
 /* mpk_offload_unpack - the bundle in a compressed one
  * @out     in arena

@@ -6,9 +6,11 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include "base/compiler.h"
 #include "base/cursor.h"
+#include "base/memory.h"
 
 #define ZLIB_CONST /* next_in points to const bytes */
 #include <zlib.h>
@@ -67,12 +69,117 @@ enum mpk_code mpk_offload_read_packed(struct mpk_span bytes, struct mpk_offload_
 	return MPK_OK;
 }
 
-/* --- unpacking -------------------------------------------------------------------------- */
+/* --- frames and streams without a header: FORMAT.md 2, 4 --------------------------------- */
+
+enum {
+	DISCARD_BYTES = 64 << 10,
+	RATIO_MAX = 64, /* device code packs to a tenth; what packs better is a bomb, or zeros */
+};
+
+static void free_zstd(ZSTD_DStream **s)
+{
+	(void)ZSTD_freeDStream(*s);
+}
+
+/* Whether zstd had no memory, which is noted: told as a broken frame it would look like an answer. */
+static bool lacks_memory(const ZSTD_DStream *s, size_t rc)
+{
+	bool lacks = !s || ZSTD_getErrorCode(rc) == ZSTD_error_memory_allocation;
+
+	if (lacks)
+		mpk_memory_failed();
+	return lacks;
+}
+
+/* How many bytes a frame that does not say so unpacks to; false: it is broken. */
+static bool count_frame(struct mpk_span data, ZSTD_DStream *s, uint8_t *scratch, uint64_t *out)
+{
+	ZSTD_inBuffer in = { data.data, data.len, 0 };
+	size_t rc = 1;
+
+	*out = 0;
+	while (rc != 0) {
+		ZSTD_outBuffer to = { scratch, DISCARD_BYTES, 0 };
+		size_t before = in.pos;
+
+		rc = ZSTD_decompressStream(s, &to, &in);
+		*out += to.pos;
+		(void)lacks_memory(s, rc);
+		if (ZSTD_isError(rc) || (rc != 0 && in.pos == before && !to.pos) ||
+		    *out > DISCARD_BYTES + RATIO_MAX * (uint64_t)data.len)
+			return false;
+	}
+	return true;
+}
+
+static enum mpk_code count_plain(struct mpk_span data, uint64_t *out, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	MPK_CLEANUP(free_zstd) ZSTD_DStream *s = ZSTD_createDStream();
+	uint8_t *discard = mpk_arena_alloc(&scratch, DISCARD_BYTES);
+
+	MPK_TRY_ALLOC(!lacks_memory(s, 0) && discard, err);
+	(void)ZSTD_DCtx_setParameter(s, ZSTD_d_windowLogMax, WINDOW_LOG_MAX);
+	if (!count_frame(data, s, discard, out))
+		return mpk_fail(err, MPK_E_CORRUPT, "broken zstd frame");
+	return MPK_OK;
+}
+
+enum mpk_code mpk_offload_read_frame(struct mpk_span bytes, struct mpk_offload_packed *out,
+				     struct mpk_error *err)
+{
+	unsigned long long plain = ZSTD_getFrameContentSize(bytes.data, bytes.len);
+	size_t n = ZSTD_findFrameCompressedSize(bytes.data, bytes.len);
+	uint64_t counted = plain;
+
+	if (plain == ZSTD_CONTENTSIZE_ERROR || ZSTD_isError(n))
+		return mpk_fail_offset(
+			err, MPK_E_CORRUPT, "payload", 0,
+			"broken zstd frame: it was cut off, or its blocks are wrong");
+	if (plain == ZSTD_CONTENTSIZE_UNKNOWN)
+		MPK_TRY(count_plain(mpk_span_of(bytes.data, n), &counted, err));
+	*out = (struct mpk_offload_packed){ .method = MPK_OFFLOAD_ZSTD,
+					    .data = mpk_span_of(bytes.data, n),
+					    .plain_bytes = counted,
+					    .used = n };
+	return MPK_OK;
+}
 
 static void end_inflate(z_stream *z)
 {
 	(void)inflateEnd(z);
 }
+
+static uint64_t zlib_bytes(struct mpk_span data)
+{
+	MPK_CLEANUP(end_inflate) z_stream z = { 0 };
+	uint8_t discard[4096];
+	int rc = inflateInit(&z);
+
+	z.next_in = data.data;
+	z.avail_in = data.len < UINT_MAX ? (uInt)data.len : UINT_MAX;
+	while (rc == Z_OK && z.total_out <= DISCARD_BYTES + RATIO_MAX * (uint64_t)z.total_in) {
+		z.next_out = discard;
+		z.avail_out = sizeof discard;
+		rc = inflate(&z, Z_NO_FLUSH);
+	}
+	return rc == Z_STREAM_END ? z.total_in : 0;
+}
+
+uint64_t mpk_offload_packed_bytes(const struct mpk_offload_packed *p)
+{
+	size_t n;
+
+	if (p->method == MPK_OFFLOAD_ZLIB) {
+		uint64_t bytes = zlib_bytes(p->data);
+
+		return bytes ? p->data_off + bytes : 0;
+	}
+	n = ZSTD_findFrameCompressedSize(p->data.data, p->data.len);
+	return ZSTD_isError(n) ? 0 : p->data_off + n;
+}
+
+/* --- unpacking -------------------------------------------------------------------------- */
 
 /* Bytes that came out, at most len; the stream need not end there. */
 static enum mpk_code inflate_some(struct mpk_span data, uint8_t *to, size_t len, size_t *got,
@@ -98,26 +205,23 @@ static enum mpk_code inflate_some(struct mpk_span data, uint8_t *to, size_t len,
 		       : mpk_fail(err, MPK_E_CORRUPT, "compressed bundle: broken zlib data");
 }
 
-static void free_stream(ZSTD_DStream **s)
-{
-	(void)ZSTD_freeDStream(*s);
-}
-
 static enum mpk_code zstd_some(struct mpk_span data, uint8_t *to, size_t len, size_t *got,
 			       struct mpk_error *err)
 {
-	MPK_CLEANUP(free_stream) ZSTD_DStream *s = ZSTD_createDStream();
+	MPK_CLEANUP(free_zstd) ZSTD_DStream *s = ZSTD_createDStream();
 	ZSTD_inBuffer in = { data.data, data.len, 0 };
 	ZSTD_outBuffer out = { to, len, 0 };
 	size_t rc = 1;
 
-	MPK_TRY_ALLOC(s, err);
+	MPK_TRY_ALLOC(!lacks_memory(s, 0), err);
 	/* Clang matches over long distances in large bundles */
 	(void)ZSTD_DCtx_setParameter(s, ZSTD_d_windowLogMax, WINDOW_LOG_MAX);
 	while (rc != 0 && out.pos < out.size) {
 		size_t before = in.pos + out.pos;
 
 		rc = ZSTD_decompressStream(s, &out, &in);
+		if (lacks_memory(s, rc))
+			return mpk_fail_nomem(err);
 		if (ZSTD_isError(rc) || (rc != 0 && in.pos + out.pos == before))
 			return mpk_fail(err, MPK_E_CORRUPT,
 					"compressed bundle: broken zstd data%s%s",

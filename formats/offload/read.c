@@ -47,7 +47,7 @@ static size_t find_target(struct mpk_span s)
 	return s.len;
 }
 
-static void split_id(struct mpk_span id, struct mpk_offload_entry *e)
+void mpk_offload_split_id(struct mpk_span id, struct mpk_offload_entry *e)
 {
 	const uint8_t *dash = id.len ? memchr(id.data, '-', id.len) : NULL;
 	size_t kind = dash ? (size_t)(dash - id.data) : id.len, rest = dash ? kind + 1 : kind;
@@ -89,7 +89,7 @@ static enum mpk_code read_heads(struct mpk_span bytes, struct mpk_arena *arena, 
 		MPK_TRY(mpk_read_u64(&c, "bundle: offset", &out->entries[i].data_off, err));
 		MPK_TRY(mpk_read_u64(&c, "bundle: size", &out->sizes[i], err));
 		MPK_TRY(mpk_read_str(&c, "bundle: identifier", &id, err));
-		split_id(id, &out->entries[i]);
+		mpk_offload_split_id(id, &out->entries[i]);
 	}
 	out->head_bytes = mpk_cursor_offset(&c);
 	return MPK_OK;

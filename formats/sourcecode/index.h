@@ -23,13 +23,15 @@ enum mpk_source_code_list {
 };
 
 struct mpk_source_code_words;
+struct mpk_source_code_types; /* types.h */
 
 /* Set bytes and arena, with zeros behind them. The text is borrowed. */
 struct mpk_source_code_index {
 	struct mpk_span bytes;
 	struct mpk_arena *arena; /* receives the lists, which end with it */
 	const struct mpk_source_code_words *lists[MPK_SOURCE_CODE_LISTS];
-	bool has_directives;   /* what follows is known */
+	const struct mpk_source_code_types *types; /* NULL: not listed yet */
+	bool has_directives;                       /* what follows is known */
 	bool defines, pastes;  /* a "#define" with something behind it; one with "##" */
 	bool includes, quotes; /* an "#include"; one of a file in quotes */
 };

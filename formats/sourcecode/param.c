@@ -96,7 +96,10 @@ static bool type_of_word(struct mpk_span word, struct mpk_dtype *out)
 		{ "uint32_t", MPK_DTYPE_UINT, 32, false },
 		{ "uint64_t", MPK_DTYPE_UINT, 64, false },
 		{ "size_t", MPK_DTYPE_UINT, 64, false },
-		{ "__nv_bfloat16", MPK_DTYPE_BFLOAT, 16, false },
+		{ "uintptr_t", MPK_DTYPE_UINT, 64, false },
+		{ "intptr_t", MPK_DTYPE_INT, 64, false },
+		{ "ptrdiff_t", MPK_DTYPE_INT, 64, false },
+		{ "__nv_bfloat16", MPK_DTYPE_BFLOAT, 16, true },
 	};
 	static const struct {
 		const char *suffix;
@@ -150,17 +153,6 @@ static bool find_type(struct mpk_span text, struct mpk_dtype *out)
 	return found || is_unsigned || is_signed;
 }
 
-/* A number alone: vectors are no arguments that a table names. */
-static bool find_number(struct mpk_span text, struct mpk_dtype *out)
-{
-	struct mpk_dtype t;
-
-	if (!find_type(text, &t) || t.lanes != 1)
-		return false;
-	*out = t;
-	return true;
-}
-
 /* Words of a declaration that are no type of the program's own and no name. */
 static bool is_qualifier(struct mpk_span word)
 {
@@ -185,7 +177,7 @@ static bool is_pointer(struct mpk_span param)
 	       (memchr(param.data, '*', param.len) || memchr(param.data, '[', param.len));
 }
 
-bool mpk_source_code_param_is_local(struct mpk_span param)
+static bool is_local(struct mpk_span param)
 {
 	static const char *const local[] = { "__local", "local", "__shared__" };
 
@@ -242,20 +234,6 @@ bool mpk_source_code_param_is_made(struct mpk_span param, struct mpk_source_code
 			return true;
 	}
 	return false;
-}
-
-bool mpk_source_code_param_dtype(struct mpk_span param, struct mpk_dtype *out)
-{
-	bool pointer = is_pointer(param);
-
-	/* memory of a work-group is no argument that a table can name */
-	if (mpk_source_code_param_is_local(param))
-		return false;
-	if (pointer || is_image(param)) {
-		*out = (struct mpk_dtype){ MPK_DTYPE_HANDLE, 64, 1 };
-		return true;
-	}
-	return find_number(param, out);
 }
 
 /* --- the whole declaration ------------------------------------------------------------------- */
@@ -325,7 +303,7 @@ void mpk_source_code_param_read(struct mpk_span param, struct mpk_source_code_pa
 	p.class_name = known ? mpk_span_of(NULL, 0) : class_of(param, p.name);
 	if (is_image(param))
 		p.kind = MPK_SOURCE_CODE_IMAGE;
-	else if (mpk_source_code_param_is_local(param))
+	else if (is_local(param))
 		p.kind = MPK_SOURCE_CODE_LOCAL;
 	else if (is_pointer(param))
 		p.kind = MPK_SOURCE_CODE_BUFFER;

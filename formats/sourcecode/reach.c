@@ -89,9 +89,7 @@ static size_t order_at(const struct body *b, size_t i)
 static enum mpk_code read_tokens(struct body *b, struct mpk_error *err)
 {
 	struct mpk_span text = b->kernel->body;
-	struct mpk_lexer lex = {
-		.bytes = text, .language = "source", .c_like = true, .skips_if_0 = true
-	};
+	struct mpk_lexer lex = { .bytes = text, .language = "source", .c_like = true };
 
 	do {
 		MPK_TRY_ALLOC(mpk_vec_reserve(&b->t, &b->cap, b->count + 1, sizeof *b->t), err);

@@ -9,6 +9,7 @@
 #include "base/compiler.h"
 #include "base/vec.h"
 #include "lexer/lexer.h"
+#include "sourcecode/plain.h"
 
 struct language {
 	const char *name;
@@ -29,8 +30,10 @@ struct reader {
 	const struct language *language;
 	struct mpk_lexer lex;
 	struct mpk_token t;
-	struct mpk_arena arena;                /* of the index */
-	struct mpk_source_code_index index;    /* of macros that are numbers */
+	struct mpk_arena arena;             /* of the index */
+	struct mpk_source_code_index index; /* of macros that are numbers */
+	struct mpk_span bytes;              /* the text as it is; lex has the plain one, as long */
+	struct mpk_source_code_groups groups;
 	uint32_t group[3];                     /* given since the last declaration ended */
 	bool grouped;                          /* likewise, also where it is no numbers */
 	uint32_t max_threads;                  /* likewise of __launch_bounds__ */
@@ -244,7 +247,11 @@ static void set_scopes(const struct reader *r, struct mpk_source_code_kernel *k)
 
 static enum mpk_code add(struct reader *r, struct mpk_source_code_kernel *k, struct mpk_error *err)
 {
+	const struct mpk_source_code_group *group =
+		mpk_source_code_group_at(&r->groups, (size_t)(k->name.data - r->lex.bytes.data));
+
 	set_scopes(r, k);
+	k->condition = group ? group->condition : (struct mpk_span){ 0 };
 	MPK_TRY_ALLOC(mpk_vec_reserve(&r->kernels, &r->cap, r->count + 1, sizeof *k), err);
 	memcpy(k->group, r->group, sizeof k->group);
 	k->hides_group = r->grouped && !r->group[0];
@@ -309,7 +316,8 @@ static void close_block(struct reader *r)
 	r->depth -= r->depth > 0;
 	if (last && r->depth <= r->body_depth && !last->body.len) {
 		last->body = mpk_span_of(r->body, (size_t)(r->t.text.data + 1 - r->body));
-		last->text = mpk_span_of(r->start, (size_t)(r->t.text.data + 1 - r->start));
+		last->text = mpk_span_of(r->bytes.data + (r->start - r->lex.bytes.data),
+					 (size_t)(r->t.text.data + 1 - r->start));
 	}
 	end_declaration(r);
 }
@@ -378,7 +386,8 @@ enum mpk_code mpk_source_code_read(struct mpk_span bytes, enum mpk_source_code_l
 	MPK_CLEANUP(reader_fini)
 	struct reader r = {
 		.language = &languages[language],
-		.lex = { .language = languages[language].name, .c_like = true, .skips_if_0 = true },
+		.lex = { .language = languages[language].name, .c_like = true },
+		.bytes = bytes,
 	};
 	struct mpk_source_code_kernel *kernels;
 	const uint8_t *nul;
@@ -389,11 +398,17 @@ enum mpk_code mpk_source_code_read(struct mpk_span bytes, enum mpk_source_code_l
 	if (nul)
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "payload", (size_t)(nul - bytes.data),
 				       "%s: a NUL inside the text", r.language->name);
-	r.lex.bytes = bytes;
-	r.index = (struct mpk_source_code_index){ .bytes = bytes, .arena = &r.arena };
+	MPK_TRY(mpk_source_code_plain(bytes, language == MPK_SOURCE_CODE_WGSL, arena, &r.lex.bytes,
+				      err));
+	if (language != MPK_SOURCE_CODE_WGSL)
+		MPK_TRY(mpk_source_code_conditions(r.lex.bytes, arena, &r.lex.bytes, &r.groups,
+						   err));
+	r.index = (struct mpk_source_code_index){ .bytes = r.lex.bytes, .arena = &r.arena };
 	MPK_TRY(read_all(&r, err));
 	kernels = mpk_arena_keep(arena, r.kernels, r.count, sizeof *kernels);
 	MPK_TRY_ALLOC(kernels, err);
-	*out = (struct mpk_source_code){ .kernels = kernels, .kernel_count = r.count };
+	*out = (struct mpk_source_code){ .kernels = kernels,
+					 .kernel_count = r.count,
+					 .plain = r.lex.bytes };
 	return MPK_OK;
 }

@@ -36,7 +36,10 @@ struct mpk_source_code_kernel {
 	bool hides_group;       /* group is given, but by words that a preprocessor knows */
 	bool hides_max_threads; /* likewise max_threads */
 	struct mpk_span body;   /* from behind the parameters to the end of the definition */
-	struct mpk_span text;   /* the definition, from its first word or attribute */
+	struct mpk_span text;   /* the definition as it stands, from its first word or attribute */
+	/* "#ifdef NAME": the innermost line that decides whether a compiler reads it; empty: none that the
+	 * text leaves open */
+	struct mpk_span condition;
 
 	/* CUDA C++: what decides about its symbol. */
 	bool extern_c;                                  /* the name itself is the symbol */
@@ -48,6 +51,9 @@ struct mpk_source_code_kernel {
 struct mpk_source_code {
 	const struct mpk_source_code_kernel *kernels; /* in file order */
 	size_t kernel_count;
+	/* The text as it was read: as long, with blanks in place of comments and of groups that no compiler
+	 * reads (plain.h). All views but "text" of a kernel are of it. */
+	struct mpk_span plain;
 };
 
 /* One program of an OpenCL or Metal text that TVM wrote. */
@@ -62,7 +68,7 @@ struct mpk_source_code_piece {
 
 /* mpk_source_code_read - find the kernels that a text defines
  * @bytes   the text; NULs at its end do not count; borrowed
- * @arena   receives the list; names and parameters are views of bytes
+ * @arena   receives the list and the plain text, which names and parameters are views of
  * Returns  MPK_OK, also for a text without kernels; MPK_E_SYNTAX with line and column
  *          (a comment or a kernel's parentheses without end); MPK_E_CORRUPT with the
  *          offset in "payload" (a NUL inside the text); MPK_E_NOMEM.
@@ -80,17 +86,13 @@ bool mpk_source_code_next_param(const struct mpk_source_code_kernel *kernel, siz
 				struct mpk_span *out);
 struct mpk_span mpk_source_code_param(const struct mpk_source_code_kernel *kernel, size_t i);
 
-/* mpk_source_code_param_dtype - a parameter's type as a kernel table lists it: a handle for a buffer
- * or an image, else a number's type
- * Returns  false when its words do not tell: a struct, a vector, a typedef, a __local pointer */
-bool mpk_source_code_param_dtype(struct mpk_span param, struct mpk_dtype *out);
-
 enum mpk_source_code_param_kind {
 	MPK_SOURCE_CODE_BUFFER, /* a pointer, but for LOCAL */
 	MPK_SOURCE_CODE_IMAGE,
 	MPK_SOURCE_CODE_LOCAL, /* a pointer to the memory of a work-group */
 	MPK_SOURCE_CODE_NUMBER,
-	MPK_SOURCE_CODE_VALUE, /* passed by value and no number: a struct, a vector, a typedef */
+	MPK_SOURCE_CODE_VALUE,   /* passed by value and no number: a struct, a vector, a sampler */
+	MPK_SOURCE_CODE_UNKNOWN, /* its words and the text do not tell */
 };
 
 struct mpk_source_code_param {
@@ -105,12 +107,29 @@ struct mpk_source_code_param {
 };
 
 /* mpk_source_code_param_read - a parameter's declaration, as far as its words tell; what a macro or a
- * typedef makes of them is the caller's to ask (mpk_source_code_param_is_made) */
+ * typedef makes of them is not asked (mpk_source_code_resolve). Kind is none of UNKNOWN: a word that is not the
+ * language's is a value. */
 void mpk_source_code_param_read(struct mpk_span param, struct mpk_source_code_param *out);
 
-/* mpk_source_code_param_is_local - whether it points to the memory of a work-group
- * mpk_source_code_param_is_made - whether the text makes one of its words by a macro or a typedef */
-bool mpk_source_code_param_is_local(struct mpk_span param);
+/* What a parameter is once typedefs, records and macros of the text stand for what they are. */
+struct mpk_source_code_resolved {
+	enum mpk_source_code_param_kind kind;
+	struct mpk_dtype dtype; /* as in mpk_source_code_param */
+	bool read_only;
+	/* Of a value: its least size in bytes, 0: not known; whether an address may be all that is in it,
+	 * so that one that is passed as a number of 8 bytes gets there. */
+	uint64_t least_bytes;
+	bool holds_address;
+	const char *refused; /* as mpk_source_code_param_refused */
+};
+
+/* mpk_source_code_resolve - what a parameter of a kernel in the text is
+ * Returns  false when memory is out; kind is UNKNOWN then */
+bool mpk_source_code_resolve(struct mpk_span param, enum mpk_source_code_language language,
+			     struct mpk_source_code_index *index,
+			     struct mpk_source_code_resolved *out);
+
+/* mpk_source_code_param_is_made - whether the text makes one of its words by a macro or a typedef */
 bool mpk_source_code_param_is_made(struct mpk_span param, struct mpk_source_code_index *index);
 
 /* mpk_source_code_param_refused - the type of a kernel's parameter that OpenCL C refuses (OpenCL C 6.11),
@@ -164,6 +183,14 @@ bool mpk_source_code_symbol(const struct mpk_source_code_kernel *kernel,
 enum mpk_code mpk_source_code_split(struct mpk_span bytes, struct mpk_arena *arena,
 				    const struct mpk_source_code_piece **pieces, size_t *count,
 				    struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_source_code_drop_copies - list each kernel of a text once that has a program for each of them, of which
+ * most hold all kernels: the one in the program of its name, which is what a loader takes; else the first
+ * @bytes   the text that s was read from
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_source_code_drop_copies(struct mpk_source_code *s, struct mpk_span bytes,
+					  struct mpk_arena *arena,
+					  struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_source_code_mentions - whether a word stands in the text, outside of comments */
 bool mpk_source_code_mentions(struct mpk_span bytes, struct mpk_span word);

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sourcecode/sourcecode.h"
 
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "base/strmap.h"
+
 /* The offset of the next delimiter from off on, or the length of the text. */
 static size_t find_delimiter(struct mpk_span s, size_t off)
 {
@@ -46,5 +51,101 @@ enum mpk_code mpk_source_code_split(struct mpk_span bytes, struct mpk_arena *are
 	}
 	*pieces = list;
 	*count = n;
+	return MPK_OK;
+}
+
+/* --- kernels of programs ------------------------------------------------------------------ */
+
+/* Names of kernels, and the program that each is taken from. */
+struct choice {
+	struct mpk_strmap names;
+	size_t *programs; /* of the names, SIZE_MAX: in front of all; malloc'ed */
+	bool *own;        /* it is the program of that name; malloc'ed */
+};
+
+static void choice_fini(struct choice *c)
+{
+	mpk_strmap_fini(&c->names);
+	free(c->programs);
+	free(c->own);
+}
+
+static size_t program_at(const struct mpk_source_code_piece *pieces, size_t count, size_t off,
+			 size_t from)
+{
+	size_t i = from == SIZE_MAX ? 0 : from;
+
+	while (i + 1 < count && pieces[i + 1].off <= off)
+		i++;
+	return count && pieces[i].off <= off ? i : SIZE_MAX;
+}
+
+static size_t offset_of(const struct mpk_source_code *s, size_t kernel)
+{
+	return (size_t)(s->kernels[kernel].name.data - s->plain.data);
+}
+
+static enum mpk_code choose(struct choice *c, const struct mpk_source_code *s,
+			    const struct mpk_source_code_piece *pieces, size_t count,
+			    struct mpk_error *err)
+{
+	size_t program = SIZE_MAX, name;
+
+	c->programs = calloc(s->kernel_count, sizeof *c->programs);
+	c->own = calloc(s->kernel_count, sizeof *c->own);
+	if (!c->programs || !c->own)
+		mpk_memory_failed();
+	MPK_TRY_ALLOC(c->programs && c->own, err);
+	for (size_t i = 0; i < s->kernel_count; i++) {
+		int rc = mpk_strmap_put(&c->names, s->kernels[i].name, c->names.count, &name);
+		bool own;
+
+		MPK_TRY_ALLOC(rc >= 0, err);
+		program = program_at(pieces, count, offset_of(s, i), program);
+		own = program != SIZE_MAX &&
+		      mpk_span_equal(pieces[program].name, s->kernels[i].name);
+		if (rc || (own && !c->own[name]))
+			c->programs[name] = program;
+		c->own[name] |= own;
+	}
+	return MPK_OK;
+}
+
+/* Those of the chosen programs, into list unless it is NULL. */
+static size_t keep(const struct choice *c, const struct mpk_source_code *s,
+		   const struct mpk_source_code_piece *pieces, size_t count,
+		   struct mpk_source_code_kernel *list)
+{
+	size_t kept = 0, program = SIZE_MAX, name;
+
+	for (size_t i = 0; i < s->kernel_count; i++) {
+		program = program_at(pieces, count, offset_of(s, i), program);
+		if (!mpk_strmap_find(&c->names, s->kernels[i].name, &name) ||
+		    c->programs[name] != program)
+			continue;
+		if (list)
+			list[kept] = s->kernels[i];
+		kept++;
+	}
+	return kept;
+}
+
+enum mpk_code mpk_source_code_drop_copies(struct mpk_source_code *s, struct mpk_span bytes,
+					  struct mpk_arena *arena, struct mpk_error *err)
+{
+	MPK_CLEANUP(choice_fini) struct choice c = { 0 };
+	const struct mpk_source_code_piece *pieces;
+	struct mpk_source_code_kernel *list;
+	size_t count, kept;
+
+	MPK_TRY(mpk_source_code_split(bytes, arena, &pieces, &count, err));
+	if (count < 2 || !s->kernel_count)
+		return MPK_OK;
+	MPK_TRY(choose(&c, s, pieces, count, err));
+	kept = keep(&c, s, pieces, count, NULL);
+	list = mpk_arena_array(arena, kept, sizeof *list);
+	MPK_TRY_ALLOC(list, err);
+	s->kernel_count = keep(&c, s, pieces, count, list);
+	s->kernels = list;
 	return MPK_OK;
 }

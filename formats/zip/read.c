@@ -178,7 +178,7 @@ static enum mpk_code unpack(const struct mpk_zip_member *m, struct mpk_span pack
 		return mpk_fail(err, MPK_E_UNSUPPORTED,
 				"'%s' unpacks to more than 128 times its size; %s",
 				MPK_QUOTE(m->name), o->advice);
-	enum mpk_code code = mpk_deflate_read(packed, m->plain, arena, &data, err);
+	enum mpk_code code = mpk_deflate_read(packed, m->plain, o->reader, arena, &data, err);
 
 	if (code != MPK_OK) {
 		if (err)
@@ -230,8 +230,18 @@ enum mpk_code mpk_zip_list(struct mpk_span bytes, const char *space, struct mpk_
 		return bad(space, dir.off, "the directory does not fit the file", err);
 
 	struct mpk_cursor c = mpk_cursor_of(rest, dir.off, space);
-	for (uint64_t i = 0; i < dir.count; i++)
+	uint64_t left = bytes.len;
+	for (uint64_t i = 0; i < dir.count; i++) {
 		MPK_TRY(read_member(&c, &list[i], err));
+		/* what reaches beyond the end alone says so when it is read */
+		if (list[i].stored > bytes.len)
+			continue;
+		if (list[i].stored > left) /* they would be read again and again */
+			return bad(space, dir.off,
+				   "its members overlap: together they are more than the file",
+				   err);
+		left -= list[i].stored;
+	}
 	*out = list;
 	*count = (size_t)dir.count;
 	return MPK_OK;

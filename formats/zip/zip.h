@@ -14,6 +14,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/span.h"
+#include "deflate/deflate.h"
 
 struct mpk_zip_member {
 	struct mpk_span name;   /* "pkg/lib.so", a folder's with a slash at its end; not checked */
@@ -29,7 +30,8 @@ bool mpk_zip_is(struct mpk_span bytes);
 /* mpk_zip_list - the members of an archive, in the order of its directory
  * @space   what offsets in errors count in: "file", "npz"
  * @out     in arena; names are views of bytes
- * Returns  MPK_OK; MPK_E_CORRUPT (no directory, or one that does not fit the file); MPK_E_NOMEM
+ * Returns  MPK_OK; MPK_E_CORRUPT (no directory, one that does not fit the file, or members
+ *          that are more than the file); MPK_E_NOMEM
  * Format   FORMAT.md 1, 2 */
 enum mpk_code mpk_zip_list(struct mpk_span bytes, const char *space, struct mpk_arena *arena,
 			   struct mpk_zip_member **out, size_t *count,
@@ -39,6 +41,8 @@ struct mpk_zip_options {
 	const char *space;  /* as above */
 	const char *advice; /* ends the message about what cannot be unpacked: "unpack it" */
 	bool check_stored; /* hold stored members against their checksums, too: reads all of them */
+	/* Told of compressed bytes that will not be read again; NULL: nobody is. */
+	const struct mpk_deflate_reader *reader;
 };
 
 /* mpk_zip_read - the content of a member

@@ -103,10 +103,16 @@ static void put_kernel_text(const struct mpk_code_info *info, size_t kernel, str
 	const struct mpk_cubin_kernel *k = kernel_of(info, kernel);
 
 	mpk_strbuf_printf(out, "cubin %s: ", info->target);
-	mpk_put_count(out, k->registers, "register");
-	mpk_strbuf_printf(
-		out, ", %" PRIu64 " B shared, %" PRIu32 " B stack, %" PRIu64 " B constant bank 0, ",
-		k->shared_bytes, k->stack_bytes, k->bank0_bytes);
+	if (k->registers)
+		mpk_put_count(out, k->registers, "register");
+	else
+		mpk_strbuf_puts(out, "registers unknown");
+	mpk_strbuf_printf(out, ", %" PRIu64 " B shared, ", k->shared_bytes);
+	if (k->has_stack)
+		mpk_strbuf_printf(out, "%" PRIu32 " B stack", k->stack_bytes);
+	else
+		mpk_strbuf_puts(out, "stack unknown");
+	mpk_strbuf_printf(out, ", %" PRIu64 " B constant bank 0, ", k->bank0_bytes);
 	mpk_put_count(out, k->barriers, "barrier");
 	mpk_put_also(out, k->param_count, "parameter");
 	mpk_strbuf_printf(out, " (%" PRIu32 " B), %" PRIu64 " B code", k->param_bytes,
@@ -142,9 +148,9 @@ static void put_kernel_json(const struct mpk_code_info *info, size_t kernel, str
 		mpk_json_u64(j, o, "bytes", k->params[i].bytes);
 	}
 	mpk_json_u64(j, at, "parameter_bytes", k->param_bytes);
-	mpk_json_u64(j, at, "registers", k->registers);
+	mpk_figure_json(j, at, "registers", mpk_figure_told(k->registers, k->registers));
 	mpk_json_u64(j, at, "shared_bytes", k->shared_bytes);
-	mpk_json_u64(j, at, "stack_bytes", k->stack_bytes);
+	mpk_figure_json(j, at, "stack_bytes", mpk_figure_told(k->has_stack, k->stack_bytes));
 	mpk_json_u64(j, at, "bank0_bytes", k->bank0_bytes);
 	mpk_json_u64(j, at, "barriers", k->barriers);
 	mpk_json_u64(j, at, "code_bytes", k->code_bytes);
@@ -157,8 +163,8 @@ static void figures(const struct mpk_code_info *info, size_t kernel, struct mpk_
 {
 	const struct mpk_cubin_kernel *k = kernel_of(info, kernel);
 
-	mpk_figures_set(out, MPK_FIGURE_REGISTERS, k->registers);
-	mpk_figures_set(out, MPK_FIGURE_STACK, k->stack_bytes);
+	out->values[MPK_FIGURE_REGISTERS] = mpk_figure_told(k->registers, k->registers);
+	out->values[MPK_FIGURE_STACK] = mpk_figure_told(k->has_stack, k->stack_bytes);
 	mpk_figures_set(out, MPK_FIGURE_SHARED, k->shared_bytes);
 	mpk_figures_set(out, MPK_FIGURE_CONSTANT, k->bank0_bytes);
 	mpk_figures_set(out, MPK_FIGURE_CODE, k->code_bytes);

@@ -29,7 +29,36 @@ bool mpk_figure_find(struct mpk_span word, enum mpk_figure *out)
 	return false;
 }
 
-void mpk_figure_put(enum mpk_figure figure, uint64_t value, struct mpk_strbuf *out)
+bool mpk_figures_differ(const struct mpk_figures *a, const struct mpk_figures *b,
+			enum mpk_figure figure)
 {
-	mpk_strbuf_printf(out, "%" PRIu64 "%s", value, rows[figure].is_bytes ? " B" : "");
+	struct mpk_figure_value x = a->values[figure], y = b->values[figure];
+
+	return x.state && y.state && (x.state != y.state || x.number != y.number);
+}
+
+void mpk_figure_put(enum mpk_figure figure, struct mpk_figure_value value, struct mpk_strbuf *out)
+{
+	if (value.state == MPK_FIGURE_KNOWN)
+		mpk_strbuf_printf(out, "%" PRIu64 "%s", value.number,
+				  rows[figure].is_bytes ? " B" : "");
+	else
+		mpk_strbuf_puts(out, "unknown");
+}
+
+void mpk_figure_put_percent(struct mpk_figure_value before, struct mpk_figure_value after,
+			    struct mpk_strbuf *out)
+{
+	if (before.number && after.state == MPK_FIGURE_KNOWN)
+		mpk_strbuf_printf(out, "%+.1f%%",
+				  100 * ((double)after.number / (double)before.number - 1));
+}
+
+void mpk_figure_json(struct mpk_json *j, struct mpk_json_at *at, const char *key,
+		     struct mpk_figure_value value)
+{
+	if (value.state == MPK_FIGURE_KNOWN)
+		mpk_json_u64(j, at, key, value.number);
+	else if (value.state == MPK_FIGURE_UNKNOWN)
+		mpk_json_null(j, at, key);
 }

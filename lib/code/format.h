@@ -74,14 +74,15 @@ struct mpk_code_format {
 			    size_t *kernel);
 	/* Bytes of parameter i as a launch passes it. */
 	uint64_t (*param_bytes)(const struct mpk_code_info *info, size_t kernel, size_t i);
-	/* OpenCL: how it is declared; empty where a macro or a typedef may stand for something. */
-	struct mpk_span (*param_text)(const struct mpk_code_info *info, size_t kernel, size_t i);
 	/* Its type as a kernel table lists it; false: the code does not say. */
 	bool (*param_dtype)(const struct mpk_code_info *info, size_t kernel, size_t i,
 			    struct mpk_dtype *out);
 	/* All that is known of it (param.h); bytes is set. */
 	void (*param)(const struct mpk_code_info *info, size_t kernel, size_t i,
 		      struct mpk_code_param *out);
+	/* Languages whose kernels name their parameters in another order than tables, or not all of them:
+	 * the declaration of parameter i where no runtime passes such; else empty. */
+	struct mpk_span (*unpassable)(const struct mpk_code_info *info, size_t kernel, size_t i);
 
 	/* One line without its end; lines of images or members behind it; members of an object. */
 	void (*text)(const struct mpk_code_info *info, struct mpk_strbuf *out);

@@ -9,7 +9,10 @@
 #include "code/param.h"
 #include "code/show.h"
 #include "code/target.h"
+#include "sourcecode/sourcecode.h"
 #include "text/phrase.h"
+
+enum { TYPE_BYTES = 128 };
 
 static const struct mpk_amdgpu_kernel *kernel_of(const struct mpk_code_info *info, size_t kernel)
 {
@@ -67,13 +70,65 @@ static uint64_t param_bytes(const struct mpk_code_info *info, size_t kernel, siz
 	return kernel_of(info, kernel)->args[i].bytes;
 }
 
+/* The type that OpenCL's compiler notes, "float*", in the words of a declaration. */
+static bool read_type(const struct mpk_amdgpu_arg *a, struct mpk_source_code_param *out)
+{
+	char text[TYPE_BYTES];
+
+	if (!a->type_name.len || a->type_name.len > sizeof text - 3)
+		return false;
+	(void)snprintf(text, sizeof text, MPK_SPAN_FMT " a", MPK_SPAN_ARG(a->type_name));
+	mpk_source_code_param_read(mpk_span_str(text), out);
+	out->name = out->class_name = (struct mpk_span){ 0 }; /* views of text */
+	return true;
+}
+
+/* What is passed by value and is no pointer: those are buffers. */
+static void value_param(const struct mpk_amdgpu_arg *a, struct mpk_code_param *out)
+{
+	struct mpk_source_code_param type;
+
+	if (read_type(a, &type) && type.kind == MPK_SOURCE_CODE_NUMBER &&
+	    mpk_dtype_bytes(type.dtype) == a->bytes) {
+		out->kind = MPK_CODE_PARAM_NUMBER;
+		out->dtype = type.dtype;
+	} else if (a->type_name.len || a->bytes > 8) {
+		out->kind = MPK_CODE_PARAM_VALUE;
+	} else if (a->bytes == 8) {
+		out->dtype = (struct mpk_dtype){ MPK_DTYPE_INT, 64, 1 };
+	}
+}
+
 static void param(const struct mpk_code_info *info, size_t kernel, size_t i,
 		  struct mpk_code_param *out)
 {
 	const struct mpk_amdgpu_arg *a = &kernel_of(info, kernel)->args[i];
+	struct mpk_source_code_param type;
 
-	if (a->bytes > 8)
+	out->name = a->name;
+	out->read_only = a->read_only;
+	if (mpk_span_is(a->value_kind, "by_value")) {
+		value_param(a, out);
+	} else if (mpk_span_is(a->value_kind, "global_buffer")) {
+		out->kind = MPK_CODE_PARAM_BUFFER;
+		if (read_type(a, &type) && type.pointers == 1)
+			out->dtype = type.dtype;
+	} else if (mpk_span_is(a->value_kind, "dynamic_shared_pointer")) {
+		out->kind = MPK_CODE_PARAM_LOCAL;
+	} else if (mpk_span_is(a->value_kind, "image")) {
+		out->kind = MPK_CODE_PARAM_IMAGE;
+	} else if (a->value_kind.len || a->bytes > 8) { /* samplers, pipes, queues */
 		out->kind = MPK_CODE_PARAM_VALUE;
+	}
+}
+
+static bool param_dtype(const struct mpk_code_info *info, size_t kernel, size_t i,
+			struct mpk_dtype *out)
+{
+	struct mpk_code_param p = { .bytes = param_bytes(info, kernel, i) };
+
+	param(info, kernel, i, &p);
+	return p.kind != MPK_CODE_PARAM_UNKNOWN && mpk_code_info_argument(&p, out);
 }
 
 static void put_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
@@ -89,24 +144,75 @@ static void put_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
 		mpk_strbuf_puts(out, ", kernels not told");
 }
 
+static struct mpk_figure_value count_of(uint32_t n)
+{
+	return mpk_figure_told(n != MPK_AMDGPU_UNTOLD, n);
+}
+
+static struct mpk_figure_value bytes_of(uint64_t n)
+{
+	return mpk_figure_told(n != MPK_AMDGPU_UNTOLD_BYTES, n);
+}
+
+static struct mpk_figure_value spills_of(const struct mpk_amdgpu_kernel *k)
+{
+	bool told = k->sgpr_spills != MPK_AMDGPU_UNTOLD && k->vgpr_spills != MPK_AMDGPU_UNTOLD;
+
+	return mpk_figure_told(told, (uint64_t)k->sgpr_spills + k->vgpr_spills);
+}
+
+/* What calls add at run time is in no figure. */
+static struct mpk_figure_value stack_of(const struct mpk_amdgpu_kernel *k)
+{
+	return mpk_figure_told(!k->dynamic_stack && k->scratch_bytes != MPK_AMDGPU_UNTOLD_BYTES,
+			       k->scratch_bytes);
+}
+
+static void put_registers(struct mpk_figure_value n, const char *what, struct mpk_strbuf *out)
+{
+	if (n.state == MPK_FIGURE_KNOWN)
+		mpk_put_count(out, n.number, what);
+	else
+		mpk_strbuf_printf(out, "%ss unknown", what);
+}
+
+static void put_bytes(struct mpk_figure_value n, const char *what, struct mpk_strbuf *out)
+{
+	if (n.state == MPK_FIGURE_KNOWN)
+		mpk_strbuf_printf(out, ", %" PRIu64 " B %s", n.number, what);
+	else
+		mpk_strbuf_printf(out, ", %s unknown", what);
+}
+
+static void put_figures(const struct mpk_amdgpu_kernel *k, struct mpk_strbuf *out)
+{
+	struct mpk_figure_value spills = spills_of(k);
+
+	put_registers(count_of(k->sgprs), "SGPR", out);
+	mpk_strbuf_puts(out, ", ");
+	put_registers(count_of(k->vgprs), "VGPR", out);
+	if (k->agprs)
+		mpk_put_also(out, k->agprs, "AGPR");
+	put_bytes(bytes_of(k->lds_bytes), "LDS", out);
+	put_bytes(bytes_of(k->scratch_bytes), "scratch", out);
+	mpk_strbuf_puts(out, k->dynamic_stack ? " and a dynamic stack" : "");
+	if (spills.number)
+		mpk_strbuf_printf(out, ", spills %" PRIu32 " SGPRs and %" PRIu32 " VGPRs",
+				  k->sgpr_spills, k->vgpr_spills);
+	else if (spills.state == MPK_FIGURE_UNKNOWN)
+		mpk_strbuf_puts(out, ", spills unknown");
+}
+
 static void put_kernel_text(const struct mpk_code_info *info, size_t kernel, struct mpk_strbuf *out)
 {
 	const struct mpk_amdgpu_kernel *k = kernel_of(info, kernel);
 
 	mpk_strbuf_printf(out, "code object %s: ", info->target);
-	mpk_put_count(out, k->sgprs, "SGPR");
-	mpk_put_also(out, k->vgprs, "VGPR");
-	if (k->agprs)
-		mpk_put_also(out, k->agprs, "AGPR");
-	mpk_strbuf_printf(out, ", %" PRIu64 " B LDS, %" PRIu64 " B scratch", k->lds_bytes,
-			  k->scratch_bytes);
-	mpk_strbuf_puts(out, k->dynamic_stack ? " and a dynamic stack" : "");
-	if (k->sgpr_spills || k->vgpr_spills)
-		mpk_strbuf_printf(out, ", spills %" PRIu32 " SGPRs and %" PRIu32 " VGPRs",
-				  k->sgpr_spills, k->vgpr_spills);
+	put_figures(k, out);
 	mpk_put_also(out, k->visible_args, "parameter");
-	mpk_strbuf_printf(out, " (%" PRIu64 " B with hidden ones), %zu B code", k->kernarg_bytes,
-			  k->code.len);
+	if (k->kernarg_bytes != MPK_AMDGPU_UNTOLD_BYTES)
+		mpk_strbuf_printf(out, " (%" PRIu64 " B with hidden ones)", k->kernarg_bytes);
+	mpk_strbuf_printf(out, ", %zu B code", k->code.len);
 	if (k->wavefront)
 		mpk_strbuf_printf(out, ", waves of %" PRIu32, k->wavefront);
 	if (k->max_threads)
@@ -150,14 +256,14 @@ static void put_kernel_json(const struct mpk_code_info *info, size_t kernel, str
 
 	mpk_json_text(j, at, "target", info->target);
 	add_args(k, j, at);
-	mpk_json_u64(j, at, "parameter_bytes", k->kernarg_bytes);
-	mpk_json_u64(j, at, "sgprs", k->sgprs);
-	mpk_json_u64(j, at, "vgprs", k->vgprs);
+	mpk_figure_json(j, at, "parameter_bytes", bytes_of(k->kernarg_bytes));
+	mpk_figure_json(j, at, "sgprs", count_of(k->sgprs));
+	mpk_figure_json(j, at, "vgprs", count_of(k->vgprs));
 	mpk_json_u64(j, at, "agprs", k->agprs);
-	mpk_json_u64(j, at, "sgpr_spills", k->sgpr_spills);
-	mpk_json_u64(j, at, "vgpr_spills", k->vgpr_spills);
-	mpk_json_u64(j, at, "lds_bytes", k->lds_bytes);
-	mpk_json_u64(j, at, "scratch_bytes", k->scratch_bytes);
+	mpk_figure_json(j, at, "sgpr_spills", count_of(k->sgpr_spills));
+	mpk_figure_json(j, at, "vgpr_spills", count_of(k->vgpr_spills));
+	mpk_figure_json(j, at, "lds_bytes", bytes_of(k->lds_bytes));
+	mpk_figure_json(j, at, "scratch_bytes", bytes_of(k->scratch_bytes));
 	mpk_json_bool(j, at, "dynamic_stack", k->dynamic_stack);
 	mpk_json_u64(j, at, "wavefront", k->wavefront);
 	mpk_json_u64(j, at, "code_bytes", k->code.len);
@@ -170,12 +276,11 @@ static void figures(const struct mpk_code_info *info, size_t kernel, struct mpk_
 {
 	const struct mpk_amdgpu_kernel *k = kernel_of(info, kernel);
 
-	mpk_figures_set(out, MPK_FIGURE_REGISTERS, k->vgprs);
-	mpk_figures_set(out, MPK_FIGURE_SCALAR_REGISTERS, k->sgprs);
-	mpk_figures_set(out, MPK_FIGURE_SPILLED_REGISTERS,
-			(uint64_t)k->sgpr_spills + k->vgpr_spills);
-	mpk_figures_set(out, MPK_FIGURE_STACK, k->scratch_bytes);
-	mpk_figures_set(out, MPK_FIGURE_SHARED, k->lds_bytes);
+	out->values[MPK_FIGURE_REGISTERS] = count_of(k->vgprs);
+	out->values[MPK_FIGURE_SCALAR_REGISTERS] = count_of(k->sgprs);
+	out->values[MPK_FIGURE_SPILLED_REGISTERS] = spills_of(k);
+	out->values[MPK_FIGURE_STACK] = stack_of(k);
+	out->values[MPK_FIGURE_SHARED] = bytes_of(k->lds_bytes);
 	if (k->code.len)
 		mpk_figures_set(out, MPK_FIGURE_CODE, k->code.len);
 }
@@ -194,6 +299,7 @@ const struct mpk_code_format mpk_format_hsaco = {
 	.targets = targets,
 	.content_bytes = sizeof(struct mpk_amdgpu),
 	.param_bytes = param_bytes,
+	.param_dtype = param_dtype,
 	.param = param,
 	.text = put_text,
 	.json = put_json,

@@ -17,11 +17,15 @@ struct mpk_image_kernel;
 struct mpk_code_kernel {
 	struct mpk_span name;
 	size_t param_count;
-	bool hides_params;       /* the code does not tell them: param_count is 0 */
-	struct mpk_span text;    /* its definition, where the code is text and tells; else empty */
-	uint64_t code_bytes;     /* of machine code, where the format has_code_bytes */
-	struct mpk_span code;    /* that code; empty: the format does not tell it apart */
-	uint32_t block[3];       /* the only block it runs in; zeros: any */
+	bool hides_params;    /* the code does not tell them: param_count is 0 */
+	struct mpk_span text; /* its definition, where the code is text and tells; else empty */
+	uint64_t code_bytes;  /* of machine code, where the format has_code_bytes */
+	struct mpk_span code; /* that code; empty: the format does not tell it apart */
+	struct mpk_span
+		condition; /* of a source: the line that leaves open whether a compiler reads it,
+				    * "#ifdef NAME"; empty: none */
+	bool has_variants; /* a kernel of this name stands behind another condition, too */
+	uint32_t block[3]; /* the only block it runs in; zeros: any */
 	uint32_t max_threads[3]; /* its product is the most threads of a block; zeros: no bound */
 };
 
@@ -56,6 +60,10 @@ struct mpk_code_info {
 	unsigned pointer_bytes; /* of a launch's pointers; 8 unless set */
 	const struct mpk_code_kernel *kernels; /* in file order */
 	size_t kernel_count;
+	const struct mpk_span
+		*definitions; /* of a source: the texts of all kernels in it, in file order,
+					     * also of those that stand in it again */
+	size_t definition_count;
 	const struct mpk_span *functions; /* that no driver can launch, such as a .func */
 	size_t function_count;
 	bool complete;                      /* there are no other kernels */

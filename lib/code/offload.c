@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Clang's containers of device code, compressed or not. What an image is, its own bytes tell: the
- * container names a device alone. */
+/* Clang's containers of device code, compressed or not, and single images that it packed. What an image
+ * is, its own bytes tell: the container names a device alone. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,6 +21,7 @@ struct content {
 	struct mpk_offload list;
 	struct mpk_offload_packed packed;
 	bool is_packed;
+	bool is_frame; /* what is packed is an image by itself, and the list is of that */
 };
 
 static bool is_container(struct mpk_span bytes)
@@ -39,8 +40,8 @@ static const char *packing_of(const struct content *c)
 static const struct mpk_code_format *format_of(struct mpk_span bytes)
 {
 	static const struct mpk_code_format *const formats[] = {
-		&mpk_format_cubin,   &mpk_format_hsaco, &mpk_format_fatbin, &mpk_format_spirv,
-		&mpk_format_bitcode, &mpk_format_ptx,   &mpk_format_elf
+		&mpk_format_cubin,   &mpk_format_hsaco,   &mpk_format_fatbin, &mpk_format_spirv,
+		&mpk_format_bitcode, &mpk_format_archive, &mpk_format_ptx,    &mpk_format_elf
 	};
 
 	for (size_t i = 0; bytes.len && i < MPK_ARRAY_COUNT(formats); i++)
@@ -56,10 +57,33 @@ static enum mpk_code read_image(const struct mpk_offload_entry *e, bool placed,
 				struct mpk_arena *arena, struct mpk_code_info *out,
 				struct mpk_error *err)
 {
-	if (e->is_host || !e->data.len || is_container(e->data))
+	if (e->is_host || !e->data.len || is_container(e->data) || mpk_offload_is_frame(e->data))
 		return MPK_OK;
 	MPK_TRY(mpk_code_info_read_as(format_of(out->bytes), arena, out, err));
 	return out->problem && !placed ? mpk_code_info_unplace(out, arena, err) : MPK_OK;
+}
+
+static enum mpk_code list_frame(struct content *c, struct mpk_span image, struct mpk_arena *arena,
+				struct mpk_error *err)
+{
+	struct mpk_offload_entry *e = mpk_arena_alloc(arena, sizeof *e);
+
+	MPK_TRY_ALLOC(e, err);
+	e->data = image;
+	c->is_frame = true;
+	c->list = (struct mpk_offload){ e, 1, image.len };
+	return MPK_OK;
+}
+
+static enum mpk_code open_frame(struct mpk_code_info *info, struct content *c,
+				struct mpk_arena *arena, struct mpk_error *err)
+{
+	struct mpk_span image;
+
+	c->is_packed = true;
+	MPK_TRY(mpk_offload_read_frame(info->bytes, &c->packed, err));
+	MPK_TRY(mpk_offload_unpack(&c->packed, arena, &image, err));
+	return list_frame(c, image, arena, err);
 }
 
 static enum mpk_code open_list(struct mpk_code_info *info, struct content *c,
@@ -67,6 +91,8 @@ static enum mpk_code open_list(struct mpk_code_info *info, struct content *c,
 {
 	struct mpk_span bytes = info->bytes;
 
+	if (mpk_offload_is_frame(bytes))
+		return open_frame(info, c, arena, err);
 	c->is_packed = mpk_offload_is_packed(bytes);
 	if (!c->is_packed)
 		return mpk_offload_read(bytes, arena, &c->list, err);
@@ -180,6 +206,22 @@ static void share(uint64_t packed, struct mpk_code_target *t, size_t count)
 				(uint64_t)((double)packed * (double)t[i].plain_bytes / (double)sum);
 }
 
+static enum mpk_code frame_targets(struct mpk_span bytes, struct mpk_arena *arena,
+				   struct mpk_code_target **out, size_t *count,
+				   struct mpk_error *err)
+{
+	struct content c = { .is_packed = true };
+	struct mpk_span head;
+
+	MPK_TRY(mpk_offload_read_frame(bytes, &c.packed, err));
+	MPK_TRY(mpk_offload_unpack_head(&c.packed, HEAD_BYTES, arena, &head, err));
+	MPK_TRY(list_frame(&c, head, arena, err));
+	MPK_TRY(list_targets(&c.list, &c.packed.plain_bytes, packing_of(&c), arena, out, count,
+			     err));
+	(*out)->bytes = c.packed.data.len;
+	return MPK_OK;
+}
+
 static enum mpk_code packed_targets(struct mpk_span bytes, struct mpk_arena *arena,
 				    struct mpk_code_target **out, size_t *count,
 				    struct mpk_error *err)
@@ -214,6 +256,11 @@ static void put_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
 	const struct content *c = info->content;
 	size_t shown = 0;
 
+	if (c->is_frame) {
+		mpk_strbuf_printf(out, "zstd frame: %s", what_is(c->list.entries));
+		return;
+	}
+
 	mpk_strbuf_puts(out, c->is_packed ? "compressed offload bundle: " : "offload bundle: ");
 	for (size_t i = 0; i < c->list.entry_count && shown < MPK_NAMES_SHOWN; i++) {
 		const struct mpk_offload_entry *e = &c->list.entries[i];
@@ -228,6 +275,12 @@ static void put_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
 	mpk_strbuf_puts(out, shown ? "" : "no images");
 }
 
+static void put_part(struct mpk_span text, struct mpk_strbuf *out)
+{
+	mpk_escape(out, text);
+	mpk_strbuf_puts(out, text.len ? " " : "");
+}
+
 static void put_lines(const struct mpk_code_info *info, const char *indent, struct mpk_strbuf *out)
 {
 	const struct content *c = info->content;
@@ -239,14 +292,10 @@ static void put_lines(const struct mpk_code_info *info, const char *indent, stru
 		const struct mpk_offload_entry *e = &c->list.entries[i];
 
 		mpk_strbuf_printf(out, "%s  %zu: ", indent, i);
-		mpk_escape(out, e->kind);
-		mpk_strbuf_putc(out, ' ');
-		mpk_escape(out, e->triple);
-		if (e->arch.len) {
-			mpk_strbuf_putc(out, ' ');
-			mpk_escape(out, e->arch);
-		}
-		mpk_strbuf_printf(out, " %s, %zu B", e->is_host ? "host" : what_is(e), e->data.len);
+		put_part(e->kind, out);
+		put_part(e->triple, out);
+		put_part(e->arch, out);
+		mpk_strbuf_printf(out, "%s, %zu B", e->is_host ? "host" : what_is(e), e->data.len);
 		if (info->images[i].problem)
 			mpk_strbuf_printf(out, ", broken: %s", info->images[i].problem->text);
 		mpk_strbuf_putc(out, '\n');
@@ -293,6 +342,8 @@ static void verify_image(const struct mpk_code_info *image, const struct mpk_off
 	(void)snprintf(what, sizeof what, "image %zu: ", i);
 	if (e->is_host)
 		return;
+	if (is_container(e->data) || mpk_offload_is_frame(e->data))
+		mpk_code_say(v, MPK_WARNING, image->off, "%sa container in a container", what);
 	if (!e->data.len)
 		mpk_code_say(v, MPK_WARNING, image->off, "%sit is empty", what);
 	else if (image->problem)
@@ -319,6 +370,27 @@ static void verify(const struct mpk_code_info *info, const struct mpk_code_verif
 			     info->bytes.len - used);
 }
 
+/* An image alone is what the check of its own format finds. */
+static void verify_frame(const struct mpk_code_info *info, const struct mpk_code_verify *v)
+{
+	const struct content *c = info->content;
+	const struct mpk_code_info *image = info->images;
+
+	if (info->problem) {
+		mpk_code_say_problem(v, info, "");
+	} else if (image->problem) {
+		mpk_code_say_problem(v, image, "unpacked: ");
+	} else if (format_of(c->list.entries->data) == &mpk_format_unknown || !image->format) {
+		mpk_code_say(v, MPK_ERROR, info->off,
+			     "unpacked, this is nothing that a device runs");
+	} else if (image->format->verify) {
+		image->format->verify(image, v);
+	}
+}
+
+#define ABOUT                                                                                      \
+	"an offload bundle is whole, its images what their entries say; a zstd frame unpacks to "  \
+	"an image"
 #define AMD_CLAIMS                                                                                 \
 	{ "hip", "hsaco" }, { "hip", "hip" }, { "hsaco", "hsaco" }, { "hsaco", "hip" },            \
 		{ "rocm", "hsaco" }
@@ -337,6 +409,24 @@ const struct mpk_code_format mpk_format_offload = {
 	.lines = put_lines,
 	.json = put_json,
 	.check = "offload-image",
-	.about = "an offload bundle is whole, its images what their entries say",
+	.about =
+		"an offload bundle is whole, its images what their entries say; a zstd frame unpacks to an image",
 	.verify = verify,
+};
+
+const struct mpk_code_format mpk_format_zstd = {
+	.word = "zstd",
+	.name = "a zstd frame",
+	.is = mpk_offload_is_frame,
+	.verifies_broken = true,
+	.read = read_container,
+	.targets = frame_targets,
+	.content_bytes = sizeof(struct content),
+	.text = put_text,
+	.lines = put_lines,
+	.json = put_json,
+	.check = "offload-image",
+	.about =
+		"an offload bundle is whole, its images what their entries say; a zstd frame unpacks to an image",
+	.verify = verify_frame,
 };

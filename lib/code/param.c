@@ -2,6 +2,7 @@
 #include "code/param.h"
 
 #include "itanium/itanium.h"
+#include "sourcecode/sourcecode.h"
 
 /* The symbol's types go where the code leaves a gap; where they are not as many, it is of something else. */
 static void fill_gap(struct mpk_code_param *p, const struct mpk_itanium_type *t)
@@ -14,7 +15,12 @@ static void fill_gap(struct mpk_code_param *p, const struct mpk_itanium_type *t)
 		if (t->pointers > 1)
 			p->dtype = (struct mpk_dtype){ 0 };
 	} else {
+		struct mpk_source_code_param class;
+
 		p->kind = known && t->lanes == 1 ? MPK_CODE_PARAM_NUMBER : MPK_CODE_PARAM_VALUE;
+		mpk_source_code_param_read(t->name, &class);
+		if (class.dtype.lanes > 1) /* "float2" is a class there */
+			p->dtype = class.dtype;
 	}
 }
 
@@ -44,9 +50,18 @@ static enum mpk_code ask_symbol(struct mpk_span symbol, struct mpk_code_param *l
 		if (!fits(&list[i], &f.params[i]))
 			return MPK_OK;
 	for (size_t i = 0; i < count; i++)
-		if (!list[i].text.len)
+		if (!list[i].text.len && list[i].kind != MPK_CODE_PARAM_LOCAL)
 			fill_gap(&list[i], &f.params[i]);
 	return MPK_OK;
+}
+
+/* What machine code knows of a value is its size: it may well be an address, unless its type is a vector. */
+static void measure(struct mpk_code_param *p)
+{
+	if (p->kind != MPK_CODE_PARAM_VALUE || p->text.len)
+		return;
+	p->least_bytes = p->bytes;
+	p->holds_address = !p->dtype.bits;
 }
 
 enum mpk_code mpk_code_info_params(const struct mpk_code_info *info, size_t kernel,
@@ -64,6 +79,8 @@ enum mpk_code mpk_code_info_params(const struct mpk_code_info *info, size_t kern
 			info->format->param(info, kernel, i, &list[i]);
 	}
 	MPK_TRY(ask_symbol(k->name, list, k->param_count, arena, err));
+	for (size_t i = 0; i < k->param_count; i++)
+		measure(&list[i]);
 	*out = list;
 	return MPK_OK;
 }
@@ -92,7 +109,9 @@ bool mpk_code_info_argument(const struct mpk_code_param *p, struct mpk_dtype *ou
 	case MPK_CODE_PARAM_NUMBER:
 		return passes_number(p->dtype, out);
 	case MPK_CODE_PARAM_UNKNOWN: /* 8 bytes are an address far more often than a number */
-		*out = p->bytes == 8 ? handle : (struct mpk_dtype){ MPK_DTYPE_INT, 32, 1 };
+		*out = p->dtype.bits   ? p->dtype
+		       : p->bytes == 8 ? handle
+				       : (struct mpk_dtype){ MPK_DTYPE_INT, 32, 1 };
 		return p->bytes == 4 || p->bytes == 8;
 	case MPK_CODE_PARAM_LOCAL:
 	case MPK_CODE_PARAM_VALUE:

@@ -7,7 +7,9 @@
 #ifndef MPK_CODE_PARAM_H
 #define MPK_CODE_PARAM_H
 
+#include "base/report.h"
 #include "code/info.h"
+#include "kernels/kernels.h"
 
 enum mpk_code_param_kind {
 	MPK_CODE_PARAM_UNKNOWN, /* bytes alone are known, if they are: an address or a number */
@@ -21,10 +23,15 @@ enum mpk_code_param_kind {
 struct mpk_code_param {
 	enum mpk_code_param_kind kind;
 	struct mpk_span name;   /* empty: it has none that a person gave */
-	struct mpk_dtype dtype; /* the number's, or a buffer's elements'; 0 bits: not known */
+	struct mpk_dtype dtype; /* the number's, or a buffer's elements'; 0 bits: not known; of
+				 * UNKNOWN what it is most often */
 	bool read_only;         /* a buffer or image that the kernel does not write */
 	uint64_t bytes;         /* as a launch passes it; 0: not known */
-	struct mpk_span text;   /* its declaration; empty: the code has none */
+	uint64_t least_bytes;   /* a value: it has no fewer; 0: not known */
+	bool holds_address;   /* a value: it may be nothing but an address, which a launch passes */
+	struct mpk_span text; /* its declaration; empty: the code has none */
+	const char *refused;  /* what of its type OpenCL C refuses, and with it the whole text;
+				 * or NULL */
 };
 
 /* mpk_code_info_params - the parameters of a kernel, kernels[kernel].param_count of them
@@ -38,6 +45,17 @@ enum mpk_code mpk_code_info_params(const struct mpk_code_info *info, size_t kern
 /* mpk_code_info_argument - the type under which a table lists a parameter: "handle", a number's
  * Returns  false when no table can: it is none that a runtime passes, or nothing is known */
 bool mpk_code_info_argument(const struct mpk_code_param *p, struct mpk_dtype *out);
+
+/* mpk_code_info_check_row - hold a row of a kernel table against the code
+ * What tables, builds and checks say of a kernel's parameters is decided here: how many there are, their sizes
+ * and kinds, and what no runtime passes. Where macros or a condition leave something open, it is a warning.
+ * @kernel  an index into code->kernels
+ * @say     is called for each finding
+ * Returns  MPK_OK, also with findings; MPK_E_NOMEM */
+typedef void mpk_code_say_row(void *arg, enum mpk_severity severity, const char *text);
+enum mpk_code mpk_code_info_check_row(const struct mpk_code_info *code, size_t kernel,
+				      const struct mpk_function_info *row, mpk_code_say_row *say,
+				      void *arg, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_code_info_short_name - a kernel's name as its source has it: without the scopes and types that its
  * symbol carries; the symbol where it is no such */

@@ -27,6 +27,39 @@ static const struct mpk_source_code_kernel *kernel_of(const struct mpk_code_info
 	return &s->kernels[kernel];
 }
 
+/* "#ifdef A", a kernel, "#else", another of its name: there is one in any case, as far as anyone can tell. */
+static enum mpk_code find_variants(struct mpk_code_kernel *kernels, size_t count,
+				   struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap names = { 0 };
+
+	for (size_t i = 0; i < count; i++) {
+		struct mpk_code_kernel *k = &kernels[i], *first;
+		size_t found;
+		int rc = mpk_strmap_put(&names, k->name, i, &found);
+
+		MPK_TRY_ALLOC(rc >= 0, err);
+		first = &kernels[found];
+		if (rc || mpk_span_equal(first->condition, k->condition))
+			continue;
+		first->has_variants = k->has_variants = true;
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code keep_definitions(struct mpk_code_info *info, const struct mpk_source_code *s,
+				      struct mpk_arena *arena, struct mpk_error *err)
+{
+	struct mpk_span *texts = mpk_arena_array(arena, s->kernel_count, sizeof *texts);
+
+	MPK_TRY_ALLOC(texts, err);
+	for (size_t i = 0; i < s->kernel_count; i++)
+		texts[i] = s->kernels[i].text;
+	info->definitions = texts;
+	info->definition_count = s->kernel_count;
+	return MPK_OK;
+}
+
 static enum mpk_code read_source(struct mpk_code_info *info, void *content, struct mpk_arena *arena,
 				 struct mpk_error *err)
 {
@@ -34,11 +67,17 @@ static enum mpk_code read_source(struct mpk_code_info *info, void *content, stru
 	struct mpk_code_kernel *kernels;
 
 	MPK_TRY(mpk_source_code_read(info->bytes, language_of(info), arena, s, err));
+	info->source->index.bytes = s->plain;
+	MPK_TRY(keep_definitions(info, s, arena, err));
+	if (language_of(info) == MPK_SOURCE_CODE_OPENCL ||
+	    language_of(info) == MPK_SOURCE_CODE_METAL)
+		MPK_TRY(mpk_source_code_drop_copies(s, info->bytes, arena, err));
 	kernels = mpk_code_info_add_kernels(info, s->kernel_count, arena);
 	MPK_TRY_ALLOC(kernels, err);
 	for (size_t i = 0; i < s->kernel_count; i++) {
 		kernels[i].name = s->kernels[i].name;
 		kernels[i].text = s->kernels[i].text;
+		kernels[i].condition = s->kernels[i].condition;
 		kernels[i].param_count = s->kernels[i].param_count;
 		if (s->kernels[i].max_threads)
 			memcpy(kernels[i].max_threads,
@@ -46,7 +85,7 @@ static enum mpk_code read_source(struct mpk_code_info *info, void *content, stru
 			       sizeof kernels[i].max_threads);
 		memcpy(kernels[i].block, s->kernels[i].group, sizeof kernels[i].block);
 	}
-	return MPK_OK;
+	return find_variants(kernels, s->kernel_count, err);
 }
 
 static bool may_define(const struct mpk_code_info *info, struct mpk_span name)
@@ -71,22 +110,37 @@ static struct mpk_span text_of_param(const struct mpk_code_info *info, size_t ke
 	return s->param;
 }
 
+static struct mpk_source_code_resolved resolve(const struct mpk_code_info *info,
+					       struct mpk_span text)
+{
+	struct mpk_source_code_resolved r;
+
+	/* without memory nothing is known of it */
+	(void)mpk_source_code_resolve(text, language_of(info), &info->source->index, &r);
+	return r;
+}
+
 static bool param_dtype(const struct mpk_code_info *info, size_t kernel, size_t i,
 			struct mpk_dtype *out)
 {
-	return mpk_source_code_param_dtype(text_of_param(info, kernel, i), out);
+	struct mpk_source_code_resolved r = resolve(info, text_of_param(info, kernel, i));
+
+	if (r.kind == MPK_SOURCE_CODE_BUFFER || r.kind == MPK_SOURCE_CODE_IMAGE)
+		*out = (struct mpk_dtype){ MPK_DTYPE_HANDLE, 64, 1 };
+	else if (r.kind == MPK_SOURCE_CODE_NUMBER)
+		*out = r.dtype;
+	else
+		return false;
+	return true;
 }
 
-static struct mpk_span param_text(const struct mpk_code_info *info, size_t kernel, size_t i)
+static struct mpk_span trimmed(struct mpk_span text)
 {
-	struct mpk_span text = text_of_param(info, kernel, i);
-
 	while (text.len && text.data[0] <= ' ')
 		text = mpk_span_of(text.data + 1, text.len - 1);
 	while (text.len && text.data[text.len - 1] <= ' ')
 		text.len--;
-	return mpk_source_code_param_is_made(text, &info->source->index) ? mpk_span_of(NULL, 0)
-									 : text;
+	return text;
 }
 
 static void put_options(const struct mpk_code_info *info, struct mpk_strbuf *out)
@@ -110,21 +164,21 @@ static void param(const struct mpk_code_info *info, size_t kernel, size_t i,
 		[MPK_SOURCE_CODE_LOCAL] = MPK_CODE_PARAM_LOCAL,
 		[MPK_SOURCE_CODE_NUMBER] = MPK_CODE_PARAM_NUMBER,
 		[MPK_SOURCE_CODE_VALUE] = MPK_CODE_PARAM_VALUE,
+		[MPK_SOURCE_CODE_UNKNOWN] = MPK_CODE_PARAM_UNKNOWN,
 	};
+	struct mpk_source_code_resolved r;
 	struct mpk_source_code_param p;
 
-	out->text = text_of_param(info, kernel, i);
+	out->text = trimmed(text_of_param(info, kernel, i));
 	mpk_source_code_param_read(out->text, &p);
+	r = resolve(info, out->text);
 	out->name = p.name;
-	if (mpk_source_code_param_is_made(out->text, &info->source->index)) {
-		/* its words may stand for anything, but for an address that says which memory it is of */
-		if (p.kind == MPK_SOURCE_CODE_BUFFER && p.is_global)
-			out->kind = MPK_CODE_PARAM_BUFFER;
-		return;
-	}
-	out->kind = kinds[p.kind];
-	out->dtype = p.dtype;
-	out->read_only = p.read_only;
+	out->kind = kinds[r.kind];
+	out->dtype = r.dtype;
+	out->read_only = r.read_only;
+	out->least_bytes = r.least_bytes;
+	out->holds_address = r.holds_address;
+	out->refused = r.refused;
 }
 
 static void put_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
@@ -257,12 +311,13 @@ static void verify_types(const struct mpk_code_info *info, const struct mpk_code
 	for (size_t k = 0; k < info->kernel_count; k++)
 		for (size_t i = 0; i < info->kernels[k].param_count; i++) {
 			struct mpk_span p = text_of_param(info, k, i);
-			const char *type = mpk_source_code_param_refused(p);
+			const char *type = resolve(info, p).refused;
 
 			if (!type)
 				continue;
 			mpk_code_say(
-				v, MPK_WARNING, info->off + (uint64_t)(p.data - info->bytes.data),
+				v, MPK_WARNING,
+				info->off + (uint64_t)(p.data - info->source->index.bytes.data),
 				"a parameter of kernel '%s' is %s, which OpenCL C refuses, and with it the whole text",
 				MPK_QUOTE(info->kernels[k].name), type);
 			return;
@@ -273,11 +328,11 @@ static void verify_types(const struct mpk_code_info *info, const struct mpk_code
  * for each kernel, and all of them may say the same. */
 static void verify_opencl(const struct mpk_code_info *info, const struct mpk_code_verify *v)
 {
-	struct mpk_span header = mpk_source_code_includes(info->bytes);
+	struct mpk_span text = info->source->index.bytes, header = mpk_source_code_includes(text);
 
 	if (header.len)
 		mpk_code_say(
-			v, MPK_WARNING, info->off + (uint64_t)(header.data - info->bytes.data),
+			v, MPK_WARNING, info->off + (uint64_t)(header.data - text.data),
 			"it includes \"%s\", which a runtime does not find, as it compiles the text alone: put the file's text in its place",
 			MPK_QUOTE(header));
 	verify_types(info, v);
@@ -295,7 +350,6 @@ const struct mpk_code_format mpk_format_opencl = {
 	.words = { "__kernel", "get_global_id(", "get_group_id(" },
 	.counts_params = true,
 	.claims = { { "opencl", "cl" } },
-	.param_text = param_text,
 	.param_dtype = param_dtype,
 	.param = param,
 	/* a runtime's compiler gets this text and nothing beside it */
@@ -310,6 +364,66 @@ const struct mpk_code_format mpk_format_cuda = {
 	.param_dtype = param_dtype,   .param = param,        .find_symbol = find_symbol,
 };
 
+static bool has_word(struct mpk_span text, const char *const *words, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (mpk_source_code_mentions(text, mpk_span_str(words[i])))
+			return true;
+	return false;
+}
+
+/* "[[buffer(0)]]" says what is bound there, most others what a thread knows of itself. */
+static bool binds(struct mpk_span attribute, struct mpk_span text)
+{
+	static const char *const never[] = { "texture", "sampler", "threadgroup" };
+	static const char *const memory[] = { "device", "constant", "threadgroup" };
+	bool address = memchr(text.data, '*', text.len) || memchr(text.data, '&', text.len) ||
+		       memchr(text.data, '[', text.len);
+
+	if (has_word(attribute, never, MPK_ARRAY_COUNT(never)) ||
+	    mpk_source_code_mentions(text, mpk_span_str("threadgroup")))
+		return false;
+	if (attribute.len && !mpk_source_code_mentions(attribute, mpk_span_str("buffer")))
+		return true;
+	return address || has_word(text, memory, MPK_ARRAY_COUNT(memory));
+}
+
+/* Metal takes buffers, and values of its own making. */
+static struct mpk_span metal_unpassable(const struct mpk_code_info *info, size_t kernel, size_t i)
+{
+	struct mpk_span text = trimmed(text_of_param(info, kernel, i)), attribute = { 0 };
+	const uint8_t *at = text.len ? memmem(text.data, text.len, "[[", 2) : NULL;
+	struct mpk_span own = text;
+	struct mpk_source_code_resolved r;
+
+	if (at) {
+		own.len = (size_t)(at - text.data);
+		attribute = mpk_span_of(at, text.len - own.len);
+	}
+	r = resolve(info, own);
+	if (!own.len || binds(attribute, own) || (!attribute.len && r.holds_address) ||
+	    (r.kind == MPK_SOURCE_CODE_UNKNOWN && !mpk_span_has(attribute, "texture")))
+		return (struct mpk_span){ 0 };
+	return text;
+}
+
+/* WGSL's entry points take what is built in alone; a struct may be made of such. */
+static struct mpk_span wgsl_unpassable(const struct mpk_code_info *info, size_t kernel, size_t i)
+{
+	static const char *const types[] = { "f16",   "f32",   "i32",   "u32",   "bool",  "array",
+					     "vec2",  "vec3",  "vec4",  "vec2f", "vec3f", "vec4f",
+					     "vec2i", "vec3i", "vec4i", "vec2u", "vec3u", "vec4u",
+					     "vec2h", "vec3h", "vec4h" };
+	struct mpk_span text = trimmed(text_of_param(info, kernel, i));
+	const uint8_t *colon = text.len ? memchr(text.data, ':', text.len) : NULL;
+
+	if (!colon || memchr(text.data, '@', text.len) ||
+	    !has_word(mpk_span_of(colon, text.len - (size_t)(colon - text.data)), types,
+		      MPK_ARRAY_COUNT(types)))
+		return (struct mpk_span){ 0 };
+	return text;
+}
+
 /* Metal and WGSL declare other parameters than TVM's tables: buffers and builtins. */
 const struct mpk_code_format mpk_format_metal = {
 	SOURCE(MPK_SOURCE_CODE_METAL),
@@ -317,6 +431,7 @@ const struct mpk_code_format mpk_format_metal = {
 	.name = "Metal source",
 	.words = { "metal_stdlib", "using namespace metal", "[[buffer(" },
 	.claims = { { "metal", "metal" } },
+	.unpassable = metal_unpassable,
 };
 
 static bool is_wgsl(struct mpk_span bytes)
@@ -326,8 +441,12 @@ static bool is_wgsl(struct mpk_span bytes)
 }
 
 const struct mpk_code_format mpk_format_wgsl = {
-	SOURCE(MPK_SOURCE_CODE_WGSL),       .word = "wgsl", .name = "WGSL source", .is = is_wgsl,
+	SOURCE(MPK_SOURCE_CODE_WGSL),
+	.word = "wgsl",
+	.name = "WGSL source",
+	.is = is_wgsl,
 	.claims = { { "webgpu", "wgsl" } },
+	.unpassable = wgsl_unpassable,
 };
 
 static bool is_any(struct mpk_span bytes)

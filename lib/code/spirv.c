@@ -71,6 +71,17 @@ static void param(const struct mpk_code_info *info, size_t kernel, size_t i,
 							   : MPK_CODE_PARAM_VALUE;
 }
 
+/* Buffers are bound, and each push constant is passed as a number. */
+static struct mpk_span unpassable(const struct mpk_code_info *info, size_t kernel, size_t i)
+{
+	struct mpk_code_param p = { 0 };
+
+	param(info, kernel, i, &p);
+	return p.kind == MPK_CODE_PARAM_VALUE
+		       ? mpk_span_str("a push constant that is a vector or a struct")
+		       : (struct mpk_span){ 0 };
+}
+
 static void put_text(const struct mpk_code_info *info, struct mpk_strbuf *out)
 {
 	const struct mpk_spirv *s = spirv_of(info);
@@ -141,6 +152,7 @@ static void verify(const struct mpk_code_info *info, const struct mpk_code_verif
 {
 	const struct mpk_spirv *s = spirv_of(info);
 	uint32_t wanted = mpk_span_is(v->kind, "opencl") ? KERNEL : GL_COMPUTE;
+	bool is_ours = v->kind.len; /* what another runtime launches is its own to say */
 
 	if (s->major != 1 || s->minor > 6)
 		mpk_code_say(v, MPK_WARNING, info->off,
@@ -151,7 +163,7 @@ static void verify(const struct mpk_code_info *info, const struct mpk_code_verif
 	for (size_t i = 0; i < s->entry_count; i++) {
 		const char *is = mpk_spirv_model_name(s->entries[i].model);
 
-		if (s->entries[i].model != wanted)
+		if (is_ours && s->entries[i].model != wanted)
 			mpk_code_say(v, MPK_WARNING, info->off,
 				     "entry point '%s' is of execution model %s, not %s",
 				     MPK_QUOTE(info->kernels[i].name), is ? is : "unknown",
@@ -167,6 +179,7 @@ const struct mpk_code_format mpk_format_spirv = {
 	.read = read_spirv,
 	.content_bytes = sizeof(struct content),
 	.param = param,
+	.unpassable = unpassable,
 	.text = put_text,
 	.json = put_json,
 	.kernel_text = put_kernel_text,

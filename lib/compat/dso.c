@@ -179,6 +179,7 @@ enum mpk_code mpk_dso_read(const char *path, struct mpk_arena *arena, struct mpk
 void mpk_dso_close(struct mpk_dso *dso)
 {
 	mpk_strmap_fini(&dso->symbols);
+	mpk_strmap_fini(&dso->globals);
 	mpk_mapping_close(&dso->map);
 }
 

@@ -26,6 +26,9 @@ struct mpk_dso {
 	const char *soname;             /* or NULL */
 	const struct mpk_span *loaders; /* kinds of modules that it registers a loader for */
 	size_t loader_count;
+	struct mpk_strmap globals; /* global functions that it registers */
+	bool globals_read;         /* somebody asked for them */
+	bool globals_known;        /* they can be told */
 	const char *lacks; /* for whoever looks: why it does not open there; NULL: it does */
 	struct mpk_dso *next;
 };
@@ -48,6 +51,16 @@ enum mpk_code mpk_dso_read_loaders(struct mpk_dso *dso, struct mpk_arena *arena,
 
 /* mpk_dso_loads - whether it registers a loader for a kind */
 bool mpk_dso_loads(const struct mpk_dso *dso, struct mpk_span kind);
+
+/* mpk_dso_read_globals - find the global functions that it registers, if that was not done yet
+ * What registers them runs as the library is loaded: a name is what an initializer, or code that it calls, points
+ * at. Names that are only looked up stand in other code. Some texts that are no names are among them. Known are
+ * those of libraries for tvm-ffi, on x86-64 and AArch64.
+ * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_NOMEM */
+enum mpk_code mpk_dso_read_globals(struct mpk_dso *dso, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_dso_registers - whether it registers a global function; false also when nobody read them */
+bool mpk_dso_registers(const struct mpk_dso *dso, struct mpk_span name);
 
 /* mpk_dso_has_version - whether it defines a symbol version */
 bool mpk_dso_has_version(const struct mpk_dso *dso, const char *version);

@@ -257,6 +257,34 @@ bool mpk_release_symbol(const struct mpk_release *release, const char *name)
 	return false;
 }
 
+/* What libtvm_runtime.so fills of the pointers of a module: measured with a library that has all, with 0.25, 0.26 and
+ * 0.27. tvm-ffi alone fills none. */
+static const struct {
+	const char *name;
+	unsigned first, last;
+} filled[] = {
+	{ "TVMBackendAllocWorkspace", 22, MPK_RELEASE_NOW },
+	{ "TVMBackendFreeWorkspace", 22, MPK_RELEASE_NOW },
+	{ "TVMBackendGetFuncFromEnv", 22, 25 },
+	{ "TVMBackendParallelBarrier", 22, MPK_RELEASE_NOW },
+	{ "TVMBackendParallelLaunch", 22, MPK_RELEASE_NOW },
+	{ "TVMFFIEnvModLookupFromImports", 26, MPK_RELEASE_NOW },
+	{ "TVMFFIErrorSetRaisedFromCStr", 22, MPK_RELEASE_NOW },
+	{ "TVMFFIFunctionCall", 22, MPK_RELEASE_NOW },
+	{ "TVMFFIHandleInitOnce", 26, MPK_RELEASE_NOW },
+};
+
+bool mpk_release_fills(const struct mpk_release *release, const char *name)
+{
+	if (release->reads != MPK_GEN_CURRENT)
+		return mpk_release_symbol(release, name);
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(filled); i++)
+		if (strcmp(name, filled[i].name) == 0)
+			return release->minor >= filled[i].first &&
+			       release->minor <= filled[i].last;
+	return false;
+}
+
 /* prefix, then a capital: "cuLaunchKernel" and no "cut" */
 static bool has_prefix(const char *name, const char *prefix)
 {

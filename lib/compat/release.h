@@ -66,4 +66,8 @@ const struct mpk_sidecar *mpk_release_sidecar(struct mpk_span kind);
 bool mpk_release_symbol(const struct mpk_release *release, const char *name);
 const char *mpk_symbol_owner(const char *name);
 
+/* mpk_release_fills - whether the runtime of a release stores its function of that name in a pointer that a module
+ * has for it: "TVMFFIFunctionCall" in __TVMFFIFunctionCall */
+bool mpk_release_fills(const struct mpk_release *release, const char *name);
+
 #endif

@@ -87,7 +87,9 @@ static const struct {
 	STATUS(CL_INVALID_IMAGE_DESCRIPTOR),
 	/* The ICD loader's own: it found no driver. */
 	{ -1001, "CL_PLATFORM_NOT_FOUND_KHR",
-	  "no OpenCL driver is installed: no .icd file in /etc/OpenCL/vendors", MPK_E_DEVICE },
+	  "no OpenCL driver is installed: no .icd file in /etc/OpenCL/vendors; the GPU's maker has "
+	  "one, and PoCL (Debian: pocl-opencl-icd) runs kernels on the CPU",
+	  MPK_E_DEVICE },
 #undef STATUS
 #undef CAUSE
 #undef CODE

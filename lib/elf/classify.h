@@ -31,7 +31,8 @@ bool mpk_symbol_is_entry_name(const struct mpk_symbol *s);
 
 /* mpk_symbol_function - the name under which a caller finds this function, or NULL
  * Left out: what TVM's code generators, compilers and tvm-ffi's headers put beside the
- * functions of a module. */
+ * functions of a module. Before 0.22 functions have no prefix and any exported one is callable;
+ * internal.h says which names are known to come from elsewhere. */
 const char *mpk_symbol_function(const struct mpk_symbol *s, enum mpk_generation gen);
 
 /* mpk_symbol_getter - "_metadata_add" or "_doc_add" of a function that gives a text about add; else NULL */

@@ -25,8 +25,8 @@ static void list_fini(struct list *l)
 
 /* --- containers of a section ----------------------------------------------------------- */
 
-/* A compressed bundle of version 1 does not say how long it is. Sections of objects are aligned to
- * pages, so the next one begins at a multiple of that. */
+/* A compressed bundle of version 1 does not say how long it is, and what is packed need not either.
+ * Sections of objects are aligned to pages, so the next one begins at a multiple of that. */
 static size_t until_next(struct mpk_span bytes, size_t at)
 {
 	for (size_t next = at / PAGE * PAGE + PAGE; next < bytes.len; next += PAGE) {
@@ -38,12 +38,23 @@ static size_t until_next(struct mpk_span bytes, size_t at)
 	return bytes.len - at;
 }
 
+static uint64_t packed_bytes(struct mpk_span section, size_t at)
+{
+	struct mpk_offload_packed p;
+	uint64_t bytes;
+
+	if (mpk_offload_read_packed(mpk_span_of(section.data + at, section.len - at), &p, NULL) !=
+	    MPK_OK)
+		return 0;
+	bytes = p.version == 1 ? mpk_offload_packed_bytes(&p) : p.used;
+	return bytes ? bytes : until_next(section, at);
+}
+
 /* How long the container at the beginning is; 0: it does not say, or says too much. */
 static size_t container_bytes(struct mpk_span section, size_t at, bool *is_empty)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
 	struct mpk_span bytes = mpk_span_of(section.data + at, section.len - at);
-	struct mpk_offload_packed packed;
 	struct mpk_offload list;
 	uint64_t used = 0;
 
@@ -52,20 +63,22 @@ static size_t container_bytes(struct mpk_span section, size_t at, bool *is_empty
 		*is_empty = used == 0;
 		used = used <= bytes.len ? used + mpk_load_u16(bytes.data + 6) : 0;
 	} else if (mpk_offload_is_packed(bytes)) {
-		if (mpk_offload_read_packed(bytes, &packed, NULL) == MPK_OK)
-			used = packed.version == 1 ? until_next(section, at) : packed.used;
+		used = packed_bytes(section, at);
 	} else if (mpk_offload_is(bytes)) {
 		if (mpk_offload_read(bytes, &scratch, &list, NULL) == MPK_OK) {
 			used = list.used;
 			*is_empty = list.entry_count == 0;
 		}
+	} else {
+		used = mpk_offload_image_bytes(bytes);
 	}
 	return used <= bytes.len ? (size_t)used : 0;
 }
 
 static bool begins_container(struct mpk_span bytes)
 {
-	return mpk_fatbin_is(bytes) || mpk_offload_is(bytes) || mpk_offload_is_packed(bytes);
+	return mpk_fatbin_is(bytes) || mpk_offload_is(bytes) || mpk_offload_is_packed(bytes) ||
+	       mpk_offload_begins_image(bytes);
 }
 
 enum mpk_code mpk_device_code_split(struct mpk_span bytes, uint64_t off, const char *section,
@@ -110,17 +123,24 @@ static bool is_of_containers(const char *name)
 	return false;
 }
 
-/* "__CLANG_OFFLOAD_BUNDLE__sycl-spir64-unknown-unknown": all of it is one image. That of the host is
- * a byte, which stands for the object around it. */
-static bool is_of_image(const char *name)
+/* "__CLANG_OFFLOAD_BUNDLE__sycl-spir64-unknown-unknown": images of one device. That of the host is a byte,
+ * which stands for the object around it; that of SYCL's "native CPU" is pointers into the host's code. */
+static bool is_of_images(const char *name)
 {
-	return strncmp(name, BUNDLE_SECTION, strlen(BUNDLE_SECTION)) == 0 &&
-	       strncmp(name + strlen(BUNDLE_SECTION), "host-", 5) != 0;
+	static const char *const hosts[] = { "host-", "sycl-native_cpu" };
+	const char *id = name + strlen(BUNDLE_SECTION);
+
+	if (strncmp(name, BUNDLE_SECTION, strlen(BUNDLE_SECTION)) != 0)
+		return false;
+	for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++)
+		if (strncmp(id, hosts[i], strlen(hosts[i])) == 0)
+			return false;
+	return true;
 }
 
 bool mpk_elf_is_device_section(const char *name)
 {
-	return is_of_containers(name) || is_of_image(name);
+	return is_of_containers(name) || is_of_images(name);
 }
 
 static enum mpk_code add_section(const struct mpk_elf *elf, const GElf_Shdr *h, const char *name,
@@ -133,14 +153,7 @@ static enum mpk_code add_section(const struct mpk_elf *elf, const GElf_Shdr *h, 
 	MPK_TRY_ALLOC(kept, err);
 	if (!mpk_span_sub(elf->bytes, h->sh_offset, h->sh_size, &bytes))
 		return MPK_OK;
-	if (is_of_containers(name))
-		return mpk_device_code_split(bytes, off, kept, &l->items, &l->count, &l->cap, err);
-	MPK_TRY_ALLOC(mpk_vec_reserve(&l->items, &l->cap, l->count + 1, sizeof *l->items), err);
-	l->items[l->count] = (struct mpk_image_device){
-		.section = kept, .index = l->count, .bytes = bytes, .off = off
-	};
-	l->count++;
-	return MPK_OK;
+	return mpk_device_code_split(bytes, off, kept, &l->items, &l->count, &l->cap, err);
 }
 
 enum mpk_code mpk_elf_device_code(const struct mpk_elf *elf, struct mpk_arena *arena,

@@ -6,6 +6,9 @@
 
 #include "elf/dynamic.h"
 
+#ifndef R_AARCH64_TLS_TPREL /* older names */
+#define R_AARCH64_TLS_TPREL 1030
+#endif
 #ifndef R_AARCH64_IRELATIVE /* musl 1.2.3 does not know it */
 #define R_AARCH64_IRELATIVE 1032
 #endif
@@ -74,17 +77,23 @@ bool mpk_linking_has_descriptors(const struct mpk_elf *e)
 
 static void classify(const struct mpk_elf *e, struct mpk_relocation *r)
 {
-	uint32_t relative = 0, call = 0;
+	uint32_t relative = 0, call = 0, slot = 0, tls = 0;
 
 	if (e->header.e_machine == EM_X86_64) {
 		relative = R_X86_64_RELATIVE;
 		call = R_X86_64_IRELATIVE;
+		slot = R_X86_64_JUMP_SLOT;
+		tls = R_X86_64_TPOFF64;
 	} else if (e->header.e_machine == EM_AARCH64 && is_wide(e)) {
 		relative = R_AARCH64_RELATIVE;
 		call = R_AARCH64_IRELATIVE;
+		slot = R_AARCH64_JUMP_SLOT;
+		tls = R_AARCH64_TLS_TPREL;
 	}
 	r->is_relative = r->type && r->type == relative;
 	r->is_call = r->type && r->type == call;
+	r->is_lazy = r->is_lazy && r->type && r->type == slot;
+	r->is_static_tls = r->type && r->type == tls;
 }
 
 bool mpk_linking_knows_type(const struct mpk_elf *e, uint32_t type)
@@ -154,6 +163,7 @@ static enum mpk_code walk_table(const struct walk *w, int64_t at, int64_t size, 
 			.address = x.r_offset,
 			.symbol = GELF_R_SYM(x.r_info),
 			.type = (uint32_t)GELF_R_TYPE(x.r_info),
+			.is_lazy = at == DT_JMPREL,
 			.has_addend = has_addends,
 			.addend = x.r_addend,
 			.off = table.sh_offset + i * each,
@@ -209,6 +219,16 @@ enum mpk_code mpk_linking_relocations(const struct mpk_linking *l,
 	MPK_TRY(walk_table(&w, DT_REL, DT_RELSZ, false, err));
 	MPK_TRY(walk_relative(&w, err));
 	return walk_table(&w, DT_JMPREL, DT_PLTRELSZ, plt == DT_RELA, err);
+}
+
+bool mpk_linking_binds_now(const struct mpk_linking *l)
+{
+	const uint64_t df_bind_now = 8, df_1_now = 1; /* gABI; glibc's elf.h */
+	uint64_t flags;
+
+	return mpk_dynamic_find(l->dynamic, l->count, DT_BIND_NOW, &flags) ||
+	       (mpk_dynamic_find(l->dynamic, l->count, DT_FLAGS, &flags) && flags & df_bind_now) ||
+	       (mpk_dynamic_find(l->dynamic, l->count, DT_FLAGS_1, &flags) && flags & df_1_now);
 }
 
 /* --- the hash table ------------------------------------------------------------------------- */

@@ -35,7 +35,9 @@ struct mpk_relocation {
 	uint64_t symbol;  /* its index; 0: none */
 	uint32_t type;    /* of the machine; 0 for those of DT_RELR */
 	bool is_relative; /* adds where the library is loaded; false also where that type is not known */
-	bool is_call;    /* stores what a function returns (STT_GNU_IFUNC); false as above */
+	bool is_call; /* stores what a function returns (STT_GNU_IFUNC); false as above */
+	bool is_lazy; /* of DT_JMPREL: unless mpk_linking_binds_now, its symbol is looked for when it is called */
+	bool is_static_tls; /* wants a place in the block of variables that every thread has from its beginning */
 	bool has_addend; /* false: it stands at address */
 	int64_t addend;
 	uint64_t off; /* of the relocation in the ELF file */
@@ -52,6 +54,27 @@ enum mpk_code mpk_linking_relocations(const struct mpk_linking *l,
 /* mpk_linking_knows_type - false: no dynamic linker of this machine knows this type; true also for machines whose
  * types are not known here */
 bool mpk_linking_knows_type(const struct mpk_elf *e, uint32_t type);
+
+/* mpk_linking_binds_now - whether all symbols are looked for when it is loaded (DT_BIND_NOW, DF_BIND_NOW, DF_1_NOW) */
+bool mpk_linking_binds_now(const struct mpk_linking *l);
+
+/* What every thread has from its beginning of a library's variables (R_X86_64_TPOFF64, "initial exec"): the dynamic
+ * linker has little room for it once a process runs. */
+struct mpk_linking_tls {
+	uint64_t bytes, alignment; /* 0: nothing */
+};
+
+/* mpk_linking_static_tls - how much of that a library wants
+ * Returns  MPK_OK; as mpk_linking_relocations */
+enum mpk_code mpk_linking_static_tls(const struct mpk_linking *l, const struct mpk_symtab *symbols,
+				     struct mpk_linking_tls *out,
+				     struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_linking_check_header - what glibc's dynamic linker refuses in the header of a file of its machine: systems and
+ * versions of their interfaces that it does not know, and padding that is not zero
+ * Returns  MPK_OK; MPK_E_CORRUPT */
+enum mpk_code mpk_linking_check_header(const struct mpk_elf *e,
+				       struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_linking_check_hash - whether DT_GNU_HASH leads to every symbol that it is for
  * Time and memory grow with the table alone, however its chains run.

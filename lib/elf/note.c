@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "elf/note.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,24 +85,26 @@ static uint64_t find_digits(const struct mpk_elf_note *n, const char *digits)
 
 static void take_note(struct search *s, const struct mpk_elf_note *n)
 {
-	json_error_t ignored;
 	size_t len = strnlen((const char *)n->text.data, n->text.len);
-	json_t *o = mpk_json_read(mpk_span_of(n->text.data, len), 0, &ignored);
-	const char *type = json_string_value(json_object_get(o, "type"));
-	const char *name = json_string_value(json_object_get(o, "name"));
-	const char *blob = json_string_value(json_object_get(o, "blob"));
-	const char *digits = json_string_value(json_object_get(o, "xxh128"));
+	const char *name, *blob, *digits;
+	struct mpk_json_value o = { 0 };
 	struct mpk_note note = { 0 };
 
-	if (type && name && blob && digits && strcmp(type, "mpack") == 0 &&
-	    (!s->symbol || strcmp(blob, s->symbol) == 0) && parse_digest(digits, note.digest)) {
-		note.name = mpk_arena_text(s->arena, mpk_span_str(name));
-		note.symbol = mpk_arena_text(s->arena, mpk_span_str(blob));
+	if (mpk_json_read(mpk_span_of(n->text.data, len), &o, NULL) != MPK_OK ||
+	    !mpk_json_value_is(mpk_json_value_get(o, "type"), "mpack"))
+		return;
+	if (mpk_json_value_text(mpk_json_value_get(o, "name"), s->arena, &name, NULL) != MPK_OK ||
+	    mpk_json_value_text(mpk_json_value_get(o, "blob"), s->arena, &blob, NULL) != MPK_OK ||
+	    mpk_json_value_text(mpk_json_value_get(o, "xxh128"), s->arena, &digits, NULL) !=
+		    MPK_OK) {
+		s->failed = true;
+	} else if (name && blob && digits && (!s->symbol || strcmp(blob, s->symbol) == 0) &&
+		   parse_digest(digits, note.digest)) {
+		note.name = name;
+		note.symbol = blob;
 		note.digits_off = find_digits(n, digits);
-		s->failed |= !note.name || !note.symbol;
 		*s->out = note;
 	}
-	json_decref(o);
 }
 
 static bool see_note(void *data, const struct mpk_elf_note *n)

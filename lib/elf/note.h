@@ -24,6 +24,8 @@ struct mpk_tap;
 
 #define MPK_NOTE_SECTION ".note.package"
 #define MPK_NOTE_OWNER "FDO"
+#define MPK_NOTE_MARK                                                                              \
+	MPK_NOTE_OWNER "\0{\"type\":\"mpack\"" /* what a file with one of ours has in it */
 #define MPK_NOTE_TYPE UINT32_C(0xcafe1a7e)
 
 /* What a note's text may have at most, bytes with the NUL; and half a build id. */

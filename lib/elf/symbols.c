@@ -111,18 +111,40 @@ enum mpk_code mpk_symtab_dynamic(const struct mpk_elf *e, struct mpk_symtab *out
 	return index ? mpk_symtab_open(e, index, out, err) : open_loader_table(e, out, err);
 }
 
+/* Whether a table of section headers is the one that PT_DYNAMIC names. */
+static bool is_loaders(const struct mpk_elf *e, const struct mpk_symtab *listed)
+{
+	struct mpk_error ignored = { 0 };
+	struct mpk_span rest;
+	Elf_Data *dynamic;
+	uint64_t address, off;
+	size_t entries;
+
+	return mpk_dynamic_open(e, &dynamic, &entries, &ignored) == MPK_OK && entries &&
+	       mpk_dynamic_find(dynamic, entries, DT_SYMTAB, &address) &&
+	       mpk_elf_at_address(e, address, &rest, &off) && off == listed->off;
+}
+
 enum mpk_code mpk_symtab_loaded(const struct mpk_elf *e, struct mpk_symtab *out,
 				struct mpk_error *err)
 {
 	size_t index = find_section(e, SHT_DYNSYM);
-	struct mpk_symtab listed;
+	struct mpk_symtab listed = { 0 };
 	struct mpk_error ignored = { 0 };
+	enum mpk_code code;
 
-	MPK_TRY(open_loader_table(e, out, err));
-	if (index && mpk_symtab_open(e, index, &listed, &ignored) == MPK_OK &&
-	    listed.off == out->off && listed.count > out->count)
+	if (index &&
+	    (mpk_symtab_open(e, index, &listed, &ignored) != MPK_OK || !is_loaders(e, &listed)))
+		listed.count = 0;
+	if (ignored.code == MPK_E_NOMEM)
+		return mpk_fail_nomem(err);
+	code = open_loader_table(e, out, listed.count ? &ignored : err);
+	/* a hash table leaves out symbols; one that is damaged tells no count, or a wrong one */
+	if (listed.count && code != MPK_E_NOMEM) {
 		*out = listed;
-	return ignored.code == MPK_E_NOMEM ? mpk_fail_nomem(err) : MPK_OK;
+		return MPK_OK;
+	}
+	return code == MPK_E_NOMEM ? mpk_fail_nomem(err) : code;
 }
 
 enum mpk_code mpk_symtab_static(const struct mpk_elf *e, struct mpk_symtab *out,

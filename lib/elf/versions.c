@@ -207,6 +207,7 @@ enum mpk_code mpk_versions_undefined(const struct mpk_elf *e, struct mpk_arena *
 		if (!is_undefined(&s))
 			continue;
 		list[n].name = s.name;
+		list[n].index = i;
 		list[n].any_version = needs.left > 0;
 		list[n++].has_version = versions.off &&
 					u16(&versions, versions.off + 2 * i, &version) &&

@@ -26,6 +26,7 @@ enum mpk_code mpk_versions_defined(const struct mpk_elf *e, struct mpk_arena *ar
 /* An undefined dynamic symbol that a loader must find. */
 struct mpk_undefined {
 	const char *name;
+	size_t index;     /* of the symbol */
 	bool has_version; /* it belongs to a library with symbol versions */
 	bool any_version; /* the file wants versions of some library */
 };

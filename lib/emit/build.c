@@ -42,7 +42,11 @@ void mpk_build_confine_llvm(const struct mpk_build *b)
 	const char *writable[] = { b->scratch.path };
 	static const int none;
 	const struct mpk_sandbox s = {
-		.writable = writable, .writable_count = 1, .kept = &none, .kept_count = 0
+		.writable = writable,
+		.writable_count = 1,
+		.replaces = b->scratch.keep, /* what an earlier build left there */
+		.kept = &none,
+		.kept_count = 0,
 	};
 
 	/* a sanitizer's runtime starts a process to look for leaks */
@@ -79,6 +83,25 @@ struct mpk_csource mpk_build_csource(const struct mpk_build *b)
 				     .note = b->note };
 }
 
+enum mpk_code mpk_build_accept(const struct mpk_build *b, struct mpk_span bytes,
+			       struct mpk_error *err)
+{
+	const struct mpk_emit_hooks *hooks = b->e->hooks;
+
+	return b->e->blob || !hooks->accept ? MPK_OK : hooks->accept(hooks->data, bytes, err);
+}
+
+static enum mpk_code accept_output(const struct mpk_build *b, const struct mpk_output *o,
+				   struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping map = { .fd = -1 };
+
+	if (b->e->blob || mpk_output_is_through(o))
+		return MPK_OK;
+	MPK_TRY(mpk_mapping_of_fd(mpk_output_fd(o), "output", &map, err));
+	return mpk_build_accept(b, map.bytes, err);
+}
+
 static enum mpk_code seal_output(const struct mpk_build *b, const struct mpk_output *o,
 				 struct mpk_error *err)
 {
@@ -101,6 +124,8 @@ enum mpk_code mpk_build_write_packed(struct mpk_build *b, const char *path, unsi
 	if (code == MPK_OK && path == b->e->out && b->e->kind != MPK_EMIT_BLOB &&
 	    b->e->target.format != MPK_OBJECT_WASM)
 		code = mpk_confirm_output(o, b->e->blob, err);
+	if (code == MPK_OK && path == b->e->out)
+		code = accept_output(b, o, err);
 	if (code == MPK_OK && path == b->e->out && b->e->seal)
 		code = seal_output(b, o, err);
 	return mpk_output_finish(o, code, err);

@@ -61,6 +61,11 @@ enum mpk_code mpk_build_tool(struct mpk_build *b, const char *const *argv, const
 /* mpk_build_settled - tell the caller of mpk_emit that no tool will be run any more */
 void mpk_build_settled(const struct mpk_build *b);
 
+/* mpk_build_accept - ask the caller of mpk_emit whether a package without a blob is worth its name
+ * Returns  MPK_OK; what the hook says */
+enum mpk_code mpk_build_accept(const struct mpk_build *b, struct mpk_span bytes,
+			       struct mpk_error *err) MPK_MUST_CHECK;
+
 /* mpk_build_confine_llvm - in a child that has loaded LLVM and opened what it reads: from now on it
  * writes to the scratch folder, and does nothing else */
 void mpk_build_confine_llvm(const struct mpk_build *b);

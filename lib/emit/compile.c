@@ -32,6 +32,7 @@ static void add_flags(struct mpk_build *b, struct mpk_argv *v, const char *seed,
 	add_prefix_maps(b, v);
 	mpk_argv_printf(v, "-frandom-seed=%s", seed);
 	mpk_argv_add_all(v, &e->cflags);
+	mpk_argv_add_all(v, &e->headers);
 }
 
 enum mpk_code mpk_build_c_job(struct mpk_build *b, const char *source, const char *object,

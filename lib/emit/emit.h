@@ -60,6 +60,9 @@ struct mpk_emit_hooks {
 	 * and users made, and to write the output. May be NULL.
 	 * @scratch  the folder in which files still change; NULL: there is none */
 	void (*settled)(void *data, const char *scratch);
+	/* A package without a blob, made of host code alone: the library or archive before it takes its
+	 * name, which it does not get when this fails. May be NULL. */
+	enum mpk_code (*accept)(void *data, struct mpk_span bytes, struct mpk_error *err);
 };
 
 /* Everything that decides the output's bytes, and where to work. All borrowed. */
@@ -81,7 +84,9 @@ struct mpk_emit {
 	struct mpk_words cc;  /* the compiler driver, at least one word */
 	struct mpk_words cxx; /* that of C++; likewise, where a source is C++ */
 	struct mpk_words cflags, ldflags;
-	const char *dir;        /* of the manifest: absolute, or NULL */
+	struct mpk_words
+		headers; /* of the compiler, for sources: where headers are that nobody named */
+	const char *dir; /* of the manifest: absolute, or NULL */
 	const char *dir_named;  /* the same as the sources' paths begin: "sub/"; or "" */
 	const char *cwd;        /* absolute, or NULL; none of these three gets into
 					  * compiled objects */

@@ -132,7 +132,7 @@ static enum mpk_code confirm(const struct mpk_build *b, const char *linked, stru
 	enum mpk_code code = mpk_confirm_file(&map, b->e->blob, err);
 	if (code != MPK_OK)
 		mpk_error_prefix(err, "'%s' made ", b->e->cc.items[0]);
-	return code;
+	return code == MPK_OK ? mpk_build_accept(b, map.bytes, err) : code;
 }
 
 /* A file of our scratch folder still. */

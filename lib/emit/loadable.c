@@ -270,7 +270,7 @@ static enum mpk_code run(struct job *j, int log, struct mpk_error *err)
 		.prefix = "",
 		.cc = needs_cxx(o->image) ? o->cxx : o->cc,
 		.cxx = o->cxx,
-		.cflags = o->cflags,
+		.headers = o->headers,
 		.llvm = o->llvm,
 		.tmpdir = j->out->scratch.path,
 		.log = log,

@@ -17,7 +17,7 @@ struct mpk_loadable_options {
 	const struct mpk_image *image; /* of it; borrowed */
 	bool member_alone;             /* of an archive, link image->member and nothing else */
 	struct mpk_words cc, cxx;      /* the compiler drivers, at least one word each */
-	struct mpk_words cflags;       /* for sources in a .tar */
+	struct mpk_words headers;      /* for sources in a .tar: as in struct mpk_emit */
 	const char *tmpdir;            /* where the library may go */
 	const char *llvm;              /* path of libexec/mpack/llvm.so, for IR in a .tar */
 };

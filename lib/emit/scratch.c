@@ -2,12 +2,14 @@
 #include "emit/scratch.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "io/overwrite.h"
 #include "io/temporary.h"
 
 enum { REMOVE_TRIES = 100, REMOVE_PAUSE_US = 20000, NAME_TRIES = 100 };
@@ -20,6 +22,17 @@ static void remove_patiently(void *path)
 		(void)usleep(REMOVE_PAUSE_US);
 }
 
+/* Tools write into it as they like: what others put there must not be among that. */
+static void claim(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	mpk_overwrite_claim(fd);
+	(void)close(fd);
+}
+
 static enum mpk_code open_kept(const char *keep, struct mpk_scratch *out, struct mpk_error *err)
 {
 	struct stat st;
@@ -30,6 +43,8 @@ static enum mpk_code open_kept(const char *keep, struct mpk_scratch *out, struct
 		errno = ENOTDIR;
 		goto failed;
 	}
+	MPK_TRY(mpk_overwrite_check_folder(keep, err));
+	claim(keep);
 	/* Tools see paths from the root, whatever directory they run in. */
 	char *path = realpath(keep, NULL);
 	if (!path)

@@ -23,7 +23,7 @@ struct mpk_scratch {
  * that is in it when mpk_scratch_close did not.
  * @keep    a directory to use instead, made when it is not there and left as it is
  *          afterwards; NULL: none
- * Returns  MPK_OK; MPK_E_IO; MPK_E_NOMEM */
+ * Returns  MPK_OK; MPK_E_IO, also when keep has files that no build has put there; MPK_E_NOMEM */
 enum mpk_code mpk_scratch_open(const char *parent, const char *keep, struct mpk_scratch *out,
 			       struct mpk_error *err) MPK_MUST_CHECK;
 

@@ -4,6 +4,8 @@
 #include "base/strmap.h"
 #include "executor/relax/signature.h"
 #include "graphjson/graphjson.h"
+#include "kinds.h"
+#include "runtime/node.h"
 
 static struct mpk_param *untyped(struct mpk_strs names, struct mpk_arena *arena)
 {
@@ -124,5 +126,65 @@ enum mpk_code mpk_models_of(const struct mpk_payload *p, struct mpk_arena *arena
 	case MPK_PAYLOAD_ETHOSN:
 		break;
 	}
+	return MPK_OK;
+}
+
+/* --- by name -------------------------------------------------------------------------------- */
+
+static bool relax_has(const struct mpk_relax *x, struct mpk_span name)
+{
+	for (size_t i = 0; i < x->func_count; i++)
+		if (x->funcs[i].kind != MPK_RELAX_PACKED && mpk_span_equal(x->funcs[i].name, name))
+			return true;
+	return false;
+}
+
+static bool relay_has(const struct mpk_relay *x, struct mpk_span name)
+{
+	for (size_t i = 0; i < x->func_count && i < x->globals.count; i++)
+		if (mpk_span_equal(x->globals.items[i], name))
+			return true;
+	return false;
+}
+
+bool mpk_model_has(const struct mpk_payload *p, struct mpk_span name)
+{
+	switch (p->tag) {
+	case MPK_PAYLOAD_RELAX:
+		return relax_has(&p->u.relax, name);
+	case MPK_PAYLOAD_RELAY:
+		return relay_has(&p->u.relay, name);
+	case MPK_PAYLOAD_FACTORY:
+		return mpk_span_equal(p->u.factory.module_name, name);
+	case MPK_PAYLOAD_EMPTY:
+	case MPK_PAYLOAD_KERNELS:
+	case MPK_PAYLOAD_RECORD:
+	case MPK_PAYLOAD_CONSTS:
+	case MPK_PAYLOAD_ETHOSN:
+		break;
+	}
+	return false;
+}
+
+/* A payload that is open is not decoded again. */
+enum mpk_code mpk_model_node_has(struct mpk_node_module *node, const char *name, bool *out,
+				 struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
+	struct mpk_span item, wanted = mpk_span_str(name);
+	struct mpk_payload payload;
+	enum mpk_code code;
+
+	*out = false;
+	if (node->is_open) {
+		for (size_t i = 0; !*out && node->loader->name_at(node, i, &item); i++)
+			*out = mpk_span_equal(item, wanted);
+		return MPK_OK;
+	}
+	code = mpk_payload_decode(mpk_kind_find(node->node->kind), node->host->code.tree->gen,
+				  mpk_source_of(node->node), &arena, &payload, err);
+	if (code == MPK_E_NOMEM)
+		return code;
+	*out = code == MPK_OK && mpk_model_has(&payload, wanted);
 	return MPK_OK;
 }

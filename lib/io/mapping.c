@@ -119,6 +119,9 @@ struct mpk_mapping_origin {
 };
 
 static struct mpk_mapping_origin *origins;
+static struct mpk_file_identity *closed; /* those that were read */
+static size_t closed_count, closed_cap;
+static bool keeps_closed;
 static pthread_mutex_t origins_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct mpk_file_identity identity_of(const struct stat *st)
@@ -173,11 +176,20 @@ static struct mpk_mapping_origin *remember(int fd, const char *name)
 	return o;
 }
 
+/* Without memory for it a file is forgotten; its content still tells whether it may be replaced. */
+static void keep(const struct mpk_mapping_origin *o)
+{
+	if (keeps_closed && o->regular && !o->replaceable &&
+	    mpk_vec_reserve(&closed, &closed_cap, closed_count + 1, sizeof *closed))
+		closed[closed_count++] = o->identity;
+}
+
 static void forget(struct mpk_mapping_origin *o)
 {
 	if (!o)
 		return;
 	(void)pthread_mutex_lock(&origins_lock);
+	keep(o);
 	*o->at = o->next;
 	if (o->next)
 		o->next->at = o->at;
@@ -209,18 +221,40 @@ enum mpk_code mpk_mappings_check(struct mpk_error *err)
 	return code;
 }
 
+void mpk_mappings_keep(void)
+{
+	keeps_closed = true;
+}
+
+/* With origins_lock. */
+static bool has_origin(const struct stat *file, bool replaceable)
+{
+	const struct mpk_file_identity identity = identity_of(file);
+
+	for (const struct mpk_mapping_origin *o = origins; o; o = o->next)
+		if (o->replaceable == replaceable && is_same_file(&o->identity, &identity))
+			return S_ISREG(file->st_mode);
+	return false;
+}
+
 bool mpk_mappings_have(const struct stat *file)
 {
 	const struct mpk_file_identity identity = identity_of(file);
-	const struct mpk_mapping_origin *o;
 
 	(void)pthread_mutex_lock(&origins_lock);
-	for (o = origins; o; o = o->next)
-		if (!o->replaceable && is_same_file(&o->identity, &identity) &&
-		    S_ISREG(file->st_mode))
-			break;
+	bool found = has_origin(file, false);
+	for (size_t i = 0; i < closed_count && !found; i++)
+		found = is_same_file(&closed[i], &identity);
 	(void)pthread_mutex_unlock(&origins_lock);
-	return o != NULL;
+	return found;
+}
+
+bool mpk_mappings_give(const struct stat *file)
+{
+	(void)pthread_mutex_lock(&origins_lock);
+	bool found = has_origin(file, true) && !has_origin(file, false);
+	(void)pthread_mutex_unlock(&origins_lock);
+	return found;
 }
 
 void mpk_mapping_may_be_replaced(struct mpk_mapping *m)
@@ -324,6 +358,17 @@ void mpk_mapping_close_file(struct mpk_mapping *m)
 	(void)close(m->fd);
 	m->fd = -1;
 	m->origin->fd = -1;
+}
+
+void mpk_mapping_forget(const struct mpk_mapping *m, struct mpk_span part)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t begin = ((uintptr_t)part.data + page - 1) / page * page;
+	uintptr_t end = ((uintptr_t)part.data + part.len) / page * page;
+
+	if (m->mapped && begin < end && part.data >= m->bytes.data &&
+	    part.data + part.len <= m->bytes.data + m->bytes.len)
+		(void)madvise((void *)begin, end - begin, MADV_DONTNEED);
 }
 
 void mpk_mapping_use_file(const struct mpk_mapping *m, struct mpk_rope *rope)

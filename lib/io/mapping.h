@@ -69,14 +69,22 @@ enum mpk_code mpk_mapping_open_same(const char *path, const struct mpk_file_iden
 				    struct mpk_mapping *out, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_mappings_have - whether an open mapping is of this file: an output must not take its place
- * mpk_mapping_may_be_replaced - from now on, m does not count there: its user asked for that */
+ * mpk_mappings_keep - from now on, so is one that has been closed; for programs, which end
+ * mpk_mapping_may_be_replaced - from now on, m does not count there: its user asked for that
+ * mpk_mappings_give - whether an open mapping that may be replaced is of this file */
 bool mpk_mappings_have(const struct stat *file);
+void mpk_mappings_keep(void);
 void mpk_mapping_may_be_replaced(struct mpk_mapping *m);
+bool mpk_mappings_give(const struct stat *file);
 
 /* mpk_mapping_use_file - turn the large pieces of a rope that are views of a mapping into
  * ranges of its file, which are written without touching them
  * A mapping of a pipe has no file: nothing changes then. */
 void mpk_mapping_use_file(const struct mpk_mapping *m, struct mpk_rope *rope);
+
+/* mpk_mapping_forget - give back the pages of a part that was read: they are read from the file again should
+ * somebody look there. Of what is no mapping of a file nothing is given back. */
+void mpk_mapping_forget(const struct mpk_mapping *m, struct mpk_span part);
 
 /* The bytes of a mapping, open to changes that do not get into the file. */
 struct mpk_private {

@@ -14,6 +14,7 @@
 
 #include "base/memory.h"
 #include "io/mapping.h"
+#include "io/overwrite.h"
 #include "io/path.h"
 #include "io/temporary.h"
 
@@ -185,8 +186,10 @@ enum mpk_code mpk_output_check_path(const char *path, struct mpk_error *err)
 	struct stat st;
 
 	if (strcmp(path, "-") == 0 || stat(path, &st) != 0 || !S_ISREG(st.st_mode) ||
-	    !mpk_mappings_have(&st))
+	    is_stream_name(path) || mpk_mappings_give(&st))
 		return MPK_OK;
+	if (!mpk_mappings_have(&st))
+		return mpk_overwrite_check(path, &st, err);
 
 	enum mpk_code code =
 		mpk_fail(err, MPK_E_USAGE, "this is an input, too, and would be overwritten");
@@ -399,6 +402,7 @@ static enum mpk_code commit(struct mpk_output *o, struct mpk_error *err)
 		return MPK_OK;
 	MPK_TRY(mpk_mappings_check(err));
 	MPK_TRY(mpk_memory_check(err));
+	mpk_overwrite_claim(content_fd(o));
 	if (o->replaces)
 		MPK_TRY(keep_mode(o, err));
 	if (durable)

@@ -8,8 +8,8 @@
  * output of that name when a killed process could not.
  * "-" and targets that are not regular files (/dev/stdout, a pipe) are written through.
  * A file that is replaced hands its owner and its permissions on; one behind a link is replaced
- * where it lies, and a link that leads to no file is refused. So is a file that is being read
- * (mpk_mappings_have).
+ * where it lies, and a link that leads to no file is refused. So is a file that is or was read
+ * (mpk_mappings_have), and what looks like no output of ours (io/overwrite.h).
  * Nothing is fsync'ed unless mpk_output_make_durable was called: "whole" is meant against crashes of
  * programs, not of the machine.
  */
@@ -31,15 +31,15 @@ struct mpk_output;
 void mpk_output_make_durable(void);
 bool mpk_output_is_durable(void);
 
-/* mpk_output_check_path - what mpk_output_open does at its time, for an output that is opened when its
- * inputs are closed: whether path is one of the inputs that are open
- * Returns  MPK_OK; MPK_E_USAGE with the file name: it is */
+/* mpk_output_check_path - what mpk_output_open asks at its time, asked before the work is done: whether
+ * what stands there may be replaced
+ * Returns  MPK_OK; MPK_E_USAGE with the file name: it is an input, or no output of ours; MPK_E_IO; MPK_E_NOMEM */
 enum mpk_code mpk_output_check_path(const char *path, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_output_open - begin writing path
  * @mode    permissions of a file that is new, before the umask: 0666 or 0777
  * @out     receives the output; end it with commit or abandon
- * Returns  MPK_OK; MPK_E_USAGE: it is an input, too; MPK_E_IO; both with the file name; MPK_E_NOMEM */
+ * Returns  MPK_OK; MPK_E_USAGE as mpk_output_check_path; MPK_E_IO; both with the file name; MPK_E_NOMEM */
 enum mpk_code mpk_output_open(const char *path, unsigned mode, struct mpk_output **out,
 			      struct mpk_error *err) MPK_MUST_CHECK;
 

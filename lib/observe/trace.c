@@ -111,12 +111,16 @@ static void begin_line(struct mpk_tracer *t, const struct mpk_operator *op)
 
 static enum mpk_code end_line(struct mpk_tracer *t, struct mpk_error *err)
 {
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf out = { 0 };
 	size_t done = 0;
 
 	mpk_strbuf_putc(&t->line, '\n');
 	MPK_TRY(mpk_strbuf_status(&t->line, err));
-	while (done < t->line.len) {
-		ssize_t n = write(t->fd, t->line.data + done, t->line.len - done);
+	/* whatever a part of it forgot to escape, a terminal does not get it */
+	mpk_escape_lines(&out, mpk_span_of(t->line.data, t->line.len));
+	MPK_TRY(mpk_strbuf_status(&out, err));
+	while (done < out.len) {
+		ssize_t n = write(t->fd, out.data + done, out.len - done);
 
 		if (n < 0 && errno != EINTR)
 			break;

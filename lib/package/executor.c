@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* executor.c - the payloads of graph and AOT executors from graph JSON and parameter files */
 
-#include <jansson.h>
-
 #include "factory/factory.h"
 #include "package/loader.h"
 #include "text/escape.h"
@@ -36,17 +34,19 @@ static bool load_params(struct mpk_loader *l, const struct mpk_manifest_module *
 
 static void check_graph(struct mpk_loader *l, struct mpk_toml_str name, struct mpk_span text)
 {
-	json_error_t why;
-	json_t *graph = mpk_json_read(text, 0, &why);
+	struct mpk_json_value graph, nodes;
+	struct mpk_error why = { 0 };
 
-	if (!graph)
+	if (mpk_json_read(text, &graph, &why) != MPK_OK) {
 		mpk_loader_error(l, name.pos, MPK_E_CORRUPT, "payload-format",
-				 "'%s': line %d, column %d: %s", QUOTE(name), why.line, why.column,
-				 MPK_QUOTE(mpk_span_str(why.text)));
-	else if (!json_is_array(json_object_get(graph, "nodes")))
+				 "'%s': line %u, column %u: %s", QUOTE(name), why.at.line,
+				 why.at.column, why.text);
+		return;
+	}
+	nodes = mpk_json_value_get(graph, "nodes");
+	if (mpk_json_value_type(nodes) != MPK_JSON_ARRAY)
 		mpk_loader_error(l, name.pos, MPK_E_CORRUPT, "payload-format",
 				 "'%s' is no graph: it has no array 'nodes'", QUOTE(name));
-	json_decref(graph);
 }
 
 static bool load_graph(struct mpk_loader *l, const struct mpk_manifest_module *m,

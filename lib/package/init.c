@@ -264,7 +264,7 @@ static void put_host(struct mpk_init *in)
 static void put_header(struct mpk_init *in, const struct mpk_init_module *m)
 {
 	struct mpk_span header = m->code->format == &mpk_format_opencl
-					 ? mpk_source_code_includes(m->file->bytes)
+					 ? mpk_source_code_includes(m->code->source->index.bytes)
 					 : (struct mpk_span){ 0 };
 
 	if (!header.len)

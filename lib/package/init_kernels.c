@@ -128,12 +128,28 @@ static enum mpk_code check_model(struct mpk_init *in, const struct mpk_init_modu
 	return MPK_OK;
 }
 
+/* Languages whose parameters no table lists: those that none passes are found all the same. */
+static const char *check_unpassable(struct mpk_init *in, const struct mpk_init_module *m, size_t i)
+{
+	const struct mpk_code_format *f = m->code->format;
+
+	for (size_t p = 0; f->unpassable && p < m->code->kernels[i].param_count; p++) {
+		struct mpk_span text = f->unpassable(m->code, i, p);
+
+		if (text.len)
+			return mpk_arena_printf(
+				in->arena, "its parameter %zu is '%s', which no runtime passes", p,
+				MPK_QUOTE(text));
+	}
+	return NULL;
+}
+
 /* A parameter that makes a runtime's compiler refuse the whole text. */
 static const char *check_types(struct mpk_init *in, const struct mpk_init_module *m,
 			       const struct mpk_init_kernel *k)
 {
 	for (size_t i = 0; m->code->format == &mpk_format_opencl && i < k->param_count; i++) {
-		const char *type = mpk_source_code_param_refused(k->params[i].text);
+		const char *type = k->params[i].refused;
 
 		if (type)
 			return mpk_arena_printf(
@@ -157,7 +173,9 @@ static enum mpk_code read_kernel(struct mpk_init *in, struct mpk_init_module *m,
 	MPK_TRY(check_model(in, m, i, k));
 	if (!k->refusal)
 		k->refusal = check_types(in, m, k);
-	for (size_t p = 0; p < k->param_count && !k->refusal; p++)
+	if (!k->refusal && k->hides_params)
+		k->refusal = check_unpassable(in, m, i);
+	for (size_t p = 0; p < k->param_count && !k->hides_params && !k->refusal; p++)
 		k->refusal = refusal_of(in, &k->params[p], p);
 	taken = take_symbol(in, k);
 	if (taken < 0)
@@ -274,6 +292,15 @@ static void put_tags(struct mpk_init *in, const struct mpk_init_kernel *k)
 	mpk_strbuf_putc(in->out, '\n');
 }
 
+static void put_condition(struct mpk_init *in, const struct mpk_code_kernel *k)
+{
+	if (!k->condition.len || k->has_variants)
+		return;
+	mpk_strbuf_puts(in->out, "  # decide: it stands behind '");
+	mpk_escape(in->out, k->condition);
+	mpk_strbuf_puts(in->out, "': whether there is one depends on who compiles the text\n");
+}
+
 void mpk_init_put_rows(struct mpk_init *in, const struct mpk_init_module *m)
 {
 	for (size_t i = 0; i < m->kernel_count; i++) {
@@ -287,6 +314,7 @@ void mpk_init_put_rows(struct mpk_init *in, const struct mpk_init_module *m)
 			mpk_strbuf_printf(in->out, " is left out: %s\n", k->refusal);
 			continue;
 		}
+		put_condition(in, &m->code->kernels[i]);
 		mpk_strbuf_puts(in->out, "  [[module.function]]\n  name   = ");
 		mpk_init_put_text(in->out, k->symbol);
 		mpk_strbuf_putc(in->out, '\n');

@@ -117,7 +117,7 @@ static struct mpk_span name_before(const uint8_t *begin, const uint8_t *bracket)
 static enum mpk_code list_source_shared(struct mpk_init *in, struct mpk_init_module *m)
 {
 	static const char opening[] = "extern __shared__";
-	struct mpk_span text = m->code->bytes;
+	struct mpk_span text = m->code->source->index.bytes;
 	const uint8_t *at = text.data, *end = at + text.len, *bracket = at;
 
 	m->has_shared = true;

@@ -22,12 +22,27 @@ static void put_stream(int fd, int target)
 		(void)dup2(fd, target);
 }
 
-static void set_streams(const struct mpk_process *p)
+/* As empty as /dev/null, where there is none: what we read is not for the child. */
+static void put_nothing(int target)
+{
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) != 0)
+		return;
+	(void)close(ends[1]);
+	put_stream(ends[0], target);
+	if (ends[0] != target)
+		(void)close(ends[0]);
+}
+
+static void set_streams(const struct mpk_process *p, int output)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
-	if (!p->in_foreground)
+	if (!p->in_foreground && null >= 0)
 		put_stream(null, STDIN_FILENO);
+	else if (!p->in_foreground)
+		put_nothing(STDIN_FILENO);
 	switch (p->output) {
 	case MPK_OUTPUT_MESSAGES:
 		put_stream(STDERR_FILENO, STDOUT_FILENO);
@@ -42,6 +57,10 @@ static void set_streams(const struct mpk_process *p)
 	case MPK_OUTPUT_LOG:
 		put_stream(p->fd, STDOUT_FILENO);
 		put_stream(p->fd, STDERR_FILENO);
+		break;
+	case MPK_OUTPUT_COPIED:
+		put_stream(output, STDOUT_FILENO);
+		put_stream(output, STDERR_FILENO);
 		break;
 	}
 	if (null > STDERR_FILENO)
@@ -61,16 +80,18 @@ static void limit_cpu(double seconds)
 }
 
 /* Ends with the parent, whatever ends that. Asked for by the child, who may come too late. */
-static void tie_to_parent(const struct mpk_process *p, pid_t parent)
+static void tie_to_parent(const struct mpk_process *p, const struct mpk_keeper_others *others)
 {
-	if (!p->in_foreground)
-		(void)setpgid(0, 0);
 	if (p->contained) {
+		/* no group and no terminal that anybody else is in */
+		(void)setsid();
 		(void)prctl(PR_SET_DUMPABLE, 1); /* the parent is not just now, see process.c */
-		(void)mpk_sandbox_protect(parent);
+		(void)mpk_sandbox_protect(others->pids, others->count, p->enters_sandbox);
+	} else if (!p->in_foreground) {
+		(void)setpgid(0, 0);
 	}
 	(void)prctl(PR_SET_PDEATHSIG, p->contained || p->disposable ? SIGKILL : SIGTERM);
-	if (getppid() != parent)
+	if (getppid() != others->parent)
 		_exit(127);
 }
 
@@ -85,13 +106,13 @@ static void execute(const struct mpk_process *p)
 }
 
 MPK_NORETURN void mpk_process_child_main(const struct mpk_process *p, struct mpk_process_self *self,
-					 pid_t parent)
+					 int output, const struct mpk_keeper_others *others)
 {
 	struct mpk_error err = { 0 };
 
-	tie_to_parent(p, parent);
+	tie_to_parent(p, others);
 	limit_cpu(p->cpu_seconds);
-	set_streams(p);
+	set_streams(p, output);
 	if (!p->run) {
 		execute(p);
 		self->exec_errno = errno;

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "process/keeper.h"
 #include "process/process.h"
 
 /* A page that parent and child both see. A module that the child runs may write anything here:
@@ -18,8 +19,10 @@ struct mpk_process_self {
 };
 
 /* mpk_process_child_main - do the work of a child, in the child
- * @parent  the process that forked it, which may be gone by now */
+ * @output  the end of a pipe that it prints into; MPK_OUTPUT_COPIED
+ * @others  the process that forked it, which may be gone by now; of one that is contained, whom it must not
+ *          reach */
 MPK_NORETURN void mpk_process_child_main(const struct mpk_process *p, struct mpk_process_self *self,
-					 pid_t parent);
+					 int output, const struct mpk_keeper_others *others);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Children are found through /proc, which lists processes of a machine and not of a parent:
- * hence the question to waitid first, whether there are any, which costs nothing. */
+ * hence the question to waitid first, whether there are any, which costs nothing. Where there is no /proc,
+ * as in a bare chroot, every number that a process may have is asked for: a second, and nothing is left. */
 #include "process/orphans.h"
 
 #include <dirent.h>
@@ -39,10 +40,41 @@ static bool has_children(void)
 	return waitid(P_ALL, 0, &info, WEXITED | WNOWAIT | WNOHANG) == 0;
 }
 
-/* The next child of this process; 0 at the end. */
-static pid_t next_child(DIR *proc)
+/* A way through the children of this process. */
+struct seek {
+	DIR *proc;  /* NULL: there is none */
+	pid_t last; /* without it: the number that was tried last */
+};
+
+static struct seek seek_begin(void)
 {
-	for (struct dirent *e; (e = readdir(proc)) != NULL;) {
+	/* where nothing is mounted there is a folder all the same */
+	return (struct seek){ .proc = access("/proc/self/stat", F_OK) == 0 ? opendir("/proc")
+									   : NULL };
+}
+
+static void seek_end(struct seek *s)
+{
+	if (s->proc)
+		(void)closedir(s->proc);
+}
+
+static bool is_child(pid_t pid)
+{
+	siginfo_t info;
+
+	return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT | WNOHANG) == 0;
+}
+
+/* The next child of this process; 0 at the end. */
+static pid_t next_child(struct seek *s)
+{
+	enum { PID_MAX = 1 << 22 }; /* of the kernel */
+
+	while (!s->proc && s->last < PID_MAX)
+		if (is_child(++s->last))
+			return s->last;
+	for (struct dirent *e; s->proc && (e = readdir(s->proc)) != NULL;) {
 		pid_t pid = (pid_t)strtol(e->d_name, NULL, 10); /* 0: not a process */
 
 		if (pid > 0 && parent_of(pid) == getpid())
@@ -53,17 +85,19 @@ static pid_t next_child(DIR *proc)
 
 enum mpk_code mpk_children_list(struct mpk_children *out, struct mpk_error *err)
 {
-	DIR *proc = has_children() ? opendir("/proc") : NULL;
 	enum mpk_code code = MPK_OK;
+	struct seek s;
 
-	for (pid_t pid; proc && code == MPK_OK && (pid = next_child(proc));) {
+	if (!has_children())
+		return MPK_OK;
+	s = seek_begin();
+	for (pid_t pid; code == MPK_OK && (pid = next_child(&s));) {
 		if (mpk_vec_reserve(&out->pids, &out->cap, out->count + 1, sizeof pid))
 			out->pids[out->count++] = pid;
 		else
 			code = mpk_fail_nomem(err);
 	}
-	if (proc)
-		(void)closedir(proc);
+	seek_end(&s);
 	return code;
 }
 
@@ -75,11 +109,11 @@ static bool is_spared(const struct mpk_children *spared, pid_t pid)
 	return false;
 }
 
-static bool kill_once(DIR *proc, const struct mpk_children *spared)
+static bool kill_once(struct seek *s, const struct mpk_children *spared)
 {
 	bool any = false;
 
-	for (pid_t pid; (pid = next_child(proc));) {
+	for (pid_t pid; (pid = next_child(s));) {
 		if (is_spared(spared, pid))
 			continue;
 		(void)kill(pid, SIGKILL);
@@ -95,11 +129,10 @@ void mpk_orphans_kill(const struct mpk_children *spared)
 
 	/* Some may be born while we look, and those that we kill leave others behind. */
 	for (unsigned i = 0; i < TRIES && has_children(); i++) {
-		DIR *proc = opendir("/proc");
-		bool any = proc && kill_once(proc, spared);
+		struct seek s = seek_begin();
+		bool any = kill_once(&s, spared);
 
-		if (proc)
-			(void)closedir(proc);
+		seek_end(&s);
 		if (!any)
 			return;
 	}

@@ -19,7 +19,9 @@
 
 #include "base/clock.h"
 #include "process/child.h"
+#include "process/copier.h"
 #include "process/fork.h"
+#include "process/keeper.h"
 #include "process/orphans.h"
 #include "text/escape.h"
 
@@ -27,9 +29,14 @@ static const int64_t TICK = MPK_NANOSECONDS / 10;
 
 enum { GROUPS_MAX = 256 }; /* more jobs at once than that end by PR_SET_PDEATHSIG alone */
 
+/* What is waited for of a child. */
+enum { FD_CHANNEL, FD_KEEPER, FD_OUTPUT, FDS };
+
 /* A child that runs. */
 struct running {
-	pid_t pid; /* 0: this slot is free */
+	pid_t pid; /* 0: this slot is free; of a contained child, its keeper */
+	struct mpk_keeper keeper;
+	struct mpk_copier copier;
 	size_t index;
 	struct mpk_process_self *self;
 	int64_t deadline; /* nanoseconds of the monotonic clock; 0: none */
@@ -40,7 +47,7 @@ struct run {
 	const struct mpk_process *list;
 	struct mpk_process_end *ends;
 	struct running *slots;
-	struct pollfd *channels; /* of each slot */
+	struct pollfd *channels; /* FDS of each slot */
 	unsigned parallel, busy;
 	bool failed;
 	bool contains;                 /* some are contained */
@@ -104,30 +111,40 @@ static int64_t after(double seconds)
 	return seconds > 0 ? mpk_clock() + (int64_t)(seconds * (double)MPK_NANOSECONDS) : 0;
 }
 
+static void unmap_self(struct mpk_process_self **self)
+{
+	if (*self != MAP_FAILED)
+		(void)munmap(*self, sizeof **self);
+}
+
 static enum mpk_code start(struct run *r, size_t index, struct mpk_error *err)
 {
 	const struct mpk_process *p = &r->list[index];
+	MPK_CLEANUP(unmap_self)
 	struct mpk_process_self *self =
 		mmap(NULL, sizeof *self, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	pid_t parent = getpid();
+	MPK_CLEANUP(mpk_copier_close) struct mpk_copier copier = { 0 };
+	struct mpk_keeper_others others = { .parent = getpid() };
+	struct mpk_keeper keeper = { .socket = -1 };
 
 	if (self == MAP_FAILED)
 		return mpk_fail_nomem(err);
+	if (p->output == MPK_OUTPUT_COPIED)
+		MPK_TRY(mpk_copier_open(p->fd, p->output_max, &copier, err));
 	int64_t deadline = after(p->timeout);
-	pid_t pid = mpk_fork(&r->mask);
+	pid_t pid = p->contained ? mpk_keeper_fork(&r->mask, &keeper, &others) : mpk_fork(&r->mask);
 	if (pid == 0)
-		mpk_process_child_main(p, self, parent);
-	if (pid < 0) {
-		int saved = errno;
-
-		(void)munmap(self, sizeof *self);
-		return mpk_fail_errno(err, MPK_E_IO, saved, "cannot start a child process");
-	}
-	if (!p->in_foreground) {
+		mpk_process_child_main(p, self, copier.child, &others);
+	if (pid < 0)
+		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot start a child process");
+	mpk_copier_started(&copier);
+	if (!p->in_foreground && !p->contained)
 		(void)setpgid(pid, pid); /* it does so, too: whoever comes first */
+	if (!p->in_foreground)
 		groups_swap(0, pid);
-	}
-	*free_slot(r) = (struct running){ pid, index, self, deadline, !p->hear };
+	*free_slot(r) = (struct running){ pid, keeper, copier, index, self, deadline, !p->hear };
+	copier = (struct mpk_copier){ 0 };
+	self = MAP_FAILED;
 	r->busy++;
 	return MPK_OK;
 }
@@ -185,21 +202,32 @@ static bool hear(const struct run *r, struct running *slot, bool has_ended)
 	return true;
 }
 
+/* Returns  how it ended, as of waitpid(2) */
+static int reap(const struct mpk_process *p, struct running *slot, enum kill killed)
+{
+	int status = 0xff00; /* 255, which is no success, should somebody else have reaped it */
+
+	if (p->contained)
+		return mpk_keeper_take(&slot->keeper, killed != ALIVE);
+	if (killed)
+		(void)kill(slot->pid, SIGKILL);
+	while (waitpid(slot->pid, &status, 0) < 0 && errno == EINTR)
+		continue;
+	return status;
+}
+
 static void finish(struct run *r, struct running *slot, enum kill killed)
 {
 	const struct mpk_process *p = &r->list[slot->index];
 	struct mpk_process_end *end = &r->ends[slot->index];
-	int status = 0xff00; /* 255, which is no success, should somebody else have reaped it */
+	int status;
 
-	/* Until it is reaped, its number and its group's are nobody else's. */
-	if (p->contained)
-		(void)kill(-slot->pid, SIGKILL);
-	if (killed)
-		(void)kill(slot->pid, SIGKILL);
+	/* until it is reaped, its number and its group's are nobody else's */
 	if (!p->in_foreground)
 		groups_swap(slot->pid, 0);
-	while (waitpid(slot->pid, &status, 0) < 0 && errno == EINTR)
-		continue;
+	status = reap(p, slot, killed);
+	mpk_copier_drain(&slot->copier);
+	mpk_copier_close(&slot->copier);
 	if (!killed && !hear(r, slot, true))
 		killed = STOPPED;
 	judge(p, slot->self, status, killed, end);
@@ -209,12 +237,14 @@ static void finish(struct run *r, struct running *slot, enum kill killed)
 	r->busy--;
 }
 
-static bool has_ended(pid_t pid)
+static bool has_ended(const struct running *slot)
 {
 	siginfo_t info = { .si_pid = 0 };
 
-	return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT | WNOHANG) != 0 ||
-	       info.si_pid == pid;
+	if (slot->keeper.pid)
+		return mpk_keeper_has_ended(&slot->keeper);
+	return waitid(P_PID, (id_t)slot->pid, &info, WEXITED | WNOWAIT | WNOHANG) != 0 ||
+	       info.si_pid == slot->pid;
 }
 
 /* Nanoseconds until it is late or ticks; 0: it was brought to an end. */
@@ -223,7 +253,8 @@ static int64_t look_at(struct run *r, struct running *slot)
 	const struct mpk_process *p = &r->list[slot->index];
 	int64_t left = 3600 * MPK_NANOSECONDS;
 
-	if (has_ended(slot->pid)) {
+	mpk_copier_step(&slot->copier);
+	if (has_ended(slot)) {
 		finish(r, slot, ALIVE);
 		return 0;
 	}
@@ -243,6 +274,17 @@ static int64_t look_at(struct run *r, struct running *slot)
 	return TICK < left ? TICK : left;
 }
 
+/* ppoll passes over a negative descriptor. */
+static void set_fds(const struct run *r, const struct running *slot, struct pollfd fds[FDS])
+{
+	bool hears = slot->pid && !slot->is_deaf;
+
+	fds[FD_CHANNEL] = (struct pollfd){ hears ? r->list[slot->index].channel : -1, POLLIN, 0 };
+	fds[FD_KEEPER] = (struct pollfd){ slot->pid && slot->keeper.pid ? slot->keeper.socket : -1,
+					  POLLIN, 0 };
+	fds[FD_OUTPUT] = mpk_copier_wait_for(&slot->copier);
+}
+
 /* Takes those that have ended or are late; nanoseconds until there is something to do. */
 static int64_t look(struct run *r)
 {
@@ -256,9 +298,7 @@ static int64_t look(struct run *r)
 
 			sleep = left < sleep ? left : sleep;
 		}
-		/* ppoll passes over a negative descriptor */
-		r->channels[i].fd = slot->pid && !slot->is_deaf ? r->list[slot->index].channel : -1;
-		r->channels[i].events = POLLIN;
+		set_fds(r, slot, &r->channels[i * FDS]);
 	}
 	return sleep;
 }
@@ -277,7 +317,7 @@ static void wait_for_one(struct run *r)
 
 		if (r->busy < before)
 			return;
-		(void)ppoll(r->channels, r->parallel, &sleep, &mask);
+		(void)ppoll(r->channels, (nfds_t)r->parallel * FDS, &sleep, &mask);
 	}
 }
 
@@ -298,7 +338,7 @@ static enum mpk_code prepare(struct run *r, size_t count, struct mpk_error *err)
 		r->contains |= r->list[i].contained;
 	}
 	r->slots = calloc(r->parallel, sizeof *r->slots);
-	r->channels = calloc(r->parallel, sizeof *r->channels);
+	r->channels = calloc(r->parallel, FDS * sizeof *r->channels);
 	MPK_TRY_ALLOC(r->slots && r->channels, err);
 	if (r->contains)
 		MPK_TRY(mpk_children_list(&r->strangers, err));

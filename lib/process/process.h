@@ -16,6 +16,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/error.h"
 
@@ -43,6 +44,7 @@ enum mpk_process_output {
 	MPK_OUTPUT_DISCARD,  /* nowhere */
 	MPK_OUTPUT_FILE,     /* standard output to a descriptor, standard error to ours */
 	MPK_OUTPUT_LOG,      /* both to a descriptor */
+	MPK_OUTPUT_COPIED, /* the same, which it does not have itself: through a pipe and this process */
 };
 
 /* A child to be. Either argv or run is set; zero serves for all other members. Borrowed. */
@@ -64,15 +66,20 @@ struct mpk_process {
 	int channel;
 
 	enum mpk_process_output output;
-	int fd;             /* MPK_OUTPUT_FILE, _LOG; appended to from its current position */
+	int fd; /* MPK_OUTPUT_FILE, _LOG, _COPIED; appended to from its current position */
+	uint64_t
+		output_max; /* MPK_OUTPUT_COPIED: bytes that are copied, with control characters made
+			      * visible; what is more is left out, which is said. 0: all, as it is */
 	double timeout;     /* seconds; 0: none */
 	double cpu_seconds; /* of processor time, at which the kernel kills it, and each process that it
 			     * starts: should whoever holds the timeout be gone or asleep. 0: none */
 
-	/* What it may do is unknown: when it ends, all that it started is killed, even what left its
-	 * process group; and when we end, it gets SIGKILL. Other children get SIGTERM then, to remove
+	/* What it may do is unknown: it has a keeper (keeper.h) and can do nothing to us; when it ends, and
+	 * when we end, it and all that it started is killed, even what left its process group. Other children get SIGTERM then, to remove
 	 * the files that they have begun; what they started gets it from mpk_process_signal_all. */
 	bool contained;
+
+	bool enters_sandbox; /* contained: run does, and keeps the rights that it takes until then */
 
 	/* It reads our standard input, and stays in our process group, so that a terminal lets it, and its
 	 * signals reach it. */

@@ -41,6 +41,10 @@ struct mpk_host_code {
 	const char *const *needed; /* DT_NEEDED */
 	size_t needed_count;
 	const struct mpk_tree *tree; /* of its blob; NULL without one */
+	/* DLPack's number of the device on which the host function of that name wants its tensors; 0:
+	 * not known. NULL: all of the library's code runs on the CPU, or nobody can tell */
+	int32_t (*device_of)(void *user, const char *name);
+	void *device_user;
 	void *owner;
 	void (*release)(void *owner); /* NULL: nothing is to be released */
 };

@@ -74,18 +74,18 @@ static bool is_entry_name(const char *name)
 	       strcmp(name, "__tvm_ffi_main") == 0;
 }
 
-/* The name the library has for what the user said: an entry name, or a symbol. */
-static const char *resolve(const struct mpk_host_code *code, const char *name)
+/* The host function that the user named: by its name, its symbol, or as the entry; or NULL. */
+static const struct mpk_host_function *resolve(const struct mpk_host_code *code, const char *name)
 {
-	const char *found = name;
+	const struct mpk_host_function *found = NULL;
 
 	for (size_t i = 0; i < code->function_count; i++) {
 		const struct mpk_host_function *f = &code->functions[i];
 
 		if (strcmp(f->name, name) == 0)
-			return name;
+			return f;
 		if (strcmp(f->symbol, name) == 0 || (f->is_entry && is_entry_name(name)))
-			found = f->name;
+			found = f;
 	}
 	return found;
 }
@@ -207,22 +207,99 @@ static enum mpk_code not_found(struct mpk_library *lib, const char *name, struct
 			mpk_strbuf_text(&hint));
 }
 
+/* --- who has it ----------------------------------------------------------------------- */
+
+/* Of the code alone, for a module. */
+static enum mpk_code find_host(struct mpk_library *lib, struct mpk_module *module, const char *name,
+			       struct mpk_function **out, struct mpk_error *err)
+{
+	const struct mpk_host_function *f = resolve(&lib->host->code, name);
+
+	return mpk_host_find(lib->host, module, f ? f->name : name, out, err);
+}
+
+/* The function of the first executable in the tree that has one of this name, or NULL. */
+static enum mpk_code find_executable(struct mpk_library *lib, struct mpk_module *const *modules,
+				     size_t count, const char *name, struct mpk_function **out,
+				     struct mpk_error *err)
+{
+	*out = NULL;
+	for (size_t i = 0; i < count && !*out; i++) {
+		struct mpk_node_module *node = (struct mpk_node_module *)modules[i];
+		bool has = false;
+
+		if (!node || !node->loader || !node->loader->has)
+			continue;
+		(void)pthread_mutex_lock(&lib->host->lock);
+		enum mpk_code code = node->loader->has(node, name, &has, err);
+		(void)pthread_mutex_unlock(&lib->host->lock);
+		MPK_TRY(code);
+		if (has)
+			MPK_TRY(node->base.find(&node->base, name, out, err));
+	}
+	return MPK_OK;
+}
+
+/* "/0#main": what one module of the tree has itself. */
+static enum mpk_code find_at(struct mpk_library *lib, struct mpk_module *const *modules,
+			     const char *name, struct mpk_function **out, struct mpk_error *err)
+{
+	const char *mark = strchr(name, '#');
+	struct mpk_module *m;
+	size_t index;
+	char *path;
+
+	*out = NULL;
+	if (name[0] != '/' || !mark || !lib->host->code.tree)
+		return MPK_OK;
+	path = strndup(name, (size_t)(mark - name));
+	MPK_TRY_ALLOC(path, err);
+	bool known = mpk_tree_find(lib->host->code.tree, path, &index);
+
+	free(path);
+	m = known ? modules[index] : NULL;
+	if (!m || !m->find)
+		return MPK_OK;
+	if (mpk_node_is_host((struct mpk_node_module *)m))
+		return find_host(lib, m, mark + 1, out, err);
+	return m->find(m, mark + 1, out, err);
+}
+
+/* Names of executables go before those of host code and its entry, and these before kernels, which
+ * host code launches under names of its own. */
+static enum mpk_code find_in(struct mpk_library *lib, struct mpk_module *const *modules,
+			     size_t count, const char *name, struct mpk_function **out,
+			     struct mpk_error *err)
+{
+	struct mpk_module_search search = { 0 };
+
+	MPK_TRY(find_executable(lib, modules, count, name, out, err));
+	/* a tree without _lib hides the library's own functions from TVM; a user who names one
+	 * still means it */
+	if (!*out)
+		MPK_TRY(find_host(lib, lib->root, name, out, err));
+	if (!*out)
+		MPK_TRY(find_at(lib, modules, name, out, err));
+	if (!*out)
+		MPK_TRY(mpk_module_find(lib->root, name, out, &search, err));
+	if (*out || search.failure.code == MPK_OK)
+		return MPK_OK;
+	*err = search.failure;
+	return mpk_failed(err->code);
+}
+
 enum mpk_code mpk_library_find(struct mpk_library *lib, const char *name, struct mpk_function **out,
 			       struct mpk_error *err)
 {
-	const char *wanted = resolve(&lib->host->code, name);
-	struct mpk_module_search search = { 0 };
-	struct mpk_function *f;
+	struct mpk_function *f = NULL;
+	struct mpk_module **modules;
+	size_t count;
 
-	MPK_TRY(mpk_module_find(lib->root, wanted, &f, &search, err));
-	if (!f && search.failure.code != MPK_OK) {
-		*err = search.failure;
-		return mpk_failed(err->code);
-	}
-	/* a tree without _lib hides the library's own functions from TVM; a user who
-	 * names one still means it */
-	if (!f)
-		MPK_TRY(mpk_host_find(lib->host, lib->root, wanted, &f, err));
+	MPK_TRY(mpk_library_modules(lib, &modules, &count, err));
+	enum mpk_code code = find_in(lib, modules, count, name, &f, err);
+
+	free(modules);
+	MPK_TRY(code);
 	if (!f)
 		return not_found(lib, name, err);
 	*out = f;

@@ -40,8 +40,11 @@ struct mpk_module *mpk_library_root(struct mpk_library *library);
 enum mpk_code mpk_library_modules(struct mpk_library *library, struct mpk_module ***out,
 				  size_t *count, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_library_find - the function a user named, entry names resolved ("main",
- * "__tvm_main__", a data symbol that names another function)
+/* mpk_library_find - the function a user named
+ * It is, of these the first that is there: the function of this name of an executable in the tree, of
+ * several the first; the host function of this name or symbol; for "main", "__tvm_main__" and
+ * "__tvm_ffi_main" the entry of the host code; for "PATH#NAME" what the module at that path of the tree
+ * itself has; what TVM finds in the tree, such as a kernel.
  * Returns  MPK_OK, one reference in *out; MPK_E_NOTFOUND with "did you mean", also of a model's
  *          functions, and, when the tree has a model that nobody here runs, its kind; what made a
  *          module fail that may have it */

@@ -12,6 +12,7 @@ struct mpk_runtime {
 	struct mpk_devices *devices;
 	struct mpk_dldevice model_devices[MPK_RUNTIME_DEVICES_MAX];
 	size_t model_device_count;
+	bool devices_are_guessed;
 	struct mpk_observer *observers;
 	void (*loaded)(void *user, uint64_t bytes);
 	void *loaded_user;
@@ -95,6 +96,16 @@ enum mpk_code mpk_runtime_set_devices(struct mpk_runtime *runtime,
 	memcpy(runtime->model_devices, devices, count * sizeof *devices);
 	runtime->model_device_count = count;
 	return MPK_OK;
+}
+
+void mpk_runtime_guess_devices(struct mpk_runtime *runtime, bool guessed)
+{
+	runtime->devices_are_guessed = guessed;
+}
+
+bool mpk_runtime_are_devices_guessed(const struct mpk_runtime *runtime)
+{
+	return runtime->devices_are_guessed;
 }
 
 const struct mpk_dldevice *mpk_runtime_get_devices(const struct mpk_runtime *runtime, size_t *count)

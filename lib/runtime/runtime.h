@@ -42,6 +42,13 @@ struct mpk_loader {
 	/* whether this loader is for nodes of that kind */
 	bool (*accepts)(struct mpk_span kind);
 
+	/* Whether the payload of a node has a function that a caller means by this name: it then
+	 * goes before host code and kernels of the name. The node need not be open.
+	 * Returns  MPK_OK, also for a payload that nobody can read; MPK_E_NOMEM.
+	 * NULL: the functions of these nodes go before nothing */
+	enum mpk_code (*has)(struct mpk_node_module *node, const char *name, bool *out,
+			     struct mpk_error *err);
+
 	/* Reads the payload and makes the module ready; sets node->state. Called at most once
 	 * a node, before its first find, never for nodes that are not needed.
 	 * Returns  MPK_OK; MPK_E_DEVICE, MPK_E_LOAD, MPK_E_CORRUPT, ... */
@@ -105,6 +112,11 @@ enum { MPK_RUNTIME_DEVICES_MAX = 8 };
 enum mpk_code mpk_runtime_set_devices(struct mpk_runtime *runtime,
 				      const struct mpk_dldevice *devices, size_t count,
 				      struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_runtime_guess_devices - whether the devices were not named but guessed: a model may then know better
+ * mpk_runtime_are_devices_guessed - what was said last; at first false */
+void mpk_runtime_guess_devices(struct mpk_runtime *runtime, bool guessed);
+bool mpk_runtime_are_devices_guessed(const struct mpk_runtime *runtime);
 
 /* mpk_runtime_get_devices - those devices, at least one; count in *count; borrowed */
 const struct mpk_dldevice *mpk_runtime_get_devices(const struct mpk_runtime *runtime,

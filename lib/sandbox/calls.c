@@ -118,6 +118,8 @@ static const long allowed_writing[] = {
 static const long allowed_replacing[] = {
 	CALL(fchmod),
 	CALL(fchown),
+	CALL(fgetxattr), /* who wrote a file (io/overwrite.h) */
+	CALL(fsetxattr),
 };
 
 /* What OpenMP, a C++ runtime or a just-in-time compiler does beside. */

@@ -118,6 +118,17 @@ void mpk_filter_value(struct mpk_filter *f, long nr, unsigned index, uint32_t va
 	give(f, action);
 }
 
+void mpk_filter_masked(struct mpk_filter *f, long nr, unsigned index, uint32_t mask, uint32_t value,
+		       uint32_t action)
+{
+	load(f, offsetof(struct seccomp_data, nr));
+	add(f, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)nr, 0, 4);
+	load_argument(f, index);
+	add(f, BPF_ALU | BPF_AND | BPF_K, mask, 0, 0);
+	add(f, BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1);
+	give(f, action);
+}
+
 void mpk_filter_null(struct mpk_filter *f, long nr, unsigned index, uint32_t action)
 {
 	load(f, offsetof(struct seccomp_data, nr));

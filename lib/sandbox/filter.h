@@ -39,6 +39,10 @@ void mpk_filter_bits(struct mpk_filter *f, long nr, unsigned index, uint32_t mas
 void mpk_filter_value(struct mpk_filter *f, long nr, unsigned index, uint32_t value,
 		      uint32_t action);
 
+/* mpk_filter_masked - the same when the bits of mask in them are value */
+void mpk_filter_masked(struct mpk_filter *f, long nr, unsigned index, uint32_t mask, uint32_t value,
+		       uint32_t action);
+
 /* mpk_filter_null - the same when all of argument index is 0, such as a pointer */
 void mpk_filter_null(struct mpk_filter *f, long nr, unsigned index, uint32_t action);
 

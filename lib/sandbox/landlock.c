@@ -122,7 +122,29 @@ bool mpk_landlock_restrict(const struct mpk_sandbox *s)
 	(void)close(rules);
 	return done;
 }
+
+bool mpk_landlock_scope(void)
+{
+	const struct ruleset r = { .scopes = SCOPE_SIGNAL };
+	int rules = mpk_landlock_version() < 6
+			    ? -1
+			    : (int)syscall(SYS_landlock_create_ruleset, &r, sizeof r, 0);
+	bool done;
+
+	if (rules < 0)
+		return false;
+	done = syscall(SYS_landlock_restrict_self, rules, 0) == 0 ||
+	       (errno == EPERM && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+		syscall(SYS_landlock_restrict_self, rules, 0) == 0);
+	(void)close(rules);
+	return done;
+}
 #else
+bool mpk_landlock_scope(void)
+{
+	return false;
+}
+
 bool mpk_landlock_restrict(const struct mpk_sandbox *s)
 {
 	(void)s;

@@ -39,7 +39,7 @@ struct mpk_sandbox_state mpk_sandbox_enter(const struct mpk_sandbox *s)
 
 	if (s->runs_code) {
 		mpk_limits_set(s->memory_bytes);
-		state.namespaces = mpk_namespaces_enter();
+		mpk_namespaces_enter(s, &state);
 		if (state.namespaces)
 			mpk_limits_set_threads();
 	}
@@ -51,7 +51,9 @@ struct mpk_sandbox_state mpk_sandbox_enter(const struct mpk_sandbox *s)
 
 struct mpk_sandbox_state mpk_sandbox_support(void)
 {
-	return (struct mpk_sandbox_state){ .files = mpk_landlock_version() > 0,
-					   .calls = mpk_calls_known(),
-					   .namespaces = mpk_namespaces_known() };
+	struct mpk_sandbox_state can = { .files = mpk_landlock_version() > 0,
+					 .calls = mpk_calls_known() };
+
+	mpk_namespaces_try(&can);
+	return can;
 }

@@ -41,7 +41,9 @@ struct mpk_sandbox_state {
 	bool files;      /* no other file can be opened, made, changed or removed */
 	bool calls;      /* no program can be started, no connection made, no memory made executable
 		     * (unless runs_code), no other process signalled or traced */
-	bool namespaces; /* runs_code: user, network, IPC and mounts are its own, with nothing in them */
+	bool namespaces; /* runs_code: network, IPC and mounts are its own, with nothing in them */
+	bool own_user;   /* the user, too */
+	bool own_root;   /* other files are not to be seen, not even that they are there */
 };
 
 /* mpk_sandbox_enter - from now on only what s says; the process must have one thread
@@ -52,11 +54,33 @@ struct mpk_sandbox_state mpk_sandbox_enter(const struct mpk_sandbox *s);
 /* mpk_sandbox_support - what mpk_sandbox_enter would be able to do here */
 struct mpk_sandbox_state mpk_sandbox_support(void);
 
-/* mpk_sandbox_protect - from now on this process can neither signal nor trace pid, nor
- * write to its memory by system calls; nor signal all processes at once
+/* How a process that is started stands apart from those that are there: what it can neither see nor name it
+ * cannot reach. */
+enum mpk_apart {
+	MPK_APART_NOT,
+	MPK_APART_AS_USER, /* namespaces of processes, mounts and users; the user stays the same */
+	MPK_APART_AS_ROOT, /* the same without the last: of a process that may make mounts */
+	MPK_APART_LAST = MPK_APART_AS_ROOT,
+};
+
+/* mpk_sandbox_apart_flags - the namespaces in which such a process is to be made, flags of clone(2) */
+uint64_t mpk_sandbox_apart_flags(enum mpk_apart apart);
+
+/* mpk_sandbox_apart_enter - in that process, the first of its namespaces: /proc shows it and what it starts and
+ * nobody else; of root, too, the files through which the kernel is told what to do cannot be written
+ * What the system does not let it hide stays as it is.
+ * @user, group  effective ones of the process that made it
+ * Returns  false: it would not have them */
+bool mpk_sandbox_apart_enter(enum mpk_apart apart, uid_t user, gid_t group);
+
+/* mpk_sandbox_protect - from now on this process and what it starts can do nothing to others: neither signal
+ * nor trace them, nor change their memory, limits, priority or terminal; and it has no rights over the system, as
+ * root neither, but those over files
  * For code that is run and not trusted: its caller's clock must go on. A process whose effective user
  * is root keeps the right to run set-user-ID programs, any other loses it.
+ * @others  processes that it has a number for and must not reach; with 0 it has none
+ * @keeps_rights  until it enters a sandbox (runs_code), which needs them and leaves none
  * Returns  false where the system has no seccomp */
-bool mpk_sandbox_protect(pid_t pid);
+bool mpk_sandbox_protect(const pid_t *others, size_t count, bool keeps_rights);
 
 #endif

@@ -207,6 +207,9 @@ static enum mpk_code open_connection(struct batch *b, struct mpk_error *err)
 	return MPK_OK;
 }
 
+/* Enough for a trace of a model, and for no disk. */
+static const uint64_t ISOLATED_OUTPUT_MAX = UINT64_C(16) << 20;
+
 /* What all threads of a child can use up before its calls are late, and some more; 0: no limit */
 static double cpu_seconds(const struct batch *b, size_t first)
 {
@@ -230,6 +233,8 @@ static enum mpk_code run_child(struct batch *b, size_t first, struct mpk_error *
 		.hear_user = b,
 		.channel = b->work.channel.parent,
 		.cpu_seconds = cpu_seconds(b, first),
+		.enters_sandbox = b->work.library.sandbox != NULL,
+		.output_max = b->work.library.sandbox ? ISOLATED_OUTPUT_MAX : 0,
 		.watch = b->work.library.watch,
 		.watch_user = b->work.library.watch_user,
 	};

@@ -9,6 +9,7 @@ enum mpk_code mpk_call_choose_device(const struct mpk_library_options *library,
 {
 	if (call->kernel || call->device.type)
 		return MPK_OK;
+	call->device_is_guess = true;
 	/* a standalone library moves its tensors to its device itself */
 	if (!library->image->standalone)
 		return mpk_devices_default(library->tree, &call->device, err);
@@ -19,7 +20,11 @@ enum mpk_code mpk_call_choose_device(const struct mpk_library_options *library,
 enum mpk_code mpk_call_check_isolated(const struct mpk_library_options *library,
 				      const struct mpk_call *call, struct mpk_error *err)
 {
-	if (!library->sandbox || call->device.type <= MPK_DL_CPU)
+	bool on_device = call->device.type > MPK_DL_CPU;
+
+	for (size_t i = 0; call->places && i < call->arg_count; i++)
+		on_device |= call->places[i].type > MPK_DL_CPU;
+	if (!library->sandbox || !on_device)
 		return MPK_OK;
 	return mpk_fail(
 		err, MPK_E_USAGE,

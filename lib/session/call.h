@@ -34,6 +34,9 @@ struct mpk_call {
 	const struct mpk_value *args; /* outputs made by mpk_value_parse_argument */
 	const struct mpk_span *names; /* of each argument, empty: by position; NULL: none */
 	const bool *is_out;           /* arg_count; which arguments are results */
+	const struct mpk_dldevice
+		*places; /* of each argument, type 0: where `device` and the function
+					    * say; NULL: all so */
 	size_t arg_count;
 	struct mpk_param_file *params; /* inputs by name, where the call itself has none of that
 					* name; NULL: none */
@@ -41,6 +44,7 @@ struct mpk_call {
 				 * is a mistake */
 	struct mpk_dldevice device; /* where tensors live; type 0: nobody said, the CPU or
 				       * what the kernel is for */
+	bool device_is_guess;       /* nobody named it: the tree's code is for it */
 	const struct mpk_kernel_extents *kernel; /* function is a kernel of the tree, called
 				       * without host code; NULL: one of the library */
 	struct mpk_watch watch;                  /* asked for, the function must be a model */

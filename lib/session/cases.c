@@ -10,7 +10,6 @@
 #include "base/vec.h"
 #include "session/case_file.h"
 #include "text/escape.h"
-#include "text/match.h"
 #include "value/param_file.h"
 #include "value/parse.h"
 
@@ -203,14 +202,16 @@ static void take_args(struct builder *b, const struct mpk_case_table *t, struct 
 	struct mpk_value *args = mpk_arena_array(b->arena, t->arg_count + 1, sizeof *args);
 	struct mpk_span *names = mpk_arena_array(b->arena, t->arg_count + 1, sizeof *names);
 	bool *is_out = mpk_arena_array(b->arena, t->arg_count + 1, sizeof *is_out);
+	struct mpk_dldevice *places = mpk_arena_array(b->arena, t->arg_count + 1, sizeof *places);
 
-	if (!args || !names || !is_out) {
+	if (!args || !names || !is_out || !places) {
 		b->r.failed = true;
 		return;
 	}
 	c->call.args = c->args = args;
 	c->call.names = names;
 	c->call.is_out = is_out;
+	c->call.places = places;
 	for (size_t i = 0; i < t->arg_count; i++) {
 		const struct mpk_case_arg *arg = &t->args[i];
 		struct mpk_toml_str said = arg->out.text ? arg->out : arg->input;
@@ -222,7 +223,7 @@ static void take_args(struct builder *b, const struct mpk_case_table *t, struct 
 		if (!arg->input.text == !arg->out.text)
 			continue; /* a mistake that is reported already */
 		rc = mpk_value_parse_argument(from_here(b, said.text), is_out[i], &names[i],
-					      &args[i], &why);
+					      &places[i], &args[i], &why);
 		if (rc != MPK_OK)
 			put_error(b, said.pos, "value", &why);
 	}
@@ -286,21 +287,32 @@ static void take_case(struct builder *b, const struct mpk_case_table *t, size_t 
 	take_args(b, t, c);
 }
 
+static bool is_any_named(const struct mpk_cases *cases, const char *filter)
+{
+	for (size_t i = 0; i < cases->count; i++)
+		if (mpk_name_matches(mpk_span_str(cases->items[i].name), filter))
+			return true;
+	return false;
+}
+
 /* The cases of the filter move to the front; mistakes of the others were reported all the same. */
-static enum mpk_code choose(struct mpk_cases *cases, const char *filter, struct mpk_error *err)
+static enum mpk_code choose(struct mpk_cases *cases, const struct mpk_name_filter *filter,
+			    struct mpk_error *err)
 {
 	size_t kept = 0;
 
+	for (size_t i = 0; filter && i < filter->count && cases->count; i++)
+		if (!is_any_named(cases, filter->items[i]))
+			return mpk_fail(err, MPK_E_USAGE,
+					"none of the %zu cases is named like '%s'", cases->count,
+					MPK_QUOTE(mpk_span_str(filter->items[i])));
 	for (size_t i = 0; i < cases->count; i++) {
-		if (!mpk_name_matches(mpk_span_str(cases->items[i].name), filter)) {
+		if (!mpk_name_is_chosen(mpk_span_str(cases->items[i].name), filter)) {
 			case_fini(&cases->items[i]);
 			continue;
 		}
 		cases->items[kept++] = cases->items[i];
 	}
-	if (kept == 0 && cases->count)
-		return mpk_fail(err, MPK_E_USAGE, "none of the %zu cases is named like '%s'",
-				cases->count, MPK_QUOTE(mpk_span_str(filter)));
 	cases->count = kept;
 	return MPK_OK;
 }

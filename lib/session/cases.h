@@ -18,6 +18,7 @@
 #include "base/report.h"
 #include "session/batch.h"
 #include "session/expect.h"
+#include "text/match.h"
 #include "toml/toml.h"
 
 struct mpk_case_table; /* session/case_file.h */
@@ -63,8 +64,8 @@ struct mpk_cases_source {
 	struct mpk_span text;
 	mpk_toml_parser *parser;
 	struct mpk_case_defaults defaults;
-	const char *filter; /* NULL: all cases; else those whose name has this in it, or matches it
-			     * when it is a pattern with * ? [ */
+	/* NULL: all cases; else those whose names one of it chooses, and each must choose one */
+	const struct mpk_name_filter *filter;
 	bool no_skip;
 	bool judges_only; /* arguments and files of parameters are not read: nothing will be called */
 };
@@ -73,7 +74,7 @@ struct mpk_cases_source {
  * skipped are made, files they name are read
  * @report  receives each mistake with its line and column; with errors in it the cases
  *          must not be run
- * Returns  MPK_OK, also with mistakes; MPK_E_USAGE: no case fits the filter; MPK_E_NOMEM.
+ * Returns  MPK_OK, also with mistakes; MPK_E_USAGE: no case fits one of the filter; MPK_E_NOMEM.
  *          mpk_cases_fini in every case. */
 enum mpk_code mpk_cases_read(const struct mpk_cases_source *source, struct mpk_cases *out,
 			     struct mpk_report *report, struct mpk_error *err) MPK_MUST_CHECK;

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "text/escape.h"
 
@@ -158,6 +159,10 @@ enum mpk_code mpk_child_run(mpk_child_fn *fn, void *user, const struct mpk_child
 				     .channel = options->channel,
 				     .timeout = options->task->seconds_left,
 				     .cpu_seconds = options->cpu_seconds,
+				     .output = MPK_OUTPUT_COPIED,
+				     .fd = STDERR_FILENO,
+				     .output_max = options->output_max,
+				     .enters_sandbox = options->enters_sandbox,
 				     .contained = true };
 	struct mpk_process_end how;
 

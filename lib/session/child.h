@@ -44,7 +44,9 @@ struct mpk_child_options {
 	enum mpk_process_heard (*hear)(void *user, bool has_ended, double *seconds);
 	void *hear_user;
 	int channel;
-	double cpu_seconds; /* likewise */
+	double cpu_seconds;  /* likewise */
+	uint64_t output_max; /* likewise */
+	bool enters_sandbox; /* likewise */
 	/* told here every tenth of a second while the child runs; NULL: nobody is */
 	void (*watch)(void *user, const struct mpk_child_state *state);
 	void *watch_user;
@@ -57,7 +59,7 @@ void mpk_child_loaded(struct mpk_child_side *side, uint64_t bytes);
 
 /* mpk_child_run - fork, run fn there, wait
  * The child is contained (process/process.h), has no standard input, and its standard output
- * goes to standard error. Memory shared before (MPK_STORAGE_SHARED) is shared with it.
+ * goes to standard error, as does its standard error, through a pipe. Memory shared before (MPK_STORAGE_SHARED) is shared with it.
  * @end     receives how it ended. Its code: MPK_OK: fn did, as the child says; what fn failed with;
  *          MPK_E_RAISED: killed by a signal (named), ended by the module itself, or stopped by hear;
  *          MPK_E_TIMEOUT

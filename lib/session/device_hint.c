@@ -12,6 +12,7 @@
 
 #include "base/strbuf.h"
 #include "device/device.h"
+#include "executor/executor.h"
 
 /* The kinds of device that the tree has kernels for and that run here, each once. */
 static size_t list_kinds(const struct mpk_tree *tree, enum mpk_device_kind *kinds, size_t most)
@@ -52,6 +53,15 @@ static bool is_wanted(const struct mpk_error *err, enum mpk_device_kind kind)
 	return strncmp(at, name, strlen(name)) == 0 && at[strlen(name)] == ',';
 }
 
+/* A model may want one input here and another there. */
+static bool is_model(const struct mpk_tree *tree)
+{
+	for (size_t i = 0; tree && i < tree->count; i++)
+		if (mpk_executors_have(tree->nodes[i].kind))
+			return true;
+	return false;
+}
+
 void mpk_device_hint_add(const struct mpk_library_options *library, const struct mpk_call *call,
 			 struct mpk_error *err)
 {
@@ -75,6 +85,9 @@ void mpk_device_hint_add(const struct mpk_library_options *library, const struct
 		if (is_wanted(err, kinds[i]))
 			mpk_strbuf_printf(&text, "%s--device %s", said++ ? " or " : "; add ",
 					  mpk_device_kind_name(kinds[i]));
+	if (is_model(library->tree) && (listed || said))
+		mpk_strbuf_printf(&text, "; for one input alone, --input VALUE@%s",
+				  listed ? "cpu" : mpk_device_kind_name(kinds[0]));
 	if (mpk_strbuf_status(&text, NULL) == MPK_OK && used + text.len < sizeof err->text)
 		memcpy(err->text + used, mpk_strbuf_text(&text), text.len + 1);
 }

@@ -28,6 +28,7 @@ struct mpk_library_options {
 	/* as of struct mpk_child_options; NULL: nobody watches */
 	void (*watch)(void *user, const struct mpk_child_state *state);
 	void *watch_user;
+	void (*enter_child)(void); /* called in the child before all else; NULL */
 };
 
 /* mpk_library_check - can this machine load it at all? Reads the image only.

@@ -10,9 +10,9 @@
 #include "runtime/devices.h"
 #include "runtime/kernels.h"
 #include "runtime/library.h"
-#include "runtime/textures.h"
 #include "session/argument_hint.h"
 #include "session/params.h"
+#include "session/placement.h"
 #include "session/reply.h"
 #include "session/watch.h"
 #include "text/escape.h"
@@ -33,6 +33,7 @@ struct session {
 	const struct mpk_call *call;
 	struct mpk_function *function;
 	struct mpk_dldevice where; /* of the tensors */
+	bool is_turned;            /* the model's first device is the CPU, against the guess */
 	struct mpk_value *args;    /* the call's, then those of its file of parameters */
 	struct mpk_span *names;    /* of args; NULL: none has one */
 	size_t arg_count;
@@ -109,8 +110,12 @@ static enum mpk_code open_function(struct session *s, struct mpk_error *err)
 
 	if (where.type == 0)
 		where.type = MPK_DL_CPU;
+	const struct mpk_dldevice devices[] = { { .type = MPK_DL_CPU }, where };
+
 	MPK_TRY(need_library(s, err));
-	MPK_TRY(mpk_runtime_set_devices(s->runtime, &where, 1, err));
+	MPK_TRY(mpk_runtime_set_devices(s->runtime, s->is_turned ? devices : &where,
+					s->is_turned ? 2 : 1, err));
+	mpk_runtime_guess_devices(s->runtime, s->call->device_is_guess);
 	MPK_TRY(bind_late(s, err));
 	MPK_TRY(mpk_library_find(s->library, s->call->function, &s->function, err));
 	s->where = s->call->device;
@@ -139,14 +144,6 @@ static enum mpk_code open_kernel(struct session *s, const struct mpk_tree *tree,
 				mpk_device_kind_name(mpk_device_kind_from(s->where.type)),
 				mpk_device_kind_name(mpk_device_kind_from(asked.type)));
 	return MPK_OK;
-}
-
-static enum mpk_code send_tensor(struct session *s, struct mpk_tensor *tensor,
-				 struct mpk_tensor **out, struct mpk_error *err)
-{
-	if (tensor->scope && s->where.type != MPK_DL_CPU)
-		return mpk_texture_send(devices_of(s), tensor, tensor->scope, s->where, out, err);
-	return mpk_devices_send(devices_of(s), tensor, s->where, out, err);
 }
 
 static enum mpk_code send_param(struct session *s, const struct mpk_param_choice *p,
@@ -179,12 +176,8 @@ static enum mpk_code send_args(struct session *s, size_t more, struct mpk_error 
 	for (size_t i = 0; i < call->arg_count; i++) {
 		if (call->names)
 			s->names[i] = call->names[i];
-		if (call->args[i].kind != MPK_VALUE_TENSOR) {
-			s->args[i] = mpk_value_hold(call->args[i]);
-			continue;
-		}
-		MPK_TRY(send_tensor(s, call->args[i].tensor, &s->args[i].tensor, err));
-		s->args[i].kind = MPK_VALUE_TENSOR;
+		MPK_TRY(mpk_call_send(devices_of(s), call, s->function->signature, i, s->where,
+				      &s->args[i], err));
 	}
 	return MPK_OK;
 }
@@ -365,6 +358,31 @@ static enum mpk_code report(struct session *s, struct mpk_report_message m, stru
 	return mpk_channel_report(&s->work->channel, &m, err);
 }
 
+/* Compiled functions do not tell in which order they number devices. Their kernels look before they touch
+ * anything, so the other order is as good a guess when the first one fails. */
+static bool may_turn(const struct session *s, enum mpk_code rc, const struct mpk_error *err)
+{
+	const struct mpk_watch *watch = &s->call->watch;
+
+	return rc == MPK_E_RAISED && !s->is_turned && s->call->device_is_guess && s->function &&
+	       s->function->signature && s->where.type > MPK_DL_CPU && !watch->dump &&
+	       !watch->compare && strstr(err->text, ".device_type");
+}
+
+static enum mpk_code call_turned(struct session *s, struct mpk_wire *wire, struct mpk_error *err)
+{
+	struct mpk_error other = { 0 };
+	enum mpk_code rc;
+
+	end_call(s);
+	s->is_turned = true;
+	rc = begin_call(s, &other);
+	if (rc == MPK_OK)
+		rc = call_and_reply(s, wire, &other);
+	s->is_turned = false;
+	return rc == MPK_OK ? rc : mpk_failed(err->code);
+}
+
 static enum mpk_code call_ordered(struct session *s, struct mpk_wire *wire, struct mpk_error *err)
 {
 	bool loads = !s->library;
@@ -373,7 +391,9 @@ static enum mpk_code call_ordered(struct session *s, struct mpk_wire *wire, stru
 	leave_if_copy(s);
 	if (loads && s->library)
 		MPK_TRY(report(s, (struct mpk_report_message){ .kind = MPK_REPORT_LOADED }, err));
-	return rc == MPK_OK ? call_and_reply(s, wire, err) : rc;
+	if (rc == MPK_OK)
+		rc = call_and_reply(s, wire, err);
+	return may_turn(s, rc, err) ? call_turned(s, wire, err) : rc;
 }
 
 /* A driver does not always recover from what a kernel did. */
@@ -457,6 +477,8 @@ enum mpk_code mpk_session_work_in_child(struct mpk_child_side *side, void *user,
 	enum mpk_code rc = MPK_OK;
 	bool ends = false;
 
+	if (s.work->library.enter_child)
+		s.work->library.enter_child();
 	mpk_channel_keep_child(&s.work->channel);
 	(void)open_session(&s, &opened);
 	while (rc == MPK_OK && !ends && mpk_channel_take(&s.work->channel, &s.order))

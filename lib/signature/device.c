@@ -132,9 +132,13 @@ static int32_t told(struct mpk_unit *u, const struct mpk_image_function *f)
 
 	if (!names->told || !mpk_unit_spend(u, names->told_count))
 		return 0;
-	for (size_t i = 0; i < names->told_count; i++)
-		if (mpk_span_is(names->told[i].function, f->name))
+	for (size_t i = 0; i < names->told_count; i++) {
+		struct mpk_span alias = mpk_unit_alias(u, mpk_span_str(f->name));
+
+		if (mpk_span_is(names->told[i].function, f->name) ||
+		    (alias.len && mpk_span_equal(names->told[i].function, alias)))
 			return names->told[i].device;
+	}
 	return 0;
 }
 

@@ -6,11 +6,13 @@
 
 #include "blob/blob.h"
 #include "elf/calls.h"
+#include "elf/classify.h"
 #include "elf/object_image.h"
+#include "elf/symbols.h"
 #include "signature/getters.h"
 #include "signature/unit.h"
 
-/* "add" of "__tvm_ffi_add"; with the system-lib prefix, as code knows no other name of itself */
+/* "add" of "__tvm_ffi_add"; with the system-lib prefix, which is part of a name to TVM */
 static struct mpk_span own_name(const struct mpk_image *image, const struct mpk_image_function *f)
 {
 	const char *prefix = mpk_generation_get(image->gen)->function_prefix;
@@ -57,6 +59,56 @@ static struct group group_of(const struct group *all, const char *member)
 	return (struct group){ all->functions + low, end - low };
 }
 
+static struct mpk_span prefix_in(const struct mpk_symtab *t)
+{
+	struct mpk_symbol s;
+	size_t n;
+
+	for (size_t i = 0; i < t->count; i++)
+		for (unsigned g = 0; g < MPK_GENERATION_COUNT; g++)
+			if (mpk_symtab_get(t, i, &s, NULL) == MPK_OK &&
+			    mpk_symbol_suffix(
+				    s.name, mpk_generation_get((enum mpk_generation)g)->ctx_symbol,
+				    &n) &&
+			    n)
+				return mpk_span_of(s.name, n);
+	return (struct mpk_span){ 0 };
+}
+
+/* That of the blob; of an object that stands beside it, that of the pointer to its imports. */
+static struct mpk_span find_prefix(const struct mpk_elf *elf, const struct mpk_image *image)
+{
+	struct mpk_symtab table;
+	struct mpk_span found = { 0 };
+
+	if (image->prefix && image->prefix[0])
+		return mpk_span_str(image->prefix);
+	if (!elf->elf || image->has_blob)
+		return found;
+	if (mpk_symtab_static(elf, &table, NULL) == MPK_OK)
+		found = prefix_in(&table);
+	if (!found.len && mpk_symtab_dynamic(elf, &table, NULL) == MPK_OK)
+		found = prefix_in(&table);
+	return found;
+}
+
+/* Behind all names: where two could be meant, it is the one whose name is all of it. */
+static enum mpk_code add_aliases(struct mpk_unit *u, struct mpk_error *err)
+{
+	size_t at;
+
+	for (size_t i = 0; i < u->function_count; i++) {
+		struct mpk_unit_function *f = &u->functions[i];
+		int rc = 0;
+
+		f->alias = mpk_unit_alias(u, f->name);
+		if (f->alias.len)
+			rc = mpk_strmap_put(&u->by_name, f->alias, i, &at);
+		MPK_TRY_ALLOC(rc >= 0, err);
+	}
+	return MPK_OK;
+}
+
 static enum mpk_code fill_unit(struct mpk_unit *u, const struct mpk_image *image,
 			       struct group group, struct mpk_error *err)
 {
@@ -70,7 +122,7 @@ static enum mpk_code fill_unit(struct mpk_unit *u, const struct mpk_image *image
 		if (f->alias_of)
 			continue;
 		u->functions[u->function_count] =
-			(struct mpk_unit_function){ f, own_name(image, f), NULL };
+			(struct mpk_unit_function){ .function = f, .name = own_name(image, f) };
 		MPK_TRY_ALLOC(mpk_strmap_put(&u->by_name, u->functions[u->function_count].name,
 					     u->function_count, &at) >= 0,
 			      err);
@@ -186,6 +238,9 @@ static enum mpk_code read_unit(const struct mpk_image *image, struct mpk_span by
 	if (code == MPK_OK && u.function_count) {
 		if (mpk_file_format_of(bytes) == MPK_FILE_ELF)
 			code = mpk_elf_open(bytes, 0, &elf, err);
+		u.prefix = find_prefix(&elf, image);
+		if (code == MPK_OK)
+			code = add_aliases(&u, err);
 		if (code == MPK_OK)
 			code = read_all(&u, image, bytes, err);
 	}

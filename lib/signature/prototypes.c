@@ -42,17 +42,21 @@ struct search {
 	size_t longest;
 };
 
+static void learn_name(struct search *s, struct mpk_span name)
+{
+	if (name.len > NAME_MAX_BYTES)
+		return;
+	for (size_t k = 0; k < name.len; k++)
+		s->in_names[name.data[k]] = true;
+	s->lengths[name.len] = true;
+	s->longest = name.len > s->longest ? name.len : s->longest;
+}
+
 static void learn_names(struct search *s)
 {
 	for (size_t i = 0; i < s->unit->function_count; i++) {
-		struct mpk_span name = s->unit->functions[i].name;
-
-		if (name.len > NAME_MAX_BYTES)
-			continue;
-		for (size_t k = 0; k < name.len; k++)
-			s->in_names[name.data[k]] = true;
-		s->lengths[name.len] = true;
-		s->longest = name.len > s->longest ? name.len : s->longest;
+		learn_name(s, s->unit->functions[i].name);
+		learn_name(s, s->unit->functions[i].alias);
 	}
 	/* a prototype's name ends where its first parenthesis stands */
 	s->in_names['('] = false;

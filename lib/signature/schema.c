@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* schema.c - what a function takes and gives, of the JSON that an exporter put beside its code */
 #include "signature/schema.h"
-#include "text/json_read.h"
 
-#include <jansson.h>
 #include <string.h>
 
-enum { DEPTH_MAX = 16 };
+#include "text/json_read.h"
 
-static void drop(json_t **json)
-{
-	json_decref(*json);
-}
+enum { DEPTH_MAX = 16 };
 
 static enum mpk_code no_schema(struct mpk_error *err)
 {
@@ -18,17 +14,22 @@ static enum mpk_code no_schema(struct mpk_error *err)
 }
 
 /* "Optional[ffi.Array[int]]" */
-static void put_title(const json_t *type, unsigned depth, struct mpk_strbuf *out)
+static enum mpk_code put_title(struct mpk_json_value type, unsigned depth, struct mpk_arena *arena,
+			       struct mpk_strbuf *out, struct mpk_error *err)
 {
-	const char *name = json_string_value(json_object_get(type, "type"));
-	const json_t *args = json_object_get(type, "args");
+	struct mpk_json_value args = mpk_json_value_get(type, "args"), arg;
+	struct mpk_json_items items = mpk_json_items(args);
+	const char *name;
+	size_t count = 0;
 
+	MPK_TRY(mpk_json_value_text(mpk_json_value_get(type, "type"), arena, &name, err));
 	mpk_strbuf_puts(out, name ? name : "Any");
-	for (size_t i = 0; depth < DEPTH_MAX && i < json_array_size(args); i++) {
-		mpk_strbuf_puts(out, i ? ", " : "[");
-		put_title(json_array_get(args, i), depth + 1, out);
+	while (depth < DEPTH_MAX && !items.in_object && mpk_json_next(&items, &arg)) {
+		mpk_strbuf_puts(out, count++ ? ", " : "[");
+		MPK_TRY(put_title(arg, depth + 1, arena, out, err));
 	}
-	mpk_strbuf_puts(out, depth < DEPTH_MAX && json_array_size(args) ? "]" : "");
+	mpk_strbuf_puts(out, count ? "]" : "");
+	return MPK_OK;
 }
 
 /* Types that a value on the command line can be of. */
@@ -52,55 +53,60 @@ static const struct {
 	{ "Any", { .kind = MPK_TYPE_ANY } },
 };
 
-static enum mpk_code read_type(const json_t *json, struct mpk_arena *arena, struct mpk_type *out,
-			       struct mpk_error *err)
+static enum mpk_code read_type(struct mpk_json_value json, struct mpk_arena *arena,
+			       struct mpk_type *out, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf title = { 0 };
-	const char *name = json_string_value(json_object_get(json, "type")), *copy;
+	struct mpk_json_value name = mpk_json_value_get(json, "type");
+	const char *copy;
 
-	if (!name)
+	if (mpk_json_value_type(name) != MPK_JSON_STRING)
 		return no_schema(err);
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(types); i++) {
-		if (strcmp(name, types[i].name) != 0)
+		if (!mpk_json_value_is(name, types[i].name))
 			continue;
 		*out = types[i].type;
 		return MPK_OK;
 	}
-	put_title(json, 0, &title);
+	MPK_TRY(put_title(json, 0, arena, &title, err));
 	MPK_TRY(mpk_strbuf_status(&title, err));
 	copy = mpk_arena_copy(arena, title.data, title.len);
 	MPK_TRY_ALLOC(copy, err);
 	*out = (struct mpk_type){ .kind = MPK_TYPE_NAMED,
 				  .title = mpk_span_of(copy, title.len),
-				  .optional = strcmp(name, "Optional") == 0 };
+				  .optional = mpk_json_value_is(name, "Optional") };
 	return MPK_OK;
 }
 
-static enum mpk_code read_list(const json_t *list, struct mpk_arena *arena, struct mpk_param **out,
-			       size_t *count, struct mpk_error *err)
+static enum mpk_code read_list(struct mpk_json_value list, struct mpk_arena *arena,
+			       struct mpk_param **out, size_t *count, struct mpk_error *err)
 {
-	size_t n = json_array_size(list);
+	struct mpk_json_items items = mpk_json_items(list);
+	size_t n = mpk_json_value_count(list);
+	struct mpk_json_value v;
 	struct mpk_param *params = mpk_arena_array(arena, n, sizeof *params);
 
-	if (!json_is_array(list))
+	if (mpk_json_value_type(list) != MPK_JSON_ARRAY)
 		return no_schema(err);
 	MPK_TRY_ALLOC(params, err);
-	for (size_t i = 0; i < n; i++)
-		MPK_TRY(read_type(json_array_get(list, i), arena, &params[i].type, err));
+	for (size_t i = 0; mpk_json_next(&items, &v); i++)
+		MPK_TRY(read_type(v, arena, &params[i].type, err));
 	*out = params;
 	*count = n;
 	return MPK_OK;
 }
 
-static bool returns_nothing(const json_t *list)
+static bool returns_nothing(struct mpk_json_value list)
 {
-	const char *name = json_string_value(json_object_get(json_array_get(list, 0), "type"));
+	struct mpk_json_items items = mpk_json_items(list);
+	struct mpk_json_value first;
 
-	return json_array_size(list) == 1 && name && strcmp(name, "None") == 0;
+	return mpk_json_value_count(list) == 1 && mpk_json_next(&items, &first) &&
+	       mpk_json_value_is(mpk_json_value_get(first, "type"), "None");
 }
 
 /* Older exporters: {"args": [return, parameter, ...]}. */
-static enum mpk_code read_positional(const json_t *args, struct mpk_arena *arena,
+static enum mpk_code read_positional(struct mpk_json_value args, struct mpk_arena *arena,
 				     struct mpk_signature *out, struct mpk_error *err)
 {
 	struct mpk_param *all;
@@ -118,19 +124,18 @@ static enum mpk_code read_positional(const json_t *args, struct mpk_arena *arena
 	return MPK_OK;
 }
 
-static enum mpk_code read_function(const json_t *schema, struct mpk_arena *arena,
+static enum mpk_code read_function(struct mpk_json_value schema, struct mpk_arena *arena,
 				   struct mpk_signature *out, struct mpk_error *err)
 {
-	const char *type = json_string_value(json_object_get(schema, "type"));
-	const json_t *named = json_object_get(schema, "named_args");
-	const json_t *results = json_object_get(named, "return");
+	struct mpk_json_value named = mpk_json_value_get(schema, "named_args");
+	struct mpk_json_value results = mpk_json_value_get(named, "return");
 	struct mpk_param *inputs, *outputs;
 
-	if (!type || strcmp(type, "ffi.Function") != 0)
+	if (!mpk_json_value_is(mpk_json_value_get(schema, "type"), "ffi.Function"))
 		return no_schema(err);
-	if (!named)
-		return read_positional(json_object_get(schema, "args"), arena, out, err);
-	MPK_TRY(read_list(json_object_get(named, "params"), arena, &inputs, &out->input_count,
+	if (mpk_json_value_type(named) == MPK_JSON_NONE)
+		return read_positional(mpk_json_value_get(schema, "args"), arena, out, err);
+	MPK_TRY(read_list(mpk_json_value_get(named, "params"), arena, &inputs, &out->input_count,
 			  err));
 	MPK_TRY(read_list(results, arena, &outputs, &out->output_count, err));
 	out->inputs = inputs;
@@ -142,15 +147,17 @@ static enum mpk_code read_function(const json_t *schema, struct mpk_arena *arena
 enum mpk_code mpk_schema_read(struct mpk_span text, struct mpk_arena *arena,
 			      struct mpk_signature *out, struct mpk_error *err)
 {
-	MPK_CLEANUP(drop) json_t *metadata = mpk_json_read(text, 0, NULL);
-	MPK_CLEANUP(drop) json_t *schema = NULL;
-	const json_t *inner = json_object_get(metadata, "type_schema");
+	struct mpk_json_value metadata, schema;
 	struct mpk_signature s = { 0 };
+	const char *inner = NULL;
 
-	if (!json_is_string(inner))
+	if (mpk_json_read(text, &metadata, NULL) != MPK_OK)
 		return no_schema(err);
-	schema = mpk_json_read(mpk_span_of(json_string_value(inner), json_string_length(inner)), 0,
-			       NULL);
+	/* JSON within a string of JSON */
+	MPK_TRY(mpk_json_value_text(mpk_json_value_get(metadata, "type_schema"), arena, &inner,
+				    err));
+	if (!inner || mpk_json_read(mpk_span_str(inner), &schema, NULL) != MPK_OK)
+		return no_schema(err);
 	MPK_TRY(read_function(schema, arena, &s, err));
 	/* by custom what returns nothing fills its last tensor */
 	s.fills_inputs = !s.outputs_known && s.input_count &&

@@ -40,6 +40,7 @@ struct mpk_type {
 	/* tensor: the memory it has to be in, "texture"; "" for an image of a scope that is not
 	 * known; NULL: plain memory */
 	const char *scope;
+	int32_t device; /* tensor: DLPack's number of where it has to be; 0: not told, anywhere */
 	struct mpk_span title;          /* named */
 	bool optional;                  /* named: none does */
 	const struct mpk_param *fields; /* tuple */

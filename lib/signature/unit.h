@@ -12,7 +12,8 @@
 /* A function of the unit. */
 struct mpk_unit_function {
 	const struct mpk_image_function *function;
-	struct mpk_span name;        /* as its code calls itself: the symbol without TVM's prefix */
+	struct mpk_span name;  /* as its code calls itself: the symbol without TVM's prefix */
+	struct mpk_span alias; /* or so: without the system library's prefix, too; empty: none */
 	struct mpk_signature *found; /* NULL: nothing found, or nothing certain */
 };
 
@@ -22,7 +23,8 @@ struct mpk_unit {
 	size_t constant_count;
 	struct mpk_unit_function *functions;
 	size_t function_count;
-	struct mpk_strmap by_name;      /* index into functions */
+	struct mpk_span prefix;         /* of the system library that it is part of; empty: none */
+	struct mpk_strmap by_name;      /* index into functions, by names and aliases */
 	struct mpk_unit_names *devices; /* of devices; NULL: not looked for yet */
 	uint64_t budget;                /* bytes that may still be looked at more than once */
 	struct mpk_arena *arena;
@@ -36,6 +38,16 @@ static inline bool mpk_unit_spend(struct mpk_unit *u, uint64_t bytes)
 		return false;
 	u->budget -= bytes;
 	return true;
+}
+
+/* mpk_unit_alias - a name without the unit's prefix; empty: it has none */
+static inline struct mpk_span mpk_unit_alias(const struct mpk_unit *u, struct mpk_span name)
+{
+	size_t n = u->prefix.len;
+
+	return n && name.len > n && memcmp(name.data, u->prefix.data, n) == 0
+		       ? mpk_span_of(name.data + n, name.len - n)
+		       : (struct mpk_span){ 0 };
 }
 
 /* mpk_unit_prototypes - find signatures in the prototypes that code of TVM 0.22 and later holds

@@ -52,7 +52,7 @@ static bool is_control(uint32_t cp)
 
 /* Writes the escaped form of what stands at p to out (at most 12 bytes and a NUL);
  * returns the number of input bytes taken. */
-static size_t escape_one(const uint8_t *p, size_t left, char out[17])
+static size_t escape_one(const uint8_t *p, size_t left, char out[MPK_ESCAPED_MAX])
 {
 	uint32_t cp;
 	size_t n = mpk_utf8_at(p, left, &cp);
@@ -75,9 +75,36 @@ static size_t escape_one(const uint8_t *p, size_t left, char out[17])
 	return n;
 }
 
+size_t mpk_escape_first(struct mpk_span s, char out[MPK_ESCAPED_MAX])
+{
+	return escape_one(s.data, s.len, out);
+}
+
+size_t mpk_escape_plain(struct mpk_span s)
+{
+	uint32_t cp;
+	size_t i = 0, n;
+
+	while (i < s.len) {
+		uint8_t c = s.data[i];
+
+		bool ends_line = c == '\r' && i + 1 < s.len && s.data[i + 1] == '\n';
+
+		if ((c >= ' ' && c < 0x7f) || c == '\n' || c == '\t' || ends_line) {
+			i++;
+			continue;
+		}
+		n = mpk_utf8_at(s.data + i, s.len - i, &cp);
+		if (!n || is_control(cp))
+			break;
+		i += n;
+	}
+	return i;
+}
+
 void mpk_escape(struct mpk_strbuf *buf, struct mpk_span s)
 {
-	char piece[17];
+	char piece[MPK_ESCAPED_MAX];
 
 	for (size_t i = 0; i < s.len;) {
 		i += escape_one(s.data + i, s.len - i, piece);
@@ -85,14 +112,14 @@ void mpk_escape(struct mpk_strbuf *buf, struct mpk_span s)
 	}
 }
 
-void mpk_escape_controls(struct mpk_strbuf *buf, struct mpk_span s)
+static void escape_but(struct mpk_strbuf *buf, struct mpk_span s, const char *kept)
 {
-	char piece[17];
+	char piece[MPK_ESCAPED_MAX];
 
 	for (size_t i = 0; i < s.len;) {
 		char c = (char)s.data[i];
 
-		if (c == '\\' || c == '\n') {
+		if (c && strchr(kept, c)) {
 			mpk_strbuf_putc(buf, c);
 			i++;
 			continue;
@@ -100,6 +127,16 @@ void mpk_escape_controls(struct mpk_strbuf *buf, struct mpk_span s)
 		i += escape_one(s.data + i, s.len - i, piece);
 		mpk_strbuf_puts(buf, piece);
 	}
+}
+
+void mpk_escape_controls(struct mpk_strbuf *buf, struct mpk_span s)
+{
+	escape_but(buf, s, "\\\n");
+}
+
+void mpk_escape_sentence(struct mpk_strbuf *buf, struct mpk_span s)
+{
+	escape_but(buf, s, "\\");
 }
 
 void mpk_escape_lines(struct mpk_strbuf *buf, struct mpk_span s)
@@ -118,7 +155,7 @@ void mpk_escape_lines(struct mpk_strbuf *buf, struct mpk_span s)
 const char *mpk_escape_to(struct mpk_span s, char *out, size_t size)
 {
 	size_t used = 0, cut = 0;
-	char piece[17];
+	char piece[MPK_ESCAPED_MAX];
 
 	for (size_t i = 0; i < s.len;) {
 		i += escape_one(s.data + i, s.len - i, piece);

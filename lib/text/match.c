@@ -21,3 +21,11 @@ bool mpk_name_matches(struct mpk_span name, const char *filter)
 	text[name.len] = '\0';
 	return fnmatch(filter, text, 0) == 0;
 }
+
+bool mpk_name_is_chosen(struct mpk_span name, const struct mpk_name_filter *filter)
+{
+	for (size_t i = 0; filter && i < filter->count; i++)
+		if (mpk_name_matches(name, filter->items[i]))
+			return true;
+	return !filter;
+}

@@ -4,6 +4,7 @@
 #define MPK_TEXT_MATCH_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/span.h"
 
@@ -12,5 +13,15 @@
  * @filter  NULL: every name is chosen
  * Of a name longer than 4095 bytes a pattern sees so much. */
 bool mpk_name_matches(struct mpk_span name, const char *filter);
+
+/* What several filters choose: what one of them does. Borrowed. */
+struct mpk_name_filter {
+	const char *const *items;
+	size_t count;
+};
+
+/* mpk_name_is_chosen - whether any of them chooses a name
+ * @filter  NULL: every name is chosen */
+bool mpk_name_is_chosen(struct mpk_span name, const struct mpk_name_filter *filter);
 
 #endif

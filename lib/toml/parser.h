@@ -39,9 +39,11 @@ struct mpk_toml {
 	const char *text; /* strings: UTF-8, may hold NUL; dates and times: validated,
 				* as RFC 3339; NUL-terminated */
 	size_t len;       /* bytes of text */
-	int64_t integer;
-	double number;
-	bool boolean;
+	union {           /* by the type */
+		int64_t integer;
+		double number;
+		bool boolean;
+	};
 	struct mpk_toml_entry *entries; /* tables: in the order of the file; arrays: keys NULL */
 	size_t count;
 };

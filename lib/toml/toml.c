@@ -12,7 +12,8 @@
 
 #include "text/escape.h"
 
-enum { KEY_PARTS_MAX = 64 };
+/* A value takes two bytes of a file and some hundreds of memory. */
+enum { KEY_PARTS_MAX = 64, VALUES_MIN = 180000, BYTES_PER_VALUE = 8 };
 
 static void *alloc_in_arena(void *context, size_t size)
 {
@@ -49,13 +50,17 @@ static size_t opaque_length(struct mpk_span s)
 	return i < s.len ? i : s.len;
 }
 
-/* The parser recurses once for each part of a dotted key, which nothing in it bounds.
- * Returns whether all keys are short; else *line is where one is not. */
-static bool keys_are_short(struct mpk_span text, uint32_t *line)
+/* The parser recurses once for each part of a dotted key, and takes as much memory as values ask for, which
+ * nothing in it bounds. Signs outside of strings are counted: no value and no part of a key stands without one.
+ * Returns  what is too much, or NULL; *line is where it is then */
+static const char *find_excess(struct mpk_span text, uint32_t *line)
 {
 	static const char ends[] = "\n=,[{"; /* of keys */
-	size_t dots = 0;
+	size_t dots = 0, signs = 0;
+	size_t most = text.len / BYTES_PER_VALUE;
+	bool begins_line = true;
 
+	most = most > VALUES_MIN ? most : VALUES_MIN;
 	*line = 1;
 	for (size_t i = 0; text.data && i < text.len;) {
 		struct mpk_span rest = mpk_span_of(text.data + i, text.len - i);
@@ -70,10 +75,17 @@ static bool keys_are_short(struct mpk_span text, uint32_t *line)
 		if (memchr(ends, rest.data[0], sizeof ends - 1))
 			dots = 0;
 		if (rest.data[0] == '.' && ++dots >= KEY_PARTS_MAX)
-			return false;
+			return "a key of more than 64 parts";
+		/* a table under a header of its own takes twice as much */
+		signs += memchr("=,[{.", rest.data[0], 5) != NULL;
+		signs += rest.data[0] == '[' && begins_line;
+		begins_line = rest.data[0] == '\n' ||
+			      (begins_line && (rest.data[0] == ' ' || rest.data[0] == '\t'));
+		if (signs > most)
+			return "more values, tables and parts of keys than a file of this size may have: 180000, or one in 8 bytes";
 		i++;
 	}
-	return true;
+	return NULL;
 }
 
 enum mpk_code mpk_toml_parse_by(mpk_toml_parser *parser, struct mpk_span text,
@@ -85,10 +97,10 @@ enum mpk_code mpk_toml_parse_by(mpk_toml_parser *parser, struct mpk_span text,
 	struct mpk_toml_fault fault = { 0 };
 	char escaped[sizeof fault.text];
 	uint32_t line;
+	const char *excess = find_excess(text, &line);
 
-	if (!keys_are_short(text, &line))
-		return mpk_fail_line(err, MPK_E_SYNTAX, line, 1, "a key of more than %d parts",
-				     KEY_PARTS_MAX);
+	if (excess)
+		return mpk_fail_line(err, MPK_E_SYNTAX, line, 1, "%s", excess);
 	switch (parser(bytes, text.len, &memory, out, &fault)) {
 	case MPK_TOML_PARSED:
 		return MPK_OK;

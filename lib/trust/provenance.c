@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* provenance.c - the note of what a library was made from: written, and read back as a claim of the file */
 #include "trust/provenance.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/num.h"
 #include "base/strbuf.h"
 #include "text/escape.h"
 #include "text/json.h"
@@ -191,96 +192,99 @@ static bool read_sha256(const char *text, uint8_t out[MPK_DIGEST_BYTES])
 	return true;
 }
 
-static bool read_bytes(const json_t *value, uint64_t *out)
+static bool read_bytes(struct mpk_json_value value, struct mpk_arena *arena, uint64_t *out)
 {
-	const char *text = json_string_value(value);
-	char *end = NULL;
+	const char *digits = NULL;
+	int64_t number;
 
-	if (json_is_integer(value) && json_integer_value(value) >= 0)
-		*out = (uint64_t)json_integer_value(value);
-	else if (text && *text >= '0' && *text <= '9')
-		*out = strtoull(text, &end, 10);
-	else
-		return false;
-	return !end || !*end;
+	if (mpk_json_value_i64(value, &number) && number >= 0) {
+		*out = (uint64_t)number;
+		return true;
+	}
+	return mpk_json_value_text(value, arena, &digits, NULL) == MPK_OK && digits &&
+	       *digits >= '0' && *digits <= '9' && mpk_parse_u64(mpk_span_str(digits), out);
 }
 
-static enum mpk_code copy_text(const json_t *value, const char *what, struct mpk_arena *arena,
-			       const char **out, struct mpk_error *err)
+/* what: of which array, for the error */
+static enum mpk_code copy_text(struct mpk_json_value value, const char *what,
+			       struct mpk_arena *arena, const char **out, struct mpk_error *err)
 {
-	const char *text = json_string_value(value);
-
-	if (!text)
-		return malformed(what, err);
-	*out = mpk_arena_text(arena, mpk_span_str(text));
-	MPK_TRY_ALLOC(*out, err);
-	return MPK_OK;
+	MPK_TRY(mpk_json_value_text(value, arena, out, err));
+	return *out ? MPK_OK : malformed(what, err);
 }
 
 /* The array of a name, of a number of elements that can be. */
-static bool find_array(const json_t *root, const char *name, const json_t **out, size_t *count)
+static bool find_array(struct mpk_json_value root, const char *name, struct mpk_json_items *out,
+		       size_t *count)
 {
-	*out = json_object_get(root, name);
-	*count = json_array_size(*out);
-	return json_is_array(*out) && *count <= ITEMS_MAX;
+	struct mpk_json_value list = mpk_json_value_get(root, name);
+
+	*out = mpk_json_items(list);
+	*count = mpk_json_value_count(list);
+	return mpk_json_value_type(list) == MPK_JSON_ARRAY && *count <= ITEMS_MAX;
 }
 
-static enum mpk_code read_tools(const json_t *root, struct mpk_arena *arena,
+static enum mpk_code read_tools(struct mpk_json_value root, struct mpk_arena *arena,
 				struct mpk_provenance *out, struct mpk_error *err)
 {
-	const json_t *list;
+	struct mpk_provenance_tool *tools;
+	struct mpk_json_items items;
+	struct mpk_json_value o;
 	size_t count;
 
-	if (!find_array(root, "tools", &list, &count))
+	if (!find_array(root, "tools", &items, &count))
 		return malformed("tools", err);
-	struct mpk_provenance_tool *tools = mpk_arena_array(arena, count + 1, sizeof *tools);
+	tools = mpk_arena_array(arena, count + 1, sizeof *tools);
 	MPK_TRY_ALLOC(tools, err);
-	for (size_t i = 0; i < count; i++) {
-		const json_t *o = json_array_get(list, i);
-
-		MPK_TRY(copy_text(json_object_get(o, "name"), "tools", arena, &tools[i].name, err));
-		MPK_TRY(copy_text(json_object_get(o, "version"), "tools", arena, &tools[i].version,
+	for (size_t i = 0; mpk_json_next(&items, &o); i++) {
+		MPK_TRY(copy_text(mpk_json_value_get(o, "name"), "tools", arena, &tools[i].name,
 				  err));
+		MPK_TRY(copy_text(mpk_json_value_get(o, "version"), "tools", arena,
+				  &tools[i].version, err));
 	}
 	out->tools = tools;
 	out->tool_count = count;
 	return MPK_OK;
 }
 
-static enum mpk_code read_options(const json_t *root, struct mpk_arena *arena,
+static enum mpk_code read_options(struct mpk_json_value root, struct mpk_arena *arena,
 				  struct mpk_provenance *out, struct mpk_error *err)
 {
-	const json_t *list;
+	struct mpk_json_items items;
+	struct mpk_json_value option;
+	const char **options;
 	size_t count;
 
-	if (!find_array(root, "options", &list, &count))
+	if (!find_array(root, "options", &items, &count))
 		return malformed("options", err);
-	const char **options = mpk_arena_array(arena, count + 1, sizeof *options);
+	options = mpk_arena_array(arena, count + 1, sizeof *options);
 	MPK_TRY_ALLOC(options, err);
-	for (size_t i = 0; i < count; i++)
-		MPK_TRY(copy_text(json_array_get(list, i), "options", arena, &options[i], err));
+	for (size_t i = 0; mpk_json_next(&items, &option); i++)
+		MPK_TRY(copy_text(option, "options", arena, &options[i], err));
 	out->options = options;
 	out->option_count = count;
 	return MPK_OK;
 }
 
-static enum mpk_code read_inputs(const json_t *root, struct mpk_arena *arena,
+static enum mpk_code read_inputs(struct mpk_json_value root, struct mpk_arena *arena,
 				 struct mpk_provenance *out, struct mpk_error *err)
 {
-	const json_t *list;
+	struct mpk_provenance_input *inputs;
+	struct mpk_json_items items;
+	struct mpk_json_value o;
+	const char *sha256;
 	size_t count;
 
-	if (!find_array(root, "inputs", &list, &count))
+	if (!find_array(root, "inputs", &items, &count))
 		return malformed("inputs", err);
-	struct mpk_provenance_input *inputs = mpk_arena_array(arena, count + 1, sizeof *inputs);
+	inputs = mpk_arena_array(arena, count + 1, sizeof *inputs);
 	MPK_TRY_ALLOC(inputs, err);
-	for (size_t i = 0; i < count; i++) {
-		const json_t *o = json_array_get(list, i);
-
-		MPK_TRY(copy_text(json_object_get(o, "name"), "inputs", arena, &inputs[i].name,
+	for (size_t i = 0; mpk_json_next(&items, &o); i++) {
+		MPK_TRY(copy_text(mpk_json_value_get(o, "name"), "inputs", arena, &inputs[i].name,
 				  err));
-		if (!read_bytes(json_object_get(o, "bytes"), &inputs[i].bytes) ||
-		    !read_sha256(json_string_value(json_object_get(o, "sha256")), inputs[i].sha256))
+		MPK_TRY(copy_text(mpk_json_value_get(o, "sha256"), "inputs", arena, &sha256, err));
+		if (!read_bytes(mpk_json_value_get(o, "bytes"), arena, &inputs[i].bytes) ||
+		    !read_sha256(sha256, inputs[i].sha256))
 			return malformed("inputs", err);
 	}
 	out->inputs = inputs;
@@ -288,14 +292,14 @@ static enum mpk_code read_inputs(const json_t *root, struct mpk_arena *arena,
 	return MPK_OK;
 }
 
-static enum mpk_code read_root(const json_t *root, struct mpk_arena *arena,
+static enum mpk_code read_root(struct mpk_json_value root, struct mpk_arena *arena,
 			       struct mpk_provenance *out, struct mpk_error *err)
 {
-	const char *named = json_string_value(json_object_get(root, "type"));
+	int64_t version;
 
-	if (!named || strcmp(named, type) != 0)
+	if (!mpk_json_value_is(mpk_json_value_get(root, "type"), type))
 		return malformed("type", err);
-	if (json_integer_value(json_object_get(root, "version")) != 1)
+	if (!mpk_json_value_i64(mpk_json_value_get(root, "version"), &version) || version != 1)
 		return mpk_fail(err, MPK_E_SYNTAX,
 				"the provenance is of a version that this program does not know");
 	MPK_TRY(read_tools(root, arena, out, err));
@@ -307,16 +311,11 @@ enum mpk_code mpk_provenance_read(struct mpk_span text, struct mpk_arena *arena,
 				  struct mpk_provenance *out, struct mpk_error *err)
 {
 	struct mpk_provenance p = { 0 };
-	json_error_t where;
-	json_t *root = mpk_json_read(text, JSON_REJECT_DUPLICATES, &where);
+	struct mpk_json_value root;
 
-	if (!root && json_error_code(&where) == json_error_out_of_memory)
-		return mpk_fail_nomem(err);
-	if (!root)
+	if (mpk_json_read(text, &root, NULL) != MPK_OK)
 		return mpk_fail(err, MPK_E_SYNTAX, "the provenance is no JSON");
-	enum mpk_code code = read_root(root, arena, &p, err);
-	json_decref(root);
-	if (code == MPK_OK)
-		*out = p;
-	return code;
+	MPK_TRY(read_root(root, arena, &p, err));
+	*out = p;
+	return MPK_OK;
 }

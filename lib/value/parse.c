@@ -166,21 +166,34 @@ static enum mpk_code parse_dtype(struct mpk_spec_source *s, struct mpk_value *ou
 	return MPK_OK;
 }
 
+/* "cuda", "cuda:1"; *at receives what is wrong otherwise. */
+static bool read_device(const char *text, struct mpk_dldevice *out, size_t *at)
+{
+	size_t len = strcspn(text, ":");
+	int64_t id = 0;
+
+	*at = 0;
+	if (!mpk_dl_device_find(mpk_span_of(text, len), &out->type))
+		return false;
+	*at = len + 1;
+	if (text[len] &&
+	    (!mpk_parse_i64(mpk_span_str(text + len + 1), &id) || id < 0 || id > INT32_MAX))
+		return false;
+	out->id = (int32_t)id;
+	return true;
+}
+
 static enum mpk_code parse_device(struct mpk_spec_source *s, struct mpk_value *out,
 				  struct mpk_error *err)
 {
-	const char *name = s->text + s->pos;
-	size_t len = strcspn(name, ":");
 	struct mpk_value device = { .kind = MPK_VALUE_DEVICE };
-	int64_t id = 0;
+	size_t at;
 
-	if (!mpk_dl_device_find(mpk_span_of(name, len), &device.device.type))
-		return mpk_spec_bad(s, s->pos, "expected cpu, cuda, opencl, vulkan, metal or rocm",
+	if (!read_device(s->text + s->pos, &device.device, &at))
+		return mpk_spec_bad(s, s->pos + at,
+				    at ? "expected the device's number"
+				       : "expected cpu, cuda, opencl, vulkan, metal or rocm",
 				    err);
-	if (name[len] &&
-	    (!mpk_parse_i64(mpk_span_str(name + len + 1), &id) || id < 0 || id > INT32_MAX))
-		return mpk_spec_bad(s, s->pos + len + 1, "expected the device's number", err);
-	device.device.id = (int32_t)id;
 	*out = device;
 	return MPK_OK;
 }
@@ -417,12 +430,41 @@ bool mpk_value_split_name(const char *text, struct mpk_span *name, const char **
 	return true;
 }
 
+/* Where the device behind a value begins, or its end. A name behind '@' that is no device's is a file's, as
+ * is "@cpu" alone. */
+static size_t find_device(const char *value, struct mpk_dldevice *where)
+{
+	const struct keyword *keyword = find_keyword(value);
+	const char *mark = strrchr(value, '@');
+	size_t ignored;
+
+	if (!mark || mark == value || mark[-1] == '=' ||
+	    (keyword && (keyword->parse == parse_str || keyword->parse == parse_bytes)) ||
+	    !read_device(mark + 1, where, &ignored)) {
+		*where = (struct mpk_dldevice){ 0 };
+		return strlen(value);
+	}
+	return (size_t)(mark - value);
+}
+
 enum mpk_code mpk_value_parse_argument(const char *text, bool is_out, struct mpk_span *name,
-				       struct mpk_value *out, struct mpk_error *err)
+				       struct mpk_dldevice *where, struct mpk_value *out,
+				       struct mpk_error *err)
 {
 	const char *value = text;
+	char *copy;
 
 	*name = (struct mpk_span){ 0 };
 	(void)mpk_value_split_name(text, name, &value);
-	return is_out ? parse_out(value, out, err) : mpk_value_parse(value, out, err);
+	copy = strndup(value, find_device(value, where));
+	MPK_TRY_ALLOC(copy, err);
+	enum mpk_code code = is_out ? parse_out(copy, out, err) : mpk_value_parse(copy, out, err);
+
+	free(copy);
+	MPK_TRY(code);
+	if (!where->type || out->kind == MPK_VALUE_TENSOR)
+		return MPK_OK;
+	mpk_value_drop(out);
+	return mpk_fail(err, MPK_E_USAGE, "only a tensor is on a device, '%s' is none",
+			MPK_QUOTE(mpk_span_str(value)));
 }

@@ -7,6 +7,8 @@
  *   5   1.5   true   none  str=hello                   shape=2,3     bytes=00ff
  *   dtype=f32              device=cuda:0
  *
+ * An argument of a call may be told its device behind it: 4xf32=1@cpu, @x.npy@opencl:1.
+ *
  * What is printed parses to the same value, except beyond the limit of elements and for
  * values without a text form (functions, pointers, objects).
  */
@@ -28,14 +30,17 @@
 enum mpk_code mpk_value_parse(const char *text, struct mpk_value *out,
 			      struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_value_parse_argument - an argument of a call: a value, or NAME=VALUE
+/* mpk_value_parse_argument - an argument of a call: [NAME=]VALUE[@DEVICE]; text and bytes are values to
+ * their end
  * @is_out  the specification of a tensor that the function fills, in the same grammar; data, if
  *          given, is what it holds before the call. Its memory is shared with children forked later
  * @name    a view of text; empty when there is no name
- * Returns  as mpk_value_parse, columns count in the value alone; MPK_E_USAGE also when an output is
- *          no tensor */
+ * @where   the device that the tensor is to be on; type 0: it says none
+ * Returns  as mpk_value_parse, columns count in the value alone; MPK_E_USAGE also when an output, or
+ *          what has a device, is no tensor */
 enum mpk_code mpk_value_parse_argument(const char *text, bool is_out, struct mpk_span *name,
-				       struct mpk_value *out, struct mpk_error *err) MPK_MUST_CHECK;
+				       struct mpk_dldevice *where, struct mpk_value *out,
+				       struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_value_split_name - "data=@x.npy" into its name and the rest
  * Returns  false when the text before the first '=' is a type, "str" and the like or no

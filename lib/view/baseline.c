@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "view/baseline.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,131 +28,139 @@ static enum mpk_code no_baseline(const struct parser *p, const char *why)
 	return mpk_fail(p->err, MPK_E_CORRUPT, "this is no baseline: %s", why);
 }
 
-static void decref(json_t **value)
+/* A number, or its digits as a string, as they are written beyond 2^53.
+ * Returns  MPK_OK; MPK_E_CORRUPT: no_baseline(why); MPK_E_NOMEM */
+static enum mpk_code number_of(const struct parser *p, struct mpk_json_value value, const char *why,
+			       uint64_t *out)
 {
-	json_decref(*value);
-}
+	const char *digits;
+	int64_t number;
 
-/* A number, or its digits as a string, as they are written beyond 2^53. */
-static bool number_of(const json_t *value, uint64_t *out)
-{
-	if (json_is_string(value))
-		return mpk_parse_u64(
-			mpk_span_of(json_string_value(value), json_string_length(value)), out);
-	if (!json_is_integer(value) || json_integer_value(value) < 0)
-		return false;
-	*out = (uint64_t)json_integer_value(value);
-	return true;
-}
-
-static enum mpk_code parse_text(const struct parser *p, const json_t *object, const char *key,
-				const char **out)
-{
-	const json_t *value = json_object_get(object, key);
-
-	if (!json_is_string(value))
-		return no_baseline(p, "a name, path or target is not there, or is no string");
-	*out = mpk_arena_copy(p->arena, json_string_value(value), json_string_length(value));
-	MPK_TRY_ALLOC(*out, p->err);
+	if (mpk_json_value_i64(value, &number) && number >= 0) {
+		*out = (uint64_t)number;
+		return MPK_OK;
+	}
+	MPK_TRY(mpk_json_value_text(value, p->arena, &digits, p->err));
+	if (!digits || !mpk_parse_u64(mpk_span_str(digits), out))
+		return no_baseline(p, why);
 	return MPK_OK;
 }
 
-static enum mpk_code parse_kernel(const struct parser *p, const json_t *value,
+static enum mpk_code parse_text(const struct parser *p, struct mpk_json_value object,
+				const char *key, const char **out)
+{
+	MPK_TRY(mpk_json_value_text(mpk_json_value_get(object, key), p->arena, out, p->err));
+	if (!*out)
+		return no_baseline(p, "a name, path or target is not there, or is no string");
+	return MPK_OK;
+}
+
+static enum mpk_code parse_kernel(const struct parser *p, struct mpk_json_value value,
 				  struct mpk_listed_kernel *out)
 {
 	struct mpk_listed_kernel k = { 0 };
-	const json_t *copy = json_object_get(value, "copy");
+	struct mpk_json_value copy = mpk_json_value_get(value, "copy");
 	const char *name;
 	uint64_t number = 0;
 
 	MPK_TRY(parse_text(p, value, "path", &k.path));
 	MPK_TRY(parse_text(p, value, "name", &name));
 	MPK_TRY(parse_text(p, value, "target", &k.target));
-	if (copy && !number_of(copy, &number))
-		return no_baseline(p, "a kernel's \"copy\" is no number");
+	if (mpk_json_value_type(copy) != MPK_JSON_NONE)
+		MPK_TRY(number_of(p, copy, "a kernel's \"copy\" is no number", &number));
 	k.name = mpk_span_str(name);
 	k.copy = (size_t)number;
 	k.key = mpk_kernel_key(p->arena, k.path, k.target, k.name, k.copy);
 	MPK_TRY_ALLOC(k.key.data, p->err);
 	for (unsigned i = 0; i < MPK_FIGURE_COUNT; i++) {
-		const json_t *figure = json_object_get(value, mpk_measure_word(i));
+		struct mpk_json_value figure = mpk_json_value_get(value, mpk_measure_word(i));
 
-		if (figure && !number_of(figure, &number))
-			return no_baseline(p, "a figure of a kernel is no number");
-		if (figure)
-			mpk_figures_set(&k.figures, (enum mpk_figure)i, number);
+		enum mpk_json_type type = mpk_json_value_type(figure);
+
+		if (type == MPK_JSON_NONE)
+			continue;
+		if (type != MPK_JSON_NULL)
+			MPK_TRY(number_of(p, figure, "a figure of a kernel is no number", &number));
+		k.figures.values[i] = mpk_figure_told(type != MPK_JSON_NULL, number);
 	}
 	*out = k;
 	return MPK_OK;
 }
 
-static enum mpk_code parse_file(const struct parser *p, const json_t *value,
+static enum mpk_code parse_file(const struct parser *p, struct mpk_json_value value,
 				struct mpk_baseline_file *out)
 {
-	const json_t *kernels = json_object_get(value, "kernels");
+	static const char no_bytes[] = "\"file_bytes\" or \"blob_bytes\" of a file is no number";
+	struct mpk_json_value kernels = mpk_json_value_get(value, "kernels"), kernel;
+	struct mpk_json_items items = mpk_json_items(kernels);
 	struct mpk_baseline_file f = { 0 };
 	struct mpk_listed_kernel *list;
 
 	MPK_TRY(parse_text(p, value, "file", &f.name));
-	if (!number_of(json_object_get(value, "file_bytes"), &f.file_bytes) ||
-	    !number_of(json_object_get(value, "blob_bytes"), &f.blob_bytes))
-		return no_baseline(p, "\"file_bytes\" or \"blob_bytes\" of a file is no number");
-	if (!json_is_array(kernels))
+	MPK_TRY(number_of(p, mpk_json_value_get(value, "file_bytes"), no_bytes, &f.file_bytes));
+	MPK_TRY(number_of(p, mpk_json_value_get(value, "blob_bytes"), no_bytes, &f.blob_bytes));
+	if (mpk_json_value_type(kernels) != MPK_JSON_ARRAY)
 		return no_baseline(p, "a file has no list \"kernels\"");
-	f.kernels.count = json_array_size(kernels);
+	f.kernels.count = mpk_json_value_count(kernels);
 	list = mpk_arena_array(p->arena, f.kernels.count, sizeof *list);
 	MPK_TRY_ALLOC(list, p->err);
-	for (size_t i = 0; i < f.kernels.count; i++)
-		MPK_TRY(parse_kernel(p, json_array_get(kernels, i), &list[i]));
+	for (size_t i = 0; mpk_json_next(&items, &kernel); i++)
+		MPK_TRY(parse_kernel(p, kernel, &list[i]));
 	f.kernels.items = list;
 	*out = f;
 	return MPK_OK;
 }
 
-static enum mpk_code parse_tolerance(const struct parser *p, const json_t *value,
+static enum mpk_code parse_tolerance(const struct parser *p, struct mpk_json_value value,
 				     struct mpk_baseline *out)
 {
+	enum mpk_json_type type = mpk_json_value_type(value);
+	struct mpk_json_items items = mpk_json_items(value);
+	struct mpk_json_value percent;
 	const char *key;
-	json_t *percent;
 
-	if (value && !json_is_object(value))
+	if (type != MPK_JSON_NONE && type != MPK_JSON_OBJECT)
 		return no_baseline(p, "\"tolerance\" is no object");
-	json_object_foreach((json_t *)(uintptr_t)value, key, percent)
-	{
+	while (mpk_json_next(&items, &percent)) {
 		unsigned i = 0;
 
-		while (i < MPK_MEASURE_COUNT && strcmp(mpk_measure_word(i), key) != 0)
+		while (i < MPK_MEASURE_COUNT && !mpk_json_value_is(items.key, mpk_measure_word(i)))
 			i++;
+		MPK_TRY(mpk_json_value_text(items.key, p->arena, &key, p->err));
 		if (i == MPK_MEASURE_COUNT)
 			return mpk_fail(p->err, MPK_E_CORRUPT,
 					"\"tolerance\" of '%s', which nothing here measures",
 					MPK_QUOTE(mpk_span_str(key)));
-		if (!json_is_number(percent) || !(json_number_value(percent) >= 0))
+		if (out->has_tolerance[i])
+			return mpk_fail(p->err, MPK_E_CORRUPT, "\"tolerance\" of '%s' twice", key);
+		if (!mpk_json_value_f64(percent, &out->tolerance[i]) || out->tolerance[i] < 0)
 			return no_baseline(p, "a tolerance is no number of percent from 0 on");
 		out->has_tolerance[i] = true;
-		out->tolerance[i] = json_number_value(percent);
 	}
 	return MPK_OK;
 }
 
-static enum mpk_code parse_document(const struct parser *p, const json_t *root,
+static enum mpk_code parse_document(const struct parser *p, struct mpk_json_value root,
 				    struct mpk_baseline *out)
 {
-	const json_t *files = json_object_get(root, "files");
+	static const char no_version[] = "its \"schema_version\" is not 1";
+	struct mpk_json_value files = mpk_json_value_get(root, "files"), file;
+	struct mpk_json_items items = mpk_json_items(files);
 	struct mpk_baseline b = { 0 };
 	struct mpk_baseline_file *list;
 	uint64_t version;
 
-	if (!number_of(json_object_get(root, "schema_version"), &version) || version != 1)
-		return no_baseline(p, "its \"schema_version\" is not 1");
-	if (!json_is_array(files))
+	MPK_TRY(number_of(p, mpk_json_value_get(root, "schema_version"), no_version, &version));
+	if (version != 1)
+		return no_baseline(p, no_version);
+	if (mpk_json_value_type(files) != MPK_JSON_ARRAY)
 		return no_baseline(p, "it has no list \"files\"");
-	MPK_TRY(parse_tolerance(p, json_object_get(root, "tolerance"), &b));
-	b.count = json_array_size(files);
+	MPK_TRY(parse_tolerance(p, mpk_json_value_get(root, "tolerance"), &b));
+	b.count = mpk_json_value_count(files);
 	list = mpk_arena_array(p->arena, b.count, sizeof *list);
 	MPK_TRY_ALLOC(list, p->err);
-	for (size_t i = 0; i < b.count; i++)
-		MPK_TRY(parse_file(p, json_array_get(files, i), &list[i]));
+	for (size_t i = 0; mpk_json_next(&items, &file); i++)
+		MPK_TRY(parse_file(p, file, &list[i]));
 	b.files = list;
 	*out = b;
 	return MPK_OK;
@@ -163,16 +170,9 @@ enum mpk_code mpk_baseline_parse(struct mpk_span text, struct mpk_arena *arena,
 				 struct mpk_baseline *out, struct mpk_error *err)
 {
 	struct parser p = { arena, err };
-	json_error_t at;
-	MPK_CLEANUP(decref)
-	json_t *root = mpk_json_read(text, JSON_REJECT_DUPLICATES, &at);
+	struct mpk_json_value root;
 
-	if (!root && json_error_code(&at) == json_error_out_of_memory)
-		return mpk_fail_nomem(err);
-	if (!root)
-		return mpk_fail_line(err, MPK_E_SYNTAX, (uint32_t)(at.line > 0 ? at.line : 1),
-				     (uint32_t)(at.column > 0 ? at.column : 1), "%s",
-				     MPK_QUOTE(mpk_span_str(at.text)));
+	MPK_TRY(mpk_json_read(text, &root, err));
 	return parse_document(&p, root, out);
 }
 
@@ -272,8 +272,7 @@ static void kernel_json(const struct mpk_listed_kernel *k, struct mpk_json *j,
 	if (k->copy)
 		mpk_json_u64(j, at, "copy", k->copy);
 	for (unsigned i = 0; i < MPK_FIGURE_COUNT; i++)
-		if (k->figures.known[i])
-			mpk_json_u64(j, at, mpk_measure_word(i), k->figures.values[i]);
+		mpk_figure_json(j, at, mpk_measure_word(i), k->figures.values[i]);
 }
 
 /* Whole percents stay whole numbers: what a person wrote comes out as it went in. */

@@ -27,7 +27,9 @@ static enum mpk_code run_all(struct mpk_check_state *s, struct mpk_check_result 
 	MPK_TRY(run_table(s, mpk_check_machine, result, err));
 	MPK_TRY(run_table(s, mpk_check_runtime, result, err));
 	MPK_TRY(run_table(s, mpk_check_host, result, err));
+	MPK_TRY(run_table(s, mpk_check_function, result, err));
 	MPK_TRY(run_table(s, mpk_check_device, result, err));
+	MPK_TRY(mpk_check_sum_calls(s, err));
 	return result->report.failed ? mpk_fail_nomem(err) : MPK_OK;
 }
 
@@ -37,7 +39,12 @@ enum mpk_code mpk_check_run(const struct mpk_view *view, const struct mpk_mappin
 {
 	MPK_CLEANUP(mpk_elf_close) struct mpk_elf elf = { 0 };
 	struct mpk_check_state s = {
-		.view = view, .map = map, .there = there, .arena = arena, .report = &result->report
+		.view = view,
+		.map = map,
+		.there = there,
+		.arena = arena,
+		.report = &result->report,
+		.result = result,
 	};
 	enum mpk_code code;
 
@@ -47,5 +54,7 @@ enum mpk_code mpk_check_run(const struct mpk_view *view, const struct mpk_mappin
 	}
 	code = run_all(&s, result, err);
 	mpk_scope_fini(&s.scope);
+	mpk_wants_fini(&s.wants);
+	mpk_strmap_fini(&s.lost);
 	return code;
 }

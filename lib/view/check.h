@@ -42,13 +42,31 @@ struct mpk_check_item {
 	const char *option;  /* what would have it looked at, "--glibc"; NULL: nothing would */
 };
 
-enum { MPK_CHECK_ITEMS = 10 };
+enum { MPK_CHECK_ITEMS = 11 };
 
 /* What comes out. Without a runtime that was named nobody can say that a module loads. */
-enum mpk_check_verdict { MPK_CHECK_LOADS, MPK_CHECK_REFUSED, MPK_CHECK_OPEN };
+enum mpk_check_verdict {
+	MPK_CHECK_LOADS,
+	MPK_CHECK_REFUSED, /* it does not load, or its virtual machine does not start */
+	MPK_CHECK_CALLS,   /* it loads, and some of its functions fail when they are called */
+	MPK_CHECK_OPEN,
+};
+
+/* An error that shows when functions are called. */
+struct mpk_check_call {
+	size_t finding;               /* its index in the report */
+	const char *const *functions; /* as callers say them, sorted */
+	size_t count;                 /* 0: nobody can tell which */
+	struct mpk_check_call *next;
+};
 
 struct mpk_check_result {
-	struct mpk_report report; /* errors: it does not load; warnings: it may not */
+	struct mpk_report
+		report; /* errors: it does not load, or fails when called; warnings: it may */
+	struct mpk_check_call *calls, *last_call; /* in the order of the report */
+	size_t call_errors;         /* how many of the errors are such, left out or not */
+	const char *const *failing; /* the functions of calls, sorted, each once */
+	size_t failing_count;
 	struct mpk_check_item items[MPK_CHECK_ITEMS];
 	size_t item_count;
 };

@@ -5,10 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "elf/linking.h"
+#include "elf/symbols.h"
 #include "elf/versions.h"
 #include "text/escape.h"
 #include "view/check_run.h"
-#include "view/verify.h"
 
 #define QUOTED(text) MPK_QUOTE(mpk_span_str(text))
 
@@ -28,10 +29,16 @@ static bool same_machine(const struct mpk_check_state *s)
 static const char *not_linked(const struct mpk_check_state *s)
 {
 	if (!s->elf)
-		return "a bare blob has no host code";
+		return s->view->image->format == MPK_FILE_BLOB ? "a bare blob has no host code"
+							       : "it is no ELF file";
 	if (s->view->image->container != MPK_CONTAINER_ELF_SO)
 		return "it must be linked first";
 	return same_machine(s) ? NULL : "it is for another machine";
+}
+
+bool mpk_check_is_linked(const struct mpk_check_state *s)
+{
+	return !not_linked(s);
 }
 
 static enum mpk_code check_machine(struct mpk_check_state *s, const char **skipped,
@@ -40,8 +47,16 @@ static enum mpk_code check_machine(struct mpk_check_state *s, const char **skipp
 	const struct mpk_image *image = s->view->image;
 
 	(void)err;
-	if (!s->elf)
-		*skipped = "a bare blob has no host code";
+	if (!s->elf && (image->format == MPK_FILE_MACHO || image->format == MPK_FILE_COFF ||
+			image->format == MPK_FILE_PE))
+		mpk_check_say(
+			s, MPK_ERROR, NULL,
+			"it is a %s file, not one of ELF, which is what Linux loads: compile it "
+			"for that target",
+			image->format == MPK_FILE_MACHO ? "Mach-O" : "Windows");
+	else if (!s->elf)
+		*skipped = image->container == MPK_CONTAINER_C ? "it is not compiled yet"
+							       : "a bare blob has no host code";
 	else if (!same_machine(s))
 		mpk_check_say(s, MPK_ERROR, NULL,
 			      "it is for %s (%u-bit%s), not for %s: compile it for that target",
@@ -52,19 +67,11 @@ static enum mpk_code check_machine(struct mpk_check_state *s, const char **skipp
 
 /* --- linking ----------------------------------------------------------------------------- */
 
-/* What --verify says of it. */
 static enum mpk_code check_linking(struct mpk_check_state *s, const char **skipped,
 				   struct mpk_error *err)
 {
-	size_t from = s->report->count;
-
 	*skipped = not_linked(s);
-	if (*skipped)
-		return MPK_OK;
-	MPK_TRY(mpk_verify_linking(s->view, s->elf, s->arena, s->report, err));
-	for (size_t i = from; i < s->report->count; i++)
-		s->report->findings[i].check = s->name;
-	return MPK_OK;
+	return *skipped ? MPK_OK : mpk_check_linking(s, err);
 }
 
 /* --- glibc ------------------------------------------------------------------------------ */
@@ -244,47 +251,125 @@ static bool is_judged(const struct mpk_check_state *s, const struct mpk_undefine
 	return s->there->searchable && (!s->scope.guessed || (u->any_version && !u->has_version));
 }
 
-static void say_undefined(struct mpk_check_state *s, const char *name, const char *where)
-{
-	const char *owner = mpk_symbol_owner(name);
+/* The symbols whose places the dynamic linker fills at once, in words of bits: it does not load a file that lacks
+ * one of them. Places of functions that are called it may leave until the first call. */
+struct eager {
+	uint8_t *bits;
+	size_t count;
+	bool all;
+};
 
-	mpk_check_say(s, MPK_ERROR, name,
-		      "undefined: %s%s%s; the first call of it ends the process, if it loads at "
-		      "all: link what defines it, or load that first",
-		      owner ? "it is part of " : "no library there defines it", owner ? owner : "",
-		      owner ? where : "");
+static void take_relocation(void *arg, const struct mpk_relocation *r)
+{
+	struct eager *e = arg;
+
+	if (!r->is_lazy && r->symbol < e->count)
+		e->bits[r->symbol / 8] |= (uint8_t)(1u << r->symbol % 8);
 }
 
-static void check_undefined(struct mpk_check_state *s, const struct mpk_undefined *u)
+static enum mpk_code read_eager(struct mpk_check_state *s, struct eager *out, struct mpk_error *err)
+{
+	struct mpk_symtab symbols;
+	struct mpk_linking l;
+
+	MPK_TRY(mpk_linking_open(s->elf, &l, err));
+	MPK_TRY(mpk_symtab_loaded(s->elf, &symbols, err));
+	*out = (struct eager){ .count = symbols.count, .all = mpk_linking_binds_now(&l) };
+	out->bits = mpk_arena_array(s->arena, out->count / 8 + 1, 1);
+	MPK_TRY_ALLOC(out->bits, err);
+	return mpk_linking_relocations(&l, take_relocation, out, err);
+}
+
+/* Of a file whose tables do not read, which the check of linking tells, all are. */
+static enum mpk_code find_eager(struct mpk_check_state *s, struct eager *out, struct mpk_error *err)
+{
+	struct mpk_error problem = { 0 };
+	enum mpk_code code = read_eager(s, out, &problem);
+
+	if (code == MPK_E_NOMEM)
+		return mpk_fail_nomem(err);
+	out->all |= code != MPK_OK;
+	return MPK_OK;
+}
+
+static bool is_eager(const struct eager *e, const struct mpk_undefined *u)
+{
+	return e->all || u->index >= e->count || e->bits[u->index / 8] >> u->index % 8 & 1;
+}
+
+/* What code calls to say what is wrong with its arguments: as long as nothing is, it is not called. */
+static bool is_raiser(const char *name)
+{
+	return strncmp(name, "TVMFFIErrorSetRaised", 20) == 0 ||
+	       strcmp(name, "TVMAPISetLastError") == 0;
+}
+
+static enum mpk_code say_undefined(struct mpk_check_state *s, const struct mpk_undefined *u,
+				   const char *where, bool eager, struct mpk_error *err)
+{
+	const char *owner = mpk_symbol_owner(u->name);
+	char what[256];
+
+	(void)snprintf(what, sizeof what, "%s%s%s: link what defines it, or load that first",
+		       owner ? "it is part of " : "no library there defines it", owner ? owner : "",
+		       owner ? where : "");
+	if (!eager && is_raiser(u->name)) {
+		mpk_check_say(
+			s, MPK_WARNING, u->name,
+			"undefined, so that an error which the code raises ends the process: %s",
+			what);
+		return MPK_OK;
+	}
+	if (!eager)
+		return mpk_check_say_want(s, MPK_WANT_SYMBOL, u->name, err,
+					  "the code calls %s, which is undefined; %s",
+					  QUOTED(u->name), what);
+	mpk_check_say(s, MPK_ERROR, u->name, "undefined: %s", what);
+	return MPK_OK;
+}
+
+static enum mpk_code check_undefined(struct mpk_check_state *s, const struct mpk_undefined *u,
+				     const struct eager *eager, struct mpk_error *err)
 {
 	char where[96];
 
 	if (runtime_defines(s->there, u->name) || implied(s->there, u->name) ||
 	    mpk_scope_defines(&s->scope, u->name))
-		return;
+		return MPK_OK;
 	if (!is_judged(s, u)) {
 		if (s->there->searchable && !mpk_check_is_tvms(u->name) && !u->has_version)
 			mpk_check_say(s, MPK_WARNING, u->name,
 				      "undefined: no library %s defines it; glibc and libstdc++ "
 				      "were not looked at",
 				      place(s->there));
-		return;
+		return MPK_OK;
 	}
 	(void)snprintf(where, sizeof where, ", which is not %s%s",
 		       mpk_check_is_tvms(u->name) ? "in " : "",
 		       mpk_check_is_tvms(u->name) ? mpk_check_where(s->there) : place(s->there));
-	say_undefined(s, u->name, where);
+	return say_undefined(s, u, where, is_eager(eager, u), err);
 }
 
-static bool hands_over(const struct mpk_check_state *s, const char *name)
+/* Whether the runtime fills the pointer of that name, which the initializers of its library point at by theirs. */
+static enum mpk_code hands_over(struct mpk_check_state *s, const char *name, bool *out,
+				struct mpk_error *err)
 {
-	return runtime_defines(s->there, name) || implied(s->there, name) ||
-	       mpk_scope_defines(&s->scope, name);
+	char pointer[128];
+
+	(void)snprintf(pointer, sizeof pointer, "__%s", name);
+	*out = s->there->has_release && mpk_release_fills(&s->there->release, name);
+	for (struct mpk_dso *d = s->there->runtimes; !*out && d; d = d->next) {
+		MPK_TRY(mpk_dso_read_globals(d, err));
+		*out = d->globals_known ? mpk_dso_registers(d, mpk_span_str(pointer))
+					: mpk_dso_defines(d, name);
+	}
+	return MPK_OK;
 }
 
 /* Launch functions that mpack writes look kernels up by whichever of the two names is filled: TVM 0.26
  * has the older one no longer. Code that has both pointers needs one. */
-static bool has_other_lookup(const struct mpk_check_state *s, const char *name)
+static enum mpk_code has_other_lookup(struct mpk_check_state *s, const char *name, bool *out,
+				      struct mpk_error *err)
 {
 	static const char *const lookups[] = { "TVMFFIEnvModLookupFromImports",
 					       "TVMBackendGetFuncFromEnv" };
@@ -293,35 +378,67 @@ static bool has_other_lookup(const struct mpk_check_state *s, const char *name)
 			    : strcmp(name, lookups[1]) == 0 ? lookups[0]
 							    : NULL;
 
+	*out = false;
 	for (size_t i = 0; other && i < image->context_symbol_count; i++)
 		if (strcmp(image->context_symbols[i] + 2, other) == 0)
-			return hands_over(s, other);
-	return false;
+			return hands_over(s, other, out, err);
+	return MPK_OK;
+}
+
+enum { POINTERS_SEARCHED = 100 };
+
+/* Whether no code of the library, all of which was searched, takes what is in a pointer. */
+static enum mpk_code is_unused(struct mpk_check_state *s, const char *symbol, bool *out,
+			       struct mpk_error *err)
+{
+	const struct mpk_wants *w = &s->wants;
+
+	MPK_TRY(mpk_check_read_wants(s, err));
+	*out = w->reach.count && w->count < w->most;
+	for (size_t i = 0; *out && i < w->count; i++)
+		*out = w->items[i].kind != MPK_WANT_SYMBOL || strcmp(w->items[i].name, symbol) != 0;
+	return MPK_OK;
 }
 
 /* "__TVMBackendParallelLaunch": a pointer that the runtime fills with its function of that name. */
-static void check_pointers(struct mpk_check_state *s)
+static enum mpk_code check_pointers(struct mpk_check_state *s, struct mpk_error *err)
 {
 	const struct mpk_image *image = s->view->image;
 
 	for (size_t i = 0; i < image->context_symbol_count; i++) {
 		const char *symbol = image->context_symbols[i], *name = symbol + 2;
+		bool filled = strncmp(symbol, "__TVM", 5) != 0;
 
-		if (strncmp(symbol, "__TVM", 5) != 0 || hands_over(s, name) ||
-		    has_other_lookup(s, name))
+		if (!filled)
+			MPK_TRY(hands_over(s, name, &filled, err));
+		if (!filled)
+			MPK_TRY(has_other_lookup(s, name, &filled, err));
+		/* TVM has a dozen; each is looked for in all that code wants */
+		if (!filled && i < POINTERS_SEARCHED)
+			MPK_TRY(is_unused(s, symbol, &filled, err));
+		if (filled)
 			continue;
-		mpk_check_say(
-			s, MPK_ERROR, symbol,
-			"its code calls %s, which %s cannot hand over: such a call is one of a null "
+		if (is_raiser(name)) {
+			mpk_check_say(s, MPK_WARNING, symbol,
+				      "%s cannot hand over %s, so that an error which the code "
+				      "raises ends the process",
+				      mpk_check_where(s->there), QUOTED(name));
+			continue;
+		}
+		MPK_TRY(mpk_check_say_want(
+			s, MPK_WANT_SYMBOL, symbol, err,
+			"the code calls %s, which %s cannot hand over: such a call is one of a null "
 			"pointer, which ends the process",
-			name, mpk_check_where(s->there));
+			QUOTED(name), mpk_check_where(s->there)));
 	}
+	return MPK_OK;
 }
 
 static enum mpk_code check_symbol(struct mpk_check_state *s, const char **skipped,
 				  struct mpk_error *err)
 {
 	const struct mpk_undefined *list;
+	struct eager eager = { 0 };
 	size_t count;
 
 	*skipped = not_linked(s);
@@ -332,11 +449,10 @@ static enum mpk_code check_symbol(struct mpk_check_state *s, const char **skippe
 	if (*skipped)
 		return MPK_OK;
 	MPK_TRY(mpk_versions_undefined(s->elf, s->arena, &list, &count, err));
+	MPK_TRY(find_eager(s, &eager, err));
 	for (size_t i = 0; i < count; i++)
-		check_undefined(s, &list[i]);
-	if (mpk_check_where(s->there))
-		check_pointers(s);
-	return MPK_OK;
+		MPK_TRY(check_undefined(s, &list[i], &eager, err));
+	return mpk_check_where(s->there) ? check_pointers(s, err) : MPK_OK;
 }
 
 const struct mpk_check_row mpk_check_machine[] = {

@@ -8,12 +8,12 @@
 
 enum mpk_check_verdict mpk_check_verdict(const struct mpk_check_result *result)
 {
-	if (result->report.errors)
+	if (result->report.errors > result->call_errors)
 		return MPK_CHECK_REFUSED;
 	for (size_t i = 0; i < result->item_count; i++)
 		if (result->items[i].option && strcmp(result->items[i].name, "loader") == 0)
-			return MPK_CHECK_OPEN;
-	return MPK_CHECK_LOADS;
+			return result->call_errors ? MPK_CHECK_CALLS : MPK_CHECK_OPEN;
+	return result->call_errors ? MPK_CHECK_CALLS : MPK_CHECK_LOADS;
 }
 
 /* " in TVM 0.27 on x86-64" */
@@ -53,6 +53,22 @@ static void print_count(size_t count, const char *what, struct mpk_strbuf *out)
 		mpk_strbuf_printf(out, ": %zu %s%s", count, what, count == 1 ? "" : "s");
 }
 
+/* ", but f, g and 3 more fail when called" */
+static void put_failing(const struct mpk_check_result *r, struct mpk_strbuf *out)
+{
+	enum { SHOWN = 3 };
+	size_t shown = r->failing_count > SHOWN + 1 ? SHOWN : r->failing_count;
+
+	mpk_strbuf_puts(out, shown ? ", but " : ", but some of its functions");
+	for (size_t i = 0; i < shown; i++) {
+		mpk_strbuf_puts(out, !i ? "" : i + 1 == r->failing_count ? " and " : ", ");
+		mpk_escape(out, mpk_span_str(r->failing[i]));
+	}
+	if (shown < r->failing_count)
+		mpk_strbuf_printf(out, " and %zu more", r->failing_count - shown);
+	mpk_strbuf_puts(out, r->failing_count == 1 ? " fails when called" : " fail when called");
+}
+
 void mpk_check_print(const char *name, const struct mpk_there *there,
 		     struct mpk_check_result *result, struct mpk_style style,
 		     struct mpk_strbuf *out)
@@ -60,15 +76,19 @@ void mpk_check_print(const char *name, const struct mpk_there *there,
 	static const char *const verdicts[] = {
 		[MPK_CHECK_LOADS] = ": loads",
 		[MPK_CHECK_REFUSED] = ": does not load",
+		[MPK_CHECK_CALLS] = ": loads",
 		[MPK_CHECK_OPEN] = ": nothing found against it",
 	};
 	struct mpk_report *report = &result->report;
+	enum mpk_check_verdict verdict = mpk_check_verdict(result);
 
 	for (size_t i = 0; i < report->count; i++)
 		mpk_verify_print_finding(&report->findings[i], style, out);
 	mpk_escape(out, mpk_span_str(name));
-	mpk_strbuf_puts(out, verdicts[mpk_check_verdict(result)]);
+	mpk_strbuf_puts(out, verdicts[verdict]);
 	put_there(there, out);
+	if (verdict == MPK_CHECK_CALLS)
+		put_failing(result, out);
 	print_count(report->errors, "error", out);
 	print_count(report->errors ? 0 : report->warnings, "warning", out);
 	put_items(result, out);
@@ -102,13 +122,25 @@ static void put_there_json(const struct mpk_there *there, struct mpk_json *j,
 		mpk_json_null(j, o, "driver");
 }
 
-static void put_findings_json(const struct mpk_report *report, struct mpk_json *j,
+static void put_names_json(const char *const *names, size_t count, const char *key,
+			   struct mpk_json *j, struct mpk_json_at *at)
+{
+	struct mpk_json_at *list = mpk_json_array(j, at, key);
+
+	for (size_t i = 0; i < count; i++)
+		mpk_json_text(j, list, NULL, names[i]);
+}
+
+static void put_findings_json(const struct mpk_check_result *result, struct mpk_json *j,
 			      struct mpk_json_at *at)
 {
 	struct mpk_json_at *list = mpk_json_array(j, at, "findings"), *o;
+	const struct mpk_report *report = &result->report;
+	const struct mpk_check_call *call = result->calls;
 
 	for (size_t i = 0; i < report->count; i++) {
 		const struct mpk_finding *f = &report->findings[i];
+		bool is_call = call && call->finding == i;
 		const char *path = f->error.at.path;
 
 		o = mpk_json_object(j, list, NULL);
@@ -116,6 +148,10 @@ static void put_findings_json(const struct mpk_report *report, struct mpk_json *
 		mpk_json_text(j, o, "severity", mpk_severity_name(f->severity));
 		mpk_json_text(j, o, "path", path[0] ? path : NULL);
 		mpk_json_text(j, o, "message", f->error.text);
+		mpk_json_text(j, o, "when", is_call ? "call" : "load");
+		put_names_json(is_call ? call->functions : NULL, is_call ? call->count : 0,
+			       "functions", j, o);
+		call = is_call ? call->next : call;
 	}
 }
 
@@ -143,15 +179,25 @@ static void put_items_json(const struct mpk_check_result *result, struct mpk_jso
 void mpk_check_json(const char *name, const struct mpk_there *there,
 		    struct mpk_check_result *result, struct mpk_json *j, struct mpk_json_at *at)
 {
+	static const char *const verdicts[] = {
+		[MPK_CHECK_LOADS] = "loads",
+		[MPK_CHECK_REFUSED] = "does-not-load",
+		[MPK_CHECK_CALLS] = "fails-when-called",
+		[MPK_CHECK_OPEN] = "open",
+	};
+	enum mpk_check_verdict verdict = mpk_check_verdict(result);
+
 	mpk_json_text(j, at, "file", name);
-	if (mpk_check_verdict(result) == MPK_CHECK_OPEN)
+	if (verdict == MPK_CHECK_OPEN)
 		mpk_json_null(j, at, "loads");
 	else
-		mpk_json_bool(j, at, "loads", mpk_check_verdict(result) == MPK_CHECK_LOADS);
+		mpk_json_bool(j, at, "loads", verdict != MPK_CHECK_REFUSED);
+	mpk_json_text(j, at, "verdict", verdicts[verdict]);
+	put_names_json(result->failing, result->failing_count, "failing", j, at);
 	put_there_json(there, j, at);
 	mpk_json_u64(j, at, "errors", result->report.errors);
 	mpk_json_u64(j, at, "warnings", result->report.warnings);
 	mpk_json_u64(j, at, "left_out", result->report.dropped);
 	put_items_json(result, j, at);
-	put_findings_json(&result->report, j, at);
+	put_findings_json(result, j, at);
 }

@@ -60,6 +60,29 @@ static bool same_generation(const struct mpk_image *image, enum mpk_generation t
 	return there == MPK_GEN_LEGACY || there == MPK_GEN_HYBRID;
 }
 
+/* tvm-ffi without TVM, whose Python package links objects and archives of them before it opens them. */
+static bool is_ffi_alone(const struct mpk_there *there)
+{
+	if (there->has_release)
+		return there->release.minor == MPK_TVM_FFI && !there->runtimes;
+	for (const struct mpk_dso *d = there->runtimes; d; d = d->next)
+		if (!mpk_dso_defines(d, "TVMFFIEnvModRegisterSystemLibSymbol"))
+			return false;
+	return there->runtimes != NULL;
+}
+
+static void check_container(struct mpk_check_state *s)
+{
+	enum mpk_container container = s->view->image->container;
+
+	if (is_ffi_alone(s->there) &&
+	    (container == MPK_CONTAINER_ELF_OBJ || container == MPK_CONTAINER_TAR))
+		mpk_check_say(s, MPK_ERROR, NULL,
+			      "tvm-ffi alone opens shared libraries only, and TVM is what links %s "
+			      "first: link it",
+			      container == MPK_CONTAINER_TAR ? "a tar of objects" : "an object");
+}
+
 static enum mpk_code check_format(struct mpk_check_state *s, const char **skipped,
 				  struct mpk_error *err)
 {
@@ -76,6 +99,7 @@ static enum mpk_code check_format(struct mpk_check_state *s, const char **skippe
 		*skipped = "it is no module of TVM";
 		return MPK_OK;
 	}
+	check_container(s);
 	s->other_format = !same_generation(image, there);
 	if (s->other_format)
 		mpk_check_say(

@@ -10,10 +10,75 @@
 #include "base/vec.h"
 #include "code/target.h"
 #include "elf/device_code.h"
+#include "offload/offload.h"
 #include "text/escape.h"
 #include "text/phrase.h"
 #include "text/table.h"
 #include "view/filter.h"
+
+/* --- targets ---------------------------------------------------------------------------- */
+
+/* Of images that stand in a section without a container the section's name tells the device:
+ * "__CLANG_OFFLOAD_BUNDLE__sycl-spir64". */
+static void name_target(const char *section, struct mpk_code_target *t)
+{
+	const char *id = strstr(section, "BUNDLE__");
+	struct mpk_offload_entry e = { 0 };
+
+	if (!id || t->name[0])
+		return;
+	mpk_offload_split_id(mpk_span_str(id + strlen("BUNDLE__")), &e);
+	(void)mpk_escape_to(e.arch.len ? e.arch : e.triple, t->name, sizeof t->name);
+}
+
+static enum mpk_code bare_target(const struct mpk_code_format *f, struct mpk_span bytes,
+				 struct mpk_arena *arena, struct mpk_code_target **out,
+				 struct mpk_error *err)
+{
+	static const struct {
+		const struct mpk_code_format *format;
+		const char *what;
+	} rows[] = {
+		{ &mpk_format_spirv, "SPIR-V" },
+		{ &mpk_format_bitcode, "LLVM bitcode" },
+		{ &mpk_format_elf, "ELF" },
+		{ &mpk_format_archive, "archive" },
+	};
+	struct mpk_code_target *t = mpk_arena_alloc(arena, sizeof *t);
+
+	MPK_TRY_ALLOC(t, err);
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		if (f == rows[i].format) {
+			*t = (struct mpk_code_target){ .kind = MPK_TARGET_OTHER,
+						       .what = rows[i].what,
+						       .bytes = bytes.len,
+						       .plain_bytes = bytes.len };
+			*out = t;
+			return MPK_OK;
+		}
+	}
+	return mpk_fail(err, MPK_E_CORRUPT, "here is %s where a container of device code should be",
+			f->name);
+}
+
+enum mpk_code mpk_device_targets(const char *section, struct mpk_span bytes,
+				 struct mpk_arena *arena, const struct mpk_code_target **out,
+				 size_t *count, struct mpk_error *err)
+{
+	const struct mpk_code_format *f = mpk_code_format_of(bytes);
+	struct mpk_code_target *targets = NULL;
+	size_t n = 1;
+
+	if (f->targets)
+		MPK_TRY(f->targets(bytes, arena, &targets, &n, err));
+	else
+		MPK_TRY(bare_target(f, bytes, arena, &targets, err));
+	for (size_t i = 0; i < n; i++)
+		name_target(section, &targets[i]);
+	*out = targets;
+	*count = n;
+	return MPK_OK;
+}
 
 /* --- rows ------------------------------------------------------------------------------ */
 
@@ -86,12 +151,13 @@ enum mpk_code mpk_device_rows(const struct mpk_view *view, struct mpk_arena *are
 		MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
 		const struct mpk_code_target *targets;
 		size_t count = 0;
-		enum mpk_code code = mpk_code_targets(view->image->devices[i].bytes, &scratch,
-						      &targets, &count, NULL);
+		const struct mpk_image_device *d = &view->image->devices[i];
+		enum mpk_code code =
+			mpk_device_targets(d->section, d->bytes, &scratch, &targets, &count, NULL);
 
 		if (code == MPK_E_NOMEM)
 			return mpk_fail_nomem(err);
-		rows.broken += code != MPK_OK || !count;
+		rows.broken += code != MPK_OK;
 		for (size_t k = 0; code == MPK_OK && k < count; k++)
 			MPK_TRY(add_target(&c, &targets[k], err));
 	}

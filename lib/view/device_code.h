@@ -8,6 +8,7 @@
 #define MPK_VIEW_DEVICE_CODE_H
 
 #include "base/arena.h"
+#include "code/target.h"
 #include "view/embedded.h"
 #include "view/extract.h"
 #include "view/size.h"
@@ -26,8 +27,15 @@ struct mpk_device_row {
 struct mpk_device_rows {
 	const struct mpk_device_row *items; /* in the order in which they first appear */
 	size_t count;
-	size_t broken; /* containers whose headers do not read: in no row */
+	size_t broken; /* containers whose headers do not read: in no row, --verify has an error of each */
 };
+
+/* mpk_device_targets - the devices of what stands in a section, a container or an image alone, from headers
+ * @section its name, which tells the device of an image that does not
+ * Returns  as mpk_code_targets; MPK_E_CORRUPT: it is neither */
+enum mpk_code mpk_device_targets(const char *section, struct mpk_span bytes,
+				 struct mpk_arena *arena, const struct mpk_code_target **out,
+				 size_t *count, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_device_rows - count, from headers alone
  * Returns  MPK_OK; MPK_E_NOMEM */

@@ -11,7 +11,7 @@ enum mpk_diff_sign { MPK_DIFF_REMOVED, MPK_DIFF_ADDED, MPK_DIFF_CHANGED };
 /* One figure of a kernel in both files. */
 struct mpk_figure_change {
 	enum mpk_figure figure;
-	uint64_t before, after;
+	struct mpk_figure_value before, after;
 };
 
 struct mpk_difference {

@@ -199,12 +199,11 @@ static size_t changes_of(const struct mpk_listed_kernel *a, const struct mpk_lis
 {
 	size_t n = 0;
 
-	for (unsigned i = 0; i < MPK_FIGURE_COUNT; i++) {
-		uint64_t before = a->figures.values[i], after = b->figures.values[i];
-
-		if (a->figures.known[i] && b->figures.known[i] && before != after)
-			out[n++] = (struct mpk_figure_change){ (enum mpk_figure)i, before, after };
-	}
+	for (unsigned i = 0; i < MPK_FIGURE_COUNT; i++)
+		if (mpk_figures_differ(&a->figures, &b->figures, (enum mpk_figure)i))
+			out[n++] = (struct mpk_figure_change){ (enum mpk_figure)i,
+							       a->figures.values[i],
+							       b->figures.values[i] };
 	return n;
 }
 

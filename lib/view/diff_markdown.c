@@ -11,16 +11,10 @@ enum {
 	ROWS_MAX = 100,        /* of a table */
 };
 
-static void put_percent(uint64_t before, uint64_t after, struct mpk_strbuf *out)
-{
-	if (before)
-		mpk_strbuf_printf(out, "%+.1f%%", 100 * ((double)after / (double)before - 1));
-}
-
 static void put_bytes(const char *what, uint64_t before, uint64_t after, struct mpk_strbuf *out)
 {
 	mpk_strbuf_printf(out, "| %s | %s | %s | ", what, MPK_SIZE(before), MPK_SIZE(after));
-	put_percent(before, after, out);
+	mpk_figure_put_percent(mpk_figure_of(before), mpk_figure_of(after), out);
 	mpk_strbuf_puts(out, " |\n");
 }
 
@@ -50,7 +44,7 @@ static void put_figures(const struct mpk_difference *d, struct mpk_strbuf *out)
 		mpk_strbuf_puts(out, " | ");
 		mpk_figure_put(c->figure, c->after, out);
 		mpk_strbuf_puts(out, " | ");
-		put_percent(c->before, c->after, out);
+		mpk_figure_put_percent(c->before, c->after, out);
 		mpk_strbuf_puts(out, " |\n");
 	}
 }

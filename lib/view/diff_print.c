@@ -74,8 +74,8 @@ static void put_figures(const struct mpk_difference *d, struct mpk_json *j, stru
 
 	for (size_t i = 0; i < d->figure_count; i++) {
 		o = mpk_json_object(j, list, mpk_figure_row(d->figures[i].figure)->word);
-		mpk_json_u64(j, o, "before", d->figures[i].before);
-		mpk_json_u64(j, o, "after", d->figures[i].after);
+		mpk_figure_json(j, o, "before", d->figures[i].before);
+		mpk_figure_json(j, o, "after", d->figures[i].after);
 	}
 }
 

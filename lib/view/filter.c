@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* filter.c - what --filter chooses of a file, and which of several filters chose something */
 #include "view/filter.h"
 
 #include "text/match.h"
@@ -40,52 +41,72 @@ static bool has_part(const struct mpk_view_node *n, const char *filter)
 	return false;
 }
 
-static bool is_anything_shown(const struct mpk_view *view)
+static bool chooses_whole(const struct mpk_view_node *n, const char *filter)
 {
-	for (size_t i = 0; i < view->count; i++)
-		if (!view->nodes[i].hidden)
-			return true;
-	for (size_t i = 0; i < view->image->function_count; i++)
-		if (mpk_view_shows(view, mpk_span_str(view->image->functions[i].name)))
-			return true;
-	for (size_t i = 0; i < view->image->embedded_count; i++)
-		if (mpk_view_shows_code(view, &view->embedded[i]))
-			return true;
-	return false;
+	return is_path_chosen(n->path, filter) || mpk_name_matches(n->node->kind, filter);
 }
 
-bool mpk_view_filter(struct mpk_view *view, const char *filter)
+void mpk_view_filter(struct mpk_view *view, struct mpk_view_choice *choice)
 {
-	view->filter = filter;
+	view->choice = choice;
 	for (size_t i = 0; i < view->count; i++) {
 		struct mpk_view_node *n = &view->nodes[i];
-		bool whole = !filter || is_path_chosen(n->path, filter) ||
-			     mpk_name_matches(n->node->kind, filter);
 
-		n->filter = whole ? NULL : filter;
-		n->hidden = !whole && !has_part(n, filter);
+		n->choice = choice;
+		n->whole = false;
+		n->hidden = true;
+		for (size_t f = 0; f < choice->filter.count; f++) {
+			const char *filter = choice->filter.items[f];
+			bool whole = chooses_whole(n, filter);
+
+			n->whole |= whole;
+			n->hidden &= !whole && !has_part(n, filter);
+		}
 	}
-	return is_anything_shown(view);
+}
+
+bool mpk_view_chooses(struct mpk_view_choice *choice, struct mpk_span name)
+{
+	bool any = !choice->filter.count;
+
+	for (size_t f = 0; f < choice->filter.count; f++)
+		if (mpk_name_matches(name, choice->filter.items[f]))
+			any = choice->shown[f] = true;
+	return any;
+}
+
+/* A module is shown: note who chose it, or something in it. */
+static void note_node(const struct mpk_view_node *n)
+{
+	struct mpk_view_choice *c = n->choice;
+
+	for (size_t f = 0; f < c->filter.count; f++)
+		c->shown[f] = c->shown[f] || chooses_whole(n, c->filter.items[f]) ||
+			      has_part(n, c->filter.items[f]);
 }
 
 bool mpk_view_shows(const struct mpk_view *view, struct mpk_span name)
 {
-	return mpk_name_matches(name, view->filter);
+	return !view->choice || mpk_view_chooses(view->choice, name);
 }
 
 bool mpk_view_shows_node(const struct mpk_view_node *n)
 {
-	return !n->hidden;
+	if (n->choice && !n->hidden)
+		note_node(n);
+	return !n->choice || !n->hidden;
 }
 
 bool mpk_view_shows_whole(const struct mpk_view_node *n)
 {
-	return !n->filter;
+	return !n->choice || n->whole;
 }
 
 bool mpk_view_shows_part(const struct mpk_view_node *n, struct mpk_span name)
 {
-	return mpk_name_matches(name, n->filter);
+	if (n->choice && n->whole)
+		note_node(n);
+	return !n->choice || mpk_view_chooses(n->choice, name) || n->whole;
 }
 
 bool mpk_view_shows_kernel(const struct mpk_view *view, const struct mpk_view_code *c,

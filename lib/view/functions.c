@@ -38,14 +38,14 @@ static void put_function(const struct mpk_view *view, size_t index, struct mpk_s
 		mpk_escape(out, mpk_span_str(f->member));
 	}
 	mpk_strbuf_puts(out, "\n    ");
-	const struct mpk_signature *model = mpk_view_model(view, mpk_span_str(f->name));
+	const struct mpk_signature *model = mpk_view_called_instead(view, index);
 
-	if (model && !mpk_span_is(model->name, f->name))
+	if (model && !mpk_span_is(model->name, mpk_view_called(view, index)))
 		mpk_strbuf_puts(out, "the compiled body of an executor's function");
 	else if (model)
 		mpk_strbuf_puts(out, "--run calls the executor's function of this name");
 	else
-		mpk_view_call(view, mpk_span_str(f->alias_of ? f->alias_of : f->name),
+		mpk_view_call(view, mpk_span_str(mpk_view_called(view, index)),
 			      mpk_view_host(view, index), out);
 	mpk_strbuf_putc(out, '\n');
 	if (view->show_docs)
@@ -63,9 +63,18 @@ static void put_unassigned(const struct mpk_view *view, struct mpk_strbuf *out)
 	}
 }
 
-/* What is said of the whole module, where it is shown as a whole. */
-static void put_node_lines(const struct mpk_view_node *n, struct mpk_strbuf *out)
+static bool is_whole(const struct mpk_view_node *n)
 {
+	return mpk_view_shows_whole(n) && mpk_view_shows_node(n);
+}
+
+/* In front of the first thing that is shown of a module; with it, where all of it is shown, what is said of the
+ * module as a whole. */
+static void put_title(const struct mpk_view_node *n, const char *what, struct mpk_strbuf *out)
+{
+	mpk_strbuf_printf(out, "%s: ", n->path);
+	mpk_escape(out, n->node->kind);
+	mpk_strbuf_puts(out, what);
 	if (mpk_view_shows_whole(n))
 		mpk_node_lines(n, "  ", out);
 }
@@ -74,16 +83,16 @@ static void put_kernels(const struct mpk_view *view, const struct mpk_view_node 
 			struct mpk_strbuf *out)
 {
 	const struct mpk_kernels *k = mpk_view_kernels(n);
+	bool begun = k && is_whole(n);
 
-	if (!k || !mpk_view_shows_node(n))
-		return;
-	mpk_strbuf_printf(out, "%s: ", n->path);
-	mpk_escape(out, n->node->kind);
-	mpk_strbuf_printf(out, " kernels\n");
-	put_node_lines(n, out);
-	for (size_t i = 0; i < k->function_count; i++) {
+	if (begun)
+		put_title(n, " kernels\n", out);
+	for (size_t i = 0; k && i < k->function_count; i++) {
 		if (!mpk_view_shows_part(n, k->functions[i].key))
 			continue;
+		if (!begun)
+			put_title(n, " kernels\n", out);
+		begun = true;
 		mpk_strbuf_puts(out, "  ");
 		mpk_view_kernel_text(&k->functions[i], true, out);
 		mpk_strbuf_putc(out, '\n');
@@ -98,19 +107,21 @@ static void put_kernels(const struct mpk_view *view, const struct mpk_view_node 
 static void put_models(const struct mpk_view *view, const struct mpk_view_node *n,
 		       struct mpk_strbuf *out)
 {
-	if (!n->models.count || !mpk_view_shows_node(n))
-		return;
-	mpk_strbuf_printf(out, "%s: ", n->path);
-	mpk_escape(out, n->node->kind);
-	mpk_strbuf_puts(out, mpk_executors_have(n->node->kind)
-				     ? " functions\n"
-				     : " functions, for an executor that this minspect has not\n");
-	put_node_lines(n, out);
+	const char *what = mpk_executors_have(n->node->kind)
+				   ? " functions\n"
+				   : " functions, for an executor that this minspect has not\n";
+	bool begun = n->models.count && is_whole(n);
+
+	if (begun)
+		put_title(n, what, out);
 	for (size_t i = 0; i < n->models.count; i++) {
 		const struct mpk_signature *m = &n->models.items[i];
 
 		if (!mpk_view_shows_part(n, m->name))
 			continue;
+		if (!begun)
+			put_title(n, what, out);
+		begun = true;
 		mpk_strbuf_puts(out, "  ");
 		mpk_signature_text(m, out);
 		mpk_strbuf_puts(out, "\n    ");
@@ -169,7 +180,7 @@ void mpk_view_functions(const struct mpk_view *view, struct mpk_style style, str
 	for (size_t i = 0; i < view->count; i++)
 		put_models(view, &view->nodes[i], out);
 	put_functions(view, out);
-	if (!view->filter)
+	if (!view->choice)
 		put_unassigned(view, out);
 	for (size_t i = 0; i < view->count; i++) {
 		put_kernels(view, &view->nodes[i], out);

@@ -35,20 +35,29 @@ static double tolerance_of(const struct judge *j, unsigned measure)
 	return j->baseline->has_tolerance[measure] ? j->baseline->tolerance[measure] : j->tolerance;
 }
 
-/* Returns whether it is worse. */
+/* What is unknown is more than any number, and no tolerance allows it. */
+static enum mpk_gate_verdict verdict_of(struct mpk_figure_value before,
+					struct mpk_figure_value after, double allowed)
+{
+	long double grown = (long double)after.number - (long double)before.number;
+
+	if (before.state != after.state)
+		return after.state == MPK_FIGURE_KNOWN ? MPK_GATE_BETTER : MPK_GATE_WORSE;
+	if (grown < 0)
+		return MPK_GATE_BETTER;
+	return grown * 100 > (long double)before.number * (long double)allowed ? MPK_GATE_WORSE
+									       : MPK_GATE_GROWN;
+}
+
+/* Of values that differ; returns whether it is worse. */
 static bool judge(struct judge *j, const struct mpk_listed_kernel *kernel, unsigned measure,
-		  uint64_t before, uint64_t after)
+		  struct mpk_figure_value before, struct mpk_figure_value after)
 {
 	double allowed = tolerance_of(j, measure);
-	long double grown = (long double)after - (long double)before;
-	bool worse = grown * 100 > (long double)before * (long double)allowed;
+	enum mpk_gate_verdict verdict = verdict_of(before, after, allowed);
+	bool worse = verdict == MPK_GATE_WORSE;
 
-	if (after == before)
-		return false;
-	worse &= after > before;
-	add(j, (struct mpk_gate_finding){ .verdict = after < before ? MPK_GATE_BETTER
-						     : worse        ? MPK_GATE_WORSE
-								    : MPK_GATE_GROWN,
+	add(j, (struct mpk_gate_finding){ .verdict = verdict,
 					  .kernel = kernel,
 					  .measure = measure,
 					  .before = before,
@@ -58,14 +67,20 @@ static bool judge(struct judge *j, const struct mpk_listed_kernel *kernel, unsig
 	return worse;
 }
 
+static void judge_size(struct judge *j, unsigned measure, uint64_t before, uint64_t after)
+{
+	if (before != after)
+		(void)judge(j, NULL, measure, mpk_figure_of(before), mpk_figure_of(after));
+}
+
 static void judge_kernel(struct judge *j, const struct mpk_listed_kernel *before,
 			 const struct mpk_listed_kernel *now)
 {
 	bool worse = false;
 
 	for (unsigned i = 0; i < MPK_FIGURE_COUNT; i++)
-		if (mpk_figure_row((enum mpk_figure)i)->is_cost && before->figures.known[i] &&
-		    now->figures.known[i])
+		if (mpk_figure_row((enum mpk_figure)i)->is_cost &&
+		    mpk_figures_differ(&before->figures, &now->figures, (enum mpk_figure)i))
 			worse |=
 				judge(j, now, i, before->figures.values[i], now->figures.values[i]);
 	j->gate->worse_kernels += worse;
@@ -105,8 +120,8 @@ enum mpk_code mpk_gate_compare(const struct mpk_baseline *b, const struct mpk_ba
 	struct judge j = { .baseline = b, .tolerance = tolerance, .gate = out };
 
 	*out = (struct mpk_gate){ .file = now->name, .now = &now->kernels };
-	(void)judge(&j, NULL, MPK_MEASURE_FILE_BYTES, before->file_bytes, now->file_bytes);
-	(void)judge(&j, NULL, MPK_MEASURE_BLOB_BYTES, before->blob_bytes, now->blob_bytes);
+	judge_size(&j, MPK_MEASURE_FILE_BYTES, before->file_bytes, now->file_bytes);
+	judge_size(&j, MPK_MEASURE_BLOB_BYTES, before->blob_bytes, now->blob_bytes);
 	judge_kernels(&j, &before->kernels, &now->kernels);
 	return j.failed ? mpk_fail_nomem(err) : MPK_OK;
 }
@@ -132,12 +147,12 @@ static const char *label(unsigned measure)
 						   : "blob";
 }
 
-static void put_value(unsigned measure, uint64_t value, struct mpk_strbuf *out)
+static void put_value(unsigned measure, struct mpk_figure_value value, struct mpk_strbuf *out)
 {
 	if (measure < MPK_FIGURE_COUNT)
 		mpk_figure_put((enum mpk_figure)measure, value, out);
 	else
-		mpk_strbuf_printf(out, "%" PRIu64 " B", value);
+		mpk_strbuf_printf(out, "%" PRIu64 " B", value.number);
 }
 
 void mpk_gate_change(const struct mpk_gate_finding *f, struct mpk_strbuf *out)
@@ -148,9 +163,11 @@ void mpk_gate_change(const struct mpk_gate_finding *f, struct mpk_strbuf *out)
 	put_value(f->measure, f->before, out);
 	mpk_strbuf_puts(out, " -> ");
 	put_value(f->measure, f->after, out);
-	if (f->before)
-		mpk_strbuf_printf(out, " (%+.1f%%)",
-				  100 * ((double)f->after / (double)f->before - 1));
+	if (f->before.number && f->after.state == MPK_FIGURE_KNOWN) {
+		mpk_strbuf_puts(out, " (");
+		mpk_figure_put_percent(f->before, f->after, out);
+		mpk_strbuf_putc(out, ')');
+	}
 }
 
 static void put_kernel(const struct mpk_listed_kernel *k, struct mpk_strbuf *out)
@@ -246,8 +263,8 @@ void mpk_gate_json(const struct mpk_gate *g, struct mpk_json *j, struct mpk_json
 		if (f->measure == MPK_MEASURE_COUNT)
 			continue;
 		mpk_json_text(j, o, "measure", mpk_measure_word(f->measure));
-		mpk_json_u64(j, o, "before", f->before);
-		mpk_json_u64(j, o, "after", f->after);
+		mpk_figure_json(j, o, "before", f->before);
+		mpk_figure_json(j, o, "after", f->after);
 		mpk_json_f64(j, o, "tolerance", f->tolerance);
 	}
 }

@@ -6,7 +6,7 @@
 #include "view/baseline.h"
 
 enum mpk_gate_verdict {
-	MPK_GATE_WORSE, /* grown by more than the tolerance */
+	MPK_GATE_WORSE, /* grown by more than the tolerance, or no longer known */
 	MPK_GATE_GROWN, /* grown by less */
 	MPK_GATE_BETTER,
 	MPK_GATE_NEW, /* a kernel that the baseline has not */
@@ -17,7 +17,7 @@ struct mpk_gate_finding {
 	enum mpk_gate_verdict verdict;
 	const struct mpk_listed_kernel *kernel; /* NULL: the file itself */
 	unsigned measure;                       /* MPK_MEASURE_COUNT: of NEW and GONE */
-	uint64_t before, after;
+	struct mpk_figure_value before, after;
 	double tolerance; /* percent that were allowed */
 };
 

@@ -76,6 +76,8 @@ static void put_signature(const struct mpk_view *view, size_t index, struct mpk_
 
 	mpk_view_host_text(view, index, " = ", &text);
 	put_comment(&text, out);
+	if (mpk_view_called_instead(view, index))
+		mpk_strbuf_puts(out, ", of the host code: --run calls an executor's");
 }
 
 static void put_title(const struct mpk_view *view, const char *open, const char *close,

@@ -361,7 +361,7 @@ static void put_modules(const struct mpk_view *view, struct mpk_json *j, struct 
 		const struct mpk_view_node *n = &view->nodes[i];
 
 		if (!n->show_info || (!n->info->piece_count && !n->models.count) ||
-		    !mpk_view_shows_node(n) || !mpk_view_shows_whole(n))
+		    !mpk_view_shows_whole(n) || !mpk_view_shows_node(n))
 			continue;
 		o = mpk_json_object(j, list, NULL);
 		mpk_json_text(j, o, "module", n->path);
@@ -381,15 +381,14 @@ void mpk_view_functions_json(const struct mpk_view *view, struct mpk_json *j,
 	for (size_t i = 0; i < image->function_count; i++) {
 		const struct mpk_image_function *f = &image->functions[i];
 
-		const struct mpk_signature *model = mpk_view_model(view, mpk_span_str(f->name));
+		const struct mpk_signature *model = mpk_view_called_instead(view, i);
 
 		if (!mpk_view_shows(view, mpk_span_str(f->name)))
 			continue;
 		o = put_function(view, i, j, list);
 		if (mpk_view_doc(view, i).len)
 			mpk_json_span(j, o, "doc", mpk_view_doc(view, i));
-		put_call(view,
-			 model ? model->name : mpk_span_str(f->alias_of ? f->alias_of : f->name),
+		put_call(view, model ? model->name : mpk_span_str(mpk_view_called(view, i)),
 			 model ? model : mpk_view_host(view, i), j, o);
 	}
 	if (view->texts && view->texts->unassigned_count)

@@ -147,6 +147,18 @@ const struct mpk_signature *mpk_view_model(const struct mpk_view *view, struct m
 
 /* --- host functions --------------------------------------------------------------------------- */
 
+const char *mpk_view_called(const struct mpk_view *view, size_t index)
+{
+	const struct mpk_image_function *f = &view->image->functions[index];
+
+	return f->alias_of ? f->alias_of : f->name;
+}
+
+const struct mpk_signature *mpk_view_called_instead(const struct mpk_view *view, size_t index)
+{
+	return mpk_view_model(view, mpk_span_str(mpk_view_called(view, index)));
+}
+
 /* Aliases may stand for others; of a hostile file, around in a circle. */
 static size_t target_of(const struct mpk_image *image, const struct mpk_strmap *by_name_of,
 			size_t index)

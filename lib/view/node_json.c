@@ -8,22 +8,6 @@
 
 /* --- code --------------------------------------------------------------------------- */
 
-static void put_pieces(const struct mpk_node_info *info, struct mpk_json *j, struct mpk_json_at *at)
-{
-	struct mpk_json_at *list = mpk_json_array(j, at, "code"), *o;
-
-	for (size_t i = 0; i < info->piece_count; i++) {
-		const struct mpk_code_piece *p = &info->pieces[i];
-
-		o = mpk_json_object(j, list, NULL);
-		if (p->key)
-			mpk_json_span(j, o, "kernel", *p->key);
-		else
-			mpk_json_null(j, o, "kernel");
-		mpk_code_info_json(&p->code, j, o);
-	}
-}
-
 struct figures {
 	struct mpk_json *j;
 	struct mpk_json_at *list;
@@ -39,6 +23,45 @@ static void put_figures(const struct mpk_code_info *code, size_t kernel, void *a
 	o = mpk_json_object(f->j, f->list, NULL);
 	mpk_json_text(f->j, o, "format", code->format->word);
 	code->format->kernel_json(code, kernel, f->j, o);
+}
+
+/* Kernels that the code lists and the table does not. */
+static void put_unlisted(const struct mpk_node_info *info, const struct mpk_code_info *code,
+			 struct mpk_json *j, struct mpk_json_at *at)
+{
+	const struct mpk_code_info *lister = mpk_code_info_lister(code);
+	struct mpk_json_at *list = NULL, *o;
+
+	for (size_t i = 0; lister && i < lister->kernel_count; i++) {
+		struct mpk_span name = lister->kernels[i].name;
+		struct figures f = { .j = j };
+
+		if (mpk_names_find(&info->table, name, NULL))
+			continue;
+		list = list ? list : mpk_json_array(j, at, "unlisted");
+		o = mpk_json_object(j, list, NULL);
+		mpk_json_span(j, o, "name", name);
+		f.list = mpk_json_array(j, o, "figures");
+		mpk_code_info_each(code, name, put_figures, &f);
+	}
+}
+
+static void put_pieces(const struct mpk_node_info *info, struct mpk_json *j, struct mpk_json_at *at)
+{
+	struct mpk_json_at *list = mpk_json_array(j, at, "code"), *o;
+
+	for (size_t i = 0; i < info->piece_count; i++) {
+		const struct mpk_code_piece *p = &info->pieces[i];
+
+		o = mpk_json_object(j, list, NULL);
+		if (p->key)
+			mpk_json_span(j, o, "kernel", *p->key);
+		else
+			mpk_json_null(j, o, "kernel");
+		mpk_code_info_json(&p->code, j, o);
+		if (!p->key && !p->code.problem)
+			put_unlisted(info, &p->code, j, o);
+	}
 }
 
 static void put_findings(const struct mpk_view_node *node, size_t index, struct mpk_json *j,

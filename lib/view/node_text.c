@@ -11,6 +11,42 @@
 
 /* --- code --------------------------------------------------------------------------- */
 
+struct unlisted {
+	struct mpk_span name;
+	const char *indent;
+	struct mpk_strbuf *out;
+};
+
+static void figure_line(const struct mpk_code_info *code, size_t kernel, void *arg)
+{
+	const struct unlisted *u = arg;
+
+	if (!code->format->figures)
+		return;
+	mpk_strbuf_printf(u->out, "%s  ", u->indent);
+	mpk_escape(u->out, u->name);
+	mpk_strbuf_puts(u->out, ": ");
+	code->format->kernel_text(code, kernel, u->out);
+	mpk_strbuf_putc(u->out, '\n');
+}
+
+/* What those need that unlisted_lines names. */
+static void unlisted_figures(const struct mpk_view_node *node, const struct mpk_code_info *code,
+			     const char *indent, struct mpk_strbuf *out)
+{
+	const struct mpk_code_info *lister = mpk_code_info_lister(code);
+	size_t extra = 0;
+
+	for (size_t i = 0; lister && i < lister->kernel_count && extra < MPK_NAMES_SHOWN; i++) {
+		struct unlisted u = { lister->kernels[i].name, indent, out };
+
+		if (mpk_names_find(&node->info->table, u.name, NULL))
+			continue;
+		extra++;
+		mpk_code_info_each(code, u.name, figure_line, &u);
+	}
+}
+
 /* Kernels that the code lists and the table does not. */
 static void unlisted_lines(const struct mpk_view_node *node, const struct mpk_code_info *code,
 			   const char *indent, struct mpk_strbuf *out)
@@ -30,6 +66,7 @@ static void unlisted_lines(const struct mpk_view_node *node, const struct mpk_co
 	}
 	if (extra)
 		mpk_strbuf_puts(out, extra > MPK_NAMES_SHOWN ? " and more\n" : "\n");
+	unlisted_figures(node, code, indent, out);
 	if (!lister || !lister->function_count)
 		return;
 	mpk_strbuf_printf(out, "%s.func, which no driver can launch: ", indent);

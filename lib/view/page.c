@@ -103,7 +103,7 @@ static void put_function(const struct mpk_view *view, size_t index, struct mpk_j
 			 struct mpk_json_at *list)
 {
 	const struct mpk_image_function *f = &view->image->functions[index];
-	const struct mpk_signature *model = mpk_view_model(view, mpk_span_str(f->name));
+	const struct mpk_signature *model = mpk_view_called_instead(view, index);
 	const struct mpk_signature *s = mpk_view_host(view, index);
 	struct mpk_json_at *o = mpk_json_object(j, list, NULL);
 
@@ -118,7 +118,7 @@ static void put_function(const struct mpk_view *view, size_t index, struct mpk_j
 	if (mpk_view_doc(view, index).len)
 		mpk_json_span(j, o, "doc", mpk_view_doc(view, index));
 	/* as --functions says: an executor's function goes before the compiled one of its name */
-	put_call(view, model ? model->name : mpk_span_str(f->alias_of ? f->alias_of : f->name),
+	put_call(view, model ? model->name : mpk_span_str(mpk_view_called(view, index)),
 		 model ? model : s, j, o);
 }
 

@@ -77,15 +77,15 @@ static enum mpk_code find_programs(struct digests *d, const struct mpk_code_info
 	return MPK_OK;
 }
 
-/* The first kernel of a text that begins at or behind p: they stand in file order. */
-static size_t first_kernel(const struct mpk_code_info *code, const uint8_t *p)
+/* The first definition of a text that begins at or behind p: they stand in file order. */
+static size_t first_definition(const struct mpk_code_info *code, const uint8_t *p)
 {
-	size_t low = 0, high = code->kernel_count;
+	size_t low = 0, high = code->definition_count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (code->kernels[middle].text.data < p)
+		if (code->definitions[middle].data < p)
 			low = middle + 1;
 		else
 			high = middle;
@@ -110,8 +110,8 @@ static enum mpk_code put_gaps(const struct mpk_code_info *code, struct mpk_span 
 {
 	const uint8_t *at = run.data, *end = run.data + run.len;
 
-	for (size_t i = first_kernel(code, at); i < code->kernel_count; i++) {
-		struct mpk_span text = code->kernels[i].text;
+	for (size_t i = first_definition(code, at); i < code->definition_count; i++) {
+		struct mpk_span text = code->definitions[i];
 
 		if (text.data < at || text.data + text.len > end)
 			break;
@@ -138,6 +138,13 @@ static enum mpk_code put_around_all(struct digests *d, const struct mpk_code_inf
 	return mpk_digest_update(&d->around, mpk_span_of(p->around, sizeof p->around), d->err);
 }
 
+static bool is_within(const struct mpk_code_info *code, size_t kernel, struct mpk_span run)
+{
+	const uint8_t *at = code->kernels[kernel].text.data;
+
+	return at >= run.data && at < run.data + run.len;
+}
+
 static enum mpk_code put_definition(struct digests *d, const struct mpk_code_info *code,
 				    size_t kernel)
 {
@@ -156,12 +163,11 @@ static enum mpk_code put_definition(struct digests *d, const struct mpk_code_inf
 	if (!may_read(d, run.len))
 		return MPK_OK;
 	/* its program may hold the others, too: what is called by this name is its own */
-	for (size_t i = first_kernel(code, run.data); i < code->kernel_count; i++) {
-		if (code->kernels[i].text.data >= run.data + run.len)
-			break;
-		if (mpk_span_equal(code->kernels[i].name, name))
-			MPK_TRY(put_own(d, code->kernels[i].text));
-	}
+	while (kernel && is_within(code, kernel, run) && is_within(code, kernel - 1, run))
+		kernel--;
+	for (; kernel < code->kernel_count && is_within(code, kernel, run); kernel++)
+		if (mpk_span_equal(code->kernels[kernel].name, name))
+			MPK_TRY(put_own(d, code->kernels[kernel].text));
 	return put_gaps(code, run, &d->around, d->err);
 }
 

@@ -156,7 +156,8 @@ void mpk_seconds_text(double seconds, struct mpk_strbuf *out)
 	} units[] = { { 1, "s" }, { 1e3, "ms" }, { 1e6, "us" }, { 1e9, "ns" } };
 	size_t i = 0;
 
-	while (i + 1 < MPK_ARRAY_COUNT(units) && seconds * units[i].scale < 1)
+	/* 0.9996 s are "1 s": three digits of milliseconds would be 1e+03 */
+	while (i + 1 < MPK_ARRAY_COUNT(units) && seconds * units[i].scale < 0.9995)
 		i++;
 	mpk_strbuf_printf(out, "%.3g %s", seconds * units[i].scale, units[i].unit);
 }

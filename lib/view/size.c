@@ -30,7 +30,9 @@ struct sizer {
 	struct mpk_arena *arena;
 	struct mpk_error *err;
 	struct growing sections, modules, files, kernels;
-	bool shows_all; /* the module, or the code, whose rows are added is shown whole */
+	const struct mpk_view_node
+		*whole; /* the module whose rows are added, where it is shown whole */
+	bool shows_all; /* the code beside the tree whose rows are added is */
 };
 
 static void sizer_fini(struct sizer *s)
@@ -43,7 +45,8 @@ static void sizer_fini(struct sizer *s)
 
 static enum mpk_code add(const struct sizer *s, struct growing *g, struct mpk_size_item item)
 {
-	if (!s->shows_all && !mpk_view_shows(s->view, item.name))
+	if (s->whole ? !mpk_view_shows_part(s->whole, item.name)
+		     : !s->shows_all && !mpk_view_shows(s->view, item.name))
 		return MPK_OK;
 	MPK_TRY_ALLOC(mpk_vec_reserve(&g->items, &g->cap, g->count + 1, sizeof *g->items), s->err);
 	g->items[g->count++] = item;
@@ -183,7 +186,7 @@ static enum mpk_code read_modules(struct sizer *s)
 	for (size_t i = 0; i < s->view->count; i++) {
 		const struct mpk_view_node *n = &s->view->nodes[i];
 
-		s->shows_all = mpk_view_shows_whole(n);
+		s->whole = mpk_view_shows_whole(n) ? n : NULL;
 		MPK_TRY(add(s, &s->modules,
 			    (struct mpk_size_item){ .path = n->path,
 						    .node = n,
@@ -192,6 +195,7 @@ static enum mpk_code read_modules(struct sizer *s)
 		MPK_TRY(read_files(s, n));
 		MPK_TRY(read_kernels(s, i));
 	}
+	s->whole = NULL;
 	return MPK_OK;
 }
 
@@ -283,6 +287,7 @@ enum mpk_code mpk_size_read(const struct mpk_view *view, struct mpk_arena *arena
 	MPK_TRY(read_modules(&s));
 	for (size_t i = 0; i < view->image->embedded_count; i++)
 		MPK_TRY(read_embedded(&s, &view->embedded[i]));
+	s.shows_all = false;
 	MPK_TRY(mpk_size_read_devices(view, &sink, &size, err));
 	if (view->image->device_count) /* there may be thousands */
 		sort_largest(&s.kernels);

@@ -6,6 +6,7 @@
 #include "text/escape.h"
 #include "text/markdown.h"
 #include "text/table.h"
+#include "view/filter.h"
 #include "view/kernel_list.h"
 #include "view/size.h"
 
@@ -76,8 +77,10 @@ static void put_row(struct mpk_strbuf *out, const struct mpk_view *view, struct 
 		mpk_strbuf_printf(out, "%" PRIu64, r.bytes);
 	for (unsigned i = 0; i < MPK_FIGURE_COUNT; i++) {
 		mpk_strbuf_putc(out, ',');
-		if (r.figures && r.figures->known[i])
-			mpk_strbuf_printf(out, "%" PRIu64, r.figures->values[i]);
+		if (r.figures && r.figures->values[i].state == MPK_FIGURE_KNOWN)
+			mpk_strbuf_printf(out, "%" PRIu64, r.figures->values[i].number);
+		else if (r.figures && r.figures->values[i].state)
+			mpk_strbuf_puts(out, "unknown");
 	}
 	mpk_strbuf_puts(out, "\r\n");
 	mpk_strbuf_pass(out);
@@ -96,12 +99,23 @@ static struct mpk_span kind_of(const struct mpk_view_node *node)
 	return node ? node->node->kind : (struct mpk_span){ 0 };
 }
 
+static bool shows(const struct mpk_view *view, const struct mpk_listed_kernel *k)
+{
+	if (k->node)
+		return mpk_view_shows_part(k->node, k->name);
+	return mpk_view_shows(view, mpk_span_str(k->container ? k->container : k->path)) ||
+	       mpk_view_shows(view, k->name);
+}
+
 static void put_kernels(const struct mpk_view *view, const struct mpk_kernel_list *list,
 			struct mpk_strbuf *out)
 {
 	for (size_t i = 0; i < list->count; i++) {
 		const struct mpk_listed_kernel *k = &list->items[i];
-		bool sized = k->figures.known[MPK_FIGURE_CODE];
+
+		if (!shows(view, k))
+			continue;
+		bool sized = k->figures.values[MPK_FIGURE_CODE].state == MPK_FIGURE_KNOWN;
 
 		put_row(out, view,
 			(struct row){ .row = "kernel",
@@ -110,7 +124,7 @@ static void put_kernels(const struct mpk_view *view, const struct mpk_kernel_lis
 				      .name = k->name,
 				      .target = k->target,
 				      .has_bytes = sized,
-				      .bytes = k->figures.values[MPK_FIGURE_CODE],
+				      .bytes = k->figures.values[MPK_FIGURE_CODE].number,
 				      .figures = &k->figures });
 	}
 }

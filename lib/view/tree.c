@@ -55,7 +55,7 @@ static void draw_lines(const struct walk *w, bool detail, bool has_children)
 		mpk_strbuf_puts(w->out, pen[(branch ? 2 : 0) + (last ? 1 : 0)]);
 	}
 	if (detail)
-		mpk_strbuf_puts(w->out, pen[has_children && !w->view->filter ? 0 : 1]);
+		mpk_strbuf_puts(w->out, pen[has_children && !w->view->choice ? 0 : 1]);
 }
 
 /* The details of one module while they come: there may be a million, of which a few are shown. */
@@ -209,9 +209,9 @@ void mpk_view_tree(const struct mpk_view *view, struct mpk_style style, struct m
 		/* the root first; then what a broken blob no longer connects. What a filter leaves
 		 * is no tree: one below the other, and the paths tell where. */
 		for (size_t i = 0; i < view->count; i++)
-			if (view->filter && mpk_view_shows_node(&view->nodes[i]))
+			if (view->choice && mpk_view_shows_node(&view->nodes[i]))
 				draw_node(&w, i);
-			else if (!view->filter && !w.seen[i])
+			else if (!view->choice && !w.seen[i])
 				walk_from(&w, i);
 	}
 	free(w.stack);

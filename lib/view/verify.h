@@ -38,7 +38,8 @@ struct mpk_verify {
 	const struct mpk_verify_file *file; /* or NULL */
 	struct mpk_arena *arena;            /* scratch */
 	struct mpk_report *report;
-	const char *check;                   /* the one that runs */
+	bool skips_hash;   /* whoever asks looks for symbols itself (elf/hash.h) */
+	const char *check; /* the one that runs */
 	struct mpk_verify_position position; /* what it looks at */
 	struct mpk_span kernel;              /* the one that it looks at; empty: the whole module */
 };
@@ -84,7 +85,8 @@ enum mpk_code mpk_verify_run(const struct mpk_view *view, const struct mpk_verif
  * Returns  MPK_OK, whatever was found; MPK_E_NOMEM */
 enum mpk_code mpk_verify_kernels(const struct mpk_view *view, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* mpk_verify_linking - run those alone that say whether the dynamic linker can load a library
+/* mpk_verify_linking - run those alone that say whether the dynamic linker can load a library; symbols that it
+ * does not find in it are no matter of loading
  * Returns  MPK_OK, whatever was found; MPK_E_NOMEM */
 enum mpk_code mpk_verify_linking(const struct mpk_view *view, const struct mpk_elf *elf,
 				 struct mpk_arena *arena, struct mpk_report *report,

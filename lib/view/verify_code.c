@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stddef.h>
 
+#include "code/param.h"
 #include "code/verify.h"
 #include "sourcecode/sourcecode.h"
 #include "text/escape.h"
@@ -81,12 +82,13 @@ enum piece_state {
 
 static enum piece_state read_piece(struct mpk_verify *v, const struct mpk_source_code_piece *piece)
 {
-	struct mpk_source_code_index index = { .bytes = piece->text, .arena = v->arena };
+	struct mpk_source_code_index index = { .arena = v->arena };
 	struct mpk_source_code s;
 	size_t k = 0;
 
 	if (mpk_source_code_read(piece->text, MPK_SOURCE_CODE_OPENCL, v->arena, &s, NULL) != MPK_OK)
 		return PIECE_HOLDS;
+	index.bytes = s.plain;
 	while (k < s.kernel_count && !mpk_span_equal(s.kernels[k].name, piece->name))
 		k++;
 	return k == s.kernel_count && !mpk_source_code_may_define(&index, piece->name)
@@ -193,106 +195,19 @@ struct parameters {
 	const struct mpk_function_info *f;
 };
 
-/* The bytes of argument i as a launch passes it; 0: not known for certain. */
-static uint64_t argument_bytes(const struct mpk_function_info *f, size_t i, uint64_t pointer)
+static void say(void *arg, enum mpk_severity severity, const char *text)
 {
-	enum { TENSOR_MAP = 1, TENSOR_MAP_BYTES = 128 };
-	struct mpk_dtype t = f->arg_types[i];
-
-	if (t.lanes != 1)
-		return 0;
-	if (t.code == MPK_DTYPE_HANDLE)
-		return i < f->extra_tag_count && f->extra_tags[i] == TENSOR_MAP ? TENSOR_MAP_BYTES
-										: pointer;
-	return t.bits == 32 || t.bits == 64 ? t.bits / 8U : 0;
+	mpk_verify_say(arg, severity, "%s", text);
 }
 
-static void compare_bytes(const struct mpk_code_info *code, size_t kernel,
-			  const struct parameters *p)
-{
-	for (size_t i = 0; i < p->f->arg_count; i++) {
-		uint64_t table = argument_bytes(p->f, i, code->pointer_bytes);
-		uint64_t bytes = code->format->param_bytes(code, kernel, i);
-		char type[MPK_DTYPE_TEXT];
-
-		if (table && table != bytes)
-			mpk_verify_say(p->v, MPK_ERROR,
-				       "argument %zu of kernel '%s' has %" PRIu64
-				       " bytes in the code, %" PRIu64 " in the table (%s)",
-				       i, MPK_QUOTE(p->f->key), bytes, table,
-				       mpk_dtype_print(p->f->arg_types[i], type));
-	}
-}
-
-/* Whether a table's type passes what the code takes: signs of integers do not matter to bytes. */
-static bool passes(struct mpk_dtype table, struct mpk_dtype code)
-{
-	bool handle = code.code == MPK_DTYPE_HANDLE;
-
-	if (handle || table.code == MPK_DTYPE_HANDLE)
-		return handle && table.code == MPK_DTYPE_HANDLE;
-	return table.lanes != 1 ||
-	       (table.bits == code.bits && mpk_dtype_is_real(table) == mpk_dtype_is_real(code));
-}
-
-/* Arguments are set by their bytes: of another size the driver refuses them, of another kind of
- * number nobody does. */
-static void compare_params(const struct mpk_code_info *code, size_t kernel,
-			   const struct parameters *p)
-{
-	for (size_t i = 0; i < p->f->arg_count; i++) {
-		struct mpk_span text = code->format->param_text(code, kernel, i);
-		struct mpk_dtype table = p->f->arg_types[i], taken;
-		char type[MPK_DTYPE_TEXT];
-
-		if (mpk_source_code_param_is_local(text))
-			mpk_verify_say(
-				p->v, MPK_ERROR,
-				"argument %zu of kernel '%s' is '%s': no runtime passes local memory",
-				i, MPK_QUOTE(p->f->key), MPK_QUOTE(text));
-		else if (mpk_source_code_param_dtype(text, &taken) && !passes(table, taken))
-			mpk_verify_say(
-				p->v, MPK_ERROR,
-				"argument %zu of kernel '%s' is '%s' in the code, %s in the table",
-				i, MPK_QUOTE(p->f->key), MPK_QUOTE(text),
-				mpk_dtype_print(table, type));
-	}
-}
-
-/* Whether a source says for certain how many parameters there are: each is one that is known. */
-static bool counts(const struct mpk_code_info *code, size_t kernel)
-{
-	bool known = code->format->param_text != NULL;
-	struct mpk_dtype type;
-
-	for (size_t i = 0; known && i < code->kernels[kernel].param_count; i++) {
-		struct mpk_span text = code->format->param_text(code, kernel, i);
-
-		known = mpk_source_code_param_is_local(text) ||
-			mpk_source_code_param_dtype(text, &type);
-	}
-	return known;
-}
-
-/* Where macros may make parameters, their number is no more than a hint. */
 static void compare(const struct mpk_code_info *code, size_t kernel, void *arg)
 {
 	const struct parameters *p = arg;
-	bool exact = code->format->param_bytes != NULL;
-	size_t count = code->kernels[kernel].param_count;
 
 	p->v->kernel = p->f->key;
 	p->v->position.offset = code->off;
-	if (!exact && !code->format->counts_params)
-		return;
-	if (count != p->f->arg_count)
-		mpk_verify_say(p->v, exact || counts(code, kernel) ? MPK_ERROR : MPK_WARNING,
-			       "kernel '%s' has %zu parameters in the code, %zu in the table",
-			       MPK_QUOTE(p->f->key), count, p->f->arg_count);
-	else if (exact)
-		compare_bytes(code, kernel, p);
-	else if (code->format->param_text)
-		compare_params(code, kernel, p);
+	if (mpk_code_info_check_row(code, kernel, p->f, say, p->v, NULL) != MPK_OK)
+		p->v->report->failed = true;
 }
 
 static void kernel_parameters(struct mpk_verify *v, const struct mpk_view_node *n)

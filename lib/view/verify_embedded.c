@@ -55,22 +55,30 @@ static void embedded_code(struct mpk_verify *v)
 
 /* --- code of any library: device_code.h ------------------------------------------------- */
 
+/* What the listing counts as unreadable, it counts by what mpk_device_targets says: whatever the check of the
+ * format finds, that is found here, too. */
 static enum mpk_code check_device(const struct mpk_view_code *c, void *arg, struct mpk_error *err)
 {
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
 	struct mpk_verify *v = arg;
 	const struct mpk_code_info *code = &c->code;
-	const struct mpk_code_format *f = code->format;
+	const struct mpk_code_target *targets;
 	struct mpk_code_verify to = { .report = v->report,
 				      .file = v->view->name,
 				      .path = c->path,
 				      .space = "file",
 				      .check = v->check };
+	size_t errors = v->report->errors, count;
+	struct mpk_error why = { 0 };
 
-	(void)err;
-	if (!f->targets && f != &mpk_format_bitcode && f != &mpk_format_spirv)
-		mpk_code_say(&to, MPK_ERROR, code->off,
-			     "here is %s where a container of device code should be", f->name);
 	verify_code(code, to);
+	if (v->report->errors > errors || mpk_device_targets(c->at->name, c->at->bytes, &scratch,
+							     &targets, &count, &why) == MPK_OK)
+		return MPK_OK;
+	if (why.code == MPK_E_NOMEM)
+		return mpk_fail_nomem(err);
+	mpk_code_say(&to, MPK_ERROR, code->off + (why.at.has_offset ? why.at.offset : 0), "%s",
+		     why.text);
 	return MPK_OK;
 }
 

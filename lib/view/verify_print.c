@@ -10,9 +10,11 @@ void mpk_verify_print_finding(const struct mpk_finding *f, struct mpk_style styl
 
 	mpk_where_print(&f->error.at, position, sizeof position);
 	mpk_escape(out, mpk_span_str(position));
-	mpk_strbuf_printf(out, ": %s%s%s: %s [%s]\n", style.color ? color : "",
-			  mpk_severity_name(f->severity), style.color ? "\033[0m" : "",
-			  f->error.text, f->check);
+	mpk_strbuf_printf(out, ": %s%s%s: ", style.color ? color : "",
+			  mpk_severity_name(f->severity), style.color ? "\033[0m" : "");
+	/* a finding is one line, whatever who made it forgot to escape */
+	mpk_escape_sentence(out, mpk_span_str(f->error.text));
+	mpk_strbuf_printf(out, " [%s]\n", f->check);
 }
 
 static void print_count(size_t count, const char *what, struct mpk_strbuf *out)

@@ -22,6 +22,7 @@
 #include "signature/getters.h"
 #include "signature/host.h"
 #include "text/json.h"
+#include "text/match.h"
 
 enum { MPK_VIEW_PATH = 64 };
 
@@ -45,6 +46,7 @@ struct mpk_view_node {
 	bool decoded;                      /* payload is filled */
 	bool show_info;                    /* views show info */
 	bool hidden;                       /* neither it nor a part of it is chosen (filter.h) */
+	bool whole;                        /* it is chosen, and all of its parts with it */
 	const struct mpk_payload *payload; /* an empty one where none is decoded; never NULL */
 	struct mpk_models models;          /* executors: what can be called */
 	const struct mpk_error *problem;  /* why there is no payload, or no models; NULL: nothing is
@@ -53,7 +55,13 @@ struct mpk_view_node {
 	const struct mpk_view_finding
 		*findings; /* about its kernels, sorted by them (mpk_verify_kernels) */
 	size_t finding_count;
-	const char *filter; /* chooses its parts (filter.h); NULL: all of them are shown */
+	struct mpk_view_choice *choice; /* chooses its parts (filter.h); NULL: there is none */
+};
+
+/* What is shown of a file, and which of the filters chose something that was printed. */
+struct mpk_view_choice {
+	struct mpk_name_filter filter; /* one at least, of what is chosen */
+	bool *shown;                   /* for each of them: something that it chose was shown */
 };
 
 struct mpk_view {
@@ -63,7 +71,7 @@ struct mpk_view {
 	const struct mpk_signature *const *host; /* of image->functions; NULL: not known */
 	const struct mpk_host_texts *texts;      /* what getters say; NULL: not asked */
 	bool show_docs;                          /* --functions prints them */
-	const char *filter;                      /* chooses what is shown (filter.h); NULL: all */
+	struct mpk_view_choice *choice;          /* chooses what is shown (filter.h); NULL: all */
 	bool show_origin;                        /* the summary prints all of the provenance */
 	bool in_archive; /* the file is a member of a zip archive: nothing loads it from there */
 	const struct mpk_tree *tree; /* NULL when the image has no blob */
@@ -179,6 +187,12 @@ struct mpk_span mpk_view_doc(const struct mpk_view *view, size_t index);
 /* mpk_view_model - the function of an executor in the tree that --run calls by this name, or whose
  * compiled body has it ("__vmtir__main", which takes a virtual machine); NULL: none */
 const struct mpk_signature *mpk_view_model(const struct mpk_view *view, struct mpk_span name);
+
+/* mpk_view_called - the name under which --run calls host function `index`: of an alias that for which it
+ * stands
+ * mpk_view_called_instead - mpk_view_model of that name: what a call of it leads to; NULL: host code */
+const char *mpk_view_called(const struct mpk_view *view, size_t index);
+const struct mpk_signature *mpk_view_called_instead(const struct mpk_view *view, size_t index);
 
 /* mpk_view_host_text - append the signature of host function `index`, or its name when that is all
  * @names   stands between an alias and what it names */

@@ -2,8 +2,7 @@
 /* inject.c - a library to be loaded before the program under test, that lets one call of the C library
  * fail: the one that faults.py chose
  *
- * Counted are the calls that the program itself and the libraries it reads files with make (libelf,
- * jansson), over all its processes; what LLVM and the C library call inside is not. Tools that the
+ * Counted are the calls that the program itself and libelf make, over all its processes; what LLVM and the C library call inside is not. Tools that the
  * program starts are left alone.
  *
  *   FAULT_FD   descriptor of a file of FAULT_BYTES: one struct fault_count for each function, shared with
@@ -68,7 +67,7 @@ static int note_object(struct dl_phdr_info *info, size_t size, void *unused)
 
 	(void)size;
 	(void)unused;
-	if (info->dlpi_name[0] && !(name && (strstr(name, "libelf") || strstr(name, "libjansson"))))
+	if (info->dlpi_name[0] && !(name && strstr(name, "libelf")))
 		return 0;
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *ph = &info->dlpi_phdr[i];

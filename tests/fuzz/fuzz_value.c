@@ -28,10 +28,12 @@ void fuzz_one(struct mpk_span bytes, struct mpk_arena *arena)
 	const char *text = mpk_arena_text(arena, fuzz_rest(bytes));
 	struct mpk_value v = { 0 };
 	struct mpk_span name;
+	struct mpk_dldevice where;
 
 	/* no file of this machine, and no terabyte that was asked for in good faith */
 	if (!text || strchr(text, '@') || elements(text) > most_elements ||
-	    mpk_value_parse_argument(text, fuzz_choice(bytes, 2), &name, &v, NULL) != MPK_OK)
+	    mpk_value_parse_argument(text, fuzz_choice(bytes, 2), &name, &where, &v, NULL) !=
+		    MPK_OK)
 		return;
 
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf out = { 0 };

@@ -51,9 +51,12 @@ static void read_result(struct mpk_wire_map *m, unsigned what)
 	struct mpk_call_result r = { 0 };
 
 	struct mpk_span name;
+	struct mpk_dldevice where;
 
-	FUZZ_REQUIRE(mpk_value_parse_argument("2x3xf32", true, &name, &args[0], NULL) == MPK_OK);
-	FUZZ_REQUIRE(mpk_value_parse_argument("[]i8", true, &name, &args[2], NULL) == MPK_OK);
+	FUZZ_REQUIRE(mpk_value_parse_argument("2x3xf32", true, &name, &where, &args[0], NULL) ==
+		     MPK_OK);
+	FUZZ_REQUIRE(mpk_value_parse_argument("[]i8", true, &name, &where, &args[2], NULL) ==
+		     MPK_OK);
 	if (mpk_reply_read(&call, m, 1, true, &r, NULL) == MPK_OK && what & WITH_OUTPUTS) {
 		FUZZ_REQUIRE(r.count >= 2 && r.values[0].kind == MPK_VALUE_TENSOR);
 		FUZZ_REQUIRE(r.values[0].tensor->bytes == 24);

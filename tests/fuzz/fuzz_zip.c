@@ -7,7 +7,9 @@ enum { LIMIT = 1 << 16 };
 
 void fuzz_one(struct mpk_span bytes, struct mpk_arena *arena)
 {
-	static const struct mpk_zip_options options = { "file", "unpack it", true };
+	static const struct mpk_zip_options options = { .space = "file",
+							.advice = "unpack it",
+							.check_stored = true };
 	struct mpk_zip_member *members;
 	struct mpk_span content;
 	size_t count;

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """minspect --check forecasts what happens: each library, in TVM of this environment and in tvm-ffi alone.
 
-What happens is found out in a process of its own, by loading the library and looking its functions up.
-Symbols are bound at once there: bound lazily, a missing one ends the process at the first call instead.
+What happens is found out in processes of their own (loading.py): the library is opened, the virtual machine of
+its executable started, and each function called whose arguments can be made.
 """
-import json
 import os
 import pathlib
+import struct
 import subprocess
 import sys
 
@@ -14,7 +14,8 @@ import pytest
 import tvm
 import tvm_ffi
 import tvmlib
-from conftest import DATA, run
+from conftest import DATA, ROOT, run
+from loading import compare, forecast, happens, minspect
 from tvm import relax, te
 
 RELEASE = ".".join(tvm.__version__.split(".")[:2])
@@ -22,69 +23,10 @@ LOADERS = ["ffi", RELEASE]
 TVM_LIBS = pathlib.Path(tvm.__file__).parent / "lib"
 FFI_LIB = next((pathlib.Path(tvm_ffi.__file__).parent / "lib").glob("libtvm_ffi.so"))
 
-# Loads each library in a fork of a process that has imported the runtime; a line of JSON for each.
-CHILD = r"""
-import json, os, sys
-if sys.argv[1] == "ffi":
-    import tvm_ffi
-    load = tvm_ffi.load_module
-else:
-    import tvm
-    load = tvm.runtime.load_module
-for line in sys.stdin:
-    path, names = json.loads(line)
-    read, write = os.pipe()
-    child = os.fork()
-    if not child:
-        try:
-            module = load(path)
-            lost = [n for n in names if not module.implements_function(n, query_imports=True)]
-            said = "no function " + lost[0] if lost else ""
-        except BaseException as error:
-            said = str(error).strip().splitlines()[-1:] or ["?"]
-            said = said[0]
-        os.write(write, said.encode()[:4000])
-        os._exit(0)
-    os.close(write)
-    with os.fdopen(read, "rb") as reader:
-        said = reader.read().decode()
-    status = os.waitpid(child, 0)[1]
-    print(json.dumps(said if os.WIFEXITED(status) else f"signal {os.WTERMSIG(status)}"), flush=True)
-"""
 
-
-def functions(path):
-    """Names of host functions that a loader is to find; not the entry of another name."""
-    (file,) = json.loads(run("minspect", "--json", path).stdout)["files"]
-    return [f["name"] for f in file["functions"] if not f["alias_of"] and not f["entry"]]
-
-
-def happens(loader, paths):
-    """What loading each library comes to: "" when it works."""
-    asked = "".join(json.dumps([str(p), functions(p)]) + "\n" for p in paths)
-    done = subprocess.run([sys.executable, "-c", CHILD, loader], input=asked, capture_output=True,
-                          text=True, timeout=600, check=True,
-                          env={**os.environ, "LD_BIND_NOW": "1"})
-    return [json.loads(line) for line in done.stdout.splitlines()]
-
-
-def forecast(path, *options):
-    """Whether --check says that it loads, and its findings."""
-    command = [os.path.join(os.environ["PATH"].split(":")[0], "minspect"), "--check", "--json",
-               *map(str, options), str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    (file,) = json.loads(done.stdout)["files"]
-    assert done.returncode == (0 if file["loads"] else 1), done.stdout + done.stderr
-    return file["loads"], [f["message"] for f in file["findings"] if f["severity"] == "error"]
-
-
-def same(loader, paths, *options):
+def same(loader, paths, *options, **how):
     """Compare; each difference is told with both reasons."""
-    differences = []
-    for path, real in zip(paths, happens(loader, paths)):
-        loads, why = forecast(path, *options)
-        if loads != (real == ""):
-            differences.append(f"{path}: forecast {why or 'loads'}, happened {real or 'loads'}")
+    differences = compare(loader, paths, *options, **how)
     assert not differences, "\n".join(differences)
     return paths
 
@@ -114,30 +56,109 @@ def exported(folder):
     return [*made, library]
 
 
+# Functions that an executable is made to call: what some runtime has, and what none has.
+CALLED = ["my.own.function", "vm.builtin.no_such", "tvm.contrib.cblas.matmul", "runtime.DNNLJSONRuntimeCreate",
+          "vm.builtin.check_string_info", "vm.builtin.copy", "vm.builtin.shape_of", "relax.run.print",
+          "vm.builtin.cuda_graph.run_or_capture", "vm.builtin.compute_alloc_shape", "tvm.contrib.sort.argsort",
+          "tvm.contrib.cublas.matmul", "runtime.ModuleGetKind", "ffi.Array", "testing.echo", "rpc.test.addone",
+          "arith.AnalyzerClone", "vadd", "no_such_kernel"]
+
+
+def executables(folder):
+    """Executables whose table names a function, with a host library that has vadd."""
+    made = []
+    for name in CALLED:
+        builder = relax.ExecBuilder()
+        with builder.function("main", num_inputs=1):
+            builder.emit_call(name, args=[builder.r(0)], dst=builder.r(1))
+            builder.emit_ret(builder.r(1))
+        program = builder.get()
+        executable = relax.VMExecutable(getattr(program, "mod", program))
+        executable.mod.import_module(tvmlib.vadd("vadd", "llvm").mod)
+        made.append(folder / f"calls_{name}.so")
+        executable.export_library(str(made[-1]))
+    return made
+
+
+def models(folder):
+    """Models in byte code and in compiled code, which look functions up when they run."""
+    tensor = getattr(relax, "TensorStructInfo", None)
+    types = {"sinfo_args": [tensor((2, 3), "float32")]} if tensor else {
+        "ty_args": [relax.TensorType((2, 3), "float32")]}
+    made = []
+    for mode in ("bytecode", "compiled"):
+        for name in (None, "my.own.function", "vm.builtin.copy"):
+            (kind,) = types.values()
+            x = relax.Var("x", kind[0])
+            builder = relax.BlockBuilder()
+            with builder.function("main", [x]):
+                value = builder.emit(relax.Call(relax.ExternFunc(name), [x], **types)) if name else x
+                builder.emit_func_output(builder.emit(relax.op.add(value, value)))
+            made.append(folder / f"model_{mode}_{name}.so")
+            relax.build(builder.get(), "llvm", exec_mode=mode).export_library(str(made[-1]))
+    return made
+
+
+API = """
+#include <stddef.h>
+typedef struct { const char *data; size_t size; } bytes;
+int TVMFFIFunctionGetGlobal(const bytes *, void **);
+int TVMFFIEnvModLookupFromImports(void *, const char *, void **);
+int TVMFFIErrorSetRaisedFromCStr(const char *, const char *);
+void *__tvm_ffi__library_ctx;
+static int look(const char *name) { void *f; return TVMFFIEnvModLookupFromImports(__tvm_ffi__library_ctx, name, &f); }
+"""
+ASK = """int f(void) {{ void *p = 0; bytes b = {{ "{0}", sizeof "{0}" - 1 }};
+    if (TVMFFIFunctionGetGlobal(&b, &p) == 0 && p) return 0;
+    TVMFFIErrorSetRaisedFromCStr("ValueError", "not found"); return -1; }}"""
+LOOK = """int f(void) {{ void *p; return TVMFFIEnvModLookupFromImports(__tvm_ffi__library_ctx, "{0}", &p); }}"""
+ABSENT = "int nobody_has_this(void);"
+
+
 def compiled(folder):
-    """Libraries that C compilers and mpack make: needs that are met, and needs that are not."""
+    """Libraries that C compilers make: needs that are met, and needs that are not, at once or at a call."""
     texts = {
         "plain": "int f(void) { return 0; }",
-        "undefined": "int nobody_has_this(void); int f(void) { return nobody_has_this(); }",
+        "undefined": ABSENT + "int f(void) { return nobody_has_this(); }",
+        "deep": ABSENT + "__attribute__((noinline)) static int g(int x) { return nobody_has_this() + x; }"
+                "__attribute__((noinline)) static int h(int x) { return g(x + 1) * 2; }"
+                "int f(void) { return h(3) + 1; }",
+        "start": ABSENT + "__attribute__((constructor)) static void g(void) { nobody_has_this(); }"
+                 "int f(void) { return 0; }",
+        "taken": ABSENT + "int (*volatile p)(void) = nobody_has_this; int f(void) { return p(); }",
         "weak": "int nobody_has_this(void) __attribute__((weak));"
                 "int f(void) { return nobody_has_this ? nobody_has_this() : 0; }",
         "data": "extern int nobody_has_this; int f(void) { return nobody_has_this; }",
-        "api": "int TVMFFIFunctionCall(void *, void *, int, void *);"
-               "int f(void) { return TVMFFIFunctionCall(0, 0, 0, 0); }",
-        "backend": "int TVMBackendFreeWorkspace(int, int, void *);"
-                   "int f(void) { return TVMBackendFreeWorkspace(1, 0, 0); }",
-        "old": "int TVMBackendGetFuncFromEnv(void *, char *, void **);"
-               "int f(void) { return TVMBackendGetFuncFromEnv(0, 0, 0); }",
+        "api": "int TVMFFIFunctionCall(void *, void *, int, void *); int volatile no;"
+               "int f(void) { return no ? TVMFFIFunctionCall(0, 0, 0, 0) : 0; }",
+        "backend": "int TVMBackendFreeWorkspace(int, int, void *); void *TVMBackendAllocWorkspace(int, int, long, int, int);"
+                   "int f(void) { return TVMBackendFreeWorkspace(1, 0, TVMBackendAllocWorkspace(1, 0, 64, 2, 32)); }",
         "older": "int TVMFuncCall(void *); int f(void) { return TVMFuncCall(0); }",
         "math": "double cos(double); double volatile x; int f(void) { return cos(x) > 2; }",
+        "asks": API + ASK.format("my.missing.function"),
+        "asks_ffi": API + ASK.format("ffi.Array"),
+        "looks": API + LOOK.format("my.missing.function"),
+        "looks_ffi": API + LOOK.format("ffi.Array"),
+        "looks_tvm": API + LOOK.format("vm.builtin.copy"),
+        "looks_own": API + LOOK.format("go"),
+        "tls": 'static __thread char x[1664] __attribute__((tls_model("initial-exec"))); int f(void) { return x[5]; }',
+        "tls_large": 'static __thread char x[1800] __attribute__((tls_model("initial-exec"))); int f(void) { return x[5]; }',
+        "tls_dynamic": "static __thread char x[65536]; int f(void) { return x[5]; }",
     }
     made = []
     for name, text in texts.items():
         source = folder / f"{name}.c"
         source.write_text(text + "\nint __tvm_ffi_go(void *s, void *a, int n, void *r)"
-                                 "{ (void)s; (void)a; (void)n; (void)r; return f(); }\n")
-        made.append(folder / f"{name}.so")
-        subprocess.run(["cc", "-shared", "-fPIC", "-O1", source, "-o", made[-1]], check=True)
+                                 "{ (void)s; (void)a; (void)n; (void)r; return f(); }\n"
+                                 "int __tvm_ffi_fine(void *s, void *a, int n, void *r)"
+                                 "{ (void)s; (void)a; (void)n; (void)r; return 0; }\n")
+        for level in ("-O0", "-O2"):
+            made.append(folder / f"{name}{level}.so")
+            subprocess.run(["cc", "-w", "-shared", "-fPIC", level, source, "-o", made[-1]], check=True)
+    made.append(folder / "now.so")
+    subprocess.run(["cc", "-w", "-shared", "-fPIC", "-Wl,-z,now", folder / "deep.c", "-o", made[-1]], check=True)
+    made.append(folder / "object.o")
+    subprocess.run(["cc", "-w", "-c", "-fPIC", folder / "plain.c", "-o", made[-1]], check=True)
     gone = folder / "libgone.so"
     subprocess.run(["cc", "-shared", "-fPIC", folder / "plain.c", "-o", gone], check=True)
     made.append(folder / "needs_gone.so")
@@ -153,6 +174,40 @@ def compiled(folder):
     return made
 
 
+def damaged(folder):
+    """A library whose header or hash table was changed."""
+    made = []
+
+    def put(name, original, changes):
+        content = bytearray(original)
+        for at, value in changes:
+            content[at:at + len(value)] = value
+        made.append(folder / f"{name}.so")
+        made[-1].write_bytes(content)
+
+    host = (DATA / "formats" / "14_llvm_noblob.so").read_bytes()
+    for at, value in ((7, 1), (7, 3), (8, 1), (9, 1), (12, 3), (15, 255), (20, 2)):
+        put(f"header{at}_{value}", host, [(at, bytes([value]))])
+    for name in ("14_llvm_noblob", "06_relax_vm"):
+        original = (DATA / "formats" / f"{name}.so").read_bytes()
+        listing = subprocess.run(["readelf", "-SW", DATA / "formats" / f"{name}.so"], capture_output=True, text=True,
+                                 check=True).stdout
+        (line,) = [x for x in listing.splitlines() if ".gnu.hash" in x]
+        table, size = (int(x, 16) for x in line.split("GNU_HASH")[1].split()[1:3])
+        count, _, blooms, _ = struct.unpack_from("<IIII", original, table)
+        buckets = table + 16 + 8 * blooms
+        put(f"{name}_bloom", original, [(table + 16, bytes(8 * blooms))])
+        put(f"{name}_odd", original, [(table + 8, struct.pack("<I", 3))])
+        for i in range(count):
+            for value in (0, 50, 0x7fffffff):
+                put(f"{name}_bucket{i}_{value}", original, [(buckets + 4 * i, struct.pack("<I", value))])
+        for at in range(buckets + 4 * count, table + size, 4):
+            (value,) = struct.unpack_from("<I", original, at)
+            for flip in (1, 0x100):
+                put(f"{name}_chain{at}_{flip}", original, [(at, struct.pack("<I", value ^ flip))])
+    return made
+
+
 @pytest.mark.parametrize("loader", LOADERS)
 def test_fixtures(loader):
     assert len(same(loader, fixtures(), "--tvm", loader)) > 30
@@ -165,17 +220,37 @@ def test_exports(loader, tmp_path):
 
 @pytest.mark.parametrize("loader", LOADERS)
 def test_needs_of_host_code(loader, tmp_path):
-    same(loader, compiled(tmp_path), "--tvm", loader)
+    same(loader, compiled(tmp_path), "--tvm", loader, bare=True)
 
 
 @pytest.mark.parametrize("loader", LOADERS)
-def test_named_libraries(loader, tmp_path):
-    """The same from the libraries themselves, read and not opened."""
-    libraries = [FFI_LIB]
-    if loader != "ffi":
-        libraries += [TVM_LIBS / f"libtvm_{name}.so" for name in ("runtime", "compiler")]
-    options = [word for library in libraries for word in ("--runtime", library)]
-    same(loader, fixtures() + exported(tmp_path) + compiled(tmp_path), *options)
+def test_damage(loader, tmp_path):
+    same(loader, damaged(tmp_path), "--tvm", loader)
+
+
+@pytest.mark.parametrize("loader", LOADERS)
+def test_functions_of_executables(loader, tmp_path):
+    same(loader, executables(tmp_path) + models(tmp_path), "--tvm", loader)
+
+
+def named(*names):
+    """Libraries of TVM and tvm-ffi's, and the options that name them."""
+    libraries = [FFI_LIB, *(TVM_LIBS / f"libtvm_{name}.so" for name in names)]
+    return libraries, [word for library in libraries for word in ("--runtime", library)]
+
+
+def test_named_libraries(tmp_path):
+    """The same from the libraries themselves, read and not opened; they are opened without their Python package."""
+    libraries, options = named("runtime", "runtime_extra", "compiler")
+    same("libraries", fixtures() + exported(tmp_path) + executables(tmp_path) + models(tmp_path), *options,
+         libraries=libraries)
+    same("libraries", [p for p in compiled(tmp_path) if p.suffix == ".so"], *options, libraries=libraries, bare=True)
+
+
+def test_named_tvm_ffi(tmp_path):
+    _, options = named()
+    same("ffi", fixtures() + exported(tmp_path), *options)
+    same("ffi", compiled(tmp_path), *options, bare=True)
 
 
 def test_function_that_only_tvm_gives(tmp_path):
@@ -193,30 +268,62 @@ def test_function_that_only_tvm_gives(tmp_path):
         done = subprocess.run(
             [sys.executable, "-c", f"import numpy, tvm_ffi\n{'import tvm' * (loader != 'ffi')}\n"
              f"m = {load}({str(library)!r})\n{call}"], capture_output=True, check=False)
-        loads, why = forecast(library, "--tvm", loader)
-        assert loads == (done.returncode == 0), (loader, why, done)
-        assert loads or "TVMBackendParallelLaunch" in why[0]
+        verdict, failing, why = forecast(library, "--tvm", loader)
+        assert verdict == ("loads" if done.returncode == 0 else "fails-when-called"), (loader, why, done)
+        assert verdict == "loads" or ("add" in failing and "TVMBackendParallelLaunch" in why[0])
 
 
-def test_nothing_said():
+def test_nothing_said(monkeypatch):
     """Without options the TVM of the environment is what counts."""
-    environment = {**os.environ, "MPK_TVM_FFI": str(FFI_LIB)}
-    paths = fixtures()
-    for path, real in zip(paths, happens(RELEASE, paths)):
-        done = subprocess.run(["minspect", "--check", path], capture_output=True, text=True,
-                              check=False, env=environment)
-        assert done.returncode == (0 if real == "" else 1), (real, done.stdout)
-        assert "the TVM of this environment" in done.stdout
+    monkeypatch.setenv("MPK_TVM_FFI", str(FFI_LIB))
+    same(RELEASE, fixtures())
+    assert "the TVM of this environment" in run("minspect", "--check", DATA / "formats" / "14_llvm_noblob.so").stdout
 
 
 def test_loaders_are_those_that_are_registered():
     """What is read in the libraries is what their registry has once they are open."""
     listed = set()
     for library in (FFI_LIB, *(TVM_LIBS / f"libtvm_{n}.so" for n in ("runtime", "compiler"))):
-        command = run("minspect", "--check", "--json", "--runtime", library,
-                      DATA / "formats" / "14_llvm_noblob.so").stdout
-        (file,) = json.loads(command)["files"]
+        file, _ = minspect("--check", "--json", "--runtime", library, DATA / "formats" / "14_llvm_noblob.so")
         listed |= set(file["there"]["runtimes"][0]["loaders"])
     prefix = "ffi.Module.load_from_bytes."
     names = tvm_ffi.registry.list_global_func_names()
     assert listed == {n[len(prefix):] for n in names if n.startswith(prefix)} - {"cuda"}
+
+
+def test_table_of_global_functions():
+    """The table that was made is what the registry of this environment has."""
+    rows = {}
+    for line in (ROOT / "lib" / "compat" / "globals.def").read_text().splitlines():
+        if line.startswith("G("):
+            name, where = line[3:-1].split('", ')
+            rows[name] = set(where.split(" | "))
+    minor = RELEASE.split(".")[1]
+    listed = {name for name, where in rows.items() if where & {f"T{minor}", f"P{minor}"}}
+    code = "import tvm, tvm_ffi; print(*tvm_ffi.registry.list_global_func_names())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()) == listed
+
+
+LOOKUPS = ["TVMBackendGetFuncFromEnv", "TVMFFIEnvModLookupFromImports"]
+POINTERS = ["TVMBackendAllocWorkspace", "TVMBackendAnyListSetPackedArg", "TVMBackendFreeWorkspace",
+            "TVMBackendParallelBarrier", "TVMBackendParallelLaunch", "TVMBackendRunOnce", "TVMFFIErrorSetRaisedFromCStr",
+            "TVMFFIFunctionCall", "TVMFFIFunctionGetGlobal", "TVMFFIHandleDeinitOnce", "TVMFFIHandleInitOnce"]
+
+
+@pytest.mark.parametrize("lookup", LOOKUPS)
+def test_pointers_that_are_filled(lookup, tmp_path):
+    """Those of a library that has all, after it was loaded; of code with both lookups one is enough."""
+    names = [*POINTERS, lookup]
+    source = tmp_path / "pointers.c"
+    source.write_text("".join(f"void *volatile __{n};\n" for n in names) + "".join(
+        f"int __tvm_ffi_{n}(void *s, void *a, int n, void *r) {{ return __{n} ? 0 : *(volatile int *)0; }}\n"
+        for n in names))
+    library = tmp_path / "pointers.so"
+    subprocess.run(["cc", "-w", "-O1", "-shared", "-fPIC", source, "-o", library], check=True)
+    for loader in LOADERS:
+        ((load, failed, _),) = happens(loader, [library], bare=True)
+        verdict, failing, why = forecast(library, "--tvm", loader)
+        # what raises errors is no matter of every call
+        raisers = {n for n in names if "SetRaised" in n}
+        assert not load and set(failed) - raisers == failing, (loader, verdict, why, failed)

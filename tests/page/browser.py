@@ -128,6 +128,9 @@ class Browser:
     # --- what a user does ---
 
     def open(self, path):
+        # from elsewhere, as some browsers keep the focus when a page is opened once more
+        self.send("Page.navigate", url="about:blank")
+        self.wait_for("Page.loadEventFired")
         self.problems, self.requests = [], []
         self.send("Page.navigate", url="file://" + os.path.abspath(path))
         self.wait_for("Page.loadEventFired")

@@ -150,9 +150,47 @@ static const struct {
 	  0,
 	  4132,
 	  { { 0, 4120 }, { 4120, 8 }, { 4128, 4 } } },
+	{ DATA "calls.sm_80.cubin", "chain", 16, 0, 208, 0, 364, 0, 12, { { 0, 8 }, { 8, 4 } } },
+	{ DATA "calls_linked.sm_80.cubin",
+	  "chain",
+	  38,
+	  0,
+	  224,
+	  0,
+	  364,
+	  0,
+	  12,
+	  { { 0, 8 }, { 8, 4 } } },
 	{ DATA "tiny.sm_100.cubin", "tiny", 10, 0, 0, 0, 904, 0, 8, { { 0, 8 } } },
 	{ DATA "tiny.sm_120a.cubin", "tiny", 10, 0, 0, 0, 904, 0, 8, { { 0, 8 } } },
 };
+
+/* cuobjdump: UNKNOWN for the recursion that was linked, 0 for the others. */
+static const struct {
+	const char *path, *kernel;
+	bool known;
+} stacks[] = {
+	{ DATA "calls.sm_80.cubin", "none", true },
+	{ DATA "calls.sm_80.cubin", "recursion", false },
+	{ DATA "calls_linked.sm_80.cubin", "none", true },
+	{ DATA "calls_linked.sm_80.cubin", "recursion", false },
+	{ DATA "calls_linked.sm_80.cubin", "pointer", false },
+	{ DATA "calls_rdc.sm_80.cubin", "none", true },
+	{ DATA "calls_rdc.sm_80.cubin", "chain", false },
+	{ DATA "calls_rdc.sm_80.cubin", "recursion", false },
+	{ DATA "calls_rdc.sm_80.cubin", "pointer", false },
+};
+
+START_TEST(stack_is_unknown)
+{
+	struct mpk_cubin c = open_cubin(stacks[_i].path);
+	const struct mpk_cubin_kernel *k = find(&c, stacks[_i].kernel);
+
+	ck_assert_ptr_nonnull(k);
+	ck_assert_msg(k->has_stack == stacks[_i].known, "%s: %s", stacks[_i].path, k->name.data);
+	ck_assert_uint_eq(k->stack_bytes, 0);
+}
+END_TEST
 
 START_TEST(figures)
 {
@@ -163,6 +201,7 @@ START_TEST(figures)
 	ck_assert_ptr_nonnull(k);
 	ck_assert_uint_eq(k->registers, kernels[_i].registers);
 	ck_assert_uint_eq(k->shared_bytes, kernels[_i].shared);
+	ck_assert(k->has_stack);
 	ck_assert_uint_eq(k->stack_bytes, kernels[_i].stack);
 	ck_assert_uint_eq(k->barriers, kernels[_i].barriers);
 	ck_assert_uint_eq(k->bank0_bytes, kernels[_i].bank0);
@@ -317,6 +356,7 @@ int main(void)
 	tcase_set_timeout(tc, 120);
 	tcase_add_loop_test(tc, architecture, 0, (int)MPK_ARRAY_COUNT(files));
 	tcase_add_loop_test(tc, figures, 0, (int)MPK_ARRAY_COUNT(kernels));
+	tcase_add_loop_test(tc, stack_is_unknown, 0, (int)MPK_ARRAY_COUNT(stacks));
 	tcase_add_test(tc, launch_shapes);
 	tcase_add_test(tc, tool);
 	tcase_add_test(tc, inside_a_library);

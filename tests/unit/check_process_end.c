@@ -2,6 +2,7 @@
 /* Child processes (process/process.h, cleanup.h): their time, and what is left of them. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -179,6 +180,26 @@ END_TEST
 
 /* --- what is left ------------------------------------------------------------------ */
 
+/* A pipe whose end tells that of every process that has it: a contained one writes numbers that are its
+ * own namespace's. */
+static int line[2];
+
+static void life_begin(void)
+{
+	ck_assert_int_eq(pipe(line), 0);
+	ck_assert_int_eq(fcntl(line[0], F_SETFD, FD_CLOEXEC), 0);
+}
+
+/* @wait    milliseconds */
+static bool life_has_ended(int wait)
+{
+	struct pollfd p = { .fd = line[0] };
+
+	(void)close(line[1]);
+	line[1] = -1;
+	return poll(&p, 1, wait) == 1;
+}
+
 /* Row: not contained, contained; ended by itself or at its time. A daemon that has left the
  * group and the session of the child is killed only with one that is contained. */
 START_TEST(daemons)
@@ -188,31 +209,46 @@ START_TEST(daemons)
 					  : "setsid sh -c 'echo $$ >pid; exec sleep 60' & "
 					    "while [ ! -s pid ]; do sleep 0.01; done");
 
+	life_begin();
 	p.contained = contained;
 	p.timeout = late ? 1 : 0;
 	struct mpk_process_end end = run_one(&p);
 	ck_assert_int_eq(end.how, late ? MPK_PROCESS_LATE : MPK_PROCESS_EXITED);
-	pid_t pid = pid_in("pid");
-	ck_assert_int_eq(has_ended(pid), contained);
-	(void)kill(pid, SIGKILL);
+	ck_assert_int_eq(life_has_ended(0), contained);
+	if (!contained)
+		(void)kill(pid_in("pid"), SIGKILL);
 }
 END_TEST
 
-/* Row: contained or not. A program ends when the process that runs it is killed. */
+/* Row: not contained; contained; and the same without namespaces. A program ends when the process that runs it
+ * is killed, and of one that is contained what it started. */
 START_TEST(children_end_with_us)
 {
-	struct mpk_process p = shell("echo $$ >pid; exec sleep 60");
-	pid_t child = fork();
+	static const int signals[] = { SIGHUP, SIGTERM, SIGKILL };
+	const char *script = _i ? "setsid sleep 60 & sh -c 'echo $$ >pid; exec sleep 60'"
+				: "echo $$ >pid; exec sleep 60";
 
-	p.contained = _i;
-	if (child == 0) {
-		(void)run_one(&p);
-		_exit(0);
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(signals); i++) {
+		struct mpk_process p = shell(script);
+
+		p.contained = _i > 0;
+		life_begin();
+		pid_t child = fork();
+		if (child == 0) {
+			if (_i == 2)
+				refuse_namespaces();
+			(void)signal(signals[i], SIG_DFL);
+			(void)run_one(&p);
+			_exit(0);
+		}
+		(void)pid_in("pid");
+		ck_assert_int_eq(unlink("pid"), 0);
+		ck_assert(!life_has_ended(0));
+		ck_assert_int_eq(kill(child, signals[i]), 0);
+		ck_assert_int_eq(waitpid(child, NULL, 0), child);
+		ck_assert(life_has_ended(10000));
+		(void)close(line[0]);
 	}
-	pid_t pid = pid_in("pid");
-	ck_assert_int_eq(kill(child, SIGKILL), 0);
-	ck_assert_int_eq(waitpid(child, NULL, 0), child);
-	assert_ends(pid);
 }
 END_TEST
 
@@ -326,7 +362,7 @@ int main(void)
 	tcase_add_test(time, last_words_are_heard);
 	tcase_add_test(time, processor_time_ends);
 	tcase_add_loop_test(left, daemons, 0, 3);
-	tcase_add_loop_test(left, children_end_with_us, 0, 2);
+	tcase_add_loop_test(left, children_end_with_us, 0, 3);
 	tcase_add_loop_test(left, cleanup_after_a_kill, 0, 2);
 	tcase_add_test(left, cleanup_waits_for_us_alone);
 	tcase_add_test(left, cleanup_is_called_off);

@@ -75,6 +75,39 @@ START_TEST(type_of_a_text)
 }
 END_TEST
 
+/* Where a tensor has to be, and which of two types knows it. */
+START_TEST(device_of_a_text)
+{
+	static const struct {
+		const char *vdevice;
+		int32_t device;
+	} rows[] = {
+		{ "opencl:-1:global", MPK_DL_OPENCL },
+		{ "llvm:0:global", MPK_DL_CPU },
+		{ "c:0:global", MPK_DL_CPU },
+		{ "cuda:1", MPK_DL_CUDA },
+		{ "vulkan", MPK_DL_VULKAN },
+		{ "ext_of_acme:0:global", 0 },
+		{ "", 0 },
+	};
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
+	struct mpk_relax_annotation a;
+	char text[256];
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(rows); i++) {
+		snprintf(text, sizeof text,
+			 "ErrorContext(fn=f, loc=param[0], param=t, annotation=T.Tuple("
+			 "R.Tensor((4,), dtype=\"int8\", vdevice=\"%s\"), R.Tensor((n, 4)))) ",
+			 rows[i].vdevice);
+		ck_assert(mpk_relax_annotation_read(mpk_span_str(text), &arena, &a));
+		ck_assert_uint_eq(a.type.field_count, 2);
+		ck_assert_int_eq(a.type.fields[0].type.device, rows[i].device);
+		ck_assert_int_eq(a.type.fields[1].type.device, 0);
+		ck_assert_str_eq(text_of(&a.type), "(int8[4], tensor[n, 4])");
+	}
+}
+END_TEST
+
 START_TEST(whose_text_it_is)
 {
 	static const char *const none[] = {
@@ -451,6 +484,7 @@ int main(void)
 	SRunner *r = srunner_create(s);
 
 	tcase_add_loop_test(tc, type_of_a_text, 0, MPK_ARRAY_COUNT(types));
+	tcase_add_test(tc, device_of_a_text);
 	tcase_add_test(tc, whose_text_it_is);
 	tcase_add_loop_test(tc, hostile_texts, 0, MPK_ARRAY_COUNT(types));
 	tcase_add_test(tc, extents_without_texts_get_names);

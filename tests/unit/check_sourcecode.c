@@ -227,6 +227,182 @@ static struct mpk_source_code_index *index_of(const char *text)
 	return index_in(&arena, mpk_span_str(text));
 }
 
+/* What a parameter is: b buffer, i image, l local, n number, v value with its least bytes and '*' where an address
+ * may be in it, ? not known. */
+static void resolve_as_text(const char *text, enum mpk_source_code_language language, char out[32])
+{
+	struct mpk_source_code s = read_source(mpk_span_str(text), language);
+	struct mpk_source_code_index index = { .bytes = s.plain, .arena = &arena };
+	const struct mpk_source_code_kernel *k = &s.kernels[s.kernel_count - 1];
+	struct mpk_source_code_resolved r;
+	char type[MPK_DTYPE_TEXT];
+
+	ck_assert(mpk_source_code_resolve(mpk_source_code_param(k, 0), language, &index, &r));
+	if (r.kind == MPK_SOURCE_CODE_NUMBER)
+		(void)snprintf(out, 32, "n %s", mpk_dtype_print(r.dtype, type));
+	else if (r.kind == MPK_SOURCE_CODE_VALUE)
+		(void)snprintf(out, 32, "v%llu%s", (unsigned long long)r.least_bytes,
+			       r.holds_address ? "*" : "");
+	else
+		(void)snprintf(out, 32, "%c", "bil..?"[r.kind]);
+}
+
+static const struct {
+	const char *before, *param, *opencl, *cuda;
+} resolve_rows[] = {
+	{ "", "float4 v", "v16", "v16" },
+	{ "", "float3 v", "v16", "v12" },
+	{ "", "half2 v", "v4", "v4" },
+	{ "", "sampler_t s", "v8", "v8" },
+	{ "", "size_t n", "n uint64", "n uint64" },
+	{ "", "image2d_t i", "i", "i" },
+	{ "", "Unknown u", "?", "?" },
+	{ "", "Unknown *u", "b", "b" },
+	{ "", "struct Unknown u", "v0*", "v0*" },
+	{ "", "int a[4]", "b", "b" },
+	{ "", "MAKE(int) a", "?", "?" },
+	{ "", "dim3 d", "v12", "v12" },
+	{ "", "CUtensorMap m", "v128", "v128" },
+	{ "", "cudaTextureObject_t t", "n uint64", "n uint64" },
+	{ "typedef float4 vec;", "const vec v", "v16", "v16" },
+	{ "typedef float4 vec; typedef vec more;", "more v", "v16", "v16" },
+	{ "typedef float4 vec; typedef float *vec;", "vec v", "?", "?" },
+	{ "typedef float array[4];", "array v", "b", "b" },
+	{ "typedef float v4 __attribute__((ext_vector_type(4)));", "v4 v", "v0", "v0" },
+	{ "typedef unsigned short uint16_t;", "uint16_t n", "n uint16", "n uint16" },
+	{ "using V = double2; using W = V;", "W v", "v16", "v16" },
+	{ "using P = float *;", "P p", "b", "b" },
+	{ "template <class T> using P = T *;", "P<int> p", "?", "?" },
+	{ "typedef struct { float a, b[3]; } S;", "S s", "v16", "v16" },
+	{ "typedef struct S { float a; } S;", "S s", "v4", "v4" },
+	{ "struct S { float a; }; typedef struct S S;", "S s", "v4", "v4" },
+	{ "typedef struct S { float *a; } *S_ptr;", "S_ptr s", "b", "b" },
+	{ "struct S { float *a; };", "struct S s", "v8*", "v8*" },
+	{ "struct S { float *a, *b; };", "struct S s", "v8*", "v8*" },
+	{ "struct S { Other a; };", "S s", "v0*", "v0*" },
+	{ "struct S { S a; int b; };", "S s", "v4", "v4" },
+	{ "struct S { int get() { return 1; } int b; };", "S s", "v0*", "v0*" },
+	{ "struct S { public: int a; private: int b; };", "S s", "v8", "v8" },
+	{ "struct B { int a; }; struct S : B { int b; };", "S s", "v0*", "v0*" },
+	{ "union U { int a; double b[2]; };", "union U u", "v16", "v16" },
+	{ "enum E { A };", "enum E e", "n int32", "n int32" },
+	{ "enum class E : unsigned char { A };", "E e", "n uint8", "n uint8" },
+	{ "typedef enum { A } E;", "E e", "n int32", "n int32" },
+	{ "template <typename T> struct Box { int a, b, c; };", "Box<int *> b", "v0*", "v0*" },
+	{ "namespace n { struct S { int a[4]; }; }", "n::S s", "v16", "v16" },
+	{ "#define REAL float\n", "REAL r", "n float32", "n float32" },
+	{ "#if X\n#define REAL float\n#endif\n", "REAL r", "?", "?" },
+	{ "#define N 4\nstruct S { int a[N]; };", "S s", "v16", "v16" },
+	{ "#define RESTRICT\n", "float *RESTRICT r", "b", "b" },
+	{ "#define float4 float4\n", "float4 v", "?", "?" },
+	{ "#define A(x) x *\n", "A(float) p", "?", "?" },
+	{ "", "int /* , float *x */ n", "n int32", "n int32" },
+	{ "", "in\\\nt n // n\n", "n int32", "n int32" },
+};
+
+START_TEST(parameters_through_the_types_of_a_text)
+{
+	char text[512], got[32];
+
+	(void)snprintf(text, sizeof text, "%s\n__kernel void k(%s) { }", resolve_rows[_i].before,
+		       resolve_rows[_i].param);
+	resolve_as_text(text, MPK_SOURCE_CODE_OPENCL, got);
+	ck_assert_msg(strcmp(got, resolve_rows[_i].opencl) == 0, "OpenCL: %s: %s", text, got);
+	(void)snprintf(text, sizeof text, "%s\n__global__ void k(%s) { }", resolve_rows[_i].before,
+		       resolve_rows[_i].param);
+	resolve_as_text(text, MPK_SOURCE_CODE_CUDA, got);
+	ck_assert_msg(strcmp(got, resolve_rows[_i].cuda) == 0, "CUDA: %s: %s", text, got);
+}
+END_TEST
+
+static const struct {
+	const char *text, *kernels; /* with the condition of each */
+} condition_rows[] = {
+	{ "K(a)\n#ifdef X\nK(b)\n#endif\nK(c)", "a() b(#ifdef X) c()" },
+	{ "#if 0\nK(a)\n#else\nK(b)\n#endif", "b()" },
+	{ "#if 1\nK(a)\n#else\nK(b)\n#endif", "a()" },
+	{ "#if 0\nK(a)\n#elif X\nK(b)\n#else\nK(c)\n#endif", "b(#elif X) c(#else)" },
+	{ "#if X\n#if 0\nK(a)\n#endif\nK(b)\n#endif", "b(#if X)" },
+	{ "#define X\n#ifdef X\nK(a)\n#else\nK(b)\n#endif", "a()" },
+	{ "#define X\n#undef X\n#ifdef X\nK(a)\n#else\nK(b)\n#endif", "b()" },
+	{ "#ifdef Y\n#define X\n#endif\n#ifdef X\nK(a)\n#endif", "a(#ifdef X)" },
+	{ "#ifndef G\n#define G\nK(a)\n#endif", "a()" },
+	{ "#ifndef G\nK(a)\n#define G\n#endif", "a()" },
+	{ "#if !defined(X) // why\nK(a)\n#endif", "a(#if !defined(X))" },
+	{ "# /**/ ifdef\\\n X\nK(a)\n#endif", "a(#      ifdef  X)" },
+	{ "/*\n#if 0\n*/\nK(a)\n// #if 0\nK(b)", "a() b()" },
+	{ "#if 0\n\"#endif\nK(a)\n", "" },
+	{ "#if X\n#if 1\nK(a)\n#endif\n#endif", "a(#if X)" },
+};
+
+START_TEST(conditions_of_kernels)
+{
+	struct mpk_strbuf text = { 0 }, got = { 0 };
+	struct mpk_source_code s;
+
+	for (const char *c = condition_rows[_i].text; *c; c++)
+		if (c[0] == 'K' && c[1] == '(') {
+			mpk_strbuf_printf(&text, "kernel void %c() { }", c[2]);
+			c += 3;
+		} else {
+			mpk_strbuf_putc(&text, *c);
+		}
+	s = read_source(mpk_span_of(text.data, text.len), MPK_SOURCE_CODE_OPENCL);
+	for (size_t i = 0; i < s.kernel_count; i++)
+		mpk_strbuf_printf(
+			&got, "%s%.*s(%.*s)", i ? " " : "", (int)s.kernels[i].name.len,
+			(const char *)s.kernels[i].name.data, (int)s.kernels[i].condition.len,
+			s.kernels[i].condition.len ? (const char *)s.kernels[i].condition.data
+						   : "");
+	ck_assert_str_eq(mpk_strbuf_text(&got), condition_rows[_i].kernels);
+	mpk_strbuf_fini(&text);
+	mpk_strbuf_fini(&got);
+}
+END_TEST
+
+START_TEST(texts_keep_their_length_and_places)
+{
+	static const char *const texts[] = {
+		"/*\n*/ kernel /**/ void a(int\\\n n) { } // end",
+		"x = \"/* no */\\\" // no\"; kernel void a() { } /* \" */",
+		"it's one;\nkernel void a(int n) { } y = 'c';",
+		"R\"(kernel void no() { } /* )\"; kernel void a() { }",
+		"n = 1'000'000; kernel void a() { } m = '\\'';",
+		"s = \"a\\\nb\"; kernel vo\\\r\nid a() { }",
+	};
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(texts); i++) {
+		struct mpk_span text = mpk_span_str(texts[i]);
+		struct mpk_source_code s = read_source(text, MPK_SOURCE_CODE_METAL);
+
+		ck_assert_uint_eq(s.plain.len, text.len);
+		ck_assert_msg(s.kernel_count == 1, "%s: %zu", texts[i], s.kernel_count);
+		ck_assert(mpk_span_is(s.kernels[0].name, "a"));
+		ck_assert_int_eq(text.data[s.kernels[0].name.data - s.plain.data], 'a');
+		ck_assert_int_eq(s.kernels[0].text.data[s.kernels[0].text.len - 1], '}');
+	}
+}
+END_TEST
+
+START_TEST(copies_of_kernels_are_listed_once)
+{
+	static const char all[] = "kernel void a() { }\nkernel void b(int n) { }\n";
+	struct mpk_strbuf text = { 0 };
+	struct mpk_source_code s;
+
+	mpk_strbuf_printf(&text, "%s// Function: b\n%s// Function: a\n%s", all, all, all);
+	s = read_source(mpk_span_of(text.data, text.len), MPK_SOURCE_CODE_OPENCL);
+	ck_assert_uint_eq(s.kernel_count, 6);
+	ck_assert_int_eq(
+		mpk_source_code_drop_copies(&s, mpk_span_of(text.data, text.len), &arena, NULL),
+		MPK_OK);
+	ck_assert_uint_eq(s.kernel_count, 2);
+	ck_assert(mpk_span_is(s.kernels[0].name, "b") && s.kernels[0].line == 5);
+	ck_assert(mpk_span_is(s.kernels[1].name, "a") && s.kernels[1].line == 7);
+	mpk_strbuf_fini(&text);
+}
+END_TEST
+
 START_TEST(lists_of_an_index)
 {
 	struct mpk_source_code_index *index = index_of(
@@ -586,8 +762,11 @@ static enum mpk_code read_and_ask(struct mpk_span bytes, enum mpk_source_code_la
 	struct mpk_strbuf symbol = { 0 };
 	struct mpk_source_code_index *index = index_in(a, bytes);
 	struct mpk_source_code_reach touched;
+	struct mpk_source_code_resolved r;
 	struct mpk_source_code_param p;
 
+	ck_assert(code != MPK_OK || s->plain.len == bytes.len ||
+		  (s->plain.len < bytes.len && !bytes.data[s->plain.len]));
 	(void)mpk_source_code_includes(bytes);
 	for (size_t i = 0; code == MPK_OK && i < s->kernel_count; i++) {
 		const struct mpk_source_code_kernel *k = &s->kernels[i];
@@ -599,9 +778,12 @@ static enum mpk_code read_and_ask(struct mpk_span bytes, enum mpk_source_code_la
 				  touched.bound[d] < k->param_count);
 		for (size_t n = 0; n < k->param_count; n++) {
 			mpk_source_code_param_read(mpk_source_code_param(k, n), &p);
-			ck_assert(p.name.data == NULL || (p.name.data >= bytes.data &&
-							  p.name.data < bytes.data + bytes.len));
+			ck_assert(p.name.data == NULL ||
+				  (p.name.data >= s->plain.data &&
+				   p.name.data < s->plain.data + s->plain.len));
 			(void)mpk_source_code_param_is_made(mpk_source_code_param(k, n), index);
+			ck_assert(mpk_source_code_resolve(mpk_source_code_param(k, n),
+							  MPK_SOURCE_CODE_OPENCL, index, &r));
 		}
 	}
 	mpk_strbuf_fini(&symbol);
@@ -661,6 +843,11 @@ int main(void)
 	tcase_add_test(tc, reach);
 	tcase_add_test(tc, reach_of_nothing);
 	tcase_add_test(tc, refused_types);
+	tcase_add_loop_test(tc, parameters_through_the_types_of_a_text, 0,
+			    (int)MPK_ARRAY_COUNT(resolve_rows));
+	tcase_add_loop_test(tc, conditions_of_kernels, 0, (int)MPK_ARRAY_COUNT(condition_rows));
+	tcase_add_test(tc, texts_keep_their_length_and_places);
+	tcase_add_test(tc, copies_of_kernels_are_listed_once);
 	tcase_add_test(tc, refuses);
 	tcase_add_test(tc, split);
 	tcase_add_loop_test(tc, hostile, 0, 4);

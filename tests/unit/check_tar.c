@@ -197,12 +197,14 @@ START_TEST(gzip)
 
 	/* the stream inside: header of 10 bytes (no name), trailer of 8 */
 	packed = mpk_span_of(packed.data + 10, packed.len - 18);
-	ck_assert_int_eq(mpk_deflate_read(packed, want.len, &arena, &out, &err), MPK_OK);
+	ck_assert_int_eq(mpk_deflate_read(packed, want.len, NULL, &arena, &out, &err), MPK_OK);
 	ck_assert(mpk_span_equal(out, want));
 	packed.len++;
-	ck_assert_int_eq(mpk_deflate_read(packed, want.len, &arena, &out, &err), MPK_E_CORRUPT);
+	ck_assert_int_eq(mpk_deflate_read(packed, want.len, NULL, &arena, &out, &err),
+			 MPK_E_CORRUPT);
 	packed.len -= 2;
-	ck_assert_int_eq(mpk_deflate_read(packed, want.len, &arena, &out, &err), MPK_E_CORRUPT);
+	ck_assert_int_eq(mpk_deflate_read(packed, want.len, NULL, &arena, &out, &err),
+			 MPK_E_CORRUPT);
 }
 END_TEST
 

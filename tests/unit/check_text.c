@@ -388,6 +388,29 @@ START_TEST(names_match)
 }
 END_TEST
 
+START_TEST(several_filters_choose_what_one_does)
+{
+	static const char *const items[] = { "vadd", "layer?" };
+	const struct mpk_name_filter filter = { items, 2 }, none = { items, 0 };
+
+	ck_assert(mpk_name_is_chosen(mpk_span_str("my_vadd_kernel"), &filter));
+	ck_assert(mpk_name_is_chosen(mpk_span_str("layer1"), &filter));
+	ck_assert(!mpk_name_is_chosen(mpk_span_str("layer10"), &filter));
+	ck_assert(!mpk_name_is_chosen(mpk_span_str("vadd"), &none));
+	ck_assert(mpk_name_is_chosen(mpk_span_str("layer10"), NULL));
+}
+END_TEST
+
+START_TEST(a_sentence_is_one_line)
+{
+	struct mpk_strbuf out = { 0 };
+
+	mpk_escape_sentence(&out, mpk_span_str("a\\x1b \033[2J\nb\t\xff"));
+	ck_assert_str_eq(mpk_strbuf_text(&out), "a\\x1b \\x1b[2J\\nb\\t\\xff");
+	mpk_strbuf_fini(&out);
+}
+END_TEST
+
 START_TEST(natural_order)
 {
 	static const char *const names[] = {
@@ -452,6 +475,8 @@ int main(void)
 	tcase_add_test(tc, table_alignment);
 	tcase_add_test(tc, natural_order);
 	tcase_add_loop_test(tc, names_match, 0, (int)MPK_ARRAY_COUNT(matches));
+	tcase_add_test(tc, several_filters_choose_what_one_does);
+	tcase_add_test(tc, a_sentence_is_one_line);
 	suite_add_tcase(s, tc);
 
 	SRunner *r = srunner_create(s);

@@ -84,7 +84,6 @@ static bool same_table(const struct mpk_toml *v, const json_t *wanted)
 	if (!json_is_object(wanted) || json_object_size(wanted) != v->count)
 		return false;
 	for (size_t i = 0; i < v->count; i++) {
-		/* keys with NUL do not occur in the corpus */
 		const json_t *member = json_object_get(wanted, v->entries[i].key);
 
 		if (!member || !same(&v->entries[i].value, member))
@@ -122,21 +121,41 @@ static struct {
 
 static const char *fault_of_valid(const char *path, const struct mpk_toml *root)
 {
+	json_error_t unread = { 0 };
 	char json[512];
 	json_t *wanted;
 	bool equal;
 
 	(void)snprintf(json, sizeof json, "%.*s.json", (int)(strlen(path) - 5), path);
-	wanted = json_load_file(json, JSON_ALLOW_NUL, NULL);
-	equal = wanted && same(root, wanted);
+	wanted = json_load_file(json, JSON_ALLOW_NUL, &unread);
+	/* Jansson has no keys with NUL: of such a file all is asked but the values */
+	equal = wanted ? same(root, wanted)
+		       : json_error_code(&unread) == json_error_null_byte_in_key;
 	json_decref(wanted);
 	return equal ? NULL : "other values";
 }
 
+/*
+ * What the corpus calls valid and TOML 1.0 refuses: a runner leaves such files out by a list that the
+ * package does not have. Which there are depends on its release.
+ */
+static bool is_of_toml_1_1(const char *path)
+{
+	static const char *const files[] = {
+		"/valid/datetime/no-seconds.toml", "/valid/inline-table/newline.toml",
+		"/valid/key/unicode.toml",         "/valid/string/escape-esc.toml",
+		"/valid/string/hex-escape.toml",
+	};
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(files); i++)
+		if (strstr(path, files[i]))
+			return true;
+	return false;
+}
+
 static const char *fault_of(const char *path, struct mpk_arena *arena)
 {
-	/* of later TOML: an escape \e */
-	bool valid = strstr(path, "/valid/") && !strstr(path, "/valid/string/escape-esc.toml");
+	bool valid = strstr(path, "/valid/") && !is_of_toml_1_1(path);
 	struct mpk_mapping file = { 0 };
 	struct mpk_error err = { 0 };
 	struct mpk_toml root;
@@ -249,6 +268,9 @@ static const struct {
 	{ "a = 9223372036854775808", 1, 24,
 	  "not TOML: while parsing decimal integer: '9223372036854775808' is not representable "
 	  "in 64 bits" },
+	{ "a = \303\251", 1, 5, NULL },
+	{ "a.\303\251 = 1", 1, 3, NULL },
+	{ "a = 1 \303\251", 1, 7, NULL },
 	{ "a = '\033[31m'", 1, 6, NULL },
 	{ "a = '\xff'", 1, 5, "not TOML: encountered invalid utf-8 sequence" },
 	{ "a = 1979-02-30", 1, 15, NULL },
@@ -297,6 +319,20 @@ START_TEST(values_keep_their_content)
 }
 END_TEST
 
+/* toml++ takes it for impossible that any other letter than of ASCII or a space stands there. */
+START_TEST(letters_follow_the_backslash_at_the_end_of_a_line)
+{
+	static const char text[] = "s = \"\"\"\\\n  \303\251\320\266\"\"\"\nb = 1\n";
+	struct mpk_arena arena = { 0 };
+	struct mpk_toml root;
+
+	ck_assert_int_eq(mpk_toml_parse(mpk_span_str(text), &arena, &root, NULL), MPK_OK);
+	ck_assert_str_eq(mpk_toml_find(&root, "s")->value.text, "\303\251\320\266");
+	ck_assert_ptr_nonnull(mpk_toml_find(&root, "b"));
+	mpk_arena_fini(&arena);
+}
+END_TEST
+
 /* --- hostile input --------------------------------------------------------------------------------- */
 
 static const struct {
@@ -307,6 +343,12 @@ static const struct {
 	{ "a = ", "[", "", NULL, 200000 },
 	{ "a = ", "{b=", "", NULL, 200000 },
 	{ "[", "a.", "a]", "a key of more than 64 parts", 200000 },
+	{ "a = [", "0,", "]",
+	  "more values, tables and parts of keys than a file of this size may have: 180000, or one in 8 bytes",
+	  190000 },
+	{ "", "[[a]]\n", "",
+	  "more values, tables and parts of keys than a file of this size may have: 180000, or one in 8 bytes",
+	  61000 },
 	{ "x = 'a.a.a'\n", "# a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a\n", "b", NULL, 5000 },
 };
 
@@ -326,7 +368,30 @@ START_TEST(deep_nesting_is_refused)
 	if (deep_rows[_i].message)
 		ck_assert_str_eq(err.text, deep_rows[_i].message);
 	else
-		ck_assert_ptr_null(strstr(err.text, "parts"));
+		ck_assert_ptr_null(strstr(err.text, "of more than 64 parts"));
+	mpk_strbuf_fini(&text);
+	mpk_arena_fini(&arena);
+}
+END_TEST
+
+START_TEST(signs_in_strings_are_not_values)
+{
+	struct mpk_arena arena = { 0 };
+	struct mpk_strbuf text = { 0 };
+	struct mpk_toml root;
+
+	mpk_strbuf_puts(&text, "a = '");
+	for (unsigned i = 0; i < 300000; i++)
+		mpk_strbuf_puts(&text, "=,[{.");
+	mpk_strbuf_puts(&text, "' #");
+	for (unsigned i = 0; i < 300000; i++)
+		mpk_strbuf_puts(&text, ",");
+	mpk_strbuf_puts(&text, "\nb = [");
+	for (unsigned i = 0; i < 170000; i++)
+		mpk_strbuf_puts(&text, "0,");
+	mpk_strbuf_puts(&text, "]");
+	ck_assert_int_eq(mpk_toml_parse(mpk_span_of(text.data, text.len), &arena, &root, NULL),
+			 MPK_OK);
 	mpk_strbuf_fini(&text);
 	mpk_arena_fini(&arena);
 }
@@ -427,8 +492,10 @@ int main(void)
 			    (int)MPK_ARRAY_COUNT(place_rows));
 	tcase_add_loop_test(tc, errors_know_their_place, 0, (int)MPK_ARRAY_COUNT(error_rows));
 	tcase_add_test(tc, values_keep_their_content);
+	tcase_add_test(tc, letters_follow_the_backslash_at_the_end_of_a_line);
 	tcase_add_loop_test(tc, deep_nesting_is_refused, 0, (int)MPK_ARRAY_COUNT(deep_rows));
 	tcase_add_test(tc, dots_in_strings_are_not_keys);
+	tcase_add_test(tc, signs_in_strings_are_not_values);
 	tcase_add_test(tc, every_beginning_and_every_change_is_survived);
 	tcase_add_test(tc, each_failed_allocation_is_reported);
 	suite_add_tcase(s, tc);

@@ -109,7 +109,7 @@ static const struct {
 	  0, NULL, MPK_NOTE, NULL },
 	{ PLAIN("opencl", "cl", CL "typedef int t;\n__kernel void f(__global int *a, t n) {}",
 		good),
-	  0, "kernel-parameters", MPK_WARNING, "has 2 parameters in the code, 1 in the table" },
+	  0, "kernel-parameters", MPK_ERROR, "has 2 parameters in the code, 1 in the table" },
 	{ PLAIN("opencl", "cl", CL "__kernel void f(__local float *a) {}", good), 0,
 	  "kernel-parameters", MPK_ERROR, "'__local float *a': no runtime passes local memory" },
 	{ PLAIN("opencl", "cl", CL "__kernel void f(const int n) {}", good), 0, "kernel-parameters",

@@ -74,7 +74,7 @@ struct source {
 
 #define NOISE                                                                                      \
 	"int helper_data; static int local(void) { return 1; }"                                    \
-	"int _ZN3foo3barEv(void) { return local(); }"                                              \
+	"__attribute__((weak)) int _ZN3foo3barEv(void) { return local(); }"                        \
 	"int __extendhfsf2(void) { return 0; }"                                                    \
 	"int TVMBackendParallelLaunch(void) { return 0; }"                                         \
 	"int unseen(void) __attribute__((visibility(\"hidden\")));"                                \

@@ -3,10 +3,13 @@
 #ifndef MPK_TESTS_UNIT_PROCESS_MADE_H
 #define MPK_TESTS_UNIT_PROCESS_MADE_H
 
+#include <errno.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 
 #include "process/process.h"
+#include "sandbox/filter.h"
 #include "workdir.h"
 
 HARNESS_FN struct mpk_process shell(const char *script)
@@ -74,6 +77,17 @@ HARNESS_FN void assert_ends(pid_t pid)
 {
 	while (!has_ended(pid))
 		(void)usleep(1000);
+}
+
+/* As of a system that lets nobody have namespaces. */
+HARNESS_FN void refuse_namespaces(void)
+{
+	struct mpk_filter f;
+
+	ck_assert(mpk_filter_begin(&f));
+	mpk_filter_call(&f, SYS_clone3, SECCOMP_RET_ERRNO | ENOSYS);
+	mpk_filter_call(&f, SYS_unshare, SECCOMP_RET_ERRNO | EPERM);
+	ck_assert(mpk_filter_install(&f, SECCOMP_RET_ALLOW));
 }
 
 HARNESS_FN TCase *add_case(Suite *suite, const char *name)

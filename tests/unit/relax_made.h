@@ -13,7 +13,7 @@
 #include "model_made.h"
 #include "relaxvm/relaxvm.h"
 
-enum { MADE_MAX = 64, MADE_WORDS = 512 };
+enum { MADE_MAX = 64, MADE_INSTRS = 256, MADE_WORDS = 4096 };
 
 #define VOID MPK_RELAX_REG_VOID
 #define VM MPK_RELAX_REG_VM
@@ -27,7 +27,7 @@ struct made {
 	struct mpk_relax_func funcs[MADE_MAX];
 	struct mpk_relax_const consts[MADE_MAX];
 	uint8_t extents[MADE_MAX][64];
-	int64_t offsets[MADE_MAX], words[MADE_WORDS]; /* words as in a file: little-endian */
+	int64_t offsets[MADE_INSTRS], words[MADE_WORDS]; /* words as in a file: little-endian */
 	size_t func_count, const_count, instr_count, word_count;
 };
 
@@ -72,6 +72,8 @@ HARNESS_FN void made_words(struct made *m, const int64_t *words, size_t count)
 {
 	struct mpk_relax_func *f = &m->funcs[m->func_count - 1];
 
+	if (m->instr_count == MADE_INSTRS || m->word_count + count > MADE_WORDS)
+		ck_abort_msg("a longer program than there is room for");
 	m->offsets[m->instr_count++] = (int64_t)htole64(m->word_count);
 	for (size_t i = 0; i < count; i++)
 		m->words[m->word_count + i] = (int64_t)htole64((uint64_t)words[i]);

@@ -2,6 +2,7 @@
 #include "executor/aot/aot.h"
 
 #include "executor/aot/load.h"
+#include "executor/model.h"
 
 static bool accepts(struct mpk_span kind)
 {
@@ -15,6 +16,7 @@ static enum mpk_code open_node(struct mpk_node_module *node, struct mpk_error *e
 
 const struct mpk_loader mpk_aot_executor = {
 	.accepts = accepts,
+	.has = mpk_model_node_has,
 	.open = open_node,
 	.find = mpk_static_model_find,
 	.name_at = mpk_static_model_name_at,

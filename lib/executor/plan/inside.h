@@ -25,7 +25,7 @@ struct mpk_plan_tensor {
 struct mpk_plan_step {
 	struct mpk_function *function;
 	struct mpk_packed packed;       /* kernels */
-	const struct mpk_value *values; /* functions: arguments */
+	const struct mpk_value *values; /* functions: arguments; tensors stand as their numbers */
 	uint64_t bytes;                 /* copies */
 	uint32_t action, count;         /* count: of values */
 	uint32_t from, to;              /* copies: tensors */
@@ -106,7 +106,8 @@ void mpk_plans_add(struct mpk_plans *plans, struct mpk_plan *plan);
 /* mpk_plans_slot - a slot of a device that is not taken; false when there are too many */
 bool mpk_plans_slot(struct mpk_plans *plans, size_t device, const bool *taken, size_t *out);
 
-/* mpk_plans_fill_slot - make a slot hold at least bytes bytes
+/* mpk_plans_fill_slot - make a slot hold at least bytes bytes that nobody else has. The memory may be
+ * another afterwards: a call fills all of its slots before it uses one.
  * Returns  MPK_OK; as mpk_allocator_storage */
 enum mpk_code mpk_plans_fill_slot(struct mpk_plans *plans, size_t slot, uint64_t bytes,
 				  struct mpk_error *err) MPK_MUST_CHECK;

@@ -23,12 +23,32 @@ static bool put_extents(struct mpk_plan_key *key, const int64_t *extents, size_t
 	return true;
 }
 
+static int64_t word_of(struct mpk_dtype type)
+{
+	int64_t word = 0;
+
+	memcpy(&word, &type, sizeof type);
+	return word;
+}
+
+/* Whether a tensor has the strides that ours have. One of one row is compact with any, and a kernel may
+ * refuse some. */
+static bool has_own_strides(const struct mpk_dltensor *dl)
+{
+	int64_t stride = 1;
+
+	for (int32_t i = dl->ndim; i-- > 0;) {
+		if (dl->strides[i] != stride)
+			return false;
+		if (__builtin_mul_overflow(stride, dl->shape[i], &stride))
+			return false;
+	}
+	return true;
+}
+
 static bool put_tensor(struct mpk_plan_key *key, const struct mpk_dltensor *dl)
 {
-	int64_t dtype = 0;
-
-	memcpy(&dtype, &dl->dtype, sizeof dl->dtype);
-	return mpk_dltensor_is_compact(dl) && put(key, dtype << 8 | dl->ndim) &&
+	return dl->strides && has_own_strides(dl) && put(key, word_of(dl->dtype) << 8 | dl->ndim) &&
 	       put(key, (int64_t)dl->device.type << 32 | dl->device.id) &&
 	       put_extents(key, dl->shape, (size_t)dl->ndim);
 }
@@ -43,7 +63,7 @@ static bool put_value(struct mpk_plan_key *key, const struct mpk_value *v, unsig
 	case MPK_VALUE_BOOL:
 		return put(key, v->boolean);
 	case MPK_VALUE_INT:
-		return put(key, v->integer);
+		return put(key, word_of(v->type)) && put(key, v->integer);
 	case MPK_VALUE_SHAPE:
 		return put(key, (int64_t)v->shape->ndim) &&
 		       put_extents(key, v->shape->extents, v->shape->ndim);

@@ -16,9 +16,9 @@ struct mpk_plan_key {
 };
 
 /* mpk_plan_key_make - the key of a call: function, and type, shape and device of each tensor, value
- * of each integer and shape among its arguments
+ * and type of each integer, value of each shape among its arguments
  * Returns  false when a call with these arguments has no plan: other kinds of values, tensors with
- *          gaps, arrays nested too deep; or memory is out */
+ *          gaps or strides that ours do not have, arrays nested too deep; or memory is out */
 bool mpk_plan_key_make(struct mpk_plan_key *key, size_t function, const struct mpk_value *args,
 		       size_t count);
 

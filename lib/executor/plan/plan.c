@@ -2,6 +2,7 @@
 /* plan.c - the plans of one machine: by key, and the slots that they share */
 #include "executor/plan/inside.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -122,8 +123,9 @@ enum mpk_code mpk_plans_fill_slot(struct mpk_plans *plans, size_t slot, uint64_t
 {
 	struct mpk_plan_slot *s = &plans->slots[slot];
 
-	if (s->storage && s->storage->bytes >= bytes)
-		return MPK_OK;
+	if (s->storage && s->storage->bytes >= bytes &&
+	    atomic_load_explicit(&s->storage->refs, memory_order_acquire) == 1)
+		return MPK_OK; /* else a function kept a tensor of the call before */
 	mpk_storage_drop(s->storage);
 	s->storage = NULL;
 	return mpk_allocator_storage(plans->places.allocators[s->device], bytes, &s->storage, err);

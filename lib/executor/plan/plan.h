@@ -8,10 +8,25 @@
  * out beforehand, and calls the kernels. Interpreters of every kind of byte code share this: they
  * say what they do while they do it (mpk_record_...).
  *
- * A run is not recorded when something in it depends on the content of a tensor: a condition,
- * a shape out of data. Such functions stay byte code. Tensors within a plan lie in slots,
- * storages that the plans of a machine share, given out by their lifetimes; what the caller
- * receives lies in storages of its own.
+ * A plan repeats kernels and copies, in their order, on tensors that lie where they lay: at the same
+ * offsets of the same storages, over one another or not. What it leaves out - storages, tensors and
+ * views, tuples, shapes, the matching and making of extents - must follow from the key. Where that
+ * cannot be shown there is no plan, and the function stays byte code:
+ *  - something depends on the content of a tensor: a condition, a shape out of data, extents that are
+ *    matched into or made from a tensor which is no heap of the call;
+ *  - a kernel returns something, or its result goes to a register: it might, in the next call;
+ *  - a kernel is given something that is not known of: a heap among other tensors, a tuple, a
+ *    function, memory that a function brought itself, an image;
+ *  - byte code is called by anything but byte code (a kernel, a closure, compiled functions).
+ *
+ * A storage of the plan stands for one allocation, whatever copies of it registers and tuples hold.
+ * The memory of a plan is of three sorts. Inputs and constants are where they are; an input that is
+ * passed twice, lies over another or is written to is so in each call. What the caller receives lies
+ * in storages of its own, which are used again when nobody has them. All other storages lie in slots,
+ * which the plans of a machine share and a plan gives out by lifetimes: from the first to the last
+ * step that uses a tensor of the storage. Compiled code at an address sees memory for the time of the
+ * call; any other function gets tensors as objects and may keep them. A storage of such a tensor is
+ * shared with none that comes later in the call, and its slot gets other memory for the next one.
  */
 #ifndef MPK_EXECUTOR_PLAN_PLAN_H
 #define MPK_EXECUTOR_PLAN_PLAN_H
@@ -85,16 +100,18 @@ struct mpk_recorder *mpk_recorder_begin(struct mpk_plans *plans, size_t function
 /* mpk_record_... - what the machine does in the call; a NULL recorder is fine. What follows from the
  * key alone (shapes, tuples, views) is not recorded: the tensors that come of it tell. */
 
-/* mpk_record_kernel - a call that works on tensors in place; repeated with the same arguments. One
- * all of whose tensors are heaps is left out: it computed shapes. */
+/* mpk_record_kernel - a call that works on tensors in place; repeated with the same arguments. Host
+ * code all of whose tensors are heaps is left out: it computed shapes. */
 void mpk_record_kernel(struct mpk_recorder *r, struct mpk_function *function,
 		       const struct mpk_value *args, size_t count, const struct mpk_value *result);
 
-/* mpk_record_copy - the content of one tensor copied into another, whose storage is new */
+/* mpk_record_copy - the content of one tensor copied into another, whose storage is new, and which
+ * nobody holds but the caller */
 void mpk_record_copy(struct mpk_recorder *r, const struct mpk_tensor *from,
 		     const struct mpk_tensor *to);
 
-/* mpk_record_storage - a storage was allocated */
+/* mpk_record_storage - a storage was allocated just now; nobody holds it but the caller. Once for
+ * each: a second one stands for other memory in the plan. */
 void mpk_record_storage(struct mpk_recorder *r, const struct mpk_storage *storage);
 
 /* mpk_record_constant - a value that stays where it is, beyond the call */
@@ -102,6 +119,9 @@ void mpk_record_constant(struct mpk_recorder *r, const struct mpk_value *constan
 
 /* mpk_record_heap - memory for symbolic extents was allocated: its content follows from the key */
 void mpk_record_heap(struct mpk_recorder *r, const struct mpk_storage *storage);
+
+/* mpk_recorder_is_heap - whether a tensor is what mpk_record_heap was told of, or a view of it */
+bool mpk_recorder_is_heap(const struct mpk_recorder *r, const struct mpk_tensor *t);
 
 /* mpk_record_known - the content of a tensor follows from the key and is final: kernels may be given
  * it, and what is read of it does not end the recording

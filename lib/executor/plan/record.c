@@ -4,6 +4,7 @@
  * Every tensor that a kernel is given is followed to its storage, and that to its origin. A tensor
  * of unknown origin (memory that a function brought itself) ends the recording.
  */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -136,6 +137,13 @@ static size_t device_index(const struct mpk_plan_places *places, struct mpk_dlde
 	return i;
 }
 
+/* Whether a plan could allocate the like: memory of an allocator (no slot holds an image), and nobody
+ * has it but who made it just now. One that somebody else has was told of before, and stays that one. */
+static bool is_new(const struct mpk_storage *s)
+{
+	return mpk_allocator_owns(s) && atomic_load_explicit(&s->refs, memory_order_acquire) == 1;
+}
+
 static void add_storage(struct mpk_recorder *r, const struct mpk_storage *s)
 {
 	struct mpk_recording *p = r->plan;
@@ -176,9 +184,11 @@ static bool add_tensor(struct mpk_recorder *r, const struct mpk_tensor *t, uint3
 	return false;
 }
 
-/* Which steps a tensor's storage is alive in. */
+/* Which steps a tensor's storage is alive in. A function that is no kernel gets an object and might
+ * keep it: then the content must stay, too. */
 static void touch(struct mpk_recording *p, uint32_t tensor, size_t step)
 {
+	bool is_object = p->steps[step].action == MPK_PLAN_FUNCTION;
 	const struct mpk_recorded_tensor *t = &p->tensors[tensor];
 	struct mpk_plan_storage *s;
 
@@ -187,7 +197,8 @@ static void touch(struct mpk_recording *p, uint32_t tensor, size_t step)
 	s = &p->storages[t->index];
 	if (s->first == UINT32_MAX)
 		s->first = (uint32_t)step;
-	s->last = (uint32_t)step;
+	if (s->last != UINT32_MAX)
+		s->last = is_object ? UINT32_MAX : (uint32_t)step;
 }
 
 static struct mpk_recorded_step *add_step(struct mpk_recorder *r)
@@ -201,16 +212,19 @@ static struct mpk_recorded_step *add_step(struct mpk_recorder *r)
 	return &p->steps[p->step_count++];
 }
 
-/* Whether a call computes with symbolic extents alone: it has been done. */
-static bool is_shape_function(const struct mpk_recorder *r, const struct mpk_value *args,
-			      size_t count)
+/* Whether a call computes with symbolic extents alone: it has been done. Compilers make kernels for
+ * that; any other function might give other numbers in the next call. */
+static bool is_shape_function(const struct mpk_recorder *r, const struct mpk_function *function,
+			      const struct mpk_value *args, size_t count)
 {
 	bool any = false;
 
+	if (!function->address)
+		return false;
 	for (size_t i = 0; i < count; i++) {
 		if (args[i].kind != MPK_VALUE_TENSOR)
 			continue;
-		if (look_up(r, args[i].tensor).origin != MPK_ORIGIN_HEAP)
+		if (!mpk_recorder_is_heap(r, args[i].tensor))
 			return false;
 		any = true;
 	}
@@ -247,7 +261,6 @@ static bool fill_step(struct mpk_recorder *r, struct mpk_recorded_step *s,
 		if (!add_tensor(r, args[i].tensor, &tensor))
 			return false;
 		touch(r->plan, tensor, at);
-		r->plan->tensors[tensor].is_object |= s->action == MPK_PLAN_FUNCTION;
 		s->values[i] = mpk_recording_number(tensor);
 	}
 	return true;
@@ -258,7 +271,8 @@ void mpk_record_kernel(struct mpk_recorder *r, struct mpk_function *function,
 {
 	struct mpk_recorded_step *s;
 
-	if (!r || r->failed || is_shape_function(r, args, count))
+	if (!r || r->failed ||
+	    (result->kind == MPK_VALUE_NONE && is_shape_function(r, function, args, count)))
 		return;
 	s = result->kind == MPK_VALUE_NONE ? add_step(r) : NULL;
 	if (!s) {
@@ -277,7 +291,7 @@ void mpk_record_copy(struct mpk_recorder *r, const struct mpk_tensor *from,
 
 	if (!r || r->failed)
 		return;
-	add_storage(r, to->storage);
+	mpk_record_storage(r, to->storage);
 	s = r->failed ? NULL : add_step(r);
 	if (!s || !add_tensor(r, from, &s->from) || !add_tensor(r, to, &s->to)) {
 		r->failed = true;
@@ -292,6 +306,11 @@ void mpk_record_heap(struct mpk_recorder *r, const struct mpk_storage *storage)
 {
 	if (r && !r->failed)
 		know(r, storage, MPK_ORIGIN_HEAP, 0);
+}
+
+bool mpk_recorder_is_heap(const struct mpk_recorder *r, const struct mpk_tensor *t)
+{
+	return look_up(r, t).origin == MPK_ORIGIN_HEAP;
 }
 
 void mpk_record_known(struct mpk_recorder *r, const struct mpk_tensor *t)
@@ -318,10 +337,10 @@ void mpk_record_storage(struct mpk_recorder *r, const struct mpk_storage *storag
 {
 	if (!r || r->failed)
 		return;
-	if (mpk_allocator_owns(storage))
+	if (is_new(storage))
 		add_storage(r, storage);
 	else
-		r->failed = true; /* an image: no slot holds it */
+		r->failed = true;
 }
 
 /* --- end ----------------------------------------------------------------------------------- */

@@ -21,7 +21,8 @@ struct mpk_plan_storage {
 	uint64_t bytes;
 	uint32_t device;          /* index of the machine's places */
 	uint32_t is_result;       /* the caller receives a tensor of it: memory of its own */
-	uint32_t first, last;     /* step at which it is first and last used */
+	uint32_t first, last;     /* step at which it is first and last used; last UINT32_MAX: to
+				   * the end of the call and beyond */
 	uint64_t slot;            /* unless is_result: where it lies */
 	struct mpk_storage *kept; /* results: of the call before; used again when nobody has it */
 	void *data;               /* what its tensors point to now */
@@ -33,7 +34,6 @@ struct mpk_recorded_tensor {
 	struct mpk_tensor *tensor; /* owned; constants are held with their storage */
 	enum mpk_plan_source source;
 	uint32_t index;
-	bool is_object; /* a function that is no kernel gets it, and might keep it */
 };
 
 struct mpk_recorded_step {

@@ -33,27 +33,45 @@ static enum mpk_code fresh_result(const struct mpk_plan_places *places, struct m
 	return mpk_allocator_storage(places->allocators[s->device], s->bytes, &s->kept, err);
 }
 
-/* Sets *moved when a storage lies elsewhere than its tensors say. */
-static enum mpk_code find_memory(struct mpk_plans *plans, struct mpk_plan_tape *t, bool *moved,
+/* Memory for every storage, before any of it is used: a slot that is too small for one of the
+ * storages that share it moves. */
+static enum mpk_code find_memory(struct mpk_plans *plans, struct mpk_plan_tape *t,
 				 struct mpk_error *err)
 {
 	for (size_t i = 0; i < t->storage_count; i++) {
 		struct mpk_plan_storage *s = &t->storages[i];
-		void *data;
 
-		if (s->is_result) {
+		if (s->is_result)
 			MPK_TRY(fresh_result(&plans->places, s, err));
-			data = s->kept->data;
-		} else if (s->first != UINT32_MAX) {
+		else if (s->first != UINT32_MAX)
 			MPK_TRY(mpk_plans_fill_slot(plans, s->slot, s->bytes, err));
-			data = plans->slots[s->slot].storage->data;
-		} else {
-			continue;
-		}
-		*moved |= data != s->data;
-		s->data = data;
 	}
 	return MPK_OK;
+}
+
+/* Where a storage lies in this call; NULL: no step uses it. */
+static struct mpk_storage *memory_of(const struct mpk_plans *plans,
+				     const struct mpk_plan_storage *s)
+{
+	if (s->is_result)
+		return s->kept;
+	return s->first == UINT32_MAX ? NULL : plans->slots[s->slot].storage;
+}
+
+/* Whether a storage lies elsewhere than its tensors say. */
+static bool have_moved(const struct mpk_plans *plans, const struct mpk_plan_tape *t)
+{
+	bool moved = false;
+
+	for (size_t i = 0; i < t->storage_count; i++) {
+		const struct mpk_storage *memory = memory_of(plans, &t->storages[i]);
+
+		if (!memory)
+			continue;
+		moved |= memory->data != t->storages[i].data;
+		t->storages[i].data = memory->data;
+	}
+	return moved;
 }
 
 static void patch(const struct mpk_plan_tape *t, const struct inputs *in, bool moved)
@@ -73,57 +91,97 @@ static void patch(const struct mpk_plan_tape *t, const struct inputs *in, bool m
 
 /* --- steps --------------------------------------------------------------------------------- */
 
-static enum mpk_code run_step(struct mpk_plans *plans, const struct mpk_plan_tape *t,
-			      const struct mpk_plan_step *s, struct mpk_error *err)
+/* What a call runs with. */
+struct run {
+	struct mpk_plans *plans;
+	const struct mpk_plan_tape *tape;
+	const struct inputs *in;
+};
+
+/* A tensor of the tape as an object that holds its memory: whoever keeps it keeps the content. */
+static enum mpk_code make_tensor(const struct run *r, size_t index, struct mpk_value *out,
+				 struct mpk_error *err)
 {
-	struct mpk_value none = { 0 };
+	const struct mpk_plan_tensor *t = &r->tape->tensors[index];
+	struct mpk_storage *storage = NULL;
+	struct mpk_tensor *made;
+
+	if (t->source == MPK_PLAN_INPUT)
+		storage = r->in->items[t->index]->storage;
+	else if (t->source == MPK_PLAN_CONSTANT)
+		storage = r->tape->recording->tensors[index].tensor->storage;
+	else
+		storage = memory_of(r->plans, &r->tape->storages[t->index]);
+	MPK_TRY(mpk_tensor_wrap(t->dl, storage, &made, err));
+	*out = mpk_value_of_tensor(made);
+	return MPK_OK;
+}
+
+static enum mpk_code make_arguments(const struct run *r, const struct mpk_plan_step *s,
+				    struct mpk_value *out, struct mpk_error *err)
+{
+	for (size_t i = 0; i < s->count; i++) {
+		if (mpk_recording_is_number(&s->values[i]))
+			MPK_TRY(make_tensor(r, (size_t)s->values[i].integer, &out[i], err));
+		else
+			out[i] = mpk_value_hold(s->values[i]);
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code call_function(const struct run *r, const struct mpk_plan_step *s,
+				   struct mpk_error *err)
+{
+	struct mpk_value few[16] = { 0 }, *values = few, none = { 0 };
+	enum mpk_code code;
+
+	if (s->count > MPK_ARRAY_COUNT(few))
+		values = calloc(s->count, sizeof *values);
+	MPK_TRY_ALLOC(values, err);
+	code = make_arguments(r, s, values, err);
+	if (code == MPK_OK)
+		code = mpk_function_call(s->function, &(struct mpk_args){ values, NULL, s->count },
+					 &none, err);
+	mpk_value_drop(&none);
+	for (size_t i = 0; i < s->count; i++)
+		mpk_value_drop(&values[i]);
+	if (values != few)
+		free(values);
+	return code;
+}
+
+static enum mpk_code run_step(const struct run *r, const struct mpk_plan_step *s,
+			      struct mpk_error *err)
+{
+	const struct mpk_plan_tensor *tensors = r->tape->tensors;
 
 	switch ((enum mpk_plan_action)s->action) {
 	case MPK_PLAN_KERNEL:
 		return mpk_packed_call(&s->packed, s->function->address, NULL, err);
 	case MPK_PLAN_COPY:
-		return mpk_devices_copy(plans->places.devices, t->tensors[s->from].dl,
-					t->tensors[s->to].dl, s->bytes, err);
+		return mpk_devices_copy(r->plans->places.devices, tensors[s->from].dl,
+					tensors[s->to].dl, s->bytes, err);
 	case MPK_PLAN_FUNCTION:
 		break;
 	}
-	MPK_TRY(mpk_function_call(s->function, &(struct mpk_args){ s->values, NULL, s->count },
-				  &none, err));
-	mpk_value_drop(&none);
-	return MPK_OK;
+	return call_function(r, s, err);
 }
 
 /* --- the result ---------------------------------------------------------------------------- */
 
-static enum mpk_code make_result(const struct mpk_plan_tape *tape, const struct inputs *in,
-				 const struct mpk_value *v, struct mpk_value *out,
-				 struct mpk_error *err)
+static enum mpk_code make_result(const struct run *r, const struct mpk_value *v,
+				 struct mpk_value *out, struct mpk_error *err)
 {
-	const struct mpk_plan_tensor *t;
-	struct mpk_storage *storage = NULL;
-	struct mpk_tensor *made;
-
 	if (v->kind == MPK_VALUE_ARRAY) {
 		MPK_TRY(mpk_value_of_array(v->array->count, out, err));
 		out->array->tag = v->array->tag;
 		for (size_t i = 0; i < v->array->count; i++)
-			MPK_TRY(make_result(tape, in, &v->array->items[i], &out->array->items[i],
-					    err));
+			MPK_TRY(make_result(r, &v->array->items[i], &out->array->items[i], err));
 		return MPK_OK;
 	}
-	if (!mpk_recording_is_number(v)) {
-		*out = mpk_value_hold(*v);
-		return MPK_OK;
-	}
-	t = &tape->tensors[v->integer];
-	if (t->source == MPK_PLAN_INPUT)
-		storage = in->items[t->index]->storage;
-	else if (t->source == MPK_PLAN_CONSTANT)
-		storage = tape->recording->tensors[v->integer].tensor->storage;
-	else
-		storage = tape->storages[t->index].kept;
-	MPK_TRY(mpk_tensor_wrap(t->dl, storage, &made, err));
-	*out = mpk_value_of_tensor(made);
+	if (mpk_recording_is_number(v))
+		return make_tensor(r, (size_t)v->integer, out, err);
+	*out = mpk_value_hold(*v);
 	return MPK_OK;
 }
 
@@ -131,15 +189,15 @@ static enum mpk_code run(struct mpk_plans *plans, const struct mpk_plan *plan,
 			 const struct inputs *in, struct mpk_value *result, struct mpk_error *err)
 {
 	struct mpk_plan_tape *t = plan->tape;
-	bool moved = false;
+	const struct run r = { plans, t, in };
 
 	if (t->current != plan)
 		mpk_plan_load(plan);
-	MPK_TRY(find_memory(plans, t, &moved, err));
-	patch(t, in, moved);
+	MPK_TRY(find_memory(plans, t, err));
+	patch(t, in, have_moved(plans, t));
 	for (size_t i = 0; i < t->step_count; i++)
-		MPK_TRY(run_step(plans, t, &t->steps[i], err));
-	return make_result(t, in, &plan->result, result, err);
+		MPK_TRY(run_step(&r, &t->steps[i], err));
+	return make_result(&r, &plan->result, result, err);
 }
 
 enum mpk_code mpk_plan_run(struct mpk_plans *plans, struct mpk_plan *plan,

@@ -119,10 +119,6 @@ static void lay_tensors(struct mpk_plan_tape *t, const struct mpk_recording *r, 
 
 		to->source = from->source;
 		to->index = from->index;
-		if (from->is_object) {
-			to->dl = &from->tensor->dl; /* differs from tape to tape: never shared */
-			continue;
-		}
 		to->dl =
 			lay_dltensor(t, &from->tensor->dl, from->source == MPK_PLAN_CONSTANT, used);
 		mark(t, &to->dl, 1, INTERNAL);
@@ -146,8 +142,7 @@ static bool lay_kernel(struct mpk_plan_tape *t, const struct mpk_recorded_step *
 
 		if (mpk_recording_is_number(v)) {
 			mpk_packed_set_tensor(&p, i, t->tensors[v->integer].dl);
-			mark(t, bits, 1,
-			     t->recording->tensors[v->integer].is_object ? FIXED : INTERNAL);
+			mark(t, bits, 1, INTERNAL);
 			continue;
 		}
 		if (mpk_packed_set(&p, i, v, NULL) != MPK_OK)
@@ -171,11 +166,14 @@ static void lay_values(struct mpk_plan_tape *t, const struct mpk_recorded_step *
 {
 	struct mpk_value *values = take(t, from->count * sizeof *values, used);
 
-	for (size_t i = 0; i < from->count; i++)
-		values[i] = mpk_recording_is_number(&from->values[i])
-				    ? mpk_value_of_tensor(
-					      t->recording->tensors[from->values[i].integer].tensor)
-				    : from->values[i];
+	for (size_t i = 0; i < from->count; i++) {
+		const struct mpk_value *v = &from->values[i];
+
+		values[i] = *v;
+		if (!mpk_recording_is_number(v) &&
+		    (v->kind == MPK_VALUE_INT || v->kind == MPK_VALUE_FLOAT))
+			mark(t, &values[i].integer, 1, FREE);
+	}
 	to->values = values;
 	to->count = (uint32_t)from->count;
 	mark(t, &to->values, 1, INTERNAL);

@@ -109,13 +109,32 @@ static bool read_extents(struct reader *r, const char *close, struct mpk_type *t
 
 static bool read_type(struct reader *r, unsigned depth, struct mpk_type *out);
 
+/* "opencl:0:global", "llvm:-1:global": the kind of a target, a number, a memory. */
+static int32_t read_vdevice(struct reader *r)
+{
+	static const struct {
+		const char *target;
+		int32_t device;
+	} others[] = { { "llvm", MPK_DL_CPU }, { "c", MPK_DL_CPU }, { "nvptx", MPK_DL_CUDA } };
+	struct mpk_span target = take_item(r, ":\"");
+	int32_t device = 0;
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(others); i++)
+		if (mpk_span_is(target, others[i].target))
+			return others[i].device;
+	(void)mpk_dl_device_find(target, &device);
+	return device;
+}
+
 /* Whether it tells a rank. */
 static bool read_keyword(struct mpk_span item, struct mpk_type *t)
 {
 	struct reader r = { item, NULL };
 	int64_t ndim;
 
-	if (take(&r, "dtype=\"") && r.rest.len && r.rest.data[r.rest.len - 1] == '"')
+	if (take(&r, "vdevice=\""))
+		t->device = read_vdevice(&r);
+	else if (take(&r, "dtype=\"") && r.rest.len && r.rest.data[r.rest.len - 1] == '"')
 		(void)mpk_dtype_parse(mpk_span_of(r.rest.data, r.rest.len - 1), &t->dtype);
 	else if (take(&r, "ndim=") && mpk_parse_i64(r.rest, &ndim) && ndim >= 0 &&
 		 ndim <= DIMENSIONS_MAX && !t->ranked) {

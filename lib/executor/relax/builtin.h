@@ -17,12 +17,18 @@
 
 /* What a plan (plan/plan.h) may make of a call. */
 enum mpk_relax_effect {
-	MPK_EFFECT_SHAPES, /* depends on types and shapes alone: a plan leaves it out */
-	MPK_EFFECT_HEAP,   /* likewise; makes the heap of symbolic extents */
-	MPK_EFFECT_COPY,   /* moves the content of a tensor: a plan repeats it */
-	MPK_EFFECT_CALL,   /* calls a function: a plan has what that does, if it is byte code */
-	MPK_EFFECT_KERNEL, /* calls a kernel with tensors and the extents of a shape: likewise */
-	MPK_EFFECT_DATA,   /* its result depends on the content of tensors: no plan */
+	MPK_EFFECT_SHAPES,  /* depends on types and shapes alone: a plan leaves it out */
+	MPK_EFFECT_STORAGE, /* likewise; makes a storage, of which a plan has one, too */
+	MPK_EFFECT_HEAP,    /* likewise; makes the heap of symbolic extents */
+	MPK_EFFECT_MATCH,   /* likewise; stores extents in a heap, its second argument */
+	MPK_EFFECT_MAKE,    /* likewise; reads extents of a heap, its first argument */
+	MPK_EFFECT_COPY,    /* moves the content of a tensor: a plan repeats it */
+	MPK_EFFECT_CALL,    /* calls its second argument: a plan has what that does, if it is byte
+			     * code of the machine */
+	MPK_EFFECT_KERNEL,  /* calls its first argument, with tensors and the extents of a shape: a
+			     * plan repeats it, if it is a kernel of the program */
+	MPK_EFFECT_DATA,    /* its result depends on the content of tensors: no plan */
+	MPK_EFFECT_RESET,   /* changes a tuple that others have, too: no plan */
 };
 
 struct mpk_relax_builtin {

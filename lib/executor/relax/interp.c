@@ -130,28 +130,14 @@ static bool call_packed(const struct mpk_function *f, const struct arguments *a,
 	return true;
 }
 
-static enum mpk_code call_function(struct mpk_relax_vm *vm, const struct mpk_relax_callee *c,
-				   const struct arguments *a, struct mpk_value *result,
-				   struct mpk_error *err)
+static enum mpk_code call_function(const struct mpk_relax_callee *c, const struct arguments *a,
+				   struct mpk_value *result, struct mpk_error *err)
 {
 	enum mpk_code code;
 
 	if (c->action != MPK_ACTION_KERNEL || !call_packed(c->function, a, result, &code, err))
 		code = mpk_function_call(
 			c->function, &(struct mpk_args){ a->values, NULL, a->count }, result, err);
-	if (code == MPK_OK && vm->recorder)
-		mpk_record_kernel(vm->recorder, c->function, a->values, a->count, result);
-	return code;
-}
-
-static enum mpk_code call_builtin(struct mpk_relax_vm *vm, const struct mpk_relax_callee *c,
-				  const struct arguments *a, struct mpk_value *result,
-				  struct mpk_error *err)
-{
-	enum mpk_code code = c->builtin->call(a->values, a->count, result, err);
-
-	if (code == MPK_OK && vm->recorder)
-		mpk_relax_record_builtin(vm, c->builtin, a->values, a->count, result);
 	return code;
 }
 
@@ -162,15 +148,23 @@ static enum mpk_code call_callee(struct mpk_relax_vm *vm, const struct mpk_relax
 	const struct mpk_relax_callee *c = &vm->program->callees[s->callee];
 
 	if (c->action == MPK_ACTION_BUILTIN)
-		return call_builtin(vm, c, a, result, err);
-	if (c->action == MPK_ACTION_COMPILED) {
-		mpk_record_nothing(vm->recorder);
+		return c->builtin->call(a->values, a->count, result, err);
+	if (c->action == MPK_ACTION_COMPILED)
 		return mpk_relax_call_compiled(vm, c, a->values, a->count, result, err);
-	}
 	if (c->action == MPK_ACTION_MISSING)
 		return mpk_fail(err, MPK_E_LOAD, "nobody has the function '%s'",
 				MPK_QUOTE(c->name));
-	return call_function(vm, c, a, result, err);
+	return call_function(c, a, result, err);
+}
+
+static enum mpk_code call_recorded(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
+				   const struct arguments *a, struct mpk_value *result,
+				   struct mpk_error *err)
+{
+	mpk_relax_record_before(vm, s, a->values, a->count);
+	MPK_TRY(call_callee(vm, s, a, result, err));
+	mpk_relax_record_after(vm, s, a->values, a->count, result);
+	return MPK_OK;
 }
 
 static enum mpk_code call_observed(struct mpk_relax_vm *vm, const struct mpk_relax_step *s,
@@ -198,8 +192,12 @@ static enum mpk_code call_out(struct mpk_relax_vm *vm, const struct mpk_relax_st
 	enum mpk_code code;
 
 	MPK_TRY(arguments_of(vm, s, &a, err));
-	code = vm->observers ? call_observed(vm, s, &a, result, err)
-			     : call_callee(vm, s, &a, result, err);
+	if (vm->observers)
+		code = call_observed(vm, s, &a, result, err);
+	else if (vm->recorder)
+		code = call_recorded(vm, s, &a, result, err);
+	else
+		code = call_callee(vm, s, &a, result, err);
 	arguments_fini(&a);
 	return code;
 }
@@ -378,6 +376,16 @@ static enum mpk_code invoke_compiled(struct mpk_relax_vm *vm, const struct mpk_r
 	return code;
 }
 
+/* Who is recorded gets tuples of its own: a function that resets items would not reset the caller's. */
+static bool may_reset(const struct mpk_relax_program *p, const struct mpk_value *args, size_t count)
+{
+	size_t i = 0;
+
+	while (p->resets_tuples && i < count && args[i].kind != MPK_VALUE_ARRAY)
+		i++;
+	return p->resets_tuples && i < count;
+}
+
 static enum mpk_code invoke(struct mpk_relax_vm *vm, size_t function, const struct mpk_value *args,
 			    size_t count, struct mpk_value *result, struct mpk_error *err)
 {
@@ -389,11 +397,14 @@ static enum mpk_code invoke(struct mpk_relax_vm *vm, size_t function, const stru
 		vm->fresh.count = 0;
 		vm->observers = mpk_runtime_observers(vm->program->runtime);
 	}
+	if (vm->recorder && (!vm->passes_on || c->action == MPK_ACTION_COMPILED))
+		mpk_record_nothing(vm->recorder);
+	vm->passes_on = false;
 	if (c->action == MPK_ACTION_COMPILED)
 		return invoke_compiled(vm, c, args, count, result, err);
 	if (vm->depth > 1)
 		return run(vm, function, args, count, result, err);
-	if (vm->observers)
+	if (vm->observers || may_reset(vm->program, args, count))
 		return interpret(vm, function, args, count, result, err);
 	return mpk_plan_call(vm->plans, &self, function, args, count, result, err);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/strmap.h"
+#include "executor/relax/place.h"
 #include "executor/relax/signature.h"
 #include "text/escape.h"
 
@@ -32,6 +33,7 @@ static enum mpk_code resolve_packed(struct mpk_relax_program *p, struct mpk_node
 		c->action = MPK_ACTION_MISSING;
 	else
 		c->action = c->function->address ? MPK_ACTION_KERNEL : MPK_ACTION_FUNCTION;
+	p->resets_tuples |= c->builtin && c->builtin->effect == MPK_EFFECT_RESET;
 	return MPK_OK;
 }
 
@@ -46,6 +48,7 @@ static enum mpk_code resolve_compiled(struct mpk_relax_program *p, struct mpk_no
 		return mpk_fail_nomem(err);
 	MPK_TRY(mpk_module_find_import(&node->base, name, &c->function, &search, err));
 	c->action = c->function ? MPK_ACTION_COMPILED : MPK_ACTION_MISSING;
+	p->resets_tuples |= c->function != NULL;
 	return MPK_OK;
 }
 
@@ -243,7 +246,8 @@ static enum mpk_code decode(struct mpk_relax_program *p, struct mpk_node_module 
 	for (size_t i = 0; i < p->callee_count; i++)
 		MPK_TRY(resolve(p, node, i, err));
 	MPK_TRY(make_signatures(p, err));
-	return make_steps(p, err);
+	MPK_TRY(make_steps(p, err));
+	return mpk_relax_place(p, err);
 }
 
 enum mpk_code mpk_relax_program_load(struct mpk_node_module *node, struct mpk_relax_program **out,

@@ -82,6 +82,9 @@ struct mpk_relax_program {
 	struct mpk_relax_step *steps;
 	size_t step_count;
 	struct mpk_relax_operand *operands;
+	int32_t devices[MPK_RUNTIME_DEVICES_MAX]; /* DLPack's number of what byte code means by each
+						   * number of a device; 0: not known */
+	bool resets_tuples; /* a function of it may reset items of the tuples it is given */
 };
 
 /* mpk_relax_program_load - decode a node's payload and resolve what it calls: in the imports of the

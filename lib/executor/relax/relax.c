@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "executor/model.h"
 #include "executor/relax/vm.h"
 #include "runtime/node.h"
 
@@ -49,11 +50,32 @@ static void close_node(struct mpk_node_module *node)
 	model_free(node->state);
 }
 
+/* The devices that were asked for, and behind them, or in the place of a guess, those that the program
+ * means by their numbers. */
+static size_t choose_devices(const struct mpk_relax_program *p, struct mpk_dldevice *out)
+{
+	size_t count, most = 0;
+	const struct mpk_dldevice *said = mpk_runtime_get_devices(p->runtime, &count);
+	bool guessed = mpk_runtime_are_devices_guessed(p->runtime);
+
+	for (size_t i = 0; i < MPK_RUNTIME_DEVICES_MAX; i++)
+		if (p->devices[i])
+			most = i + 1;
+	for (size_t i = 0; i < count || i < most; i++) {
+		int32_t known = p->devices[i] ? p->devices[i] : MPK_DL_CPU;
+
+		out[i] = (struct mpk_dldevice){ .type = known };
+		if (i < count && (!guessed || !p->devices[i]))
+			out[i] = said[i];
+	}
+	return count > most ? count : most;
+}
+
 /* Functions that were given out keep the machine they are bound to. */
 static enum mpk_code need_machine(struct model *m, struct mpk_error *err)
 {
-	size_t count;
-	const struct mpk_dldevice *devices = mpk_runtime_get_devices(m->program->runtime, &count);
+	struct mpk_dldevice devices[MPK_RUNTIME_DEVICES_MAX];
+	size_t count = choose_devices(m->program, devices);
 	struct mpk_relax_vm *vm;
 
 	if (m->vm && count == m->device_count &&
@@ -100,6 +122,7 @@ struct mpk_relax_vm *mpk_relax_machine_of(const struct mpk_node_module *node)
 
 const struct mpk_loader mpk_relax_executor = {
 	.accepts = accepts,
+	.has = mpk_model_node_has,
 	.open = open_node,
 	.find = find,
 	.name_at = name_at,

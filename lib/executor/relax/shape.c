@@ -374,10 +374,10 @@ static const struct mpk_relax_builtin rows[] = {
 	{ "vm.builtin.check_shape_info", MPK_EFFECT_SHAPES, check_shape_info },
 	{ "vm.builtin.check_tensor_info", MPK_EFFECT_SHAPES, check_tensor_info },
 	{ "vm.builtin.check_tuple_info", MPK_EFFECT_SHAPES, check_tuple_info },
-	{ "vm.builtin.make_prim_value", MPK_EFFECT_SHAPES, make_prim_value },
-	{ "vm.builtin.make_shape", MPK_EFFECT_SHAPES, make_shape },
-	{ "vm.builtin.match_prim_value", MPK_EFFECT_SHAPES, match_prim_value },
-	{ "vm.builtin.match_shape", MPK_EFFECT_SHAPES, match_shape },
+	{ "vm.builtin.make_prim_value", MPK_EFFECT_MAKE, make_prim_value },
+	{ "vm.builtin.make_shape", MPK_EFFECT_MAKE, make_shape },
+	{ "vm.builtin.match_prim_value", MPK_EFFECT_MATCH, match_prim_value },
+	{ "vm.builtin.match_shape", MPK_EFFECT_MATCH, match_shape },
 	{ "vm.builtin.shape_of", MPK_EFFECT_SHAPES, shape_of },
 };
 const struct mpk_relax_builtins mpk_relax_shape_builtins = { rows, MPK_ARRAY_COUNT(rows) };

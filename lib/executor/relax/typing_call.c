@@ -212,6 +212,16 @@ static void same_type(struct mpk_relax_typing *r, const struct mpk_relax_instr *
 	out->type = mpk_relax_type_at(r, instr, 0);
 }
 
+static void to_device(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
+		      struct mpk_relax_content *out)
+{
+	int64_t type = 0;
+
+	out->type = mpk_relax_type_at(r, instr, 0);
+	(void)mpk_relax_int_at(instr, 1, &type);
+	out->type.device = type > 0 && type < INT32_MAX ? (int32_t)type : 0;
+}
+
 static void make_tuple(struct mpk_relax_typing *r, const struct mpk_relax_instr *instr,
 		       struct mpk_relax_content *out)
 {
@@ -323,7 +333,7 @@ static const struct {
 	{ "vm.builtin.match_shape", match_shape },
 	{ "vm.builtin.reshape", reshape },
 	{ "vm.builtin.shape_of", shape_of },
-	{ "vm.builtin.to_device", same_type },
+	{ "vm.builtin.to_device", to_device },
 	{ "vm.builtin.tensor_to_shape", tensor_to_shape },
 	{ "vm.builtin.tuple_getitem", tuple_getitem },
 	{ "relax.run.nonzero", nonzero },

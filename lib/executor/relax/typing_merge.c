@@ -15,7 +15,7 @@ bool mpk_relax_same_type(const struct mpk_type *a, const struct mpk_type *b)
 {
 	bool same = a->kind == b->kind && mpk_dtype_equal(a->dtype, b->dtype) &&
 		    a->ranked == b->ranked && a->ndim == b->ndim &&
-		    a->field_count == b->field_count;
+		    a->field_count == b->field_count && a->device == b->device;
 
 	for (size_t i = 0; same && i < a->ndim; i++)
 		same = is_same_extent(a, b, i);
@@ -34,6 +34,8 @@ struct mpk_type mpk_relax_join(struct mpk_relax_typing *r, const struct mpk_type
 		return (struct mpk_type){ 0 };
 	if (!mpk_dtype_equal(a->dtype, b->dtype))
 		t.dtype = (struct mpk_dtype){ 0 };
+	if (a->device != b->device)
+		t.device = 0;
 	if (!a->ranked || !b->ranked || a->ndim != b->ndim) {
 		t.ranked = false;
 		t.ndim = 0;
@@ -69,6 +71,8 @@ struct mpk_type mpk_relax_refine(struct mpk_relax_typing *r, const struct mpk_ty
 	for (size_t i = 0; i < t->ndim; i++)
 		if (!mpk_type_symbol(t, i).len && !is_same_extent(t, told, i))
 			return better; /* they are at odds: code is right */
+	if (!t->device)
+		better.device = told->device;
 	if (told->ranked) {
 		better.ranked = true;
 		better.ndim = told->ndim;

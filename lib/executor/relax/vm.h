@@ -69,6 +69,8 @@ struct mpk_relax_vm {
 	size_t frame_count, frame_cap;
 	struct mpk_plans *plans;        /* what was recorded; plan/plan.h */
 	struct mpk_recorder *recorder;  /* of the call under way; NULL: nobody records */
+	bool passes_on;                 /* the step under way only calls a function of the machine;
+					 * effect.h */
 	struct mpk_observer *observers; /* of the call under way; NULL: nobody looks */
 	struct mpk_relax_fresh fresh;   /* while somebody does */
 };

@@ -21,8 +21,11 @@ static enum mpk_code call(struct mpk_relay_vm *vm, size_t function, const struct
 {
 	const struct mpk_plan_interpreter self = { interpret, vm, &vm->recorder };
 
-	if (vm->depth > 1)
+	if (vm->depth > 1) {
+		/* a kernel calls back: its steps are a part of what the kernel does */
+		mpk_record_nothing(vm->recorder);
 		return mpk_relay_run(vm, function, args, count, result, err);
+	}
 	vm->steps_left = vm->step_limit;
 	vm->observers = mpk_runtime_observers(vm->program->runtime);
 	if (vm->observers)

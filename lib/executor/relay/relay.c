@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "executor/model.h"
 #include "executor/relay/closure.h"
 #include "runtime/node.h"
 
@@ -94,6 +95,7 @@ static bool name_at(struct mpk_node_module *node, size_t i, struct mpk_span *out
 
 const struct mpk_loader mpk_relay_executor = {
 	.accepts = accepts,
+	.has = mpk_model_node_has,
 	.open = open_node,
 	.find = find,
 	.name_at = name_at,

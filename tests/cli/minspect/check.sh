@@ -18,8 +18,11 @@ see --tvm 0.17 data/legacy/mlp_vm.so
 see --tvm 0.22 data/formats/06_relax_vm.so
 see --tvm 0.27 data/formats/02_cuda_source_dynshmem.so
 echo "-- the host"
-see --tvm 0.27 --machine aarch64 data/formats/14_llvm_noblob.so
-see --tvm 0.27 --glibc 2.3 data/ffi/ffi_cpp.so
+place="--machine aarch64 --glibc 2.36 --libs libs"
+see --tvm 0.27 data/formats/14_llvm_noblob.so
+place="--machine x86_64 --glibc 2.3 --libs libs"
+see --tvm 0.27 data/ffi/ffi_cpp.so
+place="--machine x86_64 --glibc 2.36 --libs libs"
 see --tvm 0.18 data/legacy/mlp_llvm.so
 echo "-- the GPU"
 see --tvm 0.27 --device-arch sm_90 --driver 13.0 data/cuda/cubin/vadd_cuda.so

@@ -11,8 +11,10 @@ cp ../data/relax/gelu_opencl.so ../data/embedded/embedded.so .
 sed 's/scale_kernel/$(>pwned)xyz/g' ../data/formats/01_opencl_scale.blob >hostile.blob
 cat >../offer.fish <<'END'
 source ../minspect.fish
+# fish 4 also offers what has the word in its middle
 function offer
-	set -l offered (complete -C "$argv" | cut -f 1 | sort -u)
+	set -l word (string split ' ' -- "$argv")[-1]
+	set -l offered (complete -C "$argv" | cut -f 1 | string match -- "$word*" | sort -u)
 	echo "$argv: $offered"
 end
 offer 'mpack '

@@ -66,7 +66,7 @@ minspect --run memory --isolate greedy.so --expect 4096
 minspect --run memory --isolate --max-memory 256MiB greedy.so --expect 256
 minspect --run file --isolate greedy.so --expect 0
 minspect --run capabilities --isolate greedy.so --expect 0
-if minspect --version | grep -q '^namespaces user, network, IPC, mount'; then
+if minspect --version | grep -qx 'namespaces user, network, IPC, mount'; then
 	minspect --run users --isolate greedy.so --expect 1 >/dev/null
 fi
 minspect --run core --isolate --max-memory lots greedy.so || echo "status $?"

@@ -8,6 +8,7 @@ cat >spy.c <<'END'
 #include <string.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 struct any { int type, pad; long value; };
 #define FN(name) int __tvm_ffi_##name(void *self, const struct any *args, int count, struct any *result)
@@ -19,6 +20,14 @@ static int give(struct any *result, long value)
 }
 static int opens(const char *path) { return open(path, O_RDONLY) >= 0; }
 FN(files) { return give(result, opens("/etc/passwd") + opens("expected.npy") + opens("/proc/self/environ") + (open("new", O_WRONLY | O_CREAT, 0600) >= 0)); }
+/* what can be known of files that cannot be opened */
+FN(metadata)
+{
+	struct stat st;
+	char name[64];
+	return give(result, (stat("/etc/passwd", &st) == 0) + (stat("/root", &st) == 0) + (stat("spy.c", &st) == 0) +
+		(readlink("/proc/self/exe", name, sizeof name) > 0) + (access("/bin/sh", F_OK) == 0));
+}
 FN(network) { return give(result, socket(AF_INET, SOCK_STREAM, 0) >= 0 || socket(AF_UNIX, SOCK_STREAM, 0) >= 0); }
 FN(process) { return give(result, fork() >= 0 || system("true") == 0); }
 static void *work(void *sum) { for (int i = 0; i < 1000; i++) __atomic_add_fetch((long *)sum, 1, __ATOMIC_RELAXED); return 0; }
@@ -54,6 +63,9 @@ for name in files network process; do
 	minspect --run $name spy.so >/dev/null && echo "$name: called"
 done
 ls new 2>/dev/null && rm new
+if minspect --version | grep -qx 'namespaces user, network, IPC, mount'; then
+	minspect --run metadata --isolate spy.so --expect 0 >/dev/null
+fi
 minspect --run threads --isolate spy.so --expect 4000
 minspect --run search spy.so --expect 773194 >/dev/null || echo "status $?"
 minspect --run search --isolate spy.so --expect 773194 || echo "status $?"

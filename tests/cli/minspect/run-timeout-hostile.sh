@@ -78,9 +78,8 @@ for name in stops_itself ignores_signals closes_all spins_in_handler faults_fore
 	status minspect --run $name --timeout 0.5 stays.so
 done
 status minspect --run new_family --timeout 2 stays.so
-pid=$(cat pid)
-state=$(sed 's/.*) //;s/ .*//' /proc/$pid/stat 2>/dev/null || echo gone)
-case $state in gone | Z | X) echo "its family is gone" ;; *) echo "its family lives: $state" ;; esac
+test -s pid
+sh "$ROOT/tests/cli/left" "$HOME" minspect && echo "its family is gone"
 status minspect --run refuses_to_unload --timeout 0.5 early.so
 status minspect --run refuses_to_unload --timeout 2 late.so
 minspect --version | grep -q '^sandbox files (Landlock), system calls (seccomp)$' || exit 0

@@ -64,11 +64,12 @@ cmp old.so before.so
 	mpack build p.toml -o d.so && mpack build p.toml -o d.so --depfile d.d) || echo "status $?"
 exec 7>>inherited
 cat >write.c <<'END_OF_C'
+#include <signal.h>
 #include <unistd.h>
 void *elf_memory(char *image, unsigned long size)
 {
 	(void)!write(7, "x", 1);
-	raise(9);
+	raise(SIGKILL);
 	return image;
 }
 END_OF_C

@@ -24,11 +24,13 @@ END
 status mpack build $blob -o deploy.so --cc cc-dies
 grep -o 'signal 11.*' log
 compiler stays <<'END'
-(sleep 30 >/dev/null 2>&1 </dev/null; touch stayed) &
+sleep 300 >/dev/null 2>&1 </dev/null &
+echo $! >stays.pid
 echo rubbish >"$TMPDIR/rubbish"
 END
 cat deploy.so
 status mpack build $blob -o good.so --cc cc-stays
+kill "$(cat stays.pid)" || echo "the build did not come back before it"
 minspect --verify good.so
 
 # interrupted while it hangs: the build ends, and its tools with it

@@ -25,7 +25,9 @@ for f in lost damaged; do
 	for line in "minspect --verify $f.so" "minspect --check --tvm 0.27 --machine x86_64 $f.so" \
 		"mpack sign $f.so -o signed.so --key key.pem"; do
 		echo "-- $line"
-		$line 2>&1 | sed 's/xxh128 is [0-9a-f]*, what was packed had [0-9a-f]*/xxh128 is X, what was packed had Y/'
+		# where the linker puts the hash table is its own choice
+		$line 2>&1 | sed 's/+0x[0-9a-f]*\(: error: the hash table\)/+0xN\1/
+			s/xxh128 is [0-9a-f]*, what was packed had [0-9a-f]*/xxh128 is X, what was packed had Y/'
 	done
 done
 # a tree that does not read is not signed, either

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/outputs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/vec.h"
+#include "common/diag.h"
+#include "io/mapping.h"
+#include "io/output.h"
+#include "io/overwrite.h"
+#include "io/path.h"
+#include "text/escape.h"
+
+void mpk_outputs_begin(const char *mark, size_t len)
+{
+	mpk_overwrite_author(mpk_common.program, mpk_span_of(mark, len));
+	mpk_mappings_keep();
+}
+
+const char *mpk_output_file(const char *value)
+{
+	size_t digits = strspn(value, "0123456789");
+
+	if (digits && value[digits] == '=')
+		value += digits + 1;
+	return value + (value[0] == '@');
+}
+
+/* One value of the command line. */
+struct output {
+	const struct mpk_option *row;
+	const char *path;
+};
+
+struct outputs {
+	struct output *items;
+	size_t count, cap;
+};
+
+static enum mpk_code add(struct outputs *o, const struct mpk_option *row, const char *value,
+			 struct mpk_error *err)
+{
+	bool is_result = mpk_option_writes(row) == MPK_WRITES_RESULT;
+
+	MPK_TRY_ALLOC(mpk_vec_reserve(&o->items, &o->cap, o->count + 1, sizeof *o->items), err);
+	o->items[o->count++] = (struct output){ row, is_result ? mpk_output_file(value) : value };
+	return MPK_OK;
+}
+
+static enum mpk_code collect_row(const struct mpk_option *row, struct outputs *out,
+				 struct mpk_error *err)
+{
+	const struct mpk_option_list *list = row->target;
+	const char *value;
+
+	if (mpk_option_kind(row) == MPK_OPT_LIST) {
+		for (size_t i = 0; i < list->count; i++)
+			if (list->items[i].option == row)
+				MPK_TRY(add(out, row, list->items[i].value, err));
+		return MPK_OK;
+	}
+	value = *(const char *const *)row->target;
+	/* without a value it names no file */
+	return mpk_option_kind(row) == MPK_OPT_MAYBE && !*value ? MPK_OK
+								: add(out, row, value, err);
+}
+
+/* --- whether two names are of one file --------------------------------------------------- */
+
+static bool is_one_file(const char *a, const char *b)
+{
+	struct stat x, y;
+
+	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* Of files that are not there yet: the same name in one folder. */
+static bool will_be_one_file(const char *a, const char *b)
+{
+	char *in_a = mpk_path_folder(a), *in_b = mpk_path_folder(b);
+	bool is = in_a && in_b && strcmp(mpk_path_name(a), mpk_path_name(b)) == 0 &&
+		  is_one_file(in_a, in_b);
+
+	free(in_a);
+	free(in_b);
+	return is;
+}
+
+/* A pipe and a terminal take more than one; standard output under its name does not, as what is
+ * written there is one document. */
+static bool clash(const char *a, const char *b)
+{
+	struct stat st;
+
+	if (strcmp(a, b) == 0)
+		return stat(a, &st) != 0 || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode);
+	return (is_one_file(a, b) && stat(a, &st) == 0 && S_ISREG(st.st_mode)) ||
+	       will_be_one_file(a, b);
+}
+
+/* --- the checks ------------------------------------------------------------------------- */
+
+static int check_names(const struct outputs *o)
+{
+	for (size_t i = 0; i < o->count; i++) {
+		const struct output *a = &o->items[i];
+
+		if (!*a->path)
+			return mpk_diag_usage("--%s: a file name is missing", a->row->name);
+		for (size_t k = 0; k < i; k++)
+			if (clash(o->items[k].path, a->path))
+				return mpk_diag_usage("--%s and --%s name the same output, '%s'",
+						      o->items[k].row->name, a->row->name, a->path);
+	}
+	return MPK_EXIT_OK;
+}
+
+/* A library in the place of OUT: its name was forgotten, most likely. */
+static void explain(const struct output *o, char *const *operands, size_t count,
+		    struct mpk_error *err)
+{
+	const char *name = o->row->name, *argument = o->row->argument;
+
+	if (strncmp(argument, "OUT", 3) == 0 && count)
+		mpk_error_prefix(
+			err,
+			"--%s names what to write before what to read (--%s %s %s%s %s): ", name,
+			name, argument, MPK_QUOTE(mpk_span_str(o->path)), count > 1 ? " ..." : "",
+			MPK_QUOTE(mpk_span_str(operands[count - 1])));
+	else
+		mpk_error_prefix(err, "--%s: ", name);
+}
+
+/* Whether there is a file; err tells when that cannot be known. */
+static bool is_there(const char *path, struct stat *out, struct mpk_error *err)
+{
+	if (stat(path, out) == 0)
+		return true;
+	if (errno == EIO || errno == ENOMEM) {
+		(void)mpk_fail_errno(err, MPK_E_IO, errno, "cannot look at it");
+		mpk_error_at_file(err, path);
+	}
+	return false;
+}
+
+/* What is no input: may it be made, or replaced? */
+static int check_new(const struct output *o, char *const *operands, size_t count)
+{
+	struct mpk_error err = { 0 };
+
+	if (mpk_output_check_path(o->path, &err) == MPK_OK)
+		return MPK_EXIT_OK;
+	explain(o, operands, count, &err);
+	return mpk_diag_error(&err);
+}
+
+static int check_file(const struct output *o, char *const *operands, size_t count)
+{
+	bool may_be_read = mpk_option_writes(o->row) == MPK_WRITES_EDITED;
+	struct mpk_error err = { 0 };
+	struct stat st, input;
+
+	if (strcmp(o->path, "-") == 0)
+		return MPK_EXIT_OK;
+	if (!is_there(o->path, &st, &err))
+		return err.code ? mpk_diag_error(&err) : check_new(o, operands, count);
+	for (size_t i = 0; i < count; i++) {
+		bool other = is_there(operands[i], &input, &err);
+
+		if (err.code)
+			return mpk_diag_error(&err);
+		if (!other || st.st_dev != input.st_dev || st.st_ino != input.st_ino ||
+		    !S_ISREG(st.st_mode))
+			continue;
+		if (may_be_read)
+			return MPK_EXIT_OK;
+		(void)mpk_fail(&err, MPK_E_USAGE,
+			       "this is an input, too, and would be overwritten");
+		mpk_error_at_file(&err, o->path);
+		return mpk_diag_error(&err);
+	}
+	return check_new(o, operands, count);
+}
+
+static int check_all(const struct outputs *o, char *const *operands, size_t count)
+{
+	int status = check_names(o);
+
+	for (size_t i = 0; i < o->count && status == MPK_EXIT_OK; i++)
+		if (mpk_option_writes(o->items[i].row) != MPK_WRITES_FOLDER)
+			status = check_file(&o->items[i], operands, count);
+	return status;
+}
+
+int mpk_outputs_check(const struct mpk_option *options, const bool *given, char *const *operands,
+		      size_t count)
+{
+	struct outputs outputs = { 0 };
+	struct mpk_error err = { 0 };
+	enum mpk_code code = MPK_OK;
+
+	for (size_t i = 0; options[i].name && code == MPK_OK; i++) {
+		unsigned writes = mpk_option_writes(&options[i]);
+
+		if (given[i] && writes == MPK_WRITES_FORCE)
+			mpk_overwrite_all();
+		else if (given[i] && writes)
+			code = collect_row(&options[i], &outputs, &err);
+	}
+	int status = code == MPK_OK ? check_all(&outputs, operands, count) : mpk_diag_error(&err);
+
+	free(outputs.items);
+	return status;
+}

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* conditions.c - "#if" and its kin: which groups are read, which are not, and which depend on who compiles
+ *
+ * Nothing is preprocessed, so a condition holds, does not, or may. What may is listed, so that it can be said of
+ * the kernels in it.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "base/strmap.h"
+#include "base/vec.h"
+#include "sourcecode/plain.h"
+#include "sourcecode/words.h"
+
+enum { DEPTH_MAX = 64 }; /* what is deeper belongs to the group at this depth */
+
+enum truth { NO, YES, MAYBE };
+
+/* What is known of a name, in the words of a table: its state is one of these. */
+enum name_state { DEFINED, UNDEFINED, UNSURE };
+
+/* One "#if" up to its "#endif". */
+struct frame {
+	enum truth taken;     /* one of its groups so far */
+	bool live;            /* the group at hand may be read */
+	bool known;           /* and is read for certain where the frame is */
+	size_t group;         /* its index; SIZE_MAX: it is not listed */
+	struct mpk_span line; /* that begins the frame */
+	bool guards;          /* a file against being read twice: it is no condition */
+};
+
+struct conditions {
+	struct mpk_span text;
+	uint8_t *out; /* NULL: nothing was taken away yet */
+	struct mpk_arena *arena;
+	struct mpk_strmap names;
+	enum name_state *states; /* of the names; malloc'ed */
+	size_t state_cap;
+	struct frame frames[DEPTH_MAX];
+	size_t depth;                        /* of conditions; frames has those up to DEPTH_MAX */
+	struct mpk_source_code_group *items; /* malloc'ed */
+	size_t count, cap;
+	struct mpk_span guard; /* of "#ifndef NAME" in the directive before; else empty */
+	bool failed;           /* memory is out */
+};
+
+static void conditions_fini(struct conditions *c)
+{
+	mpk_strmap_fini(&c->names);
+	free(c->states);
+	free(c->items);
+}
+
+static struct frame *top(struct conditions *c)
+{
+	return c->depth ? &c->frames[(c->depth < DEPTH_MAX ? c->depth : DEPTH_MAX) - 1] : NULL;
+}
+
+/* Whether what stands here may be read. */
+static bool is_live(struct conditions *c)
+{
+	return !c->depth || top(c)->live;
+}
+
+/* Whether it is read for certain: every condition around it holds. */
+static bool is_known(struct conditions *c)
+{
+	return !c->depth || top(c)->known;
+}
+
+/* --- names ------------------------------------------------------------------------------ */
+
+static void set_name(struct conditions *c, struct mpk_span name, bool defined)
+{
+	enum name_state state = !is_known(c) ? UNSURE : defined ? DEFINED : UNDEFINED;
+	size_t i;
+	int rc;
+
+	if (!name.len)
+		return;
+	rc = mpk_strmap_put(&c->names, name, c->names.count, &i);
+	if (rc < 0 ||
+	    (rc > 0 && !mpk_vec_reserve(&c->states, &c->state_cap, i + 1, sizeof *c->states))) {
+		c->failed = true;
+		return;
+	}
+	c->states[i] = state;
+}
+
+static enum truth is_defined(const struct conditions *c, struct mpk_span name)
+{
+	size_t i;
+
+	if (!name.len || !mpk_strmap_find(&c->names, name, &i))
+		return MAYBE; /* by an option, a header, or the compiler */
+	return c->states[i] == DEFINED ? YES : c->states[i] == UNDEFINED ? NO : MAYBE;
+}
+
+static enum truth negate(enum truth t)
+{
+	return t == MAYBE ? MAYBE : t == YES ? NO : YES;
+}
+
+static struct mpk_span trimmed(struct mpk_span s)
+{
+	while (s.len && s.data[0] <= ' ')
+		s = mpk_span_of(s.data + 1, s.len - 1);
+	while (s.len && s.data[s.len - 1] <= ' ')
+		s.len--;
+	return s;
+}
+
+/* "0", "1", "defined X", "!defined(X)"; of anything else nobody can tell */
+static enum truth holds(const struct conditions *c, struct mpk_span text)
+{
+	struct mpk_span name;
+	bool opened, not = false;
+	uint64_t number;
+	size_t i = 0;
+
+	text = trimmed(text);
+	while (i < text.len && text.data[i] == '!') {
+		not = !not;
+		i = mpk_source_code_skip_blanks(text, i + 1);
+	}
+	if (i < text.len && mpk_parse_u64(mpk_span_of(text.data + i, text.len - i), &number))
+		return (number != 0) != not ? YES : NO;
+	name = mpk_source_code_name_at(text, i, text.len);
+	if (!mpk_span_is(name, "defined"))
+		return MAYBE;
+	i = mpk_source_code_skip_blanks(text, i + name.len);
+	opened = i < text.len && text.data[i] == '(';
+	i = mpk_source_code_skip_blanks(text, i + opened);
+	name = mpk_source_code_name_at(text, i, text.len);
+	i = mpk_source_code_skip_blanks(text, i + name.len);
+	if (i + opened != text.len || (opened && text.data[i] != ')'))
+		return MAYBE;
+	return not ? negate(is_defined(c, name)) : is_defined(c, name);
+}
+
+/* Blanks in place of what is not read, but for the ends of lines. */
+static void take_away(struct conditions *c, size_t from, size_t to)
+{
+	if (!c->out)
+		c->out = (uint8_t *)mpk_arena_copy(c->arena, c->text.data, c->text.len);
+	c->failed |= !c->out;
+	for (size_t i = from; c->out && i < to; i++)
+		if (c->out[i] != '\n')
+			c->out[i] = ' ';
+}
+
+static void take_line_away(struct conditions *c, struct mpk_span line)
+{
+	size_t at = (size_t)(line.data - c->text.data);
+
+	take_away(c, at, at + line.len);
+}
+
+/* --- groups ----------------------------------------------------------------------------- */
+
+static void end_group(struct conditions *c, size_t at)
+{
+	if (top(c)->group != SIZE_MAX)
+		c->items[top(c)->group].to = at;
+	top(c)->group = SIZE_MAX;
+}
+
+static size_t group_around(const struct conditions *c)
+{
+	for (size_t i = c->depth - 1; i-- > 0;)
+		if (c->frames[i].group != SIZE_MAX)
+			return c->frames[i].group;
+	return SIZE_MAX;
+}
+
+/* The group behind a line, in the frame on top. */
+static void begin_group(struct conditions *c, enum truth now, struct mpk_span line, size_t from)
+{
+	struct frame *f = top(c), *around = c->depth > 1 ? f - 1 : NULL;
+
+	f->live = now != NO && (!around || around->live);
+	f->known = now == YES && (!around || around->known);
+	if (f->taken == NO || now == YES)
+		f->taken = now == NO ? f->taken : now;
+	if (now != MAYBE || !f->live)
+		return;
+	if (!mpk_vec_reserve(&c->items, &c->cap, c->count + 1, sizeof *c->items)) {
+		c->failed = true;
+		return;
+	}
+	f->group = c->count;
+	c->items[c->count++] = (struct mpk_source_code_group){
+		.from = from, .to = c->text.len, .condition = line, .around = group_around(c)
+	};
+}
+
+/* A directive that is one of a condition; line is all of it, next what follows it. */
+static void follow(struct conditions *c, const struct mpk_source_code_directive *d,
+		   struct mpk_span line, size_t next)
+{
+	bool begins = mpk_span_starts(d->name, "if"),
+	     has_not = mpk_span_is(d->name, "ifndef") || mpk_span_is(d->name, "elifndef");
+	bool by_name = has_not || mpk_span_is(d->name, "ifdef") || mpk_span_is(d->name, "elifdef");
+	struct mpk_span name = mpk_source_code_name_at(d->rest, 0, d->rest.len);
+	enum truth now = by_name ? is_defined(c, name) : holds(c, d->rest);
+
+	c->depth += begins;
+	if (!c->depth || c->depth > DEPTH_MAX) {
+		c->depth -= c->depth && mpk_span_is(d->name, "endif");
+		return;
+	}
+	if (begins)
+		*top(c) = (struct frame){ .group = SIZE_MAX, .line = line };
+	else
+		end_group(c, (size_t)(line.data - c->text.data));
+	if (mpk_span_is(d->name, "endif")) {
+		if (top(c)->guards)
+			take_line_away(c, line);
+		c->depth--;
+		return;
+	}
+	now = has_not ? negate(now) : now;
+	if (mpk_span_is(d->name, "else"))
+		now = YES;
+	if (top(c)->taken != NO && now != NO) /* one before it may have been the one */
+		now = top(c)->taken == YES ? NO : MAYBE;
+	begin_group(c, now, line, next);
+	c->guard = mpk_span_is(d->name, "ifndef") && now == MAYBE ? name : (struct mpk_span){ 0 };
+}
+
+/* "#ifndef X" and "#define X": what is between holds wherever X is not given another way. */
+static void pass_guard(struct conditions *c, bool guards)
+{
+	struct frame *f = top(c);
+
+	if (c->depth > DEPTH_MAX || f->group == SIZE_MAX || f->group + 1 != c->count)
+		return;
+	f->group = SIZE_MAX;
+	f->known = c->depth < 2 || f[-1].known;
+	c->count--;
+	f->guards = guards;
+	if (guards)
+		take_line_away(c, f->line);
+}
+
+static void note_name(struct conditions *c, const struct mpk_source_code_directive *d)
+{
+	bool define = mpk_span_is(d->name, "define");
+	struct mpk_span name = mpk_source_code_name_at(d->rest, 0, d->rest.len);
+
+	if (!is_live(c) || (!define && !mpk_span_is(d->name, "undef")))
+		return;
+	if (define && c->guard.len && mpk_span_equal(c->guard, name))
+		pass_guard(
+			c,
+			!trimmed(mpk_span_of(d->rest.data + name.len, d->rest.len - name.len)).len);
+	set_name(c, name, define);
+}
+
+static bool is_condition(struct mpk_span name)
+{
+	return mpk_span_starts(name, "if") || mpk_span_starts(name, "el") ||
+	       mpk_span_is(name, "endif");
+}
+
+static void read_conditions(struct conditions *c)
+{
+	struct mpk_source_code_directive d;
+	size_t at = 0, from = 0; /* from: where what follows the last directive begins */
+
+	while (!c->failed && mpk_source_code_next_directive(c->text, &at, &d)) {
+		size_t end = at - 1 < c->text.len ? at - 1 : c->text.len, sign;
+		const uint8_t *hash =
+			memrchr(c->text.data, '#', (size_t)(d.name.data - c->text.data));
+
+		if (!hash)
+			continue;
+		sign = (size_t)(hash - c->text.data);
+		if (!is_live(c))
+			take_away(c, from, is_condition(d.name) ? sign : end);
+		from = end;
+		if (is_condition(d.name)) {
+			follow(c, &d, trimmed(mpk_span_of(hash, end - sign)), end);
+			continue;
+		}
+		note_name(c, &d);
+		c->guard = (struct mpk_span){ 0 };
+	}
+	if (!c->failed && !is_live(c))
+		take_away(c, from, c->text.len);
+}
+
+enum mpk_code mpk_source_code_conditions(struct mpk_span text, struct mpk_arena *arena,
+					 struct mpk_span *out,
+					 struct mpk_source_code_groups *groups,
+					 struct mpk_error *err)
+{
+	MPK_CLEANUP(conditions_fini) struct conditions c = { .text = text, .arena = arena };
+
+	*groups = (struct mpk_source_code_groups){ 0 };
+	*out = text;
+	if (!text.len || !memchr(text.data, '#', text.len))
+		return MPK_OK;
+	read_conditions(&c);
+	MPK_TRY_ALLOC(!c.failed, err);
+	groups->items = mpk_arena_keep(arena, c.items, c.count, sizeof *c.items);
+	MPK_TRY_ALLOC(groups->items, err);
+	groups->count = c.count;
+	if (c.out)
+		out->data = c.out;
+	return MPK_OK;
+}
+
+const struct mpk_source_code_group *
+mpk_source_code_group_at(const struct mpk_source_code_groups *groups, size_t off)
+{
+	size_t low = 0, high = groups->count, i;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (groups->items[middle].from <= off)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (i = low - 1; low && i != SIZE_MAX; i = groups->items[i].around)
+		if (off < groups->items[i].to)
+			return &groups->items[i];
+	return NULL;
+}

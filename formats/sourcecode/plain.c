@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plain.c - a source as what follows wants to read it: without comments, continued lines and strings of many lines
+ *
+ * Readers of kernels, of parameters and of words each met comments on their own, and missed some. Here a text
+ * loses them once, before anything is read, as a compiler does it. Blanks take their place, so that the text
+ * keeps its length and each word begins where it did: places in it are places in the file.
+ */
+#include <string.h>
+
+#include "sourcecode/plain.h"
+#include "sourcecode/words.h"
+
+/* A text on its way. What a backslash joins is put together; the blanks follow. */
+struct cleaner {
+	struct mpk_span in;
+	uint8_t *out;
+	size_t put;      /* bytes of out */
+	size_t newlines; /* taken from the line, and not put yet: put + newlines is what was read */
+	bool nests;      /* comments may stand in comments: WGSL */
+	bool in_directive; /* its line goes on whatever is in it */
+	bool begins_line;
+	/* What was looked for to the end in vain is not looked for again. */
+	bool endless_comment, endless_raw;
+	size_t endless_string; /* up to here a quote begins none */
+};
+
+/* Behind the backslashes at the ends of lines that stand at i; i: there is none. */
+static size_t skip_joints(struct mpk_span s, size_t i)
+{
+	for (;;) {
+		if (i + 1 < s.len && s.data[i] == '\\' && s.data[i + 1] == '\n')
+			i += 2;
+		else if (i + 2 < s.len && s.data[i] == '\\' && s.data[i + 1] == '\r' &&
+			 s.data[i + 2] == '\n')
+			i += 3;
+		else
+			return i;
+	}
+}
+
+/* The character at *i behind such, which *i is moved to; -1 at the end. */
+static int char_at(const struct cleaner *c, size_t *i)
+{
+	*i = c->nests ? *i : skip_joints(c->in, *i);
+	return *i < c->in.len ? c->in.data[*i] : -1;
+}
+
+static void put_newlines(struct cleaner *c)
+{
+	memset(c->out + c->put, '\n', c->newlines);
+	c->put += c->newlines;
+	c->newlines = 0;
+}
+
+/* What stands from i up to end, as blanks and ends of lines; those of a directive's wait for its end. */
+static void put_blanks(struct cleaner *c, size_t i, size_t end)
+{
+	for (; i < end; i++) {
+		bool newline = c->in.data[i] == '\n';
+
+		if (newline && c->in_directive)
+			c->newlines++;
+		else
+			c->out[c->put++] = newline ? '\n' : ' ';
+	}
+}
+
+/* The end of the comment whose slash stands at i and whose second sign stands at second. */
+static size_t comment_end(struct cleaner *c, size_t second)
+{
+	bool line = c->in.data[second] == '/';
+	size_t i = second + 1, depth = 1;
+	int sign;
+
+	while ((sign = char_at(c, &i)) >= 0 && !(line && sign == '\n')) {
+		size_t next = i + 1;
+		int follows = char_at(c, &next);
+
+		i++;
+		if (line || !((sign == '*' && follows == '/') ||
+			      (c->nests && sign == '/' && follows == '*')))
+			continue;
+		i = next + 1;
+		depth += sign == '/' ? 1 : (size_t)-1;
+		if (!depth)
+			return i;
+	}
+	c->endless_comment |= !line; /* it stays, for whoever reads the text to find */
+	return line ? i : SIZE_MAX;
+}
+
+/* The end of the string that begins at i; SIZE_MAX: it has none in its line, and is none. */
+static size_t string_end(struct cleaner *c, size_t i)
+{
+	int quote = c->in.data[i], sign;
+
+	if (i < c->endless_string)
+		return SIZE_MAX;
+
+	for (i++; (sign = char_at(c, &i)) >= 0 && sign != '\n'; i++) {
+		if (sign == quote)
+			return i + 1;
+		if (sign == '\\' && ++i && char_at(c, &i) < 0)
+			break;
+	}
+	c->endless_string = i;
+	return SIZE_MAX;
+}
+
+/* R"end( ... )end" of C++; SIZE_MAX: it is none */
+static size_t raw_end(struct cleaner *c, size_t i)
+{
+	enum { DELIMITER_MAX = 16 };
+	struct mpk_span s = c->in;
+	size_t from = i + 1, n = 0;
+	const uint8_t *at;
+	char close[DELIMITER_MAX + 2] = ")";
+
+	if (c->endless_raw || !i || s.data[i - 1] != 'R' || s.data[i] != '"')
+		return SIZE_MAX;
+	while (n <= DELIMITER_MAX && from + n < s.len && s.data[from + n] != '(' &&
+	       s.data[from + n] > ' ')
+		n++;
+	if (n > DELIMITER_MAX || from + n >= s.len || s.data[from + n] != '(')
+		return SIZE_MAX;
+	memcpy(close + 1, s.data + from, n);
+	close[n + 1] = '"';
+	at = memmem(s.data + from + n, s.len - from - n, close, n + 2);
+	c->endless_raw = !at;
+	return at ? (size_t)(at - s.data) + n + 2 : SIZE_MAX;
+}
+
+/* A name or a number, put together; 1'000 is one number. */
+static size_t put_word(struct cleaner *c, size_t i)
+{
+	size_t from = i, end = i, put = c->put, next = i;
+	bool number = c->in.data[i] >= '0' && c->in.data[i] <= '9';
+	int sign;
+
+	while ((sign = char_at(c, &next)) >= 0 &&
+	       (mpk_source_code_is_name((uint8_t)sign) ||
+		(number && sign == '\'' && next + 1 < c->in.len &&
+		 mpk_source_code_is_word(c->in.data[next + 1])))) {
+		c->out[c->put++] = (uint8_t)sign;
+		end = ++next;
+	}
+	/* what joined it: as many bytes as are missing */
+	for (size_t k = from; k < end; k++)
+		c->newlines += c->in.data[k] == '\n';
+	while (c->put - put + c->newlines < end - from)
+		c->out[c->put++] = ' ';
+	if (!c->in_directive)
+		put_newlines(c);
+	return end;
+}
+
+/* A string keeps its bytes; one of many lines is empty then. */
+static size_t put_string(struct cleaner *c, size_t i)
+{
+	size_t end = raw_end(c, i);
+	bool raw = end != SIZE_MAX;
+
+	if (!raw)
+		end = string_end(c, i);
+	if (end == SIZE_MAX)
+		end = i + 1;
+	if (!raw && !memchr(c->in.data + i, '\n', end - i)) {
+		memcpy(c->out + c->put, c->in.data + i, end - i);
+		c->put += end - i;
+		return end;
+	}
+	c->out[c->put++] = '"';
+	c->out[c->put++] = '"';
+	put_blanks(c, i + 2, end);
+	return end;
+}
+
+static size_t put_comment(struct cleaner *c, size_t i)
+{
+	size_t second = i + 1, end = SIZE_MAX;
+	int sign = char_at(c, &second);
+
+	if (sign == '/' || (sign == '*' && !c->endless_comment))
+		end = comment_end(c, second);
+	if (end != SIZE_MAX) {
+		put_blanks(c, i, end);
+		return end;
+	}
+	c->out[c->put++] = '/';
+	c->begins_line = false;
+	return i + 1;
+}
+
+/* Puts what begins at i. Returns its end. */
+static size_t put_next(struct cleaner *c, size_t i)
+{
+	size_t joined = c->nests ? i : skip_joints(c->in, i);
+	uint8_t sign = c->in.data[i];
+
+	if (joined != i) {
+		put_blanks(c, i, joined);
+		return joined;
+	}
+	if (sign == '/')
+		return put_comment(c, i);
+	c->in_directive |= sign == '#' && c->begins_line && !c->nests;
+	c->begins_line = sign == '\n' || (c->begins_line && (sign == ' ' || sign == '\t'));
+	if (sign == '\n') {
+		put_newlines(c);
+		c->in_directive = false;
+	}
+	if ((sign == '"' || sign == '\'') && !c->nests)
+		return put_string(c, i);
+	if (mpk_source_code_is_name(sign))
+		return put_word(c, i);
+	c->out[c->put++] = sign;
+	return i + 1;
+}
+
+static bool is_plain(struct mpk_span s)
+{
+	static const char *const signs[] = { "//", "/*", "\\\n", "\\\r\n", "R\"" };
+
+	for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
+		if (mpk_span_has(s, signs[i]))
+			return false;
+	return true;
+}
+
+enum mpk_code mpk_source_code_plain(struct mpk_span text, bool nests, struct mpk_arena *arena,
+				    struct mpk_span *out, struct mpk_error *err)
+{
+	struct cleaner c = { .in = text, .nests = nests, .begins_line = true };
+
+	*out = text;
+	if (!text.len || is_plain(text))
+		return MPK_OK;
+	c.out = mpk_arena_alloc(arena, text.len);
+	MPK_TRY_ALLOC(c.out, err);
+	for (size_t i = 0; i < text.len;)
+		i = put_next(&c, i);
+	put_newlines(&c);
+	*out = mpk_span_of(c.out, c.put);
+	return MPK_OK;
+}

@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* types.c - names that a text gives to types, in one pass over it
+ *
+ * Scopes are not told apart: a name that stands for two things is open. So is what takes a compiler to tell.
+ */
+#include "sourcecode/types.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/search.h"
+#include "base/vec.h"
+#include "lexer/lexer.h"
+#include "sourcecode/words.h"
+
+enum { TYPES_MAX = 65536, BRACES_MAX = 64 };
+
+struct mpk_source_code_types {
+	struct mpk_source_code_type *items; /* by name */
+	size_t count;
+};
+
+/* What the words in front of a brace or a semicolon begin. */
+struct head {
+	enum { NOTHING, RECORD, ENUMERATION, USING } what;
+	bool is_union, behind_colon;
+	struct mpk_span name, words;
+};
+
+struct scan {
+	struct mpk_lexer lex;
+	struct mpk_token t;
+	struct mpk_source_code_type *items; /* malloc'ed */
+	size_t count, cap;
+	struct head head;
+	bool is_template;
+	size_t braces, parens;
+	size_t open[BRACES_MAX]; /* the record whose body a brace opens, from 1; 0: none */
+	const uint8_t *body[BRACES_MAX];
+	const uint8_t *typedef_text; /* behind the word; NULL: not in one */
+	size_t typedef_braces;
+	bool failed;
+};
+
+static void scan_fini(struct scan *s)
+{
+	free(s->items);
+}
+
+static void add(struct scan *s, struct mpk_source_code_type type)
+{
+	if (!type.name.len || s->failed)
+		return;
+	if (s->count == TYPES_MAX ||
+	    !mpk_vec_reserve(&s->items, &s->cap, s->count + 1, sizeof *s->items))
+		s->failed = true;
+	else
+		s->items[s->count++] = type;
+}
+
+static bool is_any(const struct mpk_token *t, const char *signs)
+{
+	return t->kind == MPK_TOKEN_PUNCT && strchr(signs, t->text.data[0]);
+}
+
+static bool is_attribute(const struct mpk_token *t)
+{
+	return mpk_token_is_word(t, "__attribute__") || mpk_token_is_word(t, "alignas") ||
+	       mpk_token_is_word(t, "__align__") || mpk_token_is_word(t, "__declspec");
+}
+
+/* --- typedef ---------------------------------------------------------------------------- */
+
+/* "struct { float x; } P, *Q": what stands in front of the names, and one of them. */
+struct declaration {
+	struct mpk_span base, braces;
+	enum { PLAIN, IS_RECORD, IS_UNION, IS_ENUM } what;
+	struct mpk_span name;
+	bool star, bracket, paren, vector, based;
+};
+
+static void add_declarator(struct scan *s, struct declaration *d)
+{
+	struct mpk_source_code_type type = { .name = d->name, .words = d->base };
+
+	type.is_pointer = d->star || d->bracket;
+	if (d->paren)
+		type.kind = MPK_SOURCE_CODE_TYPE_OPEN;
+	else if (d->vector)
+		type.kind = MPK_SOURCE_CODE_TYPE_VECTOR;
+	else if (d->braces.data && type.is_pointer)
+		type.words = mpk_span_str("void");
+	else if (d->braces.data && d->what == IS_ENUM)
+		type = (struct mpk_source_code_type){
+			.name = d->name,
+			.kind = MPK_SOURCE_CODE_TYPE_ENUM,
+		};
+	else if (d->braces.data && d->what != PLAIN)
+		type = (struct mpk_source_code_type){
+			.name = d->name,
+			.kind = MPK_SOURCE_CODE_TYPE_RECORD,
+			.words = d->braces,
+			.is_union = d->what == IS_UNION,
+		};
+	add(s, type);
+	d->name = (struct mpk_span){ 0 };
+	d->star = d->bracket = d->paren = d->vector = false;
+}
+
+/* The parentheses behind an attribute; whether it makes a vector. */
+static bool skip_attribute(struct mpk_lexer *lex, struct mpk_token *t)
+{
+	size_t depth = 0;
+	bool vector = false;
+
+	do {
+		if (mpk_lexer_next(lex, t, NULL) != MPK_OK || t->kind == MPK_TOKEN_END)
+			return vector;
+		depth += is_any(t, "(");
+		depth -= depth && is_any(t, ")");
+		vector |= mpk_token_is_word(t, "ext_vector_type") ||
+			  mpk_token_is_word(t, "vector_size") ||
+			  mpk_token_is_word(t, "__vector_size__") ||
+			  mpk_token_is_word(t, "__ext_vector_type__");
+	} while (depth);
+	return vector;
+}
+
+static void note_word(struct declaration *d, const struct mpk_token *t, size_t *braces)
+{
+	if (mpk_token_is_word(t, "struct") || mpk_token_is_word(t, "class"))
+		d->what = d->what == IS_ENUM ? IS_ENUM : IS_RECORD;
+	else if (mpk_token_is_word(t, "union"))
+		d->what = IS_UNION;
+	else if (mpk_token_is_word(t, "enum"))
+		d->what = IS_ENUM;
+	if (!d->based && !*braces) /* all but the last word, which is the name */
+		d->base.len = (size_t)(t->text.data - d->base.data);
+	d->name = t->text;
+}
+
+static void add_typedef(struct scan *s, struct mpk_span text)
+{
+	struct mpk_lexer lex = { .bytes = text, .language = "source", .c_like = true };
+	struct declaration d = { .base = mpk_span_of(text.data, 0) };
+	struct mpk_token t;
+	size_t braces = 0, others = 0;
+
+	while (mpk_lexer_next(&lex, &t, NULL) == MPK_OK && t.kind != MPK_TOKEN_END) {
+		bool top = !braces && !others;
+
+		if (top && is_attribute(&t))
+			d.vector |= skip_attribute(&lex, &t);
+		else if (top && t.kind == MPK_TOKEN_WORD)
+			note_word(&d, &t, &braces);
+		d.star |= top && is_any(&t, "*");
+		d.bracket |= top && is_any(&t, "[");
+		d.paren |= top && is_any(&t, "(");
+		if (top && is_any(&t, "*") && !d.based) {
+			d.base.len = (size_t)(t.text.data - d.base.data);
+			d.based = true;
+		}
+		if (top && is_any(&t, "{"))
+			d.braces = mpk_span_of(t.text.data + 1, 0);
+		braces += is_any(&t, "{");
+		braces -= braces && is_any(&t, "}");
+		if (d.braces.data && !braces && is_any(&t, "}"))
+			d.braces.len = (size_t)(t.text.data - d.braces.data);
+		others += is_any(&t, "([<");
+		others -= others && is_any(&t, ")]>");
+		if (top && is_any(&t, ",")) {
+			add_declarator(s, &d);
+			d.based = true;
+		}
+	}
+	add_declarator(s, &d);
+}
+
+/* --- records and the like ------------------------------------------------------------------ */
+
+static void open_brace(struct scan *s)
+{
+	size_t opened = 0;
+	struct mpk_source_code_type type = { .name = s->head.name, .is_union = s->head.is_union };
+
+	if (s->head.what == RECORD) {
+		type.kind = MPK_SOURCE_CODE_TYPE_RECORD;
+		add(s, type);
+		/* members of a template depend, those of bases are elsewhere */
+		if (type.name.len && !s->failed && !s->is_template && !s->head.behind_colon)
+			opened = s->count;
+	} else if (s->head.what == ENUMERATION) {
+		type.kind = MPK_SOURCE_CODE_TYPE_ENUM;
+		type.words = s->head.words;
+		add(s, type);
+	}
+	if (s->braces < BRACES_MAX) {
+		s->open[s->braces] = opened;
+		s->body[s->braces] = s->t.text.data + 1;
+	}
+	s->braces++;
+	s->head = (struct head){ 0 };
+	s->is_template = false;
+}
+
+static void close_brace(struct scan *s)
+{
+	if (!s->braces)
+		return;
+	s->braces--;
+	if (s->braces < BRACES_MAX && s->open[s->braces])
+		s->items[s->open[s->braces] - 1].words = mpk_span_of(
+			s->body[s->braces], (size_t)(s->t.text.data - s->body[s->braces]));
+	s->head = (struct head){ 0 };
+}
+
+static void end_statement(struct scan *s)
+{
+	if (s->typedef_text && s->typedef_braces == s->braces) {
+		add_typedef(s, mpk_span_of(s->typedef_text,
+					   (size_t)(s->t.text.data - s->typedef_text)));
+		s->typedef_text = NULL;
+	}
+	if (s->head.what == USING && s->head.words.data) {
+		struct mpk_source_code_type type = { .name = s->head.name, .words = s->head.words };
+
+		type.words.len = (size_t)(s->t.text.data - type.words.data);
+		if (s->is_template || memchr(type.words.data, '(', type.words.len))
+			type.kind = MPK_SOURCE_CODE_TYPE_OPEN;
+		type.is_pointer = memchr(type.words.data, '[', type.words.len) != NULL;
+		if (type.is_pointer) /* "float[4]" */
+			type.words.len = (size_t)((const uint8_t *)memchr(type.words.data, '[',
+									  type.words.len) -
+						  type.words.data);
+		add(s, type);
+	}
+	s->head = (struct head){ 0 };
+	s->is_template = false;
+}
+
+static void follow_word(struct scan *s)
+{
+	bool record = mpk_token_is_word(&s->t, "struct") || mpk_token_is_word(&s->t, "class") ||
+		      mpk_token_is_word(&s->t, "union");
+
+	if (mpk_token_is_word(&s->t, "typedef")) {
+		s->typedef_text = s->t.text.data + s->t.text.len;
+		s->typedef_braces = s->braces;
+	} else if (mpk_token_is_word(&s->t, "template")) {
+		s->is_template = true;
+	} else if (mpk_token_is_word(&s->t, "enum")) {
+		s->head = (struct head){ .what = ENUMERATION };
+	} else if (mpk_token_is_word(&s->t, "using")) {
+		s->head = (struct head){ .what = USING };
+	} else if (record && s->head.what != ENUMERATION) {
+		s->head = (struct head){ .what = RECORD,
+					 .is_union = mpk_token_is_word(&s->t, "union") };
+	} else if (s->head.what && !record && !s->head.behind_colon && !s->head.words.data &&
+		   !mpk_token_is_word(&s->t, "final")) {
+		s->head.name = s->t.text;
+	} else if (s->head.what == ENUMERATION && s->head.behind_colon) {
+		if (!s->head.words.data)
+			s->head.words = s->t.text;
+		s->head.words.len = (size_t)(s->t.text.data + s->t.text.len - s->head.words.data);
+	}
+}
+
+static void follow(struct scan *s)
+{
+	if (s->t.kind == MPK_TOKEN_WORD && !s->parens)
+		follow_word(s);
+	else if (is_any(&s->t, "{"))
+		open_brace(s);
+	else if (is_any(&s->t, "}"))
+		close_brace(s);
+	else if (is_any(&s->t, ";") && !s->parens)
+		end_statement(s);
+	else if (is_any(&s->t, ":"))
+		s->head.behind_colon = s->head.what != NOTHING;
+	else if (is_any(&s->t, "=") && s->head.what == USING && !s->head.words.data)
+		s->head.words = mpk_span_of(s->t.text.data + 1, 0);
+	else if (s->head.what != USING && is_any(&s->t, "*&,=>)"))
+		s->head = (struct head){ 0 }; /* it is mentioned, not made */
+}
+
+static void scan_text(struct scan *s)
+{
+	while (!s->failed && mpk_lexer_next(&s->lex, &s->t, NULL) == MPK_OK &&
+	       s->t.kind != MPK_TOKEN_END) {
+		if (s->head.what && is_attribute(&s->t)) {
+			(void)skip_attribute(&s->lex, &s->t);
+			continue;
+		}
+		s->parens += is_any(&s->t, "(");
+		follow(s);
+		s->parens -= s->parens && is_any(&s->t, ")");
+		if (is_any(&s->t, "{}"))
+			s->parens = 0; /* of a text that does not balance them */
+	}
+}
+
+/* --- macros ----------------------------------------------------------------------------- */
+
+/* Words alone, and stars: what a type may be. */
+static bool is_words(struct mpk_span s)
+{
+	for (size_t i = 0; i < s.len; i++)
+		if (!mpk_source_code_is_word(s.data[i]) && !strchr(" \t\r*", s.data[i]))
+			return false;
+	return true;
+}
+
+static void scan_macros(struct scan *s)
+{
+	struct mpk_source_code_directive d;
+	size_t depth = 0;
+
+	for (size_t at = 0; !s->failed && mpk_source_code_next_directive(s->lex.bytes, &at, &d);) {
+		struct mpk_source_code_type type = { .kind = MPK_SOURCE_CODE_TYPE_OPEN,
+						     .is_macro = true };
+		bool define = mpk_span_is(d.name, "define");
+
+		depth += mpk_span_starts(d.name, "if");
+		depth -= depth && mpk_span_is(d.name, "endif");
+		if (!define && !mpk_span_is(d.name, "undef"))
+			continue;
+		type.name = mpk_source_code_name_at(d.rest, 0, d.rest.len);
+		type.words = mpk_span_of(d.rest.data + type.name.len, d.rest.len - type.name.len);
+		/* under a condition an option may make it something else */
+		if (define && !depth && is_words(type.words))
+			type.kind = MPK_SOURCE_CODE_TYPE_ALIAS;
+		add(s, type);
+	}
+}
+
+/* --- the list ------------------------------------------------------------------------------ */
+
+static int by_name(const void *a, const void *b)
+{
+	const struct mpk_source_code_type *x = a, *y = b;
+
+	return mpk_span_compare(x->name, y->name);
+}
+
+/* "typedef struct P P;": the alias of a tag is the tag. */
+static bool is_tag(const struct mpk_source_code_type *alias,
+		   const struct mpk_source_code_type *made)
+{
+	struct mpk_span word, last = { 0 };
+
+	for (size_t at = 0; (word = mpk_source_code_next_word(alias->words, &at)).len;)
+		last = word;
+	return alias->kind == MPK_SOURCE_CODE_TYPE_ALIAS && !alias->is_pointer &&
+	       mpk_span_equal(last, alias->name) &&
+	       (made->kind == MPK_SOURCE_CODE_TYPE_RECORD ||
+		made->kind == MPK_SOURCE_CODE_TYPE_ENUM);
+}
+
+/* A text may say the same twice, and what stands for two things is open. */
+static void join(struct mpk_source_code_type *a, const struct mpk_source_code_type *b)
+{
+	bool same = a->kind == b->kind && a->is_pointer == b->is_pointer &&
+		    a->is_union == b->is_union && mpk_span_equal(a->words, b->words);
+
+	if (same || is_tag(b, a))
+		return;
+	a->is_macro |= b->is_macro;
+	if (is_tag(a, b))
+		*a = *b;
+	else if (a->kind == MPK_SOURCE_CODE_TYPE_RECORD && b->kind == MPK_SOURCE_CODE_TYPE_RECORD)
+		a->words = (struct mpk_span){ 0 };
+	else
+		a->kind = MPK_SOURCE_CODE_TYPE_OPEN;
+}
+
+static const struct mpk_source_code_types *make(struct mpk_source_code_index *index)
+{
+	static const struct mpk_source_code_types nothing;
+	MPK_CLEANUP(scan_fini)
+	struct scan s = { .lex = { .bytes = index->bytes, .language = "source", .c_like = true } };
+	struct mpk_source_code_types *types = mpk_arena_alloc(index->arena, sizeof *types);
+
+	if (index->bytes.len) {
+		scan_text(&s);
+		scan_macros(&s);
+	}
+	if (!types || s.failed || !s.count)
+		return &nothing;
+	qsort(s.items, s.count, sizeof *s.items, by_name);
+	for (size_t i = 0; i < s.count; i++) {
+		if (types->count && mpk_span_equal(s.items[types->count - 1].name, s.items[i].name))
+			join(&s.items[types->count - 1], &s.items[i]);
+		else
+			s.items[types->count++] = s.items[i];
+	}
+	types->items = mpk_arena_keep(index->arena, s.items, types->count, sizeof *s.items);
+	return types->items ? types : &nothing;
+}
+
+struct mpk_source_code_type *mpk_source_code_find_type(struct mpk_source_code_index *index,
+						       struct mpk_span name)
+{
+	const struct mpk_source_code_type key = { .name = name };
+	const struct mpk_source_code_types *t;
+	size_t i;
+
+	if (!index->types)
+		index->types = make(index);
+	t = index->types;
+	i = mpk_lower_bound(t->items, t->count, sizeof key, &key, by_name);
+	return i < t->count && mpk_span_equal(t->items[i].name, name) ? &t->items[i] : NULL;
+}

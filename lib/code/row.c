@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* row.c - a row of a kernel table against the kernel's code */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "code/param.h"
+#include "text/escape.h"
+
+/* One kernel under the check. */
+struct check {
+	const struct mpk_code_info *code;
+	const struct mpk_code_kernel *kernel;
+	const struct mpk_function_info *row;
+	mpk_code_say_row *say;
+	void *arg;
+};
+
+static void say(const struct check *c, enum mpk_severity severity, const char *fmt, ...)
+	MPK_PRINTF(3, 4);
+
+/* Whoever compiles may see another kernel than the one that was read. */
+static void say(const struct check *c, enum mpk_severity severity, const char *fmt, ...)
+{
+	char text[sizeof((struct mpk_error *)0)->text];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	c->say(c->arg, c->kernel->condition.len ? MPK_WARNING : severity, text);
+}
+
+static bool is_tensor_map(const struct mpk_function_info *row, size_t i)
+{
+	enum { TENSOR_MAP = 1 };
+
+	return i < row->extra_tag_count && row->extra_tags[i] == TENSOR_MAP &&
+	       row->arg_types[i].code == MPK_DTYPE_HANDLE;
+}
+
+/* The bytes of argument i as a launch passes it; 0: not known for certain. */
+static uint64_t argument_bytes(const struct mpk_function_info *row, size_t i, uint64_t pointer)
+{
+	enum { TENSOR_MAP_BYTES = 128 };
+	struct mpk_dtype t = row->arg_types[i];
+
+	if (t.lanes != 1)
+		return 0;
+	if (t.code == MPK_DTYPE_HANDLE)
+		return is_tensor_map(row, i) ? TENSOR_MAP_BYTES : pointer;
+	return t.bits == 32 || t.bits == 64 ? t.bits / 8U : 0;
+}
+
+/* --- kinds -------------------------------------------------------------------------------- */
+
+static bool is_integer(struct mpk_dtype t)
+{
+	return t.code == MPK_DTYPE_INT || t.code == MPK_DTYPE_UINT || t.code == MPK_DTYPE_BOOL;
+}
+
+/* Whether a table's type passes a number that a source takes: signs of integers do not matter to bytes. CUDA
+ * copies as many bytes as the kernel takes, from the lowest on, and takes an address for a number. */
+static bool passes_number(const struct check *c, struct mpk_dtype table, struct mpk_dtype code)
+{
+	bool cuda = c->code->format == &mpk_format_cuda;
+
+	if (table.code == MPK_DTYPE_HANDLE)
+		return cuda && is_integer(code) && code.bits == 64;
+	if (table.lanes != 1)
+		return true;
+	if (mpk_dtype_is_real(table) != mpk_dtype_is_real(code))
+		return false;
+	return table.bits == code.bits ||
+	       (cuda && is_integer(table) && is_integer(code) && table.bits > code.bits);
+}
+
+static bool passes_address(const struct check *c, struct mpk_dtype table)
+{
+	return table.code == MPK_DTYPE_HANDLE ||
+	       (c->code->format == &mpk_format_cuda && is_integer(table) && table.bits == 64);
+}
+
+/* --- arguments ------------------------------------------------------------------------------ */
+
+static void say_kind(const struct check *c, size_t i, const struct mpk_code_param *p,
+		     const char *why)
+{
+	char type[MPK_DTYPE_TEXT];
+
+	if (p->text.len)
+		say(c, MPK_ERROR,
+		    "argument %zu of kernel '%s' is '%s' in the code, %s in the table%s", i,
+		    MPK_QUOTE(c->row->key), MPK_QUOTE(p->text),
+		    mpk_dtype_print(c->row->arg_types[i], type), why);
+	else
+		say(c, MPK_ERROR,
+		    "argument %zu of kernel '%s' is a vector or struct in the code, %s in the table%s",
+		    i, MPK_QUOTE(c->row->key), mpk_dtype_print(c->row->arg_types[i], type), why);
+}
+
+/* What is passed by value gets there when it is as large, and an address as far as it is one. */
+static void check_value(const struct check *c, size_t i, const struct mpk_code_param *p)
+{
+	uint64_t bytes = argument_bytes(c->row, i, c->code->pointer_bytes);
+	bool handle = c->row->arg_types[i].code == MPK_DTYPE_HANDLE && !is_tensor_map(c->row, i);
+
+	if ((bytes && p->least_bytes > bytes) || (handle && !p->holds_address))
+		say_kind(c, i, p, ": no runtime passes structs, vectors or samplers by value");
+	else if (handle && !p->least_bytes)
+		say(c, MPK_WARNING,
+		    "argument %zu of kernel '%s' is '%s', and what is in it is not to be seen: handle in the table passes an address",
+		    i, MPK_QUOTE(c->row->key), MPK_QUOTE(p->text));
+}
+
+static void check_argument(const struct check *c, size_t i, const struct mpk_code_param *p)
+{
+	struct mpk_dtype table = c->row->arg_types[i];
+
+	switch (p->kind) {
+	case MPK_CODE_PARAM_LOCAL:
+		say(c, MPK_ERROR,
+		    "argument %zu of kernel '%s' is '%s': no runtime passes local memory", i,
+		    MPK_QUOTE(c->row->key), MPK_QUOTE(p->text));
+		break;
+	case MPK_CODE_PARAM_VALUE:
+		check_value(c, i, p);
+		break;
+	case MPK_CODE_PARAM_NUMBER: /* of what is no text the sizes tell */
+		if (p->text.len && !passes_number(c, table, p->dtype))
+			say_kind(c, i, p, "");
+		break;
+	case MPK_CODE_PARAM_BUFFER:
+	case MPK_CODE_PARAM_IMAGE:
+		if (p->text.len && !passes_address(c, table))
+			say_kind(c, i, p, "");
+		break;
+	case MPK_CODE_PARAM_UNKNOWN:
+		if (p->text.len && table.code == MPK_DTYPE_HANDLE)
+			say(c, MPK_WARNING,
+			    "argument %zu of kernel '%s' is '%s', whose type is not to be seen in the text: handle in the table passes an address",
+			    i, MPK_QUOTE(c->row->key), MPK_QUOTE(p->text));
+		break;
+	}
+}
+
+static bool same_bytes(const struct check *c, size_t i, const struct mpk_code_param *p)
+{
+	uint64_t table = argument_bytes(c->row, i, c->code->pointer_bytes);
+	char type[MPK_DTYPE_TEXT];
+
+	if (!c->code->format->param_bytes || !table || table == p->bytes)
+		return true;
+	say(c, MPK_ERROR,
+	    "argument %zu of kernel '%s' has %" PRIu64 " bytes in the code, %" PRIu64
+	    " in the table (%s)",
+	    i, MPK_QUOTE(c->row->key), p->bytes, table,
+	    mpk_dtype_print(c->row->arg_types[i], type));
+	return false;
+}
+
+/* --- rows ------------------------------------------------------------------------------------ */
+
+/* Whether the code says for certain how many parameters there are: of a source, each is one that is known. */
+static bool counts(const struct check *c, const struct mpk_code_param *params)
+{
+	for (size_t i = 0; i < c->kernel->param_count; i++)
+		if (params[i].text.len && params[i].kind == MPK_CODE_PARAM_UNKNOWN)
+			return false;
+	return true;
+}
+
+/* Where macros may make parameters, their number is no more than a hint. */
+static void check_params(const struct check *c, const struct mpk_code_param *params)
+{
+	size_t count = c->kernel->param_count;
+
+	if (count != c->row->arg_count) {
+		say(c, counts(c, params) ? MPK_ERROR : MPK_WARNING,
+		    "kernel '%s' has %zu parameters in the code, %zu in the table",
+		    MPK_QUOTE(c->row->key), count, c->row->arg_count);
+		return;
+	}
+	for (size_t i = 0; i < count; i++)
+		if (same_bytes(c, i, &params[i]))
+			check_argument(c, i, &params[i]);
+}
+
+static void check_unpassable(const struct check *c, size_t kernel)
+{
+	for (size_t i = 0; i < c->kernel->param_count; i++) {
+		struct mpk_span text = c->code->format->unpassable(c->code, kernel, i);
+
+		if (text.len)
+			say(c, MPK_ERROR,
+			    "parameter %zu of kernel '%s' is '%s', which no runtime passes", i,
+			    MPK_QUOTE(c->row->key), MPK_QUOTE(text));
+	}
+}
+
+enum mpk_code mpk_code_info_check_row(const struct mpk_code_info *code, size_t kernel,
+				      const struct mpk_function_info *row,
+				      mpk_code_say_row *say_row, void *arg, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	const struct mpk_code_format *f = code->format;
+	struct check c = { code, &code->kernels[kernel], row, say_row, arg };
+	const struct mpk_code_param *params;
+
+	if (c.kernel->condition.len && !c.kernel->has_variants)
+		say(&c, MPK_WARNING,
+		    "kernel '%s' stands behind '%s': whether there is one depends on who compiles the text",
+		    MPK_QUOTE(row->key), MPK_QUOTE(c.kernel->condition));
+	if (f->unpassable) {
+		check_unpassable(&c, kernel);
+		return MPK_OK;
+	}
+	if (!f->param_bytes && !f->counts_params)
+		return MPK_OK;
+	MPK_TRY(mpk_code_info_params(code, kernel, &scratch, &params, err));
+	check_params(&c, params);
+	return MPK_OK;
+}

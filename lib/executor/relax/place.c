@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* place.c - byte code followed from parameters and allocations into kernels
+ *
+ * One pass over a function's steps, in their order, with what each register is: a parameter or a part of
+ * one, memory of a device by its number, neither. Views of a tensor are where it is. A callee asks for
+ * its arguments where it wants its parameters, so functions are read again until nothing is new.
+ * Copies between devices tell least, and are asked last.
+ */
+#include "executor/relax/place.h"
+
+#include <stdlib.h>
+
+#include "base/strmap.h"
+
+enum { PASSES = 8, REGISTERS_MAX = 1 << 16 };
+
+/* What a register holds; zero: neither. */
+struct origin {
+	struct mpk_type *input; /* a parameter, or a field of one */
+	unsigned memory;        /* 1 + the number of a device */
+};
+
+struct placing {
+	struct mpk_relax_program *p;
+	int32_t *wanted; /* of each callee that is a kernel: the device of its tensors; 0 */
+	struct origin *registers;
+	size_t register_count;
+	bool changed;
+	bool guesses; /* copies count, too */
+};
+
+/* --- where from ----------------------------------------------------------------------------- */
+
+static struct origin *register_at(const struct placing *pl, int64_t number)
+{
+	return number >= 0 && (uint64_t)number < pl->register_count ? &pl->registers[number] : NULL;
+}
+
+static const struct mpk_relax_operand *operand(const struct placing *pl,
+					       const struct mpk_relax_step *s, uint32_t i)
+{
+	return i < s->count ? &pl->p->operands[s->first + i] : NULL;
+}
+
+static struct origin origin_of(const struct placing *pl, const struct mpk_relax_step *s, uint32_t i)
+{
+	const struct mpk_relax_operand *o = operand(pl, s, i);
+	const struct origin *r =
+		o && o->kind == MPK_OPERAND_REGISTER ? register_at(pl, o->value) : NULL;
+
+	return r ? *r : (struct origin){ 0 };
+}
+
+static struct origin field_of(const struct placing *pl, const struct mpk_relax_step *s)
+{
+	struct mpk_type *tuple = origin_of(pl, s, 0).input;
+	const struct mpk_relax_operand *index = operand(pl, s, 1);
+
+	if (!tuple || tuple->kind != MPK_TYPE_TUPLE || !index || index->kind != MPK_OPERAND_INT ||
+	    index->value < 0 || (uint64_t)index->value >= tuple->field_count)
+		return (struct origin){ 0 };
+	return (struct origin){
+		.input = (struct mpk_type *)(uintptr_t)&tuple->fields[index->value].type
+	};
+}
+
+static struct origin result_of(const struct placing *pl, const struct mpk_relax_step *s)
+{
+	static const char *const views[] = { "vm.builtin.alloc_tensor", "vm.builtin.reshape",
+					     "vm.builtin.ensure_zero_offset" };
+	struct mpk_span name = pl->p->callees[s->callee].name;
+	const struct mpk_relax_operand *number = operand(pl, s, 2);
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(views); i++)
+		if (mpk_span_is(name, views[i]))
+			return origin_of(pl, s, 0);
+	if (mpk_span_is(name, "vm.builtin.tuple_getitem"))
+		return field_of(pl, s);
+	if (mpk_span_is(name, "vm.builtin.alloc_storage") && number &&
+	    number->kind == MPK_OPERAND_INT && number->value >= 0 &&
+	    number->value < MPK_RUNTIME_DEVICES_MAX)
+		return (struct origin){ .memory = (unsigned)number->value + 1 };
+	return (struct origin){ 0 };
+}
+
+/* --- where to ------------------------------------------------------------------------------- */
+
+static void want(struct placing *pl, struct origin o, int32_t device)
+{
+	int32_t *place = o.input    ? &o.input->device
+			 : o.memory ? &pl->p->devices[o.memory - 1]
+				    : NULL;
+
+	if (!device || !place || *place)
+		return;
+	*place = device;
+	pl->changed = true;
+}
+
+/* What is copied to another device is not there: where nothing else is said, it is on the host. */
+static bool is_copy_from_host(const struct placing *pl, const struct mpk_relax_step *s)
+{
+	const struct mpk_relax_operand *type = operand(pl, s, 1);
+
+	return mpk_span_is(pl->p->callees[s->callee].name, "vm.builtin.to_device") && type &&
+	       type->kind == MPK_OPERAND_INT && type->value != MPK_DL_CPU;
+}
+
+static void read_call(struct placing *pl, const struct mpk_relax_step *s)
+{
+	const struct mpk_relax_callee *c = &pl->p->callees[s->callee];
+	struct origin *dst = register_at(pl, s->dst);
+
+	for (uint32_t i = 0; i < s->count; i++) {
+		int32_t device = pl->wanted[s->callee];
+
+		if (c->signature && i < c->signature->input_count)
+			device = c->signature->inputs[i].type.device;
+		want(pl, origin_of(pl, s, i), device);
+	}
+	if (pl->guesses && is_copy_from_host(pl, s))
+		want(pl, origin_of(pl, s, 0), MPK_DL_CPU);
+	if (dst)
+		*dst = result_of(pl, s);
+}
+
+static void read_function(struct placing *pl, const struct mpk_relax_callee *c)
+{
+	const struct mpk_signature *s = c->signature;
+
+	pl->register_count = c->register_count < REGISTERS_MAX ? c->register_count : REGISTERS_MAX;
+	for (size_t i = 0; i < pl->register_count; i++)
+		pl->registers[i] = (struct origin){
+			.input = i < s->input_count
+					 ? (struct mpk_type *)(uintptr_t)&s->inputs[i].type
+					 : NULL
+		};
+	for (size_t at = c->start; at < c->end; at++) {
+		enum mpk_relax_action action = pl->p->steps[at].action;
+
+		if (action >= MPK_ACTION_KERNEL && action <= MPK_ACTION_MISSING)
+			read_call(pl, &pl->p->steps[at]);
+	}
+}
+
+/* --- all of them ---------------------------------------------------------------------------- */
+
+static void ask_kernels(struct placing *pl)
+{
+	const struct mpk_host_code *code = &pl->p->host->code;
+
+	for (size_t i = 0; i < pl->p->callee_count; i++) {
+		const struct mpk_relax_callee *c = &pl->p->callees[i];
+
+		if (c->action == MPK_ACTION_KERNEL)
+			pl->wanted[i] = code->device_of(code->device_user, c->function->name);
+	}
+}
+
+/* Functions may share code, so that all of them can be many times the file. */
+static void read_all(struct placing *pl)
+{
+	const struct mpk_relax_program *p = pl->p;
+	uint64_t steps = 0, most = 16 * ((uint64_t)p->step_count + p->callee_count) + 4096;
+
+	pl->changed = true;
+	for (unsigned pass = 0; pl->changed && pass < PASSES; pass++) {
+		pl->changed = false;
+		for (size_t i = 0; i < p->callee_count; i++) {
+			const struct mpk_relax_callee *c = &p->callees[i];
+
+			if (c->action != MPK_ACTION_CALL || !c->signature)
+				continue;
+			steps += c->end - c->start + c->register_count / 16;
+			if (steps > most)
+				return;
+			read_function(pl, c);
+		}
+	}
+}
+
+enum mpk_code mpk_relax_place(struct mpk_relax_program *p, struct mpk_error *err)
+{
+	struct placing pl = { .p = p };
+
+	if (!p->host->code.device_of)
+		return MPK_OK;
+	pl.wanted = calloc(p->callee_count + 1, sizeof *pl.wanted);
+	pl.registers = calloc(REGISTERS_MAX, sizeof *pl.registers);
+	bool room = pl.wanted && pl.registers;
+
+	if (room) {
+		ask_kernels(&pl);
+		read_all(&pl);
+		pl.guesses = true;
+		read_all(&pl);
+	}
+	free(pl.registers);
+	free(pl.wanted);
+	return room ? MPK_OK : mpk_fail_nomem(err);
+}

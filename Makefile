@@ -40,7 +40,9 @@ HARDEN  := -fstack-protector-strong -fstack-clash-protection -ftrivial-auto-var-
            $(if $(filter aarch64,$(MACHINE)),-mbranch-protection=standard)
 CFLAGS  ?= -O2 -g
 CXXFLAGS ?= $(CFLAGS)
-CPPFLAGS += -Ilib -Iformats -Icmd -D_GNU_SOURCE
+# A header is included as room/header.h, whichever wing the room is in.
+WINGS := ground know pack run show
+CPPFLAGS += $(WINGS:%=-Ilib/%) -Iformats -Icmd -D_GNU_SOURCE
 LLVM_CPPFLAGS := $(if $(LLVM_CONFIG),-isystem $(shell $(LLVM_CONFIG) --includedir 2>/dev/null))
 ifeq ($(VARIANT),asan)
 VARIANT_CFLAGS := -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
@@ -64,14 +66,18 @@ ALL_LDFLAGS  = $(LDFLAGS)
 endif
 
 # --- what is built ---------------------------------------------------------------
-LIB_SRC  := $(sort $(filter-out $(wildcard lib/llvm/*.c),$(wildcard lib/*/*.c lib/executor/*/*.c)) $(wildcard formats/*.c formats/*/*.c))
-LIB_CXX  := $(sort $(wildcard lib/*/*.cc))
-LLVM_SRC := $(sort $(wildcard lib/llvm/*.c))
+LLVM_SRC := $(sort $(wildcard lib/know/llvm/plugin/*.c))
+# What is compiled or pasted by itself: the plug-in, what compiled code imports, the loader of standalone libraries.
+APART    := lib/know/llvm/plugin/% lib/run/runtime/stub/% lib/pack/launch/standalone/%
+# $(call wing_src,WING): its C sources, those of formats/ with know
+wing_src  = $(sort $(filter-out $(APART),$(wildcard lib/$(1)/*/*.c lib/$(1)/*/*/*.c) $(if $(filter know,$(1)),$(wildcard formats/*.c formats/*/*.c))))
+LIB_SRC  := $(foreach w,$(WINGS),$(call wing_src,$(w)))
+LIB_CXX  := $(sort $(wildcard lib/*/*/*.cc))
 CMD_SRC  := $(sort $(wildcard cmd/common/*.c))
 LIB_OBJ  := $(LIB_SRC:%.c=$(O)/%.o)
 CXX_OBJ  := $(LIB_CXX:%.cc=$(O)/%.o)
 CMD_OBJ  := $(CMD_SRC:%.c=$(O)/%.o)
-# unit tests that call lib/llvm directly
+# unit tests that call the plug-in directly
 NEEDS_LLVM_check_llvm := 1
 UNIT     := $(sort $(wildcard tests/unit/check_*.c))
 ifeq ($(LLVM_CONFIG),)
@@ -80,24 +86,24 @@ UNIT     := $(foreach u,$(UNIT),$(if $(NEEDS_LLVM_$(basename $(notdir $u))),,$u)
 endif
 LLVM_OBJ := $(LLVM_SRC:%.c=$(O)/%.o)
 UNIT_BIN := $(UNIT:%.c=$(O)/%)
-ALL_SRC  := $(LIB_SRC) $(LLVM_SRC) $(CMD_SRC) $(wildcard cmd/*/*.c lib/runtime/stub/*.c lib/launch/standalone/*.c) $(UNIT)
+ALL_SRC  := $(LIB_SRC) $(LLVM_SRC) $(CMD_SRC) $(wildcard cmd/*/*.c lib/run/runtime/stub/*.c lib/pack/launch/standalone/*.c) $(UNIT)
 
 BASE_LIBS  := -lelf -lz -llz4 -lzstd -lm -ldl -pthread
 # Jansson judges what is written and read as JSON
 CHECK_LIBS  = $(shell $(PKG_CONFIG) --libs check) -lsubunit -ljansson
 LLVM_LIBS   = $(shell $(LLVM_CONFIG) --ldflags --libs 2>/dev/null)
 
-# What compiled code imports by name from its loader; opened only where it runs (lib/runtime/stub.h).
-STUB_SRC := $(sort $(wildcard lib/runtime/stub/*.c))
-STUBS    := $(STUB_SRC:lib/runtime/stub/%.c=$(O)/libexec/minspect/mpk-%.so)
+# What compiled code imports by name from its loader; opened only where it runs (lib/run/runtime/stub.h).
+STUB_SRC := $(sort $(wildcard lib/run/runtime/stub/*.c))
+STUBS    := $(STUB_SRC:lib/run/runtime/stub/%.c=$(O)/libexec/minspect/mpk-%.so)
 
-# The loader that mpack pastes into standalone libraries as text (lib/launch/standalone/loader.h):
+# The loader that mpack pastes into standalone libraries as text (lib/pack/launch/standalone/loader.h):
 # compiled here, in both calling conventions, for its warnings and its test.
-SA_SRC   := $(sort $(wildcard lib/launch/standalone/*.c))
+SA_SRC   := $(sort $(wildcard lib/pack/launch/standalone/*.c))
 SA_OBJ   := $(SA_SRC:%.c=$(O)/%.o)
 SA_LEGACY_OBJ := $(SA_SRC:%.c=$(O)/%.legacy.o)
 
-# What uses LLVM is opened by mpack when it is needed (lib/llvm/llvm.h).
+# What uses LLVM is opened by mpack when it is needed (lib/know/llvm/llvm.h).
 LLVM_SO  := $(if $(LLVM_CONFIG),$(O)/libexec/mpack/llvm.so)
 
 # The C++ parser of --cases; minspect itself starts without libstdc++.
@@ -105,21 +111,28 @@ TOML_SO  := $(O)/libexec/minspect/toml.so
 
 all: $(O)/bin/mpack $(O)/bin/minspect $(STUBS) $(TOML_SO) $(SA_OBJ) $(SA_LEGACY_OBJ)
 
-$(O)/libmpk.a: $(LIB_OBJ)
-	$(call say,AR,$@)
-	$(Q)rm -f $@ && $(AR) rcsD $@ $^
+# An archive a wing; those of a group may need each other only downwards (scripts/check-layers).
+ARCHIVES := $(WINGS:%=$(O)/libmpk-%.a)
+define archive
+$(O)/libmpk-$(1).a: $(patsubst %.c,$(O)/%.o,$(call wing_src,$(1)))
+	$$(call say,AR,$$@)
+	$$(Q)rm -f $$@ && $$(AR) rcsD $$@ $$^
+endef
+$(foreach w,$(WINGS),$(eval $(call archive,$(w))))
+# $(call wings,WING...): their archives in the order in which a linker needs them
+wings = $(1:%=$(O)/libmpk-%.a)
 
-$(O)/bin/mpack: $(patsubst %.c,$(O)/%.o,$(sort $(wildcard cmd/mpack/*.c))) $(CMD_OBJ) $(CXX_OBJ) $(O)/libmpk.a | $(LLVM_SO)
+$(O)/bin/mpack: $(patsubst %.c,$(O)/%.o,$(sort $(wildcard cmd/mpack/*.c))) $(CMD_OBJ) $(CXX_OBJ) $(call wings,show pack run know ground) | $(LLVM_SO)
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CXX) $(ALL_CXXFLAGS) -pie $(ALL_LDFLAGS) -o $@ $^ $(BASE_LIBS)
 
 ifneq ($(LLVM_SO),)
-$(LLVM_SO): $(LLVM_OBJ) $(O)/libmpk.a
+$(LLVM_SO): $(LLVM_OBJ) $(call wings,know ground)
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) $(if $(filter asan fuzz,$(VARIANT)),,-Wl,--no-undefined) -shared -o $@ $^ $(LLVM_LIBS)
 endif
 
-$(O)/bin/minspect: $(patsubst %.c,$(O)/%.o,$(sort $(wildcard cmd/minspect/*.c))) $(CMD_OBJ) $(O)/libmpk.a
+$(O)/bin/minspect: $(patsubst %.c,$(O)/%.o,$(sort $(wildcard cmd/minspect/*.c))) $(CMD_OBJ) $(call wings,show pack run know ground)
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) -pie $(ALL_LDFLAGS) -o $@ $^ $(BASE_LIBS)
 
@@ -128,11 +141,11 @@ $(TOML_SO): $(CXX_OBJ)
 	$(Q)mkdir -p $(@D) && $(CXX) $(ALL_CXXFLAGS) $(ALL_LDFLAGS) -shared -Wl,-soname,$(@F) -o $@ $^
 
 # Nobody calls these functions through a declaration of ours; their callers were compiled by TVM.
-$(STUBS): $(O)/libexec/minspect/mpk-%.so: lib/runtime/stub/%.c lib/runtime/stub.h lib/runtime/stub/export.h $(O)/flags
+$(STUBS): $(O)/libexec/minspect/mpk-%.so: lib/run/runtime/stub/%.c lib/run/runtime/stub.h lib/run/runtime/stub/export.h $(O)/flags
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(ALL_CFLAGS) -Wno-missing-prototypes $(ALL_LDFLAGS) -shared -Wl,-soname,$(@F) -o $@ $<
 
-$(UNIT_BIN): $(O)/tests/unit/%: $(O)/tests/unit/%.o $(CMD_OBJ) $(CXX_OBJ) $(LLVM_OBJ) $(O)/libmpk.a
+$(UNIT_BIN): $(O)/tests/unit/%: $(O)/tests/unit/%.o $(CMD_OBJ) $(CXX_OBJ) $(LLVM_OBJ) $(call wings,show pack run know ground)
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CXX) $(ALL_CXXFLAGS) $(ALL_LDFLAGS) -o $@ $(if $(NEEDS_LLVM_$*),$^ $(LLVM_LIBS),$(filter-out $(LLVM_OBJ),$^)) $(CHECK_LIBS) $(BASE_LIBS)
 
@@ -143,7 +156,7 @@ FAKES     := $(FAKE_CUDA) $(O)/tests/fakes/old/libcuda.so.1
 fakes: $(FAKES)
 $(FAKES): private CPPFLAGS += -Itests/fakes
 $(O)/tests/fakes/old/libcuda.so.1: private CPPFLAGS += -DFAKE_CUDA_OLD_DRIVER
-$(FAKES): $(FAKE_SRC) $(wildcard tests/fakes/*.h) lib/device/cuda_abi.h $(O)/flags
+$(FAKES): $(FAKE_SRC) $(wildcard tests/fakes/*.h) lib/run/device/cuda_abi.h $(O)/flags
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -o $@ $(FAKE_SRC)
 FAKE_USERS := $(filter $(O)/tests/unit/check_device_cuda% $(O)/tests/unit/check_run_devices,$(UNIT_BIN))
@@ -191,16 +204,16 @@ $(O)/%.legacy.o: %.c $(O)/flags
 	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(ALL_CFLAGS) -DMPK_SA_LEGACY -MMD -MP -c $< -o $@
 
 # The page of minspect --html: style and script in one file, and their hashes, which its policy names.
-PAGE_CSS := lib/view/page/page.css
-PAGE_JS  := $(addprefix lib/view/page/,$(addsuffix .js,base model rows code map graph compare search panels page))
-$(O)/gen/view/page.html: lib/view/page/page.html $(PAGE_CSS) $(PAGE_JS) scripts/page
+PAGE_CSS := lib/show/page/web/page.css
+PAGE_JS  := $(addprefix lib/show/page/web/,$(addsuffix .js,base model rows code map graph compare search panels page))
+$(O)/gen/page/page.html: lib/show/page/web/page.html $(PAGE_CSS) $(PAGE_JS) scripts/page
 	$(call say,GEN,$@)
-	$(Q)mkdir -p $(@D) && sh scripts/page lib/view/page/page.html $(PAGE_CSS) $(PAGE_JS) > $@
-$(O)/lib/view/page.o: $(O)/gen/view/page.html
-$(O)/lib/view/page.o: private CPPFLAGS += -Wa,-I$(O)/gen
+	$(Q)mkdir -p $(@D) && sh scripts/page lib/show/page/web/page.html $(PAGE_CSS) $(PAGE_JS) > $@
+$(O)/lib/show/page/page.o: $(O)/gen/page/page.html
+$(O)/lib/show/page/page.o: private CPPFLAGS += -Wa,-I$(O)/gen
 
-$(O)/lib/launch/standalone.o: $(wildcard lib/launch/standalone/*) lib/base/half.h formats/dtype/dlpack.h
-$(O)/tests/unit/check_standalone: $(addprefix $(O)/lib/launch/standalone/,calls.o shared.o)
+$(O)/lib/pack/launch/standalone.o: $(wildcard lib/pack/launch/standalone/*) lib/ground/base/half.h formats/dtype/dlpack.h
+$(O)/tests/unit/check_standalone: $(addprefix $(O)/lib/pack/launch/standalone/,calls.o shared.o)
 
 $(O)/%.o: %.cc $(O)/flags
 	$(call say,CXX,$@)
@@ -228,7 +241,7 @@ coverage:
 		--html-details out/cov/coverage.html --txt out/cov/coverage.txt --print-summary
 
 # --- static checks -----------------------------------------------------------------
-HEADERS := $(sort $(wildcard lib/*/*.h lib/*/*/*.h formats/*.h formats/*/*.h cmd/*/*.h))
+HEADERS := $(sort $(wildcard lib/*/*/*.h lib/*/*/*/*.h formats/*.h formats/*/*.h cmd/*/*.h))
 headers-check: $(O)/gen/common/config.h
 	$(Q)printf '%s\n' $(HEADERS) | xargs -P $$(nproc) -I{} sh -c "echo 'typedef int mpk_nothing;' | \
 		$(CC) $(CPPFLAGS) $(LLVM_CPPFLAGS) -I$(O)/gen $(ALL_CFLAGS) -Werror -fsyntax-only -include {} -x c -"
@@ -275,7 +288,7 @@ fuzz-build: $(FUZZ_BIN) $(O)/tests/fuzz/aot_library.so
 $(O)/tests/fuzz/aot_library.so: tests/fuzz/aot_library.c
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) -std=c17 $(WARN) -O1 -fPIC -shared -o $@ $<
-$(FUZZ_BIN): %: %.o $(O)/tests/fuzz/entry.o $(CXX_OBJ) $(O)/libmpk.a
+$(FUZZ_BIN): %: %.o $(O)/tests/fuzz/entry.o $(CXX_OBJ) $(call wings,show pack run know ground)
 	$(call say,LD,$@)
 	$(Q)$(if $(filter $(FUZZ_CXX_USERS),$(@F)),$(CXX),$(CC)) $(COMMON_FLAGS) $(VARIANT_CFLAGS) -fsanitize=fuzzer -fuse-ld=lld -Wl,--threads=1 -o $@ \
 		$(if $(filter $(FUZZ_CXX_USERS),$(@F)),$^,$(filter-out $(CXX_OBJ),$^)) $(BASE_LIBS)
@@ -327,7 +340,7 @@ check-cuda: all $(O)/tests/unit/check_device_gpu
 BENCH_BIN := $(patsubst %.c,$(O)/%,$(sort $(wildcard tests/bench/native/*.c)))
 # What measures code of ours from within; the others are programs by themselves.
 BENCH_OWN := $(O)/tests/bench/native/model_step
-$(BENCH_OWN): $(O)/%: %.c $(O)/libmpk.a
+$(BENCH_OWN): $(O)/%: %.c $(call wings,run know ground)
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(ALL_CFLAGS) -o $@ $^ $(BASE_LIBS)
 $(filter-out $(BENCH_OWN),$(BENCH_BIN)): $(O)/%: %.c

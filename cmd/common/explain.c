@@ -3,7 +3,7 @@
 
 #include "common/diag.h"
 #include "common/print.h"
-#include "view/messages.h"
+#include "explain/messages.h"
 
 /* What is printed: a text, or the list of a document. */
 struct answer {

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "common/diag.h"
+#include "list/brief.h"
+#include "model/filter.h"
 #include "text/escape.h"
 #include "text/table.h"
-#include "view/brief.h"
-#include "view/filter.h"
 #include "zip/zip.h"
 
 /* One library, opened and said in a line. */

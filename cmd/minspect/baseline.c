@@ -5,12 +5,12 @@
 #include "base/num.h"
 #include "base/strmap.h"
 #include "common/diag.h"
+#include "gate/gate.h"
 #include "io/mapping.h"
 #include "minspect/document.h"
 #include "text/escape.h"
 #include "text/phrase.h"
 #include "text/xml.h"
-#include "view/gate.h"
 
 /* One run over all files. */
 struct gatekeeper {

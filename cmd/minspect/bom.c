@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* --sbom and --attestation: documents of others' forms, one of one file, on standard output. */
-#include "view/bom.h"
+#include "bom/bom.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -12,8 +12,8 @@
 #include "minspect/isolate.h"
 #include "minspect/run.h"
 #include "process/process.h"
+#include "results/cases.h"
 #include "text/escape.h"
-#include "view/cases.h"
 
 /* --- the command line --------------------------------------------------------------- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* --check: what "there" is, from the options and, for what they leave out, from this machine. */
-#include "view/check.h"
+#include "check/check.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* --devices: what can run here, and whether the device code of files can */
-#include "view/devices.h"
+#include "model/devices.h"
 
 #include "common/diag.h"
 #include "minspect/document.h"

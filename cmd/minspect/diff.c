@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* --diff OTHER: what FILE has that OTHER has not, and the other way. */
-#include "view/diff.h"
+#include "diff/diff.h"
 
 #include "common/diag.h"
 #include "minspect/document.h"

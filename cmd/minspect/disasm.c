@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* --disasm: the helpers that open LLVM and start other disassemblers begin before the sandbox, and do
  * nothing until something needs them. */
-#include "view/disasm.h"
+#include "disasm/listing.h"
 
 #include <stdlib.h>
 #include <string.h>

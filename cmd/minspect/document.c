@@ -11,7 +11,7 @@
 #include "common/diag.h"
 #include "common/print.h"
 #include "io/output.h"
-#include "view/filter.h"
+#include "model/filter.h"
 
 struct mpk_style minspect_style(void)
 {

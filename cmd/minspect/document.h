@@ -6,8 +6,8 @@
 #include "base/rope.h"
 #include "base/strbuf.h"
 #include "minspect/minspect.h"
+#include "model/view.h"
 #include "text/json.h"
-#include "view/view.h"
 
 /* One file under one action. */
 struct minspect_look {

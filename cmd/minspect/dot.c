@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* --dot tree|model: a drawing for Graphviz. */
-#include "view/dot.h"
+#include "graph/dot.h"
 
 #include <string.h>
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* --extract DIR: the directory appears whole or not at all, also after Ctrl-C. Digests are taken
  * from the bytes as they pass on their way to the file, so that nothing is read twice. */
-#include "view/extract.h"
+#include "extract/extract.h"
 
 #include <string.h>
 
 #include "common/diag.h"
 #include "common/interrupt.h"
 #include "common/progress.h"
-#include "digest/digest.h"
+#include "io/digest.h"
 #include "io/directory.h"
 #include "minspect/document.h"
 #include "text/escape.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* --header OUT.h: the functions of a file for C, and beside it OUT.pyi for Python. */
-#include "view/header.h"
+#include "header/header.h"
 
 #include <string.h>
 

@@ -8,8 +8,8 @@
 #include "common/progress.h"
 #include "io/output.h"
 #include "minspect/document.h"
-#include "view/node_info.h"
-#include "view/page.h"
+#include "model/node_info.h"
+#include "page/page.h"
 
 static void see(void *data, struct mpk_span bytes)
 {

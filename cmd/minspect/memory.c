@@ -10,9 +10,9 @@
 #include "base/num.h"
 #include "common/diag.h"
 #include "minspect/minspect.h"
+#include "size/size.h"
 #include "text/escape.h"
 #include "text/table.h"
-#include "view/size.h"
 
 static const uint64_t BASE_BYTES = UINT64_C(60) << 20;
 

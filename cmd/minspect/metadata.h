@@ -4,7 +4,7 @@
 #define MPK_CMD_MINSPECT_METADATA_H
 
 #include "minspect/minspect.h"
-#include "view/view.h"
+#include "model/view.h"
 
 /* minspect_call_metadata - call every getter of an open file in a child process and give the view what they
  * said; a getter that fails is a warning

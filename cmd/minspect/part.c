@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* --show: one part of a file, to standard output or a file. A terminal gets text only, with what it
  * could take for a command made visible. */
-#include "view/part.h"
+#include "part/part.h"
 
 #include <stdio.h>
 #include <unistd.h>

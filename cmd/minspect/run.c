@@ -17,7 +17,7 @@
 #include "text/escape.h"
 #include "value/param_file.h"
 #include "value/parse.h"
-#include "view/verify.h"
+#include "verify/verify.h"
 
 /* --- the command line --------------------------------------------------------------- */
 

@@ -5,8 +5,8 @@
 #include "common/diag.h"
 #include "minspect/document.h"
 #include "minspect/run.h"
-#include "view/profile.h"
-#include "view/results.h"
+#include "results/profile.h"
+#include "results/results.h"
 
 /* --- files -------------------------------------------------------------------------- */
 

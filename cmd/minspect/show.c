@@ -4,8 +4,8 @@
 #include "minspect/archive.h"
 #include "minspect/document.h"
 #include "minspect/metadata.h"
-#include "view/node_info.h"
-#include "view/verify.h"
+#include "model/node_info.h"
+#include "verify/verify.h"
 
 /* Of two ways to say the same, the one that was asked for. */
 static int

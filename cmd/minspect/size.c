@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* --size, and --budget: status 1 for a file that is larger. */
-#include "view/size.h"
+#include "size/size.h"
 
 #include "common/diag.h"
 #include "minspect/document.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* --verify: a file that cannot be read at all is a finding, too. */
-#include "view/verify.h"
+#include "verify/verify.h"
 
 #include <string.h>
 

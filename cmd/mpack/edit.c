@@ -21,7 +21,7 @@
 #include "package/swap_code.h"
 #include "text/escape.h"
 #include "trust/seal.h"
-#include "view/verify.h"
+#include "verify/verify.h"
 
 static const char *output, *sign_path;
 static struct mpk_secret_key sign_key;

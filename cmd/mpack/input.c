@@ -14,7 +14,7 @@
 #include "mpack/mpack.h"
 #include "package/generate.h"
 #include "text/escape.h"
-#include "view/verify.h"
+#include "verify/verify.h"
 
 static bool has_suffix(const char *text, const char *suffix)
 {

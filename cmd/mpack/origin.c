@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "digest/digest.h"
+#include "io/digest.h"
 #include "io/path.h"
 #include "mpack/build.h"
 #include "process/argv.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* elf.h - sections and symbols of a little-endian ELF64 file, as far as cubins need them
  *
- * Not lib/elf's reader: that stands on libelf, and formats/ depends on no library that opens
+ * Not lib/know/elf's reader: that stands on libelf, and formats/ depends on no library that opens
  * files. Cubins are of one class and byte order, and so are code objects of AMD's GPUs, so that a
  * few loads at fixed offsets do, each behind a check of its bounds.
  */

@@ -2,7 +2,7 @@
 /* object.h - what a file with compiled code, or with C to be compiled, defines and wants
  *
  * The readers of Mach-O, COFF, PE and C all give this. ELF, which is converted between classes and
- * byte orders by a library, is read in lib/elf.
+ * byte orders by a library, is read in lib/know/elf.
  */
 #ifndef MPK_FORMATS_OBJECT_OBJECT_H
 #define MPK_FORMATS_OBJECT_OBJECT_H

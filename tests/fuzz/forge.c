@@ -4,7 +4,7 @@
  * forge(SEED) draws some deeds from the seed: replies of random values, errors without an end, reports of any
  * kind, packets of any size, descriptors that are closed or replaced, bytes in what is shared, late words of
  * a process left behind, signals, exits. With FORGE_AT_LOAD=SEED in the environment the constructor does so.
- * honest(X) returns X + 1. Values are those of the reply (lib/session/wire.c). For forge.py. */
+ * honest(X) returns X + 1. Values are those of the reply (lib/run/session/wire.c). For forge.py. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>

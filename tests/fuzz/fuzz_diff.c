@@ -4,7 +4,7 @@
  * The first two bytes are the length of the first file. One that does not open is compared as the other. */
 #include "view.h"
 
-#include "view/diff.h"
+#include "diff/diff.h"
 
 static void compare(const struct fuzz_file *a, struct mpk_span a_bytes, const struct fuzz_file *b,
 		    struct mpk_span b_bytes, struct mpk_arena *arena)

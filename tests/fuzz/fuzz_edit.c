@@ -10,7 +10,7 @@
 #include "elf/replace.h"
 #include "package/swap.h"
 #include "trust/origin.h"
-#include "view/verify.h"
+#include "verify/verify.h"
 
 enum { GROWTH = 4096 };
 

@@ -3,11 +3,11 @@
  * text and as JSON */
 #include "view.h"
 
-#include "view/bom.h"
-#include "view/extract.h"
-#include "view/node_info.h"
-#include "view/size.h"
-#include "view/verify.h"
+#include "bom/bom.h"
+#include "extract/extract.h"
+#include "model/node_info.h"
+#include "size/size.h"
+#include "verify/verify.h"
 
 static void verify(const struct mpk_view *view, struct mpk_arena *arena, struct mpk_strbuf *out)
 {

@@ -5,10 +5,10 @@
 
 #include "view.h"
 
-#include "view/check.h"
-#include "view/dot.h"
-#include "view/node_info.h"
-#include "view/page.h"
+#include "check/check.h"
+#include "graph/dot.h"
+#include "model/node_info.h"
+#include "page/page.h"
 
 static void put_page(struct mpk_view *view, struct mpk_strbuf *out)
 {

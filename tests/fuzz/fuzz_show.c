@@ -6,7 +6,7 @@
 #include "view.h"
 
 #include "elf/code.h"
-#include "view/part.h"
+#include "part/part.h"
 
 enum { NAME_MAX_BYTES = 64, FUNCTIONS = 8, ADDRESSES = 16 };
 

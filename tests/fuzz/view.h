@@ -5,7 +5,7 @@
 
 #include "elf/image.h"
 #include "fuzz.h"
-#include "view/view.h"
+#include "model/view.h"
 
 /* What is open: everything lives in the arena. */
 struct fuzz_file {

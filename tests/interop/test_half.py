@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""lib/base/half.h against NumPy (binary16) and ml_dtypes (bfloat16), which TVM uses too.
+"""lib/ground/base/half.h against NumPy (binary16) and ml_dtypes (bfloat16), which TVM uses too.
 
 The header is compiled as standalone libraries have it: pasted, with no include path. Libraries
 differ in the payload of a NaN only: NumPy keeps the upper bits of it, ml_dtypes and ours none.
@@ -30,7 +30,7 @@ def ours(tmp_path_factory):
     cc = shutil.which("cc") or pytest.skip("no C compiler")
     folder = tmp_path_factory.mktemp("half")
     source = folder / "half.c"
-    source.write_text((ROOT / "lib/base/half.h").read_text() + LOOPS)
+    source.write_text((ROOT / "lib/ground/base/half.h").read_text() + LOOPS)
     subprocess.run([cc, "-O2", "-fPIC", "-shared", "-o", folder / "half.so", source], check=True)
     return ctypes.CDLL(str(folder / "half.so"))
 

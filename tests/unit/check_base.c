@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lib/base and lib/text/escape: errors, arenas, ropes, cursors, numbers, maps, reports */
+/* lib/ground/base and lib/text/escape: errors, arenas, ropes, cursors, numbers, maps, reports */
 #include <check.h>
 #include <errno.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lib/code: what bytes are told to be, whether a module may claim it, what code says of itself;
+/* lib/know/code: what bytes are told to be, whether a module may claim it, what code says of itself;
  * files of every kind against what made them */
 #include "robust.h"
 

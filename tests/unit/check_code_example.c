@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A code format added the way CONTRIBUTING tells: one file with a row, which would be lib/code/toy.c,
- * and its name in the table, which is linked here in place of lib/code/formats.c. */
+/* A code format added the way CONTRIBUTING tells: one file with a row, which would be lib/know/code/toy.c,
+ * and its name in the table, which is linked here in place of lib/know/code/formats.c. */
 #include "code_toy.h"
 
 #include "contributing.h"
+#include "model/node_info.h"
 #include "verify_made.h"
-#include "view/node_info.h"
 
 const struct mpk_code_format *const mpk_code_formats[] = {
 #define MPK_CODE_FORMAT(name) &mpk_format_##name,
@@ -146,7 +146,7 @@ END_TEST
 
 START_TEST(is_what_contributing_shows)
 {
-	assert_contributing_shows("lib/code/toy.c", "tests/unit/code_toy.h");
+	assert_contributing_shows("lib/know/code/toy.c", "tests/unit/code_toy.h");
 }
 END_TEST
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lib/compare: hunks that turn one text into the other, distances of tensors of every type, SPIR-V and
+/* lib/show/compare: hunks that turn one text into the other, distances of tensors of every type, SPIR-V and
  * cubins that differ in names and debug information only; and the Markdown they are told in */
 #include <check.h>
 #include <math.h>

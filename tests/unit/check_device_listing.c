@@ -10,9 +10,9 @@
 #include "base/compiler.h"
 #include "elf/device_code.h"
 #include "elf/image.h"
+#include "model/device_code.h"
 #include "offload/offload.h"
-#include "view/device_code.h"
-#include "view/verify.h"
+#include "verify/verify.h"
 
 #define SECTION "__CLANG_OFFLOAD_BUNDLE__sycl-spir64-unknown-unknown"
 

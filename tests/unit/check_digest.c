@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/compiler.h"
-#include "digest/digest.h"
+#include "io/digest.h"
 #include "io/mapping.h"
 #include "skip.h"
 

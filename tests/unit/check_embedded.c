@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "image_made.h"
+#include "model/embedded.h"
 #include "package/swap_code.h"
-#include "view/embedded.h"
 
 static struct mpk_image open_image(struct mpk_span bytes)
 {

@@ -60,7 +60,7 @@ END_TEST
 
 START_TEST(is_what_contributing_shows)
 {
-	assert_contributing_shows("lib/executor/counter.c", "tests/unit/executor_counter.h");
+	assert_contributing_shows("lib/run/executor/counter.c", "tests/unit/executor_counter.h");
 }
 END_TEST
 

@@ -8,15 +8,15 @@
 #include <malloc.h>
 
 #include "elf/image.h"
+#include "extract/extract.h"
+#include "graph/dot.h"
+#include "model/node_info.h"
 #include "package/unpack.h"
+#include "page/page.h"
 #include "robust.h"
+#include "size/size.h"
 #include "skip.h"
-#include "view/dot.h"
-#include "view/extract.h"
-#include "view/node_info.h"
-#include "view/page.h"
-#include "view/size.h"
-#include "view/verify.h"
+#include "verify/verify.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lib/launch: generated host code run against a runtime of the test that records every
+/* lib/pack/launch: generated host code run against a runtime of the test that records every
  * call. Each case runs the code printed as C (built with cc) and as LLVM IR (built with
  * clang-19, where installed), in both conventions. */
 #include <check.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lib/launch: the language of parameters and expressions */
+/* lib/pack/launch: the language of parameters and expressions */
 #include <check.h>
 #include <inttypes.h>
 #include <stdlib.h>

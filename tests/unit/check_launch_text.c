@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lib/launch: the text of host code is the same from every build of this program
+/* lib/pack/launch: the text of host code is the same from every build of this program
  *
  * Arguments of one call were builders of the host code themselves once, so that their order, and
  * with it the bytes of every library, was that of the compiler that had built mpack. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The catalogue of messages (view/messages.h). That it has every id is for scripts/check-messages,
+/* The catalogue of messages (explain/messages.h). That it has every id is for scripts/check-messages,
  * which reads the sources; here is what is asked of the table while it runs. */
 #include <ctype.h>
 #include <stdlib.h>
 
 #include "base/error.h"
 #include "common/diag.h"
+#include "explain/messages.h"
 #include "harness.h"
-#include "view/messages.h"
 
 /* Each class of errors exits with the status that its row says. */
 START_TEST(statuses_are_those_of_the_programs)

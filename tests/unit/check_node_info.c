@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What views say of code and tensors: figures against what ptxas -v printed, statistics
- * against numbers worked out by hand (view/node_info.h, view/stats.h) */
+ * against numbers worked out by hand (model/node_info.h, model/stats.h) */
 #include "harness.h"
 
 #include "base/compiler.h"
 #include "fatbin/fatbin.h"
 #include "graphjson/graphjson.h"
+#include "model/node_info.h"
 #include "robust.h"
-#include "view/node_info.h"
 
 static struct mpk_arena test_arena;
 

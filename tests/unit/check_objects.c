@@ -8,9 +8,9 @@
 #include "coff/coff.h"
 #include "elf/image.h"
 #include "elf/target.h"
+#include "hostcode/host.h"
 #include "macho/macho.h"
 #include "robust.h"
-#include "signature/host.h"
 
 #define DATA "tests/data/objects/"
 

@@ -13,8 +13,8 @@
 #include "observe/dump.h"
 #include "observe/profile.h"
 #include "observe/trace.h"
+#include "results/profile.h"
 #include "value/parse.h"
-#include "view/profile.h"
 #include "workdir.h"
 
 static const struct mpk_value none;

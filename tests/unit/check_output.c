@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
-#include "digest/digest.h"
+#include "io/digest.h"
 #include "io/output.h"
 #include "io/reader.h"
 

@@ -3,11 +3,11 @@
 #include <endian.h>
 #include <jansson.h>
 
+#include "graph/dot.h"
 #include "harness.h"
 #include "io/mapping.h"
-#include "view/dot.h"
-#include "view/node_info.h"
-#include "view/page.h"
+#include "model/node_info.h"
+#include "page/page.h"
 
 static struct mpk_arena arena;
 

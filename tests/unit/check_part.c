@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parts of GPU code by their names (view/part.h): what --extract plans is found under the names that it has, and
+/* Parts of GPU code by their names (part/part.h): what --extract plans is found under the names that it has, and
  * damaged libraries are survived. */
 #include "robust.h"
 
@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "view/extract.h"
-#include "view/part.h"
+#include "extract/extract.h"
+#include "part/part.h"
 
 static struct mpk_arena arena;
 

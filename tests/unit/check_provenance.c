@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Provenance (lib/trust/provenance.h): written and read again, damaged by strangers, and without anything
+/* Provenance (lib/know/trust/provenance.h): written and read again, damaged by strangers, and without anything
  * that tells where or by whom something was built. */
 #include <check.h>
 #include <stdlib.h>

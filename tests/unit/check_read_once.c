@@ -6,16 +6,16 @@
 
 #include "ar/ar.h"
 #include "cubin/cubin.h"
+#include "diff/diff.h"
+#include "extract/extract.h"
 #include "factory/factory.h"
 #include "fatbin/fatbin.h"
 #include "graphjson/graphjson.h"
+#include "model/node_info.h"
 #include "ptx/ptx.h"
+#include "size/size.h"
 #include "sourcecode/sourcecode.h"
 #include "spirv/spirv.h"
-#include "view/diff.h"
-#include "view/extract.h"
-#include "view/node_info.h"
-#include "view/size.h"
 
 #define DEVICE "tests/data/device/"
 

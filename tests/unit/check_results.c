@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What --run and --cases print: values, times, comparisons, TAP, JSON, JUnit XML (view/results.h,
- * view/cases.h). Whole documents against their schemas: tests/cli/minspect/run-json, cases-json. */
+/* What --run and --cases print: values, times, comparisons, TAP, JSON, JUnit XML (results/results.h,
+ * results/cases.h). Whole documents against their schemas: tests/cli/minspect/run-json, cases-json. */
 #include "harness.h"
 
 #include "base/compiler.h"
 #include "npy/npy.h"
+#include "results/cases.h"
+#include "results/results.h"
 #include "value/parse.h"
-#include "view/cases.h"
-#include "view/results.h"
 
 static struct mpk_strbuf out;
 static struct mpk_json json;

@@ -7,11 +7,11 @@
 
 #include "elf/image.h"
 #include "elf/replace.h"
+#include "model/node_info.h"
 #include "package/swap.h"
 #include "payload_made.h"
 #include "tree_made.h"
-#include "view/node_info.h"
-#include "view/verify.h"
+#include "verify/verify.h"
 
 enum { COUNT = 4000, LIBRARY = 5 }; /* each fifth stands in a library */
 

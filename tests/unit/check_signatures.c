@@ -3,11 +3,11 @@
  * text, and the extents in it. What a linker makes of texts is in tests/cli/minspect/signatures. */
 #include "assert_error.h"
 #include "harness.h"
+#include "hostcode/assertion.h"
+#include "hostcode/getters.h"
+#include "hostcode/host.h"
 #include "robust.h"
-#include "signature/assertion.h"
 #include "signature/extent.h"
-#include "signature/getters.h"
-#include "signature/host.h"
 #include "signature/prototype.h"
 #include "signature/schema.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values and tensors: parsing what users type, filling, printing, comparing, files (lib/value) */
+/* Values and tensors: parsing what users type, filling, printing, comparing, files (lib/run/value) */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* minspect --verify: each check finds what it is for, and sound files pass (view/verify.h) */
+/* minspect --verify: each check finds what it is for, and sound files pass (verify/verify.h) */
 #include "verify_made.h"
 
 #include "code/format.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* minspect --verify of device code that real tools made, whole and damaged (view/verify_code.c) */
+/* minspect --verify of device code that real tools made, whole and damaged (verify/code.c) */
 #include "verify_made.h"
 
 #include "spirv/spirv.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The views of a module tree: drawing, sizes, and that no damage to a blob can hurt them */
+#include "diff/diff.h"
+#include "extract/extract.h"
 #include "harness.h"
+#include "model/node_info.h"
 #include "robust.h"
-#include "view/diff.h"
-#include "view/extract.h"
-#include "view/node_info.h"
-#include "view/size.h"
-#include "view/verify.h"
+#include "size/size.h"
+#include "verify/verify.h"
 
 static struct mpk_arena arena;
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What minspect --devices says of devices that are made up (view/devices.h); real drivers are
+/* What minspect --devices says of devices that are made up (model/devices.h); real drivers are
  * asked in tests/cli/minspect/devices. */
 #include "harness.h"
 
 #include "base/compiler.h"
+#include "model/devices.h"
 #include "robust.h"
-#include "view/devices.h"
 
 static struct mpk_arena arena;
 

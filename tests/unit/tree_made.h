@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "graph/graph.h"
 #include "harness.h"
 #include "kernels/kernels.h"
+#include "manifest/graph.h"
 #include "package/unpack.h"
 
 static struct mpk_arena arena;

@@ -7,7 +7,7 @@
 
 #include "base/report.h"
 #include "image_made.h"
-#include "view/verify.h"
+#include "verify/verify.h"
 
 #define SPAN(text) { (const uint8_t *)(text), sizeof(text) - 1 }
 

@@ -1,7 +1,7 @@
 # The manual names every check, every schema, every kind of module and every launch tag there is.
 kinds=$(sed -n 's/^\t[A-Z]*("\([^"]*\)",.*/\1/p; s/^\t{ "\([^"]*\)",.*/\1/p' "$ROOT/formats/kinds.c")
-checks=$(sed -n 's/^\t{ "\([a-z-]*\)", ".*/\1/p' "$ROOT"/lib/view/verify_*.c
-	sed -n 's/^\t\.check = "\(.*\)",$/\1/p' "$ROOT"/lib/code/*.c)
+checks=$(sed -n 's/^\t{ "\([a-z-]*\)", ".*/\1/p' "$ROOT"/lib/show/verify/*.c
+	sed -n 's/^\t\.check = "\(.*\)",$/\1/p' "$ROOT"/lib/know/code/*.c)
 schemas=$(cd "$ROOT/man/schema" && ls | sed 's/\.schema\.json//')
 tags=$(sed -n 's/.*"\(tirx\.[a-z_]*\)".*/\1/p' "$ROOT/formats/kernels/tags.c")
 test "$(echo "$kinds" | wc -w)" -ge 40

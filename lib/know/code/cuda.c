@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "code/cuda.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "code/cuda_tables.h"
+#include "text/escape.h"
+
+/* "NVCC, Compression": images packed with zstd need a driver of CUDA 12.4. */
+static const struct mpk_cuda_version zstd_since = { 12, 4 };
+
+/* ELF ABI versions of cubins (formats/cubin/FORMAT.md 1): from 8 on they are of CUDA 13, and within
+ * a major release alone new cubins run on old drivers ("CUDA Compatibility, Minor Version"). */
+enum { ABI_CUDA_13 = 8 };
+
+/* --- rules ------------------------------------------------------------------------------ */
+
+static bool is_tegra(unsigned sm)
+{
+	for (size_t i = 0; mpk_cuda_devices[i].sm; i++)
+		if (mpk_cuda_devices[i].sm == sm)
+			return mpk_cuda_devices[i].tegra;
+	return false;
+}
+
+/* Also what a family is: 10.0 with 10.3, 12.0 with 12.1, and Tegra's 11.0 alone. */
+static enum mpk_cuda_fit binary_fit(unsigned code, unsigned device)
+{
+	if (code == device)
+		return MPK_CUDA_RUNS;
+	if (code / 10 != device / 10 || code > device)
+		return MPK_CUDA_OTHER_MAJOR;
+	return is_tegra(code) || is_tegra(device) ? MPK_CUDA_TEGRA : MPK_CUDA_RUNS;
+}
+
+static enum mpk_cuda_fit device_fit(const struct mpk_code_target *image, unsigned device)
+{
+	bool ptx = image->kind == MPK_TARGET_PTX;
+	enum mpk_cuda_fit fit;
+
+	if (image->suffix == 'a')
+		return image->sm != device ? MPK_CUDA_ARCH_ONLY
+		       : ptx               ? MPK_CUDA_COMPILES
+					   : MPK_CUDA_RUNS;
+	fit = binary_fit(image->sm, device);
+	if (image->suffix == 'f')
+		return fit != MPK_CUDA_RUNS ? MPK_CUDA_FAMILY_ONLY : ptx ? MPK_CUDA_COMPILES : fit;
+	if (ptx)
+		return image->sm <= device ? MPK_CUDA_COMPILES : MPK_CUDA_LATER;
+	return fit;
+}
+
+static enum mpk_cuda_fit driver_fit(const struct mpk_code_target *image,
+				    struct mpk_cuda_version driver)
+{
+	struct mpk_cuda_version ptx = { image->ptx_major, image->ptx_minor };
+	struct mpk_cuda_version newest = mpk_cuda_ptx_of(driver);
+
+	if (image->zstd && mpk_cuda_compare(driver, zstd_since) < 0)
+		return MPK_CUDA_PACKED;
+	if (image->kind == MPK_TARGET_PTX)
+		return newest.major && mpk_cuda_compare(ptx, newest) > 0 ? MPK_CUDA_PTX_VERSION
+									 : MPK_CUDA_COMPILES;
+	return image->abi >= ABI_CUDA_13 && driver.major < 13 ? MPK_CUDA_TOOLKIT : MPK_CUDA_RUNS;
+}
+
+enum mpk_cuda_fit mpk_cuda_fit(const struct mpk_code_target *image,
+			       const struct mpk_cuda_place *place)
+{
+	enum mpk_cuda_fit fit = image->kind == MPK_TARGET_PTX ? MPK_CUDA_COMPILES : MPK_CUDA_RUNS;
+
+	if (image->kind == MPK_TARGET_LTO)
+		return MPK_CUDA_LTO;
+	if (image->kind == MPK_TARGET_OTHER)
+		return MPK_CUDA_UNKNOWN;
+	if (image->relocatable)
+		return MPK_CUDA_UNLINKED;
+	if (place->sm)
+		fit = device_fit(image, place->sm);
+	if (fit > MPK_CUDA_COMPILES || !place->driver.major)
+		return fit;
+	return driver_fit(image, place->driver);
+}
+
+static bool is_better(const struct mpk_code_target *a, enum mpk_cuda_fit fit,
+		      const struct mpk_code_target *b, enum mpk_cuda_fit other)
+{
+	return fit != other ? fit < other : a->sm > b->sm;
+}
+
+size_t mpk_cuda_choose(const struct mpk_code_target *images, size_t count,
+		       const struct mpk_cuda_place *place)
+{
+	enum mpk_cuda_fit chosen_fit = MPK_CUDA_UNKNOWN;
+	size_t chosen = count;
+
+	for (size_t i = 0; i < count; i++) {
+		enum mpk_cuda_fit fit = mpk_cuda_fit(&images[i], place);
+
+		if (fit > MPK_CUDA_COMPILES)
+			continue;
+		if (chosen == count || is_better(&images[i], fit, &images[chosen], chosen_fit)) {
+			chosen = i;
+			chosen_fit = fit;
+		}
+	}
+	return chosen;
+}
+
+/* --- words ------------------------------------------------------------------------------ */
+
+void mpk_cuda_why(const struct mpk_code_target *image, const struct mpk_cuda_place *place,
+		  struct mpk_strbuf *out)
+{
+	static const char *const reasons[] = {
+		[MPK_CUDA_RUNS] = "runs",
+		[MPK_CUDA_COMPILES] = "runs",
+		[MPK_CUDA_OTHER_MAJOR] =
+			"machine code runs on devices of its own major version, from its own on",
+		[MPK_CUDA_TEGRA] = "machine code does not run on Tegra and other devices alike",
+		[MPK_CUDA_ARCH_ONLY] = "runs on exactly this architecture",
+		[MPK_CUDA_FAMILY_ONLY] = "runs on devices of its family alone",
+		[MPK_CUDA_LATER] = "PTX for this device and later ones",
+		[MPK_CUDA_PTX_VERSION] = "PTX that the driver is too old for",
+		[MPK_CUDA_TOOLKIT] = "made by CUDA 13 or later, the driver is older",
+		[MPK_CUDA_PACKED] = "packed with zstd, which drivers unpack from CUDA 12.4 on",
+		[MPK_CUDA_UNLINKED] = "relocatable: it must be linked first",
+		[MPK_CUDA_LTO] = "LTO IR: it must be linked first",
+		[MPK_CUDA_UNKNOWN] = "of a kind that no driver is known to run",
+	};
+	enum mpk_cuda_fit fit = mpk_cuda_fit(image, place);
+
+	mpk_escape(out, mpk_span_str(image->name));
+	if (image->kind == MPK_TARGET_PTX)
+		mpk_strbuf_printf(out, " PTX %u.%u", image->ptx_major, image->ptx_minor);
+	if (fit == MPK_CUDA_UNKNOWN)
+		mpk_strbuf_printf(out, " (kind %u of image, such as Tile IR: %s)", image->kind_code,
+				  reasons[fit]);
+	else
+		mpk_strbuf_printf(out, " (%s)", reasons[fit]);
+}
+
+unsigned mpk_cuda_device_parse(const char *text)
+{
+	unsigned long major, minor;
+	char *end;
+
+	if (strncmp(text, "sm_", 3) == 0)
+		text += 3;
+	else if (strncmp(text, "compute_", 8) == 0)
+		text += 8;
+	if (*text < '0' || *text > '9')
+		return 0;
+	major = strtoul(text, &end, 10);
+	if (*end == '.' && end[1] >= '0' && end[1] <= '9' && !end[2]) {
+		minor = (unsigned long)(end[1] - '0');
+		major = major < 100 ? major * 10 + minor : 0;
+		end += 2;
+	} else if (*end == 'a' || *end == 'f') {
+		end++; /* "sm_90a" names the device sm_90 by what it can do */
+	}
+	if (*end || major > 999)
+		return 0;
+	for (size_t i = 0; mpk_cuda_devices[i].sm; i++) {
+		bool last = !mpk_cuda_devices[i + 1].sm;
+
+		if (mpk_cuda_devices[i].sm == major || (last && major > mpk_cuda_devices[i].sm))
+			return (unsigned)major;
+	}
+	return 0;
+}
+
+struct mpk_cuda_version mpk_cuda_driver_for(unsigned sm)
+{
+	for (size_t i = 0; mpk_cuda_devices[i].sm; i++)
+		if (mpk_cuda_devices[i].sm == sm)
+			return mpk_cuda_devices[i].since;
+	return (struct mpk_cuda_version){ 0 };
+}
+
+struct mpk_cuda_version mpk_cuda_driver_of_ptx(unsigned major, unsigned minor)
+{
+	const struct mpk_cuda_version wanted = { major, minor };
+
+	for (size_t i = 0; mpk_cuda_drivers[i].cuda.major; i++)
+		if (mpk_cuda_compare(mpk_cuda_drivers[i].ptx, wanted) >= 0)
+			return mpk_cuda_drivers[i].cuda;
+	return (struct mpk_cuda_version){ 0 };
+}
+
+struct mpk_cuda_version mpk_cuda_ptx_of(struct mpk_cuda_version driver)
+{
+	const struct mpk_cuda_driver *d = mpk_cuda_drivers;
+	struct mpk_cuda_version ptx = { 0 };
+
+	for (; d->cuda.major && mpk_cuda_compare(d->cuda, driver) <= 0; d++)
+		ptx = d->ptx;
+	if (d->cuda.major || mpk_cuda_compare(d[-1].cuda, driver) == 0)
+		return ptx;
+	return (struct mpk_cuda_version){ 0 };
+}
+
+/* A driver's own number: the newest row of a branch that is not above it. */
+static bool parse_branch(unsigned long branch, struct mpk_cuda_version *out)
+{
+	bool found = false;
+
+	for (const struct mpk_cuda_driver *d = mpk_cuda_drivers; d->cuda.major; d++) {
+		if (!d->branch || d->branch > branch)
+			continue;
+		*out = d->cuda;
+		found = true;
+	}
+	return found;
+}
+
+bool mpk_cuda_driver_parse(const char *text, struct mpk_cuda_version *out)
+{
+	unsigned long major, minor = 0;
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	major = strtoul(text, &end, 10);
+	if (major >= 300 && major < 10000) /* 550.54.14 */
+		return strspn(end, ".0123456789") == strlen(end) && parse_branch(major, out);
+	if (*end == '.' && end[1] >= '0' && end[1] <= '9')
+		minor = strtoul(end + 1, &end, 10);
+	if (*end || major < mpk_cuda_drivers[0].cuda.major || major > 99 || minor > 99)
+		return false;
+	*out = (struct mpk_cuda_version){ (unsigned)major, (unsigned)minor };
+	return true;
+}

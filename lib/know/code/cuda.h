@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cuda.h - which images a CUDA device runs, and with which driver
+ *
+ * The rules of the CUDA Programming Guide as a function of an image and a device; no driver is
+ * asked. "Binary Compatibility": code for X.y runs on X.z with z >= y, but neither from nor to
+ * Tegra. "Feature Availability": code for sm_90a runs on 9.0 alone, code for sm_100f on its family.
+ * "PTX Compatibility": PTX runs on every later device, unless it is for one architecture or family.
+ */
+#ifndef MPK_CODE_CUDA_H
+#define MPK_CODE_CUDA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/strbuf.h"
+#include "code/target.h"
+
+struct mpk_cuda_version {
+	unsigned major, minor; /* 12.4; 0.0: not known */
+};
+
+/* A machine with a CUDA device. */
+struct mpk_cuda_place {
+	unsigned sm; /* 86 for a device of compute capability 8.6; 0: not known */
+	struct mpk_cuda_version driver; /* the CUDA version that its driver is of; may be unknown */
+};
+
+enum mpk_cuda_fit {
+	MPK_CUDA_RUNS,        /* as machine code */
+	MPK_CUDA_COMPILES,    /* PTX, which the driver compiles */
+	MPK_CUDA_OTHER_MAJOR, /* code for another generation, or for a later device of this one */
+	MPK_CUDA_TEGRA,       /* one is Tegra's, the other is not */
+	MPK_CUDA_ARCH_ONLY,   /* sm_90a on another device */
+	MPK_CUDA_FAMILY_ONLY, /* sm_100f outside of its family */
+	MPK_CUDA_LATER,       /* PTX for later devices */
+	MPK_CUDA_PTX_VERSION, /* PTX that the driver is too old for */
+	MPK_CUDA_TOOLKIT,     /* a cubin of a later major release than the driver's */
+	MPK_CUDA_PACKED,      /* packed with zstd, the driver is too old to unpack it */
+	MPK_CUDA_UNLINKED,    /* a relocatable cubin */
+	MPK_CUDA_LTO,         /* LTO IR, which is linked, not run */
+	MPK_CUDA_UNKNOWN,     /* an image of a kind that no driver is known to run */
+};
+
+/* mpk_cuda_fit - what becomes of one image there; what is not known of the place passes */
+enum mpk_cuda_fit mpk_cuda_fit(const struct mpk_code_target *image,
+			       const struct mpk_cuda_place *place);
+
+/* mpk_cuda_choose - the image that a driver takes: machine code for the nearest architecture below
+ * the device's, else the newest PTX
+ * Returns  an index; count when none runs */
+size_t mpk_cuda_choose(const struct mpk_code_target *images, size_t count,
+		       const struct mpk_cuda_place *place);
+
+/* mpk_cuda_why - append why an image does not run: "sm_80 (Tegra takes code for Tegra alone)" */
+void mpk_cuda_why(const struct mpk_code_target *image, const struct mpk_cuda_place *place,
+		  struct mpk_strbuf *out);
+
+/* mpk_cuda_device_parse - "sm_86", "sm_90a", "8.6" as compute capability
+ * Returns  86; 0: no device of that name is known */
+unsigned mpk_cuda_device_parse(const char *text);
+
+/* mpk_cuda_driver_parse - "12.4", "13", or a driver's own version "550.54.14"
+ * Returns  whether it is one that is known, or newer than all of these */
+bool mpk_cuda_driver_parse(const char *text, struct mpk_cuda_version *out);
+
+/* mpk_cuda_driver_for - the CUDA version of the first driver that knows a device; 0.0: any */
+struct mpk_cuda_version mpk_cuda_driver_for(unsigned sm);
+
+/* mpk_cuda_driver_of_ptx - the CUDA version of the first driver that takes PTX of this version
+ * Returns  0.0: newer than all that are known */
+struct mpk_cuda_version mpk_cuda_driver_of_ptx(unsigned major, unsigned minor);
+
+/* mpk_cuda_ptx_of - the newest PTX that a driver takes; a newer driver than is known here takes all,
+ * and gives 0.0 */
+struct mpk_cuda_version mpk_cuda_ptx_of(struct mpk_cuda_version driver);
+
+#endif

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "hostcode/assertion.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/num.h"
+
+/* --- pieces of text --------------------------------------------------------------------- */
+
+static struct mpk_span from(struct mpk_span s, size_t at)
+{
+	return mpk_span_of(s.data + at, s.len - at);
+}
+
+/* Where what stands in s first; s.len: nowhere. */
+static size_t find(struct mpk_span s, const char *what)
+{
+	const uint8_t *at = s.len ? memmem(s.data, s.len, what, strlen(what)) : NULL;
+
+	return at ? (size_t)(at - s.data) : s.len;
+}
+
+/* Splits s where what stands, which is in neither part. */
+static bool split(struct mpk_span s, const char *what, struct mpk_span *before,
+		  struct mpk_span *behind)
+{
+	size_t at = find(s, what);
+
+	if (at == s.len)
+		return false;
+	*before = mpk_span_of(s.data, at);
+	*behind = from(s, at + strlen(what));
+	return true;
+}
+
+/* As split, but at the first place outside of parentheses, brackets and quotes. */
+static bool split_outside(struct mpk_span s, const char *what, struct mpk_span *before,
+			  struct mpk_span *behind)
+{
+	size_t n = strlen(what), depth = 0;
+	bool quoted = false;
+
+	for (size_t i = 0; i + n <= s.len; i++) {
+		uint8_t c = s.data[i];
+
+		quoted ^= c == '"';
+		if (quoted)
+			continue;
+		if (!depth && memcmp(s.data + i, what, n) == 0) {
+			*before = mpk_span_of(s.data, i);
+			*behind = from(s, i + n);
+			return true;
+		}
+		depth += c == '(' || c == '[';
+		depth -= depth && (c == ')' || c == ']');
+	}
+	return false;
+}
+
+static struct mpk_span identifier(struct mpk_span s)
+{
+	size_t n = 0;
+
+	while (n < s.len && (isalnum(s.data[n]) || s.data[n] == '_'))
+		n++;
+	return mpk_span_of(s.data, n);
+}
+
+static bool number(struct mpk_span s, int64_t *out)
+{
+	return mpk_parse_i64(s, out) && *out >= 0;
+}
+
+/* "(a == b)" without its parentheses: TVM writes one pair, and each more reads all of the text again. */
+static struct mpk_span bare(struct mpk_span s)
+{
+	enum { PAIRS_MAX = 16 };
+	struct mpk_span before, behind;
+
+	for (unsigned i = 0;
+	     i < PAIRS_MAX && s.len >= 2 && s.data[0] == '(' && s.data[s.len - 1] == ')'; i++) {
+		struct mpk_span inside = mpk_span_of(s.data + 1, s.len - 2);
+
+		/* "(a) + (b)" is no pair */
+		if (split_outside(inside, ")", &before, &behind))
+			break;
+		s = inside;
+	}
+	return s;
+}
+
+/* --- the kinds -------------------------------------------------------------------------- */
+
+static bool read_count(struct mpk_span message, struct mpk_assertion *a)
+{
+	struct mpk_span text;
+
+	a->kind = MPK_ASSERT_COUNT;
+	return split(message, ": num_args should be ", &a->path, &text) && number(text, &a->number);
+}
+
+/* The condition compares "X_code", or "X.code" in older releases. */
+static bool read_class(struct mpk_span message, struct mpk_assertion *a)
+{
+	struct mpk_span rest, index, condition = a->condition, ignored;
+
+	a->kind = MPK_ASSERT_CLASS;
+	if (!split(message, ": Expect arg[", &a->path, &rest) ||
+	    !split(rest, "] to be ", &index, &a->value) || !number(index, &a->number))
+		return false;
+	while (condition.len && condition.data[0] == '(')
+		condition = from(condition, 1);
+	if (!split(condition, "_code ", &a->variable, &ignored) &&
+	    !split(condition, ".code ", &a->variable, &ignored))
+		a->variable = (struct mpk_span){ 0 };
+	return true;
+}
+
+static bool read_pointer(struct mpk_span message, struct mpk_assertion *a)
+{
+	struct mpk_span ignored, behind;
+
+	a->kind = MPK_ASSERT_POINTER;
+	if (!split(message, " is expected to have non-NULL DLTensor* pointer", &a->path, &ignored))
+		return false;
+	if (split(a->condition, "isnullptr(", &ignored, &behind))
+		a->variable = identifier(behind);
+	return true;
+}
+
+static bool read_rank(struct mpk_span message, struct mpk_assertion *a)
+{
+	struct mpk_span text, ignored, behind;
+
+	a->kind = MPK_ASSERT_RANK;
+	if (!split(message, ".ndim is expected to equal ", &a->path, &text) ||
+	    !number(text, &a->number))
+		return false;
+	if (split(a->condition, "tvm_struct_get(", &ignored, &behind))
+		a->variable = identifier(behind);
+	return true;
+}
+
+static bool read_dtype(struct mpk_span message, struct mpk_assertion *a)
+{
+	a->kind = MPK_ASSERT_DTYPE;
+	return split(message, ".dtype is expected to be ", &a->path, &a->value);
+}
+
+/* "n == T.Cast("int32", f_X_shape[0])", or the other way round */
+static bool read_shape(struct mpk_span message, struct mpk_assertion *a)
+{
+	struct mpk_span rest, index, constraint, left, right;
+
+	a->kind = MPK_ASSERT_SHAPE;
+	if (!mpk_span_starts(message, "Argument ") ||
+	    !split(from(message, strlen("Argument ")), ".shape[", &a->path, &rest) ||
+	    !split(rest, "] has an unsatisfied constraint: ", &index, &constraint) ||
+	    !number(index, &a->number))
+		return false;
+	a->value = (struct mpk_span){ 0 };
+	if (!split_outside(bare(constraint), " == ", &left, &right))
+		return true;
+	if (find(left, "shape[") == left.len)
+		a->value = bare(left);
+	else if (find(right, "shape[") == right.len)
+		a->value = bare(right);
+	return true;
+}
+
+/* "4 == T.tvm_struct_get(X, 0, 10, "int32")" */
+static bool read_device(struct mpk_span message, struct mpk_assertion *a)
+{
+	struct mpk_span constraint, left, right;
+
+	a->kind = MPK_ASSERT_DEVICE;
+	return mpk_span_starts(message, "Argument ") &&
+	       split(from(message, strlen("Argument ")),
+		     ".device_type has an unsatisfied constraint: ", &a->path, &constraint) &&
+	       split_outside(bare(constraint), " == ", &left, &right) && number(left, &a->number);
+}
+
+static bool read_strides(struct mpk_span message, struct mpk_assertion *a)
+{
+	struct mpk_span ignored;
+
+	a->kind = MPK_ASSERT_STRIDES;
+	return split(message, ".strides: expected to be compact array", &a->path, &ignored);
+}
+
+/* "n * 8 == 0 or not T.isnullptr(X)" */
+static bool read_data(struct mpk_span message, struct mpk_assertion *a)
+{
+	struct mpk_span ignored;
+
+	a->kind = MPK_ASSERT_DATA;
+	return split(message, " is expected to have non-NULL data pointer", &a->path, &ignored) &&
+	       split(a->condition, " == 0 or ", &a->value, &ignored);
+}
+
+bool mpk_assertion_read(struct mpk_span text, struct mpk_assertion *out)
+{
+	static bool (*const readers[])(struct mpk_span, struct mpk_assertion *) = {
+		read_count, read_class,  read_pointer, read_rank, read_dtype,
+		read_shape, read_device, read_strides, read_data,
+	};
+	static const char begin[] = "Assert fail: ";
+	struct mpk_span condition, message;
+
+	if (!mpk_span_starts(text, begin) ||
+	    !split_outside(from(text, sizeof begin - 1), ", ", &condition, &message))
+		return false;
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(readers); i++) {
+		struct mpk_assertion a = { .condition = condition };
+
+		if (readers[i](message, &a)) {
+			*out = a;
+			return true;
+		}
+	}
+	return false;
+}
+
+bool mpk_assertion_stride(struct mpk_span condition, size_t index, struct mpk_span *out)
+{
+	struct mpk_span rest = bare(condition), part, left, right;
+	char stride[32];
+
+	(void)snprintf(stride, sizeof stride, "strides[%zu]", index);
+	while (rest.len) {
+		if (!split_outside(rest, " and ", &part, &rest)) {
+			part = rest;
+			rest = (struct mpk_span){ 0 };
+		}
+		if (!split_outside(bare(part), " == ", &left, &right))
+			continue;
+		if (find(right, stride) < right.len) {
+			*out = bare(left);
+			return true;
+		}
+		if (find(left, stride) < left.len) {
+			*out = bare(right);
+			return true;
+		}
+	}
+	return false;
+}

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "hostcode/host.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "blob/blob.h"
+#include "elf/calls.h"
+#include "elf/classify.h"
+#include "elf/object_image.h"
+#include "elf/symbols.h"
+#include "hostcode/getters.h"
+#include "hostcode/unit.h"
+
+/* "add" of "__tvm_ffi_add"; with the system-lib prefix, which is part of a name to TVM */
+static struct mpk_span own_name(const struct mpk_image *image, const struct mpk_image_function *f)
+{
+	const char *prefix = mpk_generation_get(image->gen)->function_prefix;
+	struct mpk_span name = mpk_span_str(f->symbol);
+	size_t n = prefix ? strlen(prefix) : 0;
+
+	if (n && name.len > n && mpk_span_starts(name, prefix))
+		name = mpk_span_of(name.data + n, name.len - n);
+	return name;
+}
+
+/* The functions of one member. Archives may have ten thousand members and as many functions: they are sorted by
+ * member once. */
+struct group {
+	const struct mpk_image_function *const *functions;
+	size_t count;
+};
+
+static int by_member(const void *a, const void *b)
+{
+	const struct mpk_image_function *x = *(const struct mpk_image_function *const *)a;
+	const struct mpk_image_function *y = *(const struct mpk_image_function *const *)b;
+
+	if (x->member != y->member)
+		return (uintptr_t)x->member < (uintptr_t)y->member ? -1 : 1;
+	return x < y ? -1 : x > y;
+}
+
+/* The group of a member; of no member, NULL, too. */
+static struct group group_of(const struct group *all, const char *member)
+{
+	size_t low = 0, high = all->count, end;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if ((uintptr_t)all->functions[middle]->member < (uintptr_t)member)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (end = low; end < all->count && all->functions[end]->member == member; end++)
+		;
+	return (struct group){ all->functions + low, end - low };
+}
+
+static struct mpk_span prefix_in(const struct mpk_symtab *t)
+{
+	struct mpk_symbol s;
+	size_t n;
+
+	for (size_t i = 0; i < t->count; i++)
+		for (unsigned g = 0; g < MPK_GENERATION_COUNT; g++)
+			if (mpk_symtab_get(t, i, &s, NULL) == MPK_OK &&
+			    mpk_symbol_suffix(
+				    s.name, mpk_generation_get((enum mpk_generation)g)->ctx_symbol,
+				    &n) &&
+			    n)
+				return mpk_span_of(s.name, n);
+	return (struct mpk_span){ 0 };
+}
+
+/* That of the blob; of an object that stands beside it, that of the pointer to its imports. */
+static struct mpk_span find_prefix(const struct mpk_elf *elf, const struct mpk_image *image)
+{
+	struct mpk_symtab table;
+	struct mpk_span found = { 0 };
+
+	if (image->prefix && image->prefix[0])
+		return mpk_span_str(image->prefix);
+	if (!elf->elf || image->has_blob)
+		return found;
+	if (mpk_symtab_static(elf, &table, NULL) == MPK_OK)
+		found = prefix_in(&table);
+	if (!found.len && mpk_symtab_dynamic(elf, &table, NULL) == MPK_OK)
+		found = prefix_in(&table);
+	return found;
+}
+
+/* Behind all names: where two could be meant, it is the one whose name is all of it. */
+static enum mpk_code add_aliases(struct mpk_unit *u, struct mpk_error *err)
+{
+	size_t at;
+
+	for (size_t i = 0; i < u->function_count; i++) {
+		struct mpk_unit_function *f = &u->functions[i];
+		int rc = 0;
+
+		f->alias = mpk_unit_alias(u, f->name);
+		if (f->alias.len)
+			rc = mpk_strmap_put(&u->by_name, f->alias, i, &at);
+		MPK_TRY_ALLOC(rc >= 0, err);
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code fill_unit(struct mpk_unit *u, const struct mpk_image *image,
+			       struct group group, struct mpk_error *err)
+{
+	size_t at;
+
+	u->functions = mpk_arena_array(u->arena, group.count, sizeof *u->functions);
+	MPK_TRY_ALLOC(u->functions, err);
+	for (size_t i = 0; i < group.count; i++) {
+		const struct mpk_image_function *f = group.functions[i];
+
+		if (f->alias_of)
+			continue;
+		u->functions[u->function_count] =
+			(struct mpk_unit_function){ .function = f, .name = own_name(image, f) };
+		MPK_TRY_ALLOC(mpk_strmap_put(&u->by_name, u->functions[u->function_count].name,
+					     u->function_count, &at) >= 0,
+			      err);
+		u->function_count++;
+	}
+	return MPK_OK;
+}
+
+/* Whether a function is left that the other readers could find: constants may be large, and one sentence is
+ * what their texts have in common. */
+static bool is_told_in_sentences(const struct mpk_unit *u)
+{
+	static const char sentence[] = ": num_args should be ";
+	size_t unknown = 0;
+
+	for (size_t i = 0; i < u->function_count; i++)
+		unknown += !u->functions[i].found;
+	for (size_t i = 0; i < u->constant_count && unknown; i++) {
+		struct mpk_span s = u->constants[i].bytes;
+
+		if (s.len && memmem(s.data, s.len, sentence, sizeof sentence - 1))
+			return true;
+	}
+	return false;
+}
+
+static enum mpk_code read_texts(struct mpk_unit *u, const struct mpk_image *image,
+				struct mpk_span bytes, struct mpk_error *err)
+{
+	struct mpk_constants *constants;
+
+	if (u->elf->elf)
+		MPK_TRY(mpk_elf_constants(u->elf, image->blob, u->arena, &constants,
+					  &u->constant_count, err));
+	else
+		MPK_TRY(mpk_object_constants(bytes, image->blob, u->arena, &constants,
+					     &u->constant_count, err));
+	u->constants = constants;
+	u->budget = mpk_constants_budget(constants, u->constant_count);
+	MPK_TRY(mpk_unit_prototypes(u, err));
+	if (!is_told_in_sentences(u))
+		return MPK_OK;
+	MPK_TRY(mpk_unit_assertions(u, err));
+	return mpk_unit_tilelang(u, err);
+}
+
+/* The function of the unit that a call leads to, or NULL. */
+static const struct mpk_unit_function *called(const struct mpk_unit *u, const struct mpk_callee *c)
+{
+	for (size_t i = 0; i < u->function_count; i++) {
+		const struct mpk_unit_function *f = &u->functions[i];
+
+		if (c->symbol ? strcmp(f->function->symbol, c->symbol) == 0
+			      : f->function->address == c->address)
+			return f;
+	}
+	return NULL;
+}
+
+/* TVM gives a library of one main function an entry of the name "main" that only calls it: what that
+ * takes, the entry takes. */
+static enum mpk_code read_entry(struct mpk_unit *u, struct mpk_unit_function *entry,
+				struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_plt_names_fini) struct mpk_plt_names plt = { 0 };
+	const struct mpk_unit_function *one = NULL;
+	struct mpk_callee callees[8];
+	size_t count;
+
+	if (u->elf->header.e_type == ET_REL) {
+		MPK_TRY(mpk_elf_object_callees(u->elf, entry->function->symbol, callees,
+					       MPK_ARRAY_COUNT(callees), &count, err));
+	} else {
+		MPK_TRY(mpk_plt_names_read(u->elf, &plt, err));
+		count = mpk_elf_callees(u->elf, &plt, entry->function->address,
+					entry->function->bytes, callees, MPK_ARRAY_COUNT(callees));
+	}
+	for (size_t i = 0; i < count; i++) {
+		const struct mpk_unit_function *f = called(u, &callees[i]);
+
+		if (f && one && f != one)
+			return MPK_OK;
+		one = f ? f : one;
+	}
+	if (!one || one == entry || !one->found)
+		return MPK_OK;
+	entry->found = mpk_arena_alloc(u->arena, sizeof *entry->found);
+	MPK_TRY_ALLOC(entry->found, err);
+	*entry->found = *one->found;
+	return MPK_OK;
+}
+
+static enum mpk_code read_all(struct mpk_unit *u, const struct mpk_image *image,
+			      struct mpk_span bytes, struct mpk_error *err)
+{
+	MPK_TRY(read_texts(u, image, bytes, err));
+	for (size_t i = 0; i < u->function_count; i++)
+		if (u->functions[i].function->is_entry && !u->functions[i].found)
+			return read_entry(u, &u->functions[i], err);
+	return MPK_OK;
+}
+
+/* One file and the functions that it defines. Code of other formats than ELF is not searched: there
+ * only whole texts tell. */
+static enum mpk_code read_unit(const struct mpk_image *image, struct mpk_span bytes,
+			       struct group group, struct mpk_arena *arena,
+			       const struct mpk_signature **out, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_elf_close) struct mpk_elf elf = { 0 };
+	struct mpk_unit u = { .elf = &elf, .arena = arena };
+	enum mpk_code code = fill_unit(&u, image, group, err);
+
+	if (code == MPK_OK && u.function_count) {
+		if (mpk_file_format_of(bytes) == MPK_FILE_ELF)
+			code = mpk_elf_open(bytes, 0, &elf, err);
+		u.prefix = find_prefix(&elf, image);
+		if (code == MPK_OK)
+			code = add_aliases(&u, err);
+		if (code == MPK_OK)
+			code = read_all(&u, image, bytes, err);
+	}
+	mpk_strmap_fini(&u.by_name);
+	if (code != MPK_OK)
+		return code == MPK_E_NOMEM ? code : MPK_OK;
+	for (size_t i = 0; i < u.function_count; i++) {
+		const struct mpk_unit_function *f = &u.functions[i];
+
+		if (!f->found)
+			continue;
+		f->found->name = mpk_span_str(f->function->name);
+		out[f->function - image->functions] = f->found;
+	}
+	return MPK_OK;
+}
+
+/* Metadata, for functions that nothing else tells of: it has neither names nor shapes. */
+static enum mpk_code ask_getters(const struct mpk_image *image, struct mpk_arena *arena,
+				 const struct mpk_signature **list, struct mpk_error *err)
+{
+	struct mpk_host_texts texts;
+	bool all = true;
+
+	for (size_t i = 0; i < image->function_count; i++)
+		all &= list[i] || image->functions[i].alias_of;
+	if (all || !image->getter_count)
+		return MPK_OK;
+	MPK_TRY(mpk_host_texts_read(image, arena, &texts, err));
+	for (size_t i = 0; i < image->function_count; i++)
+		if (!list[i])
+			MPK_TRY(mpk_host_texts_signature(image, &texts, i, arena, &list[i], err));
+	return MPK_OK;
+}
+
+enum mpk_code mpk_host_signatures(const struct mpk_image *image, struct mpk_arena *arena,
+				  const struct mpk_signature *const **out, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	const struct mpk_signature **list =
+		mpk_arena_array(arena, image->function_count, sizeof(const struct mpk_signature *));
+	const struct mpk_image_function **sorted =
+		mpk_arena_array(&scratch, image->function_count, sizeof *sorted);
+	const struct group all = { sorted, image->function_count };
+
+	MPK_TRY_ALLOC(list && sorted, err);
+	for (size_t i = 0; i < image->function_count; i++)
+		sorted[i] = &image->functions[i];
+	if (image->function_count)
+		qsort(sorted, image->function_count, sizeof *sorted, by_member);
+	if (image->container != MPK_CONTAINER_BLOB && image->function_count)
+		MPK_TRY(read_unit(image, image->bytes, group_of(&all, NULL), arena, list, err));
+	for (size_t i = 0; i < image->member_count; i++) {
+		struct group group = group_of(&all, image->members[i]);
+
+		if (group.count)
+			MPK_TRY(read_unit(image, image->member_bytes[i], group, arena, list, err));
+	}
+	MPK_TRY(ask_getters(image, arena, list, err));
+	*out = list;
+	return MPK_OK;
+}
+
+const struct mpk_signature *mpk_host_signature_find(const struct mpk_image *image,
+						    const struct mpk_signature *const *signatures,
+						    const char *name)
+{
+	for (size_t i = 0; i < image->function_count; i++) {
+		const struct mpk_image_function *f = &image->functions[i];
+
+		if (f->alias_of && strcmp(f->name, name) == 0 && strcmp(f->alias_of, name) != 0)
+			return mpk_host_signature_find(image, signatures, f->alias_of);
+		if (!f->alias_of && strcmp(f->name, name) == 0)
+			return signatures[i];
+	}
+	return NULL;
+}

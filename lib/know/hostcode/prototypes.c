@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where prototypes stand in a library.
+ *
+ * A text is whole when no longer name can begin before it. One that begins within another, as
+ * "add(" in "my_add(", may be the text of add, merged by the linker, or no text at all: only the
+ * function's code tells. Code tells as well where two whole texts of one name differ. Without it
+ * nothing is taken as fact. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "hostcode/unit.h"
+#include "signature/prototype.h"
+
+/* What stands before a prototype in the message that shows it: in code of TVM, in launch functions. */
+static const char *const marks[] = { " when calling:\n  `", "got %lld, when calling " };
+
+enum {
+	NAME_MAX_BYTES =
+		1024, /* of a name that a prototype can have; longer ones are not looked for */
+	TEXT_MAX_BYTES = 65536, /* of a prototype: some hundred parameters */
+};
+
+/* A text that may be the prototype of a function. */
+struct candidate {
+	size_t function;
+	struct mpk_span text;
+	uint64_t address;
+	bool whole; /* it begins where a string begins */
+	size_t order;
+};
+
+struct search {
+	struct mpk_unit *unit;
+	struct candidate *items;
+	size_t count, cap;
+	size_t most; /* candidates; a file with more, or with more to look at, tells nothing that is certain */
+	bool failed, too_many;
+	bool in_names[256];               /* bytes that names are made of */
+	bool lengths[NAME_MAX_BYTES + 1]; /* of names */
+	size_t longest;
+};
+
+static void learn_name(struct search *s, struct mpk_span name)
+{
+	if (name.len > NAME_MAX_BYTES)
+		return;
+	for (size_t k = 0; k < name.len; k++)
+		s->in_names[name.data[k]] = true;
+	s->lengths[name.len] = true;
+	s->longest = name.len > s->longest ? name.len : s->longest;
+}
+
+static void learn_names(struct search *s)
+{
+	for (size_t i = 0; i < s->unit->function_count; i++) {
+		learn_name(s, s->unit->functions[i].name);
+		learn_name(s, s->unit->functions[i].alias);
+	}
+	/* a prototype's name ends where its first parenthesis stands */
+	s->in_names['('] = false;
+}
+
+static void add(struct search *s, const struct candidate *c)
+{
+	s->too_many |= s->count == s->most;
+	if (s->too_many)
+		return;
+	if (!mpk_vec_reserve(&s->items, &s->cap, s->count + 1, sizeof *s->items)) {
+		s->failed = true;
+		return;
+	}
+	s->items[s->count] = *c;
+	s->items[s->count].order = s->count;
+	s->count++;
+}
+
+/* A string in the constants, its NUL not counted. */
+struct string {
+	const uint8_t *from, *end;
+	bool whole; /* its begin is not cut off */
+};
+
+/* Of names of functions: before another byte a name cannot have begun. Data may stand there, with no NUL
+ * between it and a text. */
+static bool is_name_byte(uint8_t c)
+{
+	return isalnum(c) || (c && strchr("_.$@:-", c));
+}
+
+/* Every name that ends where the parenthesis stands. */
+static void look_before(struct search *s, const struct mpk_constants *c, struct string text,
+			const uint8_t *parenthesis)
+{
+	size_t most = (size_t)(parenthesis - text.from);
+
+	most = most < s->longest ? most : s->longest;
+	for (size_t n = 1; n <= most && s->in_names[*(parenthesis - n)]; n++) {
+		const uint8_t *from = parenthesis - n;
+		struct candidate found = {
+			.text = mpk_span_of(from, (size_t)(text.end - from)),
+			.address = c->address + (uint64_t)(from - c->bytes.data),
+			.whole = (text.whole && from == text.from) ||
+				 (from > text.from && !is_name_byte(from[-1])),
+		};
+
+		if (!s->lengths[n])
+			continue;
+		/* a long name has as many ends to hash as functions have lengths */
+		s->too_many |= !mpk_unit_spend(s->unit, n);
+		if (s->too_many)
+			return;
+		if (mpk_strmap_find(&s->unit->by_name, mpk_span_of(from, n), &found.function))
+			add(s, &found);
+	}
+}
+
+/* The string that at lies in, as far back as a name can begin. False: no NUL ends it, it is cut. */
+static bool find_string(const struct mpk_constants *c, const uint8_t *at, struct string *out)
+{
+	const uint8_t *begin = c->bytes.data, *end = begin + c->bytes.len, *from = at;
+	const uint8_t *nul = memchr(at, 0, (size_t)(end - at));
+
+	/* what is behind the last string's end belongs to this one */
+	while (from > begin && from > out->end && from[-1] && at - from <= NAME_MAX_BYTES)
+		from--;
+	*out = (struct string){ from, nul, from == begin || !from[-1] };
+	return nul != NULL;
+}
+
+/* Begins are looked for by their parentheses: names are many, "(" is one. */
+static void look_through(struct search *s, const struct mpk_constants *c)
+{
+	const uint8_t *at = c->bytes.data, *end = at + c->bytes.len;
+	struct string text = { at, at, true };
+
+	for (; !s->too_many && at < end && (at = memchr(at, '(', (size_t)(end - at))); at++) {
+		if (at == c->bytes.data || !s->in_names[at[-1]])
+			continue;
+		if (at >= text.end && !find_string(c, at, &text))
+			return;
+		if (text.end[-1] == ')' && text.end - at < TEXT_MAX_BYTES)
+			look_before(s, c, text, at);
+	}
+}
+
+/* --- what is certain -------------------------------------------------------------------- */
+
+static int by_function(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+
+	if (x->function != y->function)
+		return x->function < y->function ? -1 : 1;
+	if (x->whole != y->whole)
+		return x->whole ? -1 : 1;
+	return x->order < y->order ? -1 : x->order > y->order;
+}
+
+static bool is_named_by_code(struct mpk_unit *u, const struct candidate *c)
+{
+	const struct mpk_image_function *f = u->functions[c->function].function;
+
+	return mpk_unit_spend(u, f->bytes) &&
+	       mpk_elf_code_names(u->elf, f->address, f->bytes, c->address);
+}
+
+/* Reads c unless it is no prototype, or the same text as *one; *many when it is another one. */
+static enum mpk_code consider(struct mpk_unit *u, const struct candidate *c,
+			      const struct candidate **one, bool *many, struct mpk_error *err)
+{
+	struct mpk_signature ignored;
+	enum mpk_code code;
+
+	if (*many || (*one && mpk_span_equal((*one)->text, c->text)) ||
+	    !mpk_unit_spend(u, c->text.len))
+		return MPK_OK;
+	code = mpk_prototype_read(c->text, u->arena, &ignored, NULL);
+	if (code == MPK_E_SYNTAX)
+		return MPK_OK;
+	if (code != MPK_OK)
+		return mpk_fail_nomem(err);
+	*many = *one != NULL;
+	*one = c;
+	return MPK_OK;
+}
+
+/* The one prototype among candidates that are whole, or that code points at; NULL: none or several. */
+static enum mpk_code choose(struct mpk_unit *u, const struct candidate *c, size_t count, bool named,
+			    const struct candidate **out, struct mpk_error *err)
+{
+	const struct candidate *one = NULL;
+	bool many = false;
+
+	for (size_t i = 0; i < count; i++)
+		if (named ? is_named_by_code(u, &c[i]) : c[i].whole)
+			MPK_TRY(consider(u, &c[i], &one, &many, err));
+	*out = many ? NULL : one;
+	return MPK_OK;
+}
+
+static enum mpk_code settle(struct mpk_unit *u, const struct candidate *c, size_t count,
+			    struct mpk_error *err)
+{
+	struct mpk_unit_function *f = &u->functions[c->function];
+	const struct candidate *one;
+
+	MPK_TRY(choose(u, c, count, false, &one, err));
+	if (!one)
+		MPK_TRY(choose(u, c, count, true, &one, err));
+	if (!one)
+		return MPK_OK;
+	f->found = mpk_arena_alloc(u->arena, sizeof *f->found);
+	MPK_TRY_ALLOC(f->found, err);
+	MPK_TRY(mpk_prototype_read(one->text, u->arena, f->found, err));
+	return mpk_unit_device(u, f->function, one->text.data, &f->found->device, err);
+}
+
+static enum mpk_code settle_all(struct search *s, struct mpk_error *err)
+{
+	size_t n;
+
+	if (s->count)
+		qsort(s->items, s->count, sizeof *s->items, by_function);
+	for (size_t i = 0; i < s->count; i += n) {
+		for (n = 1; i + n < s->count && s->items[i + n].function == s->items[i].function;)
+			n++;
+		MPK_TRY(settle(s->unit, &s->items[i], n, err));
+	}
+	return MPK_OK;
+}
+
+static bool contains_mark(struct mpk_span s)
+{
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(marks) && s.len; i++)
+		if (memmem(s.data, s.len, marks[i], strlen(marks[i])))
+			return true;
+	return false;
+}
+
+/* Whether code of the unit shows prototypes at all: other texts look like one, too. Where a compiler has
+ * put one text the others are near, and constants may be large. */
+static bool has_mark(const struct mpk_unit *u, const uint8_t *text)
+{
+	enum { NEAR_BYTES = 1 << 18, WINDOW_BYTES = 2 * NEAR_BYTES };
+
+	for (size_t i = 0; i < u->constant_count; i++) {
+		struct mpk_span s = u->constants[i].bytes;
+		size_t before = (size_t)(text - s.data);
+
+		if (text < s.data || before >= s.len)
+			continue;
+		before = before < NEAR_BYTES ? before : NEAR_BYTES;
+		s = mpk_span_of(text - before, (size_t)(s.data + s.len - text) + before);
+		s.len = s.len < WINDOW_BYTES ? s.len : WINDOW_BYTES;
+		if (contains_mark(s))
+			return true;
+	}
+	for (size_t i = 0; i < u->constant_count; i++)
+		if (contains_mark(u->constants[i].bytes))
+			return true;
+	return false;
+}
+
+enum mpk_code mpk_unit_prototypes(struct mpk_unit *u, struct mpk_error *err)
+{
+	struct search s = { .unit = u, .most = 64 * u->function_count + 4096 };
+	enum mpk_code code = MPK_OK;
+
+	learn_names(&s);
+	for (size_t i = 0; i < u->constant_count; i++)
+		look_through(&s, &u->constants[i]);
+	if (s.failed)
+		code = mpk_fail_nomem(err);
+	else if (s.count && !s.too_many && has_mark(u, s.items[0].text.data))
+		code = settle_all(&s, err);
+	free(s.items);
+	return code;
+}

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* manifest.c - the rules of the whole manifest, and reading it
+ *
+ * A manifest is read in three steps: the text as TOML (toml/), its tables by the schema, each with
+ * the rules that need no other table (row.c), then the rules here. All run, whatever the others
+ * found, so that one run reports everything; those that follow imports need valid names.
+ */
+#include "manifest/manifest.h"
+
+#include <string.h>
+
+#include "base/strmap.h"
+#include "manifest/graph.h"
+#include "manifest/schema.h"
+#include "text/escape.h"
+
+#define QUOTE(mstr) MPK_QUOTE(mpk_toml_str_span(mstr))
+
+/* --- rules that look at several tables ---------------------------------------------- */
+
+struct check {
+	struct mpk_toml_reader *r;
+	struct mpk_manifest_draft *draft;
+	bool has_modules; /* the file says `module`, rightly or not */
+	bool unresolved;  /* an id or an import leads nowhere: there is no graph to look at */
+	size_t errors_before;
+	size_t unknown;        /* names of no module */
+	struct mpk_strmap ids; /* id -> module index, the first of each name */
+};
+
+static void check_not_empty(struct check *c)
+{
+	if (!c->draft->module_count && !c->has_modules)
+		mpk_toml_read_error(c->r, (struct mpk_pos){ 1, 1 }, "empty",
+				    "nothing to pack: there is no [[module]]");
+}
+
+static void check_ids(struct check *c)
+{
+	for (size_t i = 0; i < c->draft->module_count; i++) {
+		struct mpk_toml_str id = c->draft->modules[i].id;
+		size_t first = i;
+
+		c->unresolved |= !id.text;
+		if (!id.text)
+			continue;
+		if (mpk_strmap_put(&c->ids, mpk_toml_str_span(id), i, &first) < 0)
+			c->r->failed = true;
+		else if (first != i)
+			mpk_toml_read_error(c->r, id.pos, "duplicate-id",
+					    "'%s' is the id of the module on line %u already",
+					    QUOTE(id), c->draft->modules[first].id.pos.line);
+		c->unresolved |= first != i;
+	}
+}
+
+static void unknown_module(struct check *c, struct mpk_toml_str name, const char *check)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	/* every id is compared: not for findings that a report only counts */
+	size_t count = c->unknown++ < MPK_REPORT_MAX ? c->draft->module_count : 0, used = 0;
+	struct mpk_span *names = mpk_arena_array(&scratch, count, sizeof *names);
+	char near[MPK_TOML_SUGGEST_BYTES] = "";
+
+	c->unresolved = true;
+	for (size_t i = 0; names && i < count; i++)
+		if (c->draft->modules[i].id.text)
+			names[used++] = mpk_toml_str_span(c->draft->modules[i].id);
+	if (names)
+		mpk_toml_suggest(mpk_toml_str_span(name), names, used, near);
+	mpk_toml_read_error(c->r, name.pos, check, "no module has the id '%s'%s", QUOTE(name),
+			    near);
+}
+
+static void check_root(struct check *c)
+{
+	struct mpk_toml_str root = c->draft->package.root;
+
+	if (root.text &&
+	    !mpk_strmap_find(&c->ids, mpk_toml_str_span(root), &c->draft->package.root_index))
+		unknown_module(c, root, "unknown-root");
+}
+
+static void resolve_imports(struct check *c, struct mpk_manifest_module *m)
+{
+	size_t *index = mpk_arena_array(c->r->arena, m->imports.count, sizeof *index);
+
+	if (!index) {
+		c->r->failed = true;
+		return;
+	}
+	for (size_t i = 0; i < m->imports.count; i++)
+		if (!mpk_strmap_find(&c->ids, mpk_toml_str_span(m->imports.items[i]), &index[i]))
+			unknown_module(c, m->imports.items[i], "unknown-import");
+	m->import_index = index;
+}
+
+static void check_imports(struct check *c)
+{
+	for (size_t i = 0; i < c->draft->module_count; i++)
+		resolve_imports(c, &c->draft->modules[i]);
+}
+
+static void check_host_code(struct check *c)
+{
+	bool generated = c->draft->launch_count || c->draft->package.base.text;
+
+	for (size_t i = 0; i < c->draft->module_count; i++) {
+		const struct mpk_manifest_module *m = &c->draft->modules[i];
+
+		/* An empty list says that there is no code to be had, which is enough for a blob. */
+		if (m->is_host && m->valid && !m->sources.present && !generated)
+			mpk_toml_read_error(
+				c->r, m->pos, "missing-key",
+				"a host module needs 'sources' (or [package] a 'base')");
+	}
+}
+
+static void check_function_names(struct check *c)
+{
+	for (size_t i = 0; i < c->draft->module_count; i++) {
+		const struct mpk_manifest_module *m = &c->draft->modules[i];
+		struct mpk_strmap names = { 0 };
+
+		for (size_t k = 0; k < m->function_count; k++) {
+			struct mpk_toml_str name = m->functions[k].name;
+			size_t first = k;
+
+			if (!name.text)
+				continue;
+			if (mpk_strmap_put(&names, mpk_toml_str_span(name), k, &first) < 0)
+				c->r->failed = true;
+			else if (first != k)
+				mpk_toml_read_error(c->r, name.pos, "duplicate-function",
+						    "'%s' is listed twice in this module",
+						    QUOTE(name));
+		}
+		mpk_strmap_fini(&names);
+	}
+}
+
+static void check_launch_names(struct check *c)
+{
+	struct mpk_strmap names = { 0 };
+
+	for (size_t i = 0; i < c->draft->launch_count; i++) {
+		struct mpk_toml_str name = c->draft->launches[i].launch.name;
+		size_t first = i;
+
+		if (!name.text)
+			continue;
+		if (mpk_strmap_put(&names, mpk_toml_str_span(name), i, &first) < 0)
+			c->r->failed = true;
+		else if (first != i)
+			mpk_toml_read_error(c->r, name.pos, "duplicate-function",
+					    "there are two launch functions '%s'", QUOTE(name));
+	}
+	mpk_strmap_fini(&names);
+}
+
+/* --- rules of the graph, when every name in it is known ------------------------------- */
+
+static struct mpk_module *graph_of(struct check *c, struct mpk_arena *scratch)
+{
+	size_t count = c->draft->module_count;
+	struct mpk_module *modules = mpk_arena_array(scratch, count, sizeof *modules);
+
+	for (size_t i = 0; modules && i < count; i++) {
+		const struct mpk_manifest_module *m = &c->draft->modules[i];
+
+		modules[i] = (struct mpk_module){
+			.name = mpk_toml_str_span(m->id),
+			.kind = mpk_toml_str_span(m->key),
+			.is_host = m->is_host,
+			.imports = m->import_index,
+			.import_count = m->imports.count,
+		};
+	}
+	return modules;
+}
+
+/* Where the import stands that closes the ring. */
+static struct mpk_pos closing_import(const struct check *c, const struct mpk_cycle *cycle)
+{
+	size_t last = cycle->merged ? cycle->count - 2 : cycle->count - 1;
+	size_t target = cycle->modules[cycle->merged ? cycle->count - 1 : 0];
+	const struct mpk_manifest_module *m = &c->draft->modules[cycle->modules[last]];
+
+	for (size_t i = 0; i < m->imports.count; i++)
+		if (m->import_index[i] == target)
+			return m->imports.items[i].pos;
+	return m->pos;
+}
+
+static void report_cycle(struct check *c, const struct mpk_cycle *cycle,
+			 const struct mpk_module *modules)
+{
+	struct mpk_error err = { 0 };
+
+	(void)mpk_cycle_fail(cycle, modules, &err);
+	mpk_toml_read_error(c->r, closing_import(c, cycle), "cycle", "%s", err.text);
+}
+
+/* Where a module stands: all host modules stand where the first of them does. */
+static size_t position_of(const struct check *c, size_t module)
+{
+	size_t first = 0;
+
+	if (!c->draft->modules[module].is_host)
+		return module;
+	while (!c->draft->modules[first].is_host)
+		first++;
+	return first;
+}
+
+/* keep_order needs every module to stand before what it imports.
+ * Returns  whether something was wrong */
+static bool check_kept_order(struct check *c)
+{
+	size_t errors = c->r->report->errors;
+
+	for (size_t i = 0; c->draft->package.keep_order && i < c->draft->module_count; i++) {
+		const struct mpk_manifest_module *m = &c->draft->modules[i];
+
+		for (size_t k = 0; k < m->imports.count; k++)
+			if (position_of(c, m->import_index[k]) < position_of(c, i))
+				mpk_toml_read_error(
+					c->r, m->imports.items[k].pos, "keep-order",
+					"with 'keep_order' a module stands before those it imports, but '%s' stands before '%s'",
+					QUOTE(m->imports.items[k]), QUOTE(m->id));
+	}
+	return c->r->report->errors != errors;
+}
+
+/* Whether all imports that the file means are known: one of a wrong type may lead to a module, too. */
+static bool imports_are_known(const struct mpk_report *report, size_t errors_before)
+{
+	static const char *const fatal[] = { "missing-key",   "empty-value",  "wrong-type",
+					     "empty",         "duplicate-id", "unknown-root",
+					     "unknown-import" };
+
+	if (report->errors == errors_before)
+		return true;
+	if (report->dropped)
+		return false;
+	for (size_t i = 0; i < report->count; i++)
+		for (size_t k = 0; k < MPK_ARRAY_COUNT(fatal); k++)
+			if (strcmp(report->findings[i].check, fatal[k]) == 0)
+				return false;
+	return true;
+}
+
+static void check_graph(struct check *c)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	size_t count = c->draft->module_count, root = c->draft->package.root_index;
+	struct mpk_module *modules = graph_of(c, &scratch);
+	bool *unreached = mpk_arena_array(&scratch, count, sizeof *unreached);
+	struct mpk_graph graph = { modules, count, root, false };
+	struct mpk_cycle cycle = { 0 };
+	struct mpk_tree tree;
+
+	if (!modules || !unreached ||
+	    mpk_graph_find_cycle(&graph, &scratch, &cycle, NULL) != MPK_OK) {
+		c->r->failed = true;
+		return;
+	}
+	if (cycle.count) {
+		report_cycle(c, &cycle, modules);
+		return;
+	}
+	if (check_kept_order(c))
+		return;
+	if (mpk_graph_order(&graph, c->draft->package.gen, &scratch, &tree, unreached, NULL) !=
+	    MPK_OK)
+		c->r->failed = true;
+	for (size_t i = 0; i < count; i++)
+		if (unreached[i] && !c->draft->launch_count &&
+		    imports_are_known(c->r->report, c->errors_before))
+			mpk_toml_read_warn(
+				c->r, c->draft->modules[i].id.pos, "unreached",
+				"the root '%s' does not import '%s', directly or indirectly: it is left out",
+				QUOTE(c->draft->modules[root].id), QUOTE(c->draft->modules[i].id));
+}
+
+/* One row a rule. Those that need names run when every id and import leads to a module. */
+static const struct {
+	void (*run)(struct check *c);
+	bool needs_names;
+} checks[] = {
+	{ check_not_empty, false },    { check_ids, false },       { check_root, false },
+	{ check_imports, false },      { check_host_code, false }, { check_function_names, false },
+	{ check_launch_names, false }, { check_graph, true },
+};
+
+static void run_checks(struct mpk_toml_reader *r, struct mpk_manifest_draft *draft,
+		       const struct mpk_toml *root, size_t errors_before)
+{
+	struct check c = { .r = r,
+			   .draft = draft,
+			   .has_modules = mpk_toml_find(root, "module"),
+			   .errors_before = errors_before };
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(checks); i++)
+		if (!checks[i].needs_names || (!c.unresolved && draft->module_count))
+			checks[i].run(&c);
+	mpk_strmap_fini(&c.ids);
+}
+
+/* --- the whole ------------------------------------------------------------------------ */
+
+static const char *dir_of(struct mpk_arena *arena, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	/* compilers take "-d/x.c" for an option, "@d/x.c" for a file of options */
+	const char *here = *path == '-' || *path == '@' ? "./" : "";
+
+	return slash ? mpk_arena_printf(arena, "%s%.*s", here, (int)(slash - path) + 1, path) : "";
+}
+
+static bool publish(struct mpk_toml_reader *r, const struct mpk_manifest_draft *draft,
+		    struct mpk_manifest *out)
+{
+	struct mpk_manifest_launch *launches =
+		mpk_arena_array(r->arena, draft->launch_count, sizeof *launches);
+
+	if (!launches)
+		return false;
+	for (size_t i = 0; i < draft->launch_count; i++)
+		launches[i] = draft->launches[i].launch;
+	*out = draft->package;
+	out->modules = draft->modules;
+	out->module_count = draft->module_count;
+	out->launches = launches;
+	out->launch_count = draft->launch_count;
+	out->path = mpk_arena_text(r->arena, mpk_span_str(r->path));
+	out->dir = dir_of(r->arena, r->path);
+	return out->path && out->dir;
+}
+
+static enum mpk_code fail_with_first(const struct mpk_report *report, struct mpk_error *err)
+{
+	for (size_t i = 0; i < report->count; i++) {
+		if (report->findings[i].severity != MPK_ERROR)
+			continue;
+		if (err)
+			*err = report->findings[i].error;
+		return MPK_E_SYNTAX;
+	}
+	return mpk_fail(err, MPK_E_SYNTAX, "the manifest has errors");
+}
+
+static enum mpk_code parse_toml(struct mpk_toml_reader *r, struct mpk_span text,
+				struct mpk_toml *root, struct mpk_error *err)
+{
+	struct mpk_error why = { 0 };
+	enum mpk_code code = mpk_toml_parse(text, r->arena, root, &why);
+
+	mpk_error_at_file(&why, r->path);
+	if (code == MPK_E_SYNTAX) /* the one error that hides all others */
+		mpk_report_add(r->report, MPK_ERROR, "syntax", &why);
+	if (code != MPK_OK && err)
+		*err = why;
+	return code;
+}
+
+enum mpk_code mpk_manifest_parse(struct mpk_span text, const char *path, struct mpk_arena *arena,
+				 struct mpk_report *report, struct mpk_manifest *out,
+				 struct mpk_error *err)
+{
+	struct mpk_manifest_draft draft = { 0 };
+	struct mpk_toml root;
+	struct mpk_toml_reader r = {
+		.arena = arena, .report = report, .path = path, .user = &draft.package
+	};
+	size_t errors_before = report->errors;
+
+	MPK_TRY(parse_toml(&r, text, &root, err));
+	mpk_toml_read_table(&r, &mpk_manifest_schema, &root, &draft);
+	run_checks(&r, &draft, &root, errors_before);
+	if (!publish(&r, &draft, out) || r.failed || report->failed)
+		return mpk_fail_nomem(err);
+	out->valid = report->errors == errors_before;
+	return out->valid ? MPK_OK : fail_with_first(report, err);
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* package.c - a manifest with its files as a tree and a blob
+ *
+ * A finding does not end the load: everything that can still be looked at is, so that one run
+ * reports all that is wrong.
+ */
+#include "package/package.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "manifest/graph.h"
+#include "manifest/kind.h"
+#include "package/loader.h"
+#include "text/escape.h"
+
+/* --- files that are named but not read here -------------------------------------------- */
+
+/* What the compiler is to read is only looked for, so that a slip is found here with its
+ * position and together with all others. */
+static const char *look_for(struct mpk_loader *l, struct mpk_toml_str name)
+{
+	const char *path = mpk_loader_path(l, name);
+
+	if (!path)
+		return NULL;
+	if (!mpk_loader_memory_file(l, name) && access(path, R_OK) != 0)
+		mpk_loader_error(l, name.pos, MPK_E_IO, "source-file", "'%s': cannot read: %s",
+				 MPK_QUOTE(mpk_toml_str_span(name)), strerror(errno));
+	return path;
+}
+
+/* A module with other errors cannot be packed, but its files can be missing too. */
+static void look_for_payload(struct mpk_loader *l, const struct mpk_manifest_module *m)
+{
+	if (m->payload.text)
+		(void)look_for(l, m->payload);
+	if (m->data.text)
+		(void)look_for(l, m->data);
+}
+
+/* --- one module ---------------------------------------------------------------------------- */
+
+static void load_payload(struct mpk_loader *l, struct mpk_manifest_module *m, struct mpk_rope *rope)
+{
+	const struct mpk_manifest_kind *kind = mpk_manifest_kind_find(mpk_toml_str_span(m->kind));
+
+	if (m->payload.text) {
+		const struct mpk_file *f = mpk_loader_open(l, m->payload);
+
+		if (f)
+			mpk_loader_put(f, 0, f->map.bytes.len, rope);
+	} else if (kind && kind->device) {
+		mpk_loader_put_device(l, m, rope);
+	} else if (kind && kind->keys[0].name) {
+		mpk_loader_put_executor(l, m, rope);
+	}
+}
+
+/* The modules again, in memory that tables may grow in. */
+static struct mpk_manifest_module *own_modules(struct mpk_loader *l, struct mpk_manifest *manifest)
+{
+	size_t count = manifest->module_count;
+	struct mpk_manifest_module *own = mpk_arena_array(l->arena, count, sizeof *own);
+
+	if (own && count)
+		memcpy(own, manifest->modules, count * sizeof *own);
+	if (own)
+		manifest->modules = own;
+	return own;
+}
+
+static struct mpk_module *load_modules(struct mpk_loader *l, struct mpk_manifest_module *own)
+{
+	size_t count = l->manifest->module_count;
+	/* one more: launch functions may bring a host module of their own */
+	struct mpk_module *modules = mpk_arena_array(l->arena, count + 1, sizeof *modules);
+	struct mpk_rope *ropes = mpk_arena_array(l->arena, count, sizeof *ropes);
+
+	if (!modules || !ropes)
+		return NULL;
+	l->contents = ropes;
+	l->code = mpk_arena_array(l->arena, count, sizeof(const struct mpk_code_kernel **));
+	if (!l->code)
+		return NULL;
+	for (size_t i = 0; i < count; i++) {
+		struct mpk_manifest_module *m = &own[i];
+
+		ropes[i] = mpk_rope_of(l->arena);
+		if (!m->is_host && m->valid)
+			load_payload(l, m, &ropes[i]);
+		else if (!m->is_host)
+			look_for_payload(l, m);
+		l->failed |= ropes[i].failed;
+		modules[i] = (struct mpk_module){
+			.name = mpk_toml_str_span(m->id),
+			.kind = mpk_toml_str_span(m->key),
+			.is_host = m->is_host,
+			.content = m->is_host ? NULL : &ropes[i],
+			.imports = m->import_index,
+			.import_count = m->imports.count,
+		};
+	}
+	return modules;
+}
+
+/* --- host code ----------------------------------------------------------------------------- */
+
+static void list_sources(struct mpk_loader *l, const bool *unreached, struct mpk_package *out)
+{
+	size_t most = 0;
+
+	for (size_t i = 0; i < l->manifest->module_count; i++)
+		most += l->manifest->modules[i].sources.count;
+
+	struct mpk_host_source *sources = mpk_arena_array(l->arena, most, sizeof *sources);
+	if (!sources) {
+		l->failed = true;
+		return;
+	}
+	for (size_t i = 0; i < l->manifest->module_count; i++) {
+		const struct mpk_toml_list *list = &l->manifest->modules[i].sources;
+
+		for (size_t k = 0; k < list->count && !unreached[i]; k++)
+			sources[out->source_count++] = (struct mpk_host_source){
+				.path = look_for(l, list->items[k]),
+				.module = i,
+				.pos = list->items[k].pos,
+			};
+	}
+	out->sources = sources;
+	if (l->manifest->base.text)
+		out->base = look_for(l, l->manifest->base);
+}
+
+/* --- the whole ------------------------------------------------------------------------------ */
+
+/* The first error, but one about contents before those about missing files. */
+static enum mpk_code fail_with_first(const struct mpk_report *report, size_t from,
+				     struct mpk_error *err)
+{
+	const struct mpk_error *first = NULL;
+
+	for (size_t i = from; i < report->count; i++) {
+		const struct mpk_finding *f = &report->findings[i];
+
+		if (f->severity == MPK_ERROR &&
+		    (!first || (first->code == MPK_E_IO && f->error.code != MPK_E_IO)))
+			first = &f->error;
+	}
+	if (!first)
+		return mpk_fail(err, MPK_E_SYNTAX, "the package has errors");
+	if (err)
+		*err = *first;
+	return first->code;
+}
+
+/* A content is one of the ropes of load_modules, which stand in the order of the manifest. */
+static enum mpk_code map_nodes(struct mpk_loader *l, struct mpk_package *out, struct mpk_error *err)
+{
+	size_t *of = mpk_arena_array(l->arena, out->tree.count, sizeof *of);
+
+	MPK_TRY_ALLOC(of, err);
+	for (size_t i = 0; i < out->tree.count; i++) {
+		const struct mpk_rope *content = out->tree.nodes[i].content;
+
+		of[i] = content ? (size_t)(content - l->contents) : SIZE_MAX;
+	}
+	out->node_module = of;
+	return MPK_OK;
+}
+
+static enum mpk_code build(struct mpk_loader *l, struct mpk_package *out, struct mpk_error *err)
+{
+	const struct mpk_manifest *manifest = l->manifest;
+	size_t count = manifest->module_count, root = manifest->root_index;
+	bool *unreached = mpk_arena_array(l->arena, count + 1, sizeof *unreached);
+	struct mpk_manifest_module *own = own_modules(l, &out->manifest);
+	struct mpk_module *modules = own && mpk_loader_list_steps(l) ? load_modules(l, own) : NULL;
+
+	MPK_TRY_ALLOC(modules && unreached, err);
+	out->launches = mpk_loader_launches(l, modules, &count, &root);
+	out->launch_count = out->launches ? manifest->launch_count : 0;
+	if (manifest->dedup && manifest->valid && !l->report->errors && !l->failed)
+		mpk_loader_dedup(l, modules, count, &root);
+	struct mpk_graph graph = { modules, count, root, manifest->keep_order };
+	if (manifest->valid) {
+		MPK_TRY(mpk_graph_order(&graph, manifest->gen, l->arena, &out->tree, unreached,
+					err));
+		out->needs_blob = mpk_graph_needs_blob(&graph, &out->tree);
+	}
+	MPK_TRY(map_nodes(l, out, err));
+	list_sources(l, unreached, out);
+	return MPK_OK;
+}
+
+static bool keep_inputs(struct mpk_loader *l, struct mpk_package *out)
+{
+	const char **inputs = mpk_arena_array(l->arena, l->input_count, sizeof *inputs);
+
+	if (!inputs)
+		return false;
+	if (l->input_count)
+		memcpy(inputs, l->inputs, l->input_count * sizeof *inputs);
+	out->inputs = inputs;
+	out->input_count = l->input_count;
+	return true;
+}
+
+static enum mpk_code load(struct mpk_loader *l, struct mpk_package *out, struct mpk_error *err)
+{
+	enum mpk_code code = build(l, out, err);
+	bool kept = keep_inputs(l, out);
+
+	free(l->inputs);
+	out->files = l->files;
+	if (code == MPK_OK && (!kept || l->failed || l->report->failed))
+		return mpk_fail_nomem(err);
+	return code;
+}
+
+static bool name_memory_files(struct mpk_loader *l, size_t count)
+{
+	size_t found;
+
+	for (size_t i = 0; i < count; i++)
+		if (mpk_strmap_put(&l->memory_names, mpk_span_str(l->memory_files[i].name), i,
+				   &found) < 0)
+			return false;
+	return true;
+}
+
+static void loader_fini(struct mpk_loader *l)
+{
+	mpk_strmap_fini(&l->memory_names);
+	mpk_strmap_fini(&l->opened);
+}
+
+enum mpk_code mpk_package_load(const struct mpk_package_input *input, struct mpk_arena *arena,
+			       struct mpk_report *report, struct mpk_package *out,
+			       struct mpk_error *err)
+{
+	MPK_CLEANUP(loader_fini)
+	struct mpk_loader l = {
+		.manifest = &out->manifest,
+		.arena = arena,
+		.report = report,
+		.memory_files = input->memory_files,
+		.letters_left = MPK_LOADER_LETTERS,
+	};
+	size_t errors = report->errors, from = report->count;
+	enum mpk_code code;
+
+	*out = (struct mpk_package){ .blob = mpk_rope_of(arena) };
+	code = mpk_manifest_parse(input->text, input->path, arena, report, &out->manifest, err);
+	if (code != MPK_OK && code != MPK_E_SYNTAX)
+		return code;
+	if (input->gen)
+		out->manifest.gen = *input->gen;
+	MPK_TRY_ALLOC(name_memory_files(&l, input->memory_file_count), err);
+	if (out->manifest.module_count)
+		MPK_TRY(load(&l, out, err));
+	if (report->errors != errors)
+		return fail_with_first(report, from, err);
+	return out->needs_blob ? mpk_blob_write(&out->tree, &out->blob, err) : MPK_OK;
+}
+
+void mpk_package_close(struct mpk_package *package)
+{
+	for (struct mpk_file *f = package->files; f; f = f->next)
+		mpk_mapping_close(&f->map);
+	package->files = NULL;
+}

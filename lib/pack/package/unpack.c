@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* unpack.c - a manifest for a blob, proved by packing it again
+ *
+ * A module is described by its parts where that gives its payload back to the byte, else it is its
+ * bytes. Whether it does is not reasoned about but tried, for each module and for the whole.
+ */
+#include "package/unpack.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+#include "base/vec.h"
+#include "package/unpack_body.h"
+#include "text/escape.h"
+
+struct unpacker {
+	const struct mpk_unpack_input *in;
+	struct mpk_arena *arena;
+	struct mpk_unpack_files files;
+	const char **folders, **bodies; /* of each node; a library has no body */
+	const char **notes;             /* room for one a node */
+	size_t note_count;
+	struct mpk_error *err;
+};
+
+static void unpacker_fini(struct unpacker *u)
+{
+	free(u->files.items);
+}
+
+static enum mpk_code add_note(struct unpacker *u, size_t node, const char *why)
+{
+	const char *note =
+		mpk_arena_printf(u->arena, "%s stays its payload: %s", u->folders[node], why);
+
+	MPK_TRY_ALLOC(note, u->err);
+	u->notes[u->note_count++] = note;
+	return MPK_OK;
+}
+
+/* --- one module: the form that gives its payload again ----------------------------------- */
+
+/* Whether a package of this module alone has the payload of the node. */
+static enum mpk_code try_body(struct unpacker *u, size_t node, size_t first_file,
+			      struct mpk_strbuf *body, bool *same)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	MPK_CLEANUP(mpk_report_fini) struct mpk_report report = { 0 };
+	MPK_CLEANUP(mpk_package_close) struct mpk_package package = { 0 };
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+	const struct mpk_tree *tree = u->in->tree;
+	size_t count = u->files.count - first_file;
+	struct mpk_package_input input = { .path = MPK_UNPACK_MANIFEST,
+					   .memory_files =
+						   count ? u->files.items + first_file : NULL,
+					   .memory_file_count = count };
+
+	mpk_strbuf_printf(&text,
+			  "[package]\nname = \"x\"\nabi = \"%s\"\n[[module]]\nid = \"x\"\n"
+			  "kind = ",
+			  mpk_generation_get(tree->gen)->abi);
+	mpk_unpack_put_text(&text, tree->nodes[node].kind);
+	mpk_strbuf_putc(&text, '\n');
+	mpk_strbuf_puts(&text, mpk_strbuf_text(body));
+	MPK_TRY(mpk_strbuf_status(body, u->err));
+	MPK_TRY(mpk_strbuf_status(&text, u->err));
+	input.text = mpk_span_of(text.data, text.len);
+
+	struct mpk_error why = { 0 };
+	enum mpk_code code = mpk_package_load(&input, &scratch, &report, &package, &why);
+	if (code == MPK_E_NOMEM)
+		return mpk_fail_nomem(u->err);
+	*same = code == MPK_OK && package.tree.count == 1 &&
+		mpk_span_equal(package.tree.nodes[0].kind, tree->nodes[node].kind) &&
+		mpk_rope_equals(package.tree.nodes[0].content, tree->nodes[node].payload);
+	return *same ? MPK_OK
+		     : add_note(u, node,
+				code == MPK_OK ? "packed again, its parts give other bytes"
+					       : why.text);
+}
+
+static enum mpk_code choose_body(struct unpacker *u, size_t node)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf body = { 0 };
+	const struct mpk_node *n = &u->in->tree->nodes[node];
+	size_t first = u->files.count;
+	bool same = false;
+
+	MPK_TRY(mpk_unpack_body_parts(n, u->in->tree->gen, u->folders[node], &u->files, u->arena,
+				      &body, u->err));
+	if (body.len || n->payload.len == 0)
+		MPK_TRY(try_body(u, node, first, &body, &same));
+	if (!same) {
+		u->files.count = first;
+		body.len = 0;
+		MPK_TRY(mpk_unpack_body_raw(n, u->folders[node], &u->files, u->arena, &body,
+					    u->err));
+	}
+	MPK_TRY(mpk_strbuf_status(&body, u->err));
+	u->bodies[node] = mpk_arena_text(u->arena, mpk_span_of(body.data, body.len));
+	return u->bodies[node] ? MPK_OK : mpk_fail_nomem(u->err);
+}
+
+static enum mpk_code choose_bodies(struct unpacker *u)
+{
+	const struct mpk_tree *tree = u->in->tree;
+
+	u->folders = mpk_arena_array(u->arena, tree->count, sizeof *u->folders);
+	u->bodies = mpk_arena_array(u->arena, tree->count, sizeof *u->bodies);
+	u->notes = mpk_arena_array(u->arena, tree->count, sizeof *u->notes);
+	if (!u->folders || !u->bodies || !u->notes)
+		return mpk_fail_nomem(u->err);
+	for (size_t i = 0; i < tree->count; i++) {
+		u->folders[i] = mpk_node_folder(&tree->nodes[i], i, u->arena);
+		if (!u->folders[i])
+			return mpk_fail_nomem(u->err);
+		if (!tree->nodes[i].is_lib)
+			MPK_TRY(choose_body(u, i));
+	}
+	return MPK_OK;
+}
+
+/* --- the manifest ---------------------------------------------------------------------- */
+
+/* Characters that a name has on every system; the user may well choose a better one. */
+static void put_name(struct mpk_strbuf *out, const char *name)
+{
+	mpk_strbuf_puts(out, "name = \"");
+	for (const char *p = *name ? name : "package"; *p; p++) {
+		bool plain = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
+			     (*p >= '0' && *p <= '9') || strchr("._-+", *p);
+
+		mpk_strbuf_putc(out, plain ? *p : '_');
+	}
+	mpk_strbuf_puts(out, "\"\n");
+}
+
+static void put_package(const struct unpacker *u, bool keep_order, struct mpk_strbuf *out)
+{
+	mpk_strbuf_puts(out, "[package]\n");
+	put_name(out, u->in->name);
+	mpk_strbuf_printf(out, "abi = \"%s\"\nroot = \"%s\"\n",
+			  mpk_generation_get(u->in->tree->gen)->abi, u->folders[0]);
+	if (u->in->target)
+		mpk_strbuf_printf(out, "target = \"%s\"\n", u->in->target);
+	if (u->in->standalone)
+		mpk_strbuf_puts(out, "standalone = true\n");
+	if (keep_order)
+		mpk_strbuf_puts(out, "keep_order = true\n");
+	if (u->in->library.len)
+		mpk_strbuf_puts(out, "base = \"" MPK_UNPACK_BASE
+				     "\" # its code is kept, its blob replaced\n");
+}
+
+/* Imports are met last to first (manifest/graph.h), so the first index has to stand last. */
+static void put_imports(const struct unpacker *u, const struct mpk_node *n, struct mpk_strbuf *out)
+{
+	if (!n->child_count)
+		return;
+	mpk_strbuf_puts(out, "imports = [");
+	for (size_t i = n->child_count; i-- > 0;)
+		mpk_strbuf_printf(out, "\"%s\"%s", u->folders[n->children[i]], i ? ", " : "");
+	mpk_strbuf_puts(out, "]\n");
+}
+
+static void put_host_keys(const struct unpacker *u, struct mpk_strbuf *out)
+{
+	mpk_strbuf_puts(out, "kind = \"host\"\n");
+	if (u->in->library.len)
+		return;
+	mpk_strbuf_puts(out, "sources = [");
+	for (size_t i = 0; i < u->in->object_count; i++)
+		/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): add_code() put each object there */
+		mpk_strbuf_printf(out, "%s\"%s\"", i ? ", " : "", u->files.items[i].name);
+	mpk_strbuf_puts(out, !u->in->object_count ? "] # name host code here to build a library\n"
+			     : u->in->has_tvm_headers
+				     ? "] # includes TVM's headers: mpack build --cflag -IDIR\n"
+				     : "]\n");
+}
+
+/* A blob that lists host code alone: TVM writes it where a host module imports another, or a
+ * library that is linked in. */
+static bool is_lone_host(const struct unpacker *u)
+{
+	return !u->in->host_only && u->in->tree->count == 1 && u->in->tree->nodes[0].is_lib;
+}
+
+#define IMPORTED "imported"
+
+static void put_imported(const struct unpacker *u, struct mpk_strbuf *out)
+{
+	mpk_strbuf_puts(out, "\n[[module]]\nid = \"" IMPORTED "\"\nkind = \"host\"\n");
+	if (!u->in->library.len)
+		mpk_strbuf_puts(out, "sources = [] # its code is among that above\n");
+}
+
+static void put_module(const struct unpacker *u, size_t node, struct mpk_strbuf *out)
+{
+	const struct mpk_node *n = &u->in->tree->nodes[node];
+
+	mpk_strbuf_printf(out, "\n[[module]]\nid = \"%s\"\n", u->folders[node]);
+	if (n->is_lib) {
+		put_host_keys(u, out);
+		put_imports(u, n, out);
+		if (is_lone_host(u))
+			mpk_strbuf_puts(out, "imports = [\"" IMPORTED "\"]\n");
+	} else {
+		mpk_strbuf_puts(out, "kind = ");
+		mpk_unpack_put_text(out, n->kind);
+		mpk_strbuf_putc(out, '\n');
+		put_imports(u, n, out);
+		mpk_strbuf_puts(out, u->bodies[node]);
+	}
+}
+
+static enum mpk_code print_manifest(struct unpacker *u, bool keep_order, struct mpk_span *out)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+
+	put_package(u, keep_order, &text);
+	for (size_t i = 0; i < u->in->tree->count; i++)
+		put_module(u, i, &text);
+	if (is_lone_host(u))
+		put_imported(u, &text);
+	MPK_TRY(mpk_strbuf_status(&text, u->err));
+
+	const char *copy = mpk_arena_copy(u->arena, text.data, text.len);
+	if (!copy)
+		return mpk_fail_nomem(u->err);
+	*out = mpk_span_of(copy, text.len);
+	return MPK_OK;
+}
+
+/* --- the proof ------------------------------------------------------------------------- */
+
+/* Build what was planned, all of it in memory, and compare.
+ * Returns  MPK_OK; MPK_E_UNSUPPORTED: another blob, or none; MPK_E_NOMEM */
+static enum mpk_code prove(struct unpacker *u, struct mpk_span manifest, struct mpk_span blob)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	MPK_CLEANUP(mpk_report_fini) struct mpk_report report = { 0 };
+	MPK_CLEANUP(mpk_package_close) struct mpk_package package = { 0 };
+	struct mpk_package_input input = { .text = manifest,
+					   .path = MPK_UNPACK_MANIFEST,
+					   .memory_files = u->files.items,
+					   .memory_file_count = u->files.count };
+	struct mpk_error why = { 0 };
+	enum mpk_code code = mpk_package_load(&input, &scratch, &report, &package, &why);
+
+	if (code == MPK_E_NOMEM)
+		return mpk_fail_nomem(u->err);
+	if (code != MPK_OK)
+		return mpk_fail(u->err, MPK_E_UNSUPPORTED,
+				"no manifest can say what this blob has: %s", why.text);
+	if (!package.needs_blob)
+		return u->in->host_only
+			       ? MPK_OK
+			       : mpk_fail(
+					 u->err, MPK_E_UNSUPPORTED,
+					 "this blob lists host code alone, for which none is written");
+	if (mpk_rope_equals(&package.blob, blob))
+		return MPK_OK;
+	return mpk_fail(
+		u->err, MPK_E_UNSUPPORTED,
+		"no manifest gives the tree of this blob: a module that nothing imports, or host code in several places");
+}
+
+/* What cannot come back, whatever the manifest says. */
+static enum mpk_code check_tree(const struct mpk_unpack_input *in, struct mpk_error *err)
+{
+	const struct mpk_tree *tree = in->tree;
+
+	if (tree->truncated)
+		return mpk_fail(err, MPK_E_UNSUPPORTED,
+				"the modules of this blob cannot be told apart: %s",
+				tree->warning.text);
+	if (tree->implied_lib)
+		return mpk_fail(
+			err, MPK_E_UNSUPPORTED,
+			"this blob has no import tree (TVM 0.7 and older wrote it so); a package built from its modules would get one");
+	if (tree->used != tree->nbytes + 8)
+		return mpk_fail_offset(err, MPK_E_UNSUPPORTED, "blob", tree->used,
+				       "%" PRIu64
+				       " bytes behind the last module, which no manifest can name",
+				       tree->nbytes + 8 - tree->used);
+	return MPK_OK;
+}
+
+/* Host code comes first among the files (put_host_keys). */
+static enum mpk_code add_code(struct unpacker *u)
+{
+	if (u->in->library.len)
+		MPK_TRY(mpk_unpack_add(&u->files, MPK_UNPACK_BASE, u->in->library, u->err));
+	for (size_t i = 0; i < u->in->object_count; i++)
+		MPK_TRY(mpk_unpack_add(&u->files, u->in->objects[i].name, u->in->objects[i].bytes,
+				       u->err));
+	return MPK_OK;
+}
+
+static enum mpk_code plan(struct unpacker *u, struct mpk_span *manifest)
+{
+	const struct mpk_tree *tree = u->in->tree;
+	enum mpk_code code = MPK_E_UNSUPPORTED;
+	struct mpk_span blob = { 0 };
+
+	MPK_TRY(check_tree(u->in, u->err));
+	if (!u->in->host_only && !mpk_span_sub(u->in->blob, 0, tree->nbytes + 8, &blob))
+		return mpk_fail_offset(u->err, MPK_E_CORRUPT, "blob", 0,
+				       "the blob ends before its header says");
+	MPK_TRY(add_code(u));
+	MPK_TRY(choose_bodies(u));
+	/* The usual order is TVM's, which follows from the imports; serializers that merged
+	 * several libraries leave others. */
+	for (unsigned keep = 0; code == MPK_E_UNSUPPORTED && keep < 2; keep++) {
+		MPK_TRY(print_manifest(u, keep, manifest));
+		code = prove(u, *manifest, blob);
+	}
+	return code;
+}
+
+enum mpk_code mpk_unpack_plan(const struct mpk_unpack_input *input, struct mpk_arena *arena,
+			      struct mpk_unpack *out, struct mpk_error *err)
+{
+	MPK_CLEANUP(unpacker_fini) struct unpacker u = { .in = input, .arena = arena, .err = err };
+	struct mpk_span manifest = { 0 };
+	struct mpk_memory_file *files;
+
+	MPK_TRY(plan(&u, &manifest));
+	MPK_TRY(mpk_unpack_add(&u.files, MPK_UNPACK_MANIFEST, manifest, err));
+	files = mpk_arena_array(arena, u.files.count, sizeof *files);
+	MPK_TRY_ALLOC(files, err);
+	memcpy(files, u.files.items, u.files.count * sizeof *files);
+	*out = (struct mpk_unpack){ files, u.files.count, u.notes, u.note_count };
+	return MPK_OK;
+}

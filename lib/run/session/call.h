@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* call.h - one call of a function in a library: load, call, bring the results back */
+#ifndef MPK_SESSION_CALL_H
+#define MPK_SESSION_CALL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "runtime/kernels.h"
+#include "session/child.h"
+#include "session/library.h"
+#include "session/result.h"
+#include "value/compare.h"
+#include "value/value.h"
+
+struct mpk_param_file; /* value/param_file.h */
+
+struct mpk_directory; /* io/directory.h */
+
+/* What is to be seen of a model at work. */
+struct mpk_watch {
+	bool profiles;     /* time by operator; see mpk_call_result */
+	bool keeps_events; /* and each call of one */
+	bool traces;       /* each instruction, as text to trace_fd */
+	int trace_fd;
+	const struct mpk_directory *dump; /* open; receives what operators compute. NULL: nothing */
+	const char *compare;              /* a directory of such a dump; NULL: none */
+	struct mpk_tolerance tolerance;   /* for compare */
+};
+
+struct mpk_call {
+	const char *function;
+	const struct mpk_value *args; /* outputs made by mpk_value_parse_argument */
+	const struct mpk_span *names; /* of each argument, empty: by position; NULL: none */
+	const bool *is_out;           /* arg_count; which arguments are results */
+	const struct mpk_dldevice
+		*places; /* of each argument, type 0: where `device` and the function
+					    * say; NULL: all so */
+	size_t arg_count;
+	struct mpk_param_file *params; /* inputs by name, where the call itself has none of that
+					* name; NULL: none */
+	bool params_for_models; /* params are left aside when the function is no model; else that
+				 * is a mistake */
+	struct mpk_dldevice device; /* where tensors live; type 0: nobody said, the CPU or
+				       * what the kernel is for */
+	bool device_is_guess;       /* nobody named it: the tree's code is for it */
+	const struct mpk_kernel_extents *kernel; /* function is a kernel of the tree, called
+				       * without host code; NULL: one of the library */
+	struct mpk_watch watch;                  /* asked for, the function must be a model */
+	unsigned warmup;                         /* calls before those that are timed */
+	unsigned repeat;                         /* timed calls, at least 1 */
+};
+
+/* mpk_call_choose_device - unless the call says so itself, its tensors live on the device that the
+ * tree's code is for; a kernel finds its device itself
+ * Returns  MPK_OK; MPK_E_DEVICE as mpk_devices_default says */
+enum mpk_code mpk_call_choose_device(const struct mpk_library_options *library,
+				     struct mpk_call *call, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_call_check_isolated - whether isolated code can be called where the call says
+ * Returns  MPK_OK, also without a sandbox; MPK_E_USAGE: on a device */
+enum mpk_code mpk_call_check_isolated(const struct mpk_library_options *library,
+				      const struct mpk_call *call,
+				      struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_call_run - load the library in a child process and call the function there
+ * For a kernel only library->tree is used.
+ * Returns  MPK_OK; all that mpk_kernel_set_find, mpk_library_open, mpk_library_find,
+ *          mpk_params_choose, mpk_param_file_tensor, mpk_function_call and mpk_child_run say, and
+ *          what the observers of call->watch fail with (lib/run/observe). Nothing of the library is executed in
+ *          this process. */
+enum mpk_code mpk_call_run(const struct mpk_library_options *library, const struct mpk_call *call,
+			   double timeout, struct mpk_call_result *out,
+			   struct mpk_error *err) MPK_MUST_CHECK;
+
+#endif

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bom/bom.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "code/info.h"
+#include "io/path.h"
+#include "model/embedded.h"
+
+struct reading {
+	const struct mpk_view *view;
+	const struct mpk_mapping *map;
+	struct mpk_bom_part *parts;
+	size_t count;
+};
+
+static enum mpk_code hash(const struct reading *r, struct mpk_span bytes,
+			  uint8_t out[MPK_DIGEST_BYTES], struct mpk_error *err)
+{
+	struct mpk_rope rope = mpk_rope_of(r->view->arena);
+
+	mpk_rope_put_view(&rope, bytes);
+	mpk_mapping_use_file(r->map, &rope);
+	MPK_TRY(mpk_rope_status(&rope, err));
+	return mpk_digest_rope(MPK_DIGEST_SHA256, &rope, NULL, out, err);
+}
+
+/* What a reference in both kinds of documents may consist of. */
+static const char *make_id(struct mpk_arena *arena, const char *what, const char *name)
+{
+	char *id = mpk_arena_printf(arena, "%s%s%s", what, *name == '/' ? "" : "-", name);
+
+	for (char *c = id; c && *c; c++)
+		if (!strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.", *c))
+			*c = '-';
+	return id;
+}
+
+static enum mpk_code add(struct reading *r, struct mpk_bom_part *part, const char *what,
+			 const char *name, struct mpk_span bytes, struct mpk_error *err)
+{
+	uint8_t digest[MPK_DIGEST_BYTES];
+
+	part->id = make_id(r->view->arena, what, name);
+	MPK_TRY_ALLOC(part->id, err);
+	part->bytes = bytes.len;
+	MPK_TRY(hash(r, bytes, digest, err));
+	(void)mpk_digest_print(digest, MPK_DIGEST_BYTES, part->sha256);
+	r->parts[r->count++] = *part;
+	return MPK_OK;
+}
+
+static enum mpk_code add_nodes(struct reading *r, struct mpk_error *err)
+{
+	for (size_t i = 0; i < r->view->count; i++) {
+		const struct mpk_view_node *n = &r->view->nodes[i];
+		struct mpk_bom_part part = { .path = n->path,
+					     .kind = n->node->kind,
+					     .format = mpk_view_format(n),
+					     .is_data = n->kind && n->kind->role == MPK_ROLE_DATA };
+
+		if (n->node->payload.len)
+			MPK_TRY(add(r, &part, "module", n->path, n->node->payload, err));
+	}
+	return MPK_OK;
+}
+
+/* Numbered: names of symbols may become the same as references. */
+static enum mpk_code add_embedded(struct reading *r, struct mpk_error *err)
+{
+	const struct mpk_view *v = r->view;
+
+	for (size_t i = 0; i < v->image->embedded_count; i++) {
+		struct mpk_bom_part part = { .path = v->embedded[i].path,
+					     .kind = mpk_span_str("cubin") };
+		char number[24];
+
+		(void)snprintf(number, sizeof number, "%zu", i);
+		MPK_TRY(add(r, &part, "code", number, v->image->embedded[i].bytes, err));
+	}
+	return MPK_OK;
+}
+
+/* A UUID that is a function of the file: version 8 of RFC 9562 leaves its bits to the maker. */
+static void make_uuid(const uint8_t digest[MPK_DIGEST_BYTES], char out[37])
+{
+	uint8_t b[16];
+	size_t at = 0;
+
+	memcpy(b, digest, sizeof b);
+	b[6] = (uint8_t)(0x80 | (b[6] & 0x0f));
+	b[8] = (uint8_t)(0x80 | (b[8] & 0x3f));
+	for (size_t i = 0; i < sizeof b; i++) {
+		if (i == 4 || i == 6 || i == 8 || i == 10)
+			out[at++] = '-';
+		(void)snprintf(out + at, 37 - at, "%02x", b[i]);
+		at += 2;
+	}
+}
+
+static enum mpk_code read_origin(const struct mpk_view *view, struct mpk_bom *out,
+				 struct mpk_error *err)
+{
+	struct mpk_view_origin origin;
+
+	MPK_TRY(mpk_view_origin(view, &origin, err));
+	if (origin.problem.code != MPK_OK) {
+		if (err)
+			*err = origin.problem;
+		return mpk_failed(origin.problem.code);
+	}
+	out->has_provenance = origin.has_provenance;
+	out->provenance = origin.provenance;
+	return MPK_OK;
+}
+
+enum mpk_code mpk_bom_read(const struct mpk_view *view, const struct mpk_mapping *map,
+			   struct mpk_span bytes, struct mpk_bom *out, struct mpk_error *err)
+{
+	const struct mpk_image *image = view->image;
+	struct reading r = { .view = view, .map = map };
+	struct mpk_bom b = { .file = mpk_path_name(view->name),
+			     .bytes = bytes.len,
+			     .needed = image->needed,
+			     .needed_count = image->needed_count };
+
+	b.name = image->note.name && *image->note.name ? image->note.name : b.file;
+	r.parts = mpk_arena_array(view->arena, view->count + image->embedded_count + 1,
+				  sizeof *r.parts);
+	MPK_TRY_ALLOC(r.parts, err);
+	MPK_TRY(read_origin(view, &b, err));
+	MPK_TRY(hash(&r, bytes, b.digest, err));
+	(void)mpk_digest_print(b.digest, MPK_DIGEST_BYTES, b.sha256);
+	make_uuid(b.digest, b.uuid);
+	MPK_TRY(add_nodes(&r, err));
+	MPK_TRY(add_embedded(&r, err));
+	b.parts = r.parts;
+	b.part_count = r.count;
+	*out = b;
+	return MPK_OK;
+}

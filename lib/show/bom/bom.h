@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bom.h - a library as a bill of materials, and as the statement of who built it from what
+ *
+ * Both come from the file alone: its modules, the libraries it needs, and its provenance where it has
+ * one. The same file gives the same document: no clock, no random number. What the file says of itself is
+ * a claim here as everywhere (origin.h).
+ */
+#ifndef MPK_BOM_BOM_H
+#define MPK_BOM_BOM_H
+
+#include "io/digest.h"
+#include "io/mapping.h"
+#include "model/origin.h"
+
+/* Of what is said in a document that its reader cannot know. */
+struct mpk_bom_author {
+	const char *name, *version; /* the program that writes: "minspect", "0.1.0 (...)" */
+	int64_t created;            /* seconds since 1970, for SPDX, which demands a time */
+	const char *builder;        /* URI of who built the file, for the statement */
+};
+
+/* A module with bytes, code beside the blob. */
+struct mpk_bom_part {
+	const char *id;         /* "module-0-1", "code-my_kernels": letters, digits, '.', '-' */
+	const char *path;       /* as minspect names it: "/0/1", "cubin:my_kernels" */
+	struct mpk_span kind;   /* "opencl"; of code "cubin" and its like */
+	struct mpk_span format; /* of code; empty where it is not known */
+	bool is_data;           /* weights and the like: no code */
+	uint64_t bytes;
+	char sha256[MPK_DIGEST_TEXT];
+};
+
+struct mpk_bom {
+	const char *name; /* of the package, else of the file */
+	const char *file; /* without folders */
+	uint64_t bytes;
+	uint8_t digest[MPK_DIGEST_BYTES]; /* SHA-256 of the file */
+	char sha256[MPK_DIGEST_TEXT];     /* the same as text */
+	char uuid[37];                    /* made of the digest */
+	const struct mpk_bom_part *parts;
+	size_t part_count;
+	const char *const *needed; /* libraries, as DT_NEEDED names them */
+	size_t needed_count;
+	bool has_provenance;
+	struct mpk_provenance provenance;
+};
+
+/* mpk_bom_read - collect and hash
+ * @map     the view's file; @bytes what is looked at: the file, or a member of a zip archive
+ * @out     in view->arena
+ * Returns  MPK_OK; MPK_E_LOAD: no libcrypto; MPK_E_SYNTAX: its provenance does not read; MPK_E_IO;
+ *          MPK_E_NOMEM; MPK_E_INTERNAL */
+enum mpk_code mpk_bom_read(const struct mpk_view *view, const struct mpk_mapping *map,
+			   struct mpk_span bytes, struct mpk_bom *out,
+			   struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_bom_cyclonedx, mpk_bom_spdx - members of a document of CycloneDX 1.6, of SPDX 2.3, in at */
+void mpk_bom_cyclonedx(const struct mpk_bom *b, const struct mpk_bom_author *author,
+		       struct mpk_json *j, struct mpk_json_at *at);
+void mpk_bom_spdx(const struct mpk_bom *b, const struct mpk_bom_author *author, struct mpk_json *j,
+		  struct mpk_json_at *at);
+
+/* mpk_bom_statement, mpk_bom_predicate - members of an in-toto statement (v1) with the provenance of SLSA
+ * (v1) as its predicate; the predicate alone, for tools that make the statement themselves. The file
+ * must have provenance. */
+void mpk_bom_statement(const struct mpk_bom *b, const struct mpk_bom_author *author,
+		       struct mpk_json *j, struct mpk_json_at *at);
+void mpk_bom_predicate(const struct mpk_bom *b, const struct mpk_bom_author *author,
+		       struct mpk_json *j, struct mpk_json_at *at);
+
+#endif

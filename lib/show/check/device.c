@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the GPU must run, and its driver take. */
+#include <string.h>
+
+#include "amdgpu/amdgpu.h"
+#include "check/run.h"
+#include "code/target.h"
+#include "model/device_code.h"
+#include "text/escape.h"
+#include "text/phrase.h"
+
+static bool is_cuda(const struct mpk_view_node *n)
+{
+	return mpk_span_is(n->node->kind, "cuda");
+}
+
+/* --- CUDA ------------------------------------------------------------------------------- */
+
+static void put_place(const struct mpk_cuda_place *p, struct mpk_strbuf *out)
+{
+	if (p->sm)
+		mpk_strbuf_printf(out, "sm_%u", p->sm);
+	if (p->driver.major)
+		mpk_strbuf_printf(out, "%s CUDA %u.%u", p->sm ? " with a driver of" : "a driver of",
+				  p->driver.major, p->driver.minor);
+}
+
+/* What would help, of what nearly ran: a newer driver, else code for the device. */
+static void put_advice(const struct mpk_code_target *images, size_t count,
+		       const struct mpk_cuda_place *p, struct mpk_strbuf *out)
+{
+	const struct mpk_cuda_place any_driver = { .sm = p->sm };
+	size_t i = mpk_cuda_choose(images, count, &any_driver);
+
+	if (i < count && images[i].kind == MPK_TARGET_PTX) {
+		struct mpk_cuda_version v =
+			mpk_cuda_driver_of_ptx(images[i].ptx_major, images[i].ptx_minor);
+
+		if (v.major)
+			mpk_strbuf_printf(out,
+					  ": install a driver of CUDA %u.%u or later, or "
+					  "compile it to older PTX or machine code",
+					  v.major, v.minor);
+		if (v.major)
+			return;
+	}
+	if (i < count)
+		mpk_strbuf_puts(out, ": install a newer driver, or compile it with an older CUDA");
+	else if (p->sm)
+		mpk_strbuf_printf(out,
+				  ": compile it for sm_%u, or add PTX for compute_%u or an "
+				  "earlier one",
+				  p->sm, p->sm);
+	else
+		mpk_strbuf_puts(out, ": add machine code or PTX");
+}
+
+static void say_none(struct mpk_check_state *s, const char *path,
+		     const struct mpk_code_target *images, size_t count)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf out = { 0 };
+	const struct mpk_cuda_place *p = &s->there->cuda;
+
+	mpk_strbuf_puts(&out, "nothing of it runs on ");
+	put_place(p, &out);
+	mpk_strbuf_puts(&out, ": ");
+	for (size_t i = 0; i < count && i < MPK_NAMES_SHOWN; i++) {
+		mpk_strbuf_puts(&out, i ? ", " : "");
+		mpk_cuda_why(&images[i], p, &out);
+	}
+	mpk_put_more(&out, count);
+	mpk_strbuf_puts(&out, count ? "" : "there is no image in it");
+	put_advice(images, count, p, &out);
+	mpk_check_say(s, MPK_ERROR, path, "%s", mpk_strbuf_text(&out));
+}
+
+static enum mpk_code check_containers(struct mpk_check_state *s, bool cuda, struct mpk_error *err);
+
+static enum mpk_code check_cuda(struct mpk_check_state *s, struct mpk_error *err)
+{
+	for (size_t i = 0; i < s->view->count; i++) {
+		const struct mpk_view_node *n = &s->view->nodes[i];
+		const struct mpk_kernels *k = mpk_view_kernels(n);
+		const struct mpk_code_target *images;
+		size_t count;
+
+		if (!is_cuda(n) || !k)
+			continue;
+		MPK_TRY(mpk_view_targets(s->view, n, &images, &count, err));
+		if (!count && mpk_code_format_of(k->data) != &mpk_format_fatbin)
+			continue; /* source, which is compiled for the device that is there */
+		if (mpk_cuda_choose(images, count, &s->there->cuda) == count)
+			say_none(s, n->path, images, count);
+	}
+	return check_containers(s, true, err);
+}
+
+/* --- AMD -------------------------------------------------------------------------------- */
+
+static void say_amd(struct mpk_check_state *s, const char *path,
+		    const struct mpk_code_target *images, size_t count)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf out = { 0 };
+
+	mpk_code_targets_put(images, count, &out);
+	mpk_check_say(
+		s, MPK_ERROR, path,
+		"nothing of it runs on %s: it is for %s; compile it for that target, or for a "
+		"generic one",
+		s->there->amd, mpk_strbuf_text(&out));
+}
+
+static enum mpk_code check_amd(struct mpk_check_state *s, struct mpk_error *err)
+{
+	for (size_t i = 0; i < s->view->count; i++) {
+		const struct mpk_view_node *n = &s->view->nodes[i];
+		const struct mpk_code_target *images;
+		size_t count, k = 0;
+
+		if (is_cuda(n))
+			continue;
+		MPK_TRY(mpk_view_targets(s->view, n, &images, &count, err));
+		while (k < count && (images[k].kind != MPK_TARGET_BINARY ||
+				     !mpk_amdgpu_runs(images[k].name, s->there->amd)))
+			k++;
+		if (count && k == count)
+			say_amd(s, n->path, images, count);
+	}
+	return check_containers(s, false, err);
+}
+
+/* --- GPU code of any library ------------------------------------------------------------ */
+
+/* One container each is looked for an image: it is the code of one object, which needs it. */
+struct containers {
+	struct mpk_check_state *s;
+	bool cuda;
+	size_t failed;
+	const struct mpk_image_device *first; /* that has nothing for the device */
+};
+
+/* The other sections are input of a linker of device code, with an image in each container. */
+static bool is_loaded(const struct mpk_image_device *d)
+{
+	return strcmp(d->section, ".nv_fatbin") == 0 || strcmp(d->section, ".hip_fatbin") == 0;
+}
+
+static bool runs(const struct containers *c, const struct mpk_code_target *images, size_t count)
+{
+	if (c->cuda)
+		return mpk_cuda_choose(images, count, &c->s->there->cuda) < count;
+	for (size_t i = 0; i < count; i++)
+		if (images[i].kind == MPK_TARGET_BINARY &&
+		    mpk_amdgpu_runs(images[i].name, c->s->there->amd))
+			return true;
+	return false;
+}
+
+/* The images of a container when it is one for that maker's GPUs; none that do not read. */
+static enum mpk_code images_of(const struct mpk_image_device *d, bool cuda, struct mpk_arena *arena,
+			       const struct mpk_code_target **out, size_t *count,
+			       struct mpk_error *err)
+{
+	enum mpk_code code = mpk_code_targets(d->bytes, arena, out, count, NULL);
+
+	if (code == MPK_E_NOMEM)
+		return mpk_fail_nomem(err);
+	if (code != MPK_OK || !*count || !is_loaded(d) || ((*out)[0].sm != 0) != cuda)
+		*count = 0;
+	return MPK_OK;
+}
+
+static enum mpk_code check_container(struct containers *c, const struct mpk_image_device *d,
+				     struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	const struct mpk_code_target *images;
+	size_t count;
+
+	MPK_TRY(images_of(d, c->cuda, &scratch, &images, &count, err));
+	if (!count || runs(c, images, count))
+		return MPK_OK;
+	c->failed++;
+	if (!c->first)
+		c->first = d;
+	return MPK_OK;
+}
+
+static enum mpk_code check_containers(struct mpk_check_state *s, bool cuda, struct mpk_error *err)
+{
+	struct containers c = { .s = s, .cuda = cuda };
+	const struct mpk_code_target *images;
+	const char *path;
+	size_t count;
+
+	for (size_t i = 0; i < s->view->image->device_count; i++)
+		MPK_TRY(check_container(&c, &s->view->image->devices[i], err));
+	if (!c.failed)
+		return MPK_OK;
+	path = mpk_device_path(c.first, s->arena);
+	MPK_TRY_ALLOC(path, err);
+	MPK_TRY(images_of(c.first, cuda, s->arena, &images, &count, err));
+	(cuda ? say_none : say_amd)(s, path, images, count);
+	if (c.failed > 1)
+		mpk_check_say(s, MPK_ERROR, NULL,
+			      "the same holds for %zu more of its %zu containers of GPU code",
+			      c.failed - 1, s->view->image->device_count);
+	return MPK_OK;
+}
+
+/* Whether a container has code for GPUs of that maker. */
+static bool has_containers(const struct mpk_view *view, bool cuda)
+{
+	for (size_t i = 0; i < view->image->device_count; i++) {
+		MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+		const struct mpk_code_target *images;
+		size_t count = 0;
+
+		if (images_of(&view->image->devices[i], cuda, &scratch, &images, &count, NULL) ==
+			    MPK_OK &&
+		    count)
+			return true;
+	}
+	return false;
+}
+
+/* --- rows ------------------------------------------------------------------------------- */
+
+static bool has_code(const struct mpk_view *view, bool cuda)
+{
+	for (size_t i = 0; i < view->count; i++)
+		if (mpk_view_kernels(&view->nodes[i]) && is_cuda(&view->nodes[i]) == cuda &&
+		    mpk_code_kind_has_targets(view->nodes[i].node->kind))
+			return true;
+	return has_containers(view, cuda);
+}
+
+/* OpenCL, Vulkan and the like run on GPUs of any maker. */
+static bool has_portable(const struct mpk_view *view)
+{
+	for (size_t i = 0; i < view->count; i++)
+		if (mpk_view_kernels(&view->nodes[i]) &&
+		    !mpk_code_kind_has_targets(view->nodes[i].node->kind))
+			return true;
+	return false;
+}
+
+static enum mpk_code check_device(struct mpk_check_state *s, const char **skipped,
+				  struct mpk_error *err)
+{
+	const struct mpk_there *there = s->there;
+	bool cuda = has_code(s->view, true), amd = has_code(s->view, false);
+
+	if (!cuda && !amd)
+		*skipped = "it has no code for particular GPUs";
+	else if (there->amd && amd)
+		return check_amd(s, err);
+	else if ((there->cuda.sm || there->cuda.driver.major) && cuda)
+		return check_cuda(s, err);
+	else if (!there->device)
+		*skipped = MPK_CHECK_UNSAID;
+	else if (has_portable(s->view))
+		*skipped = "it has no code for GPUs of that maker";
+	else
+		mpk_check_say(s, MPK_ERROR, NULL,
+			      "its GPU code is for %s GPUs alone, and %s is none: compile it for "
+			      "that one",
+			      cuda ? "NVIDIA" : "AMD", there->device);
+	return MPK_OK;
+}
+
+static enum mpk_code check_driver(struct mpk_check_state *s, const char **skipped,
+				  struct mpk_error *err)
+{
+	const struct mpk_cuda_place *p = &s->there->cuda;
+	struct mpk_cuda_version since = mpk_cuda_driver_for(p->sm);
+
+	(void)err;
+	if (!has_code(s->view, true))
+		*skipped = "it has no code for a CUDA driver";
+	else if (!p->driver.major)
+		*skipped = MPK_CHECK_UNSAID;
+	else if (p->sm && (p->driver.major < since.major ||
+			   (p->driver.major == since.major && p->driver.minor < since.minor)))
+		mpk_check_say(s, MPK_ERROR, NULL,
+			      "a driver of CUDA %u.%u does not know sm_%u: install one of CUDA "
+			      "%u.%u or later",
+			      p->driver.major, p->driver.minor, p->sm, since.major, since.minor);
+	return MPK_OK;
+}
+
+const struct mpk_check_row mpk_check_device[] = {
+	{ "device", "--device-arch", check_device },
+	{ "driver", "--driver", check_driver },
+	{ 0 },
+};

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which functions are found by name: those of the file's own modules, then the global functions of the runtime.
+ *
+ * A virtual machine looks for every function of its table when it starts, and does not start without one. Host
+ * code looks for a function when it first calls it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "check/run.h"
+#include "compat/globals.h"
+#include "kinds.h"
+#include "text/escape.h"
+
+enum { NAME_MAX_BYTES = 256 }; /* of what may be one and may be a file */
+
+/* The functions of a file. */
+struct own {
+	struct mpk_strmap modules; /* of its modules: what its host code finds */
+	struct mpk_strmap host;    /* of its host code: an executable finds them, too */
+	bool is_open;              /* it may have others */
+};
+
+/* --- the file's own ---------------------------------------------------------------------- */
+
+static enum mpk_code add_own(struct own *own, struct mpk_span name, struct mpk_error *err)
+{
+	size_t ignored;
+
+	MPK_TRY_ALLOC(mpk_strmap_put(&own->modules, name, 0, &ignored) >= 0, err);
+	return MPK_OK;
+}
+
+/* External runtimes answer to the name in their payload; of kinds that are not known nobody can tell. */
+static enum mpk_code add_record(struct own *own, const struct mpk_record *record,
+				struct mpk_error *err)
+{
+	for (size_t i = 0; i < record->schema->count; i++) {
+		const struct mpk_record_value *v = &record->values[i];
+
+		if (v->str.data && v->str.len <= NAME_MAX_BYTES)
+			MPK_TRY(add_own(own, v->str, err));
+		for (size_t k = 0; k < v->strs.count; k++)
+			MPK_TRY(add_own(own, v->strs.items[k], err));
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code add_node(struct own *own, const struct mpk_view_node *n, struct mpk_error *err)
+{
+	const struct mpk_kernels *kernels = mpk_view_kernels(n);
+
+	if (n->node->is_lib)
+		return MPK_OK;
+	if (!n->decoded)
+		own->is_open = true;
+	else if (kernels)
+		for (size_t i = 0; i < kernels->function_count; i++)
+			MPK_TRY(add_own(own, kernels->functions[i].key, err));
+	else if (n->payload->tag == MPK_PAYLOAD_RECORD)
+		return add_record(own, &n->payload->u.record, err);
+	return MPK_OK;
+}
+
+static enum mpk_code read_own(const struct mpk_check_state *s, struct own *own,
+			      struct mpk_error *err)
+{
+	const struct mpk_image *image = s->view->image;
+
+	own->is_open = image->container == MPK_CONTAINER_BLOB;
+	for (size_t i = 0; i < image->function_count; i++) {
+		struct mpk_span name = mpk_span_str(image->functions[i].name);
+		size_t ignored;
+
+		if (!mpk_strmap_find(&s->lost, name, &ignored))
+			MPK_TRY_ALLOC(mpk_strmap_put(&own->host, name, 0, &ignored) >= 0, err);
+	}
+	for (size_t i = 0; i < s->view->count; i++)
+		MPK_TRY(add_node(own, &s->view->nodes[i], err));
+	return MPK_OK;
+}
+
+static bool is_in(const struct mpk_strmap *names, struct mpk_span name)
+{
+	size_t ignored;
+
+	return mpk_strmap_find(names, name, &ignored);
+}
+
+/* --- global functions -------------------------------------------------------------------- */
+
+static bool needs_tvm_ffi(const struct mpk_dso *d)
+{
+	for (size_t i = 0; i < d->needed_count; i++)
+		if (strcmp(d->needed[i], "libtvm_ffi.so") == 0)
+			return true;
+	return false;
+}
+
+/* What the named libraries register, and tvm-ffi's own where one needs it. */
+static enum mpk_code ask_runtimes(const struct mpk_check_state *s, struct mpk_span name,
+				  enum mpk_global_state *out, struct mpk_error *err)
+{
+	struct mpk_release ffi;
+	bool known = false, is_ffis = mpk_release_parse("ffi", &ffi) &&
+				      mpk_release_global(&ffi, name, NULL) == MPK_GLOBAL_THERE;
+
+	/* TVM's compiler names some that its Python package alone has */
+	bool pythons = mpk_global_is_pythons(name);
+
+	for (struct mpk_dso *d = s->there->runtimes; d; d = d->next) {
+		if (d->lacks)
+			continue;
+		MPK_TRY(mpk_dso_read_globals(d, err));
+		known |= d->globals_known;
+		if ((mpk_dso_registers(d, name) && !pythons) || (is_ffis && needs_tvm_ffi(d))) {
+			*out = MPK_GLOBAL_THERE;
+			return MPK_OK;
+		}
+	}
+	if (s->there->installed && pythons)
+		*out = MPK_GLOBAL_PYTHON;
+	else if (!s->there->has_release)
+		*out = known ? MPK_GLOBAL_MISSING : MPK_GLOBAL_UNKNOWN;
+	return MPK_OK;
+}
+
+static enum mpk_code find_global(const struct mpk_check_state *s, struct mpk_span name,
+				 enum mpk_global_state *out, struct mpk_global_info *info,
+				 struct mpk_error *err)
+{
+	const struct mpk_release *release = &s->there->release;
+	struct mpk_release any = { .minor = MPK_RELEASE_NEWEST };
+
+	*out = mpk_release_global(s->there->has_release ? release : &any, name, info);
+	if (s->there->has_release && (*out == MPK_GLOBAL_THERE || *out == MPK_GLOBAL_PYTHON))
+		return MPK_OK;
+	return ask_runtimes(s, name, out, err);
+}
+
+/* Whether the libraries that the wheel's library for CUDA needs are there; false also where nobody can look. */
+static enum mpk_code lacks_cuda(struct mpk_check_state *s, bool *out, struct mpk_error *err)
+{
+	const struct mpk_sidecar *sidecar = mpk_release_sidecar(mpk_span_str("cuda"));
+	enum mpk_scope_state state;
+	struct mpk_scope_gap gap;
+
+	*out = false;
+	for (size_t i = 0; sidecar->needs[i] && s->there->searchable && !*out; i++) {
+		MPK_TRY(mpk_scope_need(&s->scope, sidecar->needs[i], &state, &gap, err));
+		*out = state == MPK_SCOPE_MISSING;
+	}
+	return MPK_OK;
+}
+
+/* Whether a name is missing there for certain. */
+static enum mpk_code is_missing(struct mpk_check_state *s, const struct own *own,
+				struct mpk_span name, bool *out, struct mpk_global_info *info,
+				struct mpk_error *err)
+{
+	enum mpk_global_state state;
+
+	*out = false;
+	if (is_in(&own->modules, name))
+		return MPK_OK;
+	MPK_TRY(find_global(s, name, &state, info, err));
+	if (state == MPK_GLOBAL_SIDECAR) {
+		MPK_TRY(lacks_cuda(s, out, err));
+		/* of a machine that has a GPU nobody said that it has not the rest of CUDA */
+		*out = *out && !s->there->cuda.sm && !s->there->cuda.driver.major;
+		info->option = "USE_CUDA";
+		return MPK_OK;
+	}
+	*out = state == MPK_GLOBAL_MISSING &&
+	       (!own->is_open || info->releases[0] || mpk_span_starts(name, "vm.builtin."));
+	return MPK_OK;
+}
+
+/* ", which the wheel of TVM 0.27 has not: ..." */
+static void put_why(const struct mpk_check_state *s, const struct mpk_global_info *info, char *out,
+		    size_t size)
+{
+	const struct mpk_there *there = s->there;
+	const char *the = there->has_release && there->release.minor ? "the wheel of " : "";
+	const char *where = mpk_check_where(there);
+	bool many = !there->has_release && !there->installed;
+
+	if (info->option)
+		(void)snprintf(out, size,
+			       "which %s%s ha%s not: TVM built with %s has it; name that library "
+			       "with --runtime",
+			       the, where, many ? "ve" : "s", info->option);
+	else if (info->releases[0])
+		(void)snprintf(out, size, "which %s%s ha%s not: %s ha%s it", the, where,
+			       many ? "ve" : "s", info->releases,
+			       strstr(info->releases, " and ") ? "ve" : "s");
+	else
+		(void)snprintf(out, size,
+			       "which %s%s ha%s not: register it first, or name the library that "
+			       "does with --runtime",
+			       the, where, many ? "ve" : "s");
+}
+
+/* --- executables ------------------------------------------------------------------------- */
+
+static enum mpk_code check_entry(struct mpk_check_state *s, const struct mpk_view_node *n,
+				 const struct mpk_relax_func *f, const struct own *own,
+				 struct mpk_error *err)
+{
+	struct mpk_global_info info;
+	char why[256];
+	bool missing;
+
+	if (f->kind != MPK_RELAX_PACKED || is_in(&own->host, f->name))
+		return MPK_OK;
+	MPK_TRY(is_missing(s, own, f->name, &missing, &info, err));
+	if (!missing)
+		return MPK_OK;
+	put_why(s, &info, why, sizeof why);
+	mpk_check_say(s, MPK_ERROR, n->path,
+		      "its virtual machine does not start: it calls '%s', a function that no "
+		      "module of the file has, and %s",
+		      MPK_QUOTE(f->name), why);
+	return MPK_OK;
+}
+
+static enum mpk_code check_executables(struct mpk_check_state *s, const struct own *own,
+				       struct mpk_error *err)
+{
+	for (size_t i = 0; i < s->view->count; i++) {
+		const struct mpk_view_node *n = &s->view->nodes[i];
+
+		if (!n->decoded || n->payload->tag != MPK_PAYLOAD_RELAX)
+			continue;
+		for (size_t k = 0; k < n->payload->u.relax.func_count; k++)
+			MPK_TRY(check_entry(s, n, &n->payload->u.relax.funcs[k], own, err));
+	}
+	return MPK_OK;
+}
+
+/* --- host code --------------------------------------------------------------------------- */
+
+static enum mpk_code check_name(struct mpk_check_state *s, const char *name, const struct own *own,
+				struct mpk_error *err)
+{
+	struct mpk_global_info info;
+	char why[256];
+	bool missing;
+
+	MPK_TRY(is_missing(s, own, mpk_span_str(name), &missing, &info, err));
+	if (!missing)
+		return MPK_OK;
+	put_why(s, &info, why, sizeof why);
+	return mpk_check_say_want(s, MPK_WANT_NAME, name, err, "the code looks '%s' up, %s",
+				  MPK_QUOTE(mpk_span_str(name)), why);
+}
+
+static enum mpk_code check_names(struct mpk_check_state *s, const struct own *own,
+				 struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap seen = { 0 };
+	size_t ignored;
+
+	if (!mpk_check_is_linked(s))
+		return MPK_OK;
+	MPK_TRY(mpk_check_read_wants(s, err));
+	for (size_t i = 0; i < s->wants.count; i++) {
+		const struct mpk_want *w = &s->wants.items[i];
+		int added;
+
+		if (w->kind != MPK_WANT_NAME)
+			continue;
+		added = mpk_strmap_put(&seen, mpk_span_str(w->name), 0, &ignored);
+		MPK_TRY_ALLOC(added >= 0, err);
+		if (added)
+			MPK_TRY(check_name(s, w->name, own, err));
+	}
+	return MPK_OK;
+}
+
+/* Why nothing is known of the functions there; NULL: it is. */
+static const char *not_known(const struct mpk_check_state *s)
+{
+	const struct mpk_there *there = s->there;
+
+	if (s->other_format)
+		return "its format is another";
+	if (s->view->image->standalone)
+		return "it brings its own runtime";
+	if (s->report->errors > s->result->call_errors)
+		return "it does not load";
+	if (!mpk_check_where(there))
+		return MPK_CHECK_UNSAID;
+	if (there->has_release && !mpk_release_knows_globals(&there->release))
+		return "the functions of that release are not known";
+	return NULL;
+}
+
+static enum mpk_code check_function(struct mpk_check_state *s, const char **skipped,
+				    struct mpk_error *err)
+{
+	struct own own = { 0 };
+	enum mpk_code code;
+
+	*skipped = not_known(s);
+	if (*skipped)
+		return MPK_OK;
+	code = read_own(s, &own, err);
+	if (code == MPK_OK)
+		code = check_executables(s, &own, err);
+	if (code == MPK_OK)
+		code = check_names(s, &own, err);
+	mpk_strmap_fini(&own.modules);
+	mpk_strmap_fini(&own.host);
+	return code;
+}
+
+const struct mpk_check_row mpk_check_function[] = {
+	{ "function", "--tvm or --runtime", check_function },
+	{ 0 },
+};

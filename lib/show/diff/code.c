@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "diff/code.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "compare/spirv.h"
+#include "cubin/cubin.h"
+#include "fatbin/fatbin.h"
+#include "text/phrase.h"
+#include "text/table.h"
+
+/* --- texts, cubins, SPIR-V ------------------------------------------------------------- */
+
+static const struct mpk_code_format *format_of(struct mpk_diff_code_side s)
+{
+	return s.code && s.code->format ? s.code->format : NULL;
+}
+
+static bool both_are(struct mpk_diff_code_side a, struct mpk_diff_code_side b,
+		     const struct mpk_code_format *f)
+{
+	return format_of(a) == f && format_of(b) == f && !a.code->problem && !b.code->problem;
+}
+
+/* Texts may end with NULs, as drivers want them; within, a NUL makes them none. */
+static bool is_text(struct mpk_span *s)
+{
+	while (s->len && !s->data[s->len - 1])
+		s->len--;
+	return s->len && mpk_code_is_text(*s) && !memchr(s->data, 0, s->len);
+}
+
+/* Tables of names change with whatever else does: named where they are all. */
+static bool is_table(struct mpk_span name)
+{
+	return mpk_span_is(name, ".shstrtab") || mpk_span_is(name, ".strtab") ||
+	       mpk_span_is(name, ".symtab");
+}
+
+static void put_sections(const struct mpk_cubin_difference *list, size_t count, bool code,
+			 struct mpk_differ *d, struct mpk_strbuf *out)
+{
+	struct mpk_span *names = mpk_arena_array(d->arena, count, sizeof *names);
+	size_t n = 0;
+
+	d->diff->failed |= !names;
+	for (size_t i = 0; names && i < count; i++)
+		if (list[i].is_code == code && !is_table(list[i].name))
+			names[n++] = list[i].name;
+	for (size_t i = 0, others = n; names && !others && i < count; i++)
+		names[n++] = list[i].name;
+	if (names)
+		mpk_put_names(out, names, n);
+}
+
+/* Returns false when one of them does not read. */
+static bool compare_cubins(struct mpk_differ *d, const char *what, struct mpk_span name,
+			   struct mpk_span a, struct mpk_span b)
+{
+	const struct mpk_cubin_difference *list;
+	struct mpk_strbuf text = { 0 };
+	struct mpk_difference *item;
+	size_t count, code = 0;
+
+	if (mpk_cubin_compare(a, b, d->arena, &list, &count, NULL) != MPK_OK)
+		return false;
+	for (size_t i = 0; i < count; i++)
+		code += list[i].is_code;
+	if (a.len != b.len)
+		mpk_strbuf_printf(&text, "%s -> %s, ", MPK_SIZE(a.len), MPK_SIZE(b.len));
+	mpk_strbuf_puts(&text, code ? "code differs" : "bytes differ, code equal");
+	if (count)
+		mpk_strbuf_puts(&text, ": ");
+	put_sections(list, count, code > 0, d, &text);
+	item = mpk_differ_add(d, MPK_DIFF_CHANGED, what, name, mpk_differ_take(d, &text));
+	if (item)
+		item->same_code = !code;
+	return true;
+}
+
+static void compare_spirv(struct mpk_differ *d, const char *what, struct mpk_span name,
+			  struct mpk_span a, struct mpk_span b)
+{
+	bool same = mpk_spirv_same_code(a, b);
+	struct mpk_difference *item =
+		same ? mpk_differ_change(d, what, name,
+					 "bytes differ, code equal: names, source or lines")
+		     : mpk_differ_bytes(d, what, name, a, b);
+
+	if (item)
+		item->same_code = same;
+}
+
+/* --- fatbins ------------------------------------------------------------------------------ */
+
+/* An image and its place among those of its kind. */
+struct image {
+	struct mpk_span name; /* "cubin sm_90" */
+	const struct mpk_fatbin_entry *entry;
+	const struct mpk_code_info *code;
+};
+
+static struct mpk_span image_name(const void *item)
+{
+	const struct image *image = item;
+
+	return image->name;
+}
+
+static const struct image *images_of(struct mpk_differ *d, const struct mpk_code_info *code)
+{
+	static const char *const kinds[] = { [MPK_FATBIN_PTX] = "PTX compute",
+					     [MPK_FATBIN_ELF] = "cubin sm",
+					     [MPK_FATBIN_LTO] = "LTO IR lto",
+					     [MPK_FATBIN_OTHER] = "other sm" };
+	const struct mpk_fatbin *f = code->content;
+	struct image *list = mpk_arena_array(d->arena, f->entry_count, sizeof *list);
+
+	d->diff->failed |= !list;
+	for (size_t i = 0; list && i < f->entry_count; i++) {
+		const struct mpk_fatbin_entry *e = &f->entries[i];
+		const char *name = mpk_arena_printf(d->arena, "%s_%u%s%s", kinds[e->kind], e->sm,
+						    e->arch_specific     ? "a"
+						    : e->family_specific ? "f"
+									 : "",
+						    e->debug ? ", debug" : "");
+
+		d->diff->failed |= !name;
+		list[i] = (struct image){ mpk_span_str(name ? name : ""), e, &code->images[i] };
+	}
+	return list;
+}
+
+static void compare_images(struct mpk_differ *d, struct mpk_span name, const void *a, const void *b)
+{
+	const struct image *x = a, *y = b;
+	struct mpk_difference *item;
+
+	if (mpk_span_equal(x->entry->data, y->entry->data))
+		return;
+	if (!mpk_span_equal(x->code->bytes, y->code->bytes)) {
+		mpk_diff_code(d, "image", name,
+			      (struct mpk_diff_code_side){ x->code->bytes, x->code },
+			      (struct mpk_diff_code_side){ y->code->bytes, y->code });
+		return;
+	}
+	item = mpk_differ_change(d, "image", name, "%s -> %s, packed in another way, code equal",
+				 MPK_SIZE(x->entry->data.len), MPK_SIZE(y->entry->data.len));
+	if (item)
+		item->same_code = true;
+}
+
+static void compare_fatbins(struct mpk_differ *d, const struct mpk_code_info *a,
+			    const struct mpk_code_info *b)
+{
+	static const struct mpk_diff_thing image = { .what = "image",
+						     .bytes = sizeof(struct image),
+						     .name = image_name,
+						     .compare = compare_images };
+	const struct image *x = images_of(d, a), *y = images_of(d, b);
+
+	if (x && y)
+		mpk_differ_match(d, &image, x, a->image_count, y, b->image_count);
+}
+
+void mpk_diff_code(struct mpk_differ *d, const char *what, struct mpk_span name,
+		   struct mpk_diff_code_side a, struct mpk_diff_code_side b)
+{
+	struct mpk_span x = a.bytes, y = b.bytes;
+
+	if (mpk_span_equal(a.bytes, b.bytes))
+		return;
+	if (both_are(a, b, &mpk_format_cubin) && compare_cubins(d, what, name, a.bytes, b.bytes))
+		return;
+	if (both_are(a, b, &mpk_format_fatbin))
+		compare_fatbins(d, a.code, b.code);
+	else if (both_are(a, b, &mpk_format_spirv))
+		compare_spirv(d, what, name, a.bytes, b.bytes);
+	else if (is_text(&x) && is_text(&y))
+		mpk_differ_lines(d, what, name, "line", x, y);
+	else
+		(void)mpk_differ_bytes(d, what, name, a.bytes, b.bytes);
+}
+
+/* --- kernels ------------------------------------------------------------------------------- */
+
+/* Behind the path, that a module which moved has another of. */
+static struct mpk_span kernel_key(const void *item)
+{
+	const struct mpk_listed_kernel *k = item;
+	size_t skip = strlen(k->path);
+
+	return mpk_span_of(k->key.data + skip, k->key.len - skip);
+}
+
+static size_t changes_of(const struct mpk_listed_kernel *a, const struct mpk_listed_kernel *b,
+			 struct mpk_figure_change out[MPK_FIGURE_COUNT])
+{
+	size_t n = 0;
+
+	for (unsigned i = 0; i < MPK_FIGURE_COUNT; i++)
+		if (mpk_figures_differ(&a->figures, &b->figures, (enum mpk_figure)i))
+			out[n++] = (struct mpk_figure_change){ (enum mpk_figure)i,
+							       a->figures.values[i],
+							       b->figures.values[i] };
+	return n;
+}
+
+static void put_changes(const struct mpk_figure_change *changes, size_t count,
+			struct mpk_strbuf *out)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct mpk_figure_change *c = &changes[i];
+
+		mpk_strbuf_printf(out, "%s%s ", i ? ", " : "", mpk_figure_row(c->figure)->label);
+		mpk_figure_put(c->figure, c->before, out);
+		mpk_strbuf_puts(out, " -> ");
+		mpk_figure_put(c->figure, c->after, out);
+	}
+}
+
+static uint64_t count_differing(struct mpk_span a, struct mpk_span b)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < a.len; i++)
+		n += a.data[i] != b.data[i];
+	return n;
+}
+
+void mpk_diff_kernel(struct mpk_differ *d, const struct mpk_listed_kernel *a,
+		     const struct mpk_listed_kernel *b)
+{
+	struct mpk_figure_change changes[MPK_FIGURE_COUNT];
+	size_t count = changes_of(a, b, changes);
+	bool other = a->has_digest && b->has_digest &&
+		     memcmp(a->digest, b->digest, sizeof a->digest) != 0;
+	bool rewritten = a->code.len == b->code.len && a->code.len <= d->code_left;
+	struct mpk_strbuf text = { 0 };
+	struct mpk_difference *item;
+
+	d->code_left -= rewritten ? a->code.len : 0;
+	rewritten = rewritten && !mpk_span_equal(a->code, b->code);
+	if (!count && !rewritten && !other)
+		return;
+	put_changes(changes, count, &text);
+	if (other && !(count && changes[count - 1].figure == MPK_FIGURE_CODE))
+		mpk_strbuf_printf(&text, "%scode differs", count ? ", " : "");
+	if (rewritten)
+		mpk_strbuf_printf(&text, "%s%" PRIu64 " of %zu bytes of code differ",
+				  count ? ", " : "", count_differing(a->code, b->code),
+				  a->code.len);
+	item = mpk_differ_add(d, MPK_DIFF_CHANGED, "kernel", a->name, mpk_differ_take(d, &text));
+	if (!item)
+		return;
+	item->target = a->target;
+	item->figures = mpk_arena_keep(d->arena, changes, count, sizeof *changes);
+	item->figure_count = item->figures ? count : 0;
+	d->diff->failed |= !item->figures;
+}
+
+static void compare_kernels(struct mpk_differ *d, struct mpk_span key, const void *a, const void *b)
+{
+	(void)key;
+	mpk_diff_kernel(d, a, b);
+}
+
+void mpk_diff_kernels(struct mpk_differ *d, const struct mpk_kernel_list *a,
+		      const struct mpk_kernel_list *b)
+{
+	static const struct mpk_diff_thing kernel = { .what = "kernel",
+						      .bytes = sizeof(struct mpk_listed_kernel),
+						      .name = kernel_key,
+						      .compare = compare_kernels,
+						      .only_matched = true };
+
+	mpk_differ_match(d, &kernel, a->items, a->count, b->items, b->count);
+}

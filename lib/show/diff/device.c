@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Containers follow the order of the linker's objects, and hold as many images as there are devices: a
+ * kernel is matched by its name and device in all of them. What is told of a container that is read is
+ * kept as digests: two libraries' code would not fit in memory. */
+#include "diff/device.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strmap.h"
+#include "diff/code.h"
+#include "text/table.h"
+
+/* All images of one sort for one device. */
+struct group {
+	struct mpk_span name;                  /* "cubin sm_80" */
+	const struct mpk_listed_image *images; /* by their content */
+	size_t count;
+	uint64_t bytes;
+	size_t kernels;
+	bool is_common; /* the other library has some, too */
+	bool opaque;    /* the code of a kernel is not told apart */
+	bool told;      /* a difference of a kernel is */
+};
+
+/* One of the two libraries. */
+struct side {
+	struct mpk_kernel_list kernels;
+	struct group *groups;
+	size_t group_count;
+	uint64_t bytes; /* as they stand in the file */
+};
+
+static int by_content(const void *a, const void *b)
+{
+	const struct mpk_listed_image *x = a, *y = b;
+	int order = strcmp(x->what, y->what);
+
+	return order ? order : memcmp(x->digest, y->digest, sizeof x->digest);
+}
+
+static enum mpk_code group_images(struct side *s, const struct mpk_image_list *images,
+				  struct mpk_arena *arena)
+{
+	struct mpk_listed_image *list =
+		mpk_arena_keep(arena, images->items, images->count, sizeof *list);
+	struct group *g = NULL;
+
+	s->groups = mpk_arena_array(arena, images->count, sizeof *s->groups);
+	if (!list || !s->groups)
+		return MPK_E_NOMEM;
+	if (images->count)
+		qsort(list, images->count, sizeof *list, by_content);
+	for (size_t i = 0; i < images->count; i++) {
+		if (!g || strcmp(list[i].what, list[i - 1].what) != 0) {
+			g = &s->groups[s->group_count++];
+			*g = (struct group){ .name = mpk_span_str(list[i].what),
+					     .images = &list[i] };
+		}
+		g->count++;
+		g->bytes += list[i].bytes;
+	}
+	return MPK_OK;
+}
+
+static int by_name(const void *key, const void *item)
+{
+	const struct group *g = item;
+
+	return strcmp(key, (const char *)g->name.data); /* a C string */
+}
+
+static struct group *find_group(const struct side *s, const char *name)
+{
+	return s->group_count ? bsearch(name, s->groups, s->group_count, sizeof *s->groups, by_name)
+			      : NULL;
+}
+
+static bool read_side(struct mpk_differ *d, const struct mpk_view *view, struct side *s)
+{
+	struct mpk_image_list images;
+
+	*s = (struct side){ 0 };
+	for (size_t i = 0; i < view->image->device_count; i++)
+		s->bytes += view->image->devices[i].bytes.len;
+	if (mpk_view_device_kernels(view, d->arena, &s->kernels, &images, NULL) != MPK_OK ||
+	    group_images(s, &images, d->arena) != MPK_OK)
+		return false;
+	for (size_t i = 0; i < s->kernels.count; i++) {
+		struct group *g = find_group(s, s->kernels.items[i].image);
+
+		g->kernels++;
+		g->opaque |= !s->kernels.items[i].has_digest;
+	}
+	return true;
+}
+
+/* --- kernels ------------------------------------------------------------------------------ */
+
+/* Of a device that one library is not for, its images are told, not each kernel. */
+static void add_kernel(struct mpk_differ *d, enum mpk_diff_sign sign, const struct side *s,
+		       const struct mpk_listed_kernel *k)
+{
+	struct group *g = find_group(s, k->image);
+	struct mpk_difference *item;
+
+	if (!g->is_common)
+		return;
+	g->told = true;
+	item = mpk_differ_add(d, sign, "kernel", k->name,
+			      k->copy ? mpk_arena_printf(d->arena, "copy %zu", k->copy) : "");
+	if (item)
+		item->target = k->target;
+}
+
+static void compare_kernel(struct mpk_differ *d, const struct side *a,
+			   const struct mpk_listed_kernel *k, const struct mpk_listed_kernel *other)
+{
+	size_t before = d->diff->count;
+
+	mpk_diff_kernel(d, k, other);
+	if (d->diff->count > before)
+		find_group(a, k->image)->told = true;
+}
+
+static bool index_keys(const struct mpk_kernel_list *list, struct mpk_strmap *out)
+{
+	size_t at;
+
+	for (size_t i = 0; i < list->count; i++)
+		if (mpk_strmap_put(out, list->items[i].key, i, &at) < 0)
+			return false;
+	return true;
+}
+
+static void compare_kernels(struct mpk_differ *d, const struct side *a, const struct side *b)
+{
+	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap in_a = { 0 };
+	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap in_b = { 0 };
+	size_t at;
+
+	if (!index_keys(&a->kernels, &in_a) || !index_keys(&b->kernels, &in_b)) {
+		d->diff->failed = true;
+		return;
+	}
+	for (size_t i = 0; i < a->kernels.count; i++) {
+		const struct mpk_listed_kernel *k = &a->kernels.items[i];
+
+		if (mpk_strmap_find(&in_b, k->key, &at))
+			compare_kernel(d, a, k, &b->kernels.items[at]);
+		else
+			add_kernel(d, MPK_DIFF_REMOVED, a, k);
+	}
+	for (size_t i = 0; i < b->kernels.count; i++)
+		if (!mpk_strmap_find(&in_a, b->kernels.items[i].key, &at))
+			add_kernel(d, MPK_DIFF_ADDED, b, &b->kernels.items[i]);
+}
+
+/* --- images ------------------------------------------------------------------------------- */
+
+static struct mpk_span group_name(const void *item)
+{
+	const struct group *g = item;
+
+	return g->name;
+}
+
+/* Of two sorted lists: those of a that b has not. */
+static size_t count_missing(const struct group *a, const struct group *b)
+{
+	size_t n = 0, k = 0;
+
+	for (size_t i = 0; i < a->count; i++) {
+		int order = -1;
+
+		while (k < b->count && (order = memcmp(b->images[k].digest, a->images[i].digest,
+						       sizeof a->images[i].digest)) < 0)
+			k++;
+		if (k < b->count && order == 0)
+			k++;
+		else
+			n++;
+	}
+	return n;
+}
+
+static void compare_group(struct mpk_differ *d, const struct group *a, const struct group *b)
+{
+	size_t differing = count_missing(a, b);
+	bool are_known = a->kernels && !a->opaque && !b->opaque;
+
+	if (a->count != b->count)
+		(void)mpk_differ_change(d, "image", a->name, "%zu -> %zu of them, %s -> %s",
+					a->count, b->count, MPK_SIZE(a->bytes), MPK_SIZE(b->bytes));
+	else if (differing && !a->told && !b->told)
+		(void)mpk_differ_change(d, "image", a->name, "%zu of %zu differ%s%s", differing,
+					a->count, differing == 1 ? "s" : "",
+					are_known ? ", but no kernel does" : "");
+}
+
+static void match_groups(struct mpk_differ *d, struct side *a, struct side *b)
+{
+	static const struct mpk_diff_thing image = { .what = "image",
+						     .bytes = sizeof(struct group),
+						     .name = group_name };
+
+	for (size_t i = 0; i < a->group_count; i++) {
+		struct group *other = find_group(b, (const char *)a->groups[i].name.data);
+
+		if (other)
+			other->is_common = a->groups[i].is_common = true;
+	}
+	mpk_differ_match(d, &image, a->groups, a->group_count, b->groups, b->group_count);
+}
+
+static bool same_containers(const struct mpk_image *a, const struct mpk_image *b)
+{
+	if (a->device_count != b->device_count)
+		return false;
+	for (size_t i = 0; i < a->device_count; i++)
+		if (!mpk_span_equal(a->devices[i].bytes, b->devices[i].bytes))
+			return false;
+	return true;
+}
+
+void mpk_diff_devices(struct mpk_differ *d, const struct mpk_view *x, const struct mpk_view *y)
+{
+	size_t before = d->diff->count;
+	struct mpk_difference *item;
+	struct side a, b;
+
+	if (same_containers(x->image, y->image))
+		return;
+	if (!read_side(d, x, &a) || !read_side(d, y, &b)) {
+		d->diff->failed = true;
+		return;
+	}
+	d->path = MPK_DEVICE_PATH;
+	match_groups(d, &a, &b);
+	compare_kernels(d, &a, &b);
+	for (size_t i = 0; i < a.group_count; i++)
+		if (a.groups[i].is_common)
+			compare_group(d, &a.groups[i],
+				      find_group(&b, (const char *)a.groups[i].name.data));
+	if (d->diff->count == before) {
+		item = mpk_differ_change(d, "containers", (struct mpk_span){ 0 },
+					 "%s -> %s, in other containers or packed in "
+					 "another way, images equal",
+					 MPK_SIZE(a.bytes), MPK_SIZE(b.bytes));
+		if (item)
+			item->same_code = true;
+	}
+	d->path = "";
+}

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Two files are compared by what they mean: things of two lists are matched by their names, so that
+ * an order changes nothing, and each kind of thing says what differs between two of one name.
+ * Bytes count only where nothing else tells a difference. */
+#include "diff/diff.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "diff/code.h"
+#include "diff/device.h"
+#include "diff/host.h"
+#include "diff/match.h"
+#include "diff/model.h"
+#include "model/embedded.h"
+#include "model/node_info.h"
+#include "text/escape.h"
+
+/* A module and the file that it stands in. */
+struct node {
+	const struct mpk_view *view;
+	const struct mpk_view_node *node;
+	size_t index;
+};
+
+/* --- parts of payloads -------------------------------------------------------------- */
+
+/* A file of a payload and, where it is code, what was read of it. */
+struct part {
+	const struct mpk_extracted_file *file;
+	const struct mpk_code_info *code; /* or NULL */
+};
+
+static struct mpk_span part_name(const void *item)
+{
+	const struct part *p = item;
+
+	return mpk_span_str(p->file->name);
+}
+
+static void compare_parts(struct mpk_differ *d, struct mpk_span name, const void *a, const void *b)
+{
+	const struct part *p = a, *q = b;
+	const struct mpk_extracted_file *x = p->file, *y = q->file;
+
+	if (mpk_span_is(name, "graph.json")) /* compared node by node */
+		return;
+	if (mpk_span_is(name, "bytecode.txt") && !x->stored && !y->stored)
+		mpk_diff_listings(d, x->data, y->data);
+	else
+		mpk_diff_code(d, "part", name, (struct mpk_diff_code_side){ x->data, p->code },
+			      (struct mpk_diff_code_side){ y->data, q->code });
+}
+
+static struct mpk_span tensor_name(const void *item)
+{
+	const struct part *p = item;
+
+	return p->file->title.len ? p->file->title : mpk_span_str(p->file->name);
+}
+
+static void compare_tensors(struct mpk_differ *d, struct mpk_span name, const void *a,
+			    const void *b)
+{
+	const struct part *x = a, *y = b;
+
+	mpk_diff_tensors(d, name, x->file->tensor, y->file->tensor);
+}
+
+static const struct mpk_code_info *code_of(const struct mpk_node_info *info, struct mpk_span bytes)
+{
+	for (size_t i = 0; i < info->piece_count; i++)
+		if (info->pieces[i].code.bytes.data == bytes.data &&
+		    info->pieces[i].code.bytes.len == bytes.len)
+			return &info->pieces[i].code;
+	return NULL;
+}
+
+/* The parts of a module, and its tensors behind them. */
+struct parts {
+	struct part *items, *tensors;
+	size_t count, tensor_count;
+};
+
+static struct parts parts_of(struct mpk_differ *d, const struct node *n)
+{
+	struct mpk_extracted_files files = { 0 };
+	const struct mpk_node_info *info;
+	struct parts p = { 0 };
+
+	if (mpk_payload_parts(n->node->payload, d->arena, &files, NULL) != MPK_OK ||
+	    mpk_view_info(n->view, n->index, &info, NULL) != MPK_OK) {
+		d->diff->failed = true;
+		return p;
+	}
+	p.items = mpk_arena_array(d->arena, files.count, sizeof *p.items);
+	p.tensors = mpk_arena_array(d->arena, files.count, sizeof *p.tensors);
+	d->diff->failed |= !p.items || !p.tensors;
+	for (size_t i = 0; p.items && p.tensors && i < files.count; i++) {
+		struct part part = { &files.items[i], code_of(info, files.items[i].data) };
+
+		if (part.file->tensor)
+			p.tensors[p.tensor_count++] = part;
+		else
+			p.items[p.count++] = part;
+	}
+	return p;
+}
+
+/* --- kernels and functions of modules -------------------------------------------------- */
+
+static struct mpk_span kernel_name(const void *item)
+{
+	const struct mpk_function_info *f = item;
+
+	return f->key;
+}
+
+static void compare_kernels(struct mpk_differ *d, struct mpk_span name, const void *a,
+			    const void *b)
+{
+	struct mpk_strbuf x = { 0 }, y = { 0 };
+
+	mpk_view_kernel_text(a, true, &x);
+	mpk_view_kernel_text(b, true, &y);
+	(void)mpk_differ_texts(d, "kernel", name, &x, &y);
+}
+
+static struct mpk_span model_name(const void *item)
+{
+	const struct mpk_signature *m = item;
+
+	return m->name;
+}
+
+static void compare_models(struct mpk_differ *d, struct mpk_span name, const void *a, const void *b)
+{
+	struct mpk_strbuf x = { 0 }, y = { 0 };
+
+	mpk_signature_text(a, &x);
+	mpk_signature_text(b, &y);
+	(void)mpk_differ_texts(d, "model function", name, &x, &y);
+}
+
+static void compare_figures(struct mpk_differ *d, const struct node *a, const struct node *b)
+{
+	struct mpk_kernel_list x, y;
+
+	if (mpk_view_node_kernels(a->view, a->index, d->arena, &x, NULL) == MPK_OK &&
+	    mpk_view_node_kernels(b->view, b->index, d->arena, &y, NULL) == MPK_OK)
+		mpk_diff_kernels(d, &x, &y);
+	else
+		d->diff->failed = true;
+}
+
+/* Graphs that are one but for attributes that no executor here looks at, or for how the text is
+ * written, are compared as texts. */
+static void compare_graphs(struct mpk_differ *d, const struct mpk_view_node *a,
+			   const struct mpk_view_node *b)
+{
+	const struct mpk_factory *x = &a->payload->u.factory, *y = &b->payload->u.factory;
+
+	if (a->payload->tag != MPK_PAYLOAD_FACTORY || b->payload->tag != MPK_PAYLOAD_FACTORY)
+		return;
+	if (a->models.graph && b->models.graph &&
+	    mpk_diff_graphs(d, a->models.graph, b->models.graph))
+		return;
+	if (x->has_graph && y->has_graph)
+		mpk_diff_code(d, "graph", (struct mpk_span){ 0 },
+			      (struct mpk_diff_code_side){ x->graph_json, NULL },
+			      (struct mpk_diff_code_side){ y->graph_json, NULL });
+}
+
+static void compare_payloads(struct mpk_differ *d, const struct node *a, const struct node *b)
+{
+	static const struct mpk_diff_thing kernel = { .what = "kernel",
+						      .bytes = sizeof(struct mpk_function_info),
+						      .name = kernel_name,
+						      .compare = compare_kernels };
+	static const struct mpk_diff_thing model = { .what = "model function",
+						     .bytes = sizeof(struct mpk_signature),
+						     .name = model_name,
+						     .compare = compare_models };
+	static const struct mpk_diff_thing part = { .what = "part",
+						    .bytes = sizeof(struct part),
+						    .name = part_name,
+						    .compare = compare_parts };
+	static const struct mpk_diff_thing tensor = { .what = "tensor",
+						      .bytes = sizeof(struct part),
+						      .name = tensor_name,
+						      .compare = compare_tensors };
+	const struct mpk_kernels *x = mpk_view_kernels(a->node), *y = mpk_view_kernels(b->node);
+	const struct mpk_models *m = &a->node->models, *n = &b->node->models;
+	struct parts p = parts_of(d, a), q = parts_of(d, b);
+
+	mpk_differ_match(d, &kernel, x ? x->functions : NULL, x ? x->function_count : 0,
+			 y ? y->functions : NULL, y ? y->function_count : 0);
+	compare_figures(d, a, b);
+	mpk_differ_match(d, &model, m->items, m->count, n->items, n->count);
+	compare_graphs(d, a->node, b->node);
+	if (a->node->payload->tag == MPK_PAYLOAD_RELAX &&
+	    b->node->payload->tag == MPK_PAYLOAD_RELAX)
+		mpk_diff_constants(d, &a->node->payload->u.relax, &b->node->payload->u.relax);
+	mpk_differ_match(d, &part, p.items, p.count, q.items, q.count);
+	mpk_differ_match(d, &tensor, p.tensors, p.tensor_count, q.tensors, q.tensor_count);
+}
+
+/* --- modules ---------------------------------------------------------------------------- */
+
+/* same: kind and payload are known to be. */
+static void compare_nodes(struct mpk_differ *d, const struct node *x, const struct node *y,
+			  bool same)
+{
+	const struct mpk_view_node *a = x->node, *b = y->node;
+	size_t before;
+
+	d->path = a->path;
+	d->new_path = strcmp(a->path, b->path) == 0 ? "" : b->path;
+	same = same || mpk_span_equal(a->node->payload, b->node->payload);
+	if (d->new_path[0])
+		(void)mpk_differ_change(
+			d, "module", a->node->kind, "moved%s",
+			same && a->node->child_count == b->node->child_count ? ", unchanged" : "");
+	before = d->diff->count;
+	if (!mpk_span_equal(a->node->kind, b->node->kind)) {
+		(void)mpk_differ_change(d, "module", (struct mpk_span){ 0 }, "%s -> %s",
+					MPK_QUOTE(a->node->kind), MPK_QUOTE(b->node->kind));
+		return;
+	}
+	if (a->node->child_count != b->node->child_count)
+		(void)mpk_differ_change(d, "imports", (struct mpk_span){ 0 }, "%zu -> %zu",
+					a->node->child_count, b->node->child_count);
+	if (same)
+		return;
+	if (a->decoded && b->decoded)
+		compare_payloads(d, x, y);
+	if (d->diff->count == before)
+		(void)mpk_differ_bytes(d, "payload", (struct mpk_span){ 0 }, a->node->payload,
+				       b->node->payload);
+}
+
+static void compare_trees(struct mpk_differ *d, const struct mpk_view *a, const struct mpk_view *b)
+{
+	struct mpk_module_match match;
+
+	if (mpk_match_modules(a, b, d->arena, &match, NULL) != MPK_OK) {
+		d->diff->failed = true;
+		return;
+	}
+	for (size_t i = 0; i < a->count; i++) {
+		size_t k = match.partner[i];
+		struct node x = { a, &a->nodes[i], i };
+
+		if (k != MPK_NO_MODULE) {
+			compare_nodes(d, &x, &(struct node){ b, &b->nodes[k], k }, match.same[i]);
+			d->new_path = "";
+		} else {
+			d->path = a->nodes[i].path;
+			(void)mpk_differ_add(d, MPK_DIFF_REMOVED, "module", (struct mpk_span){ 0 },
+					     "");
+		}
+	}
+	for (size_t k = 0; k < b->count; k++) {
+		d->path = b->nodes[k].path;
+		if (match.owner[k] == MPK_NO_MODULE)
+			(void)mpk_differ_add(d, MPK_DIFF_ADDED, "module", (struct mpk_span){ 0 },
+					     "");
+	}
+}
+
+/* --- code beside the tree ------------------------------------------------------------- */
+
+struct code {
+	const struct mpk_view *view;
+	const struct mpk_view_code *code;
+	size_t index;
+};
+
+static struct mpk_span code_path(const void *item)
+{
+	const struct code *c = item;
+
+	return mpk_span_str(c->code->path);
+}
+
+static struct mpk_span code_kernel_name(const void *item)
+{
+	const struct mpk_code_kernel *k = item;
+
+	return k->name;
+}
+
+static void compare_code_kernels(struct mpk_differ *d, const struct code *a, const struct code *b)
+{
+	static const struct mpk_diff_thing kernel = { .what = "kernel",
+						      .bytes = sizeof(struct mpk_code_kernel),
+						      .name = code_kernel_name };
+	const struct mpk_code_info *x = mpk_view_embedded_lister(a->code);
+	const struct mpk_code_info *y = mpk_view_embedded_lister(b->code);
+	struct mpk_kernel_list p, q;
+
+	if (x && y)
+		mpk_differ_match(d, &kernel, x->kernels, x->kernel_count, y->kernels,
+				 y->kernel_count);
+	if (mpk_view_code_kernels(a->view, a->index, d->arena, &p, NULL) == MPK_OK &&
+	    mpk_view_code_kernels(b->view, b->index, d->arena, &q, NULL) == MPK_OK)
+		mpk_diff_kernels(d, &p, &q);
+	else
+		d->diff->failed = true;
+}
+
+static void compare_codes(struct mpk_differ *d, struct mpk_span path, const void *left,
+			  const void *right)
+{
+	const struct code *x = left, *y = right;
+	const struct mpk_view_code *a = x->code, *b = y->code;
+	size_t before = d->diff->count;
+
+	(void)path;
+	d->path = a->path;
+	if (mpk_span_equal(a->at->bytes, b->at->bytes))
+		return;
+	if (a->code.format != b->code.format)
+		mpk_differ_words(d, "code", a->code.format->name, b->code.format->name);
+	else
+		mpk_diff_code(d, "code", (struct mpk_span){ 0 },
+			      (struct mpk_diff_code_side){ a->at->bytes, &a->code },
+			      (struct mpk_diff_code_side){ b->at->bytes, &b->code });
+	compare_code_kernels(d, x, y);
+	if (d->diff->count == before)
+		(void)mpk_differ_bytes(d, "code", (struct mpk_span){ 0 }, a->at->bytes,
+				       b->at->bytes);
+}
+
+static const struct code *codes_of(struct mpk_differ *d, const struct mpk_view *view)
+{
+	struct code *list = mpk_arena_array(d->arena, view->image->embedded_count, sizeof *list);
+
+	d->diff->failed |= !list;
+	for (size_t i = 0; list && i < view->image->embedded_count; i++)
+		list[i] = (struct code){ view, &view->embedded[i], i };
+	return list;
+}
+
+/* --- all of it -------------------------------------------------------------------------- */
+
+static void compare_modules(struct mpk_differ *d, const struct mpk_view *a,
+			    const struct mpk_view *b)
+{
+	static const struct mpk_diff_thing code = { .what = "code",
+						    .bytes = sizeof(struct code),
+						    .name = code_path,
+						    .compare = compare_codes,
+						    .is_place = true };
+	const struct code *a_codes = codes_of(d, a), *b_codes = codes_of(d, b);
+
+	compare_trees(d, a, b);
+	if (a_codes && b_codes)
+		mpk_differ_match(d, &code, a_codes, a->image->embedded_count, b_codes,
+				 b->image->embedded_count);
+	d->path = "";
+}
+
+enum mpk_code mpk_diff_views(const struct mpk_view *a, struct mpk_span a_bytes,
+			     const struct mpk_view *b, struct mpk_span b_bytes,
+			     struct mpk_arena *arena, struct mpk_diff *out, struct mpk_error *err)
+{
+	struct mpk_differ d = { out, arena, "", "", MPK_DIFF_LINES_MAX, 4 * (uint64_t)a_bytes.len };
+
+	*out = (struct mpk_diff){ 0 };
+	if (mpk_span_equal(a_bytes, b_bytes))
+		return MPK_OK;
+	mpk_diff_host(&d, a, b);
+	compare_modules(&d, a, b);
+	mpk_diff_devices(&d, a, b);
+	if (!out->count)
+		mpk_diff_rest(&d, a, a_bytes, b, b_bytes);
+	return out->failed ? mpk_fail_nomem(err) : MPK_OK;
+}
+
+void mpk_diff_fini(struct mpk_diff *diff)
+{
+	free(diff->items);
+	memset(diff, 0, sizeof *diff);
+}

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "diff/host.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/strmap.h"
+#include "compare/host.h"
+#include "text/escape.h"
+#include "text/phrase.h"
+
+static const char *machine_of(const struct mpk_image *image)
+{
+	return image->machine_name ? image->machine_name : "none";
+}
+
+static const char *generation_of(const struct mpk_image *image)
+{
+	return image->gen_known ? mpk_generation_get(image->gen)->abi : "none";
+}
+
+/* A host function and what it takes. */
+struct host_function {
+	const struct mpk_image_function *function;
+	const struct mpk_signature *signature; /* NULL: not known */
+	struct mpk_host_code *file;
+	const struct mpk_host_function *code; /* NULL: its code is not found */
+};
+
+static struct mpk_span function_name(const void *item)
+{
+	const struct host_function *f = item;
+
+	return mpk_span_str(f->function->name);
+}
+
+/* A signature that only one file tells is no difference between what the functions take. */
+static bool compare_signatures(struct mpk_differ *d, struct mpk_span name,
+			       const struct mpk_signature *a, const struct mpk_signature *b)
+{
+	struct mpk_strbuf x = { 0 }, y = { 0 };
+
+	if (!a || !b)
+		return false;
+	mpk_signature_text(a, &x);
+	mpk_signature_text(b, &y);
+	return mpk_differ_texts(d, "function", name, &x, &y);
+}
+
+static uint64_t count_differing(struct mpk_span a, struct mpk_span b)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < a.len && i < b.len; i++)
+		n += a.data[i] != b.data[i];
+	return n;
+}
+
+/* In an object stands what the linker has yet to fill in: its code is no library's. */
+static bool are_of_a_kind(const struct mpk_host_code *a, const struct mpk_host_code *b)
+{
+	return (a->elf.header.e_type == ET_REL) == (b->elf.header.e_type == ET_REL);
+}
+
+static void say_code_differs(struct mpk_differ *d, struct mpk_span name, struct mpk_span a,
+			     struct mpk_span b)
+{
+	uint64_t count = count_differing(a, b);
+
+	if (count)
+		(void)mpk_differ_change(d, "function", name,
+					"%" PRIu64 " of %zu bytes of code differ", count, a.len);
+	else
+		(void)mpk_differ_change(d, "function", name, "the same bytes call another import");
+}
+
+static void compare_functions(struct mpk_differ *d, struct mpk_span name, const void *a,
+			      const void *b)
+{
+	const struct host_function *f = a, *g = b;
+	const struct mpk_image_function *x = f->function, *y = g->function;
+
+	if (compare_signatures(d, name, f->signature, g->signature))
+		return;
+	if (x->bytes != y->bytes)
+		(void)mpk_differ_change(d, "function", name,
+					"%" PRIu64 " -> %" PRIu64 " bytes of code", x->bytes,
+					y->bytes);
+	else if (strcmp(x->alias_of ? x->alias_of : "", y->alias_of ? y->alias_of : "") != 0)
+		(void)mpk_differ_change(d, "function", name, "names '%s' -> '%s'",
+					MPK_QUOTE(mpk_span_str(x->alias_of ? x->alias_of : "")),
+					MPK_QUOTE(mpk_span_str(y->alias_of ? y->alias_of : "")));
+	else if (!f->code || !g->code || !are_of_a_kind(f->file, g->file))
+		return;
+	else if (f->code->code.len > f->file->bytes_left)
+		(void)mpk_differ_change(d, "function", name,
+					"%zu bytes of code were not compared: functions overlap",
+					f->code->code.len);
+	else if (!mpk_host_same_code(f->file, f->code, g->file, g->code))
+		say_code_differs(d, name, f->code->code, g->code->code);
+}
+
+/* One of the two files: its code, which functions have a line of their own, and where each symbol's is. */
+struct host {
+	struct mpk_host_code code;
+	struct mpk_strmap by_symbol, exported;
+	const struct host_function *functions;
+	size_t count;
+};
+
+static void host_fini(struct host *h)
+{
+	mpk_host_code_close(&h->code);
+	mpk_strmap_fini(&h->by_symbol);
+	mpk_strmap_fini(&h->exported);
+}
+
+/* A file whose symbols do not read has no code to compare. */
+static void host_open(struct mpk_differ *d, const struct mpk_view *v, struct host *h)
+{
+	const struct mpk_image *image = v->image;
+	struct host_function *list = mpk_arena_array(d->arena, image->function_count, sizeof *list);
+	size_t at;
+
+	d->diff->failed |=
+		!list || mpk_host_code_open(image, d->arena, &h->code, NULL) == MPK_E_NOMEM;
+	for (size_t i = 0; i < h->code.count; i++)
+		d->diff->failed |=
+			mpk_strmap_put(&h->by_symbol, mpk_span_str(h->code.functions[i].symbol), i,
+				       &at) < 0;
+	h->functions = list;
+	h->count = list ? image->function_count : 0;
+	for (size_t i = 0; i < h->count; i++) {
+		struct mpk_span symbol = mpk_span_str(image->functions[i].symbol);
+
+		list[i] = (struct host_function){ .function = &image->functions[i],
+						  .signature = mpk_view_host(v, i),
+						  .file = &h->code };
+		if (mpk_strmap_find(&h->by_symbol, symbol, &at))
+			list[i].code = &h->code.functions[at];
+		d->diff->failed |= mpk_strmap_put(&h->exported, symbol, i, &at) < 0;
+	}
+}
+
+/* --- functions that nobody calls from outside --------------------------------------------- */
+
+struct names {
+	struct mpk_span *items;
+	size_t count;
+};
+
+static void put_group(struct mpk_strbuf *out, const struct names *n, const char *what, bool is_verb)
+{
+	if (!n->count)
+		return;
+	mpk_strbuf_printf(out, "%s%zu %s%s: ", out->len ? "; " : "", n->count, what,
+			  n->count == 1 && is_verb ? "s" : "");
+	mpk_put_names(out, n->items, n->count);
+}
+
+/* Those of x that y has not, or that differ. */
+static void sort_out(struct host *x, const struct host *y, struct names *missing,
+		     struct names *differing)
+{
+	for (size_t i = 0; i < x->code.count; i++) {
+		const struct mpk_host_function *f = &x->code.functions[i];
+		struct mpk_span name = mpk_span_str(f->symbol);
+		size_t at;
+
+		if (mpk_strmap_find(&x->exported, name, &at) ||
+		    mpk_strmap_find(&y->exported, name, &at) ||
+		    !mpk_strmap_find(&x->by_symbol, name, &at) || at != i)
+			continue;
+		if (!mpk_strmap_find(&y->by_symbol, name, &at))
+			missing->items[missing->count++] = name;
+		else if (differing &&
+			 !mpk_host_same_code(&x->code, f, &y->code, &y->code.functions[at]))
+			differing->items[differing->count++] = name;
+	}
+}
+
+static void compare_locals(struct mpk_differ *d, struct host *x, struct host *y)
+{
+	struct names removed = { mpk_arena_array(d->arena, x->code.count, sizeof(struct mpk_span)),
+				 0 };
+	struct names added = { mpk_arena_array(d->arena, y->code.count, sizeof(struct mpk_span)),
+			       0 };
+	struct names changed = { mpk_arena_array(d->arena, x->code.count, sizeof(struct mpk_span)),
+				 0 };
+	struct mpk_strbuf text = { 0 };
+
+	if (!removed.items || !added.items || !changed.items) {
+		d->diff->failed = true;
+		return;
+	}
+	sort_out(x, y, &removed, &changed);
+	sort_out(y, x, &added, NULL);
+	put_group(&text, &changed, "differ", true);
+	put_group(&text, &removed, "removed", false);
+	put_group(&text, &added, "added", false);
+	d->diff->failed |= text.failed;
+	if (text.len)
+		(void)mpk_differ_add(d, MPK_DIFF_CHANGED, "inner functions", (struct mpk_span){ 0 },
+				     mpk_differ_take(d, &text));
+	mpk_strbuf_fini(&text);
+}
+
+static struct mpk_span text_of(const void *item)
+{
+	const char *const *text = item;
+
+	return mpk_span_str(*text);
+}
+
+void mpk_diff_host(struct mpk_differ *d, const struct mpk_view *x, const struct mpk_view *y)
+{
+	static const struct mpk_diff_thing function = { .what = "function",
+							.bytes = sizeof(struct host_function),
+							.name = function_name,
+							.compare = compare_functions };
+	static const struct mpk_diff_thing needed = { .what = "needed library",
+						      .bytes = sizeof(const char *),
+						      .name = text_of };
+	const struct mpk_image *a = x->image, *b = y->image;
+	MPK_CLEANUP(host_fini) struct host p = { 0 };
+	MPK_CLEANUP(host_fini) struct host q = { 0 };
+
+	host_open(d, x, &p);
+	host_open(d, y, &q);
+	mpk_differ_words(d, "machine", machine_of(a), machine_of(b));
+	mpk_differ_words(d, "generation", generation_of(a), generation_of(b));
+	mpk_differ_words(d, "blob symbol", a->blob_symbol ? a->blob_symbol : "none",
+			 b->blob_symbol ? b->blob_symbol : "none");
+	mpk_differ_match(d, &function, p.functions, p.count, q.functions, q.count);
+	if (a->machine == b->machine && p.code.count && q.code.count &&
+	    are_of_a_kind(&p.code, &q.code))
+		compare_locals(d, &p, &q);
+	mpk_differ_match(d, &needed, a->needed, a->needed_count, b->needed, b->needed_count);
+}
+
+/* --- sections ----------------------------------------------------------------------------- */
+
+/* What no program runs: it may differ. */
+static bool is_beside_code(const char *name)
+{
+	static const char *const beginnings[] = { ".note",      ".comment",   ".debug",
+						  ".zdebug",    ".symtab",    ".strtab",
+						  ".shstrtab",  ".gnu_debug", ".gnu.build",
+						  ".rela.debug" };
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(beginnings); i++)
+		if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0)
+			return true;
+	return false;
+}
+
+static bool section_bytes(const struct mpk_elf *e, size_t i, struct mpk_span *out)
+{
+	GElf_Shdr h;
+
+	if (mpk_elf_section(e, i, &h, NULL) != MPK_OK)
+		return false;
+	if (h.sh_type == SHT_NOBITS)
+		*out = mpk_span_of(NULL, 0);
+	else if (!mpk_span_sub(e->bytes, h.sh_offset, h.sh_size, out))
+		return false;
+	return true;
+}
+
+/* The sections of two files with as many of them in the same order; false for others. */
+static bool differing_sections(struct mpk_differ *d, const struct mpk_elf *a,
+			       const struct mpk_elf *b, struct names *out, bool *code)
+{
+	uint64_t left = 4 * (uint64_t)a->bytes.len; /* sections of a hostile file may overlap */
+	struct mpk_span x, y;
+
+	out->items = mpk_arena_array(d->arena, a->section_count, sizeof *out->items);
+	d->diff->failed |= !out->items;
+	if (!out->items || !a->section_count || a->section_count != b->section_count)
+		return false;
+	for (size_t i = 1; i < a->section_count; i++) {
+		const char *name = mpk_elf_section_name(a, i), *other = mpk_elf_section_name(b, i);
+
+		if (!name || !other || strcmp(name, other) != 0 || !section_bytes(a, i, &x) ||
+		    !section_bytes(b, i, &y))
+			return false;
+		if (x.len > left)
+			return false;
+		left -= x.len;
+		if (mpk_span_equal(x, y))
+			continue;
+		out->items[out->count++] = mpk_span_str(name); /* of the file */
+		*code |= !is_beside_code(name);
+	}
+	return out->count > 0;
+}
+
+void mpk_diff_rest(struct mpk_differ *d, const struct mpk_view *a, struct mpk_span a_bytes,
+		   const struct mpk_view *b, struct mpk_span b_bytes)
+{
+	MPK_CLEANUP(mpk_host_code_close) struct mpk_host_code x = { 0 };
+	MPK_CLEANUP(mpk_host_code_close) struct mpk_host_code y = { 0 };
+	struct mpk_strbuf text = { 0 };
+	struct names names = { 0 };
+	struct mpk_difference *item;
+	bool code = false;
+
+	if (mpk_host_code_open(a->image, d->arena, &x, NULL) != MPK_OK ||
+	    mpk_host_code_open(b->image, d->arena, &y, NULL) != MPK_OK || !x.elf.elf ||
+	    !y.elf.elf || !differing_sections(d, &x.elf, &y.elf, &names, &code)) {
+		(void)mpk_differ_bytes(d, "bytes", (struct mpk_span){ 0 }, a_bytes, b_bytes);
+		return;
+	}
+	mpk_strbuf_puts(&text, "in ");
+	mpk_put_names(&text, names.items, names.count);
+	mpk_strbuf_puts(&text, code ? "" : "; code equal");
+	item = mpk_differ_add(d, MPK_DIFF_CHANGED, "bytes", (struct mpk_span){ 0 },
+			      mpk_differ_take(d, &text));
+	if (item)
+		item->same_code = !code;
+}

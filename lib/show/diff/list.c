@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "diff/list.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strmap.h"
+#include "base/vec.h"
+#include "text/table.h"
+
+struct mpk_difference *mpk_differ_add(struct mpk_differ *d, enum mpk_diff_sign sign,
+				      const char *what, struct mpk_span name, const char *text)
+{
+	struct mpk_diff *diff = d->diff;
+
+	if (!text ||
+	    !mpk_vec_reserve(&diff->items, &diff->cap, diff->count + 1, sizeof *diff->items)) {
+		diff->failed = true;
+		return NULL;
+	}
+	bool moved = d->new_path[0];
+
+	diff->items[diff->count] = (struct mpk_difference){
+		.sign = sign,
+		.path = moved && sign == MPK_DIFF_ADDED ? d->new_path : d->path,
+		.new_path = moved && sign == MPK_DIFF_CHANGED ? d->new_path : "",
+		.what = what,
+		.name = name,
+		.text = text,
+		.lines = "",
+		.target = ""
+	};
+	return &diff->items[diff->count++];
+}
+
+struct mpk_difference *mpk_differ_change(struct mpk_differ *d, const char *what,
+					 struct mpk_span name, const char *fmt, ...)
+{
+	const char *text;
+	va_list ap;
+
+	va_start(ap, fmt);
+	text = mpk_arena_vprintf(d->arena, fmt, ap);
+	va_end(ap);
+	return mpk_differ_add(d, MPK_DIFF_CHANGED, what, name, text);
+}
+
+const char *mpk_differ_take(struct mpk_differ *d, struct mpk_strbuf *buf)
+{
+	const char *text =
+		buf->failed ? NULL : mpk_arena_copy(d->arena, mpk_strbuf_text(buf), buf->len);
+
+	d->diff->failed |= !text;
+	mpk_strbuf_fini(buf);
+	return text;
+}
+
+/* --- lists --------------------------------------------------------------------------- */
+
+static void add_whole(struct mpk_differ *d, enum mpk_diff_sign sign, const struct mpk_diff_thing *t,
+		      struct mpk_span name)
+{
+	if (t->only_matched)
+		return;
+	if (t->is_place)
+		d->path = (const char *)name.data; /* a path is a C string */
+	(void)mpk_differ_add(d, sign, t->what, t->is_place ? mpk_span_of(NULL, 0) : name, "");
+}
+
+static const void *item(const struct mpk_diff_thing *t, const void *list, size_t i)
+{
+	return (const uint8_t *)list + i * t->bytes;
+}
+
+void mpk_differ_match(struct mpk_differ *d, const struct mpk_diff_thing *t, const void *a,
+		      size_t a_count, const void *b, size_t b_count)
+{
+	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap in_a = { 0 };
+	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap in_b = { 0 };
+	size_t at;
+
+	for (size_t i = 0; i < a_count; i++)
+		d->diff->failed |= mpk_strmap_put(&in_a, t->name(item(t, a, i)), i, &at) < 0;
+	for (size_t i = 0; i < b_count; i++)
+		d->diff->failed |= mpk_strmap_put(&in_b, t->name(item(t, b, i)), i, &at) < 0;
+	for (size_t i = 0; i < a_count; i++) {
+		struct mpk_span name = t->name(item(t, a, i));
+
+		if (!mpk_strmap_find(&in_b, name, &at))
+			add_whole(d, MPK_DIFF_REMOVED, t, name);
+		else if (t->compare)
+			t->compare(d, name, item(t, a, i), item(t, b, at));
+	}
+	for (size_t i = 0; i < b_count; i++) {
+		struct mpk_span name = t->name(item(t, b, i));
+
+		if (!mpk_strmap_find(&in_a, name, &at))
+			add_whole(d, MPK_DIFF_ADDED, t, name);
+	}
+}
+
+/* --- single things --------------------------------------------------------------------- */
+
+void mpk_differ_words(struct mpk_differ *d, const char *what, const char *a, const char *b)
+{
+	if (strcmp(a, b) != 0)
+		(void)mpk_differ_change(d, what, (struct mpk_span){ 0 }, "%s -> %s", a, b);
+}
+
+bool mpk_differ_texts(struct mpk_differ *d, const char *what, struct mpk_span name,
+		      struct mpk_strbuf *a, struct mpk_strbuf *b)
+{
+	bool differ = strcmp(mpk_strbuf_text(a), mpk_strbuf_text(b)) != 0;
+
+	d->diff->failed |= a->failed || b->failed;
+	if (differ)
+		(void)mpk_differ_change(d, what, name, "%s -> %s", mpk_strbuf_text(a),
+					mpk_strbuf_text(b));
+	mpk_strbuf_fini(a);
+	mpk_strbuf_fini(b);
+	return differ;
+}
+
+/* "2 lines removed, 1 added" */
+static void put_counts(uint64_t removed, uint64_t added, const char *unit, struct mpk_strbuf *out)
+{
+	if (removed)
+		mpk_strbuf_printf(out, "%" PRIu64 " %s%s removed", removed, unit,
+				  removed == 1 ? "" : "s");
+	if (removed && added)
+		mpk_strbuf_printf(out, ", %" PRIu64 " added", added);
+	else if (added)
+		mpk_strbuf_printf(out, "%" PRIu64 " %s%s added", added, unit,
+				  added == 1 ? "" : "s");
+}
+
+static void add_lines(struct mpk_differ *d, const char *what, struct mpk_span name,
+		      const char *unit, const struct mpk_text_diff *text)
+{
+	struct mpk_strbuf counts = { 0 }, hunks = { 0 };
+	size_t left_out = mpk_text_unified(text, d->lines_left, &hunks);
+	struct mpk_difference *item;
+	const char *lines;
+
+	put_counts(text->removed, text->added, unit, &counts);
+	if (left_out)
+		mpk_strbuf_printf(&counts, "; %zu hunk%s not shown", left_out,
+				  left_out == 1 ? "" : "s");
+	d->lines_left -= hunks.len < d->lines_left ? hunks.len : d->lines_left;
+	lines = mpk_differ_take(d, &hunks);
+	item = mpk_differ_add(d, MPK_DIFF_CHANGED, what, name, mpk_differ_take(d, &counts));
+	if (item && lines)
+		item->lines = lines;
+}
+
+void mpk_differ_lines(struct mpk_differ *d, const char *what, struct mpk_span name,
+		      const char *unit, struct mpk_span a, struct mpk_span b)
+{
+	MPK_CLEANUP(mpk_text_diff_fini) struct mpk_text_diff text = { 0 };
+
+	if (mpk_text_compare(a, b, &text, NULL) != MPK_OK)
+		d->diff->failed = true;
+	else if (text.is_too_large)
+		(void)mpk_differ_change(d, what, name,
+					"%s -> %s, too many different lines to be matched",
+					MPK_SIZE(a.len), MPK_SIZE(b.len));
+	else if (!text.is_equal)
+		add_lines(d, what, name, unit, &text);
+}
+
+struct mpk_difference *mpk_differ_bytes(struct mpk_differ *d, const char *what,
+					struct mpk_span name, struct mpk_span a, struct mpk_span b)
+{
+	size_t n = a.len < b.len ? a.len : b.len, at = 0, differing = 0;
+
+	if (a.len != b.len)
+		return mpk_differ_change(d, what, name, "%s -> %s", MPK_SIZE(a.len),
+					 MPK_SIZE(b.len));
+	for (size_t i = n; i-- > 0;) {
+		if (a.data[i] != b.data[i]) {
+			at = i;
+			differing++;
+		}
+	}
+	return mpk_differ_change(d, what, name, "%zu of %zu bytes differ, from byte %zu on",
+				 differing, n, at);
+}

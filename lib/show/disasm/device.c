@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Device code by its format: what is text is shown, of one kernel where its reader can cut that out; cubins
+ * go to nvdisasm and SPIR-V to spirv-dis, whose text is cut; machine code in ELF files goes to LLVM.
+ * Containers of a library are read one at a time, and forgotten before the next. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "disasm/listing.h"
+#include "model/device_code.h"
+#include "sourcecode/sourcecode.h"
+#include "text/escape.h"
+
+static const char *format_of(const struct mpk_code_info *code)
+{
+	return code->format->word ? code->format->word : code->format->name;
+}
+
+static enum mpk_code put_text(struct mpk_disasm_job *j, const char *path, struct mpk_span name,
+			      const struct mpk_code_info *code, struct mpk_span text)
+{
+	const struct mpk_listing l = {
+		.path = path,
+		.name = name,
+		.format = format_of(code),
+		.target = code->target,
+		.text = text,
+	};
+
+	return mpk_disasm_put(j, &l);
+}
+
+/* --- texts that are cut ------------------------------------------------------------------------------- */
+
+/* The next line of a text, its end included; empty behind the last. */
+static struct mpk_span line_at(struct mpk_span text, size_t at)
+{
+	const uint8_t *end = at < text.len ? memchr(text.data + at, '\n', text.len - at) : NULL;
+
+	return at >= text.len ? mpk_span_of(NULL, 0)
+			      : mpk_span_of(text.data + at, end ? (size_t)(end + 1 - text.data) - at
+								: text.len - at);
+}
+
+/* "//------- .text.NAME ------": a line of nvdisasm in front of each function's section. */
+static bool begins_section(struct mpk_span line, const char *section)
+{
+	size_t len = strlen(section);
+	const uint8_t *at;
+
+	if (!mpk_span_starts(line, "//-----"))
+		return false;
+	at = memmem(line.data, line.len, section, len);
+	return at && (size_t)(at - line.data) + len < line.len && at[-1] == ' ' && at[len] <= ' ';
+}
+
+static struct mpk_span cut_sass(struct mpk_span text, const char *section)
+{
+	struct mpk_span line;
+	size_t from = SIZE_MAX;
+
+	for (size_t at = 0; (line = line_at(text, at)).len; at += line.len) {
+		if (from != SIZE_MAX && mpk_span_starts(line, "//-----"))
+			return mpk_span_of(text.data + from, at - from);
+		if (begins_section(line, section))
+			from = at;
+	}
+	return from == SIZE_MAX ? mpk_span_of(NULL, 0)
+				: mpk_span_of(text.data + from, text.len - from);
+}
+
+static enum mpk_code cubin(struct mpk_disasm_job *j, const char *path,
+			   const struct mpk_code_info *code)
+{
+	struct mpk_error err = { 0 };
+	struct mpk_span text;
+	size_t kernel;
+	enum mpk_code status;
+	const char *section;
+
+	if (j->wanted.name.len && !mpk_code_info_find(code, j->wanted.name, &kernel))
+		return MPK_OK;
+	status = mpk_disasm_run(j->d, MPK_DISASM_NVDISASM, code->bytes, &text, &err);
+	if (status != MPK_OK)
+		return mpk_disasm_note(j, status, &err);
+	if (!j->wanted.name.len)
+		return put_text(j, path, j->wanted.name, code, text);
+	section = mpk_arena_printf(j->arena, ".text.%.*s", MPK_SPAN_ARG(j->wanted.name));
+	MPK_TRY_ALLOC(section, j->err);
+	text = cut_sass(text, section);
+	if (!text.len) {
+		status = mpk_fail(&err, MPK_E_TOOL, "nvdisasm did not print '%s'",
+				  MPK_QUOTE(j->wanted.name));
+		return mpk_disasm_note(j, status, &err);
+	}
+	return put_text(j, path, j->wanted.name, code, text);
+}
+
+/* The first word of a line behind its blanks. */
+static struct mpk_span word_at(struct mpk_span line, size_t *at)
+{
+	size_t from;
+
+	while (*at < line.len && line.data[*at] <= ' ')
+		(*at)++;
+	from = *at;
+	while (*at < line.len && line.data[*at] > ' ')
+		(*at)++;
+	return mpk_span_of(line.data + from, *at - from);
+}
+
+/* OpEntryPoint MODEL %id "name": the id. */
+static struct mpk_span entry_id(struct mpk_span text, struct mpk_span name)
+{
+	struct mpk_span line, id;
+
+	for (size_t at = 0; (line = line_at(text, at)).len; at += line.len) {
+		size_t in = 0;
+		struct mpk_span rest;
+
+		if (!mpk_span_is(word_at(line, &in), "OpEntryPoint"))
+			continue;
+		(void)word_at(line, &in);
+		id = word_at(line, &in);
+		rest = mpk_span_of(line.data + in, line.len - in);
+		if (rest.len > name.len + 2 && memcmp(rest.data, " \"", 2) == 0 &&
+		    memcmp(rest.data + 2, name.data, name.len) == 0 &&
+		    rest.data[2 + name.len] == '"')
+			return id;
+	}
+	return (struct mpk_span){ 0 };
+}
+
+/* "%id = OpFunction ..." to its OpFunctionEnd */
+static struct mpk_span cut_spirv(struct mpk_span text, struct mpk_span name)
+{
+	struct mpk_span id = entry_id(text, name), line;
+	size_t from = SIZE_MAX;
+
+	for (size_t at = 0; id.len && (line = line_at(text, at)).len; at += line.len) {
+		size_t in = 0;
+		struct mpk_span first = word_at(line, &in);
+
+		if (from != SIZE_MAX && mpk_span_is(first, "OpFunctionEnd"))
+			return mpk_span_of(text.data + from, at + line.len - from);
+		if (mpk_span_equal(first, id) && mpk_span_is(word_at(line, &in), "=") &&
+		    mpk_span_is(word_at(line, &in), "OpFunction"))
+			from = at;
+	}
+	return (struct mpk_span){ 0 };
+}
+
+static enum mpk_code spirv(struct mpk_disasm_job *j, const char *path,
+			   const struct mpk_code_info *code)
+{
+	struct mpk_error err = { 0 };
+	struct mpk_span text;
+	size_t kernel;
+	enum mpk_code status;
+
+	if (j->wanted.name.len && !mpk_code_info_find(code, j->wanted.name, &kernel))
+		return MPK_OK;
+	status = mpk_disasm_run(j->d, MPK_DISASM_SPIRV_DIS, code->bytes, &text, &err);
+	if (status != MPK_OK)
+		return mpk_disasm_note(j, status, &err);
+	/* of a module for one kernel, the types and constants that it uses belong to it */
+	if (j->wanted.name.len && code->kernel_count > 1)
+		text = cut_spirv(text, j->wanted.name);
+	return text.len ? put_text(j, path, j->wanted.name, code, text) : MPK_OK;
+}
+
+/* --- machine code in ELF files -------------------------------------------------------------------------- */
+
+static void file_fini(struct mpk_code_file *f)
+{
+	mpk_code_file_close(f);
+}
+
+static enum mpk_code every_function(struct mpk_disasm_job *j, const char *path,
+				    const struct mpk_code_info *code, struct mpk_code_file *file)
+{
+	struct mpk_arena *arena = j->arena;
+	struct mpk_span *names = mpk_arena_array(arena, file->symbol_count, sizeof *names);
+	struct mpk_code_function function;
+	size_t count;
+
+	MPK_TRY_ALLOC(names, j->err);
+	count = mpk_code_file_symbols(file, names, file->symbol_count);
+	for (size_t i = 0; i < count; i++) {
+		/* the name ends with a NUL, as all of a file's symbols */
+		const char *symbol = (const char *)names[i].data;
+
+		mpk_part_names_add(&j->names, names[i]);
+		if (j->wanted.name.len && !mpk_span_equal(j->wanted.name, names[i]))
+			continue;
+		if (i && mpk_span_equal(names[i], names[i - 1]))
+			continue; /* in both symbol tables */
+		if (mpk_code_file_find(file, symbol, &function))
+			MPK_TRY(mpk_disasm_function(j, path, names[i], format_of(code), file,
+						    &function));
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code elf(struct mpk_disasm_job *j, const char *path,
+			 const struct mpk_code_info *code)
+{
+	MPK_CLEANUP(file_fini) struct mpk_code_file file = { 0 };
+	struct mpk_error err = { 0 };
+	enum mpk_code status = mpk_code_file_open(code->bytes, MPK_FILE_ELF, j->arena, &file, &err);
+
+	if (status != MPK_OK)
+		return mpk_disasm_note(j, status, &err);
+	return every_function(j, path, code, &file);
+}
+
+/* --- all of them ------------------------------------------------------------------------------------------ */
+
+static enum mpk_code cannot(struct mpk_disasm_job *j, const struct mpk_code_info *code)
+{
+	struct mpk_error err = { 0 };
+	enum mpk_code status;
+
+	if (j->wanted.name.len)
+		return MPK_OK; /* it may be somewhere else */
+	status = mpk_fail(&err, MPK_E_UNSUPPORTED, "no disassembler is known for %s",
+			  code->format ? code->format->name : "this code");
+	return mpk_disasm_note(j, status, &err);
+}
+
+static enum mpk_code text_code(struct mpk_disasm_job *j, const char *path,
+			       const struct mpk_code_info *code)
+{
+	const struct mpk_source_code_piece *pieces;
+	size_t kernel, count;
+
+	if (!j->wanted.name.len)
+		return put_text(j, path, j->wanted.name, code, code->bytes);
+	if (mpk_code_info_find(code, j->wanted.name, &kernel) && code->kernels[kernel].text.len)
+		return put_text(j, path, j->wanted.name, code, code->kernels[kernel].text);
+	if (!code->format->is_source)
+		return MPK_OK;
+	MPK_TRY(mpk_source_code_split(code->bytes, j->arena, &pieces, &count, j->err));
+	for (size_t i = 0; i < count; i++)
+		if (mpk_span_equal(pieces[i].name, j->wanted.name))
+			return put_text(j, path, j->wanted.name, code, pieces[i].text);
+	return MPK_OK;
+}
+
+/* One of several: all of it where it is wanted by its target. */
+static enum mpk_code image(struct mpk_disasm_job *j, const char *path,
+			   const struct mpk_code_info *code)
+{
+	struct mpk_span wanted = j->wanted.name;
+	enum mpk_code status;
+
+	if (!code->bytes.len)
+		return MPK_OK; /* of the host, whose code is elsewhere */
+	if (wanted.len && mpk_part_is_image(code, wanted))
+		j->wanted.name = (struct mpk_span){ 0 };
+	status = mpk_disasm_device(j, path, code);
+	j->wanted.name = wanted;
+	return status;
+}
+
+enum mpk_code mpk_disasm_device(struct mpk_disasm_job *j, const char *path,
+				const struct mpk_code_info *code)
+{
+	const struct mpk_code_format *f = code->format;
+
+	if (f && code->problem)
+		return mpk_disasm_note(j, code->problem->code, code->problem);
+	for (size_t i = 0; i < code->image_count; i++)
+		MPK_TRY(image(j, path, &code->images[i]));
+	if (code->image_count)
+		return MPK_OK;
+	if (!f)
+		return cannot(j, code);
+	if (f == &mpk_format_cubin)
+		return cubin(j, path, code);
+	if (f == &mpk_format_spirv)
+		return spirv(j, path, code);
+	if (mpk_span_starts(code->bytes, "\177ELF"))
+		return elf(j, path, code);
+	return f->is_text ? text_code(j, path, code) : cannot(j, code);
+}
+
+static enum mpk_code container(struct mpk_disasm_job *j, const struct mpk_image_device *d)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	const char *path = mpk_device_path(d, &scratch);
+	struct mpk_view_code c;
+	enum mpk_code status;
+
+	MPK_TRY_ALLOC(path, j->err);
+	if (j->wanted.path.len && !mpk_span_is(j->wanted.path, path))
+		return MPK_OK;
+	MPK_TRY(mpk_device_container(d, &scratch, &c, j->err));
+	j->arena = &scratch;
+	j->names.keep = j->view->arena;
+	status = mpk_disasm_device(j, c.path, &c.code);
+	mpk_part_names_add_code(&j->names, &c.code);
+	j->names.keep = NULL;
+	j->arena = j->view->arena;
+	return status;
+}
+
+enum mpk_code mpk_disasm_devices(struct mpk_disasm_job *j)
+{
+	for (size_t i = 0; i < j->view->image->device_count; i++)
+		MPK_TRY(container(j, &j->view->image->devices[i]));
+	return MPK_OK;
+}

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A name may be that of several things: of a function of byte code and of the host function that it
+ * calls, of a kernel in several images. All of them are listed, modules in the order of the tree. */
+#include "disasm/listing.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ar/ar.h"
+#include "base/strmap.h"
+#include "elf/object_image.h"
+#include "model/embedded.h"
+#include "model/node_info.h"
+#include "text/escape.h"
+
+enum { NAMES_MOST = 20000 }; /* of symbols, for "did you mean" */
+
+static bool is_here(const struct mpk_disasm_job *j, const char *path)
+{
+	return !j->wanted.path.len || mpk_span_is(j->wanted.path, path);
+}
+
+static bool is_wanted(const struct mpk_disasm_job *j, struct mpk_span name)
+{
+	return !j->wanted.name.len || mpk_span_equal(j->wanted.name, name);
+}
+
+/* --- host code ------------------------------------------------------------------------------------ */
+
+/* The files that host functions are in: of an archive, its members, each opened once; behind them the image's
+ * own. */
+struct host {
+	const char *path;
+	struct mpk_code_file **files; /* member_count and one; NULL: not open yet */
+	size_t count;
+	struct mpk_strmap by_member;
+	uint64_t line_budget; /* of all of them */
+};
+
+static void host_fini(struct host *h)
+{
+	for (size_t i = 0; i < h->count; i++)
+		if (h->files[i])
+			mpk_code_file_close(h->files[i]);
+	mpk_strmap_fini(&h->by_member);
+}
+
+static enum mpk_code host_init(struct mpk_disasm_job *j, struct host *h)
+{
+	const struct mpk_image *image = j->view->image;
+	size_t ignored;
+
+	h->line_budget = MPK_CODE_LINE_BYTES;
+	h->files = mpk_arena_array(j->view->arena, image->member_count + 1,
+				   sizeof(struct mpk_code_file *));
+	MPK_TRY_ALLOC(h->files, j->err);
+	h->count = image->member_count + 1;
+	for (size_t i = 0; i < image->member_count; i++)
+		MPK_TRY_ALLOC(mpk_strmap_put(&h->by_member, mpk_span_str(image->members[i]), i,
+					     &ignored) >= 0,
+			      j->err);
+	return MPK_OK;
+}
+
+static enum mpk_code open_host(struct mpk_disasm_job *j, struct host *h, const char *member,
+			       struct mpk_code_file **out)
+{
+	const struct mpk_image *image = j->view->image;
+	struct mpk_span bytes = image->bytes;
+	enum mpk_file_format format = image->format;
+	size_t at = image->member_count;
+
+	if (member && mpk_strmap_find(&h->by_member, mpk_span_str(member), &at)) {
+		bytes = image->member_bytes[at];
+		format = mpk_file_format_of(bytes);
+	}
+	*out = h->files[at];
+	if (*out)
+		return MPK_OK;
+	*out = mpk_arena_alloc(j->view->arena, sizeof **out);
+	MPK_TRY_ALLOC(*out, j->err);
+	h->files[at] = *out;
+	return mpk_code_file_open(bytes, format, j->view->arena, *out, j->err);
+}
+
+/* The same lines may be read for each function of each file. */
+static enum mpk_code put_function(struct mpk_disasm_job *j, struct host *h,
+				  struct mpk_code_file *file, struct mpk_span name,
+				  const struct mpk_code_function *found)
+{
+	enum mpk_code code;
+
+	file->line_budget = h->line_budget;
+	code = mpk_disasm_function(j, h->path, name, j->view->image->machine_name, file, found);
+	h->line_budget = file->line_budget;
+	return code;
+}
+
+/* A symbol whose bytes are somewhere else, such as a descriptor of big-endian PowerPC. */
+static enum mpk_code no_code(struct mpk_disasm_job *j, struct mpk_span name)
+{
+	struct mpk_error err = { 0 };
+	enum mpk_code code =
+		mpk_fail(&err, MPK_E_UNSUPPORTED,
+			 "the symbol of '%s' does not lead to code in this file", MPK_QUOTE(name));
+
+	return mpk_disasm_note(j, code, &err);
+}
+
+static enum mpk_code exported(struct mpk_disasm_job *j, struct host *h)
+{
+	const struct mpk_image *image = j->view->image;
+	struct mpk_code_function found;
+	struct mpk_code_file *file;
+
+	for (size_t i = 0; i < image->function_count; i++) {
+		const struct mpk_image_function *f = &image->functions[i];
+		struct mpk_span name = mpk_span_str(f->name);
+
+		mpk_part_names_add(&j->names, name);
+		if (f->alias_of || (!is_wanted(j, name) && !mpk_span_is(j->wanted.name, f->symbol)))
+			continue;
+		MPK_TRY(open_host(j, h, f->member, &file));
+		MPK_TRY(mpk_code_file_find(file, f->symbol, &found)
+				? put_function(j, h, file, name, &found)
+				: no_code(j, name));
+	}
+	return MPK_OK;
+}
+
+/* A function that is not exported, by its symbol. */
+static enum mpk_code internal(struct mpk_disasm_job *j, struct host *h)
+{
+	const char *symbol = mpk_arena_text(j->view->arena, j->wanted.name);
+	struct mpk_code_function found;
+	struct mpk_code_file *file;
+	struct mpk_span *names;
+	size_t count;
+
+	MPK_TRY_ALLOC(symbol, j->err);
+	MPK_TRY(open_host(j, h, NULL, &file));
+	if (mpk_code_file_find(file, symbol, &found))
+		return put_function(j, h, file, j->wanted.name, &found);
+	names = mpk_arena_array(j->view->arena, NAMES_MOST, sizeof *names);
+	MPK_TRY_ALLOC(names, j->err);
+	count = mpk_code_file_symbols(file, names, NAMES_MOST);
+	for (size_t i = 0; i < count; i++)
+		mpk_part_names_add(&j->names, names[i]);
+	return MPK_OK;
+}
+
+static bool has_machine_code(const struct mpk_image *image)
+{
+	return image->format != MPK_FILE_BLOB && image->format != MPK_FILE_C;
+}
+
+static enum mpk_code host_code(struct mpk_disasm_job *j, const char *path)
+{
+	MPK_CLEANUP(host_fini) struct host h = { .path = path };
+	size_t before = j->found;
+
+	if (j->view->image->format == MPK_FILE_C && j->view->image->function_count) {
+		struct mpk_error err = { 0 };
+		enum mpk_code code = mpk_fail(
+			&err, MPK_E_UNSUPPORTED,
+			"the host code is C, which no compiler has seen; it stands in the file");
+
+		return j->wanted.name.len ? MPK_OK : mpk_disasm_note(j, code, &err);
+	}
+	if (!has_machine_code(j->view->image))
+		return MPK_OK;
+	MPK_TRY(host_init(j, &h));
+	MPK_TRY(exported(j, &h));
+	return j->found == before && j->wanted.name.len ? internal(j, &h) : MPK_OK;
+}
+
+/* --- modules ------------------------------------------------------------------------------------------ */
+
+static enum mpk_code put_bytecode(struct mpk_disasm_job *j, const struct mpk_view_node *n,
+				  struct mpk_span name, size_t index)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+	const struct mpk_payload *p = n->payload;
+
+	if (p->tag == MPK_PAYLOAD_RELAX && name.len)
+		mpk_relax_dump_func(&p->u.relax, index, &text);
+	else if (p->tag == MPK_PAYLOAD_RELAX)
+		mpk_relax_dump(&p->u.relax, &text);
+	else if (name.len)
+		mpk_relay_dump_func(&p->u.relay, index, &text);
+	else
+		mpk_relay_dump(&p->u.relay, &text);
+	MPK_TRY(mpk_strbuf_status(&text, j->err));
+	const struct mpk_listing l = { .path = n->path,
+				       .name = name,
+				       .format = "byte code",
+				       .target = "",
+				       .text = mpk_span_of(text.data, text.len) };
+	return mpk_disasm_put(j, &l);
+}
+
+static enum mpk_code bytecode(struct mpk_disasm_job *j, const struct mpk_view_node *n)
+{
+	const struct mpk_payload *p = n->payload;
+	bool relax = p->tag == MPK_PAYLOAD_RELAX;
+
+	if (!relax && p->tag != MPK_PAYLOAD_RELAY)
+		return MPK_OK;
+	if (!j->wanted.name.len)
+		return put_bytecode(j, n, (struct mpk_span){ 0 }, 0);
+	for (size_t i = 0; i < (relax ? p->u.relax.func_count : p->u.relay.func_count); i++) {
+		struct mpk_span name =
+			relax ? p->u.relax.funcs[i].name : p->u.relay.funcs[i].info.items[0];
+
+		/* functions that are only called are the host's or the machine's */
+		if (relax && p->u.relax.funcs[i].kind == MPK_RELAX_PACKED)
+			continue;
+		mpk_part_names_add(&j->names, name);
+		if (is_wanted(j, name))
+			return put_bytecode(j, n, name, i);
+	}
+	return MPK_OK;
+}
+
+/* Objects of a static library that was packed as a module. */
+static enum mpk_code library(struct mpk_disasm_job *j, const char *path,
+			     const struct mpk_code_info *code)
+{
+	const struct mpk_ar *ar = code->content;
+
+	for (size_t i = 0; ar && i < ar->member_count; i++) {
+		struct mpk_code_info member = { 0 };
+
+		if (mpk_file_format_of(ar->members[i].data) != MPK_FILE_ELF)
+			continue;
+		member.bytes = ar->members[i].data;
+		member.format = &mpk_format_elf;
+		MPK_TRY(mpk_disasm_device(j, path, &member));
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code module(struct mpk_disasm_job *j, size_t index)
+{
+	const struct mpk_view_node *n = &j->view->nodes[index];
+	const struct mpk_kernels *table = mpk_view_kernels(n);
+	const struct mpk_node_info *info;
+
+	if (n->node->is_lib)
+		return host_code(j, n->path);
+	if (n->decoded)
+		MPK_TRY(bytecode(j, n));
+	MPK_TRY(mpk_view_info(j->view, index, &info, j->err));
+	for (size_t i = 0; i < info->piece_count; i++) {
+		const struct mpk_code_info *code = &info->pieces[i].code;
+
+		if (info->pieces[i].key && !is_wanted(j, *info->pieces[i].key))
+			continue;
+		if (code->format == &mpk_format_archive && !code->problem)
+			MPK_TRY(library(j, n->path, code));
+		else
+			MPK_TRY(mpk_disasm_device(j, n->path, code));
+	}
+	for (size_t i = 0; table && i < table->function_count; i++)
+		mpk_part_names_add(&j->names, table->functions[i].key);
+	return MPK_OK;
+}
+
+static bool has_host_node(const struct mpk_view *view)
+{
+	for (size_t i = 0; i < view->count; i++)
+		if (view->nodes[i].node->is_lib)
+			return true;
+	return false;
+}
+
+static enum mpk_code modules(struct mpk_disasm_job *j)
+{
+	if (!j->wanted.path.len && !has_host_node(j->view))
+		MPK_TRY(host_code(j, ""));
+	for (size_t i = 0; i < j->view->count; i++)
+		if (is_here(j, j->view->nodes[i].path))
+			MPK_TRY(module(j, i));
+	for (size_t i = 0; i < j->view->image->embedded_count; i++) {
+		const struct mpk_view_code *c = &j->view->embedded[i];
+
+		if (!is_here(j, c->path))
+			continue;
+		MPK_TRY(mpk_disasm_device(j, c->path, &c->code));
+		mpk_part_names_add_code(&j->names, &c->code);
+	}
+	return mpk_disasm_devices(j);
+}
+
+static const char *host_path(const struct mpk_view *view)
+{
+	for (size_t i = 0; i < view->count; i++)
+		if (view->nodes[i].node->is_lib)
+			return view->nodes[i].path;
+	return "";
+}
+
+static enum mpk_code disassemble(struct mpk_disasm_job *j, const char *text)
+{
+	const struct mpk_image *image = j->view->image;
+	struct mpk_part_place place;
+
+	if (!text && image->function_count && has_machine_code(image))
+		return host_code(j, host_path(j->view));
+	if (j->wanted.path.len)
+		MPK_TRY(mpk_part_place(j->view, j->wanted.path, &place, j->err));
+	MPK_TRY(modules(j));
+	if (j->found)
+		return MPK_OK;
+	if (j->wanted.name.len)
+		return mpk_part_miss(j->view, &j->names, j->wanted, false, j->err);
+	return mpk_fail(j->err, MPK_E_UNSUPPORTED,
+			text ? "this module holds no code" : "there is no code in this file");
+}
+
+enum mpk_code mpk_view_disasm(const struct mpk_view *view, const char *text, struct mpk_disasm *d,
+			      const struct mpk_disasm_sink *sink, struct mpk_error *err)
+{
+	struct mpk_disasm_job j = {
+		.view = view, .d = d, .sink = sink, .arena = view->arena, .err = err
+	};
+	enum mpk_code code;
+
+	if (text)
+		j.wanted = mpk_part_split(text);
+	code = disassemble(&j, text);
+	mpk_part_names_fini(&j.names);
+	if (code == MPK_OK && j.failure != MPK_OK) {
+		if (err)
+			*err = j.error;
+		return mpk_failed(j.failure);
+	}
+	return code;
+}

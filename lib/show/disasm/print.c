@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "disasm/listing.h"
+#include "text/escape.h"
+
+/* Machines whose branches LLVM prints as a distance: the last operand is that. */
+static bool is_branch(uint16_t machine, const char *text)
+{
+	static const char *const riscv[] = {
+		"beq",  "bne",  "blt",  "bge",  "bltu", "bgeu", "beqz",
+		"bnez", "blez", "bgez", "bltz", "bgtz", "j",    "jal"
+	};
+	static const char *const loongarch[] = { "beq",  "bne",  "blt", "bge", "bltu",  "bgeu",
+						 "beqz", "bnez", "b",   "bl",  "bceqz", "bcnez" };
+	const char *const *list = machine == EM_RISCV ? riscv : loongarch;
+	size_t count = machine == EM_RISCV       ? MPK_ARRAY_COUNT(riscv)
+		       : machine == EM_LOONGARCH ? MPK_ARRAY_COUNT(loongarch)
+						 : 0;
+	size_t len = strcspn(text, " \t");
+
+	for (size_t i = 0; i < count; i++)
+		if (strlen(list[i]) == len && memcmp(list[i], text, len) == 0)
+			return true;
+	return false;
+}
+
+/* Where the last operand begins, when it is a distance from the instruction; NULL: it is none. */
+static const char *distance_of(const struct mpk_listing *l, const struct mpk_llvm_instruction *i,
+			       uint64_t *target)
+{
+	const char *last = i->text + strlen(i->text), *number;
+	char *end;
+	long long distance;
+
+	while (last > i->text && last[-1] != ' ' && last[-1] != '\t')
+		last--;
+	number = last;
+	if (*last == '.' && (l->file->machine == EM_PPC64 || l->file->machine == EM_PPC))
+		number++; /* ".+116" */
+	else if (i->has_target || !is_branch(l->file->machine, i->text))
+		return NULL;
+	distance = strtoll(number, &end, 0);
+	*target = i->address + (uint64_t)distance;
+	return end != number && !*end ? last : NULL;
+}
+
+static bool is_data(const struct mpk_listing *l, const struct mpk_llvm_instruction *i)
+{
+	return mpk_code_file_is_data(l->file, l->function->section, i->address);
+}
+
+static const uint8_t *bytes_of(const struct mpk_listing *l, const struct mpk_llvm_instruction *i)
+{
+	return l->function->bytes.data + (i->address - l->function->address);
+}
+
+/* As LLVM has it, with an address for a distance, and bytes for what is no code. */
+static void put_text(const struct mpk_listing *l, const struct mpk_llvm_instruction *i,
+		     struct mpk_strbuf *out)
+{
+	uint64_t target;
+	const char *distance = distance_of(l, i, &target);
+
+	if (is_data(l, i)) {
+		for (size_t k = 0; k < i->bytes; k++)
+			mpk_strbuf_printf(out, "%s0x%02x", k ? ", " : ".byte\t", bytes_of(l, i)[k]);
+		return;
+	}
+	/* on LoongArch the distance is what its assembler takes, too */
+	if (!distance || l->file->machine == EM_LOONGARCH) {
+		mpk_strbuf_puts(out, i->text);
+		return;
+	}
+	mpk_strbuf_put(out, i->text, (size_t)(distance - i->text));
+	mpk_strbuf_printf(out, "0x%" PRIx64, target);
+}
+
+static bool target_of(const struct mpk_listing *l, const struct mpk_llvm_instruction *i,
+		      uint64_t *out)
+{
+	*out = i->target;
+	return !is_data(l, i) && (i->has_target || distance_of(l, i, out));
+}
+
+/* What an instruction refers to, unless it is in the function itself and says so already. */
+static bool put_reference(const struct mpk_listing *l, const struct mpk_llvm_instruction *i,
+			  struct mpk_strbuf *out)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf name = { 0 };
+	size_t section = l->function->section;
+	uint64_t target;
+
+	if (!mpk_code_file_put_relocation(l->file, section, i->address, i->bytes, &name) &&
+	    (!target_of(l, i, &target) || !mpk_code_file_put_name(l->file, section, target, &name)))
+		return false;
+	mpk_escape(out, mpk_span_of(name.data, name.len));
+	out->failed |= name.failed;
+	return true;
+}
+
+/* The text that constants hold at an address, as far as it is one. */
+static struct mpk_span text_at(const struct mpk_listing *l, uint64_t address)
+{
+	enum { TEXT_LEAST = 4, TEXT_MOST = 60 };
+	struct mpk_span bytes, text;
+	uint64_t off;
+
+	if (!l->file->is_elf || l->file->relocatable ||
+	    !mpk_elf_at_address(&l->file->elf, address, &bytes, &off) ||
+	    !mpk_span_text(bytes, 0, 4096, &text) || text.len < TEXT_LEAST)
+		return (struct mpk_span){ 0 };
+	for (size_t i = 0; i < text.len; i++)
+		if (text.data[i] < ' ' || text.data[i] > '~')
+			return (struct mpk_span){ 0 };
+	return mpk_span_of(text.data, text.len < TEXT_MOST ? text.len : TEXT_MOST);
+}
+
+/* Where nothing has a name: the address that the operand does not say, and the text there. */
+static void put_unnamed(const struct mpk_listing *l, const struct mpk_llvm_instruction *i,
+			struct mpk_strbuf *out)
+{
+	struct mpk_span text;
+	char said[24];
+
+	if (!i->has_target || l->file->relocatable || is_data(l, i))
+		return;
+	(void)snprintf(said, sizeof said, "0x%" PRIx64, i->target);
+	if (strstr(i->text, said))
+		return;
+	mpk_strbuf_printf(out, " # %s", said);
+	text = text_at(l, i->target);
+	if (!text.len)
+		return;
+	mpk_strbuf_puts(out, " \"");
+	mpk_escape(out, text);
+	mpk_strbuf_puts(out, "\"");
+}
+
+/* --- source lines ------------------------------------------------------------------------------------ */
+
+static const struct mpk_dwarf_row *row_at(const struct mpk_listing *l, uint64_t address)
+{
+	size_t low = 0, high = l->line_count;
+
+	while (low < high) { /* the first that begins behind it */
+		size_t mid = low + (high - low) / 2;
+
+		if (l->lines[mid].from <= address)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low && l->lines[low - 1].to > address ? &l->lines[low - 1] : NULL;
+}
+
+/* The line of instruction `index`, where it is another than that of the instruction before. */
+static bool put_line(const struct mpk_listing *l, size_t index, struct mpk_strbuf *out)
+{
+	const struct mpk_dwarf_row *row = row_at(l, l->instructions[index].address);
+	const struct mpk_dwarf_row *last =
+		index ? row_at(l, l->instructions[index - 1].address) : NULL;
+
+	if (!row || (last && last->line == row->line && strcmp(last->file, row->file) == 0))
+		return false;
+	mpk_escape(out, mpk_span_str(row->file));
+	mpk_strbuf_printf(out, ":%" PRIu32, row->line);
+	return true;
+}
+
+/* --- text ------------------------------------------------------------------------------------------------ */
+
+static void put_bytes(const struct mpk_listing *l, const struct mpk_llvm_instruction *i,
+		      struct mpk_strbuf *out)
+{
+	for (size_t k = 0; k < i->bytes; k++)
+		mpk_strbuf_printf(out, " %02x", bytes_of(l, i)[k]);
+	mpk_strbuf_putc(out, ' ');
+}
+
+static void put_instruction(const struct mpk_listing *l, size_t index, bool bytes,
+			    struct mpk_strbuf *out)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf reference = { 0 }, line = { 0 };
+	const struct mpk_llvm_instruction *i = &l->instructions[index];
+
+	if (put_line(l, index, &line))
+		mpk_strbuf_printf(out, "; %s\n", mpk_strbuf_text(&line));
+	out->failed |= line.failed;
+	mpk_strbuf_printf(out, "%8" PRIx64 ":", i->address);
+	if (bytes)
+		put_bytes(l, i, out);
+	mpk_strbuf_putc(out, '\t');
+	put_text(l, i, out);
+	if (put_reference(l, i, &reference))
+		mpk_strbuf_printf(out, " <%s>", mpk_strbuf_text(&reference));
+	else
+		put_unnamed(l, i, out);
+	out->failed |= reference.failed;
+	mpk_strbuf_putc(out, '\n');
+}
+
+/* Where code is, and for which device: several images have kernels of one name. */
+static void put_head(const struct mpk_listing *l, struct mpk_strbuf *out)
+{
+	mpk_escape(out, mpk_span_str(l->path));
+	mpk_strbuf_puts(out, l->name.len ? "#" : "");
+	mpk_escape(out, l->name);
+	mpk_strbuf_printf(out, ": %s%s%s\n", l->format, *l->target ? " " : "", l->target);
+}
+
+void mpk_listing_text(const struct mpk_listing *l, bool bytes, struct mpk_strbuf *out)
+{
+	struct mpk_span text = l->text;
+
+	if (l->symbol) {
+		if (!l->continues) {
+			if (*l->target)
+				put_head(l, out);
+			mpk_strbuf_printf(out, "%016" PRIx64 " <", l->address);
+			mpk_escape(out, mpk_span_str(l->symbol));
+			mpk_strbuf_puts(out, ">:\n");
+		}
+		for (size_t i = 0; i < l->count && !out->failed; i++)
+			put_instruction(l, i, bytes, out);
+		return;
+	}
+	put_head(l, out);
+	while (text.len && text.data[text.len - 1] <= ' ')
+		text.len--;
+	mpk_escape_lines(out, text);
+	mpk_strbuf_putc(out, '\n');
+}
+
+/* --- JSON ------------------------------------------------------------------------------------------------- */
+
+static void put_instructions(const struct mpk_listing *l, struct mpk_json *j,
+			     struct mpk_json_at *at)
+{
+	struct mpk_json_at *list = mpk_json_array(j, at, "instructions"), *o;
+
+	for (size_t i = 0; i < l->count; i++) {
+		MPK_CLEANUP(mpk_strbuf_fini)
+		struct mpk_strbuf name = { 0 }, text = { 0 }, line = { 0 };
+		const struct mpk_llvm_instruction *instruction = &l->instructions[i];
+
+		o = mpk_json_object(j, list, NULL);
+		mpk_json_u64(j, o, "address", instruction->address);
+		mpk_json_u64(j, o, "bytes", instruction->bytes);
+		put_text(l, instruction, &text);
+		mpk_json_text(j, o, "text", mpk_strbuf_text(&text));
+		if (put_reference(l, instruction, &name))
+			mpk_json_text(j, o, "refers_to", mpk_strbuf_text(&name));
+		if (put_line(l, i, &line))
+			mpk_json_text(j, o, "source", mpk_strbuf_text(&line));
+	}
+}
+
+void mpk_listing_json(const struct mpk_listing *l, struct mpk_json *j, struct mpk_json_at *list)
+{
+	struct mpk_json_at *o = mpk_json_object(j, list, NULL);
+
+	if (*l->path)
+		mpk_json_text(j, o, "path", l->path);
+	else
+		mpk_json_null(j, o, "path");
+	if (l->name.len)
+		mpk_json_span(j, o, "name", l->name);
+	else
+		mpk_json_null(j, o, "name");
+	mpk_json_text(j, o, "format", l->format);
+	if (*l->target)
+		mpk_json_text(j, o, "target", l->target);
+	else
+		mpk_json_null(j, o, "target");
+	if (!l->symbol) {
+		mpk_json_span(j, o, "text", l->text);
+		return;
+	}
+	mpk_json_text(j, o, "symbol", l->symbol);
+	mpk_json_u64(j, o, "address", l->address);
+	mpk_json_u64(j, o, "bytes", l->bytes);
+	put_instructions(l, j, o);
+}

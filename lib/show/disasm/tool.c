@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Programs of others, started by the helper that is outside of the sandbox, one for each question. They get
+ * the file under a name in /proc, so that nothing is written to a disk; they may read libraries, start
+ * themselves, and write to their standard output. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "disasm/disassemblers.h"
+#include "process/process.h"
+#include "sandbox/sandbox.h"
+#include "text/escape.h"
+
+static const double SECONDS = 60;
+
+static const struct tool {
+	const char *name, *option, *install;
+} known[] = {
+	[MPK_DISASM_NVDISASM] = { "nvdisasm", "-c",
+				  "it comes with NVIDIA's CUDA toolkit, and from PyPI as "
+				  "nvidia-cuda-nvdisasm; name its folder in PATH, or the toolkit in CUDA_HOME" },
+	[MPK_DISASM_SPIRV_DIS] = { "spirv-dis", "--no-color",
+				   "it comes with SPIRV-Tools (Debian: spirv-tools)" },
+};
+
+/* One start of a program. */
+struct job {
+	const struct mpk_disasm_setup *setup;
+	const struct tool *tool;
+	char program[PATH_MAX];
+	int input, output, messages; /* files without a name */
+};
+
+static bool find_program(struct job *j, const char *const *paths)
+{
+	for (; paths && *paths; paths++)
+		if (access(*paths, X_OK) == 0 && realpath(*paths, j->program))
+			return true;
+	return false;
+}
+
+/* --- in the program's process ---------------------------------------------------------------------- */
+
+static void enter_sandbox(const struct job *j)
+{
+	char folder[PATH_MAX];
+	const char *readable[] = {
+		"/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/proc/self/maps", "/dev/null", folder
+	};
+	const struct mpk_sandbox s = { .readable = readable,
+				       .readable_count = MPK_ARRAY_COUNT(readable),
+				       .runs_programs = true };
+	char *slash;
+
+	(void)snprintf(folder, sizeof folder, "%s", j->program);
+	slash = strrchr(folder, '/');
+	if (slash)
+		*slash = '\0';
+	if (!j->setup->no_sandbox && !MPK_IS_SANITIZED)
+		(void)mpk_sandbox_enter(&s);
+}
+
+static enum mpk_code become_program(struct mpk_process_self *self, void *data,
+				    struct mpk_error *err)
+{
+	const struct job *j = data;
+	char file[40];
+	const char *const argv[] = { j->tool->name, j->tool->option, file, NULL };
+	const char *const environment[] = { "LC_ALL=C", "PATH=/usr/bin:/bin", NULL };
+
+	(void)self;
+	(void)snprintf(file, sizeof file, "/proc/self/fd/%d", j->input);
+	mpk_disasm_limit();
+	if (dup2(j->output, STDOUT_FILENO) < 0 || dup2(j->messages, STDERR_FILENO) < 0 ||
+	    fcntl(j->input, F_SETFD, 0) < 0)
+		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot give a program its files");
+	enter_sandbox(j);
+	(void)execve(j->program, (char *const *)(uintptr_t)argv,
+		     (char *const *)(uintptr_t)environment);
+	return mpk_fail_errno(err, MPK_E_TOOL, errno, "cannot start %s", j->tool->name);
+}
+
+/* --- in the helper ------------------------------------------------------------------------------------ */
+
+static enum mpk_code load(int fd, struct mpk_strbuf *out, struct mpk_error *err)
+{
+	char piece[4096];
+	ssize_t n;
+
+	if (lseek(fd, 0, SEEK_SET) != 0)
+		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot read what a program printed");
+	while ((n = read(fd, piece, sizeof piece)) > 0 && out->len <= MPK_HELPER_MAX)
+		mpk_strbuf_put(out, piece, (size_t)n);
+	return mpk_strbuf_status(out, err);
+}
+
+static enum mpk_code say_failure(const struct job *j, const struct mpk_process_end *end,
+				 struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+	struct mpk_span line;
+
+	if (end->how == MPK_PROCESS_RETURNED) {
+		*err = end->error;
+		return mpk_failed(err->code);
+	}
+	if (end->how == MPK_PROCESS_LATE)
+		return mpk_fail(err, MPK_E_TOOL, "%s took longer than %.0f seconds", j->tool->name,
+				SECONDS);
+	if (end->how == MPK_PROCESS_KILLED)
+		return mpk_fail(err, MPK_E_TOOL, "%s was ended by signal %d", j->tool->name,
+				end->status);
+	MPK_TRY(load(j->messages, &text, err));
+	line = mpk_span_of(mpk_strbuf_text(&text), strcspn(mpk_strbuf_text(&text), "\n"));
+	return mpk_fail(err, MPK_E_TOOL, "%s refuses this code: %s", j->tool->name,
+			line.len ? MPK_QUOTE(line) : "it does not say why");
+}
+
+static enum mpk_code run(struct job *j, struct mpk_span file, struct mpk_strbuf *out,
+			 struct mpk_error *err)
+{
+	struct mpk_process p = {
+		.run = become_program,
+		.data = j,
+		.output = MPK_OUTPUT_DISCARD,
+		.timeout = SECONDS,
+		.contained = true,
+	};
+	struct mpk_process_end end;
+
+	if (j->input < 0 || j->output < 0 || j->messages < 0 ||
+	    write(j->input, file.data, file.len) != (ssize_t)file.len)
+		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot hand the code to %s",
+				      j->tool->name);
+	MPK_TRY(mpk_process_run(&p, 1, 1, &end, err));
+	/* what a program does that run became is what run did */
+	if (end.how != MPK_PROCESS_QUIT || end.status != 0)
+		return say_failure(j, &end, err);
+	return load(j->output, out, err);
+}
+
+static void close_job(struct job *j)
+{
+	const int fds[] = { j->input, j->output, j->messages };
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(fds); i++)
+		if (fds[i] >= 0)
+			(void)close(fds[i]);
+}
+
+enum mpk_code mpk_disasm_answer_tool(void *data, struct mpk_span bytes, struct mpk_strbuf *answer,
+				     struct mpk_error *err)
+{
+	const struct mpk_disasm_setup *setup = data;
+	MPK_CLEANUP(close_job)
+	struct job j = { .setup = setup, .input = -1, .output = -1, .messages = -1 };
+	unsigned tool = bytes.len ? bytes.data[0] : MPK_DISASM_TOOLS;
+
+	if (tool >= MPK_DISASM_TOOLS)
+		return mpk_fail(err, MPK_E_INTERNAL, "a question without its head");
+	j.tool = &known[tool];
+	if (!find_program(&j, setup->tools[tool]))
+		return mpk_fail(err, MPK_E_LOAD,
+				"this code is disassembled by %s, which is not here: %s",
+				j.tool->name, j.tool->install);
+	j.input = memfd_create("code", MFD_CLOEXEC);
+	j.output = memfd_create("text", MFD_CLOEXEC);
+	j.messages = memfd_create("messages", MFD_CLOEXEC);
+	return run(&j, mpk_span_of(bytes.data + 1, bytes.len - 1), answer, err);
+}
+
+/* --- who asks -------------------------------------------------------------------------------------------- */
+
+enum mpk_code mpk_disasm_run(struct mpk_disasm *d, enum mpk_disasm_tool tool, struct mpk_span file,
+			     struct mpk_span *out, struct mpk_error *err)
+{
+	const uint8_t head = (uint8_t)tool;
+	const struct mpk_span parts[2] = { mpk_span_of(&head, 1), file };
+
+	MPK_TRY(mpk_helper_ask(&d->tools, parts, 2, &d->answer, err));
+	*out = mpk_span_of(d->answer.data, d->answer.len);
+	return MPK_OK;
+}
+
+enum mpk_code mpk_disasm_start(const struct mpk_disasm_setup *setup, struct mpk_disasm *out,
+			       struct mpk_error *err)
+{
+	void *data = (void *)(uintptr_t)setup; /* the answers change nothing of it */
+
+	*out = (struct mpk_disasm){ 0 };
+	MPK_TRY(mpk_helper_start(mpk_disasm_answer_code, data, &out->llvm, err));
+	return mpk_helper_start(mpk_disasm_answer_tool, data, &out->tools, err);
+}
+
+void mpk_disasm_stop(struct mpk_disasm *d)
+{
+	mpk_helper_stop(&d->llvm);
+	mpk_helper_stop(&d->tools);
+	mpk_strbuf_fini(&d->answer);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "explain/messages.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strmap.h"
+
+enum { COLUMNS = 78, INDENT = 14 };
+
+#define MANIFEST MPK_MESSAGE_MANIFEST
+#define CASES MPK_MESSAGE_CASES
+#define VERIFY MPK_MESSAGE_VERIFY
+#define CHECK MPK_MESSAGE_CHECK
+#define EDIT MPK_MESSAGE_EDIT
+/* A class of errors has a status and nobody who prints it alone: both in one number. */
+#define STATUS(status) ((status) * 0x100)
+#define MPK_MESSAGE(id_, who_, name_, meaning_, cause_, remedy_)                                   \
+	{ .id = (id_),                                                                             \
+	  .who = (who_) % 0x100,                                                                   \
+	  .status = (who_) / 0x100,                                                                \
+	  .name = (name_),                                                                         \
+	  .meaning = (meaning_),                                                                   \
+	  .cause = (cause_),                                                                       \
+	  .remedy = (remedy_) },
+
+static const struct mpk_message messages[] = {
+#include "explain/messages.def"
+};
+
+const struct mpk_message *mpk_message_at(size_t i)
+{
+	return i < MPK_ARRAY_COUNT(messages) ? &messages[i] : NULL;
+}
+
+bool mpk_message_is(const struct mpk_message *m, const char *word)
+{
+	char number[12];
+
+	(void)snprintf(number, sizeof number, "%d", m->status);
+	return strcmp(m->id, word) == 0 || (m->status && strcmp(number, word) == 0);
+}
+
+const char *mpk_message_nearest(const char *word)
+{
+	struct mpk_span names[MPK_ARRAY_COUNT(messages)];
+	size_t near;
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(messages); i++)
+		names[i] = mpk_span_str(messages[i].id);
+	near = mpk_closest(mpk_span_str(word), names, MPK_ARRAY_COUNT(messages));
+	return near < MPK_ARRAY_COUNT(messages) ? messages[near].id : NULL;
+}
+
+/* The command whose line ends with the word in brackets. */
+static const struct {
+	enum mpk_message_who who;
+	const char *word, *sentence;
+} printers[] = {
+	{ MPK_MESSAGE_MANIFEST, "manifest", "mpack, of mpack.toml" },
+	{ MPK_MESSAGE_CASES, "cases", "minspect --cases, of the case file" },
+	{ MPK_MESSAGE_VERIFY, "verify", "minspect --verify, and mpack of what it packs" },
+	{ MPK_MESSAGE_CHECK, "check", "minspect --check" },
+	{ MPK_MESSAGE_EDIT, "edit", "mpack edit" },
+};
+
+static void put_printers(const struct mpk_message *m, bool in_full, struct mpk_strbuf *out)
+{
+	const char *comma = "";
+
+	if (m->status)
+		mpk_strbuf_printf(out,
+				  in_full ? "exit status %d, and \"code\" in JSON" : "status %d",
+				  m->status);
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(printers); i++) {
+		if (!(m->who & (unsigned)printers[i].who))
+			continue;
+		mpk_strbuf_printf(out, "%s%s", comma,
+				  in_full ? printers[i].sentence : printers[i].word);
+		comma = in_full ? "; " : ", ";
+	}
+}
+
+/* A paragraph behind its heading; a line ends where the next word would not fit. */
+static void put_paragraph(const char *heading, const char *text, struct mpk_strbuf *out)
+{
+	size_t column = INDENT;
+
+	mpk_strbuf_printf(out, "  %-*s", INDENT - 2, heading);
+	while (*text) {
+		size_t len = strcspn(text, " ");
+
+		if (column > INDENT && column + 1 + len > COLUMNS) {
+			mpk_strbuf_printf(out, "\n%*s", INDENT, "");
+			column = INDENT;
+		} else if (column > INDENT) {
+			mpk_strbuf_putc(out, ' ');
+			column++;
+		}
+		mpk_strbuf_printf(out, "%.*s", (int)len, text);
+		column += len;
+		text += len + (text[len] == ' ');
+	}
+	mpk_strbuf_putc(out, '\n');
+}
+
+void mpk_message_text(const struct mpk_message *m, struct mpk_strbuf *out)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf who = { 0 };
+
+	put_printers(m, true, &who);
+	mpk_strbuf_printf(out, "%s: %s\n", m->id, m->name);
+	put_paragraph(m->status ? "stands for" : "printed by", mpk_strbuf_text(&who), out);
+	put_paragraph("means", m->meaning, out);
+	put_paragraph("cause", m->cause, out);
+	put_paragraph("remedy", m->remedy, out);
+	out->failed |= who.failed;
+}
+
+void mpk_message_line(const struct mpk_message *m, struct mpk_strbuf *out)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf who = { 0 };
+
+	put_printers(m, false, &who);
+	mpk_strbuf_printf(out, "%-18s %-15s %s\n", m->id, mpk_strbuf_text(&who), m->name);
+	out->failed |= who.failed;
+}
+
+void mpk_message_json(const struct mpk_message *m, struct mpk_json *j, struct mpk_json_at *at)
+{
+	struct mpk_json_at *list;
+
+	mpk_json_text(j, at, "id", m->id);
+	list = mpk_json_array(j, at, "printed_by");
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(printers); i++)
+		if (m->who & (unsigned)printers[i].who)
+			mpk_json_text(j, list, NULL, printers[i].word);
+	if (m->status)
+		mpk_json_u64(j, at, "status", (uint64_t)m->status);
+	else
+		mpk_json_null(j, at, "status");
+	mpk_json_text(j, at, "name", m->name);
+	mpk_json_text(j, at, "meaning", m->meaning);
+	mpk_json_text(j, at, "cause", m->cause);
+	mpk_json_text(j, at, "remedy", m->remedy);
+}

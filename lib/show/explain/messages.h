@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* messages.h - the catalogue of messages: what a word in brackets behind a finding means
+ *
+ * The rows stand in messages.def. --explain prints them, mpack-messages(7) is made of them, and
+ * scripts/check-messages sees that each word which the programs print has one.
+ */
+#ifndef MPK_EXPLAIN_MESSAGES_H
+#define MPK_EXPLAIN_MESSAGES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/strbuf.h"
+#include "text/json.h"
+
+/* Who prints it; several bits at once. */
+enum mpk_message_who {
+	MPK_MESSAGE_MANIFEST = 1, /* mpack, of mpack.toml and the files that it names */
+	MPK_MESSAGE_CASES = 2,    /* minspect --cases, of the case file */
+	MPK_MESSAGE_VERIFY = 4,   /* minspect --verify, and mpack of what it packs */
+	MPK_MESSAGE_CHECK = 8,    /* minspect --check */
+	MPK_MESSAGE_EDIT = 16,    /* mpack edit */
+};
+
+/* All texts are static. */
+struct mpk_message {
+	const char *id;   /* "blob-digest"; several messages may have one */
+	unsigned who;     /* enum mpk_message_who; 0: a class of errors, not a finding */
+	int status;       /* of a class of errors: the exit status; else 0 */
+	const char *name; /* what was found, in a few words */
+	const char *meaning, *cause, *remedy;
+};
+
+/* mpk_message_at - message i of the catalogue; NULL behind the last */
+const struct mpk_message *mpk_message_at(size_t i);
+
+/* mpk_message_is - whether a word asks for a message: its id, or its exit status as a number */
+bool mpk_message_is(const struct mpk_message *m, const char *word);
+
+/* mpk_message_nearest - the id that was meant by an unknown word; NULL: none is near */
+const char *mpk_message_nearest(const char *word);
+
+/* mpk_message_text - append one message in full, with lines of at most 78 columns
+ * mpk_message_line - append id, who prints it and name as one line
+ * mpk_message_json - the same as members of object at (minspect-explain.schema.json) */
+void mpk_message_text(const struct mpk_message *m, struct mpk_strbuf *out);
+void mpk_message_line(const struct mpk_message *m, struct mpk_strbuf *out);
+void mpk_message_json(const struct mpk_message *m, struct mpk_json *j, struct mpk_json_at *at);
+
+#endif

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What --extract writes is planned as a list of ropes over the input: no payload is copied into
+ * memory, and the plan can be tested without a file system. */
+#include "extract/extract.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "extract/device.h"
+#include "model/embedded.h"
+#include "npy/npy.h"
+#include "text/json.h"
+
+/* The functions of a library as a document. They are the library's and not a module's: when several modules
+ * are host code, and a hostile file has thousands, one file is for all of them. */
+struct host {
+	struct mpk_arena *arena;
+	const struct mpk_extract_file *file; /* NULL until a module shows it; in arena */
+};
+
+struct planner {
+	const struct mpk_view *view;
+	struct mpk_arena *arena;
+	struct host *host;
+	struct mpk_extract_file **files; /* malloc'ed while it grows; each in the arena */
+	size_t count, cap;
+	struct mpk_error *err;
+};
+
+static void planner_fini(struct planner *p)
+{
+	free(p->files);
+}
+
+/* Room for one more file; its rope makes what it needs in the arena. */
+static struct mpk_extract_file *add(struct planner *p, const struct mpk_view_node *node,
+				    const char *name)
+{
+	struct mpk_extract_file *file = mpk_arena_alloc(p->arena, sizeof *file);
+
+	if (!name || !file ||
+	    !mpk_vec_reserve(&p->files, &p->cap, p->count + 1, sizeof(struct mpk_extract_file *))) {
+		(void)mpk_fail_nomem(p->err);
+		return NULL;
+	}
+	*file = (struct mpk_extract_file){ .name = name,
+					   .path = node ? node->path : NULL,
+					   .content = { .arena = p->arena } };
+	if (node)
+		file->kind = node->node->kind;
+	p->files[p->count++] = file;
+	return file;
+}
+
+static enum mpk_code add_raw(struct planner *p, const struct mpk_view_node *n,
+			     const char *directory)
+{
+	struct mpk_extract_file *f =
+		add(p, n, mpk_arena_printf(p->arena, "%s/payload.bin", directory));
+
+	if (!f)
+		return MPK_E_NOMEM;
+	mpk_rope_put_view(&f->content, n->node->payload);
+	f->stored = true;
+	f->off = n->node->payload_off;
+	f->bytes = n->node->payload.len;
+	return mpk_rope_status(&f->content, p->err);
+}
+
+/* The header of an .npy file of t, without the room that a rope of its own would keep behind each of the
+ * hundred thousand that a file can have; empty where NumPy has no such type. */
+static enum mpk_code make_header(struct planner *p, const struct mpk_tensor_record *t,
+				 struct mpk_span *out)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	struct mpk_rope rope = mpk_rope_of(&scratch);
+	struct mpk_span made;
+	enum mpk_code code;
+	const char *kept;
+
+	*out = (struct mpk_span){ 0 };
+	code = mpk_npy_write_header(&rope, t->dtype, t->shape, t->ndim, NULL);
+	if (code == MPK_E_UNSUPPORTED)
+		return MPK_OK;
+	MPK_TRY_ALLOC(code == MPK_OK, p->err);
+	MPK_TRY(mpk_rope_flat(&rope, &made, p->err));
+	kept = mpk_arena_copy(p->arena, made.data, made.len);
+	MPK_TRY_ALLOC(kept, p->err);
+	*out = mpk_span_of(kept, made.len);
+	return MPK_OK;
+}
+
+static enum mpk_code add_file(struct planner *p, const struct mpk_view_node *n,
+			      const char *directory, const struct mpk_extracted_file *from)
+{
+	const struct mpk_tensor_record *t = from->tensor;
+	struct mpk_span header = { 0 };
+	struct mpk_extract_file *f;
+
+	if (t)
+		MPK_TRY(make_header(p, t, &header));
+	f = add(p, n,
+		mpk_arena_printf(p->arena, "%s/%s%s", directory, from->name,
+				 header.len ? ".npy"
+				 : t        ? ".bin"
+					    : ""));
+	if (!f)
+		return MPK_E_NOMEM;
+	if (header.len)
+		mpk_rope_put_view(&f->content, header);
+	mpk_rope_put_view(&f->content, from->data);
+	f->title = from->title;
+	f->stored = from->stored;
+	f->off = from->off;
+	f->bytes = from->data.len;
+	f->tensor = t;
+	return mpk_rope_status(&f->content, p->err);
+}
+
+static enum mpk_code make_host(const struct mpk_image *image, struct mpk_arena *arena,
+			       struct mpk_span *out, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+	MPK_CLEANUP(mpk_json_fini) struct mpk_json j;
+	struct mpk_json_at *list;
+	const char *kept;
+
+	mpk_json_init(&j, 0);
+	list = mpk_json_array(&j, j.root, "functions");
+	for (size_t i = 0; i < image->function_count; i++)
+		mpk_json_text(&j, list, NULL, image->functions[i].name);
+	MPK_TRY(mpk_json_print(&j, &text, err));
+	kept = mpk_arena_copy(arena, text.data, text.len);
+	MPK_TRY_ALLOC(kept, err);
+	*out = mpk_span_of(kept, text.len);
+	return MPK_OK;
+}
+
+/* The file outlives those of its module: the next module that is host code names it, too. */
+static enum mpk_code add_first_host(struct planner *p, const struct mpk_view_node *n,
+				    const char *directory)
+{
+	struct mpk_arena *arena = p->arena;
+	struct mpk_extract_file *f;
+	struct mpk_span text;
+
+	p->arena = p->host->arena;
+	f = add(p, n, mpk_arena_printf(p->arena, "%s/functions.json", directory));
+	p->arena = arena;
+	MPK_TRY_ALLOC(f, p->err);
+	MPK_TRY(make_host(p->view->image, p->host->arena, &text, p->err));
+	mpk_rope_put_view(&f->content, text);
+	p->host->file = f;
+	return mpk_rope_status(&f->content, p->err);
+}
+
+/* Host code cannot be cut out of a library; its functions can be named. */
+static enum mpk_code add_host(struct planner *p, const struct mpk_view_node *n,
+			      const char *directory)
+{
+	const struct mpk_extract_file *first = p->host->file;
+	struct mpk_extract_file *f;
+
+	if (!first)
+		return add_first_host(p, n, directory);
+	f = add(p, n, first->name);
+	MPK_TRY_ALLOC(f, p->err);
+	f->content = first->content;
+	f->same = first;
+	return MPK_OK;
+}
+
+static enum mpk_code plan_node(struct planner *p, size_t index)
+{
+	const struct mpk_view_node *n = &p->view->nodes[index];
+	const char *directory = mpk_node_folder(n->node, index, p->arena);
+	struct mpk_extracted_files files = { 0 };
+
+	if (!directory)
+		return mpk_fail_nomem(p->err);
+	if (n->node->is_lib)
+		return add_host(p, n, directory);
+	if (n->decoded)
+		MPK_TRY(mpk_payload_extract(n->payload, p->arena, &files, p->err));
+	for (size_t i = 0; i < files.count; i++)
+		MPK_TRY(add_file(p, n, directory, &files.items[i]));
+	if (!n->decoded || (!files.count && n->node->payload.len))
+		return add_raw(p, n, directory);
+	return MPK_OK;
+}
+
+/* Names of symbols are C's; one that is not is shown by the index alone. */
+static bool is_plain(const char *name)
+{
+	return *name &&
+	       name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				 "0123456789_.")] == '\0' &&
+	       strlen(name) <= 100;
+}
+
+static enum mpk_code plan_embedded(struct planner *p, size_t index)
+{
+	const struct mpk_view_code *c = &p->view->embedded[index];
+	const char *word = c->code.format->word, *name = c->at->name;
+	struct mpk_extract_file *f;
+
+	f = add(p, NULL,
+		is_plain(name) ? mpk_arena_printf(p->arena, "embedded/%zu-%s.%s", index, name,
+						  word ? word : "bin")
+			       : mpk_arena_printf(p->arena, "embedded/%zu.%s", index,
+						  word ? word : "bin"));
+	MPK_TRY_ALLOC(f, p->err);
+	f->path = c->path;
+	f->kind = mpk_span_str("cuda");
+	f->title = mpk_span_str(name);
+	f->stored = true;
+	f->off = c->at->off;
+	f->bytes = c->at->bytes.len;
+	mpk_rope_put_view(&f->content, c->at->bytes);
+	return mpk_rope_status(&f->content, p->err);
+}
+
+static enum mpk_code add_image(const struct mpk_extract_file *file, void *arg)
+{
+	struct planner *p = arg;
+	struct mpk_extract_file *f = add(p, NULL, file->name);
+
+	MPK_TRY_ALLOC(f, p->err);
+	*f = *file;
+	return MPK_OK;
+}
+
+static bool is_at(struct mpk_span path, const char *own)
+{
+	return !path.len || mpk_span_is(path, own);
+}
+
+enum mpk_code mpk_extract_plan_at(const struct mpk_view *view, struct mpk_span path,
+				  struct mpk_arena *arena, struct mpk_extract *out,
+				  struct mpk_error *err)
+{
+	struct host host = { .arena = arena };
+	MPK_CLEANUP(planner_fini) struct planner p = { view, arena, &host, NULL, 0, 0, err };
+	struct mpk_extract_file **files;
+
+	for (size_t i = 0; i < view->count; i++)
+		if (is_at(path, view->nodes[i].path))
+			MPK_TRY(plan_node(&p, i));
+	for (size_t i = 0; i < view->image->embedded_count; i++)
+		if (is_at(path, view->embedded[i].path))
+			MPK_TRY(plan_embedded(&p, i));
+	MPK_TRY(mpk_extract_devices(view, path, arena, add_image, &p, err));
+	files = mpk_arena_keep(arena, p.files, p.count, sizeof(struct mpk_extract_file *));
+	MPK_TRY_ALLOC(files, err);
+	*out = (struct mpk_extract){ files, p.count, MPK_DIGEST_KIND_COUNT };
+	return MPK_OK;
+}
+
+/* The files of one module, or of one run of code, are there while they are handed over. */
+static enum mpk_code hand_over(const struct mpk_view *view,
+			       enum mpk_code (*plan)(struct planner *p, size_t index), size_t index,
+			       struct host *host, mpk_extract_fn *fn, void *arg,
+			       struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
+	MPK_CLEANUP(planner_fini) struct planner p = { view, &arena, host, NULL, 0, 0, err };
+
+	MPK_TRY(plan(&p, index));
+	for (size_t i = 0; i < p.count; i++)
+		MPK_TRY(fn(p.files[i], arg, err));
+	return MPK_OK;
+}
+
+enum mpk_code mpk_extract_each(const struct mpk_view *view, mpk_extract_fn *fn, void *arg,
+			       struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
+	struct host host = { .arena = &arena };
+	MPK_CLEANUP(planner_fini) struct planner p = { view, &arena, &host, NULL, 0, 0, err };
+
+	for (size_t i = 0; i < view->count; i++)
+		MPK_TRY(hand_over(view, plan_node, i, &host, fn, arg, err));
+	for (size_t i = 0; i < view->image->embedded_count; i++)
+		MPK_TRY(hand_over(view, plan_embedded, i, &host, fn, arg, err));
+	MPK_TRY(mpk_extract_devices(view, mpk_span_of(NULL, 0), &arena, add_image, &p, err));
+	for (size_t i = 0; i < p.count; i++)
+		MPK_TRY(fn(p.files[i], arg, err));
+	return MPK_OK;
+}
+
+enum mpk_code mpk_extract_plan(const struct mpk_view *view, struct mpk_arena *arena,
+			       struct mpk_extract *out, struct mpk_error *err)
+{
+	return mpk_extract_plan_at(view, (struct mpk_span){ 0 }, arena, out, err);
+}
+
+static void put_file(const struct mpk_extract_file *f, enum mpk_digest_kind digest,
+		     struct mpk_json *j, struct mpk_json_at *list)
+{
+	struct mpk_json_at *o = mpk_json_object(j, list, NULL);
+	char type[MPK_DTYPE_TEXT];
+
+	mpk_json_text(j, o, "name", f->name);
+	mpk_json_text(j, o, "path", f->path);
+	mpk_json_span(j, o, "kind", f->kind);
+	if (f->title.len)
+		mpk_json_span(j, o, "title", f->title);
+	mpk_json_u64(j, o, "bytes", f->content.len);
+	for (unsigned k = 0; k < MPK_DIGEST_KIND_COUNT; k++)
+		mpk_json_text(j, o, mpk_digest_name((enum mpk_digest_kind)k),
+			      k == digest ? f->digest : NULL);
+	if (f->stored) {
+		mpk_json_u64(j, o, "offset", f->off);
+		mpk_json_u64(j, o, "stored_bytes", f->bytes);
+	}
+	if (!f->tensor)
+		return;
+	mpk_json_text(j, o, "dtype", mpk_dtype_print(f->tensor->dtype, type));
+	mpk_json_i64s(j, o, "shape", f->tensor->shape, f->tensor->ndim);
+}
+
+void mpk_extract_json(const struct mpk_view *view, const struct mpk_extract *plan,
+		      struct mpk_json *j, struct mpk_json_at *at)
+{
+	const struct mpk_image *image = view->image;
+	struct mpk_json_at *o, *list;
+
+	mpk_json_text(j, at, "file", view->name);
+	mpk_json_text(j, at, "generation", mpk_generation_get(image->gen)->abi);
+	if (image->has_blob) {
+		o = mpk_json_object(j, at, "blob");
+		mpk_json_u64(j, o, "offset", image->blob_off);
+		mpk_json_u64(j, o, "bytes", image->blob.len);
+	} else {
+		mpk_json_null(j, at, "blob");
+	}
+	list = mpk_json_array(j, at, "files");
+	for (size_t i = 0; i < plan->count; i++)
+		put_file(plan->files[i], plan->digest, j, list);
+}

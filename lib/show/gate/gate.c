@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gate/gate.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strmap.h"
+#include "base/vec.h"
+#include "text/escape.h"
+#include "text/phrase.h"
+
+/* --- comparing ------------------------------------------------------------------------- */
+
+struct judge {
+	const struct mpk_baseline *baseline;
+	double tolerance;
+	struct mpk_gate *gate;
+	bool failed;
+};
+
+static void add(struct judge *j, struct mpk_gate_finding f)
+{
+	struct mpk_gate *g = j->gate;
+
+	if (!mpk_vec_reserve(&g->items, &g->cap, g->count + 1, sizeof *g->items)) {
+		j->failed = true;
+		return;
+	}
+	g->items[g->count++] = f;
+}
+
+static double tolerance_of(const struct judge *j, unsigned measure)
+{
+	return j->baseline->has_tolerance[measure] ? j->baseline->tolerance[measure] : j->tolerance;
+}
+
+/* What is unknown is more than any number, and no tolerance allows it. */
+static enum mpk_gate_verdict verdict_of(struct mpk_figure_value before,
+					struct mpk_figure_value after, double allowed)
+{
+	long double grown = (long double)after.number - (long double)before.number;
+
+	if (before.state != after.state)
+		return after.state == MPK_FIGURE_KNOWN ? MPK_GATE_BETTER : MPK_GATE_WORSE;
+	if (grown < 0)
+		return MPK_GATE_BETTER;
+	return grown * 100 > (long double)before.number * (long double)allowed ? MPK_GATE_WORSE
+									       : MPK_GATE_GROWN;
+}
+
+/* Of values that differ; returns whether it is worse. */
+static bool judge(struct judge *j, const struct mpk_listed_kernel *kernel, unsigned measure,
+		  struct mpk_figure_value before, struct mpk_figure_value after)
+{
+	double allowed = tolerance_of(j, measure);
+	enum mpk_gate_verdict verdict = verdict_of(before, after, allowed);
+	bool worse = verdict == MPK_GATE_WORSE;
+
+	add(j, (struct mpk_gate_finding){ .verdict = verdict,
+					  .kernel = kernel,
+					  .measure = measure,
+					  .before = before,
+					  .after = after,
+					  .tolerance = allowed });
+	j->gate->worse |= worse;
+	return worse;
+}
+
+static void judge_size(struct judge *j, unsigned measure, uint64_t before, uint64_t after)
+{
+	if (before != after)
+		(void)judge(j, NULL, measure, mpk_figure_of(before), mpk_figure_of(after));
+}
+
+static void judge_kernel(struct judge *j, const struct mpk_listed_kernel *before,
+			 const struct mpk_listed_kernel *now)
+{
+	bool worse = false;
+
+	for (unsigned i = 0; i < MPK_FIGURE_COUNT; i++)
+		if (mpk_figure_row((enum mpk_figure)i)->is_cost &&
+		    mpk_figures_differ(&before->figures, &now->figures, (enum mpk_figure)i))
+			worse |=
+				judge(j, now, i, before->figures.values[i], now->figures.values[i]);
+	j->gate->worse_kernels += worse;
+}
+
+static void judge_kernels(struct judge *j, const struct mpk_kernel_list *before,
+			  const struct mpk_kernel_list *now)
+{
+	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap old = { 0 };
+	MPK_CLEANUP(mpk_strmap_fini) struct mpk_strmap new = { 0 };
+	size_t at;
+
+	for (size_t i = 0; i < before->count; i++)
+		j->failed |= mpk_strmap_put(&old, before->items[i].key, i, &at) < 0;
+	for (size_t i = 0; i < now->count; i++) {
+		const struct mpk_listed_kernel *k = &now->items[i];
+
+		j->failed |= mpk_strmap_put(&new, k->key, i, &at) < 0;
+		if (mpk_strmap_find(&old, k->key, &at))
+			judge_kernel(j, &before->items[at], k);
+		else
+			add(j, (struct mpk_gate_finding){ .verdict = MPK_GATE_NEW,
+							  .kernel = k,
+							  .measure = MPK_MEASURE_COUNT });
+	}
+	for (size_t i = 0; i < before->count; i++)
+		if (!mpk_strmap_find(&new, before->items[i].key, &at))
+			add(j, (struct mpk_gate_finding){ .verdict = MPK_GATE_GONE,
+							  .kernel = &before->items[i],
+							  .measure = MPK_MEASURE_COUNT });
+}
+
+enum mpk_code mpk_gate_compare(const struct mpk_baseline *b, const struct mpk_baseline_file *before,
+			       const struct mpk_baseline_file *now, double tolerance,
+			       struct mpk_gate *out, struct mpk_error *err)
+{
+	struct judge j = { .baseline = b, .tolerance = tolerance, .gate = out };
+
+	*out = (struct mpk_gate){ .file = now->name, .now = &now->kernels };
+	judge_size(&j, MPK_MEASURE_FILE_BYTES, before->file_bytes, now->file_bytes);
+	judge_size(&j, MPK_MEASURE_BLOB_BYTES, before->blob_bytes, now->blob_bytes);
+	judge_kernels(&j, &before->kernels, &now->kernels);
+	return j.failed ? mpk_fail_nomem(err) : MPK_OK;
+}
+
+void mpk_gate_fini(struct mpk_gate *gate)
+{
+	free(gate->items);
+	memset(gate, 0, sizeof *gate);
+}
+
+/* --- text --------------------------------------------------------------------------------- */
+
+static const char *const verdicts[] = { [MPK_GATE_WORSE] = "worse",
+					[MPK_GATE_GROWN] = "grown",
+					[MPK_GATE_BETTER] = "better",
+					[MPK_GATE_NEW] = "new",
+					[MPK_GATE_GONE] = "gone" };
+
+static const char *label(unsigned measure)
+{
+	return measure < MPK_FIGURE_COUNT          ? mpk_figure_row((enum mpk_figure)measure)->label
+	       : measure == MPK_MEASURE_FILE_BYTES ? "file"
+						   : "blob";
+}
+
+static void put_value(unsigned measure, struct mpk_figure_value value, struct mpk_strbuf *out)
+{
+	if (measure < MPK_FIGURE_COUNT)
+		mpk_figure_put((enum mpk_figure)measure, value, out);
+	else
+		mpk_strbuf_printf(out, "%" PRIu64 " B", value.number);
+}
+
+void mpk_gate_change(const struct mpk_gate_finding *f, struct mpk_strbuf *out)
+{
+	if (f->measure == MPK_MEASURE_COUNT)
+		return;
+	mpk_strbuf_printf(out, "%s ", label(f->measure));
+	put_value(f->measure, f->before, out);
+	mpk_strbuf_puts(out, " -> ");
+	put_value(f->measure, f->after, out);
+	if (f->before.number && f->after.state == MPK_FIGURE_KNOWN) {
+		mpk_strbuf_puts(out, " (");
+		mpk_figure_put_percent(f->before, f->after, out);
+		mpk_strbuf_putc(out, ')');
+	}
+}
+
+static void put_kernel(const struct mpk_listed_kernel *k, struct mpk_strbuf *out)
+{
+	if (!k) {
+		mpk_strbuf_puts(out, "size");
+		return;
+	}
+	mpk_strbuf_printf(out, "%s ", k->path);
+	mpk_escape_controls(out, k->name); /* escaped when it was measured */
+	if (k->target[0])
+		mpk_strbuf_printf(out, " (%s)", k->target);
+}
+
+/* Findings of one thing and verdict are one line; they stand behind one another but for others in
+ * between. */
+static void put_lines(const struct mpk_gate *g, size_t begin, size_t end, struct mpk_style style,
+		      struct mpk_strbuf *out)
+{
+	static const char *const colors[] = { [MPK_GATE_WORSE] = "\033[31m",
+					      [MPK_GATE_GROWN] = "\033[33m",
+					      [MPK_GATE_BETTER] = "\033[32m",
+					      [MPK_GATE_NEW] = "\033[36m",
+					      [MPK_GATE_GONE] = "\033[36m" };
+
+	for (unsigned verdict = 0; verdict < MPK_ARRAY_COUNT(verdicts); verdict++) {
+		const char *separator = ": ";
+		bool begun = false;
+
+		for (size_t i = begin; i < end; i++) {
+			const struct mpk_gate_finding *f = &g->items[i];
+
+			if (f->verdict != verdict)
+				continue;
+			if (!begun) {
+				mpk_strbuf_printf(out, "  %s%-6s%s ",
+						  style.color ? colors[verdict] : "",
+						  verdicts[verdict], style.color ? "\033[0m" : "");
+				put_kernel(f->kernel, out);
+				begun = true;
+			}
+			if (f->measure == MPK_MEASURE_COUNT)
+				continue;
+			mpk_strbuf_puts(out, separator);
+			mpk_gate_change(f, out);
+			separator = ", ";
+		}
+		if (begun)
+			mpk_strbuf_putc(out, '\n');
+	}
+}
+
+void mpk_gate_text(const struct mpk_gate *g, struct mpk_style style, struct mpk_strbuf *out)
+{
+	mpk_escape(out, mpk_span_str(g->file));
+	mpk_strbuf_puts(out, ": ");
+	mpk_put_count(out, g->now->count, "kernel");
+	if (g->worse_kernels)
+		mpk_strbuf_printf(out, ", %zu worse than in ", g->worse_kernels);
+	else
+		mpk_strbuf_puts(out, g->worse ? ", larger than in " : ", none worse than in ");
+	mpk_escape(out, mpk_span_str(g->baseline));
+	mpk_strbuf_putc(out, '\n');
+	for (size_t i = 0, end; i < g->count; i = end) {
+		for (end = i + 1; end < g->count && g->items[end].kernel == g->items[i].kernel;)
+			end++;
+		put_lines(g, i, end, style, out);
+	}
+}
+
+/* --- JSON --------------------------------------------------------------------------------- */
+
+void mpk_gate_json(const struct mpk_gate *g, struct mpk_json *j, struct mpk_json_at *at)
+{
+	struct mpk_json_at *list, *o;
+
+	mpk_json_text(j, at, "file", g->file);
+	mpk_json_text(j, at, "baseline", g->baseline);
+	mpk_json_u64(j, at, "kernels", g->now->count);
+	mpk_json_bool(j, at, "worse", g->worse);
+	list = mpk_json_array(j, at, "findings");
+	for (size_t i = 0; i < g->count; i++) {
+		const struct mpk_gate_finding *f = &g->items[i];
+
+		o = mpk_json_object(j, list, NULL);
+		mpk_json_text(j, o, "verdict", verdicts[f->verdict]);
+		mpk_json_text(j, o, "path", f->kernel ? f->kernel->path : NULL);
+		mpk_json_text(j, o, "target", f->kernel ? f->kernel->target : NULL);
+		if (f->kernel)
+			mpk_json_span(j, o, "name", f->kernel->name);
+		else
+			mpk_json_null(j, o, "name");
+		if (f->measure == MPK_MEASURE_COUNT)
+			continue;
+		mpk_json_text(j, o, "measure", mpk_measure_word(f->measure));
+		mpk_figure_json(j, o, "before", f->before);
+		mpk_figure_json(j, o, "after", f->after);
+		mpk_json_f64(j, o, "tolerance", f->tolerance);
+	}
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "graph/builder.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+
+size_t mpk_graph_add_node(struct mpk_graph_builder *b, enum mpk_model_node_kind kind,
+			  const struct mpk_strbuf *label, const struct mpk_strbuf *detail)
+{
+	struct mpk_model_node node = { .kind = kind, .type = "" };
+
+	node.label = mpk_arena_copy(b->arena, mpk_strbuf_text(label), label->len);
+	node.detail = detail ? mpk_arena_copy(b->arena, mpk_strbuf_text(detail), detail->len) : "";
+	if (!node.label || !node.detail || label->failed || (detail && detail->failed) ||
+	    !mpk_vec_reserve(&b->nodes, &b->node_cap, b->node_count + 1, sizeof *b->nodes)) {
+		b->failed = true;
+		return MPK_NO_NODE;
+	}
+	b->nodes[b->node_count] = node;
+	return b->node_count++;
+}
+
+enum { TYPES_MAX = 1000 }; /* bytes */
+
+void mpk_graph_add_type(struct mpk_graph_builder *b, size_t node, const char *type)
+{
+	const char *old;
+
+	if (node == MPK_NO_NODE || !type)
+		return;
+	old = b->nodes[node].type;
+	if (strlen(old) > TYPES_MAX) /* of thousands of outputs nobody reads more */
+		return;
+	if (old[0] && strlen(old) + strlen(type) > TYPES_MAX)
+		type = "...";
+	type = old[0] ? mpk_arena_printf(b->arena, "%s, %s", old, type) : type;
+	b->failed |= !type;
+	b->nodes[node].type = type ? type : "";
+}
+
+void mpk_graph_add_edge(struct mpk_graph_builder *b, size_t from, size_t to, const char *label)
+{
+	const struct mpk_model_edge *last = b->edge_count ? &b->edges[b->edge_count - 1] : NULL;
+
+	if (from == MPK_NO_NODE || to == MPK_NO_NODE)
+		return;
+	if (last && last->from == from && last->to == to && last->label == label)
+		return;
+	if (!mpk_vec_reserve(&b->edges, &b->edge_cap, b->edge_count + 1, sizeof *b->edges)) {
+		b->failed = true;
+		return;
+	}
+	b->edges[b->edge_count++] = (struct mpk_model_edge){ from, to, label };
+}
+
+void mpk_graph_pass(struct mpk_graph_builder *b, struct mpk_graph_register *reg, size_t node)
+{
+	if (reg->is_room) {
+		mpk_graph_add_type(b, node, reg->type);
+		*reg = (struct mpk_graph_register){ .node = node };
+	} else if (reg->node != node)
+		mpk_graph_add_edge(b, reg->node, node, "");
+}
+
+static int by_target(const void *a, const void *b)
+{
+	const struct mpk_model_edge *x = a, *y = b;
+
+	if (x->to != y->to)
+		return x->to < y->to ? -1 : 1;
+	if (x->from != y->from)
+		return x->from < y->from ? -1 : 1;
+	return 0;
+}
+
+enum mpk_code mpk_graph_builder_finish(struct mpk_graph_builder *b, struct mpk_model_graph *out,
+				       struct mpk_error *err)
+{
+	if (b->failed)
+		return mpk_fail_nomem(err);
+	if (b->edge_count)
+		qsort(b->edges, b->edge_count, sizeof *b->edges, by_target);
+	out->nodes = mpk_arena_keep(b->arena, b->nodes, b->node_count, sizeof *b->nodes);
+	out->edges = mpk_arena_keep(b->arena, b->edges, b->edge_count, sizeof *b->edges);
+	MPK_TRY_ALLOC(out->nodes && out->edges, err);
+	out->node_count = b->node_count;
+	out->edge_count = b->edge_count;
+	return MPK_OK;
+}
+
+void mpk_graph_builder_fini(struct mpk_graph_builder *b)
+{
+	free(b->nodes);
+	free(b->edges);
+}
+
+/* --- basic blocks ---------------------------------------------------------------------------- */
+
+enum { NAMES_SHOWN = 6 }; /* calls in the label of a block */
+
+struct jumps {
+	size_t to[2];
+	const char *labels[2];
+	bool falls;
+};
+
+static struct jumps jumps_of(const struct mpk_graph_code *g, size_t at)
+{
+	struct jumps j = { { SIZE_MAX, SIZE_MAX }, { "", "" }, true };
+
+	g->jumps(g, at, j.to, j.labels, &j.falls);
+	return j;
+}
+
+static bool jumps(const struct jumps *j)
+{
+	return j->to[0] != SIZE_MAX || j->to[1] != SIZE_MAX;
+}
+
+bool mpk_graph_jumps(const struct mpk_graph_code *g)
+{
+	for (size_t at = 0; at < g->count; at++) {
+		struct jumps j = jumps_of(g, at);
+
+		if (jumps(&j))
+			return true;
+	}
+	return false;
+}
+
+/* The block of each instruction. A block begins where something jumps to, and behind what does not
+ * go on to the next instruction alone. */
+static void number_blocks(const struct mpk_graph_code *g, size_t *block)
+{
+	size_t count = 0;
+
+	for (size_t at = 0; at < g->count; at++) {
+		struct jumps j = jumps_of(g, at);
+
+		for (int i = 0; i < 2; i++)
+			if (j.to[i] != SIZE_MAX)
+				block[j.to[i]] = 1;
+		if (at + 1 < g->count && (jumps(&j) || !j.falls))
+			block[at + 1] = 1;
+	}
+	for (size_t at = 0; at < g->count; at++) {
+		count += at > 0 && block[at];
+		block[at] = count;
+	}
+}
+
+static void put_block(struct mpk_graph_builder *b, const struct mpk_graph_code *g, size_t from,
+		      size_t end)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf label = { 0 };
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf detail = { 0 };
+	size_t names = 0;
+
+	mpk_strbuf_printf(&label, "%zu", from);
+	if (end > from + 1)
+		mpk_strbuf_printf(&label, " - %zu", end - 1);
+	for (size_t at = from; at < end; at++) {
+		MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf name = { 0 };
+
+		mpk_strbuf_puts(&detail, at > from ? "\n" : "");
+		g->print(g, at, &detail);
+		g->name(g, at, &name);
+		label.failed |= name.failed;
+		if (name.len && names++ < NAMES_SHOWN)
+			mpk_strbuf_printf(&label, "\n%s", mpk_strbuf_text(&name));
+	}
+	if (names > NAMES_SHOWN)
+		mpk_strbuf_printf(&label, "\nand %zu more", names - NAMES_SHOWN);
+	(void)mpk_graph_add_node(b, MPK_MODEL_BLOCK, &label, &detail);
+}
+
+void mpk_graph_put_blocks(struct mpk_graph_builder *b, const struct mpk_graph_code *g)
+{
+	size_t *block = mpk_arena_array(b->arena, g->count, sizeof *block), from = 0;
+
+	b->failed |= !block;
+	if (!block)
+		return;
+	number_blocks(g, block);
+	for (size_t at = 0; at < g->count; at++) {
+		if (at + 1 < g->count && block[at + 1] == block[at])
+			continue;
+		struct jumps j = jumps_of(g, at);
+
+		put_block(b, g, from, at + 1);
+		from = at + 1;
+		if (j.falls && at + 1 < g->count)
+			mpk_graph_add_edge(b, block[at], block[at + 1], jumps(&j) ? "then" : "");
+		for (int i = 0; i < 2; i++)
+			if (j.to[i] != SIZE_MAX)
+				mpk_graph_add_edge(b, block[at], block[j.to[i]], j.labels[i]);
+	}
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "graph/dot.h"
+
+#include <string.h>
+
+#include "text/escape.h"
+#include "text/table.h"
+
+/* Within double quotes. What was escaped before has no control characters, but backslashes, which
+ * Graphviz would read; line feeds are ours. */
+static void put_quoted(const char *text, struct mpk_strbuf *out)
+{
+	mpk_strbuf_putc(out, '"');
+	for (; *text; text++) {
+		if (*text == '\n') {
+			mpk_strbuf_puts(out, "\\n");
+			continue;
+		}
+		if (*text == '"' || *text == '\\')
+			mpk_strbuf_putc(out, '\\');
+		mpk_strbuf_putc(out, *text);
+	}
+	mpk_strbuf_putc(out, '"');
+}
+
+static void put_escaped(struct mpk_span text, struct mpk_strbuf *out)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf escaped = { 0 };
+
+	mpk_escape(&escaped, text);
+	out->failed |= escaped.failed;
+	put_quoted(mpk_strbuf_text(&escaped), out);
+}
+
+static void begin(const struct mpk_view *view, struct mpk_strbuf *out)
+{
+	mpk_strbuf_puts(out, "digraph ");
+	put_escaped(mpk_span_str(view->name), out);
+	mpk_strbuf_puts(out, " {\n"
+			     "  graph [fontname=\"Helvetica\", fontsize=11]\n"
+			     "  node [shape=box, style=\"rounded,filled\", fillcolor=\"#f4f5f7\", "
+			     "color=\"#7a828e\", fontname=\"Helvetica\", fontsize=10]\n"
+			     "  edge [color=\"#7a828e\", fontname=\"Helvetica\", fontsize=9]\n");
+}
+
+/* --- the tree ------------------------------------------------------------------------------- */
+
+static const char *color_of(const struct mpk_view_node *n)
+{
+	static const char *const colors[] = {
+		[MPK_ROLE_HOST] = "#dfe8f7",     [MPK_ROLE_DEVICE] = "#d9efe9",
+		[MPK_ROLE_EXECUTOR] = "#e9e2f5", [MPK_ROLE_DATA] = "#f7ead2",
+		[MPK_ROLE_EXTERN] = "#f4e1de",   [MPK_ROLE_SOURCE] = "#e6efd8",
+		[MPK_ROLE_UNKNOWN] = "#f4f5f7",
+	};
+
+	return colors[n->kind ? n->kind->role : MPK_ROLE_UNKNOWN];
+}
+
+static void put_module(const struct mpk_view *view, size_t index, struct mpk_strbuf *out)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf label = { 0 };
+	const struct mpk_view_node *n = &view->nodes[index];
+
+	mpk_escape(&label, n->node->kind);
+	mpk_strbuf_printf(&label, "\n%s", mpk_view_title(n));
+	mpk_view_counts(n, &label);
+	if (n->node->is_lib && view->image->function_count)
+		mpk_strbuf_printf(&label, ", %zu function%s", view->image->function_count,
+				  view->image->function_count == 1 ? "" : "s");
+	if (!n->node->is_lib)
+		mpk_strbuf_printf(&label, "\n%s", MPK_SIZE(n->node->payload.len));
+	if (n->problem)
+		mpk_strbuf_puts(&label, "\nbroken");
+	out->failed |= label.failed;
+	mpk_strbuf_printf(out, "  n%zu [label=", index);
+	put_quoted(mpk_strbuf_text(&label), out);
+	mpk_strbuf_printf(out, ", tooltip=\"%s\", fillcolor=\"%s\"%s]\n", n->path, color_of(n),
+			  n->problem ? ", color=\"#b3261e\"" : "");
+	mpk_strbuf_pass(out);
+}
+
+void mpk_dot_tree(const struct mpk_view *view, struct mpk_strbuf *out)
+{
+	begin(view, out);
+	for (size_t i = 0; i < view->count; i++)
+		put_module(view, i, out);
+	for (size_t i = 0; i < view->count; i++) {
+		const struct mpk_node *n = view->nodes[i].node;
+
+		for (size_t k = 0; k < n->child_count; k++)
+			mpk_strbuf_printf(out, "  n%zu -> n%zu\n", i, (size_t)n->children[k]);
+		mpk_strbuf_pass(out);
+	}
+	mpk_strbuf_puts(out, "}\n");
+}
+
+/* --- models ---------------------------------------------------------------------------------- */
+
+static void put_node(const struct mpk_model_node *n, size_t graph, size_t index,
+		     struct mpk_strbuf *out)
+{
+	static const char *const looks[] = {
+		[MPK_MODEL_INPUT] = "shape=ellipse, style=filled, fillcolor=\"#dfe8f7\"",
+		[MPK_MODEL_OPERATOR] = "fillcolor=\"#d9efe9\"",
+		[MPK_MODEL_BUILTIN] = "fillcolor=\"#f4f5f7\", style=\"rounded,filled,dashed\"",
+		[MPK_MODEL_BLOCK] = "shape=box, style=filled, fillcolor=\"#e9e2f5\"",
+		[MPK_MODEL_OUTPUT] = "shape=ellipse, style=filled, fillcolor=\"#f7ead2\"",
+	};
+
+	mpk_strbuf_printf(out, "    g%zun%zu [label=", graph, index);
+	put_quoted(n->label, out);
+	if (n->detail[0]) {
+		mpk_strbuf_puts(out, ", tooltip=");
+		put_quoted(n->detail, out);
+	}
+	mpk_strbuf_printf(out, ", %s]\n", looks[n->kind]);
+	mpk_strbuf_pass(out);
+}
+
+static void put_graph(const struct mpk_model_graph *g, size_t index, struct mpk_strbuf *out)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf label = { 0 };
+
+	mpk_strbuf_printf(&label, "%s%s", g->path, g->name.len ? " " : "");
+	mpk_escape(&label, g->name);
+	out->failed |= label.failed;
+	mpk_strbuf_printf(out,
+			  "  subgraph cluster_%zu {\n    color=\"#c9ced6\"\n    label=", index);
+	put_quoted(mpk_strbuf_text(&label), out);
+	mpk_strbuf_putc(out, '\n');
+	for (size_t i = 0; i < g->node_count; i++)
+		put_node(&g->nodes[i], index, i, out);
+	for (size_t i = 0; i < g->edge_count; i++) {
+		const struct mpk_model_edge *e = &g->edges[i];
+
+		mpk_strbuf_printf(out, "    g%zun%zu -> g%zun%zu", index, e->from, index, e->to);
+		if (e->label[0])
+			mpk_strbuf_printf(out, " [label=\"%s\"]", e->label);
+		mpk_strbuf_putc(out, '\n');
+		mpk_strbuf_pass(out);
+	}
+	mpk_strbuf_puts(out, "  }\n");
+}
+
+void mpk_dot_model(const struct mpk_view *view, const struct mpk_model_graphs *graphs,
+		   struct mpk_strbuf *out)
+{
+	begin(view, out);
+	for (size_t i = 0; i < graphs->count; i++)
+		put_graph(&graphs->items[i], i, out);
+	mpk_strbuf_puts(out, "}\n");
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The data flow of Relax byte code. Operators write into tensors that were allocated before and are
+ * passed behind the arguments, so what they compute is found as what nobody has written yet. */
+#include <string.h>
+
+#include "graph/builder.h"
+#include "text/escape.h"
+
+struct reader {
+	const struct mpk_relax *x;
+	const struct mpk_relax_func *f;
+	struct mpk_graph_builder *b;
+	struct mpk_graph_register *regs; /* f->register_file_size of them */
+};
+
+static const char BUILTIN[] = "vm.builtin.";
+
+static bool begins(struct mpk_span s, const char *prefix)
+{
+	size_t len = strlen(prefix);
+
+	return s.len >= len && memcmp(s.data, prefix, len) == 0;
+}
+
+/* Calls that compute nothing of the model: memory, and checks of arguments and shapes. */
+static bool is_bookkeeping(struct mpk_span name)
+{
+	static const char *const prefixes[] = {
+		"vm.builtin.alloc_",     "vm.builtin.null_value", "vm.builtin.kill_object",
+		"vm.builtin.check_",     "vm.builtin.match_",     "vm.builtin.make_shape",
+		"vm.builtin.make_prim_",
+	};
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(prefixes); i++)
+		if (begins(name, prefixes[i]))
+			return true;
+	return false;
+}
+
+static struct mpk_graph_register *reg_of(const struct reader *r, int64_t reg)
+{
+	return reg >= 0 && reg < r->f->register_file_size ? &r->regs[reg] : NULL;
+}
+
+static void set(const struct reader *r, int64_t reg, size_t node, bool is_room)
+{
+	struct mpk_graph_register *at = reg_of(r, reg);
+
+	if (at)
+		*at = (struct mpk_graph_register){ .node = node, .is_room = is_room };
+}
+
+/* The type of a tensor that is allocated, where its shape is a constant: at most as long as a line. */
+static const char *type_of_room(const struct reader *r, const struct mpk_relax_instr *instr)
+{
+	enum { DIMS = 8 };
+	const struct mpk_relax_const *shape = NULL, *dtype = NULL;
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+	int64_t dims[DIMS];
+	struct mpk_type type;
+
+	for (size_t i = 0; i < instr->arg_count; i++) {
+		struct mpk_relax_arg arg = mpk_relax_arg(instr, i);
+		const struct mpk_relax_const *c;
+
+		if (arg.kind != MPK_RELAX_ARG_CONST)
+			continue;
+		c = &r->x->consts[arg.value];
+		shape = c->kind == MPK_RELAX_SHAPE ? c : shape;
+		dtype = c->kind == MPK_RELAX_DTYPE ? c : dtype;
+	}
+	if (!shape || !dtype || shape->u.shape.len / 8 > DIMS)
+		return NULL;
+	for (size_t i = 0; i < shape->u.shape.len / 8; i++)
+		dims[i] = (int64_t)mpk_load_u64(shape->u.shape.data + 8 * i);
+	type = mpk_type_tensor(dtype->u.dtype, dims, shape->u.shape.len / 8, NULL);
+	mpk_type_text(&type, &text);
+	return mpk_arena_copy(r->b->arena, mpk_strbuf_text(&text), text.len);
+}
+
+/* "reshape" of "vm.builtin.reshape" */
+static void put_name(struct mpk_span name, struct mpk_strbuf *out)
+{
+	size_t prefix = begins(name, BUILTIN) ? strlen(BUILTIN) : 0;
+
+	mpk_escape(out, mpk_span_of(name.data + prefix, name.len - prefix));
+}
+
+static size_t add_call(const struct reader *r, const struct mpk_relax_instr *instr,
+		       struct mpk_span name)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf label = { 0 };
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf detail = { 0 };
+	bool builtin = begins(name, BUILTIN);
+
+	put_name(name, &label);
+	mpk_relax_dump_instr(r->x, instr, &detail);
+	return mpk_graph_add_node(r->b, builtin ? MPK_MODEL_BUILTIN : MPK_MODEL_OPERATOR, &label,
+				  &detail);
+}
+
+static void read_call(const struct reader *r, const struct mpk_relax_instr *instr)
+{
+	struct mpk_span name = r->x->funcs[instr->func].name;
+	size_t node;
+
+	if (is_bookkeeping(name)) {
+		bool is_room = mpk_span_is(name, "vm.builtin.alloc_tensor");
+
+		set(r, instr->reg, MPK_NO_NODE, is_room);
+		if (is_room && reg_of(r, instr->reg))
+			reg_of(r, instr->reg)->type = type_of_room(r, instr);
+		return;
+	}
+	node = add_call(r, instr, name);
+	for (size_t i = 0; i < instr->arg_count; i++) {
+		struct mpk_relax_arg arg = mpk_relax_arg(instr, i);
+		struct mpk_graph_register *reg =
+			arg.kind == MPK_RELAX_ARG_REG ? reg_of(r, arg.value) : NULL;
+
+		if (reg)
+			mpk_graph_pass(r->b, reg, node);
+	}
+	set(r, instr->reg, node, false);
+}
+
+static void read_instr(const struct reader *r, const struct mpk_relax_instr *instr)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf label = { 0 };
+	const struct mpk_graph_register *reg = reg_of(r, instr->reg);
+
+	if (instr->op == MPK_RELAX_CALL) {
+		read_call(r, instr);
+		return;
+	}
+	mpk_strbuf_puts(&label, "result");
+	mpk_graph_add_edge(r->b, reg ? reg->node : MPK_NO_NODE,
+			   mpk_graph_add_node(r->b, MPK_MODEL_OUTPUT, &label, NULL), "");
+}
+
+static void put_params(const struct reader *r)
+{
+	for (int64_t i = 0; i < r->f->register_file_size; i++)
+		set(r, i, MPK_NO_NODE, false);
+	for (int64_t i = 0; i < r->f->num_args; i++) {
+		MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf label = { 0 };
+
+		if ((uint64_t)i < r->f->params.count)
+			mpk_escape(&label, r->f->params.items[i]);
+		else
+			mpk_strbuf_printf(&label, "%%%d", (int)i);
+		set(r, i, mpk_graph_add_node(r->b, MPK_MODEL_INPUT, &label, NULL), false);
+	}
+}
+
+static enum mpk_code put_values(struct reader *r, struct mpk_error *err)
+{
+	struct mpk_relax_instr instr;
+
+	r->regs = mpk_arena_array(r->b->arena, (size_t)r->f->register_file_size, sizeof *r->regs);
+	MPK_TRY_ALLOC(r->regs, err);
+	put_params(r);
+	for (int64_t at = r->f->start; at < r->f->end; at++)
+		if (mpk_relax_instr(r->x, (size_t)at, &instr, NULL) == MPK_OK)
+			read_instr(r, &instr);
+	return MPK_OK;
+}
+
+/* --- functions that jump -------------------------------------------------------------------- */
+
+static bool instr_at(const struct mpk_graph_code *g, size_t at, struct mpk_relax_instr *out)
+{
+	const struct reader *r = g->code;
+
+	return mpk_relax_instr(r->x, (size_t)r->f->start + at, out, NULL) == MPK_OK;
+}
+
+static void find_jumps(const struct mpk_graph_code *g, size_t at, size_t to[2],
+		       const char *labels[2], bool *falls)
+{
+	struct mpk_relax_instr instr;
+
+	if (!instr_at(g, at, &instr) || instr.op == MPK_RELAX_CALL)
+		return;
+	*falls = instr.op == MPK_RELAX_IF;
+	if (instr.op == MPK_RELAX_RET)
+		return;
+	to[0] = (size_t)((int64_t)at + instr.offset); /* checked: within the function */
+	labels[0] = instr.op == MPK_RELAX_IF ? "else" : "";
+}
+
+static void print_instr(const struct mpk_graph_code *g, size_t at, struct mpk_strbuf *out)
+{
+	const struct reader *r = g->code;
+	struct mpk_relax_instr instr;
+
+	if (instr_at(g, at, &instr))
+		mpk_relax_dump_instr(r->x, &instr, out);
+}
+
+static void print_name(const struct mpk_graph_code *g, size_t at, struct mpk_strbuf *out)
+{
+	const struct reader *r = g->code;
+	struct mpk_relax_instr instr;
+
+	if (instr_at(g, at, &instr) && instr.op == MPK_RELAX_CALL &&
+	    !is_bookkeeping(r->x->funcs[instr.func].name))
+		put_name(r->x->funcs[instr.func].name, out);
+}
+
+/* Each register that a compiler makes is an argument or the result of an instruction. More of them
+ * than that is a number that a file claims, and no memory is taken for it. */
+static bool has_its_registers(const struct mpk_relax_func *f)
+{
+	return (uint64_t)f->num_args <= f->params.count &&
+	       f->register_file_size <= f->num_args + (f->end - f->start);
+}
+
+enum mpk_code mpk_graph_of_relax(const struct mpk_relax *x, size_t index, struct mpk_arena *arena,
+				 struct mpk_model_graph *out, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_graph_builder_fini) struct mpk_graph_builder b = { .arena = arena };
+	struct reader r = { .x = x, .f = &x->funcs[index], .b = &b };
+	struct mpk_graph_code g = {
+		.code = &r, .jumps = find_jumps, .print = print_instr, .name = print_name
+	};
+
+	out->name = r.f->name;
+	if (r.f->kind != MPK_RELAX_VM)
+		return MPK_OK;
+	g.count = (size_t)(r.f->end - r.f->start);
+	out->is_flow = mpk_graph_jumps(&g);
+	if (out->is_flow)
+		mpk_graph_put_blocks(&b, &g);
+	else if (has_its_registers(r.f))
+		MPK_TRY(put_values(&r, err));
+	return mpk_graph_builder_finish(&b, out, err);
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Declarations are written for names and texts of strangers: a name is used when it is an identifier,
+ * other names are made one, and a text stands in a comment that it cannot end. */
+#include "header/header.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "dtype/type_index.h"
+#include "text/escape.h"
+
+/* --- names ------------------------------------------------------------------------------ */
+
+enum { NAMED_MAX = 512 };
+
+/* Words of C and of Python that no parameter can be called. */
+static bool is_reserved(struct mpk_span name)
+{
+	static const char words[] =
+		" False None True and as assert async auto await bool break case char "
+		"class const continue def default del do double elif else enum except "
+		"extern finally float for from global goto if import in inline int is "
+		"lambda long nonlocal not or pass raise register restrict return short "
+		"signed sizeof static struct switch try typedef union unsigned void "
+		"volatile while with yield "
+		"args codes result code mpk_any mpk_tensor self "; /* of the typed function itself */
+	const char *at = words;
+
+	while (name.len && (at = memmem(at, strlen(at), name.data, name.len)) != NULL) {
+		if (at > words && at[-1] == ' ' && at[name.len] == ' ')
+			return true;
+		at++;
+	}
+	return false;
+}
+
+static bool is_identifier(struct mpk_span name)
+{
+	for (size_t i = 0; i < name.len; i++)
+		if (!isalnum(name.data[i]) && name.data[i] != '_')
+			return false;
+	return name.len && !isdigit(name.data[0]);
+}
+
+/* Parameter `index` as an identifier that no other parameter has. Each is compared with all: those of a function
+ * with more than any program has are numbered. */
+static void put_name(const struct mpk_signature *s, size_t index, struct mpk_strbuf *out)
+{
+	struct mpk_span name = s->inputs[index].name;
+	bool alone = s->input_count <= NAMED_MAX && is_identifier(name) && !is_reserved(name);
+
+	for (size_t i = 0; alone && i < s->input_count; i++)
+		alone = i == index || !mpk_span_equal(s->inputs[i].name, name);
+	if (alone)
+		mpk_strbuf_put_span(out, name);
+	else
+		mpk_strbuf_printf(out, "arg%zu_", index);
+}
+
+/* What cannot end a comment: controls are escaped, and a star never stands before a slash. */
+static void put_comment(const struct mpk_strbuf *text, struct mpk_strbuf *out)
+{
+	const char *t = mpk_strbuf_text(text);
+
+	for (; *t; t++) {
+		mpk_strbuf_putc(out, *t);
+		if ((*t == '*' && t[1] == '/') || (*t == '/' && t[1] == '*'))
+			mpk_strbuf_putc(out, ' ');
+	}
+	out->failed |= text->failed;
+}
+
+static void put_signature(const struct mpk_view *view, size_t index, struct mpk_strbuf *out)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+
+	mpk_view_host_text(view, index, " = ", &text);
+	put_comment(&text, out);
+	if (mpk_view_called_instead(view, index))
+		mpk_strbuf_puts(out, ", of the host code: --run calls an executor's");
+}
+
+static void put_title(const struct mpk_view *view, const char *open, const char *close,
+		      struct mpk_strbuf *out)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf name = { 0 };
+	const char *slash = strrchr(view->name, '/');
+
+	mpk_escape(&name, mpk_span_str(slash ? slash + 1 : view->name));
+	mpk_strbuf_puts(out, open);
+	put_comment(&name, out);
+	mpk_strbuf_puts(out, close);
+}
+
+/* --- C ---------------------------------------------------------------------------------- */
+
+enum c_class { C_TENSOR, C_INT, C_BOOL, C_FLOAT, C_POINTER, C_UNKNOWN };
+
+static enum c_class class_of(const struct mpk_type *t)
+{
+	if (t->kind == MPK_TYPE_TENSOR)
+		return C_TENSOR;
+	if (t->kind != MPK_TYPE_SCALAR)
+		return C_UNKNOWN;
+	switch (t->dtype.code) {
+	case MPK_DTYPE_HANDLE:
+		return C_POINTER;
+	case MPK_DTYPE_FLOAT:
+	case MPK_DTYPE_BFLOAT:
+		return C_FLOAT;
+	default:
+		return mpk_dtype_is_bool(t->dtype) ? C_BOOL : C_INT;
+	}
+}
+
+static const struct {
+	const char *declared, *member, *python;
+	int ffi, legacy; /* type index, type code */
+} classes[] = {
+	[C_TENSOR] = { "mpk_tensor *", ".p = (void *)", "Tensor", MPK_FFI_DLTENSOR,
+		       MPK_TVM_DLTENSOR },
+	[C_INT] = { "int64_t ", ".i = ", "int", MPK_FFI_INT, MPK_TVM_INT },
+	[C_BOOL] = { "bool ", ".i = ", "bool", MPK_FFI_BOOL, MPK_TVM_INT },
+	[C_FLOAT] = { "double ", ".f = ", "float", MPK_FFI_FLOAT, MPK_TVM_FLOAT },
+	[C_POINTER] = { "void *", ".p = ", "Any", MPK_FFI_OPAQUE, MPK_TVM_HANDLE },
+};
+
+/* Whether every argument has a type of C. */
+static bool is_typed(const struct mpk_signature *s)
+{
+	for (size_t i = 0; s && i < s->input_count; i++)
+		if (class_of(&s->inputs[i].type) == C_UNKNOWN)
+			return false;
+	return s != NULL;
+}
+
+/* An array of no elements is no C: there is one more than needed. */
+static void put_arguments(const struct mpk_signature *s, bool legacy, struct mpk_strbuf *out)
+{
+	mpk_strbuf_printf(out,
+			  legacy ? "\tunion mpk_value args[%zu] = { "
+				 : "\tstruct mpk_any args[%zu] = { ",
+			  s->input_count + 1);
+	for (size_t i = 0; i < s->input_count; i++) {
+		enum c_class c = class_of(&s->inputs[i].type);
+
+		if (!legacy)
+			mpk_strbuf_printf(out, "{ %d, 0, ", classes[c].ffi);
+		mpk_strbuf_printf(out, "{ %s", classes[c].member);
+		put_name(s, i, out);
+		mpk_strbuf_puts(out, legacy ? " }, " : " } }, ");
+	}
+	mpk_strbuf_puts(out, legacy ? "{ 0 } }, result;\n" : "{ 0 } }, result = { 0 };\n");
+	if (!legacy)
+		return;
+	mpk_strbuf_printf(out, "\tint codes[%zu] = { ", s->input_count + 1);
+	for (size_t i = 0; i < s->input_count; i++)
+		mpk_strbuf_printf(out, "%d, ", classes[class_of(&s->inputs[i].type)].legacy);
+	mpk_strbuf_puts(out, "0 }, code;\n");
+}
+
+static void put_typed(const struct mpk_image_function *f, const struct mpk_signature *s,
+		      bool legacy, struct mpk_strbuf *out)
+{
+	mpk_strbuf_printf(out, "static inline int %s_call(", f->name);
+	for (size_t i = 0; i < s->input_count; i++) {
+		mpk_strbuf_puts(out, i ? ", " : "");
+		mpk_strbuf_puts(out, classes[class_of(&s->inputs[i].type)].declared);
+		put_name(s, i, out);
+	}
+	mpk_strbuf_puts(out, s->input_count ? ")\n{\n" : "void)\n{\n");
+	put_arguments(s, legacy, out);
+	if (legacy)
+		mpk_strbuf_printf(out,
+				  "\n\treturn %s(args, codes, %zu, &result, &code, NULL);\n}\n",
+				  f->symbol, s->input_count);
+	else
+		mpk_strbuf_printf(out, "\n\treturn %s(NULL, args, %zu, &result);\n}\n", f->symbol,
+				  s->input_count);
+}
+
+static void put_c_function(const struct mpk_view *view, size_t index, bool legacy,
+			   struct mpk_strbuf *out)
+{
+	const struct mpk_image_function *f = &view->image->functions[index];
+	const struct mpk_signature *s = mpk_view_host(view, index);
+
+	mpk_strbuf_puts(out, "\n/* ");
+	put_signature(view, index, out);
+	if (f->alias_of || !is_identifier(mpk_span_str(f->symbol))) {
+		mpk_strbuf_puts(out, f->alias_of ? " */\n" : ": its symbol is no identifier */\n");
+		return;
+	}
+	mpk_strbuf_puts(out, s ? " */\n" : ": what it takes is not known */\n");
+	mpk_strbuf_printf(out,
+			  legacy ? "int %s(void *args, int *codes, int count, void *result, int "
+				   "*code, void *resource);\n"
+				 : "int %s(void *self, const struct mpk_any *args, int count, "
+				   "struct mpk_any *result);\n",
+			  f->symbol);
+	if (is_typed(s) && is_identifier(mpk_span_str(f->name)))
+		put_typed(f, s, legacy, out);
+}
+
+void mpk_header_c(const struct mpk_view *view, struct mpk_strbuf *out)
+{
+	bool legacy = view->image->convention == MPK_CONV_LEGACY;
+
+	put_title(view, "/* The functions of ", ", declared by minspect --header.\n", out);
+	mpk_strbuf_puts(out,
+			" * NAME_call returns 0, or what the function returns when it fails. */\n"
+			"#pragma once\n\n#include <stdbool.h>\n#include <stddef.h>\n"
+			"#include <stdint.h>\n\n"
+			"#ifdef DLPACK_DLPACK_H_\ntypedef DLTensor mpk_tensor;\n"
+			"#else /* tensors are DLTensor of <dlpack/dlpack.h> */\n"
+			"typedef void mpk_tensor;\n#endif\n\n");
+	mpk_strbuf_puts(out,
+			legacy ? "#ifndef MPK_HEADER_LEGACY\n#define MPK_HEADER_LEGACY\n"
+				 "union mpk_value { /* TVMValue */\n\tint64_t i;\n\tdouble f;\n"
+				 "\tvoid *p;\n};\n#endif\n"
+			       : "#ifndef MPK_HEADER_FFI\n#define MPK_HEADER_FFI\n"
+				 "struct mpk_any { /* TVMFFIAny */\n\tint32_t type;\n"
+				 "\tuint32_t zero;\n\tunion {\n\t\tint64_t i;\n\t\tdouble f;\n"
+				 "\t\tvoid *p;\n\t} as;\n};\n#endif\n");
+	mpk_strbuf_puts(out, "\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
+	for (size_t i = 0; i < view->image->function_count; i++)
+		put_c_function(view, i, legacy, out);
+	mpk_strbuf_puts(out, "\n#ifdef __cplusplus\n}\n#endif\n");
+}
+
+/* --- Python ----------------------------------------------------------------------------- */
+
+static void put_python_function(const struct mpk_view *view, size_t index, struct mpk_strbuf *out)
+{
+	const struct mpk_image_function *f = &view->image->functions[index];
+	const struct mpk_signature *s = mpk_view_host(view, index);
+	struct mpk_span name = mpk_span_str(f->name);
+
+	mpk_strbuf_puts(out, "\n    # ");
+	put_signature(view, index, out);
+	if (!is_identifier(name) || is_reserved(name)) {
+		mpk_strbuf_puts(out, ": its name is no identifier, module[...] finds it\n");
+		return;
+	}
+	mpk_strbuf_printf(out, "\n    def %s(self", f->name);
+	for (size_t i = 0; s && i < s->input_count; i++) {
+		enum c_class c = class_of(&s->inputs[i].type);
+
+		mpk_strbuf_puts(out, ", ");
+		put_name(s, i, out);
+		mpk_strbuf_printf(out, ": %s", c == C_UNKNOWN ? "Any" : classes[c].python);
+	}
+	mpk_strbuf_puts(out, s ? ") -> None: ...\n" : ", *args: Any) -> Any: ...\n");
+}
+
+void mpk_header_python(const struct mpk_view *view, struct mpk_strbuf *out)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+
+	put_title(view, "# The functions of ", ", declared by minspect --header\n", out);
+	mpk_strbuf_puts(out, "from typing import Any, Protocol\n\n"
+			     "Tensor = Any  # whatever has __dlpack__\n\n\n"
+			     "class Library(Protocol):\n"
+			     "    def __getitem__(self, name: str, /) -> Any: ...\n");
+	for (size_t i = 0; i < view->image->function_count; i++)
+		put_python_function(view, i, out);
+	for (size_t n = 0; n < view->count; n++)
+		for (size_t i = 0; i < view->nodes[n].models.count; i++) {
+			text.len = 0;
+			mpk_signature_text(&view->nodes[n].models.items[i], &text);
+			mpk_strbuf_puts(out, "\n    # of an executor: ");
+			put_comment(&text, out);
+			mpk_strbuf_putc(out, '\n');
+		}
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* --functions as text: what can be called, by whom it is called, with a command line to paste. */
+#include <string.h>
+
+#include "executor/executor.h"
+#include "model/device_code.h"
+#include "model/embedded.h"
+#include "model/filter.h"
+#include "model/node_info.h"
+#include "text/escape.h"
+#include "text/phrase.h"
+
+/* Line by line, as it was written. */
+static void put_doc(struct mpk_span doc, struct mpk_strbuf *out)
+{
+	while (doc.len) {
+		const uint8_t *newline = memchr(doc.data, '\n', doc.len);
+		size_t line = newline ? (size_t)(newline - doc.data) : doc.len;
+
+		mpk_strbuf_puts(out, line ? "    | " : "    |");
+		mpk_escape(out, mpk_span_of(doc.data, line));
+		mpk_strbuf_putc(out, '\n');
+		line += newline != NULL;
+		doc = mpk_span_of(doc.data + line, doc.len - line);
+	}
+}
+
+static void put_function(const struct mpk_view *view, size_t index, struct mpk_strbuf *out)
+{
+	const struct mpk_image_function *f = &view->image->functions[index];
+
+	mpk_strbuf_puts(out, "  ");
+	mpk_view_host_text(view, index, " = ", out);
+	if (f->is_entry)
+		mpk_strbuf_puts(out, "  [entry]");
+	if (f->member) {
+		mpk_strbuf_puts(out, "  in ");
+		mpk_escape(out, mpk_span_str(f->member));
+	}
+	mpk_strbuf_puts(out, "\n    ");
+	const struct mpk_signature *model = mpk_view_called_instead(view, index);
+
+	if (model && !mpk_span_is(model->name, mpk_view_called(view, index)))
+		mpk_strbuf_puts(out, "the compiled body of an executor's function");
+	else if (model)
+		mpk_strbuf_puts(out, "--run calls the executor's function of this name");
+	else
+		mpk_view_call(view, mpk_span_str(mpk_view_called(view, index)),
+			      mpk_view_host(view, index), out);
+	mpk_strbuf_putc(out, '\n');
+	if (view->show_docs)
+		put_doc(mpk_view_doc(view, index), out);
+}
+
+/* Metadata that belongs to some function, but nothing tells to which. */
+static void put_unassigned(const struct mpk_view *view, struct mpk_strbuf *out)
+{
+	for (size_t i = 0; view->texts && i < view->texts->unassigned_count; i++) {
+		mpk_strbuf_puts(out, i ? "" : "  metadata that no function is known to give:\n");
+		mpk_strbuf_puts(out, "    ");
+		mpk_escape(out, view->texts->unassigned[i]);
+		mpk_strbuf_putc(out, '\n');
+	}
+}
+
+static bool is_whole(const struct mpk_view_node *n)
+{
+	return mpk_view_shows_whole(n) && mpk_view_shows_node(n);
+}
+
+/* In front of the first thing that is shown of a module; with it, where all of it is shown, what is said of the
+ * module as a whole. */
+static void put_title(const struct mpk_view_node *n, const char *what, struct mpk_strbuf *out)
+{
+	mpk_strbuf_printf(out, "%s: ", n->path);
+	mpk_escape(out, n->node->kind);
+	mpk_strbuf_puts(out, what);
+	if (mpk_view_shows_whole(n))
+		mpk_node_lines(n, "  ", out);
+}
+
+static void put_kernels(const struct mpk_view *view, const struct mpk_view_node *n,
+			struct mpk_strbuf *out)
+{
+	const struct mpk_kernels *k = mpk_view_kernels(n);
+	bool begun = k && is_whole(n);
+
+	if (begun)
+		put_title(n, " kernels\n", out);
+	for (size_t i = 0; k && i < k->function_count; i++) {
+		if (!mpk_view_shows_part(n, k->functions[i].key))
+			continue;
+		if (!begun)
+			put_title(n, " kernels\n", out);
+		begun = true;
+		mpk_strbuf_puts(out, "  ");
+		mpk_view_kernel_text(&k->functions[i], true, out);
+		mpk_strbuf_putc(out, '\n');
+		mpk_node_kernel_lines(n, i, "    ", out);
+		mpk_strbuf_puts(out, "    ");
+		mpk_view_kernel_call(view, n, i, out);
+		mpk_strbuf_putc(out, '\n');
+		mpk_strbuf_pass(out);
+	}
+}
+
+static void put_models(const struct mpk_view *view, const struct mpk_view_node *n,
+		       struct mpk_strbuf *out)
+{
+	const char *what = mpk_executors_have(n->node->kind)
+				   ? " functions\n"
+				   : " functions, for an executor that this minspect has not\n";
+	bool begun = n->models.count && is_whole(n);
+
+	if (begun)
+		put_title(n, what, out);
+	for (size_t i = 0; i < n->models.count; i++) {
+		const struct mpk_signature *m = &n->models.items[i];
+
+		if (!mpk_view_shows_part(n, m->name))
+			continue;
+		if (!begun)
+			put_title(n, what, out);
+		begun = true;
+		mpk_strbuf_puts(out, "  ");
+		mpk_signature_text(m, out);
+		mpk_strbuf_puts(out, "\n    ");
+		mpk_view_call(view, m->name, m, out);
+		mpk_strbuf_putc(out, '\n');
+		mpk_strbuf_pass(out);
+	}
+}
+
+/* Code of modules that have neither a table of kernels nor functions to call. */
+static void put_other_code(const struct mpk_view_node *n, struct mpk_strbuf *out)
+{
+	if (!n->show_info || !n->info->piece_count || mpk_view_kernels(n) ||
+	    !mpk_view_shows_node(n))
+		return;
+	mpk_strbuf_printf(out, "%s: ", n->path);
+	mpk_escape(out, n->node->kind);
+	mpk_strbuf_putc(out, '\n');
+	mpk_node_lines(n, "  ", out);
+}
+
+static const char *convention_text(enum mpk_convention convention)
+{
+	static const char *const texts[] = {
+		[MPK_CONV_NONE] = "no calling convention",
+		[MPK_CONV_LEGACY] = "TVMValue arrays, TVM 0.2 - 0.20",
+		[MPK_CONV_FFI021] = "tvm-ffi of TVM 0.21",
+		[MPK_CONV_FFI] = "tvm-ffi",
+	};
+
+	return texts[convention];
+}
+
+static void put_functions(const struct mpk_view *view, struct mpk_strbuf *out)
+{
+	const struct mpk_image *image = view->image;
+	size_t shown = 0;
+
+	for (size_t i = 0; i < image->function_count; i++) {
+		if (!mpk_view_shows(view, mpk_span_str(image->functions[i].name)))
+			continue;
+		if (!shown++)
+			mpk_strbuf_printf(out, "host functions (%s%s)\n",
+					  convention_text(image->convention),
+					  image->gen_known ? "" : " or tvm-ffi of TVM 0.21");
+		put_function(view, i, out);
+		mpk_strbuf_pass(out);
+	}
+}
+
+void mpk_view_functions(const struct mpk_view *view, struct mpk_style style, struct mpk_strbuf *out)
+{
+	mpk_strbuf_puts(out, style.color ? "\033[1m" : "");
+	mpk_escape(out, mpk_span_str(view->name));
+	mpk_strbuf_printf(out, "%s\n", style.color ? "\033[0m" : "");
+	for (size_t i = 0; i < view->count; i++)
+		put_models(view, &view->nodes[i], out);
+	put_functions(view, out);
+	if (!view->choice)
+		put_unassigned(view, out);
+	for (size_t i = 0; i < view->count; i++) {
+		put_kernels(view, &view->nodes[i], out);
+		put_other_code(&view->nodes[i], out);
+		mpk_strbuf_pass(out);
+	}
+	mpk_view_embedded_functions(view, out);
+	mpk_device_functions(view, out);
+}

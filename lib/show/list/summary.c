@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The first screen: what the file is, what loading it takes, what is in it. */
+#include "model/view.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "model/device_code.h"
+#include "model/embedded.h"
+#include "model/filter.h"
+#include "model/origin.h"
+#include "text/escape.h"
+#include "text/phrase.h"
+#include "text/table.h"
+
+static const char *what(const struct mpk_image *image)
+{
+	switch (image->container) {
+	case MPK_CONTAINER_ELF_SO:
+		return image->type == 2 /* ET_EXEC */ ? "program" : "library";
+	case MPK_CONTAINER_ELF_OBJ:
+		return "object";
+	case MPK_CONTAINER_MACHO_SO:
+		return image->is_program ? "Mach-O program" : "Mach-O library";
+	case MPK_CONTAINER_MACHO_OBJ:
+		return "Mach-O object";
+	case MPK_CONTAINER_PE_SO:
+		return image->is_program ? "Windows program" : "DLL";
+	case MPK_CONTAINER_COFF_OBJ:
+		return "COFF object";
+	case MPK_CONTAINER_C:
+		return "C source";
+	case MPK_CONTAINER_ARCHIVE:
+		return "static archive";
+	case MPK_CONTAINER_TAR:
+		if (image->format == MPK_FILE_C)
+			return image->is_packed ? "tar.gz of C sources" : "tar of C sources";
+		return image->is_packed ? "tar.gz of objects" : "tar of objects";
+	case MPK_CONTAINER_BLOB:
+		return "bare module blob";
+	}
+	return "file";
+}
+
+static void put_head(const struct mpk_view *v, struct mpk_style style, struct mpk_strbuf *out)
+{
+	const struct mpk_image *image = v->image;
+
+	mpk_strbuf_puts(out, style.color ? "\033[1m" : "");
+	mpk_escape(out, mpk_span_str(v->name));
+	mpk_strbuf_printf(out, "%s: ", style.color ? "\033[0m" : "");
+	if (image->elf_class)
+		mpk_strbuf_printf(out, "%s %u-bit%s ", image->machine_name, image->elf_class,
+				  image->big_endian ? " big-endian" : "");
+	else if (image->machine_name)
+		mpk_strbuf_printf(out, "%s ", image->machine_name);
+	mpk_strbuf_printf(out, "%s, %s\n", what(image), MPK_SIZE(v->file_bytes));
+	if (image->member) {
+		mpk_strbuf_puts(out, "  member     ");
+		mpk_escape(out, mpk_span_str(image->member));
+		mpk_strbuf_printf(out, ", %s, of %zu\n", MPK_SIZE(image->bytes.len),
+				  image->member_count);
+	}
+}
+
+/* What the file is written in. What that alone does not say, which modules can be loaded, stands on
+ * a line of its own: a TVM that reads the format may lack a loader for them. */
+static void put_format(const struct mpk_image *image, struct mpk_strbuf *out)
+{
+	const struct mpk_generation_info *info = mpk_generation_get(image->gen);
+
+	if (image->gen_known)
+		mpk_strbuf_printf(out, "  format     %s (abi \"%s\")\n", info->releases, info->abi);
+	else
+		mpk_strbuf_printf(out, "  format     %s or 0.21: the symbols do not tell which\n",
+				  info->releases);
+}
+
+static void put_loaders(const struct mpk_view *v, struct mpk_strbuf *out)
+{
+	const struct mpk_span *kinds;
+	size_t count;
+
+	if (v->image->standalone) {
+		mpk_strbuf_puts(out, "  needs      no loader: it brings its own for its kernels\n");
+		return;
+	}
+	if (mpk_view_loaders(v, &kinds, &count, NULL) != MPK_OK) {
+		out->failed = true;
+		return;
+	}
+	if (!count)
+		return;
+	mpk_strbuf_puts(out, count == 1 ? "  needs      loader " : "  needs      loaders ");
+	mpk_put_names(out, kinds, count);
+	mpk_strbuf_putc(out, '\n');
+}
+
+static void put_blob(const struct mpk_view *v, struct mpk_strbuf *out)
+{
+	const struct mpk_image *image = v->image;
+
+	if (!image->has_blob) {
+		mpk_strbuf_puts(out, "  blob       no module blob: host code only\n");
+		return;
+	}
+	mpk_strbuf_printf(out, "  blob       %s", MPK_SIZE(image->blob.len));
+	mpk_put_also(out, v->count, "module");
+	if (image->blob_symbol) {
+		mpk_strbuf_puts(out, ", ");
+		mpk_escape(out, mpk_span_str(image->blob_symbol));
+		mpk_strbuf_printf(out, " at file+0x%" PRIx64, image->blob_off);
+	}
+	if (image->blob_section) {
+		mpk_strbuf_puts(out, " in ");
+		mpk_escape(out, mpk_span_str(image->blob_section));
+	}
+	mpk_strbuf_putc(out, '\n');
+}
+
+static void put_needed(const struct mpk_image *image, struct mpk_strbuf *out)
+{
+	for (size_t i = 0; i < image->needed_count && i < MPK_NAMES_SHOWN; i++) {
+		mpk_strbuf_puts(out, i ? " " : "  needs      ");
+		mpk_escape(out, mpk_span_str(image->needed[i]));
+	}
+	mpk_put_more(out, image->needed_count);
+	mpk_strbuf_puts(out, image->needed_count ? "\n" : "");
+}
+
+/* On one line while names are all there is to say, else a line each. */
+static void put_functions(const struct mpk_view *v, struct mpk_strbuf *out)
+{
+	const struct mpk_image *image = v->image;
+	size_t shown[MPK_NAMES_SHOWN], count = 0;
+	bool apart = false;
+
+	for (size_t i = 0; i < image->function_count; i++) {
+		if (!mpk_view_shows(v, mpk_span_str(image->functions[i].name)) ||
+		    count++ >= MPK_NAMES_SHOWN)
+			continue;
+		shown[count - 1] = i;
+		apart |= mpk_view_host(v, i) != NULL;
+	}
+	for (size_t i = 0; i < count && i < MPK_NAMES_SHOWN; i++) {
+		mpk_strbuf_puts(out, !i ? "  functions  " : apart ? "\n             " : " ");
+		mpk_view_host_text(v, shown[i], "=", out);
+	}
+	mpk_put_more(out, count);
+	mpk_strbuf_puts(out, count ? "\n" : "");
+}
+
+/* Any library may have code for GPUs, and is shown for that alone. */
+static bool is_of_tvm(const struct mpk_image *image)
+{
+	return image->has_blob || image->function_count || image->embedded_count;
+}
+
+void mpk_view_summary(const struct mpk_view *view, struct mpk_style style, struct mpk_strbuf *out)
+{
+	const struct mpk_image *image = view->image;
+
+	put_head(view, style, out);
+	if (is_of_tvm(image)) {
+		put_format(image, out);
+		put_loaders(view, out);
+		put_blob(view, out);
+	} else {
+		mpk_strbuf_puts(out, "  blob       none: no module of TVM, nothing to call\n");
+	}
+	put_functions(view, out);
+	mpk_view_embedded_summary(view, out);
+	mpk_device_summary(view, out);
+	put_needed(image, out);
+	mpk_view_origin_summary(view, out);
+	if (!view->tree)
+		return;
+	if (view->tree->warning.code != MPK_OK)
+		mpk_strbuf_printf(out, "  warning    %s+0x%" PRIx64 ": %s\n",
+				  view->tree->warning.at.space, view->tree->warning.at.offset,
+				  view->tree->warning.text);
+	mpk_strbuf_putc(out, '\n');
+	mpk_view_tree(view, style, out);
+}

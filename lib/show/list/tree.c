@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The tree as text. The walk keeps its own stack: how deep a tree is, the file decides. */
+#include "model/view.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "code/target.h"
+#include "model/filter.h"
+#include "text/escape.h"
+#include "text/table.h"
+
+enum {
+	DETAILS_SHOWN = 12, /* lines of one module that nobody asked to look into */
+	LEVELS_DRAWN = 32,  /* deeper nodes are drawn at this level, and their depth is told: a
+			     * chain would else make a text that grows with its square */
+};
+
+struct frame {
+	size_t node, next; /* the next child to visit */
+};
+
+struct walk {
+	const struct mpk_view *view;
+	struct mpk_style style;
+	struct mpk_strbuf *out;
+	struct frame *stack; /* view->count frames are enough: indices grow downwards */
+	size_t depth;
+	bool *seen;
+};
+
+static void color(const struct walk *w, const char *code)
+{
+	if (w->style.color)
+		mpk_strbuf_puts(w->out, code);
+}
+
+/* The lines in front of a node at the walk's depth, or in front of its details. */
+static void draw_lines(const struct walk *w, bool detail, bool has_children)
+{
+	const char *const *pen;
+	static const char *const ascii[] = { "|  ", "   ", "|- ", "`- " };
+	static const char *const unicode[] = { "\u2502  ", "   ", "\u251c\u2500 ",
+					       "\u2514\u2500 " };
+
+	pen = w->style.unicode ? unicode : ascii;
+	size_t levels = w->depth < LEVELS_DRAWN ? w->depth : LEVELS_DRAWN;
+
+	for (size_t i = 0; i < levels; i++) {
+		const struct frame *f = &w->stack[i];
+		bool last = f->next == w->view->nodes[f->node].node->child_count;
+		bool branch = i + 1 == levels && !detail;
+
+		mpk_strbuf_puts(w->out, pen[(branch ? 2 : 0) + (last ? 1 : 0)]);
+	}
+	if (detail)
+		mpk_strbuf_puts(w->out, pen[has_children && !w->view->choice ? 0 : 1]);
+}
+
+/* The details of one module while they come: there may be a million, of which a few are shown. */
+struct details {
+	const struct walk *w;
+	const struct mpk_view_node *node;
+	size_t shown, left;
+};
+
+static void draw_some(const char *text, size_t len, void *arg)
+{
+	struct details *d = arg;
+	const struct mpk_view_node *n = d->node;
+
+	for (const char *at = text, *end; at < text + len; at = end + 1) {
+		end = strchr(at, '\n');
+		if (d->shown < DETAILS_SHOWN || n->show_info) {
+			d->shown++;
+			draw_lines(d->w, true, n->node->child_count > 0);
+			mpk_strbuf_put(d->w->out, at, (size_t)(end + 1 - at));
+			mpk_strbuf_pass(d->w->out);
+		} else {
+			d->left++;
+		}
+	}
+}
+
+static void draw_details(const struct walk *w, const struct mpk_view_node *n)
+{
+	struct details d = { .w = w, .node = n };
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf lines = { .take = draw_some, .arg = &d };
+
+	mpk_view_details(n, &lines);
+	if (lines.failed) {
+		w->out->failed = true;
+		return;
+	}
+	draw_some(mpk_strbuf_text(&lines), lines.len, &d);
+	if (d.left) {
+		draw_lines(w, true, n->node->child_count > 0);
+		mpk_strbuf_printf(w->out, "and %zu more (--functions, --json)\n", d.left);
+	}
+}
+
+/* "cubin sm_90", "fatbin sm_80 sm_90 + PTX 8.0": TVM labels fatbins cubins, so what the code is comes
+ * before what it is called. */
+static void draw_format(const struct walk *w, const struct mpk_view_node *n)
+{
+	const struct mpk_kernels *k = mpk_view_kernels(n);
+	const struct mpk_code_target *targets;
+	const char *word;
+	size_t count;
+
+	if (!k || !k->fmt.len)
+		return;
+	mpk_strbuf_puts(w->out, ", ");
+	w->out->failed |= mpk_view_targets(w->view, n, &targets, &count, NULL) != MPK_OK;
+	if (!count) {
+		mpk_escape(w->out, k->fmt);
+		return;
+	}
+	word = mpk_code_format_of(k->data)->word;
+	mpk_strbuf_printf(w->out, "%s ", word);
+	mpk_code_targets_put(targets, count, w->out);
+	if (mpk_span_is(k->fmt, word))
+		return;
+	mpk_strbuf_puts(w->out, " (format ");
+	mpk_escape(w->out, k->fmt);
+	mpk_strbuf_putc(w->out, ')');
+}
+
+static void draw_title(const struct walk *w, const struct mpk_view_node *n)
+{
+
+	mpk_strbuf_printf(w->out, "%s: ", n->path);
+	color(w, "\033[1m");
+	mpk_escape(w->out, n->node->kind);
+	color(w, "\033[0m");
+	mpk_strbuf_printf(w->out, "  %s", mpk_view_title(n));
+	draw_format(w, n);
+	mpk_view_counts(n, w->out);
+	if (!n->node->is_lib)
+		mpk_strbuf_printf(w->out, ", %s at blob+0x%" PRIx64, MPK_SIZE(n->node->payload.len),
+				  n->node->payload_off);
+	else if (w->view->image->function_count)
+		mpk_strbuf_printf(w->out, ", %zu function%s", w->view->image->function_count,
+				  w->view->image->function_count == 1 ? "" : "s");
+}
+
+static void draw_node(const struct walk *w, size_t index)
+{
+	const struct mpk_view_node *n = &w->view->nodes[index];
+
+	draw_lines(w, false, false);
+	if (w->depth > LEVELS_DRAWN)
+		mpk_strbuf_printf(w->out, "depth %zu: ", w->depth);
+	if (w->seen[index]) {
+		mpk_strbuf_printf(w->out, "see %s: ", n->path);
+		mpk_escape(w->out, n->node->kind);
+		mpk_strbuf_putc(w->out, '\n');
+		return;
+	}
+	draw_title(w, n);
+	mpk_strbuf_putc(w->out, '\n');
+	if (n->problem) {
+		draw_lines(w, true, n->node->child_count > 0);
+		color(w, "\033[1;31m");
+		mpk_strbuf_puts(w->out, "broken: ");
+		if (n->problem->at.has_offset)
+			mpk_strbuf_printf(w->out, "%s+0x%" PRIx64 ": ", n->problem->at.space,
+					  n->problem->at.offset);
+		mpk_strbuf_puts(w->out, n->problem->text);
+		color(w, "\033[0m");
+		mpk_strbuf_putc(w->out, '\n');
+	}
+	draw_details(w, n);
+	mpk_strbuf_pass(w->out);
+}
+
+static void walk_from(struct walk *w, size_t root)
+{
+	draw_node(w, root);
+	w->seen[root] = true;
+	w->stack[w->depth++] = (struct frame){ root, 0 };
+	while (w->depth) {
+		struct frame *f = &w->stack[w->depth - 1];
+		const struct mpk_node *n = w->view->nodes[f->node].node;
+
+		if (f->next == n->child_count) {
+			w->depth--;
+			continue;
+		}
+		size_t child = n->children[f->next++];
+		draw_node(w, child);
+		if (w->seen[child])
+			continue;
+		w->seen[child] = true;
+		w->stack[w->depth++] = (struct frame){ child, 0 };
+	}
+}
+
+void mpk_view_tree(const struct mpk_view *view, struct mpk_style style, struct mpk_strbuf *out)
+{
+	struct walk w = { .view = view, .style = style, .out = out };
+
+	w.stack = calloc(view->count + 1, sizeof *w.stack);
+	w.seen = calloc(view->count + 1, sizeof *w.seen);
+	if (!w.stack || !w.seen) {
+		out->failed = true;
+	} else {
+		/* the root first; then what a broken blob no longer connects. What a filter leaves
+		 * is no tree: one below the other, and the paths tell where. */
+		for (size_t i = 0; i < view->count; i++)
+			if (view->choice && mpk_view_shows_node(&view->nodes[i]))
+				draw_node(&w, i);
+			else if (!view->choice && !w.seen[i])
+				walk_from(&w, i);
+	}
+	free(w.stack);
+	free(w.seen);
+}

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "model/device_code.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/num.h"
+#include "base/strmap.h"
+#include "base/vec.h"
+#include "code/target.h"
+#include "elf/device_code.h"
+#include "model/filter.h"
+#include "offload/offload.h"
+#include "text/escape.h"
+#include "text/phrase.h"
+#include "text/table.h"
+
+/* --- targets ---------------------------------------------------------------------------- */
+
+/* Of images that stand in a section without a container the section's name tells the device:
+ * "__CLANG_OFFLOAD_BUNDLE__sycl-spir64". */
+static void name_target(const char *section, struct mpk_code_target *t)
+{
+	const char *id = strstr(section, "BUNDLE__");
+	struct mpk_offload_entry e = { 0 };
+
+	if (!id || t->name[0])
+		return;
+	mpk_offload_split_id(mpk_span_str(id + strlen("BUNDLE__")), &e);
+	(void)mpk_escape_to(e.arch.len ? e.arch : e.triple, t->name, sizeof t->name);
+}
+
+static enum mpk_code bare_target(const struct mpk_code_format *f, struct mpk_span bytes,
+				 struct mpk_arena *arena, struct mpk_code_target **out,
+				 struct mpk_error *err)
+{
+	static const struct {
+		const struct mpk_code_format *format;
+		const char *what;
+	} rows[] = {
+		{ &mpk_format_spirv, "SPIR-V" },
+		{ &mpk_format_bitcode, "LLVM bitcode" },
+		{ &mpk_format_elf, "ELF" },
+		{ &mpk_format_archive, "archive" },
+	};
+	struct mpk_code_target *t = mpk_arena_alloc(arena, sizeof *t);
+
+	MPK_TRY_ALLOC(t, err);
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		if (f == rows[i].format) {
+			*t = (struct mpk_code_target){ .kind = MPK_TARGET_OTHER,
+						       .what = rows[i].what,
+						       .bytes = bytes.len,
+						       .plain_bytes = bytes.len };
+			*out = t;
+			return MPK_OK;
+		}
+	}
+	return mpk_fail(err, MPK_E_CORRUPT, "here is %s where a container of device code should be",
+			f->name);
+}
+
+enum mpk_code mpk_device_targets(const char *section, struct mpk_span bytes,
+				 struct mpk_arena *arena, const struct mpk_code_target **out,
+				 size_t *count, struct mpk_error *err)
+{
+	const struct mpk_code_format *f = mpk_code_format_of(bytes);
+	struct mpk_code_target *targets = NULL;
+	size_t n = 1;
+
+	if (f->targets)
+		MPK_TRY(f->targets(bytes, arena, &targets, &n, err));
+	else
+		MPK_TRY(bare_target(f, bytes, arena, &targets, err));
+	for (size_t i = 0; i < n; i++)
+		name_target(section, &targets[i]);
+	*out = targets;
+	*count = n;
+	return MPK_OK;
+}
+
+/* --- rows ------------------------------------------------------------------------------ */
+
+struct counting {
+	struct mpk_device_row *rows; /* malloc'ed */
+	size_t count, cap;
+	struct mpk_strmap by_name; /* "what target" */
+	struct mpk_arena *arena;
+};
+
+static void counting_fini(struct counting *c)
+{
+	free(c->rows);
+	mpk_strmap_fini(&c->by_name);
+}
+
+static const char *packing_of(const struct mpk_code_target *t)
+{
+	return t->packing ? t->packing : "stored";
+}
+
+static const char *what_of(const struct mpk_code_target *t)
+{
+	if (t->what)
+		return t->what;
+	return t->kind == MPK_TARGET_PTX ? "PTX" : "image";
+}
+
+static enum mpk_code find_row(struct counting *c, const struct mpk_code_target *t, size_t *row,
+			      struct mpk_error *err)
+{
+	const char *key = mpk_arena_printf(c->arena, "%s %s", what_of(t), t->name);
+	int rc;
+
+	MPK_TRY_ALLOC(key, err);
+	rc = mpk_strmap_put(&c->by_name, mpk_span_str(key), c->count, row);
+	MPK_TRY_ALLOC(rc >= 0, err);
+	if (rc == 0)
+		return MPK_OK;
+	MPK_TRY_ALLOC(mpk_vec_reserve(&c->rows, &c->cap, c->count + 1, sizeof *c->rows), err);
+	c->rows[c->count++] = (struct mpk_device_row){ .target = key + strlen(what_of(t)) + 1,
+						       .what = what_of(t),
+						       .packing = packing_of(t) };
+	return MPK_OK;
+}
+
+static enum mpk_code add_target(struct counting *c, const struct mpk_code_target *t,
+				struct mpk_error *err)
+{
+	struct mpk_device_row *r;
+	size_t row = 0;
+
+	MPK_TRY(find_row(c, t, &row, err));
+	r = &c->rows[row];
+	r->images++;
+	r->bytes += t->bytes;
+	r->plain_bytes += t->plain_bytes;
+	if (strcmp(r->packing, packing_of(t)) != 0)
+		r->packing = "several";
+	return MPK_OK;
+}
+
+enum mpk_code mpk_device_rows(const struct mpk_view *view, struct mpk_arena *arena,
+			      struct mpk_device_rows *out, struct mpk_error *err)
+{
+	MPK_CLEANUP(counting_fini) struct counting c = { .arena = arena };
+	struct mpk_device_rows rows = { 0 };
+
+	for (size_t i = 0; i < view->image->device_count; i++) {
+		MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+		const struct mpk_code_target *targets;
+		size_t count = 0;
+		const struct mpk_image_device *d = &view->image->devices[i];
+		enum mpk_code code =
+			mpk_device_targets(d->section, d->bytes, &scratch, &targets, &count, NULL);
+
+		if (code == MPK_E_NOMEM)
+			return mpk_fail_nomem(err);
+		rows.broken += code != MPK_OK;
+		for (size_t k = 0; code == MPK_OK && k < count; k++)
+			MPK_TRY(add_target(&c, &targets[k], err));
+	}
+	rows.items = mpk_arena_keep(arena, c.rows, c.count, sizeof *c.rows);
+	MPK_TRY_ALLOC(rows.items, err);
+	rows.count = c.count;
+	*out = rows;
+	return MPK_OK;
+}
+
+/* --- containers ------------------------------------------------------------------------ */
+
+const char *mpk_device_path(const struct mpk_image_device *d, struct mpk_arena *arena)
+{
+	return mpk_arena_printf(arena, "%s:%zu", MPK_QUOTE(mpk_span_str(d->section)), d->index);
+}
+
+bool mpk_device_is_path(struct mpk_span text)
+{
+	const uint8_t *colon = text.len ? memrchr(text.data, ':', text.len) : NULL;
+	size_t len = colon ? (size_t)(colon - text.data) : 0;
+	char section[128];
+	uint64_t index;
+
+	if (!len || len >= sizeof section ||
+	    !mpk_parse_u64(mpk_span_of(colon + 1, text.len - len - 1), &index))
+		return false;
+	memcpy(section, text.data, len);
+	section[len] = '\0';
+	return mpk_elf_is_device_section(section);
+}
+
+const char *mpk_device_target(const struct mpk_code_info *image)
+{
+	return image->format ? image->target : "";
+}
+
+const char *mpk_device_suffix(const struct mpk_code_info *image)
+{
+	static const struct {
+		const struct mpk_code_format *format;
+		const char *suffix;
+	} rows[] = {
+		{ &mpk_format_spirv, "spv" },
+		{ &mpk_format_bitcode, "bc" },
+		{ &mpk_format_elf, "o" },
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		if (image->format == rows[i].format)
+			return rows[i].suffix;
+	return image->format && image->format->word ? image->format->word : "bin";
+}
+
+enum mpk_code mpk_device_container(const struct mpk_image_device *d, struct mpk_arena *arena,
+				   struct mpk_view_code *out, struct mpk_error *err)
+{
+	struct mpk_image_code *at = mpk_arena_alloc(arena, sizeof *at);
+
+	MPK_TRY_ALLOC(at, err);
+	*at = (struct mpk_image_code){ .name = d->section,
+				       .bytes = d->bytes,
+				       .off = d->off,
+				       .room_bytes = d->bytes.len,
+				       .member = d->member };
+	*out = (struct mpk_view_code){ .at = at, .path = mpk_device_path(d, arena) };
+	MPK_TRY_ALLOC(out->path, err);
+	return mpk_code_info_read(d->bytes, d->off, NULL, arena, &out->code, err);
+}
+
+static enum mpk_code read_one(const struct mpk_image_device *d,
+			      enum mpk_code (*each)(const struct mpk_view_code *c, void *arg,
+						    struct mpk_error *err),
+			      void *arg, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	struct mpk_view_code c;
+
+	MPK_TRY(mpk_device_container(d, &scratch, &c, err));
+	return each(&c, arg, err);
+}
+
+enum mpk_code mpk_device_each(const struct mpk_view *view,
+			      enum mpk_code (*each)(const struct mpk_view_code *c, void *arg,
+						    struct mpk_error *err),
+			      void *arg, struct mpk_error *err)
+{
+	for (size_t i = 0; i < view->image->device_count; i++)
+		MPK_TRY(read_one(&view->image->devices[i], each, arg, err));
+	return MPK_OK;
+}
+
+/* --- text ------------------------------------------------------------------------------ */
+
+static void put_row(const struct mpk_device_row *r, struct mpk_strbuf *out)
+{
+	mpk_escape(out, mpk_span_str(r->target));
+	mpk_strbuf_printf(out, " %s: ", r->what);
+	mpk_put_count(out, r->images, "image");
+	if (r->bytes)
+		mpk_strbuf_printf(out, ", %s", MPK_SIZE(r->bytes));
+	if (r->plain_bytes != r->bytes)
+		mpk_strbuf_printf(out, ", %s unpacked", MPK_SIZE(r->plain_bytes));
+	if (strcmp(r->packing, "stored") != 0)
+		mpk_strbuf_printf(out, " (%s)",
+				  strcmp(r->packing, "several") == 0 ? "packed in several ways"
+								     : r->packing);
+	mpk_strbuf_putc(out, '\n');
+}
+
+void mpk_device_summary(const struct mpk_view *view, struct mpk_strbuf *out)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	struct mpk_device_rows rows;
+
+	if (!view->image->device_count)
+		return;
+	if (mpk_device_rows(view, &scratch, &rows, NULL) != MPK_OK) {
+		out->failed = true;
+		return;
+	}
+	for (size_t i = 0; i < rows.count; i++) {
+		mpk_strbuf_puts(out, i ? "             " : "  GPU code   ");
+		put_row(&rows.items[i], out);
+	}
+	if (rows.broken) {
+		mpk_strbuf_puts(out, rows.count ? "             " : "  GPU code   ");
+		mpk_put_count(out, rows.broken, "container");
+		mpk_strbuf_puts(out, " that cannot be read; --verify says why\n");
+	}
+}
+
+struct text {
+	const struct mpk_view *view;
+	struct mpk_strbuf *out;
+};
+
+static enum mpk_code put_container(const struct mpk_view_code *c, void *arg, struct mpk_error *err)
+{
+	const struct text *t = arg;
+
+	(void)err;
+	if (mpk_view_shows_code(t->view, c))
+		mpk_view_code_text(t->view, c, t->out);
+	return MPK_OK;
+}
+
+void mpk_device_functions(const struct mpk_view *view, struct mpk_strbuf *out)
+{
+	struct text t = { view, out };
+
+	if (mpk_device_each(view, put_container, &t, NULL) != MPK_OK)
+		out->failed = true;
+}
+
+/* --- JSON ------------------------------------------------------------------------------ */
+
+void mpk_device_rows_json(const struct mpk_view *view, struct mpk_json *j, struct mpk_json_at *at)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	struct mpk_json_at *list = mpk_json_array(j, at, "gpu_code"), *o;
+	struct mpk_device_rows rows = { 0 };
+
+	if (mpk_device_rows(view, &scratch, &rows, NULL) != MPK_OK)
+		j->failed = true;
+	for (size_t i = 0; i < rows.count; i++) {
+		const struct mpk_device_row *r = &rows.items[i];
+
+		o = mpk_json_object(j, list, NULL);
+		mpk_json_text(j, o, "target", r->target);
+		mpk_json_text(j, o, "image", r->what);
+		mpk_json_u64(j, o, "images", r->images);
+		mpk_json_u64(j, o, "bytes", r->bytes);
+		mpk_json_u64(j, o, "plain_bytes", r->plain_bytes);
+		mpk_json_text(j, o, "packing", r->packing);
+	}
+}
+
+struct json_list {
+	const struct mpk_view *view;
+	struct mpk_json *j;
+	struct mpk_json_at *list;
+};
+
+static enum mpk_code add_container(const struct mpk_view_code *c, void *arg, struct mpk_error *err)
+{
+	const struct json_list *l = arg;
+	struct mpk_json_at *o;
+
+	(void)err;
+	if (!mpk_view_shows_code(l->view, c))
+		return MPK_OK;
+	o = mpk_json_object(l->j, l->list, NULL);
+	mpk_json_text(l->j, o, "path", c->path);
+	mpk_json_text(l->j, o, "section", c->at->name);
+	mpk_json_text(l->j, o, "member", c->at->member);
+	mpk_view_code_json(l->view, c, l->j, o);
+	return MPK_OK;
+}
+
+void mpk_device_json(const struct mpk_view *view, struct mpk_json *j, struct mpk_json_at *at)
+{
+	struct json_list l = { view, j, mpk_json_array(j, at, "device_code") };
+
+	if (mpk_device_each(view, add_container, &l, NULL) != MPK_OK)
+		j->failed = true;
+}

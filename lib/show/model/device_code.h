@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device_code.h - GPU code of any library, in every view (elf/device_code.h)
+ *
+ * Libraries have gigabytes of it. A listing reads headers alone; where kernels are asked for, one
+ * container is read at a time and forgotten before the next.
+ */
+#ifndef MPK_MODEL_DEVICE_CODE_H
+#define MPK_MODEL_DEVICE_CODE_H
+
+#include "base/arena.h"
+#include "code/target.h"
+#include "model/embedded.h"
+#include "model/view.h"
+
+/* All images of one sort for one device. */
+struct mpk_device_row {
+	const char *target;          /* "sm_90", "gfx90a:xnack+"; not escaped */
+	const char *what;            /* "cubin", "PTX", "code object" */
+	const char *packing;         /* "stored", "zstd", "several" */
+	size_t images;               /* of it */
+	uint64_t bytes, plain_bytes; /* as they stand there, and unpacked */
+};
+
+struct mpk_device_rows {
+	const struct mpk_device_row *items; /* in the order in which they first appear */
+	size_t count;
+	size_t broken; /* containers whose headers do not read: in no row, --verify has an error of each */
+};
+
+/* mpk_device_targets - the devices of what stands in a section, a container or an image alone, from headers
+ * @section its name, which tells the device of an image that does not
+ * Returns  as mpk_code_targets; MPK_E_CORRUPT: it is neither */
+enum mpk_code mpk_device_targets(const char *section, struct mpk_span bytes,
+				 struct mpk_arena *arena, const struct mpk_code_target **out,
+				 size_t *count, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_device_rows - count, from headers alone
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_device_rows(const struct mpk_view *view, struct mpk_arena *arena,
+			      struct mpk_device_rows *out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_device_container - read one container, with all its images
+ * @arena   receives what is read, and what is unpacked
+ * Returns  MPK_OK, also for one that does not read: its problem says why; MPK_E_NOMEM */
+enum mpk_code mpk_device_container(const struct mpk_image_device *d, struct mpk_arena *arena,
+				   struct mpk_view_code *out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_device_each - read the containers, one after the other
+ * @each    is handed one; what it keeps it copies: its memory is taken again. A failure of it ends
+ *          the walk.
+ * Returns  MPK_OK; MPK_E_NOMEM; what each returns. A container that does not read is handed on
+ *          with its problem. */
+enum mpk_code mpk_device_each(const struct mpk_view *view,
+			      enum mpk_code (*each)(const struct mpk_view_code *c, void *arg,
+						    struct mpk_error *err),
+			      void *arg, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_device_summary - append a line for each row
+ * mpk_device_functions - append what each container is, with its images and kernels
+ * Failures are remembered by out. */
+void mpk_device_summary(const struct mpk_view *view, struct mpk_strbuf *out);
+void mpk_device_functions(const struct mpk_view *view, struct mpk_strbuf *out);
+
+/* mpk_device_rows_json - put "gpu_code", the rows
+ * mpk_device_json - put "device_code", the containers with their images and kernels */
+void mpk_device_rows_json(const struct mpk_view *view, struct mpk_json *j, struct mpk_json_at *at);
+void mpk_device_json(const struct mpk_view *view, struct mpk_json *j, struct mpk_json_at *at);
+
+/* mpk_device_path - ".nv_fatbin:3", escaped, in arena; NULL: memory is out */
+const char *mpk_device_path(const struct mpk_image_device *d, struct mpk_arena *arena);
+
+/* mpk_device_is_path - whether a text is such a path, of whatever file */
+bool mpk_device_is_path(struct mpk_span text);
+
+/* mpk_device_target - whom an image of a container is for: "sm_90a", "gfx90a"; "" when it does not say */
+const char *mpk_device_target(const struct mpk_code_info *image);
+
+/* mpk_device_suffix - of a file that an image is extracted to: "cubin", "ptx", "hsaco", "spv", "bin" */
+const char *mpk_device_suffix(const struct mpk_code_info *image);
+
+#endif

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "model/devices.h"
+
+#include "text/escape.h"
+#include "text/table.h"
+
+/* --- devices ------------------------------------------------------------------------ */
+
+enum mpk_code mpk_device_groups_find(struct mpk_device_groups *out, struct mpk_error *err)
+{
+	static const enum mpk_device_kind kinds[MPK_DEVICE_GROUPS] = { MPK_DEVICE_CPU,
+								       MPK_DEVICE_OPENCL,
+								       MPK_DEVICE_CUDA };
+
+	for (size_t i = 0; i < MPK_DEVICE_GROUPS; i++) {
+		struct mpk_device_group *g = &out->items[i];
+
+		*g = (struct mpk_device_group){ .kind = kinds[i], .first = out->list.count };
+		if (mpk_device_list_add(&out->list, kinds[i], &g->reason) == MPK_E_NOMEM)
+			return mpk_fail_nomem(err);
+		g->count = out->list.count - g->first;
+	}
+	return MPK_OK;
+}
+
+void mpk_device_groups_fini(struct mpk_device_groups *groups)
+{
+	mpk_device_list_fini(&groups->list);
+}
+
+void mpk_device_groups_text(const struct mpk_device_groups *groups, struct mpk_strbuf *out)
+{
+	struct mpk_table t = { 0 };
+
+	for (size_t i = 0; i < groups->list.count; i++) {
+		const struct mpk_device_info *d = &groups->list.items[i];
+
+		mpk_table_row(&t);
+		if (d->kind == MPK_DEVICE_CPU)
+			mpk_table_cell(&t, "cpu");
+		else
+			mpk_table_cell(&t, "%s:%u", mpk_device_kind_name(d->kind), d->ordinal);
+		mpk_table_cell(&t, "%s", d->name);
+		mpk_table_cell(&t, "%s", d->arch);
+		mpk_table_cell(&t, "%s", MPK_SIZE(d->memory_bytes));
+		mpk_table_cell(&t, "%u units", d->compute_units);
+		mpk_table_cell(&t, "%s", d->platform);
+	}
+	mpk_table_print(&t, "", out);
+	mpk_table_fini(&t);
+	for (size_t i = 0; i < MPK_DEVICE_GROUPS; i++)
+		if (!groups->items[i].count)
+			mpk_strbuf_printf(out, "%s: %s\n",
+					  mpk_device_kind_name(groups->items[i].kind),
+					  groups->items[i].reason.text);
+}
+
+void mpk_device_groups_json(const struct mpk_device_groups *groups, struct mpk_json *j,
+			    struct mpk_json_at *at)
+{
+	struct mpk_json_at *list = mpk_json_array(j, at, "devices"), *o;
+
+	for (size_t i = 0; i < groups->list.count; i++) {
+		const struct mpk_device_info *d = &groups->list.items[i];
+
+		o = mpk_json_object(j, list, NULL);
+		mpk_json_text(j, o, "kind", mpk_device_kind_name(d->kind));
+		mpk_json_u64(j, o, "number", d->ordinal);
+		mpk_json_text(j, o, "name", d->name);
+		mpk_json_text(j, o, "platform", d->platform);
+		mpk_json_text(j, o, "arch", d->arch);
+		mpk_json_u64(j, o, "memory_bytes", d->memory_bytes);
+		mpk_json_u64(j, o, "compute_units", d->compute_units);
+		mpk_json_u64(j, o, "block_limit", d->block_limit);
+		mpk_json_u64(j, o, "shared_bytes", d->shared_bytes);
+	}
+	list = mpk_json_array(j, at, "unavailable");
+	for (size_t i = 0; i < MPK_DEVICE_GROUPS; i++) {
+		if (groups->items[i].count)
+			continue;
+		o = mpk_json_object(j, list, NULL);
+		mpk_json_text(j, o, "kind", mpk_device_kind_name(groups->items[i].kind));
+		mpk_json_text(j, o, "reason", groups->items[i].reason.text);
+	}
+}
+
+/* --- modules ------------------------------------------------------------------------ */
+
+/* Which device runs the code of a module, the first that does; NULL: none, and *why says why. */
+static const struct mpk_device_info *device_for(const struct mpk_device_groups *groups,
+						const struct mpk_view_node *node,
+						struct mpk_error *why)
+{
+	enum mpk_device_kind kind = mpk_device_kind_of(node->node->kind);
+	const struct mpk_kernels *kernels = mpk_view_kernels(node);
+
+	if (!kernels) {
+		*why = node->problem ? *node->problem : (struct mpk_error){ 0 };
+		return NULL;
+	}
+	(void)mpk_fail(why, MPK_E_UNSUPPORTED, "minspect runs OpenCL and CUDA code only");
+	for (size_t i = 0; i < MPK_DEVICE_GROUPS; i++) {
+		const struct mpk_device_group *g = &groups->items[i];
+
+		if (g->kind != kind)
+			continue;
+		*why = g->reason;
+		for (size_t k = 0; k < g->count; k++)
+			if (mpk_device_check(&groups->list.items[g->first + k], kernels, why) ==
+			    MPK_OK)
+				return &groups->list.items[g->first + k];
+	}
+	return NULL;
+}
+
+static void verdict_text(const struct mpk_view_node *node, const struct mpk_device_info *d,
+			 const struct mpk_error *why, struct mpk_strbuf *out)
+{
+	mpk_strbuf_printf(out, "  %s  ", node->path);
+	mpk_escape(out, node->node->kind);
+	if (d)
+		mpk_strbuf_printf(out, "  runs on %s:%u (%s)\n", mpk_device_kind_name(d->kind),
+				  d->ordinal, d->name);
+	else
+		mpk_strbuf_printf(out, "  does not run here: %s\n", why->text);
+}
+
+static void verdict_json(const struct mpk_view_node *node, const struct mpk_device_info *d,
+			 const struct mpk_error *why, struct mpk_json *j, struct mpk_json_at *list)
+{
+	struct mpk_json_at *o = mpk_json_object(j, list, NULL);
+
+	mpk_json_text(j, o, "path", node->path);
+	mpk_json_span(j, o, "kind", node->node->kind);
+	mpk_json_bool(j, o, "runs", d != NULL);
+	if (d)
+		mpk_json_u64(j, o, "number", d->ordinal);
+	else
+		mpk_json_text(j, o, "reason", why->text);
+}
+
+bool mpk_view_devices(const struct mpk_view *view, const struct mpk_device_groups *groups,
+		      struct mpk_strbuf *out, struct mpk_json *j, struct mpk_json_at *at)
+{
+	struct mpk_json_at *list = j ? mpk_json_array(j, at, "modules") : NULL;
+	bool all = true;
+
+	for (size_t i = 0; i < view->count; i++) {
+		const struct mpk_view_node *node = &view->nodes[i];
+		const struct mpk_device_info *d;
+		struct mpk_error why = { 0 };
+
+		if (!node->kind || node->kind->role != MPK_ROLE_DEVICE)
+			continue;
+		d = device_for(groups, node, &why);
+		all &= d != NULL;
+		if (j)
+			verdict_json(node, d, &why, j, list);
+		else
+			verdict_text(node, d, &why, out);
+	}
+	return all;
+}

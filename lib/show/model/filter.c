@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* filter.c - what --filter chooses of a file, and which of several filters chose something */
+#include "model/filter.h"
+
+#include "text/match.h"
+
+/* A path is chosen only by a filter that looks like one, else "0" would choose half of a tree. */
+static bool is_path_chosen(const char *path, const char *filter)
+{
+	return filter[0] == '/' && mpk_name_matches(mpk_span_str(path), filter);
+}
+
+static bool has_tensor(const struct mpk_params *p, const char *filter)
+{
+	for (size_t i = 0; i < p->names.count; i++)
+		if (mpk_name_matches(p->names.items[i], filter))
+			return true;
+	return false;
+}
+
+static bool has_kernel(const struct mpk_kernels *k, const char *filter)
+{
+	for (size_t i = 0; i < k->function_count; i++)
+		if (mpk_name_matches(k->functions[i].key, filter))
+			return true;
+	return false;
+}
+
+/* It stands below the views that it filters, and asks the payloads themselves. */
+static bool has_part(const struct mpk_view_node *n, const char *filter)
+{
+	for (size_t i = 0; i < n->models.count; i++)
+		if (mpk_name_matches(n->models.items[i].name, filter))
+			return true;
+	if (n->decoded && n->payload->tag == MPK_PAYLOAD_KERNELS)
+		return has_kernel(&n->payload->u.kernels, filter);
+	if (n->decoded && n->payload->tag == MPK_PAYLOAD_FACTORY)
+		return has_tensor(&n->payload->u.factory.params, filter);
+	if (n->decoded && n->payload->tag == MPK_PAYLOAD_CONSTS)
+		return has_tensor(&n->payload->u.consts.consts, filter);
+	return false;
+}
+
+static bool chooses_whole(const struct mpk_view_node *n, const char *filter)
+{
+	return is_path_chosen(n->path, filter) || mpk_name_matches(n->node->kind, filter);
+}
+
+void mpk_view_filter(struct mpk_view *view, struct mpk_view_choice *choice)
+{
+	view->choice = choice;
+	for (size_t i = 0; i < view->count; i++) {
+		struct mpk_view_node *n = &view->nodes[i];
+
+		n->choice = choice;
+		n->whole = false;
+		n->hidden = true;
+		for (size_t f = 0; f < choice->filter.count; f++) {
+			const char *filter = choice->filter.items[f];
+			bool whole = chooses_whole(n, filter);
+
+			n->whole |= whole;
+			n->hidden &= !whole && !has_part(n, filter);
+		}
+	}
+}
+
+bool mpk_view_chooses(struct mpk_view_choice *choice, struct mpk_span name)
+{
+	bool any = !choice->filter.count;
+
+	for (size_t f = 0; f < choice->filter.count; f++)
+		if (mpk_name_matches(name, choice->filter.items[f]))
+			any = choice->shown[f] = true;
+	return any;
+}
+
+/* A module is shown: note who chose it, or something in it. */
+static void note_node(const struct mpk_view_node *n)
+{
+	struct mpk_view_choice *c = n->choice;
+
+	for (size_t f = 0; f < c->filter.count; f++)
+		c->shown[f] = c->shown[f] || chooses_whole(n, c->filter.items[f]) ||
+			      has_part(n, c->filter.items[f]);
+}
+
+bool mpk_view_shows(const struct mpk_view *view, struct mpk_span name)
+{
+	return !view->choice || mpk_view_chooses(view->choice, name);
+}
+
+bool mpk_view_shows_node(const struct mpk_view_node *n)
+{
+	if (n->choice && !n->hidden)
+		note_node(n);
+	return !n->choice || !n->hidden;
+}
+
+bool mpk_view_shows_whole(const struct mpk_view_node *n)
+{
+	return !n->choice || n->whole;
+}
+
+bool mpk_view_shows_part(const struct mpk_view_node *n, struct mpk_span name)
+{
+	if (n->choice && n->whole)
+		note_node(n);
+	return !n->choice || mpk_view_chooses(n->choice, name) || n->whole;
+}
+
+bool mpk_view_shows_kernel(const struct mpk_view *view, const struct mpk_view_code *c,
+			   struct mpk_span name)
+{
+	return mpk_view_shows(view, mpk_span_str(c->path)) || mpk_view_shows(view, name);
+}
+
+bool mpk_view_shows_code(const struct mpk_view *view, const struct mpk_view_code *c)
+{
+	const struct mpk_code_info *lister =
+		c->code.problem ? NULL : mpk_code_info_lister(&c->code);
+
+	if (mpk_view_shows(view, mpk_span_str(c->path)))
+		return true;
+	for (size_t i = 0; lister && i < lister->kernel_count; i++)
+		if (mpk_view_shows(view, lister->kernels[i].name))
+			return true;
+	return false;
+}

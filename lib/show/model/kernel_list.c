@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "model/kernel_list.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strmap.h"
+#include "base/vec.h"
+#include "model/device_code.h"
+#include "model/embedded.h"
+#include "model/node_info.h"
+
+struct lister {
+	struct mpk_arena *arena;
+	struct mpk_error *err;
+	const char *path;
+	const struct mpk_view_node *node; /* NULL: what is added is of no module */
+	struct mpk_listed_kernel *items;  /* from malloc */
+	size_t count, cap;
+	struct mpk_strmap keys, names; /* of the items of this path */
+	const char *container;         /* NULL: code that stays */
+	uint64_t digest_left; /* bytes of the image: kernels of a hostile one may share code */
+	const char *image;
+	struct mpk_listed_image *images; /* from malloc */
+	size_t image_count, image_cap;
+};
+
+static void lister_fini(struct lister *l)
+{
+	free(l->items);
+	free(l->images);
+	mpk_strmap_fini(&l->keys);
+	mpk_strmap_fini(&l->names);
+}
+
+struct mpk_span mpk_kernel_key(struct mpk_arena *arena, const char *path, const char *target,
+			       struct mpk_span name, size_t copy)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+
+	mpk_strbuf_printf(&text, "%s %s %zu ", path, target, copy);
+	mpk_strbuf_put_span(&text, name);
+	return mpk_span_of(text.failed ? NULL : mpk_arena_copy(arena, text.data, text.len),
+			   text.len);
+}
+
+/* What is there twice is numbered. */
+static enum mpk_code make_key(struct lister *l, struct mpk_listed_kernel *k)
+{
+	size_t first, found;
+
+	k->key = mpk_kernel_key(l->arena, k->path, k->target, k->name, 0);
+	MPK_TRY_ALLOC(k->key.data, l->err);
+	if (mpk_strmap_find(&l->keys, k->key, &first)) {
+		k->copy = ++l->items[first].copies + 1;
+		k->key = mpk_kernel_key(l->arena, k->path, k->target, k->name, k->copy);
+		MPK_TRY_ALLOC(k->key.data, l->err);
+	}
+	MPK_TRY_ALLOC(mpk_strmap_put(&l->keys, k->key, l->count, &found) >= 0, l->err);
+	return MPK_OK;
+}
+
+/* PTX is for an architecture and all after it: a fatbin may have it beside a cubin for the same one. */
+static const char *target_of(struct lister *l, const struct mpk_code_info *code)
+{
+	if (code->format == &mpk_format_ptx && strncmp(code->target, "sm_", 3) == 0)
+		return mpk_arena_printf(l->arena, "compute_%s", code->target + 3);
+	return code->target;
+}
+
+/* What is needed of a kernel whose container goes away. */
+static enum mpk_code forget_code(struct lister *l, const struct mpk_code_kernel *from,
+				 struct mpk_listed_kernel *k)
+{
+	struct mpk_span code = from->code.len ? from->code : from->text;
+
+	k->code = (struct mpk_span){ 0 };
+	k->container = l->container;
+	k->image = l->image;
+	if (k->target[0]) {
+		k->target = mpk_arena_text(l->arena, mpk_span_str(k->target));
+		MPK_TRY_ALLOC(k->target, l->err);
+	}
+	if (!code.len || code.len > l->digest_left)
+		return MPK_OK;
+	l->digest_left -= code.len;
+	k->has_digest = true;
+	return mpk_digest_span(MPK_DIGEST_XXH128, code, k->digest, l->err);
+}
+
+static enum mpk_code add(struct lister *l, const struct mpk_code_info *code, size_t kernel,
+			 struct mpk_span name)
+{
+	struct mpk_listed_kernel k = {
+		.path = l->path, .node = l->node, .name = name, .target = ""
+	};
+	size_t found;
+
+	if (code) {
+		k.target = target_of(l, code);
+		MPK_TRY_ALLOC(k.target, l->err);
+		k.code = code->kernels[kernel].code;
+		if (code->format->figures)
+			code->format->figures(code, kernel, &k.figures);
+		if (l->container)
+			MPK_TRY(forget_code(l, &code->kernels[kernel], &k));
+	}
+	MPK_TRY(make_key(l, &k));
+	/* a key ends with the name: one copy of what is forgotten is enough */
+	if (l->container)
+		k.name = mpk_span_of(k.key.data + k.key.len - name.len, name.len);
+	else
+		MPK_TRY_ALLOC(mpk_strmap_put(&l->names, name, 0, &found) >= 0, l->err);
+	MPK_TRY_ALLOC(mpk_vec_reserve(&l->items, &l->cap, l->count + 1, sizeof *l->items), l->err);
+	l->items[l->count++] = k;
+	return MPK_OK;
+}
+
+static enum mpk_code add_code(struct lister *l, const struct mpk_code_info *code)
+{
+	for (size_t i = 0; i < code->kernel_count; i++)
+		MPK_TRY(add(l, code, i, code->kernels[i].name));
+	for (size_t i = 0; i < code->image_count; i++)
+		MPK_TRY(add_code(l, &code->images[i]));
+	return MPK_OK;
+}
+
+/* The code first, which knows the figures; then what the table has and no code tells. A piece that is
+ * for one kernel is listed under its key, whatever its entry point is called. */
+static enum mpk_code add_node(struct lister *l, const struct mpk_view *view, size_t index)
+{
+	const struct mpk_view_node *n = &view->nodes[index];
+	const struct mpk_kernels *table = mpk_view_kernels(n);
+	const struct mpk_node_info *info;
+	size_t found;
+
+	MPK_TRY(mpk_view_info(view, index, &info, l->err));
+	l->path = n->path;
+	l->node = n;
+	for (size_t i = 0; i < info->piece_count; i++)
+		if (!info->pieces[i].key)
+			MPK_TRY(add_code(l, &info->pieces[i].code));
+	for (size_t i = 0; table && i < table->function_count; i++) {
+		struct mpk_span name = table->functions[i].key;
+
+		if (!mpk_strmap_find(&l->names, name, &found))
+			MPK_TRY(add(l, NULL, 0, name));
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code add_embedded(struct lister *l, const struct mpk_view_code *c)
+{
+	l->path = c->path;
+	l->node = NULL;
+	return add_code(l, &c->code);
+}
+
+/* --- GPU code of any library ----------------------------------------------------------- */
+
+static const char *image_word(const struct mpk_code_info *image)
+{
+	static const struct {
+		const struct mpk_code_format *format;
+		const char *word;
+	} words[] = {
+		{ &mpk_format_ptx, "PTX" },
+		{ &mpk_format_hsaco, "code object" },
+		{ &mpk_format_bitcode, "LLVM bitcode" },
+	};
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(words); i++)
+		if (image->format == words[i].format)
+			return words[i].word;
+	return image->format && image->format->word ? image->format->word : "image";
+}
+
+static enum mpk_code add_image(struct lister *l, const struct mpk_code_info *code)
+{
+	struct mpk_listed_image image = { .bytes = code->bytes.len };
+	const char *target = code->problem || !code->format ? "" : target_of(l, code);
+
+	MPK_TRY_ALLOC(target, l->err);
+	image.what =
+		mpk_arena_printf(l->arena, "%s%s%s", image_word(code), *target ? " " : "", target);
+	MPK_TRY_ALLOC(image.what, l->err);
+	MPK_TRY(mpk_digest_span(MPK_DIGEST_XXH128, code->bytes, image.digest, l->err));
+	MPK_TRY_ALLOC(
+		mpk_vec_reserve(&l->images, &l->image_cap, l->image_count + 1, sizeof *l->images),
+		l->err);
+	l->images[l->image_count++] = image;
+	l->image = image.what;
+	return MPK_OK;
+}
+
+static enum mpk_code add_device_image(struct lister *l, const struct mpk_code_info *code)
+{
+	if (!code->bytes.len)
+		return MPK_OK; /* of the host, whose code is elsewhere */
+	MPK_TRY(add_image(l, code));
+	l->digest_left = 4 * (uint64_t)code->bytes.len;
+	return code->problem ? MPK_OK : add_code(l, code);
+}
+
+static enum mpk_code add_container(const struct mpk_view_code *c, void *arg, struct mpk_error *err)
+{
+	struct lister *l = arg;
+
+	(void)err;
+	l->container = mpk_arena_text(l->arena, mpk_span_str(c->path));
+	MPK_TRY_ALLOC(l->container, l->err);
+	if (!c->code.image_count)
+		return add_device_image(l, &c->code);
+	for (size_t i = 0; i < c->code.image_count; i++)
+		MPK_TRY(add_device_image(l, &c->code.images[i]));
+	return MPK_OK;
+}
+
+static enum mpk_code add_devices(struct lister *l, const struct mpk_view *view)
+{
+	l->path = MPK_DEVICE_PATH;
+	l->node = NULL;
+	return mpk_device_each(view, add_container, l, l->err);
+}
+
+/* --- lists ------------------------------------------------------------------------------- */
+
+static enum mpk_code keep(const struct lister *l, struct mpk_kernel_list *out)
+{
+	out->items = mpk_arena_keep(l->arena, l->items, l->count, sizeof *l->items);
+	out->count = l->count;
+	return out->items ? MPK_OK : mpk_fail_nomem(l->err);
+}
+
+/* Names are told apart within a module. */
+static void next_path(struct lister *l)
+{
+	mpk_strmap_fini(&l->names);
+	l->names = (struct mpk_strmap){ 0 };
+}
+
+enum mpk_code mpk_view_node_kernels(const struct mpk_view *view, size_t index,
+				    struct mpk_arena *arena, struct mpk_kernel_list *out,
+				    struct mpk_error *err)
+{
+	MPK_CLEANUP(lister_fini) struct lister l = { .arena = arena, .err = err };
+
+	MPK_TRY(add_node(&l, view, index));
+	return keep(&l, out);
+}
+
+enum mpk_code mpk_view_code_kernels(const struct mpk_view *view, size_t index,
+				    struct mpk_arena *arena, struct mpk_kernel_list *out,
+				    struct mpk_error *err)
+{
+	MPK_CLEANUP(lister_fini) struct lister l = { .arena = arena, .err = err };
+
+	MPK_TRY(add_embedded(&l, &view->embedded[index]));
+	return keep(&l, out);
+}
+
+enum mpk_code mpk_view_all_kernels(const struct mpk_view *view, struct mpk_arena *arena,
+				   struct mpk_kernel_list *out, struct mpk_error *err)
+{
+	MPK_CLEANUP(lister_fini) struct lister l = { .arena = arena, .err = err };
+
+	for (size_t i = 0; i < view->count; i++) {
+		MPK_TRY(add_node(&l, view, i));
+		next_path(&l);
+	}
+	for (size_t i = 0; i < view->image->embedded_count; i++) {
+		MPK_TRY(add_embedded(&l, &view->embedded[i]));
+		next_path(&l);
+	}
+	MPK_TRY(add_devices(&l, view));
+	return keep(&l, out);
+}
+
+enum mpk_code mpk_view_device_kernels(const struct mpk_view *view, struct mpk_arena *arena,
+				      struct mpk_kernel_list *out, struct mpk_image_list *images,
+				      struct mpk_error *err)
+{
+	MPK_CLEANUP(lister_fini)
+	struct lister l = { .arena = arena, .err = err };
+
+	MPK_TRY(add_devices(&l, view));
+	if (images) {
+		images->items = mpk_arena_keep(arena, l.images, l.image_count, sizeof *l.images);
+		MPK_TRY_ALLOC(images->items, err);
+		images->count = l.image_count;
+	}
+	return keep(&l, out);
+}

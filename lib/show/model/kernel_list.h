@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kernel_list.h - every kernel of a file by module, name and device, with what it needs
+ *
+ * Kernels of any library's GPU code are in it, too. Their containers come and go with the objects that
+ * were linked: a key has none, so that kernels are found again in another build.
+ */
+#ifndef MPK_MODEL_KERNEL_LIST_H
+#define MPK_MODEL_KERNEL_LIST_H
+
+#include "code/figure.h"
+#include "io/digest.h"
+#include "model/view.h"
+
+/* The path of all kernels and images of a library's GPU code (device_code.h). */
+#define MPK_DEVICE_PATH "gpu"
+
+/* A kernel in one run of code: a fatbin has it once for each image. */
+struct mpk_listed_kernel {
+	struct mpk_span key;              /* of path, target and name: unique in the file */
+	const char *path;                 /* of its module, "cubin:NAME", or MPK_DEVICE_PATH */
+	const struct mpk_view_node *node; /* its module; NULL: it is of none */
+	struct mpk_span name;             /* not escaped */
+	const char *target;               /* "sm_90"; "": its code names none */
+	struct mpk_figures figures;
+	struct mpk_span code; /* its machine code; empty: not told apart */
+	/* Of a library's GPU code alone, whose code is forgotten: */
+	const char *container; /* ".nv_fatbin:0"; else NULL */
+	const char *image;     /* "cubin sm_80" */
+	bool has_digest;       /* of the machine code or the PTX */
+	uint8_t digest[MPK_XXH128_BYTES];
+	size_t copies; /* others of this path, target and name */
+	size_t copy;   /* which of those it is, from 2 on, as its key says; 0: the first */
+};
+
+struct mpk_kernel_list {
+	const struct mpk_listed_kernel *items;
+	size_t count;
+};
+
+/* An image of a library's GPU code, unpacked. */
+struct mpk_listed_image {
+	const char *what; /* "cubin sm_80", "PTX compute_90", "code object gfx90a" */
+	uint64_t bytes;
+	uint8_t digest[MPK_XXH128_BYTES];
+};
+
+struct mpk_image_list {
+	const struct mpk_listed_image
+		*items; /* in file order; a container that does not read is one */
+	size_t count;
+};
+
+/* mpk_kernel_key - what tells a kernel from others: the same text for the same kernel in two files
+ * @copy    as in struct mpk_listed_kernel
+ * Returns  a span in arena; data NULL: memory is out */
+struct mpk_span mpk_kernel_key(struct mpk_arena *arena, const char *path, const char *target,
+			       struct mpk_span name, size_t copy);
+
+/* mpk_view_node_kernels - the kernels of module `index`: those of its table, and those that only its code
+ * has
+ * mpk_view_all_kernels - those of all modules, of the code beside them, and of GPU code, in this order
+ * @arena   receives the list
+ * Return   MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_view_node_kernels(const struct mpk_view *view, size_t index,
+				    struct mpk_arena *arena, struct mpk_kernel_list *out,
+				    struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_view_all_kernels(const struct mpk_view *view, struct mpk_arena *arena,
+				   struct mpk_kernel_list *out,
+				   struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_view_code_kernels - the same of code beside the tree, which view->embedded has at index */
+enum mpk_code mpk_view_code_kernels(const struct mpk_view *view, size_t index,
+				    struct mpk_arena *arena, struct mpk_kernel_list *out,
+				    struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_view_device_kernels - the same of GPU code of any library; containers are read one at a time
+ * @images  receives what has the kernels, and what has none; or NULL */
+enum mpk_code mpk_view_device_kernels(const struct mpk_view *view, struct mpk_arena *arena,
+				      struct mpk_kernel_list *out, struct mpk_image_list *images,
+				      struct mpk_error *err) MPK_MUST_CHECK;
+
+#endif

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A module's table of kernels and its code are two lists by two authors. They are tied together
+ * here, by name, once; views and checks ask for a kernel of the table. */
+#include "model/node_info.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/* --- device modules and libraries --------------------------------------------------- */
+
+/* Pieces are views of the payload. */
+static uint64_t offset_in(const struct mpk_view_node *n, struct mpk_span piece)
+{
+	return n->node->payload_off +
+	       (piece.len ? (uint64_t)(piece.data - n->node->payload.data) : 0);
+}
+
+static enum mpk_code read_kernels(const struct mpk_view_node *n, struct mpk_arena *arena,
+				  struct mpk_node_info *out, struct mpk_error *err)
+{
+	const struct mpk_kernels *k = &n->payload->u.kernels;
+	const struct mpk_code_format *claimed = mpk_code_format_claimed(n->node->kind, k->fmt);
+	bool plain = k->layout == MPK_KERNELS_PLAIN;
+	size_t count = plain ? 1 : k->source_count;
+	struct mpk_code_piece *pieces = mpk_arena_array(arena, count, sizeof *pieces);
+
+	MPK_TRY_ALLOC(pieces, err);
+	for (size_t i = 0; i < count; i++) {
+		struct mpk_span data = plain ? k->data : k->sources[i].data;
+		uint64_t off = plain ? n->node->payload_off + k->data_off : offset_in(n, data);
+
+		pieces[i].key = plain ? NULL : &k->sources[i].key;
+		MPK_TRY(mpk_code_info_read(data, off, claimed, arena, &pieces[i].code, err));
+	}
+	out->pieces = pieces;
+	out->piece_count = count;
+	_Static_assert(offsetof(struct mpk_kernel_source, key) == 0, "names stand first in rows");
+	_Static_assert(offsetof(struct mpk_function_info, key) == 0, "names stand first in rows");
+	MPK_TRY(mpk_names_of(k->sources, sizeof *k->sources, plain ? 0 : count, arena,
+			     &out->piece_names, err));
+	return mpk_names_of(k->functions, sizeof *k->functions, k->function_count, arena,
+			    &out->table, err);
+}
+
+static enum mpk_code read_library(const struct mpk_view_node *n, struct mpk_arena *arena,
+				  struct mpk_node_info *out, struct mpk_error *err)
+{
+	const struct mpk_record_value *data = mpk_record_get(&n->payload->u.record, "data");
+	struct mpk_code_piece *piece;
+
+	if (n->payload->u.record.schema != &mpk_schema_static_library || !data || !data->str.len)
+		return MPK_OK;
+	piece = mpk_arena_alloc(arena, sizeof *piece);
+	MPK_TRY_ALLOC(piece, err);
+	MPK_TRY(mpk_code_info_read(data->str, offset_in(n, data->str), NULL, arena, &piece->code,
+				   err));
+	out->pieces = piece;
+	out->piece_count = 1;
+	return MPK_OK;
+}
+
+static enum mpk_code read_info(const struct mpk_view_node *node, struct mpk_arena *arena,
+			       struct mpk_node_info *out, struct mpk_error *err)
+{
+	struct mpk_node_info info = { 0 };
+
+	if (node->decoded && node->payload->tag == MPK_PAYLOAD_KERNELS)
+		MPK_TRY(read_kernels(node, arena, &info, err));
+	else if (node->decoded && node->payload->tag == MPK_PAYLOAD_RECORD)
+		MPK_TRY(read_library(node, arena, &info, err));
+	else if (node->models.graph)
+		MPK_TRY(mpk_graph_storage(node->models.graph, &info.storage_bytes,
+					  &info.storage_count, err));
+	*out = info;
+	return MPK_OK;
+}
+
+/* --- tensors ------------------------------------------------------------------------ */
+
+/* The payload's own name for a tensor, else the last step of its file name. */
+static const char *tensor_name(const struct mpk_extracted_file *file, struct mpk_arena *arena)
+{
+	const char *slash = strrchr(file->name, '/');
+
+	if (file->title.len)
+		return mpk_arena_text(arena, file->title);
+	return slash ? slash + 1 : file->name;
+}
+
+static enum mpk_code measure(struct mpk_view_node *node, struct mpk_arena *arena,
+			     struct mpk_error *err)
+{
+	struct mpk_node_info info = *node->info;
+	struct mpk_extracted_files files;
+	struct mpk_tensor_info *list;
+	size_t n = 0;
+
+	if (!node->decoded || info.measured)
+		return MPK_OK;
+	MPK_TRY(mpk_payload_parts(node->payload, arena, &files, err));
+	list = mpk_arena_array(arena, files.count, sizeof *list);
+	MPK_TRY_ALLOC(list, err);
+	for (size_t i = 0; i < files.count; i++) {
+		const struct mpk_extracted_file *file = &files.items[i];
+
+		if (!file->tensor)
+			continue;
+		list[n] = (struct mpk_tensor_info){ tensor_name(file, arena), file->tensor,
+						    mpk_stats_of(file->tensor) };
+		MPK_TRY_ALLOC(list[n++].name, err);
+	}
+	info.measured = true;
+	info.tensors = list;
+	info.tensor_count = n;
+	node->info = mpk_arena_keep(arena, &info, 1, sizeof info);
+	MPK_TRY_ALLOC(node->info, err);
+	return MPK_OK;
+}
+
+/* --- views -------------------------------------------------------------------------- */
+
+/* Most modules of a file that has very many say nothing. */
+static enum mpk_code node_info(const struct mpk_view *view, size_t index, struct mpk_error *err)
+{
+	static const struct mpk_node_info nothing = { 0 };
+	struct mpk_view_node *node = &view->nodes[index];
+	struct mpk_node_info info;
+
+	if (node->info)
+		return MPK_OK;
+	MPK_TRY(read_info(node, view->arena, &info, err));
+	node->info = info.piece_count || info.table.count || info.storage_count
+			     ? mpk_arena_keep(view->arena, &info, 1, sizeof info)
+			     : &nothing;
+	MPK_TRY_ALLOC(node->info, err);
+	return MPK_OK;
+}
+
+enum mpk_code mpk_view_info(const struct mpk_view *view, size_t index,
+			    const struct mpk_node_info **out, struct mpk_error *err)
+{
+	MPK_TRY(node_info(view, index, err));
+	*out = view->nodes[index].info;
+	return MPK_OK;
+}
+
+enum mpk_code mpk_view_show_info(struct mpk_view *view, bool tensors, struct mpk_error *err)
+{
+	for (size_t i = 0; i < view->count; i++) {
+		MPK_TRY(node_info(view, i, err));
+		if (tensors)
+			MPK_TRY(measure(&view->nodes[i], view->arena, err));
+		view->nodes[i].show_info = true;
+	}
+	return MPK_OK;
+}
+
+/* --- questions ---------------------------------------------------------------------- */
+
+/* Of several pieces for one kernel the first counts, as for loaders. */
+static const struct mpk_code_info *code_of(const struct mpk_node_info *info, struct mpk_span kernel)
+{
+	size_t i = 0;
+
+	if (info->piece_names.count || !info->piece_count)
+		return mpk_names_find(&info->piece_names, kernel, &i) ? &info->pieces[i].code
+								      : NULL;
+	return &info->pieces[0].code;
+}
+
+void mpk_node_info_each(const struct mpk_node_info *info, const struct mpk_kernels *table,
+			size_t index,
+			void (*fn)(const struct mpk_code_info *code, size_t kernel, void *arg),
+			void *arg)
+{
+	struct mpk_span name = table->functions[index].key;
+	const struct mpk_code_info *code = code_of(info, name);
+
+	if (code)
+		mpk_code_info_each(code, name, fn, arg);
+}
+
+enum mpk_code_defines mpk_node_info_defines(const struct mpk_node_info *info,
+					    const struct mpk_kernels *table, size_t index)
+{
+	struct mpk_span name = table->functions[index].key;
+	const struct mpk_code_info *code = code_of(info, name);
+
+	return code ? mpk_code_info_defines(code, name) : MPK_CODE_MISSING;
+}
+
+const struct mpk_view_finding *mpk_node_findings(const struct mpk_view_node *node, size_t index,
+						 size_t *count)
+{
+	struct mpk_span kernel = mpk_view_kernels(node)->functions[index].key;
+	size_t low = 0, high = node->finding_count, end, first = index;
+
+	(void)mpk_names_find(&node->info->table, kernel, &first);
+	*count = 0;
+	if (first != index)
+		return NULL;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (mpk_span_compare(mpk_span_str(node->findings[middle].kernel), kernel) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (end = low;
+	     end < node->finding_count && mpk_span_is(kernel, node->findings[end].kernel); end++)
+		;
+	*count = end - low;
+	return end > low ? &node->findings[low] : NULL;
+}

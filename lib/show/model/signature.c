@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How a function is written down: its signature, and a command line that calls it. */
+#include "signature/signature.h"
+#include "model/names.h"
+#include "text/escape.h"
+#include "text/phrase.h"
+
+void mpk_view_kernel_text(const struct mpk_function_info *f, bool tags, struct mpk_strbuf *out)
+{
+	char type[MPK_DTYPE_TEXT];
+
+	mpk_escape(out, f->key);
+	mpk_strbuf_putc(out, '(');
+	for (size_t i = 0; i < f->arg_count; i++)
+		mpk_strbuf_printf(
+			out, "%s%s%s", i ? ", " : "", mpk_dtype_print(f->arg_types[i], type),
+			i < f->extra_tag_count && f->extra_tags[i] == 1 ? " tensormap" : "");
+	mpk_strbuf_putc(out, ')');
+	for (size_t i = 0; tags && i < f->launch_tag_count; i++) {
+		mpk_strbuf_puts(out, i ? " " : "  ");
+		mpk_escape(out, f->launch_tags[i]);
+	}
+}
+
+void mpk_view_host_text(const struct mpk_view *view, size_t index, const char *names,
+			struct mpk_strbuf *out)
+{
+	const struct mpk_image_function *f = &view->image->functions[index];
+	const struct mpk_signature *signature = mpk_view_host(view, index);
+
+	if (f->alias_of) {
+		mpk_escape(out, mpk_span_str(f->name));
+		mpk_strbuf_puts(out, names);
+	}
+	if (signature)
+		mpk_signature_text(signature, out);
+	else
+		mpk_escape(out, mpk_span_str(f->alias_of ? f->alias_of : f->name));
+}
+
+/* --- a call to paste ---------------------------------------------------------------- */
+
+/* A name that several modules have goes with the path of its own. */
+static void put_kernel_name(const struct mpk_view *view, const struct mpk_view_node *node,
+			    struct mpk_span key, struct mpk_strbuf *out)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf name = { 0 };
+
+	if (mpk_view_kernel_is_shared(view, key))
+		mpk_strbuf_printf(&name, "%s#", node->path);
+	mpk_strbuf_put_span(&name, key);
+	if (mpk_strbuf_status(&name, NULL) == MPK_OK)
+		mpk_put_word(out, mpk_span_of(name.data, name.len));
+	else
+		out->failed = true;
+}
+
+/* Where --run puts tensors when nobody says, unless that is where the function wants them. */
+static void put_device(const struct mpk_view *view, const struct mpk_signature *s,
+		       struct mpk_strbuf *out)
+{
+	if (s->device != MPK_DL_CPU && s->device != MPK_DL_OPENCL && s->device != MPK_DL_CUDA)
+		return;
+	if (view->names->device.type != s->device)
+		mpk_strbuf_printf(out, " --device %s", mpk_dl_device_name(s->device));
+}
+
+/* The host code of a bare blob is elsewhere, and no file of another system is loaded here. */
+static bool can_run(const struct mpk_image *image, bool kernel)
+{
+	if (image->format != MPK_FILE_ELF && image->format != MPK_FILE_C &&
+	    image->format != MPK_FILE_BLOB)
+		return false;
+	return kernel || image->container != MPK_CONTAINER_BLOB;
+}
+
+void mpk_view_call_begin(const struct mpk_view *view, struct mpk_span function,
+			 const struct mpk_view_node *node, struct mpk_strbuf *out)
+{
+	mpk_strbuf_puts(out, "minspect --run ");
+	if (node)
+		put_kernel_name(view, node, function, out);
+	else
+		mpk_put_word(out, function);
+	mpk_strbuf_putc(out, ' ');
+	if (!view->in_archive && can_run(view->image, node != NULL))
+		mpk_put_word(out, mpk_span_str(view->name));
+	else
+		mpk_strbuf_puts(out, "LIBRARY.so");
+}
+
+void mpk_view_call(const struct mpk_view *view, struct mpk_span function,
+		   const struct mpk_signature *signature, struct mpk_strbuf *out)
+{
+	mpk_view_call_begin(view, function, NULL, out);
+	if (signature) {
+		mpk_signature_options(signature, out);
+		put_device(view, signature, out);
+	} else {
+		mpk_strbuf_puts(out, " --input SHAPExTYPE=VALUES --out SHAPExTYPE");
+	}
+}

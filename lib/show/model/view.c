@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A view is made ready once: every payload is decoded and every path written, in time linear in
+ * the size of the tree, as a hostile file decides how large that is. What does not decode stays
+ * in the tree with its problem, so that the rest can still be looked at. */
+#include "model/names.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "executor/executor.h"
+#include "model/embedded.h"
+
+/* The first importer of a node and the node's position among its imports. */
+struct step {
+	size_t parent, position;
+	bool known;
+};
+
+/* The way up from a node, written from its end; what does not fit is cut at the front, as
+ * mpk_tree_path does. A step takes two characters at least: few fit. */
+static void set_path(const struct step *steps, size_t node, char out[MPK_VIEW_PATH])
+{
+	size_t at = MPK_VIEW_PATH - 1, start = node;
+	bool cut = false;
+	char text[32];
+
+	out[at] = '\0';
+	while (node && !cut) {
+		int n = steps[node].known
+				? snprintf(text, sizeof text, "/%zu", steps[node].position)
+				: snprintf(text, sizeof text, "#%zu", node);
+
+		cut = (size_t)n > at;
+		if (cut)
+			break;
+		at -= (size_t)n;
+		memcpy(out + at, text, (size_t)n);
+		node = steps[node].known ? steps[node].parent : 0;
+	}
+	if (start == 0)
+		out[--at] = '/';
+	if (cut)
+		memcpy(out + at, "...", 3);
+	memmove(out, out + at, MPK_VIEW_PATH - at);
+}
+
+/* Far down the paths are cut, and all the same where each module has one import: they are kept once. */
+static const char *keep_path(const struct mpk_view *view, const struct step *steps, size_t node,
+			     struct mpk_arena *arena)
+{
+	const char *above = steps[node].known ? view->nodes[steps[node].parent].path : "/";
+	char path[MPK_VIEW_PATH];
+
+	set_path(steps, node, path);
+	return strcmp(path, above) == 0 ? above : mpk_arena_copy(arena, path, strlen(path));
+}
+
+/* Children stand behind their parents, so one pass reaches every node from above. */
+static enum mpk_code set_paths(struct mpk_view *view, struct mpk_arena *arena,
+			       struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	struct step *steps = mpk_arena_array(&scratch, view->count, sizeof *steps);
+
+	MPK_TRY_ALLOC(steps, err);
+	for (size_t i = 0; i < view->count; i++) {
+		const struct mpk_node *n = view->nodes[i].node;
+
+		for (size_t j = 0; j < n->child_count; j++)
+			if (!steps[n->children[j]].known)
+				steps[n->children[j]] = (struct step){ i, j, true };
+		view->nodes[i].path = keep_path(view, steps, i, arena);
+		MPK_TRY_ALLOC(view->nodes[i].path, err);
+	}
+	return MPK_OK;
+}
+
+/* Trees of a hundred thousand modules are legal, and an error is large: only those that have a
+ * problem have one. */
+static enum mpk_code keep_problem(struct mpk_view_node *n, struct mpk_error *problem,
+				  struct mpk_arena *arena, struct mpk_error *err)
+{
+	mpk_error_at_path(problem, n->path);
+	n->problem = problem->code == MPK_E_NOMEM
+			     ? NULL
+			     : mpk_arena_keep(arena, problem, 1, sizeof *problem);
+	MPK_TRY_ALLOC(n->problem, err);
+	return MPK_OK;
+}
+
+static enum mpk_code decode(struct mpk_view_node *n, enum mpk_generation gen,
+			    struct mpk_arena *arena, struct mpk_error *err)
+{
+	static const struct mpk_payload none = { .tag = MPK_PAYLOAD_EMPTY };
+	struct mpk_error problem;
+	struct mpk_payload payload;
+
+	n->kind = mpk_kind_find(n->node->kind);
+	n->payload = &none;
+	if (!n->kind || n->node->opaque)
+		return MPK_OK;
+	if (mpk_payload_decode(n->kind, gen, mpk_source_of(n->node), arena, &payload, &problem) !=
+	    MPK_OK)
+		return keep_problem(n, &problem, arena, err);
+	n->payload = mpk_arena_keep(arena, &payload, 1, sizeof payload);
+	MPK_TRY_ALLOC(n->payload, err);
+	n->decoded = true;
+	if (mpk_models_of(n->payload, arena, &n->models, &problem) == MPK_OK)
+		return MPK_OK;
+	return keep_problem(n, &problem, arena, err);
+}
+
+enum mpk_code mpk_view_init(struct mpk_view *view, const char *name, uint64_t file_bytes,
+			    const struct mpk_image *image, const struct mpk_tree *tree,
+			    struct mpk_arena *arena, struct mpk_error *err)
+{
+	struct mpk_view v = {
+		.name = name, .file_bytes = file_bytes, .image = image, .arena = arena
+	};
+
+	if (tree && image->has_blob) {
+		v.tree = tree;
+		v.count = tree->count;
+		v.nodes = mpk_arena_array(arena, v.count, sizeof *v.nodes);
+		MPK_TRY_ALLOC(v.nodes, err);
+	}
+	for (size_t i = 0; i < v.count; i++)
+		v.nodes[i].node = &tree->nodes[i];
+	MPK_TRY(mpk_host_signatures(image, arena, &v.host, err));
+	MPK_TRY(mpk_view_read_embedded(image, arena, &v.embedded, err));
+	MPK_TRY(set_paths(&v, arena, err));
+	for (size_t i = 0; i < v.count; i++)
+		/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): no nodes without a tree */
+		MPK_TRY(decode(&v.nodes[i], tree->gen, arena, err));
+	MPK_TRY(mpk_view_read_names(&v, err));
+	*view = v;
+	return MPK_OK;
+}
+
+const struct mpk_signature *mpk_view_host(const struct mpk_view *view, size_t index)
+{
+	if (view->names->targets)
+		index = view->names->targets[index];
+	return index == SIZE_MAX ? NULL : view->host[index];
+}
+
+struct mpk_span mpk_view_format(const struct mpk_view_node *node)
+{
+	const struct mpk_kernels *k = mpk_view_kernels(node);
+
+	return k ? k->fmt : (struct mpk_span){ 0 };
+}
+
+const char *mpk_view_title(const struct mpk_view_node *node)
+{
+	return node->kind ? node->kind->title : "unknown kind";
+}
+
+const char *mpk_view_container(enum mpk_container container)
+{
+	static const char *const names[] = {
+		[MPK_CONTAINER_ELF_SO] = "elf-so",
+		[MPK_CONTAINER_ELF_OBJ] = "elf-object",
+		[MPK_CONTAINER_ARCHIVE] = "archive",
+		[MPK_CONTAINER_TAR] = "tar",
+		[MPK_CONTAINER_BLOB] = "blob",
+		[MPK_CONTAINER_MACHO_SO] = "macho-library",
+		[MPK_CONTAINER_MACHO_OBJ] = "macho-object",
+		[MPK_CONTAINER_PE_SO] = "pe-library",
+		[MPK_CONTAINER_COFF_OBJ] = "coff-object",
+		[MPK_CONTAINER_C] = "c-source",
+	};
+
+	return names[container];
+}
+
+const char *mpk_view_format_name(enum mpk_file_format format)
+{
+	static const char *const names[] = {
+		[MPK_FILE_BLOB] = NULL,   [MPK_FILE_ELF] = "elf", [MPK_FILE_MACHO] = "macho",
+		[MPK_FILE_COFF] = "coff", [MPK_FILE_PE] = "pe",   [MPK_FILE_C] = "c",
+	};
+
+	return names[format];
+}
+
+const char *mpk_view_convention(enum mpk_convention convention)
+{
+	static const char *const names[] = {
+		[MPK_CONV_NONE] = "none",
+		[MPK_CONV_LEGACY] = "legacy",
+		[MPK_CONV_FFI021] = "ffi-0.21",
+		[MPK_CONV_FFI] = "ffi",
+	};
+
+	return names[convention];
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* view.h - a module tree made ready to be shown: every payload decoded once
+ *
+ * What the text, JSON, file and check views share. Nothing here prints: the views
+ * append to a buffer that cmd/ writes.
+ */
+#ifndef MPK_MODEL_VIEW_H
+#define MPK_MODEL_VIEW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/report.h"
+#include "base/strbuf.h"
+#include "blob/blob.h"
+#include "elf/image.h"
+#include "executor/model.h"
+#include "hostcode/getters.h"
+#include "hostcode/host.h"
+#include "payload.h"
+#include "text/json.h"
+#include "text/match.h"
+
+enum { MPK_VIEW_PATH = 64 };
+
+struct mpk_node_info;   /* node_info.h */
+struct mpk_code_target; /* code/target.h */
+struct mpk_view_code;   /* embedded.h */
+struct mpk_view_names;  /* names.h */
+
+/* What is wrong with one kernel of a module. */
+struct mpk_view_finding {
+	enum mpk_severity severity;
+	const char *check, *kernel, *text;
+	size_t rank; /* among those of its module, as they were found */
+};
+
+/* Files may have a hundred thousand modules: what only some of them have stands beside the node. */
+struct mpk_view_node {
+	const struct mpk_node *node;
+	const struct mpk_kind *kind;       /* NULL: a kind this program does not know */
+	const char *path;                  /* as mpk_tree_path prints it */
+	bool decoded;                      /* payload is filled */
+	bool show_info;                    /* views show info */
+	bool hidden;                       /* neither it nor a part of it is chosen (filter.h) */
+	bool whole;                        /* it is chosen, and all of its parts with it */
+	const struct mpk_payload *payload; /* an empty one where none is decoded; never NULL */
+	struct mpk_models models;          /* executors: what can be called */
+	const struct mpk_error *problem;  /* why there is no payload, or no models; NULL: nothing is
+					    * wrong, or the kind is unknown */
+	const struct mpk_node_info *info; /* what its code says; NULL until somebody asks */
+	const struct mpk_view_finding
+		*findings; /* about its kernels, sorted by them (mpk_verify_kernels) */
+	size_t finding_count;
+	struct mpk_view_choice *choice; /* chooses its parts (filter.h); NULL: there is none */
+};
+
+/* What is shown of a file, and which of the filters chose something that was printed. */
+struct mpk_view_choice {
+	struct mpk_name_filter filter; /* one at least, of what is chosen */
+	bool *shown;                   /* for each of them: something that it chose was shown */
+};
+
+struct mpk_view {
+	const char *name; /* the file as the user named it, not escaped */
+	uint64_t file_bytes;
+	const struct mpk_image *image;
+	const struct mpk_signature *const *host; /* of image->functions; NULL: not known */
+	const struct mpk_host_texts *texts;      /* what getters say; NULL: not asked */
+	bool show_docs;                          /* --functions prints them */
+	struct mpk_view_choice *choice;          /* chooses what is shown (filter.h); NULL: all */
+	bool show_origin;                        /* the summary prints all of the provenance */
+	bool in_archive; /* the file is a member of a zip archive: nothing loads it from there */
+	const struct mpk_tree *tree; /* NULL when the image has no blob */
+	struct mpk_view_node *nodes; /* tree->count of them */
+	size_t count;
+	const struct mpk_view_code *embedded; /* of image->embedded */
+	const struct mpk_view_names *names;
+	struct mpk_arena *arena; /* of all that is read later, when it is asked for */
+};
+
+/* mpk_view_init - decode every payload of tree; a payload that does not decode is kept
+ * as its problem
+ * @tree    may be NULL; image, tree and name are borrowed
+ * @arena   receives the nodes, what payloads decode to and what is read later; borrowed
+ * Returns  MPK_OK; MPK_E_NOMEM. Linear in the size of the tree, and of the code beside it. */
+enum mpk_code mpk_view_init(struct mpk_view *view, const char *name, uint64_t file_bytes,
+			    const struct mpk_image *image, const struct mpk_tree *tree,
+			    struct mpk_arena *arena, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* How text is drawn; cmd/ knows what the terminal can. */
+struct mpk_style {
+	bool color;
+	bool unicode;
+};
+
+/* mpk_view_kernels - the kernels of a decoded device module, or NULL */
+static inline const struct mpk_kernels *mpk_view_kernels(const struct mpk_view_node *node)
+{
+	return node->decoded && node->payload->tag == MPK_PAYLOAD_KERNELS
+		       ? &node->payload->u.kernels
+		       : NULL;
+}
+
+/* mpk_view_format - "ptx", "cl", ...: how a payload's code is written, or an empty span */
+struct mpk_span mpk_view_format(const struct mpk_view_node *node);
+
+/* mpk_view_loaders - the kinds of modules that a runtime must have a loader for, each once, in the
+ * order of the tree; none for the library's own code
+ * @err     may be NULL
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_view_loaders(const struct mpk_view *view, const struct mpk_span **out,
+			       size_t *count, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_view_targets - the devices that a module's code is for, read from its headers alone
+ * @count   receives 0 for modules without such code, and where the headers do not read
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_view_targets(const struct mpk_view *view, const struct mpk_view_node *node,
+			       const struct mpk_code_target **out, size_t *count,
+			       struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_view_title - "CUDA kernels"; "unknown kind" for kinds that have no row */
+const char *mpk_view_title(const struct mpk_view_node *node);
+
+/* mpk_view_counts - append ", 2 kernels" or ", 1 function, 3 constants (1.2 KiB)": what
+ * a module holds; nothing when there is nothing to count
+ * mpk_view_details - append one line for each kernel, callable function, constant list */
+void mpk_view_counts(const struct mpk_view_node *node, struct mpk_strbuf *out);
+void mpk_view_details(const struct mpk_view_node *node, struct mpk_strbuf *out);
+
+/* mpk_view_container, mpk_view_format_name, mpk_view_convention, mpk_view_role_name - words that JSON and text share:
+ * "elf-so", "elf", "ffi", "device"; stable. A bare blob has no format: NULL; of a kind without a
+ * row the role is "unknown" */
+const char *mpk_view_container(enum mpk_container container);
+const char *mpk_view_format_name(enum mpk_file_format format);
+const char *mpk_view_convention(enum mpk_convention convention);
+const char *mpk_view_role_name(const struct mpk_kind *kind);
+
+/* mpk_view_summary - what the file is, and its tree, as text
+ * mpk_view_functions - callable functions and kernels, each with a call to paste
+ * Failures are remembered by out. */
+void mpk_view_summary(const struct mpk_view *view, struct mpk_style style, struct mpk_strbuf *out);
+void mpk_view_functions(const struct mpk_view *view, struct mpk_style style,
+			struct mpk_strbuf *out);
+
+/* mpk_view_tree - the tree alone, one module a line and its kernels below */
+void mpk_view_tree(const struct mpk_view *view, struct mpk_style style, struct mpk_strbuf *out);
+
+/* mpk_view_kernel_text - append "name(handle, int32)", and the launch tags when tags */
+void mpk_view_kernel_text(const struct mpk_function_info *f, bool tags, struct mpk_strbuf *out);
+
+/* mpk_view_call - append a command line that calls a function
+ * @signature  what is known of it; NULL: the file does not tell its arguments. Capitals stand for
+ *          what only the caller knows. */
+void mpk_view_call(const struct mpk_view *view, struct mpk_span function,
+		   const struct mpk_signature *signature, struct mpk_strbuf *out);
+
+/* mpk_view_call_begin - append the part of it that is in front of arguments; the host code of a bare
+ * blob is in a LIBRARY.so, and so is what a file of another system than Linux must become first
+ * @node    of a kernel the module that has it; NULL: it is none */
+void mpk_view_call_begin(const struct mpk_view *view, struct mpk_span function,
+			 const struct mpk_view_node *node, struct mpk_strbuf *out);
+
+/* mpk_view_kernel_call - the same for kernel `index` of a decoded device module: with the types and the
+ * block that its code tells, once mpk_view_show_info has read it
+ * Failures are remembered by out. */
+void mpk_view_kernel_call(const struct mpk_view *view, const struct mpk_view_node *node,
+			  size_t index, struct mpk_strbuf *out);
+
+/* mpk_view_host - what host function `index` of the image takes; NULL: the file does not tell */
+const struct mpk_signature *mpk_view_host(const struct mpk_view *view, size_t index);
+
+/* mpk_view_read_texts - what the file's getters hold as constants; unless others were taken
+ * mpk_view_take_texts - take texts that calls of the getters gave, and signatures from them where the file
+ * itself tells none
+ * @texts   borrowed
+ * Return   MPK_OK; MPK_E_NOMEM
+ * mpk_view_doc - what is said about host function `index`; empty: nothing, or not known */
+enum mpk_code mpk_view_read_texts(struct mpk_view *view, struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_view_take_texts(struct mpk_view *view, const struct mpk_host_texts *texts,
+				  struct mpk_error *err) MPK_MUST_CHECK;
+struct mpk_span mpk_view_doc(const struct mpk_view *view, size_t index);
+
+/* mpk_view_model - the function of an executor in the tree that --run calls by this name, or whose
+ * compiled body has it ("__vmtir__main", which takes a virtual machine); NULL: none */
+const struct mpk_signature *mpk_view_model(const struct mpk_view *view, struct mpk_span name);
+
+/* mpk_view_called - the name under which --run calls host function `index`: of an alias that for which it
+ * stands
+ * mpk_view_called_instead - mpk_view_model of that name: what a call of it leads to; NULL: host code */
+const char *mpk_view_called(const struct mpk_view *view, size_t index);
+const struct mpk_signature *mpk_view_called_instead(const struct mpk_view *view, size_t index);
+
+/* mpk_view_host_text - append the signature of host function `index`, or its name when that is all
+ * @names   stands between an alias and what it names */
+void mpk_view_host_text(const struct mpk_view *view, size_t index, const char *names,
+			struct mpk_strbuf *out);
+
+/* mpk_view_summary_json, mpk_view_functions_json - the same as members of object at
+ * (schemas minspect.schema.json and minspect-functions.schema.json) */
+void mpk_view_summary_json(const struct mpk_view *view, struct mpk_json *j, struct mpk_json_at *at);
+void mpk_view_functions_json(const struct mpk_view *view, struct mpk_json *j,
+			     struct mpk_json_at *at);
+
+/* mpk_view_about_json - what stands before the functions and the tree in the summary
+ * mpk_view_targets_json - "targets" of a module; nothing for modules without */
+void mpk_view_about_json(const struct mpk_view *view, struct mpk_json *j, struct mpk_json_at *at);
+void mpk_view_targets_json(const struct mpk_view *view, const struct mpk_view_node *n,
+			   struct mpk_json *j, struct mpk_json_at *at);
+
+#endif

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels of a page, with digests by which it tells those of several files apart. A kernel has two: of its
+ * own definition or machine code, and, where the code is text, of what stands around the definitions:
+ * functions and macros that it may use. */
+#include <string.h>
+
+#include "base/strmap.h"
+#include "model/embedded.h"
+#include "model/node_info.h"
+#include "page/page.h"
+#include "sourcecode/sourcecode.h"
+
+/* A text of several programs, each of which has its kernel's name. */
+struct programs {
+	const struct mpk_code_info *code;
+	const struct mpk_source_code_piece *pieces;
+	struct mpk_strmap names;
+	bool has_around; /* of all of the text */
+	uint8_t around[MPK_XXH128_BYTES];
+};
+
+struct digests {
+	struct mpk_page *page;
+	struct mpk_arena arena;
+	struct programs programs; /* of the text that was looked at last */
+	struct mpk_digest own, around;
+	bool has_own, has_around;
+	bool cut; /* something of the kernel was too much to read: nothing is told of it */
+	enum mpk_code code;
+	struct mpk_error *err;
+};
+
+static void digests_fini(struct digests *d)
+{
+	mpk_strmap_fini(&d->programs.names);
+	mpk_digest_fini(&d->own);
+	mpk_digest_fini(&d->around);
+	mpk_arena_fini(&d->arena);
+}
+
+/* Kernels of a hostile file may share their code. */
+static bool may_read(struct digests *d, size_t bytes)
+{
+	if (bytes > d->page->digests_left) {
+		d->cut = true;
+		return false;
+	}
+	d->page->digests_left -= bytes;
+	return true;
+}
+
+static enum mpk_code put_own(struct digests *d, struct mpk_span bytes)
+{
+	if (!may_read(d, bytes.len))
+		return MPK_OK;
+	d->has_own = true;
+	return mpk_digest_update(&d->own, bytes, d->err);
+}
+
+static enum mpk_code find_programs(struct digests *d, const struct mpk_code_info *code)
+{
+	struct programs *p = &d->programs;
+	size_t count, found;
+
+	if (p->code == code)
+		return MPK_OK;
+	mpk_strmap_fini(&p->names);
+	mpk_arena_fini(&d->arena);
+	*p = (struct programs){ .code = code };
+	if (!may_read(d, code->bytes.len)) {
+		p->code = NULL;
+		return MPK_OK;
+	}
+	MPK_TRY(mpk_source_code_split(code->bytes, &d->arena, &p->pieces, &count, d->err));
+	for (size_t i = 0; i < count; i++)
+		MPK_TRY_ALLOC(mpk_strmap_put(&p->names, p->pieces[i].name, i, &found) >= 0, d->err);
+	return MPK_OK;
+}
+
+/* The first definition of a text that begins at or behind p: they stand in file order. */
+static size_t first_definition(const struct mpk_code_info *code, const uint8_t *p)
+{
+	size_t low = 0, high = code->definition_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (code->definitions[middle].data < p)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Blanks at its ends come and go with what it separates. */
+static enum mpk_code put_gap(const uint8_t *at, const uint8_t *end, struct mpk_digest *to,
+			     struct mpk_error *err)
+{
+	while (at < end && *at <= ' ')
+		at++;
+	while (at < end && end[-1] <= ' ')
+		end--;
+	return mpk_digest_update(to, mpk_span_of(at, (size_t)(end - at)), err);
+}
+
+/* What is between the definitions of a run of text. */
+static enum mpk_code put_gaps(const struct mpk_code_info *code, struct mpk_span run,
+			      struct mpk_digest *to, struct mpk_error *err)
+{
+	const uint8_t *at = run.data, *end = run.data + run.len;
+
+	for (size_t i = first_definition(code, at); i < code->definition_count; i++) {
+		struct mpk_span text = code->definitions[i];
+
+		if (text.data < at || text.data + text.len > end)
+			break;
+		MPK_TRY(put_gap(at, text.data, to, err));
+		at = text.data + text.len;
+	}
+	return put_gap(at, end, to, err);
+}
+
+/* Of a text that is one program, what is around its kernels is the same for all of them. */
+static enum mpk_code put_around_all(struct digests *d, const struct mpk_code_info *code)
+{
+	MPK_CLEANUP(mpk_digest_fini) struct mpk_digest whole = { 0 };
+	struct programs *p = &d->programs;
+	uint8_t out[MPK_DIGEST_BYTES];
+
+	if (!p->has_around) {
+		MPK_TRY(mpk_digest_init(&whole, MPK_DIGEST_XXH128, d->err));
+		MPK_TRY(put_gaps(code, code->bytes, &whole, d->err));
+		MPK_TRY(mpk_digest_final(&whole, out, d->err));
+		memcpy(p->around, out, sizeof p->around);
+		p->has_around = true;
+	}
+	return mpk_digest_update(&d->around, mpk_span_of(p->around, sizeof p->around), d->err);
+}
+
+static bool is_within(const struct mpk_code_info *code, size_t kernel, struct mpk_span run)
+{
+	const uint8_t *at = code->kernels[kernel].text.data;
+
+	return at >= run.data && at < run.data + run.len;
+}
+
+static enum mpk_code put_definition(struct digests *d, const struct mpk_code_info *code,
+				    size_t kernel)
+{
+	struct mpk_span name = code->kernels[kernel].name, run;
+	size_t piece;
+
+	MPK_TRY(find_programs(d, code));
+	if (d->cut)
+		return MPK_OK;
+	d->has_around = true;
+	if (!mpk_strmap_find(&d->programs.names, name, &piece)) {
+		MPK_TRY(put_own(d, code->kernels[kernel].text));
+		return put_around_all(d, code);
+	}
+	run = d->programs.pieces[piece].text;
+	if (!may_read(d, run.len))
+		return MPK_OK;
+	/* its program may hold the others, too: what is called by this name is its own */
+	while (kernel && is_within(code, kernel, run) && is_within(code, kernel - 1, run))
+		kernel--;
+	for (; kernel < code->kernel_count && is_within(code, kernel, run); kernel++)
+		if (mpk_span_equal(code->kernels[kernel].name, name))
+			MPK_TRY(put_own(d, code->kernels[kernel].text));
+	return put_gaps(code, run, &d->around, d->err);
+}
+
+static void put_code(const struct mpk_code_info *code, size_t kernel, void *arg)
+{
+	const struct mpk_code_kernel *k = &code->kernels[kernel];
+	struct digests *d = arg;
+
+	if (d->code != MPK_OK)
+		return;
+	if (k->text.len)
+		d->code = put_definition(d, code, kernel);
+	else
+		d->code = put_own(d, k->code.len ? k->code : code->bytes);
+}
+
+static enum mpk_code put_digest(struct digests *d, struct mpk_json_at *o, const char *key,
+				struct mpk_digest *from)
+{
+	uint8_t digest[MPK_DIGEST_BYTES];
+	char digits[MPK_DIGEST_TEXT];
+
+	MPK_TRY(mpk_digest_final(from, digest, d->err));
+	mpk_json_text(&d->page->json, o, key, mpk_digest_print(digest, MPK_XXH128_BYTES, digits));
+	return MPK_OK;
+}
+
+static enum mpk_code begin(struct digests *d)
+{
+	mpk_digest_fini(&d->own);
+	mpk_digest_fini(&d->around);
+	d->has_own = d->has_around = d->cut = false;
+	MPK_TRY(mpk_digest_init(&d->own, MPK_DIGEST_XXH128, d->err));
+	return mpk_digest_init(&d->around, MPK_DIGEST_XXH128, d->err);
+}
+
+static enum mpk_code end(struct digests *d, struct mpk_json_at *o)
+{
+	MPK_TRY(d->code);
+	if (d->cut)
+		return MPK_OK;
+	if (d->has_own)
+		MPK_TRY(put_digest(d, o, "xxh128", &d->own));
+	return d->has_around ? put_digest(d, o, "around", &d->around) : MPK_OK;
+}
+
+enum mpk_code mpk_page_kernels_json(struct mpk_page *page, const struct mpk_view *view,
+				    const struct mpk_view_node *n, struct mpk_json_at *list,
+				    struct mpk_error *err)
+{
+	MPK_CLEANUP(digests_fini) struct digests d = { .page = page, .err = err };
+	const struct mpk_kernels *k = mpk_view_kernels(n);
+	struct mpk_json *j = &page->json;
+
+	for (size_t i = 0; k && i < k->function_count; i++) {
+		struct mpk_json_at *o = mpk_json_object(j, list, NULL);
+		struct mpk_strbuf text = { 0 }, lines = { 0 }, call = { 0 };
+
+		mpk_json_span(j, o, "name", k->functions[i].key);
+		mpk_json_text(j, o, "module", n->path);
+		mpk_view_kernel_text(&k->functions[i], true, &text);
+		mpk_json_take(j, o, "signature", &text);
+		mpk_node_kernel_lines(n, i, "", &lines);
+		mpk_json_take(j, o, "lines", &lines);
+		mpk_view_kernel_call(view, n, i, &call);
+		mpk_json_take(j, o, "call", &call);
+		if (!page->compares || !n->info)
+			continue;
+		MPK_TRY(begin(&d));
+		mpk_node_info_each(n->info, k, i, put_code, &d);
+		MPK_TRY(end(&d, o));
+	}
+	return MPK_OK;
+}
+
+enum mpk_code mpk_page_code_kernels_json(struct mpk_page *page, const struct mpk_view_code *c,
+					 struct mpk_json_at *list, struct mpk_error *err)
+{
+	MPK_CLEANUP(digests_fini) struct digests d = { .page = page, .err = err };
+	const struct mpk_code_info *lister = mpk_view_embedded_lister(c);
+	struct mpk_json *j = &page->json;
+
+	for (size_t i = 0; lister && i < lister->kernel_count; i++) {
+		struct mpk_json_at *o = mpk_json_object(j, list, NULL);
+		struct mpk_strbuf lines = { 0 };
+
+		mpk_json_span(j, o, "name", lister->kernels[i].name);
+		mpk_json_text(j, o, "module", c->path);
+		mpk_json_null(j, o, "signature");
+		mpk_view_code_figures(c, lister->kernels[i].name, "", &lines);
+		mpk_json_take(j, o, "lines", &lines);
+		mpk_json_null(j, o, "call");
+		if (!page->compares)
+			continue;
+		MPK_TRY(begin(&d));
+		mpk_code_info_each(&c->code, lister->kernels[i].name, put_code, &d);
+		MPK_TRY(end(&d, o));
+	}
+	return MPK_OK;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* page.h - minspect --html: files as one page for a browser
+ *
+ * The page is a template that stands in lib/show/page/web and is put together when the program is built,
+ * and one JSON document in it. What draws is the template's script; the document is what the other
+ * views show of each file, once, and the texts in it.
+ */
+#ifndef MPK_PAGE_PAGE_H
+#define MPK_PAGE_PAGE_H
+
+#include "base/rope.h"
+#include "extract/extract.h"
+#include "model/embedded.h"
+#include "model/view.h"
+#include "verify/verify.h"
+
+/* Of one text, and of all texts of a page, bytes: beyond that a text is cut, and the page says how
+ * to get all of it. */
+#define MPK_PAGE_TEXT_MAX (UINT64_C(4) << 20)
+#define MPK_PAGE_TEXTS_MAX (UINT64_C(16) << 20)
+
+/* A page while files are added: mpk_page_init, mpk_page_fini. It stays where it is. */
+struct mpk_page {
+	struct mpk_json json;
+	struct mpk_arena arena;
+	struct mpk_rope document; /* what of the document has left json */
+	struct mpk_strbuf rest;   /* what was left of it in the end */
+	struct mpk_json_at *files;
+	uint64_t texts_left;   /* bytes */
+	uint64_t digests_left; /* bytes of code that will still be read for digests of kernels */
+	bool compares; /* several files, or members of archives: parts and kernels get digests, by which the page tells them apart */
+};
+
+/* mpk_page_init - an empty page
+ * @several whether more than one file is going to be added */
+void mpk_page_init(struct mpk_page *page, bool several);
+void mpk_page_fini(struct mpk_page *page);
+
+/* mpk_page_add - add one file: its tree, functions, kernels, parts and texts, sizes, graphs and what
+ * verification finds
+ * @view    what its code says has been read (mpk_view_show_info, mpk_verify_kernels); borrowed for
+ *          the call, like file
+ * @file    where the bytes of the view come from; NULL: they are in memory
+ * Returns  MPK_OK; MPK_E_CORRUPT when an ELF file no longer opens; MPK_E_IO; MPK_E_NOMEM */
+enum mpk_code mpk_page_add(struct mpk_page *page, const struct mpk_view *view,
+			   const struct mpk_verify_file *file,
+			   struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_page_print - append the whole page: HTML without a reference to anything outside of it; nothing can be
+ * added then
+ * @out     views what the page holds
+ * mpk_page_document - the same of the document alone, instead
+ * Return   MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_page_print(struct mpk_page *page, struct mpk_rope *out,
+			     struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_page_document(struct mpk_page *page, struct mpk_rope *out,
+				struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_page_parts_json - put "parts" of a file: what --extract would write of it, texts with their
+ * content; lib/show/page/page.c alone calls it
+ * @map     NULL: the bytes are in memory
+ * Returns  MPK_OK; MPK_E_IO; MPK_E_NOMEM */
+enum mpk_code mpk_page_parts_json(struct mpk_page *page, const struct mpk_view *view,
+				  const struct mpk_mapping *map, struct mpk_json_at *at,
+				  struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_page_kernels_json - put the kernels of a module, and where the page compares what tells them from
+ * others: "xxh128" of their own text or code, "around" of the text around all of them; neither where
+ * that would be too much to read
+ * mpk_page_code_kernels_json - the same of code that is no module; lib/show/page/page.c alone calls them
+ * Return   MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_page_kernels_json(struct mpk_page *page, const struct mpk_view *view,
+				    const struct mpk_view_node *n, struct mpk_json_at *list,
+				    struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_page_code_kernels_json(struct mpk_page *page, const struct mpk_view_code *c,
+					 struct mpk_json_at *list,
+					 struct mpk_error *err) MPK_MUST_CHECK;
+
+#endif

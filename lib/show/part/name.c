@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names of parts as users give them, and what was nearly meant where there is none. */
+#include "part/part.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strmap.h"
+#include "base/vec.h"
+#include "model/device_code.h"
+#include "model/embedded.h"
+#include "model/node_info.h"
+#include "text/escape.h"
+
+enum { KEPT_MOST = 20000 }; /* names of code that is read and forgotten; libraries have millions */
+
+/* --- names --------------------------------------------------------------------------------- */
+
+struct mpk_part_name mpk_part_split(const char *text)
+{
+	struct mpk_span all = mpk_span_str(text);
+	const char *mark = strchr(text, '#');
+
+	if (mark)
+		return (struct mpk_part_name){
+			.path = mpk_span_of(text, (size_t)(mark - text)),
+			.name = mpk_span_str(mark + 1),
+		};
+	if (*text == '/' || mpk_span_starts(all, MPK_EMBEDDED_PATH) || mpk_device_is_path(all))
+		return (struct mpk_part_name){ .path = all };
+	return (struct mpk_part_name){ .name = all };
+}
+
+void mpk_part_names_add(struct mpk_part_names *names, struct mpk_span name)
+{
+	if (names->keep) {
+		if (names->count >= KEPT_MOST)
+			return;
+		name.data = (const uint8_t *)mpk_arena_text(names->keep, name);
+		names->failed |= !name.data;
+	}
+	if (names->failed ||
+	    !mpk_vec_reserve(&names->items, &names->cap, names->count + 1, sizeof *names->items))
+		names->failed = true;
+	else
+		names->items[names->count++] = name;
+}
+
+void mpk_part_names_add_code(struct mpk_part_names *names, const struct mpk_code_info *code)
+{
+	for (size_t i = 0; i < code->kernel_count; i++)
+		mpk_part_names_add(names, code->kernels[i].name);
+	for (size_t i = 0; i < code->image_count; i++)
+		mpk_part_names_add_code(names, &code->images[i]);
+}
+
+void mpk_part_names_fini(struct mpk_part_names *names)
+{
+	free(names->items);
+	*names = (struct mpk_part_names){ 0 };
+}
+
+static bool has_kernel(const struct mpk_view_node *n, const struct mpk_node_info *info,
+		       struct mpk_span name)
+{
+	const struct mpk_kernels *table = mpk_view_kernels(n);
+	size_t at;
+
+	for (size_t i = 0; table && i < table->function_count; i++)
+		if (mpk_span_equal(table->functions[i].key, name))
+			return true;
+	for (size_t i = 0; i < info->piece_count; i++)
+		if (mpk_code_info_find(&info->pieces[i].code, name, &at))
+			return true;
+	return false;
+}
+
+/* The module that has a kernel of this name; NULL: none, or nobody could look. */
+static const char *module_with(const struct mpk_view *view, struct mpk_span name)
+{
+	const struct mpk_node_info *info;
+
+	for (size_t i = 0; i < view->count; i++)
+		if (mpk_view_info(view, i, &info, NULL) == MPK_OK &&
+		    has_kernel(&view->nodes[i], info, name))
+			return view->nodes[i].path;
+	return NULL;
+}
+
+static bool is_host_function(const struct mpk_image *image, struct mpk_span name)
+{
+	for (size_t i = 0; i < image->function_count; i++)
+		if (mpk_span_is(name, image->functions[i].name))
+			return true;
+	return false;
+}
+
+enum mpk_code mpk_part_miss(const struct mpk_view *view, const struct mpk_part_names *names,
+			    struct mpk_part_name wanted, bool is_text, struct mpk_error *err)
+{
+	size_t near = mpk_closest(wanted.name, names->items, names->count);
+	const char *in = wanted.path.len ? " in " : "", *other;
+
+	if (names->failed)
+		return mpk_fail_nomem(err);
+	other = wanted.path.len ? module_with(view, wanted.name) : NULL;
+	if (other)
+		return mpk_fail(err, MPK_E_NOTFOUND, "there is no '%s' in %s; it is in %s",
+				MPK_QUOTE(wanted.name), MPK_QUOTE(wanted.path), other);
+	if (is_text && is_host_function(view->image, wanted.name))
+		return mpk_fail(
+			err, MPK_E_UNSUPPORTED,
+			"'%s' is a function of the host code, whose text is not in the file: --disasm=%s shows its instructions",
+			MPK_QUOTE(wanted.name), MPK_QUOTE(wanted.name));
+	if (near < names->count)
+		return mpk_fail(err, MPK_E_NOTFOUND, "there is no '%s'%s%s; did you mean '%s'?",
+				MPK_QUOTE(wanted.name), in, MPK_QUOTE(wanted.path),
+				MPK_QUOTE(names->items[near]));
+	return mpk_fail(err, MPK_E_NOTFOUND,
+			"there is no '%s'%s%s; minspect FILE lists what there is",
+			MPK_QUOTE(wanted.name), in, MPK_QUOTE(wanted.path));
+}
+
+/* --- paths --------------------------------------------------------------------------------- */
+
+enum mpk_code mpk_part_place(const struct mpk_view *view, struct mpk_span path,
+			     struct mpk_part_place *out, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_part_names_fini) struct mpk_part_names names = { 0 };
+	const char *what = mpk_device_is_path(path) ? "container" : "module";
+	size_t near;
+
+	for (size_t i = 0; i < view->count; i++) {
+		struct mpk_span own = mpk_span_str(view->nodes[i].path);
+
+		if (mpk_span_equal(own, path)) {
+			*out = (struct mpk_part_place){ .node = &view->nodes[i], .index = i };
+			return MPK_OK;
+		}
+		mpk_part_names_add(&names, own);
+	}
+	for (size_t i = 0; i < view->image->embedded_count; i++) {
+		struct mpk_span own = mpk_span_str(view->embedded[i].path);
+
+		if (mpk_span_equal(own, path)) {
+			*out = (struct mpk_part_place){ .embedded = &view->embedded[i] };
+			return MPK_OK;
+		}
+		mpk_part_names_add(&names, own);
+	}
+	for (size_t i = 0; i < view->image->device_count; i++) {
+		const struct mpk_image_device *d = &view->image->devices[i];
+		const char *own = mpk_device_path(d, view->arena);
+
+		MPK_TRY_ALLOC(own, err);
+		if (mpk_span_is(path, own)) {
+			*out = (struct mpk_part_place){ .device = d };
+			return MPK_OK;
+		}
+		mpk_part_names_add(&names, mpk_span_str(own));
+	}
+	near = mpk_closest(path, names.items, names.count);
+	/* every path of one digit is near the root */
+	if (near < names.count && !mpk_span_is(names.items[near], "/"))
+		return mpk_fail(err, MPK_E_NOTFOUND, "there is no %s '%s'; did you mean '%s'?",
+				what, MPK_QUOTE(path), MPK_QUOTE(names.items[near]));
+	return mpk_fail(err, MPK_E_NOTFOUND, "there is no %s '%s'; minspect FILE lists them", what,
+			MPK_QUOTE(path));
+}

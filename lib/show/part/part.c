@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A part is found in the plan of --extract first, so that both give the same bytes under the same
+ * names; what that plan does not cut out (a kernel of several, an image, one function) comes after. */
+#include "part/part.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "extract/extract.h"
+#include "model/device_code.h"
+#include "model/embedded.h"
+#include "model/node_info.h"
+#include "sourcecode/sourcecode.h"
+#include "text/escape.h"
+
+/* --- parts that --extract has --------------------------------------------------------------- */
+
+struct finder {
+	const struct mpk_view *view;
+	struct mpk_part_name wanted;
+	struct mpk_arena *arena;
+	struct mpk_rope *out;
+	struct mpk_extract plan;
+	size_t next; /* of its files: the first whose container was not looked into */
+	struct mpk_extract_file *image; /* of a container, that was found by its target */
+	struct mpk_part_names names;    /* that there would have been */
+	bool found;
+	/* what has the kernel, but not as a text; its path, and what --show calls all of it */
+	const struct mpk_code_format *whole;
+	const char *whole_path, *whole_part;
+	struct mpk_error *err;
+};
+
+static bool is_here(const struct finder *f, const char *path)
+{
+	return !f->wanted.path.len || mpk_span_is(f->wanted.path, path);
+}
+
+/* "params/w1.npy" of "1-GraphExecutorFactory/params/w1.npy" */
+static struct mpk_span inner_name(const struct mpk_extract_file *file)
+{
+	const char *slash = strchr(file->name, '/');
+
+	return mpk_span_str(slash ? slash + 1 : file->name);
+}
+
+/* Without ".npy" or ".bin", which --extract adds. */
+static struct mpk_span without_suffix(struct mpk_span name)
+{
+	bool has = name.len > 4 && (memcmp(name.data + name.len - 4, ".npy", 4) == 0 ||
+				    memcmp(name.data + name.len - 4, ".bin", 4) == 0);
+
+	return mpk_span_of(name.data, name.len - (has ? 4 : 0));
+}
+
+static struct mpk_span last_step(struct mpk_span name)
+{
+	const uint8_t *slash = name.len ? memrchr(name.data, '/', name.len) : NULL;
+	size_t skip = slash ? (size_t)(slash + 1 - name.data) : 0;
+
+	return mpk_span_of(name.data + skip, name.len - skip);
+}
+
+static bool is_named(const struct mpk_extract_file *file, struct mpk_span name)
+{
+	struct mpk_span inner = inner_name(file);
+
+	if (file->title.len && mpk_span_equal(file->title, name))
+		return true;
+	if (mpk_span_equal(inner, name) || mpk_span_is(name, file->name))
+		return true;
+	inner = without_suffix(inner);
+	return mpk_span_equal(inner, name) ||
+	       (file->tensor && mpk_span_equal(last_step(inner), name));
+}
+
+/* What stands packed in the file is unpacked now, and stays as long as the answer. */
+static enum mpk_code put_file(struct finder *f, struct mpk_extract_file *file)
+{
+	if (file->make)
+		MPK_TRY(file->make(f->view, file, f->arena, f->err));
+	mpk_rope_put_rope(f->out, &file->content);
+	f->found = true;
+	return MPK_OK;
+}
+
+static enum mpk_code find_file(struct finder *f)
+{
+	for (size_t i = 0; i < f->plan.count && !f->found; i++) {
+		struct mpk_extract_file *file = f->plan.files[i];
+
+		if (!is_here(f, file->path))
+			continue;
+		if (is_named(file, f->wanted.name))
+			MPK_TRY(put_file(f, file));
+		mpk_part_names_add(&f->names, file->title.len ? file->title : inner_name(file));
+	}
+	return MPK_OK;
+}
+
+/* What is meant by a module without a name: 0 is the best, more is worse. */
+static unsigned rank_of(const struct mpk_extract_file *file)
+{
+	static const char *const best[] = { "bytecode.txt", "graph.json", "kernels." };
+	struct mpk_span name = inner_name(file);
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(best); i++)
+		if (mpk_span_starts(name, best[i]))
+			return 0;
+	return mpk_span_is(name, "functions.json") ? 2 : 1;
+}
+
+static enum mpk_code fail_several(const struct finder *f, size_t count)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+	bool is_device = mpk_device_is_path(f->wanted.path);
+	size_t said = 0;
+
+	for (size_t i = 0; i < f->plan.count && said < 3; i++) {
+		const struct mpk_extract_file *file = f->plan.files[i];
+
+		if (!is_here(f, file->path) || rank_of(file) > 1)
+			continue;
+		mpk_strbuf_puts(&text, said++ ? ", " : "");
+		mpk_strbuf_printf(&text, "%s#%s", MPK_QUOTE(f->wanted.path),
+				  MPK_QUOTE(file->title.len ? file->title : inner_name(file)));
+	}
+	MPK_TRY(mpk_strbuf_status(&text, f->err));
+	return mpk_fail(f->err, MPK_E_USAGE,
+			"this %s has %zu parts; name one (%s%s), or give --raw for %s",
+			is_device ? "container" : "module", count, mpk_strbuf_text(&text),
+			said < count ? ", ..." : "", is_device ? "all of it" : "the payload");
+}
+
+static enum mpk_code find_main(struct finder *f)
+{
+	struct mpk_extract_file *best = NULL;
+	size_t count = 0;
+
+	for (size_t i = 0; i < f->plan.count; i++) {
+		struct mpk_extract_file *file = f->plan.files[i];
+
+		if (!is_here(f, file->path))
+			continue;
+		count += rank_of(file) == 1;
+		if (!best || rank_of(file) < rank_of(best))
+			best = file;
+	}
+	if (best && rank_of(best) == 1 && count > 1)
+		return fail_several(f, count);
+	/* no file at all: a payload of no bytes */
+	return best ? put_file(f, best) : MPK_OK;
+}
+
+/* --- parts of parts --------------------------------------------------------------------------- */
+
+/* Processor and features, "gfx90a:xnack+"; without the features: any. */
+static bool is_target(const char *target, struct mpk_span name)
+{
+	size_t processor = strcspn(target, ":");
+
+	return mpk_span_is(name, target) ||
+	       (name.len == processor && memcmp(name.data, target, processor) == 0);
+}
+
+bool mpk_part_is_image(const struct mpk_code_info *image, struct mpk_span name)
+{
+	char text[sizeof image->target + 16];
+
+	if (!image->format || !*image->target)
+		return false;
+	if (image->format == &mpk_format_ptx && strncmp(image->target, "sm_", 3) == 0) {
+		(void)snprintf(text, sizeof text, "compute_%s", image->target + 3);
+		return mpk_span_is(name, text);
+	}
+	return is_target(image->target, name);
+}
+
+/* A definition by itself is a text of its own: its last line ends. */
+static void put_definition(struct finder *f, struct mpk_span text)
+{
+	mpk_rope_put_view(f->out, text);
+	mpk_rope_put_bytes(f->out, mpk_span_str("\n"));
+	f->found = true;
+}
+
+static void not_as_text(struct finder *f, const struct mpk_code_info *code, const char *path)
+{
+	if (f->whole)
+		return;
+	f->whole = code->format;
+	f->whole_path = f->whole_part = path;
+}
+
+/* A kernel that macros make, in a text that says where the program of each one is. */
+static enum mpk_code find_program(struct finder *f, const struct mpk_code_info *code)
+{
+	const struct mpk_source_code_piece *pieces;
+	size_t count;
+
+	if (!code->format || !code->format->is_source || f->found)
+		return MPK_OK;
+	MPK_TRY(mpk_source_code_split(code->bytes, f->arena, &pieces, &count, f->err));
+	for (size_t i = 0; i < count && !f->found; i++) {
+		if (!mpk_span_equal(pieces[i].name, f->wanted.name))
+			continue;
+		mpk_rope_put_view(f->out, pieces[i].text);
+		f->found = true;
+	}
+	return MPK_OK;
+}
+
+static void find_in_code(struct finder *f, const struct mpk_code_info *code, const char *path)
+{
+	size_t kernel;
+
+	for (size_t i = 0; i < code->image_count && !f->found; i++) {
+		if (!mpk_part_is_image(&code->images[i], f->wanted.name))
+			continue;
+		mpk_rope_put_view(f->out, code->images[i].bytes);
+		f->found = true;
+	}
+	if (!f->found && mpk_code_info_find(code, f->wanted.name, &kernel)) {
+		if (code->kernels[kernel].text.len)
+			put_definition(f, code->kernels[kernel].text);
+		else
+			not_as_text(f, code, path);
+	}
+	for (size_t i = 0; i < code->image_count && !f->found; i++)
+		find_in_code(f, &code->images[i], path);
+}
+
+static void put_text(struct finder *f, struct mpk_strbuf *text)
+{
+	mpk_rope_put_bytes(f->out, mpk_span_of(text->data, text->len));
+	f->out->failed |= text->failed;
+	f->found = true;
+}
+
+static void find_function(struct finder *f, const struct mpk_payload *p)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+	bool relax = p->tag == MPK_PAYLOAD_RELAX;
+	size_t count = relax                         ? p->u.relax.func_count
+		       : p->tag == MPK_PAYLOAD_RELAY ? p->u.relay.func_count
+						     : 0;
+
+	for (size_t i = 0; i < count && !f->found; i++) {
+		struct mpk_span name =
+			relax ? p->u.relax.funcs[i].name : p->u.relay.funcs[i].info.items[0];
+
+		mpk_part_names_add(&f->names, name);
+		if (!mpk_span_equal(name, f->wanted.name))
+			continue;
+		if (relax)
+			mpk_relax_dump_func(&p->u.relax, i, &text);
+		else
+			mpk_relay_dump_func(&p->u.relay, i, &text);
+		put_text(f, &text);
+	}
+}
+
+/* Code that does not list its kernels, or not this one; the module's table names it. */
+static void find_in_table(struct finder *f, const struct mpk_view_node *n,
+			  const struct mpk_node_info *info)
+{
+	const struct mpk_kernels *table = mpk_view_kernels(n);
+
+	for (size_t i = 0; table && i < table->function_count; i++) {
+		mpk_part_names_add(&f->names, table->functions[i].key);
+		if (info->piece_count && info->pieces[0].code.format &&
+		    mpk_span_equal(table->functions[i].key, f->wanted.name))
+			not_as_text(f, &info->pieces[0].code, n->path);
+	}
+}
+
+static enum mpk_code find_inside(struct finder *f)
+{
+	const struct mpk_view *view = f->view;
+
+	for (size_t i = 0; i < view->count && !f->found; i++) {
+		const struct mpk_view_node *n = &view->nodes[i];
+		const struct mpk_node_info *info;
+
+		if (!is_here(f, n->path))
+			continue;
+		if (n->decoded)
+			find_function(f, n->payload);
+		MPK_TRY(mpk_view_info(view, i, &info, f->err));
+		for (size_t k = 0; k < info->piece_count && !f->found; k++) {
+			find_in_code(f, &info->pieces[k].code, n->path);
+			MPK_TRY(find_program(f, &info->pieces[k].code));
+			mpk_part_names_add_code(&f->names, &info->pieces[k].code);
+		}
+		find_in_table(f, n, info);
+	}
+	for (size_t i = 0; i < view->image->embedded_count && !f->found; i++) {
+		const struct mpk_view_code *c = &view->embedded[i];
+
+		if (!is_here(f, c->path))
+			continue;
+		find_in_code(f, &c->code, c->path);
+		mpk_part_names_add_code(&f->names, &c->code);
+	}
+	return MPK_OK;
+}
+
+/* --- GPU code of any library -------------------------------------------------------------------- */
+
+/* The file of --extract that is an image of a container; both are asked for in file order. */
+static struct mpk_extract_file *file_of(struct finder *f, size_t container, size_t image)
+{
+	for (; f->next < f->plan.count; f->next++) {
+		struct mpk_extract_file *file = f->plan.files[f->next];
+
+		if (!file->is_device || file->container < container ||
+		    (file->container == container && file->image < image))
+			continue;
+		return file->container == container && file->image == image ? file : NULL;
+	}
+	return NULL;
+}
+
+/* The container is forgotten afterwards: a text of it is copied, an image is noted as its file. */
+static enum mpk_code find_in_image(struct finder *f, const struct mpk_view_code *c,
+				   const struct mpk_code_info *image, struct mpk_extract_file *file)
+{
+	struct mpk_span text;
+	size_t kernel;
+
+	mpk_part_names_add_code(&f->names, image);
+	if (mpk_part_is_image(image, f->wanted.name)) {
+		f->image = file;
+		return MPK_OK;
+	}
+	if (!mpk_code_info_find(image, f->wanted.name, &kernel))
+		return MPK_OK;
+	text = image->kernels[kernel].text;
+	if (text.len) {
+		text.data = mpk_arena_keep(f->arena, text.data, text.len, 1);
+		MPK_TRY_ALLOC(text.data, f->err);
+		put_definition(f, text);
+	} else if (!f->whole) {
+		not_as_text(f, image, mpk_arena_text(f->arena, mpk_span_str(c->path)));
+		f->whole_part = mpk_arena_printf(f->arena, "%s#%.*s", c->path,
+						 MPK_SPAN_ARG(inner_name(file)));
+		MPK_TRY_ALLOC(f->whole_path && f->whole_part, f->err);
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code find_in_container(struct finder *f, size_t index)
+{
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	const struct mpk_image_device *d = &f->view->image->devices[index];
+	const char *path = mpk_device_path(d, &scratch);
+	struct mpk_view_code c;
+	size_t count;
+
+	MPK_TRY_ALLOC(path, f->err);
+	if (!is_here(f, path))
+		return MPK_OK;
+	MPK_TRY(mpk_device_container(d, &scratch, &c, f->err));
+	count = c.code.image_count;
+	for (size_t i = 0; i < (count ? count : 1) && !f->found && !f->image; i++) {
+		struct mpk_extract_file *file = file_of(f, index, i);
+
+		if (file)
+			MPK_TRY(find_in_image(f, &c, count ? &c.code.images[i] : &c.code, file));
+	}
+	return MPK_OK;
+}
+
+static enum mpk_code find_in_devices(struct finder *f)
+{
+	enum mpk_code code = MPK_OK;
+
+	f->names.keep = f->arena;
+	for (size_t i = 0; i < f->view->image->device_count && code == MPK_OK; i++) {
+		code = find_in_container(f, i);
+		if (f->found || f->image)
+			break;
+	}
+	f->names.keep = NULL;
+	/* only now, so that what was unpacked to find it is not there twice */
+	return code == MPK_OK && f->image ? put_file(f, f->image) : code;
+}
+
+static enum mpk_code find_name(struct finder *f)
+{
+	MPK_TRY(find_file(f));
+	if (!f->found)
+		MPK_TRY(find_inside(f));
+	if (!f->found)
+		MPK_TRY(find_in_devices(f));
+	if (f->found)
+		return MPK_OK;
+	if (f->whole)
+		return mpk_fail(
+			f->err, MPK_E_UNSUPPORTED,
+			"a kernel cannot be cut out of %s: --show %s gives all of it, --disasm %s#%s what the kernel does",
+			f->whole->name, f->whole_part, f->whole_path, MPK_QUOTE(f->wanted.name));
+	return mpk_part_miss(f->view, &f->names, f->wanted, true, f->err);
+}
+
+static enum mpk_code find_raw(struct finder *f)
+{
+	struct mpk_part_place place;
+
+	if (f->wanted.name.len)
+		return mpk_fail(f->err, MPK_E_USAGE,
+				"--raw gives a whole payload; give it a path without a name");
+	MPK_TRY(mpk_part_place(f->view, f->wanted.path, &place, f->err));
+	mpk_rope_put_view(f->out, place.node       ? place.node->node->payload
+				  : place.embedded ? place.embedded->at->bytes
+						   : place.device->bytes);
+	return MPK_OK;
+}
+
+static enum mpk_code find(struct finder *f, bool raw)
+{
+	struct mpk_part_place place;
+
+	if (raw)
+		return find_raw(f);
+	if (f->wanted.path.len)
+		MPK_TRY(mpk_part_place(f->view, f->wanted.path, &place, f->err));
+	MPK_TRY(mpk_extract_plan_at(f->view, f->wanted.path, f->arena, &f->plan, f->err));
+	return f->wanted.name.len ? find_name(f) : find_main(f);
+}
+
+enum mpk_code mpk_part_find(const struct mpk_view *view, const char *text, bool raw,
+			    struct mpk_arena *arena, struct mpk_rope *out, struct mpk_error *err)
+{
+	struct mpk_rope content = { .arena = arena };
+	struct finder f = { .view = view,
+			    .wanted = mpk_part_split(text),
+			    .arena = arena,
+			    .out = &content,
+			    .err = err };
+
+	if (!f.wanted.path.len && !f.wanted.name.len)
+		return mpk_fail(err, MPK_E_USAGE,
+				"a path such as /0/1 is wanted, with or without #NAME");
+	enum mpk_code code = find(&f, raw);
+
+	mpk_part_names_fini(&f.names);
+	MPK_TRY(code);
+	MPK_TRY(mpk_rope_status(&content, err));
+	*out = content;
+	return MPK_OK;
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One run of cases in the forms that people and CI systems read. Reasons are escaped when they are
+ * made: a form adds only what its own syntax asks for. */
+#include "results/cases.h"
+
+#include "results/results.h"
+#include "text/escape.h"
+
+struct mpk_cases_report mpk_cases_report_of(const char *file, const char *cases_file,
+					    const struct mpk_cases *cases,
+					    const struct mpk_case_outcome *outcomes)
+{
+	struct mpk_cases_report report = { file, cases_file, cases, outcomes, 0, 0, 0 };
+
+	for (size_t i = 0; i < cases->count; i++) {
+		report.passed += outcomes[i].verdict == MPK_CASE_PASSED;
+		report.failed += outcomes[i].verdict == MPK_CASE_FAILED;
+		report.skipped += outcomes[i].verdict == MPK_CASE_SKIPPED;
+	}
+	return report;
+}
+
+static void put_summary(const struct mpk_cases_report *report, struct mpk_strbuf *out)
+{
+	mpk_strbuf_printf(out, "%zu passed, %zu failed, %zu skipped\n", report->passed,
+			  report->failed, report->skipped);
+}
+
+/* --- lines -------------------------------------------------------------------------- */
+
+static void put_times(const struct mpk_case *c, const struct mpk_case_outcome *o,
+		      struct mpk_strbuf *out)
+{
+	mpk_strbuf_puts(out, " (");
+	mpk_seconds_text(o->seconds, out);
+	if (c->is_timed && o->calls) {
+		mpk_strbuf_puts(out, "; ");
+		mpk_timing_text(&o->timing, o->calls, out);
+	}
+	mpk_strbuf_putc(out, ')');
+}
+
+void mpk_cases_text(const struct mpk_cases_report *report, bool times, struct mpk_strbuf *out)
+{
+	static const char *const words[] = { "ok   ", "FAIL ", "skip " };
+
+	for (size_t i = 0; i < report->cases->count; i++) {
+		const struct mpk_case *c = &report->cases->items[i];
+		const struct mpk_case_outcome *o = &report->outcomes[i];
+
+		mpk_strbuf_puts(out, words[o->verdict]);
+		mpk_escape(out, mpk_span_str(c->name));
+		if (o->verdict == MPK_CASE_FAILED) {
+			mpk_strbuf_puts(out, " (");
+			mpk_escape(out, mpk_span_str(report->cases_file));
+			mpk_strbuf_printf(out, ":%u)", (unsigned)c->pos.line);
+		}
+		if (times && !c->skip)
+			put_times(c, o, out);
+		if (o->why.len)
+			mpk_strbuf_printf(out, ": %s", mpk_strbuf_text(&o->why));
+		mpk_strbuf_putc(out, '\n');
+	}
+	put_summary(report, out);
+}
+
+/* --- TAP 13 ------------------------------------------------------------------------- */
+
+/* One line of a description; a '#' in it would begin a directive. */
+static void put_tap_text(const char *text, struct mpk_strbuf *out)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf escaped = { 0 };
+
+	mpk_escape(&escaped, mpk_span_str(text));
+	for (const char *p = mpk_strbuf_text(&escaped); *p; p++) {
+		if (*p == '#')
+			mpk_strbuf_putc(out, '\\');
+		mpk_strbuf_putc(out, *p);
+	}
+	out->failed |= escaped.failed;
+}
+
+void mpk_cases_tap(const struct mpk_cases_report *report, struct mpk_strbuf *out)
+{
+	mpk_strbuf_printf(out, "TAP version 13\n1..%zu\n", report->cases->count);
+	for (size_t i = 0; i < report->cases->count; i++) {
+		const struct mpk_case_outcome *o = &report->outcomes[i];
+		bool failed = o->verdict == MPK_CASE_FAILED;
+
+		mpk_strbuf_printf(out, "%sok %zu - ", failed ? "not " : "", i + 1);
+		put_tap_text(report->cases->items[i].name, out);
+		if (o->verdict == MPK_CASE_SKIPPED)
+			mpk_strbuf_printf(out, " # SKIP %s", mpk_strbuf_text(&o->why));
+		mpk_strbuf_putc(out, '\n');
+		if (!failed)
+			continue;
+		mpk_strbuf_puts(out, "  ---\n  message: ");
+		mpk_escape_json(out, mpk_span_str(mpk_strbuf_text(&o->why)), NULL);
+		mpk_strbuf_puts(out, "\n  severity: fail\n  file: ");
+		mpk_escape_json(out, mpk_span_str(report->cases_file), NULL);
+		mpk_strbuf_printf(out, "\n  line: %u\n  ...\n",
+				  (unsigned)report->cases->items[i].pos.line);
+	}
+	mpk_strbuf_puts(out, "# ");
+	put_summary(report, out);
+}
+
+/* --- JSON --------------------------------------------------------------------------- */
+
+static void put_case(const struct mpk_case *c, const struct mpk_case_outcome *o, struct mpk_json *j,
+		     struct mpk_json_at *at)
+{
+	static const char *const words[] = { "passed", "failed", "skipped" };
+	struct mpk_error err;
+	struct mpk_json_at *list;
+
+	mpk_json_text(j, at, "name", c->name);
+	mpk_json_text(j, at, "function", c->call.function);
+	mpk_json_u64(j, at, "line", c->pos.line);
+	mpk_json_text(j, at, "status", words[o->verdict]);
+	if (o->verdict == MPK_CASE_SKIPPED)
+		mpk_json_text(j, at, "reason", mpk_strbuf_text(&o->why));
+	if (o->verdict == MPK_CASE_FAILED) {
+		(void)mpk_fail(&err, o->code, "%s", mpk_strbuf_text(&o->why));
+		mpk_json_error(j, at, "error", &err);
+	}
+	if (o->comparisons) {
+		list = mpk_json_array(j, at, "comparisons");
+		for (size_t i = 0; i < c->expect_count; i++)
+			mpk_comparison_json(c->expects[i].is_ignored ? NULL : &o->comparisons[i], i,
+					    j, list);
+	}
+	if (c->is_timed && o->calls)
+		mpk_timing_json(&o->timing, o->calls, j, at);
+}
+
+void mpk_cases_json(const struct mpk_cases_report *report, struct mpk_json *j,
+		    struct mpk_json_at *at)
+{
+	struct mpk_json_at *list = mpk_json_array(j, at, "cases");
+
+	for (size_t i = 0; i < report->cases->count; i++)
+		put_case(&report->cases->items[i], &report->outcomes[i], j,
+			 mpk_json_object(j, list, NULL));
+	mpk_json_u64(j, at, "passed", report->passed);
+	mpk_json_u64(j, at, "failed", report->failed);
+	mpk_json_u64(j, at, "skipped", report->skipped);
+}

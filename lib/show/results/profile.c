@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "results/profile.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "results/results.h"
+#include "text/escape.h"
+#include "text/phrase.h"
+#include "text/table.h"
+
+/* "cpu", "opencl:0" */
+static const char *device_name(struct mpk_dldevice device, char out[32])
+{
+	const char *kind = mpk_device_kind_name(mpk_device_kind_from(device.type));
+
+	if (mpk_dldevice_is_host(device))
+		(void)snprintf(out, 32, "cpu");
+	else
+		(void)snprintf(out, 32, "%s:%" PRId32, kind, device.id);
+	return out;
+}
+
+static double sum(const struct mpk_profile *p)
+{
+	double total = 0;
+
+	for (size_t i = 0; i < p->row_count; i++)
+		total += p->rows[i].total;
+	return total;
+}
+
+static double share(double part, double total)
+{
+	return total > 0 ? 100 * part / total : 0;
+}
+
+/* --- text ----------------------------------------------------------------------------------- */
+
+static void put_time(struct mpk_table *t, double seconds)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+
+	mpk_seconds_text(seconds, &text);
+	mpk_table_cell(t, "%s", mpk_strbuf_text(&text));
+}
+
+static void put_head(struct mpk_table *t)
+{
+	static const char *const words[] = { "operator", "device", "calls", "total",
+					     "mean",     "min",    "max",   "share" };
+
+	mpk_table_row(t);
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(words); i++)
+		mpk_table_cell(t, "%s", words[i]);
+}
+
+static void put_row(const struct mpk_profile_row *r, double total, struct mpk_table *t)
+{
+	char device[32];
+
+	mpk_table_row(t);
+	mpk_table_cell(t, "%s", MPK_QUOTE(r->name));
+	mpk_table_cell(t, "%s", device_name(r->device, device));
+	mpk_table_cell(t, "%" PRIu64, r->calls);
+	put_time(t, r->total);
+	put_time(t, r->total / (double)(r->calls ? r->calls : 1));
+	put_time(t, r->min);
+	put_time(t, r->max);
+	mpk_table_cell(t, "%5.1f%%", share(r->total, total));
+}
+
+static bool is_first_of_device(const struct mpk_profile *p, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (mpk_dldevice_equal(p->rows[k].device, p->rows[i].device))
+			return false;
+	return true;
+}
+
+/* What the operators of row i's device took. */
+static struct mpk_profile_row device_sum(const struct mpk_profile *p, size_t i)
+{
+	struct mpk_profile_row s = { .device = p->rows[i].device };
+
+	for (size_t k = i; k < p->row_count; k++) {
+		if (!mpk_dldevice_equal(p->rows[k].device, s.device))
+			continue;
+		s.calls += p->rows[k].calls;
+		s.total += p->rows[k].total;
+	}
+	return s;
+}
+
+static void put_sums(const struct mpk_profile *p, double total, struct mpk_strbuf *out)
+{
+	char device[32];
+
+	mpk_strbuf_puts(out, "operators took ");
+	mpk_seconds_text(total, out);
+	mpk_strbuf_puts(out, " of ");
+	mpk_seconds_text(p->seconds, out);
+	mpk_strbuf_puts(out, " in ");
+	mpk_put_count(out, p->calls, "call");
+	for (size_t i = 0; i < p->row_count; i++) {
+		struct mpk_profile_row s = device_sum(p, i);
+
+		if (!is_first_of_device(p, i))
+			continue;
+		mpk_strbuf_printf(out, ", %s ", device_name(s.device, device));
+		mpk_seconds_text(s.total, out);
+	}
+	mpk_strbuf_putc(out, '\n');
+}
+
+void mpk_profile_text(const struct mpk_profile *p, struct mpk_strbuf *out)
+{
+	struct mpk_table t = { .right = 0xfc };
+	double total = sum(p);
+
+	put_head(&t);
+	for (size_t i = 0; i < p->row_count; i++)
+		put_row(&p->rows[i], total, &t);
+	mpk_table_print(&t, "", out);
+	mpk_table_fini(&t);
+	put_sums(p, total, out);
+}
+
+/* --- JSON ----------------------------------------------------------------------------------- */
+
+static const char *kind_name(enum mpk_operator_kind kind)
+{
+	switch (kind) {
+	case MPK_OPERATOR_KERNEL:
+		return "kernel";
+	case MPK_OPERATOR_COPY:
+		return "copy";
+	case MPK_OPERATOR_BUILTIN:
+		return "builtin";
+	case MPK_OPERATOR_CONTROL:
+		break;
+	}
+	return "control";
+}
+
+void mpk_profile_json(const struct mpk_profile *p, struct mpk_json *j, struct mpk_json_at *at)
+{
+	double total = sum(p);
+	struct mpk_json_at *list;
+	char device[32];
+
+	at = mpk_json_object(j, at, "profile");
+	mpk_json_u64(j, at, "calls", p->calls);
+	mpk_json_f64(j, at, "seconds", p->seconds);
+	mpk_json_f64(j, at, "operator_seconds", total);
+	list = mpk_json_array(j, at, "operators");
+	for (size_t i = 0; i < p->row_count; i++) {
+		const struct mpk_profile_row *r = &p->rows[i];
+		struct mpk_json_at *o = mpk_json_object(j, list, NULL);
+
+		mpk_json_span(j, o, "name", r->name);
+		mpk_json_text(j, o, "kind", kind_name(r->kind));
+		mpk_json_text(j, o, "device", device_name(r->device, device));
+		mpk_json_u64(j, o, "calls", r->calls);
+		mpk_json_f64(j, o, "total", r->total);
+		mpk_json_f64(j, o, "mean", r->total / (double)(r->calls ? r->calls : 1));
+		mpk_json_f64(j, o, "min", r->min);
+		mpk_json_f64(j, o, "max", r->max);
+		mpk_json_f64(j, o, "share", share(r->total, total) / 100);
+	}
+}
+
+/* --- trace events --------------------------------------------------------------------------- */
+
+/* Threads are numbered from 1 in the order of the rows. */
+static size_t thread_of(const struct mpk_profile *p, struct mpk_dldevice device)
+{
+	size_t number = 0;
+
+	for (size_t i = 0; i < p->row_count; i++) {
+		number += is_first_of_device(p, i);
+		if (mpk_dldevice_equal(p->rows[i].device, device))
+			break;
+	}
+	return number;
+}
+
+static void put_name(const char *what, size_t thread, const char *name, struct mpk_strbuf *out)
+{
+	mpk_strbuf_printf(out, "{\"ph\": \"M\", \"pid\": 1, \"tid\": %zu, \"name\": \"%s\", ",
+			  thread, what);
+	mpk_strbuf_puts(out, "\"args\": {\"name\": ");
+	mpk_escape_json(out, mpk_span_str(name), "\\ufffd");
+	mpk_strbuf_puts(out, "}}");
+}
+
+static void put_event(const struct mpk_profile *p, const struct mpk_profile_event *e,
+		      struct mpk_strbuf *out)
+{
+	const struct mpk_profile_row *r = &p->rows[e->row];
+
+	mpk_strbuf_puts(out, ",\n{\"ph\": \"X\", \"pid\": 1, ");
+	mpk_strbuf_printf(out, "\"tid\": %zu, \"ts\": %.3f, \"dur\": %.3f, \"cat\": \"%s\", ",
+			  thread_of(p, r->device), e->start * 1e6, e->seconds * 1e6,
+			  kind_name(r->kind));
+	mpk_strbuf_puts(out, "\"name\": ");
+	mpk_escape_json(out, r->name, "\\ufffd");
+	mpk_strbuf_putc(out, '}');
+}
+
+void mpk_profile_events(const struct mpk_profile *p, const char *process, struct mpk_strbuf *out)
+{
+	char device[32];
+
+	mpk_strbuf_puts(out, "{\"displayTimeUnit\": \"ns\", \"traceEvents\": [\n");
+	put_name("process_name", 0, process, out);
+	for (size_t i = 0; i < p->row_count; i++) {
+		if (!is_first_of_device(p, i))
+			continue;
+		mpk_strbuf_puts(out, ",\n");
+		put_name("thread_name", thread_of(p, p->rows[i].device),
+			 device_name(p->rows[i].device, device), out);
+	}
+	for (size_t i = 0; i < p->event_count; i++)
+		put_event(p, &p->events[i], out);
+	mpk_strbuf_puts(out, "\n]}\n");
+}
+
+/* --- comparison with a dump ----------------------------------------------------------------- */
+
+void mpk_comparisons_text(const struct mpk_comparisons *c, struct mpk_strbuf *out)
+{
+	const struct mpk_compared *first = mpk_comparisons_first(c);
+
+	if (!first)
+		return;
+	mpk_strbuf_printf(out, "operator %" PRIu64 ", '%s' (%s): ", first->number,
+			  MPK_QUOTE(mpk_span_str(first->name)),
+			  MPK_QUOTE(mpk_span_str(first->file)));
+	mpk_escape(out, mpk_span_str(first->difference));
+	mpk_strbuf_printf(out, "; the first of %zu that differ, of %zu", c->differing, c->count);
+}
+
+void mpk_comparisons_gaps(const struct mpk_comparisons *c, struct mpk_strbuf *out)
+{
+	if (!c->missing && !c->unused)
+		return;
+	mpk_strbuf_printf(
+		out,
+		"the run and the dump have %zu results in common; the run alone has %" PRIu64
+		", the dump alone %" PRIu64,
+		c->count, c->missing, c->unused);
+}
+
+void mpk_comparisons_json(const struct mpk_comparisons *c, struct mpk_json *j,
+			  struct mpk_json_at *at)
+{
+	struct mpk_json_at *list;
+
+	at = mpk_json_object(j, at, "comparison");
+	mpk_json_u64(j, at, "missing", c->missing);
+	mpk_json_u64(j, at, "unused", c->unused);
+	list = mpk_json_array(j, at, "operators");
+	for (size_t i = 0; i < c->count; i++) {
+		const struct mpk_compared *item = &c->items[i];
+		struct mpk_json_at *o = mpk_json_object(j, list, NULL);
+
+		mpk_json_u64(j, o, "operator", item->number);
+		mpk_json_text(j, o, "name", item->name);
+		mpk_json_text(j, o, "file", item->file);
+		mpk_json_bool(j, o, "equal", item->comparison.is_equal);
+		mpk_json_u64(j, o, "differing", item->comparison.differing);
+		mpk_json_u64(j, o, "total", item->comparison.total);
+		mpk_json_f64(j, o, "max_abs_error", item->comparison.max_abs);
+		mpk_json_f64(j, o, "max_rel_error", item->comparison.max_rel);
+	}
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Values are printed as a user types them, so that a result can be the next call's input; in JSON
+ * they have JSON's own types as far as it has them. */
+#include "results/results.h"
+
+#include <string.h>
+
+#include "value/array.h"
+#include "value/element.h"
+#include "value/parse.h"
+#include "value/scalars.h"
+
+/* --- values ------------------------------------------------------------------------- */
+
+void mpk_results_text(const struct mpk_call_result *r, struct mpk_strbuf *out)
+{
+	for (size_t i = 0; i < r->count; i++) {
+		mpk_value_print(out, &r->values[i], MPK_PRINT_ELEMENTS_MAX);
+		mpk_strbuf_putc(out, '\n');
+	}
+}
+
+enum mpk_code mpk_results_npy(const struct mpk_tensor *t, struct mpk_rope *rope,
+			      struct mpk_error *err)
+{
+	return mpk_array_write(t, rope, err);
+}
+
+static void put_element(struct mpk_dtype t, const void *p, struct mpk_json *j,
+			struct mpk_json_at *at)
+{
+	struct mpk_element e = mpk_element_load(t, p);
+	struct mpk_strbuf bits = { 0 };
+
+	switch (e.class) {
+	case MPK_ELEMENT_BOOL:
+		mpk_json_bool(j, at, NULL, e.i != 0);
+		break;
+	case MPK_ELEMENT_INT:
+		mpk_json_i64(j, at, NULL, e.i);
+		break;
+	case MPK_ELEMENT_UINT:
+		mpk_json_u64(j, at, NULL, e.u);
+		break;
+	case MPK_ELEMENT_FLOAT:
+		mpk_json_f64(j, at, NULL, e.f);
+		break;
+	case MPK_ELEMENT_NONE:
+		mpk_element_print(&bits, t, p);
+		mpk_json_text(j, at, NULL, mpk_strbuf_text(&bits));
+		mpk_strbuf_fini(&bits);
+		break;
+	}
+}
+
+static void put_tensor(const struct mpk_tensor *t, struct mpk_json *j, struct mpk_json_at *at)
+{
+	struct mpk_scalars s = mpk_scalars_of(&t->dl);
+	bool all = s.count <= MPK_PRINT_ELEMENTS_MAX;
+	uint8_t raw[MPK_SCALAR_MAX];
+	char name[MPK_DTYPE_TEXT];
+	struct mpk_json_at *list;
+
+	mpk_json_text(j, at, "dtype", mpk_dtype_print(t->dl.dtype, name));
+	mpk_json_i64s(j, at, "shape", t->dl.shape, (size_t)t->dl.ndim);
+	list = mpk_json_array(j, at, "values");
+	for (uint64_t i = 0; i < s.count && i < MPK_PRINT_ELEMENTS_MAX; i++)
+		put_element(s.dtype, mpk_scalar_at(&s, i, raw), j, list);
+	mpk_json_bool(j, at, "complete", all);
+}
+
+/* Values that JSON has no form of their own for, as they are printed. */
+static void put_printed(const struct mpk_value *v, struct mpk_json *j, struct mpk_json_at *at)
+{
+	struct mpk_strbuf text = { 0 };
+	const char *value;
+
+	mpk_value_print(&text, v, 0);
+	value = strchr(mpk_strbuf_text(&text), '=');
+	mpk_json_text(j, at, "value", value ? value + 1 : mpk_strbuf_text(&text));
+	mpk_strbuf_fini(&text);
+}
+
+static void put_value(const struct mpk_value *v, struct mpk_json *j, struct mpk_json_at *at)
+{
+	mpk_json_text(j, at, "type", mpk_value_kind_name(v->kind));
+	switch (v->kind) {
+	case MPK_VALUE_NONE:
+		mpk_json_null(j, at, "value");
+		break;
+	case MPK_VALUE_BOOL:
+		mpk_json_bool(j, at, "value", v->boolean);
+		break;
+	case MPK_VALUE_INT:
+		mpk_json_i64(j, at, "value", v->integer);
+		break;
+	case MPK_VALUE_FLOAT:
+		mpk_json_f64(j, at, "value", v->real);
+		break;
+	case MPK_VALUE_STR:
+		mpk_json_span(j, at, "value", mpk_value_text_span(v));
+		break;
+	case MPK_VALUE_SHAPE:
+		mpk_json_i64s(j, at, "value", v->shape->extents, v->shape->ndim);
+		break;
+	case MPK_VALUE_TENSOR:
+		put_tensor(v->tensor, j, at);
+		break;
+	case MPK_VALUE_BYTES:
+	case MPK_VALUE_DTYPE:
+	case MPK_VALUE_DEVICE:
+	case MPK_VALUE_ARRAY:
+	case MPK_VALUE_STORAGE:
+	case MPK_VALUE_OPAQUE:
+	case MPK_VALUE_FUNCTION:
+	case MPK_VALUE_MODULE:
+	case MPK_VALUE_OBJECT:
+	case MPK_VALUE_KIND_COUNT:
+		put_printed(v, j, at);
+		break;
+	}
+}
+
+void mpk_results_json(const struct mpk_call_result *r, struct mpk_json *j, struct mpk_json_at *at)
+{
+	struct mpk_json_at *list = mpk_json_array(j, at, "results");
+
+	for (size_t i = 0; i < r->count; i++)
+		put_value(&r->values[i], j, mpk_json_object(j, list, NULL));
+}
+
+void mpk_comparison_json(const struct mpk_comparison *c, size_t i, struct mpk_json *j,
+			 struct mpk_json_at *list)
+{
+	struct mpk_json_at *at = mpk_json_object(j, list, NULL);
+
+	mpk_json_u64(j, at, "result", i);
+	if (!c) {
+		mpk_json_bool(j, at, "ignored", true);
+		return;
+	}
+	mpk_json_bool(j, at, "equal", c->is_equal);
+	mpk_json_u64(j, at, "differing", c->differing);
+	mpk_json_u64(j, at, "total", c->total);
+	mpk_json_f64(j, at, "max_abs_error", c->max_abs);
+	mpk_json_f64(j, at, "max_rel_error", c->max_rel);
+}
+
+/* --- times -------------------------------------------------------------------------- */
+
+void mpk_seconds_text(double seconds, struct mpk_strbuf *out)
+{
+	static const struct {
+		double scale;
+		const char *unit;
+	} units[] = { { 1, "s" }, { 1e3, "ms" }, { 1e6, "us" }, { 1e9, "ns" } };
+	size_t i = 0;
+
+	/* 0.9996 s are "1 s": three digits of milliseconds would be 1e+03 */
+	while (i + 1 < MPK_ARRAY_COUNT(units) && seconds * units[i].scale < 0.9995)
+		i++;
+	mpk_strbuf_printf(out, "%.3g %s", seconds * units[i].scale, units[i].unit);
+}
+
+static const struct {
+	const char *name;
+	size_t off; /* in struct mpk_timing */
+} figures[] = {
+	{ "min", offsetof(struct mpk_timing, min) },
+	{ "median", offsetof(struct mpk_timing, median) },
+	{ "p95", offsetof(struct mpk_timing, p95) },
+	{ "mean", offsetof(struct mpk_timing, mean) },
+};
+
+static double figure(const struct mpk_timing *t, size_t i)
+{
+	double seconds;
+
+	memcpy(&seconds, (const char *)t + figures[i].off, sizeof seconds);
+	return seconds;
+}
+
+void mpk_timing_text(const struct mpk_timing *t, size_t calls, struct mpk_strbuf *out)
+{
+	mpk_strbuf_printf(out, "%zu calls", calls);
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(figures); i++) {
+		mpk_strbuf_printf(out, ", %s ", figures[i].name);
+		mpk_seconds_text(figure(t, i), out);
+	}
+}
+
+void mpk_timing_json(const struct mpk_timing *t, size_t calls, struct mpk_json *j,
+		     struct mpk_json_at *at)
+{
+	at = mpk_json_object(j, at, "seconds");
+	mpk_json_u64(j, at, "calls", calls);
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(figures); i++)
+		mpk_json_f64(j, at, figures[i].name, figure(t, i));
+}

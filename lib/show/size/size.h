@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* size.h - minspect --size: where a file's bytes are, and which stand in it twice */
+#ifndef MPK_SIZE_SIZE_H
+#define MPK_SIZE_SIZE_H
+
+#include "model/view.h"
+
+/* Something that takes bytes: a section, a file of a payload, a kernel's machine code. */
+struct mpk_size_item {
+	const char *path;                 /* of its module, "cubin:NAME"; NULL for sections */
+	const struct mpk_view_node *node; /* its module; NULL: it is of none */
+	struct mpk_span name;             /* not escaped */
+	struct mpk_span data;             /* empty when the bytes are not the item's alone */
+	uint64_t bytes;
+	const struct mpk_tensor_record *tensor; /* what data is the elements of, or NULL */
+	struct mpk_span title; /* parts: the name as the payload spells it; may be empty */
+};
+
+/* Kernels whose code is the same: of one name, for one device, in several images. */
+struct mpk_size_kernel {
+	struct mpk_size_item item; /* path: "DEVICE in CONTAINER" of the first */
+	const char *target;        /* "sm_90" */
+	size_t count;              /* of them */
+};
+
+struct mpk_size_list {
+	struct mpk_size_item *items;
+	size_t count;
+};
+
+/* Items of equal content: items[first .. first + count) of the files sorted by content. */
+struct mpk_size_copies {
+	size_t first, count;
+};
+
+struct mpk_size {
+	struct mpk_size_list gpu;      /* GPU code of any library by device: "sm_90 cubin" */
+	struct mpk_size_list sections; /* largest first; empty for a bare blob */
+	uint64_t other;                /* headers, padding and, in archives, other members */
+	struct mpk_size_list modules;  /* their payloads, by kind */
+	struct mpk_size_list files;    /* that --extract would write, as far as they stand there */
+	struct mpk_size_list kernels;  /* machine code by kernel, where the format tells */
+	struct mpk_size_list
+		sorted; /* files that copies are told of, by length and content, longest first */
+	const struct mpk_size_copies *copies; /* runs of sorted; longest first */
+	size_t copy_count;
+	const struct mpk_size_kernel *same_kernels; /* most bytes to save first */
+	size_t same_kernel_count;
+	uint64_t wasted; /* bytes of all copies but the first of each run */
+};
+
+/* mpk_size_read - measure
+ * @arena   receives everything
+ * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_NOMEM */
+enum mpk_code mpk_size_read(const struct mpk_view *view, struct mpk_arena *arena,
+			    struct mpk_size *out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_size_text - append tables of sections, modules, files, kernels and duplicates; the
+ * first sixteen rows of each */
+void mpk_size_text(const struct mpk_view *view, const struct mpk_size *size, struct mpk_style style,
+		   struct mpk_strbuf *out);
+
+/* mpk_size_json - the same, complete, as members of object at */
+void mpk_size_json(const struct mpk_view *view, const struct mpk_size *size, struct mpk_json *j,
+		   struct mpk_json_at *at);
+
+/* mpk_size_csv_head - append the line of column names; they are stable (minspect(1))
+ * mpk_size_csv - append a row for the file, its blob, and each section, module, part, tensor and kernel
+ * Returns  MPK_OK; MPK_E_NOMEM
+ * mpk_size_markdown - append tables for a pull request, folded */
+void mpk_size_csv_head(struct mpk_strbuf *out);
+enum mpk_code mpk_size_csv(const struct mpk_view *view, const struct mpk_size *size,
+			   struct mpk_arena *arena, struct mpk_strbuf *out,
+			   struct mpk_error *err) MPK_MUST_CHECK;
+void mpk_size_markdown(const struct mpk_view *view, const struct mpk_size *size,
+		       struct mpk_strbuf *out);
+
+/* mpk_size_parse - "2GiB", "500 MB", "4096": KiB is 1024, kB and KB are 1000
+ * Returns  true and sets *out; false when it is no size or does not fit */
+bool mpk_size_parse(struct mpk_span text, uint64_t *out);
+
+#endif

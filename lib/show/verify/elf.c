@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checks of the library around the blob: symbols, section, segment */
+#include "verify/verify.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/cursor.h"
+#include "text/escape.h"
+
+#define QUOTED(text) MPK_QUOTE(mpk_span_str(text))
+
+static const struct mpk_verify_position nowhere;
+
+static void blob_symbol(struct mpk_verify *v)
+{
+	struct mpk_error err = { 0 };
+
+	if (mpk_image_check_symbol(v->view->image, &err) != MPK_OK)
+		mpk_verify_say_at(v, MPK_ERROR, nowhere, "%s", err.text);
+}
+
+static void blob_size(struct mpk_verify *v)
+{
+	const struct mpk_image *image = v->view->image;
+	uint64_t need;
+
+	if (!image->has_blob || image->blob.len < 8)
+		return;
+	need = mpk_load_u64(image->blob.data); /* the reader checked that it fits */
+	if (!image->blob_symbol_bytes)
+		mpk_verify_say(v, MPK_NOTE,
+			       "the blob symbol has no size; the blob itself says %" PRIu64
+			       " bytes",
+			       need + 8);
+	else if (image->blob_symbol_bytes != need + 8)
+		mpk_verify_say(v, MPK_WARNING,
+			       "the blob symbol has %" PRIu64 " bytes but the blob says %" PRIu64,
+			       image->blob_symbol_bytes, need + 8);
+}
+
+/* The section that covers [off, off + len) of the file, or 0. */
+static size_t section_around(const struct mpk_elf *e, uint64_t off, uint64_t len, GElf_Shdr *out)
+{
+	for (size_t i = 1; i < e->section_count; i++)
+		if (mpk_elf_section(e, i, out, NULL) == MPK_OK && out->sh_type != SHT_NOBITS &&
+		    off >= out->sh_offset && out->sh_size >= len &&
+		    off - out->sh_offset <= out->sh_size - len)
+			return i;
+	return 0;
+}
+
+/* Tools that rewrite libraries keep what a section header covers; a blob outside of all
+ * sections is lost at the next strip. */
+static void blob_section(struct mpk_verify *v)
+{
+	const struct mpk_image *image = v->view->image;
+	uint64_t off = image->blob_off - image->bytes_off;
+	GElf_Shdr s = { 0 };
+	size_t index;
+
+	if (!image->has_blob || !v->elf->section_count)
+		return;
+	index = section_around(v->elf, off, image->blob.len, &s);
+	if (!index) {
+		mpk_verify_say(v, MPK_ERROR,
+			       "the blob stands in no section: strip and objcopy will drop it");
+		return;
+	}
+	if (!(s.sh_flags & SHF_ALLOC))
+		mpk_verify_say(v, MPK_ERROR, "the blob's section is not loaded (no SHF_ALLOC)");
+	if (s.sh_flags & SHF_EXECINSTR)
+		mpk_verify_say(v, MPK_WARNING, "the blob's section is executable");
+	if (image->type != ET_REL && image->blob_address - s.sh_addr != off - s.sh_offset)
+		mpk_verify_say(
+			v, MPK_ERROR,
+			"section headers and program headers disagree about where the blob is");
+}
+
+static void blob_segment(struct mpk_verify *v)
+{
+	const struct mpk_image *image = v->view->image;
+	GElf_Phdr p;
+
+	if (!image->has_blob || image->type == ET_REL)
+		return;
+	for (size_t i = 0; mpk_elf_segment(v->elf, i, &p); i++) {
+		uint64_t into = image->blob_address - p.p_vaddr;
+
+		if (p.p_type != PT_LOAD || image->blob_address < p.p_vaddr || into >= p.p_filesz)
+			continue;
+		if (p.p_flags & PF_W)
+			mpk_verify_say(
+				v, MPK_NOTE,
+				"the blob's segment is writable: it costs memory in every process");
+		if (!(p.p_flags & PF_R))
+			mpk_verify_say(v, MPK_ERROR, "the blob's segment is not readable");
+		return;
+	}
+}
+
+static bool has_name(const char *const *names, size_t count, const char *name)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(names[i], name) == 0)
+			return true;
+	return false;
+}
+
+/* Pointers that loaders know to fill (tvm-blob(5), CALLING KERNELS); others stay NULL and
+ * crash. */
+static void context_symbols(struct mpk_verify *v)
+{
+	static const char *const known[] = {
+		"__TVMAPISetLastError",
+		"__TVMFuncCall",
+		"__TVMBackendGetFuncFromEnv",
+		"__TVMBackendAllocWorkspace",
+		"__TVMBackendFreeWorkspace",
+		"__TVMBackendParallelLaunch",
+		"__TVMBackendParallelBarrier",
+		"__TVMFFIFunctionCall",
+		"__TVMFFIErrorSetRaisedFromCStr",
+		"__TVMFFIErrorSetRaisedFromCStrParts",
+		"__TVMFFIEnvModLookupFromImports",
+		"__TVMFFIHandleInitOnce",
+	};
+	const struct mpk_image *image = v->view->image;
+
+	for (size_t i = 0; i < image->context_symbol_count; i++)
+		if (!has_name(known, MPK_ARRAY_COUNT(known), image->context_symbols[i]))
+			mpk_verify_say_at(
+				v, MPK_WARNING,
+				(struct mpk_verify_position){ .path = image->context_symbols[i] },
+				"no loader is known that fills this pointer");
+}
+
+/* Code that looks functions up passes its context; without one there is nothing to pass. */
+static void library_context(struct mpk_verify *v)
+{
+	static const char *const lookups[] = { "TVMBackendGetFuncFromEnv",
+					       "TVMFFIEnvModLookupFromImports" };
+	const struct mpk_image *image = v->view->image;
+	bool looks_up = false;
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(lookups); i++) {
+		char pointer[64] = "__";
+
+		(void)strncat(pointer, lookups[i], sizeof pointer - 3);
+		looks_up |= has_name(image->undefined, image->undefined_count, lookups[i]) ||
+			    has_name(image->context_symbols, image->context_symbol_count, pointer);
+	}
+	if (looks_up && !image->has_ctx)
+		mpk_verify_say_at(v, MPK_ERROR, nowhere,
+				  "the code looks up functions of its imports but there is no %s",
+				  mpk_generation_get(image->gen)->ctx_symbol);
+}
+
+static void entry_function(struct mpk_verify *v)
+{
+	const struct mpk_image *image = v->view->image;
+
+	for (size_t i = 0; i < image->function_count; i++) {
+		const char *target = image->functions[i].alias_of;
+		bool found = !target;
+
+		for (size_t k = 0; k < image->function_count && !found; k++)
+			found = strcmp(image->functions[k].name, target) == 0;
+		if (!found)
+			mpk_verify_say_at(
+				v, MPK_ERROR,
+				(struct mpk_verify_position){ .path = image->functions[i].symbol },
+				"the entry function '%s' is not defined", QUOTED(target));
+	}
+}
+
+static void host_code(struct mpk_verify *v)
+{
+	const struct mpk_view *view = v->view;
+	const struct mpk_image *image = view->image;
+	size_t libs = 0;
+
+	for (size_t i = 0; i < view->count; i++)
+		libs += view->nodes[i].node->is_lib;
+	if (!image->has_blob || image->type == ET_REL)
+		return;
+	if (libs == 0 && image->function_count)
+		mpk_verify_say_at(
+			v, MPK_WARNING, nowhere,
+			"the library's %zu functions cannot be reached: no module of the tree is its host code (_lib)",
+			image->function_count);
+	if (libs && !image->function_count && view->nodes[0].node->is_lib)
+		mpk_verify_say_at(v, MPK_WARNING, (struct mpk_verify_position){ .path = "/" },
+				  "the root is host code, but the library has no functions");
+}
+
+/* Nothing else tells a flipped bit among weights from a weight. */
+static void blob_digest(struct mpk_verify *v)
+{
+	const struct mpk_image *image = v->view->image;
+	const struct mpk_note *note = &image->note;
+	uint8_t digest[MPK_DIGEST_BYTES];
+	char want[MPK_DIGEST_TEXT], got[MPK_DIGEST_TEXT];
+	struct mpk_error err = { 0 };
+	enum mpk_code code;
+
+	if (image->has_blob && !note->name)
+		mpk_verify_say(
+			v, MPK_NOTE,
+			"no digest was stored with the blob, as mpack does: a change that keeps "
+			"its structure cannot be seen");
+	if (!image->has_blob || !note->name || (v->file && v->file->skips_digest))
+		return;
+	code = mpk_note_digest(mpk_image_blob(image), v->file ? v->file->map : NULL,
+			       v->file ? v->file->tap : NULL, v->arena, digest, &err);
+	v->report->failed |= code == MPK_E_NOMEM;
+	if (code != MPK_OK) {
+		mpk_verify_say(v, MPK_ERROR, "the blob cannot be read: %s", err.text);
+		return;
+	}
+	(void)mpk_digest_print(digest, MPK_XXH128_BYTES, got);
+	(void)mpk_digest_print(note->digest, MPK_XXH128_BYTES, want);
+	if (strcmp(want, got) == 0)
+		mpk_verify_say(v, MPK_NOTE, "the blob is what was packed, xxh128 %s", got);
+	else
+		mpk_verify_say(v, MPK_ERROR,
+			       "the blob is damaged: its xxh128 is %s, what was packed had %s", got,
+			       want);
+}
+
+const struct mpk_check mpk_checks_elf[] = {
+	{ "blob-symbol", "the blob that the package note tells of has its symbol",
+	  .whole = blob_symbol },
+	{ "blob-size", "the symbol is as long as the blob says", .whole = blob_size },
+	{ "blob-section", "a loaded section covers the blob", .whole = blob_section },
+	{ "blob-segment", "the blob can be read once it is mapped", .whole = blob_segment },
+	{ "blob-digest", "the blob is what mpack packed, by its note", .whole = blob_digest },
+	{ "context-symbol", "loaders fill every pointer the code uses", .whole = context_symbols },
+	{ "library-context", "code that looks functions up has a context",
+	  .whole = library_context },
+	{ "entry-function", "what __tvm_main__ names is there", .whole = entry_function },
+	{ "host-code", "host code and _lib node belong together", .whole = host_code },
+	{ 0 },
+};

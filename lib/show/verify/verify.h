@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* verify.h - minspect --verify: a table of named checks over one opened file
+ *
+ * A check sees what was decoded already and reports what is wrong, with the tree path
+ * and the offset. Its name is stable: scripts and CI rely on it. What could not be read
+ * at all never comes here.
+ */
+#ifndef MPK_VERIFY_VERIFY_H
+#define MPK_VERIFY_VERIFY_H
+
+#include "base/report.h"
+#include "elf/reader.h"
+#include "io/copy.h"
+#include "io/mapping.h"
+#include "model/view.h"
+#include "trust/key.h"
+
+/* Where the bytes of a view come from. */
+struct mpk_verify_file {
+	const struct mpk_mapping *map; /* what is large is read through windows of its file, as
+					* the mapping itself would count as memory */
+	const struct mpk_tap *tap;     /* sees what has been read of the blob; NULL: nobody does */
+	bool skips_digest;             /* the one check that reads all of the blob is left out */
+	/* one of them must have signed the file; NULL: nobody asks */
+	const struct mpk_public_keys *keys;
+};
+
+/* Where a finding is; all may be missing. */
+struct mpk_verify_position {
+	const char *space; /* what offset counts in: "blob", "file" */
+	uint64_t offset;   /* bytes */
+	const char *path;  /* tree path or symbol */
+};
+
+struct mpk_verify {
+	const struct mpk_view *view;
+	const struct mpk_elf *elf;          /* NULL for a bare blob */
+	const struct mpk_verify_file *file; /* or NULL */
+	struct mpk_arena *arena;            /* scratch */
+	struct mpk_report *report;
+	bool skips_hash;   /* whoever asks looks for symbols itself (elf/hash.h) */
+	const char *check; /* the one that runs */
+	struct mpk_verify_position position; /* what it looks at */
+	struct mpk_span kernel;              /* the one that it looks at; empty: the whole module */
+};
+
+struct mpk_code_piece; /* node_info.h */
+
+/* A check is called once, for each module, for each device module that decoded, or for
+ * each run of their code; one of these is set. The position is that of the blob in its file,
+ * the module's header, its payload, the code. Those of payloads and code see the modules alone:
+ * what is about to be packed goes through them, too. */
+struct mpk_check {
+	const char *name;  /* "blob-size" */
+	const char *about; /* one line: what it looks for */
+	void (*whole)(struct mpk_verify *v);
+	void (*node)(struct mpk_verify *v, const struct mpk_view_node *n);
+	void (*kernels)(struct mpk_verify *v, const struct mpk_view_node *n);
+	void (*code)(struct mpk_verify *v, const struct mpk_view_node *n,
+		     const struct mpk_code_piece *piece);
+	bool of_kernels; /* its findings are about kernels, one each */
+};
+
+/* The checks in the order they run; each array ends with a row whose name is NULL. */
+extern const struct mpk_check mpk_checks_elf[];
+extern const struct mpk_check mpk_checks_dynamic[];
+extern const struct mpk_check mpk_checks_tree[];
+extern const struct mpk_check mpk_checks_payload[];
+extern const struct mpk_check mpk_checks_code[];
+extern const struct mpk_check mpk_checks_embedded[];
+extern const struct mpk_check mpk_checks_origin[];
+
+/* mpk_verify_run - run every check
+ * What the code says is read unless a view asked before, and stays with the nodes.
+ * @file    NULL: the view's bytes are in memory
+ * @arena   scratch memory that lives as long as the report
+ * Returns  MPK_OK, whatever was found; MPK_E_CORRUPT when the ELF file no longer opens;
+ *          MPK_E_NOMEM */
+enum mpk_code mpk_verify_run(const struct mpk_view *view, const struct mpk_verify_file *file,
+			     struct mpk_arena *arena, struct mpk_report *report,
+			     struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_verify_kernels - run those alone whose findings are about kernels, and let the nodes have what
+ * they find: the summary and --functions show it from then on
+ * Returns  MPK_OK, whatever was found; MPK_E_NOMEM */
+enum mpk_code mpk_verify_kernels(const struct mpk_view *view, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_verify_linking - run those alone that say whether the dynamic linker can load a library; symbols that it
+ * does not find in it are no matter of loading
+ * Returns  MPK_OK, whatever was found; MPK_E_NOMEM */
+enum mpk_code mpk_verify_linking(const struct mpk_view *view, const struct mpk_elf *elf,
+				 struct mpk_arena *arena, struct mpk_report *report,
+				 struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_verify_payloads - run those of payloads and code alone, which need no file */
+enum mpk_code mpk_verify_payloads(const struct mpk_view *view, struct mpk_arena *arena,
+				  struct mpk_report *report, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_verify_contents - run the checks of payloads and code on modules that are to be written
+ * @tree    not read but made: of nodes with a content that is looked at, all others are passed by
+ * @name    names the file in findings; their offsets count from the beginning of the payload
+ * @standalone  the library brings its own loader, which passes more types of arguments
+ * @place   called for each finding with the index of its node, to say where the user finds it;
+ *          NULL: as --verify does
+ * Returns  MPK_OK, whatever was found; MPK_E_IO: a content cannot be read; MPK_E_NOMEM */
+enum mpk_code mpk_verify_contents(const struct mpk_tree *tree, const char *name, bool standalone,
+				  struct mpk_report *report,
+				  void (*place)(void *data, size_t node, struct mpk_error *error),
+				  void *data, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_verify_print_finding - append one finding as a line: where, how bad, what, which check */
+void mpk_verify_print_finding(const struct mpk_finding *f, struct mpk_style style,
+			      struct mpk_strbuf *out);
+
+/* mpk_verify_print - append the findings, sorted, one a line, then the verdict: "a.so: no
+ * errors" or "a.so: 2 errors, 1 warning"
+ * @notes   whether notes are printed too
+ * mpk_verify_json - the same as members of object at */
+void mpk_verify_print(const char *name, struct mpk_report *report, struct mpk_style style,
+		      bool notes, struct mpk_strbuf *out);
+void mpk_verify_json(const char *name, struct mpk_report *report, struct mpk_json *j,
+		     struct mpk_json_at *at);
+
+/* mpk_verify_relocations - a check of mpk_checks_dynamic */
+void mpk_verify_relocations(struct mpk_verify *v);
+
+/* mpk_verify_say - report a finding of the check that runs, where it looks
+ * mpk_verify_say_at - the same elsewhere
+ * mpk_verify_say_error - that a check could not go on: memory is out, or what it reads cannot be read */
+void mpk_verify_say(struct mpk_verify *v, enum mpk_severity severity, const char *fmt, ...)
+	MPK_PRINTF(3, 4);
+void mpk_verify_say_error(struct mpk_verify *v, const struct mpk_error *err);
+void mpk_verify_say_at(struct mpk_verify *v, enum mpk_severity severity,
+		       struct mpk_verify_position at, const char *fmt, ...) MPK_PRINTF(4, 5);
+
+#endif

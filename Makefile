@@ -156,7 +156,7 @@ FAKES     := $(FAKE_CUDA) $(O)/tests/fakes/old/libcuda.so.1
 fakes: $(FAKES)
 $(FAKES): private CPPFLAGS += -Itests/fakes
 $(O)/tests/fakes/old/libcuda.so.1: private CPPFLAGS += -DFAKE_CUDA_OLD_DRIVER
-$(FAKES): $(FAKE_SRC) $(wildcard tests/fakes/*.h) lib/run/device/cuda_abi.h $(O)/flags
+$(FAKES): $(FAKE_SRC) $(wildcard tests/fakes/*.h) lib/run/device/internal/cuda_abi.h $(O)/flags
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS) $(ALL_CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libcuda.so.1 -o $@ $(FAKE_SRC)
 FAKE_USERS := $(filter $(O)/tests/unit/check_device_cuda% $(O)/tests/unit/check_run_devices,$(UNIT_BIN))
@@ -241,7 +241,7 @@ coverage:
 		--html-details out/cov/coverage.html --txt out/cov/coverage.txt --print-summary
 
 # --- static checks -----------------------------------------------------------------
-HEADERS := $(sort $(wildcard lib/*/*/*.h lib/*/*/*/*.h formats/*.h formats/*/*.h cmd/*/*.h))
+HEADERS := $(sort $(shell find lib formats cmd -name '*.h'))
 headers-check: $(O)/gen/common/config.h
 	$(Q)printf '%s\n' $(HEADERS) | xargs -P $$(nproc) -I{} sh -c "echo 'typedef int mpk_nothing;' | \
 		$(CC) $(CPPFLAGS) $(LLVM_CPPFLAGS) -I$(O)/gen $(ALL_CFLAGS) -Werror -fsyntax-only -include {} -x c -"

@@ -4,7 +4,7 @@
  * It says how many items there are and not how long each is: a payload ends where its codec has
  * read the last field. A kind without a codec therefore takes guessing (recover.c).
  */
-#include "blob/legacy.h"
+#include "blob/internal/legacy.h"
 
 #include "payload.h"
 #include "text/escape.h"

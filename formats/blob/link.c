@@ -3,7 +3,7 @@
  *
  * Every child has a greater index than its parent, so that no tree that passes has a cycle.
  */
-#include "blob/link.h"
+#include "blob/internal/link.h"
 
 #include <inttypes.h>
 

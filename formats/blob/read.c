@@ -4,8 +4,8 @@
 
 #include <inttypes.h>
 
-#include "blob/legacy.h"
-#include "blob/link.h"
+#include "blob/internal/legacy.h"
+#include "blob/internal/link.h"
 
 static enum mpk_code read_node(struct mpk_cursor *c, struct mpk_node *node, struct mpk_error *err)
 {

@@ -5,7 +5,7 @@
  * modules behind must be of known kinds and fill the rest exactly. The work is bounded too, since
  * payloads may be made to look like modules.
  */
-#include "blob/legacy.h"
+#include "blob/internal/legacy.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #include <elf.h>
 
 #include "base/cursor.h"
-#include "coff/section.h"
+#include "coff/internal/section.h"
 
 enum {
 	BIG_HEADER = 56,

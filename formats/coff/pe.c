@@ -5,7 +5,7 @@
  * translate into places of the file.
  */
 #include "base/cursor.h"
-#include "coff/section.h"
+#include "coff/internal/section.h"
 
 enum {
 	DOS_HEADER = 64,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "coff/section.h"
+#include "coff/internal/section.h"
 
 #include <elf.h>
 

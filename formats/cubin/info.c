@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cubin/info.h"
+#include "cubin/internal/info.h"
 
 /* FORMAT.md 4: how long an attribute is */
 enum form { FORM_NONE = 1, FORM_U8 = 2, FORM_U16 = 3, FORM_LIST = 4 };

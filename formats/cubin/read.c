@@ -8,8 +8,8 @@
 #include "base/num.h"
 #include "base/strmap.h"
 #include "cubin/elf.h"
-#include "cubin/info.h"
-#include "cubin/stack.h"
+#include "cubin/internal/info.h"
+#include "cubin/internal/stack.h"
 #include "text/escape.h"
 
 enum {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The text in an .npy file's head: a Python dict literal with three keys. */
-#include "npy/header.h"
+#include "npy/internal/header.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 
 #include "base/cursor.h"
 #include "base/num.h"
-#include "npy/header.h"
+#include "npy/internal/header.h"
 #include "text/escape.h"
 
 static const char magic[] = "\x93NUMPY";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ptx/parse.h"
+#include "ptx/internal/parse.h"
 
 #include "base/compiler.h"
 #include "base/num.h"

@@ -9,7 +9,7 @@
 #include "base/num.h"
 #include "base/strmap.h"
 #include "base/vec.h"
-#include "ptx/parse.h"
+#include "ptx/internal/parse.h"
 #include "text/escape.h"
 
 /* A read in progress. */

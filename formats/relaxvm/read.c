@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 #include "dtype/type_index.h"
-#include "relaxvm/format.h"
+#include "relaxvm/internal/format.h"
 
 /* kind, name, four numbers, parameter names; constant: tag and a dtype; scope: index, name */
 enum { FUNC_MIN = 4 + 8 + 4 * 8 + 8, CONST_MIN = 4 + 4, SCOPE_MIN = 8 + 8 };

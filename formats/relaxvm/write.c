@@ -2,7 +2,7 @@
 #include "relaxvm/relaxvm.h"
 
 #include "payload.h"
-#include "relaxvm/format.h"
+#include "relaxvm/internal/format.h"
 
 static void put_func(struct mpk_rope *r, const struct mpk_relax_func *f)
 {

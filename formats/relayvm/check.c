@@ -4,7 +4,7 @@
 
 #include <inttypes.h>
 
-#include "relayvm/ops.h"
+#include "relayvm/internal/ops.h"
 #include "text/escape.h"
 
 struct checker {

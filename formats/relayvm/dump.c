@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-#include "relayvm/ops.h"
+#include "relayvm/internal/ops.h"
 #include "text/escape.h"
 
 static void put_name(struct mpk_strbuf *out, struct mpk_strs names, int64_t index)

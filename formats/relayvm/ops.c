@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ops.c - the fields of each instruction as letters: reading, checks and listing share them */
-#include "relayvm/ops.h"
+#include "relayvm/internal/ops.h"
 
 /* FORMAT.md 3 */
 static const struct mpk_relay_shape shapes[MPK_RELAY_OPS] = {

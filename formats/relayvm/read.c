@@ -5,7 +5,7 @@
 #include <inttypes.h>
 
 #include "base/num.h"
-#include "relayvm/ops.h"
+#include "relayvm/internal/ops.h"
 
 /* Least bytes of a record: a device, attributes, a function, an instruction. */
 enum { DEVICE_MIN = 8, ATTRS_MIN = 16, FUNC_MIN = 8 + 3 * 8 + 8 + 8, INSTR_MIN = 8 + 2 * 8 };

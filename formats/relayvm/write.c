@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "payload.h"
-#include "relayvm/ops.h"
+#include "relayvm/internal/ops.h"
 #include "relayvm/relayvm.h"
 
 static void put_devices(struct mpk_rope *r, const struct mpk_relay *x)

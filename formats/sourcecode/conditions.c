@@ -10,8 +10,8 @@
 #include "base/num.h"
 #include "base/strmap.h"
 #include "base/vec.h"
-#include "sourcecode/plain.h"
-#include "sourcecode/words.h"
+#include "sourcecode/internal/plain.h"
+#include "sourcecode/internal/words.h"
 
 enum { DEPTH_MAX = 64 }; /* what is deeper belongs to the group at this depth */
 

@@ -8,7 +8,7 @@
 #include "base/compiler.h"
 #include "base/num.h"
 #include "base/strmap.h"
-#include "sourcecode/words.h"
+#include "sourcecode/internal/words.h"
 
 /* What a directive says of the word in the same slot. */
 struct constant {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mention.c - questions that are asked of a text once, or of a short one */
+#include "sourcecode/internal/words.h"
 #include "sourcecode/sourcecode.h"
-#include "sourcecode/words.h"
 
 struct mpk_span mpk_source_code_includes(struct mpk_span bytes)
 {

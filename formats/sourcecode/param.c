@@ -5,8 +5,8 @@
  */
 #include <string.h>
 
+#include "sourcecode/internal/words.h"
 #include "sourcecode/sourcecode.h"
-#include "sourcecode/words.h"
 
 bool mpk_source_code_next_param(const struct mpk_source_code_kernel *kernel, size_t *at,
 				struct mpk_span *out)

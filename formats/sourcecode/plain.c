@@ -7,8 +7,8 @@
  */
 #include <string.h>
 
-#include "sourcecode/plain.h"
-#include "sourcecode/words.h"
+#include "sourcecode/internal/plain.h"
+#include "sourcecode/internal/words.h"
 
 /* A text on its way. What a backslash joins is put together; the blanks follow. */
 struct cleaner {

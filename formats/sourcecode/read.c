@@ -9,7 +9,7 @@
 #include "base/compiler.h"
 #include "base/vec.h"
 #include "lexer/lexer.h"
-#include "sourcecode/plain.h"
+#include "sourcecode/internal/plain.h"
 
 struct language {
 	const char *name;

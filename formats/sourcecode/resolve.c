@@ -7,9 +7,9 @@
  */
 #include <string.h>
 
+#include "sourcecode/internal/types.h"
+#include "sourcecode/internal/words.h"
 #include "sourcecode/sourcecode.h"
-#include "sourcecode/types.h"
-#include "sourcecode/words.h"
 
 /* Hostile texts have types that stand for types that stand for types. */
 enum { DEPTH_MAX = 16, WORDS_MAX = 256, TEXT_MAX = 4096, MEMBERS_MAX = 256 };

@@ -3,7 +3,7 @@
  *
  * Scopes are not told apart: a name that stands for two things is open. So is what takes a compiler to tell.
  */
-#include "sourcecode/types.h"
+#include "sourcecode/internal/types.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "base/search.h"
 #include "base/vec.h"
 #include "lexer/lexer.h"
-#include "sourcecode/words.h"
+#include "sourcecode/internal/words.h"
 
 enum { TYPES_MAX = 65536, BRACES_MAX = 64 };
 

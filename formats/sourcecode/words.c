@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sourcecode/words.h"
+#include "sourcecode/internal/words.h"
 
 size_t mpk_source_code_skip_blanks(struct mpk_span s, size_t i)
 {

@@ -6,7 +6,7 @@
 
 #include "base/num.h"
 #include "base/vec.h"
-#include "tar/layout.h"
+#include "tar/internal/layout.h"
 #include "text/escape.h"
 
 /* What extension members say about the next real one (FORMAT.md 2, 3). */

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "tar/layout.h"
+#include "tar/internal/layout.h"
 #include "text/escape.h"
 
 static const uint64_t octal_limit = UINT64_C(1) << 33; /* eleven octal digits */

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 
 #include "base/num.h"
-#include "tensor/magic.h"
+#include "tensor/internal/magic.h"
 
 static bool element_count(const int64_t *shape, size_t ndim, uint64_t *out)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tensor/tensor.h"
 
-#include "tensor/magic.h"
+#include "tensor/internal/magic.h"
 
 void mpk_tensor_write(struct mpk_rope *r, const struct mpk_tensor_record *t)
 {

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "device/cuda_abi.h"
+#include "device/internal/cuda_abi.h"
 #include "fake_cuda.h"
 
 static unsigned threads_of(const struct fake_launch *l)

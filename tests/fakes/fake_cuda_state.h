@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "device/cuda_abi.h"
+#include "device/internal/cuda_abi.h"
 #include "fake_cuda.h"
 
 #define EXPORT __attribute__((visibility("default")))

@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "abi/layout.h"
+#include "abi/internal/layout.h"
 #include "executor/aot/aot.h"
-#include "executor/aot/metadata.h"
+#include "executor/aot/internal/metadata.h"
 #include "factory/factory.h"
 #include "fuzz.h"
 #include "payload.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "abi/layout.h"
+#include "abi/internal/layout.h"
 #include "base/compiler.h"
 #include "executor/graph/graph.h"
 #include "fuzz.h"

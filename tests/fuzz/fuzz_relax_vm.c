@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "executor/executor.h"
+#include "executor/relax/internal/vm.h"
 #include "executor/relax/relax.h"
-#include "executor/relax/vm.h"
 #include "runtime.h"
 #include "runtime/node.h"
 

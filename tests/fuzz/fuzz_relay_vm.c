@@ -7,12 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "abi/layout.h"
+#include "abi/internal/layout.h"
 #include "executor/executor.h"
+#include "executor/relay/internal/vm.h"
 #include "executor/relay/relay.h"
-#include "executor/relay/vm.h"
 #include "payload.h"
-#include "relayvm/ops.h"
+#include "relayvm/internal/ops.h"
 #include "runtime.h"
 #include "runtime/node.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "fuzz.h"
-#include "session/reply.h"
+#include "session/internal/reply.h"
 #include "value/parse.h"
 
 enum { PAGE = 4096 };

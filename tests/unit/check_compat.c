@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What runs where: CUDA images on devices and with drivers, loaders and symbols of releases. */
 #include "code/cuda.h"
-#include "code/cuda_tables.h"
+#include "code/internal/cuda_tables.h"
 #include "compat/release.h"
 #include "harness.h"
 #include "kinds.h"

@@ -12,7 +12,7 @@
 #define mpk_cu_function CUfunc_st
 #define mpk_cu_stream CUstream_st
 #endif
-#include "device/cuda_abi.h"
+#include "device/internal/cuda_abi.h"
 #include "skip.h"
 
 #ifdef HAVE_TOOLKIT

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
-#include "device/opencl.h"
+#include "device/internal/opencl.h"
 #include "device_kernels.h"
 #include "harness.h"
 #include "skip.h"

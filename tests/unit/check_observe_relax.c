@@ -2,8 +2,8 @@
 /* What the Relax VM tells observers: which tensors an operator fills, calls within calls, and that a run
  * which is looked at is no other than one that is not */
 #include "executor/plan/plan.h"
+#include "executor/relax/internal/vm.h"
 #include "executor/relax/relax.h"
-#include "executor/relax/vm.h"
 #include "relax_made.h"
 #include "runtime/observer.h"
 #include "text/escape.h"

@@ -7,9 +7,9 @@
  * MPK_PLAN_COUNT and MPK_PLAN_SEED in the environment try more programs, or others. */
 #include <inttypes.h>
 
-#include "executor/plan/inside.h"
+#include "executor/plan/internal/inside.h"
+#include "executor/relax/internal/vm.h"
 #include "executor/relax/relax.h"
-#include "executor/relax/vm.h"
 #include "plan_compare.h"
 #include "plan_kernels.h"
 #include "plan_made.h"

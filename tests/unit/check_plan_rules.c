@@ -2,8 +2,8 @@
 /* Rules of plans (executor/plan/plan.h), each with the smallest program that breaks where it is not kept.
  * Random programs: check_plan_random.c. */
 #include "executor/plan/plan.h"
+#include "executor/relax/internal/vm.h"
 #include "executor/relax/relax.h"
-#include "executor/relax/vm.h"
 #include "relax_made.h"
 
 static const struct mpk_dtype f32 = { MPK_DTYPE_FLOAT, 32, 1 };

@@ -6,8 +6,8 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "process/child.h"
 #include "process/cleanup.h"
+#include "process/internal/child.h"
 #include "process_made.h"
 
 /* --- time -------------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What functions in byte code take and give: texts of checks, and programs with and without them. */
 #include "assert_error.h"
-#include "executor/relax/annotation.h"
+#include "executor/relax/internal/annotation.h"
 #include "executor/relax/signature.h"
 #include "harness.h"
 #include "relax_made.h"

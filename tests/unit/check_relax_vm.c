@@ -4,8 +4,8 @@
 #include <stdatomic.h>
 
 #include "executor/plan/plan.h"
+#include "executor/relax/internal/vm.h"
 #include "executor/relax/relax.h"
-#include "executor/relax/vm.h"
 #include "relax_made.h"
 
 static const struct mpk_dtype f32 = { MPK_DTYPE_FLOAT, 32, 1 };

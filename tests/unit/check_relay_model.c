@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Executables that TVM 0.18 wrote: a library with its kernels, and byte code alone */
-#include "abi/layout.h"
+#include "abi/internal/layout.h"
 #include "base/native.h"
 #include "executor/plan/plan.h"
+#include "executor/relay/internal/vm.h"
 #include "executor/relay/relay.h"
-#include "executor/relay/vm.h"
 #include "model_library.h"
 #include "runtime/devices.h"
 

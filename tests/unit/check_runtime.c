@@ -6,8 +6,8 @@
 #include "abi/packed.h"
 #include "module_made.h"
 #include "runtime/context.h"
+#include "runtime/internal/module_api.h"
 #include "runtime/library.h"
-#include "runtime/module_api.h"
 #include "runtime/runtime.h"
 
 /* How many files went because the last of their library was gone. */

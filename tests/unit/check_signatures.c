@@ -3,9 +3,9 @@
  * text, and the extents in it. What a linker makes of texts is in tests/cli/minspect/signatures. */
 #include "assert_error.h"
 #include "harness.h"
-#include "hostcode/assertion.h"
 #include "hostcode/getters.h"
 #include "hostcode/host.h"
+#include "hostcode/internal/assertion.h"
 #include "robust.h"
 #include "signature/extent.h"
 #include "signature/prototype.h"

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "session/call.h"
-#include "session/wire.h"
+#include "session/internal/wire.h"
 #include "value/compare.h"
 #include "value/element.h"
 #include "value/parse.h"

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
-#include "device/cuda.h"
+#include "device/internal/cuda.h"
 #include "device_kernels.h"
 #include "fake_cuda.h"
 

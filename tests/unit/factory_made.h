@@ -8,7 +8,7 @@
 #ifndef MPK_TESTS_UNIT_FACTORY_MADE_H
 #define MPK_TESTS_UNIT_FACTORY_MADE_H
 
-#include "abi/layout.h"
+#include "abi/internal/layout.h"
 #include "assert_error.h"
 #include "executor/executor.h"
 #include "factory/factory.h"

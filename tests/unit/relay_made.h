@@ -10,8 +10,8 @@
 #include <endian.h>
 
 #include "base/native.h"
+#include "executor/relay/internal/vm.h"
 #include "executor/relay/relay.h"
-#include "executor/relay/vm.h"
 #include "model_made.h"
 #include "relayvm/relayvm.h"
 

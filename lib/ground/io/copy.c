@@ -11,9 +11,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "io/filesystem.h"
-#include "io/hash_thread.h"
-#include "io/window.h"
+#include "io/internal/filesystem.h"
+#include "io/internal/hash_thread.h"
+#include "io/internal/window.h"
 
 enum {
 	CHUNK_BYTES = 128 * 1024,  /* more at a time makes page caches look for huge pages,

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/digest_kinds.h"
+#include "io/internal/digest_kinds.h"
 #include "io/reader.h"
 
 static const struct mpk_digest_ops *ops_of(enum mpk_digest_kind kind)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "io/filesystem.h"
+#include "io/internal/filesystem.h"
 
 #include <errno.h>
 #include <fcntl.h>

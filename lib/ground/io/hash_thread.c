@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "io/hash_thread.h"
+#include "io/internal/hash_thread.h"
 
 static void set_state(struct mpk_hash_thread *s, enum mpk_hash_state state)
 {

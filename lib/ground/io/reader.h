@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/rope.h"
 #include "base/span.h"
-#include "io/window.h"
+#include "io/internal/window.h"
 
 enum { MPK_READER_BYTES = 64 * 1024 };
 

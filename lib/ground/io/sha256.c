@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "io/digest_kinds.h"
+#include "io/internal/digest_kinds.h"
 #include "io/libcrypto.h"
 
 /* The part of OpenSSL 3's EVP interface that is used (openssl/evp.h). The types are

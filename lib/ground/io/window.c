@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "io/window.h"
+#include "io/internal/window.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "io/digest_kinds.h"
+#include "io/internal/digest_kinds.h"
 
 static enum mpk_code init(void **state, struct mpk_error *err)
 {

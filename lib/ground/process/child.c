@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "process/child.h"
+#include "process/internal/child.h"
 
 #include <errno.h>
 #include <fcntl.h>

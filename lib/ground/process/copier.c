@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "process/copier.h"
+#include "process/internal/copier.h"
 
 #include <errno.h>
 #include <fcntl.h>

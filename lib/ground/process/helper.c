@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "process/fork.h"
+#include "process/internal/fork.h"
 #include "text/escape.h"
 
 struct head {

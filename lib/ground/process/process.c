@@ -18,11 +18,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "process/child.h"
-#include "process/copier.h"
-#include "process/fork.h"
-#include "process/keeper.h"
-#include "process/orphans.h"
+#include "process/internal/child.h"
+#include "process/internal/copier.h"
+#include "process/internal/fork.h"
+#include "process/internal/keeper.h"
+#include "process/internal/orphans.h"
 #include "text/escape.h"
 
 static const int64_t TICK = MPK_NANOSECONDS / 10;

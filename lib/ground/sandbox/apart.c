@@ -12,7 +12,7 @@
 #include <sys/mount.h>
 
 #include "base/compiler.h"
-#include "sandbox/mounts.h"
+#include "sandbox/internal/mounts.h"
 #include "sandbox/sandbox.h"
 
 uint64_t mpk_sandbox_apart_flags(enum mpk_apart apart)

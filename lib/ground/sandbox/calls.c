@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A list of what is allowed: a call that a kernel gains tomorrow is refused. Calls that another
  * libc makes in the place of one of these fail with EPERM, as the same call would that is missing. */
-#include "sandbox/calls.h"
+#include "sandbox/internal/calls.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
-#include "sandbox/filter.h"
+#include "sandbox/internal/filter.h"
 
 #define CALL(name) SYS_##name
 

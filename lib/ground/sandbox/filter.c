@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sandbox/filter.h"
+#include "sandbox/internal/filter.h"
 
 #include <errno.h>
 #include <linux/audit.h>

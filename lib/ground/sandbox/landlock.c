@@ -2,7 +2,7 @@
 /* landlock(7): what a process may do with which files. Kernels know more rights from version to version;
  * one that is asked for a right it does not know refuses everything, so it is asked for its version
  * first. Headers may be older than the kernel. */
-#include "sandbox/landlock.h"
+#include "sandbox/internal/landlock.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sandbox/limits.h"
+#include "sandbox/internal/limits.h"
 
 #include <stdio.h>
 #include <sys/resource.h>

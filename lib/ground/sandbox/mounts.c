@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sandbox/mounts.h"
+#include "sandbox/internal/mounts.h"
 
 #include <fcntl.h>
 #include <linux/mount.h>

@@ -2,16 +2,16 @@
 /* Behind Landlock and seccomp, should one of them have a gap: no network interface, no System V or message
  * queue of others, no file of others, and no right over anything, for root neither. Processes have a namespace
  * before that, see apart.c. */
-#include "sandbox/namespaces.h"
+#include "sandbox/internal/namespaces.h"
 
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sandbox/mounts.h"
-#include "sandbox/powers.h"
-#include "sandbox/root.h"
+#include "sandbox/internal/mounts.h"
+#include "sandbox/internal/powers.h"
+#include "sandbox/internal/root.h"
 
 enum { NOBODY = 65534 };
 

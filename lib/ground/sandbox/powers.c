@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A list of what is kept: a capability that a kernel gains tomorrow is dropped. */
-#include "sandbox/powers.h"
+#include "sandbox/internal/powers.h"
 
 #include <linux/capability.h>
 #include <stdint.h>

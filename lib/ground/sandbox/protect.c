@@ -17,9 +17,9 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
-#include "sandbox/filter.h"
-#include "sandbox/landlock.h"
-#include "sandbox/powers.h"
+#include "sandbox/internal/filter.h"
+#include "sandbox/internal/landlock.h"
+#include "sandbox/internal/powers.h"
 #include "sandbox/sandbox.h"
 
 static const uint32_t REFUSE = SECCOMP_RET_ERRNO | EPERM, ALLOW = SECCOMP_RET_ALLOW;

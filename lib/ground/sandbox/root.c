@@ -5,7 +5,7 @@
  * What is kept is taken hold of first, as a memory file system then covers the folder that it is made in. The
  * old root stays mounted where nothing leads to: whoever may neither change the root nor mount does not get
  * out of the new one. */
-#include "sandbox/root.h"
+#include "sandbox/internal/root.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,10 +4,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "sandbox/calls.h"
-#include "sandbox/landlock.h"
-#include "sandbox/limits.h"
-#include "sandbox/namespaces.h"
+#include "sandbox/internal/calls.h"
+#include "sandbox/internal/landlock.h"
+#include "sandbox/internal/limits.h"
+#include "sandbox/internal/namespaces.h"
 
 static bool close_range_of(unsigned first, unsigned last)
 {

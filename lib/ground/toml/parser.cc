@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 // The only C++ of the project: toml++ parses, this file copies its tree into ours.
 
-#include "toml/parser.h"
+#include "toml/internal/parser.h"
 
 #include <algorithm>
 #include <cstdio>

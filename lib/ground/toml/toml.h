@@ -6,7 +6,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/span.h"
-#include "toml/parser.h"
+#include "toml/internal/parser.h"
 
 /* mpk_toml_parse - TOML 1.0 text as a tree
  * @text    whole document, UTF-8; need not outlive the call

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "code/cuda_tables.h"
+#include "code/internal/cuda_tables.h"
 #include "text/escape.h"
 
 /* "NVCC, Compression": images packed with zstd need a driver of CUDA 12.4. */

@@ -5,7 +5,7 @@
  * release that was published.
  * Drivers: the same history, column PTX ISA version, and the toolkit's release notes, "CUDA Toolkit
  * and Corresponding Driver Versions". */
-#include "code/cuda_tables.h"
+#include "code/internal/cuda_tables.h"
 
 /* sm_101 was renamed sm_110 by CUDA 13.0; their cubins differ in the number that drivers compare.
  * sm_88 is a target of ptxas 13.0 and in no list of devices: taken as an embedded one, which claims

@@ -8,7 +8,7 @@
 #define MPK_CODE_INFO_H
 
 #include "code/format.h"
-#include "code/names.h"
+#include "code/internal/names.h"
 #include "sourcecode/index.h"
 
 struct mpk_code_symbol;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "code/names.h"
+#include "code/internal/names.h"
 
 #include <stdint.h>
 #include <stdlib.h>

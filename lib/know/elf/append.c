@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/num.h"
-#include "elf/patch.h"
+#include "elf/internal/patch.h"
 
 enum { NOTE_ALIGN = 4, TABLE_ALIGN = 8, GAP_BYTES = 16 };
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "elf/internal.h"
+#include "elf/internal/internal.h"
 
 #define FFI_PREFIX "__tvm_ffi_"
 

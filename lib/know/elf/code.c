@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names are asked for once an instruction, by code that may be hostile: every table is sorted once, and
  * a question is a binary search. */
-#include "elf/code_tables.h"
+#include "elf/internal/code_tables.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* elf_image.c - an ELF file as an image: what a loader sees of a library, all of an object */
-#include "elf/elf_image.h"
+#include "elf/internal/elf_image.h"
 
 #include "elf/device_code.h"
-#include "elf/embedded.h"
-#include "elf/functions.h"
+#include "elf/internal/embedded.h"
+#include "elf/internal/functions.h"
 #include "elf/symbols.h"
 
 /* The null symbol, which begins every table, is left out. */

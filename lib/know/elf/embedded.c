@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A file may have a hundred thousand symbols and hardly ever one of these: their names are looked
  * for in the string table before the symbols are. */
-#include "elf/embedded.h"
+#include "elf/internal/embedded.h"
 
 #include <stdlib.h>
 #include <string.h>

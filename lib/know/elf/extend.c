@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/num.h"
-#include "elf/patch.h"
+#include "elf/internal/patch.h"
 
 struct plan {
 	const struct mpk_patch *p;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Symbols are walked twice: what a name means depends on the generation, which only all of them
  * tell. */
-#include "elf/functions.h"
+#include "elf/internal/functions.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

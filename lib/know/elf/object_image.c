@@ -4,7 +4,7 @@
 #include "code/format.h"
 #include "coff/coff.h"
 #include "csource/csource.h"
-#include "elf/functions.h"
+#include "elf/internal/functions.h"
 #include "elf/reader.h"
 #include "macho/macho.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "elf/patch.h"
+#include "elf/internal/patch.h"
 
 #include <string.h>
 

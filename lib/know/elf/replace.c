@@ -10,7 +10,7 @@
 
 #include "base/num.h"
 #include "elf/extend.h"
-#include "elf/patch.h"
+#include "elf/internal/patch.h"
 
 enum {
 	PAGE_BYTES = 4096,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "hostcode/assertion.h"
+#include "hostcode/internal/assertion.h"
 
 #include <ctype.h>
 #include <stdio.h>

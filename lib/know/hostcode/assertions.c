@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/vec.h"
-#include "hostcode/assertion.h"
-#include "hostcode/unit.h"
+#include "hostcode/internal/assertion.h"
+#include "hostcode/internal/unit.h"
 #include "signature/extent.h"
 
 #define BEGIN "Assert fail: "

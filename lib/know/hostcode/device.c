@@ -3,7 +3,7 @@
  * elsewhere ends in the device's name, a string of its own that the code points at. */
 #include <string.h>
 
-#include "hostcode/unit.h"
+#include "hostcode/internal/unit.h"
 
 enum { NEAR_BYTES = 1 << 18, PLACES_MAX = 32, MESSAGE_MAX = 512, DEVICE_MAX = 32 };
 

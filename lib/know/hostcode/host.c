@@ -10,7 +10,7 @@
 #include "elf/object_image.h"
 #include "elf/symbols.h"
 #include "hostcode/getters.h"
-#include "hostcode/unit.h"
+#include "hostcode/internal/unit.h"
 
 /* "add" of "__tvm_ffi_add"; with the system-lib prefix, which is part of a name to TVM */
 static struct mpk_span own_name(const struct mpk_image *image, const struct mpk_image_function *f)

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/vec.h"
-#include "hostcode/unit.h"
+#include "hostcode/internal/unit.h"
 #include "signature/prototype.h"
 
 /* What stands before a prototype in the message that shows it: in code of TVM, in launch functions. */

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/num.h"
-#include "hostcode/unit.h"
+#include "hostcode/internal/unit.h"
 
 #define KERNEL "kernel "
 #define INPUT " input "

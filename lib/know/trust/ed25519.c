@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "trust/ed25519.h"
+#include "trust/internal/ed25519.h"
 
 #include <limits.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "trust/openssh.h"
+#include "trust/internal/openssh.h"
 
 /* --- private --------------------------------------------------------------------- */
 

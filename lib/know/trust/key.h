@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 #include "base/span.h"
-#include "trust/ed25519.h"
+#include "trust/internal/ed25519.h"
 
 /* The longest file of keys, bytes; the most public keys in one. */
 enum { MPK_KEY_FILE_MAX = 64 * 1024, MPK_KEYS_MAX = 64 };

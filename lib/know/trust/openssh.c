@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OpenSSH's PROTOCOL.key: strings with their lengths in front, most significant byte first. */
-#include "trust/openssh.h"
+#include "trust/internal/openssh.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -15,7 +15,7 @@
 #include "elf/reader.h"
 #include "io/digest.h"
 #include "io/mapping.h"
-#include "trust/ed25519.h"
+#include "trust/internal/ed25519.h"
 
 #define MPK_ORIGIN_OWNER "mpack"
 #define MPK_SEAL_SECTION ".note.mpack.signature"

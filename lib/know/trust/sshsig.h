@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/strbuf.h"
 #include "io/digest.h"
-#include "trust/ed25519.h"
+#include "trust/internal/ed25519.h"
 
 /* The namespace, whose end is the version of what is signed. */
 #define MPK_SSHSIG_NAMESPACE "mpack-library-v1"

@@ -6,7 +6,7 @@
 #include "ar/ar.h"
 #include "base/vec.h"
 #include "elf/symbols.h"
-#include "emit/build.h"
+#include "emit/internal/build.h"
 #include "tar/tar.h"
 
 /* Members in the order of the link line, and the files they are views of. */

@@ -3,7 +3,7 @@
 
 #include "elf/image.h"
 #include "elf/replace.h"
-#include "emit/build.h"
+#include "emit/internal/build.h"
 #include "io/reader.h"
 
 /* The loader that a standalone library brings knows where every kernel is in its blob. */

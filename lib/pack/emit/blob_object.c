@@ -2,8 +2,8 @@
 /* The blob's object, through LLVM or C. A large blob never goes through either: they get a stub
  * that elf/extend.h extends, or a file that the assembler includes. */
 #include "elf/extend.h"
-#include "emit/build.h"
-#include "emit/csource.h"
+#include "emit/internal/build.h"
+#include "emit/internal/csource.h"
 #include "io/reader.h"
 #include "llvm/open.h"
 

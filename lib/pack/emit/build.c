@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "emit/build.h"
+#include "emit/internal/build.h"
 
 #include <string.h>
 

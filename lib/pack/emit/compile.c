@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is compiled must not depend on where and when: every flag of add_flags and
  * add_prefix_maps is there for that. */
-#include "emit/build.h"
+#include "emit/internal/build.h"
 #include "llvm/open.h"
 
 /* Directories would get into debug information and __FILE__: what is named from the

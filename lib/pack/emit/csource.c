@@ -2,7 +2,7 @@
 /* What languages and compilers differ in decides the form: C++ gives constants internal linkage
  * unless they are declared extern and wants room for a string's NUL, ISO C promises string
  * literals of 4095 characters only, and file-scope assembly is GNU C's. */
-#include "emit/csource.h"
+#include "emit/internal/csource.h"
 
 #include <inttypes.h>
 #include <stdio.h>

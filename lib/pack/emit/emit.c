@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "emit/build.h"
+#include "emit/internal/build.h"
 
 static const struct mpk_emit_name names[MPK_EMIT_KIND_COUNT] = {
 	[MPK_EMIT_SO] = { "so", ".so" },    [MPK_EMIT_OBJ] = { "obj", ".o" },

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "elf/extend.h"
-#include "emit/build.h"
+#include "emit/internal/build.h"
 
 enum mpk_code mpk_build_file_open(struct mpk_build *b, const char *path, struct mpk_build_file *out,
 				  struct mpk_error *err)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The rope is walked beside the copying: the tap gets bytes, and which piece they belong to
  * follows from how many have gone by. */
-#include "emit/follow.h"
+#include "emit/internal/follow.h"
 
 struct walk {
 	const struct mpk_follow *f;

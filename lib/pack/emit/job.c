@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "emit/job.h"
+#include "emit/internal/job.h"
 
 #include <string.h>
 

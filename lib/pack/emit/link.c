@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "emit/build.h"
 #include "emit/confirm.h"
+#include "emit/internal/build.h"
 
 /* --- build id -------------------------------------------------------------------- */
 

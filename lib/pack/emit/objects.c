@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "emit/build.h"
+#include "emit/internal/build.h"
 
 static enum mpk_code collect_jobs(struct mpk_build *b, struct mpk_job *jobs, size_t *count,
 				  struct mpk_error *err)

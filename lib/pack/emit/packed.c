@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "elf/reader.h"
-#include "emit/follow.h"
+#include "emit/internal/follow.h"
 
 enum { DIGITS = 2 * MPK_XXH128_BYTES, ID_BYTES = 2 * MPK_NOTE_ID_HALF };
 

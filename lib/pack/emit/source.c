@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "ar/ar.h"
-#include "emit/build.h"
 #include "emit/emit.h"
+#include "emit/internal/build.h"
 #include "io/mapping.h"
 #include "text/escape.h"
 

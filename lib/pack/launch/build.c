@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "dtype/type_index.h"
-#include "launch/gen.h"
+#include "launch/internal/gen.h"
 
 /* Type indices and codes by value (tvm-blob(5), Conventions); the last name stands for
  * the rest. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* expr.c - the expressions of launch functions, by recursive descent of bounded depth */
-#include "launch/expr.h"
+#include "launch/internal/expr.h"
 
 #include <ctype.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
 /* extents.c - how a kernel is launched: grid, block, shared memory, and the tags that carry them */
 #include <string.h>
 
-#include "launch/resolve.h"
+#include "launch/internal/resolve.h"
 #include "text/escape.h"
 
 static void resolve_extent(struct mpk_resolve *r, const struct mpk_toml_str *text,

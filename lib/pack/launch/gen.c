@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gen.c - generated code that arguments and steps share: raising errors, expressions */
-#include "launch/gen.h"
+#include "launch/internal/gen.h"
 
 #include <stdarg.h>
 #include <stdio.h>

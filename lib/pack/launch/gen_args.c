@@ -5,7 +5,7 @@
  * shapes, which relate tensors to each other. MPK_FFI_DLTENSOR has the same number in every
  * convention.
  */
-#include "launch/gen.h"
+#include "launch/internal/gen.h"
 
 #include <inttypes.h>
 

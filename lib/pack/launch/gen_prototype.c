@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "launch/gen.h"
+#include "launch/internal/gen.h"
 
 /* "x: Tensor([n, 4], float32)" */
 static void put_param(struct mpk_gen *g, const struct mpk_launch_param *p, struct mpk_strbuf *out)

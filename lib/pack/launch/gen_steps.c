@@ -3,7 +3,7 @@
  *
  * Every failure behind the first allocation leaves through one exit that frees what is there.
  */
-#include "launch/gen.h"
+#include "launch/internal/gen.h"
 
 #include <inttypes.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hostcode.c - building host code: every step appends one instruction */
-#include "launch/hostcode.h"
+#include "launch/internal/hostcode.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/search.h"
-#include "launch/resolve.h"
+#include "launch/internal/resolve.h"
 #include "text/escape.h"
 #include "toml/reader.h"
 

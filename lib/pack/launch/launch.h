@@ -27,8 +27,8 @@
 #include "blob/blob.h"
 #include "dtype/dtype.h"
 #include "kernels/kernels.h"
-#include "launch/expr.h"
-#include "launch/hostcode.h"
+#include "launch/internal/expr.h"
+#include "launch/internal/hostcode.h"
 #include "manifest/manifest.h"
 
 enum { MPK_LAUNCH_RANK_MAX = 16, MPK_LAUNCH_ARGS_MAX = 256 };

@@ -3,7 +3,7 @@
  *
  * The form is that of tvm-ffi's own exporter for C++: {"type_schema": TEXT}, TEXT being JSON again.
  */
-#include "launch/gen.h"
+#include "launch/internal/gen.h"
 
 static const char *type_name(const struct mpk_launch_param *p)
 {

@@ -2,7 +2,7 @@
 /* names.c - the names that a launch function has: reporting those it has not, with what was meant */
 #include <string.h>
 
-#include "launch/resolve.h"
+#include "launch/internal/resolve.h"
 #include "text/escape.h"
 
 void mpk_resolve_finding(struct mpk_resolve *r, struct mpk_error *err)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* print.c - the walk through host code, and the parts of instructions that forms name */
-#include "launch/print.h"
+#include "launch/internal/print.h"
 
 #include <inttypes.h>
 

@@ -6,7 +6,7 @@
  */
 #include <inttypes.h>
 
-#include "launch/print.h"
+#include "launch/internal/print.h"
 
 static const char *const prelude =
 	"#include <stdint.h>\n"

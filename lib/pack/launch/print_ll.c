@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "launch/print.h"
+#include "launch/internal/print.h"
 
 /* Constants are collected while a function is printed and stand behind all of them. */
 struct ll_printer {

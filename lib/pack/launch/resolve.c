@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/num.h"
-#include "launch/resolve.h"
+#include "launch/internal/resolve.h"
 #include "text/escape.h"
 
 /* --- parameters and variables ------------------------------------------------------ */

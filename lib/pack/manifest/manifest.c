@@ -11,7 +11,7 @@
 
 #include "base/strmap.h"
 #include "manifest/graph.h"
-#include "manifest/schema.h"
+#include "manifest/internal/schema.h"
 #include "text/escape.h"
 
 #define QUOTE(mstr) MPK_QUOTE(mpk_toml_str_span(mstr))

@@ -2,7 +2,7 @@
 /* package_row.c - the rules of [package] */
 #include <string.h>
 
-#include "manifest/schema.h"
+#include "manifest/internal/schema.h"
 #include "text/escape.h"
 
 #define QUOTE(mstr) MPK_QUOTE(mpk_toml_str_span(mstr))

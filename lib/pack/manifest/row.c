@@ -7,8 +7,8 @@
 #include "base/strmap.h"
 #include "kernels/kernels.h"
 #include "kinds.h"
+#include "manifest/internal/schema.h"
 #include "manifest/kind.h"
-#include "manifest/schema.h"
 #include "sourcecode/sourcecode.h"
 #include "text/escape.h"
 

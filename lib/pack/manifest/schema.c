@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* schema.c - which key of mpack.toml goes where: a key is one row, a table one schema */
-#include "manifest/schema.h"
+#include "manifest/internal/schema.h"
 
 #include <stddef.h>
 #include <string.h>

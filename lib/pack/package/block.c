@@ -3,7 +3,7 @@
  * driver refuses at every call, and shared memory that no driver gives */
 #include <inttypes.h>
 
-#include "package/loader.h"
+#include "package/internal/loader.h"
 #include "text/escape.h"
 
 /* The extents of a block that do not depend on arguments. */

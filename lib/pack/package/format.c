@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* format.c - the format of a code file: its suffix decides where the kind has that format */
-#include "package/format.h"
+#include "package/internal/format.h"
 
 #include "base/compiler.h"
 #include "code/format.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "launch/standalone.h"
-#include "package/standalone.h"
+#include "package/internal/standalone.h"
 
 enum text { LAUNCH_C, LAUNCH_LL, ENTRY_C, ENTRY_LL, LOADER };
 

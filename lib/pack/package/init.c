@@ -7,7 +7,7 @@
 #include "blob/blob.h"
 #include "elf/image.h"
 #include "io/path.h"
-#include "package/init_parts.h"
+#include "package/internal/init_parts.h"
 #include "text/escape.h"
 
 /* --- files --------------------------------------------------------------------------- */

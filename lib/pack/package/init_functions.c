@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "package/init_parts.h"
+#include "package/internal/init_parts.h"
 
 enum { BLOCK_USUAL = 256, NAME_COUNT_MAX = 256 };
 

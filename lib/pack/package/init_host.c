@@ -5,7 +5,7 @@
 #include "blob/blob.h"
 #include "elf/image.h"
 #include "hostcode/host.h"
-#include "package/init_parts.h"
+#include "package/internal/init_parts.h"
 #include "text/escape.h"
 
 static const char prefix[] = "__tvm_ffi_";

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "package/init_parts.h"
+#include "package/internal/init_parts.h"
 #include "sourcecode/sourcecode.h"
 #include "spirv/spirv.h"
 #include "text/escape.h"

@@ -2,7 +2,7 @@
 /* What the code of a kernel says of its launch: dimensions, blocks, bounds, shared memory. */
 #include <string.h>
 
-#include "package/init_parts.h"
+#include "package/internal/init_parts.h"
 #include "ptx/ptx.h"
 
 static bool contains(struct mpk_span text, const char *word)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "package/init_parts.h"
+#include "package/internal/init_parts.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "launch/launch.h"
-#include "package/loader.h"
+#include "package/internal/loader.h"
 
 /* The module that the generated code joins: the first host module, else a new one behind
  * all others, which becomes the root unless the manifest names another. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* loader.c - the files that a manifest names: found beside it, or in memory */
-#include "package/loader.h"
+#include "package/internal/loader.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -13,7 +13,7 @@
 
 #include "manifest/graph.h"
 #include "manifest/kind.h"
-#include "package/loader.h"
+#include "package/internal/loader.h"
 #include "text/escape.h"
 
 /* --- files that are named but not read here -------------------------------------------- */

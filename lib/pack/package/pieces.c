@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "package/pieces.h"
+#include "package/internal/pieces.h"
 
 #include "sourcecode/sourcecode.h"
 

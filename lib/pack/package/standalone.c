@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* standalone.c - the kernels of a package that brings its own driver loader */
 
-#include "package/standalone.h"
+#include "package/internal/standalone.h"
 
 #include "base/strmap.h"
 #include "io/reader.h"

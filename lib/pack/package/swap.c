@@ -8,7 +8,7 @@
 #include "base/strmap.h"
 #include "code/format.h"
 #include "kinds.h"
-#include "package/pieces.h"
+#include "package/internal/pieces.h"
 #include "payload.h"
 #include "sourcecode/sourcecode.h"
 #include "text/escape.h"

@@ -14,7 +14,7 @@
 #include "base/strbuf.h"
 #include "base/strmap.h"
 #include "code/info.h"
-#include "package/loader.h"
+#include "package/internal/loader.h"
 #include "text/escape.h"
 
 /* A module's table on its way; code is that of the module's data. */

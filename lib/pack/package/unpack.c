@@ -12,7 +12,7 @@
 
 #include "base/strbuf.h"
 #include "base/vec.h"
-#include "package/unpack_body.h"
+#include "package/internal/unpack_body.h"
 #include "text/escape.h"
 
 struct unpacker {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* unpack_body.c - the keys of one module: format, code and kernel table, or graph and parameters */
-#include "package/unpack_body.h"
+#include "package/internal/unpack_body.h"
 
 #include <string.h>
 

@@ -9,8 +9,8 @@
 #ifndef MPK_ABI_CONVENTION_H
 #define MPK_ABI_CONVENTION_H
 
-#include "abi/dltensor.h"
-#include "abi/layout.h"
+#include "abi/internal/dltensor.h"
+#include "abi/internal/layout.h"
 #include "base/error.h"
 #include "blob/blob.h"
 #include "value/function.h"
@@ -23,7 +23,7 @@ typedef void mpk_ffi_move_raised_fn(void **out);
 typedef void mpk_ffi_raise_fn(const char *kind, const char *message);
 typedef int mpk_ffi_get_global_fn(const struct mpk_ffi_bytes *name, void **out);
 
-/* What a real libtvm_ffi.so does for us when the library brings it; see runtime/tvm_ffi.h. */
+/* What a real libtvm_ffi.so does for us when the library brings it; see runtime/internal/tvm_ffi.h. */
 struct mpk_ffi_real {
 	mpk_ffi_move_raised_fn *move_raised;
 	mpk_ffi_raise_fn *raise;

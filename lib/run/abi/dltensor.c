@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "abi/dltensor.h"
+#include "abi/internal/dltensor.h"
 
 #include <inttypes.h>
 

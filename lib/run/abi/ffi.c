@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "abi/convention.h"
-#include "abi/ffi_data.h"
 #include "abi/ffi_object.h"
+#include "abi/internal/ffi_data.h"
 #include "abi/raised.h"
 
 enum { ON_STACK = 24 }; /* a kernel launch has fewer arguments than that */

@@ -5,14 +5,14 @@
  * module's object. One that came as a bare DLTensor pointer is kept by nobody: as an argument
  * it is borrowed for the call, as a result it is copied while it is there.
  */
-#include "abi/ffi_data.h"
+#include "abi/internal/ffi_data.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "abi/ffi_object.h"
-#include "abi/plain.h"
+#include "abi/internal/plain.h"
 
 /* --- values to cells ---------------------------------------------------------------- */
 

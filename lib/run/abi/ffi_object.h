@@ -8,7 +8,7 @@
 #ifndef MPK_ABI_FFI_OBJECT_H
 #define MPK_ABI_FFI_OBJECT_H
 
-#include "abi/layout.h"
+#include "abi/internal/layout.h"
 #include "base/error.h"
 #include "blob/blob.h"
 

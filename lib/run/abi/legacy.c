@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "abi/convention.h"
-#include "abi/plain.h"
+#include "abi/internal/plain.h"
 #include "abi/raised.h"
 
 static const uint64_t BOX_MAGIC = UINT64_C(0x6d706b20626f7820);

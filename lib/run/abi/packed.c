@@ -5,7 +5,7 @@
 
 #include "abi/convention.h"
 #include "abi/ffi_object.h"
-#include "abi/plain.h"
+#include "abi/internal/plain.h"
 #include "abi/raised.h"
 
 size_t mpk_packed_bytes(enum mpk_convention conv, size_t count)

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "abi/layout.h"
+#include "abi/internal/layout.h"
 #include "base/error.h"
 #include "blob/blob.h"
 #include "value/value.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "abi/plain.h"
+#include "abi/internal/plain.h"
 
 bool mpk_plain_of(const struct mpk_value *v, struct mpk_plain *out)
 {

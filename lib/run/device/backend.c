@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* backend.c - what the back ends share: lists of devices, failures with a driver's words */
-#include "device/backend.h"
+#include "device/internal/backend.h"
 
 #include <stdio.h>
 #include <stdlib.h>

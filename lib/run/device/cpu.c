@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/num.h"
-#include "device/backend.h"
+#include "device/internal/backend.h"
 
 static void describe(struct mpk_device_info *info)
 {

@@ -2,8 +2,8 @@
 /* cuda_api.c - the CUDA driver's functions, and its statuses in words */
 #include <stdarg.h>
 
-#include "device/cuda.h"
-#include "device/driver.h"
+#include "device/internal/cuda.h"
+#include "device/internal/driver.h"
 
 static struct mpk_cuda_api api;
 

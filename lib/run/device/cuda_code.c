@@ -3,7 +3,7 @@
  *
  * Asked before a driver loads it (--devices FILE), and to say more than the driver does when it refuses.
  */
-#include "device/cuda_code.h"
+#include "device/internal/cuda_code.h"
 
 #include <stdio.h>
 

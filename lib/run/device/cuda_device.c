@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "device/cuda.h"
+#include "device/internal/cuda.h"
 #include "text/escape.h"
 
 static unsigned attribute(const struct mpk_cuda_api *cu, int id, unsigned which)

@@ -2,8 +2,8 @@
 /* cuda_launch.c - kernels: limits, arguments, the two ways to launch */
 #include <inttypes.h>
 
-#include "device/cuda.h"
-#include "device/cuda_code.h"
+#include "device/internal/cuda.h"
+#include "device/internal/cuda_code.h"
 
 enum {
 	SHARED_DEFAULT = 48 * 1024, /* what a block may use without asking */

@@ -8,7 +8,7 @@
  */
 #include <inttypes.h>
 
-#include "device/cuda.h"
+#include "device/internal/cuda.h"
 
 enum mpk_code mpk_cuda_enter(struct mpk_cuda_device *device, struct mpk_error *err)
 {

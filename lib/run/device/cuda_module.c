@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/cuda.h"
-#include "device/cuda_code.h"
-#include "device/nvrtc.h"
+#include "device/internal/cuda.h"
+#include "device/internal/cuda_code.h"
+#include "device/internal/nvrtc.h"
 #include "text/escape.h"
 
 enum { LOG_BYTES = 8192 };

@@ -6,7 +6,7 @@
  */
 #include <inttypes.h>
 
-#include "device/backend.h"
+#include "device/internal/backend.h"
 
 void mpk_device_close(struct mpk_device *device)
 {

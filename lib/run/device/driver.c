@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* driver.c - driver libraries: looked for once, kept open, never required to build or to start */
-#include "device/driver.h"
+#include "device/internal/driver.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* launch.c - packed values to launch extents and arguments, for all back ends alike */
-#include "device/launch.h"
+#include "device/internal/launch.h"
 
 #include <inttypes.h>
 #include <string.h>

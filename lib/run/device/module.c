@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/strmap.h"
-#include "device/backend.h"
+#include "device/internal/backend.h"
 #include "text/escape.h"
 
 enum mpk_code mpk_device_load(struct mpk_device *device, const struct mpk_kernels *kernels,

@@ -5,15 +5,15 @@
  * that stands in the prelude and in the options. Where this NVRTC does not know the architecture,
  * the driver gets PTX for the newest that both know.
  */
-#include "device/nvrtc.h"
+#include "device/internal/nvrtc.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/backend.h"
-#include "device/driver.h"
+#include "device/internal/backend.h"
+#include "device/internal/driver.h"
 #include "sourcecode/sourcecode.h"
 
 struct _nvrtcProgram;

@@ -2,8 +2,8 @@
 /* opencl_api.c - the OpenCL loader's functions, and its statuses in words */
 #include <stdarg.h>
 
-#include "device/driver.h"
-#include "device/opencl.h"
+#include "device/internal/driver.h"
+#include "device/internal/opencl.h"
 
 static struct mpk_opencl_api api;
 

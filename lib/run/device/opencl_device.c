@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/opencl.h"
+#include "device/internal/opencl.h"
 #include "text/escape.h"
 
 /* One device of one platform, in the order of `opencl:N`. */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/num.h"
-#include "device/opencl.h"
+#include "device/internal/opencl.h"
 #include "sourcecode/sourcecode.h"
 
 static struct mpk_opencl_kernel *kernel_of(struct mpk_device_kernel *kernel)

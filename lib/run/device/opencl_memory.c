@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/num.h"
-#include "device/opencl.h"
+#include "device/internal/opencl.h"
 
 static enum mpk_code wrap(cl_mem mem, const struct mpk_opencl_memory *as,
 			  const struct mpk_opencl_device *device, void **out, struct mpk_error *err)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/opencl.h"
+#include "device/internal/opencl.h"
 #include "sourcecode/sourcecode.h"
 #include "text/escape.h"
 

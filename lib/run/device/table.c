@@ -7,7 +7,7 @@
 
 #include "base/num.h"
 #include "base/strmap.h"
-#include "device/backend.h"
+#include "device/internal/backend.h"
 #include "text/escape.h"
 
 static const struct mpk_device_ops *const back_ends[] = { &mpk_cpu_ops, &mpk_cuda_ops,

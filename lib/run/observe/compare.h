@@ -4,8 +4,8 @@
 #define MPK_OBSERVE_COMPARE_H
 
 #include "base/arena.h"
-#include "observe/dump_index.h"
-#include "observe/result.h"
+#include "observe/internal/dump_index.h"
+#include "observe/internal/result.h"
 #include "value/compare.h"
 
 /* One tensor of the run and of the dump. */

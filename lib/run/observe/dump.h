@@ -4,7 +4,7 @@
 #define MPK_OBSERVE_DUMP_H
 
 #include "io/directory.h"
-#include "observe/result.h"
+#include "observe/internal/result.h"
 
 struct mpk_dumper {
 	struct mpk_observer base; /* first */

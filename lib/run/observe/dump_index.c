@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "observe/dump_index.h"
+#include "observe/internal/dump_index.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/vec.h"
-#include "observe/result.h"
+#include "observe/internal/result.h"
 
 void mpk_dump_index_fini(struct mpk_dump_index *x)
 {

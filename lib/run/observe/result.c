@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "observe/result.h"
+#include "observe/internal/result.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
  * same size (a sequence one token longer) find each other's memory: at most a quarter is lost
  * to rounding, and a model of changing shapes does not grow without end.
  */
-#include "runtime/allocator.h"
+#include "runtime/internal/allocator.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "runtime/kernel_name.h"
+#include "runtime/internal/kernel_name.h"
 
 #include <stdio.h>
 #include <string.h>

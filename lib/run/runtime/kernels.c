@@ -15,7 +15,7 @@
 #include "base/strmap.h"
 #include "base/vec.h"
 #include "payload.h"
-#include "runtime/kernel_name.h"
+#include "runtime/internal/kernel_name.h"
 #include "runtime/node.h"
 #include "text/escape.h"
 

@@ -2,7 +2,7 @@
 /* library.h - a compiled library, opened in this process and ready to be called
  *
  * Opening executes the library's constructors; a program that does not trust them opens it in a
- * child process (session/child.h). Several libraries may be open at a time, of different
+ * child process (session/internal/child.h). Several libraries may be open at a time, of different
  * conventions too.
  */
 #ifndef MPK_RUNTIME_LIBRARY_H

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* link.c - opening the shared object: runtime stubs first, then the library, then the check of its
  * symbols */
-#include "runtime/link.h"
+#include "runtime/internal/link.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/strbuf.h"
-#include "runtime/module_api.h"
-#include "runtime/tvm_ffi.h"
+#include "runtime/internal/module_api.h"
+#include "runtime/internal/tvm_ffi.h"
 #include "text/escape.h"
 
 static enum mpk_code open_stub(const char *dir, const char *name, struct mpk_error *err)

@@ -4,7 +4,7 @@
  * What is asked of a module comes with the context that the module was given; everything else
  * is answered for the library whose code this thread runs (context.h).
  */
-#include "runtime/module_api.h"
+#include "runtime/internal/module_api.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -17,11 +17,11 @@
 #include "base/strbuf.h"
 #include "runtime/context.h"
 #include "runtime/devices.h"
+#include "runtime/internal/once.h"
+#include "runtime/internal/tvm_ffi.h"
+#include "runtime/internal/workspace.h"
 #include "runtime/node.h"
-#include "runtime/once.h"
 #include "runtime/parallel.h"
-#include "runtime/tvm_ffi.h"
-#include "runtime/workspace.h"
 
 static int fail(const struct mpk_error *error)
 {

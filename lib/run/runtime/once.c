@@ -4,7 +4,7 @@
  * It may launch a parallel loop whose tasks, in other threads, run other things once, or come to the
  * same slot again: with a lock around it they would wait for whoever waits for them.
  */
-#include "runtime/once.h"
+#include "runtime/internal/once.h"
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -20,7 +20,7 @@
 #include "abi/raised.h"
 #include "base/clock.h"
 #include "runtime/context.h"
-#include "runtime/once.h"
+#include "runtime/internal/once.h"
 
 enum {
 	SPIN_NS = 50000,

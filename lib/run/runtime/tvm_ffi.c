@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "runtime/tvm_ffi.h"
+#include "runtime/internal/tvm_ffi.h"
 
 #include <dlfcn.h>
 #include <string.h>

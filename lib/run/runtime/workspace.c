@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "runtime/workspace.h"
+#include "runtime/internal/workspace.h"
 
 #include <pthread.h>
 #include <stdalign.h>

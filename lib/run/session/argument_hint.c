@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "session/argument_hint.h"
+#include "session/internal/argument_hint.h"
 
 #include <string.h>
 

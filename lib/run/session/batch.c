@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "session/reply.h"
+#include "session/internal/reply.h"
 #include "session/session.h"
 #include "text/escape.h"
 

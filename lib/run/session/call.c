@@ -2,7 +2,7 @@
 #include "session/call.h"
 
 #include "session/batch.h"
-#include "session/device_hint.h"
+#include "session/internal/device_hint.h"
 
 enum mpk_code mpk_call_choose_device(const struct mpk_library_options *library,
 				     struct mpk_call *call, struct mpk_error *err)

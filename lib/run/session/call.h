@@ -8,9 +8,9 @@
 
 #include "base/error.h"
 #include "runtime/kernels.h"
-#include "session/child.h"
+#include "session/internal/child.h"
+#include "session/internal/result.h"
 #include "session/library.h"
-#include "session/result.h"
 #include "value/compare.h"
 #include "value/value.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which key of a case file goes where; one row a key. */
-#include "session/case_file.h"
+#include "session/internal/case_file.h"
 
 #include <stddef.h>
 

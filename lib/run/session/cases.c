@@ -8,7 +8,7 @@
 #include "base/num.h"
 #include "base/strmap.h"
 #include "base/vec.h"
-#include "session/case_file.h"
+#include "session/internal/case_file.h"
 #include "text/escape.h"
 #include "value/param_file.h"
 #include "value/parse.h"

@@ -3,8 +3,8 @@
  * not named does not get there. */
 #include <string.h>
 
-#include "session/case_file.h"
 #include "session/cases.h"
+#include "session/internal/case_file.h"
 #include "text/escape.h"
 
 static void put_text(struct mpk_strbuf *out, const char *key, struct mpk_toml_str s)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A socket of packets: a message that is cut or late is no part of another one. */
-#include "session/channel.h"
+#include "session/internal/channel.h"
 
 #include <errno.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "session/wire.h"
+#include "session/internal/wire.h"
 
 enum mpk_code mpk_channel_open(struct mpk_channel *c, struct mpk_error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a call of a module adds to a contained child (process/process.h): what the child is at,
  * for the message when it does not come back, and how far it is with loading. */
-#include "session/child.h"
+#include "session/internal/child.h"
 
 #include <signal.h>
 #include <string.h>

@@ -6,7 +6,7 @@
  * code says so in words of its own, or crashes on a pointer of the other memory. The error then
  * gets the devices that are left.
  */
-#include "session/device_hint.h"
+#include "session/internal/device_hint.h"
 
 #include <string.h>
 

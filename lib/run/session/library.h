@@ -13,7 +13,7 @@
 #include "runtime/runtime.h"
 #include "sandbox/sandbox.h"
 
-struct mpk_child_state; /* session/child.h */
+struct mpk_child_state; /* session/internal/child.h */
 
 struct mpk_library_options {
 	const char *path;              /* the library's file; relative to the working

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "session/params.h"
+#include "session/internal/params.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* placement.c - one model may take inputs on the host and on a device: each is placed by itself */
-#include "session/placement.h"
+#include "session/internal/placement.h"
 
 #include "runtime/textures.h"
 #include "text/escape.h"

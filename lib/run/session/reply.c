@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "session/reply.h"
+#include "session/internal/reply.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/vec.h"
-#include "session/watch.h"
+#include "session/internal/watch.h"
 #include "text/escape.h"
 
 /* Appends v, or the items of an array one by one; takes v over. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "session/result.h"
+#include "session/internal/result.h"
 
 #include <stdlib.h>
 

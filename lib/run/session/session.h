@@ -4,7 +4,7 @@
 #define MPK_SESSION_SESSION_H
 
 #include "session/batch.h"
-#include "session/channel.h"
+#include "session/internal/channel.h"
 
 struct mpk_session_work {
 	struct mpk_library_options library;
@@ -12,7 +12,7 @@ struct mpk_session_work {
 	struct mpk_error
 		unloadable; /* why the library cannot be loaded, once that is known; else MPK_OK */
 	struct mpk_channel channel; /* where orders come from and reports go to */
-	/* A file in memory, in which each reply (session/reply.h) takes the place of the one before. */
+	/* A file in memory, in which each reply (session/internal/reply.h) takes the place of the one before. */
 	int reply;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "session/watch.h"
+#include "session/internal/watch.h"
 
 #include <stdlib.h>
 #include <string.h>

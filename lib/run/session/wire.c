@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "session/wire.h"
+#include "session/internal/wire.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "value/fill.h"
+#include "value/internal/fill.h"
 
 #include <math.h>
 #include <string.h>

@@ -9,8 +9,8 @@
 #include "base/num.h"
 #include "text/escape.h"
 #include "value/element.h"
-#include "value/fill.h"
-#include "value/spec.h"
+#include "value/internal/fill.h"
+#include "value/internal/spec.h"
 
 /* Whether the text begins as a tensor's type does: "[]" or an extent. */
 static bool is_tensor_text(const char *text)

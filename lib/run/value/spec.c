@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* spec.c - what stands before the '=' of a value: "2x3xf32", "[]f32", "8x16x4xf32{texture}" */
-#include "value/spec.h"
+#include "value/internal/spec.h"
 
 #include <ctype.h>
 #include <stdio.h>

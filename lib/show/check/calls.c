@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/vec.h"
-#include "check/run.h"
+#include "check/internal/run.h"
 #include "text/escape.h"
 #include "text/natural.h"
 

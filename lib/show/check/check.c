@@ -2,7 +2,7 @@
 /* The run of all checks of --check. It knows their tables; checks know only what they are handed. */
 #include "check/check.h"
 
-#include "check/run.h"
+#include "check/internal/run.h"
 #include "elf/reader.h"
 
 static enum mpk_code run_table(struct mpk_check_state *s, const struct mpk_check_row *rows,

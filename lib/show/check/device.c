@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "amdgpu/amdgpu.h"
-#include "check/run.h"
+#include "check/internal/run.h"
 #include "code/target.h"
 #include "model/device_code.h"
 #include "text/escape.h"

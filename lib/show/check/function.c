@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "check/run.h"
+#include "check/internal/run.h"
 #include "compat/globals.h"
 #include "kinds.h"
 #include "text/escape.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check/run.h"
+#include "check/internal/run.h"
 #include "elf/linking.h"
 #include "elf/symbols.h"
 #include "elf/versions.h"

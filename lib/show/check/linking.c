@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check/run.h"
+#include "check/internal/run.h"
 #include "elf/hash.h"
 #include "text/escape.h"
 #include "verify/verify.h"

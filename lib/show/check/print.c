@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "check/check.h"
-#include "check/run.h"
+#include "check/internal/run.h"
 #include "text/escape.h"
 #include "verify/verify.h"
 

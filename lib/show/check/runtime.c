@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "check/run.h"
+#include "check/internal/run.h"
 #include "elf/versions.h"
 #include "kinds.h"
 #include "text/escape.h"

@@ -3,7 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "check/run.h"
+#include "check/internal/run.h"
 #include "text/escape.h"
 
 const char mpk_check_unsaid[] = "not said";

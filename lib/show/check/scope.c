@@ -2,7 +2,7 @@
 /* What a process there has before it loads the file. */
 #include <string.h>
 
-#include "check/run.h"
+#include "check/internal/run.h"
 
 /* Of every process with glibc and a runtime in C++; libc.so is musl's, which has all in one. */
 static const char *const base[] = { "libc.so.6",       "libm.so.6",  "libdl.so.2",

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/search.h"
-#include "compare/host_target.h"
+#include "compare/internal/host_target.h"
 #include "elf/plt.h"
 #include "elf/symbols.h"
 

@@ -3,7 +3,7 @@
 
 #include "base/cursor.h"
 #include "compare/host.h"
-#include "compare/host_target.h"
+#include "compare/internal/host_target.h"
 #include "elf/aarch64.h"
 
 enum { SEGMENTS_MAX = 64 }; /* of a file that a linker made */

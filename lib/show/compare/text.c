@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/vec.h"
-#include "compare/script.h"
+#include "compare/internal/script.h"
 #include "text/escape.h"
 
 /* --- windows ------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "diff/code.h"
+#include "diff/internal/code.h"
 
 #include <inttypes.h>
 #include <string.h>

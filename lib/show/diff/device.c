@@ -2,13 +2,13 @@
 /* Containers follow the order of the linker's objects, and hold as many images as there are devices: a
  * kernel is matched by its name and device in all of them. What is told of a container that is read is
  * kept as digests: two libraries' code would not fit in memory. */
-#include "diff/device.h"
+#include "diff/internal/device.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/strmap.h"
-#include "diff/code.h"
+#include "diff/internal/code.h"
 #include "text/table.h"
 
 /* All images of one sort for one device. */

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diff/code.h"
-#include "diff/device.h"
-#include "diff/host.h"
-#include "diff/match.h"
-#include "diff/model.h"
+#include "diff/internal/code.h"
+#include "diff/internal/device.h"
+#include "diff/internal/host.h"
+#include "diff/internal/match.h"
+#include "diff/internal/model.h"
 #include "model/embedded.h"
 #include "model/node_info.h"
 #include "text/escape.h"

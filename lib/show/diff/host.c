@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "diff/host.h"
+#include "diff/internal/host.h"
 
 #include <inttypes.h>
 #include <string.h>

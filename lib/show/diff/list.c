@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "diff/list.h"
+#include "diff/internal/list.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
 /* One module more shifts the paths of all behind it, so a path tells least of what a module is. Each
  * step pairs what the steps before left over; all of them sort and walk, since a hostile file has a
  * hundred thousand modules that look alike. */
-#include "diff/match.h"
+#include "diff/internal/match.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "diff/model.h"
+#include "diff/internal/model.h"
 
 #include <inttypes.h>
 #include <string.h>

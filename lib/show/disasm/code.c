@@ -10,7 +10,7 @@
 #include "base/compiler.h"
 #include "base/cursor.h"
 #include "base/vec.h"
-#include "disasm/disassemblers.h"
+#include "disasm/internal/disassemblers.h"
 #include "sandbox/sandbox.h"
 #include "text/escape.h"
 #include "llvm/open.h"

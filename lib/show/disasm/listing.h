@@ -3,7 +3,7 @@
 #ifndef MPK_DISASM_LISTING_H
 #define MPK_DISASM_LISTING_H
 
-#include "disasm/disassemblers.h"
+#include "disasm/internal/disassemblers.h"
 #include "model/view.h"
 #include "part/part.h"
 

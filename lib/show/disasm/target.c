@@ -3,7 +3,7 @@
  * extensions that it was not told of, so all are named that compilers of libraries use. */
 #include <stdio.h>
 
-#include "disasm/disassemblers.h"
+#include "disasm/internal/disassemblers.h"
 
 static const struct row {
 	uint16_t machine;

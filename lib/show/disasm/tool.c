@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
-#include "disasm/disassemblers.h"
+#include "disasm/internal/disassemblers.h"
 #include "process/process.h"
 #include "sandbox/sandbox.h"
 #include "text/escape.h"

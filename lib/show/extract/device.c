@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Containers are read twice: once to learn which images there are, and once more when one is written. In
  * between none of what was unpacked is kept. */
-#include "extract/device.h"
+#include "extract/internal/device.h"
 
 #include <string.h>
 

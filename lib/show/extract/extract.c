@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/vec.h"
-#include "extract/device.h"
+#include "extract/internal/device.h"
 #include "model/embedded.h"
 #include "npy/npy.h"
 #include "text/json.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "gate/baseline.h"
+#include "gate/internal/baseline.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #ifndef MPK_GATE_GATE_H
 #define MPK_GATE_GATE_H
 
-#include "gate/baseline.h"
+#include "gate/internal/baseline.h"
 
 enum mpk_gate_verdict {
 	MPK_GATE_WORSE, /* grown by more than the tolerance, or no longer known */

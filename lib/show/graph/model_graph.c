@@ -6,7 +6,7 @@
 
 #include "base/strmap.h"
 #include "base/vec.h"
-#include "graph/builder.h"
+#include "graph/internal/builder.h"
 #include "graphjson/graphjson.h"
 #include "signature/signature.h"
 #include "text/escape.h"

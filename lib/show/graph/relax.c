@@ -3,7 +3,7 @@
  * passed behind the arguments, so what they compute is found as what nobody has written yet. */
 #include <string.h>
 
-#include "graph/builder.h"
+#include "graph/internal/builder.h"
 #include "text/escape.h"
 
 struct reader {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The data flow of Relay byte code: as that of Relax, but instructions say by their shape which of their
  * words are registers, and invoke_packed how many of its arguments it writes. */
-#include "graph/builder.h"
+#include "graph/internal/builder.h"
 #include "text/escape.h"
 
 struct reader {

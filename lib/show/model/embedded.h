@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* embedded.h - device code beside the module tree, in every view (elf/embedded.h) */
+/* embedded.h - device code beside the module tree, in every view (elf/internal/embedded.h) */
 #ifndef MPK_MODEL_EMBEDDED_H
 #define MPK_MODEL_EMBEDDED_H
 

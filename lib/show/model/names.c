@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A file of some megabytes has a hundred thousand modules or functions when somebody wants it to: a name that is
  * looked for in all of them, for each of them, takes minutes. */
-#include "model/names.h"
+#include "model/internal/names.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 #define MPK_MODEL_NODE_INFO_H
 
 #include "code/info.h"
-#include "model/stats.h"
+#include "model/internal/stats.h"
 #include "model/view.h"
 
 /* A run of code and which kernels of the module it is for. */

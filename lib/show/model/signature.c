@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How a function is written down: its signature, and a command line that calls it. */
 #include "signature/signature.h"
-#include "model/names.h"
+#include "model/internal/names.h"
 #include "text/escape.h"
 #include "text/phrase.h"
 

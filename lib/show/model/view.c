@@ -2,7 +2,7 @@
 /* A view is made ready once: every payload is decoded and every path written, in time linear in
  * the size of the tree, as a hostile file decides how large that is. What does not decode stays
  * in the tree with its problem, so that the rest can still be looked at. */
-#include "model/names.h"
+#include "model/internal/names.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is read of a container is forgotten before the next: of a kernel stay its name, its device and
  * the digest of its code. */
-#include "size/device.h"
+#include "size/internal/device.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

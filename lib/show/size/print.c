@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "size/device.h"
+#include "size/internal/device.h"
 #include "size/size.h"
 #include "text/escape.h"
 #include "text/table.h"

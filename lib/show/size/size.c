@@ -14,7 +14,7 @@
 #include "model/embedded.h"
 #include "model/filter.h"
 #include "model/node_info.h"
-#include "size/device.h"
+#include "size/internal/device.h"
 #include "text/natural.h"
 
 enum { COPY_MIN = 64 }; /* shorter pieces are alike by chance, and not worth a line */

@@ -12,9 +12,9 @@
 #include <time.h>
 
 #include "executor/executor.h"
-#include "executor/plan/inside.h"
+#include "executor/plan/internal/inside.h"
+#include "executor/relax/internal/vm.h"
 #include "executor/relax/relax.h"
-#include "executor/relax/vm.h"
 #include "io/mapping.h"
 #include "runtime/library.h"
 #include "runtime/node.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "executor/aot/aot.h"
 
-#include "executor/aot/load.h"
+#include "executor/aot/internal/load.h"
 #include "executor/model.h"
 
 static bool accepts(struct mpk_span kind)

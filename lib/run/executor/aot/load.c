@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "executor/aot/load.h"
+#include "executor/aot/internal/load.h"
 
 #include "base/num.h"
-#include "executor/aot/metadata.h"
+#include "executor/aot/internal/metadata.h"
 #include "text/escape.h"
 #include "value/dltensor.h"
 

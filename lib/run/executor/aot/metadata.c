@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "executor/aot/metadata.h"
+#include "executor/aot/internal/metadata.h"
 
 #include <inttypes.h>
 #include <string.h>

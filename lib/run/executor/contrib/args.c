@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "executor/contrib/args.h"
+#include "executor/contrib/internal/args.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -7,8 +7,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "executor/contrib/args.h"
 #include "executor/contrib/contrib.h"
+#include "executor/contrib/internal/args.h"
 
 /* A batch of matrices; steps in elements. */
 struct matrices {

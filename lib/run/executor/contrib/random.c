@@ -5,8 +5,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "executor/contrib/args.h"
 #include "executor/contrib/contrib.h"
+#include "executor/contrib/internal/args.h"
 #include "runtime/devices.h"
 #include "value/element.h"
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "executor/contrib/args.h"
 #include "executor/contrib/contrib.h"
+#include "executor/contrib/internal/args.h"
 #include "executor/contrib/order.h"
 #include "value/element.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "executor/graph/graph.h"
 
-#include "executor/graph/load.h"
+#include "executor/graph/internal/load.h"
 #include "executor/model.h"
 
 static bool accepts(struct mpk_span kind)

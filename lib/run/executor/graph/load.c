@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "executor/graph/load.h"
+#include "executor/graph/internal/load.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "executor/plan/key.h"
+#include "executor/plan/internal/key.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "executor/plan/origin.h"
+#include "executor/plan/internal/origin.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "executor/plan/inside.h"
+#include "executor/plan/internal/inside.h"
 
 static int larger_first(const void *a, const void *b)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan.c - the plans of one machine: by key, and the slots that they share */
-#include "executor/plan/inside.h"
+#include "executor/plan/internal/inside.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

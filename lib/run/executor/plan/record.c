@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/vec.h"
-#include "executor/plan/inside.h"
-#include "executor/plan/origin.h"
+#include "executor/plan/internal/inside.h"
+#include "executor/plan/internal/origin.h"
 
 struct mpk_recorder {
 	struct mpk_plans *plans;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* recording.c - tensors of a recorded call, each once, and the end of a recording */
-#include "executor/plan/recording.h"
+#include "executor/plan/internal/recording.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /* run.c - a call by its plan: patch addresses, call kernels */
 #include <stdlib.h>
 
-#include "executor/plan/inside.h"
+#include "executor/plan/internal/inside.h"
 #include "runtime/devices.h"
 
 /* The tensors among the arguments, in the order of the recorder. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "executor/relax/argument.h"
+#include "executor/relax/internal/argument.h"
 
 #include <stdarg.h>
 #include <stdio.h>

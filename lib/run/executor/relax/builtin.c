@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* builtin.c - the table of all builtins */
-#include "executor/relax/builtin.h"
+#include "executor/relax/internal/builtin.h"
 
 #include <stdlib.h>
 

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "executor/relax/argument.h"
-#include "executor/relax/builtin.h"
+#include "executor/relax/internal/argument.h"
+#include "executor/relax/internal/builtin.h"
 
 /* A closure: a function with values that are appended to the arguments of each call. */
 struct closure {

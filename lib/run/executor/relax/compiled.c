@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "executor/relax/compiled.h"
+#include "executor/relax/internal/compiled.h"
 
 #include "abi/any_list.h"
-#include "executor/relax/argument.h"
+#include "executor/relax/internal/argument.h"
 #include "text/escape.h"
 
 static enum mpk_code put_functions(struct mpk_relax_vm *vm, enum mpk_convention conv,

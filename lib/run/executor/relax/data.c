@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/native.h"
-#include "executor/relax/argument.h"
-#include "executor/relax/builtin.h"
+#include "executor/relax/internal/argument.h"
+#include "executor/relax/internal/builtin.h"
 #include "runtime/context.h"
 #include "runtime/devices.h"
 #include "runtime/runtime.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "executor/relax/effect.h"
+#include "executor/relax/internal/effect.h"
 
 #include <stdlib.h>
 

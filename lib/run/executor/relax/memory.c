@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "executor/relax/argument.h"
-#include "executor/relax/builtin.h"
-#include "executor/relax/vm.h"
+#include "executor/relax/internal/argument.h"
+#include "executor/relax/internal/builtin.h"
+#include "executor/relax/internal/vm.h"
 #include "runtime/context.h"
 #include "runtime/textures.h"
 

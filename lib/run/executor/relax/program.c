@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* program.c - from the payload of an executable to steps that can be run without a look-up */
-#include "executor/relax/program.h"
+#include "executor/relax/internal/program.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/strmap.h"
-#include "executor/relax/place.h"
+#include "executor/relax/internal/place.h"
 #include "executor/relax/signature.h"
 #include "text/escape.h"
 

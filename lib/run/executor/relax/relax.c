@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "executor/model.h"
-#include "executor/relax/vm.h"
+#include "executor/relax/internal/vm.h"
 #include "runtime/node.h"
 
 /* A node's program, and the machine for the devices that were asked for last. */

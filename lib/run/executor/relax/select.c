@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "executor/contrib/order.h"
-#include "executor/relax/argument.h"
-#include "executor/relax/builtin.h"
+#include "executor/relax/internal/argument.h"
+#include "executor/relax/internal/builtin.h"
 #include "value/element.h"
 
 static const struct mpk_dtype i64 = { MPK_DTYPE_INT, 64, 1 };

@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "executor/relax/argument.h"
-#include "executor/relax/builtin.h"
-#include "executor/relax/vm.h"
+#include "executor/relax/internal/argument.h"
+#include "executor/relax/internal/builtin.h"
+#include "executor/relax/internal/vm.h"
 
 enum match_code { MATCH_IMMEDIATE = 0, MATCH_STORE = 1, MATCH_ANY = 2, MATCH_LOAD = 3 };
 enum make_code { MAKE_IMMEDIATE = 0, MAKE_LOAD = 1 };

@@ -17,8 +17,8 @@
 #include <string.h>
 
 #include "base/strmap.h"
-#include "executor/relax/annotation.h"
-#include "executor/relax/typing.h"
+#include "executor/relax/internal/annotation.h"
+#include "executor/relax/internal/typing.h"
 
 enum { PASSES = 8 };
 

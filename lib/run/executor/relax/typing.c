@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* typing.c - operands of byte code with their types, and symbolic extents with their names */
-#include "executor/relax/typing.h"
+#include "executor/relax/internal/typing.h"
 
 #include <string.h>
 
-#include "executor/relax/annotation.h"
+#include "executor/relax/internal/annotation.h"
 
 enum {
 	MATCH_IMMEDIATE = 0, /* codes of match_shape and make_shape */

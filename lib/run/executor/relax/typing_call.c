@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* typing_call.c - what each builtin says of types: checks of parameters, shapes, tensors, tuples */
-#include "executor/relax/typing.h"
+#include "executor/relax/internal/typing.h"
 
 /* --- checks -------------------------------------------------------------------------------- */
 

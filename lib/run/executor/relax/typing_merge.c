@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* typing_merge.c - types out of two others: of two branches, of code and text, of a callee in a call */
-#include "executor/relax/typing.h"
+#include "executor/relax/internal/typing.h"
 
 /* --- types in common ----------------------------------------------------------------------- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* vm.c - machines: devices, constants, and the entries of the function table as values */
-#include "executor/relax/vm.h"
+#include "executor/relax/internal/vm.h"
 
 #include <stdlib.h>
 #include <string.h>

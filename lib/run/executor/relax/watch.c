@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "executor/relax/watch.h"
+#include "executor/relax/internal/watch.h"
 
 #include <string.h>
 

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "executor/plan/plan.h"
-#include "executor/relay/inputs.h"
-#include "executor/relay/interp.h"
+#include "executor/relay/internal/inputs.h"
+#include "executor/relay/internal/interp.h"
 #include "runtime/context.h"
 #include "text/escape.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "executor/relay/closure.h"
+#include "executor/relay/internal/closure.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "executor/relay/inputs.h"
+#include "executor/relay/internal/inputs.h"
 
 static enum mpk_code call(struct mpk_relay_closure *c, const struct mpk_args *args,
 			  struct mpk_value *values, struct mpk_error *err)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "executor/relay/inputs.h"
+#include "executor/relay/internal/inputs.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,16 +5,16 @@
  * the machine, not on the native stack, so that loops compiled to recursion run as long as memory
  * lasts.
  */
-#include "executor/relay/interp.h"
+#include "executor/relay/internal/interp.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/vec.h"
 #include "executor/plan/plan.h"
-#include "executor/relay/closure.h"
-#include "executor/relay/ops.h"
-#include "executor/relay/watch.h"
+#include "executor/relay/internal/closure.h"
+#include "executor/relay/internal/ops.h"
+#include "executor/relay/internal/watch.h"
 #include "text/escape.h"
 
 /* --- frames -------------------------------------------------------------------------------- */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "executor/plan/plan.h"
-#include "executor/relay/ops.h"
+#include "executor/relay/internal/ops.h"
 #include "runtime/textures.h"
 #include "text/escape.h"
 

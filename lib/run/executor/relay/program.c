@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* program.c - a program's life, what it calls by name, and what is missing of it */
-#include "executor/relay/program.h"
+#include "executor/relay/internal/program.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "executor/relay/decode.h"
+#include "executor/relay/internal/decode.h"
 #include "text/escape.h"
 
 /* Kernels come from the imports alone: TVM asks its global functions for none. */

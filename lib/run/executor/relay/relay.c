@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "executor/model.h"
-#include "executor/relay/closure.h"
+#include "executor/relay/internal/closure.h"
 #include "runtime/node.h"
 
 /* A node's program, and the machine for the devices that were asked for last. */

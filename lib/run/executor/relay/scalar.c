@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "executor/plan/plan.h"
-#include "executor/relay/ops.h"
+#include "executor/relay/internal/ops.h"
 #include "text/escape.h"
 
 enum mpk_code(mpk_relay_fault)(const struct mpk_relay_vm *vm, struct mpk_error *err,

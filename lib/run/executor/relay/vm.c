@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* vm.c - machines: their devices and constants */
-#include "executor/relay/vm.h"
+#include "executor/relay/internal/vm.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

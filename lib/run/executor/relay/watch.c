@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "executor/relay/watch.h"
+#include "executor/relay/internal/watch.h"
 
 #include "runtime/observer.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "executor/static/machine.h"
+#include "executor/static/internal/machine.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "executor/static/machine.h"
+#include "executor/static/internal/machine.h"
 #include "payload.h"
 
 /* What a node has: the factory, and from the first look-up on the program, with a machine for the

@@ -6,7 +6,7 @@
 #ifndef MPK_EXECUTOR_STATIC_MODEL_H
 #define MPK_EXECUTOR_STATIC_MODEL_H
 
-#include "executor/static/program.h"
+#include "executor/static/internal/program.h"
 #include "factory/factory.h"
 
 /* Makes a program of a factory: what a factory's payload says, and what the node imports.

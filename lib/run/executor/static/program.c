@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "executor/static/program.h"
+#include "executor/static/internal/program.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ops.h - the shape of each instruction (relayvm/ only) */
+#ifndef MPK_RELAYVM_INTERNAL_OPS_H
+#define MPK_RELAYVM_INTERNAL_OPS_H
+
+#include "relayvm/relayvm.h"
+
+#define MPK_RELAY_MAGIC UINT64_C(0xD225DE2F4214151D)
+
+struct mpk_relay_shape {
+	const char *name;
+	/* One letter a field: r register, d destination register, i number, f function,
+	 * p packed function, c constant, j jump; n: so many more follow at the end. */
+	const char *fields;
+	char rest; /* what those are: r or i; 0 when there are none */
+};
+
+/* mpk_relay_shape - NULL for an opcode that no release knows */
+const struct mpk_relay_shape *mpk_relay_shape(int64_t op, enum mpk_relay_layout layout);
+
+/* mpk_relay_garbage - how many of the first fields TVM left unset: the size register of
+ * alloc_storage, when a shape follows */
+size_t mpk_relay_garbage(const struct mpk_relay_instr *instr, const struct mpk_relay_shape *shape);
+
+/* mpk_relay_fits - whether the instruction has the fields that its opcode wants */
+bool mpk_relay_fits(const struct mpk_relay_instr *instr, enum mpk_relay_layout layout);
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* orphans.h - the processes that a contained child leaves behind; for this room only */
+#ifndef MPK_PROCESS_INTERNAL_ORPHANS_H
+#define MPK_PROCESS_INTERNAL_ORPHANS_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+
+/* Children of this process. Zero-initialise; free pids. */
+struct mpk_children {
+	pid_t *pids;
+	size_t count, cap;
+};
+
+/* mpk_children_list - append those that there are
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_children_list(struct mpk_children *out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_orphans_kill - kill and reap every child of this process that is not among the spared
+ * What a child started is this process's own once the child is dead: it is a "subreaper"
+ * (prctl(2)). */
+void mpk_orphans_kill(const struct mpk_children *spared);
+
+#endif

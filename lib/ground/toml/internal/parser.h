@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* parser.h - the seam between the TOML parser, which is C++, and the rest, which is C
+ *
+ * Plain structures and one function: both languages read this header, so it includes
+ * nothing of the project. Use it through manifest/toml.h.
+ */
+#ifndef MPK_TOML_INTERNAL_PARSER_H
+#define MPK_TOML_INTERNAL_PARSER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct mpk_pos {
+	uint32_t line, column; /* 1-based, columns in characters; 0 when nothing is there */
+};
+
+enum mpk_toml_type {
+	MPK_TOML_STRING,
+	MPK_TOML_INTEGER,
+	MPK_TOML_FLOAT,
+	MPK_TOML_BOOLEAN,
+	MPK_TOML_DATETIME, /* with an offset */
+	MPK_TOML_LOCAL_DATETIME,
+	MPK_TOML_DATE,
+	MPK_TOML_TIME,
+	MPK_TOML_ARRAY,
+	MPK_TOML_TABLE,
+};
+
+/* One value and what is in it. */
+struct mpk_toml {
+	enum mpk_toml_type type;
+	struct mpk_pos pos;
+	const char *text; /* strings: UTF-8, may hold NUL; dates and times: validated,
+				* as RFC 3339; NUL-terminated */
+	size_t len;       /* bytes of text */
+	union {           /* by the type */
+		int64_t integer;
+		double number;
+		bool boolean;
+	};
+	struct mpk_toml_entry *entries; /* tables: in the order of the file; arrays: keys NULL */
+	size_t count;
+};
+
+struct mpk_toml_entry {
+	const char *key; /* UTF-8, NUL-terminated */
+	size_t key_len;
+	struct mpk_pos pos; /* of the key */
+	struct mpk_toml value;
+};
+
+/* Where everything is allocated: zeroed bytes, or NULL when memory is out. */
+struct mpk_toml_memory {
+	void *(*alloc)(void *context, size_t size);
+	void *context;
+};
+
+struct mpk_toml_fault {
+	struct mpk_pos pos;
+	char text[512];
+};
+
+enum mpk_toml_status { MPK_TOML_PARSED, MPK_TOML_INVALID, MPK_TOML_NO_MEMORY };
+
+enum { MPK_TOML_DEPTH_MAX = 256 }; /* tables and arrays within one another */
+
+typedef enum mpk_toml_status mpk_toml_parser(const char *text, size_t len,
+					     const struct mpk_toml_memory *memory,
+					     struct mpk_toml *out, struct mpk_toml_fault *fault);
+
+/* mpk_toml_parse_bytes - parse TOML 1.0; no exception leaves it
+ * Also the one symbol of libexec/minspect/toml.so, for the program that must not link C++.
+ * @out     the root table; set when MPK_TOML_PARSED is returned
+ * @fault   position and sentence; set when MPK_TOML_INVALID is returned */
+__attribute__((visibility("default"))) mpk_toml_parser mpk_toml_parse_bytes;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* unit.h - one ELF file whose functions are looked for in its texts: what the readers of this room
+ * share, and nobody else needs */
+#ifndef MPK_HOSTCODE_INTERNAL_UNIT_H
+#define MPK_HOSTCODE_INTERNAL_UNIT_H
+
+#include "base/strmap.h"
+#include "elf/constants.h"
+#include "elf/image.h"
+#include "signature/signature.h"
+
+/* A function of the unit. */
+struct mpk_unit_function {
+	const struct mpk_image_function *function;
+	struct mpk_span name;  /* as its code calls itself: the symbol without TVM's prefix */
+	struct mpk_span alias; /* or so: without the system library's prefix, too; empty: none */
+	struct mpk_signature *found; /* NULL: nothing found, or nothing certain */
+};
+
+struct mpk_unit {
+	const struct mpk_elf *elf;
+	const struct mpk_constants *constants;
+	size_t constant_count;
+	struct mpk_unit_function *functions;
+	size_t function_count;
+	struct mpk_span prefix;         /* of the system library that it is part of; empty: none */
+	struct mpk_strmap by_name;      /* index into functions, by names and aliases */
+	struct mpk_unit_names *devices; /* of devices; NULL: not looked for yet */
+	uint64_t budget;                /* bytes that may still be looked at more than once */
+	struct mpk_arena *arena;
+};
+
+/* mpk_unit_spend - take bytes from the budget, which keeps the work linear whatever a file holds
+ * Returns  false when they are more than is left */
+static inline bool mpk_unit_spend(struct mpk_unit *u, uint64_t bytes)
+{
+	if (bytes > u->budget)
+		return false;
+	u->budget -= bytes;
+	return true;
+}
+
+/* mpk_unit_alias - a name without the unit's prefix; empty: it has none */
+static inline struct mpk_span mpk_unit_alias(const struct mpk_unit *u, struct mpk_span name)
+{
+	size_t n = u->prefix.len;
+
+	return n && name.len > n && memcmp(name.data, u->prefix.data, n) == 0
+		       ? mpk_span_of(name.data + n, name.len - n)
+		       : (struct mpk_span){ 0 };
+}
+
+/* mpk_unit_prototypes - find signatures in the prototypes that code of TVM 0.22 and later holds
+ * mpk_unit_assertions - find those of code of older TVM in the texts of its assertions
+ * mpk_unit_tilelang - find those that TileLang's host code tells
+ * All set `found` of functions that have none.
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_unit_prototypes(struct mpk_unit *u, struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_unit_assertions(struct mpk_unit *u, struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_unit_tilelang(struct mpk_unit *u, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_unit_device - the one device whose name the code of f points at, as it does to say that a tensor
+ * is on another; texts are looked for near `near`, bytes of the unit's constants
+ * @device  receives DLPack's number; 0: none, several, or a machine whose code is not searched
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_unit_device(struct mpk_unit *u, const struct mpk_image_function *f,
+			      const uint8_t *near, int32_t *device,
+			      struct mpk_error *err) MPK_MUST_CHECK;
+
+#endif

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* build.h - one run of mpk_emit, shared by the files of this room
+ *
+ * From below: build.c writes and runs tools; file.c puts a blob into a file that a tool made;
+ * compile.c and blob_object.c make the objects' jobs, objects.c has them done; link.c,
+ * archive.c and base.c make outputs of the objects; emit.c decides which.
+ */
+#ifndef MPK_EMIT_INTERNAL_BUILD_H
+#define MPK_EMIT_INTERNAL_BUILD_H
+
+#include "emit/emit.h"
+#include "emit/internal/csource.h"
+#include "emit/internal/job.h"
+#include "emit/packed.h"
+#include "emit/scratch.h"
+#include "io/mapping.h"
+#include "io/output.h"
+#include "io/path.h"
+#include "process/argv.h"
+
+/* How the blob gets into its object, and with that into the library. From MPK_LARGE_BYTES on
+ * it is not given to compiler and linker. */
+enum mpk_strategy {
+	MPK_STRATEGY_NONE,           /* there is no blob */
+	MPK_STRATEGY_FULL,           /* as it is */
+	MPK_STRATEGY_EXTEND_OBJECT,  /* a stub; the object is extended */
+	MPK_STRATEGY_EXTEND_LIBRARY, /* a stub in .lrodata; the linked library is extended */
+};
+
+struct mpk_build {
+	const struct mpk_emit *e;
+	struct mpk_arena *arena;
+	struct mpk_scratch scratch;
+	enum mpk_strategy strategy;
+	bool lrodata;            /* the blob symbol's section */
+	const char *symbol;      /* of the blob, prefix included */
+	const char *register_fn; /* or NULL */
+	const char *note;        /* text of the package note in the blob's object; NULL: none */
+	uint8_t digest[MPK_DIGEST_BYTES]; /* XXH128 of the blob; zeros as long as unknown */
+	uint8_t id[2 * MPK_NOTE_ID_HALF]; /* the build id that the linker is given */
+	const char *blob_object;          /* path; NULL without blob */
+	const char **objects;             /* per source: its object, or the archive */
+};
+
+/* What follows fails with MPK_E_TOOL (a compiler or linker did), MPK_E_IO, MPK_E_NOMEM, or
+ * as mpk_emit says. */
+
+/* --- build.c --------------------------------------------------------------------- */
+
+/* mpk_build_env - what a tool's environment has beside ours */
+const char *const *mpk_build_env(const struct mpk_build *b);
+
+/* mpk_build_process - a tool as the build runs all of them: what it prints goes where the caller
+ * of mpk_emit wants it */
+struct mpk_process mpk_build_process(const struct mpk_build *b, const char *const *argv);
+
+/* mpk_build_tool - announce and run one tool; nothing is run in a dry run */
+enum mpk_code mpk_build_tool(struct mpk_build *b, const char *const *argv, const char *what,
+			     struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_build_settled - tell the caller of mpk_emit that no tool will be run any more */
+void mpk_build_settled(const struct mpk_build *b);
+
+/* mpk_build_accept - ask the caller of mpk_emit whether a package without a blob is worth its name
+ * Returns  MPK_OK; what the hook says */
+enum mpk_code mpk_build_accept(const struct mpk_build *b, struct mpk_span bytes,
+			       struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_build_confine_llvm - in a child that has loaded LLVM and opened what it reads: from now on it
+ * writes to the scratch folder, and does nothing else */
+void mpk_build_confine_llvm(const struct mpk_build *b);
+
+/* mpk_build_note - the package note of the blob's object, for the strategy. An object or library
+ * that is extended last is given its digest while it is written, any other has it from the
+ * start. */
+enum mpk_code mpk_build_note(struct mpk_build *b, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_build_csource - the blob as plain C */
+struct mpk_csource mpk_build_csource(const struct mpk_build *b);
+
+/* mpk_build_write, mpk_build_write_packed - a rope to e->out, or a file with its package note
+ * renewed to path; whole or not at all, and not in a dry run */
+enum mpk_code mpk_build_write(struct mpk_build *b, const struct mpk_rope *rope,
+			      struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_build_write_packed(struct mpk_build *b, const char *path, unsigned mode,
+				     const struct mpk_packed *s,
+				     struct mpk_error *err) MPK_MUST_CHECK;
+
+/* --- file.c ---------------------------------------------------------------------- */
+
+/* A file that a tool made, and what is made of it. Zero-initialise; close in every case. */
+struct mpk_build_file {
+	struct mpk_mapping map;
+	struct mpk_private data;  /* its bytes, when it is open to patches */
+	struct mpk_rope rope;     /* what is made of it */
+	struct mpk_packed packed; /* the same, with the blob */
+};
+
+/* mpk_build_file_open - the file as it is
+ * mpk_build_file_patch - open it to patches, but for the bytes in keep; the rope is empty then
+ * mpk_build_file_extend - open it and extend its stub to the blob
+ * Returns  as mpk_elf_extend, too */
+enum mpk_code mpk_build_file_open(struct mpk_build *b, const char *path, struct mpk_build_file *out,
+				  struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_build_file_patch(struct mpk_build *b, struct mpk_span keep,
+				   struct mpk_build_file *f, struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_build_file_extend(struct mpk_build *b, const char *path,
+				    struct mpk_build_file *out,
+				    struct mpk_error *err) MPK_MUST_CHECK;
+void mpk_build_file_close(struct mpk_build_file *f);
+
+/* --- compile.c, blob_object.c, objects.c ------------------------------------------ */
+
+/* mpk_build_c_job, mpk_build_llvm_job - compile C; let LLVM do something, which is announced
+ * @run     gets the build, source and object as struct mpk_build_llvm_task
+ * @source  NULL: the blob */
+struct mpk_build_llvm_task {
+	struct mpk_build *b;
+	const struct mpk_emit_source *source;
+	const char *object;
+};
+enum mpk_code mpk_build_c_job(struct mpk_build *b, const char *source, const char *object,
+			      struct mpk_job *job, struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_build_llvm_job(struct mpk_build *b, const struct mpk_emit_source *source,
+				 const char *object, mpk_process_fn *run, struct mpk_job *job,
+				 struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_build_source_job - compile source i to b->objects[i] */
+enum mpk_code mpk_build_source_job(struct mpk_build *b, size_t i, struct mpk_job *job,
+				   struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_build_blob_job - make b->blob_object, of the blob or a stub */
+enum mpk_code mpk_build_blob_job(struct mpk_build *b, struct mpk_job *job,
+				 struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_build_objects - compile the sources and the blob, in parallel; check the machines of
+ * objects that are there already, unless that was done */
+enum mpk_code mpk_build_objects(struct mpk_build *b, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* --- link.c, archive.c, base.c ---------------------------------------------------- */
+
+/* mpk_build_library - the library at e->out
+ * mpk_build_archive - the archive at e->out, .a or .tar
+ * mpk_build_base - the library at e->out, a copy of e->base with another blob */
+enum mpk_code mpk_build_library(struct mpk_build *b, struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_build_archive(struct mpk_build *b, struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_build_base(struct mpk_build *b, struct mpk_error *err) MPK_MUST_CHECK;
+
+#endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hostcode.h - the little language that launch functions are generated in
+ *
+ * Host code of a launch function is a straight line of instructions over values that
+ * are set once, with exits on errors and forward jumps. It is built once and printed
+ * twice, as C and as LLVM IR, so that both roads check the same things in the same
+ * order. Values are numbered from 0; -1 stands for "none".
+ *
+ * Types: I64 (every integer and condition), PTR, F64.
+ */
+#ifndef MPK_LAUNCH_INTERNAL_HOSTCODE_H
+#define MPK_LAUNCH_INTERNAL_HOSTCODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/strbuf.h"
+
+enum mpk_host_type { MPK_HOST_I64, MPK_HOST_PTR, MPK_HOST_F64 };
+
+/* What lies in memory; loads extend to I64 by the sign of the type. */
+enum mpk_host_mem {
+	MPK_MEM_U8,
+	MPK_MEM_U16,
+	MPK_MEM_I32,
+	MPK_MEM_I64,
+	MPK_MEM_PTR,
+	MPK_MEM_F64,
+	MPK_MEM_COUNT
+};
+
+enum mpk_host_op {
+	MPK_OP_CONST,    /* imm */
+	MPK_OP_FCONST,   /* fimm */
+	MPK_OP_NULL,     /* null pointer */
+	MPK_OP_TEXT,     /* address of the constant C string text */
+	MPK_OP_NAMES,    /* the C string names[a]; 0 <= a < name_count is the builder's duty */
+	MPK_OP_GLOBAL,   /* address of the global pointer variable text */
+	MPK_OP_FUNCTION, /* address of the external function text; null when weak and absent */
+	MPK_OP_ARG,      /* function parameter imm; I64 or PTR by type */
+	MPK_OP_SLOT,     /* address of imm bytes of stack, 16-byte aligned, zeroed */
+	MPK_OP_LOAD,     /* mem at pointer a + imm */
+	MPK_OP_ACQUIRE,  /* pointer at pointer a, acquire order */
+	MPK_OP_STORE,    /* mem at pointer a + imm = b */
+	MPK_OP_RELEASE,  /* pointer at pointer a = b, release order */
+	MPK_OP_OFFSET,   /* pointer a + integer b bytes */
+	MPK_OP_ADDRESS,  /* pointer a as integer */
+	MPK_OP_ADD,
+	MPK_OP_SUB,
+	MPK_OP_MUL, /* wrap */
+	MPK_OP_DIV,
+	MPK_OP_REM, /* b is neither 0 nor -1 */
+	MPK_OP_AND,
+	MPK_OP_OR, /* bitwise */
+	MPK_OP_ADD_OVER,
+	MPK_OP_SUB_OVER,
+	MPK_OP_MUL_OVER, /* 1 when a op b overflows */
+	MPK_OP_EQ,
+	MPK_OP_LT,
+	MPK_OP_LE,       /* signed comparison: 0 or 1 */
+	MPK_OP_SELECT,   /* a ? b : c */
+	MPK_OP_TO_F64,   /* integer a as F64 */
+	MPK_OP_CALL,     /* call pointer a with args; result by type; i32 results extend */
+	MPK_OP_SNPRINTF, /* snprintf(pointer a, imm, text, args...) */
+	MPK_OP_LABEL,    /* label imm */
+	MPK_OP_JUMP_IF,  /* to label imm when a != 0 */
+	MPK_OP_JUMP,     /* to label imm */
+	MPK_OP_RETURN,   /* return (int32_t)imm */
+	MPK_OP_COMMENT,  /* text, for the reader of the generated code */
+	MPK_OP_COUNT
+};
+
+enum { MPK_HOST_ARGS_MAX = 8 };
+
+struct mpk_host_insn {
+	enum mpk_host_op op;
+	enum mpk_host_type type; /* of the result */
+	enum mpk_host_mem mem;
+	int dst; /* value number, -1 without result */
+	int a, b, c;
+	int64_t imm;
+	double fimm;
+	const char *text;
+	const char *const *names;
+	size_t name_count;
+	int args[MPK_HOST_ARGS_MAX];
+	const char *pass; /* one letter an argument, see mpk_host_call */
+	char result;      /* likewise */
+};
+
+/* One generated function. Failed allocations are remembered: check mpk_host_status. */
+struct mpk_hostfn {
+	struct mpk_arena *arena;
+	const char *symbol; /* external name */
+	const char *params; /* "PPiP": P pointer, i 32-bit integer */
+	struct mpk_host_insn *insns;
+	size_t count, cap;
+	int values; /* values numbered so far */
+	int labels;
+	bool failed;
+};
+
+/* A global pointer variable. */
+struct mpk_host_global {
+	const char *name;
+	bool weak; /* external, weak, initially null: loaders fill it (tvm-blob(5)) */
+};
+
+enum mpk_host_link { MPK_HOST_WEAK, MPK_HOST_STRONG, MPK_HOST_HIDDEN };
+
+/* A function that the code refers to and somebody else defines. */
+struct mpk_host_extern {
+	const char *name;
+	enum mpk_host_link link; /* weak: may be absent; hidden: in the same library */
+};
+
+struct mpk_host_unit {
+	const struct mpk_hostfn *functions;
+	size_t function_count;
+	const struct mpk_host_global *globals;
+	size_t global_count;
+	const struct mpk_host_extern *externs;
+	size_t extern_count;
+	const char *source_name;       /* for comments and file symbols */
+	const char *context;           /* system library: the context symbol, which the loader
+					* finds by its name like the functions; or NULL */
+	const char *register_function; /* system library: int f(const char *, void *), called
+				* at start-up for every function; NULL otherwise */
+};
+
+/* Builders; each returns the number of its value. */
+int mpk_host_const(struct mpk_hostfn *f, int64_t v);
+int mpk_host_fconst(struct mpk_hostfn *f, double v);
+int mpk_host_null(struct mpk_hostfn *f);
+int mpk_host_text(struct mpk_hostfn *f, const char *text);
+int mpk_host_name(struct mpk_hostfn *f, const char *const *names, size_t count, int index);
+int mpk_host_global(struct mpk_hostfn *f, const char *name);
+int mpk_host_function(struct mpk_hostfn *f, const char *name);
+int mpk_host_arg(struct mpk_hostfn *f, unsigned index, enum mpk_host_type type);
+int mpk_host_slot(struct mpk_hostfn *f, size_t bytes);
+int mpk_host_load(struct mpk_hostfn *f, enum mpk_host_mem mem, int base, int64_t off);
+int mpk_host_acquire(struct mpk_hostfn *f, int base);
+void mpk_host_store(struct mpk_hostfn *f, enum mpk_host_mem mem, int base, int64_t off, int value);
+void mpk_host_release(struct mpk_hostfn *f, int base, int value);
+int mpk_host_op2(struct mpk_hostfn *f, enum mpk_host_op op, int a, int b);
+int mpk_host_select(struct mpk_hostfn *f, int cond, int yes, int no, enum mpk_host_type type);
+int mpk_host_convert(struct mpk_hostfn *f, enum mpk_host_op op, int a);
+int mpk_host_label(struct mpk_hostfn *f);
+void mpk_host_set_label(struct mpk_hostfn *f, int label);
+void mpk_host_jump_if(struct mpk_hostfn *f, int cond, int label);
+void mpk_host_jump(struct mpk_hostfn *f, int label);
+void mpk_host_return(struct mpk_hostfn *f, int32_t value);
+
+/* mpk_host_comment - a remark in the printed code; anything that could end it is replaced */
+void mpk_host_comment(struct mpk_hostfn *f, const char *text);
+
+/* mpk_host_call - call through a pointer
+ * @pass    one letter an argument: 'p' pointer, 'i' 32-bit, 'l' 64-bit integer
+ * @result  'i' a C int (the value), 'p' a pointer, 'v' nothing (-1 is returned)
+ * @args    value numbers, as many as pass has letters, at most MPK_HOST_ARGS_MAX */
+int mpk_host_call(struct mpk_hostfn *f, int function, char result, const char *pass,
+		  const int *args);
+
+/* mpk_host_snprintf - format into buf; integers are passed as long long (%lld), pointers as %s */
+void mpk_host_snprintf(struct mpk_hostfn *f, int buf, size_t size, const char *format,
+		       const int *args, const char *pass);
+
+/* mpk_host_status - MPK_OK; MPK_E_NOMEM when any step before failed */
+enum mpk_code mpk_host_status(const struct mpk_hostfn *f, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_host_print_c - the unit as one C11 source; GNU C for weak symbols and overflow checks
+ * mpk_host_print_ll - the unit as LLVM IR (opaque pointers, LLVM 15 on), no target triple
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_host_print_c(const struct mpk_host_unit *unit, struct mpk_strbuf *out,
+			       struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_host_print_ll(const struct mpk_host_unit *unit, struct mpk_strbuf *out,
+				struct mpk_error *err) MPK_MUST_CHECK;
+
+#endif

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cuda_abi.h - the part of the CUDA driver's binary interface that is called here
+ *
+ * Declared here so that neither building nor running needs NVIDIA's toolkit. Enums are
+ * unsigned as in the driver's C interface; handles are pointers to structs nobody knows. A
+ * test compares every row with <cudaTypedefs.h> where that header is installed.
+ */
+#ifndef MPK_DEVICE_INTERNAL_CUDA_ABI_H
+#define MPK_DEVICE_INTERNAL_CUDA_ABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct mpk_cu_context;
+struct mpk_cu_module;
+struct mpk_cu_function;
+struct mpk_cu_stream;
+
+/* CUlaunchAttribute: the value is a union of 64 bytes. */
+struct mpk_cu_launch_attribute {
+	unsigned id; /* enum mpk_cu_launch_attribute_id */
+	char pad[4];
+	union {
+		char bytes[64];
+		struct {
+			unsigned x, y, z;
+		} dims;   /* both cluster attributes */
+		int flag; /* cooperative, programmatic */
+	} value;
+};
+
+/* CUlaunchConfig */
+struct mpk_cu_launch_config {
+	unsigned grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes;
+	struct mpk_cu_stream *stream;
+	struct mpk_cu_launch_attribute *attributes;
+	unsigned attribute_count;
+};
+
+/* The type that cuLaunchKernelEx takes; the test puts the toolkit's in its place. */
+#ifndef MPK_CU_LAUNCH_CONFIG
+#define MPK_CU_LAUNCH_CONFIG struct mpk_cu_launch_config
+#endif
+
+enum mpk_cu_launch_attribute_id {
+	MPK_CU_LAUNCH_COOPERATIVE = 2,
+	MPK_CU_LAUNCH_CLUSTER = 4,
+	MPK_CU_LAUNCH_PROGRAMMATIC = 6,
+	MPK_CU_LAUNCH_PREFERRED_CLUSTER = 11,
+};
+
+enum mpk_cu_device_attribute {
+	MPK_CU_MAX_THREADS_PER_BLOCK = 1,
+	MPK_CU_MAX_BLOCK_X = 2, /* y and z follow */
+	MPK_CU_MAX_GRID_X = 5,  /* y and z follow */
+	MPK_CU_MAX_SHARED_PER_BLOCK = 8,
+	MPK_CU_MULTIPROCESSORS = 16,
+	MPK_CU_CAPABILITY_MAJOR = 75,
+	MPK_CU_CAPABILITY_MINOR = 76,
+	MPK_CU_MAX_SHARED_OPTIN = 97,
+};
+
+enum mpk_cu_function_attribute {
+	MPK_CU_FUNC_MAX_THREADS = 0,
+	MPK_CU_FUNC_SHARED_BYTES = 1,
+	MPK_CU_FUNC_MAX_DYNAMIC_SHARED = 8,
+	MPK_CU_FUNC_NON_PORTABLE_CLUSTER = 14,
+};
+
+enum mpk_cu_jit_option {
+	MPK_CU_JIT_INFO_LOG = 3,
+	MPK_CU_JIT_INFO_LOG_BYTES = 4,
+	MPK_CU_JIT_ERROR_LOG = 5,
+	MPK_CU_JIT_ERROR_LOG_BYTES = 6,
+};
+
+/* Statuses that are told apart here; the driver names the others itself. */
+enum mpk_cu_status {
+	MPK_CU_SUCCESS = 0,
+	MPK_CU_INVALID_VALUE = 1,
+	MPK_CU_OUT_OF_MEMORY = 2,
+	MPK_CU_STUB_LIBRARY = 34,
+	MPK_CU_NO_DEVICE = 100,
+	MPK_CU_INVALID_IMAGE = 200,
+	MPK_CU_NO_BINARY_FOR_GPU = 209,
+	MPK_CU_INVALID_PTX = 218,
+	MPK_CU_UNSUPPORTED_PTX_VERSION = 222,
+	MPK_CU_INVALID_SOURCE = 300,
+	MPK_CU_NOT_FOUND = 500,
+	MPK_CU_ILLEGAL_ADDRESS = 700,
+	MPK_CU_LAUNCH_OUT_OF_RESOURCES = 701,
+	MPK_CU_LAUNCH_TIMEOUT = 702,
+	MPK_CU_ASSERT = 710,
+	MPK_CU_ILLEGAL_INSTRUCTION = 715,
+	MPK_CU_MISALIGNED_ADDRESS = 716,
+	MPK_CU_LAUNCH_FAILED = 719,
+	MPK_CU_COOPERATIVE_TOO_LARGE = 720,
+	MPK_CU_SYSTEM_DRIVER_MISMATCH = 803,
+	MPK_CU_INVALID_CLUSTER_SIZE = 912,
+};
+
+/* X(name, exported symbol, least driver (1000 * major + 10 * minor), required, parameters)
+ * Each returns CUresult. The name and the driver together are those of the toolkit's
+ * function pointer type: PFN_<name>_v<driver>. */
+#define MPK_CUDA_SYMBOLS(X)                                                                        \
+	X(cuInit, "cuInit", 2000, true, (unsigned flags))                                          \
+	X(cuDriverGetVersion, "cuDriverGetVersion", 2020, true, (int *version))                    \
+	X(cuGetErrorName, "cuGetErrorName", 6000, true, (unsigned status, const char **name))      \
+	X(cuDeviceGetCount, "cuDeviceGetCount", 2000, true, (int *count))                          \
+	X(cuDeviceGet, "cuDeviceGet", 2000, true, (int *device, int ordinal))                      \
+	X(cuDeviceGetName, "cuDeviceGetName", 2000, true, (char *name, int size, int device))      \
+	X(cuDeviceTotalMem, "cuDeviceTotalMem_v2", 3020, true, (size_t *bytes, int device))        \
+	X(cuDeviceGetAttribute, "cuDeviceGetAttribute", 2000, true,                                \
+	  (int *value, unsigned attribute, int device))                                            \
+	X(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", 7000, true,                        \
+	  (struct mpk_cu_context * *context, int device))                                          \
+	X(cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2", 11000, true, (int device))    \
+	X(cuCtxSetCurrent, "cuCtxSetCurrent", 4000, true, (struct mpk_cu_context * context))       \
+	X(cuStreamSynchronize, "cuStreamSynchronize", 2000, true, (struct mpk_cu_stream * stream)) \
+	X(cuMemAlloc, "cuMemAlloc_v2", 3020, true, (unsigned long long *address, size_t bytes))    \
+	X(cuMemFree, "cuMemFree_v2", 3020, true, (unsigned long long address))                     \
+	X(cuMemcpyHtoD, "cuMemcpyHtoD_v2", 3020, true,                                             \
+	  (unsigned long long to, const void *from, size_t bytes))                                 \
+	X(cuMemcpyDtoH, "cuMemcpyDtoH_v2", 3020, true,                                             \
+	  (void *to, unsigned long long from, size_t bytes))                                       \
+	X(cuMemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2", 3020, true,                                   \
+	  (unsigned long long to, unsigned long long from, size_t bytes,                           \
+	   struct mpk_cu_stream *stream))                                                          \
+	X(cuModuleLoadDataEx, "cuModuleLoadDataEx", 2010, true,                                    \
+	  (struct mpk_cu_module * *module, const void *image, unsigned count, unsigned *options,   \
+	   void **values))                                                                         \
+	X(cuModuleUnload, "cuModuleUnload", 2000, true, (struct mpk_cu_module * module))           \
+	X(cuModuleGetFunction, "cuModuleGetFunction", 2000, true,                                  \
+	  (struct mpk_cu_function * *function, struct mpk_cu_module * module, const char *name))   \
+	X(cuFuncGetAttribute, "cuFuncGetAttribute", 2020, true,                                    \
+	  (int *value, unsigned attribute, struct mpk_cu_function *function))                      \
+	X(cuFuncSetAttribute, "cuFuncSetAttribute", 9000, true,                                    \
+	  (struct mpk_cu_function * function, unsigned attribute, int value))                      \
+	X(cuFuncGetParamInfo, "cuFuncGetParamInfo", 12040, false,                                  \
+	  (struct mpk_cu_function * function, size_t index, size_t *offset, size_t *bytes))        \
+	X(cuLaunchKernel, "cuLaunchKernel", 4000, true,                                            \
+	  (struct mpk_cu_function * function, unsigned grid_x, unsigned grid_y, unsigned grid_z,   \
+	   unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,            \
+	   struct mpk_cu_stream *stream, void **params, void **extra))                             \
+	X(cuLaunchKernelEx, "cuLaunchKernelEx", 11060, false,                                      \
+	  (const MPK_CU_LAUNCH_CONFIG *config, struct mpk_cu_function *function, void **params,    \
+	   void **extra))
+
+struct mpk_cuda_api {
+#define MPK_CUDA_MEMBER(name, symbol, driver, required, params) unsigned(*name) params;
+	MPK_CUDA_SYMBOLS(MPK_CUDA_MEMBER)
+#undef MPK_CUDA_MEMBER
+};
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* builtin.h - the functions that byte code of the Relax VM calls by name
+ *
+ * Each is a function of values like any other; those that take the machine have it as their first
+ * argument, a pointer, as TVM's have. So the same functions serve byte code and compiled
+ * functions, which look them up as globals.
+ */
+#ifndef MPK_EXECUTOR_RELAX_INTERNAL_BUILTIN_H
+#define MPK_EXECUTOR_RELAX_INTERNAL_BUILTIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "base/span.h"
+#include "value/function.h"
+
+/* What a plan (plan/plan.h) may make of a call. */
+enum mpk_relax_effect {
+	MPK_EFFECT_SHAPES,  /* depends on types and shapes alone: a plan leaves it out */
+	MPK_EFFECT_STORAGE, /* likewise; makes a storage, of which a plan has one, too */
+	MPK_EFFECT_HEAP,    /* likewise; makes the heap of symbolic extents */
+	MPK_EFFECT_MATCH,   /* likewise; stores extents in a heap, its second argument */
+	MPK_EFFECT_MAKE,    /* likewise; reads extents of a heap, its first argument */
+	MPK_EFFECT_COPY,    /* moves the content of a tensor: a plan repeats it */
+	MPK_EFFECT_CALL,    /* calls its second argument: a plan has what that does, if it is byte
+			     * code of the machine */
+	MPK_EFFECT_KERNEL,  /* calls its first argument, with tensors and the extents of a shape: a
+			     * plan repeats it, if it is a kernel of the program */
+	MPK_EFFECT_DATA,    /* its result depends on the content of tensors: no plan */
+	MPK_EFFECT_RESET,   /* changes a tuple that others have, too: no plan */
+};
+
+struct mpk_relax_builtin {
+	const char *name;
+	enum mpk_relax_effect effect;
+	/* As mpk_function.call, for any runtime. */
+	enum mpk_code (*call)(const struct mpk_value *args, size_t count, struct mpk_value *result,
+			      struct mpk_error *err);
+};
+
+/* mpk_relax_builtin_find - NULL when there is none of that name */
+const struct mpk_relax_builtin *mpk_relax_builtin_find(struct mpk_span name);
+
+/* mpk_relax_builtin_at - all of them, in the order of their names; NULL behind the last */
+const struct mpk_relax_builtin *mpk_relax_builtin_at(size_t i);
+
+/* mpk_relax_builtin_function - a builtin as a value that can be called
+ * Returns  MPK_OK, one reference in *out; MPK_E_NOMEM */
+enum mpk_code mpk_relax_builtin_function(const struct mpk_relax_builtin *builtin,
+					 struct mpk_function **out,
+					 struct mpk_error *err) MPK_MUST_CHECK;
+
+/* The families, each with its table, sorted by name; for builtin.c. */
+struct mpk_relax_builtins {
+	const struct mpk_relax_builtin *rows;
+	size_t count;
+};
+extern const struct mpk_relax_builtins mpk_relax_shape_builtins, mpk_relax_memory_builtins,
+	mpk_relax_closure_builtins, mpk_relax_tensor_builtins, mpk_relax_select_builtins;
+
+#endif

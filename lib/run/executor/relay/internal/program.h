@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* program.h - an executable of the Relay VM, decoded once for running
+ *
+ * Instructions become an array of small structures: registers, functions, devices and jumps are
+ * checked, packed functions are resolved, and what the releases wrote in different ways is the
+ * same. The loop that runs it looks nothing up. A program is shared by its machines and not changed
+ * after the first of them was made.
+ */
+#ifndef MPK_EXECUTOR_RELAY_INTERNAL_PROGRAM_H
+#define MPK_EXECUTOR_RELAY_INTERNAL_PROGRAM_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "executor/model.h"
+#include "payload.h"
+#include "runtime/node.h"
+#include "value/function.h"
+#include "value/tensor.h"
+
+/* One instruction. What its members hold depends on op; those that are not named are 0.
+ *
+ *   op                 reg               index      list                 other
+ *   MOVE, RET          source
+ *   INVOKE                               function   arguments
+ *   INVOKE_CLOSURE     closure                      arguments
+ *   INVOKE_PACKED                        packed     arguments            number: of them outputs
+ *   ALLOC_STORAGE      size              place      extents, if any      dtype
+ *   ALLOC_TENSOR       storage, offset              extents              dtype
+ *   ALLOC_TENSOR_REG   storage, offset, shape                            dtype
+ *   ALLOC_ADT                                       fields               number: tag
+ *   ALLOC_CLOSURE                        function   captured values
+ *   GET_FIELD          object            field
+ *   IF                 test, target                                      jump: equal, not equal
+ *   GOTO                                                                 jump
+ *   LOAD_CONST                           constant
+ *   GET_TAG, SHAPE_OF  object
+ *   RESHAPE_TENSOR     tensor, shape
+ *   DEVICE_COPY        tensor            place      from: place
+ *   KILL_REGISTER                                                        dst
+ *
+ * LOAD_CONSTI is a LOAD_CONST: its numbers stand behind the constants of the file. */
+struct mpk_relay_step {
+	enum mpk_relay_op op;
+	uint32_t dst;    /* register of the result */
+	uint32_t reg[3]; /* registers that are read */
+	uint32_t index;
+	uint32_t from;
+	uint32_t first, count; /* of the list: in registers, or in extents */
+	uint32_t jump[2];      /* steps */
+	struct mpk_dtype dtype;
+	int32_t number;
+};
+
+/* A function in byte code. */
+struct mpk_relay_callee {
+	const char *name;
+	uint32_t start, end; /* steps */
+	uint32_t register_count;
+	struct mpk_strs params;
+	const uint32_t *param_places; /* as many as params */
+};
+
+/* A function that byte code calls by name. */
+struct mpk_relay_packed {
+	struct mpk_span name;
+	struct mpk_function *function; /* held; NULL: nobody has it */
+};
+
+/* A virtual device: where the program wants tensors. */
+struct mpk_relay_place {
+	int32_t type;          /* DLPack's number */
+	struct mpk_span scope; /* of its memory; "" is "global" */
+};
+
+/* mpk_relay_place_is_plain - not one of images, or of a memory of its own */
+static inline bool mpk_relay_place_is_plain(const struct mpk_relay_place *place)
+{
+	return place->scope.len == 0 || mpk_span_is(place->scope, "global");
+}
+
+struct mpk_relay_program {
+	atomic_uint refs;
+	struct mpk_arena arena;
+	struct mpk_runtime *runtime;
+	struct mpk_context context; /* of its kernels */
+	struct mpk_host *host;      /* held: keeps the blob */
+	struct mpk_relay x;         /* views of the blob */
+	struct mpk_models models;   /* what each function takes, by its index */
+	const struct mpk_relay_place *places;
+	size_t place_count;
+	uint32_t host_place; /* of scalars and shapes */
+	struct mpk_relay_callee *callees;
+	size_t callee_count;
+	struct mpk_relay_packed *packed;
+	size_t packed_count;
+	struct mpk_relay_step *steps;
+	size_t step_count;
+	uint32_t *registers;
+	int64_t *extents;
+	/* Constants: those of the file, then the numbers of LOAD_CONSTI. */
+	size_t const_count;
+	const uint32_t *const_places; /* of those of the file */
+	int64_t *numbers;
+	struct mpk_tensor **late; /* by constant: what was bound to it, held; else NULL */
+};
+
+/* mpk_relay_program_load - decode a node's payload and resolve what it calls in the imports of the
+ * node. What nobody has is no failure until a function that needs it is looked up.
+ * Returns  MPK_OK, one reference in *out; MPK_E_CORRUPT: byte code that does not hold together; what
+ *          made an import fail; MPK_E_NOMEM */
+enum mpk_code mpk_relay_program_load(struct mpk_node_module *node, struct mpk_relay_program **out,
+				     struct mpk_error *err) MPK_MUST_CHECK;
+
+struct mpk_relay_program *mpk_relay_program_hold(struct mpk_relay_program *p);
+void mpk_relay_program_drop(struct mpk_relay_program *p);
+
+/* mpk_relay_program_find - the function of that name; callee_count when there is none */
+size_t mpk_relay_program_find(const struct mpk_relay_program *p, const char *name);
+
+/* mpk_relay_program_needs - whether a function and all that it calls can run
+ * Returns  MPK_OK; MPK_E_LOAD naming every function that is missing, or every constant that was to be
+ *          bound; MPK_E_NOMEM */
+enum mpk_code mpk_relay_program_needs(const struct mpk_relay_program *p, size_t function,
+				      struct mpk_error *err) MPK_MUST_CHECK;
+
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* program.h - a model whose tensors and memory are laid out before it runs
+ *
+ * Graph and AOT executors are such: their files say which storages there are, which tensors lie in
+ * them, and which functions run on which tensors, in order. What is computed here from that is
+ * all that a run needs to know. A program does not change once it is finished; its machines
+ * (machine.h) share it.
+ */
+#ifndef MPK_EXECUTOR_STATIC_INTERNAL_PROGRAM_H
+#define MPK_EXECUTOR_STATIC_INTERNAL_PROGRAM_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/span.h"
+#include "executor/model.h"
+#include "runtime/node.h"
+#include "value/function.h"
+
+/* A storage holds the largest of its tensors, all of which begin at its first byte. */
+struct mpk_static_storage {
+	int32_t device_type; /* of DLPack; 0: where the model lives */
+	uint64_t bytes;
+	bool is_input;   /* an input or a parameter lies in it */
+	bool is_written; /* by a step */
+	bool is_result;  /* the caller receives it; then no input lies in it */
+	/* one input fills it and no step writes there: functions may be given the caller's own
+	 * memory, or the file's */
+	bool is_zero_copy;
+	/* its tensors: view_count indices from program->views[first_view] on */
+	uint32_t first_view, view_count;
+};
+
+struct mpk_static_tensor {
+	struct mpk_dtype dtype; /* bool as the value grammar has it: {bool, 8} */
+	const int64_t *shape;
+	size_t ndim;
+	uint64_t bytes;
+	uint32_t storage;
+};
+
+/* A call of a function with tensors, or a copy of the first tensor to the second. */
+struct mpk_static_step {
+	struct mpk_function *function; /* held; NULL: a copy */
+	const uint32_t *operands;      /* tensors: what is read, then what is written */
+	size_t count;
+	size_t read_count;     /* of them are read */
+	size_t result_count;   /* of those behind are what it computes; the rest is workspace */
+	struct mpk_span label; /* what the file calls it; may be empty */
+};
+
+/* A tensor that is filled before each run. */
+struct mpk_static_input {
+	struct mpk_span name;
+	uint32_t tensor;
+	bool has_content; /* a parameter: unless a call replaces it */
+	bool is_native;   /* its content is in the machine's order, not little-endian */
+	struct mpk_span content;
+};
+
+/* Content that a storage has from the beginning: constants that no caller can name. */
+struct mpk_static_fill {
+	uint32_t storage;
+	uint64_t offset; /* bytes */
+	struct mpk_span content;
+};
+
+struct mpk_static_program {
+	atomic_uint refs;
+	struct mpk_arena arena;
+	struct mpk_host *host;      /* held: keeps the blob and the code */
+	struct mpk_context context; /* of its functions */
+	struct mpk_static_storage *storages;
+	size_t storage_count, storage_cap;
+	struct mpk_static_tensor *tensors;
+	size_t tensor_count, tensor_cap;
+	struct mpk_static_step *steps;
+	size_t step_count, step_cap;
+	struct mpk_static_input *inputs; /* those without content first: as in model */
+	size_t input_count, input_cap;
+	struct mpk_static_fill *fills;
+	size_t fill_count, fill_cap;
+	uint32_t *results; /* tensors */
+	size_t result_count, result_cap;
+	const uint32_t *views;
+	struct mpk_signature model; /* what a caller sees of it */
+};
+
+/* mpk_static_program_create - an empty program of a node's module
+ * Returns  MPK_OK, one reference in *out; MPK_E_NOMEM */
+enum mpk_code mpk_static_program_create(struct mpk_node_module *node,
+					struct mpk_static_program **out,
+					struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_static_program_hold, mpk_static_program_drop - count references; NULL is fine to drop */
+struct mpk_static_program *mpk_static_program_hold(struct mpk_static_program *p);
+void mpk_static_program_drop(struct mpk_static_program *p);
+
+/* mpk_static_add_... - build a program. What is pointed to is borrowed as long as the program lives:
+ * from its arena, its host's blob or code. Indices are below the counts.
+ * Return  MPK_OK; MPK_E_NOMEM, and what is said of each */
+
+/* mpk_static_add_storage - one that nothing lies in; it grows with its tensors */
+enum mpk_code mpk_static_add_storage(struct mpk_static_program *p, int32_t device_type,
+				     uint32_t *out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_static_add_tensor - at the beginning of a storage
+ * Also returns  MPK_E_CORRUPT: a negative extent, too many dimensions, a size beyond 2^63 */
+enum mpk_code mpk_static_add_tensor(struct mpk_static_program *p, struct mpk_dtype dtype,
+				    const int64_t *shape, size_t ndim, uint32_t storage,
+				    uint32_t *out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_static_add_call - a call of a function, of which a reference is taken
+ * @call    its operands are copied
+ * mpk_static_add_copy - a copy between tensors of the same number of bytes, wherever they lie
+ * Also return  MPK_E_CORRUPT: sizes that differ */
+enum mpk_code mpk_static_add_call(struct mpk_static_program *p, const struct mpk_static_step *call,
+				  struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_static_add_copy(struct mpk_static_program *p, uint32_t from, uint32_t to,
+				  struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_static_add_input - what the caller gives: before any parameter
+ * mpk_static_add_param - what the file fills
+ * @content host memory; as many bytes as the tensor has
+ * @is_native   it is data of compiled code, whose numbers are in the machine's order; those of a
+ *              file are little-endian
+ * Also return  MPK_E_CORRUPT: content of another size */
+enum mpk_code mpk_static_add_input(struct mpk_static_program *p, struct mpk_span name,
+				   uint32_t tensor, struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_static_add_param(struct mpk_static_program *p, struct mpk_span name,
+				   uint32_t tensor, struct mpk_span content, bool is_native,
+				   struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_static_add_fill - content that a storage has before the first run; it ends within the tensors
+ * that were added to the storage */
+enum mpk_code mpk_static_add_fill(struct mpk_static_program *p, uint32_t storage, uint64_t offset,
+				  struct mpk_span content, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_static_add_result - the next thing that the caller receives */
+enum mpk_code mpk_static_add_result(struct mpk_static_program *p, uint32_t tensor,
+				    struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_static_program_finish - compute what runs need; nothing is added afterwards
+ * @name    of the function that callers call
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_static_program_finish(struct mpk_static_program *p, struct mpk_span name,
+					struct mpk_error *err) MPK_MUST_CHECK;
+
+#endif

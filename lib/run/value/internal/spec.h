@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* spec.h - the type in front of a value's elements; private to lib/run/value */
+#ifndef MPK_VALUE_INTERNAL_SPEC_H
+#define MPK_VALUE_INTERNAL_SPEC_H
+
+#include "value/tensor.h"
+
+/* The argument being read. */
+struct mpk_spec_source {
+	const char *text;
+	size_t pos;
+};
+
+struct mpk_spec {
+	struct mpk_dtype dtype;
+	bool is_tensor; /* has extents, or "[]" */
+	size_t ndim;
+	int64_t shape[MPK_TENSOR_NDIM_MAX];
+	const char *scope; /* static: "global.texture"; NULL: none */
+};
+
+/* mpk_spec_read - extents, type and memory scope; s stands behind them then, at '=' or the end
+ * Returns  MPK_OK; MPK_E_USAGE with the column */
+enum mpk_code mpk_spec_read(struct mpk_spec_source *s, struct mpk_spec *spec,
+			    struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_spec_bad, mpk_spec_bad_type - MPK_E_USAGE with the column of pos, and with the type that was
+ * meant by name */
+enum mpk_code mpk_spec_bad(const struct mpk_spec_source *s, size_t pos, const char *what,
+			   struct mpk_error *err);
+enum mpk_code mpk_spec_bad_type(const struct mpk_spec_source *s, size_t start, struct mpk_span name,
+				struct mpk_error *err);
+
+/* mpk_spec_rest - the text from where s stands */
+struct mpk_span mpk_spec_rest(const struct mpk_spec_source *s);
+
+#endif

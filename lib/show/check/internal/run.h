@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run.h - what the checks of --check share; private to this room */
+#ifndef MPK_CHECK_INTERNAL_RUN_H
+#define MPK_CHECK_INTERNAL_RUN_H
+
+#include "check/check.h"
+#include "compat/scope.h"
+#include "elf/wants.h"
+
+/* One check at work. */
+struct mpk_check_state {
+	const struct mpk_view *view;
+	const struct mpk_mapping *map; /* of the file */
+	const struct mpk_there *there;
+	const struct mpk_elf *elf; /* NULL for a bare blob */
+	struct mpk_search search;  /* of the file: its run path, then what there has */
+	GElf_Ehdr like;            /* of a library for that machine */
+	struct mpk_scope scope;    /* the libraries of a process there */
+	struct mpk_wants wants;    /* of its code, once somebody asked */
+	bool wants_read;
+	struct mpk_strmap lost; /* functions of it that no loader finds */
+	struct mpk_arena *arena;
+	struct mpk_report *report;
+	struct mpk_check_result *result; /* report is its */
+	const char *name;                /* of the check that runs */
+	bool other_format; /* it is none that is read there: the rest of it does not matter */
+};
+
+/* A check reports what it finds.
+ * @skipped  receives why there was nothing to look at, in static or arena memory; MPK_CHECK_UNSAID
+ *           when the place does not say what it is compared with
+ * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_NOMEM */
+struct mpk_check_row {
+	const char *name;
+	const char *option; /* that says it */
+	enum mpk_code (*run)(struct mpk_check_state *s, const char **skipped,
+			     struct mpk_error *err);
+};
+
+#define MPK_CHECK_UNSAID mpk_check_unsaid
+extern const char mpk_check_unsaid[]; /* "not said" */
+
+/* Ended by a row without a name; run in this order. */
+extern const struct mpk_check_row mpk_check_machine[];  /* machine */
+extern const struct mpk_check_row mpk_check_runtime[];  /* format, loader, payload */
+extern const struct mpk_check_row mpk_check_host[];     /* linking, glibc, library, symbol */
+extern const struct mpk_check_row mpk_check_function[]; /* function */
+extern const struct mpk_check_row mpk_check_device[];   /* device, driver */
+
+/* mpk_check_scope_init - the scope of a process there, before it loads the file
+ * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_NOMEM */
+enum mpk_code mpk_check_scope_init(struct mpk_check_state *s, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_check_say - report a finding about the file, or about what stands at a tree path
+ * @path    NULL: the file
+ * mpk_check_say_text - the same of a text that is put together */
+void mpk_check_say(struct mpk_check_state *s, enum mpk_severity severity, const char *path,
+		   const char *fmt, ...) MPK_PRINTF(4, 5);
+void mpk_check_say_text(struct mpk_check_state *s, enum mpk_severity severity, const char *path,
+			const char *text);
+
+enum { MPK_CHECK_TEXT = 1024 }; /* bytes of a finding */
+
+/* mpk_check_is_linked - whether it is a library for that machine */
+bool mpk_check_is_linked(const struct mpk_check_state *s);
+
+/* mpk_check_linking - what the dynamic linker makes of the file, a library for that machine
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_check_linking(struct mpk_check_state *s, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_check_say_want - report as an error that something is not there that code wants: its functions that come to
+ * it fail when they are called, and when an initializer does, the library does not load
+ * @kind, @name  what is wanted, as in mpk_wants
+ * @fmt     what is not there: the end of a sentence
+ * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_NOMEM */
+enum mpk_code mpk_check_say_want(struct mpk_check_state *s, enum mpk_want_kind kind,
+				 const char *name, struct mpk_error *err, const char *fmt, ...)
+	MPK_PRINTF(5, 6) MPK_MUST_CHECK;
+
+/* mpk_check_say_failing - the same of functions that are known to fail
+ * @functions  sorted; in the arena; count 0: nobody can tell which
+ * Returns  as that */
+enum mpk_code mpk_check_say_failing(struct mpk_check_state *s, const char *const *functions,
+				    size_t count, struct mpk_error *err, const char *fmt, ...)
+	MPK_PRINTF(5, 6) MPK_MUST_CHECK;
+
+/* mpk_check_sum_calls - fill the result's list of functions that fail, when all checks have run
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_check_sum_calls(struct mpk_check_state *s, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_check_read_wants - fill s->wants, once
+ * Returns  MPK_OK; MPK_E_CORRUPT; MPK_E_NOMEM */
+enum mpk_code mpk_check_read_wants(struct mpk_check_state *s, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_check_is_runtime - whether a library, by its name, is one of TVM's, which whoever loads modules has
+ * loaded
+ * mpk_check_is_tvms - whether a symbol is TVM's or tvm-ffi's */
+bool mpk_check_is_runtime(const char *library);
+bool mpk_check_is_tvms(const char *symbol);
+
+/* mpk_check_where - "TVM 0.27", "the named libraries": whose loaders count; NULL: nobody's */
+const char *mpk_check_where(const struct mpk_there *there);
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* list.h - for the files that compare: the list of differences while it grows */
+#ifndef MPK_DIFF_INTERNAL_LIST_H
+#define MPK_DIFF_INTERNAL_LIST_H
+
+#include "compare/text.h"
+#include "diff/diff.h"
+
+struct mpk_differ {
+	struct mpk_diff *diff;
+	struct mpk_arena *arena;
+	const char *path;     /* of the module that is compared; "" for the library */
+	const char *new_path; /* the same in the newer file, where it moved; else "" */
+	size_t lines_left;    /* bytes that hunks may still take */
+	uint64_t
+		code_left; /* bytes of machine code that will still be compared: kernels of a hostile
+			     * file may share theirs */
+};
+
+/* A kind of thing that has a name: two lists of them are matched by name, then compared. */
+struct mpk_diff_thing {
+	const char *what;
+	size_t bytes; /* of an item of the lists */
+	struct mpk_span (*name)(const void *item);
+	/* Adds what changed between two of one name; NULL: nothing can. */
+	void (*compare)(struct mpk_differ *d, struct mpk_span name, const void *a, const void *b);
+	bool is_place;     /* its name is the path of what is in it */
+	bool only_matched; /* what one list alone has is told elsewhere */
+};
+
+/* mpk_differ_match - removed and added items, and what compare says of the others; of several with one
+ * name the first */
+void mpk_differ_match(struct mpk_differ *d, const struct mpk_diff_thing *t, const void *a,
+		      size_t a_count, const void *b, size_t b_count);
+
+/* mpk_differ_add - one difference at the differ's path
+ * @text    in the arena, or static; NULL: memory is out, which the list remembers
+ * Returns  it, to be filled further until the next one is added; NULL: memory is out */
+struct mpk_difference *mpk_differ_add(struct mpk_differ *d, enum mpk_diff_sign sign,
+				      const char *what, struct mpk_span name, const char *text);
+
+/* mpk_differ_change - a changed thing with a formatted text
+ * Returns  as mpk_differ_add */
+struct mpk_difference *mpk_differ_change(struct mpk_differ *d, const char *what,
+					 struct mpk_span name, const char *fmt, ...)
+	MPK_PRINTF(4, 5);
+
+/* mpk_differ_take - the text of buf in the arena; empties buf
+ * Returns  NULL when memory is out */
+const char *mpk_differ_take(struct mpk_differ *d, struct mpk_strbuf *buf);
+
+/* mpk_differ_words - a change where two words differ, "ffi -> legacy" */
+void mpk_differ_words(struct mpk_differ *d, const char *what, const char *a, const char *b);
+
+/* mpk_differ_texts - a change where two printed forms differ; takes both over
+ * Returns  whether they do */
+bool mpk_differ_texts(struct mpk_differ *d, const char *what, struct mpk_span name,
+		      struct mpk_strbuf *a, struct mpk_strbuf *b);
+
+/* mpk_differ_lines - a change of two texts, with hunks
+ * @unit    what a line is called: "line", "instruction" */
+void mpk_differ_lines(struct mpk_differ *d, const char *what, struct mpk_span name,
+		      const char *unit, struct mpk_span a, struct mpk_span b);
+
+/* mpk_differ_bytes - a change of what nothing here reads: lengths, or how many bytes differ */
+struct mpk_difference *mpk_differ_bytes(struct mpk_differ *d, const char *what,
+					struct mpk_span name, struct mpk_span a, struct mpk_span b);
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* builder.h - one graph of a model while it grows (model_graph*.c only) */
+#ifndef MPK_GRAPH_INTERNAL_BUILDER_H
+#define MPK_GRAPH_INTERNAL_BUILDER_H
+
+#include "graph/model_graph.h"
+
+#define MPK_NO_NODE SIZE_MAX
+
+/* Zero-initialise with the arena; mpk_graph_builder_fini. A failed allocation is remembered. */
+struct mpk_graph_builder {
+	struct mpk_arena *arena;
+	struct mpk_model_node *nodes; /* malloc'ed while they grow */
+	struct mpk_model_edge *edges;
+	size_t node_count, node_cap, edge_count, edge_cap;
+	bool failed;
+};
+
+/* What a register holds at one place of a function. */
+struct mpk_graph_register {
+	size_t node; /* that computed it, or MPK_NO_NODE */
+	bool is_room; /* memory that nothing was written to yet: who gets it as an argument writes it */
+	const char *type; /* of that memory, in the builder's arena; NULL: not known */
+};
+
+/* mpk_graph_add_node - append a node; its texts are copied
+ * Returns  its index; MPK_NO_NODE when memory is out */
+size_t mpk_graph_add_node(struct mpk_graph_builder *b, enum mpk_model_node_kind kind,
+			  const struct mpk_strbuf *label, const struct mpk_strbuf *detail);
+
+/* mpk_graph_add_type - a node computes one more value of this type
+ * @type    in the builder's arena; NULL: not known */
+void mpk_graph_add_type(struct mpk_graph_builder *b, size_t node, const char *type);
+
+/* mpk_graph_add_edge - append an edge, unless it is the last one again; nothing from MPK_NO_NODE
+ * @label   static storage */
+void mpk_graph_add_edge(struct mpk_graph_builder *b, size_t from, size_t to, const char *label);
+
+/* mpk_graph_pass - a node gets the value of a register as an argument */
+void mpk_graph_pass(struct mpk_graph_builder *b, struct mpk_graph_register *reg, size_t node);
+
+/* mpk_graph_builder_finish - move what was built to the arena
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_graph_builder_finish(struct mpk_graph_builder *b, struct mpk_model_graph *out,
+				       struct mpk_error *err) MPK_MUST_CHECK;
+void mpk_graph_builder_fini(struct mpk_graph_builder *b);
+
+/* mpk_graph_of_relax, mpk_graph_of_relay - the graph of function `index`, whose executable passed its
+ * check
+ * @out     name, is_flow, nodes and edges are set; no nodes: it has none to draw
+ * Return   MPK_OK; MPK_E_NOMEM */
+enum mpk_code mpk_graph_of_relax(const struct mpk_relax *x, size_t index, struct mpk_arena *arena,
+				 struct mpk_model_graph *out, struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code mpk_graph_of_relay(const struct mpk_relay *x, size_t index, struct mpk_arena *arena,
+				 struct mpk_model_graph *out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* What cuts instructions into blocks. */
+struct mpk_graph_code {
+	const void *code;
+	size_t count; /* instructions */
+	/* Where instruction `at` goes on besides to the next: two instructions within the function, or
+	 * SIZE_MAX. *falls: whether it may go on to the next. *labels: what the jumps are called. */
+	void (*jumps)(const struct mpk_graph_code *g, size_t at, size_t to[2],
+		      const char *labels[2], bool *falls);
+	/* Appends the instruction as the listing has it, without a line feed. */
+	void (*print)(const struct mpk_graph_code *g, size_t at, struct mpk_strbuf *out);
+	/* What it calls, or an empty text: the words of a block's label. */
+	void (*name)(const struct mpk_graph_code *g, size_t at, struct mpk_strbuf *out);
+};
+
+/* mpk_graph_jumps - whether any instruction jumps
+ * mpk_graph_put_blocks - the basic blocks as nodes, the jumps as edges */
+bool mpk_graph_jumps(const struct mpk_graph_code *g);
+void mpk_graph_put_blocks(struct mpk_graph_builder *b, const struct mpk_graph_code *g);
+
+#endif

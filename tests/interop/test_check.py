@@ -294,7 +294,7 @@ def test_loaders_are_those_that_are_registered():
 def test_table_of_global_functions():
     """The table that was made is what the registry of this environment has."""
     rows = {}
-    for line in (ROOT / "lib" / "compat" / "globals.def").read_text().splitlines():
+    for line in (ROOT / "lib/know/compat/globals.def").read_text().splitlines():
         if line.startswith("G("):
             name, where = line[3:-1].split('", ')
             rows[name] = set(where.split(" | "))

@@ -264,10 +264,10 @@ int mpk_keeper_take(struct mpk_keeper *k, bool kills)
 
 		if (!is_told)
 			status = of_keeper;
+		/* a keeper that was killed may not have reaped it; otherwise its number may be anybody's */
+		if (k->worker && WIFSIGNALED(of_keeper) && mpk_children_has(k->worker))
+			(void)end_worker(k->worker);
 	}
-	/* ours when the keeper was killed before it has reaped it; else its number may be anybody's */
-	if (k->worker && mpk_children_has(k->worker))
-		(void)end_worker(k->worker);
 	(void)close(k->socket);
 	k->socket = -1;
 	return status;

@@ -14,13 +14,14 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
+#include "base/clock.h"
 #include "process/cleanup.h"
 #include "process/helper.h"
 #include "process/orphans.h"
 #include "process_made.h"
 
 /* LANES: moments at a time, most of which is sleep */
-enum { LEAD_US = 20000, PATIENCE_S = 10, LANES = 6 };
+enum { LEAD_US = 20000, PATIENCE_MS = 10000, LANES = 6 };
 
 /* Seen by the process that is to die, those that it starts, and the test. */
 static struct {
@@ -199,9 +200,9 @@ static const struct {
 /* Whether all that there is below this process ends: what has lost its parent is its child. */
 static bool all_end(void)
 {
-	double began = seconds();
+	const int64_t late = mpk_clock() + PATIENCE_MS * (MPK_NANOSECONDS / 1000);
 
-	while (seconds() - began < PATIENCE_S) {
+	while (mpk_clock() < late) {
 		if (waitpid(-1, NULL, __WALL | WNOHANG) < 0 && errno == ECHILD)
 			return true;
 		(void)usleep(500);

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "process/internal/fork.h"
 #include "process/internal/orphans.h"
@@ -21,6 +22,8 @@ static int status_of(int exits_with, int signal)
 {
 	return (exits_with & 0xff) << 8 | (signal & 0x7f);
 }
+
+enum { PATIENCE_MS = 2000 }; /* for a keeper that ends what there is */
 
 /* From the keeper. */
 enum kind { REFUSED, STARTED, ENDED };
@@ -81,33 +84,46 @@ static int wait_as_init(pid_t worker)
 	}
 }
 
-static bool worker_has_ended(pid_t worker, int *status)
+static int reap(pid_t pid)
+{
+	int status = status_of(255, 0); /* no success, should somebody else have reaped it */
+
+	while (waitpid(pid, &status, __WALL) < 0 && errno == EINTR)
+		continue;
+	return status;
+}
+
+/* Returns  how the worker ended, as of waitpid(2) */
+static int end_worker(pid_t worker)
+{
+	/* until it is reaped, its number and its group's are nobody else's */
+	(void)kill(worker, SIGKILL);
+	(void)kill(-worker, SIGKILL);
+	return reap(worker);
+}
+
+/* The worker and all that it has started.
+ * Returns  how the worker ended, as of waitpid(2) */
+static int end_all(pid_t worker)
+{
+	const struct mpk_children none = { 0 };
+	int status = end_worker(worker);
+
+	mpk_orphans_kill(&none);
+	return status;
+}
+
+/* Until the worker has ended or somebody asks for its end: SIGTERM comes from the parent, and from the kernel
+ * when the parent has ended. All others are ended then, also while the parent lives: it may be killed at any
+ * moment, and nobody would be left who knows of them. */
+static int wait_as_reaper(pid_t worker, const sigset_t *signals)
 {
 	siginfo_t info = { .si_pid = 0 };
 
-	if (waitid(P_PID, (id_t)worker, &info, WEXITED | WNOWAIT | WNOHANG) != 0 || !info.si_pid)
-		return false;
-	*status = info.si_code == CLD_EXITED ? status_of(info.si_status, 0)
-					     : status_of(0, info.si_status);
-	return true;
-}
-
-/* Ends with the parent, but not before the others have ended. What has ended stays unreaped until then: so
- * its number is nobody else's. */
-static int wait_as_reaper(pid_t worker, const sigset_t *signals)
-{
-	const struct mpk_children none = { 0 };
-	int status = 0;
-
-	while (!worker_has_ended(worker, &status)) {
-		if (sigwaitinfo(signals, NULL) != SIGTERM)
-			continue;
-		(void)kill(worker, SIGKILL);
-		(void)kill(-worker, SIGKILL);
-		mpk_orphans_kill(&none);
-		_exit(1);
-	}
-	return status;
+	while (waitid(P_PID, (id_t)worker, &info, WEXITED | WNOWAIT | WNOHANG) == 0 && !info.si_pid)
+		if (sigwaitinfo(signals, NULL) == SIGTERM)
+			break;
+	return end_all(worker);
 }
 
 /* What the keeper has before it has a worker. */
@@ -151,8 +167,9 @@ static void keeper_main(const struct setting *s, const sigset_t *mask,
 	}
 	bool is_told = tell(s->socket, worker < 0 ? REFUSED : STARTED, s->apart ? 0 : worker);
 	mpk_close_all_but(s->socket);
-	if (worker >= 0 && !is_told)
-		(void)kill(worker, SIGKILL);
+	/* by now it may have run for a while */
+	if (worker >= 0 && !is_told && !s->apart)
+		(void)end_all(worker);
 	if (worker < 0 || !is_told)
 		_exit(1);
 	status = s->apart ? wait_as_init(worker) : wait_as_reaper(worker, &signals);
@@ -219,13 +236,18 @@ bool mpk_keeper_has_ended(const struct mpk_keeper *k)
 	return poll(&p, 1, 0) > 0;
 }
 
-static int reap(pid_t pid)
+/* A namespace ends with its first process. A keeper without one ends what there is and then itself; only one
+ * that does not, as somebody has stopped it, is killed before that. */
+static void end_keeper(const struct mpk_keeper *k)
 {
-	int status = status_of(255, 0); /* no success, should somebody else have reaped it */
+	const int64_t late = mpk_clock() + PATIENCE_MS * (MPK_NANOSECONDS / 1000);
+	struct pollfd p = { .fd = k->socket, .events = POLLIN };
 
-	while (waitpid(pid, &status, __WALL) < 0 && errno == EINTR)
-		continue;
-	return status;
+	if (k->worker && kill(k->pid, SIGTERM) == 0)
+		while (mpk_clock() < late && poll(&p, 1, PATIENCE_MS) < 0)
+			continue;
+	if (!k->worker || p.revents == 0)
+		(void)kill(k->pid, SIGKILL);
 }
 
 int mpk_keeper_take(struct mpk_keeper *k, bool kills)
@@ -234,7 +256,7 @@ int mpk_keeper_take(struct mpk_keeper *k, bool kills)
 	int status;
 
 	if (kills)
-		(void)kill(k->pid, SIGKILL);
+		end_keeper(k);
 	is_told = hear(k->socket, ENDED, !kills, &status);
 	/* a namespace takes the kernel longer to end than all that was done in it */
 	if (kills || !is_told || k->worker) {
@@ -242,12 +264,9 @@ int mpk_keeper_take(struct mpk_keeper *k, bool kills)
 
 		if (!is_told)
 			status = of_keeper;
-	}
-	if (k->worker) {
-		/* until it is reaped, its number and its group's are nobody else's */
-		(void)kill(k->worker, SIGKILL);
-		(void)kill(-k->worker, SIGKILL);
-		(void)reap(k->worker);
+		/* a keeper that was killed may not have reaped it; otherwise its number may be anybody's */
+		if (k->worker && WIFSIGNALED(of_keeper) && mpk_children_has(k->worker))
+			(void)end_worker(k->worker);
 	}
 	(void)close(k->socket);
 	k->socket = -1;

@@ -59,7 +59,7 @@ static void seek_end(struct seek *s)
 		(void)closedir(s->proc);
 }
 
-static bool is_child(pid_t pid)
+bool mpk_children_has(pid_t pid)
 {
 	siginfo_t info;
 
@@ -72,7 +72,7 @@ static pid_t next_child(struct seek *s)
 	enum { PID_MAX = 1 << 22 }; /* of the kernel */
 
 	while (!s->proc && s->last < PID_MAX)
-		if (is_child(++s->last))
+		if (mpk_children_has(++s->last))
 			return s->last;
 	for (struct dirent *e; s->proc && (e = readdir(s->proc)) != NULL;) {
 		pid_t pid = (pid_t)strtol(e->d_name, NULL, 10); /* 0: not a process */

@@ -74,6 +74,8 @@ for signal in HUP TERM KILL; do
 	until ls tmp/*/library.so >/dev/null 2>&1; do sleep 0.05; done
 	kill -$signal $!
 	{ wait $! || :; } 2>/dev/null
+	# the next one waits for a file of its own
+	while ls tmp/*/library.so >/dev/null 2>&1; do sleep 0.05; done
 done
 for _ in $(seq 60); do
 	rmdir tmp 2>/dev/null && break

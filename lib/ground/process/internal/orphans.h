@@ -3,6 +3,7 @@
 #ifndef MPK_PROCESS_INTERNAL_ORPHANS_H
 #define MPK_PROCESS_INTERNAL_ORPHANS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -17,6 +18,9 @@ struct mpk_children {
 /* mpk_children_list - append those that there are
  * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_children_list(struct mpk_children *out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_children_has - whether it is a child of this process, one that runs or one that nobody has reaped */
+bool mpk_children_has(pid_t pid);
 
 /* mpk_orphans_kill - kill and reap every child of this process that is not among the spared
  * What a child started is this process's own once the child is dead: it is a "subreaper"

@@ -9,11 +9,14 @@
 #include "common/diag.h"
 #include "fatbin/scan.h"
 #include "io/output.h"
+#include "offload/offload.h"
 
 enum {
 	/* A part costs 40 KiB for the decoder's state, and the time to decode half of it for one byte of it. */
 	PART_BYTES = 512 << 10,
 	PARTS_MAX = 512,
+	/* Containers and images of Clang are aligned to it, and their headers take no more in most cases. */
+	PAGE = 4096,
 };
 
 /* For the first time. */
@@ -31,6 +34,17 @@ static void keep_header(void *arg, uint64_t off, size_t len)
 	mpk_demand_keep(p->demand, p->off, p->piece, off, len);
 }
 
+static void keep_offload(const struct passing *p)
+{
+	for (size_t at = (size_t)(-p->off % PAGE); at < p->piece.len; at += PAGE) {
+		struct mpk_span rest = mpk_span_of(p->piece.data + at, p->piece.len - at);
+
+		if (mpk_offload_is(rest) || mpk_offload_is_packed(rest) ||
+		    mpk_offload_begins_image(rest))
+			mpk_demand_keep(p->demand, p->off, p->piece, p->off + at, 1);
+	}
+}
+
 static void pass(void *arg, uint64_t off, struct mpk_span piece)
 {
 	struct passing *p = arg;
@@ -38,6 +52,7 @@ static void pass(void *arg, uint64_t off, struct mpk_span piece)
 	p->off = off;
 	p->piece = piece;
 	mpk_demand_offer(p->demand, off, piece);
+	keep_offload(p);
 	mpk_fatbin_scan(&p->scan, off, piece, keep_header, p);
 }
 

@@ -14,9 +14,10 @@
 #include <unistd.h>
 
 enum {
-	KEPT_BYTES = 16 << 20,  /* of chunks that are there at the same time */
-	KEPT_LEAST = 16,        /* of them at least */
-	PAGES_BYTES = 16 << 20, /* of pages that are kept one by one, at most */
+	TAIL_BYTES = 24 << 20,  /* that stay, as tables of symbols and names do not fit into less */
+	TURN_BYTES = 8 << 20,   /* of other chunks, which give way to each other */
+	CHUNKS_LEAST = 4,       /* of either, however large they are */
+	PAGES_BYTES = 16 << 20, /* of single pages that are kept, at most */
 	NO_CHUNK = -1,
 };
 
@@ -33,13 +34,14 @@ struct mpk_demand {
 	size_t len, mapped; /* mapped: up to the end of the last page */
 	size_t chunk_bytes, count;
 	struct chunk *chunks;
-	size_t *queue; /* the chunks of which something is there, a ring in the order in which they were made */
+	size_t tail; /* chunks at the end that stay */
+	size_t *queue; /* the others of which something is there, a ring in the order in which they were made */
 	size_t first, queued, most;
 	ptrdiff_t last; /* the chunk that was made last, as the source can go on there */
 	size_t again;   /* chunks that were made after they had been given up */
 	uint64_t made;  /* bytes */
 	size_t page;
-	size_t *pages; /* that are kept one by one until their chunks are given up, as offsets in order */
+	size_t *pages; /* offsets of those that are kept one by one, until their chunks are given up */
 	size_t page_count, page_max;
 };
 
@@ -59,11 +61,6 @@ static size_t chunk_mapped(const struct mpk_demand *d, size_t k)
 	size_t left = d->mapped - k * d->chunk_bytes;
 
 	return left < d->chunk_bytes ? left : d->chunk_bytes;
-}
-
-static void enqueue(struct mpk_demand *d, size_t k)
-{
-	d->queue[(d->first + d->queued++) % d->count] = k;
 }
 
 /* The kernel takes no pages out of a range that cannot be written. */
@@ -89,7 +86,7 @@ static void make_room(struct mpk_demand *d, size_t k)
 	d->again += d->chunks[k].was_given_up;
 	if (d->queued >= d->most && d->again <= d->count / 4)
 		give_up_oldest(d);
-	enqueue(d, k);
+	d->queue[(d->first + d->queued++) % d->count] = k;
 }
 
 /* Makes the byte at off, and what lies in front of it in its chunk.
@@ -180,7 +177,8 @@ struct mpk_demand *mpk_demand_open(size_t len, size_t chunk, struct mpk_arena *a
 	d->mapped = round_up(len, page);
 	d->chunk_bytes = chunk;
 	d->count = (len - 1) / chunk + 1;
-	d->most = KEPT_BYTES / chunk > KEPT_LEAST ? KEPT_BYTES / chunk : KEPT_LEAST;
+	d->tail = TAIL_BYTES / chunk > CHUNKS_LEAST ? TAIL_BYTES / chunk : CHUNKS_LEAST;
+	d->most = TURN_BYTES / chunk > CHUNKS_LEAST ? TURN_BYTES / chunk : CHUNKS_LEAST;
 	d->last = NO_CHUNK;
 	d->chunks = mpk_arena_array(arena, d->count, sizeof *d->chunks);
 	d->queue = mpk_arena_array(arena, d->count, sizeof *d->queue);
@@ -197,10 +195,9 @@ struct mpk_demand *mpk_demand_open(size_t len, size_t chunk, struct mpk_arena *a
 	return d;
 }
 
-/* The first chunk, and half of what may be there. */
-static bool is_kept(const struct mpk_demand *d, size_t k)
+static bool stays(const struct mpk_demand *d, size_t k)
 {
-	return k == 0 || d->count - k <= d->most / 2;
+	return k == 0 || d->count - k <= d->tail;
 }
 
 void mpk_demand_offer(struct mpk_demand *d, uint64_t off, struct mpk_span piece)
@@ -210,7 +207,7 @@ void mpk_demand_offer(struct mpk_demand *d, uint64_t off, struct mpk_span piece)
 		size_t len =
 			chunk_mapped(d, k) - at < piece.len ? chunk_mapped(d, k) - at : piece.len;
 
-		if (is_kept(d, k))
+		if (stays(d, k))
 			memcpy(d->bytes + off, piece.data, len);
 		off += len;
 		piece = mpk_span_of(piece.data + len, piece.len - len);
@@ -225,8 +222,8 @@ void mpk_demand_keep(struct mpk_demand *d, uint64_t off, struct mpk_span piece, 
 	for (uint64_t at = first; at < from + len && d->page_count < d->page_max; at += d->page) {
 		if (at < off || at + d->page > off + piece.len || at + d->page > d->len)
 			continue;
-		if (d->page_count && d->pages[d->page_count - 1] >= at)
-			continue; /* it is there already */
+		if (d->page_count && d->pages[d->page_count - 1] == at)
+			continue; /* several headers in a page */
 		memcpy(d->bytes + at, piece.data + (at - off), d->page);
 		d->pages[d->page_count++] = (size_t)at;
 	}
@@ -239,12 +236,11 @@ static bool hide(struct mpk_demand *d)
 	for (size_t k = 0; k < d->count; k++) {
 		size_t len = chunk_mapped(d, k);
 
-		if (!is_kept(d, k))
+		if (!stays(d, k))
 			continue;
 		if (mprotect(d->bytes + k * d->chunk_bytes, len, PROT_READ) != 0)
 			return false;
 		d->chunks[k].there = len;
-		enqueue(d, k);
 	}
 	for (size_t i = 0; i < d->page_count; i++)
 		if (mprotect(d->bytes + d->pages[i], d->page, PROT_READ) != 0)
@@ -255,9 +251,15 @@ static bool hide(struct mpk_demand *d)
 struct mpk_span mpk_demand_start(struct mpk_demand *d, const struct mpk_demand_source *source)
 {
 	struct sigaction mine = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO };
+	sigset_t faults;
 
+	sigemptyset(&mine.sa_mask);
+	sigemptyset(&faults);
+	sigaddset(&faults, SIGSEGV);
 	d->source = *source;
-	if (!hide(d) || (!live && sigaction(SIGSEGV, &mine, &before) != 0))
+	/* who started this process may have left it blocked, and then a fault ends the process */
+	if (!hide(d) || sigprocmask(SIG_UNBLOCK, &faults, NULL) != 0 ||
+	    (!live && sigaction(SIGSEGV, &mine, &before) != 0))
 		return mpk_span_of(NULL, 0);
 	d->next = live;
 	live = d;

@@ -156,18 +156,22 @@ static void on_fault(int sig, siginfo_t *info, void *context)
 
 /* --- from open to close ------------------------------------------------------------------- */
 
-static void *map(size_t len, int flags)
+static bool map(size_t len, int flags, void **out)
 {
 	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_ANONYMOUS | MAP_NORESERVE | flags, -1,
 		       0);
 
-	return p == MAP_FAILED ? NULL : p;
+	if (p == MAP_FAILED)
+		return false;
+	*out = p;
+	return true;
 }
 
 struct mpk_demand *mpk_demand_open(size_t len, size_t chunk, struct mpk_arena *arena)
 {
 	struct mpk_demand *d = mpk_arena_alloc(arena, sizeof *d);
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	void *shared;
 
 	if (!d || !len || len > PTRDIFF_MAX - page)
 		return NULL;
@@ -185,14 +189,14 @@ struct mpk_demand *mpk_demand_open(size_t len, size_t chunk, struct mpk_arena *a
 	d->pages = mpk_arena_array(arena, d->page_max, sizeof *d->pages);
 	if (!d->chunks || !d->queue || !d->pages)
 		return NULL;
-	d->reservation = map(d->mapped, MAP_PRIVATE);
-	d->bytes = d->reservation ? map(d->mapped, MAP_SHARED) : NULL;
-	/* a child would give up pages of ours */
-	if (!d->bytes || madvise(d->bytes, d->mapped, MADV_DONTFORK) != 0) {
-		mpk_demand_close(d);
-		return NULL;
+	if (map(d->mapped, MAP_PRIVATE, &d->reservation) && map(d->mapped, MAP_SHARED, &shared)) {
+		d->bytes = shared;
+		/* a child would give up pages of ours */
+		if (madvise(shared, d->mapped, MADV_DONTFORK) == 0)
+			return d;
 	}
-	return d;
+	mpk_demand_close(d);
+	return NULL;
 }
 
 static bool stays(const struct mpk_demand *d, size_t k)

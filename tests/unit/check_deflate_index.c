@@ -109,7 +109,7 @@ START_TEST(makes_parts)
 	struct mpk_span stream = pack(content, kinds[_i].level, kinds[_i].strategy);
 	const size_t count = (CONTENT_BYTES - 1) / INTERVAL + 1;
 	struct mpk_deflate_index *x;
-	struct seen s;
+	struct seen s = { 0 };
 	uint32_t state = 7;
 
 	ck_assert_int_eq(build(stream, content.len, INTERVAL, &arena, &x, &s, NULL), MPK_OK);
@@ -142,7 +142,7 @@ START_TEST(no_such_part)
 	struct mpk_span content = content_of(CONTENT_BYTES);
 	struct mpk_deflate_index *x;
 	uint8_t into[16];
-	struct seen s;
+	struct seen s = { 0 };
 
 	ck_assert_int_eq(build(pack(content, 6, 0), content.len, INTERVAL, &arena, &x, &s, NULL),
 			 MPK_OK);
@@ -163,7 +163,7 @@ START_TEST(changed)
 	uint8_t *bytes = (uint8_t *)mpk_arena_copy(&arena, stream.data, stream.len);
 	static uint8_t into[CONTENT_BYTES];
 	struct mpk_deflate_index *x;
-	struct seen s;
+	struct seen s = { 0 };
 
 	ck_assert_int_eq(
 		build(mpk_span_of(bytes, stream.len), content.len, INTERVAL, &arena, &x, &s, NULL),
@@ -184,7 +184,7 @@ static void alike(struct mpk_span stream, uint64_t limit, const char *what)
 	struct mpk_error whole = { 0 }, parts = { 0 };
 	struct mpk_deflate_index *x;
 	struct mpk_span content;
-	struct seen s;
+	struct seen s = { 0 };
 	enum mpk_code code = mpk_deflate_read(stream, limit, NULL, &scratch, &content, &whole);
 
 	ck_assert_msg(build(stream, limit, 256, &scratch, &x, &s, &parts) == code,

@@ -79,8 +79,8 @@ static void give_up_oldest(struct mpk_demand *d)
 		d->last = NO_CHUNK;
 }
 
-/* Room for one more. Whoever reads to and fro would have everything made again and again: then nothing is given up
- * any more, and every chunk is made once more at most. */
+/* Room for one more. A reader that goes back and forth would have everything made again and again: then nothing
+ * is given up any more, and every chunk is made once more at most. */
 static void make_room(struct mpk_demand *d, size_t k)
 {
 	d->again += d->chunks[k].was_given_up;

@@ -121,7 +121,7 @@ START_TEST(backwards)
 END_TEST
 
 /* Steps of a little more than a chunk: each read is of another chunk. */
-START_TEST(to_and_fro)
+START_TEST(back_and_forth)
 {
 	uint64_t at = 0;
 
@@ -363,7 +363,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, NULL, clear);
 	tcase_add_test(tc, forwards);
 	tcase_add_test(tc, backwards);
-	tcase_add_loop_test(tc, to_and_fro, 0, 2);
+	tcase_add_loop_test(tc, back_and_forth, 0, 2);
 	tcase_add_test(tc, here_and_there);
 	tcase_add_test(tc, keeps_parts);
 	tcase_add_loop_test(tc, two, 0, 2);

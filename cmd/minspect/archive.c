@@ -28,7 +28,7 @@ static int list_one(struct minspect_look *l, size_t i, struct mpk_table *table,
 
 	if (!name)
 		return mpk_diag_error((mpk_fail_nomem(&err), &err));
-	code = minspect_file_open_library(l->file, i, name, &file, &err);
+	code = minspect_file_open_library(l->file, i, name, true, &file, &err);
 	bool is_empty = code == MPK_E_NO_BLOB;
 	if (code == MPK_OK || is_empty)
 		code = mpk_view_init(&view, name, file.bytes.len, &file.image, &file.tree,

@@ -201,7 +201,7 @@ static int look_library(const struct minspect_file *archive, size_t library, con
 	struct minspect_look *l = k->l;
 	struct mpk_error err = { 0 };
 	struct minspect_file file;
-	enum mpk_code code = minspect_file_open_library(archive, library, name, &file, &err);
+	enum mpk_code code = minspect_file_open_library(archive, library, name, false, &file, &err);
 	int status = -1;
 
 	l->file = &file;

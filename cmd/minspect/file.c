@@ -129,9 +129,10 @@ enum mpk_code minspect_file_open(const char *name, struct minspect_file *out, st
 }
 
 enum mpk_code minspect_file_open_library(const struct minspect_file *archive, size_t library,
-					 const char *name, struct minspect_file *out,
+					 const char *name, bool in_parts, struct minspect_file *out,
 					 struct mpk_error *err)
 {
+	const struct mpk_zip_member *m = &archive->libraries[library];
 	enum mpk_code code;
 
 	*out = (struct minspect_file){ .name = name,
@@ -139,7 +140,7 @@ enum mpk_code minspect_file_open_library(const struct minspect_file *archive, si
 				       .borrows_map = true,
 				       .bytes = archive->map.bytes,
 				       .in_zip = true };
-	code = minspect_zip_read(out, &archive->libraries[library], err);
+	code = in_parts ? minspect_zip_open(out, m, err) : minspect_zip_read(out, m, err);
 	if (code == MPK_OK)
 		code = open_image(out, NULL, err);
 	if (code != MPK_OK)
@@ -153,6 +154,7 @@ void minspect_file_close(struct minspect_file *file)
 		minspect_memory_shrink(file->member_bytes);
 	else
 		mpk_mapping_close(&file->map);
+	mpk_demand_close(file->demand);
 	mpk_arena_fini(&file->arena);
 	mpk_loadable_close(&file->loadable);
 }

@@ -12,6 +12,7 @@
 #include "common/options.h"
 #include "elf/image.h"
 #include "emit/loadable.h"
+#include "io/demand.h"
 #include "io/mapping.h"
 
 /* Everything a command line of minspect can say; filled from the table in options.c.
@@ -76,6 +77,8 @@ struct minspect_file {
 	struct mpk_span bytes; /* what is inspected: of map, or the member of a zip archive */
 	bool in_zip;           /* a member was named: "app.whl!/lib.so" */
 	bool borrows_map;      /* map is that of the archive that it was opened from */
+	struct mpk_demand
+		*demand;       /* NULL, or bytes are those of a member that is unpacked in parts */
 	uint64_t member_bytes; /* what a member that was unpacked counts for minspect_memory_grow */
 	/* of a zip archive without such a name: the members that are libraries, by their names */
 	const struct mpk_zip_member *libraries;
@@ -101,9 +104,11 @@ void minspect_file_close(struct minspect_file *file);
 /* minspect_file_open_library - the same for a library of an archive that is open, which stays open longer: the
  * archive is not read again for each
  * @name    minspect_zip_member of it
+ * @in_parts  a large library is unpacked only where it is read; bytes are then what mpk_demand_start returns, and not
+ *          to be handed to system calls
  */
 enum mpk_code minspect_file_open_library(const struct minspect_file *archive, size_t library,
-					 const char *name, struct minspect_file *out,
+					 const char *name, bool in_parts, struct minspect_file *out,
 					 struct mpk_error *err) MPK_MUST_CHECK;
 
 /* Of zip archives; minspect_file_open uses them.
@@ -112,6 +117,7 @@ enum mpk_code minspect_file_open_library(const struct minspect_file *archive, si
  * @object  receives "devc.o" of "lib.a(devc.o)", else untouched
  * Returns  MPK_OK; as mpk_zip_list, mpk_zip_find and mpk_zip_read; MPK_E_UNSUPPORTED: it is no archive
  * minspect_zip_read - make f->bytes those of a member of the archive that they are
+ * minspect_zip_open - the same; in parts if it is large (minspect_file_open_library)
  * minspect_zip_list - fill f->libraries
  * minspect_zip_member - the name of one on a command line, in arena; NULL: memory is out */
 enum mpk_code minspect_zip_split(struct minspect_file *f, const char **path, const char **inner,
@@ -119,6 +125,8 @@ enum mpk_code minspect_zip_split(struct minspect_file *f, const char **path, con
 enum mpk_code minspect_zip_enter(struct minspect_file *f, const char *inner, const char **object,
 				 struct mpk_error *err) MPK_MUST_CHECK;
 enum mpk_code minspect_zip_read(struct minspect_file *f, const struct mpk_zip_member *m,
+				struct mpk_error *err) MPK_MUST_CHECK;
+enum mpk_code minspect_zip_open(struct minspect_file *f, const struct mpk_zip_member *m,
 				struct mpk_error *err) MPK_MUST_CHECK;
 enum mpk_code minspect_zip_list(struct minspect_file *f, struct mpk_error *err) MPK_MUST_CHECK;
 char *minspect_zip_member(const struct minspect_file *f, size_t i, struct mpk_arena *arena);

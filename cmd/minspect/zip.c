@@ -6,14 +6,17 @@
 
 #include "common/diag.h"
 #include "minspect/minspect.h"
+#include "minspect/parts.h"
 #include "text/escape.h"
 #include "zip/zip.h"
 
 #define SEPARATOR "!/"
 
 enum {
-	RATIO_MAX = 20
-}; /* objects and weights unpack to less; what unpacks to more is no larger file */
+	RATIO_MAX =
+		20, /* objects and weights unpack to less; what unpacks to more is no larger file */
+	PARTS_LEAST = 16 << 20, /* smaller members are unpacked at once */
+};
 
 /* Where the path of the archive ends: at the first separator behind a file that is there. A file whose
  * own name has a separator is taken as it stands. */
@@ -69,22 +72,52 @@ static void forget(void *arg, struct mpk_span bytes)
 	mpk_mapping_forget(arg, bytes);
 }
 
+/* From now on it is the member that is inspected. */
+static void count_member(struct minspect_file *f, const struct mpk_zip_member *m)
+{
+	if (__builtin_mul_overflow(m->stored, (uint64_t)RATIO_MAX, &f->member_bytes) ||
+	    f->member_bytes > m->plain)
+		f->member_bytes = m->plain;
+	minspect_memory_grow(f->member_bytes);
+}
+
+static struct mpk_zip_options options_for(const struct mpk_deflate_reader *reader)
+{
+	return (struct mpk_zip_options){ .space = "file",
+					 .advice = "unpack it, and name the library",
+					 .check_stored = true,
+					 .reader = reader };
+}
+
+static enum mpk_code read_member(struct minspect_file *f, const struct mpk_zip_member *m,
+				 struct mpk_error *err)
+{
+	const struct mpk_deflate_reader reader = { forget, &f->map };
+	const struct mpk_zip_options options = options_for(&reader);
+
+	return mpk_zip_read(f->bytes, m, &options, &f->arena, &f->bytes, err);
+}
+
 enum mpk_code minspect_zip_read(struct minspect_file *f, const struct mpk_zip_member *m,
 				struct mpk_error *err)
 {
-	const struct mpk_deflate_reader reader = { forget, &f->map };
-	const struct mpk_zip_options options = { .space = "file",
-						 .advice = "unpack it, and name the library",
-						 .check_stored = true,
-						 .reader = &reader };
+	if (m->method)
+		count_member(f, m);
+	return read_member(f, m, err);
+}
 
-	if (m->method) { /* from now on it is the file that is inspected */
-		if (__builtin_mul_overflow(m->stored, (uint64_t)RATIO_MAX, &f->member_bytes) ||
-		    f->member_bytes > m->plain)
-			f->member_bytes = m->plain;
-		minspect_memory_grow(f->member_bytes);
-	}
-	return mpk_zip_read(f->bytes, m, &options, &f->arena, &f->bytes, err);
+enum mpk_code minspect_zip_open(struct minspect_file *f, const struct mpk_zip_member *m,
+				struct mpk_error *err)
+{
+	if (!mpk_zip_is_deflated(m) || m->plain < PARTS_LEAST || m->plain > SIZE_MAX / 2)
+		return minspect_zip_read(f, m, err);
+	count_member(f, m);
+
+	const struct mpk_deflate_reader reader = { forget, &f->map };
+	const struct mpk_zip_options options = options_for(&reader);
+	enum mpk_code code = minspect_parts_open(f, m, &options, err);
+
+	return code == MPK_E_NOMEM ? read_member(f, m, err) : code;
 }
 
 static enum mpk_code enter(struct minspect_file *f, struct mpk_span name, const char **object,

@@ -8,13 +8,11 @@
 #define ZLIB_CONST /* next_in points to const bytes */
 #include <zlib.h>
 
-/* windowBits of inflateInit2 (zlib.h) */
-enum { WINDOW_RAW = -15, WINDOW_GZIP = 15 + 16 };
+#include "deflate/inflate.h"
 
 enum {
 	SCRATCH_BYTES = 32768,
-	PIECE_BYTES = 4 << 20, /* of input at a time */
-	USUAL_RATIO = 20,      /* objects and weights unpack to less */
+	USUAL_RATIO = 20, /* objects and weights unpack to less */
 };
 
 /* A decoding in progress. into NULL: the output is only counted. */
@@ -35,22 +33,30 @@ bool mpk_gzip_is(struct mpk_span bytes)
 	       bytes.data[2] == 8;
 }
 
-static enum mpk_code fail_in(const struct decoder *d, struct mpk_error *err, int rc,
-			     const char *detail)
+enum mpk_code mpk_inflate_fail(struct mpk_span bytes, size_t in_pos, int rc, const char *detail,
+			       struct mpk_error *err)
 {
 	if (rc == Z_MEM_ERROR)
 		return mpk_fail_nomem(err);
 	if (rc == Z_BUF_ERROR || rc == Z_OK)
-		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", d->bytes.len,
+		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", bytes.len,
 				       "compressed data: cut off");
-	return mpk_fail_offset(err, MPK_E_CORRUPT, "file", d->in_pos, "compressed data: %s",
+	return mpk_fail_offset(err, MPK_E_CORRUPT, "file", in_pos, "compressed data: %s",
 			       detail ? detail : "not what it claims");
 }
 
-static enum mpk_code fail_limit(uint64_t limit, struct mpk_error *err)
+enum mpk_code mpk_inflate_fail_limit(uint64_t limit, struct mpk_error *err)
 {
 	return mpk_fail(err, MPK_E_UNSUPPORTED,
 			"compressed data: more than %" PRIu64 " bytes when unpacked", limit);
+}
+
+enum mpk_code mpk_inflate_check_end(struct mpk_span bytes, size_t in_pos, struct mpk_error *err)
+{
+	if (in_pos != bytes.len)
+		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", in_pos,
+				       "compressed data: bytes behind its end");
+	return MPK_OK;
 }
 
 /* One call of inflate with what zlib's 32-bit counters can take. */
@@ -58,7 +64,7 @@ static int step(struct decoder *d, z_stream *z, uint8_t *scratch)
 {
 	size_t in_left = d->bytes.len - d->in_pos;
 	uint64_t out_left = d->into ? d->limit - d->out_len : SCRATCH_BYTES;
-	uInt in = in_left < PIECE_BYTES ? (uInt)in_left : PIECE_BYTES;
+	uInt in = in_left < MPK_INFLATE_PIECE ? (uInt)in_left : MPK_INFLATE_PIECE;
 	uInt out = out_left < UINT_MAX ? (uInt)out_left : UINT_MAX;
 	int rc;
 
@@ -83,9 +89,9 @@ static enum mpk_code run_stream(struct decoder *d, z_stream *z, struct mpk_error
 	do {
 		rc = step(d, z, scratch);
 		if (d->out_len > d->limit)
-			return fail_limit(d->limit, err);
+			return mpk_inflate_fail_limit(d->limit, err);
 	} while (rc == Z_OK);
-	return rc == Z_STREAM_END ? MPK_OK : fail_in(d, err, rc, z->msg);
+	return rc == Z_STREAM_END ? MPK_OK : mpk_inflate_fail(d->bytes, d->in_pos, rc, z->msg, err);
 }
 
 uint64_t mpk_deflate_limit(uint64_t packed)
@@ -114,10 +120,10 @@ static enum mpk_code run(struct decoder *d, struct mpk_error *err)
 	int rc = inflateInit2(&z, d->window);
 
 	if (rc != Z_OK)
-		return fail_in(d, err, rc, NULL);
+		return mpk_inflate_fail(d->bytes, d->in_pos, rc, NULL, err);
 	do {
 		code = run_stream(d, &z, err);
-		if (code == MPK_OK && d->window == WINDOW_RAW)
+		if (code == MPK_OK && d->window == MPK_WINDOW_RAW)
 			break;
 		inflateReset(&z);
 	} while (code == MPK_OK && !only_zeros(d->bytes, d->in_pos));
@@ -127,10 +133,8 @@ static enum mpk_code run(struct decoder *d, struct mpk_error *err)
 
 static enum mpk_code check_end(const struct decoder *d, struct mpk_error *err)
 {
-	if (d->window == WINDOW_RAW && d->in_pos != d->bytes.len)
-		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", d->in_pos,
-				       "compressed data: bytes behind its end");
-	return MPK_OK;
+	return d->window == MPK_WINDOW_RAW ? mpk_inflate_check_end(d->bytes, d->in_pos, err)
+					   : MPK_OK;
 }
 
 /* Once, into room for one byte more than the limit: who fills that has more. */
@@ -146,7 +150,7 @@ static enum mpk_code unpack_once(struct decoder d, const struct mpk_deflate_read
 	MPK_TRY_ALLOC(d.into, err);
 	code = run(&d, err);
 	if (d.out_len > limit)
-		return fail_limit(limit, err);
+		return mpk_inflate_fail_limit(limit, err);
 	if (code != MPK_OK)
 		return code;
 	MPK_TRY(check_end(&d, err));
@@ -159,7 +163,7 @@ static enum mpk_code unpack(struct decoder d, const struct mpk_deflate_reader *r
 {
 	struct decoder again = d;
 
-	if (d.window == WINDOW_RAW && d.limit <= USUAL_RATIO * (uint64_t)d.bytes.len)
+	if (d.window == MPK_WINDOW_RAW && d.limit <= USUAL_RATIO * (uint64_t)d.bytes.len)
 		return unpack_once(d, reader, arena, out, err);
 	again.reader = reader;
 	MPK_TRY(run(&d, err));
@@ -178,7 +182,7 @@ static enum mpk_code unpack(struct decoder d, const struct mpk_deflate_reader *r
 enum mpk_code mpk_gzip_read(struct mpk_span bytes, uint64_t limit, struct mpk_arena *arena,
 			    struct mpk_span *out, struct mpk_error *err)
 {
-	struct decoder d = { .bytes = bytes, .window = WINDOW_GZIP, .limit = limit };
+	struct decoder d = { .bytes = bytes, .window = MPK_WINDOW_GZIP, .limit = limit };
 
 	if (!mpk_gzip_is(bytes))
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "file", 0,
@@ -190,7 +194,7 @@ enum mpk_code mpk_deflate_read(struct mpk_span bytes, uint64_t limit,
 			       const struct mpk_deflate_reader *reader, struct mpk_arena *arena,
 			       struct mpk_span *out, struct mpk_error *err)
 {
-	struct decoder d = { .bytes = bytes, .window = WINDOW_RAW, .limit = limit };
+	struct decoder d = { .bytes = bytes, .window = MPK_WINDOW_RAW, .limit = limit };
 
 	return unpack(d, reader, arena, out, err);
 }

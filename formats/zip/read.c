@@ -168,51 +168,106 @@ static bool holds(struct mpk_span data, const struct mpk_zip_member *m)
 	       crc32_z(crc32_z(0, NULL, 0), data.data, data.len) == m->checksum;
 }
 
-static enum mpk_code unpack(const struct mpk_zip_member *m, struct mpk_span packed,
-			    const struct mpk_zip_options *o, struct mpk_arena *arena,
-			    struct mpk_span *out, struct mpk_error *err)
+/* The bytes of a member as they are stored, once it is one that can be read. */
+static enum mpk_code open_member(struct mpk_span zip, const struct mpk_zip_member *m,
+				 const struct mpk_zip_options *o, struct mpk_span *out,
+				 struct mpk_error *err)
 {
-	struct mpk_span data;
-
-	if (m->plain > mpk_deflate_limit(packed.len))
+	if (m->flags & 1)
+		return mpk_fail(err, MPK_E_UNSUPPORTED, "'%s' is encrypted", MPK_QUOTE(m->name));
+	if (m->method != METHOD_STORED && m->method != METHOD_DEFLATED)
+		return mpk_fail(err, MPK_E_UNSUPPORTED, "'%s' is compressed by method %u; %s",
+				MPK_QUOTE(m->name), m->method, o->advice);
+	MPK_TRY(stored_bytes(zip, m, o->space, out, err));
+	if (m->method == METHOD_DEFLATED && m->plain > mpk_deflate_limit(out->len))
 		return mpk_fail(err, MPK_E_UNSUPPORTED,
 				"'%s' unpacks to more than 128 times its size; %s",
 				MPK_QUOTE(m->name), o->advice);
-	enum mpk_code code = mpk_deflate_read(packed, m->plain, o->reader, arena, &data, err);
-
-	if (code != MPK_OK) {
-		if (err)
-			err->at.has_offset = false; /* it counts in the member */
-		mpk_error_prefix(err, "'%s': ", MPK_QUOTE(m->name));
-		return code;
-	}
-	if (!holds(data, m))
-		return bad(o->space, m->local, "a compressed member is not what its checksum says",
-			   err);
-	*out = data;
 	return MPK_OK;
+}
+
+static enum mpk_code fail_in_member(const struct mpk_zip_member *m, enum mpk_code code,
+				    struct mpk_error *err)
+{
+	if (err)
+		err->at.has_offset = false; /* it counts in the member */
+	mpk_error_prefix(err, "'%s': ", MPK_QUOTE(m->name));
+	return code;
+}
+
+static enum mpk_code fail_checksum(const struct mpk_zip_member *m, const char *space,
+				   struct mpk_error *err)
+{
+	return bad(space, m->local, "a compressed member is not what its checksum says", err);
 }
 
 enum mpk_code mpk_zip_read(struct mpk_span zip, const struct mpk_zip_member *m,
 			   const struct mpk_zip_options *o, struct mpk_arena *arena,
 			   struct mpk_span *out, struct mpk_error *err)
 {
-	struct mpk_span stored;
+	struct mpk_span stored, data;
 
-	if (m->flags & 1)
-		return mpk_fail(err, MPK_E_UNSUPPORTED, "'%s' is encrypted", MPK_QUOTE(m->name));
-	if (m->method != METHOD_STORED && m->method != METHOD_DEFLATED)
-		return mpk_fail(err, MPK_E_UNSUPPORTED, "'%s' is compressed by method %u; %s",
-				MPK_QUOTE(m->name), m->method, o->advice);
-	MPK_TRY(stored_bytes(zip, m, o->space, &stored, err));
-	if (m->method == METHOD_DEFLATED)
-		return unpack(m, stored, o, arena, out, err);
+	MPK_TRY(open_member(zip, m, o, &stored, err));
+	if (m->method == METHOD_DEFLATED) {
+		enum mpk_code code =
+			mpk_deflate_read(stored, m->plain, o->reader, arena, &data, err);
+
+		if (code != MPK_OK)
+			return fail_in_member(m, code, err);
+		if (!holds(data, m))
+			return fail_checksum(m, o->space, err);
+		*out = data;
+		return MPK_OK;
+	}
 	if (m->stored != m->plain)
 		return bad(o->space, m->local, "a stored member has two sizes", err);
 	if (o->check_stored && !holds(stored, m))
 		return bad(o->space, m->local, "a stored member is not what its checksum says",
 			   err);
 	*out = stored;
+	return MPK_OK;
+}
+
+/* --- a member in parts ------------------------------------------------------------------- */
+
+bool mpk_zip_is_deflated(const struct mpk_zip_member *m)
+{
+	return m->method == METHOD_DEFLATED;
+}
+
+struct summing {
+	const struct mpk_deflate_sink *sink;
+	unsigned long sum;
+};
+
+static void put(void *arg, uint64_t off, struct mpk_span piece)
+{
+	struct summing *s = arg;
+
+	s->sum = crc32_z(s->sum, piece.data, piece.len);
+	s->sink->put(s->sink->arg, off, piece);
+}
+
+enum mpk_code mpk_zip_index(struct mpk_span zip, const struct mpk_zip_member *m,
+			    const struct mpk_zip_options *o, size_t interval,
+			    const struct mpk_deflate_sink *sink, struct mpk_arena *arena,
+			    struct mpk_deflate_index **out, struct mpk_error *err)
+{
+	struct summing summing = { sink, crc32_z(0, NULL, 0) };
+	const struct mpk_deflate_sink both = { put, &summing };
+	struct mpk_deflate_index *x = NULL;
+	struct mpk_span stored;
+
+	MPK_TRY(open_member(zip, m, o, &stored, err));
+
+	enum mpk_code code = mpk_deflate_index_build(stored, m->plain, interval, o->reader, &both,
+						     arena, &x, err);
+
+	if (code != MPK_OK)
+		return fail_in_member(m, code, err);
+	if (mpk_deflate_index_bytes(x) != m->plain || summing.sum != m->checksum)
+		return fail_checksum(m, o->space, err);
+	*out = x;
 	return MPK_OK;
 }
 

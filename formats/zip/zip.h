@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/span.h"
 #include "deflate/deflate.h"
+#include "deflate/index.h"
 
 struct mpk_zip_member {
 	struct mpk_span name;   /* "pkg/lib.so", a folder's with a slash at its end; not checked */
@@ -54,6 +55,18 @@ struct mpk_zip_options {
 enum mpk_code mpk_zip_read(struct mpk_span bytes, const struct mpk_zip_member *m,
 			   const struct mpk_zip_options *options, struct mpk_arena *arena,
 			   struct mpk_span *out, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* mpk_zip_is_deflated - whether a member is compressed in the way that mpk_zip_index can read */
+bool mpk_zip_is_deflated(const struct mpk_zip_member *m);
+
+/* mpk_zip_index - the same of a deflated member, without memory for all of its content
+ * @interval, @sink  as mpk_deflate_index_build; sink has seen content before it is known to be wrong
+ * @out     in arena, a view of bytes; its parts come from mpk_deflate_index_read
+ * Returns  as mpk_zip_read */
+enum mpk_code mpk_zip_index(struct mpk_span bytes, const struct mpk_zip_member *m,
+			    const struct mpk_zip_options *options, size_t interval,
+			    const struct mpk_deflate_sink *sink, struct mpk_arena *arena,
+			    struct mpk_deflate_index **out, struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_zip_find - the member of this name; of several the last, which is what unpacking leaves
  * Returns  MPK_OK; MPK_E_NOTFOUND with "did you mean"; MPK_E_NOMEM */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lib/text/digest against FIPS 180-4's examples, the reference XXH3, sha256sum and xxh128sum */
+/* lib/ground/io/digest against FIPS 180-4's examples, the reference XXH3, sha256sum and xxh128sum */
 #include <check.h>
 #include <dlfcn.h>
 #include <stdio.h>

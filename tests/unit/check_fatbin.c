@@ -6,6 +6,7 @@
 #include "base/cursor.h"
 #include "cubin/cubin.h"
 #include "fatbin/fatbin.h"
+#include "fatbin/scan.h"
 
 #define DATA "tests/data/device/"
 
@@ -253,6 +254,106 @@ START_TEST(refuses_what_does_not_unpack)
 }
 END_TEST
 
+/* --- headers in what passes by ------------------------------------------------------------ */
+
+struct found {
+	uint64_t at[64];
+	size_t count;
+};
+
+static void note(void *arg, uint64_t off, size_t len)
+{
+	struct found *f = arg;
+
+	ck_assert(len == 16 || len == 64);
+	ck_assert_uint_lt(f->count, MPK_ARRAY_COUNT(f->at));
+	f->at[f->count++] = off;
+}
+
+static struct found scan(struct mpk_span bytes, size_t piece)
+{
+	struct mpk_fatbin_scan s = { 0 };
+	struct found f = { 0 };
+
+	for (size_t at = 0; at < bytes.len; at += piece) {
+		size_t len = bytes.len - at < piece ? bytes.len - at : piece;
+		/* from a block of its own, so that a sanitizer sees what is read beyond it */
+		char *copy = mpk_arena_copy(&arena, bytes.data + at, len);
+
+		mpk_fatbin_scan(&s, at, mpk_span_of((uint8_t *)copy, len), note, &f);
+	}
+	return f;
+}
+
+/* All of the files, one after the other as in a section, behind something else; then what they hold. */
+static struct mpk_span section(struct found *expected)
+{
+	static uint8_t bytes[65536];
+	size_t at = 1000;
+
+	memset(bytes, 0, sizeof bytes);
+	memset(bytes, 0xba, at);
+	*expected = (struct found){ 0 };
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(files); i++) {
+		struct mpk_span file = robust_load(&arena, files[i].path);
+		struct mpk_fatbin f = open_fatbin(file);
+
+		ck_assert_uint_le(at + file.len + 64, sizeof bytes);
+		memcpy(bytes + at, file.data, file.len);
+		note(expected, at, 16);
+		for (size_t k = 0; k < f.entry_count; k++)
+			note(expected,
+			     at + (k ? (uint64_t)(f.entries[k - 1].data_off +
+						  mpk_load_u64(file.data +
+							       expected->at[expected->count - 1] -
+							       at + 8))
+				     : 16),
+			     64);
+		at = (at + file.len + 31) / 8 * 8;
+	}
+	return mpk_span_of(bytes, at);
+}
+
+START_TEST(headers_that_pass)
+{
+	static const size_t pieces[] = { 65536, 4096, 1000, 64, 24, 16, 8 };
+	struct found expected, f;
+	struct mpk_span bytes = section(&expected);
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(pieces); i++) {
+		f = scan(bytes, pieces[i]);
+		ck_assert_msg(f.count == expected.count, "%zu headers in pieces of %zu, not %zu",
+			      f.count, pieces[i], expected.count);
+		ck_assert_mem_eq(f.at, expected.at, f.count * sizeof *f.at);
+	}
+}
+END_TEST
+
+/* Lengths are not to be believed: the offsets rise, and the end is met. */
+START_TEST(headers_that_lie)
+{
+	struct found expected;
+	struct mpk_span bytes = section(&expected);
+	uint8_t *changed = (uint8_t *)(uintptr_t)bytes.data;
+
+	for (size_t i = 0; i < expected.count; i++) {
+		for (size_t field = 4; field < 16; field++) {
+			for (unsigned v = 0; v < 256; v += 51) {
+				uint8_t kept = changed[expected.at[i] + field];
+				struct found f;
+
+				changed[expected.at[i] + field] = (uint8_t)v;
+				f = scan(bytes, 4096);
+				for (size_t k = 1; k < f.count; k++)
+					ck_assert_uint_gt(f.at[k], f.at[k - 1]);
+				changed[expected.at[i] + field] = kept;
+			}
+		}
+		clear();
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("fatbin");
@@ -265,6 +366,8 @@ int main(void)
 	tcase_add_loop_test(tc, entries, 0, (int)MPK_ARRAY_COUNT(files));
 	tcase_add_test(tc, images);
 	tcase_add_test(tc, inside_a_library);
+	tcase_add_test(tc, headers_that_pass);
+	tcase_add_test(tc, headers_that_lie);
 	tcase_add_test(tc, refuses);
 	tcase_add_test(tc, unpacks_to_what_was_packed);
 	tcase_add_test(tc, refuses_what_does_not_unpack);

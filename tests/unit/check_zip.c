@@ -279,6 +279,62 @@ START_TEST(survives)
 }
 END_TEST
 
+/* --- in parts ----------------------------------------------------------------------------- */
+
+static void see(void *arg, uint64_t off, struct mpk_span piece)
+{
+	uint64_t *len = arg;
+
+	ck_assert_uint_eq(off, *len);
+	*len += piece.len;
+}
+
+/* A deflated member that is read in parts: the same answer as of all of it, in words, too. */
+static enum mpk_code read_alike(struct mpk_span bytes, struct mpk_error *err)
+{
+	struct mpk_arena scratch = { 0 };
+	struct mpk_error parts_err = { 0 };
+	struct mpk_zip_member *members;
+	struct mpk_deflate_index *index;
+	struct mpk_span content;
+	uint8_t part[256];
+	uint64_t len = 0;
+	size_t count;
+	const struct mpk_deflate_sink sink = { see, &len };
+	enum mpk_code code = mpk_zip_list(bytes, "file", &scratch, &members, &count, err);
+
+	for (size_t i = 0; code == MPK_OK && i < count; i++) {
+		if (!mpk_zip_is_deflated(&members[i]))
+			continue;
+		len = 0;
+		code = mpk_zip_read(bytes, &members[i], &options, &scratch, &content, err);
+		ck_assert_int_eq(mpk_zip_index(bytes, &members[i], &options, 16, &sink, &scratch,
+					       &index, &parts_err),
+				 code);
+		if (code != MPK_OK) {
+			ck_assert_str_eq(parts_err.text, err->text);
+			ck_assert_int_eq(parts_err.at.has_offset, err->at.has_offset);
+			ck_assert_uint_eq(parts_err.at.offset, err->at.offset);
+			break;
+		}
+		ck_assert_uint_eq(len, content.len);
+		ck_assert(mpk_deflate_index_read(index, 0, part, content.len));
+		ck_assert_mem_eq(part, content.data, content.len);
+	}
+	mpk_arena_fini(&scratch);
+	return code;
+}
+
+START_TEST(in_parts)
+{
+	struct mpk_span good = make(three, 3, _i, "comment");
+	struct mpk_error err;
+
+	ck_assert_int_eq(read_alike(good, &err), MPK_OK);
+	robust_damage(read_alike, good, good.len, 1, good.len);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("zip");
@@ -294,6 +350,7 @@ int main(void)
 	tcase_add_loop_test(tc, refuses, 0, (int)MPK_ARRAY_COUNT(bad));
 	tcase_add_test(tc, claims);
 	tcase_add_loop_test(tc, survives, 0, 2);
+	tcase_add_loop_test(tc, in_parts, 0, 2);
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

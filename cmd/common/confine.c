@@ -83,6 +83,20 @@ void mpk_confine_scratch(struct mpk_confine *c, const char *path)
 	c->failed |= path && !c->emptied;
 }
 
+void mpk_confine_options(struct mpk_confine *c, const struct mpk_option *options)
+{
+	for (const struct mpk_option *row = options; row->name; row++) {
+		for (size_t i = 0; row->path && i < mpk_option_count(row); i++) {
+			const char *path = mpk_option_value(row, i);
+
+			if (row->path >= MPK_WRITES_FILE)
+				mpk_confine_output(c, path);
+			else
+				mpk_confine_input(c, path);
+		}
+	}
+}
+
 static void enter(const struct mpk_confine *c)
 {
 	const struct mpk_sandbox s = {

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "common/options.h"
+
 enum { MPK_CONFINE_MAX = 5 };
 
 /* Zero-initialise; fill by the functions below; mpk_confine. */
@@ -17,6 +19,10 @@ struct mpk_confine {
 	char *emptied; /* likewise */
 	bool failed;   /* memory is out */
 };
+
+/* mpk_confine_options - every input and output that the options which were given name, by their rows. Those that
+ * depend on more than one option, and the operands, are added by the functions below. */
+void mpk_confine_options(struct mpk_confine *c, const struct mpk_option *options);
 
 /* mpk_confine_input - a file, or a folder with all below it, that will be read; NULL is fine. Of
  * "lib.a(devc.o)" and "app.whl!/lib.so" the archive. Borrowed.

@@ -20,15 +20,6 @@ void mpk_outputs_begin(const char *mark, size_t len)
 	mpk_mappings_keep();
 }
 
-const char *mpk_output_file(const char *value)
-{
-	size_t digits = strspn(value, "0123456789");
-
-	if (digits && value[digits] == '=')
-		value += digits + 1;
-	return value + (value[0] == '@');
-}
-
 /* One value of the command line. */
 struct output {
 	const struct mpk_option *row;
@@ -40,32 +31,21 @@ struct outputs {
 	size_t count, cap;
 };
 
-static enum mpk_code add(struct outputs *o, const struct mpk_option *row, const char *value,
-			 struct mpk_error *err)
-{
-	bool is_result = mpk_option_writes(row) == MPK_WRITES_RESULT;
-
-	MPK_TRY_ALLOC(mpk_vec_reserve(&o->items, &o->cap, o->count + 1, sizeof *o->items), err);
-	o->items[o->count++] = (struct output){ row, is_result ? mpk_output_file(value) : value };
-	return MPK_OK;
-}
-
 static enum mpk_code collect_row(const struct mpk_option *row, struct outputs *out,
 				 struct mpk_error *err)
 {
-	const struct mpk_option_list *list = row->target;
-	const char *value;
+	for (size_t i = 0; i < mpk_option_count(row); i++) {
+		const char *path = mpk_option_value(row, i);
 
-	if (mpk_option_kind(row) == MPK_OPT_LIST) {
-		for (size_t i = 0; i < list->count; i++)
-			if (list->items[i].option == row)
-				MPK_TRY(add(out, row, list->items[i].value, err));
-		return MPK_OK;
+		/* --profile without a value names no file; an empty name of all others is a mistake */
+		if (row->kind == MPK_OPT_MAYBE && !*path)
+			continue;
+		MPK_TRY_ALLOC(
+			mpk_vec_reserve(&out->items, &out->cap, out->count + 1, sizeof *out->items),
+			err);
+		out->items[out->count++] = (struct output){ row, path };
 	}
-	value = *(const char *const *)row->target;
-	/* without a value it names no file */
-	return mpk_option_kind(row) == MPK_OPT_MAYBE && !*value ? MPK_OK
-								: add(out, row, value, err);
+	return MPK_OK;
 }
 
 /* --- whether two names are of one file --------------------------------------------------- */
@@ -159,7 +139,7 @@ static int check_new(const struct output *o, char *const *operands, size_t count
 
 static int check_file(const struct output *o, char *const *operands, size_t count)
 {
-	bool may_be_read = mpk_option_writes(o->row) == MPK_WRITES_EDITED;
+	bool may_be_read = o->row->path == MPK_WRITES_EDITED;
 	struct mpk_error err = { 0 };
 	struct stat st, input;
 
@@ -190,25 +170,22 @@ static int check_all(const struct outputs *o, char *const *operands, size_t coun
 	int status = check_names(o);
 
 	for (size_t i = 0; i < o->count && status == MPK_EXIT_OK; i++)
-		if (mpk_option_writes(o->items[i].row) != MPK_WRITES_FOLDER)
+		if (o->items[i].row->path != MPK_WRITES_FOLDER)
 			status = check_file(&o->items[i], operands, count);
 	return status;
 }
 
-int mpk_outputs_check(const struct mpk_option *options, const bool *given, char *const *operands,
-		      size_t count)
+int mpk_outputs_check(const struct mpk_option *options, char *const *operands, size_t count)
 {
 	struct outputs outputs = { 0 };
 	struct mpk_error err = { 0 };
 	enum mpk_code code = MPK_OK;
 
-	for (size_t i = 0; options[i].name && code == MPK_OK; i++) {
-		unsigned writes = mpk_option_writes(&options[i]);
-
-		if (given[i] && writes == MPK_WRITES_FORCE)
+	for (const struct mpk_option *row = options; row->name && code == MPK_OK; row++) {
+		if (row->path == MPK_WRITES_FORCE && mpk_option_count(row))
 			mpk_overwrite_all();
-		else if (given[i] && writes)
-			code = collect_row(&options[i], &outputs, &err);
+		else if (row->path >= MPK_WRITES_FILE)
+			code = collect_row(row, &outputs, &err);
 	}
 	int status = code == MPK_OK ? check_all(&outputs, operands, count) : mpk_diag_error(&err);
 

@@ -47,7 +47,7 @@ static const struct action *choose(void)
 	const struct action *chosen = &summary;
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(actions); i++) {
-		if (!minspect_given(actions[i].option))
+		if (!mpk_option_count(minspect_option(actions[i].option)))
 			continue;
 		if (chosen != &summary) {
 			(void)mpk_diag_usage(
@@ -60,102 +60,47 @@ static const struct action *choose(void)
 	return chosen;
 }
 
-/* Options that only some actions understand. Given without one they are an error, else a check
- * that was meant to be made would pass unmade. */
-enum { ACTIONS_MAX = 8 };
-
-static const struct {
-	const char *option, *actions[ACTIONS_MAX]; /* "": none, the summary; stands last */
-} belongings[] = {
-	{ "call-metadata", { "functions" } },
-	{ "digest", { "extract" } },
-	{ "pubkey", { "verify" } },
-	{ "builder", { "attestation" } },
-	{ "budget", { "size" } },
-	{ "csv", { "size" } },
-	{ "markdown", { "diff", "size" } },
-	{ "tolerance", { "baseline" } },
-	{ "update-baseline", { "baseline" } },
-	{ "tvm", { "check" } },
-	{ "runtime", { "check" } },
-	{ "machine", { "check" } },
-	{ "glibc", { "check" } },
-	{ "libs", { "check" } },
-	{ "device-arch", { "check" } },
-	{ "driver", { "check" } },
-	{ "tap", { "cases" } },
-	{ "junit", { "cases", "baseline" } },
-	{ "filter", { "cases", "functions", "size", "" } },
-	{ "no-skip", { "cases" } },
-	{ "input", { "run" } },
-	{ "out", { "run" } },
-	{ "expect", { "run" } },
-	{ "output", { "run", "show" } },
-	{ "raw", { "show" } },
-	{ "repeat", { "run" } },
-	{ "warmup", { "run" } },
-	{ "profile", { "run" } },
-	{ "trace", { "run" } },
-	{ "force", { "run", "functions", "cases", "show", "html", "header", "baseline" } },
-	{ "isolate", { "run", "cases", "functions" } },
-	{ "dump", { "run" } },
-	{ "compare", { "run" } },
-	{ "grid", { "run" } },
-	{ "block", { "run" } },
-	{ "shared", { "run" } },
-	{ "params", { "run", "cases" } },
-	{ "device", { "run", "cases" } },
-	{ "atol", { "run", "cases" } },
-	{ "rtol", { "run", "cases" } },
-	{ "timeout", { "run", "cases", "functions" } },
-	{ "tvm-ffi", { "run", "cases", "functions" } },
-};
-
-/* What looks into one run, and is no key of a case. */
-static bool looks_into(const char *option)
+/* Whether the words of a row's "with" have one, "run" in "run cases". */
+static bool has_word(const char *words, const char *word)
 {
-	static const char *const names[] = { "profile", "trace", "dump", "compare", "force" };
+	size_t len = strlen(word);
 
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(names); i++)
-		if (strcmp(option, names[i]) == 0)
+	for (; *words; words += strcspn(words, " "), words += *words == ' ')
+		if (strcspn(words, " ") == len && strncmp(words, word, len) == 0)
 			return true;
 	return false;
 }
 
-static bool is_one_of(const char *option, const char *const *of)
-{
-	for (size_t i = 0; i < ACTIONS_MAX && of[i]; i++)
-		if (strcmp(option, of[i]) == 0)
-			return true;
-	return false;
-}
-
-static int fail_belonging(const char *option, const char *const *of)
+static int fail_belonging(const struct mpk_option *row)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
 
-	for (size_t i = 0; i < ACTIONS_MAX && of[i]; i++) {
-		if (*of[i])
-			mpk_strbuf_printf(&text, "%s--%s", i ? " or " : "", of[i]);
-		else
+	for (const char *word = row->with; *word; word += *word == ' ') {
+		int len = (int)strcspn(word, " ");
+
+		if (strncmp(word, "none", 4) == 0)
 			mpk_strbuf_puts(&text, ", or with no action");
+		else
+			mpk_strbuf_printf(&text, "%s--%.*s", word > row->with ? " or " : "", len,
+					  word);
+		word += len;
 	}
-	return mpk_diag_usage("--%s goes with %s", option, mpk_strbuf_text(&text));
+	return mpk_diag_usage("--%s goes with %s", row->name, mpk_strbuf_text(&text));
 }
 
+/* Options that the action does not understand. They are an error, because a check that was meant to be made would
+ * pass without having been made. */
 static int check_belongings(const struct action *action)
 {
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(belongings); i++) {
-		const char *option = belongings[i].option;
-		const char *const *of = belongings[i].actions;
+	const char *word = *action->option ? action->option : "none";
 
-		if (!minspect_given(option) || is_one_of(action->option, of))
+	for (const struct mpk_option *row = minspect_command.options; row->name; row++) {
+		if (!row->with || !mpk_option_count(row) || has_word(row->with, word))
 			continue;
-		if (action->act == minspect_cases && strcmp(of[0], "run") == 0 &&
-		    !looks_into(option))
+		if (action->act == minspect_cases && row->is_case_key)
 			return mpk_diag_usage("--%s is for --run; a case says that in its file",
-					      option);
-		return fail_belonging(option, of);
+					      row->name);
+		return fail_belonging(row);
 	}
 	return MPK_EXIT_OK;
 }
@@ -165,7 +110,7 @@ static int no_file(const struct action *action)
 {
 	const struct mpk_option *row = minspect_option(action->option);
 
-	if (!row || mpk_option_kind(row) != MPK_OPT_TEXT)
+	if (!row || row->kind != MPK_OPT_TEXT)
 		return mpk_diag_usage("no file given");
 	return mpk_diag_usage("--%s took '%s' as %s; FILE is missing: minspect --%s %s FILE",
 			      row->name, *(const char *const *)row->target, row->argument,
@@ -213,7 +158,7 @@ static int check_first(const char *word)
 	return MPK_EXIT_OK;
 }
 
-/* What inspects reads the files of its command line and writes beside an output. */
+/* An inspection reads the files of its command line, and writes next to its outputs. */
 static void confine(void)
 {
 	const struct minspect_options *o = &minspect_options;
@@ -221,16 +166,11 @@ static void confine(void)
 
 	for (size_t i = 0; i < o->file_count; i++)
 		mpk_confine_input(&c, o->files[i]);
-	mpk_confine_input(&c, o->diff);
-	mpk_confine_input(&c, o->baseline);
-	mpk_confine_output(&c, o->update_baseline ? o->baseline : NULL);
-	if (o->check)
-		mpk_confine_input(&c, "/"); /* the libraries that FILE needs may stand anywhere */
-	mpk_confine_output(&c, o->baseline ? o->junit : NULL);
-	mpk_confine_output(&c, o->extract);
-	mpk_confine_output(&c, o->header);
-	mpk_confine_output(&c, minspect_part_output(o));
-	mpk_confine_output(&c, o->html);
+	mpk_confine_options(&c, minspect_command.options);
+	if (o->update_baseline) /* makes an output of an input */
+		mpk_confine_output(&c, o->baseline);
+	if (o->check) /* the libraries that FILE needs may be in any folder */
+		mpk_confine_input(&c, "/");
 	minspect_extract_prepare(o);
 	minspect_disasm_prepare(o);
 	minspect_bom_prepare(o);

@@ -62,10 +62,6 @@ extern const struct mpk_command minspect_command;
 /* minspect_option - the row of an option, "run"; NULL: there is none */
 const struct mpk_option *minspect_option(const char *name);
 
-/* minspect_given - whether an option was given on the command line
- * @name    of the table, "input" */
-bool minspect_given(const char *name);
-
 /* The one command line of this process; what the table's rows point into. */
 extern struct minspect_options minspect_options;
 

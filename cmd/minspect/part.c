@@ -13,9 +13,10 @@
 #include "minspect/part.h"
 #include "text/escape.h"
 
-const char *minspect_part_output(const struct minspect_options *o)
+/* The file that --output names; NULL: standard output */
+static const char *output_of(const struct minspect_options *o)
 {
-	return o->show && o->outputs.count ? mpk_output_file(o->outputs.items[0].value) : NULL;
+	return o->outputs.count ? mpk_option_value(o->outputs.items[0].option, 0) : NULL;
 }
 
 static enum mpk_code to_terminal(struct minspect_look *l, const struct mpk_rope *content,
@@ -39,7 +40,7 @@ static enum mpk_code to_terminal(struct minspect_look *l, const struct mpk_rope 
 
 static int show(const struct minspect_options *o, struct minspect_look *l)
 {
-	const char *path = minspect_part_output(o);
+	const char *path = output_of(o);
 	struct mpk_error err = { 0 };
 	struct mpk_rope content;
 

@@ -7,7 +7,4 @@
 
 int minspect_part(const struct minspect_options *o);
 
-/* minspect_part_output - the file that --show writes; NULL: standard output, or another action */
-const char *minspect_part_output(const struct minspect_options *o);
-
 #endif

@@ -123,7 +123,8 @@ static enum mpk_code parse_saves(const struct minspect_options *o, struct run_re
 						MPK_QUOTE(mpk_span_of(text, digits)));
 		}
 		r->saves[r->save_count++] =
-			(struct run_save){ (size_t)number, mpk_output_file(text) };
+			(struct run_save){ (size_t)number,
+					   mpk_option_value(o->outputs.items[i].option, i) };
 	}
 	return MPK_OK;
 }

@@ -29,15 +29,17 @@ static bool durable, force;
 static struct mpk_option_list replacements;
 
 static const struct mpk_option options[] = {
-	{ 'o', "output", MPK_OPT_TEXT | (unsigned)MPK_WRITES_EDITED, "FILE",
-	  "write FILE; it may be the input", &output },
+	{ 'o', "output", MPK_OPT_TEXT, "FILE", "write FILE; it may be the input", .target = &output,
+	  .path = MPK_WRITES_EDITED },
 	{ 0, "replace", MPK_OPT_LIST, "PATH=FILE",
-	  "other bytes for a module, PATH#KERNEL or cubin:NAME", &replacements },
+	  "other bytes for a module, PATH#KERNEL or cubin:NAME", .target = &replacements,
+	  .path = MPK_READS_PAIR, .values = "replace" },
 	{ 0, "sign", MPK_OPT_TEXT, "KEY", "sign what is written with a private Ed25519 key",
-	  &sign_path },
-	{ 0, "force", MPK_OPT_FLAG | (unsigned)MPK_WRITES_FORCE, NULL,
-	  "overwrite what mpack did not write", &force },
-	{ 0, "fsync", MPK_OPT_FLAG, NULL, "return when the output is on the disk", &durable },
+	  .target = &sign_path },
+	{ 0, "force", MPK_OPT_FLAG, NULL, "overwrite what mpack did not write", .target = &force,
+	  .path = MPK_WRITES_FORCE },
+	{ 0, "fsync", MPK_OPT_FLAG, NULL, "return when the output is on the disk",
+	  .target = &durable },
 	{ 0 },
 };
 
@@ -309,12 +311,7 @@ static void confine(const char *path)
 	struct mpk_confine c = { 0 };
 
 	mpk_confine_input(&c, path);
-	for (size_t i = 0; i < replacements.count; i++) {
-		const char *equals = strchr(replacements.items[i].value, '=');
-
-		mpk_confine_input(&c, equals ? equals + 1 : NULL);
-	}
-	mpk_confine_output(&c, output);
+	mpk_confine_options(&c, options);
 	mpk_confine(&c);
 }
 

@@ -86,7 +86,8 @@ int main(int argc, char **argv)
 	static const char *explain;
 	static const struct mpk_option options[] = {
 		{ 0, "explain", MPK_OPT_MAYBE, "ID",
-		  "what the word in brackets behind an error means", &explain },
+		  "what the word in brackets behind an error means", .target = &explain,
+		  .values = "ids" },
 		{ 0 },
 	};
 	static const struct mpk_command command = {

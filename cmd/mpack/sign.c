@@ -16,12 +16,14 @@ static const char *output, *key_path;
 static bool durable, force;
 
 static const struct mpk_option options[] = {
-	{ 'o', "output", MPK_OPT_TEXT | (unsigned)MPK_WRITES_EDITED, "FILE",
-	  "write FILE; it may be the input", &output },
-	{ 'k', "key", MPK_OPT_TEXT, "KEY", "private Ed25519 key, PEM or OpenSSH's", &key_path },
-	{ 0, "force", MPK_OPT_FLAG | (unsigned)MPK_WRITES_FORCE, NULL,
-	  "overwrite what mpack did not write", &force },
-	{ 0, "fsync", MPK_OPT_FLAG, NULL, "return when the output is on the disk", &durable },
+	{ 'o', "output", MPK_OPT_TEXT, "FILE", "write FILE; it may be the input", .target = &output,
+	  .path = MPK_WRITES_EDITED },
+	{ 'k', "key", MPK_OPT_TEXT, "KEY", "private Ed25519 key, PEM or OpenSSH's",
+	  .target = &key_path },
+	{ 0, "force", MPK_OPT_FLAG, NULL, "overwrite what mpack did not write", .target = &force,
+	  .path = MPK_WRITES_FORCE },
+	{ 0, "fsync", MPK_OPT_FLAG, NULL, "return when the output is on the disk",
+	  .target = &durable },
 	{ 0 },
 };
 
@@ -100,7 +102,7 @@ static int run(const char *path)
 	if (durable)
 		mpk_output_make_durable();
 	mpk_confine_input(&c, path);
-	mpk_confine_output(&c, output);
+	mpk_confine_options(&c, options);
 	mpk_confine(&c);
 	if (sign(path, &key, &err) == MPK_OK)
 		return MPK_EXIT_OK;

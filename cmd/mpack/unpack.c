@@ -22,9 +22,10 @@ static const char *output;
 static bool durable;
 
 static const struct mpk_option options[] = {
-	{ 'o', "output", MPK_OPT_TEXT | (unsigned)MPK_WRITES_FOLDER, "DIR",
-	  "write DIR, which must be empty or not there yet", &output },
-	{ 0, "fsync", MPK_OPT_FLAG, NULL, "return when everything is on the disk", &durable },
+	{ 'o', "output", MPK_OPT_TEXT, "DIR", "write DIR, which must be empty or not there yet",
+	  .target = &output, .path = MPK_WRITES_FOLDER },
+	{ 0, "fsync", MPK_OPT_FLAG, NULL, "return when everything is on the disk",
+	  .target = &durable },
 	{ 0 },
 };
 
@@ -233,7 +234,7 @@ int mpack_unpack(int argc, char **argv)
 	struct mpk_confine c = { 0 };
 
 	mpk_confine_input(&c, argv[first]);
-	mpk_confine_output(&c, output);
+	mpk_confine_options(&c, options);
 	mpk_confine(&c);
 	return unpack(argv[first]);
 }

@@ -10,6 +10,9 @@
 #include "common/diag.h"
 #include "text/escape.h"
 
+/* It is here because this file is the lowest: what prints and what reports errors both look at it. */
+struct mpk_common mpk_common = { .program = "mpk" };
+
 /* Every colour that our texts have: a file that names one of them colours its own name. */
 static const char *const colors[] = { "\033[0m",  "\033[1m",  "\033[1;31m", "\033[1;33m",
 				      "\033[31m", "\033[32m", "\033[33m",   "\033[36m" };

@@ -6,10 +6,9 @@
 #include <unistd.h>
 
 #include "common/diag.h"
-#include "common/libexec.h"
+#include "common/find.h"
 #include "common/progress.h"
 #include "minspect/document.h"
-#include "minspect/isolate.h"
 #include "minspect/run.h"
 #include "process/process.h"
 #include "results/cases.h"

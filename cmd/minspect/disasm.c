@@ -8,8 +8,7 @@
 #include <unistd.h>
 
 #include "common/diag.h"
-#include "common/libexec.h"
-#include "minspect/disasm.h"
+#include "common/find.h"
 #include "minspect/document.h"
 
 /* Of this process, as the helpers are: they use it as long as they live. */

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "common/diag.h"
-#include "common/interrupt.h"
 #include "common/progress.h"
+#include "common/signals.h"
 #include "io/digest.h"
 #include "io/directory.h"
 #include "minspect/document.h"

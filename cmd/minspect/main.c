@@ -7,11 +7,16 @@
 #include "base/strmap.h"
 #include "common/confine.h"
 #include "common/diag.h"
+#include "common/explain.h"
 #include "common/outputs.h"
 #include "common/signals.h"
-#include "minspect/disasm.h"
 #include "minspect/minspect.h"
-#include "minspect/part.h"
+
+/* The operands of --explain are words, no files. */
+static int explain(const struct minspect_options *o)
+{
+	return mpk_explain(o->explain, o->files, o->file_count, o->json);
+}
 
 /* One row per action: the option that asks for it and the function that does it. */
 static const struct action {
@@ -32,7 +37,7 @@ static const struct action {
 	{ "run", minspect_run, false },
 	{ "cases", minspect_cases, false },
 	{ "devices", minspect_devices, false },
-	{ "explain", minspect_explain, false },
+	{ "explain", explain, false },
 	{ "sbom", minspect_sbom, true },
 	{ "attestation", minspect_attestation, true },
 	{ "html", minspect_html, true },
@@ -185,7 +190,7 @@ static int act(void)
 	if (status != MPK_EXIT_OK)
 		return status;
 	if (minspect_options.file_count == 0 && action->act != minspect_devices &&
-	    action->act != minspect_explain)
+	    action->act != explain)
 		return no_file(action);
 	if (action == &summary)
 		status = check_first(minspect_options.files[0]);

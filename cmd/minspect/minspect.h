@@ -151,11 +151,20 @@ void minspect_memory_release(void);
 
 /* Actions: they get the parsed command line and return an exit status. */
 int minspect_show(const struct minspect_options *o);
+int minspect_part(const struct minspect_options *o);
+int minspect_disasm(const struct minspect_options *o);
 int minspect_functions(const struct minspect_options *o);
 int minspect_size(const struct minspect_options *o);
 int minspect_diff(const struct minspect_options *o);
 int minspect_baseline(const struct minspect_options *o);
 int minspect_extract(const struct minspect_options *o);
+
+/* minspect_disasm_take_name - "--disasm vadd deploy.so": the first operand is the name, unless there is such
+ * a file */
+void minspect_disasm_take_name(struct minspect_options *o);
+
+/* minspect_disasm_prepare - before the sandbox: start what --disasm may need */
+void minspect_disasm_prepare(const struct minspect_options *o);
 
 /* minspect_extract_prepare - before the sandbox: load what computes the digest that --extract wants */
 void minspect_extract_prepare(const struct minspect_options *o);
@@ -176,6 +185,5 @@ int minspect_dot(const struct minspect_options *o);
 int minspect_run(const struct minspect_options *o);
 int minspect_cases(const struct minspect_options *o);
 int minspect_devices(const struct minspect_options *o);
-int minspect_explain(const struct minspect_options *o);
 
 #endif

@@ -10,7 +10,6 @@
 #include "common/diag.h"
 #include "common/outputs.h"
 #include "minspect/document.h"
-#include "minspect/part.h"
 #include "text/escape.h"
 
 /* The file that --output names; NULL: standard output */

@@ -8,12 +8,11 @@
 
 #include "base/num.h"
 #include "common/diag.h"
-#include "common/interrupt.h"
 #include "common/outputs.h"
 #include "common/print.h"
 #include "common/progress.h"
+#include "common/signals.h"
 #include "io/directory.h"
-#include "minspect/isolate.h"
 #include "text/escape.h"
 #include "value/param_file.h"
 #include "value/parse.h"

@@ -4,8 +4,10 @@
 #define MPK_CMD_MINSPECT_RUN_H
 
 #include "minspect/minspect.h"
+#include "sandbox/sandbox.h"
 #include "session/call.h"
 #include "session/expect.h"
+#include "session/library.h"
 
 /* --device, --grid, --block, --shared: where a call runs, and how wide. */
 struct run_device {
@@ -103,5 +105,18 @@ int run_report_error(const struct minspect_options *o, const struct mpk_error *e
  * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code minspect_tvm_ffi_paths(struct mpk_arena *arena, struct mpk_tvm_ffi_search *out,
 				     struct mpk_error *err) MPK_MUST_CHECK;
+
+/* isolate_hide - move the texts of --expect where a child of this process does not see them: neither in
+ * its memory nor among the arguments of the command line
+ * Before anything is parsed; what is expected is parsed after the call.
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code isolate_hide(struct mpk_option_list *expects, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* isolate_fill - let library's code keep what code on the CPU needs: itself, shared libraries, the
+ * description of the processors
+ * @arena   receives the sandbox
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code isolate_fill(struct mpk_library_options *library, struct mpk_arena *arena,
+			   struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

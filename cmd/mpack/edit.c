@@ -15,7 +15,6 @@
 #include "emit/packed.h"
 #include "io/mapping.h"
 #include "io/output.h"
-#include "mpack/key.h"
 #include "mpack/mpack.h"
 #include "package/swap.h"
 #include "package/swap_code.h"

@@ -5,8 +5,8 @@
 
 #include "common/confine.h"
 #include "common/diag.h"
-#include "common/interrupt.h"
 #include "common/options.h"
+#include "common/signals.h"
 #include "elf/foreign.h"
 #include "elf/image.h"
 #include "elf/members.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds what the programs need and do not contain: compilers, the plug-ins beside the program, the package tvm_ffi of a
- * Python environment. lib/ never reads the environment, so its variables are asked here and what they say is handed
- * over as paths. */
+/* Finds what the programs need and do not contain: compilers, the plug-ins beside the program,
+ * the package tvm_ffi of a Python environment. lib/ never reads the environment, so its
+ * variables are asked here and what they say is handed over as paths. */
 #include "common/find.h"
 
 #include <glob.h>
@@ -21,6 +21,7 @@ static enum mpk_code split_words(struct mpk_arena *arena, const char *text, stru
 	struct mpk_argv v = { .arena = arena };
 
 	MPK_TRY_ALLOC(copy, err);
+	/* CC="ccache gcc -m64" is usual, so a driver is a list of words. */
 	for (char *w = strtok_r(copy, " \t", &rest); w; w = strtok_r(NULL, " \t", &rest))
 		mpk_argv_add(&v, w);
 	if (v.failed)
@@ -54,6 +55,7 @@ enum mpk_code mpk_compiler_find(struct mpk_arena *arena, const char *cc, const c
 				struct mpk_words *cc_out, struct mpk_words *cxx_out,
 				struct mpk_error *err)
 {
+	/* $CXX belongs to $CC; a compiler that --cc names has its own C++ driver. */
 	if (!cxx && !cc)
 		cxx = getenv("CXX");
 	if (!cc)
@@ -72,6 +74,8 @@ enum mpk_code mpk_compiler_find(struct mpk_arena *arena, const char *cc, const c
 const char *mpk_libexec_find(struct mpk_arena *arena, const char *name)
 {
 	char self[PATH_MAX];
+	/* A program that was moved, or is still in its build folder, finds its parts by its own
+	 * path. */
 	ssize_t len = readlink("/proc/self/exe", self, sizeof self - 1);
 	const char *slash, *path = NULL;
 
@@ -110,6 +114,7 @@ static enum mpk_code add_candidate(glob_t *found, size_t i, struct mpk_arena *ar
 	/* a pattern without a file stays in the list: the message names every pattern */
 	int flags = GLOB_NOCHECK | (found->gl_pathc ? GLOB_APPEND : 0);
 
+	/* A variable that is not set has no environment to look into. */
 	if (!root || (candidates[i].variable && !root[0]))
 		return MPK_OK;
 	pattern = mpk_arena_printf(arena, "%s%s%s/tvm_ffi/lib/libtvm_ffi.so", root,
@@ -153,6 +158,8 @@ enum mpk_code mpk_tvm_headers_find(struct mpk_arena *arena, struct mpk_words *ou
 	for (size_t i = 0; i < found.count; i++) {
 		size_t len = strlen(found.items[i]), tail = sizeof library - 1;
 
+		/* A pattern that matched nothing is in the list as it is written; it has no
+		 * folder. */
 		if (len < tail || strcmp(found.items[i] + len - tail, library) != 0)
 			continue;
 		add_folder(&flags, found.items[i], len - tail, "/tvm_ffi/include");

@@ -9,7 +9,7 @@
 
 /* mpk_compiler_find - the drivers of C and C++, as words: CC may be "ccache gcc"
  * @cc      as the user named it; NULL: $CC, else cc
- * @cxx     likewise; NULL: $CXX unless cc was named, else the one beside that of C
+ * @cxx     the same for C++; NULL: $CXX unless cc was named, else the one beside that of C
  * @arena   receives the words
  * Returns  MPK_OK; MPK_E_USAGE: a name of blanks; MPK_E_NOMEM */
 enum mpk_code mpk_compiler_find(struct mpk_arena *arena, const char *cc, const char *cxx,
@@ -30,7 +30,7 @@ enum mpk_code mpk_tvm_ffi_find(struct mpk_arena *arena, struct mpk_words *out,
 			       struct mpk_error *err) MPK_MUST_CHECK;
 
 /* mpk_tvm_headers_find - options that let a compiler find the headers of those environments, and of TVM's own
- * package in them, behind all others; none for folders that are not there
+ * package in them, after all others; none for folders that are not there
  * @arena   receives them
  * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code mpk_tvm_headers_find(struct mpk_arena *arena, struct mpk_words *out,

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Parses a command line by the rows of its table (options.h), and prints --help, --help=table
+ * and --version. getopt_long does the splitting; what it cannot do is here: lists, values that
+ * may be given once, and "did you mean" for unknown options. */
 #include "common/options.h"
 
 #include <getopt.h>
@@ -15,6 +18,7 @@
 #include "common/print.h"
 #include "sandbox/sandbox.h"
 
+/* More rows than any command has; table_add takes no more. */
 enum { OPTIONS_MAX = 96 };
 
 static bool version_wanted;
@@ -50,7 +54,8 @@ static bool takes_argument(enum mpk_option_kind kind)
 	return kind == MPK_OPT_TEXT || kind == MPK_OPT_LIST || kind == MPK_OPT_WHEN;
 }
 
-/* Of two values one would be dropped: that must not happen silently. */
+/* These kinds take one value. A second one is an error, because one of the two would be dropped
+ * silently. */
 static bool takes_one_value(enum mpk_option_kind kind)
 {
 	return kind == MPK_OPT_TEXT || kind == MPK_OPT_MAYBE || kind == MPK_OPT_WHEN;
@@ -66,6 +71,8 @@ static void table_add(struct table *t, const struct mpk_option *rows)
 			.has_arg = rows->kind == MPK_OPT_MAYBE  ? optional_argument
 				   : takes_argument(rows->kind) ? required_argument
 								: no_argument,
+			/* Values from 256 on are indices of rows, which no letter can be
+			 * confused with. */
 			.val = 256 + (int)t->count,
 		};
 		if (rows->letter) {
@@ -114,6 +121,8 @@ static bool set(const struct mpk_option *o, const char *value, struct mpk_error 
 			(void)mpk_fail_nomem(err);
 			return false;
 		}
+		/* Only the pointer is kept: words of the command line live as long as the
+		 * process. */
 		list->items[list->count++] = (struct mpk_option_item){ o, value };
 		return true;
 	case MPK_OPT_WHEN:
@@ -131,6 +140,7 @@ static int unknown_option(const struct table *t, const char *word)
 	for (size_t i = 0; i < t->count; i++)
 		names[i] = mpk_span_str(t->rows[i]->name);
 
+	/* A single letter is near to every other letter, so only long names get a proposal. */
 	size_t near = word[1] == '-' ? mpk_closest(typed, names, t->count) : t->count;
 	if (near < t->count)
 		return mpk_diag_usage("unknown option '%s'; did you mean --%s?", word,
@@ -138,7 +148,7 @@ static int unknown_option(const struct table *t, const char *word)
 	return mpk_diag_usage("unknown option '%s'", word);
 }
 
-/* The index of the row that getopt_long's value stands for; t->count: none. */
+/* The index of the row that a value of getopt_long means; t->count: none. */
 static size_t by_value(const struct table *t, int value)
 {
 	size_t i = 0;
@@ -169,6 +179,8 @@ static int parse(struct table *t, int argc, char **argv)
 	struct mpk_error err = { 0 };
 	int got;
 
+	/* Errors are printed by us, with a proposal. optind = 0 makes glibc forget an earlier
+	 * call. */
 	opterr = 0;
 	optind = 0;
 	while ((got = getopt_long(argc, argv, t->shorts, t->longs, NULL)) != -1) {
@@ -180,6 +192,7 @@ static int parse(struct table *t, int argc, char **argv)
 			return mpk_diag_usage("--%s is given twice, and takes one value",
 					      t->rows[at]->name);
 		t->given[at] = true;
+		/* An empty name usually comes from an unset variable of a script. */
 		if (t->rows[at]->path >= MPK_WRITES_FILE && optarg && !*optarg)
 			return mpk_diag_usage("--%s: a file name is missing", t->rows[at]->name);
 		if (!set(t->rows[at], optarg, &err))
@@ -247,8 +260,9 @@ const char *mpk_option_value(const struct mpk_option *row, size_t i)
 	return value;
 }
 
-/* For scripts/completion, which would have to guess from the help: a line an option, and in it between tabs the
- * letter, the name, "=" where the value is optional, the word for the value, .values and the help. */
+/* For scripts/completion, which would have to guess from the help: a line an option, and in it
+ * between tabs the letter, the name, "=" where the value is optional, the word for the value,
+ * .values and the help. */
 static void print_rows(const struct mpk_option *rows)
 {
 	for (; rows->name; rows++) {
@@ -281,6 +295,8 @@ static void help_rows(const struct mpk_option *rows, size_t most)
 /* All options, or the first screen of at most 24 lines. */
 static void print_help(const struct mpk_command *command, bool all)
 {
+	/* With the usage, the common lines and three examples, 14 rows make a screen of 24
+	 * lines. */
 	size_t count = 0, most = command->screen ? command->screen : 14;
 
 	while (command->options[count].name)
@@ -310,6 +326,7 @@ static void print_version(void)
 	(void)mpk_print(MPK_STDOUT, "%s %s\nlibelf %s\nLLVM %s\n", mpk_common.program,
 			mpk_version_program(), MPK_LIBELF_VERSION,
 			*mpk_version_llvm() ? mpk_version_llvm() : "none");
+	/* What the kernel offers, not what this call uses: --version enters no sandbox. */
 	const struct mpk_sandbox_state can = mpk_sandbox_support();
 
 	(void)mpk_print(MPK_STDOUT, "sandbox %s\n",
@@ -339,6 +356,7 @@ bool mpk_options_parse(const struct mpk_command *command, int argc, char **argv,
 	table_add(&t, command->options);
 	table_add(&t, common_options);
 	*status = parse(&t, argc, argv);
+	/* Outputs are checked before any work, which may take minutes. Help needs no outputs. */
 	if (*status == MPK_EXIT_OK && !help_wanted && !version_wanted)
 		*status =
 			mpk_outputs_check(command->options, argv + optind, (size_t)(argc - optind));
@@ -355,6 +373,8 @@ bool mpk_options_parse(const struct mpk_command *command, int argc, char **argv,
 	} else {
 		return true;
 	}
+	/* Help and version were printed without looking at errors; printing nothing once more
+	 * reports a full disk or a closed pipe. */
 	int failed = mpk_print(MPK_STDOUT, "%s", "");
 	if (failed) {
 		struct mpk_error err = { 0 };

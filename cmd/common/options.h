@@ -83,7 +83,7 @@ struct mpk_command {
 
 /* mpk_options_parse - fill the targets; common options (-v -q --color --progress --help
  * --version) are understood in every command
- * @argv    argv[0] is the command's name; permuted so that operands stand last
+ * @argv    argv[0] is the command's name; permuted so that operands come last
  * @first   receives the index of the first operand
  * @status  receives what to exit with where there is nothing left to do
  * Returns  false then: MPK_EXIT_OK after help or version, MPK_EXIT_USAGE after a message,

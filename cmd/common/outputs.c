@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Checks the outputs that a command line names before anything is done, by the rows of the
+ * option table. A mistyped command must cost neither a library that lies in the place of the
+ * output nor minutes of work. io/overwrite.h holds the same rules again when the output is
+ * opened. */
 #include "common/outputs.h"
 
 #include <errno.h>
@@ -17,6 +21,8 @@
 void mpk_outputs_begin(const char *mark, size_t len)
 {
 	mpk_overwrite_author(mpk_common.program, mpk_span_of(mark, len));
+	/* Inputs stay known by device and inode, so that no output can replace a file that was
+	 * read. */
 	mpk_mappings_keep();
 }
 
@@ -37,7 +43,8 @@ static enum mpk_code collect_row(const struct mpk_option *row, struct outputs *o
 	for (size_t i = 0; i < mpk_option_count(row); i++) {
 		const char *path = mpk_option_value(row, i);
 
-		/* --profile without a value names no file; an empty name of all others is a mistake */
+		/* --profile without a value names no file; an empty name of all others is a
+		 * mistake */
 		if (row->kind == MPK_OPT_MAYBE && !*path)
 			continue;
 		MPK_TRY_ALLOC(
@@ -90,6 +97,7 @@ static int check_names(const struct outputs *o)
 
 		if (!*a->path)
 			return mpk_diag_usage("--%s: a file name is missing", a->row->name);
+		/* There are a handful of outputs, so comparing each with each is quick. */
 		for (size_t k = 0; k < i; k++)
 			if (clash(o->items[k].path, a->path))
 				return mpk_diag_usage("--%s and --%s name the same output, '%s'",
@@ -98,7 +106,8 @@ static int check_names(const struct outputs *o)
 	return MPK_EXIT_OK;
 }
 
-/* A library in the place of OUT: its name was forgotten, most likely. */
+/* A library is in the place of OUT: most likely the name of the output was forgotten, and getopt
+ * took the input for it. */
 static void explain(const struct output *o, char *const *operands, size_t count,
 		    struct mpk_error *err)
 {
@@ -114,7 +123,7 @@ static void explain(const struct output *o, char *const *operands, size_t count,
 		mpk_error_prefix(err, "--%s: ", name);
 }
 
-/* Whether there is a file; err tells when that cannot be known. */
+/* Whether there is a file. Where that cannot be known, err is set. */
 static bool is_there(const char *path, struct stat *out, struct mpk_error *err)
 {
 	if (stat(path, out) == 0)
@@ -143,6 +152,7 @@ static int check_file(const struct output *o, char *const *operands, size_t coun
 	struct mpk_error err = { 0 };
 	struct stat st, input;
 
+	/* Standard output replaces no file. */
 	if (strcmp(o->path, "-") == 0)
 		return MPK_EXIT_OK;
 	if (!is_there(o->path, &st, &err))
@@ -152,6 +162,8 @@ static int check_file(const struct output *o, char *const *operands, size_t coun
 
 		if (err.code)
 			return mpk_diag_error(&err);
+		/* Operands are compared as files, not as names: a link to the input is the
+		 * input, too. */
 		if (!other || st.st_dev != input.st_dev || st.st_ino != input.st_ino ||
 		    !S_ISREG(st.st_mode))
 			continue;

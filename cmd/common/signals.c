@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the programs do about signals. SIGBUS comes from a mapped file that became shorter: its handler may call little and
- * knows only an address, so it reads from /proc/self/maps which file is mapped there, and no list of mappings has to be
- * kept. SIGINT, SIGTERM and SIGHUP stop copying and children, so that what is being written is removed before the
- * program ends by the signal. */
+/* What the programs do about signals. SIGBUS comes from a mapped file that became shorter: its
+ * handler may call little and knows only an address, so it reads from /proc/self/maps which file
+ * is mapped there, and no list of mappings has to be kept. SIGINT, SIGTERM and SIGHUP stop
+ * copying and children, so that what is being written is removed before the program ends by the
+ * signal. */
 #include "common/signals.h"
 
 #include <fcntl.h>
@@ -68,6 +69,7 @@ static char *find_path(int fd, uintptr_t address, struct line *line)
 
 static void say(const char *text)
 {
+	/* Nothing of stdio may be called in a handler of signals. */
 	(void)!write(STDERR_FILENO, text, strlen(text));
 }
 
@@ -81,6 +83,8 @@ static void on_bus_error(int sig, siginfo_t *info, void *context)
 
 	(void)context;
 	mpk_output_abandon_all();
+	/* The fault was not in a mapped file, so it is a bug of the program: it ends as it would
+	 * have without a handler. */
 	if (!path) {
 		(void)signal(sig, SIG_DFL);
 		(void)raise(sig);
@@ -103,7 +107,10 @@ void mpk_signals_init(void)
 	struct sigaction bus = { .sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO };
 
 	(void)sigaction(SIGBUS, &bus, NULL);
+	/* write() then fails with EFBIG, and the error is reported like that of a full disk. */
 	(void)signal(SIGXFSZ, SIG_IGN);
+	/* A caller that ignores SIGCHLD hands that on, and then waitpid() would find no
+	 * children. */
 	(void)signal(SIGCHLD, SIG_DFL);
 }
 
@@ -130,6 +137,8 @@ void mpk_interrupt_handle(void (*handler)(int sig))
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(signals); i++) {
 		struct sigaction old, mine = { .sa_handler = handler, .sa_flags = SA_RESTART };
 
+		/* nohup and shells without job control have these signals ignored; that stays
+		 * so. */
 		if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
 			(void)sigaction(signals[i], &mine, NULL);
 	}
@@ -139,6 +148,7 @@ void mpk_interrupt_raise(void)
 {
 	if (!caught)
 		return;
+	/* A shell sees that the program ended by the signal only when it really does. */
 	(void)signal(caught, SIG_DFL);
 	(void)raise(caught);
 }

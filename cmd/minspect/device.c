@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Devices: where a call runs (--device, --grid, --block, --shared), and --devices, which lists what this machine has and
- * whether the device code of files runs on it. */
+/* Devices: where a call runs (--device, --grid, --block, --shared), and --devices, which lists
+ * what this machine has and whether the device code of files runs on it. */
 #include "minspect/run.h"
 
 #include <string.h>
@@ -48,6 +48,8 @@ enum mpk_code run_device_parse(const struct minspect_options *o, struct run_devi
 		mpk_error_prefix(err, "--device: ");
 		return MPK_E_USAGE;
 	}
+	/* A device of kind none means that --device was not given; mpk_call_choose_device then
+	 * chooses. */
 	where.device = (struct mpk_dldevice){ (int32_t)kind, (int32_t)ordinal };
 	MPK_TRY(parse_extents("grid", o->grid, where.extents.grid, err));
 	MPK_TRY(parse_extents("block", o->block, where.extents.block, err));
@@ -67,6 +69,7 @@ enum mpk_code run_device_fill(const struct run_device *where,
 {
 	call->device = where->device;
 	if (where->is_kernel)
+		/* Borrowed: the extents live as long as the request. */
 		call->kernel = &where->extents;
 	return mpk_call_choose_device(library, call, err);
 }
@@ -91,6 +94,7 @@ static int look_for_devices(const struct minspect_options *o, struct minspect_lo
 		mpk_escape(l->out, mpk_span_str(l->file->name));
 		mpk_strbuf_putc(l->out, '\n');
 	}
+	/* Status 7 where code of a file cannot run here, which a CI takes for "skip". */
 	return mpk_view_devices(l->view, l->user, l->out, l->json, l->at) ? MPK_EXIT_OK
 									  : MPK_EXIT_DEVICE;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The actions that draw: --html writes the files of the command line as one page, --dot a graph for Graphviz. The files of
- * a page are read one after the other, and the page is written when all of them were read, so that a failure leaves no
- * half of a page. */
+/* The actions that draw: --html writes the files of the command line as one page, --dot a graph
+ * for Graphviz. The files of a page are read one after the other, and the page is written when
+ * all of them were read, so that a failure leaves no half of a page. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +25,8 @@ static void see(void *data, struct mpk_span bytes)
 static enum mpk_code add_to_page(const struct minspect_options *o, struct minspect_look *l,
 				 struct mpk_error *err)
 {
+	/* Findings are part of the page, so every file is verified, which reads all of it: hence
+	 * the progress. */
 	static const struct mpk_tap tap = { see, NULL };
 	const struct mpk_verify_file file = { .map = &l->file->map, .tap = &tap };
 
@@ -62,6 +64,7 @@ int minspect_html(const struct minspect_options *o)
 	static const struct minspect_action action = { .look = add_file };
 	MPK_CLEANUP(mpk_page_fini) struct mpk_page page;
 
+	/* Several files are shown side by side, one has the page for itself. */
 	mpk_page_init(&page, o->file_count > 1);
 	if (o->json)
 		return mpk_diag_usage("--html writes a page; --json goes with every other action");
@@ -79,6 +82,7 @@ static int draw_model(struct minspect_look *l)
 
 	if (mpk_model_graphs_read(l->view, &graphs, &err) != MPK_OK)
 		return mpk_diag_error(&err);
+	/* A file of host code or kernels has modules but no model. */
 	if (graphs.count) {
 		mpk_dot_model(l->view, &graphs, l->out);
 		return MPK_EXIT_OK;

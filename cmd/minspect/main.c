@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which action a command line asks for, and whether its options belong to it. */
+/* Finds the action that a command line asks for, refuses options that the action does not
+ * understand, enters the sandbox, and calls the action. Everything that an inspection needs from
+ * outside the sandbox is opened before: helpers of the disassembler, keys, libraries that
+ * compute digests. */
 #include <string.h>
 #include <unistd.h>
 
@@ -18,7 +21,8 @@ static int explain(const struct minspect_options *o)
 	return mpk_explain(o->explain, o->files, o->file_count, o->json);
 }
 
-/* One row per action: the option that asks for it and the function that does it. */
+/* A row for each action: its option, its function, and whether it only inspects, so that nothing
+ * of FILE is executed and the sandbox can be entered. */
 static const struct action {
 	const char *option;
 	int (*act)(const struct minspect_options *o);
@@ -54,6 +58,7 @@ static const struct action *choose(void)
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(actions); i++) {
 		if (!mpk_option_count(minspect_option(actions[i].option)))
 			continue;
+		/* Two actions would be two documents on one standard output. */
 		if (chosen != &summary) {
 			(void)mpk_diag_usage(
 				"--%s and --%s are two different actions; give one of them",
@@ -93,8 +98,8 @@ static int fail_belonging(const struct mpk_option *row)
 	return mpk_diag_usage("--%s goes with %s", row->name, mpk_strbuf_text(&text));
 }
 
-/* Options that the action does not understand. They are an error, because a check that was meant to be made would
- * pass without having been made. */
+/* Options that the action does not understand. They are an error, because a check that was meant
+ * to be made would pass without having been made. */
 static int check_belongings(const struct action *action)
 {
 	const char *word = *action->option ? action->option : "none";
@@ -110,7 +115,7 @@ static int check_belongings(const struct action *action)
 	return MPK_EXIT_OK;
 }
 
-/* An option that takes a value swallows FILE when the value is forgotten. */
+/* "minspect --diff lib.so" has taken the only file for the value of --diff. */
 static int no_file(const struct action *action)
 {
 	const struct mpk_option *row = minspect_option(action->option);
@@ -152,6 +157,7 @@ static int check_first(const char *word)
 {
 	const struct action *near = nearest_action(word);
 
+	/* A word with a dot or a slash was meant as a file, whether there is one or not. */
 	if (strpbrk(word, "./") || access(word, F_OK) == 0)
 		return MPK_EXIT_OK;
 	if (near)
@@ -171,11 +177,13 @@ static void confine(void)
 
 	for (size_t i = 0; i < o->file_count; i++)
 		mpk_confine_input(&c, o->files[i]);
+	/* All options that were given belong to this action: check_belongings saw to it. */
 	mpk_confine_options(&c, minspect_command.options);
 	if (o->update_baseline) /* makes an output of an input */
 		mpk_confine_output(&c, o->baseline);
 	if (o->check) /* the libraries that FILE needs may be in any folder */
 		mpk_confine_input(&c, "/");
+	/* These start processes or open libraries, which the sandbox forbids. */
 	minspect_extract_prepare(o);
 	minspect_disasm_prepare(o);
 	minspect_bom_prepare(o);
@@ -194,6 +202,7 @@ static int act(void)
 		return no_file(action);
 	if (action == &summary)
 		status = check_first(minspect_options.files[0]);
+	/* --call-metadata runs getters of FILE in a child process, so it is no inspection. */
 	if (status == MPK_EXIT_OK && action->inspects && !minspect_options.call_metadata) {
 		status = minspect_memory_init(minspect_options.max_memory);
 		if (status == MPK_EXIT_OK)
@@ -217,10 +226,13 @@ int main(int argc, char **argv)
 
 	mpk_common.program = "minspect";
 	mpk_signals_init();
+	/* minspect writes no file with a mark of its own in it; it knows its files by their
+	 * attribute. */
 	mpk_outputs_begin("", 0);
 	if (mpk_options_parse(&minspect_command, argc, argv, &first, &status)) {
 		minspect_options.files = argv + first;
 		minspect_options.file_count = (size_t)(argc - first);
+		/* Before the operands are taken for files. */
 		minspect_disasm_take_name(&minspect_options);
 		status = act();
 	}

@@ -40,8 +40,8 @@ struct minspect_options {
 	const char *sbom, *attestation, *builder;
 
 	/* --run and --cases */
-	struct mpk_option_list arguments; /* --input and --out, in the order they stand;
-					   * items[i].option->name tells which */
+	struct mpk_option_list arguments; /* --input and --out, in their common order;
+					   * items[i].option->name says which */
 	struct mpk_option_list expects;   /* --expect */
 	struct mpk_option_list outputs;   /* --output */
 	const char *device, *atol, *rtol, *repeat, *warmup, *timeout;

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The option table of minspect (common/options.h says what a row holds). Rows are in the order
+ * of --help, the actions that people use most first, because the first screen shows no more than
+ * 15 rows. */
 #include "minspect/minspect.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --show: one part of a file, to standard output or a file. A terminal gets text only, with what it
- * could take for a command made visible. */
+/* --show: writes one part of a file to standard output or to a file, byte by byte as it is. A
+ * terminal gets text only, in which everything that it could take for a command is made visible. */
 #include "part/part.h"
 
 #include <stdio.h>
@@ -30,7 +30,7 @@ static enum mpk_code to_terminal(struct minspect_look *l, const struct mpk_rope 
 			"these are %zu bytes that are no text, and standard output is a terminal; give --output FILE",
 			text.len);
 	while (text.len && text.data[text.len - 1] == '\0')
-		text.len--; /* that of a C string */
+		text.len--; /* the NUL that ends a C string is no part of the text */
 	mpk_escape_lines(l->out, text);
 	if (l->out->len && l->out->data[l->out->len - 1] != '\n')
 		mpk_strbuf_putc(l->out, '\n');

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What code of FILE runs in: the runtime with its search paths, which come from the environment and are asked for only
- * here; a library where FILE is an object or archive, linked as mpack build would; and with --isolate a sandbox. From
- * outside of a process nobody can see whether a function of hostile code was called at all. But code that can neither
- * read the expected results nor ask anybody for them has to compute them. */
+/* What code of FILE runs in: the runtime with its search paths, which come from the environment
+ * and are asked for only here; a library where FILE is an object or archive, linked as mpack
+ * build would; and with --isolate a sandbox. From outside of a process nobody can see whether a
+ * function of hostile code was called at all. But code that can neither read the expected
+ * results nor ask anybody for them has to compute them. */
 #include "minspect/run.h"
 
 #include <stdlib.h>
@@ -28,6 +29,7 @@ enum mpk_code minspect_tvm_ffi_paths(struct mpk_arena *arena, struct mpk_tvm_ffi
 
 static unsigned thread_count(void)
 {
+	/* The variable of TVM's own runtime. */
 	const char *text = getenv("TVM_NUM_THREADS");
 	long count = text ? strtol(text, NULL, 10) : 0;
 
@@ -99,6 +101,7 @@ enum mpk_code run_file_link(struct minspect_file *file, struct mpk_error *err)
 		mpk_loadable_close(&linked);
 		return code;
 	}
+	/* From now on the linked library is the file. */
 	minspect_file_close(file);
 	code = minspect_file_open(linked.path, file, err);
 	file->loadable = linked;
@@ -119,6 +122,8 @@ enum mpk_code isolate_hide(struct mpk_option_list *expects, struct mpk_error *er
 	for (size_t i = 0; i < expects->count; i++)
 		len += strlen(expects->items[i].value) + 1;
 	/* stays until the process ends */
+	/* Memory of its own, because madvise() works on whole pages; MADV_DONTFORK keeps these
+	 * out of a child. */
 	hidden = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (hidden == MAP_FAILED || madvise(hidden, len, MADV_DONTFORK) != 0)
 		return mpk_fail_nomem(err);
@@ -144,6 +149,7 @@ static void add_path(const char **paths, size_t *count, const char *path)
 enum mpk_code isolate_fill(struct mpk_library_options *library, struct mpk_arena *arena,
 			   struct mpk_error *err)
 {
+	/* What the dynamic loader and the C library need, and the description of the processors. */
 	static const char *const system[] = {
 		"/lib",           "/lib64",           "/usr/lib",           "/usr/lib64",
 		"/usr/local/lib", "/etc/ld.so.cache", "/etc/ld.so.preload", "/sys/devices/system",

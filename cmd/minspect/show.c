@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The actions that print what a file holds. Without an option that is a summary, and of a zip archive a line for each
- * library in it; --functions lists functions and kernels. --call-metadata asks for what tvm-ffi's exporter does not
- * store but returns when its getters are called: they run in the child process of --run, and nothing else of the file
- * is called. */
+/* The actions that print what a file holds. Without an option that is a summary, and of a zip
+ * archive a line for each library in it; --functions lists functions and kernels.
+ * --call-metadata asks for what tvm-ffi's exporter does not store but returns when its getters are
+ * called: they run in the child process of --run, and nothing else of the file is called. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +21,8 @@
 
 /* --- zip archives ----------------------------------------------------------------------------- */
 
-/* One library, opened and said in a line. */
+/* Opens one library of the archive and says in a line what it holds. A library that cannot be
+ * read does not end the listing. */
 static int list_library(struct minspect_look *l, size_t i, struct mpk_table *table,
 			struct mpk_json_at *list)
 {
@@ -87,6 +88,7 @@ static int list_archive(struct minspect_look *l)
 				  l->file->library_count == 1 ? "library" : "libraries");
 	}
 	for (size_t i = 0; i < l->file->library_count; i++) {
+		/* --filter chooses libraries of an archive by their names. */
 		if (!mpk_view_chooses(&l->choice, l->file->libraries[i].name))
 			continue;
 
@@ -169,6 +171,8 @@ static enum mpk_code take_getter_texts(struct minspect_file *file,
 	for (size_t i = 0; i < image->getter_count; i++) {
 		const struct mpk_batch_item *item = &items[i];
 
+		/* Such an error is the same for every getter, so it is reported once, for the
+		 * file. */
 		if (item->error.code == MPK_E_LOAD || item->error.code == MPK_E_NOMEM) {
 			*err = item->error;
 			return err->code;
@@ -231,6 +235,7 @@ static int summarize(const struct minspect_options *o, struct minspect_look *l)
 	if (mpk_common.verbose && (mpk_view_show_info(l->view, true, &err) != MPK_OK ||
 				   mpk_verify_kernels(l->view, &err) != MPK_OK))
 		return mpk_diag_error(&err);
+	/* -v shows all of the provenance, which is long. */
 	l->view->show_origin = mpk_common.verbose > 0;
 	return print_either(l, mpk_view_summary, mpk_view_summary_json);
 }

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* mpack build: options, names and the order of the steps; lib/pack does the work. The input is
+ * read in a process without rights (apart.c). Then compilers and linkers are started, which are
+ * not confined, and this process enters the sandbox when the last of them has ended. With
+ * --check-repro all of that happens in a child, because a process that has built can start no
+ * program any more. */
 #include "mpack/build.h"
 
 #include <errno.h>
@@ -126,12 +131,10 @@ static int find_kind(enum mpk_emit_kind *out)
 
 static bool is_symbol_part(const char *text)
 {
-	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
+	static const char all[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
+	const char *letters = all + 10;
 
-	return strspn(text, letters) > 0 &&
-	       text[strspn(text,
-			   "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789")] ==
-		       '\0';
+	return strspn(text, letters) > 0 && text[strspn(text, all)] == '\0';
 }
 
 static bool is_stdout(void)
@@ -156,6 +159,7 @@ static int check_words(enum mpk_emit_kind kind)
 {
 	if (opt.via && strcmp(opt.via, "llvm") != 0 && strcmp(opt.via, "c") != 0)
 		return mpk_diag_usage("--via takes llvm or c, not '%s'", opt.via);
+	/* It is a prefix of the symbol of the blob, which only a system library may choose. */
 	if (opt.prefix && !opt.system_lib)
 		return mpk_diag_usage("--prefix is for system libraries: add --system-lib");
 	if (opt.prefix && *opt.prefix && !is_symbol_part(opt.prefix))
@@ -163,11 +167,13 @@ static int check_words(enum mpk_emit_kind kind)
 				      opt.prefix);
 	if (is_stdout() && kind != MPK_EMIT_C && kind != MPK_EMIT_BLOB)
 		return mpk_diag_usage("only C source and blobs are written to standard output");
+	/* Both are notes, which only ELF files have. */
 	if ((opt.sign || opt.provenance) && kind != MPK_EMIT_SO && kind != MPK_EMIT_OBJ)
 		return mpk_diag_usage("--%s is for .so and .o, which have room for it%s",
 				      opt.sign ? "sign" : "provenance",
 				      opt.sign ? "; sign another file beside it: ssh-keygen -Y sign"
 					       : "");
+	/* Process substitution, as in --sign <(...), makes a pipe. */
 	if (opt.check_repro && opt.sign && is_pipe(opt.sign))
 		return mpk_diag_usage("--check-repro builds twice, and '%s' can be read once only",
 				      opt.sign);
@@ -226,12 +232,12 @@ static enum mpk_stream command_stream(void)
 
 /* A name may have a line end, and what is printed here is pasted. */
 static void print_line(enum mpk_stream stream, const char *before, const char *name,
-		       const char *behind)
+		       const char *after)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
 
 	mpk_escape(&text, mpk_span_str(name));
-	(void)mpk_print(stream, "%s%s%s\n", before, mpk_strbuf_text(&text), behind);
+	(void)mpk_print(stream, "%s%s%s\n", before, mpk_strbuf_text(&text), after);
 }
 
 static void on_command(void *data, const char *const *argv)
@@ -263,8 +269,8 @@ static void on_note(void *data, const char *text)
 
 /* --- signals --------------------------------------------------------------------- */
 
-/* The scratch directory has its cleanup process: what is left are temporary names of outputs, and the
- * tools, which do not hear a terminal's signals. */
+/* The scratch directory has its cleanup process: what is left are temporary names of outputs,
+ * and the tools, which do not hear a terminal's signals. */
 static void on_signal(int sig)
 {
 	mpk_process_signal_all(SIGTERM);
@@ -301,6 +307,7 @@ static enum mpk_code fill(struct mpk_input *in, struct mpk_emit *e, struct mpk_e
 	const struct mpk_handover *parts = &in->parts;
 	const char *tmp = getenv("TMPDIR");
 
+	/* Compilers are given it to keep it out of the output. */
 	e->cwd = resolve(&in->arena, ".");
 	MPK_TRY(choose_output(in, e->kind, &e->out, err));
 	MPK_TRY(mpk_output_check_path(e->out, err));
@@ -328,6 +335,7 @@ static enum mpk_code fill(struct mpk_input *in, struct mpk_emit *e, struct mpk_e
 	MPK_TRY(list_args(&in->arena, &opt.ldflags, &e->ldflags, err));
 	MPK_TRY(mpk_compiler_find(&in->arena, opt.cc, opt.cxx, &e->cc, &e->cxx, err));
 	MPK_TRY(mpk_tvm_headers_find(&in->arena, &e->headers, err));
+	/* A finished library cannot be taken apart into the objects that an archive holds. */
 	if (e->base && (e->kind == MPK_EMIT_A || e->kind == MPK_EMIT_TAR))
 		return mpk_fail(
 			err, MPK_E_UNSUPPORTED,
@@ -364,7 +372,6 @@ static int finish(struct mpk_input *in, const struct mpk_emit *e)
 	struct mpk_error err = { 0 };
 
 	mpk_warn_uncallable(in, e);
-
 	if (opt.dry_run) {
 		(void)snprintf(size, sizeof size, ", blob of %llu bytes",
 			       e->blob ? (unsigned long long)e->blob->len : 0ULL);
@@ -384,7 +391,8 @@ static enum mpk_code accept(void *data, struct mpk_span bytes, struct mpk_error 
 	return opt.allow_empty ? MPK_OK : mpk_refuse_uncallable(data, bytes, err);
 }
 
-/* What is left is to read what the tools made, and objects and archives of the user's, and to write. */
+/* What is left is to read what the tools made, and objects and archives of the user's, and to
+ * write. */
 static void confine(void *data, const char *scratch)
 {
 	const struct mpk_emit *e = data;
@@ -421,6 +429,7 @@ static int build(enum mpk_emit_kind kind, const char *path)
 		status = mpk_diag_error(&err);
 	if (opt.fsync)
 		mpk_output_make_durable();
+	/* From here on there are processes and temporary names to remove. */
 	mpk_interrupt_handle(on_signal);
 	if (status == MPK_EXIT_OK) {
 		mpk_progress_begin("packing", e.blob ? e.blob->len : 0);

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* --check-repro: packs a second time and compares. The second build differs in all that must not
+ * matter: directory, second, time zone, locale, number of jobs, output name. It is a new process
+ * of this program, because only that gets another environment from its start. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +54,8 @@ static const char *emit_word(const struct mpk_build_options *o)
 	return strcmp(dot, ".o") == 0 ? "obj" : dot + 1;
 }
 
-/* The same command, but for what must not matter: another output, other paths, another number of jobs. */
+/* The same command, but for what must not matter: another output, other paths, another number of
+ * jobs. */
 static void put_command(struct mpk_argv *v, const struct mpk_build_options *o,
 			const struct mpk_option *options, const char *input, const char *out)
 {
@@ -63,6 +67,8 @@ static void put_command(struct mpk_argv *v, const struct mpk_build_options *o,
 	mpk_argv_add(v, "--quiet"); /* what it warns of was said by the first */
 	put(v, "--output", out);
 	put(v, "--emit", emit_word(o));
+	/* Another number than the first build had: with one job nothing is reordered, with
+	 * several it may be. */
 	put(v, "--jobs", o->jobs && strcmp(o->jobs, "1") == 0 ? "3" : "1");
 	put(v, "--cc", is_path ? absolute(v->arena, cc) : o->cc);
 	put(v, "--sign", o->sign ? absolute(v->arena, o->sign) : NULL);
@@ -73,11 +79,13 @@ static void put_command(struct mpk_argv *v, const struct mpk_build_options *o,
 static enum mpk_code run_again(const char *const *argv, const char *dir, int *status,
 			       struct mpk_error *err)
 {
+	/* Fourteen hours ahead of UTC, and a locale in which the lower case of "I" is no "i". */
 	static const char *const env[] = { "TZ=Pacific/Kiritimati", "LC_ALL=tr_TR.UTF-8", NULL };
 	struct mpk_process again = { .argv = argv, .env = env, .dir = dir };
 	struct mpk_process_end end;
 	time_t started = time(NULL);
 
+	/* __TIME__ has a resolution of a second, so the second build begins in another one. */
 	while (time(NULL) == started)
 		(void)usleep(10000);
 	MPK_TRY(mpk_process_run(&again, 1, 1, &end, err));
@@ -91,6 +99,7 @@ static enum mpk_code compare(const char *first, const char *second, struct mpk_e
 	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping b = { 0 };
 	size_t at = 0;
 
+	/* Mapped, not read: outputs may be larger than memory. */
 	MPK_TRY(mpk_mapping_open(first, &a, err));
 	MPK_TRY(mpk_mapping_open(second, &b, err));
 	if (mpk_span_equal(a.bytes, b.bytes))

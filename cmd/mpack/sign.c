@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mpack sign writes a copy of a finished library, whoever made it, with a signature in a note. Here is also how edit and
- * build read the private key of --sign: before the sandbox, in which neither the key nor libcrypto could be opened. */
+/* mpack sign writes a copy of a finished library, whoever made it, with a signature in a note.
+ * This file also reads the private key for the option --sign of build and edit. That happens
+ * before the sandbox is entered, in which neither the key nor libcrypto could be opened. */
 #include "trust/seal.h"
 
 #include <sys/mman.h>
@@ -17,8 +18,8 @@
 
 /* --- the private key --------------------------------------------------------------------- */
 
-/* Compilers get nothing of our memory, but LLVM works in a fork. Where the kernel has no such advice (before
- * Linux 4.14) the key is in that fork, too. */
+/* Compilers get nothing of our memory, but LLVM works in a fork. Where the kernel has no such
+ * advice (before Linux 4.14) the key is in that fork, too. */
 struct mpk_secret_key *mpk_key_memory(void)
 {
 	struct mpk_secret_key *key =
@@ -30,7 +31,8 @@ struct mpk_secret_key *mpk_key_memory(void)
 	return key;
 }
 
-/* No output refuses its name for a key, which is open no longer when it appears. */
+/* The check that no output replaces an input looks at open files. The key is closed before the
+ * output appears, so it is compared here. */
 static bool is_same(const char *a, const char *b)
 {
 	struct stat x, y;
@@ -90,6 +92,7 @@ static enum mpk_code write_signed(struct mpk_mapping *map, unsigned mode,
 	mpk_rope_put_view(&rope, map->bytes);
 	mpk_mapping_use_file(map, &rope);
 	MPK_TRY(mpk_rope_status(&rope, err));
+	/* -o may name the input. */
 	mpk_mapping_may_be_replaced(map);
 	MPK_TRY(mpk_output_open(output, mode, &o, err));
 	enum mpk_code code = mpk_output_write_rope(o, &rope, err);
@@ -109,6 +112,7 @@ static enum mpk_code check_blob(const struct mpk_image *image, const struct mpk_
 {
 	struct mpk_tree tree;
 
+	/* A signature must not vouch for a file that --verify would refuse. */
 	MPK_TRY(mpk_image_check_symbol(image, err));
 	if (image->has_blob)
 		MPK_TRY(mpk_blob_read(image->blob, image->gen, arena, &tree, err));
@@ -124,6 +128,7 @@ static enum mpk_code sign(const char *path, const struct mpk_secret_key *key, st
 	MPK_TRY(mpk_mapping_open(path, &map, err));
 	/* what no loader would take is not worth a signature */
 	MPK_TRY(mpk_image_open(map.bytes, NULL, &arena, &image, err));
+	/* The signature is an ELF note after everything that is loaded. */
 	if (image.container != MPK_CONTAINER_ELF_SO && image.container != MPK_CONTAINER_ELF_OBJ)
 		return mpk_fail(
 			err, MPK_E_UNSUPPORTED,

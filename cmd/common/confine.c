@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nothing of the files that are inspected is executed; here the kernel sees to it, should a reader have
- * a bug after all. */
+/* Enters the sandbox of an action. Nothing of a file that is inspected is ever executed; should
+ * a reader have a bug after all, the kernel still holds the process to the files that the
+ * command line names, and to system calls that an inspection needs. */
 #include "common/confine.h"
 
 #include <locale.h>
@@ -23,7 +24,7 @@ static void add_readable(struct mpk_confine *c, const char *path)
 		c->failed = true;
 }
 
-/* "app.whl!/pkg/lib.so": what stands in front of any separator may be the archive. */
+/* "app.whl!/pkg/lib.so": the text before any of the separators may be the name of the archive. */
 static void add_archives(struct mpk_confine *c, const char *path)
 {
 	for (const char *at = strstr(path, "!/"); at; at = strstr(at + 1, "!/")) {
@@ -38,6 +39,7 @@ static void add_archives(struct mpk_confine *c, const char *path)
 
 void mpk_confine_input(struct mpk_confine *c, const char *path)
 {
+	/* "lib.a(devc.o)" names a member: the archive is what has to be readable. */
 	const char *member = path ? strrchr(path, '(') : NULL;
 
 	if (!path || strcmp(path, "-") == 0)
@@ -63,6 +65,7 @@ void mpk_confine_output(struct mpk_confine *c, const char *path)
 
 	if (!target)
 		target = strdup(path);
+	/* "out/" and "out" are one folder; its parent is what a rename needs rights for. */
 	for (size_t len = target ? strlen(target) : 0; len > 1 && target[len - 1] == '/'; len--)
 		target[len - 1] = '\0';
 	if (target)
@@ -83,6 +86,20 @@ void mpk_confine_scratch(struct mpk_confine *c, const char *path)
 	c->failed |= path && !c->emptied;
 }
 
+void mpk_confine_options(struct mpk_confine *c, const struct mpk_option *options)
+{
+	for (const struct mpk_option *row = options; row->name; row++) {
+		for (size_t i = 0; row->path && i < mpk_option_count(row); i++) {
+			const char *path = mpk_option_value(row, i);
+
+			if (row->path >= MPK_WRITES_FILE)
+				mpk_confine_output(c, path);
+			else
+				mpk_confine_input(c, path);
+		}
+	}
+}
+
 static void enter(const struct mpk_confine *c)
 {
 	const struct mpk_sandbox s = {
@@ -90,17 +107,21 @@ static void enter(const struct mpk_confine *c)
 		.readable_count = c->readable_count,
 		.writable = (const char *const *)c->writable,
 		.writable_count = c->writable_count,
+		/* A file that is replaced hands its mode and owner to the new one, which takes
+		 * more rights. */
 		.replaces = c->writable_count > 0,
 		.emptied = c->emptied,
 	};
 	struct mpk_sandbox_state state;
 
+	/* A sandbox with half of the names would refuse files that the user named. */
 	if (c->failed) {
 		mpk_diag_note("no sandbox: memory is out");
 		return;
 	}
 	(void)setlocale(LC_CTYPE, ""); /* reads files of its own */
 	state = mpk_sandbox_enter(&s);
+	/* Old kernels lack one or the other; the program then goes on with what there is. */
 	if (!state.files)
 		mpk_diag_note("files are not confined: this system has no Landlock");
 	if (!state.calls)

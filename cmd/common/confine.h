@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "common/options.h"
+
 enum { MPK_CONFINE_MAX = 5 };
 
 /* Zero-initialise; fill by the functions below; mpk_confine. */
@@ -14,9 +16,13 @@ struct mpk_confine {
 	size_t readable_count, readable_cap;
 	char *writable[MPK_CONFINE_MAX]; /* folders, from malloc */
 	size_t writable_count;
-	char *emptied; /* likewise */
+	char *emptied; /* a folder whose content may be removed, from malloc */
 	bool failed;   /* memory is out */
 };
+
+/* mpk_confine_options - every input and output that the options which were given name, by their rows. Those that
+ * depend on more than one option, and the operands, are added by the functions below. */
+void mpk_confine_options(struct mpk_confine *c, const struct mpk_option *options);
 
 /* mpk_confine_input - a file, or a folder with all below it, that will be read; NULL is fine. Of
  * "lib.a(devc.o)" and "app.whl!/lib.so" the archive. Borrowed.

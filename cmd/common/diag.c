@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Everything that the programs say on standard error, and the exit status that belongs to each
+ * error code. Messages go out line by line through print.c; names of files and words of the
+ * command line are escaped here, because both may come from strangers. */
 #include "common/diag.h"
 
 #include <stdarg.h>
@@ -39,6 +42,8 @@ int mpk_exit_status(enum mpk_code code)
 		return MPK_EXIT_RAISED;
 	case MPK_E_TIMEOUT:
 		return MPK_EXIT_TIMEOUT;
+	/* Answers between our own processes, and mistakes of ours: one that arrives here is a
+	 * defect. */
 	case MPK_E_AGAIN:
 	case MPK_E_INTERNAL:
 	case MPK_CODE_COUNT:
@@ -47,7 +52,8 @@ int mpk_exit_status(enum mpk_code code)
 	return MPK_EXIT_INTERNAL;
 }
 
-/* What a tool said may be several lines: none of them looks like one of ours. */
+/* A message may have several lines, for instance those of a compiler. All but the first are
+ * indented, so that none of them looks like a message of ours. */
 static void print_lines(const char *text)
 {
 	for (const char *end; (end = strchr(text, '\n')); text = end + 1)
@@ -59,6 +65,7 @@ static void print_lines(const char *text)
 static void print_finding(const char *severity, const char *check, const struct mpk_error *e)
 {
 	char raw[768], position[1024]; /* file names are text from outside like any other */
+	/* Red for errors, yellow for everything else. */
 	const char *color = strcmp(severity, "error") == 0 ? "\033[1;31m" : "\033[1;33m";
 	bool colored = mpk_color_on(MPK_STDERR);
 
@@ -83,6 +90,7 @@ void mpk_diag_report(struct mpk_report *report)
 {
 	static const char *const severities[] = { "note", "warning", "error" };
 
+	/* Findings were added in the order of the checks; users read a file from its beginning. */
 	mpk_report_sort(report);
 	for (size_t i = 0; i < report->count; i++) {
 		const struct mpk_finding *f = &report->findings[i];
@@ -104,6 +112,8 @@ static void vline(const char *severity, const char *fmt, va_list ap)
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf said = { 0 };
 	char *raw = NULL;
 
+	/* Where memory is out, the line has no text, but the program and the severity are still
+	 * printed. */
 	if (vasprintf(&raw, fmt, ap) >= 0)
 		mpk_escape_controls(&said, mpk_span_str(raw));
 	(void)mpk_print(MPK_STDERR, "%s: %s", mpk_common.program, severity);

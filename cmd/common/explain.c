@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* --explain of both programs: texts from the catalogue of messages (lib/show/explain), in full
+ * for the words that are given, a line for each message where none is given. */
 #include "common/explain.h"
 
 #include "common/diag.h"
@@ -36,6 +38,8 @@ static int put_word(struct answer *a, const char *word)
 	const char *near = mpk_message_nearest(word);
 	bool found = false;
 
+	/* A word may belong to several messages, such as an exit status to all codes that end
+	 * with it. */
 	for (size_t i = 0; (m = mpk_message_at(i)); i++) {
 		if (!mpk_message_is(m, word))
 			continue;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* explain.h - --explain of both programs: what the word in brackets behind a finding means */
+/* explain.h - --explain of both programs: what the word in brackets after a finding means */
 #ifndef MPK_CMD_COMMON_EXPLAIN_H
 #define MPK_CMD_COMMON_EXPLAIN_H
 

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* options.h - one table per command drives parsing, --help, completion and the man check */
+/* options.h - everything that is known of an option, in one row of its command's table
+ *
+ * Parsing, --help, completion, the check of the manual page, the check of what an option goes with, the check of
+ * outputs before the work, and the sandbox go by these rows. To add an option is to add a row and the text in the
+ * manual (CONTRIBUTING.md, "An option"). */
 #ifndef MPK_CMD_COMMON_OPTIONS_H
 #define MPK_CMD_COMMON_OPTIONS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The kind says whether an option may be given again. One that takes no value may, for it says the same
- * again, and a list may; what takes one value is refused a second, lest one of two be dropped silently. */
+/* How an option is parsed. Flags, counters and lists may be repeated. An option that takes one value is refused
+ * a second time, because one of the two values would be dropped silently. */
 enum mpk_option_kind {
 	MPK_OPT_FLAG,  /* bool *target; no argument */
-	MPK_OPT_COUNT, /* unsigned *target; counts how often it stands */
+	MPK_OPT_COUNT, /* unsigned *target; counts how often it is given */
 	MPK_OPT_TEXT,  /* const char **target; takes an argument, once */
 	MPK_OPT_MAYBE, /* const char **target; argument optional (--name=ARG), "" without; once */
 	MPK_OPT_LIST,  /* struct mpk_option_list *target; repeatable, in order; several
@@ -18,35 +22,42 @@ enum mpk_option_kind {
 	MPK_OPT_WHEN,  /* enum mpk_when *target; auto, always or never; once */
 };
 
-/* Joined to a kind: what the option's value names that the command writes. It is looked at before anything
- * is done (common/outputs.h). */
-enum mpk_option_writes {
-	MPK_WRITES_FILE = 16,   /* a file that is made or replaced; "-": standard output */
-	MPK_WRITES_EDITED = 32, /* the same, and it may be one that is read */
-	MPK_WRITES_RESULT = 48, /* the same as the first, as "[N=][@]FILE" */
-	MPK_WRITES_FOLDER = 64, /* a folder that is made, or is empty */
-	MPK_WRITES_FORCE = 80,  /* of a flag: what is not read may be replaced, whatever it is */
-	MPK_WRITES = 112,       /* all bits of them */
+/* Which file or folder an option's value names. Inputs become readable in the sandbox, and outputs are checked
+ * before anything is done (common/outputs.h) and become writable in the sandbox (common/confine.h). */
+enum mpk_option_path {
+	MPK_NO_PATH,       /* none, or one that is read before the program enters its sandbox */
+	MPK_READS_FILE,    /* a file or folder that is read in the sandbox */
+	MPK_READS_PAIR,    /* the same, as "PATH=FILE" */
+	MPK_WRITES_FILE,   /* a file that is made or replaced; "-": standard output */
+	MPK_WRITES_EDITED, /* the same, and it may be the file that the command reads */
+	MPK_WRITES_RESULT, /* as MPK_WRITES_FILE, written "[N=][@]FILE" */
+	MPK_WRITES_FOLDER, /* a folder that is made, or is empty */
+	MPK_WRITES_FORCE,  /* of a flag: what is not read may be replaced, whatever it is */
 };
 
+/* A row gives the first five fields by position, all others by name, and those that do not apply not at all. */
 struct mpk_option {
 	char letter;      /* 'o', or 0 for none */
 	const char *name; /* "output" */
-	unsigned kind;    /* of enum mpk_option_kind, joined with one of enum mpk_option_writes */
+	enum mpk_option_kind kind;
 	const char *argument; /* "FILE"; NULL for flags */
 	const char *help;     /* one line, no full stop */
-	void *target;
+	void *target;         /* as the kind says */
+	enum mpk_option_path path;
+	const char *
+		with; /* the actions that understand the option, "run cases"; the word "none" is for
+			     * no action. NULL: every action does */
+	const char *values; /* what completion offers for the value, as scripts/completion lists it:
+			     * "functions", "words: a b". NULL: what argument and help say */
+	bool is_case_key;   /* minspect: with --cases each case has a key of this name instead */
+	bool decides_bytes; /* mpack build: the output depends on it, so --check-repro repeats it */
 };
 
-static inline enum mpk_option_kind mpk_option_kind(const struct mpk_option *row)
-{
-	return (enum mpk_option_kind)(row->kind & ~(unsigned)MPK_WRITES);
-}
-
-static inline unsigned mpk_option_writes(const struct mpk_option *row)
-{
-	return row->kind & MPK_WRITES;
-}
+/* mpk_option_count - how many values of an option were given; of a flag 1 when it was given
+ * mpk_option_value - the i-th of them; for MPK_WRITES_RESULT the file in it, for MPK_READS_PAIR the file,
+ *                    NULL where the value has no "="; NULL also for flags */
+size_t mpk_option_count(const struct mpk_option *row);
+const char *mpk_option_value(const struct mpk_option *row, size_t i);
 
 struct mpk_option_item {
 	const struct mpk_option *option;
@@ -72,7 +83,7 @@ struct mpk_command {
 
 /* mpk_options_parse - fill the targets; common options (-v -q --color --progress --help
  * --version) are understood in every command
- * @argv    argv[0] is the command's name; permuted so that operands stand last
+ * @argv    argv[0] is the command's name; permuted so that operands come last
  * @first   receives the index of the first operand
  * @status  receives what to exit with where there is nothing left to do
  * Returns  false then: MPK_EXIT_OK after help or version, MPK_EXIT_USAGE after a message,

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Checks the outputs that a command line names before anything is done, by the rows of the
+ * option table. A mistyped command must cost neither a library that lies in the place of the
+ * output nor minutes of work. io/overwrite.h holds the same rules again when the output is
+ * opened. */
 #include "common/outputs.h"
 
 #include <errno.h>
@@ -17,16 +21,9 @@
 void mpk_outputs_begin(const char *mark, size_t len)
 {
 	mpk_overwrite_author(mpk_common.program, mpk_span_of(mark, len));
+	/* Inputs stay known by device and inode, so that no output can replace a file that was
+	 * read. */
 	mpk_mappings_keep();
-}
-
-const char *mpk_output_file(const char *value)
-{
-	size_t digits = strspn(value, "0123456789");
-
-	if (digits && value[digits] == '=')
-		value += digits + 1;
-	return value + (value[0] == '@');
 }
 
 /* One value of the command line. */
@@ -40,32 +37,22 @@ struct outputs {
 	size_t count, cap;
 };
 
-static enum mpk_code add(struct outputs *o, const struct mpk_option *row, const char *value,
-			 struct mpk_error *err)
-{
-	bool is_result = mpk_option_writes(row) == MPK_WRITES_RESULT;
-
-	MPK_TRY_ALLOC(mpk_vec_reserve(&o->items, &o->cap, o->count + 1, sizeof *o->items), err);
-	o->items[o->count++] = (struct output){ row, is_result ? mpk_output_file(value) : value };
-	return MPK_OK;
-}
-
 static enum mpk_code collect_row(const struct mpk_option *row, struct outputs *out,
 				 struct mpk_error *err)
 {
-	const struct mpk_option_list *list = row->target;
-	const char *value;
+	for (size_t i = 0; i < mpk_option_count(row); i++) {
+		const char *path = mpk_option_value(row, i);
 
-	if (mpk_option_kind(row) == MPK_OPT_LIST) {
-		for (size_t i = 0; i < list->count; i++)
-			if (list->items[i].option == row)
-				MPK_TRY(add(out, row, list->items[i].value, err));
-		return MPK_OK;
+		/* --profile without a value names no file; an empty name of all others is a
+		 * mistake */
+		if (row->kind == MPK_OPT_MAYBE && !*path)
+			continue;
+		MPK_TRY_ALLOC(
+			mpk_vec_reserve(&out->items, &out->cap, out->count + 1, sizeof *out->items),
+			err);
+		out->items[out->count++] = (struct output){ row, path };
 	}
-	value = *(const char *const *)row->target;
-	/* without a value it names no file */
-	return mpk_option_kind(row) == MPK_OPT_MAYBE && !*value ? MPK_OK
-								: add(out, row, value, err);
+	return MPK_OK;
 }
 
 /* --- whether two names are of one file --------------------------------------------------- */
@@ -110,6 +97,7 @@ static int check_names(const struct outputs *o)
 
 		if (!*a->path)
 			return mpk_diag_usage("--%s: a file name is missing", a->row->name);
+		/* There are a handful of outputs, so comparing each with each is quick. */
 		for (size_t k = 0; k < i; k++)
 			if (clash(o->items[k].path, a->path))
 				return mpk_diag_usage("--%s and --%s name the same output, '%s'",
@@ -118,7 +106,8 @@ static int check_names(const struct outputs *o)
 	return MPK_EXIT_OK;
 }
 
-/* A library in the place of OUT: its name was forgotten, most likely. */
+/* A library is in the place of OUT: most likely the name of the output was forgotten, and getopt
+ * took the input for it. */
 static void explain(const struct output *o, char *const *operands, size_t count,
 		    struct mpk_error *err)
 {
@@ -134,7 +123,7 @@ static void explain(const struct output *o, char *const *operands, size_t count,
 		mpk_error_prefix(err, "--%s: ", name);
 }
 
-/* Whether there is a file; err tells when that cannot be known. */
+/* Whether there is a file. Where that cannot be known, err is set. */
 static bool is_there(const char *path, struct stat *out, struct mpk_error *err)
 {
 	if (stat(path, out) == 0)
@@ -159,10 +148,11 @@ static int check_new(const struct output *o, char *const *operands, size_t count
 
 static int check_file(const struct output *o, char *const *operands, size_t count)
 {
-	bool may_be_read = mpk_option_writes(o->row) == MPK_WRITES_EDITED;
+	bool may_be_read = o->row->path == MPK_WRITES_EDITED;
 	struct mpk_error err = { 0 };
 	struct stat st, input;
 
+	/* Standard output replaces no file. */
 	if (strcmp(o->path, "-") == 0)
 		return MPK_EXIT_OK;
 	if (!is_there(o->path, &st, &err))
@@ -172,6 +162,8 @@ static int check_file(const struct output *o, char *const *operands, size_t coun
 
 		if (err.code)
 			return mpk_diag_error(&err);
+		/* Operands are compared as files, not as names: a link to the input is the
+		 * input, too. */
 		if (!other || st.st_dev != input.st_dev || st.st_ino != input.st_ino ||
 		    !S_ISREG(st.st_mode))
 			continue;
@@ -190,25 +182,22 @@ static int check_all(const struct outputs *o, char *const *operands, size_t coun
 	int status = check_names(o);
 
 	for (size_t i = 0; i < o->count && status == MPK_EXIT_OK; i++)
-		if (mpk_option_writes(o->items[i].row) != MPK_WRITES_FOLDER)
+		if (o->items[i].row->path != MPK_WRITES_FOLDER)
 			status = check_file(&o->items[i], operands, count);
 	return status;
 }
 
-int mpk_outputs_check(const struct mpk_option *options, const bool *given, char *const *operands,
-		      size_t count)
+int mpk_outputs_check(const struct mpk_option *options, char *const *operands, size_t count)
 {
 	struct outputs outputs = { 0 };
 	struct mpk_error err = { 0 };
 	enum mpk_code code = MPK_OK;
 
-	for (size_t i = 0; options[i].name && code == MPK_OK; i++) {
-		unsigned writes = mpk_option_writes(&options[i]);
-
-		if (given[i] && writes == MPK_WRITES_FORCE)
+	for (const struct mpk_option *row = options; row->name && code == MPK_OK; row++) {
+		if (row->path == MPK_WRITES_FORCE && mpk_option_count(row))
 			mpk_overwrite_all();
-		else if (given[i] && writes)
-			code = collect_row(&options[i], &outputs, &err);
+		else if (row->path >= MPK_WRITES_FILE)
+			code = collect_row(row, &outputs, &err);
 	}
 	int status = code == MPK_OK ? check_all(&outputs, operands, count) : mpk_diag_error(&err);
 

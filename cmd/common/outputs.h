@@ -18,13 +18,8 @@
 void mpk_outputs_begin(const char *mark, size_t len);
 
 /* mpk_outputs_check - whether all that the options name can be written
- * @given   of each row of options: whether it was given
  * @operands  count words, of which each may be a file
  * Returns  MPK_EXIT_OK, or another after a message */
-int mpk_outputs_check(const struct mpk_option *options, const bool *given, char *const *operands,
-		      size_t count);
-
-/* mpk_output_file - the file of "[N=][@]FILE" */
-const char *mpk_output_file(const char *value);
+int mpk_outputs_check(const struct mpk_option *options, char *const *operands, size_t count);
 
 #endif

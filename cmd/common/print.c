@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* With progress.c the only file that writes to standard output and standard error
+ * (scripts/check-layers holds the programs to that). Text is copied byte by byte as long as it
+ * is printable UTF-8, and everything else is escaped: names in a file may contain what a
+ * terminal takes for a command, and a caller may have forgotten to escape them. */
 #include "common/print.h"
 
 #include <errno.h>
@@ -10,7 +14,11 @@
 #include "common/diag.h"
 #include "text/escape.h"
 
-/* Every colour that our texts have: a file that names one of them colours its own name. */
+/* The settings are defined here because this file is below all others that use them. */
+struct mpk_common mpk_common = { .program = "mpk" };
+
+/* The colours that our own texts use. They pass unescaped where colours are on. A name in a file
+ * that contains one of them changes only its own colour. */
 static const char *const colors[] = { "\033[0m",  "\033[1m",  "\033[1;31m", "\033[1;33m",
 				      "\033[31m", "\033[32m", "\033[33m",   "\033[36m" };
 
@@ -52,6 +60,8 @@ int mpk_print_text(enum mpk_stream stream, const char *text, size_t len)
 		size_t n = mpk_escape_plain(s);
 		char escaped[MPK_ESCAPED_MAX];
 
+		/* The text before the next byte that has to be looked at was printable; here is
+		 * either a colour or a byte to escape. */
 		if (!n && is_colored)
 			n = color_at(s);
 		if (n && fwrite(s.data, 1, n, f) != n)
@@ -63,10 +73,13 @@ int mpk_print_text(enum mpk_stream stream, const char *text, size_t len)
 		}
 		s = mpk_span_of(s.data + n, s.len - n);
 	}
+	/* Each text is flushed, so that an error of the disk is noticed where it happens, and so
+	 * that output and errors keep their order. */
 	return fflush(f) == 0 ? 0 : errno;
 }
 
-/* Most texts fit, and when memory is out that must still be said: what is longer is cut then. */
+/* Most texts fit into the array. A longer one needs memory; where there is none, the text is cut
+ * instead of lost, because the message may be that memory is out. */
 int mpk_vprint(enum mpk_stream stream, const char *fmt, va_list ap)
 {
 	char here[4096], *text = here;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* print.h - the one place where text leaves for standard output and standard error
  *
- * Names in a file may hold what a terminal takes for a command. Whoever makes a text escapes them, so that
- * they can be told from what they stand for; here is what holds when somebody forgot: no byte gets out that
- * is neither printable UTF-8 nor a line end or tab, but for the colours of our own. A backslash stays, so
+ * Names in a file may hold what a terminal takes for a command. Whoever makes a text escapes them. When somebody
+ * forgot, this still holds: no byte gets out that is neither printable UTF-8 nor a line end or tab, but for the
+ * colours of our own. A backslash stays, so
  * what was escaped is not escaped twice.
  *
  * Nothing else of cmd/ uses these streams (scripts/check-layers). Files are written through io/output.h. */

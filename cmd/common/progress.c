@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A line on standard error that shows how far long work is. It appears after half a second, so
+ * that quick work shows nothing, and only on a terminal unless --progress=always is given. It
+ * writes to stderr directly, because its control characters must not be escaped. */
 #include "common/progress.h"
 
 #include <inttypes.h>
@@ -11,7 +14,7 @@
 #include "common/diag.h"
 #include "io/copy.h"
 
-/* Work that is done sooner shows nothing; how often the line changes. */
+/* How long work must take before a line appears, and how often the line changes. */
 enum { PATIENCE_MS = 500, PERIOD_MS = 100 };
 
 static struct {
@@ -28,12 +31,14 @@ static uint64_t now(void)
 
 static void draw(uint64_t ms)
 {
+	/* Nothing is measured yet: the seconds show that the program works. */
 	if (!line.done) {
 		(void)fprintf(stderr, "\r%s %" PRIu64 " s \033[K", line.what, ms / 1000);
 		(void)fflush(stderr);
 		line.shown = true;
 		return;
 	}
+	/* More bytes may pass than were announced; the line stops at 100 %. */
 	uint64_t part = line.done < line.total ? line.done : line.total;
 	double rate = (double)line.done / (double)(ms ? ms : 1); /* bytes a ms */
 	double left = rate > 0 ? (double)(line.total - part) / rate / 1000 : 0;
@@ -86,6 +91,8 @@ static bool begin(const char *what, uint64_t total)
 void mpk_progress_begin(const char *what, uint64_t total)
 {
 	if (begin(what, total))
+		/* Copies from file to file happen in the kernel; io/copy.h reports each piece of
+		 * them. */
 		mpk_copy_watch(moved);
 }
 

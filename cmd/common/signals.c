@@ -1,17 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A handler of SIGBUS may call little, and knows an address only. Which file lies there is read from
- * /proc/self/maps, so that no mapping has to be entered in a list. */
+/* What the programs do about signals. SIGBUS comes from a mapped file that became shorter: its
+ * handler may call little and knows only an address, so it reads from /proc/self/maps which file
+ * is mapped there, and no list of mappings has to be kept. SIGINT, SIGTERM and SIGHUP stop
+ * copying and children, so that what is being written is removed before the program ends by the
+ * signal. */
 #include "common/signals.h"
 
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/compiler.h"
 #include "common/diag.h"
+#include "io/copy.h"
 #include "io/output.h"
+#include "process/process.h"
+
+/* --- files that became shorter ----------------------------------------------------------- */
 
 /* A line of /proc/self/maps: 73 characters of figures, then a path. What is longer is cut. */
 struct line {
@@ -60,6 +69,7 @@ static char *find_path(int fd, uintptr_t address, struct line *line)
 
 static void say(const char *text)
 {
+	/* Nothing of stdio may be called in a handler of signals. */
 	(void)!write(STDERR_FILENO, text, strlen(text));
 }
 
@@ -73,6 +83,8 @@ static void on_bus_error(int sig, siginfo_t *info, void *context)
 
 	(void)context;
 	mpk_output_abandon_all();
+	/* The fault was not in a mapped file, so it is a bug of the program: it ends as it would
+	 * have without a handler. */
 	if (!path) {
 		(void)signal(sig, SIG_DFL);
 		(void)raise(sig);
@@ -95,6 +107,48 @@ void mpk_signals_init(void)
 	struct sigaction bus = { .sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO };
 
 	(void)sigaction(SIGBUS, &bus, NULL);
+	/* write() then fails with EFBIG, and the error is reported like that of a full disk. */
 	(void)signal(SIGXFSZ, SIG_IGN);
+	/* A caller that ignores SIGCHLD hands that on, and then waitpid() would find no
+	 * children. */
 	(void)signal(SIGCHLD, SIG_DFL);
+}
+
+/* --- interruption ------------------------------------------------------------------------ */
+
+static volatile sig_atomic_t caught;
+
+static void on_signal(int sig)
+{
+	caught = sig;
+	mpk_copy_stop();
+	mpk_process_stop();
+}
+
+void mpk_interrupt_catch(void)
+{
+	mpk_interrupt_handle(on_signal);
+}
+
+void mpk_interrupt_handle(void (*handler)(int sig))
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP };
+
+	for (size_t i = 0; i < MPK_ARRAY_COUNT(signals); i++) {
+		struct sigaction old, mine = { .sa_handler = handler, .sa_flags = SA_RESTART };
+
+		/* nohup and shells without job control have these signals ignored; that stays
+		 * so. */
+		if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+			(void)sigaction(signals[i], &mine, NULL);
+	}
+}
+
+void mpk_interrupt_raise(void)
+{
+	if (!caught)
+		return;
+	/* A shell sees that the program ended by the signal only when it really does. */
+	(void)signal(caught, SIG_DFL);
+	(void)raise(caught);
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --baseline: status 1 when a kernel needs more than it did; --update-baseline writes what it needs now. */
+/* --baseline: compares registers, memory and sizes of kernels with those of a JSON file, and
+ * makes the status 1 when a kernel needs more. --update-baseline writes what they need now. No
+ * GPU is used: the figures are in the headers of machine code. */
 #include <errno.h>
 
 #include "base/num.h"
@@ -41,6 +43,7 @@ static enum mpk_code read_baseline(struct gatekeeper *g, struct mpk_error *err)
 		return code;
 	if (g->update)
 		mpk_mapping_may_be_replaced(&map);
+	/* The memory limit follows the size of files; the baseline is one of them. */
 	minspect_memory_grow(map.bytes.len);
 	code = mpk_baseline_parse(map.bytes, &g->arena, &g->baseline, err);
 	mpk_mapping_close(&map);
@@ -49,7 +52,8 @@ static enum mpk_code read_baseline(struct gatekeeper *g, struct mpk_error *err)
 	return code;
 }
 
-/* Files are told apart by their names without folders, which differ between machines. */
+/* A baseline names files without their folders, which differ between machines. So two files of
+ * one name cannot be in one run. */
 static int check_name(struct gatekeeper *g, const char *name, struct mpk_error *err)
 {
 	size_t found;
@@ -195,6 +199,7 @@ static int parse_tolerance(const char *text, double *out)
 {
 	struct mpk_span s = mpk_span_str(text);
 
+	/* "5%" and "5" are the same. */
 	if (s.len && s.data[s.len - 1] == '%')
 		s.len--;
 	if (mpk_parse_f64(s, out) && *out >= 0)

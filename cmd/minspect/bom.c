@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --sbom and --attestation: documents of others' forms, one of one file, on standard output. */
+/* --sbom and --attestation: one document of one file, in a form that others define (CycloneDX,
+ * SPDX, in-toto with SLSA), on standard output. */
 #include "bom/bom.h"
 
 #include <stdlib.h>
@@ -34,8 +35,8 @@ static const struct form *find_form(const char *word, bool is_attestation)
 	return NULL;
 }
 
-/* SPDX wants to know when. Of a document that depends on its file alone, nobody can tell, unless the
- * build that it belongs to says so. */
+/* SPDX demands a time of creation. The document depends on its file alone, so there is none,
+ * unless the build that it belongs to says so (reproducible-builds.org, SOURCE_DATE_EPOCH). */
 static int64_t creation_time(void)
 {
 	const char *text = getenv("SOURCE_DATE_EPOCH");
@@ -94,6 +95,7 @@ static int run(const struct minspect_options *o, const struct form *form)
 {
 	static const struct minspect_action action = { .look = look };
 	struct minspect_options as_text = *o;
+	/* minspect_each takes its user pointer without const. */
 	struct form copy = *form;
 
 	if (o->file_count != 1)
@@ -111,7 +113,8 @@ int minspect_sbom(const struct minspect_options *o)
 				     MPK_QUOTE(mpk_span_str(o->sbom)));
 }
 
-/* A scheme and something behind it; what it means is between the caller and his verifier. */
+/* A scheme, a colon and more text. What it means is agreed between the caller and who verifies
+ * the attestation. */
 static bool is_uri(const char *text)
 {
 	const char *colon = strchr(text, ':');
@@ -136,7 +139,7 @@ void minspect_bom_prepare(const struct minspect_options *o)
 {
 	struct mpk_digest digest = { 0 };
 
-	/* a failure is told where the digest is used */
+	/* A failure is reported where the digest is used. */
 	if (o->sbom || o->attestation)
 		(void)!mpk_digest_init(&digest, MPK_DIGEST_SHA256, NULL);
 	mpk_digest_fini(&digest);

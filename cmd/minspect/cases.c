@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --cases: the calls of a case file, each judged; for CI. */
+/* --cases: makes the calls of a case file in child processes and judges each result. With
+ * --isolate the code that is called must not find out what is expected of it: then a child reads
+ * the case file and hands on only the calls, and the expected results are read when all calls
+ * are over. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "common/diag.h"
-#include "common/libexec.h"
+#include "common/find.h"
 #include "common/progress.h"
 #include "minspect/document.h"
-#include "minspect/isolate.h"
 #include "minspect/run.h"
 #include "process/process.h"
 #include "results/cases.h"
@@ -79,8 +81,8 @@ static enum mpk_code read_cases(const struct minspect_options *o,
 
 /* --- what isolated code may know ---------------------------------------------------- */
 
-/* The case file is read in a process that calls nothing, which hands on the calls alone: what they are to
- * give is never in the memory that a called function's process is a copy of. */
+/* The case file is read in a process that calls nothing, which hands on the calls alone: what
+ * they are to give is never in the memory that a called function's process is a copy of. */
 struct calls_job {
 	const struct minspect_options *o;
 	const struct mpk_cases_source *source;
@@ -99,6 +101,7 @@ static enum mpk_code write_calls(struct mpk_process_self *self, void *data, stru
 	if (problems.count)
 		return mpk_fail(err, MPK_E_SYNTAX, "mistakes");
 	MPK_TRY(mpk_cases_calls(&cases, &text, err));
+	/* write() may take less than it was given. */
 	for (size_t done = 0; done < text.len;) {
 		ssize_t n = write(job->fd, text.data + done, text.len - done);
 
@@ -120,6 +123,8 @@ static enum mpk_code read_calls(const struct minspect_options *o,
 				const struct mpk_cases_source *source, struct mpk_cases *out,
 				struct mpk_report *report, struct mpk_error *err)
 {
+	/* A file in memory: nothing of the calls gets onto a disk, and the parent maps it when
+	 * the child has ended. */
 	MPK_CLEANUP(close_fd) int fd = memfd_create("minspect-calls", MFD_CLOEXEC);
 	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping map = { .fd = -1 };
 	struct calls_job job = { o, source, fd };
@@ -130,7 +135,8 @@ static enum mpk_code read_calls(const struct minspect_options *o,
 	if (fd < 0)
 		return mpk_fail_errno(err, MPK_E_IO, errno, "cannot make a file in memory");
 	MPK_TRY(mpk_process_run(&reader, 1, 1, &end, err));
-	/* nothing will be called: mistakes are found again here, to be told */
+	/* Nothing will be called. The file is read once more here, so that its mistakes can be
+	 * reported. */
 	if (!mpk_process_succeeded(&end)) {
 		MPK_TRY(read_cases(o, source, out, report, err));
 		return report->errors ? MPK_OK
@@ -185,6 +191,8 @@ static int status_of(const struct mpk_cases_report *report)
 	}
 	if (report->failed)
 		return weight < MPK_ARRAY_COUNT(by_weight) ? by_weight[weight] : MPK_EXIT_INTERNAL;
+	/* Where every case was skipped for want of a device, the status says so, as that of
+	 * --run does. */
 	return no_device == report->cases->count ? MPK_EXIT_DEVICE : MPK_EXIT_OK;
 }
 
@@ -283,6 +291,7 @@ static int run_cases(const struct minspect_options *o, const struct mpk_cases_so
 		rc = call_all(o, &cases, &calls, err);
 	if (rc == MPK_OK && !problems->count && o->isolate)
 		rc = read_cases(o, &rest, &whole, problems, err);
+	/* The caller reports what is in problems and err. */
 	if (rc != MPK_OK || problems->count)
 		return MPK_EXIT_OK;
 	return judge_cases(o, o->isolate ? &whole : &cases, &calls, err);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --check: what "there" is, from the options and, for what they leave out, from this machine. */
+/* --check: fills in what the library is to be loaded on ("there"): the machine, glibc, TVM, its
+ * libraries, GPU and driver. Options say it; what they leave out is taken from this machine
+ * where that has the same architecture. lib/show/check then compares. */
 #include "check/check.h"
 
 #include <stdio.h>
@@ -74,6 +76,7 @@ static int set_glibc(const char *text, struct mpk_there *out)
 	char rest;
 
 #ifdef __GLIBC__
+	/* Of another machine nobody knows the glibc unless --glibc says it. */
 	if (!text && is_here(&out->machine))
 		text = gnu_get_libc_version();
 #endif
@@ -93,8 +96,8 @@ static size_t parts_of(const char *path)
 	return n;
 }
 
-/* LD_LIBRARY_PATH, or the directories of --libs; then those of the named libraries, which find their
- * own beside them. */
+/* LD_LIBRARY_PATH, or the directories of --libs; then those of the named libraries, which find
+ * their own beside them. */
 static enum mpk_code set_search(const struct minspect_options *o, struct mpk_arena *arena,
 				struct mpk_there *out, struct mpk_error *err)
 {
@@ -124,6 +127,7 @@ static enum mpk_code set_search(const struct minspect_options *o, struct mpk_are
 				  : mpk_arena_text(arena, mpk_span_of(file, (size_t)(name - file)));
 		MPK_TRY_ALLOC(dirs[n++], err);
 	}
+	/* With --libs only those folders count: the libraries of this machine are not there. */
 	out->search = (struct mpk_search){ dirs, n, !out->libs };
 	out->searchable = out->libs || is_here(&out->machine);
 	return MPK_OK;
@@ -141,10 +145,11 @@ static enum mpk_code add_runtime(const char *path, struct mpk_arena *arena, stru
 	return mpk_dso_read_loaders(dso, arena, err);
 }
 
-/* TVM's own libraries stand in the package beside that of tvm-ffi. */
+/* TVM's own libraries are in the package tvm, in the same folder of packages as tvm_ffi. */
 static enum mpk_code add_installed(const char *tvm_ffi, struct mpk_arena *arena,
 				   struct mpk_there *out, struct mpk_error *err)
 {
+	/* As the wheels of TVM have them; a release has some of these. */
 	static const char *const files[] = { "libtvm_runtime_cuda.so", "libtvm_runtime_extra.so",
 					     "libtvm_compiler.so", "libtvm_runtime.so" };
 	static const char beside[] = "tvm_ffi/lib/libtvm_ffi.so";
@@ -194,7 +199,8 @@ static int set_libraries(const struct minspect_options *o, struct mpk_arena *are
 		if (stat(dir, &st) != 0 || !S_ISDIR(st.st_mode))
 			return mpk_diag_usage("--libs: '%s' is no directory", dir);
 	}
-	/* the last is linked first, so that they stand in the order of the command line */
+	/* Each is put in front of the list, so the last comes first to keep the order of the
+	 * command line. */
 	for (size_t i = o->runtimes.count; code == MPK_OK && i-- > 0;)
 		code = add_runtime(o->runtimes.items[i].value, arena, out, &err);
 	if (code == MPK_OK && !out->has_release && !out->runtimes && !out->libs && !o->machine)
@@ -221,6 +227,7 @@ static int set_device(const char *arch, struct mpk_there *out)
 	if (!arch)
 		return MPK_EXIT_OK;
 	out->device = arch;
+	/* AMD's architectures are names such as gfx90a; NVIDIA's are numbers. */
 	if (strncmp(arch, "gfx", 3) == 0)
 		out->amd = arch;
 	else
@@ -321,6 +328,7 @@ static int look(const struct minspect_options *o, struct minspect_look *l)
 
 	(void)o;
 	for (size_t i = 0; i < places->count; i++) {
+		/* minspect_each made the entry of the first place. */
 		if (l->json && i)
 			l->at = mpk_json_object(l->json, l->files, NULL);
 		int got = check(l, &places->items[i]);

@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a call runs: --device, and the extents of a kernel. */
+/* Devices: where a call runs (--device, --grid, --block, --shared), and --devices, which lists
+ * what this machine has and whether the device code of files runs on it. */
+#include "minspect/run.h"
+
 #include <string.h>
 
 #include "base/num.h"
-#include "minspect/run.h"
+#include "common/diag.h"
+#include "minspect/document.h"
+#include "model/devices.h"
 #include "text/escape.h"
+
+/* --- where a call runs ------------------------------------------------------------------- */
 
 /* "X", "X,Y" or "X,Y,Z", each from 1 to 2^31 - 1 */
 static enum mpk_code parse_extents(const char *option, const char *text, uint64_t out[3],
@@ -41,6 +48,8 @@ enum mpk_code run_device_parse(const struct minspect_options *o, struct run_devi
 		mpk_error_prefix(err, "--device: ");
 		return MPK_E_USAGE;
 	}
+	/* A device of kind none means that --device was not given; mpk_call_choose_device then
+	 * chooses. */
 	where.device = (struct mpk_dldevice){ (int32_t)kind, (int32_t)ordinal };
 	MPK_TRY(parse_extents("grid", o->grid, where.extents.grid, err));
 	MPK_TRY(parse_extents("block", o->block, where.extents.block, err));
@@ -60,6 +69,44 @@ enum mpk_code run_device_fill(const struct run_device *where,
 {
 	call->device = where->device;
 	if (where->is_kernel)
+		/* Borrowed: the extents live as long as the request. */
 		call->kernel = &where->extents;
 	return mpk_call_choose_device(library, call, err);
+}
+
+/* --- --devices --------------------------------------------------------------------------- */
+
+static void begin_devices(struct minspect_look *l)
+{
+	if (l->json)
+		mpk_device_groups_json(l->user, l->json, l->at);
+	else
+		mpk_device_groups_text(l->user, l->out);
+}
+
+static int look_for_devices(const struct minspect_options *o, struct minspect_look *l)
+{
+	(void)o;
+	if (l->json) {
+		mpk_json_text(l->json, l->at, "file", l->file->name);
+	} else {
+		minspect_separate(l);
+		mpk_escape(l->out, mpk_span_str(l->file->name));
+		mpk_strbuf_putc(l->out, '\n');
+	}
+	/* Status 7 where code of a file cannot run here, which a CI takes for "skip". */
+	return mpk_view_devices(l->view, l->user, l->out, l->json, l->at) ? MPK_EXIT_OK
+									  : MPK_EXIT_DEVICE;
+}
+
+int minspect_devices(const struct minspect_options *o)
+{
+	static const struct minspect_action action = { .look = look_for_devices,
+						       .begin = begin_devices };
+	MPK_CLEANUP(mpk_device_groups_fini) struct mpk_device_groups groups = { 0 };
+	struct mpk_error err = { 0 };
+
+	if (mpk_device_groups_find(&groups, &err) != MPK_OK)
+		return mpk_diag_error(&err);
+	return minspect_each(o, &action, &groups);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --diff OTHER: what FILE has that OTHER has not, and the other way. */
+/* --diff OTHER: compares each file of the command line with OTHER, part by part (lib/show/diff).
+ * OTHER is the older of the two, as in diff(1). It is opened anew for each file. */
 #include "diff/diff.h"
 
 #include "common/diag.h"

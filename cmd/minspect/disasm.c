@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --disasm: the helpers that open LLVM and start other disassemblers begin before the sandbox, and do
- * nothing until something needs them. */
+/* --disasm: prints the instructions of functions, kernels and byte code. LLVM and the tools of
+ * vendors are opened in helper processes, which begin before the sandbox is entered and do
+ * nothing until a listing needs them, so a library without such code costs no start of LLVM. */
 #include "disasm/listing.h"
 
 #include <stdlib.h>
@@ -8,11 +9,10 @@
 #include <unistd.h>
 
 #include "common/diag.h"
-#include "common/libexec.h"
-#include "minspect/disasm.h"
+#include "common/find.h"
 #include "minspect/document.h"
 
-/* Of this process, as the helpers are: they use it as long as they live. */
+/* Of the process and not of a call: the helpers use it as long as they live. */
 static struct {
 	struct mpk_disasm disasm;
 	struct mpk_disasm_setup setup;
@@ -66,6 +66,7 @@ static struct places places_of(const char *program, bool cuda)
 	while (path && *path) {
 		size_t len = strcspn(path, ":");
 
+		/* As a shell looks for programs. */
 		add_place(&p, path, len, program);
 		path += len + (path[len] == ':');
 	}
@@ -163,6 +164,8 @@ static bool is_file(const char *name)
 
 void minspect_disasm_take_name(struct minspect_options *o)
 {
+	/* Only "--disasm NAME FILE" is meant, where NAME is no file; --disasm=NAME is never
+	 * ambiguous. */
 	if (!o->disasm || *o->disasm || o->file_count < 2 || is_file(o->files[0]))
 		return;
 	o->disasm = o->files[0];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every inspecting action is a function of one opened file; what is around it stands here once: the
- * loop over the command line, the document or the texts, errors in both forms. */
+/* What all inspecting actions share, so that an action is a function of one opened file: the
+ * loop over the command line and over the libraries of an archive, the JSON document or the
+ * texts, errors in both forms, the exit status, and the warnings of --filter. */
 #include "minspect/document.h"
 
 #include <langinfo.h>
@@ -15,6 +16,7 @@
 
 struct mpk_style minspect_style(void)
 {
+	/* The tree is drawn with lines of Unicode where the terminal's encoding has them. */
 	(void)setlocale(LC_CTYPE, "");
 	return (struct mpk_style){
 		.color = mpk_color_on(MPK_STDOUT),
@@ -22,7 +24,8 @@ struct mpk_style minspect_style(void)
 	};
 }
 
-/* What could not be written is told once, at the end: arg is the errno of the first failure. */
+/* Output is written piece by piece. The first failure is kept in *arg and reported once, at the
+ * end. */
 static void write_piece(const char *text, size_t len, void *arg)
 {
 	int *failed = arg;
@@ -205,6 +208,7 @@ static int look_library(const struct minspect_file *archive, size_t library, con
 	int status = -1;
 
 	l->file = &file;
+	/* A library of an archive that holds nothing is passed over. */
 	if (code != MPK_E_NO_BLOB) {
 		if (l->json)
 			l->at = mpk_json_object(l->json, l->files, NULL);
@@ -264,17 +268,19 @@ int minspect_each(const struct minspect_options *o, const struct minspect_action
 	if (o->json)
 		l.files = mpk_json_array(&j, j.root, "files");
 	for (size_t i = 0; i < o->file_count; i++) {
+		/* Each file has its own warnings of --filter. */
 		l.filters = false;
 		for (size_t f = 0; f < l.choice.filter.count; f++)
 			l.choice.shown[f] = false;
 
 		int got = look(&k, o->files[i]);
 
+		/* After another error, that nothing was shown says nothing about the filter. */
 		if (is_verdict(got))
 			warn_of_filter(&l, o->files[i]);
 		status = status ? status : got;
 	}
 	int written = o->json ? print_rest(&j, failed) : write_rest(&out, failed);
-	/* a difference that nobody could be told is not what went wrong */
+	/* an output that could not be written counts more than a difference */
 	return written && is_verdict(status) ? written : status;
 }

@@ -29,7 +29,7 @@ struct minspect_action {
 	int (*look)(const struct minspect_options *o, struct minspect_look *l);
 	/* Takes over the error of a file that cannot be read at all; NULL: it is reported. */
 	int (*refuse)(struct minspect_look *l, const struct mpk_error *err);
-	/* Says what stands before the files; file and view are NULL, at is the document. NULL:
+	/* Prints what comes before the files; file and view are NULL, at is the document. NULL:
 	 * nothing. */
 	void (*begin)(struct minspect_look *l);
 	/* Looks at a zip archive that is named without a member; returns an exit status. NULL: the

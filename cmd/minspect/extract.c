@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --extract DIR: the directory appears whole or not at all, also after Ctrl-C. Digests are taken
- * from the bytes as they pass on their way to the file, so that nothing is read twice. */
+/* --extract DIR: writes every part as a file. The directory appears whole or not at all, also
+ * after Ctrl-C. Digests are computed from the bytes on their way to the file, so nothing is read
+ * twice. */
 #include "extract/extract.h"
 
 #include <string.h>
 
 #include "common/diag.h"
-#include "common/interrupt.h"
 #include "common/progress.h"
+#include "common/signals.h"
 #include "io/digest.h"
 #include "io/directory.h"
 #include "minspect/document.h"
@@ -61,6 +62,7 @@ static enum mpk_code write_and_hash(struct mpk_directory *d, const struct mpk_ex
 	d->tap = NULL;
 	if (code != MPK_OK)
 		return code;
+	/* An error of the digest is noted while the file is written and reported afterwards. */
 	if (h.code != MPK_OK && err)
 		*err = h.err;
 	if (h.code != MPK_OK)
@@ -77,6 +79,7 @@ static enum mpk_code write_file(struct mpk_directory *d, struct minspect_look *l
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
 	char *text;
 
+	/* A part whose bytes another file already has is not written again. */
 	if (f->same) {
 		f->digest = f->same->digest;
 		return MPK_OK;
@@ -131,6 +134,7 @@ static enum mpk_code write_index(const struct mpk_directory *d, struct minspect_
 	struct mpk_json j;
 	enum mpk_code code;
 
+	/* An empty file first, to which the pieces of the document are appended. */
 	MPK_TRY(mpk_directory_write(d, INDEX, &nothing, err));
 	mpk_json_init(&j, 1);
 	mpk_json_stream(&j, write_piece, &index);
@@ -152,6 +156,7 @@ static enum mpk_code write_all(struct mpk_directory *d, struct minspect_look *l,
 	MPK_TRY(mpk_extract_plan(l->view, &l->file->arena, plan, err));
 	plan->digest = digest;
 	for (size_t i = 0; i < plan->count; i++)
+		/* Parts that are written once count once. */
 		total += plan->files[i]->same ? 0 : plan->files[i]->content.len;
 	mpk_progress_begin("extracting", total);
 	enum mpk_code code = write_files(d, l, plan, err);
@@ -206,7 +211,7 @@ void minspect_extract_prepare(const struct minspect_options *o)
 	struct mpk_digest digest = { 0 };
 	enum mpk_digest_kind kind;
 
-	/* a failure is told where the digest is used */
+	/* A failure is reported where the digest is used. */
 	if (o->extract && o->digest && find_digest(o->digest, &kind))
 		(void)!mpk_digest_init(&digest, kind, NULL);
 	mpk_digest_fini(&digest);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A file as the command line names it: "lib.a(devc.o)" and "app.whl!/lib.so" are members, unless there is
- * such a file. */
+/* Opens a file as the command line names it: a library, an object, a blob, or a member,
+ * "lib.a(devc.o)" or "app.whl!/lib.so". A file that has such a name itself is taken first. What
+ * is in the file decides how it is read, not its name. */
 #include "elf/foreign.h"
 #include "minspect/minspect.h"
 
@@ -10,7 +11,7 @@
 #include "text/escape.h"
 #include "zip/zip.h"
 
-/* "lib.a(devc.o)": the member, or NULL when name is a file as it stands. */
+/* "lib.a(devc.o)": the member; NULL when there is a file of the whole name. */
 static enum mpk_code split(struct minspect_file *f, const char **path, const char **member,
 			   struct mpk_error *err)
 {
@@ -19,6 +20,7 @@ static enum mpk_code split(struct minspect_file *f, const char **path, const cha
 
 	*path = f->name;
 	*member = NULL;
+	/* A file of the whole name comes first: names with brackets are allowed. */
 	if (!open || open == f->name || f->name[len - 1] != ')' || access(f->name, F_OK) == 0)
 		return MPK_OK;
 	*path = mpk_arena_copy(&f->arena, f->name, (size_t)(open - f->name));
@@ -30,6 +32,7 @@ static enum mpk_code nothing_in(const struct mpk_image *image, struct mpk_error 
 {
 	struct mpk_foreign f;
 
+	/* A file that belongs to another program gets a message that says what it is. */
 	if (mpk_foreign_find(image->bytes, &f))
 		return mpk_foreign_fail(image->bytes, "", err);
 
@@ -71,6 +74,7 @@ static enum mpk_code open_bytes(struct minspect_file *f, const char **member, st
 	MPK_TRY(minspect_zip_split(f, &path, &inner, err));
 	if (!inner)
 		MPK_TRY(split(f, &path, member, err));
+	/* The size of what comes from a pipe is known only when it has been read. */
 	minspect_memory_release();
 	MPK_TRY(mpk_mapping_open(path, &f->map, err));
 	f->bytes = f->map.bytes;
@@ -79,7 +83,7 @@ static enum mpk_code open_bytes(struct minspect_file *f, const char **member, st
 	return inner ? minspect_zip_enter(f, inner, member, err) : MPK_OK;
 }
 
-/* Archives without a library in them are told apart as other files are. */
+/* A zip archive without a library in it goes on as any other file, which says what it is. */
 static enum mpk_code open_archive(struct minspect_file *f, struct mpk_error *err)
 {
 	MPK_TRY(minspect_zip_list(f, err));
@@ -135,6 +139,7 @@ enum mpk_code minspect_file_open_library(const struct minspect_file *archive, si
 	const struct mpk_zip_member *m = &archive->libraries[library];
 	enum mpk_code code;
 
+	/* The mapping is the archive's, which stays open longer and closes it. */
 	*out = (struct minspect_file){ .name = name,
 				       .map = archive->map,
 				       .borrows_map = true,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --header OUT.h: the functions of a file for C, and beside it OUT.pyi for Python. */
+/* --header OUT.h: declares the functions of a file for C, and next to it in OUT.pyi for Python. */
 #include "header/header.h"
 
 #include <string.h>
@@ -54,6 +54,7 @@ static int declare(const struct minspect_options *o, struct minspect_look *l)
 		mpk_json_text(l->json, l->at, "header", mpk_strbuf_text(&c));
 		mpk_json_text(l->json, l->at, "stub", mpk_strbuf_text(&python));
 	}
+	/* Standard output takes one document: the header alone, or with --json both texts. */
 	if (to_stdout)
 		return l->json ? MPK_EXIT_OK : minspect_write(&c);
 	status = save(o->header, &c, &l->file->arena);

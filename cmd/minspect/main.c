@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which action a command line asks for, and whether its options belong to it. */
+/* Finds the action that a command line asks for, refuses options that the action does not
+ * understand, enters the sandbox, and calls the action. Everything that an inspection needs from
+ * outside the sandbox is opened before: helpers of the disassembler, keys, libraries that
+ * compute digests. */
 #include <string.h>
 #include <unistd.h>
 
@@ -7,13 +10,19 @@
 #include "base/strmap.h"
 #include "common/confine.h"
 #include "common/diag.h"
+#include "common/explain.h"
 #include "common/outputs.h"
 #include "common/signals.h"
-#include "minspect/disasm.h"
 #include "minspect/minspect.h"
-#include "minspect/part.h"
 
-/* One row per action: the option that asks for it and the function that does it. */
+/* The operands of --explain are words, no files. */
+static int explain(const struct minspect_options *o)
+{
+	return mpk_explain(o->explain, o->files, o->file_count, o->json);
+}
+
+/* A row for each action: its option, its function, and whether it only inspects, so that nothing
+ * of FILE is executed and the sandbox can be entered. */
 static const struct action {
 	const char *option;
 	int (*act)(const struct minspect_options *o);
@@ -32,7 +41,7 @@ static const struct action {
 	{ "run", minspect_run, false },
 	{ "cases", minspect_cases, false },
 	{ "devices", minspect_devices, false },
-	{ "explain", minspect_explain, false },
+	{ "explain", explain, false },
 	{ "sbom", minspect_sbom, true },
 	{ "attestation", minspect_attestation, true },
 	{ "html", minspect_html, true },
@@ -47,8 +56,9 @@ static const struct action *choose(void)
 	const struct action *chosen = &summary;
 
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(actions); i++) {
-		if (!minspect_given(actions[i].option))
+		if (!mpk_option_count(minspect_option(actions[i].option)))
 			continue;
+		/* Two actions would be two documents on one standard output. */
 		if (chosen != &summary) {
 			(void)mpk_diag_usage(
 				"--%s and --%s are two different actions; give one of them",
@@ -60,112 +70,57 @@ static const struct action *choose(void)
 	return chosen;
 }
 
-/* Options that only some actions understand. Given without one they are an error, else a check
- * that was meant to be made would pass unmade. */
-enum { ACTIONS_MAX = 8 };
-
-static const struct {
-	const char *option, *actions[ACTIONS_MAX]; /* "": none, the summary; stands last */
-} belongings[] = {
-	{ "call-metadata", { "functions" } },
-	{ "digest", { "extract" } },
-	{ "pubkey", { "verify" } },
-	{ "builder", { "attestation" } },
-	{ "budget", { "size" } },
-	{ "csv", { "size" } },
-	{ "markdown", { "diff", "size" } },
-	{ "tolerance", { "baseline" } },
-	{ "update-baseline", { "baseline" } },
-	{ "tvm", { "check" } },
-	{ "runtime", { "check" } },
-	{ "machine", { "check" } },
-	{ "glibc", { "check" } },
-	{ "libs", { "check" } },
-	{ "device-arch", { "check" } },
-	{ "driver", { "check" } },
-	{ "tap", { "cases" } },
-	{ "junit", { "cases", "baseline" } },
-	{ "filter", { "cases", "functions", "size", "" } },
-	{ "no-skip", { "cases" } },
-	{ "input", { "run" } },
-	{ "out", { "run" } },
-	{ "expect", { "run" } },
-	{ "output", { "run", "show" } },
-	{ "raw", { "show" } },
-	{ "repeat", { "run" } },
-	{ "warmup", { "run" } },
-	{ "profile", { "run" } },
-	{ "trace", { "run" } },
-	{ "force", { "run", "functions", "cases", "show", "html", "header", "baseline" } },
-	{ "isolate", { "run", "cases", "functions" } },
-	{ "dump", { "run" } },
-	{ "compare", { "run" } },
-	{ "grid", { "run" } },
-	{ "block", { "run" } },
-	{ "shared", { "run" } },
-	{ "params", { "run", "cases" } },
-	{ "device", { "run", "cases" } },
-	{ "atol", { "run", "cases" } },
-	{ "rtol", { "run", "cases" } },
-	{ "timeout", { "run", "cases", "functions" } },
-	{ "tvm-ffi", { "run", "cases", "functions" } },
-};
-
-/* What looks into one run, and is no key of a case. */
-static bool looks_into(const char *option)
+/* Whether the words of a row's "with" have one, "run" in "run cases". */
+static bool has_word(const char *words, const char *word)
 {
-	static const char *const names[] = { "profile", "trace", "dump", "compare", "force" };
+	size_t len = strlen(word);
 
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(names); i++)
-		if (strcmp(option, names[i]) == 0)
+	for (; *words; words += strcspn(words, " "), words += *words == ' ')
+		if (strcspn(words, " ") == len && strncmp(words, word, len) == 0)
 			return true;
 	return false;
 }
 
-static bool is_one_of(const char *option, const char *const *of)
-{
-	for (size_t i = 0; i < ACTIONS_MAX && of[i]; i++)
-		if (strcmp(option, of[i]) == 0)
-			return true;
-	return false;
-}
-
-static int fail_belonging(const char *option, const char *const *of)
+static int fail_belonging(const struct mpk_option *row)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
 
-	for (size_t i = 0; i < ACTIONS_MAX && of[i]; i++) {
-		if (*of[i])
-			mpk_strbuf_printf(&text, "%s--%s", i ? " or " : "", of[i]);
-		else
+	for (const char *word = row->with; *word; word += *word == ' ') {
+		int len = (int)strcspn(word, " ");
+
+		if (strncmp(word, "none", 4) == 0)
 			mpk_strbuf_puts(&text, ", or with no action");
+		else
+			mpk_strbuf_printf(&text, "%s--%.*s", word > row->with ? " or " : "", len,
+					  word);
+		word += len;
 	}
-	return mpk_diag_usage("--%s goes with %s", option, mpk_strbuf_text(&text));
+	return mpk_diag_usage("--%s goes with %s", row->name, mpk_strbuf_text(&text));
 }
 
+/* Options that the action does not understand. They are an error, because a check that was meant
+ * to be made would pass without having been made. */
 static int check_belongings(const struct action *action)
 {
-	for (size_t i = 0; i < MPK_ARRAY_COUNT(belongings); i++) {
-		const char *option = belongings[i].option;
-		const char *const *of = belongings[i].actions;
+	const char *word = *action->option ? action->option : "none";
 
-		if (!minspect_given(option) || is_one_of(action->option, of))
+	for (const struct mpk_option *row = minspect_command.options; row->name; row++) {
+		if (!row->with || !mpk_option_count(row) || has_word(row->with, word))
 			continue;
-		if (action->act == minspect_cases && strcmp(of[0], "run") == 0 &&
-		    !looks_into(option))
+		if (action->act == minspect_cases && row->is_case_key)
 			return mpk_diag_usage("--%s is for --run; a case says that in its file",
-					      option);
-		return fail_belonging(option, of);
+					      row->name);
+		return fail_belonging(row);
 	}
 	return MPK_EXIT_OK;
 }
 
-/* An option that takes a value swallows FILE when the value is forgotten. */
+/* "minspect --diff lib.so" has taken the only file for the value of --diff. */
 static int no_file(const struct action *action)
 {
 	const struct mpk_option *row = minspect_option(action->option);
 
-	if (!row || mpk_option_kind(row) != MPK_OPT_TEXT)
+	if (!row || row->kind != MPK_OPT_TEXT)
 		return mpk_diag_usage("no file given");
 	return mpk_diag_usage("--%s took '%s' as %s; FILE is missing: minspect --%s %s FILE",
 			      row->name, *(const char *const *)row->target, row->argument,
@@ -202,6 +157,7 @@ static int check_first(const char *word)
 {
 	const struct action *near = nearest_action(word);
 
+	/* A word with a dot or a slash was meant as a file, whether there is one or not. */
 	if (strpbrk(word, "./") || access(word, F_OK) == 0)
 		return MPK_EXIT_OK;
 	if (near)
@@ -213,7 +169,7 @@ static int check_first(const char *word)
 	return MPK_EXIT_OK;
 }
 
-/* What inspects reads the files of its command line and writes beside an output. */
+/* An inspection reads the files of its command line, and writes next to its outputs. */
 static void confine(void)
 {
 	const struct minspect_options *o = &minspect_options;
@@ -221,16 +177,13 @@ static void confine(void)
 
 	for (size_t i = 0; i < o->file_count; i++)
 		mpk_confine_input(&c, o->files[i]);
-	mpk_confine_input(&c, o->diff);
-	mpk_confine_input(&c, o->baseline);
-	mpk_confine_output(&c, o->update_baseline ? o->baseline : NULL);
-	if (o->check)
-		mpk_confine_input(&c, "/"); /* the libraries that FILE needs may stand anywhere */
-	mpk_confine_output(&c, o->baseline ? o->junit : NULL);
-	mpk_confine_output(&c, o->extract);
-	mpk_confine_output(&c, o->header);
-	mpk_confine_output(&c, minspect_part_output(o));
-	mpk_confine_output(&c, o->html);
+	/* All options that were given belong to this action: check_belongings saw to it. */
+	mpk_confine_options(&c, minspect_command.options);
+	if (o->update_baseline) /* makes an output of an input */
+		mpk_confine_output(&c, o->baseline);
+	if (o->check) /* the libraries that FILE needs may be in any folder */
+		mpk_confine_input(&c, "/");
+	/* These start processes or open libraries, which the sandbox forbids. */
 	minspect_extract_prepare(o);
 	minspect_disasm_prepare(o);
 	minspect_bom_prepare(o);
@@ -245,10 +198,11 @@ static int act(void)
 	if (status != MPK_EXIT_OK)
 		return status;
 	if (minspect_options.file_count == 0 && action->act != minspect_devices &&
-	    action->act != minspect_explain)
+	    action->act != explain)
 		return no_file(action);
 	if (action == &summary)
 		status = check_first(minspect_options.files[0]);
+	/* --call-metadata runs getters of FILE in a child process, so it is no inspection. */
 	if (status == MPK_EXIT_OK && action->inspects && !minspect_options.call_metadata) {
 		status = minspect_memory_init(minspect_options.max_memory);
 		if (status == MPK_EXIT_OK)
@@ -272,10 +226,13 @@ int main(int argc, char **argv)
 
 	mpk_common.program = "minspect";
 	mpk_signals_init();
+	/* minspect writes no file with a mark of its own in it; it knows its files by their
+	 * attribute. */
 	mpk_outputs_begin("", 0);
 	if (mpk_options_parse(&minspect_command, argc, argv, &first, &status)) {
 		minspect_options.files = argv + first;
 		minspect_options.file_count = (size_t)(argc - first);
+		/* Before the operands are taken for files. */
 		minspect_disasm_take_name(&minspect_options);
 		status = act();
 	}

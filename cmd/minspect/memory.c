@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an inspection may take at most: 64 MiB and four times the file, whatever the file claims. The
- * kernel holds the limit, so that no reader has to count; a reader that meets it fails as one does when
- * memory is out. A quarter of the four is left to the mapped file itself, and some to the program and
- * its libraries, which the kernel's limit does not cover. */
+/* Limits the memory of an inspection to 64 MiB and four times the file, whatever the file
+ * claims. The kernel holds the limit (RLIMIT_DATA), so no reader has to count, and a reader that
+ * meets it fails as it does when memory is out. Three of the four are the limit, one is the
+ * mapped file itself; 60 of the 64 MiB are the limit, and 4 are for the program and its
+ * libraries, which RLIMIT_DATA does not count. */
 #include <string.h>
 #include <sys/resource.h>
 
@@ -25,6 +26,7 @@ static uint64_t allowed(void)
 
 	if (fixed)
 		return fixed;
+	/* A limit that cannot be computed is none; such a file could not be mapped. */
 	return __builtin_mul_overflow(files, 3, &most) ||
 			       __builtin_add_overflow(most, BASE_BYTES, &most)
 		       ? UINT64_MAX
@@ -61,6 +63,7 @@ int minspect_memory_init(const char *max_memory)
 {
 	int status = max_memory ? minspect_memory_parse(max_memory) : MPK_EXIT_OK;
 
+	/* The shadow memory of a sanitizer is far above any limit. */
 	is_on = !MPK_IS_SANITIZED && (fixed || !max_memory);
 	return status;
 }
@@ -81,6 +84,7 @@ void minspect_memory_grow(uint64_t file_bytes)
 {
 	if (!is_on)
 		return;
+	/* Files add up: two that are compared are open at the same time. */
 	if (__builtin_add_overflow(files, file_bytes, &files))
 		files = UINT64_MAX;
 	set_limit(allowed());

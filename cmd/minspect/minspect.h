@@ -41,8 +41,8 @@ struct minspect_options {
 	const char *sbom, *attestation, *builder;
 
 	/* --run and --cases */
-	struct mpk_option_list arguments; /* --input and --out, in the order they stand;
-					   * items[i].option->name tells which */
+	struct mpk_option_list arguments; /* --input and --out, in their common order;
+					   * items[i].option->name says which */
 	struct mpk_option_list expects;   /* --expect */
 	struct mpk_option_list outputs;   /* --output */
 	const char *device, *atol, *rtol, *repeat, *warmup, *timeout;
@@ -62,10 +62,6 @@ extern const struct mpk_command minspect_command;
 
 /* minspect_option - the row of an option, "run"; NULL: there is none */
 const struct mpk_option *minspect_option(const char *name);
-
-/* minspect_given - whether an option was given on the command line
- * @name    of the table, "input" */
-bool minspect_given(const char *name);
 
 /* The one command line of this process; what the table's rows point into. */
 extern struct minspect_options minspect_options;
@@ -163,11 +159,20 @@ void minspect_memory_release(void);
 
 /* Actions: they get the parsed command line and return an exit status. */
 int minspect_show(const struct minspect_options *o);
+int minspect_part(const struct minspect_options *o);
+int minspect_disasm(const struct minspect_options *o);
 int minspect_functions(const struct minspect_options *o);
 int minspect_size(const struct minspect_options *o);
 int minspect_diff(const struct minspect_options *o);
 int minspect_baseline(const struct minspect_options *o);
 int minspect_extract(const struct minspect_options *o);
+
+/* minspect_disasm_take_name - "--disasm vadd deploy.so": the first operand is the name, unless there is such
+ * a file */
+void minspect_disasm_take_name(struct minspect_options *o);
+
+/* minspect_disasm_prepare - before the sandbox: start what --disasm may need */
+void minspect_disasm_prepare(const struct minspect_options *o);
 
 /* minspect_extract_prepare - before the sandbox: load what computes the digest that --extract wants */
 void minspect_extract_prepare(const struct minspect_options *o);
@@ -188,6 +193,5 @@ int minspect_dot(const struct minspect_options *o);
 int minspect_run(const struct minspect_options *o);
 int minspect_cases(const struct minspect_options *o);
 int minspect_devices(const struct minspect_options *o);
-int minspect_explain(const struct minspect_options *o);
 
 #endif

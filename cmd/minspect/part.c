@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --show: one part of a file, to standard output or a file. A terminal gets text only, with what it
- * could take for a command made visible. */
+/* --show: writes one part of a file to standard output or to a file, byte by byte as it is. A
+ * terminal gets text only, in which everything that it could take for a command is made visible. */
 #include "part/part.h"
 
 #include <stdio.h>
@@ -10,12 +10,12 @@
 #include "common/diag.h"
 #include "common/outputs.h"
 #include "minspect/document.h"
-#include "minspect/part.h"
 #include "text/escape.h"
 
-const char *minspect_part_output(const struct minspect_options *o)
+/* The file that --output names; NULL: standard output */
+static const char *output_of(const struct minspect_options *o)
 {
-	return o->show && o->outputs.count ? mpk_output_file(o->outputs.items[0].value) : NULL;
+	return o->outputs.count ? mpk_option_value(o->outputs.items[0].option, 0) : NULL;
 }
 
 static enum mpk_code to_terminal(struct minspect_look *l, const struct mpk_rope *content,
@@ -30,7 +30,7 @@ static enum mpk_code to_terminal(struct minspect_look *l, const struct mpk_rope 
 			"these are %zu bytes that are no text, and standard output is a terminal; give --output FILE",
 			text.len);
 	while (text.len && text.data[text.len - 1] == '\0')
-		text.len--; /* that of a C string */
+		text.len--; /* the NUL that ends a C string is no part of the text */
 	mpk_escape_lines(l->out, text);
 	if (l->out->len && l->out->data[l->out->len - 1] != '\n')
 		mpk_strbuf_putc(l->out, '\n');
@@ -39,7 +39,7 @@ static enum mpk_code to_terminal(struct minspect_look *l, const struct mpk_rope 
 
 static int show(const struct minspect_options *o, struct minspect_look *l)
 {
-	const char *path = minspect_part_output(o);
+	const char *path = output_of(o);
 	struct mpk_error err = { 0 };
 	struct mpk_rope content;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --run: call a function of the file in a child process. */
+/* --run: parses what the command line says of a call, makes the call in a child process, which
+ * may crash without harm, and hands the result to run_report.c. */
 #include "minspect/run.h"
 
 #include <stdlib.h>
@@ -8,12 +9,11 @@
 
 #include "base/num.h"
 #include "common/diag.h"
-#include "common/interrupt.h"
 #include "common/outputs.h"
 #include "common/print.h"
 #include "common/progress.h"
+#include "common/signals.h"
 #include "io/directory.h"
-#include "minspect/isolate.h"
 #include "text/escape.h"
 #include "value/param_file.h"
 #include "value/parse.h"
@@ -59,8 +59,8 @@ static enum mpk_code parse_argument(const struct mpk_option_item *item, bool is_
 	if (rc == MPK_OK)
 		return MPK_OK;
 	mpk_error_prefix(err, "--%s: ", item->option->name);
-	/* a value that cannot be is the command line's fault; one in a file is the file's; no memory is
-	 * nobody's */
+	/* A wrong value on the command line is a mistake of usage; one in a file that it names
+	 * is the file's; no memory is neither. */
 	bool is_text = !strchr(item->value, '@');
 	if (err && is_text && (rc == MPK_E_SYNTAX || rc == MPK_E_RANGE))
 		err->code = MPK_E_USAGE;
@@ -114,6 +114,7 @@ static enum mpk_code parse_saves(const struct minspect_options *o, struct run_re
 	for (size_t i = 0; i < o->outputs.count; i++) {
 		const char *text = o->outputs.items[i].value;
 		size_t digits = strspn(text, "0123456789");
+		/* Without a number, the first --output is for result 0, the second for result 1. */
 		uint64_t number = i;
 
 		if (digits && text[digits] == '=') {
@@ -123,7 +124,8 @@ static enum mpk_code parse_saves(const struct minspect_options *o, struct run_re
 						MPK_QUOTE(mpk_span_of(text, digits)));
 		}
 		r->saves[r->save_count++] =
-			(struct run_save){ (size_t)number, mpk_output_file(text) };
+			(struct run_save){ (size_t)number,
+					   mpk_option_value(o->outputs.items[i].option, i) };
 	}
 	return MPK_OK;
 }
@@ -131,6 +133,7 @@ static enum mpk_code parse_saves(const struct minspect_options *o, struct run_re
 enum mpk_code run_request_parse(const struct minspect_options *o, struct run_request *out,
 				struct mpk_error *err)
 {
+	/* A negative tolerance means that none was given. */
 	*out = (struct run_request){ .tolerance = { -1, -1 }, .repeat = 1 };
 	out->is_timed = o->repeat || o->warmup;
 	MPK_TRY(parse_number("atol", o->atol, 0, 1e300, &out->tolerance.atol, err));
@@ -143,6 +146,7 @@ enum mpk_code run_request_parse(const struct minspect_options *o, struct run_req
 	MPK_TRY(parse_arguments(o, out, err));
 	if (o->params)
 		MPK_TRY(mpk_param_file_open(o->params, &out->params, err));
+	/* Isolated code must not find what is expected in the memory that its process copies. */
 	return o->isolate ? MPK_OK : run_request_parse_expects(o, out, err);
 }
 
@@ -171,6 +175,7 @@ enum mpk_code run_file_open(const char *action, const char *name, struct minspec
 
 	enum mpk_code code = minspect_file_open(name, file, err);
 
+	/* The dynamic loader opens files by their path, and a member of an archive has none. */
 	if (file->in_zip || file->library_count) {
 		code = mpk_fail(err, MPK_E_USAGE,
 				"--%s loads libraries from files alone: unpack the archive first",
@@ -178,9 +183,11 @@ enum mpk_code run_file_open(const char *action, const char *name, struct minspec
 		mpk_error_at_file(err, name);
 		return code;
 	}
-	/* sources tell what they export when they are compiled */
+	/* Sources say what they export only when they are compiled, so a file without a known
+	 * function may still have some. */
 	if (code != MPK_E_NO_BLOB || !mpk_loadable_is_needed(&file->image))
 		return code;
+	/* The error that nothing was found is no error any more. */
 	*err = (struct mpk_error){ 0 };
 	return MPK_OK;
 }
@@ -206,6 +213,7 @@ enum mpk_code run_library_fill(const struct minspect_options *o, struct minspect
 	struct mpk_error unloadable = { 0 };
 
 	if (code)
+		/* Objects that cannot be linked may still have kernels to call. */
 		unloadable.code = run_file_link(file, &unloadable);
 	*out = (struct mpk_library_options){
 		.path = file->name,
@@ -286,7 +294,7 @@ enum mpk_code run_check_file(struct minspect_file *file, struct mpk_error *err)
 	MPK_TRY(mpk_verify_run(&view, &how, &file->arena, &report, err));
 	if (!report.errors)
 		return MPK_OK;
-	/* of a library for another machine that is the news, whatever else is wrong with it */
+	/* That a library is for another machine explains more than any finding in it. */
 	if (file->image.container == MPK_CONTAINER_ELF_SO)
 		MPK_TRY(mpk_library_check(&library, err));
 	mpk_report_sort(&report);
@@ -308,6 +316,8 @@ static enum mpk_code run(const struct minspect_options *o, struct run_request *r
 	enum mpk_code rc;
 
 	if (o->isolate)
+		/* Before anything is parsed: the texts are also in the arguments of this
+		 * process. */
 		MPK_TRY(isolate_hide(&minspect_options.expects, err));
 	MPK_TRY(run_request_parse(o, r, err));
 	rc = run_file_open("run", o->files[0], &file, err);
@@ -339,6 +349,7 @@ int minspect_run(const struct minspect_options *o)
 		mpk_interrupt_catch();
 	enum mpk_code code = run(o, &request, &result, &err);
 
+	/* After the temporary folder of a dump was removed. */
 	mpk_interrupt_raise();
 	if (code == MPK_OK)
 		status = run_report(o, &request, &result);

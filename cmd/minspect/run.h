@@ -4,8 +4,10 @@
 #define MPK_CMD_MINSPECT_RUN_H
 
 #include "minspect/minspect.h"
+#include "sandbox/sandbox.h"
 #include "session/call.h"
 #include "session/expect.h"
+#include "session/library.h"
 
 /* --device, --grid, --block, --shared: where a call runs, and how wide. */
 struct run_device {
@@ -18,7 +20,7 @@ struct run_device {
 enum mpk_code run_device_parse(const struct minspect_options *o, struct run_device *out,
 			       struct mpk_error *err) MPK_MUST_CHECK;
 
-/* run_device_fill - tell a call where it runs; unless the user said, on the device that
+/* run_device_fill - set where a call runs; unless the user said, on the device that
  * the tree's code is for, or in host memory when the library brings its own loader
  * @library its tree may be NULL; where is borrowed by call
  * Returns  MPK_OK; MPK_E_DEVICE as mpk_devices_default says */
@@ -82,7 +84,7 @@ enum mpk_code run_file_link(struct minspect_file *file, struct mpk_error *err) M
  * Returns  MPK_OK; the first error, with how many there are; MPK_E_NOMEM */
 enum mpk_code run_check_file(struct minspect_file *file, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* run_library_fill - how the library of an open file is loaded, with a line that tells how far that
+/* run_library_fill - how the library of an open file is loaded, with a line that shows how far that
  * is (mpk_progress_end wipes it); borrows from file
  * @code    its functions are called, not its kernels alone: objects are linked. Why they cannot be
  *          is in out->unloadable, for kernels do not need it. */
@@ -103,5 +105,18 @@ int run_report_error(const struct minspect_options *o, const struct mpk_error *e
  * Returns  MPK_OK; MPK_E_NOMEM */
 enum mpk_code minspect_tvm_ffi_paths(struct mpk_arena *arena, struct mpk_tvm_ffi_search *out,
 				     struct mpk_error *err) MPK_MUST_CHECK;
+
+/* isolate_hide - move the texts of --expect where a child of this process does not see them: neither in
+ * its memory nor among the arguments of the command line
+ * Before anything is parsed; what is expected is parsed after the call.
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code isolate_hide(struct mpk_option_list *expects, struct mpk_error *err) MPK_MUST_CHECK;
+
+/* isolate_fill - let library's code keep what code on the CPU needs: itself, shared libraries, the
+ * description of the processors
+ * @arena   receives the sandbox
+ * Returns  MPK_OK; MPK_E_NOMEM */
+enum mpk_code isolate_fill(struct mpk_library_options *library, struct mpk_arena *arena,
+			   struct mpk_error *err) MPK_MUST_CHECK;
 
 #endif

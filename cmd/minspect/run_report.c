@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What --run says: results on standard output and in files, differences on standard error. */
+/* Reports a call of --run: results on standard output and in files, differences on standard
+ * error. Files are written first, so that a failed comparison does not lose the result that one
+ * wants to look at. */
 #include <string.h>
 
 #include "common/diag.h"
@@ -109,6 +111,8 @@ int run_report_error(const struct minspect_options *o, const struct mpk_error *e
 	if (o->json) {
 		begin_json(o, &j);
 		mpk_json_error(&j, j.root, "error", err);
+		/* The status is that of the error; a failure to write the document would hide
+		 * it. */
 		(void)minspect_print_json(&j);
 	}
 	return status;
@@ -202,6 +206,7 @@ int run_report(const struct minspect_options *o, const struct run_request *reque
 	int status = o->json ? report_json(o, request, result) : report_text(o, request, result);
 	int compared = compare_operators(result);
 
+	/* An output that could not be written counts more than a difference. */
 	saved = saved != MPK_EXIT_OK ? saved : profiled;
 	status = status != MPK_EXIT_OK ? status : compared;
 	return saved != MPK_EXIT_OK ? saved : status;

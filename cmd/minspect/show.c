@@ -1,17 +1,221 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The actions that print what a file holds: the summary, --functions. */
+/* The actions that print what a file holds. Without an option that is a summary, and of a zip
+ * archive a line for each library in it; --functions lists functions and kernels.
+ * --call-metadata asks for what tvm-ffi's exporter does not store but returns when its getters are
+ * called: they run in the child process of --run, and nothing else of the file is called. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "common/diag.h"
-#include "minspect/archive.h"
+#include "common/progress.h"
+#include "list/brief.h"
 #include "minspect/document.h"
-#include "minspect/metadata.h"
+#include "minspect/run.h"
+#include "model/filter.h"
 #include "model/node_info.h"
+#include "session/batch.h"
+#include "text/escape.h"
+#include "text/table.h"
 #include "verify/verify.h"
+#include "zip/zip.h"
+
+/* --- zip archives ----------------------------------------------------------------------------- */
+
+/* Opens one library of the archive and says in a line what it holds. A library that cannot be
+ * read does not end the listing. */
+static int list_library(struct minspect_look *l, size_t i, struct mpk_table *table,
+			struct mpk_json_at *list)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena scratch = { 0 };
+	const struct mpk_zip_member *m = &l->file->libraries[i];
+	const char *name = minspect_zip_member(l->file, i, &scratch);
+	struct mpk_error err = { 0 };
+	struct minspect_file file;
+	struct mpk_view view;
+	struct mpk_json_at *o = l->json ? mpk_json_object(l->json, list, NULL) : NULL;
+	int status = MPK_EXIT_OK;
+	enum mpk_code code;
+
+	if (!name)
+		return mpk_diag_error((mpk_fail_nomem(&err), &err));
+	code = minspect_file_open_library(l->file, i, name, true, &file, &err);
+	bool is_empty = code == MPK_E_NO_BLOB;
+	if (code == MPK_OK || is_empty)
+		code = mpk_view_init(&view, name, file.bytes.len, &file.image, &file.tree,
+				     &file.arena, &err);
+	if (l->json) {
+		mpk_json_text(l->json, o, "file", name);
+		mpk_json_u64(l->json, o, "bytes", m->plain);
+		mpk_json_u64(l->json, o, "packed_bytes", m->stored);
+		if (code == MPK_OK)
+			mpk_brief_json(&view, l->json, o);
+		else
+			mpk_json_error(l->json, o, "error", &err);
+	} else {
+		if (code == MPK_OK)
+			mpk_brief_text(&view, &text);
+		else
+			mpk_strbuf_printf(&text, "cannot be read: %s", err.text);
+		mpk_table_row(table);
+		mpk_table_cell(table, "%s", MPK_SIZE(m->plain));
+		mpk_table_cell(table, "%s", MPK_QUOTE(m->name));
+		mpk_table_cell(table, "%s", mpk_strbuf_text(&text));
+	}
+	if (code != MPK_OK)
+		status = mpk_diag_error(&err);
+	minspect_file_close(&file);
+	return status;
+}
+
+static int list_archive(struct minspect_look *l)
+{
+	struct mpk_table table = { .right = 1 };
+	struct mpk_json_at *list = NULL;
+	int status = MPK_EXIT_OK;
+
+	if (l->json) {
+		mpk_json_text(l->json, l->at, "file", l->file->name);
+		mpk_json_u64(l->json, l->at, "bytes", l->file->map.bytes.len);
+		mpk_json_text(l->json, l->at, "container", "zip");
+		list = mpk_json_array(l->json, l->at, "libraries");
+	} else {
+		minspect_separate(l);
+		mpk_escape(l->out, mpk_span_str(l->file->name));
+		mpk_strbuf_printf(l->out,
+				  ": zip archive, %s, %zu %s; look at one as FILE!/MEMBER\n",
+				  MPK_SIZE(l->file->map.bytes.len), l->file->library_count,
+				  l->file->library_count == 1 ? "library" : "libraries");
+	}
+	for (size_t i = 0; i < l->file->library_count; i++) {
+		/* --filter chooses libraries of an archive by their names. */
+		if (!mpk_view_chooses(&l->choice, l->file->libraries[i].name))
+			continue;
+
+		int got = list_library(l, i, &table, list);
+
+		status = status ? status : got;
+	}
+	if (!l->json)
+		mpk_table_print(&table, "  ", l->out);
+	mpk_table_fini(&table);
+	return status;
+}
+
+/* --- --call-metadata ---------------------------------------------------------------------------- */
+
+static void batch_fini(struct mpk_batch_item *items, size_t count)
+{
+	for (size_t i = 0; items && i < count; i++)
+		mpk_call_result_fini(&items[i].result);
+	free(items);
+}
+
+/* The image with its getters in the place of functions: for who calls them they are some. */
+static enum mpk_code call_getters(const struct minspect_options *o, struct minspect_file *file,
+				  struct mpk_batch_item *items, struct mpk_call *calls,
+				  struct mpk_error *err)
+{
+	MPK_CLEANUP(run_request_fini) struct run_request request = { 0 };
+	struct mpk_image image = file->image;
+	struct mpk_library_options library;
+	enum mpk_code code;
+
+	image.functions = image.getters;
+	image.function_count = image.getter_count;
+	MPK_TRY(run_request_parse(o, &request, err));
+	if (!o->force)
+		MPK_TRY(run_check_file(file, err));
+	MPK_TRY(run_library_fill(o, file, false, &library, err));
+	if (o->isolate)
+		MPK_TRY(isolate_fill(&library, &file->arena, err));
+	library.image = &image;
+	for (size_t i = 0; i < image.getter_count; i++) {
+		calls[i] = (struct mpk_call){ .function = image.getters[i].name, .repeat = 1 };
+		items[i].call = &calls[i];
+		items[i].timeout = request.timeout;
+	}
+	code = mpk_batch_run(&library, items, image.getter_count, err);
+	mpk_progress_end();
+	return code;
+}
+
+static enum mpk_code take_getter_text(const struct mpk_image *image,
+				      const struct mpk_image_function *getter,
+				      const struct mpk_call_result *result, struct mpk_arena *arena,
+				      struct mpk_host_texts *texts, struct mpk_error *err)
+{
+	const struct mpk_value *v = result->count ? result->values : NULL;
+	const char *copy;
+	bool is_doc;
+	size_t i = mpk_host_texts_function(image, getter, &is_doc);
+
+	if (i == image->function_count || !v || v->kind != MPK_VALUE_STR)
+		return MPK_OK;
+	copy = mpk_arena_copy(arena, v->text->data, v->text->len);
+	MPK_TRY_ALLOC(copy, err);
+	*(is_doc ? &texts->docs[i] : &texts->metadata[i]) = mpk_span_of(copy, v->text->len);
+	return MPK_OK;
+}
+
+/* A getter that fails is passed over with a warning; a library that does not load is an error. */
+static enum mpk_code take_getter_texts(struct minspect_file *file,
+				       const struct mpk_batch_item *items, struct mpk_view *view,
+				       struct mpk_error *err)
+{
+	const struct mpk_image *image = &file->image;
+	struct mpk_host_texts *texts = mpk_arena_alloc(&file->arena, sizeof *texts);
+
+	MPK_TRY_ALLOC(texts, err);
+	MPK_TRY(mpk_host_texts_read(image, &file->arena, texts, err));
+	for (size_t i = 0; i < image->getter_count; i++) {
+		const struct mpk_batch_item *item = &items[i];
+
+		/* Such an error is the same for every getter, so it is reported once, for the
+		 * file. */
+		if (item->error.code == MPK_E_LOAD || item->error.code == MPK_E_NOMEM) {
+			*err = item->error;
+			return err->code;
+		}
+		if (item->error.code != MPK_OK)
+			mpk_diag_warn("%s: %s: %s", file->name, image->getters[i].name,
+				      item->error.text);
+		else
+			MPK_TRY(take_getter_text(image, &image->getters[i], &item->result,
+						 &file->arena, texts, err));
+	}
+	return mpk_view_take_texts(view, texts, err);
+}
+
+static enum mpk_code call_metadata(const struct minspect_options *o, struct minspect_file *file,
+				   struct mpk_view *view, struct mpk_error *err)
+{
+	size_t count = file->image.getter_count;
+	struct mpk_batch_item *items;
+	struct mpk_call *calls;
+	enum mpk_code code;
+
+	if (!count)
+		return MPK_OK;
+	items = calloc(count, sizeof *items);
+	calls = mpk_arena_array(&file->arena, count, sizeof *calls);
+	code = items && calls ? call_getters(o, file, items, calls, err) : mpk_fail_nomem(err);
+	if (code == MPK_OK)
+		code = take_getter_texts(file, items, view, err);
+	batch_fini(items, count);
+	if (code != MPK_OK)
+		mpk_error_at_file(err, file->name);
+	return code;
+}
+
+/* --- the actions -------------------------------------------------------------------------- */
 
 /* Of two ways to say the same, the one that was asked for. */
-static int
-print(struct minspect_look *l,
-      void (*text)(const struct mpk_view *view, struct mpk_style style, struct mpk_strbuf *out),
-      void (*json)(const struct mpk_view *view, struct mpk_json *j, struct mpk_json_at *at))
+static int print_either(struct minspect_look *l,
+			void (*text)(const struct mpk_view *view, struct mpk_style style,
+				     struct mpk_strbuf *out),
+			void (*json)(const struct mpk_view *view, struct mpk_json *j,
+				     struct mpk_json_at *at))
 {
 	if (l->json) {
 		json(l->view, l->json, l->at);
@@ -22,7 +226,7 @@ print(struct minspect_look *l,
 	return MPK_EXIT_OK;
 }
 
-static int show(const struct minspect_options *o, struct minspect_look *l)
+static int summarize(const struct minspect_options *o, struct minspect_look *l)
 {
 	struct mpk_error err = { 0 };
 
@@ -31,8 +235,9 @@ static int show(const struct minspect_options *o, struct minspect_look *l)
 	if (mpk_common.verbose && (mpk_view_show_info(l->view, true, &err) != MPK_OK ||
 				   mpk_verify_kernels(l->view, &err) != MPK_OK))
 		return mpk_diag_error(&err);
+	/* -v shows all of the provenance, which is long. */
 	l->view->show_origin = mpk_common.verbose > 0;
-	return print(l, mpk_view_summary, mpk_view_summary_json);
+	return print_either(l, mpk_view_summary, mpk_view_summary_json);
 }
 
 static enum mpk_code read_functions(const struct minspect_options *o, struct minspect_look *l,
@@ -41,12 +246,12 @@ static enum mpk_code read_functions(const struct minspect_options *o, struct min
 	MPK_TRY(mpk_view_show_info(l->view, false, err));
 	MPK_TRY(mpk_view_mark_images(l->view, err));
 	if (o->call_metadata)
-		MPK_TRY(minspect_call_metadata(o, l->file, l->view, err));
+		MPK_TRY(call_metadata(o, l->file, l->view, err));
 	l->view->show_docs = mpk_common.verbose > 0;
 	return mpk_view_read_texts(l->view, err);
 }
 
-static int functions(const struct minspect_options *o, struct minspect_look *l)
+static int list_functions(const struct minspect_options *o, struct minspect_look *l)
 {
 	struct mpk_error err = { 0 };
 
@@ -55,20 +260,19 @@ static int functions(const struct minspect_options *o, struct minspect_look *l)
 		return minspect_report(l, &err);
 	if (mpk_verify_kernels(l->view, &err) != MPK_OK)
 		return mpk_diag_error(&err);
-	return print(l, mpk_view_functions, mpk_view_functions_json);
+	return print_either(l, mpk_view_functions, mpk_view_functions_json);
 }
 
 int minspect_show(const struct minspect_options *o)
 {
-	static const struct minspect_action action = { .look = show,
-						       .archive = minspect_archive_list };
+	static const struct minspect_action action = { .look = summarize, .archive = list_archive };
 
 	return minspect_each(o, &action, NULL);
 }
 
 int minspect_functions(const struct minspect_options *o)
 {
-	static const struct minspect_action action = { .look = functions };
+	static const struct minspect_action action = { .look = list_functions };
 
 	return minspect_each(o, &action, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --size, and --budget: status 1 for a file that is larger. */
+/* --size as text, JSON, CSV or Markdown, and --budget, which makes the status 1 for a file that
+ * is larger. */
 #include "size/size.h"
 
 #include "common/diag.h"

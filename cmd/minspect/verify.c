@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --verify: a file that cannot be read at all is a finding, too. */
+/* --verify: prints the findings of lib/show/verify. A file that cannot be read at all is a
+ * finding, too, so the exit status is 1 and not that of an error. Keys are read before the
+ * sandbox is entered. */
 #include "verify/verify.h"
 
 #include <string.h>
@@ -11,7 +13,7 @@
 
 static struct mpk_public_keys keys; /* of --pubkey */
 
-/* That a file without errors was signed is worth a line: it is what was asked. */
+/* Notes are printed with -v only, but who asked for a signature wants to see that there is one. */
 static void print_signed(struct minspect_look *l, const struct mpk_report *report)
 {
 	for (size_t i = 0; i < report->count; i++) {
@@ -57,6 +59,7 @@ static int verify(const struct minspect_options *o, struct minspect_look *l)
 	struct mpk_report report = { 0 };
 	struct mpk_error err = { 0 };
 
+	/* A signature covers the whole file, so with a key all of that is read, too. */
 	mpk_progress_begin("verifying",
 			   l->view->image->blob.len + (o->pubkey ? l->file->map.bytes.len : 0));
 	enum mpk_code code = mpk_verify_run(l->view, &file, &l->file->arena, &report, &err);
@@ -73,6 +76,7 @@ static int refuse(struct minspect_look *l, const struct mpk_error *err)
 {
 	struct mpk_report report = { 0 };
 
+	/* The word in brackets says whether the blob or the file around it is damaged. */
 	mpk_report_add(&report, MPK_ERROR,
 		       strcmp(err->at.space, "blob") == 0 ? "container" : "file", err);
 	return finish(l, &report);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Members of zip archives: "app.whl!/pkg/lib.so", also "app.whl!/pkg/lib.a(devc.o)" and an archive in an
- * archive, "app.aab!/base.apk!/lib/arm64-v8a/lib.so". */
+/* Members of zip archives, of which wheels and Android packages are some: "app.whl!/pkg/lib.so",
+ * also "app.whl!/pkg/lib.a(devc.o)" and an archive in an archive,
+ * "app.aab!/base.apk!/lib/arm64-v8a/lib.so". An archive that is named alone has every library in
+ * it looked at, one after the other. */
 #include <string.h>
 #include <unistd.h>
 
@@ -12,14 +14,15 @@
 
 #define SEPARATOR "!/"
 
-enum {
-	RATIO_MAX =
-		20, /* objects and weights unpack to less; what unpacks to more is no larger file */
-	PARTS_LEAST = 16 << 20, /* smaller members are unpacked at once */
-};
+/* The memory limit grows with the size of a member. A member may claim any size, so at most this
+ * many times its packed bytes count: objects and weights pack worse than that. */
+enum { RATIO_MAX = 20 };
 
-/* Where the path of the archive ends: at the first separator behind a file that is there. A file whose
- * own name has a separator is taken as it stands. */
+/* A smaller member is unpacked whole for a listing, too: more than this is kept of any at once. */
+enum { PARTS_LEAST = 16 << 20 };
+
+/* Where the path of the archive ends: at the first separator after which the text before it is a
+ * file. A file whose own name has a separator is no archive. */
 static const char *separator_in(const char *name, struct mpk_arena *arena)
 {
 	const char *first = strstr(name, SEPARATOR);
@@ -92,6 +95,8 @@ static struct mpk_zip_options options_for(const struct mpk_deflate_reader *reade
 static enum mpk_code read_member(struct minspect_file *f, const struct mpk_zip_member *m,
 				 struct mpk_error *err)
 {
+	/* Pages of the archive that were unpacked are given back to the kernel, so a large
+	 * member does not hold both forms in memory. */
 	const struct mpk_deflate_reader reader = { forget, &f->map };
 	const struct mpk_zip_options options = options_for(&reader);
 
@@ -212,6 +217,7 @@ int minspect_zip_each(const struct minspect_file *archive, const char *action, b
 	int status = MPK_EXIT_OK;
 	size_t held = 0;
 
+	/* One output cannot take the parts of several libraries. */
 	if (single && archive->library_count > 1)
 		return mpk_diag_usage("--%s takes one library, and %s has %zu: name one as %s!/%s",
 				      action, MPK_QUOTE(mpk_span_str(archive->name)),

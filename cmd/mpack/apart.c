@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading apart: the parser of payloads is a fork that gives up its rights; the compiler's caller takes
- * from it, through a file in memory, what emit/handover.h describes. */
+/* Reads the input in a process of its own. Payloads are parsed in a fork that gave up its
+ * rights, because this process later starts compilers and must keep its own. What was read comes
+ * back through a file in memory, in the form of emit/handover.h; this process parses no byte of
+ * a payload. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -43,7 +45,8 @@ static enum mpk_code hand_over(const struct reading *r, struct mpk_error *err)
 	return mpk_handover_write(&in->parts, files, count, r->fd, err);
 }
 
-/* Logs, locks and pipes of whoever started us; what is open for reading a manifest may name, as /dev/fd/7. */
+/* Logs, locks and pipes of whoever started us; what is open for reading a manifest may name, as
+ * /dev/fd/7. */
 static void close_writable(int but)
 {
 	long most = sysconf(_SC_OPEN_MAX);
@@ -79,7 +82,8 @@ static enum mpk_code read_apart(struct mpk_process_self *self, void *data, struc
 
 /* --- in the builder --------------------------------------------------------------------- */
 
-/* Signals that a defect of the program raises; others come from outside, SIGKILL where memory is out. */
+/* Signals that a defect of the program raises; others come from outside, SIGKILL where memory is
+ * out. */
 static bool is_crash(int sig)
 {
 	return sig == SIGSEGV || sig == SIGBUS || sig == SIGABRT || sig == SIGILL ||
@@ -126,6 +130,8 @@ static enum mpk_code take_over(struct mpk_input *in, int fd, struct mpk_error *e
 	MPK_TRY(mpk_mapping_of_fd(fd, in->path, &in->handed, err));
 	MPK_TRY(mpk_handover_read(in->handed.bytes, &in->text, &in->arena, &in->parts, &in->maps,
 				  err));
+	/* Pieces of the blob that are in the handover are copied from that file, as payloads are
+	 * from theirs. */
 	mpk_mapping_use_file(&in->handed, &in->parts.blob);
 	return MPK_OK;
 }
@@ -144,6 +150,7 @@ static int run_reader(struct reading *r)
 
 	int status = judge(&end, r->in->path);
 
+	/* Its messages were printed by the reader; the status is all that is left to hand on. */
 	if (status != MPK_EXIT_OK || take_over(r->in, r->fd, &err) == MPK_OK)
 		return status;
 	if (err.code == MPK_E_CORRUPT) { /* no input makes a sound reader write that */
@@ -162,6 +169,8 @@ int mpk_input_load_apart(const char *path, const struct mpk_input_options *o, st
 
 	if (status != MPK_EXIT_OK)
 		return status;
+	/* A file in memory: a pipe would be full while this process waits for the end of the
+	 * other. */
 	r.fd = memfd_create("mpack-handover", MFD_CLOEXEC);
 	if (r.fd < 0) {
 		(void)mpk_fail_errno(&err, MPK_E_IO, errno, "cannot make a file in memory");

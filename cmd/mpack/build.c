@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* mpack build: options, names and the order of the steps; lib/pack does the work. The input is
+ * read in a process without rights (apart.c). Then compilers and linkers are started, which are
+ * not confined, and this process enters the sandbox when the last of them has ended. With
+ * --check-repro all of that happens in a child, because a process that has built can start no
+ * program any more. */
 #include "mpack/build.h"
 
 #include <errno.h>
@@ -12,18 +17,15 @@
 
 #include "base/num.h"
 #include "base/strmap.h"
-#include "common/compiler.h"
 #include "common/confine.h"
 #include "common/diag.h"
-#include "common/interrupt.h"
-#include "common/libexec.h"
+#include "common/find.h"
 #include "common/options.h"
 #include "common/print.h"
 #include "common/progress.h"
-#include "common/tvmffi.h"
+#include "common/signals.h"
 #include "io/output.h"
 #include "mpack/input.h"
-#include "mpack/key.h"
 #include "mpack/mpack.h"
 #include "process/process.h"
 #include "text/escape.h"
@@ -32,46 +34,56 @@
 static struct mpk_build_options opt;
 
 static const struct mpk_option options[] = {
-	{ 'o', "output", MPK_OPT_TEXT | (unsigned)MPK_WRITES_FILE, "FILE",
-	  "write FILE; its suffix says what: .so .o .c .a .tar .blob", &opt.output },
+	{ 'o', "output", MPK_OPT_TEXT, "FILE",
+	  "write FILE; its suffix says what: .so .o .c .a .tar .blob", .target = &opt.output,
+	  .path = MPK_WRITES_FILE },
 	{ 0, "emit", MPK_OPT_TEXT, "WHAT", "so, obj, c, a, tar or blob, whatever the suffix",
-	  &opt.emit },
+	  .target = &opt.emit },
 	{ 0, "via", MPK_OPT_TEXT, "WAY", "how the blob becomes an object: llvm (default) or c",
-	  &opt.via },
+	  .target = &opt.via, .values = "words: llvm c", .decides_bytes = true },
 	{ 0, "abi", MPK_OPT_TEXT, "ABI", "ffi, ffi-0.21 or legacy, instead of the manifest's",
-	  &opt.abi },
+	  .target = &opt.abi, .decides_bytes = true },
 	{ 0, "target", MPK_OPT_TEXT, "TRIPLE", "the machine, instead of the manifest's",
-	  &opt.target },
-	{ 0, "cc", MPK_OPT_TEXT, "CC", "compiler driver (default: $CC, else cc)", &opt.cc },
+	  .target = &opt.target,
+	  .values =
+		  "words: x86_64-linux-gnu aarch64-linux-gnu arm-linux-gnueabihf i686-linux-gnu riscv64-linux-gnu powerpc64le-linux-gnu s390x-linux-gnu loongarch64-linux-gnu",
+	  .decides_bytes = true },
+	{ 0, "cc", MPK_OPT_TEXT, "CC", "compiler driver (default: $CC, else cc)",
+	  .target = &opt.cc },
 	{ 0, "cxx", MPK_OPT_TEXT, "CXX", "the same of C++ (default: $CXX, else c++, or as CC says)",
-	  &opt.cxx },
-	{ 0, "cflag", MPK_OPT_LIST, "FLAG", "give FLAG to the compiler", &opt.cflags },
+	  .target = &opt.cxx, .decides_bytes = true },
+	{ 0, "cflag", MPK_OPT_LIST, "FLAG", "give FLAG to the compiler", .target = &opt.cflags,
+	  .decides_bytes = true },
 	{ 0, "ldflag", MPK_OPT_LIST, "FLAG", "give FLAG to the linker's command line",
-	  &opt.ldflags },
+	  .target = &opt.ldflags, .decides_bytes = true },
 	{ 'j', "jobs", MPK_OPT_TEXT, "N", "compile N sources at a time (default: processors)",
-	  &opt.jobs },
+	  .target = &opt.jobs },
 	{ 0, "system-lib", MPK_OPT_FLAG, NULL, "register the blob at start, for static linking",
-	  &opt.system_lib },
-	{ 0, "prefix", MPK_OPT_TEXT, "P", "prefix of a system library's symbols", &opt.prefix },
+	  .target = &opt.system_lib, .decides_bytes = true },
+	{ 0, "prefix", MPK_OPT_TEXT, "P", "prefix of a system library's symbols",
+	  .target = &opt.prefix, .decides_bytes = true },
 	{ 'n', "dry-run", MPK_OPT_FLAG, NULL, "print what would be done, on standard output",
-	  &opt.dry_run },
+	  .target = &opt.dry_run },
 	{ 0, "print-commands", MPK_OPT_FLAG, NULL, "print each command before it is run",
-	  &opt.print_commands },
-	{ 0, "depfile", MPK_OPT_TEXT | (unsigned)MPK_WRITES_FILE, "FILE",
-	  "write the files read, in Makefile syntax", &opt.depfile },
-	{ 0, "save-temps", MPK_OPT_TEXT | (unsigned)MPK_WRITES_FOLDER, "DIR",
-	  "keep intermediate files in DIR", &opt.save_temps },
+	  .target = &opt.print_commands },
+	{ 0, "depfile", MPK_OPT_TEXT, "FILE", "write the files read, in Makefile syntax",
+	  .target = &opt.depfile, .path = MPK_WRITES_FILE },
+	{ 0, "save-temps", MPK_OPT_TEXT, "DIR", "keep intermediate files in DIR",
+	  .target = &opt.save_temps, .path = MPK_WRITES_FOLDER },
 	{ 0, "sign", MPK_OPT_TEXT, "KEY", "sign the library with a private Ed25519 key",
-	  &opt.sign },
+	  .target = &opt.sign },
 	{ 0, "provenance", MPK_OPT_FLAG, NULL,
-	  "note in it what it was made from: tools, options, digests", &opt.provenance },
-	{ 0, "fsync", MPK_OPT_FLAG, NULL, "return when the output is on the disk", &opt.fsync },
+	  "note in it what it was made from: tools, options, digests", .target = &opt.provenance,
+	  .decides_bytes = true },
+	{ 0, "fsync", MPK_OPT_FLAG, NULL, "return when the output is on the disk",
+	  .target = &opt.fsync },
 	{ 0, "allow-empty", MPK_OPT_FLAG, NULL,
-	  "also host code without a function that a loader finds", &opt.allow_empty },
-	{ 0, "force", MPK_OPT_FLAG | (unsigned)MPK_WRITES_FORCE, NULL,
-	  "overwrite what mpack did not write", &opt.force },
+	  "also host code without a function that a loader finds", .target = &opt.allow_empty,
+	  .decides_bytes = true },
+	{ 0, "force", MPK_OPT_FLAG, NULL, "overwrite what mpack did not write",
+	  .target = &opt.force, .path = MPK_WRITES_FORCE },
 	{ 0, "check-repro", MPK_OPT_FLAG, NULL,
-	  "build twice, under other circumstances, and compare", &opt.check_repro },
+	  "build twice, under other circumstances, and compare", .target = &opt.check_repro },
 	{ 0 },
 };
 
@@ -119,12 +131,10 @@ static int find_kind(enum mpk_emit_kind *out)
 
 static bool is_symbol_part(const char *text)
 {
-	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
+	static const char all[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
+	const char *letters = all + 10;
 
-	return strspn(text, letters) > 0 &&
-	       text[strspn(text,
-			   "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789")] ==
-		       '\0';
+	return strspn(text, letters) > 0 && text[strspn(text, all)] == '\0';
 }
 
 static bool is_stdout(void)
@@ -149,6 +159,7 @@ static int check_words(enum mpk_emit_kind kind)
 {
 	if (opt.via && strcmp(opt.via, "llvm") != 0 && strcmp(opt.via, "c") != 0)
 		return mpk_diag_usage("--via takes llvm or c, not '%s'", opt.via);
+	/* It is a prefix of the symbol of the blob, which only a system library may choose. */
 	if (opt.prefix && !opt.system_lib)
 		return mpk_diag_usage("--prefix is for system libraries: add --system-lib");
 	if (opt.prefix && *opt.prefix && !is_symbol_part(opt.prefix))
@@ -156,11 +167,13 @@ static int check_words(enum mpk_emit_kind kind)
 				      opt.prefix);
 	if (is_stdout() && kind != MPK_EMIT_C && kind != MPK_EMIT_BLOB)
 		return mpk_diag_usage("only C source and blobs are written to standard output");
+	/* Both are notes, which only ELF files have. */
 	if ((opt.sign || opt.provenance) && kind != MPK_EMIT_SO && kind != MPK_EMIT_OBJ)
 		return mpk_diag_usage("--%s is for .so and .o, which have room for it%s",
 				      opt.sign ? "sign" : "provenance",
 				      opt.sign ? "; sign another file beside it: ssh-keygen -Y sign"
 					       : "");
+	/* Process substitution, as in --sign <(...), makes a pipe. */
 	if (opt.check_repro && opt.sign && is_pipe(opt.sign))
 		return mpk_diag_usage("--check-repro builds twice, and '%s' can be read once only",
 				      opt.sign);
@@ -219,12 +232,12 @@ static enum mpk_stream command_stream(void)
 
 /* A name may have a line end, and what is printed here is pasted. */
 static void print_line(enum mpk_stream stream, const char *before, const char *name,
-		       const char *behind)
+		       const char *after)
 {
 	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
 
 	mpk_escape(&text, mpk_span_str(name));
-	(void)mpk_print(stream, "%s%s%s\n", before, mpk_strbuf_text(&text), behind);
+	(void)mpk_print(stream, "%s%s%s\n", before, mpk_strbuf_text(&text), after);
 }
 
 static void on_command(void *data, const char *const *argv)
@@ -256,8 +269,8 @@ static void on_note(void *data, const char *text)
 
 /* --- signals --------------------------------------------------------------------- */
 
-/* The scratch directory has its cleanup process: what is left are temporary names of outputs, and the
- * tools, which do not hear a terminal's signals. */
+/* The scratch directory has its cleanup process: what is left are temporary names of outputs,
+ * and the tools, which do not hear a terminal's signals. */
 static void on_signal(int sig)
 {
 	mpk_process_signal_all(SIGTERM);
@@ -294,6 +307,7 @@ static enum mpk_code fill(struct mpk_input *in, struct mpk_emit *e, struct mpk_e
 	const struct mpk_handover *parts = &in->parts;
 	const char *tmp = getenv("TMPDIR");
 
+	/* Compilers are given it to keep it out of the output. */
 	e->cwd = resolve(&in->arena, ".");
 	MPK_TRY(choose_output(in, e->kind, &e->out, err));
 	MPK_TRY(mpk_output_check_path(e->out, err));
@@ -321,6 +335,7 @@ static enum mpk_code fill(struct mpk_input *in, struct mpk_emit *e, struct mpk_e
 	MPK_TRY(list_args(&in->arena, &opt.ldflags, &e->ldflags, err));
 	MPK_TRY(mpk_compiler_find(&in->arena, opt.cc, opt.cxx, &e->cc, &e->cxx, err));
 	MPK_TRY(mpk_tvm_headers_find(&in->arena, &e->headers, err));
+	/* A finished library cannot be taken apart into the objects that an archive holds. */
 	if (e->base && (e->kind == MPK_EMIT_A || e->kind == MPK_EMIT_TAR))
 		return mpk_fail(
 			err, MPK_E_UNSUPPORTED,
@@ -357,7 +372,6 @@ static int finish(struct mpk_input *in, const struct mpk_emit *e)
 	struct mpk_error err = { 0 };
 
 	mpk_warn_uncallable(in, e);
-
 	if (opt.dry_run) {
 		(void)snprintf(size, sizeof size, ", blob of %llu bytes",
 			       e->blob ? (unsigned long long)e->blob->len : 0ULL);
@@ -377,7 +391,8 @@ static enum mpk_code accept(void *data, struct mpk_span bytes, struct mpk_error 
 	return opt.allow_empty ? MPK_OK : mpk_refuse_uncallable(data, bytes, err);
 }
 
-/* What is left is to read what the tools made, and objects and archives of the user's, and to write. */
+/* What is left is to read what the tools made, and objects and archives of the user's, and to
+ * write. */
 static void confine(void *data, const char *scratch)
 {
 	const struct mpk_emit *e = data;
@@ -414,6 +429,7 @@ static int build(enum mpk_emit_kind kind, const char *path)
 		status = mpk_diag_error(&err);
 	if (opt.fsync)
 		mpk_output_make_durable();
+	/* From here on there are processes and temporary names to remove. */
 	mpk_interrupt_handle(on_signal);
 	if (status == MPK_EXIT_OK) {
 		mpk_progress_begin("packing", e.blob ? e.blob->len : 0);
@@ -460,7 +476,7 @@ static int build_twice(enum mpk_emit_kind kind, const char *input)
 	if (end.how != MPK_PROCESS_QUIT)
 		return mpk_diag_error(&(struct mpk_error){ .code = MPK_E_INTERNAL,
 							   .text = "the first build was ended" });
-	return end.status == MPK_EXIT_OK ? mpk_repro_check(&opt, input) : end.status;
+	return end.status == MPK_EXIT_OK ? mpk_repro_check(&opt, options, input) : end.status;
 }
 
 int mpack_build(int argc, char **argv)

@@ -47,9 +47,10 @@ enum mpk_code mpk_refuse_uncallable(const struct mpk_emit *e, struct mpk_span by
 
 /* mpk_repro_check - build once more, from another directory, in another second, locale, time
  * zone and job count, and compare with what was built
- * @o       of the first build
+ * @o       of the first build; options: the rows of its table
  * @input   its operand
  * Returns  the exit status: MPK_EXIT_DIFFERENT with the first byte that differs */
-int mpk_repro_check(const struct mpk_build_options *o, const char *input);
+int mpk_repro_check(const struct mpk_build_options *o, const struct mpk_option *options,
+		    const char *input);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A package can be sound in all its parts and still be of no use: this says so. */
+/* Warns of a package whose parts are all valid and of which still nothing can be called, and
+ * says why: usually the name of a function is nearly the one that loaders look for. */
 #include <string.h>
 #include <sys/stat.h>
 
@@ -44,8 +45,8 @@ static enum mpk_code open_output(const struct mpk_emit *e, struct mpk_mapping *m
 							     : MPK_E_IO;
 }
 
-/* Where functions have no prefix, C++ names are callable as they are, which is what launch functions of C++
- * kernels want. Nobody who wrote functions in C++ does. */
+/* Where functions have no prefix, C++ names are callable as they are, which is what launch
+ * functions of C++ kernels want. Nobody who wrote functions in C++ does. */
 static bool is_left_mangled(const struct mpk_image *image, const struct mpk_emit *e)
 {
 	bool cxx = false;
@@ -60,7 +61,8 @@ static bool is_left_mangled(const struct mpk_image *image, const struct mpk_emit
 	return cxx;
 }
 
-/* Why nobody calls any of the code; nothing for a file that cannot be read back, which is not judged here. */
+/* Why none of the code can be called. A file that cannot be read back is judged elsewhere, so
+ * nothing is said of it here. */
 static void judge(const struct mpk_emit *e, struct mpk_span bytes, struct mpk_strbuf *out)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
@@ -68,7 +70,8 @@ static void judge(const struct mpk_emit *e, struct mpk_span bytes, struct mpk_st
 	struct mpk_image image;
 	enum mpk_code code = mpk_image_open(bytes, NULL, &arena, &image, NULL);
 
-	/* without a blob nothing in the file tells that plain names are what is looked for */
+	/* Without a blob, nothing in the file says that loaders look for plain names. So with a
+	 * generation whose functions have no prefix, a file with only such names is not judged. */
 	if ((code != MPK_OK && code != MPK_E_NO_BLOB) ||
 	    (code == MPK_OK && image.function_count && !is_left_mangled(&image, e)) ||
 	    mpk_miss_find(code == MPK_OK ? image.bytes : bytes, e->gen, &arena, &miss, NULL) !=
@@ -130,6 +133,7 @@ static void look_at_entry(const struct mpk_input *in, const struct mpk_emit *e)
 
 void mpk_warn_uncallable(const struct mpk_input *in, const struct mpk_emit *e)
 {
+	/* An object holds the blob alone, C source and a bare blob have no host code. */
 	bool whole = e->kind == MPK_EMIT_SO || e->kind == MPK_EMIT_A || e->kind == MPK_EMIT_TAR;
 	const struct mpk_handover *parts = &in->parts;
 

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* mpack check reads a manifest and every payload as build does, and writes nothing. It needs no
+ * second process for that, because nothing is started afterwards that would need rights: the
+ * sandbox is entered before the first byte. */
 #include <inttypes.h>
 
 #include "common/confine.h"

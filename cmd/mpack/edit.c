@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An edit writes what was read but for the payloads that are named. So the blob must be one that
- * our writer would have written byte for byte, which is tried out before anything is changed. Code beside
- * the blob is overwritten where it stands. */
+/* mpack edit writes the file that it read, with other bytes for the payloads that are named.
+ * That is only right where writing the tree again gives exactly the bytes that were read, which
+ * is tried before anything is changed. Code beside the blob, which tvm-ffi's tools embed, is
+ * overwritten in its place, because host code points there. */
 #include <string.h>
 
 #include "common/confine.h"
@@ -15,7 +16,6 @@
 #include "emit/packed.h"
 #include "io/mapping.h"
 #include "io/output.h"
-#include "mpack/key.h"
 #include "mpack/mpack.h"
 #include "package/swap.h"
 #include "package/swap_code.h"
@@ -29,15 +29,17 @@ static bool durable, force;
 static struct mpk_option_list replacements;
 
 static const struct mpk_option options[] = {
-	{ 'o', "output", MPK_OPT_TEXT | (unsigned)MPK_WRITES_EDITED, "FILE",
-	  "write FILE; it may be the input", &output },
+	{ 'o', "output", MPK_OPT_TEXT, "FILE", "write FILE; it may be the input", .target = &output,
+	  .path = MPK_WRITES_EDITED },
 	{ 0, "replace", MPK_OPT_LIST, "PATH=FILE",
-	  "other bytes for a module, PATH#KERNEL or cubin:NAME", &replacements },
+	  "other bytes for a module, PATH#KERNEL or cubin:NAME", .target = &replacements,
+	  .path = MPK_READS_PAIR, .values = "replace" },
 	{ 0, "sign", MPK_OPT_TEXT, "KEY", "sign what is written with a private Ed25519 key",
-	  &sign_path },
-	{ 0, "force", MPK_OPT_FLAG | (unsigned)MPK_WRITES_FORCE, NULL,
-	  "overwrite what mpack did not write", &force },
-	{ 0, "fsync", MPK_OPT_FLAG, NULL, "return when the output is on the disk", &durable },
+	  .target = &sign_path },
+	{ 0, "force", MPK_OPT_FLAG, NULL, "overwrite what mpack did not write", .target = &force,
+	  .path = MPK_WRITES_FORCE },
+	{ 0, "fsync", MPK_OPT_FLAG, NULL, "return when the output is on the disk",
+	  .target = &durable },
 	{ 0 },
 };
 
@@ -98,6 +100,8 @@ static enum mpk_code load_modules(struct edit *e, struct mpk_error *err)
 		return mpk_fail(
 			err, MPK_E_UNSUPPORTED,
 			"only ELF libraries and bare blobs are edited; unpack this file, edit its .blob and build it anew");
+	/* Its code has the offset of each kernel in the blob, which a change of sizes would make
+	 * wrong. */
 	if (e->image.standalone)
 		return mpk_fail(
 			err, MPK_E_UNSUPPORTED,
@@ -112,6 +116,7 @@ static enum mpk_code load(struct edit *e, const char *path, struct mpk_error *er
 	MPK_TRY(mpk_mapping_open(path, &e->file, err));
 	MPK_TRY(mpk_image_open(e->file.bytes, NULL, &e->arena, &e->image, err));
 	for (size_t i = 0; i < replacements.count; i++)
+		/* Embedded code is named "cubin:NAME"; everything else is a path in the tree. */
 		e->modules |= !is_code(replacements.items[i].value);
 	if (e->modules)
 		return load_modules(e, err);
@@ -149,6 +154,7 @@ static enum mpk_code swap_codes(struct edit *e, const struct mpk_private *file,
 		const char *path = mpk_arena_copy(&e->arena, word, (size_t)(equals - word));
 
 		MPK_TRY_ALLOC(path, err);
+		/* The second would silently win. Modules are checked by mpk_swap_payload. */
 		for (size_t k = 0; k < i && is_code(path); k++)
 			if (strncmp(replacements.items[k].value, word,
 				    (size_t)(equals - word + 1)) == 0)
@@ -172,6 +178,7 @@ static enum mpk_code write_out(struct mpk_mapping *file, const struct mpk_packed
 {
 	struct mpk_output *o = NULL;
 
+	/* -o may name the input: the output is written beside it and renamed over it. */
 	mpk_mapping_may_be_replaced(file);
 	MPK_TRY(mpk_output_open(output, mode, &o, err));
 	mpk_progress_begin("writing", s->rope->len);
@@ -180,6 +187,7 @@ static enum mpk_code write_out(struct mpk_mapping *file, const struct mpk_packed
 	if (code == MPK_OK)
 		code = mpk_confirm_output(o, blob, err);
 	if (code == MPK_OK && sign_path)
+		/* A pipe has passed its bytes on before the signature of all of them is known. */
 		code = mpk_output_is_through(o)
 			       ? mpk_fail(
 					 err, MPK_E_UNSUPPORTED,
@@ -209,6 +217,7 @@ static enum mpk_code write_library(struct edit *e, const struct mpk_rope *blob,
 	};
 	if (code == MPK_OK)
 		code = write_out(&e->file, &packed, blob, 0777, err);
+	/* These come from the file that is edited, and its name is not in them yet. */
 	if (code == MPK_E_CORRUPT || code == MPK_E_RANGE)
 		mpk_error_at_file(err, e->name);
 	mpk_private_close(&e->file, &file);
@@ -309,12 +318,7 @@ static void confine(const char *path)
 	struct mpk_confine c = { 0 };
 
 	mpk_confine_input(&c, path);
-	for (size_t i = 0; i < replacements.count; i++) {
-		const char *equals = strchr(replacements.items[i].value, '=');
-
-		mpk_confine_input(&c, equals ? equals + 1 : NULL);
-	}
-	mpk_confine_output(&c, output);
+	mpk_confine_options(&c, options);
 	mpk_confine(&c);
 }
 

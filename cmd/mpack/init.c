@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* mpack init prints a manifest for kernels and host code, which lib/pack/package makes. Standard
+ * output is the only output, so that the files of a project are never overwritten. */
 #include "package/init.h"
 #include "base/memory.h"
 #include "common/confine.h"
@@ -12,6 +14,7 @@ static int print(const struct mpk_strbuf *text)
 {
 	struct mpk_error err = { 0 };
 
+	/* A text that lost a piece because memory was out would be a manifest of something else. */
 	if (mpk_memory_check(&err) != MPK_OK)
 		return mpk_diag_error(&err);
 	int failed = mpk_print_text(MPK_STDOUT, mpk_strbuf_text(text), text->len);
@@ -48,6 +51,7 @@ static int init(char **paths, size_t count)
 	enum mpk_code code = maps ? MPK_OK : mpk_fail_nomem(&err);
 
 	for (size_t i = 0; maps && i < count; i++)
+		/* So that closing all of them is right, however many were opened. */
 		maps[i].fd = -1;
 	if (code == MPK_OK)
 		code = fill_in(paths, count, maps, &arena, &text, &err);

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reads what a build starts from: a manifest with its files, or a blob that is already finished.
+ * Both go through the checks that minspect --verify has, and all findings are printed at once,
+ * each at its place in the manifest. Nothing is compiled here; mpk_input_load_apart (apart.c)
+ * calls this in a process without rights. */
 #include "mpack/input.h"
 
 #include <string.h>
@@ -57,6 +61,7 @@ static int set_files(struct mpk_input *in, const char *path)
 
 static int report_status(struct mpk_input *in, enum mpk_code code, const struct mpk_error *err)
 {
+	/* What was found up to then may be wrong, so it is not printed. */
 	if (code == MPK_E_NOMEM || code == MPK_E_INTERNAL)
 		return mpk_diag_error(err);
 	mpk_diag_report(&in->report);
@@ -79,7 +84,8 @@ static enum mpk_code first_error(const struct mpk_report *report, struct mpk_err
 	return MPK_OK;
 }
 
-/* What --verify calls an error; of a finished blob nothing else is anybody's business here. */
+/* The errors that --verify finds. A finished blob is packed as it is, so warnings about it would
+ * help nobody. */
 static enum mpk_code verify_blob(struct mpk_input *in, const struct mpk_tree *tree,
 				 struct mpk_error *err)
 {
@@ -110,18 +116,22 @@ static enum mpk_code check_blob(struct mpk_input *in, const char *abi, struct mp
 	MPK_TRY(mpk_blob_guess(bytes, &seen, err));
 	if (!abi)
 		parts->gen = seen;
+	/* A finished blob is packed as it is, so --abi cannot move it into or out of the current
+	 * generation; between the two older ones it only chooses the names of symbols. */
 	else if ((parts->gen == MPK_GEN_CURRENT) != (seen == MPK_GEN_CURRENT))
 		return mpk_fail(
 			err, MPK_E_CONFLICT,
 			"the blob is of abi \"%s\"; a finished blob is packed as it is and cannot become \"%s\"",
 			mpk_generation_get(seen)->abi, abi);
 	MPK_TRY(mpk_blob_read(bytes, parts->gen, &in->arena, &tree, err));
+	/* The header counts the bytes after its own eight. */
 	if (tree.nbytes + 8 != bytes.len)
 		return mpk_fail_offset(err, MPK_E_CORRUPT, "blob", 0,
 				       "the header says %llu bytes, the file has %zu",
 				       (unsigned long long)tree.nbytes + 8, bytes.len);
 	MPK_TRY(verify_blob(in, &tree, err));
 	parts->blob = mpk_rope_of(&in->arena);
+	/* With a file, the blob is copied from file to file and never held in memory. */
 	if (in->text.fd >= 0)
 		mpk_rope_put_file(&parts->blob, in->text.fd, 0, bytes.len);
 	else
@@ -180,6 +190,8 @@ static void add_sources(struct mpk_input *in, const char *triple)
 			in->parts.source_count++;
 			continue;
 		}
+		/* The place inside the source file is replaced by that in the manifest, which
+		 * the user can edit. */
 		err.at = (struct mpk_where){ 0 };
 		err.at.line = p->sources[i].pos.line;
 		err.at.column = p->sources[i].pos.column;
@@ -188,7 +200,7 @@ static void add_sources(struct mpk_input *in, const char *triple)
 	}
 }
 
-/* Host code that mpack writes itself stands behind the user's. */
+/* Host code that mpack writes itself comes after the user's. */
 static enum mpk_code add_generated(struct mpk_input *in, const struct mpk_input_options *o,
 				   struct mpk_error *err)
 {
@@ -217,6 +229,7 @@ static struct mpk_pos payload_pos(const struct mpk_manifest_module *m)
 		return m->data.pos;
 	if (m->function_count && m->functions[0].data.text)
 		return m->functions[0].data.pos;
+	/* Models have their payload under the key graph. */
 	struct mpk_toml_str graph = mpk_manifest_module_extra(m, "graph");
 	return graph.text ? graph.pos : m->pos;
 }
@@ -240,8 +253,8 @@ static enum mpk_code verify_package(struct mpk_input *in, struct mpk_error *err)
 	return first_error(&in->report, err);
 }
 
-/* Kernels and models are called, host code, and what code generators of others made; of a kind
- * without a row nobody knows. */
+/* Whether anything in the package can be called. Kernels, models and host code can, and so can
+ * modules of a kind that has no row here, as far as anybody knows; only data cannot. */
 static bool has_callable_module(const struct mpk_tree *tree)
 {
 	for (size_t i = 0; i < tree->count; i++) {
@@ -294,7 +307,8 @@ static enum mpk_code load_package(struct mpk_input *in, const struct mpk_input_o
 	return MPK_OK;
 }
 
-/* What is told by words may stand in a manifest's comments: there the file's name decides, too. */
+/* Texts are recognised by their words, which a comment of a manifest may contain, too: so for
+ * text the name of the file decides as well. */
 int mpk_input_refuse(const char *path, struct mpk_span bytes)
 {
 	struct mpk_error err = { 0 };

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Chooses the command of mpack. What is no command gets a proposal: a command that is spelled
+ * nearly so, the action of minspect that has the name, or, for a file, the command that one uses
+ * such a file with. */
 #include <string.h>
 #include <unistd.h>
 
@@ -11,6 +14,8 @@
 #include "elf/note.h"
 #include "mpack/mpack.h"
 
+/* The commands; --help lists them in its summary, where scripts/check-man and scripts/completion
+ * read them. */
 static const struct {
 	const char *name;
 	int (*run)(int argc, char **argv);
@@ -71,6 +76,7 @@ static int run_command(int argc, char **argv)
 	if (is_of_minspect(argv[0]))
 		return mpk_diag_usage("unknown command '%s'; did you mean 'minspect --%s'?",
 				      argv[0], argv[0]);
+	/* A file in the place of the command: the command was forgotten. */
 	if (access(argv[0], F_OK) == 0)
 		return mpk_diag_usage("no command given; did you mean 'mpack %s %s'?",
 				      command_for(argv[0]), argv[0]);
@@ -86,7 +92,8 @@ int main(int argc, char **argv)
 	static const char *explain;
 	static const struct mpk_option options[] = {
 		{ 0, "explain", MPK_OPT_MAYBE, "ID",
-		  "what the word in brackets behind an error means", &explain },
+		  "what the word in brackets behind an error means", .target = &explain,
+		  .values = "ids" },
 		{ 0 },
 	};
 	static const struct mpk_command command = {
@@ -113,7 +120,9 @@ int main(int argc, char **argv)
 
 	mpk_common.program = "mpack";
 	mpk_signals_init();
+	/* Files with the note of mpack are its own, and may be replaced without --force. */
 	mpk_outputs_begin(MPK_NOTE_MARK, sizeof MPK_NOTE_MARK - 1);
+	/* Options before the command are those of mpack itself: --help, --version, --explain. */
 	if (argc > 1 && argv[1][0] != '-')
 		return run_command(argc - 1, argv + 1);
 	if (!mpk_options_parse(&command, argc, argv, &first, &status))

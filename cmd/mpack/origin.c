@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a build was made from, for --provenance: nothing in it tells when, where or by whom. */
+/* What a build was made from: for --provenance tools, options and inputs, of which nothing says
+ * when, where or by whom; for --depfile the files, in the syntax that make, ninja and their
+ * relatives share. */
+#include "mpack/build.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/strbuf.h"
 #include "io/digest.h"
+#include "io/output.h"
 #include "io/path.h"
-#include "mpack/build.h"
 #include "process/argv.h"
 #include "process/process.h"
 #include "text/escape.h"
@@ -27,8 +32,8 @@ struct describing {
 
 /* --- tools ----------------------------------------------------------------------- */
 
-/* What a program prints, its first SAID_MAX bytes; nothing when it cannot be run: the build will say
- * so better. */
+/* What a program prints, its first SAID_MAX bytes; nothing when it cannot be run: the build will
+ * say so better. */
 static enum mpk_code ask(const char *const *argv, char *said, size_t *len, struct mpk_error *err)
 {
 	static const char *const env[] = { "LC_ALL=C", NULL };
@@ -52,7 +57,8 @@ static enum mpk_code ask(const char *const *argv, char *said, size_t *len, struc
 	return code;
 }
 
-/* Behind what a driver says of its own way to the linker. */
+/* The text of the linker, after the lines in which the compiler driver prints the command that
+ * it runs: those begin with a path or with "collect2". */
 static struct mpk_span linker_line(struct mpk_span said)
 {
 	while (said.len && (said.data[0] == '/' || mpk_span_starts(said, "collect2"))) {
@@ -80,6 +86,7 @@ static enum mpk_code add_program(struct describing *d, const char *name,
 
 	mpk_argv_add_all(&v, driver);
 	for (size_t i = 0; is_linker && i < d->e->ldflags.count; i++)
+		/* The linker that is asked for its version must be the one that links. */
 		if (strncmp(d->e->ldflags.items[i], "-fuse-ld", 8) == 0)
 			mpk_argv_add(&v, d->e->ldflags.items[i]);
 	mpk_argv_add(&v, is_linker ? "-Wl,--version" : "--version");
@@ -185,6 +192,7 @@ static enum mpk_code add_input(struct describing *d, const char *path,
 	struct mpk_mapping *map = &d->in->watched[d->in->watched_count];
 	const char *name = mpk_path_name(path);
 
+	/* Standard input has no path and cannot be read twice; its bytes are still here. */
 	if (strcmp(path, "-") == 0) {
 		out->name = "(standard input)";
 		return hash(d->in->text.bytes, out, err);
@@ -193,6 +201,8 @@ static enum mpk_code add_input(struct describing *d, const char *path,
 	MPK_TRY_ALLOC(out->name, err);
 	MPK_TRY(mpk_mapping_open(path, map, err));
 	d->in->watched_count++;
+	/* Descriptors are limited; the mapping alone keeps the bytes and the identity of the
+	 * file. */
 	mpk_mapping_close_file(map);
 	return hash(map->bytes, out, err);
 }
@@ -232,4 +242,62 @@ enum mpk_code mpk_origin_describe(const struct mpk_build_options *o, struct mpk_
 		.input_count = in->parts.file_count,
 	};
 	return mpk_provenance_write(&p, &in->arena, out, err);
+}
+
+/* --- --depfile --------------------------------------------------------------------------- */
+
+/* Blanks, '#' and '$' have a way to be written that all readers share. */
+static void put_name(struct mpk_strbuf *text, const char *name)
+{
+	for (; *name; name++) {
+		if (*name == ' ' || *name == '\t' || *name == '#')
+			mpk_strbuf_putc(text, '\\');
+		/* make expands "$", and "$$" is how it is written. */
+		if (*name == '$')
+			mpk_strbuf_putc(text, '$');
+		mpk_strbuf_putc(text, *name);
+	}
+}
+
+/* What would be a recipe, a variable, a pattern or another rule. */
+static enum mpk_code check_name(const char *name, struct mpk_error *err)
+{
+	for (const char *at = name; *at; at++)
+		if ((unsigned char)*at < ' ' || strchr(":;=%|", *at))
+			return mpk_fail(err, MPK_E_UNSUPPORTED,
+					"make cannot read the name '%s', for its '%s'",
+					MPK_QUOTE(mpk_span_str(name)),
+					MPK_QUOTE(mpk_span_of(at, 1)));
+	return MPK_OK;
+}
+
+static void put_rules(struct mpk_strbuf *text, const char *out, const char *const *files,
+		      size_t count)
+{
+	put_name(text, out);
+	mpk_strbuf_putc(text, ':');
+	for (size_t i = 0; i < count; i++) {
+		/* One name a line, so that a difference of two such files shows names. */
+		mpk_strbuf_puts(text, i ? " \\\n  " : " ");
+		put_name(text, files[i]);
+	}
+	mpk_strbuf_putc(text, '\n');
+	/* So that a file that goes away is no error but a rebuild. */
+	for (size_t i = 1; i < count; i++) {
+		put_name(text, files[i]);
+		mpk_strbuf_puts(text, ":\n");
+	}
+}
+
+enum mpk_code mpk_depfile_write(const char *path, const char *out, const char *const *files,
+				size_t count, struct mpk_error *err)
+{
+	MPK_CLEANUP(mpk_strbuf_fini) struct mpk_strbuf text = { 0 };
+
+	MPK_TRY(check_name(out, err));
+	for (size_t i = 0; i < count; i++)
+		MPK_TRY(check_name(files[i], err));
+	put_rules(&text, out, files, count);
+	MPK_TRY(mpk_strbuf_status(&text, err));
+	return mpk_output_store(path, mpk_span_of(text.data, text.len), err);
 }

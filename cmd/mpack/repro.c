@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* --check-repro: packs a second time and compares. The second build differs in all that must not
+ * matter: directory, second, time zone, locale, number of jobs, output name. It is a new process
+ * of this program, because only that gets another environment from its start. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,10 +33,16 @@ static void put(struct mpk_argv *v, const char *option, const char *value)
 	mpk_argv_add(v, value);
 }
 
-static void put_list(struct mpk_argv *v, const char *option, const struct mpk_option_list *list)
+/* The options that decide the bytes, as they were given. */
+static void put_rows(struct mpk_argv *v, const struct mpk_option *options)
 {
-	for (size_t i = 0; i < list->count; i++)
-		put(v, option, list->items[i].value);
+	for (const struct mpk_option *row = options; row->name; row++) {
+		for (size_t i = 0; row->decides_bytes && i < mpk_option_count(row); i++) {
+			mpk_argv_printf(v, "--%s", row->name);
+			if (row->argument)
+				mpk_argv_add(v, mpk_option_value(row, i));
+		}
+	}
 }
 
 static const char *emit_word(const struct mpk_build_options *o)
@@ -45,9 +54,10 @@ static const char *emit_word(const struct mpk_build_options *o)
 	return strcmp(dot, ".o") == 0 ? "obj" : dot + 1;
 }
 
-/* The same options, but for what must not matter. */
-static void put_command(struct mpk_argv *v, const struct mpk_build_options *o, const char *input,
-			const char *out)
+/* The same command, but for what must not matter: another output, other paths, another number of
+ * jobs. */
+static void put_command(struct mpk_argv *v, const struct mpk_build_options *o,
+			const struct mpk_option *options, const char *input, const char *out)
 {
 	const char *cc = o->cc ? o->cc : getenv("CC");
 	bool is_path = cc && strchr(cc, '/') && !strchr(cc, ' ');
@@ -57,33 +67,25 @@ static void put_command(struct mpk_argv *v, const struct mpk_build_options *o, c
 	mpk_argv_add(v, "--quiet"); /* what it warns of was said by the first */
 	put(v, "--output", out);
 	put(v, "--emit", emit_word(o));
+	/* Another number than the first build had: with one job nothing is reordered, with
+	 * several it may be. */
 	put(v, "--jobs", o->jobs && strcmp(o->jobs, "1") == 0 ? "3" : "1");
-	put(v, "--via", o->via);
-	put(v, "--abi", o->abi);
-	put(v, "--target", o->target);
-	put(v, "--prefix", o->prefix);
 	put(v, "--cc", is_path ? absolute(v->arena, cc) : o->cc);
-	put(v, "--cxx", o->cxx);
 	put(v, "--sign", o->sign ? absolute(v->arena, o->sign) : NULL);
-	if (o->provenance)
-		mpk_argv_add(v, "--provenance");
-	if (o->system_lib)
-		mpk_argv_add(v, "--system-lib");
-	if (o->allow_empty)
-		mpk_argv_add(v, "--allow-empty");
-	put_list(v, "--cflag", &o->cflags);
-	put_list(v, "--ldflag", &o->ldflags);
+	put_rows(v, options);
 }
 
 /* In a world that differs in all that must not matter, also in the second. */
 static enum mpk_code run_again(const char *const *argv, const char *dir, int *status,
 			       struct mpk_error *err)
 {
+	/* Fourteen hours ahead of UTC, and a locale in which the lower case of "I" is no "i". */
 	static const char *const env[] = { "TZ=Pacific/Kiritimati", "LC_ALL=tr_TR.UTF-8", NULL };
 	struct mpk_process again = { .argv = argv, .env = env, .dir = dir };
 	struct mpk_process_end end;
 	time_t started = time(NULL);
 
+	/* __TIME__ has a resolution of a second, so the second build begins in another one. */
 	while (time(NULL) == started)
 		(void)usleep(10000);
 	MPK_TRY(mpk_process_run(&again, 1, 1, &end, err));
@@ -97,6 +99,7 @@ static enum mpk_code compare(const char *first, const char *second, struct mpk_e
 	MPK_CLEANUP(mpk_mapping_close) struct mpk_mapping b = { 0 };
 	size_t at = 0;
 
+	/* Mapped, not read: outputs may be larger than memory. */
 	MPK_TRY(mpk_mapping_open(first, &a, err));
 	MPK_TRY(mpk_mapping_open(second, &b, err));
 	if (mpk_span_equal(a.bytes, b.bytes))
@@ -111,21 +114,23 @@ static enum mpk_code compare(const char *first, const char *second, struct mpk_e
 	return MPK_E_DIFFERENT;
 }
 
-static enum mpk_code check(const struct mpk_build_options *o, const char *input,
-			   const struct mpk_scratch *scratch, int *status, struct mpk_error *err)
+static enum mpk_code check(const struct mpk_build_options *o, const struct mpk_option *options,
+			   const char *input, const struct mpk_scratch *scratch, int *status,
+			   struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
 	const char *out = mpk_scratch_file(scratch, &arena, "again");
 	struct mpk_argv v = { .arena = &arena };
 
-	put_command(&v, o, input, out);
+	put_command(&v, o, options, input, out);
 	if (v.failed || !out)
 		return mpk_fail_nomem(err);
 	MPK_TRY(run_again(v.items, scratch->path, status, err));
 	return *status == MPK_EXIT_OK ? compare(o->output, out, err) : MPK_OK;
 }
 
-int mpk_repro_check(const struct mpk_build_options *o, const char *input)
+int mpk_repro_check(const struct mpk_build_options *o, const struct mpk_option *options,
+		    const char *input)
 {
 	MPK_CLEANUP(mpk_scratch_close) struct mpk_scratch scratch = { 0 };
 	const char *tmp = getenv("TMPDIR");
@@ -134,7 +139,7 @@ int mpk_repro_check(const struct mpk_build_options *o, const char *input)
 
 	enum mpk_code code = mpk_scratch_open(tmp && *tmp ? tmp : "/tmp", NULL, &scratch, &err);
 	if (code == MPK_OK)
-		code = check(o, input, &scratch, &status, &err);
+		code = check(o, options, input, &scratch, &status, &err);
 	if (code != MPK_OK)
 		return mpk_diag_error(&err);
 	if (status == MPK_EXIT_OK)

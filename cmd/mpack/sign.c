@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mpack sign: a finished library, whoever made it, with a signature in it. */
+/* mpack sign writes a copy of a finished library, whoever made it, with a signature in a note.
+ * This file also reads the private key for the option --sign of build and edit. That happens
+ * before the sandbox is entered, in which neither the key nor libcrypto could be opened. */
 #include "trust/seal.h"
+
+#include <sys/mman.h>
+#include <sys/stat.h>
 
 #include "common/confine.h"
 #include "common/diag.h"
@@ -9,19 +14,60 @@
 #include "emit/confirm.h"
 #include "io/mapping.h"
 #include "io/output.h"
-#include "mpack/key.h"
 #include "mpack/mpack.h"
+
+/* --- the private key --------------------------------------------------------------------- */
+
+/* Compilers get nothing of our memory, but LLVM works in a fork. Where the kernel has no such
+ * advice (before Linux 4.14) the key is in that fork, too. */
+struct mpk_secret_key *mpk_key_memory(void)
+{
+	struct mpk_secret_key *key =
+		mmap(NULL, sizeof *key, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (key == MAP_FAILED)
+		return NULL;
+	(void)madvise(key, sizeof *key, MADV_WIPEONFORK);
+	return key;
+}
+
+/* The check that no output replaces an input looks at open files. The key is closed before the
+ * output appears, so it is compared here. */
+static bool is_same(const char *a, const char *b)
+{
+	struct stat x, y;
+
+	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+enum mpk_code mpk_key_open(const char *path, const char *output, struct mpk_secret_key *key,
+			   struct mpk_error *err)
+{
+	MPK_TRY(mpk_secret_key_read(path, key, err));
+	if (output && is_same(path, output)) {
+		enum mpk_code code =
+			mpk_fail(err, MPK_E_USAGE, "this is the key, and would be overwritten");
+
+		mpk_error_at_file(err, output);
+		return code;
+	}
+	return mpk_ed25519_prepare(err);
+}
+
+/* --- mpack sign -------------------------------------------------------------------------- */
 
 static const char *output, *key_path;
 static bool durable, force;
 
 static const struct mpk_option options[] = {
-	{ 'o', "output", MPK_OPT_TEXT | (unsigned)MPK_WRITES_EDITED, "FILE",
-	  "write FILE; it may be the input", &output },
-	{ 'k', "key", MPK_OPT_TEXT, "KEY", "private Ed25519 key, PEM or OpenSSH's", &key_path },
-	{ 0, "force", MPK_OPT_FLAG | (unsigned)MPK_WRITES_FORCE, NULL,
-	  "overwrite what mpack did not write", &force },
-	{ 0, "fsync", MPK_OPT_FLAG, NULL, "return when the output is on the disk", &durable },
+	{ 'o', "output", MPK_OPT_TEXT, "FILE", "write FILE; it may be the input", .target = &output,
+	  .path = MPK_WRITES_EDITED },
+	{ 'k', "key", MPK_OPT_TEXT, "KEY", "private Ed25519 key, PEM or OpenSSH's",
+	  .target = &key_path },
+	{ 0, "force", MPK_OPT_FLAG, NULL, "overwrite what mpack did not write", .target = &force,
+	  .path = MPK_WRITES_FORCE },
+	{ 0, "fsync", MPK_OPT_FLAG, NULL, "return when the output is on the disk",
+	  .target = &durable },
 	{ 0 },
 };
 
@@ -46,6 +92,7 @@ static enum mpk_code write_signed(struct mpk_mapping *map, unsigned mode,
 	mpk_rope_put_view(&rope, map->bytes);
 	mpk_mapping_use_file(map, &rope);
 	MPK_TRY(mpk_rope_status(&rope, err));
+	/* -o may name the input. */
 	mpk_mapping_may_be_replaced(map);
 	MPK_TRY(mpk_output_open(output, mode, &o, err));
 	enum mpk_code code = mpk_output_write_rope(o, &rope, err);
@@ -65,6 +112,7 @@ static enum mpk_code check_blob(const struct mpk_image *image, const struct mpk_
 {
 	struct mpk_tree tree;
 
+	/* A signature must not vouch for a file that --verify would refuse. */
 	MPK_TRY(mpk_image_check_symbol(image, err));
 	if (image->has_blob)
 		MPK_TRY(mpk_blob_read(image->blob, image->gen, arena, &tree, err));
@@ -80,6 +128,7 @@ static enum mpk_code sign(const char *path, const struct mpk_secret_key *key, st
 	MPK_TRY(mpk_mapping_open(path, &map, err));
 	/* what no loader would take is not worth a signature */
 	MPK_TRY(mpk_image_open(map.bytes, NULL, &arena, &image, err));
+	/* The signature is an ELF note after everything that is loaded. */
 	if (image.container != MPK_CONTAINER_ELF_SO && image.container != MPK_CONTAINER_ELF_OBJ)
 		return mpk_fail(
 			err, MPK_E_UNSUPPORTED,
@@ -100,7 +149,7 @@ static int run(const char *path)
 	if (durable)
 		mpk_output_make_durable();
 	mpk_confine_input(&c, path);
-	mpk_confine_output(&c, output);
+	mpk_confine_options(&c, options);
 	mpk_confine(&c);
 	if (sign(path, &key, &err) == MPK_OK)
 		return MPK_EXIT_OK;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plan names every file before one is written (package/unpack.h): here it is only carried out. */
+/* mpack unpack takes a file apart. lib/pack/package plans it: which files there will be, and
+ * that building them gives the same blob again. Here the parts of the input are found and the
+ * plan is carried out, in a directory that appears whole or not at all. */
 #include <stdio.h>
 #include <string.h>
 
 #include "common/confine.h"
 #include "common/diag.h"
-#include "common/interrupt.h"
 #include "common/options.h"
+#include "common/signals.h"
 #include "elf/foreign.h"
 #include "elf/image.h"
 #include "elf/members.h"
@@ -22,9 +24,10 @@ static const char *output;
 static bool durable;
 
 static const struct mpk_option options[] = {
-	{ 'o', "output", MPK_OPT_TEXT | (unsigned)MPK_WRITES_FOLDER, "DIR",
-	  "write DIR, which must be empty or not there yet", &output },
-	{ 0, "fsync", MPK_OPT_FLAG, NULL, "return when everything is on the disk", &durable },
+	{ 'o', "output", MPK_OPT_TEXT, "DIR", "write DIR, which must be empty or not there yet",
+	  .target = &output, .path = MPK_WRITES_FOLDER },
+	{ 0, "fsync", MPK_OPT_FLAG, NULL, "return when everything is on the disk",
+	  .target = &durable },
 	{ 0 },
 };
 
@@ -48,7 +51,7 @@ struct unpack {
 	struct mpk_unpack plan;
 };
 
-/* For a library that does not tell its package's: "dir/deploy.so": deploy */
+/* The name of a package whose library has no note with it: "dir/deploy.so" is "deploy". */
 static const char *name_of(struct mpk_arena *arena, const char *path)
 {
 	const char *base = mpk_path_name(path);
@@ -86,7 +89,8 @@ static enum mpk_code read_file(struct unpack *u, const char *path, struct mpk_er
 	return mpk_image_check_digest(&u->image, &u->file, &u->arena, err);
 }
 
-/* Objects are packed for the machine that they were made for; NULL: this one, or one without a name. */
+/* Objects are packed for the machine that they were made for; NULL: this one, or one without a
+ * name. */
 static const char *foreign_triple(const struct mpk_image *image)
 {
 	enum mpk_object_format format = image->format == MPK_FILE_MACHO  ? MPK_OBJECT_MACHO
@@ -119,8 +123,8 @@ static bool includes_tvm(struct mpk_span text)
 	return text.len && memmem(text.data, text.len, word, sizeof word - 1);
 }
 
-/* The objects and sources of an archive, less the one that holds the blob. An archive whose blob stands
- * in one with code has none: that one would bring the old blob. */
+/* The objects and sources of an archive, without the one that holds the blob. Where an object
+ * holds both the blob and code, nothing is taken: that object would bring the old blob with it. */
 static enum mpk_code take_objects(struct unpack *u, struct mpk_unpack_input *input,
 				  struct mpk_error *err)
 {
@@ -129,6 +133,7 @@ static enum mpk_code take_objects(struct unpack *u, struct mpk_unpack_input *inp
 		mpk_arena_array(&u->arena, image->member_count, sizeof *objects);
 
 	MPK_TRY_ALLOC(objects, err);
+	/* A function without a member lies in the object that has the blob. */
 	for (size_t i = 0; image->has_blob && i < image->function_count; i++)
 		if (!image->functions[i].member)
 			return MPK_OK;
@@ -172,6 +177,8 @@ static enum mpk_code make_plan(struct unpack *u, const char *path, struct mpk_er
 		input.name = name_of(&u->arena, path);
 	MPK_TRY_ALLOC(input.name, err);
 	if (u->image.container == MPK_CONTAINER_ELF_SO)
+		/* The code of a linked library cannot be taken apart; the manifest names the
+		 * library as its base. */
 		input.library = u->file.bytes;
 	else if (u->image.member_count && has_host(&u->tree))
 		MPK_TRY(take_objects(u, &input, err));
@@ -184,6 +191,7 @@ static enum mpk_code write_all(struct unpack *u, struct mpk_error *err)
 
 	if (durable)
 		mpk_output_make_durable();
+	/* Ctrl-C stops the copying, and the directory is removed before the program ends. */
 	mpk_interrupt_catch();
 	MPK_TRY(mpk_directory_open(output, &d, err));
 	for (size_t i = 0; i < u->plan.count; i++) {
@@ -233,7 +241,7 @@ int mpack_unpack(int argc, char **argv)
 	struct mpk_confine c = { 0 };
 
 	mpk_confine_input(&c, argv[first]);
-	mpk_confine_output(&c, output);
+	mpk_confine_options(&c, options);
 	mpk_confine(&c);
 	return unpack(argv[first]);
 }

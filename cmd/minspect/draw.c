@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The actions that draw: --html writes the files of the command line as one page, --dot a graph
+ * for Graphviz. The files of a page are read one after the other, and the page is written when
+ * all of them were read, so that a failure leaves no half of a page. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/diag.h"
+#include "common/progress.h"
+#include "graph/dot.h"
+#include "io/output.h"
+#include "minspect/document.h"
+#include "model/node_info.h"
+#include "page/page.h"
+#include "text/escape.h"
+
+/* --- --html ------------------------------------------------------------------------------ */
+
+static void see(void *data, struct mpk_span bytes)
+{
+	(void)data;
+	mpk_progress_add(bytes.len);
+}
+
+static enum mpk_code add_to_page(const struct minspect_options *o, struct minspect_look *l,
+				 struct mpk_error *err)
+{
+	/* Findings are part of the page, so every file is verified, which reads all of it: hence
+	 * the progress. */
+	static const struct mpk_tap tap = { see, NULL };
+	const struct mpk_verify_file file = { .map = &l->file->map, .tap = &tap };
+
+	/* the page is written when its inputs are closed */
+	MPK_TRY(mpk_output_check_path(o->html, err));
+	MPK_TRY(mpk_view_show_info(l->view, false, err));
+	MPK_TRY(mpk_view_mark_images(l->view, err));
+	MPK_TRY(mpk_view_read_texts(l->view, err));
+	MPK_TRY(mpk_verify_kernels(l->view, err));
+	return mpk_page_add(l->user, l->view, &file, err);
+}
+
+static int add_file(const struct minspect_options *o, struct minspect_look *l)
+{
+	struct mpk_error err = { 0 };
+
+	mpk_progress_begin("reading", l->view->image->blob.len);
+	enum mpk_code code = add_to_page(o, l, &err);
+	mpk_progress_end();
+	return code == MPK_OK ? MPK_EXIT_OK : minspect_report(l, &err);
+}
+
+static int save_page(const char *path, struct mpk_page *page)
+{
+	struct mpk_rope content = mpk_rope_of(&page->arena);
+	struct mpk_error err = { 0 };
+
+	if (mpk_page_print(page, &content, &err) != MPK_OK)
+		return mpk_diag_error(&err);
+	return minspect_save(path, &content);
+}
+
+int minspect_html(const struct minspect_options *o)
+{
+	static const struct minspect_action action = { .look = add_file };
+	MPK_CLEANUP(mpk_page_fini) struct mpk_page page;
+
+	/* Several files are shown side by side, one has the page for itself. */
+	mpk_page_init(&page, o->file_count > 1);
+	if (o->json)
+		return mpk_diag_usage("--html writes a page; --json goes with every other action");
+	int status = minspect_each(o, &action, &page);
+
+	return status == MPK_EXIT_OK ? save_page(o->html, &page) : status;
+}
+
+/* --- --dot ------------------------------------------------------------------------------- */
+
+static int draw_model(struct minspect_look *l)
+{
+	struct mpk_model_graphs graphs;
+	struct mpk_error err = { 0 };
+
+	if (mpk_model_graphs_read(l->view, &graphs, &err) != MPK_OK)
+		return mpk_diag_error(&err);
+	/* A file of host code or kernels has modules but no model. */
+	if (graphs.count) {
+		mpk_dot_model(l->view, &graphs, l->out);
+		return MPK_EXIT_OK;
+	}
+	(void)mpk_fail(
+		&err, MPK_E_NO_BLOB,
+		"there is no model in it whose graph can be drawn; --dot tree draws its modules");
+	mpk_error_at_file(&err, l->file->name);
+	return mpk_diag_error(&err);
+}
+
+static int draw_graph(const struct minspect_options *o, struct minspect_look *l)
+{
+	if (strcmp(o->dot, "model") == 0)
+		return draw_model(l);
+	mpk_dot_tree(l->view, l->out);
+	return MPK_EXIT_OK;
+}
+
+int minspect_dot(const struct minspect_options *o)
+{
+	static const struct minspect_action action = { .look = draw_graph };
+
+	if (strcmp(o->dot, "tree") != 0 && strcmp(o->dot, "model") != 0)
+		return mpk_diag_usage("--dot takes tree or model, not '%s'",
+				      MPK_QUOTE(mpk_span_str(o->dot)));
+	if (o->json)
+		return mpk_diag_usage(
+			"--dot is a text for Graphviz; --json shows the tree as data");
+	return minspect_each(o, &action, NULL);
+}

@@ -11,7 +11,6 @@
 #include "elf/foreign.h"
 #include "elf/image.h"
 #include "elf/replace.h"
-#include "emit/confirm.h"
 #include "emit/packed.h"
 #include "io/mapping.h"
 #include "io/output.h"
@@ -20,6 +19,7 @@
 #include "package/swap.h"
 #include "package/swap_code.h"
 #include "text/escape.h"
+#include "toolchain/confirm.h"
 #include "trust/seal.h"
 #include "verify/verify.h"
 

@@ -6,11 +6,11 @@
 #include "common/diag.h"
 #include "common/options.h"
 #include "elf/image.h"
-#include "emit/confirm.h"
 #include "io/mapping.h"
 #include "io/output.h"
 #include "mpack/key.h"
 #include "mpack/mpack.h"
+#include "toolchain/confirm.h"
 
 static const char *output, *key_path;
 static bool durable, force;

@@ -121,10 +121,10 @@ static enum mpk_code add_blob(struct mpk_build *b, struct bundle *u, struct mpk_
 static enum mpk_code collect(struct mpk_build *b, struct bundle *u, struct mpk_build_file *f,
 			     struct mpk_error *err)
 {
-	u->maps = mpk_arena_array(b->arena, b->e->source_count, sizeof *u->maps);
+	u->maps = mpk_arena_array(b->c.arena, b->e->source_count, sizeof *u->maps);
 	MPK_TRY_ALLOC(u->maps, err);
 	for (size_t i = 0; i < b->e->source_count; i++)
-		MPK_TRY(add_source(u, b->objects[i], i, err));
+		MPK_TRY(add_source(u, b->c.objects[i], i, err));
 	return b->blob_object ? add_blob(b, u, f, err) : MPK_OK;
 }
 
@@ -140,11 +140,11 @@ static enum mpk_code write_tar(const struct bundle *u, struct mpk_rope *rope, st
 
 enum mpk_code mpk_build_archive(struct mpk_build *b, struct mpk_error *err)
 {
-	struct bundle u = { .arena = b->arena };
+	struct bundle u = { .arena = b->c.arena };
 	struct mpk_build_file f = { 0 };
-	struct mpk_rope rope = mpk_rope_of(b->arena);
+	struct mpk_rope rope = mpk_rope_of(b->c.arena);
 
-	if (b->e->dry_run)
+	if (b->e->tools.dry_run)
 		return MPK_OK;
 	mpk_build_settled(b);
 	enum mpk_code code = collect(b, &u, &f, err);

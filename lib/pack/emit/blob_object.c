@@ -11,13 +11,12 @@
 static enum mpk_code run_blob(struct mpk_process_self *self, void *data, struct mpk_error *err)
 {
 	static const uint8_t stub[MPK_STUB_BYTES];
-	const struct mpk_build_llvm_task *t = data;
-	const struct mpk_build *b = t->b;
+	const struct mpk_build *b = data;
 	MPK_CLEANUP(mpk_arena_fini) struct mpk_arena arena = { 0 };
 	const struct mpk_llvm *llvm;
 	struct mpk_llvm_blob blob = {
-		.triple = b->e->target.triple,
-		.format = b->e->target.format,
+		.triple = b->e->tools.target.triple,
+		.format = b->e->tools.target.format,
 		.symbol = b->symbol,
 		.large = b->lrodata,
 		.bytes = mpk_span_of(stub, sizeof stub),
@@ -29,12 +28,12 @@ static enum mpk_code run_blob(struct mpk_process_self *self, void *data, struct 
 	struct mpk_span object;
 
 	(void)self;
-	MPK_TRY(mpk_llvm_open(b->e->llvm, &llvm, err));
+	MPK_TRY(mpk_llvm_open(b->e->tools.llvm, &llvm, err));
 	if (b->strategy == MPK_STRATEGY_FULL)
 		MPK_TRY(mpk_rope_load(b->e->blob, &arena, &blob.bytes, err));
-	mpk_build_confine_llvm(b);
+	mpk_llvm_confine(&b->c);
 	MPK_TRY(llvm->emit_blob(&blob, &arena, &object, err));
-	return mpk_output_store(t->object, object, err);
+	return mpk_output_store(b->blob_object, object, err);
 }
 
 /* --- as C ------------------------------------------------------------------------ */
@@ -45,18 +44,18 @@ static enum mpk_code probe_incbin(struct mpk_build *b, bool *yes, struct mpk_err
 	static const char text[] =
 		"#if !defined __GNUC__ || !defined __ELF__\n#error\n#endif\n"
 		"__asm__(\".section .rodata\\n.incbin \\\"\" __FILE__ \"\\\"\\n.text\\n\");\n";
-	const char *path = mpk_scratch_file(&b->scratch, b->arena, "probe.c");
-	const char *object = mpk_scratch_file(&b->scratch, b->arena, "probe.o");
-	struct mpk_argv v = { .arena = b->arena };
+	const char *path = mpk_scratch_file(&b->c.scratch, b->c.arena, "probe.c");
+	const char *object = mpk_scratch_file(&b->c.scratch, b->c.arena, "probe.o");
+	struct mpk_argv v = { .arena = b->c.arena };
 	struct mpk_process_end end;
 
 	*yes = true;
-	if (b->e->dry_run)
+	if (b->e->tools.dry_run)
 		return MPK_OK;
 	MPK_TRY_ALLOC(path && object, err);
 	MPK_TRY(mpk_output_store(path, mpk_span_str(text), err));
-	mpk_argv_add_all(&v, &b->e->cc);
-	mpk_argv_add_all(&v, &b->e->cflags);
+	mpk_argv_add_all(&v, &b->e->tools.cc);
+	mpk_argv_add_all(&v, &b->e->tools.cflags);
 	mpk_argv_add(&v, "-c");
 	mpk_argv_add(&v, path);
 	mpk_argv_add(&v, "-o");
@@ -64,7 +63,7 @@ static enum mpk_code probe_incbin(struct mpk_build *b, bool *yes, struct mpk_err
 	if (v.failed)
 		return mpk_fail_nomem(err);
 	struct mpk_process compiler = { .argv = v.items,
-					.env = mpk_build_env(b),
+					.env = (const char *const *)b->c.scratch.env,
 					.output = MPK_OUTPUT_DISCARD };
 	MPK_TRY(mpk_process_run(&compiler, 1, 1, &end, err));
 	*yes = mpk_process_succeeded(&end);
@@ -81,8 +80,8 @@ static enum mpk_code choose_form(struct mpk_build *b, struct mpk_csource *c, str
 	if (e->blob->len <= MPK_CSOURCE_ARRAY_MAX)
 		return MPK_OK;
 	MPK_TRY(probe_incbin(b, &can, err));
-	e->hooks->note(
-		e->hooks->data,
+	e->tools.hooks->note(
+		e->tools.hooks->data,
 		can ? "the blob goes through file-scope assembly, which the compiler takes"
 		    : "the blob goes through portable C: the compiler takes no file-scope assembly for ELF");
 	if (!can) {
@@ -98,7 +97,7 @@ static enum mpk_code choose_form(struct mpk_build *b, struct mpk_csource *c, str
 	}
 	c->form = MPK_CSOURCE_INCBIN;
 	c->size = e->blob->len;
-	c->file = mpk_scratch_file(&b->scratch, b->arena, "devc.blob");
+	c->file = mpk_scratch_file(&b->c.scratch, b->c.arena, "devc.blob");
 	MPK_TRY_ALLOC(c->file, err);
 	return mpk_build_write_packed(b, c->file, 0666, &(struct mpk_packed){ .rope = e->blob },
 				      err);
@@ -107,14 +106,15 @@ static enum mpk_code choose_form(struct mpk_build *b, struct mpk_csource *c, str
 enum mpk_code mpk_build_blob_job(struct mpk_build *b, struct mpk_job *job, struct mpk_error *err)
 {
 	struct mpk_csource c = mpk_build_csource(b);
-	const char *source = mpk_scratch_file(&b->scratch, b->arena, "devc.c");
+	const char *source = mpk_scratch_file(&b->c.scratch, b->c.arena, "devc.c");
 
-	b->blob_object = mpk_scratch_file(&b->scratch, b->arena, "devc.o");
+	b->blob_object = mpk_scratch_file(&b->c.scratch, b->c.arena, "devc.o");
 	MPK_TRY_ALLOC(b->blob_object && source, err);
 	if (!b->e->via_c)
-		return mpk_build_llvm_job(b, NULL, b->blob_object, run_blob, job, err);
+		return mpk_llvm_job(&b->c, "the blob", b->symbol, b->blob_object, run_blob, b, job,
+				    err);
 	MPK_TRY(choose_form(b, &c, err));
-	if (!b->e->dry_run)
+	if (!b->e->tools.dry_run)
 		MPK_TRY(mpk_csource_store(&c, source, err));
-	return mpk_build_c_job(b, source, b->blob_object, job, err);
+	return mpk_compile_c(&b->c, source, b->blob_object, job, err);
 }

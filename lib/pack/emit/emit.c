@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* One run of mpk_emit: which way the blob takes into its object, and which steps make the output.
+ * The bytes of the output depend on struct mpk_emit alone, never on time, folder or load. */
 #include "emit/emit.h"
 
 #include <stdio.h>
@@ -17,13 +19,27 @@ const struct mpk_emit_name *mpk_emit_name(enum mpk_emit_kind kind)
 	return &names[kind];
 }
 
+/* Compile the blob and the sources. An object of mpack holds the blob alone. */
+static enum mpk_code make_objects(struct mpk_build *b, struct mpk_error *err)
+{
+	struct mpk_job blob = { .what = NULL };
+	bool has_blob = b->strategy != MPK_STRATEGY_NONE;
+
+	/* The blob first: it is the largest and may come from LLVM, which starts slowly. */
+	if (has_blob)
+		MPK_TRY(mpk_build_blob_job(b, &blob, err));
+	b->c.sources = b->e->sources;
+	b->c.source_count = b->e->kind == MPK_EMIT_OBJ ? 0 : b->e->source_count;
+	return mpk_compile_sources(&b->c, has_blob ? &blob : NULL, err);
+}
+
 static enum mpk_code emit_object(struct mpk_build *b, struct mpk_error *err)
 {
 	struct mpk_build_file f = { 0 };
 	bool extend = b->strategy == MPK_STRATEGY_EXTEND_OBJECT;
 
-	MPK_TRY(mpk_build_objects(b, err));
-	if (b->e->dry_run)
+	MPK_TRY(make_objects(b, err));
+	if (b->e->tools.dry_run)
 		return MPK_OK;
 	mpk_build_settled(b);
 	enum mpk_code code = extend ? mpk_build_file_extend(b, b->blob_object, &f, err)
@@ -34,37 +50,37 @@ static enum mpk_code emit_object(struct mpk_build *b, struct mpk_error *err)
 	return code;
 }
 
-/* Which way the blob takes. A stub needs a format that can be extended; .lrodata a machine
+/* The way of the blob. A stub needs a format that can be extended; .lrodata a machine
  * that has it. TVM moves to .lrodata beyond 1 GiB, and so do objects for other linkers. */
 static void choose_strategy(struct mpk_build *b)
 {
 	const struct mpk_emit *e = b->e;
 	uint64_t size = e->blob ? e->blob->len : 0;
-	bool is_elf = e->target.format == MPK_OBJECT_ELF;
+	bool is_elf = e->tools.target.format == MPK_OBJECT_ELF;
 
 	if (!e->blob)
 		b->strategy = MPK_STRATEGY_NONE;
 	else if (size < MPK_LARGE_BYTES || !is_elf)
 		b->strategy = MPK_STRATEGY_FULL;
-	else if (e->kind == MPK_EMIT_SO && e->target.has_large)
+	else if (e->kind == MPK_EMIT_SO && e->tools.target.has_large)
 		b->strategy = MPK_STRATEGY_EXTEND_LIBRARY;
 	else
 		b->strategy = MPK_STRATEGY_EXTEND_OBJECT;
 	b->lrodata = b->strategy == MPK_STRATEGY_EXTEND_LIBRARY ||
-		     (e->target.has_large && size > (uint64_t)1 << 30);
+		     (e->tools.target.has_large && size > (uint64_t)1 << 30);
 }
 
 static enum mpk_code open_scratch(struct mpk_build *b, struct mpk_error *err)
 {
-	if (!b->e->dry_run)
-		return mpk_scratch_open(b->e->tmpdir, b->e->save_temps, &b->scratch, err);
+	if (!b->e->tools.dry_run)
+		return mpk_scratch_open(b->e->tmpdir, b->e->save_temps, &b->c.scratch, err);
 	/* Nothing is made: the paths are only shown. */
-	b->scratch.keep = true;
+	b->c.scratch.keep = true;
 	if (b->e->save_temps)
-		b->scratch.path = strdup(b->e->save_temps);
-	else if (asprintf(&b->scratch.path, "%s/mpack-XXXXXX", b->e->tmpdir) < 0)
-		b->scratch.path = NULL;
-	return b->scratch.path ? MPK_OK : mpk_fail_nomem(err);
+		b->c.scratch.path = strdup(b->e->save_temps);
+	else if (asprintf(&b->c.scratch.path, "%s/mpack-XXXXXX", b->e->tmpdir) < 0)
+		b->c.scratch.path = NULL;
+	return b->c.scratch.path ? MPK_OK : mpk_fail_nomem(err);
 }
 
 static enum mpk_code emit_with_scratch(struct mpk_build *b, struct mpk_error *err)
@@ -75,12 +91,12 @@ static enum mpk_code emit_with_scratch(struct mpk_build *b, struct mpk_error *er
 	if (b->e->kind == MPK_EMIT_OBJ) {
 		code = emit_object(b, err);
 	} else {
-		code = mpk_build_objects(b, err);
+		code = make_objects(b, err);
 		if (code == MPK_OK)
 			code = b->e->kind == MPK_EMIT_SO ? mpk_build_library(b, err)
 							 : mpk_build_archive(b, err);
 	}
-	mpk_scratch_close(&b->scratch);
+	mpk_scratch_close(&b->c.scratch);
 	return code;
 }
 
@@ -92,7 +108,7 @@ static enum mpk_code emit(struct mpk_build *b, struct mpk_error *err)
 		e->kind == MPK_EMIT_C || e->kind == MPK_EMIT_BLOB || e->kind == MPK_EMIT_OBJ;
 	struct mpk_csource c;
 
-	b->symbol = mpk_arena_printf(b->arena, "%s%s", e->prefix,
+	b->symbol = mpk_arena_printf(b->c.arena, "%s%s", e->prefix,
 				     e->symbol ? e->symbol : gen->blob_symbol);
 	MPK_TRY_ALLOC(b->symbol, err);
 	b->register_fn = e->system_lib ? gen->register_symbol : NULL;
@@ -102,11 +118,11 @@ static enum mpk_code emit(struct mpk_build *b, struct mpk_error *err)
 			"a package of host code alone has no blob, so there is nothing to write as %s; build a .so, .a or .tar",
 			names[e->kind].suffix);
 	if (e->seal && ((e->kind != MPK_EMIT_SO && e->kind != MPK_EMIT_OBJ) ||
-			e->target.format != MPK_OBJECT_ELF))
+			e->tools.target.format != MPK_OBJECT_ELF))
 		return mpk_fail(
 			err, MPK_E_UNSUPPORTED,
 			"only libraries and objects of ELF have room for a signature and provenance, not %s for %s",
-			names[e->kind].suffix, e->target.triple);
+			names[e->kind].suffix, e->tools.target.triple);
 	if (e->base && e->kind == MPK_EMIT_SO && e->blob)
 		return mpk_build_base(b, err);
 	choose_strategy(b);
@@ -119,7 +135,7 @@ static enum mpk_code emit(struct mpk_build *b, struct mpk_error *err)
 	case MPK_EMIT_C:
 		c = mpk_build_csource(b);
 		mpk_build_settled(b);
-		return e->dry_run ? MPK_OK : mpk_csource_store(&c, e->out, err);
+		return e->tools.dry_run ? MPK_OK : mpk_csource_store(&c, e->out, err);
 	case MPK_EMIT_SO:
 	case MPK_EMIT_OBJ:
 	case MPK_EMIT_A:
@@ -133,7 +149,7 @@ static enum mpk_code emit(struct mpk_build *b, struct mpk_error *err)
 enum mpk_code mpk_emit(const struct mpk_emit *e, struct mpk_error *err)
 {
 	struct mpk_arena arena = { 0 };
-	struct mpk_build b = { .e = e, .arena = &arena };
+	struct mpk_build b = { .e = e, .c = { .tools = &e->tools, .arena = &arena } };
 	enum mpk_code code = emit(&b, err);
 
 	mpk_arena_fini(&arena);

@@ -322,7 +322,8 @@ static enum mpk_code open_files(struct reader *r, struct mpk_error *err)
 	return MPK_OK;
 }
 
-static enum mpk_code get_source(struct reader *r, struct mpk_emit_source *s, struct mpk_error *err)
+static enum mpk_code get_source(struct reader *r, struct mpk_compile_source *s,
+				struct mpk_error *err)
 {
 	bool is_text;
 	uint64_t len;
@@ -344,7 +345,7 @@ static enum mpk_code get_sources(struct reader *r, struct mpk_handover *out, str
 	size_t count;
 
 	MPK_TRY(mpk_read_count(&r->c, "sources", sizeof(uint64_t) + 1, &count, err));
-	struct mpk_emit_source *list = mpk_arena_array(r->arena, count, sizeof *list);
+	struct mpk_compile_source *list = mpk_arena_array(r->arena, count, sizeof *list);
 
 	MPK_TRY_ALLOC(list, err);
 	for (size_t i = 0; i < count; i++)

@@ -30,7 +30,7 @@ struct mpk_handover {
 	const char *dir_named; /* as the paths of its files begin: "sub/"; "" */
 	const char *target;    /* triple; NULL: this machine */
 	const char *base;      /* a finished library that gives the code; NULL */
-	const struct mpk_emit_source *sources;
+	const struct mpk_compile_source *sources;
 	size_t source_count;
 	const char *const *files; /* every file read or named, the input itself first */
 	size_t file_count;

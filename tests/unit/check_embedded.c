@@ -5,7 +5,7 @@
 
 #include "image_made.h"
 #include "model/embedded.h"
-#include "package/swap_code.h"
+#include "package/swap.h"
 
 static struct mpk_image open_image(struct mpk_span bytes)
 {

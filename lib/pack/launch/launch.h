@@ -27,7 +27,7 @@
 #include "blob/blob.h"
 #include "dtype/dtype.h"
 #include "kernels/kernels.h"
-#include "launch/internal/expr.h"
+#include "launch/internal/parse.h"
 #include "launch/internal/hostcode.h"
 #include "manifest/manifest.h"
 

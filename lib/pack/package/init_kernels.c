@@ -8,6 +8,36 @@
 #include "spirv/spirv.h"
 #include "text/escape.h"
 
+bool mpk_init_has_suffix(const char *path, const char *const *suffixes)
+{
+	const char *dot = strrchr(path, '.');
+
+	for (; dot && *suffixes; suffixes++)
+		if (strcmp(dot, *suffixes) == 0)
+			return true;
+	return false;
+}
+
+void mpk_init_put_text(struct mpk_strbuf *out, struct mpk_span text)
+{
+	mpk_escape_json(out, text, "?");
+}
+
+static const char *take_function_name(struct mpk_init *in, struct mpk_span wish)
+{
+	const char *name = mpk_arena_text(in->arena, wish);
+	size_t found;
+
+	for (unsigned i = 2; name; i++) {
+		int put = mpk_strmap_put(&in->names, mpk_span_str(name), 0, &found);
+
+		if (put)
+			return put > 0 ? name : NULL;
+		name = mpk_arena_printf(in->arena, MPK_SPAN_FMT "_%u", MPK_SPAN_ARG(wish), i);
+	}
+	return NULL;
+}
+
 /* --- whether it can be launched ---------------------------------------------------------- */
 
 static const char *refusal_of(struct mpk_init *in, const struct mpk_code_param *p, size_t i)
@@ -194,7 +224,7 @@ static enum mpk_code read_kernel(struct mpk_init *in, struct mpk_init_module *m,
 	m->row_count += !k->refusal;
 	m->function_count += !k->open;
 	if (!k->refusal) {
-		k->function = mpk_init_take_name(in, k->short_name);
+		k->function = take_function_name(in, k->short_name);
 		MPK_TRY_ALLOC(k->function, in->err);
 	}
 	return MPK_OK;

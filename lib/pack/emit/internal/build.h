@@ -88,10 +88,6 @@ void mpk_build_file_close(struct mpk_build_file *f);
 
 /* --- blob_object.c ---------------------------------------------------------------- */
 
-/* mpk_build_blob_job - make b->blob_object, of the blob or a stub */
-enum mpk_code mpk_build_blob_job(struct mpk_build *b, struct mpk_job *job,
-				 struct mpk_error *err) MPK_MUST_CHECK;
-
 /* --- library.c, archive.c --------------------------------------------------------- */
 
 /* mpk_build_library - the library at e->out

@@ -168,9 +168,6 @@ int mpk_host_call(struct mpk_hostfn *f, int function, char result, const char *p
 void mpk_host_snprintf(struct mpk_hostfn *f, int buf, size_t size, const char *format,
 		       const int *args, const char *pass);
 
-/* mpk_host_status - MPK_OK; MPK_E_NOMEM when any step before failed */
-enum mpk_code mpk_host_status(const struct mpk_hostfn *f, struct mpk_error *err) MPK_MUST_CHECK;
-
 /* mpk_host_print_c - the unit as one C11 source; GNU C for weak symbols and overflow checks
  * mpk_host_print_ll - the unit as LLVM IR (opaque pointers, LLVM 15 on), no target triple
  * Returns  MPK_OK; MPK_E_NOMEM */

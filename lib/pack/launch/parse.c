@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* expr.c - the expressions of launch functions, by recursive descent of bounded depth */
-#include "launch/internal/expr.h"
+#include "launch/internal/parse.h"
 
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/num.h"
+#include "launch/launch.h"
+#include "text/escape.h"
 
 /* Bounds the recursion of everything that walks an expression. */
 enum { DEPTH_MAX = 64, TEXT_MAX = 1024 };
 
-enum mpk_code mpk_scan_fail(const struct mpk_scan *s, size_t at, struct mpk_error *err,
+static enum mpk_code scan_fail(const struct mpk_scan *s, size_t at, struct mpk_error *err,
 			    const char *fmt, ...)
 {
 	char text[256];
@@ -45,7 +48,7 @@ struct mpk_span mpk_scan_name(struct mpk_scan *s)
 	return mpk_span_of(s->text.data + from, s->at - from);
 }
 
-bool mpk_scan_char(struct mpk_scan *s, char c)
+static bool scan_char(struct mpk_scan *s, char c)
 {
 	if (mpk_scan_space(s) != (unsigned char)c || c == 0)
 		return false;
@@ -75,9 +78,9 @@ static enum mpk_code node(struct parse *p, struct mpk_expr e, const struct mpk_e
 
 static enum mpk_code expect(struct parse *p, char c)
 {
-	if (mpk_scan_char(p->s, c))
+	if (scan_char(p->s, c))
 		return MPK_OK;
-	return mpk_scan_fail(p->s, p->s->at, p->err, "expected '%c' in the expression", c);
+	return scan_fail(p->s, p->s->at, p->err, "expected '%c' in the expression", c);
 }
 
 static enum mpk_code call(struct parse *p, enum mpk_expr_op op, size_t at,
@@ -109,7 +112,7 @@ static enum mpk_code name_or_call(struct parse *p, const struct mpk_expr **out)
 			if (mpk_span_is(name, calls[i].name))
 				return call(p, calls[i].op, at, out);
 	if (mpk_scan_space(p->s) == '(')
-		return mpk_scan_fail(p->s, at, p->err,
+		return scan_fail(p->s, at, p->err,
 				     "unknown function '%.*s'; there are min, max and ceildiv",
 				     MPK_SPAN_ARG(name));
 	return node(p, (struct mpk_expr){ .op = MPK_EXPR_NAME, .name = name, .at = at }, out);
@@ -124,7 +127,7 @@ static enum mpk_code number(struct parse *p, const struct mpk_expr **out)
 	while (s->at < s->text.len && isalnum(s->text.data[s->at]))
 		s->at++;
 	if (!mpk_parse_i64(mpk_span_of(s->text.data + from, s->at - from), &value))
-		return mpk_scan_fail(s, from, p->err, "'%.*s' is no 64-bit integer",
+		return scan_fail(s, from, p->err, "'%.*s' is no 64-bit integer",
 				     (int)(s->at - from), (const char *)s->text.data + from);
 	return node(p, (struct mpk_expr){ .op = MPK_EXPR_NUMBER, .value = value, .at = from }, out);
 }
@@ -138,11 +141,11 @@ static enum mpk_code atom(struct parse *p, const struct mpk_expr **out)
 	if (isalpha(c) || c == '_')
 		return name_or_call(p, out);
 	if (c != '(')
-		return mpk_scan_fail(p->s, p->s->at, p->err,
+		return scan_fail(p->s, p->s->at, p->err,
 				     c ? "expected a number, a name or '('"
 				       : "the expression ends too early");
 	if (++p->depth > DEPTH_MAX)
-		return mpk_scan_fail(p->s, p->s->at, p->err, "nested too deeply");
+		return scan_fail(p->s, p->s->at, p->err, "nested too deeply");
 	p->s->at++;
 	MPK_TRY(sum(p, out));
 	p->depth--;
@@ -154,7 +157,7 @@ static enum mpk_code unary(struct parse *p, const struct mpk_expr **out)
 	size_t at = p->s->at;
 	struct mpk_expr e = { .op = MPK_EXPR_SUB, .at = at };
 
-	if (!mpk_scan_char(p->s, '-'))
+	if (!scan_char(p->s, '-'))
 		return atom(p, out);
 	MPK_TRY(node(p, (struct mpk_expr){ .op = MPK_EXPR_NUMBER, .at = at }, &e.a));
 	MPK_TRY(atom(p, &e.b));
@@ -189,7 +192,7 @@ static enum mpk_code sum(struct parse *p, const struct mpk_expr **out)
 	enum mpk_code code;
 
 	if (++p->depth > DEPTH_MAX)
-		return mpk_scan_fail(p->s, p->s->at, p->err, "nested too deeply");
+		return scan_fail(p->s, p->s->at, p->err, "nested too deeply");
 	code = chain(p, false, out);
 	p->depth--;
 	return code;
@@ -202,7 +205,7 @@ enum mpk_code mpk_expr_scan(struct mpk_scan *s, struct mpk_arena *arena,
 	const struct mpk_expr *e = NULL;
 
 	if (s->text.len > TEXT_MAX)
-		return mpk_scan_fail(s, 0, err, "longer than %d bytes", TEXT_MAX);
+		return scan_fail(s, 0, err, "longer than %d bytes", TEXT_MAX);
 	MPK_TRY(sum(&p, &e));
 	*out = e;
 	return MPK_OK;
@@ -251,4 +254,137 @@ bool mpk_expr_constant(const struct mpk_expr *e, int64_t *out)
 		break;
 	}
 	return false;
+}
+
+/* --- parameters ------------------------------------------------------------------- */
+
+/* param.c - "A: in float32[n, 4]": one parameter, with the column of what is wrong in it */
+
+/* The text stands behind an opening quote. */
+static struct mpk_scan scan_of(const struct mpk_toml_str *m)
+{
+	return (struct mpk_scan){ .text = mpk_span_of(m->text, m->len),
+				  .line = m->pos.line,
+				  .column = m->pos.column + 1 };
+}
+
+static bool qualifier(struct mpk_launch_param *p, struct mpk_span word)
+{
+	if (mpk_span_is(word, "in"))
+		p->direction = MPK_LAUNCH_IN;
+	else if (mpk_span_is(word, "out"))
+		p->direction = MPK_LAUNCH_OUT;
+	else if (mpk_span_is(word, "inout"))
+		p->direction = MPK_LAUNCH_INOUT;
+	else if (mpk_span_is(word, "optional"))
+		p->optional = true;
+	else
+		return false;
+	return true;
+}
+
+/* What a buffer can hold and a caller can pass: whole bytes, or bool. */
+static bool is_element(struct mpk_dtype t)
+{
+	bool whole = t.bits == 8 || t.bits == 16 || t.bits == 32 || t.bits == 64;
+
+	return t.code != MPK_DTYPE_HANDLE && (whole || mpk_dtype_is_bool(t));
+}
+
+static enum mpk_code wrong_element(const struct mpk_scan *s, size_t at, struct mpk_span word,
+				   struct mpk_error *err)
+{
+	const char *meant = mpk_dtype_suggest(word);
+	struct mpk_dtype type;
+
+	/* a handle is what kernels take; a parameter of a function is a tensor or a scalar */
+	if (!meant || !mpk_dtype_parse(mpk_span_str(meant), &type) || !is_element(type))
+		return scan_fail(s, at, err, "'%s' is no element type", MPK_QUOTE(word));
+	return scan_fail(s, at, err, "'%s' is no element type; did you mean '%s'?",
+			     MPK_QUOTE(word), meant);
+}
+
+static enum mpk_code scan_dtype(struct mpk_scan *s, struct mpk_launch_param *p,
+				struct mpk_error *err)
+{
+	struct mpk_span word;
+	size_t at;
+
+	do {
+		(void)mpk_scan_space(s);
+		at = s->at;
+		word = mpk_scan_name(s);
+	} while (word.len && qualifier(p, word));
+	if (!word.len)
+		return scan_fail(s, at, err, "expected a type such as float32");
+	if (mpk_dtype_parse(word, &p->dtype) && is_element(p->dtype))
+		return MPK_OK;
+	return wrong_element(s, at, word, err);
+}
+
+static enum mpk_code scan_dims(struct mpk_scan *s, struct mpk_arena *arena,
+			       struct mpk_launch_param *p, struct mpk_error *err)
+{
+	const struct mpk_expr **dims = mpk_arena_array(arena, MPK_LAUNCH_RANK_MAX, sizeof *dims);
+	struct mpk_span *texts = mpk_arena_array(arena, MPK_LAUNCH_RANK_MAX, sizeof *texts);
+
+	MPK_TRY_ALLOC(dims && texts, err);
+	p->dims = dims;
+	p->dim_texts = texts;
+	p->is_tensor = true;
+	if (scan_char(s, ']'))
+		return MPK_OK;
+	do {
+		if (p->rank == MPK_LAUNCH_RANK_MAX)
+			return scan_fail(s, s->at, err, "more than %d dimensions",
+					     MPK_LAUNCH_RANK_MAX);
+		(void)mpk_scan_space(s);
+		size_t from = s->at;
+		MPK_TRY(mpk_expr_scan(s, arena, &dims[p->rank], err));
+		texts[p->rank++] = mpk_span_of(s->text.data + from, s->at - from);
+	} while (scan_char(s, ','));
+	if (!scan_char(s, ']'))
+		return scan_fail(s, s->at, err, "expected ',' or ']'");
+	return MPK_OK;
+}
+
+/* The rest of a parameter whose type is none: its shape gives names that others need. */
+static void scan_untyped(struct mpk_scan *s, struct mpk_arena *arena, struct mpk_launch_param *p,
+			 struct mpk_launch_param *out)
+{
+	p->dtype = (struct mpk_dtype){ 0 };
+	if (scan_char(s, '[') && scan_dims(s, arena, p, NULL) == MPK_OK && !mpk_scan_space(s))
+		*out = *p;
+}
+
+enum mpk_code mpk_launch_param_parse(const struct mpk_toml_str *text, struct mpk_arena *arena,
+				     struct mpk_launch_param *out, struct mpk_error *err)
+{
+	struct mpk_scan s = scan_of(text);
+	struct mpk_launch_param p = { .pos = text->pos };
+	enum mpk_code code;
+
+	p.name = mpk_scan_name(&s);
+	if (!p.name.len)
+		return scan_fail(&s, s.at, err,
+				     "expected \"NAME: TYPE\" or \"NAME: TYPE[SHAPE]\"");
+	if (!scan_char(&s, ':'))
+		return scan_fail(&s, s.at, err, "expected ':' after '%s'", MPK_QUOTE(p.name));
+	code = scan_dtype(&s, &p, err);
+	if (code != MPK_OK) {
+		scan_untyped(&s, arena, &p, out);
+		return code;
+	}
+	if (scan_char(&s, '['))
+		MPK_TRY(scan_dims(&s, arena, &p, err));
+	if (mpk_scan_space(&s))
+		return scan_fail(&s, s.at, err, "unexpected '%c'", mpk_scan_space(&s));
+	if (p.dtype.lanes != 1)
+		return scan_fail(&s, 0, err, "vector element types cannot be passed");
+	if (!p.is_tensor && (p.optional || p.direction != MPK_LAUNCH_INOUT))
+		return scan_fail(&s, 0, err,
+				     "'%s' is a scalar: in, out and optional are for tensors",
+				     MPK_QUOTE(p.name));
+	*out = p;
+	return MPK_OK;
 }

@@ -24,7 +24,7 @@ struct mpk_tap {
  * write, chunk by chunk, which between offsets that differ within a page is faster than
  * copy_file_range and than writing out of a mapping. A pipe as @in is read from where it
  * stands. Holes arrive as zeros and are not read. The blocks are reserved first where that
- * helps (io/internal/filesystem.h), so that a disk too full for the range fails before its first byte.
+ * helps, so that a disk too full for the range fails before its first byte.
  * Returns  MPK_OK; MPK_E_IO (also when @in ends early, and after mpk_copy_stop);
  *          MPK_E_NOMEM */
 enum mpk_code mpk_copy_range(int in, uint64_t in_off, int out, const uint64_t *out_off,

@@ -27,8 +27,8 @@
 #include "blob/blob.h"
 #include "dtype/dtype.h"
 #include "kernels/kernels.h"
-#include "launch/internal/parse.h"
 #include "launch/internal/hostcode.h"
+#include "launch/internal/parse.h"
 #include "manifest/manifest.h"
 
 enum { MPK_LAUNCH_RANK_MAX = 16, MPK_LAUNCH_ARGS_MAX = 256 };

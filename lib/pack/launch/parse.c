@@ -15,7 +15,7 @@
 enum { DEPTH_MAX = 64, TEXT_MAX = 1024 };
 
 static enum mpk_code scan_fail(const struct mpk_scan *s, size_t at, struct mpk_error *err,
-			    const char *fmt, ...)
+			       const char *fmt, ...)
 {
 	char text[256];
 	va_list ap;
@@ -113,8 +113,8 @@ static enum mpk_code name_or_call(struct parse *p, const struct mpk_expr **out)
 				return call(p, calls[i].op, at, out);
 	if (mpk_scan_space(p->s) == '(')
 		return scan_fail(p->s, at, p->err,
-				     "unknown function '%.*s'; there are min, max and ceildiv",
-				     MPK_SPAN_ARG(name));
+				 "unknown function '%.*s'; there are min, max and ceildiv",
+				 MPK_SPAN_ARG(name));
 	return node(p, (struct mpk_expr){ .op = MPK_EXPR_NAME, .name = name, .at = at }, out);
 }
 
@@ -128,7 +128,7 @@ static enum mpk_code number(struct parse *p, const struct mpk_expr **out)
 		s->at++;
 	if (!mpk_parse_i64(mpk_span_of(s->text.data + from, s->at - from), &value))
 		return scan_fail(s, from, p->err, "'%.*s' is no 64-bit integer",
-				     (int)(s->at - from), (const char *)s->text.data + from);
+				 (int)(s->at - from), (const char *)s->text.data + from);
 	return node(p, (struct mpk_expr){ .op = MPK_EXPR_NUMBER, .value = value, .at = from }, out);
 }
 
@@ -142,8 +142,8 @@ static enum mpk_code atom(struct parse *p, const struct mpk_expr **out)
 		return name_or_call(p, out);
 	if (c != '(')
 		return scan_fail(p->s, p->s->at, p->err,
-				     c ? "expected a number, a name or '('"
-				       : "the expression ends too early");
+				 c ? "expected a number, a name or '('"
+				   : "the expression ends too early");
 	if (++p->depth > DEPTH_MAX)
 		return scan_fail(p->s, p->s->at, p->err, "nested too deeply");
 	p->s->at++;
@@ -300,8 +300,8 @@ static enum mpk_code wrong_element(const struct mpk_scan *s, size_t at, struct m
 	/* a handle is what kernels take; a parameter of a function is a tensor or a scalar */
 	if (!meant || !mpk_dtype_parse(mpk_span_str(meant), &type) || !is_element(type))
 		return scan_fail(s, at, err, "'%s' is no element type", MPK_QUOTE(word));
-	return scan_fail(s, at, err, "'%s' is no element type; did you mean '%s'?",
-			     MPK_QUOTE(word), meant);
+	return scan_fail(s, at, err, "'%s' is no element type; did you mean '%s'?", MPK_QUOTE(word),
+			 meant);
 }
 
 static enum mpk_code scan_dtype(struct mpk_scan *s, struct mpk_launch_param *p,
@@ -337,7 +337,7 @@ static enum mpk_code scan_dims(struct mpk_scan *s, struct mpk_arena *arena,
 	do {
 		if (p->rank == MPK_LAUNCH_RANK_MAX)
 			return scan_fail(s, s->at, err, "more than %d dimensions",
-					     MPK_LAUNCH_RANK_MAX);
+					 MPK_LAUNCH_RANK_MAX);
 		(void)mpk_scan_space(s);
 		size_t from = s->at;
 		MPK_TRY(mpk_expr_scan(s, arena, &dims[p->rank], err));
@@ -366,8 +366,7 @@ enum mpk_code mpk_launch_param_parse(const struct mpk_toml_str *text, struct mpk
 
 	p.name = mpk_scan_name(&s);
 	if (!p.name.len)
-		return scan_fail(&s, s.at, err,
-				     "expected \"NAME: TYPE\" or \"NAME: TYPE[SHAPE]\"");
+		return scan_fail(&s, s.at, err, "expected \"NAME: TYPE\" or \"NAME: TYPE[SHAPE]\"");
 	if (!scan_char(&s, ':'))
 		return scan_fail(&s, s.at, err, "expected ':' after '%s'", MPK_QUOTE(p.name));
 	code = scan_dtype(&s, &p, err);
@@ -383,8 +382,8 @@ enum mpk_code mpk_launch_param_parse(const struct mpk_toml_str *text, struct mpk
 		return scan_fail(&s, 0, err, "vector element types cannot be passed");
 	if (!p.is_tensor && (p.optional || p.direction != MPK_LAUNCH_INOUT))
 		return scan_fail(&s, 0, err,
-				     "'%s' is a scalar: in, out and optional are for tensors",
-				     MPK_QUOTE(p.name));
+				 "'%s' is a scalar: in, out and optional are for tensors",
+				 MPK_QUOTE(p.name));
 	*out = p;
 	return MPK_OK;
 }

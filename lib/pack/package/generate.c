@@ -112,8 +112,8 @@ static enum mpk_code add_module(struct search *s, const struct mpk_node *node,
 }
 
 static enum mpk_code list_kernels(const struct mpk_package *package, struct mpk_arena *arena,
-				     const struct mpk_standalone_kernel **out, size_t *count,
-				     struct mpk_error *err)
+				  const struct mpk_standalone_kernel **out, size_t *count,
+				  struct mpk_error *err)
 {
 	struct search s = { .package = package, .arena = arena };
 	struct mpk_tree tree;

@@ -54,7 +54,7 @@ void mpk_loader_error(struct mpk_loader *l, struct mpk_pos pos, enum mpk_code co
 }
 
 static const struct mpk_memory_file *loader_memory_file(const struct mpk_loader *l,
-						     struct mpk_toml_str name)
+							struct mpk_toml_str name)
 {
 	size_t i;
 

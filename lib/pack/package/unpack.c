@@ -36,7 +36,7 @@ struct body {
 };
 
 static enum mpk_code add_unpacked(struct unpacked_files *files, const char *name,
-			     struct mpk_span bytes, struct mpk_error *err)
+				  struct mpk_span bytes, struct mpk_error *err)
 {
 	if (!name ||
 	    !mpk_vec_reserve(&files->items, &files->cap, files->count + 1, sizeof *files->items))
@@ -251,15 +251,14 @@ static enum mpk_code choose_body(struct unpacker *u, size_t node)
 	size_t first = u->files.count;
 	bool same = false;
 
-	MPK_TRY(put_body_parts(n, u->in->tree->gen, u->folders[node], &u->files, u->arena,
-				      &body, u->err));
+	MPK_TRY(put_body_parts(n, u->in->tree->gen, u->folders[node], &u->files, u->arena, &body,
+			       u->err));
 	if (body.len || n->payload.len == 0)
 		MPK_TRY(try_body(u, node, first, &body, &same));
 	if (!same) {
 		u->files.count = first;
 		body.len = 0;
-		MPK_TRY(put_body_raw(n, u->folders[node], &u->files, u->arena, &body,
-					    u->err));
+		MPK_TRY(put_body_raw(n, u->folders[node], &u->files, u->arena, &body, u->err));
 	}
 	MPK_TRY(mpk_strbuf_status(&body, u->err));
 	u->bodies[node] = mpk_arena_text(u->arena, mpk_span_of(body.data, body.len));
@@ -458,7 +457,7 @@ static enum mpk_code add_code(struct unpacker *u)
 		MPK_TRY(add_unpacked(&u->files, MPK_UNPACK_BASE, u->in->library, u->err));
 	for (size_t i = 0; i < u->in->object_count; i++)
 		MPK_TRY(add_unpacked(&u->files, u->in->objects[i].name, u->in->objects[i].bytes,
-				       u->err));
+				     u->err));
 	return MPK_OK;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copying is what packing costs. The kernel does it where extents can be shared; elsewhere it goes
- * through a buffer that stays in the processor's cache, while a thread hashes the one before. */
+/* Copying is what packing costs. The kernel does it where extents can be shared; elsewhere
+ * it goes through a buffer that stays in the processor's cache, while a thread hashes the
+ * one before. */
 #include "io/copy.h"
 
 #include <errno.h>

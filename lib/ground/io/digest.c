@@ -83,6 +83,8 @@ static const char *const evp_names[] = {
 _Static_assert(sizeof(struct evp) == sizeof evp_names / sizeof *evp_names * sizeof(void *),
 	       "one name for each function");
 
+/* Loaded by the first mpk_digest_init; all later calls, also those of a hashing thread,
+ * only read the table. */
 static const struct evp *load_evp(struct mpk_error *err)
 {
 	static struct evp evp;
@@ -177,6 +179,7 @@ void mpk_digest_fini(struct mpk_digest *d)
 	d->state = NULL;
 }
 
+/* Piece by piece: a rope of gigabytes is never in memory as a whole. */
 static enum mpk_code add_all(struct mpk_digest *d, struct mpk_reader *r, const struct mpk_tap *tap,
 			     struct mpk_error *err)
 {
@@ -194,6 +197,7 @@ static enum mpk_code add_all(struct mpk_digest *d, struct mpk_reader *r, const s
 enum mpk_code mpk_digest_add_rope(struct mpk_digest *d, const struct mpk_rope *rope,
 				  const struct mpk_tap *tap, struct mpk_error *err)
 {
+	/* a reader has a buffer of its own, which is too large for a stack */
 	struct mpk_reader *r = malloc(sizeof *r);
 
 	MPK_TRY_ALLOC(r, err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Behind Landlock and seccomp, should one of them have a gap: no network interface, no System V or message
  * queue of others, no file of others, and no right over anything, for root neither. Processes have a namespace
- * before that, see apart.c. */
+ * before that, see mpk_sandbox_apart_enter. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -41,7 +41,7 @@ static bool map_ids(uid_t inside, uid_t user, gid_t inside_group, gid_t group)
 
 	(void)snprintf(users, sizeof users, "%u %u 1", (unsigned)inside, (unsigned)user);
 	(void)snprintf(groups, sizeof groups, "%u %u 1", (unsigned)inside_group, (unsigned)group);
-	/* what stands in /proc of a process that others may not look into belongs to root */
+	/* the files in /proc of a process that others may not look into belong to root */
 	(void)prctl(PR_SET_DUMPABLE, 1);
 	/* the kernel asks for the first before a group may have a number */
 	done = write_text("/proc/self/setgroups", "deny") &&
@@ -257,7 +257,7 @@ void mpk_namespaces_try(struct mpk_sandbox_state *out)
 /* Namespaces in which called code finds itself and nobody else. A process in them has no number for any
  * outside: whatever system call takes one, also one that a kernel gains tomorrow, finds nothing.
  *
- * Root stays root and keeps all files. But with some of them the kernel is told what to do: freeze a group
+ * Root stays root and keeps all files. But some of them command the kernel: freeze a group
  * of processes, start a program of any choice when one crashes, kill all. They are made read-only, as for
  * root in a container; the right to undo that goes with mpk_sandbox_protect. */
 
@@ -308,7 +308,7 @@ static void freeze_kernel_files(void)
 		(void)fclose(f);
 }
 
-/* What stands in /proc and is of no process. */
+/* The files in /proc that are of no process. */
 static void freeze_proc(void)
 {
 	static const char *const paths[] = { "/proc/sys", "/proc/sysrq-trigger",

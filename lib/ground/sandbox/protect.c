@@ -124,7 +124,7 @@ static const struct {
 #endif
 };
 
-/* A descriptor stands for a process as well, and may be had from /proc. */
+/* Calls that name a process by a descriptor, which /proc gives to anybody. */
 static const long described[] = {
 #ifdef SYS_pidfd_send_signal
 	SYS_pidfd_send_signal,
@@ -207,7 +207,7 @@ bool mpk_sandbox_protect(const pid_t *others, size_t count, bool keeps_rights)
 		refuse_terminals(&f);
 		done = mpk_filter_install(&f, ALLOW);
 	}
-	/* last: some of them were for what stands above; and a user has none but with namespaces of its own */
+	/* last: the steps above need some of them; and a user has none but with namespaces of its own */
 	if (!keeps_rights && geteuid() == 0)
 		keep_file_powers();
 	else if (!keeps_rights)

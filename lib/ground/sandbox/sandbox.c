@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Entering a sandbox, in the order that works: limits and namespaces first, because later
+ * steps refuse the calls that make them; then files, by Landlock; system calls last.
+ *
+ * landlock(7) knows more rights from version to version. A kernel that is asked for a right
+ * that it does not know refuses the whole ruleset, so it is asked for its version first.
+ * Headers may be older than the kernel, hence the numbers of its interface here. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -26,7 +32,7 @@ typedef __rlimit_resource_t resource_number;
 typedef int resource_number;
 #endif
 
-/* To what it is already, if that is less. */
+/* Lowers a limit, hard and soft; one that is lower already stays. */
 static void set(resource_number resource, uint64_t most)
 {
 	struct rlimit limit;
@@ -71,10 +77,6 @@ static void limit_threads(void)
 }
 
 /* --- Landlock --------------------------------------------------------------------- */
-
-/* landlock(7): what a process may do with which files. Kernels know more rights from version to version;
- * one that is asked for a right it does not know refuses everything, so it is asked for its version
- * first. Headers may be older than the kernel. */
 
 /* Bits of the kernel's interface, in its order (Documentation/userspace-api/landlock.rst). */
 enum {
@@ -129,6 +131,7 @@ static int landlock_version(void)
 }
 
 #ifdef SYS_landlock_create_ruleset
+/* Each version of the kernel takes the part of the structure that it knows. */
 static int create(int version, bool hides_names, struct ruleset *r)
 {
 	const size_t sizes[] = { sizeof r->files, 2 * sizeof r->files, sizeof *r };
@@ -149,6 +152,7 @@ static int create(int version, bool hides_names, struct ruleset *r)
 			    0);
 }
 
+/* A path that cannot be opened is left out: what is not there needs no right. */
 static void allow(int rules, const struct ruleset *r, const char *path, uint64_t rights)
 {
 	struct path_rule rule;
@@ -218,6 +222,8 @@ static bool landlock_restrict(const struct mpk_sandbox *s)
 
 /* --- all of it -------------------------------------------------------------------- */
 
+/* Without the call (Linux before 5.9) nothing is closed, and the sandbox counts as one that
+ * does not hold files. */
 static bool close_range_of(unsigned first, unsigned last)
 {
 #ifdef SYS_close_range
@@ -229,7 +235,7 @@ static bool close_range_of(unsigned first, unsigned last)
 #endif
 }
 
-/* What whoever started us left open is nobody else's either. */
+/* Descriptors that our caller left open would stay usable in the sandbox, whatever files they are of. */
 static bool close_others(const struct mpk_sandbox *s)
 {
 	unsigned first = STDERR_FILENO + 1;

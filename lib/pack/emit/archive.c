@@ -52,6 +52,8 @@ static enum mpk_code list_symbols(struct bundle *u, struct mpk_span object,
 
 /* --- members ---------------------------------------------------------------------- */
 
+/* The index needs an object's bytes in memory, the archive its content as a rope: of a
+ * large blob's object these are the stub and the whole. */
 static enum mpk_code add(struct bundle *u, const char *name, const struct mpk_rope *content,
 			 struct mpk_span symbols_from, struct mpk_error *err)
 {
@@ -66,6 +68,7 @@ static enum mpk_code add(struct bundle *u, const char *name, const struct mpk_ro
 	return MPK_OK;
 }
 
+/* An object as it is: its own bytes are its content and what its symbols are read from. */
 static enum mpk_code add_bytes(struct bundle *u, const char *name, struct mpk_span bytes,
 			       struct mpk_error *err)
 {
@@ -128,6 +131,7 @@ static enum mpk_code collect(struct mpk_build *b, struct bundle *u, struct mpk_b
 	return b->blob_object ? add_blob(b, u, f, err) : MPK_OK;
 }
 
+/* A .tar has no index; TVM's loader links its members. */
 static enum mpk_code write_tar(const struct bundle *u, struct mpk_rope *rope, struct mpk_error *err)
 {
 	struct mpk_tar_entry *list = mpk_arena_array(u->arena, u->count, sizeof *list);
@@ -138,6 +142,7 @@ static enum mpk_code write_tar(const struct bundle *u, struct mpk_rope *rope, st
 	return mpk_tar_write(list, u->count, 0, rope, err);
 }
 
+/* The mappings stay open until the rope is written, because it has views of them. */
 enum mpk_code mpk_build_archive(struct mpk_build *b, struct mpk_error *err)
 {
 	struct bundle u = { .arena = b->c.arena };

@@ -17,6 +17,8 @@ void mpk_build_settled(const struct mpk_build *b)
 		hooks->settled(hooks->data, b->c.scratch.path);
 }
 
+/* A digest of zeros is a placeholder of the right length: the real one is known when the
+ * blob has been copied. */
 enum mpk_code mpk_build_note(struct mpk_build *b, struct mpk_error *err)
 {
 	const struct mpk_emit *e = b->e;
@@ -46,6 +48,7 @@ struct mpk_csource mpk_build_csource(const struct mpk_build *b)
 				     .note = b->note };
 }
 
+/* A package with a blob can always be used: what is asked here is about host code alone. */
 enum mpk_code mpk_build_accept(const struct mpk_build *b, struct mpk_span bytes,
 			       struct mpk_error *err)
 {
@@ -66,6 +69,7 @@ static enum mpk_code accept_output(const struct mpk_build *b, const struct mpk_o
 	return mpk_build_accept(b, map.bytes, err);
 }
 
+/* A seal is over the finished bytes and is written into them, so they must be read again. */
 static enum mpk_code seal_output(const struct mpk_build *b, const struct mpk_output *o,
 				 struct mpk_error *err)
 {
@@ -75,6 +79,9 @@ static enum mpk_code seal_output(const struct mpk_build *b, const struct mpk_out
 	return mpk_seal_file(mpk_output_fd(o), b->e->seal, err);
 }
 
+/* Three looks at the finished file before it takes its name: that a loader finds the blob,
+ * that a function can be called, and the seal. Intermediate files in the scratch folder
+ * need none. WebAssembly has no reader here. */
 enum mpk_code mpk_build_write_packed(struct mpk_build *b, const char *path, unsigned mode,
 				     const struct mpk_packed *s, struct mpk_error *err)
 {
@@ -103,6 +110,7 @@ enum mpk_code mpk_build_write(struct mpk_build *b, const struct mpk_rope *rope,
 	return mpk_build_write_packed(b, b->e->out, 0666, &s, err);
 }
 
+/* A view of the mapping: nothing is copied before the output is written. */
 enum mpk_code mpk_build_file_open(struct mpk_build *b, const char *path, struct mpk_build_file *out,
 				  struct mpk_error *err)
 {
@@ -122,6 +130,7 @@ enum mpk_code mpk_build_file_patch(struct mpk_build *b, struct mpk_span keep,
 	return MPK_OK;
 }
 
+/* The note is looked for before the headers are changed, as its place follows from them. */
 enum mpk_code mpk_build_file_extend(struct mpk_build *b, const char *path,
 				    struct mpk_build_file *out, struct mpk_error *err)
 {

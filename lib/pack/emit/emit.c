@@ -193,6 +193,7 @@ static void choose_strategy(struct mpk_build *b)
 		     (e->tools.target.has_large && size > (uint64_t)1 << 30);
 }
 
+/* A dry run shows paths of a folder that is never made. */
 static enum mpk_code open_scratch(struct mpk_build *b, struct mpk_error *err)
 {
 	if (!b->e->tools.dry_run)
@@ -206,6 +207,7 @@ static enum mpk_code open_scratch(struct mpk_build *b, struct mpk_error *err)
 	return b->c.scratch.path ? MPK_OK : mpk_fail_nomem(err);
 }
 
+/* The folder goes in every case, also after failures. */
 static enum mpk_code emit_with_scratch(struct mpk_build *b, struct mpk_error *err)
 {
 	enum mpk_code code;
@@ -240,6 +242,7 @@ static enum mpk_code emit(struct mpk_build *b, struct mpk_error *err)
 			err, MPK_E_UNSUPPORTED,
 			"a package of host code alone has no blob, so there is nothing to write as %s; build a .so, .a or .tar",
 			names[e->kind].suffix);
+	/* notes are the only place for a seal, and only ELF has them */
 	if (e->seal && ((e->kind != MPK_EMIT_SO && e->kind != MPK_EMIT_OBJ) ||
 			e->tools.target.format != MPK_OBJECT_ELF))
 		return mpk_fail(
@@ -269,6 +272,7 @@ static enum mpk_code emit(struct mpk_build *b, struct mpk_error *err)
 	return emit_with_scratch(b, err);
 }
 
+/* Everything of one run lies in one arena. */
 enum mpk_code mpk_emit(const struct mpk_emit *e, struct mpk_error *err)
 {
 	struct mpk_arena arena = { 0 };

@@ -49,7 +49,7 @@ struct mpk_handover_file {
 };
 
 /* mpk_handover_write - to a descriptor, in bytes
- * @files   of which pieces are told by their place; the first is the input, which the other process has
+ * @files   of which pieces are given by their place; the first is the input, which the other process has
  *          open, too. Pieces elsewhere are written out.
  * Returns  MPK_OK; MPK_E_IO; MPK_E_NOMEM */
 enum mpk_code mpk_handover_write(const struct mpk_handover *h,

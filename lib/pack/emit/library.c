@@ -186,6 +186,7 @@ static enum mpk_code find_symbol(struct mpk_build *b, struct mpk_span file, cons
 	return MPK_OK;
 }
 
+/* The old blob's bytes stay shared with the file; everything else of it may be patched. */
 static enum mpk_code replace(struct mpk_build *b, struct mpk_build_file *f, struct mpk_error *err)
 {
 	struct mpk_span blob = { 0 };
@@ -200,6 +201,7 @@ static enum mpk_code replace(struct mpk_build *b, struct mpk_build_file *f, stru
 	return mpk_elf_replace(&f->data, symbol, b->e->blob, b->c.arena, &f->rope, err);
 }
 
+/* No tool runs: a finished library needs no compiler. */
 enum mpk_code mpk_build_base(struct mpk_build *b, struct mpk_error *err)
 {
 	MPK_CLEANUP(mpk_build_file_close) struct mpk_build_file f = { 0 };

@@ -39,6 +39,7 @@ static void walk_fini(struct walk *w)
 	mpk_digest_fini(&w->old);
 }
 
+/* The end of the old blob in its file. */
 static uint64_t old_end(const struct walk *w)
 {
 	return w->f->old->off + w->f->old->len;
@@ -54,6 +55,8 @@ static enum mpk_code add_old_until(struct walk *w, uint64_t end)
 	return piece.len ? mpk_digest_add_rope(&w->old, &gap, NULL, &w->err) : MPK_OK;
 }
 
+/* Bytes of the old blob come in the order of the file as long as the edit keeps it; what
+ * was left out before them is read now, so that the digest is over all of it. */
 static enum mpk_code see_old(struct walk *w, uint64_t off, struct mpk_span bytes)
 {
 	if (off < w->old_at || off >= old_end(w))
@@ -74,6 +77,7 @@ static enum mpk_code see_piece(struct walk *w, const struct mpk_piece *p, struct
 	return MPK_OK;
 }
 
+/* The tap of the output: gets all bytes that are written, in order. */
 static void see(void *data, struct mpk_span bytes)
 {
 	struct walk *w = data;
@@ -197,6 +201,7 @@ struct renewal {
 	uint64_t digits_at, id_at;
 };
 
+/* In the private copy of the file, of which the rope has views. */
 static void renew(const struct mpk_packed *s, const struct renewal *r,
 		  const uint8_t digest[MPK_XXH128_BYTES])
 {

@@ -13,7 +13,7 @@
 
 /* --- metadata --------------------------------------------------------------------- */
 
-/* metadata.c - __tvm_ffi__metadata_<function>, which tells Python what a launch function takes
+/* __tvm_ffi__metadata_<function> says to Python what a launch function takes.
  *
  * The form is that of tvm-ffi's own exporter for C++: {"type_schema": TEXT}, TEXT being JSON again.
  */
@@ -28,7 +28,7 @@ static const char *type_name(const struct mpk_launch_param *p)
 										     : "int";
 }
 
-/* Quotes within quotes: what stands in type_schema is escaped once. */
+/* Quotes within quotes: the text in type_schema is escaped once. */
 static void put_schema(const struct mpk_launch *l, struct mpk_strbuf *out)
 {
 	mpk_strbuf_puts(out,
@@ -71,8 +71,8 @@ static void build_metadata_body(struct mpk_gen *g, const char *string_from_bytes
 	mpk_host_return(g->f, -1);
 }
 
-/* Type indices and codes by value (tvm-blob(5), Conventions); the last name stands for
- * the rest. */
+/* Type indices and codes by value (tvm-blob(5), Conventions); the last name is for
+ * all others. */
 static const char *const ffi_names[] = {
 	"None",     "int", "bool",  "float",  "pointer", "dtype", "device",
 	"DLTensor", "str", "bytes", "rvalue", "str",     "bytes", "object",
@@ -142,6 +142,7 @@ struct unit {
 	bool failed;
 };
 
+/* Three texts in one, in the arena; "" when memory is out, which is noted. */
 static const char *text(struct unit *u, const char *a, const char *b, const char *c)
 {
 	const char *t = mpk_arena_printf(u->arena, "%s%s%s", a, b, c);
@@ -166,6 +167,8 @@ static bool is_called(const struct mpk_launch *launches, size_t count, unsigned 
 	return called;
 }
 
+/* What all functions of a unit share: the context, the globals that cache look-ups, and the
+ * runtime's functions that they call. */
 static void shared_names(struct unit *u, const struct mpk_launch *launches, size_t count)
 {
 	static const enum mpk_host_link links[] = { [MPK_LAUNCH_IMPORTS] = MPK_HOST_WEAK,
@@ -206,6 +209,7 @@ static void shared_names(struct unit *u, const struct mpk_launch *launches, size
 	}
 }
 
+/* A global for each step that keeps the kernel, so that a process looks it up by name once. */
 static const char *const *kernel_slots(struct unit *u, size_t function, size_t count)
 {
 	const char **slots = mpk_arena_array(u->arena, count ? count : 1, sizeof *slots);
@@ -246,6 +250,7 @@ static void raise_error(struct mpk_gen *g)
 	}
 }
 
+/* Everything that both ways out need is made before the first jump. */
 static void open_function(struct mpk_gen *g)
 {
 	const struct mpk_launch *l = g->launch;
@@ -270,6 +275,8 @@ static void open_function(struct mpk_gen *g)
 			g->staged[i] = mpk_host_slot(g->f, MPK_GEN_STAGED_BYTES);
 }
 
+/* Two ways out. The successful one copies results back, which may fail and then continues
+ * with the other. */
 static void close_function(struct mpk_gen *g)
 {
 	mpk_gen_release(g, true);
@@ -319,6 +326,7 @@ static bool has_metadata(const struct mpk_launch *l, enum mpk_launch_mode mode)
 	return l->gen == MPK_GEN_CURRENT && mode != MPK_LAUNCH_SYSTEM_LIB;
 }
 
+/* A function of its own beside each launch function. */
 static void build_metadata(struct unit *u, const struct mpk_launch *l, struct mpk_hostfn *f)
 {
 	struct mpk_gen g = { .f = f, .launch = l, .arena = u->arena, .mode = u->mode };

@@ -7,10 +7,10 @@
  * of the package (mpk_launch_build). The language:
  *
  *     param = NAME ":" { "in" | "out" | "inout" | "optional" } DTYPE [ "[" dims "]" ]
- *     dims  = [ expression { "," expression } ]            see expr.h
+ *     dims  = [ expression { "," expression } ]            see internal/parse.h
  *
  * A dimension that is a bare name binds that name (a shape variable) where it first
- * stands in a parameter that is not optional; every other dimension is checked. Integer
+ * occurs in a parameter that is not optional; every other dimension is checked. Integer
  * scalar parameters are names in expressions too.
  */
 #ifndef MPK_LAUNCH_LAUNCH_H

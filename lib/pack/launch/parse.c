@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* expr.c - the expressions of launch functions, by recursive descent of bounded depth */
+/* The texts of launch functions: expressions over shape variables, and parameters such as
+ * "A: in float32[n, 4]". Both are read by recursive descent of bounded depth, and every
+ * complaint has the column of what is wrong. */
 #include "launch/internal/parse.h"
 
 #include <ctype.h>
@@ -14,6 +16,7 @@
 /* Bounds the recursion of everything that walks an expression. */
 enum { DEPTH_MAX = 64, TEXT_MAX = 1024 };
 
+/* MPK_E_SYNTAX at a byte of the scanned text, whose own position in the manifest is known. */
 static enum mpk_code scan_fail(const struct mpk_scan *s, size_t at, struct mpk_error *err,
 			       const char *fmt, ...)
 {
@@ -33,6 +36,7 @@ int mpk_scan_space(struct mpk_scan *s)
 	return s->at < s->text.len ? s->text.data[s->at] : 0;
 }
 
+/* Of ASCII: isalpha gets bytes of UTF-8, too, which are no letters in the "C" locale. */
 struct mpk_span mpk_scan_name(struct mpk_scan *s)
 {
 	size_t from;
@@ -65,6 +69,7 @@ struct parse {
 
 static enum mpk_code sum(struct parse *p, const struct mpk_expr **out);
 
+/* Nodes lie in the arena and are never changed again. */
 static enum mpk_code node(struct parse *p, struct mpk_expr e, const struct mpk_expr **out)
 {
 	struct mpk_expr *n = mpk_arena_alloc(p->arena, sizeof *n);
@@ -83,6 +88,7 @@ static enum mpk_code expect(struct parse *p, char c)
 	return scan_fail(p->s, p->s->at, p->err, "expected '%c' in the expression", c);
 }
 
+/* min, max and ceildiv all have two arguments. */
 static enum mpk_code call(struct parse *p, enum mpk_expr_op op, size_t at,
 			  const struct mpk_expr **out)
 {
@@ -118,6 +124,8 @@ static enum mpk_code name_or_call(struct parse *p, const struct mpk_expr **out)
 	return node(p, (struct mpk_expr){ .op = MPK_EXPR_NAME, .name = name, .at = at }, out);
 }
 
+/* Letters are taken along, so that "12ab" is reported as one wrong number and not as two
+ * words. */
 static enum mpk_code number(struct parse *p, const struct mpk_expr **out)
 {
 	struct mpk_scan *s = p->s;
@@ -152,6 +160,7 @@ static enum mpk_code atom(struct parse *p, const struct mpk_expr **out)
 	return expect(p, ')');
 }
 
+/* A minus is a subtraction from 0: the generated code checks it for overflow as any other. */
 static enum mpk_code unary(struct parse *p, const struct mpk_expr **out)
 {
 	size_t at = p->s->at;
@@ -164,6 +173,8 @@ static enum mpk_code unary(struct parse *p, const struct mpk_expr **out)
 	return node(p, e, out);
 }
 
+/* Sums and products are the same but for their signs; a product is chained within a sum, so
+ * that * goes before +. */
 static enum mpk_code chain(struct parse *p, bool product, const struct mpk_expr **out)
 {
 	const char *signs = product ? "*/%" : "+-";
@@ -198,6 +209,7 @@ static enum mpk_code sum(struct parse *p, const struct mpk_expr **out)
 	return code;
 }
 
+/* The length is bounded, too: an expression becomes code for each of its operations. */
 enum mpk_code mpk_expr_scan(struct mpk_scan *s, struct mpk_arena *arena,
 			    const struct mpk_expr **out, struct mpk_error *err)
 {
@@ -211,6 +223,8 @@ enum mpk_code mpk_expr_scan(struct mpk_scan *s, struct mpk_arena *arena,
 	return MPK_OK;
 }
 
+/* The two divisions that trap are no constants; the generated code reports them at the
+ * call. */
 static bool divide(enum mpk_expr_op op, int64_t a, int64_t b, int64_t *out)
 {
 	if (b == 0 || (a == INT64_MIN && b == -1))
@@ -222,6 +236,8 @@ static bool divide(enum mpk_expr_op op, int64_t a, int64_t b, int64_t *out)
 	return true;
 }
 
+/* Folding finds mistakes such as an extent of 0 when the package is built, and not at the
+ * first call. */
 bool mpk_expr_constant(const struct mpk_expr *e, int64_t *out)
 {
 	int64_t a, b;
@@ -258,9 +274,7 @@ bool mpk_expr_constant(const struct mpk_expr *e, int64_t *out)
 
 /* --- parameters ------------------------------------------------------------------- */
 
-/* param.c - "A: in float32[n, 4]": one parameter, with the column of what is wrong in it */
-
-/* The text stands behind an opening quote. */
+/* The text follows an opening quote. */
 static struct mpk_scan scan_of(const struct mpk_toml_str *m)
 {
 	return (struct mpk_scan){ .text = mpk_span_of(m->text, m->len),
@@ -268,6 +282,7 @@ static struct mpk_scan scan_of(const struct mpk_toml_str *m)
 				  .column = m->pos.column + 1 };
 }
 
+/* Words before the type, in any order; the last direction counts. */
 static bool qualifier(struct mpk_launch_param *p, struct mpk_span word)
 {
 	if (mpk_span_is(word, "in"))
@@ -322,6 +337,8 @@ static enum mpk_code scan_dtype(struct mpk_scan *s, struct mpk_launch_param *p,
 	return wrong_element(s, at, word, err);
 }
 
+/* The text of each dimension is kept beside its expression, for messages of the generated
+ * code. */
 static enum mpk_code scan_dims(struct mpk_scan *s, struct mpk_arena *arena,
 			       struct mpk_launch_param *p, struct mpk_error *err)
 {

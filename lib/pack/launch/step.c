@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernel_name.c - which kernel of which module "MODULE.KERNEL" is */
+/* One step of a launch function: which kernel of which module "MODULE.KERNEL" is, and how
+ * it is launched: grid, block, cluster, shared memory, and the tags that carry them.
+ * Programs write manifests with thousands of kernels, so names are looked up in an index. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +12,8 @@
 
 /* --- the index --------------------------------------------------------------------- */
 
+/* By name first: the rows of one name are together, ascending by module, so that one search
+ * finds a name anywhere and in one module. */
 static int compare_rows(const void *a, const void *b)
 {
 	const struct mpk_kernel_row *x = a, *y = b;
@@ -50,6 +54,7 @@ static bool list_ids(const struct mpk_manifest *m, struct mpk_kernel_index *inde
 	return true;
 }
 
+/* One index for all functions of a manifest, made once. */
 enum mpk_code mpk_kernel_index_init(const struct mpk_manifest *m, struct mpk_arena *arena,
 				    struct mpk_kernel_index *index, struct mpk_error *err)
 {
@@ -72,7 +77,7 @@ void mpk_kernel_index_fini(struct mpk_kernel_index *index)
 	mpk_strmap_fini(&index->modules);
 }
 
-/* The first row of that name in this module or, when it has none, in one behind it; or NULL. */
+/* The first row of that name in this module or, when it has none, in a later one; or NULL. */
 static const struct mpk_kernel_row *find_row(const struct mpk_kernel_index *index,
 					     struct mpk_span name, size_t module)
 {
@@ -100,6 +105,8 @@ static const char *suggest(struct mpk_resolve *r, struct mpk_span word,
 	return mpk_toml_suggest(word, names, count, near);
 }
 
+/* Ids are compared letter by letter with the word that was not found, within the budget of
+ * letters. */
 static const char *suggest_module(struct mpk_resolve *r, struct mpk_span word,
 				  char near[MPK_TOML_SUGGEST_BYTES])
 {
@@ -147,6 +154,7 @@ static void bare_kernel(struct mpk_resolve *r, const struct mpk_toml_str *name)
 			     MPK_QUOTE(text));
 }
 
+/* The first dot separates: ids have none, names of kernels may. */
 const struct mpk_manifest_function *mpk_resolve_kernel(struct mpk_resolve *r,
 						       const struct mpk_toml_str *name,
 						       struct mpk_launch_step *step)
@@ -185,8 +193,7 @@ const struct mpk_manifest_function *mpk_resolve_kernel(struct mpk_resolve *r,
 
 /* --- extents ---------------------------------------------------------------------- */
 
-/* extents.c - how a kernel is launched: grid, block, shared memory, and the tags that carry them */
-
+/* A finding leaves the expression out; the rest of the step is still checked. */
 static void resolve_extent(struct mpk_resolve *r, const struct mpk_toml_str *text,
 			   struct mpk_launch_extent *out)
 {
@@ -202,6 +209,8 @@ static void resolve_extent(struct mpk_resolve *r, const struct mpk_toml_str *tex
 		(void)mpk_resolve_names(r, out->expr, text->pos);
 }
 
+/* An empty grid launches nothing, which is useful for empty tensors; a block has at least
+ * one thread. */
 static void resolve_list(struct mpk_resolve *r, const struct mpk_toml_list *list, const char *what,
 			 struct mpk_launch_extent out[3])
 {
@@ -227,6 +236,7 @@ static bool has_tag(const struct mpk_launch_step *step, enum mpk_launch_tag tag)
 	return false;
 }
 
+/* Extents that are not given are 1, which every driver takes without being asked. */
 static bool is_one(const struct mpk_launch_extent *extent)
 {
 	int64_t value;
@@ -272,6 +282,8 @@ static void check_attributes(struct mpk_resolve *r, const struct mpk_manifest_st
 	}
 }
 
+/* A kernel's table says which values its launch takes; what the step says beyond that would
+ * be dropped by the runtime. */
 static void check_tags(struct mpk_resolve *r, const struct mpk_manifest_step *m,
 		       const struct mpk_launch_step *step)
 {
@@ -300,6 +312,8 @@ static void resolve_tags(struct mpk_resolve *r, const struct mpk_manifest_functi
 	step->tag_count = tags ? kernel->launch.count : 0;
 }
 
+/* Tags first, since extents are checked against them. Without the kernel only the
+ * expressions are looked at. */
 void mpk_resolve_extents(struct mpk_resolve *r, const struct mpk_manifest_step *m,
 			 const struct mpk_manifest_function *kernel, struct mpk_launch_step *step)
 {

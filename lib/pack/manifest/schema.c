@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* schema.c - which key of mpack.toml goes where: a key is one row, a table one schema */
+/* Which key of mpack.toml goes where: a key is one row, a table one schema, and each table has a function
+ * with the rules that a row cannot say. The kinds of modules that are built from parts are rows, too. */
 #include "manifest/internal/schema.h"
 
 #include <stddef.h>
@@ -10,8 +11,6 @@
 #include "text/escape.h"
 
 /* --- kinds ------------------------------------------------------------------------ */
-
-/* kind.c - the kinds that a manifest builds from parts: one row each */
 
 #define DEVICE(name, key, ...)                                                                     \
 	{                                                                                          \
@@ -51,6 +50,7 @@ static const struct mpk_manifest_kind kinds[] = {
 	{ "metadata_module", "metadata_module", false, { 0 }, { { 0 } } },
 };
 
+/* The list is short and read a few times a module. */
 const struct mpk_manifest_kind *mpk_manifest_kind_find(struct mpk_span name)
 {
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(kinds); i++)
@@ -66,10 +66,10 @@ const struct mpk_manifest_kind *mpk_manifest_kind_at(size_t i)
 
 /* --- the rules of [package] ------------------------------------------------------- */
 
-/* package_row.c - the rules of [package] */
-
 #define QUOTE(mstr) MPK_QUOTE(mpk_toml_str_span(mstr))
 
+/* The default is the convention of current TVM. A wrong word leaves the default, so that
+ * the rest of the manifest is judged by something. */
 static void check_abi(struct mpk_toml_reader *r, struct mpk_manifest *m)
 {
 	struct mpk_span names[MPK_GENERATION_COUNT];
@@ -108,6 +108,7 @@ static void check_entry(struct mpk_toml_reader *r, const struct mpk_manifest *m)
 				    QUOTE(m->entry));
 }
 
+/* The rules of [package] that need no module. */
 static void check_package(struct mpk_toml_reader *r, void *package)
 {
 	struct mpk_manifest *m = package;
@@ -239,6 +240,8 @@ static const struct mpk_toml_field launch_fields[] = {
 	       step_schema),
 };
 
+/* The first key of a step in [[function]] itself, for a finding about it; line 0: there is
+ * none. */
 static struct mpk_pos own_step_pos(const struct mpk_manifest_step *own)
 {
 	const struct mpk_pos positions[] = { own->kernel.pos, own->args.pos,    own->grid.pos,
@@ -258,6 +261,8 @@ static void need(struct mpk_toml_reader *r, const struct mpk_manifest_launch_row
 				    key);
 }
 
+/* A function of one kernel has no [[function.steps]]: its keys are in the table itself and
+ * become one step. */
 static void take_own_step(struct mpk_toml_reader *r, struct mpk_manifest_launch_row *row)
 {
 	struct mpk_manifest_step *step = mpk_arena_alloc(r->arena, sizeof *step);
@@ -276,6 +281,7 @@ static void take_own_step(struct mpk_toml_reader *r, struct mpk_manifest_launch_
 	row->launch.step_count = 1;
 }
 
+/* Either steps or the keys of one step; both would leave open which comes first. */
 static void finish_launch(struct mpk_toml_reader *r, void *out)
 {
 	struct mpk_manifest_launch_row *row = out;

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Host code that a package brings without the user's writing it: launch functions, the
+ * entry, and the loader of a standalone library with its table of kernels. All of it is
+ * text, as C or as LLVM IR, and goes to the compiler like a source of the user's. */
 #include "package/generate.h"
 
 #include <string.h>
@@ -10,8 +13,6 @@
 #include "text/escape.h"
 
 /* --- the kernels of a standalone package ------------------------------------------ */
-
-/* standalone.c - the kernels of a package that brings its own driver loader */
 
 /* Everything one kernel's row is made of. */
 struct search {
@@ -33,6 +34,7 @@ static void pieces_fini(struct pieces *p)
 	mpk_strmap_fini(&p->names);
 }
 
+/* OpenCL source is split at the lines that name kernels, as TVM's loader does. */
 static enum mpk_code read_pieces(struct search *s, const struct mpk_kernels *k, struct pieces *out,
 				 struct mpk_error *err)
 {
@@ -55,6 +57,7 @@ static struct mpk_span code_of(const struct mpk_kernels *k, const struct pieces 
 	return mpk_strmap_find(&pieces->names, name, &i) ? pieces->items[i].text : k->data;
 }
 
+/* The code is a view of the blob, so its place there is a difference of addresses. */
 static enum mpk_code add_row(struct search *s, const struct mpk_kernels *k,
 			     const struct pieces *pieces, const struct mpk_function_info *f,
 			     struct mpk_error *err)
@@ -81,6 +84,8 @@ static enum mpk_code add_row(struct search *s, const struct mpk_kernels *k,
 	return MPK_OK;
 }
 
+/* The blob is read again instead of the manifest: where the code ended up is known by then,
+ * whatever was left out or merged. */
 static enum mpk_code add_module(struct search *s, const struct mpk_node *node,
 				struct mpk_error *err)
 {
@@ -130,6 +135,7 @@ static enum mpk_code list_kernels(const struct mpk_package *package, struct mpk_
 
 /* --- texts ------------------------------------------------------------------------ */
 
+/* The texts that a package can have, under names that handover.c lets pass and no others. */
 enum text { LAUNCH_C, LAUNCH_LL, ENTRY_C, ENTRY_LL, LOADER };
 
 static const char *const text_names[] = {
@@ -137,6 +143,8 @@ static const char *const text_names[] = {
 	[ENTRY_LL] = "entry.ll", [LOADER] = "standalone.c",
 };
 
+/* Asked by the process that writes these texts to files: what comes from the confined
+ * reader may call a text nothing else. */
 bool mpk_generated_is_name(const char *name)
 {
 	for (size_t i = 0; i < MPK_ARRAY_COUNT(text_names); i++)
@@ -145,6 +153,7 @@ bool mpk_generated_is_name(const char *name)
 	return false;
 }
 
+/* The text into the arena; one that lacked memory is no text. */
 static enum mpk_code keep(struct mpk_strbuf *text, enum text which, struct mpk_arena *arena,
 			  struct mpk_generated *out, struct mpk_error *err)
 {
@@ -155,6 +164,8 @@ static enum mpk_code keep(struct mpk_strbuf *text, enum text which, struct mpk_a
 	return MPK_OK;
 }
 
+/* The same instructions, printed as C or as LLVM IR, as the blob goes through the one or
+ * the other. */
 static enum mpk_code functions(const struct mpk_package *p, const struct mpk_generate_options *how,
 			       struct mpk_arena *arena, struct mpk_generated *out,
 			       struct mpk_error *err)

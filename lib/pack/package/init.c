@@ -20,6 +20,7 @@ static const char prefix[] = "__tvm_ffi_";
 /* Where functions begin in a text: an exporter's macro names them, too. */
 static const char *const openings[] = { prefix, "TVM_FFI_DLL_EXPORT_TYPED_FUNC(" };
 
+/* Of C and of symbols: '.' and '$' are in names that compilers make. */
 static bool is_name_byte(uint8_t c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -45,8 +46,8 @@ static int take(struct mpk_init *in, struct mpk_span name)
 	return copy ? mpk_strmap_put(&in->names, mpk_span_str(copy), 0, &found) : -1;
 }
 
-/* A function of C++ has another symbol unless an extern "C" stands in front of it: where those end that have.
- * NULL: none has */
+/* A function of C++ without extern "C" before it has a mangled symbol. Returns where those end; NULL: there are
+ * none */
 static const uint8_t *mangled_end(const struct mpk_init_file *file, const char *opening)
 {
 	static const char *const cxx[] = { ".cc", ".cpp", ".cxx", NULL };

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* launch.c - where generated launch functions stand among the modules */
+/* Launch functions within a package: checked against what the code of their kernels
+ * demands, and placed among the modules. A driver refuses a block that a kernel was not
+ * compiled for at every call, so this is reported when the package is built. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -9,9 +11,6 @@
 
 /* --- blocks and shared memory ----------------------------------------------------- */
 
-/* block.c - the block of a launch function against the one its kernel was compiled for, which a
- * driver refuses at every call, and shared memory that no driver gives */
-
 /* The extents of a block that do not depend on arguments. */
 struct block {
 	int64_t extent[3];
@@ -19,6 +18,7 @@ struct block {
 	bool all; /* constant */
 };
 
+/* An extent that is not given is 1, as in the generated code. */
 static struct block block_of(const struct mpk_launch_step *step)
 {
 	struct block b = { .all = true };
@@ -51,6 +51,8 @@ static const struct mpk_code_kernel *kernel_of(const struct mpk_loader *l,
 	return code ? code[step->row] : NULL;
 }
 
+/* OpenCL passes local memory as an argument of the kernel, and TVM's loader has none to
+ * give. */
 static void check_shared(struct mpk_loader *l, const struct mpk_manifest_step *m,
 			 const struct mpk_launch_step *step, const char *function)
 {
@@ -63,6 +65,8 @@ static void check_shared(struct mpk_loader *l, const struct mpk_manifest_step *m
 			function, step->kernel);
 }
 
+/* The code knows what it was compiled for: reqd_work_group_size, .reqntid and the like in
+ * block, .maxntid in max_threads. Extents that depend on arguments are left to the driver. */
 static void check_block(struct mpk_loader *l, const struct mpk_manifest_step *m,
 			const struct mpk_launch_step *step, const char *function)
 {
@@ -103,7 +107,7 @@ static void check_steps(struct mpk_loader *l, const struct mpk_launch *launches)
 
 /* --- their place ------------------------------------------------------------------ */
 
-/* The module that the generated code joins: the first host module, else a new one behind
+/* The module that the generated code joins: the first host module, otherwise a new one after
  * all others, which becomes the root unless the manifest names another. */
 static size_t host_of(const struct mpk_manifest *m, struct mpk_module *modules, size_t *count,
 		      size_t *root)
@@ -161,6 +165,8 @@ static void import_kernels(struct mpk_loader *l, const struct mpk_launch *launch
 	modules[host].import_count = used;
 }
 
+/* Blocks are checked also when other functions do not hold, so that one run finds all
+ * mistakes. */
 const struct mpk_launch *mpk_loader_launches(struct mpk_loader *l, struct mpk_module *modules,
 					     size_t *count, size_t *root)
 {

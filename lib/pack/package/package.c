@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* package.c - a manifest with its files as a tree and a blob
+/* A manifest with its files as a tree and a blob. Files are found beside the manifest, or in memory.
  *
  * A finding does not end the load: everything that can still be looked at is, so that one run
  * reports all that is wrong.
@@ -21,8 +21,8 @@
 
 /* --- files ------------------------------------------------------------------------ */
 
-/* loader.c - the files that a manifest names: found beside it, or in memory */
-
+/* What the manifest has as a path, as it is opened from here; NULL: out of memory. Every
+ * path that is asked for becomes one of the package's inputs, which a depfile lists. */
 static const char *loader_path(struct mpk_loader *l, struct mpk_toml_str name)
 {
 	const char *dir = name.text[0] == '/' ? "" : l->manifest->dir;
@@ -70,6 +70,8 @@ static struct mpk_file *opened_before(const struct mpk_loader *l, const char *pa
 	return mpk_strmap_find(&l->opened, mpk_span_str(path), &at) ? (struct mpk_file *)at : NULL;
 }
 
+/* One struct a path, so that all modules that name a file see the same bytes and its code
+ * is read once. */
 static struct mpk_file *remember(struct mpk_loader *l, struct mpk_file *f)
 {
 	size_t ignored;
@@ -115,6 +117,8 @@ struct mpk_file *mpk_loader_open(struct mpk_loader *l, struct mpk_toml_str name)
 	return remember(l, f);
 }
 
+/* Code is read once for a file, when the first module asks: a fatbin may take longer to
+ * read than to copy. */
 const struct mpk_code_info *mpk_loader_code(struct mpk_loader *l, struct mpk_file *f)
 {
 	struct mpk_code_info *code;
@@ -129,6 +133,8 @@ const struct mpk_code_info *mpk_loader_code(struct mpk_loader *l, struct mpk_fil
 	return f->code = code;
 }
 
+/* A large file goes into the rope as a range, which the kernel copies later; a small one
+ * was read into memory and closed. */
 void mpk_loader_put(const struct mpk_file *f, uint64_t off, uint64_t len, struct mpk_rope *rope)
 {
 	struct mpk_span view;
@@ -166,6 +172,8 @@ static void look_for_payload(struct mpk_loader *l, const struct mpk_manifest_mod
 
 /* --- one module ---------------------------------------------------------------------------- */
 
+/* A payload as it is; else what the kind makes of its parts. Kinds without a row have only
+ * payloads, which the manifest's checks hold them to. */
 static void load_payload(struct mpk_loader *l, struct mpk_manifest_module *m, struct mpk_rope *rope)
 {
 	const struct mpk_manifest_kind *kind = mpk_manifest_kind_find(mpk_toml_str_span(m->kind));
@@ -195,6 +203,8 @@ static struct mpk_manifest_module *own_modules(struct mpk_loader *l, struct mpk_
 	return own;
 }
 
+/* Modules that the manifest's checks refused get an empty content, so that indices stay
+ * those of the manifest. */
 static struct mpk_module *load_modules(struct mpk_loader *l, struct mpk_manifest_module *own)
 {
 	size_t count = l->manifest->module_count;
@@ -231,6 +241,7 @@ static struct mpk_module *load_modules(struct mpk_loader *l, struct mpk_manifest
 
 /* --- host code ----------------------------------------------------------------------------- */
 
+/* Sources of modules that nothing imports are no part of the package. */
 static void list_sources(struct mpk_loader *l, const bool *unreached, struct mpk_package *out)
 {
 	size_t most = 0;
@@ -295,6 +306,9 @@ static enum mpk_code map_nodes(struct mpk_loader *l, struct mpk_package *out, st
 	return MPK_OK;
 }
 
+/* In an order that later steps need: steps before modules, as they complete tables; modules
+ * before launch functions, which look at the code; all of them before the order of the
+ * tree. */
 static enum mpk_code build(struct mpk_loader *l, struct mpk_package *out, struct mpk_error *err)
 {
 	const struct mpk_manifest *manifest = l->manifest;
@@ -319,6 +333,7 @@ static enum mpk_code build(struct mpk_loader *l, struct mpk_package *out, struct
 	return MPK_OK;
 }
 
+/* From the heap, where the list grew, into the arena of the caller. */
 static bool keep_inputs(struct mpk_loader *l, struct mpk_package *out)
 {
 	const char **inputs = mpk_arena_array(l->arena, l->input_count, sizeof *inputs);
@@ -361,6 +376,8 @@ static void loader_fini(struct mpk_loader *l)
 	mpk_strmap_fini(&l->opened);
 }
 
+/* A manifest with mistakes is still loaded as far as it goes: MPK_E_SYNTAX comes back in
+ * the end, with all findings in the report. */
 enum mpk_code mpk_package_load(const struct mpk_package_input *input, struct mpk_arena *arena,
 			       struct mpk_report *report, struct mpk_package *out,
 			       struct mpk_error *err)

@@ -48,6 +48,7 @@ static struct mpk_rope *file_rope(const struct job *j)
 	return rope;
 }
 
+/* The second would silently win over the first. */
 static enum mpk_code swapped_twice(const struct job *j)
 {
 	return mpk_fail(j->err, MPK_E_USAGE, "'%s%s%s' is replaced twice", j->path,
@@ -56,6 +57,7 @@ static enum mpk_code swapped_twice(const struct job *j)
 
 /* --- device code ----------------------------------------------------------------------- */
 
+/* From the old payload: its kernel table is kept, only the code is another. */
 static enum mpk_code read_kernels(const struct job *j, struct mpk_kernels **out)
 {
 	const struct mpk_node *n = j->node;
@@ -69,6 +71,7 @@ static enum mpk_code read_kernels(const struct job *j, struct mpk_kernels **out)
 	return MPK_OK;
 }
 
+/* The payload anew from its parts. Large files stay ranges. */
 static enum mpk_code put_kernels(const struct job *j, const struct mpk_kernels *k)
 {
 	struct mpk_rope *content = new_rope(j);
@@ -109,6 +112,7 @@ static enum mpk_code source_rope(const struct job *j, const struct mpk_kernels *
 	return MPK_OK;
 }
 
+/* All kernels of a module share one file here. */
 static enum mpk_code swap_code(const struct job *j)
 {
 	struct mpk_kernels *k;
@@ -130,6 +134,8 @@ static enum mpk_code swap_code(const struct job *j)
 	return k->content ? put_kernels(j, k) : mpk_fail_nomem(j->err);
 }
 
+/* Names are few in a module of this layout: a list is enough to find one, and to say which
+ * was meant. */
 static enum mpk_code find_kernel(const struct job *j, const struct mpk_kernels *k, size_t *out)
 {
 	struct mpk_span name = mpk_span_str(j->kernel);
@@ -182,6 +188,8 @@ static bool is_inside(struct mpk_span part, struct mpk_span whole)
 	       (uintptr_t)part.data - (uintptr_t)whole.data <= whole.len;
 }
 
+/* One kernel of a module that keeps each by itself. Earlier swaps of the same module stay,
+ * as the kernels are kept in s->kernels. */
 static enum mpk_code swap_kernel(const struct job *j)
 {
 	struct mpk_kernel_source *sources;
@@ -190,7 +198,7 @@ static enum mpk_code swap_kernel(const struct job *j)
 
 	MPK_TRY(current_kernels(j, &k));
 	MPK_TRY(find_kernel(j, k, &at));
-	/* What was not swapped yet still stands in the old payload. */
+	/* What was not swapped yet is still a part of the old payload. */
 	if (!is_inside(k->sources[at].data, j->node->payload))
 		return swapped_twice(j);
 	MPK_TRY(mpk_code_format_check(j->file->bytes, j->node->kind, k->fmt, j->err));
@@ -226,6 +234,7 @@ static enum mpk_code check_payload(const struct job *j, const struct mpk_kind *k
 	return code;
 }
 
+/* A module without kernels: the file is the payload. */
 static enum mpk_code swap_whole(const struct job *j, const struct mpk_kind *kind)
 {
 	if (j->node->content)
@@ -240,6 +249,7 @@ static enum mpk_code swap_whole(const struct job *j, const struct mpk_kind *kind
 				: mpk_fail_nomem(j->err);
 }
 
+/* By the path of the module in the tree, as minspect prints it. */
 static enum mpk_code swap(struct job *j)
 {
 	struct mpk_tree *tree = j->s->tree;
@@ -282,6 +292,7 @@ enum mpk_code mpk_swap_payload(struct mpk_swap *s, const char *what, const struc
 
 /* --- code beside the blob --------------------------------------------------------- */
 
+/* With what was probably meant. */
 static enum mpk_code no_such_code(const struct mpk_image *image, const char *name,
 				  struct mpk_arena *arena, struct mpk_error *err)
 {
@@ -338,6 +349,8 @@ static enum mpk_code read_new(struct mpk_span bytes, struct mpk_arena *arena,
 	return mpk_code_info_read(bytes, 0, NULL, arena, out, err);
 }
 
+/* A warning only: host code may ask for a kernel by name, or may never do so. Old code that
+ * cannot be read is compared with nothing. */
 static enum mpk_code compare_kernels(const struct mpk_image_code *at,
 				     const struct mpk_code_info *new, struct mpk_arena *arena,
 				     struct mpk_report *report, struct mpk_error *err)

@@ -32,7 +32,7 @@ struct mpk_swap {
 enum mpk_code mpk_swap_payload(struct mpk_swap *s, const char *what, const struct mpk_mapping *file,
 			       const char *name, struct mpk_error *err) MPK_MUST_CHECK;
 
-/* What stands before the name of such code on a command line: "cubin:my_kernels". */
+/* The prefix of the name of such code on a command line: "cubin:my_kernels". */
 #define MPK_SWAP_CODE "cubin:"
 
 /* mpk_swap_code - put code into a library

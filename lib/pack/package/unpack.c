@@ -18,7 +18,7 @@
 
 /* --- the keys of one module ------------------------------------------------------- */
 
-/* unpack_body.c - the keys of one module: format, code and kernel table, or graph and parameters */
+/* Format, code and kernel table, or graph and parameters. */
 
 /* A list that grows; free items. */
 struct unpacked_files {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* filter.h - a seccomp filter as it is put together; for this room only
  *
- * Instructions of classic BPF, see bpf(2) and seccomp(2). Each rule stands by itself: it decides, or the
+ * Instructions of classic BPF, see bpf(2) and seccomp(2). Each rule is independent: it decides, or the
  * next one does.
  */
 #ifndef MPK_SANDBOX_INTERNAL_FILTER_H

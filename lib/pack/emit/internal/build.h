@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* build.h - one run of mpk_emit, shared by the files of this room
  *
- * From below: build.c reads what tools made, puts a blob into it and writes; blob_object.c makes
- * the blob's object; library.c and archive.c make outputs of the objects; emit.c decides which.
+ * From below: build.c reads what tools made, puts a blob into it and writes; library.c and
+ * archive.c make outputs of the objects; emit.c makes the objects and decides which output.
  */
 #ifndef MPK_EMIT_INTERNAL_BUILD_H
 #define MPK_EMIT_INTERNAL_BUILD_H
@@ -85,8 +85,6 @@ enum mpk_code mpk_build_file_extend(struct mpk_build *b, const char *path,
 				    struct mpk_build_file *out,
 				    struct mpk_error *err) MPK_MUST_CHECK;
 void mpk_build_file_close(struct mpk_build_file *f);
-
-/* --- blob_object.c ---------------------------------------------------------------- */
 
 /* --- library.c, archive.c --------------------------------------------------------- */
 

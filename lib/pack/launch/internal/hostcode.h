@@ -4,7 +4,7 @@
  * Host code of a launch function is a straight line of instructions over values that
  * are set once, with exits on errors and forward jumps. It is built once and printed
  * twice, as C and as LLVM IR, so that both roads check the same things in the same
- * order. Values are numbered from 0; -1 stands for "none".
+ * order. Values are numbered from 0; -1 is "none".
  *
  * Types: I64 (every integer and condition), PTR, F64.
  */
@@ -88,7 +88,7 @@ struct mpk_host_insn {
 	size_t name_count;
 	int args[MPK_HOST_ARGS_MAX];
 	const char *pass; /* one letter an argument, see mpk_host_call */
-	char result;      /* likewise */
+	char result;      /* a letter, too */
 };
 
 /* One generated function. Failed allocations are remembered: check mpk_host_status. */

@@ -54,7 +54,7 @@ int mpk_scan_space(struct mpk_scan *s);
 /* mpk_scan_name - an identifier [A-Za-z_][A-Za-z0-9_]*, or an empty span */
 struct mpk_span mpk_scan_name(struct mpk_scan *s);
 
-/* mpk_expr_scan - one expression; the scan stands behind it afterwards
+/* mpk_expr_scan - one expression; the scan is after it then
  * Returns  MPK_OK; MPK_E_SYNTAX with line and column; MPK_E_NOMEM.
  *          Nesting beyond 64 levels is refused. */
 enum mpk_code mpk_expr_scan(struct mpk_scan *s, struct mpk_arena *arena,

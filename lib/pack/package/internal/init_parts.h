@@ -20,7 +20,7 @@ struct mpk_init_kernel {
 	uint32_t threads;   /* the most of a block; 0: no bound */
 	unsigned dims;      /* of grid and block; 0: the code does not tell */
 	bool hides_block;   /* it demands one, which is no number in the text */
-	bool hides_threads; /* likewise a bound of the threads */
+	bool hides_threads; /* the same of a bound of the threads */
 	bool shared;        /* it has dynamic shared memory */
 	bool hides_shared;  /* the code does not tell that */
 	const struct mpk_source_code_reach *reach; /* of a source; else NULL */

@@ -79,7 +79,7 @@ void mpk_loader_missing_table(struct mpk_loader *l, const struct mpk_manifest_mo
 
 /* mpk_loader_dedup - let the importers of modules with equal kind, bytes and imports import
  * the first of them, so that the others are left out
- * @root    likewise; modules with empty bytes count, host modules do not */
+ * @root    becomes the first of its equals, too; modules with empty bytes count, host modules do not */
 void mpk_loader_dedup(struct mpk_loader *l, struct mpk_module *modules, size_t count, size_t *root);
 
 /* mpk_loader_launches - check the launch functions and put their code into the tree

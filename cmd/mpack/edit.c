@@ -17,7 +17,6 @@
 #include "mpack/key.h"
 #include "mpack/mpack.h"
 #include "package/swap.h"
-#include "package/swap.h"
 #include "text/escape.h"
 #include "toolchain/confirm.h"
 #include "trust/seal.h"

@@ -27,6 +27,7 @@ bool mpk_filter_begin(struct mpk_filter *f);
 /* mpk_filter_call - decide on system call nr with action (SECCOMP_RET_...) */
 void mpk_filter_call(struct mpk_filter *f, long nr, uint32_t action);
 
+/* mpk_filter_value - decide on system call nr when the low 32 bits of argument index are value */
 void mpk_filter_value(struct mpk_filter *f, long nr, unsigned index, uint32_t value,
 		      uint32_t action);
 

@@ -17,6 +17,7 @@
 enum { DEPTH_MAX = 64, TEXT_MAX = 1024 };
 
 /* MPK_E_SYNTAX at a byte of the scanned text, whose own position in the manifest is known. */
+MPK_PRINTF(4, 5)
 static enum mpk_code scan_fail(const struct mpk_scan *s, size_t at, struct mpk_error *err,
 			       const char *fmt, ...)
 {
